@@ -1,0 +1,7 @@
+#include "lower.h"
+
+bool pass_decompose(PassContext *p)
+{
+	(void)p;
+	return true;
+}

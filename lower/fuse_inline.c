@@ -1,0 +1,290 @@
+// Nests into their readers: a load of a nest's result is replaced by the nest's body at the load's indices.
+// Decides by a small cost model whether that is cheaper than writing the tensor and reading it back.
+// Called by fuse.c.
+#include "fuse.h"
+
+#include <string.h>
+
+enum {
+	ESTIMATED_SYMBOL = 16, // what an unknown size counts as
+	MAX_BODY = 400,        // operations in a reader; more make functions that compilers choke on
+	MAX_GUARDED_COST = 24, // of a body that is evaluated under a predicate
+	MAX_SITES = 64
+};
+
+// Work, in additions: writing an element of a tensor and reading it back.
+static const double MEMORY_COST = 4.0;
+
+// ---- what a nest is ---------------------------------------------------------------------------------
+
+bool op_has_region_code(const Op *op)
+{
+	return op->code == OP_LOOP_NEST || (op->info->kind == KIND_KERNEL && op->nregion > 0);
+}
+
+int load_first_index(const Op *load)
+{
+	return load->code == OP_LOOP_LOAD ? 1 : 3;
+}
+
+bool load_reads(const Op *load, int i)
+{
+	return (load->code == OP_LOOP_LOAD && i == 0) || (load->code == OP_LOOP_LOAD_OR && i == 2);
+}
+
+bool op_contains(const Op *op, enum OpCode code)
+{
+	for (int r = 0; r < op->nregion; r++)
+		for (const Block *b = op->regions[r].first; b; b = b->next)
+			for (const Op *inner = b->first; inner; inner = inner->next)
+				if (inner->code == code || op_contains(inner, code))
+					return true;
+	return false;
+}
+
+static int op_count(const Op *op)
+{
+	int n = 0;
+	for (int r = 0; r < op->nregion; r++)
+		for (const Block *b = op->regions[r].first; b; b = b->next)
+			for (const Op *inner = b->first; inner; inner = inner->next)
+				n += 1 + op_count(inner);
+	return n;
+}
+
+// ---- costs ------------------------------------------------------------------------------------------
+
+static int64_t symbol_estimate(const Dim *sym, void *arg)
+{
+	(void)sym;
+	(void)arg;
+	return ESTIMATED_SYMBOL;
+}
+
+static double dim_estimate(const Dim *d)
+{
+	int64_t v;
+	if (!dim_eval(d, symbol_estimate, NULL, &v))
+		return 1e18;
+	return v < 1 ? 1.0 : (double)v;
+}
+
+static double dims_estimate(int n, const Dim *const *dims)
+{
+	double p = 1;
+	for (int i = 0; i < n; i++)
+		p *= dim_estimate(dims[i]);
+	return p;
+}
+
+static double block_cost(const Block *b);
+
+static double op_cost(const Op *op)
+{
+	bool index = op->nresult && op->results[0].type->kind == TY_INDEX;
+	switch (op->code) {
+	case OP_LOOP_CONSTANT:
+	case OP_LOOP_DIM:
+	case OP_LOOP_YIELD:
+	case OP_LOOP_FROM_INDEX:
+	case OP_PD_CAST:
+		return 0;
+	case OP_LOOP_LOAD:
+		return 0.5;
+	case OP_LOOP_LOAD_OR:
+	case OP_LOOP_TO_INDEX:
+		return 1;
+	case OP_LOOP_REDUCE: {
+		const Attr *extents = op_attr(op, "extents");
+		return extents ? dims_estimate(extents->n, extents->dims) * (1 + block_cost(op->regions[0].first)) : 1;
+	}
+	case OP_PD_ADD:
+	case OP_PD_SUBTRACT:
+	case OP_PD_MULTIPLY:
+	case OP_PD_MINIMUM:
+	case OP_PD_MAXIMUM:
+	case OP_PD_NEGATIVE:
+	case OP_PD_ABS:
+		return index ? 0.05 : 1; // index arithmetic mostly leaves the inner loop
+	case OP_PD_WHERE:
+	case OP_PD_LOGICAL_AND:
+	case OP_PD_LOGICAL_OR:
+	case OP_PD_LOGICAL_NOT:
+	case OP_PD_LESS_THAN:
+	case OP_PD_LESS_EQUAL:
+	case OP_PD_GREATER_THAN:
+	case OP_PD_GREATER_EQUAL:
+	case OP_PD_EQUAL:
+	case OP_PD_NOT_EQUAL:
+		return 0.5;
+	case OP_PD_FLOOR_DIVIDE:
+	case OP_PD_REMAINDER:
+		return 2;
+	case OP_PD_DIVIDE:
+	case OP_PD_SQRT:
+	case OP_PD_FLOOR:
+	case OP_PD_CEIL:
+		return 4;
+	default:
+		return 15; // a function
+	}
+}
+
+static double block_cost(const Block *b)
+{
+	double cost = 0;
+	for (const Op *op = b ? b->first : NULL; op; op = op->next)
+		cost += op_cost(op);
+	return cost;
+}
+
+// How often the operations beside `op` run: the trips of all loops around it, up to `top`'s.
+static double trip_count(const Op *op, const Op *top)
+{
+	double n = 1;
+	for (const Op *at = op_parent(op); at; at = op_parent(at)) {
+		if (at->code == OP_LOOP_REDUCE) {
+			const Attr *extents = op_attr(at, "extents");
+			n *= extents ? dims_estimate(extents->n, extents->dims) : 1;
+		}
+		if (at == top)
+			break;
+	}
+	const Type *t = top->results[0].type;
+	return n * dims_estimate(t->rank, t->dims);
+}
+
+// ---- the decision -------------------------------------------------------------------------------------
+
+// Every place that reads the nest's result.
+typedef struct Sites {
+	Op *loads[MAX_SITES];
+	Op *tops[MAX_SITES]; // the nest or kernel around it, beside the producer
+	int n;
+} Sites;
+
+static Op *top_beside(Op *op, const Block *block)
+{
+	while (op && op->block != block)
+		op = op_parent(op);
+	return op;
+}
+
+static bool sites_find(const Op *nest, Sites *s)
+{
+	for (const Use *u = nest->results[0].uses; u; u = u->next) {
+		Op *top = top_beside(u->user, nest->block);
+		if (!load_reads(u->user, (int)u->index) || !top || !op_has_region_code(top) || s->n == MAX_SITES)
+			return false;
+		s->loads[s->n] = u->user;
+		s->tops[s->n++] = top;
+	}
+	return s->n > 0;
+}
+
+// A body with a loop of its own goes only where it runs as often as before, outside all other loops.
+static bool site_takes_loop(const Op *nest, const Op *load, const Op *top)
+{
+	return top->code == OP_LOOP_NEST && op_parent(load) == top && load->code == OP_LOOP_LOAD &&
+	       trip_count(load, top) <= dims_estimate(nest->results[0].type->rank, nest->results[0].type->dims);
+}
+
+static bool inlining_pays(const Op *nest, const Sites *s)
+{
+	const Type *t = nest->results[0].type;
+	double cost = block_cost(nest->regions[0].first), elements = dims_estimate(t->rank, t->dims);
+	bool loops = op_contains(nest, OP_LOOP_REDUCE), checks = op_contains(nest, OP_LOOP_TO_INDEX);
+	double extra = cost > 0.5 ? cost - 0.5 : 0; // the load that goes away
+	double work = 0;
+	int size = op_count(nest);
+	for (int i = 0; i < s->n; i++) {
+		const Op *load = s->loads[i], *top = s->tops[i];
+		bool guarded = load->code == OP_LOOP_LOAD_OR;
+		if (loops && !(s->n == 1 && site_takes_loop(nest, load, top)))
+			return false;
+		if (guarded && (checks || cost > MAX_GUARDED_COST))
+			return false;
+		if (op_count(top) + size > MAX_BODY && size > 2)
+			return false;
+		work += extra * trip_count(load, top);
+	}
+	return work <= elements * (extra + MEMORY_COST);
+}
+
+// ---- the rewriting ------------------------------------------------------------------------------------
+
+// Clones `op` before `where`; under a predicate, loads only happen where it holds.
+static Value *clone_guarded(Builder *b, const Op *op, ValueMap *map, Value *pred)
+{
+	int first = op->code == OP_LOOP_LOAD ? 0 : 2;
+	Value *operands[MAX_RANK + 3];
+	int n = 0;
+	operands[n++] = pred;
+	if (first == 0) {
+		const Type *t = op->results[0].type;
+		operands[n++] = build_scalar_f(b, t->dtype, 0);
+	} else {
+		Value *inner = value_map_get(map, op_operand(op, 0));
+		operands[0] = build2(b, OP_PD_LOGICAL_AND, pred, inner, NULL);
+		operands[n++] = value_map_get(map, op_operand(op, 1));
+	}
+	for (int i = first; i < op->noperand && n < (int)COUNT_OF(operands); i++)
+		operands[n++] = value_map_get(map, op_operand(op, i));
+	return build(b, OP_LOOP_LOAD_OR, n, operands, NULL);
+}
+
+// The value of the nest's element at `index`, computed before `where`.
+static Value *body_clone(Op *nest, Op *where, Value *const *index, Value *pred)
+{
+	Context *c = nest->ctx;
+	Block *body = region_entry(&nest->regions[0]);
+	ValueMap *map = value_map_new(c->arena);
+	Builder b = builder_before(where);
+	for (int i = 0; i < body->narg; i++)
+		value_map_set(map, body->args[i], index[i]);
+	for (Op *op = body->first; op != body->last; op = op->next) {
+		if (pred && (op->code == OP_LOOP_LOAD || op->code == OP_LOOP_LOAD_OR)) {
+			Value *v = clone_guarded(&b, op, map, pred);
+			if (!v)
+				return NULL;
+			value_map_set(map, &op->results[0], v);
+		} else {
+			op_insert_before(where, op_clone(c, op, map));
+		}
+	}
+	return value_map_get(map, op_operand(body->last, 0));
+}
+
+static bool load_inline(Op *nest, Op *load)
+{
+	Value *index[MAX_RANK];
+	int first = load_first_index(load);
+	for (int i = first; i < load->noperand; i++)
+		index[i - first] = op_operand(load, i);
+	bool guarded = load->code == OP_LOOP_LOAD_OR;
+	Value *pred = guarded ? op_operand(load, 0) : NULL;
+	Value *v = body_clone(nest, load, index, pred);
+	if (!v)
+		return false;
+	if (guarded) {
+		Builder b = builder_before(load);
+		Value *operands[] = {pred, v, op_operand(load, 1)};
+		if (!(v = build(&b, OP_PD_WHERE, 3, operands, NULL)))
+			return false;
+	}
+	value_replace(&load->results[0], v);
+	op_erase(load);
+	return true;
+}
+
+bool nest_inline(Op *nest)
+{
+	Sites sites = {.n = 0};
+	if (nest->nresult != 1 || !sites_find(nest, &sites) || !inlining_pays(nest, &sites))
+		return false;
+	for (int i = 0; i < sites.n; i++)
+		if (!load_inline(nest, sites.loads[i]))
+			return false;
+	op_erase(nest);
+	return true;
+}

@@ -1,0 +1,7 @@
+#include "lower.h"
+
+bool pass_layout(PassContext *p)
+{
+	(void)p;
+	return true;
+}
