@@ -56,7 +56,7 @@ struct Dim {
 	const char *name; // DIM_SYM, without the question mark
 	const Dim *a, *b; // the others; DIV and MOD round towards minus infinity
 	bool bounded;     // DIM_SYM: found only at run time (range, nonzero ...), so it has a declared bound
-	uint32_t id;      // order of creation; gives sums and products a stable order
+	uint32_t id;      // order of creation: dim_unify solves for the youngest symbol
 };
 
 const Dim *dim_const(Context *c, int64_t v);

@@ -1,0 +1,59 @@
+# Builds pdcc and runs its tests. `./configure` writes config.mk; `make help` lists the targets.
+
+ifeq ($(wildcard config.mk),)
+$(error run ./configure first)
+endif
+include config.mk
+
+VPATH = $(SRC)
+WARN = -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wno-unused-parameter
+CPPFLAGS_ALL = -D_POSIX_C_SOURCE=200809L -Iobj -I$(SRC) $(PB_CFLAGS)
+COMPILE = $(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) -MMD -MP -c
+
+# Build tools have a main of their own.
+TOOLS = ir/opgen.c codegen/embed.c
+SOURCES = $(filter-out $(TOOLS),$(patsubst $(SRC)/%,%,$(wildcard $(addprefix $(SRC)/,ir/*.c frontend/*.c lower/*.c codegen/*.c))))
+OBJECTS = $(SOURCES:%.c=obj/%.o) obj/program_desc.pb-c.o
+# Everything but main, for unit tests.
+LIB_OBJECTS = $(filter-out obj/frontend/pdcc.o,$(OBJECTS))
+OPS = $(sort $(wildcard $(SRC)/ir/ops/*.yaml))
+TEXTS = $(sort $(wildcard $(SRC)/codegen/kernels/*.in) $(SRC)/runtime_stub/pdrt.h $(SRC)/runtime_stub/pdrt.c $(SRC)/runtime_stub/harness.c)
+
+.PHONY: all
+all: pdcc
+
+pdcc: $(OBJECTS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJECTS) $(PB_LIBS) -lm
+
+obj/%.o: %.c | obj/ops_enum.inc obj/program_desc.pb-c.h obj/kernels.inc
+	@mkdir -p $(@D)
+	$(COMPILE) $< -o $@
+
+obj/opgen: ir/opgen.c
+	@mkdir -p $(@D)
+	$(CC) $(WARN) $(CPPFLAGS_ALL) $(YAML_CFLAGS) $(CFLAGS) $< -o $@ $(YAML_LIBS)
+
+obj/ops_enum.inc: obj/opgen $(OPS)
+	obj/opgen obj $(OPS)
+obj/ops_table.inc: obj/ops_enum.inc ;
+
+obj/embed: codegen/embed.c
+	@mkdir -p $(@D)
+	$(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) $< -o $@
+
+obj/kernels.inc: obj/embed $(TEXTS)
+	obj/embed $@ $(TEXTS)
+
+obj/program_desc.pb-c.c: frontend/program_desc.proto
+	@mkdir -p obj
+	cd $(SRC)/frontend && $(PROTOC_C) --c_out=$(CURDIR)/obj program_desc.proto
+obj/program_desc.pb-c.h: obj/program_desc.pb-c.c ;
+# Generated code is not held to our warnings.
+obj/program_desc.pb-c.o: obj/program_desc.pb-c.c
+	$(CC) $(CPPFLAGS_ALL) $(CFLAGS) -c $< -o $@
+
+-include $(wildcard obj/*/*.d)
+
+.PHONY: clean
+clean:
+	rm -rf obj pdcc

@@ -1,0 +1,285 @@
+// Legacy attributes: numbers, strings and lists of many kinds, to the kind that the operator table wants.
+// Used by translate.c and steps.c.
+#include "translate.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+const char *attr_kind_name(int32_t kind)
+{
+	static const char *const names[] = {
+		"INT", "FLOAT", "STRING", "INTS", "FLOATS", "STRINGS", "BOOLEAN", "BOOLEANS", "BLOCK", "LONG", "BLOCKS",
+		"LONGS", "FLOAT64S", "VAR", "VARS", "FLOAT64", "SCALAR", "SCALARS",
+	};
+	return kind >= 0 && (size_t)kind < COUNT_OF(names) ? names[kind] : "of an unknown kind";
+}
+
+int attr_count(const Paddle__OpAttr *a)
+{
+	size_t n = 0;
+	switch (a->type) {
+	case PADDLE__ATTR_KIND__INT:
+	case PADDLE__ATTR_KIND__FLOAT:
+	case PADDLE__ATTR_KIND__BOOLEAN:
+	case PADDLE__ATTR_KIND__LONG:
+	case PADDLE__ATTR_KIND__FLOAT64:
+		return 1;
+	case PADDLE__ATTR_KIND__SCALAR:
+		return a->scalar ? 1 : -1;
+	case PADDLE__ATTR_KIND__INTS:
+		n = a->n_ints;
+		break;
+	case PADDLE__ATTR_KIND__FLOATS:
+		n = a->n_floats;
+		break;
+	case PADDLE__ATTR_KIND__BOOLEANS:
+		n = a->n_bools;
+		break;
+	case PADDLE__ATTR_KIND__LONGS:
+		n = a->n_longs;
+		break;
+	case PADDLE__ATTR_KIND__FLOAT64S:
+		n = a->n_float64s;
+		break;
+	case PADDLE__ATTR_KIND__SCALARS:
+		n = a->n_scalars;
+		break;
+	default:
+		return -1;
+	}
+	return n > INT32_MAX ? -1 : (int)n;
+}
+
+// Element i as an integer in *n or, when the result is false, as a float in *f.
+static bool element_is_int(const Paddle__OpAttr *a, int i, int64_t *n, double *f)
+{
+	const Paddle__Scalar *s = NULL;
+	*n = 0;
+	*f = 0;
+	switch (a->type) {
+	case PADDLE__ATTR_KIND__INT:
+		*n = a->i;
+		return true;
+	case PADDLE__ATTR_KIND__LONG:
+		*n = a->l;
+		return true;
+	case PADDLE__ATTR_KIND__BOOLEAN:
+		*n = a->b != 0;
+		return true;
+	case PADDLE__ATTR_KIND__INTS:
+		*n = a->ints[i];
+		return true;
+	case PADDLE__ATTR_KIND__LONGS:
+		*n = a->longs[i];
+		return true;
+	case PADDLE__ATTR_KIND__BOOLEANS:
+		*n = a->bools[i] != 0;
+		return true;
+	case PADDLE__ATTR_KIND__FLOAT:
+		*f = (double)a->f;
+		return false;
+	case PADDLE__ATTR_KIND__FLOATS:
+		*f = (double)a->floats[i];
+		return false;
+	case PADDLE__ATTR_KIND__FLOAT64:
+		*f = a->float64;
+		return false;
+	case PADDLE__ATTR_KIND__FLOAT64S:
+		*f = a->float64s[i];
+		return false;
+	case PADDLE__ATTR_KIND__SCALAR:
+		s = a->scalar;
+		break;
+	default:
+		s = a->scalars[i];
+		break;
+	}
+	switch (s->type) {
+	case PADDLE__SCALAR__KIND__K_BOOLEAN:
+		*n = s->b != 0;
+		return true;
+	case PADDLE__SCALAR__KIND__K_LONG:
+		*n = s->i;
+		return true;
+	case PADDLE__SCALAR__KIND__K_COMPLEX128:
+		*f = s->c ? s->c->r : 0;
+		return false;
+	default:
+		*f = s->r;
+		return false;
+	}
+}
+
+bool attr_int_at(const Paddle__OpAttr *a, int i, int64_t *v)
+{
+	double f;
+	if (i < 0 || i >= attr_count(a))
+		return false;
+	if (element_is_int(a, i, v, &f))
+		return true;
+	if (!(fabs(f) < 9.2e18) || f != trunc(f))
+		return false;
+	*v = (int64_t)f;
+	return true;
+}
+
+bool attr_float_at(const Paddle__OpAttr *a, int i, double *v)
+{
+	int64_t n;
+	if (i < 0 || i >= attr_count(a))
+		return false;
+	if (element_is_int(a, i, &n, v))
+		*v = (double)n;
+	return true;
+}
+
+static const Attr *convert_ints(Context *c, AttrKind kind, const Paddle__OpAttr *a, int n)
+{
+	int64_t *v = NEW_ARRAY(c->arena, (size_t)n, int64_t);
+	const Dim **dims = NEW_ARRAY(c->arena, (size_t)n, const Dim *);
+	for (int i = 0; i < n; i++) {
+		if (!attr_int_at(a, i, &v[i]))
+			return NULL;
+		if (kind == ATTR_BOOLS)
+			v[i] = v[i] != 0;
+		dims[i] = dim_const(c, v[i]);
+	}
+	if (kind == ATTR_DIMS)
+		return attr_dims(c, n, dims);
+	return kind == ATTR_BOOLS ? attr_bools(c, n, v) : attr_ints(c, n, v);
+}
+
+static const Attr *convert_floats(Context *c, const Paddle__OpAttr *a, int n)
+{
+	double *v = NEW_ARRAY(c->arena, (size_t)n, double);
+	for (int i = 0; i < n; i++)
+		if (!attr_float_at(a, i, &v[i]))
+			return NULL;
+	return attr_floats(c, n, v);
+}
+
+static DType natural_dtype(const Paddle__OpAttr *a)
+{
+	switch (a->type) {
+	case PADDLE__ATTR_KIND__BOOLEAN:
+	case PADDLE__ATTR_KIND__BOOLEANS:
+		return DT_BOOL;
+	case PADDLE__ATTR_KIND__INT:
+	case PADDLE__ATTR_KIND__INTS:
+		return DT_I32;
+	case PADDLE__ATTR_KIND__LONG:
+	case PADDLE__ATTR_KIND__LONGS:
+		return DT_I64;
+	case PADDLE__ATTR_KIND__FLOAT:
+	case PADDLE__ATTR_KIND__FLOATS:
+		return DT_F32;
+	default:
+		return DT_F64;
+	}
+}
+
+// A vector of the values, in the element type nearest to what was written.
+static const Attr *convert_tensor(Context *c, const Paddle__OpAttr *a, int n)
+{
+	const int64_t dims[] = {n};
+	Tensor *t = tensor_new(c->arena, natural_dtype(a), 1, dims);
+	for (int i = 0; t && i < n; i++) {
+		int64_t v;
+		double f;
+		if (element_is_int(a, i, &v, &f))
+			tensor_set_i(t, i, v);
+		else
+			tensor_set_f(t, i, f);
+	}
+	return t ? attr_tensor(c, t) : NULL;
+}
+
+static const Attr *convert_strings(Context *c, AttrKind kind, const Paddle__OpAttr *a)
+{
+	bool single = a->type == PADDLE__ATTR_KIND__STRING;
+	if (!single && a->type != PADDLE__ATTR_KIND__STRINGS)
+		return NULL;
+	const char *text = a->s ? a->s : "";
+	if (kind == ATTR_STR)
+		return single ? attr_str(c, text) : NULL;
+	return single ? attr_strs(c, 1, &text) : attr_strs(c, (int)a->n_strings, (const char *const *)a->strings);
+}
+
+// A single value; n is 1.
+static const Attr *convert_number(Context *c, AttrKind kind, const Paddle__OpAttr *a)
+{
+	int64_t v;
+	double f;
+	DType dtype;
+	if (kind == ATTR_FLOAT)
+		return attr_float_at(a, 0, &f) ? attr_float(c, f) : NULL;
+	if (!attr_int_at(a, 0, &v))
+		return NULL;
+	switch (kind) {
+	case ATTR_BOOL:
+		return attr_bool(c, v != 0);
+	case ATTR_INT:
+		return attr_int(c, v);
+	case ATTR_DIM:
+		return attr_dim(c, dim_const(c, v));
+	case ATTR_DTYPE:
+		return dtype_from_kind(v, &dtype) ? attr_dtype(c, dtype) : NULL;
+	default:
+		return NULL;
+	}
+}
+
+const Attr *attr_convert(Context *c, AttrKind kind, const Paddle__OpAttr *a)
+{
+	int n = attr_count(a);
+	switch (kind) {
+	case ATTR_STR:
+	case ATTR_STRS:
+		return convert_strings(c, kind, a);
+	case ATTR_INTS:
+	case ATTR_BOOLS:
+	case ATTR_DIMS:
+		return n < 0 ? NULL : convert_ints(c, kind, a, n);
+	case ATTR_FLOATS:
+		return n < 0 ? NULL : convert_floats(c, a, n);
+	case ATTR_TENSOR:
+		return n < 0 ? NULL : convert_tensor(c, a, n);
+	case ATTR_TYPE:
+		return NULL;
+	default:
+		return n == 1 ? convert_number(c, kind, a) : NULL;
+	}
+}
+
+// Attributes with which another framework's optimiser has fused operators or changed their arithmetic. Any
+// value but the neutral one changes what the operator computes.
+static const struct {
+	const char *name;
+	const char *neutral; // a number, or a string in quotes; "[]": an empty list
+} neutral_values[] = {
+	{"fuse_relu", "0"}, {"fuse_brelu", "0"}, {"fuse_residual_connection", "0"}, {"fuse_with_relu", "0"},
+	{"fuse_activation", "\"\""}, {"fuse_relu_before_depthwise_conv", "0"}, {"head_number", "1"},
+	{"fused_reshape_X", "[]"}, {"fused_reshape_Y", "[]"}, {"fused_reshape_Out", "[]"},
+	{"fused_transpose_X", "[]"}, {"fused_transpose_Y", "[]"}, {"fused_transpose_Out", "[]"},
+	{"fused_unsqueeze2_axes", "[]"}, {"fused_squeeze2_axes", "[]"}, {"remote_prefetch", "0"},
+};
+
+static bool is_neutral(const Paddle__OpAttr *a, const char *neutral)
+{
+	double v;
+	if (neutral[0] == '"')
+		return a->type == PADDLE__ATTR_KIND__STRING && (!a->s || !*a->s);
+	if (neutral[0] == '[')
+		return attr_count(a) == 0 || (a->type == PADDLE__ATTR_KIND__STRINGS && a->n_strings == 0);
+	return attr_float_at(a, 0, &v) && v == (double)(neutral[0] - '0');
+}
+
+const char *attr_objection(Context *c, const Paddle__OpAttr *a)
+{
+	for (size_t i = 0; i < COUNT_OF(neutral_values); i++)
+		if (strcmp(a->name, neutral_values[i].name) == 0 && !is_neutral(a, neutral_values[i].neutral))
+			return arena_printf(c->arena, "attribute '%s' is set: operators fused for another engine are not supported",
+			                    a->name);
+	return NULL;
+}

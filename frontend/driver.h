@@ -1,0 +1,66 @@
+// What the commands share: loading, lowering, stages and their times, the external compiler.
+#ifndef PDCC_DRIVER_H
+#define PDCC_DRIVER_H
+
+#include "../codegen/codegen.h"
+#include "options.h"
+
+typedef struct Driver {
+	Context *ctx;
+	const Options *options;
+	int nstage;
+	struct Stage {
+		const char *name;
+		double seconds;
+	} stages[24];
+	double stage_start;
+	bool progress_shown;
+	int nread;
+	const char *read[3]; // files read, for -MD: the model, its parameters
+} Driver;
+
+// pdcc.c: a stage begins (and the one before ends). Shown on a terminal once a second has passed.
+void stage_begin(Driver *d, const char *name);
+void stage_end(Driver *d);
+
+// session.c
+// Reads the model (ProgramDesc or .pdir) and its parameters into a module. NULL after diagnostics.
+Op *driver_load(Driver *d);
+// --isa, or `otherwise`; "native" becomes what this machine has. NULL after a diagnostic.
+const Target *driver_target(Driver *d, const char *otherwise);
+bool driver_lower(Driver *d, Op *module, const Target *t, const char *until);
+// Generates code under `prefix`, for C or CUDA as the target says.
+bool driver_codegen(Driver *d, Op *module, const Target *t, const CodegenOptions *o, CodegenResult *r);
+
+// external.c: temporary folders and other programs.
+// A new folder, removed with everything in it when the context goes. NULL after a diagnostic.
+const char *temp_folder(Context *c);
+bool folder_make(Context *c, const char *path); // with parents; existing is fine
+// Runs a program (argv ends with NULL) and waits; its output goes to ours. True for exit status 0; otherwise
+// *status is the exit status, or 128 + signal. False with a diagnostic when it cannot be started.
+bool program_run(Context *c, const char *const *argv, int *status);
+// Compiles sources (absolute paths, n of them) in `folder` into `out`; shared: a shared library.
+bool compile_external(Driver *d, const Target *t, const char *folder, int n, const char *const *sources, const char *out,
+                      bool shared);
+// Splits a command line at blanks into words, appended to argv (max of them); returns the new count.
+int words_append(Context *c, const char *text, const char **argv, int n, int max);
+
+// build_model.c: from module to a runnable harness in `folder` (NULL: a temporary one).
+typedef struct BuiltModel {
+	const char *folder, *program, *weights; // paths
+} BuiltModel;
+bool model_build(Driver *d, Op *module, const Target *t, const char *folder, BuiltModel *b);
+
+// The commands: exit status.
+int cmd_compile(Driver *d);
+int cmd_run(Driver *d);
+int cmd_verify(Driver *d);
+int cmd_bench(Driver *d);
+int cmd_info(Driver *d);
+int cmd_opt(Driver *d);
+
+// report.c: other views of a module, as text.
+void emit_dot(Text *t, const Op *module);
+void emit_json(Text *t, const Op *module);
+
+#endif

@@ -1,0 +1,68 @@
+// The command line: one table from which parsing, --help, the man page and shell completion come.
+#ifndef PDCC_OPTIONS_H
+#define PDCC_OPTIONS_H
+
+#include "frontend.h"
+
+typedef enum Command { CMD_COMPILE, CMD_RUN, CMD_VERIFY, CMD_BENCH, CMD_INFO, CMD_OPT, CMD_COUNT } Command;
+
+typedef enum EmitKind {
+	EMIT_DEFAULT, EMIT_C, EMIT_CUDA, EMIT_HEADER, EMIT_IR, EMIT_CFG, EMIT_DOT, EMIT_JSON, EMIT_SHARED
+} EmitKind;
+
+typedef struct RunInput {
+	const char *name, *path;
+} RunInput;
+
+// One execution: what `--in` said since the start or the last `--next`.
+typedef struct RunCall {
+	int ninput, cap;
+	RunInput *inputs;
+} RunCall;
+
+typedef struct Options {
+	Command command;
+	const char *model;
+	const char *output;        // -o
+	EmitKind emit;
+	const char *isa;           // NULL: the command's default
+	const char *prefix, *weights;
+	const char *params;
+	int nparam_names;
+	const char **param_names;
+	int npins;
+	ShapePin *pins;
+	bool call, depfile, werror, time_report, verify, json;
+	const char *depfile_path;  // -MF
+	const char *colour;        // auto, always, never
+	const char *target, *cc, *cflags, *out_dir, *keep;
+	int ncall;
+	RunCall *calls;
+	int threads, repeat;
+	bool redzone;
+	const char *html, *passes;
+} Options;
+
+typedef enum OptionsResult { OPTIONS_OK, OPTIONS_DONE /* --help and the like */, OPTIONS_USAGE } OptionsResult;
+
+// Fills *o from argv. Messages for wrong usage go to stderr; help, version and completion to stdout.
+OptionsResult options_parse(Context *c, int argc, char **argv, Options *o);
+
+typedef struct OptionSpec {
+	char letter;               // 0: none
+	const char *name;          // without dashes; single-dash words (-MD) are listed with their dash
+	const char *arg;           // metavariable; NULL: a flag
+	unsigned commands;         // bit per Command
+	const char *help;
+	int id;
+} OptionSpec;
+
+const OptionSpec *option_table(int *n);
+const char *command_name(Command c);       // "run"; "" for compile
+const char *command_summary(Command c);
+
+// completion.c: print for `--completion=bash|zsh|fish` and `--man`, from the table.
+bool completion_print(FILE *to, const char *shell);
+void man_print(FILE *to);
+
+#endif

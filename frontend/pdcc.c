@@ -1,0 +1,103 @@
+// The driver: main, the memory handler, stages. Commands are in cmd_*.c.
+#include "driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+void stage_end(Driver *d)
+{
+	if (!d->stage_start)
+		return;
+	d->stages[d->nstage - 1].seconds = now() - d->stage_start;
+	d->stage_start = 0;
+	if (d->progress_shown)
+		fputs("\r\033[K", stderr);
+	d->progress_shown = false;
+}
+
+void stage_begin(Driver *d, const char *name)
+{
+	stage_end(d);
+	double total = 0;
+	for (int i = 0; i < d->nstage; i++)
+		total += d->stages[i].seconds;
+	if (d->nstage < (int)COUNT_OF(d->stages))
+		d->nstage++;
+	d->stages[d->nstage - 1].name = name;
+	d->stage_start = now();
+	if (total > 1 && isatty(STDERR_FILENO)) {
+		fprintf(stderr, "pdcc: %s ...", name);
+		fflush(stderr);
+		d->progress_shown = true;
+	}
+}
+
+static void time_report(const Driver *d)
+{
+	double total = 0;
+	for (int i = 0; i < d->nstage; i++) {
+		fprintf(stderr, "%10.3f s  %s\n", d->stages[i].seconds, d->stages[i].name);
+		total += d->stages[i].seconds;
+	}
+	fprintf(stderr, "%10.3f s  total, %.1f MB of arena\n", total, (double)arena_bytes(d->ctx->arena) / 1e6);
+}
+
+static bool want_colour(const Options *o)
+{
+	const char *no = getenv("NO_COLOR");
+	if (!o->colour || !strcmp(o->colour, "auto"))
+		return isatty(STDERR_FILENO) && !(no && *no);
+	return !strcmp(o->colour, "always");
+}
+
+static int run_command(Driver *d)
+{
+	static int (*const commands[CMD_COUNT])(Driver *) = {
+		[CMD_COMPILE] = cmd_compile, [CMD_RUN] = cmd_run,   [CMD_VERIFY] = cmd_verify,
+		[CMD_BENCH] = cmd_bench,     [CMD_INFO] = cmd_info, [CMD_OPT] = cmd_opt,
+	};
+	diag_werror(d->ctx->diag, d->options->werror);
+	d->ctx->file = d->options->model;
+	int status = commands[d->options->command](d);
+	stage_end(d);
+	return diag_errors(d->ctx->diag) ? 1 : status;
+}
+
+int main(int argc, char **argv)
+{
+	static OomGuard guard;
+	Context *volatile c = NULL;
+	if (setjmp(guard.jump)) {
+		context_free(c);
+		fprintf(stderr, "pdcc: error: out of memory (%zu bytes asked)\n", guard.asked);
+		return 1;
+	}
+	oom_guard = &guard;
+	c = context_new();
+	Options options;
+	Driver driver = {.ctx = c, .options = &options};
+	OptionsResult parsed = options_parse(c, argc, argv, &options);
+	int status = parsed == OPTIONS_USAGE ? 2 : 0;
+	if (parsed == OPTIONS_OK) {
+		status = run_command(&driver);
+		diag_flush(c->diag, stderr, want_colour(&options));
+		if (options.time_report)
+			time_report(&driver);
+	}
+	// A full disk or closed pipe behind standard output is an error like any other.
+	if (fflush(stdout) || ferror(stdout)) {
+		fputs("pdcc: error: cannot write standard output\n", stderr);
+		status = status ? status : 1;
+	}
+	context_free(c);
+	return status;
+}

@@ -1,0 +1,109 @@
+// The translator from inside: what translate.c, attrs.c, feeds.c and steps.c share. Private to frontend/.
+#ifndef PDCC_FRONTEND_TRANSLATE_H
+#define PDCC_FRONTEND_TRANSLATE_H
+
+#include "desc.h"
+
+// What a legacy variable is at this point of the translation.
+typedef struct Binding {
+	const Paddle__VarDesc *desc; // NULL: not declared anywhere
+	Value *value;                // what it holds now; NULL: nothing yet
+	bool broken;                 // an operator that failed should have written it; already reported
+	bool written;                // state that the program changes
+} Binding;
+
+// The variables of one block. A name that is not here is looked up in the parent.
+typedef struct Scope {
+	struct Scope *parent;
+	NameMap *vars;
+} Scope;
+
+typedef struct Translator {
+	Context *c;
+	const Paddle__ProgramDesc *p;
+	const TranslateOptions *o;
+	Op *module;
+	Block *block;        // where operations go
+	int block_index;     // in the ProgramDesc
+	Scope *scope;
+	NameMap *symbols;    // names of dims already given away
+	bool implicit_feeds; // the program has no feed operators: what is read first is fed
+	int nfeed;           // implicit feeds so far
+	NameMap *columns;    // "feed 0" and the like, to see a column used twice
+	int nwritten, cwritten;
+	Binding **written;   // state changed, in the order of first change
+	bool failed;
+} Translator;
+
+struct OpSteps;
+
+// One operator on its way.
+typedef struct OpJob {
+	Translator *t;
+	const Paddle__OpDesc *desc;
+	const struct OpSteps *steps;
+	const OpInfo *info;
+	const LegacyMap *map;
+	Builder b;           // at the end of the current block, with the operator's location
+	Value **operands;    // [info->noperand], NULL where left out
+	int nattr;
+	NamedAttr *attrs;    // [info->nattr]
+	Op *op;
+	bool broken;         // reads a broken variable: fails without a message of its own
+} OpJob;
+
+// How an operator is translated: one function per step, NULL for the general rule. steps.c has a table of
+// them by the `hook:` of a legacy entry. Every step returns false after a diagnostic.
+typedef struct OpSteps {
+	const char *hook;
+	bool (*inputs)(OpJob *j);     // operands from input slots and variable attributes
+	bool (*attribute)(OpJob *j, const AttrInfo *a, const Paddle__OpAttr *legacy); // one that is there
+	bool (*missing)(OpJob *j, const AttrInfo *a);                                 // one that is not
+	bool (*create)(OpJob *j);     // the operation; may make several, or none
+	bool (*record)(OpJob *j);     // results to output variables
+} OpSteps;
+
+const OpSteps *steps_find(const char *hook); // NULL: no such hook
+
+// ---- translate.c: general rules, which overriding steps may call ------------------------------------
+bool PRINTF_LIKE(2, 3) job_fail(OpJob *j, const char *fmt, ...);
+Binding *scope_find(Translator *t, const char *var); // NULL: not declared, never written
+// The variable's current value: written before, a parameter, or a feed of a program without feed operators.
+// NULL after a diagnostic, or silently when broken.
+Value *read_var(OpJob *j, const char *slot, const char *var);
+void write_var(OpJob *j, const char *var, Value *v);
+bool general_inputs(OpJob *j);
+bool general_attribute(OpJob *j, const AttrInfo *a, const Paddle__OpAttr *legacy);
+bool general_missing(OpJob *j, const AttrInfo *a);
+bool general_create(OpJob *j);
+bool general_record(OpJob *j);
+// By the name of ours; NULL when the operand is left out, or there is none of that name.
+Value *job_operand(const OpJob *j, const char *name);
+void job_set_operand(OpJob *j, const char *name, Value *v);
+void job_set_attr(OpJob *j, const char *name, const Attr *a);
+const Attr *job_attr(const OpJob *j, const char *name);
+// The variable of result i in its output slot; NULL when nobody wants it.
+const char *job_output(const OpJob *j, int result, size_t i);
+// The legacy attribute that feeds ours; NULL: absent.
+const Paddle__OpAttr *job_legacy_attr(const OpJob *j, const char *name);
+
+// ---- attrs.c: legacy attributes -----------------------------------------------------------------------
+// To the wanted kind; NULL (no diagnostic) when it cannot be said in it.
+const Attr *attr_convert(Context *c, AttrKind kind, const Paddle__OpAttr *a);
+const char *attr_kind_name(int32_t legacy_kind);
+// Numbers in an attribute of any numeric kind, single or list; -1 when it is none.
+int attr_count(const Paddle__OpAttr *a);
+bool attr_int_at(const Paddle__OpAttr *a, int i, int64_t *v);
+bool attr_float_at(const Paddle__OpAttr *a, int i, double *v);
+// Whole-operator properties that pdcc does not do (fusions of other compilers): a message, or NULL.
+const char *attr_objection(Context *c, const Paddle__OpAttr *a);
+
+// ---- feeds.c: inputs and the names of their sizes --------------------------------------------------------
+bool feed_translate(OpJob *j); // a feed operator
+Value *feed_implicit(OpJob *j, const Paddle__VarDesc *v); // NULL after a diagnostic
+bool fetch_translate(OpJob *j, const char *var, int64_t col);
+bool check_pins(Translator *t);
+// Type of a declared variable, open sizes as symbols named after `base` and their axes; NULL after a diagnostic.
+const Type *var_type(OpJob *j, const Paddle__VarDesc *v, const char *base);
+
+#endif

@@ -1,0 +1,67 @@
+// Lowering: passes over the IR, from operators to kernels with places in memory.
+//
+// Knows ir/ only. The pass table in pipeline.c is the order in which they run.
+#ifndef PDCC_LOWER_H
+#define PDCC_LOWER_H
+
+#include "../ir/ir.h"
+
+// What code is made for: the instruction set and the sizes that the kernel templates are built with.
+typedef struct Target {
+	const char *name;      // --isa: "avx512", "avx2", "sse4", "neon", "generic"; "cuda"
+	const char *cflags;    // what the external compiler needs to be told, e.g. "-mavx2 -mfma"
+	bool cuda;
+	bool vector;           // GCC vector extensions; else plain ISO C11
+	int lanes;             // f32 in a vector register, and b of the blocked layout
+	int gemm_mr, gemm_nv;  // register tile of GEMM: rows x vectors; NR = gemm_nv * lanes
+	int conv_ur, conv_nv;  // register tile of convolution: output pixels x vectors of output channels
+} Target;
+
+// NULL: no such target. "native" is resolved by the driver before.
+const Target *target_find(const char *name);
+const Target *target_list(int *n);
+
+typedef struct PassContext {
+	Context *ctx;
+	Op *module;
+	const Target *target;
+	bool verify;           // run ir_verify after each pass
+	bool time_report;
+} PassContext;
+
+typedef struct Pass {
+	const char *name, *summary;
+	bool (*run)(PassContext *p); // false after a diagnostic
+} Pass;
+
+const Pass *pass_table(int *n);               // each pass once, by name
+// Runs the whole pipeline, or stops after the stage that `until` names (NULL: all).
+bool lower_run(PassContext *p, const char *until);
+// Runs a comma-separated list of passes: `pdcc opt --passes=`.
+bool lower_run_list(PassContext *p, const char *names);
+
+bool pass_canonicalize(PassContext *p);   // canonicalize.c: identities, views, dead shape operands
+bool pass_fold(PassContext *p);           // fold.c: operations on constants and parameters, through the interpreter
+bool pass_fold_batch_norm(PassContext *p);// fold_batch_norm.c: into the weights of the convolution before
+bool pass_cse(PassContext *p);            // cse.c
+bool pass_dce(PassContext *p);            // dce.c
+bool pass_decompose(PassContext *p);      // decompose.c: composites, transposed convolutions, softmax and norms to kernels
+bool pass_layout(PassContext *p);         // layout.c: contractions to kernels, blocked channels, packed weights
+bool pass_to_loops(PassContext *p);       // to_loops.c: everything else to loop nests by its definition
+bool pass_fuse(PassContext *p);           // fuse.c: nests into nests, into epilogues and prologues
+bool pass_plan(PassContext *p);           // plan.c: one workspace
+
+// ---- shared by passes (rewrite.c) -----------------------------------------------------------------
+// Replaces op's results by `with` (types must agree) and erases it.
+void op_replace(Op *op, Value *const *with);
+// Parameter or constant behind a value: its data, or NULL.
+Tensor *value_constant(const Value *v);
+// A new parameter (named after `name` and a suffix) holding t, read at `b`.
+Value *build_parameter(Builder *b, const char *name, const char *suffix, Tensor *t);
+
+// Whether a data_format puts channels last ("NHWC", "NDHWC", "NLC").
+bool format_channels_last(const char *format);
+// A position known at compile time, in a loop region.
+Value *build_index(Builder *b, int64_t v);
+
+#endif
