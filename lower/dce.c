@@ -1,0 +1,40 @@
+// Dead code elimination: removes operations without effect whose results nobody reads, and takes
+// parameters that nothing reads any more out of the weights. Run by the pipeline after every pass that
+// leaves dead code behind.
+#include "lower.h"
+
+// An operation is dead when nothing reads its results and running it changes nothing else.
+static bool op_is_dead(const Op *op)
+{
+	if (!(op->info->traits & (TRAIT_PURE | TRAIT_CONSTANT)) || (op->info->traits & TRAIT_TERMINATOR))
+		return false;
+	if (op->nresult == 0)
+		return false;
+	for (int i = 0; i < op->nresult; i++)
+		if (value_used(&op->results[i]))
+			return false;
+	return true;
+}
+
+// Backwards, so that an operation is looked at after all its readers: one sweep is enough.
+static void region_sweep(Region *r)
+{
+	for (Block *b = r->last; b; b = b->prev) {
+		for (Op *op = b->last, *prev; op; op = prev) {
+			prev = op->prev;
+			if (op_is_dead(op)) {
+				op_erase(op);
+				continue;
+			}
+			for (int i = 0; i < op->nregion; i++)
+				region_sweep(&op->regions[i]);
+		}
+	}
+}
+
+// Needs: nothing.  Keeps: everything.  Breaks: nothing.
+bool pass_dce(PassContext *p)
+{
+	region_sweep(&p->module->regions[0]);
+	return true;
+}

@@ -1,0 +1,95 @@
+// The pass table, the order in which passes run, and what runs them. The driver calls lower_run for a
+// whole compilation and lower_run_list for `pdcc opt --passes=`.
+#include "lower.h"
+
+#include <string.h>
+#include <time.h>
+
+static const Pass passes[] = {
+	{"canonicalize", "remove identities, turn what is known into constants, drop dead shape operands",
+	 pass_canonicalize},
+	{"fold", "evaluate operations on constants and parameters", pass_fold},
+	{"fold-batch-norm", "fold batch norms into the weights before them", pass_fold_batch_norm},
+	{"cse", "merge equal operations", pass_cse},
+	{"dce", "remove what nobody reads, unused parameters included", pass_dce},
+	{"decompose", "composites to simpler operations and kernels", pass_decompose},
+	{"layout", "contractions to tuned kernels, blocked channels, packed weights", pass_layout},
+	{"to-loops", "every remaining operation to loop nests by its definition", pass_to_loops},
+	{"fuse", "nests into nests, into epilogues and into prologues", pass_fuse},
+	{"plan", "a place in memory for every value", pass_plan},
+};
+
+// A stage is what `--emit=` and lower_run's `until` can stop after.
+typedef struct Stage {
+	const char *name;
+	const char *passes; // comma-separated
+} Stage;
+
+// Clean runs its passes twice: folded weights uncover identities, and the other way around.
+static const Stage stages[] = {
+	{"clean", "canonicalize,fold,fold-batch-norm,canonicalize,fold,cse,dce"},
+	{"decompose", "decompose,canonicalize,fold,cse,dce"},
+	{"layout", "layout,canonicalize,fold,cse,dce"},
+	{"to-loops", "to-loops"},
+	{"fuse", "fuse,fold,dce"},
+	{"plan", "plan"},
+};
+
+const Pass *pass_table(int *n)
+{
+	*n = COUNT_OF(passes);
+	return passes;
+}
+
+static const Pass *pass_find(const char *name, size_t len)
+{
+	for (size_t i = 0; i < COUNT_OF(passes); i++)
+		if (strlen(passes[i].name) == len && !memcmp(passes[i].name, name, len))
+			return &passes[i];
+	return NULL;
+}
+
+static bool pass_run(PassContext *p, const Pass *pass)
+{
+	clock_t start = clock();
+	if (!pass->run(p))
+		return false;
+	if (p->time_report)
+		fprintf(stderr, "%8.1f ms  %s\n", 1e3 * (double)(clock() - start) / CLOCKS_PER_SEC, pass->name);
+	if (p->verify && !ir_verify(p->module)) {
+		diag_note(p->ctx->diag, &loc_unknown, "the module was valid before pass '%s'", pass->name);
+		return false;
+	}
+	return true;
+}
+
+bool lower_run_list(PassContext *p, const char *names)
+{
+	while (*names) {
+		size_t len = strcspn(names, ",");
+		const Pass *pass = pass_find(names, len);
+		if (!pass) {
+			diag_error(p->ctx->diag, &loc_unknown, "no pass is named '%.*s'", (int)len, names);
+			return false;
+		}
+		if (!pass_run(p, pass))
+			return false;
+		names += len + (names[len] == ',');
+	}
+	return true;
+}
+
+bool lower_run(PassContext *p, const char *until)
+{
+	for (size_t i = 0; i < COUNT_OF(stages); i++) {
+		if (!lower_run_list(p, stages[i].passes))
+			return false;
+		if (until && !strcmp(until, stages[i].name))
+			return true;
+	}
+	if (until) {
+		diag_error(p->ctx->diag, &loc_unknown, "no stage of lowering is named '%s'", until);
+		return false;
+	}
+	return true;
+}

@@ -1,0 +1,82 @@
+// Small helpers that several passes share: replacing operations, looking through to constant data, and
+// making parameters.
+#include "lower.h"
+
+#include <string.h>
+
+void op_replace(Op *op, Value *const *with)
+{
+	for (int i = 0; i < op->nresult; i++) {
+		Value *from = &op->results[i], *to = with[i];
+		if (from == to)
+			continue;
+		// The name is a hint for generated code; what replaces a named value without one takes it over.
+		if (!to->name)
+			to->name = from->name;
+		value_replace(from, to);
+	}
+	op_erase(op);
+}
+
+Tensor *value_constant(const Value *v)
+{
+	if (!v || !v->def)
+		return NULL;
+	const Op *op = v->def;
+	if (op->code == OP_BUILTIN_GET_PARAMETER)
+		return param_get(op->ctx, op_str(op, "name", ""));
+	if (op->code == OP_BUILTIN_CONSTANT) {
+		const Attr *a = op_attr(op, "value");
+		// An Attr's tensor is immutable; so is what callers get here, const is dropped for Tensor's users.
+		return a && a->kind == ATTR_TENSOR ? (Tensor *)a->tensor : NULL;
+	}
+	return NULL;
+}
+
+static void builder_insert(Builder *b, Op *op)
+{
+	if (b->before)
+		op_insert_before(b->before, op);
+	else
+		op_append(b->block, op);
+}
+
+Value *build_parameter(Builder *b, const char *name, const char *suffix, Tensor *t)
+{
+	Context *c = b->ctx;
+	Text text;
+	text_init(&text, c->arena);
+	text_printf(&text, "%s.%s", name ? name : "const", suffix);
+	// One name may be derived from twice (a weight shared by two layers): number the later ones.
+	size_t stem = text.len;
+	for (int n = 2; param_get(c, text.text); n++) {
+		text.len = stem;
+		text_printf(&text, ".%d", n);
+	}
+	const char *unique = context_str(c, text.text);
+	param_set(c, unique, t);
+	const Dim *dims[MAX_RANK];
+	for (int i = 0; i < t->rank; i++)
+		dims[i] = dim_const(c, t->dims[i]);
+	const Type *type = type_tensor(c, t->dtype, t->rank, dims, 0);
+	Op *op = op_new(c, OP_BUILTIN_GET_PARAMETER, b->loc, 1, &type, 0, NULL, 0, 0);
+	op_set_attr(op, "name", attr_str(c, unique));
+	builder_insert(b, op);
+	op->results[0].name = unique;
+	return op_result(op, 0);
+}
+
+Value *build_index(Builder *b, int64_t v)
+{
+	const Type *type = type_index(b->ctx);
+	Op *op = op_new(b->ctx, OP_LOOP_CONSTANT, b->loc, 1, &type, 0, NULL, 0, 0);
+	op_set_attr(op, "value", attr_int(b->ctx, v));
+	builder_insert(b, op);
+	return op_result(op, 0);
+}
+
+bool format_channels_last(const char *format)
+{
+	size_t n = strlen(format);
+	return n > 2 && format[0] == 'N' && format[n - 1] == 'C';
+}
