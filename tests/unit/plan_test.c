@@ -1,0 +1,173 @@
+// Unit tests of the memory plan's packing: nothing that lives at one time overlaps, and little is wasted.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "lower/plan.h"
+
+// A small generator of our own, so that the tests are the same everywhere.
+static uint32_t next_random(uint32_t *state)
+{
+	*state = *state * 1664525u + 1013904223u;
+	return *state >> 8;
+}
+
+static bool in_both(int first_a, int last_a, int first_b, int last_b)
+{
+	return first_a <= last_b && first_b <= last_a;
+}
+
+static void check_items(int n, const PackItem *items, int64_t size)
+{
+	for (int i = 0; i < n; i++) {
+		assert_true(items[i].offset >= 0 && items[i].offset % PLAN_ALIGN == 0);
+		assert_true(items[i].offset + items[i].size <= size);
+		for (int j = 0; j < i; j++) {
+			if (!in_both(items[i].first, items[i].last, items[j].first, items[j].last))
+				continue;
+			assert_true(items[i].offset + items[i].size <= items[j].offset ||
+			            items[j].offset + items[j].size <= items[i].offset);
+		}
+	}
+}
+
+static void test_random(void **state)
+{
+	(void)state;
+	enum { N = 200 };
+	static PackItem items[N];
+	for (uint32_t seed = 1; seed <= 50; seed++) {
+		Arena *a = arena_new();
+		uint32_t r = seed;
+		for (int i = 0; i < N; i++) {
+			int first = (int)(next_random(&r) % 300);
+			int64_t size = PLAN_ALIGN * (1 + (int64_t)(next_random(&r) % (1u << next_random(&r) % 10)));
+			items[i] = (PackItem){size, first, first + (int)(next_random(&r) % (i % 10 ? 4 : 60)), -1};
+		}
+		int64_t size = pack_items(a, N, items), floor = pack_floor(N, items);
+		check_items(N, items, size);
+		assert_true((double)size <= 1.1 * (double)floor);
+		arena_free(a);
+	}
+}
+
+// What a chain of layers with shortcuts asks for.
+static int make_network(PackItem *items)
+{
+	int n = 0, at = 0;
+	for (int stage = 0; stage < 4; stage++) {
+		for (int block = 0; block < 4; block++) {
+			int64_t size = PLAN_ALIGN * (4096 >> stage);
+			items[n++] = (PackItem){size, at, at + 3, -1};     // block input, read by the shortcut
+			items[n++] = (PackItem){size / 2, at + 1, at + 2, -1};
+			items[n++] = (PackItem){size / 2, at + 2, at + 3, -1};
+			at += 3;
+		}
+	}
+	return n;
+}
+
+static void test_network_is_tight(void **state)
+{
+	(void)state;
+	Arena *a = arena_new();
+	PackItem items[64];
+	int n = make_network(items);
+	int64_t size = pack_items(a, n, items);
+	check_items(n, items, size);
+	assert_int_equal(size, pack_floor(n, items));
+	arena_free(a);
+}
+
+static void test_empty(void **state)
+{
+	(void)state;
+	Arena *a = arena_new();
+	assert_int_equal(pack_items(a, 0, NULL), 0);
+	arena_free(a);
+}
+
+// ---- symbolic sizes ---------------------------------------------------------------------------------------
+
+typedef struct Binding {
+	int64_t n, h;
+} Binding;
+
+static int64_t value_of(const Dim *sym, void *arg)
+{
+	const Binding *b = arg;
+	return sym->name[0] == 'n' ? b->n : b->h;
+}
+
+static int64_t eval(const Dim *d, const Binding *b)
+{
+	int64_t v = -1;
+	Binding copy = *b;
+	assert_true(dim_eval(d, value_of, &copy, &v));
+	return v;
+}
+
+static void check_sized(int n, const SizedItem *items, const Dim *size)
+{
+	static const Binding bindings[] = {{1, 1}, {1, 7}, {3, 32}, {2, 33}, {16, 640}, {5, 1000}};
+	PackItem at[64];
+	for (size_t k = 0; k < COUNT_OF(bindings); k++) {
+		for (int i = 0; i < n; i++)
+			at[i] = (PackItem){eval(items[i].size, &bindings[k]), items[i].first, items[i].last,
+			                   eval(items[i].offset, &bindings[k])};
+		check_items(n, at, eval(size, &bindings[k]));
+	}
+}
+
+static void test_batch_packs_like_static(void **state)
+{
+	(void)state;
+	Context *c = context_new();
+	PackItem fixed[64];
+	SizedItem items[64];
+	int n = make_network(fixed);
+	const Dim *batch = dim_sym(c, "n");
+	for (int i = 0; i < n; i++)
+		items[i] = (SizedItem){dim_mul(c, dim_const(c, fixed[i].size), batch), fixed[i].first, fixed[i].last, NULL};
+	const Dim *size = pack_sized(c, c->arena, n, items);
+	check_sized(n, items, size);
+	assert_int_equal(eval(size, &(Binding){7, 1}), 7 * pack_floor(n, fixed));
+	context_free(c);
+}
+
+static void test_images_of_any_size(void **state)
+{
+	(void)state;
+	Context *c = context_new();
+	SizedItem items[64];
+	PackItem fixed[64];
+	int n = make_network(fixed);
+	const Dim *batch = dim_sym(c, "n"), *side = dim_sym(c, "h"), *one = dim_const(c, 1);
+	for (int i = 0; i < n; i++) {
+		if (i && i % 12 == 0) // a stage halves the image
+			side = dim_add(c, dim_div(c, dim_sub(c, side, one), dim_const(c, 2)), one);
+		int64_t channels = 4 * (i % 3 ? 16 : 32);
+		const Dim *pixels = dim_mul(c, dim_mul(c, batch, side), side);
+		items[i] = (SizedItem){dim_mul(c, pixels, dim_const(c, channels)), fixed[i].first, fixed[i].last, NULL};
+	}
+	items[n] = (SizedItem){dim_const(c, 100), 3, 9, NULL}; // and something fixed
+	n++;
+	const Dim *size = pack_sized(c, c->arena, n, items);
+	check_sized(n, items, size);
+	context_free(c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_network_is_tight),
+		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_batch_packs_like_static),
+		cmocka_unit_test(test_images_of_any_size),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
