@@ -252,6 +252,15 @@ const Attr *attr_convert(Context *c, AttrKind kind, const Paddle__OpAttr *a)
 	}
 }
 
+const Attr *attr_convert_number(Context *c, const Paddle__OpAttr *a)
+{
+	int64_t v;
+	double f;
+	if (attr_count(a) != 1)
+		return NULL;
+	return element_is_int(a, 0, &v, &f) ? attr_int(c, v) : attr_float(c, f);
+}
+
 // Attributes with which another framework's optimiser has fused operators or changed their arithmetic. Any
 // value but the neutral one changes what the operator computes.
 static const struct {

@@ -90,6 +90,8 @@ const Paddle__OpAttr *job_legacy_attr(const OpJob *j, const char *name);
 // ---- attrs.c: legacy attributes -----------------------------------------------------------------------
 // To the wanted kind; NULL (no diagnostic) when it cannot be said in it.
 const Attr *attr_convert(Context *c, AttrKind kind, const Paddle__OpAttr *a);
+// To an INT or FLOAT, whichever says it exactly.
+const Attr *attr_convert_number(Context *c, const Paddle__OpAttr *a);
 const char *attr_kind_name(int32_t legacy_kind);
 // Numbers in an attribute of any numeric kind, single or list; -1 when it is none.
 int attr_count(const Paddle__OpAttr *a);
