@@ -17,7 +17,7 @@ OBJECTS = $(SOURCES:%.c=obj/%.o) obj/program_desc.pb-c.o
 # Everything but main, for unit tests.
 LIB_OBJECTS = $(filter-out obj/frontend/pdcc.o,$(OBJECTS))
 OPS = $(sort $(wildcard $(SRC)/ir/ops/*.yaml))
-TEXTS = $(sort $(wildcard $(SRC)/codegen/kernels/*.in) $(SRC)/runtime_stub/pdrt.h $(SRC)/runtime_stub/pdrt.c $(SRC)/runtime_stub/harness.c)
+TEXTS = $(sort $(wildcard $(addprefix $(SRC)/,codegen/kernels/*.in runtime_stub/*.h runtime_stub/*.c)))
 
 .PHONY: all
 all: pdcc
@@ -42,7 +42,7 @@ obj/embed: codegen/embed.c
 	$(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) $< -o $@
 
 obj/kernels.inc: obj/embed $(TEXTS)
-	obj/embed $@ $(TEXTS)
+	obj/embed $(TEXTS) > $@.tmp && mv $@.tmp $@
 
 obj/program_desc.pb-c.c: frontend/program_desc.proto
 	@mkdir -p obj
@@ -51,6 +51,20 @@ obj/program_desc.pb-c.h: obj/program_desc.pb-c.c ;
 # Generated code is not held to our warnings.
 obj/program_desc.pb-c.o: obj/program_desc.pb-c.c
 	$(CC) $(CPPFLAGS_ALL) $(CFLAGS) -c $< -o $@
+
+# Unit tests: one program per file, with everything but main.
+UNIT_TESTS = $(patsubst $(SRC)/tests/unit/%.c,obj/tests/%,$(wildcard $(SRC)/tests/unit/test_*.c))
+.PHONY: unit-tests
+unit-tests: $(UNIT_TESTS)
+obj/tests/%: tests/unit/%.c $(LIB_OBJECTS)
+	@mkdir -p $(@D)
+	$(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) $(LDFLAGS) -MMD -MP $< -o $@ $(LIB_OBJECTS) $(PB_LIBS) $(CMOCKA_LIBS) -lm
+
+.PHONY: check check-all
+check: pdcc
+	$(PYTHON) $(SRC)/tests/run.py --build $(CURDIR)
+check-all: pdcc
+	$(PYTHON) $(SRC)/tests/run.py --build $(CURDIR) --all
 
 -include $(wildcard obj/*/*.d)
 

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Runs the recorded cases in this folder through `pdcc run` and compares what comes out.
+
+The small stand-in for the shared corpus' scorer: same case format, same tolerances, for a tree that stands alone.
+
+    score.py [--pdcc PDCC] [--target T] [--flags=...] [--timeout S] [--jobs N] [--json FILE] DIR...
+"""
+import argparse, concurrent.futures, json, pathlib, shlex, subprocess, sys, tempfile
+import numpy as np, yaml
+
+
+def command(a, case, meta, out):
+    cmd = shlex.split(a.pdcc) + ['run', case / 'model.pdmodel', '--target', a.target, '--out-dir', out]
+    if (case / 'model.pdiparams').exists():
+        cmd += ['--params', case / 'model.pdiparams']
+    cmd += shlex.split(a.flags)
+    for i, run in enumerate(meta['runs']):
+        cmd += ['--next'] if i else []
+        for name, ref in run['feeds'].items():
+            cmd += ['--in', f"{name}={case / ref['file']}"]
+    return [str(c) for c in cmd]
+
+
+def difference(got, want, meta):
+    """None when equal enough, else what is wrong."""
+    if got.shape != want.shape or got.dtype != want.dtype:
+        return f'{got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}'
+    if want.dtype.kind in 'fc':
+        ok = np.isclose(got, want, rtol=meta['rtol'], atol=meta['atol'], equal_nan=True)
+    else:
+        ok = got == want
+    return None if ok.all() else f'{(~ok).sum()} of {want.size} elements differ'
+
+
+def run_case(a, case):
+    meta = yaml.safe_load((case / 'case.yaml').read_text())
+    with tempfile.TemporaryDirectory(prefix='pdcc-score-') as tmp:
+        out = pathlib.Path(tmp)
+        try:
+            p = subprocess.run(command(a, case, meta, out), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                               timeout=a.timeout)
+        except subprocess.TimeoutExpired:
+            return 'timeout', f'no answer in {a.timeout} s'
+        if p.returncode:
+            return 'error', (p.stderr.strip().splitlines() or ['no message'])[0]
+        for i, run in enumerate(meta['runs']):
+            for column, ref in enumerate(run['fetches']):
+                path = out / str(i) / f'{column}.npy'
+                if not path.exists():
+                    return 'wrong', f'run {i}: no {path.name}'
+                bad = difference(np.load(path), np.load(case / ref['file']), meta)
+                if bad:
+                    return 'wrong', f"run {i}, fetch {ref['name']}: {bad}"
+    return 'pass', ''
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument('dirs', nargs='+', type=pathlib.Path)
+    ap.add_argument('--pdcc', default='./pdcc')
+    ap.add_argument('--target', default='c')
+    ap.add_argument('--flags', default='')
+    ap.add_argument('--timeout', type=float, default=120)
+    ap.add_argument('--jobs', type=int, default=2)
+    ap.add_argument('--json')
+    a = ap.parse_args()
+    cases = sorted(p.parent for d in a.dirs for p in d.rglob('case.yaml'))
+    with concurrent.futures.ThreadPoolExecutor(a.jobs) as pool:
+        verdicts = list(pool.map(lambda c: run_case(a, c), cases))
+    rows = [dict(group=c.parent.name, case=c.name, verdict=v, why=w) for c, (v, w) in zip(cases, verdicts)]
+    if a.json:
+        pathlib.Path(a.json).write_text(json.dumps(rows, indent=1))
+    for r in rows:
+        if r['verdict'] != 'pass':
+            print(f"{r['verdict']:8}{r['case']}  {r['why']}")
+    good = sum(r['verdict'] == 'pass' for r in rows)
+    print(f'{good} passed, {len(rows) - good} failed')
+    return 0 if rows and good == len(rows) else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""Run pdcc's tests and count them.
+
+    run.py [--all] [--only SUITE,...] [--build DIR]
+
+Each suite is a function below; those marked slow run only with --all (make check-all, and CI). Every suite
+yields (name, passed, message). The last line is 'N passed, N failed[, N skipped]'; exit status 1 when one failed.
+"""
+import argparse, json, os, pathlib, re, shutil, subprocess, sys, tempfile, time
+
+SRC = pathlib.Path(__file__).resolve().parent.parent
+SHARED = SRC.parent / 'shared'
+
+
+class Skip(Exception):
+    """A suite that cannot run here; says what is missing."""
+
+
+def config(build):
+    """config.mk as a dict."""
+    out = {}
+    for line in (build / 'config.mk').read_text().splitlines():
+        key, eq, value = line.partition(' = ')
+        if eq:
+            out[key.strip()] = value.strip()
+    return out
+
+
+def run(cmd, **kw):
+    kw.setdefault('stdout', subprocess.PIPE)
+    kw.setdefault('stderr', subprocess.STDOUT)
+    return subprocess.run([str(c) for c in cmd], stdin=subprocess.DEVNULL, text=True, errors='replace', **kw)
+
+
+def suite_layers(t):
+    """No folder includes a sideways header."""
+    p = run(['sh', SRC / 'tests/layers.sh'])
+    yield 'layers', p.returncode == 0, p.stdout
+
+
+def suite_unit(t):
+    """cmocka programs built from tests/unit/test_*.c."""
+    if not t.config.get('CMOCKA_LIBS'):
+        raise Skip('cmocka is not installed')
+    p = run(['make', '-s', '-C', t.build, 'unit-tests'])
+    if p.returncode:
+        yield 'build', False, p.stdout[-3000:]
+        return
+    for exe in sorted((t.build / 'obj/tests').glob('test_*')):
+        if exe.suffix:
+            continue
+        p = run([exe], timeout=300)
+        tests = re.findall(r'^\[\s+(OK|FAILED)\s+\] (\S+)', p.stdout, re.M)
+        seen = set()
+        for verdict, name in tests:
+            if name not in seen and not name.isdigit():
+                seen.add(name)
+                yield f'{exe.name}/{name}', verdict == 'OK', p.stdout[-2000:]
+        if not seen or (p.returncode and all(v == 'OK' for v, _ in tests)):
+            yield exe.name, False, f'exit status {p.returncode}\n{p.stdout[-2000:]}'
+
+
+def suite_lit(t):
+    """lit and FileCheck on tests/**/*.pdir and *.test."""
+    lit, filecheck = t.config.get('LIT'), t.config.get('FILECHECK')
+    if not lit or not filecheck:
+        raise Skip('lit or FileCheck is not installed')
+    with tempfile.TemporaryDirectory() as tmp:
+        out = pathlib.Path(tmp) / 'lit.json'
+        env = dict(os.environ, PDCC=str(t.pdcc), FILECHECK=filecheck, PDCC_BUILD=str(t.build), PYTHON=t.python)
+        p = run(lit.split() + ['-q', '--output', out, SRC / 'tests'], env=env)
+        if not out.exists():
+            yield 'lit', False, p.stdout[-3000:]
+            return
+        for case in json.loads(out.read_text())['tests']:
+            if case['code'] in ('UNSUPPORTED', 'EXCLUDED'):
+                continue
+            yield case['name'].split('::')[-1].strip(), case['code'] in ('PASS', 'XFAIL'), case.get('output', '')[-3000:]
+
+
+def corpus_cases(names):
+    return [SHARED / 'corpus' / n for n in names]
+
+
+def straight_line():
+    return (SHARED / 'corpus/straight-line.txt').read_text().split()
+
+
+def score(t, cases, label, flags='', target='c', timeout=240, cc=None):
+    """Runs cases with the shared scorer (or ours for the copy in the tree) and yields one result a case."""
+    scorer = SHARED / 'tools/score.py'
+    if not scorer.exists():
+        scorer = SRC / 'tests/corpus/score.py'
+    with tempfile.TemporaryDirectory() as tmp:
+        out = pathlib.Path(tmp) / 'score.json'
+        cmd = [t.python, scorer, '--pdcc', t.pdcc, '--json', out, '--timeout', timeout, '--jobs', 2, '--target', target]
+        if flags:
+            cmd.append('--flags=' + flags)
+        p = run(cmd + list(cases))
+        if not out.exists():
+            yield label, False, p.stdout[-3000:]
+            return
+        for row in json.loads(out.read_text()):
+            yield f"{label}/{row['group']}/{row['case']}", row['verdict'] == 'pass', f"{row['verdict']}: {row['why']}"
+
+
+def suite_corpus(t):
+    """Recorded Paddle programs: the copy in the tree, always."""
+    yield from score(t, [SRC / 'tests/corpus'], 'native')
+    yield from score(t, [SRC / 'tests/corpus'], 'generic', '--isa=generic')
+    yield from score(t, [SRC / 'tests/corpus'], 'interp', target='interp')
+
+
+def suite_models(t):
+    """The straight-line models of the shared corpus: both instruction sets, both compilers."""
+    if not SHARED.exists():
+        raise Skip('no ../shared')
+    cases = corpus_cases(straight_line())
+    yield from score(t, cases, 'native-gcc', '--cc gcc')
+    yield from score(t, cases, 'generic-gcc', '--isa=generic --cc gcc')
+    if t.config.get('CLANG'):
+        yield from score(t, cases, 'native-clang', f"--cc {t.config['CLANG']}")
+        yield from score(t, cases, 'generic-clang', f"--isa=generic --cc {t.config['CLANG']}")
+
+
+SMALL = ['models/lenet', 'models/deepfm_criteo', 'models/textcnn', 'real/mnist_mlp_handwriting', 'real/mnist_mlp_tanh',
+         'real/mnist_softmax_demo']
+
+
+def suite_interpreter(t):
+    """The interpreter on small models."""
+    if not SHARED.exists():
+        raise Skip('no ../shared')
+    yield from score(t, corpus_cases(SMALL), 'interp', target='interp')
+
+
+def suite_redzone(t):
+    """Workspace and outputs between guard bytes."""
+    if not SHARED.exists():
+        raise Skip('no ../shared')
+    cases = corpus_cases(['models/resnet50', 'models/mobilenet_v3_small', 'models/ernie_tiny_4x312', 'models/lenet'])
+    yield from score(t, cases, 'redzone', '--redzone')
+
+
+FAST = [suite_layers, suite_unit, suite_lit, suite_corpus]
+SLOW = [suite_interpreter, suite_redzone, suite_models]
+
+
+def extra_suites():
+    """Suites that live in files of their own: tests/suite_*.py with `SLOW` and `suite(t)`."""
+    import importlib.util
+    for path in sorted((SRC / 'tests').glob('suite_*.py')):
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules['pdcc_tests'] = sys.modules[__name__]
+        spec.loader.exec_module(module)
+        module.suite.__name__ = path.stem
+        (SLOW if module.SLOW else FAST).append(module.suite)
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument('--all', action='store_true')
+    ap.add_argument('--only')
+    ap.add_argument('--build', default=str(SRC), type=pathlib.Path)
+    t = ap.parse_args()
+    t.build = pathlib.Path(t.build).resolve()
+    t.pdcc, t.config = t.build / 'pdcc', config(pathlib.Path(t.build))
+    t.python = t.config.get('PYTHON') or sys.executable
+    extra_suites()
+    suites = FAST + (SLOW if t.all or t.only else [])
+    if t.only:
+        suites = [s for s in suites if s.__name__.removeprefix('suite_') in t.only.split(',')]
+    passed = failed = skipped = 0
+    for suite in suites:
+        start, good, bad = time.time(), 0, 0
+        name = suite.__name__.removeprefix('suite_')
+        try:
+            for case, ok, message in suite(t):
+                good, bad = good + bool(ok), bad + (not ok)
+                if not ok:
+                    print(f'FAILED {name}: {case}\n    ' + (message or '').strip().replace('\n', '\n    '), flush=True)
+        except Skip as e:
+            print(f'{name}: skipped: {e}', flush=True)
+            skipped += 1
+            continue
+        except Exception as e:
+            bad += 1
+            print(f'FAILED {name}: {type(e).__name__}: {e}', flush=True)
+        print(f'{name}: {good} passed, {bad} failed in {time.time() - start:.0f} s', flush=True)
+        passed, failed = passed + good, failed + bad
+    print(f'{passed} passed, {failed} failed' + (f', {skipped} skipped' if skipped else ''))
+    return 1 if failed or not passed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
