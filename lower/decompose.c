@@ -1,7 +1,282 @@
+// Decompose: brings operators into the forms that layout and the kernels want. Composites whose parts are worth
+// more than the whole are taken apart by their definitions; softmax and layer norm become kernels that read their
+// input through a region, so that fusion can put work into them.
 #include "lower.h"
 
+#include <string.h>
+
+// ---- kernels with an input region ------------------------------------------------------------------------
+
+// Region `r` yields the element of `x` at the position that its arguments give.
+static bool region_read(Op *kernel, Region *r, Value *x)
+{
+	Context *c = kernel->ctx;
+	Block *block = block_new(c, r);
+	Value *operands[MAX_RANK + 1] = {x};
+	for (int i = 0; i < x->type->rank; i++)
+		operands[i + 1] = block_add_arg(c, block, type_index(c));
+	Builder b = builder_at_end(c, block, kernel->loc);
+	Value *v = build(&b, OP_LOOP_LOAD, x->type->rank + 1, operands, NULL);
+	return v && build_op(&b, OP_LOOP_YIELD, 1, &v, 0, NULL);
+}
+
+static bool region_pass(Op *kernel, Region *r)
+{
+	Context *c = kernel->ctx;
+	const Type *t = kernel->results[0].type;
+	Block *block = block_new(c, r);
+	Value *acc = block_add_arg(c, block, type_scalar(c, t->dtype));
+	for (int i = 0; i < t->rank; i++)
+		block_add_arg(c, block, type_index(c));
+	Builder b = builder_at_end(c, block, kernel->loc);
+	return build_op(&b, OP_LOOP_YIELD, 1, &acc, 0, NULL) != NULL;
+}
+
+// A kernel over `x` element by element: regions input and epilogue.
+static Op *kernel_reading(Op *op, enum OpCode code, Value *x, int noperand, Value *const *operands)
+{
+	Op *kernel = op_new(op->ctx, code, op->loc, 1, &x->type, noperand, operands, 2, 0);
+	op_insert_before(op, kernel);
+	if (region_read(kernel, &kernel->regions[0], x) && region_pass(kernel, &kernel->regions[1]))
+		return kernel;
+	return NULL;
+}
+
+static Value *swap_with_last(Builder *b, Value *x, int axis)
+{
+	int64_t perm[MAX_RANK];
+	int last = x->type->rank - 1;
+	for (int i = 0; i <= last; i++)
+		perm[i] = i;
+	perm[axis] = last;
+	perm[last] = axis;
+	return build1(b, OP_PD_TRANSPOSE, x, "perm", attr_ints(b->ctx, last + 1, perm), NULL);
+}
+
+static bool softmax_to_kernel(Op *op)
+{
+	Value *x = op_operand(op, 0);
+	const Type *t = x->type;
+	int64_t axis = op_int(op, "axis", -1);
+	axis = axis < 0 ? axis + t->rank : axis;
+	if (t->dtype != DT_F32 || t->rank < 1 || op->results[0].type != t || axis < 0 || axis >= t->rank)
+		return true;
+	Builder b = builder_before(op);
+	bool swap = axis != t->rank - 1;
+	if (swap && !(x = swap_with_last(&b, x, (int)axis)))
+		return false;
+	Op *kernel = kernel_reading(op, OP_KERNEL_SOFTMAX, x, 0, NULL);
+	if (!kernel)
+		return false;
+	Value *out = &kernel->results[0];
+	if (swap && !(out = swap_with_last(&b, out, (int)axis)))
+		return false;
+	op_replace(op, &out);
+	return true;
+}
+
+static bool layer_norm_to_kernel(Op *op)
+{
+	Value *x = op_operand(op, 0), *scale = op_operand(op, 1), *bias = op_operand(op, 2);
+	const Type *t = x->type;
+	int64_t begin = op_int(op, "begin_norm_axis", 1);
+	if (t->dtype != DT_F32 || op->results[0].type != t || begin < 0 || begin >= t->rank ||
+	    (scale && scale->type->dtype != DT_F32) || (bias && bias->type->dtype != DT_F32))
+		return true;
+	Op *kernel = kernel_reading(op, OP_KERNEL_LAYER_NORM, x, 2, (Value *[]){scale, bias});
+	if (!kernel)
+		return false;
+	op_set_attr(kernel, "epsilon", attr_float(op->ctx, op_float(op, "epsilon", 1e-5)));
+	op_set_attr(kernel, "axes", attr_int(op->ctx, t->rank - begin));
+	Value *out = &kernel->results[0];
+	op_replace(op, &out);
+	return true;
+}
+
+// ---- products with vectors ---------------------------------------------------------------------------------
+
+static Value *reshaped(Builder *b, Value *x, int rank, const Dim *const *dims)
+{
+	return build1(b, OP_PD_RESHAPE, x, "shape", attr_dims(b->ctx, rank, dims), NULL);
+}
+
+// A vector on the left is a row, on the right a column.
+static bool matmul_of_matrices(Op *op)
+{
+	Context *c = op->ctx;
+	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
+	const Dim *one = dim_const(c, 1);
+	if (!type_is_tensor(x->type) || !type_is_tensor(y->type) || (x->type->rank != 1 && y->type->rank != 1))
+		return true;
+	Builder b = builder_before(op);
+	bool row = x->type->rank == 1, column = y->type->rank == 1;
+	if (row)
+		x = reshaped(&b, x, 2, (const Dim *[]){one, x->type->dims[0]});
+	if (column)
+		y = reshaped(&b, y, 2, (const Dim *[]){y->type->dims[0], one});
+	if (!x || !y)
+		return false;
+	bool tx = !row && op_bool(op, "transpose_x", false), ty = !column && op_bool(op, "transpose_y", false);
+	Value *out = build2(&b, OP_PD_MATMUL, x, y, "transpose_x", attr_bool(c, tx), "transpose_y",
+	                    attr_bool(c, ty), NULL);
+	const Type *t = op->results[0].type;
+	if (!out || !(out = reshaped(&b, out, t->rank, t->dims)))
+		return false;
+	op_replace(op, &out);
+	return true;
+}
+
+// ---- images ----------------------------------------------------------------------------------------------
+
+// The image [N x C x H x W] behind a volume of depth 1, or NULL.
+static Value *image_of_volume(Builder *b, Value *volume)
+{
+	const Type *t = volume->type;
+	if (!type_is_tensor(t) || t->rank != 5 || !dim_is(t->dims[2], 1))
+		return NULL;
+	return reshaped(b, volume, 4, (const Dim *[]){t->dims[0], t->dims[1], t->dims[3], t->dims[4]});
+}
+
+// pad3d of an image with a depth of 1, as some exporters write pad2d: two axes are padded, layout knows that form.
+static bool pad3d_of_image(Op *op)
+{
+	int64_t p[6];
+	const char *format = op_str(op, "data_format", "NCDHW");
+	if (op_operand(op, 1) || strcmp(format, "NCDHW") || op_ints(op, "paddings", p, 6) != 6 || p[4] || p[5])
+		return true;
+	Builder b = builder_before(op);
+	Value *x = image_of_volume(&b, op_operand(op, 0));
+	if (!x)
+		return true;
+	Context *c = op->ctx;
+	const char *mode = op_str(op, "mode", "constant");
+	if (!strcmp(mode, "circular"))
+		return true;
+	mode = !strcmp(mode, "replicate") ? "edge" : mode;
+	const Attr *value = op_attr(op, "pad_value");
+	Value *out = build1(&b, OP_PD_PAD2D, x, "paddings", attr_ints(c, 4, (int64_t[]){p[2], p[3], p[0], p[1]}),
+	                    "mode", attr_str(c, mode), "data_format", attr_str(c, "NCHW"), "pad_value",
+	                    value ? value : attr_float(c, 0), NULL);
+	const Type *t = op->results[0].type;
+	if (!out || !(out = reshaped(&b, out, t->rank, t->dims)))
+		return false;
+	op_replace(op, &out);
+	return true;
+}
+
+// Pieces along an axis are slices; layout and fusion know those.
+static bool split_to_slices(Op *op)
+{
+	Context *c = op->ctx;
+	Value *x = op_operand(op, 0);
+	const Type *pieces = op->results[0].type;
+	int64_t axis = op_int(op, "axis", 0), start = 0;
+	for (int i = 1; i < op->noperand; i++)
+		if (op_operand(op, i))
+			return true;
+	if (!type_is_tensor(x->type) || pieces->kind != TY_VEC || pieces->nelem < 1)
+		return true;
+	axis = axis < 0 ? axis + x->type->rank : axis;
+	for (int i = 0; i < pieces->nelem; i++)
+		if (!dim_is_const(pieces->elems[i]->dims[axis]))
+			return true;
+	Builder b = builder_before(op);
+	Value **parts = NEW_ARRAY(c->arena, (size_t)pieces->nelem, Value *);
+	for (int i = 0; i < pieces->nelem; i++) {
+		int64_t end = start + pieces->elems[i]->dims[axis]->value;
+		parts[i] = build1(&b, OP_PD_SLICE, x, "axes", attr_ints(c, 1, &axis), "starts", attr_ints(c, 1, &start),
+		                  "ends", attr_ints(c, 1, &end), NULL);
+		if (!parts[i])
+			return false;
+		start = end;
+	}
+	Value *list = build(&b, OP_BUILTIN_COMBINE, pieces->nelem, parts, NULL);
+	if (!list)
+		return false;
+	op_replace(op, &list);
+	return true;
+}
+
+// ---- by definition ----------------------------------------------------------------------------------------
+
+// Composites that layout has no kernel for, but for their parts.
+static bool takes_apart(const Op *op)
+{
+	switch (op->code) {
+	case OP_PD_MUL:
+	case OP_PD_FC:
+	case OP_PD_BMM:
+	case OP_PD_MV:
+	case OP_PD_ADDMM:
+	case OP_PD_SCALED_MATMUL:
+	case OP_PD_INSTANCE_NORM:
+	case OP_PD_AFFINE_CHANNEL:
+	case OP_PD_BATCH_NORM:
+	case OP_PD_PRELU:
+	case OP_PD_PIXEL_SHUFFLE:
+	case OP_PD_SHUFFLE_CHANNEL:
+		return op->info->define != NULL;
+	default:
+		return false;
+	}
+}
+
+static bool op_take_apart(Op *op)
+{
+	Builder b = builder_before(op);
+	Value *result = NULL;
+	if (!op->info->define(&b, op, &result))
+		return false;
+	op_replace(op, &result);
+	return true;
+}
+
+static bool op_decompose(PassContext *p, Op *op)
+{
+	switch (op->code) {
+	case OP_PD_SOFTMAX:
+		return p->target->cuda || softmax_to_kernel(op);
+	case OP_PD_LAYER_NORM:
+		return p->target->cuda || layer_norm_to_kernel(op);
+	case OP_PD_MATMUL:
+		return matmul_of_matrices(op);
+	case OP_PD_PAD3D:
+		return pad3d_of_image(op);
+	case OP_PD_SPLIT:
+		return split_to_slices(op);
+	default:
+		return true;
+	}
+}
+
+static bool region_decompose(PassContext *p, Region *r)
+{
+	for (Block *block = r->first; block; block = block->next) {
+		for (Op *op = block->first, *next; op; op = next) {
+			if (op->nresult == 1 && takes_apart(op)) {
+				// What comes out may be one of these again.
+				Op *before = op->prev;
+				if (!op_take_apart(op))
+					return false;
+				next = before ? before->next : block->first;
+				continue;
+			}
+			next = op->next;
+			bool code = op->info->kind == KIND_LOOP || op->info->kind == KIND_KERNEL;
+			for (int i = 0; i < op->nregion && !code; i++)
+				if (!region_decompose(p, &op->regions[i]))
+					return false;
+			if (!op_decompose(p, op))
+				return false;
+		}
+	}
+	return true;
+}
+
+// Needs: canonical forms (views are reshape, channels on axis 1), inferred types.
+// Keeps: values, names, locations.
+// Breaks: nothing; afterwards softmax and layer norm of f32 are kernels, except for CUDA.
 bool pass_decompose(PassContext *p)
 {
-	(void)p;
-	return true;
+	return region_decompose(p, &p->module->regions[0]) && pass_dce(p);
 }

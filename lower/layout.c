@@ -1,7 +1,183 @@
-#include "lower.h"
+// Layout: contractions become kernels, images run in blocked layout between them, and weights are packed as the
+// kernels read them. This file is the driver and keeps track of what exists in which layout; the handlers are in
+// layout_conv.c, layout_gemm.c and layout_blocked.c.
+#include "layout.h"
 
+#include <string.h>
+
+// ---- types ------------------------------------------------------------------------------------------
+
+bool type_blockable(const Type *t)
+{
+	return type_is_tensor(t) && t->rank == 4 && !t->lod && dim_is_const(t->dims[1]) && t->dims[1]->value > 0;
+}
+
+int64_t type_channels(const Type *t)
+{
+	return t->dims[1]->value;
+}
+
+const Type *type_blocked(const Layout *l, const Type *t)
+{
+	int64_t b = l->target->lanes;
+	const Dim *dims[5] = {t->dims[0], dim_const(l->ctx, (type_channels(t) + b - 1) / b), t->dims[2], t->dims[3],
+	                      dim_const(l->ctx, b)};
+	return type_tensor(l->ctx, t->dtype, 5, dims, 0);
+}
+
+// ---- building ------------------------------------------------------------------------------------------
+
+Op *op_rebuild(Op *op, const Type *type, int noperand, Value *const *operands)
+{
+	Op *copy = op_new(op->ctx, op->code, op->loc, 1, &type, noperand, operands, 0, 0);
+	for (int i = 0; i < op->nattr; i++)
+		op_set_attr(copy, op->attrs[i].name, op->attrs[i].attr);
+	copy->results[0].name = op->results[0].name;
+	op_insert_before(op, copy);
+	return copy;
+}
+
+Op *kernel_new(Op *op, enum OpCode code, const Type *type, int noperand, Value *const *operands)
+{
+	Op *kernel = op_new(op->ctx, code, op->loc, 1, &type, noperand, operands, op_table[code].max_regions, 0);
+	kernel->results[0].name = op->results[0].name;
+	op_insert_before(op, kernel);
+	return kernel;
+}
+
+void epilogue_identity(Op *kernel, Region *r)
+{
+	Context *c = kernel->ctx;
+	const Type *t = kernel->results[0].type;
+	Block *block = block_new(c, r);
+	Value *acc = block_add_arg(c, block, type_scalar(c, t->dtype));
+	for (int i = 0; i < t->rank; i++)
+		block_add_arg(c, block, type_index(c));
+	Builder b = builder_at_end(c, block, kernel->loc);
+	build_op(&b, OP_LOOP_YIELD, 1, &acc, 0, NULL);
+}
+
+Value *build_view(Builder *b, Value *x, int rank, const Dim *const *dims)
+{
+	const Type *t = x->type;
+	if (t->rank == rank && !memcmp(t->dims, dims, (size_t)rank * sizeof *dims))
+		return x;
+	return build1(b, OP_PD_RESHAPE, x, "shape", attr_dims(b->ctx, rank, dims), NULL);
+}
+
+// ---- what exists in blocked form ----------------------------------------------------------------------
+
+Value *blocked_find(const Layout *l, Value *v)
+{
+	Value *form = v ? value_map_get(l->blocked, v) : NULL;
+	return form == v ? NULL : form;
+}
+
+// Right after the value, so that every reader may use what is built there.
+static Builder builder_after(Layout *l, Value *v)
+{
+	if (!v->def)
+		return builder_before(v->block->first);
+	Builder b = builder_at_end(l->ctx, v->def->block, v->def->loc);
+	b.before = v->def->next;
+	return b;
+}
+
+static Value *change_layout(Layout *l, Value *v, enum OpCode code, const Type *type, const char *key, int64_t n)
+{
+	Builder b = builder_after(l, v);
+	Op *op = op_new(l->ctx, code, b.loc, 1, &type, 1, &v, 0, 0);
+	op_set_attr(op, key, attr_int(l->ctx, n));
+	if (b.before)
+		op_insert_before(b.before, op);
+	else
+		op_append(b.block, op);
+	return &op->results[0];
+}
+
+Value *blocked_get(Layout *l, Value *v)
+{
+	Value *form = blocked_find(l, v);
+	if (form)
+		return form;
+	form = change_layout(l, v, OP_KERNEL_BLOCK, type_blocked(l, v->type), "b", l->target->lanes);
+	form->name = v->name;
+	value_map_set(l->blocked, v, form);
+	return form;
+}
+
+void blocked_set(Layout *l, Op *op, Value *form)
+{
+	if (l->nold == l->cold) {
+		int cap = l->cold ? 2 * l->cold : 64;
+		Op **old = NEW_ARRAY(l->ctx->arena, (size_t)cap, Op *);
+		if (l->nold)
+			memcpy(old, l->old, (size_t)l->nold * sizeof *old);
+		l->old = old;
+		l->cold = cap;
+	}
+	l->old[l->nold++] = op;
+	form->name = op->results[0].name;
+	value_map_set(l->blocked, &op->results[0], form);
+}
+
+// Backwards: by the time an operation is looked at, its rebuilt readers are gone, and who is left wants it plain.
+static void old_drop(Layout *l)
+{
+	for (int i = l->nold - 1; i >= 0; i--) {
+		Op *op = l->old[i];
+		Value *v = &op->results[0];
+		if (value_used(v)) {
+			Value *form = blocked_find(l, v);
+			Value *plain = change_layout(l, form, OP_KERNEL_UNBLOCK, v->type, "channels", type_channels(v->type));
+			plain->name = v->name;
+			value_replace(v, plain);
+		}
+		op_erase(op);
+	}
+}
+
+// ---- the walk ------------------------------------------------------------------------------------------
+
+static void block_layout(Layout *l, Block *block)
+{
+	for (Op *op = block->first, *next; op; op = next) {
+		next = op->next;
+		for (int i = 0; i < op->nregion; i++)
+			for (Block *b = op->regions[i].first; b && op->info->kind == KIND_CONTROL; b = b->next)
+				block_layout(l, b);
+		if (op->nresult != 1 || !type_is_tensor(op->results[0].type))
+			continue;
+		switch (op->info->kind) {
+		case KIND_MAP:
+			layout_map(l, op);
+			break;
+		case KIND_CONTRACT:
+			if (!layout_conv(l, op) && !layout_matmul(l, op))
+				layout_space(l, op);
+			break;
+		case KIND_REDUCE:
+			layout_space(l, op);
+			break;
+		case KIND_INDEX:
+			if (!layout_space(l, op))
+				layout_channels(l, op);
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+// Needs: composites taken apart (decompose).
+// Keeps: values, names, locations, control flow.
+// Breaks: NCHW inside chains of image operations. For CUDA it does nothing: its printers take nests.
 bool pass_layout(PassContext *p)
 {
-	(void)p;
-	return true;
+	if (p->target->cuda)
+		return true;
+	Layout l = {.ctx = p->ctx, .target = p->target, .blocked = value_map_new(p->ctx->arena)};
+	block_layout(&l, module_block(p->module));
+	old_drop(&l);
+	return diag_errors(p->ctx->diag) == 0;
 }

@@ -1,0 +1,48 @@
+// What the files of the layout pass share. Private to lower/layout*.c.
+//
+// The pass walks the program once. A tensor [N x C x H x W] may get a second form, blocked [N x ceil(C/b) x H x W x b];
+// operations that can run on that form are built anew on it and the old ones kept until the end, when those that
+// still have readers get a kernel.unblock.
+#ifndef PDCC_LAYOUT_H
+#define PDCC_LAYOUT_H
+
+#include "lower.h"
+
+typedef struct Layout {
+	Context *ctx;
+	const Target *target;
+	ValueMap *blocked;  // plain value -> its blocked form
+	Op **old;           // operations that were rebuilt in blocked form, in order
+	int nold, cold;
+} Layout;
+
+// ---- layout.c ----------------------------------------------------------------------------------------
+
+// Whether a tensor can have a blocked form: [N x C x H x W] with C known.
+bool type_blockable(const Type *t);
+const Type *type_blocked(const Layout *l, const Type *t);
+int64_t type_channels(const Type *t); // of a blockable type
+// The blocked form, NULL when v has none yet.
+Value *blocked_find(const Layout *l, Value *v);
+// The blocked form, made by kernel.block when there is none.
+Value *blocked_get(Layout *l, Value *v);
+// Declares `form` the blocked form of op's result; op goes at the end of the pass.
+void blocked_set(Layout *l, Op *op, Value *form);
+// A new operation of op's kind and attributes in front of it, with other operands and result type.
+Op *op_rebuild(Op *op, const Type *type, int noperand, Value *const *operands);
+// A kernel with `nregion` regions in front of `op`.
+Op *kernel_new(Op *op, enum OpCode code, const Type *type, int noperand, Value *const *operands);
+// Fills an epilogue region: `acc` goes out as it came in.
+void epilogue_identity(Op *kernel, Region *r);
+// x in another shape with the same elements, before the builder's place; x itself when it has it already.
+Value *build_view(Builder *b, Value *x, int rank, const Dim *const *dims);
+
+// ---- handlers: true when they rebuilt or replaced `op`, or left a blocked form for it --------------------
+
+bool layout_conv(Layout *l, Op *op);            // layout_conv.c
+bool layout_matmul(Layout *l, Op *op);          // layout_gemm.c
+bool layout_map(Layout *l, Op *op);             // layout_blocked.c: elementwise
+bool layout_space(Layout *l, Op *op);           // layout_blocked.c: pooling, interpolation, padding, reductions
+bool layout_channels(Layout *l, Op *op);        // layout_blocked.c: concat and slice along channels, flattening
+
+#endif

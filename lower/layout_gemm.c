@@ -1,0 +1,153 @@
+// Matrix products to kernel.gemm: the right operand packed into panels, at compile time when it is a parameter;
+// leading axes of the left operand are rows when the right one has none. Called by layout.c.
+#include "layout.h"
+
+#include <string.h>
+
+enum { MIN_WORK = 64 }; // K * N below which a plain loop is as fast
+
+typedef struct Product {
+	Op *op;
+	Value *x, *y;              // [batch.. x M x K], [batch.. x K x N] (or transposed)
+	bool transpose_y;
+	const Dim *m, *k, *n;
+	int nbatch;                // of y, once both have the same
+	const Dim *const *batch;
+} Product;
+
+static bool product_read(Op *op, Product *p)
+{
+	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
+	if (op->code != OP_PD_MATMUL || !type_is_tensor(x->type) || !type_is_tensor(y->type))
+		return false;
+	const Type *tx = x->type, *ty = y->type;
+	if (tx->dtype != DT_F32 || ty->dtype != DT_F32 || tx->rank < 2 || ty->rank < 2)
+		return false;
+	p->op = op;
+	p->x = x;
+	p->y = y;
+	p->transpose_y = op_bool(op, "transpose_y", false);
+	bool tr = op_bool(op, "transpose_x", false);
+	p->m = tx->dims[tx->rank - (tr ? 1 : 2)];
+	p->k = tx->dims[tx->rank - (tr ? 2 : 1)];
+	p->n = ty->dims[ty->rank - (p->transpose_y ? 2 : 1)];
+	const Type *out = op->results[0].type;
+	p->nbatch = out->rank - 2;
+	p->batch = out->dims;
+	return p->nbatch >= 0;
+}
+
+static bool product_is_tiny(const Product *p)
+{
+	if (dim_is(p->k, 1))
+		return true;
+	return dim_is_const(p->k) && dim_is_const(p->n) && p->k->value * p->n->value < MIN_WORK;
+}
+
+static Value *swap_last_axes(Builder *b, Value *x)
+{
+	int64_t perm[MAX_RANK];
+	int rank = x->type->rank;
+	for (int i = 0; i < rank; i++)
+		perm[i] = i;
+	perm[rank - 1] = rank - 2;
+	perm[rank - 2] = rank - 1;
+	return build1(b, OP_PD_TRANSPOSE, x, "perm", attr_ints(b->ctx, rank, perm), NULL);
+}
+
+// The operand with the batch axes of the result: repeated where it has size 1 or none.
+static Value *with_batch(Builder *b, const Product *p, Value *v)
+{
+	const Type *t = v->type;
+	const Dim *dims[MAX_RANK];
+	int rank = p->nbatch + 2;
+	if (rank > MAX_RANK)
+		return NULL;
+	for (int i = 0; i < p->nbatch; i++)
+		dims[i] = p->batch[i];
+	dims[rank - 2] = t->dims[t->rank - 2];
+	dims[rank - 1] = t->dims[t->rank - 1];
+	if (t->rank == rank && !memcmp(t->dims, dims, (size_t)rank * sizeof *dims))
+		return v;
+	return build1(b, OP_PD_EXPAND, v, "shape", attr_dims(b->ctx, rank, dims), NULL);
+}
+
+// Leading axes of size 1 say nothing: a matrix.
+static bool is_one_matrix(const Type *t)
+{
+	for (int i = 0; i < t->rank - 2; i++)
+		if (!dim_is(t->dims[i], 1))
+			return false;
+	return true;
+}
+
+static Value *pack(const Layout *l, const Product *p, Value *y)
+{
+	Context *c = l->ctx;
+	int64_t nr = (int64_t)l->target->gemm_nv * l->target->lanes;
+	const Type *t = y->type;
+	const Dim *dims[MAX_RANK + 1];
+	int nbatch = t->rank - 2;
+	for (int i = 0; i < nbatch; i++)
+		dims[i] = t->dims[i];
+	dims[nbatch] = dim_div(c, dim_add(c, p->n, dim_const(c, nr - 1)), dim_const(c, nr));
+	dims[nbatch + 1] = p->k;
+	dims[nbatch + 2] = dim_const(c, nr);
+	Op *op = kernel_new(p->op, OP_KERNEL_PACK_GEMM, type_tensor(c, t->dtype, nbatch + 3, dims, 0), 1, &y);
+	op->results[0].name = y->name;
+	op_set_attr(op, "transposed", attr_bool(c, p->transpose_y));
+	return &op->results[0];
+}
+
+static Value *gemm(const Product *p, Value *x, Value *packed)
+{
+	Context *c = p->op->ctx;
+	const Type *t = x->type;
+	const Dim *dims[MAX_RANK];
+	memcpy(dims, t->dims, (size_t)t->rank * sizeof *dims);
+	dims[t->rank - 1] = p->n;
+	Op *op = kernel_new(p->op, OP_KERNEL_GEMM, type_tensor(c, t->dtype, t->rank, dims, 0), 2,
+	                    (Value *[]){x, packed});
+	op_set_attr(op, "k", attr_dim(c, p->k));
+	op_set_attr(op, "n", attr_dim(c, p->n));
+	epilogue_identity(op, &op->regions[0]);
+	return &op->results[0];
+}
+
+// One matrix on the right: all leading axes of the left are rows.
+static Value *product_flat(const Layout *l, const Product *p, Builder *b, Value *x)
+{
+	Context *c = l->ctx;
+	const Type *t = x->type, *ty = p->y->type;
+	const Dim *rows = p->m;
+	for (int i = 0; i < t->rank - 2; i++)
+		rows = dim_mul(c, t->dims[i], rows);
+	Value *y = build_view(b, p->y, 2, ty->dims + ty->rank - 2);
+	Value *flat = build_view(b, x, 2, (const Dim *[]){rows, p->k});
+	return y && flat ? gemm(p, flat, pack(l, p, y)) : NULL;
+}
+
+static Value *product_batched(const Layout *l, const Product *p, Builder *b, Value *x)
+{
+	Value *y = with_batch(b, p, p->y);
+	x = with_batch(b, p, x);
+	return x && y ? gemm(p, x, pack(l, p, y)) : NULL;
+}
+
+bool layout_matmul(Layout *l, Op *op)
+{
+	Product p;
+	if (!product_read(op, &p) || product_is_tiny(&p))
+		return false;
+	Builder b = builder_before(op);
+	Value *x = p.x;
+	if (op_bool(op, "transpose_x", false) && !(x = swap_last_axes(&b, x)))
+		return false;
+	Value *out = is_one_matrix(p.y->type) ? product_flat(l, &p, &b, x) : product_batched(l, &p, &b, x);
+	const Type *t = op->results[0].type;
+	if (!out || !(out = build_view(&b, out, t->rank, t->dims)))
+		return false;
+	out->name = op->results[0].name;
+	op_replace(op, &out);
+	return true;
+}
