@@ -19,9 +19,6 @@ Value *op_operand_named(const Op *op, const char *name);
 const Attr *op_attr_or_default(const Op *op, const char *name);
 // A number (int, float or bool attribute, or its default).
 double op_number(const Op *op, const char *name);
-// A text made from a table (attribute defaults, `set` of legacy maps) as an attribute of that kind; NULL when
-// it does not read as one.
-const Attr *attr_from_text(Context *c, AttrKind kind, const char *text);
 
 // `axis` as 0 <= axis < rank; counts from the end when negative.
 bool infer_axis(const Op *op, int64_t axis, int rank, int *out);
@@ -47,8 +44,11 @@ int infer_known(const Op *op, int i, const Dim *const **out);
 int value_known(const Value *v, const Dim *const **out);
 // Says what result i holds (copied). Does nothing when n is over MAX_KNOWN.
 void infer_set_known(Op *op, int i, int n, const Dim *const *known);
-// An `ints` attribute, or the operand that overrides it (a tensor, or a list of tensors of one element each), as
-// sizes; -1 elements stay -1. Returns how many, or -1 when the operand's contents are not known.
+// An `ints` or `dims` attribute, or the operand that overrides it (a tensor, or a list of tensors of one element
+// each), as sizes; -1 stays -1. Returns how many, or -1 when there is neither, they are more than max, or the
+// operand's contents are not known (no diagnostic: the caller knows what to say or do).
 int infer_sizes(const Op *op, const char *attr, const Dim **out, int max);
+// Shape arithmetic of a map (infer_math.c), once its types are set.
+void infer_map_known(Op *op);
 
 #endif
