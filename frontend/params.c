@@ -135,18 +135,19 @@ static Tensor *read_record(Loader *l)
 
 // ---- against the program ---------------------------------------------------------------------------
 
-static const char *dims_text(Context *c, int rank, const int64_t *dims)
+static const char *type_text(Context *c, DType t, size_t rank, const int64_t *dims)
 {
 	Text x;
 	text_init(&x, c->arena);
-	text_char(&x, '[');
-	for (int i = 0; i < rank; i++)
+	text_printf(&x, "%s[", dtype_name(t));
+	for (size_t i = 0; i < rank && i < MAX_RANK; i++)
 		text_printf(&x, "%s%" PRId64, i ? ", " : "", dims[i]);
 	text_char(&x, ']');
 	return x.text;
 }
 
-// Old writers disagree with themselves about axes of size 1; the file is what Paddle runs with.
+// Old writers disagree with themselves about axes of size 1, and quantisers about the element type. The file is
+// what Paddle runs with; a number of elements that differs means that the two do not belong together.
 static bool check_record(Loader *l, const Paddle__VarDesc *v, const Tensor *t)
 {
 	const Paddle__TensorDesc *d = var_tensor(v);
@@ -155,9 +156,6 @@ static bool check_record(Loader *l, const Paddle__VarDesc *v, const Tensor *t)
 		return true;
 	if (!dtype_from_kind(d->data_type, &dtype))
 		return loader_fail(l, "the program gives it element type %" PRId32 ", which is none", d->data_type);
-	if (dtype != t->dtype)
-		return loader_fail(l, "the program says %s, the file %s: wrong file, or parameters out of step",
-		                   dtype_name(dtype), dtype_name(t->dtype));
 	bool same = d->n_dims == (size_t)t->rank, open = false;
 	int64_t numel = 1;
 	for (size_t i = 0; i < d->n_dims; i++) {
@@ -166,11 +164,11 @@ static bool check_record(Loader *l, const Paddle__VarDesc *v, const Tensor *t)
 		if (__builtin_mul_overflow(numel, d->dims[i], &numel))
 			numel = -1;
 	}
-	if (same)
+	if (same && dtype == t->dtype)
 		return true;
-	const char *says = dims_text(l->c, d->n_dims > MAX_RANK ? MAX_RANK : (int)d->n_dims, d->dims);
-	const char *holds = dims_text(l->c, t->rank, t->dims);
-	if (open || numel != tensor_numel(t))
+	const char *says = type_text(l->c, dtype, d->n_dims, d->dims);
+	const char *holds = type_text(l->c, t->dtype, (size_t)t->rank, t->dims);
+	if (!same && (open || dtype != t->dtype || numel != tensor_numel(t)))
 		return loader_fail(l, "the program says %s, the file %s: wrong file, or parameters out of step", says, holds);
 	diag_warning(l->c->diag, &(Loc){.file = l->file, .block = -1, .op = -1, .var = l->var},
 	             "the program says %s, the file %s; using the latter", says, holds);

@@ -28,14 +28,27 @@ bool job_fail(OpJob *j, const char *fmt, ...)
 	return false;
 }
 
+static bool is_feed(const Paddle__OpDesc *d)
+{
+	return strcmp(d->type, "feed") == 0;
+}
+
+static bool is_fetch(const Paddle__OpDesc *d)
+{
+	return strcmp(d->type, "fetch") == 0 || strcmp(d->type, "fetch_v2") == 0;
+}
+
+// An operator is known by the first variable that it writes; a fetch by the one that it reads.
 static const Loc *op_loc(Translator *t, int index, const Paddle__OpDesc *d)
 {
 	Loc l = {.file = t->c->file, .block = t->block_index, .op = index, .type = context_str(t->c, d->type)};
-	for (size_t i = 0; i < d->n_outputs && !l.var; i++) {
-		const char *var = slot_var(d->outputs[i], 0);
+	size_t n = is_fetch(d) ? d->n_inputs : d->n_outputs;
+	Paddle__OpSlot *const *slots = is_fetch(d) ? d->inputs : d->outputs;
+	for (size_t i = 0; i < n && !l.var; i++) {
+		const char *var = slot_var(slots[i], 0);
 		if (!var)
 			continue;
-		l.slot = context_str(t->c, d->outputs[i]->parameter);
+		l.slot = context_str(t->c, slots[i]->parameter);
 		l.var = context_str(t->c, var);
 	}
 	return context_loc(t->c, &l);
@@ -510,16 +523,6 @@ static bool translate_fetch(OpJob *j)
 	if (a && !attr_int_at(a, 0, &col))
 		return job_fail(j, "attribute 'col' is no integer");
 	return fetch_translate(j, var, col);
-}
-
-static bool is_fetch(const Paddle__OpDesc *d)
-{
-	return strcmp(d->type, "fetch") == 0 || strcmp(d->type, "fetch_v2") == 0;
-}
-
-static bool is_feed(const Paddle__OpDesc *d)
-{
-	return strcmp(d->type, "feed") == 0;
 }
 
 static bool translate_general(OpJob *j)
