@@ -10,7 +10,7 @@
 // dead ones, in all regions of a nest or kernel.
 void scalar_simplify(Op *op);
 // The index value as a size, when it is a constant or a loop.dim; else NULL.
-const Dim *index_dim(const Value *v);
+const Dim *index_size(const Value *v);
 Value *build_index_constant(Builder *b, int64_t v);
 // The size of the range that a region's argument runs over; NULL when the argument is no index.
 const Dim *index_extent(const Value *arg);

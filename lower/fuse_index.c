@@ -35,7 +35,7 @@ static bool scalar_constant(const Value *v, int64_t *out)
 		*out = (int64_t)op_float(v->def, "value", 0);
 		return true;
 	}
-	const Dim *d = index_dim(v);
+	const Dim *d = index_size(v);
 	if (d && dim_is_const(d)) {
 		*out = d->value;
 		return true;
@@ -43,7 +43,7 @@ static bool scalar_constant(const Value *v, int64_t *out)
 	return false;
 }
 
-const Dim *index_dim(const Value *v)
+const Dim *index_size(const Value *v)
 {
 	if (!value_is_index(v) || !v->def)
 		return NULL;
@@ -116,7 +116,7 @@ static Range range_sum(const Op *op, Range a, Range b, int depth)
 	const Op *mul = op_operand(op, 0)->def;
 	if (mul && mul->code == OP_PD_MULTIPLY && b.lo >= 0 && b.below) {
 		Range outer = range_of(op_operand(mul, 0), depth + 1);
-		if (outer.below && index_dim(op_operand(mul, 1)) == b.below)
+		if (outer.below && index_size(op_operand(mul, 1)) == b.below)
 			r.below = dim_mul(op->ctx, outer.below, b.below);
 	}
 	return r;
@@ -124,7 +124,7 @@ static Range range_sum(const Op *op, Range a, Range b, int depth)
 
 static Range range_divided(const Op *op, Range a)
 {
-	const Dim *by = index_dim(op_operand(op, 1));
+	const Dim *by = index_size(op_operand(op, 1));
 	if (a.lo < 0 || !by)
 		return range_any;
 	Range r = {0, a.hi, NULL};
@@ -157,7 +157,7 @@ static Range range_binary(const Op *op, int depth)
 	case OP_PD_FLOOR_DIVIDE:
 		return range_divided(op, a);
 	case OP_PD_REMAINDER: {
-		const Dim *by = index_dim(op_operand(op, 1));
+		const Dim *by = index_size(op_operand(op, 1));
 		return a.lo >= 0 && by ? range_below(by) : range_any;
 	}
 	case OP_PD_MINIMUM:
@@ -177,7 +177,7 @@ static Range range_of(const Value *v, int depth)
 		const Dim *extent = index_extent(v);
 		return extent ? range_below(extent) : range_any;
 	}
-	const Dim *d = index_dim(v);
+	const Dim *d = index_size(v);
 	if (d) {
 		Range r = {0, 0, NULL};
 		dim_range(d, &r.lo, &r.hi);
@@ -246,7 +246,7 @@ static Value *simplify_split(const Op *op, const Dim *d)
 		Value *inner = op_operand(sum, 1 - i);
 		if (!mul || mul->code != OP_PD_MULTIPLY)
 			continue;
-		int at = index_dim(op_operand(mul, 1)) == d ? 0 : index_dim(op_operand(mul, 0)) == d ? 1 : -1;
+		int at = index_size(op_operand(mul, 1)) == d ? 0 : index_size(op_operand(mul, 0)) == d ? 1 : -1;
 		Range r = range_of(inner, 0);
 		bool small = r.lo >= 0 && (r.below == d || (dim_is_const(d) && r.hi < d->value));
 		if (at >= 0 && small)
@@ -258,7 +258,7 @@ static Value *simplify_split(const Op *op, const Dim *d)
 static Value *simplify_division(Builder *b, const Op *op)
 {
 	Value *x = op_operand(op, 0);
-	const Dim *d = index_dim(op_operand(op, 1));
+	const Dim *d = index_size(op_operand(op, 1));
 	bool rest = op->code == OP_PD_REMAINDER;
 	if (!d)
 		return NULL;
@@ -279,7 +279,7 @@ static Value *simplify_min_max(const Op *op)
 		return min ? x : y;
 	if (b.hi <= a.lo)
 		return min ? y : x;
-	const Dim *d = index_dim(y);
+	const Dim *d = index_size(y);
 	if (min && d && a.below && dim_add(op->ctx, d, dim_const(op->ctx, 1)) == a.below)
 		return x;
 	return NULL;
@@ -316,10 +316,10 @@ static Value *simplify_arithmetic(Builder *b, const Op *op)
 static int known_less(const Value *x, const Value *y)
 {
 	Range a = range_of(x, 0), b = range_of(y, 0);
-	const Dim *d = index_dim(y);
+	const Dim *d = index_size(y);
 	if (a.hi < b.lo || (d && a.below == d))
 		return 1;
-	d = index_dim(x);
+	d = index_size(x);
 	// y < D = x: then x < y never holds.
 	if (a.lo >= b.hi || (d && b.below == d))
 		return 0;

@@ -37,7 +37,7 @@ Op *op_rebuild(Op *op, const Type *type, int noperand, Value *const *operands)
 	return copy;
 }
 
-Op *kernel_new(Op *op, enum OpCode code, const Type *type, int noperand, Value *const *operands)
+Op *layout_kernel(Op *op, enum OpCode code, const Type *type, int noperand, Value *const *operands)
 {
 	Op *kernel = op_new(op->ctx, code, op->loc, 1, &type, noperand, operands, op_table[code].max_regions, 0);
 	kernel->results[0].name = op->results[0].name;

@@ -31,7 +31,7 @@ void blocked_set(Layout *l, Op *op, Value *form);
 // A new operation of op's kind and attributes in front of it, with other operands and result type.
 Op *op_rebuild(Op *op, const Type *type, int noperand, Value *const *operands);
 // A kernel with `nregion` regions in front of `op`.
-Op *kernel_new(Op *op, enum OpCode code, const Type *type, int noperand, Value *const *operands);
+Op *layout_kernel(Op *op, enum OpCode code, const Type *type, int noperand, Value *const *operands);
 // Fills an epilogue region: `acc` goes out as it came in.
 void epilogue_identity(Op *kernel, Region *r);
 // x in another shape with the same elements, before the builder's place; x itself when it has it already.

@@ -75,7 +75,7 @@ static Value *pack_filter(Op *op, Value *filter, int rank, const int64_t *sizes)
 	for (int i = 0; i < rank; i++)
 		dims[i] = dim_const(c, sizes[i]);
 	const Type *type = type_tensor(c, filter->type->dtype, rank, dims, 0);
-	Op *pack = kernel_new(op, OP_KERNEL_PACK_CONV, type, 1, &filter);
+	Op *pack = layout_kernel(op, OP_KERNEL_PACK_CONV, type, 1, &filter);
 	pack->results[0].name = filter->name;
 	return &pack->results[0];
 }
@@ -97,7 +97,7 @@ static Value *conv_dense(Layout *l, const Conv *cv)
 	bool plain = !x && cv->channels <= MAX_PLAIN_CHANNELS;
 	if (!x)
 		x = plain ? cv->x : blocked_get(l, cv->x);
-	Op *kernel = kernel_new(cv->op, OP_KERNEL_CONV, type_blocked(l, cv->op->results[0].type), 2, (Value *[]){x, w});
+	Op *kernel = layout_kernel(cv->op, OP_KERNEL_CONV, type_blocked(l, cv->op->results[0].type), 2, (Value *[]){x, w});
 	set_geometry(kernel, cv);
 	op_set_attr(kernel, "groups", attr_int(c, 1));
 	op_set_attr(kernel, "in_channels", attr_int(c, cv->channels));
@@ -110,7 +110,7 @@ static Value *conv_depthwise(Layout *l, const Conv *cv)
 {
 	int64_t b = l->target->lanes, sizes[4] = {(cv->oc + b - 1) / b, cv->kh, cv->kw, b};
 	Value *w = pack_filter(cv->op, cv->filter, 4, sizes), *x = blocked_get(l, cv->x);
-	Op *kernel = kernel_new(cv->op, OP_KERNEL_DEPTHWISE, type_blocked(l, cv->op->results[0].type), 2,
+	Op *kernel = layout_kernel(cv->op, OP_KERNEL_DEPTHWISE, type_blocked(l, cv->op->results[0].type), 2,
 	                        (Value *[]){x, w});
 	set_geometry(kernel, cv);
 	epilogue_identity(kernel, &kernel->regions[0]);

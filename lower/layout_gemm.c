@@ -81,10 +81,21 @@ static bool is_one_matrix(const Type *t)
 	return true;
 }
 
+// Columns in a panel: as many vectors as the register tile has, or fewer, so that all panels are about as full.
+static int64_t panel_columns(const Target *t, const Dim *n)
+{
+	int64_t max = t->gemm_nv, vectors = max;
+	if (dim_is_const(n)) {
+		int64_t all = (n->value + t->lanes - 1) / t->lanes, panels = (all + max - 1) / max;
+		vectors = panels > 0 ? (all + panels - 1) / panels : 1;
+	}
+	return vectors * t->lanes;
+}
+
 static Value *pack(const Layout *l, const Product *p, Value *y)
 {
 	Context *c = l->ctx;
-	int64_t nr = (int64_t)l->target->gemm_nv * l->target->lanes;
+	int64_t nr = panel_columns(l->target, p->n);
 	const Type *t = y->type;
 	const Dim *dims[MAX_RANK + 1];
 	int nbatch = t->rank - 2;
@@ -93,7 +104,7 @@ static Value *pack(const Layout *l, const Product *p, Value *y)
 	dims[nbatch] = dim_div(c, dim_add(c, p->n, dim_const(c, nr - 1)), dim_const(c, nr));
 	dims[nbatch + 1] = p->k;
 	dims[nbatch + 2] = dim_const(c, nr);
-	Op *op = kernel_new(p->op, OP_KERNEL_PACK_GEMM, type_tensor(c, t->dtype, nbatch + 3, dims, 0), 1, &y);
+	Op *op = layout_kernel(p->op, OP_KERNEL_PACK_GEMM, type_tensor(c, t->dtype, nbatch + 3, dims, 0), 1, &y);
 	op->results[0].name = y->name;
 	op_set_attr(op, "transposed", attr_bool(c, p->transpose_y));
 	return &op->results[0];
@@ -106,7 +117,7 @@ static Value *gemm(const Product *p, Value *x, Value *packed)
 	const Dim *dims[MAX_RANK];
 	memcpy(dims, t->dims, (size_t)t->rank * sizeof *dims);
 	dims[t->rank - 1] = p->n;
-	Op *op = kernel_new(p->op, OP_KERNEL_GEMM, type_tensor(c, t->dtype, t->rank, dims, 0), 2,
+	Op *op = layout_kernel(p->op, OP_KERNEL_GEMM, type_tensor(c, t->dtype, t->rank, dims, 0), 2,
 	                    (Value *[]){x, packed});
 	op_set_attr(op, "k", attr_dim(c, p->k));
 	op_set_attr(op, "n", attr_dim(c, p->n));
