@@ -1,11 +1,13 @@
 // Inside of the memory plan: buffers with lifetimes go in, offsets come out. plan.c finds the buffers,
-// plan_pack.c packs them.
+// plan_pack.c and plan_symbolic.c pack them.
 #ifndef PDCC_PLAN_H
 #define PDCC_PLAN_H
 
 #include "../ir/ir.h"
 
 enum { PLAN_ALIGN = 64 };
+
+// ---- plan_pack.c ------------------------------------------------------------------------------------------
 
 // Bytes that are needed from operation number `first` to operation number `last`, both included.
 typedef struct PackItem {
@@ -19,6 +21,8 @@ int64_t pack_items(Arena *scratch, int n, PackItem *items);
 // The most bytes that are live at any one operation: no plan is smaller.
 int64_t pack_floor(int n, const PackItem *items);
 
+// ---- plan_symbolic.c --------------------------------------------------------------------------------------
+
 // As PackItem for sizes that may be symbolic.
 typedef struct SizedItem {
 	const Dim *size; // in: bytes
@@ -27,5 +31,10 @@ typedef struct SizedItem {
 } SizedItem;
 
 const Dim *pack_sized(Context *c, Arena *scratch, int n, SizedItem *items);
+
+// ---- dim_order.c ------------------------------------------------------------------------------------------
+
+// Whether a >= b can be proved for all symbols of at least 1.
+bool dim_at_least(Context *c, const Dim *a, const Dim *b);
 
 #endif

@@ -1,0 +1,187 @@
+// Proves that one size is at least another, whatever the symbols are (every symbol is at least 1). Used by
+// the memory plan to drop what cannot be the maximum. A proof that is not found only costs memory.
+//
+// a >= b is read as: the terms of a - b with positive coefficients cover those with negative ones. A product
+// covers another when each factor of the other is matched by a factor that is no smaller; factors are
+// compared by what they are made of (x / k >= y when x >= k * y, and so on).
+#include "plan.h"
+
+enum { MAX_DEPTH = 8, MAX_TERMS = 32, MAX_FACTORS = 8 };
+
+typedef struct Product {
+	int64_t k;
+	int n;
+	const Dim *factors[MAX_FACTORS];
+} Product;
+
+typedef struct Sum {
+	int n;
+	bool overflow;
+	Product terms[MAX_TERMS];
+} Sum;
+
+static void product_add_factors(Product *p, const Dim *d, bool *overflow)
+{
+	if (d->kind == DIM_MUL) {
+		product_add_factors(p, d->a, overflow);
+		product_add_factors(p, d->b, overflow);
+	} else if (d->kind == DIM_CONST) {
+		*overflow |= __builtin_mul_overflow(p->k, d->value, &p->k);
+	} else if (p->n < MAX_FACTORS) {
+		p->factors[p->n++] = d;
+	} else {
+		*overflow = true;
+	}
+}
+
+static void sum_add(Sum *s, const Dim *d)
+{
+	if (d->kind == DIM_ADD) {
+		sum_add(s, d->a);
+		sum_add(s, d->b);
+	} else if (s->n < MAX_TERMS) {
+		Product *p = &s->terms[s->n++];
+		*p = (Product){.k = 1};
+		product_add_factors(p, d, &s->overflow);
+	} else {
+		s->overflow = true;
+	}
+}
+
+static bool at_least(Context *c, const Dim *a, const Dim *b, int depth);
+
+static const Dim *times(Context *c, int64_t k, const Dim *d)
+{
+	return dim_mul(c, dim_const(c, k), d);
+}
+
+static bool positive_const(const Dim *d)
+{
+	return dim_is_const(d) && d->value > 0;
+}
+
+// a >= b for factors of a product.
+static bool atom_at_least(Context *c, const Dim *a, const Dim *b, int depth)
+{
+	if (b->kind == DIM_MAX && at_least(c, a, b->a, depth) && at_least(c, a, b->b, depth))
+		return true;
+	if (b->kind == DIM_MIN && (at_least(c, a, b->a, depth) || at_least(c, a, b->b, depth)))
+		return true;
+	if (a->kind == DIM_MAX && (at_least(c, a->a, b, depth) || at_least(c, a->b, b, depth)))
+		return true;
+	if (a->kind == DIM_MIN && at_least(c, a->a, b, depth) && at_least(c, a->b, b, depth))
+		return true;
+	if (a->kind == DIM_DIV && positive_const(a->b) && at_least(c, a->a, times(c, a->b->value, b), depth))
+		return true;
+	if (b->kind == DIM_DIV && positive_const(b->b)) // a >= floor(x / k) when k a + k - 1 >= x
+		return at_least(c, dim_add(c, times(c, b->b->value, a), dim_const(c, b->b->value - 1)), b->a, depth);
+	return false;
+}
+
+static bool at_least_one(const Dim *d)
+{
+	int64_t lo, hi;
+	dim_range(d, &lo, &hi);
+	return lo >= 1;
+}
+
+// Whether the product of a's factors is at least that of b's.
+static bool factors_cover(Context *c, const Product *a, const Product *b, int depth)
+{
+	bool used[MAX_FACTORS] = {false};
+	for (int j = 0; j < b->n; j++) {
+		int match = -1;
+		for (int i = 0; i < a->n && match < 0; i++) // equal ones first
+			if (!used[i] && a->factors[i] == b->factors[j])
+				match = i;
+		for (int i = 0; i < a->n && match < 0; i++)
+			if (!used[i] && atom_at_least(c, a->factors[i], b->factors[j], depth))
+				match = i;
+		if (match < 0)
+			return false;
+		used[match] = true;
+	}
+	for (int i = 0; i < a->n; i++)
+		if (!used[i] && !at_least_one(a->factors[i]))
+			return false;
+	return true;
+}
+
+static bool factors_nonnegative(const Product *p)
+{
+	for (int i = 0; i < p->n; i++) {
+		int64_t lo, hi;
+		dim_range(p->factors[i], &lo, &hi);
+		if (lo < 0)
+			return false;
+	}
+	return true;
+}
+
+// Whether the positive terms cover the negative ones; a positive term's coefficient is used up.
+static bool terms_cover(Context *c, Sum *s, int depth)
+{
+	for (int j = 0; j < s->n; j++)
+		if (!factors_nonnegative(&s->terms[j]))
+			return false;
+	for (int j = 0; j < s->n; j++) {
+		Product *minus = &s->terms[j];
+		for (int i = 0; i < s->n && minus->k < 0; i++) {
+			Product *plus = &s->terms[i];
+			if (plus->k <= 0 || !factors_cover(c, plus, minus, depth))
+				continue;
+			int64_t share = plus->k < -minus->k ? plus->k : -minus->k;
+			plus->k -= share;
+			minus->k += share;
+		}
+		if (minus->k < 0)
+			return false;
+	}
+	return true;
+}
+
+// A term that is a multiple of one maximum; NULL: none.
+static const Product *maximum_term(const Sum *s)
+{
+	for (int i = 0; i < s->n; i++)
+		if (s->terms[i].n == 1 && s->terms[i].factors[0]->kind == DIM_MAX)
+			return &s->terms[i];
+	return NULL;
+}
+
+static bool nonnegative(Context *c, const Dim *d, int depth);
+
+// d with the maximum in `term` replaced by each of what it is made of: one must do where the maximum counts
+// for us, both where it counts against us.
+static bool maximum_split(Context *c, const Dim *d, const Product *term, int depth)
+{
+	const Dim *max = term->factors[0], *rest = dim_sub(c, d, times(c, term->k, max));
+	bool left = nonnegative(c, dim_add(c, rest, times(c, term->k, max->a)), depth);
+	if (left == (term->k > 0))
+		return left;
+	return nonnegative(c, dim_add(c, rest, times(c, term->k, max->b)), depth);
+}
+
+static bool nonnegative(Context *c, const Dim *d, int depth)
+{
+	int64_t lo, hi;
+	dim_range(d, &lo, &hi);
+	if (lo >= 0 || hi < 0 || depth == 0)
+		return lo >= 0;
+	Sum s = {.n = 0};
+	sum_add(&s, d);
+	if (s.overflow)
+		return false;
+	const Product *max = maximum_term(&s);
+	return max ? maximum_split(c, d, max, depth - 1) : terms_cover(c, &s, depth - 1);
+}
+
+static bool at_least(Context *c, const Dim *a, const Dim *b, int depth)
+{
+	return a == b || nonnegative(c, dim_sub(c, a, b), depth);
+}
+
+bool dim_at_least(Context *c, const Dim *a, const Dim *b)
+{
+	return at_least(c, a, b, MAX_DEPTH);
+}
