@@ -1,0 +1,184 @@
+// Emits kernel.conv: direct convolution of blocked images, a register tile of pixels x output channels at a time.
+// Called by module.c.
+//
+// Three shared functions sum a tile: conv_point.c.in (1x1 filter without padding: images are just pixels), conv_plain.c.in
+// (input not blocked: a network's first convolution) and conv_tile.c.in (everything else). Each convolution gets thin
+// loops around one of them, with its sizes as constants and its epilogue over the finished tile.
+#include "kernel_tile.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct Conv {
+	KernelFunc *k;
+	int lanes, ur, nv, q; // q: output channels in a group of packed weights
+	int64_t stride[2], pad[2], dilation[2], channels, kh, kw, out_blocks;
+	const Type *x, *out;
+	bool plain, point, flat; // flat: rows of pixels run into each other
+} Conv;
+
+static const char *tile_name(const Conv *v)
+{
+	return v->plain ? "conv_plain" : v->point ? "conv_point" : "conv_tile";
+}
+
+static bool tile_helper(Conv *v, int nv)
+{
+	KernelFunc *k = v->k;
+	Text cases;
+	text_init(&cases, k->arena);
+	for (int i = 1; i <= v->ur; i++) {
+		const char *of = arena_printf(k->arena, "%dof%d_s%" PRId64, nv, v->q, v->stride[1]);
+		if (v->point)
+			text_printf(&cases, "case %d: conv_points_%s(%d, x, plane, channels, w, tile); break;\n", i, of, i);
+		else if (v->plain)
+			text_printf(&cases, "case %d: conv_plain_pixels_%s(%d, true, s, x, w, iy, ix, tile); break;\n"
+			            "case -%d: conv_plain_pixels_%s(%d, false, s, x, w, iy, ix, tile); break;\n", i, of, i, i, of, i);
+		else
+			text_printf(&cases, "case %d: conv_pixels_%s(%d, s, x, w, iy, ix, tile); break;\n", i, of, i);
+	}
+	const TemplateKey keys[] = {
+		{"nv", tile_int(k, nv)}, {"q", tile_int(k, v->q)}, {"lanes", tile_int(k, v->lanes)},
+		{"ur", tile_int(k, v->ur)}, {"stride", tile_int(k, v->stride[1])}, {"cases", cases.text},
+		{"step", tile_int(k, v->stride[1] * v->lanes)},
+	};
+	int nkey = v->plain ? 6 : 7;
+	return kernel_helper(k, arena_printf(k->arena, "%s.c", tile_name(v)), nkey, keys);
+}
+
+static const char *tile_call(Conv *v, int nv)
+{
+	Arena *a = v->k->arena;
+	const char *image = arena_printf(a, "n * %s", tile_product(v->k, v->x->rank - 1, v->x->dims + 1));
+	const char *weights = arena_printf(a, "w + group * %" PRId64, v->channels * v->kh * v->kw * v->q);
+	const char *head = arena_printf(a, "%s_%dof%d_s%" PRId64 "((int)(last - first), ", tile_name(v), nv, v->q, v->stride[1]);
+	const Dim *const *d = v->x->dims;
+	if (v->point)
+		return arena_printf(a, "%sx + %s + (row * %s + first * %" PRId64 ") * %d, %s, %" PRId64 ", %s, tile);\n", head, image,
+		                    tile_product(v->k, 2, (const Dim *[]){dim_const(v->k->ctx, v->stride[0]), d[3]}),
+		                    v->stride[1], v->lanes,
+		                    tile_product(v->k, 3, (const Dim *[]){d[2], d[3], dim_const(v->k->ctx, v->lanes)}),
+		                    v->channels, weights);
+	return arena_printf(a, "%s&shape, x + %s, %s, row * %" PRId64 " - %" PRId64 ", first * %" PRId64 " - %" PRId64 ", tile);\n",
+	                    head, image, weights, v->stride[0], v->pad[0], v->stride[1], v->pad[1]);
+}
+
+static const char *tile_calls(Conv *v)
+{
+	KernelFunc *k = v->k;
+	int tail = (int)(v->out_blocks % v->nv);
+	if (!tile_helper(v, v->nv) || (tail && v->out_blocks > v->nv && !tile_helper(v, tail)))
+		return NULL;
+	if (!tail || v->out_blocks < v->nv)
+		return tile_call(v, v->nv);
+	return arena_printf(k->arena, "if (blocks == %d)\n\t%selse\n\t%s", v->nv, tile_call(v, v->nv), tile_call(v, tail));
+}
+
+static const char *shape_text(Conv *v)
+{
+	if (v->point)
+		return "";
+	KernelFunc *k = v->k;
+	const Dim *const *d = v->x->dims;
+	const Dim *lanes = dim_const(k->ctx, v->plain ? 1 : v->lanes), *height = d[2], *width = d[3];
+	return arena_printf(k->arena,
+	                    "const conv_shape shape = {\n"
+	                    "\t.channels = %" PRId64 ", .height = %s, .width = %s, .kh = %" PRId64 ", .kw = %" PRId64 ",\n"
+	                    "\t.dilation_y = %" PRId64 ", .dilation_x = %" PRId64 ", .row = %s, .plane = %s,\n};",
+	                    v->channels, kernel_dim(k, height), kernel_dim(k, width), v->kh, v->kw, v->dilation[0],
+	                    v->dilation[1], tile_product(k, 2, (const Dim *[]){width, lanes}),
+	                    tile_product(k, 3, (const Dim *[]){height, width, lanes}));
+}
+
+// acc, n, cb, y, x, c
+static const char *epilogue_text(Conv *v, const char **value)
+{
+	const Region *r = &v->k->op->regions[0];
+	const Dim *const *d = v->out->dims;
+	const char *args[6] = {"acc", "n", "cb", "row", "p", "c"};
+	if (v->flat) {
+		args[3] = region_uses(r, 3) ? tile_position(v->k, "p", 2, d + 2, 0) : "0";
+		args[4] = region_uses(r, 4) ? tile_position(v->k, "p", 2, d + 2, 1) : "0";
+	}
+	return region_text(v->k, r, args, value);
+}
+
+// The loop over whole groups of packed weights, and the rest.
+static void group_loops(Conv *v, const char **full, const char **last)
+{
+	Arena *a = v->k->arena;
+	const char *args = tile_arguments(v->k);
+	int64_t whole = v->out_blocks / v->nv, rest = v->out_blocks % v->nv;
+	*full = *last = "";
+	if (whole)
+		*full = arena_printf(a, "for (int64_t group = 0; group < %" PRId64 "; group++)\n\t" KERNEL_FN "_group(n, group, %d, %s);",
+		                     whole, v->nv, args);
+	if (rest)
+		*last = arena_printf(a, KERNEL_FN "_group(n, %" PRId64 ", %" PRId64 ", %s);", whole, rest, args);
+}
+
+static bool conv_print(Conv *v)
+{
+	KernelFunc *k = v->k;
+	const Type *t = v->out;
+	if (v->out_blocks < v->nv)
+		v->nv = (int)v->out_blocks; // the group is not full: no tile is wider than that
+	v->ur = tile_height(k->target->conv_ur, k->target->conv_nv, v->nv);
+	const char *value, *epilogue = epilogue_text(v, &value), *shape = shape_text(v), *calls = tile_calls(v);
+	if (!epilogue || !calls)
+		return false;
+	const char *rows = v->flat ? "1" : kernel_dim(k, t->dims[2]);
+	const char *columns = v->flat ? tile_product(k, 2, t->dims + 2) : kernel_dim(k, t->dims[3]);
+	const char *batch = kernel_dim(k, t->dims[0]), *full, *last;
+	group_loops(v, &full, &last);
+	const TemplateKey keys[] = {
+		{"q", tile_int(k, v->q)}, {"rows", rows}, {"columns", columns}, {"ur", tile_int(k, v->ur)}, {"shape", shape},
+		{"tile_calls", calls}, {"nv", tile_int(k, v->nv)}, {"lanes", tile_int(k, v->lanes)},
+		{"out_blocks", tile_int(k, v->out_blocks)}, {"type", dtype_c_memory(t->dtype)}, {"epilogue", epilogue},
+		{"store", scalar_store(k, t->dtype, "to", "c", value)}, {"batch", batch},
+		{"full_groups", full}, {"last_group", last},
+	};
+	return kernel_template(k, "conv.c", COUNT_OF(keys), keys);
+}
+
+static bool conv_read(Conv *v)
+{
+	const Op *op = v->k->op;
+	const Type *x = op_operand(op, 0)->type, *w = op_operand(op, 1)->type, *out = op->results[0].type;
+	int64_t pad[4];
+	v->x = x;
+	v->out = out;
+	v->plain = op_bool(op, "plain_input", false);
+	v->channels = op_int(op, "in_channels", 0);
+	if (op_ints(op, "strides", v->stride, 2) != 2 || op_ints(op, "paddings", pad, 4) != 4 ||
+	    op_ints(op, "dilations", v->dilation, 2) != 2 || op_int(op, "groups", 1) != 1 || out->rank != 5 ||
+	    w->rank != 5 || x->rank != (v->plain ? 4 : 5))
+		return false;
+	for (int i = 2; i < 5; i++)
+		if (!dim_is_const(w->dims[i]))
+			return false;
+	if (!dim_is_const(out->dims[1]) || !dim_is(out->dims[4], v->lanes) || w->dims[4]->value % v->lanes)
+		return false;
+	v->pad[0] = pad[0];
+	v->pad[1] = pad[1];
+	v->out_blocks = out->dims[1]->value;
+	v->kh = w->dims[2]->value;
+	v->kw = w->dims[3]->value;
+	v->q = (int)w->dims[4]->value;
+	v->nv = v->q / v->lanes;
+	v->point = !v->plain && v->kh == 1 && v->kw == 1 && !pad[0] && !pad[1] && !pad[2] && !pad[3];
+	v->flat = v->point && v->stride[0] == 1 && v->stride[1] == 1;
+	return v->nv >= 1 && v->nv <= 8 && v->channels > 0;
+}
+
+bool kernel_conv_emit(KernelFunc *k)
+{
+	Conv v = {.k = k, .lanes = k->target->lanes};
+	if (!tile_check_f32(k))
+		return false;
+	if (!conv_read(&v)) {
+		diag_error(k->ctx->diag, k->op->loc, "kernel.conv: operands are not in the layout of this target");
+		return false;
+	}
+	return tile_prelude(k) && (v.point || kernel_helper(k, "conv_shape.c", 0, NULL)) && conv_print(&v);
+}

@@ -1,0 +1,30 @@
+// What the emitters of tuned kernels (kernel_gemm.c, kernel_conv.c, kernel_depthwise.c, kernel_softmax.c,
+// kernel_norm.c) share: see kernel_tile.c.
+#ifndef PDCC_CODEGEN_KERNEL_TILE_H
+#define PDCC_CODEGEN_KERNEL_TILE_H
+
+#include "codegen.h"
+
+// Helpers that every tile function needs: macros and the vector type.
+bool tile_prelude(KernelFunc *k);
+// Rows (or pixels) of a tile that is nv vectors wide, when the target's tile is `height` x `width`.
+int tile_height(int height, int width, int nv);
+// A number as text.
+const char *tile_int(KernelFunc *k, int64_t v);
+// `a * b * c`, factors that are 1 left out; "1" when none is left.
+const char *tile_product(KernelFunc *k, int n, const Dim *const *dims);
+// Position `i` of the row-major position `linear` over dims[0..n), as a C expression.
+const char *tile_position(KernelFunc *k, const char *linear, int n, const Dim *const *dims, int i);
+// "out, a, b, dim_n": the function's parameters as they stand now, as arguments for a function of its own.
+const char *tile_arguments(KernelFunc *k);
+// Whether the region yields its first argument and nothing else.
+bool region_is_identity(const Region *r);
+// Whether anything in the region reads its argument i.
+bool region_uses(const Region *r, int i);
+// The statements of a region as text for a hole of a template, and the C expression it yields; NULL after a diagnostic.
+const char *region_text(KernelFunc *k, const Region *r, const char *const *args, const char **value);
+
+// f32 in all tensor operands of k->op; a diagnostic otherwise.
+bool tile_check_f32(KernelFunc *k);
+
+#endif
