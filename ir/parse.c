@@ -303,7 +303,7 @@ static bool parse_attributes(Parser *p, Draft *d)
 	return lex_expect(l, "}");
 }
 
-// Whether the `{` ahead opens attributes (`name =`), not a region.
+// Whether the `{` ahead opens attributes (`name =`, or nothing and then a signature), not a region.
 static bool attributes_ahead(Parser *p)
 {
 	Lexer ahead = p->lex;
@@ -312,6 +312,8 @@ static bool attributes_ahead(Parser *p)
 		return false;
 	if (lex_peek(&ahead) == '"')
 		return true;
+	if (lex_accept(&ahead, "}"))
+		return lex_accept(&ahead, ":");
 	return lex_word(&ahead, &w) && lex_accept(&ahead, "=");
 }
 

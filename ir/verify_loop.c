@@ -1,0 +1,249 @@
+// The rules of loop nests and of the regions of kernels (docs/internals.md, sections 3 and 4). Verify hooks of the
+// operator table, called by ir_verify on an operation whose operands, attributes and number of regions are
+// already known to be right.
+#include "verify.h"
+
+#include <string.h>
+
+bool verify_hook_loop_nest(Op *op);
+bool verify_hook_loop_reduce(Op *op);
+bool verify_hook_loop_load(Op *op);
+bool verify_hook_loop_load_or(Op *op);
+bool verify_hook_loop_constant(Op *op);
+bool verify_hook_loop_from_index(Op *op);
+bool verify_hook_loop_to_index(Op *op);
+bool verify_hook_loop_yield(Op *op);
+bool verify_hook_kernel(Op *op);
+
+static bool is_element(const Type *t)
+{
+	return t->kind == TY_SCALAR || t->kind == TY_INDEX;
+}
+
+// ---- regions --------------------------------------------------------------------------------------
+
+// The loop.yield that ends a one-block region; NULL after a diagnostic.
+static const Op *body_end(const Op *op, int region)
+{
+	const Region *r = &op->regions[region];
+	const Block *b = r->first;
+	if (!b || b != r->last) {
+		verify_fail(op, "its region must be one block");
+		return NULL;
+	}
+	if (!b->last || b->last->code != OP_LOOP_YIELD) {
+		verify_fail(op, "its region must end with loop.yield");
+		return NULL;
+	}
+	return b->last;
+}
+
+// The block's arguments from `first` on are n positions.
+static bool args_are_positions(const Op *op, int region, int first, int n)
+{
+	const Block *b = op->regions[region].first;
+	if (b->narg != first + n)
+		return verify_fail(op, "its region has %d arguments, but should have %d", b->narg, first + n);
+	for (int i = first; i < b->narg; i++) {
+		if (b->args[i]->type->kind != TY_INDEX)
+			return verify_fail(op, "argument %d of its region must be an index, not %s", i,
+			                   type_text(op->ctx, b->args[i]->type));
+	}
+	return true;
+}
+
+// The yield gives n values, number i of type want[i] (NULL: any scalar).
+static bool yields(const Op *yield, int n, const Type *const *want)
+{
+	if (yield->noperand != n)
+		return verify_fail(yield, "%d values, but the operation around it takes %d", yield->noperand, n);
+	for (int i = 0; i < n; i++) {
+		const Value *v = yield->operands[i].value;
+		if (!v)
+			return verify_fail(yield, "operand %d is missing", i);
+		if (want[i] ? v->type != want[i] : v->type->kind != TY_SCALAR)
+			return verify_fail(yield, "value %d has type %s, not %s", i, type_text(yield->ctx, v->type),
+			                   want[i] ? type_text(yield->ctx, want[i]) : "a scalar");
+	}
+	return true;
+}
+
+static bool same_dims(const Type *a, const Type *b)
+{
+	if (a->rank != b->rank)
+		return false;
+	for (int i = 0; i < a->rank; i++) {
+		if (a->dims[i] != b->dims[i])
+			return false;
+	}
+	return true;
+}
+
+bool verify_hook_loop_yield(Op *op)
+{
+	const Op *parent = op_parent(op);
+	if (parent && (parent->info->kind == KIND_LOOP || parent->info->kind == KIND_KERNEL))
+		return true;
+	return verify_fail(op, "only allowed in the regions of loop nests and kernels");
+}
+
+// ---- nests and reductions -------------------------------------------------------------------------
+
+bool verify_hook_loop_nest(Op *op)
+{
+	const Op *yield = body_end(op, 0);
+	if (!yield)
+		return false;
+	if (!op->nresult)
+		return verify_fail(op, "a nest must have a result");
+	const Type **want = NEW_ARRAY(op->ctx->arena, (size_t)op->nresult, const Type *);
+	const Type *first = op->results[0].type;
+	for (int i = 0; i < op->nresult; i++) {
+		const Type *t = op->results[i].type;
+		if (t->kind != TY_TENSOR)
+			return verify_fail(op, "result %d must be a tensor, not %s", i, type_text(op->ctx, t));
+		if (!same_dims(t, first))
+			return verify_fail(op, "result %d has type %s, whose dims are not those of result 0", i,
+			                   type_text(op->ctx, t));
+		want[i] = type_scalar(op->ctx, t->dtype);
+	}
+	return args_are_positions(op, 0, 0, first->rank) && yields(yield, op->nresult, want);
+}
+
+// What a reduction of this kind yields and gives, as far as the kind says; false: no such kind.
+static bool reduce_kind(const char *kind, bool *logical, bool *position)
+{
+	static const char *const kinds[] = {"sum", "prod", "max", "min", "any", "all", "argmax", "argmin"};
+	for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+		if (!strcmp(kind, kinds[i])) {
+			*logical = i == 4 || i == 5;
+			*position = i > 5;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool verify_hook_loop_reduce(Op *op)
+{
+	Context *c = op->ctx;
+	const Op *yield = body_end(op, 0);
+	const char *kind = op_str(op, "kind", "");
+	const Attr *extents = op_attr(op, "extents");
+	const Type *result = op->results[0].type, *want = result;
+	bool logical, position;
+	if (!yield)
+		return false;
+	if (!reduce_kind(kind, &logical, &position))
+		return verify_fail(op, "there is no reduction '%s'", kind);
+	if (result->kind != TY_SCALAR)
+		return verify_fail(op, "the result must be a scalar, not %s", type_text(c, result));
+	if (logical && result->dtype != DT_BOOL)
+		return verify_fail(op, "the result of '%s' must be bool, not %s", kind, type_text(c, result));
+	if (position && (result->dtype != DT_I64 || extents->n != 1))
+		return verify_fail(op, "'%s' gives an i64, over one extent", kind);
+	if (position)
+		want = NULL;
+	return args_are_positions(op, 0, 0, extents->n) && yields(yield, 1, &want);
+}
+
+// ---- single operations ------------------------------------------------------------------------------
+
+// Operand `tensor` is a tensor and the operands after it are one position per dim.
+static bool load_is_right(const Op *op, int tensor)
+{
+	const Value *t = op_operand(op, tensor);
+	int n = op->noperand - tensor - 1;
+	if (t->type->kind != TY_TENSOR)
+		return verify_fail(op, "operand 'tensor' must be a tensor, not %s", type_text(op->ctx, t->type));
+	if (n != t->type->rank)
+		return verify_fail(op, "%d positions for %s", n, type_text(op->ctx, t->type));
+	for (int i = tensor + 1; i < op->noperand; i++) {
+		const Value *v = op_operand(op, i);
+		if (v->type->kind != TY_INDEX)
+			return verify_fail(op, "position %d must be an index, not %s", i - tensor - 1,
+			                   type_text(op->ctx, v->type));
+	}
+	const Type *result = op->results[0].type;
+	if (result != type_scalar(op->ctx, t->type->dtype))
+		return verify_fail(op, "the result must be %s, not %s", dtype_name(t->type->dtype),
+		                   type_text(op->ctx, result));
+	return true;
+}
+
+bool verify_hook_loop_load(Op *op)
+{
+	return load_is_right(op, 0);
+}
+
+bool verify_hook_loop_load_or(Op *op)
+{
+	const Type *pred = op_operand(op, 0)->type, *other = op_operand(op, 1)->type;
+	if (pred != type_scalar(op->ctx, DT_BOOL))
+		return verify_fail(op, "operand 'pred' must be bool, not %s", type_text(op->ctx, pred));
+	if (!load_is_right(op, 2))
+		return false;
+	return other == op->results[0].type ||
+	       verify_fail(op, "operand 'other' must be %s, not %s", type_text(op->ctx, op->results[0].type),
+	                   type_text(op->ctx, other));
+}
+
+bool verify_hook_loop_constant(Op *op)
+{
+	const Attr *type = op_attr(op, "type");
+	const Type *result = op->results[0].type;
+	if (!is_element(result))
+		return verify_fail(op, "the result must be a scalar or an index, not %s", type_text(op->ctx, result));
+	return !type || type->type == result ||
+	       verify_fail(op, "the result has type %s, but attribute 'type' says %s", type_text(op->ctx, result),
+	                   type_text(op->ctx, type->type));
+}
+
+bool verify_hook_loop_from_index(Op *op)
+{
+	const Type *x = op_operand(op, 0)->type;
+	return x->kind == TY_INDEX || verify_fail(op, "the operand must be an index, not %s", type_text(op->ctx, x));
+}
+
+bool verify_hook_loop_to_index(Op *op)
+{
+	const Type *x = op_operand(op, 0)->type;
+	bool fits = x->kind == TY_SCALAR && (dtype_is_int(x->dtype) || x->dtype == DT_BOOL);
+	return fits || verify_fail(op, "the operand must be an integer, not %s", type_text(op->ctx, x));
+}
+
+// ---- kernels ------------------------------------------------------------------------------------------
+
+// `input` gets the position and gives an element to start from; `epilogue` gets what the template computed and
+// the position, and gives the element of the result.
+static bool kernel_region(const Op *op, int region)
+{
+	const Op *yield = body_end(op, region);
+	const Type *result = op->results[0].type;
+	bool epilogue = !strcmp(op->info->region_names[region], "epilogue");
+	if (!yield || !args_are_positions(op, region, epilogue, result->rank))
+		return false;
+	const Block *b = yield->block;
+	if (epilogue && b->args[0]->type->kind != TY_SCALAR)
+		return verify_fail(op, "argument 0 of its epilogue must be a scalar, not %s",
+		                   type_text(op->ctx, b->args[0]->type));
+	const Type *want = epilogue ? type_scalar(op->ctx, result->dtype) : NULL;
+	return yields(yield, 1, &want);
+}
+
+bool verify_hook_kernel(Op *op)
+{
+	const Type *result = op->results[0].type;
+	if (result->kind != TY_TENSOR)
+		return verify_fail(op, "the result must be a tensor, not %s", type_text(op->ctx, result));
+	for (int i = 0; i < op->noperand; i++) {
+		const Value *v = op_operand(op, i);
+		if (v && v->type->kind != TY_TENSOR)
+			return verify_fail(op, "%s must be a tensor, not %s", operand_text(op, i), type_text(op->ctx, v->type));
+	}
+	for (int i = 0; i < op->nregion; i++) {
+		if (!kernel_region(op, i))
+			return false;
+	}
+	return true;
+}
