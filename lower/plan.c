@@ -184,6 +184,14 @@ static void plan_fetches(Plan *p)
 
 // ---- in place -----------------------------------------------------------------------------------------
 
+// Whether index v is the nest's position along axis i, of size `dim`.
+static bool index_is_position(const Value *v, const Block *body, int i, const Dim *dim)
+{
+	if (v == body->args[i])
+		return true;
+	return dim_is(dim, 1) && v->def && v->def->code == OP_LOOP_CONSTANT && op_int(v->def, "value", -1) == 0;
+}
+
 static bool load_at_identity(const Op *load, const Op *nest)
 {
 	const Block *body = region_entry(&nest->regions[0]);
@@ -191,7 +199,7 @@ static bool load_at_identity(const Op *load, const Op *nest)
 	if (load->block != body || load->noperand != tensor + 1 + body->narg)
 		return false; // in a reduction it may be read again after the element was written
 	for (int i = 0; i < body->narg; i++)
-		if (op_operand(load, tensor + 1 + i) != body->args[i])
+		if (!index_is_position(op_operand(load, tensor + 1 + i), body, i, nest->results[0].type->dims[i]))
 			return false;
 	return true;
 }

@@ -8,102 +8,6 @@
 // How many expansions a chain of definitions may take before the table must be circular.
 enum { MAX_EXPANSIONS = 1 << 20 };
 
-// ---- maps ---------------------------------------------------------------------------------------
-
-// The position along dim `d` of an operand (rank r) for the nest's indices (rank n), under broadcasting
-// with trailing alignment.
-static Value *broadcast_index(Builder *b, const Type *operand, int d, const Block *body, const Type *result)
-{
-	Context *c = b->ctx;
-	int at = result->rank - operand->rank + d;
-	const Dim *have = operand->dims[d];
-	if (at >= 0 && have == result->dims[at])
-		return body->args[at];
-	if (at < 0 || dim_is(have, 1))
-		return build_index(b, 0);
-	// Sizes that inference could not tell apart: the operand's is the result's, or 1.
-	Value *size = build(b, OP_LOOP_DIM, 0, NULL, "dim", attr_dim(c, dim_sub(c, have, dim_const(c, 1))), NULL);
-	return size ? build2(b, OP_PD_MINIMUM, body->args[at], size, NULL) : NULL;
-}
-
-static Value *broadcast_load(Builder *b, Value *tensor, const Block *body, const Type *result)
-{
-	Value *operands[MAX_RANK + 1] = {tensor};
-	for (int d = 0; d < tensor->type->rank; d++)
-		if (!(operands[d + 1] = broadcast_index(b, tensor->type, d, body, result)))
-			return NULL;
-	return build(b, OP_LOOP_LOAD, tensor->type->rank + 1, operands, NULL);
-}
-
-// Names that a definition may use: operands (as `values` has them) and attributes; an operand that
-// overrides an attribute stands in for it. Returns how many.
-static int definition_env(const Op *op, Value *const *values, EnvEntry *env)
-{
-	const OpInfo *info = op->info;
-	int n = 0;
-	for (int i = 0; i < info->noperand; i++)
-		env[n++] = (EnvEntry){info->operands[i].name, i < op->noperand ? values[i] : NULL, NULL};
-	for (int i = 0; i < info->nattr; i++) {
-		const AttrInfo *a = &info->attrs[i];
-		int over = a->operand ? op_info_operand(info, a->operand) : -1;
-		Value *value = over >= 0 && over < op->noperand ? values[over] : NULL;
-		env[n++] = (EnvEntry){a->name, value, value ? NULL : op_attr(op, a->name)};
-	}
-	return n;
-}
-
-// The element of a map's result, from the elements of its operands.
-static Value *map_element(Builder *b, const Op *op, Value *const *elements)
-{
-	const OpInfo *info = op->info;
-	if (info->scalar) {
-		EnvEntry *env = NEW_ARRAY(b->ctx->arena, (size_t)(info->noperand + info->nattr) + 1, EnvEntry);
-		return build_expr(b, info->scalar, definition_env(op, elements, env), env);
-	}
-	Op *element = build_op(b, op->code, op->noperand, elements, op->nattr, op->attrs);
-	return element ? op_result(element, 0) : NULL;
-}
-
-static bool map_define(Builder *b, Op *op, Value **results)
-{
-	Context *c = b->ctx;
-	const Type *type = op->results[0].type;
-	Op *nest = op_new(c, OP_LOOP_NEST, op->loc, 1, &type, 0, NULL, 1, 0);
-	if (b->before)
-		op_insert_before(b->before, nest);
-	else
-		op_append(b->block, nest);
-	Block *body = block_new(c, &nest->regions[0]);
-	for (int d = 0; d < type->rank; d++)
-		block_add_arg(c, body, type_index(c));
-	Builder in = builder_at_end(c, body, op->loc);
-	Value **elements = NEW_ARRAY(c->arena, (size_t)op->noperand + 1, Value *);
-	for (int i = 0; i < op->noperand; i++) {
-		Value *v = op_operand(op, i);
-		if (v && !(elements[i] = broadcast_load(&in, v, body, type)))
-			return false;
-	}
-	Value *out = map_element(&in, op, elements);
-	if (out && out->type != type_scalar(c, type->dtype))
-		out = build1(&in, OP_PD_CAST, out, "dtype", attr_dtype(c, type->dtype), NULL);
-	if (!out || !build_op(&in, OP_LOOP_YIELD, 1, &out, 0, NULL))
-		return false;
-	results[0] = op_result(nest, 0);
-	return true;
-}
-
-// ---- everything -------------------------------------------------------------------------------------
-
-static bool compose_define(Builder *b, Op *op, Value **results)
-{
-	Value **operands = NEW_ARRAY(b->ctx->arena, (size_t)op->noperand + 1, Value *);
-	for (int i = 0; i < op->noperand; i++)
-		operands[i] = op_operand(op, i);
-	EnvEntry *env = NEW_ARRAY(b->ctx->arena, (size_t)(op->info->noperand + op->info->nattr) + 1, EnvEntry);
-	results[0] = build_expr(b, op->info->compose, definition_env(op, operands, env), env);
-	return results[0] != NULL;
-}
-
 // Whether the table says what the operation means, and it is not best left as it is.
 static bool op_expands(const Op *op)
 {
@@ -126,10 +30,7 @@ static bool op_expand(Op *op)
 {
 	Builder b = builder_before(op);
 	Value **results = NEW_ARRAY(op->ctx->arena, (size_t)op->nresult + 1, Value *);
-	bool ok = op->info->define  ? op->info->define(&b, op, results)
-	          : op->info->compose ? compose_define(&b, op, results)
-	                              : map_define(&b, op, results);
-	if (!ok)
+	if (!op_define(&b, op, results))
 		return false;
 	for (int i = 0; i < op->nresult; i++) {
 		if (!results[i] && value_used(&op->results[i])) {
