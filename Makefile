@@ -42,7 +42,7 @@ obj/embed: codegen/embed.c
 	$(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) $< -o $@
 
 obj/kernels.inc: obj/embed $(TEXTS)
-	obj/embed $(TEXTS) > $@.tmp && mv $@.tmp $@
+	obj/embed $@ $(TEXTS)
 
 obj/program_desc.pb-c.c: frontend/program_desc.proto
 	@mkdir -p obj
@@ -67,6 +67,55 @@ check-all: pdcc
 	$(PYTHON) $(SRC)/tests/run.py --build $(CURDIR) --all
 
 -include $(wildcard obj/*/*.d)
+
+# The compiler under AddressSanitizer and UBSan, in a build folder of its own: obj/asan/pdcc.
+.PHONY: asan
+asan:
+	@mkdir -p obj/asan
+	cd obj/asan && $(SRC)/configure CC="$(CC)" CFLAGS="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer" >/dev/null
+	$(MAKE) -C obj/asan
+
+# Side by side with the peers that are installed.
+.PHONY: bench
+bench: pdcc
+	$(PYTHON) $(SRC)/tests/bench/bench.py --pdcc $(CURDIR)/pdcc
+
+# Builds pdcc, compiles the digits sample with it and measures its accuracy.
+.PHONY: demo
+demo: pdcc
+	$(MAKE) -C $(SRC)/samples/digits PDCC=$(CURDIR)/pdcc CC="$(CC)" OUT=$(CURDIR)/obj/digits run
+
+.PHONY: docs
+docs: obj/opgen
+	obj/opgen --doc $(OPS) > $(SRC)/docs/operators.md
+
+VERSION := $(shell sed -n 's/^\#define PDCC_VERSION "\(.*\)"/\1/p' $(SRC)/frontend/options.c)
+INSTALL = install
+dest = $(DESTDIR)$(prefix)
+.PHONY: install
+install: pdcc
+	$(INSTALL) -d $(dest)/bin $(dest)/include $(dest)/share/pdcc $(dest)/share/man/man1 $(dest)/lib/pkgconfig $(dest)/lib/cmake/pdcc \
+		$(dest)/share/bash-completion/completions $(dest)/share/zsh/site-functions $(dest)/share/fish/vendor_completions.d
+	$(INSTALL) pdcc $(dest)/bin/pdcc
+	$(INSTALL) -m 644 $(SRC)/runtime_stub/pdrt.h $(dest)/include/pdrt.h
+	$(INSTALL) -m 644 $(SRC)/runtime_stub/pdrt.c $(dest)/share/pdcc/pdrt.c
+	sed -e 's|@prefix@|$(prefix)|' -e 's|@version@|$(VERSION)|' $(SRC)/runtime_stub/pdcc.pc.in > $(dest)/lib/pkgconfig/pdcc.pc
+	$(INSTALL) -m 644 $(SRC)/runtime_stub/pdccConfig.cmake.in $(dest)/lib/cmake/pdcc/pdccConfig.cmake
+	./pdcc --man > $(dest)/share/man/man1/pdcc.1
+	./pdcc --completion=bash > $(dest)/share/bash-completion/completions/pdcc
+	./pdcc --completion=zsh > $(dest)/share/zsh/site-functions/_pdcc
+	./pdcc --completion=fish > $(dest)/share/fish/vendor_completions.d/pdcc.fish
+
+.PHONY: help
+help:
+	@echo 'all (default)  the compiler, ./pdcc'
+	@echo 'demo           build, compile the bundled digits sample, run it'
+	@echo 'check          the fast tests      check-all  all tests'
+	@echo 'bench          side by side with installed peers'
+	@echo 'asan           the compiler with sanitizers, obj/asan/pdcc'
+	@echo 'docs           docs/operators.md from the operator table'
+	@echo 'install        below prefix ($(prefix)); DESTDIR is honoured'
+	@echo 'clean          remove what was built'
 
 .PHONY: clean
 clean:
