@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Measures generated code side by side with the peers that are installed.
+
+    bench.py [--pdcc ./pdcc] [--rounds 15] [--clock cpu|wall] [--json FILE] [MODEL ...]
+
+Peers and models are made by ../shared/tools/bench/setup.sh in $PDCC_BENCH (default ~/.cache/pdcc-bench). Every
+model becomes a shared library with `pdcc MODEL -o libMODEL.so`, pinned to the shapes of the recorded inputs; the
+harness interleaves the peers and prints paired ratios (below 1: faster than ONNX Runtime). Without peers only
+pdcc's own latency is printed.
+"""
+import argparse, json, os, pathlib, subprocess, sys, tempfile
+
+SRC = pathlib.Path(__file__).resolve().parents[2]
+HARNESS = SRC.parent / 'shared/tools/bench/sidebyside.py'
+HOME = pathlib.Path(os.environ.get('PDCC_BENCH', pathlib.Path.home() / '.cache/pdcc-bench'))
+MODELS = ['resnet50', 'mobilenet_v1', 'mobilenet_v3_small', 'bert4', 'lenet', 'mlp']
+
+
+def npz_shapes(path):
+    """Shapes of the arrays x0, x1 ... of a .npz file."""
+    import numpy as np
+    with np.load(path) as z:
+        return [list(z[k].shape) for k in sorted(z.files) if k[0] == 'x']
+
+
+def build(pdcc, model, folder, flags):
+    """The shared library of a bench model, with its feeds pinned."""
+    path = HOME / 'models' / f'{model}.pdmodel'
+    info = json.loads(subprocess.run([pdcc, 'info', path, '--json'], check=True, capture_output=True, text=True).stdout)
+    cmd = [pdcc, path, '-o', folder / f'lib{model}.so', '--isa=native', *flags]
+    for feed, shape in zip(info['inputs'], npz_shapes(HOME / 'models' / f'{model}.npz')):
+        cmd.append(f"--shape={feed['name']}={','.join(map(str, shape))}")
+    subprocess.run(cmd, check=True)
+    return folder / f'lib{model}.so'
+
+
+def compare(model, library, a):
+    peers = ['ort=ort', 'ov=ovc', 'paddle=paddle_mkldnn', f'pdcc=pdcc,so={library},fn={model}_call']
+    env = dict(os.environ, PERF_CLOCK=a.clock)
+    out = library.with_suffix('.json')
+    subprocess.run([HOME / 'venv/bin/python', HARNESS, '--rounds', str(a.rounds), '--cpus', '0', '--json', out, model,
+                    *peers], env=env, check=True)
+    return json.loads(out.read_text())
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument('--pdcc', default=str(SRC / 'pdcc'))
+    ap.add_argument('--rounds', type=int, default=15)
+    ap.add_argument('--clock', default='cpu')
+    ap.add_argument('--json', type=pathlib.Path)
+    ap.add_argument('models', nargs='*', default=MODELS)
+    a = ap.parse_args()
+    if not (HOME / 'models').exists():
+        print(f'no bench models in {HOME}: run ../shared/tools/bench/setup.sh; measuring the digits sample only')
+        subprocess.run([a.pdcc, 'bench', SRC / 'samples/digits/digits.pdmodel', '--shape=image=1,1,8,8'], check=True)
+        return 0
+    results = []
+    with tempfile.TemporaryDirectory() as tmp:
+        for model in a.models:
+            try:
+                results.append(compare(model, build(a.pdcc, model, pathlib.Path(tmp), []), a))
+            except subprocess.CalledProcessError as e:
+                print(f'{model}: {e}', file=sys.stderr)
+    if a.json:
+        a.json.write_text(json.dumps(results, indent=1))
+    return 0 if len(results) == len(a.models) else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())
