@@ -9,7 +9,7 @@
 // short arrays that any compiler keeps in registers or vectorises by itself.
 static const Target targets[] = {
 	{.name = "avx512", .cflags = "-mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma", .vector = true, .lanes = 16,
-	 .gemm_mr = 8, .gemm_nv = 3, .conv_ur = 8, .conv_nv = 3},
+	 .gemm_mr = 8, .gemm_nv = 3, .conv_ur = 7, .conv_nv = 4},
 	{.name = "avx2", .cflags = "-mavx2 -mfma", .vector = true, .lanes = 8,
 	 .gemm_mr = 6, .gemm_nv = 2, .conv_ur = 6, .conv_nv = 2},
 	{.name = "sse4", .cflags = "-msse4.2", .vector = true, .lanes = 4,
