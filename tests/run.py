@@ -153,6 +153,7 @@ def extra_suites():
         spec = importlib.util.spec_from_file_location(path.stem, path)
         module = importlib.util.module_from_spec(spec)
         sys.modules['pdcc_tests'] = sys.modules[__name__]
+        sys.path.insert(0, str(path.parent))
         spec.loader.exec_module(module)
         module.suite.__name__ = path.stem
         (SLOW if module.SLOW else FAST).append(module.suite)

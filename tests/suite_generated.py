@@ -1,0 +1,122 @@
+"""What generated code promises: no warnings under strict flags, C and C++, no allocation, no writable globals, the same
+bytes from another folder and locale, small models, small differences, exact weights modes."""
+import os, pathlib, re, shutil, subprocess, tempfile
+
+from pdcc_tests import SHARED, SRC, Skip, run
+
+SLOW = False
+STRICT = '-Wall -Wextra -Wpedantic -Werror -O1 -fno-math-errno -ffp-contract=fast -c'.split()
+SIMD = {'avx512': '-mavx512f -mavx512vl -mavx512bw -mavx512dq -mfma'.split(), 'avx2': '-mavx2 -mfma'.split(),
+        'sse4': ['-msse4.2'], 'generic': []}
+
+
+def digits():
+    return SRC / 'samples/digits/digits.pdmodel'
+
+
+def models():
+    """Models to compile: the sample, and some of the shared corpus with their recipes."""
+    yield 'digits', digits(), []
+    if SHARED.exists():
+        for name in ('lenet', 'mobilenet_v3_small', 'ernie_tiny_4x312', 'unet_b16'):
+            yield name, SHARED / f'corpus/models/{name}/model.pdmodel', name
+
+
+def params_for(t, name, folder):
+    """--params for a corpus model whose parameters come from a recipe."""
+    if not isinstance(name, str):
+        return []
+    case = SHARED / 'corpus/models' / name
+    if (case / 'model.pdiparams').exists():
+        return ['--params', case / 'model.pdiparams']
+    out = pathlib.Path(folder) / f'{name}.pdiparams'
+    if not out.exists():
+        code = ('import sys; sys.path.insert(0, sys.argv[1]); from seeded_params import write_params_from_recipe as w; '
+                'w(sys.argv[2], sys.argv[3])')
+        subprocess.run([t.python, '-c', code, SHARED / 'tools', case / 'params.yaml', out], check=True)
+    return ['--params', out]
+
+
+def compilers(t):
+    yield 'gcc'
+    if t.config.get('CLANG'):
+        yield t.config['CLANG']
+
+
+def strict(t, tmp):
+    for name, path, recipe in models():
+        params = params_for(t, recipe, tmp)
+        for isa, simd in SIMD.items():
+            out = pathlib.Path(tmp) / f'{name}_{isa}.c'
+            p = run([t.pdcc, path, '-o', out, f'--isa={isa}', *params])
+            if p.returncode:
+                yield f'{name}/{isa}/generate', False, p.stdout
+                continue
+            std = '-std=c11' if isa == 'generic' else '-std=gnu11'
+            for cc in compilers(t):
+                p = run([cc, std, *STRICT, *simd, '-I', SRC / 'runtime_stub', out, '-o', out.with_suffix('.o')])
+                yield f'{name}/{isa}/{cc}', p.returncode == 0, p.stdout[-2000:]
+            if shutil.which('g++') and isa in ('generic', 'avx2'):
+                p = run(['g++', '-x', 'c++', '-std=gnu++17', *STRICT, *simd, '-I', SRC / 'runtime_stub', out, '-o', os.devnull])
+                yield f'{name}/{isa}/c++17', p.returncode == 0, p.stdout[-2000:]
+
+
+def symbols(t, tmp):
+    """No calls but libm's and memory copies, nothing writable, no recursion to speak of: what nm sees."""
+    allowed = re.compile(r'(mem(cpy|set|move|cmp)|pd_\w+|pdrt_\w+|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|[a-z0-9_]*f?)$')
+    obj = pathlib.Path(tmp) / 'digits_generic.o'
+    out = run(['nm', obj]).stdout
+    bad = [line for line in out.splitlines() if re.search(r'\s[bBdDC]\s', line)]
+    yield 'no writable globals', not bad, '\n'.join(bad)
+    called = re.findall(r'\sU (\w+)', out)
+    heap = [s for s in called if s in ('malloc', 'calloc', 'realloc', 'free', 'printf', 'fopen', 'abort', 'exit')]
+    yield 'no allocation and no I/O', not heap, ' '.join(heap)
+    odd = [s for s in called if not allowed.match(s)]
+    yield 'only libm and memory functions', not odd, ' '.join(odd)
+
+
+def determinism(t, tmp):
+    a, b = pathlib.Path(tmp) / 'a', pathlib.Path(tmp) / 'elsewhere' / 'b'
+    for folder, locale, source in ((a, 'C', digits()), (b, 'de_DE.UTF-8', None)):
+        folder.mkdir(parents=True)
+        if source is None:
+            for f in ('digits.pdmodel', 'digits.pdiparams'):
+                shutil.copy(SRC / 'samples/digits' / f, folder)
+            source = folder / 'digits.pdmodel'
+        run([t.pdcc, source, '-o', 'digits.c', '--isa=avx2'], cwd=folder, env=dict(os.environ, LC_ALL=locale))
+    for f in ('digits.c', 'digits.h'):
+        same = (a / f).exists() and (a / f).read_bytes() == (b / f).read_bytes()
+        yield f'same bytes from another folder and locale: {f}', same, ''
+    text = (a / 'digits.c').read_text()
+    yield 'no paths in generated code', str(tmp) not in text and str(SRC) not in text, ''
+
+
+def weights(t, tmp):
+    for mode in ('inline', 'file', 'object'):
+        folder = pathlib.Path(tmp) / mode
+        folder.mkdir()
+        p = run([t.pdcc, digits(), '-o', folder / 'digits.c', f'--weights={mode}'])
+        ok = p.returncode == 0 and (folder / 'digits.weights').exists() == (mode != 'inline')
+        yield f'--weights={mode}', ok, p.stdout
+
+
+def library(t, tmp):
+    """A shared library's one-call entry."""
+    so = pathlib.Path(tmp) / 'libdigits.so'
+    p = run([t.pdcc, digits(), '-o', so, '--shape=image=1,1,8,8'])
+    code = ('import ctypes, sys, numpy as np\n'
+            'f = ctypes.CDLL(sys.argv[1]).digits_call\n'
+            'x, y = np.zeros((1, 1, 8, 8), "f"), np.zeros((1, 10), "f")\n'
+            'a = (ctypes.c_void_p * 1)(x.ctypes.data); b = (ctypes.c_void_p * 1)(y.ctypes.data)\n'
+            'assert f(a, b) == 0 and abs(y.sum() - 1) < 1e-5, y')
+    q = run([t.python, '-c', code, so]) if p.returncode == 0 else p
+    yield 'model_call of a shared library', q.returncode == 0, q.stdout
+
+
+def suite(t):
+    with tempfile.TemporaryDirectory() as tmp:
+        yield from strict(t, tmp)
+        yield from symbols(t, tmp)
+        yield from determinism(t, tmp)
+        yield from weights(t, tmp)
+        yield from library(t, tmp)
