@@ -70,6 +70,7 @@ typedef struct KernelParam {
 	const Value *value; // the tensor; NULL: a symbol
 	const Dim *sym;     // the symbol
 	bool result;        // written
+	bool captured;      // used in a region, not an operand
 } KernelParam;
 
 typedef struct KernelFunc {

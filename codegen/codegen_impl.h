@@ -1,0 +1,165 @@
+// What the files of codegen/ share among themselves and the kernel emitters do not need.
+#ifndef PDCC_CODEGEN_IMPL_H
+#define PDCC_CODEGEN_IMPL_H
+
+#include "codegen.h"
+
+// ---- names.c ---------------------------------------------------------------------------------------
+
+// A set of identifiers taken in one scope.
+typedef struct Names {
+	Arena *arena;
+	size_t count, cap; // cap: a power of two
+	const char **names;
+} Names;
+
+void names_init(Names *n, Arena *a);
+// An identifier made from any text; the same for the same text.
+char *name_sanitize(Arena *a, const char *name);
+// `stem`, or `stem_2`, `stem_3` … when that is taken; takes it.
+const char *names_unique(Names *n, const char *stem);
+
+// ---- kernel.c ---------------------------------------------------------------------------------------
+
+// A map from pointers (values, operations) to texts or other pointers.
+typedef struct PtrMap {
+	Arena *arena;
+	size_t count, cap;
+	const void **keys;
+	const void **values;
+} PtrMap;
+
+void ptr_map_init(PtrMap *m, Arena *a);
+void ptr_map_set(PtrMap *m, const void *key, const void *value);
+const void *ptr_map_get(const PtrMap *m, const void *key); // NULL: not there
+
+// Where a tensor lies, by the plan's attributes; views are followed to what they show.
+typedef enum PlaceKind { PLACE_NONE, PLACE_WORKSPACE, PLACE_INPUT, PLACE_OUTPUT, PLACE_PARAM } PlaceKind;
+
+typedef struct Place {
+	PlaceKind kind;
+	int col;           // INPUT, OUTPUT
+	const Dim *offset; // WORKSPACE, PARAM; bytes
+	const Value *root; // the value whose bytes these are
+} Place;
+
+Place value_place(const Value *v);
+
+// A function that was emitted, or a helper.
+typedef struct EmittedFunc {
+	const char *text, *params, *name;
+} EmittedFunc;
+
+// A tensor that goes in or out.
+typedef struct Port {
+	const char *name;   // of the legacy variable
+	const char *member; // of the struct
+	const Type *type;   // NULL: no such column
+	const Value *value;
+} Port;
+
+// A size that the caller sets: a member of the dims struct.
+typedef struct Symbol {
+	const Dim *dim;
+	const char *name; // in C
+} Symbol;
+
+struct Codegen {
+	Context *ctx;
+	Arena *arena;
+	Op *module;
+	const Target *target;
+	const CodegenOptions *options;
+	const char *prefix;
+	Names globals;           // identifiers at file scope
+	Names locals;            // identifiers in model_run
+	int nsymbol, csymbol;
+	Symbol *symbols;
+	int ninput, noutput;
+	Port *inputs, *outputs;  // by column
+	bool inline_weights;
+	const Dim *workspace;    // bytes
+	int64_t weights_size;
+	uint8_t *weights;
+	PtrMap pointers;         // value -> C expression in model_run
+	PtrMap param_names;      // parameter's root value -> name of its array (inline weights)
+	int nhelper, nfunc, chelper, cfunc;
+	EmittedFunc *helpers, *funcs;
+	Text arrays;             // inline weights
+	Text functions;          // helpers and kernels
+	Text run;                // the calls of model_run
+	bool fails;              // some kernel returns a status
+	bool object_weights;     // .incbin
+};
+
+KernelFunc *kernel_new(Codegen *cg, const Op *op);
+// Adds the function (or finds its twin) and returns its name; then its arguments are those of k->params.
+const char *kernel_finish(KernelFunc *k);
+const char *symbol_name(const Codegen *cg, const Dim *sym);
+// A size as a C expression over names that `name_of` gives to symbols.
+const char *dim_expression(Arena *a, const Dim *d, const char *(*name_of)(const Dim *sym, void *arg), void *arg);
+// A size in model_run, where symbols are locals of their own name.
+const char *dim_in_run(Codegen *cg, const Dim *d);
+
+// ---- scalar.c ------------------------------------------------------------------------------------------
+
+// Printing of scalar operations: what each value is called, and which predicates are known here.
+typedef struct Scalars {
+	KernelFunc *k;
+	PtrMap names;             // Value -> C expression
+	PtrMap merged;            // block argument -> MergedIndex, see nest.c
+	int nknown;
+	const Value *known[8];    // predicates known in this place …
+	bool known_value[8];      // … and what they are
+} Scalars;
+
+// Index arguments that run as one: `i` and `j` over [A, B] become one loop over A * B.
+typedef struct MergedIndex {
+	const Value *last;  // the argument that carries the merged index; NULL in the last one itself
+	const Dim *extent;  // merged extent, in the last one
+} MergedIndex;
+
+void scalars_init(Scalars *s, KernelFunc *k);
+const char *scalars_name(Scalars *s, const Value *v); // NULL after a diagnostic
+// The value of one operation as a C expression; NULL after a diagnostic.
+const char *scalar_expression(Scalars *s, const Op *op);
+// e, rounded when the type is a half-precision one (whose scalars are floats).
+const char *scalar_round(KernelFunc *k, const Type *t, const char *e);
+// Prints the operation as a declaration, or remembers its expression when one reader can hold it.
+bool scalar_op_print(Scalars *s, const Op *op, bool may_inline, int depth, Text *out);
+// 1: known true, 0: known false, -1: not known.
+int scalars_known(const Scalars *s, const Value *pred);
+void text_line(Text *out, int depth, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+// ---- nest.c, reduce.c -----------------------------------------------------------------------------------
+
+bool reduce_print(Scalars *s, const Op *op, int depth, Text *out);
+
+// ---- ports.c ---------------------------------------------------------------------------------------------
+
+bool ports_collect(Codegen *cg); // feeds, fetches and symbols
+// `[n x 3 x 224 x 224]`, for comments.
+const char *shape_comment(Codegen *cg, const Type *t);
+// A text that may stand in a C comment, or as a string literal with its quotes.
+const char *comment_text(Arena *a, const char *s);
+const char *string_literal(Arena *a, const char *s);
+
+// ---- weights.c -------------------------------------------------------------------------------------------
+
+bool weights_collect(Codegen *cg); // cg->weights; in inline mode cg->arrays and cg->param_names
+
+// ---- run.c -----------------------------------------------------------------------------------------------
+
+// Walks the operations: fills cg->functions and the calls in cg->run.
+bool run_collect(Codegen *cg);
+void run_print(Codegen *cg, Text *out); // model_run
+
+// ---- header.c, info.c, prelude.c ---------------------------------------------------------------------------
+
+void header_print(Codegen *cg, Text *out);
+void info_print(Codegen *cg, Text *out);  // model_info and what it points to
+void call_print(Codegen *cg, Text *out);  // model_call
+// Sections of the prelude that `user` mentions, and those that these mention, in file order.
+void prelude_print(Codegen *cg, Text *out, const char *user);
+
+#endif

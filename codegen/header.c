@@ -1,0 +1,90 @@
+// Prints model.h: what a user of the generated code sees. Called by module.c and cuda.c.
+#include "codegen_impl.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+
+static const char *upper(Arena *a, const char *s)
+{
+	char *t = arena_printf(a, "%s", s);
+	for (char *p = t; *p; p++)
+		*p = (char)toupper((unsigned char)*p);
+	return t;
+}
+
+static void dims_struct(Codegen *cg, Text *out)
+{
+	if (!cg->nsymbol)
+		return;
+	text_printf(out, "/* Sizes that are chosen at run time; each at least 1. */\ntypedef struct %s_dims {\n", cg->prefix);
+	for (int i = 0; i < cg->nsymbol; i++)
+		text_line(out, 1, "int64_t %s;", cg->symbols[i].name);
+	text_printf(out, "} %s_dims;\n\n", cg->prefix);
+}
+
+static void ports_struct(Codegen *cg, Text *out, const char *which, const Port *ports, int n, bool in)
+{
+	text_printf(out, "typedef struct %s_%s {\n", cg->prefix, which);
+	if (in && cg->nsymbol)
+		text_line(out, 1, "%s_dims dims;", cg->prefix);
+	for (int i = 0; i < n; i++)
+		text_line(out, 1, "%s%s *%s; /* %s %s */", in ? "const " : "", dtype_c_memory(ports[i].type->dtype),
+		          ports[i].member, comment_text(cg->arena, ports[i].name), shape_comment(cg, ports[i].type));
+	if (!n && !(in && cg->nsymbol))
+		text_line(out, 1, "char none;");
+	text_printf(out, "} %s_%s;\n\n", cg->prefix, which);
+}
+
+static void workspace_declaration(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	if (!cg->nsymbol) {
+		int64_t bytes = cg->workspace->kind == DIM_CONST ? cg->workspace->value : 0;
+		text_printf(out, "/* Bytes of workspace, exactly. */\n#define %s_WORKSPACE_BYTES %" PRId64 "u\n",
+		            upper(cg->arena, p), bytes);
+		text_printf(out, "size_t %s_workspace_size(void);\n\n", p);
+		return;
+	}
+	text_printf(out, "/* Bytes of workspace that a run with these sizes needs, exactly; SIZE_MAX when they are not\n"
+	                 " * possible. */\nsize_t %s_workspace_size(const %s_dims *dims);\n\n", p, p);
+}
+
+static void weights_comment(Codegen *cg, Text *out)
+{
+	const char *name = cg->options->weights_name ? cg->options->weights_name : "the weights";
+	if (cg->inline_weights || cg->object_weights)
+		text_str(out, "/* The weights are part of the code: pass NULL and 0.");
+	else
+		text_printf(out, "/* `weights` are the %" PRId64 " bytes of %s; they must stay as long as the model is used.",
+		            cg->weights_size, comment_text(cg->arena, name));
+	text_str(out, "\n * `workspace` is `size` bytes for this model alone. Both want an alignment of 64 bytes. */\n");
+}
+
+void header_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix, *guard = upper(cg->arena, p);
+	text_printf(out, "/* Written by pdcc%s%s. Do not edit. */\n", cg->options->banner ? " from " : "",
+	            cg->options->banner ? comment_text(cg->arena, cg->options->banner) : "");
+	text_printf(out, "#ifndef %s_H\n#define %s_H\n\n#include \"pdrt.h\"\n\n", guard, guard);
+	text_str(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+	dims_struct(cg, out);
+	ports_struct(cg, out, "inputs", cg->inputs, cg->ninput, true);
+	ports_struct(cg, out, "outputs", cg->outputs, cg->noutput, false);
+	text_printf(out, "/* An instance; its members are private. Several may run at the same time. */\n");
+	text_printf(out, "typedef struct %s {\n", p);
+	text_line(out, 1, "const unsigned char *weights;");
+	text_line(out, 1, "unsigned char *workspace;");
+	text_line(out, 1, "size_t workspace_size;");
+	text_line(out, 1, "const char *failed; /* the operator at which the last run failed, or NULL */");
+	text_line(out, 1, "bool ready;");
+	text_printf(out, "} %s;\n\n", p);
+	workspace_declaration(cg, out);
+	weights_comment(cg, out);
+	text_printf(out, "pd_status %s_init(%s *m, const void *weights, size_t n, void *workspace, size_t size);\n", p, p);
+	text_printf(out, "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out);\n", p, p, p, p);
+	text_printf(out, "const pd_model_info *%s_info(void);\n", p);
+	if (cg->options->call)
+		text_printf(out, "/* Runs with a workspace of its own, one call at a time. Arrays are in column order. */\n"
+		                 "int %s_call(const void *const *inputs, void *const *outputs);\n", p);
+	text_str(out, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+}

@@ -1,0 +1,153 @@
+// Prints model_info, the description that programs can walk, with the type-erased entry points behind it; and
+// model_call. Called by module.c.
+#include "codegen_impl.h"
+
+#include <inttypes.h>
+
+static int dim_symbol(const Codegen *cg, const Dim *d)
+{
+	for (int i = 0; i < cg->nsymbol; i++)
+		if (cg->symbols[i].dim == d)
+			return i;
+	return -2;
+}
+
+static void tensor_dims(Codegen *cg, Text *out, const char *which, const Port *ports, int n)
+{
+	for (int i = 0; i < n; i++) {
+		const Type *t = ports[i].type;
+		if (!t->rank)
+			continue;
+		text_printf(out, "static const pd_dim %s_dims_%d[] = {", which, i);
+		for (int d = 0; d < t->rank; d++)
+			if (dim_is_const(t->dims[d]))
+				text_printf(out, "%s{%" PRId64 ", -1}", d ? ", " : "", t->dims[d]->value);
+			else
+				text_printf(out, "%s{0, %d}", d ? ", " : "", dim_symbol(cg, t->dims[d]));
+		text_str(out, "};\n");
+	}
+	if (!n)
+		return;
+	static const char *const names[DT_COUNT] = {"BOOL", "U8", "I8", "I16", "I32", "I64", "F16", "BF16", "F32", "F64",
+		"C64", "C128"};
+	text_printf(out, "static const pd_tensor_info %s_tensors[] = {\n", which);
+	for (int i = 0; i < n; i++)
+		text_printf(out, "\t{%s, PD_%s, %d, %s},\n", string_literal(cg->arena, ports[i].name),
+		            names[ports[i].type->dtype], ports[i].type->rank,
+		            ports[i].type->rank ? arena_printf(cg->arena, "%s_dims_%d", which, i) : "NULL");
+	text_str(out, "};\n\n");
+}
+
+static const char *array_symbol(const Dim *sym, void *arg)
+{
+	const Codegen *cg = arg;
+	return arena_printf(cg->arena, "symbols[%d]", dim_symbol(cg, sym));
+}
+
+static void dims_copy(Codegen *cg, Text *out)
+{
+	text_line(out, 1, "%s_dims dims;", cg->prefix);
+	for (int i = 0; i < cg->nsymbol; i++)
+		text_line(out, 1, "dims.%s = symbols[%d];", cg->symbols[i].name, i);
+}
+
+static void size_function(Codegen *cg, Text *out)
+{
+	text_str(out, "static size_t info_workspace_size(const int64_t *symbols)\n{\n");
+	if (cg->nsymbol) {
+		dims_copy(cg, out);
+		text_printf(out, "\treturn %s_workspace_size(&dims);\n}\n\n", cg->prefix);
+	} else {
+		text_printf(out, "\t(void)symbols;\n\treturn %s_workspace_size();\n}\n\n", cg->prefix);
+	}
+}
+
+static void shapes_function(Codegen *cg, Text *out)
+{
+	text_str(out, "static void info_shapes(const int64_t *symbols, int64_t *dims)\n{\n\t(void)symbols;\n\t(void)dims;\n");
+	int at = 0;
+	for (int side = 0; side < 2; side++)
+		for (int i = 0; i < (side ? cg->noutput : cg->ninput); i++) {
+			const Type *t = side ? cg->outputs[i].type : cg->inputs[i].type;
+			for (int d = 0; d < t->rank; d++)
+				text_line(out, 1, "dims[%d] = %s;", at++,
+				          dim_expression(cg->arena, t->dims[d], array_symbol, cg));
+		}
+	text_str(out, "}\n\n");
+}
+
+static void run_function(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	text_str(out, "static pd_status info_run(void *instance, const void *const *inputs, void *const *outputs,\n"
+	              "                          const int64_t *symbols)\n{\n");
+	text_line(out, 1, "%s_inputs in;", p);
+	text_line(out, 1, "%s_outputs out;", p);
+	for (int i = 0; i < cg->nsymbol; i++)
+		text_line(out, 1, "in.dims.%s = symbols[%d];", cg->symbols[i].name, i);
+	for (int i = 0; i < cg->ninput; i++)
+		text_line(out, 1, "in.%s = (const %s *)inputs[%d];", cg->inputs[i].member,
+		          dtype_c_memory(cg->inputs[i].type->dtype), i);
+	for (int i = 0; i < cg->noutput; i++)
+		text_line(out, 1, "out.%s = (%s *)outputs[%d];", cg->outputs[i].member,
+		          dtype_c_memory(cg->outputs[i].type->dtype), i);
+	if (!cg->ninput)
+		text_line(out, 1, "(void)inputs;");
+	if (!cg->ninput && !cg->nsymbol)
+		text_line(out, 1, "in.none = 0;");
+	if (!cg->noutput)
+		text_str(out, "\t(void)outputs;\n\tout.none = 0;\n");
+	if (!cg->nsymbol)
+		text_line(out, 1, "(void)symbols;");
+	text_printf(out, "\treturn %s_run((%s *)instance, &in, &out);\n}\n\n", p, p);
+	text_str(out, "static pd_status info_init(void *instance, const void *weights, size_t n, void *workspace, size_t size)\n");
+	text_printf(out, "{\n\treturn %s_init((%s *)instance, weights, n, workspace, size);\n}\n\n", p, p);
+	text_str(out, "static const char *info_failed(const void *instance)\n");
+	text_printf(out, "{\n\treturn ((const %s *)instance)->failed;\n}\n\n", p);
+}
+
+static uint64_t hash(const uint8_t *p, int64_t n)
+{
+	uint64_t h = 14695981039346656037u;
+	for (int64_t i = 0; i < n; i++)
+		h = (h ^ p[i]) * 1099511628211u;
+	return h;
+}
+
+void info_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	tensor_dims(cg, out, "input", cg->inputs, cg->ninput);
+	tensor_dims(cg, out, "output", cg->outputs, cg->noutput);
+	if (cg->nsymbol) {
+		text_str(out, "static const char *const info_symbols[] = {");
+		for (int i = 0; i < cg->nsymbol; i++)
+			text_printf(out, "%s\"%s\"", i ? ", " : "", cg->symbols[i].name);
+		text_str(out, "};\n\n");
+	}
+	size_function(cg, out);
+	shapes_function(cg, out);
+	run_function(cg, out);
+	bool file = !cg->inline_weights && !cg->object_weights;
+	text_printf(out, "const pd_model_info *%s_info(void)\n{\n\tstatic const pd_model_info info = {\n", p);
+	text_printf(out, "\t\tPDRT_ABI_VERSION, \"%s\", %d, %d, %d,\n", p, cg->ninput, cg->noutput, cg->nsymbol);
+	text_printf(out, "\t\t%s, %s, %s,\n", cg->ninput ? "input_tensors" : "NULL", cg->noutput ? "output_tensors" : "NULL",
+	            cg->nsymbol ? "info_symbols" : "NULL");
+	text_printf(out, "\t\tUINT64_C(0x%016" PRIx64 "), %" PRId64 ", sizeof(%s),\n", hash(cg->weights, cg->weights_size),
+	            file ? cg->weights_size : 0, p);
+	text_str(out, "\t\tinfo_workspace_size, info_shapes, info_init, info_run, info_failed,\n\t};\n\treturn &info;\n}\n");
+}
+
+void call_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	text_printf(out, "\nint %s_call(const void *const *inputs, void *const *outputs)\n{\n", p);
+	int64_t bytes = cg->workspace->kind == DIM_CONST && cg->workspace->value ? cg->workspace->value : 1;
+	text_line(out, 1, "static PDRT_ALIGN64 unsigned char workspace[%" PRId64 "];", bytes);
+	text_line(out, 1, "%s m;", p);
+	text_line(out, 1, "if (!inputs || !outputs)");
+	text_line(out, 2, "return PD_NULL;");
+	text_line(out, 1, "const pd_status status = %s_init(&m, NULL, 0, workspace, sizeof workspace);", p);
+	text_line(out, 1, "return status != PD_OK ? status : info_run(&m, inputs, outputs, NULL);");
+	text_str(out, "}\n");
+}

@@ -1,0 +1,317 @@
+// Functions under construction: parameters, names, sizes as C, identical functions emitted once; and small
+// maps. Called by the emitters (nest.c, kernel_*.c) and by module.c.
+#include "codegen_impl.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+// ---- maps ----------------------------------------------------------------------------------------
+
+void ptr_map_init(PtrMap *m, Arena *a)
+{
+	*m = (PtrMap){.arena = a};
+}
+
+static size_t ptr_slot(const PtrMap *m, const void *key)
+{
+	size_t i = ((uintptr_t)key >> 4) * 0x9e3779b97f4a7c15u >> 20 & (m->cap - 1);
+	while (m->keys[i] && m->keys[i] != key)
+		i = (i + 1) & (m->cap - 1);
+	return i;
+}
+
+void ptr_map_set(PtrMap *m, const void *key, const void *value)
+{
+	if (2 * m->count >= m->cap) {
+		PtrMap bigger = {.arena = m->arena, .cap = m->cap ? 2 * m->cap : 32};
+		bigger.keys = NEW_ARRAY(m->arena, bigger.cap, const void *);
+		bigger.values = NEW_ARRAY(m->arena, bigger.cap, const void *);
+		for (size_t i = 0; i < m->cap; i++)
+			if (m->keys[i])
+				ptr_map_set(&bigger, m->keys[i], m->values[i]);
+		*m = bigger;
+	}
+	size_t i = ptr_slot(m, key);
+	m->count += !m->keys[i];
+	m->keys[i] = key;
+	m->values[i] = value;
+}
+
+const void *ptr_map_get(const PtrMap *m, const void *key)
+{
+	if (!m->cap)
+		return NULL;
+	return m->values[ptr_slot(m, key)];
+}
+
+// ---- places ----------------------------------------------------------------------------------------
+
+Place value_place(const Value *v)
+{
+	Place p = {.kind = PLACE_NONE, .root = v};
+	for (; v->def; v = op_operand(v->def, 0)) {
+		p.root = v;
+		const Attr *places = op_attr(v->def, "place"), *offsets = op_attr(v->def, "offset");
+		if (!places || places->kind != ATTR_STRS || (int)v->index >= places->n)
+			return p;
+		const char *s = places->strs[v->index];
+		if (offsets && offsets->kind == ATTR_DIMS && (int)v->index < offsets->n)
+			p.offset = offsets->dims[v->index];
+		if (!strcmp(s, "view") && op_operand(v->def, 0))
+			continue;
+		if (!strcmp(s, "workspace"))
+			p.kind = PLACE_WORKSPACE;
+		else if (!strcmp(s, "param"))
+			p.kind = PLACE_PARAM;
+		else if (sscanf(s, "input %d", &p.col) == 1)
+			p.kind = PLACE_INPUT;
+		else if (sscanf(s, "output %d", &p.col) == 1)
+			p.kind = PLACE_OUTPUT;
+		return p;
+	}
+	return p;
+}
+
+static bool places_meet(const Place *a, const Place *b)
+{
+	return a->kind == b->kind && a->kind != PLACE_NONE && a->col == b->col && a->offset == b->offset;
+}
+
+// ---- sizes -------------------------------------------------------------------------------------------
+
+static const char *dim_operator(DimKind k)
+{
+	switch (k) {
+	case DIM_ADD: return "+";
+	case DIM_MUL: return "*";
+	case DIM_DIV: return "/";
+	default: return "%";
+	}
+}
+
+// Sizes are never negative and divisors are positive, but differences inside may be negative (`(n - 3) / 2`):
+// division then goes to a function that rounds towards minus infinity.
+static const char *dim_binary(Arena *a, const Dim *d, const char *x, const char *y)
+{
+	int64_t lo, hi;
+	switch (d->kind) {
+	case DIM_MAX:
+		return arena_printf(a, "pd_dim_max(%s, %s)", x, y);
+	case DIM_MIN:
+		return arena_printf(a, "pd_dim_min(%s, %s)", x, y);
+	case DIM_DIV:
+	case DIM_MOD:
+		dim_range(d->a, &lo, &hi);
+		if (lo < 0)
+			return arena_printf(a, d->kind == DIM_DIV ? "pd_dim_div(%s, %s)" : "pd_dim_mod(%s, %s)", x, y);
+		return arena_printf(a, "(%s %s %s)", x, dim_operator(d->kind), y);
+	case DIM_ADD:
+		if (d->b->kind == DIM_CONST && d->b->value < 0 && d->b->value > INT64_MIN)
+			return arena_printf(a, "(%s - %" PRId64 ")", x, -d->b->value);
+		return arena_printf(a, "(%s + %s)", x, y);
+	default:
+		return arena_printf(a, "(%s %s %s)", x, dim_operator(d->kind), y);
+	}
+}
+
+const char *dim_expression(Arena *a, const Dim *d, const char *(*name_of)(const Dim *sym, void *arg), void *arg)
+{
+	if (d->kind == DIM_CONST) {
+		if (d->value > INT32_MAX)
+			return arena_printf(a, "INT64_C(%" PRId64 ")", d->value);
+		return arena_printf(a, d->value < 0 ? "(%" PRId64 ")" : "%" PRId64, d->value);
+	}
+	if (d->kind == DIM_SYM)
+		return name_of(d, arg);
+	const char *x = dim_expression(a, d->a, name_of, arg);
+	return dim_binary(a, d, x, dim_expression(a, d->b, name_of, arg));
+}
+
+const char *symbol_name(const Codegen *cg, const Dim *sym)
+{
+	for (int i = 0; i < cg->nsymbol; i++)
+		if (cg->symbols[i].dim == sym)
+			return cg->symbols[i].name;
+	return name_sanitize(cg->arena, sym->name);
+}
+
+static const char *run_symbol(const Dim *sym, void *arg)
+{
+	return symbol_name(arg, sym);
+}
+
+const char *dim_in_run(Codegen *cg, const Dim *d)
+{
+	return dim_expression(cg->arena, d, run_symbol, cg);
+}
+
+// ---- parameters ----------------------------------------------------------------------------------------
+
+static KernelParam *param_add(KernelFunc *k, KernelParam p)
+{
+	if (k->nparam == k->cparam) {
+		int cap = k->cparam ? 2 * k->cparam : 8;
+		KernelParam *more = NEW_ARRAY(k->arena, (size_t)cap, KernelParam);
+		if (k->nparam)
+			memcpy(more, k->params, (size_t)k->nparam * sizeof *more);
+		k->params = more;
+		k->cparam = cap;
+	}
+	k->params[k->nparam] = p;
+	return &k->params[k->nparam++];
+}
+
+KernelFunc *kernel_new(Codegen *cg, const Op *op)
+{
+	KernelFunc *k = NEW(cg->arena, KernelFunc);
+	*k = (KernelFunc){.cg = cg, .ctx = cg->ctx, .arena = cg->arena, .target = cg->target, .op = op};
+	text_init(&k->text, cg->arena);
+	for (int i = 0; i < op->nresult; i++)
+		param_add(k, (KernelParam){
+			.name = op->nresult == 1 ? "out" : arena_printf(k->arena, "out%d", i),
+			.value = &op->results[i],
+			.result = true,
+		});
+	for (int i = 0; i < op->noperand; i++)
+		if (op_operand(op, i))
+			param_add(k, (KernelParam){
+				.name = i < op->info->noperand ? op->info->operands[i].name
+				                               : arena_printf(k->arena, "x%d", i),
+				.value = op_operand(op, i),
+			});
+	return k;
+}
+
+const char *kernel_tensor(KernelFunc *k, const Value *v)
+{
+	int captured = 0;
+	for (int i = 0; i < k->nparam; i++) {
+		if (k->params[i].value == v)
+			return k->params[i].name;
+		captured += k->params[i].captured;
+	}
+	const char *name = arena_printf(k->arena, "t%d", captured);
+	return param_add(k, (KernelParam){.name = name, .value = v, .captured = true})->name;
+}
+
+const char *kernel_result(KernelFunc *k, int i)
+{
+	return k->params[i].name;
+}
+
+static const char *kernel_symbol(const Dim *sym, void *arg)
+{
+	KernelFunc *k = arg;
+	for (int i = 0; i < k->nparam; i++)
+		if (k->params[i].sym == sym)
+			return k->params[i].name;
+	const char *name = arena_printf(k->arena, "dim_%s", symbol_name(k->cg, sym));
+	return param_add(k, (KernelParam){.name = name, .sym = sym})->name;
+}
+
+const char *kernel_dim(KernelFunc *k, const Dim *d)
+{
+	return dim_expression(k->arena, d, kernel_symbol, k);
+}
+
+const char *kernel_local(KernelFunc *k, const char *stem)
+{
+	return arena_printf(k->arena, "%s%d", stem, k->nlocal++);
+}
+
+bool kernel_template(KernelFunc *k, const char *name, int nkey, const TemplateKey *keys)
+{
+	return template_expand(k->ctx, &k->text, name, nkey, keys);
+}
+
+// ---- functions emitted -----------------------------------------------------------------------------------
+
+static const char *func_find(const EmittedFunc *f, int n, const char *text, const char *params)
+{
+	for (int i = 0; i < n; i++)
+		if (!strcmp(f[i].text, text) && !strcmp(f[i].params, params))
+			return f[i].name;
+	return NULL;
+}
+
+static void func_add(Arena *a, EmittedFunc **f, int *n, int *cap, EmittedFunc new)
+{
+	if (*n == *cap) {
+		int more = *cap ? 2 * *cap : 16;
+		EmittedFunc *bigger = NEW_ARRAY(a, (size_t)more, EmittedFunc);
+		if (*n)
+			memcpy(bigger, *f, (size_t)*n * sizeof *bigger);
+		*f = bigger;
+		*cap = more;
+	}
+	(*f)[(*n)++] = new;
+}
+
+bool kernel_helper(KernelFunc *k, const char *name, int nkey, const TemplateKey *keys)
+{
+	Codegen *cg = k->cg;
+	Text t;
+	text_init(&t, cg->arena);
+	if (!template_expand(cg->ctx, &t, name, nkey, keys))
+		return false;
+	if (func_find(cg->helpers, cg->nhelper, t.text, ""))
+		return true;
+	func_add(cg->arena, &cg->helpers, &cg->nhelper, &cg->chelper, (EmittedFunc){t.text, "", name});
+	text_str(&cg->functions, t.text);
+	text_char(&cg->functions, '\n');
+	return true;
+}
+
+// Whether the plan lets a result share bytes with this parameter, which must then not be `restrict`.
+static bool param_shared(const KernelFunc *k, int which)
+{
+	Place mine = value_place(k->params[which].value);
+	for (int i = 0; i < k->nparam; i++) {
+		if (i == which || !k->params[i].value || !(k->params[i].result || k->params[which].result))
+			continue;
+		Place other = value_place(k->params[i].value);
+		if (places_meet(&mine, &other))
+			return true;
+	}
+	return false;
+}
+
+static const char *params_text(KernelFunc *k)
+{
+	Text t;
+	text_init(&t, k->arena);
+	for (int i = 0; i < k->nparam; i++) {
+		const KernelParam *p = &k->params[i];
+		text_str(&t, i ? ", " : "");
+		if (!p->value)
+			text_printf(&t, "int64_t %s", p->name);
+		else
+			text_printf(&t, "%s%s *%s%s", p->result ? "" : "const ", dtype_c_memory(p->value->type->dtype),
+			            param_shared(k, i) ? "" : "PDRT_RESTRICT ", p->name);
+	}
+	if (!k->nparam)
+		text_str(&t, "void");
+	return t.text;
+}
+
+const char *kernel_finish(KernelFunc *k)
+{
+	Codegen *cg = k->cg;
+	const char *params = params_text(k);
+	const char *name = func_find(cg->funcs, cg->nfunc, k->text.text, params);
+	if (name)
+		return name;
+	const char *var = k->op->loc->var ? k->op->loc->var : k->op->info->short_name;
+	name = names_unique(&cg->globals, arena_printf(k->arena, "compute_%s", name_sanitize(k->arena, var)));
+	func_add(cg->arena, &cg->funcs, &cg->nfunc, &cg->cfunc, (EmittedFunc){k->text.text, params, name});
+	for (const char *s = k->text.text; *s; s++) {
+		if (*s == KERNEL_FN[0])
+			text_str(&cg->functions, name);
+		else if (*s == KERNEL_PARAMS[0])
+			text_str(&cg->functions, params);
+		else
+			text_char(&cg->functions, *s);
+	}
+	text_char(&cg->functions, '\n');
+	return name;
+}

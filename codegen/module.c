@@ -1,0 +1,202 @@
+// From a lowered module to model.c, model.h and model.weights. Called by the driver.
+#include "codegen_impl.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static bool options_check(Codegen *cg)
+{
+	const CodegenOptions *o = cg->options;
+	if (strcmp(o->prefix, name_sanitize(cg->arena, o->prefix))) {
+		diag_error(cg->ctx->diag, &loc_unknown, "prefix '%s' is not a C identifier", o->prefix);
+		return false;
+	}
+	if (o->call && cg->nsymbol) {
+		diag_error(cg->ctx->diag, &loc_unknown,
+		           "%s_call needs static shapes, but '%s' is chosen at run time; fix the shapes with --shape",
+		           o->prefix, cg->symbols[0].name);
+		return false;
+	}
+	return true;
+}
+
+static void codegen_init(Codegen *cg, Context *c, Op *module, const Target *t, const CodegenOptions *o)
+{
+	static const char *const run_names[] = {"m", "in", "out", "workspace", "weights", "status", "memcpy"};
+	*cg = (Codegen){.ctx = c, .arena = c->arena, .module = module, .target = t, .options = o, .prefix = o->prefix};
+	names_init(&cg->globals, c->arena);
+	names_init(&cg->locals, c->arena);
+	for (size_t i = 0; i < COUNT_OF(run_names); i++)
+		names_unique(&cg->locals, run_names[i]);
+	names_unique(&cg->locals, o->prefix);
+	ptr_map_init(&cg->pointers, c->arena);
+	ptr_map_init(&cg->param_names, c->arena);
+	text_init(&cg->arrays, c->arena);
+	text_init(&cg->functions, c->arena);
+	text_init(&cg->run, c->arena);
+	const Attr *workspace = op_attr(module, "workspace");
+	cg->workspace = workspace ? workspace->dim : dim_const(c, 0);
+}
+
+// ---- sizes -----------------------------------------------------------------------------------------------
+
+static const char *double_symbol(const Dim *sym, void *arg)
+{
+	Codegen *cg = arg;
+	return arena_printf(cg->arena, "(double)%s", symbol_name(cg, sym));
+}
+
+// The same size in floating point, which cannot overflow; a quotient is a little larger than the floor of it.
+static const char *dim_in_double(Codegen *cg, const Dim *d)
+{
+	Arena *a = cg->arena;
+	if (d->kind == DIM_CONST)
+		return arena_printf(a, "%" PRId64 ".0", d->value);
+	if (d->kind == DIM_SYM)
+		return double_symbol(d, cg);
+	const char *x = dim_in_double(cg, d->a), *y = dim_in_double(cg, d->b);
+	switch (d->kind) {
+	case DIM_MUL: return arena_printf(a, "%s * %s", x, y);
+	case DIM_DIV: return arena_printf(a, "%s / (%s)", x, y);
+	case DIM_MOD: return y;
+	case DIM_MAX:
+	case DIM_ADD: return arena_printf(a, "(%s + %s)", x, y); // at most the sum
+	default: return x;
+	}
+}
+
+// Sizes of intermediate tensors that may come out negative for small inputs: those inputs are refused.
+static void sizes_check_print(Codegen *cg, Text *out)
+{
+	PtrMap seen;
+	ptr_map_init(&seen, cg->arena);
+	for (const Op *op = module_block(cg->module)->first; op; op = op->next)
+		for (int i = 0; i < op->nresult; i++) {
+			const Type *t = op->results[i].type;
+			for (int d = 0; t->kind == TY_TENSOR && d < t->rank; d++) {
+				int64_t lo, hi;
+				dim_range(t->dims[d], &lo, &hi);
+				if (lo >= 0 || ptr_map_get(&seen, t->dims[d]))
+					continue;
+				ptr_map_set(&seen, t->dims[d], t->dims[d]);
+				text_line(out, 1, "if (%s < 0)", dim_in_run(cg, t->dims[d]));
+				text_line(out, 2, "return SIZE_MAX;");
+			}
+		}
+}
+
+static void workspace_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	if (!cg->nsymbol) {
+		text_printf(out, "size_t %s_workspace_size(void)\n{\n\treturn %" PRId64 ";\n}\n\n", p,
+		            cg->workspace->kind == DIM_CONST ? cg->workspace->value : 0);
+		return;
+	}
+	text_printf(out, "size_t %s_workspace_size(const %s_dims *dims)\n{\n", p, p);
+	for (int i = 0; i < cg->nsymbol; i++) {
+		const char *name = cg->symbols[i].name;
+		text_line(out, 1, "const int64_t %s = dims->%s;", name, name);
+		text_line(out, 1, "if (%s < 1 || %s > INT32_MAX)", name, name);
+		text_line(out, 2, "return SIZE_MAX;");
+	}
+	sizes_check_print(cg, out);
+	if (cg->workspace->kind != DIM_CONST) {
+		text_line(out, 1, "if (%s > 4e18 || (double)SIZE_MAX < %s)", dim_in_double(cg, cg->workspace),
+		          dim_in_double(cg, cg->workspace));
+		text_line(out, 2, "return SIZE_MAX;");
+	}
+	text_line(out, 1, "return (size_t)%s;", dim_in_run(cg, cg->workspace));
+	text_str(out, "}\n\n");
+}
+
+// ---- weights and init ------------------------------------------------------------------------------------
+
+static void object_print(Codegen *cg, Text *out)
+{
+	const char *symbol = arena_printf(cg->arena, "%s_weights_data", cg->prefix);
+	const char *file = string_literal(cg->arena, cg->options->weights_name);
+	text_printf(out, "extern const unsigned char %s[] __attribute__((visibility(\"hidden\")));\n", symbol);
+	text_printf(out, "__asm__(\".section .rodata\\n\\t.balign 64\\n\\t.globl %s\\n\\t.hidden %s\\n\"\n", symbol, symbol);
+	text_printf(out, "        \"%s:\\n\\t.incbin \" %s \"\\n\\t.previous\\n\");\n\n", symbol,
+	            string_literal(cg->arena, file));
+}
+
+static void init_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	bool file = !cg->inline_weights && !cg->object_weights;
+	text_printf(out, "pd_status %s_init(%s *m, const void *weights, size_t n, void *workspace, size_t size)\n{\n", p, p);
+	text_line(out, 1, "if (!m)");
+	text_line(out, 2, "return PD_NULL;");
+	text_line(out, 1, "m->ready = false;");
+	text_line(out, 1, "m->failed = NULL;");
+	if (file) {
+		text_line(out, 1, "if (!weights)");
+		text_line(out, 2, "return PD_NULL;");
+		text_line(out, 1, "if (n != %" PRId64 "u)", cg->weights_size);
+		text_line(out, 2, "return PD_WEIGHTS;");
+		text_line(out, 1, "if ((uintptr_t)weights %% 64)");
+		text_line(out, 2, "return PD_ALIGNMENT;");
+		text_line(out, 1, "m->weights = (const unsigned char *)weights;");
+	} else {
+		text_str(out, "\t(void)weights;\n\t(void)n;\n");
+		text_line(out, 1, "m->weights = %s;", cg->object_weights ? arena_printf(cg->arena, "%s_weights_data", p) : "NULL");
+	}
+	text_line(out, 1, "if (!workspace && size)");
+	text_line(out, 2, "return PD_NULL;");
+	text_line(out, 1, "if ((uintptr_t)workspace %% 64)");
+	text_line(out, 2, "return PD_ALIGNMENT;");
+	if (!cg->nsymbol) {
+		text_line(out, 1, "if (size < %s_workspace_size())", p);
+		text_line(out, 2, "return PD_WORKSPACE;");
+	}
+	text_line(out, 1, "m->workspace = (unsigned char *)workspace;");
+	text_line(out, 1, "m->workspace_size = size;");
+	text_line(out, 1, "m->ready = true;");
+	text_str(out, "\treturn PD_OK;\n}\n\n");
+}
+
+// ---- the file ------------------------------------------------------------------------------------------------
+
+static void source_print(Codegen *cg, Text *out)
+{
+	const CodegenOptions *o = cg->options;
+	Text tail;
+	text_init(&tail, cg->arena);
+	workspace_print(cg, &tail);
+	init_print(cg, &tail);
+	run_print(cg, &tail);
+	text_char(&tail, '\n');
+	info_print(cg, &tail);
+	if (o->call)
+		call_print(cg, &tail);
+	text_printf(out, "/* Written by pdcc%s%s for %s. Do not edit. */\n", o->banner ? " from " : "",
+	            o->banner ? comment_text(cg->arena, o->banner) : "", cg->target->name);
+	text_printf(out, "#include %s\n\n#include <math.h>\n#include <string.h>\n\n", string_literal(cg->arena, o->header_name));
+	Text user;
+	text_init(&user, cg->arena);
+	text_str(&user, cg->functions.text ? cg->functions.text : "");
+	text_str(&user, tail.text);
+	prelude_print(cg, out, user.text);
+	if (cg->object_weights)
+		object_print(cg, out);
+	text_str(out, cg->arrays.text ? cg->arrays.text : "");
+	text_str(out, user.text);
+}
+
+bool codegen_c(Context *c, Op *module, const Target *t, const CodegenOptions *o, CodegenResult *out)
+{
+	Codegen *cg = NEW(c->arena, Codegen);
+	codegen_init(cg, c, module, t, o);
+	if (!ports_collect(cg) || !options_check(cg) || !weights_collect(cg) || !run_collect(cg))
+		return false;
+	*out = (CodegenResult){.weights = cg->inline_weights ? NULL : cg->weights, .weights_size = (size_t)cg->weights_size};
+	if (cg->inline_weights)
+		out->weights_size = 0;
+	text_init(&out->source, c->arena);
+	text_init(&out->header, c->arena);
+	source_print(cg, &out->source);
+	header_print(cg, &out->header);
+	return true;
+}

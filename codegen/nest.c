@@ -1,0 +1,355 @@
+// Prints loop.nest as a C function: loops over the dims (merged where every access allows it), each scalar at
+// the outermost loop that it depends on, predicates that the innermost loop does not change decided before it.
+// Called by module.c through nest_emit.
+#include "nest.h"
+
+#include <string.h>
+
+// ---- moving invariants out of reductions ----------------------------------------------------------------
+
+static bool value_is_inside(const Value *v, const Op *around)
+{
+	for (const Op *op = value_op(v); op; op = op_parent(op)) {
+		if (op == around)
+			return v->block ? true : v->def != around;
+		if (op->code == OP_LOOP_NEST)
+			return false;
+	}
+	return false;
+}
+
+// Whether nothing that `op` uses, in its regions too, is made inside of `around`, leaving out op itself.
+static bool op_is_invariant(const Op *op, const Op *self, const Op *around)
+{
+	for (int i = 0; i < op->noperand; i++) {
+		const Value *v = op_operand(op, i);
+		if (v && value_is_inside(v, around) && !value_is_inside(v, self))
+			return false;
+	}
+	for (int i = 0; i < op->nregion; i++)
+		for (const Op *in = op->regions[i].first->first; in; in = in->next)
+			if (!op_is_invariant(in, self, around))
+				return false;
+	return true;
+}
+
+static bool op_reads_memory(const Op *op)
+{
+	return op->code == OP_LOOP_LOAD || op->code == OP_LOOP_LOAD_OR || op->code == OP_LOOP_TO_INDEX || op->nregion;
+}
+
+static bool runs_at_least_once(const Dim *const *extents, int n)
+{
+	for (int i = 0; i < n; i++) {
+		int64_t lo, hi;
+		dim_range(extents[i], &lo, &hi);
+		if (lo < 1)
+			return false;
+	}
+	return true;
+}
+
+// Moves what a reduction's region computes anew for each element, though it does not change, before the
+// reduction. What reads memory stays where the region may not run at all.
+static void hoist_from_reductions(Block *b)
+{
+	for (Op *op = b->first, *next; op; op = next) {
+		next = op->next;
+		if (op->code != OP_LOOP_REDUCE)
+			continue;
+		Block *inner = op->regions[0].first;
+		hoist_from_reductions(inner);
+		const Attr *extents = op_attr(op, "extents");
+		bool runs = runs_at_least_once(extents->dims, extents->n);
+		for (Op *in = inner->first, *after; in; in = after) {
+			after = in->next;
+			if (in == block_terminator(inner) || (op_reads_memory(in) && !runs) || !op_is_invariant(in, in, op))
+				continue;
+			op_detach(in);
+			op_insert_before(op, in);
+		}
+	}
+}
+
+// ---- levels ------------------------------------------------------------------------------------------------
+
+int nest_level(const Nest *n, const Value *v)
+{
+	int level = (int)(intptr_t)ptr_map_get(&n->levels, v) - 1;
+	return level < 0 ? 0 : level;
+}
+
+static void level_set(Nest *n, const Value *v, int level)
+{
+	ptr_map_set(&n->levels, v, (const void *)(intptr_t)(level + 1));
+}
+
+// The innermost loop that an operation's operands, or those of its regions, depend on.
+static int operands_level(const Nest *n, const Op *op)
+{
+	int level = 0;
+	for (int i = 0; i < op->noperand; i++)
+		if (op_operand(op, i) && nest_level(n, op_operand(op, i)) > level)
+			level = nest_level(n, op_operand(op, i));
+	for (int i = 0; i < op->nregion; i++)
+		for (const Op *in = op->regions[i].first->first; in; in = in->next)
+			if (operands_level(n, in) > level)
+				level = operands_level(n, in);
+	return level;
+}
+
+static void levels_find(Nest *n)
+{
+	for (int i = 0; i < n->nloop; i++)
+		level_set(n, n->loops[i].arg, i + 1);
+	// Merged arguments lie on the loop of the last of them.
+	for (int i = n->body->narg; i-- > 0;) {
+		const MergedIndex *m = ptr_map_get(&n->s.merged, n->body->args[i]);
+		if (m && m->last)
+			level_set(n, n->body->args[i], nest_level(n, m->last));
+	}
+	for (const Op *op = n->body->first; op; op = op->next) {
+		int level = operands_level(n, op);
+		if (op_reads_memory(op))
+			while (level < n->nloop) {
+				int64_t lo, hi;
+				dim_range(n->loops[level].extent, &lo, &hi);
+				if (lo >= 1)
+					break;
+				level++;
+			}
+		for (int i = 0; i < op->nresult; i++)
+			level_set(n, &op->results[i], level);
+	}
+}
+
+// ---- what is needed ----------------------------------------------------------------------------------------
+
+bool nest_needed(const Nest *n, const Op *op)
+{
+	return ptr_map_get(&n->needed, op) != NULL;
+}
+
+static void value_mark(Nest *n, const Value *v)
+{
+	if (v && v->def)
+		ptr_map_set(&n->needed, v->def, v->def);
+}
+
+static void op_mark(Nest *n, const Op *op)
+{
+	bool choice = op->code == OP_LOOP_LOAD_OR || op->code == OP_PD_WHERE;
+	int known = choice ? scalars_known(&n->s, op_operand(op, 0)) : -1;
+	int from = 0, to = op->noperand;
+	if (known >= 0 && op->code == OP_PD_WHERE) {
+		from = known ? 1 : 2;
+		to = from + 1;
+	} else if (known >= 0) {
+		from = known ? 2 : 1;
+		to = known ? to : 2;
+	}
+	for (int i = from; i < to; i++)
+		value_mark(n, op_operand(op, i));
+	for (int i = 0; i < op->nregion; i++)
+		nest_mark(n, op->regions[i].first);
+}
+
+void nest_mark(Nest *n, const Block *b)
+{
+	const Op *end = block_terminator(b);
+	op_mark(n, end);
+	for (const Op *op = end->prev; op; op = op->prev)
+		if (nest_needed(n, op))
+			op_mark(n, op);
+}
+
+void nest_renew(Nest *n)
+{
+	ptr_map_init(&n->needed, n->k->arena);
+	nest_mark(n, n->body);
+}
+
+const Value *nest_predicate(Nest *n, const Op *const *ops, int nop, bool (*fixed)(Nest *n, const Value *v))
+{
+	if (n->s.nknown == (int)COUNT_OF(n->s.known))
+		return NULL;
+	for (int i = 0; i < nop; i++) {
+		if (ops[i]->code != OP_LOOP_LOAD_OR && ops[i]->code != OP_PD_WHERE)
+			continue;
+		const Value *pred = op_operand(ops[i], 0);
+		if (nest_needed(n, ops[i]) && scalars_known(&n->s, pred) < 0 && fixed(n, pred))
+			return pred;
+	}
+	return NULL;
+}
+
+// ---- printing -----------------------------------------------------------------------------------------------
+
+static const char *output_index(Nest *n)
+{
+	const char *sum = NULL;
+	Arena *a = n->k->arena;
+	for (int i = 0; i < n->nloop; i++) {
+		const Loop *loop = &n->loops[i];
+		const char *name = scalars_name(&n->s, loop->arg);
+		if (!name)
+			return NULL;
+		if (sum && !dim_is(loop->extent, 1))
+			sum = arena_printf(a, "%s * %s", sum, kernel_dim(n->k, loop->extent));
+		if (!strcmp(name, "0"))
+			continue;
+		sum = !sum ? name : arena_printf(a, i + 1 < n->nloop ? "(%s + %s)" : "%s + %s", sum, name);
+	}
+	return sum ? sum : "0";
+}
+
+bool nest_stores_print(Nest *n, int depth)
+{
+	const char *index = output_index(n);
+	const Op *end = block_terminator(n->body);
+	for (int i = 0; i < end->noperand && index; i++) {
+		const char *value = scalars_name(&n->s, op_operand(end, i));
+		if (!value)
+			return false;
+		DType t = n->op->results[i].type->dtype;
+		text_line(n->out, depth, "%s;", scalar_store(n->k, t, kernel_result(n->k, i), index, value));
+	}
+	return index != NULL;
+}
+
+static bool level_print(Nest *n, int level, int depth)
+{
+	for (const Op *op = n->body->first; op != block_terminator(n->body); op = op->next) {
+		if (!nest_needed(n, op) || nest_level(n, &op->results[0]) != level)
+			continue;
+		const Use *use = op->results[0].uses;
+		bool same = use && use->user->nresult && nest_level(n, &use->user->results[0]) == level;
+		bool stored = use && use->user == block_terminator(n->body) && level == n->nloop;
+		if (!scalar_op_print(&n->s, op, same || stored, depth, n->out))
+			return false;
+	}
+	return true;
+}
+
+bool nest_element_print(Nest *n, int depth)
+{
+	return level_print(n, n->nloop, depth) && nest_stores_print(n, depth);
+}
+
+static bool pred_is_outer(Nest *n, const Value *pred)
+{
+	return nest_level(n, pred) < n->nloop;
+}
+
+static const Value *innermost_predicate(Nest *n)
+{
+	for (const Op *op = n->body->first; op; op = op->next) {
+		if (!op->nresult || nest_level(n, &op->results[0]) != n->nloop)
+			continue;
+		const Value *pred = nest_predicate(n, &op, 1, pred_is_outer);
+		if (pred)
+			return pred;
+	}
+	return NULL;
+}
+
+static bool innermost_print(Nest *n, int depth);
+
+// if (pred) innermost loop; else innermost loop, each printed with what it needs.
+static bool innermost_split(Nest *n, const Value *pred, int depth)
+{
+	const char *name = scalars_name(&n->s, pred);
+	if (!name)
+		return false;
+	int at = n->s.nknown++;
+	n->s.known[at] = pred;
+	bool ok = true;
+	for (int truth = 1; truth >= 0 && ok; truth--) {
+		if (truth)
+			text_line(n->out, depth, "if (%s) {", name);
+		else
+			text_line(n->out, depth, "} else {");
+		n->s.known_value[at] = truth;
+		nest_renew(n);
+		ok = innermost_print(n, depth + 1);
+	}
+	text_line(n->out, depth, "}");
+	n->s.nknown = at;
+	nest_renew(n);
+	return ok;
+}
+
+static bool innermost_print(Nest *n, int depth)
+{
+	const Value *pred = innermost_predicate(n);
+	if (pred)
+		return innermost_split(n, pred, depth);
+	if (nest_wants_lanes(n))
+		return nest_lanes_print(n, depth);
+	Loop *loop = &n->loops[n->nloop - 1];
+	loop_open(&n->s, loop, &depth, n->out);
+	if (!nest_element_print(n, depth))
+		return false;
+	loop_close(loop, &depth, n->out);
+	return true;
+}
+
+static bool loops_print(Nest *n)
+{
+	int depth = 1;
+	if (!level_print(n, 0, depth))
+		return false;
+	if (!n->nloop)
+		return nest_stores_print(n, depth);
+	for (int i = 0; i + 1 < n->nloop; i++) {
+		loop_open(&n->s, &n->loops[i], &depth, n->out);
+		if (!level_print(n, i + 1, depth))
+			return false;
+	}
+	if (!innermost_print(n, depth))
+		return false;
+	for (int i = n->nloop - 1; i-- > 0;)
+		loop_close(&n->loops[i], &depth, n->out);
+	return true;
+}
+
+// Loops of extent 1 at the end would hide the loop that matters: they go, their argument is 0.
+static void drop_unit_loops(Nest *n)
+{
+	int kept = 0;
+	for (int i = 0; i < n->nloop; i++) {
+		if (dim_is(n->loops[i].extent, 1))
+			ptr_map_set(&n->s.names, n->loops[i].arg, "0");
+		else
+			n->loops[kept++] = n->loops[i];
+	}
+	n->nloop = kept;
+}
+
+static void nest_init(Nest *n, KernelFunc *k, Text *out)
+{
+	*n = (Nest){.k = k, .op = k->op, .body = k->op->regions[0].first, .out = out};
+	scalars_init(&n->s, k);
+	ptr_map_init(&n->levels, k->arena);
+	n->nloop = loops_merge(&n->s, n->body, k->op->results[0].type->dims, n->loops);
+	drop_unit_loops(n);
+	levels_find(n);
+	nest_renew(n);
+}
+
+bool nest_emit(KernelFunc *k)
+{
+	hoist_from_reductions(k->op->regions[0].first);
+	Nest n;
+	Text body;
+	text_init(&body, k->arena);
+	nest_init(&n, k, &body);
+	if (!loops_print(&n))
+		return false;
+	text_printf(&k->text, "static %s %s(%s)\n{\n", k->status ? "pd_status" : "void", KERNEL_FN, KERNEL_PARAMS);
+	text_str(&k->text, body.text ? body.text : "");
+	if (k->status)
+		text_str(&k->text, "\treturn PD_OK;\n");
+	text_str(&k->text, "}\n");
+	return true;
+}

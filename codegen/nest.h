@@ -1,0 +1,79 @@
+// What nest.c, lanes.c, reduce.c and cuda.c share: loops, strides and accumulators.
+#ifndef PDCC_NEST_H
+#define PDCC_NEST_H
+
+#include <math.h>
+
+#include "codegen_impl.h"
+
+// One C loop: a block argument, or several merged into their last.
+typedef struct Loop {
+	const Value *arg;
+	const Dim *extent;
+	const char *var; // set by loop_open
+} Loop;
+
+// Merges arguments that only ever stand side by side in loads of tensors with the same dims there: fewer and
+// longer loops. Fills loops[MAX_RANK] and the merged and names maps; returns how many loops there are.
+int loops_merge(Scalars *s, const Block *b, const Dim *const *extents, Loop *loops);
+// Prints the head of a loop (nothing when its extent is 1) and names its argument.
+void loop_open(Scalars *s, Loop *loop, int *depth, Text *out);
+void loop_close(const Loop *loop, int *depth, Text *out);
+
+// How many loads stay, move to the next element, or jump when an index grows by one.
+typedef struct Strides {
+	int n[3];
+} Strides;
+
+void strides_count(const Scalars *s, const Block *b, const Value *var, Strides *count);
+
+typedef enum ReduceKind { // in the order of names in reduce.c
+	REDUCE_SUM, REDUCE_PROD, REDUCE_MAX, REDUCE_MIN, REDUCE_ANY, REDUCE_ALL, REDUCE_ARGMAX, REDUCE_ARGMIN,
+	REDUCE_COUNT
+} ReduceKind;
+
+typedef struct Accumulator {
+	ReduceKind kind;
+	const Type *type;    // of what is compared or added
+	const char *name;    // the variable
+	const char *element; // the accumulator itself: `acc0`, or `acc0[l]`
+	const char *best;    // argmax, argmin: where the best value is kept
+} Accumulator;
+
+ReduceKind reduce_kind(const Op *op);
+const char *reduce_neutral(Scalars *s, const Op *op, ReduceKind kind, const Type *t); // NULL after a diagnostic
+// Declares it with the neutral element; lanes: how many side by side (0: a scalar).
+bool accumulator_open(Scalars *s, const Op *op, int lanes, Accumulator *a, int depth, Text *out);
+void accumulator_add(Scalars *s, const Accumulator *a, const char *value, const char *index, int depth, Text *out);
+
+// A nest being printed.
+typedef struct Nest {
+	Scalars s;
+	KernelFunc *k;
+	const Op *op;
+	const Block *body;
+	Text *out;
+	int nloop;
+	Loop loops[MAX_RANK];
+	PtrMap levels; // Value in the body -> its level + 1, as a pointer: the innermost loop that it depends on
+	PtrMap needed; // Op -> itself: what is printed under the predicates that are known
+	struct Lanes *lanes; // lanes.c, while it prints
+} Nest;
+
+int nest_level(const Nest *n, const Value *v);     // 0: depends on no loop
+bool nest_needed(const Nest *n, const Op *op);
+// Fills `needed` for a block: what its terminator needs, under the known predicates.
+void nest_mark(Nest *n, const Block *b);
+// The same for the whole nest, from nothing: after the known predicates have changed.
+void nest_renew(Nest *n);
+// A predicate of a needed load_or or where in the block that `fixed` says stays the same; NULL: none.
+const Value *nest_predicate(Nest *n, const Op *const *ops, int nop, bool (*fixed)(Nest *n, const Value *v));
+bool nest_stores_print(Nest *n, int depth);
+// The scalars of the innermost loop, and the stores.
+bool nest_element_print(Nest *n, int depth);
+
+// lanes.c: the innermost loop in tiles, reductions outside of the tile.
+bool nest_wants_lanes(Nest *n);
+bool nest_lanes_print(Nest *n, int depth);
+
+#endif

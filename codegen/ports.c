@@ -1,0 +1,158 @@
+// What goes in and out of a model: feeds, fetches, and the symbols that their sizes hang on. Called by module.c.
+#include "codegen_impl.h"
+
+#include <string.h>
+
+const char *comment_text(Arena *a, const char *s)
+{
+	char *t = arena_strndup(a, s, strlen(s));
+	for (char *p = t; *p; p++)
+		if ((unsigned char)*p < ' ' || (p > t && *p == '/' && p[-1] == '*') || (*p == '*' && p[1] == '/'))
+			*p = '?';
+	return t;
+}
+
+// Octal escapes end after three digits, unlike hexadecimal ones, and `?` cannot begin a trigraph.
+const char *string_literal(Arena *a, const char *s)
+{
+	Text t;
+	text_init(&t, a);
+	text_char(&t, '"');
+	for (; *s; s++) {
+		if (*s == '"' || *s == '\\')
+			text_printf(&t, "\\%c", *s);
+		else if ((unsigned char)*s < ' ' || (unsigned char)*s > '~' || *s == '?')
+			text_printf(&t, "\\%03o", (unsigned char)*s);
+		else
+			text_char(&t, *s);
+	}
+	text_char(&t, '"');
+	return t.text;
+}
+
+const char *shape_comment(Codegen *cg, const Type *t)
+{
+	Text text;
+	text_init(&text, cg->arena);
+	text_char(&text, '[');
+	for (int i = 0; i < t->rank; i++)
+		text_printf(&text, "%s%s", i ? " x " : "", dim_in_run(cg, t->dims[i]));
+	text_printf(&text, "] %s", dtype_name(t->dtype));
+	return text.text;
+}
+
+// ---- symbols ---------------------------------------------------------------------------------------------
+
+static void symbol_add(Codegen *cg, const Dim *sym)
+{
+	for (int i = 0; i < cg->nsymbol; i++)
+		if (cg->symbols[i].dim == sym)
+			return;
+	if (cg->nsymbol == cg->csymbol) {
+		cg->csymbol = cg->csymbol ? 2 * cg->csymbol : 8;
+		Symbol *more = NEW_ARRAY(cg->arena, (size_t)cg->csymbol, Symbol);
+		if (cg->nsymbol)
+			memcpy(more, cg->symbols, (size_t)cg->nsymbol * sizeof *more);
+		cg->symbols = more;
+	}
+	const char *name = names_unique(&cg->locals, name_sanitize(cg->arena, sym->name));
+	cg->symbols[cg->nsymbol++] = (Symbol){sym, name};
+}
+
+static void dim_symbols(Codegen *cg, const Dim *d)
+{
+	if (d->kind == DIM_SYM) {
+		symbol_add(cg, d);
+	} else if (d->kind != DIM_CONST) {
+		dim_symbols(cg, d->a);
+		dim_symbols(cg, d->b);
+	}
+}
+
+static bool symbol_is_fed(const Codegen *cg, const Dim *d)
+{
+	if (d->kind == DIM_CONST)
+		return true;
+	if (d->kind != DIM_SYM)
+		return symbol_is_fed(cg, d->a) && symbol_is_fed(cg, d->b);
+	for (int i = 0; i < cg->nsymbol; i++)
+		if (cg->symbols[i].dim == d)
+			return true;
+	return false;
+}
+
+// Every size must follow from those of the inputs.
+static bool op_sizes_known(Codegen *cg, const Op *op)
+{
+	for (int i = 0; i < op->nresult; i++) {
+		const Type *t = op->results[i].type;
+		for (int d = 0; t->kind == TY_TENSOR && d < t->rank; d++)
+			if (!symbol_is_fed(cg, t->dims[d])) {
+				diag_error(cg->ctx->diag, op->loc,
+				           "code generation: a size of the result of '%s' is found only at run time",
+				           op->info->name);
+				return false;
+			}
+	}
+	return true;
+}
+
+// ---- ports -------------------------------------------------------------------------------------------------
+
+static bool port_add(Codegen *cg, const Op *op, Port **ports, int *n)
+{
+	int64_t col = op_int(op, "col", 0);
+	bool in = op->code == OP_PD_FEED;
+	const Value *v = in ? &op->results[0] : op_operand(op, 0);
+	if (col < 0 || col > 4095 || !v || v->type->kind != TY_TENSOR) {
+		diag_error(cg->ctx->diag, op->loc, "code generation: no C for this %s", in ? "feed" : "fetch");
+		return false;
+	}
+	if (col >= *n) {
+		Port *more = NEW_ARRAY(cg->arena, (size_t)col + 1, Port);
+		if (*n)
+			memcpy(more, *ports, (size_t)*n * sizeof *more);
+		*ports = more;
+		*n = (int)col + 1;
+	}
+	Port *p = &(*ports)[col];
+	if (p->type) {
+		diag_error(cg->ctx->diag, op->loc, "code generation: column %d occurs twice", (int)col);
+		return false;
+	}
+	*p = (Port){.name = op_str(op, "name", v->name ? v->name : "x"), .type = v->type, .value = v};
+	return true;
+}
+
+static bool ports_name(Codegen *cg, Port *ports, int n, const char *what)
+{
+	Names members;
+	names_init(&members, cg->arena);
+	names_unique(&members, "dims");
+	for (int i = 0; i < n; i++) {
+		if (!ports[i].type) {
+			diag_error(cg->ctx->diag, &loc_unknown, "code generation: %s column %d is missing", what, i);
+			return false;
+		}
+		ports[i].member = names_unique(&members, name_sanitize(cg->arena, ports[i].name));
+	}
+	return true;
+}
+
+bool ports_collect(Codegen *cg)
+{
+	const Block *b = module_block(cg->module);
+	for (const Op *op = b->first; op; op = op->next) {
+		if (op->code == OP_PD_FEED && !port_add(cg, op, &cg->inputs, &cg->ninput))
+			return false;
+		if (op->code == OP_PD_FETCH && !port_add(cg, op, &cg->outputs, &cg->noutput))
+			return false;
+	}
+	for (int i = 0; i < cg->ninput; i++)
+		for (int d = 0; cg->inputs[i].type && d < cg->inputs[i].type->rank; d++)
+			dim_symbols(cg, cg->inputs[i].type->dims[d]);
+	for (const Op *op = b->first; op; op = op->next)
+		if (!op_sizes_known(cg, op))
+			return false;
+	return ports_name(cg, cg->inputs, cg->ninput, "feed") && ports_name(cg, cg->outputs, cg->noutput, "fetch");
+}

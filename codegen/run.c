@@ -1,0 +1,219 @@
+// The body of model_run: walks the operations, has a function made for each that computes, and prints its call
+// under a comment that says which operator and variable it is. Called by module.c.
+#include "codegen_impl.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+// ---- tensors in model_run ------------------------------------------------------------------------------
+
+// The bytes at which a tensor lies, as a C expression; NULL after a diagnostic.
+static const char *place_expression(Codegen *cg, const Place *p, const char *type)
+{
+	const char *offset = p->offset && !dim_is(p->offset, 0) ? dim_in_run(cg, p->offset) : NULL;
+	switch (p->kind) {
+	case PLACE_INPUT:
+		return p->col < cg->ninput ? arena_printf(cg->arena, "in->%s", cg->inputs[p->col].member) : NULL;
+	case PLACE_OUTPUT:
+		return p->col < cg->noutput ? arena_printf(cg->arena, "out->%s", cg->outputs[p->col].member) : NULL;
+	case PLACE_WORKSPACE:
+		return arena_printf(cg->arena, offset ? "(%s *)(workspace + %s)" : "(%s *)%sworkspace", type,
+		                    offset ? offset : "");
+	case PLACE_PARAM:
+		if (cg->inline_weights)
+			return ptr_map_get(&cg->param_names, p->root);
+		return arena_printf(cg->arena, offset ? "(const %s *)(weights + %s)" : "(const %s *)%sweights", type,
+		                    offset ? offset : "");
+	default:
+		return NULL;
+	}
+}
+
+static const char *local_stem(const Codegen *cg, const Value *root)
+{
+	const Op *op = root->def;
+	const char *var = op->code == OP_BUILTIN_GET_PARAMETER ? op_str(op, "name", NULL) : root->name;
+	if (!var)
+		var = op->loc->var ? op->loc->var : op->info->short_name;
+	return name_sanitize(cg->arena, var);
+}
+
+// The C name of a tensor. A local pointer is declared where the tensor is first used.
+static const char *tensor_pointer(Codegen *cg, const Value *v)
+{
+	Place p = value_place(v);
+	const char *name = ptr_map_get(&cg->pointers, p.root);
+	if (name)
+		return name;
+	const char *type = dtype_c_memory(p.root->type->dtype);
+	const char *e = p.root->def ? place_expression(cg, &p, type) : NULL;
+	if (!e) {
+		diag_error(cg->ctx->diag, p.root->def ? p.root->def->loc : &loc_unknown,
+		           "code generation: '%s' has no place in memory",
+		           p.root->def ? p.root->def->info->name : "a block argument");
+		return NULL;
+	}
+	name = e;
+	if (p.kind == PLACE_WORKSPACE || (p.kind == PLACE_PARAM && !cg->inline_weights)) {
+		name = names_unique(&cg->locals, local_stem(cg, p.root));
+		text_line(&cg->run, 1, "%s%s *const %s = %s;", p.kind == PLACE_PARAM ? "const " : "", type, name, e);
+	}
+	ptr_map_set(&cg->pointers, p.root, name);
+	return name;
+}
+
+// ---- calls ---------------------------------------------------------------------------------------------------
+
+typedef bool Emitter(KernelFunc *k);
+
+static Emitter *emitter_of(const Op *op)
+{
+	switch (op->code) {
+	case OP_LOOP_NEST: return nest_emit;
+	case OP_KERNEL_GEMM: return kernel_gemm_emit;
+	case OP_KERNEL_CONV: return kernel_conv_emit;
+	case OP_KERNEL_DEPTHWISE: return kernel_depthwise_emit;
+	case OP_KERNEL_SOFTMAX: return kernel_softmax_emit;
+	case OP_KERNEL_LAYER_NORM: return kernel_layer_norm_emit;
+	case OP_KERNEL_PACK_CONV: return kernel_pack_conv_emit;
+	case OP_KERNEL_PACK_GEMM: return kernel_pack_gemm_emit;
+	case OP_KERNEL_BLOCK: return kernel_block_emit;
+	case OP_KERNEL_UNBLOCK: return kernel_unblock_emit;
+	default: return NULL;
+	}
+}
+
+// What stands in comments and messages for an operation: its legacy operator and variable.
+static const char *op_title(Codegen *cg, const Op *op)
+{
+	const char *type = op->loc->type ? op->loc->type : op->info->name;
+	const char *var = op->loc->var ? op->loc->var : op->nresult ? op->results[0].name : NULL;
+	return var ? arena_printf(cg->arena, "%s '%s'", type, var) : type;
+}
+
+static bool call_arguments(Codegen *cg, const KernelFunc *k, Text *args)
+{
+	for (int i = 0; i < k->nparam; i++) {
+		const KernelParam *p = &k->params[i];
+		const char *e = p->value ? tensor_pointer(cg, p->value) : symbol_name(cg, p->sym);
+		if (!e)
+			return false;
+		text_printf(args, "%s%s", i ? ", " : "", e);
+	}
+	return true;
+}
+
+static bool compute_print(Codegen *cg, const Op *op, Emitter *emit)
+{
+	KernelFunc *k = kernel_new(cg, op);
+	if (!emit(k))
+		return false;
+	const char *name = kernel_finish(k);
+	text_printf(&cg->run, "\n\t/* %s: %s */\n", comment_text(cg->arena, op_title(cg, op)),
+	            shape_comment(cg, op->results[0].type));
+	Text args;
+	text_init(&args, cg->arena);
+	if (!call_arguments(cg, k, &args))
+		return false;
+	if (!k->status) {
+		text_line(&cg->run, 1, "%s(%s);", name, args.text ? args.text : "");
+		return true;
+	}
+	cg->fails = true;
+	text_line(&cg->run, 1, "status = %s(%s);", name, args.text ? args.text : "");
+	text_line(&cg->run, 1, "if (status != PD_OK) {");
+	text_line(&cg->run, 2, "m->failed = %s;", string_literal(cg->arena, op_title(cg, op)));
+	text_line(&cg->run, 2, "return status;");
+	text_line(&cg->run, 1, "}");
+	return true;
+}
+
+// A fetch of what was not computed in the output itself copies.
+static bool fetch_print(Codegen *cg, const Op *op)
+{
+	const Value *v = op_operand(op, 0);
+	Place p = value_place(v);
+	int col = (int)op_int(op, "col", 0);
+	if (p.kind == PLACE_OUTPUT && p.col == col)
+		return true;
+	text_printf(&cg->run, "\n\t/* %s: %s */\n", comment_text(cg->arena, op_title(cg, op)), shape_comment(cg, v->type));
+	const char *from = tensor_pointer(cg, v);
+	if (!from)
+		return false;
+	const Dim *bytes = dim_mul(cg->ctx, type_numel(cg->ctx, v->type),
+	                           dim_const(cg->ctx, (int64_t)dtype_size(v->type->dtype)));
+	text_line(&cg->run, 1, "memcpy(out->%s, %s, (size_t)%s);", cg->outputs[col].member, from, dim_in_run(cg, bytes));
+	return true;
+}
+
+static bool op_is_silent(const Op *op)
+{
+	return op->code == OP_PD_FEED || op->code == OP_BUILTIN_GET_PARAMETER || op->code == OP_BUILTIN_CONSTANT ||
+	       op->code == OP_BUILTIN_COMBINE || (op->info->traits & TRAIT_VIEW);
+}
+
+bool run_collect(Codegen *cg)
+{
+	for (const Op *op = module_block(cg->module)->first; op; op = op->next) {
+		Emitter *emit = emitter_of(op);
+		if (op_is_silent(op))
+			continue;
+		if (!emit && op->code != OP_PD_FETCH) {
+			diag_error(cg->ctx->diag, op->loc, "code generation: no C for '%s'", op->info->name);
+			return false;
+		}
+		if (emit ? !compute_print(cg, op, emit) : !fetch_print(cg, op))
+			return false;
+	}
+	return true;
+}
+
+// ---- the function -----------------------------------------------------------------------------------------------
+
+static void checks_print(Codegen *cg, Text *out)
+{
+	text_line(out, 1, "if (!m%s%s || !m->ready)", cg->ninput ? " || !in" : "", cg->noutput ? " || !out" : "");
+	text_line(out, 2, "return PD_NULL;");
+	for (int side = 0; side < 2; side++)
+		for (int i = 0; i < (side ? cg->noutput : cg->ninput); i++) {
+			const Port *p = side ? &cg->outputs[i] : &cg->inputs[i];
+			const char *what = arena_printf(cg->arena, "%s->%s", side ? "out" : "in", p->member);
+			text_line(out, 1, "if (!%s)", what);
+			text_line(out, 2, "return PD_NULL;");
+			if (dtype_size(p->type->dtype) == 1)
+				continue;
+			text_line(out, 1, "if ((uintptr_t)%s %% sizeof *%s)", what, what);
+			text_line(out, 2, "return PD_ALIGNMENT;");
+		}
+}
+
+static bool text_mentions(const char *text, const char *word)
+{
+	return text && strstr(text, word);
+}
+
+void run_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	text_printf(out, "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out)\n{\n", p, p, p, p);
+	checks_print(cg, out);
+	if (cg->nsymbol) {
+		text_line(out, 1, "if (%s_workspace_size(&in->dims) > m->workspace_size)", p);
+		text_line(out, 2, "return %s_workspace_size(&in->dims) == SIZE_MAX ? PD_DIMS : PD_WORKSPACE;", p);
+	}
+	for (int i = 0; i < cg->nsymbol; i++)
+		text_line(out, 1, "const int64_t %s = in->dims.%s;", cg->symbols[i].name, cg->symbols[i].name);
+	for (int i = 0; i < cg->nsymbol; i++)
+		text_line(out, 1, "(void)%s;", cg->symbols[i].name);
+	if (text_mentions(cg->run.text, "(workspace + ") || text_mentions(cg->run.text, ")workspace"))
+		text_line(out, 1, "unsigned char *const workspace = m->workspace;");
+	if (text_mentions(cg->run.text, "(weights + ") || text_mentions(cg->run.text, ")weights"))
+		text_line(out, 1, "const unsigned char *const weights = m->weights;");
+	if (cg->fails)
+		text_line(out, 1, "pd_status status;");
+	if (!cg->ninput)
+		text_line(out, 1, "(void)in;");
+	text_line(out, 1, "m->failed = NULL;");
+	text_str(out, cg->run.text ? cg->run.text : "");
+	text_str(out, "\treturn PD_OK;\n}\n");
+}
