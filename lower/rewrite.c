@@ -18,13 +18,37 @@ void op_replace(Op *op, Value *const *with)
 	op_erase(op);
 }
 
+// Whether an operation in r, or in control flow inside it, writes the parameter (attributes are uniqued).
+static bool region_writes(const Region *r, const Attr *name)
+{
+	for (const Block *b = r->first; b; b = b->next) {
+		for (const Op *op = b->first; op; op = op->next) {
+			if (op->code == OP_BUILTIN_SET_PARAMETER && op_attr(op, "name") == name)
+				return true;
+			for (int i = 0; op->info->kind == KIND_CONTROL && i < op->nregion; i++)
+				if (region_writes(&op->regions[i], name))
+					return true;
+		}
+	}
+	return false;
+}
+
+// A program that trains writes parameters: what is in the file is only where they start.
+static bool parameter_is_written(const Op *get)
+{
+	const Op *module = op_parent(get);
+	while (module && op_parent(module))
+		module = op_parent(module);
+	return module && region_writes(&module->regions[0], op_attr(get, "name"));
+}
+
 Tensor *value_constant(const Value *v)
 {
 	if (!v || !v->def)
 		return NULL;
 	const Op *op = v->def;
 	if (op->code == OP_BUILTIN_GET_PARAMETER)
-		return param_get(op->ctx, op_str(op, "name", ""));
+		return parameter_is_written(op) ? NULL : param_get(op->ctx, op_str(op, "name", ""));
 	if (op->code == OP_BUILTIN_CONSTANT) {
 		const Attr *a = op_attr(op, "value");
 		// An Attr's tensor is immutable; so is what callers get here, const is dropped for Tensor's users.
