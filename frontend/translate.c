@@ -380,7 +380,11 @@ bool general_missing(OpJob *j, const AttrInfo *a)
 	}
 	if (!a->required || (a->operand && job_operand(j, a->operand)))
 		return true;
-	return job_fail(j, "attribute '%s' is missing", a->name);
+	const char *legacy = a->name;
+	for (int i = 0; i < j->map->nattr; i++)
+		if (strcmp(j->map->attr_to[i], a->name) == 0)
+			legacy = j->map->attr_from[i];
+	return job_fail(j, "attribute '%s' is missing", legacy);
 }
 
 static bool translate_attributes(OpJob *j)
