@@ -15,6 +15,15 @@ Value *build_index_constant(Builder *b, int64_t v);
 // The size of the range that a region's argument runs over; NULL when the argument is no index.
 const Dim *index_extent(const Value *arg);
 
+// ---- fuse_shape.c: looking through reshapes ----------------------------------------------------------
+
+// The indices in shape `to` of the element at `index` in shape `from` (same elements). False when the shapes
+// do not go together axis by axis; with b NULL nothing is built.
+bool index_reshape(Context *c, Builder *b, const Type *from, Value *const *index, const Type *to, Value **out);
+// How many divisions that takes; -1 when it does not work.
+int index_reshape_divisions(Context *c, const Type *from, const Type *to);
+bool same_dims(const Type *a, const Type *b);
+
 // ---- fuse_inline.c: nests into their readers -------------------------------------------------------
 
 // Replaces every load of the nest's result by the nest's body where that pays. True when the nest is gone.

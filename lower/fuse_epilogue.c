@@ -88,73 +88,6 @@ static int region_size(const Op *op)
 	return n;
 }
 
-// ---- positions in another shape -------------------------------------------------------------------------
-
-static Value *index_op(Builder *b, enum OpCode code, Value *x, const Dim *d)
-{
-	Value *size = build(b, OP_LOOP_DIM, 0, NULL, "dim", attr_dim(b->ctx, d), NULL);
-	return build2(b, code, x, size, NULL);
-}
-
-// One index over the product of `n` sizes to an index for each.
-static void index_split(Builder *b, Value *x, int n, const Dim *const *dims, Value **out)
-{
-	for (int i = n - 1; i > 0; i--) {
-		out[i] = index_op(b, OP_PD_REMAINDER, x, dims[i]);
-		x = index_op(b, OP_PD_FLOOR_DIVIDE, x, dims[i]);
-	}
-	out[0] = x;
-}
-
-static Value *index_join(Builder *b, int n, Value *const *x, const Dim *const *dims)
-{
-	Value *v = x[0];
-	for (int i = 1; i < n; i++)
-		v = build2(b, OP_PD_ADD, index_op(b, OP_PD_MULTIPLY, v, dims[i]), x[i], NULL);
-	return v;
-}
-
-// How many of dims[0..n) multiply to `product`; 0: no number of them does.
-static int dims_covering(Context *c, const Dim *product, int n, const Dim *const *dims)
-{
-	const Dim *p = dim_const(c, 1);
-	for (int i = 0; i < n; i++) {
-		p = dim_mul(c, p, dims[i]);
-		if (p == product)
-			return i + 1;
-	}
-	return 0;
-}
-
-// The indices in shape `to` of the element at `index` in shape `from` (same elements). False when the shapes
-// do not go together axis by axis; with b NULL nothing is built.
-static bool index_reshape(Context *c, Builder *b, const Type *from, Value *const *index, const Type *to, Value **out)
-{
-	int i = 0, j = 0;
-	while (i < from->rank && j < to->rank) {
-		int split = dims_covering(c, from->dims[i], to->rank - j, to->dims + j);
-		int join = split ? 1 : dims_covering(c, to->dims[j], from->rank - i, from->dims + i);
-		if (!split && !join)
-			return false;
-		if (b && split)
-			index_split(b, index[i], split, to->dims + j, out + j);
-		else if (b)
-			out[j] = index_join(b, join, index + i, from->dims + i);
-		i += split ? 1 : join;
-		j += split ? split : 1;
-	}
-	for (; i < from->rank; i++)
-		if (!dim_is(from->dims[i], 1))
-			return false;
-	for (; j < to->rank; j++) {
-		if (!dim_is(to->dims[j], 1))
-			return false;
-		if (b)
-			out[j] = build_index_constant(b, 0);
-	}
-	return true;
-}
-
 // ---- the merge ------------------------------------------------------------------------------------------
 
 // `v` in the shape of `like`: what it is a view of, or a new view before `where`.
@@ -163,8 +96,7 @@ static Value *value_in_shape(Value *v, const Type *like, Op *where)
 	Value *source = v;
 	while (source->def && (source->def->info->traits & TRAIT_VIEW)) {
 		source = op_operand(source->def, 0);
-		if (source->type->rank == like->rank &&
-		    !memcmp(source->type->dims, like->dims, (size_t)like->rank * sizeof *like->dims))
+		if (same_dims(source->type, like))
 			return source;
 	}
 	Builder b = builder_before(where);

@@ -391,6 +391,43 @@ static Value *simplify_load_or(Builder *b, const Op *op)
 	return build(b, OP_LOOP_LOAD, n, operands, NULL);
 }
 
+static bool number_is(const Value *v, double to)
+{
+	return v && v->def && v->def->code == OP_LOOP_CONSTANT && op_float(v->def, "value", to + 1) == to;
+}
+
+// Arithmetic of elements with neutral constants, as `scale` and its like make it. (Of x + 0 the sign of zero may differ.)
+static Value *simplify_neutral(const Op *op)
+{
+	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
+	switch (op->code) {
+	case OP_PD_ADD:
+		return number_is(y, 0) ? x : number_is(x, 0) ? y : NULL;
+	case OP_PD_SUBTRACT:
+		return number_is(y, 0) ? x : NULL;
+	case OP_PD_MULTIPLY:
+		return number_is(y, 1) ? x : number_is(x, 1) ? y : NULL;
+	case OP_PD_DIVIDE:
+		return number_is(y, 1) ? x : NULL;
+	default:
+		return NULL;
+	}
+}
+
+static Value *simplify_cast(Builder *b, const Op *op)
+{
+	Value *x = op_operand(op, 0);
+	const Type *to = op->results[0].type;
+	if (x->type == to)
+		return x;
+	bool number = x->def && x->def->code == OP_LOOP_CONSTANT && x->type->kind == TY_SCALAR;
+	// Between floats only: other conversions truncate and wrap.
+	return number && dtype_is_float(x->type->dtype) && (to->dtype == DT_F32 || to->dtype == DT_F64)
+	               ? build_scalar_f(b, to->dtype, to->dtype == DT_F32 ? (float)op_float(x->def, "value", 0)
+	                                                                  : op_float(x->def, "value", 0))
+	               : NULL;
+}
+
 static Value *simplify_op(Op *op)
 {
 	Builder b = builder_before(op);
@@ -407,9 +444,13 @@ static Value *simplify_op(Op *op)
 	case OP_PD_LOGICAL_OR:
 	case OP_PD_LOGICAL_NOT:
 		return value_is_bool(x) ? simplify_logic(&b, op) : NULL;
+	case OP_PD_CAST:
+		return simplify_cast(&b, op);
 	default:
 		break;
 	}
+	if (op->results[0].type->kind == TY_SCALAR && dtype_is_float(op->results[0].type->dtype))
+		return simplify_neutral(op);
 	if (op->noperand != 2 || !value_is_index(x) || !value_is_index(y))
 		return NULL;
 	return value_is_index(&op->results[0]) ? simplify_arithmetic(&b, op) : simplify_compare(&b, op);

@@ -170,9 +170,15 @@ static Op *top_beside(Op *op, const Block *block)
 	return op;
 }
 
-static bool sites_find(const Op *nest, Sites *s)
+// Loads of `v`, the nest's result or a view of it.
+static bool sites_find(const Op *nest, const Value *v, Sites *s)
 {
-	for (const Use *u = nest->results[0].uses; u; u = u->next) {
+	for (const Use *u = v->uses; u; u = u->next) {
+		if ((u->user->info->traits & TRAIT_VIEW) && u->index == 0 && u->user->block == nest->block) {
+			if (!sites_find(nest, &u->user->results[0], s))
+				return false;
+			continue;
+		}
 		Op *top = top_beside(u->user, nest->block);
 		if (!load_reads(u->user, (int)u->index) || !top || !op_has_region_code(top) || s->n == MAX_SITES)
 			return false;
@@ -180,6 +186,25 @@ static bool sites_find(const Op *nest, Sites *s)
 		s->tops[s->n++] = top;
 	}
 	return s->n > 0;
+}
+
+// The shape in which a load sees the nest's result.
+static const Type *load_shape(const Op *load)
+{
+	return op_operand(load, load_first_index(load) - 1)->type;
+}
+
+// Divisions that it takes to get at the element through a view, as work; negative: it cannot be done.
+static double view_cost(const Op *nest, const Op *load)
+{
+	const Type *made = nest->results[0].type, *seen = load_shape(load);
+	if (same_dims(made, seen))
+		return 0;
+	int divisions = index_reshape_divisions(nest->ctx, seen, made);
+	// Under a predicate the position may be anything, even negative.
+	if (divisions < 0 || (divisions > 0 && load->code == OP_LOOP_LOAD_OR))
+		return -1;
+	return 2.0 * divisions;
 }
 
 // A body with a loop of its own goes only where it runs as often as before, outside all other loops.
@@ -200,13 +225,16 @@ static bool inlining_pays(const Op *nest, const Sites *s)
 	for (int i = 0; i < s->n; i++) {
 		const Op *load = s->loads[i], *top = s->tops[i];
 		bool guarded = load->code == OP_LOOP_LOAD_OR;
+		double view = view_cost(nest, load);
+		if (view < 0)
+			return false;
 		if (loops && !(s->n == 1 && site_takes_loop(nest, load, top)))
 			return false;
 		if (guarded && (checks || cost > MAX_GUARDED_COST))
 			return false;
 		if (op_count(top) + size > MAX_BODY && size > 2)
 			return false;
-		work += extra * trip_count(load, top);
+		work += (extra + view) * trip_count(load, top);
 	}
 	return work <= elements * (extra + MEMORY_COST);
 }
@@ -257,19 +285,22 @@ static Value *body_clone(Op *nest, Op *where, Value *const *index, Value *pred)
 
 static bool load_inline(Op *nest, Op *load)
 {
-	Value *index[MAX_RANK];
+	Value *seen[MAX_RANK], *index[MAX_RANK];
 	int first = load_first_index(load);
+	const Type *made = nest->results[0].type, *shape = load_shape(load);
 	for (int i = first; i < load->noperand; i++)
-		index[i - first] = op_operand(load, i);
+		index[i - first] = seen[i - first] = op_operand(load, i);
+	Builder at = builder_before(load);
+	if (!same_dims(made, shape) && !index_reshape(nest->ctx, &at, shape, seen, made, index))
+		return false;
 	bool guarded = load->code == OP_LOOP_LOAD_OR;
 	Value *pred = guarded ? op_operand(load, 0) : NULL;
 	Value *v = body_clone(nest, load, index, pred);
 	if (!v)
 		return false;
 	if (guarded) {
-		Builder b = builder_before(load);
 		Value *operands[] = {pred, v, op_operand(load, 1)};
-		if (!(v = build(&b, OP_PD_WHERE, 3, operands, NULL)))
+		if (!(v = build(&at, OP_PD_WHERE, 3, operands, NULL)))
 			return false;
 	}
 	value_replace(&load->results[0], v);
@@ -277,14 +308,24 @@ static bool load_inline(Op *nest, Op *load)
 	return true;
 }
 
+// Views of a value that nobody loads from any more.
+static void views_erase(Value *v)
+{
+	while (v->uses) {
+		views_erase(&v->uses->user->results[0]);
+		op_erase(v->uses->user);
+	}
+}
+
 bool nest_inline(Op *nest)
 {
 	Sites sites = {.n = 0};
-	if (nest->nresult != 1 || !sites_find(nest, &sites) || !inlining_pays(nest, &sites))
+	if (nest->nresult != 1 || !sites_find(nest, &nest->results[0], &sites) || !inlining_pays(nest, &sites))
 		return false;
 	for (int i = 0; i < sites.n; i++)
 		if (!load_inline(nest, sites.loads[i]))
 			return false;
+	views_erase(&nest->results[0]);
 	op_erase(nest);
 	return true;
 }

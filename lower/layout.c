@@ -153,7 +153,7 @@ static void block_layout(Layout *l, Block *block)
 			layout_map(l, op);
 			break;
 		case KIND_CONTRACT:
-			if (!layout_conv(l, op) && !layout_matmul(l, op))
+			if (!layout_conv(l, op) && !layout_conv_transpose(l, op) && !layout_matmul(l, op))
 				layout_space(l, op);
 			break;
 		case KIND_REDUCE:

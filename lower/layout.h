@@ -37,9 +37,25 @@ void epilogue_identity(Op *kernel, Region *r);
 // x in another shape with the same elements, before the builder's place; x itself when it has it already.
 Value *build_view(Builder *b, Value *x, int rank, const Dim *const *dims);
 
+// ---- layout_conv.c ---------------------------------------------------------------------------------------
+
+// A convolution, with everything that the kernel needs to know as numbers.
+typedef struct Conv {
+	Op *op;                 // where it comes from: location, name, place
+	Value *x, *filter;
+	int64_t oc, ic, kh, kw; // of the filter: ic per group
+	int64_t channels;       // of the input
+	int64_t strides[2], dilations[2];
+	int64_t paddings[4];    // top, left, bottom, right
+} Conv;
+
+// kernel.conv for a convolution of one group whose result is `out` (plain); gives the blocked result.
+Value *conv_dense(Layout *l, const Conv *cv, const Type *out);
+
 // ---- handlers: true when they rebuilt or replaced `op`, or left a blocked form for it --------------------
 
 bool layout_conv(Layout *l, Op *op);            // layout_conv.c
+bool layout_conv_transpose(Layout *l, Op *op);  // layout_deconv.c
 bool layout_matmul(Layout *l, Op *op);          // layout_gemm.c
 bool layout_map(Layout *l, Op *op);             // layout_blocked.c: elementwise
 bool layout_space(Layout *l, Op *op);           // layout_blocked.c: pooling, interpolation, padding, reductions

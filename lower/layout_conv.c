@@ -8,15 +8,6 @@
 
 enum { MAX_PLAIN_CHANNELS = 8 }; // an unblocked input with more channels is blocked first
 
-typedef struct Conv {
-	Op *op;
-	Value *x, *filter;
-	int64_t oc, ic, kh, kw; // of the filter: ic per group
-	int64_t channels;       // of the input
-	int64_t strides[2], dilations[2];
-	int64_t paddings[4];    // top, left, bottom, right
-} Conv;
-
 // ---- attributes ------------------------------------------------------------------------------------------
 
 static bool read_window(Conv *cv)
@@ -88,7 +79,7 @@ static int64_t tile_vectors(const Layout *l, int64_t oc)
 	return (blocks + groups - 1) / groups;
 }
 
-static Value *conv_dense(Layout *l, const Conv *cv)
+Value *conv_dense(Layout *l, const Conv *cv, const Type *out)
 {
 	Context *c = l->ctx;
 	int64_t q = tile_vectors(l, cv->oc) * l->target->lanes;
@@ -97,7 +88,7 @@ static Value *conv_dense(Layout *l, const Conv *cv)
 	bool plain = !x && cv->channels <= MAX_PLAIN_CHANNELS;
 	if (!x)
 		x = plain ? cv->x : blocked_get(l, cv->x);
-	Op *kernel = layout_kernel(cv->op, OP_KERNEL_CONV, type_blocked(l, cv->op->results[0].type), 2, (Value *[]){x, w});
+	Op *kernel = layout_kernel(cv->op, OP_KERNEL_CONV, type_blocked(l, out), 2, (Value *[]){x, w});
 	set_geometry(kernel, cv);
 	op_set_attr(kernel, "groups", attr_int(c, 1));
 	op_set_attr(kernel, "in_channels", attr_int(c, cv->channels));
@@ -124,7 +115,7 @@ bool layout_conv(Layout *l, Op *op)
 		return false;
 	int64_t groups = op_int(op, "groups", 1);
 	if (groups == 1 && cv.ic == cv.channels)
-		blocked_set(l, op, conv_dense(l, &cv));
+		blocked_set(l, op, conv_dense(l, &cv, op->results[0].type));
 	else if (groups == cv.channels && cv.oc == groups && cv.ic == 1)
 		blocked_set(l, op, conv_depthwise(l, &cv));
 	else

@@ -1,0 +1,129 @@
+// Transposed convolution with stride s as an ordinary one: pixels of the result that have the same position modulo s
+// read the same taps of the filter, so each of the s x s phases is a small convolution of stride 1. All phases
+// together are one kernel.conv with s * s times the channels; a nest then interleaves them. No zero is ever
+// multiplied. Called by layout.c.
+//
+//   out[o] = sum over i * s + k = o + before of x[i] * w[k];   with o + before = q * s + r and k = r + s * j:
+//   out[o] = sum over j of x[q - j] * w[r + s * j]
+#include "layout.h"
+#include "../ir/define.h"
+#include "../ir/geometry.h"
+
+#include <string.h>
+
+// One spatial axis.
+typedef struct Phase {
+	int64_t stride, kernel, before;
+	int64_t taps;           // of each phase: ceil(kernel / stride)
+	int64_t first;          // q of the first result
+	int64_t pad[2];         // of the small convolution
+	const Dim *count;       // its results
+} Phase;
+
+static bool phase_read(Context *c, const Window *w, int i, const Dim *out, Phase *p)
+{
+	if (!dim_is_const(w->kernel[i]) || !dim_is_const(w->before[i]) || w->dilation[i] != 1)
+		return false;
+	*p = (Phase){.stride = w->stride[i], .kernel = w->kernel[i]->value, .before = w->before[i]->value};
+	p->taps = (p->kernel + p->stride - 1) / p->stride;
+	p->first = p->before / p->stride;
+	p->pad[0] = p->taps - 1 - p->first;
+	// What the result has more than a transposed convolution without padding behind it.
+	const Dim *full = dim_add(c, dim_mul(c, dim_sub(c, w->size[i], dim_const(c, 1)), dim_const(c, p->stride)),
+	                          dim_const(c, p->kernel - p->before));
+	const Dim *more = dim_sub(c, out, full);
+	if (!dim_is_const(more))
+		return false;
+	int64_t last = p->kernel - 1 + more->value;
+	p->pad[1] = last / p->stride;
+	p->count = dim_add(c, w->size[i], dim_const(c, p->pad[0] + p->pad[1] - p->taps + 1));
+	return p->pad[0] >= 0 && last >= 0;
+}
+
+// [IC x OC x KH x KW] to [phases * OC x IC x taps x taps], flipped.
+static Tensor *phase_filter(Context *c, const Tensor *w, const Phase *p)
+{
+	int64_t ic = w->dims[0], oc = w->dims[1], kh = w->dims[2], kw = w->dims[3], sx = p[1].stride;
+	int64_t dims[4] = {p[0].stride * sx * oc, ic, p[0].taps, p[1].taps};
+	Tensor *t = tensor_new(c->arena, w->dtype, 4, dims);
+	if (!t)
+		return NULL;
+	const float *from = w->data;
+	float *to = t->data;
+	for (int64_t o = 0; o < dims[0]; o++)
+		for (int64_t i = 0; i < ic; i++)
+			for (int64_t y = 0; y < dims[2]; y++)
+				for (int64_t x = 0; x < dims[3]; x++, to++) {
+					int64_t phase = o / oc;
+					int64_t ky = phase / sx + p[0].stride * (p[0].taps - 1 - y);
+					int64_t kx = phase % sx + sx * (p[1].taps - 1 - x);
+					*to = ky < kh && kx < kw ? from[((i * oc + o % oc) * kh + ky) * kw + kx] : 0;
+				}
+	return t;
+}
+
+// The phase and the position in it of position `at` on one axis.
+static Value *phase_split(Builder *b, const Phase *p, Value *at, Value **rest)
+{
+	Value *t = index_plus(b, at, p->before - p->first * p->stride);
+	Value *s = index_const(b, p->stride);
+	*rest = index_mod(b, t, s);
+	return index_div(b, t, s);
+}
+
+static Value *interleave(Layout *l, Op *op, Value *phases, const Phase *p)
+{
+	const Type *plain = op->results[0].type;
+	int64_t b = l->target->lanes, oc = type_channels(plain);
+	Builder before = builder_before(op);
+	Nest n = nest_open(&before, type_blocked(l, plain));
+	Builder *in = &n.b;
+	Value *ry, *rx, *qy = phase_split(in, &p[0], n.at[2], &ry), *qx = phase_split(in, &p[1], n.at[3], &rx);
+	Value *phase = index_add(in, index_times(in, ry, p[1].stride), rx), *block, *lane;
+	if (oc % b == 0) {
+		block = index_add(in, index_times(in, phase, oc / b), n.at[1]);
+		lane = n.at[4];
+	} else {
+		// Lanes past the last channel repeat it, so that nothing outside is read.
+		Value *channel = index_add(in, index_times(in, n.at[1], b), n.at[4]);
+		channel = index_min(in, channel, index_const(in, oc - 1));
+		channel = index_add(in, index_times(in, phase, oc), channel);
+		block = index_div(in, channel, index_const(in, b));
+		lane = index_mod(in, channel, index_const(in, b));
+	}
+	return nest_close(&n, load(in, phases, (Value *[]){n.at[0], block, qy, qx, lane}));
+}
+
+bool layout_conv_transpose(Layout *l, Op *op)
+{
+	Context *c = l->ctx;
+	if (op->code != OP_PD_CONV2D_TRANSPOSE || op_int(op, "groups", 1) != 1)
+		return false;
+	Value *x = op_operand(op, 0), *filter = op_operand(op, 1);
+	const Tensor *w = value_constant(filter);
+	const Type *out = op->results[0].type;
+	Window win;
+	Phase p[2];
+	if (!w || w->dtype != DT_F32 || w->rank != 4 || x->type->dtype != DT_F32 || !type_blockable(x->type) ||
+	    !type_blockable(out) || w->dims[0] != type_channels(x->type) || w->dims[1] != type_channels(out) ||
+	    !window_of_conv(op, &win) || win.channel != 1)
+		return false;
+	for (int i = 0; i < 2; i++)
+		if (!phase_read(c, &win, i, out->dims[2 + i], &p[i]))
+			return false;
+	Tensor *t = phase_filter(c, w, p);
+	if (!t)
+		return false;
+	Builder b = builder_before(op);
+	Conv cv = {.op = op, .x = x, .filter = build_parameter(&b, filter->name, "phases", t), .oc = t->dims[0],
+	           .ic = t->dims[1], .kh = t->dims[2], .kw = t->dims[3], .channels = t->dims[1], .strides = {1, 1},
+	           .dilations = {1, 1}, .paddings = {p[0].pad[0], p[1].pad[0], p[0].pad[1], p[1].pad[1]}};
+	const Dim *dims[4] = {out->dims[0], dim_const(c, cv.oc), p[0].count, p[1].count};
+	bool single = p[0].stride == 1 && p[1].stride == 1;
+	Value *phases = conv_dense(l, &cv, single ? out : type_tensor(c, out->dtype, 4, dims, 0));
+	Value *form = single ? phases : interleave(l, op, phases, p);
+	if (!form)
+		return false;
+	blocked_set(l, op, form);
+	return true;
+}
