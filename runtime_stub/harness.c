@@ -1,0 +1,527 @@
+/* Runs a generated model on .npy files: what `pdcc run` and `pdcc bench` build around the code. Reaches the model only
+ * through model_info().
+ *
+ *   prog [--weights F] [--redzone] --out-dir D {--in NAME=F.npy}... [--next {--in ...}...]
+ *   prog [--weights F] --bench N {--in NAME=F.npy}...
+ *
+ * Run r writes its outputs to D/r/COLUMN.npy. --redzone puts canaries around workspace and outputs and checks them. Inputs
+ * that --bench is not given are made up, sizes that nothing fixes are 1. Errors: a message and exit status 1. */
+#define _POSIX_C_SOURCE 200809L
+#include "model.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+enum { MAX_DIMS = 16, ZONE = 256, ZONE_BYTE = 0xa5, WARM_UP = 3 };
+
+typedef struct Array {
+	const char *descr; /* points into dtype_descr */
+	int rank;
+	int64_t dims[MAX_DIMS];
+	size_t bytes;
+	unsigned char *data;
+} Array;
+
+typedef struct Feed {
+	const char *name, *path;
+	int run;
+} Feed;
+
+typedef struct Harness {
+	const pd_model_info *info;
+	const char *weights_path, *out_dir;
+	bool redzone;
+	int bench, nfeed, nrun;
+	Feed *feeds;
+	void *weights;
+	size_t weights_size;
+	void *instance;
+} Harness;
+
+static void fail(const char *form, ...)
+{
+	va_list ap;
+	va_start(ap, form);
+	fprintf(stderr, "error: ");
+	vfprintf(stderr, form, ap);
+	fprintf(stderr, "\n");
+	va_end(ap);
+	exit(1);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------ */
+
+static size_t round_up(size_t n)
+{
+	return (n + 63) / 64 * 64;
+}
+
+/* `size` bytes, aligned to 64, between two zones of canaries. */
+static unsigned char *zone_new(size_t size)
+{
+	if (size > SIZE_MAX / 2)
+		fail("out of memory");
+	unsigned char *p = aligned_alloc(64, round_up(size) + 2 * ZONE);
+	if (!p)
+		fail("out of memory for %zu bytes", size);
+	memset(p, ZONE_BYTE, ZONE);
+	memset(p + ZONE + size, ZONE_BYTE, round_up(size) - size + ZONE);
+	return p + ZONE;
+}
+
+static void zone_check(const unsigned char *p, size_t size, const char *what)
+{
+	for (size_t i = 0; i < ZONE; i++)
+		if (p[-1 - (ptrdiff_t)i] != ZONE_BYTE || p[size + i] != ZONE_BYTE)
+			fail("bytes outside of %s were written", what);
+}
+
+static void zone_free(unsigned char *p)
+{
+	if (p)
+		free(p - ZONE);
+}
+
+/* ---- .npy ---------------------------------------------------------------------------------------------- */
+
+/* By pd_dtype; bfloat16 is kept as its bits. */
+static const char *const dtype_descr[] = {"|b1", "|u1", "|i1", "<i2", "<i4", "<i8", "<f2", "<u2", "<f4", "<f8",
+	"<c8", "<c16"};
+
+static void read_exactly(FILE *f, void *to, size_t n, const char *path)
+{
+	if (fread(to, 1, n, f) != n)
+		fail("'%s': file ends early", path);
+}
+
+static char *header_read(FILE *f, const char *path)
+{
+	unsigned char magic[8], size[4] = {0};
+	read_exactly(f, magic, 8, path);
+	if (memcmp(magic, "\x93NUMPY", 6) || magic[6] < 1 || magic[6] > 3)
+		fail("'%s' is not a .npy file", path);
+	read_exactly(f, size, magic[6] == 1 ? 2 : 4, path);
+	size_t n = size[0] | (size_t)size[1] << 8 | (size_t)size[2] << 16 | (size_t)size[3] << 24;
+	if (n > 1 << 20)
+		fail("'%s': header too long", path);
+	char *text = calloc(n + 1, 1);
+	if (!text)
+		fail("out of memory");
+	read_exactly(f, text, n, path);
+	return text;
+}
+
+/* The text after `'key':`. */
+static const char *header_value(const char *header, const char *key, const char *path)
+{
+	const char *p = strstr(header, key);
+	if (!p || !(p = strchr(p, ':')))
+		fail("'%s': no %s in the header", path, key);
+	p++;
+	return p + strspn(p, " ");
+}
+
+static void shape_read(Array *a, const char *p, const char *path)
+{
+	if (*p++ != '(')
+		fail("'%s': bad shape", path);
+	for (;;) {
+		p += strspn(p, " ,");
+		if (*p == ')')
+			return;
+		char *end;
+		errno = 0;
+		long long d = strtoll(p, &end, 10);
+		if (end == p || errno || d < 0 || a->rank == MAX_DIMS)
+			fail("'%s': bad shape", path);
+		a->dims[a->rank++] = d;
+		p = end;
+	}
+}
+
+/* Where element i of a C-ordered array lies in a Fortran-ordered one. */
+static size_t fortran_index(const Array *a, size_t i)
+{
+	size_t at[MAX_DIMS], sum = 0;
+	for (int d = a->rank; d-- > 0;) {
+		at[d] = i % (size_t)a->dims[d];
+		i /= (size_t)a->dims[d];
+	}
+	for (int d = a->rank; d-- > 0;)
+		sum = sum * (size_t)a->dims[d] + at[d];
+	return sum;
+}
+
+static void array_from_fortran(Array *a, size_t size)
+{
+	unsigned char *data = zone_new(a->bytes);
+	for (size_t i = 0; i < a->bytes / size; i++)
+		memcpy(data + i * size, a->data + fortran_index(a, i) * size, size);
+	zone_free(a->data);
+	a->data = data;
+}
+
+static Array npy_read(const char *path, pd_dtype want)
+{
+	FILE *f = fopen(path, "rb");
+	if (!f)
+		fail("cannot read '%s': %s", path, strerror(errno));
+	Array a = {0};
+	char *header = header_read(f, path);
+	const char *descr = header_value(header, "'descr'", path);
+	a.descr = dtype_descr[want];
+	size_t n = strlen(a.descr), size = pd_dtype_size(want);
+	if (strncmp(descr + 1, a.descr, n) || descr[n + 1] != *descr)
+		fail("'%s': element type %.*s, but the model wants %s", path, (int)strcspn(descr, ","), descr, a.descr);
+	shape_read(&a, header_value(header, "'shape'", path), path);
+	a.bytes = size;
+	for (int d = 0; d < a.rank; d++) {
+		if (a.dims[d] && a.bytes > SIZE_MAX / 4 / (size_t)a.dims[d])
+			fail("'%s': too large", path);
+		a.bytes *= (size_t)a.dims[d];
+	}
+	a.data = zone_new(a.bytes);
+	read_exactly(f, a.data, a.bytes, path);
+	if (!strncmp(header_value(header, "'fortran_order'", path), "True", 4) && a.rank > 1)
+		array_from_fortran(&a, size);
+	free(header);
+	fclose(f);
+	return a;
+}
+
+static void npy_write(const char *path, const Array *a)
+{
+	char shape[MAX_DIMS * 24] = "", header[MAX_DIMS * 24 + 128];
+	for (int d = 0; d < a->rank; d++)
+		snprintf(shape + strlen(shape), 24, "%" PRId64 ",%s", a->dims[d], d + 1 < a->rank ? " " : "");
+	int n = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", a->descr,
+	                 shape);
+	int padded = (n + 10 + 1 + 63) / 64 * 64 - 10;
+	unsigned char magic[10] = "\x93NUMPY\x01";
+	magic[7] = 0;
+	magic[8] = (unsigned char)(padded & 255);
+	magic[9] = (unsigned char)(padded >> 8);
+	FILE *f = fopen(path, "wb");
+	if (!f)
+		fail("cannot write '%s': %s", path, strerror(errno));
+	fwrite(magic, 1, 10, f);
+	fprintf(f, "%s%*s\n", header, padded - n - 1, "");
+	fwrite(a->data, 1, a->bytes, f);
+	if (ferror(f) | fclose(f))
+		fail("cannot write '%s'", path);
+}
+
+/* ---- shapes ---------------------------------------------------------------------------------------------- */
+
+/* Takes sizes of symbols from the dims of an input, and checks the constant ones. */
+static void symbols_solve(const pd_model_info *info, const pd_tensor_info *t, const Array *a, int64_t *symbols)
+{
+	if (a->rank != t->rank)
+		fail("input '%s' has %d dims, but the model wants %d", t->name, a->rank, t->rank);
+	for (int d = 0; d < t->rank; d++) {
+		int s = t->dims[d].symbol;
+		int64_t want = s >= 0 ? symbols[s] : s == PD_DIM_FIXED ? t->dims[d].value : -1;
+		if (s >= 0 && want < 0)
+			symbols[s] = a->dims[d];
+		else if (want >= 0 && want != a->dims[d])
+			fail("input '%s': dim %d is %" PRId64 ", but %s%s is %" PRId64, t->name, d, a->dims[d],
+			     s >= 0 ? "size " : "the model's", s >= 0 ? info->symbol[s] : "", want);
+	}
+}
+
+static void shapes_check(const pd_model_info *info, const Array *in, const int64_t *dims)
+{
+	for (int i = 0; i < info->inputs; i++)
+		for (int d = 0; d < info->input[i].rank; d++, dims++)
+			if (in[i].data && in[i].dims[d] != *dims)
+				fail("input '%s': dim %d is %" PRId64 ", but follows from other sizes as %" PRId64,
+				     info->input[i].name, d, in[i].dims[d], *dims);
+}
+
+static size_t array_shape(Array *a, const pd_tensor_info *t, const int64_t *dims)
+{
+	a->descr = dtype_descr[t->dtype];
+	a->rank = t->rank;
+	a->bytes = pd_dtype_size(t->dtype);
+	for (int d = 0; d < t->rank; d++) {
+		if (dims[d] < 0 || (dims[d] && a->bytes > SIZE_MAX / 4 / (size_t)dims[d]))
+			fail("'%s': impossible size", t->name);
+		a->dims[d] = dims[d];
+		a->bytes *= (size_t)dims[d];
+	}
+	return a->bytes;
+}
+
+/* ---- one run ------------------------------------------------------------------------------------------------ */
+
+typedef struct Run {
+	Array *in, *out;
+	const void **inputs;
+	void **outputs;
+	int64_t *symbols;
+	unsigned char *workspace;
+	size_t workspace_size;
+} Run;
+
+static void *list_new(int n, size_t size)
+{
+	void *p = calloc((size_t)n + 1, size);
+	if (!p)
+		fail("out of memory");
+	return p;
+}
+
+/* Made-up contents: fractions for floating numbers, zeros (valid indices) otherwise. */
+static void array_fill(Array *a, pd_dtype dtype)
+{
+	memset(a->data, 0, a->bytes);
+	uint32_t state = 1;
+	for (size_t i = 0; dtype == PD_F32 && i < a->bytes / sizeof(float); i++) {
+		state = state * 1664525u + 1013904223u;
+		float x = (float)(state >> 8) * 0x1p-24f;
+		memcpy(a->data + i * sizeof x, &x, sizeof x);
+	}
+}
+
+static void inputs_read(const Harness *h, int number, Run *r)
+{
+	const pd_model_info *info = h->info;
+	for (int i = 0; i < h->nfeed; i++) {
+		const Feed *f = &h->feeds[i];
+		int k = 0;
+		while (k < info->inputs && strcmp(info->input[k].name, f->name))
+			k++;
+		if (f->run != number)
+			continue;
+		if (k == info->inputs)
+			fail("the model has no input '%s'", f->name);
+		if (r->in[k].data)
+			fail("input '%s' is given twice", f->name);
+		r->in[k] = npy_read(f->path, info->input[k].dtype);
+		symbols_solve(info, &info->input[k], &r->in[k], r->symbols);
+	}
+	for (int k = 0; k < info->inputs; k++)
+		if (!r->in[k].data && !h->bench)
+			fail("input '%s' is not given", info->input[k].name);
+}
+
+static void run_prepare(const Harness *h, int number, Run *r)
+{
+	const pd_model_info *info = h->info;
+	r->in = list_new(info->inputs, sizeof *r->in);
+	r->out = list_new(info->outputs, sizeof *r->out);
+	r->inputs = list_new(info->inputs, sizeof *r->inputs);
+	r->outputs = list_new(info->outputs, sizeof *r->outputs);
+	r->symbols = list_new(info->symbols, sizeof *r->symbols);
+	for (int i = 0; i < info->symbols; i++)
+		r->symbols[i] = -1;
+	inputs_read(h, number, r);
+	for (int i = 0; i < info->symbols; i++)
+		r->symbols[i] = r->symbols[i] < 0 ? 1 : r->symbols[i];
+	r->workspace_size = info->workspace_size(r->symbols);
+	if (r->workspace_size == SIZE_MAX)
+		fail("the model cannot run with these sizes");
+	int64_t *dims = list_new((info->inputs + info->outputs) * MAX_DIMS, sizeof *dims), *at = dims;
+	info->shapes(r->symbols, dims);
+	shapes_check(info, r->in, dims);
+	for (int i = 0; i < info->inputs; at += info->input[i++].rank) {
+		if (!r->in[i].data) {
+			r->in[i].data = zone_new(array_shape(&r->in[i], &info->input[i], at));
+			array_fill(&r->in[i], info->input[i].dtype);
+		}
+		r->inputs[i] = r->in[i].data;
+	}
+	for (int i = 0; i < info->outputs; at += info->output[i++].rank)
+		r->outputs[i] = r->out[i].data = zone_new(array_shape(&r->out[i], &info->output[i], at));
+	r->workspace = zone_new(r->workspace_size);
+	if (h->redzone) /* NaN: what is read before it was written shows in the results */
+		memset(r->workspace, 0xff, r->workspace_size);
+	free(dims);
+}
+
+static void run_free(const Harness *h, Run *r)
+{
+	for (int i = 0; i < h->info->inputs; i++)
+		zone_free(r->in[i].data);
+	for (int i = 0; i < h->info->outputs; i++)
+		zone_free(r->out[i].data);
+	zone_free(r->workspace);
+	free(r->in);
+	free(r->out);
+	free(r->inputs);
+	free(r->outputs);
+	free(r->symbols);
+}
+
+static void status_check(const Harness *h, pd_status status)
+{
+	if (status == PD_OK)
+		return;
+	const char *failed = h->info->failed(h->instance);
+	fail("%s%s%s", pd_status_text(status), failed ? ": " : "", failed ? failed : "");
+}
+
+static void run_once(const Harness *h, Run *r)
+{
+	status_check(h, h->info->run(h->instance, r->inputs, r->outputs, r->symbols));
+}
+
+static void model_start(const Harness *h, Run *r)
+{
+	status_check(h, h->info->init(h->instance, h->weights, h->weights_size, r->workspace, r->workspace_size));
+}
+
+static void outputs_write(const Harness *h, int number, const Run *r)
+{
+	size_t n = strlen(h->out_dir) + 64;
+	char *path = list_new((int)n, 1);
+	snprintf(path, n, "%s/%d", h->out_dir, number);
+	mkdir(h->out_dir, 0777);
+	if (mkdir(path, 0777) && errno != EEXIST)
+		fail("cannot make folder '%s': %s", path, strerror(errno));
+	for (int i = 0; i < h->info->outputs; i++) {
+		snprintf(path, n, "%s/%d/%d.npy", h->out_dir, number, i);
+		npy_write(path, &r->out[i]);
+	}
+	free(path);
+}
+
+static void run_files(const Harness *h, int number)
+{
+	Run r = {0};
+	run_prepare(h, number, &r);
+	model_start(h, &r);
+	run_once(h, &r);
+	if (h->redzone) {
+		zone_check(r.workspace, r.workspace_size, "the workspace");
+		for (int i = 0; i < h->info->outputs; i++)
+			zone_check(r.out[i].data, r.out[i].bytes, h->info->output[i].name);
+		for (int i = 0; i < h->info->inputs; i++)
+			zone_check(r.in[i].data, r.in[i].bytes, h->info->input[i].name);
+	}
+	outputs_write(h, number, &r);
+	run_free(h, &r);
+}
+
+/* ---- bench --------------------------------------------------------------------------------------------------- */
+
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int double_compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+static void print_time(const char *what, double seconds)
+{
+	if (seconds < 1e-3)
+		printf("%s %.2f us", what, seconds * 1e6);
+	else
+		printf("%s %.3f ms", what, seconds * 1e3);
+}
+
+static void bench(const Harness *h)
+{
+	Run r = {0};
+	run_prepare(h, 0, &r);
+	model_start(h, &r);
+	for (int i = 0; i < WARM_UP; i++)
+		run_once(h, &r);
+	double *times = list_new(h->bench, sizeof *times);
+	for (int i = 0; i < h->bench; i++) {
+		double start = now();
+		run_once(h, &r);
+		times[i] = now() - start;
+	}
+	qsort(times, (size_t)h->bench, sizeof *times, double_compare);
+	print_time("median", times[h->bench / 2]);
+	print_time(", min", times[0]);
+	printf(" (%d runs); workspace %zu bytes, weights %zu bytes\n", h->bench, r.workspace_size, h->weights_size);
+	free(times);
+	run_free(h, &r);
+}
+
+/* ---- command line ----------------------------------------------------------------------------------------------- */
+
+static void weights_read(Harness *h)
+{
+	if (!h->info->weights_size)
+		return;
+	if (!h->weights_path)
+		fail("the model needs --weights");
+	FILE *f = fopen(h->weights_path, "rb");
+	if (!f)
+		fail("cannot read '%s': %s", h->weights_path, strerror(errno));
+	h->weights_size = h->info->weights_size;
+	h->weights = zone_new(h->weights_size);
+	read_exactly(f, h->weights, h->weights_size, h->weights_path);
+	if (getc(f) != EOF || pd_hash(h->weights, h->weights_size) != h->info->weights_hash)
+		fail("'%s' does not hold the weights of this model", h->weights_path);
+	fclose(f);
+}
+
+static void feed_add(Harness *h, char *text)
+{
+	char *path = strchr(text, '=');
+	if (!path)
+		fail("--in wants NAME=FILE, not '%s'", text);
+	*path++ = '\0';
+	h->feeds[h->nfeed++] = (Feed){text, path, h->nrun - 1};
+}
+
+static void options_read(Harness *h, int argc, char **argv)
+{
+	h->nrun = 1;
+	h->feeds = list_new(argc, sizeof *h->feeds);
+	for (int i = 1; i < argc; i++) {
+		const char *o = argv[i];
+		if (!strcmp(o, "--next") || !strcmp(o, "--redzone")) {
+			h->nrun += o[2] == 'n';
+			h->redzone |= o[2] == 'r';
+			continue;
+		}
+		if (i + 1 == argc)
+			fail("unknown option '%s', or its value is missing", o);
+		char *value = argv[++i];
+		if (!strcmp(o, "--in"))
+			feed_add(h, value);
+		else if (!strcmp(o, "--weights"))
+			h->weights_path = value;
+		else if (!strcmp(o, "--out-dir"))
+			h->out_dir = value;
+		else if (!strcmp(o, "--bench"))
+			h->bench = atoi(value);
+		else
+			fail("unknown option '%s'", o);
+	}
+	if (h->bench < 0 || (!h->bench && !h->out_dir))
+		fail("--out-dir or --bench is missing");
+}
+
+int main(int argc, char **argv)
+{
+	Harness h = {.info = model_info()};
+	options_read(&h, argc, argv);
+	weights_read(&h);
+	h.instance = list_new(1, h.info->instance_size);
+	if (h.bench)
+		bench(&h);
+	for (int r = 0; r < h.nrun && h.out_dir; r++)
+		run_files(&h, r);
+	free(h.instance);
+	free(h.feeds);
+	zone_free(h.weights);
+	return 0;
+}
