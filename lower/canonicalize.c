@@ -6,6 +6,8 @@
 // A table has the patterns of each operation; they run over the module until nothing changes.
 #include "lower.h"
 
+#include "../ir/infer.h"
+
 #include <string.h>
 
 enum { MAX_SWEEPS = 16, MAX_CONSTANT_SHAPE = 64 };
@@ -300,10 +302,12 @@ static int operand_known(const Op *op, int i, const Dim **out, int max)
 	Value *const *list;
 	int n = op_operand_list(op, i, &list), count = 0;
 	for (int k = 0; k < n; k++) {
-		if (!list[k]->known || count + list[k]->nknown > max)
+		const Dim *const *known;
+		int m = value_known(list[k], &known);
+		if (m < 0 || count + m > max)
 			return -1;
-		for (int e = 0; e < list[k]->nknown; e++)
-			out[count++] = list[k]->known[e];
+		for (int e = 0; e < m; e++)
+			out[count++] = known[e];
 	}
 	return count;
 }
@@ -317,8 +321,11 @@ static const Attr *operand_as_attr(const Op *op, int i, const AttrInfo *a)
 	if (n < 0)
 		return NULL;
 	const Type *type = op->results[0].type;
-	if (a->kind == ATTR_DIMS && !strcmp(a->name, "shape") && type_is_tensor(type))
+	bool exact = op->code == OP_PD_RESHAPE || op->code == OP_PD_EXPAND || op->code == OP_PD_FULL;
+	if (a->kind == ATTR_DIMS && exact && type_is_tensor(type)) // no -1 or 0 left to work out
 		return attr_dims(op->ctx, type->rank, type->dims);
+	if (a->kind == ATTR_DIMS)
+		return attr_dims(op->ctx, n, known);
 	if (!all_const(n, known))
 		return NULL;
 	for (int k = 0; k < n; k++)
@@ -326,6 +333,18 @@ static const Attr *operand_as_attr(const Op *op, int i, const AttrInfo *a)
 	if (a->kind == ATTR_INTS)
 		return attr_ints(op->ctx, n, ints);
 	return a->kind == ATTR_INT && n == 1 ? attr_int(op->ctx, ints[0]) : NULL;
+}
+
+// Text of IR does not say what inference knows of shape arithmetic: finds it again.
+static void refresh_known(Op *op)
+{
+	const Type *type = op->nresult == 1 ? op->results[0].type : NULL;
+	int64_t n;
+	if (!type || op->results[0].known || !(op->info->traits & TRAIT_PURE) || !type_is_tensor(type) ||
+	    !dtype_is_int(type->dtype) || !type_const_numel(type, &n) || n > MAX_KNOWN)
+		return;
+	op_infer(op);
+	op->results[0].type = type;
 }
 
 // Turns operands that override attributes into those attributes where they are known. True: changed.
@@ -359,6 +378,7 @@ static bool op_replace_by(Op *op, Value *with)
 // One step on one operation. True: changed.
 static bool op_canonicalize(Op *op)
 {
+	refresh_known(op);
 	bool changed = drop_shape_operands(op);
 	Builder b = builder_before(op);
 	Value *with = known_constant(&b, op);

@@ -59,6 +59,8 @@ Tensor *value_constant(const Value *v);
 // A new parameter (named after `name` and a suffix) holding t, read at `b`.
 Value *build_parameter(Builder *b, const char *name, const char *suffix, Tensor *t);
 
+// Element i of t as a scalar, in a loop region.
+Value *build_element(Builder *b, const Tensor *t, int64_t i);
 // Whether a data_format puts channels last ("NHWC", "NDHWC", "NLC").
 bool format_channels_last(const char *format);
 // A position known at compile time, in a loop region.

@@ -99,6 +99,16 @@ Value *build_index(Builder *b, int64_t v)
 	return op_result(op, 0);
 }
 
+Value *build_element(Builder *b, const Tensor *t, int64_t i)
+{
+	const Type *type = type_scalar(b->ctx, t->dtype);
+	Op *op = op_new(b->ctx, OP_LOOP_CONSTANT, b->loc, 1, &type, 0, NULL, 0, 0);
+	bool real = dtype_is_float(t->dtype);
+	op_set_attr(op, "value", real ? attr_float(b->ctx, tensor_get_f(t, i)) : attr_int(b->ctx, tensor_get_i(t, i)));
+	builder_insert(b, op);
+	return op_result(op, 0);
+}
+
 bool format_channels_last(const char *format)
 {
 	size_t n = strlen(format);

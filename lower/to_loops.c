@@ -90,6 +90,28 @@ static bool region_expand(Region *r, int *budget)
 	return true;
 }
 
+// A constant of equal elements, loaded from anywhere, is a number.
+static bool load_visit(Op *op, void *arg)
+{
+	(void)arg;
+	if (op->code != OP_LOOP_LOAD)
+		return true;
+	const Op *def = op_operand(op, 0)->def;
+	const Tensor *t = def && def->code == OP_BUILTIN_CONSTANT ? value_constant(op_operand(op, 0)) : NULL;
+	int64_t n = t ? tensor_numel(t) : 0;
+	if (n == 0 || dtype_is_complex(t->dtype))
+		return true;
+	const char *data = t->data;
+	size_t size = dtype_size(t->dtype);
+	for (int64_t i = 1; i < n; i++)
+		if (memcmp(data, data + (size_t)i * size, size))
+			return true;
+	Builder b = builder_before(op);
+	Value *number = build_element(&b, t, 0);
+	op_replace(op, &number);
+	return true;
+}
+
 // Needs: what `layout` wants for itself is in kernels already.
 // Keeps: kernels, views, control flow, names and locations.
 // Breaks: nothing; afterwards no operation of pd is left but views, feeds, fetches and control flow.
@@ -98,5 +120,6 @@ bool pass_to_loops(PassContext *p)
 	int budget = MAX_EXPANSIONS;
 	if (!region_expand(&p->module->regions[0], &budget))
 		return false;
+	op_walk(p->module, load_visit, NULL);
 	return pass_dce(p); // vectors and shapes that only the expanded operations read
 }
