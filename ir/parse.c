@@ -676,9 +676,13 @@ Op *ir_parse(Context *c, const char *file, const char *text, size_t n)
 	Parser p = {.ctx = c};
 	lex_init(&p.lex, c, file, text, n);
 	names_grow(&p);
+	lex_space(&p.lex);
+	const char *top = p.lex.at;
 	Op *op = parse_op(&p, NULL);
 	if (!op)
 		return NULL;
+	if (op->code != OP_BUILTIN_MODULE)
+		lex_fail(&p.lex, top, "the outermost operation must be builtin.module");
 	if (lex_peek(&p.lex))
 		lex_fail(&p.lex, p.lex.at, "unexpected text after the operation");
 	for (int i = 0; i < p.pending.n; i++) {

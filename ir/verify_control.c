@@ -21,6 +21,7 @@ bool verify_hook_cond_br(Op *op);
 bool verify_hook_switch(Op *op);
 bool verify_hook_func(Op *op);
 bool verify_hook_call(Op *op);
+bool verify_hook_return(Op *op);
 bool verify_hook_module(Op *op);
 
 // ---- regions --------------------------------------------------------------------------------------
@@ -334,7 +335,7 @@ bool verify_hook_func(Op *op)
 		const Op *last = b->last;
 		if (last->nsucc)
 			continue;
-		if (last->code != OP_FUNC_RETURN)
+		if (last->code != OP_FUNC_RETURN && last->code != OP_CF_RETURN)
 			return verify_fail(last, "a function must end with func.return");
 		if (!values_present(last) ||
 		    !types_are(last, last->noperand, value_types(op->ctx, last->noperand, operand_values(last)),
@@ -342,6 +343,12 @@ bool verify_hook_func(Op *op)
 			return false;
 	}
 	return true;
+}
+
+bool verify_hook_return(Op *op)
+{
+	const Op *parent = op_parent(op);
+	return (parent && parent->code == OP_FUNC_FUNC) || verify_fail(op, "only allowed in the region of func.func");
 }
 
 // The function of that name, in the module around op; NULL: none.
