@@ -1,0 +1,641 @@
+// The interpreter: runs a module, or single operations, on concrete tensors. Slow and obvious; what it
+// gives is what an operation means. Used for constant folding, `pdcc run --target interp`, `pdcc verify`
+// and tests. An operation runs by its `interpret` hook, or else by running what op_define builds for it.
+#include "interp.h"
+
+#include <string.h>
+
+enum { MAX_EXPANSIONS = 64 };
+
+// A symbol with its value, and the operation that found it (NULL: the feeds).
+typedef struct SymValue {
+	const Dim *sym;
+	int64_t value;
+	const Op *op;
+} SymValue;
+
+typedef struct NamedTensor {
+	const char *name;
+	Tensor *tensor;
+} NamedTensor;
+
+// An operation in simpler ones: a block that reads stand-ins for the operands.
+typedef struct Expansion {
+	Block *block;
+	int nstandin;
+	const Value **from;   // what the operation reads
+	Value **standins;     // its stand-ins, arguments of the block
+	Value **results;
+} Expansion;
+
+struct Interp {
+	Context *ctx;
+	Arena *arena;
+	PtrMap index;         // Value to place in cells
+	int ncell, ccell;
+	Cell *cells;
+	PtrMap expanded;      // Op to place in expansions
+	int nexpansion, cexpansion;
+	Expansion **expansions;
+	int nsym, csym;
+	SymValue *syms;
+	int nfeed, cfeed;
+	NamedTensor *feeds;
+	int nfetch, cfetch;
+	Cell *fetches;
+	int depth;
+};
+
+// Room for one more item in an array of the interpreter's arena.
+static void *grow(Interp *in, void *items, int n, int *cap, size_t size)
+{
+	if (n < *cap)
+		return items;
+	*cap = *cap ? 2 * *cap : 16;
+	void *more = arena_array(in->arena, (size_t)*cap, size);
+	if (n)
+		memcpy(more, items, size * (size_t)n);
+	return more;
+}
+
+// ---- pointer tables -----------------------------------------------------------------------------------
+
+static size_t ptr_hash(const void *key, int cap)
+{
+	uint64_t h = (uint64_t)(uintptr_t)key * UINT64_C(0x9e3779b97f4a7c15);
+	return (size_t)(h >> 32) & (size_t)(cap - 1);
+}
+
+static int ptr_slot(const PtrMap *m, const void *key)
+{
+	size_t i = ptr_hash(key, m->cap);
+	while (m->keys[i] && m->keys[i] != key)
+		i = (i + 1) & (size_t)(m->cap - 1);
+	return (int)i;
+}
+
+int ptr_map_get(const PtrMap *m, const void *key)
+{
+	int i = m->cap ? ptr_slot(m, key) : -1;
+	return i >= 0 && m->keys[i] ? m->values[i] : -1;
+}
+
+void ptr_map_set(PtrMap *m, const void *key, int value)
+{
+	if (2 * (m->n + 1) > m->cap) {
+		PtrMap old = *m;
+		m->cap = m->cap ? 2 * m->cap : 64;
+		m->keys = NEW_ARRAY(m->arena, (size_t)m->cap, const void *);
+		m->values = NEW_ARRAY(m->arena, (size_t)m->cap, int);
+		m->n = 0;
+		for (int i = 0; i < old.cap; i++)
+			if (old.keys[i])
+				ptr_map_set(m, old.keys[i], old.values[i]);
+	}
+	int i = ptr_slot(m, key);
+	m->n += !m->keys[i];
+	m->keys[i] = key;
+	m->values[i] = value;
+}
+
+// ---- values -----------------------------------------------------------------------------------------
+
+Interp *interp_new(Context *c, Arena *scratch)
+{
+	Interp *in = NEW(scratch, Interp);
+	in->ctx = c;
+	in->arena = scratch;
+	in->index.arena = scratch;
+	in->expanded.arena = scratch;
+	return in;
+}
+
+Context *interp_context(const Interp *in)
+{
+	return in->ctx;
+}
+
+Arena *interp_arena(const Interp *in)
+{
+	return in->arena;
+}
+
+bool interp_error(const Interp *in, const Op *op, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	const char *text = arena_vprintf(in->ctx->arena, fmt, ap);
+	va_end(ap);
+	diag_error(in->ctx->diag, op->loc, "'%s': %s", op->info->name, text);
+	return false;
+}
+
+Cell *interp_cell(Interp *in, const Value *v)
+{
+	int i = ptr_map_get(&in->index, v);
+	if (i < 0 && v->def && (v->def->code == OP_BUILTIN_CONSTANT || v->def->code == OP_BUILTIN_GET_PARAMETER)) {
+		if (!interp_op(in, v->def))
+			return NULL;
+		i = ptr_map_get(&in->index, v);
+	}
+	return i < 0 ? NULL : &in->cells[i];
+}
+
+void interp_bind_cell(Interp *in, const Value *v, Cell cell)
+{
+	int i = ptr_map_get(&in->index, v);
+	if (i < 0) {
+		in->cells = grow(in, in->cells, in->ncell, &in->ccell, sizeof *in->cells);
+		i = in->ncell++;
+		ptr_map_set(&in->index, v, i);
+	}
+	in->cells[i] = cell;
+}
+
+void cell_list_add(Interp *in, CellList *l, Cell cell)
+{
+	l->items = grow(in, l->items, l->n, &l->cap, sizeof *l->items);
+	l->items[l->n++] = cell;
+}
+
+Tensor *interp_value(Interp *in, const Value *v)
+{
+	Cell *c = interp_cell(in, v);
+	return c ? c->tensor : NULL;
+}
+
+void interp_bind(Interp *in, const Value *v, Tensor *t)
+{
+	interp_bind_cell(in, v, (Cell){.tensor = t});
+}
+
+Tensor *interp_operand(Interp *in, const Op *op, int i)
+{
+	const Value *v = op_operand(op, i);
+	Tensor *t = v ? interp_value(in, v) : NULL;
+	if (!t)
+		interp_error(in, op, "operand %d has no value", i);
+	return t;
+}
+
+Tensor *interp_result(Interp *in, const Op *op, int i)
+{
+	const Value *v = &op->results[i];
+	int64_t dims[MAX_RANK];
+	if (v->type->kind != TY_TENSOR) {
+		interp_error(in, op, "result %d is no tensor", i);
+		return NULL;
+	}
+	for (int d = 0; d < v->type->rank; d++)
+		if (!interp_size(in, op, v->type->dims[d], &dims[d]))
+			return NULL;
+	Tensor *t = tensor_new(in->arena, v->type->dtype, v->type->rank, dims);
+	if (!t)
+		interp_error(in, op, "result %d has a negative size, or is too large", i);
+	else
+		interp_bind(in, v, t);
+	return t;
+}
+
+// ---- sizes ----------------------------------------------------------------------------------------------
+
+static SymValue *find_sym(const Interp *in, const Dim *sym)
+{
+	for (int i = 0; i < in->nsym; i++)
+		if (in->syms[i].sym == sym)
+			return &in->syms[i];
+	return NULL;
+}
+
+// For dim_eval: the value of a symbol, and which one was missing.
+typedef struct Lookup {
+	const Interp *in;
+	const Dim *missing;
+	const Dim *trial;      // a symbol that is tried out
+	int64_t trial_value;
+	bool several;          // more than one is missing
+} Lookup;
+
+static int64_t lookup_sym(const Dim *sym, void *arg)
+{
+	Lookup *l = arg;
+	if (sym == l->trial)
+		return l->trial_value;
+	const SymValue *v = find_sym(l->in, sym);
+	if (v)
+		return v->value;
+	l->several |= l->missing && l->missing != sym;
+	l->missing = sym;
+	return 1;
+}
+
+static const char *dim_text(const Interp *in, const Dim *d)
+{
+	Text t;
+	text_init(&t, in->ctx->arena);
+	dim_print(&t, d);
+	return t.text;
+}
+
+bool interp_size(Interp *in, const Op *op, const Dim *d, int64_t *out)
+{
+	Lookup l = {.in = in};
+	bool ok = dim_eval(d, lookup_sym, &l, out);
+	if (l.missing)
+		return interp_error(in, op, "the size %s is not known", dim_text(in, d));
+	return ok || interp_error(in, op, "the size %s overflows, or divides by zero", dim_text(in, d));
+}
+
+int64_t interp_dim(Interp *in, const Dim *d)
+{
+	Lookup l = {.in = in};
+	int64_t v;
+	return dim_eval(d, lookup_sym, &l, &v) && !l.missing ? v : -1;
+}
+
+static void set_sym(Interp *in, const Dim *sym, int64_t v, const Op *op)
+{
+	SymValue *s = find_sym(in, sym);
+	if (!s) {
+		in->syms = grow(in, in->syms, in->nsym, &in->csym, sizeof *in->syms);
+		s = &in->syms[in->nsym++];
+	}
+	*s = (SymValue){sym, v, op};
+}
+
+void interp_bind_dim(Interp *in, const Dim *sym, int64_t v)
+{
+	set_sym(in, sym, v, NULL);
+}
+
+// The value of the one missing symbol that makes d equal `value`: d is linear in it, or there is none.
+static bool solve_sym(Interp *in, const Dim *d, const Dim *sym, int64_t value, int64_t *out)
+{
+	Lookup l = {.in = in, .trial = sym, .trial_value = 1};
+	int64_t one, two, at;
+	if (!dim_eval(d, lookup_sym, &l, &one))
+		return false;
+	l.trial_value = 2;
+	if (!dim_eval(d, lookup_sym, &l, &two) || two == one || (value - one) % (two - one) != 0)
+		return false;
+	*out = l.trial_value = 1 + (value - one) / (two - one);
+	return dim_eval(d, lookup_sym, &l, &at) && at == value;
+}
+
+// 1: known now and equal, or solved; 0: cannot tell yet; -1: differs.
+static int match_dim(Interp *in, const Op *op, const Dim *d, int64_t value)
+{
+	Lookup l = {.in = in};
+	int64_t have;
+	bool ok = dim_eval(d, lookup_sym, &l, &have);
+	if (!l.missing)
+		return ok && have == value ? 1 : -1;
+	if (l.several)
+		return 0;
+	if (!solve_sym(in, d, l.missing, value, &have))
+		return -1;
+	set_sym(in, l.missing, have, op);
+	return 1;
+}
+
+bool interp_found_dim(Interp *in, const Op *op, const Dim *d, int64_t value)
+{
+	// In a loop the operation finds its symbol anew every time.
+	SymValue *s = d->kind == DIM_SYM ? find_sym(in, d) : NULL;
+	if (value < 0)
+		return interp_error(in, op, "the size %s would be %lld", dim_text(in, d), (long long)value);
+	if (s && s->op == op) {
+		s->value = value;
+		return true;
+	}
+	if (match_dim(in, op, d, value) == 1)
+		return true;
+	int64_t have = interp_dim(in, d);
+	return interp_error(in, op, "the size %s is %lld here, not %lld", dim_text(in, d), (long long)value,
+	                    (long long)have);
+}
+
+// ---- feeds and fetches ------------------------------------------------------------------------------
+
+void interp_set_feed(Interp *in, const char *name, Tensor *t)
+{
+	for (int i = 0; i < in->nfeed; i++) {
+		if (!strcmp(in->feeds[i].name, name)) {
+			in->feeds[i].tensor = t;
+			return;
+		}
+	}
+	in->feeds = grow(in, in->feeds, in->nfeed, &in->cfeed, sizeof *in->feeds);
+	in->feeds[in->nfeed++] = (NamedTensor){name, t};
+}
+
+static Tensor *find_feed(const Interp *in, const char *name)
+{
+	for (int i = 0; i < in->nfeed; i++)
+		if (!strcmp(in->feeds[i].name, name))
+			return in->feeds[i].tensor;
+	return NULL;
+}
+
+int interp_fetch_count(const Interp *in)
+{
+	return in->nfetch;
+}
+
+Tensor *interp_fetch(Interp *in, int col)
+{
+	return col >= 0 && col < in->nfetch ? in->fetches[col].tensor : NULL;
+}
+
+static const char *shape_text(const Interp *in, const Tensor *t)
+{
+	Text s;
+	text_init(&s, in->ctx->arena);
+	text_str(&s, "[");
+	for (int d = 0; d < t->rank; d++)
+		text_printf(&s, "%s%lld", d ? ", " : "", (long long)t->dims[d]);
+	text_printf(&s, "] of %s", dtype_name(t->dtype));
+	return s.text;
+}
+
+static bool feed_mismatch(Interp *in, const Op *op, const Tensor *t)
+{
+	Text s;
+	text_init(&s, in->ctx->arena);
+	type_print(&s, op->results[0].type);
+	return interp_error(in, op, "input '%s' is %s; the model needs %s", op_str(op, "name", "?"), shape_text(in, t),
+	                    s.text);
+}
+
+// One round over the sizes of all feeds. Counts what is not settled yet, and what was matched.
+static bool match_feeds(Interp *in, const Block *b, int *open, int *matched)
+{
+	*open = *matched = 0;
+	for (const Op *op = b->first; op; op = op->next) {
+		const Tensor *t = op->code == OP_PD_FEED ? find_feed(in, op_str(op, "name", "")) : NULL;
+		if (op->code != OP_PD_FEED)
+			continue;
+		const Type *type = op->results[0].type;
+		if (!t)
+			return interp_error(in, op, "input '%s' is not given", op_str(op, "name", "?"));
+		if (type->kind != TY_TENSOR)
+			continue;
+		if (t->dtype != type->dtype || t->rank != type->rank)
+			return feed_mismatch(in, op, t);
+		for (int d = 0; d < t->rank; d++) {
+			int match = match_dim(in, NULL, type->dims[d], t->dims[d]);
+			if (match < 0)
+				return feed_mismatch(in, op, t);
+			*open += match == 0;
+			*matched += match;
+		}
+	}
+	return true;
+}
+
+bool interp_run(Interp *in, Op *module)
+{
+	int open, matched, before = -1;
+	const Block *b = module_block(module);
+	in->nsym = 0;
+	in->nfetch = 0;
+	if (!match_feeds(in, b, &open, &matched))
+		return false;
+	for (; open && matched != before; before = matched)
+		if (!match_feeds(in, b, &open, &matched))
+			return false;
+	for (Op *op = b->first; op; op = op->next)
+		if (!interp_op(in, op))
+			return false;
+	return true;
+}
+
+bool interpret_hook_feed(Interp *in, Op *op)
+{
+	Tensor *t = find_feed(in, op_str(op, "name", ""));
+	if (!t)
+		return interp_error(in, op, "input '%s' is not given", op_str(op, "name", "?"));
+	interp_bind(in, &op->results[0], t);
+	return true;
+}
+
+bool interpret_hook_fetch(Interp *in, Op *op)
+{
+	int64_t col = op_int(op, "col", 0);
+	Cell *c = interp_cell(in, op_operand(op, 0));
+	if (!c || col < 0 || col > 1 << 20)
+		return interp_error(in, op, "nothing to fetch in column %lld", (long long)col);
+	while (in->nfetch <= col) {
+		in->fetches = grow(in, in->fetches, in->nfetch, &in->cfetch, sizeof *in->fetches);
+		in->fetches[in->nfetch++] = (Cell){0};
+	}
+	in->fetches[col] = *c;
+	return true;
+}
+
+// ---- parameters, constants, lists -----------------------------------------------------------------------
+
+bool interpret_hook_get_parameter(Interp *in, Op *op)
+{
+	const char *name = op_str(op, "name", "");
+	Tensor *t = param_get(in->ctx, name);
+	if (!t)
+		return interp_error(in, op, "parameter '%s' has no value", name);
+	interp_bind(in, &op->results[0], t);
+	return true;
+}
+
+bool interpret_hook_set_parameter(Interp *in, Op *op)
+{
+	Tensor *t = interp_operand(in, op, 0);
+	if (!t)
+		return false;
+	// A parameter outlives this interpreter's memory.
+	Tensor *copy = tensor_new(in->ctx->arena, t->dtype, t->rank, t->dims);
+	if (!copy)
+		return interp_error(in, op, "the tensor is too large");
+	if (tensor_bytes(t))
+		memcpy(copy->data, t->data, tensor_bytes(t));
+	param_set(in->ctx, op_str(op, "name", ""), copy);
+	return true;
+}
+
+bool interpret_hook_constant(Interp *in, Op *op)
+{
+	const Attr *a = op_attr(op, "value");
+	if (!a || a->kind != ATTR_TENSOR)
+		return interp_error(in, op, "attribute 'value' is no tensor");
+	interp_bind(in, &op->results[0], (Tensor *)(uintptr_t)a->tensor);
+	return true;
+}
+
+bool interpret_hook_combine(Interp *in, Op *op)
+{
+	CellList *l = NEW(in->arena, CellList);
+	for (int i = 0; i < op->noperand; i++) {
+		Cell *c = op_operand(op, i) ? interp_cell(in, op_operand(op, i)) : NULL;
+		if (!c)
+			return interp_error(in, op, "element %d has no value", i);
+		cell_list_add(in, l, *c);
+	}
+	interp_bind_cell(in, &op->results[0], (Cell){.list = l});
+	return true;
+}
+
+bool interpret_hook_slice_list(Interp *in, Op *op)
+{
+	Cell *c = interp_cell(in, op_operand(op, 0));
+	int64_t i = op_int(op, "index", 0);
+	if (!c || !c->list || i < 0 || i >= c->list->n)
+		return interp_error(in, op, "no element %lld", (long long)i);
+	interp_bind_cell(in, &op->results[0], c->list->items[i]);
+	return true;
+}
+
+// ---- operations -----------------------------------------------------------------------------------------
+
+static Value *add_standin(Interp *in, Expansion *x, Value *v)
+{
+	Value *s = block_add_arg(in->ctx, x->block, v->type);
+	s->known = v->known;
+	s->nknown = v->nknown;
+	s->name = v->name;
+	x->from[x->nstandin] = v;
+	x->standins[x->nstandin++] = s;
+	return s;
+}
+
+// Clones what op reads and op itself onto stand-ins, so that no use of the program's values is added.
+static Op *clone_on_standins(Interp *in, Expansion *x, const Op *op)
+{
+	ValueMap *map = value_map_new(in->ctx->arena);
+	int count = 0;
+	for (int i = 0; i < op->noperand; i++) {
+		Value *const *list;
+		count += op_operand(op, i) ? op_operand_list(op, i, &list) : 0;
+	}
+	x->from = NEW_ARRAY(in->ctx->arena, (size_t)count + 1, const Value *);
+	x->standins = NEW_ARRAY(in->ctx->arena, (size_t)count + 1, Value *);
+	for (int i = 0; i < op->noperand; i++) {
+		Value *v = op_operand(op, i), *const *list;
+		int n = v ? op_operand_list(op, i, &list) : 0;
+		if (v && value_map_get(map, v) != v)
+			continue;
+		for (int k = 0; k < n; k++)
+			if (value_map_get(map, list[k]) == list[k])
+				value_map_set(map, list[k], add_standin(in, x, list[k]));
+		if (v && v->type->kind == TY_VEC && v->def && v->def->code == OP_BUILTIN_COMBINE)
+			op_append(x->block, op_clone(in->ctx, v->def, map));
+	}
+	Op *clone = op_clone(in->ctx, op, map);
+	op_append(x->block, clone);
+	return clone;
+}
+
+static Expansion *expand(Interp *in, const Op *op)
+{
+	int i = ptr_map_get(&in->expanded, op);
+	if (i >= 0)
+		return in->expansions[i];
+	Expansion *x = NEW(in->ctx->arena, Expansion);
+	x->block = module_block(module_new(in->ctx));
+	Op *clone = clone_on_standins(in, x, op);
+	Builder b = builder_at_end(in->ctx, x->block, op->loc);
+	x->results = NEW_ARRAY(in->ctx->arena, (size_t)op->nresult + 1, Value *);
+	if (!op_define(&b, clone, x->results))
+		return NULL;
+	for (int k = 0; k < op->nresult; k++)
+		if (x->results[k] && x->results[k]->def == clone) {
+			interp_error(in, op, "the definition of the operator is circular");
+			return NULL;
+		}
+	op_detach(clone);
+	in->expansions = grow(in, in->expansions, in->nexpansion, &in->cexpansion, sizeof *in->expansions);
+	ptr_map_set(&in->expanded, op, in->nexpansion);
+	in->expansions[in->nexpansion++] = x;
+	return x;
+}
+
+// A result with LoD takes it from the first operand that has one for as many rows.
+static void share_lod(Interp *in, const Op *op)
+{
+	for (int r = 0; r < op->nresult; r++) {
+		const Type *type = op->results[r].type;
+		Tensor *t = interp_value(in, &op->results[r]);
+		if (!type || type->kind != TY_TENSOR || type->lod == 0 || !t || t->nlod)
+			continue;
+		for (int i = 0; i < op->noperand && !t->nlod; i++) {
+			const Tensor *from = op_operand(op, i) ? interp_value(in, op_operand(op, i)) : NULL;
+			if (from && from->nlod && from->rank && t->rank && from->dims[0] == t->dims[0]) {
+				t->nlod = from->nlod;
+				t->lod_len = from->lod_len;
+				t->lod = from->lod;
+			}
+		}
+	}
+}
+
+static bool run_expansion(Interp *in, Op *op)
+{
+	Expansion *x = expand(in, op);
+	if (!x)
+		return false;
+	for (int i = 0; i < x->nstandin; i++) {
+		Cell *c = interp_cell(in, x->from[i]);
+		if (!c)
+			return interp_error(in, op, "an operand has no value");
+		interp_bind_cell(in, x->standins[i], *c);
+	}
+	for (Op *inner = x->block->first; inner; inner = inner->next)
+		if (!interp_op(in, inner))
+			return false;
+	for (int i = 0; i < op->nresult; i++) {
+		Cell *c = x->results[i] ? interp_cell(in, x->results[i]) : NULL;
+		if (c)
+			interp_bind_cell(in, &op->results[i], *c);
+		else if (value_used(&op->results[i]))
+			return interp_error(in, op, "the definition gives no result %d", i);
+	}
+	return true;
+}
+
+// A view: the same data under other dims.
+static bool run_view(Interp *in, Op *op)
+{
+	Tensor *from = interp_operand(in, op, 0), *t = NEW(in->arena, Tensor);
+	const Type *type = op->results[0].type;
+	if (!from)
+		return false;
+	t->dtype = from->dtype;
+	t->rank = type->rank;
+	t->data = from->data;
+	for (int d = 0; d < type->rank; d++)
+		if (!interp_size(in, op, type->dims[d], &t->dims[d]))
+			return false;
+	if (tensor_numel(t) != tensor_numel(from))
+		return interp_error(in, op, "%s cannot become %s", shape_text(in, from), shape_text(in, t));
+	interp_bind(in, &op->results[0], t);
+	return true;
+}
+
+static bool is_view(const Op *op)
+{
+	const Value *x = op_operand(op, 0);
+	const Type *t = op->nresult == 1 ? op->results[0].type : NULL;
+	return (op->info->traits & TRAIT_VIEW) && t && t->kind == TY_TENSOR && x && x->type->kind == TY_TENSOR &&
+	       t->dtype == x->type->dtype;
+}
+
+bool interp_op(Interp *in, Op *op)
+{
+	if (op->info->traits & TRAIT_TERMINATOR)
+		return true;
+	if (in->depth == MAX_EXPANSIONS)
+		return interp_error(in, op, "definitions or regions are nested too deep");
+	in->depth++;
+	bool ok = op->info->interpret ? op->info->interpret(in, op) : is_view(op) ? run_view(in, op) : run_expansion(in, op);
+	in->depth--;
+	if (ok)
+		share_lod(in, op);
+	return ok;
+}

@@ -1,0 +1,95 @@
+// The interpreter's parts and what `interpret` hooks use. Private to ir/; the outside sees interp_* in ir.h.
+//
+//   interp.c          values, sizes, running blocks and operations, hooks of builtin
+//   interp_scalar.c   regions of scalar operations, compiled to instructions on strips of elements
+//   interp_maps.c     the primitive maps on strips
+//   interp_nest.c     loop.nest, loop.bind
+//   interp_kernel.c   kernel.*
+//   interp_control.c  pd.if, pd.while, stacks
+#ifndef PDCC_INTERP_H
+#define PDCC_INTERP_H
+
+#include "ir.h"
+
+// What a value holds: a tensor, or a list (vec, tensor array, stack; a stack's elements are lists).
+typedef struct Cell Cell;
+typedef struct CellList {
+	int n, cap;
+	Cell *items;
+} CellList;
+
+struct Cell {
+	Tensor *tensor;
+	CellList *list;
+};
+
+// A table from pointers to indices. -1: not there.
+typedef struct PtrMap {
+	Arena *arena;
+	int n, cap;
+	const void **keys;
+	int *values;
+} PtrMap;
+
+int ptr_map_get(const PtrMap *m, const void *key);
+void ptr_map_set(PtrMap *m, const void *key, int value);
+
+// ---- interp.c -----------------------------------------------------------------------------------
+
+Context *interp_context(const Interp *in);
+Arena *interp_arena(const Interp *in);
+// An error at op; always false.
+bool interp_error(const Interp *in, const Op *op, const char *fmt, ...) PRINTF_LIKE(3, 4);
+// What v holds; NULL when nothing was bound. Constants and parameters are always there.
+Cell *interp_cell(Interp *in, const Value *v);
+void interp_bind_cell(Interp *in, const Value *v, Cell cell);
+void cell_list_add(Interp *in, CellList *l, Cell cell);
+// The tensor that operand i holds; NULL after a diagnostic.
+Tensor *interp_operand(Interp *in, const Op *op, int i);
+// A new tensor of result i's type, bound to it; NULL after a diagnostic.
+Tensor *interp_result(Interp *in, const Op *op, int i);
+// A size under the symbols known now; false after a diagnostic at op.
+bool interp_size(Interp *in, const Op *op, const Dim *d, int64_t *out);
+// As interp_bind_dim for a size that `op` found: its symbols get a value or are checked.
+bool interp_found_dim(Interp *in, const Op *op, const Dim *d, int64_t value);
+// Runs a region from its entry block to the terminator that leaves it; NULL after a diagnostic.
+const Op *interp_region(Interp *in, const Region *r, int narg, const Cell *args);
+
+// ---- interp_scalar.c ------------------------------------------------------------------------------
+
+// One element in a register: floats (all kinds) in f, the others in i.
+typedef union Lane {
+	double f;
+	int64_t i;
+} Lane;
+
+enum { STRIP = 128 }; // elements that one instruction works on
+
+// A region of scalar operations, ready to run on strips of positions.
+typedef struct Program Program;
+// Captured tensors and sizes are read now. NULL after a diagnostic.
+Program *program_compile(Interp *in, const Region *r);
+// Where argument i of the region goes before a run, and yielded value i is after one: STRIP lanes.
+Lane *program_argument(Program *p, int i);
+const Lane *program_result(const Program *p, int i);
+DType program_result_dtype(const Program *p, int i);
+// Sets arguments [first, first + rank) to the n positions from linear position `at` of a tensor with dims.
+void program_set_position(Program *p, int first, int rank, const int64_t *dims, int64_t at, int n);
+// Runs on the first n lanes. False after a diagnostic.
+bool program_run(Program *p, int n);
+
+// n elements of t from linear position `at`, as lanes, and back.
+void lanes_load(const Tensor *t, int64_t at, int n, Lane *out);
+void lanes_gather(const Tensor *t, int n, const int64_t *at, Lane *out);
+void lanes_store(Tensor *t, int64_t at, int n, const Lane *v);
+
+// ---- interp_maps.c --------------------------------------------------------------------------------
+
+// Runs a primitive map on n lanes: `from` is the element type of the operands (of x for where), `to` of the
+// result; index counts as i64. False: not a primitive for these types, or an integer division by zero (then
+// *by_zero is set).
+bool map_lanes(enum OpCode code, DType from, DType to, int n, Lane *out, const Lane *const *x, bool *by_zero);
+// Rounds floats, or wraps integers, to an element type.
+void lanes_round(DType t, int n, Lane *v);
+
+#endif

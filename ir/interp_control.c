@@ -1,0 +1,200 @@
+// Interpreter hooks of control flow: regions, pd.if, pd.while and stacks.
+#include "interp.h"
+
+// ---- regions ------------------------------------------------------------------------------------------
+
+// Binds a block's arguments; all values are read before any is written (a branch may swap them).
+static bool enter_block(Interp *in, const Op *from, const Block *b, int n, const Cell *cells)
+{
+	if (n != b->narg)
+		return interp_error(in, from, "%d values for a block with %d arguments", n, b->narg);
+	for (int i = 0; i < n; i++)
+		interp_bind_cell(in, b->args[i], cells[i]);
+	return true;
+}
+
+// What operands [first, first + n) of op hold.
+static bool read_cells(Interp *in, const Op *op, int first, int n, Cell *out)
+{
+	for (int i = 0; i < n; i++) {
+		const Cell *c = op_operand(op, first + i) ? interp_cell(in, op_operand(op, first + i)) : NULL;
+		if (!c)
+			return interp_error(in, op, "operand %d has no value", first + i);
+		out[i] = *c;
+	}
+	return true;
+}
+
+// The integer or truth in a tensor of one element at operand i.
+static bool read_whole(Interp *in, const Op *op, int i, int64_t *out)
+{
+	const Tensor *t = interp_operand(in, op, i);
+	if (!t)
+		return false;
+	if (tensor_numel(t) != 1)
+		return interp_error(in, op, "operand %d must hold one element", i);
+	*out = tensor_get_i(t, 0);
+	return true;
+}
+
+// Which successor a branch takes; false after a diagnostic.
+static bool choose(Interp *in, const Op *op, int *which)
+{
+	int64_t v;
+	*which = 0;
+	if (op->code == OP_CF_BR)
+		return true;
+	if (!read_whole(in, op, 0, &v))
+		return false;
+	if (op->code == OP_CF_COND_BR) {
+		*which = !v;
+		return true;
+	}
+	const Attr *cases = op_attr(op, "cases");
+	int n = cases ? cases->n : 0;
+	while (*which < n && cases->ints[*which] != v)
+		++*which;
+	return true;
+}
+
+static bool is_branch(const Op *op)
+{
+	return op->code == OP_CF_BR || op->code == OP_CF_COND_BR || op->code == OP_CF_SWITCH;
+}
+
+const Op *interp_region(Interp *in, const Region *r, int narg, const Cell *args)
+{
+	const Block *b = region_entry(r);
+	if (!b || !enter_block(in, r->op, b, narg, args))
+		return NULL;
+	for (;;) {
+		Op *end = block_terminator(b);
+		for (Op *op = b->first; op != end; op = op->next)
+			if (!interp_op(in, op))
+				return NULL;
+		if (!end || !is_branch(end))
+			return end;
+		int which;
+		if (!choose(in, end, &which))
+			return NULL;
+		if (which >= end->nsucc) {
+			interp_error(in, end, "the branch has no successor %d", which);
+			return NULL;
+		}
+		const Succ *s = &end->succs[which];
+		Cell *cells = NEW_ARRAY(interp_arena(in), s->count + 1, Cell);
+		if (!read_cells(in, end, (int)s->first, (int)s->count, cells) ||
+		    !enter_block(in, end, s->block, (int)s->count, cells))
+			return NULL;
+		b = s->block;
+	}
+}
+
+// ---- structured operations -------------------------------------------------------------------------
+
+bool interpret_hook_if(Interp *in, Op *op)
+{
+	int64_t cond;
+	if (op->nregion < 2 || !read_whole(in, op, 0, &cond))
+		return false;
+	if (op->nregion > 2 && !interp_region(in, &op->regions[2], 0, NULL))
+		return false;
+	const Op *end = interp_region(in, &op->regions[cond ? 0 : 1], 0, NULL);
+	if (!end)
+		return false;
+	if (end->noperand != op->nresult)
+		return interp_error(in, op, "a region yields %d values for %d results", end->noperand, op->nresult);
+	Cell *cells = NEW_ARRAY(interp_arena(in), (size_t)op->nresult + 1, Cell);
+	if (!read_cells(in, end, 0, op->nresult, cells))
+		return false;
+	for (int i = 0; i < op->nresult; i++)
+		interp_bind_cell(in, &op->results[i], cells[i]);
+	return true;
+}
+
+bool interpret_hook_while(Interp *in, Op *op)
+{
+	int n = op->noperand;
+	Cell *vars = NEW_ARRAY(interp_arena(in), (size_t)n + 1, Cell);
+	if (op->nregion < 2 || op->nresult != n)
+		return interp_error(in, op, "the loop is malformed");
+	if (op->nregion > 2 && !interp_region(in, &op->regions[2], 0, NULL))
+		return false;
+	if (!read_cells(in, op, 0, n, vars))
+		return false;
+	for (;;) {
+		int64_t go_on;
+		const Op *end = interp_region(in, &op->regions[0], n, vars);
+		if (!end || !read_whole(in, end, 0, &go_on))
+			return false;
+		// The values that the condition passes on; a condition that passes none keeps the variables.
+		if (end->noperand == n + 1 && !read_cells(in, end, 1, n, vars))
+			return false;
+		if (!go_on)
+			break;
+		end = interp_region(in, &op->regions[1], n, vars);
+		if (!end || (end->noperand != n && !interp_error(in, op, "the body yields %d values", end->noperand)))
+			return false;
+		if (!read_cells(in, end, 0, n, vars))
+			return false;
+	}
+	for (int i = 0; i < n; i++)
+		interp_bind_cell(in, &op->results[i], vars[i]);
+	return true;
+}
+
+// ---- stacks -------------------------------------------------------------------------------------------
+
+static CellList *read_stack(Interp *in, const Op *op)
+{
+	const Cell *c = op_operand(op, 0) ? interp_cell(in, op_operand(op, 0)) : NULL;
+	if (c && c->list)
+		return c->list;
+	interp_error(in, op, "the stack has no value");
+	return NULL;
+}
+
+bool interpret_hook_create_stack(Interp *in, Op *op)
+{
+	interp_bind_cell(in, &op->results[0], (Cell){.list = NEW(interp_arena(in), CellList)});
+	return true;
+}
+
+bool interpret_hook_push_back(Interp *in, Op *op)
+{
+	CellList *stack = read_stack(in, op), *group = NEW(interp_arena(in), CellList);
+	if (!stack)
+		return false;
+	for (int i = 1; i < op->noperand; i++) {
+		Cell c;
+		if (!read_cells(in, op, i, 1, &c))
+			return false;
+		cell_list_add(in, group, c);
+	}
+	cell_list_add(in, stack, (Cell){.list = group});
+	return true;
+}
+
+bool interpret_hook_pop_back(Interp *in, Op *op)
+{
+	CellList *stack = read_stack(in, op);
+	if (!stack)
+		return false;
+	if (stack->n == 0)
+		return interp_error(in, op, "the stack is empty");
+	const CellList *group = stack->items[--stack->n].list;
+	if (group->n != op->nresult)
+		return interp_error(in, op, "%d values were pushed, %d are popped", group->n, op->nresult);
+	for (int i = 0; i < group->n; i++)
+		interp_bind_cell(in, &op->results[i], group->items[i]);
+	return true;
+}
+
+bool interpret_hook_is_empty(Interp *in, Op *op)
+{
+	CellList *stack = read_stack(in, op);
+	Tensor *t = stack ? interp_result(in, op, 0) : NULL;
+	if (t)
+		tensor_set_i(t, 0, stack->n == 0);
+	return t != NULL;
+}
