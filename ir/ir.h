@@ -486,7 +486,7 @@ bool op_infer(Op *op);
 // ---- text: print.c, parse.c ----------------------------------------------------------------------------
 
 void ir_print(Text *t, const Op *op);                       // module or any operation
-// Reads text made by ir_print (or by hand). NULL after diagnostics with line and column.
+// Reads a module from text made by ir_print (or by hand). NULL after diagnostics with line and column.
 Op *ir_parse(Context *c, const char *file, const char *text, size_t n);
 // One attribute from its text (attr_print's form): defaults in the table, `set:` of legacy mappings. Integers are
 // taken where `kind` wants floats or dims. NULL after a diagnostic.
