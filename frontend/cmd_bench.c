@@ -26,7 +26,7 @@ int cmd_bench(Driver *d)
 	}
 	stage_end(d);
 	int status = 0;
-	if (program_run(c, argv, &status))
+	if (external_run(c, argv, &status))
 		return 0;
 	diag_error(c->diag, NULL, "the generated program failed (exit status %d)", status);
 	return 1;

@@ -66,7 +66,7 @@ static bool run_program(Driver *d, const BuiltModel *b)
 	}
 	stage_begin(d, "run");
 	int status = 0;
-	if (program_run(c, argv, &status))
+	if (external_run(c, argv, &status))
 		return true;
 	diag_error(c->diag, NULL, status >= 128 ? "the generated program was ended by signal %d" :
 	                                          "the generated program failed (exit status %d)",

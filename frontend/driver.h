@@ -38,7 +38,7 @@ const char *temp_folder(Context *c);
 bool folder_make(Context *c, const char *path); // with parents; existing is fine
 // Runs a program (argv ends with NULL) and waits; its output goes to ours. True for exit status 0; otherwise
 // *status is the exit status, or 128 + signal. False with a diagnostic when it cannot be started.
-bool program_run(Context *c, const char *const *argv, int *status);
+bool external_run(Context *c, const char *const *argv, int *status);
 // Compiles sources (absolute paths, n of them) in `folder` into `out`; shared: a shared library.
 bool compile_external(Driver *d, const Target *t, const char *folder, int n, const char *const *sources, const char *out,
                       bool shared);

@@ -68,7 +68,7 @@ int words_append(Context *c, const char *text, const char **argv, int n, int max
 	return n;
 }
 
-bool program_run(Context *c, const char *const *argv, int *status)
+bool external_run(Context *c, const char *const *argv, int *status)
 {
 	fflush(stdout);
 	fflush(stderr);
@@ -120,7 +120,7 @@ bool compile_external(Driver *d, const Target *t, const char *folder, int n, con
 	argv[k++] = "-lm";
 	argv[k] = NULL;
 	int status = 0;
-	if (program_run(c, argv, &status))
+	if (external_run(c, argv, &status))
 		return true;
 	if (status)
 		diag_error(c->diag, NULL, "the compiler '%s' failed (exit status %d)", argv[0], status);
