@@ -76,7 +76,7 @@ DType program_result_dtype(const Program *p, int i);
 // Sets arguments [first, first + rank) to the n positions from linear position `at` of a tensor with dims.
 void program_set_position(Program *p, int first, int rank, const int64_t *dims, int64_t at, int n);
 // Runs on the first n lanes. False after a diagnostic.
-bool program_run(Program *p, int n);
+bool program_run_strip(Program *p, int n);
 
 // n elements of t from linear position `at`, as lanes, and back.
 void lanes_load(const Tensor *t, int64_t at, int n, Lane *out);

@@ -55,7 +55,7 @@ static bool sink_put(Sink *s, int64_t at, int64_t n, const double *acc)
 		for (int l = 0; l < m; l++)
 			arg[l].f = (float)acc[done + l];
 		program_set_position(s->epilogue, 1, s->out->rank, s->out->dims, at + done, m);
-		if (!program_run(s->epilogue, m))
+		if (!program_run_strip(s->epilogue, m))
 			return false;
 		lanes_store(s->out, at + done, m, program_result(s->epilogue, 0));
 	}
@@ -230,7 +230,7 @@ static bool read_row(Program *p, const Tensor *shape, int64_t at, int64_t n, dou
 	for (int64_t done = 0; done < n; done += STRIP) {
 		int m = n - done < STRIP ? (int)(n - done) : STRIP;
 		program_set_position(p, 0, shape->rank, shape->dims, at + done, m);
-		if (!program_run(p, m))
+		if (!program_run_strip(p, m))
 			return false;
 		for (int l = 0; l < m; l++)
 			row[done + l] = program_result(p, 0)[l].f;

@@ -36,7 +36,7 @@ bool interpret_hook_loop_nest(Interp *in, Op *op)
 	for (int64_t at = 0; at < total; at += STRIP) {
 		int n = total - at < STRIP ? (int)(total - at) : STRIP;
 		program_set_position(p, 0, rank, results[0]->dims, at, n);
-		if (!program_run(p, n))
+		if (!program_run_strip(p, n))
 			return false;
 		store_strip(p, op->nresult, results, at, n);
 	}

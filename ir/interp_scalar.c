@@ -615,7 +615,7 @@ static bool body_run(const Program *p, const Body *b, int n)
 	return true;
 }
 
-bool program_run(Program *p, int n)
+bool program_run_strip(Program *p, int n)
 {
 	return body_run(p, p->body, n);
 }
