@@ -71,10 +71,77 @@ static bool assign_record(OpJob *j)
 	return true;
 }
 
+// ---- assign_value: a constant ------------------------------------------------------------------------
+
+// The values stand in the attribute of their type; newer programs have one for all types.
+static const Paddle__OpAttr *assigned_values(const OpJob *j)
+{
+	static const char *const names[] = {"values", "fp32_values", "fp64_values", "int32_values", "int64_values",
+	                                    "bool_values", "int8_values"};
+	for (size_t i = 0; i < COUNT_OF(names); i++) {
+		const Paddle__OpAttr *a = attr_find(j->desc, names[i]);
+		if (a && attr_count(a) > 0)
+			return a;
+	}
+	return NULL;
+}
+
+static Tensor *assigned_tensor(OpJob *j)
+{
+	const Attr *shape = job_attr(j, "shape"), *dtype = job_attr(j, "dtype");
+	const Paddle__OpAttr *values = assigned_values(j);
+	int64_t n = values ? attr_count(values) : 0, v;
+	double f;
+	Tensor *t = shape && dtype ? tensor_new(j->t->c->arena, (DType)dtype->i, shape->n, shape->ints) : NULL;
+	if (!t) {
+		job_fail(j, "its shape is too large, or has negative sizes");
+		return NULL;
+	}
+	if (tensor_numel(t) != n) {
+		job_fail(j, "%lld values for %lld elements", (long long)n, (long long)tensor_numel(t));
+		return NULL;
+	}
+	for (int i = 0; i < n; i++) {
+		if (!dtype_is_float(t->dtype) && attr_int_at(values, i, &v))
+			tensor_set_i(t, i, v);
+		else if (attr_float_at(values, i, &f))
+			tensor_set_f(t, i, f);
+	}
+	return t;
+}
+
+// Small tensors are constants in the IR. Large ones are parameters, under a name that stays the same when the
+// translation starts over.
+static bool assign_value_create(OpJob *j)
+{
+	enum { MAX_CONSTANT = 64 };
+	Context *c = j->t->c;
+	Tensor *t = assigned_tensor(j);
+	if (!t)
+		return false;
+	if (tensor_numel(t) <= MAX_CONSTANT) {
+		Value *v = build_constant(&j->b, t);
+		j->op = v ? value_op(v) : NULL;
+		return v != NULL;
+	}
+	const Dim *dims[MAX_RANK];
+	const char *var = j->b.loc->var ? j->b.loc->var : "constant";
+	const char *name = context_str(c, arena_printf(c->arena, "%s.values", var));
+	for (int i = 0; i < t->rank; i++)
+		dims[i] = dim_const(c, t->dims[i]);
+	const Type *type = type_tensor(c, t->dtype, t->rank, dims, 0);
+	param_set(c, name, t);
+	j->op = op_new(c, OP_BUILTIN_GET_PARAMETER, j->b.loc, 1, &type, 0, NULL, 0, 0);
+	op_set_attr(j->op, "name", attr_str(c, name));
+	op_append(j->t->block, j->op);
+	return true;
+}
+
 // ---- the table ------------------------------------------------------------------------------------------
 
 static const OpSteps steps_table[] = {
 	{.hook = "elementwise", .inputs = elementwise_inputs},
+	{.hook = "assign_value", .create = assign_value_create},
 	{.hook = "assign", .create = assign_create, .record = assign_record},
 };
 
