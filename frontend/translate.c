@@ -38,18 +38,45 @@ static bool is_fetch(const Paddle__OpDesc *d)
 	return strcmp(d->type, "fetch") == 0 || strcmp(d->type, "fetch_v2") == 0;
 }
 
-// An operator is known by the first variable that it writes; a fetch by the one that it reads.
+// Whether slot stands in the list of alternatives `A|B`.
+static bool slot_in(const char *alternatives, const char *slot)
+{
+	size_t n = strlen(slot);
+	for (const char *at = alternatives; at && *at; at += *at == '|') {
+		size_t k = strcspn(at, "|");
+		if (k == n && strncmp(at, slot, n) == 0)
+			return true;
+		at += k;
+	}
+	return false;
+}
+
+// The slot whose variable an operator is known by: the one of its first result, not the statistics and masks
+// that may stand before it; of a fetch, what it reads.
+static const Paddle__OpSlot *main_slot(const Paddle__OpDesc *d)
+{
+	const LegacyMap *map = NULL;
+	const OpInfo *info = op_info_by_legacy(d->type, &map);
+	size_t n = is_fetch(d) ? d->n_inputs : d->n_outputs;
+	Paddle__OpSlot *const *slots = is_fetch(d) ? d->inputs : d->outputs;
+	const Paddle__OpSlot *first = NULL;
+	for (size_t i = 0; i < n; i++) {
+		if (!slot_var(slots[i], 0))
+			continue;
+		if (info && info->nresult && slot_in(map->outs[0], slots[i]->parameter))
+			return slots[i];
+		first = first ? first : slots[i];
+	}
+	return first;
+}
+
 static const Loc *op_loc(Translator *t, int index, const Paddle__OpDesc *d)
 {
 	Loc l = {.file = t->c->file, .block = t->block_index, .op = index, .type = context_str(t->c, d->type)};
-	size_t n = is_fetch(d) ? d->n_inputs : d->n_outputs;
-	Paddle__OpSlot *const *slots = is_fetch(d) ? d->inputs : d->outputs;
-	for (size_t i = 0; i < n && !l.var; i++) {
-		const char *var = slot_var(slots[i], 0);
-		if (!var)
-			continue;
-		l.slot = context_str(t->c, slots[i]->parameter);
-		l.var = context_str(t->c, var);
+	const Paddle__OpSlot *s = main_slot(d);
+	if (s) {
+		l.slot = context_str(t->c, s->parameter);
+		l.var = context_str(t->c, slot_var(s, 0));
 	}
 	return context_loc(t->c, &l);
 }
@@ -288,13 +315,9 @@ static bool read_operand(OpJob *j, int i)
 
 static bool slot_is_mapped(const OpJob *j, const char *name)
 {
-	char slot[128];
-	for (int i = 0; i < j->info->noperand; i++) {
-		const char *at = j->map->slots[i];
-		while (next_slot(&at, slot, sizeof slot))
-			if (strcmp(slot, name) == 0)
-				return true;
-	}
+	for (int i = 0; i < j->info->noperand; i++)
+		if (slot_in(j->map->slots[i], name))
+			return true;
 	return false;
 }
 
@@ -484,13 +507,9 @@ bool general_record(OpJob *j)
 
 static bool output_is_mapped(const OpJob *j, const char *name)
 {
-	char slot[128];
-	for (int i = 0; i < j->info->nresult; i++) {
-		const char *at = j->map->outs[i];
-		while (next_slot(&at, slot, sizeof slot))
-			if (strcmp(slot, name) == 0)
-				return true;
-	}
+	for (int i = 0; i < j->info->nresult; i++)
+		if (slot_in(j->map->outs[i], name))
+			return true;
 	return false;
 }
 
