@@ -22,16 +22,16 @@ const char *names_unique(Names *n, const char *stem);
 // ---- kernel.c ---------------------------------------------------------------------------------------
 
 // A map from pointers (values, operations) to texts or other pointers.
-typedef struct PtrMap {
+typedef struct PointerMap {
 	Arena *arena;
 	size_t count, cap;
 	const void **keys;
 	const void **values;
-} PtrMap;
+} PointerMap;
 
-void ptr_map_init(PtrMap *m, Arena *a);
-void ptr_map_set(PtrMap *m, const void *key, const void *value);
-const void *ptr_map_get(const PtrMap *m, const void *key); // NULL: not there
+void pointer_map_init(PointerMap *m, Arena *a);
+void pointer_map_set(PointerMap *m, const void *key, const void *value);
+const void *pointer_map_get(const PointerMap *m, const void *key); // NULL: not there
 
 // Where a tensor lies, by the plan's attributes; views are followed to what they show.
 typedef enum PlaceKind { PLACE_NONE, PLACE_WORKSPACE, PLACE_INPUT, PLACE_OUTPUT, PLACE_PARAM } PlaceKind;
@@ -81,8 +81,8 @@ struct Codegen {
 	const Dim *workspace;    // bytes
 	int64_t weights_size;
 	uint8_t *weights;
-	PtrMap pointers;         // value -> C expression in model_run
-	PtrMap param_names;      // parameter's root value -> name of its array (inline weights)
+	PointerMap pointers;         // value -> C expression in model_run
+	PointerMap param_names;      // parameter's root value -> name of its array (inline weights)
 	int nhelper, nfunc, chelper, cfunc;
 	EmittedFunc *helpers, *funcs;
 	Text arrays;             // inline weights
@@ -106,8 +106,8 @@ const char *dim_in_run(Codegen *cg, const Dim *d);
 // Printing of scalar operations: what each value is called, and which predicates are known here.
 typedef struct Scalars {
 	KernelFunc *k;
-	PtrMap names;             // Value -> C expression
-	PtrMap merged;            // block argument -> MergedIndex, see nest.c
+	PointerMap names;             // Value -> C expression
+	PointerMap merged;            // block argument -> MergedIndex, see nest.c
 	int nknown;
 	const Value *known[8];    // predicates known in this place …
 	bool known_value[8];      // … and what they are

@@ -82,9 +82,9 @@ void header_print(Codegen *cg, Text *out)
 	weights_comment(cg, out);
 	text_printf(out, "pd_status %s_init(%s *m, const void *weights, size_t n, void *workspace, size_t size);\n", p, p);
 	text_printf(out, "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out);\n", p, p, p, p);
-	text_printf(out, "const pd_model_info *%s_info(void);\n", p);
+	text_printf(out, "PDRT_EXPORT const pd_model_info *%s_info(void);\n", p);
 	if (cg->options->call)
 		text_printf(out, "/* Runs with a workspace of its own, one call at a time. Arrays are in column order. */\n"
-		                 "int %s_call(const void *const *inputs, void *const *outputs);\n", p);
+		                 "PDRT_EXPORT int %s_call(const void *const *inputs, void *const *outputs);\n", p);
 	text_str(out, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }

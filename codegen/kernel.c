@@ -7,12 +7,12 @@
 
 // ---- maps ----------------------------------------------------------------------------------------
 
-void ptr_map_init(PtrMap *m, Arena *a)
+void pointer_map_init(PointerMap *m, Arena *a)
 {
-	*m = (PtrMap){.arena = a};
+	*m = (PointerMap){.arena = a};
 }
 
-static size_t ptr_slot(const PtrMap *m, const void *key)
+static size_t ptr_slot(const PointerMap *m, const void *key)
 {
 	size_t i = ((uintptr_t)key >> 4) * 0x9e3779b97f4a7c15u >> 20 & (m->cap - 1);
 	while (m->keys[i] && m->keys[i] != key)
@@ -20,15 +20,15 @@ static size_t ptr_slot(const PtrMap *m, const void *key)
 	return i;
 }
 
-void ptr_map_set(PtrMap *m, const void *key, const void *value)
+void pointer_map_set(PointerMap *m, const void *key, const void *value)
 {
 	if (2 * m->count >= m->cap) {
-		PtrMap bigger = {.arena = m->arena, .cap = m->cap ? 2 * m->cap : 32};
+		PointerMap bigger = {.arena = m->arena, .cap = m->cap ? 2 * m->cap : 32};
 		bigger.keys = NEW_ARRAY(m->arena, bigger.cap, const void *);
 		bigger.values = NEW_ARRAY(m->arena, bigger.cap, const void *);
 		for (size_t i = 0; i < m->cap; i++)
 			if (m->keys[i])
-				ptr_map_set(&bigger, m->keys[i], m->values[i]);
+				pointer_map_set(&bigger, m->keys[i], m->values[i]);
 		*m = bigger;
 	}
 	size_t i = ptr_slot(m, key);
@@ -37,7 +37,7 @@ void ptr_map_set(PtrMap *m, const void *key, const void *value)
 	m->values[i] = value;
 }
 
-const void *ptr_map_get(const PtrMap *m, const void *key)
+const void *pointer_map_get(const PointerMap *m, const void *key)
 {
 	if (!m->cap)
 		return NULL;
@@ -294,9 +294,22 @@ static const char *params_text(KernelFunc *k)
 	return t.text;
 }
 
+// Tensors first, then sizes, each in the order in which they were asked for.
+static void params_order(KernelFunc *k)
+{
+	KernelParam *ordered = NEW_ARRAY(k->arena, (size_t)k->nparam + 1, KernelParam);
+	int n = 0;
+	for (int sizes = 0; sizes < 2; sizes++)
+		for (int i = 0; i < k->nparam; i++)
+			if (!k->params[i].value == sizes)
+				ordered[n++] = k->params[i];
+	k->params = ordered;
+}
+
 const char *kernel_finish(KernelFunc *k)
 {
 	Codegen *cg = k->cg;
+	params_order(k);
 	const char *params = params_text(k);
 	const char *name = func_find(cg->funcs, cg->nfunc, k->text.text, params);
 	if (name)

@@ -17,7 +17,7 @@ typedef enum Finish { FINISH_NONE, FINISH_STORE, FINISH_ADD } Finish; // what th
 
 typedef struct Lanes {
 	Nest *n;
-	PtrMap moves;       // Value -> itself: differs from lane to lane
+	PointerMap moves;       // Value -> itself: differs from lane to lane
 	int width;
 	int ngroup, cgroup; // the group being gathered
 	const Op **group;
@@ -37,27 +37,27 @@ static bool op_moves(Lanes *l, const Op *op)
 {
 	bool moves = false;
 	for (int i = 0; i < op->noperand; i++)
-		moves |= op_operand(op, i) && ptr_map_get(&l->moves, op_operand(op, i));
+		moves |= op_operand(op, i) && pointer_map_get(&l->moves, op_operand(op, i));
 	for (int i = 0; i < op->nregion; i++)
 		for (const Op *in = op->regions[i].first->first; in; in = in->next)
 			moves |= op_moves(l, in);
 	for (int i = 0; i < op->nresult && moves; i++)
-		ptr_map_set(&l->moves, &op->results[i], &op->results[i]);
+		pointer_map_set(&l->moves, &op->results[i], &op->results[i]);
 	return moves;
 }
 
 static bool value_moves(const Lanes *l, const Value *v)
 {
-	return ptr_map_get(&l->moves, v) != NULL;
+	return pointer_map_get(&l->moves, v) != NULL;
 }
 
 static void lanes_init(Lanes *l, Nest *n)
 {
 	*l = (Lanes){.n = n};
-	ptr_map_init(&l->moves, n->k->arena);
+	pointer_map_init(&l->moves, n->k->arena);
 	for (int i = 0; i < n->body->narg; i++)
 		if (nest_level(n, n->body->args[i]) == n->nloop)
-			ptr_map_set(&l->moves, n->body->args[i], n->body->args[i]);
+			pointer_map_set(&l->moves, n->body->args[i], n->body->args[i]);
 	for (const Op *op = n->body->first; op; op = op->next)
 		op_moves(l, op);
 }
@@ -98,7 +98,7 @@ static bool element_print(Lanes *l, const Op *op, const BlockEnd *end, int depth
 	Scalars *s = &l->n->s;
 	if (!outlives(l, op, end))
 		return scalar_op_print(s, op, true, depth, l->n->out);
-	const char *array = ptr_map_get(&s->names, &op->results[0]);
+	const char *array = pointer_map_get(&s->names, &op->results[0]);
 	if (op->code == OP_LOOP_TO_INDEX) {
 		if (!scalar_op_print(s, op, false, depth, l->n->out))
 			return false;
@@ -109,7 +109,7 @@ static bool element_print(Lanes *l, const Op *op, const BlockEnd *end, int depth
 			return false;
 		text_line(l->n->out, depth, "%s = %s;", array, e);
 	}
-	ptr_map_set(&s->names, &op->results[0], array);
+	pointer_map_set(&s->names, &op->results[0], array);
 	return true;
 }
 
@@ -202,7 +202,7 @@ static bool group_print(Lanes *l, const BlockEnd *end, int depth)
 			continue;
 		const char *array = kernel_local(k, "v");
 		text_line(l->n->out, depth, "%s %s[%d];", type_c_scalar(v->type), array, l->width);
-		ptr_map_set(&l->n->s.names, v, arena_printf(k->arena, "%s[l]", array));
+		pointer_map_set(&l->n->s.names, v, arena_printf(k->arena, "%s[l]", array));
 	}
 	bool ok = group_branch(l, end, depth);
 	l->ngroup = 0;
@@ -255,7 +255,7 @@ static bool lanes_reduce_print(Lanes *l, const Op *op, int depth)
 		return false;
 	for (int i = nloop; i-- > 0;)
 		loop_close(&loops[i], &depth, n->out);
-	ptr_map_set(&n->s.names, &op->results[0], scalar_round(n->k, op->results[0].type, acc.element));
+	pointer_map_set(&n->s.names, &op->results[0], scalar_round(n->k, op->results[0].type, acc.element));
 	return true;
 }
 
@@ -283,26 +283,19 @@ bool nest_wants_lanes(Nest *n)
 	return any && (!out.n[2] || out.n[2] < in.n[2]);
 }
 
-// The width of a tile: all of a short row, else whole vectors, several when that leaves no rest.
+// The width of a tile: all of a short row, else one vector, whose accumulator stays in a register.
 static int tile_width(const Nest *n)
 {
 	int lanes = n->k->target->lanes;
 	const Dim *extent = n->loops[n->nloop - 1].extent;
-	if (!dim_is_const(extent))
-		return 2 * lanes;
-	if (extent->value <= 4 * lanes)
-		return (int)extent->value;
-	for (int width = 4 * lanes; width > lanes; width -= lanes)
-		if (extent->value % width == 0)
-			return width;
-	return 2 * lanes;
+	return dim_is_const(extent) && extent->value < lanes ? (int)extent->value : lanes;
 }
 
 static bool tile_print(Lanes *l, int width, const char *arg, int depth)
 {
 	Nest *n = l->n;
 	l->width = width;
-	ptr_map_set(&n->s.names, n->loops[n->nloop - 1].arg, arg);
+	pointer_map_set(&n->s.names, n->loops[n->nloop - 1].arg, arg);
 	BlockEnd end = {.finish = FINISH_STORE};
 	return lanes_block_print(l, n->body, &end, depth);
 }
@@ -334,7 +327,7 @@ bool nest_lanes_print(Nest *n, int depth)
 		return true;
 	}
 	text_line(n->out, depth, "for (; %s < %s; %s++) {", j, extent, j);
-	ptr_map_set(&n->s.names, inner->arg, j);
+	pointer_map_set(&n->s.names, inner->arg, j);
 	if (!nest_element_print(n, depth + 1))
 		return false;
 	text_line(n->out, depth, "}");

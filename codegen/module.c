@@ -29,8 +29,8 @@ static void codegen_init(Codegen *cg, Context *c, Op *module, const Target *t, c
 	for (size_t i = 0; i < COUNT_OF(run_names); i++)
 		names_unique(&cg->locals, run_names[i]);
 	names_unique(&cg->locals, o->prefix);
-	ptr_map_init(&cg->pointers, c->arena);
-	ptr_map_init(&cg->param_names, c->arena);
+	pointer_map_init(&cg->pointers, c->arena);
+	pointer_map_init(&cg->param_names, c->arena);
 	text_init(&cg->arrays, c->arena);
 	text_init(&cg->functions, c->arena);
 	text_init(&cg->run, c->arena);
@@ -68,17 +68,17 @@ static const char *dim_in_double(Codegen *cg, const Dim *d)
 // Sizes of intermediate tensors that may come out negative for small inputs: those inputs are refused.
 static void sizes_check_print(Codegen *cg, Text *out)
 {
-	PtrMap seen;
-	ptr_map_init(&seen, cg->arena);
+	PointerMap seen;
+	pointer_map_init(&seen, cg->arena);
 	for (const Op *op = module_block(cg->module)->first; op; op = op->next)
 		for (int i = 0; i < op->nresult; i++) {
 			const Type *t = op->results[i].type;
 			for (int d = 0; t->kind == TY_TENSOR && d < t->rank; d++) {
 				int64_t lo, hi;
 				dim_range(t->dims[d], &lo, &hi);
-				if (lo >= 0 || ptr_map_get(&seen, t->dims[d]))
+				if (lo >= 0 || pointer_map_get(&seen, t->dims[d]))
 					continue;
-				ptr_map_set(&seen, t->dims[d], t->dims[d]);
+				pointer_map_set(&seen, t->dims[d], t->dims[d]);
 				text_line(out, 1, "if (%s < 0)", dim_in_run(cg, t->dims[d]));
 				text_line(out, 2, "return SIZE_MAX;");
 			}

@@ -75,13 +75,13 @@ static void hoist_from_reductions(Block *b)
 
 int nest_level(const Nest *n, const Value *v)
 {
-	int level = (int)(intptr_t)ptr_map_get(&n->levels, v) - 1;
+	int level = (int)(intptr_t)pointer_map_get(&n->levels, v) - 1;
 	return level < 0 ? 0 : level;
 }
 
 static void level_set(Nest *n, const Value *v, int level)
 {
-	ptr_map_set(&n->levels, v, (const void *)(intptr_t)(level + 1));
+	pointer_map_set(&n->levels, v, (const void *)(intptr_t)(level + 1));
 }
 
 // The innermost loop that an operation's operands, or those of its regions, depend on.
@@ -104,7 +104,7 @@ static void levels_find(Nest *n)
 		level_set(n, n->loops[i].arg, i + 1);
 	// Merged arguments lie on the loop of the last of them.
 	for (int i = n->body->narg; i-- > 0;) {
-		const MergedIndex *m = ptr_map_get(&n->s.merged, n->body->args[i]);
+		const MergedIndex *m = pointer_map_get(&n->s.merged, n->body->args[i]);
 		if (m && m->last)
 			level_set(n, n->body->args[i], nest_level(n, m->last));
 	}
@@ -127,13 +127,13 @@ static void levels_find(Nest *n)
 
 bool nest_needed(const Nest *n, const Op *op)
 {
-	return ptr_map_get(&n->needed, op) != NULL;
+	return pointer_map_get(&n->needed, op) != NULL;
 }
 
 static void value_mark(Nest *n, const Value *v)
 {
 	if (v && v->def)
-		ptr_map_set(&n->needed, v->def, v->def);
+		pointer_map_set(&n->needed, v->def, v->def);
 }
 
 static void op_mark(Nest *n, const Op *op)
@@ -165,7 +165,7 @@ void nest_mark(Nest *n, const Block *b)
 
 void nest_renew(Nest *n)
 {
-	ptr_map_init(&n->needed, n->k->arena);
+	pointer_map_init(&n->needed, n->k->arena);
 	nest_mark(n, n->body);
 }
 
@@ -319,7 +319,7 @@ static void drop_unit_loops(Nest *n)
 	int kept = 0;
 	for (int i = 0; i < n->nloop; i++) {
 		if (dim_is(n->loops[i].extent, 1))
-			ptr_map_set(&n->s.names, n->loops[i].arg, "0");
+			pointer_map_set(&n->s.names, n->loops[i].arg, "0");
 		else
 			n->loops[kept++] = n->loops[i];
 	}
@@ -330,7 +330,7 @@ static void nest_init(Nest *n, KernelFunc *k, Text *out)
 {
 	*n = (Nest){.k = k, .op = k->op, .body = k->op->regions[0].first, .out = out};
 	scalars_init(&n->s, k);
-	ptr_map_init(&n->levels, k->arena);
+	pointer_map_init(&n->levels, k->arena);
 	n->nloop = loops_merge(&n->s, n->body, k->op->results[0].type->dims, n->loops);
 	drop_unit_loops(n);
 	levels_find(n);

@@ -55,8 +55,8 @@ typedef struct Nest {
 	Text *out;
 	int nloop;
 	Loop loops[MAX_RANK];
-	PtrMap levels; // Value in the body -> its level + 1, as a pointer: the innermost loop that it depends on
-	PtrMap needed; // Op -> itself: what is printed under the predicates that are known
+	PointerMap levels; // Value in the body -> its level + 1, as a pointer: the innermost loop that it depends on
+	PointerMap needed; // Op -> itself: what is printed under the predicates that are known
 	struct Lanes *lanes; // lanes.c, while it prints
 } Nest;
 

@@ -39,14 +39,14 @@ int loops_merge(Scalars *s, const Block *b, const Dim *const *extents, Loop *loo
 		       always_beside(b->args[i + 1], b->args[i], -1, extents[i + 1])) {
 			MergedIndex *m = NEW(s->k->arena, MergedIndex);
 			m->last = b->args[i + 1];
-			ptr_map_set(&s->merged, b->args[i], m);
-			ptr_map_set(&s->names, b->args[i], "0");
+			pointer_map_set(&s->merged, b->args[i], m);
+			pointer_map_set(&s->names, b->args[i], "0");
 			extent = dim_mul(c, extent, extents[++i]);
 		}
 		if (extent != extents[i]) {
 			MergedIndex *m = NEW(s->k->arena, MergedIndex);
 			m->extent = extent;
-			ptr_map_set(&s->merged, b->args[i], m);
+			pointer_map_set(&s->merged, b->args[i], m);
 		}
 		loops[n++] = (Loop){.arg = b->args[i], .extent = extent};
 	}
@@ -62,7 +62,7 @@ void loop_open(Scalars *s, Loop *loop, int *depth, Text *out)
 		text_line(out, (*depth)++, "for (int64_t %s = 0; %s < %s; %s++) {", loop->var, loop->var,
 		          kernel_dim(s->k, loop->extent), loop->var);
 	}
-	ptr_map_set(&s->names, loop->arg, loop->var);
+	pointer_map_set(&s->names, loop->arg, loop->var);
 }
 
 void loop_close(const Loop *loop, int *depth, Text *out)
@@ -255,7 +255,7 @@ bool accumulator_open(Scalars *s, const Op *op, int lanes, Accumulator *a, int d
 	text_line(out, depth, "%s %s[%d];", type, a->name, lanes);
 	if (arg)
 		text_line(out, depth, "%s %s[%d];", type_c_scalar(a->type), value, lanes);
-	text_line(out, depth, "for (int l = 0; l < %d; l++)%s", lanes, arg ? " {" : "");
+	text_line(out, depth, "PDRT_LANES for (int l = 0; l < %d; l++)%s", lanes, arg ? " {" : "");
 	text_line(out, depth + 1, "%s[l] = %s;", a->name, arg ? "0" : neutral);
 	if (arg) {
 		text_line(out, depth + 1, "%s[l] = %s;", value, neutral);
@@ -313,7 +313,7 @@ static bool plain_print(Reduction *r, int depth)
 		return false;
 	for (int i = r->nloop; i-- > 0;)
 		loop_close(&r->loops[i], &depth, r->out);
-	ptr_map_set(&r->s->names, &r->op->results[0], scalar_round(r->s->k, r->op->results[0].type, r->acc.name));
+	pointer_map_set(&r->s->names, &r->op->results[0], scalar_round(r->s->k, r->op->results[0].type, r->acc.name));
 	return true;
 }
 
@@ -357,14 +357,14 @@ static bool lanes_print(Reduction *r, int lanes, int depth)
 	const char *i = kernel_local(k, "i"), *extent = kernel_dim(k, inner->extent);
 	text_line(r->out, depth, "int64_t %s = 0;", i);
 	text_line(r->out, depth, "for (; %s + %d <= %s; %s += %d)", i, lanes, extent, i, lanes);
-	text_line(r->out, depth + 1, "for (int l = 0; l < %d; l++) {", lanes);
-	ptr_map_set(&s->names, inner->arg, arena_printf(k->arena, "(%s + l)", i));
+	text_line(r->out, depth + 1, "PDRT_LANES for (int l = 0; l < %d; l++) {", lanes);
+	pointer_map_set(&s->names, inner->arg, arena_printf(k->arena, "(%s + l)", i));
 	if (!body_print(r, depth + 2))
 		return false;
 	text_line(r->out, depth + 1, "}");
 	if (!dim_is_const(inner->extent) || inner->extent->value % lanes) {
 		text_line(r->out, depth, "for (; %s < %s; %s++) {", i, extent, i);
-		ptr_map_set(&s->names, inner->arg, i);
+		pointer_map_set(&s->names, inner->arg, i);
 		r->acc.element = arena_printf(k->arena, "%s[0]", r->acc.name);
 		if (!body_print(r, depth + 1))
 			return false;
@@ -373,12 +373,13 @@ static bool lanes_print(Reduction *r, int lanes, int depth)
 	for (int j = r->nloop - 1; j-- > 0;)
 		loop_close(&r->loops[j], &depth, r->out);
 	// The lanes are folded in halves: the tree is shallow, and its halves are vectors.
-	text_line(r->out, depth, "for (int w = %d; w > 0; w /= 2)", lanes / 2);
-	text_line(r->out, depth + 1, "for (int l = 0; l < w; l++)");
 	r->acc.element = arena_printf(k->arena, "%s[l]", r->acc.name);
-	accumulate(s, r->acc.kind, r->acc.type, r->acc.element, NULL, arena_printf(k->arena, "%s[l + w]", r->acc.name),
-	           NULL, depth + 2, r->out);
-	ptr_map_set(&s->names, &r->op->results[0], arena_printf(k->arena, "%s[0]", r->acc.name));
+	for (int w = lanes / 2; w > 0; w /= 2) {
+		text_line(r->out, depth, "%sfor (int l = 0; l < %d; l++)", w >= 4 ? "PDRT_LANES " : "", w);
+		const char *other = arena_printf(k->arena, "%s[l + %d]", r->acc.name, w);
+		accumulate(s, r->acc.kind, r->acc.type, r->acc.element, NULL, other, NULL, depth + 1, r->out);
+	}
+	pointer_map_set(&s->names, &r->op->results[0], arena_printf(k->arena, "%s[0]", r->acc.name));
 	return true;
 }
 

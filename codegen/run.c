@@ -21,7 +21,7 @@ static const char *place_expression(Codegen *cg, const Place *p, const char *typ
 		                    offset ? offset : "");
 	case PLACE_PARAM:
 		if (cg->inline_weights)
-			return ptr_map_get(&cg->param_names, p->root);
+			return pointer_map_get(&cg->param_names, p->root);
 		return arena_printf(cg->arena, offset ? "(const %s *)(weights + %s)" : "(const %s *)%sweights", type,
 		                    offset ? offset : "");
 	default:
@@ -42,7 +42,7 @@ static const char *local_stem(const Codegen *cg, const Value *root)
 static const char *tensor_pointer(Codegen *cg, const Value *v)
 {
 	Place p = value_place(v);
-	const char *name = ptr_map_get(&cg->pointers, p.root);
+	const char *name = pointer_map_get(&cg->pointers, p.root);
 	if (name)
 		return name;
 	const char *type = dtype_c_memory(p.root->type->dtype);
@@ -58,7 +58,7 @@ static const char *tensor_pointer(Codegen *cg, const Value *v)
 		name = names_unique(&cg->locals, local_stem(cg, p.root));
 		text_line(&cg->run, 1, "%s%s *const %s = %s;", p.kind == PLACE_PARAM ? "const " : "", type, name, e);
 	}
-	ptr_map_set(&cg->pointers, p.root, name);
+	pointer_map_set(&cg->pointers, p.root, name);
 	return name;
 }
 

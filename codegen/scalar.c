@@ -51,6 +51,19 @@ const char *type_c_scalar(const Type *t)
 	}
 }
 
+// `(e)` without its parentheses.
+static const char *unwrapped(Arena *a, const char *e)
+{
+	size_t n = strlen(e);
+	int depth = 0;
+	for (size_t i = 0; i < n; i++) {
+		depth += (e[i] == '(') - (e[i] == ')');
+		if (!depth && (i + 1 < n || i == 0))
+			return e;
+	}
+	return n > 2 ? arena_strndup(a, e + 1, n - 2) : e;
+}
+
 const char *scalar_load(KernelFunc *k, DType t, const char *pointer, const char *index)
 {
 	switch (t) {
@@ -65,7 +78,7 @@ const char *scalar_store(KernelFunc *k, DType t, const char *pointer, const char
 {
 	const char *form = t == DT_F16 ? "%s[%s] = pd_f16_store(%s)" : t == DT_BF16 ? "%s[%s] = pd_bf16_store(%s)"
 	                                                                            : "%s[%s] = %s";
-	return arena_printf(k->arena, form, pointer, index, value);
+	return arena_printf(k->arena, form, pointer, index, unwrapped(k->arena, value));
 }
 
 const char *scalar_float(Arena *a, DType t, double v)
@@ -99,13 +112,13 @@ static const char *int_literal(Arena *a, const Type *type, int64_t v)
 void scalars_init(Scalars *s, KernelFunc *k)
 {
 	*s = (Scalars){.k = k};
-	ptr_map_init(&s->names, k->arena);
-	ptr_map_init(&s->merged, k->arena);
+	pointer_map_init(&s->names, k->arena);
+	pointer_map_init(&s->merged, k->arena);
 }
 
 const char *scalars_name(Scalars *s, const Value *v)
 {
-	const char *name = v ? ptr_map_get(&s->names, v) : NULL;
+	const char *name = v ? pointer_map_get(&s->names, v) : NULL;
 	if (!name)
 		diag_error(s->k->ctx->diag, s->k->op->loc, "code generation: '%s' uses a value that was not printed",
 		           s->k->op->info->name);
@@ -130,13 +143,14 @@ static const char *linear_index(Scalars *s, const Op *op, int first, const Type 
 	const char *sum = NULL;
 	for (int d = 0; d < t->rank; d++) {
 		const Value *index = op_operand(op, first + d);
-		const MergedIndex *m = ptr_map_get(&s->merged, index);
+		const MergedIndex *m = pointer_map_get(&s->merged, index);
 		if (m && m->last)
 			continue;
-		if (sum) {
-			const char *extent = kernel_dim(s->k, m ? m->extent : t->dims[d]);
-			sum = strcmp(sum, "0") ? arena_printf(a, "%s * %s", sum, extent) : NULL;
-		}
+		const Dim *extent = m ? m->extent : t->dims[d];
+		if (sum && !strcmp(sum, "0"))
+			sum = NULL;
+		if (sum && !dim_is(extent, 1))
+			sum = arena_printf(a, "%s * %s", sum, kernel_dim(s->k, extent));
 		const char *name = scalars_name(s, index);
 		if (!name)
 			return NULL;
@@ -305,7 +319,8 @@ static const char *table_expression(Scalars *s, const Op *op)
 			const char *name = scalars_name(s, op_operand(op, hole_operand(op, p + 2, n)));
 			if (!name)
 				return NULL;
-			text_str(&out, name);
+			bool argument = out.len && out.text[out.len - 1] == '(' && (p[n + 3] == ')' || p[n + 3] == ',');
+			text_str(&out, argument ? unwrapped(out.arena, name) : name);
 			p += n + 3;
 		} else if (n && !strncmp(p + n, "{f}", 3)) {
 			text_str(&out, p[n + 3] == '(' ? math_name(s, p, n, single) : arena_printf(out.arena, "%.*s%s",
@@ -329,15 +344,29 @@ static const char *table_expression(Scalars *s, const Op *op)
 
 // ---- one operation -------------------------------------------------------------------------------------------
 
+static bool index_constant(const Value *v, int64_t *out)
+{
+	if (!v->def || v->def->code != OP_LOOP_DIM)
+		return false;
+	const Dim *d = op_attr(v->def, "dim")->dim;
+	*out = d->value;
+	return d->kind == DIM_CONST;
+}
+
+static const char *number_literal(Scalars *s, const Type *t, int64_t v)
+{
+	if (t->kind == TY_SCALAR && dtype_is_float(t->dtype))
+		return scalar_float(s->k->arena, t->dtype, (double)v);
+	return int_literal(s->k->arena, t, v);
+}
+
 static const char *constant_expression(Scalars *s, const Op *op)
 {
 	const Attr *v = op_attr(op, "value");
 	const Type *t = op->results[0].type;
-	bool real = t->kind == TY_SCALAR && dtype_is_float(t->dtype);
-	double f = v->kind == ATTR_FLOAT ? v->f : (double)v->i;
-	if (real)
-		return scalar_float(s->k->arena, t->dtype, f);
-	return int_literal(s->k->arena, t, v->kind == ATTR_FLOAT ? (int64_t)v->f : v->i);
+	if (v->kind == ATTR_FLOAT && t->kind == TY_SCALAR && dtype_is_float(t->dtype))
+		return scalar_float(s->k->arena, t->dtype, v->f);
+	return number_literal(s, t, v->kind == ATTR_FLOAT ? (int64_t)v->f : v->i);
 }
 
 static const char *where_expression(Scalars *s, const Op *op)
@@ -395,6 +424,9 @@ const char *scalar_expression(Scalars *s, const Op *op)
 	case OP_PD_WHERE:
 		return where_expression(s, op);
 	case OP_LOOP_FROM_INDEX: {
+		int64_t constant;
+		if (index_constant(op_operand(op, 0), &constant))
+			return number_literal(s, op->results[0].type, constant);
 		const char *x = scalars_name(s, op_operand(op, 0));
 		const Type *t = op->results[0].type;
 		return x ? scalar_round(s->k, t, arena_printf(s->k->arena, "(%s)%s", type_c_scalar(t), x)) : NULL;
@@ -421,7 +453,7 @@ static bool to_index_print(Scalars *s, const Op *op, int depth, Text *out)
 	text_line(out, depth, "if (%s < 0 || %s >= %s)", name, name, extent);
 	text_line(out, depth + 1, "return PD_INDEX;");
 	s->k->status = true;
-	ptr_map_set(&s->names, &op->results[0], name);
+	pointer_map_set(&s->names, &op->results[0], name);
 	return true;
 }
 
@@ -490,12 +522,12 @@ bool scalar_op_print(Scalars *s, const Op *op, bool may_inline, int depth, Text 
 		return false;
 	const Value *v = &op->results[0];
 	if (op_is_inlined(op, e, may_inline)) {
-		ptr_map_set(&s->names, v, expression_is_primary(e) ? e : arena_printf(s->k->arena, "(%s)", e));
+		pointer_map_set(&s->names, v, expression_is_primary(e) ? e : arena_printf(s->k->arena, "(%s)", e));
 		return true;
 	}
 	const char *name = kernel_local(s->k, "v");
 	text_line(out, depth, "const %s %s = %s;", type_c_scalar(v->type), name, e);
-	ptr_map_set(&s->names, v, name);
+	pointer_map_set(&s->names, v, name);
 	return true;
 }
 
@@ -506,7 +538,7 @@ bool scalar_region_print(KernelFunc *k, const Region *r, const char *const *args
 	scalars_init(&s, k);
 	const Block *b = r->first;
 	for (int i = 0; i < b->narg; i++)
-		ptr_map_set(&s.names, b->args[i], args[i]);
+		pointer_map_set(&s.names, b->args[i], args[i]);
 	const Op *end = block_terminator(b);
 	for (const Op *op = b->first; op != end; op = op->next)
 		if (!scalar_op_print(&s, op, true, depth, out))

@@ -89,7 +89,7 @@ static void array_collect(Codegen *cg, const Op *op, const Tensor *data, const c
 		*at = names_unique(&cg->globals, arena_printf(cg->arena, "weights_%s", name_sanitize(cg->arena, param)));
 		array_print(cg, *at, param, data);
 	}
-	ptr_map_set(&cg->param_names, &op->results[0], *at);
+	pointer_map_set(&cg->param_names, &op->results[0], *at);
 }
 
 bool weights_collect(Codegen *cg)
