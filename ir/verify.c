@@ -352,7 +352,7 @@ static bool check_level(const Op *op)
 	OpKind kind = op->info->kind;
 	if (scalar && ((kind != KIND_LOOP && kind != KIND_MAP) || op->code == OP_LOOP_NEST))
 		return verify_fail(op, "not allowed inside of a loop nest");
-	if (parent && !scalar && kind == KIND_LOOP && op->code != OP_LOOP_NEST)
+	if (parent && !scalar && kind == KIND_LOOP && op->code != OP_LOOP_NEST && op->code != OP_LOOP_BIND)
 		return verify_fail(op, "only allowed inside of a loop nest");
 	if (kind != KIND_MAP)
 		return true;
