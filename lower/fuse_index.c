@@ -391,6 +391,32 @@ static Value *simplify_load_or(Builder *b, const Op *op)
 	return build(b, OP_LOOP_LOAD, n, operands, NULL);
 }
 
+static bool op_same(const Op *a, const Op *b)
+{
+	if (a->code != b->code || a->noperand != b->noperand || a->nattr != b->nattr ||
+	    a->results[0].type != b->results[0].type)
+		return false;
+	for (int i = 0; i < a->noperand; i++)
+		if (op_operand(a, i) != op_operand(b, i))
+			return false;
+	for (int i = 0; i < a->nattr; i++)
+		if (a->attrs[i].attr != b->attrs[i].attr || strcmp(a->attrs[i].name, b->attrs[i].name))
+			return false;
+	return true;
+}
+
+static bool same_value(const Value *a, const Value *b)
+{
+	return a == b || (a->def && b->def && a->def->code == OP_LOOP_CONSTANT && op_same(a->def, b->def));
+}
+
+// A load that gives `other` where `pred` does not hold.
+static bool is_guarded_by(const Value *v, const Value *pred, const Value *other)
+{
+	const Op *load = v->def;
+	return load && load->code == OP_LOOP_LOAD_OR && op_operand(load, 0) == pred && same_value(op_operand(load, 1), other);
+}
+
 static bool number_is(const Value *v, double to)
 {
 	return v && v->def && v->def->code == OP_LOOP_CONSTANT && op_float(v->def, "value", to + 1) == to;
@@ -437,7 +463,7 @@ static Value *simplify_op(Op *op)
 	case OP_LOOP_LOAD_OR:
 		return simplify_load_or(&b, op);
 	case OP_PD_WHERE:
-		if (y == op_operand(op, 2))
+		if (same_value(y, op_operand(op, 2)) || is_guarded_by(y, x, op_operand(op, 2)))
 			return y;
 		return scalar_constant(x, &v) ? op_operand(op, v ? 1 : 2) : NULL;
 	case OP_PD_LOGICAL_AND:
@@ -492,20 +518,6 @@ typedef struct Visible {
 	Op **ops;
 	int n, cap;
 } Visible;
-
-static bool op_same(const Op *a, const Op *b)
-{
-	if (a->code != b->code || a->noperand != b->noperand || a->nattr != b->nattr ||
-	    a->results[0].type != b->results[0].type)
-		return false;
-	for (int i = 0; i < a->noperand; i++)
-		if (op_operand(a, i) != op_operand(b, i))
-			return false;
-	for (int i = 0; i < a->nattr; i++)
-		if (a->attrs[i].attr != b->attrs[i].attr || strcmp(a->attrs[i].name, b->attrs[i].name))
-			return false;
-	return true;
-}
 
 static void visible_push(Visible *v, Op *op)
 {

@@ -160,7 +160,7 @@ static void block_layout(Layout *l, Block *block)
 			layout_space(l, op);
 			break;
 		case KIND_INDEX:
-			if (!layout_space(l, op))
+			if (!layout_space(l, op) && !layout_flatten(l, op))
 				layout_channels(l, op);
 			break;
 		default:

@@ -59,6 +59,7 @@ bool layout_conv_transpose(Layout *l, Op *op);  // layout_deconv.c
 bool layout_matmul(Layout *l, Op *op);          // layout_gemm.c
 bool layout_map(Layout *l, Op *op);             // layout_blocked.c: elementwise
 bool layout_space(Layout *l, Op *op);           // layout_blocked.c: pooling, interpolation, padding, reductions
-bool layout_channels(Layout *l, Op *op);        // layout_blocked.c: concat and slice along channels, flattening
+bool layout_flatten(Layout *l, Op *op);         // layout_blocked.c: views of images of one pixel
+bool layout_channels(Layout *l, Op *op);        // layout_channels.c: concat and slice along channels
 
 #endif

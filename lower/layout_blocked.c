@@ -1,6 +1,5 @@
-// What runs on blocked tensors besides the kernels: elementwise maps, operations on axes 2 and 3, and what moves
-// whole blocks of channels. The operations are those of the plain layout on one more axis; their definitions pass
-// it through. Called by layout.c.
+// What runs on blocked tensors besides the kernels: elementwise maps and operations on axes 2 and 3. They are those
+// of the plain layout on one more axis, which their definitions pass through. Called by layout.c.
 #include "layout.h"
 
 #include <string.h>
@@ -183,7 +182,7 @@ bool layout_space(Layout *l, Op *op)
 	return true;
 }
 
-// ---- blocks of channels ------------------------------------------------------------------------------------
+// ---- back to matrices ----------------------------------------------------------------------------------------
 
 // Replaces `op`, whose result has the elements of a blocked `form` with one pixel per channel, by a view of it.
 static bool replace_by_matrix(Layout *l, Op *op, Value *form, int64_t channels)
@@ -217,82 +216,10 @@ static bool reduce_to_matrix(Layout *l, Op *op, Value *form)
 }
 
 // A view of [N x C x 1 x 1]: nothing moves when it goes on in channel order.
-static bool layout_flatten(Layout *l, Op *op, Value *x, Value *form)
+bool layout_flatten(Layout *l, Op *op)
 {
-	const Type *t = x->type;
-	if (!dim_is(t->dims[2], 1) || !dim_is(t->dims[3], 1))
-		return false;
-	return replace_by_matrix(l, op, form, type_channels(t));
-}
-
-static bool layout_slice(Layout *l, Op *op, Value *x, Value *form)
-{
-	Context *c = l->ctx;
-	int64_t axis, start, end, dropped[MAX_RANK], b = l->target->lanes, channels = type_channels(x->type);
-	const Type *t = op->results[0].type;
-	if (op_ints(op, "axes", &axis, 1) != 1 || axis != 1 || !type_blockable(t) || op->noperand > 1 ||
-	    op_ints(op, "starts", &start, 1) != 1 || op_ints(op, "ends", &end, 1) != 1 ||
-	    op_ints(op, "decrease_axis", dropped, MAX_RANK) > 0)
-		return false;
-	start = start < 0 ? start + channels : start;
-	end = start + type_channels(t);
-	if (start < 0 || start % b || end > channels)
-		return false;
-	int64_t first = start / b, last = (end + b - 1) / b;
-	Op *copy = op_rebuild(op, type_blocked(l, t), 1, &form);
-	op_set_attr(copy, "starts", attr_ints(c, 1, &first));
-	op_set_attr(copy, "ends", attr_ints(c, 1, &last));
-	blocked_set(l, op, &copy->results[0]);
-	return true;
-}
-
-// Concatenation on channels moves whole blocks when all parts but the last fill theirs.
-static bool concat_fits(const Layout *l, const Op *op, int n, Value *const *parts)
-{
-	int64_t axis = op_int(op, "axis", 0);
-	bool any = false;
-	axis = axis < 0 ? axis + 4 : axis;
-	if (axis < 1 || !type_blockable(op->results[0].type))
-		return false;
-	for (int i = 0; i < n; i++) {
-		if (!type_blockable(parts[i]->type))
-			return false;
-		if (axis == 1 && i < n - 1 && type_channels(parts[i]->type) % l->target->lanes)
-			return false;
-		any |= blocked_find(l, parts[i]) != NULL;
-	}
-	return any;
-}
-
-static bool layout_concat(Layout *l, Op *op)
-{
-	Context *c = l->ctx;
-	Value *const *parts;
-	int n = op_operand_list(op, 0, &parts);
-	if ((op->noperand > 1 && op_operand(op, 1)) || !concat_fits(l, op, n, parts))
-		return false;
-	Value **forms = NEW_ARRAY(c->arena, (size_t)n, Value *);
-	for (int i = 0; i < n; i++)
-		forms[i] = blocked_get(l, parts[i]);
-	Builder b = builder_before(op);
-	Value *list = build(&b, OP_BUILTIN_COMBINE, n, forms, NULL);
-	if (!list)
-		return false;
-	Op *copy = op_rebuild(op, type_blocked(l, op->results[0].type), 1, &list);
-	int64_t axis = op_int(op, "axis", 0);
-	op_set_attr(copy, "axis", attr_int(c, axis < 0 ? axis + 4 : axis));
-	blocked_set(l, op, &copy->results[0]);
-	return true;
-}
-
-bool layout_channels(Layout *l, Op *op)
-{
-	if (op->code == OP_PD_CONCAT)
-		return layout_concat(l, op);
 	Value *x = op->noperand ? op_operand(op, 0) : NULL, *form = blocked_find(l, x);
-	if (!form)
+	if (!form || !(op->info->traits & TRAIT_VIEW) || !dim_is(x->type->dims[2], 1) || !dim_is(x->type->dims[3], 1))
 		return false;
-	if (op->info->traits & TRAIT_VIEW)
-		return layout_flatten(l, op, x, form);
-	return op->code == OP_PD_SLICE && layout_slice(l, op, x, form);
+	return replace_by_matrix(l, op, form, type_channels(x->type));
 }

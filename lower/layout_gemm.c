@@ -1,6 +1,7 @@
 // Matrix products to kernel.gemm: the right operand packed into panels, at compile time when it is a parameter;
 // leading axes of the left operand are rows when the right one has none. Called by layout.c.
 #include "layout.h"
+#include "../ir/define.h"
 
 #include <string.h>
 
@@ -92,26 +93,53 @@ static int64_t panel_columns(const Target *t, const Dim *n)
 	return vectors * t->lanes;
 }
 
-static Value *pack(const Layout *l, const Product *p, Value *y)
+static const Type *packed_type(const Layout *l, const Product *p, const Type *t)
 {
 	Context *c = l->ctx;
-	int64_t nr = panel_columns(l->target, p->n);
-	const Type *t = y->type;
-	const Dim *dims[MAX_RANK + 1];
+	const Dim *dims[MAX_RANK + 1], *nr = dim_const(c, panel_columns(l->target, p->n));
 	int nbatch = t->rank - 2;
-	for (int i = 0; i < nbatch; i++)
-		dims[i] = t->dims[i];
-	dims[nbatch] = dim_div(c, dim_add(c, p->n, dim_const(c, nr - 1)), dim_const(c, nr));
+	memcpy(dims, t->dims, (size_t)nbatch * sizeof *dims);
+	dims[nbatch] = dim_div(c, dim_add(c, p->n, dim_sub(c, nr, dim_const(c, 1))), nr);
 	dims[nbatch + 1] = p->k;
-	dims[nbatch + 2] = dim_const(c, nr);
-	Op *op = layout_kernel(p->op, OP_KERNEL_PACK_GEMM, type_tensor(c, t->dtype, nbatch + 3, dims, 0), 1, &y);
+	dims[nbatch + 2] = nr;
+	return nbatch + 3 <= MAX_RANK ? type_tensor(c, t->dtype, nbatch + 3, dims, 0) : NULL;
+}
+
+// Packing at run time is a nest, so that fusion can put into it what made the operand (a transposition mostly).
+static Value *pack_by_nest(const Product *p, Value *y, const Type *type)
+{
+	Builder before = builder_before(p->op);
+	Nest n = nest_open(&before, type);
+	Builder *b = &n.b;
+	const Dim *nr = type->dims[type->rank - 1];
+	Value *k = n.at[type->rank - 2], *at[MAX_RANK];
+	Value *column = index_add(b, index_mul(b, n.at[type->rank - 3], index_dim(b, nr)), n.at[type->rank - 1]);
+	bool full = dim_is(dim_mod(before.ctx, p->n, nr), 0);
+	Value *pred = full ? NULL : index_less(b, column, index_dim(b, p->n));
+	int nbatch = type->rank - 3;
+	memcpy(at, n.at, (size_t)nbatch * sizeof *at);
+	at[nbatch] = p->transpose_y ? column : k;
+	at[nbatch + 1] = p->transpose_y ? k : column;
+	return nest_close(&n, load_or(b, pred, build_scalar_f(b, type->dtype, 0), y, at));
+}
+
+static Value *pack(const Layout *l, const Product *p, Value *y)
+{
+	const Type *type = packed_type(l, p, y->type);
+	if (!type)
+		return NULL;
+	if (!y->def || !(y->def->info->traits & TRAIT_CONSTANT))
+		return pack_by_nest(p, y, type);
+	Op *op = layout_kernel(p->op, OP_KERNEL_PACK_GEMM, type, 1, &y);
 	op->results[0].name = y->name;
-	op_set_attr(op, "transposed", attr_bool(c, p->transpose_y));
+	op_set_attr(op, "transposed", attr_bool(l->ctx, p->transpose_y));
 	return &op->results[0];
 }
 
 static Value *gemm(const Product *p, Value *x, Value *packed)
 {
+	if (!packed)
+		return NULL;
 	Context *c = p->op->ctx;
 	const Type *t = x->type;
 	const Dim *dims[MAX_RANK];

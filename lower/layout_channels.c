@@ -1,0 +1,137 @@
+// Concatenation and slices along the channels of blocked tensors: of whole blocks where they end at multiples of the
+// block, else by a nest that looks every channel up. Called by layout.c.
+#include "layout.h"
+#include "../ir/define.h"
+
+// ---- by channel --------------------------------------------------------------------------------------------
+
+// The channel at the nest's position; lanes past the last channel repeat it, so that nothing outside is read.
+static Value *channel_at(const Layout *l, Nest *n, int64_t channels)
+{
+	int64_t b = l->target->lanes;
+	Value *c = index_add(&n->b, index_times(&n->b, n->at[1], b), n->at[4]);
+	return channels % b ? index_min(&n->b, c, index_const(&n->b, channels - 1)) : c;
+}
+
+// Where channel `c` is in a blocked tensor, at the nest's image and pixel.
+static void channel_place(const Layout *l, Nest *n, Value *c, Value **at)
+{
+	Value *b = index_const(&n->b, l->target->lanes);
+	at[0] = n->at[0];
+	at[1] = index_div(&n->b, c, b);
+	at[2] = n->at[2];
+	at[3] = n->at[3];
+	at[4] = index_mod(&n->b, c, b);
+}
+
+static Value *slice_by_channel(Layout *l, Op *op, Value *form, int64_t start)
+{
+	Builder before = builder_before(op);
+	const Type *t = op->results[0].type;
+	Nest n = nest_open(&before, type_blocked(l, t));
+	Value *at[5];
+	channel_place(l, &n, index_plus(&n.b, channel_at(l, &n, type_channels(t)), start), at);
+	return nest_close(&n, load(&n.b, form, at));
+}
+
+static Value *concat_by_channel(Layout *l, Op *op, int count, Value *const *parts)
+{
+	Builder before = builder_before(op);
+	const Type *t = op->results[0].type;
+	Nest n = nest_open(&before, type_blocked(l, t));
+	Builder *b = &n.b;
+	Value *c = channel_at(l, &n, type_channels(t)), *v = build_scalar_f(b, t->dtype, 0), *at[5];
+	int64_t end = type_channels(t);
+	for (int i = count - 1; i >= 0; i--) {
+		int64_t start = end - type_channels(parts[i]->type);
+		// c in [start, end), and a position that is no part of it stays non-negative.
+		Value *in = i < count - 1 ? index_less(b, c, index_const(b, end)) : NULL;
+		Value *after = start ? index_less(b, index_const(b, start - 1), c) : NULL;
+		Value *local = start ? index_sub(b, index_max(b, c, index_const(b, start)), index_const(b, start)) : c;
+		channel_place(l, &n, local, at);
+		v = load_or(b, pred_and(b, in, after), v, blocked_get(l, parts[i]), at);
+		end = start;
+	}
+	return nest_close(&n, v);
+}
+
+// ---- handlers ------------------------------------------------------------------------------------------------
+
+static Value *slice_blocks(Layout *l, Op *op, Value *form, int64_t start)
+{
+	Context *c = l->ctx;
+	const Type *t = op->results[0].type;
+	int64_t b = l->target->lanes, first = start / b, last = (start + type_channels(t) + b - 1) / b;
+	Op *copy = op_rebuild(op, type_blocked(l, t), 1, &form);
+	op_set_attr(copy, "starts", attr_ints(c, 1, &first));
+	op_set_attr(copy, "ends", attr_ints(c, 1, &last));
+	return &copy->results[0];
+}
+
+static bool layout_slice(Layout *l, Op *op)
+{
+	int64_t axis, start, dropped[MAX_RANK];
+	Value *x = op_operand(op, 0), *form = blocked_find(l, x);
+	const Type *t = op->results[0].type;
+	if (!form || op_ints(op, "axes", &axis, 1) != 1 || (axis != 1 && axis != -3) || !type_blockable(t) ||
+	    op_ints(op, "starts", &start, 1) != 1 || op_ints(op, "decrease_axis", dropped, MAX_RANK) > 0)
+		return false;
+	for (int i = 1; i < op->noperand; i++)
+		if (op_operand(op, i))
+			return false;
+	start = start < 0 ? start + type_channels(x->type) : start;
+	if (start < 0 || start + type_channels(t) > type_channels(x->type))
+		return false;
+	bool whole = start % l->target->lanes == 0 && axis == 1;
+	Value *out = whole ? slice_blocks(l, op, form, start) : slice_by_channel(l, op, form, start);
+	if (!out)
+		return false;
+	blocked_set(l, op, out);
+	return true;
+}
+
+static Value *concat_blocks(Layout *l, Op *op, int n, Value *const *parts, int64_t axis)
+{
+	Value **forms = NEW_ARRAY(l->ctx->arena, (size_t)n, Value *);
+	for (int i = 0; i < n; i++)
+		forms[i] = blocked_get(l, parts[i]);
+	Builder b = builder_before(op);
+	Value *list = build(&b, OP_BUILTIN_COMBINE, n, forms, NULL);
+	if (!list)
+		return NULL;
+	Op *copy = op_rebuild(op, type_blocked(l, op->results[0].type), 1, &list);
+	op_set_attr(copy, "axis", attr_int(l->ctx, axis));
+	return &copy->results[0];
+}
+
+static bool layout_concat(Layout *l, Op *op)
+{
+	Value *const *parts;
+	int n = op_operand_list(op, 0, &parts);
+	const Type *t = op->results[0].type;
+	int64_t axis = op_int(op, "axis", 0);
+	axis = axis < 0 ? axis + t->rank : axis;
+	if (!type_blockable(t) || (op->noperand > 1 && op_operand(op, 1)))
+		return false;
+	// Most of the result must come from blocked tensors already, or blocking costs more than it saves.
+	int blocked = 0;
+	bool whole = true;
+	for (int i = 0; i < n; i++) {
+		if (!type_blockable(parts[i]->type))
+			return false;
+		blocked += blocked_find(l, parts[i]) != NULL;
+		whole = whole && (axis != 1 || i == n - 1 || type_channels(parts[i]->type) % l->target->lanes == 0);
+	}
+	if (2 * blocked < n || blocked == 0 || axis == 0)
+		return false;
+	Value *out = whole ? concat_blocks(l, op, n, parts, axis) : concat_by_channel(l, op, n, parts);
+	if (!out)
+		return false;
+	blocked_set(l, op, out);
+	return true;
+}
+
+bool layout_channels(Layout *l, Op *op)
+{
+	return op->code == OP_PD_CONCAT ? layout_concat(l, op) : op->code == OP_PD_SLICE && layout_slice(l, op);
+}
