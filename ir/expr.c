@@ -143,10 +143,20 @@ static const Attr *list_attr(Eval *e, int n, const Term *terms, bool floats)
 	return floats ? attr_floats(e->b->ctx, n, f) : attr_ints(e->b->ctx, n, ints);
 }
 
+static const Attr *dims_attr(Context *c, const Attr *ints)
+{
+	const Dim **dims = NEW_ARRAY(c->arena, (size_t)ints->n + 1, const Dim *);
+	for (int i = 0; i < ints->n; i++)
+		dims[i] = dim_const(c, ints->ints[i]);
+	return attr_dims(c, ints->n, dims);
+}
+
 // A term as an attribute of the kind that the table says; NULL after a diagnostic.
 static const Attr *term_attr(Eval *e, const Term *t, const AttrInfo *info)
 {
 	Context *c = e->b->ctx;
+	if (t->kind == TERM_ATTR && t->attr->kind == ATTR_INTS && info->kind == ATTR_DIMS)
+		return dims_attr(c, t->attr);
 	if (t->kind == TERM_ATTR)
 		return t->attr;
 	if (t->kind != TERM_NUMBER) {
@@ -282,7 +292,7 @@ static bool fold_call(const Expr *x, const Term *args, Term *out)
 		numbers &= args[i].kind == TERM_NUMBER;
 		attrs &= args[i].kind == TERM_ATTR;
 	}
-	if (x->code == OP_PD_CAST && args[0].kind == TERM_NUMBER) { // takes the type of what it meets
+	if (x->code == OP_PD_CAST && x->nargs > 0 && args[0].kind == TERM_NUMBER) { // takes the type of what it meets
 		*out = args[0];
 		return true;
 	}
@@ -428,7 +438,7 @@ static Value *build_call(Eval *e, const Call *call, Value *const *values)
 
 static bool eval_call(Eval *e, const Expr *x, Term *out)
 {
-	Term args[MAX_ARGS];
+	Term args[MAX_ARGS] = {{0}};
 	Value *values[MAX_ARGS];
 	bool done;
 	if (x->nargs > MAX_ARGS)

@@ -88,6 +88,7 @@ double op_number(const Op *op, const char *name)
 
 bool infer_axis(const Op *op, int64_t axis, int rank, int *out)
 {
+	*out = 0;
 	if (axis < -rank || axis >= rank)
 		return infer_error(op, "axis %lld of a tensor of rank %d", (long long)axis, rank);
 	*out = (int)(axis < 0 ? axis + rank : axis);

@@ -126,6 +126,12 @@ void infer_map_known(Op *op)
 	infer_set_known(op, 0, (int)n, known);
 }
 
+bool infer_hook_one_bool(Op *op)
+{
+	const Dim *one = dim_const(op->ctx, 1);
+	return infer_tensor(op, 0) && infer_result_shape(op, 0, DT_BOOL, 1, &one);
+}
+
 bool verify_hook_dropout(Op *op)
 {
 	const Attr *mode = op_attr_or_default(op, "mode");

@@ -358,13 +358,18 @@ static const char *shape_text(const Interp *in, const Tensor *t)
 	return s.text;
 }
 
-static bool feed_mismatch(Interp *in, const Op *op, const Tensor *t)
+static const char *type_text(const Interp *in, const Type *t)
 {
 	Text s;
 	text_init(&s, in->ctx->arena);
-	type_print(&s, op->results[0].type);
+	type_print(&s, t);
+	return s.text;
+}
+
+static bool feed_mismatch(Interp *in, const Op *op, const Tensor *t)
+{
 	return interp_error(in, op, "input '%s' is %s; the model needs %s", op_str(op, "name", "?"), shape_text(in, t),
-	                    s.text);
+	                    type_text(in, op->results[0].type));
 }
 
 // One round over the sizes of all feeds. Counts what is not settled yet, and what was matched.
@@ -575,6 +580,20 @@ static void share_lod(Interp *in, const Op *op)
 	}
 }
 
+// Whether a definition kept to the type that inference found.
+static bool check_result(Interp *in, const Op *op, int i, const Cell *c)
+{
+	const Type *type = op->results[i].type;
+	int64_t size;
+	if (type->kind != TY_TENSOR || !c->tensor)
+		return true;
+	bool fits = c->tensor->dtype == type->dtype && c->tensor->rank == type->rank;
+	for (int d = 0; fits && d < type->rank; d++)
+		fits = interp_size(in, op, type->dims[d], &size) && size == c->tensor->dims[d];
+	return fits || interp_error(in, op, "the definition gives %s as result %d, the type is %s",
+	                            shape_text(in, c->tensor), i, type_text(in, type));
+}
+
 static bool run_expansion(Interp *in, Op *op)
 {
 	Expansion *x = expand(in, op);
@@ -591,6 +610,8 @@ static bool run_expansion(Interp *in, Op *op)
 			return false;
 	for (int i = 0; i < op->nresult; i++) {
 		Cell *c = x->results[i] ? interp_cell(in, x->results[i]) : NULL;
+		if (c && !check_result(in, op, i, c))
+			return false;
 		if (c)
 			interp_bind_cell(in, &op->results[i], *c);
 		else if (value_used(&op->results[i]))
