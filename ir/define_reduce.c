@@ -1,0 +1,265 @@
+// What reductions, scans and sorts mean, as loop nests (ir/ops/reduce.yaml).
+#include "define.h"
+#include "geometry.h"
+
+#include <math.h>
+#include <string.h>
+
+// ---- reductions ----------------------------------------------------------------------------------------
+
+static const char *reduce_kind(const Op *op)
+{
+	switch (op->code) {
+	case OP_PD_PROD:
+		return "prod";
+	case OP_PD_MAX:
+		return "max";
+	case OP_PD_MIN:
+		return "min";
+	case OP_PD_ANY:
+		return "any";
+	case OP_PD_ALL:
+		return "all";
+	default:
+		return "sum";
+	}
+}
+
+// The reduction of `kind` inside nest n over the axes that op reduces.
+static Value *reduce_element(Nest *n, Op *op, const char *kind, DType t)
+{
+	Value *x = op_operand(op, 0), *from[MAX_RANK];
+	int axes[MAX_RANK], count = reduced_axes(op, x->type->rank, axes);
+	const Dim *extents[MAX_RANK];
+	bool keep = op_bool(op, "keepdim", false);
+	if (count < 0)
+		return NULL;
+	if (!count)
+		return scalar_cast(&n->b, load(&n->b, x, n->at), t);
+	for (int i = 0; i < count; i++)
+		extents[i] = x->type->dims[axes[i]];
+	Nest r = reduce_open(&n->b, kind, t, count, extents);
+	for (int d = 0, i = 0, k = 0; d < x->type->rank; d++) {
+		bool reduced = i < count && axes[i] == d;
+		from[d] = reduced ? r.at[i++] : n->at[keep ? d : k++];
+	}
+	return reduce_close(&r, load(&r.b, x, from));
+}
+
+bool define_hook_reduce(Builder *b, Op *op, Value **results)
+{
+	Nest n = nest_open(b, op->results[0].type);
+	results[0] = nest_close(&n, reduce_element(&n, op, reduce_kind(op), op->results[0].type->dtype));
+	return results[0] != NULL;
+}
+
+bool define_hook_mean(Builder *b, Op *op, Value **results)
+{
+	const Type *x = op_operand(op, 0)->type, *out = op->results[0].type;
+	int axes[MAX_RANK], count = reduced_axes(op, x->rank, axes);
+	const Dim *number = dim_const(b->ctx, 1);
+	for (int i = 0; i < count; i++)
+		number = dim_mul(b->ctx, number, x->dims[axes[i]]);
+	Nest n = nest_open(b, out);
+	Value *sum = reduce_element(&n, op, "sum", out->dtype);
+	Value *by = scalar_from_index(&n.b, index_dim(&n.b, number), out->dtype);
+	results[0] = nest_close(&n, tensor_div(&n.b, sum, by));
+	return results[0] != NULL;
+}
+
+// A reduction by another operation with op's axes.
+static Value *reduce_like(Builder *b, const Op *op, enum OpCode code, Value *x, bool keep)
+{
+	Context *c = b->ctx;
+	const Attr *axes = op_attr(op, "axis");
+	return x ? build1(b, code, x, "axis", axes ? axes : attr_ints(c, 0, NULL), "keepdim", attr_bool(c, keep),
+	                  "reduce_all", attr_bool(c, op_bool(op, "reduce_all", false)), NULL)
+	         : NULL;
+}
+
+static Value *squeeze_to(Builder *b, Value *x, const Type *t)
+{
+	return x && x->type->rank != t->rank ? tensor_reshape(b, x, t->rank, t->dims) : x;
+}
+
+bool define_hook_logsumexp(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0), *most = reduce_like(b, op, OP_PD_MAX, x, true);
+	Value *small = tensor_sub(b, x, most);
+	Value *e = small ? build1(b, OP_PD_EXP, small, NULL) : NULL;
+	Value *sum = reduce_like(b, op, OP_PD_SUM, e, true);
+	Value *log = sum ? build1(b, OP_PD_LOG, sum, NULL) : NULL;
+	results[0] = squeeze_to(b, tensor_add(b, log, most), op->results[0].type);
+	return results[0] != NULL;
+}
+
+bool define_hook_frobenius_norm(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0);
+	Value *sum = reduce_like(b, op, OP_PD_SUM, tensor_mul(b, x, x), op_bool(op, "keepdim", false));
+	results[0] = sum ? build1(b, OP_PD_SQRT, sum, NULL) : NULL;
+	return results[0] != NULL;
+}
+
+// The norm of order p of x over `n` axes (all when 0), which stay with size 1.
+static Value *norm_of(Builder *b, Value *x, double p, int n, const int64_t *axes)
+{
+	DType t = x->type->dtype;
+	Value *a = build1(b, OP_PD_ABS, x, NULL);
+	if (!a)
+		return NULL;
+	if (isinf(p))
+		return tensor_reduce(b, p > 0 ? OP_PD_MAX : OP_PD_MIN, a, n, axes);
+	if (p == 0) {
+		Value *some = build2(b, OP_PD_NOT_EQUAL, x, tensor_number(b, t, 0), NULL);
+		return tensor_reduce(b, OP_PD_SUM, tensor_cast(b, some, t), n, axes);
+	}
+	if (p == 1)
+		return tensor_reduce(b, OP_PD_SUM, a, n, axes);
+	if (p == 2) {
+		Value *sum = tensor_reduce(b, OP_PD_SUM, tensor_mul(b, x, x), n, axes);
+		return sum ? build1(b, OP_PD_SQRT, sum, NULL) : NULL;
+	}
+	Value *power = build2(b, OP_PD_ELEMENTWISE_POW, a, tensor_number(b, t, p), NULL);
+	Value *sum = tensor_reduce(b, OP_PD_SUM, power, n, axes);
+	return sum ? build2(b, OP_PD_ELEMENTWISE_POW, sum, tensor_number(b, t, 1 / p), NULL) : NULL;
+}
+
+bool define_hook_p_norm(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0);
+	int64_t axis = axis_norm(op_int(op, "axis", -1), x->type->rank);
+	Value *norm = norm_of(b, x, op_float(op, "porder", 2.0), !op_bool(op, "asvector", false), &axis);
+	results[0] = squeeze_to(b, norm, op->results[0].type);
+	return results[0] != NULL;
+}
+
+bool define_hook_dist(Builder *b, Op *op, Value **results)
+{
+	Value *way = tensor_sub(b, op_operand(op, 0), op_operand(op, 1));
+	Value *norm = way ? norm_of(b, way, op_float(op, "p", 2.0), 0, NULL) : NULL;
+	results[0] = squeeze_to(b, norm, op->results[0].type);
+	return results[0] != NULL;
+}
+
+bool define_hook_add_n(Builder *b, Op *op, Value **results)
+{
+	Value *const *list;
+	int n = op_operand_list(op, 0, &list);
+	Value *sum = n > 1 ? list[0] : build1(b, OP_PD_ASSIGN, list[0], NULL);
+	for (int i = 1; i < n; i++)
+		sum = tensor_add(b, sum, list[i]);
+	results[0] = sum;
+	return results[0] != NULL;
+}
+
+// argmax and argmin.
+bool define_hook_arg_reduce(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0), *from[MAX_RANK];
+	const Type *out = op->results[0].type;
+	const Dim *numel = type_numel(b->ctx, x->type);
+	bool flat = op_bool(op, "flatten", false) || !x->type->rank, keep = op_bool(op, "keepdims", false);
+	if (flat && !(x = tensor_reshape(b, x, 1, &numel)))
+		return false;
+	int axis = flat ? 0 : axis_norm(op_int(op, "axis", -1), x->type->rank);
+	Nest n = nest_open(b, out);
+	const Dim *extent = x->type->dims[axis];
+	Nest r = reduce_open(&n.b, op->code == OP_PD_ARGMAX ? "argmax" : "argmin", DT_I64, 1, &extent);
+	for (int d = 0, k = 0; d < x->type->rank; d++) {
+		if (d == axis)
+			from[d] = r.at[0];
+		else
+			from[d] = n.at[keep ? d : k++];
+	}
+	results[0] = nest_close(&n, reduce_close(&r, load(&r.b, x, from)));
+	return results[0] != NULL;
+}
+
+// ---- scans -------------------------------------------------------------------------------------------------
+
+// Every element sums its own prefix, which takes quadratic time along the axis.
+bool define_hook_cumsum(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0), *from[MAX_RANK];
+	const Type *out = op->results[0].type;
+	if (!x->type->rank) {
+		results[0] = build1(b, OP_PD_ASSIGN, x, NULL);
+		return results[0] != NULL;
+	}
+	if (op_bool(op, "flatten", false) && !(x = tensor_reshape(b, x, 1, out->dims)))
+		return false;
+	int axis = op_bool(op, "flatten", false) ? 0 : axis_norm(op_int(op, "axis", -1), out->rank);
+	bool reverse = op_bool(op, "reverse", false), exclusive = op_bool(op, "exclusive", false);
+	Nest n = nest_open(b, out);
+	const Dim *extent = out->dims[axis];
+	Nest r = reduce_open(&n.b, "sum", out->dtype, 1, &extent);
+	memcpy(from, n.at, sizeof from);
+	from[axis] = r.at[0];
+	Value *near = reverse ? n.at[axis] : r.at[0], *far = reverse ? r.at[0] : n.at[axis];
+	Value *inside = index_less(&r.b, near, exclusive ? far : index_plus(&r.b, far, 1));
+	Value *zero = build_scalar_f(&r.b, out->dtype, 0);
+	results[0] = nest_close(&n, reduce_close(&r, load_or(&r.b, inside, zero, x, from)));
+	return results[0] != NULL;
+}
+
+// ---- sorting -----------------------------------------------------------------------------------------------
+
+// For every element how many come before it in stable order along the axis.
+static Value *sort_ranks(Builder *b, Value *x, int axis, bool descending)
+{
+	Value *other[MAX_RANK];
+	Nest n = nest_open(b, type_like(b->ctx, x->type, DT_I64));
+	const Dim *extent = x->type->dims[axis];
+	Nest r = reduce_open(&n.b, "sum", DT_I64, 1, &extent);
+	memcpy(other, n.at, sizeof other);
+	other[axis] = r.at[0];
+	Value *mine = load(&r.b, x, n.at), *its = load(&r.b, x, other);
+	if (!mine || !its)
+		return NULL;
+	Value *before = build2(&r.b, descending ? OP_PD_GREATER_THAN : OP_PD_LESS_THAN, its, mine, NULL);
+	Value *same = build2(&r.b, OP_PD_EQUAL, its, mine, NULL);
+	Value *tie = pred_and(&r.b, same, index_less(&r.b, r.at[0], n.at[axis]));
+	Value *first = before && tie ? build2(&r.b, OP_PD_LOGICAL_OR, before, tie, NULL) : NULL;
+	return nest_close(&n, reduce_close(&r, first));
+}
+
+// results: the elements whose ranks are 0, 1 ... along the axis, and their positions.
+static bool sorted_elements(Builder *b, Op *op, bool descending, Value **results)
+{
+	Value *x = op_operand(op, 0), *from[MAX_RANK];
+	if (!x->type->rank) {
+		results[0] = build1(b, OP_PD_ASSIGN, x, NULL);
+		results[1] = build_full(b, op->results[1].type, 0);
+		return results[0] && results[1];
+	}
+	int axis = axis_norm(op_int(op, "axis", -1), x->type->rank);
+	const Dim *extent = x->type->dims[axis];
+	Value *ranks = sort_ranks(b, x, axis, descending);
+	if (!ranks)
+		return false;
+	Nest n = nest_open(b, op->results[1].type);
+	Nest r = reduce_open(&n.b, "argmax", DT_I64, 1, &extent);
+	memcpy(from, n.at, sizeof from);
+	from[axis] = r.at[0];
+	Value *wanted = scalar_from_index(&r.b, n.at[axis], DT_I64), *have = load(&r.b, ranks, from);
+	Value *found = wanted && have ? build2(&r.b, OP_PD_EQUAL, have, wanted, NULL) : NULL;
+	results[1] = nest_close(&n, reduce_close(&r, scalar_cast(&r.b, found, DT_I32)));
+	if (!results[1])
+		return false;
+	Nest g = nest_open(b, op->results[0].type);
+	memcpy(from, g.at, sizeof from);
+	from[axis] = index_from_data(&g.b, load(&g.b, results[1], g.at), extent, false);
+	results[0] = nest_close(&g, load(&g.b, x, from));
+	return results[0] != NULL;
+}
+
+bool define_hook_argsort(Builder *b, Op *op, Value **results)
+{
+	return sorted_elements(b, op, op_bool(op, "descending", false), results);
+}
+
+bool define_hook_topk(Builder *b, Op *op, Value **results)
+{
+	return sorted_elements(b, op, op_bool(op, "largest", true), results);
+}

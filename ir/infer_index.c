@@ -1,0 +1,452 @@
+// Types of the operators that index by data, say sizes, and make tensors (ir/ops/tensor.yaml).
+#include "geometry.h"
+#include "infer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// ---- sizes --------------------------------------------------------------------------------------------
+
+bool infer_hook_shape(Op *op)
+{
+	const Type *x = infer_tensor(op, 0);
+	if (!x)
+		return false;
+	const Dim *n = dim_const(op->ctx, x->rank);
+	infer_set_known(op, 0, x->rank, x->dims);
+	return infer_result_shape(op, 0, DT_I32, 1, &n);
+}
+
+bool infer_hook_numel(Op *op)
+{
+	const Type *x = infer_tensor(op, 0);
+	if (!x)
+		return false;
+	const Dim *n = type_numel(op->ctx, x);
+	infer_set_known(op, 0, 1, &n);
+	return infer_result_shape(op, 0, DT_I64, 0, NULL);
+}
+
+// ---- indexing ----------------------------------------------------------------------------------------------
+
+// What is known of the elements that are gathered from a known vector.
+static void gather_known(Op *op)
+{
+	const Dim *const *known, *const *index, *picked[MAX_KNOWN];
+	int n = infer_known(op, 0, &known), count = infer_known(op, 1, &index);
+	if (n < 0 || count < 0 || count > MAX_KNOWN || op_operand(op, 0)->type->rank != 1)
+		return;
+	for (int i = 0; i < count; i++) {
+		if (!dim_is_const(index[i]) || index[i]->value < 0 || index[i]->value >= n)
+			return;
+		picked[i] = known[index[i]->value];
+	}
+	infer_set_known(op, 0, count, picked);
+}
+
+bool infer_hook_gather(Op *op)
+{
+	const Type *x = infer_tensor(op, 0), *index = infer_tensor(op, 1);
+	const Dim *shape[MAX_RANK];
+	int64_t given;
+	int axis, rank = 0;
+	if (!x || !index || !infer_resolve_int(op, "axis", &given) || !infer_axis(op, given, x->rank, &axis))
+		return false;
+	if (index->rank > 2 || (index->rank == 2 && !dim_is(index->dims[1], 1)))
+		return infer_error(op, "the index must be a vector or a scalar");
+	op_set_attr(op, "axis", attr_int(op->ctx, axis));
+	for (int d = 0; d < x->rank; d++) {
+		if (d != axis)
+			shape[rank++] = x->dims[d];
+		else if (index->rank)
+			shape[rank++] = index->dims[0];
+	}
+	gather_known(op);
+	return infer_result_shape(op, 0, x->dtype, rank, shape);
+}
+
+// The number of axes that the last axis of an index tensor addresses; -1 after an error.
+static int index_width(const Op *op, const Type *x, const Type *index)
+{
+	if (!index->rank || !dim_is_const(index->dims[index->rank - 1])) {
+		infer_error(op, "the last axis of the index must have a known size");
+		return -1;
+	}
+	int64_t n = index->dims[index->rank - 1]->value;
+	if (n > x->rank) {
+		infer_error(op, "an index of %lld numbers for a tensor of rank %d", (long long)n, x->rank);
+		return -1;
+	}
+	return (int)n;
+}
+
+bool infer_hook_gather_nd(Op *op)
+{
+	const Type *x = infer_tensor(op, 0), *index = infer_tensor(op, 1);
+	const Dim *shape[2 * MAX_RANK];
+	int n, rank = 0;
+	if (!x || !index || (n = index_width(op, x, index)) < 0)
+		return false;
+	for (int d = 0; d + 1 < index->rank; d++)
+		shape[rank++] = index->dims[d];
+	for (int d = n; d < x->rank; d++)
+		shape[rank++] = x->dims[d];
+	if (rank > MAX_RANK)
+		return infer_error(op, "the result would have more than %d axes", MAX_RANK);
+	return infer_result_shape(op, 0, x->dtype, rank, shape);
+}
+
+bool verify_hook_scatter_nd_add(Op *op)
+{
+	const Type *x = infer_tensor(op, 0), *index = infer_tensor(op, 1), *updates = infer_tensor(op, 2);
+	int n;
+	if (!x || !index || !updates || (n = index_width(op, x, index)) < 0)
+		return false;
+	return updates->rank == index->rank - 1 + x->rank - n ||
+	       infer_error(op, "updates of rank %d do not fit", updates->rank);
+}
+
+bool verify_hook_scatter(Op *op)
+{
+	const Type *x = infer_tensor(op, 0), *index = infer_tensor(op, 1), *updates = infer_tensor(op, 2);
+	if (!x || !index || !updates)
+		return false;
+	if (!x->rank || index->rank > 2 || (index->rank == 2 && !dim_is(index->dims[1], 1)))
+		return infer_error(op, "the index must be a vector");
+	int rank = index->rank ? x->rank : x->rank - 1;
+	return updates->rank == rank || infer_error(op, "updates of rank %d do not fit", updates->rank);
+}
+
+bool infer_hook_index_sample(Op *op)
+{
+	const Type *x = infer_rank(op, 0, 2), *index = infer_rank(op, 1, 2);
+	const Dim *rows;
+	if (!x || !index || !infer_same_dim(op, x->dims[0], index->dims[0], "numbers of rows", &rows))
+		return false;
+	return infer_result_shape(op, 0, x->dtype, 2, index->dims);
+}
+
+bool infer_hook_take_along_axis(Op *op)
+{
+	const Type *x = infer_tensor(op, 0), *index = infer_tensor(op, 1);
+	int axis;
+	if (!x || !index || !infer_axis(op, op_int(op, "axis", 0), x->rank, &axis))
+		return false;
+	if (x->rank != index->rank)
+		return infer_error(op, "ranks %d and %d differ", x->rank, index->rank);
+	op_set_attr(op, "axis", attr_int(op->ctx, axis));
+	return infer_result_shape(op, 0, x->dtype, index->rank, index->dims);
+}
+
+bool infer_hook_embedding(Op *op)
+{
+	const Type *ids = infer_tensor(op, 0), *weight = infer_rank(op, 1, 2);
+	const Dim *shape[MAX_RANK];
+	if (!ids || !weight)
+		return false;
+	int rank = ids->rank;
+	// Fluid 1.x has ids of shape [.., 1], and an embedding in the place of the last axis.
+	if (op_bool(op, "drop_last", false)) {
+		if (!rank || (dim_is_const(ids->dims[rank - 1]) && !dim_is(ids->dims[rank - 1], 1)))
+			return infer_error(op, "the last axis of the ids must be of size 1");
+		rank--;
+	}
+	if (rank == MAX_RANK)
+		return infer_error(op, "the result would have more than %d axes", MAX_RANK);
+	memcpy(shape, ids->dims, sizeof *shape * (size_t)rank);
+	shape[rank] = weight->dims[1];
+	return infer_result(op, 0, type_tensor(op->ctx, weight->dtype, rank + 1, shape, ids->lod));
+}
+
+bool infer_hook_one_hot(Op *op)
+{
+	const Type *x = infer_tensor(op, 0);
+	const Dim *shape[MAX_RANK], *depth;
+	if (!x)
+		return false;
+	int rank = x->rank;
+	if (infer_sizes_bound(op, "depth", &depth, 1) != 1)
+		depth = dim_const(op->ctx, op_int(op, "depth", 1));
+	if (op_bool(op, "drop_last", false) && rank && dim_is(x->dims[rank - 1], 1))
+		rank--;
+	if (rank == MAX_RANK)
+		return infer_error(op, "the result would have more than %d axes", MAX_RANK);
+	memcpy(shape, x->dims, sizeof *shape * (size_t)rank);
+	shape[rank] = depth;
+	return infer_result_shape(op, 0, op_dtype(op, "dtype", DT_F32), rank + 1, shape);
+}
+
+// ---- as many elements as the data say -----------------------------------------------------------------------
+
+// The number of elements that this operation finds: named after its place in the program.
+static const Dim *found_size(const Op *op)
+{
+	Text t;
+	text_init(&t, op->ctx->arena);
+	text_printf(&t, "n_%s_%d_%d", op->info->short_name, op->loc->block < 0 ? 0 : op->loc->block,
+	            op->loc->op < 0 ? 0 : op->loc->op);
+	return dim_sym_bounded(op->ctx, t.text);
+}
+
+bool infer_hook_nonzero(Op *op)
+{
+	const Type *x = infer_tensor(op, 0);
+	if (!x)
+		return false;
+	const Dim *shape[] = {found_size(op), dim_const(op->ctx, x->rank)};
+	return infer_result_shape(op, 0, DT_I64, 2, shape);
+}
+
+bool infer_hook_masked_select(Op *op)
+{
+	const Type *x = infer_tensor(op, 0), *mask = infer_tensor(op, 1);
+	const Dim *size;
+	if (!x || !mask)
+		return false;
+	if (x->rank != mask->rank)
+		return infer_error(op, "ranks %d and %d differ", x->rank, mask->rank);
+	for (int d = 0; d < x->rank; d++)
+		if (!infer_same_dim(op, x->dims[d], mask->dims[d], "sizes of x and mask", &size))
+			return false;
+	size = found_size(op);
+	return infer_result_shape(op, 0, x->dtype, 1, &size);
+}
+
+// ---- making ------------------------------------------------------------------------------------------------
+
+// `str_value`, when given, is the exact value: it takes the place of `value`.
+static bool resolve_str_value(Op *op)
+{
+	const char *s = op_str(op, "str_value", "");
+	char *end;
+	if (!*s)
+		return true;
+	double v = strtod(s, &end);
+	if (*end)
+		return infer_error(op, "str_value '%s' is not a number", s);
+	if (strspn(s, "-0123456789") == strlen(s))
+		op_set_attr(op, "value", attr_int(op->ctx, (int64_t)strtoll(s, NULL, 10)));
+	else
+		op_set_attr(op, "value", attr_float(op->ctx, v));
+	op_set_attr(op, "str_value", NULL);
+	return true;
+}
+
+// A value that every element has: known when it is a whole number and the elements are few.
+static void full_known(Op *op, const Type *t)
+{
+	const Dim *known[MAX_KNOWN];
+	const Attr *a = op_attr_or_default(op, "value");
+	Value *given = op_operand_named(op, "value_tensor");
+	int64_t n;
+	const Dim *const *have, *v = NULL;
+	if (!dtype_is_int(t->dtype) || !type_const_numel(t, &n) || n > MAX_KNOWN)
+		return;
+	if (given)
+		v = value_known(given, &have) == 1 ? have[0] : NULL;
+	else if (a && (a->kind != ATTR_FLOAT || (a->f > -9e15 && a->f < 9e15)))
+		v = dim_const(op->ctx, a->kind == ATTR_FLOAT ? (int64_t)a->f : a->i);
+	for (int64_t i = 0; i < n; i++)
+		known[i] = v;
+	if (v)
+		infer_set_known(op, 0, (int)n, known);
+}
+
+bool infer_hook_full(Op *op)
+{
+	const Dim *shape[MAX_RANK];
+	int n = infer_sizes_bound(op, "shape", shape, MAX_RANK);
+	if (n < 0 || !resolve_str_value(op))
+		return false;
+	for (int d = 0; d < n; d++)
+		if (dim_is_const(shape[d]) && shape[d]->value < 0)
+			return infer_error(op, "a negative size in the shape");
+	op_set_attr(op, "shape", attr_dims(op->ctx, n, shape));
+	if (op_operand(op, 0))
+		op_set_operand(op, 0, NULL);
+	infer_result_shape(op, 0, op_dtype(op, "dtype", DT_F32), n, shape);
+	full_known(op, op->results[0].type);
+	return true;
+}
+
+bool infer_hook_full_like(Op *op)
+{
+	const Type *x = infer_tensor(op, 0);
+	if (!x)
+		return false;
+	infer_result(op, 0, type_like(op->ctx, x, op_dtype(op, "dtype", x->dtype)));
+	full_known(op, op->results[0].type);
+	return true;
+}
+
+bool infer_hook_full_batch_size_like(Op *op)
+{
+	const Type *x = infer_tensor(op, 0);
+	const Dim *shape[MAX_RANK];
+	int64_t sizes[MAX_RANK];
+	int in, out, n = op_ints(op, "shape", sizes, MAX_RANK);
+	if (!x || !resolve_str_value(op))
+		return false;
+	if (n < 0 || !infer_axis(op, op_int(op, "input_dim_idx", 0), x->rank, &in) ||
+	    !infer_axis(op, op_int(op, "output_dim_idx", 0), n, &out))
+		return false;
+	for (int d = 0; d < n; d++) {
+		if (d != out && sizes[d] < 0)
+			return infer_error(op, "a negative size in the shape");
+		shape[d] = d == out ? x->dims[in] : dim_const(op->ctx, sizes[d]);
+	}
+	return infer_result_shape(op, 0, op_dtype(op, "dtype", DT_F32), n, shape);
+}
+
+// The values in the attribute of their type become `values`.
+static const Attr *assigned_values(Op *op)
+{
+	static const char *const names[] = {"fp32_values", "fp64_values", "int32_values", "int64_values", "bool_values"};
+	for (size_t i = 0; i < COUNT_OF(names); i++) {
+		const Attr *a = op_attr(op, names[i]);
+		if (a && a->n && a->kind == ATTR_BOOLS)
+			a = attr_ints(op->ctx, a->n, a->ints);
+		if (a && a->n)
+			op_set_attr(op, "values", a);
+		op_set_attr(op, names[i], NULL);
+	}
+	return op_attr(op, "values");
+}
+
+bool infer_hook_assign_value(Op *op)
+{
+	Context *c = op->ctx;
+	const Dim *shape[MAX_RANK], *known[MAX_KNOWN];
+	int64_t sizes[MAX_RANK], numel = 1;
+	int n = op_ints(op, "shape", sizes, MAX_RANK);
+	DType t = op_dtype(op, "dtype", DT_F32);
+	const Attr *values = assigned_values(op);
+	if (n < 0)
+		return infer_error(op, "a shape of more than %d axes", MAX_RANK);
+	for (int d = 0; d < n; d++) {
+		if (sizes[d] < 0 || __builtin_mul_overflow(numel, sizes[d], &numel))
+			return infer_error(op, "a size of %lld in the shape", (long long)sizes[d]);
+		shape[d] = dim_const(c, sizes[d]);
+	}
+	if ((values ? values->n : 0) != numel)
+		return infer_error(op, "%d values for %lld elements", values ? values->n : 0, (long long)numel);
+	for (int i = 0; dtype_is_int(t) && i < numel && numel <= MAX_KNOWN; i++)
+		known[i] = dim_const(c, values->kind == ATTR_INTS ? values->ints[i] : (int64_t)values->floats[i]);
+	if (dtype_is_int(t) && numel <= MAX_KNOWN)
+		infer_set_known(op, 0, (int)numel, known);
+	return infer_result_shape(op, 0, t, n, shape);
+}
+
+// The number that a value holds, when the program itself says it.
+static bool constant_number(const Value *v, double *out)
+{
+	const Dim *const *known;
+	if (value_known(v, &known) == 1 && dim_is_const(known[0])) {
+		*out = (double)known[0]->value;
+		return true;
+	}
+	const Op *def = v->def;
+	int64_t n;
+	if (!def || !type_is_tensor(v->type) || !type_const_numel(v->type, &n) || n != 1)
+		return false;
+	const Attr *value = op_attr(def, "value");
+	const Tensor *t = NULL;
+	if (def->code == OP_PD_FULL && !op_operand_named(def, "value_tensor")) {
+		*out = op_number(def, "value");
+		return true;
+	}
+	if (def->code == OP_PD_ASSIGN_VALUE && (value = op_attr(def, "values")) && value->n == 1) {
+		*out = value->kind == ATTR_INTS ? (double)value->ints[0] : value->floats[0];
+		return true;
+	}
+	if (def->code == OP_PD_CAST)
+		return constant_number(op_operand(def, 0), out);
+	if (def->code == OP_BUILTIN_CONSTANT && value && value->kind == ATTR_TENSOR)
+		t = value->tensor;
+	else if (def->code == OP_BUILTIN_GET_PARAMETER)
+		t = param_get(def->ctx, op_str(def, "name", ""));
+	if (!t || tensor_numel(t) != 1)
+		return false;
+	*out = tensor_get_f(t, 0);
+	return true;
+}
+
+// The size that an integer scalar operand holds; unknown ones are bound at run time.
+static const Dim *operand_size(Op *op, int i)
+{
+	const Dim *const *known;
+	if (infer_known(op, i, &known) != 1 && !infer_bind_operand(op, i))
+		return NULL;
+	return infer_known(op, i, &known) == 1 ? known[0] : NULL;
+}
+
+// The number of steps from start to end, as Paddle counts it: ceil(|end - start| / |step|).
+static const Dim *arange_size(Op *op, const Type *t)
+{
+	Context *c = op->ctx;
+	double v[3];
+	bool constant = true;
+	for (int i = 0; i < 3; i++)
+		constant &= constant_number(op_operand(op, i), &v[i]);
+	if (constant) {
+		double n = v[2] != 0 ? (v[1] - v[0]) / v[2] : 0;
+		int64_t whole = (int64_t)(n < 0 || n > 9e15 ? 0 : n);
+		return dim_const(c, whole + ((double)whole < n));
+	}
+	if (dtype_is_float(t->dtype)) {
+		infer_error(op, "the size of a range of floats must be known when the program is compiled");
+		return NULL;
+	}
+	const Dim *start = operand_size(op, 0), *end = operand_size(op, 1), *step = operand_size(op, 2);
+	if (!start || !end || !step)
+		return NULL;
+	if (!dim_is_const(step) || !step->value) {
+		infer_error(op, "the step of a range must be known when the program is compiled");
+		return NULL;
+	}
+	int64_t by = step->value;
+	const Dim *way = by > 0 ? dim_sub(c, end, start) : dim_sub(c, start, end);
+	by = by < 0 ? -by : by;
+	way = dim_max(c, way, dim_const(c, 0));
+	return dim_div(c, dim_add(c, way, dim_const(c, by - 1)), dim_const(c, by));
+}
+
+bool infer_hook_arange(Op *op)
+{
+	Context *c = op->ctx;
+	const Type *start = infer_tensor(op, 0);
+	const Dim *known[MAX_KNOWN], *const *first;
+	if (!start || !infer_tensor(op, 1) || !infer_tensor(op, 2))
+		return false;
+	const Dim *size = arange_size(op, start);
+	double from, step;
+	if (!size)
+		return false;
+	bool whole = infer_known(op, 0, &first) == 1 && dtype_is_int(start->dtype) && dim_is_const(size) &&
+	             size->value <= MAX_KNOWN;
+	if (whole && constant_number(op_operand(op, 0), &from) && constant_number(op_operand(op, 2), &step)) {
+		for (int i = 0; i < size->value; i++)
+			known[i] = dim_const(c, (int64_t)from + i * (int64_t)step);
+		infer_set_known(op, 0, (int)size->value, known);
+	}
+	return infer_result_shape(op, 0, start->dtype, 1, &size);
+}
+
+bool infer_hook_linspace(Op *op)
+{
+	if (!infer_tensor(op, 0) || !infer_tensor(op, 1) || !infer_tensor(op, 2))
+		return false;
+	const Dim *num = operand_size(op, 2);
+	if (!num)
+		return false;
+	return infer_result_shape(op, 0, op_dtype(op, "dtype", DT_F32), 1, &num);
+}
+
+bool infer_hook_eye(Op *op)
+{
+	int64_t rows = op_int(op, "num_rows", 0), columns = op_int(op, "num_columns", -1);
+	if (rows < 0)
+		return infer_error(op, "%lld rows", (long long)rows);
+	const Dim *shape[] = {dim_const(op->ctx, rows), dim_const(op->ctx, columns < 0 ? rows : columns)};
+	return infer_result_shape(op, 0, op_dtype(op, "dtype", DT_F32), 2, shape);
+}
