@@ -683,6 +683,8 @@ Op *ir_parse(Context *c, const char *file, const char *text, size_t n)
 		return NULL;
 	if (op->code != OP_BUILTIN_MODULE)
 		lex_fail(&p.lex, top, "the outermost operation must be builtin.module");
+	else if (!op->nregion || !op->regions[0].first)
+		lex_fail(&p.lex, top, "a module without operations");
 	if (lex_peek(&p.lex))
 		lex_fail(&p.lex, p.lex.at, "unexpected text after the operation");
 	for (int i = 0; i < p.pending.n; i++) {

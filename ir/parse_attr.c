@@ -7,6 +7,7 @@
 // ---- dims ---------------------------------------------------------------------------------------
 
 static const Dim *parse_sum(Lexer *l);
+static const Dim *parse_factor(Lexer *l);
 
 static const Dim *parse_symbol(Lexer *l)
 {
@@ -55,7 +56,7 @@ static const Dim *parse_factor_here(Lexer *l)
 	bool digit_next = l->end - l->at > 1 && l->at[1] >= '0' && l->at[1] <= '9';
 	if (lex_peek(l) == '-' && !digit_next) {
 		l->at++;
-		const Dim *d = parse_factor_here(l);
+		const Dim *d = parse_factor(l);
 		return d ? dim_sub(l->ctx, dim_const(l->ctx, 0), d) : NULL;
 	}
 	int64_t v;
