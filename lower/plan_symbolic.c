@@ -14,6 +14,9 @@
 // An offset that takes more operations than this to say is not worth what it saves.
 enum { MAX_NODES = 100 };
 
+// A plan may be so much larger than another, when it is simpler.
+#define MAX_WASTE 0.01
+
 static int64_t align_up(int64_t v)
 {
 	return (v + PLAN_ALIGN - 1) / PLAN_ALIGN * PLAN_ALIGN;
@@ -195,9 +198,9 @@ static const Dim *pack_stacks(Context *c, Arena *scratch, int n, SizedItem *item
 		for (int i = 0; i < k; i++) {
 			const SizedItem *low = &items[layers[i].item];
 			if (overlap_in_time(low, it) && !layer_is_hidden(layers, items, i, k))
-				it->offset = dim_larger(c, it->offset, dim_add(c, low->offset, dim_align(c, low->size)));
+				it->offset = dim_larger(c, it->offset, dim_add(c, low->offset, low->size));
 		}
-		size = dim_larger(c, size, dim_add(c, it->offset, dim_align(c, it->size)));
+		size = dim_larger(c, size, dim_add(c, it->offset, it->size));
 		if (dim_nodes(it->offset, MAX_NODES) >= MAX_NODES)
 			return NULL;
 	}
@@ -248,7 +251,7 @@ static const Dim *pack_slots(Context *c, Arena *scratch, int n, SizedItem *items
 			s = nslot++;
 			slots[s] = (Slot){dim_const(c, 0), -1};
 		}
-		slots[s].size = dim_larger(c, slots[s].size, dim_align(c, it->size));
+		slots[s].size = dim_larger(c, slots[s].size, it->size);
 		uses[u].next = slots[s].first_user;
 		slots[s].first_user = u;
 	}
@@ -263,10 +266,26 @@ static const Dim *pack_slots(Context *c, Arena *scratch, int n, SizedItem *items
 
 // ---- the choice -----------------------------------------------------------------------------------------
 
-// Takes over the plan in `other` when it is smaller than `*size`.
+// Rounds sizes to the alignment: the constant factor where that costs next to nothing compared to the largest
+// size, which keeps expressions simple; else the size itself.
+static void items_align(Context *c, int n, SizedItem *items)
+{
+	double largest = 0;
+	for (int i = 0; i < n; i++)
+		if (dim_weight(items[i].size) > largest)
+			largest = dim_weight(items[i].size);
+	for (int i = 0; i < n; i++) {
+		const Dim *size = items[i].size, *rest = dim_rest(c, size);
+		const Dim *rounded = dim_mul(c, dim_const(c, align_up(dim_coefficient(size))), rest);
+		double waste = dim_weight(rounded) - dim_weight(size);
+		items[i].size = waste <= MAX_WASTE * largest ? rounded : dim_align(c, size);
+	}
+}
+
+// Takes over the plan in `other` when it is clearly smaller than `*size`.
 static void keep_smaller(const Dim **size, const Dim *other_size, int n, SizedItem *items, const SizedItem *other)
 {
-	if (!other_size || dim_weight(other_size) >= dim_weight(*size))
+	if (!other_size || dim_weight(other_size) >= (1 - MAX_WASTE) * dim_weight(*size))
 		return;
 	for (int i = 0; i < n; i++)
 		items[i].offset = other[i].offset;
@@ -278,6 +297,7 @@ const Dim *pack_sized(Context *c, Arena *scratch, int n, SizedItem *items)
 	static const int64_t samples[] = {32, 224, 640};
 	SizedItem *other = NEW_ARRAY(scratch, (size_t)n + 1, SizedItem);
 	bool symbolic = false;
+	items_align(c, n, items);
 	for (int i = 0; i < n; i++) {
 		other[i] = items[i];
 		symbolic = symbolic || !dim_is_const(items[i].size);
