@@ -87,6 +87,7 @@ struct Codegen {
 	EmittedFunc *helpers, *funcs;
 	Text arrays;             // inline weights
 	Text functions;          // helpers and kernels
+	Text uploads;            // CUDA: the copies of inline weights to the device
 	Text run;                // the calls of model_run
 	bool fails;              // some kernel returns a status
 	bool object_weights;     // .incbin
@@ -153,6 +154,19 @@ bool weights_collect(Codegen *cg); // cg->weights; in inline mode cg->arrays and
 // Walks the operations: fills cg->functions and the calls in cg->run.
 bool run_collect(Codegen *cg);
 void run_print(Codegen *cg, Text *out); // model_run
+void run_checks_print(Codegen *cg, Text *out); // its beginning
+
+// ---- module.c --------------------------------------------------------------------------------------------
+
+// Everything up to the texts of functions and calls; false after diagnostics.
+bool codegen_begin(Codegen *cg, Context *c, Op *module, const Target *t, const CodegenOptions *o);
+void codegen_end(Codegen *cg, CodegenResult *out); // weights and empty texts
+void workspace_print(Codegen *cg, Text *out);      // model_workspace_size
+
+// ---- cuda.c ------------------------------------------------------------------------------------------------
+
+bool cuda_nest_emit(KernelFunc *k);
+bool cuda_launch_print(Codegen *cg, const KernelFunc *k, const char *name, const char *args);
 
 // ---- header.c, info.c, prelude.c ---------------------------------------------------------------------------
 

@@ -60,12 +60,44 @@ static void weights_comment(Codegen *cg, Text *out)
 	text_str(out, "\n * `workspace` is `size` bytes for this model alone. Both want an alignment of 64 bytes. */\n");
 }
 
+static void entry_points(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	weights_comment(cg, out);
+	text_printf(out, "pd_status %s_init(%s *m, const void *weights, size_t n, void *workspace, size_t size);\n", p, p);
+	text_printf(out, "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out);\n", p, p, p, p);
+	text_printf(out, "PDRT_EXPORT const pd_model_info *%s_info(void);\n", p);
+	if (cg->options->call)
+		text_printf(out, "/* Runs with a workspace of its own, one call at a time. Arrays are in column order. */\n"
+		                 "PDRT_EXPORT int %s_call(const void *const *inputs, void *const *outputs);\n", p);
+}
+
+static void cuda_entry_points(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	text_str(out, "/* `workspace` and all tensors are memory of the device, the workspace aligned to 64 bytes and for this model\n"
+	              " * alone. ");
+	if (cg->inline_weights)
+		text_str(out, "The weights are part of the code: pass NULL and 0.");
+	else
+		text_printf(out, "`weights` are the %" PRId64 " bytes of %s in memory of the host, to stay until the stream is done.",
+		            cg->weights_size, comment_text(cg->arena, cg->options->weights_name));
+	text_str(out, "\n * Everything is queued on the stream. */\n");
+	text_printf(out, "pd_status %s_init(%s *m, const void *weights, size_t n, void *workspace, size_t size,\n"
+	                 "                  cudaStream_t stream);\n", p, p);
+	text_printf(out, "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out, cudaStream_t stream);\n", p, p, p, p);
+	text_printf(out, "/* Waits for the stream and tells how the runs on it went. */\n"
+	                 "pd_status %s_wait(%s *m, cudaStream_t stream);\n", p, p);
+}
+
 void header_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix, *guard = upper(cg->arena, p);
 	text_printf(out, "/* Written by pdcc%s%s. Do not edit. */\n", cg->options->banner ? " from " : "",
 	            cg->options->banner ? comment_text(cg->arena, cg->options->banner) : "");
 	text_printf(out, "#ifndef %s_H\n#define %s_H\n\n#include \"pdrt.h\"\n\n", guard, guard);
+	if (cg->target->cuda)
+		text_str(out, "#include <cuda_runtime.h>\n\n");
 	text_str(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
 	dims_struct(cg, out);
 	ports_struct(cg, out, "inputs", cg->inputs, cg->ninput, true);
@@ -79,12 +111,9 @@ void header_print(Codegen *cg, Text *out)
 	text_line(out, 1, "bool ready;");
 	text_printf(out, "} %s;\n\n", p);
 	workspace_declaration(cg, out);
-	weights_comment(cg, out);
-	text_printf(out, "pd_status %s_init(%s *m, const void *weights, size_t n, void *workspace, size_t size);\n", p, p);
-	text_printf(out, "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out);\n", p, p, p, p);
-	text_printf(out, "PDRT_EXPORT const pd_model_info *%s_info(void);\n", p);
-	if (cg->options->call)
-		text_printf(out, "/* Runs with a workspace of its own, one call at a time. Arrays are in column order. */\n"
-		                 "PDRT_EXPORT int %s_call(const void *const *inputs, void *const *outputs);\n", p);
+	if (cg->target->cuda)
+		cuda_entry_points(cg, out);
+	else
+		entry_points(cg, out);
 	text_str(out, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }

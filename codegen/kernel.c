@@ -289,7 +289,9 @@ static const char *params_text(KernelFunc *k)
 			text_printf(&t, "%s%s *%s%s", p->result ? "" : "const ", dtype_c_memory(p->value->type->dtype),
 			            param_shared(k, i) ? "" : "PDRT_RESTRICT ", p->name);
 	}
-	if (!k->nparam)
+	if (k->status && k->target->cuda)
+		text_printf(&t, "%sint *pd_failed", k->nparam ? ", " : "");
+	else if (!k->nparam)
 		text_str(&t, "void");
 	return t.text;
 }

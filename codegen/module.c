@@ -22,7 +22,7 @@ static bool options_check(Codegen *cg)
 
 static void codegen_init(Codegen *cg, Context *c, Op *module, const Target *t, const CodegenOptions *o)
 {
-	static const char *const run_names[] = {"m", "in", "out", "workspace", "weights", "status", "memcpy"};
+	static const char *const run_names[] = {"m", "in", "out", "workspace", "weights", "status", "memcpy", "stream"};
 	*cg = (Codegen){.ctx = c, .arena = c->arena, .module = module, .target = t, .options = o, .prefix = o->prefix};
 	names_init(&cg->globals, c->arena);
 	names_init(&cg->locals, c->arena);
@@ -34,6 +34,7 @@ static void codegen_init(Codegen *cg, Context *c, Op *module, const Target *t, c
 	text_init(&cg->arrays, c->arena);
 	text_init(&cg->functions, c->arena);
 	text_init(&cg->run, c->arena);
+	text_init(&cg->uploads, c->arena);
 	const Attr *workspace = op_attr(module, "workspace");
 	cg->workspace = workspace ? workspace->dim : dim_const(c, 0);
 }
@@ -85,7 +86,7 @@ static void sizes_check_print(Codegen *cg, Text *out)
 		}
 }
 
-static void workspace_print(Codegen *cg, Text *out)
+void workspace_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
 	if (!cg->nsymbol) {
@@ -185,17 +186,29 @@ static void source_print(Codegen *cg, Text *out)
 	text_str(out, user.text);
 }
 
+bool codegen_begin(Codegen *cg, Context *c, Op *module, const Target *t, const CodegenOptions *o)
+{
+	codegen_init(cg, c, module, t, o);
+	return ports_collect(cg) && options_check(cg) && weights_collect(cg) && run_collect(cg);
+}
+
+void codegen_end(Codegen *cg, CodegenResult *out)
+{
+	*out = (CodegenResult){0};
+	if (!cg->inline_weights) {
+		out->weights = cg->weights;
+		out->weights_size = (size_t)cg->weights_size;
+	}
+	text_init(&out->source, cg->arena);
+	text_init(&out->header, cg->arena);
+}
+
 bool codegen_c(Context *c, Op *module, const Target *t, const CodegenOptions *o, CodegenResult *out)
 {
 	Codegen *cg = NEW(c->arena, Codegen);
-	codegen_init(cg, c, module, t, o);
-	if (!ports_collect(cg) || !options_check(cg) || !weights_collect(cg) || !run_collect(cg))
+	if (!codegen_begin(cg, c, module, t, o))
 		return false;
-	*out = (CodegenResult){.weights = cg->inline_weights ? NULL : cg->weights, .weights_size = (size_t)cg->weights_size};
-	if (cg->inline_weights)
-		out->weights_size = 0;
-	text_init(&out->source, c->arena);
-	text_init(&out->header, c->arena);
+	codegen_end(cg, out);
 	source_print(cg, &out->source);
 	header_print(cg, &out->header);
 	return true;

@@ -326,8 +326,9 @@ static void drop_unit_loops(Nest *n)
 	n->nloop = kept;
 }
 
-static void nest_init(Nest *n, KernelFunc *k, Text *out)
+void nest_init(Nest *n, KernelFunc *k, Text *out)
 {
+	hoist_from_reductions(k->op->regions[0].first);
 	*n = (Nest){.k = k, .op = k->op, .body = k->op->regions[0].first, .out = out};
 	scalars_init(&n->s, k);
 	pointer_map_init(&n->levels, k->arena);
@@ -339,7 +340,6 @@ static void nest_init(Nest *n, KernelFunc *k, Text *out)
 
 bool nest_emit(KernelFunc *k)
 {
-	hoist_from_reductions(k->op->regions[0].first);
 	Nest n;
 	Text body;
 	text_init(&body, k->arena);

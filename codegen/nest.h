@@ -60,6 +60,7 @@ typedef struct Nest {
 	struct Lanes *lanes; // lanes.c, while it prints
 } Nest;
 
+void nest_init(Nest *n, KernelFunc *k, Text *out);
 int nest_level(const Nest *n, const Value *v);     // 0: depends on no loop
 bool nest_needed(const Nest *n, const Op *op);
 // Fills `needed` for a block: what its terminator needs, under the known predicates.

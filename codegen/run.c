@@ -20,7 +20,7 @@ static const char *place_expression(Codegen *cg, const Place *p, const char *typ
 		return arena_printf(cg->arena, offset ? "(%s *)(workspace + %s)" : "(%s *)%sworkspace", type,
 		                    offset ? offset : "");
 	case PLACE_PARAM:
-		if (cg->inline_weights)
+		if (cg->inline_weights && !cg->target->cuda)
 			return pointer_map_get(&cg->param_names, p->root);
 		return arena_printf(cg->arena, offset ? "(const %s *)(weights + %s)" : "(const %s *)%sweights", type,
 		                    offset ? offset : "");
@@ -54,7 +54,7 @@ static const char *tensor_pointer(Codegen *cg, const Value *v)
 		return NULL;
 	}
 	name = e;
-	if (p.kind == PLACE_WORKSPACE || (p.kind == PLACE_PARAM && !cg->inline_weights)) {
+	if (p.kind == PLACE_WORKSPACE || (p.kind == PLACE_PARAM && (!cg->inline_weights || cg->target->cuda))) {
 		name = names_unique(&cg->locals, local_stem(cg, p.root));
 		text_line(&cg->run, 1, "%s%s *const %s = %s;", p.kind == PLACE_PARAM ? "const " : "", type, name, e);
 	}
@@ -66,8 +66,10 @@ static const char *tensor_pointer(Codegen *cg, const Value *v)
 
 typedef bool Emitter(KernelFunc *k);
 
-static Emitter *emitter_of(const Op *op)
+static Emitter *emitter_of(const Codegen *cg, const Op *op)
 {
+	if (cg->target->cuda)
+		return op->code == OP_LOOP_NEST ? cuda_nest_emit : NULL;
 	switch (op->code) {
 	case OP_LOOP_NEST: return nest_emit;
 	case OP_KERNEL_GEMM: return kernel_gemm_emit;
@@ -115,11 +117,13 @@ static bool compute_print(Codegen *cg, const Op *op, Emitter *emit)
 	text_init(&args, cg->arena);
 	if (!call_arguments(cg, k, &args))
 		return false;
+	cg->fails |= k->status;
+	if (cg->target->cuda)
+		return cuda_launch_print(cg, k, name, args.text ? args.text : "");
 	if (!k->status) {
 		text_line(&cg->run, 1, "%s(%s);", name, args.text ? args.text : "");
 		return true;
 	}
-	cg->fails = true;
 	text_line(&cg->run, 1, "status = %s(%s);", name, args.text ? args.text : "");
 	text_line(&cg->run, 1, "if (status != PD_OK) {");
 	text_line(&cg->run, 2, "m->failed = %s;", string_literal(cg->arena, op_title(cg, op)));
@@ -142,7 +146,12 @@ static bool fetch_print(Codegen *cg, const Op *op)
 		return false;
 	const Dim *bytes = dim_mul(cg->ctx, type_numel(cg->ctx, v->type),
 	                           dim_const(cg->ctx, (int64_t)dtype_size(v->type->dtype)));
-	text_line(&cg->run, 1, "memcpy(out->%s, %s, (size_t)%s);", cg->outputs[col].member, from, dim_in_run(cg, bytes));
+	if (cg->target->cuda)
+		text_line(&cg->run, 1, "cudaMemcpyAsync(out->%s, %s, (size_t)%s, cudaMemcpyDeviceToDevice, stream);",
+		          cg->outputs[col].member, from, dim_in_run(cg, bytes));
+	else
+		text_line(&cg->run, 1, "memcpy(out->%s, %s, (size_t)%s);", cg->outputs[col].member, from,
+		          dim_in_run(cg, bytes));
 	return true;
 }
 
@@ -155,11 +164,12 @@ static bool op_is_silent(const Op *op)
 bool run_collect(Codegen *cg)
 {
 	for (const Op *op = module_block(cg->module)->first; op; op = op->next) {
-		Emitter *emit = emitter_of(op);
+		Emitter *emit = emitter_of(cg, op);
 		if (op_is_silent(op))
 			continue;
 		if (!emit && op->code != OP_PD_FETCH) {
-			diag_error(cg->ctx->diag, op->loc, "code generation: no C for '%s'", op->info->name);
+			diag_error(cg->ctx->diag, op->loc, "code generation: no %s for '%s'",
+			           cg->target->cuda ? "CUDA" : "C", op->info->name);
 			return false;
 		}
 		if (emit ? !compute_print(cg, op, emit) : !fetch_print(cg, op))
@@ -170,7 +180,31 @@ bool run_collect(Codegen *cg)
 
 // ---- the function -----------------------------------------------------------------------------------------------
 
-static void checks_print(Codegen *cg, Text *out)
+static bool text_mentions(const char *text, const char *word)
+{
+	return text && strstr(text, word);
+}
+
+// Sizes, and where memory begins.
+static void locals_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	if (cg->nsymbol) {
+		text_line(out, 1, "if (%s_workspace_size(&in->dims) > m->workspace_size)", p);
+		text_line(out, 2, "return %s_workspace_size(&in->dims) == SIZE_MAX ? PD_DIMS : PD_WORKSPACE;", p);
+	}
+	for (int i = 0; i < cg->nsymbol; i++)
+		text_line(out, 1, "const int64_t %s = in->dims.%s;", cg->symbols[i].name, cg->symbols[i].name);
+	for (int i = 0; i < cg->nsymbol; i++)
+		text_line(out, 1, "(void)%s;", cg->symbols[i].name);
+	if (text_mentions(cg->run.text, "(workspace + ") || text_mentions(cg->run.text, ")workspace"))
+		text_line(out, 1, "unsigned char *const workspace = m->workspace;");
+	if (text_mentions(cg->run.text, "(weights + ") || text_mentions(cg->run.text, ")weights"))
+		text_line(out, 1, "const unsigned char *const weights = m->weights;");
+}
+
+// What model_run does before the first call.
+void run_checks_print(Codegen *cg, Text *out)
 {
 	text_line(out, 1, "if (!m%s%s || !m->ready)", cg->ninput ? " || !in" : "", cg->noutput ? " || !out" : "");
 	text_line(out, 2, "return PD_NULL;");
@@ -185,35 +219,22 @@ static void checks_print(Codegen *cg, Text *out)
 			text_line(out, 1, "if ((uintptr_t)%s %% sizeof *%s)", what, what);
 			text_line(out, 2, "return PD_ALIGNMENT;");
 		}
+	locals_print(cg, out);
+	if (!cg->ninput)
+		text_line(out, 1, "(void)in;");
+	if (!cg->noutput)
+		text_line(out, 1, "(void)out;");
+	text_line(out, 1, "m->failed = NULL;");
 }
 
-static bool text_mentions(const char *text, const char *word)
-{
-	return text && strstr(text, word);
-}
 
 void run_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
 	text_printf(out, "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out)\n{\n", p, p, p, p);
-	checks_print(cg, out);
-	if (cg->nsymbol) {
-		text_line(out, 1, "if (%s_workspace_size(&in->dims) > m->workspace_size)", p);
-		text_line(out, 2, "return %s_workspace_size(&in->dims) == SIZE_MAX ? PD_DIMS : PD_WORKSPACE;", p);
-	}
-	for (int i = 0; i < cg->nsymbol; i++)
-		text_line(out, 1, "const int64_t %s = in->dims.%s;", cg->symbols[i].name, cg->symbols[i].name);
-	for (int i = 0; i < cg->nsymbol; i++)
-		text_line(out, 1, "(void)%s;", cg->symbols[i].name);
-	if (text_mentions(cg->run.text, "(workspace + ") || text_mentions(cg->run.text, ")workspace"))
-		text_line(out, 1, "unsigned char *const workspace = m->workspace;");
-	if (text_mentions(cg->run.text, "(weights + ") || text_mentions(cg->run.text, ")weights"))
-		text_line(out, 1, "const unsigned char *const weights = m->weights;");
+	run_checks_print(cg, out);
 	if (cg->fails)
 		text_line(out, 1, "pd_status status;");
-	if (!cg->ninput)
-		text_line(out, 1, "(void)in;");
-	text_line(out, 1, "m->failed = NULL;");
 	text_str(out, cg->run.text ? cg->run.text : "");
 	text_str(out, "\treturn PD_OK;\n}\n");
 }

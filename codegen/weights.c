@@ -82,12 +82,15 @@ static bool parameter_check(Codegen *cg, const Op *op, const Tensor *data, const
 }
 
 // One array per place: parameters that share bytes share it.
-static void array_collect(Codegen *cg, const Op *op, const Tensor *data, const char **at)
+static void array_collect(Codegen *cg, const Op *op, const Tensor *data, int64_t offset,
+                          const char **at)
 {
 	if (!*at) {
 		const char *param = op_str(op, "name", op->loc->var ? op->loc->var : "constant");
 		*at = names_unique(&cg->globals, arena_printf(cg->arena, "weights_%s", name_sanitize(cg->arena, param)));
 		array_print(cg, *at, param, data);
+		text_line(&cg->uploads, 1, "cudaMemcpyAsync(memory + %" PRId64 ", %s, %zu, cudaMemcpyHostToDevice, stream);",
+		          offset, *at, tensor_bytes(data));
 	}
 	pointer_map_set(&cg->param_names, &op->results[0], *at);
 }
@@ -120,7 +123,7 @@ bool weights_collect(Codegen *cg)
 		if (tensor_bytes(data))
 			memcpy(cg->weights + offset, data->data, tensor_bytes(data));
 		if (cg->inline_weights)
-			array_collect(cg, op, data, &arrays[offset / 64]);
+			array_collect(cg, op, data, offset, &arrays[offset / 64]);
 	}
 	return true;
 }
