@@ -11,7 +11,8 @@ CPPFLAGS_ALL = -D_POSIX_C_SOURCE=200809L -Iobj -I$(SRC) $(PB_CFLAGS)
 COMPILE = $(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) -MMD -MP -c
 
 # Build tools have a main of their own.
-TOOLS = ir/opgen.c codegen/embed.c
+OPGEN = ir/opgen.c ir/opgen_expr.c ir/opgen_table.c
+TOOLS = $(OPGEN) codegen/embed.c
 SOURCES = $(filter-out $(TOOLS),$(patsubst $(SRC)/%,%,$(wildcard $(addprefix $(SRC)/,ir/*.c frontend/*.c lower/*.c codegen/*.c))))
 OBJECTS = $(SOURCES:%.c=obj/%.o) obj/program_desc.pb-c.o
 # Everything but main, for unit tests.
@@ -29,9 +30,9 @@ obj/%.o: %.c | obj/ops_enum.inc obj/program_desc.pb-c.h obj/kernels.inc
 	@mkdir -p $(@D)
 	$(COMPILE) $< -o $@
 
-obj/opgen: ir/opgen.c
+obj/opgen: $(OPGEN) ir/opgen.h
 	@mkdir -p $(@D)
-	$(CC) $(WARN) $(CPPFLAGS_ALL) $(YAML_CFLAGS) $(CFLAGS) $< -o $@ $(YAML_LIBS)
+	$(CC) $(WARN) $(CPPFLAGS_ALL) $(YAML_CFLAGS) $(CFLAGS) $(filter %.c,$^) -o $@ $(YAML_LIBS)
 
 obj/ops_enum.inc: obj/opgen $(OPS)
 	obj/opgen obj $(OPS)
