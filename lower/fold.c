@@ -6,20 +6,40 @@
 
 #include <string.h>
 
-// A fold must not make the weights explode (expand, tile, full), nor take minutes.
-enum { SMALL_BYTES = 64 << 10, GROWTH = 4, MAX_CONSTANT = 64, LARGEST_FULL = 64 };
+// A fold must not make the weights explode (expand, tile, full), nor take minutes. A position bias gathered from a
+// small table, or the mask of shifted windows, is worth its bytes.
+enum { SMALL_BYTES = 1 << 20, GROWTH = 4, MAX_CONSTANT = 64, LARGEST_FULL = 64, MAX_MADE = 64 << 10 };
 #define MAX_STEPS (INT64_C(1) << 26)
 
 // What folding one operation would need.
 typedef struct Need {
 	const Op *op;
 	int ninput, cinput;
-	Value **inputs;   // constants from outside, each once
+	Value **inputs;   // constants, and values made from nothing, from outside, each once
 	int64_t bytes;    // of them
 	int64_t largest;  // elements
 	bool constant;    // nothing else is read
 	Arena *arena;
 } Need;
+
+static bool op_reads_nothing(const Op *op)
+{
+	for (int i = 0; i < op->noperand; i++)
+		if (op_operand(op, i))
+			return false;
+	return true;
+}
+
+// Operations that make a small tensor from nothing (full, eye ...) are left alone by themselves, since they are
+// cheaper than bytes, but what reads only them folds.
+static bool value_is_made(const Value *v)
+{
+	int64_t n;
+	const Op *op = v->def;
+	return op && op->nresult == 1 && op->nregion == 0 && op->info->kind == KIND_INDEX && (op->info->traits & TRAIT_PURE) &&
+	       op_reads_nothing(op) && type_is_tensor(v->type) && type_const_numel(v->type, &n) &&
+	       n <= MAX_MADE / (int64_t)dtype_size(v->type->dtype);
+}
 
 static void need_add(Need *n, Value *v)
 {
@@ -27,7 +47,7 @@ static void need_add(Need *n, Value *v)
 		if (n->inputs[i] == v)
 			return;
 	Tensor *t = value_constant(v);
-	if (!t) {
+	if (!t && !value_is_made(v)) {
 		n->constant = false;
 		return;
 	}
@@ -39,9 +59,12 @@ static void need_add(Need *n, Value *v)
 		n->inputs = more;
 	}
 	n->inputs[n->ninput++] = v;
-	n->bytes += (int64_t)tensor_bytes(t);
-	if (tensor_numel(t) > n->largest)
-		n->largest = tensor_numel(t);
+	int64_t elements = 0;
+	if (t)
+		n->bytes += (int64_t)tensor_bytes(t);
+	type_const_numel(v->type, &elements);
+	if (elements > n->largest)
+		n->largest = elements;
 }
 
 static bool value_is_inside(const Value *v, const Op *op)
@@ -183,8 +206,13 @@ static bool op_evaluate(Op *op, const Need *n, Arena *scratch, Tensor **results)
 	if ((results[0] = evaluate_view(op)))
 		return true;
 	Interp *in = interp_new(op->ctx, scratch);
-	for (int i = 0; i < n->ninput; i++)
-		interp_bind(in, n->inputs[i], value_constant(n->inputs[i]));
+	for (int i = 0; i < n->ninput; i++) {
+		Tensor *t = value_constant(n->inputs[i]);
+		if (t)
+			interp_bind(in, n->inputs[i], t);
+		else if (!interp_op(in, n->inputs[i]->def))
+			return false;
+	}
 	for (int i = 0; i < op->noperand; i++) {
 		Value *v = op_operand(op, i);
 		if (v && v->def && v->def->code == OP_BUILTIN_COMBINE && !interp_op(in, v->def))
@@ -211,8 +239,6 @@ static Value *build_folded(Builder *b, const Op *op, int i, Tensor *t, const Nee
 		v = build_constant(b, t);
 	} else {
 		const char *from = n->ninput ? n->inputs[0]->name : NULL;
-		if (!from && n->ninput)
-			from = op_str(n->inputs[0]->def, "name", NULL);
 		bool packed = op_is_layout(op);
 		v = build_parameter(b, packed || !old->name ? from : old->name, packed ? "packed" : "folded", t);
 	}
