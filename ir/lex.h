@@ -12,14 +12,15 @@ typedef struct Lexer {
 	Context *ctx;
 	const char *file;
 	const char *start, *at, *end;
-	int depth;            // of nested types, dims and regions, to bound recursion
+	int depth;            // of nested types and regions, to bound recursion
+	int dim_depth;        // of the dim being read
 	int dim_ops;          // operators in the dim being read: it becomes a tree as deep
 	const char *line_at;  // a place already located, so that locating is linear in the whole text
 	int line;
 	const char *line_start;
 } Lexer;
 
-enum { LEX_MAX_DEPTH = 200, LEX_MAX_DIM_OPS = 200 };
+enum { LEX_MAX_DEPTH = 200, LEX_MAX_DIM_DEPTH = 1000, LEX_MAX_DIM_OPS = 5000 };
 
 // A growing array of pointers in the context's arena.
 typedef struct PtrList {

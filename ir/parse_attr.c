@@ -65,10 +65,13 @@ static const Dim *parse_factor_here(Lexer *l)
 
 static const Dim *parse_factor(Lexer *l)
 {
-	if (!lex_enter(l))
+	if (l->dim_depth == LEX_MAX_DIM_DEPTH) {
+		lex_fail(l, l->at, "nested too deeply");
 		return NULL;
+	}
+	l->dim_depth++;
 	const Dim *d = parse_factor_here(l);
-	lex_leave(l);
+	l->dim_depth--;
 	return d;
 }
 

@@ -378,8 +378,17 @@ static bool has_bounded_dim(const Type *t)
 	return false;
 }
 
-// Whether inferring once more must give the same: not where inference reads what integer tensors hold (that is
-// gone when the IR was read from text), nor where it makes new symbols.
+// Whether inference may want to know what v holds, but nobody knows (any more: text does not say).
+static bool lost_contents(const Value *v)
+{
+	int64_t n;
+	if (!v || v->known || v->type->kind != TY_TENSOR || !dtype_is_int(v->type->dtype))
+		return false;
+	return !type_const_numel(v->type, &n) || n <= 64;
+}
+
+// Whether inferring once more must give the same: not where inference reads what integer tensors hold, nor
+// where it makes new symbols.
 static bool inference_repeats(const Op *op)
 {
 	const OpInfo *info = op->info;
@@ -390,11 +399,15 @@ static bool inference_repeats(const Op *op)
 		if (a->operand && op_operand(op, op_info_operand(info, a->operand)))
 			return false;
 	}
-	if (!info->result_types) {
-		for (int i = 0; i < op->nresult; i++) {
-			if (has_bounded_dim(op->results[i].type))
-				return false;
-		}
+	if (info->result_types)
+		return true;
+	for (int i = 0; i < op->noperand; i++) {
+		if (lost_contents(op->operands[i].value))
+			return false;
+	}
+	for (int i = 0; i < op->nresult; i++) {
+		if (has_bounded_dim(op->results[i].type))
+			return false;
 	}
 	return true;
 }
