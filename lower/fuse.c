@@ -3,22 +3,38 @@
 // fuse_inline.c and fuse_epilogue.c decide and rewrite, fuse_index.c keeps the scalar code simple.
 #include "fuse.h"
 
+static void block_fuse(Block *block);
+
+static void op_fuse(Op *op)
+{
+	if (op_has_region_code(op)) {
+		scalar_simplify(op);
+		if (op->code == OP_LOOP_NEST && !nest_merge_into_kernel(op))
+			nest_inline(op);
+		return;
+	}
+	for (int i = 0; i < op->nregion; i++)
+		for (Block *b = op->regions[i].first; b; b = b->next)
+			block_fuse(b);
+}
+
 // Producers come before their readers: by the time a nest is looked at, everything that goes into it has
-// arrived, and it can move on as a whole.
+// arrived, and it can move on as a whole. Fusing erases operations before and after the one at hand, so the walk
+// goes over a list made up front.
 static void block_fuse(Block *block)
 {
-	for (Op *op = block->first, *next; op; op = next) {
-		next = op->next;
-		if (op_has_region_code(op)) {
-			scalar_simplify(op);
-			if (op->code == OP_LOOP_NEST && !nest_merge_into_kernel(op))
-				nest_inline(op);
-			continue;
-		}
-		for (int i = 0; i < op->nregion; i++)
-			for (Block *b = op->regions[i].first; b; b = b->next)
-				block_fuse(b);
-	}
+	size_t n = 0;
+	for (Op *op = block->first; op; op = op->next)
+		n++;
+	if (!n)
+		return;
+	Op **ops = NEW_ARRAY(block->first->ctx->arena, n, Op *);
+	n = 0;
+	for (Op *op = block->first; op; op = op->next)
+		ops[n++] = op;
+	for (size_t i = 0; i < n; i++)
+		if (ops[i]->block == block)
+			op_fuse(ops[i]);
 }
 
 // Needs: loop nests and kernels (to-loops).

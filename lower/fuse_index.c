@@ -194,13 +194,13 @@ static Range range_of(const Value *v, int depth)
 
 Value *build_index_constant(Builder *b, int64_t v)
 {
-	return build(b, OP_LOOP_CONSTANT, 0, NULL, "value", attr_float(b->ctx, (double)v), "type",
+	return build(b, OP_LOOP_CONSTANT, 0, NULL, "value", attr_int(b->ctx, v), "type",
 	             attr_type(b->ctx, type_index(b->ctx)), NULL);
 }
 
 static Value *build_bool(Builder *b, bool v)
 {
-	return build(b, OP_LOOP_CONSTANT, 0, NULL, "value", attr_float(b->ctx, v), "type",
+	return build(b, OP_LOOP_CONSTANT, 0, NULL, "value", attr_int(b->ctx, v), "type",
 	             attr_type(b->ctx, type_scalar(b->ctx, DT_BOOL)), NULL);
 }
 

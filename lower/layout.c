@@ -83,9 +83,17 @@ static Builder builder_after(Layout *l, Value *v)
 	return b;
 }
 
+// One pixel per channel and no lanes to spare: both layouts are the same bytes.
+static bool layouts_agree(const Layout *l, const Type *plain)
+{
+	return dim_is(plain->dims[2], 1) && dim_is(plain->dims[3], 1) && type_channels(plain) % l->target->lanes == 0;
+}
+
 static Value *change_layout(Layout *l, Value *v, enum OpCode code, const Type *type, const char *key, int64_t n)
 {
 	Builder b = builder_after(l, v);
+	if (layouts_agree(l, code == OP_KERNEL_BLOCK ? v->type : type))
+		return build_view(&b, v, type->rank, type->dims);
 	Op *op = op_new(l->ctx, code, b.loc, 1, &type, 1, &v, 0, 0);
 	op_set_attr(op, key, attr_int(l->ctx, n));
 	if (b.before)
