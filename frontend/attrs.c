@@ -261,6 +261,79 @@ const Attr *attr_convert_number(Context *c, const Paddle__OpAttr *a)
 	return element_is_int(a, 0, &v, &f) ? attr_int(c, v) : attr_float(c, f);
 }
 
+// ---- constants of the program ------------------------------------------------------------------------
+
+static bool add_number(NumberList *l, bool whole, int64_t n, double f)
+{
+	if (l->n == (int)COUNT_OF(l->ints))
+		return false;
+	l->whole[l->n] = whole;
+	l->ints[l->n] = n;
+	l->floats[l->n++] = f;
+	return true;
+}
+
+bool numbers_of_value(Context *c, const Value *v, NumberList *l)
+{
+	const Op *def = v->def;
+	const Attr *a;
+	int64_t n;
+	bool ok = true;
+	if (v->known) {
+		for (int i = 0; i < v->nknown && ok; i++)
+			ok = dim_is_const(v->known[i]) && add_number(l, true, v->known[i]->value, (double)v->known[i]->value);
+		return ok;
+	}
+	if (!def || !type_is_tensor(v->type) || !type_const_numel(v->type, &n) || n > (int64_t)COUNT_OF(l->ints))
+		return false;
+	const Tensor *t = NULL;
+	if (def->code == OP_BUILTIN_CONSTANT && (a = op_attr(def, "value")))
+		t = a->tensor;
+	else if (def->code == OP_BUILTIN_GET_PARAMETER)
+		t = param_get(c, op_str(def, "name", ""));
+	bool whole = !dtype_is_float(v->type->dtype);
+	for (int64_t i = 0; t && i < n && ok; i++)
+		ok = add_number(l, whole, whole ? tensor_get_i(t, i) : 0, tensor_get_f(t, i));
+	if (t || def->code != OP_PD_FULL || def->noperand || !(a = op_attr(def, "value")))
+		return t && ok;
+	for (int64_t i = 0; i < n && ok; i++)
+		ok = add_number(l, a->kind != ATTR_FLOAT, a->i, a->kind == ATTR_FLOAT ? a->f : (double)a->i);
+	return ok;
+}
+
+const Attr *attr_from_numbers(Context *c, const AttrInfo *a, const NumberList *l)
+{
+	bool whole = true;
+	for (int i = 0; i < l->n; i++)
+		whole &= l->whole[i];
+	bool single = a->kind == ATTR_FLOAT || a->kind == ATTR_INT || a->kind == ATTR_BOOL || a->kind == ATTR_DIM;
+	if (single ? l->n != 1 : a->kind != ATTR_FLOATS && !whole)
+		return NULL;
+	const Dim *dims[COUNT_OF(l->ints)];
+	for (int i = 0; i < l->n; i++)
+		dims[i] = dim_const(c, l->ints[i]);
+	switch (a->kind) {
+	case ATTR_FLOAT:
+		return a->any_number && whole ? attr_int(c, l->ints[0]) : attr_float(c, l->floats[0]);
+	case ATTR_INT:
+		return whole ? attr_int(c, l->ints[0]) : NULL;
+	case ATTR_BOOL:
+		return whole ? attr_bool(c, l->ints[0] != 0) : NULL;
+	case ATTR_DIM:
+		return whole ? attr_dim(c, dims[0]) : NULL;
+	case ATTR_INTS:
+		return attr_ints(c, l->n, l->ints);
+	case ATTR_DIMS:
+		return attr_dims(c, l->n, dims);
+	case ATTR_FLOATS:
+		return attr_floats(c, l->n, l->floats);
+	default:
+		return NULL;
+	}
+}
+
+// ---- what pdcc does not do ----------------------------------------------------------------------------
+
 // Attributes with which another framework's optimiser has fused operators or changed their arithmetic. Any
 // value but the neutral one changes what the operator computes.
 static const struct {

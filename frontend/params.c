@@ -164,6 +164,8 @@ static bool check_record(Loader *l, const Paddle__VarDesc *v, const Tensor *t)
 		if (__builtin_mul_overflow(numel, d->dims[i], &numel))
 			numel = -1;
 	}
+	// Programs from before there were tensors without axes say [1] for those.
+	same |= numel == 1 && tensor_numel(t) == 1;
 	if (same && dtype == t->dtype)
 		return true;
 	const char *says = type_text(l->c, dtype, d->n_dims, d->dims);

@@ -373,14 +373,34 @@ const Paddle__OpAttr *job_legacy_attr(const OpJob *j, const char *name)
 	return NULL;
 }
 
+// An attribute that names variables, of an operation that takes no such operand: fine where the program itself
+// says what they hold.
+static bool constant_attribute(OpJob *j, const AttrInfo *a, const Paddle__OpAttr *legacy)
+{
+	bool single = legacy->type == PADDLE__ATTR_KIND__VAR;
+	size_t n = single ? (legacy->var_name ? 1 : 0) : legacy->n_vars_name;
+	NumberList list = {0};
+	for (size_t i = 0; i < n; i++) {
+		Value *v = read_var(j, legacy->name, single ? legacy->var_name : legacy->vars_name[i]);
+		if (!v)
+			return false;
+		if (!numbers_of_value(j->t->c, v, &list))
+			return job_fail(j, "attribute '%s' names a variable that is not known when the program is compiled: "
+			                "not supported", legacy->name);
+	}
+	const Attr *v = attr_from_numbers(j->t->c, a, &list);
+	if (!v)
+		return job_fail(j, "attribute '%s' names variables that do not fit pdcc's '%s'", legacy->name, a->name);
+	job_set_attr(j, a->name, v);
+	return true;
+}
+
 bool general_attribute(OpJob *j, const AttrInfo *a, const Paddle__OpAttr *legacy)
 {
 	int64_t kind;
 	bool variable = legacy->type == PADDLE__ATTR_KIND__VAR || legacy->type == PADDLE__ATTR_KIND__VARS;
-	if (variable && a->operand)
-		return true; // the operand has it
-	if (variable)
-		return job_fail(j, "attribute '%s' names a variable; only constants are supported", legacy->name);
+	if (variable) // or the operand has it
+		return a->operand || constant_attribute(j, a, legacy);
 	// A negative element type says: as the input.
 	if (a->kind == ATTR_DTYPE && attr_int_at(legacy, 0, &kind) && kind < 0)
 		return j->steps->missing ? j->steps->missing(j, a) : general_missing(j, a);

@@ -97,6 +97,16 @@ const char *attr_kind_name(int32_t legacy_kind);
 int attr_count(const Paddle__OpAttr *a);
 bool attr_int_at(const Paddle__OpAttr *a, int i, int64_t *v);
 bool attr_float_at(const Paddle__OpAttr *a, int i, double *v);
+// What constant values of the program hold, one after the other.
+typedef struct NumberList {
+	int n;
+	double floats[MAX_RANK * 2];
+	int64_t ints[MAX_RANK * 2];
+	bool whole[MAX_RANK * 2]; // an integer, which `ints` holds
+} NumberList;
+// Appends; false when v is not known now, or does not fit.
+bool numbers_of_value(Context *c, const Value *v, NumberList *list);
+const Attr *attr_from_numbers(Context *c, const AttrInfo *a, const NumberList *list); // NULL: wrong kind or number
 // Whole-operator properties that pdcc does not do (fusions of other compilers): a message, or NULL.
 const char *attr_objection(Context *c, const Paddle__OpAttr *a);
 
