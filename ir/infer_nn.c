@@ -115,7 +115,11 @@ static const Dim *window_count(Context *c, const Window *w, int i, bool ceil)
 	room = dim_sub(c, room, dim_add(c, span, dim_const(c, 1)));
 	if (ceil)
 		room = dim_add(c, room, dim_const(c, w->stride[i] - 1));
-	return dim_add(c, dim_div(c, room, dim_const(c, w->stride[i])), dim_const(c, 1));
+	// Paddle's division truncates: a window that is larger than the room still counts when less than a stride is
+	// missing.
+	const Dim *steps = dim_is_const(room) && room->value < 0 ? dim_const(c, room->value / w->stride[i])
+	                                                         : dim_div(c, room, dim_const(c, w->stride[i]));
+	return dim_add(c, steps, dim_const(c, 1));
 }
 
 static bool positive_size(const Op *op, const Dim *d, int axis)
