@@ -28,7 +28,7 @@ static bool tile_helper(Conv *v, int nv)
 	Text cases;
 	text_init(&cases, k->arena);
 	for (int i = 1; i <= v->ur; i++) {
-		const char *of = arena_printf(k->arena, "%dof%d_s%" PRId64, nv, v->q, v->stride[1]);
+		const char *of = arena_printf(k->arena, "%dx%dof%d_s%" PRId64, v->ur, nv, v->q, v->stride[1]);
 		if (v->point)
 			text_printf(&cases, "case %d: conv_points_%s(%d, x, plane, channels, w, tile); break;\n", i, of, i);
 		else if (v->plain)
@@ -51,7 +51,8 @@ static const char *tile_call(Conv *v, int nv)
 	Arena *a = v->k->arena;
 	const char *image = arena_printf(a, "n * %s", tile_product(v->k, v->x->rank - 1, v->x->dims + 1));
 	const char *weights = arena_printf(a, "w + group * %" PRId64, v->channels * v->kh * v->kw * v->q);
-	const char *head = arena_printf(a, "%s_%dof%d_s%" PRId64 "((int)(last - first), ", tile_name(v), nv, v->q, v->stride[1]);
+	const char *head = arena_printf(a, "%s_%dx%dof%d_s%" PRId64 "((int)(last - first), ", tile_name(v),
+	                                v->ur, nv, v->q, v->stride[1]);
 	const Dim *const *d = v->x->dims;
 	if (v->point)
 		return arena_printf(a, "%sx + %s + (row * %s + first * %" PRId64 ") * %d, %s, %" PRId64 ", %s, tile);\n", head, image,
@@ -107,14 +108,13 @@ static const char *epilogue_text(Conv *v, const char **value)
 static void group_loops(Conv *v, const char **full, const char **last)
 {
 	Arena *a = v->k->arena;
-	const char *args = tile_arguments(v->k);
 	int64_t whole = v->out_blocks / v->nv, rest = v->out_blocks % v->nv;
 	*full = *last = "";
 	if (whole)
-		*full = arena_printf(a, "for (int64_t group = 0; group < %" PRId64 "; group++)\n\t" KERNEL_FN "_group(n, group, %d, %s);",
-		                     whole, v->nv, args);
+		*full = tile_pass_on(v->k, arena_printf(a, "for (int64_t group = 0; group < %" PRId64 "; group++)", whole), "_group",
+		                     arena_printf(a, "n, group, %d", v->nv));
 	if (rest)
-		*last = arena_printf(a, KERNEL_FN "_group(n, %" PRId64 ", %" PRId64 ", %s);", whole, rest, args);
+		*last = tile_pass_on(v->k, "", "_group", arena_printf(a, "n, %" PRId64 ", %" PRId64, whole, rest));
 }
 
 static bool conv_print(Conv *v)
@@ -136,7 +136,7 @@ static bool conv_print(Conv *v)
 		{"tile_calls", calls}, {"nv", tile_int(k, v->nv)}, {"lanes", tile_int(k, v->lanes)},
 		{"out_blocks", tile_int(k, v->out_blocks)}, {"type", dtype_c_memory(t->dtype)}, {"epilogue", epilogue},
 		{"store", scalar_store(k, t->dtype, "to", "c", value)}, {"batch", batch},
-		{"full_groups", full}, {"last_group", last},
+		{"full_groups", full}, {"last_group", last}, {"returns", tile_returns(k)}, {"done", tile_done(k)},
 	};
 	return kernel_template(k, "conv.c", COUNT_OF(keys), keys);
 }

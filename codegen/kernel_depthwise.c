@@ -67,6 +67,7 @@ static bool depthwise_print(Depthwise *v)
 		{"taps", tile_int(k, v->kh * v->kw * v->lanes)}, {"stride_y", tile_int(k, v->stride[0])},
 		{"stride_x", tile_int(k, v->stride[1])}, {"top", tile_int(k, v->pad[0])}, {"left", tile_int(k, v->pad[1])},
 		{"type", dtype_c_memory(t->dtype)}, {"epilogue", epilogue}, {"store", scalar_store(k, t->dtype, "to", "c", value)},
+		{"returns", tile_returns(k)}, {"done", tile_done(k)},
 	};
 	return kernel_template(k, "depthwise.c", COUNT_OF(keys), keys);
 }

@@ -73,22 +73,24 @@ static const char *tile_calls(Gemm *g)
 // The loops over panels in the function itself: all full ones, then what is left.
 static void panel_loops(Gemm *g, const char **full, const char **last)
 {
-	Arena *a = g->k->arena;
-	const char *args = tile_arguments(g->k);
+	KernelFunc *k = g->k;
+	Arena *a = k->arena;
+	const char *n = kernel_dim(k, g->n_dim);
+	const char *first = arena_printf(a, "n0, %d", g->nr);
 	if (!dim_is_const(g->n_dim)) {
-		*full = arena_printf(a, "const int64_t N = %s;\nfor (int64_t n0 = 0; n0 + %d <= N; n0 += %d)\n\t"
-		                     KERNEL_FN "_panel(n0, %d, %s);", kernel_dim(g->k, g->n_dim), g->nr, g->nr, g->nr, args);
-		*last = arena_printf(a, "if (N %% %d)\n\t" KERNEL_FN "_panel(N / %d * %d, (int)(N %% %d), %s);", g->nr, g->nr,
-		                     g->nr, g->nr, args);
+		*full = tile_pass_on(k, arena_printf(a, "for (int64_t n0 = 0; n0 + %d <= %s; n0 += %d)", g->nr, n, g->nr), "_panel",
+		                     first);
+		*last = tile_pass_on(k, arena_printf(a, "if (%s %% %d)", n, g->nr), "_panel",
+		                     arena_printf(a, "%s / %d * %d, (int)(%s %% %d)", n, g->nr, g->nr, n, g->nr));
 		return;
 	}
-	int64_t n = g->n_dim->value, whole = n / g->nr * g->nr;
+	int64_t whole = g->n_dim->value / g->nr * g->nr, rest = g->n_dim->value - whole;
 	*full = *last = "";
 	if (whole)
-		*full = arena_printf(a, "for (int64_t n0 = 0; n0 < %" PRId64 "; n0 += %d)\n\t" KERNEL_FN "_panel(n0, %d, %s);",
-		                     whole, g->nr, g->nr, args);
-	if (n > whole)
-		*last = arena_printf(a, KERNEL_FN "_panel(%" PRId64 ", %" PRId64 ", %s);", whole, n - whole, args);
+		*full = tile_pass_on(k, arena_printf(a, "for (int64_t n0 = 0; n0 < %" PRId64 "; n0 += %d)", whole, g->nr), "_panel",
+		                     first);
+	if (rest)
+		*last = tile_pass_on(k, "", "_panel", arena_printf(a, "%" PRId64 ", %" PRId64, whole, rest));
 }
 
 // acc, then the position in each dim: rows of one product, and the products of a batch, are counted through.
@@ -142,6 +144,7 @@ static bool gemm_print(Gemm *g)
 		{"out_row", arena_printf(a, "out + %s * N + n0", row)}, {"type", dtype_c_memory(t->dtype)},
 		{"direct", direct}, {"tile_calls", calls}, {"epilogue", epilogue},
 		{"store", scalar_store(k, t->dtype, "to", "j", value)}, {"full_panels", full}, {"last_panel", last},
+		{"returns", tile_returns(k)}, {"done", tile_done(k)},
 	};
 	return kernel_template(k, "gemm.c", COUNT_OF(keys), keys);
 }

@@ -13,6 +13,7 @@ bool kernel_layer_norm_emit(KernelFunc *k)
 		{"epsilon", scalar_float(k->arena, DT_F32, op_float(k->op, "epsilon", 1e-5))},
 		{"scale", scale ? arena_printf(k->arena, " * %s[j]", kernel_tensor(k, scale)) : ""},
 		{"bias", bias ? arena_printf(k->arena, " + %s[j]", kernel_tensor(k, bias)) : ""},
+		{"returns", tile_returns(k)}, {"done", tile_done(k)},
 	};
 	return kernel_template(k, "layer_norm.c", COUNT_OF(keys), keys);
 }

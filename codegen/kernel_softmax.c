@@ -10,6 +10,7 @@ bool kernel_softmax_emit(KernelFunc *k)
 		{"rows", x.rows}, {"columns", x.columns}, {"buffer", x.buffer}, {"row", x.row}, {"input", x.input},
 		{"value", x.value}, {"epilogue", x.epilogue}, {"store", x.store},
 		{"exp", k->target->vector ? "pd_expf" : "expf"},
+		{"returns", tile_returns(k)}, {"done", tile_done(k)},
 	};
 	return kernel_template(k, "softmax.c", COUNT_OF(keys), keys);
 }

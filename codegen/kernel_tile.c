@@ -52,9 +52,30 @@ const char *tile_arguments(KernelFunc *k)
 {
 	Text t;
 	text_init(&t, k->arena);
-	for (int i = 0; i < k->nparam; i++)
-		text_printf(&t, "%s%s", i ? ", " : "", k->params[i].name);
+	for (int sizes = 0; sizes < 2; sizes++) // the order in which kernel_finish declares them
+		for (int i = 0; i < k->nparam; i++)
+			if ((k->params[i].value == NULL) == sizes)
+				text_printf(&t, "%s%s", t.len ? ", " : "", k->params[i].name);
 	return t.text;
+}
+
+const char *tile_pass_on(KernelFunc *k, const char *head, const char *suffix, const char *first)
+{
+	const char *call = arena_printf(k->arena, KERNEL_FN "%s(%s, %s)", suffix, first, tile_arguments(k));
+	if (k->status)
+		return arena_printf(k->arena, "%s%s{\n\tconst pd_status status = %s;\n\tif (status != PD_OK)\n\t\treturn status;\n}",
+		                    head, *head ? " " : "", call);
+	return arena_printf(k->arena, "%s%s%s;", head, *head ? "\n\t" : "", call);
+}
+
+const char *tile_returns(const KernelFunc *k)
+{
+	return k->status ? "pd_status" : "void";
+}
+
+const char *tile_done(const KernelFunc *k)
+{
+	return k->status ? "return PD_OK;" : "";
 }
 
 bool region_is_identity(const Region *r)

@@ -17,6 +17,12 @@ const char *tile_product(KernelFunc *k, int n, const Dim *const *dims);
 const char *tile_position(KernelFunc *k, const char *linear, int n, const Dim *const *dims, int i);
 // "out, a, b, dim_n": the function's parameters as they stand now, as arguments for a function of its own.
 const char *tile_arguments(KernelFunc *k);
+// `head` (a for or if statement, or "") around a call of KERNEL_FN + suffix with `first` arguments and the function's own
+// ones; a status that the call may give is handed on.
+const char *tile_pass_on(KernelFunc *k, const char *head, const char *suffix, const char *first);
+// What a function returns, and its last statement, once all its regions are printed.
+const char *tile_returns(const KernelFunc *k);
+const char *tile_done(const KernelFunc *k);
 // Whether the region yields its first argument and nothing else.
 bool region_is_identity(const Region *r);
 // Whether anything in the region reads its argument i.
