@@ -43,7 +43,7 @@ static bool take(Loader *l, void *to, size_t n, const char *what)
 
 static bool read_lod(Loader *l, Tensor *t)
 {
-	uint64_t levels, bytes;
+	uint64_t levels = 0, bytes = 0;
 	if (!take(l, &levels, sizeof levels, "LoD"))
 		return false;
 	if (levels > MAX_LOD_LEVELS)
@@ -78,7 +78,7 @@ static void arena_keep(void *arena, void *what)
 // Element type and dims; sets *bytes to the size of the data.
 static bool read_desc(Loader *l, Tensor *t, uint64_t *bytes)
 {
-	int32_t size;
+	int32_t size = 0;
 	ProtobufCAllocator allocator = {arena_take, arena_keep, l->c->arena};
 	if (!take(l, &size, sizeof size, "description"))
 		return false;
@@ -101,8 +101,8 @@ static bool read_desc(Loader *l, Tensor *t, uint64_t *bytes)
 
 static Tensor *read_record(Loader *l)
 {
-	uint32_t version;
-	uint64_t bytes;
+	uint32_t version = 0;
+	uint64_t bytes = 0;
 	Tensor *t = NEW(l->c->arena, Tensor);
 	for (int i = 0; i < 2; i++) { // of the LoD tensor, then of the tensor in it
 		if (!take(l, &version, sizeof version, "header"))
