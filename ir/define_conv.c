@@ -33,7 +33,7 @@ bool define_hook_conv(Builder *b, Op *op, Value **results)
 		Value *first = index_times(&r.b, n.at[w.axis[i]], w.stride[i]);
 		Value *place = index_add(&r.b, first, index_times(&r.b, k, w.dilation[i]));
 		from[w.axis[i]] = index_sub(&r.b, place, index_dim(&r.b, w.before[i]));
-		if (!dim_is(w.before[i], 0) || !dim_is(w.after[i], 0))
+		if (window_overhangs(&w, i))
 			inside = pred_and(&r.b, inside, index_inside(&r.b, from[w.axis[i]], w.size[i]));
 	}
 	Value *zero = inside ? build_scalar_f(&r.b, out->dtype, 0) : NULL;
@@ -126,7 +126,7 @@ static Span pool_span(Builder *b, const Window *w, int i, const Dim *out, Value 
 	} else {
 		s.start = index_sub(b, index_times(b, at, w->stride[i]), index_dim(b, w->before[i]));
 		s.below = !dim_is(w->before[i], 0);
-		if (s.below || !dim_is(w->after[i], 0) || ceil)
+		if (ceil || window_overhangs(w, i))
 			s.end = index_dim(b, w->size[i]);
 	}
 	return s;

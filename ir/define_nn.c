@@ -254,7 +254,7 @@ bool define_hook_affine_channel(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// x / (k + alpha * sum of squares of n channels around it) ^ beta
+// mid_out = k + alpha * sum of squares of n channels around; out = x / mid_out ^ beta
 bool define_hook_lrn(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *from[MAX_RANK];
@@ -271,9 +271,12 @@ bool define_hook_lrn(Builder *b, Op *op, Value **results)
 	Value *sum = reduce_close(&r, tensor_mul(&r.b, near, near));
 	sum = tensor_mul(&n.b, sum, build_scalar_f(&n.b, t->dtype, op_float(op, "alpha", 1e-4)));
 	sum = tensor_add(&n.b, sum, build_scalar_f(&n.b, t->dtype, op_float(op, "k", 2)));
-	Value *beta = build_scalar_f(&n.b, t->dtype, -op_float(op, "beta", 0.75));
-	Value *power = sum ? build2(&n.b, OP_PD_ELEMENTWISE_POW, sum, beta, NULL) : NULL;
-	results[0] = nest_close(&n, tensor_mul(&n.b, load(&n.b, x, n.at), power));
+	results[1] = nest_close(&n, sum);
+	if (!results[1])
+		return false;
+	Value *beta = tensor_number(b, t->dtype, -op_float(op, "beta", 0.75));
+	Value *power = build2(b, OP_PD_ELEMENTWISE_POW, results[1], beta, NULL);
+	results[0] = tensor_mul(b, x, power);
 	return results[0] != NULL;
 }
 

@@ -183,7 +183,7 @@ bool define_hook_cumsum(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *from[MAX_RANK];
 	const Type *out = op->results[0].type;
-	if (!x->type->rank) {
+	if (!x->type->rank && !out->rank) {
 		results[0] = build1(b, OP_PD_ASSIGN, x, NULL);
 		return results[0] != NULL;
 	}

@@ -139,10 +139,21 @@ bool define_hook_repeat_interleave(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *from[MAX_RANK];
 	int axis = axis_norm(op_int(op, "axis", 0), x->type->rank);
+	const Attr *repeats = op_attr(op, "repeats");
 	Nest n = nest_open(b, op->results[0].type);
-	for (int d = 0; d < x->type->rank; d++)
-		from[d] = n.at[d];
-	from[axis] = index_div(&n.b, n.at[axis], index_const(&n.b, op_int(op, "repeats", 1)));
+	memcpy(from, n.at, sizeof from);
+	if (repeats->n == 1) {
+		from[axis] = index_div(&n.b, n.at[axis], index_const(&n.b, repeats->ints[0]));
+	} else {
+		// The last element whose run starts at or before this position.
+		int64_t start = 0;
+		from[axis] = index_const(&n.b, 0);
+		for (int i = 0; i + 1 < repeats->n; i++) {
+			start += repeats->ints[i];
+			Value *before = index_less(&n.b, n.at[axis], index_const(&n.b, start));
+			from[axis] = index_where(&n.b, before, from[axis], index_const(&n.b, i + 1));
+		}
+	}
 	results[0] = nest_close(&n, load(&n.b, x, from));
 	return results[0] != NULL;
 }

@@ -35,6 +35,8 @@ typedef struct Window {
 
 bool window_of_conv(Op *op, Window *w);           // convolution, transposed or not
 bool window_of_pool(Op *op, Window *w);
+// Whether a window may reach over an end of axis i.
+bool window_overhangs(const Window *w, int i);
 
 // A strided slice: axis d runs from start[d] in steps of step[d], count[d] times.
 typedef struct Extent {

@@ -444,7 +444,9 @@ bool infer_hook_linspace(Op *op)
 
 bool infer_hook_eye(Op *op)
 {
-	int64_t rows = op_int(op, "num_rows", 0), columns = op_int(op, "num_columns", -1);
+	int64_t rows, columns;
+	if (!infer_resolve_int(op, "num_rows", &rows) || !infer_resolve_int(op, "num_columns", &columns))
+		return false;
 	if (rows < 0)
 		return infer_error(op, "%lld rows", (long long)rows);
 	const Dim *shape[] = {dim_const(op->ctx, rows), dim_const(op->ctx, columns < 0 ? rows : columns)};

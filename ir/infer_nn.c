@@ -107,6 +107,13 @@ bool window_of_pool(Op *op, Window *w)
 	return window_paddings(op, w);
 }
 
+bool window_overhangs(const Window *w, int i)
+{
+	const Dim *kernel = w->kernel[i], *size = w->size[i];
+	bool larger = dim_is_const(kernel) && dim_is_const(size) && (kernel->value - 1) * w->dilation[i] >= size->value;
+	return larger || !dim_is(w->before[i], 0) || !dim_is(w->after[i], 0);
+}
+
 // How many windows fit on axis i.
 static const Dim *window_count(Context *c, const Window *w, int i, bool ceil)
 {

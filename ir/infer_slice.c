@@ -273,14 +273,20 @@ bool infer_hook_repeat_interleave(Op *op)
 {
 	const Type *x = infer_tensor(op, 0);
 	const Dim *shape[MAX_RANK];
-	int axis;
-	if (!x || !infer_axis(op, op_int(op, "axis", 0), x->rank, &axis))
+	int64_t repeats[MAX_KNOWN], total = 0;
+	int axis, n;
+	if (!x || !infer_axis(op, op_int(op, "axis", 0), x->rank, &axis) ||
+	    (n = infer_resolve_ints(op, "repeats", repeats, MAX_KNOWN)) < 0)
 		return false;
-	int64_t repeats = op_int(op, "repeats", 1);
-	if (repeats < 1)
-		return infer_error(op, "repeats is %lld", (long long)repeats);
+	for (int i = 0; i < n; i++) {
+		if (repeats[i] < (n == 1))
+			return infer_error(op, "repeats is %lld", (long long)repeats[i]);
+		total += repeats[i];
+	}
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
-	shape[axis] = dim_mul(op->ctx, shape[axis], dim_const(op->ctx, repeats));
+	if (n != 1 && !dim_is(x->dims[axis], n))
+		return infer_error(op, "%d repeats for the elements of axis %d", n, axis);
+	shape[axis] = n == 1 ? dim_mul(op->ctx, shape[axis], dim_const(op->ctx, total)) : dim_const(op->ctx, total);
 	return infer_result_shape(op, 0, x->dtype, x->rank, shape);
 }
 
