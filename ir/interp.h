@@ -78,8 +78,7 @@ void program_set_position(Program *p, int first, int rank, const int64_t *dims, 
 // Runs on the first n lanes. False after a diagnostic.
 bool program_run_strip(Program *p, int n);
 
-// n elements of t from linear position `at`, as lanes, and back.
-void lanes_load(const Tensor *t, int64_t at, int n, Lane *out);
+// n elements of t at linear positions, as lanes; and back, from position `at` on.
 void lanes_gather(const Tensor *t, int n, const int64_t *at, Lane *out);
 void lanes_store(Tensor *t, int64_t at, int n, const Lane *v);
 
@@ -87,7 +86,7 @@ void lanes_store(Tensor *t, int64_t at, int n, const Lane *v);
 
 // Runs a primitive map on n lanes: `from` is the element type of the operands (of x for where), `to` of the
 // result; index counts as i64. False: not a primitive for these types, or an integer division by zero (then
-// *by_zero is set).
+// *by_zero is set). Lanes up to the next multiple of 8 may be written too, as by lanes_round.
 bool map_lanes(enum OpCode code, DType from, DType to, int n, Lane *out, const Lane *const *x, bool *by_zero);
 // Rounds floats, or wraps integers, to an element type.
 void lanes_round(DType t, int n, Lane *v);

@@ -2,18 +2,18 @@
 // and run on strips of STRIP positions at a time. All control flow in a region (reductions) is the same for
 // every position, so one instruction can work on a whole strip.
 //
-// A map whose operands do not change inside a reduction is computed outside of it. Sums and products of
-// floats are accumulated in double and rounded once at the end.
+// An operation whose operands do not change inside a reduction, or with its last position alone, is computed
+// outside of that loop. Sums and products of floats are accumulated in double and rounded once at the end.
 #include "interp.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { MAX_SOURCES = MAX_RANK + 4, MAX_REDUCE_DEPTH = 16 };
+enum { MAX_SOURCES = MAX_RANK + 4, MAX_DEPTH = 64 };
 
 typedef struct Body Body;
 
-typedef enum InstrKind { INSTR_MAP, INSTR_LOAD, INSTR_TO_INDEX, INSTR_REDUCE } InstrKind;
+typedef enum InstrKind { INSTR_MAP, INSTR_OFFSET, INSTR_LOAD, INSTR_TO_INDEX, INSTR_REDUCE } InstrKind;
 
 typedef struct Instr {
 	InstrKind kind;
@@ -21,18 +21,22 @@ typedef struct Instr {
 	DType from, to;        // element types of the operands and the result
 	int dst, nsrc;
 	int src[MAX_SOURCES];
-	const Tensor *tensor;  // load
+	const Tensor *tensor;  // load, from the position in offset unless bad
+	int offset, bad;       // offset: position so far and whether it is outside, and from which (-1: none);
+	int to_bad;            // ... the step along one axis, src[0] being the index, goes to dst and to_bad
 	int pred, other;       // load_or; -1: a plain load
-	int64_t extent;        // to_index
-	Body *body;            // reduce
-	int nextent;
+	int64_t extent;        // to_index, offset
+	int nextent;           // reduce
 	int64_t extents[MAX_RANK];
+	int nlevel;            // at least 1
+	Body **levels;         // one inside the other, one per extent; the last yields
 } Instr;
 
-// The instructions of one region: the nest's, or a reduction's.
+// Instructions that run together: a nest's, or those of one loop of a reduction.
 struct Body {
 	Body *outer;
 	int depth;
+	bool empty;            // never runs: nothing may be moved out of it
 	int ninstr, cinstr;
 	Instr *instrs;
 	int narg, nyield;
@@ -53,6 +57,7 @@ struct Program {
 };
 
 static bool body_compile(Program *p, Body *body, const Region *r);
+static Body *place_of(const Program *p, Body *b, int nsrc, const int *src);
 
 // ---- lanes and tensors ------------------------------------------------------------------------------
 
@@ -80,17 +85,6 @@ void lanes_gather(const Tensor *t, int n, const int64_t *at, Lane *out)
 		for (int l = 0; l < n; l++)
 			out[l].i = tensor_get_i(t, at[l]);
 		break;
-	}
-}
-
-void lanes_load(const Tensor *t, int64_t at, int n, Lane *out)
-{
-	int64_t where[STRIP] = {0};
-	for (int done = 0; done < n; done += STRIP) {
-		int m = n - done < STRIP ? n - done : STRIP;
-		for (int l = 0; l < m; l++)
-			where[l] = at + done + l;
-		lanes_gather(t, m, where, out + done);
 	}
 }
 
@@ -168,7 +162,7 @@ static Instr *instr_add(Program *p, Body *b, InstrKind kind, const Op *op)
 		b->instrs = more;
 	}
 	Instr *i = &b->instrs[b->ninstr++];
-	*i = (Instr){.kind = kind, .op = op, .pred = -1, .other = -1};
+	*i = (Instr){.kind = kind, .op = op, .pred = -1, .other = -1, .offset = -1, .bad = -1};
 	i->to = element_dtype(op->results[0].type);
 	return i;
 }
@@ -196,8 +190,9 @@ static bool compile_constant(Program *p, const Op *op)
 		v.f = f;
 	else
 		v.i = a->kind == ATTR_FLOAT ? (int64_t)f : a->i;
-	lanes_round(t, 1, &v);
-	register_preset(p, register_new(p, &op->results[0], 0), v);
+	Lane lanes[8] = {v};
+	lanes_round(t, 1, lanes);
+	register_preset(p, register_new(p, &op->results[0], 0), lanes[0]);
 	return true;
 }
 
@@ -209,6 +204,20 @@ static bool compile_dim(Program *p, const Op *op)
 		return false;
 	register_preset(p, register_new(p, &op->results[0], 0), v);
 	return true;
+}
+
+// One axis of a position: computed as far out as its index allows. Failing is left to the load.
+static void compile_offset(Program *p, Body *b, const Op *op, int index, int64_t size, int *offset, int *bad)
+{
+	int src[2] = {index, *offset};
+	Body *place = place_of(p, b, *offset < 0 ? 1 : 2, src);
+	Instr *i = instr_add(p, place, INSTR_OFFSET, op);
+	i->src[0] = index;
+	i->offset = *offset;
+	i->bad = *bad;
+	i->extent = size;
+	i->dst = *offset = register_new(p, NULL, place->depth);
+	i->to_bad = *bad = register_new(p, NULL, place->depth);
 }
 
 static bool compile_load(Program *p, Body *b, const Op *op, bool guarded)
@@ -229,13 +238,19 @@ static bool compile_load(Program *p, Body *b, const Op *op, bool guarded)
 	int other = guarded ? ptr_map_get(&p->registers, op_operand(op, 1)) : -1;
 	if (guarded && (pred < 0 || other < 0))
 		return interp_error(p->in, op, "an operand is no scalar of this region");
-	Instr *i = instr_add(p, b, INSTR_LOAD, op);
+	int offset = -1, bad = -1;
+	for (int d = 0; d < rank; d++)
+		compile_offset(p, b, op, src[d], cell->tensor->dims[d], &offset, &bad);
+	Body *place = guarded ? b : place_of(p, b, rank, src);
+	Instr *i = instr_add(p, place, INSTR_LOAD, op);
 	memcpy(i->src, src, sizeof i->src);
 	i->nsrc = rank;
 	i->tensor = cell->tensor;
+	i->offset = offset;
+	i->bad = bad;
 	i->pred = pred;
 	i->other = other;
-	i->dst = register_new(p, &op->results[0], b->depth);
+	i->dst = register_new(p, &op->results[0], place->depth);
 	return true;
 }
 
@@ -246,20 +261,22 @@ static bool compile_to_index(Program *p, Body *b, const Op *op)
 	int64_t extent;
 	if (!a || a->kind != ATTR_DIM || !interp_size(p->in, op, a->dim, &extent) || !read_sources(p, op, 0, src))
 		return false;
-	Instr *i = instr_add(p, b, INSTR_TO_INDEX, op);
+	Body *place = place_of(p, b, 1, src);
+	Instr *i = instr_add(p, place, INSTR_TO_INDEX, op);
 	i->src[0] = src[0];
 	i->extent = extent;
-	i->dst = register_new(p, &op->results[0], b->depth);
+	i->dst = register_new(p, &op->results[0], place->depth);
 	return true;
 }
 
-// The outermost body in which all sources are known.
+// The outermost body in which all sources are known, and that runs only if b does: what fails there would
+// have failed in b.
 static Body *place_of(const Program *p, Body *b, int nsrc, const int *src)
 {
 	int depth = 0;
 	for (int i = 0; i < nsrc; i++)
 		depth = p->depths[src[i]] > depth ? p->depths[src[i]] : depth;
-	while (b->depth > depth && b->outer)
+	while (b->depth > depth && b->outer && !b->empty)
 		b = b->outer;
 	return b;
 }
@@ -273,9 +290,7 @@ static bool compile_map(Program *p, Body *b, const Op *op)
 		return interp_error(p->in, op, "the interpreter cannot run this in a loop region");
 	if (!read_sources(p, op, 0, src))
 		return false;
-	// A division by zero that the reduction would never reach must not happen: divisions stay.
-	bool divides = op->code == OP_PD_DIVIDE || op->code == OP_PD_FLOOR_DIVIDE || op->code == OP_PD_REMAINDER;
-	Body *place = divides ? b : place_of(p, b, op->noperand, src);
+	Body *place = place_of(p, b, op->noperand, src);
 	Instr *i = instr_add(p, place, INSTR_MAP, op);
 	i->from = element_dtype(op_operand(op, op->code == OP_PD_WHERE ? 1 : 0)->type);
 	i->nsrc = op->noperand;
@@ -284,30 +299,51 @@ static bool compile_map(Program *p, Body *b, const Op *op)
 	return true;
 }
 
+// One body per extent, one inside the other, with the position along it as argument.
+static void open_levels(Program *p, Body *outer, const Block *block, Instr *i)
+{
+	bool empty = false;
+	for (int d = 0; d < i->nextent; d++)
+		empty |= i->extents[d] <= 0;
+	i->nlevel = i->nextent ? i->nextent : 1;
+	i->levels = NEW_ARRAY(p->arena, (size_t)i->nlevel, Body *);
+	for (int d = 0; d < i->nlevel; d++) {
+		Body *level = i->levels[d] = NEW(p->arena, Body);
+		level->outer = d ? i->levels[d - 1] : outer;
+		level->depth = level->outer->depth + 1;
+		level->empty = empty;
+		level->narg = d < i->nextent;
+		level->args = NEW(p->arena, int);
+		if (level->narg)
+			*level->args = register_new(p, block->args[d], level->depth);
+	}
+}
+
 static bool compile_reduce(Program *p, Body *b, const Op *op)
 {
 	const Attr *extents = op_attr(op, "extents");
-	if (!extents || extents->kind != ATTR_DIMS || extents->n > MAX_RANK || op->nregion != 1 || op->nresult != 1)
+	const Block *block = op->nregion == 1 ? region_entry(&op->regions[0]) : NULL;
+	if (!extents || extents->kind != ATTR_DIMS || extents->n > MAX_RANK || op->nresult != 1 || !block ||
+	    block->narg != extents->n)
 		return interp_error(p->in, op, "the reduction is malformed");
-	if (b->depth == MAX_REDUCE_DEPTH)
+	if (b->depth + extents->n >= MAX_DEPTH)
 		return interp_error(p->in, op, "reductions are nested too deep");
-	Body *inner = NEW(p->arena, Body);
-	Instr i = {.nextent = extents->n, .body = inner};
+	Instr i = {.nextent = extents->n};
 	for (int d = 0; d < extents->n; d++)
 		if (!interp_size(p->in, op, extents->dims[d], &i.extents[d]))
 			return false;
-	inner->outer = b;
-	inner->depth = b->depth + 1;
+	open_levels(p, b, block, &i);
+	Body *inner = i.levels[i.nlevel - 1];
 	if (!body_compile(p, inner, &op->regions[0]))
 		return false;
-	if (inner->narg != extents->n || inner->nyield != 1)
+	if (inner->nyield != 1)
 		return interp_error(p->in, op, "the reduction is malformed");
 	Instr *at = instr_add(p, b, INSTR_REDUCE, op);
 	at->nextent = i.nextent;
 	memcpy(at->extents, i.extents, sizeof i.extents);
-	at->body = inner;
-	const Value *yielded = op_operand(block_terminator(region_entry(&op->regions[0])), 0);
-	at->from = element_dtype(yielded->type);
+	at->nlevel = i.nlevel;
+	at->levels = i.levels;
+	at->from = element_dtype(op_operand(block_terminator(block), 0)->type);
 	at->dst = register_new(p, &op->results[0], b->depth);
 	return true;
 }
@@ -332,16 +368,13 @@ static bool op_compile(Program *p, Body *b, const Op *op)
 	}
 }
 
+// The arguments of the region have their registers already.
 static bool body_compile(Program *p, Body *body, const Region *r)
 {
 	const Block *block = region_entry(r);
 	const Op *end = block ? block_terminator(block) : NULL;
 	if (!end || end->code != OP_LOOP_YIELD || block->next)
 		return interp_error(p->in, r->op, "the region must be one block that ends in loop.yield");
-	body->narg = block->narg;
-	body->args = NEW_ARRAY(p->arena, (size_t)block->narg + 1, int);
-	for (int i = 0; i < block->narg; i++)
-		body->args[i] = register_new(p, block->args[i], body->depth);
 	for (const Op *op = block->first; op != end; op = op->next)
 		if (!op_compile(p, body, op))
 			return false;
@@ -357,9 +390,14 @@ Program *program_compile(Interp *in, const Region *r)
 	p->arena = interp_arena(in);
 	p->registers.arena = p->arena;
 	p->body = NEW(p->arena, Body);
+	const Block *block = region_entry(r);
+	p->body->narg = block ? block->narg : 0;
+	p->body->args = NEW_ARRAY(p->arena, (size_t)p->body->narg + 1, int);
+	for (int i = 0; i < p->body->narg; i++)
+		p->body->args[i] = register_new(p, block->args[i], 0);
 	if (!body_compile(p, p->body, r))
 		return NULL;
-	const Op *end = block_terminator(region_entry(r));
+	const Op *end = block_terminator(block);
 	p->yield_types = NEW_ARRAY(p->arena, (size_t)end->noperand + 1, const Type *);
 	for (int i = 0; i < end->noperand; i++)
 		p->yield_types[i] = op_operand(end, i)->type;
@@ -372,48 +410,72 @@ Program *program_compile(Interp *in, const Region *r)
 
 // ---- running ------------------------------------------------------------------------------------------
 
-// Linear positions of the elements to load; -1 in lanes whose predicate does not hold.
-static bool load_positions(const Program *p, const Instr *i, int n, int64_t *at)
+// The first lane out of range, for the diagnostic.
+static bool load_error(const Program *p, const Instr *i, int n)
 {
-	const Lane *pred = i->pred >= 0 ? lanes_of(p, i->pred) : NULL;
-	memset(at, 0, sizeof *at * (size_t)n);
-	for (int d = 0; d < i->nsrc; d++) {
-		const Lane *x = lanes_of(p, i->src[d]);
-		int64_t size = i->tensor->dims[d];
-		for (int l = 0; l < n; l++) {
-			bool inside = (uint64_t)x[l].i < (uint64_t)size;
-			at[l] = at[l] * size + (inside ? x[l].i : 0);
-			if (!inside && (!pred || pred[l].i))
+	for (int l = 0; l < n; l++) {
+		for (int d = 0; d < i->nsrc; d++) {
+			int64_t at = lanes_of(p, i->src[d])[l].i, size = i->tensor->dims[d];
+			if ((at < 0 || at >= size) && (i->pred < 0 || lanes_of(p, i->pred)[l].i))
 				return interp_error(p->in, i->op, "index %lld is out of range for axis %d, whose size is %lld",
-				                    (long long)x[l].i, d, (long long)size);
+				                    (long long)at, d, (long long)size);
 		}
 	}
-	for (int l = 0; pred && l < n; l++)
-		at[l] = pred[l].i ? at[l] : -1;
-	return true;
+	return false;
+}
+
+static void run_offset(const Program *p, const Instr *i, int n)
+{
+	const Lane *x = lanes_of(p, i->src[0]);
+	Lane *to = lanes_of(p, i->dst), *bad = lanes_of(p, i->to_bad);
+	uint64_t size = (uint64_t)i->extent;
+	if (i->offset < 0) {
+		for (int l = 0; l < n; l++) {
+			to[l].i = x[l].i;
+			bad[l].i = (uint64_t)x[l].i >= size;
+		}
+		return;
+	}
+	const Lane *from = lanes_of(p, i->offset), *bad_from = lanes_of(p, i->bad);
+	for (int l = 0; l < n; l++) {
+		to[l].i = (int64_t)((uint64_t)from[l].i * size + (uint64_t)x[l].i);
+		bad[l].i = bad_from[l].i | ((uint64_t)x[l].i >= size);
+	}
+}
+
+static bool any_bad(const Program *p, const Instr *i, int n)
+{
+	int64_t any = 0;
+	const Lane *bad = lanes_of(p, i->bad);
+	for (int l = 0; l < n && i->pred < 0; l++)
+		any |= bad[l].i;
+	for (int l = 0; l < n && i->pred >= 0; l++)
+		any |= bad[l].i & -(int64_t)(lanes_of(p, i->pred)[l].i != 0);
+	return any != 0;
 }
 
 static bool run_load(const Program *p, const Instr *i, int n)
 {
-	int64_t at[STRIP];
-	Lane *out = lanes_of(p, i->dst);
-	if (!load_positions(p, i, n, at))
-		return false;
+	int64_t at[STRIP] = {0};
+	Lane *out = lanes_of(p, i->dst), loaded[STRIP];
+	if (i->bad >= 0 && any_bad(p, i, n))
+		return load_error(p, i, n);
 	if (i->pred < 0) {
+		for (int l = 0; l < n && i->offset >= 0; l++)
+			at[l] = lanes_of(p, i->offset)[l].i;
 		lanes_gather(i->tensor, n, at, out);
 		return true;
 	}
-	const Lane *other = lanes_of(p, i->other);
-	int64_t where[STRIP] = {0};
-	Lane loaded[STRIP];
-	int m = 0;
+	const Lane *pred = lanes_of(p, i->pred), *other = lanes_of(p, i->other);
+	if (tensor_numel(i->tensor) == 0) {
+		memcpy(out, other, sizeof *out * (size_t)n);
+		return true;
+	}
+	for (int l = 0; l < n && i->offset >= 0; l++)
+		at[l] = pred[l].i ? lanes_of(p, i->offset)[l].i : 0;
+	lanes_gather(i->tensor, n, at, loaded);
 	for (int l = 0; l < n; l++)
-		if (at[l] >= 0)
-			where[m++] = at[l];
-	lanes_gather(i->tensor, m, where, loaded);
-	m = 0;
-	for (int l = 0; l < n; l++)
-		out[l] = at[l] >= 0 ? loaded[m++] : other[l];
+		out[l] = pred[l].i ? loaded[l] : other[l];
 	return true;
 }
 
@@ -555,20 +617,21 @@ static void accumulate_position(ReduceKind kind, bool f, int n, int64_t at, Lane
 
 static bool body_run(const Program *p, const Body *b, int n);
 
-// Sets the position registers to the next tuple; false after the last. `at` counts tuples.
-static bool next_position(const Program *p, const Instr *i, int n, int64_t at, int64_t *index)
+// Moves to the next tuple of positions and sets the registers that change. Returns the first extent that
+// changed, -1 after the last tuple. `at` counts tuples.
+static int next_position(const Program *p, const Instr *i, int n, int64_t at, int64_t *index)
 {
 	int changed = 0;
 	if (at > 0) {
 		for (changed = i->nextent - 1; changed >= 0 && ++index[changed] == i->extents[changed]; changed--)
 			index[changed] = 0;
-		if (changed < 0)
-			return false;
 	}
-	for (int d = changed; d < i->nextent; d++)
+	for (int d = changed; d >= 0 && d < i->nextent; d++) {
+		Lane *x = lanes_of(p, *i->levels[d]->args);
 		for (int l = 0; l < n; l++)
-			lanes_of(p, i->body->args[d])[l].i = index[d];
-	return true;
+			x[l].i = index[d];
+	}
+	return changed;
 }
 
 static bool run_reduce(const Program *p, const Instr *i, int n)
@@ -583,10 +646,14 @@ static bool run_reduce(const Program *p, const Instr *i, int n)
 		acc[l] = reduce_start(kind, i->from);
 	for (int d = 0; d < i->nextent; d++)
 		empty |= i->extents[d] <= 0;
-	const Lane *v = lanes_of(p, i->body->yields[0]);
-	for (int64_t at = 0; !empty && next_position(p, i, n, at, index); at++) {
-		if (!body_run(p, i->body, n))
-			return false;
+	const Lane *v = lanes_of(p, i->levels[i->nlevel - 1]->yields[0]);
+	for (int64_t at = 0; !empty; at++) {
+		int changed = next_position(p, i, n, at, index);
+		if (changed < 0)
+			break;
+		for (int d = changed; d < i->nlevel; d++)
+			if (!body_run(p, i->levels[d], n))
+				return false;
 		if (positions)
 			accumulate_position(kind, f, n, at, acc, where, v);
 		else if (f)
@@ -605,10 +672,24 @@ static bool body_run(const Program *p, const Body *b, int n)
 {
 	for (int k = 0; k < b->ninstr; k++) {
 		const Instr *i = &b->instrs[k];
-		bool ok = i->kind == INSTR_MAP        ? run_map(p, i, n)
-		          : i->kind == INSTR_LOAD     ? run_load(p, i, n)
-		          : i->kind == INSTR_TO_INDEX ? run_to_index(p, i, n)
-		                                      : run_reduce(p, i, n);
+		bool ok = true;
+		switch (i->kind) {
+		case INSTR_MAP:
+			ok = run_map(p, i, n);
+			break;
+		case INSTR_OFFSET:
+			run_offset(p, i, n);
+			break;
+		case INSTR_LOAD:
+			ok = run_load(p, i, n);
+			break;
+		case INSTR_TO_INDEX:
+			ok = run_to_index(p, i, n);
+			break;
+		case INSTR_REDUCE:
+			ok = run_reduce(p, i, n);
+			break;
+		}
 		if (!ok)
 			return false;
 	}
