@@ -1,6 +1,6 @@
-// The rules of control flow: pd.if, pd.while, the stacks of their gradients, branches, functions. These are
-// verify hooks of the operator table: each is called by ir_verify on an operation whose operands, attributes
-// and number of regions are already known to be right.
+// The rules of control flow: pd.if, pd.while, the stacks of their gradients, branches and functions; and of the
+// module with its feeds, fetches and parameters. These are verify hooks of the operator table: each is called by
+// ir_verify on an operation whose operands, attributes and number of regions are already known to be right.
 //
 // pd.if has the regions `then` and `else`, pd.while `cond` and `body`. With a gradient each has a third, `init`,
 // that makes a stack; the stack is then the last argument of the other regions and the last result.
@@ -23,6 +23,7 @@ bool verify_hook_func(Op *op);
 bool verify_hook_call(Op *op);
 bool verify_hook_return(Op *op);
 bool verify_hook_module(Op *op);
+bool verify_hook_get_parameter(Op *op);
 
 // ---- regions --------------------------------------------------------------------------------------
 
@@ -380,9 +381,49 @@ bool verify_hook_call(Op *op)
 	                 t->elems + t->ninput, "results");
 }
 
+// ---- the module -----------------------------------------------------------------------------------------------
+
+// Feeds of one name, or fetches of one column, would be one member of the generated structures.
+static bool columns_differ(const Op *a, const Op *b)
+{
+	if (a->code != b->code)
+		return true;
+	if (a->code == OP_PD_FEED && !strcmp(op_str(a, "name", ""), op_str(b, "name", "")))
+		return verify_fail(b, "input '%s' is there twice", op_str(b, "name", ""));
+	if (a->code == OP_PD_FETCH && op_int(a, "col", 0) == op_int(b, "col", 0))
+		return verify_fail(b, "output column %lld is there twice", (long long)op_int(b, "col", 0));
+	return true;
+}
+
 bool verify_hook_module(Op *op)
 {
 	if (op_parent(op))
 		return verify_fail(op, "a module inside of a module");
-	return region_single_block(op, 0) && (!op->regions[0].first->narg || verify_fail(op, "a module takes no arguments"));
+	if (!region_single_block(op, 0))
+		return false;
+	const Block *b = op->regions[0].first;
+	if (b->narg)
+		return verify_fail(op, "a module takes no arguments");
+	// Few operations are feeds and fetches: all pairs of those are cheap.
+	bool ok = true;
+	for (const Op *x = b->first; x; x = x->next) {
+		if (x->code != OP_PD_FEED && x->code != OP_PD_FETCH)
+			continue;
+		for (const Op *y = b->first; y != x; y = y->next)
+			ok &= columns_differ(y, x);
+	}
+	return ok;
+}
+
+bool verify_hook_get_parameter(Op *op)
+{
+	const char *name = op_str(op, "name", "");
+	const Tensor *t = param_get(op->ctx, name);
+	const Type *type = op->results[0].type;
+	if (!t)
+		return true; // text does not bring its parameters
+	bool fits = type->kind == TY_TENSOR && type->dtype == t->dtype && type->rank == t->rank;
+	for (int i = 0; fits && i < t->rank; i++)
+		fits = !dim_is_const(type->dims[i]) || type->dims[i]->value == t->dims[i];
+	return fits || verify_fail(op, "parameter '%s' is not %s", name, type_text(op->ctx, type));
 }
