@@ -13,11 +13,9 @@ extern "C" {
 
 #define PDRT_ABI_VERSION 1
 
-/* In front of a loop whose iterations are the lanes of vectors: keeps compilers from unrolling it to scalars
- * before they vectorise. */
-#if defined(__clang__)
-#define PDRT_LANES _Pragma("nounroll")
-#elif defined(__GNUC__) && __GNUC__ >= 8
+/* In front of a loop whose iterations are the lanes of vectors: keeps GCC from unrolling it to scalars before it
+ * vectorises. */
+#if !defined(__clang__) && defined(__GNUC__) && __GNUC__ >= 8
 #define PDRT_LANES _Pragma("GCC unroll 1")
 #else
 #define PDRT_LANES
@@ -27,6 +25,13 @@ extern "C" {
 #define PDRT_RESTRICT __restrict
 #else
 #define PDRT_RESTRICT restrict
+#endif
+
+/* Visible outside of a shared library that hides everything else. */
+#if defined(__GNUC__)
+#define PDRT_EXPORT __attribute__((visibility("default")))
+#else
+#define PDRT_EXPORT
 #endif
 
 #if defined(__cplusplus)
