@@ -1,7 +1,7 @@
 // Decompose: brings operators into the forms that layout and the kernels want. Composites whose parts are worth
 // more than the whole are taken apart by their definitions; softmax and layer norm become kernels that read their
 // input through a region, so that fusion can put work into them.
-#include "lower.h"
+#include "layout.h"
 
 #include <string.h>
 
@@ -142,7 +142,7 @@ static bool pad3d_of_image(Op *op)
 {
 	int64_t p[6];
 	const char *format = op_str(op, "data_format", "NCDHW");
-	if (op_operand(op, 1) || strcmp(format, "NCDHW") || op_ints(op, "paddings", p, 6) != 6 || p[4] || p[5])
+	if (op_operand(op, 1) || strcmp(format, "NCDHW") || op_numbers(op, "paddings", p, 6) != 6 || p[4] || p[5])
 		return true;
 	Builder b = builder_before(op);
 	Value *x = image_of_volume(&b, op_operand(op, 0));
@@ -154,7 +154,7 @@ static bool pad3d_of_image(Op *op)
 		return true;
 	mode = !strcmp(mode, "replicate") ? "edge" : mode;
 	const Attr *value = op_attr(op, "pad_value");
-	Value *out = build1(&b, OP_PD_PAD2D, x, "paddings", attr_ints(c, 4, (int64_t[]){p[2], p[3], p[0], p[1]}),
+	Value *out = build1(&b, OP_PD_PAD2D, x, "paddings", attr_numbers(c, 4, (int64_t[]){p[2], p[3], p[0], p[1]}),
 	                    "mode", attr_str(c, mode), "data_format", attr_str(c, "NCHW"), "pad_value",
 	                    value ? value : attr_float(c, 0), NULL);
 	const Type *t = op->results[0].type;
@@ -184,8 +184,8 @@ static bool split_to_slices(Op *op)
 	Value **parts = NEW_ARRAY(c->arena, (size_t)pieces->nelem, Value *);
 	for (int i = 0; i < pieces->nelem; i++) {
 		int64_t end = start + pieces->elems[i]->dims[axis]->value;
-		parts[i] = build1(&b, OP_PD_SLICE, x, "axes", attr_ints(c, 1, &axis), "starts", attr_ints(c, 1, &start),
-		                  "ends", attr_ints(c, 1, &end), NULL);
+		parts[i] = build1(&b, OP_PD_SLICE, x, "axes", attr_ints(c, 1, &axis), "starts", attr_numbers(c, 1, &start),
+		                  "ends", attr_numbers(c, 1, &end), NULL);
 		if (!parts[i])
 			return false;
 		start = end;

@@ -57,6 +57,27 @@ void epilogue_identity(Op *kernel, Region *r)
 	build_op(&b, OP_LOOP_YIELD, 1, &acc, 0, NULL);
 }
 
+int op_numbers(const Op *op, const char *name, int64_t *out, int max)
+{
+	const Attr *a = op_attr(op, name);
+	if (!a || a->n > max || (a->kind != ATTR_INTS && a->kind != ATTR_DIMS))
+		return -1;
+	for (int i = 0; i < a->n; i++) {
+		if (a->kind == ATTR_DIMS && !dim_is_const(a->dims[i]))
+			return -1;
+		out[i] = a->kind == ATTR_DIMS ? a->dims[i]->value : a->ints[i];
+	}
+	return a->n;
+}
+
+const Attr *attr_numbers(Context *c, int n, const int64_t *v)
+{
+	const Dim *dims[2 * MAX_RANK];
+	for (int i = 0; i < n; i++)
+		dims[i] = dim_const(c, v[i]);
+	return attr_dims(c, n, dims);
+}
+
 Value *build_view(Builder *b, Value *x, int rank, const Dim *const *dims)
 {
 	const Type *t = x->type;

@@ -34,6 +34,9 @@ Op *op_rebuild(Op *op, const Type *type, int noperand, Value *const *operands);
 Op *layout_kernel(Op *op, enum OpCode code, const Type *type, int noperand, Value *const *operands);
 // Fills an epilogue region: `acc` goes out as it came in.
 void epilogue_identity(Op *kernel, Region *r);
+// A list attribute (ints, or dims that are all known) as numbers; its length, -1 when absent, too long or symbolic.
+int op_numbers(const Op *op, const char *name, int64_t *out, int max);
+const Attr *attr_numbers(Context *c, int n, const int64_t *v); // the same as a dims attribute
 // x in another shape with the same elements, before the builder's place; x itself when it has it already.
 Value *build_view(Builder *b, Value *x, int rank, const Dim *const *dims);
 

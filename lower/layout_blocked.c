@@ -41,7 +41,7 @@ static Value *map_operand(Layout *l, Op *op, Value *v, const Type *out)
 		Value *form = blocked_find(l, v);
 		if (form)
 			return build1(&b, OP_PD_SLICE, form, "axes", attr_ints(c, 1, (int64_t[]){4}), "starts",
-			              attr_ints(c, 1, (int64_t[]){0}), "ends", attr_ints(c, 1, (int64_t[]){1}), NULL);
+			              attr_numbers(c, 1, (int64_t[]){0}), "ends", attr_numbers(c, 1, (int64_t[]){1}), NULL);
 		dims[4] = dim_const(c, 1);
 		return build_view(&b, v, 5, dims);
 	}
@@ -99,7 +99,7 @@ static bool format_is_nchw(const Op *op)
 static bool axes_are_space(const Op *op, const char *name)
 {
 	int64_t axes[MAX_RANK];
-	int n = op_ints(op, name, axes, MAX_RANK);
+	int n = op_numbers(op, name, axes, MAX_RANK);
 	for (int i = 0; i < n; i++) {
 		int64_t axis = axes[i] < 0 ? axes[i] + 4 : axes[i];
 		if (axis != 2 && axis != 3)
@@ -111,7 +111,7 @@ static bool axes_are_space(const Op *op, const char *name)
 static bool pads_space_only(const Op *op)
 {
 	int64_t p[8];
-	return op_ints(op, "paddings", p, 8) == 8 && !p[0] && !p[1] && !p[2] && !p[3];
+	return op_numbers(op, "paddings", p, 8) == 8 && !p[0] && !p[1] && !p[2] && !p[3];
 }
 
 static bool op_is_spatial(const Op *op)
@@ -133,7 +133,7 @@ static bool op_is_spatial(const Op *op)
 	case OP_PD_SLICE:
 	case OP_PD_STRIDED_SLICE: {
 		int64_t dropped[MAX_RANK];
-		return axes_are_space(op, "axes") && op_ints(op, "decrease_axis", dropped, MAX_RANK) <= 0;
+		return axes_are_space(op, "axes") && op_numbers(op, "decrease_axis", dropped, MAX_RANK) <= 0;
 	}
 	default:
 		return false;
@@ -147,12 +147,12 @@ static void fix_axes(Op *op)
 	int64_t v[MAX_RANK];
 	const char *name = op->code == OP_PD_SLICE || op->code == OP_PD_STRIDED_SLICE ? "axes" : "axis";
 	if (op->code == OP_PD_PAD) {
-		op_ints(op, "paddings", v, 8);
+		op_numbers(op, "paddings", v, 8);
 		v[8] = v[9] = 0;
 		op_set_attr(op, "paddings", attr_ints(c, 10, v));
 		return;
 	}
-	int n = op_ints(op, name, v, MAX_RANK);
+	int n = op_numbers(op, name, v, MAX_RANK);
 	for (int i = 0; i < n; i++)
 		v[i] = v[i] < 0 ? v[i] + 4 : v[i];
 	if (n > 0)
@@ -194,7 +194,7 @@ static bool replace_by_matrix(Layout *l, Op *op, Value *form, int64_t channels)
 	Value *v = build_view(&b, form, 2, (const Dim *[]){f->dims[0], all});
 	if (v && all->value != channels)
 		v = build1(&b, OP_PD_SLICE, v, "axes", attr_ints(c, 1, (int64_t[]){1}), "starts",
-		           attr_ints(c, 1, (int64_t[]){0}), "ends", attr_ints(c, 1, (int64_t[]){channels}), NULL);
+		           attr_numbers(c, 1, (int64_t[]){0}), "ends", attr_numbers(c, 1, (int64_t[]){channels}), NULL);
 	if (!v || !(v = build_view(&b, v, t->rank, t->dims)))
 		return false;
 	op_replace(op, &v);
@@ -205,7 +205,7 @@ static bool reduce_to_matrix(Layout *l, Op *op, Value *form)
 {
 	Context *c = l->ctx;
 	int64_t axes[MAX_RANK];
-	if (op_ints(op, "axis", axes, MAX_RANK) != 2)
+	if (op_numbers(op, "axis", axes, MAX_RANK) != 2)
 		return false;
 	const Dim *one = dim_const(c, 1);
 	const Dim *dims[5] = {form->type->dims[0], form->type->dims[1], one, one, form->type->dims[4]};

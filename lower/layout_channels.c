@@ -63,8 +63,8 @@ static Value *slice_blocks(Layout *l, Op *op, Value *form, int64_t start)
 	const Type *t = op->results[0].type;
 	int64_t b = l->target->lanes, first = start / b, last = (start + type_channels(t) + b - 1) / b;
 	Op *copy = op_rebuild(op, type_blocked(l, t), 1, &form);
-	op_set_attr(copy, "starts", attr_ints(c, 1, &first));
-	op_set_attr(copy, "ends", attr_ints(c, 1, &last));
+	op_set_attr(copy, "starts", attr_numbers(c, 1, &first));
+	op_set_attr(copy, "ends", attr_numbers(c, 1, &last));
 	return &copy->results[0];
 }
 
@@ -73,8 +73,8 @@ static bool layout_slice(Layout *l, Op *op)
 	int64_t axis, start, dropped[MAX_RANK];
 	Value *x = op_operand(op, 0), *form = blocked_find(l, x);
 	const Type *t = op->results[0].type;
-	if (!form || op_ints(op, "axes", &axis, 1) != 1 || (axis != 1 && axis != -3) || !type_blockable(t) ||
-	    op_ints(op, "starts", &start, 1) != 1 || op_ints(op, "decrease_axis", dropped, MAX_RANK) > 0)
+	if (!form || op_numbers(op, "axes", &axis, 1) != 1 || (axis != 1 && axis != -3) || !type_blockable(t) ||
+	    op_numbers(op, "starts", &start, 1) != 1 || op_numbers(op, "decrease_axis", dropped, MAX_RANK) > 0)
 		return false;
 	for (int i = 1; i < op->noperand; i++)
 		if (op_operand(op, i))
