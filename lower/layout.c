@@ -135,7 +135,7 @@ Value *blocked_get(Layout *l, Value *v)
 	return form;
 }
 
-void blocked_set(Layout *l, Op *op, Value *form)
+void old_add(Layout *l, Op *op)
 {
 	if (l->nold == l->cold) {
 		int cap = l->cold ? 2 * l->cold : 64;
@@ -146,6 +146,11 @@ void blocked_set(Layout *l, Op *op, Value *form)
 		l->cold = cap;
 	}
 	l->old[l->nold++] = op;
+}
+
+void blocked_set(Layout *l, Op *op, Value *form)
+{
+	old_add(l, op);
 	form->name = op->results[0].name;
 	value_map_set(l->blocked, &op->results[0], form);
 }
@@ -156,8 +161,10 @@ static void old_drop(Layout *l)
 	for (int i = l->nold - 1; i >= 0; i--) {
 		Op *op = l->old[i];
 		Value *v = &op->results[0];
+		Value *form = blocked_find(l, v);
+		if (value_used(v) && !form)
+			continue;
 		if (value_used(v)) {
-			Value *form = blocked_find(l, v);
 			Value *plain = change_layout(l, form, OP_KERNEL_UNBLOCK, v->type, "channels", type_channels(v->type));
 			plain->name = v->name;
 			value_replace(v, plain);

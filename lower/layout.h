@@ -28,6 +28,8 @@ Value *blocked_find(const Layout *l, Value *v);
 Value *blocked_get(Layout *l, Value *v);
 // Declares `form` the blocked form of op's result; op goes at the end of the pass.
 void blocked_set(Layout *l, Op *op, Value *form);
+// Has an operation that nobody needs once its readers are rebuilt erased at the end.
+void old_add(Layout *l, Op *op);
 // A new operation of op's kind and attributes in front of it, with other operands and result type.
 Op *op_rebuild(Op *op, const Type *type, int noperand, Value *const *operands);
 // A kernel with `nregion` regions in front of `op`.

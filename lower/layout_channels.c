@@ -3,6 +3,8 @@
 #include "layout.h"
 #include "../ir/define.h"
 
+#include <string.h>
+
 // ---- by channel --------------------------------------------------------------------------------------------
 
 // The channel at the nest's position; lanes past the last channel repeat it, so that nothing outside is read.
@@ -53,6 +55,64 @@ static Value *concat_by_channel(Layout *l, Op *op, int count, Value *const *part
 		end = start;
 	}
 	return nest_close(&n, v);
+}
+
+// Whether a value has the sizes given.
+static bool has_dims(const Value *v, int rank, const Dim *const *dims)
+{
+	for (int i = 0; i < rank && v->type->rank == rank; i++)
+		if (v->type->dims[i] != dims[i])
+			return false;
+	return v->type->rank == rank;
+}
+
+// The image whose channels are interleaved by `last`, the end of reshape, transpose, reshape:
+// [N x C x H x W] as [N x groups x C / groups x H x W], axes 1 and 2 swapped, back. NULL: something else.
+static Value *shuffled_image(Op *last, Op **transpose, Op **first, int64_t *groups)
+{
+	static const int64_t swap[5] = {0, 2, 1, 3, 4};
+	int64_t perm[5];
+	Op *t = op_operand(last, 0)->def;
+	if (last->code != OP_PD_RESHAPE || !t || t->code != OP_PD_TRANSPOSE || op_numbers(t, "perm", perm, 5) != 5 ||
+	    memcmp(perm, swap, sizeof swap) || value_use_count(&t->results[0]) != 1)
+		return NULL;
+	Op *f = op_operand(t, 0)->def;
+	if (!f || f->code != OP_PD_RESHAPE || value_use_count(&f->results[0]) != 1)
+		return NULL;
+	Value *x = op_operand(f, 0);
+	const Type *split = f->results[0].type, *plain = last->results[0].type;
+	if (!type_blockable(plain) || !has_dims(x, 4, plain->dims) || !dim_is_const(split->dims[1]))
+		return NULL;
+	*groups = split->dims[1]->value;
+	*transpose = t;
+	*first = f;
+	const Dim *each = dim_div(last->ctx, plain->dims[1], split->dims[1]);
+	const Dim *dims[5] = {plain->dims[0], split->dims[1], each, plain->dims[2], plain->dims[3]};
+	return *groups > 0 && has_dims(&f->results[0], 5, dims) ? x : NULL;
+}
+
+static bool layout_shuffle(Layout *l, Op *op)
+{
+	Op *transpose, *first;
+	int64_t groups;
+	Value *x = shuffled_image(op, &transpose, &first, &groups), *form = blocked_find(l, x);
+	if (!form)
+		return false;
+	Builder before = builder_before(op);
+	const Type *t = op->results[0].type;
+	Nest n = nest_open(&before, type_blocked(l, t));
+	Builder *b = &n.b;
+	int64_t channels = type_channels(t);
+	Value *c = channel_at(l, &n, channels), *g = index_const(b, groups), *at[5];
+	Value *from = index_add(b, index_times(b, index_mod(b, c, g), channels / groups), index_div(b, c, g));
+	channel_place(l, &n, from, at);
+	Value *out = nest_close(&n, load(b, form, at));
+	if (!out)
+		return false;
+	old_add(l, first);
+	old_add(l, transpose);
+	blocked_set(l, op, out);
+	return true;
 }
 
 // ---- handlers ------------------------------------------------------------------------------------------------
@@ -133,5 +193,14 @@ static bool layout_concat(Layout *l, Op *op)
 
 bool layout_channels(Layout *l, Op *op)
 {
-	return op->code == OP_PD_CONCAT ? layout_concat(l, op) : op->code == OP_PD_SLICE && layout_slice(l, op);
+	switch (op->code) {
+	case OP_PD_CONCAT:
+		return layout_concat(l, op);
+	case OP_PD_SLICE:
+		return layout_slice(l, op);
+	case OP_PD_RESHAPE:
+		return layout_shuffle(l, op);
+	default:
+		return false;
+	}
 }
