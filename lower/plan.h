@@ -32,6 +32,11 @@ typedef struct SizedItem {
 
 const Dim *pack_sized(Context *c, Arena *scratch, int n, SizedItem *items);
 
+// ---- plan_scale.c -----------------------------------------------------------------------------------------
+
+// Replaces sizes by sizes that are at least as large, and that have as few factors as can be.
+void sizes_restate(Context *c, int n, SizedItem *items);
+
 // ---- dim_order.c ------------------------------------------------------------------------------------------
 
 // Whether a >= b can be proved for all symbols of at least 1.

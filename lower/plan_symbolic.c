@@ -12,10 +12,16 @@
 #include <stdlib.h>
 
 // An offset that takes more operations than this to say is not worth what it saves.
-enum { MAX_NODES = 100 };
+// Nor is it worth looking for when there are so many kinds of sizes.
+enum { MAX_NODES = 200, MAX_RESTS = 8 };
 
 // A plan may be so much larger than another, when it is simpler.
 #define MAX_WASTE 0.01
+// A plan that is so near to the most bytes live at any time is good enough.
+#define GOOD_ENOUGH 0.02
+
+// Sizes as models have them: what every symbol is taken to be when plans are compared.
+static const int64_t samples[] = {32, 224, 640};
 
 static int64_t align_up(int64_t v)
 {
@@ -104,7 +110,6 @@ static int64_t dim_sample(const Dim *d, int64_t symbol)
 // What a plan comes to at sizes as models have them, to choose between plans.
 static double dim_weight(const Dim *d)
 {
-	static const int64_t samples[] = {1, 32, 224, 640};
 	double sum = 0;
 	for (size_t i = 0; i < COUNT_OF(samples); i++) // no sample outweighs the others
 		sum += (double)dim_sample(d, samples[i]) / (double)(samples[i] * samples[i]);
@@ -282,6 +287,19 @@ static void items_align(Context *c, int n, SizedItem *items)
 	}
 }
 
+// How many kinds of sizes there are.
+static int count_rests(Context *c, int n, const SizedItem *items)
+{
+	int count = 0;
+	for (int i = 0; i < n; i++) {
+		bool seen = false;
+		for (int j = 0; j < i && !seen; j++)
+			seen = dim_rest(c, items[j].size) == dim_rest(c, items[i].size);
+		count += !seen;
+	}
+	return count;
+}
+
 // Takes over the plan in `other` when it is clearly smaller than `*size`.
 static void keep_smaller(const Dim **size, const Dim *other_size, int n, SizedItem *items, const SizedItem *other)
 {
@@ -292,21 +310,47 @@ static void keep_smaller(const Dim **size, const Dim *other_size, int n, SizedIt
 	*size = other_size;
 }
 
+// What no plan can be below, weighed like a plan.
+static double floor_weight(Arena *scratch, int n, const SizedItem *items)
+{
+	PackItem *sample = NEW_ARRAY(scratch, (size_t)n + 1, PackItem);
+	double sum = 0;
+	for (size_t k = 0; k < COUNT_OF(samples); k++) {
+		for (int i = 0; i < n; i++)
+			sample[i] = (PackItem){dim_sample(items[i].size, samples[k]), items[i].first, items[i].last, 0};
+		sum += (double)pack_floor(n, sample) / (double)(samples[k] * samples[k]);
+	}
+	return sum;
+}
+
+// The best of the three plans for these sizes; the simple ones first, and no more once one is good enough.
+static const Dim *pack_best(Context *c, Arena *scratch, int n, SizedItem *items, double good)
+{
+	SizedItem *other = NEW_ARRAY(scratch, (size_t)n + 1, SizedItem);
+	items_align(c, n, items);
+	for (int i = 0; i < n; i++)
+		other[i] = items[i];
+	const Dim *size = pack_groups(c, scratch, n, items);
+	if (dim_weight(size) > good)
+		keep_smaller(&size, pack_slots(c, scratch, n, other), n, items, other);
+	bool few = dim_weight(size) > good && count_rests(c, n, items) <= MAX_RESTS;
+	for (size_t i = 0; i < COUNT_OF(samples) && few && dim_weight(size) > good; i++)
+		keep_smaller(&size, pack_stacks(c, scratch, n, other, samples[i]), n, items, other);
+	return size;
+}
+
 const Dim *pack_sized(Context *c, Arena *scratch, int n, SizedItem *items)
 {
-	static const int64_t samples[] = {32, 224, 640};
-	SizedItem *other = NEW_ARRAY(scratch, (size_t)n + 1, SizedItem);
-	bool symbolic = false;
-	items_align(c, n, items);
-	for (int i = 0; i < n; i++) {
-		other[i] = items[i];
-		symbolic = symbolic || !dim_is_const(items[i].size);
-	}
-	const Dim *size = pack_groups(c, scratch, n, items);
-	if (!symbolic)
-		return size;
-	for (size_t i = 0; i < COUNT_OF(samples); i++)
-		keep_smaller(&size, pack_stacks(c, scratch, n, other, samples[i]), n, items, other);
-	keep_smaller(&size, pack_slots(c, scratch, n, other), n, items, other);
+	SizedItem *original = NEW_ARRAY(scratch, (size_t)n + 1, SizedItem);
+	for (int i = 0; i < n; i++)
+		original[i] = items[i];
+	double good = (1 + GOOD_ENOUGH) * floor_weight(scratch, n, items);
+	sizes_restate(c, n, items);
+	bool same = true;
+	for (int i = 0; i < n; i++)
+		same = same && original[i].size == items[i].size;
+	const Dim *size = pack_best(c, scratch, n, items, good);
+	if (!same && dim_weight(size) > good)
+		keep_smaller(&size, pack_best(c, scratch, n, original, good), n, items, original);
 	return size;
 }
