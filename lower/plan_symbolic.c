@@ -13,7 +13,7 @@
 
 // An offset that takes more operations than this to say is not worth what it saves.
 // Nor is it worth looking for when there are so many kinds of sizes.
-enum { MAX_NODES = 200, MAX_RESTS = 8 };
+enum { MAX_NODES = 400, MAX_RESTS = 8 };
 
 // A plan may be so much larger than another, when it is simpler.
 #define MAX_WASTE 0.01
