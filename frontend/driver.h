@@ -19,7 +19,7 @@ typedef struct Driver {
 	const char *read[3]; // files read, for -MD: the model, its parameters
 } Driver;
 
-// pdcc.c: a stage begins (and the one before ends). Shown on a terminal once a second has passed.
+// stages.c: a stage begins (and the one before ends). Shown on a terminal once a second has passed.
 void stage_begin(Driver *d, const char *name);
 void stage_end(Driver *d);
 

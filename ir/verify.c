@@ -416,8 +416,8 @@ static bool check_inferred(const Op *op, const Value *before, const Value *after
 {
 	for (int i = 0; i < op->nresult; i++) {
 		if (after[i].type && after[i].type != before[i].type)
-			return verify_fail(op, "result %d has type %s, but should have %s", i, type_text(op->ctx, before[i].type),
-			                   type_text(op->ctx, after[i].type));
+			return verify_fail(op, "result %d has type %s, but should have %s", i,
+			                   type_text(op->ctx, before[i].type), type_text(op->ctx, after[i].type));
 	}
 	return true;
 }
