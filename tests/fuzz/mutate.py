@@ -76,7 +76,8 @@ def mutate(data, rng, depth=0):
         if pick:
             pick[rng.randrange(len(pick))] = rng.choice(b'abcXY_0\xff')
         return bytes(pick)
-    i = rng.randrange(len(items))
+    # By size, so that it is mostly operators and attributes that are hit.
+    i = rng.choices(range(len(items)), [len(v) + 1 if w == 2 else 4 for _, w, v in items])[0]
     number, wire, value = items[i]
     dice = rng.random()
     if dice < 0.05:
