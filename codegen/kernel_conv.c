@@ -27,10 +27,13 @@ static bool tile_helper(Conv *v, int nv)
 	KernelFunc *k = v->k;
 	Text cases;
 	text_init(&cases, k->arena);
+	int sums = v->ur * nv;
 	for (int i = 1; i <= v->ur; i++) {
+		int split = v->point ? tile_split(i, nv) : 1;
+		sums = split * i * nv > sums ? split * i * nv : sums;
 		const char *of = arena_printf(k->arena, "%dx%dof%d_s%" PRId64, v->ur, nv, v->q, v->stride[1]);
 		if (v->point)
-			text_printf(&cases, "case %d: conv_points_%s(%d, x, plane, channels, w, tile); break;\n", i, of, i);
+			text_printf(&cases, "case %d: conv_points_%s(%d, %d, x, plane, channels, w, tile); break;\n", i, of, i, split);
 		else if (v->plain)
 			text_printf(&cases, "case %d: conv_plain_pixels_%s(%d, true, s, x, w, iy, ix, tile); break;\n"
 			            "case -%d: conv_plain_pixels_%s(%d, false, s, x, w, iy, ix, tile); break;\n", i, of, i, i, of, i);
@@ -40,9 +43,9 @@ static bool tile_helper(Conv *v, int nv)
 	const TemplateKey keys[] = {
 		{"nv", tile_int(k, nv)}, {"q", tile_int(k, v->q)}, {"lanes", tile_int(k, v->lanes)},
 		{"ur", tile_int(k, v->ur)}, {"stride", tile_int(k, v->stride[1])}, {"cases", cases.text},
-		{"step", tile_int(k, v->stride[1] * v->lanes)},
+		{"sums", tile_int(k, sums)}, {"step", tile_int(k, v->stride[1] * v->lanes)},
 	};
-	int nkey = v->plain ? 6 : 7;
+	int nkey = v->plain ? 7 : 8;
 	return kernel_helper(k, arena_printf(k->arena, "%s.c", tile_name(v)), nkey, keys);
 }
 
@@ -136,7 +139,7 @@ static bool conv_print(Conv *v)
 		{"tile_calls", calls}, {"nv", tile_int(k, v->nv)}, {"lanes", tile_int(k, v->lanes)},
 		{"out_blocks", tile_int(k, v->out_blocks)}, {"type", dtype_c_memory(t->dtype)}, {"epilogue", epilogue},
 		{"store", scalar_store(k, t->dtype, "to", "c", value)}, {"batch", batch},
-		{"full_groups", full}, {"last_group", last}, {"returns", tile_returns(k)}, {"done", tile_done(k)},
+		{"sizes", tile_sizes(k)}, {"full_groups", full}, {"last_group", last}, {"returns", tile_returns(k)}, {"done", tile_done(k)},
 	};
 	return kernel_template(k, "conv.c", COUNT_OF(keys), keys);
 }

@@ -5,7 +5,8 @@ bool kernel_layer_norm_emit(KernelFunc *k)
 {
 	RowTexts x;
 	const Value *scale = op_operand(k->op, 0), *bias = op_operand(k->op, 1);
-	if (!tile_check_f32(k) || !row_helper(k) || !row_texts(k, (int)op_int(k->op, "axes", 1), &x))
+	if (!tile_check_f32(k) || !row_helper(k, "row_sum.c") || !row_helper(k, "row_spread.c") ||
+	    !row_texts(k, (int)op_int(k->op, "axes", 1), &x))
 		return false;
 	const TemplateKey keys[] = {
 		{"rows", x.rows}, {"columns", x.columns}, {"buffer", x.buffer}, {"row", x.row}, {"input", x.input},

@@ -57,8 +57,8 @@ bool row_texts(KernelFunc *k, int axes, RowTexts *x)
 	return true;
 }
 
-bool row_helper(KernelFunc *k)
+bool row_helper(KernelFunc *k, const char *name)
 {
 	const TemplateKey keys[] = {{"width", tile_int(k, k->target->vector ? 2 * k->target->lanes : 8)}};
-	return tile_prelude(k) && kernel_helper(k, "row.c", 1, keys);
+	return tile_prelude(k) && kernel_helper(k, name, 1, keys);
 }

@@ -15,7 +15,7 @@ typedef struct RowTexts {
 
 // Rows over the last `axes` axes. False after a diagnostic.
 bool row_texts(KernelFunc *k, int axes, RowTexts *t);
-// The reductions of row.c.in.
-bool row_helper(KernelFunc *k);
+// A reduction over a row: row_max.c, row_sum.c or row_spread.c.
+bool row_helper(KernelFunc *k, const char *name);
 
 #endif

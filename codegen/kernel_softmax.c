@@ -4,7 +4,7 @@
 bool kernel_softmax_emit(KernelFunc *k)
 {
 	RowTexts x;
-	if (!row_helper(k) || !row_texts(k, 1, &x))
+	if (!row_helper(k, "row_max.c") || !row_helper(k, "row_sum.c") || !row_texts(k, 1, &x))
 		return false;
 	const TemplateKey keys[] = {
 		{"rows", x.rows}, {"columns", x.columns}, {"buffer", x.buffer}, {"row", x.row}, {"input", x.input},

@@ -23,6 +23,14 @@ int tile_height(int height, int width, int nv)
 	return rows < 1 ? 1 : rows > 14 ? 14 : rows; // more hardly saves loads, and every height is code
 }
 
+int tile_split(int height, int nv)
+{
+	int split = 1;
+	while (split * height * nv < 8)
+		split *= 2;
+	return split;
+}
+
 const char *tile_int(KernelFunc *k, int64_t v)
 {
 	return arena_printf(k->arena, "%" PRId64, v);
@@ -57,6 +65,16 @@ const char *tile_arguments(KernelFunc *k)
 			if ((k->params[i].value == NULL) == sizes)
 				text_printf(&t, "%s%s", t.len ? ", " : "", k->params[i].name);
 	return t.text;
+}
+
+const char *tile_sizes(KernelFunc *k)
+{
+	Text t;
+	text_init(&t, k->arena);
+	for (int i = 0; i < k->nparam; i++)
+		if (!k->params[i].value)
+			text_printf(&t, "%s(void)%s;", t.len ? "\n" : "", k->params[i].name);
+	return t.len ? t.text : "";
 }
 
 const char *tile_pass_on(KernelFunc *k, const char *head, const char *suffix, const char *first)

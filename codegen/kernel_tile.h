@@ -9,6 +9,8 @@
 bool tile_prelude(KernelFunc *k);
 // Rows (or pixels) of a tile that is nv vectors wide, when the target's tile is `height` x `width`.
 int tile_height(int height, int width, int nv);
+// How many sums of a tile run side by side: eight vectors or more hide the latency of an addition.
+int tile_split(int height, int nv);
 // A number as text.
 const char *tile_int(KernelFunc *k, int64_t v);
 // `a * b * c`, factors that are 1 left out; "1" when none is left.
@@ -17,6 +19,8 @@ const char *tile_product(KernelFunc *k, int n, const Dim *const *dims);
 const char *tile_position(KernelFunc *k, const char *linear, int n, const Dim *const *dims, int i);
 // "out, a, b, dim_n": the function's parameters as they stand now, as arguments for a function of its own.
 const char *tile_arguments(KernelFunc *k);
+// Statements that count as a use of each size among the parameters: what is only passed on must not warn.
+const char *tile_sizes(KernelFunc *k);
 // `head` (a for or if statement, or "") around a call of KERNEL_FN + suffix with `first` arguments and the function's own
 // ones; a status that the call may give is handed on.
 const char *tile_pass_on(KernelFunc *k, const char *head, const char *suffix, const char *first);
