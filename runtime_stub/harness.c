@@ -2,7 +2,7 @@
  * through model_info().
  *
  *   prog [--weights F] [--redzone] --out-dir D {--in NAME=F.npy}... [--next {--in ...}...]
- *   prog [--weights F] --bench N {--in NAME=F.npy}...
+ *   prog [--weights F] --bench N {--in NAME=F.npy}...      N timed runs; 0: as many as fit in two seconds, 10 at least
  *
  * Run r writes its outputs to D/r/COLUMN.npy. --redzone puts canaries around workspace and outputs and checks them. Inputs
  * that --bench is not given are made up, sizes that nothing fixes are 1. Errors: a message and exit status 1. */
@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { MAX_DIMS = 16, ZONE = 256, ZONE_BYTE = 0xa5, WARM_UP = 3 };
+enum { MAX_DIMS = 16, ZONE = 256, ZONE_BYTE = 0xa5, WARM_UP = 3, BENCH_SECONDS = 2, BENCH_MIN = 10, BENCH_MAX = 100000 };
 
 typedef struct Array {
 	const char *descr; /* points into dtype_descr */
@@ -36,8 +36,8 @@ typedef struct Feed {
 typedef struct Harness {
 	const pd_model_info *info;
 	const char *weights_path, *out_dir;
-	bool redzone;
-	int bench, nfeed, nrun;
+	bool redzone, bench;
+	int repeat, nfeed, nrun; /* repeat 0: by the clock */
 	Feed *feeds;
 	void *weights;
 	size_t weights_size;
@@ -439,16 +439,18 @@ static void bench(const Harness *h)
 	model_start(h, &r);
 	for (int i = 0; i < WARM_UP; i++)
 		run_once(h, &r);
-	double *times = list_new(h->bench, sizeof *times);
-	for (int i = 0; i < h->bench; i++) {
+	const int most = h->repeat ? h->repeat : BENCH_MAX;
+	double *times = list_new(most, sizeof *times), begin = now();
+	int n = 0;
+	while (n < most && (h->repeat || n < BENCH_MIN || now() - begin < BENCH_SECONDS)) {
 		double start = now();
 		run_once(h, &r);
-		times[i] = now() - start;
+		times[n++] = now() - start;
 	}
-	qsort(times, (size_t)h->bench, sizeof *times, double_compare);
-	print_time("median", times[h->bench / 2]);
+	qsort(times, (size_t)n, sizeof *times, double_compare);
+	print_time("median", times[n / 2]);
 	print_time(", min", times[0]);
-	printf(" (%d runs); workspace %zu bytes, weights %zu bytes\n", h->bench, r.workspace_size, h->weights_size);
+	printf(" (%d runs); workspace %zu bytes, weights %zu bytes\n", n, r.workspace_size, h->weights_size);
 	free(times);
 	run_free(h, &r);
 }
@@ -501,12 +503,13 @@ static void options_read(Harness *h, int argc, char **argv)
 			h->weights_path = value;
 		else if (!strcmp(o, "--out-dir"))
 			h->out_dir = value;
-		else if (!strcmp(o, "--bench"))
-			h->bench = atoi(value);
-		else
+		else if (!strcmp(o, "--bench")) {
+			h->bench = true;
+			h->repeat = atoi(value);
+		} else
 			fail("unknown option '%s'", o);
 	}
-	if (h->bench < 0 || (!h->bench && !h->out_dir))
+	if (h->repeat < 0 || (!h->bench && !h->out_dir))
 		fail("--out-dir or --bench is missing");
 }
 
