@@ -15,15 +15,6 @@ typedef struct Gemm {
 	const Dim *n_dim;
 } Gemm;
 
-// How many sums run side by side for few rows: eight or more hide the latency of an addition.
-static int rows_split(int rows, int nv)
-{
-	int split = 1;
-	while (split * rows * nv < 8)
-		split *= 2;
-	return split;
-}
-
 static bool tile_helper(Gemm *g, int nv)
 {
 	KernelFunc *k = g->k;
@@ -31,7 +22,7 @@ static bool tile_helper(Gemm *g, int nv)
 	text_init(&cases, k->arena);
 	int sums = 0;
 	for (int rows = 1; rows <= g->mr; rows++) {
-		int split = rows_split(rows, nv);
+		int split = tile_split(rows, nv);
 		sums = split * rows * nv > sums ? split * rows * nv : sums;
 		text_printf(&cases, "case %d: gemm_rows_%dof%d(%d, %d, a, lda, panel, k, out, ldo); break;\n", rows, nv,
 		            g->nr, rows, split);
