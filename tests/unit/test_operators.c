@@ -77,15 +77,23 @@ static Value *constant(Builder *b, DType t, const double *x, double shift)
 static Op *build_at(Builder *b, const OpInfo *info, const Points *at, int which, double shift)
 {
 	Value *operands[MAX_OPERANDS] = {NULL};
-	NamedAttr attrs[1] = {{"dtype", attr_dtype(b->ctx, DT_F64)}};
-	bool needs_dtype = op_info_attr(info, "dtype") != NULL;
+	NamedAttr attrs[8];
+	int nattr = 0;
 	assert_true(info->noperand <= MAX_OPERANDS);
+	for (int i = 0; i < info->nattr; i++) {
+		if (!info->attrs[i].required)
+			continue;
+		assert_true(nattr < (int)COUNT_OF(attrs));
+		bool dtype = info->attrs[i].kind == ATTR_DTYPE;
+		attrs[nattr++] = (NamedAttr){info->attrs[i].name,
+		                             dtype ? attr_dtype(b->ctx, DT_F64) : attr_float(b->ctx, 0.25)};
+	}
 	for (int i = 0; i < info->noperand; i++) {
 		DType t = info->operands[i].klass == CLASS_BOOL ? DT_BOOL : DT_F64;
 		if (!info->operands[i].optional)
 			operands[i] = constant(b, t, at->x[i], i == which ? shift : 0);
 	}
-	Op *op = build_op(b, info->code, info->noperand, operands, needs_dtype, attrs);
+	Op *op = build_op(b, info->code, info->noperand, operands, nattr, attrs);
 	assert_non_null(op);
 	return op;
 }
