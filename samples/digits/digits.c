@@ -1,0 +1,663 @@
+/* Written by pdcc from digits.pdmodel for generic. Do not edit. */
+#include "digits.h"
+
+#include <math.h>
+#include <string.h>
+
+// PD_UNROLL: unroll the next loop completely, so that its array of accumulators lives in registers.
+// PD_LANES: iterations of the next loop touch different elements, even where the result shares bytes with an operand.
+#if defined(__clang__)
+#define PD_UNROLL _Pragma("clang loop unroll(full)")
+#define PD_LANES _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define PD_UNROLL _Pragma("GCC unroll 64")
+#define PD_LANES _Pragma("GCC ivdep")
+#else
+#define PD_UNROLL
+#define PD_LANES
+#endif
+// PD_INLINE: its constant arguments shape the code. PD_SHARED: one copy serves all callers.
+#if defined(__GNUC__)
+#define PD_INLINE static inline __attribute__((always_inline))
+#define PD_SHARED static __attribute__((noinline))
+#define PD_ALIGNED __attribute__((aligned(64)))
+#else
+#define PD_INLINE static inline
+#define PD_SHARED static
+#define PD_ALIGNED
+#endif
+
+// Groups of 8 floats in plain C: what a compiler may keep in its own vector registers, or not.
+typedef struct vf {
+	float lane[8];
+} vf;
+
+static inline vf vf_load(const float *p)
+{
+	vf v;
+	for (int i = 0; i < 8; i++)
+		v.lane[i] = p[i];
+	return v;
+}
+
+static inline void vf_store(float *p, vf v)
+{
+	for (int i = 0; i < 8; i++)
+		p[i] = v.lane[i];
+}
+
+static inline vf vf_splat(float x)
+{
+	vf v;
+	for (int i = 0; i < 8; i++)
+		v.lane[i] = x;
+	return v;
+}
+
+static inline vf vf_add(vf a, vf b)
+{
+	for (int i = 0; i < 8; i++)
+		a.lane[i] += b.lane[i];
+	return a;
+}
+
+static inline vf vf_multiply_add(vf sum, vf a, vf b)
+{
+	for (int i = 0; i < 8; i++)
+		sum.lane[i] += a.lane[i] * b.lane[i];
+	return sum;
+}
+
+// Sizes of a convolution as the tile functions need them. Offsets count floats.
+typedef struct conv_shape {
+	int64_t channels, height, width; // of the input
+	int64_t kh, kw;                  // filter
+	int64_t dilation_y, dilation_x;
+	int64_t row, plane;              // offset of the next input row, of the next block of channels
+} conv_shape;
+
+// How many steps of `step` from `from` stay below `end`; at most `max`.
+static inline int conv_steps(int64_t from, int64_t end, int64_t step, int max)
+{
+	const int64_t n = from >= end ? 0 : (end - from + step - 1) / step;
+	return n < max ? (int)n : max;
+}
+
+// As conv_tile, for an input that is not blocked (the first convolution of a network): s->plane leads to the next channel.
+// `inside`: no column of the filter leaves the input.
+PD_INLINE void conv_plain_pixels_4x1of8_s1(const int pixels, const bool inside, const conv_shape *s,
+                                                        const float *x, const float *w, int64_t iy, int64_t ix,
+                                                        float *tile)
+{
+	vf sum[4 * 1];
+	PD_UNROLL
+	for (int i = 0; i < pixels * 1; i++)
+		sum[i] = vf_splat(0);
+	for (int64_t c = 0; c < s->channels; c++)
+		for (int64_t ky = 0; ky < s->kh; ky++) {
+			const int64_t y = iy + ky * s->dilation_y;
+			if (y < 0 || y >= s->height)
+				continue;
+			const float *filter = w + (c * s->kh + ky) * s->kw * 8;
+			for (int64_t kx = 0; kx < s->kw; kx++) {
+				const int64_t column = ix + kx * s->dilation_x, at = c * s->plane + y * s->row + column;
+				vf f[1];
+				PD_UNROLL
+				for (int v = 0; v < 1; v++)
+					f[v] = vf_load(filter + kx * 8 + v * 8);
+				const int lo = inside ? 0 : conv_steps(column, 0, 1, pixels);
+				const int hi = inside ? pixels : conv_steps(column, s->width, 1, pixels);
+				PD_UNROLL
+				for (int i = 0; i < pixels; i++)
+					if (inside || (i >= lo && i < hi)) {
+						const vf p = vf_splat(x[at + i * 1]);
+						PD_UNROLL
+						for (int v = 0; v < 1; v++)
+							sum[i * 1 + v] = vf_multiply_add(sum[i * 1 + v], p, f[v]);
+					}
+			}
+		}
+	PD_UNROLL
+	for (int i = 0; i < pixels * 1; i++)
+		vf_store(tile + i * 8, sum[i]);
+}
+
+PD_SHARED void conv_plain_4x1of8_s1(int pixels, const conv_shape *s, const float *x, const float *w,
+                                                 int64_t iy, int64_t ix, float *tile)
+{
+	const bool inside = ix >= 0 && ix + (pixels - 1) * 1 + (s->kw - 1) * s->dilation_x < s->width;
+	switch (inside ? pixels : -pixels) {
+	case 1: conv_plain_pixels_4x1of8_s1(1, true, s, x, w, iy, ix, tile); break;
+	case -1: conv_plain_pixels_4x1of8_s1(1, false, s, x, w, iy, ix, tile); break;
+	case 2: conv_plain_pixels_4x1of8_s1(2, true, s, x, w, iy, ix, tile); break;
+	case -2: conv_plain_pixels_4x1of8_s1(2, false, s, x, w, iy, ix, tile); break;
+	case 3: conv_plain_pixels_4x1of8_s1(3, true, s, x, w, iy, ix, tile); break;
+	case -3: conv_plain_pixels_4x1of8_s1(3, false, s, x, w, iy, ix, tile); break;
+	case 4: conv_plain_pixels_4x1of8_s1(4, true, s, x, w, iy, ix, tile); break;
+	case -4: conv_plain_pixels_4x1of8_s1(4, false, s, x, w, iy, ix, tile); break;
+	}
+}
+
+// Output channels of one group of packed weights: 8, or what is left of them.
+PD_INLINE void compute_conv2d_0_tmp_0_group(const int64_t n, const int64_t group, const int blocks, float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x, const float *PDRT_RESTRICT w, const float *PDRT_RESTRICT t0, int64_t dim_n)
+{
+	const int64_t rows = 8, columns = 8, tiles = (columns + 4 - 1) / 4;
+	const conv_shape shape = {
+		.channels = 1, .height = 8, .width = 8, .kh = 3, .kw = 3,
+		.dilation_y = 1, .dilation_x = 1, .row = 8, .plane = 64,
+	};
+	for (int64_t row = 0; row < rows; row++)
+		for (int64_t t = 0; t < tiles; t++) {
+			const int64_t first = columns * t / tiles, last = columns * (t + 1) / tiles;
+			float tile[4 * 8] PD_ALIGNED;
+			conv_plain_4x1of8_s1((int)(last - first), &shape, x + n * 64, w + group * 72, row * 1 - 1, first * 1 - 1, tile);
+			for (int v = 0; v < blocks; v++)
+				for (int64_t p = first; p < last; p++) {
+					const int64_t cb = group * 1 + v;
+					const float *sums = tile + ((p - first) * blocks + v) * 8;
+					float *to = out + ((n * 2 + cb) * rows * columns + row * columns + p) * 8;
+					PD_LANES
+					for (int64_t c = 0; c < 8; c++) {
+						const float acc = sums[c];
+						const float v0 = acc + t0[cb * 8 + c];
+						to[c] = v0 > 0.0f ? v0 : 0.0f;
+					}
+				}
+		}
+}
+
+static void compute_conv2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x, const float *PDRT_RESTRICT w, const float *PDRT_RESTRICT t0, int64_t dim_n)
+{
+	for (int64_t n = 0; n < dim_n; n++) {
+		for (int64_t group = 0; group < 2; group++)
+			compute_conv2d_0_tmp_0_group(n, group, 1, out, x, w, t0, dim_n);
+	}
+}
+
+// Adds one tap of the filter, for `channels` channels, to the pixels [lo, hi) that it falls inside the input for.
+// `at` is where pixel 0 would read.
+PD_INLINE void conv_tap_4x1of8_s1(const int pixels, vf *sum, const float *x, int64_t at, int lo, int hi,
+                                               const float *w, int64_t next_w, int64_t channels)
+{
+	if (lo == 0 && hi == pixels) {
+		for (int64_t c = 0; c < channels; c++) {
+			vf f[1];
+			PD_UNROLL
+			for (int v = 0; v < 1; v++)
+				f[v] = vf_load(w + c * next_w + v * 8);
+			PD_UNROLL
+			for (int i = 0; i < pixels; i++) {
+				const vf s = vf_splat(x[at + i * 8 + c]);
+				PD_UNROLL
+				for (int v = 0; v < 1; v++)
+					sum[i * 1 + v] = vf_multiply_add(sum[i * 1 + v], s, f[v]);
+			}
+		}
+		return;
+	}
+	for (int64_t c = 0; c < channels; c++) {
+		vf f[1];
+		PD_UNROLL
+		for (int v = 0; v < 1; v++)
+			f[v] = vf_load(w + c * next_w + v * 8);
+		PD_UNROLL
+		for (int i = 0; i < pixels; i++)
+			if (i >= lo && i < hi) {
+				const vf s = vf_splat(x[at + i * 8 + c]);
+				PD_UNROLL
+				for (int v = 0; v < 1; v++)
+					sum[i * 1 + v] = vf_multiply_add(sum[i * 1 + v], s, f[v]);
+			}
+	}
+}
+
+// `pixels` pixels of one output row, 1 blocks of channels; the first pixel's filter begins at (iy, ix) of the input.
+PD_INLINE void conv_pixels_4x1of8_s1(const int pixels, const conv_shape *s, const float *x, const float *w,
+                                                  int64_t iy, int64_t ix, float *tile)
+{
+	vf sum[4 * 1];
+	PD_UNROLL
+	for (int i = 0; i < pixels * 1; i++)
+		sum[i] = vf_splat(0);
+	const int64_t next_w = s->kh * s->kw * 8;
+	for (int64_t c = 0; c < s->channels; c += 8) {
+		const int64_t channels = s->channels - c < 8 ? s->channels - c : 8;
+		const float *block = x + c / 8 * s->plane;
+		for (int64_t ky = 0; ky < s->kh; ky++) {
+			const int64_t y = iy + ky * s->dilation_y;
+			if (y < 0 || y >= s->height)
+				continue;
+			for (int64_t kx = 0; kx < s->kw; kx++) {
+				const int64_t column = ix + kx * s->dilation_x;
+				conv_tap_4x1of8_s1(pixels, sum, block, y * s->row + column * 8,
+				                                conv_steps(column, 0, 1, pixels),
+				                                conv_steps(column, s->width, 1, pixels),
+				                                w + (c * s->kh * s->kw + ky * s->kw + kx) * 8, next_w, channels);
+			}
+		}
+	}
+	PD_UNROLL
+	for (int i = 0; i < pixels * 1; i++)
+		vf_store(tile + i * 8, sum[i]);
+}
+
+PD_SHARED void conv_tile_4x1of8_s1(int pixels, const conv_shape *s, const float *x, const float *w,
+                                                int64_t iy, int64_t ix, float *tile)
+{
+	switch (pixels) {
+	case 1: conv_pixels_4x1of8_s1(1, s, x, w, iy, ix, tile); break;
+	case 2: conv_pixels_4x1of8_s1(2, s, x, w, iy, ix, tile); break;
+	case 3: conv_pixels_4x1of8_s1(3, s, x, w, iy, ix, tile); break;
+	case 4: conv_pixels_4x1of8_s1(4, s, x, w, iy, ix, tile); break;
+	}
+}
+
+// Output channels of one group of packed weights: 8, or what is left of them.
+PD_INLINE void compute_conv2d_1_tmp_0_group(const int64_t n, const int64_t group, const int blocks, float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x, const float *PDRT_RESTRICT w, const float *PDRT_RESTRICT t0, int64_t dim_n)
+{
+	const int64_t rows = 8, columns = 8, tiles = (columns + 4 - 1) / 4;
+	const conv_shape shape = {
+		.channels = 16, .height = 8, .width = 8, .kh = 3, .kw = 3,
+		.dilation_y = 1, .dilation_x = 1, .row = 64, .plane = 512,
+	};
+	for (int64_t row = 0; row < rows; row++)
+		for (int64_t t = 0; t < tiles; t++) {
+			const int64_t first = columns * t / tiles, last = columns * (t + 1) / tiles;
+			float tile[4 * 8] PD_ALIGNED;
+			conv_tile_4x1of8_s1((int)(last - first), &shape, x + n * 1024, w + group * 1152, row * 1 - 1, first * 1 - 1, tile);
+			for (int v = 0; v < blocks; v++)
+				for (int64_t p = first; p < last; p++) {
+					const int64_t cb = group * 1 + v;
+					const float *sums = tile + ((p - first) * blocks + v) * 8;
+					float *to = out + ((n * 4 + cb) * rows * columns + row * columns + p) * 8;
+					PD_LANES
+					for (int64_t c = 0; c < 8; c++) {
+						const float acc = sums[c];
+						const float v0 = acc + t0[cb * 8 + c];
+						to[c] = v0 > 0.0f ? v0 : 0.0f;
+					}
+				}
+		}
+}
+
+static void compute_conv2d_1_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x, const float *PDRT_RESTRICT w, const float *PDRT_RESTRICT t0, int64_t dim_n)
+{
+	for (int64_t n = 0; n < dim_n; n++) {
+		for (int64_t group = 0; group < 4; group++)
+			compute_conv2d_1_tmp_0_group(n, group, 1, out, x, w, t0, dim_n);
+	}
+}
+
+static void compute_pool2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT t0, int64_t dim_n)
+{
+	for (int64_t i0 = 0; i0 < (4 * dim_n); i0++) {
+		for (int64_t i1 = 0; i1 < 4; i1++) {
+			const int64_t v2 = i1 * 2;
+			for (int64_t i3 = 0; i3 < 4; i3++) {
+				const int64_t v4 = i3 * 2;
+				float acc5[8];
+				PDRT_LANES for (int l = 0; l < 8; l++)
+					acc5[l] = (-INFINITY);
+				for (int64_t i6 = 0; i6 < 2; i6++) {
+					for (int64_t i7 = 0; i7 < 2; i7++) {
+						PDRT_LANES for (int l = 0; l < 8; l++) {
+							const float v8 = t0[((i0 * 8 + (v2 + i6)) * 8 + (v4 + i7)) * 8 + l];
+							acc5[l] = v8 > acc5[l] ? v8 : acc5[l];
+						}
+					}
+				}
+				PDRT_LANES for (int l = 0; l < 8; l++) {
+					out[((i0 * 4 + i1) * 4 + i3) * 8 + l] = acc5[l];
+				}
+			}
+		}
+	}
+}
+
+// The opposite of interleaving: channels of a blocked tensor as rows again.
+static void compute_pool2d_0_tmp_0_2(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x, int64_t dim_n)
+{
+	const int64_t channels = 32, inner = 16, groups = (channels + 8 - 1) / 8;
+	for (int64_t i = 0; i < dim_n * groups; i++) {
+		const int64_t first = i % groups * 8, have = channels - first < 8 ? channels - first : 8;
+		const float *from = x + i * inner * 8;
+		float *to = out + (i / groups * channels + first) * inner;
+		for (int64_t p0 = 0; p0 < inner; p0 += 16) {
+			const int64_t end = inner - p0 < 16 ? inner : p0 + 16;
+			for (int64_t c = 0; c < have; c++)
+				for (int64_t p = p0; p < end; p++)
+					to[c * inner + p] = from[p * 8 + c];
+		}
+	}
+}
+
+// 4 rows of `a` or fewer times 1 vectors of a packed panel (k rows of 8). `split` sums run
+// side by side where the rows are too few to hide the latency of an addition.
+PD_INLINE void gemm_rows_1of8(const int rows, const int split, const float *a, int64_t lda,
+                                const float *panel, int64_t k, float *out, int64_t ldo)
+{
+	vf sum[12];
+	PD_UNROLL
+	for (int i = 0; i < split * rows * 1; i++)
+		sum[i] = vf_splat(0);
+	const int64_t whole = k - k % split;
+	for (int64_t p = 0; p < whole; p += split) {
+		PD_UNROLL
+		for (int s = 0; s < split; s++) {
+			vf w[1];
+			PD_UNROLL
+			for (int v = 0; v < 1; v++)
+				w[v] = vf_load(panel + (p + s) * 8 + v * 8);
+			PD_UNROLL
+			for (int i = 0; i < rows; i++) {
+				const vf x = vf_splat(a[i * lda + p + s]);
+				PD_UNROLL
+				for (int v = 0; v < 1; v++)
+					sum[(s * rows + i) * 1 + v] = vf_multiply_add(sum[(s * rows + i) * 1 + v], x, w[v]);
+			}
+		}
+	}
+	for (int64_t p = whole; p < k; p++) {
+		PD_UNROLL
+		for (int i = 0; i < rows * 1; i++)
+			sum[i] = vf_multiply_add(sum[i], vf_splat(a[i / 1 * lda + p]),
+			                         vf_load(panel + p * 8 + i % 1 * 8));
+	}
+	PD_UNROLL
+	for (int i = 0; i < rows * 1; i++) {
+		PD_UNROLL
+		for (int s = 1; s < split; s++)
+			sum[i] = vf_add(sum[i], sum[s * rows * 1 + i]);
+		vf_store(out + i / 1 * ldo + i % 1 * 8, sum[i]);
+	}
+}
+
+PD_SHARED void gemm_tile_1of8(int rows, const float *a, int64_t lda, const float *panel, int64_t k,
+                                float *out, int64_t ldo)
+{
+	switch (rows) {
+	case 1: gemm_rows_1of8(1, 8, a, lda, panel, k, out, ldo); break;
+	case 2: gemm_rows_1of8(2, 4, a, lda, panel, k, out, ldo); break;
+	case 3: gemm_rows_1of8(3, 4, a, lda, panel, k, out, ldo); break;
+	case 4: gemm_rows_1of8(4, 2, a, lda, panel, k, out, ldo); break;
+	}
+}
+
+// Columns [n0, n0 + cols): one panel of b.
+PD_INLINE void compute_linear_0_tmp_0_panel(const int64_t n0, const int cols, float *PDRT_RESTRICT out, const float *PDRT_RESTRICT a, const float *PDRT_RESTRICT b, const float *PDRT_RESTRICT t0, int64_t dim_n)
+{
+	const int64_t M = dim_n, N = 48, K = 512, tiles = (M + 4 - 1) / 4;
+	for (int64_t t = 0; t < tiles; t++) {
+		const int64_t m0 = M * t / tiles, m1 = M * (t + 1) / tiles;
+		const float *rows = a + m0 * K, *panel = b + n0 * K;
+		float tile[4 * 8] PD_ALIGNED;
+		gemm_tile_1of8((int)(m1 - m0), rows, K, panel, K, tile, 8);
+		for (int64_t m = m0; m < m1; m++) {
+			const float *sums = tile + (m - m0) * 8;
+			float *to = out + m * N + n0;
+			PD_LANES
+			for (int j = 0; j < cols; j++) {
+				const float acc = sums[j];
+				const float v0 = acc + t0[(n0 + j)];
+				to[j] = v0 > 0.0f ? v0 : 0.0f;
+			}
+		}
+	}
+}
+
+static void compute_linear_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT a, const float *PDRT_RESTRICT b, const float *PDRT_RESTRICT t0, int64_t dim_n)
+{
+	for (int64_t n0 = 0; n0 < 48; n0 += 8)
+		compute_linear_0_tmp_0_panel(n0, 8, out, a, b, t0, dim_n);
+}
+
+// Columns [n0, n0 + cols): one panel of b.
+PD_INLINE void compute_linear_1_tmp_0_panel(const int64_t n0, const int cols, float *PDRT_RESTRICT out, const float *PDRT_RESTRICT a, const float *PDRT_RESTRICT b, const float *PDRT_RESTRICT t0, int64_t dim_n)
+{
+	const int64_t M = dim_n, N = 10, K = 48, tiles = (M + 4 - 1) / 4;
+	for (int64_t t = 0; t < tiles; t++) {
+		const int64_t m0 = M * t / tiles, m1 = M * (t + 1) / tiles;
+		const float *rows = a + m0 * K, *panel = b + n0 * K;
+		float tile[4 * 8] PD_ALIGNED;
+		gemm_tile_1of8((int)(m1 - m0), rows, K, panel, K, tile, 8);
+		for (int64_t m = m0; m < m1; m++) {
+			const float *sums = tile + (m - m0) * 8;
+			float *to = out + m * N + n0;
+			PD_LANES
+			for (int j = 0; j < cols; j++) {
+				const float acc = sums[j];
+				to[j] = acc + t0[(n0 + j)];
+			}
+		}
+	}
+}
+
+static void compute_linear_1_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT a, const float *PDRT_RESTRICT b, const float *PDRT_RESTRICT t0, int64_t dim_n)
+{
+	for (int64_t n0 = 0; n0 < 8; n0 += 8)
+		compute_linear_1_tmp_0_panel(n0, 8, out, a, b, t0, dim_n);
+	compute_linear_1_tmp_0_panel(8, 2, out, a, b, t0, dim_n);
+}
+
+// Reductions over a row, in 8 running lanes.
+PD_SHARED float row_max(const float *x, int64_t n)
+{
+	float lane[8], top = x[0];
+	const int64_t whole = n / 8 * 8;
+	for (int l = 0; l < 8; l++)
+		lane[l] = top;
+	for (int64_t i = 0; i < whole; i += 8)
+		for (int l = 0; l < 8; l++)
+			lane[l] = x[i + l] > lane[l] ? x[i + l] : lane[l];
+	for (int64_t i = whole; i < n; i++)
+		top = x[i] > top ? x[i] : top;
+	for (int l = 0; l < 8; l++)
+		top = lane[l] > top ? lane[l] : top;
+	return top;
+}
+
+PD_SHARED float row_sum(const float *x, int64_t n)
+{
+	float lane[8] = {0}, sum = 0;
+	const int64_t whole = n / 8 * 8;
+	for (int64_t i = 0; i < whole; i += 8)
+		for (int l = 0; l < 8; l++)
+			lane[l] += x[i + l];
+	for (int64_t i = whole; i < n; i++)
+		sum += x[i];
+	for (int step = 8 / 2; step > 0; step /= 2)
+		for (int l = 0; l < step; l++)
+			lane[l] += lane[l + step];
+	return sum + lane[0];
+}
+
+// The sum of the squares of the distances from `mean`.
+PD_SHARED float row_spread(const float *x, int64_t n, float mean)
+{
+	float lane[8] = {0}, sum = 0;
+	const int64_t whole = n / 8 * 8;
+	for (int64_t i = 0; i < whole; i += 8)
+		for (int l = 0; l < 8; l++)
+			lane[l] += (x[i + l] - mean) * (x[i + l] - mean);
+	for (int64_t i = whole; i < n; i++)
+		sum += (x[i] - mean) * (x[i] - mean);
+	for (int step = 8 / 2; step > 0; step /= 2)
+		for (int l = 0; l < step; l++)
+			lane[l] += lane[l + step];
+	return sum + lane[0];
+}
+
+static void compute_softmax_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT t0, int64_t dim_n)
+{
+	const int64_t rows = dim_n, columns = 10;
+	for (int64_t r = 0; r < rows; r++) {
+		float *row = out + r * columns;
+		PD_LANES
+		for (int64_t j = 0; j < columns; j++) {
+			row[j] = t0[r * 10 + j];
+		}
+		const float top = row_max(row, columns);
+		PD_LANES
+		for (int64_t j = 0; j < columns; j++)
+			row[j] = expf(row[j] - top);
+		const float scale = 1.0f / row_sum(row, columns);
+		PD_LANES
+		for (int64_t j = 0; j < columns; j++) {
+			const float acc = row[j] * scale;
+			out[r * columns + j] = acc;
+		}
+	}
+}
+
+size_t digits_workspace_size(const digits_dims *dims)
+{
+	const int64_t n = dims->n;
+	if (n < 1 || n > INT32_MAX)
+		return SIZE_MAX;
+	if (12288.0 * (double)n > 4e18 || (double)SIZE_MAX < 12288.0 * (double)n)
+		return SIZE_MAX;
+	return (size_t)(12288 * n);
+}
+
+pd_status digits_init(digits *m, const void *weights, size_t n, void *workspace, size_t size)
+{
+	if (!m)
+		return PD_NULL;
+	m->ready = false;
+	m->failed = NULL;
+	if (!weights)
+		return PD_NULL;
+	if (n != 120832u)
+		return PD_WEIGHTS;
+	if ((uintptr_t)weights % 64)
+		return PD_ALIGNMENT;
+	m->weights = (const unsigned char *)weights;
+	if (!workspace && size)
+		return PD_NULL;
+	if ((uintptr_t)workspace % 64)
+		return PD_ALIGNMENT;
+	m->workspace = (unsigned char *)workspace;
+	m->workspace_size = size;
+	m->ready = true;
+	return PD_OK;
+}
+
+pd_status digits_run(digits *m, const digits_inputs *in, digits_outputs *out)
+{
+	if (!m || !in || !out || !m->ready)
+		return PD_NULL;
+	if (!in->image)
+		return PD_NULL;
+	if ((uintptr_t)in->image % sizeof *in->image)
+		return PD_ALIGNMENT;
+	if (!out->save_infer_model_scale_0_tmp_0)
+		return PD_NULL;
+	if ((uintptr_t)out->save_infer_model_scale_0_tmp_0 % sizeof *out->save_infer_model_scale_0_tmp_0)
+		return PD_ALIGNMENT;
+	if (digits_workspace_size(&in->dims) > m->workspace_size)
+		return digits_workspace_size(&in->dims) == SIZE_MAX ? PD_DIMS : PD_WORKSPACE;
+	const int64_t n = in->dims.n;
+	(void)n;
+	unsigned char *const workspace = m->workspace;
+	const unsigned char *const weights = m->weights;
+	m->failed = NULL;
+
+	/* conv2d 'conv2d_0.tmp_0': [n x 2 x 8 x 8 x 8] f32 */
+	float *const relu_0_tmp_0 = (float *)(workspace + (8192 * n));
+	const float *const conv2d_0_w_0_bn_packed = (const float *)weights;
+	const float *const batch_norm_0_tmp_2 = (const float *)(weights + 576);
+	compute_conv2d_0_tmp_0(relu_0_tmp_0, in->image, conv2d_0_w_0_bn_packed, batch_norm_0_tmp_2, n);
+
+	/* conv2d 'conv2d_1.tmp_0': [n x 4 x 8 x 8 x 8] f32 */
+	float *const relu_1_tmp_0 = (float *)workspace;
+	const float *const conv2d_1_w_0_packed = (const float *)(weights + 640);
+	const float *const reshape2_1_tmp_0 = (const float *)(weights + 19072);
+	compute_conv2d_1_tmp_0(relu_1_tmp_0, relu_0_tmp_0, conv2d_1_w_0_packed, reshape2_1_tmp_0, n);
+
+	/* pool2d 'pool2d_0.tmp_0': [n x 4 x 4 x 4 x 8] f32 */
+	float *const pool2d_0_tmp_0 = (float *)(workspace + (8192 * n));
+	compute_pool2d_0_tmp_0(pool2d_0_tmp_0, relu_1_tmp_0, n);
+
+	/* pool2d 'pool2d_0.tmp_0': [n x 32 x 4 x 4] f32 */
+	float *const pool2d_0_tmp_0_2 = (float *)workspace;
+	compute_pool2d_0_tmp_0_2(pool2d_0_tmp_0_2, pool2d_0_tmp_0, n);
+
+	/* matmul_v2 'linear_0.tmp_0': [n x 48] f32 */
+	float *const relu_2_tmp_0 = (float *)(workspace + (2048 * n));
+	const float *const linear_0_w_0_packed = (const float *)(weights + 19200);
+	const float *const linear_0_b_0 = (const float *)(weights + 117504);
+	compute_linear_0_tmp_0(relu_2_tmp_0, pool2d_0_tmp_0_2, linear_0_w_0_packed, linear_0_b_0, n);
+
+	/* matmul_v2 'linear_1.tmp_0': [n x 10] f32 */
+	float *const linear_1_tmp_1 = (float *)workspace;
+	const float *const linear_1_w_0_packed = (const float *)(weights + 117696);
+	const float *const linear_1_b_0 = (const float *)(weights + 120768);
+	compute_linear_1_tmp_0(linear_1_tmp_1, relu_2_tmp_0, linear_1_w_0_packed, linear_1_b_0, n);
+
+	/* softmax 'softmax_0.tmp_0': [n x 10] f32 */
+	compute_softmax_0_tmp_0(out->save_infer_model_scale_0_tmp_0, linear_1_tmp_1, n);
+	return PD_OK;
+}
+
+static const pd_dim input_dims_0[] = {{0, 0}, {1, -1}, {8, -1}, {8, -1}};
+static const pd_tensor_info input_tensors[] = {
+	{"image", PD_F32, 4, input_dims_0},
+};
+
+static const pd_dim output_dims_0[] = {{0, 0}, {10, -1}};
+static const pd_tensor_info output_tensors[] = {
+	{"save_infer_model/scale_0.tmp_0", PD_F32, 2, output_dims_0},
+};
+
+static const char *const info_symbols[] = {"n"};
+
+static size_t info_workspace_size(const int64_t *symbols)
+{
+	digits_dims dims;
+	dims.n = symbols[0];
+	return digits_workspace_size(&dims);
+}
+
+static void info_shapes(const int64_t *symbols, int64_t *dims)
+{
+	(void)symbols;
+	(void)dims;
+	dims[0] = symbols[0];
+	dims[1] = 1;
+	dims[2] = 8;
+	dims[3] = 8;
+	dims[4] = symbols[0];
+	dims[5] = 10;
+}
+
+static pd_status info_run(void *instance, const void *const *inputs, void *const *outputs,
+                          const int64_t *symbols)
+{
+	digits_inputs in;
+	digits_outputs out;
+	in.dims.n = symbols[0];
+	in.image = (const float *)inputs[0];
+	out.save_infer_model_scale_0_tmp_0 = (float *)outputs[0];
+	return digits_run((digits *)instance, &in, &out);
+}
+
+static pd_status info_init(void *instance, const void *weights, size_t n, void *workspace, size_t size)
+{
+	return digits_init((digits *)instance, weights, n, workspace, size);
+}
+
+static const char *info_failed(const void *instance)
+{
+	return ((const digits *)instance)->failed;
+}
+
+const pd_model_info *digits_info(void)
+{
+	static const pd_model_info info = {
+		PDRT_ABI_VERSION, "digits", 1, 1, 1,
+		input_tensors, output_tensors, info_symbols,
+		UINT64_C(0xd57232d321851d84), 120832, sizeof(digits),
+		info_workspace_size, info_shapes, info_init, info_run, info_failed,
+	};
+	return &info;
+}
