@@ -1,0 +1,130 @@
+// Types of the operators of ops/special.yaml that have no file of their own.
+#include "geometry.h"
+#include "infer.h"
+
+#include <string.h>
+
+// ---- quantisation --------------------------------------------------------------------------------------
+
+bool verify_hook_quantize(Op *op)
+{
+	const Type *x = infer_tensor(op, 0);
+	int64_t axis = op_int(op, "quant_axis", -1), bits = op_int(op, "bit_length", 8);
+	if (!x)
+		return false;
+	if (!op_bool(op, "is_test", true))
+		return infer_error(op, "scales can only be learnt in training, which is not supported");
+	if (bits < 2 || bits > 31)
+		return infer_error(op, "%lld bits", (long long)bits);
+	return axis < x->rank || infer_error(op, "axis %lld of a tensor of rank %d", (long long)axis, x->rank);
+}
+
+bool infer_hook_dequantize(Op *op)
+{
+	const Type *x = infer_tensor(op, 0);
+	Value *const *scales;
+	int64_t bits[2];
+	int n = op_operand_list(op, 1, &scales), nbits = op_ints(op, "quant_bits", bits, 2);
+	if (!x)
+		return false;
+	if (n < 1 || n > 2 || (nbits > 0 && nbits < n))
+		return infer_error(op, "%d scales and %d numbers of bits", n, nbits);
+	for (int i = 0; i < n; i++)
+		if (!scales[i] || !type_is_tensor(scales[i]->type) || !dtype_is_float(scales[i]->type->dtype))
+			return infer_error(op, "a scale is not a tensor of floats");
+	int64_t axis = op_int(op, "quant_axis", -1);
+	if (axis >= x->rank || (n == 2 && x->rank < 2))
+		return infer_error(op, "axis %lld of a tensor of rank %d", (long long)axis, x->rank);
+	return infer_result(op, 0, type_like(op->ctx, x, scales[0]->type->dtype));
+}
+
+// ---- random numbers -----------------------------------------------------------------------------------------
+
+// Where in the program the numbers are drawn: two draws with one seed must differ.
+static void keep_place(Op *op)
+{
+	if (!op_attr(op, "place"))
+		op_set_attr(op, "place", attr_int(op->ctx, (op->loc->block < 0 ? 0 : op->loc->block) * 65536LL +
+		                                               (op->loc->op < 0 ? 0 : op->loc->op)));
+}
+
+bool infer_hook_uniform(Op *op)
+{
+	const Dim *shape[MAX_RANK];
+	int n = infer_resolve(op, "shape", shape, MAX_RANK);
+	if (n < 0)
+		return false;
+	for (int d = 0; d < n; d++)
+		if (dim_is_const(shape[d]) && shape[d]->value < 0)
+			return infer_error(op, "a negative size in the shape");
+	keep_place(op);
+	DType otherwise = op->code == OP_PD_RANDINT ? DT_I64 : DT_F32;
+	if (op->code == OP_PD_RANDINT && op_int(op, "high", 0) <= op_int(op, "low", 0))
+		return infer_error(op, "no number is at least low and below high");
+	return infer_result_shape(op, 0, op_dtype(op, "dtype", otherwise), n, shape);
+}
+
+bool infer_hook_uniform_batch_size_like(Op *op)
+{
+	const Type *x = infer_tensor(op, 0);
+	const Dim *shape[MAX_RANK];
+	int64_t sizes[MAX_RANK];
+	int in, out, n = op_ints(op, "shape", sizes, MAX_RANK);
+	if (!x || n < 0 || !infer_axis(op, op_int(op, "input_dim_idx", 0), x->rank, &in) ||
+	    !infer_axis(op, op_int(op, "output_dim_idx", 0), n, &out))
+		return false;
+	for (int d = 0; d < n; d++) {
+		if (d != out && sizes[d] < 0)
+			return infer_error(op, "a negative size in the shape");
+		shape[d] = d == out ? x->dims[in] : dim_const(op->ctx, sizes[d]);
+	}
+	keep_place(op);
+	return infer_result_shape(op, 0, op_dtype(op, "dtype", DT_F32), n, shape);
+}
+
+bool infer_hook_bernoulli(Op *op)
+{
+	const Type *x = infer_tensor(op, 0);
+	keep_place(op);
+	return x && infer_result(op, 0, x);
+}
+
+// ---- detection -------------------------------------------------------------------------------------------------
+
+bool infer_hook_yolo_box(Op *op)
+{
+	Context *c = op->ctx;
+	const Type *x = infer_rank(op, 0, 4), *size = x ? infer_rank(op, 1, 2) : NULL;
+	const Attr *anchors = op_attr(op, "anchors");
+	int64_t classes = op_int(op, "class_num", 0);
+	if (!size)
+		return false;
+	if (!anchors || anchors->n < 2 || anchors->n % 2 || classes < 1)
+		return infer_error(op, "anchors must come in pairs, and there must be a class");
+	int64_t n = anchors->n / 2, channels = n * (5 + classes + (op_bool(op, "iou_aware", false) ? 1 : 0));
+	if (dim_is_const(x->dims[1]) && x->dims[1]->value != channels)
+		return infer_error(op, "%lld channels where %lld are needed", (long long)x->dims[1]->value, (long long)channels);
+	const Dim *boxes = dim_mul(c, dim_const(c, n), dim_mul(c, x->dims[2], x->dims[3]));
+	const Dim *shape[] = {x->dims[0], boxes, dim_const(c, 4)};
+	infer_result_shape(op, 0, x->dtype, 3, shape);
+	shape[2] = dim_const(c, classes);
+	return infer_result_shape(op, 1, x->dtype, 3, shape);
+}
+
+bool infer_hook_deformable_conv(Op *op)
+{
+	const Type *x = infer_rank(op, 0, 4), *offset = x ? infer_rank(op, 1, 4) : NULL;
+	const Type *filter = offset ? infer_rank(op, 2, 4) : NULL;
+	int64_t lists[3][2];
+	static const char *const names[] = {"strides", "paddings", "dilations"};
+	if (!filter)
+		return false;
+	for (int i = 0; i < 3; i++)
+		if (op_ints(op, names[i], lists[i], 2) != 2)
+			return infer_error(op, "'%s' needs 2 values", names[i]);
+	if (op_int(op, "groups", 1) < 1 || op_int(op, "deformable_groups", 1) < 1)
+		return infer_error(op, "fewer than one group");
+	// The offsets have the size of the result.
+	const Dim *shape[] = {x->dims[0], filter->dims[0], offset->dims[2], offset->dims[3]};
+	return infer_result_shape(op, 0, x->dtype, 4, shape);
+}
