@@ -1,5 +1,5 @@
-// Legacy attributes: numbers, strings and lists of many kinds, to the kind that the operator table wants.
-// Used by translate.c and steps.c.
+// Legacy attributes: numbers, strings and lists of many kinds, to the kind that the operator table
+// wants. Used by translate.c and steps.c.
 #include "translate.h"
 
 #include <inttypes.h>
@@ -9,8 +9,9 @@
 const char *attr_kind_name(int32_t kind)
 {
 	static const char *const names[] = {
-		"INT", "FLOAT", "STRING", "INTS", "FLOATS", "STRINGS", "BOOLEAN", "BOOLEANS", "BLOCK", "LONG", "BLOCKS",
-		"LONGS", "FLOAT64S", "VAR", "VARS", "FLOAT64", "SCALAR", "SCALARS",
+		"INT",      "FLOAT",    "STRING", "INTS",    "FLOATS", "STRINGS",
+		"BOOLEAN",  "BOOLEANS", "BLOCK",  "LONG",    "BLOCKS", "LONGS",
+		"FLOAT64S", "VAR",      "VARS",   "FLOAT64", "SCALAR", "SCALARS",
 	};
 	return kind >= 0 && (size_t)kind < COUNT_OF(names) ? names[kind] : "of an unknown kind";
 }
@@ -203,7 +204,8 @@ static const Attr *convert_strings(Context *c, AttrKind kind, const Paddle__OpAt
 	const char *text = a->s ? a->s : "";
 	if (kind == ATTR_STR)
 		return single ? attr_str(c, text) : NULL;
-	return single ? attr_strs(c, 1, &text) : attr_strs(c, (int)a->n_strings, (const char *const *)a->strings);
+	return single ? attr_strs(c, 1, &text)
+	              : attr_strs(c, (int)a->n_strings, (const char *const *)a->strings);
 }
 
 // A single value; n is 1.
@@ -261,7 +263,7 @@ const Attr *attr_convert_number(Context *c, const Paddle__OpAttr *a)
 	return element_is_int(a, 0, &v, &f) ? attr_int(c, v) : attr_float(c, f);
 }
 
-// ---- constants of the program ------------------------------------------------------------------------
+// ---- constants of the program ---------------------------------------------------------------
 
 static bool add_number(NumberList *l, bool whole, int64_t n, double f)
 {
@@ -281,10 +283,12 @@ bool numbers_of_value(Context *c, const Value *v, NumberList *l)
 	bool ok = true;
 	if (v->known) {
 		for (int i = 0; i < v->nknown && ok; i++)
-			ok = dim_is_const(v->known[i]) && add_number(l, true, v->known[i]->value, (double)v->known[i]->value);
+			ok = dim_is_const(v->known[i]) &&
+			     add_number(l, true, v->known[i]->value, (double)v->known[i]->value);
 		return ok;
 	}
-	if (!def || !type_is_tensor(v->type) || !type_const_numel(v->type, &n) || n > (int64_t)COUNT_OF(l->ints))
+	if (!def || !type_is_tensor(v->type) || !type_const_numel(v->type, &n) ||
+	    n > (int64_t)COUNT_OF(l->ints))
 		return false;
 	const Tensor *t = NULL;
 	if (def->code == OP_BUILTIN_CONSTANT && (a = op_attr(def, "value")))
@@ -297,7 +301,8 @@ bool numbers_of_value(Context *c, const Value *v, NumberList *l)
 	if (t || def->code != OP_PD_FULL || def->noperand || !(a = op_attr(def, "value")))
 		return t && ok;
 	for (int64_t i = 0; i < n && ok; i++)
-		ok = add_number(l, a->kind != ATTR_FLOAT, a->i, a->kind == ATTR_FLOAT ? a->f : (double)a->i);
+		ok = add_number(l, a->kind != ATTR_FLOAT, a->i,
+		                a->kind == ATTR_FLOAT ? a->f : (double)a->i);
 	return ok;
 }
 
@@ -306,7 +311,8 @@ const Attr *attr_from_numbers(Context *c, const AttrInfo *a, const NumberList *l
 	bool whole = true;
 	for (int i = 0; i < l->n; i++)
 		whole &= l->whole[i];
-	bool single = a->kind == ATTR_FLOAT || a->kind == ATTR_INT || a->kind == ATTR_BOOL || a->kind == ATTR_DIM;
+	bool single = a->kind == ATTR_FLOAT || a->kind == ATTR_INT || a->kind == ATTR_BOOL ||
+	              a->kind == ATTR_DIM;
 	if (single ? l->n != 1 : a->kind != ATTR_FLOATS && !whole)
 		return NULL;
 	const Dim *dims[COUNT_OF(l->ints)];
@@ -314,7 +320,8 @@ const Attr *attr_from_numbers(Context *c, const AttrInfo *a, const NumberList *l
 		dims[i] = dim_const(c, l->ints[i]);
 	switch (a->kind) {
 	case ATTR_FLOAT:
-		return a->any_number && whole ? attr_int(c, l->ints[0]) : attr_float(c, l->floats[0]);
+		return a->any_number && whole ? attr_int(c, l->ints[0])
+		                              : attr_float(c, l->floats[0]);
 	case ATTR_INT:
 		return whole ? attr_int(c, l->ints[0]) : NULL;
 	case ATTR_BOOL:
@@ -332,19 +339,30 @@ const Attr *attr_from_numbers(Context *c, const AttrInfo *a, const NumberList *l
 	}
 }
 
-// ---- what pdcc does not do ----------------------------------------------------------------------------
+// ---- what pdcc does not do ------------------------------------------------------------------
 
-// Attributes with which another framework's optimiser has fused operators or changed their arithmetic. Any
-// value but the neutral one changes what the operator computes.
+// Attributes with which another framework's optimiser has fused operators or changed their
+// arithmetic. Any value but the neutral one changes what the operator computes.
 static const struct {
 	const char *name;
 	const char *neutral; // a number, or a string in quotes; "[]": an empty list
 } neutral_values[] = {
-	{"fuse_relu", "0"}, {"fuse_brelu", "0"}, {"fuse_residual_connection", "0"}, {"fuse_with_relu", "0"},
-	{"fuse_activation", "\"\""}, {"fuse_relu_before_depthwise_conv", "0"}, {"head_number", "1"},
-	{"fused_reshape_X", "[]"}, {"fused_reshape_Y", "[]"}, {"fused_reshape_Out", "[]"},
-	{"fused_transpose_X", "[]"}, {"fused_transpose_Y", "[]"}, {"fused_transpose_Out", "[]"},
-	{"fused_unsqueeze2_axes", "[]"}, {"fused_squeeze2_axes", "[]"}, {"remote_prefetch", "0"},
+	{"fuse_relu", "0"},
+	{"fuse_brelu", "0"},
+	{"fuse_residual_connection", "0"},
+	{"fuse_with_relu", "0"},
+	{"fuse_activation", "\"\""},
+	{"fuse_relu_before_depthwise_conv", "0"},
+	{"head_number", "1"},
+	{"fused_reshape_X", "[]"},
+	{"fused_reshape_Y", "[]"},
+	{"fused_reshape_Out", "[]"},
+	{"fused_transpose_X", "[]"},
+	{"fused_transpose_Y", "[]"},
+	{"fused_transpose_Out", "[]"},
+	{"fused_unsqueeze2_axes", "[]"},
+	{"fused_squeeze2_axes", "[]"},
+	{"remote_prefetch", "0"},
 };
 
 static bool is_neutral(const Paddle__OpAttr *a, const char *neutral)
@@ -353,15 +371,19 @@ static bool is_neutral(const Paddle__OpAttr *a, const char *neutral)
 	if (neutral[0] == '"')
 		return a->type == PADDLE__ATTR_KIND__STRING && (!a->s || !*a->s);
 	if (neutral[0] == '[')
-		return attr_count(a) == 0 || (a->type == PADDLE__ATTR_KIND__STRINGS && a->n_strings == 0);
+		return attr_count(a) == 0 ||
+		       (a->type == PADDLE__ATTR_KIND__STRINGS && a->n_strings == 0);
 	return attr_float_at(a, 0, &v) && v == (double)(neutral[0] - '0');
 }
 
 const char *attr_objection(Context *c, const Paddle__OpAttr *a)
 {
 	for (size_t i = 0; i < COUNT_OF(neutral_values); i++)
-		if (strcmp(a->name, neutral_values[i].name) == 0 && !is_neutral(a, neutral_values[i].neutral))
-			return arena_printf(c->arena, "attribute '%s' is set: operators fused for another engine are not supported",
-			                    a->name);
+		if (strcmp(a->name, neutral_values[i].name) == 0 &&
+		    !is_neutral(a, neutral_values[i].neutral))
+			return arena_printf(
+				c->arena,
+				"attribute '%s' is set: operators fused for another engine are not supported",
+				a->name);
 	return NULL;
 }

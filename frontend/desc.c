@@ -7,11 +7,11 @@ static const struct {
 	int32_t kind;
 	DType dtype;
 } dtype_kinds[] = {
-	{PADDLE__VAR_KIND__BOOL, DT_BOOL}, {PADDLE__VAR_KIND__INT16, DT_I16},
-	{PADDLE__VAR_KIND__INT32, DT_I32}, {PADDLE__VAR_KIND__INT64, DT_I64},
-	{PADDLE__VAR_KIND__FP16, DT_F16}, {PADDLE__VAR_KIND__FP32, DT_F32},
-	{PADDLE__VAR_KIND__FP64, DT_F64}, {PADDLE__VAR_KIND__UINT8, DT_U8},
-	{PADDLE__VAR_KIND__INT8, DT_I8}, {PADDLE__VAR_KIND__BF16, DT_BF16},
+	{PADDLE__VAR_KIND__BOOL, DT_BOOL},     {PADDLE__VAR_KIND__INT16, DT_I16},
+	{PADDLE__VAR_KIND__INT32, DT_I32},     {PADDLE__VAR_KIND__INT64, DT_I64},
+	{PADDLE__VAR_KIND__FP16, DT_F16},      {PADDLE__VAR_KIND__FP32, DT_F32},
+	{PADDLE__VAR_KIND__FP64, DT_F64},      {PADDLE__VAR_KIND__UINT8, DT_U8},
+	{PADDLE__VAR_KIND__INT8, DT_I8},       {PADDLE__VAR_KIND__BF16, DT_BF16},
 	{PADDLE__VAR_KIND__COMPLEX64, DT_C64}, {PADDLE__VAR_KIND__COMPLEX128, DT_C128},
 };
 
@@ -36,12 +36,38 @@ int32_t kind_from_dtype(DType t)
 
 const char *kind_name(int32_t kind)
 {
-	static const char *const names[] = {
-		"BOOL", "INT16", "INT32", "INT64", "FP16", "FP32", "FP64", "LOD_TENSOR", "SELECTED_ROWS",
-		"FEED_MINIBATCH", "FETCH_LIST", "STEP_SCOPES", "LOD_RANK_TABLE", "LOD_TENSOR_ARRAY", "PLACE_LIST",
-		"READER", "16", "RAW", "TUPLE", "SIZE_T", "UINT8", "INT8", "BF16", "COMPLEX64", "COMPLEX128", "STRING",
-		"STRINGS", "VOCAB", "FEED_LIST", "PSTRING", "SPARSE_COO", "SPARSE_CSR",
-	};
+	static const char *const names[] = {"BOOL",
+	                                    "INT16",
+	                                    "INT32",
+	                                    "INT64",
+	                                    "FP16",
+	                                    "FP32",
+	                                    "FP64",
+	                                    "LOD_TENSOR",
+	                                    "SELECTED_ROWS",
+	                                    "FEED_MINIBATCH",
+	                                    "FETCH_LIST",
+	                                    "STEP_SCOPES",
+	                                    "LOD_RANK_TABLE",
+	                                    "LOD_TENSOR_ARRAY",
+	                                    "PLACE_LIST",
+	                                    "READER",
+	                                    "16",
+	                                    "RAW",
+	                                    "TUPLE",
+	                                    "SIZE_T",
+	                                    "UINT8",
+	                                    "INT8",
+	                                    "BF16",
+	                                    "COMPLEX64",
+	                                    "COMPLEX128",
+	                                    "STRING",
+	                                    "STRINGS",
+	                                    "VOCAB",
+	                                    "FEED_LIST",
+	                                    "PSTRING",
+	                                    "SPARSE_COO",
+	                                    "SPARSE_CSR"};
 	return kind >= 0 && (size_t)kind < COUNT_OF(names) ? names[kind] : "unknown";
 }
 
@@ -61,7 +87,8 @@ const Paddle__TensorDesc *var_tensor(const Paddle__VarDesc *v)
 
 int var_lod_level(const Paddle__VarDesc *v)
 {
-	if (v->type->type != PADDLE__VAR_KIND__LOD_TENSOR || !v->type->lod_tensor || !v->type->lod_tensor->has_lod_level)
+	if (v->type->type != PADDLE__VAR_KIND__LOD_TENSOR || !v->type->lod_tensor ||
+	    !v->type->lod_tensor->has_lod_level)
 		return 0;
 	int32_t level = v->type->lod_tensor->lod_level;
 	return level > 0 ? level : 0;
@@ -69,7 +96,8 @@ int var_lod_level(const Paddle__VarDesc *v)
 
 bool var_is_state(const Paddle__VarDesc *v)
 {
-	return v->has_persistable && v->persistable && v->type->type == PADDLE__VAR_KIND__LOD_TENSOR;
+	return v->has_persistable && v->persistable &&
+	       v->type->type == PADDLE__VAR_KIND__LOD_TENSOR;
 }
 
 const Paddle__OpSlot *slot_find(size_t n, Paddle__OpSlot *const *slots, const char *name)
@@ -82,7 +110,8 @@ const Paddle__OpSlot *slot_find(size_t n, Paddle__OpSlot *const *slots, const ch
 
 const char *slot_var(const Paddle__OpSlot *s, size_t i)
 {
-	if (!s || i >= s->n_arguments || !*s->arguments[i] || strcmp(s->arguments[i], EMPTY_VAR) == 0)
+	if (!s || i >= s->n_arguments || !*s->arguments[i] ||
+	    strcmp(s->arguments[i], EMPTY_VAR) == 0)
 		return NULL;
 	return s->arguments[i];
 }

@@ -1,4 +1,5 @@
-// Looking at legacy descriptors: variables, slots, attributes, and maps by name. Private to frontend/.
+// Looking at legacy descriptors: variables, slots, attributes, and maps by name. Private to
+// frontend/.
 #ifndef PDCC_FRONTEND_DESC_H
 #define PDCC_FRONTEND_DESC_H
 

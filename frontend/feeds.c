@@ -1,20 +1,23 @@
 // Inputs and outputs of the model, and the names that their open sizes get. Used by translate.c.
 //
-// A size of -1 becomes a symbol, a member of the generated `dims` struct: n for batches, h and w for images,
-// s for sequences; with the input's name in front when another input has taken the letter.
+// A size of -1 becomes a symbol, a member of the generated `dims` struct: n for batches, h and w
+// for images, s for sequences; with the input's name in front when another input has taken the
+// letter.
 #include "translate.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-// ---- symbols ---------------------------------------------------------------------------------------
+// ---- symbols --------------------------------------------------------------------------------
 
 static const char *const c_keywords[] = {
-	"auto", "bool", "break", "case", "char", "class", "const", "continue", "default", "delete", "do", "double",
-	"else", "enum", "extern", "false", "float", "for", "goto", "if", "inline", "int", "long", "namespace", "new",
-	"operator", "private", "public", "register", "return", "short", "signed", "sizeof", "static", "struct", "switch",
-	"template", "this", "true", "typedef", "union", "unsigned", "using", "virtual", "void", "volatile", "while",
+	"auto",    "bool",     "break",   "case",    "char",     "class",    "const",  "continue",
+	"default", "delete",   "do",      "double",  "else",     "enum",     "extern", "false",
+	"float",   "for",      "goto",    "if",      "inline",   "int",      "long",   "namespace",
+	"new",     "operator", "private", "public",  "register", "return",   "short",  "signed",
+	"sizeof",  "static",   "struct",  "switch",  "template", "this",     "true",   "typedef",
+	"union",   "unsigned", "using",   "virtual", "void",     "volatile", "while",
 };
 
 // A C identifier that resembles `name`.
@@ -25,7 +28,8 @@ static const char *identifier(Context *c, const char *name)
 	if (!((*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z')))
 		text_char(&t, 'v');
 	for (const char *p = name; *p; p++) {
-		bool fits = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9');
+		bool fits = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+		            (*p >= '0' && *p <= '9');
 		if (fits)
 			text_char(&t, *p);
 		else if (t.len && t.text[t.len - 1] != '_')
@@ -42,7 +46,8 @@ static const char *identifier(Context *c, const char *name)
 // What an axis is usually called.
 static const char *axis_letter(Context *c, int rank, int axis)
 {
-	static const char *const image[] = {"n", "c", "h", "w"}, *const volume[] = {"n", "c", "d", "h", "w"};
+	static const char *const image[] = {"n", "c", "h", "w"}, *const volume[] = {"n", "c", "d",
+	                                                                            "h", "w"};
 	static const char *const other[] = {"n", "s", "c"};
 	if (rank == 4)
 		return image[axis];
@@ -63,15 +68,17 @@ static bool symbol_taken(Translator *t, const char *symbol, const char *owner)
 static const Dim *axis_symbol(Translator *t, const char *base, int rank, int axis)
 {
 	Context *c = t->c;
-	const char *owner = arena_printf(c->arena, "%s %d", base, axis), *letter = axis_letter(c, rank, axis);
-	const char *stem = arena_printf(c->arena, "%s_%s", identifier(c, base), letter), *symbol = letter;
+	const char *owner = arena_printf(c->arena, "%s %d", base, axis),
+		   *letter = axis_letter(c, rank, axis);
+	const char *stem = arena_printf(c->arena, "%s_%s", identifier(c, base), letter),
+		   *symbol = letter;
 	for (int i = 1; symbol_taken(t, symbol, owner); i++)
 		symbol = i == 1 ? stem : arena_printf(c->arena, "%s%d", stem, i);
 	name_map_set(t->symbols, symbol, (void *)(uintptr_t)owner);
 	return dim_sym(c, symbol);
 }
 
-// ---- types -------------------------------------------------------------------------------------------
+// ---- types ----------------------------------------------------------------------------------
 
 static const ShapePin *find_pin(const Translator *t, const char *name)
 {
@@ -88,7 +95,8 @@ const Type *var_type(OpJob *j, const Paddle__VarDesc *v, const char *base)
 	const Dim *dims[MAX_RANK];
 	DType dtype;
 	if (v->type->type != PADDLE__VAR_KIND__LOD_TENSOR) {
-		job_fail(j, "variable '%s' is a %s: not supported here", v->name, kind_name(v->type->type));
+		job_fail(j, "variable '%s' is a %s: not supported here", v->name,
+		         kind_name(v->type->type));
 		return NULL;
 	}
 	if (!d) {
@@ -96,11 +104,13 @@ const Type *var_type(OpJob *j, const Paddle__VarDesc *v, const char *base)
 		return NULL;
 	}
 	if (!dtype_from_kind(d->data_type, &dtype)) {
-		job_fail(j, "variable '%s' has elements of type %s: not supported", v->name, kind_name(d->data_type));
+		job_fail(j, "variable '%s' has elements of type %s: not supported", v->name,
+		         kind_name(d->data_type));
 		return NULL;
 	}
 	if (d->n_dims > MAX_RANK) {
-		job_fail(j, "variable '%s' has %zu axes: more than %d", v->name, d->n_dims, MAX_RANK);
+		job_fail(j, "variable '%s' has %zu axes: more than %d", v->name, d->n_dims,
+		         MAX_RANK);
 		return NULL;
 	}
 	int rank = (int)d->n_dims;
@@ -121,7 +131,8 @@ bool check_pins(Translator *t)
 {
 	bool ok = true;
 	for (int i = 0; t->o && i < t->o->npins; i++) {
-		if (name_map_get(t->columns, arena_printf(t->c->arena, "fed %s", t->o->pins[i].name)))
+		if (name_map_get(t->columns,
+		                 arena_printf(t->c->arena, "fed %s", t->o->pins[i].name)))
 			continue;
 		diag_error(t->c->diag, &(Loc){.file = t->c->file, .block = -1, .op = -1},
 		           "--shape %s: the model has no such input", t->o->pins[i].name);
@@ -130,7 +141,7 @@ bool check_pins(Translator *t)
 	return ok;
 }
 
-// ---- feed ----------------------------------------------------------------------------------------------
+// ---- feed -----------------------------------------------------------------------------------
 
 // Notes that a column is in use; false after a diagnostic when it was before.
 static bool take_column(OpJob *j, const char *what, int64_t col)
@@ -182,7 +193,7 @@ bool feed_translate(OpJob *j)
 	return v != NULL;
 }
 
-// ---- fetch ---------------------------------------------------------------------------------------------
+// ---- fetch ----------------------------------------------------------------------------------
 
 bool fetch_translate(OpJob *j, const char *var, int64_t col)
 {

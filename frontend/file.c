@@ -1,7 +1,7 @@
 // Files: mapped for reading, written atomically. Used by every reader and by the driver.
 //
-// Output goes to a temporary file beside its destination, is flushed to disk and renamed: whoever looks
-// sees the old file or the new one, never a part. Devices and pipes are written to directly.
+// Output goes to a temporary file beside its destination, is flushed to disk and renamed: whoever
+// looks sees the old file or the new one, never a part. Devices and pipes are written to directly.
 #include "frontend.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ static Loc file_loc(const char *path)
 	return (Loc){.file = path, .block = -1, .op = -1};
 }
 
-// ---- reading ---------------------------------------------------------------------------------------
+// ---- reading --------------------------------------------------------------------------------
 
 typedef struct Mapping {
 	void *data;
@@ -103,7 +103,7 @@ const uint8_t *file_map(Context *c, const char *path, size_t *size)
 	return data;
 }
 
-// ---- writing ---------------------------------------------------------------------------------------
+// ---- writing --------------------------------------------------------------------------------
 
 // One output on its way: temp is NULL when it goes straight to a device.
 typedef struct Output {
@@ -145,8 +145,8 @@ static bool output_open(Context *c, Output *o)
 	const char *slash = strrchr(o->path, '/');
 	int folder = slash ? (int)(slash - o->path) + 1 : 0;
 	for (int i = 0; i < 100; i++) {
-		o->temp = arena_printf(c->arena, "%.*s.%s.%ld.%d.tmp", folder, o->path, o->path + folder,
-		                       (long)getpid(), i);
+		o->temp = arena_printf(c->arena, "%.*s.%s.%ld.%d.tmp", folder, o->path,
+		                       o->path + folder, (long)getpid(), i);
 		o->fd = open(o->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 		if (o->fd >= 0)
 			return true;
@@ -207,7 +207,8 @@ bool file_write_group(Context *c, int n, const FilePiece *pieces)
 		outs[i].path = pieces[i].path;
 		if (strcmp(pieces[i].path, "-") == 0)
 			continue;
-		ok = output_open(c, &outs[i]) && output_fill(c, &outs[i], pieces[i].data, pieces[i].size);
+		ok = output_open(c, &outs[i]) &&
+		     output_fill(c, &outs[i], pieces[i].data, pieces[i].size);
 	}
 	for (int i = 0; i < n && ok; i++) {
 		if (!outs[i].temp)

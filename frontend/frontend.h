@@ -3,33 +3,43 @@
 #define PDCC_FRONTEND_H
 
 #include "../ir/ir.h"
-#include "program_desc.pb-c.h" // generated from program_desc.proto (package paddle: Paddle__ProgramDesc ...)
+// Generated from program_desc.proto (package paddle: Paddle__ProgramDesc ...).
+#include "program_desc.pb-c.h"
 
-// ---- file.c ------------------------------------------------------------------------------------
+// ---- file.c ---------------------------------------------------------------------------------
 // A whole file, mapped read-only and unmapped with the arena; NULL after a diagnostic.
 const uint8_t *file_map(Context *c, const char *path, size_t *size);
-// Writes atomically: to a temporary file beside `path`, then renamed. `-` is standard output. False after
-// a diagnostic, nothing left behind. Files written this way in one group appear all or none: file_group_*.
+// Writes atomically: to a temporary file beside `path`, then renamed. `-` is standard output. False
+// after a diagnostic, nothing left behind. Files written this way in one group appear all or none:
+// file_write_group.
 bool file_write(Context *c, const char *path, const void *data, size_t size);
-typedef struct FilePiece { const char *path; const void *data; size_t size; } FilePiece;
+typedef struct FilePiece {
+	const char *path;
+	const void *data;
+	size_t size;
+} FilePiece;
 bool file_write_group(Context *c, int n, const FilePiece *pieces);
 
-// ---- model.c -------------------------------------------------------------------------------------
-// Reads `.pdmodel`, `__model__`, or a folder that holds one of them. Checks what the wire format does not:
-// block indices, parents without cycles. NULL after diagnostics. Freed with the context.
+// ---- model.c --------------------------------------------------------------------------------
+// Reads `.pdmodel`, `__model__`, or a folder that holds one of them. Checks what the wire format
+// does not: block indices, parents without cycles. NULL after diagnostics. Freed with the context.
 Paddle__ProgramDesc *model_read(Context *c, const char *path);
 
-// ---- params.c --------------------------------------------------------------------------------------
-// Loads persistables into the context's parameter table. `path`: a combined file, a folder with one file each,
-// or NULL (look beside the model: NAME.pdiparams, __params__, single files). names (nnames, may be 0): which
-// persistables the file holds when not all. Data stay in the mapping.
-bool params_load(Context *c, const Paddle__ProgramDesc *p, const char *model_path, const char *path, int nnames,
-                 const char *const *names);
+// ---- params.c -------------------------------------------------------------------------------
+// Loads persistables into the context's parameter table. `path`: a combined file, a folder with one
+// file each, or NULL (look beside the model: NAME.pdiparams, __params__, params, single files).
+// names (nnames, may be 0): which persistables the file holds when not all. Data stay in the mapping.
+bool params_load(Context *c, const Paddle__ProgramDesc *p, const char *model_path, const char *path,
+                 int nnames, const char *const *names);
 // Writes tensors in the combined format (--save-state), into memory.
 bool params_encode(Context *c, int n, Tensor *const *tensors, uint8_t **data, size_t *size);
 
-// ---- translate.c, steps.c ---------------------------------------------------------------------------
-typedef struct ShapePin { const char *name; int rank; int64_t dims[MAX_RANK]; } ShapePin; // -1: stays symbolic
+// ---- translate.c, steps.c -------------------------------------------------------------------
+typedef struct ShapePin {
+	const char *name;
+	int rank;
+	int64_t dims[MAX_RANK]; // -1: stays symbolic
+} ShapePin;
 typedef struct TranslateOptions {
 	int npins;
 	const ShapePin *pins; // --shape
@@ -37,8 +47,9 @@ typedef struct TranslateOptions {
 // ProgramDesc to a module. Lists everything unsupported at once. NULL after diagnostics.
 Op *translate(Context *c, const Paddle__ProgramDesc *p, const TranslateOptions *o);
 
-// ---- npy.c ---------------------------------------------------------------------------------------------
-Tensor *npy_read(Context *c, const char *path);   // NULL after a diagnostic. C and Fortran order, '<' only
+// ---- npy.c ----------------------------------------------------------------------------------
+// NULL after a diagnostic. C and Fortran order, '<' only; unsigned 16-bit elements are bfloat16.
+Tensor *npy_read(Context *c, const char *path);
 bool npy_write(Context *c, const char *path, const Tensor *t);
 
 #endif

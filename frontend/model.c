@@ -1,6 +1,8 @@
-// Reads a legacy program: the protobuf of `.pdmodel` and `__model__`, and what its wire format leaves open.
+// Reads a legacy program: the protobuf of `.pdmodel` and `__model__`, and what its wire format
+// leaves open.
 //
-// Whatever passes here is safe to walk: every block index is in range, parents and sub-blocks form trees.
+// Whatever passes here is safe to walk: every block index is in range, parents and sub-blocks form
+// trees.
 #include "frontend.h"
 
 #include <dirent.h>
@@ -16,7 +18,7 @@ static Loc model_loc(const char *path)
 	return (Loc){.file = path, .block = -1, .op = -1};
 }
 
-// ---- finding the file ------------------------------------------------------------------------------
+// ---- finding the file -----------------------------------------------------------------------
 
 static bool ends_with(const char *s, const char *suffix)
 {
@@ -60,7 +62,7 @@ static const char *folder_model(Context *c, const char *folder)
 	return found;
 }
 
-// ---- the wire format ---------------------------------------------------------------------------------
+// ---- the wire format ------------------------------------------------------------------------
 
 static void *arena_take(void *arena, size_t size)
 {
@@ -85,8 +87,8 @@ static bool read_varint(const uint8_t *data, size_t size, size_t *at, uint64_t *
 	return false;
 }
 
-// Walks the outermost fields, to tell a file that was cut from one that is something else. Returns the
-// offset of the field that does not fit; `size` when all do.
+// Walks the outermost fields, to tell a file that was cut from one that is something else. Returns
+// the offset of the field that does not fit; `size` when all do.
 static size_t broken_field(const uint8_t *data, size_t size)
 {
 	for (size_t at = 0; at < size;) {
@@ -128,13 +130,16 @@ static void report_unreadable(Context *c, const char *path, const uint8_t *data,
 	else if (data[0] != 0x0a) // field 1, a block
 		diag_error(c->diag, &l, "not a Paddle program");
 	else if (at < size)
-		diag_error(c->diag, &l, "not a Paddle program, or cut: the field at byte %zu does not fit in %zu bytes", at,
-		           size);
+		diag_error(
+			c->diag, &l,
+			"not a Paddle program, or cut: the field at byte %zu does not fit in %zu bytes",
+			at, size);
 	else
-		diag_error(c->diag, &l, "not a Paddle program: malformed, or a required field is missing");
+		diag_error(c->diag, &l,
+		           "not a Paddle program: malformed, or a required field is missing");
 }
 
-// ---- what the wire format does not check --------------------------------------------------------------
+// ---- what the wire format does not check ----------------------------------------------------
 
 typedef struct Check {
 	Context *c;
@@ -159,10 +164,13 @@ static void check_sub_block(Check *k, int block, size_t op, const char *attr, in
 	const char *type = k->p->blocks[block]->ops[op]->type;
 	// Block 0 is the program itself; nothing can hold it.
 	if (idx <= 0 || (size_t)idx >= k->p->n_blocks)
-		check_fail(k, "block %d, op %zu '%s': attribute '%s' names block %" PRId32 ", which is not there", block, op,
-		           type, attr, idx);
+		check_fail(k,
+		           "block %d, op %zu '%s': attribute '%s' names block %" PRId32
+		           ", which is not there",
+		           block, op, type, attr, idx);
 	else if (idx == block)
-		check_fail(k, "block %d, op %zu '%s': attribute '%s' names the block that it is in", block, op, type, attr);
+		check_fail(k, "block %d, op %zu '%s': attribute '%s' names the block that it is in",
+		           block, op, type, attr);
 }
 
 static void check_ops(Check *k, int index)
@@ -172,8 +180,10 @@ static void check_ops(Check *k, int index)
 		for (size_t j = 0; j < b->ops[i]->n_attrs; j++) {
 			const Paddle__OpAttr *a = b->ops[i]->attrs[j];
 			if (a->type == PADDLE__ATTR_KIND__BLOCK)
-				check_sub_block(k, index, i, a->name, a->has_block_idx ? a->block_idx : -1);
-			for (size_t n = 0; a->type == PADDLE__ATTR_KIND__BLOCKS && n < a->n_blocks_idx; n++)
+				check_sub_block(k, index, i, a->name,
+				                a->has_block_idx ? a->block_idx : -1);
+			for (size_t n = 0;
+			     a->type == PADDLE__ATTR_KIND__BLOCKS && n < a->n_blocks_idx; n++)
 				check_sub_block(k, index, i, a->name, a->blocks_idx[n]);
 		}
 	}
@@ -185,7 +195,8 @@ static void check_vars(Check *k, int index)
 	for (size_t i = 0; i < b->n_vars; i++) {
 		int32_t kind = b->vars[i]->type->type;
 		if (kind < 0 || kind > MAX_VAR_KIND)
-			check_fail(k, "block %d, variable '%s': %" PRId32 " is no type of variable", index, b->vars[i]->name, kind);
+			check_fail(k, "block %d, variable '%s': %" PRId32 " is no type of variable",
+			           index, b->vars[i]->name, kind);
 	}
 }
 
@@ -212,7 +223,8 @@ static void check_parents(Check *k)
 			steps++;
 		}
 		if (at > 0) {
-			check_fail(k, "block %d: its parents form a cycle, or nest deeper than %d", i, MAX_NESTING);
+			check_fail(k, "block %d: its parents form a cycle, or nest deeper than %d",
+			           i, MAX_NESTING);
 			return;
 		}
 	}
@@ -225,16 +237,19 @@ static bool check_nesting(Check *k, int index, uint8_t *state, int depth)
 	if (state[index] == 2)
 		return true;
 	if (state[index] == 1 || depth > MAX_NESTING) {
-		check_fail(k, "block %d: its operators hold it again, or nest deeper than %d", index, MAX_NESTING);
+		check_fail(k, "block %d: its operators hold it again, or nest deeper than %d",
+		           index, MAX_NESTING);
 		return false;
 	}
 	state[index] = 1;
 	for (size_t i = 0; i < b->n_ops; i++) {
 		for (size_t j = 0; j < b->ops[i]->n_attrs; j++) {
 			const Paddle__OpAttr *a = b->ops[i]->attrs[j];
-			if (a->type == PADDLE__ATTR_KIND__BLOCK && !check_nesting(k, a->block_idx, state, depth + 1))
+			if (a->type == PADDLE__ATTR_KIND__BLOCK &&
+			    !check_nesting(k, a->block_idx, state, depth + 1))
 				return false;
-			for (size_t n = 0; a->type == PADDLE__ATTR_KIND__BLOCKS && n < a->n_blocks_idx; n++)
+			for (size_t n = 0;
+			     a->type == PADDLE__ATTR_KIND__BLOCKS && n < a->n_blocks_idx; n++)
 				if (!check_nesting(k, a->blocks_idx[n], state, depth + 1))
 					return false;
 		}

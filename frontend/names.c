@@ -1,4 +1,5 @@
-// A hash map from names to pointers: variables of a block, and parameters. Used by params.c and translate.c.
+// A hash map from names to pointers: variables of a block, and parameters. Used by params.c and
+// translate.c.
 #include "desc.h"
 
 #include <string.h>

@@ -11,8 +11,9 @@ typedef struct NpyType {
 } NpyType;
 
 static const NpyType npy_types[] = {
-	{"b1", DT_BOOL}, {"u1", DT_U8}, {"i1", DT_I8}, {"i2", DT_I16}, {"i4", DT_I32}, {"i8", DT_I64}, {"u2", DT_BF16},
-	{"f2", DT_F16}, {"f4", DT_F32}, {"f8", DT_F64}, {"c8", DT_C64}, {"c16", DT_C128},
+	{"b1", DT_BOOL}, {"u1", DT_U8},  {"i1", DT_I8},   {"i2", DT_I16},
+	{"i4", DT_I32},  {"i8", DT_I64}, {"u2", DT_BF16}, {"f2", DT_F16},
+	{"f4", DT_F32},  {"f8", DT_F64}, {"c8", DT_C64},  {"c16", DT_C128},
 };
 
 typedef struct NpyHeader {
@@ -24,11 +25,12 @@ typedef struct NpyHeader {
 
 static bool npy_fail(Context *c, const char *path, const char *why)
 {
-	diag_error(c->diag, &(Loc){.file = path, .block = -1, .op = -1}, "not an array that pdcc reads: %s", why);
+	diag_error(c->diag, &(Loc){.file = path, .block = -1, .op = -1},
+	           "not an array that pdcc reads: %s", why);
 	return false;
 }
 
-// ---- the header: a Python dict literal -----------------------------------------------------------
+// ---- the header: a Python dict literal ------------------------------------------------------
 
 typedef struct Scan {
 	const char *p, *end;
@@ -146,10 +148,11 @@ static const char *header_parse(Scan *s, NpyHeader *h)
 		if (!scan_char(s, ',') && (s->p == s->end || *s->p != '}'))
 			return "its header is no dictionary";
 	}
-	return descr && order && shape ? NULL : "its header lacks 'descr', 'fortran_order' or 'shape'";
+	return descr && order && shape ? NULL
+	                               : "its header lacks 'descr', 'fortran_order' or 'shape'";
 }
 
-// ---- reading ---------------------------------------------------------------------------------------
+// ---- reading --------------------------------------------------------------------------------
 
 // Copies column-major elements into row-major order.
 static void from_fortran(Tensor *t, const uint8_t *src)
@@ -213,8 +216,9 @@ Tensor *npy_read(Context *c, const char *path)
 		return NULL;
 	}
 	if (bytes != size - start) {
-		npy_fail(c, path, bytes > size - start ? "the file is shorter than its shape says"
-		                                       : "the file is longer than its shape says");
+		npy_fail(c, path,
+		         bytes > size - start ? "the file is shorter than its shape says"
+		                              : "the file is longer than its shape says");
 		return NULL;
 	}
 	Tensor *t = tensor_new(c->arena, h.dtype, h.rank, h.dims);
@@ -229,7 +233,7 @@ Tensor *npy_read(Context *c, const char *path)
 	return t;
 }
 
-// ---- writing ---------------------------------------------------------------------------------------
+// ---- writing --------------------------------------------------------------------------------
 
 bool npy_write(Context *c, const char *path, const Tensor *t)
 {
@@ -241,10 +245,11 @@ bool npy_write(Context *c, const char *path, const Tensor *t)
 			descr = npy_types[i].descr;
 	text_init(&x, c->arena);
 	text_strn(&x, "\x93NUMPY\x01\x00..", PREFIX);
-	text_printf(&x, "{'descr': '%c%s', 'fortran_order': False, 'shape': (", dtype_size(t->dtype) == 1 ? '|' : '<',
-	            descr);
+	text_printf(&x, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+	            dtype_size(t->dtype) == 1 ? '|' : '<', descr);
 	for (int i = 0; i < t->rank; i++)
-		text_printf(&x, "%s%lld%s", i ? " " : "", (long long)t->dims[i], i + 1 < t->rank || t->rank == 1 ? "," : "");
+		text_printf(&x, "%s%lld%s", i ? " " : "", (long long)t->dims[i],
+		            i + 1 < t->rank || t->rank == 1 ? "," : "");
 	text_str(&x, "), }");
 	while ((x.len + 1) % ALIGN)
 		text_char(&x, ' ');

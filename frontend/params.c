@@ -1,8 +1,8 @@
 // Parameter files: loads persistables into the context's table, and writes them back.
 //
-// A combined file is one record per persistable, in the order of their sorted names, and holds no names:
-// so every record is checked against the variable that the program declares. Other models have one file
-// per parameter, each a single record. Called by the driver after model_read.
+// A combined file is one record per persistable, in the order of their sorted names, and holds no
+// names: so every record is checked against the variable that the program declares. Other models
+// have one file per parameter, each a single record. Called by the driver after model_read.
 #include "desc.h"
 
 #include <inttypes.h>
@@ -26,16 +26,18 @@ static bool PRINTF_LIKE(2, 3) loader_fail(const Loader *l, const char *fmt, ...)
 	va_start(ap, fmt);
 	const char *text = arena_vprintf(l->c->arena, fmt, ap);
 	va_end(ap);
-	diag_error(l->c->diag, &(Loc){.file = l->file, .block = -1, .op = -1, .var = l->var}, "%s", text);
+	diag_error(l->c->diag, &(Loc){.file = l->file, .block = -1, .op = -1, .var = l->var}, "%s",
+	           text);
 	return false;
 }
 
-// ---- one record ------------------------------------------------------------------------------------
+// ---- one record -----------------------------------------------------------------------------
 
 static bool take(Loader *l, void *to, size_t n, const char *what)
 {
 	if (n > l->size - l->at)
-		return loader_fail(l, "the file ends at byte %zu, in the %s of this parameter", l->size, what);
+		return loader_fail(l, "the file ends at byte %zu, in the %s of this parameter",
+		                   l->size, what);
 	memcpy(to, l->data + l->at, n);
 	l->at += n;
 	return true;
@@ -47,7 +49,10 @@ static bool read_lod(Loader *l, Tensor *t)
 	if (!take(l, &levels, sizeof levels, "LoD"))
 		return false;
 	if (levels > MAX_LOD_LEVELS)
-		return loader_fail(l, "%" PRIu64 " LoD levels: not a parameter file, or parameters out of step", levels);
+		return loader_fail(l,
+		                   "%" PRIu64
+		                   " LoD levels: not a parameter file, or parameters out of step",
+		                   levels);
 	t->nlod = (int)levels;
 	t->lod = NEW_ARRAY(l->c->arena, levels, int64_t *);
 	t->lod_len = NEW_ARRAY(l->c->arena, levels, size_t);
@@ -55,7 +60,9 @@ static bool read_lod(Loader *l, Tensor *t)
 		if (!take(l, &bytes, sizeof bytes, "LoD"))
 			return false;
 		if (bytes % sizeof(int64_t) || bytes > l->size - l->at)
-			return loader_fail(l, "an LoD level of %" PRIu64 " bytes does not fit in the file", bytes);
+			return loader_fail(
+				l, "an LoD level of %" PRIu64 " bytes does not fit in the file",
+				bytes);
 		t->lod_len[i] = (size_t)bytes / sizeof(int64_t);
 		t->lod[i] = NEW_ARRAY(l->c->arena, t->lod_len[i], int64_t);
 		if (!take(l, t->lod[i], (size_t)bytes, "LoD"))
@@ -83,12 +90,17 @@ static bool read_desc(Loader *l, Tensor *t, uint64_t *bytes)
 	if (!take(l, &size, sizeof size, "description"))
 		return false;
 	if (size <= 0 || (size_t)size > l->size - l->at)
-		return loader_fail(l, "a description of %" PRId32 " bytes: not a parameter file, or parameters out of step",
+		return loader_fail(l,
+		                   "a description of %" PRId32
+		                   " bytes: not a parameter file, or parameters out of step",
 		                   size);
-	Paddle__TensorDesc *d = paddle__tensor_desc__unpack(&allocator, (size_t)size, l->data + l->at);
+	Paddle__TensorDesc *d = paddle__tensor_desc__unpack(&allocator, (size_t)size,
+	                                                    l->data + l->at);
 	l->at += (size_t)size;
 	if (!d)
-		return loader_fail(l, "its description is malformed: not a parameter file, or parameters out of step");
+		return loader_fail(
+			l,
+			"its description is malformed: not a parameter file, or parameters out of step");
 	if (!dtype_from_kind(d->data_type, &t->dtype))
 		return loader_fail(l, "%" PRId32 " is no element type", d->data_type);
 	if (d->n_dims > MAX_RANK)
@@ -96,7 +108,8 @@ static bool read_desc(Loader *l, Tensor *t, uint64_t *bytes)
 	t->rank = (int)d->n_dims;
 	for (int i = 0; i < t->rank; i++)
 		t->dims[i] = d->dims[i];
-	return dims_bytes(t->dtype, t->rank, t->dims, bytes) || loader_fail(l, "its dims are negative or too large");
+	return dims_bytes(t->dtype, t->rank, t->dims, bytes) ||
+	       loader_fail(l, "its dims are negative or too large");
 }
 
 static Tensor *read_record(Loader *l)
@@ -108,7 +121,10 @@ static Tensor *read_record(Loader *l)
 		if (!take(l, &version, sizeof version, "header"))
 			return NULL;
 		if (version != RECORD_VERSION) {
-			loader_fail(l, "version %" PRIu32 " is unknown: not a parameter file, or parameters out of step", version);
+			loader_fail(l,
+			            "version %" PRIu32
+			            " is unknown: not a parameter file, or parameters out of step",
+			            version);
 			return NULL;
 		}
 		if (i == 0 && !read_lod(l, t))
@@ -117,8 +133,11 @@ static Tensor *read_record(Loader *l)
 	if (!read_desc(l, t, &bytes))
 		return NULL;
 	if (bytes > l->size - l->at) {
-		loader_fail(l, "the file ends at byte %zu, but the data of this parameter need %" PRIu64 " bytes from %zu on",
-		            l->size, bytes, l->at);
+		loader_fail(
+			l,
+			"the file ends at byte %zu, but the data of this parameter need %" PRIu64
+			" bytes from %zu on",
+			l->size, bytes, l->at);
 		return NULL;
 	}
 	const uint8_t *data = l->data + l->at;
@@ -133,7 +152,7 @@ static Tensor *read_record(Loader *l)
 	return t;
 }
 
-// ---- against the program ---------------------------------------------------------------------------
+// ---- against the program --------------------------------------------------------------------
 
 static const char *type_text(Context *c, DType t, size_t rank, const int64_t *dims)
 {
@@ -146,8 +165,9 @@ static const char *type_text(Context *c, DType t, size_t rank, const int64_t *di
 	return x.text;
 }
 
-// Old writers disagree with themselves about axes of size 1, and quantisers about the element type. The file is
-// what Paddle runs with; a number of elements that differs means that the two do not belong together.
+// Old writers disagree with themselves about axes of size 1, and quantisers about the element type.
+// The file is what Paddle runs with; a number of elements that differs means that the two do not
+// belong together.
 static bool check_record(Loader *l, const Paddle__VarDesc *v, const Tensor *t)
 {
 	const Paddle__TensorDesc *d = var_tensor(v);
@@ -155,7 +175,9 @@ static bool check_record(Loader *l, const Paddle__VarDesc *v, const Tensor *t)
 	if (!d)
 		return true;
 	if (!dtype_from_kind(d->data_type, &dtype))
-		return loader_fail(l, "the program gives it element type %" PRId32 ", which is none", d->data_type);
+		return loader_fail(l,
+		                   "the program gives it element type %" PRId32 ", which is none",
+		                   d->data_type);
 	bool same = d->n_dims == (size_t)t->rank, open = false;
 	int64_t numel = 1;
 	for (size_t i = 0; i < d->n_dims; i++) {
@@ -171,7 +193,10 @@ static bool check_record(Loader *l, const Paddle__VarDesc *v, const Tensor *t)
 	const char *says = type_text(l->c, dtype, d->n_dims, d->dims);
 	const char *holds = type_text(l->c, t->dtype, (size_t)t->rank, t->dims);
 	if (!same && (open || dtype != t->dtype || numel != tensor_numel(t)))
-		return loader_fail(l, "the program says %s, the file %s: wrong file, or parameters out of step", says, holds);
+		return loader_fail(
+			l,
+			"the program says %s, the file %s: wrong file, or parameters out of step",
+			says, holds);
 	diag_warning(l->c->diag, &(Loc){.file = l->file, .block = -1, .op = -1, .var = l->var},
 	             "the program says %s, the file %s; using the latter", says, holds);
 	return true;
@@ -205,11 +230,12 @@ static bool load_combined(Loader *l, const char *path, size_t n, Paddle__VarDesc
 	if (l->at == l->size)
 		return true;
 	l->var = NULL;
-	return loader_fail(l, "%zu bytes are left after the last parameter, '%s': it belongs to another model",
-	                   l->size - l->at, n ? vars[n - 1]->name : "none");
+	return loader_fail(
+		l, "%zu bytes are left after the last parameter, '%s': it belongs to another model",
+		l->size - l->at, n ? vars[n - 1]->name : "none");
 }
 
-// ---- which persistables, which files ------------------------------------------------------------------
+// ---- which persistables, which files --------------------------------------------------------
 
 static int compare_vars(const void *a, const void *b)
 {
@@ -240,7 +266,8 @@ static Paddle__VarDesc **collect(Context *c, const Paddle__ProgramDesc *p, size_
 }
 
 // Keeps those that --param-names lists.
-static bool select_names(Loader *l, size_t *n, Paddle__VarDesc **vars, int nnames, const char *const *names)
+static bool select_names(Loader *l, size_t *n, Paddle__VarDesc **vars, int nnames,
+                         const char *const *names)
 {
 	NameMap *wanted = name_map_new(l->c->arena);
 	size_t kept = 0;
@@ -265,7 +292,8 @@ static bool select_names(Loader *l, size_t *n, Paddle__VarDesc **vars, int nname
 	return ok;
 }
 
-// The persistables that some operator reads before one writes them: those that must come from a file.
+// The persistables that some operator reads before one writes them: those that must come from a
+// file.
 static NameMap *read_first(Context *c, const Paddle__ProgramDesc *p)
 {
 	NameMap *needed = name_map_new(c->arena), *written = name_map_new(c->arena);
@@ -275,10 +303,12 @@ static NameMap *read_first(Context *c, const Paddle__ProgramDesc *p)
 			for (size_t s = 0; s < op->n_inputs; s++)
 				for (size_t k = 0; k < op->inputs[s]->n_arguments; k++)
 					if (!name_map_get(written, op->inputs[s]->arguments[k]))
-						name_map_set(needed, op->inputs[s]->arguments[k], needed);
+						name_map_set(needed, op->inputs[s]->arguments[k],
+						             needed);
 			for (size_t s = 0; s < op->n_outputs; s++)
 				for (size_t k = 0; k < op->outputs[s]->n_arguments; k++)
-					name_map_set(written, op->outputs[s]->arguments[k], written);
+					name_map_set(written, op->outputs[s]->arguments[k],
+					             written);
 		}
 	}
 	return needed;
@@ -315,7 +345,8 @@ static bool load_folder(Loader *l, const Paddle__ProgramDesc *p, const char *fol
 		if (!open_file(l, path) || !load_record(l, vars[i])) {
 			ok = false;
 		} else if (l->at != l->size) {
-			ok = loader_fail(l, "%zu bytes are left after this parameter", l->size - l->at);
+			ok = loader_fail(l, "%zu bytes are left after this parameter",
+			                 l->size - l->at);
 		}
 	}
 	return ok;
@@ -366,15 +397,17 @@ static bool load_beside(Loader *l, const Paddle__ProgramDesc *p, const char *mod
 	for (size_t i = 0; i < n; i++) {
 		if (name_map_get(needed, vars[i]->name)) {
 			l->file = model;
-			return loader_fail(l, "its parameters are missing (first '%s'): looked for %s, and for one file each",
-			                   vars[i]->name, tried.text);
+			return loader_fail(
+				l,
+				"its parameters are missing (first '%s'): looked for %s, and for one file each",
+				vars[i]->name, tried.text);
 		}
 	}
 	return true;
 }
 
-bool params_load(Context *c, const Paddle__ProgramDesc *p, const char *model_path, const char *path, int nnames,
-                 const char *const *names)
+bool params_load(Context *c, const Paddle__ProgramDesc *p, const char *model_path, const char *path,
+                 int nnames, const char *const *names)
 {
 	size_t n;
 	Loader l = {.c = c};
@@ -395,7 +428,7 @@ bool params_load(Context *c, const Paddle__ProgramDesc *p, const char *model_pat
 	return combined ? load_combined(&l, combined, n, vars) : load_folder(&l, p, path, n, vars);
 }
 
-// ---- writing ---------------------------------------------------------------------------------------
+// ---- writing --------------------------------------------------------------------------------
 
 static void put(Text *x, const void *data, size_t n)
 {

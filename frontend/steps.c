@@ -1,27 +1,29 @@
-// Operators whose translation needs more than their table entry says: overrides of single steps, by the
-// `hook:` of the entry. Used by translate.c.
+// Operators whose translation needs more than their table entry says: overrides of single steps, by
+// the `hook:` of the entry. Used by translate.c.
 #include "translate.h"
 
 #include <string.h>
 
-// ---- elementwise: operands aligned at `axis` -------------------------------------------------------
+// ---- elementwise: operands aligned at `axis` ------------------------------------------------
 
-// Legacy operators lay the smaller operand over the larger from axis `axis` on; -1 aligns the last axes, as
-// broadcasting does. Axes of size 1 behind make the two the same.
+// Legacy operators lay the smaller operand over the larger from axis `axis` on; -1 aligns the last
+// axes, as broadcasting does. Axes of size 1 behind make the two the same.
 static Value *align(OpJob *j, Value *small, int rank, int64_t axis)
 {
 	Context *c = j->t->c;
 	const Type *type = small->type;
 	int keep = type->rank;
 	if (axis < 0 || axis > rank) {
-		job_fail(j, "attribute 'axis' is %lld; it must be -1, or from 0 to %d", (long long)axis, rank);
+		job_fail(j, "attribute 'axis' is %lld; it must be -1, or from 0 to %d",
+		         (long long)axis, rank);
 		return NULL;
 	}
 	// Old programs leave axes of size 1 behind that reach over the end.
 	while (keep > 0 && axis + keep > rank && dim_is(type->dims[keep - 1], 1))
 		keep--;
 	if (axis + keep > rank) {
-		job_fail(j, "an operand of %d axes does not fit into one of %d from axis %lld on", keep, rank, (long long)axis);
+		job_fail(j, "an operand of %d axes does not fit into one of %d from axis %lld on",
+		         keep, rank, (long long)axis);
 		return NULL;
 	}
 	const Dim *dims[MAX_RANK];
@@ -44,7 +46,8 @@ static bool elementwise_inputs(OpJob *j)
 	int64_t axis = -1;
 	if (a && !attr_int_at(a, 0, &axis))
 		return job_fail(j, "attribute 'axis' is no integer");
-	if (!type_is_tensor(x->type) || !type_is_tensor(y->type) || axis == -1 || x->type->rank == y->type->rank)
+	if (!type_is_tensor(x->type) || !type_is_tensor(y->type) || axis == -1 ||
+	    x->type->rank == y->type->rank)
 		return true;
 	bool swap = x->type->rank < y->type->rank;
 	Value *small = swap ? x : y, *large = swap ? y : x;
@@ -55,7 +58,7 @@ static bool elementwise_inputs(OpJob *j)
 	return small != NULL;
 }
 
-// ---- assign: another name for a value ----------------------------------------------------------------
+// ---- assign: another name for a value -------------------------------------------------------
 
 static bool assign_create(OpJob *j)
 {
@@ -71,13 +74,14 @@ static bool assign_record(OpJob *j)
 	return true;
 }
 
-// ---- assign_value: a constant ------------------------------------------------------------------------
+// ---- assign_value: a constant ---------------------------------------------------------------
 
 // The values stand in the attribute of their type; newer programs have one for all types.
 static const Paddle__OpAttr *assigned_values(const OpJob *j)
 {
-	static const char *const names[] = {"values", "fp32_values", "fp64_values", "int32_values", "int64_values",
-	                                    "bool_values", "int8_values"};
+	static const char *const names[] = {"values",       "fp32_values",  "fp64_values",
+	                                    "int32_values", "int64_values", "bool_values",
+	                                    "int8_values"};
 	for (size_t i = 0; i < COUNT_OF(names); i++) {
 		const Paddle__OpAttr *a = attr_find(j->desc, names[i]);
 		if (a && attr_count(a) > 0)
@@ -92,13 +96,16 @@ static Tensor *assigned_tensor(OpJob *j)
 	const Paddle__OpAttr *values = assigned_values(j);
 	int64_t n = values ? attr_count(values) : 0, v;
 	double f;
-	Tensor *t = shape && dtype ? tensor_new(j->t->c->arena, (DType)dtype->i, shape->n, shape->ints) : NULL;
+	Tensor *t = shape && dtype
+	                    ? tensor_new(j->t->c->arena, (DType)dtype->i, shape->n, shape->ints)
+	                    : NULL;
 	if (!t) {
 		job_fail(j, "its shape is too large, or has negative sizes");
 		return NULL;
 	}
 	if (tensor_numel(t) != n) {
-		job_fail(j, "%lld values for %lld elements", (long long)n, (long long)tensor_numel(t));
+		job_fail(j, "%lld values for %lld elements", (long long)n,
+		         (long long)tensor_numel(t));
 		return NULL;
 	}
 	for (int i = 0; i < n; i++) {
@@ -110,8 +117,8 @@ static Tensor *assigned_tensor(OpJob *j)
 	return t;
 }
 
-// Small tensors are constants in the IR. Large ones are parameters, under a name that stays the same when the
-// translation starts over.
+// Small tensors are constants in the IR. Large ones are parameters, under a name that stays the
+// same when the translation starts over.
 static bool assign_value_create(OpJob *j)
 {
 	enum { MAX_CONSTANT = 64 };
@@ -137,7 +144,7 @@ static bool assign_value_create(OpJob *j)
 	return true;
 }
 
-// ---- the table ------------------------------------------------------------------------------------------
+// ---- the table ------------------------------------------------------------------------------
 
 static const OpSteps steps_table[] = {
 	{.hook = "elementwise", .inputs = elementwise_inputs},

@@ -1,14 +1,16 @@
-// From a legacy program to a module in SSA form. Called by the driver after model_read and params_load.
+// From a legacy program to a module in SSA form. Called by the driver after model_read and
+// params_load.
 //
-// The general rule takes everything from the operator table: which slots are which operands, which attributes
-// have which names, and their defaults. Operators that differ name a hook in their table entry; steps.c
-// overrides single steps for them. Variables become values: each block maps names to what they hold now, so a
-// variable that is written twice, or in place, is two values. Persistable variables are read with
-// builtin.get_parameter where they are first needed and, when changed, written back at the end.
+// The general rule takes everything from the operator table: which slots are which operands, which
+// attributes have which names, and their defaults. Operators that differ name a hook in their table
+// entry; steps.c overrides single steps for them. Variables become values: each block maps names to
+// what they hold now, so a variable that is written twice, or in place, is two values. Persistable
+// variables are read with builtin.get_parameter where they are first needed and, when changed,
+// written back at the end.
 //
-// An error does not stop the translation: whatever depends on a failed operator is passed over silently, so
-// that one run reports everything that is unsupported. When shape inference learns that two sizes are one
-// (dim_unify), the translation starts over with that knowledge.
+// An error does not stop the translation: whatever depends on a failed operator is passed over
+// silently, so that one run reports everything that is unsupported. When shape inference learns
+// that two sizes are one (dim_unify), the translation starts over with that knowledge.
 #include "translate.h"
 
 #include <stdlib.h>
@@ -16,7 +18,7 @@
 
 enum { MAX_RESTARTS = 1000 };
 
-// ---- diagnostics ---------------------------------------------------------------------------------------
+// ---- diagnostics ----------------------------------------------------------------------------
 
 bool job_fail(OpJob *j, const char *fmt, ...)
 {
@@ -51,8 +53,8 @@ static bool slot_in(const char *alternatives, const char *slot)
 	return false;
 }
 
-// The slot whose variable an operator is known by: the one of its first result, not the statistics and masks
-// that may stand before it; of a fetch, what it reads.
+// The slot whose variable an operator is known by: the one of its first result, not the statistics
+// and masks that may stand before it; of a fetch, what it reads.
 static const Paddle__OpSlot *main_slot(const Paddle__OpDesc *d)
 {
 	const LegacyMap *map = NULL;
@@ -72,7 +74,10 @@ static const Paddle__OpSlot *main_slot(const Paddle__OpDesc *d)
 
 static const Loc *op_loc(Translator *t, int index, const Paddle__OpDesc *d)
 {
-	Loc l = {.file = t->c->file, .block = t->block_index, .op = index, .type = context_str(t->c, d->type)};
+	Loc l = {.file = t->c->file,
+	         .block = t->block_index,
+	         .op = index,
+	         .type = context_str(t->c, d->type)};
 	const Paddle__OpSlot *s = main_slot(d);
 	if (s) {
 		l.slot = context_str(t->c, s->parameter);
@@ -81,145 +86,7 @@ static const Loc *op_loc(Translator *t, int index, const Paddle__OpDesc *d)
 	return context_loc(t->c, &l);
 }
 
-// ---- variables -----------------------------------------------------------------------------------------
-
-static Scope *scope_new(Translator *t, int block, Scope *parent)
-{
-	const Paddle__BlockDesc *b = t->p->blocks[block];
-	Scope *s = NEW(t->c->arena, Scope);
-	s->parent = parent;
-	s->vars = name_map_new(t->c->arena);
-	for (size_t i = 0; i < b->n_vars; i++) {
-		if (name_map_get(s->vars, b->vars[i]->name))
-			continue;
-		Binding *v = NEW(t->c->arena, Binding);
-		v->desc = b->vars[i];
-		name_map_set(s->vars, b->vars[i]->name, v);
-	}
-	return s;
-}
-
-Binding *scope_find(Translator *t, const char *var)
-{
-	for (Scope *s = t->scope; s; s = s->parent) {
-		Binding *b = name_map_get(s->vars, var);
-		if (b)
-			return b;
-	}
-	return NULL;
-}
-
-static Binding *scope_declare(Translator *t, const char *var)
-{
-	Binding *b = scope_find(t, var);
-	if (!b) {
-		b = NEW(t->c->arena, Binding);
-		name_map_set(t->scope->vars, var, b);
-	}
-	return b;
-}
-
-static void mark_value(Value *v, const Paddle__VarDesc *d, const char *name)
-{
-	v->name = name;
-	if (d) {
-		v->stop_gradient = d->has_stop_gradient && d->stop_gradient;
-		v->persistable = d->has_persistable && d->persistable;
-	}
-}
-
-// A parameter's type is its data's; without data, what the program declares.
-static Value *get_parameter(OpJob *j, const Paddle__VarDesc *d)
-{
-	Context *c = j->t->c;
-	const Dim *dims[MAX_RANK];
-	const Tensor *t = param_get(c, d->name);
-	const Type *type = NULL;
-	if (t) {
-		for (int i = 0; i < t->rank; i++)
-			dims[i] = dim_const(c, t->dims[i]);
-		type = type_tensor(c, t->dtype, t->rank, dims, t->nlod);
-	} else {
-		type = var_type(j, d, d->name);
-	}
-	if (!type)
-		return NULL;
-	Loc l = {.file = c->file, .block = j->t->block_index, .op = -1, .var = context_str(c, d->name)};
-	Op *op = op_new(c, OP_BUILTIN_GET_PARAMETER, context_loc(c, &l), 1, &type, 0, NULL, 0, 0);
-	op_set_attr(op, "name", attr_str(c, d->name));
-	op_append(j->t->block, op);
-	mark_value(op_result(op, 0), d, context_str(c, d->name));
-	return op_result(op, 0);
-}
-
-Value *read_var(OpJob *j, const char *slot, const char *var)
-{
-	Binding *b = scope_find(j->t, var);
-	if (b && b->value)
-		return b->value;
-	if (b && b->broken) {
-		j->broken = true;
-		return NULL;
-	}
-	if (b && b->desc && var_is_state(b->desc)) {
-		b->value = get_parameter(j, b->desc);
-	} else if (b && b->desc && j->t->implicit_feeds && j->t->block_index == 0) {
-		b->value = feed_implicit(j, b->desc);
-		if (b->value)
-			mark_value(b->value, b->desc, context_str(j->t->c, var));
-	} else if (b && b->desc && b->desc->type->type != PADDLE__VAR_KIND__LOD_TENSOR) {
-		job_fail(j, "input %s: variable '%s' is a %s: not supported", slot, var, kind_name(b->desc->type->type));
-	} else {
-		job_fail(j, "input %s: nothing has written variable '%s'", slot, var);
-	}
-	if (!b)
-		b = scope_declare(j->t, var);
-	b->broken = !b->value;
-	return b->value;
-}
-
-static void note_written(Translator *t, Binding *b)
-{
-	if (b->written || !b->desc || !var_is_state(b->desc))
-		return;
-	b->written = true;
-	if (t->nwritten == t->cwritten) {
-		int cap = t->cwritten ? t->cwritten * 2 : 16;
-		Binding **more = NEW_ARRAY(t->c->arena, (size_t)cap, Binding *);
-		if (t->nwritten)
-			memcpy(more, t->written, (size_t)t->nwritten * sizeof *more);
-		t->written = more;
-		t->cwritten = cap;
-	}
-	t->written[t->nwritten++] = b;
-}
-
-void write_var(OpJob *j, const char *var, Value *v)
-{
-	Binding *b = scope_declare(j->t, var);
-	b->value = v;
-	b->broken = false;
-	if (!v->name)
-		mark_value(v, b->desc, context_str(j->t->c, var));
-	note_written(j->t, b);
-}
-
-// What a failed operator should have written must not be missed again by its readers.
-static void break_outputs(OpJob *j)
-{
-	for (size_t i = 0; i < j->desc->n_outputs; i++) {
-		for (size_t k = 0; k < j->desc->outputs[i]->n_arguments; k++) {
-			const char *var = slot_var(j->desc->outputs[i], k);
-			if (!var)
-				continue;
-			Binding *b = scope_declare(j->t, var);
-			b->value = NULL;
-			b->broken = true;
-		}
-	}
-}
-
-// ---- operands --------------------------------------------------------------------------------------------
+// ---- operands -------------------------------------------------------------------------------
 
 Value *job_operand(const OpJob *j, const char *name)
 {
@@ -253,7 +120,8 @@ static Value *combine(OpJob *j, int n, Value *const *values)
 	return build(&j->b, OP_BUILTIN_COMBINE, n, values, NULL);
 }
 
-// The variables of a list as one value: a vec where the operand wants one, or when they are several.
+// The variables of a list as one value: a vec where the operand wants one, or when they are
+// several.
 static Value *read_list(OpJob *j, const char *slot, size_t n, char *const *vars, bool vec)
 {
 	Value **values = NEW_ARRAY(j->t->c->arena, n, Value *);
@@ -286,7 +154,8 @@ static bool variable_attr(OpJob *j, int i)
 	if (legacy->type == PADDLE__ATTR_KIND__VAR && legacy->var_name)
 		j->operands[i] = read_list(j, legacy->name, 1, &legacy->var_name, false);
 	else if (legacy->type == PADDLE__ATTR_KIND__VARS && legacy->n_vars_name)
-		j->operands[i] = read_list(j, legacy->name, legacy->n_vars_name, legacy->vars_name, false);
+		j->operands[i] = read_list(j, legacy->name, legacy->n_vars_name, legacy->vars_name,
+		                           false);
 	else
 		return true;
 	return j->operands[i] != NULL;
@@ -302,15 +171,18 @@ static bool read_operand(OpJob *j, int i)
 		if (!slot_var(s, 0))
 			continue;
 		if (s->n_arguments > 1 && !o->vec)
-			return job_fail(j, "input %s holds %zu variables; one is supported", slot, s->n_arguments);
-		j->operands[i] = read_list(j, slot, s->n_arguments, s->arguments, o->vec && !o->optional);
+			return job_fail(j, "input %s holds %zu variables; one is supported", slot,
+			                s->n_arguments);
+		j->operands[i] = read_list(j, slot, s->n_arguments, s->arguments,
+		                           o->vec && !o->optional);
 		return j->operands[i] != NULL;
 	}
 	if (!variable_attr(j, i))
 		return false;
 	if (j->operands[i] || o->optional)
 		return true;
-	return job_fail(j, "input %s has no variable", j->map->slots[i] ? j->map->slots[i] : o->name);
+	return job_fail(j, "input %s has no variable",
+	                j->map->slots[i] ? j->map->slots[i] : o->name);
 }
 
 static bool slot_is_mapped(const OpJob *j, const char *name)
@@ -328,7 +200,8 @@ static bool check_slots(OpJob *j)
 	for (size_t i = 0; i < j->desc->n_inputs; i++) {
 		const char *var = slot_var(j->desc->inputs[i], 0);
 		if (var && !slot_is_mapped(j, j->desc->inputs[i]->parameter))
-			ok = job_fail(j, "input %s (variable '%s') is not supported", j->desc->inputs[i]->parameter, var);
+			ok = job_fail(j, "input %s (variable '%s') is not supported",
+			              j->desc->inputs[i]->parameter, var);
 	}
 	return ok;
 }
@@ -341,7 +214,7 @@ bool general_inputs(OpJob *j)
 	return ok;
 }
 
-// ---- attributes ------------------------------------------------------------------------------------------
+// ---- attributes -----------------------------------------------------------------------------
 
 void job_set_attr(OpJob *j, const char *name, const Attr *a)
 {
@@ -366,31 +239,38 @@ const Attr *job_attr(const OpJob *j, const char *name)
 const Paddle__OpAttr *job_legacy_attr(const OpJob *j, const char *name)
 {
 	for (int i = 0; i < j->map->nattr; i++) {
-		const Paddle__OpAttr *a = strcmp(j->map->attr_to[i], name) == 0 ? attr_find(j->desc, j->map->attr_from[i]) : NULL;
+		const Paddle__OpAttr *a = strcmp(j->map->attr_to[i], name) == 0
+		                                  ? attr_find(j->desc, j->map->attr_from[i])
+		                                  : NULL;
 		if (a)
 			return a;
 	}
 	return NULL;
 }
 
-// An attribute that names variables, of an operation that takes no such operand: fine where the program itself
-// says what they hold.
+// An attribute that names variables, of an operation that takes no such operand: fine where the
+// program itself says what they hold.
 static bool constant_attribute(OpJob *j, const AttrInfo *a, const Paddle__OpAttr *legacy)
 {
 	bool single = legacy->type == PADDLE__ATTR_KIND__VAR;
 	size_t n = single ? (legacy->var_name ? 1 : 0) : legacy->n_vars_name;
 	NumberList list = {0};
 	for (size_t i = 0; i < n; i++) {
-		Value *v = read_var(j, legacy->name, single ? legacy->var_name : legacy->vars_name[i]);
+		Value *v = read_var(j, legacy->name,
+		                    single ? legacy->var_name : legacy->vars_name[i]);
 		if (!v)
 			return false;
 		if (!numbers_of_value(j->t->c, v, &list))
-			return job_fail(j, "attribute '%s' names a variable that is not known when the program is compiled: "
-			                "not supported", legacy->name);
+			return job_fail(
+				j,
+				"attribute '%s' names a variable that is not known when the program is compiled: "
+				"not supported",
+				legacy->name);
 	}
 	const Attr *v = attr_from_numbers(j->t->c, a, &list);
 	if (!v)
-		return job_fail(j, "attribute '%s' names variables that do not fit pdcc's '%s'", legacy->name, a->name);
+		return job_fail(j, "attribute '%s' names variables that do not fit pdcc's '%s'",
+		                legacy->name, a->name);
 	job_set_attr(j, a->name, v);
 	return true;
 }
@@ -398,16 +278,18 @@ static bool constant_attribute(OpJob *j, const AttrInfo *a, const Paddle__OpAttr
 bool general_attribute(OpJob *j, const AttrInfo *a, const Paddle__OpAttr *legacy)
 {
 	int64_t kind;
-	bool variable = legacy->type == PADDLE__ATTR_KIND__VAR || legacy->type == PADDLE__ATTR_KIND__VARS;
+	bool variable = legacy->type == PADDLE__ATTR_KIND__VAR ||
+	                legacy->type == PADDLE__ATTR_KIND__VARS;
 	if (variable) // or the operand has it
 		return a->operand || constant_attribute(j, a, legacy);
 	// A negative element type says: as the input.
 	if (a->kind == ATTR_DTYPE && attr_int_at(legacy, 0, &kind) && kind < 0)
 		return j->steps->missing ? j->steps->missing(j, a) : general_missing(j, a);
-	const Attr *v = a->any_number ? attr_convert_number(j->t->c, legacy) : attr_convert(j->t->c, a->kind, legacy);
+	const Attr *v = a->any_number ? attr_convert_number(j->t->c, legacy)
+	                              : attr_convert(j->t->c, a->kind, legacy);
 	if (!v)
-		return job_fail(j, "attribute '%s' is %s, and its value does not fit pdcc's '%s'", legacy->name,
-		                attr_kind_name(legacy->type), a->name);
+		return job_fail(j, "attribute '%s' is %s, and its value does not fit pdcc's '%s'",
+		                legacy->name, attr_kind_name(legacy->type), a->name);
 	job_set_attr(j, a->name, v);
 	return true;
 }
@@ -451,14 +333,15 @@ static bool translate_attributes(OpJob *j)
 			continue;
 		const Paddle__OpAttr *legacy = job_legacy_attr(j, a->name);
 		if (legacy)
-			ok &= (j->steps->attribute ? j->steps->attribute : general_attribute)(j, a, legacy);
+			ok &= (j->steps->attribute ? j->steps->attribute
+			                           : general_attribute)(j, a, legacy);
 		else
 			ok &= (j->steps->missing ? j->steps->missing : general_missing)(j, a);
 	}
 	return ok;
 }
 
-// ---- results ---------------------------------------------------------------------------------------------
+// ---- results --------------------------------------------------------------------------------
 
 bool general_create(OpJob *j)
 {
@@ -492,12 +375,14 @@ static bool record_vec(OpJob *j, Value *vec, const Paddle__OpSlot *s)
 {
 	Context *c = j->t->c;
 	if ((size_t)vec->type->nelem != s->n_arguments)
-		return job_fail(j, "output %s has %zu variables, but %d results", s->parameter, s->n_arguments, vec->type->nelem);
+		return job_fail(j, "output %s has %zu variables, but %d results", s->parameter,
+		                s->n_arguments, vec->type->nelem);
 	for (size_t i = 0; i < s->n_arguments; i++) {
 		const char *var = slot_var(s, i);
 		if (!var)
 			continue;
-		Value *v = build1(&j->b, OP_BUILTIN_SLICE, vec, "index", attr_int(c, (int64_t)i), NULL);
+		Value *v = build1(&j->b, OP_BUILTIN_SLICE, vec, "index", attr_int(c, (int64_t)i),
+		                  NULL);
 		if (!v)
 			return false;
 		write_var(j, var, v);
@@ -518,7 +403,8 @@ bool general_record(OpJob *j)
 			continue;
 		}
 		if (s->n_arguments > 1)
-			return job_fail(j, "output %s has %zu variables; one is supported", s->parameter, s->n_arguments);
+			return job_fail(j, "output %s has %zu variables; one is supported",
+			                s->parameter, s->n_arguments);
 		if (slot_var(s, 0))
 			write_var(j, slot_var(s, 0), v);
 	}
@@ -533,8 +419,8 @@ static bool output_is_mapped(const OpJob *j, const char *name)
 	return false;
 }
 
-// State that the operator changes, but our operation does not: fine only where it stays the same, as the
-// running averages of a batch norm do outside training.
+// State that the operator changes, but our operation does not: fine only where it stays the same,
+// as the running averages of a batch norm do outside training.
 static bool check_state(OpJob *j)
 {
 	static const char *const frozen[] = {"is_test", "use_global_stats"};
@@ -549,12 +435,14 @@ static bool check_state(OpJob *j)
 		const char *var = slot_var(s, 0);
 		const Binding *b = var ? scope_find(j->t, var) : NULL;
 		if (b && b->desc && var_is_state(b->desc) && !output_is_mapped(j, s->parameter))
-			return job_fail(j, "output %s changes variable '%s': training is not supported", s->parameter, var);
+			return job_fail(
+				j, "output %s changes variable '%s': training is not supported",
+				s->parameter, var);
 	}
 	return true;
 }
 
-// ---- operators -------------------------------------------------------------------------------------------
+// ---- operators ------------------------------------------------------------------------------
 
 static bool translate_fetch(OpJob *j)
 {
@@ -599,14 +487,16 @@ static void translate_op(Translator *t, int index)
 {
 	const Paddle__OpDesc *d = t->p->blocks[t->block_index]->ops[index];
 	OpJob j = job_new(t, index, d);
-	bool ok = is_feed(d) ? feed_translate(&j) : is_fetch(d) ? translate_fetch(&j) : translate_general(&j);
+	bool ok = is_feed(d)    ? feed_translate(&j)
+	          : is_fetch(d) ? translate_fetch(&j)
+	                        : translate_general(&j);
 	if (ok)
 		return;
 	t->failed = true;
 	break_outputs(&j);
 }
 
-// ---- blocks ----------------------------------------------------------------------------------------------
+// ---- blocks ---------------------------------------------------------------------------------
 
 static int64_t column_of(const Paddle__OpDesc *d)
 {
@@ -665,28 +555,15 @@ static void fetch_leaves(Translator *t)
 		for (size_t s = 0; s < b->ops[i]->n_outputs; s++) {
 			for (size_t k = 0; k < b->ops[i]->outputs[s]->n_arguments; k++) {
 				const char *var = slot_var(b->ops[i]->outputs[s], k);
-				const Binding *v = var && !name_map_get(read, var) ? scope_find(t, var) : NULL;
+				const Binding *v = var && !name_map_get(read, var)
+				                           ? scope_find(t, var)
+				                           : NULL;
 				if (!v || !v->value || v->value->persistable)
 					continue;
 				name_map_set(read, var, read);
 				t->failed |= !fetch_translate(&j, var, col++);
 			}
 		}
-	}
-}
-
-static void set_parameters(Translator *t)
-{
-	Context *c = t->c;
-	for (int i = 0; i < t->nwritten; i++) {
-		Binding *b = t->written[i];
-		if (!b->value)
-			continue;
-		const char *name = context_str(c, b->desc->name);
-		Loc l = {.file = c->file, .block = t->block_index, .op = -1, .var = name};
-		Op *op = op_new(c, OP_BUILTIN_SET_PARAMETER, context_loc(c, &l), 0, NULL, 1, &b->value, 0, 0);
-		op_set_attr(op, "name", attr_str(c, name));
-		op_append(t->block, op);
 	}
 }
 
@@ -709,8 +586,8 @@ static bool translate_once(Translator *t)
 	return !t->failed && dim_generation(t->c) != generation;
 }
 
-// Operators in sub-blocks belong to control flow, which stands in the table or is itself unsupported; naming
-// them too shows the whole of what is missing.
+// Operators in sub-blocks belong to control flow, which stands in the table or is itself
+// unsupported; naming them too shows the whole of what is missing.
 static bool check_supported(Context *c, const Paddle__ProgramDesc *p)
 {
 	bool ok = true;
@@ -722,7 +599,8 @@ static bool check_supported(Context *c, const Paddle__ProgramDesc *p)
 			const LegacyMap *map;
 			if (is_feed(d) || is_fetch(d) || op_info_by_legacy(d->type, &map))
 				continue;
-			diag_error(c->diag, op_loc(&t, (int)i, d), "operator '%s' is not supported", d->type);
+			diag_error(c->diag, op_loc(&t, (int)i, d), "operator '%s' is not supported",
+			           d->type);
 			ok = false;
 		}
 	}
@@ -740,6 +618,7 @@ Op *translate(Context *c, const Paddle__ProgramDesc *p, const TranslateOptions *
 			continue;
 		return !t.failed && check_pins(&t) ? t.module : NULL;
 	}
-	diag_error(c->diag, &(Loc){.file = c->file, .block = -1, .op = -1}, "its sizes do not settle");
+	diag_error(c->diag, &(Loc){.file = c->file, .block = -1, .op = -1},
+	           "its sizes do not settle");
 	return NULL;
 }

@@ -1,4 +1,5 @@
-// The translator from inside: what translate.c, attrs.c, feeds.c and steps.c share. Private to frontend/.
+// The translator from inside: what translate.c, attrs.c, feeds.c and steps.c share. Private to
+// frontend/.
 #ifndef PDCC_FRONTEND_TRANSLATE_H
 #define PDCC_FRONTEND_TRANSLATE_H
 
@@ -8,8 +9,8 @@
 typedef struct Binding {
 	const Paddle__VarDesc *desc; // NULL: not declared anywhere
 	Value *value;                // what it holds now; NULL: nothing yet
-	bool broken;                 // an operator that failed should have written it; already reported
-	bool written;                // state that the program changes
+	bool broken;  // an operator that failed should have written it; already reported
+	bool written; // state that the program changes
 } Binding;
 
 // The variables of one block. A name that is not here is looked up in the parent.
@@ -23,15 +24,15 @@ typedef struct Translator {
 	const Paddle__ProgramDesc *p;
 	const TranslateOptions *o;
 	Op *module;
-	Block *block;        // where operations go
-	int block_index;     // in the ProgramDesc
+	Block *block;    // where operations go
+	int block_index; // in the ProgramDesc
 	Scope *scope;
 	NameMap *symbols;    // names of dims already given away
 	bool implicit_feeds; // the program has no feed operators: what is read first is fed
 	int nfeed;           // implicit feeds so far
 	NameMap *columns;    // "feed 0" and the like, to see a column used twice
 	int nwritten, cwritten;
-	Binding **written;   // state changed, in the order of first change
+	Binding **written; // state changed, in the order of first change
 	bool failed;
 } Translator;
 
@@ -44,34 +45,30 @@ typedef struct OpJob {
 	const struct OpSteps *steps;
 	const OpInfo *info;
 	const LegacyMap *map;
-	Builder b;           // at the end of the current block, with the operator's location
-	Value **operands;    // [info->noperand], NULL where left out
+	Builder b;        // at the end of the current block, with the operator's location
+	Value **operands; // [info->noperand], NULL where left out
 	int nattr;
-	NamedAttr *attrs;    // [info->nattr]
+	NamedAttr *attrs; // [info->nattr]
 	Op *op;
-	bool broken;         // reads a broken variable: fails without a message of its own
+	bool broken; // reads a broken variable: fails without a message of its own
 } OpJob;
 
-// How an operator is translated: one function per step, NULL for the general rule. steps.c has a table of
-// them by the `hook:` of a legacy entry. Every step returns false after a diagnostic.
+// How an operator is translated: one function per step, NULL for the general rule. steps.c has a
+// table of them by the `hook:` of a legacy entry. Every step returns false after a diagnostic.
 typedef struct OpSteps {
 	const char *hook;
-	bool (*inputs)(OpJob *j);     // operands from input slots and variable attributes
-	bool (*attribute)(OpJob *j, const AttrInfo *a, const Paddle__OpAttr *legacy); // one that is there
-	bool (*missing)(OpJob *j, const AttrInfo *a);                                 // one that is not
-	bool (*create)(OpJob *j);     // the operation; may make several, or none
-	bool (*record)(OpJob *j);     // results to output variables
+	bool (*inputs)(OpJob *j); // operands from input slots and variable attributes
+	bool (*attribute)(OpJob *j, const AttrInfo *a,
+	                  const Paddle__OpAttr *legacy); // one that is there
+	bool (*missing)(OpJob *j, const AttrInfo *a);    // one that is not
+	bool (*create)(OpJob *j);                        // the operation; may make several, or none
+	bool (*record)(OpJob *j);                        // results to output variables
 } OpSteps;
 
 const OpSteps *steps_find(const char *hook); // NULL: no such hook
 
-// ---- translate.c: general rules, which overriding steps may call ------------------------------------
+// ---- translate.c: general rules, which overriding steps may call ----------------------------
 bool PRINTF_LIKE(2, 3) job_fail(OpJob *j, const char *fmt, ...);
-Binding *scope_find(Translator *t, const char *var); // NULL: not declared, never written
-// The variable's current value: written before, a parameter, or a feed of a program without feed operators.
-// NULL after a diagnostic, or silently when broken.
-Value *read_var(OpJob *j, const char *slot, const char *var);
-void write_var(OpJob *j, const char *var, Value *v);
 bool general_inputs(OpJob *j);
 bool general_attribute(OpJob *j, const AttrInfo *a, const Paddle__OpAttr *legacy);
 bool general_missing(OpJob *j, const AttrInfo *a);
@@ -87,7 +84,19 @@ const char *job_output(const OpJob *j, int result, size_t i);
 // The legacy attribute that feeds ours; NULL: absent.
 const Paddle__OpAttr *job_legacy_attr(const OpJob *j, const char *name);
 
-// ---- attrs.c: legacy attributes -----------------------------------------------------------------------
+// ---- variables.c -----------------------------------------------------------------------------
+Scope *scope_new(Translator *t, int block, Scope *parent);
+Binding *scope_find(Translator *t, const char *var); // NULL: not declared, never written
+// The variable's current value: written before, a parameter, or a feed of a program without feed
+// operators. NULL after a diagnostic, or silently when broken.
+Value *read_var(OpJob *j, const char *slot, const char *var);
+void write_var(OpJob *j, const char *var, Value *v);
+// What a failed operator should have written must not be missed again by its readers.
+void break_outputs(OpJob *j);
+// Writes changed state back, at the end of the block.
+void set_parameters(Translator *t);
+
+// ---- attrs.c: legacy attributes -------------------------------------------------------------
 // To the wanted kind; NULL (no diagnostic) when it cannot be said in it.
 const Attr *attr_convert(Context *c, AttrKind kind, const Paddle__OpAttr *a);
 // To an INT or FLOAT, whichever says it exactly.
@@ -106,16 +115,18 @@ typedef struct NumberList {
 } NumberList;
 // Appends; false when v is not known now, or does not fit.
 bool numbers_of_value(Context *c, const Value *v, NumberList *list);
-const Attr *attr_from_numbers(Context *c, const AttrInfo *a, const NumberList *list); // NULL: wrong kind or number
+const Attr *attr_from_numbers(Context *c, const AttrInfo *a,
+                              const NumberList *list); // NULL: wrong kind or number
 // Whole-operator properties that pdcc does not do (fusions of other compilers): a message, or NULL.
 const char *attr_objection(Context *c, const Paddle__OpAttr *a);
 
-// ---- feeds.c: inputs and the names of their sizes --------------------------------------------------------
-bool feed_translate(OpJob *j); // a feed operator
+// ---- feeds.c: inputs and the names of their sizes -------------------------------------------
+bool feed_translate(OpJob *j);                            // a feed operator
 Value *feed_implicit(OpJob *j, const Paddle__VarDesc *v); // NULL after a diagnostic
 bool fetch_translate(OpJob *j, const char *var, int64_t col);
 bool check_pins(Translator *t);
-// Type of a declared variable, open sizes as symbols named after `base` and their axes; NULL after a diagnostic.
+// Type of a declared variable, open sizes as symbols named after `base` and their axes; NULL after
+// a diagnostic.
 const Type *var_type(OpJob *j, const Paddle__VarDesc *v, const char *base);
 
 #endif

@@ -1,5 +1,6 @@
-// Unit tests of the readers and writers: programs, parameter files, .npy arrays, atomic files. Files cut at every
-// byte and damaged at random must give a diagnostic or a result, and nothing else; run it under sanitizers too.
+// Unit tests of the readers and writers: programs, parameter files, .npy arrays, atomic files.
+// Files cut at every byte and damaged at random must give a diagnostic or a result, and nothing
+// else; run it under sanitizers too.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +60,7 @@ static void put_file(const char *path, const void *data, size_t size)
 	assert_int_equal(fclose(file), 0);
 }
 
-// ---- programs ----------------------------------------------------------------------------------------------
+// ---- programs -------------------------------------------------------------------------------
 
 // feed x; y = relu(x); fetch y. Packed into an arena array.
 static uint8_t *pack_program(Arena *a, size_t *size)
@@ -120,7 +121,8 @@ static uint8_t *pack_program(Arena *a, size_t *size)
 	return data;
 }
 
-// Reads and translates in a context of its own. A failure without a diagnostic, or a result with an error, is wrong.
+// Reads and translates in a context of its own. A failure without a diagnostic, or a result with an
+// error, is wrong.
 static bool try_program(const char *path)
 {
 	Context *c = context_new();
@@ -182,7 +184,7 @@ static void test_program_absent(void **state)
 	assert_int_equal(diag_errors(f->c->diag), 2);
 }
 
-// ---- parameters --------------------------------------------------------------------------------------------
+// ---- parameters -----------------------------------------------------------------------------
 
 // A program that declares parameters a [2 x 3] f32 and b [4] i64 and reads both.
 static Paddle__ProgramDesc *param_program(Arena *arena)
@@ -201,12 +203,15 @@ static Paddle__ProgramDesc *param_program(Arena *arena)
 		Paddle__VarDesc *v = block->vars[i] = NEW(arena, Paddle__VarDesc);
 		paddle__var_desc__init(v);
 		paddle__var_type__init(v->type = NEW(arena, Paddle__VarType));
-		paddle__lod_tensor_desc__init(v->type->lod_tensor = NEW(arena, Paddle__LodTensorDesc));
-		paddle__tensor_desc__init(v->type->lod_tensor->tensor = NEW(arena, Paddle__TensorDesc));
+		paddle__lod_tensor_desc__init(
+			v->type->lod_tensor = NEW(arena, Paddle__LodTensorDesc));
+		paddle__tensor_desc__init(
+			v->type->lod_tensor->tensor = NEW(arena, Paddle__TensorDesc));
 		v->name = i ? "b" : "a";
 		v->has_persistable = v->persistable = 1;
 		v->type->type = PADDLE__VAR_KIND__LOD_TENSOR;
-		v->type->lod_tensor->tensor->data_type = i ? PADDLE__VAR_KIND__INT64 : PADDLE__VAR_KIND__FP32;
+		v->type->lod_tensor->tensor->data_type = i ? PADDLE__VAR_KIND__INT64
+		                                           : PADDLE__VAR_KIND__FP32;
 		v->type->lod_tensor->tensor->n_dims = i ? 1 : 2;
 		v->type->lod_tensor->tensor->dims = (int64_t *)(uintptr_t)dims[i];
 	}
@@ -216,7 +221,8 @@ static Paddle__ProgramDesc *param_program(Arena *arena)
 static uint8_t *pack_params(Context *c, size_t *size)
 {
 	uint8_t *data;
-	Tensor *a = tensor_new(c->arena, DT_F32, 2, (int64_t[]){2, 3}), *b = tensor_new(c->arena, DT_I64, 1, (int64_t[]){4});
+	Tensor *a = tensor_new(c->arena, DT_F32, 2, (int64_t[]){2, 3}),
+	       *b = tensor_new(c->arena, DT_I64, 1, (int64_t[]){4});
 	for (int i = 0; i < 6; i++)
 		tensor_set_f(a, i, 0.5 * i);
 	for (int i = 0; i < 4; i++)
@@ -274,7 +280,8 @@ static void test_params_damaged(void **state)
 	for (int round = 0; round < 3000; round++) {
 		memcpy(copy, data, size);
 		for (uint32_t k = next_random(&seed) % 3; k < 3; k++)
-			copy[next_random(&seed) % size] = (uint8_t)(next_random(&seed) % 2 ? 0xff : next_random(&seed));
+			copy[next_random(&seed) % size] =
+				(uint8_t)(next_random(&seed) % 2 ? 0xff : next_random(&seed));
 		put_file(f->path, copy, size);
 		try_params(f->path);
 	}
@@ -288,13 +295,15 @@ static void test_params_names(void **state)
 	Tensor *b = tensor_new(f->c->arena, DT_I64, 1, (int64_t[]){4});
 	assert_true(params_encode(f->c, 1, &b, &data, &size));
 	put_file(f->path, data, size);
-	assert_true(params_load(f->c, param_program(f->c->arena), "program", f->path, 1, (const char *[]){"b"}));
+	assert_true(params_load(f->c, param_program(f->c->arena), "program", f->path, 1,
+	                        (const char *[]){"b"}));
 	assert_null(param_get(f->c, "a"));
 	assert_non_null(param_get(f->c, "b"));
-	assert_false(params_load(f->c, param_program(f->c->arena), "program", f->path, 1, (const char *[]){"c"}));
+	assert_false(params_load(f->c, param_program(f->c->arena), "program", f->path, 1,
+	                         (const char *[]){"c"}));
 }
 
-// ---- arrays ------------------------------------------------------------------------------------------------
+// ---- arrays ---------------------------------------------------------------------------------
 
 static void test_npy_round_trip(void **state)
 {
@@ -332,7 +341,8 @@ static void test_npy_fortran(void **state)
 {
 	Fixture *f = *state;
 	const int16_t columns[] = {1, 4, 2, 5, 3, 6};
-	put_npy(f->path, "{'descr': '<i2', 'fortran_order': True, 'shape': (2, 3), }\n", columns, sizeof columns);
+	put_npy(f->path, "{'descr': '<i2', 'fortran_order': True, 'shape': (2, 3), }\n", columns,
+	        sizeof columns);
 	Tensor *t = npy_read(f->c, f->path);
 	assert_non_null(t);
 	for (int i = 0; i < 6; i++)
@@ -343,13 +353,18 @@ static void test_npy_refused(void **state)
 {
 	Fixture *f = *state;
 	static const char *const headers[] = {
-		"{'descr': '>i2', 'fortran_order': False, 'shape': (1,)}", "{'descr': '<i2', 'shape': (1,)}",
-		"{'descr': '<i2', 'fortran_order': False, 'shape': (2,)}", "{'descr': '<i2', 'fortran_order': False, 'shape': (-1,)}",
-		"{'descr': '<i2', 'fortran_order': False, 'shape': (1 1)}", "{'descr': '|O', 'fortran_order': False, 'shape': (1,)}",
-		"{'descr': [('a', '<i2')], 'fortran_order': False, 'shape': (1,)}", "{", "", "[]",
+		"{'descr': '>i2', 'fortran_order': False, 'shape': (1,)}",
+		"{'descr': '<i2', 'shape': (1,)}",
+		"{'descr': '<i2', 'fortran_order': False, 'shape': (2,)}",
+		"{'descr': '<i2', 'fortran_order': False, 'shape': (-1,)}",
+		"{'descr': '<i2', 'fortran_order': False, 'shape': (1 1)}",
+		"{'descr': '|O', 'fortran_order': False, 'shape': (1,)}",
+		"{'descr': [('a', '<i2')], 'fortran_order': False, 'shape': (1,)}",
+		"{",
+		"",
+		"[]",
 		"{'descr': '<i2', 'fortran_order': False, 'shape': (9223372036854775807, 9223372036854775807, 0)}",
-		"{'descr': '<i2', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1,1,1,1,1)}",
-	};
+		"{'descr': '<i2', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1,1,1,1,1)}"};
 	for (size_t i = 0; i < COUNT_OF(headers); i++) {
 		put_npy(f->path, headers[i], "\1\0", 2);
 		assert_null(npy_read(f->c, f->path));
@@ -384,7 +399,7 @@ static void test_npy_damaged(void **state)
 	}
 }
 
-// ---- writing -----------------------------------------------------------------------------------------------
+// ---- writing --------------------------------------------------------------------------------
 
 static void test_write_replaces(void **state)
 {
@@ -426,10 +441,11 @@ static void test_write_full(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_program), TEST(test_program_cut), TEST(test_program_damaged), TEST(test_program_absent),
-		TEST(test_params), TEST(test_params_cut), TEST(test_params_damaged), TEST(test_params_names),
-		TEST(test_npy_round_trip), TEST(test_npy_fortran), TEST(test_npy_refused), TEST(test_npy_damaged),
-		TEST(test_write_replaces), TEST(test_write_group), TEST(test_write_full),
+		TEST(test_program),        TEST(test_program_cut),  TEST(test_program_damaged),
+		TEST(test_program_absent), TEST(test_params),       TEST(test_params_cut),
+		TEST(test_params_damaged), TEST(test_params_names), TEST(test_npy_round_trip),
+		TEST(test_npy_fortran),    TEST(test_npy_refused),  TEST(test_npy_damaged),
+		TEST(test_write_replaces), TEST(test_write_group),  TEST(test_write_full),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,161 @@
+// Legacy variables during translation: what each holds now, where parameters are read and state is
+// written back. Used by translate.c and steps.c.
+#include "translate.h"
+
+#include <string.h>
+
+Scope *scope_new(Translator *t, int block, Scope *parent)
+{
+	const Paddle__BlockDesc *b = t->p->blocks[block];
+	Scope *s = NEW(t->c->arena, Scope);
+	s->parent = parent;
+	s->vars = name_map_new(t->c->arena);
+	for (size_t i = 0; i < b->n_vars; i++) {
+		if (name_map_get(s->vars, b->vars[i]->name))
+			continue;
+		Binding *v = NEW(t->c->arena, Binding);
+		v->desc = b->vars[i];
+		name_map_set(s->vars, b->vars[i]->name, v);
+	}
+	return s;
+}
+
+Binding *scope_find(Translator *t, const char *var)
+{
+	for (Scope *s = t->scope; s; s = s->parent) {
+		Binding *b = name_map_get(s->vars, var);
+		if (b)
+			return b;
+	}
+	return NULL;
+}
+
+static Binding *scope_declare(Translator *t, const char *var)
+{
+	Binding *b = scope_find(t, var);
+	if (!b) {
+		b = NEW(t->c->arena, Binding);
+		name_map_set(t->scope->vars, var, b);
+	}
+	return b;
+}
+
+static void mark_value(Value *v, const Paddle__VarDesc *d, const char *name)
+{
+	v->name = name;
+	if (d) {
+		v->stop_gradient = d->has_stop_gradient && d->stop_gradient;
+		v->persistable = d->has_persistable && d->persistable;
+	}
+}
+
+// A parameter's type is its data's; without data, what the program declares.
+static Value *get_parameter(OpJob *j, const Paddle__VarDesc *d)
+{
+	Context *c = j->t->c;
+	const Dim *dims[MAX_RANK];
+	const Tensor *t = param_get(c, d->name);
+	const Type *type = NULL;
+	if (t) {
+		for (int i = 0; i < t->rank; i++)
+			dims[i] = dim_const(c, t->dims[i]);
+		type = type_tensor(c, t->dtype, t->rank, dims, t->nlod);
+	} else {
+		type = var_type(j, d, d->name);
+	}
+	if (!type)
+		return NULL;
+	Loc l = {.file = c->file,
+	         .block = j->t->block_index,
+	         .op = -1,
+	         .var = context_str(c, d->name)};
+	Op *op = op_new(c, OP_BUILTIN_GET_PARAMETER, context_loc(c, &l), 1, &type, 0, NULL, 0, 0);
+	op_set_attr(op, "name", attr_str(c, d->name));
+	op_append(j->t->block, op);
+	mark_value(op_result(op, 0), d, context_str(c, d->name));
+	return op_result(op, 0);
+}
+
+Value *read_var(OpJob *j, const char *slot, const char *var)
+{
+	Binding *b = scope_find(j->t, var);
+	if (b && b->value)
+		return b->value;
+	if (b && b->broken) {
+		j->broken = true;
+		return NULL;
+	}
+	if (b && b->desc && var_is_state(b->desc)) {
+		b->value = get_parameter(j, b->desc);
+	} else if (b && b->desc && j->t->implicit_feeds && j->t->block_index == 0) {
+		b->value = feed_implicit(j, b->desc);
+		if (b->value)
+			mark_value(b->value, b->desc, context_str(j->t->c, var));
+	} else if (b && b->desc && b->desc->type->type != PADDLE__VAR_KIND__LOD_TENSOR) {
+		job_fail(j, "input %s: variable '%s' is a %s: not supported", slot, var,
+		         kind_name(b->desc->type->type));
+	} else {
+		job_fail(j, "input %s: nothing has written variable '%s'", slot, var);
+	}
+	if (!b)
+		b = scope_declare(j->t, var);
+	b->broken = !b->value;
+	return b->value;
+}
+
+static void note_written(Translator *t, Binding *b)
+{
+	if (b->written || !b->desc || !var_is_state(b->desc))
+		return;
+	b->written = true;
+	if (t->nwritten == t->cwritten) {
+		int cap = t->cwritten ? t->cwritten * 2 : 16;
+		Binding **more = NEW_ARRAY(t->c->arena, (size_t)cap, Binding *);
+		if (t->nwritten)
+			memcpy(more, t->written, (size_t)t->nwritten * sizeof *more);
+		t->written = more;
+		t->cwritten = cap;
+	}
+	t->written[t->nwritten++] = b;
+}
+
+void write_var(OpJob *j, const char *var, Value *v)
+{
+	Binding *b = scope_declare(j->t, var);
+	b->value = v;
+	b->broken = false;
+	if (!v->name)
+		mark_value(v, b->desc, context_str(j->t->c, var));
+	note_written(j->t, b);
+}
+
+// What a failed operator should have written must not be missed again by its readers.
+void break_outputs(OpJob *j)
+{
+	for (size_t i = 0; i < j->desc->n_outputs; i++) {
+		for (size_t k = 0; k < j->desc->outputs[i]->n_arguments; k++) {
+			const char *var = slot_var(j->desc->outputs[i], k);
+			if (!var)
+				continue;
+			Binding *b = scope_declare(j->t, var);
+			b->value = NULL;
+			b->broken = true;
+		}
+	}
+}
+
+void set_parameters(Translator *t)
+{
+	Context *c = t->c;
+	for (int i = 0; i < t->nwritten; i++) {
+		Binding *b = t->written[i];
+		if (!b->value)
+			continue;
+		const char *name = context_str(c, b->desc->name);
+		Loc l = {.file = c->file, .block = t->block_index, .op = -1, .var = name};
+		Op *op = op_new(c, OP_BUILTIN_SET_PARAMETER, context_loc(c, &l), 0, NULL, 1,
+		                &b->value, 0, 0);
+		op_set_attr(op, "name", attr_str(c, name));
+		op_append(t->block, op);
+	}
+}
