@@ -454,9 +454,22 @@ static Value *simplify_cast(Builder *b, const Op *op)
 	               : NULL;
 }
 
+// Constants go to the right of sums and products, where the rules below look for them.
+static void order_operands(Op *op)
+{
+	int64_t v;
+	if ((op->code == OP_PD_ADD || op->code == OP_PD_MULTIPLY) && scalar_constant(op_operand(op, 0), &v) &&
+	    !scalar_constant(op_operand(op, 1), &v)) {
+		Value *x = op_operand(op, 0);
+		op_set_operand(op, 0, op_operand(op, 1));
+		op_set_operand(op, 1, x);
+	}
+}
+
 static Value *simplify_op(Op *op)
 {
 	Builder b = builder_before(op);
+	order_operands(op);
 	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
 	int64_t v;
 	switch (op->code) {

@@ -36,22 +36,37 @@ static Value *slice_by_channel(Layout *l, Op *op, Value *form, int64_t start)
 	return nest_close(&n, load(&n.b, form, at));
 }
 
+// Where the nest's channel is in a part of a concatenation that begins at channel `start`. Not negative even when
+// the channel is in another part.
+static void part_place(const Layout *l, Nest *n, Value *c, int64_t start, Value **at)
+{
+	Builder *b = &n->b;
+	int64_t lanes = l->target->lanes;
+	if (start % lanes) {
+		Value *s = index_const(b, start);
+		channel_place(l, n, index_sub(b, index_max(b, c, s), s), at);
+		return;
+	}
+	memcpy(at, n->at, 5 * sizeof *at);
+	Value *s = index_const(b, start / lanes);
+	at[1] = index_sub(b, index_max(b, n->at[1], s), s);
+}
+
 static Value *concat_by_channel(Layout *l, Op *op, int count, Value *const *parts)
 {
 	Builder before = builder_before(op);
 	const Type *t = op->results[0].type;
+	int64_t lanes = l->target->lanes, end = type_channels(t);
 	Nest n = nest_open(&before, type_blocked(l, t));
 	Builder *b = &n.b;
-	Value *c = channel_at(l, &n, type_channels(t)), *v = build_scalar_f(b, t->dtype, 0), *at[5];
-	int64_t end = type_channels(t);
+	Value *c = index_add(b, index_times(b, n.at[1], lanes), n.at[4]), *v = build_scalar_f(b, t->dtype, 0), *at[5];
 	for (int i = count - 1; i >= 0; i--) {
 		int64_t start = end - type_channels(parts[i]->type);
-		// c in [start, end), and a position that is no part of it stays non-negative.
-		Value *in = i < count - 1 ? index_less(b, c, index_const(b, end)) : NULL;
-		Value *after = start ? index_less(b, index_const(b, start - 1), c) : NULL;
-		Value *local = start ? index_sub(b, index_max(b, c, index_const(b, start)), index_const(b, start)) : c;
-		channel_place(l, &n, local, at);
-		v = load_or(b, pred_and(b, in, after), v, blocked_get(l, parts[i]), at);
+		// Lanes past the last channel are in no part.
+		Value *before_end = index_less(b, c, index_const(b, end));
+		Value *after_start = start ? index_less(b, index_const(b, start - 1), c) : NULL;
+		part_place(l, &n, c, start, at);
+		v = load_or(b, pred_and(b, before_end, after_start), v, blocked_get(l, parts[i]), at);
 		end = start;
 	}
 	return nest_close(&n, v);
@@ -187,6 +202,9 @@ static bool layout_concat(Layout *l, Op *op)
 	Value *out = whole ? concat_blocks(l, op, n, parts, axis) : concat_by_channel(l, op, n, parts);
 	if (!out)
 		return false;
+	Op *list = op_operand(op, 0)->def;
+	if (list && list->code == OP_BUILTIN_COMBINE && value_use_count(&list->results[0]) == 1)
+		old_add(l, list);
 	blocked_set(l, op, out);
 	return true;
 }
