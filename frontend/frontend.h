@@ -28,7 +28,8 @@ Paddle__ProgramDesc *model_read(Context *c, const char *path);
 // ---- params.c -------------------------------------------------------------------------------
 // Loads persistables into the context's parameter table. `path`: a combined file, a folder with one
 // file each, or NULL (look beside the model: NAME.pdiparams, __params__, params, single files).
-// names (nnames, may be 0): which persistables the file holds when not all. Data stay in the mapping.
+// names (nnames, may be 0): which persistables the file holds when not all. Data stay in the
+// mapping.
 bool params_load(Context *c, const Paddle__ProgramDesc *p, const char *model_path, const char *path,
                  int nnames, const char *const *names);
 // Writes tensors in the combined format (--save-state), into memory.
