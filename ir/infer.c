@@ -241,6 +241,8 @@ static bool rule_argument(const Op *op, const char *s, size_t n, TypeRule *r)
 	if (!op_info_attr(op->info, name))
 		return false;
 	const Attr *a = op_attr_or_default(op, name); // a dtype attribute that is not set: like the operand
+	if (a && a->kind != ATTR_DTYPE)
+		return false;
 	if (a)
 		r->dtype = (DType)a->i;
 	r->has_dtype |= a != NULL;

@@ -507,7 +507,9 @@ static bool run_map(const Program *p, const Instr *i, int n)
 	                                          : "the interpreter cannot run this on these types");
 }
 
-typedef enum ReduceKind { RED_SUM, RED_PROD, RED_MAX, RED_MIN, RED_ANY, RED_ALL, RED_ARGMAX, RED_ARGMIN, RED_BAD } ReduceKind;
+typedef enum ReduceKind {
+	RED_SUM, RED_PROD, RED_MAX, RED_MIN, RED_ANY, RED_ALL, RED_ARGMAX, RED_ARGMIN, RED_BAD
+} ReduceKind;
 
 static ReduceKind reduce_kind(const Op *op)
 {
