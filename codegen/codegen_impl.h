@@ -54,15 +54,26 @@ typedef struct EmittedFunc {
 typedef struct Port {
 	const char *name;   // of the legacy variable
 	const char *member; // of the struct
+	const char *dims;   // member for the sizes of an output that are not constant; NULL: all are
 	const Type *type;   // NULL: no such column
 	const Value *value;
 } Port;
 
-// A size that the caller sets: a member of the dims struct.
+// A size that the caller sets, a member of the dims struct; or one that a run finds, whose bound is a member.
 typedef struct Symbol {
 	const Dim *dim;
-	const char *name; // in C
+	const char *name; // in C: of the size
+	const char *max;  // of its bound; NULL: set by the caller
 } Symbol;
+
+// Numbers of the memory plan in one C function.
+typedef struct PlanLocals {
+	Codegen *cg;
+	bool in_double;
+	Text text;        // declarations of locals
+	PointerMap names; // Dim -> C expression
+	int count;
+} PlanLocals;
 
 struct Codegen {
 	Context *ctx;
@@ -73,7 +84,7 @@ struct Codegen {
 	const char *prefix;
 	Names globals;           // identifiers at file scope
 	Names locals;            // identifiers in model_run
-	int nsymbol, csymbol;
+	int nsymbol, csymbol;    // those set by the caller come first
 	Symbol *symbols;
 	int ninput, noutput;
 	Port *inputs, *outputs;  // by column
@@ -88,6 +99,7 @@ struct Codegen {
 	Text arrays;             // inline weights
 	Text functions;          // helpers and kernels
 	Text uploads;            // CUDA: the copies of inline weights to the device
+	PlanLocals plan;         // offsets in model_run
 	Text run;                // the calls of model_run
 	bool fails;              // some kernel returns a status
 	bool object_weights;     // .incbin
@@ -96,11 +108,22 @@ struct Codegen {
 KernelFunc *kernel_new(Codegen *cg, const Op *op);
 // Adds the function (or finds its twin) and returns its name; then its arguments are those of k->params.
 const char *kernel_finish(KernelFunc *k);
+
+// ---- sizes.c -----------------------------------------------------------------------------------------
+
 const char *symbol_name(const Codegen *cg, const Dim *sym);
 // A size as a C expression over names that `name_of` gives to symbols.
 const char *dim_expression(Arena *a, const Dim *d, const char *(*name_of)(const Dim *sym, void *arg), void *arg);
 // A size in model_run, where symbols are locals of their own name.
 const char *dim_in_run(Codegen *cg, const Dim *d);
+const Symbol *symbol_find(const Codegen *cg, const Dim *sym); // NULL: none
+// The member of the dims struct that stands for a symbol: its size, or its bound.
+const char *symbol_member(const Symbol *s);
+// A number of bytes of the memory plan; large ones become locals, declared in l->text. Sizes found at run time count
+// with their bounds.
+const char *dim_in_plan(PlanLocals *l, const Dim *d);
+void plan_locals_init(PlanLocals *l, Codegen *cg, bool in_double);
+void workspace_print(Codegen *cg, Text *out); // model_workspace_size
 
 // ---- scalar.c ------------------------------------------------------------------------------------------
 
@@ -130,6 +153,8 @@ const char *scalar_round(KernelFunc *k, const Type *t, const char *e);
 bool scalar_op_print(Scalars *s, const Op *op, bool may_inline, int depth, Text *out);
 // 1: known true, 0: known false, -1: not known.
 int scalars_known(const Scalars *s, const Value *pred);
+// `(e)` without its parentheses; anything else as it is.
+const char *expression_unwrap(Arena *a, const char *e);
 void text_line(Text *out, int depth, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 // ---- nest.c, reduce.c -----------------------------------------------------------------------------------
@@ -161,7 +186,6 @@ void run_checks_print(Codegen *cg, Text *out); // its beginning
 // Everything up to the texts of functions and calls; false after diagnostics.
 bool codegen_begin(Codegen *cg, Context *c, Op *module, const Target *t, const CodegenOptions *o);
 void codegen_end(Codegen *cg, CodegenResult *out); // weights and empty texts
-void workspace_print(Codegen *cg, Text *out);      // model_workspace_size
 
 // ---- cuda.c ------------------------------------------------------------------------------------------------
 

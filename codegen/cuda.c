@@ -14,7 +14,7 @@ enum { FLAG_BYTES = 64, THREADS = 256 };
 static bool elements_print(Nest *n, const Dim *total)
 {
 	KernelFunc *k = n->k;
-	text_line(n->out, 1, "const int64_t total = %s;", kernel_dim(k, total));
+	text_line(n->out, 1, "const int64_t total = %s;", expression_unwrap(k->arena, kernel_dim(k, total)));
 	text_line(n->out, 1, "for (int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; e < total;");
 	text_line(n->out, 1, "     e += (int64_t)gridDim.x * blockDim.x) {");
 	if (n->nloop == 1)

@@ -18,7 +18,8 @@ static void dims_struct(Codegen *cg, Text *out)
 		return;
 	text_printf(out, "/* Sizes that are chosen at run time; each at least 1. */\ntypedef struct %s_dims {\n", cg->prefix);
 	for (int i = 0; i < cg->nsymbol; i++)
-		text_line(out, 1, "int64_t %s;", cg->symbols[i].name);
+		text_line(out, 1, "int64_t %s;%s", symbol_member(&cg->symbols[i]),
+		          cg->symbols[i].max ? " /* bound of a size that follows from data */" : "");
 	text_printf(out, "} %s_dims;\n\n", cg->prefix);
 }
 
@@ -27,9 +28,16 @@ static void ports_struct(Codegen *cg, Text *out, const char *which, const Port *
 	text_printf(out, "typedef struct %s_%s {\n", cg->prefix, which);
 	if (in && cg->nsymbol)
 		text_line(out, 1, "%s_dims dims;", cg->prefix);
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i++) {
 		text_line(out, 1, "%s%s *%s; /* %s %s */", in ? "const " : "", dtype_c_memory(ports[i].type->dtype),
 		          ports[i].member, comment_text(cg->arena, ports[i].name), shape_comment(cg, ports[i].type));
+		if (!in && ports[i].dims)
+			text_line(out, 1, "int64_t %s[%d]; /* set by the run */", ports[i].dims, ports[i].type->rank);
+	}
+	for (int i = 0; i < cg->nsymbol && !in; i++)
+		if (cg->symbols[i].max)
+			text_line(out, 1, "int64_t found_%s; /* set by the run; over its bound after PD_CAPACITY */",
+			          cg->symbols[i].name);
 	if (!n && !(in && cg->nsymbol))
 		text_line(out, 1, "char none;");
 	text_printf(out, "} %s_%s;\n\n", cg->prefix, which);

@@ -48,7 +48,7 @@ static void dims_copy(Codegen *cg, Text *out)
 {
 	text_line(out, 1, "%s_dims dims;", cg->prefix);
 	for (int i = 0; i < cg->nsymbol; i++)
-		text_line(out, 1, "dims.%s = symbols[%d];", cg->symbols[i].name, i);
+		text_line(out, 1, "dims.%s = symbols[%d];", symbol_member(&cg->symbols[i]), i);
 }
 
 static void size_function(Codegen *cg, Text *out)
@@ -80,11 +80,14 @@ static void run_function(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
 	text_str(out, "static pd_status info_run(void *instance, const void *const *inputs, void *const *outputs,\n"
-	              "                          const int64_t *symbols)\n{\n");
+	              "                          int64_t *symbols)\n{\n");
 	text_line(out, 1, "%s_inputs in;", p);
 	text_line(out, 1, "%s_outputs out;", p);
 	for (int i = 0; i < cg->nsymbol; i++)
-		text_line(out, 1, "in.dims.%s = symbols[%d];", cg->symbols[i].name, i);
+		text_line(out, 1, "in.dims.%s = symbols[%d];", symbol_member(&cg->symbols[i]), i);
+	for (int i = 0; i < cg->nsymbol; i++)
+		if (cg->symbols[i].max)
+			text_line(out, 1, "out.found_%s = symbols[%d];", cg->symbols[i].name, i);
 	for (int i = 0; i < cg->ninput; i++)
 		text_line(out, 1, "in.%s = (const %s *)inputs[%d];", cg->inputs[i].member,
 		          dtype_c_memory(cg->inputs[i].type->dtype), i);
@@ -99,7 +102,11 @@ static void run_function(Codegen *cg, Text *out)
 		text_str(out, "\t(void)outputs;\n\tout.none = 0;\n");
 	if (!cg->nsymbol)
 		text_line(out, 1, "(void)symbols;");
-	text_printf(out, "\treturn %s_run((%s *)instance, &in, &out);\n}\n\n", p, p);
+	text_printf(out, "\tconst pd_status status = %s_run((%s *)instance, &in, &out);\n", p, p);
+	for (int i = 0; i < cg->nsymbol; i++)
+		if (cg->symbols[i].max)
+			text_line(out, 1, "symbols[%d] = out.found_%s;", i, cg->symbols[i].name);
+	text_str(out, "\treturn status;\n}\n\n");
 	text_str(out, "static pd_status info_init(void *instance, const void *weights, size_t n, void *workspace, size_t size)\n");
 	text_printf(out, "{\n\treturn %s_init((%s *)instance, weights, n, workspace, size);\n}\n\n", p, p);
 	text_str(out, "static const char *info_failed(const void *instance)\n");
@@ -120,9 +127,10 @@ void info_print(Codegen *cg, Text *out)
 	tensor_dims(cg, out, "input", cg->inputs, cg->ninput);
 	tensor_dims(cg, out, "output", cg->outputs, cg->noutput);
 	if (cg->nsymbol) {
-		text_str(out, "static const char *const info_symbols[] = {");
+		text_str(out, "static const pd_symbol_info info_symbols[] = {");
 		for (int i = 0; i < cg->nsymbol; i++)
-			text_printf(out, "%s\"%s\"", i ? ", " : "", cg->symbols[i].name);
+			text_printf(out, "%s{\"%s\", %s}", i ? ", " : "", cg->symbols[i].name,
+			            cg->symbols[i].max ? "true" : "false");
 		text_str(out, "};\n\n");
 	}
 	size_function(cg, out);

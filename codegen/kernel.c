@@ -77,74 +77,6 @@ static bool places_meet(const Place *a, const Place *b)
 	return a->kind == b->kind && a->kind != PLACE_NONE && a->col == b->col && a->offset == b->offset;
 }
 
-// ---- sizes -------------------------------------------------------------------------------------------
-
-static const char *dim_operator(DimKind k)
-{
-	switch (k) {
-	case DIM_ADD: return "+";
-	case DIM_MUL: return "*";
-	case DIM_DIV: return "/";
-	default: return "%";
-	}
-}
-
-// Sizes are never negative and divisors are positive, but differences inside may be negative (`(n - 3) / 2`):
-// division then goes to a function that rounds towards minus infinity.
-static const char *dim_binary(Arena *a, const Dim *d, const char *x, const char *y)
-{
-	int64_t lo, hi;
-	switch (d->kind) {
-	case DIM_MAX:
-		return arena_printf(a, "pd_dim_max(%s, %s)", x, y);
-	case DIM_MIN:
-		return arena_printf(a, "pd_dim_min(%s, %s)", x, y);
-	case DIM_DIV:
-	case DIM_MOD:
-		dim_range(d->a, &lo, &hi);
-		if (lo < 0)
-			return arena_printf(a, d->kind == DIM_DIV ? "pd_dim_div(%s, %s)" : "pd_dim_mod(%s, %s)", x, y);
-		return arena_printf(a, "(%s %s %s)", x, dim_operator(d->kind), y);
-	case DIM_ADD:
-		if (d->b->kind == DIM_CONST && d->b->value < 0 && d->b->value > INT64_MIN)
-			return arena_printf(a, "(%s - %" PRId64 ")", x, -d->b->value);
-		return arena_printf(a, "(%s + %s)", x, y);
-	default:
-		return arena_printf(a, "(%s %s %s)", x, dim_operator(d->kind), y);
-	}
-}
-
-const char *dim_expression(Arena *a, const Dim *d, const char *(*name_of)(const Dim *sym, void *arg), void *arg)
-{
-	if (d->kind == DIM_CONST) {
-		if (d->value > INT32_MAX)
-			return arena_printf(a, "INT64_C(%" PRId64 ")", d->value);
-		return arena_printf(a, d->value < 0 ? "(%" PRId64 ")" : "%" PRId64, d->value);
-	}
-	if (d->kind == DIM_SYM)
-		return name_of(d, arg);
-	const char *x = dim_expression(a, d->a, name_of, arg);
-	return dim_binary(a, d, x, dim_expression(a, d->b, name_of, arg));
-}
-
-const char *symbol_name(const Codegen *cg, const Dim *sym)
-{
-	for (int i = 0; i < cg->nsymbol; i++)
-		if (cg->symbols[i].dim == sym)
-			return cg->symbols[i].name;
-	return name_sanitize(cg->arena, sym->name);
-}
-
-static const char *run_symbol(const Dim *sym, void *arg)
-{
-	return symbol_name(arg, sym);
-}
-
-const char *dim_in_run(Codegen *cg, const Dim *d)
-{
-	return dim_expression(cg->arena, d, run_symbol, cg);
-}
-
 // ---- parameters ----------------------------------------------------------------------------------------
 
 static KernelParam *param_add(KernelFunc *k, KernelParam p)
@@ -303,7 +235,7 @@ static void params_order(KernelFunc *k)
 	int n = 0;
 	for (int sizes = 0; sizes < 2; sizes++)
 		for (int i = 0; i < k->nparam; i++)
-			if (!k->params[i].value == sizes)
+			if ((k->params[i].value == NULL) == (sizes == 1))
 				ordered[n++] = k->params[i];
 	k->params = ordered;
 }

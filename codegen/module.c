@@ -35,80 +35,9 @@ static void codegen_init(Codegen *cg, Context *c, Op *module, const Target *t, c
 	text_init(&cg->functions, c->arena);
 	text_init(&cg->run, c->arena);
 	text_init(&cg->uploads, c->arena);
+	plan_locals_init(&cg->plan, cg, false);
 	const Attr *workspace = op_attr(module, "workspace");
 	cg->workspace = workspace ? workspace->dim : dim_const(c, 0);
-}
-
-// ---- sizes -----------------------------------------------------------------------------------------------
-
-static const char *double_symbol(const Dim *sym, void *arg)
-{
-	Codegen *cg = arg;
-	return arena_printf(cg->arena, "(double)%s", symbol_name(cg, sym));
-}
-
-// The same size in floating point, which cannot overflow; a quotient is a little larger than the floor of it.
-static const char *dim_in_double(Codegen *cg, const Dim *d)
-{
-	Arena *a = cg->arena;
-	if (d->kind == DIM_CONST)
-		return arena_printf(a, "%" PRId64 ".0", d->value);
-	if (d->kind == DIM_SYM)
-		return double_symbol(d, cg);
-	const char *x = dim_in_double(cg, d->a), *y = dim_in_double(cg, d->b);
-	switch (d->kind) {
-	case DIM_MUL: return arena_printf(a, "%s * %s", x, y);
-	case DIM_DIV: return arena_printf(a, "%s / (%s)", x, y);
-	case DIM_MOD: return y;
-	case DIM_MAX:
-	case DIM_ADD: return arena_printf(a, "(%s + %s)", x, y); // at most the sum
-	default: return x;
-	}
-}
-
-// Sizes of intermediate tensors that may come out negative for small inputs: those inputs are refused.
-static void sizes_check_print(Codegen *cg, Text *out)
-{
-	PointerMap seen;
-	pointer_map_init(&seen, cg->arena);
-	for (const Op *op = module_block(cg->module)->first; op; op = op->next)
-		for (int i = 0; i < op->nresult; i++) {
-			const Type *t = op->results[i].type;
-			for (int d = 0; t->kind == TY_TENSOR && d < t->rank; d++) {
-				int64_t lo, hi;
-				dim_range(t->dims[d], &lo, &hi);
-				if (lo >= 0 || pointer_map_get(&seen, t->dims[d]))
-					continue;
-				pointer_map_set(&seen, t->dims[d], t->dims[d]);
-				text_line(out, 1, "if (%s < 0)", dim_in_run(cg, t->dims[d]));
-				text_line(out, 2, "return SIZE_MAX;");
-			}
-		}
-}
-
-void workspace_print(Codegen *cg, Text *out)
-{
-	const char *p = cg->prefix;
-	if (!cg->nsymbol) {
-		text_printf(out, "size_t %s_workspace_size(void)\n{\n\treturn %" PRId64 ";\n}\n\n", p,
-		            cg->workspace->kind == DIM_CONST ? cg->workspace->value : 0);
-		return;
-	}
-	text_printf(out, "size_t %s_workspace_size(const %s_dims *dims)\n{\n", p, p);
-	for (int i = 0; i < cg->nsymbol; i++) {
-		const char *name = cg->symbols[i].name;
-		text_line(out, 1, "const int64_t %s = dims->%s;", name, name);
-		text_line(out, 1, "if (%s < 1 || %s > INT32_MAX)", name, name);
-		text_line(out, 2, "return SIZE_MAX;");
-	}
-	sizes_check_print(cg, out);
-	if (cg->workspace->kind != DIM_CONST) {
-		text_line(out, 1, "if (%s > 4e18 || (double)SIZE_MAX < %s)", dim_in_double(cg, cg->workspace),
-		          dim_in_double(cg, cg->workspace));
-		text_line(out, 2, "return SIZE_MAX;");
-	}
-	text_line(out, 1, "return (size_t)%s;", dim_in_run(cg, cg->workspace));
-	text_str(out, "}\n\n");
 }
 
 // ---- weights and init ------------------------------------------------------------------------------------

@@ -45,9 +45,8 @@ const char *shape_comment(Codegen *cg, const Type *t)
 
 static void symbol_add(Codegen *cg, const Dim *sym)
 {
-	for (int i = 0; i < cg->nsymbol; i++)
-		if (cg->symbols[i].dim == sym)
-			return;
+	if (symbol_find(cg, sym))
+		return;
 	if (cg->nsymbol == cg->csymbol) {
 		cg->csymbol = cg->csymbol ? 2 * cg->csymbol : 8;
 		Symbol *more = NEW_ARRAY(cg->arena, (size_t)cg->csymbol, Symbol);
@@ -56,7 +55,8 @@ static void symbol_add(Codegen *cg, const Dim *sym)
 		cg->symbols = more;
 	}
 	const char *name = names_unique(&cg->locals, name_sanitize(cg->arena, sym->name));
-	cg->symbols[cg->nsymbol++] = (Symbol){sym, name};
+	const char *max = sym->bounded ? names_unique(&cg->locals, arena_printf(cg->arena, "max_%s", name)) : NULL;
+	cg->symbols[cg->nsymbol++] = (Symbol){sym, name, max};
 }
 
 static void dim_symbols(Codegen *cg, const Dim *d)
@@ -69,27 +69,24 @@ static void dim_symbols(Codegen *cg, const Dim *d)
 	}
 }
 
-static bool symbol_is_fed(const Codegen *cg, const Dim *d)
+// Whether all symbols in a size are set by the caller or bound by an operation.
+static bool size_is_known(const Codegen *cg, const Dim *d)
 {
 	if (d->kind == DIM_CONST)
 		return true;
 	if (d->kind != DIM_SYM)
-		return symbol_is_fed(cg, d->a) && symbol_is_fed(cg, d->b);
-	for (int i = 0; i < cg->nsymbol; i++)
-		if (cg->symbols[i].dim == d)
-			return true;
-	return false;
+		return size_is_known(cg, d->a) && size_is_known(cg, d->b);
+	return symbol_find(cg, d) != NULL;
 }
 
-// Every size must follow from those of the inputs.
 static bool op_sizes_known(Codegen *cg, const Op *op)
 {
 	for (int i = 0; i < op->nresult; i++) {
 		const Type *t = op->results[i].type;
 		for (int d = 0; t->kind == TY_TENSOR && d < t->rank; d++)
-			if (!symbol_is_fed(cg, t->dims[d])) {
+			if (!size_is_known(cg, t->dims[d])) {
 				diag_error(cg->ctx->diag, op->loc,
-				           "code generation: a size of the result of '%s' is found only at run time",
+				           "code generation: nothing says what a size of the result of '%s' is",
 				           op->info->name);
 				return false;
 			}
@@ -129,12 +126,19 @@ static bool ports_name(Codegen *cg, Port *ports, int n, const char *what)
 	Names members;
 	names_init(&members, cg->arena);
 	names_unique(&members, "dims");
+	for (int i = 0; i < cg->nsymbol; i++)
+		names_unique(&members, arena_printf(cg->arena, "found_%s", cg->symbols[i].name));
 	for (int i = 0; i < n; i++) {
 		if (!ports[i].type) {
 			diag_error(cg->ctx->diag, &loc_unknown, "code generation: %s column %d is missing", what, i);
 			return false;
 		}
 		ports[i].member = names_unique(&members, name_sanitize(cg->arena, ports[i].name));
+		for (int d = 0; d < ports[i].type->rank; d++)
+			if (!dim_is_const(ports[i].type->dims[d]))
+				ports[i].dims = arena_printf(cg->arena, "%s_dims", ports[i].member);
+		if (ports[i].dims)
+			ports[i].dims = names_unique(&members, ports[i].dims);
 	}
 	return true;
 }
@@ -151,6 +155,11 @@ bool ports_collect(Codegen *cg)
 	for (int i = 0; i < cg->ninput; i++)
 		for (int d = 0; cg->inputs[i].type && d < cg->inputs[i].type->rank; d++)
 			dim_symbols(cg, cg->inputs[i].type->dims[d]);
+	for (const Op *op = b->first; op; op = op->next) {
+		const Attr *found = op->code == OP_LOOP_BIND ? op_attr(op, "dims") : NULL;
+		for (int d = 0; found && d < found->n; d++)
+			dim_symbols(cg, found->dims[d]);
+	}
 	for (const Op *op = b->first; op; op = op->next)
 		if (!op_sizes_known(cg, op))
 			return false;

@@ -60,7 +60,7 @@ void loop_open(Scalars *s, Loop *loop, int *depth, Text *out)
 	} else {
 		loop->var = kernel_local(s->k, "i");
 		text_line(out, (*depth)++, "for (int64_t %s = 0; %s < %s; %s++) {", loop->var, loop->var,
-		          kernel_dim(s->k, loop->extent), loop->var);
+		          expression_unwrap(s->k->arena, kernel_dim(s->k, loop->extent)), loop->var);
 	}
 	pointer_map_set(&s->names, loop->arg, loop->var);
 }

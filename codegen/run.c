@@ -10,7 +10,7 @@
 // The bytes at which a tensor lies, as a C expression; NULL after a diagnostic.
 static const char *place_expression(Codegen *cg, const Place *p, const char *type)
 {
-	const char *offset = p->offset && !dim_is(p->offset, 0) ? dim_in_run(cg, p->offset) : NULL;
+	const char *offset = p->offset && !dim_is(p->offset, 0) ? dim_in_plan(&cg->plan, p->offset) : NULL;
 	switch (p->kind) {
 	case PLACE_INPUT:
 		return p->col < cg->ninput ? arena_printf(cg->arena, "in->%s", cg->inputs[p->col].member) : NULL;
@@ -105,6 +105,14 @@ static bool call_arguments(Codegen *cg, const KernelFunc *k, Text *args)
 	return true;
 }
 
+static void failure_print(Codegen *cg, const char *condition, const char *status, const Op *op)
+{
+	text_line(&cg->run, 1, "if (%s) {", condition);
+	text_line(&cg->run, 2, "m->failed = %s;", string_literal(cg->arena, op_title(cg, op)));
+	text_line(&cg->run, 2, "return %s;", status);
+	text_line(&cg->run, 1, "}");
+}
+
 static bool compute_print(Codegen *cg, const Op *op, Emitter *emit)
 {
 	KernelFunc *k = kernel_new(cg, op);
@@ -125,10 +133,7 @@ static bool compute_print(Codegen *cg, const Op *op, Emitter *emit)
 		return true;
 	}
 	text_line(&cg->run, 1, "status = %s(%s);", name, args.text ? args.text : "");
-	text_line(&cg->run, 1, "if (status != PD_OK) {");
-	text_line(&cg->run, 2, "m->failed = %s;", string_literal(cg->arena, op_title(cg, op)));
-	text_line(&cg->run, 2, "return status;");
-	text_line(&cg->run, 1, "}");
+	failure_print(cg, "status != PD_OK", "status", op);
 	return true;
 }
 
@@ -155,18 +160,63 @@ static bool fetch_print(Codegen *cg, const Op *op)
 	return true;
 }
 
+// An element becomes the size of a symbol, within its bound; or is checked to be the size that is known.
+static void size_bind(Codegen *cg, const Op *op, const Dim *d, const char *element, bool *bound)
+{
+	Arena *a = cg->arena;
+	const Symbol *s = d->kind == DIM_SYM ? symbol_find(cg, d) : NULL;
+	if (!s || !s->max || bound[s - cg->symbols]) {
+		failure_print(cg, arena_printf(a, "%s != %s", element, dim_in_run(cg, d)), "PD_DIMS", op);
+		return;
+	}
+	bound[s - cg->symbols] = true;
+	text_line(&cg->run, 1, "const int64_t %s = %s;", s->name, element);
+	text_line(&cg->run, 1, "out->found_%s = %s;", s->name, s->name);
+	failure_print(cg, arena_printf(a, "%s < 0", s->name), "PD_DIMS", op);
+	failure_print(cg, arena_printf(a, "%s > %s", s->name, s->max), "PD_CAPACITY", op);
+}
+
+static bool bind_print(Codegen *cg, const Op *op, bool *bound)
+{
+	const Attr *dims = op_attr(op, "dims");
+	if (cg->target->cuda) {
+		diag_error(cg->ctx->diag, op->loc, "code generation: no CUDA for sizes found at run time");
+		return false;
+	}
+	text_printf(&cg->run, "\n\t/* %s: sizes that follow from data */\n", comment_text(cg->arena, op_title(cg, op)));
+	const char *x = tensor_pointer(cg, op_operand(op, 0));
+	for (int i = 0; x && i < dims->n; i++)
+		size_bind(cg, op, dims->dims[i], arena_printf(cg->arena, "(int64_t)%s[%d]", x, i), bound);
+	return x != NULL;
+}
+
 static bool op_is_silent(const Op *op)
 {
 	return op->code == OP_PD_FEED || op->code == OP_BUILTIN_GET_PARAMETER || op->code == OP_BUILTIN_CONSTANT ||
 	       op->code == OP_BUILTIN_COMBINE || (op->info->traits & TRAIT_VIEW);
 }
 
+// What a caller cannot know before the run.
+static void output_dims_print(Codegen *cg)
+{
+	for (int i = 0; i < cg->noutput; i++)
+		for (int d = 0; cg->outputs[i].dims && d < cg->outputs[i].type->rank; d++)
+			text_line(&cg->run, 1, "out->%s[%d] = %s;", cg->outputs[i].dims, d,
+			          dim_in_run(cg, cg->outputs[i].type->dims[d]));
+}
+
 bool run_collect(Codegen *cg)
 {
+	bool *bound = NEW_ARRAY(cg->arena, (size_t)cg->nsymbol + 1, bool);
 	for (const Op *op = module_block(cg->module)->first; op; op = op->next) {
 		Emitter *emit = emitter_of(cg, op);
 		if (op_is_silent(op))
 			continue;
+		if (op->code == OP_LOOP_BIND) {
+			if (!bind_print(cg, op, bound))
+				return false;
+			continue;
+		}
 		if (!emit && op->code != OP_PD_FETCH) {
 			diag_error(cg->ctx->diag, op->loc, "code generation: no %s for '%s'",
 			           cg->target->cuda ? "CUDA" : "C", op->info->name);
@@ -175,6 +225,8 @@ bool run_collect(Codegen *cg)
 		if (emit ? !compute_print(cg, op, emit) : !fetch_print(cg, op))
 			return false;
 	}
+	text_char(&cg->run, '\n');
+	output_dims_print(cg);
 	return true;
 }
 
@@ -193,10 +245,13 @@ static void locals_print(Codegen *cg, Text *out)
 		text_line(out, 1, "if (%s_workspace_size(&in->dims) > m->workspace_size)", p);
 		text_line(out, 2, "return %s_workspace_size(&in->dims) == SIZE_MAX ? PD_DIMS : PD_WORKSPACE;", p);
 	}
+	for (int i = 0; i < cg->nsymbol; i++) {
+		const char *name = symbol_member(&cg->symbols[i]);
+		text_line(out, 1, "const int64_t %s = in->dims.%s;", name, name);
+	}
 	for (int i = 0; i < cg->nsymbol; i++)
-		text_line(out, 1, "const int64_t %s = in->dims.%s;", cg->symbols[i].name, cg->symbols[i].name);
-	for (int i = 0; i < cg->nsymbol; i++)
-		text_line(out, 1, "(void)%s;", cg->symbols[i].name);
+		text_line(out, 1, "(void)%s;", symbol_member(&cg->symbols[i]));
+	text_str(out, cg->plan.text.text ? cg->plan.text.text : "");
 	if (text_mentions(cg->run.text, "(workspace + ") || text_mentions(cg->run.text, ")workspace"))
 		text_line(out, 1, "unsigned char *const workspace = m->workspace;");
 	if (text_mentions(cg->run.text, "(weights + ") || text_mentions(cg->run.text, ")weights"))

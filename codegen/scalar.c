@@ -52,7 +52,7 @@ const char *type_c_scalar(const Type *t)
 }
 
 // `(e)` without its parentheses.
-static const char *unwrapped(Arena *a, const char *e)
+const char *expression_unwrap(Arena *a, const char *e)
 {
 	size_t n = strlen(e);
 	int depth = 0;
@@ -78,7 +78,7 @@ const char *scalar_store(KernelFunc *k, DType t, const char *pointer, const char
 {
 	const char *form = t == DT_F16 ? "%s[%s] = pd_f16_store(%s)" : t == DT_BF16 ? "%s[%s] = pd_bf16_store(%s)"
 	                                                                            : "%s[%s] = %s";
-	return arena_printf(k->arena, form, pointer, index, unwrapped(k->arena, value));
+	return arena_printf(k->arena, form, pointer, index, expression_unwrap(k->arena, value));
 }
 
 const char *scalar_float(Arena *a, DType t, double v)
@@ -320,7 +320,7 @@ static const char *table_expression(Scalars *s, const Op *op)
 			if (!name)
 				return NULL;
 			bool argument = out.len && out.text[out.len - 1] == '(' && (p[n + 3] == ')' || p[n + 3] == ',');
-			text_str(&out, argument ? unwrapped(out.arena, name) : name);
+			text_str(&out, argument ? expression_unwrap(out.arena, name) : name);
 			p += n + 3;
 		} else if (n && !strncmp(p + n, "{f}", 3)) {
 			text_str(&out, p[n + 3] == '(' ? math_name(s, p, n, single) : arena_printf(out.arena, "%.*s%s",

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { MAX_DIMS = 16, ZONE = 256, ZONE_BYTE = 0xa5, WARM_UP = 3, BENCH_SECONDS = 2, BENCH_MIN = 10, BENCH_MAX = 100000 };
+enum { MAX_DIMS = 16, FIRST_BOUND = 64, ZONE = 256, ZONE_BYTE = 0xa5, WARM_UP = 3, BENCH_SECONDS = 2, BENCH_MIN = 10, BENCH_MAX = 100000 };
 
 typedef struct Array {
 	const char *descr; /* points into dtype_descr */
@@ -231,7 +231,7 @@ static void symbols_solve(const pd_model_info *info, const pd_tensor_info *t, co
 			symbols[s] = a->dims[d];
 		else if (want >= 0 && want != a->dims[d])
 			fail("input '%s': dim %d is %" PRId64 ", but %s%s is %" PRId64, t->name, d, a->dims[d],
-			     s >= 0 ? "size " : "the model's", s >= 0 ? info->symbol[s] : "", want);
+			     s >= 0 ? "size " : "the model's", s >= 0 ? info->symbol[s].name : "", want);
 	}
 }
 
@@ -264,7 +264,7 @@ typedef struct Run {
 	Array *in, *out;
 	const void **inputs;
 	void **outputs;
-	int64_t *symbols;
+	int64_t *symbols, *bounds; /* bounds: what symbols found by the run may become */
 	unsigned char *workspace;
 	size_t workspace_size;
 } Run;
@@ -311,6 +311,40 @@ static void inputs_read(const Harness *h, int number, Run *r)
 			fail("input '%s' is not given", info->input[k].name);
 }
 
+/* Sizes of outputs, from the symbols as they are now. */
+static void outputs_shape(const Harness *h, Run *r)
+{
+	const pd_model_info *info = h->info;
+	int64_t *dims = list_new((info->inputs + info->outputs) * MAX_DIMS, sizeof *dims), *at = dims;
+	info->shapes(r->symbols, dims);
+	for (int i = 0; i < info->inputs; i++)
+		at += info->input[i].rank;
+	for (int i = 0; i < info->outputs; at += info->output[i++].rank) {
+		r->out[i].rank = 0;
+		array_shape(&r->out[i], &info->output[i], at);
+	}
+	free(dims);
+}
+
+/* Workspace and outputs as large as the bounds ask for. */
+static void memory_prepare(const Harness *h, Run *r)
+{
+	const pd_model_info *info = h->info;
+	memcpy(r->symbols, r->bounds, (size_t)info->symbols * sizeof *r->symbols);
+	r->workspace_size = info->workspace_size(r->symbols);
+	if (r->workspace_size == SIZE_MAX)
+		fail("the model cannot run with these sizes");
+	outputs_shape(h, r);
+	for (int i = 0; i < info->outputs; i++) {
+		zone_free(r->out[i].data);
+		r->outputs[i] = r->out[i].data = zone_new(r->out[i].bytes);
+	}
+	zone_free(r->workspace);
+	r->workspace = zone_new(r->workspace_size);
+	if (h->redzone) /* NaN: what is read before it was written shows in the results */
+		memset(r->workspace, 0xff, r->workspace_size);
+}
+
 static void run_prepare(const Harness *h, int number, Run *r)
 {
 	const pd_model_info *info = h->info;
@@ -319,14 +353,13 @@ static void run_prepare(const Harness *h, int number, Run *r)
 	r->inputs = list_new(info->inputs, sizeof *r->inputs);
 	r->outputs = list_new(info->outputs, sizeof *r->outputs);
 	r->symbols = list_new(info->symbols, sizeof *r->symbols);
+	r->bounds = list_new(info->symbols, sizeof *r->bounds);
 	for (int i = 0; i < info->symbols; i++)
 		r->symbols[i] = -1;
 	inputs_read(h, number, r);
 	for (int i = 0; i < info->symbols; i++)
-		r->symbols[i] = r->symbols[i] < 0 ? 1 : r->symbols[i];
-	r->workspace_size = info->workspace_size(r->symbols);
-	if (r->workspace_size == SIZE_MAX)
-		fail("the model cannot run with these sizes");
+		r->bounds[i] = r->symbols[i] < 0 ? info->symbol[i].found ? FIRST_BOUND : 1 : r->symbols[i];
+	memory_prepare(h, r);
 	int64_t *dims = list_new((info->inputs + info->outputs) * MAX_DIMS, sizeof *dims), *at = dims;
 	info->shapes(r->symbols, dims);
 	shapes_check(info, r->in, dims);
@@ -337,11 +370,6 @@ static void run_prepare(const Harness *h, int number, Run *r)
 		}
 		r->inputs[i] = r->in[i].data;
 	}
-	for (int i = 0; i < info->outputs; at += info->output[i++].rank)
-		r->outputs[i] = r->out[i].data = zone_new(array_shape(&r->out[i], &info->output[i], at));
-	r->workspace = zone_new(r->workspace_size);
-	if (h->redzone) /* NaN: what is read before it was written shows in the results */
-		memset(r->workspace, 0xff, r->workspace_size);
 	free(dims);
 }
 
@@ -357,6 +385,7 @@ static void run_free(const Harness *h, Run *r)
 	free(r->inputs);
 	free(r->outputs);
 	free(r->symbols);
+	free(r->bounds);
 }
 
 static void status_check(const Harness *h, pd_status status)
@@ -367,14 +396,30 @@ static void status_check(const Harness *h, pd_status status)
 	fail("%s%s%s", pd_status_text(status), failed ? ": " : "", failed ? failed : "");
 }
 
-static void run_once(const Harness *h, Run *r)
-{
-	status_check(h, h->info->run(h->instance, r->inputs, r->outputs, r->symbols));
-}
-
 static void model_start(const Harness *h, Run *r)
 {
 	status_check(h, h->info->init(h->instance, h->weights, h->weights_size, r->workspace, r->workspace_size));
+}
+
+static pd_status run_again(const Harness *h, Run *r)
+{
+	memcpy(r->symbols, r->bounds, (size_t)h->info->symbols * sizeof *r->symbols);
+	return h->info->run(h->instance, r->inputs, r->outputs, r->symbols);
+}
+
+/* Raises the bounds of sizes that the run finds until they are enough. */
+static void run_once(const Harness *h, Run *r)
+{
+	pd_status status = run_again(h, r);
+	for (int tries = 0; status == PD_CAPACITY && tries < 64; tries++) {
+		for (int i = 0; i < h->info->symbols; i++)
+			if (r->symbols[i] > r->bounds[i])
+				r->bounds[i] = r->symbols[i];
+		memory_prepare(h, r);
+		model_start(h, r);
+		status = run_again(h, r);
+	}
+	status_check(h, status);
 }
 
 static void outputs_write(const Harness *h, int number, const Run *r)
@@ -398,13 +443,14 @@ static void run_files(const Harness *h, int number)
 	run_prepare(h, number, &r);
 	model_start(h, &r);
 	run_once(h, &r);
-	if (h->redzone) {
+	if (h->redzone) { /* of all that the bounds allow */
 		zone_check(r.workspace, r.workspace_size, "the workspace");
 		for (int i = 0; i < h->info->outputs; i++)
 			zone_check(r.out[i].data, r.out[i].bytes, h->info->output[i].name);
 		for (int i = 0; i < h->info->inputs; i++)
 			zone_check(r.in[i].data, r.in[i].bytes, h->info->input[i].name);
 	}
+	outputs_shape(h, &r);
 	outputs_write(h, number, &r);
 	run_free(h, &r);
 }

@@ -74,13 +74,18 @@ typedef struct pd_tensor_info {
 	const pd_dim *dims; /* [rank] */
 } pd_tensor_info;
 
+typedef struct pd_symbol_info {
+	const char *name;
+	bool found;         /* by the run, from data; what the caller gives is a bound */
+} pd_symbol_info;
+
 /* A model for programs that do not know its types. Arrays of pointers are in column order. */
 typedef struct pd_model_info {
 	int abi_version;
 	const char *name;
 	int inputs, outputs, symbols;
 	const pd_tensor_info *input, *output;
-	const char *const *symbol;    /* names */
+	const pd_symbol_info *symbol;
 	uint64_t weights_hash;        /* FNV-1a of the weights file */
 	size_t weights_size;          /* 0: the weights are part of the code */
 	size_t instance_size;         /* bytes of the struct that `init` fills */
@@ -89,7 +94,8 @@ typedef struct pd_model_info {
 	/* Sizes of all inputs, then of all outputs, one after the other. */
 	void (*shapes)(const int64_t *symbols, int64_t *dims);
 	pd_status (*init)(void *instance, const void *weights, size_t size, void *workspace, size_t workspace_size);
-	pd_status (*run)(void *instance, const void *const *inputs, void *const *outputs, const int64_t *symbols);
+	/* Replaces the bounds of symbols that are found by the sizes: smaller ones, or, with PD_CAPACITY, larger. */
+	pd_status (*run)(void *instance, const void *const *inputs, void *const *outputs, int64_t *symbols);
 	/* The operator at which the last run failed, or NULL. */
 	const char *(*failed)(const void *instance);
 } pd_model_info;

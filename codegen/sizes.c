@@ -1,0 +1,206 @@
+// Sizes as C: expressions over symbols, and the numbers of the memory plan, which are large trees with shared parts and
+// become locals. Prints model_workspace_size. Called by kernel.c, run.c, module.c and cuda.c.
+#include "codegen_impl.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char *dim_operator(DimKind k)
+{
+	switch (k) {
+	case DIM_ADD: return "+";
+	case DIM_MUL: return "*";
+	case DIM_DIV: return "/";
+	default: return "%";
+	}
+}
+
+// ---- expressions ---------------------------------------------------------------------------------------
+
+// Sizes are never negative and divisors are positive, but differences inside may be negative (`(n - 3) / 2`):
+// division then goes to a function that rounds towards minus infinity.
+static const char *dim_binary(Arena *a, const Dim *d, const char *x, const char *y)
+{
+	int64_t lo, hi;
+	bool sum = d->kind == DIM_ADD, call = d->kind == DIM_MAX || d->kind == DIM_MIN;
+	if (call || d->a->kind == DIM_MUL || (sum && d->a->kind == DIM_ADD))
+		x = expression_unwrap(a, x);
+	if (call || (sum && d->b->kind == DIM_MUL))
+		y = expression_unwrap(a, y);
+	switch (d->kind) {
+	case DIM_MAX:
+		return arena_printf(a, "pd_dim_max(%s, %s)", x, y);
+	case DIM_MIN:
+		return arena_printf(a, "pd_dim_min(%s, %s)", x, y);
+	case DIM_DIV:
+	case DIM_MOD:
+		dim_range(d->a, &lo, &hi);
+		if (lo < 0)
+			return arena_printf(a, d->kind == DIM_DIV ? "pd_dim_div(%s, %s)" : "pd_dim_mod(%s, %s)", x, y);
+		return arena_printf(a, "(%s %s %s)", x, dim_operator(d->kind), y);
+	case DIM_ADD:
+		if (d->b->kind == DIM_CONST && d->b->value < 0 && d->b->value > INT64_MIN)
+			return arena_printf(a, "(%s - %" PRId64 ")", x, -d->b->value);
+		return arena_printf(a, "(%s + %s)", x, y);
+	default:
+		return arena_printf(a, "(%s %s %s)", x, dim_operator(d->kind), y);
+	}
+}
+
+const char *dim_expression(Arena *a, const Dim *d, const char *(*name_of)(const Dim *sym, void *arg), void *arg)
+{
+	if (d->kind == DIM_CONST) {
+		if (d->value > INT32_MAX)
+			return arena_printf(a, "INT64_C(%" PRId64 ")", d->value);
+		return arena_printf(a, d->value < 0 ? "(%" PRId64 ")" : "%" PRId64, d->value);
+	}
+	if (d->kind == DIM_SYM)
+		return name_of(d, arg);
+	const char *x = dim_expression(a, d->a, name_of, arg);
+	return dim_binary(a, d, x, dim_expression(a, d->b, name_of, arg));
+}
+
+const Symbol *symbol_find(const Codegen *cg, const Dim *sym)
+{
+	for (int i = 0; i < cg->nsymbol; i++)
+		if (cg->symbols[i].dim == sym)
+			return &cg->symbols[i];
+	return NULL;
+}
+
+const char *symbol_member(const Symbol *s)
+{
+	return s->max ? s->max : s->name;
+}
+
+const char *symbol_name(const Codegen *cg, const Dim *sym)
+{
+	const Symbol *s = symbol_find(cg, sym);
+	return s ? s->name : name_sanitize(cg->arena, sym->name);
+}
+
+static const char *run_symbol(const Dim *sym, void *arg)
+{
+	return symbol_name(arg, sym);
+}
+
+const char *dim_in_run(Codegen *cg, const Dim *d)
+{
+	return dim_expression(cg->arena, d, run_symbol, cg);
+}
+
+// ---- numbers of the plan -----------------------------------------------------------------------------------
+
+// Longer expressions of the plan get a local of their own.
+enum { MAX_PLAN_LENGTH = 60 };
+
+void plan_locals_init(PlanLocals *l, Codegen *cg, bool in_double)
+{
+	*l = (PlanLocals){.cg = cg, .in_double = in_double};
+	text_init(&l->text, cg->arena);
+	pointer_map_init(&l->names, cg->arena);
+}
+
+// In floating point nothing overflows; a quotient is a little larger than the floor of it, a remainder at most
+// the divisor.
+static const char *double_binary(Arena *a, const Dim *d, const char *x, const char *y)
+{
+	switch (d->kind) {
+	case DIM_MUL: return arena_printf(a, "(%s * %s)", x, y);
+	case DIM_DIV: return arena_printf(a, "(%s / %s)", x, y);
+	case DIM_MAX: return arena_printf(a, "fmax(%s, %s)", x, y);
+	case DIM_MIN: return arena_printf(a, "fmin(%s, %s)", x, y);
+	case DIM_MOD: return y;
+	default: return arena_printf(a, "(%s + %s)", x, y);
+	}
+}
+
+static const char *plan_leaf(PlanLocals *l, const Dim *d)
+{
+	Arena *a = l->cg->arena;
+	if (d->kind == DIM_CONST)
+		return arena_printf(a, l->in_double ? "%" PRId64 ".0" : d->value > INT32_MAX ? "INT64_C(%" PRId64 ")" :
+		                       d->value < 0 ? "(%" PRId64 ")" : "%" PRId64, d->value);
+	const Symbol *s = symbol_find(l->cg, d);
+	return arena_printf(a, l->in_double ? "(double)%s" : "%s", s ? symbol_member(s) : name_sanitize(a, d->name));
+}
+
+const char *dim_in_plan(PlanLocals *l, const Dim *d)
+{
+	if (d->kind == DIM_CONST || d->kind == DIM_SYM)
+		return plan_leaf(l, d);
+	const char *name = pointer_map_get(&l->names, d);
+	if (name)
+		return name;
+	const char *x = dim_in_plan(l, d->a), *y = dim_in_plan(l, d->b);
+	name = (l->in_double ? double_binary : dim_binary)(l->cg->arena, d, x, y);
+	if (strlen(name) > MAX_PLAN_LENGTH) {
+		const char *local = arena_printf(l->cg->arena, l->in_double ? "estimate_%d" : "bytes_%d", ++l->count);
+		text_line(&l->text, 1, "const %s %s = %s;", l->in_double ? "double" : "int64_t", local,
+		          expression_unwrap(l->cg->arena, name));
+		name = local;
+	}
+	pointer_map_set(&l->names, d, name);
+	return name;
+}
+
+// ---- model_workspace_size ----------------------------------------------------------------------------------
+
+// Sizes of intermediate tensors that may come out negative for small inputs: those inputs are refused.
+static void sizes_check_print(PlanLocals *l, Text *out)
+{
+	PointerMap seen;
+	pointer_map_init(&seen, l->cg->arena);
+	for (const Op *op = module_block(l->cg->module)->first; op; op = op->next)
+		for (int i = 0; i < op->nresult; i++) {
+			const Type *t = op->results[i].type;
+			for (int d = 0; t->kind == TY_TENSOR && d < t->rank; d++) {
+				int64_t lo, hi;
+				dim_range(t->dims[d], &lo, &hi);
+				if (lo >= 0 || pointer_map_get(&seen, t->dims[d]))
+					continue;
+				pointer_map_set(&seen, t->dims[d], t->dims[d]);
+				text_line(out, 1, "if (%s < 0)", dim_in_plan(l, t->dims[d]));
+				text_line(out, 2, "return SIZE_MAX;");
+			}
+		}
+}
+
+static void size_symbols_print(Codegen *cg, Text *out)
+{
+	for (int i = 0; i < cg->nsymbol; i++) {
+		const char *name = symbol_member(&cg->symbols[i]);
+		text_line(out, 1, "const int64_t %s = dims->%s;", name, name);
+		text_line(out, 1, "if (%s < 1 || %s > INT32_MAX)", name, name);
+		text_line(out, 2, "return SIZE_MAX;");
+	}
+}
+
+void workspace_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	if (!cg->nsymbol) {
+		text_printf(out, "size_t %s_workspace_size(void)\n{\n\treturn %" PRId64 ";\n}\n\n", p,
+		            cg->workspace->kind == DIM_CONST ? cg->workspace->value : 0);
+		return;
+	}
+	text_printf(out, "size_t %s_workspace_size(const %s_dims *dims)\n{\n", p, p);
+	size_symbols_print(cg, out);
+	PlanLocals exact, estimate;
+	plan_locals_init(&exact, cg, false);
+	plan_locals_init(&estimate, cg, true);
+	if (cg->workspace->kind != DIM_CONST) {
+		const char *bytes = dim_in_plan(&estimate, cg->workspace);
+		text_str(out, estimate.text.text ? estimate.text.text : "");
+		text_line(out, 1, "if (%s > 4e18 || %s > (double)SIZE_MAX)", bytes, bytes);
+		text_line(out, 2, "return SIZE_MAX;");
+	}
+	Text checks;
+	text_init(&checks, cg->arena);
+	sizes_check_print(&exact, &checks);
+	const char *bytes = dim_in_plan(&exact, cg->workspace);
+	text_str(out, exact.text.text ? exact.text.text : "");
+	text_str(out, checks.text ? checks.text : "");
+	text_line(out, 1, "return (size_t)%s;", bytes);
+	text_str(out, "}\n\n");
+}
