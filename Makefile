@@ -76,6 +76,14 @@ asan:
 	cd obj/asan && $(SRC)/configure CC="$(CC)" CFLAGS="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer" >/dev/null
 	$(MAKE) -C obj/asan
 
+# The kernel templates by themselves: instances of all kinds against plain loops, and their speed.
+obj/bench/kernels: tests/bench/kernels.c $(LIB_OBJECTS)
+	@mkdir -p $(@D)
+	$(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) $(LDFLAGS) $< -o $@ $(LIB_OBJECTS) $(PB_LIBS) -lm
+.PHONY: check-kernels bench-kernels
+check-kernels bench-kernels: obj/bench/kernels
+	CC="$(CC)" sh $(SRC)/tests/bench/kernels.sh obj/bench/kernels $(if $(filter check-kernels,$@),check,time) $(ISA)
+
 # Side by side with the peers that are installed.
 .PHONY: bench
 bench: pdcc
@@ -112,6 +120,7 @@ help:
 	@echo 'all (default)  the compiler, ./pdcc'
 	@echo 'demo           build, compile the bundled digits sample, run it'
 	@echo 'check          the fast tests      check-all  all tests'
+	@echo 'check-kernels, bench-kernels   kernel templates: right, fast (ISA="avx2 ...")'
 	@echo 'bench          side by side with installed peers'
 	@echo 'asan           the compiler with sanitizers, obj/asan/pdcc'
 	@echo 'docs           docs/operators.md from the operator table'

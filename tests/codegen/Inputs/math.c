@@ -1,0 +1,77 @@
+// Checks the functions of codegen/kernels/math.c.in against libm in double. Usage: math STEP; every STEPth float,
+// 1 is all of them. The loops are as generated code has them, so that what is checked is the vector code.
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "math.c.in"
+
+enum { BLOCK = 4096 };
+
+#define LOOP(f) \
+	static void f##_loop(float *restrict y, const float *restrict x) \
+	{ \
+		for (int i = 0; i < BLOCK; i++) \
+			y[i] = f(x[i]); \
+	}
+LOOP(pd_expf)
+LOOP(pd_tanhf)
+LOOP(pd_erff)
+LOOP(pd_logf)
+
+typedef struct Function {
+	const char *name;
+	void (*loop)(float *y, const float *x);
+	double (*exact)(double x);
+	double bound; // in ulp
+} Function;
+
+// The distance in units of the last place of the result as a float; 0 when both are the same special value.
+static double distance(float got, double want)
+{
+	const float nearest = (float)want;
+	if (isnan(want))
+		return isnan(got) ? 0 : INFINITY;
+	if (isinf(nearest) || want == 0)
+		return got == nearest && !signbit(got) == !signbit(nearest) ? 0 : INFINITY;
+	int exponent;
+	frexp(want, &exponent);
+	return fabs(got - want) / ldexp(1, (exponent < -125 ? -125 : exponent) - 24);
+}
+
+static int check(const Function *f, uint64_t step)
+{
+	static float x[BLOCK], y[BLOCK];
+	double worst = 0;
+	float at = 0;
+	for (uint64_t first = 0; first < UINT64_C(1) << 32; first += BLOCK * step) {
+		for (int i = 0; i < BLOCK; i++) {
+			uint32_t bits = (uint32_t)(first + (uint64_t)i * step);
+			memcpy(&x[i], &bits, sizeof bits);
+		}
+		f->loop(y, x);
+		for (int i = 0; i < BLOCK; i++) {
+			double d = distance(y[i], f->exact(x[i]));
+			if (d > worst) {
+				worst = d;
+				at = x[i];
+			}
+		}
+	}
+	printf("%s: %.2f ulp at %a, %s\n", f->name, worst, at, worst <= f->bound ? "good" : "too much");
+	return worst > f->bound;
+}
+
+int main(int argc, char **argv)
+{
+	static const Function functions[] = {
+		{"pd_expf", pd_expf_loop, exp, 1.0}, {"pd_tanhf", pd_tanhf_loop, tanh, 1.5},
+		{"pd_erff", pd_erff_loop, erf, 1.5}, {"pd_logf", pd_logf_loop, log, 1.0},
+	};
+	int bad = 0;
+	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+		bad |= check(&functions[i], argc > 1 ? strtoull(argv[1], NULL, 10) : 1);
+	return bad;
+}
