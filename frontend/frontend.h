@@ -32,6 +32,10 @@ Paddle__ProgramDesc *model_read(Context *c, const char *path);
 // mapping.
 bool params_load(Context *c, const Paddle__ProgramDesc *p, const char *model_path, const char *path,
                  int nnames, const char *const *names);
+// As params_load, for a module from text: the parameters that it reads, or the named ones, in the
+// order of their sorted names.
+bool params_load_module(Context *c, Op *module, const char *path, int nnames,
+                        const char *const *names);
 // Writes tensors in the combined format (--save-state), into memory.
 bool params_encode(Context *c, int n, Tensor *const *tensors, uint8_t **data, size_t *size);
 

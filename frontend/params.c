@@ -428,6 +428,90 @@ bool params_load(Context *c, const Paddle__ProgramDesc *p, const char *model_pat
 	return combined ? load_combined(&l, combined, n, vars) : load_folder(&l, p, path, n, vars);
 }
 
+// ---- for IR text ----------------------------------------------------------------------------
+
+typedef struct NameList {
+	Context *c;
+	NameMap *seen;
+	const char **names; // NULL while they are only counted
+	size_t n;
+} NameList;
+
+static bool name_wanted(Op *op, void *arg)
+{
+	NameList *l = arg;
+	if (op->code != OP_BUILTIN_GET_PARAMETER)
+		return true;
+	const char *name = op_str(op, "name", "");
+	if (param_get(l->c, name) || name_map_get(l->seen, name) == l)
+		return true;
+	if (l->names) {
+		name_map_set(l->seen, name, l);
+		l->names[l->n] = name;
+	}
+	l->n++;
+	return true;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+// The parameters that a module reads and nobody has loaded yet, sorted.
+static const char **module_names(Context *c, Op *module, size_t *n)
+{
+	NameList l = {.c = c, .seen = name_map_new(c->arena)};
+	op_walk(module, name_wanted, &l);
+	l.names = NEW_ARRAY(c->arena, l.n, const char *);
+	l.n = 0;
+	op_walk(module, name_wanted, &l);
+	qsort(l.names, l.n, sizeof *l.names, compare_names);
+	*n = l.n;
+	return l.names;
+}
+
+static bool load_named(Loader *l, const char *name)
+{
+	l->var = name;
+	Tensor *t = read_record(l);
+	if (t)
+		param_set(l->c, context_str(l->c, name), t);
+	return t != NULL;
+}
+
+// Text has no declarations to check records against: the verifier compares them with the types of
+// the operations that read them.
+bool params_load_module(Context *c, Op *module, const char *path, int nnames,
+                        const char *const *names)
+{
+	size_t n = (size_t)nnames;
+	Loader l = {.c = c};
+	const char **wanted = nnames ? NEW_ARRAY(c->arena, n, const char *) : NULL;
+	if (nnames) {
+		memcpy(wanted, names, n * sizeof *wanted);
+		qsort(wanted, n, sizeof *wanted, compare_names);
+	} else {
+		wanted = module_names(c, module, &n);
+	}
+	bool folder = is_folder(path);
+	if (!folder && !open_file(&l, path))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		if (folder && !open_file(&l, arena_printf(c->arena, "%s/%s", path, wanted[i])))
+			return false;
+		if (!load_named(&l, wanted[i]))
+			return false;
+	}
+	if (folder || l.at == l.size)
+		return true;
+	l.var = NULL;
+	return loader_fail(&l,
+	                   "%zu bytes are left after the last of the %zu parameters of the text; "
+	                   "--param-names says which ones the file holds",
+	                   l.size - l.at, n);
+}
+
 // ---- writing --------------------------------------------------------------------------------
 
 static void put(Text *x, const void *data, size_t n)

@@ -17,7 +17,11 @@ static Op *load_text(Driver *d)
 	const uint8_t *text = file_map(d->ctx, d->options->model, &size);
 	if (!text)
 		return NULL;
-	Op *module = ir_parse(d->ctx, d->options->model, (const char *)text, size);
+	const Options *o = d->options;
+	Op *module = ir_parse(d->ctx, o->model, (const char *)text, size);
+	if (module && o->params &&
+	    !params_load_module(d->ctx, module, o->params, o->nparam_names, o->param_names))
+		return NULL;
 	return module && ir_verify(module) ? module : NULL;
 }
 
