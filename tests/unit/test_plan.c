@@ -160,6 +160,88 @@ static void test_images_of_any_size(void **state)
 	context_free(c);
 }
 
+// ---- comparing sizes --------------------------------------------------------------------------------------
+
+// A random size over n and h, as shape inference makes them.
+static const Dim *random_size(Context *c, uint32_t *r, int depth)
+{
+	const Dim *k = dim_const(c, 1 + (int64_t)(next_random(r) % 5));
+	if (depth == 0)
+		return next_random(r) % 3 ? dim_sym(c, next_random(r) % 2 ? "n" : "h") : k;
+	const Dim *a = random_size(c, r, depth - 1), *b = random_size(c, r, depth - 1);
+	switch (next_random(r) % 7) {
+	case 0:
+		return dim_add(c, a, b);
+	case 1:
+		return dim_mul(c, a, b);
+	case 2:
+		return dim_max(c, a, b);
+	case 3:
+		return dim_sub(c, a, k);
+	case 4:
+		return dim_min(c, a, b);
+	case 5:
+		return dim_div(c, dim_add(c, a, k), dim_const(c, 2));
+	default:
+		return dim_div(c, a, k);
+	}
+}
+
+// What is proved holds wherever it is tried.
+static void test_proofs_hold(void **state)
+{
+	(void)state;
+	static const int64_t values[] = {1, 2, 3, 4, 5, 7, 8, 16, 31, 32, 100};
+	int proved = 0;
+	uint32_t r = 7;
+	Context *c = context_new();
+	for (int i = 0; i < 4000; i++) {
+		const Dim *a = random_size(c, &r, 1 + i % 4), *b = random_size(c, &r, 1 + i % 3);
+		if (!dim_at_least(c, a, b))
+			continue;
+		proved++;
+		for (size_t x = 0; x < COUNT_OF(values); x++)
+			for (size_t y = 0; y < COUNT_OF(values); y++)
+				assert_true(eval(a, &(Binding){values[x], values[y]}) >= eval(b, &(Binding){values[x], values[y]}));
+	}
+	assert_true(proved > 500);
+	context_free(c);
+}
+
+// Halved again and again, with rounding up: each is at most its power of two times the last.
+static void test_halves_compare(void **state)
+{
+	(void)state;
+	Context *c = context_new();
+	const Dim *one = dim_const(c, 1), *two = dim_const(c, 2), *level[6] = {dim_sym(c, "h")};
+	for (int i = 1; i < 6; i++)
+		level[i] = dim_div(c, dim_add(c, level[i - 1], one), two);
+	for (int i = 0; i < 6; i++) {
+		for (int j = i; j < 6; j++) {
+			assert_true(dim_at_least(c, level[i], level[j]));
+			assert_true(dim_at_least(c, dim_mul(c, dim_const(c, 1 << (j - i)), level[j]), level[i]));
+		}
+	}
+	context_free(c);
+}
+
+static void test_restated_sizes_cover(void **state)
+{
+	(void)state;
+	uint32_t r = 3;
+	for (int round = 0; round < 100; round++) {
+		Context *c = context_new();
+		SizedItem before[16], after[16];
+		for (int i = 0; i < 16; i++)
+			after[i] = before[i] = (SizedItem){dim_max(c, random_size(c, &r, 3), dim_const(c, 1)), 0, 1, NULL};
+		sizes_restate(c, 16, after);
+		for (int i = 0; i < 16; i++)
+			for (int64_t v = 1; v < 40; v++)
+				assert_true(eval(after[i].size, &(Binding){v % 5 + 1, v}) >= eval(before[i].size, &(Binding){v % 5 + 1, v}));
+		context_free(c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -168,6 +250,9 @@ int main(void)
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_batch_packs_like_static),
 		cmocka_unit_test(test_images_of_any_size),
+		cmocka_unit_test(test_proofs_hold),
+		cmocka_unit_test(test_halves_compare),
+		cmocka_unit_test(test_restated_sizes_cover),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
