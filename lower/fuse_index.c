@@ -285,6 +285,33 @@ static Value *simplify_min_max(const Op *op)
 	return NULL;
 }
 
+// x / d * d + x % d is x.
+static Value *simplify_rejoin(const Op *op)
+{
+	for (int i = 0; i < 2; i++) {
+		const Op *mul = op_operand(op, i)->def, *rem = op_operand(op, 1 - i)->def;
+		if (!mul || mul->code != OP_PD_MULTIPLY || !rem || rem->code != OP_PD_REMAINDER)
+			continue;
+		const Op *div = op_operand(mul, 0)->def;
+		const Dim *d = index_size(op_operand(mul, 1));
+		if (d && div && div->code == OP_PD_FLOOR_DIVIDE && op_operand(div, 0) == op_operand(rem, 0) &&
+		    index_size(op_operand(div, 1)) == d && index_size(op_operand(rem, 1)) == d)
+			return op_operand(rem, 0);
+	}
+	return NULL;
+}
+
+static Value *simplify_sum(Builder *b, const Op *op)
+{
+	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
+	int64_t cx, cy;
+	if (scalar_constant(x, &cx) && cx == 0)
+		return y;
+	if (scalar_constant(y, &cy))
+		return cy == 0 ? x : simplify_offsets(b, op, cy);
+	return simplify_rejoin(op);
+}
+
 static Value *simplify_arithmetic(Builder *b, const Op *op)
 {
 	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
@@ -294,7 +321,7 @@ static Value *simplify_arithmetic(Builder *b, const Op *op)
 		return build_index_constant(b, out);
 	switch (op->code) {
 	case OP_PD_ADD:
-		return kx && cx == 0 ? y : ky && cy == 0 ? x : ky ? simplify_offsets(b, op, cy) : NULL;
+		return simplify_sum(b, op);
 	case OP_PD_SUBTRACT:
 		return ky && cy == 0 ? x : x == y ? build_index_constant(b, 0) : ky ? simplify_offsets(b, op, cy) : NULL;
 	case OP_PD_MULTIPLY:
@@ -410,11 +437,18 @@ static bool same_value(const Value *a, const Value *b)
 	return a == b || (a->def && b->def && a->def->code == OP_LOOP_CONSTANT && op_same(a->def, b->def));
 }
 
-// A load that gives `other` where `pred` does not hold.
-static bool is_guarded_by(const Value *v, const Value *pred, const Value *other)
+// A choice between a load under the same predicate and something else is one load_or.
+static Value *simplify_guarded(Builder *b, const Op *where)
 {
-	const Op *load = v->def;
-	return load && load->code == OP_LOOP_LOAD_OR && op_operand(load, 0) == pred && same_value(op_operand(load, 1), other);
+	const Op *load = op_operand(where, 1)->def;
+	Value *operands[MAX_RANK + 3];
+	if (!load || load->code != OP_LOOP_LOAD_OR || op_operand(load, 0) != op_operand(where, 0) ||
+	    load->noperand > (int)COUNT_OF(operands))
+		return NULL;
+	for (int i = 0; i < load->noperand; i++)
+		operands[i] = op_operand(load, i);
+	operands[1] = op_operand(where, 2);
+	return build(b, OP_LOOP_LOAD_OR, load->noperand, operands, NULL);
 }
 
 static bool number_is(const Value *v, double to)
@@ -476,9 +510,9 @@ static Value *simplify_op(Op *op)
 	case OP_LOOP_LOAD_OR:
 		return simplify_load_or(&b, op);
 	case OP_PD_WHERE:
-		if (same_value(y, op_operand(op, 2)) || is_guarded_by(y, x, op_operand(op, 2)))
+		if (same_value(y, op_operand(op, 2)))
 			return y;
-		return scalar_constant(x, &v) ? op_operand(op, v ? 1 : 2) : NULL;
+		return scalar_constant(x, &v) ? op_operand(op, v ? 1 : 2) : simplify_guarded(&b, op);
 	case OP_PD_LOGICAL_AND:
 	case OP_PD_LOGICAL_OR:
 	case OP_PD_LOGICAL_NOT:
