@@ -1,0 +1,30 @@
+"""The samples: the digits program's accuracy, the C beside it, the benchmark's recipe for weights."""
+import pathlib, re, tempfile
+
+from pdcc_tests import SRC, run
+
+SLOW = False
+
+
+def digits(t, tmp):
+    folder = SRC / 'samples/digits'
+    p = run(['make', '-s', '-C', folder, f'PDCC={t.pdcc}', f"CC={t.config['CC']}", f'OUT={tmp}/digits', 'run'])
+    found = re.search(r'(\d+) of (\d+) held-out images right', p.stdout)
+    yield 'digits runs', p.returncode == 0 and found is not None, p.stdout
+    yield 'digits is as right as Paddle', bool(found) and found.groups() == ('356', '360'), p.stdout
+    for name in ('digits.c', 'digits.h'):
+        same = (folder / name).read_text() == (pathlib.Path(tmp) / 'digits' / name).read_text()
+        yield f'{name} is what pdcc writes', same, 'renew it with: make -C samples/digits golden'
+
+
+def mobilenet(t, tmp):
+    out = pathlib.Path(tmp) / 'mobilenet'
+    p = run(['make', '-s', '-C', SRC / 'samples/mobilenet_v1', f'PDCC={t.pdcc}', f'PYTHON={t.python}', f'OUT={out}',
+             'ISA=generic', 'code'])
+    yield 'mobilenet_v1 compiles', p.returncode == 0 and (out / 'mobilenet_v1.c').exists(), p.stdout
+
+
+def suite(t):
+    with tempfile.TemporaryDirectory() as tmp:
+        yield from digits(t, tmp)
+        yield from mobilenet(t, tmp)
