@@ -87,8 +87,10 @@ static const char *shape_text(Conv *v)
 	const Dim *lanes = dim_const(k->ctx, v->plain ? 1 : v->lanes), *height = d[2], *width = d[3];
 	return arena_printf(k->arena,
 	                    "const conv_shape shape = {\n"
-	                    "\t.channels = %" PRId64 ", .height = %s, .width = %s, .kh = %" PRId64 ", .kw = %" PRId64 ",\n"
-	                    "\t.dilation_y = %" PRId64 ", .dilation_x = %" PRId64 ", .row = %s, .plane = %s,\n};",
+	                    "\t%" PRId64 ", %s, %s, // channels, height, width\n"
+	                    "\t%" PRId64 ", %" PRId64 ", // kh, kw\n"
+	                    "\t%" PRId64 ", %" PRId64 ", // dilation_y, dilation_x\n"
+	                    "\t%s, %s, // row, plane\n};",
 	                    v->channels, kernel_dim(k, height), kernel_dim(k, width), v->kh, v->kw, v->dilation[0],
 	                    v->dilation[1], tile_product(k, 2, (const Dim *[]){width, lanes}),
 	                    tile_product(k, 3, (const Dim *[]){height, width, lanes}));
