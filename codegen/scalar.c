@@ -135,18 +135,21 @@ int scalars_known(const Scalars *s, const Value *pred)
 
 // ---- loads ----------------------------------------------------------------------------------------------
 
-// The linear index by Horner's rule. Index arguments that a loop carries merged (nest.c) count once, with
-// the merged extent: only the last of them says anything.
+// The linear index by Horner's rule. Index arguments that a loop carries merged (nest.c) count once, for all
+// the axes they stand for: only the last of them says anything.
 static const char *linear_index(Scalars *s, const Op *op, int first, const Type *t)
 {
 	Arena *a = s->k->arena;
 	const char *sum = NULL;
+	const Dim *merged = dim_const(s->k->ctx, 1);
 	for (int d = 0; d < t->rank; d++) {
 		const Value *index = op_operand(op, first + d);
 		const MergedIndex *m = pointer_map_get(&s->merged, index);
+		// The tensor's own sizes: its first merged axis may be longer than the loop over it.
+		const Dim *extent = dim_mul(s->k->ctx, merged, t->dims[d]);
+		merged = m && m->last ? extent : dim_const(s->k->ctx, 1);
 		if (m && m->last)
 			continue;
-		const Dim *extent = m ? m->extent : t->dims[d];
 		if (sum && !strcmp(sum, "0"))
 			sum = NULL;
 		if (sum && !dim_is(extent, 1))
