@@ -1,6 +1,8 @@
 // The option table and its parser.
 #include "options.h"
 
+#include "../lower/lower.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +23,7 @@ enum OptionId {
 };
 
 static const OptionSpec table[] = {
-	{'o', "output", "FILE", C | O, "write FILE; its suffix chooses C, CUDA, .so, .pdir, .cfg, .dot or .json; - is standard output", OPT_OUTPUT},
+	{'o', "output", "FILE", C | O, "write FILE, - is standard output; compile: its suffix (.c .cu .h .so .pdir .cfg .dot .json) says what", OPT_OUTPUT},
 	{0, "emit", "KIND", C, "c, cuda, header, ir, cfg, dot or json, whatever the suffix", OPT_EMIT},
 	{0, "isa", "ISA", C | R | V | B | I | O, "avx512, avx2, sse4, neon, generic (plain C11) or native; compile: generic, else native", OPT_ISA},
 	{0, "shape", "NAME=D,D", C | R | V | B | I, "pin the dims of feed NAME; -1 leaves one symbolic", OPT_SHAPE},
@@ -32,7 +34,7 @@ static const OptionSpec table[] = {
 	{0, "call", NULL, C, "also emit PREFIX_call(inputs, outputs), with a workspace of its own", OPT_CALL},
 	{0, "-MD", NULL, C, "write a make rule with the files read, to OUT.d", OPT_MD},
 	{0, "-MF", "FILE", C, "write that rule to FILE", OPT_MF},
-	{0, "target", "T", R, "c, cuda or interp", OPT_TARGET},
+	{0, "target", "T", R, "c (default) or interp, the interpreter", OPT_TARGET},
 	{0, "in", "NAME=FILE", R | V | B, "feed NAME from a .npy file", OPT_IN},
 	{0, "next", NULL, R, "start another run on the same state", OPT_NEXT},
 	{0, "out-dir", "DIR", R, "write DIR/<run>/<fetch>.npy", OPT_OUT_DIR},
@@ -40,11 +42,11 @@ static const OptionSpec table[] = {
 	{0, "cflags", "FLAGS", C | R | V | B, "further flags for it", OPT_CFLAGS},
 	{0, "keep", "DIR", R | B, "keep the generated files in DIR", OPT_KEEP},
 	{0, "redzone", NULL, R, "surround workspace and outputs with guard bytes and check them", OPT_REDZONE},
-	{0, "threads", "N", B, "worker threads (1 is all that there is so far)", OPT_THREADS},
+	{0, "threads", "N", B, "threads; 1 is all that there is so far", OPT_THREADS},
 	{0, "repeat", "N", B, "timed runs (default: about two seconds)", OPT_REPEAT},
 	{0, "html", "FILE", I, "write one page: graph, memory over time, cost per operator", OPT_HTML},
 	{0, "json", NULL, I, "print JSON", OPT_JSON},
-	{0, "passes", "A,B", O, "the passes to run, in order (see --help)", OPT_PASSES},
+	{0, "passes", "A,B", O, "the passes to run, in order", OPT_PASSES},
 	{0, "time-report", NULL, ALL, "print the time of each stage", OPT_TIME_REPORT},
 	{0, "verify-each", NULL, ALL, "verify the IR after every pass", OPT_VERIFY_EACH},
 	{0, "-Werror", NULL, ALL, "warnings are errors", OPT_WERROR},
@@ -92,6 +94,15 @@ static const char *spec_text(const OptionSpec *s, char *buf, size_t n)
 	return buf;
 }
 
+static void passes_print(FILE *to)
+{
+	int n;
+	const Pass *passes = pass_table(&n);
+	fprintf(to, "\nPasses:\n");
+	for (int i = 0; i < n; i++)
+		fprintf(to, "  %-20s %s\n", passes[i].name, passes[i].summary);
+}
+
 static void help_print(FILE *to, Command c)
 {
 	fprintf(to, "pdcc %s%s%s [options]\n%s\n\n", commands[c].name, *commands[c].name ? " " : "", commands[c].arg,
@@ -111,6 +122,8 @@ static void help_print(FILE *to, Command c)
 		         table[i].arg ? table[i].arg : "");
 		fprintf(to, "  %-20s %s\n", left, table[i].help);
 	}
+	if (c == CMD_OPT)
+		passes_print(to);
 	if (c == CMD_OPT || c == CMD_COMPILE)
 		fprintf(to, "\nExit status: 0 done, 1 an error in the input, 2 wrong usage.\n");
 }
@@ -374,6 +387,8 @@ static bool options_check(const Options *o)
 		return usage_error(o, "no output given (-o FILE)");
 	if (o->command == CMD_RUN && !o->out_dir)
 		return usage_error(o, "no --out-dir given");
+	if (o->threads > 1)
+		return usage_error(o, "--threads %d: generated code runs on one thread so far", o->threads);
 	if (o->depfile && !o->depfile_path && (!o->output || !strcmp(o->output, "-")))
 		return usage_error(o, "-MD needs -o FILE or -MF FILE");
 	return true;
