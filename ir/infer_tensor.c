@@ -2,6 +2,7 @@
 //
 // Inference leaves `dims` attributes resolved: the exact sizes, with the operand that overrides them dropped.
 // Definitions and passes then need not look at operands.
+#include "define.h"
 #include "geometry.h"
 #include "infer.h"
 
@@ -152,12 +153,58 @@ static bool reshape_result(Op *op, const Type *x, int n, const Dim **shape)
 	return infer_result(op, 0, type_tensor(op->ctx, x->dtype, n, shape, 0));
 }
 
+// The size that a shape found at run time means on an axis: 0 says that of x; -1 is left to the caller.
+static Value *meant_size(Builder *b, const Type *x, Value *shape, Value *axis)
+{
+	Value *v = load(b, shape, &axis), *own = build_scalar_f(b, DT_I64, 0);
+	for (int d = 0; d < x->rank; d++)
+		own = index_where(b, index_equal(b, axis, index_const(b, d)),
+		                  scalar_from_index(b, index_dim(b, x->dims[d]), DT_I64), own);
+	v = scalar_cast(b, v, DT_I64);
+	Value *zero = v ? build2(b, OP_PD_EQUAL, v, build_scalar_f(b, DT_I64, 0), NULL) : NULL;
+	return index_where(b, zero, own, v);
+}
+
+// A shape that is a tensor of the data, with its 0 and -1 resolved by operations before op.
+static Value *resolve_shape(Op *op, const Type *x, Value *shape)
+{
+	Builder b = builder_before(op);
+	Context *c = op->ctx;
+	const Type *type = type_like(c, shape->type, DT_I64);
+	Nest n = nest_open(&b, type);
+	Nest r = reduce_open(&n.b, "prod", DT_I64, 1, type->dims);
+	Value *each = meant_size(&r.b, x, shape, r.at[0]), *one = build_scalar_f(&r.b, DT_I64, 1);
+	Value *given = each ? build2(&r.b, OP_PD_GREATER_EQUAL, each, build_scalar_f(&r.b, DT_I64, 0), NULL) : NULL;
+	Value *others = reduce_close(&r, index_where(&r.b, given, each, one));
+	Value *numel = scalar_from_index(&n.b, index_dim(&n.b, type_numel(c, x)), DT_I64);
+	Value *safe = others ? build2(&n.b, OP_PD_MAXIMUM, others, build_scalar_f(&n.b, DT_I64, 1), NULL) : NULL;
+	Value *rest = safe && numel ? build2(&n.b, OP_PD_FLOOR_DIVIDE, numel, safe, NULL) : NULL;
+	Value *mine = meant_size(&n.b, x, shape, n.at[0]);
+	Value *known = mine ? build2(&n.b, OP_PD_GREATER_EQUAL, mine, build_scalar_f(&n.b, DT_I64, 0), NULL) : NULL;
+	return nest_close(&n, index_where(&n.b, known, mine, rest));
+}
+
+// A shape operand of which nothing is known gives way to what it means.
+static bool reshape_by_data(Op *op, const Type *x)
+{
+	Value *const *list;
+	if (!op_operand(op, 1) || !op->block)
+		return true;
+	if (op_operand_list(op, 1, &list) != 1 || !list[0] || list[0]->known || !type_is_tensor(list[0]->type) ||
+	    list[0]->type->rank != 1 || !dim_is_const(list[0]->type->dims[0]))
+		return true;
+	Value *meant = resolve_shape(op, x, list[0]);
+	if (meant)
+		op_set_operand(op, 1, meant);
+	return meant != NULL;
+}
+
 bool infer_hook_reshape(Op *op)
 {
 	Context *c = op->ctx;
 	const Type *x = infer_tensor(op, 0);
 	const Dim *shape[MAX_RANK], *known = dim_const(c, 1);
-	if (!x)
+	if (!x || !reshape_by_data(op, x))
 		return false;
 	int n = infer_sizes_bound(op, "shape", shape, MAX_RANK), free_axis = -1;
 	if (n < 0)
