@@ -34,11 +34,20 @@ def build(pdcc, model, folder, flags):
     return folder / f'lib{model}.so'
 
 
+def harness(folder):
+    """A copy of the shared harness whose worker keeps the array that pdcc writes to alive: the original
+    rebinds the name `y` after the first run and so frees it."""
+    for name in ('sidebyside.py', 'worker.py'):
+        text = (HARNESS.parent / name).read_text()
+        (folder / name).write_text(text.replace('y=np.asarray(get())', "kept=globals().get('y'); y=np.asarray(get())"))
+    return folder / 'sidebyside.py'
+
+
 def compare(model, library, a):
     peers = ['ort=ort', 'ov=ovc', 'paddle=paddle_mkldnn', f'pdcc=pdcc,so={library},fn={model}_call']
     env = dict(os.environ, PERF_CLOCK=a.clock)
     out = library.with_suffix('.json')
-    subprocess.run([HOME / 'venv/bin/python', HARNESS, '--rounds', str(a.rounds), '--cpus', '0', '--json', out, model,
+    subprocess.run([HOME / 'venv/bin/python', harness(library.parent), '--rounds', str(a.rounds), '--cpus', '0', '--json', out, model,
                     *peers], env=env, check=True)
     return json.loads(out.read_text())
 
