@@ -36,8 +36,9 @@ static bool value_is_made(const Value *v)
 {
 	int64_t n;
 	const Op *op = v->def;
-	return op && op->nresult == 1 && op->nregion == 0 && op->info->kind == KIND_INDEX && (op->info->traits & TRAIT_PURE) &&
-	       op_reads_nothing(op) && type_is_tensor(v->type) && type_const_numel(v->type, &n) &&
+	if (!op || op->nresult != 1 || op->nregion || op->info->kind != KIND_INDEX || !(op->info->traits & TRAIT_PURE))
+		return false;
+	return op_reads_nothing(op) && type_is_tensor(v->type) && type_const_numel(v->type, &n) &&
 	       n <= MAX_MADE / (int64_t)dtype_size(v->type->dtype);
 }
 

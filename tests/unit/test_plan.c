@@ -236,8 +236,10 @@ static void test_restated_sizes_cover(void **state)
 			after[i] = before[i] = (SizedItem){dim_max(c, random_size(c, &r, 3), dim_const(c, 1)), 0, 1, NULL};
 		sizes_restate(c, 16, after);
 		for (int i = 0; i < 16; i++)
-			for (int64_t v = 1; v < 40; v++)
-				assert_true(eval(after[i].size, &(Binding){v % 5 + 1, v}) >= eval(before[i].size, &(Binding){v % 5 + 1, v}));
+			for (int64_t v = 1; v < 40; v++) {
+				const Binding at = {v % 5 + 1, v};
+				assert_true(eval(after[i].size, &at) >= eval(before[i].size, &at));
+			}
 		context_free(c);
 	}
 }
