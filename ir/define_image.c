@@ -124,6 +124,65 @@ bool define_hook_nearest_interp(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
+// The ratio as a fraction of whole numbers, where it is one.
+static bool ratio_fraction(Context *c, const Op *op, const Resize *r, int i, const Dim **num, const Dim **den)
+{
+	const Dim *one = dim_const(c, 1);
+	*num = r->in[i];
+	*den = r->out[i];
+	if (op_bool(op, "align_corners", true)) {
+		*num = dim_sub(c, *num, one);
+		*den = dim_max(c, dim_sub(c, *den, one), one);
+		return true;
+	}
+	if (!(r->scale[i] > 0) || !op_bool(op, "use_scale_ratio", true))
+		return true;
+	for (int64_t by = 1; by <= 1 << 12; by *= 2) {
+		double top = (double)r->scale[i] * (double)by;
+		if (top == (double)(int64_t)top && top < 1 << 20) {
+			*num = dim_const(c, by);
+			*den = dim_const(c, (int64_t)top);
+			return true;
+		}
+	}
+	return false;
+}
+
+// A place between positions of one axis: the position below as an index (-1 at least), and how far above it.
+// Whole numbers find the position where they can: interpolation does not jump when rounding puts the place
+// on the other side of one.
+typedef struct Place {
+	Value *low, *rest;
+} Place;
+
+static Place interp_place(Builder *b, const Op *op, const Resize *r, int i, Value *at, bool half)
+{
+	Context *c = b->ctx;
+	Place p;
+	const Dim *num, *den;
+	Value *x = scalar_from_index(b, at, DT_F32), *ratio = interp_ratio(b, op, r, i);
+	x = half ? plus(b, tensor_mul(b, ratio, plus(b, x, 0.5)), -0.5) : tensor_mul(b, ratio, x);
+	if (dim_is(r->out[i], 1)) {
+		p.low = index_const(b, half ? -1 : 0);
+	} else if (!ratio_fraction(c, op, r, i, &num, &den)) {
+		// One more, so that the checked conversion sees no negative number.
+		const Dim *beyond = dim_add(c, r->in[i], dim_const(c, 1));
+		p.low = index_plus(b, position(b, plus(b, floor_of(b, x), 1), beyond), -1);
+	} else if (half) {
+		Value *twice = index_mul(b, index_plus(b, index_times(b, at, 2), 1), index_dim(b, num));
+		p.low = index_div(b, index_add(b, twice, index_dim(b, den)), index_dim(b, dim_mul(c, den, dim_const(c, 2))));
+		p.low = index_plus(b, p.low, -1);
+	} else {
+		p.low = index_div(b, index_mul(b, at, index_dim(b, num)), index_dim(b, den));
+	}
+	if (!dim_is_const(r->out[i])) {
+		Value *several = index_less(b, index_const(b, 1), index_dim(b, r->out[i]));
+		p.low = index_where(b, several, p.low, index_const(b, half ? -1 : 0));
+	}
+	p.rest = tensor_sub(b, x, scalar_from_index(b, p.low, DT_F32));
+	return p;
+}
+
 // The two neighbours of a position on one axis, and their weights.
 typedef struct Pair {
 	Value *at[2], *weight[2];
@@ -133,15 +192,19 @@ static Pair linear_pair(Builder *b, const Op *op, const Resize *r, int i, Value 
 {
 	Pair p;
 	bool half = op_int(op, "align_mode", 1) == 0 && !op_bool(op, "align_corners", true);
-	Value *x = scalar_from_index(b, at, DT_F32), *ratio = interp_ratio(b, op, r, i);
-	x = half ? plus(b, tensor_mul(b, ratio, plus(b, x, 0.5)), -0.5) : tensor_mul(b, ratio, x);
-	x = half ? clamp(b, x, 0, NULL) : x;
-	Value *low = floor_of(b, x);
-	p.weight[1] = tensor_sub(b, x, low);
+	Place place = interp_place(b, op, r, i, at, half);
+	Value *last = index_dim(b, dim_sub(b->ctx, r->in[i], dim_const(b->ctx, 1)));
+	p.weight[1] = place.rest;
+	p.at[0] = place.low;
+	p.at[1] = index_min(b, index_plus(b, place.low, 1), last);
+	if (half) {
+		// Before the first position both neighbours are that one.
+		Value *zero = index_const(b, 0);
+		p.at[0] = index_max(b, p.at[0], zero);
+		Value *outside = index_less(b, place.low, zero);
+		p.weight[1] = index_where(b, outside, number(b, 0), p.weight[1]);
+	}
 	p.weight[0] = minus(b, 1, p.weight[1]);
-	p.at[0] = position(b, low, r->in[i]);
-	const Dim *last = dim_sub(b->ctx, r->in[i], dim_const(b->ctx, 1));
-	p.at[1] = p.at[0] ? index_min(b, index_plus(b, p.at[0], 1), index_dim(b, last)) : NULL;
 	return p;
 }
 
@@ -196,16 +259,15 @@ static Value *cubic_far(Builder *b, Value *x)
 static Quad cubic_quad(Builder *b, const Op *op, const Resize *r, int i, Value *at)
 {
 	Quad q;
-	Value *x = scalar_from_index(b, at, DT_F32), *ratio = interp_ratio(b, op, r, i);
-	bool corners = op_bool(op, "align_corners", true);
-	x = corners ? tensor_mul(b, ratio, x) : plus(b, tensor_mul(b, ratio, plus(b, x, 0.5)), -0.5);
-	Value *low = floor_of(b, x), *t = tensor_sub(b, x, low), *rest = minus(b, 1, t);
+	Place place = interp_place(b, op, r, i, at, !op_bool(op, "align_corners", true));
+	Value *t = place.rest, *rest = minus(b, 1, t), *zero = index_const(b, 0);
+	Value *last = index_dim(b, dim_sub(b->ctx, r->in[i], dim_const(b->ctx, 1)));
 	q.weight[0] = cubic_far(b, plus(b, t, 1));
 	q.weight[1] = cubic_near(b, t);
 	q.weight[2] = cubic_near(b, rest);
 	q.weight[3] = cubic_far(b, plus(b, rest, 1));
 	for (int k = 0; k < 4; k++)
-		q.at[k] = position(b, plus(b, low, k - 1), r->in[i]);
+		q.at[k] = index_min(b, index_max(b, index_plus(b, place.low, k - 1), zero), last);
 	return q;
 }
 
