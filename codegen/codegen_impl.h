@@ -131,17 +131,11 @@ void workspace_print(Codegen *cg, Text *out); // model_workspace_size
 typedef struct Scalars {
 	KernelFunc *k;
 	PointerMap names;             // Value -> C expression
-	PointerMap merged;            // block argument -> MergedIndex, see nest.c
+	PointerMap merged;        // block argument -> the next one, which runs with it in one loop
 	int nknown;
 	const Value *known[8];    // predicates known in this place …
 	bool known_value[8];      // … and what they are
 } Scalars;
-
-// Index arguments that run as one: `i` and `j` over [A, B] become one loop over A * B.
-typedef struct MergedIndex {
-	const Value *last;  // the argument that carries the merged index; NULL in the last one itself
-	const Dim *extent;  // merged extent, in the last one
-} MergedIndex;
 
 void scalars_init(Scalars *s, KernelFunc *k);
 const char *scalars_name(Scalars *s, const Value *v); // NULL after a diagnostic

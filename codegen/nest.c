@@ -104,9 +104,9 @@ static void levels_find(Nest *n)
 		level_set(n, n->loops[i].arg, i + 1);
 	// Merged arguments lie on the loop of the last of them.
 	for (int i = n->body->narg; i-- > 0;) {
-		const MergedIndex *m = pointer_map_get(&n->s.merged, n->body->args[i]);
-		if (m && m->last)
-			level_set(n, n->body->args[i], nest_level(n, m->last));
+		const Value *next = pointer_map_get(&n->s.merged, n->body->args[i]);
+		if (next)
+			level_set(n, n->body->args[i], nest_level(n, next));
 	}
 	for (const Op *op = n->body->first; op; op = op->next) {
 		int level = operands_level(n, op);

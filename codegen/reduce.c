@@ -37,16 +37,9 @@ int loops_merge(Scalars *s, const Block *b, const Dim *const *extents, Loop *loo
 		const Dim *extent = extents[i];
 		while (i + 1 < b->narg && always_beside(b->args[i], b->args[i + 1], 1, extents[i + 1]) &&
 		       always_beside(b->args[i + 1], b->args[i], -1, extents[i + 1])) {
-			MergedIndex *m = NEW(s->k->arena, MergedIndex);
-			m->last = b->args[i + 1];
-			pointer_map_set(&s->merged, b->args[i], m);
+			pointer_map_set(&s->merged, b->args[i], b->args[i + 1]);
 			pointer_map_set(&s->names, b->args[i], "0");
 			extent = dim_mul(c, extent, extents[++i]);
-		}
-		if (extent != extents[i]) {
-			MergedIndex *m = NEW(s->k->arena, MergedIndex);
-			m->extent = extent;
-			pointer_map_set(&s->merged, b->args[i], m);
 		}
 		loops[n++] = (Loop){.arg = b->args[i], .extent = extent};
 	}

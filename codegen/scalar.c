@@ -144,11 +144,11 @@ static const char *linear_index(Scalars *s, const Op *op, int first, const Type 
 	const Dim *merged = dim_const(s->k->ctx, 1);
 	for (int d = 0; d < t->rank; d++) {
 		const Value *index = op_operand(op, first + d);
-		const MergedIndex *m = pointer_map_get(&s->merged, index);
 		// The tensor's own sizes: its first merged axis may be longer than the loop over it.
 		const Dim *extent = dim_mul(s->k->ctx, merged, t->dims[d]);
-		merged = m && m->last ? extent : dim_const(s->k->ctx, 1);
-		if (m && m->last)
+		bool goes_on = pointer_map_get(&s->merged, index) != NULL;
+		merged = goes_on ? extent : dim_const(s->k->ctx, 1);
+		if (goes_on)
 			continue;
 		if (sum && !strcmp(sum, "0"))
 			sum = NULL;
