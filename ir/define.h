@@ -27,6 +27,10 @@ bool nest_close_several(Nest *n, Value *const *elements, Value **results);
 Nest reduce_open(Builder *b, const char *kind, DType t, int n, const Dim *const *extents);
 Value *reduce_close(Nest *n, Value *element);
 
+// op(x) and op(x, y), on scalars, positions or tensors.
+Value *apply1(Builder *b, enum OpCode code, Value *x);
+Value *apply2(Builder *b, enum OpCode code, Value *x, Value *y);
+
 // ---- positions ---------------------------------------------------------------------------------------
 
 Value *index_const(Builder *b, int64_t v);

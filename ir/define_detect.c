@@ -3,29 +3,19 @@
 
 #include <string.h>
 
-static Value *binary(Builder *b, enum OpCode code, Value *x, Value *y)
-{
-	return x && y ? build2(b, code, x, y, NULL) : NULL;
-}
-
-static Value *unary(Builder *b, enum OpCode code, Value *x)
-{
-	return x ? build1(b, code, x, NULL) : NULL;
-}
-
 static Value *plus(Builder *b, Value *x, Value *y)
 {
-	return binary(b, OP_PD_ADD, x, y);
+	return apply2(b, OP_PD_ADD, x, y);
 }
 
 static Value *minus(Builder *b, Value *x, Value *y)
 {
-	return binary(b, OP_PD_SUBTRACT, x, y);
+	return apply2(b, OP_PD_SUBTRACT, x, y);
 }
 
 static Value *times(Builder *b, Value *x, Value *y)
 {
-	return binary(b, OP_PD_MULTIPLY, x, y);
+	return apply2(b, OP_PD_MULTIPLY, x, y);
 }
 
 // ---- YOLO head ---------------------------------------------------------------------------------------------
@@ -74,8 +64,8 @@ static Value *cell_field(const Cell *c, Value *field)
 
 static Value *cell_sigmoid(const Cell *c, Value *v)
 {
-	Value *one = cell_number(c, 1), *e = unary(c->b, OP_PD_EXP, unary(c->b, OP_PD_NEGATIVE, v));
-	return binary(c->b, OP_PD_DIVIDE, one, plus(c->b, one, e));
+	Value *one = cell_number(c, 1), *e = apply1(c->b, OP_PD_EXP, apply1(c->b, OP_PD_NEGATIVE, v));
+	return apply2(c->b, OP_PD_DIVIDE, one, plus(c->b, one, e));
 }
 
 static Value *cell_confidence(const Cell *c)
@@ -85,15 +75,15 @@ static Value *cell_confidence(const Cell *c)
 		return conf;
 	double factor = op_float(c->op, "iou_aware_factor", 0.5);
 	Value *iou = cell_sigmoid(c, cell_load(c, c->anchor));
-	return times(c->b, binary(c->b, OP_PD_ELEMENTWISE_POW, conf, cell_number(c, 1 - factor)),
-	             binary(c->b, OP_PD_ELEMENTWISE_POW, iou, cell_number(c, factor)));
+	return times(c->b, apply2(c->b, OP_PD_ELEMENTWISE_POW, conf, cell_number(c, 1 - factor)),
+	             apply2(c->b, OP_PD_ELEMENTWISE_POW, iou, cell_number(c, factor)));
 }
 
 // v where the box is confident enough, else 0.
 static Value *cell_confident(const Cell *c, Value *conf, Value *v)
 {
 	Value *threshold = cell_number(c, op_float(c->op, "conf_thresh", 0));
-	return index_where(c->b, binary(c->b, OP_PD_LESS_THAN, conf, threshold), cell_number(c, 0), v);
+	return index_where(c->b, apply2(c->b, OP_PD_LESS_THAN, conf, threshold), cell_number(c, 0), v);
 }
 
 // The anchors as a tensor, to be read by a computed position.
@@ -122,15 +112,15 @@ static Value *yolo_coordinate(const Cell *c, Value *which, Value *table)
 	Value *cells = scalar_from_index(b, grid, c->t);
 	Value *centre = times(b, cell_sigmoid(c, cell_field(c, axis)), cell_number(c, scale));
 	centre = plus(b, scalar_from_index(b, cell, c->t), plus(b, centre, cell_number(c, -0.5 * (scale - 1))));
-	centre = binary(b, OP_PD_DIVIDE, times(b, centre, size), cells);
+	centre = apply2(b, OP_PD_DIVIDE, times(b, centre, size), cells);
 	Value *anchor = load(b, table, (Value *const[]){index_add(b, index_times(b, c->anchor, 2), axis)});
 	Value *whole = times(b, cells, cell_number(c, (double)op_int(c->op, "downsample_ratio", 1)));
-	Value *extent = times(b, unary(b, OP_PD_EXP, cell_field(c, index_plus(b, axis, 2))), anchor);
-	extent = times(b, binary(b, OP_PD_DIVIDE, times(b, extent, size), whole), cell_number(c, 0.5));
+	Value *extent = times(b, apply1(b, OP_PD_EXP, cell_field(c, index_plus(b, axis, 2))), anchor);
+	extent = times(b, apply2(b, OP_PD_DIVIDE, times(b, extent, size), whole), cell_number(c, 0.5));
 	Value *start = minus(b, centre, extent), *end = plus(b, centre, extent);
 	if (op_bool(c->op, "clip_bbox", true)) {
-		start = binary(b, OP_PD_MAXIMUM, start, cell_number(c, 0));
-		end = binary(b, OP_PD_MINIMUM, end, minus(b, size, cell_number(c, 1)));
+		start = apply2(b, OP_PD_MAXIMUM, start, cell_number(c, 0));
+		end = apply2(b, OP_PD_MINIMUM, end, minus(b, size, cell_number(c, 1)));
 	}
 	return index_where(b, low, start, end);
 }
@@ -158,7 +148,7 @@ static Value *bilinear_at(Builder *b, Value *x, Value *image, Value *channel, Va
 	DType t = x->type->dtype;
 	Value *low[2], *weight[2], *sum = NULL;
 	for (int i = 0; i < 2; i++) {
-		low[i] = unary(b, OP_PD_FLOOR, p[i]);
+		low[i] = apply1(b, OP_PD_FLOOR, p[i]);
 		weight[i] = minus(b, p[i], low[i]);
 	}
 	for (int corner = 0; corner < 4; corner++) {
@@ -169,9 +159,9 @@ static Value *bilinear_at(Builder *b, Value *x, Value *image, Value *channel, Va
 			Value *at = high ? plus(b, low[i], build_scalar_f(b, t, 1)) : low[i];
 			Value *last = scalar_from_index(b, index_dim(b, dim_sub(b->ctx, size, dim_const(b->ctx, 1))), t);
 			Value *zero = build_scalar_f(b, t, 0);
-			inside = pred_and(b, inside, binary(b, OP_PD_GREATER_EQUAL, at, zero));
-			inside = pred_and(b, inside, binary(b, OP_PD_LESS_EQUAL, at, last));
-			Value *safe = binary(b, OP_PD_MINIMUM, binary(b, OP_PD_MAXIMUM, at, zero), last);
+			inside = pred_and(b, inside, apply2(b, OP_PD_GREATER_EQUAL, at, zero));
+			inside = pred_and(b, inside, apply2(b, OP_PD_LESS_EQUAL, at, last));
+			Value *safe = apply2(b, OP_PD_MINIMUM, apply2(b, OP_PD_MAXIMUM, at, zero), last);
 			from[2 + i] = index_from_data(b, scalar_cast(b, safe, DT_I64), size, false);
 			Value *w = high ? weight[i] : minus(b, build_scalar_f(b, t, 1), weight[i]);
 			factor = factor ? times(b, factor, w) : w;

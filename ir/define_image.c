@@ -4,12 +4,6 @@
 
 #include <string.h>
 
-static bool channels_last(const Op *op)
-{
-	const char *format = op_str(op, "data_format", "NCHW");
-	return !strcmp(format, "NHWC") || !strcmp(format, "NDHWC");
-}
-
 // ---- small scalar arithmetic -------------------------------------------------------------------------------
 
 static Value *number(Builder *b, double v)

@@ -114,7 +114,12 @@ static bool index_is(const Value *x, int64_t v)
 	return index_is_const(x, &have) && have == v;
 }
 
-static Value *index_binary(Builder *b, enum OpCode code, Value *x, Value *y)
+Value *apply1(Builder *b, enum OpCode code, Value *x)
+{
+	return x ? build1(b, code, x, NULL) : NULL;
+}
+
+Value *apply2(Builder *b, enum OpCode code, Value *x, Value *y)
 {
 	return x && y ? build2(b, code, x, y, NULL) : NULL;
 }
@@ -128,7 +133,7 @@ Value *index_add(Builder *b, Value *x, Value *y)
 		return x;
 	if (index_is_const(x, &p) && index_is_const(y, &q))
 		return index_const(b, p + q);
-	return index_binary(b, OP_PD_ADD, x, y);
+	return apply2(b, OP_PD_ADD, x, y);
 }
 
 Value *index_sub(Builder *b, Value *x, Value *y)
@@ -138,7 +143,7 @@ Value *index_sub(Builder *b, Value *x, Value *y)
 		return x;
 	if (index_is_const(x, &p) && index_is_const(y, &q))
 		return index_const(b, p - q);
-	return index_binary(b, OP_PD_SUBTRACT, x, y);
+	return apply2(b, OP_PD_SUBTRACT, x, y);
 }
 
 Value *index_mul(Builder *b, Value *x, Value *y)
@@ -150,7 +155,7 @@ Value *index_mul(Builder *b, Value *x, Value *y)
 		return x;
 	if (index_is_const(x, &p) && index_is_const(y, &q))
 		return index_const(b, p * q);
-	return index_binary(b, OP_PD_MULTIPLY, x, y);
+	return apply2(b, OP_PD_MULTIPLY, x, y);
 }
 
 Value *index_div(Builder *b, Value *x, Value *y)
@@ -160,7 +165,7 @@ Value *index_div(Builder *b, Value *x, Value *y)
 		return x;
 	if (index_is_const(x, &p) && index_is_const(y, &q) && q > 0)
 		return index_const(b, p / q);
-	return index_binary(b, OP_PD_FLOOR_DIVIDE, x, y);
+	return apply2(b, OP_PD_FLOOR_DIVIDE, x, y);
 }
 
 Value *index_mod(Builder *b, Value *x, Value *y)
@@ -170,7 +175,7 @@ Value *index_mod(Builder *b, Value *x, Value *y)
 		return index_const(b, 0);
 	if (index_is_const(x, &p) && index_is_const(y, &q) && q > 0)
 		return index_const(b, p % q);
-	return index_binary(b, OP_PD_REMAINDER, x, y);
+	return apply2(b, OP_PD_REMAINDER, x, y);
 }
 
 Value *index_min(Builder *b, Value *x, Value *y)
@@ -178,7 +183,7 @@ Value *index_min(Builder *b, Value *x, Value *y)
 	int64_t p, q;
 	if (index_is_const(x, &p) && index_is_const(y, &q))
 		return p < q ? x : y;
-	return x == y ? x : index_binary(b, OP_PD_MINIMUM, x, y);
+	return x == y ? x : apply2(b, OP_PD_MINIMUM, x, y);
 }
 
 Value *index_max(Builder *b, Value *x, Value *y)
@@ -186,7 +191,7 @@ Value *index_max(Builder *b, Value *x, Value *y)
 	int64_t p, q;
 	if (index_is_const(x, &p) && index_is_const(y, &q))
 		return p > q ? x : y;
-	return x == y ? x : index_binary(b, OP_PD_MAXIMUM, x, y);
+	return x == y ? x : apply2(b, OP_PD_MAXIMUM, x, y);
 }
 
 Value *index_plus(Builder *b, Value *x, int64_t c)
@@ -207,12 +212,12 @@ Value *index_where(Builder *b, Value *pred, Value *x, Value *y)
 
 Value *index_less(Builder *b, Value *x, Value *y)
 {
-	return index_binary(b, OP_PD_LESS_THAN, x, y);
+	return apply2(b, OP_PD_LESS_THAN, x, y);
 }
 
 Value *index_equal(Builder *b, Value *x, Value *y)
 {
-	return index_binary(b, OP_PD_EQUAL, x, y);
+	return apply2(b, OP_PD_EQUAL, x, y);
 }
 
 Value *pred_and(Builder *b, Value *p, Value *q)
@@ -224,7 +229,7 @@ Value *pred_and(Builder *b, Value *p, Value *q)
 
 Value *index_inside(Builder *b, Value *x, const Dim *extent)
 {
-	Value *low = index_binary(b, OP_PD_GREATER_EQUAL, x, index_const(b, 0));
+	Value *low = apply2(b, OP_PD_GREATER_EQUAL, x, index_const(b, 0));
 	return pred_and(b, low, index_less(b, x, index_dim(b, extent)));
 }
 
@@ -327,22 +332,22 @@ Value *tensor_cast(Builder *b, Value *x, DType t)
 
 Value *tensor_add(Builder *b, Value *x, Value *y)
 {
-	return index_binary(b, OP_PD_ADD, x, y);
+	return apply2(b, OP_PD_ADD, x, y);
 }
 
 Value *tensor_sub(Builder *b, Value *x, Value *y)
 {
-	return index_binary(b, OP_PD_SUBTRACT, x, y);
+	return apply2(b, OP_PD_SUBTRACT, x, y);
 }
 
 Value *tensor_mul(Builder *b, Value *x, Value *y)
 {
-	return index_binary(b, OP_PD_MULTIPLY, x, y);
+	return apply2(b, OP_PD_MULTIPLY, x, y);
 }
 
 Value *tensor_div(Builder *b, Value *x, Value *y)
 {
-	return index_binary(b, OP_PD_DIVIDE, x, y);
+	return apply2(b, OP_PD_DIVIDE, x, y);
 }
 
 Value *tensor_number(Builder *b, DType t, double v)

@@ -4,20 +4,9 @@
 
 #include <string.h>
 
-static bool channels_last(const Op *op)
-{
-	const char *format = op_str(op, "data_format", "NCHW");
-	return !strcmp(format, "NHWC") || !strcmp(format, "NDHWC");
-}
-
 static int channel_axis(const Op *op, int rank)
 {
 	return channels_last(op) ? rank - 1 : 1;
-}
-
-static Value *unary(Builder *b, enum OpCode code, Value *x)
-{
-	return x ? build1(b, code, x, NULL) : NULL;
 }
 
 // x * scale + bias, either of which may be missing.
@@ -118,7 +107,7 @@ bool define_hook_fc(Builder *b, Op *op, Value **results)
 	if (bias)
 		out = tensor_add(b, out, tensor_along(b, bias, 2, 1));
 	if (!strcmp(op_str(op, "activation_type", ""), "relu"))
-		out = unary(b, OP_PD_RELU, out);
+		out = apply1(b, OP_PD_RELU, out);
 	results[0] = shaped_like(b, out, op->results[0].type);
 	return results[0] != NULL;
 }
@@ -160,7 +149,7 @@ static Value *normalized(Builder *b, Value *x, int n, const int64_t *axes, doubl
 	Value *way = tensor_sub(b, x, mean);
 	Value *variance = tensor_reduce(b, OP_PD_MEAN, tensor_mul(b, way, way), n, axes);
 	Value *safe = tensor_add(b, variance, tensor_number(b, x->type->dtype, epsilon));
-	return tensor_div(b, way, unary(b, OP_PD_SQRT, safe));
+	return tensor_div(b, way, apply1(b, OP_PD_SQRT, safe));
 }
 
 // All axes but `channel`, and but the first unless `batch`.
@@ -187,10 +176,10 @@ bool define_hook_batch_norm(Builder *b, Op *op, Value **results)
 		                         bias ? tensor_along(b, bias, rank, channel) : NULL);
 		return results[0] != NULL;
 	}
-	Value *deviation = unary(b, OP_PD_SQRT, tensor_add(b, variance, tensor_number(b, variance->type->dtype, epsilon)));
-	Value *factor = scale ? tensor_div(b, scale, deviation) : unary(b, OP_PD_RECIPROCAL, deviation);
+	Value *deviation = apply1(b, OP_PD_SQRT, tensor_add(b, variance, tensor_number(b, variance->type->dtype, epsilon)));
+	Value *factor = scale ? tensor_div(b, scale, deviation) : apply1(b, OP_PD_RECIPROCAL, deviation);
 	Value *shift = tensor_mul(b, mean, factor);
-	shift = bias ? tensor_sub(b, bias, shift) : unary(b, OP_PD_NEGATIVE, shift);
+	shift = bias ? tensor_sub(b, bias, shift) : apply1(b, OP_PD_NEGATIVE, shift);
 	results[0] = scale_shift(b, x, tensor_along(b, factor, rank, channel), tensor_along(b, shift, rank, channel));
 	return results[0] != NULL;
 }
@@ -286,7 +275,7 @@ bool define_hook_norm(Builder *b, Op *op, Value **results)
 	int64_t axis = op_int(op, "axis", -1);
 	Value *sum = tensor_reduce(b, OP_PD_SUM, tensor_mul(b, x, x), 1, &axis);
 	sum = tensor_add(b, sum, tensor_number(b, x->type->dtype, op_float(op, "epsilon", 1e-10)));
-	results[0] = tensor_div(b, x, unary(b, OP_PD_SQRT, sum));
+	results[0] = tensor_div(b, x, apply1(b, OP_PD_SQRT, sum));
 	return results[0] != NULL;
 }
 
@@ -294,15 +283,15 @@ bool define_hook_norm(Builder *b, Op *op, Value **results)
 
 static Value *softmax_of(Builder *b, Value *x, int64_t axis)
 {
-	Value *e = unary(b, OP_PD_EXP, tensor_sub(b, x, tensor_reduce(b, OP_PD_MAX, x, 1, &axis)));
+	Value *e = apply1(b, OP_PD_EXP, tensor_sub(b, x, tensor_reduce(b, OP_PD_MAX, x, 1, &axis)));
 	return tensor_div(b, e, tensor_reduce(b, OP_PD_SUM, e, 1, &axis));
 }
 
 static Value *log_softmax_of(Builder *b, Value *x, int64_t axis)
 {
 	Value *way = tensor_sub(b, x, tensor_reduce(b, OP_PD_MAX, x, 1, &axis));
-	Value *sum = tensor_reduce(b, OP_PD_SUM, unary(b, OP_PD_EXP, way), 1, &axis);
-	return tensor_sub(b, way, unary(b, OP_PD_LOG, sum));
+	Value *sum = tensor_reduce(b, OP_PD_SUM, apply1(b, OP_PD_EXP, way), 1, &axis);
+	return tensor_sub(b, way, apply1(b, OP_PD_LOG, sum));
 }
 
 bool define_hook_softmax(Builder *b, Op *op, Value **results)
@@ -329,7 +318,7 @@ static Value *label_loss(Builder *b, Op *op, Value *log, Value *label, int64_t a
 {
 	if (op_bool(op, "soft_label", false)) {
 		Value *sum = tensor_reduce(b, OP_PD_SUM, tensor_mul(b, log, label), 1, &axis);
-		return unary(b, OP_PD_NEGATIVE, sum);
+		return apply1(b, OP_PD_NEGATIVE, sum);
 	}
 	Value *from[MAX_RANK];
 	Nest n = nest_open(b, type);
@@ -349,15 +338,15 @@ bool define_hook_softmax_cross_entropy(Builder *b, Op *op, Value **results)
 	Value *x = op_operand(op, 0);
 	int64_t axis = axis_norm(op_int(op, "axis", -1), x->type->rank);
 	bool use = op_bool(op, "use_softmax", true);
-	results[0] = use ? softmax_of(b, x, axis) : unary(b, OP_PD_ASSIGN, x);
-	Value *log = use ? log_softmax_of(b, x, axis) : unary(b, OP_PD_LOG, x);
+	results[0] = use ? softmax_of(b, x, axis) : apply1(b, OP_PD_ASSIGN, x);
+	Value *log = use ? log_softmax_of(b, x, axis) : apply1(b, OP_PD_LOG, x);
 	results[1] = log ? label_loss(b, op, log, op_operand(op, 1), axis, op->results[1].type) : NULL;
 	return results[0] && results[1];
 }
 
 bool define_hook_cross_entropy(Builder *b, Op *op, Value **results)
 {
-	Value *x = op_operand(op, 0), *log = unary(b, OP_PD_LOG, x);
+	Value *x = op_operand(op, 0), *log = apply1(b, OP_PD_LOG, x);
 	results[0] = log ? label_loss(b, op, log, op_operand(op, 1), x->type->rank - 1, op->results[0].type) : NULL;
 	return results[0] != NULL;
 }

@@ -4,16 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-static Value *binary(Builder *b, enum OpCode code, Value *x, Value *y)
-{
-	return x && y ? build2(b, code, x, y, NULL) : NULL;
-}
-
-static Value *unary(Builder *b, enum OpCode code, Value *x)
-{
-	return x ? build1(b, code, x, NULL) : NULL;
-}
-
 // ---- quantisation --------------------------------------------------------------------------------------
 
 // The scale of the element at a position: one for all, or one per channel on `axis`.
@@ -32,19 +22,19 @@ static Value *scale_at(const Nest *n, Builder *b, Value *scale, int64_t axis)
 
 static Value *clamp(Builder *b, Value *x, Value *low, Value *high)
 {
-	return binary(b, OP_PD_MINIMUM, binary(b, OP_PD_MAXIMUM, x, low), high);
+	return apply2(b, OP_PD_MINIMUM, apply2(b, OP_PD_MAXIMUM, x, low), high);
 }
 
 // Halves to the even neighbour; pd.round takes them away from zero.
 static Value *round_even(Builder *b, Value *x, DType t)
 {
 	Value *half = build_scalar_f(b, t, 0.5), *two = build_scalar_f(b, t, 2);
-	Value *low = unary(b, OP_PD_FLOOR, x), *rest = binary(b, OP_PD_SUBTRACT, x, low);
-	Value *odd = binary(b, OP_PD_SUBTRACT, low,
-	                    binary(b, OP_PD_MULTIPLY, two, unary(b, OP_PD_FLOOR, binary(b, OP_PD_MULTIPLY, low, half))));
-	Value *tie = binary(b, OP_PD_EQUAL, rest, half);
-	Value *near = unary(b, OP_PD_FLOOR, binary(b, OP_PD_ADD, x, half));
-	return index_where(b, tie, binary(b, OP_PD_ADD, low, odd), near);
+	Value *low = apply1(b, OP_PD_FLOOR, x), *rest = apply2(b, OP_PD_SUBTRACT, x, low);
+	Value *odd = apply2(b, OP_PD_SUBTRACT, low,
+	                    apply2(b, OP_PD_MULTIPLY, two, apply1(b, OP_PD_FLOOR, apply2(b, OP_PD_MULTIPLY, low, half))));
+	Value *tie = apply2(b, OP_PD_EQUAL, rest, half);
+	Value *near = apply1(b, OP_PD_FLOOR, apply2(b, OP_PD_ADD, x, half));
+	return index_where(b, tie, apply2(b, OP_PD_ADD, low, odd), near);
 }
 
 // quantize_linear and quantize_dequantize.
@@ -57,19 +47,19 @@ bool define_hook_quantize(Builder *b, Op *op, Value **results)
 	Value *s = scalar_cast(&n.b, scale_at(&n, &n.b, op_operand(op, 1), op_int(op, "quant_axis", -1)), t);
 	// A scale of next to nothing is kept from dividing by zero, as Paddle does it.
 	Value *tiny = build_scalar_f(&n.b, t, 1e-6), *one = build_scalar_f(&n.b, t, 1);
-	Value *safe = index_where(&n.b, binary(&n.b, OP_PD_LESS_EQUAL, s, tiny), binary(&n.b, OP_PD_ADD, s, tiny), s);
-	Value *inverse = binary(&n.b, OP_PD_DIVIDE, one, safe), *top = build_scalar_f(&n.b, t, most);
-	Value *factor = binary(&n.b, OP_PD_MULTIPLY, top, inverse), *v = load(&n.b, x, n.at);
+	Value *safe = index_where(&n.b, apply2(&n.b, OP_PD_LESS_EQUAL, s, tiny), apply2(&n.b, OP_PD_ADD, s, tiny), s);
+	Value *inverse = apply2(&n.b, OP_PD_DIVIDE, one, safe), *top = build_scalar_f(&n.b, t, most);
+	Value *factor = apply2(&n.b, OP_PD_MULTIPLY, top, inverse), *v = load(&n.b, x, n.at);
 	bool fallback_round = op->code == OP_PD_QUANTIZE_DEQUANTIZE;
 	if (op_int(op, "round_type", fallback_round) == 0) {
-		v = round_even(&n.b, binary(&n.b, OP_PD_MULTIPLY, factor, v), t);
+		v = round_even(&n.b, apply2(&n.b, OP_PD_MULTIPLY, factor, v), t);
 		v = clamp(&n.b, v, build_scalar_f(&n.b, t, -most - 1), top);
 	} else {
-		v = clamp(&n.b, v, unary(&n.b, OP_PD_NEGATIVE, s), s);
-		v = unary(&n.b, OP_PD_ROUND, binary(&n.b, OP_PD_MULTIPLY, factor, v));
+		v = clamp(&n.b, v, apply1(&n.b, OP_PD_NEGATIVE, s), s);
+		v = apply1(&n.b, OP_PD_ROUND, apply2(&n.b, OP_PD_MULTIPLY, factor, v));
 	}
 	if (op->code == OP_PD_QUANTIZE_DEQUANTIZE)
-		v = binary(&n.b, OP_PD_DIVIDE, binary(&n.b, OP_PD_MULTIPLY, v, s), top);
+		v = apply2(&n.b, OP_PD_DIVIDE, apply2(&n.b, OP_PD_MULTIPLY, v, s), top);
 	results[0] = nest_close(&n, v);
 	return results[0] != NULL;
 }
@@ -88,10 +78,10 @@ bool define_hook_dequantize(Builder *b, Op *op, Value **results)
 	Value *v = scalar_cast(&n.b, load(&n.b, x, n.at), out->dtype);
 	// Of two scales the first is per channel of the product, the second is one for all.
 	Value *s = scale_at(&n, &n.b, scales[0], count == 2 ? 1 : axis);
-	v = binary(&n.b, OP_PD_MULTIPLY, v, s);
+	v = apply2(&n.b, OP_PD_MULTIPLY, v, s);
 	if (count == 2)
-		v = binary(&n.b, OP_PD_MULTIPLY, v, load_scalar(&n.b, scales[1]));
-	results[0] = nest_close(&n, binary(&n.b, OP_PD_DIVIDE, v, build_scalar_f(&n.b, out->dtype, most)));
+		v = apply2(&n.b, OP_PD_MULTIPLY, v, load_scalar(&n.b, scales[1]));
+	results[0] = nest_close(&n, apply2(&n.b, OP_PD_DIVIDE, v, build_scalar_f(&n.b, out->dtype, most)));
 	return results[0] != NULL;
 }
 
@@ -107,12 +97,12 @@ static Value *whole(Builder *b, int64_t v)
 
 static Value *high_part(Builder *b, Value *x, int64_t unit)
 {
-	return binary(b, OP_PD_FLOOR_DIVIDE, x, whole(b, unit));
+	return apply2(b, OP_PD_FLOOR_DIVIDE, x, whole(b, unit));
 }
 
 static Value *low_part(Builder *b, Value *x, int64_t unit)
 {
-	return binary(b, OP_PD_REMAINDER, x, whole(b, unit));
+	return apply2(b, OP_PD_REMAINDER, x, whole(b, unit));
 }
 
 // Two numbers of 32 bits for the element at a position of the nest. All arithmetic stays below 2^63, so that it
@@ -129,13 +119,13 @@ static void random_bits(Nest *n, const Op *op, Value **first, Value **second)
 	Value *x = low_part(b, linear, word), *y = high_part(b, linear, word);
 	for (int round = 0; round < 10; round++) {
 		// multiplier * x in halves of 16 bits.
-		Value *low = binary(b, OP_PD_MULTIPLY, low_part(b, x, HALF), whole(b, multiplier));
-		Value *high = binary(b, OP_PD_MULTIPLY, high_part(b, x, HALF), whole(b, multiplier));
-		high = binary(b, OP_PD_ADD, high, high_part(b, low, HALF));
+		Value *low = apply2(b, OP_PD_MULTIPLY, low_part(b, x, HALF), whole(b, multiplier));
+		Value *high = apply2(b, OP_PD_MULTIPLY, high_part(b, x, HALF), whole(b, multiplier));
+		high = apply2(b, OP_PD_ADD, high, high_part(b, low, HALF));
 		Value *product_high = high_part(b, high, HALF);
-		Value *product_low = binary(b, OP_PD_ADD, binary(b, OP_PD_MULTIPLY, low_part(b, high, HALF), whole(b, HALF)),
+		Value *product_low = apply2(b, OP_PD_ADD, apply2(b, OP_PD_MULTIPLY, low_part(b, high, HALF), whole(b, HALF)),
 		                            low_part(b, low, HALF));
-		x = binary(b, OP_PD_BITWISE_XOR, binary(b, OP_PD_BITWISE_XOR, product_high, whole(b, key)), y);
+		x = apply2(b, OP_PD_BITWISE_XOR, apply2(b, OP_PD_BITWISE_XOR, product_high, whole(b, key)), y);
 		y = product_low;
 		key += (uint32_t)step;
 	}
@@ -147,7 +137,7 @@ static void random_bits(Nest *n, const Op *op, Value **first, Value **second)
 static Value *unit_of(Builder *b, Value *bits, DType t)
 {
 	Value *v = scalar_cast(b, high_part(b, bits, 1 << 8), t);
-	return binary(b, OP_PD_MULTIPLY, v, build_scalar_f(b, t, 1.0 / (1 << 24)));
+	return apply2(b, OP_PD_MULTIPLY, v, build_scalar_f(b, t, 1.0 / (1 << 24)));
 }
 
 bool define_hook_uniform(Builder *b, Op *op, Value **results)
@@ -158,8 +148,8 @@ bool define_hook_uniform(Builder *b, Op *op, Value **results)
 	Value *x, *y;
 	DType t = out->dtype == DT_F64 ? DT_F64 : DT_F32;
 	random_bits(&n, op, &x, &y);
-	Value *v = binary(&n.b, OP_PD_MULTIPLY, unit_of(&n.b, x, t), build_scalar_f(&n.b, t, max - min));
-	results[0] = nest_close(&n, binary(&n.b, OP_PD_ADD, v, build_scalar_f(&n.b, t, min)));
+	Value *v = apply2(&n.b, OP_PD_MULTIPLY, unit_of(&n.b, x, t), build_scalar_f(&n.b, t, max - min));
+	results[0] = nest_close(&n, apply2(&n.b, OP_PD_ADD, v, build_scalar_f(&n.b, t, min)));
 	return results[0] != NULL;
 }
 
@@ -172,13 +162,13 @@ bool define_hook_gaussian(Builder *b, Op *op, Value **results)
 	Value *x, *y;
 	random_bits(&n, op, &x, &y);
 	// 1 - u is above zero, so that the logarithm is finite.
-	Value *u = binary(&n.b, OP_PD_SUBTRACT, build_scalar_f(&n.b, t, 1), unit_of(&n.b, x, t));
-	Value *radius = binary(&n.b, OP_PD_MULTIPLY, unary(&n.b, OP_PD_LOG, u), build_scalar_f(&n.b, t, -2));
+	Value *u = apply2(&n.b, OP_PD_SUBTRACT, build_scalar_f(&n.b, t, 1), unit_of(&n.b, x, t));
+	Value *radius = apply2(&n.b, OP_PD_MULTIPLY, apply1(&n.b, OP_PD_LOG, u), build_scalar_f(&n.b, t, -2));
 	const double turn = 6.283185307179586;
-	Value *angle = binary(&n.b, OP_PD_MULTIPLY, unit_of(&n.b, y, t), build_scalar_f(&n.b, t, turn));
-	Value *v = binary(&n.b, OP_PD_MULTIPLY, unary(&n.b, OP_PD_SQRT, radius), unary(&n.b, OP_PD_COS, angle));
-	v = binary(&n.b, OP_PD_MULTIPLY, v, build_scalar_f(&n.b, t, op_float(op, "std", 1)));
-	results[0] = nest_close(&n, binary(&n.b, OP_PD_ADD, v, build_scalar_f(&n.b, t, op_float(op, "mean", 0))));
+	Value *angle = apply2(&n.b, OP_PD_MULTIPLY, unit_of(&n.b, y, t), build_scalar_f(&n.b, t, turn));
+	Value *v = apply2(&n.b, OP_PD_MULTIPLY, apply1(&n.b, OP_PD_SQRT, radius), apply1(&n.b, OP_PD_COS, angle));
+	v = apply2(&n.b, OP_PD_MULTIPLY, v, build_scalar_f(&n.b, t, op_float(op, "std", 1)));
+	results[0] = nest_close(&n, apply2(&n.b, OP_PD_ADD, v, build_scalar_f(&n.b, t, op_float(op, "mean", 0))));
 	return results[0] != NULL;
 }
 
@@ -189,9 +179,9 @@ bool define_hook_randint(Builder *b, Op *op, Value **results)
 	Value *x, *y;
 	random_bits(&n, op, &x, &y);
 	// 62 bits, so that the remainder is as good as even.
-	Value *bits = binary(&n.b, OP_PD_ADD, binary(&n.b, OP_PD_MULTIPLY, high_part(&n.b, x, 4), whole(&n.b, 1LL << 32)), y);
-	Value *v = binary(&n.b, OP_PD_REMAINDER, bits, whole(&n.b, high - low));
-	results[0] = nest_close(&n, binary(&n.b, OP_PD_ADD, v, whole(&n.b, low)));
+	Value *bits = apply2(&n.b, OP_PD_ADD, apply2(&n.b, OP_PD_MULTIPLY, high_part(&n.b, x, 4), whole(&n.b, 1LL << 32)), y);
+	Value *v = apply2(&n.b, OP_PD_REMAINDER, bits, whole(&n.b, high - low));
+	results[0] = nest_close(&n, apply2(&n.b, OP_PD_ADD, v, whole(&n.b, low)));
 	return results[0] != NULL;
 }
 
@@ -201,6 +191,6 @@ bool define_hook_bernoulli(Builder *b, Op *op, Value **results)
 	Value *x, *y;
 	random_bits(&n, op, &x, &y);
 	Value *p = scalar_cast(&n.b, load(&n.b, op_operand(op, 0), n.at), DT_F32);
-	results[0] = nest_close(&n, binary(&n.b, OP_PD_LESS_THAN, unit_of(&n.b, x, DT_F32), p));
+	results[0] = nest_close(&n, apply2(&n.b, OP_PD_LESS_THAN, unit_of(&n.b, x, DT_F32), p));
 	return results[0] != NULL;
 }

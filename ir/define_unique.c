@@ -70,11 +70,6 @@ static void first_difference(Builder *b, Value *rows, Value *i, Value *j, Value 
 	*y = load(b, rows, (Value *const[]){j, column});
 }
 
-static Value *compare(Builder *b, enum OpCode code, Value *x, Value *y)
-{
-	return x && y ? build2(b, code, x, y, NULL) : NULL;
-}
-
 // For every row the position of the first row that is equal to it.
 static Value *first_equals(Builder *b, Value *rows)
 {
@@ -83,7 +78,7 @@ static Value *first_equals(Builder *b, Value *rows)
 	Nest n = nest_open(b, type_tensor(b->ctx, DT_I64, 1, &count, 0));
 	Nest r = reduce_open(&n.b, "argmax", DT_I64, 1, &count);
 	first_difference(&r.b, rows, n.at[0], r.at[0], &x, &y);
-	Value *same = compare(&r.b, OP_PD_EQUAL, x, y);
+	Value *same = apply2(&r.b, OP_PD_EQUAL, x, y);
 	return nest_close(&n, reduce_close(&r, scalar_cast(&r.b, same, DT_I32)));
 }
 
@@ -95,12 +90,12 @@ static Value *places_of(Builder *b, Value *rows, Value *firsts, bool sorted)
 	Nest n = nest_open(b, type_tensor(b->ctx, DT_I64, 1, &count, 0));
 	Nest r = reduce_open(&n.b, "sum", DT_I64, 1, &count);
 	Value *number = scalar_from_index(&r.b, r.at[0], DT_I64);
-	Value *is_first = compare(&r.b, OP_PD_EQUAL, load(&r.b, firsts, r.at), number);
+	Value *is_first = apply2(&r.b, OP_PD_EQUAL, load(&r.b, firsts, r.at), number);
 	if (sorted) {
 		first_difference(&r.b, rows, r.at[0], n.at[0], &x, &y);
-		before = compare(&r.b, OP_PD_LESS_THAN, x, y);
+		before = apply2(&r.b, OP_PD_LESS_THAN, x, y);
 	} else {
-		before = compare(&r.b, OP_PD_LESS_THAN, number, load(&r.b, firsts, n.at));
+		before = apply2(&r.b, OP_PD_LESS_THAN, number, load(&r.b, firsts, n.at));
 	}
 	return nest_close(&n, reduce_close(&r, is_first && before ? pred_and(&r.b, is_first, before) : NULL));
 }
@@ -113,7 +108,7 @@ static bool bind_count(Builder *b, Value *firsts, const Dim *size)
 	Nest n = nest_open(b, type_tensor(c, DT_I64, 0, NULL, 0));
 	Nest r = reduce_open(&n.b, "sum", DT_I64, 1, &count);
 	Value *number = scalar_from_index(&r.b, r.at[0], DT_I64);
-	Value *total = nest_close(&n, reduce_close(&r, compare(&r.b, OP_PD_EQUAL, load(&r.b, firsts, r.at), number)));
+	Value *total = nest_close(&n, reduce_close(&r, apply2(&r.b, OP_PD_EQUAL, load(&r.b, firsts, r.at), number)));
 	const NamedAttr bind = {"dims", attr_dims(c, 1, &size)};
 	return total && build_op(b, OP_LOOP_BIND, 1, &total, 1, &bind);
 }
@@ -126,7 +121,7 @@ static Value *rows_at_places(Builder *b, Value *places, const char *kind, const 
 	Nest n = nest_open(b, type);
 	Nest r = reduce_open(&n.b, kind, DT_I64, 1, &count);
 	Value *wanted = scalar_from_index(&r.b, n.at[0], DT_I64);
-	Value *here = compare(&r.b, OP_PD_EQUAL, load(&r.b, places, r.at), wanted);
+	Value *here = apply2(&r.b, OP_PD_EQUAL, load(&r.b, places, r.at), wanted);
 	return nest_close(&n, reduce_close(&r, arg ? scalar_cast(&r.b, here, DT_I32) : here));
 }
 

@@ -7,12 +7,6 @@
 
 #include <string.h>
 
-static bool channels_last(const Op *op)
-{
-	const char *format = op_str(op, "data_format", "NCHW");
-	return !strcmp(format, "NHWC") || !strcmp(format, "NDHWC") || !strcmp(format, "NWC");
-}
-
 // ---- interpolation ---------------------------------------------------------------------------------------
 
 // Scales per axis: the list in `scale` (a single number in old programs), one of which stands for all.

@@ -7,10 +7,10 @@
 
 // ---- windows ---------------------------------------------------------------------------------------------
 
-static bool channels_last(const Op *op)
+bool channels_last(const Op *op)
 {
 	const char *format = op_str(op, "data_format", "NCHW");
-	return !strcmp(format, "NHWC") || !strcmp(format, "NDHWC");
+	return !strcmp(format, "NHWC") || !strcmp(format, "NDHWC") || !strcmp(format, "NWC");
 }
 
 // The n values of a list attribute; a list of one stands for all, a missing one for `otherwise`.

@@ -322,9 +322,8 @@ bool infer_hook_flip(Op *op)
 static void image_axes(const Op *op, int *first, int *count)
 {
 	bool volume = op->code == OP_PD_PAD3D;
-	const char *format = op_str(op, "data_format", volume ? "NCDHW" : "NCHW");
 	*count = volume ? 3 : 2;
-	*first = !strcmp(format, "NHWC") || !strcmp(format, "NDHWC") ? 1 : 2;
+	*first = channels_last(op) ? 1 : 2;
 }
 
 bool padding_of_image(Op *op, Padding *p)
