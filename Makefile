@@ -11,6 +11,9 @@ vpath frontend/% $(SRC)
 vpath lower/% $(SRC)
 vpath codegen/% $(SRC)
 vpath tests/% $(SRC)
+# $(call say,WHAT,FILE) in front of a command: one short line instead of it, unless V=1.
+say = $(if $(V),,@printf '  %-8s %s\n' '$(1)' '$(2)';)
+
 WARN = -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wno-unused-parameter
 CPPFLAGS_ALL = -D_POSIX_C_SOURCE=200809L -Iobj -I$(SRC) $(PB_CFLAGS)
 COMPILE = $(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) -MMD -MP -c
@@ -29,34 +32,36 @@ TEXTS = $(sort $(wildcard $(addprefix $(SRC)/,codegen/kernels/*.in runtime_stub/
 all: pdcc
 
 pdcc: $(OBJECTS)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJECTS) $(PB_LIBS) -lm
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJECTS) $(PB_LIBS) -lm
 
-obj/%.o: %.c | obj/ops_enum.inc obj/program_desc.pb-c.h obj/kernels.inc
+# configure leaves config.mk alone when nothing changes, so only other flags compile everything again.
+obj/%.o: %.c config.mk | obj/ops_enum.inc obj/program_desc.pb-c.h obj/kernels.inc
 	@mkdir -p $(@D)
-	$(COMPILE) $< -o $@
+	$(call say,CC,$*.c)$(COMPILE) $< -o $@
 
 obj/opgen: $(OPGEN) ir/opgen.h
 	@mkdir -p $(@D)
-	$(CC) $(WARN) $(CPPFLAGS_ALL) $(YAML_CFLAGS) $(CFLAGS) $(filter %.c,$^) -o $@ $(YAML_LIBS)
+	$(call say,TOOL,$@)$(CC) $(WARN) $(CPPFLAGS_ALL) $(YAML_CFLAGS) $(CFLAGS) $(filter %.c,$^) -o $@ $(YAML_LIBS)
 
-obj/ops_enum.inc: obj/opgen $(OPS)
-	obj/opgen obj $(OPS)
-obj/ops_table.inc: obj/ops_enum.inc ;
+# opgen leaves files alone that would not change; the stamp says when it ran.
+obj/ops.stamp: obj/opgen $(OPS)
+	$(call say,TABLE,$@)obj/opgen obj $(OPS) && touch $@
+obj/ops_enum.inc obj/ops_table.inc: obj/ops.stamp ;
 
 obj/embed: codegen/embed.c
 	@mkdir -p $(@D)
-	$(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) $< -o $@
+	$(call say,TOOL,$@)$(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) $< -o $@
 
 obj/kernels.inc: obj/embed $(TEXTS)
-	obj/embed $@ $(TEXTS)
+	$(call say,TABLE,$@)obj/embed $@ $(TEXTS)
 
 obj/program_desc.pb-c.c: frontend/program_desc.proto
 	@mkdir -p obj
-	cd $(SRC)/frontend && $(PROTOC_C) --c_out=$(CURDIR)/obj program_desc.proto
+	$(call say,PROTO,$@)cd $(SRC)/frontend && $(PROTOC_C) --c_out=$(CURDIR)/obj program_desc.proto
 obj/program_desc.pb-c.h: obj/program_desc.pb-c.c ;
 # Generated code is not held to our warnings.
 obj/program_desc.pb-c.o: obj/program_desc.pb-c.c
-	$(CC) $(CPPFLAGS_ALL) $(CFLAGS) -c $< -o $@
+	$(call say,CC,$<)$(CC) $(CPPFLAGS_ALL) $(CFLAGS) -c $< -o $@
 
 # Unit tests: one program per file, with everything but main.
 UNIT_TESTS = $(patsubst $(SRC)/tests/unit/%.c,obj/tests/%,$(wildcard $(SRC)/tests/unit/test_*.c))
@@ -64,7 +69,7 @@ UNIT_TESTS = $(patsubst $(SRC)/tests/unit/%.c,obj/tests/%,$(wildcard $(SRC)/test
 unit-tests: $(UNIT_TESTS)
 obj/tests/%: tests/unit/%.c $(LIB_OBJECTS)
 	@mkdir -p $(@D)
-	$(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) $(LDFLAGS) -MMD -MP $< -o $@ $(LIB_OBJECTS) $(PB_LIBS) $(CMOCKA_LIBS) -lm
+	$(call say,CC,tests/unit/$*.c)$(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) $(LDFLAGS) -MMD -MP $< -o $@ $(LIB_OBJECTS) $(PB_LIBS) $(CMOCKA_LIBS) -lm
 
 .PHONY: check check-all
 check: pdcc
@@ -97,7 +102,12 @@ bench: pdcc
 # Builds pdcc, compiles the digits sample with it and measures its accuracy.
 .PHONY: demo
 demo: pdcc
-	$(MAKE) -C $(SRC)/samples/digits PDCC=$(CURDIR)/pdcc CC="$(CC)" OUT=$(CURDIR)/obj/digits run
+	@$(MAKE) --no-print-directory -C $(SRC)/samples/digits PDCC=$(CURDIR)/pdcc CC="$(CC)" OUT=$(CURDIR)/obj/digits run
+
+# Renews what is checked in and made by pdcc; a test compares.
+.PHONY: golden
+golden: pdcc
+	$(MAKE) --no-print-directory -C $(SRC)/samples/digits PDCC=$(CURDIR)/pdcc golden
 
 .PHONY: docs
 docs: obj/opgen
@@ -122,16 +132,20 @@ install: pdcc
 
 .PHONY: help
 help:
-	@echo 'all (default)  the compiler, ./pdcc'
-	@echo 'demo           build, compile the bundled digits sample, run it'
-	@echo 'check          the fast tests      check-all  all tests'
-	@echo 'check-kernels, bench-kernels   kernel templates: right, fast (ISA="avx2 ...")'
-	@echo 'bench          side by side with installed peers'
-	@echo 'asan           the compiler with sanitizers, obj/asan/pdcc'
-	@echo 'docs           docs/operators.md from the operator table'
-	@echo 'install        below prefix ($(prefix)); DESTDIR is honoured'
-	@echo 'clean          remove what was built'
+	@echo 'all (default)   the compiler, ./pdcc (V=1 prints the commands)'
+	@echo 'demo            compiles the digits sample with it and measures its accuracy'
+	@echo 'check           the tests that take minutes at most'
+	@echo 'check-all       all tests'
+	@echo 'check-kernels   the kernel templates against plain loops; bench-kernels: their speed'
+	@echo 'bench           side by side with the peers that are installed'
+	@echo 'asan            the compiler with sanitizers, obj/asan/pdcc'
+	@echo 'golden          renews samples/digits/digits.[ch]'
+	@echo 'docs            docs/operators.md from the operator table'
+	@echo 'install         below prefix ($(prefix)); DESTDIR is honoured'
+	@echo 'clean           removes what was built; distclean: also what configure wrote'
 
-.PHONY: clean
+.PHONY: clean distclean
 clean:
 	rm -rf obj pdcc
+distclean: clean
+	rm -f config.mk config.log
