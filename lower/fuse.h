@@ -33,6 +33,8 @@ bool op_has_region_code(const Op *op); // a nest or a kernel: its regions hold s
 bool load_reads(const Op *load, int i);
 // The first operand of a load that is an index.
 int load_first_index(const Op *load);
+// Whether `op` may be computed at `to`, later in its block: no parameter that it reads is stored in between.
+bool op_may_move(const Op *op, const Op *to);
 bool op_contains(const Op *op, enum OpCode code); // in its regions, at any depth
 
 // ---- fuse_epilogue.c: nests into the kernel that made what they read ---------------------------------

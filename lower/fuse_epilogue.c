@@ -70,7 +70,7 @@ static Op *kernel_choose(const Op *nest, Value **read)
 		if (op->code != OP_LOOP_LOAD)
 			continue;
 		Op *kernel = kernel_behind(op_operand(op, 0), nest);
-		if (kernel && (!best || op_is_before(best, kernel))) {
+		if (kernel && op_may_move(kernel, nest) && (!best || op_is_before(best, kernel))) {
 			best = kernel;
 			*read = op_operand(op, 0);
 		}

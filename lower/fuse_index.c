@@ -125,7 +125,7 @@ static Range range_sum(const Op *op, Range a, Range b, int depth)
 static Range range_divided(const Op *op, Range a)
 {
 	const Dim *by = index_size(op_operand(op, 1));
-	if (a.lo < 0 || !by)
+	if (a.lo < 0 || !by || dim_is(by, 0))
 		return range_any;
 	Range r = {0, a.hi, NULL};
 	if (dim_is_const(by) && by->value > 0) {

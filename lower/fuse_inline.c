@@ -52,6 +52,36 @@ static int op_count(const Op *op)
 	return n;
 }
 
+// Whether anything inside `op` reads a parameter.
+static bool reads_parameters(const Op *op)
+{
+	for (int r = 0; r < op->nregion; r++)
+		for (const Block *b = op->regions[r].first; b; b = b->next)
+			for (const Op *inner = b->first; inner; inner = inner->next) {
+				for (int i = 0; i < inner->noperand; i++) {
+					const Value *v = op_operand(inner, i);
+					if (v && v->def && v->def->code == OP_BUILTIN_GET_PARAMETER)
+						return true;
+				}
+				if (reads_parameters(inner))
+					return true;
+			}
+	return false;
+}
+
+bool op_may_move(const Op *op, const Op *to)
+{
+	bool reads = reads_parameters(op);
+	for (int i = 0; i < op->noperand; i++) {
+		const Value *v = op_operand(op, i);
+		reads = reads || (v && v->def && v->def->code == OP_BUILTIN_GET_PARAMETER);
+	}
+	for (const Op *at = reads ? op->next : NULL; at && at != to; at = at->next)
+		if (at->code == OP_BUILTIN_SET_PARAMETER || op_contains(at, OP_BUILTIN_SET_PARAMETER))
+			return false;
+	return true;
+}
+
 // ---- costs ------------------------------------------------------------------------------------------
 
 static int64_t symbol_estimate(const Dim *sym, void *arg)
@@ -226,7 +256,7 @@ static bool inlining_pays(const Op *nest, const Sites *s)
 		const Op *load = s->loads[i], *top = s->tops[i];
 		bool guarded = load->code == OP_LOOP_LOAD_OR;
 		double view = view_cost(nest, load);
-		if (view < 0)
+		if (view < 0 || !op_may_move(nest, top))
 			return false;
 		if (loops && !(s->n == 1 && site_takes_loop(nest, load, top)))
 			return false;

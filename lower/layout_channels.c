@@ -101,15 +101,17 @@ static Value *shuffled_image(Op *last, Op **transpose, Op **first, int64_t *grou
 	*groups = split->dims[1]->value;
 	*transpose = t;
 	*first = f;
+	if (*groups < 1)
+		return NULL;
 	const Dim *each = dim_div(last->ctx, plain->dims[1], split->dims[1]);
 	const Dim *dims[5] = {plain->dims[0], split->dims[1], each, plain->dims[2], plain->dims[3]};
-	return *groups > 0 && has_dims(&f->results[0], 5, dims) ? x : NULL;
+	return has_dims(&f->results[0], 5, dims) ? x : NULL;
 }
 
 static bool layout_shuffle(Layout *l, Op *op)
 {
-	Op *transpose, *first;
-	int64_t groups;
+	Op *transpose = NULL, *first = NULL;
+	int64_t groups = 1;
 	Value *x = shuffled_image(op, &transpose, &first, &groups), *form = blocked_find(l, x);
 	if (!form)
 		return false;

@@ -22,7 +22,7 @@ typedef struct Phase {
 
 static bool phase_read(Context *c, const Window *w, int i, const Dim *out, Phase *p)
 {
-	if (!dim_is_const(w->kernel[i]) || !dim_is_const(w->before[i]) || w->dilation[i] != 1)
+	if (!dim_is_const(w->kernel[i]) || !dim_is_const(w->before[i]) || w->dilation[i] != 1 || w->stride[i] < 1)
 		return false;
 	*p = (Phase){.stride = w->stride[i], .kernel = w->kernel[i]->value, .before = w->before[i]->value};
 	p->taps = (p->kernel + p->stride - 1) / p->stride;
