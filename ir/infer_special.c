@@ -6,17 +6,37 @@
 
 // ---- quantisation --------------------------------------------------------------------------------------
 
+static bool check_bits(Op *op, int64_t bits)
+{
+	return (bits >= 2 && bits <= 31) || infer_error(op, "%lld bits", (long long)bits);
+}
+
+// A scale is one number, or one for every position of axis (negative: one number it must be).
+static bool check_scale(Op *op, const Value *scale, const Type *x, int64_t axis)
+{
+	int64_t count;
+	if (!scale || !type_is_tensor(scale->type) || !dtype_is_float(scale->type->dtype))
+		return infer_error(op, "a scale is not a tensor of floats");
+	if (axis >= x->rank)
+		return infer_error(op, "axis %lld of a tensor of rank %d", (long long)axis, x->rank);
+	const Type *t = scale->type;
+	if (type_const_numel(t, &count) && (count == 1 || (axis < 0 && count > 0)))
+		return true;
+	if (axis < 0 || !t->rank || !dim_is_const(type_numel(op->ctx, t)) || !dim_is(t->dims[t->rank - 1], count))
+		return infer_error(op, "a scale has the wrong number of elements");
+	const Dim *size;
+	return infer_same_dim(op, x->dims[axis], t->dims[t->rank - 1], "channels and scales", &size);
+}
+
 bool verify_hook_quantize(Op *op)
 {
 	const Type *x = infer_tensor(op, 0);
-	int64_t axis = op_int(op, "quant_axis", -1), bits = op_int(op, "bit_length", 8);
 	if (!x)
 		return false;
 	if (!op_bool(op, "is_test", true))
 		return infer_error(op, "scales can only be learnt in training, which is not supported");
-	if (bits < 2 || bits > 31)
-		return infer_error(op, "%lld bits", (long long)bits);
-	return axis < x->rank || infer_error(op, "axis %lld of a tensor of rank %d", (long long)axis, x->rank);
+	return check_bits(op, op_int(op, "bit_length", 8)) &&
+	       check_scale(op, op_operand(op, 1), x, op_int(op, "quant_axis", -1));
 }
 
 bool infer_hook_dequantize(Op *op)
@@ -29,12 +49,12 @@ bool infer_hook_dequantize(Op *op)
 		return false;
 	if (n < 1 || n > 2 || (nbits > 0 && nbits < n))
 		return infer_error(op, "%d scales and %d numbers of bits", n, nbits);
+	// Of two scales the first is per channel of the product, the second is one for all.
+	int64_t axis = n == 2 ? 1 : op_int(op, "quant_axis", -1);
 	for (int i = 0; i < n; i++)
-		if (!scales[i] || !type_is_tensor(scales[i]->type) || !dtype_is_float(scales[i]->type->dtype))
-			return infer_error(op, "a scale is not a tensor of floats");
-	int64_t axis = op_int(op, "quant_axis", -1);
-	if (axis >= x->rank || (n == 2 && x->rank < 2))
-		return infer_error(op, "axis %lld of a tensor of rank %d", (long long)axis, x->rank);
+		if (!check_bits(op, nbits > i ? bits[i] : op_int(op, "bit_length", 8)) ||
+		    !check_scale(op, scales[i], x, i ? -1 : axis))
+			return false;
 	return infer_result(op, 0, type_like(op->ctx, x, scales[0]->type->dtype));
 }
 

@@ -1,20 +1,40 @@
 #!/usr/bin/env python3
-"""Damages model files and watches pdcc: it must end with status 0 or 1, and quickly. For builds with sanitizers.
+"""Damages models and IR text and watches pdcc: it must end with status 0 or 1, soon, and leave no output when it fails.
 
-    mutate.py [--pdcc PATH] [--rounds N] [--seed N] [--arguments '--emit=ir -o -'] MODEL...
+    mutate.py [--pdcc PATH] [--rounds N] [--seed N] [--stage NAME,...] [--seconds N] [--list FILE] MODEL...
 
-Damage is of two kinds: bytes at random, and fields of the wire format replaced by others that are well formed, which
-reaches past the reader: sizes, attribute values and variable names that do not fit together. A failure prints the
-command and keeps the file.
+MODEL is a .pdmodel (parameters beside it are used as they are), a .pdir text, or a description for mkmodel.py (.test,
+.txt). Damage is of three kinds: bytes at random; fields of the wire format replaced by others that are well formed;
+and values of attributes, sizes and names of variables that do not fit together, which gets past the readers and the
+translation. Text is damaged by numbers, words and lines. Meant for builds with sanitizers (make asan). A failure
+prints the command and keeps the file. --list FILE repeats cases that once failed: lines `MODEL SEED ROUND STAGE`.
 """
-import argparse, os, random, shlex, subprocess, sys, tempfile
+import argparse, os, pathlib, random, re, shlex, shutil, subprocess, sys, tempfile, time
 
 INTERESTING = [0, 1, 2, 3, 7, 127, 128, 255, 1 << 15, (1 << 31) - 1, 1 << 31, (1 << 63) - 1, (1 << 64) - 1, (1 << 64) - 2,
                (1 << 64) - (1 << 31), 1 << 63]
+# Values that mean something to an operator: axes, sizes, strides, groups, repeats, and what overflows in products.
+MEANT = [0, 1, -1, 2, -2, 3, 4, 5, 6, 8, 16, 63, 64, 100, -3, -7, 12, 13, 255, 1000, 4096, 65536, 1 << 20, (1 << 31) - 1, -(1 << 31),
+         1 << 24, 1 << 30, 1 << 40, (1 << 62), (1 << 63) - 1, -(1 << 63)]
+STAGES = {
+    'ir': ['--emit=ir', '-o', '-'],
+    'generic': ['--isa=generic', '-o', 'OUT.c'],
+    'avx2': ['--isa=avx2', '-o', 'OUT.c'],
+    'inline': ['--isa=avx2', '--weights=inline', '-o', 'OUT.c'],
+    'cuda': ['-o', 'OUT.cu'],
+    'cfg': ['-o', 'OUT.cfg'],
+    'info': ['info'],
+    'interp': ['run', '--target=interp', '--out-dir', 'OUT'], # with the arrays recorded beside the model
+    'run': ['run', '--isa=generic', '--cflags', '-O1 -w -fsanitize=address,undefined', '--out-dir', 'OUT'],
+    'opt': ['opt', '--passes=canonicalize,fold,cse,dce', '-o', 'OUT.pdir'],
+}
 
+
+# ---- the wire format -------------------------------------------------------------------------------------------
 
 def varint(n):
     out = bytearray()
+    n &= (1 << 64) - 1
     while True:
         n, low = n >> 7, n & 127
         out.append(low | 128 if n else low)
@@ -65,6 +85,8 @@ def encode(items):
     return out
 
 
+# ---- damage to models ------------------------------------------------------------------------------------------
+
 def mutate(data, rng, depth=0):
     """Changes one field somewhere below."""
     try:
@@ -95,15 +117,231 @@ def mutate(data, rng, depth=0):
     return encode(items)
 
 
-def damage(data, rng):
-    if rng.random() < 0.2:
+def pick_item(items, numbers, rng):
+    found = [i for i, (n, w, v) in enumerate(items) if n in numbers and w == 2]
+    return rng.choice(found) if found else None
+
+
+def change_below(data, path, change, rng):
+    """Applies `change` to the bytes of a message reached by field numbers; as it was when there is none."""
+    if not path:
+        return change(data, rng)
+    items = fields(data)
+    i = pick_item(items, path[0], rng)
+    if i is None:
+        return data
+    items[i][2] = change_below(items[i][2], path[1:], change, rng)
+    return encode(items)
+
+
+def change_attribute(data, rng):
+    """Another value, one value more or less; the kind stays."""
+    items = fields(data)
+    values = [i for i, (n, w, v) in enumerate(items) if n > 2 and not (n == 12 or n == 14)]
+    if not values:
+        return data
+    i = rng.choice(values)
+    number, wire, value = items[i]
+    dice = rng.random()
+    if number in (6, 7, 8, 11, 15, 16) and dice < 0.3:
+        if dice < 0.15:
+            del items[i]
+        else:
+            items.insert(i, list(items[i]))
+    elif wire == 0:
+        items[i][2] = rng.choice(MEANT)
+    elif wire in (1, 5):
+        items[i][2] = rng.choice((b'\0' * len(value), b'\xff' * len(value), value[:-2] + b'\x80\x7f', value[:-1] + b'\xbf'))
+    else:
+        items[i][2] = rng.choice((b'', b'NHWC', b'AnyLayout', b'SAME', b'max', b'\xff', value + b'x'))
+    return encode(items)
+
+
+def change_size(data, rng):
+    """One dim of a TensorDesc, or its element type, or its rank."""
+    items = fields(data)
+    dims = [i for i, (n, w, v) in enumerate(items) if n == 2 and w == 0]
+    dice = rng.random()
+    if dice < 0.15 or not dims:
+        for item in items:
+            if item[0] == 1 and item[1] == 0:
+                item[2] = rng.choice([0, 1, 2, 3, 4, 5, 6, 20, 21, 22, 23, 24])
+    elif dice < 0.3:
+        del items[rng.choice(dims)]
+    elif dice < 0.45:
+        items.insert(dims[0], [2, 0, rng.choice([1, 2, 3, -1])])
+    else:
+        items[rng.choice(dims)][2] = rng.choice(MEANT)
+    return encode(items)
+
+
+def change_arguments(data, rng):
+    """Another variable of the same operator in a slot: shapes and types that do not fit."""
+    items = fields(data)
+    slots = [i for i, (n, w, v) in enumerate(items) if n in (1, 2) and w == 2]
+    names = [v for i in slots for n, w, v in fields(items[i][2]) if n == 2]
+    if not slots or not names:
+        return data
+    i = rng.choice(slots)
+    slot = fields(items[i][2])
+    if rng.random() < 0.3:
+        slot.append([2, 2, rng.choice(names)])
+    elif rng.random() < 0.3:
+        slot = [item for item in slot if item[0] != 2]
+    else:
+        for item in slot:
+            if item[0] == 2 and rng.random() < 0.7:
+                item[2] = rng.choice(names)
+    items[i][2] = encode(slot)
+    return encode(items)
+
+
+BLOCK, VAR, OP, ATTR = (1,), (3,), (4,), (4,)
+
+
+def damage_meaning(data, rng):
+    kind = rng.random()
+    if kind < 0.6:
+        return change_below(data, (BLOCK, OP, ATTR), change_attribute, rng)
+    if kind < 0.85: # VarDesc.type.(lod_tensor | tensor_array).tensor
+        return change_below(data, (BLOCK, VAR, (2,), (3, 4), (1,)), change_size, rng)
+    return change_below(data, (BLOCK, OP), change_arguments, rng)
+
+
+def damage_model(data, rng):
+    dice = rng.random()
+    if dice < 0.08:
         out = bytearray(data[:rng.randrange(1, len(data))] if rng.random() < 0.3 else data)
         for _ in range(rng.randrange(1, 8)):
             out[rng.randrange(len(out))] = rng.randrange(256)
         return bytes(out)
-    for _ in range(rng.choice((1, 1, 2, 4))):
-        data = mutate(data, rng)
+    for _ in range(rng.choice((1, 1, 1, 2, 4))):
+        try:
+            data = (mutate if dice < 0.25 else damage_meaning)(data, rng)
+        except ValueError:
+            break
     return data
+
+
+# ---- damage to text --------------------------------------------------------------------------------------------
+
+TOKEN = re.compile(rb'"[^"\n]*"|[%^?!][\w#.]*|-?\d[\w.]*|[A-Za-z_][\w.]*|[^\s\w]')
+
+
+def token_class(t):
+    return t[:1] if t[:1] in b'%^?!"' else b'0' if re.match(rb'-?\d', t) else b'a' if t[:1].isalpha() else t
+
+
+def damage_text(data, rng):
+    for _ in range(rng.choice((1, 1, 2, 4))):
+        dice = rng.random()
+        lines = data.split(b'\n')
+        at = rng.randrange(len(lines))
+        if dice < 0.08:
+            del lines[at]
+            data = b'\n'.join(lines)
+        elif dice < 0.16:
+            lines.insert(at, rng.choice(lines))
+            data = b'\n'.join(lines)
+        elif dice < 0.20:
+            data = data[:rng.randrange(len(data) + 1)]
+        else:
+            tokens = list(TOKEN.finditer(data))
+            if not tokens:
+                break
+            t = rng.choice(tokens)
+            old = t.group()
+            alike = [u.group() for u in tokens if token_class(u.group()) == token_class(old)]
+            if token_class(old) == b'0' and rng.random() < 0.7:
+                new = b'%d' % rng.choice(MEANT)
+            elif rng.random() < 0.1:
+                new = rng.choice((b'', b'(', b'{', b'}', b'^0', b'%x', b'\xff', b'"', b'[', old + old))
+            else:
+                new = rng.choice(alike)
+            data = data[:t.start()] + new + data[t.end():]
+    return data
+
+
+# ---- running ---------------------------------------------------------------------------------------------------
+
+class Fuzz:
+    def __init__(self, options):
+        self.o = options
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix='pdcc-mutate-'))
+        self.bad = self.runs = self.accepted = 0
+        # A request for memory that only a machine with gigabytes to spare could meet is a failure of pdcc here.
+        self.env = dict(os.environ, ASAN_OPTIONS='max_allocation_size_mb=2000:hard_rss_limit_mb=3000:' +
+                        os.environ.get('ASAN_OPTIONS', ''))
+
+    def load(self, path):
+        """(suffix, bytes, parameters or None) of a seed."""
+        path = pathlib.Path(path)
+        if path.suffix in ('.test', '.txt'):
+            made = self.folder / 'seed.pdmodel'
+            maker = pathlib.Path(__file__).resolve().parent.parent / 'mkmodel.py'
+            subprocess.run([sys.executable, maker, path, made], check=True)
+            params = made.with_suffix('.pdiparams')
+            if params.exists():
+                params = params.rename(self.folder / (path.stem + '.pdiparams'))
+            return '.pdmodel', made.read_bytes(), params if params.exists() else None
+        params = path.with_suffix('.pdiparams')
+        return path.suffix, path.read_bytes(), params if params.exists() else None
+
+    @staticmethod
+    def inputs(model):
+        """--in for the feeds of a recorded case's first run."""
+        case = pathlib.Path(model).with_name('case.yaml')
+        text = case.read_text() if case.exists() else ''
+        feeds = text[text.find('feeds:'):text.find('fetches:')]
+        return [f'--in={name}={case.parent / file}' for name, file in re.findall(r'^ +(\S+): \{file: ([^,}]+)', feeds, re.M)]
+
+    def judge(self, cmd):
+        """(ok, why, text) of one run."""
+        try:
+            r = subprocess.run(cmd, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=self.o.timeout, env=self.env)
+        except subprocess.TimeoutExpired:
+            return False, 'timeout', ''
+        err = r.stderr.decode(errors='replace')
+        left = [p.name for p in self.folder.glob('OUT*')] + [p.name for p in self.folder.glob('.OUT*')]
+        self.accepted += r.returncode == 0
+        if r.returncode not in (0, 1) or 'runtime error' in err or 'Sanitizer' in err: # these too end with status 1
+            return False, f'exit status {r.returncode}', err
+        if r.returncode == 1 and 'error' not in err:
+            return False, 'failed without a message', err
+        if 'out of memory' in err:
+            return False, 'asked for too much memory', err
+        if 'is out of range for axis' in err: # the interpreter checks what generated code relies on
+            return False, 'accepted a program that reads outside of its tensors', err
+        if r.returncode == 1 and left and cmd[1] != 'run':
+            return False, f'failed and left {left}', err
+        return True, '', err
+
+    def one(self, model, seed, stage, number):
+        suffix, data, params = seed
+        rng = random.Random(f'{self.o.seed} {os.path.basename(os.path.dirname(model))} {number}')
+        path = self.folder / f'{self.runs}{suffix}'
+        path.write_bytes((damage_text if suffix == '.pdir' else damage_model)(data, rng))
+        self.runs += 1
+        arguments = [a.replace('OUT', str(self.folder / 'OUT')) for a in STAGES[stage]]
+        command = [arguments.pop(0)] if not arguments[0].startswith('-') else []
+        cmd = [self.o.pdcc, *command, str(path), *arguments, *(['--params', str(params)] if params else [])]
+        cmd += self.inputs(model) if command == ['run'] else []
+        ok, why, err = self.judge(cmd)
+        for p in [*self.folder.glob('OUT*'), *self.folder.glob('.OUT*')]:
+            shutil.rmtree(p) if p.is_dir() else p.unlink()
+        if ok:
+            path.unlink()
+            return
+        self.bad += 1
+        lines = [line for line in err.splitlines() if 'error' in line.lower() or line.lstrip().startswith('#')]
+        print(f'{why}: {shlex.join(map(str, cmd))} (from {model} {self.o.seed} {number} {stage})', *lines[:10], sep='\n    ',
+              flush=True)
+
+    def finish(self):
+        if not self.bad:
+            shutil.rmtree(self.folder)
+        print(f'{self.runs} runs, {self.accepted} accepted, {self.bad} failed')
+        return 1 if self.bad else 0
 
 
 def main():
@@ -112,39 +350,22 @@ def main():
     p.add_argument('--rounds', type=int, default=50)
     p.add_argument('--seed', type=int, default=0)
     p.add_argument('--timeout', type=float, default=20)
-    p.add_argument('--arguments', default='--emit=ir -o -')
-    p.add_argument('models', nargs='+')
+    p.add_argument('--seconds', type=float, default=1e9, help='stop after so many')
+    p.add_argument('--stage', default='ir,generic,avx2', help='one of these at each round: ' + ' '.join(STAGES))
+    p.add_argument('--list', help='repeat these cases')
+    p.add_argument('models', nargs='*')
     o = p.parse_args()
-    bad = runs = 0
-    folder = tempfile.mkdtemp(prefix='pdcc-mutate-')
-    for model in o.models:
-        data = open(model, 'rb').read()
-        for k in range(o.rounds):
-            rng = random.Random(f'{o.seed} {os.path.basename(os.path.dirname(model))} {k}')
-            path = os.path.join(folder, f'{runs}.pdmodel')
-            with open(path, 'wb') as f:
-                f.write(damage(data, rng))
-            runs += 1
-            cmd = [o.pdcc, path] + shlex.split(o.arguments)
-            try:
-                r = subprocess.run(cmd, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=o.timeout)
-                sanitized = b'runtime error' in r.stderr or b'Sanitizer' in r.stderr # they too end with status 1
-                ok, why = r.returncode in (0, 1) and not sanitized, f'exit status {r.returncode}'
-                err = r.stderr.decode(errors='replace')
-                if r.returncode == 1 and 'error' not in err:
-                    ok, why = False, 'failed without a message'
-            except subprocess.TimeoutExpired:
-                ok, why, err = False, 'timeout', ''
-            if ok:
-                os.unlink(path)
-                continue
-            bad += 1
-            lines = [line for line in err.splitlines() if 'error' in line.lower() or line.lstrip().startswith('#')]
-            print(f'{why}: {shlex.join(cmd)} (from {model})', *lines[:6], sep='\n    ', flush=True)
-    if not bad:
-        os.rmdir(folder)
-    print(f'{runs} runs, {bad} failed')
-    return 1 if bad else 0
+    fuzz, end, stages = Fuzz(o), time.monotonic() + o.seconds, o.stage.split(',')
+    if o.list:
+        for line in open(o.list):
+            model, o.seed, number, stage = line.split()
+            fuzz.one(model, fuzz.load(model), stage, int(number))
+    for number in range(o.rounds): # round by round, so that a run cut short has seen every model
+        for k, model in enumerate(o.models):
+            if time.monotonic() > end:
+                return fuzz.finish()
+            fuzz.one(model, fuzz.load(model), stages[(number + k) % len(stages)], number)
+    return fuzz.finish()
 
 
 if __name__ == '__main__':
