@@ -7,6 +7,7 @@
 // PD_UNROLL: unroll the next loop completely, so that its array of accumulators lives in registers.
 // PD_LANES: iterations of the next loop touch different elements, even where the result shares bytes with an operand.
 #if defined(__clang__)
+#pragma clang diagnostic ignored "-Wpass-failed" // PD_LANES allows, it does not demand
 #define PD_UNROLL _Pragma("clang loop unroll(full)")
 #define PD_LANES _Pragma("clang loop vectorize(assume_safety)")
 #elif defined(__GNUC__)
@@ -89,7 +90,7 @@ PD_INLINE void conv_plain_pixels_4x1of8_s1(const int pixels, const bool inside, 
                                                         const float *x, const float *w, int64_t iy, int64_t ix,
                                                         float *tile)
 {
-	vf sum[4 * 1];
+	vf sum[4];
 	PD_UNROLL
 	for (int i = 0; i < pixels * 1; i++)
 		sum[i] = vf_splat(0);
@@ -141,10 +142,13 @@ PD_SHARED void conv_plain_4x1of8_s1(int pixels, const conv_shape *s, const float
 // Output channels of one group of packed weights: 8, or what is left of them.
 PD_INLINE void compute_conv2d_0_tmp_0_group(const int64_t n, const int64_t group, const int blocks, float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x, const float *PDRT_RESTRICT w, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
+	(void)dim_n;
 	const int64_t rows = 8, columns = 8, tiles = (columns + 4 - 1) / 4;
 	const conv_shape shape = {
-		.channels = 1, .height = 8, .width = 8, .kh = 3, .kw = 3,
-		.dilation_y = 1, .dilation_x = 1, .row = 8, .plane = 64,
+		1, 8, 8, // channels, height, width
+		3, 3, // kh, kw
+		1, 1, // dilation_y, dilation_x
+		8, 64, // row, plane
 	};
 	for (int64_t row = 0; row < rows; row++)
 		for (int64_t t = 0; t < tiles; t++) {
@@ -215,7 +219,7 @@ PD_INLINE void conv_tap_4x1of8_s1(const int pixels, vf *sum, const float *x, int
 PD_INLINE void conv_pixels_4x1of8_s1(const int pixels, const conv_shape *s, const float *x, const float *w,
                                                   int64_t iy, int64_t ix, float *tile)
 {
-	vf sum[4 * 1];
+	vf sum[4];
 	PD_UNROLL
 	for (int i = 0; i < pixels * 1; i++)
 		sum[i] = vf_splat(0);
@@ -255,10 +259,13 @@ PD_SHARED void conv_tile_4x1of8_s1(int pixels, const conv_shape *s, const float 
 // Output channels of one group of packed weights: 8, or what is left of them.
 PD_INLINE void compute_conv2d_1_tmp_0_group(const int64_t n, const int64_t group, const int blocks, float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x, const float *PDRT_RESTRICT w, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
+	(void)dim_n;
 	const int64_t rows = 8, columns = 8, tiles = (columns + 4 - 1) / 4;
 	const conv_shape shape = {
-		.channels = 16, .height = 8, .width = 8, .kh = 3, .kw = 3,
-		.dilation_y = 1, .dilation_x = 1, .row = 64, .plane = 512,
+		16, 8, 8, // channels, height, width
+		3, 3, // kh, kw
+		1, 1, // dilation_y, dilation_x
+		64, 512, // row, plane
 	};
 	for (int64_t row = 0; row < rows; row++)
 		for (int64_t t = 0; t < tiles; t++) {
@@ -290,7 +297,7 @@ static void compute_conv2d_1_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_R
 
 static void compute_pool2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
-	for (int64_t i0 = 0; i0 < (4 * dim_n); i0++) {
+	for (int64_t i0 = 0; i0 < 4 * dim_n; i0++) {
 		for (int64_t i1 = 0; i1 < 4; i1++) {
 			const int64_t v2 = i1 * 2;
 			for (int64_t i3 = 0; i3 < 4; i3++) {
@@ -439,7 +446,7 @@ static void compute_linear_1_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_R
 	compute_linear_1_tmp_0_panel(8, 2, out, a, b, t0, dim_n);
 }
 
-// Reductions over a row, in 8 running lanes.
+// The maximum of a row, in 8 running lanes.
 PD_SHARED float row_max(const float *x, int64_t n)
 {
 	float lane[8], top = x[0];
@@ -456,6 +463,7 @@ PD_SHARED float row_max(const float *x, int64_t n)
 	return top;
 }
 
+// The sum of a row, in 8 running lanes.
 PD_SHARED float row_sum(const float *x, int64_t n)
 {
 	float lane[8] = {0}, sum = 0;
@@ -465,22 +473,6 @@ PD_SHARED float row_sum(const float *x, int64_t n)
 			lane[l] += x[i + l];
 	for (int64_t i = whole; i < n; i++)
 		sum += x[i];
-	for (int step = 8 / 2; step > 0; step /= 2)
-		for (int l = 0; l < step; l++)
-			lane[l] += lane[l + step];
-	return sum + lane[0];
-}
-
-// The sum of the squares of the distances from `mean`.
-PD_SHARED float row_spread(const float *x, int64_t n, float mean)
-{
-	float lane[8] = {0}, sum = 0;
-	const int64_t whole = n / 8 * 8;
-	for (int64_t i = 0; i < whole; i += 8)
-		for (int l = 0; l < 8; l++)
-			lane[l] += (x[i + l] - mean) * (x[i + l] - mean);
-	for (int64_t i = whole; i < n; i++)
-		sum += (x[i] - mean) * (x[i] - mean);
 	for (int step = 8 / 2; step > 0; step /= 2)
 		for (int l = 0; l < step; l++)
 			lane[l] += lane[l + step];
@@ -514,7 +506,7 @@ size_t digits_workspace_size(const digits_dims *dims)
 	const int64_t n = dims->n;
 	if (n < 1 || n > INT32_MAX)
 		return SIZE_MAX;
-	if (12288.0 * (double)n > 4e18 || (double)SIZE_MAX < 12288.0 * (double)n)
+	if ((12288.0 * (double)n) > 4e18 || (12288.0 * (double)n) > (double)SIZE_MAX)
 		return SIZE_MAX;
 	return (size_t)(12288 * n);
 }
@@ -596,6 +588,9 @@ pd_status digits_run(digits *m, const digits_inputs *in, digits_outputs *out)
 
 	/* softmax 'softmax_0.tmp_0': [n x 10] f32 */
 	compute_softmax_0_tmp_0(out->save_infer_model_scale_0_tmp_0, linear_1_tmp_1, n);
+
+	out->save_infer_model_scale_0_tmp_0_dims[0] = n;
+	out->save_infer_model_scale_0_tmp_0_dims[1] = 10;
 	return PD_OK;
 }
 
@@ -609,7 +604,7 @@ static const pd_tensor_info output_tensors[] = {
 	{"save_infer_model/scale_0.tmp_0", PD_F32, 2, output_dims_0},
 };
 
-static const char *const info_symbols[] = {"n"};
+static const pd_symbol_info info_symbols[] = {{"n", false}};
 
 static size_t info_workspace_size(const int64_t *symbols)
 {
@@ -631,14 +626,15 @@ static void info_shapes(const int64_t *symbols, int64_t *dims)
 }
 
 static pd_status info_run(void *instance, const void *const *inputs, void *const *outputs,
-                          const int64_t *symbols)
+                          int64_t *symbols)
 {
 	digits_inputs in;
 	digits_outputs out;
 	in.dims.n = symbols[0];
 	in.image = (const float *)inputs[0];
 	out.save_infer_model_scale_0_tmp_0 = (float *)outputs[0];
-	return digits_run((digits *)instance, &in, &out);
+	const pd_status status = digits_run((digits *)instance, &in, &out);
+	return status;
 }
 
 static pd_status info_init(void *instance, const void *weights, size_t n, void *workspace, size_t size)

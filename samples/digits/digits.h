@@ -20,6 +20,7 @@ typedef struct digits_inputs {
 
 typedef struct digits_outputs {
 	float *save_infer_model_scale_0_tmp_0; /* save_infer_model/scale_0.tmp_0 [n x 10] f32 */
+	int64_t save_infer_model_scale_0_tmp_0_dims[2]; /* set by the run */
 } digits_outputs;
 
 /* An instance; its members are private. Several may run at the same time. */
