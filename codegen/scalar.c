@@ -372,6 +372,12 @@ static const char *constant_expression(Scalars *s, const Op *op)
 	return number_literal(s, t, v->kind == ATTR_FLOAT ? (int64_t)v->f : v->i);
 }
 
+// Whether choosing v may be a branch around work, which GCC does not turn into vector code.
+static bool arm_is_work(const Value *v)
+{
+	return v->def && v->def->info->kind == KIND_MAP && v->def->code != OP_PD_CAST;
+}
+
 static const char *where_expression(Scalars *s, const Op *op)
 {
 	int known = scalars_known(s, op_operand(op, 0));
@@ -379,7 +385,13 @@ static const char *where_expression(Scalars *s, const Op *op)
 		return scalars_name(s, op_operand(op, known ? 1 : 2));
 	const char *c = scalars_name(s, op_operand(op, 0));
 	const char *x = scalars_name(s, op_operand(op, 1)), *y = scalars_name(s, op_operand(op, 2));
-	return c && x && y ? arena_printf(s->k->arena, "%s ? %s : %s", c, x, y) : NULL;
+	if (!c || !x || !y)
+		return NULL;
+	const Type *t = op->results[0].type;
+	if (s->k->target->vector && !s->k->target->cuda && t->kind == TY_SCALAR && t->dtype == DT_F32 &&
+	    (arm_is_work(op_operand(op, 1)) || arm_is_work(op_operand(op, 2))))
+		return arena_printf(s->k->arena, "pd_select(%s, %s, %s)", c, x, y);
+	return arena_printf(s->k->arena, "%s ? %s : %s", c, x, y);
 }
 
 static const char *primitive_expression(Scalars *s, const Op *op)

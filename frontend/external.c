@@ -103,7 +103,7 @@ bool compile_external(Driver *d, const Target *t, const char *folder, int n, con
 		return false;
 	}
 	k = words_append(c, t->vector ? "-std=gnu11" : "-std=c11", argv, k, MAX_WORDS);
-	k = words_append(c, "-O3 -fno-math-errno -ffp-contract=fast", argv, k, MAX_WORDS);
+	k = words_append(c, "-O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast", argv, k, MAX_WORDS);
 	k = words_append(c, t->cflags, argv, k, MAX_WORDS);
 	k = words_append(c, shared ? "-shared -fPIC -fvisibility=hidden" : NULL, argv, k, MAX_WORDS);
 	k = words_append(c, d->options->cflags, argv, k, MAX_WORDS);
