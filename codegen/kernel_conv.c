@@ -86,11 +86,8 @@ static const char *shape_text(Conv *v)
 	const Dim *const *d = v->x->dims;
 	const Dim *lanes = dim_const(k->ctx, v->plain ? 1 : v->lanes), *height = d[2], *width = d[3];
 	return arena_printf(k->arena,
-	                    "const conv_shape shape = {\n"
-	                    "\t%" PRId64 ", %s, %s, // channels, height, width\n"
-	                    "\t%" PRId64 ", %" PRId64 ", // kh, kw\n"
-	                    "\t%" PRId64 ", %" PRId64 ", // dilation_y, dilation_x\n"
-	                    "\t%s, %s, // row, plane\n};",
+	                    "const conv_shape shape = {%" PRId64 ", %s, %s, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64
+	                    ", %s, %s}; // channels, height, width, kh, kw, dilation_y, dilation_x, row, plane",
 	                    v->channels, kernel_dim(k, height), kernel_dim(k, width), v->kh, v->kw, v->dilation[0],
 	                    v->dilation[1], tile_product(k, 2, (const Dim *[]){width, lanes}),
 	                    tile_product(k, 3, (const Dim *[]){height, width, lanes}));
