@@ -114,6 +114,11 @@ static bool pads_space_only(const Op *op)
 	return op_numbers(op, "paddings", p, 8) == 8 && !p[0] && !p[1] && !p[2] && !p[3];
 }
 
+static bool op_is_interp(const Op *op)
+{
+	return op->code == OP_PD_NEAREST_INTERP || op->code == OP_PD_BILINEAR_INTERP || op->code == OP_PD_BICUBIC_INTERP;
+}
+
 static bool op_is_spatial(const Op *op)
 {
 	switch (op->code) {
@@ -166,8 +171,8 @@ bool layout_space(Layout *l, Op *op)
 {
 	Value *x = op_operand(op, 0), *form = blocked_find(l, x);
 	const Type *t = op->results[0].type;
-	if (!form || !op_is_spatial(op))
-		return false;
+	if (!form || !op_is_spatial(op) || (op_is_interp(op) && 2 * type_channels(x->type) <= l->target->lanes))
+		return false; // an enlarged image of mostly empty lanes costs more than unblocking the small one
 	bool reduce = op->info->kind == KIND_REDUCE;
 	if (reduce && !op_bool(op, "keepdim", false))
 		return reduce_to_matrix(l, op, form);

@@ -40,11 +40,11 @@ static bool phase_read(Context *c, const Window *w, int i, const Dim *out, Phase
 	return p->pad[0] >= 0 && last >= 0;
 }
 
-// [IC x OC x KH x KW] to [phases * OC x IC x taps x taps], flipped.
-static Tensor *phase_filter(Context *c, const Tensor *w, const Phase *p)
+// [IC x OC x KH x KW] to [phases * each x IC x taps x taps], flipped; `each` is OC, or more with zeros behind.
+static Tensor *phase_filter(Context *c, const Tensor *w, const Phase *p, int64_t each)
 {
 	int64_t ic = w->dims[0], oc = w->dims[1], kh = w->dims[2], kw = w->dims[3], sx = p[1].stride;
-	int64_t dims[4] = {p[0].stride * sx * oc, ic, p[0].taps, p[1].taps};
+	int64_t dims[4] = {p[0].stride * sx * each, ic, p[0].taps, p[1].taps};
 	Tensor *t = tensor_new(c->arena, w->dtype, 4, dims);
 	if (!t)
 		return NULL;
@@ -54,10 +54,11 @@ static Tensor *phase_filter(Context *c, const Tensor *w, const Phase *p)
 		for (int64_t i = 0; i < ic; i++)
 			for (int64_t y = 0; y < dims[2]; y++)
 				for (int64_t x = 0; x < dims[3]; x++, to++) {
-					int64_t phase = o / oc;
+					int64_t phase = o / each, channel = o % each;
 					int64_t ky = phase / sx + p[0].stride * (p[0].taps - 1 - y);
 					int64_t kx = phase % sx + sx * (p[1].taps - 1 - x);
-					*to = ky < kh && kx < kw ? from[((i * oc + o % oc) * kh + ky) * kw + kx] : 0;
+					bool inside = channel < oc && ky < kh && kx < kw;
+					*to = inside ? from[((i * oc + channel) * kh + ky) * kw + kx] : 0;
 				}
 	return t;
 }
@@ -71,25 +72,28 @@ static Value *phase_split(Builder *b, const Phase *p, Value *at, Value **rest)
 	return index_div(b, t, s);
 }
 
-static Value *interleave(Layout *l, Op *op, Value *phases, const Phase *p)
+// Few channels would mostly be empty lanes: then the result is plain, else blocked with whole blocks per phase.
+static bool result_is_plain(const Layout *l, int64_t oc)
 {
-	const Type *plain = op->results[0].type;
-	int64_t b = l->target->lanes, oc = type_channels(plain);
+	return 2 * oc <= l->target->lanes;
+}
+
+static Value *interleave(Layout *l, Op *op, Value *phases, const Phase *p, int64_t each)
+{
+	const Type *type = op->results[0].type;
+	bool plain = result_is_plain(l, type_channels(type));
 	Builder before = builder_before(op);
-	Nest n = nest_open(&before, type_blocked(l, plain));
+	Nest n = nest_open(&before, plain ? type : type_blocked(l, type));
 	Builder *in = &n.b;
 	Value *ry, *rx, *qy = phase_split(in, &p[0], n.at[2], &ry), *qx = phase_split(in, &p[1], n.at[3], &rx);
 	Value *phase = index_add(in, index_times(in, ry, p[1].stride), rx), *block, *lane;
-	if (oc % b == 0) {
-		block = index_add(in, index_times(in, phase, oc / b), n.at[1]);
-		lane = n.at[4];
+	if (plain) {
+		Value *channel = index_add(in, index_times(in, phase, each), n.at[1]), *b = index_const(in, l->target->lanes);
+		block = index_div(in, channel, b);
+		lane = index_mod(in, channel, b);
 	} else {
-		// Lanes past the last channel repeat it, so that nothing outside is read.
-		Value *channel = index_add(in, index_times(in, n.at[1], b), n.at[4]);
-		channel = index_min(in, channel, index_const(in, oc - 1));
-		channel = index_add(in, index_times(in, phase, oc), channel);
-		block = index_div(in, channel, index_const(in, b));
-		lane = index_mod(in, channel, index_const(in, b));
+		block = index_add(in, index_times(in, phase, each / l->target->lanes), n.at[1]);
+		lane = n.at[4];
 	}
 	return nest_close(&n, load(in, phases, (Value *[]){n.at[0], block, qy, qx, lane}));
 }
@@ -111,7 +115,10 @@ bool layout_conv_transpose(Layout *l, Op *op)
 	for (int i = 0; i < 2; i++)
 		if (!phase_read(c, &win, i, out->dims[2 + i], &p[i]))
 			return false;
-	Tensor *t = phase_filter(c, w, p);
+	int64_t lanes = l->target->lanes, oc = type_channels(out);
+	bool single = p[0].stride == 1 && p[1].stride == 1;
+	int64_t each = single || result_is_plain(l, oc) ? oc : (oc + lanes - 1) / lanes * lanes;
+	Tensor *t = phase_filter(c, w, p, each);
 	if (!t)
 		return false;
 	Builder b = builder_before(op);
@@ -119,11 +126,13 @@ bool layout_conv_transpose(Layout *l, Op *op)
 	           .ic = t->dims[1], .kh = t->dims[2], .kw = t->dims[3], .channels = t->dims[1], .strides = {1, 1},
 	           .dilations = {1, 1}, .paddings = {p[0].pad[0], p[1].pad[0], p[0].pad[1], p[1].pad[1]}};
 	const Dim *dims[4] = {out->dims[0], dim_const(c, cv.oc), p[0].count, p[1].count};
-	bool single = p[0].stride == 1 && p[1].stride == 1;
 	Value *phases = conv_dense(l, &cv, single ? out : type_tensor(c, out->dtype, 4, dims, 0));
-	Value *form = single ? phases : interleave(l, op, phases, p);
+	Value *form = single ? phases : interleave(l, op, phases, p, each);
 	if (!form)
 		return false;
-	blocked_set(l, op, form);
+	if (!single && result_is_plain(l, oc))
+		op_replace(op, &form);
+	else
+		blocked_set(l, op, form);
 	return true;
 }
