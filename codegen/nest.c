@@ -5,6 +5,10 @@
 
 #include <string.h>
 
+// When the last two loops are turned: elements of a strip, so that as many cache lines stay near while the other
+// loop goes round; and how long that other loop may be.
+enum { STRIP = 64, MAX_TURNED_LANES = 64 };
+
 // ---- moving invariants out of reductions ----------------------------------------------------------------
 
 static bool value_is_inside(const Value *v, const Op *around)
@@ -190,7 +194,7 @@ static const char *output_index(Nest *n)
 	const char *sum = NULL;
 	Arena *a = n->k->arena;
 	for (int i = 0; i < n->nloop; i++) {
-		const Loop *loop = &n->loops[i];
+		const Loop *loop = &n->layout[i];
 		const char *name = scalars_name(&n->s, loop->arg);
 		if (!name)
 			return NULL;
@@ -294,6 +298,19 @@ static bool innermost_print(Nest *n, int depth)
 	return true;
 }
 
+// The loop around the last two when they are turned: strips of the inner one.
+static void strip_open(Nest *n, Loop *inner, int *depth)
+{
+	Arena *a = n->k->arena;
+	const char *extent = expression_unwrap(a, kernel_dim(n->k, inner->extent));
+	inner->first = kernel_local(n->k, "i");
+	inner->end = kernel_local(n->k, "end");
+	text_line(n->out, (*depth)++, "for (int64_t %s = 0; %s < %s; %s += %d) {", inner->first, inner->first, extent,
+	          inner->first, STRIP);
+	text_line(n->out, *depth, "const int64_t %s = %s + %d < %s ? %s + %d : %s;", inner->end, inner->first, STRIP, extent,
+	          inner->first, STRIP, extent);
+}
+
 static bool loops_print(Nest *n)
 {
 	int depth = 1;
@@ -302,6 +319,8 @@ static bool loops_print(Nest *n)
 	if (!n->nloop)
 		return nest_stores_print(n, depth);
 	for (int i = 0; i + 1 < n->nloop; i++) {
+		if (n->turned && i + 2 == n->nloop)
+			strip_open(n, &n->loops[i + 1], &depth);
 		loop_open(&n->s, &n->loops[i], &depth, n->out);
 		if (!level_print(n, i + 1, depth))
 			return false;
@@ -310,7 +329,63 @@ static bool loops_print(Nest *n)
 		return false;
 	for (int i = n->nloop - 1; i-- > 0;)
 		loop_close(&n->loops[i], &depth, n->out);
+	if (n->turned)
+		text_line(n->out, --depth, "}");
 	return true;
+}
+
+// ---- turning the last two loops -----------------------------------------------------------------------------
+
+static bool op_divides(const Op *op)
+{
+	return op->nresult && op->results[0].type->kind == TY_INDEX &&
+	       (op->code == OP_PD_FLOOR_DIVIDE || op->code == OP_PD_REMAINDER);
+}
+
+// Whether v depends on the argument `arg`.
+static bool depends_on(const Value *v, const Value *arg, int depth)
+{
+	if (v == arg)
+		return true;
+	if (!v->def || depth > MAX_RANK)
+		return v->def != NULL; // too deep to tell
+	for (int i = 0; i < v->def->noperand; i++)
+		if (op_operand(v->def, i) && depends_on(op_operand(v->def, i), arg, depth + 1))
+			return true;
+	return v->def->nregion > 0;
+}
+
+// A short innermost loop whose positions are found by division (channels that do not lie as they are stored), anew for
+// each pixel, though they do not depend on the pixel: then the loop over pixels is the better inner one.
+static bool wants_turn(const Nest *n)
+{
+	if (n->nloop < 2 || n->k->target->cuda)
+		return false;
+	const Loop *lanes = &n->loops[n->nloop - 1], *pixels = &n->loops[n->nloop - 2];
+	if (!dim_is_const(lanes->extent) || lanes->extent->value > MAX_TURNED_LANES)
+		return false;
+	if (dim_is_const(pixels->extent) && pixels->extent->value < lanes->extent->value)
+		return false;
+	int saved = 0;
+	for (const Op *op = n->body->first; op; op = op->next) {
+		if (op->nregion)
+			return false;
+		if (!op_divides(op) || nest_level(n, &op->results[0]) != n->nloop)
+			continue;
+		if (depends_on(&op->results[0], pixels->arg, 0))
+			return false;
+		saved++;
+	}
+	return saved > 0;
+}
+
+static void loops_turn(Nest *n)
+{
+	Loop *last = &n->loops[n->nloop - 1], lanes = *last;
+	*last = last[-1];
+	last[-1] = lanes;
+	n->turned = true;
+	levels_find(n);
 }
 
 // Loops of extent 1 at the end would hide the loop that matters: they go, their argument is 0.
@@ -334,7 +409,10 @@ void nest_init(Nest *n, KernelFunc *k, Text *out)
 	pointer_map_init(&n->levels, k->arena);
 	n->nloop = loops_merge(&n->s, n->body, k->op->results[0].type->dims, n->loops);
 	drop_unit_loops(n);
+	memcpy(n->layout, n->loops, sizeof n->layout);
 	levels_find(n);
+	if (wants_turn(n))
+		loops_turn(n);
 	nest_renew(n);
 }
 

@@ -11,6 +11,7 @@ typedef struct Loop {
 	const Value *arg;
 	const Dim *extent;
 	const char *var; // set by loop_open
+	const char *first, *end; // C expressions of a part of the range; NULL: all of it
 } Loop;
 
 // Merges arguments that only ever stand side by side in loads of tensors with the same dims there: fewer and
@@ -54,10 +55,12 @@ typedef struct Nest {
 	const Block *body;
 	Text *out;
 	int nloop;
-	Loop loops[MAX_RANK];
+	Loop loops[MAX_RANK];  // outermost first
+	Loop layout[MAX_RANK]; // the same in the order of the result's dims
 	PointerMap levels; // Value in the body -> its level + 1, as a pointer: the innermost loop that it depends on
 	PointerMap needed; // Op -> itself: what is printed under the predicates that are known
 	struct Lanes *lanes; // lanes.c, while it prints
+	bool turned;         // the last two loops run in the other order
 } Nest;
 
 void nest_init(Nest *n, KernelFunc *k, Text *out);

@@ -52,8 +52,9 @@ void loop_open(Scalars *s, Loop *loop, int *depth, Text *out)
 		loop->var = "0";
 	} else {
 		loop->var = kernel_local(s->k, "i");
-		text_line(out, (*depth)++, "for (int64_t %s = 0; %s < %s; %s++) {", loop->var, loop->var,
-		          expression_unwrap(s->k->arena, kernel_dim(s->k, loop->extent)), loop->var);
+		const char *end = loop->end ? loop->end : expression_unwrap(s->k->arena, kernel_dim(s->k, loop->extent));
+		text_line(out, (*depth)++, "for (int64_t %s = %s; %s < %s; %s++) {", loop->var,
+		          loop->first ? loop->first : "0", loop->var, end, loop->var);
 	}
 	pointer_map_set(&s->names, loop->arg, loop->var);
 }
