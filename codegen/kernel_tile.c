@@ -12,9 +12,7 @@ bool tile_prelude(KernelFunc *k)
 	};
 	if (!kernel_helper(k, "kernel_macros.c", 0, NULL))
 		return false;
-	if (k->target->vector)
-		return kernel_helper(k, "vector_gnu.c", 2, keys);
-	return kernel_helper(k, "vector_plain.c", 1, keys);
+	return kernel_helper(k, k->target->vector ? "vector_gnu.c" : "vector_plain.c", 2, keys);
 }
 
 int tile_height(int height, int width, int nv)

@@ -5,8 +5,9 @@
 #include <string.h>
 
 // Register tiles leave room for the operands that stream past the accumulators: of 32 vector registers
-// 24 accumulate (avx512, neon), of 16 twelve do (avx2, sse4). `generic` is plain ISO C11: its "vectors" are
-// short arrays that any compiler keeps in registers or vectorises by itself.
+// 24 accumulate (neon) or 28 (avx512 convolutions), of 16 twelve do (avx2, sse4). `generic` is plain ISO C11: its
+// "vectors" are four floats, which most machines have registers for, and short arrays where the compiler has no vectors.
+// Convolutions on avx512 are 7 pixels high because images are 7 times a power of two wide at the end of most networks.
 static const Target targets[] = {
 	{.name = "avx512", .cflags = "-mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma", .vector = true, .lanes = 16,
 	 .gemm_mr = 8, .gemm_nv = 3, .conv_ur = 7, .conv_nv = 4},
@@ -16,8 +17,8 @@ static const Target targets[] = {
 	 .gemm_mr = 6, .gemm_nv = 2, .conv_ur = 6, .conv_nv = 2},
 	{.name = "neon", .cflags = "", .vector = true, .lanes = 4,
 	 .gemm_mr = 8, .gemm_nv = 3, .conv_ur = 8, .conv_nv = 3},
-	{.name = "generic", .cflags = "", .vector = false, .lanes = 8,
-	 .gemm_mr = 4, .gemm_nv = 1, .conv_ur = 4, .conv_nv = 1},
+	{.name = "generic", .cflags = "", .vector = false, .lanes = 4,
+	 .gemm_mr = 6, .gemm_nv = 2, .conv_ur = 6, .conv_nv = 2},
 	{.name = "cuda", .cflags = "", .cuda = true, .vector = false, .lanes = 8,
 	 .gemm_mr = 8, .gemm_nv = 1, .conv_ur = 8, .conv_nv = 1},
 };
