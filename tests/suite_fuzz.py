@@ -1,0 +1,25 @@
+"""Damaged models through the compiler built with sanitizers (make asan), and the recorded cases through it unharmed."""
+import pathlib, os, tempfile
+
+from pdcc_tests import SRC, run, score
+
+SLOW = True
+ROUNDS, SECONDS = 40, 240
+
+
+def suite(t):
+    p = run(['make', '-s', '-C', t.build, 'asan'])
+    pdcc = pathlib.Path(t.build) / 'obj/asan/pdcc'
+    yield 'the compiler builds with sanitizers', p.returncode == 0 and pdcc.exists(), p.stdout[-2000:]
+    if not pdcc.exists():
+        return
+    models = sorted((SRC / 'tests/corpus/cases').glob('*/model.pdmodel')) + [SRC / 'samples/digits/digits.pdmodel']
+    with tempfile.TemporaryDirectory() as tmp:
+        p = run([t.python, SRC / 'tests/fuzz/mutate.py', '--pdcc', pdcc, '--rounds', ROUNDS, '--seconds', SECONDS,
+                 '--stage', 'ir,generic,avx2,info', *models], cwd=tmp, env=dict(os.environ, TMPDIR=tmp))
+        yield f'{ROUNDS} rounds of damage', p.returncode == 0, p.stdout[-3000:]
+    t.pdcc, plain = pdcc, t.pdcc
+    try:
+        yield from score(t, [SRC / 'tests/corpus/cases'], 'asan', target='interp')
+    finally:
+        t.pdcc = plain
