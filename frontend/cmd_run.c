@@ -14,6 +14,11 @@ static bool write_fetches(Driver *d, Interp *in, int run)
 		Tensor *t = interp_fetch(in, i);
 		if (t && !npy_write(c, arena_printf(c->arena, "%s/%d.npy", folder, i), t))
 			return false;
+		for (int k = 0; k < interp_fetch_length(in, i); k++) {
+			t = interp_fetch_element(in, i, k);
+			if (t && !npy_write(c, arena_printf(c->arena, "%s/%d.%d.npy", folder, i, k), t))
+				return false;
+		}
 	}
 	return true;
 }
@@ -30,7 +35,7 @@ static bool run_interpreter(Driver *d, Op *module)
 			Tensor *t = npy_read(d->ctx, call->inputs[k].path);
 			if (!t)
 				return false;
-			interp_set_feed(in, call->inputs[k].name, t);
+			interp_add_feed(in, call->inputs[k].name, t);
 		}
 		if (!interp_run(in, module) || !write_fetches(d, in, i))
 			return false;

@@ -3,7 +3,7 @@
 // A size of -1 becomes a symbol, a member of the generated `dims` struct: n for batches, h and w
 // for images, s for sequences; with the input's name in front when another input has taken the
 // letter.
-#include "translate.h"
+#include "control.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -158,7 +158,8 @@ static bool take_column(OpJob *j, const char *what, int64_t col)
 static Value *make_feed(OpJob *j, const Paddle__VarDesc *v, int64_t col)
 {
 	Context *c = j->t->c;
-	const Type *type = var_type(j, v, v->name);
+	bool array = v->type->type == PADDLE__VAR_KIND__LOD_TENSOR_ARRAY;
+	const Type *type = array ? array_type(j->t, v) : var_type(j, v, v->name);
 	if (!type || !take_column(j, "feed", col))
 		return NULL;
 	name_map_set(j->t->columns, arena_printf(c->arena, "fed %s", v->name), j->t);

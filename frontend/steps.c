@@ -1,6 +1,6 @@
 // Operators whose translation needs more than their table entry says: overrides of single steps, by
 // the `hook:` of the entry. Used by translate.c.
-#include "translate.h"
+#include "control.h"
 
 #include <string.h>
 
@@ -69,8 +69,12 @@ static bool assign_create(OpJob *j)
 static bool assign_record(OpJob *j)
 {
 	const char *out = job_output(j, 0, 0);
-	if (out && j->operands[0])
-		write_var(j, out, j->operands[0]);
+	Value *v = j->operands[0];
+	if (!out || !v)
+		return true;
+	if (v->type->kind == TY_ARRAY)
+		return array_assign(j, out, v);
+	write_var(j, out, v);
 	return true;
 }
 
@@ -150,6 +154,12 @@ static const OpSteps steps_table[] = {
 	{.hook = "elementwise", .inputs = elementwise_inputs},
 	{.hook = "assign_value", .create = assign_value_create},
 	{.hook = "assign", .create = assign_create, .record = assign_record},
+	{.hook = "while", .whole = while_translate},
+	{.hook = "conditional_block", .whole = conditional_translate},
+	{.hook = "select_input", .whole = select_input_translate},
+	{.hook = "select_output", .whole = select_output_translate},
+	{.hook = "array_write", .whole = array_write_translate},
+	{.hook = "slice", .create = slice_create},
 };
 
 const OpSteps *steps_find(const char *hook)

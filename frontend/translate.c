@@ -468,6 +468,8 @@ static bool translate_general(OpJob *j)
 	j->operands = NEW_ARRAY(j->t->c->arena, (size_t)j->info->noperand, Value *);
 	j->attrs = NEW_ARRAY(j->t->c->arena, (size_t)j->info->nattr, NamedAttr);
 	// Both, so that everything unsupported is reported at once.
+	if (j->steps->whole)
+		return j->steps->whole(j);
 	bool inputs = (j->steps->inputs ? j->steps->inputs : general_inputs)(j);
 	bool attrs = translate_attributes(j), state = check_state(j);
 	if (!inputs || !attrs || !state)
@@ -490,7 +492,7 @@ static void translate_op(Translator *t, int index)
 	bool ok = is_feed(d)    ? feed_translate(&j)
 	          : is_fetch(d) ? translate_fetch(&j)
 	                        : translate_general(&j);
-	if (ok)
+	if (ok || t->stale)
 		return;
 	t->failed = true;
 	break_outputs(&j);
@@ -523,15 +525,22 @@ static void translate_feeds(Translator *t)
 		translate_op(t, feeds[i]);
 }
 
-// True when an operator has taught dim_unify something: what is built so far is out of date.
-static bool translate_ops(Translator *t)
+// Something was learnt (dim_unify, or the type of an array): all that is built is out of date. An
+// error comes first, or it would be reported again.
+static bool check_stale(Translator *t)
+{
+	t->stale |= dim_generation(t->c) != t->generation;
+	return t->stale && !t->failed;
+}
+
+bool translate_ops(Translator *t)
 {
 	const Paddle__BlockDesc *b = t->p->blocks[t->block_index];
-	int generation = dim_generation(t->c);
 	for (size_t i = 0; i < b->n_ops; i++) {
+		t->frame.op = (int)i;
 		if (!is_feed(b->ops[i]))
 			translate_op(t, (int)i);
-		if (!t->failed && dim_generation(t->c) != generation)
+		if (check_stale(t))
 			return true;
 	}
 	return false;
@@ -576,14 +585,15 @@ static bool translate_once(Translator *t)
 	t->scope = scope_new(t, 0, NULL);
 	t->symbols = name_map_new(t->c->arena);
 	t->columns = name_map_new(t->c->arena);
+	t->flows = NEW_ARRAY(t->c->arena, t->p->n_blocks, struct BlockFlow *);
+	t->generation = dim_generation(t->c);
 	translate_feeds(t);
 	if (translate_ops(t))
 		return true;
-	int generation = dim_generation(t->c);
 	if (!t->failed)
 		fetch_leaves(t);
 	set_parameters(t);
-	return !t->failed && dim_generation(t->c) != generation;
+	return check_stale(t);
 }
 
 // Operators in sub-blocks belong to control flow, which stands in the table or is itself
@@ -611,8 +621,9 @@ Op *translate(Context *c, const Paddle__ProgramDesc *p, const TranslateOptions *
 {
 	if (!check_supported(c, p))
 		return NULL;
+	NameMap *memo = name_map_new(c->arena);
 	for (int i = 0; i < MAX_RESTARTS; i++) {
-		Translator t = {.c = c, .p = p, .o = o};
+		Translator t = {.c = c, .p = p, .o = o, .memo = memo};
 		dim_restart(c);
 		if (translate_once(&t))
 			continue;

@@ -5,12 +5,15 @@
 
 #include "desc.h"
 
+typedef struct Guard Guard; // control.h
+
 // What a legacy variable is at this point of the translation.
 typedef struct Binding {
 	const Paddle__VarDesc *desc; // NULL: not declared anywhere
 	Value *value;                // what it holds now; NULL: nothing yet
 	bool broken;  // an operator that failed should have written it; already reported
 	bool written; // state that the program changes
+	Guard *guard; // written in branches only; then `value` is NULL
 } Binding;
 
 // The variables of one block. A name that is not here is looked up in the parent.
@@ -18,6 +21,20 @@ typedef struct Scope {
 	struct Scope *parent;
 	NameMap *vars;
 } Scope;
+
+// Where the translation is in one block; blocks around it follow.
+typedef struct Frame {
+	int block, op;
+	bool loop; // the block is the body of a loop
+	const char *condition; // of that loop
+	const struct Frame *outer;
+} Frame;
+
+// An outer variable as it was before a region changed it.
+typedef struct UndoEntry {
+	Binding *binding;
+	Binding old;
+} UndoEntry;
 
 typedef struct Translator {
 	Context *c;
@@ -34,6 +51,17 @@ typedef struct Translator {
 	int nwritten, cwritten;
 	Binding **written; // state changed, in the order of first change
 	bool failed;
+	bool stale; // something was learnt: what is built so far is out of date
+	int generation;
+
+	// Control flow (control_*.c).
+	Frame frame;
+	Op *top; // the operation of the module around `block`; NULL: block is the module's
+	struct OpenIf *ifs;         // in `block`
+	struct BlockFlow **flows;   // [n_blocks], made when asked for
+	size_t nundo, cundo;        // changes of bindings while in regions
+	UndoEntry *undo;
+	NameMap *memo; // what is learnt about loops and arrays: outlives a restart
 } Translator;
 
 struct OpSteps;
@@ -63,9 +91,13 @@ typedef struct OpSteps {
 	bool (*missing)(OpJob *j, const AttrInfo *a);    // one that is not
 	bool (*create)(OpJob *j);                        // the operation; may make several, or none
 	bool (*record)(OpJob *j);                        // results to output variables
+	bool (*whole)(OpJob *j); // all of it; the others are not called
 } OpSteps;
 
 const OpSteps *steps_find(const char *hook); // NULL: no such hook
+
+// ---- translate.c: operators of the current block; true when the translation must start over ---
+bool translate_ops(Translator *t);
 
 // ---- translate.c: general rules, which overriding steps may call ----------------------------
 bool PRINTF_LIKE(2, 3) job_fail(OpJob *j, const char *fmt, ...);
@@ -91,6 +123,12 @@ Binding *scope_find(Translator *t, const char *var); // NULL: not declared, neve
 // operators. NULL after a diagnostic, or silently when broken.
 Value *read_var(OpJob *j, const char *slot, const char *var);
 void write_var(OpJob *j, const char *var, Value *v);
+// The binding that a write to the variable changes.
+Binding *write_binding(Translator *t, const char *var);
+// State that changes is written back at the end.
+void note_written(Translator *t, Binding *b);
+// For operations that all regions see: in the module, before the operation around the block.
+Builder top_builder(OpJob *j, const Loc *l);
 // What a failed operator should have written must not be missed again by its readers.
 void break_outputs(OpJob *j);
 // Writes changed state back, at the end of the block.

@@ -1,6 +1,6 @@
 // Legacy variables during translation: what each holds now, where parameters are read and state is
 // written back. Used by translate.c and steps.c.
-#include "translate.h"
+#include "control.h"
 
 #include <string.h>
 
@@ -30,7 +30,8 @@ Binding *scope_find(Translator *t, const char *var)
 	return NULL;
 }
 
-static Binding *scope_declare(Translator *t, const char *var)
+// A variable that nobody declares belongs to the block that writes it.
+Binding *write_binding(Translator *t, const char *var)
 {
 	Binding *b = scope_find(t, var);
 	if (!b) {
@@ -47,6 +48,23 @@ static void mark_value(Value *v, const Paddle__VarDesc *d, const char *name)
 		v->stop_gradient = d->has_stop_gradient && d->stop_gradient;
 		v->persistable = d->has_persistable && d->persistable;
 	}
+}
+
+Builder top_builder(OpJob *j, const Loc *l)
+{
+	if (!j->t->top)
+		return builder_at_end(j->t->c, j->t->block, l);
+	Builder b = builder_before(j->t->top);
+	b.loc = l;
+	return b;
+}
+
+static void insert_at_top(OpJob *j, Op *op)
+{
+	if (j->t->top)
+		op_insert_before(j->t->top, op);
+	else
+		op_append(j->t->block, op);
 }
 
 // A parameter's type is its data's; without data, what the program declares.
@@ -71,7 +89,7 @@ static Value *get_parameter(OpJob *j, const Paddle__VarDesc *d)
 	         .var = context_str(c, d->name)};
 	Op *op = op_new(c, OP_BUILTIN_GET_PARAMETER, context_loc(c, &l), 1, &type, 0, NULL, 0, 0);
 	op_set_attr(op, "name", attr_str(c, d->name));
-	op_append(j->t->block, op);
+	insert_at_top(j, op);
 	mark_value(op_result(op, 0), d, context_str(c, d->name));
 	return op_result(op, 0);
 }
@@ -79,6 +97,8 @@ static Value *get_parameter(OpJob *j, const Paddle__VarDesc *d)
 Value *read_var(OpJob *j, const char *slot, const char *var)
 {
 	Binding *b = scope_find(j->t, var);
+	if (b && b->guard && !guard_resolve(j, var, b))
+		return NULL;
 	if (b && b->value)
 		return b->value;
 	if (b && b->broken) {
@@ -87,6 +107,8 @@ Value *read_var(OpJob *j, const char *slot, const char *var)
 	}
 	if (b && b->desc && var_is_state(b->desc)) {
 		b->value = get_parameter(j, b->desc);
+	} else if (b && b->desc && b->desc->type->type == PADDLE__VAR_KIND__LOD_TENSOR_ARRAY) {
+		b->value = array_empty(j, b->desc);
 	} else if (b && b->desc && j->t->implicit_feeds && j->t->block_index == 0) {
 		b->value = feed_implicit(j, b->desc);
 		if (b->value)
@@ -98,12 +120,12 @@ Value *read_var(OpJob *j, const char *slot, const char *var)
 		job_fail(j, "input %s: nothing has written variable '%s'", slot, var);
 	}
 	if (!b)
-		b = scope_declare(j->t, var);
+		b = write_binding(j->t, var);
 	b->broken = !b->value;
 	return b->value;
 }
 
-static void note_written(Translator *t, Binding *b)
+void note_written(Translator *t, Binding *b)
 {
 	if (b->written || !b->desc || !var_is_state(b->desc))
 		return;
@@ -121,8 +143,10 @@ static void note_written(Translator *t, Binding *b)
 
 void write_var(OpJob *j, const char *var, Value *v)
 {
-	Binding *b = scope_declare(j->t, var);
+	Binding *b = write_binding(j->t, var);
+	binding_save(j->t, b);
 	b->value = v;
+	b->guard = NULL;
 	b->broken = false;
 	if (!v->name)
 		mark_value(v, b->desc, context_str(j->t->c, var));
@@ -137,8 +161,10 @@ void break_outputs(OpJob *j)
 			const char *var = slot_var(j->desc->outputs[i], k);
 			if (!var)
 				continue;
-			Binding *b = scope_declare(j->t, var);
+			Binding *b = write_binding(j->t, var);
+			binding_save(j->t, b);
 			b->value = NULL;
+			b->guard = NULL;
 			b->broken = true;
 		}
 	}
@@ -149,10 +175,11 @@ void set_parameters(Translator *t)
 	Context *c = t->c;
 	for (int i = 0; i < t->nwritten; i++) {
 		Binding *b = t->written[i];
-		if (!b->value)
-			continue;
 		const char *name = context_str(c, b->desc->name);
 		Loc l = {.file = c->file, .block = t->block_index, .op = -1, .var = name};
+		OpJob j = {.t = t, .b = builder_at_end(c, t->block, context_loc(c, &l))};
+		if ((b->guard && !guard_resolve(&j, name, b)) || !b->value)
+			continue;
 		Op *op = op_new(c, OP_BUILTIN_SET_PARAMETER, context_loc(c, &l), 0, NULL, 1,
 		                &b->value, 0, 0);
 		op_set_attr(op, "name", attr_str(c, name));

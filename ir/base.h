@@ -98,6 +98,13 @@ void diag_error(Diag *d, const Loc *loc, const char *fmt, ...) PRINTF_LIKE(3, 4)
 void diag_warning(Diag *d, const Loc *loc, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void diag_note(Diag *d, const Loc *loc, const char *fmt, ...) PRINTF_LIKE(3, 4);
 int diag_errors(const Diag *d);
+// Forgets what was reported since the mark (nothing may have been flushed): for attempts that are made again.
+typedef struct DiagMark {
+	void *end;
+	int errors;
+} DiagMark;
+DiagMark diag_mark(const Diag *d);
+void diag_rewind(Diag *d, DiagMark m);
 // -Werror: warnings count, and print, as errors from here on.
 void diag_werror(Diag *d, bool on);
 // Prints everything collected since the last flush, like clang:

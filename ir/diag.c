@@ -73,6 +73,18 @@ static void diag_add(Diag *d, Severity s, const Loc *loc, const char *fmt, va_li
 	d->errors += s == SEV_ERROR;
 }
 
+DiagMark diag_mark(const Diag *d)
+{
+	return (DiagMark){.end = d->last, .errors = d->errors};
+}
+
+void diag_rewind(Diag *d, DiagMark m)
+{
+	d->last = m.end;
+	*d->last = NULL;
+	d->errors = m.errors;
+}
+
 void diag_error(Diag *d, const Loc *loc, const char *fmt, ...)
 {
 	va_list ap;

@@ -50,7 +50,7 @@ const Type *infer_tensor(const Op *op, int i)
 		infer_error(op, "operand '%s' is missing", name);
 		return NULL;
 	}
-	if (v->type->kind != TY_TENSOR && v->type->kind != TY_SELECTED_ROWS && v->type->kind != TY_ARRAY) {
+	if (v->type->kind != TY_TENSOR && v->type->kind != TY_SELECTED_ROWS) {
 		infer_error(op, "operand '%s' is %s, a tensor is needed", name, type_text(op->ctx, v->type));
 		return NULL;
 	}

@@ -14,10 +14,11 @@ typedef struct SymValue {
 	const Op *op;
 } SymValue;
 
-typedef struct NamedTensor {
+// What is fed: one tensor, or the elements of an array.
+typedef struct NamedFeed {
 	const char *name;
-	Tensor *tensor;
-} NamedTensor;
+	CellList list;
+} NamedFeed;
 
 // An operation in simpler ones: a block that reads stand-ins for the operands.
 typedef struct Expansion {
@@ -40,7 +41,7 @@ struct Interp {
 	int nsym, csym;
 	SymValue *syms;
 	int nfeed, cfeed;
-	NamedTensor *feeds;
+	NamedFeed *feeds;
 	int nfetch, cfetch;
 	Cell *fetches;
 	int depth;
@@ -315,38 +316,6 @@ bool interp_found_dim(Interp *in, const Op *op, const Dim *d, int64_t value)
 	                    (long long)have);
 }
 
-// ---- feeds and fetches ------------------------------------------------------------------------------
-
-void interp_set_feed(Interp *in, const char *name, Tensor *t)
-{
-	for (int i = 0; i < in->nfeed; i++) {
-		if (!strcmp(in->feeds[i].name, name)) {
-			in->feeds[i].tensor = t;
-			return;
-		}
-	}
-	in->feeds = grow(in, in->feeds, in->nfeed, &in->cfeed, sizeof *in->feeds);
-	in->feeds[in->nfeed++] = (NamedTensor){name, t};
-}
-
-static Tensor *find_feed(const Interp *in, const char *name)
-{
-	for (int i = 0; i < in->nfeed; i++)
-		if (!strcmp(in->feeds[i].name, name))
-			return in->feeds[i].tensor;
-	return NULL;
-}
-
-int interp_fetch_count(const Interp *in)
-{
-	return in->nfetch;
-}
-
-Tensor *interp_fetch(Interp *in, int col)
-{
-	return col >= 0 && col < in->nfetch ? in->fetches[col].tensor : NULL;
-}
-
 static const char *shape_text(const Interp *in, const Tensor *t)
 {
 	Text s;
@@ -366,10 +335,88 @@ static const char *type_text(const Interp *in, const Type *t)
 	return s.text;
 }
 
+bool interp_found_dims(Interp *in, const Op *op, const Value *v)
+{
+	const Type *type = v->type;
+	const Tensor *t = interp_value(in, v);
+	if (type->kind != TY_TENSOR || !t)
+		return true;
+	if (t->rank != type->rank || t->dtype != type->dtype)
+		return interp_error(in, op, "%s where the type is %s", shape_text(in, t), type_text(in, type));
+	for (int d = 0; d < t->rank; d++)
+		if (!interp_found_dim(in, op, type->dims[d], t->dims[d]))
+			return false;
+	return true;
+}
+
+// ---- feeds and fetches ------------------------------------------------------------------------------
+
+static NamedFeed *find_feed(const Interp *in, const char *name)
+{
+	for (int i = 0; i < in->nfeed; i++)
+		if (!strcmp(in->feeds[i].name, name))
+			return &in->feeds[i];
+	return NULL;
+}
+
+void interp_add_feed(Interp *in, const char *name, Tensor *t)
+{
+	NamedFeed *f = find_feed(in, name);
+	if (!f) {
+		in->feeds = grow(in, in->feeds, in->nfeed, &in->cfeed, sizeof *in->feeds);
+		f = &in->feeds[in->nfeed++];
+		*f = (NamedFeed){.name = name};
+	}
+	cell_list_add(in, &f->list, (Cell){.tensor = t});
+}
+
+void interp_set_feed(Interp *in, const char *name, Tensor *t)
+{
+	NamedFeed *f = find_feed(in, name);
+	if (f)
+		f->list.n = 0;
+	interp_add_feed(in, name, t);
+}
+
+// The one tensor fed under that name; NULL: none, or several.
+static Tensor *feed_tensor(const Interp *in, const char *name)
+{
+	const NamedFeed *f = find_feed(in, name);
+	return f && f->list.n == 1 ? f->list.items[0].tensor : NULL;
+}
+
+int interp_fetch_count(const Interp *in)
+{
+	return in->nfetch;
+}
+
+Tensor *interp_fetch(Interp *in, int col)
+{
+	return col >= 0 && col < in->nfetch ? in->fetches[col].tensor : NULL;
+}
+
+int interp_fetch_length(const Interp *in, int col)
+{
+	const CellList *l = col >= 0 && col < in->nfetch ? in->fetches[col].list : NULL;
+	return l ? l->n : -1;
+}
+
+Tensor *interp_fetch_element(Interp *in, int col, int i)
+{
+	return i >= 0 && i < interp_fetch_length(in, col) ? in->fetches[col].list->items[i].tensor : NULL;
+}
+
 static bool feed_mismatch(Interp *in, const Op *op, const Tensor *t)
 {
 	return interp_error(in, op, "input '%s' is %s; the model needs %s", op_str(op, "name", "?"), shape_text(in, t),
 	                    type_text(in, op->results[0].type));
+}
+
+static bool feed_missing(Interp *in, const Op *op)
+{
+	const char *name = op_str(op, "name", "");
+	return interp_error(in, op, find_feed(in, name) ? "input '%s' is one tensor, several are given" :
+	                                                  "input '%s' is not given", name);
 }
 
 // One round over the sizes of all feeds. Counts what is not settled yet, and what was matched.
@@ -377,14 +424,12 @@ static bool match_feeds(Interp *in, const Block *b, int *open, int *matched)
 {
 	*open = *matched = 0;
 	for (const Op *op = b->first; op; op = op->next) {
-		const Tensor *t = op->code == OP_PD_FEED ? find_feed(in, op_str(op, "name", "")) : NULL;
-		if (op->code != OP_PD_FEED)
+		if (op->code != OP_PD_FEED || op->results[0].type->kind != TY_TENSOR)
 			continue;
 		const Type *type = op->results[0].type;
+		const Tensor *t = feed_tensor(in, op_str(op, "name", ""));
 		if (!t)
-			return interp_error(in, op, "input '%s' is not given", op_str(op, "name", "?"));
-		if (type->kind != TY_TENSOR)
-			continue;
+			return feed_missing(in, op);
 		if (t->dtype != type->dtype || t->rank != type->rank)
 			return feed_mismatch(in, op, t);
 		for (int d = 0; d < t->rank; d++) {
@@ -409,6 +454,8 @@ bool interp_run(Interp *in, Op *module)
 	for (; open && matched != before; before = matched)
 		if (!match_feeds(in, b, &open, &matched))
 			return false;
+	if (b->next) // flattened
+		return interp_region(in, b->region, 0, NULL) != NULL;
 	for (Op *op = b->first; op; op = op->next)
 		if (!interp_op(in, op))
 			return false;
@@ -417,9 +464,17 @@ bool interp_run(Interp *in, Op *module)
 
 bool interpret_hook_feed(Interp *in, Op *op)
 {
-	Tensor *t = find_feed(in, op_str(op, "name", ""));
+	const char *name = op_str(op, "name", "");
+	NamedFeed *f = find_feed(in, name);
+	if (op->results[0].type->kind == TY_ARRAY) {
+		// An array that is not given is empty.
+		CellList *l = f ? &f->list : NEW(in->arena, CellList);
+		interp_bind_cell(in, &op->results[0], (Cell){.list = l});
+		return true;
+	}
+	Tensor *t = feed_tensor(in, name);
 	if (!t)
-		return interp_error(in, op, "input '%s' is not given", op_str(op, "name", "?"));
+		return feed_missing(in, op);
 	interp_bind(in, &op->results[0], t);
 	return true;
 }

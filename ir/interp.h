@@ -6,6 +6,7 @@
 //   interp_nest.c     loop.nest, loop.bind
 //   interp_kernel.c   kernel.*
 //   interp_control.c  pd.if, pd.while, stacks
+//   interp_array.c    tensor arrays, pd.assert
 #ifndef PDCC_INTERP_H
 #define PDCC_INTERP_H
 
@@ -52,6 +53,8 @@ Tensor *interp_result(Interp *in, const Op *op, int i);
 bool interp_size(Interp *in, const Op *op, const Dim *d, int64_t *out);
 // As interp_bind_dim for a size that `op` found: its symbols get a value or are checked.
 bool interp_found_dim(Interp *in, const Op *op, const Dim *d, int64_t value);
+// What v, bound by `op`, holds must fit its type; sizes that are found at run time become known.
+bool interp_found_dims(Interp *in, const Op *op, const Value *v);
 // Runs a region from its entry block to the terminator that leaves it; NULL after a diagnostic.
 const Op *interp_region(Interp *in, const Region *r, int narg, const Cell *args);
 

@@ -10,6 +10,11 @@ static bool enter_block(Interp *in, const Op *from, const Block *b, int n, const
 		return interp_error(in, from, "%d values for a block with %d arguments", n, b->narg);
 	for (int i = 0; i < n; i++)
 		interp_bind_cell(in, b->args[i], cells[i]);
+	// Loop-carried sizes may be others every time.
+	const Op *owner = b->region->op;
+	for (int i = 0; i < n; i++)
+		if (!interp_found_dims(in, owner, b->args[i]))
+			return false;
 	return true;
 }
 
@@ -107,8 +112,11 @@ bool interpret_hook_if(Interp *in, Op *op)
 	Cell *cells = NEW_ARRAY(interp_arena(in), (size_t)op->nresult + 1, Cell);
 	if (!read_cells(in, end, 0, op->nresult, cells))
 		return false;
-	for (int i = 0; i < op->nresult; i++)
+	for (int i = 0; i < op->nresult; i++) {
 		interp_bind_cell(in, &op->results[i], cells[i]);
+		if (!interp_found_dims(in, op, &op->results[i]))
+			return false;
+	}
 	return true;
 }
 

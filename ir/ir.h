@@ -501,8 +501,11 @@ bool ir_verify(Op *op); // diagnostics for everything wrong; true when nothing i
 // Runs a module (or evaluates single operations) on concrete tensors; slow and obvious. The oracle.
 Interp *interp_new(Context *c, Arena *scratch);
 void interp_set_feed(Interp *in, const char *name, Tensor *t);
+void interp_add_feed(Interp *in, const char *name, Tensor *t); // one more element of a tensor array
 bool interp_run(Interp *in, Op *module);                    // false after a diagnostic
 Tensor *interp_fetch(Interp *in, int col);                  // NULL: no such column
+int interp_fetch_length(const Interp *in, int col);         // of a tensor array; -1: it is none
+Tensor *interp_fetch_element(Interp *in, int col, int i);    // NULL: nothing was written there
 int interp_fetch_count(const Interp *in);
 // Value of `v` under the operands already bound; for constant folding.
 Tensor *interp_value(Interp *in, const Value *v);

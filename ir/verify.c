@@ -34,9 +34,23 @@ const char *operand_text(const Op *op, int i)
 	return arena_printf(op->ctx->arena, "operand %d", i);
 }
 
+// A size that is only found at run time: it takes whatever arrives.
+static bool dim_is_found(const Dim *d)
+{
+	return d->kind == DIM_SYM && d->bounded;
+}
+
 bool types_agree(const Type *a, const Type *b)
 {
-	return a == b || (a->kind == TY_STACK && b->kind == TY_STACK && (!a->nelem || !b->nelem));
+	if (a == b || (a->kind == TY_STACK && b->kind == TY_STACK && (!a->nelem || !b->nelem)))
+		return true;
+	bool shaped = a->kind == TY_TENSOR || a->kind == TY_ARRAY;
+	if (!shaped || a->kind != b->kind || a->dtype != b->dtype || a->rank != b->rank || a->lod != b->lod)
+		return false;
+	for (int d = 0; d < a->rank; d++)
+		if (a->dims[d] != b->dims[d] && !dim_is_found(b->dims[d]))
+			return false;
+	return true;
 }
 
 bool verify_operand_types(const Op *op, int first, int n, Value *const *want, const char *what)
@@ -304,7 +318,7 @@ static bool attr_kind_fits(const AttrInfo *a, AttrKind have)
 // Attributes that passes may leave on any operation (docs/internals.md, section 5).
 static bool attr_is_general(const char *name)
 {
-	static const char *const names[] = {"place", "offset", "workspace", "weights"};
+	static const char *const names[] = {"place", "offset", "moves", "workspace", "weights"};
 	for (size_t i = 0; i < COUNT_OF(names); i++) {
 		if (!strcmp(name, names[i]))
 			return true;

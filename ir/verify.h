@@ -10,7 +10,8 @@ bool verify_fail(const Op *op, const char *fmt, ...) PRINTF_LIKE(2, 3);
 const char *type_text(Context *c, const Type *t);
 // What to call operand i in a diagnostic: its name in the table.
 const char *operand_text(const Op *op, int i);
-// Equal, or both stacks of which one does not know its elements.
+// Whether a value of type a fits where b stands: equal, or both stacks of which one does not know its elements, or
+// b leaves sizes to be found at run time.
 bool types_agree(const Type *a, const Type *b);
 // The values of `op` from operand `first` on have the types of `want`; `what` names the operation's operands.
 bool verify_operand_types(const Op *op, int first, int n, Value *const *want, const char *what);

@@ -82,7 +82,7 @@ static bool args_match(const Op *op, int region, int n, Value *const *want, cons
 	if (b->narg != n)
 		return verify_fail(op, "region '%s' has %d arguments, but there are %d %s", name, b->narg, n, what);
 	for (int i = 0; i < n; i++) {
-		if (!types_agree(b->args[i]->type, want[i]->type))
+		if (!types_agree(want[i]->type, b->args[i]->type))
 			return verify_fail(op, "argument %d of region '%s' has type %s, but %s have %s", i, name,
 			                   type_text(op->ctx, b->args[i]->type), what, type_text(op->ctx, want[i]->type));
 	}
@@ -349,6 +349,8 @@ bool verify_hook_func(Op *op)
 bool verify_hook_return(Op *op)
 {
 	const Op *parent = op_parent(op);
+	if (parent && parent->code == OP_BUILTIN_MODULE)
+		return !op->noperand || verify_fail(op, "a module has no values to return");
 	return (parent && parent->code == OP_FUNC_FUNC) || verify_fail(op, "only allowed in the region of func.func");
 }
 
@@ -395,23 +397,33 @@ static bool columns_differ(const Op *a, const Op *b)
 	return true;
 }
 
+// Few operations are feeds and fetches: all pairs of those are cheap.
+static bool port_is_alone(const Block *first, const Op *port)
+{
+	bool ok = true;
+	for (const Block *b = first; b; b = b->next)
+		for (const Op *other = b->first; other; other = other->next) {
+			if (other == port)
+				return ok;
+			ok &= columns_differ(other, port);
+		}
+	return ok;
+}
+
 bool verify_hook_module(Op *op)
 {
 	if (op_parent(op))
 		return verify_fail(op, "a module inside of a module");
-	if (!region_single_block(op, 0))
-		return false;
-	const Block *b = op->regions[0].first;
-	if (b->narg)
+	const Block *first = op->regions[0].first;
+	if (!first)
+		return verify_fail(op, "region 'body' must have a block");
+	if (first->narg)
 		return verify_fail(op, "a module takes no arguments");
-	// Few operations are feeds and fetches: all pairs of those are cheap.
 	bool ok = true;
-	for (const Op *x = b->first; x; x = x->next) {
-		if (x->code != OP_PD_FEED && x->code != OP_PD_FETCH)
-			continue;
-		for (const Op *y = b->first; y != x; y = y->next)
-			ok &= columns_differ(y, x);
-	}
+	for (const Block *b = first; b; b = b->next)
+		for (const Op *x = b->first; x; x = x->next)
+			if (x->code == OP_PD_FEED || x->code == OP_PD_FETCH)
+				ok &= port_is_alone(first, x);
 	return ok;
 }
 

@@ -1,0 +1,311 @@
+// Loops. A legacy while writes outer variables from its block, and goes on as long as its condition
+// variable holds. Here those variables are arguments of both regions of a pd.while, and its results.
+//
+// What a loop carries may change its size from round to round. The first attempt gives the arguments
+// the types that come in; sizes that are others at the end of the body are found at run time in the
+// next attempt. What was learnt is kept in memory for the next time that this loop is translated (it may
+// stand in another loop, or the translation starts over).
+#include "control.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+// What is known of a loop variable; outlives attempts and restarts.
+typedef struct LoopMemo {
+	uint32_t open;          // axes whose size changes
+	const Type *undefined;  // of a variable without a value before the loop
+} LoopMemo;
+
+typedef struct LoopVar {
+	const char *name;
+	Binding *binding; // outside
+	Value *init, *next;
+	const Type *type;
+	LoopMemo *memo;
+} LoopVar;
+
+typedef struct Loop {
+	OpJob *j;
+	int block; // the body, in the program
+	const char *condition;
+	int n;
+	LoopVar *vars; // the condition is the last one
+	Op *op;
+} Loop;
+
+// ---- which variables --------------------------------------------------------------------------
+
+static LoopMemo *memo_of(Loop *l, const char *var)
+{
+	Translator *t = l->j->t;
+	const char *key = context_str(t->c, arena_printf(t->c->arena, "loop %d %d %s", t->block_index,
+	                                                 t->frame.op, var));
+	LoopMemo *m = name_map_get(t->memo, key);
+	if (!m) {
+		m = NEW(t->c->arena, LoopMemo);
+		name_map_set(t->memo, key, m);
+	}
+	return m;
+}
+
+static bool is_implied(const Binding *b)
+{
+	return b->desc && (var_is_state(b->desc) ||
+	                   b->desc->type->type == PADDLE__VAR_KIND__LOD_TENSOR_ARRAY);
+}
+
+// The value before the loop. Without one the variable is left out of the first attempt; then its type
+// is known, and zeros stand for it.
+static bool find_init(Loop *l, LoopVar *v, bool exposed)
+{
+	Binding *b = v->binding;
+	if (!exposed && v->memo->undefined)
+		return (v->init = undefined_value(&l->j->b, v->memo->undefined)) != NULL;
+	if (b->value || b->guard || b->broken || is_implied(b) || exposed) {
+		v->init = read_var(l->j, "X", v->name);
+		return v->init != NULL;
+	}
+	return true;
+}
+
+static bool add_var(Loop *l, const char *name, bool exposed)
+{
+	LoopVar *v = &l->vars[l->n];
+	*v = (LoopVar){.name = context_str(l->j->t->c, name),
+	               .binding = write_binding(l->j->t, name),
+	               .memo = memo_of(l, name)};
+	l->n++;
+	return find_init(l, v, exposed);
+}
+
+// A variable is carried when a round needs what the one before left, or somebody does after the loop.
+static bool find_vars(Loop *l)
+{
+	Translator *t = l->j->t;
+	const BlockFlow *f = flow_of(t, l->block);
+	bool ok = true;
+	l->vars = NEW_ARRAY(t->c->arena, (size_t)f->writes.n + 1, LoopVar);
+	for (int i = 0; i < f->writes.n; i++) {
+		const char *name = f->writes.names[i];
+		bool exposed = name_list_has(&f->exposed, name);
+		if (strcmp(name, l->condition) != 0 && (exposed || flow_live_after(t, name)))
+			ok &= add_var(l, name, exposed);
+	}
+	return add_var(l, l->condition, true) && ok;
+}
+
+// ---- one attempt ------------------------------------------------------------------------------
+
+static Value *add_arg(Loop *l, Block *b, const LoopVar *v)
+{
+	Value *arg = block_add_arg(l->j->t->c, b, v->type);
+	arg->name = v->name;
+	arg->stop_gradient = v->init->stop_gradient;
+	return arg;
+}
+
+// Sizes that are known to change get symbols.
+static bool set_types(Loop *l)
+{
+	for (int i = 0; i < l->n; i++) {
+		LoopVar *v = &l->vars[i];
+		if (!v->init)
+			continue;
+		v->type = v->init->type;
+		if (v->memo->open)
+			v->type = type_join(l->j->t->c, v->type, v->type,
+			                    size_stem(l->j, v->name), &v->memo->open);
+		if (!v->type)
+			return job_fail(l->j, "loop variable '%s' changes in ways that are not supported",
+			                v->name);
+	}
+	return true;
+}
+
+static Op *make_loop(Loop *l)
+{
+	Context *c = l->j->t->c;
+	const Type **types = NEW_ARRAY(c->arena, (size_t)l->n, const Type *);
+	Value **inits = NEW_ARRAY(c->arena, (size_t)l->n, Value *);
+	int n = 0;
+	for (int i = 0; i < l->n; i++) {
+		if (!l->vars[i].init)
+			continue;
+		types[n] = l->vars[i].type;
+		inits[n++] = l->vars[i].init;
+	}
+	Op *op = op_new(c, OP_PD_WHILE, l->j->b.loc, n, types, n, inits, 2, 0);
+	block_new(c, &op->regions[0]);
+	block_new(c, &op->regions[1]);
+	op_append(l->j->t->block, op);
+	return op;
+}
+
+// Translates the body and reads what its variables hold then. False when something failed; variables
+// that failed have no next value.
+static bool translate_body(Loop *l)
+{
+	Translator *t = l->j->t;
+	Block *body = region_entry(&l->op->regions[1]);
+	Outside o;
+	region_enter(t, &o, body, l->block);
+	t->frame.loop = true;
+	t->frame.condition = l->condition;
+	for (int i = 0; i < l->n; i++) {
+		LoopVar *v = &l->vars[i];
+		binding_save(t, v->binding);
+		v->binding->guard = NULL;
+		v->binding->value = v->init ? add_arg(l, body, v) : NULL;
+	}
+	bool ok = region_translate(t);
+	for (int i = 0; i < l->n; i++) {
+		LoopVar *v = &l->vars[i];
+		if (v->binding->guard && !guard_resolve(l->j, v->name, v->binding))
+			ok = false;
+		v->next = v->binding->value;
+	}
+	region_leave(t, &o);
+	return ok;
+}
+
+// ---- types of what is carried -----------------------------------------------------------------
+
+// A value of one element may be carried with another number of axes than it came with.
+static void fit_rank(Loop *l, LoopVar *v)
+{
+	const Type *have = v->next->type, *want = v->type;
+	int64_t n, m;
+	if (!type_is_tensor(have) || !type_is_tensor(want) || have->rank == want->rank ||
+	    !type_const_numel(have, &n) || !type_const_numel(want, &m) || n != 1 || m != 1)
+		return;
+	Builder b = builder_at_end(l->j->t->c, region_entry(&l->op->regions[1]), l->j->b.loc);
+	v->next = build1(&b, OP_PD_RESHAPE, v->next, "shape",
+	                 attr_dims(b.ctx, want->rank, want->dims), NULL);
+}
+
+// Compares what comes around with what went in. *again: more was learnt, another attempt is needed.
+static bool compare_types(Loop *l, bool *again)
+{
+	Context *c = l->j->t->c;
+	bool ok = true;
+	for (int i = 0; i < l->n; i++) {
+		LoopVar *v = &l->vars[i];
+		uint32_t before = v->memo->open;
+		if (!v->next)
+			continue;
+		if (!v->init) {
+			*again |= v->memo->undefined != v->next->type;
+			v->memo->undefined = v->next->type;
+			continue;
+		}
+		fit_rank(l, v);
+		const Type *joined = type_join(c, v->type, v->next->type, size_stem(l->j, v->name),
+		                               &v->memo->open);
+		bool exposed = name_list_has(&flow_of(l->j->t, l->block)->exposed, v->name);
+		if (!joined && !v->memo->undefined && !exposed) {
+			// Nobody looks at what it held before: it may as well have been nothing.
+			v->memo->undefined = v->next->type;
+			*again = true;
+			continue;
+		}
+		if (!joined)
+			ok = job_fail(l->j, "loop variable '%s' comes back with another type", v->name);
+		*again |= v->memo->open != before;
+	}
+	return ok;
+}
+
+// ---- the finished loop ------------------------------------------------------------------------
+
+static void drop_condition(Loop *l)
+{
+	int last = l->op->noperand - 1;
+	op_remove_operand(l->op, last);
+	block_remove_arg(region_entry(&l->op->regions[1]), last);
+	l->op->nresult = last;
+	l->n = last;
+}
+
+// The regions end, and the variables hold the results.
+static bool finish(Loop *l)
+{
+	OpJob *j = l->j;
+	Context *c = j->t->c;
+	Block *cond = region_entry(&l->op->regions[0]), *body = region_entry(&l->op->regions[1]);
+	Value **next = NEW_ARRAY(c->arena, (size_t)l->n + 1, Value *), *again = NULL;
+	bool needed = value_used(body->args[l->n - 1]) || flow_live_after(j->t, l->condition);
+	for (int i = 0; i < l->n; i++) {
+		next[i] = l->vars[i].next;
+		add_arg(l, cond, &l->vars[i]);
+	}
+	if (!needed && condition_build(j, l->op, l->n, next, &again)) {
+		drop_condition(l);
+		block_remove_arg(cond, l->n);
+	} else {
+		again = cond->args[l->n - 1];
+	}
+	op_append(body, op_new(c, OP_CF_YIELD, j->b.loc, 0, NULL, l->n, next, 0, 0));
+	Value **pass = NEW_ARRAY(c->arena, (size_t)l->n + 1, Value *);
+	pass[0] = again;
+	for (int i = 0; i < l->n; i++)
+		pass[i + 1] = cond->args[i];
+	op_append(cond, op_new(c, OP_CF_COND_YIELD, j->b.loc, 0, NULL, l->n + 1, pass, 0, 0));
+	for (int i = 0; i < l->n; i++)
+		write_var(j, l->vars[i].name, op_result(l->op, i));
+	return true;
+}
+
+static bool condition_is_right(Loop *l)
+{
+	const Type *t = l->vars[l->n - 1].init->type;
+	int64_t n;
+	if (!type_is_tensor(t) || t->dtype != DT_BOOL)
+		return job_fail(l->j, "condition '%s' must be a bool tensor", l->condition);
+	if (type_const_numel(t, &n) && n != 1)
+		return job_fail(l->j, "condition '%s' must be one element, not %" PRId64, l->condition, n);
+	return true;
+}
+
+// One attempt. 1: done, 0: failed, -1: more is known now.
+static int attempt(Loop *l)
+{
+	Translator *t = l->j->t;
+	DiagMark mark = diag_mark(t->c->diag);
+	bool failed = t->failed, again = false;
+	if (!set_types(l))
+		return 0;
+	l->op = make_loop(l);
+	bool ok = translate_body(l);
+	if (t->stale)
+		return 0;
+	ok = compare_types(l, &again) && ok;
+	if (ok && !again)
+		return finish(l);
+	op_erase(l->op);
+	if (!again)
+		return 0;
+	// What was reported may come from types that were wrong.
+	diag_rewind(t->c->diag, mark);
+	t->failed = failed;
+	return -1;
+}
+
+bool while_translate(OpJob *j)
+{
+	enum { MAX_ATTEMPTS = 64 };
+	Loop l = {.j = j, .block = sub_block_of(j)};
+	l.condition = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Condition"), 0);
+	if (l.block < 0)
+		return false;
+	if (!l.condition)
+		return job_fail(j, "input Condition has no variable");
+	for (int i = 0; i < MAX_ATTEMPTS; i++) {
+		l.n = 0;
+		if (!find_vars(&l) || !condition_is_right(&l))
+			return false;
+		int done = attempt(&l);
+		if (done >= 0)
+			return done;
+	}
+	return job_fail(j, "the types of its variables do not settle");
+}

@@ -1,0 +1,183 @@
+// Interpreter hooks of tensor arrays and of pd.assert. Arrays are values: what changes one copies its list.
+#include "interp.h"
+
+#include <string.h>
+
+enum { MAX_ARRAY = 1 << 24 }; // elements; more is a runaway index
+
+static const CellList *read_array(Interp *in, const Op *op)
+{
+	const Cell *c = interp_cell(in, op_operand(op, 0));
+	if (c && c->list)
+		return c->list;
+	interp_error(in, op, "the array has no value");
+	return NULL;
+}
+
+static bool read_position(Interp *in, const Op *op, int i, int64_t *out)
+{
+	const Tensor *t = interp_operand(in, op, i);
+	if (!t)
+		return false;
+	if (tensor_numel(t) != 1)
+		return interp_error(in, op, "a position must be one integer");
+	*out = tensor_get_i(t, 0);
+	return true;
+}
+
+static CellList *copy_list(Interp *in, const CellList *from, int first, int last)
+{
+	CellList *l = NEW(interp_arena(in), CellList);
+	for (int i = first; i < last; i++)
+		cell_list_add(in, l, from->items[i]);
+	return l;
+}
+
+bool interpret_hook_create_array(Interp *in, Op *op)
+{
+	interp_bind_cell(in, &op->results[0], (Cell){.list = NEW(interp_arena(in), CellList)});
+	return true;
+}
+
+bool interpret_hook_array_write(Interp *in, Op *op)
+{
+	const CellList *from = read_array(in, op);
+	int64_t i;
+	Tensor *x = interp_operand(in, op, 2);
+	if (!from || !x || !read_position(in, op, 1, &i))
+		return false;
+	if (i < 0 || i >= MAX_ARRAY)
+		return interp_error(in, op, "position %lld is not possible", (long long)i);
+	CellList *l = copy_list(in, from, 0, from->n);
+	while (l->n <= i)
+		cell_list_add(in, l, (Cell){0});
+	l->items[i] = (Cell){.tensor = x};
+	interp_bind_cell(in, &op->results[0], (Cell){.list = l});
+	return true;
+}
+
+bool interpret_hook_array_read(Interp *in, Op *op)
+{
+	const CellList *l = read_array(in, op);
+	int64_t i;
+	if (!l || !read_position(in, op, 1, &i))
+		return false;
+	if (i < 0 || i >= l->n)
+		return interp_error(in, op, "position %lld of an array of %d elements", (long long)i, l->n);
+	if (!l->items[i].tensor)
+		return interp_error(in, op, "nothing was written to position %lld", (long long)i);
+	interp_bind_cell(in, &op->results[0], l->items[i]);
+	return interp_found_dims(in, op, &op->results[0]);
+}
+
+bool interpret_hook_array_length(Interp *in, Op *op)
+{
+	const CellList *l = read_array(in, op);
+	Tensor *t = l ? interp_result(in, op, 0) : NULL;
+	if (t)
+		tensor_set_i(t, 0, l->n);
+	return t != NULL;
+}
+
+bool interpret_hook_array_slice(Interp *in, Op *op)
+{
+	const CellList *l = read_array(in, op);
+	int64_t at[2];
+	for (int k = 0; k < 2; k++) {
+		if (!l || !read_position(in, op, 1 + k, &at[k]))
+			return false;
+		if (at[k] < 0)
+			at[k] += l->n;
+		at[k] = at[k] < 0 ? 0 : at[k] > l->n ? l->n : at[k];
+	}
+	CellList *out = copy_list(in, l, (int)at[0], (int)(at[1] > at[0] ? at[1] : at[0]));
+	interp_bind_cell(in, &op->results[0], (Cell){.list = out});
+	return true;
+}
+
+// ---- an array as one tensor -----------------------------------------------------------------------------
+
+// Dims of the result; false after a diagnostic.
+static bool joined_dims(Interp *in, const Op *op, const CellList *l, int axis, bool stack, Tensor *shape)
+{
+	const Tensor *first = l->n ? l->items[0].tensor : NULL;
+	if (!l->n)
+		return interp_error(in, op, "the array is empty");
+	for (int i = 0; i < l->n; i++) {
+		const Tensor *t = l->items[i].tensor;
+		if (!t || t->rank != first->rank || t->dtype != first->dtype)
+			return interp_error(in, op, "element %d is missing, or has another rank", i);
+		for (int d = 0; d < t->rank; d++)
+			if ((d != axis || stack) && t->dims[d] != first->dims[d])
+				return interp_error(in, op, "element %d has another size on axis %d", i, d);
+	}
+	shape->dtype = first->dtype;
+	shape->rank = first->rank + stack;
+	for (int d = 0, from = 0; d < shape->rank; d++) {
+		shape->dims[d] = d == axis && stack ? l->n : first->dims[from];
+		from += !(d == axis && stack);
+	}
+	if (!stack)
+		shape->dims[axis] = 0;
+	for (int i = 0; i < l->n && !stack; i++)
+		shape->dims[axis] += l->items[i].tensor->dims[axis];
+	return true;
+}
+
+// Copies the elements behind each other along axis.
+static void join_data(const CellList *l, int axis, bool stack, Tensor *out)
+{
+	size_t outer = 1, inner = dtype_size(out->dtype);
+	for (int d = 0; d < axis; d++)
+		outer *= (size_t)out->dims[d];
+	for (int d = axis + 1; d < out->rank; d++)
+		inner *= (size_t)out->dims[d];
+	char *to = out->data;
+	for (size_t o = 0; o < outer; o++) {
+		for (int i = 0; i < l->n; i++) {
+			const Tensor *t = l->items[i].tensor;
+			size_t bytes = inner * (stack ? 1 : (size_t)t->dims[axis]);
+			if (bytes)
+				memcpy(to, (const char *)t->data + o * bytes, bytes);
+			to += bytes;
+		}
+	}
+}
+
+bool interpret_hook_array_to_tensor(Interp *in, Op *op)
+{
+	const CellList *l = read_array(in, op);
+	bool stack = op_bool(op, "use_stack", false);
+	int rank = op->results[0].type->rank;
+	int64_t axis = op_int(op, "axis", 0);
+	Tensor shape = {0};
+	axis += axis < 0 ? rank : 0;
+	if (!l || !joined_dims(in, op, l, (int)axis, stack, &shape))
+		return false;
+	Tensor *out = tensor_new(interp_arena(in), shape.dtype, shape.rank, shape.dims);
+	Tensor *sizes = tensor_new(interp_arena(in), DT_I32, 1, &(int64_t){l->n});
+	if (!out || !sizes)
+		return interp_error(in, op, "the result is too large");
+	if (tensor_bytes(out))
+		join_data(l, (int)axis, stack, out);
+	for (int i = 0; i < l->n; i++)
+		tensor_set_i(sizes, i, stack ? 1 : l->items[i].tensor->dims[axis]);
+	interp_bind(in, &op->results[0], out);
+	interp_bind(in, &op->results[1], sizes);
+	return interp_found_dims(in, op, &op->results[0]) && interp_found_dims(in, op, &op->results[1]);
+}
+
+// ---- checks -----------------------------------------------------------------------------------------------
+
+bool interpret_hook_assert(Interp *in, Op *op)
+{
+	const Tensor *t = interp_operand(in, op, 0);
+	if (!t)
+		return false;
+	for (int64_t i = 0, n = tensor_numel(t); i < n; i++) {
+		const char *message = op_str(op, "message", "");
+		if (!tensor_get_i(t, i))
+			return interp_error(in, op, "%s", *message ? message : "the condition does not hold");
+	}
+	return true;
+}
