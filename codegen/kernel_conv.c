@@ -49,22 +49,33 @@ static bool tile_helper(Conv *v, int nv)
 	return kernel_helper(k, arena_printf(k->arena, "%s.c", tile_name(v)), nkey, keys);
 }
 
+// `name * scale - less`, without what says nothing.
+static const char *scaled(Conv *v, const char *name, int64_t scale, int64_t less)
+{
+	Text t;
+	text_init(&t, v->k->arena);
+	text_str(&t, name);
+	if (scale != 1)
+		text_printf(&t, " * %" PRId64, scale);
+	if (less)
+		text_printf(&t, " - %" PRId64, less);
+	return t.text;
+}
+
 static const char *tile_call(Conv *v, int nv)
 {
 	Arena *a = v->k->arena;
-	const char *image = arena_printf(a, "n * %s", tile_product(v->k, v->x->rank - 1, v->x->dims + 1));
-	const char *weights = arena_printf(a, "w + group * %" PRId64, v->channels * v->kh * v->kw * v->q);
-	const char *head = arena_printf(a, "%s_%dx%dof%d_s%" PRId64 "((int)(last - first), ", tile_name(v),
-	                                v->ur, nv, v->q, v->stride[1]);
-	const Dim *const *d = v->x->dims;
+	const char *head = arena_printf(a, "%s_%dx%dof%d_s%" PRId64 "((int)(last - first), ", tile_name(v), v->ur, nv, v->q,
+	                                v->stride[1]);
+	const char *column = scaled(v, "first", v->stride[1], v->pad[1]);
+	if (v->flat)
+		return arena_printf(a, "%simage + first * %d, height * width * %d, %" PRId64 ", filter, tile);\n", head, v->lanes,
+		                    v->lanes, v->channels);
 	if (v->point)
-		return arena_printf(a, "%sx + %s + (row * %s + first * %" PRId64 ") * %d, %s, %" PRId64 ", %s, tile);\n", head, image,
-		                    tile_product(v->k, 2, (const Dim *[]){dim_const(v->k->ctx, v->stride[0]), d[3]}),
-		                    v->stride[1], v->lanes,
-		                    tile_product(v->k, 3, (const Dim *[]){d[2], d[3], dim_const(v->k->ctx, v->lanes)}),
-		                    v->channels, weights);
-	return arena_printf(a, "%s&shape, x + %s, %s, row * %" PRId64 " - %" PRId64 ", first * %" PRId64 " - %" PRId64 ", tile);\n",
-	                    head, image, weights, v->stride[0], v->pad[0], v->stride[1], v->pad[1]);
+		return arena_printf(a, "%simage + (%s * width + %s) * %d, height * width * %d, %" PRId64 ", filter, tile);\n", head,
+		                    scaled(v, "row", v->stride[0], 0), column, v->lanes, v->lanes, v->channels);
+	return arena_printf(a, "%s&shape, image, filter, %s, %s, tile);\n", head, scaled(v, "row", v->stride[0], v->pad[0]),
+	                    column);
 }
 
 static const char *tile_calls(Conv *v)
@@ -82,15 +93,12 @@ static const char *shape_text(Conv *v)
 {
 	if (v->point)
 		return "";
-	KernelFunc *k = v->k;
-	const Dim *const *d = v->x->dims;
-	const Dim *lanes = dim_const(k->ctx, v->plain ? 1 : v->lanes), *height = d[2], *width = d[3];
-	return arena_printf(k->arena,
-	                    "const conv_shape shape = {%" PRId64 ", %s, %s, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64
-	                    ", %s, %s}; // channels, height, width, kh, kw, dilation_y, dilation_x, row, plane",
-	                    v->channels, kernel_dim(k, height), kernel_dim(k, width), v->kh, v->kw, v->dilation[0],
-	                    v->dilation[1], tile_product(k, 2, (const Dim *[]){width, lanes}),
-	                    tile_product(k, 3, (const Dim *[]){height, width, lanes}));
+	const char *by = v->plain ? "" : arena_printf(v->k->arena, " * %d", v->lanes);
+	return arena_printf(v->k->arena,
+	                    "const conv_shape shape = {\n"
+	                    "\t.channels = %" PRId64 ", .height = height, .width = width, .kh = %" PRId64 ", .kw = %" PRId64 ",\n"
+	                    "\t.dilation_y = %" PRId64 ", .dilation_x = %" PRId64 ", .row = width%s, .plane = height * width%s,\n};",
+	                    v->channels, v->kh, v->kw, v->dilation[0], v->dilation[1], by, by);
 }
 
 // acc, n, cb, y, x, c
@@ -112,7 +120,9 @@ static void group_loops(Conv *v, const char **full, const char **last)
 	Arena *a = v->k->arena;
 	int64_t whole = v->out_blocks / v->nv, rest = v->out_blocks % v->nv;
 	*full = *last = "";
-	if (whole)
+	if (whole == 1)
+		*full = tile_pass_on(v->k, "", "_group", arena_printf(a, "n, 0, %d", v->nv));
+	else if (whole)
 		*full = tile_pass_on(v->k, arena_printf(a, "for (int64_t group = 0; group < %" PRId64 "; group++)", whole), "_group",
 		                     arena_printf(a, "n, group, %d", v->nv));
 	if (rest)
@@ -131,9 +141,13 @@ static bool conv_print(Conv *v)
 		return false;
 	const char *rows = v->flat ? "1" : kernel_dim(k, t->dims[2]);
 	const char *columns = v->flat ? tile_product(k, 2, t->dims + 2) : kernel_dim(k, t->dims[3]);
+	const Dim *const *d = v->x->dims;
+	const char *height = kernel_dim(k, d[2]), *width = kernel_dim(k, d[3]), *x_blocks = kernel_dim(k, d[1]);
 	const char *batch = kernel_dim(k, t->dims[0]), *full, *last;
-	group_loops(v, &full, &last);
+	group_loops(v, &full, &last); // after all sizes: they are parameters
 	const TemplateKey keys[] = {
+		{"height", height}, {"width", width}, {"x_blocks", x_blocks},
+		{"x_lanes", tile_int(k, v->plain ? 1 : v->lanes)}, {"filter", tile_int(k, v->channels * v->kh * v->kw * v->q)},
 		{"q", tile_int(k, v->q)}, {"rows", rows}, {"columns", columns}, {"ur", tile_int(k, v->ur)}, {"shape", shape},
 		{"tile_calls", calls}, {"nv", tile_int(k, v->nv)}, {"lanes", tile_int(k, v->lanes)},
 		{"out_blocks", tile_int(k, v->out_blocks)}, {"type", dtype_c_memory(t->dtype)}, {"epilogue", epilogue},

@@ -77,7 +77,9 @@ static void panel_loops(Gemm *g, const char **full, const char **last)
 	}
 	int64_t whole = g->n_dim->value / g->nr * g->nr, rest = g->n_dim->value - whole;
 	*full = *last = "";
-	if (whole)
+	if (whole == g->nr)
+		*full = tile_pass_on(k, "", "_panel", arena_printf(a, "0, %d", g->nr));
+	else if (whole)
 		*full = tile_pass_on(k, arena_printf(a, "for (int64_t n0 = 0; n0 < %" PRId64 "; n0 += %d)", whole, g->nr), "_panel",
 		                     first);
 	if (rest)
