@@ -27,6 +27,13 @@ extern "C" {
 #define PDRT_RESTRICT restrict
 #endif
 
+/* In front of a small function that not every model calls. */
+#if defined(__GNUC__)
+#define PDRT_MAYBE_UNUSED __attribute__((unused))
+#else
+#define PDRT_MAYBE_UNUSED
+#endif
+
 /* Visible outside of a shared library that hides everything else. */
 #if defined(__GNUC__)
 #define PDRT_EXPORT __attribute__((visibility("default")))
@@ -49,7 +56,8 @@ typedef enum pd_status {
 	PD_WEIGHTS,    /* the weights have another size than those of this model */
 	PD_INDEX,      /* an index that came from data is out of range */
 	PD_CAPACITY,   /* a size found at run time exceeds its declared bound */
-	PD_DEVICE      /* the accelerator reported a failure */
+	PD_DEVICE,     /* the accelerator reported a failure */
+	PD_TRIPS       /* a loop takes more rounds than --max-trip allows */
 } pd_status;
 
 const char *pd_status_text(pd_status status);
