@@ -56,10 +56,11 @@ static void print_text(Text *t, Context *c, const Op *module, const Stats *s, co
 	print_ports(t, "outputs", s->noutput, s->outputs, false);
 	text_printf(t, "operators\n");
 	for (int i = 0; i < s->nop; i++) {
-		text_printf(t, "  %5d  %-28s", s->ops[i].count, s->ops[i].info->short_name);
-		if (!dim_is(s->ops[i].macs, 0))
-			text_printf(t, " %s MAC", count_text(c, s->ops[i].macs));
-		text_char(t, '\n');
+		const char *name = s->ops[i].info->short_name;
+		if (dim_is(s->ops[i].macs, 0))
+			text_printf(t, "  %5d  %s\n", s->ops[i].count, name);
+		else
+			text_printf(t, "  %5d  %-28s %s MAC\n", s->ops[i].count, name, count_text(c, s->ops[i].macs));
 	}
 	text_printf(t, "parameters   %d tensors, %lld elements, %lld bytes\n", s->nparam, (long long)s->param_elements,
 	            (long long)s->param_bytes);
