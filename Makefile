@@ -86,6 +86,16 @@ asan:
 	cd obj/asan && $(SRC)/configure CC="$(CC)" CFLAGS="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer" >/dev/null
 	ASAN_OPTIONS=detect_leaks=0 $(MAKE) -C obj/asan # build tools end without freeing
 
+# The compiler with calls that fail on demand (tests/fault), every allocation one of its own: obj/fault/pdcc.
+FAULTS = malloc calloc realloc aligned_alloc free open close read write fsync fstat rename mkdir mkdtemp mmap munmap
+.PHONY: fault
+fault: obj/fault/pdcc
+obj/fault/arena.o: ir/arena.c
+	@mkdir -p $(@D)
+	$(COMPILE) -DARENA_CHUNK_BYTES=16 $< -o $@
+obj/fault/pdcc: tests/fault/fault.c obj/fault/arena.o $(OBJECTS)
+	$(CC) $(CFLAGS) $(LDFLAGS) $(FAULTS:%=-Wl,--wrap=%) -o $@ $< obj/fault/arena.o $(filter-out obj/ir/arena.o,$(OBJECTS)) $(PB_LIBS) -lm
+
 # The kernel templates by themselves: instances of all kinds against plain loops, and their speed.
 obj/bench/kernels: tests/bench/kernels.c $(LIB_OBJECTS)
 	@mkdir -p $(@D)
@@ -140,6 +150,7 @@ help:
 	@echo 'bench           side by side with the peers that are installed'
 	@echo 'asan            the compiler with sanitizers, obj/asan/pdcc'
 	@echo 'golden          renews samples/digits/digits.[ch]'
+	@echo 'fault          the compiler with failures on demand, obj/fault/pdcc (tests/fault)'
 	@echo 'docs            docs/operators.md from the operator table'
 	@echo 'install         below prefix ($(prefix)); DESTDIR is honoured'
 	@echo 'clean           removes what was built; distclean: also what configure wrote'

@@ -63,7 +63,7 @@ static EmitKind emit_kind(const Options *o)
 }
 
 // Views of the IR, before lowering (ir, dot, json) or after it (cfg).
-static bool emit_view(Driver *d, Op *module, EmitKind kind, const char *output)
+static bool emit_view(Driver *d, Op *module, EmitKind kind, const char *output, const FilePiece *depfile)
 {
 	const Target *t = kind == EMIT_CFG ? driver_target(d, "generic") : NULL;
 	if (kind == EMIT_CFG && !(t && driver_lower(d, module, t, NULL)))
@@ -77,13 +77,18 @@ static bool emit_view(Driver *d, Op *module, EmitKind kind, const char *output)
 	else
 		ir_print(&text, module);
 	stage_begin(d, "write");
-	return file_write(d->ctx, output, text.text, text.len);
+	const FilePiece pieces[] = {{output, text.text, text.len}, *depfile};
+	return file_write_group(d->ctx, depfile->path ? 2 : 1, pieces);
 }
 
-static bool write_depfile(Driver *d, const char *output)
+// -MD: a rule for make. Without a path when none is wanted. It is written with the output, so that make never
+// takes an output for complete whose rule is missing.
+static FilePiece make_depfile(Driver *d, const char *output)
 {
 	const Options *o = d->options;
 	Text text;
+	if (!o->depfile)
+		return (FilePiece){0};
 	text_init(&text, d->ctx->arena);
 	text_printf(&text, "%s:", output);
 	for (int i = 0; i < d->nread; i++) {
@@ -93,7 +98,7 @@ static bool write_depfile(Driver *d, const char *output)
 	}
 	text_char(&text, '\n');
 	const char *path = o->depfile_path ? o->depfile_path : arena_printf(d->ctx->arena, "%s.d", output);
-	return file_write(d->ctx, path, text.text, text.len);
+	return (FilePiece){path, text.text, text.len};
 }
 
 static WeightsMode weights_mode(const Options *o)
@@ -104,7 +109,8 @@ static WeightsMode weights_mode(const Options *o)
 }
 
 // The library carries its weights, so that it can be moved alone.
-static bool build_shared(Driver *d, const Target *t, const CodegenResult *r, const char *output)
+static bool build_shared(Driver *d, const Target *t, const CodegenResult *r, const char *output,
+                         const FilePiece *depfile)
 {
 	Context *c = d->ctx;
 	const char *folder = temp_folder(c);
@@ -124,10 +130,15 @@ static bool build_shared(Driver *d, const Target *t, const CodegenResult *r, con
 		return false;
 	stage_begin(d, "external compiler");
 	const char *const sources[] = {paths[0], paths[4]};
-	return compile_external(d, t, folder, 2, sources, output, true);
+	if (!compile_external(d, t, folder, 2, sources, output, true))
+		return false;
+	if (!depfile->path || file_write_group(c, 1, depfile))
+		return true;
+	remove(output);
+	return false;
 }
 
-static bool emit_code(Driver *d, Op *module, EmitKind kind, const char *output)
+static bool emit_code(Driver *d, Op *module, EmitKind kind, const char *output, const FilePiece *depfile)
 {
 	Context *c = d->ctx;
 	const Options *o = d->options;
@@ -154,17 +165,18 @@ static bool emit_code(Driver *d, Op *module, EmitKind kind, const char *output)
 		return false;
 	stage_begin(d, "write");
 	if (shared)
-		return build_shared(d, t, &r, output);
-	if (kind == EMIT_HEADER)
-		return file_write(c, output, r.header.text, r.header.len);
-	if (to_stdout)
-		return file_write(c, "-", r.source.text, r.source.len);
-	const FilePiece pieces[] = {
-		{output, r.source.text, r.source.len},
-		{header, r.header.text, r.header.len},
-		{weights, r.weights, r.weights_size},
-	};
-	return file_write_group(c, r.weights ? 3 : 2, pieces);
+		return build_shared(d, t, &r, output, depfile);
+	FilePiece pieces[4];
+	int n = 0;
+	if (kind != EMIT_HEADER)
+		pieces[n++] = (FilePiece){output, r.source.text, r.source.len};
+	if (!to_stdout || kind == EMIT_HEADER)
+		pieces[n++] = (FilePiece){kind == EMIT_HEADER ? output : header, r.header.text, r.header.len};
+	if (!to_stdout && kind != EMIT_HEADER && r.weights)
+		pieces[n++] = (FilePiece){weights, r.weights, r.weights_size};
+	if (depfile->path)
+		pieces[n++] = *depfile;
+	return file_write_group(c, n, pieces);
 }
 
 int cmd_compile(Driver *d)
@@ -184,7 +196,6 @@ int cmd_compile(Driver *d)
 	if (!module)
 		return 1;
 	bool view = kind == EMIT_IR || kind == EMIT_CFG || kind == EMIT_DOT || kind == EMIT_JSON;
-	if (!(view ? emit_view(d, module, kind, output) : emit_code(d, module, kind, output)))
-		return 1;
-	return o->depfile && !write_depfile(d, output);
+	const FilePiece depfile = make_depfile(d, output);
+	return !(view ? emit_view(d, module, kind, output, &depfile) : emit_code(d, module, kind, output, &depfile));
 }

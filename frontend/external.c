@@ -19,21 +19,25 @@ static int remove_entry(const char *path, const struct stat *st, int flag, struc
 	return remove(path);
 }
 
-static void folder_remove(void *path)
+// `what` holds the path once there is a folder.
+static void folder_remove(void *what)
 {
-	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	char **path = what;
+	if (*path)
+		nftw(*path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 const char *temp_folder(Context *c)
 {
 	const char *base = getenv("TMPDIR");
 	char *path = arena_printf(c->arena, "%s/pdcc-XXXXXX", base && *base ? base : "/tmp");
+	char **made = NEW(c->arena, char *);
+	arena_on_free(c->arena, folder_remove, made);
 	if (!mkdtemp(path)) {
 		diag_error(c->diag, NULL, "cannot make a temporary folder '%s': %s", path, strerror(errno));
 		return NULL;
 	}
-	arena_on_free(c->arena, folder_remove, path);
-	return path;
+	return *made = path;
 }
 
 bool folder_make(Context *c, const char *path)
@@ -84,8 +88,10 @@ bool external_run(Context *c, const char *const *argv, int *status)
 	}
 	int raw;
 	while (waitpid(pid, &raw, 0) < 0) {
-		if (errno != EINTR)
+		if (errno != EINTR) {
+			diag_error(c->diag, NULL, "cannot wait for '%s': %s", argv[0], strerror(errno));
 			return false;
+		}
 	}
 	*status = WIFSIGNALED(raw) ? 128 + WTERMSIG(raw) : WEXITSTATUS(raw);
 	return *status == 0;

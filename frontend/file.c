@@ -18,15 +18,20 @@ static Loc file_loc(const char *path)
 
 // ---- reading --------------------------------------------------------------------------------
 
+// Registered with the arena before there is anything to release, since that may fail.
 typedef struct Mapping {
-	void *data;
+	void *data; // NULL: none
 	size_t size;
+	int fd; // -1: closed
 } Mapping;
 
 static void mapping_release(void *what)
 {
 	Mapping *m = what;
-	munmap(m->data, m->size);
+	if (m->data)
+		munmap(m->data, m->size);
+	if (m->fd >= 0)
+		close(m->fd);
 }
 
 // A pipe or device: no size to ask for, so read until it ends.
@@ -56,8 +61,9 @@ static const uint8_t *read_stream(Context *c, int fd, const char *path, size_t *
 	return copy;
 }
 
-static const uint8_t *map_fd(Context *c, int fd, const char *path, size_t *size)
+static const uint8_t *map_fd(Context *c, Mapping *m, const char *path, size_t *size)
 {
+	int fd = m->fd;
 	struct stat st;
 	Loc l = file_loc(path);
 	if (fstat(fd, &st) != 0) {
@@ -78,28 +84,30 @@ static const uint8_t *map_fd(Context *c, int fd, const char *path, size_t *size)
 		diag_error(c->diag, &l, "too large for this machine");
 		return NULL;
 	}
-	Mapping *m = NEW(c->arena, Mapping);
-	m->size = (size_t)st.st_size;
-	m->data = mmap(NULL, m->size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (m->data == MAP_FAILED) {
+	*size = (size_t)st.st_size;
+	void *data = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED) {
 		diag_error(c->diag, &l, "cannot map: %s", strerror(errno));
 		return NULL;
 	}
-	arena_on_free(c->arena, mapping_release, m);
-	*size = m->size;
-	return m->data;
+	m->size = *size;
+	return m->data = data;
 }
 
 const uint8_t *file_map(Context *c, const char *path, size_t *size)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
+	Mapping *m = NEW(c->arena, Mapping);
+	m->fd = -1;
+	arena_on_free(c->arena, mapping_release, m);
+	m->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (m->fd < 0) {
 		Loc l = file_loc(path);
 		diag_error(c->diag, &l, "cannot open: %s", strerror(errno));
 		return NULL;
 	}
-	const uint8_t *data = map_fd(c, fd, path, size);
-	close(fd);
+	const uint8_t *data = map_fd(c, m, path, size);
+	close(m->fd);
+	m->fd = -1;
 	return data;
 }
 
@@ -145,15 +153,16 @@ static bool output_open(Context *c, Output *o)
 	const char *slash = strrchr(o->path, '/');
 	int folder = slash ? (int)(slash - o->path) + 1 : 0;
 	for (int i = 0; i < 100; i++) {
-		o->temp = arena_printf(c->arena, "%.*s.%s.%ld.%d.tmp", folder, o->path,
-		                       o->path + folder, (long)getpid(), i);
-		o->fd = open(o->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-		if (o->fd >= 0)
+		const char *temp = arena_printf(c->arena, "%.*s.%s.%ld.%d.tmp", folder, o->path,
+		                                o->path + folder, (long)getpid(), i);
+		o->fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (o->fd >= 0) {
+			o->temp = temp;
 			return true;
+		}
 		if (errno != EEXIST)
 			break;
 	}
-	o->temp = NULL;
 	return output_fail(c, o, "cannot write");
 }
 
@@ -173,13 +182,23 @@ static bool output_fill(Context *c, Output *o, const void *data, size_t size)
 	return ok || output_fail(c, o, "cannot write");
 }
 
-// Takes back what a group that failed has left.
-static void output_undo(Output *o)
+// Files that appear all or none.
+typedef struct OutputGroup {
+	int n; // 0: settled
+	Output *outs;
+} OutputGroup;
+
+// Takes back what a group that failed has left; also when memory failed and nobody else can.
+static void group_undo(void *what)
 {
-	if (o->fd >= 0)
-		close(o->fd);
-	if (o->temp)
-		unlink(o->renamed ? o->path : o->temp);
+	OutputGroup *g = what;
+	for (Output *o = g->outs; o < g->outs + g->n; o++) {
+		if (o->fd >= 0)
+			close(o->fd);
+		if (o->temp)
+			unlink(o->renamed ? o->path : o->temp);
+	}
+	g->n = 0;
 }
 
 static bool write_stdout(Context *c, const void *data, size_t size)
@@ -199,8 +218,11 @@ bool file_write(Context *c, const char *path, const void *data, size_t size)
 
 bool file_write_group(Context *c, int n, const FilePiece *pieces)
 {
-	Output *outs = NEW_ARRAY(c->arena, (size_t)n, Output);
+	OutputGroup *g = NEW(c->arena, OutputGroup);
+	Output *outs = g->outs = NEW_ARRAY(c->arena, (size_t)n, Output);
 	bool ok = true;
+	arena_on_free(c->arena, group_undo, g);
+	g->n = n;
 	for (int i = 0; i < n; i++)
 		outs[i].fd = -1;
 	for (int i = 0; i < n && ok; i++) {
@@ -221,7 +243,8 @@ bool file_write_group(Context *c, int n, const FilePiece *pieces)
 	for (int i = 0; i < n && ok; i++)
 		if (strcmp(pieces[i].path, "-") == 0)
 			ok = write_stdout(c, pieces[i].data, pieces[i].size);
-	for (int i = 0; i < n && !ok; i++)
-		output_undo(&outs[i]);
+	if (!ok)
+		group_undo(g);
+	g->n = 0;
 	return ok;
 }

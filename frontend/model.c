@@ -32,25 +32,34 @@ static bool is_directory(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+static void folder_close(void *what)
+{
+	DIR **d = what;
+	if (*d)
+		closedir(*d);
+	*d = NULL;
+}
+
 // The program in a folder: `__model__`, or its only .pdmodel.
 static const char *folder_model(Context *c, const char *folder)
 {
 	const char *found = NULL;
 	Loc l = model_loc(folder);
-	DIR *d = opendir(folder);
-	if (!d) {
+	DIR **d = NEW(c->arena, DIR *);
+	arena_on_free(c->arena, folder_close, d); // names are kept in the arena, which may fail
+	if (!(*d = opendir(folder))) {
 		diag_error(c->diag, &l, "cannot open: %s", strerror(errno));
 		return NULL;
 	}
 	bool many = false, old = false;
-	for (struct dirent *e; (e = readdir(d));) {
+	for (struct dirent *e; (e = readdir(*d));) {
 		old |= strcmp(e->d_name, "__model__") == 0;
 		if (!ends_with(e->d_name, ".pdmodel"))
 			continue;
 		many |= found != NULL;
 		found = arena_printf(c->arena, "%s/%s", folder, e->d_name);
 	}
-	closedir(d);
+	folder_close(d);
 	if (old)
 		return arena_printf(c->arena, "%s/__model__", folder);
 	if (many) {

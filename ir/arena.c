@@ -1,11 +1,19 @@
 // Arena memory: chunks for small things, single blocks for tensor data, and release hooks, all freed
 // together. Used by everything.
+//
+// Every allocation may fail, which leaves through oom_raise: whoever holds something that is not memory (a file,
+// a folder) registers its release first and takes hold of it then.
 #include "base.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK_BYTES = 64 * 1024, SMALL_ALIGN = 16, BIG_ALIGN = 64 };
+#ifndef ARENA_CHUNK_BYTES // tests of memory failure make every item a chunk
+#define ARENA_CHUNK_BYTES (64 * 1024)
+#endif
+
+// The first chunk comes with the arena: what a context begins with cannot fail half-way.
+enum { CHUNK_BYTES = ARENA_CHUNK_BYTES, FIRST_BYTES = 4096, SMALL_ALIGN = 16, BIG_ALIGN = 64 };
 
 typedef struct Chunk {
 	struct Chunk *prev;
@@ -21,6 +29,7 @@ typedef struct Release {
 struct Arena {
 	Chunk *top;
 	Release *releases;
+	Release *in_parent; // of a scratch arena: what frees it with its parent
 	size_t bytes;
 };
 
@@ -36,27 +45,6 @@ void oom_raise(size_t asked)
 	exit(1);
 }
 
-Arena *arena_new(void)
-{
-	Arena *a = calloc(1, sizeof *a);
-	if (!a)
-		oom_raise(sizeof *a);
-	return a;
-}
-
-void arena_free(Arena *a)
-{
-	if (!a)
-		return;
-	for (Release *r = a->releases; r; r = r->prev)
-		r->release(r->what);
-	for (Chunk *c = a->top, *prev; c; c = prev) {
-		prev = c->prev;
-		free(c);
-	}
-	free(a);
-}
-
 static size_t round_up(size_t n, size_t align)
 {
 	return (n + align - 1) / align * align;
@@ -67,19 +55,65 @@ static size_t chunk_header(void)
 	return round_up(sizeof(Chunk), SMALL_ALIGN);
 }
 
+Arena *arena_new(void)
+{
+	Chunk *c = calloc(1, chunk_header() + FIRST_BYTES);
+	if (!c)
+		oom_raise(FIRST_BYTES);
+	Arena *a = (Arena *)((char *)c + chunk_header());
+	c->size = FIRST_BYTES;
+	c->used = round_up(sizeof *a, SMALL_ALIGN);
+	a->top = c;
+	return a;
+}
+
+static void release_nothing(void *what)
+{
+	(void)what;
+}
+
+static void release_scratch(void *arena)
+{
+	arena_free(arena);
+}
+
+Arena *arena_scratch(Arena *parent)
+{
+	Release *r = arena_alloc(parent, sizeof *r);
+	Arena *a = arena_new();
+	*r = (Release){.prev = parent->releases, .release = release_scratch, .what = a};
+	parent->releases = r;
+	a->in_parent = r;
+	return a;
+}
+
+void arena_free(Arena *a)
+{
+	if (!a)
+		return;
+	if (a->in_parent)
+		a->in_parent->release = release_nothing;
+	for (Release *r = a->releases; r; r = r->prev)
+		r->release(r->what);
+	for (Chunk *c = a->top, *prev; c; c = prev) {
+		prev = c->prev;
+		free(c); // one of them holds the arena itself
+	}
+}
+
 void *arena_alloc(Arena *a, size_t size)
 {
 	if (size > SIZE_MAX / 2)
 		oom_raise(size);
 	size = round_up(size ? size : 1, SMALL_ALIGN);
-	if (!a->top || a->top->size - a->top->used < size) {
+	if (a->top->size - a->top->used < size) {
 		size_t room = size > CHUNK_BYTES / 4 ? size : CHUNK_BYTES;
 		Chunk *c = calloc(1, chunk_header() + room);
 		if (!c)
 			oom_raise(size);
 		c->size = room;
 		// A chunk made for one large item goes below the top, whose rest stays in use.
-		if (a->top && room == size) {
+		if (room == size) {
 			c->prev = a->top->prev;
 			a->top->prev = c;
 			c->used = size;

@@ -39,6 +39,8 @@ extern OomGuard *oom_guard; // NULL: print a message and exit with status 1
 NORETURN void oom_raise(size_t asked);
 
 Arena *arena_new(void);
+// For the time of one function: freed with the parent, at the latest, when memory failure leaves the function.
+Arena *arena_scratch(Arena *parent);
 void arena_free(Arena *a); // NULL is fine
 // Zeroed memory, aligned to 16 bytes, that lives as long as the arena. Never NULL.
 void *arena_alloc(Arena *a, size_t size);

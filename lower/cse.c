@@ -117,7 +117,7 @@ static void region_merge(Scopes *s, Region *r)
 // Needs: nothing.  Keeps: everything.  Breaks: nothing.
 bool pass_cse(PassContext *p)
 {
-	Arena *arena = arena_new();
+	Arena *arena = arena_scratch(p->ctx->arena);
 	Scopes *s = NEW(arena, Scopes);
 	s->arena = arena;
 	region_merge(s, &p->module->regions[0]);

@@ -250,7 +250,7 @@ static Value *build_folded(Builder *b, const Op *op, int i, Tensor *t, const Nee
 
 static bool op_fold(Op *op)
 {
-	Arena *scratch = arena_new();
+	Arena *scratch = arena_scratch(op->ctx->arena);
 	Need need = {.op = op, .constant = true, .arena = scratch};
 	bool ok = true;
 	if (op_folds(op, &need)) {

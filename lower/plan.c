@@ -367,7 +367,7 @@ static bool plan_make(Plan *p, Op *module)
 // Breaks: any pass that changes operations after it makes the plan wrong.
 bool pass_plan(PassContext *p)
 {
-	Arena *arena = arena_new();
+	Arena *arena = arena_scratch(p->ctx->arena);
 	Plan plan = {.ctx = p->ctx, .arena = arena, .block = module_block(p->module)};
 	plan.tail = &plan.first;
 	bool ok = plan_make(&plan, p->module);

@@ -293,7 +293,7 @@ class Fuzz:
         case = pathlib.Path(model).with_name('case.yaml')
         text = case.read_text() if case.exists() else ''
         feeds = text[text.find('feeds:'):text.find('fetches:')]
-        return [f'--in={name}={case.parent / file}' for name, file in re.findall(r'^ +(\S+): \{file: ([^,}]+)', feeds, re.M)]
+        return [f'--in={name.strip(chr(39))}={case.parent / file}' for name, file in re.findall(r'^ +(\S+): \{file: ([^,}]+)', feeds, re.M)]
 
     def judge(self, cmd):
         """(ok, why, text) of one run."""
