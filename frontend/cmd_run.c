@@ -1,9 +1,84 @@
 // `pdcc run`: compiles, builds and runs a model on .npy files, or interprets it.
 #include "driver.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-// Results of one interpreted run to DIR/<run>/<column>.npy.
+// ---- the interpreter --------------------------------------------------------------------------
+
+// One level of offsets, up to `;` or the end. NULL after a diagnostic.
+static const char *parse_level(Driver *d, const RunInput *in, const char *s, int64_t *offsets, size_t *n)
+{
+	*n = 0;
+	for (;; s++) {
+		char *end;
+		errno = 0;
+		long long v = strtoll(s, &end, 10);
+		if (end == s || errno || v < 0 || (*end && *end != ',' && *end != ';')) {
+			diag_error(d->ctx->diag, NULL, "--lod %s: '%s' is no list of offsets", in->name, in->lod);
+			return NULL;
+		}
+		if (v < (*n ? offsets[*n - 1] : 0) || (!*n && v)) {
+			diag_error(d->ctx->diag, NULL, "--lod %s: offsets start at 0 and do not fall", in->name);
+			return NULL;
+		}
+		offsets[(*n)++] = v;
+		s = end;
+		if (*s != ',')
+			return s;
+	}
+}
+
+// Gives a fed tensor its LoD. False after a diagnostic.
+static bool set_lod(Driver *d, const RunInput *in, Tensor *t)
+{
+	enum { MAX_LEVELS = 8 };
+	Arena *a = d->ctx->arena;
+	size_t room = strlen(in->lod) + 1;
+	t->lod = NEW_ARRAY(a, MAX_LEVELS, int64_t *);
+	t->lod_len = NEW_ARRAY(a, MAX_LEVELS, size_t);
+	t->nlod = 0;
+	for (const char *s = in->lod;; s++) {
+		if (t->nlod == MAX_LEVELS) {
+			diag_error(d->ctx->diag, NULL, "--lod %s: more than %d levels", in->name, MAX_LEVELS);
+			return false;
+		}
+		t->lod[t->nlod] = NEW_ARRAY(a, room, int64_t);
+		s = parse_level(d, in, s, t->lod[t->nlod], &t->lod_len[t->nlod]);
+		if (!s)
+			return false;
+		t->nlod++;
+		if (!*s)
+			break;
+	}
+	for (int i = 0; i < t->nlod; i++) {
+		int64_t end = t->lod[i][t->lod_len[i] - 1];
+		int64_t want = i + 1 < t->nlod ? (int64_t)t->lod_len[i + 1] - 1 : t->rank ? t->dims[0] : 0;
+		if (end != want) {
+			diag_error(d->ctx->diag, NULL, "--lod %s: level %d ends at %lld, not at %lld", in->name, i,
+			           (long long)end, (long long)want);
+			return false;
+		}
+	}
+	return true;
+}
+
+// A fetched tensor, and its LoD as a line of offsets per level.
+static bool write_tensor(Driver *d, const char *stem, const Tensor *t)
+{
+	Context *c = d->ctx;
+	if (!npy_write(c, arena_printf(c->arena, "%s.npy", stem), t))
+		return false;
+	Text text;
+	text_init(&text, c->arena);
+	for (int i = 0; i < t->nlod; i++)
+		for (size_t k = 0; k < t->lod_len[i]; k++)
+			text_printf(&text, "%lld%s", (long long)t->lod[i][k], k + 1 < t->lod_len[i] ? "," : "\n");
+	return !t->nlod || file_write(c, arena_printf(c->arena, "%s.lod", stem), text.text, text.len);
+}
+
+// Results of one interpreted run to DIR/<run>/<column>.npy, elements of arrays to <column>.<i>.npy.
 static bool write_fetches(Driver *d, Interp *in, int run)
 {
 	Context *c = d->ctx;
@@ -12,14 +87,23 @@ static bool write_fetches(Driver *d, Interp *in, int run)
 		return false;
 	for (int i = 0; i < interp_fetch_count(in); i++) {
 		Tensor *t = interp_fetch(in, i);
-		if (t && !npy_write(c, arena_printf(c->arena, "%s/%d.npy", folder, i), t))
+		if (t && !write_tensor(d, arena_printf(c->arena, "%s/%d", folder, i), t))
 			return false;
 		for (int k = 0; k < interp_fetch_length(in, i); k++) {
 			t = interp_fetch_element(in, i, k);
-			if (t && !npy_write(c, arena_printf(c->arena, "%s/%d.%d.npy", folder, i, k), t))
+			if (t && !write_tensor(d, arena_printf(c->arena, "%s/%d.%d", folder, i, k), t))
 				return false;
 		}
 	}
+	return true;
+}
+
+static bool feed_input(Driver *d, Interp *in, const RunInput *input)
+{
+	Tensor *t = npy_read(d->ctx, input->path);
+	if (!t || (input->lod && !set_lod(d, input, t)))
+		return false;
+	interp_add_feed(in, input->name, t);
 	return true;
 }
 
@@ -31,17 +115,16 @@ static bool run_interpreter(Driver *d, Op *module)
 		const RunCall *call = d->options->ncall ? &d->options->calls[i] : &none;
 		Interp *in = interp_new(d->ctx, d->ctx->arena);
 		stage_begin(d, "interpret");
-		for (int k = 0; k < call->ninput; k++) {
-			Tensor *t = npy_read(d->ctx, call->inputs[k].path);
-			if (!t)
+		for (int k = 0; k < call->ninput; k++)
+			if (!feed_input(d, in, &call->inputs[k]))
 				return false;
-			interp_add_feed(in, call->inputs[k].name, t);
-		}
 		if (!interp_run(in, module) || !write_fetches(d, in, i))
 			return false;
 	}
 	return true;
 }
+
+// ---- generated code ---------------------------------------------------------------------------
 
 static bool run_program(Driver *d, const BuiltModel *b)
 {

@@ -102,6 +102,14 @@ static bool is_undefined(const Value *v)
 	return r > 0.9999 && r < 1.0001;
 }
 
+// The region that runs, when the program tells; -1: only a run tells.
+static int known_branch(OpJob *j, const OpenIf *i)
+{
+	NumberList l = {0};
+	bool known = numbers_of_value(j->t->c, op_operand(i->op, 0), &l) && l.n == 1;
+	return known ? l.floats[0] == 0 : -1;
+}
+
 // Values of one element differ in their number of axes only: the first decides.
 static Value *same_rank(OpJob *j, OpenIf *i, int region, Value *v, const Type *want)
 {
@@ -122,8 +130,9 @@ static Value *add_result(OpJob *j, OpenIf *i, Value *const *value, const char *v
 	Value *v[2] = {value[0], value[1]};
 	uint32_t open = 0;
 	const char *stem = size_stem(j, var);
+	int taken = known_branch(j, i);
 	for (int k = 0; k < 2; k++)
-		if (v[k] && v[!k] && v[k]->type != v[!k]->type && is_undefined(v[k]))
+		if (v[k] && v[!k] && v[k]->type != v[!k]->type && (is_undefined(v[k]) || taken == !k))
 			v[k] = NULL;
 	for (int k = 0; k < 2; k++) {
 		Builder b = builder_before(yield_of(i, k));
@@ -493,13 +502,15 @@ bool select_input_translate(OpJob *j)
 	if (k >= (int64_t)s.x->n_arguments)
 		return job_fail(j, "the mask is %lld, and there are %zu variables", (long long)k,
 		                s.x->n_arguments);
-	if (k >= 0)
+	// A known mask may still pick what only a branch has.
+	const Binding *picked = k < 0 ? NULL : scope_find(j->t, s.x->arguments[k]);
+	if (k >= 0 && (!picked || !picked->guard))
 		v = read_var(j, "X", s.x->arguments[k]);
 	else if (s.pred->type->dtype != DT_BOOL && !check_mask(j, s.mask, s.x->n_arguments))
 		return false;
 	else if (s.x->n_arguments == 2 && !select_branches(j, &s, &v))
 		return false;
-	if (!v && k < 0)
+	if (!v && (k < 0 || (picked && picked->guard)))
 		v = select_values(j, &s);
 	if (v && v->type->kind == TY_ARRAY)
 		return array_assign(j, s.out, v);

@@ -14,6 +14,7 @@
 typedef struct LoopMemo {
 	uint32_t open;          // axes whose size changes
 	const Type *undefined;  // of a variable without a value before the loop
+	const Type *fitted;     // of one element: with the number of axes that comes around
 } LoopMemo;
 
 typedef struct LoopVar {
@@ -54,6 +55,21 @@ static bool is_implied(const Binding *b)
 	                   b->desc->type->type == PADDLE__VAR_KIND__LOD_TENSOR_ARRAY);
 }
 
+// Whether the types differ in the number of axes around one element only.
+static bool ranks_differ(const Type *a, const Type *b)
+{
+	int64_t n, m;
+	return type_is_tensor(a) && type_is_tensor(b) && a->dtype == b->dtype && a->rank != b->rank &&
+	       type_const_numel(a, &n) && type_const_numel(b, &m) && n == 1 && m == 1;
+}
+
+static Value *with_rank(Builder *b, Value *v, const Type *want)
+{
+	if (!ranks_differ(v->type, want))
+		return v;
+	return build1(b, OP_PD_RESHAPE, v, "shape", attr_dims(b->ctx, want->rank, want->dims), NULL);
+}
+
 // The value before the loop. Without one the variable is left out of the first attempt; then its type
 // is known, and zeros stand for it.
 static bool find_init(Loop *l, LoopVar *v, bool exposed)
@@ -63,6 +79,8 @@ static bool find_init(Loop *l, LoopVar *v, bool exposed)
 		return (v->init = undefined_value(&l->j->b, v->memo->undefined)) != NULL;
 	if (b->value || b->guard || b->broken || is_implied(b) || exposed) {
 		v->init = read_var(l->j, "X", v->name);
+		if (v->init && v->memo->fitted)
+			v->init = with_rank(&l->j->b, v->init, v->memo->fitted);
 		return v->init != NULL;
 	}
 	return true;
@@ -170,17 +188,26 @@ static bool translate_body(Loop *l)
 
 // ---- types of what is carried -----------------------------------------------------------------
 
-// A value of one element may be carried with another number of axes than it came with.
-static void fit_rank(Loop *l, LoopVar *v)
+// A value of one element may come around with another number of axes than it came with: that one
+// counts from the start, unless it differs again.
+static void fit_rank(Loop *l, LoopVar *v, bool *again)
 {
-	const Type *have = v->next->type, *want = v->type;
-	int64_t n, m;
-	if (!type_is_tensor(have) || !type_is_tensor(want) || have->rank == want->rank ||
-	    !type_const_numel(have, &n) || !type_const_numel(want, &m) || n != 1 || m != 1)
+	if (!ranks_differ(v->next->type, v->type))
 		return;
+	if (!v->memo->fitted) {
+		v->memo->fitted = v->next->type;
+		*again = true;
+	}
 	Builder b = builder_at_end(l->j->t->c, region_entry(&l->op->regions[1]), l->j->b.loc);
-	v->next = build1(&b, OP_PD_RESHAPE, v->next, "shape",
-	                 attr_dims(b.ctx, want->rank, want->dims), NULL);
+	v->next = with_rank(&b, v->next, v->type);
+}
+
+static const char *type_text_of(Context *c, const Type *type)
+{
+	Text t;
+	text_init(&t, c->arena);
+	type_print(&t, type);
+	return t.text;
 }
 
 // Compares what comes around with what went in. *again: more was learnt, another attempt is needed.
@@ -198,7 +225,7 @@ static bool compare_types(Loop *l, bool *again)
 			v->memo->undefined = v->next->type;
 			continue;
 		}
-		fit_rank(l, v);
+		fit_rank(l, v, again);
 		const Type *joined = type_join(c, v->type, v->next->type, size_stem(l->j, v->name),
 		                               &v->memo->open);
 		bool exposed = name_list_has(&flow_of(l->j->t, l->block)->exposed, v->name);
@@ -209,7 +236,8 @@ static bool compare_types(Loop *l, bool *again)
 			continue;
 		}
 		if (!joined)
-			ok = job_fail(l->j, "loop variable '%s' comes back with another type", v->name);
+			ok = job_fail(l->j, "loop variable '%s' comes back with another type: %s, not %s", v->name,
+			              type_text_of(c, v->next->type), type_text_of(c, v->type));
 		*again |= v->memo->open != before;
 	}
 	return ok;

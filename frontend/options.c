@@ -17,7 +17,7 @@ enum {
 
 enum OptionId {
 	OPT_OUTPUT, OPT_EMIT, OPT_ISA, OPT_PREFIX, OPT_WEIGHTS, OPT_SHAPE, OPT_PARAMS, OPT_PARAM_NAMES, OPT_CALL, OPT_MD,
-	OPT_MF, OPT_WERROR, OPT_COLOUR, OPT_TIME_REPORT, OPT_VERIFY_EACH, OPT_TARGET, OPT_CC, OPT_CFLAGS, OPT_OUT_DIR, OPT_IN,
+	OPT_MF, OPT_WERROR, OPT_COLOUR, OPT_TIME_REPORT, OPT_VERIFY_EACH, OPT_TARGET, OPT_CC, OPT_CFLAGS, OPT_OUT_DIR, OPT_IN, OPT_LOD,
 	OPT_NEXT, OPT_KEEP, OPT_REDZONE, OPT_THREADS, OPT_REPEAT, OPT_HTML, OPT_JSON, OPT_PASSES, OPT_COMPLETION, OPT_MAN,
 	OPT_HELP, OPT_VERSION
 };
@@ -36,6 +36,7 @@ static const OptionSpec table[] = {
 	{0, "-MF", "FILE", C, "write that rule to FILE", OPT_MF},
 	{0, "target", "T", R, "c (default) or interp, the interpreter", OPT_TARGET},
 	{0, "in", "NAME=FILE", R | V | B, "feed NAME from a .npy file", OPT_IN},
+	{0, "lod", "NAME=0,2,5[;..]", R, "the LoD of feed NAME: offsets, level by level (interpreter only)", OPT_LOD},
 	{0, "next", NULL, R, "start another run on the same state", OPT_NEXT},
 	{0, "out-dir", "DIR", R, "write DIR/<run>/<fetch>.npy", OPT_OUT_DIR},
 	{0, "cc", "CC", C | R | V | B, "the external C compiler (default: $CC, else cc)", OPT_CC},
@@ -236,8 +237,24 @@ static bool parse_input(Context *c, Options *o, const char *v)
 		call->inputs = inputs;
 		call->cap = cap;
 	}
-	call->inputs[call->ninput++] = (RunInput){context_strn(c, v, (size_t)(eq - v)), eq + 1};
+	call->inputs[call->ninput++] = (RunInput){.name = context_strn(c, v, (size_t)(eq - v)), .path = eq + 1};
 	return true;
+}
+
+static bool parse_lod(Context *c, Options *o, const char *v)
+{
+	const char *eq = strrchr(v, '=');
+	if (!eq || eq == v || !eq[1])
+		return usage_error(o, "--lod takes NAME=0,2,5[;..], not '%s'", v);
+	const char *name = context_strn(c, v, (size_t)(eq - v));
+	RunCall *call = o->ncall ? &o->calls[o->ncall - 1] : NULL;
+	for (int i = 0; call && i < call->ninput; i++) {
+		if (strcmp(call->inputs[i].name, name) == 0) {
+			call->inputs[i].lod = eq + 1;
+			return true;
+		}
+	}
+	return usage_error(o, "--lod %s: give --in for it first", name);
 }
 
 // One of the words in `allowed`, which is a list like "a|b|c".
@@ -307,6 +324,8 @@ static bool option_apply(Context *c, Options *o, int id, const char *v)
 		return true;
 	case OPT_IN:
 		return parse_input(c, o, v);
+	case OPT_LOD:
+		return parse_lod(c, o, v);
 	case OPT_NEXT:
 		if (!o->ncall)
 			next_call(c, o);

@@ -12,6 +12,7 @@ typedef enum EmitKind {
 
 typedef struct RunInput {
 	const char *name, *path;
+	const char *lod; // `0,2,5;0,1,3,4,6,9`: a list of offsets per level; NULL: none
 } RunInput;
 
 // One execution: what `--in` said since the start or the last `--next`.
