@@ -1,11 +1,11 @@
-// Decompose: brings operators into the forms that layout and the kernels want. Composites whose parts are worth
-// more than the whole are taken apart by their definitions; softmax and layer norm become kernels that read their
-// input through a region, so that fusion can put work into them.
+// Decompose: brings operators into the forms that layout and the kernels want. Composites whose
+// parts are worth more than the whole are taken apart by their definitions; softmax and layer norm
+// become kernels that read their input through a region, so that fusion can put work into them.
 #include "layout.h"
 
 #include <string.h>
 
-// ---- kernels with an input region ------------------------------------------------------------------------
+// ---- kernels with an input region ---------------------------------------------------------------
 
 // Region `r` yields the element of `x` at the position that its arguments give.
 static bool region_read(Op *kernel, Region *r, Value *x)
@@ -59,7 +59,8 @@ static bool softmax_to_kernel(Op *op)
 	const Type *t = x->type;
 	int64_t axis = op_int(op, "axis", -1);
 	axis = axis < 0 ? axis + t->rank : axis;
-	if (t->dtype != DT_F32 || t->rank < 1 || op->results[0].type != t || axis < 0 || axis >= t->rank)
+	if (t->dtype != DT_F32 || t->rank < 1 || op->results[0].type != t || axis < 0 ||
+		axis >= t->rank)
 		return true;
 	Builder b = builder_before(op);
 	bool swap = axis != t->rank - 1;
@@ -93,7 +94,7 @@ static bool layer_norm_to_kernel(Op *op)
 	return true;
 }
 
-// ---- products with vectors ---------------------------------------------------------------------------------
+// ---- products with vectors ----------------------------------------------------------------------
 
 static Value *reshaped(Builder *b, Value *x, int rank, const Dim *const *dims)
 {
@@ -106,7 +107,8 @@ static bool matmul_of_matrices(Op *op)
 	Context *c = op->ctx;
 	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
 	const Dim *one = dim_const(c, 1);
-	if (!type_is_tensor(x->type) || !type_is_tensor(y->type) || (x->type->rank != 1 && y->type->rank != 1))
+	if (!type_is_tensor(x->type) || !type_is_tensor(y->type) ||
+		(x->type->rank != 1 && y->type->rank != 1))
 		return true;
 	Builder b = builder_before(op);
 	bool row = x->type->rank == 1, column = y->type->rank == 1;
@@ -116,7 +118,8 @@ static bool matmul_of_matrices(Op *op)
 		y = reshaped(&b, y, 2, (const Dim *[]){y->type->dims[0], one});
 	if (!x || !y)
 		return false;
-	bool tx = !row && op_bool(op, "transpose_x", false), ty = !column && op_bool(op, "transpose_y", false);
+	bool tx = !row && op_bool(op, "transpose_x", false),
+		 ty = !column && op_bool(op, "transpose_y", false);
 	Value *out = build2(&b, OP_PD_MATMUL, x, y, "transpose_x", attr_bool(c, tx), "transpose_y",
 	                    attr_bool(c, ty), NULL);
 	const Type *t = op->results[0].type;
@@ -126,7 +129,7 @@ static bool matmul_of_matrices(Op *op)
 	return true;
 }
 
-// ---- images ----------------------------------------------------------------------------------------------
+// ---- images -------------------------------------------------------------------------------------
 
 // The image [N x C x H x W] behind a volume of depth 1, or NULL.
 static Value *image_of_volume(Builder *b, Value *volume)
@@ -137,12 +140,14 @@ static Value *image_of_volume(Builder *b, Value *volume)
 	return reshaped(b, volume, 4, (const Dim *[]){t->dims[0], t->dims[1], t->dims[3], t->dims[4]});
 }
 
-// pad3d of an image with a depth of 1, as some exporters write pad2d: two axes are padded, layout knows that form.
+// pad3d of an image with a depth of 1, as some exporters write pad2d: two axes are padded, layout
+// knows that form.
 static bool pad3d_of_image(Op *op)
 {
 	int64_t p[6];
 	const char *format = op_str(op, "data_format", "NCDHW");
-	if (op_operand(op, 1) || strcmp(format, "NCDHW") || op_numbers(op, "paddings", p, 6) != 6 || p[4] || p[5])
+	if (op_operand(op, 1) || strcmp(format, "NCDHW") || op_numbers(op, "paddings", p, 6) != 6 ||
+		p[4] || p[5])
 		return true;
 	Builder b = builder_before(op);
 	Value *x = image_of_volume(&b, op_operand(op, 0));
@@ -154,9 +159,10 @@ static bool pad3d_of_image(Op *op)
 		return true;
 	mode = !strcmp(mode, "replicate") ? "edge" : mode;
 	const Attr *value = op_attr(op, "pad_value");
-	Value *out = build1(&b, OP_PD_PAD2D, x, "paddings", attr_numbers(c, 4, (int64_t[]){p[2], p[3], p[0], p[1]}),
-	                    "mode", attr_str(c, mode), "data_format", attr_str(c, "NCHW"), "pad_value",
-	                    value ? value : attr_float(c, 0), NULL);
+	Value *out = build1(&b, OP_PD_PAD2D, x, "paddings",
+						attr_numbers(c, 4, (int64_t[]){p[2], p[3], p[0], p[1]}), "mode",
+						attr_str(c, mode), "data_format", attr_str(c, "NCHW"), "pad_value",
+						value ? value : attr_float(c, 0), NULL);
 	const Type *t = op->results[0].type;
 	if (!out || !(out = reshaped(&b, out, t->rank, t->dims)))
 		return false;
@@ -184,8 +190,8 @@ static bool split_to_slices(Op *op)
 	Value **parts = NEW_ARRAY(c->arena, (size_t)pieces->nelem, Value *);
 	for (int i = 0; i < pieces->nelem; i++) {
 		int64_t end = start + pieces->elems[i]->dims[axis]->value;
-		parts[i] = build1(&b, OP_PD_SLICE, x, "axes", attr_ints(c, 1, &axis), "starts", attr_numbers(c, 1, &start),
-		                  "ends", attr_numbers(c, 1, &end), NULL);
+		parts[i] = build1(&b, OP_PD_SLICE, x, "axes", attr_ints(c, 1, &axis), "starts",
+						  attr_numbers(c, 1, &start), "ends", attr_numbers(c, 1, &end), NULL);
 		if (!parts[i])
 			return false;
 		start = end;
@@ -197,7 +203,7 @@ static bool split_to_slices(Op *op)
 	return true;
 }
 
-// ---- by definition ----------------------------------------------------------------------------------------
+// ---- by definition ------------------------------------------------------------------------------
 
 // Composites that layout has no kernel for, but for their parts.
 static bool takes_apart(const Op *op)

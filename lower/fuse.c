@@ -1,6 +1,7 @@
-// Fusion: loop nests go into the nests and kernels that read them, and into the epilogue of the kernel
-// whose result they read, so that intermediate tensors never reach memory. This file is the driver;
-// fuse_inline.c and fuse_epilogue.c decide and rewrite, fuse_index.c keeps the scalar code simple.
+// Fusion: loop nests go into the nests and kernels that read them, and into the epilogue of the
+// kernel whose result they read, so that intermediate tensors never reach memory. This file is the
+// driver; fuse_inline.c and fuse_epilogue.c decide and rewrite, fuse_index.c keeps the scalar code
+// simple.
 #include "fuse.h"
 
 static void block_fuse(Block *block);
@@ -18,9 +19,9 @@ static void op_fuse(Op *op)
 			block_fuse(b);
 }
 
-// Producers come before their readers: by the time a nest is looked at, everything that goes into it has
-// arrived, and it can move on as a whole. Fusing erases operations before and after the one at hand, so the walk
-// goes over a list made up front.
+// Producers come before their readers: by the time a nest is looked at, everything that goes into
+// it has arrived, and it can move on as a whole. Fusing erases operations before and after the one
+// at hand, so the walk goes over a list made up front.
 static void block_fuse(Block *block)
 {
 	size_t n = 0;

@@ -4,7 +4,7 @@
 
 #include "lower.h"
 
-// ---- fuse_index.c: scalar code made simple -------------------------------------------------------
+// ---- fuse_index.c: scalar code made simple ------------------------------------------------------
 
 // Folds index arithmetic with what is known about ranges, merges equal scalar operations and drops
 // dead ones, in all regions of a nest or kernel.
@@ -15,31 +15,35 @@ Value *build_index_constant(Builder *b, int64_t v);
 // The size of the range that a region's argument runs over; NULL when the argument is no index.
 const Dim *index_extent(const Value *arg);
 
-// ---- fuse_shape.c: looking through reshapes ----------------------------------------------------------
+// ---- fuse_shape.c: looking through reshapes -----------------------------------------------------
 
-// The indices in shape `to` of the element at `index` in shape `from` (same elements). False when the shapes
-// do not go together axis by axis; with b NULL nothing is built.
-bool index_reshape(Context *c, Builder *b, const Type *from, Value *const *index, const Type *to, Value **out);
+// The indices in shape `to` of the element at `index` in shape `from` (same elements). False when
+// the shapes do not go together axis by axis; with b NULL nothing is built.
+bool index_reshape(Context *c, Builder *b, const Type *from, Value *const *index, const Type *to,
+				   Value **out);
 // How many divisions that takes; -1 when it does not work.
 int index_reshape_divisions(Context *c, const Type *from, const Type *to);
 bool same_dims(const Type *a, const Type *b);
 
-// ---- fuse_inline.c: nests into their readers -------------------------------------------------------
+// ---- fuse_inline.c: nests into their readers ----------------------------------------------------
 
-// Replaces every load of the nest's result by the nest's body where that pays. True when the nest is gone.
+// Replaces every load of the nest's result by the nest's body where that pays. True when the nest
+// is gone.
 bool nest_inline(Op *nest);
 bool op_has_region_code(const Op *op); // a nest or a kernel: its regions hold scalar code
 // Whether operand `i` of a load is the tensor that it reads.
 bool load_reads(const Op *load, int i);
 // The first operand of a load that is an index.
 int load_first_index(const Op *load);
-// Whether `op` may be computed at `to`, later in its block: no parameter that it reads is stored in between.
+// Whether `op` may be computed at `to`, later in its block: no parameter that it reads is stored in
+// between.
 bool op_may_move(const Op *op, const Op *to);
 bool op_contains(const Op *op, enum OpCode code); // in its regions, at any depth
 
-// ---- fuse_epilogue.c: nests into the kernel that made what they read ---------------------------------
+// ---- fuse_epilogue.c: nests into the kernel that made what they read ----------------------------
 
-// Merges an elementwise nest into the epilogue of the kernel whose result it reads. True when the nest is gone.
+// Merges an elementwise nest into the epilogue of the kernel whose result it reads. True when the
+// nest is gone.
 bool nest_merge_into_kernel(Op *nest);
 
 #endif

@@ -1,14 +1,14 @@
-// Elementwise nests into the epilogue of the kernel whose result they read: bias, activation, residual sums,
-// scaling, and chains of them then happen while the result is still in registers. Looks through a reshape between the
-// two (a matrix product over flattened rows): the nest is rewritten for the kernel's shape, and the reshape
-// moves below it. Called by fuse.c.
+// Elementwise nests into the epilogue of the kernel whose result they read: bias, activation,
+// residual sums, scaling, and chains of them then happen while the result is still in registers.
+// Looks through a reshape between the two (a matrix product over flattened rows): the nest is
+// rewritten for the kernel's shape, and the reshape moves below it. Called by fuse.c.
 #include "fuse.h"
 
 #include <string.h>
 
 enum { MAX_EPILOGUE = 300 }; // operations
 
-// ---- what fits ---------------------------------------------------------------------------------------
+// ---- what fits ----------------------------------------------------------------------------------
 
 static Region *epilogue_of(Op *kernel)
 {
@@ -45,7 +45,8 @@ static bool only_read_here(const Value *v, const Op *nest)
 	return true;
 }
 
-// The kernel that made `read`, straight or through views that nobody else looks at; NULL: none that fits.
+// The kernel that made `read`, straight or through views that nobody else looks at; NULL: none that
+// fits.
 static Op *kernel_behind(Value *read, const Op *nest)
 {
 	if (!only_read_here(read, nest))
@@ -88,7 +89,7 @@ static int region_size(const Op *op)
 	return n;
 }
 
-// ---- the merge ------------------------------------------------------------------------------------------
+// ---- the merge ----------------------------------------------------------------------------------
 
 // `v` in the shape of `like`: what it is a view of, or a new view before `where`.
 static Value *value_in_shape(Value *v, const Type *like, Op *where)
@@ -100,10 +101,12 @@ static Value *value_in_shape(Value *v, const Type *like, Op *where)
 			return source;
 	}
 	Builder b = builder_before(where);
-	return build1(&b, OP_PD_RESHAPE, v, "shape", attr_dims(where->ctx, like->rank, like->dims), NULL);
+	return build1(&b, OP_PD_RESHAPE, v, "shape", attr_dims(where->ctx, like->rank, like->dims),
+				  NULL);
 }
 
-// A load at the nest's own position, of a tensor other than the kernel's result, in the kernel's shape.
+// A load at the nest's own position, of a tensor other than the kernel's result, in the kernel's
+// shape.
 static Value *load_reshaped(Builder *b, Op *load, Op *kernel, Value *const *position)
 {
 	const Type *t = kernel->results[0].type;
@@ -171,7 +174,8 @@ bool nest_merge_into_kernel(Op *nest)
 {
 	Context *c = nest->ctx;
 	Value *read = NULL;
-	if (nest->nresult != 1 || op_contains(nest, OP_LOOP_REDUCE) || op_contains(nest, OP_LOOP_TO_INDEX))
+	if (nest->nresult != 1 || op_contains(nest, OP_LOOP_REDUCE) ||
+		op_contains(nest, OP_LOOP_TO_INDEX))
 		return false;
 	Op *kernel = kernel_choose(nest, &read);
 	if (!kernel || region_size(kernel) + region_size(nest) > MAX_EPILOGUE)
@@ -186,7 +190,8 @@ bool nest_merge_into_kernel(Op *nest)
 	Value *with = made;
 	if (reshaped) {
 		Builder b = builder_before(nest);
-		with = build1(&b, OP_PD_RESHAPE, made, "shape", attr_dims(c, result->type->rank, result->type->dims), NULL);
+		with = build1(&b, OP_PD_RESHAPE, made, "shape",
+					  attr_dims(c, result->type->rank, result->type->dims), NULL);
 		if (!with)
 			return false;
 		with->name = result->name;

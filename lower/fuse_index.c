@@ -1,13 +1,15 @@
-// Keeps the scalar code of nests and kernels simple while fusion builds it: folds index arithmetic using the
-// ranges that the loops give, merges equal operations, drops dead ones. Called by fuse.c for each nest and
-// kernel before it is fused further, so that "the same element" shows as "the same values".
+// Keeps the scalar code of nests and kernels simple while fusion builds it: folds index arithmetic
+// using the ranges that the loops give, merges equal operations, drops dead ones. Called by fuse.c
+// for each nest and kernel before it is fused further, so that "the same element" shows as "the
+// same values".
 #include "fuse.h"
 
 #include <string.h>
 
 enum { MAX_DEPTH = 24 }; // of an index expression that is looked into
 
-// What is known about an index: lo <= v <= hi, and v < below (a size, maybe symbolic; NULL: not known).
+// What is known about an index: lo <= v <= hi, and v < below (a size, maybe symbolic; NULL: not
+// known).
 typedef struct Range {
 	int64_t lo, hi;
 	const Dim *below;
@@ -15,7 +17,7 @@ typedef struct Range {
 
 static const Range range_any = {INT64_MIN, INT64_MAX, NULL};
 
-// ---- reading values ---------------------------------------------------------------------------------
+// ---- reading values -----------------------------------------------------------------------------
 
 static bool value_is_index(const Value *v)
 {
@@ -72,7 +74,7 @@ const Dim *index_extent(const Value *arg)
 	return t && d >= 0 && d < t->rank ? t->dims[d] : NULL;
 }
 
-// ---- ranges -------------------------------------------------------------------------------------------
+// ---- ranges -------------------------------------------------------------------------------------
 
 static int64_t add_sat(int64_t a, int64_t b)
 {
@@ -161,7 +163,8 @@ static Range range_binary(const Op *op, int depth)
 		return a.lo >= 0 && by ? range_below(by) : range_any;
 	}
 	case OP_PD_MINIMUM:
-		return (Range){a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi, a.below ? a.below : b.below};
+		return (Range){a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi,
+					   a.below ? a.below : b.below};
 	case OP_PD_MAXIMUM:
 		return (Range){a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi, NULL};
 	default:
@@ -190,7 +193,7 @@ static Range range_of(const Value *v, int depth)
 	return v->def->noperand == 2 ? range_binary(v->def, depth) : range_any;
 }
 
-// ---- rewriting ---------------------------------------------------------------------------------------
+// ---- rewriting ----------------------------------------------------------------------------------
 
 Value *build_index_constant(Builder *b, int64_t v)
 {
@@ -246,7 +249,9 @@ static Value *simplify_split(const Op *op, const Dim *d)
 		Value *inner = op_operand(sum, 1 - i);
 		if (!mul || mul->code != OP_PD_MULTIPLY)
 			continue;
-		int at = index_size(op_operand(mul, 1)) == d ? 0 : index_size(op_operand(mul, 0)) == d ? 1 : -1;
+		int at = index_size(op_operand(mul, 1)) == d   ? 0
+				 : index_size(op_operand(mul, 0)) == d ? 1
+													   : -1;
 		Range r = range_of(inner, 0);
 		bool small = r.lo >= 0 && (r.below == d || (dim_is_const(d) && r.hi < d->value));
 		if (at >= 0 && small)
@@ -294,8 +299,9 @@ static Value *simplify_rejoin(const Op *op)
 			continue;
 		const Op *div = op_operand(mul, 0)->def;
 		const Dim *d = index_size(op_operand(mul, 1));
-		if (d && div && div->code == OP_PD_FLOOR_DIVIDE && op_operand(div, 0) == op_operand(rem, 0) &&
-		    index_size(op_operand(div, 1)) == d && index_size(op_operand(rem, 1)) == d)
+		if (d && div && div->code == OP_PD_FLOOR_DIVIDE &&
+			op_operand(div, 0) == op_operand(rem, 0) && index_size(op_operand(div, 1)) == d &&
+			index_size(op_operand(rem, 1)) == d)
 			return op_operand(rem, 0);
 	}
 	return NULL;
@@ -323,7 +329,10 @@ static Value *simplify_arithmetic(Builder *b, const Op *op)
 	case OP_PD_ADD:
 		return simplify_sum(b, op);
 	case OP_PD_SUBTRACT:
-		return ky && cy == 0 ? x : x == y ? build_index_constant(b, 0) : ky ? simplify_offsets(b, op, cy) : NULL;
+		return ky && cy == 0 ? x
+			   : x == y      ? build_index_constant(b, 0)
+			   : ky          ? simplify_offsets(b, op, cy)
+							 : NULL;
 	case OP_PD_MULTIPLY:
 		if ((kx && cx == 0) || (ky && cy == 0))
 			return build_index_constant(b, 0);
@@ -434,7 +443,8 @@ static bool op_same(const Op *a, const Op *b)
 
 static bool same_value(const Value *a, const Value *b)
 {
-	return a == b || (a->def && b->def && a->def->code == OP_LOOP_CONSTANT && op_same(a->def, b->def));
+	return a == b ||
+		   (a->def && b->def && a->def->code == OP_LOOP_CONSTANT && op_same(a->def, b->def));
 }
 
 // A choice between a load under the same predicate and something else is one load_or.
@@ -453,10 +463,12 @@ static Value *simplify_guarded(Builder *b, const Op *where)
 
 static bool number_is(const Value *v, double to)
 {
-	return v && v->def && v->def->code == OP_LOOP_CONSTANT && op_float(v->def, "value", to + 1) == to;
+	return v && v->def && v->def->code == OP_LOOP_CONSTANT &&
+		   op_float(v->def, "value", to + 1) == to;
 }
 
-// Arithmetic of elements with neutral constants, as `scale` and its like make it. (Of x + 0 the sign of zero may differ.)
+// Arithmetic of elements with neutral constants, as `scale` and its like make it. (Of x + 0 the
+// sign of zero may differ.)
 static Value *simplify_neutral(const Op *op)
 {
 	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
@@ -483,17 +495,18 @@ static Value *simplify_cast(Builder *b, const Op *op)
 	bool number = x->def && x->def->code == OP_LOOP_CONSTANT && x->type->kind == TY_SCALAR;
 	// Between floats only: other conversions truncate and wrap.
 	return number && dtype_is_float(x->type->dtype) && (to->dtype == DT_F32 || to->dtype == DT_F64)
-	               ? build_scalar_f(b, to->dtype, to->dtype == DT_F32 ? (float)op_float(x->def, "value", 0)
-	                                                                  : op_float(x->def, "value", 0))
-	               : NULL;
+			   ? build_scalar_f(b, to->dtype,
+								to->dtype == DT_F32 ? (float)op_float(x->def, "value", 0)
+													: op_float(x->def, "value", 0))
+			   : NULL;
 }
 
 // Constants go to the right of sums and products, where the rules below look for them.
 static void order_operands(Op *op)
 {
 	int64_t v;
-	if ((op->code == OP_PD_ADD || op->code == OP_PD_MULTIPLY) && scalar_constant(op_operand(op, 0), &v) &&
-	    !scalar_constant(op_operand(op, 1), &v)) {
+	if ((op->code == OP_PD_ADD || op->code == OP_PD_MULTIPLY) &&
+		scalar_constant(op_operand(op, 0), &v) && !scalar_constant(op_operand(op, 1), &v)) {
 		Value *x = op_operand(op, 0);
 		op_set_operand(op, 0, op_operand(op, 1));
 		op_set_operand(op, 1, x);
@@ -529,7 +542,7 @@ static Value *simplify_op(Op *op)
 	return value_is_index(&op->results[0]) ? simplify_arithmetic(&b, op) : simplify_compare(&b, op);
 }
 
-// ---- over a region --------------------------------------------------------------------------------------
+// ---- over a region ------------------------------------------------------------------------------
 
 static void replace_by(Op *op, Value *v)
 {

@@ -1,6 +1,6 @@
-// Nests into their readers: a load of a nest's result is replaced by the nest's body at the load's indices.
-// Decides by a small cost model whether that is cheaper than writing the tensor and reading it back.
-// Called by fuse.c.
+// Nests into their readers: a load of a nest's result is replaced by the nest's body at the load's
+// indices. Decides by a small cost model whether that is cheaper than writing the tensor and
+// reading it back. Called by fuse.c.
 #include "fuse.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ enum {
 // Work, in additions: writing an element of a tensor and reading it back.
 static const double MEMORY_COST = 4.0;
 
-// ---- what a nest is ---------------------------------------------------------------------------------
+// ---- what a nest is -----------------------------------------------------------------------------
 
 bool op_has_region_code(const Op *op)
 {
@@ -82,7 +82,7 @@ bool op_may_move(const Op *op, const Op *to)
 	return true;
 }
 
-// ---- costs ------------------------------------------------------------------------------------------
+// ---- costs --------------------------------------------------------------------------------------
 
 static int64_t symbol_estimate(const Dim *sym, void *arg)
 {
@@ -126,7 +126,9 @@ static double op_cost(const Op *op)
 		return 1;
 	case OP_LOOP_REDUCE: {
 		const Attr *extents = op_attr(op, "extents");
-		return extents ? dims_estimate(extents->n, extents->dims) * (1 + block_cost(op->regions[0].first)) : 1;
+		return extents ? dims_estimate(extents->n, extents->dims) *
+							 (1 + block_cost(op->regions[0].first))
+					   : 1;
 	}
 	case OP_PD_ADD:
 	case OP_PD_SUBTRACT:
@@ -184,7 +186,7 @@ static double trip_count(const Op *op, const Op *top)
 	return n * dims_estimate(t->rank, t->dims);
 }
 
-// ---- the decision -------------------------------------------------------------------------------------
+// ---- the decision -------------------------------------------------------------------------------
 
 // Every place that reads the nest's result.
 typedef struct Sites {
@@ -204,13 +206,15 @@ static Op *top_beside(Op *op, const Block *block)
 static bool sites_find(const Op *nest, const Value *v, Sites *s)
 {
 	for (const Use *u = v->uses; u; u = u->next) {
-		if ((u->user->info->traits & TRAIT_VIEW) && u->index == 0 && u->user->block == nest->block) {
+		if ((u->user->info->traits & TRAIT_VIEW) && u->index == 0 &&
+			u->user->block == nest->block) {
 			if (!sites_find(nest, &u->user->results[0], s))
 				return false;
 			continue;
 		}
 		Op *top = top_beside(u->user, nest->block);
-		if (!load_reads(u->user, (int)u->index) || !top || !op_has_region_code(top) || s->n == MAX_SITES)
+		if (!load_reads(u->user, (int)u->index) || !top || !op_has_region_code(top) ||
+			s->n == MAX_SITES)
 			return false;
 		s->loads[s->n] = u->user;
 		s->tops[s->n++] = top;
@@ -224,7 +228,8 @@ static const Type *load_shape(const Op *load)
 	return op_operand(load, load_first_index(load) - 1)->type;
 }
 
-// Divisions that it takes to get at the element through a view, as work; negative: it cannot be done.
+// Divisions that it takes to get at the element through a view, as work; negative: it cannot be
+// done.
 static double view_cost(const Op *nest, const Op *load)
 {
 	const Type *made = nest->results[0].type, *seen = load_shape(load);
@@ -237,11 +242,13 @@ static double view_cost(const Op *nest, const Op *load)
 	return 2.0 * divisions;
 }
 
-// A body with a loop of its own goes only where it runs as often as before, outside all other loops.
+// A body with a loop of its own goes only where it runs as often as before, outside all other
+// loops.
 static bool site_takes_loop(const Op *nest, const Op *load, const Op *top)
 {
 	return top->code == OP_LOOP_NEST && op_parent(load) == top && load->code == OP_LOOP_LOAD &&
-	       trip_count(load, top) <= dims_estimate(nest->results[0].type->rank, nest->results[0].type->dims);
+		   trip_count(load, top) <=
+			   dims_estimate(nest->results[0].type->rank, nest->results[0].type->dims);
 }
 
 static bool inlining_pays(const Op *nest, const Sites *s)
@@ -269,7 +276,7 @@ static bool inlining_pays(const Op *nest, const Sites *s)
 	return work <= elements * (extra + MEMORY_COST);
 }
 
-// ---- the rewriting ------------------------------------------------------------------------------------
+// ---- the rewriting ------------------------------------------------------------------------------
 
 // Clones `op` before `where`; under a predicate, loads only happen where it holds.
 static Value *clone_guarded(Builder *b, const Op *op, ValueMap *map, Value *pred)
@@ -350,7 +357,8 @@ static void views_erase(Value *v)
 bool nest_inline(Op *nest)
 {
 	Sites sites = {.n = 0};
-	if (nest->nresult != 1 || !sites_find(nest, &nest->results[0], &sites) || !inlining_pays(nest, &sites))
+	if (nest->nresult != 1 || !sites_find(nest, &nest->results[0], &sites) ||
+		!inlining_pays(nest, &sites))
 		return false;
 	for (int i = 0; i < sites.n; i++)
 		if (!load_inline(nest, sites.loads[i]))

@@ -1,5 +1,5 @@
-// Looking through reshapes: the position of an element in another shape of the same elements. Used by
-// fuse_inline.c and fuse_epilogue.c.
+// Looking through reshapes: the position of an element in another shape of the same elements. Used
+// by fuse_inline.c and fuse_epilogue.c.
 #include "fuse.h"
 
 static Value *index_by(Builder *b, enum OpCode code, Value *x, const Dim *d)
@@ -38,9 +38,10 @@ static int dims_covering(Context *c, const Dim *product, int n, const Dim *const
 	return 0;
 }
 
-// Goes through both shapes in groups of axes with equal products. Builds when b is given; counts divisions.
-static bool reshape_walk(Context *c, Builder *b, const Type *from, Value *const *index, const Type *to, Value **out,
-                         int *divisions)
+// Goes through both shapes in groups of axes with equal products. Builds when b is given; counts
+// divisions.
+static bool reshape_walk(Context *c, Builder *b, const Type *from, Value *const *index,
+						 const Type *to, Value **out, int *divisions)
 {
 	int i = 0, j = 0;
 	while (i < from->rank && j < to->rank) {
@@ -69,7 +70,8 @@ static bool reshape_walk(Context *c, Builder *b, const Type *from, Value *const 
 	return true;
 }
 
-bool index_reshape(Context *c, Builder *b, const Type *from, Value *const *index, const Type *to, Value **out)
+bool index_reshape(Context *c, Builder *b, const Type *from, Value *const *index, const Type *to,
+				   Value **out)
 {
 	int divisions = 0;
 	return reshape_walk(c, b, from, index, to, out, &divisions);

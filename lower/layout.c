@@ -1,15 +1,16 @@
-// Layout: contractions become kernels, images run in blocked layout between them, and weights are packed as the
-// kernels read them. This file is the driver and keeps track of what exists in which layout; the handlers are in
-// layout_conv.c, layout_gemm.c and layout_blocked.c.
+// Layout: contractions become kernels, images run in blocked layout between them, and weights are
+// packed as the kernels read them. This file is the driver and keeps track of what exists in which
+// layout; the handlers are in layout_conv.c, layout_gemm.c and layout_blocked.c.
 #include "layout.h"
 
 #include <string.h>
 
-// ---- types ------------------------------------------------------------------------------------------
+// ---- types --------------------------------------------------------------------------------------
 
 bool type_blockable(const Type *t)
 {
-	return type_is_tensor(t) && t->rank == 4 && !t->lod && dim_is_const(t->dims[1]) && t->dims[1]->value > 0;
+	return type_is_tensor(t) && t->rank == 4 && !t->lod && dim_is_const(t->dims[1]) &&
+		   t->dims[1]->value > 0;
 }
 
 int64_t type_channels(const Type *t)
@@ -20,12 +21,12 @@ int64_t type_channels(const Type *t)
 const Type *type_blocked(const Layout *l, const Type *t)
 {
 	int64_t b = l->target->lanes;
-	const Dim *dims[5] = {t->dims[0], dim_const(l->ctx, (type_channels(t) + b - 1) / b), t->dims[2], t->dims[3],
-	                      dim_const(l->ctx, b)};
+	const Dim *dims[5] = {t->dims[0], dim_const(l->ctx, (type_channels(t) + b - 1) / b), t->dims[2],
+						  t->dims[3], dim_const(l->ctx, b)};
 	return type_tensor(l->ctx, t->dtype, 5, dims, 0);
 }
 
-// ---- building ------------------------------------------------------------------------------------------
+// ---- building -----------------------------------------------------------------------------------
 
 Op *op_rebuild(Op *op, const Type *type, int noperand, Value *const *operands)
 {
@@ -39,7 +40,8 @@ Op *op_rebuild(Op *op, const Type *type, int noperand, Value *const *operands)
 
 Op *layout_kernel(Op *op, enum OpCode code, const Type *type, int noperand, Value *const *operands)
 {
-	Op *kernel = op_new(op->ctx, code, op->loc, 1, &type, noperand, operands, op_table[code].max_regions, 0);
+	Op *kernel =
+		op_new(op->ctx, code, op->loc, 1, &type, noperand, operands, op_table[code].max_regions, 0);
 	kernel->results[0].name = op->results[0].name;
 	op_insert_before(op, kernel);
 	return kernel;
@@ -86,7 +88,7 @@ Value *build_view(Builder *b, Value *x, int rank, const Dim *const *dims)
 	return build1(b, OP_PD_RESHAPE, x, "shape", attr_dims(b->ctx, rank, dims), NULL);
 }
 
-// ---- what exists in blocked form ----------------------------------------------------------------------
+// ---- what exists in blocked form ----------------------------------------------------------------
 
 Value *blocked_find(const Layout *l, Value *v)
 {
@@ -107,10 +109,12 @@ static Builder builder_after(Layout *l, Value *v)
 // One pixel per channel and no lanes to spare: both layouts are the same bytes.
 static bool layouts_agree(const Layout *l, const Type *plain)
 {
-	return dim_is(plain->dims[2], 1) && dim_is(plain->dims[3], 1) && type_channels(plain) % l->target->lanes == 0;
+	return dim_is(plain->dims[2], 1) && dim_is(plain->dims[3], 1) &&
+		   type_channels(plain) % l->target->lanes == 0;
 }
 
-static Value *change_layout(Layout *l, Value *v, enum OpCode code, const Type *type, const char *key, int64_t n)
+static Value *change_layout(Layout *l, Value *v, enum OpCode code, const Type *type,
+							const char *key, int64_t n)
 {
 	Builder b = builder_after(l, v);
 	if (layouts_agree(l, code == OP_KERNEL_BLOCK ? v->type : type))
@@ -155,7 +159,8 @@ void blocked_set(Layout *l, Op *op, Value *form)
 	value_map_set(l->blocked, &op->results[0], form);
 }
 
-// Backwards: by the time an operation is looked at, its rebuilt readers are gone, and who is left wants it plain.
+// Backwards: by the time an operation is looked at, its rebuilt readers are gone, and who is left
+// wants it plain.
 static void old_drop(Layout *l)
 {
 	for (int i = l->nold - 1; i >= 0; i--) {
@@ -165,7 +170,8 @@ static void old_drop(Layout *l)
 		if (value_used(v) && !form)
 			continue;
 		if (value_used(v)) {
-			Value *plain = change_layout(l, form, OP_KERNEL_UNBLOCK, v->type, "channels", type_channels(v->type));
+			Value *plain = change_layout(l, form, OP_KERNEL_UNBLOCK, v->type, "channels",
+										 type_channels(v->type));
 			plain->name = v->name;
 			value_replace(v, plain);
 		}
@@ -173,7 +179,7 @@ static void old_drop(Layout *l)
 	}
 }
 
-// ---- the walk ------------------------------------------------------------------------------------------
+// ---- the walk -----------------------------------------------------------------------------------
 
 static void block_layout(Layout *l, Block *block)
 {
@@ -205,9 +211,8 @@ static void block_layout(Layout *l, Block *block)
 	}
 }
 
-// Needs: composites taken apart (decompose).
-// Keeps: values, names, locations, control flow.
-// Breaks: NCHW inside chains of image operations. For CUDA it does nothing: its printers take nests.
+// Needs: composites taken apart (decompose). Keeps: values, names, locations, control flow. Breaks:
+// NCHW inside chains of image operations. For CUDA it does nothing: its printers take nests.
 bool pass_layout(PassContext *p)
 {
 	if (p->target->cuda)

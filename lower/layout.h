@@ -1,8 +1,8 @@
 // What the files of the layout pass share. Private to lower/layout*.c.
 //
-// The pass walks the program once. A tensor [N x C x H x W] may get a second form, blocked [N x ceil(C/b) x H x W x b];
-// operations that can run on that form are built anew on it and the old ones kept until the end, when those that
-// still have readers get a kernel.unblock.
+// The pass walks the program once. A tensor [N x C x H x W] may get a second form, blocked [N x
+// ceil(C/b) x H x W x b]; operations that can run on that form are built anew on it and the old
+// ones kept until the end, when those that still have readers get a kernel.unblock.
 #ifndef PDCC_LAYOUT_H
 #define PDCC_LAYOUT_H
 
@@ -16,7 +16,7 @@ typedef struct Layout {
 	int nold, cold;
 } Layout;
 
-// ---- layout.c ----------------------------------------------------------------------------------------
+// ---- layout.c -----------------------------------------------------------------------------------
 
 // Whether a tensor can have a blocked form: [N x C x H x W] with C known.
 bool type_blockable(const Type *t);
@@ -36,13 +36,15 @@ Op *op_rebuild(Op *op, const Type *type, int noperand, Value *const *operands);
 Op *layout_kernel(Op *op, enum OpCode code, const Type *type, int noperand, Value *const *operands);
 // Fills an epilogue region: `acc` goes out as it came in.
 void epilogue_identity(Op *kernel, Region *r);
-// A list attribute (ints, or dims that are all known) as numbers; its length, -1 when absent, too long or symbolic.
+// A list attribute (ints, or dims that are all known) as numbers; its length, -1 when absent, too
+// long or symbolic.
 int op_numbers(const Op *op, const char *name, int64_t *out, int max);
 const Attr *attr_numbers(Context *c, int n, const int64_t *v); // the same as a dims attribute
-// x in another shape with the same elements, before the builder's place; x itself when it has it already.
+// x in another shape with the same elements, before the builder's place; x itself when it has it
+// already.
 Value *build_view(Builder *b, Value *x, int rank, const Dim *const *dims);
 
-// ---- layout_conv.c ---------------------------------------------------------------------------------------
+// ---- layout_conv.c ------------------------------------------------------------------------------
 
 // A convolution, with everything that the kernel needs to know as numbers.
 typedef struct Conv {
@@ -54,17 +56,19 @@ typedef struct Conv {
 	int64_t paddings[4];    // top, left, bottom, right
 } Conv;
 
-// kernel.conv for a convolution of one group whose result is `out` (plain); gives the blocked result.
+// kernel.conv for a convolution of one group whose result is `out` (plain); gives the blocked
+// result.
 Value *conv_dense(Layout *l, const Conv *cv, const Type *out);
 
-// ---- handlers: true when they rebuilt or replaced `op`, or left a blocked form for it --------------------
+// ---- handlers: true when they rebuilt or replaced `op`, or left a blocked form for it -----------
 
 bool layout_conv(Layout *l, Op *op);            // layout_conv.c
 bool layout_conv_transpose(Layout *l, Op *op);  // layout_deconv.c
 bool layout_matmul(Layout *l, Op *op);          // layout_gemm.c
 bool layout_map(Layout *l, Op *op);             // layout_blocked.c: elementwise
-bool layout_space(Layout *l, Op *op);           // layout_blocked.c: pooling, interpolation, padding, reductions
+bool layout_space(Layout *l,
+				  Op *op); // layout_blocked.c: pooling, interpolation, padding, reductions
 bool layout_flatten(Layout *l, Op *op);         // layout_blocked.c: views of images of one pixel
-bool layout_channels(Layout *l, Op *op);        // layout_channels.c: concat and slice along channels
+bool layout_channels(Layout *l, Op *op); // layout_channels.c: concat and slice along channels
 
 #endif

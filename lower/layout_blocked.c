@@ -1,10 +1,11 @@
-// What runs on blocked tensors besides the kernels: elementwise maps and operations on axes 2 and 3. They are those
-// of the plain layout on one more axis, which their definitions pass through. Called by layout.c.
+// What runs on blocked tensors besides the kernels: elementwise maps and operations on axes 2 and
+// 3. They are those of the plain layout on one more axis, which their definitions pass through.
+// Called by layout.c.
 #include "layout.h"
 
 #include <string.h>
 
-// ---- elementwise -----------------------------------------------------------------------------------------
+// ---- elementwise --------------------------------------------------------------------------------
 
 static bool all_ones(const Type *t)
 {
@@ -23,8 +24,8 @@ static void dims_as_image(Context *c, const Type *t, const Dim **dims)
 	}
 }
 
-// An operand of an elementwise operation whose result is an image `out`, for the blocked operation. NULL: there
-// is no such form.
+// An operand of an elementwise operation whose result is an image `out`, for the blocked operation.
+// NULL: there is no such form.
 static Value *map_operand(Layout *l, Op *op, Value *v, const Type *out)
 {
 	Context *c = l->ctx;
@@ -41,7 +42,8 @@ static Value *map_operand(Layout *l, Op *op, Value *v, const Type *out)
 		Value *form = blocked_find(l, v);
 		if (form)
 			return build1(&b, OP_PD_SLICE, form, "axes", attr_ints(c, 1, (int64_t[]){4}), "starts",
-			              attr_numbers(c, 1, (int64_t[]){0}), "ends", attr_numbers(c, 1, (int64_t[]){1}), NULL);
+						  attr_numbers(c, 1, (int64_t[]){0}), "ends",
+						  attr_numbers(c, 1, (int64_t[]){1}), NULL);
 		dims[4] = dim_const(c, 1);
 		return build_view(&b, v, 5, dims);
 	}
@@ -65,7 +67,8 @@ static bool map_wants_blocks(const Layout *l, const Op *op)
 		bool full = t->rank == 4 && !memcmp(t->dims, out->dims, 4 * sizeof *t->dims);
 		if (full && blocked_find(l, v))
 			any = true;
-		else if (full && !value_constant(v) && !(v->def && v->def->code == OP_PD_FEED) && !any && i > 0)
+		else if (full && !value_constant(v) && !(v->def && v->def->code == OP_PD_FEED) && !any &&
+				 i > 0)
 			return false;
 	}
 	return any;
@@ -87,7 +90,7 @@ bool layout_map(Layout *l, Op *op)
 	return true;
 }
 
-// ---- operations on axes 2 and 3 ----------------------------------------------------------------------------
+// ---- operations on axes 2 and 3 -----------------------------------------------------------------
 
 static bool format_is_nchw(const Op *op)
 {
@@ -116,7 +119,8 @@ static bool pads_space_only(const Op *op)
 
 static bool op_is_interp(const Op *op)
 {
-	return op->code == OP_PD_NEAREST_INTERP || op->code == OP_PD_BILINEAR_INTERP || op->code == OP_PD_BICUBIC_INTERP;
+	return op->code == OP_PD_NEAREST_INTERP || op->code == OP_PD_BILINEAR_INTERP ||
+		   op->code == OP_PD_BICUBIC_INTERP;
 }
 
 static bool op_is_spatial(const Op *op)
@@ -138,7 +142,8 @@ static bool op_is_spatial(const Op *op)
 	case OP_PD_SLICE:
 	case OP_PD_STRIDED_SLICE: {
 		int64_t dropped[MAX_RANK];
-		return axes_are_space(op, "axes") && op_numbers(op, "decrease_axis", dropped, MAX_RANK) <= 0;
+		return axes_are_space(op, "axes") &&
+			   op_numbers(op, "decrease_axis", dropped, MAX_RANK) <= 0;
 	}
 	default:
 		return false;
@@ -164,15 +169,17 @@ static void fix_axes(Op *op)
 		op_set_attr(op, name, attr_ints(c, n, v));
 }
 
-// A reduction that drops its axes: keep them in blocked form, then [N x C/b x 1 x 1 x b] to [N x C].
+// A reduction that drops its axes: keep them in blocked form, then [N x C/b x 1 x 1 x b] to [N x
+// C].
 static bool reduce_to_matrix(Layout *l, Op *op, Value *form);
 
 bool layout_space(Layout *l, Op *op)
 {
 	Value *x = op_operand(op, 0), *form = blocked_find(l, x);
 	const Type *t = op->results[0].type;
-	if (!form || !op_is_spatial(op) || (op_is_interp(op) && 2 * type_channels(x->type) <= l->target->lanes))
-		return false; // an enlarged image of mostly empty lanes costs more than unblocking the small one
+	if (!form || !op_is_spatial(op) ||
+		(op_is_interp(op) && 2 * type_channels(x->type) <= l->target->lanes))
+		return false; // enlarging mostly empty lanes costs more than unblocking before
 	bool reduce = op->info->kind == KIND_REDUCE;
 	if (reduce && !op_bool(op, "keepdim", false))
 		return reduce_to_matrix(l, op, form);
@@ -187,9 +194,10 @@ bool layout_space(Layout *l, Op *op)
 	return true;
 }
 
-// ---- back to matrices ----------------------------------------------------------------------------------------
+// ---- back to matrices ---------------------------------------------------------------------------
 
-// Replaces `op`, whose result has the elements of a blocked `form` with one pixel per channel, by a view of it.
+// Replaces `op`, whose result has the elements of a blocked `form` with one pixel per channel, by a
+// view of it.
 static bool replace_by_matrix(Layout *l, Op *op, Value *form, int64_t channels)
 {
 	Context *c = l->ctx;
@@ -199,7 +207,8 @@ static bool replace_by_matrix(Layout *l, Op *op, Value *form, int64_t channels)
 	Value *v = build_view(&b, form, 2, (const Dim *[]){f->dims[0], all});
 	if (v && all->value != channels)
 		v = build1(&b, OP_PD_SLICE, v, "axes", attr_ints(c, 1, (int64_t[]){1}), "starts",
-		           attr_numbers(c, 1, (int64_t[]){0}), "ends", attr_numbers(c, 1, (int64_t[]){channels}), NULL);
+				   attr_numbers(c, 1, (int64_t[]){0}), "ends",
+				   attr_numbers(c, 1, (int64_t[]){channels}), NULL);
 	if (!v || !(v = build_view(&b, v, t->rank, t->dims)))
 		return false;
 	op_replace(op, &v);
@@ -224,7 +233,8 @@ static bool reduce_to_matrix(Layout *l, Op *op, Value *form)
 bool layout_flatten(Layout *l, Op *op)
 {
 	Value *x = op->noperand ? op_operand(op, 0) : NULL, *form = blocked_find(l, x);
-	if (!form || !(op->info->traits & TRAIT_VIEW) || !dim_is(x->type->dims[2], 1) || !dim_is(x->type->dims[3], 1))
+	if (!form || !(op->info->traits & TRAIT_VIEW) || !dim_is(x->type->dims[2], 1) ||
+		!dim_is(x->type->dims[3], 1))
 		return false;
 	return replace_by_matrix(l, op, form, type_channels(x->type));
 }

@@ -1,13 +1,14 @@
-// Concatenation and slices along the channels of blocked tensors: of whole blocks where they end at multiples of the
-// block, else by a nest that looks every channel up. Called by layout.c.
+// Concatenation and slices along the channels of blocked tensors: of whole blocks where they end at
+// multiples of the block, else by a nest that looks every channel up. Called by layout.c.
 #include "layout.h"
 #include "../ir/define.h"
 
 #include <string.h>
 
-// ---- by channel --------------------------------------------------------------------------------------------
+// ---- by channel ---------------------------------------------------------------------------------
 
-// The channel at the nest's position; lanes past the last channel repeat it, so that nothing outside is read.
+// The channel at the nest's position; lanes past the last channel repeat it, so that nothing
+// outside is read.
 static Value *channel_at(const Layout *l, Nest *n, int64_t channels)
 {
 	int64_t b = l->target->lanes;
@@ -36,8 +37,8 @@ static Value *slice_by_channel(Layout *l, Op *op, Value *form, int64_t start)
 	return nest_close(&n, load(&n.b, form, at));
 }
 
-// Where the nest's channel is in a part of a concatenation that begins at channel `start`. Not negative even when
-// the channel is in another part.
+// Where the nest's channel is in a part of a concatenation that begins at channel `start`. Not
+// negative even when the channel is in another part.
 static void part_place(const Layout *l, Nest *n, Value *c, int64_t start, Value **at)
 {
 	Builder *b = &n->b;
@@ -59,7 +60,8 @@ static Value *concat_by_channel(Layout *l, Op *op, int count, Value *const *part
 	int64_t lanes = l->target->lanes, end = type_channels(t);
 	Nest n = nest_open(&before, type_blocked(l, t));
 	Builder *b = &n.b;
-	Value *c = index_add(b, index_times(b, n.at[1], lanes), n.at[4]), *v = build_scalar_f(b, t->dtype, 0), *at[5];
+	Value *c = index_add(b, index_times(b, n.at[1], lanes), n.at[4]),
+		  *v = build_scalar_f(b, t->dtype, 0), *at[5];
 	for (int i = count - 1; i >= 0; i--) {
 		int64_t start = end - type_channels(parts[i]->type);
 		// Lanes past the last channel are in no part.
@@ -81,15 +83,17 @@ static bool has_dims(const Value *v, int rank, const Dim *const *dims)
 	return v->type->rank == rank;
 }
 
-// The image whose channels are interleaved by `last`, the end of reshape, transpose, reshape:
-// [N x C x H x W] as [N x groups x C / groups x H x W], axes 1 and 2 swapped, back. NULL: something else.
+// The image whose channels are interleaved by `last`, the end of reshape, transpose, reshape: [N x
+// C x H x W] as [N x groups x C / groups x H x W], axes 1 and 2 swapped, back. NULL: something
+// else.
 static Value *shuffled_image(Op *last, Op **transpose, Op **first, int64_t *groups)
 {
 	static const int64_t swap[5] = {0, 2, 1, 3, 4};
 	int64_t perm[5];
 	Op *t = op_operand(last, 0)->def;
-	if (last->code != OP_PD_RESHAPE || !t || t->code != OP_PD_TRANSPOSE || op_numbers(t, "perm", perm, 5) != 5 ||
-	    memcmp(perm, swap, sizeof swap) || value_use_count(&t->results[0]) != 1)
+	if (last->code != OP_PD_RESHAPE || !t || t->code != OP_PD_TRANSPOSE ||
+		op_numbers(t, "perm", perm, 5) != 5 || memcmp(perm, swap, sizeof swap) ||
+		value_use_count(&t->results[0]) != 1)
 		return NULL;
 	Op *f = op_operand(t, 0)->def;
 	if (!f || f->code != OP_PD_RESHAPE || value_use_count(&f->results[0]) != 1)
@@ -121,7 +125,8 @@ static bool layout_shuffle(Layout *l, Op *op)
 	Builder *b = &n.b;
 	int64_t channels = type_channels(t);
 	Value *c = channel_at(l, &n, channels), *g = index_const(b, groups), *at[5];
-	Value *from = index_add(b, index_times(b, index_mod(b, c, g), channels / groups), index_div(b, c, g));
+	Value *from =
+		index_add(b, index_times(b, index_mod(b, c, g), channels / groups), index_div(b, c, g));
 	channel_place(l, &n, from, at);
 	Value *out = nest_close(&n, load(b, form, at));
 	if (!out)
@@ -132,7 +137,7 @@ static bool layout_shuffle(Layout *l, Op *op)
 	return true;
 }
 
-// ---- handlers ------------------------------------------------------------------------------------------------
+// ---- handlers -----------------------------------------------------------------------------------
 
 static Value *slice_blocks(Layout *l, Op *op, Value *form, int64_t start)
 {
@@ -150,8 +155,9 @@ static bool layout_slice(Layout *l, Op *op)
 	int64_t axis, start, dropped[MAX_RANK];
 	Value *x = op_operand(op, 0), *form = blocked_find(l, x);
 	const Type *t = op->results[0].type;
-	if (!form || op_numbers(op, "axes", &axis, 1) != 1 || (axis != 1 && axis != -3) || !type_blockable(t) ||
-	    op_numbers(op, "starts", &start, 1) != 1 || op_numbers(op, "decrease_axis", dropped, MAX_RANK) > 0)
+	if (!form || op_numbers(op, "axes", &axis, 1) != 1 || (axis != 1 && axis != -3) ||
+		!type_blockable(t) || op_numbers(op, "starts", &start, 1) != 1 ||
+		op_numbers(op, "decrease_axis", dropped, MAX_RANK) > 0)
 		return false;
 	for (int i = 1; i < op->noperand; i++)
 		if (op_operand(op, i))
@@ -190,14 +196,16 @@ static bool layout_concat(Layout *l, Op *op)
 	axis = axis < 0 ? axis + t->rank : axis;
 	if (!type_blockable(t) || (op->noperand > 1 && op_operand(op, 1)))
 		return false;
-	// Most of the result must come from blocked tensors already, or blocking costs more than it saves.
+	// Most of the result must come from blocked tensors already, or blocking costs more than it
+	// saves.
 	int blocked = 0;
 	bool whole = true;
 	for (int i = 0; i < n; i++) {
 		if (!type_blockable(parts[i]->type))
 			return false;
 		blocked += blocked_find(l, parts[i]) != NULL;
-		whole = whole && (axis != 1 || i == n - 1 || type_channels(parts[i]->type) % l->target->lanes == 0);
+		whole = whole &&
+				(axis != 1 || i == n - 1 || type_channels(parts[i]->type) % l->target->lanes == 0);
 	}
 	if (2 * blocked < n || blocked == 0 || axis == 0)
 		return false;

@@ -1,6 +1,6 @@
-// Convolutions to kernel.conv and kernel.depthwise on blocked tensors, with weights packed as these read them.
-// Called by layout.c. What does not fit (other element types, odd groups, sizes that only a run tells) stays
-// for to-loops.
+// Convolutions to kernel.conv and kernel.depthwise on blocked tensors, with weights packed as these
+// read them. Called by layout.c. What does not fit (other element types, odd groups, sizes that
+// only a run tells) stays for to-loops.
 #include "layout.h"
 #include "../ir/geometry.h"
 
@@ -8,7 +8,7 @@
 
 enum { MAX_PLAIN_CHANNELS = 8 }; // an unblocked input with more channels is blocked first
 
-// ---- attributes ------------------------------------------------------------------------------------------
+// ---- attributes ---------------------------------------------------------------------------------
 
 static bool read_window(Conv *cv)
 {
@@ -34,7 +34,8 @@ static bool conv_read(Op *op, Conv *cv)
 	cv->x = op_operand(op, 0);
 	cv->filter = op_operand(op, 1);
 	const Type *t = cv->x->type, *f = cv->filter->type;
-	if (strcmp(op_str(op, "data_format", "NCHW"), "NCHW") && strcmp(op_str(op, "data_format", ""), "AnyLayout"))
+	if (strcmp(op_str(op, "data_format", "NCHW"), "NCHW") &&
+		strcmp(op_str(op, "data_format", ""), "AnyLayout"))
 		return false;
 	if (!type_blockable(t) || t->dtype != DT_F32 || f->dtype != DT_F32 || f->rank != 4)
 		return false;
@@ -49,7 +50,7 @@ static bool conv_read(Op *op, Conv *cv)
 	return type_blockable(op->results[0].type) && read_window(cv);
 }
 
-// ---- kernels ---------------------------------------------------------------------------------------------
+// ---- kernels ------------------------------------------------------------------------------------
 
 static void set_geometry(Op *kernel, const Conv *cv)
 {
@@ -71,7 +72,8 @@ static Value *pack_filter(Op *op, Value *filter, int rank, const int64_t *sizes)
 	return &pack->results[0];
 }
 
-// How many vectors of output channels a register tile takes: full tiles as far as possible, all alike.
+// How many vectors of output channels a register tile takes: full tiles as far as possible, all
+// alike.
 static int64_t tile_vectors(const Layout *l, int64_t oc)
 {
 	int64_t b = l->target->lanes, blocks = (oc + b - 1) / b, max = l->target->conv_nv;
@@ -101,8 +103,8 @@ static Value *conv_depthwise(Layout *l, const Conv *cv)
 {
 	int64_t b = l->target->lanes, sizes[4] = {(cv->oc + b - 1) / b, cv->kh, cv->kw, b};
 	Value *w = pack_filter(cv->op, cv->filter, 4, sizes), *x = blocked_get(l, cv->x);
-	Op *kernel = layout_kernel(cv->op, OP_KERNEL_DEPTHWISE, type_blocked(l, cv->op->results[0].type), 2,
-	                        (Value *[]){x, w});
+	Op *kernel = layout_kernel(cv->op, OP_KERNEL_DEPTHWISE,
+							   type_blocked(l, cv->op->results[0].type), 2, (Value *[]){x, w});
 	set_geometry(kernel, cv);
 	epilogue_identity(kernel, &kernel->regions[0]);
 	return &kernel->results[0];

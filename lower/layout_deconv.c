@@ -1,7 +1,7 @@
-// Transposed convolution with stride s as an ordinary one: pixels of the result that have the same position modulo s
-// read the same taps of the filter, so each of the s x s phases is a small convolution of stride 1. All phases
-// together are one kernel.conv with s * s times the channels; a nest then interleaves them. No zero is ever
-// multiplied. Called by layout.c.
+// Transposed convolution with stride s as an ordinary one: pixels of the result that have the same
+// position modulo s read the same taps of the filter, so each of the s x s phases is a small
+// convolution of stride 1. All phases together are one kernel.conv with s * s times the channels; a
+// nest then interleaves them. No zero is ever multiplied. Called by layout.c.
 //
 //   out[o] = sum over i * s + k = o + before of x[i] * w[k];   with o + before = q * s + r and k = r + s * j:
 //   out[o] = sum over j of x[q - j] * w[r + s * j]
@@ -22,15 +22,18 @@ typedef struct Phase {
 
 static bool phase_read(Context *c, const Window *w, int i, const Dim *out, Phase *p)
 {
-	if (!dim_is_const(w->kernel[i]) || !dim_is_const(w->before[i]) || w->dilation[i] != 1 || w->stride[i] < 1)
+	if (!dim_is_const(w->kernel[i]) || !dim_is_const(w->before[i]) || w->dilation[i] != 1 ||
+		w->stride[i] < 1)
 		return false;
-	*p = (Phase){.stride = w->stride[i], .kernel = w->kernel[i]->value, .before = w->before[i]->value};
+	*p = (Phase){
+		.stride = w->stride[i], .kernel = w->kernel[i]->value, .before = w->before[i]->value};
 	p->taps = (p->kernel + p->stride - 1) / p->stride;
 	p->first = p->before / p->stride;
 	p->pad[0] = p->taps - 1 - p->first;
 	// What the result has more than a transposed convolution without padding behind it.
-	const Dim *full = dim_add(c, dim_mul(c, dim_sub(c, w->size[i], dim_const(c, 1)), dim_const(c, p->stride)),
-	                          dim_const(c, p->kernel - p->before));
+	const Dim *full =
+		dim_add(c, dim_mul(c, dim_sub(c, w->size[i], dim_const(c, 1)), dim_const(c, p->stride)),
+				dim_const(c, p->kernel - p->before));
 	const Dim *more = dim_sub(c, out, full);
 	if (!dim_is_const(more))
 		return false;
@@ -40,7 +43,8 @@ static bool phase_read(Context *c, const Window *w, int i, const Dim *out, Phase
 	return p->pad[0] >= 0 && last >= 0;
 }
 
-// [IC x OC x KH x KW] to [phases * each x IC x taps x taps], flipped; `each` is OC, or more with zeros behind.
+// [IC x OC x KH x KW] to [phases * each x IC x taps x taps], flipped; `each` is OC, or more with
+// zeros behind.
 static Tensor *phase_filter(Context *c, const Tensor *w, const Phase *p, int64_t each)
 {
 	int64_t ic = w->dims[0], oc = w->dims[1], kh = w->dims[2], kw = w->dims[3], sx = p[1].stride;
@@ -72,7 +76,8 @@ static Value *phase_split(Builder *b, const Phase *p, Value *at, Value **rest)
 	return index_div(b, t, s);
 }
 
-// Few channels would mostly be empty lanes: then the result is plain, else blocked with whole blocks per phase.
+// Few channels would mostly be empty lanes: then the result is plain, else blocked with whole
+// blocks per phase.
 static bool result_is_plain(const Layout *l, int64_t oc)
 {
 	return 2 * oc <= l->target->lanes;
@@ -85,10 +90,12 @@ static Value *interleave(Layout *l, Op *op, Value *phases, const Phase *p, int64
 	Builder before = builder_before(op);
 	Nest n = nest_open(&before, plain ? type : type_blocked(l, type));
 	Builder *in = &n.b;
-	Value *ry, *rx, *qy = phase_split(in, &p[0], n.at[2], &ry), *qx = phase_split(in, &p[1], n.at[3], &rx);
+	Value *ry, *rx, *qy = phase_split(in, &p[0], n.at[2], &ry),
+					*qx = phase_split(in, &p[1], n.at[3], &rx);
 	Value *phase = index_add(in, index_times(in, ry, p[1].stride), rx), *block, *lane;
 	if (plain) {
-		Value *channel = index_add(in, index_times(in, phase, each), n.at[1]), *b = index_const(in, l->target->lanes);
+		Value *channel = index_add(in, index_times(in, phase, each), n.at[1]),
+			  *b = index_const(in, l->target->lanes);
 		block = index_div(in, channel, b);
 		lane = index_mod(in, channel, b);
 	} else {
@@ -108,9 +115,9 @@ bool layout_conv_transpose(Layout *l, Op *op)
 	const Type *out = op->results[0].type;
 	Window win;
 	Phase p[2];
-	if (!w || w->dtype != DT_F32 || w->rank != 4 || x->type->dtype != DT_F32 || !type_blockable(x->type) ||
-	    !type_blockable(out) || w->dims[0] != type_channels(x->type) || w->dims[1] != type_channels(out) ||
-	    !window_of_conv(op, &win) || win.channel != 1)
+	if (!w || w->dtype != DT_F32 || w->rank != 4 || x->type->dtype != DT_F32 ||
+		!type_blockable(x->type) || !type_blockable(out) || w->dims[0] != type_channels(x->type) ||
+		w->dims[1] != type_channels(out) || !window_of_conv(op, &win) || win.channel != 1)
 		return false;
 	for (int i = 0; i < 2; i++)
 		if (!phase_read(c, &win, i, out->dims[2 + i], &p[i]))
@@ -122,9 +129,17 @@ bool layout_conv_transpose(Layout *l, Op *op)
 	if (!t)
 		return false;
 	Builder b = builder_before(op);
-	Conv cv = {.op = op, .x = x, .filter = build_parameter(&b, filter->name, "phases", t), .oc = t->dims[0],
-	           .ic = t->dims[1], .kh = t->dims[2], .kw = t->dims[3], .channels = t->dims[1], .strides = {1, 1},
-	           .dilations = {1, 1}, .paddings = {p[0].pad[0], p[1].pad[0], p[0].pad[1], p[1].pad[1]}};
+	Conv cv = {.op = op,
+			   .x = x,
+			   .filter = build_parameter(&b, filter->name, "phases", t),
+			   .oc = t->dims[0],
+			   .ic = t->dims[1],
+			   .kh = t->dims[2],
+			   .kw = t->dims[3],
+			   .channels = t->dims[1],
+			   .strides = {1, 1},
+			   .dilations = {1, 1},
+			   .paddings = {p[0].pad[0], p[1].pad[0], p[0].pad[1], p[1].pad[1]}};
 	const Dim *dims[4] = {out->dims[0], dim_const(c, cv.oc), p[0].count, p[1].count};
 	Value *phases = conv_dense(l, &cv, single ? out : type_tensor(c, out->dtype, 4, dims, 0));
 	Value *form = single ? phases : interleave(l, op, phases, p, each);

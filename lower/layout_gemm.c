@@ -1,5 +1,6 @@
-// Matrix products to kernel.gemm: the right operand packed into panels, at compile time when it is a parameter;
-// leading axes of the left operand are rows when the right one has none. Called by layout.c.
+// Matrix products to kernel.gemm: the right operand packed into panels, at compile time when it is
+// a parameter; leading axes of the left operand are rows when the right one has none. Called by
+// layout.c.
 #include "layout.h"
 #include "../ir/define.h"
 
@@ -82,7 +83,8 @@ static bool is_one_matrix(const Type *t)
 	return true;
 }
 
-// Columns in a panel: as many vectors as the register tile has, or fewer, so that all panels are about as full.
+// Columns in a panel: as many vectors as the register tile has, or fewer, so that all panels are
+// about as full.
 static int64_t panel_columns(const Target *t, const Dim *n)
 {
 	int64_t max = t->gemm_nv, vectors = max;
@@ -105,7 +107,8 @@ static const Type *packed_type(const Layout *l, const Product *p, const Type *t)
 	return nbatch + 3 <= MAX_RANK ? type_tensor(c, t->dtype, nbatch + 3, dims, 0) : NULL;
 }
 
-// Packing at run time is a nest, so that fusion can put into it what made the operand (a transposition mostly).
+// Packing at run time is a nest, so that fusion can put into it what made the operand (a
+// transposition mostly).
 static Value *pack_by_nest(const Product *p, Value *y, const Type *type)
 {
 	Builder before = builder_before(p->op);
@@ -113,7 +116,8 @@ static Value *pack_by_nest(const Product *p, Value *y, const Type *type)
 	Builder *b = &n.b;
 	const Dim *nr = type->dims[type->rank - 1];
 	Value *k = n.at[type->rank - 2], *at[MAX_RANK];
-	Value *column = index_add(b, index_mul(b, n.at[type->rank - 3], index_dim(b, nr)), n.at[type->rank - 1]);
+	Value *column =
+		index_add(b, index_mul(b, n.at[type->rank - 3], index_dim(b, nr)), n.at[type->rank - 1]);
 	bool full = dim_is(dim_mod(before.ctx, p->n, nr), 0);
 	Value *pred = full ? NULL : index_less(b, column, index_dim(b, p->n));
 	int nbatch = type->rank - 3;
@@ -182,7 +186,8 @@ bool layout_matmul(Layout *l, Op *op)
 	Value *x = p.x;
 	if (op_bool(op, "transpose_x", false) && !(x = swap_last_axes(&b, x)))
 		return false;
-	Value *out = is_one_matrix(p.y->type) ? product_flat(l, &p, &b, x) : product_batched(l, &p, &b, x);
+	Value *out =
+		is_one_matrix(p.y->type) ? product_flat(l, &p, &b, x) : product_batched(l, &p, &b, x);
 	const Type *t = op->results[0].type;
 	if (!out || !(out = build_view(&b, out, t->rank, t->dims)))
 		return false;
