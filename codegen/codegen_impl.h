@@ -39,11 +39,15 @@ typedef enum PlaceKind { PLACE_NONE, PLACE_WORKSPACE, PLACE_INPUT, PLACE_OUTPUT,
 typedef struct Place {
 	PlaceKind kind;
 	int col;           // INPUT, OUTPUT
+	int moving;        // WORKSPACE: number of a buffer that branches exchange with others; 0: it stays
 	const Dim *offset; // WORKSPACE, PARAM; bytes
 	const Value *root; // the value whose bytes these are
 } Place;
 
 Place value_place(const Value *v);
+// The operations of the module, block after block.
+const Op *module_first(const Op *module);
+const Op *module_next(const Op *op);
 
 // A function that was emitted, or a helper.
 typedef struct EmittedFunc {
@@ -65,6 +69,11 @@ typedef struct Symbol {
 	const char *name; // in C: of the size
 	const char *max;  // of its bound; NULL: set by the caller
 } Symbol;
+
+// A variable of model_run that points at a buffer which branches exchange with others.
+typedef struct Moving {
+	const char *name, *type; // NULL: not used so far
+} Moving;
 
 // Numbers of the memory plan in one C function.
 typedef struct PlanLocals {
@@ -101,6 +110,10 @@ struct Codegen {
 	Text uploads;            // CUDA: the copies of inline weights to the device
 	PlanLocals plan;         // offsets in model_run
 	Text run;                // the calls of model_run
+	Text declarations;       // with several blocks: its locals, in front of the first label
+	bool blocks;             // there are several
+	int nmoving;
+	Moving *moving;          // by number
 	bool fails;              // some kernel returns a status
 	bool object_weights;     // .incbin
 };
@@ -168,11 +181,27 @@ const char *string_literal(Arena *a, const char *s);
 
 bool weights_collect(Codegen *cg); // cg->weights; in inline mode cg->arrays and cg->param_names
 
+// ---- branch.c --------------------------------------------------------------------------------------------
+
+// The label and comment in front of a block; nothing for the first.
+void block_label_print(Codegen *cg, const Block *b);
+// Moves what the branch passes on, and goes. False after a diagnostic.
+bool branch_print(Codegen *cg, const Op *op);
+
 // ---- run.c -----------------------------------------------------------------------------------------------
 
 // Walks the operations: fills cg->functions and the calls in cg->run.
 bool run_collect(Codegen *cg);
 void run_print(Codegen *cg, Text *out); // model_run
+// The C name of a tensor in model_run; NULL after a diagnostic.
+const char *tensor_pointer(Codegen *cg, const Value *v);
+// The variable that points at a buffer that moves, made at its first use; or of one that was used before.
+const Moving *moving_find(Codegen *cg, const Place *p);
+const Moving *moving_at(const Codegen *cg, int number);
+const char *moving_as(Codegen *cg, const Moving *m, DType t); // as a pointer to such elements
+const char *op_title(Codegen *cg, const Op *op);
+// `if (condition)` the run ends with that status, and names op.
+void failure_print(Codegen *cg, const char *condition, const char *status, const Op *op);
 void run_checks_print(Codegen *cg, Text *out); // its beginning
 
 // ---- module.c --------------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ static void codegen_init(Codegen *cg, Context *c, Op *module, const Target *t, c
 	text_init(&cg->arrays, c->arena);
 	text_init(&cg->functions, c->arena);
 	text_init(&cg->run, c->arena);
+	text_init(&cg->declarations, c->arena);
 	text_init(&cg->uploads, c->arena);
 	plan_locals_init(&cg->plan, cg, false);
 	const Attr *workspace = op_attr(module, "workspace");

@@ -145,8 +145,8 @@ static bool ports_name(Codegen *cg, Port *ports, int n, const char *what)
 
 bool ports_collect(Codegen *cg)
 {
-	const Block *b = module_block(cg->module);
-	for (const Op *op = b->first; op; op = op->next) {
+	const Op *first = module_first(cg->module);
+	for (const Op *op = first; op; op = module_next(op)) {
 		if (op->code == OP_PD_FEED && !port_add(cg, op, &cg->inputs, &cg->ninput))
 			return false;
 		if (op->code == OP_PD_FETCH && !port_add(cg, op, &cg->outputs, &cg->noutput))
@@ -155,12 +155,12 @@ bool ports_collect(Codegen *cg)
 	for (int i = 0; i < cg->ninput; i++)
 		for (int d = 0; cg->inputs[i].type && d < cg->inputs[i].type->rank; d++)
 			dim_symbols(cg, cg->inputs[i].type->dims[d]);
-	for (const Op *op = b->first; op; op = op->next) {
+	for (const Op *op = first; op; op = module_next(op)) {
 		const Attr *found = op->code == OP_LOOP_BIND ? op_attr(op, "dims") : NULL;
 		for (int d = 0; found && d < found->n; d++)
 			dim_symbols(cg, found->dims[d]);
 	}
-	for (const Op *op = b->first; op; op = op->next)
+	for (const Op *op = first; op; op = module_next(op))
 		if (!op_sizes_known(cg, op))
 			return false;
 	return ports_name(cg, cg->inputs, cg->ninput, "feed") && ports_name(cg, cg->outputs, cg->noutput, "fetch");

@@ -32,21 +32,59 @@ static const char *place_expression(Codegen *cg, const Place *p, const char *typ
 static const char *local_stem(const Codegen *cg, const Value *root)
 {
 	const Op *op = root->def;
-	const char *var = op->code == OP_BUILTIN_GET_PARAMETER ? op_str(op, "name", NULL) : root->name;
-	if (!var)
+	const char *var = op && op->code == OP_BUILTIN_GET_PARAMETER ? op_str(op, "name", NULL) : root->name;
+	if (!var && op)
 		var = op->loc->var ? op->loc->var : op->info->short_name;
-	return name_sanitize(cg->arena, var);
+	return name_sanitize(cg->arena, var ? var : "arg");
 }
 
-// The C name of a tensor. A local pointer is declared where the tensor is first used.
-static const char *tensor_pointer(Codegen *cg, const Value *v)
+// Where locals are declared: where they are first used, or, when there are labels, in front of all labels, since C++
+// allows no goto past a declaration.
+static Text *declarations(Codegen *cg)
+{
+	return cg->blocks ? &cg->declarations : &cg->run;
+}
+
+const Moving *moving_find(Codegen *cg, const Place *p)
+{
+	if (p->moving >= cg->nmoving) {
+		int n = p->moving + 8;
+		Moving *more = NEW_ARRAY(cg->arena, (size_t)n, Moving);
+		if (cg->nmoving)
+			memcpy(more, cg->moving, (size_t)cg->nmoving * sizeof *more);
+		cg->moving = more;
+		cg->nmoving = n;
+	}
+	Moving *m = &cg->moving[p->moving];
+	if (m->name)
+		return m;
+	m->type = dtype_c_memory(p->root->type->dtype);
+	m->name = names_unique(&cg->locals, local_stem(cg, p->root));
+	text_line(declarations(cg), 1, "%s *%s = %s;", m->type, m->name, place_expression(cg, p, m->type));
+	return m;
+}
+
+const Moving *moving_at(const Codegen *cg, int number)
+{
+	return &cg->moving[number];
+}
+
+const char *moving_as(Codegen *cg, const Moving *m, DType t)
+{
+	const char *type = dtype_c_memory(t);
+	return strcmp(type, m->type) ? arena_printf(cg->arena, "(%s *)%s", type, m->name) : m->name;
+}
+
+const char *tensor_pointer(Codegen *cg, const Value *v)
 {
 	Place p = value_place(v);
 	const char *name = pointer_map_get(&cg->pointers, p.root);
 	if (name)
 		return name;
 	const char *type = dtype_c_memory(p.root->type->dtype);
-	const char *e = p.root->def ? place_expression(cg, &p, type) : NULL;
+	if (p.moving)
+		return moving_as(cg, moving_find(cg, &p), p.root->type->dtype);
+	const char *e = place_expression(cg, &p, type);
 	if (!e) {
 		diag_error(cg->ctx->diag, p.root->def ? p.root->def->loc : &loc_unknown,
 		           "code generation: '%s' has no place in memory",
@@ -56,7 +94,7 @@ static const char *tensor_pointer(Codegen *cg, const Value *v)
 	name = e;
 	if (p.kind == PLACE_WORKSPACE || (p.kind == PLACE_PARAM && (!cg->inline_weights || cg->target->cuda))) {
 		name = names_unique(&cg->locals, local_stem(cg, p.root));
-		text_line(&cg->run, 1, "%s%s *const %s = %s;", p.kind == PLACE_PARAM ? "const " : "", type, name, e);
+		text_line(declarations(cg), 1, "%s%s *const %s = %s;", p.kind == PLACE_PARAM ? "const " : "", type, name, e);
 	}
 	pointer_map_set(&cg->pointers, p.root, name);
 	return name;
@@ -86,7 +124,7 @@ static Emitter *emitter_of(const Codegen *cg, const Op *op)
 }
 
 // What stands in comments and messages for an operation: its legacy operator and variable.
-static const char *op_title(Codegen *cg, const Op *op)
+const char *op_title(Codegen *cg, const Op *op)
 {
 	const char *type = op->loc->type ? op->loc->type : op->info->name;
 	const char *var = op->loc->var ? op->loc->var : op->nresult ? op->results[0].name : NULL;
@@ -105,7 +143,7 @@ static bool call_arguments(Codegen *cg, const KernelFunc *k, Text *args)
 	return true;
 }
 
-static void failure_print(Codegen *cg, const char *condition, const char *status, const Op *op)
+void failure_print(Codegen *cg, const char *condition, const char *status, const Op *op)
 {
 	text_line(&cg->run, 1, "if (%s) {", condition);
 	text_line(&cg->run, 2, "m->failed = %s;", string_literal(cg->arena, op_title(cg, op)));
@@ -170,7 +208,9 @@ static void size_bind(Codegen *cg, const Op *op, const Dim *d, const char *eleme
 		return;
 	}
 	bound[s - cg->symbols] = true;
-	text_line(&cg->run, 1, "const int64_t %s = %s;", s->name, element);
+	if (cg->blocks)
+		text_line(&cg->declarations, 1, "int64_t %s = 0;", s->name);
+	text_line(&cg->run, 1, "%s%s = %s;", cg->blocks ? "" : "const int64_t ", s->name, element);
 	text_line(&cg->run, 1, "out->found_%s = %s;", s->name, s->name);
 	failure_print(cg, arena_printf(a, "%s < 0", s->name), "PD_DIMS", op);
 	failure_print(cg, arena_printf(a, "%s > %s", s->name, s->max), "PD_CAPACITY", op);
@@ -205,25 +245,40 @@ static void output_dims_print(Codegen *cg)
 			          dim_in_run(cg, cg->outputs[i].type->dims[d]));
 }
 
+static bool op_print(Codegen *cg, const Op *op, bool *bound)
+{
+	if (op_is_silent(op))
+		return true;
+	if (op->info->traits & TRAIT_TERMINATOR)
+		return branch_print(cg, op);
+	if (op->code == OP_LOOP_BIND)
+		return bind_print(cg, op, bound);
+	if (op->code == OP_PD_FETCH)
+		return fetch_print(cg, op);
+	Emitter *emit = emitter_of(cg, op);
+	if (emit)
+		return compute_print(cg, op, emit);
+	diag_error(cg->ctx->diag, op->loc, "code generation: no %s for '%s'", cg->target->cuda ? "CUDA" : "C", op->info->name);
+	return false;
+}
+
 bool run_collect(Codegen *cg)
 {
 	bool *bound = NEW_ARRAY(cg->arena, (size_t)cg->nsymbol + 1, bool);
-	for (const Op *op = module_block(cg->module)->first; op; op = op->next) {
-		Emitter *emit = emitter_of(cg, op);
-		if (op_is_silent(op))
-			continue;
-		if (op->code == OP_LOOP_BIND) {
-			if (!bind_print(cg, op, bound))
+	const Region *r = &cg->module->regions[0];
+	cg->blocks = r->first != r->last;
+	if (cg->blocks && cg->target->cuda) {
+		diag_error(cg->ctx->diag, cg->module->loc, "code generation: no CUDA for control flow yet");
+		return false;
+	}
+	uint32_t id = 0;
+	for (Block *b = r->first; b; b = b->next)
+		b->id = id++;
+	for (const Block *b = r->first; b; b = b->next) {
+		block_label_print(cg, b);
+		for (const Op *op = b->first; op; op = op->next)
+			if (!op_print(cg, op, bound))
 				return false;
-			continue;
-		}
-		if (!emit && op->code != OP_PD_FETCH) {
-			diag_error(cg->ctx->diag, op->loc, "code generation: no %s for '%s'",
-			           cg->target->cuda ? "CUDA" : "C", op->info->name);
-			return false;
-		}
-		if (emit ? !compute_print(cg, op, emit) : !fetch_print(cg, op))
-			return false;
 	}
 	text_char(&cg->run, '\n');
 	output_dims_print(cg);
@@ -232,9 +287,9 @@ bool run_collect(Codegen *cg)
 
 // ---- the function -----------------------------------------------------------------------------------------------
 
-static bool text_mentions(const char *text, const char *word)
+static bool run_mentions(const Codegen *cg, const char *word)
 {
-	return text && strstr(text, word);
+	return (cg->run.text && strstr(cg->run.text, word)) || (cg->declarations.text && strstr(cg->declarations.text, word));
 }
 
 // Sizes, and where memory begins.
@@ -252,9 +307,9 @@ static void locals_print(Codegen *cg, Text *out)
 	for (int i = 0; i < cg->nsymbol; i++)
 		text_line(out, 1, "(void)%s;", symbol_member(&cg->symbols[i]));
 	text_str(out, cg->plan.text.text ? cg->plan.text.text : "");
-	if (text_mentions(cg->run.text, "(workspace + ") || text_mentions(cg->run.text, ")workspace"))
+	if (run_mentions(cg, "(workspace + ") || run_mentions(cg, ")workspace"))
 		text_line(out, 1, "unsigned char *const workspace = m->workspace;");
-	if (text_mentions(cg->run.text, "(weights + ") || text_mentions(cg->run.text, ")weights"))
+	if (run_mentions(cg, "(weights + ") || run_mentions(cg, ")weights"))
 		text_line(out, 1, "const unsigned char *const weights = m->weights;");
 }
 
@@ -290,6 +345,7 @@ void run_print(Codegen *cg, Text *out)
 	run_checks_print(cg, out);
 	if (cg->fails)
 		text_line(out, 1, "pd_status status;");
+	text_str(out, cg->declarations.text ? cg->declarations.text : "");
 	text_str(out, cg->run.text ? cg->run.text : "");
 	text_str(out, "\treturn PD_OK;\n}\n");
 }

@@ -151,7 +151,7 @@ static void sizes_check_print(PlanLocals *l, Text *out)
 {
 	PointerMap seen;
 	pointer_map_init(&seen, l->cg->arena);
-	for (const Op *op = module_block(l->cg->module)->first; op; op = op->next)
+	for (const Op *op = module_first(l->cg->module); op; op = module_next(op))
 		for (int i = 0; i < op->nresult; i++) {
 			const Type *t = op->results[i].type;
 			for (int d = 0; t->kind == TY_TENSOR && d < t->rank; d++) {

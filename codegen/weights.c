@@ -110,7 +110,7 @@ bool weights_collect(Codegen *cg)
 	cg->weights = arena_big(cg->arena, (size_t)cg->weights_size + 1);
 	memset(cg->weights, 0, (size_t)cg->weights_size + 1);
 	const char **arrays = NEW_ARRAY(cg->arena, (size_t)cg->weights_size / 64 + 1, const char *);
-	for (const Op *op = module_block(cg->module)->first; op; op = op->next) {
+	for (const Op *op = module_first(cg->module); op; op = module_next(op)) {
 		if (op->code != OP_BUILTIN_GET_PARAMETER && op->code != OP_BUILTIN_CONSTANT)
 			continue;
 		Place p = value_place(&op->results[0]);

@@ -16,6 +16,7 @@ static const Pass passes[] = {
 	{"layout", "contractions to tuned kernels, blocked channels, packed weights", pass_layout},
 	{"to-loops", "every remaining operation to loop nests by its definition", pass_to_loops},
 	{"fuse", "nests into nests, into epilogues and into prologues", pass_fuse},
+	{"flatten", "pd.if and pd.while to blocks with branches between them", pass_flatten},
 	{"plan", "a place in memory for every value", pass_plan},
 };
 
@@ -32,7 +33,7 @@ static const Stage stages[] = {
 	{"layout", "layout,canonicalize,fold,cse,dce"},
 	{"to-loops", "to-loops"},
 	{"fuse", "fuse,fold,dce"},
-	{"plan", "plan"},
+	{"plan", "flatten,plan"},
 };
 
 const Pass *pass_table(int *n)

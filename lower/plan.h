@@ -1,11 +1,108 @@
-// Inside of the memory plan: buffers with lifetimes go in, offsets come out. plan.c finds the buffers,
-// plan_pack.c and plan_symbolic.c pack them.
+// Inside of the memory plan: buffers with lifetimes go in, offsets come out. plan.c finds the buffers and writes
+// down what comes out, plan_live.c knows which values are needed when, plan_place.c lets nests compute in place and
+// plan_branch.c does the same for the arguments of blocks; plan_pack.c and plan_symbolic.c pack.
 #ifndef PDCC_PLAN_H
 #define PDCC_PLAN_H
 
 #include "../ir/ir.h"
 
 enum { PLAN_ALIGN = 64 };
+
+// ---- buffers: plan.c ------------------------------------------------------------------------------------
+
+typedef enum BufferPlace { IN_WORKSPACE, IN_INPUT, IN_OUTPUT, IN_PARAM } BufferPlace;
+
+typedef struct Buffer Buffer;
+
+// A value with bytes of its own. Views of it are part of it: their readers are its readers.
+typedef struct Root {
+	const Value *value;
+	Buffer *buffer;
+	int id;             // in the sets of plan_live.c
+	int at;             // the operation that makes it; the block's start when it is an argument
+	int nuse, cuse;
+	int *uses;          // operations that read it, in no order
+	struct Root *next;  // in its buffer
+} Root;
+
+// Bytes that one or more values share: a value, its views, and what is computed in place of it.
+struct Buffer {
+	Buffer *merged;        // part of that one
+	BufferPlace place;
+	int64_t col;           // input, output
+	const Dim *bytes, *offset;
+	int first, last;       // operations
+	const void *data_key;  // param: name or constant, so that two readers of one share it
+	Root *roots;
+	int moving;            // branches exchange it with others: a number from 1 on; else 0
+	Buffer *exchanged;     // one of a group that is exchanged: like `merged`, but with bytes of its own
+	Buffer *next;          // all of them, in order of definition
+};
+
+// In Op.scratch, for operations of the module's blocks.
+typedef struct OpPlan {
+	int at;
+	Root **roots; // [nresult]; NULL: not a tensor
+} OpPlan;
+
+typedef struct BlockPlan {
+	const Block *block;
+	int start, end;     // numbers of the block itself and of its last operation
+	Root **args;
+	uint64_t *in, *out; // sets of roots that are needed at the start and after the end; NULL: one block
+} BlockPlan;
+
+typedef struct Plan {
+	Context *ctx;
+	Arena *arena; // gone after the pass
+	Region *region;
+	int nop, nbuffer, nroot, nblock;
+	BlockPlan *blocks; // by Block.id
+	Buffer *first, **tail;
+} Plan;
+
+static inline OpPlan *op_plan(const Op *op)
+{
+	return (OpPlan *)op->scratch;
+}
+
+Buffer *buffer_root(Buffer *b);
+// The value whose bytes v shows; NULL when it is not a tensor of the module's blocks.
+Root *value_root(const Plan *p, const Value *v);
+Buffer *value_buffer(const Plan *p, const Value *v);
+bool op_is_view(const Op *op);
+
+// ---- plan_live.c ----------------------------------------------------------------------------------------
+
+// Finds who reads every root, and with several blocks where it is needed.
+void plan_find_uses(Plan *p);
+// First and last operation of every buffer.
+void plan_find_spans(Plan *p);
+// Whether r is needed after operation number `at` of that block.
+bool root_needed_after(const Root *r, const BlockPlan *b, int at);
+bool root_needed_at_start(const Root *r, const BlockPlan *b);
+const BlockPlan *root_block(const Plan *p, const Root *r);
+// Whether two buffers must not share bytes: a value of one is needed where one of the other is made. The operation
+// that makes it may read the value only if it does so in place.
+bool buffers_meet(const Plan *p, const Buffer *a, const Buffer *b);
+
+// ---- plan_place.c ---------------------------------------------------------------------------------------
+
+// Whether the operation reads r, at most, at the element of result i that it then writes.
+bool op_reads_in_place(const Plan *p, const Op *op, int i, const Root *r);
+void buffers_merge(Buffer *into, Buffer *b);
+void plan_in_place(Plan *p);
+
+// ---- plan_branch.c --------------------------------------------------------------------------------------
+
+typedef enum Move { MOVE_NONE, MOVE_COPY, MOVE_EXCHANGE } Move;
+
+// Lets what branches pass be computed where the argument lies.
+void plan_join_args(Plan *p);
+// Finds the buffers that branches exchange instead of copying.
+void plan_find_moving(Plan *p);
+// How each value that a branch passes to its successor s gets to the argument.
+void branch_moves(const Plan *p, const Op *branch, int s, Move *moves);
 
 // ---- plan_pack.c ------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ const char *pd_status_text(pd_status status)
 	case PD_INDEX: return "an index from data is out of range";
 	case PD_CAPACITY: return "a size found at run time exceeds its bound";
 	case PD_DEVICE: return "the accelerator reported a failure";
+	case PD_TRIPS: return "a loop takes more rounds than allowed";
 	}
 	return "unknown status";
 }

@@ -1,0 +1,291 @@
+// Blocks and branches in model_run: labels, gotos, and what branches pass to the arguments of blocks. A buffer that
+// branches exchange with others has a pointer that is not constant; to exchange is to swap pointers. Called by run.c.
+#include "codegen_impl.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+// ---- the blocks -------------------------------------------------------------------------------------------
+
+// Whether the goto to successor s is left out because its block comes next.
+static bool succ_falls_through(const Op *op, int s)
+{
+	const Block *next = op->block->next;
+	return op->succs[s].block == next && (op->nsucc == 1 || s == 0 || op->succs[0].block != next);
+}
+
+static bool branch_goes_back(const Op *op)
+{
+	return op->code == OP_CF_BR && op->succs[0].block->id <= op->block->id;
+}
+
+// The branch back to that block; NULL: it does not begin a loop.
+static const Op *loop_back(const Block *head)
+{
+	for (const Block *b = head; b; b = b->next)
+		if (b->last && b->last->nsucc && branch_goes_back(b->last) && b->last->succs[0].block == head)
+			return b->last;
+	return NULL;
+}
+
+// Whether a branch on a condition is that of a loop: both come from one operation.
+static bool branch_is_of_loop(const Op *op)
+{
+	for (const Block *b = op->block; b; b = b->next)
+		if (b->last && b->last->nsucc && branch_goes_back(b->last) && b->last->loc == op->loc)
+			return true;
+	return false;
+}
+
+static const char *succ_role(const Op *op, int s)
+{
+	if (op->code == OP_CF_BR)
+		return loop_back(op->succs[s].block) ? "condition" : "after";
+	if (branch_is_of_loop(op))
+		return s ? "done" : "body";
+	return s ? "else" : "then";
+}
+
+void block_label_print(Codegen *cg, const Block *b)
+{
+	const char *comment = NULL;
+	bool label = false;
+	for (const Block *from = b->region->first; from; from = from->next) {
+		const Op *op = from->last;
+		for (int s = 0; op && s < op->nsucc; s++) {
+			if (op->succs[s].block != b)
+				continue;
+			if (!comment)
+				comment = arena_printf(cg->arena, "%s: %s", comment_text(cg->arena, op_title(cg, op)), succ_role(op, s));
+			label = label || !succ_falls_through(op, s);
+		}
+	}
+	if (label)
+		text_printf(&cg->run, "\nbb%u: /* %s */\n", b->id, comment);
+	else if (comment)
+		text_printf(&cg->run, "\n\t/* %s */\n", comment);
+}
+
+// ---- moves --------------------------------------------------------------------------------------------------
+
+typedef struct EdgeMove {
+	const Value *arg, *value;
+	Place to, from;
+	bool exchange, done;
+} EdgeMove;
+
+typedef struct Edge {
+	Codegen *cg;
+	int n, depth;
+	EdgeMove *moves;
+} Edge;
+
+static bool edge_collect(Edge *e, const Op *op, int s)
+{
+	const Attr *how = op_attr(op, "moves");
+	const Succ *succ = &op->succs[s];
+	int at = s ? (int)op->succs[0].count : 0;
+	e->moves = NEW_ARRAY(e->cg->arena, (size_t)succ->count + 1, EdgeMove);
+	for (int i = 0; i < (int)succ->count; i++) {
+		if (!how || how->kind != ATTR_STRS || at + i >= how->n) {
+			diag_error(e->cg->ctx->diag, op->loc, "code generation: the plan does not say what '%s' moves", op->info->name);
+			return false;
+		}
+		const char *kind = how->strs[at + i];
+		if (!strcmp(kind, "none"))
+			continue;
+		EdgeMove m = {.arg = succ->block->args[i], .value = op_operand(op, (int)succ->first + i)};
+		m.to = value_place(m.arg);
+		m.from = value_place(m.value);
+		m.exchange = !strcmp(kind, "exchange");
+		e->moves[e->n++] = m;
+	}
+	return true;
+}
+
+// The exchange that writes, or that reads, a buffer that moves; NULL: none.
+static EdgeMove *exchange_find(const Edge *e, int moving, bool writes)
+{
+	for (int i = 0; i < e->n; i++) {
+		EdgeMove *m = &e->moves[i];
+		if (m->exchange && (writes ? m->to.moving : m->from.moving) == moving)
+			return m;
+	}
+	return NULL;
+}
+
+// Where copies find, after the exchanges, what was in a buffer before.
+static int moving_after(const Edge *e, int moving)
+{
+	const EdgeMove *m = exchange_find(e, moving, false);
+	if (m)
+		return m->to.moving;
+	// Nobody asked for it: it went to the other end of the chain.
+	for (int at = moving; (m = exchange_find(e, at, true)); moving = at)
+		at = m->from.moving;
+	return moving;
+}
+
+// `to = from;` for pointers to buffers that move.
+static void pointer_assign(const Edge *e, const Moving *to, const Moving *from)
+{
+	bool same = !strcmp(to->type, from->type);
+	text_line(&e->cg->run, e->depth + 1, "%s = %s%s;", to->name,
+	          same ? "" : arena_printf(e->cg->arena, "(%s *)", to->type), from->name);
+}
+
+// All buffers that hang together with the one that m writes take each other's place: a swap, or a longer chain.
+static void exchange_print(const Edge *e, EdgeMove *m)
+{
+	Codegen *cg = e->cg;
+	int first = m->to.moving;
+	const Moving *at = moving_find(cg, &m->to);
+	const Moving swapped = {"swapped", at->type};
+	text_line(&cg->run, e->depth, "{");
+	text_line(&cg->run, e->depth + 1, "%s *const swapped = %s;", at->type, at->name);
+	while (m && m->from.moving != first) {
+		const Moving *from = moving_find(cg, &m->from);
+		pointer_assign(e, at, from);
+		m->done = true;
+		at = from;
+		m = exchange_find(e, m->from.moving, true);
+	}
+	if (m)
+		m->done = true;
+	pointer_assign(e, at, &swapped);
+	text_line(&cg->run, e->depth, "}");
+}
+
+// The ends of chains first; what is left then goes round in circles.
+static void exchanges_print(const Edge *e)
+{
+	for (int circles = 0; circles < 2; circles++)
+		for (int i = 0; i < e->n; i++) {
+			EdgeMove *m = &e->moves[i];
+			if (m->exchange && !m->done && (circles || !exchange_find(e, m->to.moving, false)))
+				exchange_print(e, m);
+		}
+}
+
+static bool same_bytes(const Place *a, const Place *b)
+{
+	if (a->moving || b->moving)
+		return a->moving == b->moving;
+	return a->kind == b->kind && a->col == b->col && a->offset == b->offset;
+}
+
+// Whether a copy that is still to come reads what m writes.
+static bool copy_must_wait(const Edge *e, const EdgeMove *m)
+{
+	for (int i = 0; i < e->n; i++) {
+		const EdgeMove *other = &e->moves[i];
+		if (other != m && !other->done && same_bytes(&other->from, &m->to))
+			return true;
+	}
+	return false;
+}
+
+static bool copy_print(const Edge *e, EdgeMove *m)
+{
+	Codegen *cg = e->cg;
+	const Type *t = m->arg->type;
+	const char *to = tensor_pointer(cg, m->arg);
+	const char *from = m->from.moving ? moving_as(cg, moving_at(cg, m->from.moving), t->dtype) : tensor_pointer(cg, m->value);
+	int64_t n;
+	if (!to || !from)
+		return false;
+	m->done = true;
+	if (type_const_numel(t, &n) && n == 1)
+		text_line(&cg->run, e->depth, "*%s = *%s;", to, from);
+	else
+		text_line(&cg->run, e->depth, "memcpy(%s, %s, (size_t)%s);", to, from,
+		          dim_in_run(cg, dim_mul(cg->ctx, type_numel(cg->ctx, t), dim_const(cg->ctx, (int64_t)dtype_size(t->dtype)))));
+	return true;
+}
+
+// All values are read before any is written: exchanges destroy nothing, and each copy waits for those that read what it
+// writes. Copies in a circle are exchanges.
+static bool edge_print(Edge *e, const Op *op, int s)
+{
+	if (!edge_collect(e, op, s))
+		return false;
+	for (int i = 0; i < e->n; i++)
+		if (e->moves[i].from.moving)
+			moving_find(e->cg, &e->moves[i].from);
+	exchanges_print(e);
+	for (int i = 0; i < e->n; i++)
+		if (!e->moves[i].done && e->moves[i].from.moving)
+			e->moves[i].from.moving = moving_after(e, e->moves[i].from.moving);
+	for (bool changed = true; changed;) {
+		changed = false;
+		for (int i = 0; i < e->n; i++) {
+			EdgeMove *m = &e->moves[i];
+			if (m->done || copy_must_wait(e, m))
+				continue;
+			if (!copy_print(e, m))
+				return false;
+			changed = true;
+		}
+	}
+	for (int i = 0; i < e->n; i++)
+		if (!e->moves[i].done) {
+			diag_error(e->cg->ctx->diag, op->loc, "code generation: the moves of '%s' wait for each other", op->info->name);
+			return false;
+		}
+	return true;
+}
+
+// ---- branches -----------------------------------------------------------------------------------------------
+
+// Rounds are counted where --max-trip bounds them: from 0 when the loop is entered.
+static void trips_print(Codegen *cg, const Op *op, int s, int depth)
+{
+	const Block *head = op->succs[s].block;
+	const Op *back = loop_back(head);
+	int64_t bound = back ? op_int(back, "max_trip", 0) : 0;
+	if (!bound)
+		return;
+	const char *counter = arena_printf(cg->arena, "trips_%u", head->id);
+	if (op != back) {
+		text_line(&cg->declarations, 1, "int64_t %s = 0;", counter);
+		text_line(&cg->run, depth, "%s = 0;", counter);
+		return;
+	}
+	failure_print(cg, arena_printf(cg->arena, "++%s > %" PRId64, counter, bound), "PD_TRIPS", op);
+}
+
+static bool succ_print(Codegen *cg, const Op *op, int s, int depth)
+{
+	Edge e = {.cg = cg, .depth = depth};
+	if (!edge_print(&e, op, s))
+		return false;
+	trips_print(cg, op, s, depth);
+	if (!succ_falls_through(op, s))
+		text_line(&cg->run, depth, "goto bb%u;", op->succs[s].block->id);
+	return true;
+}
+
+static bool cond_br_print(Codegen *cg, const Op *op)
+{
+	const char *cond = tensor_pointer(cg, op_operand(op, 0));
+	if (!cond)
+		return false;
+	int inner = succ_falls_through(op, 0) ? 1 : 0; // the one that goes elsewhere
+	text_line(&cg->run, 1, "if (%s*%s) {", inner ? "!" : "", cond);
+	if (!succ_print(cg, op, inner, 2))
+		return false;
+	text_line(&cg->run, 1, "}");
+	return succ_print(cg, op, !inner, 1);
+}
+
+bool branch_print(Codegen *cg, const Op *op)
+{
+	if (op->code == OP_CF_RETURN && !op->block->next)
+		return true; // what follows is the end of the function
+	if (op->code == OP_CF_BR)
+		return succ_print(cg, op, 0, 1);
+	if (op->code == OP_CF_COND_BR)
+		return cond_br_print(cg, op);
+	diag_error(cg->ctx->diag, op->loc, "code generation: no C for '%s' here", op->info->name);
+	return false;
+}

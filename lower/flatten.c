@@ -1,0 +1,313 @@
+// Flattening: pd.if and pd.while become blocks of the module with branches between them (cf.br, cf.cond_br). What
+// they gave as results are arguments of blocks, and so are the variables of loops. Runs after all passes that want
+// structure, and before the memory plan. A module without control flow stays as it is.
+//
+//   pd.while:  head(variables): condition -> body or done     pd.if:  then or else
+//              body: ... -> head                                       then: ... -> after(results)
+//              done: ...                                               else: ... -> after(results)
+//
+// Feeds, parameters and constants move to the first block, fetches to the last one.
+#include "lower.h"
+
+typedef struct Flatten {
+	Context *ctx;
+	Region *region;   // the module's
+	Block *entry;
+	Block *at;        // where operations go now
+	int64_t max_trip; // 0: loops may go on for ever
+	Op *fetches;      // chained through `scratch`, the last one first
+} Flatten;
+
+static bool ops_flatten(Flatten *f, Op *first);
+
+// ---- blocks ---------------------------------------------------------------------------------------------
+
+// From here on operations go to `b`, which becomes the last block: blocks stand in the order of their text.
+static void block_begin(Flatten *f, Block *b)
+{
+	Region *r = f->region;
+	if (r->last != b) {
+		*(b->prev ? &b->prev->next : &r->first) = b->next;
+		b->next->prev = b->prev;
+		b->prev = r->last;
+		b->next = NULL;
+		r->last->next = b;
+		r->last = b;
+	}
+	f->at = b;
+}
+
+// Ends the block at hand. The values from operand `first` of `from` on go to every successor; without `cond` to the
+// only one.
+static Op *branch_build(Flatten *f, const Op *at, Value *cond, Block *yes, Block *no, const Op *from, int first)
+{
+	int nsucc = cond ? 2 : 1, n = from && from->noperand > first ? from->noperand - first : 0;
+	Op *op = op_new(f->ctx, cond ? OP_CF_COND_BR : OP_CF_BR, at->loc, 0, NULL, 0, NULL, 0, nsucc);
+	if (cond)
+		op_add_operand(op, cond);
+	for (int s = 0; s < nsucc; s++) {
+		op->succs[s] = (Succ){s ? no : yes, (uint32_t)op->noperand, (uint32_t)n};
+		for (int i = 0; i < n; i++)
+			op_add_operand(op, op_operand(from, first + i));
+	}
+	op_append(f->at, op);
+	return op;
+}
+
+static void block_take_value(Flatten *f, Block *b, Value *v)
+{
+	Value *arg = block_add_arg(f->ctx, b, v->type);
+	arg->name = v->name;
+	value_replace(v, arg);
+}
+
+// Gives the block arguments for those of a region's block.
+static void block_take_args(Flatten *f, Block *b, const Block *from)
+{
+	for (int i = 0; i < from->narg; i++)
+		block_take_value(f, b, from->args[i]);
+}
+
+static void block_take_results(Flatten *f, Block *b, Op *op)
+{
+	for (int i = 0; i < op->nresult; i++)
+		block_take_value(f, b, &op->results[i]);
+}
+
+// ---- structured operations -----------------------------------------------------------------------------------
+
+// Whether the values from operand `first` on have exactly the types that are wanted of them.
+static bool types_stay(const Op *op, const Op *from, int first, int n, const Value *const *want)
+{
+	for (int i = 0; i < n && from && first + i < from->noperand; i++) {
+		if (op_operand(from, first + i)->type == want[i]->type)
+			continue;
+		diag_error(op->ctx->diag, op->loc, "'%s': the sizes of value %d%s%s differ from one round or branch to the next, "
+		           "which cannot be compiled yet", op->info->name, i, want[i]->name ? ", " : "",
+		           want[i]->name ? want[i]->name : "");
+		return false;
+	}
+	return true;
+}
+
+static const Value **result_list(const Op *op)
+{
+	const Value **list = NEW_ARRAY(op->ctx->arena, (size_t)op->nresult + 1, const Value *);
+	for (int i = 0; i < op->nresult; i++)
+		list[i] = &op->results[i];
+	return list;
+}
+
+static const Op *region_end(const Op *op, int i)
+{
+	const Block *b = op->regions[i].first;
+	return b && b->last && (b->last->info->traits & TRAIT_TERMINATOR) ? b->last : NULL;
+}
+
+static bool if_flatten(Flatten *f, Op *op)
+{
+	const Value **results = result_list(op);
+	Block *parts[2], *after;
+	for (int i = 0; i < 2; i++) {
+		if (!types_stay(op, region_end(op, i), 0, op->nresult, results))
+			return false;
+		parts[i] = block_new(f->ctx, f->region);
+	}
+	after = block_new(f->ctx, f->region);
+	branch_build(f, op, op_operand(op, 0), parts[0], parts[1], NULL, 0);
+	for (int i = 0; i < 2; i++) {
+		const Block *b = op->regions[i].first;
+		const Op *end = region_end(op, i);
+		block_begin(f, parts[i]);
+		if (b && !ops_flatten(f, b->first))
+			return false;
+		branch_build(f, op, NULL, after, NULL, end, 0);
+	}
+	block_begin(f, after);
+	block_take_results(f, after, op);
+	return true;
+}
+
+static bool while_flatten(Flatten *f, Op *op)
+{
+	Block *cond = op->regions[0].first, *body = op->regions[1].first;
+	const Op *again = cond->last, *next = body->last;
+	const Value *const *vars = (const Value *const *)cond->args;
+	if (!types_stay(op, op, 0, cond->narg, vars) || !types_stay(op, next, 0, cond->narg, vars) ||
+	    !types_stay(op, again, 1, body->narg, (const Value *const *)body->args) ||
+	    !types_stay(op, again, 1, op->nresult, result_list(op)))
+		return false;
+	Block *head = block_new(f->ctx, f->region), *round = block_new(f->ctx, f->region);
+	Block *done = block_new(f->ctx, f->region);
+	branch_build(f, op, NULL, head, NULL, op, 0);
+	block_begin(f, head);
+	block_take_args(f, head, cond);
+	if (!ops_flatten(f, cond->first))
+		return false;
+	branch_build(f, op, op_operand(again, 0), round, done, again, 1);
+	block_begin(f, round);
+	block_take_args(f, round, body);
+	if (!ops_flatten(f, body->first))
+		return false;
+	Op *back = branch_build(f, op, NULL, head, NULL, next, 0);
+	if (f->max_trip)
+		op_set_attr(back, "max_trip", attr_int(f->ctx, f->max_trip));
+	block_begin(f, done);
+	block_take_results(f, done, op);
+	return true;
+}
+
+static bool control_flatten(Flatten *f, Op *op)
+{
+	if (op->nregion > 2 || (op->code != OP_PD_IF && op->code != OP_PD_WHILE)) {
+		diag_error(f->ctx->diag, op->loc, "'%s'%s cannot be compiled yet", op->info->name,
+		           op->nregion > 2 ? " with a stack" : "");
+		return false;
+	}
+	if (!(op->code == OP_PD_IF ? if_flatten(f, op) : while_flatten(f, op)))
+		return false;
+	op_erase(op);
+	return true;
+}
+
+// ---- operations ----------------------------------------------------------------------------------------------
+
+// In front of the first branch, where every block sees it.
+static void op_to_entry(Flatten *f, Op *op)
+{
+	op_detach(op);
+	Op *end = f->entry->last;
+	if (end && (end->info->traits & TRAIT_TERMINATOR))
+		op_insert_before(end, op);
+	else
+		op_append(f->entry, op);
+}
+
+static bool op_flatten(Flatten *f, Op *op)
+{
+	if (op->info->kind == KIND_CONTROL && op->nregion)
+		return control_flatten(f, op);
+	if (op->code == OP_PD_FEED || (op->info->traits & TRAIT_CONSTANT)) {
+		op_to_entry(f, op);
+		return true;
+	}
+	bool outer = op_parent(op) == f->region->op;
+	op_detach(op);
+	if (op->code != OP_PD_FETCH) {
+		op_append(f->at, op);
+		return true;
+	}
+	if (!outer) {
+		diag_error(f->ctx->diag, op->loc, "'%s' inside of control flow", op->info->name);
+		return false;
+	}
+	op->scratch = f->fetches;
+	f->fetches = op;
+	return true;
+}
+
+// Moves the operations from `first` on into blocks; a terminator at their end stays behind.
+static bool ops_flatten(Flatten *f, Op *first)
+{
+	for (Op *op = first, *next; op; op = next) {
+		next = op->next;
+		if (!(op->info->traits & TRAIT_TERMINATOR) && !op_flatten(f, op))
+			return false;
+	}
+	return true;
+}
+
+static void fetches_append(Flatten *f)
+{
+	Op *before = NULL;
+	for (Op *op = f->fetches, *next; op; op = next) {
+		next = op->scratch;
+		op->scratch = NULL;
+		if (before)
+			op_insert_before(before, op);
+		else
+			op_append(f->at, op);
+		before = op;
+	}
+	op_append(f->at, op_new(f->ctx, OP_CF_RETURN, f->region->op->loc, 0, NULL, 0, NULL, 0, 0));
+}
+
+// ---- arguments that are not needed ---------------------------------------------------------------------------
+
+// What all branches pass for an argument, but for itself; NULL: different values. `*any` is set when one does.
+static Value *arg_incoming(const Region *r, const Value *arg)
+{
+	Value *only = NULL;
+	for (const Block *b = r->first; b; b = b->next)
+		for (int s = 0; b->last && s < b->last->nsucc; s++) {
+			const Succ *succ = &b->last->succs[s];
+			if (succ->block != arg->block)
+				continue;
+			Value *v = op_operand(b->last, (int)(succ->first + arg->index));
+			if (v == arg || v == only)
+				continue;
+			if (only)
+				return NULL;
+			only = v;
+		}
+	return only;
+}
+
+static void arg_remove(Region *r, Block *of, int i)
+{
+	for (Block *b = r->first; b; b = b->next)
+		for (int s = 0; b->last && s < b->last->nsucc; s++)
+			if (b->last->succs[s].block == of)
+				op_remove_operand(b->last, (int)b->last->succs[s].first + i);
+	block_remove_arg(of, i);
+}
+
+// Removes arguments that nobody reads and those that always are one value: variables that a loop does not change,
+// results that both branches agree on, and all arguments of blocks with one branch to them.
+static void args_simplify(Region *r)
+{
+	for (bool changed = true; changed;) {
+		changed = false;
+		for (Block *b = r->first; b; b = b->next)
+			for (int i = b->narg; i-- > 0;) {
+				Value *arg = b->args[i], *only = arg_incoming(r, arg);
+				if (value_used(arg) && !only)
+					continue;
+				if (only) {
+					if (!only->name)
+						only->name = arg->name;
+					value_replace(arg, only);
+				}
+				arg_remove(r, b, i);
+				changed = true;
+			}
+	}
+}
+
+static bool block_has_control(const Block *b)
+{
+	for (const Op *op = b->first; op; op = op->next)
+		if (op->info->kind == KIND_CONTROL && op->nregion)
+			return true;
+	return false;
+}
+
+// Needs: nothing but the structure.
+// Keeps: values, names, locations. `max_trip` on the branch back to the head of a loop bounds its rounds.
+// Breaks: passes that look for pd.if and pd.while.
+bool pass_flatten(PassContext *p)
+{
+	Block *block = module_block(p->module);
+	if (!block_has_control(block))
+		return true;
+	Region *r = &p->module->regions[0];
+	Flatten f = {.ctx = p->ctx, .region = r, .max_trip = p->max_trip};
+	f.entry = f.at = block_new(p->ctx, r);
+	if (!ops_flatten(&f, block->first))
+		return false;
+	fetches_append(&f);
+	r->first = f.entry;
+	f.entry->prev = NULL;
+	args_simplify(r);
+	return true;
+}
