@@ -89,15 +89,15 @@ static const char *tile_calls(Conv *v)
 	return arena_printf(k->arena, "if (blocks == %d)\n\t%selse\n\t%s", v->nv, tile_call(v, v->nv), tile_call(v, tail));
 }
 
+// Without designators: C++17 has none.
 static const char *shape_text(Conv *v)
 {
 	if (v->point)
 		return "";
 	const char *by = v->plain ? "" : arena_printf(v->k->arena, " * %d", v->lanes);
 	return arena_printf(v->k->arena,
-	                    "const conv_shape shape = {\n"
-	                    "\t.channels = %" PRId64 ", .height = height, .width = width, .kh = %" PRId64 ", .kw = %" PRId64 ",\n"
-	                    "\t.dilation_y = %" PRId64 ", .dilation_x = %" PRId64 ", .row = width%s, .plane = height * width%s,\n};",
+	                    "const conv_shape shape = {%" PRId64 ", height, width, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64
+	                    ", width%s, height * width%s}; // channels, height, width, kh, kw, dilation_y, dilation_x, row, plane",
 	                    v->channels, v->kh, v->kw, v->dilation[0], v->dilation[1], by, by);
 }
 
