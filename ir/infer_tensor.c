@@ -25,7 +25,8 @@ static const char *size_name(const Op *op, const Value *v, int k, int n)
 	text_str(&t, "n_");
 	for (; name && *name; name++)
 		text_char(&t, is_name(*name) ? *name : '_');
-	if (!v->name)
+	// In a sub-block, values of one variable follow each other: a loop's argument, and what it becomes.
+	if (!v->name || !v->def || at->block > 0)
 		text_printf(&t, "_%d_%d", at->block < 0 ? 0 : at->block, at->op < 0 ? 0 : at->op);
 	if (n > 1)
 		text_printf(&t, "_%d", k);
@@ -47,7 +48,13 @@ static bool bind_sizes(Op *op, Value *v)
 	v->nknown = (int)n;
 	Op *bind = op_new(c, OP_LOOP_BIND, op->loc, 0, NULL, 1, &v, 0, 0);
 	op_set_attr(bind, "dims", attr_dims(c, (int)n, syms));
-	op_insert_before(op, bind);
+	// Where the value is, not only where it is needed: all that comes after may use the symbols.
+	if (v->def && v->def->block && v->def->block != op->block)
+		op_insert_after(v->def, bind);
+	else if (v->block && v->block != op->block && v->block->first)
+		op_insert_before(v->block->first, bind);
+	else
+		op_insert_before(op, bind);
 	return true;
 }
 
