@@ -26,7 +26,8 @@ def changed_lines(a, b):
 
 
 def locality(t, case, params, tmp):
-    """The dilation of one convolution in the middle, changed in the IR's text: how much of the C changes."""
+    """The dilation of one convolution in the middle, changed in the IR's text: how much of the C changes. It leaves a function
+    that it shared with others and gets one of its own, which is most of the difference."""
     name = 'one changed attribute changes under 40 lines'
     old, new = tmp / 'old', tmp / 'new'
     for folder in (old, new):
@@ -38,7 +39,7 @@ def locality(t, case, params, tmp):
     if not plain:
         yield name, False, 'no convolution found in the IR'
         return
-    at = plain[len(plain) // 2]
+    at = plain[len(plain) // 2 + 1]
     lines[at] = lines[at].replace('dilations = [1, 1]', 'dilations = [2, 2]').replace('paddings = [1, 1]', 'paddings = [2, 2]')
     (new / ir.name).write_text('\n'.join(lines) + '\n')
     for folder in (old, new):
