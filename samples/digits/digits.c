@@ -9,7 +9,7 @@
 #if defined(__clang__)
 #pragma clang diagnostic ignored "-Wpass-failed" // PD_LANES allows, it does not demand
 #define PD_UNROLL _Pragma("clang loop unroll(full)")
-#define PD_LANES _Pragma("clang loop vectorize(assume_safety)")
+#define PD_LANES _Pragma("clang loop vectorize(assume_safety) unroll(disable)")
 #elif defined(__GNUC__)
 #define PD_UNROLL _Pragma("GCC unroll 64")
 #define PD_LANES _Pragma("GCC ivdep")
@@ -28,46 +28,77 @@
 #define PD_ALIGNED
 #endif
 
-// Groups of 8 floats in plain C: what a compiler may keep in its own vector registers, or not.
+// Groups of 4 floats: vectors where the compiler knows such (-DPD_PLAIN: not even there), else arrays.
+#if defined(__GNUC__) && !defined(PD_PLAIN)
+typedef float vf __attribute__((vector_size(16)));
+typedef float vf_memory __attribute__((vector_size(16), aligned(4), may_alias));
+
+PDRT_MAYBE_UNUSED static inline vf vf_load(const float *p)
+{
+	return *(const vf_memory *)p;
+}
+
+PDRT_MAYBE_UNUSED static inline void vf_store(float *p, vf v)
+{
+	*(vf_memory *)p = v;
+}
+
+PDRT_MAYBE_UNUSED static inline vf vf_splat(float x)
+{
+	const vf zero = {0.0f};
+	return x - zero;
+}
+
+PDRT_MAYBE_UNUSED static inline vf vf_add(vf a, vf b)
+{
+	return a + b;
+}
+
+PDRT_MAYBE_UNUSED static inline vf vf_multiply_add(vf sum, vf a, vf b)
+{
+	return sum + a * b;
+}
+#else
 typedef struct vf {
-	float lane[8];
+	float lane[4];
 } vf;
 
-static inline vf vf_load(const float *p)
+PDRT_MAYBE_UNUSED static inline vf vf_load(const float *p)
 {
 	vf v;
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < 4; i++)
 		v.lane[i] = p[i];
 	return v;
 }
 
-static inline void vf_store(float *p, vf v)
+PDRT_MAYBE_UNUSED static inline void vf_store(float *p, vf v)
 {
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < 4; i++)
 		p[i] = v.lane[i];
 }
 
-static inline vf vf_splat(float x)
+PDRT_MAYBE_UNUSED static inline vf vf_splat(float x)
 {
 	vf v;
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < 4; i++)
 		v.lane[i] = x;
 	return v;
 }
 
-static inline vf vf_add(vf a, vf b)
+PDRT_MAYBE_UNUSED static inline vf vf_add(vf a, vf b)
 {
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < 4; i++)
 		a.lane[i] += b.lane[i];
 	return a;
 }
 
-static inline vf vf_multiply_add(vf sum, vf a, vf b)
+PDRT_MAYBE_UNUSED static inline vf vf_multiply_add(vf sum, vf a, vf b)
 {
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < 4; i++)
 		sum.lane[i] += a.lane[i] * b.lane[i];
 	return sum;
 }
+#endif
 
 // Sizes of a convolution as the tile functions need them. Offsets count floats.
 typedef struct conv_shape {
@@ -86,13 +117,13 @@ static inline int conv_steps(int64_t from, int64_t end, int64_t step, int max)
 
 // As conv_tile, for an input that is not blocked (the first convolution of a network): s->plane leads to the next channel.
 // `inside`: no column of the filter leaves the input.
-PD_INLINE void conv_plain_pixels_4x1of8_s1(const int pixels, const bool inside, const conv_shape *s,
+PD_INLINE void conv_plain_pixels_6x2of8_s1(const int pixels, const bool inside, const conv_shape *s,
                                                         const float *x, const float *w, int64_t iy, int64_t ix,
                                                         float *tile)
 {
-	vf sum[4];
+	vf sum[12];
 	PD_UNROLL
-	for (int i = 0; i < pixels * 1; i++)
+	for (int i = 0; i < pixels * 2; i++)
 		sum[i] = vf_splat(0);
 	for (int64_t c = 0; c < s->channels; c++)
 		for (int64_t ky = 0; ky < s->kh; ky++) {
@@ -102,10 +133,10 @@ PD_INLINE void conv_plain_pixels_4x1of8_s1(const int pixels, const bool inside, 
 			const float *filter = w + (c * s->kh + ky) * s->kw * 8;
 			for (int64_t kx = 0; kx < s->kw; kx++) {
 				const int64_t column = ix + kx * s->dilation_x, at = c * s->plane + y * s->row + column;
-				vf f[1];
+				vf f[2];
 				PD_UNROLL
-				for (int v = 0; v < 1; v++)
-					f[v] = vf_load(filter + kx * 8 + v * 8);
+				for (int v = 0; v < 2; v++)
+					f[v] = vf_load(filter + kx * 8 + v * 4);
 				const int lo = inside ? 0 : conv_steps(column, 0, 1, pixels);
 				const int hi = inside ? pixels : conv_steps(column, s->width, 1, pixels);
 				PD_UNROLL
@@ -113,29 +144,33 @@ PD_INLINE void conv_plain_pixels_4x1of8_s1(const int pixels, const bool inside, 
 					if (inside || (i >= lo && i < hi)) {
 						const vf p = vf_splat(x[at + i * 1]);
 						PD_UNROLL
-						for (int v = 0; v < 1; v++)
-							sum[i * 1 + v] = vf_multiply_add(sum[i * 1 + v], p, f[v]);
+						for (int v = 0; v < 2; v++)
+							sum[i * 2 + v] = vf_multiply_add(sum[i * 2 + v], p, f[v]);
 					}
 			}
 		}
 	PD_UNROLL
-	for (int i = 0; i < pixels * 1; i++)
-		vf_store(tile + i * 8, sum[i]);
+	for (int i = 0; i < pixels * 2; i++)
+		vf_store(tile + i * 4, sum[i]);
 }
 
-PD_SHARED void conv_plain_4x1of8_s1(int pixels, const conv_shape *s, const float *x, const float *w,
+PD_SHARED void conv_plain_6x2of8_s1(int pixels, const conv_shape *s, const float *x, const float *w,
                                                  int64_t iy, int64_t ix, float *tile)
 {
 	const bool inside = ix >= 0 && ix + (pixels - 1) * 1 + (s->kw - 1) * s->dilation_x < s->width;
 	switch (inside ? pixels : -pixels) {
-	case 1: conv_plain_pixels_4x1of8_s1(1, true, s, x, w, iy, ix, tile); break;
-	case -1: conv_plain_pixels_4x1of8_s1(1, false, s, x, w, iy, ix, tile); break;
-	case 2: conv_plain_pixels_4x1of8_s1(2, true, s, x, w, iy, ix, tile); break;
-	case -2: conv_plain_pixels_4x1of8_s1(2, false, s, x, w, iy, ix, tile); break;
-	case 3: conv_plain_pixels_4x1of8_s1(3, true, s, x, w, iy, ix, tile); break;
-	case -3: conv_plain_pixels_4x1of8_s1(3, false, s, x, w, iy, ix, tile); break;
-	case 4: conv_plain_pixels_4x1of8_s1(4, true, s, x, w, iy, ix, tile); break;
-	case -4: conv_plain_pixels_4x1of8_s1(4, false, s, x, w, iy, ix, tile); break;
+	case 1: conv_plain_pixels_6x2of8_s1(1, true, s, x, w, iy, ix, tile); break;
+	case -1: conv_plain_pixels_6x2of8_s1(1, false, s, x, w, iy, ix, tile); break;
+	case 2: conv_plain_pixels_6x2of8_s1(2, true, s, x, w, iy, ix, tile); break;
+	case -2: conv_plain_pixels_6x2of8_s1(2, false, s, x, w, iy, ix, tile); break;
+	case 3: conv_plain_pixels_6x2of8_s1(3, true, s, x, w, iy, ix, tile); break;
+	case -3: conv_plain_pixels_6x2of8_s1(3, false, s, x, w, iy, ix, tile); break;
+	case 4: conv_plain_pixels_6x2of8_s1(4, true, s, x, w, iy, ix, tile); break;
+	case -4: conv_plain_pixels_6x2of8_s1(4, false, s, x, w, iy, ix, tile); break;
+	case 5: conv_plain_pixels_6x2of8_s1(5, true, s, x, w, iy, ix, tile); break;
+	case -5: conv_plain_pixels_6x2of8_s1(5, false, s, x, w, iy, ix, tile); break;
+	case 6: conv_plain_pixels_6x2of8_s1(6, true, s, x, w, iy, ix, tile); break;
+	case -6: conv_plain_pixels_6x2of8_s1(6, false, s, x, w, iy, ix, tile); break;
 	}
 }
 
@@ -143,27 +178,24 @@ PD_SHARED void conv_plain_4x1of8_s1(int pixels, const conv_shape *s, const float
 PD_INLINE void compute_conv2d_0_tmp_0_group(const int64_t n, const int64_t group, const int blocks, float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x, const float *PDRT_RESTRICT w, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
 	(void)dim_n;
-	const int64_t rows = 8, columns = 8, tiles = (columns + 4 - 1) / 4;
-	const conv_shape shape = {
-		1, 8, 8, // channels, height, width
-		3, 3, // kh, kw
-		1, 1, // dilation_y, dilation_x
-		8, 64, // row, plane
-	};
+	const int64_t rows = 8, columns = 8, tiles = (columns + 6 - 1) / 6;
+	const int64_t height = 8, width = 8;
+	const float *image = x + n * 1 * height * width * 1, *filter = w + group * 72;
+	const conv_shape shape = {1, height, width, 3, 3, 1, 1, width, height * width}; // channels, height, width, kh, kw, dilation_y, dilation_x, row, plane
 	for (int64_t row = 0; row < rows; row++)
 		for (int64_t t = 0; t < tiles; t++) {
 			const int64_t first = columns * t / tiles, last = columns * (t + 1) / tiles;
-			float tile[4 * 8] PD_ALIGNED;
-			conv_plain_4x1of8_s1((int)(last - first), &shape, x + n * 64, w + group * 72, row * 1 - 1, first * 1 - 1, tile);
+			float tile[6 * 8] PD_ALIGNED;
+			conv_plain_6x2of8_s1((int)(last - first), &shape, image, filter, row - 1, first - 1, tile);
 			for (int v = 0; v < blocks; v++)
 				for (int64_t p = first; p < last; p++) {
-					const int64_t cb = group * 1 + v;
-					const float *sums = tile + ((p - first) * blocks + v) * 8;
-					float *to = out + ((n * 2 + cb) * rows * columns + row * columns + p) * 8;
+					const int64_t cb = group * 2 + v;
+					const float *sums = tile + ((p - first) * blocks + v) * 4;
+					float *to = out + ((n * 4 + cb) * rows * columns + row * columns + p) * 4;
 					PD_LANES
-					for (int64_t c = 0; c < 8; c++) {
+					for (int64_t c = 0; c < 4; c++) {
 						const float acc = sums[c];
-						const float v0 = acc + t0[cb * 8 + c];
+						const float v0 = acc + t0[cb * 4 + c];
 						to[c] = v0 > 0.0f ? v0 : 0.0f;
 					}
 				}
@@ -174,66 +206,66 @@ static void compute_conv2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_R
 {
 	for (int64_t n = 0; n < dim_n; n++) {
 		for (int64_t group = 0; group < 2; group++)
-			compute_conv2d_0_tmp_0_group(n, group, 1, out, x, w, t0, dim_n);
+			compute_conv2d_0_tmp_0_group(n, group, 2, out, x, w, t0, dim_n);
 	}
 }
 
 // Adds one tap of the filter, for `channels` channels, to the pixels [lo, hi) that it falls inside the input for.
 // `at` is where pixel 0 would read.
-PD_INLINE void conv_tap_4x1of8_s1(const int pixels, vf *sum, const float *x, int64_t at, int lo, int hi,
+PD_INLINE void conv_tap_6x2of8_s1(const int pixels, vf *sum, const float *x, int64_t at, int lo, int hi,
                                                const float *w, int64_t next_w, int64_t channels)
 {
 	if (lo == 0 && hi == pixels) {
 		for (int64_t c = 0; c < channels; c++) {
-			vf f[1];
+			vf f[2];
 			PD_UNROLL
-			for (int v = 0; v < 1; v++)
-				f[v] = vf_load(w + c * next_w + v * 8);
+			for (int v = 0; v < 2; v++)
+				f[v] = vf_load(w + c * next_w + v * 4);
 			PD_UNROLL
 			for (int i = 0; i < pixels; i++) {
-				const vf s = vf_splat(x[at + i * 8 + c]);
+				const vf s = vf_splat(x[at + i * 4 + c]);
 				PD_UNROLL
-				for (int v = 0; v < 1; v++)
-					sum[i * 1 + v] = vf_multiply_add(sum[i * 1 + v], s, f[v]);
+				for (int v = 0; v < 2; v++)
+					sum[i * 2 + v] = vf_multiply_add(sum[i * 2 + v], s, f[v]);
 			}
 		}
 		return;
 	}
 	for (int64_t c = 0; c < channels; c++) {
-		vf f[1];
+		vf f[2];
 		PD_UNROLL
-		for (int v = 0; v < 1; v++)
-			f[v] = vf_load(w + c * next_w + v * 8);
+		for (int v = 0; v < 2; v++)
+			f[v] = vf_load(w + c * next_w + v * 4);
 		PD_UNROLL
 		for (int i = 0; i < pixels; i++)
 			if (i >= lo && i < hi) {
-				const vf s = vf_splat(x[at + i * 8 + c]);
+				const vf s = vf_splat(x[at + i * 4 + c]);
 				PD_UNROLL
-				for (int v = 0; v < 1; v++)
-					sum[i * 1 + v] = vf_multiply_add(sum[i * 1 + v], s, f[v]);
+				for (int v = 0; v < 2; v++)
+					sum[i * 2 + v] = vf_multiply_add(sum[i * 2 + v], s, f[v]);
 			}
 	}
 }
 
-// `pixels` pixels of one output row, 1 blocks of channels; the first pixel's filter begins at (iy, ix) of the input.
-PD_INLINE void conv_pixels_4x1of8_s1(const int pixels, const conv_shape *s, const float *x, const float *w,
+// `pixels` pixels of one output row, 2 blocks of channels; the first pixel's filter begins at (iy, ix) of the input.
+PD_INLINE void conv_pixels_6x2of8_s1(const int pixels, const conv_shape *s, const float *x, const float *w,
                                                   int64_t iy, int64_t ix, float *tile)
 {
-	vf sum[4];
+	vf sum[12];
 	PD_UNROLL
-	for (int i = 0; i < pixels * 1; i++)
+	for (int i = 0; i < pixels * 2; i++)
 		sum[i] = vf_splat(0);
 	const int64_t next_w = s->kh * s->kw * 8;
-	for (int64_t c = 0; c < s->channels; c += 8) {
-		const int64_t channels = s->channels - c < 8 ? s->channels - c : 8;
-		const float *block = x + c / 8 * s->plane;
+	for (int64_t c = 0; c < s->channels; c += 4) {
+		const int64_t channels = s->channels - c < 4 ? s->channels - c : 4;
+		const float *block = x + c / 4 * s->plane;
 		for (int64_t ky = 0; ky < s->kh; ky++) {
 			const int64_t y = iy + ky * s->dilation_y;
 			if (y < 0 || y >= s->height)
 				continue;
 			for (int64_t kx = 0; kx < s->kw; kx++) {
 				const int64_t column = ix + kx * s->dilation_x;
-				conv_tap_4x1of8_s1(pixels, sum, block, y * s->row + column * 8,
+				conv_tap_6x2of8_s1(pixels, sum, block, y * s->row + column * 4,
 				                                conv_steps(column, 0, 1, pixels),
 				                                conv_steps(column, s->width, 1, pixels),
 				                                w + (c * s->kh * s->kw + ky * s->kw + kx) * 8, next_w, channels);
@@ -241,18 +273,20 @@ PD_INLINE void conv_pixels_4x1of8_s1(const int pixels, const conv_shape *s, cons
 		}
 	}
 	PD_UNROLL
-	for (int i = 0; i < pixels * 1; i++)
-		vf_store(tile + i * 8, sum[i]);
+	for (int i = 0; i < pixels * 2; i++)
+		vf_store(tile + i * 4, sum[i]);
 }
 
-PD_SHARED void conv_tile_4x1of8_s1(int pixels, const conv_shape *s, const float *x, const float *w,
+PD_SHARED void conv_tile_6x2of8_s1(int pixels, const conv_shape *s, const float *x, const float *w,
                                                 int64_t iy, int64_t ix, float *tile)
 {
 	switch (pixels) {
-	case 1: conv_pixels_4x1of8_s1(1, s, x, w, iy, ix, tile); break;
-	case 2: conv_pixels_4x1of8_s1(2, s, x, w, iy, ix, tile); break;
-	case 3: conv_pixels_4x1of8_s1(3, s, x, w, iy, ix, tile); break;
-	case 4: conv_pixels_4x1of8_s1(4, s, x, w, iy, ix, tile); break;
+	case 1: conv_pixels_6x2of8_s1(1, s, x, w, iy, ix, tile); break;
+	case 2: conv_pixels_6x2of8_s1(2, s, x, w, iy, ix, tile); break;
+	case 3: conv_pixels_6x2of8_s1(3, s, x, w, iy, ix, tile); break;
+	case 4: conv_pixels_6x2of8_s1(4, s, x, w, iy, ix, tile); break;
+	case 5: conv_pixels_6x2of8_s1(5, s, x, w, iy, ix, tile); break;
+	case 6: conv_pixels_6x2of8_s1(6, s, x, w, iy, ix, tile); break;
 	}
 }
 
@@ -260,27 +294,24 @@ PD_SHARED void conv_tile_4x1of8_s1(int pixels, const conv_shape *s, const float 
 PD_INLINE void compute_conv2d_1_tmp_0_group(const int64_t n, const int64_t group, const int blocks, float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x, const float *PDRT_RESTRICT w, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
 	(void)dim_n;
-	const int64_t rows = 8, columns = 8, tiles = (columns + 4 - 1) / 4;
-	const conv_shape shape = {
-		16, 8, 8, // channels, height, width
-		3, 3, // kh, kw
-		1, 1, // dilation_y, dilation_x
-		64, 512, // row, plane
-	};
+	const int64_t rows = 8, columns = 8, tiles = (columns + 6 - 1) / 6;
+	const int64_t height = 8, width = 8;
+	const float *image = x + n * 4 * height * width * 4, *filter = w + group * 1152;
+	const conv_shape shape = {16, height, width, 3, 3, 1, 1, width * 4, height * width * 4}; // channels, height, width, kh, kw, dilation_y, dilation_x, row, plane
 	for (int64_t row = 0; row < rows; row++)
 		for (int64_t t = 0; t < tiles; t++) {
 			const int64_t first = columns * t / tiles, last = columns * (t + 1) / tiles;
-			float tile[4 * 8] PD_ALIGNED;
-			conv_tile_4x1of8_s1((int)(last - first), &shape, x + n * 1024, w + group * 1152, row * 1 - 1, first * 1 - 1, tile);
+			float tile[6 * 8] PD_ALIGNED;
+			conv_tile_6x2of8_s1((int)(last - first), &shape, image, filter, row - 1, first - 1, tile);
 			for (int v = 0; v < blocks; v++)
 				for (int64_t p = first; p < last; p++) {
-					const int64_t cb = group * 1 + v;
-					const float *sums = tile + ((p - first) * blocks + v) * 8;
-					float *to = out + ((n * 4 + cb) * rows * columns + row * columns + p) * 8;
+					const int64_t cb = group * 2 + v;
+					const float *sums = tile + ((p - first) * blocks + v) * 4;
+					float *to = out + ((n * 8 + cb) * rows * columns + row * columns + p) * 4;
 					PD_LANES
-					for (int64_t c = 0; c < 8; c++) {
+					for (int64_t c = 0; c < 4; c++) {
 						const float acc = sums[c];
-						const float v0 = acc + t0[cb * 8 + c];
+						const float v0 = acc + t0[cb * 4 + c];
 						to[c] = v0 > 0.0f ? v0 : 0.0f;
 					}
 				}
@@ -291,30 +322,30 @@ static void compute_conv2d_1_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_R
 {
 	for (int64_t n = 0; n < dim_n; n++) {
 		for (int64_t group = 0; group < 4; group++)
-			compute_conv2d_1_tmp_0_group(n, group, 1, out, x, w, t0, dim_n);
+			compute_conv2d_1_tmp_0_group(n, group, 2, out, x, w, t0, dim_n);
 	}
 }
 
 static void compute_pool2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
-	for (int64_t i0 = 0; i0 < 4 * dim_n; i0++) {
+	for (int64_t i0 = 0; i0 < 8 * dim_n; i0++) {
 		for (int64_t i1 = 0; i1 < 4; i1++) {
 			const int64_t v2 = i1 * 2;
 			for (int64_t i3 = 0; i3 < 4; i3++) {
 				const int64_t v4 = i3 * 2;
-				float acc5[8];
-				PDRT_LANES for (int l = 0; l < 8; l++)
+				float acc5[4];
+				PDRT_LANES for (int l = 0; l < 4; l++)
 					acc5[l] = (-INFINITY);
 				for (int64_t i6 = 0; i6 < 2; i6++) {
 					for (int64_t i7 = 0; i7 < 2; i7++) {
-						PDRT_LANES for (int l = 0; l < 8; l++) {
-							const float v8 = t0[((i0 * 8 + (v2 + i6)) * 8 + (v4 + i7)) * 8 + l];
+						PDRT_LANES for (int l = 0; l < 4; l++) {
+							const float v8 = t0[((i0 * 8 + (v2 + i6)) * 8 + (v4 + i7)) * 4 + l];
 							acc5[l] = v8 > acc5[l] ? v8 : acc5[l];
 						}
 					}
 				}
-				PDRT_LANES for (int l = 0; l < 8; l++) {
-					out[((i0 * 4 + i1) * 4 + i3) * 8 + l] = acc5[l];
+				PDRT_LANES for (int l = 0; l < 4; l++) {
+					out[((i0 * 4 + i1) * 4 + i3) * 4 + l] = acc5[l];
 				}
 			}
 		}
@@ -324,81 +355,84 @@ static void compute_pool2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_R
 // The opposite of interleaving: channels of a blocked tensor as rows again.
 static void compute_pool2d_0_tmp_0_2(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x, int64_t dim_n)
 {
-	const int64_t channels = 32, inner = 16, groups = (channels + 8 - 1) / 8;
+	const int64_t channels = 32, inner = 16, groups = (channels + 4 - 1) / 4;
 	for (int64_t i = 0; i < dim_n * groups; i++) {
-		const int64_t first = i % groups * 8, have = channels - first < 8 ? channels - first : 8;
-		const float *from = x + i * inner * 8;
+		const int64_t first = i % groups * 4, have = channels - first < 4 ? channels - first : 4;
+		const float *from = x + i * inner * 4;
 		float *to = out + (i / groups * channels + first) * inner;
 		for (int64_t p0 = 0; p0 < inner; p0 += 16) {
 			const int64_t end = inner - p0 < 16 ? inner : p0 + 16;
 			for (int64_t c = 0; c < have; c++)
 				for (int64_t p = p0; p < end; p++)
-					to[c * inner + p] = from[p * 8 + c];
+					to[c * inner + p] = from[p * 4 + c];
 		}
 	}
 }
 
-// 4 rows of `a` or fewer times 1 vectors of a packed panel (k rows of 8). `split` sums run
+// 6 rows of `a` or fewer times 2 vectors of a packed panel (k rows of 8). `split` sums run
 // side by side where the rows are too few to hide the latency of an addition.
-PD_INLINE void gemm_rows_1of8(const int rows, const int split, const float *a, int64_t lda,
+PD_INLINE void gemm_rows_2of8(const int rows, const int split, const float *a, int64_t lda,
                                 const float *panel, int64_t k, float *out, int64_t ldo)
 {
 	vf sum[12];
 	PD_UNROLL
-	for (int i = 0; i < split * rows * 1; i++)
+	for (int i = 0; i < split * rows * 2; i++)
 		sum[i] = vf_splat(0);
 	const int64_t whole = k - k % split;
 	for (int64_t p = 0; p < whole; p += split) {
 		PD_UNROLL
 		for (int s = 0; s < split; s++) {
-			vf w[1];
+			vf w[2];
 			PD_UNROLL
-			for (int v = 0; v < 1; v++)
-				w[v] = vf_load(panel + (p + s) * 8 + v * 8);
+			for (int v = 0; v < 2; v++)
+				w[v] = vf_load(panel + (p + s) * 8 + v * 4);
 			PD_UNROLL
 			for (int i = 0; i < rows; i++) {
 				const vf x = vf_splat(a[i * lda + p + s]);
 				PD_UNROLL
-				for (int v = 0; v < 1; v++)
-					sum[(s * rows + i) * 1 + v] = vf_multiply_add(sum[(s * rows + i) * 1 + v], x, w[v]);
+				for (int v = 0; v < 2; v++)
+					sum[(s * rows + i) * 2 + v] = vf_multiply_add(sum[(s * rows + i) * 2 + v], x, w[v]);
 			}
 		}
 	}
 	for (int64_t p = whole; p < k; p++) {
 		PD_UNROLL
-		for (int i = 0; i < rows * 1; i++)
-			sum[i] = vf_multiply_add(sum[i], vf_splat(a[i / 1 * lda + p]),
-			                         vf_load(panel + p * 8 + i % 1 * 8));
+		for (int i = 0; i < rows * 2; i++)
+			sum[i] = vf_multiply_add(sum[i], vf_splat(a[i / 2 * lda + p]),
+			                         vf_load(panel + p * 8 + i % 2 * 4));
 	}
 	PD_UNROLL
-	for (int i = 0; i < rows * 1; i++) {
+	for (int i = 0; i < rows * 2; i++) {
 		PD_UNROLL
 		for (int s = 1; s < split; s++)
-			sum[i] = vf_add(sum[i], sum[s * rows * 1 + i]);
-		vf_store(out + i / 1 * ldo + i % 1 * 8, sum[i]);
+			sum[i] = vf_add(sum[i], sum[s * rows * 2 + i]);
+		vf_store(out + i / 2 * ldo + i % 2 * 4, sum[i]);
 	}
 }
 
-PD_SHARED void gemm_tile_1of8(int rows, const float *a, int64_t lda, const float *panel, int64_t k,
+PD_SHARED void gemm_tile_2of8(int rows, const float *a, int64_t lda, const float *panel, int64_t k,
                                 float *out, int64_t ldo)
 {
 	switch (rows) {
-	case 1: gemm_rows_1of8(1, 8, a, lda, panel, k, out, ldo); break;
-	case 2: gemm_rows_1of8(2, 4, a, lda, panel, k, out, ldo); break;
-	case 3: gemm_rows_1of8(3, 4, a, lda, panel, k, out, ldo); break;
-	case 4: gemm_rows_1of8(4, 2, a, lda, panel, k, out, ldo); break;
+	case 1: gemm_rows_2of8(1, 4, a, lda, panel, k, out, ldo); break;
+	case 2: gemm_rows_2of8(2, 2, a, lda, panel, k, out, ldo); break;
+	case 3: gemm_rows_2of8(3, 2, a, lda, panel, k, out, ldo); break;
+	case 4: gemm_rows_2of8(4, 1, a, lda, panel, k, out, ldo); break;
+	case 5: gemm_rows_2of8(5, 1, a, lda, panel, k, out, ldo); break;
+	case 6: gemm_rows_2of8(6, 1, a, lda, panel, k, out, ldo); break;
 	}
 }
 
 // Columns [n0, n0 + cols): one panel of b.
 PD_INLINE void compute_linear_0_tmp_0_panel(const int64_t n0, const int cols, float *PDRT_RESTRICT out, const float *PDRT_RESTRICT a, const float *PDRT_RESTRICT b, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
-	const int64_t M = dim_n, N = 48, K = 512, tiles = (M + 4 - 1) / 4;
+	const int64_t M = dim_n, N = 48, K = 512, tiles = (M + 6 - 1) / 6;
 	for (int64_t t = 0; t < tiles; t++) {
 		const int64_t m0 = M * t / tiles, m1 = M * (t + 1) / tiles;
 		const float *rows = a + m0 * K, *panel = b + n0 * K;
-		float tile[4 * 8] PD_ALIGNED;
-		gemm_tile_1of8((int)(m1 - m0), rows, K, panel, K, tile, 8);
+		float tile[6 * 8] PD_ALIGNED;
+		if (cols > 4)
+			gemm_tile_2of8((int)(m1 - m0), rows, K, panel, K, tile, 8);
 		for (int64_t m = m0; m < m1; m++) {
 			const float *sums = tile + (m - m0) * 8;
 			float *to = out + m * N + n0;
@@ -418,15 +452,72 @@ static void compute_linear_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_R
 		compute_linear_0_tmp_0_panel(n0, 8, out, a, b, t0, dim_n);
 }
 
+// 6 rows of `a` or fewer times 1 vectors of a packed panel (k rows of 8). `split` sums run
+// side by side where the rows are too few to hide the latency of an addition.
+PD_INLINE void gemm_rows_1of8(const int rows, const int split, const float *a, int64_t lda,
+                                const float *panel, int64_t k, float *out, int64_t ldo)
+{
+	vf sum[12];
+	PD_UNROLL
+	for (int i = 0; i < split * rows * 1; i++)
+		sum[i] = vf_splat(0);
+	const int64_t whole = k - k % split;
+	for (int64_t p = 0; p < whole; p += split) {
+		PD_UNROLL
+		for (int s = 0; s < split; s++) {
+			vf w[1];
+			PD_UNROLL
+			for (int v = 0; v < 1; v++)
+				w[v] = vf_load(panel + (p + s) * 8 + v * 4);
+			PD_UNROLL
+			for (int i = 0; i < rows; i++) {
+				const vf x = vf_splat(a[i * lda + p + s]);
+				PD_UNROLL
+				for (int v = 0; v < 1; v++)
+					sum[(s * rows + i) * 1 + v] = vf_multiply_add(sum[(s * rows + i) * 1 + v], x, w[v]);
+			}
+		}
+	}
+	for (int64_t p = whole; p < k; p++) {
+		PD_UNROLL
+		for (int i = 0; i < rows * 1; i++)
+			sum[i] = vf_multiply_add(sum[i], vf_splat(a[i / 1 * lda + p]),
+			                         vf_load(panel + p * 8 + i % 1 * 4));
+	}
+	PD_UNROLL
+	for (int i = 0; i < rows * 1; i++) {
+		PD_UNROLL
+		for (int s = 1; s < split; s++)
+			sum[i] = vf_add(sum[i], sum[s * rows * 1 + i]);
+		vf_store(out + i / 1 * ldo + i % 1 * 4, sum[i]);
+	}
+}
+
+PD_SHARED void gemm_tile_1of8(int rows, const float *a, int64_t lda, const float *panel, int64_t k,
+                                float *out, int64_t ldo)
+{
+	switch (rows) {
+	case 1: gemm_rows_1of8(1, 8, a, lda, panel, k, out, ldo); break;
+	case 2: gemm_rows_1of8(2, 4, a, lda, panel, k, out, ldo); break;
+	case 3: gemm_rows_1of8(3, 4, a, lda, panel, k, out, ldo); break;
+	case 4: gemm_rows_1of8(4, 2, a, lda, panel, k, out, ldo); break;
+	case 5: gemm_rows_1of8(5, 2, a, lda, panel, k, out, ldo); break;
+	case 6: gemm_rows_1of8(6, 2, a, lda, panel, k, out, ldo); break;
+	}
+}
+
 // Columns [n0, n0 + cols): one panel of b.
 PD_INLINE void compute_linear_1_tmp_0_panel(const int64_t n0, const int cols, float *PDRT_RESTRICT out, const float *PDRT_RESTRICT a, const float *PDRT_RESTRICT b, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
-	const int64_t M = dim_n, N = 10, K = 48, tiles = (M + 4 - 1) / 4;
+	const int64_t M = dim_n, N = 10, K = 48, tiles = (M + 6 - 1) / 6;
 	for (int64_t t = 0; t < tiles; t++) {
 		const int64_t m0 = M * t / tiles, m1 = M * (t + 1) / tiles;
 		const float *rows = a + m0 * K, *panel = b + n0 * K;
-		float tile[4 * 8] PD_ALIGNED;
-		gemm_tile_1of8((int)(m1 - m0), rows, K, panel, K, tile, 8);
+		float tile[6 * 8] PD_ALIGNED;
+		if (cols > 4)
+			gemm_tile_2of8((int)(m1 - m0), rows, K, panel, K, tile, 8);
+		else
+			gemm_tile_1of8((int)(m1 - m0), rows, K, panel, K, tile, 8);
 		for (int64_t m = m0; m < m1; m++) {
 			const float *sums = tile + (m - m0) * 8;
 			float *to = out + m * N + n0;
@@ -441,8 +532,7 @@ PD_INLINE void compute_linear_1_tmp_0_panel(const int64_t n0, const int cols, fl
 
 static void compute_linear_1_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT a, const float *PDRT_RESTRICT b, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
-	for (int64_t n0 = 0; n0 < 8; n0 += 8)
-		compute_linear_1_tmp_0_panel(n0, 8, out, a, b, t0, dim_n);
+	compute_linear_1_tmp_0_panel(0, 8, out, a, b, t0, dim_n);
 	compute_linear_1_tmp_0_panel(8, 2, out, a, b, t0, dim_n);
 }
 
@@ -554,19 +644,19 @@ pd_status digits_run(digits *m, const digits_inputs *in, digits_outputs *out)
 	const unsigned char *const weights = m->weights;
 	m->failed = NULL;
 
-	/* conv2d 'conv2d_0.tmp_0': [n x 2 x 8 x 8 x 8] f32 */
+	/* conv2d 'conv2d_0.tmp_0': [n x 4 x 8 x 8 x 4] f32 */
 	float *const relu_0_tmp_0 = (float *)(workspace + (8192 * n));
 	const float *const conv2d_0_w_0_bn_packed = (const float *)weights;
 	const float *const batch_norm_0_tmp_2 = (const float *)(weights + 576);
 	compute_conv2d_0_tmp_0(relu_0_tmp_0, in->image, conv2d_0_w_0_bn_packed, batch_norm_0_tmp_2, n);
 
-	/* conv2d 'conv2d_1.tmp_0': [n x 4 x 8 x 8 x 8] f32 */
+	/* conv2d 'conv2d_1.tmp_0': [n x 8 x 8 x 8 x 4] f32 */
 	float *const relu_1_tmp_0 = (float *)workspace;
 	const float *const conv2d_1_w_0_packed = (const float *)(weights + 640);
 	const float *const reshape2_1_tmp_0 = (const float *)(weights + 19072);
 	compute_conv2d_1_tmp_0(relu_1_tmp_0, relu_0_tmp_0, conv2d_1_w_0_packed, reshape2_1_tmp_0, n);
 
-	/* pool2d 'pool2d_0.tmp_0': [n x 4 x 4 x 4 x 8] f32 */
+	/* pool2d 'pool2d_0.tmp_0': [n x 8 x 4 x 4 x 4] f32 */
 	float *const pool2d_0_tmp_0 = (float *)(workspace + (8192 * n));
 	compute_pool2d_0_tmp_0(pool2d_0_tmp_0, relu_1_tmp_0, n);
 
