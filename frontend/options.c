@@ -15,49 +15,6 @@ enum {
 	O = 1u << CMD_OPT, ALL = C | R | V | B | I | O
 };
 
-enum OptionId {
-	OPT_OUTPUT, OPT_EMIT, OPT_ISA, OPT_PREFIX, OPT_WEIGHTS, OPT_SHAPE, OPT_PARAMS, OPT_PARAM_NAMES, OPT_CALL, OPT_MD,
-	OPT_MF, OPT_WERROR, OPT_COLOUR, OPT_TIME_REPORT, OPT_VERIFY_EACH, OPT_TARGET, OPT_CC, OPT_CFLAGS, OPT_OUT_DIR, OPT_IN, OPT_LOD,
-	OPT_NEXT, OPT_KEEP, OPT_REDZONE, OPT_THREADS, OPT_REPEAT, OPT_HTML, OPT_JSON, OPT_PASSES, OPT_COMPLETION, OPT_MAN,
-	OPT_HELP, OPT_VERSION
-};
-
-static const OptionSpec table[] = {
-	{'o', "output", "FILE", C | O, "write FILE, - is standard output; compile: its suffix (.c .cu .h .so .pdir .cfg .dot .json) says what", OPT_OUTPUT},
-	{0, "emit", "KIND", C, "c, cuda, header, ir, cfg, dot or json, whatever the suffix", OPT_EMIT},
-	{0, "isa", "ISA", C | R | V | B | I | O, "avx512, avx2, sse4, neon, generic (plain C11) or native; compile: generic, else native", OPT_ISA},
-	{0, "shape", "NAME=D,D", C | R | V | B | I, "pin the dims of feed NAME; -1 leaves one symbolic", OPT_SHAPE},
-	{0, "params", "FILE", ALL, "parameters: a combined file or a folder (default: beside the model)", OPT_PARAMS},
-	{0, "param-names", "A,B", ALL, "the parameters that FILE holds, when not all", OPT_PARAM_NAMES},
-	{0, "prefix", "NAME", C, "prefix of every symbol (default: from the output's name)", OPT_PREFIX},
-	{0, "weights", "HOW", C, "inline, file or object (default: inline below 64 KiB, else file)", OPT_WEIGHTS},
-	{0, "call", NULL, C, "also emit PREFIX_call(inputs, outputs), with a workspace of its own", OPT_CALL},
-	{0, "-MD", NULL, C, "write a make rule with the files read, to OUT.d", OPT_MD},
-	{0, "-MF", "FILE", C, "write that rule to FILE", OPT_MF},
-	{0, "target", "T", R, "c (default) or interp, the interpreter", OPT_TARGET},
-	{0, "in", "NAME=FILE", R | V | B, "feed NAME from a .npy file", OPT_IN},
-	{0, "lod", "NAME=0,2,5[;..]", R, "the LoD of feed NAME: offsets, level by level (interpreter only)", OPT_LOD},
-	{0, "next", NULL, R, "start another run on the same state", OPT_NEXT},
-	{0, "out-dir", "DIR", R, "write DIR/<run>/<fetch>.npy", OPT_OUT_DIR},
-	{0, "cc", "CC", C | R | V | B, "the external C compiler (default: $CC, else cc)", OPT_CC},
-	{0, "cflags", "FLAGS", C | R | V | B, "further flags for it", OPT_CFLAGS},
-	{0, "keep", "DIR", R | B, "keep the generated files in DIR", OPT_KEEP},
-	{0, "redzone", NULL, R, "surround workspace and outputs with guard bytes and check them", OPT_REDZONE},
-	{0, "threads", "N", B, "threads; 1 is all that there is so far", OPT_THREADS},
-	{0, "repeat", "N", B, "timed runs (default: about two seconds)", OPT_REPEAT},
-	{0, "html", "FILE", I, "write one page: graph, memory over time, cost per operator", OPT_HTML},
-	{0, "json", NULL, I, "print JSON", OPT_JSON},
-	{0, "passes", "A,B", O, "the passes to run, in order", OPT_PASSES},
-	{0, "time-report", NULL, ALL, "print the time of each stage", OPT_TIME_REPORT},
-	{0, "verify-each", NULL, ALL, "verify the IR after every pass", OPT_VERIFY_EACH},
-	{0, "-Werror", NULL, ALL, "warnings are errors", OPT_WERROR},
-	{0, "color", "WHEN", ALL, "auto, always or never", OPT_COLOUR},
-	{0, "completion", "SHELL", C, "print completion code for bash, zsh or fish", OPT_COMPLETION},
-	{0, "man", NULL, C, "print the manual page", OPT_MAN},
-	{'h', "help", NULL, ALL, "print this help", OPT_HELP},
-	{0, "version", NULL, C, "print the version", OPT_VERSION},
-};
-
 static const struct {
 	const char *name, *arg, *summary;
 } commands[CMD_COUNT] = {
@@ -69,11 +26,6 @@ static const struct {
 	[CMD_OPT] = {"opt", "FILE", "IR text to IR text through chosen passes"},
 };
 
-const OptionSpec *option_table(int *n)
-{
-	*n = (int)COUNT_OF(table);
-	return table;
-}
 
 const char *command_name(Command c)
 {
@@ -115,13 +67,14 @@ static void help_print(FILE *to, Command c)
 		fprintf(to, "\n");
 	}
 	fprintf(to, "Options:\n");
-	for (size_t i = 0; i < COUNT_OF(table); i++) {
+	int n;
+	const OptionSpec *options = option_table(&n);
+	for (const OptionSpec *s = options; s < options + n; s++) {
 		char name[40], left[80];
-		if (!(table[i].commands & 1u << c))
+		if (!(s->commands & 1u << c))
 			continue;
-		snprintf(left, sizeof left, "%s%s%s", spec_text(&table[i], name, sizeof name), table[i].arg ? " " : "",
-		         table[i].arg ? table[i].arg : "");
-		fprintf(to, "  %-20s %s\n", left, table[i].help);
+		snprintf(left, sizeof left, "%s%s%s", spec_text(s, name, sizeof name), s->arg ? " " : "", s->arg ? s->arg : "");
+		fprintf(to, "  %-20s %s\n", left, s->help);
 	}
 	if (c == CMD_OPT)
 		passes_print(to);
@@ -143,8 +96,9 @@ static bool usage_error(const Options *o, const char *fmt, ...)
 
 // ---- values -----------------------------------------------------------------------------------------------
 
-static bool parse_emit(Options *o, const char *v)
+static bool parse_emit(Context *c, Options *o, const char *v)
 {
+	(void)c;
 	static const struct {
 		const char *name;
 		EmitKind kind;
@@ -163,7 +117,7 @@ static bool parse_count(const Options *o, const char *name, const char *v, int *
 {
 	char *end;
 	long n = strtol(v, &end, 10);
-	if (*end || end == v || n < 1 || n > 1000000)
+	if (*end || end == v || n < 1 || n > 1000000000)
 		return usage_error(o, "%s takes a whole number from 1, not '%s'", name, v);
 	*out = (int)n;
 	return true;
@@ -270,88 +224,159 @@ static bool one_of(const Options *o, const char *name, const char *v, const char
 	return usage_error(o, "%s takes one of %s, not '%s'", name, allowed, v);
 }
 
-static bool option_apply(Context *c, Options *o, int id, const char *v)
+static bool parse_depfile(Context *c, Options *o, const char *v)
 {
-	switch (id) {
-	case OPT_OUTPUT:
-		o->output = v;
-		return true;
-	case OPT_EMIT:
-		return parse_emit(o, v);
-	case OPT_ISA:
-		o->isa = v;
-		return one_of(o, "--isa", v, "avx512|avx2|sse4|neon|generic|native|cuda");
-	case OPT_PREFIX:
-		o->prefix = v;
-		return true;
-	case OPT_WEIGHTS:
-		o->weights = v;
-		return one_of(o, "--weights", v, "inline|file|object");
-	case OPT_SHAPE:
-		return parse_shape(c, o, v);
-	case OPT_PARAMS:
-		o->params = v;
-		return true;
-	case OPT_PARAM_NAMES:
-		return parse_names(c, o, v);
-	case OPT_CALL:
-		return o->call = true;
-	case OPT_MD:
-		return o->depfile = true;
-	case OPT_MF:
-		o->depfile_path = v;
-		return o->depfile = true;
-	case OPT_WERROR:
-		return o->werror = true;
-	case OPT_COLOUR:
-		o->colour = v;
-		return one_of(o, "--color", v, "auto|always|never");
-	case OPT_TIME_REPORT:
-		return o->time_report = true;
-	case OPT_VERIFY_EACH:
-		return o->verify = true;
-	case OPT_TARGET:
-		o->target = v;
-		return one_of(o, "--target", v, "c|cuda|interp");
-	case OPT_CC:
-		o->cc = v;
-		return true;
-	case OPT_CFLAGS:
-		o->cflags = v;
-		return true;
-	case OPT_OUT_DIR:
-		o->out_dir = v;
-		return true;
-	case OPT_IN:
-		return parse_input(c, o, v);
-	case OPT_LOD:
-		return parse_lod(c, o, v);
-	case OPT_NEXT:
-		if (!o->ncall)
-			next_call(c, o);
-		next_call(c, o);
-		return true;
-	case OPT_KEEP:
-		o->keep = v;
-		return true;
-	case OPT_REDZONE:
-		return o->redzone = true;
-	case OPT_THREADS:
-		return parse_count(o, "--threads", v, &o->threads);
-	case OPT_REPEAT:
-		return parse_count(o, "--repeat", v, &o->repeat);
-	case OPT_HTML:
-		o->html = v;
-		return true;
-	case OPT_JSON:
-		return o->json = true;
-	default:
-		o->passes = v;
-		return true;
-	}
+	(void)c;
+	o->depfile_path = v;
+	return o->depfile = true;
 }
 
-// ---- the command line --------------------------------------------------------------------------------------
+static bool parse_next(Context *c, Options *o, const char *v)
+{
+	(void)v;
+	if (!o->ncall)
+		next_call(c, o);
+	next_call(c, o);
+	return true;
+}
+
+// ---- options that print and end -----------------------------------------------------------------
+
+static bool print_help(Context *c, Options *o, const char *v)
+{
+	(void)c, (void)v;
+	help_print(stdout, o->command);
+	return true;
+}
+
+static bool print_version(Context *c, Options *o, const char *v)
+{
+	(void)c, (void)o, (void)v;
+	return puts("pdcc " PDCC_VERSION) >= 0;
+}
+
+static bool print_man(Context *c, Options *o, const char *v)
+{
+	(void)c, (void)o, (void)v;
+	man_print(stdout);
+	return true;
+}
+
+static bool print_completion(Context *c, Options *o, const char *v)
+{
+	(void)c;
+	return completion_print(stdout, v) ||
+	       usage_error(o, "--completion takes bash, zsh or fish, not '%s'", v);
+}
+
+// ---- the table ------------------------------------------------------------------------------------
+
+// What an option does with its value: stores it in a member of Options, or hands it to a function.
+#define TEXT(member) OPTION_TEXT, offsetof(Options, member), NULL, NULL
+#define FLAG(member) OPTION_FLAG, offsetof(Options, member), NULL, NULL
+#define COUNT(member) OPTION_COUNT, offsetof(Options, member), NULL, NULL
+#define WORD(member, words) OPTION_WORD, offsetof(Options, member), words, NULL
+#define PARSE(function) OPTION_PARSE, 0, NULL, function
+#define PRINT(function) OPTION_PRINT, 0, NULL, function
+
+static const OptionSpec table[] = {
+	{'o', "output", "FILE", C | O, TEXT(output),
+	 "write FILE, - is standard output; compile: its suffix (.c .cu .h .so .pdir .cfg .dot .json) says what"},
+	{0, "emit", "KIND", C, PARSE(parse_emit),
+	 "c, cuda, header, ir, cfg, dot or json, whatever the suffix"},
+	{0, "isa", "ISA", C | R | V | B | I | O, WORD(isa, "avx512|avx2|sse4|neon|generic|native|cuda"),
+	 "avx512, avx2, sse4, neon, generic (plain C11) or native; compile: generic, else native"},
+	{0, "shape", "NAME=D,D", C | R | V | B | I, PARSE(parse_shape),
+	 "pin the dims of feed NAME; -1 leaves one symbolic"},
+	{0, "params", "FILE", ALL, TEXT(params),
+	 "parameters: a combined file or a folder (default: beside the model)"},
+	{0, "param-names", "A,B", ALL, PARSE(parse_names),
+	 "the parameters that FILE holds, when not all"},
+	{0, "prefix", "NAME", C, TEXT(prefix),
+	 "prefix of every symbol (default: from the output's name)"},
+	{0, "weights", "HOW", C, WORD(weights, "inline|file|object"),
+	 "inline, file or object (default: inline below 64 KiB, else file)"},
+	{0, "call", NULL, C, FLAG(call),
+	 "also emit PREFIX_call(inputs, outputs), with a workspace of its own"},
+	{0, "-MD", NULL, C, FLAG(depfile),
+	 "write a make rule with the files read, to OUT.d"},
+	{0, "-MF", "FILE", C, PARSE(parse_depfile),
+	 "write that rule to FILE"},
+	{0, "target", "T", R, WORD(target, "c|cuda|interp"),
+	 "c (default) or interp, the interpreter"},
+	{0, "in", "NAME=FILE", R | V | B, PARSE(parse_input),
+	 "feed NAME from a .npy file"},
+	{0, "lod", "NAME=0,2,5[;..]", R, PARSE(parse_lod),
+	 "the LoD of feed NAME: offsets, level by level (interpreter only)"},
+	{0, "next", NULL, R, PARSE(parse_next),
+	 "start another run on the same state"},
+	{0, "out-dir", "DIR", R, TEXT(out_dir),
+	 "write DIR/<run>/<fetch>.npy"},
+	{0, "cc", "CC", C | R | V | B, TEXT(cc),
+	 "the external C compiler (default: $CC, else cc)"},
+	{0, "cflags", "FLAGS", C | R | V | B, TEXT(cflags),
+	 "further flags for it"},
+	{0, "keep", "DIR", R | B, TEXT(keep),
+	 "keep the generated files in DIR"},
+	{0, "redzone", NULL, R, FLAG(redzone),
+	 "surround workspace and outputs with guard bytes and check them"},
+	{0, "threads", "N", B, COUNT(threads),
+	 "threads; 1 is all that there is so far"},
+	{0, "max-trip", "N", C | R | V | B, COUNT(max_trip),
+	 "a loop that takes more than N rounds ends the run with a status"},
+	{0, "repeat", "N", B, COUNT(repeat),
+	 "timed runs (default: about two seconds)"},
+	{0, "html", "FILE", I, TEXT(html),
+	 "write one page: graph, memory over time, cost per operator"},
+	{0, "json", NULL, I, FLAG(json),
+	 "print JSON"},
+	{0, "passes", "A,B", O, TEXT(passes),
+	 "the passes to run, in order"},
+	{0, "time-report", NULL, ALL, FLAG(time_report),
+	 "print the time of each stage"},
+	{0, "verify-each", NULL, ALL, FLAG(verify),
+	 "verify the IR after every pass"},
+	{0, "-Werror", NULL, ALL, FLAG(werror),
+	 "warnings are errors"},
+	{0, "color", "WHEN", ALL, WORD(colour, "auto|always|never"),
+	 "auto, always or never"},
+	{0, "completion", "SHELL", C, PRINT(print_completion),
+	 "print completion code for bash, zsh or fish"},
+	{0, "man", NULL, C, PRINT(print_man),
+	 "print the manual page"},
+	{'h', "help", NULL, ALL, PRINT(print_help),
+	 "print this help"},
+	{0, "version", NULL, C, PRINT(print_version),
+	 "print the version"},
+};
+
+const OptionSpec *option_table(int *n)
+{
+	*n = (int)COUNT_OF(table);
+	return table;
+}
+
+// ---- the command line -------------------------------------------------------------------------------
+
+static bool option_apply(Context *c, Options *o, const OptionSpec *s, const char *v)
+{
+	char name[40];
+	void *member = (char *)o + s->member;
+	switch (s->kind) {
+	case OPTION_FLAG:
+		return *(bool *)member = true;
+	case OPTION_COUNT:
+		return parse_count(o, spec_text(s, name, sizeof name), v, member);
+	case OPTION_WORD:
+		*(const char **)member = v;
+		return one_of(o, spec_text(s, name, sizeof name), v, s->words);
+	case OPTION_TEXT:
+		*(const char **)member = v;
+		return true;
+	default:
+		return s->parse(c, o, v);
+	}
+}
 
 // The option that argv word `a` names; *value is what follows `=` or the letter, or NULL.
 static const OptionSpec *option_find(const char *a, const char **value)
@@ -376,26 +401,6 @@ static const OptionSpec *option_find(const char *a, const char **value)
 		}
 	}
 	return NULL;
-}
-
-static OptionsResult option_print(const Options *o, int id, const char *v)
-{
-	switch (id) {
-	case OPT_HELP:
-		help_print(stdout, o->command);
-		return OPTIONS_DONE;
-	case OPT_VERSION:
-		puts("pdcc " PDCC_VERSION);
-		return OPTIONS_DONE;
-	case OPT_MAN:
-		man_print(stdout);
-		return OPTIONS_DONE;
-	default:
-		if (completion_print(stdout, v))
-			return OPTIONS_DONE;
-		usage_error(o, "--completion takes bash, zsh or fish, not '%s'", v);
-		return OPTIONS_USAGE;
-	}
 }
 
 static bool options_check(const Options *o)
@@ -453,10 +458,10 @@ OptionsResult options_parse(Context *c, int argc, char **argv, Options *o)
 		}
 		if (s->arg && !value)
 			value = argv[++i];
-		if (s->id >= OPT_COMPLETION)
-			return option_print(o, s->id, value);
-		if (!option_apply(c, o, s->id, value))
+		if (!option_apply(c, o, s, value))
 			return OPTIONS_USAGE;
+		if (s->kind == OPTION_PRINT)
+			return OPTIONS_DONE;
 	}
 	return options_check(o) ? OPTIONS_OK : OPTIONS_USAGE;
 }

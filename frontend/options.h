@@ -40,6 +40,7 @@ typedef struct Options {
 	int ncall;
 	RunCall *calls;
 	int threads, repeat;
+	int max_trip;              // 0: any number
 	bool redzone;
 	const char *html, *passes;
 } Options;
@@ -49,13 +50,22 @@ typedef enum OptionsResult { OPTIONS_OK, OPTIONS_DONE /* --help and the like */,
 // Fills *o from argv. Messages for wrong usage go to stderr; help, version and completion to stdout.
 OptionsResult options_parse(Context *c, int argc, char **argv, Options *o);
 
+typedef enum OptionKind {
+	OPTION_TEXT, OPTION_FLAG, OPTION_COUNT, OPTION_WORD, // stored in a member of Options
+	OPTION_PARSE,                                        // handed to `parse`
+	OPTION_PRINT                                         // `parse` prints something, and that is all
+} OptionKind;
+
 typedef struct OptionSpec {
 	char letter;               // 0: none
 	const char *name;          // without dashes; single-dash words (-MD) are listed with their dash
 	const char *arg;           // metavariable; NULL: a flag
 	unsigned commands;         // bit per Command
+	OptionKind kind;
+	size_t member;             // offset in Options
+	const char *words;         // OPTION_WORD: "a|b|c"
+	bool (*parse)(Context *c, Options *o, const char *value); // false after a message
 	const char *help;
-	int id;
 } OptionSpec;
 
 const OptionSpec *option_table(int *n);
