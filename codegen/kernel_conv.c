@@ -140,7 +140,10 @@ static bool conv_print(Conv *v)
 	if (!epilogue || !calls)
 		return false;
 	const char *rows = v->flat ? "1" : kernel_dim(k, t->dims[2]);
-	const char *columns = v->flat ? tile_product(k, 2, t->dims + 2) : kernel_dim(k, t->dims[3]);
+	const Dim *across = v->flat ? dim_mul(k->ctx, t->dims[2], t->dims[3]) : t->dims[3];
+	const char *columns = kernel_dim(k, across), *end = tile_end(k, "first", "columns", across, v->ur);
+	if (!end)
+		return false;
 	const Dim *const *d = v->x->dims;
 	const char *height = kernel_dim(k, d[2]), *width = kernel_dim(k, d[3]), *x_blocks = kernel_dim(k, d[1]);
 	const char *batch = kernel_dim(k, t->dims[0]), *full, *last;
@@ -148,7 +151,7 @@ static bool conv_print(Conv *v)
 	const TemplateKey keys[] = {
 		{"height", height}, {"width", width}, {"x_blocks", x_blocks},
 		{"x_lanes", tile_int(k, v->plain ? 1 : v->lanes)}, {"filter", tile_int(k, v->channels * v->kh * v->kw * v->q)},
-		{"q", tile_int(k, v->q)}, {"rows", rows}, {"columns", columns}, {"ur", tile_int(k, v->ur)}, {"shape", shape},
+		{"q", tile_int(k, v->q)}, {"rows", rows}, {"columns", columns}, {"end", end}, {"ur", tile_int(k, v->ur)}, {"shape", shape},
 		{"tile_calls", calls}, {"nv", tile_int(k, v->nv)}, {"lanes", tile_int(k, v->lanes)},
 		{"out_blocks", tile_int(k, v->out_blocks)}, {"type", dtype_c_memory(t->dtype)}, {"epilogue", epilogue},
 		{"store", scalar_store(k, t->dtype, "to", "c", value)}, {"batch", batch},

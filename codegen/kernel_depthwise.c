@@ -57,10 +57,11 @@ static bool depthwise_print(Depthwise *v)
 	const Type *x = op_operand(k->op, 0)->type, *t = k->op->results[0].type;
 	const char *value, *epilogue = region_text(k, &k->op->regions[0],
 	                                           (const char *[]){"acc", "n", "cb", "row", "p", "c"}, &value);
-	if (!epilogue)
+	const char *end = tile_end(k, "first", "columns", t->dims[3], v->ur);
+	if (!epilogue || !end)
 		return false;
 	const TemplateKey keys[] = {
-		{"name", v->name}, {"lanes", tile_int(k, v->lanes)}, {"ur", tile_int(k, v->ur)},
+		{"name", v->name}, {"lanes", tile_int(k, v->lanes)}, {"ur", tile_int(k, v->ur)}, {"end", end},
 		{"batch", kernel_dim(k, t->dims[0])}, {"blocks", kernel_dim(k, t->dims[1])},
 		{"height", kernel_dim(k, x->dims[2])}, {"width", kernel_dim(k, x->dims[3])},
 		{"rows", kernel_dim(k, t->dims[2])}, {"columns", kernel_dim(k, t->dims[3])},

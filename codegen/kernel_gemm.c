@@ -116,11 +116,14 @@ static bool gemm_print(Gemm *g)
 	bool batched = g->nlead > 0;
 	const char *batch = batched ? arena_printf(a, "for (int64_t batch = 0; batch < %s; batch++)",
 	                                           tile_product(k, g->nlead, t->dims)) : "";
-	const char *m = tile_product(k, t->rank - 1 - g->nlead, t->dims + g->nlead);
+	const Dim *rows = dim_const(k->ctx, 1);
+	for (int i = g->nlead; i < t->rank - 1; i++)
+		rows = dim_mul(k->ctx, rows, t->dims[i]);
+	const char *m = kernel_dim(k, rows), *end = tile_end(k, "m0", "M", rows, g->mr);
 	const char *row = batched ? "(batch * M + m)" : "m", *first_row = batched ? "(batch * M + m0)" : "m0";
 	const char *n = kernel_dim(k, g->n_dim), *kk = kernel_dim(k, op_attr(k->op, "k")->dim);
 	const char *value, *epilogue = epilogue_text(g, &value), *calls = tile_calls(g);
-	if (!epilogue || !calls)
+	if (!epilogue || !calls || !end)
 		return false;
 	const char *direct = "";
 	bool whole = !dim_is_const(g->n_dim) || g->n_dim->value >= g->nr;
@@ -132,8 +135,8 @@ static bool gemm_print(Gemm *g)
 	const char *panel = batched ? arena_printf(a, "b + (batch * ((N + %d) / %d * %d) + n0) * K", g->nr - 1, g->nr, g->nr)
 	                            : "b + n0 * K";
 	const TemplateKey keys[] = {
-		{"m", m}, {"n", n}, {"k", kk}, {"mr", tile_int(k, g->mr)}, {"nr", tile_int(k, g->nr)},
-		{"batch_loop", batch}, {"a_rows", arena_printf(a, "a + %s * K", first_row)}, {"panel", panel},
+		{"m", m}, {"end", end}, {"n", n}, {"k", kk}, {"mr", tile_int(k, g->mr)},
+		{"nr", tile_int(k, g->nr)}, {"batch_loop", batch}, {"a_rows", arena_printf(a, "a + %s * K", first_row)}, {"panel", panel},
 		{"out_row", arena_printf(a, "out + %s * N + n0", row)}, {"type", dtype_c_memory(t->dtype)},
 		{"direct", direct}, {"tile_calls", calls}, {"epilogue", epilogue},
 		{"store", scalar_store(k, t->dtype, "to", "j", value)}, {"full_panels", full}, {"last_panel", last},

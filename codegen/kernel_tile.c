@@ -29,6 +29,18 @@ int tile_split(int height, int nv)
 	return split;
 }
 
+const char *tile_end(KernelFunc *k, const char *from, const char *name, const Dim *end, int height)
+{
+	if (dim_is_const(end) && end->value > 0) {
+		int64_t tiles = (end->value + height - 1) / height;
+		if (end->value % tiles == 0)
+			return arena_printf(k->arena, "%s + %" PRId64, from, end->value / tiles);
+	}
+	if (!kernel_helper(k, "tile_end.c", 0, NULL))
+		return NULL;
+	return arena_printf(k->arena, "pd_tile_end(%s, %s, %d)", from, name, height);
+}
+
 const char *tile_int(KernelFunc *k, int64_t v)
 {
 	return arena_printf(k->arena, "%" PRId64, v);

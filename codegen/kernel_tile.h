@@ -11,6 +11,9 @@ bool tile_prelude(KernelFunc *k);
 int tile_height(int height, int width, int nv);
 // How many sums of a tile run side by side: eight vectors or more hide the latency of an addition.
 int tile_split(int height, int nv);
+// Where the tile that begins at `from` ends, over `end` rows or pixels in tiles of at most `height`: a C expression. Tiles
+// are all alike where the count is known and can be divided so; else a helper is emitted.
+const char *tile_end(KernelFunc *k, const char *from, const char *name, const Dim *end, int height);
 // A number as text.
 const char *tile_int(KernelFunc *k, int64_t v);
 // `a * b * c`, factors that are 1 left out; "1" when none is left.

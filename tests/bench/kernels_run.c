@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#define PDRT_RESTRICT restrict
+#include "../../runtime_stub/pdrt.h"
 
 typedef struct Case {
 	char kind;
