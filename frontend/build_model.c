@@ -46,3 +46,39 @@ bool model_build(Driver *d, Op *module, const Target *t, const char *folder, Bui
 	const char *const sources[] = {pieces[0].path, join(c, folder, "pdrt.c"), join(c, folder, "harness.c")};
 	return compile_external(d, t, folder, 3, sources, b->program, false);
 }
+
+bool model_execute(Driver *d, const BuiltModel *b, const char *out_dir)
+{
+	Context *c = d->ctx;
+	const Options *o = d->options;
+	int max = 16;
+	for (int i = 0; i < o->ncall; i++)
+		max += 1 + 2 * o->calls[i].ninput;
+	const char **argv = NEW_ARRAY(c->arena, (size_t)max, const char *);
+	int n = 0;
+	argv[n++] = b->program;
+	argv[n++] = "--out-dir";
+	argv[n++] = out_dir;
+	if (b->weights) {
+		argv[n++] = "--weights";
+		argv[n++] = b->weights;
+	}
+	if (o->redzone)
+		argv[n++] = "--redzone";
+	for (int i = 0; i < o->ncall; i++) {
+		if (i)
+			argv[n++] = "--next";
+		for (int k = 0; k < o->calls[i].ninput; k++) {
+			argv[n++] = "--in";
+			argv[n++] = arena_printf(c->arena, "%s=%s", o->calls[i].inputs[k].name, o->calls[i].inputs[k].path);
+		}
+	}
+	stage_begin(d, "run");
+	int status = 0;
+	if (external_run(c, argv, &status))
+		return true;
+	diag_error(c->diag, NULL, status >= 128 ? "the generated program was ended by signal %d" :
+	                                          "the generated program failed (exit status %d)",
+	           status >= 128 ? status - 128 : status);
+	return false;
+}

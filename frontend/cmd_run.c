@@ -124,44 +124,6 @@ static bool run_interpreter(Driver *d, Op *module)
 	return true;
 }
 
-// ---- generated code ---------------------------------------------------------------------------
-
-static bool run_program(Driver *d, const BuiltModel *b)
-{
-	Context *c = d->ctx;
-	const Options *o = d->options;
-	int max = 16;
-	for (int i = 0; i < o->ncall; i++)
-		max += 1 + 2 * o->calls[i].ninput;
-	const char **argv = NEW_ARRAY(c->arena, (size_t)max, const char *);
-	int n = 0;
-	argv[n++] = b->program;
-	argv[n++] = "--out-dir";
-	argv[n++] = o->out_dir;
-	if (b->weights) {
-		argv[n++] = "--weights";
-		argv[n++] = b->weights;
-	}
-	if (o->redzone)
-		argv[n++] = "--redzone";
-	for (int i = 0; i < o->ncall; i++) {
-		if (i)
-			argv[n++] = "--next";
-		for (int k = 0; k < o->calls[i].ninput; k++) {
-			argv[n++] = "--in";
-			argv[n++] = arena_printf(c->arena, "%s=%s", o->calls[i].inputs[k].name, o->calls[i].inputs[k].path);
-		}
-	}
-	stage_begin(d, "run");
-	int status = 0;
-	if (external_run(c, argv, &status))
-		return true;
-	diag_error(c->diag, NULL, status >= 128 ? "the generated program was ended by signal %d" :
-	                                          "the generated program failed (exit status %d)",
-	           status >= 128 ? status - 128 : status);
-	return false;
-}
-
 int cmd_run(Driver *d)
 {
 	const Options *o = d->options;
@@ -176,5 +138,5 @@ int cmd_run(Driver *d)
 		return !run_interpreter(d, module);
 	const Target *t = driver_target(d, "native");
 	BuiltModel b;
-	return !(t && driver_lower(d, module, t, NULL) && model_build(d, module, t, o->keep, &b) && run_program(d, &b));
+	return !(t && driver_lower(d, module, t, NULL) && model_build(d, module, t, o->keep, &b) && model_execute(d, &b, o->out_dir));
 }

@@ -1,5 +1,5 @@
-// `pdcc verify`: runs the translated program and the program after every pass in the interpreter on the same
-// inputs, and names the first pass after which an output differs.
+// `pdcc verify`: runs the translated program, the program after every pass, and the generated C on the same
+// inputs, and names the first stage after which an output differs.
 #include "driver.h"
 
 #include <math.h>
@@ -59,6 +59,22 @@ static bool stage_agrees(Driver *d, const char *stage, Interp *reference, Op *mo
 	return now != NULL;
 }
 
+// The last stage: the C that the lowered module becomes, compiled and run.
+static bool code_agrees(Driver *d, Op *module, const Target *t, Interp *reference)
+{
+	Context *c = d->ctx;
+	BuiltModel b;
+	if (!model_build(d, module, t, NULL, &b) || !model_execute(d, &b, b.folder))
+		return false;
+	for (int i = 0; i < interp_fetch_count(reference); i++) {
+		const Tensor *want = interp_fetch(reference, i);
+		Tensor *got = want ? npy_read(c, arena_printf(c->arena, "%s/0/%d.npy", b.folder, i)) : NULL;
+		if (want && !(got && tensors_agree(d, "code generation", i, want, got)))
+			return false;
+	}
+	return true;
+}
+
 int cmd_verify(Driver *d)
 {
 	Op *module = driver_load(d);
@@ -77,6 +93,8 @@ int cmd_verify(Driver *d)
 		if (!lower_run_list(&p, passes[i].name) || !stage_agrees(d, passes[i].name, reference, module))
 			return 1;
 	}
-	printf("%d passes, no difference\n", n);
+	if (!code_agrees(d, module, t, reference))
+		return 1;
+	printf("%d passes and the generated code: no difference\n", n);
 	return 0;
 }

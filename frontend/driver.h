@@ -50,6 +50,8 @@ typedef struct BuiltModel {
 	const char *folder, *program, *weights; // paths
 } BuiltModel;
 bool model_build(Driver *d, Op *module, const Target *t, const char *folder, BuiltModel *b);
+// Runs it on what --in said; results go to out_dir/<run>/<column>.npy.
+bool model_execute(Driver *d, const BuiltModel *b, const char *out_dir);
 
 // The commands: exit status.
 int cmd_compile(Driver *d);

@@ -20,7 +20,7 @@ static const struct {
 } commands[CMD_COUNT] = {
 	[CMD_COMPILE] = {"", "MODEL -o OUT", "compile a model to C, CUDA or a shared library"},
 	[CMD_RUN] = {"run", "MODEL", "compile, build and run it on .npy files"},
-	[CMD_VERIFY] = {"verify", "MODEL", "compare the interpreter and C on the same inputs"},
+	[CMD_VERIFY] = {"verify", "MODEL", "compare every pass and the generated C with the model as it was read"},
 	[CMD_BENCH] = {"bench", "MODEL", "measure latency and memory"},
 	[CMD_INFO] = {"info", "MODEL", "inputs, outputs, operators, parameters, MACs, memory"},
 	[CMD_OPT] = {"opt", "FILE", "IR text to IR text through chosen passes"},
