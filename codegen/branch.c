@@ -46,6 +46,14 @@ static const char *succ_role(const Op *op, int s)
 	return s ? "else" : "then";
 }
 
+// The operation that the branch comes from: by its legacy name, when it has one.
+static const char *branch_title(Codegen *cg, const Op *op)
+{
+	if (op->loc->type)
+		return comment_text(cg->arena, op_title(cg, op));
+	return branch_is_of_loop(op) || (op->code == OP_CF_BR && loop_back(op->succs[0].block)) ? "while" : "if";
+}
+
 void block_label_print(Codegen *cg, const Block *b)
 {
 	const char *comment = NULL;
@@ -56,7 +64,7 @@ void block_label_print(Codegen *cg, const Block *b)
 			if (op->succs[s].block != b)
 				continue;
 			if (!comment)
-				comment = arena_printf(cg->arena, "%s: %s", comment_text(cg->arena, op_title(cg, op)), succ_role(op, s));
+				comment = arena_printf(cg->arena, "%s: %s", branch_title(cg, op), succ_role(op, s));
 			label = label || !succ_falls_through(op, s);
 		}
 	}
@@ -247,10 +255,10 @@ static void trips_print(Codegen *cg, const Op *op, int s, int depth)
 		return;
 	const char *counter = arena_printf(cg->arena, "trips_%u", head->id);
 	if (op != back) {
-		text_line(&cg->declarations, 1, "int64_t %s = 0;", counter);
 		text_line(&cg->run, depth, "%s = 0;", counter);
 		return;
 	}
+	text_line(&cg->declarations, 1, "int64_t %s;", counter);
 	failure_print(cg, arena_printf(cg->arena, "++%s > %" PRId64, counter, bound), "PD_TRIPS", op);
 }
 
@@ -271,10 +279,12 @@ static bool cond_br_print(Codegen *cg, const Op *op)
 	if (!cond)
 		return false;
 	int inner = succ_falls_through(op, 0) ? 1 : 0; // the one that goes elsewhere
-	text_line(&cg->run, 1, "if (%s*%s) {", inner ? "!" : "", cond);
+	bool bare = op->succs[inner].count == 0; // nothing but the goto
+	text_line(&cg->run, 1, "if (%s*%s)%s", inner ? "!" : "", cond, bare ? "" : " {");
 	if (!succ_print(cg, op, inner, 2))
 		return false;
-	text_line(&cg->run, 1, "}");
+	if (!bare)
+		text_line(&cg->run, 1, "}");
 	return succ_print(cg, op, !inner, 1);
 }
 

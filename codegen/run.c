@@ -230,6 +230,22 @@ static bool bind_print(Codegen *cg, const Op *op, bool *bound)
 	return x != NULL;
 }
 
+static bool assert_print(Codegen *cg, const Op *op)
+{
+	const Type *t = op_operand(op, 0)->type;
+	const char *cond = tensor_pointer(cg, op_operand(op, 0));
+	if (!cond)
+		return false;
+	text_printf(&cg->run, "\n\t/* %s */\n", comment_text(cg->arena, op_title(cg, op)));
+	text_line(&cg->run, 1, "for (int64_t i = 0; i < %s; i++) {", dim_in_run(cg, type_numel(cg->ctx, t)));
+	text_line(&cg->run, 2, "if (!%s[i]) {", cond);
+	text_line(&cg->run, 3, "m->failed = %s;", string_literal(cg->arena, op_title(cg, op)));
+	text_line(&cg->run, 3, "return PD_ASSERT;");
+	text_line(&cg->run, 2, "}");
+	text_line(&cg->run, 1, "}");
+	return true;
+}
+
 static bool op_is_silent(const Op *op)
 {
 	return op->code == OP_PD_FEED || op->code == OP_BUILTIN_GET_PARAMETER || op->code == OP_BUILTIN_CONSTANT ||
@@ -255,6 +271,8 @@ static bool op_print(Codegen *cg, const Op *op, bool *bound)
 		return bind_print(cg, op, bound);
 	if (op->code == OP_PD_FETCH)
 		return fetch_print(cg, op);
+	if (op->code == OP_PD_ASSERT && !cg->target->cuda)
+		return assert_print(cg, op);
 	Emitter *emit = emitter_of(cg, op);
 	if (emit)
 		return compute_print(cg, op, emit);

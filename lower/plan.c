@@ -146,7 +146,7 @@ static bool plan_make_buffers(Plan *p)
 
 // Lets the first fetch of every computed value name the place where it is computed. Later fetches of the
 // same bytes, and fetches of feeds and parameters, copy. So do fetches of what lies in turns in several buffers, and
-// fetches that are not at the end of it all.
+// of counters, and fetches that are not at the end of it all.
 static void plan_fetches(Plan *p)
 {
 	const Block *last = p->region->last;
@@ -155,7 +155,7 @@ static void plan_fetches(Plan *p)
 			continue;
 		const Value *v = op_operand(op, 0);
 		Buffer *b = v ? value_buffer(p, v) : NULL;
-		if (!b || b->place != IN_WORKSPACE || b->moving || b->bytes != type_bytes(p->ctx, v->type))
+		if (!b || b->place != IN_WORKSPACE || b->moving || buffer_is_counter(b) || b->bytes != type_bytes(p->ctx, v->type))
 			continue;
 		b->place = IN_OUTPUT;
 		b->col = op_int(op, "col", 0);

@@ -101,6 +101,9 @@ typedef enum Move { MOVE_NONE, MOVE_COPY, MOVE_EXCHANGE } Move;
 void plan_join_args(Plan *p);
 // Finds the buffers that branches exchange instead of copying.
 void plan_find_moving(Plan *p);
+// Whether branches pass what is in the buffer, and it is so little that it may live in registers: it must not be where
+// others may look.
+bool buffer_is_counter(const Buffer *b);
 // How each value that a branch passes to its successor s gets to the argument.
 void branch_moves(const Plan *p, const Op *branch, int s, Move *moves);
 

@@ -7,6 +7,19 @@
 // Copying so few bytes is as good as swapping pointers.
 enum { SMALL_BYTES = 32 };
 
+static bool bytes_are_few(const Dim *bytes)
+{
+	return dim_is_const(bytes) && bytes->value <= SMALL_BYTES;
+}
+
+bool buffer_is_counter(const Buffer *b)
+{
+	for (const Root *r = b->roots; r; r = r->next)
+		if (!r->value->def)
+			return bytes_are_few(b->bytes);
+	return false;
+}
+
 static Buffer *passed_buffer(const Plan *p, const Op *branch, const Succ *s, int i)
 {
 	return value_buffer(p, op_operand(branch, (int)s->first + i));
@@ -102,8 +115,7 @@ static bool source_is_taken(const Edge *e, const Move *moves, const Buffer *b)
 static bool move_exchanges(const Edge *e, const Move *moves, int i)
 {
 	const Buffer *to = e->to[i], *from = e->from[i];
-	bool small = dim_is_const(to->bytes) && to->bytes->value <= SMALL_BYTES;
-	return !small && to->bytes == from->bytes && to->place == IN_WORKSPACE && from->place == IN_WORKSPACE &&
+	return !bytes_are_few(to->bytes) && to->bytes == from->bytes && to->place == IN_WORKSPACE && from->place == IN_WORKSPACE &&
 	       source_is_free(e, from) && !source_is_taken(e, moves, from);
 }
 

@@ -14,6 +14,7 @@ const char *pd_status_text(pd_status status)
 	case PD_CAPACITY: return "a size found at run time exceeds its bound";
 	case PD_DEVICE: return "the accelerator reported a failure";
 	case PD_TRIPS: return "a loop takes more rounds than allowed";
+	case PD_ASSERT: return "an assertion of the model does not hold";
 	}
 	return "unknown status";
 }

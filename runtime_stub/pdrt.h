@@ -57,7 +57,8 @@ typedef enum pd_status {
 	PD_INDEX,      /* an index that came from data is out of range */
 	PD_CAPACITY,   /* a size found at run time exceeds its declared bound */
 	PD_DEVICE,     /* the accelerator reported a failure */
-	PD_TRIPS       /* a loop takes more rounds than --max-trip allows */
+	PD_TRIPS,      /* a loop takes more rounds than --max-trip allows */
+	PD_ASSERT      /* an assertion of the model does not hold */
 } pd_status;
 
 const char *pd_status_text(pd_status status);
