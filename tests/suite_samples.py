@@ -1,4 +1,4 @@
-"""The samples: the digits program's accuracy, the C beside it, the benchmark's recipe for weights."""
+"""The samples: the digits program's accuracy, the C beside it, the benchmark's recipe for weights; what the README shows."""
 import pathlib, re, tempfile
 
 from pdcc_tests import SRC, run
@@ -24,7 +24,24 @@ def mobilenet(t, tmp):
     yield 'mobilenet_v1 compiles', p.returncode == 0 and (out / 'mobilenet_v1.c').exists(), p.stdout
 
 
+def readme(t, tmp):
+    """What the README shows is what pdcc prints and writes."""
+    text = (SRC / 'README.md').read_text()
+    shown = re.search(r'    \$ \./pdcc (info \S+ --isa=generic)\n(.*?)\n\n', text, re.S)
+    p = run([t.pdcc, *shown[1].split()], cwd=SRC)
+    yield "README's info", p.stdout.strip() == re.sub('^    ', '', shown[2], flags=re.M), p.stdout
+    code = (SRC / 'samples/digits/digits.c').read_text()
+    example = re.search(r'```c\n(\t/\* conv2d.*?)```', text, re.S)[1]
+    wrong = [line for line in example.splitlines() if line.strip() not in ('', '...') and line not in code.splitlines()]
+    yield "README's code", not wrong, '\n'.join(wrong)
+    for sample in (text, (SRC / 'samples/digits/README.md').read_text()):
+        line = re.search(r'^ +(\d+ of \d+ held-out images right.*)$', sample, re.M)[1]
+        p = run(['make', '-s', '-C', SRC / 'samples/digits', f'PDCC={t.pdcc}', f'OUT={tmp}/digits', 'run'])
+        yield "README's accuracy", line in p.stdout.splitlines(), p.stdout
+
+
 def suite(t):
     with tempfile.TemporaryDirectory() as tmp:
+        yield from readme(t, tmp)
         yield from digits(t, tmp)
         yield from mobilenet(t, tmp)
