@@ -178,13 +178,13 @@ PD_SHARED void conv_plain_6x2of8_s1(int pixels, const conv_shape *s, const float
 PD_INLINE void compute_conv2d_0_tmp_0_group(const int64_t n, const int64_t group, const int blocks, float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x, const float *PDRT_RESTRICT w, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
 	(void)dim_n;
-	const int64_t rows = 8, columns = 8, tiles = (columns + 6 - 1) / 6;
+	const int64_t rows = 8, columns = 8;
 	const int64_t height = 8, width = 8;
 	const float *image = x + n * 1 * height * width * 1, *filter = w + group * 72;
 	const conv_shape shape = {1, height, width, 3, 3, 1, 1, width, height * width}; // channels, height, width, kh, kw, dilation_y, dilation_x, row, plane
 	for (int64_t row = 0; row < rows; row++)
-		for (int64_t t = 0; t < tiles; t++) {
-			const int64_t first = columns * t / tiles, last = columns * (t + 1) / tiles;
+		for (int64_t first = 0, last; first < columns; first = last) {
+			last = first + 4;
 			float tile[6 * 8] PD_ALIGNED;
 			conv_plain_6x2of8_s1((int)(last - first), &shape, image, filter, row - 1, first - 1, tile);
 			for (int v = 0; v < blocks; v++)
@@ -294,13 +294,13 @@ PD_SHARED void conv_tile_6x2of8_s1(int pixels, const conv_shape *s, const float 
 PD_INLINE void compute_conv2d_1_tmp_0_group(const int64_t n, const int64_t group, const int blocks, float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x, const float *PDRT_RESTRICT w, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
 	(void)dim_n;
-	const int64_t rows = 8, columns = 8, tiles = (columns + 6 - 1) / 6;
+	const int64_t rows = 8, columns = 8;
 	const int64_t height = 8, width = 8;
 	const float *image = x + n * 4 * height * width * 4, *filter = w + group * 1152;
 	const conv_shape shape = {16, height, width, 3, 3, 1, 1, width * 4, height * width * 4}; // channels, height, width, kh, kw, dilation_y, dilation_x, row, plane
 	for (int64_t row = 0; row < rows; row++)
-		for (int64_t t = 0; t < tiles; t++) {
-			const int64_t first = columns * t / tiles, last = columns * (t + 1) / tiles;
+		for (int64_t first = 0, last; first < columns; first = last) {
+			last = first + 4;
 			float tile[6 * 8] PD_ALIGNED;
 			conv_tile_6x2of8_s1((int)(last - first), &shape, image, filter, row - 1, first - 1, tile);
 			for (int v = 0; v < blocks; v++)
@@ -369,6 +369,15 @@ static void compute_pool2d_0_tmp_0_2(float *PDRT_RESTRICT out, const float *PDRT
 	}
 }
 
+// Where the tile that begins at `first` ends: tiles are `height` high, but the last two share what is left.
+PDRT_MAYBE_UNUSED static inline int64_t pd_tile_end(int64_t first, int64_t end, int64_t height)
+{
+	const int64_t left = end - first;
+	if (left >= 2 * height)
+		return first + height;
+	return left > height ? first + (left + 1) / 2 : end;
+}
+
 // 6 rows of `a` or fewer times 2 vectors of a packed panel (k rows of 8). `split` sums run
 // side by side where the rows are too few to hide the latency of an addition.
 PD_INLINE void gemm_rows_2of8(const int rows, const int split, const float *a, int64_t lda,
@@ -426,9 +435,9 @@ PD_SHARED void gemm_tile_2of8(int rows, const float *a, int64_t lda, const float
 // Columns [n0, n0 + cols): one panel of b.
 PD_INLINE void compute_linear_0_tmp_0_panel(const int64_t n0, const int cols, float *PDRT_RESTRICT out, const float *PDRT_RESTRICT a, const float *PDRT_RESTRICT b, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
-	const int64_t M = dim_n, N = 48, K = 512, tiles = (M + 6 - 1) / 6;
-	for (int64_t t = 0; t < tiles; t++) {
-		const int64_t m0 = M * t / tiles, m1 = M * (t + 1) / tiles;
+	const int64_t M = dim_n, N = 48, K = 512;
+	for (int64_t m0 = 0, m1; m0 < M; m0 = m1) {
+		m1 = pd_tile_end(m0, M, 6);
 		const float *rows = a + m0 * K, *panel = b + n0 * K;
 		float tile[6 * 8] PD_ALIGNED;
 		if (cols > 4)
@@ -509,9 +518,9 @@ PD_SHARED void gemm_tile_1of8(int rows, const float *a, int64_t lda, const float
 // Columns [n0, n0 + cols): one panel of b.
 PD_INLINE void compute_linear_1_tmp_0_panel(const int64_t n0, const int cols, float *PDRT_RESTRICT out, const float *PDRT_RESTRICT a, const float *PDRT_RESTRICT b, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
-	const int64_t M = dim_n, N = 10, K = 48, tiles = (M + 6 - 1) / 6;
-	for (int64_t t = 0; t < tiles; t++) {
-		const int64_t m0 = M * t / tiles, m1 = M * (t + 1) / tiles;
+	const int64_t M = dim_n, N = 10, K = 48;
+	for (int64_t m0 = 0, m1; m0 < M; m0 = m1) {
+		m1 = pd_tile_end(m0, M, 6);
 		const float *rows = a + m0 * K, *panel = b + n0 * K;
 		float tile[6 * 8] PD_ALIGNED;
 		if (cols > 4)
