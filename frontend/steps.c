@@ -160,6 +160,8 @@ static const OpSteps steps_table[] = {
 	{.hook = "select_output", .whole = select_output_translate},
 	{.hook = "array_write", .whole = array_write_translate},
 	{.hook = "slice", .create = slice_create},
+	{.hook = "gather_tree", .whole = gather_tree_translate},
+	{.hook = "recurrent", .whole = recurrent_translate},
 };
 
 const OpSteps *steps_find(const char *hook)
