@@ -83,7 +83,7 @@ check-all: pdcc
 .PHONY: asan
 asan:
 	@mkdir -p obj/asan
-	cd obj/asan && $(SRC)/configure CC="$(CC)" CFLAGS="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer" >/dev/null
+	cd obj/asan && $(SRC)/configure CC="$(CC)" CFLAGS="-O1 -g -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all -fno-omit-frame-pointer" >/dev/null
 	ASAN_OPTIONS=detect_leaks=0 $(MAKE) -C obj/asan # build tools end without freeing
 
 # The compiler with calls that fail on demand (tests/fault), every allocation one of its own: obj/fault/pdcc.

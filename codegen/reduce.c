@@ -69,6 +69,12 @@ void loop_close(const Loop *loop, int *depth, Text *out)
 
 enum { COEF_UNKNOWN = INT32_MAX, MAX_COEF_DEPTH = 24 };
 
+// Coefficients stay small, so that sums of them do.
+static int64_t coef_clip(int64_t coef)
+{
+	return coef > -COEF_UNKNOWN && coef < COEF_UNKNOWN ? coef : COEF_UNKNOWN;
+}
+
 // How much an index grows when `var` grows by one; COEF_UNKNOWN when that is not a constant.
 static int64_t index_coef(const Scalars *s, const Value *index, const Value *var, int depth)
 {
@@ -95,12 +101,13 @@ static int64_t index_coef(const Scalars *s, const Value *index, const Value *var
 		return COEF_UNKNOWN;
 	const Value *y = op_operand(op, 1);
 	if (op->code == OP_PD_ADD)
-		return x[0] + x[1];
+		return coef_clip(x[0] + x[1]);
 	if (op->code == OP_PD_SUBTRACT)
-		return x[0] - x[1];
+		return coef_clip(x[0] - x[1]);
 	if (op->code == OP_PD_MULTIPLY && !x[1] && y->def && y->def->code == OP_LOOP_CONSTANT) {
 		const Attr *v = op_attr(y->def, "value");
-		return x[0] * (v->kind == ATTR_FLOAT ? (int64_t)v->f : v->i);
+		int64_t factor = coef_clip(v->kind == ATTR_FLOAT ? int_from_double(v->f) : v->i);
+		return factor == COEF_UNKNOWN ? factor : coef_clip(x[0] * factor);
 	}
 	return COEF_UNKNOWN;
 }

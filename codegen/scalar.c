@@ -369,7 +369,7 @@ static const char *constant_expression(Scalars *s, const Op *op)
 	const Type *t = op->results[0].type;
 	if (v->kind == ATTR_FLOAT && t->kind == TY_SCALAR && dtype_is_float(t->dtype))
 		return scalar_float(s->k->arena, t->dtype, v->f);
-	return number_literal(s, t, v->kind == ATTR_FLOAT ? (int64_t)v->f : v->i);
+	return number_literal(s, t, v->kind == ATTR_FLOAT ? int_from_double(v->f) : v->i);
 }
 
 // Whether choosing v may be a branch around work, which GCC does not turn into vector code.

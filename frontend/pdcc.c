@@ -23,6 +23,13 @@ static bool want_colour(const Options *o)
 	return !strcmp(o->colour, "always");
 }
 
+// All the memory that there is: more would be taken from everybody else, until the system ends somebody.
+static size_t memory_limit(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+	return pages > 0 && size > 0 && (size_t)pages <= SIZE_MAX / (size_t)size ? (size_t)pages * (size_t)size : 0;
+}
+
 static int run_command(Driver *d)
 {
 	static int (*const commands[CMD_COUNT])(Driver *) = {
@@ -45,6 +52,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "pdcc: error: out of memory (%zu bytes asked)\n", guard.asked);
 		return 1;
 	}
+	guard.limit = memory_limit();
 	oom_guard = &guard;
 	c = context_new();
 	Options options;

@@ -100,18 +100,21 @@ static Tensor *assigned_tensor(OpJob *j)
 	const Paddle__OpAttr *values = assigned_values(j);
 	int64_t n = values ? attr_count(values) : 0, v;
 	double f;
-	Tensor *t = shape && dtype
-	                    ? tensor_new(j->t->c->arena, (DType)dtype->i, shape->n, shape->ints)
-	                    : NULL;
-	if (!t) {
+	uint64_t bytes;
+	if (!shape || !dtype || shape->n > MAX_RANK ||
+	    !dims_bytes((DType)dtype->i, shape->n, shape->ints, &bytes)) {
 		job_fail(j, "its shape is too large, or has negative sizes");
 		return NULL;
 	}
-	if (tensor_numel(t) != n) {
-		job_fail(j, "%lld values for %lld elements", (long long)n,
-		         (long long)tensor_numel(t));
+	// Before memory is asked for: the shape may claim anything.
+	int64_t claimed = (int64_t)(bytes / dtype_size((DType)dtype->i));
+	if (claimed != n) {
+		job_fail(j, "%lld values for %lld elements", (long long)n, (long long)claimed);
 		return NULL;
 	}
+	Tensor *t = tensor_new(j->t->c->arena, (DType)dtype->i, shape->n, shape->ints);
+	if (!t)
+		return NULL;
 	for (int i = 0; i < n; i++) {
 		if (!dtype_is_float(t->dtype) && attr_int_at(values, i, &v))
 			tensor_set_i(t, i, v);

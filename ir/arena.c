@@ -30,7 +30,8 @@ struct Arena {
 	Chunk *top;
 	Release *releases;
 	Release *in_parent; // of a scratch arena: what frees it with its parent
-	size_t bytes;
+	size_t bytes;       // handed out
+	size_t taken;       // counted against the limit
 };
 
 OomGuard *oom_guard;
@@ -53,6 +54,17 @@ static size_t round_up(size_t n, size_t align)
 static size_t chunk_header(void)
 {
 	return round_up(sizeof(Chunk), SMALL_ALIGN);
+}
+
+// Counts memory about to be asked for. A system that promises more than it has would end the process later instead.
+static void take(Arena *a, size_t size)
+{
+	if (!oom_guard)
+		return;
+	if (oom_guard->limit && size > oom_guard->limit - oom_guard->used)
+		oom_raise(size);
+	oom_guard->used += size;
+	a->taken += size;
 }
 
 Arena *arena_new(void)
@@ -93,6 +105,8 @@ void arena_free(Arena *a)
 		return;
 	if (a->in_parent)
 		a->in_parent->release = release_nothing;
+	if (oom_guard)
+		oom_guard->used -= a->taken;
 	for (Release *r = a->releases; r; r = r->prev)
 		r->release(r->what);
 	for (Chunk *c = a->top, *prev; c; c = prev) {
@@ -108,6 +122,7 @@ void *arena_alloc(Arena *a, size_t size)
 	size = round_up(size ? size : 1, SMALL_ALIGN);
 	if (a->top->size - a->top->used < size) {
 		size_t room = size > CHUNK_BYTES / 4 ? size : CHUNK_BYTES;
+		take(a, chunk_header() + room);
 		Chunk *c = calloc(1, chunk_header() + room);
 		if (!c)
 			oom_raise(size);
@@ -151,6 +166,7 @@ void *arena_big(Arena *a, size_t size)
 		oom_raise(size);
 	// The hook's record first: once the block exists nothing can fail before it is registered.
 	Release *r = arena_alloc(a, sizeof *r);
+	take(a, size);
 	void *p = aligned_alloc(BIG_ALIGN, round_up(size ? size : 1, BIG_ALIGN));
 	if (!p)
 		oom_raise(size);

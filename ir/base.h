@@ -32,6 +32,8 @@ typedef struct Arena Arena;
 typedef struct OomGuard {
 	jmp_buf jump;
 	size_t asked; // bytes that could not be had
+	size_t limit; // no more than this in all arenas together; 0: whatever the system gives
+	size_t used;
 } OomGuard;
 
 extern OomGuard *oom_guard; // NULL: print a message and exit with status 1

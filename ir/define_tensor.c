@@ -404,8 +404,12 @@ static Value *set_value_constant(Builder *b, const Op *op)
 	int count = values ? values->n : 0;
 	if (rank < 0 || count == 1)
 		rank = 0;
-	Tensor *t = tensor_new(b->ctx->arena, op_operand(op, 0)->type->dtype, rank, shape);
-	if (!t || tensor_numel(t) != count) {
+	// Counted before memory is asked for: the shape may claim anything.
+	int64_t left = count;
+	for (int d = 0; d < rank; d++)
+		left = shape[d] > 0 && left % shape[d] == 0 ? left / shape[d] : 0;
+	Tensor *t = left == 1 ? tensor_new(b->ctx->arena, op_operand(op, 0)->type->dtype, rank, shape) : NULL;
+	if (!t) {
 		diag_error(b->ctx->diag, op->loc, "'set_value' has %d values, which its shape does not hold", count);
 		return NULL;
 	}

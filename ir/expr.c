@@ -123,7 +123,7 @@ static Value *number_value(Eval *e, double v, const Type *like)
 {
 	Context *c = e->b->ctx;
 	if (like->kind == TY_INDEX)
-		return build(e->b, OP_LOOP_CONSTANT, 0, NULL, "value", attr_int(c, (int64_t)v), "type",
+		return build(e->b, OP_LOOP_CONSTANT, 0, NULL, "value", attr_int(c, int_from_double(v)), "type",
 		             attr_type(c, like), NULL);
 	if (!dtype_is_float(like->dtype) && !dtype_is_complex(like->dtype))
 		v = v > 9.2e18 ? 9.2e18 : v < -9.2e18 ? -9.2e18 : trunc(v);
@@ -138,7 +138,7 @@ static const Attr *list_attr(Eval *e, int n, const Term *terms, bool floats)
 	double *f = NEW_ARRAY(e->b->ctx->arena, (size_t)n + 1, double);
 	for (int i = 0; i < n; i++) {
 		f[i] = terms[i].number;
-		ints[i] = (int64_t)terms[i].number;
+		ints[i] = int_from_double(terms[i].number);
 	}
 	return floats ? attr_floats(e->b->ctx, n, f) : attr_ints(e->b->ctx, n, ints);
 }
@@ -167,9 +167,9 @@ static const Attr *term_attr(Eval *e, const Term *t, const AttrInfo *info)
 	case ATTR_BOOL:
 		return attr_bool(c, t->number != 0);
 	case ATTR_INT:
-		return attr_int(c, (int64_t)t->number);
+		return attr_int(c, int_from_double(t->number));
 	case ATTR_FLOAT:
-		return info->any_number && t->is_int ? attr_int(c, (int64_t)t->number) : attr_float(c, t->number);
+		return info->any_number && t->is_int ? attr_int(c, int_from_double(t->number)) : attr_float(c, t->number);
 	case ATTR_INTS:
 		return list_attr(e, 1, t, false);
 	case ATTR_FLOATS:

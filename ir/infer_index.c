@@ -331,7 +331,7 @@ bool infer_hook_assign_value(Op *op)
 	if ((values ? values->n : 0) != numel)
 		return infer_error(op, "%d values for %lld elements", values ? values->n : 0, (long long)numel);
 	for (int i = 0; dtype_is_int(t) && i < numel && numel <= MAX_KNOWN; i++)
-		known[i] = dim_const(c, values->kind == ATTR_INTS ? values->ints[i] : (int64_t)values->floats[i]);
+		known[i] = dim_const(c, values->kind == ATTR_INTS ? values->ints[i] : int_from_double(values->floats[i]));
 	if (dtype_is_int(t) && numel <= MAX_KNOWN)
 		infer_set_known(op, 0, (int)numel, known);
 	return infer_result_shape(op, 0, t, n, shape);
@@ -375,9 +375,13 @@ static bool constant_number(const Value *v, double *out)
 static const Dim *operand_size(Op *op, int i)
 {
 	const Dim *const *known;
-	if (infer_known(op, i, &known) != 1 && !infer_bind_operand(op, i))
+	if (infer_known(op, i, &known) < 0 && !infer_bind_operand(op, i))
 		return NULL;
-	return infer_known(op, i, &known) == 1 ? known[0] : NULL;
+	int n = infer_known(op, i, &known);
+	if (n == 1)
+		return known[0];
+	infer_error(op, "operand %d holds %d numbers where one is needed", i, n < 0 ? 0 : n);
+	return NULL;
 }
 
 // The number of steps from start to end, as Paddle counts it: ceil(|end - start| / |step|).
@@ -390,7 +394,7 @@ static const Dim *arange_size(Op *op, const Type *t)
 		constant &= constant_number(op_operand(op, i), &v[i]);
 	if (constant) {
 		double n = v[2] != 0 ? (v[1] - v[0]) / v[2] : 0;
-		int64_t whole = (int64_t)(n < 0 || n > 9e15 ? 0 : n);
+		int64_t whole = n >= 0 && n <= 9e15 ? (int64_t)n : 0; // 0 for what is no number, too
 		return dim_const(c, whole + ((double)whole < n));
 	}
 	if (dtype_is_float(t->dtype)) {
@@ -400,7 +404,7 @@ static const Dim *arange_size(Op *op, const Type *t)
 	const Dim *start = operand_size(op, 0), *end = operand_size(op, 1), *step = operand_size(op, 2);
 	if (!start || !end || !step)
 		return NULL;
-	if (!dim_is_const(step) || !step->value) {
+	if (!dim_is_const(step) || !step->value || step->value == INT64_MIN) {
 		infer_error(op, "the step of a range must be known when the program is compiled");
 		return NULL;
 	}
@@ -415,18 +419,16 @@ bool infer_hook_arange(Op *op)
 {
 	Context *c = op->ctx;
 	const Type *start = infer_tensor(op, 0);
-	const Dim *known[MAX_KNOWN], *const *first;
+	const Dim *known[MAX_KNOWN], *const *first, *const *step;
 	if (!start || !infer_tensor(op, 1) || !infer_tensor(op, 2))
 		return false;
 	const Dim *size = arange_size(op, start);
-	double from, step;
 	if (!size)
 		return false;
-	bool whole = infer_known(op, 0, &first) == 1 && dtype_is_int(start->dtype) && dim_is_const(size) &&
-	             size->value <= MAX_KNOWN;
-	if (whole && constant_number(op_operand(op, 0), &from) && constant_number(op_operand(op, 2), &step)) {
+	bool whole = dtype_is_int(start->dtype) && dim_is_const(size) && size->value <= MAX_KNOWN;
+	if (whole && infer_known(op, 0, &first) == 1 && infer_known(op, 2, &step) == 1) {
 		for (int i = 0; i < size->value; i++)
-			known[i] = dim_const(c, (int64_t)from + i * (int64_t)step);
+			known[i] = dim_add(c, first[0], dim_mul(c, dim_const(c, i), step[0]));
 		infer_set_known(op, 0, (int)size->value, known);
 	}
 	return infer_result_shape(op, 0, start->dtype, 1, &size);

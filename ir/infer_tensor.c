@@ -127,7 +127,8 @@ bool infer_resolve_int(Op *op, const char *attr, int64_t *out)
 	int i = info && info->operand ? op_info_operand(op->info, info->operand) : -1;
 	const Dim *const *known;
 	if (i < 0 || !op_operand(op, i)) {
-		*out = (int64_t)op_number(op, attr);
+		const Attr *a = op_attr_or_default(op, attr);
+		*out = a && a->kind == ATTR_INT ? a->i : int_from_double(op_number(op, attr));
 		return true;
 	}
 	if (infer_known(op, i, &known) != 1 || !dim_is_const(known[0]))

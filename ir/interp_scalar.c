@@ -189,7 +189,7 @@ static bool compile_constant(Program *p, const Op *op)
 	if (dtype_is_float(t))
 		v.f = f;
 	else
-		v.i = a->kind == ATTR_FLOAT ? (int64_t)f : a->i;
+		v.i = a->kind == ATTR_FLOAT ? int_from_double(f) : a->i;
 	Lane lanes[8] = {v};
 	lanes_round(t, 1, lanes);
 	register_preset(p, register_new(p, &op->results[0], 0), lanes[0]);

@@ -118,7 +118,7 @@ double tensor_get_f(const Tensor *t, int64_t i)
 }
 
 // What the hardware and Paddle do with a double outside the range of int64.
-static int64_t to_int(double v)
+int64_t int_from_double(double v)
 {
 	return v >= -9223372036854775808.0 && v < 9223372036854775808.0 ? (int64_t)v : INT64_MIN;
 }
@@ -139,7 +139,7 @@ int64_t tensor_get_i(const Tensor *t, int64_t i)
 	case DT_I64:
 		return ((const int64_t *)t->data)[i];
 	default:
-		return to_int(tensor_get_f(t, i));
+		return int_from_double(tensor_get_f(t, i));
 	}
 }
 
@@ -168,7 +168,7 @@ void tensor_set_f(Tensor *t, int64_t i, double v)
 		((uint8_t *)t->data)[i] = v != 0;
 		break;
 	default:
-		tensor_set_i(t, i, to_int(v));
+		tensor_set_i(t, i, int_from_double(v));
 		break;
 	}
 }

@@ -461,6 +461,35 @@ static bool check_inference(Op *op)
 	return check_inferred(op, before, after);
 }
 
+// ---- sizes ---------------------------------------------------------------------------------------------------
+
+// No tensor takes more bytes than this, whatever its symbols are: sums and small multiples of sizes then stay far
+// from the end of 64 bits, in the passes and in generated code.
+#define MOST_BYTES (INT64_C(1) << 42)
+
+// Sizes are not negative, and their product is within reason.
+static bool check_size(const Op *op, const Value *v)
+{
+	const Type *t = v->type;
+	int64_t low, high;
+	if (t->kind != TY_TENSOR && t->kind != TY_SELECTED_ROWS && t->kind != TY_ARRAY)
+		return true;
+	for (int i = 0; i < t->rank; i++)
+		if (dim_is_const(t->dims[i]) && t->dims[i]->value < 0)
+			return verify_fail(op, "result %d has a negative size: %s", (int)v->index, type_text(op->ctx, t));
+	dim_range(type_numel(op->ctx, t), &low, &high);
+	return low <= MOST_BYTES / (int64_t)dtype_size(t->dtype) ||
+	       verify_fail(op, "result %d is too large: %s", (int)v->index, type_text(op->ctx, t));
+}
+
+static bool check_sizes(const Op *op)
+{
+	for (int i = 0; i < op->nresult; i++)
+		if (!check_size(op, &op->results[i]))
+			return false;
+	return true;
+}
+
 // ---- all together -------------------------------------------------------------------------------------------
 
 static bool visit_op(Op *op, void *arg)
@@ -469,7 +498,7 @@ static bool visit_op(Op *op, void *arg)
 	bool sound = check_operands(op);
 	sound &= check_attributes(op);
 	sound &= check_regions(op);
-	sound = sound && check_level(op) && (!op->info->verify || op->info->verify(op)) && check_inference(op);
+	sound = sound && check_sizes(op) && check_level(op) && (!op->info->verify || op->info->verify(op)) && check_inference(op);
 	*ok &= sound;
 	return true;
 }
