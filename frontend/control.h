@@ -128,6 +128,8 @@ typedef struct CountedLoop {
 bool count_begin(CountedLoop *l, OpJob *j, Value *count, bool down, int n, Value *const *inits);
 bool count_end(CountedLoop *l, OpJob *j, Value *const *next);
 Value *count_result(const CountedLoop *l, int i);
+// A number in a tensor of rank 0 or 1, which shape arithmetic knows.
+Value *build_number(Builder *b, DType t, int rank, int64_t v);
 // A size of x as one i64.
 Value *build_size(Builder *b, Value *x, int axis);
 // The slice of x at a position of axis 0; x with another slice there.

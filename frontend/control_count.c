@@ -2,8 +2,7 @@
 // values that are carried. Also gather_tree, which is such a loop.
 #include "control.h"
 
-// A number in a tensor of rank 0 or 1, which shape arithmetic knows.
-static Value *number(Builder *b, DType t, int rank, int64_t v)
+Value *build_number(Builder *b, DType t, int rank, int64_t v)
 {
 	const Dim *one = dim_const(b->ctx, 1);
 	Value *full = build_full(b, type_tensor(b->ctx, t, rank, &one, 0), (double)v);
@@ -12,7 +11,7 @@ static Value *number(Builder *b, DType t, int rank, int64_t v)
 
 static Value *whole(Builder *b, int64_t v)
 {
-	return number(b, DT_I64, 1, v);
+	return build_number(b, DT_I64, 1, v);
 }
 
 Value *build_size(Builder *b, Value *x, int axis)
@@ -112,7 +111,7 @@ static Value *last_beams(Builder *b, const Type *t)
 {
 	Context *c = b->ctx;
 	const int64_t axes[] = {0};
-	Value *start = number(b, t->dtype, 0, 0), *step = number(b, t->dtype, 0, 1);
+	Value *start = build_number(b, t->dtype, 0, 0), *step = build_number(b, t->dtype, 0, 1);
 	Value *zeros = build_full(b, type_tensor(c, t->dtype, 2, t->dims + 1, 0), 0);
 	Value *size = build_size(b, zeros, 1);
 	Value *end = build1(b, OP_PD_CAST, size, "dtype", attr_dtype(c, t->dtype), NULL);

@@ -151,6 +151,58 @@ static bool assign_value_create(OpJob *j)
 	return true;
 }
 
+// ---- sequence_mask: which positions lie below each length --------------------------------------
+
+// How long the masks are: a variable, an attribute, or the largest length. A tensor of rank 0.
+static Value *mask_size(OpJob *j, Value *x)
+{
+	Context *c = j->t->c;
+	const char *var = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "MaxLenTensor"), 0);
+	const Paddle__OpAttr *a = attr_find(j->desc, "maxlen");
+	int64_t size = -1;
+	if (a && !attr_int_at(a, 0, &size)) {
+		job_fail(j, "attribute 'maxlen' is no integer");
+		return NULL;
+	}
+	if (!var && size > 0)
+		return build_number(&j->b, x->type->dtype, 0, size);
+	if (!var)
+		return build1(&j->b, OP_PD_MAX, x, "reduce_all", attr_bool(c, true), NULL);
+	Value *v = read_var(j, "MaxLenTensor", var);
+	v = v ? build1(&j->b, OP_PD_RESHAPE, v, "shape", attr_dims(c, 0, NULL), NULL) : NULL;
+	return v ? build1(&j->b, OP_PD_CAST, v, "dtype", attr_dtype(c, x->type->dtype), NULL) : NULL;
+}
+
+static bool sequence_mask_translate(OpJob *j)
+{
+	Context *c = j->t->c;
+	const char *in = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "X"), 0);
+	const char *out = slot_var(slot_find(j->desc->n_outputs, j->desc->outputs, "Y"), 0);
+	const Paddle__OpAttr *a = attr_find(j->desc, "out_dtype");
+	const int64_t last[] = {-1};
+	int64_t kind = PADDLE__VAR_KIND__INT64;
+	DType dtype;
+	if (!in || !out)
+		return job_fail(j, "needs variables in X and Y");
+	if ((a && !attr_int_at(a, 0, &kind)) || !dtype_from_kind(kind, &dtype))
+		return job_fail(j, "attribute 'out_dtype' is no element type");
+	Value *x = read_var(j, "X", in);
+	if (!x || !type_is_tensor(x->type) || !dtype_is_int(x->type->dtype))
+		return x && job_fail(j, "input X must be integers");
+	Value *end = mask_size(j, x);
+	if (!end)
+		return false;
+	Value *const bounds[] = {build_number(&j->b, x->type->dtype, 0, 0), end,
+	                         build_number(&j->b, x->type->dtype, 0, 1)};
+	Value *at = build(&j->b, OP_PD_ARANGE, 3, bounds, NULL);
+	Value *length = build1(&j->b, OP_PD_UNSQUEEZE, x, "axis", attr_ints(c, 1, last), NULL);
+	Value *below = at && length ? build2(&j->b, OP_PD_LESS_THAN, at, length, NULL) : NULL;
+	Value *mask = below ? build1(&j->b, OP_PD_CAST, below, "dtype", attr_dtype(c, dtype), NULL) : NULL;
+	if (mask)
+		write_var(j, out, mask);
+	return mask != NULL;
+}
+
 // ---- the table ------------------------------------------------------------------------------
 
 static const OpSteps steps_table[] = {
@@ -162,6 +214,7 @@ static const OpSteps steps_table[] = {
 	{.hook = "select_input", .whole = select_input_translate},
 	{.hook = "select_output", .whole = select_output_translate},
 	{.hook = "array_write", .whole = array_write_translate},
+	{.hook = "sequence_mask", .whole = sequence_mask_translate},
 	{.hook = "slice", .create = slice_create},
 	{.hook = "gather_tree", .whole = gather_tree_translate},
 	{.hook = "recurrent", .whole = recurrent_translate},
