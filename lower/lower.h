@@ -50,6 +50,7 @@ bool pass_decompose(PassContext *p);      // decompose.c: composites, transposed
 bool pass_layout(PassContext *p);         // layout.c: contractions to kernels, blocked channels, packed weights
 bool pass_to_loops(PassContext *p);       // to_loops.c: everything else to loop nests by its definition
 bool pass_fuse(PassContext *p);           // fuse.c: nests into nests, into epilogues and prologues
+bool pass_hoist(PassContext *p);          // hoist.c: what does not change in a loop goes in front of it
 bool pass_flatten(PassContext *p);        // flatten.c: pd.if and pd.while to blocks and branches
 bool pass_plan(PassContext *p);           // plan.c: one workspace
 

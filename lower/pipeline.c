@@ -16,6 +16,7 @@ static const Pass passes[] = {
 	{"layout", "contractions to tuned kernels, blocked channels, packed weights", pass_layout},
 	{"to-loops", "every remaining operation to loop nests by its definition", pass_to_loops},
 	{"fuse", "nests into nests, into epilogues and into prologues", pass_fuse},
+	{"hoist", "what a loop does not change goes in front of it", pass_hoist},
 	{"flatten", "pd.if and pd.while to blocks with branches between them", pass_flatten},
 	{"plan", "a place in memory for every value", pass_plan},
 };
@@ -28,11 +29,11 @@ typedef struct Stage {
 
 // Clean runs its passes twice: folded weights uncover identities, and the other way around.
 static const Stage stages[] = {
-	{"clean", "canonicalize,fold,fold-batch-norm,canonicalize,fold,cse,dce"},
+	{"clean", "canonicalize,fold,fold-batch-norm,canonicalize,fold,cse,dce,hoist"},
 	{"decompose", "decompose,canonicalize,fold,cse,dce"},
 	{"layout", "layout,canonicalize,fold,cse,dce"},
 	{"to-loops", "to-loops"},
-	{"fuse", "fuse,fold,dce"},
+	{"fuse", "fuse,fold,dce,hoist"},
 	{"plan", "flatten,plan"},
 };
 
