@@ -145,8 +145,31 @@ static bool attempt(Recurrent *r, CountedLoop *l, Value **next, bool down)
 	return ok;
 }
 
+// The types of the outputs, as the last translation of this operator found them.
+static const Type ***types_memo(OpJob *j)
+{
+	Translator *t = j->t;
+	const char *key = context_str(t->c, arena_printf(t->c->arena, "recurrent %d %d", t->block_index,
+	                                                 t->frame.op));
+	const Type ***m = name_map_get(t->memo, key);
+	if (!m) {
+		m = NEW(t->c->arena, const Type **);
+		name_map_set(t->memo, key, m);
+	}
+	return m;
+}
+
+static bool same_types(int n, const Type *const *a, const Type *const *b)
+{
+	for (int i = 0; i < n; i++)
+		if (!a || a[i] != b[i])
+			return false;
+	return true;
+}
+
 bool recurrent_translate(OpJob *j)
 {
+	enum { MAX_ATTEMPTS = 4 };
 	Recurrent r = {.j = j, .block = sub_block_of(j)};
 	const Paddle__OpAttr *a = attr_find(j->desc, "reverse");
 	int64_t down = 0;
@@ -156,11 +179,22 @@ bool recurrent_translate(OpJob *j)
 	if (a && !attr_int_at(a, 0, &down))
 		return job_fail(j, "attribute 'reverse' is no bool");
 	Value **next = NEW_ARRAY(j->t->c->arena, (size_t)(r.nstate + r.nout) + 1, Value *);
+	const Type ***memo = types_memo(j);
+	r.out_types = *memo;
 	// The first attempt tells the types of the outputs.
-	if (!attempt(&r, &l, next, down))
-		return false;
-	op_erase(l.op);
-	if (!attempt(&r, &l, next, down) || !count_end(&l, j, next))
+	for (int i = 0; i < MAX_ATTEMPTS; i++) {
+		const Type **before = r.out_types;
+		if (!attempt(&r, &l, next, down))
+			return false;
+		*memo = r.out_types;
+		if (before && same_types(r.nout, before, r.out_types))
+			break;
+		op_erase(l.op);
+		l.op = NULL;
+	}
+	if (!l.op)
+		return job_fail(j, "the types of its outputs do not settle");
+	if (!count_end(&l, j, next))
 		return false;
 	for (int i = 0; i < r.nout; i++)
 		write_var(j, r.out->arguments[i], count_result(&l, r.nstate + i));

@@ -451,6 +451,8 @@ static bool translate_fetch(OpJob *j)
 	int64_t col = 0;
 	if (!var)
 		return job_fail(j, "fetches no variable");
+	if (j->t->top)
+		return job_fail(j, "fetches in a sub-block: not supported");
 	if (a && !attr_int_at(a, 0, &col))
 		return job_fail(j, "attribute 'col' is no integer");
 	return fetch_translate(j, var, col);
