@@ -34,7 +34,7 @@ static const Stage stages[] = {
 	{"layout", "layout,canonicalize,fold,cse,dce"},
 	{"to-loops", "to-loops"},
 	{"fuse", "fuse,fold,dce,hoist"},
-	{"plan", "flatten,plan"},
+	{"plan", "flatten,dce,plan"},
 };
 
 const Pass *pass_table(int *n)
