@@ -62,9 +62,24 @@ static bool type_is_found(const Type *t)
 	return false;
 }
 
+static bool attrs_are_found(const Op *op)
+{
+	for (int i = 0; i < op->nattr; i++) {
+		const Attr *a = op->attrs[i].attr;
+		if (a->kind == ATTR_DIM && dim_is_found(a->dim))
+			return true;
+		for (int k = 0; a->kind == ATTR_DIMS && k < a->n; k++)
+			if (dim_is_found(a->dims[k]))
+				return true;
+	}
+	return false;
+}
+
 // Whether op, with all that is in its regions, reads nothing that is made in r but by itself.
 static bool reads_from_outside(const Op *op, const Op *self, const Region *r)
 {
+	if (attrs_are_found(op))
+		return false;
 	for (int i = 0; i < op->noperand; i++) {
 		const Value *v = op_operand(op, i);
 		const Block *home = !v ? NULL : v->def ? v->def->block : v->block;
