@@ -153,7 +153,8 @@ bool kernel_gemm_emit(KernelFunc *k)
 	if (!tile_check_f32(k))
 		return false;
 	const Dim *nr = b->rank >= 3 ? b->dims[b->rank - 1] : NULL;
-	if (!nr || !dim_is_const(nr) || nr->value % g.lanes || nr->value > 8 * g.lanes || out->rank < 2 || !depth || b->rank - 3 > out->rank - 2) {
+	if (!nr || !dim_is_const(nr) || nr->value % g.lanes || nr->value > 8 * g.lanes || out->rank < 2 || !depth ||
+	    b->rank - 3 > out->rank - 2) {
 		diag_error(k->ctx->diag, k->op->loc, "kernel.gemm: operands are not packed for this target");
 		return false;
 	}

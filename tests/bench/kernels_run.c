@@ -87,7 +87,8 @@ static void gemm_data(const Case *x, Data *d)
 	for (int64_t b = 0; b < nb; b++)
 		for (int64_t j = 0; j < up(n, PANEL); j++)
 			for (int64_t i = 0; i < k; i++)
-				d->b[b * up(n, PANEL) * k + (j / PANEL * k + i) * PANEL + j % PANEL] = j < n ? (float)d->pb[(b * k + i) * n + j] : 0;
+				d->b[b * up(n, PANEL) * k + (j / PANEL * k + i) * PANEL + j % PANEL] =
+					j < n ? (float)d->pb[(b * k + i) * n + j] : 0;
 }
 
 static bool gemm_check(const Case *x, const Data *d)
@@ -126,13 +127,15 @@ static void conv_data(const Case *x, Data *d)
 	for (int64_t i = 0; i < n; i++)
 		for (int64_t ch = 0; ch < c; ch++)
 			for (int64_t p = 0; p < h * w; p++) {
-				int64_t at = x->kind == 'p' ? (i * c + ch) * h * w + p : ((i * cp + ch / LANES * LANES) * h * w + p * LANES) + ch % LANES;
+				int64_t at = x->kind == 'p' ? (i * c + ch) * h * w + p
+				                            : (i * cp + ch / LANES * LANES) * h * w + p * LANES + ch % LANES;
 				d->a[at] = (float)d->pa[(i * c + ch) * h * w + p];
 			}
 	for (int64_t o = 0; o < oc; o++)
 		for (int64_t i = 0; i < per; i++)
 			for (int64_t p = 0; p < taps; p++) {
-				int64_t at = x->kind == 'd' ? (o / LANES * taps + p) * LANES + o % LANES : ((o / q * c + i) * taps + p) * q + o % q;
+				int64_t at = x->kind == 'd' ? (o / LANES * taps + p) * LANES + o % LANES
+				                            : ((o / q * c + i) * taps + p) * q + o % q;
 				d->b[at] = (float)d->pb[(o * per + i) * taps + p];
 			}
 }
@@ -174,7 +177,7 @@ static void rows_data(const Case *x, Data *d)
 	float *input = floats(x->d[0] * x->d[1]), *scale = floats(x->d[1]);
 	d->a = x->kind == 's' ? input : scale;
 	d->b = x->kind == 's' ? scale : input;
-	d->t = input == d->a ? NULL : NULL;
+	d->t = NULL;
 	d->nout = x->d[0] * x->d[1];
 }
 
@@ -189,7 +192,8 @@ static bool rows_check(const Case *x, const Data *d)
 		for (int64_t j = 0; j < n; j++)
 			sum += exp(in[j] - top), squares += (in[j] - total / n) * (in[j] - total / n);
 		for (int64_t j = 0; j < n; j++) {
-			double want = x->kind == 's' ? exp(in[j] - top) / sum : (in[j] - total / n) / sqrt(squares / n + 1e-5) * d->a[j];
+			double want = x->kind == 's' ? exp(in[j] - top) / sum
+			                             : (in[j] - total / n) / sqrt(squares / n + 1e-5) * d->a[j];
 			if (differs(x, d->out[r * n + j], want, x->kind == 's' ? 0.1 : 1))
 				return false;
 		}
@@ -224,7 +228,8 @@ static int check(void)
 		case_data(x, &d);
 		// Channels that fill up the last block of an image hold anything: they must not count.
 		x->run(d.out, d.a, d.b, d.t);
-		bool ok = x->kind == 'g' ? gemm_check(x, &d) : x->kind == 's' || x->kind == 'n' ? rows_check(x, &d) : conv_check(x, &d);
+		bool rows = x->kind == 's' || x->kind == 'n';
+		bool ok = x->kind == 'g' ? gemm_check(x, &d) : rows ? rows_check(x, &d) : conv_check(x, &d);
 		bad += !ok;
 		data_free(&d);
 	}
@@ -265,7 +270,7 @@ static double time_case(const Case *x, Data *d)
 	return best;
 }
 
-#define PEAK_REGISTER "+v"
+#define PEAK_REGISTER(v) "+v"(v)
 
 static double peak(void)
 {
@@ -280,7 +285,10 @@ static double peak(void)
 		for (int i = 0; i < 200000; i++) {
 			s0 += x * y, s1 += x * y, s2 += x * y, s3 += x * y, s4 += x * y;
 			s5 += x * y, s6 += x * y, s7 += x * y, s8 += x * y, s9 += x * y;
-			__asm__ volatile("" : PEAK_REGISTER(s0), PEAK_REGISTER(s1), PEAK_REGISTER(s2), PEAK_REGISTER(s3), PEAK_REGISTER(s4), PEAK_REGISTER(s5), PEAK_REGISTER(s6), PEAK_REGISTER(s7), PEAK_REGISTER(s8), PEAK_REGISTER(s9));
+			__asm__ volatile("" : PEAK_REGISTER(s0), PEAK_REGISTER(s1), PEAK_REGISTER(s2), PEAK_REGISTER(s3),
+			                 PEAK_REGISTER(s4));
+			__asm__ volatile("" : PEAK_REGISTER(s5), PEAK_REGISTER(s6), PEAK_REGISTER(s7), PEAK_REGISTER(s8),
+			                 PEAK_REGISTER(s9));
 		}
 		double rate = 2.0 * 200000 * 10 * LANES / (now() - start) * 1e-9;
 		best = rate > best ? rate : best;
