@@ -61,6 +61,8 @@ void binding_save(Translator *t, Binding *b);
 // A type that holds both: sizes that differ are found at run time, named after `stem`. NULL when
 // there is none. `open` gets a bit for every such axis (and says which are so from the start).
 const Type *type_join(Context *c, const Type *a, const Type *b, const char *stem, uint32_t *open);
+// A variable's name with nothing but letters, digits and underscores.
+const char *symbol_text(Context *c, const char *var);
 // `var` and the place of the operator as the beginning of a symbol's name.
 const char *size_stem(const OpJob *j, const char *var);
 // Stands where a variable has no value, and nobody should look: zeros.
@@ -95,15 +97,17 @@ bool conditional_translate(OpJob *j);
 bool select_input_translate(OpJob *j);
 bool select_output_translate(OpJob *j);
 
-// ---- control_while.c, control_condition.c -----------------------------------------------------------
+// ---- control_while.c, control_condition.c
+// -----------------------------------------------------------
 bool while_translate(OpJob *j);
 // Fills the cond region of a loop whose last variable is the condition. When the values `init` and
-// `next` of the condition are one computation on the loop variables, the region computes it and true
-// is returned: the condition needs no loop variable. Else nothing is built.
+// `next` of the condition are one computation on the loop variables, the region computes it and
+// true is returned: the condition needs no loop variable. Else nothing is built.
 bool condition_build(OpJob *j, Op *loop, int nvar, Value *const *next, Value **cond);
 
-// ---- control_array.c ----------------------------------------------------------------------------------
-// The type of a tensor array variable, as far as it is known.
+// ---- control_array.c
+// ---------------------------------------------------------------------------------- The type of a
+// tensor array variable, as far as it is known.
 const Type *array_type(Translator *t, const Paddle__VarDesc *v);
 // The variable gets elements like this; starts over when its type must change. False after a
 // diagnostic.
@@ -115,7 +119,8 @@ Value *array_empty(OpJob *j, const Paddle__VarDesc *v);
 bool array_write_translate(OpJob *j);
 bool slice_create(OpJob *j);
 
-// ---- control_count.c, control_recurrent.c ----------------------------------------------------------------
+// ---- control_count.c, control_recurrent.c
+// ----------------------------------------------------------------
 typedef struct CountedLoop {
 	Op *op;
 	Block *body;

@@ -1,6 +1,7 @@
-// Tensor arrays. A legacy array is one variable that operators change in place; here every change gives
-// a new value. All values of one variable have one type: what the elements share, over all writes in
-// the program. It is learnt while translating, and starting over makes it known everywhere.
+// Tensor arrays. A legacy array is one variable that operators change in place; here every change
+// gives a new value. All values of one variable have one type: what the elements share, over all
+// writes in the program. It is learnt while translating, and starting over makes it known
+// everywhere.
 #include "control.h"
 
 #include <string.h>
@@ -45,19 +46,13 @@ const Type *array_type(Translator *t, const Paddle__VarDesc *v)
 	Context *c = t->c;
 	ArrayMemo *m = memo_of(t, v->name);
 	const Dim *dims[MAX_RANK];
-	Text stem;
+	const char *stem = symbol_text(c, v->name);
 	if (!m->known)
 		memo_declared(t, m, v);
-	text_init(&stem, c->arena);
-	for (const char *p = v->name; *p; p++)
-		text_char(&stem, (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'z') ||
-		                                 (*p >= 'A' && *p <= 'Z')
-		                         ? *p
-		                         : '_');
 	for (int i = 0; i < m->rank; i++) {
 		bool open = m->open >> i & 1;
 		// Adding nothing says a size anew, with all that was learnt about its symbols.
-		dims[i] = open ? dim_sym_bounded(c, arena_printf(c->arena, "e_%s_%d", stem.text, i))
+		dims[i] = open ? dim_sym_bounded(c, arena_printf(c->arena, "e_%s_%d", stem, i))
 		               : dim_add(c, m->dims[i], dim_const(c, 0));
 	}
 	return type_shaped(c, TY_ARRAY, m->dtype, m->rank, dims);
@@ -82,7 +77,8 @@ bool array_learn(OpJob *j, const char *var, const Type *e)
 	if (e->kind == TY_ARRAY && e->rank == 0 && (!m->known || m->rank))
 		return true;
 	if (m->known && (m->dtype != e->dtype || m->rank != e->rank))
-		return job_fail(j, "array '%s' has elements of different types or numbers of axes", var);
+		return job_fail(j, "array '%s' has elements of different types or numbers of axes",
+		                var);
 	if (!m->known) {
 		m->open = 0;
 		m->dtype = e->dtype;
@@ -127,7 +123,8 @@ Value *array_empty(OpJob *j, const Paddle__VarDesc *v)
 }
 
 // An operation on arrays whose result is the array in variable `var`.
-static Value *build_array(OpJob *j, enum OpCode code, int n, Value *const *operands, const char *var)
+static Value *build_array(OpJob *j, enum OpCode code, int n, Value *const *operands,
+                          const char *var)
 {
 	const Binding *b = scope_find(j->t, var);
 	const Type *type = array_type(j->t, b->desc);
@@ -165,7 +162,8 @@ bool array_write_translate(OpJob *j)
 	return true;
 }
 
-// ---- slice: of a tensor, or of an array --------------------------------------------------------------
+// ---- slice: of a tensor, or of an array
+// --------------------------------------------------------------
 
 // A bound of the slice as one integer: the operand, or the attribute.
 static Value *slice_bound(OpJob *j, const char *operand, const char *attr)

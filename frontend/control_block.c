@@ -1,10 +1,12 @@
-// A sub-block of the program as a region: where operators go meanwhile, and what the outer variables
-// hold afterwards. Also the types that join what two ways bring. Used by control_if.c, control_while.c.
+// A sub-block of the program as a region: where operators go meanwhile, and what the outer
+// variables hold afterwards. Also the types that join what two ways bring. Used by control_if.c,
+// control_while.c.
 #include "control.h"
 
 #include <string.h>
 
-// ---- entering and leaving ------------------------------------------------------------------------
+// ---- entering and leaving
+// ------------------------------------------------------------------------
 
 void region_enter(Translator *t, Outside *o, Block *into, int index)
 {
@@ -64,20 +66,27 @@ void binding_save(Translator *t, Binding *b)
 	t->undo[t->nundo++] = (UndoEntry){.binding = b, .old = *b};
 }
 
-// ---- types that two ways bring together ------------------------------------------------------------
+// ---- types that two ways bring together
+// ------------------------------------------------------------
 
-const char *size_stem(const OpJob *j, const char *var)
+const char *symbol_text(Context *c, const char *var)
 {
 	Text t;
-	text_init(&t, j->t->c->arena);
-	text_str(&t, "n_");
+	text_init(&t, c->arena);
+	text_str(&t, "");
 	for (const char *p = var; *p; p++) {
 		bool fits = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
 		            (*p >= '0' && *p <= '9');
 		text_char(&t, fits ? *p : '_');
 	}
-	text_printf(&t, "_%d_%d", j->b.loc->block, j->b.loc->op);
 	return t.text;
+}
+
+const char *size_stem(const OpJob *j, const char *var)
+{
+	Context *c = j->t->c;
+	return arena_printf(c->arena, "n_%s_%d_%d", symbol_text(c, var), j->b.loc->block,
+	                    j->b.loc->op);
 }
 
 const Type *type_join(Context *c, const Type *a, const Type *b, const char *stem, uint32_t *open)

@@ -1,6 +1,7 @@
-// The condition of a loop. The program computes it twice: before the loop on the first values of the
-// loop variables, and at the end of the body on the next ones. When both are one computation, the
-// region `cond` of pd.while does it on its arguments, and the copies are dead. Used by control_while.c.
+// The condition of a loop. The program computes it twice: before the loop on the first values of
+// the loop variables, and at the end of the body on the next ones. When both are one computation,
+// the region `cond` of pd.while does it on its arguments, and the copies are dead. Used by
+// control_while.c.
 #include "control.h"
 
 #include <string.h>

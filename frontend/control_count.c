@@ -1,5 +1,5 @@
-// Loops that the translator makes itself, for operators that go step by step: a counter from 0 on, and
-// values that are carried. Also gather_tree, which is such a loop.
+// Loops that the translator makes itself, for operators that go step by step: a counter from 0 on,
+// and values that are carried. Also gather_tree, which is such a loop.
 #include "control.h"
 
 Value *build_number(Builder *b, DType t, int rank, int64_t v)
@@ -101,7 +101,9 @@ Value *build_set_step(Builder *b, Value *x, Value *at, Value *step)
 	Value *row = build1(b, OP_PD_RESHAPE, step, "shape",
 	                    attr_dims(b->ctx, step->type->rank + 1, dims), NULL);
 	Value *const operands[] = {x, at, row};
-	return row ? build(b, OP_PD_SCATTER, 3, operands, "overwrite", attr_bool(b->ctx, true), NULL) : NULL;
+	return row ? build(b, OP_PD_SCATTER, 3, operands, "overwrite", attr_bool(b->ctx, true),
+	                   NULL)
+	           : NULL;
 }
 
 // ---- gather_tree: beams from their last step back ---------------------------------------------
@@ -115,7 +117,8 @@ static Value *last_beams(Builder *b, const Type *t)
 	Value *zeros = build_full(b, type_tensor(c, t->dtype, 2, t->dims + 1, 0), 0);
 	Value *size = build_size(b, zeros, 1);
 	Value *end = build1(b, OP_PD_CAST, size, "dtype", attr_dtype(c, t->dtype), NULL);
-	Value *scalar = end ? build1(b, OP_PD_SQUEEZE, end, "axis", attr_ints(c, 1, axes), NULL) : NULL;
+	Value *scalar =
+		end ? build1(b, OP_PD_SQUEEZE, end, "axis", attr_ints(c, 1, axes), NULL) : NULL;
 	Value *const bounds[] = {start, scalar, step};
 	Value *beams = scalar ? build(b, OP_PD_ARANGE, 3, bounds, NULL) : NULL;
 	return beams ? build2(b, OP_PD_ADD, zeros, beams, NULL) : NULL;

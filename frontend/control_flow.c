@@ -83,8 +83,8 @@ static void note_write(Walk *w, const char *var, bool surely)
 static void walk_reads(Walk *w, const Paddle__OpDesc *d)
 {
 	for (size_t s = 0; s < d->n_inputs; s++)
-		for (size_t k = 0; !is_summary_slot(d, d->inputs[s]->parameter) &&
-		                   k < d->inputs[s]->n_arguments;
+		for (size_t k = 0;
+		     !is_summary_slot(d, d->inputs[s]->parameter) && k < d->inputs[s]->n_arguments;
 		     k++)
 			note_read(w, d->inputs[s]->arguments[k]);
 	for (size_t s = 0; writes_partly(d) && s < d->n_outputs; s++)

@@ -1,10 +1,10 @@
 // Branches. A legacy conditional runs each side as a conditional_block of its own, on the condition
-// and on its negation, and picks every result with a select_input on a mask cast from the condition.
-// Here both blocks become regions of one pd.if, and a select_input one of its results.
+// and on its negation, and picks every result with a select_input on a mask cast from the
+// condition. Here both blocks become regions of one pd.if, and a select_input one of its results.
 //
-// A variable that only branches have written is a guard: it knows the values in the regions, and what
-// was there before. It becomes a result of the pd.if when somebody reads it. As long as no result is
-// used, the pd.if moves down to where the second block, or a further result, needs it.
+// A variable that only branches have written is a guard: it knows the values in the regions, and
+// what was there before. It becomes a result of the pd.if when somebody reads it. As long as no
+// result is used, the pd.if moves down to where the second block, or a further result, needs it.
 #include "control.h"
 
 #include <string.h>
@@ -95,7 +95,8 @@ static bool is_undefined(const Value *v)
 {
 	if (v->def && v->def->code == OP_PD_CREATE_ARRAY)
 		return true;
-	const Attr *a = v->def && v->def->code == OP_BUILTIN_CONSTANT ? op_attr(v->def, "value") : NULL;
+	const Attr *a =
+		v->def && v->def->code == OP_BUILTIN_CONSTANT ? op_attr(v->def, "value") : NULL;
 	if (!a || !dtype_is_float(a->tensor->dtype) || tensor_numel(a->tensor) != 1)
 		return false;
 	double r = tensor_get_f(a->tensor, 0) / UNDEFINED_MARK;
@@ -119,7 +120,8 @@ static Value *same_rank(OpJob *j, OpenIf *i, int region, Value *v, const Type *w
 	    !type_const_numel(want, &m) || n != 1 || m != 1)
 		return v;
 	Builder b = builder_before(yield_of(i, region));
-	return build1(&b, OP_PD_RESHAPE, v, "shape", attr_dims(j->t->c, want->rank, want->dims), NULL);
+	return build1(&b, OP_PD_RESHAPE, v, "shape", attr_dims(j->t->c, want->rank, want->dims),
+	              NULL);
 }
 
 // The result that gives value[0] after `then` and value[1] after `else` (NULL: whatever). NULL
@@ -132,7 +134,8 @@ static Value *add_result(OpJob *j, OpenIf *i, Value *const *value, const char *v
 	const char *stem = size_stem(j, var);
 	int taken = known_branch(j, i);
 	for (int k = 0; k < 2; k++)
-		if (v[k] && v[!k] && v[k]->type != v[!k]->type && (is_undefined(v[k]) || taken == !k))
+		if (v[k] && v[!k] && v[k]->type != v[!k]->type &&
+		    (is_undefined(v[k]) || taken == !k))
 			v[k] = NULL;
 	for (int k = 0; k < 2; k++) {
 		Builder b = builder_before(yield_of(i, k));
@@ -158,7 +161,8 @@ static bool if_result(OpJob *j, OpenIf *i, Value *const *value, const char *var,
 {
 	*out = NULL;
 	for (int r = 0; r < i->op->nresult; r++)
-		if (op_operand(yield_of(i, 0), r) == value[0] && op_operand(yield_of(i, 1), r) == value[1])
+		if (op_operand(yield_of(i, 0), r) == value[0] &&
+		    op_operand(yield_of(i, 1), r) == value[1])
 			*out = &i->op->results[r];
 	if (*out)
 		return true;
@@ -239,8 +243,9 @@ static bool settle_outer(OpJob *j, const NameList *names, const OpenIf *i)
 		Binding *b = write_binding(j->t, names->names[n]);
 		if (b->guard && b->guard->i != i && !guard_resolve(j, names->names[n], b))
 			return false;
-		bool implied = b->desc && (var_is_state(b->desc) ||
-		                           b->desc->type->type == PADDLE__VAR_KIND__LOD_TENSOR_ARRAY);
+		bool implied =
+			b->desc && (var_is_state(b->desc) ||
+		                    b->desc->type->type == PADDLE__VAR_KIND__LOD_TENSOR_ARRAY);
 		if (!b->guard && !b->value && !b->broken && implied &&
 		    !read_var(j, "Input", names->names[n]))
 			return false;
@@ -381,7 +386,8 @@ bool conditional_translate(OpJob *j)
 	if (!cond || !is_one(j, cond, "Cond"))
 		return false;
 	if (cond->type->dtype != DT_BOOL)
-		return job_fail(j, "input Cond must be bool, not %s", dtype_name(cond->type->dtype));
+		return job_fail(j, "input Cond must be bool, not %s",
+		                dtype_name(cond->type->dtype));
 	return branch_on(j, cond, block);
 }
 
@@ -459,13 +465,15 @@ static Value *mask_is(OpJob *j, Value *mask, int64_t k)
 static bool check_mask(OpJob *j, Value *mask, size_t n)
 {
 	Context *c = j->t->c;
-	Value *end = build_full(&j->b, mask->type, (double)n), *zero = build_full(&j->b, mask->type, 0);
+	Value *end = build_full(&j->b, mask->type, (double)n),
+	      *zero = build_full(&j->b, mask->type, 0);
 	Value *below = build2(&j->b, OP_PD_LESS_THAN, mask, end, NULL);
 	Value *above = build2(&j->b, OP_PD_GREATER_EQUAL, mask, zero, NULL);
 	Value *both = below && above ? build2(&j->b, OP_PD_LOGICAL_AND, below, above, NULL) : NULL;
 	if (!both)
 		return false;
-	const NamedAttr message = {"message", attr_str(c, "the mask picks a variable that is not there")};
+	const NamedAttr message = {"message",
+	                           attr_str(c, "the mask picks a variable that is not there")};
 	return build_op(&j->b, OP_PD_ASSERT, 1, &both, 1, &message) != NULL;
 }
 
@@ -476,10 +484,13 @@ static Value *select_values(OpJob *j, const Select *s)
 	Value *v = read_var(j, "X", s->x->arguments[n - 1]);
 	for (size_t k = n - 1; v && k-- > 0;) {
 		Value *x = read_var(j, "X", s->x->arguments[k]);
-		Value *pred = !x ? NULL : n == 2 ? as_bool(j, s->mask) : mask_is(j, s->mask, (int64_t)k);
+		Value *pred = !x       ? NULL
+		              : n == 2 ? as_bool(j, s->mask)
+		                       : mask_is(j, s->mask, (int64_t)k);
 		if (!pred)
 			return NULL;
-		v = n == 2 ? build_choice(j, pred, v, x, s->out) : build_choice(j, pred, x, v, s->out);
+		v = n == 2 ? build_choice(j, pred, v, x, s->out)
+		           : build_choice(j, pred, x, v, s->out);
 	}
 	return v;
 }
@@ -495,7 +506,8 @@ bool select_input_translate(OpJob *j)
 	if (!s.mask || !is_one(j, s.mask, "Mask"))
 		return false;
 	if (dtype_is_float(s.mask->type->dtype))
-		return job_fail(j, "input Mask must be an integer, not %s", dtype_name(s.mask->type->dtype));
+		return job_fail(j, "input Mask must be an integer, not %s",
+		                dtype_name(s.mask->type->dtype));
 	s.pred = strip_not(s.mask, &s.negated);
 	int64_t k = known_mask(j, s.mask);
 	Value *v = NULL;
@@ -521,7 +533,8 @@ bool select_input_translate(OpJob *j)
 
 // ---- select_output ----------------------------------------------------------------------------
 
-// An output that is not picked keeps what it holds. One that holds nothing may as well get the value.
+// An output that is not picked keeps what it holds. One that holds nothing may as well get the
+// value.
 bool select_output_translate(OpJob *j)
 {
 	const char *x = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "X"), 0);

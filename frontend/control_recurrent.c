@@ -1,6 +1,6 @@
-// recurrent, the step network of old programs: its block runs once for every position of axis 0 of the
-// inputs, on the slices there and the states that the step before left. Becomes a counted pd.while that
-// fills the outputs step by step.
+// recurrent, the step network of old programs: its block runs once for every position of axis 0 of
+// the inputs, on the slices there and the states that the step before left. Becomes a counted
+// pd.while that fills the outputs step by step.
 #include "control.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ typedef struct Recurrent {
 	const Paddle__OpSlot *in, *init, *out;
 	int nin, nstate, nout;
 	char *const *before, *const *after; // names of the states inside
-	Value **x, **first; // [nin], [nstate]
+	Value **x, **first;                 // [nin], [nstate]
 	Value *count;
 	const Type **out_types; // [nout], once the block was translated; NULL: not yet
 } Recurrent;
@@ -149,8 +149,8 @@ static bool attempt(Recurrent *r, CountedLoop *l, Value **next, bool down)
 static const Type ***types_memo(OpJob *j)
 {
 	Translator *t = j->t;
-	const char *key = context_str(t->c, arena_printf(t->c->arena, "recurrent %d %d", t->block_index,
-	                                                 t->frame.op));
+	const char *key = context_str(
+		t->c, arena_printf(t->c->arena, "recurrent %d %d", t->block_index, t->frame.op));
 	const Type ***m = name_map_get(t->memo, key);
 	if (!m) {
 		m = NEW(t->c->arena, const Type **);

@@ -1,10 +1,11 @@
 // Loops. A legacy while writes outer variables from its block, and goes on as long as its condition
-// variable holds. Here those variables are arguments of both regions of a pd.while, and its results.
+// variable holds. Here those variables are arguments of both regions of a pd.while, and its
+// results.
 //
-// What a loop carries may change its size from round to round. The first attempt gives the arguments
-// the types that come in; sizes that are others at the end of the body are found at run time in the
-// next attempt. What was learnt is kept in memory for the next time that this loop is translated (it may
-// stand in another loop, or the translation starts over).
+// What a loop carries may change its size from round to round. The first attempt gives the
+// arguments the types that come in; sizes that are others at the end of the body are found at run
+// time in the next attempt. What was learnt is kept in memory for the next time that this loop is
+// translated (it may stand in another loop, or the translation starts over).
 #include "control.h"
 
 #include <inttypes.h>
@@ -12,9 +13,9 @@
 
 // What is known of a loop variable; outlives attempts and restarts.
 typedef struct LoopMemo {
-	uint32_t open;          // axes whose size changes
-	const Type *undefined;  // of a variable without a value before the loop
-	const Type *fitted;     // of one element: with the number of axes that comes around
+	uint32_t open;         // axes whose size changes
+	const Type *undefined; // of a variable without a value before the loop
+	const Type *fitted;    // of one element: with the number of axes that comes around
 } LoopMemo;
 
 typedef struct LoopVar {
@@ -39,8 +40,8 @@ typedef struct Loop {
 static LoopMemo *memo_of(Loop *l, const char *var)
 {
 	Translator *t = l->j->t;
-	const char *key = context_str(t->c, arena_printf(t->c->arena, "loop %d %d %s", t->block_index,
-	                                                 t->frame.op, var));
+	const char *key = context_str(
+		t->c, arena_printf(t->c->arena, "loop %d %d %s", t->block_index, t->frame.op, var));
 	LoopMemo *m = name_map_get(t->memo, key);
 	if (!m) {
 		m = NEW(t->c->arena, LoopMemo);
@@ -51,27 +52,29 @@ static LoopMemo *memo_of(Loop *l, const char *var)
 
 static bool is_implied(const Binding *b)
 {
-	return b->desc && (var_is_state(b->desc) ||
-	                   b->desc->type->type == PADDLE__VAR_KIND__LOD_TENSOR_ARRAY);
+	return b->desc &&
+	       (var_is_state(b->desc) || b->desc->type->type == PADDLE__VAR_KIND__LOD_TENSOR_ARRAY);
 }
 
 // Whether the types differ in the number of axes around one element only.
 static bool ranks_differ(const Type *a, const Type *b)
 {
 	int64_t n, m;
-	return type_is_tensor(a) && type_is_tensor(b) && a->dtype == b->dtype && a->rank != b->rank &&
-	       type_const_numel(a, &n) && type_const_numel(b, &m) && n == 1 && m == 1;
+	return type_is_tensor(a) && type_is_tensor(b) && a->dtype == b->dtype &&
+	       a->rank != b->rank && type_const_numel(a, &n) && type_const_numel(b, &m) && n == 1 &&
+	       m == 1;
 }
 
 static Value *with_rank(Builder *b, Value *v, const Type *want)
 {
 	if (!ranks_differ(v->type, want))
 		return v;
-	return build1(b, OP_PD_RESHAPE, v, "shape", attr_dims(b->ctx, want->rank, want->dims), NULL);
+	return build1(b, OP_PD_RESHAPE, v, "shape", attr_dims(b->ctx, want->rank, want->dims),
+	              NULL);
 }
 
-// The value before the loop. Without one the variable is left out of the first attempt; then its type
-// is known, and zeros stand for it.
+// The value before the loop. Without one the variable is left out of the first attempt; then its
+// type is known, and zeros stand for it.
 static bool find_init(Loop *l, LoopVar *v, bool exposed)
 {
 	Binding *b = v->binding;
@@ -96,7 +99,8 @@ static bool add_var(Loop *l, const char *name, bool exposed)
 	return find_init(l, v, exposed);
 }
 
-// A variable is carried when a round needs what the one before left, or somebody does after the loop.
+// A variable is carried when a round needs what the one before left, or somebody does after the
+// loop.
 static bool find_vars(Loop *l)
 {
 	Translator *t = l->j->t;
@@ -131,10 +135,11 @@ static bool set_types(Loop *l)
 			continue;
 		v->type = v->init->type;
 		if (v->memo->open)
-			v->type = type_join(l->j->t->c, v->type, v->type,
-			                    size_stem(l->j, v->name), &v->memo->open);
+			v->type = type_join(l->j->t->c, v->type, v->type, size_stem(l->j, v->name),
+			                    &v->memo->open);
 		if (!v->type)
-			return job_fail(l->j, "loop variable '%s' changes in ways that are not supported",
+			return job_fail(l->j,
+			                "loop variable '%s' changes in ways that are not supported",
 			                v->name);
 	}
 	return true;
@@ -159,8 +164,8 @@ static Op *make_loop(Loop *l)
 	return op;
 }
 
-// Translates the body and reads what its variables hold then. False when something failed; variables
-// that failed have no next value.
+// Translates the body and reads what its variables hold then. False when something failed;
+// variables that failed have no next value.
 static bool translate_body(Loop *l)
 {
 	Translator *t = l->j->t;
@@ -236,8 +241,9 @@ static bool compare_types(Loop *l, bool *again)
 			continue;
 		}
 		if (!joined)
-			ok = job_fail(l->j, "loop variable '%s' comes back with another type: %s, not %s", v->name,
-			              type_text_of(c, v->next->type), type_text_of(c, v->type));
+			ok = job_fail(
+				l->j, "loop variable '%s' comes back with another type: %s, not %s",
+				v->name, type_text_of(c, v->next->type), type_text_of(c, v->type));
 		*again |= v->memo->open != before;
 	}
 	return ok;
@@ -290,7 +296,8 @@ static bool condition_is_right(Loop *l)
 	if (!type_is_tensor(t) || t->dtype != DT_BOOL)
 		return job_fail(l->j, "condition '%s' must be a bool tensor", l->condition);
 	if (type_const_numel(t, &n) && n != 1)
-		return job_fail(l->j, "condition '%s' must be one element, not %" PRId64, l->condition, n);
+		return job_fail(l->j, "condition '%s' must be one element, not %" PRId64,
+		                l->condition, n);
 	return true;
 }
 

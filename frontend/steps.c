@@ -157,7 +157,8 @@ static bool assign_value_create(OpJob *j)
 static Value *mask_size(OpJob *j, Value *x)
 {
 	Context *c = j->t->c;
-	const char *var = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "MaxLenTensor"), 0);
+	const char *var =
+		slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "MaxLenTensor"), 0);
 	const Paddle__OpAttr *a = attr_find(j->desc, "maxlen");
 	int64_t size = -1;
 	if (a && !attr_int_at(a, 0, &size)) {
@@ -170,7 +171,8 @@ static Value *mask_size(OpJob *j, Value *x)
 		return build1(&j->b, OP_PD_MAX, x, "reduce_all", attr_bool(c, true), NULL);
 	Value *v = read_var(j, "MaxLenTensor", var);
 	v = v ? build1(&j->b, OP_PD_RESHAPE, v, "shape", attr_dims(c, 0, NULL), NULL) : NULL;
-	return v ? build1(&j->b, OP_PD_CAST, v, "dtype", attr_dtype(c, x->type->dtype), NULL) : NULL;
+	return v ? build1(&j->b, OP_PD_CAST, v, "dtype", attr_dtype(c, x->type->dtype), NULL)
+	         : NULL;
 }
 
 static bool sequence_mask_translate(OpJob *j)
@@ -197,7 +199,8 @@ static bool sequence_mask_translate(OpJob *j)
 	Value *at = build(&j->b, OP_PD_ARANGE, 3, bounds, NULL);
 	Value *length = build1(&j->b, OP_PD_UNSQUEEZE, x, "axis", attr_ints(c, 1, last), NULL);
 	Value *below = at && length ? build2(&j->b, OP_PD_LESS_THAN, at, length, NULL) : NULL;
-	Value *mask = below ? build1(&j->b, OP_PD_CAST, below, "dtype", attr_dtype(c, dtype), NULL) : NULL;
+	Value *mask = below ? build1(&j->b, OP_PD_CAST, below, "dtype", attr_dtype(c, dtype), NULL)
+	                    : NULL;
 	if (mask)
 		write_var(j, out, mask);
 	return mask != NULL;
