@@ -46,11 +46,8 @@ static const char *succ_role(const Op *op, int s)
 	return s ? "else" : "then";
 }
 
-// The operation that the branch comes from: by its legacy name, when it has one.
-static const char *branch_title(Codegen *cg, const Op *op)
+const char *branch_kind(const Op *op)
 {
-	if (op->loc->type)
-		return comment_text(cg->arena, op_title(cg, op));
 	return branch_is_of_loop(op) || (op->code == OP_CF_BR && loop_back(op->succs[0].block)) ? "while" : "if";
 }
 
@@ -64,7 +61,7 @@ void block_label_print(Codegen *cg, const Block *b)
 			if (op->succs[s].block != b)
 				continue;
 			if (!comment)
-				comment = arena_printf(cg->arena, "%s: %s", branch_title(cg, op), succ_role(op, s));
+				comment = arena_printf(cg->arena, "%s: %s", comment_text(cg->arena, op_title(cg, op)), succ_role(op, s));
 			label = label || !succ_falls_through(op, s);
 		}
 	}
@@ -275,9 +272,13 @@ static bool succ_print(Codegen *cg, const Op *op, int s, int depth)
 
 static bool cond_br_print(Codegen *cg, const Op *op)
 {
-	const char *cond = tensor_pointer(cg, op_operand(op, 0));
+	const Value *v = op_operand(op, 0);
+	const char *cond = tensor_pointer(cg, v);
+	int64_t n;
 	if (!cond)
 		return false;
+	if (!type_const_numel(v->type, &n))
+		failure_print(cg, arena_printf(cg->arena, "%s != 1", dim_in_run(cg, type_numel(cg->ctx, v->type))), "PD_DIMS", op);
 	int inner = succ_falls_through(op, 0) ? 1 : 0; // the one that goes elsewhere
 	bool bare = op->succs[inner].count == 0; // nothing but the goto
 	text_line(&cg->run, 1, "if (%s*%s)%s", inner ? "!" : "", cond, bare ? "" : " {");

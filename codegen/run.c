@@ -126,7 +126,7 @@ static Emitter *emitter_of(const Codegen *cg, const Op *op)
 // What stands in comments and messages for an operation: its legacy operator and variable.
 const char *op_title(Codegen *cg, const Op *op)
 {
-	const char *type = op->loc->type ? op->loc->type : op->info->name;
+	const char *type = op->loc->type ? op->loc->type : op->nsucc ? branch_kind(op) : op->info->name;
 	const char *var = op->loc->var ? op->loc->var : op->nresult ? op->results[0].name : NULL;
 	return var ? arena_printf(cg->arena, "%s '%s'", type, var) : type;
 }

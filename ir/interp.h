@@ -55,7 +55,8 @@ bool interp_size(Interp *in, const Op *op, const Dim *d, int64_t *out);
 bool interp_found_dim(Interp *in, const Op *op, const Dim *d, int64_t value);
 // What v, bound by `op`, holds must fit its type; sizes that are found at run time become known.
 bool interp_found_dims(Interp *in, const Op *op, const Value *v);
-// Runs a region from its entry block to the terminator that leaves it; NULL after a diagnostic.
+// Runs a region from its entry block to the terminator that leaves it, which is what it gives; the operation around the
+// region when there is none. NULL after a diagnostic.
 const Op *interp_region(Interp *in, const Region *r, int narg, const Cell *args);
 
 // ---- interp_scalar.c ------------------------------------------------------------------------------

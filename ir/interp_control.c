@@ -70,14 +70,19 @@ static bool is_branch(const Op *op)
 const Op *interp_region(Interp *in, const Region *r, int narg, const Cell *args)
 {
 	const Block *b = region_entry(r);
-	if (!b || !enter_block(in, r->op, b, narg, args))
+	if (!b)
+		return r->op;
+	if (!enter_block(in, r->op, b, narg, args))
 		return NULL;
 	for (;;) {
 		Op *end = block_terminator(b);
-		for (Op *op = b->first; op != end; op = op->next)
+		bool ends = end && (end->info->traits & TRAIT_TERMINATOR);
+		for (Op *op = b->first; op && !(ends && op == end); op = op->next)
 			if (!interp_op(in, op))
 				return NULL;
-		if (!end || !is_branch(end))
+		if (!ends)
+			return r->op;
+		if (!is_branch(end))
 			return end;
 		int which;
 		if (!choose(in, end, &which))
@@ -107,8 +112,9 @@ bool interpret_hook_if(Interp *in, Op *op)
 	const Op *end = interp_region(in, &op->regions[cond ? 0 : 1], 0, NULL);
 	if (!end)
 		return false;
-	if (end->noperand != op->nresult)
-		return interp_error(in, op, "a region yields %d values for %d results", end->noperand, op->nresult);
+	int given = end == op ? 0 : end->noperand;
+	if (given != op->nresult)
+		return interp_error(in, op, "a region yields %d values for %d results", given, op->nresult);
 	Cell *cells = NEW_ARRAY(interp_arena(in), (size_t)op->nresult + 1, Cell);
 	if (!read_cells(in, end, 0, op->nresult, cells))
 		return false;
