@@ -28,11 +28,14 @@ static const Op *loop_back(const Block *head)
 	return NULL;
 }
 
-// Whether a branch on a condition is that of a loop: both come from one operation.
+// Whether a branch on a condition is that of a loop: it alone leaves the blocks between the head and the way back.
 static bool branch_is_of_loop(const Op *op)
 {
+	if (op->nsucc < 2)
+		return false;
 	for (const Block *b = op->block; b; b = b->next)
-		if (b->last && b->last->nsucc && branch_goes_back(b->last) && b->last->loc == op->loc)
+		if (b->last && b->last->nsucc && branch_goes_back(b->last) && b->last->succs[0].block->id <= op->block->id &&
+		    op->succs[0].block->id <= b->id && op->succs[1].block->id > b->id)
 			return true;
 	return false;
 }
