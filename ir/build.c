@@ -116,7 +116,7 @@ Value *build_scalar_f(Builder *b, DType t, double v)
 	const Type *type = type_scalar(b->ctx, t);
 	Op *op = op_new(b->ctx, OP_LOOP_CONSTANT, b->loc, 1, &type, 0, NULL, 0, 0);
 	bool whole = !dtype_is_float(t) && !dtype_is_complex(t);
-	op_set_attr(op, "value", whole ? attr_int(b->ctx, (int64_t)v) : attr_float(b->ctx, v));
+	op_set_attr(op, "value", whole ? attr_int(b->ctx, int_from_double(v)) : attr_float(b->ctx, v));
 	builder_insert(b, op);
 	return op_result(op, 0);
 }

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Damages models and IR text and watches pdcc: it must end with status 0 or 1, soon, and leave no output when it fails.
 
-    mutate.py [--pdcc PATH] [--rounds N] [--seed N] [--stage NAME,...] [--seconds N] [--list FILE] MODEL...
+    mutate.py [--pdcc PATH] [--rounds N] [--seed N] [--stage NAME,...] [--seconds N] MODEL...
 
 MODEL is a .pdmodel (parameters beside it are used as they are), a .pdir text, or a description for mkmodel.py (.test,
 .txt). Damage is of three kinds: bytes at random; fields of the wire format replaced by others that are well formed;
 and values of attributes, sizes and names of variables that do not fit together, which gets past the readers and the
 translation. Text is damaged by numbers, words and lines. Meant for builds with sanitizers (make asan). A failure
-prints the command and keeps the file. --list FILE repeats cases that once failed: lines `MODEL SEED ROUND STAGE`.
+prints the command and keeps the file.
 """
 import argparse, os, pathlib, random, re, shlex, shutil, subprocess, sys, tempfile, time
 
@@ -16,6 +16,7 @@ INTERESTING = [0, 1, 2, 3, 7, 127, 128, 255, 1 << 15, (1 << 31) - 1, 1 << 31, (1
 # Values that mean something to an operator: axes, sizes, strides, groups, repeats, and what overflows in products.
 MEANT = [0, 1, -1, 2, -2, 3, 4, 5, 6, 8, 16, 63, 64, 100, -3, -7, 12, 13, 255, 1000, 4096, 65536, 1 << 20, (1 << 31) - 1, -(1 << 31),
          1 << 24, 1 << 30, 1 << 40, (1 << 62), (1 << 63) - 1, -(1 << 63)]
+PASSES = 'canonicalize fold fold-batch-norm cse dce decompose layout to-loops fuse plan'.split()
 STAGES = {
     'ir': ['--emit=ir', '-o', '-'],
     'generic': ['--isa=generic', '-o', 'OUT.c'],
@@ -26,7 +27,7 @@ STAGES = {
     'info': ['info'],
     'interp': ['run', '--target=interp', '--out-dir', 'OUT'], # with the arrays recorded beside the model
     'run': ['run', '--isa=generic', '--cflags', '-O1 -w -fsanitize=address,undefined', '--out-dir', 'OUT'],
-    'opt': ['opt', '--passes=canonicalize,fold,cse,dce', '-o', 'OUT.pdir'],
+    'opt': ['opt', '--passes=PASSES', '-o', 'OUT.pdir'],
 }
 
 
@@ -322,7 +323,8 @@ class Fuzz:
         path = self.folder / f'{self.runs}{suffix}'
         path.write_bytes((damage_text if suffix == '.pdir' else damage_model)(data, rng))
         self.runs += 1
-        arguments = [a.replace('OUT', str(self.folder / 'OUT')) for a in STAGES[stage]]
+        passes = ','.join(sorted(rng.sample(PASSES, rng.randrange(len(PASSES))), key=PASSES.index)) # in their order
+        arguments = [a.replace('OUT', str(self.folder / 'OUT')).replace('PASSES', passes) for a in STAGES[stage]]
         command = [arguments.pop(0)] if not arguments[0].startswith('-') else []
         cmd = [self.o.pdcc, *command, str(path), *arguments, *(['--params', str(params)] if params else [])]
         cmd += self.inputs(model) if command == ['run'] else []
@@ -352,14 +354,9 @@ def main():
     p.add_argument('--timeout', type=float, default=20)
     p.add_argument('--seconds', type=float, default=1e9, help='stop after so many')
     p.add_argument('--stage', default='ir,generic,avx2', help='one of these at each round: ' + ' '.join(STAGES))
-    p.add_argument('--list', help='repeat these cases')
     p.add_argument('models', nargs='*')
     o = p.parse_args()
     fuzz, end, stages = Fuzz(o), time.monotonic() + o.seconds, o.stage.split(',')
-    if o.list:
-        for line in open(o.list):
-            model, o.seed, number, stage = line.split()
-            fuzz.one(model, fuzz.load(model), stage, int(number))
     for number in range(o.rounds): # round by round, so that a run cut short has seen every model
         for k, model in enumerate(o.models):
             if time.monotonic() > end:
