@@ -13,7 +13,7 @@ static void float_print(Text *t, double v, bool single)
 {
 	if (isnan(v) || isinf(v))
 		text_str(t, isnan(v) ? "NAN" : v < 0 ? "-INFINITY" : "INFINITY");
-	else if (v == (double)(int)v && fabs(v) < 1000 && !(v == 0 && signbit(v)))
+	else if (fabs(v) < 1000 && v == (double)(int)v && !(v == 0 && signbit(v)))
 		text_printf(t, single ? "%d.0f" : "%d.0", (int)v);
 	else
 		text_printf(t, single ? "%af" : "%a", v);
