@@ -23,11 +23,16 @@ static bool want_colour(const Options *o)
 	return !strcmp(o->colour, "always");
 }
 
-// All the memory that there is: more would be taken from everybody else, until the system ends somebody.
+// Most of the memory that there is, or PDCC_MEMORY megabytes: a system that promises more than it has would end
+// somebody later, without a word.
 static size_t memory_limit(void)
 {
+	const char *given = getenv("PDCC_MEMORY");
+	unsigned long megabytes = given ? strtoul(given, NULL, 10) : 0;
+	if (megabytes && megabytes <= SIZE_MAX >> 20)
+		return (size_t)megabytes << 20;
 	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-	return pages > 0 && size > 0 && (size_t)pages <= SIZE_MAX / (size_t)size ? (size_t)pages * (size_t)size : 0;
+	return pages > 0 && size > 0 && (size_t)pages <= SIZE_MAX / (size_t)size ? (size_t)pages * (size_t)size / 4 * 3 : 0;
 }
 
 static int run_command(Driver *d)

@@ -54,8 +54,8 @@ static bool extent_axis(const Op *op, Extent *e, int d, const Dim *size, const D
                         int64_t step)
 {
 	Context *c = op->ctx;
-	if (!step)
-		return infer_error(op, "a stride of 0");
+	if (!step || step < -INT64_MAX)
+		return infer_error(op, "a stride of %lld", (long long)step);
 	e->step[d] = step;
 	if (step > 0) {
 		e->start[d] = slice_bound(c, start, size);
