@@ -280,8 +280,17 @@ static bool op_print(Codegen *cg, const Op *op, bool *bound)
 	return false;
 }
 
+// What stopped a printer is mostly an element type: complex numbers. False, for the caller to return.
+static bool no_code(const Codegen *cg, const Op *op, int errors)
+{
+	if (diag_errors(cg->ctx->diag) == errors)
+		diag_error(cg->ctx->diag, op->loc, "code generation: '%s' is not supported for these types", op->info->name);
+	return false;
+}
+
 bool run_collect(Codegen *cg)
 {
+	int errors = diag_errors(cg->ctx->diag);
 	bool *bound = NEW_ARRAY(cg->arena, (size_t)cg->nsymbol + 1, bool);
 	const Region *r = &cg->module->regions[0];
 	cg->blocks = r->first != r->last;
@@ -296,7 +305,7 @@ bool run_collect(Codegen *cg)
 		block_label_print(cg, b);
 		for (const Op *op = b->first; op; op = op->next)
 			if (!op_print(cg, op, bound))
-				return false;
+				return no_code(cg, op, errors);
 	}
 	text_char(&cg->run, '\n');
 	output_dims_print(cg);

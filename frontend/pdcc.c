@@ -45,6 +45,9 @@ static int run_command(Driver *d)
 	d->ctx->file = d->options->model;
 	int status = commands[d->options->command](d);
 	stage_end(d);
+	// Nothing fails silently, not even by mistake.
+	if (status == 1 && !diag_errors(d->ctx->diag))
+		diag_error(d->ctx->diag, NULL, "failed without a reason given: please report this as a bug of pdcc");
 	return diag_errors(d->ctx->diag) ? 1 : status;
 }
 

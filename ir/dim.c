@@ -291,7 +291,7 @@ static bool poly_exact_div(const Poly *a, const Poly *b, Poly *quotient)
 			Term t;
 			if (!term_mul(&q, &b->terms[i], &t))
 				return false;
-			t.coeff = -t.coeff;
+			rest.bad |= __builtin_sub_overflow(0, t.coeff, &t.coeff);
 			poly_add_term(&rest, &t);
 		}
 		if (rest.bad)
@@ -493,10 +493,13 @@ static const Dim *poly_solve(Context *c, const Poly *p, const Dim **solution)
 		Poly rest = {.n = 0};
 		for (int j = 0; j < p->n; j++) {
 			Term u = p->terms[j];
-			u.coeff *= -t->coeff;
+			if (t->coeff == 1)
+				rest.bad |= __builtin_sub_overflow(0, u.coeff, &u.coeff);
 			if (j != i)
 				poly_add_term(&rest, &u);
 		}
+		if (rest.bad)
+			continue;
 		const Dim *value = dim_of_poly(c, &rest);
 		// A size found at run time never replaces one that the caller gives.
 		bool allowed = sym->bounded || !(value->kind == DIM_SYM && value->bounded);

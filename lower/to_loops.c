@@ -30,8 +30,12 @@ static bool op_expand(Op *op)
 {
 	Builder b = builder_before(op);
 	Value **results = NEW_ARRAY(op->ctx->arena, (size_t)op->nresult + 1, Value *);
-	if (!op_define(&b, op, results))
+	int errors = diag_errors(op->ctx->diag);
+	if (!op_define(&b, op, results)) {
+		if (diag_errors(op->ctx->diag) == errors)
+			diag_error(op->ctx->diag, op->loc, "'%s' is not supported for these types or sizes", op->info->name);
 		return false;
+	}
 	for (int i = 0; i < op->nresult; i++) {
 		if (!results[i] && value_used(&op->results[i])) {
 			diag_error(op->ctx->diag, op->loc, "'%s': the definition gives no result %d", op->info->name, i);

@@ -306,11 +306,11 @@ class Fuzz:
         self.accepted += r.returncode == 0
         if r.returncode not in (0, 1) or 'runtime error' in err or 'Sanitizer' in err: # these too end with status 1
             return False, f'exit status {r.returncode}', err
-        if r.returncode == 1 and 'error' not in err:
+        if r.returncode == 1 and ('error' not in err or 'bug of pdcc' in err):
             return False, 'failed without a message', err
         if 'out of memory' in err and cmd[1] != 'run':
             return False, 'asked for too much memory', err
-        if 'is out of range for axis' in err: # the interpreter checks what generated code relies on
+        if 'is out of range for axis' in err and not str(cmd).count('.pdir'): # the interpreter checks what generated code relies on
             return False, 'accepted a program that reads outside of its tensors', err
         if r.returncode == 1 and left and cmd[1] != 'run':
             return False, f'failed and left {left}', err
