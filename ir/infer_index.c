@@ -96,25 +96,37 @@ bool infer_hook_gather_nd(Op *op)
 	return infer_result_shape(op, 0, x->dtype, rank, shape);
 }
 
-bool verify_hook_scatter_nd_add(Op *op)
+// Updates are of the first `rows` sizes of the index, and then of the sizes of x from axis `from` on.
+static bool check_updates(const Op *op, const Type *x, int from, const Type *index, int rows, const Type *updates)
+{
+	const Dim *same;
+	if (updates->rank != rows + x->rank - from)
+		return infer_error(op, "updates of rank %d do not fit", updates->rank);
+	for (int d = 0; d < updates->rank; d++) {
+		const Dim *want = d < rows ? index->dims[d] : x->dims[from + d - rows];
+		if (!infer_same_dim(op, want, updates->dims[d], "sizes of the updates and of their places", &same))
+			return false;
+	}
+	return true;
+}
+
+bool infer_hook_scatter_nd_add(Op *op)
 {
 	const Type *x = infer_tensor(op, 0), *index = infer_tensor(op, 1), *updates = infer_tensor(op, 2);
 	int n;
 	if (!x || !index || !updates || (n = index_width(op, x, index)) < 0)
 		return false;
-	return updates->rank == index->rank - 1 + x->rank - n ||
-	       infer_error(op, "updates of rank %d do not fit", updates->rank);
+	return check_updates(op, x, n, index, index->rank - 1, updates) && infer_result(op, 0, x);
 }
 
-bool verify_hook_scatter(Op *op)
+bool infer_hook_scatter(Op *op)
 {
 	const Type *x = infer_tensor(op, 0), *index = infer_tensor(op, 1), *updates = infer_tensor(op, 2);
 	if (!x || !index || !updates)
 		return false;
 	if (!x->rank || index->rank > 2 || (index->rank == 2 && !dim_is(index->dims[1], 1)))
 		return infer_error(op, "the index must be a vector");
-	int rank = index->rank ? x->rank : x->rank - 1;
-	return updates->rank == rank || infer_error(op, "updates of rank %d do not fit", updates->rank);
+	return check_updates(op, x, 1, index, index->rank ? 1 : 0, updates) && infer_result(op, 0, x);
 }
 
 bool infer_hook_index_sample(Op *op)
@@ -134,6 +146,12 @@ bool infer_hook_take_along_axis(Op *op)
 		return false;
 	if (x->rank != index->rank)
 		return infer_error(op, "ranks %d and %d differ", x->rank, index->rank);
+	// Another axis of size 1 is read again and again.
+	for (int d = 0; d < x->rank; d++)
+		if (d != axis && dim_is_const(x->dims[d]) && dim_is_const(index->dims[d]) && x->dims[d]->value != 1 &&
+		    index->dims[d]->value > x->dims[d]->value)
+			return infer_error(op, "axis %d has %lld places, but %lld indices", d, (long long)x->dims[d]->value,
+			                   (long long)index->dims[d]->value);
 	op_set_attr(op, "axis", attr_int(op->ctx, axis));
 	return infer_result_shape(op, 0, x->dtype, index->rank, index->dims);
 }

@@ -110,7 +110,9 @@ bool window_of_pool(Op *op, Window *w)
 bool window_overhangs(const Window *w, int i)
 {
 	const Dim *kernel = w->kernel[i], *size = w->size[i];
-	bool larger = dim_is_const(kernel) && dim_is_const(size) && (kernel->value - 1) * w->dilation[i] >= size->value;
+	int64_t span;
+	bool larger = dim_is_const(kernel) && dim_is_const(size) &&
+	              (__builtin_mul_overflow(kernel->value - 1, w->dilation[i], &span) || span >= size->value);
 	return larger || !dim_is(w->before[i], 0) || !dim_is(w->after[i], 0);
 }
 
@@ -185,11 +187,14 @@ bool infer_hook_conv_transpose(Op *op)
 	const Type *x = op_operand(op, 0)->type, *filter = op_operand(op, 1)->type;
 	if (!infer_same_dim(op, x->dims[w.channel], filter->dims[0], "channels of the input and of the filter", &same))
 		return false;
+	int64_t groups = op_int(op, "groups", 1);
+	if (groups < 1 || (dim_is_const(filter->dims[0]) && filter->dims[0]->value % groups))
+		return infer_error(op, "the input channels do not divide into %lld groups", (long long)groups);
 	int ngiven = infer_resolve(op, "output_size", given, 3), nextra = op_ints(op, "output_padding", extra, 3);
 	if (ngiven < 0 || (ngiven > 0 && ngiven != w.n) || (nextra > 0 && nextra != w.n))
 		return infer_error(op, "'output_size' and 'output_padding' need %d values", w.n);
 	shape[0] = x->dims[0];
-	shape[w.channel] = dim_mul(c, filter->dims[1], dim_const(c, op_int(op, "groups", 1)));
+	shape[w.channel] = dim_mul(c, filter->dims[1], dim_const(c, groups));
 	for (int i = 0; i < w.n; i++) {
 		const Dim *one = dim_const(c, 1), *out = dim_mul(c, dim_sub(c, w.size[i], one), dim_const(c, w.stride[i]));
 		out = dim_sub(c, dim_sub(c, out, w.before[i]), w.after[i]);
@@ -268,7 +273,7 @@ bool infer_hook_unfold(Op *op)
 		w.after[i] = dim_const(c, pads[2 + i]);
 		places = dim_mul(c, places, window_count(c, &w, i, false));
 	}
-	const Dim *shape[] = {x->dims[0], dim_mul(c, x->dims[1], dim_const(c, kernel[0] * kernel[1])), places};
+	const Dim *shape[] = {x->dims[0], dim_mul(c, x->dims[1], dim_mul(c, w.kernel[0], w.kernel[1])), places};
 	return infer_result_shape(op, 0, x->dtype, 3, shape);
 }
 
@@ -279,7 +284,8 @@ static bool check_channels(const Op *op, const char *name, const Dim *channels)
 {
 	const Dim *same;
 	Value *v = op_operand_named(op, name);
-	return !v || infer_same_dim(op, type_numel(op->ctx, v->type), channels, name, &same);
+	const char *what = arena_printf(op->ctx->arena, "elements of '%s' and their places", name);
+	return !v || infer_same_dim(op, type_numel(op->ctx, v->type), channels, what, &same);
 }
 
 bool infer_hook_batch_norm(Op *op)
@@ -352,6 +358,18 @@ bool infer_hook_softmax(Op *op)
 	return infer_result(op, 0, x);
 }
 
+// Labels are class numbers, one in the place of every distribution along axis, or distributions themselves.
+static bool check_labels(const Op *op, const Type *x, const Type *label, int axis)
+{
+	const Dim *same, *one = dim_const(op->ctx, 1);
+	for (int d = 0; d < x->rank; d++) {
+		const Dim *want = d == axis && !op_bool(op, "soft_label", false) ? one : x->dims[d];
+		if (!infer_same_dim(op, want, label->dims[d], "sizes of classes and labels", &same))
+			return false;
+	}
+	return true;
+}
+
 bool infer_hook_softmax_cross_entropy(Op *op)
 {
 	const Type *x = infer_tensor(op, 0), *label = infer_tensor(op, 1);
@@ -361,6 +379,8 @@ bool infer_hook_softmax_cross_entropy(Op *op)
 		return false;
 	if (label->rank != x->rank)
 		return infer_error(op, "labels of rank %d for logits of rank %d", label->rank, x->rank);
+	if (!check_labels(op, x, label, axis))
+		return false;
 	op_set_attr(op, "axis", attr_int(op->ctx, axis));
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
 	shape[axis] = dim_const(op->ctx, 1);
@@ -375,16 +395,44 @@ bool infer_hook_cross_entropy(Op *op)
 		return false;
 	if (!x->rank || label->rank != x->rank)
 		return infer_error(op, "labels of rank %d for probabilities of rank %d", label->rank, x->rank);
+	if (!check_labels(op, x, label, x->rank - 1))
+		return false;
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
 	shape[x->rank - 1] = dim_const(op->ctx, 1);
 	return infer_result_shape(op, 0, x->dtype, x->rank, shape);
 }
 
-bool verify_hook_prelu(Op *op)
+bool infer_hook_prelu(Op *op)
 {
+	Context *c = op->ctx;
+	const Type *x = infer_tensor(op, 0);
 	const char *mode = op_str(op, "mode", "all");
-	bool known = !strcmp(mode, "all") || !strcmp(mode, "channel") || !strcmp(mode, "element");
-	return known || infer_error(op, "unknown mode '%s'", mode);
+	const Dim *need = dim_const(c, 1);
+	if (!x)
+		return false;
+	if (!strcmp(mode, "channel")) {
+		if (!x->rank)
+			return infer_error(op, "a scalar has no channels");
+		need = x->dims[x->rank == 1 ? 0 : channels_last(op) ? x->rank - 1 : 1];
+	} else if (!strcmp(mode, "element")) {
+		for (int d = 1; d < x->rank; d++)
+			need = dim_mul(c, need, x->dims[d]);
+	} else if (strcmp(mode, "all")) {
+		return infer_error(op, "unknown mode '%s'", mode);
+	}
+	return check_channels(op, "alpha", need) && infer_result(op, 0, x);
+}
+
+bool infer_hook_affine_channel(Op *op)
+{
+	const Type *x = infer_tensor(op, 0);
+	resolve_layout(op);
+	if (!x)
+		return false;
+	if (x->rank < 2)
+		return infer_error(op, "a tensor of rank %d where 2 or more is needed", x->rank);
+	const Dim *channels = x->dims[channels_last(op) ? x->rank - 1 : 1];
+	return check_channels(op, "scale", channels) && check_channels(op, "bias", channels) && infer_result(op, 0, x);
 }
 
 // ---- matrix products -------------------------------------------------------------------------------------------
@@ -456,8 +504,16 @@ bool infer_hook_dot(Op *op)
 
 bool infer_hook_addmm(Op *op)
 {
-	const Type *x = infer_rank(op, 1, 2), *y = x ? infer_rank(op, 2, 2) : NULL;
-	return y && infer_tensor(op, 0) && matmul_result(op, x, y, false, false);
+	const Type *input = infer_tensor(op, 0), *x = infer_rank(op, 1, 2), *y = x ? infer_rank(op, 2, 2) : NULL;
+	const Dim *shape[MAX_RANK];
+	int rank;
+	if (!input || !y || !matmul_result(op, x, y, false, false))
+		return false;
+	const Type *out = op->results[0].type;
+	if (!infer_broadcast(op, input->rank, input->dims, 2, out->dims, &rank, shape))
+		return false;
+	return (rank == 2 && shape[0] == out->dims[0] && shape[1] == out->dims[1]) ||
+	       infer_error(op, "the input is larger than the product that it is added to");
 }
 
 // Product of the sizes of axes [from, to).

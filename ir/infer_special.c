@@ -119,16 +119,37 @@ bool infer_hook_yolo_box(Op *op)
 	int64_t classes = op_int(op, "class_num", 0);
 	if (!size)
 		return false;
-	if (!anchors || anchors->n < 2 || anchors->n % 2 || classes < 1)
+	if (!anchors || anchors->n < 2 || anchors->n % 2 || classes < 1 || classes > INT32_MAX)
 		return infer_error(op, "anchors must come in pairs, and there must be a class");
+	const Dim *same;
+	if (!infer_same_dim(op, x->dims[0], size->dims[0], "numbers of images and of their sizes", &same) ||
+	    !infer_same_dim(op, dim_const(c, 2), size->dims[1], "a height, a width and what there is", &same))
+		return false;
 	int64_t n = anchors->n / 2, channels = n * (5 + classes + (op_bool(op, "iou_aware", false) ? 1 : 0));
-	if (dim_is_const(x->dims[1]) && x->dims[1]->value != channels)
-		return infer_error(op, "%lld channels where %lld are needed", (long long)x->dims[1]->value, (long long)channels);
+	if (!infer_same_dim(op, x->dims[1], dim_const(c, channels), "channels that there are and that are needed", &same))
+		return false;
 	const Dim *boxes = dim_mul(c, dim_const(c, n), dim_mul(c, x->dims[2], x->dims[3]));
 	const Dim *shape[] = {x->dims[0], boxes, dim_const(c, 4)};
 	infer_result_shape(op, 0, x->dtype, 3, shape);
 	shape[2] = dim_const(c, classes);
 	return infer_result_shape(op, 1, x->dtype, 3, shape);
+}
+
+// The offsets (two for every tap of the filter and group) and the mask (one) have the size of the result.
+static bool check_offsets(const Op *op, const Type *x, const Type *filter, const Type *offset, const Type *t, int each)
+{
+	Context *c = op->ctx;
+	const Dim *taps = dim_mul(c, filter->dims[2], filter->dims[3]), *same;
+	const Dim *want = dim_mul(c, taps, dim_const(c, each * op_int(op, "deformable_groups", 1)));
+	return infer_same_dim(op, x->dims[0], t->dims[0], "numbers of images and of their offsets", &same) &&
+	       infer_same_dim(op, want, t->dims[1], "taps of the filter and channels of their offsets", &same) &&
+	       infer_same_dim(op, offset->dims[2], t->dims[2], "heights of offset and mask", &same) &&
+	       infer_same_dim(op, offset->dims[3], t->dims[3], "widths of offset and mask", &same);
+}
+
+static bool divides(const Dim *size, int64_t groups)
+{
+	return !dim_is_const(size) || size->value % groups == 0;
 }
 
 bool infer_hook_deformable_conv(Op *op)
@@ -142,8 +163,19 @@ bool infer_hook_deformable_conv(Op *op)
 	for (int i = 0; i < 3; i++)
 		if (op_ints(op, names[i], lists[i], 2) != 2)
 			return infer_error(op, "'%s' needs 2 values", names[i]);
-	if (op_int(op, "groups", 1) < 1 || op_int(op, "deformable_groups", 1) < 1)
-		return infer_error(op, "fewer than one group");
+	for (int i = 0; i < 2; i++)
+		if (lists[0][i] < 1 || lists[2][i] < 1)
+			return infer_error(op, "a stride of %lld, a dilation of %lld", (long long)lists[0][i], (long long)lists[2][i]);
+	int64_t groups = op_int(op, "groups", 1), parts = op_int(op, "deformable_groups", 1);
+	if (groups < 1 || parts < 1 || parts > INT32_MAX || !divides(filter->dims[0], groups) || !divides(x->dims[1], parts))
+		return infer_error(op, "the channels do not divide into %lld and %lld groups", (long long)groups, (long long)parts);
+	const Dim *same, *in = dim_mul(op->ctx, filter->dims[1], dim_const(op->ctx, groups));
+	const Type *mask = op_operand_named(op, "mask") ? infer_rank(op, 3, 4) : NULL;
+	if (op_operand_named(op, "mask") && !mask)
+		return false;
+	if (!infer_same_dim(op, x->dims[1], in, "channels of the input and of the filter times groups", &same) ||
+	    !check_offsets(op, x, filter, offset, offset, 2) || (mask && !check_offsets(op, x, filter, offset, mask, 1)))
+		return false;
 	// The offsets have the size of the result.
 	const Dim *shape[] = {x->dims[0], filter->dims[0], offset->dims[2], offset->dims[3]};
 	return infer_result_shape(op, 0, x->dtype, 4, shape);

@@ -496,6 +496,8 @@ const Attr *attr_parse(Context *c, AttrKind kind, const char *text);
 // ---- verify.c --------------------------------------------------------------------------------------------
 
 bool ir_verify(Op *op); // diagnostics for everything wrong; true when nothing is
+// Whether a loop.load stays inside of its tensor, as far as indices of loops of constant size tell; an error when not.
+bool load_verify_bounds(const Op *load);
 
 // ---- interp.c ----------------------------------------------------------------------------------------------
 

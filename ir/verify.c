@@ -471,15 +471,19 @@ static bool check_inference(Op *op)
 static bool check_size(const Op *op, const Value *v)
 {
 	const Type *t = v->type;
-	int64_t low, high;
+	int64_t low, high, least = (int64_t)dtype_size(t->dtype);
+	bool empty = false, large = false;
 	if (t->kind != TY_TENSOR && t->kind != TY_SELECTED_ROWS && t->kind != TY_ARRAY)
 		return true;
-	for (int i = 0; i < t->rank; i++)
+	for (int i = 0; i < t->rank; i++) {
 		if (dim_is_const(t->dims[i]) && t->dims[i]->value < 0)
 			return verify_fail(op, "result %d has a negative size: %s", (int)v->index, type_text(op->ctx, t));
-	dim_range(type_numel(op->ctx, t), &low, &high);
-	return low <= MOST_BYTES / (int64_t)dtype_size(t->dtype) ||
-	       verify_fail(op, "result %d is too large: %s", (int)v->index, type_text(op->ctx, t));
+		dim_range(t->dims[i], &low, &high);
+		empty |= dim_is(t->dims[i], 0);
+		large |= low > MOST_BYTES / least;
+		least *= low > 1 && !large ? low : 1;
+	}
+	return empty || !large || verify_fail(op, "result %d is too large: %s", (int)v->index, type_text(op->ctx, t));
 }
 
 static bool check_sizes(const Op *op)

@@ -171,9 +171,50 @@ static bool load_is_right(const Op *op, int tensor)
 	return true;
 }
 
+// How many values argument `i` of a loop's block takes; NULL when that is not for the loop to say.
+static const Dim *loop_extent(const Op *loop, uint32_t i)
+{
+	if (loop->code == OP_LOOP_NEST)
+		return (int)i < loop->results[0].type->rank ? loop->results[0].type->dims[i] : NULL;
+	const Attr *extents = loop->code == OP_LOOP_REDUCE ? op_attr(loop, "extents") : NULL;
+	return extents && extents->kind == ATTR_DIMS && (int)i < extents->n ? extents->dims[i] : NULL;
+}
+
+// Whether a loop around op never runs.
+static bool runs_never(const Op *op)
+{
+	for (const Op *loop = op_parent(op); loop; loop = op_parent(loop)) {
+		const Dim *extent;
+		for (uint32_t i = 0; (extent = loop_extent(loop, i)); i++)
+			if (dim_is(extent, 0))
+				return true;
+	}
+	return false;
+}
+
+bool load_verify_bounds(const Op *op)
+{
+	const Type *t = op_operand(op, 0)->type;
+	for (int d = 0; d < t->rank; d++) {
+		const Value *at = op_operand(op, d + 1);
+		int64_t last = -1;
+		if (!dim_is_const(t->dims[d]))
+			continue;
+		if (at->block) {
+			const Dim *extent = loop_extent(at->block->region->op, at->index);
+			last = extent && dim_is_const(extent) ? extent->value - 1 : -1;
+		} else if (at->def->code == OP_LOOP_CONSTANT) {
+			last = op_int(at->def, "value", 0);
+		}
+		if (last >= t->dims[d]->value && !runs_never(op))
+			return verify_fail(op, "position %lld on axis %d is outside of %s", (long long)last, d, type_text(op->ctx, t));
+	}
+	return true;
+}
+
 bool verify_hook_loop_load(Op *op)
 {
-	return load_is_right(op, 0);
+	return load_is_right(op, 0) && load_verify_bounds(op);
 }
 
 bool verify_hook_loop_load_or(Op *op)

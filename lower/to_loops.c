@@ -94,12 +94,14 @@ static bool region_expand(Region *r, int *budget)
 	return true;
 }
 
-// A constant of equal elements, loaded from anywhere, is a number.
+// Sizes of operands that do not go together, which inference should have found, must not become code that reads
+// outside of a tensor. A constant of equal elements, loaded from anywhere, is a number.
 static bool load_visit(Op *op, void *arg)
 {
-	(void)arg;
+	bool *ok = arg;
 	if (op->code != OP_LOOP_LOAD)
 		return true;
+	*ok &= load_verify_bounds(op);
 	const Op *def = op_operand(op, 0)->def;
 	const Tensor *t = def && def->code == OP_BUILTIN_CONSTANT ? value_constant(op_operand(op, 0)) : NULL;
 	int64_t n = t ? tensor_numel(t) : 0;
@@ -124,6 +126,7 @@ bool pass_to_loops(PassContext *p)
 	int budget = MAX_EXPANSIONS;
 	if (!region_expand(&p->module->regions[0], &budget))
 		return false;
-	op_walk(p->module, load_visit, NULL);
-	return pass_dce(p); // vectors and shapes that only the expanded operations read
+	bool ok = true;
+	op_walk(p->module, load_visit, &ok);
+	return ok && pass_dce(p); // vectors and shapes that only the expanded operations read
 }
