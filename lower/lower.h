@@ -54,6 +54,15 @@ bool pass_hoist(PassContext *p);          // hoist.c: what does not change in a 
 bool pass_flatten(PassContext *p);        // flatten.c: pd.if and pd.while to blocks and branches
 bool pass_plan(PassContext *p);           // plan.c: one workspace
 
+// ---- trip_count.c ---------------------------------------------------------------------------------
+// How many rounds a pd.while takes: exactly, and at most; either is NULL when that is not known. Sizes may hold symbols
+// that are bound outside of the loop only. Returns whether `at_most` is known. Before nests are made.
+bool while_trip_count(Context *c, const Op *loop, const Dim **exact, const Dim **at_most);
+// Whether the symbol stands in d.
+bool dim_mentions(const Dim *d, const Dim *sym);
+// Whether a symbol of d gets its value in op's regions, so that d means nothing in front of op.
+bool dim_changes_in(const Dim *d, const Op *op);
+
 // ---- shared by passes (rewrite.c) -----------------------------------------------------------------
 // Replaces op's results by `with` (types must agree) and erases it.
 void op_replace(Op *op, Value *const *with);
