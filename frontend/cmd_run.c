@@ -78,8 +78,7 @@ static bool write_tensor(Driver *d, const char *stem, const Tensor *t)
 	return !t->nlod || file_write(c, arena_printf(c->arena, "%s.lod", stem), text.text, text.len);
 }
 
-// Results of one interpreted run to DIR/<run>/<column>.npy, elements of arrays to <column>.<i>.npy.
-static bool write_fetches(Driver *d, Interp *in, int run)
+bool driver_write_fetches(Driver *d, Interp *in, int run)
 {
 	Context *c = d->ctx;
 	const char *folder = arena_printf(c->arena, "%s/%d", d->options->out_dir, run);
@@ -98,13 +97,18 @@ static bool write_fetches(Driver *d, Interp *in, int run)
 	return true;
 }
 
-static bool feed_input(Driver *d, Interp *in, const RunInput *input)
+Interp *driver_interpreter(Driver *d, const RunCall *call)
 {
-	Tensor *t = npy_read(d->ctx, input->path);
-	if (!t || (input->lod && !set_lod(d, input, t)))
-		return false;
-	interp_add_feed(in, input->name, t);
-	return true;
+	Interp *in = interp_new(d->ctx, d->ctx->arena);
+	interp_set_max_trip(in, d->options->max_trip);
+	for (int i = 0; i < call->ninput; i++) {
+		const RunInput *input = &call->inputs[i];
+		Tensor *t = npy_read(d->ctx, input->path);
+		if (!t || (input->lod && !set_lod(d, input, t)))
+			return NULL;
+		interp_add_feed(in, input->name, t);
+	}
+	return in;
 }
 
 static bool run_interpreter(Driver *d, Op *module)
@@ -113,12 +117,9 @@ static bool run_interpreter(Driver *d, Op *module)
 	int ncall = d->options->ncall ? d->options->ncall : 1;
 	for (int i = 0; i < ncall; i++) {
 		const RunCall *call = d->options->ncall ? &d->options->calls[i] : &none;
-		Interp *in = interp_new(d->ctx, d->ctx->arena);
 		stage_begin(d, "interpret");
-		for (int k = 0; k < call->ninput; k++)
-			if (!feed_input(d, in, &call->inputs[k]))
-				return false;
-		if (!interp_run(in, module) || !write_fetches(d, in, i))
+		Interp *in = driver_interpreter(d, call);
+		if (!in || !interp_run(in, module) || !driver_write_fetches(d, in, i))
 			return false;
 	}
 	return true;

@@ -1,5 +1,5 @@
 // `pdcc verify`: runs the translated program, the program after every pass, and the generated C on the same
-// inputs, and names the first stage after which an output differs.
+// inputs, and names the first stage after which an output differs, and in it the first operator (verify_find.c).
 #include "driver.h"
 
 #include <math.h>
@@ -8,18 +8,7 @@
 // Passes may reorder float arithmetic (folding a batch norm, another order of summation), not more.
 enum { TOLERANCE_PPM = 1000 };
 
-static Interp *interpret(Driver *d, Op *module)
-{
-	const Options *o = d->options;
-	Interp *in = interp_new(d->ctx, d->ctx->arena);
-	for (int i = 0; o->ncall && i < o->calls[0].ninput; i++) {
-		Tensor *t = npy_read(d->ctx, o->calls[0].inputs[i].path);
-		if (!t)
-			return NULL;
-		interp_set_feed(in, o->calls[0].inputs[i].name, t);
-	}
-	return interp_run(in, module) ? in : NULL;
-}
+// ---- comparing ----------------------------------------------------------------------------------------------
 
 static bool element_differs(const Tensor *a, const Tensor *b, int64_t i)
 {
@@ -31,32 +20,142 @@ static bool element_differs(const Tensor *a, const Tensor *b, int64_t i)
 	return fabs(x - y) > tolerance * (fabs(x) + 1);
 }
 
-static bool tensors_agree(Driver *d, const char *stage, int col, const Tensor *want, const Tensor *got)
+bool tensor_agrees(Driver *d, const Tensor *want, const Tensor *got, const char **why)
 {
+	Arena *a = d->ctx->arena;
+	*why = "it has another type or shape";
 	if (got->dtype != want->dtype || got->rank != want->rank ||
-	    memcmp(got->dims, want->dims, (size_t)want->rank * sizeof *want->dims)) {
-		diag_error(d->ctx->diag, NULL, "after %s: fetch %d has another type or shape", stage, col);
+	    memcmp(got->dims, want->dims, (size_t)want->rank * sizeof *want->dims))
 		return false;
+	if (dtype_is_complex(want->dtype)) {
+		*why = "it holds other bytes";
+		return !tensor_bytes(want) || !memcmp(want->data, got->data, tensor_bytes(want));
 	}
 	for (int64_t i = 0; i < tensor_numel(want); i++) {
-		if (element_differs(want, got, i)) {
-			diag_error(d->ctx->diag, NULL, "after %s: fetch %d differs first at element %lld: %.9g, before %.9g", stage, col,
-			           (long long)i, tensor_get_f(got, i), tensor_get_f(want, i));
-			return false;
-		}
+		if (!element_differs(want, got, i))
+			continue;
+		*why = dtype_is_float(want->dtype) ?
+			arena_printf(a, "element %lld is %.9g, before %.9g", (long long)i, tensor_get_f(got, i), tensor_get_f(want, i)) :
+			arena_printf(a, "element %lld is %lld, before %lld", (long long)i, (long long)tensor_get_i(got, i),
+			             (long long)tensor_get_i(want, i));
+		return false;
 	}
 	return true;
 }
 
-static bool stage_agrees(Driver *d, const char *stage, Interp *reference, Op *module)
+static bool fetch_agrees(Driver *d, const char *stage, const char *fetch, const Tensor *want, const Tensor *got)
 {
-	Interp *now = interpret(d, module);
-	for (int i = 0; now && i < interp_fetch_count(reference); i++) {
-		const Tensor *want = interp_fetch(reference, i), *got = interp_fetch(now, i);
-		if (want && got && !tensors_agree(d, stage, i, want, got))
-			return false;
+	const char *why = got ? "" : "it is missing";
+	if (!want || (got && tensor_agrees(d, want, got, &why)))
+		return true;
+	diag_error(d->ctx->diag, NULL, "after %s: fetch %s differs: %s", stage, fetch, why);
+	return false;
+}
+
+// Fetch `col` of two runs, an array element by element.
+static bool fetches_agree(Driver *d, const char *stage, int col, Interp *want, Interp *got)
+{
+	Arena *a = d->ctx->arena;
+	int n = interp_fetch_length(want, col);
+	if (n < 0)
+		return fetch_agrees(d, stage, arena_printf(a, "%d", col), interp_fetch(want, col), interp_fetch(got, col));
+	if (n != interp_fetch_length(got, col)) {
+		diag_error(d->ctx->diag, NULL, "after %s: fetch %d has %d elements, before %d", stage, col,
+		           interp_fetch_length(got, col), n);
+		return false;
 	}
-	return now != NULL;
+	for (int i = 0; i < n; i++)
+		if (!fetch_agrees(d, stage, arena_printf(a, "%d, element %d,", col, i), interp_fetch_element(want, col, i),
+		                  interp_fetch_element(got, col, i)))
+			return false;
+	return true;
+}
+
+// ---- stages -------------------------------------------------------------------------------------------------
+
+// What a run stores in parameters must not reach the next one: puts the values back that were there before.
+typedef struct Stored {
+	const char *name;
+	Tensor *value;
+	struct Stored *next;
+} Stored;
+
+static Stored *parameters_save(Driver *d, Op *module)
+{
+	Stored *list = NULL;
+	for (const Block *b = module_block(module); b; b = b->next)
+		for (const Op *op = b->first; op; op = op->next) {
+			if (op->code != OP_BUILTIN_SET_PARAMETER)
+				continue;
+			Stored *s = NEW(d->ctx->arena, Stored);
+			const char *name = op_str(op, "name", "");
+			*s = (Stored){name, param_get(d->ctx, name), list};
+			list = s;
+		}
+	return list;
+}
+
+Interp *verify_interpret(Driver *d, Op *module, void (*seen)(void *arg, const Value *v, const Tensor *t), void *arg)
+{
+	const RunCall none = {0};
+	Interp *in = driver_interpreter(d, d->options->ncall ? &d->options->calls[0] : &none);
+	if (in && seen)
+		interp_observe(in, seen, arg);
+	Stored *before = parameters_save(d, module);
+	bool ok = in && interp_run(in, module);
+	for (const Stored *s = before; s; s = s->next)
+		if (s->value)
+			param_set(d->ctx, s->name, s->value);
+	return ok ? in : NULL;
+}
+
+bool verify_lower(Driver *d, Op *module, const Target *t, const char *passes)
+{
+	PassContext p = {.ctx = d->ctx, .module = module, .target = t, .verify = true, .max_trip = d->options->max_trip};
+	return lower_run_list(&p, passes);
+}
+
+// Runs one pass, then the program; *same is whether it still gives what it gave. False after a diagnostic.
+static bool stage_run(Driver *d, Op *module, const Target *t, const char *pass, Interp *reference, bool *same)
+{
+	const char *stage = arena_printf(d->ctx->arena, "pass '%s'", pass);
+	if (!verify_lower(d, module, t, pass))
+		return false;
+	Interp *now = verify_interpret(d, module, NULL, NULL);
+	if (!now) {
+		diag_note(d->ctx->diag, NULL, "the program ran before pass '%s'", pass);
+		return false;
+	}
+	*same = true;
+	for (int i = 0; *same && i < interp_fetch_count(reference); i++)
+		*same = fetches_agree(d, stage, i, reference, now);
+	return true;
+}
+
+static const char *list_append(Driver *d, const char *list, const char *pass)
+{
+	return *list ? arena_printf(d->ctx->arena, "%s,%s", list, pass) : pass;
+}
+
+// All passes in the order of a compilation. False after diagnostics.
+static bool passes_agree(Driver *d, Op *module, const Target *t, Interp *reference, int *count)
+{
+	const char *before = "", *list;
+	for (int i = 0; lower_stage(i, &list); i++)
+		for (size_t len; *list; list += len + (list[len] == ',')) {
+			len = strcspn(list, ",");
+			const char *pass = context_strn(d->ctx, list, len);
+			bool same;
+			if (!stage_run(d, module, t, pass, reference, &same))
+				return false;
+			if (!same) {
+				verify_find_pass(d, t, before, pass);
+				return false;
+			}
+			before = list_append(d, before, pass);
+			++*count;
+		}
+	return true;
 }
 
 // The last stage: the C that the lowered module becomes, compiled and run.
@@ -69,7 +168,7 @@ static bool code_agrees(Driver *d, Op *module, const Target *t, Interp *referenc
 	for (int i = 0; i < interp_fetch_count(reference); i++) {
 		const Tensor *want = interp_fetch(reference, i);
 		Tensor *got = want ? npy_read(c, arena_printf(c->arena, "%s/0/%d.npy", b.folder, i)) : NULL;
-		if (want && !(got && tensors_agree(d, "code generation", i, want, got)))
+		if (!fetch_agrees(d, "code generation", arena_printf(c->arena, "%d", i), want, got))
 			return false;
 	}
 	return true;
@@ -79,22 +178,20 @@ int cmd_verify(Driver *d)
 {
 	Op *module = driver_load(d);
 	const Target *t = module ? driver_target(d, "native") : NULL;
+	bool code = strcmp(d->options->target, "interp") != 0;
 	if (!t)
 		return 1;
-	stage_begin(d, "interpret");
-	Interp *reference = interpret(d, module);
-	if (!reference)
+	stage_begin(d, "passes and interpreter");
+	Interp *reference = verify_interpret(d, module, NULL, NULL);
+	int n = 0;
+	if (!reference || (d->options->out_dir && !driver_write_fetches(d, reference, 0)))
 		return 1;
-	int n;
-	const Pass *passes = pass_table(&n);
-	for (int i = 0; i < n; i++) {
-		stage_begin(d, passes[i].name);
-		PassContext p = {.ctx = d->ctx, .module = module, .target = t, .verify = true};
-		if (!lower_run_list(&p, passes[i].name) || !stage_agrees(d, passes[i].name, reference, module))
-			return 1;
+	if (!passes_agree(d, module, t, reference, &n))
+		return 1;
+	if (code && !code_agrees(d, module, t, reference)) {
+		verify_find_code(d, t);
+		return 1;
 	}
-	if (!code_agrees(d, module, t, reference))
-		return 1;
-	printf("%d passes and the generated code: no difference\n", n);
+	printf("%d passes%s: no difference\n", n, code ? " and the generated code" : "");
 	return 0;
 }

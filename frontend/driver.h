@@ -32,6 +32,25 @@ bool driver_lower(Driver *d, Op *module, const Target *t, const char *until);
 // Generates code under `prefix`, for C or CUDA as the target says.
 bool driver_codegen(Driver *d, Op *module, const Target *t, const CodegenOptions *o, CodegenResult *r);
 
+// cmd_run.c
+// An interpreter with what --in and --lod say fed. NULL after diagnostics.
+Interp *driver_interpreter(Driver *d, const RunCall *call);
+// Results of one interpreted run to --out-dir/<run>/<column>.npy, elements of arrays to <column>.<i>.npy.
+bool driver_write_fetches(Driver *d, Interp *in, int run);
+
+// cmd_verify.c: for verify_find.c, which says where two stages begin to differ.
+// Runs a module on the inputs; `seen` (or NULL) is told of all values. NULL after diagnostics.
+Interp *verify_interpret(Driver *d, Op *module, void (*seen)(void *arg, const Value *v, const Tensor *t), void *arg);
+// Whether two tensors agree, up to what other orders of summation change; *why says where not.
+bool tensor_agrees(Driver *d, const Tensor *want, const Tensor *got, const char **why);
+// The module through passes, with the options of the command line. False after diagnostics.
+bool verify_lower(Driver *d, Op *module, const Target *t, const char *passes);
+// verify_find.c: names the first operator whose value `pass` changes, when `before` ran before it (a list of passes).
+void verify_find_pass(Driver *d, const Target *t, const char *before, const char *pass);
+void verify_find(Driver *d, Op *before, Op *after, const char *stage); // the same for two modules
+// The same for generated code, by fetching intermediate values too.
+void verify_find_code(Driver *d, const Target *t);
+
 // external.c: temporary folders and other programs.
 // A new folder, removed with everything in it when the context goes. NULL after a diagnostic.
 const char *temp_folder(Context *c);

@@ -178,6 +178,18 @@ void *arena_big(Arena *a, size_t size)
 	return p;
 }
 
+bool arena_owns(const Arena *a, const void *p)
+{
+	uintptr_t at = (uintptr_t)p;
+	for (const Chunk *c = a->top; c; c = c->prev)
+		if (at - (uintptr_t)c < chunk_header() + c->size)
+			return true;
+	for (const Release *r = a->releases; r; r = r->prev)
+		if (r->what == p)
+			return true;
+	return false;
+}
+
 size_t arena_bytes(const Arena *a)
 {
 	return a->bytes;

@@ -57,6 +57,8 @@ char *arena_printf(Arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 char *arena_vprintf(Arena *a, const char *fmt, va_list ap);
 // Bytes handed out so far.
 size_t arena_bytes(const Arena *a);
+// Whether p is an item or a large block of this arena (a large block: its beginning). Slow.
+bool arena_owns(const Arena *a, const void *p);
 
 #define NEW(arena, T) ((T *)arena_alloc((arena), sizeof(T)))
 #define NEW_ARRAY(arena, n, T) ((T *)arena_array((arena), (n), sizeof(T)))

@@ -5,20 +5,7 @@
 
 #include <string.h>
 
-enum { MAX_EXPANSIONS = 64 };
-
-// A symbol with its value, and the operation that found it (NULL: the feeds).
-typedef struct SymValue {
-	const Dim *sym;
-	int64_t value;
-	const Op *op;
-} SymValue;
-
-// What is fed: one tensor, or the elements of an array.
-typedef struct NamedFeed {
-	const char *name;
-	CellList list;
-} NamedFeed;
+enum { MAX_EXPANSIONS = 64, TIDY_BYTES = 1 << 25 };
 
 // An operation in simpler ones: a block that reads stand-ins for the operands.
 typedef struct Expansion {
@@ -29,31 +16,13 @@ typedef struct Expansion {
 	Value **results;
 } Expansion;
 
-struct Interp {
-	Context *ctx;
-	Arena *arena;
-	PtrMap index;         // Value to place in cells
-	int ncell, ccell;
-	Cell *cells;
-	PtrMap expanded;      // Op to place in expansions
-	int nexpansion, cexpansion;
-	Expansion **expansions;
-	int nsym, csym;
-	SymValue *syms;
-	int nfeed, cfeed;
-	NamedFeed *feeds;
-	int nfetch, cfetch;
-	Cell *fetches;
-	int depth;
-};
-
-// Room for one more item in an array of the interpreter's arena.
-static void *grow(Interp *in, void *items, int n, int *cap, size_t size)
+// Room for one more item in an array.
+static void *grow(Arena *a, void *items, int n, int *cap, size_t size)
 {
 	if (n < *cap)
 		return items;
 	*cap = *cap ? 2 * *cap : 16;
-	void *more = arena_array(in->arena, (size_t)*cap, size);
+	void *more = arena_array(a, (size_t)*cap, size);
 	if (n)
 		memcpy(more, items, size * (size_t)n);
 	return more;
@@ -106,6 +75,8 @@ Interp *interp_new(Context *c, Arena *scratch)
 	Interp *in = NEW(scratch, Interp);
 	in->ctx = c;
 	in->arena = scratch;
+	in->temp = arena_scratch(scratch);
+	in->full = TIDY_BYTES;
 	in->index.arena = scratch;
 	in->expanded.arena = scratch;
 	return in;
@@ -118,7 +89,18 @@ Context *interp_context(const Interp *in)
 
 Arena *interp_arena(const Interp *in)
 {
-	return in->arena;
+	return in->temp;
+}
+
+void interp_observe(Interp *in, void (*seen)(void *arg, const Value *v, const Tensor *t), void *arg)
+{
+	in->seen = seen;
+	in->seen_arg = arg;
+}
+
+void interp_set_max_trip(Interp *in, int64_t rounds)
+{
+	in->max_trip = rounds;
 }
 
 bool interp_error(const Interp *in, const Op *op, const char *fmt, ...)
@@ -146,7 +128,7 @@ void interp_bind_cell(Interp *in, const Value *v, Cell cell)
 {
 	int i = ptr_map_get(&in->index, v);
 	if (i < 0) {
-		in->cells = grow(in, in->cells, in->ncell, &in->ccell, sizeof *in->cells);
+		in->cells = grow(in->arena, in->cells, in->ncell, &in->ccell, sizeof *in->cells);
 		i = in->ncell++;
 		ptr_map_set(&in->index, v, i);
 	}
@@ -155,7 +137,7 @@ void interp_bind_cell(Interp *in, const Value *v, Cell cell)
 
 void cell_list_add(Interp *in, CellList *l, Cell cell)
 {
-	l->items = grow(in, l->items, l->n, &l->cap, sizeof *l->items);
+	l->items = grow(in->temp, l->items, l->n, &l->cap, sizeof *l->items);
 	l->items[l->n++] = cell;
 }
 
@@ -258,7 +240,7 @@ static void set_sym(Interp *in, const Dim *sym, int64_t v, const Op *op)
 {
 	SymValue *s = find_sym(in, sym);
 	if (!s) {
-		in->syms = grow(in, in->syms, in->nsym, &in->csym, sizeof *in->syms);
+		in->syms = grow(in->arena, in->syms, in->nsym, &in->csym, sizeof *in->syms);
 		s = &in->syms[in->nsym++];
 	}
 	*s = (SymValue){sym, v, op};
@@ -363,7 +345,7 @@ void interp_add_feed(Interp *in, const char *name, Tensor *t)
 {
 	NamedFeed *f = find_feed(in, name);
 	if (!f) {
-		in->feeds = grow(in, in->feeds, in->nfeed, &in->cfeed, sizeof *in->feeds);
+		in->feeds = grow(in->arena, in->feeds, in->nfeed, &in->cfeed, sizeof *in->feeds);
 		f = &in->feeds[in->nfeed++];
 		*f = (NamedFeed){.name = name};
 	}
@@ -468,7 +450,7 @@ bool interpret_hook_feed(Interp *in, Op *op)
 	NamedFeed *f = find_feed(in, name);
 	if (op->results[0].type->kind == TY_ARRAY) {
 		// An array that is not given is empty.
-		CellList *l = f ? &f->list : NEW(in->arena, CellList);
+		CellList *l = f ? &f->list : NEW(in->temp, CellList);
 		interp_bind_cell(in, &op->results[0], (Cell){.list = l});
 		return true;
 	}
@@ -486,7 +468,7 @@ bool interpret_hook_fetch(Interp *in, Op *op)
 	if (!c || col < 0 || col > 1 << 20)
 		return interp_error(in, op, "nothing to fetch in column %lld", (long long)col);
 	while (in->nfetch <= col) {
-		in->fetches = grow(in, in->fetches, in->nfetch, &in->cfetch, sizeof *in->fetches);
+		in->fetches = grow(in->arena, in->fetches, in->nfetch, &in->cfetch, sizeof *in->fetches);
 		in->fetches[in->nfetch++] = (Cell){0};
 	}
 	in->fetches[col] = *c;
@@ -531,7 +513,7 @@ bool interpret_hook_constant(Interp *in, Op *op)
 
 bool interpret_hook_combine(Interp *in, Op *op)
 {
-	CellList *l = NEW(in->arena, CellList);
+	CellList *l = NEW(in->temp, CellList);
 	for (int i = 0; i < op->noperand; i++) {
 		Cell *c = op_operand(op, i) ? interp_cell(in, op_operand(op, i)) : NULL;
 		if (!c)
@@ -610,7 +592,7 @@ static Expansion *expand(Interp *in, const Op *op)
 			return NULL;
 		}
 	op_detach(clone);
-	in->expansions = grow(in, in->expansions, in->nexpansion, &in->cexpansion, sizeof *in->expansions);
+	in->expansions = grow(in->arena, in->expansions, in->nexpansion, &in->cexpansion, sizeof *in->expansions);
 	ptr_map_set(&in->expanded, op, in->nexpansion);
 	in->expansions[in->nexpansion++] = x;
 	return x;
@@ -660,9 +642,13 @@ static bool run_expansion(Interp *in, Op *op)
 			return interp_error(in, op, "an operand has no value");
 		interp_bind_cell(in, x->standins[i], *c);
 	}
-	for (Op *inner = x->block->first; inner; inner = inner->next)
-		if (!interp_op(in, inner))
-			return false;
+	in->expanding++;
+	bool ok = true;
+	for (Op *inner = x->block->first; inner && ok; inner = inner->next)
+		ok = interp_op(in, inner);
+	in->expanding--;
+	if (!ok)
+		return false;
 	for (int i = 0; i < op->nresult; i++) {
 		Cell *c = x->results[i] ? interp_cell(in, x->results[i]) : NULL;
 		if (c && !check_result(in, op, i, c))
@@ -678,7 +664,7 @@ static bool run_expansion(Interp *in, Op *op)
 // A view: the same data under other dims.
 static bool run_view(Interp *in, Op *op)
 {
-	Tensor *from = interp_operand(in, op, 0), *t = NEW(in->arena, Tensor);
+	Tensor *from = interp_operand(in, op, 0), *t = NEW(in->temp, Tensor);
 	const Type *type = op->results[0].type;
 	if (!from)
 		return false;
@@ -711,7 +697,13 @@ bool interp_op(Interp *in, Op *op)
 	in->depth++;
 	bool ok = op->info->interpret ? op->info->interpret(in, op) : is_view(op) ? run_view(in, op) : run_expansion(in, op);
 	in->depth--;
-	if (ok)
-		share_lod(in, op);
-	return ok;
+	if (!ok)
+		return false;
+	share_lod(in, op);
+	for (int i = 0; in->seen && !in->expanding && i < op->nresult; i++) {
+		const Tensor *t = interp_value(in, &op->results[i]);
+		if (t)
+			in->seen(in->seen_arg, &op->results[i], t);
+	}
+	return true;
 }

@@ -7,6 +7,7 @@
 //   interp_kernel.c   kernel.*
 //   interp_control.c  pd.if, pd.while, stacks
 //   interp_array.c    tensor arrays, pd.assert
+//   interp_memory.c   memory of loops that run long
 #ifndef PDCC_INTERP_H
 #define PDCC_INTERP_H
 
@@ -35,6 +36,51 @@ typedef struct PtrMap {
 int ptr_map_get(const PtrMap *m, const void *key);
 void ptr_map_set(PtrMap *m, const void *key, int value);
 
+// A symbol with its value, and the operation that found it (NULL: the feeds).
+typedef struct SymValue {
+	const Dim *sym;
+	int64_t value;
+	const Op *op;
+} SymValue;
+
+// What is fed: one tensor, or the elements of an array.
+typedef struct NamedFeed {
+	const char *name;
+	CellList list;
+} NamedFeed;
+
+// The variables of a loop that is running; the loops around it follow.
+typedef struct LoopFrame {
+	struct LoopFrame *outer;
+	int n;
+	Cell *vars;
+} LoopFrame;
+
+// Tables live in `arena`, what values hold in `temp`: long loops move what is still needed into a new one.
+struct Interp {
+	Context *ctx;
+	Arena *arena, *temp;
+	size_t full;          // bytes of `temp` after which a loop gives memory back
+	PtrMap index;         // Value to place in cells
+	int ncell, ccell;
+	Cell *cells;
+	PtrMap expanded;      // Op to place in expansions
+	int nexpansion, cexpansion;
+	struct Expansion **expansions;
+	int nsym, csym;
+	SymValue *syms;
+	int nfeed, cfeed;
+	NamedFeed *feeds;
+	int nfetch, cfetch;
+	Cell *fetches;
+	int depth;
+	LoopFrame *loops;
+	int64_t max_trip;     // rounds that a loop may take; 0: any number
+	int expanding;        // inside of an operation's definition
+	void (*seen)(void *arg, const Value *v, const Tensor *t); // is told of every result; NULL: nobody is
+	void *seen_arg;
+};
+
 // ---- interp.c -----------------------------------------------------------------------------------
 
 Context *interp_context(const Interp *in);
@@ -58,6 +104,12 @@ bool interp_found_dims(Interp *in, const Op *op, const Value *v);
 // Runs a region from its entry block to the terminator that leaves it, which is what it gives; the operation around the
 // region when there is none. NULL after a diagnostic.
 const Op *interp_region(Interp *in, const Region *r, int narg, const Cell *args);
+
+// ---- interp_memory.c ------------------------------------------------------------------------------
+
+// Between two rounds of a loop: when much memory was taken since the last time, frees what no value holds any more.
+// Every Cell outside of the interpreter's tables must be in a LoopFrame.
+void interp_tidy(Interp *in);
 
 // ---- interp_scalar.c ------------------------------------------------------------------------------
 

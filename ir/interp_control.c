@@ -67,9 +67,30 @@ static bool is_branch(const Op *op)
 	return op->code == OP_CF_BR || op->code == OP_CF_COND_BR || op->code == OP_CF_SWITCH;
 }
 
+static bool too_many_rounds(Interp *in, const Op *op, int64_t limit)
+{
+	return interp_error(in, op, "the loop takes more than %lld rounds (--max-trip)", (long long)limit);
+}
+
+// Counts a branch to `to`: a way back is one more round, any other way to the head begins the loop anew.
+static bool count_round(Interp *in, PtrMap *rounds, const Op *branch, const Block *to)
+{
+	int64_t limit = op_int(branch, "max_trip", 0);
+	if (!limit) {
+		if (rounds->n)
+			ptr_map_set(rounds, to, 0);
+		return true;
+	}
+	int n = ptr_map_get(rounds, to);
+	n = n < 0 ? 1 : n + 1;
+	ptr_map_set(rounds, to, n);
+	return n <= limit || too_many_rounds(in, branch, limit);
+}
+
 const Op *interp_region(Interp *in, const Region *r, int narg, const Cell *args)
 {
 	const Block *b = region_entry(r);
+	PtrMap rounds = {.arena = in->arena};
 	if (!b)
 		return r->op;
 	if (!enter_block(in, r->op, b, narg, args))
@@ -93,10 +114,11 @@ const Op *interp_region(Interp *in, const Region *r, int narg, const Cell *args)
 		}
 		const Succ *s = &end->succs[which];
 		Cell *cells = NEW_ARRAY(interp_arena(in), s->count + 1, Cell);
-		if (!read_cells(in, end, (int)s->first, (int)s->count, cells) ||
+		if (!count_round(in, &rounds, end, s->block) || !read_cells(in, end, (int)s->first, (int)s->count, cells) ||
 		    !enter_block(in, end, s->block, (int)s->count, cells))
 			return NULL;
 		b = s->block;
+		interp_tidy(in);
 	}
 }
 
@@ -126,34 +148,47 @@ bool interpret_hook_if(Interp *in, Op *op)
 	return true;
 }
 
+// The rounds of a loop, until its condition does not hold.
+static bool run_rounds(Interp *in, const Op *op, LoopFrame *f)
+{
+	for (int64_t round = 0;; round++) {
+		int64_t go_on;
+		interp_tidy(in);
+		const Op *end = interp_region(in, &op->regions[0], f->n, f->vars);
+		if (!end || !read_whole(in, end, 0, &go_on))
+			return false;
+		// The values that the condition passes on; a condition that passes none keeps the variables.
+		if (end->noperand == f->n + 1 && !read_cells(in, end, 1, f->n, f->vars))
+			return false;
+		if (!go_on)
+			return true;
+		if (in->max_trip && round >= in->max_trip)
+			return too_many_rounds(in, op, in->max_trip);
+		end = interp_region(in, &op->regions[1], f->n, f->vars);
+		if (!end || (end->noperand != f->n && !interp_error(in, op, "the body yields %d values", end->noperand)))
+			return false;
+		if (!read_cells(in, end, 0, f->n, f->vars))
+			return false;
+	}
+}
+
 bool interpret_hook_while(Interp *in, Op *op)
 {
 	int n = op->noperand;
-	Cell *vars = NEW_ARRAY(interp_arena(in), (size_t)n + 1, Cell);
+	LoopFrame f = {.outer = in->loops, .n = n, .vars = NEW_ARRAY(interp_arena(in), (size_t)n + 1, Cell)};
 	if (op->nregion < 2 || op->nresult != n)
 		return interp_error(in, op, "the loop is malformed");
 	if (op->nregion > 2 && !interp_region(in, &op->regions[2], 0, NULL))
 		return false;
-	if (!read_cells(in, op, 0, n, vars))
+	if (!read_cells(in, op, 0, n, f.vars))
 		return false;
-	for (;;) {
-		int64_t go_on;
-		const Op *end = interp_region(in, &op->regions[0], n, vars);
-		if (!end || !read_whole(in, end, 0, &go_on))
-			return false;
-		// The values that the condition passes on; a condition that passes none keeps the variables.
-		if (end->noperand == n + 1 && !read_cells(in, end, 1, n, vars))
-			return false;
-		if (!go_on)
-			break;
-		end = interp_region(in, &op->regions[1], n, vars);
-		if (!end || (end->noperand != n && !interp_error(in, op, "the body yields %d values", end->noperand)))
-			return false;
-		if (!read_cells(in, end, 0, n, vars))
-			return false;
-	}
+	in->loops = &f;
+	bool ok = run_rounds(in, op, &f);
+	in->loops = f.outer;
+	if (!ok)
+		return false;
 	for (int i = 0; i < n; i++)
-		interp_bind_cell(in, &op->results[i], vars[i]);
+		interp_bind_cell(in, &op->results[i], f.vars[i]);
 	return true;
 }
 

@@ -514,6 +514,9 @@ int interp_fetch_count(const Interp *in);
 Tensor *interp_value(Interp *in, const Value *v);
 void interp_bind(Interp *in, const Value *v, Tensor *t);
 bool interp_op(Interp *in, Op *op);
+// Calls `seen` for every tensor that an operation of the module gives, in the order of the run.
+void interp_observe(Interp *in, void (*seen)(void *arg, const Value *v, const Tensor *t), void *arg);
+void interp_set_max_trip(Interp *in, int64_t rounds);       // a loop that takes more is an error; 0: any number
 int64_t interp_dim(Interp *in, const Dim *d);               // symbols bound by feeds and operations
 void interp_bind_dim(Interp *in, const Dim *sym, int64_t v);
 

@@ -38,6 +38,8 @@ typedef struct Pass {
 const Pass *pass_table(int *n);               // each pass once, by name
 // Runs the whole pipeline, or stops after the stage that `until` names (NULL: all).
 bool lower_run(PassContext *p, const char *until);
+// The name of stage i of the pipeline and its passes, comma-separated; NULL after the last one.
+const char *lower_stage(int i, const char **passes);
 // Runs a comma-separated list of passes: `pdcc opt --passes=`.
 bool lower_run_list(PassContext *p, const char *names);
 

@@ -81,6 +81,14 @@ bool lower_run_list(PassContext *p, const char *names)
 	return true;
 }
 
+const char *lower_stage(int i, const char **names)
+{
+	if (i >= (int)COUNT_OF(stages))
+		return NULL;
+	*names = stages[i].passes;
+	return stages[i].name;
+}
+
 bool lower_run(PassContext *p, const char *until)
 {
 	for (size_t i = 0; i < COUNT_OF(stages); i++) {
