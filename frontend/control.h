@@ -6,12 +6,13 @@
 //   control_while.c      while
 //   control_condition.c  the condition of a loop, once
 //   control_array.c      tensor arrays
-//   control_count.c      loops of a counter; gather_tree
+//   control_tree.c       gather_tree
 //   control_recurrent.c  recurrent
 #ifndef PDCC_FRONTEND_CONTROL_H
 #define PDCC_FRONTEND_CONTROL_H
 
 #include "translate.h"
+#include "../ir/counted.h"
 
 // ---- control_flow.c ---------------------------------------------------------------------------
 typedef struct NameList {
@@ -119,28 +120,8 @@ Value *array_empty(OpJob *j, const Paddle__VarDesc *v);
 bool array_write_translate(OpJob *j);
 bool slice_create(OpJob *j);
 
-// ---- control_count.c, control_recurrent.c
-// ----------------------------------------------------------------
-typedef struct CountedLoop {
-	Op *op;
-	Block *body;
-	int n;
-	Value **args; // [n], in the body: the carried values
-	Value *at;    // the step, one i64: from 0 on, or down to 0
-} CountedLoop;
-
-// A loop of `count` steps (one i64) that carries n values. False after a diagnostic.
-bool count_begin(CountedLoop *l, OpJob *j, Value *count, bool down, int n, Value *const *inits);
-bool count_end(CountedLoop *l, OpJob *j, Value *const *next);
-Value *count_result(const CountedLoop *l, int i);
-// A number in a tensor of rank 0 or 1, which shape arithmetic knows.
-Value *build_number(Builder *b, DType t, int rank, int64_t v);
-// A size of x as one i64.
-Value *build_size(Builder *b, Value *x, int axis);
-// The slice of x at a position of axis 0; x with another slice there.
-Value *build_step(Builder *b, Value *x, Value *at);
-Value *build_set_step(Builder *b, Value *x, Value *at, Value *step);
-
+// ---- control_tree.c, control_recurrent.c
+// ---------------------------------------------------------------------------
 bool gather_tree_translate(OpJob *j);
 bool recurrent_translate(OpJob *j);
 

@@ -126,7 +126,7 @@ static bool attempt(Recurrent *r, CountedLoop *l, Value **next, bool down)
 	Translator *t = j->t;
 	int n;
 	Value **inits = carried(r, &n);
-	if (!count_begin(l, j, r->count, down, n, inits))
+	if (!count_begin(l, &j->b, r->count, down, n, inits))
 		return false;
 	Outside o;
 	region_enter(t, &o, l->body, r->block);
@@ -194,7 +194,7 @@ bool recurrent_translate(OpJob *j)
 	}
 	if (!l.op)
 		return job_fail(j, "the types of its outputs do not settle");
-	if (!count_end(&l, j, next))
+	if (!count_end(&l, next))
 		return false;
 	for (int i = 0; i < r.nout; i++)
 		write_var(j, r.out->arguments[i], count_result(&l, r.nstate + i));

@@ -221,6 +221,9 @@ static bool takes_apart(const Op *op)
 	case OP_PD_PRELU:
 	case OP_PD_PIXEL_SHUFFLE:
 	case OP_PD_SHUFFLE_CHANNEL:
+	case OP_PD_RNN:
+	case OP_PD_LSTM_UNIT:
+	case OP_PD_GRU_UNIT:
 		return op->info->define != NULL;
 	default:
 		return false;
@@ -230,10 +233,10 @@ static bool takes_apart(const Op *op)
 static bool op_take_apart(Op *op)
 {
 	Builder b = builder_before(op);
-	Value *result = NULL;
-	if (!op->info->define(&b, op, &result))
+	Value **results = NEW_ARRAY(op->ctx->arena, (size_t)op->nresult, Value *);
+	if (!op->info->define(&b, op, results))
 		return false;
-	op_replace(op, &result);
+	op_replace(op, results);
 	return true;
 }
 
@@ -259,7 +262,7 @@ static bool region_decompose(PassContext *p, Region *r)
 {
 	for (Block *block = r->first; block; block = block->next) {
 		for (Op *op = block->first, *next; op; op = next) {
-			if (op->nresult == 1 && takes_apart(op)) {
+			if (takes_apart(op)) {
 				// What comes out may be one of these again.
 				Op *before = op->prev;
 				if (!op_take_apart(op))
