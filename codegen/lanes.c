@@ -248,6 +248,8 @@ static bool lanes_reduce_print(Lanes *l, const Op *op, int depth)
 		return false;
 	Loop loops[MAX_RANK];
 	int nloop = loops_merge(&n->s, op->regions[0].first, op_attr(op, "extents")->dims, loops);
+	if (!loop_count(&n->s, op, loops))
+		return false;
 	for (int i = 0; i < nloop; i++)
 		loop_open(&n->s, &loops[i], &depth, n->out);
 	BlockEnd end = {.finish = FINISH_ADD, .reduce = op, .acc = &acc, .index = nloop ? loops[nloop - 1].var : "0"};
@@ -264,9 +266,25 @@ static bool lanes_reduce_print(Lanes *l, const Op *op, int depth)
 // Few results are not worth a tile.
 enum { MIN_LANES = 4 };
 
+// Whether a reduction ends at a count that may differ from lane to lane.
+static bool counts_differ(const Nest *n, const Block *b)
+{
+	for (const Op *op = b->first; op; op = op->next) {
+		if (op->code != OP_LOOP_REDUCE)
+			continue;
+		if (op_operand(op, 0) && (b != n->body || nest_level(n, op_operand(op, 0)) == n->nloop))
+			return true;
+		if (counts_differ(n, op->regions[0].first))
+			return true;
+	}
+	return false;
+}
+
 bool nest_wants_lanes(Nest *n)
 {
 	const Loop *inner = &n->loops[n->nloop - 1];
+	if (counts_differ(n, n->body))
+		return false;
 	if (n->k->target->cuda || (dim_is_const(inner->extent) && inner->extent->value < MIN_LANES))
 		return false;
 	Strides out = {0}, in = {0};

@@ -64,7 +64,7 @@ static void hoist_from_reductions(Block *b)
 		Block *inner = op->regions[0].first;
 		hoist_from_reductions(inner);
 		const Attr *extents = op_attr(op, "extents");
-		bool runs = runs_at_least_once(extents->dims, extents->n);
+		bool runs = !op_operand(op, 0) && runs_at_least_once(extents->dims, extents->n);
 		for (Op *in = inner->first, *after; in; in = after) {
 			after = in->next;
 			if (in == block_terminator(inner) || (op_reads_memory(in) && !runs) || !op_is_invariant(in, in, op))

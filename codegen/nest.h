@@ -19,6 +19,8 @@ typedef struct Loop {
 int loops_merge(Scalars *s, const Block *b, const Dim *const *extents, Loop *loops);
 // Prints the head of a loop (nothing when its extent is 1) and names its argument.
 void loop_open(Scalars *s, Loop *loop, int *depth, Text *out);
+// A reduction with a count ends its loop there. False after a diagnostic.
+bool loop_count(Scalars *s, const Op *reduce, Loop *loop);
 void loop_close(const Loop *loop, int *depth, Text *out);
 
 // How many loads stay, move to the next element, or jump when an index grows by one.

@@ -48,7 +48,7 @@ int loops_merge(Scalars *s, const Block *b, const Dim *const *extents, Loop *loo
 
 void loop_open(Scalars *s, Loop *loop, int *depth, Text *out)
 {
-	if (dim_is(loop->extent, 1)) {
+	if (dim_is(loop->extent, 1) && !loop->end) {
 		loop->var = "0";
 	} else {
 		loop->var = kernel_local(s->k, "i");
@@ -59,9 +59,16 @@ void loop_open(Scalars *s, Loop *loop, int *depth, Text *out)
 	pointer_map_set(&s->names, loop->arg, loop->var);
 }
 
+bool loop_count(Scalars *s, const Op *reduce, Loop *loop)
+{
+	if (op_operand(reduce, 0))
+		loop->end = scalars_name(s, op_operand(reduce, 0));
+	return !op_operand(reduce, 0) || loop->end;
+}
+
 void loop_close(const Loop *loop, int *depth, Text *out)
 {
-	if (!dim_is(loop->extent, 1))
+	if (!dim_is(loop->extent, 1) || loop->end)
 		text_line(out, --*depth, "}");
 }
 
@@ -355,7 +362,7 @@ static bool lanes_print(Reduction *r, int lanes, int depth)
 		return false;
 	for (int i = 0; i + 1 < r->nloop; i++)
 		loop_open(s, &r->loops[i], &depth, r->out);
-	const char *i = kernel_local(k, "i"), *extent = kernel_dim(k, inner->extent);
+	const char *i = kernel_local(k, "i"), *extent = inner->end ? inner->end : kernel_dim(k, inner->extent);
 	text_line(r->out, depth, "int64_t %s = 0;", i);
 	text_line(r->out, depth, "for (; %s + %d <= %s; %s += %d)", i, lanes, extent, i, lanes);
 	text_line(r->out, depth + 1, "PDRT_LANES for (int l = 0; l < %d; l++) {", lanes);
@@ -363,7 +370,7 @@ static bool lanes_print(Reduction *r, int lanes, int depth)
 	if (!body_print(r, depth + 2))
 		return false;
 	text_line(r->out, depth + 1, "}");
-	if (!dim_is_const(inner->extent) || inner->extent->value % lanes) {
+	if (inner->end || !dim_is_const(inner->extent) || inner->extent->value % lanes) {
 		text_line(r->out, depth, "for (; %s < %s; %s++) {", i, extent, i);
 		pointer_map_set(&s->names, inner->arg, i);
 		r->acc.element = arena_printf(k->arena, "%s[0]", r->acc.name);
@@ -389,6 +396,8 @@ bool reduce_print(Scalars *s, const Op *op, int depth, Text *out)
 	Reduction r = {.s = s, .op = op, .out = out};
 	const Attr *extents = op_attr(op, "extents");
 	r.nloop = loops_merge(s, op->regions[0].first, extents->dims, r.loops);
+	if (!loop_count(s, op, r.loops))
+		return false;
 	int lanes = lanes_wanted(&r);
 	return lanes ? lanes_print(&r, lanes, depth) : plain_print(&r, depth);
 }

@@ -4,6 +4,7 @@
 // for images, s for sequences; with the input's name in front when another input has taken the
 // letter.
 #include "control.h"
+#include "lod.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -68,10 +69,15 @@ static bool symbol_taken(Translator *t, const char *symbol, const char *owner)
 static const Dim *axis_symbol(Translator *t, const char *base, int rank, int axis)
 {
 	Context *c = t->c;
-	const char *owner = arena_printf(c->arena, "%s %d", base, axis),
-		   *letter = axis_letter(c, rank, axis);
-	const char *stem = arena_printf(c->arena, "%s_%s", identifier(c, base), letter),
-		   *symbol = letter;
+	return named_symbol(t, base, axis_letter(c, rank, axis),
+	                    arena_printf(c->arena, "%s %d", base, axis));
+}
+
+const Dim *named_symbol(Translator *t, const char *base, const char *word, const char *owner)
+{
+	Context *c = t->c;
+	const char *stem = arena_printf(c->arena, "%s_%s", identifier(c, base), word),
+		   *symbol = word;
 	for (int i = 1; symbol_taken(t, symbol, owner); i++)
 		symbol = i == 1 ? stem : arena_printf(c->arena, "%s%d", stem, i);
 	name_map_set(t->symbols, symbol, (void *)(uintptr_t)owner);
@@ -123,7 +129,7 @@ const Type *var_type(OpJob *j, const Paddle__VarDesc *v, const char *base)
 		int64_t size = pin && pin->dims[i] >= 0 ? pin->dims[i] : d->dims[i];
 		dims[i] = size < 0 ? axis_symbol(j->t, base, rank, i) : dim_const(c, size);
 	}
-	return type_tensor(c, dtype, rank, dims, var_lod_level(v));
+	return type_tensor(c, dtype, rank, dims, 0);
 }
 
 // Every --shape must name an input.
@@ -167,6 +173,7 @@ static Value *make_feed(OpJob *j, const Paddle__VarDesc *v, int64_t col)
 	op_set_attr(op, "name", attr_str(c, v->name));
 	op_set_attr(op, "col", attr_int(c, col));
 	op_append(j->t->block, op);
+	lod_feed(j->t, op, var_lod_level(v));
 	return op_result(op, 0);
 }
 
@@ -206,5 +213,5 @@ bool fetch_translate(OpJob *j, const char *var, int64_t col)
 	op_set_attr(op, "name", attr_str(c, var));
 	op_set_attr(op, "col", attr_int(c, col));
 	op_append(j->t->block, op);
-	return true;
+	return lod_fetch(j, var, v, col);
 }

@@ -11,7 +11,7 @@
 // An error does not stop the translation: whatever depends on a failed operator is passed over
 // silently, so that one run reports everything that is unsupported. When shape inference learns
 // that two sizes are one (dim_unify), the translation starts over with that knowledge.
-#include "translate.h"
+#include "lod.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -166,6 +166,9 @@ static bool read_operand(OpJob *j, int i)
 	const OperandInfo *o = &j->info->operands[i];
 	const char *at = j->map->slots[i];
 	char slot[128];
+	bool ok;
+	if (lod_operand(j, i, &ok))
+		return ok;
 	while (next_slot(&at, slot, sizeof slot)) {
 		const Paddle__OpSlot *s = slot_find(j->desc->n_inputs, j->desc->inputs, slot);
 		if (!slot_var(s, 0))
@@ -476,7 +479,7 @@ static bool translate_general(OpJob *j)
 	bool attrs = translate_attributes(j), state = check_state(j);
 	if (!inputs || !attrs || !state)
 		return false;
-	return (j->steps->create ? j->steps->create : general_create)(j) &&
+	return (j->steps->create ? j->steps->create : general_create)(j) && (!j->op || lod_record(j)) &&
 	       (j->steps->record ? j->steps->record : general_record)(j);
 }
 
@@ -587,6 +590,7 @@ static bool translate_once(Translator *t)
 	t->scope = scope_new(t, 0, NULL);
 	t->symbols = name_map_new(t->c->arena);
 	t->columns = name_map_new(t->c->arena);
+	t->lods = lod_table_new(t->c);
 	t->flows = NEW_ARRAY(t->c->arena, t->p->n_blocks, struct BlockFlow *);
 	t->generation = dim_generation(t->c);
 	translate_feeds(t);
@@ -595,6 +599,7 @@ static bool translate_once(Translator *t)
 	if (!t->failed)
 		fetch_leaves(t);
 	set_parameters(t);
+	lod_finish(t);
 	return check_stale(t);
 }
 

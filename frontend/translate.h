@@ -6,6 +6,7 @@
 #include "desc.h"
 
 typedef struct Guard Guard; // control.h
+typedef struct LodTable LodTable; // lod.c
 
 // What a legacy variable is at this point of the translation.
 typedef struct Binding {
@@ -62,6 +63,7 @@ typedef struct Translator {
 	size_t nundo, cundo;        // changes of bindings while in regions
 	UndoEntry *undo;
 	NameMap *memo; // what is learnt about loops and arrays: outlives a restart
+	LodTable *lods; // of values
 } Translator;
 
 struct OpSteps;
@@ -163,6 +165,8 @@ bool feed_translate(OpJob *j);                            // a feed operator
 Value *feed_implicit(OpJob *j, const Paddle__VarDesc *v); // NULL after a diagnostic
 bool fetch_translate(OpJob *j, const char *var, int64_t col);
 bool check_pins(Translator *t);
+// A symbol that is called `word`, or after `base` and the word when another owner has it; the same every time.
+const Dim *named_symbol(Translator *t, const char *base, const char *word, const char *owner);
 // Type of a declared variable, open sizes as symbols named after `base` and their axes; NULL after
 // a diagnostic.
 const Type *var_type(OpJob *j, const Paddle__VarDesc *v, const char *base);

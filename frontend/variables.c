@@ -77,7 +77,7 @@ static Value *get_parameter(OpJob *j, const Paddle__VarDesc *d)
 	if (t) {
 		for (int i = 0; i < t->rank; i++)
 			dims[i] = dim_const(c, t->dims[i]);
-		type = type_tensor(c, t->dtype, t->rank, dims, t->nlod);
+		type = type_tensor(c, t->dtype, t->rank, dims, 0);
 	} else {
 		type = var_type(j, d, d->name);
 	}

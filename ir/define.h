@@ -26,6 +26,8 @@ bool nest_close_several(Nest *n, Value *const *elements, Value **results);
 // `kind` as in docs/internals.md, section 3.
 Nest reduce_open(Builder *b, const char *kind, DType t, int n, const Dim *const *extents);
 Value *reduce_close(Nest *n, Value *element);
+// As reduce_open over the first `count` (an index) positions of an extent that it does not exceed.
+Nest reduce_open_counted(Builder *b, const char *kind, DType t, const Dim *extent, Value *count);
 
 // op(x) and op(x, y), on scalars, positions or tensors.
 Value *apply1(Builder *b, enum OpCode code, Value *x);

@@ -65,6 +65,14 @@ Nest reduce_open(Builder *b, const char *kind, DType t, int n, const Dim *const 
 	return r;
 }
 
+Nest reduce_open_counted(Builder *b, const char *kind, DType t, const Dim *extent, Value *count)
+{
+	Nest r = reduce_open(b, kind, t, 1, &extent);
+	if (count)
+		op_add_operand(r.op, count);
+	return r;
+}
+
 Value *reduce_close(Nest *n, Value *element)
 {
 	// The positions that argmax and argmin give are i64 whatever the elements are.

@@ -401,6 +401,32 @@ static bool feed_missing(Interp *in, const Op *op)
 	                                                  "input '%s' is not given", name);
 }
 
+// The offsets of a LoD level of a fed tensor; without LoD its rows are one sequence. NULL after a diagnostic.
+static Tensor *feed_offsets(Interp *in, const Op *op, const Tensor *t)
+{
+	int64_t level = op_int(op, "level", 0), levels = op_int(op, "levels", 1), n = 2;
+	if (t->nlod && t->nlod != levels) {
+		interp_error(in, op, "input '%s' has %d levels of LoD; the model needs %lld", op_str(op, "name", "?"), t->nlod,
+		             (long long)levels);
+		return NULL;
+	}
+	if (t->nlod)
+		n = (int64_t)t->lod_len[level];
+	Tensor *offsets = tensor_new(in->arena, DT_I64, 1, &n);
+	for (int64_t i = 0; offsets && i < n; i++)
+		tensor_set_i(offsets, i, t->nlod ? t->lod[level][i] : i && level + 1 == levels && t->rank ? t->dims[0] : i);
+	return offsets;
+}
+
+// What a pd.feed of a tensor gives; NULL after a diagnostic.
+static Tensor *feed_value(Interp *in, const Op *op)
+{
+	Tensor *t = feed_tensor(in, op_str(op, "name", ""));
+	if (!t)
+		feed_missing(in, op);
+	return t && op_attr(op, "lod_of") ? feed_offsets(in, op, t) : t;
+}
+
 // One round over the sizes of all feeds. Counts what is not settled yet, and what was matched.
 static bool match_feeds(Interp *in, const Block *b, int *open, int *matched)
 {
@@ -409,9 +435,9 @@ static bool match_feeds(Interp *in, const Block *b, int *open, int *matched)
 		if (op->code != OP_PD_FEED || op->results[0].type->kind != TY_TENSOR)
 			continue;
 		const Type *type = op->results[0].type;
-		const Tensor *t = feed_tensor(in, op_str(op, "name", ""));
+		const Tensor *t = feed_value(in, op);
 		if (!t)
-			return feed_missing(in, op);
+			return false;
 		if (t->dtype != type->dtype || t->rank != type->rank)
 			return feed_mismatch(in, op, t);
 		for (int d = 0; d < t->rank; d++) {
@@ -454,10 +480,32 @@ bool interpret_hook_feed(Interp *in, Op *op)
 		interp_bind_cell(in, &op->results[0], (Cell){.list = l});
 		return true;
 	}
-	Tensor *t = feed_tensor(in, name);
-	if (!t)
-		return feed_missing(in, op);
-	interp_bind(in, &op->results[0], t);
+	Tensor *t = feed_value(in, op);
+	if (t)
+		interp_bind(in, &op->results[0], t);
+	return t != NULL;
+}
+
+// Offsets become a level of LoD of the tensor that was fetched before.
+static bool fetch_offsets(Interp *in, const Op *op, const Tensor *offsets)
+{
+	int64_t col = op_int(op, "lod_of", 0), level = op_int(op, "level", 0), levels = op_int(op, "levels", 1);
+	Cell *c = col >= 0 && col < in->nfetch ? &in->fetches[col] : NULL;
+	if (!c || !c->tensor || !offsets || level < 0 || level >= levels || levels > MAX_RANK)
+		return interp_error(in, op, "no tensor in column %lld takes these offsets", (long long)col);
+	if (level == 0) {
+		Tensor *t = NEW(in->arena, Tensor);
+		*t = *c->tensor;
+		t->nlod = (int)levels;
+		t->lod = NEW_ARRAY(in->arena, (size_t)levels, int64_t *);
+		t->lod_len = NEW_ARRAY(in->arena, (size_t)levels, size_t);
+		c->tensor = t;
+	}
+	int64_t n = tensor_numel(offsets);
+	c->tensor->lod_len[level] = (size_t)n;
+	c->tensor->lod[level] = NEW_ARRAY(in->arena, (size_t)n + 1, int64_t);
+	for (int64_t i = 0; i < n; i++)
+		c->tensor->lod[level][i] = tensor_get_i(offsets, i);
 	return true;
 }
 
@@ -465,6 +513,8 @@ bool interpret_hook_fetch(Interp *in, Op *op)
 {
 	int64_t col = op_int(op, "col", 0);
 	Cell *c = interp_cell(in, op_operand(op, 0));
+	if (c && op_attr(op, "lod_of"))
+		return fetch_offsets(in, op, c->tensor);
 	if (!c || col < 0 || col > 1 << 20)
 		return interp_error(in, op, "nothing to fetch in column %lld", (long long)col);
 	while (in->nfetch <= col) {
@@ -472,6 +522,11 @@ bool interpret_hook_fetch(Interp *in, Op *op)
 		in->fetches[in->nfetch++] = (Cell){0};
 	}
 	in->fetches[col] = *c;
+	if (c->tensor) { // its LoD is fetched on its own
+		Tensor *t = in->fetches[col].tensor = NEW(in->arena, Tensor);
+		*t = *c->tensor;
+		t->nlod = 0;
+	}
 	return true;
 }
 
@@ -598,25 +653,6 @@ static Expansion *expand(Interp *in, const Op *op)
 	return x;
 }
 
-// A result with LoD takes it from the first operand that has one for as many rows.
-static void share_lod(Interp *in, const Op *op)
-{
-	for (int r = 0; r < op->nresult; r++) {
-		const Type *type = op->results[r].type;
-		Tensor *t = interp_value(in, &op->results[r]);
-		if (!type || type->kind != TY_TENSOR || type->lod == 0 || !t || t->nlod)
-			continue;
-		for (int i = 0; i < op->noperand && !t->nlod; i++) {
-			const Tensor *from = op_operand(op, i) ? interp_value(in, op_operand(op, i)) : NULL;
-			if (from && from->nlod && from->rank && t->rank && from->dims[0] == t->dims[0]) {
-				t->nlod = from->nlod;
-				t->lod_len = from->lod_len;
-				t->lod = from->lod;
-			}
-		}
-	}
-}
-
 // Whether a definition kept to the type that inference found.
 static bool check_result(Interp *in, const Op *op, int i, const Cell *c)
 {
@@ -699,7 +735,6 @@ bool interp_op(Interp *in, Op *op)
 	in->depth--;
 	if (!ok)
 		return false;
-	share_lod(in, op);
 	for (int i = 0; in->seen && !in->expanding && i < op->nresult; i++) {
 		const Tensor *t = interp_value(in, &op->results[i]);
 		if (t)

@@ -26,7 +26,7 @@ typedef struct Instr {
 	int to_bad;            // ... the step along one axis, src[0] being the index, goes to dst and to_bad
 	int pred, other;       // load_or; -1: a plain load
 	int64_t extent;        // to_index, offset
-	int nextent;           // reduce
+	int nextent;           // reduce; `pred` counts the positions, -1: all
 	int64_t extents[MAX_RANK];
 	int nlevel;            // at least 1
 	Body **levels;         // one inside the other, one per extent; the last yields
@@ -36,7 +36,7 @@ typedef struct Instr {
 struct Body {
 	Body *outer;
 	int depth;
-	bool empty;            // never runs: nothing may be moved out of it
+	bool empty;            // may never run: nothing may be moved out of it
 	int ninstr, cinstr;
 	Instr *instrs;
 	int narg, nyield;
@@ -51,6 +51,7 @@ struct Program {
 	int *depths;           // of the body that computes each register
 	Lane *lanes;           // [nreg][STRIP]
 	Body *body;
+	const bool *active;    // lanes that count, inside of a reduction whose lanes end one after the other; NULL: all
 	const Type **yield_types;
 	int nconst, cconst;    // registers that never change
 	struct Preset { int reg; Lane value; } *presets;
@@ -302,7 +303,7 @@ static bool compile_map(Program *p, Body *b, const Op *op)
 // One body per extent, one inside the other, with the position along it as argument.
 static void open_levels(Program *p, Body *outer, const Block *block, Instr *i)
 {
-	bool empty = false;
+	bool empty = i->pred >= 0;
 	for (int d = 0; d < i->nextent; d++)
 		empty |= i->extents[d] <= 0;
 	i->nlevel = i->nextent ? i->nextent : 1;
@@ -328,7 +329,9 @@ static bool compile_reduce(Program *p, Body *b, const Op *op)
 		return interp_error(p->in, op, "the reduction is malformed");
 	if (b->depth + extents->n >= MAX_DEPTH)
 		return interp_error(p->in, op, "reductions are nested too deep");
-	Instr i = {.nextent = extents->n};
+	Instr i = {.nextent = extents->n, .pred = -1};
+	if (op_operand(op, 0) && (extents->n != 1 || (i.pred = ptr_map_get(&p->registers, op_operand(op, 0))) < 0))
+		return interp_error(p->in, op, "the count is no index of this region");
 	for (int d = 0; d < extents->n; d++)
 		if (!interp_size(p->in, op, extents->dims[d], &i.extents[d]))
 			return false;
@@ -340,6 +343,7 @@ static bool compile_reduce(Program *p, Body *b, const Op *op)
 		return interp_error(p->in, op, "the reduction is malformed");
 	Instr *at = instr_add(p, b, INSTR_REDUCE, op);
 	at->nextent = i.nextent;
+	at->pred = i.pred;
 	memcpy(at->extents, i.extents, sizeof i.extents);
 	at->nlevel = i.nlevel;
 	at->levels = i.levels;
@@ -410,13 +414,18 @@ Program *program_compile(Interp *in, const Region *r)
 
 // ---- running ------------------------------------------------------------------------------------------
 
+static bool lane_is_active(const Program *p, int l)
+{
+	return !p->active || p->active[l];
+}
+
 // The first lane out of range, for the diagnostic.
 static bool load_error(const Program *p, const Instr *i, int n)
 {
 	for (int l = 0; l < n; l++) {
 		for (int d = 0; d < i->nsrc; d++) {
 			int64_t at = lanes_of(p, i->src[d])[l].i, size = i->tensor->dims[d];
-			if ((at < 0 || at >= size) && (i->pred < 0 || lanes_of(p, i->pred)[l].i))
+			if ((at < 0 || at >= size) && lane_is_active(p, l) && (i->pred < 0 || lanes_of(p, i->pred)[l].i))
 				return interp_error(p->in, i->op, "index %lld is out of range for axis %d, whose size is %lld",
 				                    (long long)at, d, (long long)size);
 		}
@@ -447,6 +456,10 @@ static bool any_bad(const Program *p, const Instr *i, int n)
 {
 	int64_t any = 0;
 	const Lane *bad = lanes_of(p, i->bad);
+	for (int l = 0; l < n && p->active; l++)
+		any |= bad[l].i && p->active[l] && (i->pred < 0 || lanes_of(p, i->pred)[l].i);
+	if (p->active)
+		return any != 0;
 	for (int l = 0; l < n && i->pred < 0; l++)
 		any |= bad[l].i;
 	for (int l = 0; l < n && i->pred >= 0; l++)
@@ -462,7 +475,7 @@ static bool run_load(const Program *p, const Instr *i, int n)
 		return load_error(p, i, n);
 	if (i->pred < 0) {
 		for (int l = 0; l < n && i->offset >= 0; l++)
-			at[l] = lanes_of(p, i->offset)[l].i;
+			at[l] = lane_is_active(p, l) ? lanes_of(p, i->offset)[l].i : 0;
 		lanes_gather(i->tensor, n, at, out);
 		return true;
 	}
@@ -472,7 +485,7 @@ static bool run_load(const Program *p, const Instr *i, int n)
 		return true;
 	}
 	for (int l = 0; l < n && i->offset >= 0; l++)
-		at[l] = pred[l].i ? lanes_of(p, i->offset)[l].i : 0;
+		at[l] = pred[l].i && lane_is_active(p, l) ? lanes_of(p, i->offset)[l].i : 0;
 	lanes_gather(i->tensor, n, at, loaded);
 	for (int l = 0; l < n; l++)
 		out[l] = pred[l].i ? loaded[l] : other[l];
@@ -486,10 +499,28 @@ static bool run_to_index(const Program *p, const Instr *i, int n)
 	bool wrap = op_bool(i->op, "wrap", false);
 	for (int l = 0; l < n; l++) {
 		int64_t v = x[l].i + (wrap && x[l].i < 0 ? i->extent : 0);
-		if (v < 0 || v >= i->extent)
+		if ((v < 0 || v >= i->extent) && lane_is_active(p, l))
 			return interp_error(p->in, i->op, "index %lld from data is out of range, the size is %lld",
 			                    (long long)x[l].i, (long long)i->extent);
 		out[l].i = v;
+	}
+	return true;
+}
+
+// One lane after the other, those that count: another one divided by zero.
+static bool run_map_active(const Program *p, const Instr *i, enum OpCode code, int n)
+{
+	for (int l = 0; l < n; l++) {
+		Lane one[3][8] = {{{0}}}, out[8];
+		const Lane *x[3] = {one[0], one[1], one[2]};
+		bool by_zero;
+		if (!p->active[l])
+			continue;
+		for (int k = 0; k < i->nsrc; k++)
+			one[k][0] = lanes_of(p, i->src[k])[l];
+		if (!map_lanes(code, i->from, i->to, 1, out, x, &by_zero))
+			return interp_error(p->in, i->op, "integer division by zero");
+		lanes_of(p, i->dst)[l] = out[0];
 	}
 	return true;
 }
@@ -503,6 +534,8 @@ static bool run_map(const Program *p, const Instr *i, int n)
 		x[k] = lanes_of(p, i->src[k]);
 	if (map_lanes(code, i->from, i->to, n, lanes_of(p, i->dst), x, &by_zero))
 		return true;
+	if (by_zero && p->active)
+		return run_map_active(p, i, code, n);
 	return interp_error(p->in, i->op, by_zero ? "integer division by zero"
 	                                          : "the interpreter cannot run this on these types");
 }
@@ -617,7 +650,7 @@ static void accumulate_position(ReduceKind kind, bool f, int n, int64_t at, Lane
 	}
 }
 
-static bool body_run(const Program *p, const Body *b, int n);
+static bool body_run(Program *p, const Body *b, int n);
 
 // Moves to the next tuple of positions and sets the registers that change. Returns the first extent that
 // changed, -1 after the last tuple. `at` counts tuples.
@@ -636,11 +669,24 @@ static int next_position(const Program *p, const Instr *i, int n, int64_t at, in
 	return changed;
 }
 
-static bool run_reduce(const Program *p, const Instr *i, int n)
+// Notes which lanes still run at position `at`; false when none does.
+static bool lanes_active(const bool *outer, const Lane *count, int64_t at, int n, bool *active)
+{
+	bool any = false;
+	for (int l = 0; l < n; l++) {
+		active[l] = (!outer || outer[l]) && at < count[l].i;
+		any |= active[l];
+	}
+	return any;
+}
+
+static bool run_reduce(Program *p, const Instr *i, int n)
 {
 	ReduceKind kind = reduce_kind(i->op);
-	Lane acc[STRIP];
-	int64_t where[STRIP] = {0}, index[MAX_RANK] = {0};
+	Lane acc[STRIP], kept[STRIP];
+	bool active[STRIP];
+	const bool *outer = p->active;
+	int64_t where[STRIP] = {0}, kept_where[STRIP], index[MAX_RANK] = {0};
 	bool f = dtype_is_float(i->from), positions = kind == RED_ARGMAX || kind == RED_ARGMIN, empty = false;
 	if (kind == RED_BAD)
 		return interp_error(p->in, i->op, "unknown reduction '%s'", op_str(i->op, "kind", ""));
@@ -651,17 +697,31 @@ static bool run_reduce(const Program *p, const Instr *i, int n)
 	const Lane *v = lanes_of(p, i->levels[i->nlevel - 1]->yields[0]);
 	for (int64_t at = 0; !empty; at++) {
 		int changed = next_position(p, i, n, at, index);
-		if (changed < 0)
+		if (changed < 0 || (i->pred >= 0 && !lanes_active(outer, lanes_of(p, i->pred), at, n, active)))
 			break;
-		for (int d = changed; d < i->nlevel; d++)
-			if (!body_run(p, i->levels[d], n))
-				return false;
+		p->active = i->pred >= 0 ? active : outer;
+		bool ok = true;
+		for (int d = changed; ok && d < i->nlevel; d++)
+			ok = body_run(p, i->levels[d], n);
+		p->active = outer;
+		if (!ok)
+			return false;
+		if (i->pred >= 0) {
+			memcpy(kept, acc, sizeof kept);
+			memcpy(kept_where, where, sizeof where);
+		}
 		if (positions)
 			accumulate_position(kind, f, n, at, acc, where, v);
 		else if (f)
 			accumulate_float(kind, n, acc, v);
 		else
 			accumulate_whole(kind, n, acc, v);
+		for (int l = 0; i->pred >= 0 && l < n; l++) {
+			if (active[l])
+				continue;
+			acc[l] = kept[l];
+			where[l] = kept_where[l];
+		}
 	}
 	Lane *out = lanes_of(p, i->dst);
 	for (int l = 0; l < n; l++)
@@ -670,7 +730,7 @@ static bool run_reduce(const Program *p, const Instr *i, int n)
 	return true;
 }
 
-static bool body_run(const Program *p, const Body *b, int n)
+static bool body_run(Program *p, const Body *b, int n)
 {
 	for (int k = 0; k < b->ninstr; k++) {
 		const Instr *i = &b->instrs[k];

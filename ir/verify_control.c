@@ -390,7 +390,10 @@ static bool columns_differ(const Op *a, const Op *b)
 {
 	if (a->code != b->code)
 		return true;
-	if (a->code == OP_PD_FEED && !strcmp(op_str(a, "name", ""), op_str(b, "name", "")))
+	bool levels = op_attr(a, "lod_of") || op_attr(b, "lod_of");
+	bool same_level = !levels || (op_int(a, "lod_of", -1) == op_int(b, "lod_of", -1) &&
+	                              op_int(a, "level", 0) == op_int(b, "level", 0));
+	if (a->code == OP_PD_FEED && same_level && !strcmp(op_str(a, "name", ""), op_str(b, "name", "")))
 		return verify_fail(b, "input '%s' is there twice", op_str(b, "name", ""));
 	if (a->code == OP_PD_FETCH && op_int(a, "col", 0) == op_int(b, "col", 0))
 		return verify_fail(b, "output column %lld is there twice", (long long)op_int(b, "col", 0));

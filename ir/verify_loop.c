@@ -142,6 +142,8 @@ bool verify_hook_loop_reduce(Op *op)
 		return verify_fail(op, "the result of '%s' must be bool, not %s", kind, type_text(c, result));
 	if (position && (result->dtype != DT_I64 || extents->n != 1))
 		return verify_fail(op, "'%s' gives an i64, over one extent", kind);
+	if (op_operand(op, 0) && (op_operand(op, 0)->type->kind != TY_INDEX || extents->n != 1))
+		return verify_fail(op, "a count must be an index, over one extent");
 	if (position)
 		want = NULL;
 	return args_are_positions(op, 0, 0, extents->n) && yields(yield, 1, &want);

@@ -1,0 +1,25 @@
+// Sequences of rows, as define_sequence*.c and infer_sequence.c see them: sequence i is the rows from offset i to offset
+// i + 1. Offsets come from data, so every use of them is checked. Private to ir/.
+#ifndef PDCC_SEQUENCE_H
+#define PDCC_SEQUENCE_H
+
+#include "define.h"
+#include "infer.h"
+
+// How many sequences these offsets are of.
+const Dim *sequence_count(Context *c, const Value *lod);
+// Where sequence i begins, and how many rows it has (at least 0). `rows`: of the tensor that they are rows of.
+Value *sequence_start(Builder *b, Value *lod, Value *i, const Dim *rows);
+Value *sequence_length(Builder *b, Value *lod, Value *i, const Dim *rows);
+// The sequence that a row belongs to.
+Value *sequence_of_row(Builder *b, Value *lod, Value *row);
+// A nest over one position gives the elements of a vector of i64: the offsets of sequences of these lengths. `length`
+// makes the length of sequence i.
+typedef Value *SequenceLength(Builder *b, Value *i, void *arg);
+Value *offsets_of_lengths(Builder *b, const Dim *count, SequenceLength *length, void *arg);
+// Binds the size `rows` to the last of these offsets.
+bool bind_rows(Builder *b, Value *lod, const Dim *rows);
+// A size that an operation finds when it runs, named after `what` and its place in the program.
+const Dim *sequence_found(const Op *op, const char *what);
+
+#endif
