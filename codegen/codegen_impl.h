@@ -61,6 +61,7 @@ typedef struct Port {
 	const char *dims;   // member for the sizes of an output that are not constant; NULL: all are
 	const Type *type;   // NULL: no such column
 	const Value *value;
+	int lod_of, level, levels; // offsets of a LoD level of the port in that column; -1: an ordinary tensor
 } Port;
 
 // A size that the caller sets, a member of the dims struct; or one that a run finds, whose bound is a member.

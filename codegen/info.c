@@ -12,6 +12,15 @@ static int dim_symbol(const Codegen *cg, const Dim *d)
 	return -2;
 }
 
+// `symbol`, or `symbol + constant`, which a program can solve for the symbol.
+static const char *dim_info(const Codegen *cg, const Dim *d)
+{
+	if (dim_is_const(d))
+		return arena_printf(cg->arena, "{%" PRId64 ", -1}", d->value);
+	bool sum = d->kind == DIM_ADD && d->a->kind == DIM_SYM && d->b->kind == DIM_CONST;
+	return arena_printf(cg->arena, "{%" PRId64 ", %d}", sum ? d->b->value : 0, dim_symbol(cg, sum ? d->a : d));
+}
+
 static void tensor_dims(Codegen *cg, Text *out, const char *which, const Port *ports, int n)
 {
 	for (int i = 0; i < n; i++) {
@@ -20,10 +29,7 @@ static void tensor_dims(Codegen *cg, Text *out, const char *which, const Port *p
 			continue;
 		text_printf(out, "static const pd_dim %s_dims_%d[] = {", which, i);
 		for (int d = 0; d < t->rank; d++)
-			if (dim_is_const(t->dims[d]))
-				text_printf(out, "%s{%" PRId64 ", -1}", d ? ", " : "", t->dims[d]->value);
-			else
-				text_printf(out, "%s{0, %d}", d ? ", " : "", dim_symbol(cg, t->dims[d]));
+			text_printf(out, "%s%s", d ? ", " : "", dim_info(cg, t->dims[d]));
 		text_str(out, "};\n");
 	}
 	if (!n)
@@ -32,9 +38,10 @@ static void tensor_dims(Codegen *cg, Text *out, const char *which, const Port *p
 		"C64", "C128"};
 	text_printf(out, "static const pd_tensor_info %s_tensors[] = {\n", which);
 	for (int i = 0; i < n; i++)
-		text_printf(out, "\t{%s, PD_%s, %d, %s},\n", string_literal(cg->arena, ports[i].name),
+		text_printf(out, "\t{%s, PD_%s, %d, %s, %d, %d, %d},\n", string_literal(cg->arena, ports[i].name),
 		            names[ports[i].type->dtype], ports[i].type->rank,
-		            ports[i].type->rank ? arena_printf(cg->arena, "%s_dims_%d", which, i) : "NULL");
+		            ports[i].type->rank ? arena_printf(cg->arena, "%s_dims_%d", which, i) : "NULL", ports[i].lod_of,
+		            ports[i].level, ports[i].levels);
 	text_str(out, "};\n\n");
 }
 

@@ -118,6 +118,11 @@ static bool port_add(Codegen *cg, const Op *op, Port **ports, int *n)
 		return false;
 	}
 	*p = (Port){.name = op_str(op, "name", v->name ? v->name : "x"), .type = v->type, .value = v};
+	p->lod_of = (int)op_int(op, "lod_of", -1);
+	p->level = (int)op_int(op, "level", 0);
+	p->levels = (int)op_int(op, "levels", 0);
+	if (p->lod_of >= 0)
+		p->name = arena_printf(cg->arena, "%s.lod%d", p->name, p->level);
 	return true;
 }
 

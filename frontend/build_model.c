@@ -53,7 +53,7 @@ bool model_execute(Driver *d, const BuiltModel *b, const char *out_dir)
 	const Options *o = d->options;
 	int max = 16;
 	for (int i = 0; i < o->ncall; i++)
-		max += 1 + 2 * o->calls[i].ninput;
+		max += 1 + 4 * o->calls[i].ninput;
 	const char **argv = NEW_ARRAY(c->arena, (size_t)max, const char *);
 	int n = 0;
 	argv[n++] = b->program;
@@ -71,6 +71,10 @@ bool model_execute(Driver *d, const BuiltModel *b, const char *out_dir)
 		for (int k = 0; k < o->calls[i].ninput; k++) {
 			argv[n++] = "--in";
 			argv[n++] = arena_printf(c->arena, "%s=%s", o->calls[i].inputs[k].name, o->calls[i].inputs[k].path);
+			if (!o->calls[i].inputs[k].lod)
+				continue;
+			argv[n++] = "--lod";
+			argv[n++] = arena_printf(c->arena, "%s=%s", o->calls[i].inputs[k].name, o->calls[i].inputs[k].lod);
 		}
 	}
 	stage_begin(d, "run");

@@ -1,7 +1,7 @@
 /* Runs a generated model on .npy files: what `pdcc run` and `pdcc bench` build around the code. Reaches the model only
  * through model_info().
  *
- *   prog [--weights F] [--redzone] --out-dir D {--in NAME=F.npy}... [--next {--in ...}...]
+ *   prog [--weights F] [--redzone] --out-dir D {--in NAME=F.npy [--lod NAME=0,2,5[;..]]}... [--next {--in ...}...]
  *   prog [--weights F] --bench N {--in NAME=F.npy}...      N timed runs; 0: as many as fit in two seconds, 10 at least
  *
  * Run r writes its outputs to D/r/COLUMN.npy. --redzone puts canaries around workspace and outputs and checks them. Inputs
@@ -29,8 +29,9 @@ typedef struct Array {
 } Array;
 
 typedef struct Feed {
-	const char *name, *path;
+	const char *name, *path; /* path: LoD as text when `lod` */
 	int run;
+	bool lod;
 } Feed;
 
 typedef struct Harness {
@@ -228,8 +229,10 @@ static void symbols_solve(const pd_model_info *info, const pd_tensor_info *t, co
 		int s = t->dims[d].symbol;
 		int64_t want = s >= 0 ? symbols[s] : s == PD_DIM_FIXED ? t->dims[d].value : -1;
 		if (s >= 0 && want < 0)
-			symbols[s] = a->dims[d];
-		else if (want >= 0 && want != a->dims[d])
+			want = symbols[s] = a->dims[d] - t->dims[d].value;
+		if (s >= 0)
+			want += t->dims[d].value;
+		if (want >= 0 && want != a->dims[d])
 			fail("input '%s': dim %d is %" PRId64 ", but %s%s is %" PRId64, t->name, d, a->dims[d],
 			     s >= 0 ? "size " : "the model's", s >= 0 ? info->symbol[s].name : "", want);
 	}
@@ -256,6 +259,65 @@ static size_t array_shape(Array *a, const pd_tensor_info *t, const int64_t *dims
 		a->bytes *= (size_t)dims[d];
 	}
 	return a->bytes;
+}
+
+/* ---- LoD --------------------------------------------------------------------------------------------------- */
+
+/* Where level `level` of the text `0,2,5;0,1,3,4,6,9` begins; NULL: there is no such level. */
+static const char *lod_level(const char *text, int level)
+{
+	for (; text && level; level--) {
+		text = strchr(text, ';');
+		text += text != NULL;
+	}
+	return text;
+}
+
+static size_t lod_count(const char *text)
+{
+	size_t n = 1;
+	for (; *text && *text != ';'; text++)
+		n += *text == ',';
+	return n;
+}
+
+/* The offsets of one level, which end at `end`. Without text it is one sequence. */
+static Array lod_read(const char *name, const char *text, int64_t end)
+{
+	int64_t n = text ? (int64_t)lod_count(text) : 2, last = 0;
+	Array a = {.descr = dtype_descr[PD_I64], .rank = 1, .dims = {n}, .bytes = (size_t)n * sizeof(int64_t)};
+	a.data = zone_new(a.bytes);
+	for (int64_t i = 0; i < n; i++) {
+		char *rest = NULL;
+		errno = 0;
+		const int64_t v = text ? strtoll(text, &rest, 10) : i * end;
+		if (text && (rest == text || errno || (*rest != ',' && *rest != ';' && *rest)))
+			fail("--lod %s: '%s' is no list of offsets", name, text);
+		if (v < last || (!i && v))
+			fail("--lod %s: offsets start at 0 and do not fall", name);
+		last = v;
+		memcpy(a.data + (size_t)i * sizeof v, &v, sizeof v);
+		text = rest ? rest + 1 : NULL;
+	}
+	if (last != end)
+		fail("--lod %s: a level ends at %" PRId64 ", not at %" PRId64, name, last, end);
+	return a;
+}
+
+/* One level as a line of text. */
+static void lod_write(const char *path, const Array *a, bool first)
+{
+	FILE *f = fopen(path, first ? "w" : "a");
+	if (!f)
+		fail("cannot write '%s': %s", path, strerror(errno));
+	for (int64_t i = 0; i < a->dims[0]; i++) {
+		int64_t v;
+		memcpy(&v, a->data + (size_t)i * sizeof v, sizeof v);
+		fprintf(f, "%s%" PRId64, i ? "," : "", v);
+	}
+	fputc('\n', f);
+	if (ferror(f) | fclose(f))
+		fail("cannot write '%s'", path);
 }
 
 /* ---- one run ------------------------------------------------------------------------------------------------ */
@@ -289,6 +351,47 @@ static void array_fill(Array *a, pd_dtype dtype)
 	}
 }
 
+/* Made-up offsets: sequences of about the same length. */
+static void offsets_fill(Run *r, int k, const pd_model_info *info)
+{
+	const pd_tensor_info *t = &info->input[k];
+	const Array *of = &r->in[t->lod_of];
+	int64_t n = r->in[k].dims[0] - 1, end = n;
+	if (t->level + 1 == t->levels && of->rank)
+		end = of->dims[0];
+	for (int64_t i = 0; i <= n; i++) {
+		const int64_t v = n ? i * end / n : 0;
+		memcpy(r->in[k].data + (size_t)i * sizeof v, &v, sizeof v);
+	}
+}
+
+/* The LoD that is given for an input in this run; NULL: none. */
+static const char *lod_find(const Harness *h, int number, const char *name)
+{
+	for (int i = 0; i < h->nfeed; i++)
+		if (h->feeds[i].lod && h->feeds[i].run == number && !strcmp(h->feeds[i].name, name))
+			return h->feeds[i].path;
+	return NULL;
+}
+
+/* Inputs that are the offsets of others. */
+static void offsets_read(const Harness *h, int number, Run *r)
+{
+	for (int k = 0; k < h->info->inputs; k++) {
+		const pd_tensor_info *t = &h->info->input[k];
+		if (t->lod_of < 0 || !r->in[t->lod_of].data)
+			continue;
+		const Array *of = &r->in[t->lod_of];
+		const char *name = h->info->input[t->lod_of].name, *text = lod_find(h, number, name);
+		if (text && (!lod_level(text, t->levels - 1) || lod_level(text, t->levels)))
+			fail("--lod %s: the model needs %d levels", name, t->levels);
+		const char *next = lod_level(text, t->level + 1);
+		int64_t end = t->level + 1 == t->levels ? of->rank ? of->dims[0] : 0 : next ? (int64_t)lod_count(next) - 1 : 1;
+		r->in[k] = lod_read(name, lod_level(text, t->level), end);
+		symbols_solve(h->info, t, &r->in[k], r->symbols);
+	}
+}
+
 static void inputs_read(const Harness *h, int number, Run *r)
 {
 	const pd_model_info *info = h->info;
@@ -297,7 +400,7 @@ static void inputs_read(const Harness *h, int number, Run *r)
 		int k = 0;
 		while (k < info->inputs && strcmp(info->input[k].name, f->name))
 			k++;
-		if (f->run != number)
+		if (f->run != number || f->lod)
 			continue;
 		if (k == info->inputs)
 			fail("the model has no input '%s'", f->name);
@@ -306,6 +409,7 @@ static void inputs_read(const Harness *h, int number, Run *r)
 		r->in[k] = npy_read(f->path, info->input[k].dtype);
 		symbols_solve(info, &info->input[k], &r->in[k], r->symbols);
 	}
+	offsets_read(h, number, r);
 	for (int k = 0; k < info->inputs; k++)
 		if (!r->in[k].data && !h->bench)
 			fail("input '%s' is not given", info->input[k].name);
@@ -367,6 +471,8 @@ static void run_prepare(const Harness *h, int number, Run *r)
 		if (!r->in[i].data) {
 			r->in[i].data = zone_new(array_shape(&r->in[i], &info->input[i], at));
 			array_fill(&r->in[i], info->input[i].dtype);
+			if (info->input[i].lod_of >= 0)
+				offsets_fill(r, i, info);
 		}
 		r->inputs[i] = r->in[i].data;
 	}
@@ -431,8 +537,13 @@ static void outputs_write(const Harness *h, int number, const Run *r)
 	if (mkdir(path, 0777) && errno != EEXIST)
 		fail("cannot make folder '%s': %s", path, strerror(errno));
 	for (int i = 0; i < h->info->outputs; i++) {
-		snprintf(path, n, "%s/%d/%d.npy", h->out_dir, number, i);
-		npy_write(path, &r->out[i]);
+		const pd_tensor_info *t = &h->info->output[i];
+		const bool lod = t->lod_of >= 0;
+		snprintf(path, n, "%s/%d/%d.%s", h->out_dir, number, lod ? t->lod_of : i, lod ? "lod" : "npy");
+		if (lod)
+			lod_write(path, &r->out[i], t->level == 0);
+		else
+			npy_write(path, &r->out[i]);
 	}
 	free(path);
 }
@@ -520,13 +631,13 @@ static void weights_read(Harness *h)
 	fclose(f);
 }
 
-static void feed_add(Harness *h, char *text)
+static void feed_add(Harness *h, char *text, bool lod)
 {
 	char *path = strchr(text, '=');
 	if (!path)
-		fail("--in wants NAME=FILE, not '%s'", text);
+		fail(lod ? "--lod wants NAME=0,2,5[;..], not '%s'" : "--in wants NAME=FILE, not '%s'", text);
 	*path++ = '\0';
-	h->feeds[h->nfeed++] = (Feed){text, path, h->nrun - 1};
+	h->feeds[h->nfeed++] = (Feed){text, path, h->nrun - 1, lod};
 }
 
 static void options_read(Harness *h, int argc, char **argv)
@@ -543,8 +654,8 @@ static void options_read(Harness *h, int argc, char **argv)
 		if (i + 1 == argc)
 			fail("unknown option '%s', or its value is missing", o);
 		char *value = argv[++i];
-		if (!strcmp(o, "--in"))
-			feed_add(h, value);
+		if (!strcmp(o, "--in") || !strcmp(o, "--lod"))
+			feed_add(h, value, o[2] == 'l');
 		else if (!strcmp(o, "--weights"))
 			h->weights_path = value;
 		else if (!strcmp(o, "--out-dir"))

@@ -71,7 +71,7 @@ size_t pd_dtype_size(pd_dtype dtype); /* bytes of one element; bool is one byte,
 
 typedef struct pd_dim {
 	int64_t value; /* symbol < 0: the size */
-	int symbol;    /* >= 0: number of the symbol that is the size; PD_DIM_FIXED; PD_DIM_DERIVED: ask `shapes` */
+	int symbol;    /* >= 0: number of the symbol to which `value` is added; PD_DIM_FIXED; PD_DIM_DERIVED: ask `shapes` */
 } pd_dim;
 
 enum { PD_DIM_FIXED = -1, PD_DIM_DERIVED = -2 };
@@ -81,6 +81,8 @@ typedef struct pd_tensor_info {
 	pd_dtype dtype;
 	int rank;
 	const pd_dim *dims; /* [rank] */
+	int lod_of;         /* the offsets of a LoD level of the input or output in this column; -1: an ordinary tensor */
+	int level, levels;  /* which level, from the outside in, of how many */
 } pd_tensor_info;
 
 typedef struct pd_symbol_info {
