@@ -101,6 +101,8 @@ bool kernel_pack_gemm_emit(KernelFunc *k);
 bool kernel_block_emit(KernelFunc *k);
 bool kernel_unblock_emit(KernelFunc *k);
 
+// How its function begins: `static`, or a macro that keeps it out of the loops of model_run.
+const char *kernel_linkage(const KernelFunc *k);
 // The C name of a tensor inside the function; a captured tensor becomes a parameter (`t0`, `t1` …).
 const char *kernel_tensor(KernelFunc *k, const Value *v);
 const char *kernel_result(KernelFunc *k, int i);

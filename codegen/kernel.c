@@ -271,6 +271,11 @@ static const char *params_text(KernelFunc *k)
 	return t.text;
 }
 
+const char *kernel_linkage(const KernelFunc *k)
+{
+	return k->cg->blocks && !k->target->cuda ? "PD_APART" : "static";
+}
+
 // Tensors first, then sizes, each in the order in which they were asked for.
 static void params_order(KernelFunc *k)
 {

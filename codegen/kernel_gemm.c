@@ -13,7 +13,10 @@ typedef struct Gemm {
 	const Type *out;
 	int nlead;         // dims of the result in front of the rows that a panel of b serves
 	const Dim *n_dim;
+	int inlined;       // rows of the only tile, when the product is so small that the tile's code stands in it; 0: shared
 } Gemm;
+
+enum { INLINED_WORK = 64 * 64 }; // K * N up to which a call, and sizes that are not constants in it, would be felt
 
 static bool tile_helper(Gemm *g, int nv)
 {
@@ -27,11 +30,24 @@ static bool tile_helper(Gemm *g, int nv)
 		text_printf(&cases, "case %d: gemm_rows_%dof%d(%d, %d, a, lda, panel, k, out, ldo); break;\n", rows, nv,
 		            g->nr, rows, split);
 	}
-	const TemplateKey keys[] = {
+	const TemplateKey rows[] = {
 		{"rows", tile_int(k, g->mr)}, {"nv", tile_int(k, nv)}, {"nr", tile_int(k, g->nr)},
-		{"lanes", tile_int(k, g->lanes)}, {"sums", tile_int(k, sums)}, {"cases", cases.text},
+		{"lanes", tile_int(k, g->lanes)}, {"sums", tile_int(k, sums)},
 	};
-	return kernel_helper(k, "gemm_tile.c", COUNT_OF(keys), keys);
+	if (!kernel_helper(k, "gemm_rows.c", COUNT_OF(rows), rows))
+		return false;
+	const TemplateKey tile[] = {{"nv", tile_int(k, nv)}, {"nr", tile_int(k, g->nr)}, {"cases", cases.text}};
+	return g->inlined || kernel_helper(k, "gemm_tile.c", COUNT_OF(tile), tile);
+}
+
+// One tile of `cols` columns, `nv` vectors wide.
+static const char *tile_call(const Gemm *g, int nv, const char *out, const char *ldo)
+{
+	Arena *a = g->k->arena;
+	if (g->inlined)
+		return arena_printf(a, "gemm_rows_%dof%d(%d, %d, rows, K, panel, K, %s, %s);", nv, g->nr, g->inlined,
+		                    tile_split(g->inlined, nv), out, ldo);
+	return arena_printf(a, "gemm_tile_%dof%d((int)(m1 - m0), rows, K, panel, K, %s, %s);", nv, g->nr, out, ldo);
 }
 
 // Calls for as many vectors as `cols` needs. With N known there are two counts at most.
@@ -55,7 +71,7 @@ static const char *tile_calls(Gemm *g)
 			text_printf(&t, "%sif (cols > %d)\n\t", first ? "" : "else ", (nv - 1) * g->lanes);
 		else if (!first)
 			text_str(&t, "else\n\t");
-		text_printf(&t, "gemm_tile_%dof%d((int)(m1 - m0), rows, K, panel, K, tile, %d);\n", nv, g->nr, g->nr);
+		text_printf(&t, "%s\n", tile_call(g, nv, "tile", tile_int(k, g->nr)));
 		first = false;
 	}
 	return t.text ? t.text : "";
@@ -128,8 +144,8 @@ static bool gemm_print(Gemm *g)
 	const char *direct = "";
 	bool whole = !dim_is_const(g->n_dim) || g->n_dim->value >= g->nr;
 	if (whole && region_is_identity(&k->op->regions[0]) && t->dtype == DT_F32)
-		direct = arena_printf(a, "if (cols == %d) {\n\tgemm_tile_%dof%d((int)(m1 - m0), rows, K, panel, K, out + %s * N + n0, N);"
-		                      "\n\tcontinue;\n}", g->nr, g->nv, g->nr, first_row);
+		direct = arena_printf(a, "if (cols == %d) {\n\t%s\n\tcontinue;\n}", g->nr,
+		                      tile_call(g, g->nv, arena_printf(a, "out + %s * N + n0", first_row), "N"));
 	const char *full, *last;
 	panel_loops(g, &full, &last);
 	const char *panel = batched ? arena_printf(a, "b + (batch * ((N + %d) / %d * %d) + n0) * K", g->nr - 1, g->nr, g->nr)
@@ -140,9 +156,23 @@ static bool gemm_print(Gemm *g)
 		{"out_row", arena_printf(a, "out + %s * N + n0", row)}, {"type", dtype_c_memory(t->dtype)},
 		{"direct", direct}, {"tile_calls", calls}, {"epilogue", epilogue},
 		{"store", scalar_store(k, t->dtype, "to", "j", value)}, {"full_panels", full}, {"last_panel", last},
-		{"returns", tile_returns(k)}, {"done", tile_done(k)},
+		{"linkage", kernel_linkage(k)}, {"returns", tile_returns(k)}, {"done", tile_done(k)},
 	};
 	return kernel_template(k, "gemm.c", COUNT_OF(keys), keys);
+}
+
+// Products in loops are often a row times a small matrix: less work than it is to get there.
+static int rows_inlined(const Gemm *g, const Dim *depth)
+{
+	int64_t rows = 1;
+	for (int i = g->nlead; i < g->out->rank - 1; i++) {
+		if (!dim_is_const(g->out->dims[i]) || g->out->dims[i]->value > g->mr)
+			return 0;
+		rows *= g->out->dims[i]->value;
+	}
+	bool small = dim_is_const(depth) && dim_is_const(g->n_dim) && depth->value <= INLINED_WORK &&
+	             g->n_dim->value <= INLINED_WORK && depth->value * g->n_dim->value <= INLINED_WORK;
+	return small && rows > 0 && rows <= g->mr ? (int)rows : 0;
 }
 
 bool kernel_gemm_emit(KernelFunc *k)
@@ -163,5 +193,6 @@ bool kernel_gemm_emit(KernelFunc *k)
 	g.mr = tile_height(k->target->gemm_mr, k->target->gemm_nv, g.nv);
 	g.nlead = b->rank - 3;
 	g.n_dim = out->dims[out->rank - 1];
+	g.inlined = rows_inlined(&g, depth->dim);
 	return tile_prelude(k) && gemm_print(&g);
 }

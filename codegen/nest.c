@@ -424,7 +424,8 @@ bool nest_emit(KernelFunc *k)
 	nest_init(&n, k, &body);
 	if (!loops_print(&n))
 		return false;
-	text_printf(&k->text, "static %s %s(%s)\n{\n", k->status ? "pd_status" : "void", KERNEL_FN, KERNEL_PARAMS);
+	text_printf(&k->text, "%s %s %s(%s)\n{\n", n.nloop ? kernel_linkage(k) : "static", k->status ? "pd_status" : "void",
+	            KERNEL_FN, KERNEL_PARAMS);
 	text_str(&k->text, body.text ? body.text : "");
 	if (k->status)
 		text_str(&k->text, "\treturn PD_OK;\n");

@@ -6,13 +6,17 @@
 
 #include <string.h>
 
-enum { MIN_WORK = 64 }; // K * N below which a plain loop is as fast
+enum {
+	MIN_WORK = 64, // K * N below which a plain loop is as fast
+	MAX_PANEL = 8  // vectors: what kernel.gemm takes
+};
 
 typedef struct Product {
 	Op *op;
 	Value *x, *y;              // [batch.. x M x K], [batch.. x K x N] (or transposed)
 	bool transpose_y;
 	const Dim *m, *k, *n;
+	const Dim *rows;           // m, with the leading axes when y has none
 	int nbatch;                // of y, once both have the same
 	const Dim *const *batch;
 } Product;
@@ -33,6 +37,7 @@ static bool product_read(Op *op, Product *p)
 	p->m = tx->dims[tx->rank - (tr ? 1 : 2)];
 	p->k = tx->dims[tx->rank - (tr ? 2 : 1)];
 	p->n = ty->dims[ty->rank - (p->transpose_y ? 2 : 1)];
+	p->rows = p->m;
 	const Type *out = op->results[0].type;
 	p->nbatch = out->rank - 2;
 	p->batch = out->dims;
@@ -84,10 +89,13 @@ static bool is_one_matrix(const Type *t)
 }
 
 // Columns in a panel: as many vectors as the register tile has, or fewer, so that all panels are
-// about as full.
-static int64_t panel_columns(const Target *t, const Dim *n)
+// about as full. The tile of a lone row is as wide as others are large: each element of the row is read once for all of its
+// columns. Weights that others read as well stay as they want them, so that they are packed once.
+static int64_t panel_columns(const Target *t, const Product *p)
 {
-	int64_t max = t->gemm_nv, vectors = max;
+	const Dim *n = p->n;
+	bool lone = dim_is(p->rows, 1) && value_use_count(p->y) == 1;
+	int64_t max = lone ? MAX_PANEL : t->gemm_nv, vectors = max;
 	if (dim_is_const(n)) {
 		int64_t all = (n->value + t->lanes - 1) / t->lanes, panels = (all + max - 1) / max;
 		vectors = panels > 0 ? (all + panels - 1) / panels : 1;
@@ -98,7 +106,7 @@ static int64_t panel_columns(const Target *t, const Dim *n)
 static const Type *packed_type(const Layout *l, const Product *p, const Type *t)
 {
 	Context *c = l->ctx;
-	const Dim *dims[MAX_RANK + 1], *nr = dim_const(c, panel_columns(l->target, p->n));
+	const Dim *dims[MAX_RANK + 1], *nr = dim_const(c, panel_columns(l->target, p));
 	int nbatch = t->rank - 2;
 	memcpy(dims, t->dims, (size_t)nbatch * sizeof *dims);
 	dims[nbatch] = dim_div(c, dim_add(c, p->n, dim_sub(c, nr, dim_const(c, 1))), nr);
@@ -158,15 +166,14 @@ static Value *gemm(const Product *p, Value *x, Value *packed)
 }
 
 // One matrix on the right: all leading axes of the left are rows.
-static Value *product_flat(const Layout *l, const Product *p, Builder *b, Value *x)
+static Value *product_flat(const Layout *l, Product *p, Builder *b, Value *x)
 {
 	Context *c = l->ctx;
 	const Type *t = x->type, *ty = p->y->type;
-	const Dim *rows = p->m;
 	for (int i = 0; i < t->rank - 2; i++)
-		rows = dim_mul(c, t->dims[i], rows);
+		p->rows = dim_mul(c, t->dims[i], p->rows);
 	Value *y = build_view(b, p->y, 2, ty->dims + ty->rank - 2);
-	Value *flat = build_view(b, x, 2, (const Dim *[]){rows, p->k});
+	Value *flat = build_view(b, x, 2, (const Dim *[]){p->rows, p->k});
 	return y && flat ? gemm(p, flat, pack(l, p, y)) : NULL;
 }
 
