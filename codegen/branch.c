@@ -207,13 +207,13 @@ static bool copy_print(const Edge *e, EdgeMove *m)
 		text_line(&cg->run, e->depth, "*%s = *%s;", to, from);
 	else
 		text_line(&cg->run, e->depth, "memcpy(%s, %s, (size_t)%s);", to, from,
-		          dim_in_run(cg, dim_mul(cg->ctx, type_numel(cg->ctx, t), dim_const(cg->ctx, (int64_t)dtype_size(t->dtype)))));
+		          dim_in_run(cg, type_bytes_in_run(cg, m->value->type)));
 	return true;
 }
 
 // All values are read before any is written: exchanges destroy nothing, and each copy waits for those that read what it
 // writes. Copies in a circle are exchanges.
-static bool edge_print(Edge *e, const Op *op, int s)
+static bool moves_print(Edge *e, const Op *op, int s)
 {
 	if (!edge_collect(e, op, s))
 		return false;
@@ -240,6 +240,138 @@ static bool edge_print(Edge *e, const Op *op, int s)
 			diag_error(e->cg->ctx->diag, op->loc, "code generation: the moves of '%s' wait for each other", op->info->name);
 			return false;
 		}
+	return true;
+}
+
+// ---- sizes that branches set ----------------------------------------------------------------------------------
+
+// The symbols in the types of a block's arguments take the sizes of what a branch passes.
+typedef struct EdgeSizes {
+	Codegen *cg;
+	int n;
+	struct {
+		const Symbol *symbol;
+		const Dim *from; // in the sizes before the branch
+	} *items;
+} EdgeSizes;
+
+static const Dim *size_from(const EdgeSizes *z, const Dim *sym)
+{
+	for (int i = 0; i < z->n; i++)
+		if (z->items[i].symbol->dim == sym)
+			return z->items[i].from;
+	return NULL;
+}
+
+// The first argument with a symbol sets it.
+static bool sizes_collect(EdgeSizes *z, const Op *op, const Succ *succ)
+{
+	size_t most = 1;
+	for (int i = 0; i < (int)succ->count; i++)
+		most += (size_t)succ->block->args[i]->type->rank;
+	z->items = arena_array(z->cg->arena, most, sizeof *z->items);
+	for (int i = 0; i < (int)succ->count; i++) {
+		const Type *want = succ->block->args[i]->type, *have = op_operand(op, (int)succ->first + i)->type;
+		for (int d = 0; d < want->rank; d++) {
+			const Dim *sym = want->dims[d];
+			if (sym->kind != DIM_SYM || !sym->bounded || size_from(z, sym))
+				continue;
+			z->items[z->n].symbol = symbol_find(z->cg, sym);
+			if (!z->items[z->n].symbol)
+				return false;
+			z->items[z->n++].from = have->dims[d];
+		}
+	}
+	return true;
+}
+
+static const char *next_symbol(const Dim *sym, void *arg)
+{
+	const EdgeSizes *z = arg;
+	const Dim *from = size_from(z, sym);
+	return from && from != sym ? symbol_find(z->cg, sym)->next : symbol_name(z->cg, sym);
+}
+
+// Whether a size after the branch is the same expression as before it.
+static bool size_stays(const EdgeSizes *z, const Dim *d)
+{
+	if (d->kind == DIM_CONST)
+		return true;
+	if (d->kind != DIM_SYM)
+		return size_stays(z, d->a) && size_stays(z, d->b);
+	const Dim *from = size_from(z, d);
+	return !from || from == d;
+}
+
+static void size_fail(const EdgeSizes *z, const Op *op, int depth, const char *condition, const Symbol *found, const char *status)
+{
+	Codegen *cg = z->cg;
+	text_line(&cg->run, depth, "if (%s) {", condition);
+	if (found)
+		text_line(&cg->run, depth + 1, "out->found_%s = %s;", found->name, found->next);
+	text_line(&cg->run, depth + 1, "m->failed = %s;", string_literal(cg->arena, op_title(cg, op)));
+	text_line(&cg->run, depth + 1, "return %s;", status);
+	text_line(&cg->run, depth, "}");
+}
+
+// What symbols become, before anything moves.
+static void sizes_print_next(EdgeSizes *z, const Op *op, int depth)
+{
+	Codegen *cg = z->cg;
+	for (int i = 0; i < z->n; i++) {
+		const Symbol *s = z->items[i].symbol;
+		const Dim *from = z->items[i].from;
+		int64_t lo, hi;
+		if (from == s->dim)
+			continue;
+		text_line(&cg->run, depth, "const int64_t %s = %s;", s->next, expression_unwrap(cg->arena, dim_in_run(cg, from)));
+		dim_range(from, &lo, &hi);
+		if (lo < 0)
+			size_fail(z, op, depth, arena_printf(cg->arena, "%s < 0", s->next), NULL, "PD_DIMS");
+		size_fail(z, op, depth, arena_printf(cg->arena, "%s > %s", s->next, s->max), s, "PD_CAPACITY");
+	}
+}
+
+// Sizes of one name that come from several values must agree.
+static void sizes_print_checks(EdgeSizes *z, const Op *op, const Succ *succ, int depth)
+{
+	for (int i = 0; i < (int)succ->count; i++) {
+		const Type *want = succ->block->args[i]->type, *have = op_operand(op, (int)succ->first + i)->type;
+		for (int d = 0; d < want->rank; d++) {
+			const Dim *w = want->dims[d], *h = have->dims[d];
+			bool same = w->kind == DIM_SYM && w->bounded ? size_from(z, w) == h : w == h && size_stays(z, w);
+			if (same)
+				continue;
+			const char *becomes = dim_expression(z->cg->arena, w, next_symbol, z);
+			size_fail(z, op, depth, arena_printf(z->cg->arena, "%s != %s", dim_in_run(z->cg, h), becomes), NULL, "PD_DIMS");
+		}
+	}
+}
+
+static bool edge_print(Edge *e, const Op *op, int s)
+{
+	Codegen *cg = e->cg;
+	EdgeSizes z = {.cg = cg};
+	bool changes = false;
+	if (!sizes_collect(&z, op, &op->succs[s])) {
+		diag_error(cg->ctx->diag, op->loc, "code generation: nothing is known of a size that '%s' sets", op->info->name);
+		return false;
+	}
+	for (int i = 0; i < z.n; i++)
+		changes = changes || z.items[i].from != z.items[i].symbol->dim;
+	if (!changes) {
+		sizes_print_checks(&z, op, &op->succs[s], e->depth);
+		return moves_print(e, op, s);
+	}
+	text_line(&cg->run, e->depth++, "{");
+	sizes_print_next(&z, op, e->depth);
+	sizes_print_checks(&z, op, &op->succs[s], e->depth);
+	if (!moves_print(e, op, s))
+		return false;
+	for (int i = 0; i < z.n; i++)
+		if (z.items[i].from != z.items[i].symbol->dim)
+			text_line(&cg->run, e->depth, "%s = %s;", z.items[i].symbol->name, z.items[i].symbol->next);
+	text_line(&cg->run, --e->depth, "}");
 	return true;
 }
 

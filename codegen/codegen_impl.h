@@ -64,11 +64,14 @@ typedef struct Port {
 	int lod_of, level, levels; // offsets of a LoD level of the port in that column; -1: an ordinary tensor
 } Port;
 
-// A size that the caller sets, a member of the dims struct; or one that a run finds, whose bound is a member.
+// A size that the caller sets, a member of the dims struct; or one that a run finds, whose bound is a member, unless it
+// follows from others.
 typedef struct Symbol {
 	const Dim *dim;
-	const char *name; // in C: of the size
-	const char *max;  // of its bound; NULL: set by the caller
+	const char *name;  // in C: of the size
+	const char *max;   // of its bound; NULL: set by the caller
+	const Dim *bound;  // what the bound follows from; NULL: set by the caller
+	const char *next;  // branches set it: what it is about to become; NULL: they do not
 } Symbol;
 
 // A variable of model_run that points at a buffer which branches exchange with others.
@@ -95,6 +98,7 @@ struct Codegen {
 	Names globals;           // identifiers at file scope
 	Names locals;            // identifiers in model_run
 	int nsymbol, csymbol;    // those set by the caller come first
+	int nmember;             // of the dims struct
 	Symbol *symbols;
 	int ninput, noutput;
 	Port *inputs, *outputs;  // by column
@@ -130,8 +134,10 @@ const char *symbol_name(const Codegen *cg, const Dim *sym);
 const char *dim_expression(Arena *a, const Dim *d, const char *(*name_of)(const Dim *sym, void *arg), void *arg);
 // A size in model_run, where symbols are locals of their own name.
 const char *dim_in_run(Codegen *cg, const Dim *d);
+// As dim_in_run, with the bounds of sizes that a run finds in place of these.
+const char *dim_of_bounds(Codegen *cg, const Dim *d);
 const Symbol *symbol_find(const Codegen *cg, const Dim *sym); // NULL: none
-// The member of the dims struct that stands for a symbol: its size, or its bound.
+// The member of the dims struct that stands for a symbol: its size, or its bound; NULL: neither is asked for.
 const char *symbol_member(const Symbol *s);
 // A number of bytes of the memory plan; large ones become locals, declared in l->text. Sizes found at run time count
 // with their bounds.
@@ -203,6 +209,8 @@ const Moving *moving_find(Codegen *cg, const Place *p);
 const Moving *moving_at(const Codegen *cg, int number);
 const char *moving_as(Codegen *cg, const Moving *m, DType t); // as a pointer to such elements
 const char *op_title(Codegen *cg, const Op *op);
+// Bytes of a tensor as large as it is now; never negative.
+const Dim *type_bytes_in_run(const Codegen *cg, const Type *t);
 // `if (condition)` the run ends with that status, and names op.
 void failure_print(Codegen *cg, const char *condition, const char *status, const Op *op);
 void run_checks_print(Codegen *cg, Text *out); // its beginning

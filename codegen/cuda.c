@@ -109,7 +109,7 @@ static void cuda_run_print(Codegen *cg, Text *out)
 	const char *p = cg->prefix;
 	text_printf(out, "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out, cudaStream_t stream)\n{\n", p, p, p, p);
 	run_checks_print(cg, out);
-	if (!cg->nsymbol) {
+	if (!cg->nmember) {
 		text_line(out, 1, "if (m->workspace_size < %s_workspace_size())", p);
 		text_line(out, 2, "return PD_WORKSPACE;");
 	}

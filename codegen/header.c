@@ -14,23 +14,35 @@ static const char *upper(Arena *a, const char *s)
 
 static void dims_struct(Codegen *cg, Text *out)
 {
-	if (!cg->nsymbol)
+	if (!cg->nmember)
 		return;
 	text_printf(out, "/* Sizes that are chosen at run time; each at least 1. */\ntypedef struct %s_dims {\n", cg->prefix);
 	for (int i = 0; i < cg->nsymbol; i++)
-		text_line(out, 1, "int64_t %s;%s", symbol_member(&cg->symbols[i]),
-		          cg->symbols[i].max ? " /* bound of a size that follows from data */" : "");
+		if (symbol_member(&cg->symbols[i]))
+			text_line(out, 1, "int64_t %s;%s", symbol_member(&cg->symbols[i]),
+			          cg->symbols[i].max ? " /* bound of a size that follows from data */" : "");
 	text_printf(out, "} %s_dims;\n\n", cg->prefix);
+}
+
+// How many elements an output must have room for, when a run finds its size.
+static const char *room_comment(Codegen *cg, const Type *t)
+{
+	if (!type_is_found(t))
+		return "";
+	const Dim *bytes = type_bytes_at_most(cg->ctx, t), *element = dim_const(cg->ctx, (int64_t)dtype_size(t->dtype));
+	return arena_printf(cg->arena, "; room for %s elements",
+	                    expression_unwrap(cg->arena, dim_of_bounds(cg, dim_div(cg->ctx, bytes, element))));
 }
 
 static void ports_struct(Codegen *cg, Text *out, const char *which, const Port *ports, int n, bool in)
 {
 	text_printf(out, "typedef struct %s_%s {\n", cg->prefix, which);
-	if (in && cg->nsymbol)
+	if (in && cg->nmember)
 		text_line(out, 1, "%s_dims dims;", cg->prefix);
 	for (int i = 0; i < n; i++) {
-		text_line(out, 1, "%s%s *%s; /* %s %s */", in ? "const " : "", dtype_c_memory(ports[i].type->dtype),
-		          ports[i].member, comment_text(cg->arena, ports[i].name), shape_comment(cg, ports[i].type));
+		text_line(out, 1, "%s%s *%s; /* %s %s%s */", in ? "const " : "", dtype_c_memory(ports[i].type->dtype),
+		          ports[i].member, comment_text(cg->arena, ports[i].name), shape_comment(cg, ports[i].type),
+		          in ? "" : room_comment(cg, ports[i].type));
 		if (!in && ports[i].dims)
 			text_line(out, 1, "int64_t %s[%d]; /* set by the run */", ports[i].dims, ports[i].type->rank);
 	}
@@ -38,7 +50,7 @@ static void ports_struct(Codegen *cg, Text *out, const char *which, const Port *
 		if (cg->symbols[i].max)
 			text_line(out, 1, "int64_t found_%s; /* set by the run; over its bound after PD_CAPACITY */",
 			          cg->symbols[i].name);
-	if (!n && !(in && cg->nsymbol))
+	if (!n && !(in && cg->nmember))
 		text_line(out, 1, "char none;");
 	text_printf(out, "} %s_%s;\n\n", cg->prefix, which);
 }
@@ -46,7 +58,7 @@ static void ports_struct(Codegen *cg, Text *out, const char *which, const Port *
 static void workspace_declaration(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
-	if (!cg->nsymbol) {
+	if (!cg->nmember) {
 		int64_t bytes = cg->workspace->kind == DIM_CONST ? cg->workspace->value : 0;
 		text_printf(out, "/* Bytes of workspace, exactly. */\n#define %s_WORKSPACE_BYTES %" PRId64 "u\n",
 		            upper(cg->arena, p), bytes);

@@ -48,20 +48,31 @@ static void tensor_dims(Codegen *cg, Text *out, const char *which, const Port *p
 static const char *array_symbol(const Dim *sym, void *arg)
 {
 	const Codegen *cg = arg;
-	return arena_printf(cg->arena, "symbols[%d]", dim_symbol(cg, sym));
+	const Symbol *s = symbol_find(cg, sym);
+	return arena_printf(cg->arena, s && s->bound ? "size_%d" : "symbols[%d]", dim_symbol(cg, sym));
+}
+
+// Sizes that a run finds and whose bounds follow from others are not known before it: they count as their bounds.
+static void found_sizes(Codegen *cg, Text *out)
+{
+	for (int i = 0; i < cg->nsymbol; i++)
+		if (cg->symbols[i].bound)
+			text_printf(out, "\tconst int64_t size_%d = symbols[%d] < 0 ? %s : symbols[%d];\n\t(void)size_%d;\n", i, i,
+			            dim_expression(cg->arena, cg->symbols[i].bound, array_symbol, cg), i, i);
 }
 
 static void dims_copy(Codegen *cg, Text *out)
 {
 	text_line(out, 1, "%s_dims dims;", cg->prefix);
 	for (int i = 0; i < cg->nsymbol; i++)
-		text_line(out, 1, "dims.%s = symbols[%d];", symbol_member(&cg->symbols[i]), i);
+		if (symbol_member(&cg->symbols[i]))
+			text_line(out, 1, "dims.%s = symbols[%d];", symbol_member(&cg->symbols[i]), i);
 }
 
 static void size_function(Codegen *cg, Text *out)
 {
 	text_str(out, "static size_t info_workspace_size(const int64_t *symbols)\n{\n");
-	if (cg->nsymbol) {
+	if (cg->nmember) {
 		dims_copy(cg, out);
 		text_printf(out, "\treturn %s_workspace_size(&dims);\n}\n\n", cg->prefix);
 	} else {
@@ -72,6 +83,7 @@ static void size_function(Codegen *cg, Text *out)
 static void shapes_function(Codegen *cg, Text *out)
 {
 	text_str(out, "static void info_shapes(const int64_t *symbols, int64_t *dims)\n{\n\t(void)symbols;\n\t(void)dims;\n");
+	found_sizes(cg, out);
 	int at = 0;
 	for (int side = 0; side < 2; side++)
 		for (int i = 0; i < (side ? cg->noutput : cg->ninput); i++) {
@@ -83,6 +95,20 @@ static void shapes_function(Codegen *cg, Text *out)
 	text_str(out, "}\n\n");
 }
 
+static void room_function(Codegen *cg, Text *out)
+{
+	text_str(out, "static void info_room(const int64_t *symbols, int64_t *elements)\n{\n\t(void)symbols;\n\t(void)elements;\n");
+	found_sizes(cg, out);
+	for (int i = 0; i < cg->noutput; i++) {
+		const Type *t = cg->outputs[i].type;
+		const Dim *bytes = type_bytes_at_most(cg->ctx, t);
+		text_line(out, 1, "elements[%d] = %s;", i,
+		          dim_expression(cg->arena, dim_div(cg->ctx, bytes, dim_const(cg->ctx, (int64_t)dtype_size(t->dtype))),
+		                         array_symbol, cg));
+	}
+	text_str(out, "}\n\n");
+}
+
 static void run_function(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
@@ -91,7 +117,8 @@ static void run_function(Codegen *cg, Text *out)
 	text_line(out, 1, "%s_inputs in;", p);
 	text_line(out, 1, "%s_outputs out;", p);
 	for (int i = 0; i < cg->nsymbol; i++)
-		text_line(out, 1, "in.dims.%s = symbols[%d];", symbol_member(&cg->symbols[i]), i);
+		if (symbol_member(&cg->symbols[i]))
+			text_line(out, 1, "in.dims.%s = symbols[%d];", symbol_member(&cg->symbols[i]), i);
 	for (int i = 0; i < cg->nsymbol; i++)
 		if (cg->symbols[i].max)
 			text_line(out, 1, "out.found_%s = symbols[%d];", cg->symbols[i].name, i);
@@ -103,7 +130,7 @@ static void run_function(Codegen *cg, Text *out)
 		          dtype_c_memory(cg->outputs[i].type->dtype), i);
 	if (!cg->ninput)
 		text_line(out, 1, "(void)inputs;");
-	if (!cg->ninput && !cg->nsymbol)
+	if (!cg->ninput && !cg->nmember)
 		text_line(out, 1, "in.none = 0;");
 	if (!cg->noutput)
 		text_str(out, "\t(void)outputs;\n\tout.none = 0;\n");
@@ -136,12 +163,13 @@ void info_print(Codegen *cg, Text *out)
 	if (cg->nsymbol) {
 		text_str(out, "static const pd_symbol_info info_symbols[] = {");
 		for (int i = 0; i < cg->nsymbol; i++)
-			text_printf(out, "%s{\"%s\", %s}", i ? ", " : "", cg->symbols[i].name,
-			            cg->symbols[i].max ? "true" : "false");
+			text_printf(out, "%s{\"%s\", %s, %s}", i ? ", " : "", cg->symbols[i].name,
+			            cg->symbols[i].max ? "true" : "false", cg->symbols[i].bound ? "true" : "false");
 		text_str(out, "};\n\n");
 	}
 	size_function(cg, out);
 	shapes_function(cg, out);
+	room_function(cg, out);
 	run_function(cg, out);
 	bool file = !cg->inline_weights && !cg->object_weights;
 	text_printf(out, "const pd_model_info *%s_info(void)\n{\n\tstatic const pd_model_info info = {\n", p);
@@ -150,7 +178,7 @@ void info_print(Codegen *cg, Text *out)
 	            cg->nsymbol ? "info_symbols" : "NULL");
 	text_printf(out, "\t\tUINT64_C(0x%016" PRIx64 "), %" PRId64 ", sizeof(%s),\n", hash(cg->weights, cg->weights_size),
 	            file ? cg->weights_size : 0, p);
-	text_str(out, "\t\tinfo_workspace_size, info_shapes, info_init, info_run, info_failed,\n\t};\n\treturn &info;\n}\n");
+	text_str(out, "\t\tinfo_workspace_size, info_shapes, info_room, info_init, info_run, info_failed,\n\t};\n\treturn &info;\n}\n");
 }
 
 void call_print(Codegen *cg, Text *out)

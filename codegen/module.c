@@ -78,7 +78,7 @@ static void init_print(Codegen *cg, Text *out)
 	text_line(out, 2, "return PD_NULL;");
 	text_line(out, 1, "if ((uintptr_t)workspace %% 64)");
 	text_line(out, 2, "return PD_ALIGNMENT;");
-	if (!cg->nsymbol) {
+	if (!cg->nmember) {
 		text_line(out, 1, "if (size < %s_workspace_size())", p);
 		text_line(out, 2, "return PD_WORKSPACE;");
 	}

@@ -43,10 +43,15 @@ const char *shape_comment(Codegen *cg, const Type *t)
 
 // ---- symbols ---------------------------------------------------------------------------------------------
 
+static void dim_symbols(Codegen *cg, const Dim *d);
+
 static void symbol_add(Codegen *cg, const Dim *sym)
 {
 	if (symbol_find(cg, sym))
 		return;
+	const Dim *bound = sym->bounded ? dim_at_most(cg->ctx, sym) : sym;
+	if (bound != sym)
+		dim_symbols(cg, bound);
 	if (cg->nsymbol == cg->csymbol) {
 		cg->csymbol = cg->csymbol ? 2 * cg->csymbol : 8;
 		Symbol *more = NEW_ARRAY(cg->arena, (size_t)cg->csymbol, Symbol);
@@ -56,7 +61,8 @@ static void symbol_add(Codegen *cg, const Dim *sym)
 	}
 	const char *name = names_unique(&cg->locals, name_sanitize(cg->arena, sym->name));
 	const char *max = sym->bounded ? names_unique(&cg->locals, arena_printf(cg->arena, "max_%s", name)) : NULL;
-	cg->symbols[cg->nsymbol++] = (Symbol){sym, name, max};
+	cg->symbols[cg->nsymbol++] = (Symbol){.dim = sym, .name = name, .max = max, .bound = bound != sym ? bound : NULL};
+	cg->nmember += bound == sym;
 }
 
 static void dim_symbols(Codegen *cg, const Dim *d)
@@ -148,6 +154,23 @@ static bool ports_name(Codegen *cg, Port *ports, int n, const char *what)
 	return true;
 }
 
+// Branches to a block give sizes to the symbols in the types of its arguments.
+static void slots_collect(Codegen *cg)
+{
+	for (const Block *b = cg->module->regions[0].first; b; b = b->next)
+		for (int i = 0; i < b->narg; i++) {
+			const Type *t = b->args[i]->type;
+			for (int d = 0; t->kind == TY_TENSOR && d < t->rank; d++) {
+				if (t->dims[d]->kind != DIM_SYM || !t->dims[d]->bounded)
+					continue;
+				symbol_add(cg, t->dims[d]);
+				Symbol *s = (Symbol *)symbol_find(cg, t->dims[d]); // one of cg's own
+				if (!s->next)
+					s->next = names_unique(&cg->locals, arena_printf(cg->arena, "next_%s", s->name));
+			}
+		}
+}
+
 bool ports_collect(Codegen *cg)
 {
 	const Op *first = module_first(cg->module);
@@ -165,6 +188,7 @@ bool ports_collect(Codegen *cg)
 		for (int d = 0; found && d < found->n; d++)
 			dim_symbols(cg, found->dims[d]);
 	}
+	slots_collect(cg);
 	for (const Op *op = first; op; op = module_next(op))
 		if (!op_sizes_known(cg, op))
 			return false;

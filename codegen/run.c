@@ -175,6 +175,16 @@ static bool compute_print(Codegen *cg, const Op *op, Emitter *emit)
 	return true;
 }
 
+const Dim *type_bytes_in_run(const Codegen *cg, const Type *t)
+{
+	int64_t lo, hi;
+	const Dim *n = type_numel(cg->ctx, t);
+	dim_range(n, &lo, &hi);
+	if (lo < 0 && dim_is_found(n))
+		n = dim_max(cg->ctx, n, dim_const(cg->ctx, 0));
+	return dim_mul(cg->ctx, n, dim_const(cg->ctx, (int64_t)dtype_size(t->dtype)));
+}
+
 // A fetch of what was not computed in the output itself copies.
 static bool fetch_print(Codegen *cg, const Op *op)
 {
@@ -187,8 +197,7 @@ static bool fetch_print(Codegen *cg, const Op *op)
 	const char *from = tensor_pointer(cg, v);
 	if (!from)
 		return false;
-	const Dim *bytes = dim_mul(cg->ctx, type_numel(cg->ctx, v->type),
-	                           dim_const(cg->ctx, (int64_t)dtype_size(v->type->dtype)));
+	const Dim *bytes = type_bytes_in_run(cg, v->type);
 	if (cg->target->cuda)
 		text_line(&cg->run, 1, "cudaMemcpyAsync(out->%s, %s, (size_t)%s, cudaMemcpyDeviceToDevice, stream);",
 		          cg->outputs[col].member, from, dim_in_run(cg, bytes));
@@ -203,7 +212,7 @@ static void size_bind(Codegen *cg, const Op *op, const Dim *d, const char *eleme
 {
 	Arena *a = cg->arena;
 	const Symbol *s = d->kind == DIM_SYM ? symbol_find(cg, d) : NULL;
-	if (!s || !s->max || bound[s - cg->symbols]) {
+	if (!s || !s->max || s->next || bound[s - cg->symbols]) {
 		failure_print(cg, arena_printf(a, "%s != %s", element, dim_in_run(cg, d)), "PD_DIMS", op);
 		return;
 	}
@@ -255,6 +264,9 @@ static bool op_is_silent(const Op *op)
 // What a caller cannot know before the run.
 static void output_dims_print(Codegen *cg)
 {
+	for (int i = 0; i < cg->nsymbol; i++)
+		if (cg->symbols[i].next)
+			text_line(&cg->run, 1, "out->found_%s = %s;", cg->symbols[i].name, cg->symbols[i].name);
 	for (int i = 0; i < cg->noutput; i++)
 		for (int d = 0; cg->outputs[i].dims && d < cg->outputs[i].type->rank; d++)
 			text_line(&cg->run, 1, "out->%s[%d] = %s;", cg->outputs[i].dims, d,
@@ -298,6 +310,9 @@ bool run_collect(Codegen *cg)
 		diag_error(cg->ctx->diag, cg->module->loc, "code generation: no CUDA for control flow yet");
 		return false;
 	}
+	for (int i = 0; i < cg->nsymbol; i++)
+		if (cg->symbols[i].next)
+			text_line(&cg->declarations, 1, "int64_t %s = 0;", cg->symbols[i].name);
 	uint32_t id = 0;
 	for (Block *b = r->first; b; b = b->next)
 		b->id = id++;
@@ -323,16 +338,21 @@ static bool run_mentions(const Codegen *cg, const char *word)
 static void locals_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
-	if (cg->nsymbol) {
+	if (cg->nmember) {
 		text_line(out, 1, "if (%s_workspace_size(&in->dims) > m->workspace_size)", p);
 		text_line(out, 2, "return %s_workspace_size(&in->dims) == SIZE_MAX ? PD_DIMS : PD_WORKSPACE;", p);
 	}
 	for (int i = 0; i < cg->nsymbol; i++) {
-		const char *name = symbol_member(&cg->symbols[i]);
-		text_line(out, 1, "const int64_t %s = in->dims.%s;", name, name);
+		const Symbol *s = &cg->symbols[i];
+		const char *name = symbol_member(s);
+		if (name)
+			text_line(out, 1, "const int64_t %s = in->dims.%s;", name, name);
+		else
+			text_line(out, 1, "const int64_t %s = %s;", s->max,
+			          expression_unwrap(cg->arena, dim_of_bounds(cg, s->bound)));
 	}
 	for (int i = 0; i < cg->nsymbol; i++)
-		text_line(out, 1, "(void)%s;", symbol_member(&cg->symbols[i]));
+		text_line(out, 1, "(void)%s;", cg->symbols[i].max ? cg->symbols[i].max : cg->symbols[i].name);
 	text_str(out, cg->plan.text.text ? cg->plan.text.text : "");
 	if (run_mentions(cg, "(workspace + ") || run_mentions(cg, ")workspace"))
 		text_line(out, 1, "unsigned char *const workspace = m->workspace;");

@@ -70,7 +70,7 @@ const Symbol *symbol_find(const Codegen *cg, const Dim *sym)
 
 const char *symbol_member(const Symbol *s)
 {
-	return s->max ? s->max : s->name;
+	return s->bound ? NULL : s->max ? s->max : s->name;
 }
 
 const char *symbol_name(const Codegen *cg, const Dim *sym)
@@ -87,6 +87,17 @@ static const char *run_symbol(const Dim *sym, void *arg)
 const char *dim_in_run(Codegen *cg, const Dim *d)
 {
 	return dim_expression(cg->arena, d, run_symbol, cg);
+}
+
+static const char *bound_symbol(const Dim *sym, void *arg)
+{
+	const Symbol *s = symbol_find(arg, sym);
+	return s && s->max ? s->max : symbol_name(arg, sym);
+}
+
+const char *dim_of_bounds(Codegen *cg, const Dim *d)
+{
+	return dim_expression(cg->arena, d, bound_symbol, cg);
 }
 
 // ---- numbers of the plan -----------------------------------------------------------------------------------
@@ -122,7 +133,7 @@ static const char *plan_leaf(PlanLocals *l, const Dim *d)
 		return arena_printf(a, l->in_double ? "%" PRId64 ".0" : d->value > INT32_MAX ? "INT64_C(%" PRId64 ")" :
 		                       d->value < 0 ? "(%" PRId64 ")" : "%" PRId64, d->value);
 	const Symbol *s = symbol_find(l->cg, d);
-	return arena_printf(a, l->in_double ? "(double)%s" : "%s", s ? symbol_member(s) : name_sanitize(a, d->name));
+	return arena_printf(a, l->in_double ? "(double)%s" : "%s", !s ? name_sanitize(a, d->name) : s->max ? s->max : s->name);
 }
 
 const char *dim_in_plan(PlanLocals *l, const Dim *d)
@@ -157,7 +168,7 @@ static void sizes_check_print(PlanLocals *l, Text *out)
 			for (int d = 0; t->kind == TY_TENSOR && d < t->rank; d++) {
 				int64_t lo, hi;
 				dim_range(t->dims[d], &lo, &hi);
-				if (lo >= 0 || pointer_map_get(&seen, t->dims[d]))
+				if (lo >= 0 || dim_is_found(t->dims[d]) || pointer_map_get(&seen, t->dims[d]))
 					continue;
 				pointer_map_set(&seen, t->dims[d], t->dims[d]);
 				text_line(out, 1, "if (%s < 0)", dim_in_plan(l, t->dims[d]));
@@ -170,6 +181,8 @@ static void size_symbols_print(Codegen *cg, Text *out)
 {
 	for (int i = 0; i < cg->nsymbol; i++) {
 		const char *name = symbol_member(&cg->symbols[i]);
+		if (!name)
+			continue;
 		text_line(out, 1, "const int64_t %s = dims->%s;", name, name);
 		text_line(out, 1, "if (%s < 1 || %s > INT32_MAX)", name, name);
 		text_line(out, 2, "return SIZE_MAX;");
@@ -179,7 +192,7 @@ static void size_symbols_print(Codegen *cg, Text *out)
 void workspace_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
-	if (!cg->nsymbol) {
+	if (!cg->nmember) {
 		text_printf(out, "size_t %s_workspace_size(void)\n{\n\treturn %" PRId64 ";\n}\n\n", p,
 		            cg->workspace->kind == DIM_CONST ? cg->workspace->value : 0);
 		return;

@@ -422,11 +422,6 @@ static const Dim *dim_substitute(Context *c, const Dim *d)
 	}
 }
 
-static bool dim_contains(const Dim *d, const Dim *sym)
-{
-	return d == sym || (d->a && (dim_contains(d->a, sym) || dim_contains(d->b, sym)));
-}
-
 static void pair_push(Context *c, int *n, int *cap, const Dim ***xs, const Dim ***ys, const Dim *x, const Dim *y)
 {
 	if (*n == *cap) {
@@ -503,7 +498,7 @@ static const Dim *poly_solve(Context *c, const Poly *p, const Dim **solution)
 		const Dim *value = dim_of_poly(c, &rest);
 		// A size found at run time never replaces one that the caller gives.
 		bool allowed = sym->bounded || !(value->kind == DIM_SYM && value->bounded);
-		if (dim_contains(value, sym) || !allowed || (best && best->id > sym->id))
+		if (dim_mentions(value, sym) || !allowed || (best && best->id > sym->id))
 			continue;
 		best = sym;
 		*solution = value;

@@ -89,6 +89,23 @@ void dim_print(Text *t, const Dim *d);
 // Smallest and largest value known when every symbol is at least 1 (INT64_MAX: no bound).
 void dim_range(const Dim *d, int64_t *lo, int64_t *hi);
 
+// ---- dim_bound.c: how large sizes that a run finds may become ------------------------------------------
+
+// What a symbol `?!n` is at most, before the run: over symbols that the caller gives, and found ones whose bounds the
+// caller states. NULL: not known. Setting replaces what was known; NULL forgets it.
+const Dim *dim_bound(Context *c, const Dim *sym);
+void dim_set_bound(Context *c, const Dim *sym, const Dim *bound);
+// All symbols that ever had a bound; *bound is NULL where it was forgotten.
+int dim_bound_count(Context *c);
+const Dim *dim_bound_get(Context *c, int i, const Dim **bound);
+// The most that d may become, whatever a run finds; `?!n` in it stands for the bound that the caller states.
+const Dim *dim_at_most(Context *c, const Dim *d);
+const Dim *type_bytes_at_most(Context *c, const Type *tensor);
+bool dim_mentions(const Dim *d, const Dim *sym);
+// Whether a symbol that a run finds stands in the size, or in the type.
+bool dim_is_found(const Dim *d);
+bool type_is_found(const Type *t);
+
 // ---- type.c --------------------------------------------------------------------------------------
 
 typedef enum DType {

@@ -35,7 +35,7 @@ const char *operand_text(const Op *op, int i)
 }
 
 // A size that is only found at run time: it takes whatever arrives.
-static bool dim_is_found(const Dim *d)
+static bool dim_takes_any(const Dim *d)
 {
 	return d->kind == DIM_SYM && d->bounded;
 }
@@ -48,7 +48,7 @@ bool types_agree(const Type *a, const Type *b)
 	if (!shaped || a->kind != b->kind || a->dtype != b->dtype || a->rank != b->rank || a->lod != b->lod)
 		return false;
 	for (int d = 0; d < a->rank; d++)
-		if (a->dims[d] != b->dims[d] && !dim_is_found(b->dims[d]))
+		if (a->dims[d] != b->dims[d] && !dim_takes_any(b->dims[d]))
 			return false;
 	return true;
 }

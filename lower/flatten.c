@@ -76,14 +76,27 @@ static void block_take_results(Flatten *f, Block *b, Op *op)
 
 // ---- structured operations -----------------------------------------------------------------------------------
 
-// Whether the values from operand `first` on have exactly the types that are wanted of them.
-static bool types_stay(const Op *op, const Op *from, int first, int n, const Value *const *want)
+// Whether a slot of type `want` takes a value of type `have`: where a size is a symbol that the run finds, any.
+static bool type_fits(const Type *have, const Type *want)
+{
+	if (have == want)
+		return true;
+	if (have->kind != TY_TENSOR || want->kind != TY_TENSOR || have->dtype != want->dtype || have->rank != want->rank)
+		return false;
+	for (int i = 0; i < want->rank; i++)
+		if (have->dims[i] != want->dims[i] && !(want->dims[i]->kind == DIM_SYM && want->dims[i]->bounded))
+			return false;
+	return true;
+}
+
+// Whether the values from operand `first` on have types that fit what is wanted of them.
+static bool types_fit(const Op *op, const Op *from, int first, int n, const Value *const *want)
 {
 	for (int i = 0; i < n && from && first + i < from->noperand; i++) {
-		if (op_operand(from, first + i)->type == want[i]->type)
+		if (type_fits(op_operand(from, first + i)->type, want[i]->type))
 			continue;
-		diag_error(op->ctx->diag, op->loc, "'%s': the sizes of value %d%s%s differ from one round or branch to the next, "
-		           "which cannot be compiled yet", op->info->name, i, want[i]->name ? ", " : "",
+		diag_error(op->ctx->diag, op->loc, "'%s': the type of value %d%s%s differs from one round or branch to the next, "
+		           "which cannot be compiled", op->info->name, i, want[i]->name ? ", " : "",
 		           want[i]->name ? want[i]->name : "");
 		return false;
 	}
@@ -109,7 +122,7 @@ static bool if_flatten(Flatten *f, Op *op)
 	const Value **results = result_list(op);
 	Block *parts[2], *after;
 	for (int i = 0; i < 2; i++) {
-		if (!types_stay(op, region_end(op, i), 0, op->nresult, results))
+		if (!types_fit(op, region_end(op, i), 0, op->nresult, results))
 			return false;
 		parts[i] = block_new(f->ctx, f->region);
 	}
@@ -133,9 +146,9 @@ static bool while_flatten(Flatten *f, Op *op)
 	Block *cond = op->regions[0].first, *body = op->regions[1].first;
 	const Op *again = cond->last, *next = body->last;
 	const Value *const *vars = (const Value *const *)cond->args;
-	if (!types_stay(op, op, 0, cond->narg, vars) || !types_stay(op, next, 0, cond->narg, vars) ||
-	    !types_stay(op, again, 1, body->narg, (const Value *const *)body->args) ||
-	    !types_stay(op, again, 1, op->nresult, result_list(op)))
+	if (!types_fit(op, op, 0, cond->narg, vars) || !types_fit(op, next, 0, cond->narg, vars) ||
+	    !types_fit(op, again, 1, body->narg, (const Value *const *)body->args) ||
+	    !types_fit(op, again, 1, op->nresult, result_list(op)))
 		return false;
 	Block *head = block_new(f->ctx, f->region), *round = block_new(f->ctx, f->region);
 	Block *done = block_new(f->ctx, f->region);
@@ -253,6 +266,50 @@ static Value *arg_incoming(const Region *r, const Value *arg)
 	return only;
 }
 
+// ---- sizes that branches set ---------------------------------------------------------------------------------
+
+static bool type_mentions(const Type *t, const Dim *sym)
+{
+	for (int i = 0; t->kind == TY_TENSOR && i < t->rank; i++)
+		if (dim_mentions(t->dims[i], sym))
+			return true;
+	return false;
+}
+
+static bool attrs_mention(const Op *op, const Dim *sym)
+{
+	for (int i = 0; i < op->nattr; i++) {
+		const Attr *a = op->attrs[i].attr;
+		if (a->kind == ATTR_DIM && dim_mentions(a->dim, sym))
+			return true;
+		for (int k = 0; a->kind == ATTR_DIMS && k < a->n; k++)
+			if (dim_mentions(a->dims[k], sym))
+				return true;
+	}
+	return false;
+}
+
+// Whether a size anywhere but in the type of `but` has the symbol.
+static bool region_mentions(const Region *r, const Dim *sym, const Value *but)
+{
+	for (const Block *b = r->first; b; b = b->next) {
+		for (int i = 0; i < b->narg; i++)
+			if (b->args[i] != but && type_mentions(b->args[i]->type, sym))
+				return true;
+		for (const Op *op = b->first; op; op = op->next) {
+			if (attrs_mention(op, sym))
+				return true;
+			for (int i = 0; i < op->nresult; i++)
+				if (type_mentions(op->results[i].type, sym))
+					return true;
+			for (int i = 0; i < op->nregion; i++)
+				if (region_mentions(&op->regions[i], sym, but))
+					return true;
+		}
+	}
+	return false;
+}
+
 static void arg_remove(Region *r, Block *of, int i)
 {
 	for (Block *b = r->first; b; b = b->next)
@@ -260,6 +317,17 @@ static void arg_remove(Region *r, Block *of, int i)
 			if (b->last->succs[s].block == of)
 				op_remove_operand(b->last, (int)b->last->succs[s].first + i);
 	block_remove_arg(of, i);
+}
+
+// Whether branches that pass something for the argument give a value to a size that is named elsewhere.
+static bool arg_binds(const Region *r, const Value *arg)
+{
+	for (int i = 0; arg->type->kind == TY_TENSOR && i < arg->type->rank; i++) {
+		const Dim *d = arg->type->dims[i];
+		if (d->kind == DIM_SYM && d->bounded && region_mentions(r, d, arg))
+			return true;
+	}
+	return false;
 }
 
 // Removes arguments that nobody reads and those that always are one value: variables that a loop does not change,
@@ -271,7 +339,9 @@ static void args_simplify(Region *r)
 		for (Block *b = r->first; b; b = b->next)
 			for (int i = b->narg; i-- > 0;) {
 				Value *arg = b->args[i], *only = arg_incoming(r, arg);
-				if (value_used(arg) && !only)
+				if (only && only->type != arg->type)
+					only = NULL; // it has a size of another name
+				if (!only && (value_used(arg) || arg_binds(r, arg)))
 					continue;
 				if (only) {
 					if (!only->name)

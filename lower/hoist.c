@@ -46,22 +46,7 @@ static bool region_holds(const Region *r, const Block *b)
 	return b != NULL;
 }
 
-static bool dim_is_found(const Dim *d)
-{
-	if (d->kind == DIM_CONST || d->kind == DIM_SYM)
-		return d->kind == DIM_SYM && d->bounded;
-	return dim_is_found(d->a) || dim_is_found(d->b);
-}
-
 // Sizes that a run finds are known behind the operation that finds them, whatever operands say.
-static bool type_is_found(const Type *t)
-{
-	for (int i = 0; t->kind == TY_TENSOR && i < t->rank; i++)
-		if (dim_is_found(t->dims[i]))
-			return true;
-	return false;
-}
-
 static bool attrs_are_found(const Op *op)
 {
 	for (int i = 0; i < op->nattr; i++) {

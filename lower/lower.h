@@ -60,8 +60,6 @@ bool pass_plan(PassContext *p);           // plan.c: one workspace
 // How many rounds a pd.while takes: exactly, and at most; either is NULL when that is not known. Sizes may hold symbols
 // that are bound outside of the loop only. Returns whether `at_most` is known. Before nests are made.
 bool while_trip_count(Context *c, const Op *loop, const Dim **exact, const Dim **at_most);
-// Whether the symbol stands in d.
-bool dim_mentions(const Dim *d, const Dim *sym);
 // Whether a symbol of d gets its value in op's regions, so that d means nothing in front of op.
 bool dim_changes_in(const Dim *d, const Op *op);
 

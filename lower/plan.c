@@ -36,11 +36,6 @@ Buffer *value_buffer(const Plan *p, const Value *v)
 
 // ---- buffers ------------------------------------------------------------------------------------------
 
-static const Dim *type_bytes(Context *c, const Type *t)
-{
-	return dim_mul(c, type_numel(c, t), dim_const(c, (int64_t)dtype_size(t->dtype)));
-}
-
 bool op_is_view(const Op *op)
 {
 	return (op->info->traits & TRAIT_VIEW) && op->noperand > 0 && op->nresult > 0;
@@ -51,7 +46,7 @@ static Root *root_new(Plan *p, const Value *v, int at)
 	Buffer *b = NEW(p->arena, Buffer);
 	Root *r = NEW(p->arena, Root);
 	*r = (Root){.value = v, .buffer = b, .id = p->nroot++, .at = at};
-	b->bytes = type_bytes(p->ctx, v->type);
+	b->bytes = type_bytes_at_most(p->ctx, v->type);
 	b->roots = r;
 	*p->tail = b;
 	p->tail = &b->next;
@@ -155,7 +150,7 @@ static void plan_fetches(Plan *p)
 			continue;
 		const Value *v = op_operand(op, 0);
 		Buffer *b = v ? value_buffer(p, v) : NULL;
-		if (!b || b->place != IN_WORKSPACE || b->moving || buffer_is_counter(b) || b->bytes != type_bytes(p->ctx, v->type))
+		if (!b || b->place != IN_WORKSPACE || b->moving || buffer_is_counter(b) || b->bytes != type_bytes_at_most(p->ctx, v->type))
 			continue;
 		b->place = IN_OUTPUT;
 		b->col = op_int(op, "col", 0);

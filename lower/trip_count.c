@@ -26,11 +26,6 @@ static const Affine affine_unknown = {.var = -1, .sym = NULL, .offset = NULL};
 
 // ---- symbols ------------------------------------------------------------------------------------------------
 
-bool dim_mentions(const Dim *d, const Dim *sym)
-{
-	return d == sym || (d->a && (dim_mentions(d->a, sym) || dim_mentions(d->b, sym)));
-}
-
 static bool type_mentions(const Type *t, const Dim *sym)
 {
 	for (int i = 0; t->kind == TY_TENSOR && i < t->rank; i++)

@@ -438,11 +438,17 @@ static void memory_prepare(const Harness *h, Run *r)
 	r->workspace_size = info->workspace_size(r->symbols);
 	if (r->workspace_size == SIZE_MAX)
 		fail("the model cannot run with these sizes");
-	outputs_shape(h, r);
+	int64_t *room = list_new(info->outputs, sizeof *room);
+	info->room(r->symbols, room);
 	for (int i = 0; i < info->outputs; i++) {
+		const size_t size = pd_dtype_size(info->output[i].dtype);
+		if (room[i] < 0 || (room[i] && size > SIZE_MAX / 4 / (size_t)room[i]))
+			fail("'%s': impossible size", info->output[i].name);
 		zone_free(r->out[i].data);
+		r->out[i].bytes = size * (size_t)room[i];
 		r->outputs[i] = r->out[i].data = zone_new(r->out[i].bytes);
 	}
+	free(room);
 	zone_free(r->workspace);
 	r->workspace = zone_new(r->workspace_size);
 	if (h->redzone) /* NaN: what is read before it was written shows in the results */
@@ -462,7 +468,8 @@ static void run_prepare(const Harness *h, int number, Run *r)
 		r->symbols[i] = -1;
 	inputs_read(h, number, r);
 	for (int i = 0; i < info->symbols; i++)
-		r->bounds[i] = r->symbols[i] < 0 ? info->symbol[i].found ? FIRST_BOUND : 1 : r->symbols[i];
+		r->bounds[i] = r->symbols[i] >= 0 ? r->symbols[i] : info->symbol[i].bounded ? -1 :
+		               info->symbol[i].found ? FIRST_BOUND : 1;
 	memory_prepare(h, r);
 	int64_t *dims = list_new((info->inputs + info->outputs) * MAX_DIMS, sizeof *dims), *at = dims;
 	info->shapes(r->symbols, dims);
@@ -519,8 +526,8 @@ static void run_once(const Harness *h, Run *r)
 	pd_status status = run_again(h, r);
 	for (int tries = 0; status == PD_CAPACITY && tries < 64; tries++) {
 		for (int i = 0; i < h->info->symbols; i++)
-			if (r->symbols[i] > r->bounds[i])
-				r->bounds[i] = r->symbols[i];
+			if (r->bounds[i] >= 0 && r->symbols[i] > r->bounds[i])
+				r->bounds[i] = r->symbols[i] > 2 * r->bounds[i] ? r->symbols[i] : 2 * r->bounds[i];
 		memory_prepare(h, r);
 		model_start(h, r);
 		status = run_again(h, r);

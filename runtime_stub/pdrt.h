@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define PDRT_ABI_VERSION 1
+#define PDRT_ABI_VERSION 2
 
 /* In front of a loop whose iterations are the lanes of vectors: keeps GCC from unrolling it to scalars before it
  * vectorises. */
@@ -88,6 +88,7 @@ typedef struct pd_tensor_info {
 typedef struct pd_symbol_info {
 	const char *name;
 	bool found;         /* by the run, from data; what the caller gives is a bound */
+	bool bounded;       /* found, but the bound follows from other sizes: the caller gives -1 */
 } pd_symbol_info;
 
 /* A model for programs that do not know its types. Arrays of pointers are in column order. */
@@ -104,6 +105,8 @@ typedef struct pd_model_info {
 	size_t (*workspace_size)(const int64_t *symbols);
 	/* Sizes of all inputs, then of all outputs, one after the other. */
 	void (*shapes)(const int64_t *symbols, int64_t *dims);
+	/* How many elements each output must have room for, with the bounds of sizes that the run finds. */
+	void (*room)(const int64_t *symbols, int64_t *elements);
 	pd_status (*init)(void *instance, const void *weights, size_t size, void *workspace, size_t workspace_size);
 	/* Replaces the bounds of symbols that are found by the sizes: smaller ones, or, with PD_CAPACITY, larger. */
 	pd_status (*run)(void *instance, const void *const *inputs, void *const *outputs, int64_t *symbols);

@@ -703,7 +703,7 @@ static const pd_tensor_info output_tensors[] = {
 	{"save_infer_model/scale_0.tmp_0", PD_F32, 2, output_dims_0, -1, 0, 0},
 };
 
-static const pd_symbol_info info_symbols[] = {{"n", false}};
+static const pd_symbol_info info_symbols[] = {{"n", false, false}};
 
 static size_t info_workspace_size(const int64_t *symbols)
 {
@@ -722,6 +722,13 @@ static void info_shapes(const int64_t *symbols, int64_t *dims)
 	dims[3] = 8;
 	dims[4] = symbols[0];
 	dims[5] = 10;
+}
+
+static void info_room(const int64_t *symbols, int64_t *elements)
+{
+	(void)symbols;
+	(void)elements;
+	elements[0] = (10 * symbols[0]);
 }
 
 static pd_status info_run(void *instance, const void *const *inputs, void *const *outputs,
@@ -752,7 +759,7 @@ const pd_model_info *digits_info(void)
 		PDRT_ABI_VERSION, "digits", 1, 1, 1,
 		input_tensors, output_tensors, info_symbols,
 		UINT64_C(0xd57232d321851d84), 120832, sizeof(digits),
-		info_workspace_size, info_shapes, info_init, info_run, info_failed,
+		info_workspace_size, info_shapes, info_room, info_init, info_run, info_failed,
 	};
 	return &info;
 }

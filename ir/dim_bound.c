@@ -1,0 +1,158 @@
+// Bounds of sizes that a run finds: what a symbol `?!n` is at most, where that is known before the run. Inference and
+// the pass `bounds` set them; the memory plan asks how much an expression may become, and codegen asks the caller for a
+// bound where none is known.
+#include "intern.h"
+
+typedef struct BoundFacts {
+	int n, cap;
+	const Dim **syms, **bounds;
+} BoundFacts;
+
+static BoundFacts *bound_facts(Context *c)
+{
+	void **slot = intern_slot(c, INTERN_DIM, "bounds", 6);
+	if (!*slot)
+		*slot = NEW(c->arena, BoundFacts);
+	return *slot;
+}
+
+static int bound_find(const BoundFacts *f, const Dim *sym)
+{
+	for (int i = 0; i < f->n; i++)
+		if (f->syms[i] == sym)
+			return i;
+	return -1;
+}
+
+bool dim_mentions(const Dim *d, const Dim *sym)
+{
+	return d == sym || (d->a && (dim_mentions(d->a, sym) || dim_mentions(d->b, sym)));
+}
+
+bool dim_is_found(const Dim *d)
+{
+	if (d->kind == DIM_CONST || d->kind == DIM_SYM)
+		return d->kind == DIM_SYM && d->bounded;
+	return dim_is_found(d->a) || dim_is_found(d->b);
+}
+
+bool type_is_found(const Type *t)
+{
+	bool shaped = t->kind == TY_TENSOR || t->kind == TY_ARRAY || t->kind == TY_SELECTED_ROWS;
+	for (int i = 0; shaped && i < t->rank; i++)
+		if (dim_is_found(t->dims[i]))
+			return true;
+	return false;
+}
+
+const Dim *dim_bound(Context *c, const Dim *sym)
+{
+	const BoundFacts *f = bound_facts(c);
+	int i = bound_find(f, sym);
+	return i < 0 ? NULL : f->bounds[i];
+}
+
+void dim_set_bound(Context *c, const Dim *sym, const Dim *bound)
+{
+	BoundFacts *f = bound_facts(c);
+	if (sym->kind != DIM_SYM || !sym->bounded)
+		return;
+	int i = bound_find(f, sym);
+	if (i >= 0)
+		f->bounds[i] = NULL; // not to be asked for now
+	if (bound && (bound = dim_at_most(c, bound)) && dim_mentions(bound, sym))
+		bound = NULL;
+	if (i < 0 && !bound)
+		return;
+	if (i < 0 && f->n == f->cap) {
+		int more = f->cap ? 2 * f->cap : 16;
+		const Dim **syms = NEW_ARRAY(c->arena, (size_t)more, const Dim *);
+		const Dim **bounds = NEW_ARRAY(c->arena, (size_t)more, const Dim *);
+		for (int k = 0; k < f->n; k++) {
+			syms[k] = f->syms[k];
+			bounds[k] = f->bounds[k];
+		}
+		f->syms = syms;
+		f->bounds = bounds;
+		f->cap = more;
+	}
+	if (i < 0)
+		i = f->n++;
+	f->syms[i] = sym;
+	f->bounds[i] = bound;
+}
+
+int dim_bound_count(Context *c)
+{
+	return bound_facts(c)->n;
+}
+
+const Dim *dim_bound_get(Context *c, int i, const Dim **bound)
+{
+	*bound = bound_facts(c)->bounds[i];
+	return bound_facts(c)->syms[i];
+}
+
+// ---- the ends of expressions -----------------------------------------------------------------------------------
+
+// Found symbols count as anything from 0 to their bound, or to themselves where there is none; ordinary symbols as what
+// they are.
+static const Dim *dim_end(Context *c, const Dim *d, bool high)
+{
+	int64_t alo, ahi, blo, bhi;
+	if (!dim_is_found(d))
+		return d;
+	if (d->kind == DIM_SYM) {
+		const Dim *bound = dim_bound(c, d);
+		return !high ? dim_const(c, 0) : bound ? dim_end(c, bound, true) : d;
+	}
+	const Dim *a = dim_end(c, d->a, high), *b = dim_end(c, d->b, high);
+	switch (d->kind) {
+	case DIM_ADD:
+		return dim_add(c, a, b);
+	case DIM_MAX:
+		return dim_max(c, a, b);
+	case DIM_MIN:
+		return dim_min(c, a, b);
+	case DIM_MUL:
+		if (dim_is_const(d->a) && d->a->value < 0)
+			return dim_mul(c, d->a, dim_end(c, d->b, !high));
+		dim_range(d->a, &alo, &ahi);
+		dim_range(d->b, &blo, &bhi);
+		if (alo >= 0 && blo >= 0)
+			return dim_mul(c, a, b);
+		if (ahi <= 0 && blo >= 0)
+			return dim_mul(c, a, dim_end(c, d->b, !high));
+		break;
+	case DIM_DIV:
+		dim_range(d->a, &alo, &ahi);
+		if (dim_is_const(d->b) && d->b->value > 0)
+			return dim_div(c, a, d->b);
+		if (alo >= 0)
+			return high ? a : dim_const(c, 0);
+		break;
+	default: // a remainder
+		return high ? b : dim_const(c, 0);
+	}
+	// Signs are not known: more than any memory has.
+	return dim_const(c, high ? INT64_MAX : -INT64_MAX);
+}
+
+const Dim *dim_at_most(Context *c, const Dim *d)
+{
+	return dim_end(c, d, true);
+}
+
+const Dim *type_bytes_at_most(Context *c, const Type *t)
+{
+	const Dim *bytes = dim_const(c, (int64_t)dtype_size(t->dtype));
+	for (int i = 0; i < t->rank; i++) {
+		int64_t lo, hi;
+		const Dim *most = dim_at_most(c, t->dims[i]);
+		dim_range(most, &lo, &hi);
+		// Only what a run finds is clamped: sizes that the caller gives are refused when others come out negative.
+		bool clamp = lo < 0 && dim_is_found(t->dims[i]);
+		bytes = dim_mul(c, bytes, clamp ? dim_max(c, most, dim_const(c, 0)) : most);
+	}
+	return bytes;
+}
