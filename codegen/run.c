@@ -119,6 +119,9 @@ static Emitter *emitter_of(const Codegen *cg, const Op *op)
 	case OP_KERNEL_PACK_GEMM: return kernel_pack_gemm_emit;
 	case OP_KERNEL_BLOCK: return kernel_block_emit;
 	case OP_KERNEL_UNBLOCK: return kernel_unblock_emit;
+	case OP_KERNEL_SORT: return kernel_sort_emit;
+	case OP_KERNEL_NMS: return kernel_nms_emit;
+	case OP_KERNEL_COMPACT: return kernel_compact_emit;
 	default: return NULL;
 	}
 }

@@ -87,6 +87,22 @@ Value *tensor_number(Builder *b, DType t, double v);
 Value *tensor_reduce(Builder *b, enum OpCode code, Value *x, int n, const int64_t *axes);
 // A vector along `axis` of a tensor of the given rank: shape 1 x .. x C x .. x 1.
 Value *tensor_along(Builder *b, Value *vec, int rank, int axis);
+// ---- choosing (define_select.c): the kernels of ir/ops/kernel.yaml -----------------------------------------
+
+// What was chosen of each row, and how many: tensors of i32.
+typedef struct Chosen {
+	Value *at, *count; // NULL after a diagnostic
+} Chosen;
+
+// Positions of the elements of each row (last axis) of x in order, at most `limit` of them; `above`: those over it.
+Chosen select_sorted(Builder *b, Value *x, bool descending, const double *above, const Dim *limit);
+// Boxes [.. x M x 4] in the order of `order`, without those that overlap too much with one before.
+Chosen select_apart(Builder *b, Value *boxes, Chosen order, double threshold, double eta, bool pixels);
+// The linear positions of what is true.
+Chosen select_true(Builder *b, Value *mask);
+// Tells the run what size `count` (a tensor of one whole number) stands for.
+bool bind_size(Builder *b, Value *count, const Dim *size);
+
 // Axis in [0, rank) from one that may be negative. Inference has checked it.
 static inline int axis_norm(int64_t axis, int rank)
 {

@@ -14,6 +14,9 @@ bool verify_hook_loop_from_index(Op *op);
 bool verify_hook_loop_to_index(Op *op);
 bool verify_hook_loop_yield(Op *op);
 bool verify_hook_kernel(Op *op);
+bool verify_hook_kernel_sort(Op *op);
+bool verify_hook_kernel_nms(Op *op);
+bool verify_hook_kernel_compact(Op *op);
 
 static bool is_element(const Type *t)
 {
@@ -289,4 +292,51 @@ bool verify_hook_kernel(Op *op)
 			return false;
 	}
 	return true;
+}
+
+// Result i is a tensor of whole numbers of this shape.
+static bool chosen(Op *op, int i, int rank, const Dim *const *dims)
+{
+	const Type *t = op->results[i].type;
+	bool same = t->kind == TY_TENSOR && t->rank == rank && (t->dtype == DT_I32 || t->dtype == DT_I64);
+	for (int d = 0; same && d < rank; d++)
+		same = t->dims[d] == dims[d];
+	return same || verify_fail(op, "result %d must be positions or numbers of the right sizes, not %s", i,
+	                           type_text(op->ctx, t));
+}
+
+bool verify_hook_kernel_sort(Op *op)
+{
+	const Type *x = op_operand(op, 0)->type, *order = op->results[0].type;
+	const Dim *dims[MAX_RANK];
+	if (!verify_hook_kernel(op))
+		return false;
+	if (x->rank < 1 || dtype_is_complex(x->dtype))
+		return verify_fail(op, "its operand must have an axis to sort along, not %s", type_text(op->ctx, x));
+	for (int d = 0; d < x->rank; d++)
+		dims[d] = d + 1 == x->rank && order->rank == x->rank ? order->dims[d] : x->dims[d];
+	return chosen(op, 0, x->rank, dims) && chosen(op, 1, x->rank - 1, dims);
+}
+
+bool verify_hook_kernel_nms(Op *op)
+{
+	if (!verify_hook_kernel(op))
+		return false;
+	const Type *boxes = op_operand(op, 0)->type, *order = op_operand(op, 1)->type, *count = op_operand(op, 2)->type;
+	bool fits = order->rank >= 1 && boxes->rank == order->rank + 1 && dim_is(boxes->dims[order->rank], 4) &&
+	            count->rank == order->rank - 1 && order->dtype == op->results[0].type->dtype;
+	for (int d = 0; fits && d + 1 < order->rank; d++)
+		fits = (dim_is(boxes->dims[d], 1) || boxes->dims[d] == order->dims[d]) && count->dims[d] == order->dims[d];
+	if (!fits || !dtype_is_int(order->dtype) || !dtype_is_int(count->dtype))
+		return verify_fail(op, "its operands do not go together");
+	return chosen(op, 0, order->rank, order->dims) && chosen(op, 1, count->rank, count->dims);
+}
+
+bool verify_hook_kernel_compact(Op *op)
+{
+	if (!verify_hook_kernel(op))
+		return false;
+	const Type *mask = op_operand(op, 0)->type;
+	const Dim *numel = mask->dtype == DT_BOOL ? type_numel(op->ctx, mask) : NULL;
+	return numel ? chosen(op, 0, 1, &numel) && chosen(op, 1, 0, NULL) : verify_fail(op, "its mask must be of bools");
 }

@@ -1,0 +1,63 @@
+// Building the kernels that choose elements (define.h): for define hooks whose results depend on an order or a mask.
+#include "define.h"
+
+static Chosen select_build(Builder *b, enum OpCode code, int n, Value *const *operands, const Type *at, const Type *count)
+{
+	const Type *types[] = {at, count};
+	for (int i = 0; i < n; i++)
+		if (!operands[i])
+			return (Chosen){NULL, NULL};
+	Op *op = op_new(b->ctx, code, b->loc, 2, types, n, operands, 0, 0);
+	if (b->before)
+		op_insert_before(b->before, op);
+	else
+		op_append(b->block, op);
+	return (Chosen){op_result(op, 0), op_result(op, 1)};
+}
+
+Chosen select_sorted(Builder *b, Value *x, bool descending, const double *above, const Dim *limit)
+{
+	Context *c = b->ctx;
+	const Dim *dims[MAX_RANK];
+	if (!x)
+		return (Chosen){NULL, NULL};
+	int last = x->type->rank - 1;
+	for (int d = 0; d < last; d++)
+		dims[d] = x->type->dims[d];
+	dims[last] = limit;
+	const Type *count = type_tensor(c, DT_I32, last, dims, 0);
+	Chosen s = select_build(b, OP_KERNEL_SORT, 1, &x, type_tensor(c, DT_I32, last + 1, dims, 0), count);
+	op_set_attr(s.at->def, "descending", attr_bool(c, descending));
+	if (above)
+		op_set_attr(s.at->def, "above", attr_float(c, *above));
+	return s;
+}
+
+Chosen select_apart(Builder *b, Value *boxes, Chosen order, double threshold, double eta, bool pixels)
+{
+	Context *c = b->ctx;
+	Value *const operands[] = {boxes, order.at, order.count};
+	if (!boxes || !order.at || !order.count)
+		return (Chosen){NULL, NULL};
+	Chosen s = select_build(b, OP_KERNEL_NMS, 3, operands, order.at->type, order.count->type);
+	op_set_attr(s.at->def, "threshold", attr_float(c, threshold));
+	op_set_attr(s.at->def, "eta", attr_float(c, eta));
+	op_set_attr(s.at->def, "pixels", attr_bool(c, pixels));
+	return s;
+}
+
+Chosen select_true(Builder *b, Value *mask)
+{
+	Context *c = b->ctx;
+	if (!mask)
+		return (Chosen){NULL, NULL};
+	const Dim *numel = type_numel(c, mask->type);
+	return select_build(b, OP_KERNEL_COMPACT, 1, &mask, type_tensor(c, DT_I32, 1, &numel, 0),
+	                    type_tensor(c, DT_I32, 0, NULL, 0));
+}
+
+bool bind_size(Builder *b, Value *count, const Dim *size)
+{
+	const NamedAttr bind = {"dims", attr_dims(b->ctx, 1, &size)};
+	return count && build_op(b, OP_LOOP_BIND, 1, &count, 1, &bind);
+}
