@@ -83,6 +83,25 @@ static Value *pattern_same_type(Builder *b, Op *op)
 	return same_type(op, x) ? x : NULL;
 }
 
+// A truth as a number and back: the mask of a legacy condition.
+static Value *pattern_cast_back(Builder *b, Op *op)
+{
+	(void)b;
+	const Value *x = op_operand(op, 0);
+	if (op->results[0].type->dtype != DT_BOOL || !x->def || x->def->code != OP_PD_CAST || dtype_is_complex(x->type->dtype))
+		return NULL;
+	Value *truth = op_operand(x->def, 0);
+	return same_type(op, truth) ? truth : NULL;
+}
+
+static Value *pattern_not_not(Builder *b, Op *op)
+{
+	(void)b;
+	const Value *x = op_operand(op, 0);
+	Value *truth = x->def && x->def->code == OP_PD_LOGICAL_NOT ? op_operand(x->def, 0) : NULL;
+	return truth && truth->type->dtype == DT_BOOL && same_type(op, truth) ? truth : NULL;
+}
+
 static Value *pattern_dropout(Builder *b, Op *op)
 {
 	(void)b;
@@ -224,6 +243,8 @@ static const struct {
 	{OP_PD_DIVIDE, pattern_times_one},
 	{OP_PD_SCALE, pattern_scale},
 	{OP_PD_CAST, pattern_same_type},
+	{OP_PD_CAST, pattern_cast_back},
+	{OP_PD_LOGICAL_NOT, pattern_not_not},
 	{OP_PD_ASSIGN, pattern_same_type},
 	{OP_PD_EXPAND, pattern_same_type},
 	{OP_PD_EXPAND_AS, pattern_same_type},

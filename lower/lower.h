@@ -40,7 +40,7 @@ const Pass *pass_table(int *n);               // each pass once, by name
 bool lower_run(PassContext *p, const char *until);
 // The name of stage i of the pipeline and its passes, comma-separated; NULL after the last one.
 const char *lower_stage(int i, const char **passes);
-// Runs a comma-separated list of passes: `pdcc opt --passes=`.
+// Runs a comma-separated list of passes: `pdcc opt --passes=`. A stage that is no pass, as `clean`, stands for its passes.
 bool lower_run_list(PassContext *p, const char *names);
 
 bool pass_canonicalize(PassContext *p);   // canonicalize.c: identities, views, dead shape operands

@@ -65,16 +65,27 @@ static bool pass_run(PassContext *p, const Pass *pass)
 	return true;
 }
 
+// The passes of the stage of that name, NULL: none.
+static const char *stage_passes(const char *name, size_t len)
+{
+	for (size_t i = 0; i < COUNT_OF(stages); i++)
+		if (strlen(stages[i].name) == len && !memcmp(stages[i].name, name, len))
+			return stages[i].passes;
+	return NULL;
+}
+
 bool lower_run_list(PassContext *p, const char *names)
 {
 	while (*names) {
 		size_t len = strcspn(names, ",");
 		const Pass *pass = pass_find(names, len);
-		if (!pass) {
+		const char *stage = pass ? NULL : stage_passes(names, len);
+		if (!pass && !stage) {
 			diag_error(p->ctx->diag, &loc_unknown, "no pass is named '%.*s'", (int)len, names);
 			return false;
 		}
-		if (!pass_run(p, pass))
+		// What a stage lists are passes, so this goes no deeper.
+		if (pass ? !pass_run(p, pass) : !lower_run_list(p, stage))
 			return false;
 		names += len + (names[len] == ',');
 	}
