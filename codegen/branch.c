@@ -175,7 +175,7 @@ static void exchanges_print(const Edge *e)
 		}
 }
 
-static bool same_bytes(const Place *a, const Place *b)
+bool places_equal(const Place *a, const Place *b)
 {
 	if (a->moving || b->moving)
 		return a->moving == b->moving;
@@ -187,7 +187,7 @@ static bool copy_must_wait(const Edge *e, const EdgeMove *m)
 {
 	for (int i = 0; i < e->n; i++) {
 		const EdgeMove *other = &e->moves[i];
-		if (other != m && !other->done && same_bytes(&other->from, &m->to))
+		if (other != m && !other->done && places_equal(&other->from, &m->to))
 			return true;
 	}
 	return false;

@@ -72,6 +72,7 @@ typedef struct Symbol {
 	const char *max;   // of its bound; NULL: set by the caller
 	const Dim *bound;  // what the bound follows from; NULL: set by the caller
 	const char *next;  // branches set it: what it is about to become; NULL: they do not
+	bool by_op;        // an operation gives it its value, so branches do not
 } Symbol;
 
 // A variable of model_run that points at a buffer which branches exchange with others.
@@ -196,6 +197,13 @@ void block_label_print(Codegen *cg, const Block *b);
 const char *branch_kind(const Op *op);
 // Moves what the branch passes on, and goes. False after a diagnostic.
 bool branch_print(Codegen *cg, const Op *op);
+
+// Whether two tensors lie at the same bytes.
+bool places_equal(const Place *a, const Place *b);
+
+// ---- update.c --------------------------------------------------------------------------------------------
+
+bool update_print(Codegen *cg, const Op *op); // loop.update
 
 // ---- run.c -----------------------------------------------------------------------------------------------
 

@@ -165,7 +165,7 @@ static void slots_collect(Codegen *cg)
 					continue;
 				symbol_add(cg, t->dims[d]);
 				Symbol *s = (Symbol *)symbol_find(cg, t->dims[d]); // one of cg's own
-				if (!s->next)
+				if (!s->next && !s->by_op)
 					s->next = names_unique(&cg->locals, arena_printf(cg->arena, "next_%s", s->name));
 			}
 		}
@@ -184,9 +184,12 @@ bool ports_collect(Codegen *cg)
 		for (int d = 0; cg->inputs[i].type && d < cg->inputs[i].type->rank; d++)
 			dim_symbols(cg, cg->inputs[i].type->dims[d]);
 	for (const Op *op = first; op; op = module_next(op)) {
-		const Attr *found = op->code == OP_LOOP_BIND ? op_attr(op, "dims") : NULL;
-		for (int d = 0; found && d < found->n; d++)
+		const Attr *found = op->code == OP_LOOP_BIND || op->code == OP_LOOP_CAPACITY ? op_attr(op, "dims") : NULL;
+		for (int d = 0; found && d < found->n; d++) {
 			dim_symbols(cg, found->dims[d]);
+			if (found->dims[d]->kind == DIM_SYM)
+				((Symbol *)symbol_find(cg, found->dims[d]))->by_op = true; // one of cg's own
+		}
 	}
 	slots_collect(cg);
 	for (const Op *op = first; op; op = module_next(op))

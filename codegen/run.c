@@ -242,6 +242,22 @@ static bool bind_print(Codegen *cg, const Op *op, bool *bound)
 	return x != NULL;
 }
 
+// Symbols that are the room which the caller made. A write that needs more says how much.
+static bool capacity_print(Codegen *cg, const Op *op, bool *bound)
+{
+	const Attr *dims = op_attr(op, "dims");
+	text_str(&cg->run, "\n\t/* room in tensor arrays */\n");
+	for (int i = 0; i < dims->n; i++) {
+		const Symbol *s = symbol_find(cg, dims->dims[i]);
+		bound[s - cg->symbols] = true;
+		if (cg->blocks)
+			text_line(&cg->declarations, 1, "int64_t %s = 0;", s->name);
+		text_line(&cg->run, 1, "%s%s = %s;", cg->blocks ? "" : "const int64_t ", s->name, s->max);
+		text_line(&cg->run, 1, "out->found_%s = %s;", s->name, s->name);
+	}
+	return true;
+}
+
 static bool assert_print(Codegen *cg, const Op *op)
 {
 	const Type *t = op_operand(op, 0)->type;
@@ -261,7 +277,7 @@ static bool assert_print(Codegen *cg, const Op *op)
 static bool op_is_silent(const Op *op)
 {
 	return op->code == OP_PD_FEED || op->code == OP_BUILTIN_GET_PARAMETER || op->code == OP_BUILTIN_CONSTANT ||
-	       op->code == OP_BUILTIN_COMBINE || (op->info->traits & TRAIT_VIEW);
+	       op->code == OP_BUILTIN_COMBINE || op->code == OP_LOOP_EMPTY || (op->info->traits & TRAIT_VIEW);
 }
 
 // What a caller cannot know before the run.
@@ -284,6 +300,10 @@ static bool op_print(Codegen *cg, const Op *op, bool *bound)
 		return branch_print(cg, op);
 	if (op->code == OP_LOOP_BIND)
 		return bind_print(cg, op, bound);
+	if (op->code == OP_LOOP_CAPACITY)
+		return capacity_print(cg, op, bound);
+	if (op->code == OP_LOOP_UPDATE && !cg->target->cuda)
+		return update_print(cg, op);
 	if (op->code == OP_PD_FETCH)
 		return fetch_print(cg, op);
 	if (op->code == OP_PD_ASSERT && !cg->target->cuda)

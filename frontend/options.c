@@ -324,6 +324,8 @@ static const OptionSpec table[] = {
 	 "threads; 1 is all that there is so far"},
 	{0, "max-trip", "N", C | R | V | B, COUNT(max_trip),
 	 "a loop that takes more than N rounds ends the run with a status"},
+	{0, "max-array", "N", C | R | V | B, COUNT(max_array),
+	 "room for N elements in a tensor array where the model does not say (default: a member of dims)"},
 	{0, "repeat", "N", B, COUNT(repeat),
 	 "timed runs (default: about two seconds)"},
 	{0, "html", "FILE", I, TEXT(html),

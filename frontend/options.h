@@ -41,6 +41,7 @@ typedef struct Options {
 	RunCall *calls;
 	int threads, repeat;
 	int max_trip;              // 0: any number
+	int max_array;             // 0: the caller of the generated code says it
 	bool redzone;
 	const char *html, *passes;
 } Options;

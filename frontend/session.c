@@ -73,7 +73,8 @@ bool driver_lower(Driver *d, Op *module, const Target *t, const char *until)
 {
 	stage_begin(d, "lower");
 	PassContext p = {.ctx = d->ctx, .module = module, .target = t, .verify = d->options->verify,
-	                 .time_report = d->options->time_report, .max_trip = d->options->max_trip};
+	                 .time_report = d->options->time_report, .max_trip = d->options->max_trip,
+	                 .max_array = d->options->max_array};
 	return lower_run(&p, until);
 }
 

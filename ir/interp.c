@@ -331,6 +331,36 @@ bool interp_found_dims(Interp *in, const Op *op, const Value *v)
 	return true;
 }
 
+// ---- capacities -------------------------------------------------------------------------------------
+
+enum { FIRST_CAPACITY = 16, LAST_CAPACITY = 1 << 24 };
+
+static SymValue *find_capacity(Interp *in, const Dim *sym)
+{
+	for (int i = 0; i < in->ncapacity; i++)
+		if (in->capacities[i].sym == sym)
+			return &in->capacities[i];
+	in->capacities = grow(in->arena, in->capacities, in->ncapacity, &in->ccapacity, sizeof *in->capacities);
+	SymValue *s = &in->capacities[in->ncapacity++];
+	*s = (SymValue){sym, FIRST_CAPACITY, NULL};
+	return s;
+}
+
+void interp_bind_capacity(Interp *in, const Op *op, const Dim *sym)
+{
+	set_sym(in, sym, find_capacity(in, sym)->value, op);
+}
+
+bool interp_no_room(Interp *in, const Op *op, const Dim *size, int64_t need)
+{
+	if (size->kind != DIM_SYM || !size->bounded || need > LAST_CAPACITY)
+		return interp_error(in, op, "there is no room for %lld", (long long)need);
+	SymValue *s = find_capacity(in, size);
+	s->value = need > 2 * s->value ? need : 2 * s->value;
+	in->no_room = true;
+	return false;
+}
+
 // ---- feeds and fetches ------------------------------------------------------------------------------
 
 static NamedFeed *find_feed(const Interp *in, const char *name)
@@ -435,6 +465,12 @@ static bool match_feeds(Interp *in, const Block *b, int *open, int *matched)
 		if (op->code != OP_PD_FEED || op->results[0].type->kind != TY_TENSOR)
 			continue;
 		const Type *type = op->results[0].type;
+		if (op_attr(op, "part")) { // how many elements there are is all that follows from it
+			const NamedFeed *f = find_feed(in, op_str(op, "name", ""));
+			if (f && !find_sym(in, type->dims[0]))
+				set_sym(in, type->dims[0], f->list.n, NULL);
+			continue;
+		}
 		const Tensor *t = feed_value(in, op);
 		if (!t)
 			return false;
@@ -451,7 +487,7 @@ static bool match_feeds(Interp *in, const Block *b, int *open, int *matched)
 	return true;
 }
 
-bool interp_run(Interp *in, Op *module)
+static bool run_once(Interp *in, Op *module)
 {
 	int open, matched, before = -1;
 	const Block *b = module_block(module);
@@ -470,6 +506,19 @@ bool interp_run(Interp *in, Op *module)
 	return true;
 }
 
+// A run that ended for lack of room is made again with more.
+bool interp_run(Interp *in, Op *module)
+{
+	bool ok;
+	do {
+		in->no_room = false;
+		in->depth = in->expanding = 0;
+		in->loops = NULL;
+		ok = run_once(in, module);
+	} while (!ok && in->no_room);
+	return ok;
+}
+
 bool interpret_hook_feed(Interp *in, Op *op)
 {
 	const char *name = op_str(op, "name", "");
@@ -480,6 +529,8 @@ bool interpret_hook_feed(Interp *in, Op *op)
 		interp_bind_cell(in, &op->results[0], (Cell){.list = l});
 		return true;
 	}
+	if (op_attr(op, "part"))
+		return interp_feed_part(in, op, f ? &f->list : NULL);
 	Tensor *t = feed_value(in, op);
 	if (t)
 		interp_bind(in, &op->results[0], t);
@@ -515,6 +566,9 @@ bool interpret_hook_fetch(Interp *in, Op *op)
 	Cell *c = interp_cell(in, op_operand(op, 0));
 	if (c && op_attr(op, "lod_of"))
 		return fetch_offsets(in, op, c->tensor);
+	int64_t of = op_int(op, "of", -1);
+	if (c && of >= 0 && of < in->nfetch && of != col)
+		return interp_fetch_part(in, op, &in->fetches[of]);
 	if (!c || col < 0 || col > 1 << 20)
 		return interp_error(in, op, "nothing to fetch in column %lld", (long long)col);
 	while (in->nfetch <= col) {

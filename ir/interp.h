@@ -6,7 +6,7 @@
 //   interp_nest.c     loop.nest, loop.bind
 //   interp_kernel.c   kernel.*
 //   interp_control.c  pd.if, pd.while, stacks
-//   interp_array.c    tensor arrays, pd.assert
+//   interp_array.c    tensor arrays, the memory that they are lowered to, pd.assert
 //   interp_memory.c   memory of loops that run long
 #ifndef PDCC_INTERP_H
 #define PDCC_INTERP_H
@@ -73,6 +73,9 @@ struct Interp {
 	NamedFeed *feeds;
 	int nfetch, cfetch;
 	Cell *fetches;
+	int ncapacity, ccapacity;
+	SymValue *capacities; // how much loop.capacity makes room for; outlives a run that found it too small
+	bool no_room;         // that is why the run ended
 	int depth;
 	LoopFrame *loops;
 	int64_t max_trip;     // rounds that a loop may take; 0: any number
@@ -101,6 +104,11 @@ bool interp_size(Interp *in, const Op *op, const Dim *d, int64_t *out);
 bool interp_found_dim(Interp *in, const Op *op, const Dim *d, int64_t value);
 // What v, bound by `op`, holds must fit its type; sizes that are found at run time become known.
 bool interp_found_dims(Interp *in, const Op *op, const Value *v);
+// Gives the symbol of a capacity its value in this run.
+void interp_bind_capacity(Interp *in, const Op *op, const Dim *sym);
+// Ends the run since something of size `size` has no room for so many; interp_run tries again with more where `size` is
+// a capacity. Always false.
+bool interp_no_room(Interp *in, const Op *op, const Dim *size, int64_t need);
 // Runs a region from its entry block to the terminator that leaves it, which is what it gives; the operation around the
 // region when there is none. NULL after a diagnostic.
 const Op *interp_region(Interp *in, const Region *r, int narg, const Cell *args);
@@ -110,6 +118,12 @@ const Op *interp_region(Interp *in, const Region *r, int narg, const Cell *args)
 // Between two rounds of a loop: when much memory was taken since the last time, frees what no value holds any more.
 // Every Cell outside of the interpreter's tables must be in a LoopFrame.
 void interp_tidy(Interp *in);
+
+// ---- interp_array.c -----------------------------------------------------------------------------
+
+// A feed or fetch of one tensor of a lowered array: made from its elements, or added to what is fetched.
+bool interp_feed_part(Interp *in, Op *op, const CellList *elements);
+bool interp_fetch_part(Interp *in, Op *op, Cell *fetched);
 
 // ---- interp_scalar.c ------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-// Interpreter hooks of tensor arrays and of pd.assert. Arrays are values: what changes one copies its list.
+// Interpreter hooks of tensor arrays, of the memory that lowering puts them into, and of pd.assert. Arrays are values: what changes one copies its list.
 #include "interp.h"
 
 #include <string.h>
@@ -165,6 +165,156 @@ bool interpret_hook_array_to_tensor(Interp *in, Op *op)
 	interp_bind(in, &op->results[0], out);
 	interp_bind(in, &op->results[1], sizes);
 	return interp_found_dims(in, op, &op->results[0]) && interp_found_dims(in, op, &op->results[1]);
+}
+
+// ---- bounded memory -----------------------------------------------------------------------------------------
+
+bool interpret_hook_loop_capacity(Interp *in, Op *op)
+{
+	const Attr *dims = op_attr(op, "dims");
+	for (int i = 0; i < dims->n; i++)
+		interp_bind_capacity(in, op, dims->dims[i]);
+	return true;
+}
+
+bool interpret_hook_loop_empty(Interp *in, Op *op)
+{
+	return interp_result(in, op, 0) != NULL;
+}
+
+static void copy_elements(Tensor *to, int64_t at, const Tensor *from, int64_t n)
+{
+	size_t size = dtype_size(to->dtype);
+	if (n)
+		memcpy((char *)to->data + (size_t)at * size, from->data, (size_t)n * size);
+}
+
+bool interpret_hook_loop_update(Interp *in, Op *op)
+{
+	const Tensor *data = interp_operand(in, op, 0), *x = interp_operand(in, op, 2);
+	const Type *type = op->results[0].type;
+	int64_t i, slice = 1;
+	if (!data || !x || !read_position(in, op, 1, &i))
+		return false;
+	for (int d = 1; d < data->rank; d++)
+		slice *= data->dims[d];
+	if (i < 0)
+		return interp_error(in, op, "position %lld is not possible", (long long)i);
+	if (i >= data->dims[0])
+		return interp_no_room(in, op, type->dims[0], i + 1);
+	if (tensor_numel(x) > slice)
+		return interp_no_room(in, op, type->rank == 2 ? type->dims[1] : type_numel(op->ctx, type), tensor_numel(x));
+	Tensor *out = tensor_new(interp_arena(in), data->dtype, data->rank, data->dims);
+	if (!out)
+		return interp_error(in, op, "the result is too large");
+	copy_elements(out, 0, data, tensor_numel(data));
+	copy_elements(out, i * slice, x, tensor_numel(x));
+	interp_bind(in, &op->results[0], out);
+	return true;
+}
+
+bool interpret_hook_loop_prefix(Interp *in, Op *op)
+{
+	const Tensor *x = interp_operand(in, op, 0);
+	Tensor *out = x ? interp_result(in, op, 0) : NULL;
+	if (!out)
+		return false;
+	if (tensor_numel(out) > tensor_numel(x))
+		return interp_error(in, op, "the tensor has fewer elements");
+	copy_elements(out, 0, x, tensor_numel(out));
+	return true;
+}
+
+// ---- arrays that are fed and fetched as tensors ---------------------------------------------------------------
+
+// Dims of every element, a row each.
+static bool feed_sizes(Tensor *out, const CellList *elements)
+{
+	for (int i = 0; i < elements->n; i++) {
+		const Tensor *t = elements->items[i].tensor;
+		for (int d = 0; d < t->rank && d < out->dims[1]; d++)
+			tensor_set_i(out, i * out->dims[1] + d, t->dims[d]);
+	}
+	return true;
+}
+
+// Elements of one size have its axes, others are flat.
+static bool feed_data(Interp *in, const Op *op, Tensor *out, const CellList *elements)
+{
+	int64_t slice = 1;
+	for (int d = 1; d < out->rank; d++)
+		slice *= out->dims[d];
+	for (int i = 0; i < elements->n; i++) {
+		const Tensor *t = elements->items[i].tensor;
+		const Type *type = op->results[0].type;
+		if (t->dtype != out->dtype)
+			return interp_error(in, op, "element %d of the array has another type", i);
+		if (tensor_numel(t) > slice)
+			return interp_no_room(in, op, type->rank == 2 ? type->dims[1] : type_numel(op->ctx, type), tensor_numel(t));
+		copy_elements(out, i * slice, t, tensor_numel(t));
+	}
+	return true;
+}
+
+bool interp_feed_part(Interp *in, Op *op, const CellList *elements)
+{
+	if (!elements)
+		return interp_error(in, op, "input '%s' is not given", op_str(op, "name", ""));
+	Tensor *out = interp_result(in, op, 0);
+	if (!out)
+		return false;
+	return strcmp(op_str(op, "part", ""), "sizes") ? feed_data(in, op, out, elements) : feed_sizes(out, elements);
+}
+
+// Element i of the data, with the dims of a slice.
+static Tensor *data_element(Interp *in, const Tensor *data, int64_t i)
+{
+	Tensor *t = tensor_new(interp_arena(in), data->dtype, data->rank - 1, data->dims + 1);
+	if (!t)
+		return NULL;
+	Tensor from = *data;
+	int64_t n = tensor_numel(t);
+	from.data = (char *)data->data + (size_t)(i * n) * dtype_size(data->dtype);
+	copy_elements(t, 0, &from, n);
+	return t;
+}
+
+// What a row of sizes says; NULL: nothing was written there.
+static Tensor *sized_element(Interp *in, const Tensor *t, const Tensor *sizes, int64_t i)
+{
+	int64_t dims[MAX_RANK], rank = sizes->dims[1];
+	for (int64_t d = 0; d < rank; d++)
+		if ((dims[d] = tensor_get_i(sizes, i * rank + d)) < 0)
+			return NULL;
+	Tensor *out = tensor_new(interp_arena(in), t->dtype, (int)rank, dims);
+	if (out && tensor_numel(out) <= tensor_numel(t))
+		copy_elements(out, 0, t, tensor_numel(out));
+	return out;
+}
+
+bool interp_fetch_part(Interp *in, Op *op, Cell *fetched)
+{
+	const Tensor *t = interp_operand(in, op, 0), *data = fetched->tensor;
+	const char *part = op_str(op, "part", "");
+	if (!t)
+		return false;
+	if (!strcmp(part, "length") && data) {
+		CellList *l = NEW(interp_arena(in), CellList);
+		for (int64_t i = 0; i < tensor_get_i(t, 0) && i < data->dims[0]; i++)
+			cell_list_add(in, l, (Cell){.tensor = data_element(in, data, i)});
+		*fetched = (Cell){.list = l};
+		return true;
+	}
+	if (!fetched->list)
+		return interp_error(in, op, "the array's length must be fetched first");
+	for (int i = 0; i < fetched->list->n && i < t->dims[0]; i++) {
+		Cell *c = &fetched->list->items[i];
+		if (!strcmp(part, "sizes"))
+			c->tensor = sized_element(in, c->tensor, t, i);
+		else if (!tensor_get_i(t, i))
+			c->tensor = NULL;
+	}
+	return true;
 }
 
 // ---- checks -----------------------------------------------------------------------------------------------

@@ -358,15 +358,31 @@ static bool check_regions(const Op *op)
 	return verify_fail(op, "%d regions, but it has %d to %d", op->nregion, info->min_regions, info->max_regions);
 }
 
+// What stands outside of nests, of the loop dialect.
+static bool works_on_tensors(const Op *op)
+{
+	switch (op->code) {
+	case OP_LOOP_NEST:
+	case OP_LOOP_BIND:
+	case OP_LOOP_CAPACITY:
+	case OP_LOOP_EMPTY:
+	case OP_LOOP_UPDATE:
+	case OP_LOOP_PREFIX:
+		return true;
+	default:
+		return false;
+	}
+}
+
 // Inside of loop nests and kernels everything is one element, outside everything is a whole tensor.
 static bool check_level(const Op *op)
 {
 	const Op *parent = op_parent(op);
 	bool scalar = parent && (parent->info->kind == KIND_LOOP || parent->info->kind == KIND_KERNEL);
 	OpKind kind = op->info->kind;
-	if (scalar && ((kind != KIND_LOOP && kind != KIND_MAP) || op->code == OP_LOOP_NEST))
+	if (scalar && ((kind != KIND_LOOP && kind != KIND_MAP) || works_on_tensors(op)))
 		return verify_fail(op, "not allowed inside of a loop nest");
-	if (parent && !scalar && kind == KIND_LOOP && op->code != OP_LOOP_NEST && op->code != OP_LOOP_BIND)
+	if (parent && !scalar && kind == KIND_LOOP && !works_on_tensors(op))
 		return verify_fail(op, "only allowed inside of a loop nest");
 	if (kind != KIND_MAP)
 		return true;

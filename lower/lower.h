@@ -28,6 +28,7 @@ typedef struct PassContext {
 	bool verify;           // run ir_verify after each pass
 	bool time_report;
 	int64_t max_trip;      // rounds that a loop may take, 0: any number
+	int64_t max_array;     // elements of a tensor array where the program does not say; 0: the caller says it
 } PassContext;
 
 typedef struct Pass {
@@ -48,6 +49,7 @@ bool pass_fold(PassContext *p);           // fold.c: operations on constants and
 bool pass_fold_batch_norm(PassContext *p);// fold_batch_norm.c: into the weights of the convolution before
 bool pass_cse(PassContext *p);            // cse.c
 bool pass_dce(PassContext *p);            // dce.c
+bool pass_arrays(PassContext *p);         // arrays.c: tensor arrays to tensors
 bool pass_decompose(PassContext *p);      // decompose.c: composites, transposed convolutions, softmax and norms to kernels
 bool pass_layout(PassContext *p);         // layout.c: contractions to kernels, blocked channels, packed weights
 bool pass_to_loops(PassContext *p);       // to_loops.c: everything else to loop nests by its definition

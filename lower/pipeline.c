@@ -12,6 +12,7 @@ static const Pass passes[] = {
 	{"fold-batch-norm", "fold batch norms into the weights before them", pass_fold_batch_norm},
 	{"cse", "merge equal operations", pass_cse},
 	{"dce", "remove what nobody reads, unused parameters included", pass_dce},
+	{"arrays", "tensor arrays to tensors with room for their elements", pass_arrays},
 	{"decompose", "composites to simpler operations and kernels", pass_decompose},
 	{"layout", "contractions to tuned kernels, blocked channels, packed weights", pass_layout},
 	{"to-loops", "every remaining operation to loop nests by its definition", pass_to_loops},
@@ -30,6 +31,7 @@ typedef struct Stage {
 // Clean runs its passes twice: folded weights uncover identities, and the other way around.
 static const Stage stages[] = {
 	{"clean", "canonicalize,fold,fold-batch-norm,canonicalize,fold,cse,dce,hoist"},
+	{"arrays", "arrays,canonicalize,fold,cse,dce"},
 	{"decompose", "decompose,canonicalize,fold,cse,dce"},
 	{"layout", "layout,canonicalize,fold,cse,dce"},
 	{"to-loops", "to-loops"},

@@ -1,5 +1,5 @@
-// Computing in place: a nest that reads an operand only at the element that it writes takes over the operand's
-// bytes when nobody needs them afterwards. Called by plan.c.
+// Computing in place: a nest that reads an operand only at the element that it writes takes over the operand's bytes
+// when nobody needs them afterwards; so does an update, which then writes nothing but the new elements. Called by plan.c.
 #include "plan.h"
 
 #include <string.h>
@@ -49,8 +49,17 @@ static bool reads_visit(Op *op, void *arg)
 	return r->only_identity;
 }
 
+// An update leaves what it does not replace; but the new elements and the position must not lie in between.
+static bool update_reads_in_place(const Plan *p, const Op *op, const Root *r)
+{
+	return value_root(p, op_operand(op, 0)) == r && value_root(p, op_operand(op, 1)) != r &&
+	       value_root(p, op_operand(op, 2)) != r;
+}
+
 bool op_reads_in_place(const Plan *p, const Op *op, int i, const Root *r)
 {
+	if (op->code == OP_LOOP_UPDATE)
+		return update_reads_in_place(p, op, r);
 	if (op->code != OP_LOOP_NEST)
 		return false;
 	Reads reads = {p, op, r, op->results[i].type, true};
@@ -70,39 +79,51 @@ void buffers_merge(Buffer *into, Buffer *b)
 
 typedef struct Search {
 	const Plan *plan;
-	Op *nest;
+	const Op *op;
 	int result;
 	Buffer *found;
 } Search;
 
-static bool search_visit(Op *op, void *arg)
+static void search_try(Search *s, const Value *v)
 {
-	Search *s = arg;
-	if (op->code != OP_LOOP_LOAD && op->code != OP_LOOP_LOAD_OR)
-		return true;
-	const Value *v = op_operand(op, op->code == OP_LOOP_LOAD ? 0 : 2);
-	Buffer *b = v ? value_buffer(s->plan, v) : NULL, *result = value_buffer(s->plan, &s->nest->results[s->result]);
+	const Buffer *result = value_buffer(s->plan, &s->op->results[s->result]);
+	Buffer *b = v ? value_buffer(s->plan, v) : NULL;
 	if (b && b != result && b->bytes == result->bytes && b->place == IN_WORKSPACE &&
 	    !(b->moving && result->place != IN_WORKSPACE) && !buffers_meet(s->plan, b, result))
 		s->found = b;
+}
+
+static bool search_visit(Op *op, void *arg)
+{
+	Search *s = arg;
+	if (op->code == OP_LOOP_LOAD || op->code == OP_LOOP_LOAD_OR)
+		search_try(s, op_operand(op, op->code == OP_LOOP_LOAD ? 0 : 2));
 	return !s->found;
+}
+
+static void op_in_place(Plan *p, Op *op)
+{
+	for (int i = 0; i < op->nresult; i++) {
+		Search s = {p, op, i, NULL};
+		if (op->code == OP_LOOP_UPDATE)
+			search_try(&s, op_operand(op, 0));
+		else
+			op_walk(op, search_visit, &s);
+		if (!s.found)
+			continue;
+		Buffer *result = value_buffer(p, &op->results[i]);
+		s.found->place = result->place;
+		s.found->col = result->col;
+		if (result->moving && !s.found->moving)
+			s.found->moving = result->moving;
+		buffers_merge(s.found, result);
+	}
 }
 
 void plan_in_place(Plan *p)
 {
 	for (int k = 0; k < p->nblock; k++)
-		for (Op *op = p->blocks[k].block->first; op; op = op->next) {
-			for (int i = 0; i < op->nresult && op->code == OP_LOOP_NEST; i++) {
-				Search s = {p, op, i, NULL};
-				op_walk(op, search_visit, &s);
-				if (!s.found)
-					continue;
-				Buffer *result = value_buffer(p, &op->results[i]);
-				s.found->place = result->place;
-				s.found->col = result->col;
-				if (result->moving && !s.found->moving)
-					s.found->moving = result->moving;
-				buffers_merge(s.found, result);
-			}
-		}
+		for (Op *op = p->blocks[k].block->first; op; op = op->next)
+			if (op->code == OP_LOOP_NEST || op->code == OP_LOOP_UPDATE)
+				op_in_place(p, op);
 }

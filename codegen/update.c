@@ -1,0 +1,63 @@
+// loop.update as C: a copy into one slice, in the place where the tensor lies. Called by run.c.
+#include "codegen_impl.h"
+
+#include <inttypes.h>
+
+// Ends the run when there is no room for `need` where there is room for `size`; a caller who set the size is told.
+static void room_check(Codegen *cg, const Op *op, const char *condition, const Dim *size, const char *need)
+{
+	const Symbol *s = size->kind == DIM_SYM ? symbol_find(cg, size) : NULL;
+	text_line(&cg->run, 1, "if (%s) {", condition);
+	if (s && s->max)
+		text_line(&cg->run, 2, "out->found_%s = %s;", s->name, need);
+	text_line(&cg->run, 2, "m->failed = %s;", string_literal(cg->arena, op_title(cg, op)));
+	text_line(&cg->run, 2, "return PD_CAPACITY;");
+	text_line(&cg->run, 1, "}");
+}
+
+// Checks the position, which `at` says, as far as it is not known.
+static void position_check(Codegen *cg, const Op *op, const char *at)
+{
+	const Dim *size = op->results[0].type->dims[0];
+	const Tensor *known = value_constant(op_operand(op, 1));
+	int64_t i = known && tensor_numel(known) == 1 ? tensor_get_i(known, 0) : -1, lo, hi;
+	dim_range(size, &lo, &hi);
+	if (i >= 0 && i < lo)
+		return;
+	if (i < 0)
+		failure_print(cg, arena_printf(cg->arena, "%s < 0", at), "PD_INDEX", op);
+	room_check(cg, op, arena_printf(cg->arena, "%s >= %s", at, dim_in_run(cg, size)), size,
+	           arena_printf(cg->arena, "%s + 1", at));
+}
+
+static const char *bytes_in_run(Codegen *cg, const Dim *n, DType t)
+{
+	return dim_in_run(cg, dim_mul(cg->ctx, n, dim_const(cg->ctx, (int64_t)dtype_size(t))));
+}
+
+bool update_print(Codegen *cg, const Op *op)
+{
+	Context *c = cg->ctx;
+	const Value *data = op_operand(op, 0), *x = op_operand(op, 2), *out = &op->results[0];
+	const Type *t = out->type;
+	const Dim *n = type_numel(c, x->type), *slice = type_numel(c, type_shaped(c, TY_TENSOR, t->dtype, t->rank - 1, t->dims + 1));
+	text_printf(&cg->run, "\n\t/* %s: into %s */\n", comment_text(cg->arena, op_title(cg, op)), shape_comment(cg, t));
+	const char *to = tensor_pointer(cg, out), *from = tensor_pointer(cg, data), *new = tensor_pointer(cg, x);
+	const char *at = tensor_pointer(cg, op_operand(op, 1));
+	if (!to || !from || !new || !at)
+		return false;
+	at = arena_printf(cg->arena, op_operand(op, 1)->type->dtype == DT_I64 ? "*%s" : "(int64_t)*%s", at);
+	position_check(cg, op, at);
+	if (n != slice && !(dim_is_const(n) && dim_is_const(slice)))
+		room_check(cg, op, arena_printf(cg->arena, "%s > %s", dim_in_run(cg, n), dim_in_run(cg, slice)),
+		           t->rank == 2 ? t->dims[1] : slice, dim_in_run(cg, n));
+	Place old = value_place(data), place = value_place(out);
+	if (!places_equal(&old, &place))
+		text_line(&cg->run, 1, "memcpy(%s, %s, (size_t)%s);", to, from, bytes_in_run(cg, type_numel(c, t), t->dtype));
+	if (dim_is(slice, 1) && dim_is(n, 1))
+		text_line(&cg->run, 1, "%s[%s] = *%s;", to, at, new);
+	else
+		text_line(&cg->run, 1, "memcpy(%s + %s * %s, %s, (size_t)%s);", to, at, dim_in_run(cg, slice), new,
+		          bytes_in_run(cg, n, t->dtype));
+	return true;
+}
