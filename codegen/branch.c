@@ -307,7 +307,7 @@ static void size_fail(const EdgeSizes *z, const Op *op, int depth, const char *c
 {
 	Codegen *cg = z->cg;
 	text_line(&cg->run, depth, "if (%s) {", condition);
-	if (found)
+	if (found && found->reported)
 		text_line(&cg->run, depth + 1, "out->found_%s = %s;", found->name, found->next);
 	text_line(&cg->run, depth + 1, "m->failed = %s;", string_literal(cg->arena, op_title(cg, op)));
 	text_line(&cg->run, depth + 1, "return %s;", status);
@@ -328,7 +328,8 @@ static void sizes_print_next(EdgeSizes *z, const Op *op, int depth)
 		dim_range(from, &lo, &hi);
 		if (lo < 0)
 			size_fail(z, op, depth, arena_printf(cg->arena, "%s < 0", s->next), NULL, "PD_DIMS");
-		size_fail(z, op, depth, arena_printf(cg->arena, "%s > %s", s->next, s->max), s, "PD_CAPACITY");
+		if (s->max)
+			size_fail(z, op, depth, arena_printf(cg->arena, "%s > %s", s->next, s->max), s, "PD_CAPACITY");
 	}
 }
 

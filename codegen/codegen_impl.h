@@ -65,12 +65,13 @@ typedef struct Port {
 } Port;
 
 // A size that the caller sets, a member of the dims struct; or one that a run finds, whose bound is a member, unless it
-// follows from others.
+// follows from others or is not needed.
 typedef struct Symbol {
 	const Dim *dim;
 	const char *name;  // in C: of the size
-	const char *max;   // of its bound; NULL: set by the caller
+	const char *max;   // of its bound; NULL: set by the caller, or no memory depends on it
 	const Dim *bound;  // what the bound follows from; NULL: set by the caller
+	bool reported;     // found_<name> is a member of the outputs
 	const char *next;  // branches set it: what it is about to become; NULL: they do not
 	bool by_op;        // an operation gives it its value, so branches do not
 } Symbol;

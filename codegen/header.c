@@ -47,9 +47,9 @@ static void ports_struct(Codegen *cg, Text *out, const char *which, const Port *
 			text_line(out, 1, "int64_t %s[%d]; /* set by the run */", ports[i].dims, ports[i].type->rank);
 	}
 	for (int i = 0; i < cg->nsymbol && !in; i++)
-		if (cg->symbols[i].max)
-			text_line(out, 1, "int64_t found_%s; /* set by the run; over its bound after PD_CAPACITY */",
-			          cg->symbols[i].name);
+		if (cg->symbols[i].reported)
+			text_line(out, 1, "int64_t found_%s; /* set by the run%s */", cg->symbols[i].name,
+			          cg->symbols[i].bound ? "" : "; over its bound after PD_CAPACITY");
 	if (!n && !(in && cg->nmember))
 		text_line(out, 1, "char none;");
 	text_printf(out, "} %s_%s;\n\n", cg->prefix, which);

@@ -120,7 +120,7 @@ static void run_function(Codegen *cg, Text *out)
 		if (symbol_member(&cg->symbols[i]))
 			text_line(out, 1, "in.dims.%s = symbols[%d];", symbol_member(&cg->symbols[i]), i);
 	for (int i = 0; i < cg->nsymbol; i++)
-		if (cg->symbols[i].max)
+		if (cg->symbols[i].reported)
 			text_line(out, 1, "out.found_%s = symbols[%d];", cg->symbols[i].name, i);
 	for (int i = 0; i < cg->ninput; i++)
 		text_line(out, 1, "in.%s = (const %s *)inputs[%d];", cg->inputs[i].member,
@@ -138,7 +138,7 @@ static void run_function(Codegen *cg, Text *out)
 		text_line(out, 1, "(void)symbols;");
 	text_printf(out, "\tconst pd_status status = %s_run((%s *)instance, &in, &out);\n", p, p);
 	for (int i = 0; i < cg->nsymbol; i++)
-		if (cg->symbols[i].max)
+		if (cg->symbols[i].reported)
 			text_line(out, 1, "symbols[%d] = out.found_%s;", i, cg->symbols[i].name);
 	text_str(out, "\treturn status;\n}\n\n");
 	text_str(out, "static pd_status info_init(void *instance, const void *weights, size_t n, void *workspace, size_t size)\n");
@@ -164,7 +164,7 @@ void info_print(Codegen *cg, Text *out)
 		text_str(out, "static const pd_symbol_info info_symbols[] = {");
 		for (int i = 0; i < cg->nsymbol; i++)
 			text_printf(out, "%s{\"%s\", %s, %s}", i ? ", " : "", cg->symbols[i].name,
-			            cg->symbols[i].max ? "true" : "false", cg->symbols[i].bound ? "true" : "false");
+			            cg->symbols[i].dim->bounded ? "true" : "false", cg->symbols[i].bound ? "true" : "false");
 		text_str(out, "};\n\n");
 	}
 	size_function(cg, out);

@@ -171,6 +171,53 @@ static void slots_collect(Codegen *cg)
 		}
 }
 
+static bool bytes_mention(Codegen *cg, const Value *v, const Dim *sym)
+{
+	return v->type->kind == TY_TENSOR && type_is_found(v->type) && dim_mentions(type_bytes_at_most(cg->ctx, v->type), sym);
+}
+
+// Whether the size of some tensor in memory hangs on the bound of a symbol, or another bound does.
+static bool bound_is_needed(Codegen *cg, const Dim *sym)
+{
+	for (const Block *b = cg->module->regions[0].first; b; b = b->next)
+		for (int i = 0; i < b->narg; i++)
+			if (bytes_mention(cg, b->args[i], sym))
+				return true;
+	for (const Op *op = module_first(cg->module); op; op = module_next(op))
+		for (int i = 0; i < op->nresult; i++)
+			if (bytes_mention(cg, &op->results[i], sym))
+				return true;
+	for (int i = 0; i < cg->nsymbol; i++)
+		if (cg->symbols[i].bound && dim_mentions(cg->symbols[i].bound, sym))
+			return true;
+	return false;
+}
+
+static bool output_mentions(const Codegen *cg, const Dim *sym)
+{
+	for (int k = 0; k < cg->noutput; k++)
+		for (int d = 0; cg->outputs[k].type && d < cg->outputs[k].type->rank; d++)
+			if (dim_mentions(cg->outputs[k].type->dims[d], sym))
+				return true;
+	return false;
+}
+
+// Sizes that say where something begins, and not how large it is, need no bounds.
+static void bounds_settle(Codegen *cg)
+{
+	for (int i = 0; i < cg->nsymbol; i++) {
+		Symbol *s = &cg->symbols[i];
+		if (!s->dim->bounded)
+			continue;
+		if (!s->bound && !bound_is_needed(cg, s->dim)) {
+			s->max = NULL;
+			s->bound = dim_const(cg->ctx, 0);
+			cg->nmember--;
+		}
+		s->reported = !s->bound || output_mentions(cg, s->dim);
+	}
+}
+
 bool ports_collect(Codegen *cg)
 {
 	const Op *first = module_first(cg->module);
@@ -192,6 +239,7 @@ bool ports_collect(Codegen *cg)
 		}
 	}
 	slots_collect(cg);
+	bounds_settle(cg);
 	for (const Op *op = first; op; op = module_next(op))
 		if (!op_sizes_known(cg, op))
 			return false;

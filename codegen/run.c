@@ -215,7 +215,7 @@ static void size_bind(Codegen *cg, const Op *op, const Dim *d, const char *eleme
 {
 	Arena *a = cg->arena;
 	const Symbol *s = d->kind == DIM_SYM ? symbol_find(cg, d) : NULL;
-	if (!s || !s->max || s->next || bound[s - cg->symbols]) {
+	if (!s || !s->dim->bounded || s->next || bound[s - cg->symbols]) {
 		failure_print(cg, arena_printf(a, "%s != %s", element, dim_in_run(cg, d)), "PD_DIMS", op);
 		return;
 	}
@@ -223,9 +223,11 @@ static void size_bind(Codegen *cg, const Op *op, const Dim *d, const char *eleme
 	if (cg->blocks)
 		text_line(&cg->declarations, 1, "int64_t %s = 0;", s->name);
 	text_line(&cg->run, 1, "%s%s = %s;", cg->blocks ? "" : "const int64_t ", s->name, element);
-	text_line(&cg->run, 1, "out->found_%s = %s;", s->name, s->name);
+	if (s->reported)
+		text_line(&cg->run, 1, "out->found_%s = %s;", s->name, s->name);
 	failure_print(cg, arena_printf(a, "%s < 0", s->name), "PD_DIMS", op);
-	failure_print(cg, arena_printf(a, "%s > %s", s->name, s->max), "PD_CAPACITY", op);
+	if (s->max)
+		failure_print(cg, arena_printf(a, "%s > %s", s->name, s->max), "PD_CAPACITY", op);
 }
 
 static bool bind_print(Codegen *cg, const Op *op, bool *bound)
@@ -284,7 +286,7 @@ static bool op_is_silent(const Op *op)
 static void output_dims_print(Codegen *cg)
 {
 	for (int i = 0; i < cg->nsymbol; i++)
-		if (cg->symbols[i].next)
+		if (cg->symbols[i].next && cg->symbols[i].reported)
 			text_line(&cg->run, 1, "out->found_%s = %s;", cg->symbols[i].name, cg->symbols[i].name);
 	for (int i = 0; i < cg->noutput; i++)
 		for (int d = 0; cg->outputs[i].dims && d < cg->outputs[i].type->rank; d++)
@@ -370,12 +372,13 @@ static void locals_print(Codegen *cg, Text *out)
 		const char *name = symbol_member(s);
 		if (name)
 			text_line(out, 1, "const int64_t %s = in->dims.%s;", name, name);
-		else
+		else if (s->max)
 			text_line(out, 1, "const int64_t %s = %s;", s->max,
 			          expression_unwrap(cg->arena, dim_of_bounds(cg, s->bound)));
 	}
 	for (int i = 0; i < cg->nsymbol; i++)
-		text_line(out, 1, "(void)%s;", cg->symbols[i].max ? cg->symbols[i].max : cg->symbols[i].name);
+		if (cg->symbols[i].max || !cg->symbols[i].dim->bounded)
+			text_line(out, 1, "(void)%s;", cg->symbols[i].max ? cg->symbols[i].max : cg->symbols[i].name);
 	text_str(out, cg->plan.text.text ? cg->plan.text.text : "");
 	if (run_mentions(cg, "(workspace + ") || run_mentions(cg, ")workspace"))
 		text_line(out, 1, "unsigned char *const workspace = m->workspace;");

@@ -634,7 +634,10 @@ Op *translate(Context *c, const Paddle__ProgramDesc *p, const TranslateOptions *
 		dim_restart(c);
 		if (translate_once(&t))
 			continue;
-		return !t.failed && check_pins(&t) ? t.module : NULL;
+		if (t.failed || !check_pins(&t))
+			return NULL;
+		bounds_to_module(t.module);
+		return t.module;
 	}
 	diag_error(c->diag, &(Loc){.file = c->file, .block = -1, .op = -1},
 	           "its sizes do not settle");

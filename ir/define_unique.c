@@ -28,6 +28,7 @@ bool infer_hook_unique(Op *op)
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
 	shape[n == 1 ? axis : 0] = count;
 	numel = n == 1 ? x->dims[axis] : type_numel(c, x);
+	dim_set_bound(c, count, numel);
 	return infer_result_shape(op, OUT, x->dtype, n == 1 ? x->rank : 1, shape) &&
 	       infer_result_shape(op, INDICES, t, 1, &count) && infer_result_shape(op, INVERSE, t, 1, &numel) &&
 	       infer_result_shape(op, COUNTS, t, 1, &count);

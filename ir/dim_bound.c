@@ -82,18 +82,18 @@ void dim_set_bound(Context *c, const Dim *sym, const Dim *bound)
 	f->bounds[i] = bound;
 }
 
-int dim_bound_count(Context *c)
-{
-	return bound_facts(c)->n;
-}
-
-const Dim *dim_bound_get(Context *c, int i, const Dim **bound)
-{
-	*bound = bound_facts(c)->bounds[i];
-	return bound_facts(c)->syms[i];
-}
-
 // ---- the ends of expressions -----------------------------------------------------------------------------------
+
+static bool is_unbounded(Context *c, const Dim *d)
+{
+	return d->kind == DIM_SYM && d->bounded && !dim_bound(c, d);
+}
+
+static bool is_large(const Dim *d)
+{
+	enum { LARGE = 4096 };
+	return dim_is_const(d) && d->value > LARGE;
+}
 
 // Found symbols count as anything from 0 to their bound, or to themselves where there is none; ordinary symbols as what
 // they are.
@@ -113,6 +113,11 @@ static const Dim *dim_end(Context *c, const Dim *d, bool high)
 	case DIM_MAX:
 		return dim_max(c, a, b);
 	case DIM_MIN:
+		// What needs no bound from the caller, unless it is a number that only means "all".
+		if (high && is_unbounded(c, d->a) && !dim_is_found(b) && !is_large(b))
+			return b;
+		if (high && is_unbounded(c, d->b) && !dim_is_found(a) && !is_large(a))
+			return a;
 		return dim_min(c, a, b);
 	case DIM_MUL:
 		if (dim_is_const(d->a) && d->a->value < 0)
@@ -155,4 +160,54 @@ const Dim *type_bytes_at_most(Context *c, const Type *t)
 		bytes = dim_mul(c, bytes, clamp ? dim_max(c, most, dim_const(c, 0)) : most);
 	}
 	return bytes;
+}
+
+// ---- text ---------------------------------------------------------------------------------------------------------
+
+static bool type_mentions(const Type *t, const Dim *sym)
+{
+	for (int i = 0; type_is_found(t) && i < t->rank; i++)
+		if (dim_mentions(t->dims[i], sym))
+			return true;
+	return false;
+}
+
+static bool region_mentions(const Region *r, const Dim *sym)
+{
+	for (const Block *b = r->first; b; b = b->next) {
+		for (int i = 0; i < b->narg; i++)
+			if (type_mentions(b->args[i]->type, sym))
+				return true;
+		for (const Op *op = b->first; op; op = op->next) {
+			for (int i = 0; i < op->nresult; i++)
+				if (type_mentions(op->results[i].type, sym))
+					return true;
+			for (int i = 0; i < op->nregion; i++)
+				if (region_mentions(&op->regions[i], sym))
+					return true;
+		}
+	}
+	return false;
+}
+
+void bounds_to_module(Op *module)
+{
+	Context *c = module->ctx;
+	const BoundFacts *f = bound_facts(c);
+	const Dim **list = NEW_ARRAY(c->arena, 2 * (size_t)f->n + 1, const Dim *);
+	int n = 0;
+	for (int i = 0; i < f->n; i++) {
+		if (!f->bounds[i] || !region_mentions(&module->regions[0], f->syms[i]))
+			continue;
+		list[n++] = f->syms[i];
+		list[n++] = f->bounds[i];
+	}
+	op_set_attr(module, "bounds", n ? attr_dims(c, n, list) : NULL);
+}
+
+void bounds_from_module(const Op *module)
+{
+	const Attr *a = op_attr(module, "bounds");
+	for (int i = 0; a && a->kind == ATTR_DIMS && i + 1 < a->n; i += 2)
+		dim_set_bound(module->ctx, a->dims[i], a->dims[i + 1]);
 }

@@ -196,14 +196,16 @@ bool infer_hook_one_hot(Op *op)
 
 // ---- as many elements as the data say -----------------------------------------------------------------------
 
-// The number of elements that this operation finds: named after its place in the program.
-static const Dim *found_size(const Op *op)
+// The number of elements that this operation finds, at most those of x: named after its place in the program.
+static const Dim *found_size(const Op *op, const Type *x)
 {
 	Text t;
 	text_init(&t, op->ctx->arena);
 	text_printf(&t, "n_%s_%d_%d", op->info->short_name, op->loc->block < 0 ? 0 : op->loc->block,
 	            op->loc->op < 0 ? 0 : op->loc->op);
-	return dim_sym_bounded(op->ctx, t.text);
+	const Dim *size = dim_sym_bounded(op->ctx, t.text);
+	dim_set_bound(op->ctx, size, type_numel(op->ctx, x));
+	return size;
 }
 
 bool infer_hook_nonzero(Op *op)
@@ -211,7 +213,7 @@ bool infer_hook_nonzero(Op *op)
 	const Type *x = infer_tensor(op, 0);
 	if (!x)
 		return false;
-	const Dim *shape[] = {found_size(op), dim_const(op->ctx, x->rank)};
+	const Dim *shape[] = {found_size(op, x), dim_const(op->ctx, x->rank)};
 	return infer_result_shape(op, 0, DT_I64, 2, shape);
 }
 
@@ -226,7 +228,7 @@ bool infer_hook_masked_select(Op *op)
 	for (int d = 0; d < x->rank; d++)
 		if (!infer_same_dim(op, x->dims[d], mask->dims[d], "sizes of x and mask", &size))
 			return false;
-	size = found_size(op);
+	size = found_size(op, x);
 	return infer_result_shape(op, 0, x->dtype, 1, &size);
 }
 

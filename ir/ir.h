@@ -95,9 +95,9 @@ void dim_range(const Dim *d, int64_t *lo, int64_t *hi);
 // caller states. NULL: not known. Setting replaces what was known; NULL forgets it.
 const Dim *dim_bound(Context *c, const Dim *sym);
 void dim_set_bound(Context *c, const Dim *sym, const Dim *bound);
-// All symbols that ever had a bound; *bound is NULL where it was forgotten.
-int dim_bound_count(Context *c);
-const Dim *dim_bound_get(Context *c, int i, const Dim **bound);
+// The attribute `bounds` of a module says for text which bounds are known: symbol, bound, symbol, bound …
+void bounds_to_module(Op *module);
+void bounds_from_module(const Op *module);
 // The most that d may become, whatever a run finds; `?!n` in it stands for the bound that the caller states.
 const Dim *dim_at_most(Context *c, const Dim *d);
 const Dim *type_bytes_at_most(Context *c, const Type *tensor);

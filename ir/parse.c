@@ -693,5 +693,8 @@ Op *ir_parse(Context *c, const char *file, const char *text, size_t n)
 	}
 	for (int i = 0; i < p.jumps.n; i++)
 		lex_fail(&p.lex, ((const Jump *)p.jumps.items[i])->where, "a successor outside of any region");
-	return diag_errors(c->diag) == errors ? op : NULL;
+	if (diag_errors(c->diag) != errors)
+		return NULL;
+	bounds_from_module(op);
+	return op;
 }

@@ -55,6 +55,7 @@ bool pass_layout(PassContext *p);         // layout.c: contractions to kernels, 
 bool pass_to_loops(PassContext *p);       // to_loops.c: everything else to loop nests by its definition
 bool pass_fuse(PassContext *p);           // fuse.c: nests into nests, into epilogues and prologues
 bool pass_hoist(PassContext *p);          // hoist.c: what does not change in a loop goes in front of it
+bool pass_bounds(PassContext *p);         // bounds.c: how large sizes become that control flow changes
 bool pass_flatten(PassContext *p);        // flatten.c: pd.if and pd.while to blocks and branches
 bool pass_plan(PassContext *p);           // plan.c: one workspace
 

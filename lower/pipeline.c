@@ -18,6 +18,7 @@ static const Pass passes[] = {
 	{"to-loops", "every remaining operation to loop nests by its definition", pass_to_loops},
 	{"fuse", "nests into nests, into epilogues and into prologues", pass_fuse},
 	{"hoist", "what a loop does not change goes in front of it", pass_hoist},
+	{"bounds", "how large sizes may become that change in control flow", pass_bounds},
 	{"flatten", "pd.if and pd.while to blocks with branches between them", pass_flatten},
 	{"plan", "a place in memory for every value", pass_plan},
 };
@@ -30,8 +31,12 @@ typedef struct Stage {
 
 // Clean runs its passes twice: folded weights uncover identities, and the other way around.
 static const Stage stages[] = {
+<<<<<<< HEAD
 	{"clean", "canonicalize,fold,fold-batch-norm,canonicalize,fold,cse,dce,hoist"},
 	{"arrays", "arrays,canonicalize,fold,cse,dce"},
+=======
+	{"clean", "canonicalize,fold,fold-batch-norm,canonicalize,fold,cse,dce,hoist,bounds"},
+>>>>>>> b224423 (Bounds of sizes that a run finds: from inference, from branches and from trip counts)
 	{"decompose", "decompose,canonicalize,fold,cse,dce"},
 	{"layout", "layout,canonicalize,fold,cse,dce"},
 	{"to-loops", "to-loops"},

@@ -196,6 +196,8 @@ static Affine affine_of_op(const Trip *t, const Value *v, int depth)
 	case OP_PD_SUBTRACT:
 		return affine_sum(t, affine_of(t, op_operand(op, 0), depth), affine_of(t, op_operand(op, 1), depth),
 		                  op->code == OP_PD_SUBTRACT);
+	case OP_PD_SHAPE:
+		return affine_of_dim(t, op_operand(op, 0)->type->dims[0]); // of one axis
 	case OP_PD_SLICE:
 		return affine_of_slice(t, op);
 	default:
