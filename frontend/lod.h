@@ -46,5 +46,7 @@ void lod_finish(Translator *t);
 bool lod_operand(OpJob *j, int i, bool *ok);
 // After an operator: the LoD of its results.
 bool lod_record(OpJob *j);
+bool sequence_expand_create(OpJob *j);
+bool lod_reset_translate(OpJob *j);
 
 #endif

@@ -20,19 +20,46 @@ static Value *named_value(const OpJob *j, const char *name, size_t n)
 	return v && v->def && v->def->code == OP_BUILTIN_COMBINE ? op_operand(v->def, 0) : v;
 }
 
+// The level that operand `<x>_lod` means: the innermost, unless the operator says which.
+static int wanted_level(const OpJob *j, const char *operand)
+{
+	const Paddle__OpAttr *a = attr_find(j->desc, "ref_level");
+	int64_t level = -1;
+	if (a && !strcmp(operand, "y_lod") && attr_int_at(a, 0, &level))
+		return (int)level;
+	return strcmp(j->desc->type, "sequence_expand_as") ? -1 : 0;
+}
+
+static Value *offsets_of(OpJob *j, Value *v, const char *operand)
+{
+	const Lod *l = lod_of(j->t, v);
+	int level = wanted_level(j, operand);
+	return l && level < l->n && level >= -l->n ? lod_offsets(j, l, level) : NULL;
+}
+
+// A list of inputs has a list of offsets.
+static Value *offsets_of_list(OpJob *j, Value *list, const char *operand)
+{
+	Op *def = list->def;
+	Value **offsets = NEW_ARRAY(j->t->c->arena, (size_t)def->noperand + 1, Value *);
+	for (int i = 0; i < def->noperand; i++)
+		if (!(offsets[i] = offsets_of(j, op_operand(def, i), operand)))
+			return NULL;
+	return build(&j->b, OP_BUILTIN_COMBINE, def->noperand, offsets, NULL);
+}
+
 bool lod_operand(OpJob *j, int i, bool *ok)
 {
 	const OperandInfo *o = &j->info->operands[i];
 	size_t n = lod_base(o->name);
 	if (!n || j->map->slots[i])
 		return false;
-	Value *v = named_value(j, o->name, n);
-	const Lod *l = lod_of(j->t, v);
-	*ok = o->optional || l || !v;
-	if (l)
-		j->operands[i] = lod_offsets(j, l, -1);
+	Value *v = job_operand(j, arena_strndup(j->t->c->arena, o->name, n));
+	if (v)
+		j->operands[i] = o->vec ? offsets_of_list(j, v, o->name) : offsets_of(j, v, o->name);
+	*ok = o->optional || !v || j->operands[i];
 	if (!*ok)
-		job_fail(j, "'%.*s' has no LoD, which says where its sequences begin", (int)n, o->name);
+		job_fail(j, "input '%.*s' has no LoD that says where its sequences begin", (int)n, o->name);
 	return true;
 }
 
@@ -42,6 +69,7 @@ typedef enum LodRule {
 	LOD_SHARE, // the LoD of the first operand that has one for as many rows
 	LOD_NONE,
 	LOD_POP,   // that of the first operand without its innermost level
+	LOD_Y      // that of operand y
 } LodRule;
 
 static LodRule rule_of(const char *type)
@@ -50,12 +78,23 @@ static LodRule rule_of(const char *type)
 		const char *type;
 		LodRule rule;
 	} rules[] = {
-		{"sequence_pool", LOD_POP},
+		{"sequence_pool", LOD_POP},       {"sequence_expand_as", LOD_Y}, {"sequence_pad", LOD_NONE},
+		{"sequence_scatter", LOD_NONE},
 	};
 	for (size_t i = 0; i < COUNT_OF(rules); i++)
 		if (!strcmp(rules[i].type, type))
 			return rules[i].rule;
 	return LOD_SHARE;
+}
+
+// An operation may have results that only say something when it reads LoD.
+static bool gives_offsets(const OpJob *j)
+{
+	if (!strcmp(j->desc->type, "sequence_expand"))
+		return job_operand(j, "x_lod") != NULL;
+	if (!strcmp(j->desc->type, "ctc_align"))
+		return job_operand(j, "input_lod") != NULL;
+	return true;
 }
 
 static bool same_rows(const Value *a, const Value *b)
@@ -80,24 +119,111 @@ static bool record_offsets(OpJob *j, int i)
 {
 	const char *name = j->info->results[i];
 	size_t n = lod_base(name);
-	for (int k = 0; n && k < j->info->nresult; k++)
+	for (int k = 0; n && gives_offsets(j) && k < j->info->nresult; k++)
 		if (strlen(j->info->results[k]) == n && !strncmp(j->info->results[k], name, n))
 			lod_set(j->t, op_result(j->op, k), lod_extend(j->t, NULL, 0, op_result(j->op, i)));
 	return n > 0;
 }
 
+// The LoD of a result that the operation gives no offsets for.
+static const Lod *lod_by_rule(const OpJob *j, LodRule rule, const Value *result)
+{
+	const Lod *l;
+	switch (rule) {
+	case LOD_SHARE:
+		return shared_lod(j, result);
+	case LOD_POP:
+		l = lod_of(j->t, j->operands[0]);
+		return l ? lod_outer(j->t, l, l->n - 1) : NULL;
+	case LOD_Y:
+		return lod_of(j->t, job_operand(j, "y"));
+	default:
+		return NULL;
+	}
+}
+
 bool lod_record(OpJob *j)
 {
-	LodRule rule = rule_of(j->desc->type);
+	LodRule rule = gives_offsets(j) ? rule_of(j->desc->type) : LOD_NONE;
 	for (int i = 0; i < j->op->nresult && i < j->info->nresult; i++) {
 		Value *v = op_result(j->op, i);
-		if (record_offsets(j, i) || lod_of(j->t, v))
-			continue;
-		const Lod *l = rule == LOD_NONE ? NULL : rule == LOD_POP ? lod_of(j->t, j->operands[0]) : shared_lod(j, v);
-		if (l && rule == LOD_POP)
-			l = lod_outer(j->t, l, l->n - 1);
-		if (l)
-			lod_set(j->t, v, l);
+		if (!record_offsets(j, i) && !lod_of(j->t, v))
+			lod_set(j->t, v, lod_by_rule(j, rule, v));
 	}
+	return true;
+}
+
+// ---- operators that need more than that --------------------------------------------------------
+
+// As many sequences as the level has lengths: those of the next level, or the rows.
+bool sequence_expand_create(OpJob *j)
+{
+	Value *y = job_operand(j, "y");
+	const Lod *l = lod_of(j->t, y);
+	const Attr *a = job_attr(j, "ref_level");
+	int level = a ? (int)a->i : -1;
+	level = level < 0 && l ? level + l->n : level;
+	if (!l || level < 0 || level >= l->n)
+		return job_fail(j, "input Y has no LoD level %d", level);
+	const Dim *total = y->type->dims[0];
+	if (level + 1 < l->n)
+		total = dim_sub(j->t->c, lod_offsets(j, l, level + 1)->type->dims[0], dim_const(j->t->c, 1));
+	job_set_attr(j, "total", attr_dim(j->t->c, total));
+	return general_create(j);
+}
+
+// The same value under another name, so that it can have another LoD.
+static Value *renamed(OpJob *j, Value *x)
+{
+	return build1(&j->b, OP_PD_RESHAPE, x, "shape", attr_dims(j->t->c, x->type->rank, x->type->dims), NULL);
+}
+
+// Offsets from attribute target_lod, or from the numbers in y.
+static Value *given_offsets(OpJob *j, Value *x, Value *y)
+{
+	const Paddle__OpAttr *a = attr_find(j->desc, "target_lod");
+	int64_t n = a ? attr_count(a) : 0;
+	if (y)
+		return build2(&j->b, OP_PD_LOD_OFFSETS, x, y, NULL);
+	if (n < 2) {
+		job_fail(j, "has neither Y nor offsets in attribute 'target_lod'");
+		return NULL;
+	}
+	Tensor *t = tensor_new(j->t->c->arena, DT_I64, 1, &n);
+	for (int i = 0; t && i < n; i++) {
+		int64_t v;
+		if (!attr_int_at(a, i, &v) || v < (i ? tensor_get_i(t, i - 1) : 0) || (!i && v)) {
+			job_fail(j, "attribute 'target_lod' must begin with 0 and not fall");
+			return NULL;
+		}
+		tensor_set_i(t, i, v);
+	}
+	return t ? build_constant(&j->b, t) : NULL;
+}
+
+bool lod_reset_translate(OpJob *j)
+{
+	const char *in = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "X"), 0);
+	const char *from = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Y"), 0);
+	const char *out = slot_var(slot_find(j->desc->n_outputs, j->desc->outputs, "Out"), 0);
+	const Paddle__OpAttr *a = attr_find(j->desc, "append");
+	int64_t append = 0;
+	if (!in || !out)
+		return job_fail(j, "needs variables in X and Out");
+	Value *x = read_var(j, "X", in), *y = from ? read_var(j, "Y", from) : NULL;
+	if (!x || (from && !y))
+		return false;
+	if (!type_is_tensor(x->type) || !x->type->rank)
+		return job_fail(j, "input X has no rows");
+	if (a && !attr_int_at(a, 0, &append))
+		return job_fail(j, "attribute 'append' is no bool");
+	const Lod *own = append ? lod_of(j->t, x) : NULL, *l = lod_of(j->t, y);
+	Value *offsets = l ? NULL : given_offsets(j, x, y), *v = l || offsets ? renamed(j, x) : NULL;
+	if (!v)
+		return false;
+	if (own && own->n == MAX_LOD)
+		return job_fail(j, "more than %d levels of LoD", MAX_LOD);
+	lod_set(j->t, v, l ? l : lod_extend(j->t, own, own ? own->n : 0, offsets));
+	write_var(j, out, v);
 	return true;
 }

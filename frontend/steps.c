@@ -1,6 +1,7 @@
 // Operators whose translation needs more than their table entry says: overrides of single steps, by
 // the `hook:` of the entry. Used by translate.c.
 #include "control.h"
+#include "lod.h"
 
 #include <string.h>
 
@@ -218,6 +219,8 @@ static const OpSteps steps_table[] = {
 	{.hook = "select_output", .whole = select_output_translate},
 	{.hook = "array_write", .whole = array_write_translate},
 	{.hook = "sequence_mask", .whole = sequence_mask_translate},
+	{.hook = "sequence_expand", .create = sequence_expand_create},
+	{.hook = "lod_reset", .whole = lod_reset_translate},
 	{.hook = "slice", .create = slice_create},
 	{.hook = "gather_tree", .whole = gather_tree_translate},
 	{.hook = "recurrent", .whole = recurrent_translate},

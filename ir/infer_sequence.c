@@ -8,6 +8,8 @@ const Dim *sequence_count(Context *c, const Value *lod)
 	return dim_sub(c, lod->type->dims[0], dim_const(c, 1));
 }
 
+// ---- what they share --------------------------------------------------------------------------------------
+
 const Dim *sequence_found(const Op *op, const char *what)
 {
 	const Loc *l = op->loc;
@@ -51,4 +53,240 @@ bool infer_hook_sequence_pool(Op *op)
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
 	shape[0] = sequence_count(op->ctx, op_operand(op, 1));
 	return infer_result_shape(op, 0, x->dtype, x->rank, shape) && infer_result_shape(op, 1, DT_I32, x->rank, shape);
+}
+
+// ---- as many rows as before ------------------------------------------------------------------------------
+
+bool infer_hook_row_conv(Op *op)
+{
+	const Type *x = rows_type(op, 0), *filter = infer_rank(op, 1, 2);
+	const Dim *same;
+	bool dense = !op_operand(op, 2);
+	if (!x || !filter || (!dense && !check_offsets(op, 2)))
+		return false;
+	if (x->rank != (dense ? 3 : 2))
+		return infer_error(op, "x of rank %d", x->rank);
+	return infer_same_dim(op, x->dims[x->rank - 1], filter->dims[1], "widths of x and filter", &same) &&
+	       infer_result(op, 0, x);
+}
+
+bool infer_hook_sequence_conv(Op *op)
+{
+	Context *c = op->ctx;
+	const Type *x = infer_rank(op, 0, 2), *filter = infer_rank(op, 1, 2);
+	const Dim *same;
+	int64_t length = op_int(op, "context_length", 0);
+	if (!x || !filter || !check_offsets(op, 3))
+		return false;
+	if (length < 1 || length > 1 << 20 || op_int(op, "context_stride", 1) != 1)
+		return infer_error(op, "a context of %lld rows, in steps of %lld", (long long)length,
+		                   (long long)op_int(op, "context_stride", 1));
+	const Dim *shape[] = {x->dims[0], filter->dims[1]};
+	return infer_same_dim(op, dim_mul(c, x->dims[1], dim_const(c, length)), filter->dims[0],
+	                      "rows of the filter and sizes of the context", &same) &&
+	       infer_result_shape(op, 0, x->dtype, 2, shape);
+}
+
+bool infer_hook_sequence_enumerate(Op *op)
+{
+	const Type *x = rows_type(op, 0);
+	int64_t wide = op_int(op, "win_size", 0);
+	if (!x || !check_offsets(op, 1))
+		return false;
+	if (x->rank > 2 || (x->rank == 2 && !dim_is(x->dims[1], 1)))
+		return infer_error(op, "rows of more than one id");
+	if (wide < 1)
+		return infer_error(op, "a window of %lld ids", (long long)wide);
+	const Dim *shape[] = {x->dims[0], dim_const(op->ctx, wide)};
+	return infer_result_shape(op, 0, x->dtype, 2, shape);
+}
+
+// ---- other rows -------------------------------------------------------------------------------------------
+
+// A result like x with so many rows, and the offsets of `count` sequences of them.
+static bool result_rows(Op *op, const Type *x, const Dim *rows, const Dim *count)
+{
+	const Dim *shape[MAX_RANK], *size = dim_add(op->ctx, count, dim_const(op->ctx, 1));
+	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
+	shape[0] = rows;
+	return infer_result_shape(op, 0, x->dtype, x->rank, shape) && infer_result_shape(op, 1, DT_I64, 1, &size);
+}
+
+bool infer_hook_sequence_expand(Op *op)
+{
+	const Type *x = rows_type(op, 0);
+	const Attr *total = op_attr(op, "total");
+	const Dim *same, *have;
+	if (!x || !check_offsets(op, 2) || (op_operand(op, 3) && !check_offsets(op, 3)))
+		return false;
+	if (!total)
+		return infer_error(op, "attribute 'total' is missing");
+	have = op_operand(op, 3) ? sequence_count(op->ctx, op_operand(op, 3)) : x->dims[0];
+	if (!infer_same_dim(op, have, sequence_count(op->ctx, op_operand(op, 2)), "numbers of sequences", &same))
+		return false;
+	return result_rows(op, x, op_operand(op, 3) ? sequence_found(op, "sequence_expand") : total->dim, total->dim);
+}
+
+bool infer_hook_sequence_expand_as(Op *op)
+{
+	const Type *x = rows_type(op, 0), *y = rows_type(op, 1);
+	const Dim *shape[MAX_RANK], *same;
+	if (!x || !y || !check_offsets(op, 2))
+		return false;
+	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
+	shape[0] = y->dims[0];
+	return infer_same_dim(op, x->dims[0], sequence_count(op->ctx, op_operand(op, 2)), "rows of x and sequences of y",
+	                      &same) &&
+	       infer_result_shape(op, 0, x->dtype, x->rank, shape);
+}
+
+bool infer_hook_sequence_concat(Op *op)
+{
+	Context *c = op->ctx;
+	Value *const *x, *const *lod;
+	int n = op_operand_list(op, 0, &x), nlod = op_operand_list(op, 1, &lod);
+	const Dim *rows = dim_const(c, 0), *same;
+	if (n < 1 || n != nlod)
+		return infer_error(op, "%d inputs and %d LoDs", n, nlod);
+	for (int i = 0; i < n; i++) {
+		const Type *t = x[i]->type;
+		if (!type_is_tensor(t) || !t->rank || t->rank != x[0]->type->rank || t->dtype != x[0]->type->dtype ||
+		    !type_is_tensor(lod[i]->type) || lod[i]->type->rank != 1)
+			return infer_error(op, "input %d is of another kind", i);
+		for (int d = 1; d < t->rank; d++)
+			if (!infer_same_dim(op, t->dims[d], x[0]->type->dims[d], "sizes of rows", &same))
+				return false;
+		if (!infer_same_dim(op, lod[i]->type->dims[0], lod[0]->type->dims[0], "numbers of sequences", &same))
+			return false;
+		rows = dim_add(c, rows, t->dims[0]);
+	}
+	return result_rows(op, x[0]->type, rows, sequence_count(c, lod[0]));
+}
+
+bool infer_hook_sequence_reshape(Op *op)
+{
+	Context *c = op->ctx;
+	const Type *x = infer_rank(op, 0, 2);
+	int64_t wide = op_int(op, "new_dim", 0);
+	if (!x || !check_offsets(op, 1))
+		return false;
+	if (wide < 1)
+		return infer_error(op, "rows of %lld elements", (long long)wide);
+	const Dim *shape[] = {dim_div(c, type_numel(c, x), dim_const(c, wide)), dim_const(c, wide)};
+	return infer_result_shape(op, 0, x->dtype, 2, shape) &&
+	       infer_result(op, 1, op_operand(op, 1)->type);
+}
+
+bool infer_hook_sequence_pad(Op *op)
+{
+	const Type *x = rows_type(op, 0), *pad = infer_tensor(op, 1);
+	const Dim *shape[MAX_RANK];
+	int64_t length = op_int(op, "padded_length", -1);
+	if (!x || !pad || !check_offsets(op, 2))
+		return false;
+	if (x->rank == MAX_RANK)
+		return infer_error(op, "the result would have more than %d axes", MAX_RANK);
+	shape[0] = sequence_count(op->ctx, op_operand(op, 2));
+	shape[1] = length < 0 ? sequence_found(op, "sequence_pad") : dim_const(op->ctx, length);
+	for (int d = 1; d < x->rank; d++)
+		shape[d + 1] = x->dims[d];
+	return infer_result_shape(op, 0, x->dtype, x->rank + 1, shape) && infer_result_shape(op, 1, DT_I64, 1, shape);
+}
+
+bool infer_hook_sequence_unpad(Op *op)
+{
+	Context *c = op->ctx;
+	const Type *x = infer_tensor(op, 0), *length = infer_tensor(op, 1);
+	const Dim *shape[MAX_RANK] = {NULL, dim_const(c, 1)}, *same;
+	if (!x || !length)
+		return false;
+	if (x->rank < 2)
+		return infer_error(op, "x of rank %d", x->rank);
+	if (!infer_same_dim(op, x->dims[0], type_numel(c, length), "numbers of sequences and lengths", &same))
+		return false;
+	for (int d = 2; d < x->rank; d++)
+		shape[d - 1] = x->dims[d];
+	shape[0] = sequence_found(op, "sequence_unpad");
+	const Dim *size = dim_add(c, x->dims[0], dim_const(c, 1));
+	return infer_result_shape(op, 0, x->dtype, x->rank > 2 ? x->rank - 1 : 2, shape) &&
+	       infer_result_shape(op, 1, DT_I64, 1, &size);
+}
+
+bool infer_hook_sequence_slice(Op *op)
+{
+	Context *c = op->ctx;
+	const Type *x = rows_type(op, 0);
+	const Dim *same;
+	if (!x || !infer_tensor(op, 1) || !infer_tensor(op, 2) || !check_offsets(op, 3))
+		return false;
+	const Dim *count = sequence_count(c, op_operand(op, 3));
+	for (int i = 1; i <= 2; i++)
+		if (!infer_same_dim(op, type_numel(c, op_operand(op, i)->type), count, "numbers of sequences and slices", &same))
+			return false;
+	return result_rows(op, x, sequence_found(op, "sequence_slice"), count);
+}
+
+bool infer_hook_sequence_erase(Op *op)
+{
+	const Type *x = rows_type(op, 0);
+	if (!x || !check_offsets(op, 1))
+		return false;
+	if (x->rank > 2 || (x->rank == 2 && !dim_is(x->dims[1], 1)))
+		return infer_error(op, "rows of more than one id");
+	return result_rows(op, x, sequence_found(op, "sequence_erase"), sequence_count(op->ctx, op_operand(op, 1)));
+}
+
+bool infer_hook_ctc_align(Op *op)
+{
+	Context *c = op->ctx;
+	const Type *x = infer_rank(op, 0, 2);
+	if (!x)
+		return false;
+	const Dim *one = dim_const(c, 1), *lengths[] = {x->dims[0], one};
+	Value *lod = op_operand(op, 2);
+	if (!lod) {
+		if (!infer_tensor(op, 1))
+			return false;
+		return infer_result(op, 0, x) && infer_result_shape(op, 1, x->dtype, 2, lengths) &&
+		       infer_result_shape(op, 2, DT_I64, 1, &one);
+	}
+	if (!check_offsets(op, 2))
+		return false;
+	if (!dim_is(x->dims[1], 1))
+		return infer_error(op, "rows of more than one token");
+	const Dim *shape[] = {sequence_found(op, "ctc_align"), one};
+	return infer_result_shape(op, 0, x->dtype, 2, shape) && infer_result_shape(op, 1, x->dtype, 2, lengths) &&
+	       infer_result(op, 2, lod->type);
+}
+
+bool infer_hook_im2sequence(Op *op)
+{
+	Context *c = op->ctx;
+	const Type *x = infer_rank(op, 0, 4);
+	int64_t kernels[2], strides[2], paddings[4];
+	const Dim *size[2];
+	if (!x)
+		return false;
+	if (op_ints(op, "kernels", kernels, 2) != 2 || op_ints(op, "strides", strides, 2) != 2 ||
+	    op_ints(op, "paddings", paddings, 4) != 4)
+		return infer_error(op, "needs 2 kernels, 2 strides and 4 paddings");
+	for (int i = 0; i < 2; i++) {
+		if (kernels[i] < 1 || strides[i] < 1 || paddings[i] < 0 || paddings[i + 2] < 0)
+			return infer_error(op, "a window of %lld in steps of %lld", (long long)kernels[i], (long long)strides[i]);
+		const Dim *room = dim_add(c, x->dims[2 + i], dim_const(c, paddings[i] + paddings[i + 2] - kernels[i]));
+		size[i] = dim_add(c, dim_div(c, room, dim_const(c, strides[i])), dim_const(c, 1));
+	}
+	const Dim *wide = dim_mul(c, x->dims[1], dim_const(c, kernels[0] * kernels[1]));
+	const Dim *shape[] = {dim_mul(c, x->dims[0], dim_mul(c, size[0], size[1])), wide};
+	const Dim *offsets = dim_add(c, x->dims[0], dim_const(c, 1));
+	return infer_result_shape(op, 0, x->dtype, 2, shape) && infer_result_shape(op, 1, DT_I64, 1, &offsets);
+}
+
+bool infer_hook_lod_offsets(Op *op)
+{
+	const Type *offsets = infer_tensor(op, 1);
+	if (!rows_type(op, 0) || !offsets)
+		return false;
+	const Dim *n = type_numel(op->ctx, offsets);
+	return infer_result_shape(op, 0, DT_I64, 1, &n);
 }
