@@ -6,6 +6,7 @@
 // what was there before. It becomes a result of the pd.if when somebody reads it. As long as no
 // result is used, the pd.if moves down to where the second block, or a further result, needs it.
 #include "control.h"
+#include "lod.h"
 
 #include <string.h>
 
@@ -156,6 +157,33 @@ static Value *add_result(OpJob *j, OpenIf *i, Value *const *value, const char *v
 	return result;
 }
 
+// The LoD of a result: that of both values, or offsets that are results as well. What has none on one side has none.
+static bool result_lod(OpJob *j, OpenIf *i, Value *const *value, const char *var, Value *result)
+{
+	Translator *t = j->t;
+	const Lod *lod[2] = {lod_of(t, value[0]), lod_of(t, value[1])}, *joined = NULL;
+	for (int k = 0; k < 2; k++)
+		if (!lod[k] && (!value[k] || is_undefined(value[k])))
+			lod[k] = lod[!k];
+	if (!lod[0] || !lod[1] || lod[0]->n != lod[1]->n || i->op->nresult + lod[0]->n > i->cresult)
+		return true;
+	if (lod_same(lod[0], lod[1]) && lod_is_outside(lod[0], i->op)) {
+		lod_set(t, result, lod[0]);
+		return true;
+	}
+	for (int n = 0; n < lod[0]->n; n++) {
+		Value *const offsets[] = {lod_offsets(j, lod[0], n), lod_offsets(j, lod[1], n)};
+		const char *name = arena_printf(t->c->arena, "%s.lod%d", var, n);
+		Value *v = add_result(j, i, offsets, name);
+		if (!v)
+			return false;
+		v->name = context_str(t->c, name);
+		joined = lod_extend(t, joined, n, v);
+	}
+	lod_set(t, result, joined);
+	return true;
+}
+
 // As add_result; NULL without a diagnostic when this pd.if cannot give it.
 static bool if_result(OpJob *j, OpenIf *i, Value *const *value, const char *var, Value **out)
 {
@@ -171,7 +199,7 @@ static bool if_result(OpJob *j, OpenIf *i, Value *const *value, const char *var,
 	if ((!is_there(i, value[0]) || !is_there(i, value[1])) && !if_move_down(j->t, i))
 		return true;
 	*out = add_result(j, i, value, var);
-	return *out != NULL;
+	return *out && result_lod(j, i, value, var, *out);
 }
 
 // ---- guards -----------------------------------------------------------------------------------
@@ -202,7 +230,9 @@ Value *build_choice(OpJob *j, Value *pred, Value *yes, Value *no, const char *va
 	Value *const sides[] = {yes, no};
 	if (yes == no)
 		return yes;
-	return add_result(j, if_open(j, pred, 1), sides, var);
+	OpenIf *i = if_open(j, pred, 1 + MAX_LOD);
+	Value *v = add_result(j, i, sides, var);
+	return v && result_lod(j, i, sides, var, v) ? v : NULL;
 }
 
 // ---- conditional_block ------------------------------------------------------------------------
@@ -233,7 +263,7 @@ static int count_results(OpJob *j, int block)
 		n += 2 * flow_of(j->t, a->block_idx)->writes.n;
 		blocks++;
 	}
-	return n;
+	return n + MAX_LOD * (n < 64 ? n : 64);
 }
 
 // Makes what the outer variables hold definite, so that a branch can change it.

@@ -7,6 +7,7 @@
 // time in the next attempt. What was learnt is kept in memory for the next time that this loop is
 // translated (it may stand in another loop, or the translation starts over).
 #include "control.h"
+#include "lod.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -16,6 +17,8 @@ typedef struct LoopMemo {
 	uint32_t open;         // axes whose size changes
 	const Type *undefined; // of a variable without a value before the loop
 	const Type *fitted;    // of one element: with the number of axes that comes around
+	int levels;            // of LoD that changes from round to round
+	bool bare;             // its LoD gets lost
 } LoopMemo;
 
 typedef struct LoopVar {
@@ -24,13 +27,14 @@ typedef struct LoopVar {
 	Value *init, *next;
 	const Type *type;
 	LoopMemo *memo;
+	int of, level; // the offsets of a LoD level of the variable at this place; -1: an ordinary variable
 } LoopVar;
 
 typedef struct Loop {
 	OpJob *j;
 	int block; // the body, in the program
 	const char *condition;
-	int n;
+	int n, cap;
 	LoopVar *vars; // the condition is the last one
 	Op *op;
 } Loop;
@@ -89,14 +93,45 @@ static bool find_init(Loop *l, LoopVar *v, bool exposed)
 	return true;
 }
 
+static LoopVar *next_var(Loop *l, const char *name)
+{
+	Translator *t = l->j->t;
+	if (l->n == l->cap) {
+		l->cap = l->cap ? 2 * l->cap : 16;
+		LoopVar *more = NEW_ARRAY(t->c->arena, (size_t)l->cap, LoopVar);
+		if (l->n)
+			memcpy(more, l->vars, (size_t)l->n * sizeof *more);
+		l->vars = more;
+	}
+	LoopVar *v = &l->vars[l->n++];
+	*v = (LoopVar){.name = context_str(t->c, name), .memo = memo_of(l, name), .of = -1};
+	return v;
+}
+
+// Offsets that change are carried beside the variable. Without any before the loop its rows are one sequence.
+static bool add_levels(Loop *l, int of)
+{
+	Translator *t = l->j->t;
+	Value *init = l->vars[of].init;
+	int levels = init ? l->vars[of].memo->levels : 0;
+	const Lod *lod = lod_of(t, init);
+	for (int i = 0; i < levels; i++) {
+		LoopVar *v = next_var(l, arena_printf(t->c->arena, "%s.lod%d", l->vars[of].name, i));
+		v->of = of;
+		v->level = i;
+		v->init = lod && lod->n == levels ? lod_offsets(l->j, lod, i) : lod_one(l->j, init, i + 1 == levels);
+		if (!v->init)
+			return false;
+	}
+	return true;
+}
+
 static bool add_var(Loop *l, const char *name, bool exposed)
 {
-	LoopVar *v = &l->vars[l->n];
-	*v = (LoopVar){.name = context_str(l->j->t->c, name),
-	               .binding = write_binding(l->j->t, name),
-	               .memo = memo_of(l, name)};
-	l->n++;
-	return find_init(l, v, exposed);
+	int at = l->n;
+	LoopVar *v = next_var(l, name);
+	v->binding = write_binding(l->j->t, name);
+	return find_init(l, v, exposed) && add_levels(l, at);
 }
 
 // A variable is carried when a round needs what the one before left, or somebody does after the
@@ -106,7 +141,6 @@ static bool find_vars(Loop *l)
 	Translator *t = l->j->t;
 	const BlockFlow *f = flow_of(t, l->block);
 	bool ok = true;
-	l->vars = NEW_ARRAY(t->c->arena, (size_t)f->writes.n + 1, LoopVar);
 	for (int i = 0; i < f->writes.n; i++) {
 		const char *name = f->writes.names[i];
 		bool exposed = name_list_has(&f->exposed, name);
@@ -164,6 +198,31 @@ static Op *make_loop(Loop *l)
 	return op;
 }
 
+// What the body's arguments have: offsets that are carried, or those from before the loop.
+static void set_lods(Loop *l, Value *const *args)
+{
+	Translator *t = l->j->t;
+	for (int i = 0; i < l->n; i++) {
+		const LoopVar *v = &l->vars[i];
+		if (v->of >= 0)
+			lod_set(t, args[v->of], lod_extend(t, lod_of(t, args[v->of]), v->level, args[i]));
+		else if (args[i] && !v->memo->levels && !v->memo->bare)
+			lod_set(t, args[i], lod_of(t, v->init));
+	}
+}
+
+// The offsets that come around.
+static void next_levels(Loop *l)
+{
+	for (int i = 0; i < l->n; i++) {
+		LoopVar *v = &l->vars[i];
+		Value *of = v->of >= 0 ? l->vars[v->of].next : NULL;
+		const Lod *lod = lod_of(l->j->t, of);
+		if (lod && v->level < lod->n)
+			v->next = lod_offsets(l->j, lod, v->level);
+	}
+}
+
 // Translates the body and reads what its variables hold then. False when something failed;
 // variables that failed have no next value.
 static bool translate_body(Loop *l)
@@ -174,19 +233,27 @@ static bool translate_body(Loop *l)
 	region_enter(t, &o, body, l->block);
 	t->frame.loop = true;
 	t->frame.condition = l->condition;
+	Value **args = NEW_ARRAY(t->c->arena, (size_t)l->n, Value *);
 	for (int i = 0; i < l->n; i++) {
 		LoopVar *v = &l->vars[i];
+		args[i] = v->init ? add_arg(l, body, v) : NULL;
+		if (v->of >= 0)
+			continue;
 		binding_save(t, v->binding);
 		v->binding->guard = NULL;
-		v->binding->value = v->init ? add_arg(l, body, v) : NULL;
+		v->binding->value = args[i];
 	}
+	set_lods(l, args);
 	bool ok = region_translate(t);
 	for (int i = 0; i < l->n; i++) {
 		LoopVar *v = &l->vars[i];
+		if (v->of >= 0)
+			continue;
 		if (v->binding->guard && !guard_resolve(l->j, v->name, v->binding))
 			ok = false;
 		v->next = v->binding->value;
 	}
+	next_levels(l);
 	region_leave(t, &o);
 	return ok;
 }
@@ -215,6 +282,22 @@ static const char *type_text_of(Context *c, const Type *type)
 	return t.text;
 }
 
+// LoD that comes around as another one is carried in the next attempt.
+static void compare_lod(Loop *l, LoopVar *v, bool *again)
+{
+	const Lod *next = lod_of(l->j->t, v->next);
+	int levels = next ? next->n : 0;
+	if (v->of >= 0 || !v->next || !v->init || v->memo->bare || v == &l->vars[l->n - 1])
+		return;
+	if (levels && levels == v->memo->levels)
+		return;
+	if (!v->memo->levels && lod_same(next, lod_of(l->j->t, v->init)))
+		return;
+	v->memo->bare = !levels || v->memo->levels; // gone, or another number of levels each time
+	v->memo->levels = v->memo->bare ? 0 : levels;
+	*again = true;
+}
+
 // Compares what comes around with what went in. *again: more was learnt, another attempt is needed.
 static bool compare_types(Loop *l, bool *again)
 {
@@ -231,6 +314,7 @@ static bool compare_types(Loop *l, bool *again)
 			continue;
 		}
 		fit_rank(l, v, again);
+		compare_lod(l, v, again);
 		const Type *joined = type_join(c, v->type, v->next->type, size_stem(l->j, v->name),
 		                               &v->memo->open);
 		bool exposed = name_list_has(&flow_of(l->j->t, l->block)->exposed, v->name);
@@ -284,8 +368,14 @@ static bool finish(Loop *l)
 	for (int i = 0; i < l->n; i++)
 		pass[i + 1] = cond->args[i];
 	op_append(cond, op_new(c, OP_CF_COND_YIELD, j->b.loc, 0, NULL, l->n + 1, pass, 0, 0));
-	for (int i = 0; i < l->n; i++)
-		write_var(j, l->vars[i].name, op_result(l->op, i));
+	Value **results = NEW_ARRAY(c->arena, (size_t)l->n + 1, Value *);
+	for (int i = 0; i < l->n; i++) {
+		results[i] = op_result(l->op, i);
+		results[i]->name = l->vars[i].name;
+		if (l->vars[i].of < 0)
+			write_var(j, l->vars[i].name, results[i]);
+	}
+	set_lods(l, results);
 	return true;
 }
 

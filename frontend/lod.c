@@ -172,6 +172,25 @@ Value *lod_offsets(OpJob *j, const Lod *l, int level)
 	return at->offsets;
 }
 
+Value *lod_one(OpJob *j, Value *v, bool rows)
+{
+	Context *c = j->t->c;
+	Value *number = build_number(&j->b, DT_I64, 1, 1);
+	if (rows && type_is_tensor(v->type) && v->type->rank)
+		number = build_size(&j->b, v, 0);
+	Value *const both[] = {build_number(&j->b, DT_I64, 1, 0), number};
+	Value *list = both[0] && number ? build(&j->b, OP_BUILTIN_COMBINE, 2, both, NULL) : NULL;
+	return list ? build1(&j->b, OP_PD_CONCAT, list, "axis", attr_int(c, 0), NULL) : NULL;
+}
+
+const Dim *lod_count(OpJob *j, const Lod *l, int level)
+{
+	Value *offsets = lod_offsets(j, l, level);
+	if (offsets->def && offsets->def->code == OP_PD_FEED)
+		offsets->def->scratch = offsets->def; // its size is needed, see lod_finish
+	return dim_sub(j->t->c, offsets->type->dims[0], dim_const(j->t->c, 1));
+}
+
 // ---- fetches ----------------------------------------------------------------------------------
 
 bool lod_fetch(OpJob *j, const char *var, Value *v, int64_t col)
@@ -201,7 +220,7 @@ void lod_finish(Translator *t)
 	Block *b = module_block(t->module);
 	for (Op *op = b->first, *next; op; op = next) {
 		next = op->next;
-		if (is_level(op, OP_PD_FEED) && !value_used(op_result(op, 0)))
+		if (is_level(op, OP_PD_FEED) && !value_used(op_result(op, 0)) && !op->scratch)
 			op_erase(op);
 	}
 	for (const Op *op = b->first; op; op = op->next) {

@@ -27,6 +27,10 @@ void lod_set(Translator *t, const Value *v, const Lod *l); // l may be NULL
 void lod_feed(Translator *t, Op *feed, int levels);
 // Offsets of a level, from the outside in; negative: from the inside. NULL after a diagnostic.
 Value *lod_offsets(OpJob *j, const Lod *l, int level);
+// Offsets that make all rows of v one sequence; not `rows`: one sequence of one sequence.
+Value *lod_one(OpJob *j, Value *v, bool rows);
+// How many sequences a level has.
+const Dim *lod_count(OpJob *j, const Lod *l, int level);
 // The LoD of these offsets; the first n levels of l and then these.
 const Lod *lod_new(Translator *t, int n, Value *const *offsets);
 const Lod *lod_extend(Translator *t, const Lod *l, int n, Value *offsets);

@@ -167,7 +167,7 @@ bool sequence_expand_create(OpJob *j)
 		return job_fail(j, "input Y has no LoD level %d", level);
 	const Dim *total = y->type->dims[0];
 	if (level + 1 < l->n)
-		total = dim_sub(j->t->c, lod_offsets(j, l, level + 1)->type->dims[0], dim_const(j->t->c, 1));
+		total = lod_count(j, l, level + 1);
 	job_set_attr(j, "total", attr_dim(j->t->c, total));
 	return general_create(j);
 }

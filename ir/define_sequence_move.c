@@ -161,12 +161,6 @@ Value *longest_sequence(Builder *b, Value *lod, const Dim *rows)
 	return nest_close(&n, apply2(&n.b, OP_PD_MAXIMUM, most, build_scalar_f(&n.b, DT_I64, 0)));
 }
 
-bool bind_size(Builder *b, Value *number, const Dim *size)
-{
-	const NamedAttr bind = {"dims", attr_dims(b->ctx, 1, &size)};
-	return number && build_op(b, OP_LOOP_BIND, 1, &number, 1, &bind);
-}
-
 // The element that fills up: one for all, or one for each place in a row.
 static Value *padding_element(Nest *n, Value *pad, int rank)
 {
@@ -261,13 +255,14 @@ static Value *counts_of(Builder *b, Value *mask)
 	            : NULL;
 }
 
-// How many of the rows in front of each offset are kept.
-static Value *offsets_kept(Builder *b, Value *lod, Value *counts)
+// How many of the rows in front of each offset are kept, as a mask says.
+static Value *offsets_kept(Builder *b, Value *lod, Value *mask)
 {
+	const Dim *rows = mask->type->dims[0];
 	Nest n = nest_open(b, lod->type);
-	Value *at = load_index(&n.b, lod, n.at[0], plus_one(b->ctx, counts->type->dims[0])), *zero = index_const(&n.b, 0);
-	Value *last = index_plus(&n.b, at, -1), *none = build_scalar_f(&n.b, DT_I64, 0);
-	return nest_close(&n, load_or(&n.b, index_less(&n.b, zero, at), none, counts, &last));
+	Value *end = load_index(&n.b, lod, n.at[0], plus_one(b->ctx, rows));
+	Nest r = reduce_open_counted(&n.b, "sum", DT_I64, rows, end);
+	return nest_close(&n, reduce_close(&r, load(&r.b, mask, r.at)));
 }
 
 // The place along the last axis where `counts` first is `k` + 1; `front` are the positions before.
@@ -296,12 +291,14 @@ bool define_hook_sequence_erase(Builder *b, Op *op, Value **results)
 		Value *token = build_scalar_f(&m.b, ids->type->dtype, (double)tokens->ints[i]);
 		keep = pred_and(&m.b, keep, apply2(&m.b, OP_PD_NOT_EQUAL, id, token));
 	}
-	Value *counts = counts_of(b, nest_close(&m, keep ? keep : build_scalar_f(&m.b, DT_BOOL, 1)));
-	results[1] = counts ? offsets_kept(b, lod, counts) : NULL;
+	Value *mask = nest_close(&m, keep ? keep : build_scalar_f(&m.b, DT_BOOL, 1));
+	Chosen kept = select_true(b, mask);
+	results[1] = kept.at ? offsets_kept(b, lod, mask) : NULL;
 	if (!results[1] || !bind_rows(b, results[1], op->results[0].type->dims[0]))
 		return false;
 	Nest n = nest_open(b, op->results[0].type);
-	results[0] = nest_close(&n, load_from_row(&n.b, &n, x, place_of_count(&n.b, counts, NULL, n.at[0]), 1));
+	Value *from = load_index(&n.b, kept.at, n.at[0], x->type->dims[0]);
+	results[0] = nest_close(&n, from ? load_from_row(&n.b, &n, x, from, 1) : NULL);
 	return results[0] != NULL;
 }
 
@@ -369,15 +366,19 @@ bool define_hook_ctc_align(Builder *b, Op *op, Value **results)
 	Value *start = i ? sequence_start(&m.b, lod, i, x->type->dims[0]) : NULL;
 	Value *before = index_plus(&m.b, m.at[0], -1);
 	Value *stays = start ? token_stays(&m.b, op, tokens, m.at, &before, index_less(&m.b, start, m.at[0])) : NULL;
-	Value *counts = counts_of(b, nest_close(&m, stays));
-	results[2] = counts ? offsets_kept(b, lod, counts) : NULL;
+	Value *mask = nest_close(&m, stays);
+	Chosen kept = select_true(b, mask);
+	results[2] = kept.at ? offsets_kept(b, lod, mask) : NULL;
 	if (!results[2] || !bind_kept(b, results[2], op->results[0].type->dims[0]))
 		return false;
 	Nest n = nest_open(b, op->results[0].type);
-	Value *from = place_of_count(&n.b, counts, NULL, n.at[0]), *end = index_dim(&n.b, sequence_count(b->ctx, lod));
+	// Nothing is behind the last one kept: the first place will do where none is left.
+	Value *end = index_dim(&n.b, sequence_count(b->ctx, lod));
 	Value *none = apply2(&n.b, OP_PD_EQUAL, load(&n.b, results[2], &end), build_scalar_f(&n.b, DT_I64, 0));
+	Value *place = load(&n.b, kept.at, n.at), *first = place ? build_scalar_f(&n.b, place->type->dtype, 0) : NULL;
+	Value *from = index_from_data(&n.b, index_where(&n.b, none, first, place), x->type->dims[0], false);
 	Value *gone = build_scalar_f(&n.b, x->type->dtype, -1);
-	results[0] = nest_close(&n, index_where(&n.b, none, gone, load(&n.b, tokens, &from)));
+	results[0] = nest_close(&n, from ? index_where(&n.b, none, gone, load(&n.b, tokens, &from)) : NULL);
 	results[1] = build_full(b, op->results[1].type, 0); // nobody asks
 	return results[0] && results[1];
 }

@@ -290,3 +290,106 @@ bool infer_hook_lod_offsets(Op *op)
 	const Dim *n = type_numel(op->ctx, offsets);
 	return infer_result_shape(op, 0, DT_I64, 1, &n);
 }
+
+// ---- step by step ---------------------------------------------------------------------------------------------
+
+// Operand i, when it is there, is a matrix of this width, and of as many rows as there are sequences.
+static bool check_state(const Op *op, int i, const Dim *wide, const Value *lod)
+{
+	const Dim *same;
+	if (!op_operand(op, i))
+		return true;
+	const Type *t = infer_rank(op, i, 2);
+	return t && infer_same_dim(op, t->dims[0], sequence_count(op->ctx, lod), "numbers of sequences and states", &same) &&
+	       infer_same_dim(op, t->dims[1], wide, "widths of states", &same);
+}
+
+// What lstm and lstmp have in common. `state`: the width of what comes back.
+static bool check_lstm(const Op *op, const Dim *hidden, const Dim *state, const Value *lod)
+{
+	Context *c = op->ctx;
+	const Type *x = infer_rank(op, 0, 2), *w = infer_rank(op, 3, 2), *bias = op_operand(op, 4) ? infer_tensor(op, 4) : NULL;
+	const Dim *four = dim_mul(c, hidden, dim_const(c, 4)), *same;
+	bool peepholes = op_bool(op, "use_peepholes", true) && bias;
+	if (!x || !w || (op_operand(op, 4) && !bias))
+		return false;
+	if (!infer_same_dim(op, x->dims[1], four, "widths of input and gates", &same) ||
+	    !infer_same_dim(op, w->dims[0], state, "rows of the weight and widths of the state", &same) ||
+	    !infer_same_dim(op, w->dims[1], four, "widths of weight and gates", &same))
+		return false;
+	if (bias && !infer_same_dim(op, type_numel(c, bias), peepholes ? dim_mul(c, hidden, dim_const(c, 7)) : four,
+	                            "sizes of the bias", &same))
+		return false;
+	return check_state(op, 1, state, lod) && check_state(op, 2, hidden, lod);
+}
+
+// A fourth of the gates' width.
+static const Dim *lstm_hidden(const Op *op)
+{
+	const Type *w = infer_rank(op, 3, 2);
+	if (w && (!dim_is_const(w->dims[1]) || w->dims[1]->value % 4)) {
+		infer_error(op, "the width of the weight must be a multiple of 4");
+		return NULL;
+	}
+	return w ? dim_const(op->ctx, w->dims[1]->value / 4) : NULL;
+}
+
+bool infer_hook_sequence_lstm(Op *op)
+{
+	const Type *x = infer_rank(op, 0, 2);
+	const Dim *hidden = x && check_offsets(op, 5) ? lstm_hidden(op) : NULL;
+	if (!hidden || !check_lstm(op, hidden, hidden, op_operand(op, 5)))
+		return false;
+	const Dim *shape[] = {x->dims[0], hidden};
+	return infer_result_shape(op, 0, x->dtype, 2, shape) && infer_result_shape(op, 1, x->dtype, 2, shape);
+}
+
+bool infer_hook_sequence_lstmp(Op *op)
+{
+	const Type *x = infer_rank(op, 0, 2), *proj = infer_rank(op, 5, 2);
+	const Dim *hidden = x && proj && check_offsets(op, 6) ? lstm_hidden(op) : NULL, *same;
+	if (!hidden || !check_lstm(op, hidden, proj->dims[1], op_operand(op, 6)) ||
+	    !infer_same_dim(op, proj->dims[0], hidden, "rows of the projection", &same))
+		return false;
+	const Dim *shape[] = {x->dims[0], proj->dims[1]}, *cell[] = {x->dims[0], hidden};
+	return infer_result_shape(op, 0, x->dtype, 2, shape) && infer_result_shape(op, 1, x->dtype, 2, cell);
+}
+
+bool infer_hook_sequence_gru(Op *op)
+{
+	Context *c = op->ctx;
+	const Type *x = infer_rank(op, 0, 2), *w = infer_rank(op, 2, 2), *bias = op_operand(op, 3) ? infer_tensor(op, 3) : NULL;
+	const Dim *same;
+	if (!x || !w || (op_operand(op, 3) && !bias) || !check_offsets(op, 4))
+		return false;
+	if (!dim_is_const(w->dims[0]))
+		return infer_error(op, "the size of the weight must be known");
+	const Dim *hidden = w->dims[0], *three = dim_mul(c, hidden, dim_const(c, 3)), *shape[] = {x->dims[0], hidden};
+	return infer_same_dim(op, x->dims[1], three, "widths of input and gates", &same) &&
+	       infer_same_dim(op, w->dims[1], three, "widths of weight and gates", &same) &&
+	       (!bias || infer_same_dim(op, type_numel(c, bias), three, "sizes of the bias", &same)) &&
+	       check_state(op, 1, hidden, op_operand(op, 4)) && infer_result_shape(op, 0, x->dtype, 2, shape);
+}
+
+bool infer_hook_edit_distance(Op *op)
+{
+	Context *c = op->ctx;
+	const Type *hyps = rows_type(op, 0), *refs = rows_type(op, 1);
+	const Dim *shape[] = {NULL, dim_const(c, 1)}, *same;
+	if (!hyps || !refs)
+		return false;
+	for (int k = 0; k < 2; k++) {
+		Value *lod = op_operand(op, 4 + k);
+		const Type *t = op_operand(op, k)->type;
+		bool dense = !lod;
+		if (dense && (!op_operand(op, 2 + k) || t->rank != 2))
+			return infer_error(op, "operand '%s' has neither LoD nor lengths", op->info->operands[k].name);
+		if (!dense && (!check_offsets(op, 4 + k) || t->rank > 2))
+			return infer_error(op, "operand '%s' must hold one token in a row", op->info->operands[k].name);
+		const Dim *count = dense ? t->dims[0] : sequence_count(c, lod);
+		if (k && !infer_same_dim(op, shape[0], count, "numbers of sequences", &same))
+			return false;
+		shape[0] = count;
+	}
+	return infer_result_shape(op, 0, DT_I64, 1, &shape[1]) && infer_result_shape(op, 1, DT_F32, 2, shape);
+}

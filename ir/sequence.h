@@ -19,8 +19,6 @@ typedef Value *SequenceLength(Builder *b, Value *i, void *arg);
 Value *offsets_of_lengths(Builder *b, const Dim *count, SequenceLength *length, void *arg);
 // The length of the longest sequence, one i64 without axes.
 Value *longest_sequence(Builder *b, Value *lod, const Dim *rows);
-// The run learns a size from one number.
-bool bind_size(Builder *b, Value *number, const Dim *size);
 // Binds the size `rows` to the last of these offsets.
 bool bind_rows(Builder *b, Value *lod, const Dim *rows);
 // A size that an operation finds when it runs, named after `what` and its place in the program.
