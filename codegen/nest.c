@@ -207,18 +207,32 @@ static const char *output_index(Nest *n)
 	return sum ? sum : "0";
 }
 
+// A result may share bytes with an operand, so with several results all values stand before the first store.
+static const char *stored_value(Nest *n, const Value *v, int depth)
+{
+	const char *value = scalars_name(&n->s, v);
+	if (!value || n->op->nresult == 1 || !value[strcspn(value, " ([*")])
+		return value;
+	const char *name = kernel_local(n->k, "v");
+	text_line(n->out, depth, "const %s %s = %s;", type_c_scalar(v->type), name, expression_unwrap(n->k->arena, value));
+	return name;
+}
+
 bool nest_stores_print(Nest *n, int depth)
 {
 	const char *index = output_index(n);
 	const Op *end = block_terminator(n->body);
-	for (int i = 0; i < end->noperand && index; i++) {
-		const char *value = scalars_name(&n->s, op_operand(end, i));
-		if (!value)
+	const char **values = NEW_ARRAY(n->k->arena, (size_t)end->noperand + 1, const char *);
+	if (!index)
+		return false;
+	for (int i = 0; i < end->noperand; i++)
+		if (!(values[i] = stored_value(n, op_operand(end, i), depth)))
 			return false;
+	for (int i = 0; i < end->noperand; i++) {
 		DType t = n->op->results[i].type->dtype;
-		text_line(n->out, depth, "%s;", scalar_store(n->k, t, kernel_result(n->k, i), index, value));
+		text_line(n->out, depth, "%s;", scalar_store(n->k, t, kernel_result(n->k, i), index, values[i]));
 	}
-	return index != NULL;
+	return true;
 }
 
 static bool level_print(Nest *n, int level, int depth)

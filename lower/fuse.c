@@ -1,10 +1,20 @@
 // Fusion: loop nests go into the nests and kernels that read them, and into the epilogue of the
 // kernel whose result they read, so that intermediate tensors never reach memory. This file is the
-// driver; fuse_inline.c and fuse_epilogue.c decide and rewrite, fuse_index.c keeps the scalar code
-// simple.
+// driver; fuse_inline.c, fuse_epilogue.c and fuse_join.c decide and rewrite, fuse_index.c keeps the scalar
+// code simple.
 #include "fuse.h"
 
 static void block_fuse(Block *block);
+
+static void region_join(Region *r)
+{
+	for (Block *b = r->first; b; b = b->next) {
+		for (Op *op = b->first; op; op = op->next)
+			for (int i = 0; i < op->nregion && !op_has_region_code(op); i++)
+				region_join(&op->regions[i]);
+		block_join(b);
+	}
+}
 
 static void op_fuse(Op *op)
 {
@@ -44,5 +54,6 @@ static void block_fuse(Block *block)
 bool pass_fuse(PassContext *p)
 {
 	block_fuse(module_block(p->module));
+	region_join(&p->module->regions[0]);
 	return pass_dce(p);
 }

@@ -46,4 +46,9 @@ bool op_contains(const Op *op, enum OpCode code); // in its regions, at any dept
 // nest is gone.
 bool nest_merge_into_kernel(Op *nest);
 
+// ---- fuse_join.c: nests and their first readers -------------------------------------------------
+
+// Makes one nest of two where the second reads the first element by element, all over the block.
+void block_join(Block *block);
+
 #endif
