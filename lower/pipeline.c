@@ -31,12 +31,8 @@ typedef struct Stage {
 
 // Clean runs its passes twice: folded weights uncover identities, and the other way around.
 static const Stage stages[] = {
-<<<<<<< HEAD
-	{"clean", "canonicalize,fold,fold-batch-norm,canonicalize,fold,cse,dce,hoist"},
-	{"arrays", "arrays,canonicalize,fold,cse,dce"},
-=======
 	{"clean", "canonicalize,fold,fold-batch-norm,canonicalize,fold,cse,dce,hoist,bounds"},
->>>>>>> b224423 (Bounds of sizes that a run finds: from inference, from branches and from trip counts)
+	{"arrays", "arrays,canonicalize,fold,cse,dce,bounds"},
 	{"decompose", "decompose,canonicalize,fold,cse,dce"},
 	{"layout", "layout,canonicalize,fold,cse,dce"},
 	{"to-loops", "to-loops"},
