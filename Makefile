@@ -120,8 +120,9 @@ golden: pdcc
 	$(MAKE) --no-print-directory -C $(SRC)/samples/digits PDCC=$(CURDIR)/pdcc golden
 
 .PHONY: docs
-docs: obj/opgen
+docs: obj/opgen pdcc
 	obj/opgen --doc $(OPS) > $(SRC)/docs/operators.md
+	$(PYTHON) $(SRC)/docs/control-flow/generate.py ./pdcc > $(SRC)/docs/control-flow.md
 
 VERSION := $(shell sed -n 's/^\#define PDCC_VERSION "\(.*\)"/\1/p' $(SRC)/frontend/options.c)
 INSTALL = install
@@ -151,7 +152,7 @@ help:
 	@echo 'asan            the compiler with sanitizers, obj/asan/pdcc'
 	@echo 'golden          renews samples/digits/digits.[ch]'
 	@echo 'fault          the compiler with failures on demand, obj/fault/pdcc (tests/fault)'
-	@echo 'docs            docs/operators.md from the operator table'
+	@echo 'docs            docs/operators.md from the operator table, docs/control-flow.md from pdcc'
 	@echo 'install         below prefix ($(prefix)); DESTDIR is honoured'
 	@echo 'clean           removes what was built; distclean: also what configure wrote'
 

@@ -81,6 +81,18 @@ static bool emit_view(Driver *d, Op *module, EmitKind kind, const char *output, 
 	return file_write_group(d->ctx, depfile->path ? 2 : 1, pieces);
 }
 
+// The model as it was read; nothing is translated, so parameters are not needed.
+static bool emit_legacy(Driver *d, const char *output)
+{
+	Text text;
+	text_init(&text, d->ctx->arena);
+	const Paddle__ProgramDesc *p = model_read(d->ctx, d->options->model);
+	if (!p)
+		return false;
+	legacy_print(&text, p);
+	return file_write(d->ctx, output, text.text ? text.text : "", text.len);
+}
+
 // -MD: a rule for make. Without a path when none is wanted. It is written with the output, so that make never
 // takes an output for complete whose rule is missing.
 static FilePiece make_depfile(Driver *d, const char *output)
@@ -192,6 +204,8 @@ int cmd_compile(Driver *d)
 		fprintf(stderr, "pdcc: error: --prefix takes a C identifier, not '%s'\n", o->prefix);
 		return 2;
 	}
+	if (kind == EMIT_LEGACY)
+		return !emit_legacy(d, output);
 	Op *module = driver_load(d);
 	if (!module)
 		return 1;

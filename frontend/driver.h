@@ -83,5 +83,7 @@ int cmd_opt(Driver *d);
 // report.c: other views of a module, as text.
 void emit_dot(Text *t, const Op *module);
 void emit_json(Text *t, const Op *module);
+// legacy_text.c: a program as Paddle prints it.
+void legacy_print(Text *t, const Paddle__ProgramDesc *p);
 
 #endif

@@ -103,14 +103,14 @@ static bool parse_emit(Context *c, Options *o, const char *v)
 		const char *name;
 		EmitKind kind;
 	} kinds[] = {{"c", EMIT_C}, {"cuda", EMIT_CUDA}, {"header", EMIT_HEADER}, {"ir", EMIT_IR}, {"cfg", EMIT_CFG},
-	             {"dot", EMIT_DOT}, {"json", EMIT_JSON}};
+	             {"dot", EMIT_DOT}, {"json", EMIT_JSON}, {"legacy", EMIT_LEGACY}};
 	for (size_t i = 0; i < COUNT_OF(kinds); i++) {
 		if (!strcmp(kinds[i].name, v)) {
 			o->emit = kinds[i].kind;
 			return true;
 		}
 	}
-	return usage_error(o, "--emit takes c, cuda, header, ir, cfg, dot or json, not '%s'", v);
+	return usage_error(o, "--emit takes c, cuda, header, ir, cfg, dot, json or legacy, not '%s'", v);
 }
 
 static bool parse_count(const Options *o, const char *name, const char *v, int *out)
@@ -283,7 +283,7 @@ static const OptionSpec table[] = {
 	{'o', "output", "FILE", C | O, TEXT(output),
 	 "write FILE, - is standard output; compile: its suffix (.c .cu .h .so .pdir .cfg .dot .json) says what"},
 	{0, "emit", "KIND", C, PARSE(parse_emit),
-	 "c, cuda, header, ir, cfg, dot or json, whatever the suffix"},
+	 "c, cuda, header, ir, cfg, dot, json or legacy (the program as it was read), whatever the suffix"},
 	{0, "isa", "ISA", C | R | V | B | I | O, WORD(isa, "avx512|avx2|sse4|neon|generic|native|cuda"),
 	 "avx512, avx2, sse4, neon, generic (plain C11) or native; compile: generic, else native"},
 	{0, "shape", "NAME=D,D", C | R | V | B | I, PARSE(parse_shape),
