@@ -158,3 +158,55 @@ bool infer_hook_box_coder(Op *op)
 	const Dim *shape[] = {target->dims[0], encodes ? prior->dims[0] : target->dims[1], four};
 	return infer_result_shape(op, 0, prior->dtype, 3, shape);
 }
+
+// ---- proposals ------------------------------------------------------------------------------------------------------
+
+// Scores [N x A x H x W], deltas [N x 4 A x H x W], the sizes of images, anchors and variances [.. x 4] in that order.
+bool infer_hook_generate_proposals(Op *op)
+{
+	Context *c = op->ctx;
+	const Type *scores = infer_rank(op, 0, 4), *deltas = scores ? infer_rank(op, 1, 4) : NULL;
+	const Type *image = deltas ? infer_rank(op, 2, 2) : NULL, *anchors = image ? infer_tensor(op, 3) : NULL;
+	const Type *variances = anchors ? infer_tensor(op, 4) : NULL;
+	const Dim *one = dim_const(c, 1), *four = dim_const(c, 4), *same;
+	if (!variances)
+		return false;
+	if (!dim_is_const(image->dims[1]) || image->dims[1]->value < (op_bool(op, "scaled", false) ? 3 : 2))
+		return infer_error(op, "the sizes of images are incomplete");
+	const Dim *const *d = scores->dims, *all = dim_mul(c, dim_mul(c, four, d[1]), dim_mul(c, d[2], d[3]));
+	if (!infer_same_dim(op, d[0], deltas->dims[0], "numbers of images", &same) ||
+	    !infer_same_dim(op, d[0], image->dims[0], "numbers of images", &same) ||
+	    !infer_same_dim(op, dim_mul(c, four, d[1]), deltas->dims[1], "channels of deltas and 4 times those of scores", &same) ||
+	    !infer_same_dim(op, d[2], deltas->dims[2], "heights of scores and deltas", &same) ||
+	    !infer_same_dim(op, d[3], deltas->dims[3], "widths of scores and deltas", &same) ||
+	    !infer_same_dim(op, all, type_numel(c, anchors), "numbers of scores and anchors", &same) ||
+	    !infer_same_dim(op, all, type_numel(c, variances), "numbers of scores and variances", &same))
+		return false;
+	const Dim *rois[] = {found(op, "proposals"), four}, *probs[] = {rois[0], one}, *lod = dim_add(c, d[0], one);
+	return infer_result_shape(op, 0, scores->dtype, 2, rois) && infer_result_shape(op, 1, scores->dtype, 2, probs) &&
+	       infer_result_shape(op, 2, DT_I32, 1, d) && infer_result_shape(op, 3, DT_I64, 1, &lod);
+}
+
+bool infer_hook_distribute_fpn_proposals(Op *op)
+{
+	enum { MAX_LEVELS = 16 };
+	Context *c = op->ctx;
+	const Type *rois = infer_rank(op, 0, 2), *parts[MAX_LEVELS], *counts[MAX_LEVELS];
+	Value *num = op_operand_named(op, "rois_num"), *lod = op_operand_named(op, "fpn_rois_lod");
+	int64_t min = op_int(op, "min_level", 2), n = op_int(op, "max_level", 5) - min + 1;
+	const Dim *one = dim_const(c, 1), *four = dim_const(c, 4), *same;
+	if (!rois || !infer_same_dim(op, rois->dims[1], four, "corners of a box and 4", &same))
+		return false;
+	if (n < 1 || n > MAX_LEVELS || op_int(op, "refer_scale", 224) < 1)
+		return infer_error(op, "levels %lld to %lld, of scale %lld", (long long)min, (long long)(min + n - 1),
+		                   (long long)op_int(op, "refer_scale", 224));
+	const Dim *images = num ? type_numel(c, num->type) : lod ? dim_sub(c, lod->type->dims[0], one) : one;
+	for (int64_t i = 0; i < n; i++) {
+		const Dim *shape[] = {found(op, arena_printf(c->arena, "rois%lld", (long long)(min + i))), four};
+		parts[i] = type_tensor(c, rois->dtype, 2, shape, 0);
+		counts[i] = type_tensor(c, DT_I32, 1, &images, 0);
+	}
+	const Dim *restore[] = {rois->dims[0], one};
+	return infer_result(op, 0, type_group(c, TY_VEC, (int)n, parts)) &&
+	       infer_result(op, 1, type_group(c, TY_VEC, (int)n, counts)) && infer_result_shape(op, 2, DT_I32, 2, restore);
+}
