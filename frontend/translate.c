@@ -151,6 +151,7 @@ static bool variable_attr(OpJob *j, int i)
 	const Paddle__OpAttr *legacy = a ? job_legacy_attr(j, a->name) : NULL;
 	if (!legacy)
 		return true;
+	NumberList list = {0};
 	if (legacy->type == PADDLE__ATTR_KIND__VAR && legacy->var_name)
 		j->operands[i] = read_list(j, legacy->name, 1, &legacy->var_name, false);
 	else if (legacy->type == PADDLE__ATTR_KIND__VARS && legacy->n_vars_name)
@@ -158,7 +159,11 @@ static bool variable_attr(OpJob *j, int i)
 		                           false);
 	else
 		return true;
-	return j->operands[i] != NULL;
+	if (!j->operands[i])
+		return false;
+	if (a->kind == ATTR_FLOAT && numbers_of_value(j->t->c, j->operands[i], &list))
+		j->operands[i] = NULL; // general_attribute takes the number
+	return true;
 }
 
 static bool read_operand(OpJob *j, int i)
@@ -263,7 +268,10 @@ static bool constant_attribute(OpJob *j, const AttrInfo *a, const Paddle__OpAttr
 		                    single ? legacy->var_name : legacy->vars_name[i]);
 		if (!v)
 			return false;
-		if (!numbers_of_value(j->t->c, v, &list))
+		bool known = numbers_of_value(j->t->c, v, &list);
+		if (!known && n == 1 && axis_from_data(j, a, v))
+			return true;
+		if (!known)
 			return job_fail(
 				j,
 				"attribute '%s' names a variable that is not known when the program is compiled: "
@@ -284,7 +292,7 @@ bool general_attribute(OpJob *j, const AttrInfo *a, const Paddle__OpAttr *legacy
 	bool variable = legacy->type == PADDLE__ATTR_KIND__VAR ||
 	                legacy->type == PADDLE__ATTR_KIND__VARS;
 	if (variable) // or the operand has it
-		return a->operand || constant_attribute(j, a, legacy);
+		return (a->operand && job_operand(j, a->operand)) || constant_attribute(j, a, legacy);
 	// A negative element type says: as the input.
 	if (a->kind == ATTR_DTYPE && attr_int_at(legacy, 0, &kind) && kind < 0)
 		return j->steps->missing ? j->steps->missing(j, a) : general_missing(j, a);
@@ -348,6 +356,10 @@ static bool translate_attributes(OpJob *j)
 
 bool general_create(OpJob *j)
 {
+	if (!axis_from_operand(j))
+		return false;
+	if (j->axis)
+		return create_along_axis(j);
 	// Trailing operands that are left out take no slot.
 	int n = j->info->noperand;
 	while (n > 0 && !j->operands[n - 1])
@@ -397,7 +409,7 @@ bool general_record(OpJob *j)
 {
 	for (int i = 0; j->op && i < j->info->nresult; i++) {
 		const Paddle__OpSlot *s = output_slot(j, i);
-		Value *v = op_result(j->op, i);
+		Value *v = j->results ? j->results[i] : op_result(j->op, i);
 		if (!s)
 			continue;
 		if (v->type->kind == TY_VEC) {

@@ -80,6 +80,8 @@ typedef struct OpJob {
 	int nattr;
 	NamedAttr *attrs; // [info->nattr]
 	Op *op;
+	Value *axis;    // an axis that only data tell; the attribute that should hold it is 0 (mutable.c)
+	Value **results; // what to record instead of op's results; NULL: those
 	bool broken; // reads a broken variable: fails without a message of its own
 } OpJob;
 
@@ -117,6 +119,14 @@ const Attr *job_attr(const OpJob *j, const char *name);
 const char *job_output(const OpJob *j, int result, size_t i);
 // The legacy attribute that feeds ours; NULL: absent.
 const Paddle__OpAttr *job_legacy_attr(const OpJob *j, const char *name);
+
+// ---- mutable.c: attributes that only data tell -------------------------------------------------
+// Takes `v`, which attribute `a` should hold, for the operator's axis. False: it has none of that name.
+bool axis_from_data(OpJob *j, const AttrInfo *a, Value *v);
+// The same for an operand that overrides such an attribute. False after a diagnostic.
+bool axis_from_operand(OpJob *j);
+// Creates the operation on axis 0, between moves of the axis.
+bool create_along_axis(OpJob *j);
 
 // ---- variables.c -----------------------------------------------------------------------------
 Scope *scope_new(Translator *t, int block, Scope *parent);

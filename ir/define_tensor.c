@@ -84,6 +84,8 @@ bool define_hook_slice(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *from[MAX_RANK];
 	Extent e;
+	if (slice_is_open(op))
+		return define_open_slice(b, op, results);
 	if (!extent_of_slice(op, &e))
 		return false;
 	Nest n = nest_open(b, op->results[0].type);

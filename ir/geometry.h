@@ -50,6 +50,11 @@ typedef struct Extent {
 
 bool extent_of_slice(Op *op, Extent *e);          // slice, strided_slice, set_value
 
+// A strided_slice whose strides only data tell: define_mutable.c.
+bool slice_is_open(const Op *op);
+bool infer_open_slice(Op *op);
+bool define_open_slice(struct Builder *b, Op *op, Value **results);
+
 // Paddings of an image, one pair per axis (zeros where it is not padded).
 typedef struct Padding {
 	const Dim *before[MAX_RANK], *after[MAX_RANK];

@@ -141,6 +141,8 @@ bool infer_hook_slice(Op *op)
 	Extent e;
 	const Dim *shape[MAX_RANK];
 	int rank = 0;
+	if (slice_is_open(op))
+		return infer_open_slice(op);
 	if (!resolve_bounds(op) || !extent_of_slice(op, &e))
 		return false;
 	const Type *x = op_operand(op, 0)->type;
