@@ -24,6 +24,10 @@ static void position_check(Codegen *cg, const Op *op, const char *at)
 	dim_range(size, &lo, &hi);
 	if (i >= 0 && i < lo)
 		return;
+	if (op_bool(op, "fixed", false)) {
+		failure_print(cg, arena_printf(cg->arena, "%s < 0 || %s >= %s", at, at, dim_in_run(cg, size)), "PD_INDEX", op);
+		return;
+	}
 	if (i < 0)
 		failure_print(cg, arena_printf(cg->arena, "%s < 0", at), "PD_INDEX", op);
 	room_check(cg, op, arena_printf(cg->arena, "%s >= %s", at, dim_in_run(cg, size)), size,

@@ -198,7 +198,7 @@ bool interpret_hook_loop_update(Interp *in, Op *op)
 		return false;
 	for (int d = 1; d < data->rank; d++)
 		slice *= data->dims[d];
-	if (i < 0)
+	if (i < 0 || (i >= data->dims[0] && op_bool(op, "fixed", false)))
 		return interp_error(in, op, "position %lld is not possible", (long long)i);
 	if (i >= data->dims[0])
 		return interp_no_room(in, op, type->dims[0], i + 1);

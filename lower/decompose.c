@@ -203,6 +203,28 @@ static bool split_to_slices(Op *op)
 	return true;
 }
 
+// A scatter to one position replaces a slice; in a loop, the plan does that in place.
+static bool scatter_to_update(Op *op)
+{
+	Value *x = op_operand(op, 0), *at = op_operand(op, 1), *slice = op_operand(op, 2);
+	int64_t positions;
+	if (!op_bool(op, "overwrite", true) || !type_is_tensor(x->type) || x->type->rank < 1 || !type_is_tensor(slice->type) ||
+	    !type_const_numel(at->type, &positions) || positions != 1)
+		return true;
+	const Type *t = x->type;
+	const Dim *dims[MAX_RANK] = {dim_const(op->ctx, 1)};
+	memcpy(dims + 1, t->dims + 1, sizeof *dims * (size_t)(t->rank - 1));
+	if (type_numel(op->ctx, slice->type) != type_numel(op->ctx, type_tensor(op->ctx, t->dtype, t->rank, dims, 0)))
+		return true;
+	Builder b = builder_before(op);
+	Value *const operands[] = {x, at, slice};
+	Value *out = build(&b, OP_LOOP_UPDATE, 3, operands, "fixed", attr_bool(op->ctx, true), NULL);
+	if (!out)
+		return false;
+	op_replace(op, &out);
+	return true;
+}
+
 // ---- by definition ------------------------------------------------------------------------------
 
 // Composites that layout has no kernel for, but for their parts.
@@ -253,6 +275,8 @@ static bool op_decompose(PassContext *p, Op *op)
 		return pad3d_of_image(op);
 	case OP_PD_SPLIT:
 		return split_to_slices(op);
+	case OP_PD_SCATTER:
+		return p->target->cuda || scatter_to_update(op);
 	default:
 		return true;
 	}
