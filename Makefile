@@ -26,7 +26,7 @@ OBJECTS = $(SOURCES:%.c=obj/%.o) obj/program_desc.pb-c.o
 # Everything but main, for unit tests.
 LIB_OBJECTS = $(filter-out obj/frontend/pdcc.o,$(OBJECTS))
 OPS = $(sort $(wildcard $(SRC)/ir/ops/*.yaml))
-TEXTS = $(sort $(wildcard $(addprefix $(SRC)/,codegen/kernels/*.in runtime_stub/*.h runtime_stub/*.c)))
+TEXTS = $(sort $(wildcard $(addprefix $(SRC)/,codegen/kernels/*.in runtime_stub/*.h runtime_stub/*.c tests/cudaemu/*.h tests/cudaemu/*.cc)))
 
 .PHONY: all
 all: pdcc
@@ -132,7 +132,7 @@ install: pdcc
 	$(INSTALL) -d $(dest)/bin $(dest)/include $(dest)/share/pdcc $(dest)/share/man/man1 $(dest)/lib/pkgconfig $(dest)/lib/cmake/pdcc \
 		$(dest)/share/bash-completion/completions $(dest)/share/zsh/site-functions $(dest)/share/fish/vendor_completions.d
 	$(INSTALL) pdcc $(dest)/bin/pdcc
-	$(INSTALL) -m 644 $(SRC)/runtime_stub/pdrt.h $(dest)/include/pdrt.h
+	$(INSTALL) -m 644 $(SRC)/runtime_stub/pdrt.h $(SRC)/runtime_stub/pdrt_cuda.h $(dest)/include
 	$(INSTALL) -m 644 $(SRC)/runtime_stub/pdrt.c $(dest)/share/pdcc/pdrt.c
 	sed -e 's|@prefix@|$(prefix)|' -e 's|@version@|$(VERSION)|' $(SRC)/runtime_stub/pdcc.pc.in > $(dest)/lib/pkgconfig/pdcc.pc
 	$(INSTALL) -m 644 $(SRC)/runtime_stub/pdccConfig.cmake.in $(dest)/lib/cmake/pdcc/pdccConfig.cmake

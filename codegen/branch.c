@@ -19,8 +19,7 @@ static bool branch_goes_back(const Op *op)
 	return op->code == OP_CF_BR && op->succs[0].block->id <= op->block->id;
 }
 
-// The branch back to that block; NULL: it does not begin a loop.
-static const Op *loop_back(const Block *head)
+const Op *loop_back(const Block *head)
 {
 	for (const Block *b = head; b; b = b->next)
 		if (b->last && b->last->nsucc && branch_goes_back(b->last) && b->last->succs[0].block == head)
@@ -28,8 +27,7 @@ static const Op *loop_back(const Block *head)
 	return NULL;
 }
 
-// Whether a branch on a condition is that of a loop: it alone leaves the blocks between the head and the way back.
-static bool branch_is_of_loop(const Op *op)
+bool branch_is_of_loop(const Op *op)
 {
 	if (op->nsucc < 2)
 		return false;
@@ -245,17 +243,7 @@ static bool moves_print(Edge *e, const Op *op, int s)
 
 // ---- sizes that branches set ----------------------------------------------------------------------------------
 
-// The symbols in the types of a block's arguments take the sizes of what a branch passes.
-typedef struct EdgeSizes {
-	Codegen *cg;
-	int n;
-	struct {
-		const Symbol *symbol;
-		const Dim *from; // in the sizes before the branch
-	} *items;
-} EdgeSizes;
-
-static const Dim *size_from(const EdgeSizes *z, const Dim *sym)
+const Dim *edge_size_from(const EdgeSizes *z, const Dim *sym)
 {
 	for (int i = 0; i < z->n; i++)
 		if (z->items[i].symbol->dim == sym)
@@ -264,7 +252,7 @@ static const Dim *size_from(const EdgeSizes *z, const Dim *sym)
 }
 
 // The first argument with a symbol sets it.
-static bool sizes_collect(EdgeSizes *z, const Op *op, const Succ *succ)
+bool edge_sizes_collect(EdgeSizes *z, const Op *op, const Succ *succ)
 {
 	size_t most = 1;
 	for (int i = 0; i < (int)succ->count; i++)
@@ -274,7 +262,7 @@ static bool sizes_collect(EdgeSizes *z, const Op *op, const Succ *succ)
 		const Type *want = succ->block->args[i]->type, *have = op_operand(op, (int)succ->first + i)->type;
 		for (int d = 0; d < want->rank; d++) {
 			const Dim *sym = want->dims[d];
-			if (sym->kind != DIM_SYM || !sym->bounded || size_from(z, sym))
+			if (sym->kind != DIM_SYM || !sym->bounded || edge_size_from(z, sym))
 				continue;
 			z->items[z->n].symbol = symbol_find(z->cg, sym);
 			if (!z->items[z->n].symbol)
@@ -288,7 +276,7 @@ static bool sizes_collect(EdgeSizes *z, const Op *op, const Succ *succ)
 static const char *next_symbol(const Dim *sym, void *arg)
 {
 	const EdgeSizes *z = arg;
-	const Dim *from = size_from(z, sym);
+	const Dim *from = edge_size_from(z, sym);
 	return from && from != sym ? symbol_find(z->cg, sym)->next : symbol_name(z->cg, sym);
 }
 
@@ -299,8 +287,13 @@ static bool size_stays(const EdgeSizes *z, const Dim *d)
 		return true;
 	if (d->kind != DIM_SYM)
 		return size_stays(z, d->a) && size_stays(z, d->b);
-	const Dim *from = size_from(z, d);
+	const Dim *from = edge_size_from(z, d);
 	return !from || from == d;
+}
+
+bool edge_size_is_same(const EdgeSizes *z, const Dim *want, const Dim *have)
+{
+	return want->kind == DIM_SYM && want->bounded ? edge_size_from(z, want) == have : want == have && size_stays(z, want);
 }
 
 static void size_fail(const EdgeSizes *z, const Op *op, int depth, const char *condition, const Symbol *found, const char *status)
@@ -340,8 +333,7 @@ static void sizes_print_checks(EdgeSizes *z, const Op *op, const Succ *succ, int
 		const Type *want = succ->block->args[i]->type, *have = op_operand(op, (int)succ->first + i)->type;
 		for (int d = 0; d < want->rank; d++) {
 			const Dim *w = want->dims[d], *h = have->dims[d];
-			bool same = w->kind == DIM_SYM && w->bounded ? size_from(z, w) == h : w == h && size_stays(z, w);
-			if (same)
+			if (edge_size_is_same(z, w, h))
 				continue;
 			const char *becomes = dim_expression(z->cg->arena, w, next_symbol, z);
 			size_fail(z, op, depth, arena_printf(z->cg->arena, "%s != %s", dim_in_run(z->cg, h), becomes), NULL, "PD_DIMS");
@@ -354,7 +346,7 @@ static bool edge_print(Edge *e, const Op *op, int s)
 	Codegen *cg = e->cg;
 	EdgeSizes z = {.cg = cg};
 	bool changes = false;
-	if (!sizes_collect(&z, op, &op->succs[s])) {
+	if (!edge_sizes_collect(&z, op, &op->succs[s])) {
 		diag_error(cg->ctx->diag, op->loc, "code generation: nothing is known of a size that '%s' sets", op->info->name);
 		return false;
 	}

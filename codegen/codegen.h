@@ -69,6 +69,7 @@ typedef struct KernelParam {
 	const char *name;   // inside the function
 	const Value *value; // the tensor; NULL: a symbol
 	const Dim *sym;     // the symbol
+	bool bound;         // its bound, not itself
 	bool result;        // written
 	bool captured;      // used in a region, not an operand
 } KernelParam;

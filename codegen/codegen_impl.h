@@ -115,6 +115,9 @@ struct Codegen {
 	Text arrays;             // inline weights
 	Text functions;          // helpers and kernels
 	Text uploads;            // CUDA: the copies of inline weights to the device
+	int nfailure, cfailure;
+	const char **failures;   // CUDA: titles of the operations that may fail, by number
+	int ntrip;               // CUDA: loops whose rounds are counted
 	PlanLocals plan;         // offsets in model_run
 	Text run;                // the calls of model_run
 	Text declarations;       // with several blocks: its locals, in front of the first label
@@ -128,6 +131,8 @@ struct Codegen {
 KernelFunc *kernel_new(Codegen *cg, const Op *op);
 // Adds the function (or finds its twin) and returns its name; then its arguments are those of k->params.
 const char *kernel_finish(KernelFunc *k);
+// The bound of a size found at run time, as a parameter.
+const char *kernel_bound(KernelFunc *k, const Dim *sym);
 
 // ---- sizes.c -----------------------------------------------------------------------------------------
 
@@ -141,6 +146,8 @@ const char *dim_of_bounds(Codegen *cg, const Dim *d);
 const Symbol *symbol_find(const Codegen *cg, const Dim *sym); // NULL: none
 // The member of the dims struct that stands for a symbol: its size, or its bound; NULL: neither is asked for.
 const char *symbol_member(const Symbol *s);
+// CUDA: a size found at run time stays on the device; kernels get its address.
+bool size_is_on_device(const Codegen *cg, const Dim *sym);
 // A number of bytes of the memory plan; large ones become locals, declared in l->text. Sizes found at run time count
 // with their bounds.
 const char *dim_in_plan(PlanLocals *l, const Dim *d);
@@ -192,6 +199,10 @@ bool weights_collect(Codegen *cg); // cg->weights; in inline mode cg->arrays and
 
 // ---- branch.c --------------------------------------------------------------------------------------------
 
+// The branch back to that block; NULL: it does not begin a loop.
+const Op *loop_back(const Block *head);
+// Whether a branch on a condition is that of a loop: it alone leaves the blocks between the head and the way back.
+bool branch_is_of_loop(const Op *op);
 // The label and comment in front of a block; nothing for the first.
 void block_label_print(Codegen *cg, const Block *b);
 // What a branch was before it was one: "while" or "if".
@@ -202,6 +213,22 @@ bool branch_print(Codegen *cg, const Op *op);
 // Whether two tensors lie at the same bytes.
 bool places_equal(const Place *a, const Place *b);
 
+// The symbols in the types of a block's arguments take the sizes of what a branch passes.
+typedef struct EdgeSizes {
+	Codegen *cg;
+	int n;
+	struct {
+		const Symbol *symbol;
+		const Dim *from; // in the sizes before the branch
+	} *items;
+} EdgeSizes;
+
+// False: nothing is known of a size.
+bool edge_sizes_collect(EdgeSizes *z, const Op *op, const Succ *succ);
+const Dim *edge_size_from(const EdgeSizes *z, const Dim *sym); // NULL: the branch does not set it
+// Whether a size of an argument is by its form that of the value passed.
+bool edge_size_is_same(const EdgeSizes *z, const Dim *want, const Dim *have);
+
 // ---- update.c --------------------------------------------------------------------------------------------
 
 bool update_print(Codegen *cg, const Op *op); // loop.update
@@ -211,6 +238,8 @@ bool update_print(Codegen *cg, const Op *op); // loop.update
 // Walks the operations: fills cg->functions and the calls in cg->run.
 bool run_collect(Codegen *cg);
 void run_print(Codegen *cg, Text *out); // model_run
+// One operation; bound: by symbol, the operation that says what it is, once there is one.
+bool run_op_print(Codegen *cg, const Op *op, const Op **bound);
 // The C name of a tensor in model_run; NULL after a diagnostic.
 const char *tensor_pointer(Codegen *cg, const Value *v);
 // The variable that points at a buffer that moves, made at its first use; or of one that was used before.
@@ -220,9 +249,12 @@ const char *moving_as(Codegen *cg, const Moving *m, DType t); // as a pointer to
 const char *op_title(Codegen *cg, const Op *op);
 // Bytes of a tensor as large as it is now; never negative.
 const Dim *type_bytes_in_run(const Codegen *cg, const Type *t);
+// The arguments of a call, for the parameters of its function. False after a diagnostic.
+bool call_arguments(Codegen *cg, const KernelFunc *k, Text *args);
 // `if (condition)` the run ends with that status, and names op.
 void failure_print(Codegen *cg, const char *condition, const char *status, const Op *op);
 void run_checks_print(Codegen *cg, Text *out); // its beginning
+void run_locals_print(Codegen *cg, Text *out); // sizes, and where memory begins
 
 // ---- module.c --------------------------------------------------------------------------------------------
 
@@ -234,6 +266,28 @@ void codegen_end(Codegen *cg, CodegenResult *out); // weights and empty texts
 
 bool cuda_nest_emit(KernelFunc *k);
 bool cuda_launch_print(Codegen *cg, const KernelFunc *k, const char *name, const char *args);
+// The number that stands for the operation where it says that it failed.
+int cuda_failure(Codegen *cg, const Op *op);
+// The address of a size found at run time, in model_run.
+const char *cuda_size(const Codegen *cg, const Symbol *s);
+bool cuda_bind_print(Codegen *cg, const Op *op, const Op **bound);
+bool cuda_capacity_print(Codegen *cg, const Op *op, const Op **bound);
+bool cuda_update_print(Codegen *cg, const Op *op);
+bool cuda_assert_print(Codegen *cg, const Op *op);
+bool cuda_edge_sizes_print(Codegen *cg, const Op *op, const EdgeSizes *z, const Succ *succ);
+
+// ---- cuda_graph.c ------------------------------------------------------------------------------------------
+
+// All blocks, as nodes of a graph.
+bool cuda_graph_print(Codegen *cg, const Op **bound);
+
+// ---- cuda_host.c -------------------------------------------------------------------------------------------
+
+// For model_info: entry points that take tensors of the host.
+void cuda_info_functions(Codegen *cg, Text *out);
+// Bytes in front of the weights: what kernels tell, and sizes.
+int64_t cuda_state_bytes(const Codegen *cg);
+int cuda_found_count(const Codegen *cg);
 
 // ---- header.c, info.c, prelude.c ---------------------------------------------------------------------------
 

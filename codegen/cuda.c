@@ -1,14 +1,20 @@
-// Prints a module as CUDA: the same nests as __global__ functions, one thread per element of the result, launched on a
-// stream. One block of device memory holds, in this order, a word for failed index checks, the weights
-// and the workspace of the plan. Called by the driver (codegen_cuda) and by run.c.
+// Kernels of CUDA: nests as __global__ functions, one thread per element of the result, and what launches them. Sizes found
+// at run time stay on the device: grids are made for their bounds, and kernels get the address. Called by run.c and
+// cuda_graph.c.
 #include "nest.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum { FLAG_BYTES = 64, THREADS = 256 };
+enum { THREADS = 256 };
 
-// ---- kernels -----------------------------------------------------------------------------------------------
+// A branch whose kernel sets sizes.
+typedef struct CudaEdge {
+	KernelFunc *k;
+	const EdgeSizes *sizes;
+} CudaEdge;
+
+// ---- nests -------------------------------------------------------------------------------------------------
 
 // for (element) { position; scalars; stores }: a stride of the whole grid, so that any grid is right.
 static bool elements_print(Nest *n, const Dim *total)
@@ -51,139 +57,234 @@ bool cuda_nest_emit(KernelFunc *k)
 	nest_init(&n, k, &body);
 	if (!elements_print(&n, type_numel(k->ctx, k->op->results[0].type)))
 		return false;
-	text_printf(&k->text, "static __global__ void %s(%s)\n{\n%s}\n", KERNEL_FN, KERNEL_PARAMS, body.text);
+	text_printf(&k->text, "static __global__ void %s(%s)\n{\n", KERNEL_FN, KERNEL_PARAMS);
+	text_printf(&k->text, "%s}\n", body.text);
 	return true;
+}
+
+// ---- launches ------------------------------------------------------------------------------------------------
+
+int cuda_failure(Codegen *cg, const Op *op)
+{
+	const char *title = op_title(cg, op);
+	for (int i = 0; i < cg->nfailure; i++)
+		if (!strcmp(cg->failures[i], title))
+			return i;
+	if (cg->nfailure == cg->cfailure) {
+		cg->cfailure = cg->cfailure ? 2 * cg->cfailure : 16;
+		const char **more = NEW_ARRAY(cg->arena, (size_t)cg->cfailure, const char *);
+		if (cg->nfailure)
+			memcpy(more, cg->failures, (size_t)cg->nfailure * sizeof *more);
+		cg->failures = more;
+	}
+	cg->failures[cg->nfailure] = title;
+	return cg->nfailure++;
 }
 
 bool cuda_launch_print(Codegen *cg, const KernelFunc *k, const char *name, const char *args)
 {
-	const char *total = dim_in_run(cg, type_numel(cg->ctx, k->op->results[0].type));
-	text_line(&cg->run, 1, "%s<<<grid_blocks(%s), %d, 0, stream>>>(%s%s);", name, total, THREADS, args,
-	          !k->status ? "" : *args ? ", failed" : "failed");
+	const char *total = dim_in_plan(&cg->plan, type_numel(cg->ctx, k->op->results[0].type));
+	const char *state = k->status ? arena_printf(cg->arena, ", state, %d", cuda_failure(cg, k->op)) : "";
+	text_line(&cg->run, 1, "pd_launch(queue, %s, pd_blocks(%s, %d), %d%s%s%s);", name, expression_unwrap(cg->arena, total),
+	          THREADS, THREADS, *args ? ", " : "", args, state);
 	return true;
 }
 
-// ---- host code -----------------------------------------------------------------------------------------------
+// ---- sizes that a run finds --------------------------------------------------------------------------------------
 
-static void grid_print(Text *out)
+const char *cuda_size(const Codegen *cg, const Symbol *s)
 {
-	text_printf(out, "/* Blocks for so many elements; kernels stride over the rest. */\n"
-	                 "static unsigned grid_blocks(int64_t elements)\n{\n"
-	                 "\tconst int64_t blocks = (elements + %d) / %d;\n"
-	                 "\treturn blocks < 1 ? 1 : blocks > 65535 ? 65535 : (unsigned)blocks;\n}\n\n", THREADS - 1, THREADS);
+	int number = 0;
+	for (const Symbol *at = cg->symbols; at < s; at++)
+		number += at->max != NULL;
+	return arena_printf(cg->arena, "sizes + %d", number);
 }
 
-static void cuda_init_print(Codegen *cg, Text *out)
+// A kernel of one thread that reads and sets sizes; its parameters are what its text asks for.
+static KernelFunc *size_kernel(Codegen *cg, const Op *op)
 {
-	const char *p = cg->prefix;
-	text_printf(out, "pd_status %s_init(%s *m, const void *weights, size_t n, void *workspace, size_t size, "
-	                 "cudaStream_t stream)\n{\n", p, p);
-	text_line(out, 1, "if (!m || !workspace%s)", cg->inline_weights ? "" : " || !weights");
-	text_line(out, 2, "return PD_NULL;");
-	text_line(out, 1, "m->ready = false;");
-	text_line(out, 1, "m->failed = NULL;");
-	if (cg->inline_weights)
-		text_str(out, "\t(void)weights;\n\t(void)n;\n");
-	else
-		text_printf(out, "\tif (n != %" PRId64 "u)\n\t\treturn PD_WEIGHTS;\n", cg->weights_size);
-	text_line(out, 1, "if ((uintptr_t)workspace %% 64)");
-	text_line(out, 2, "return PD_ALIGNMENT;");
-	text_line(out, 1, "if (size < %" PRId64 ")", FLAG_BYTES + cg->weights_size);
-	text_line(out, 2, "return PD_WORKSPACE;");
-	text_line(out, 1, "unsigned char *const memory = (unsigned char *)workspace + %d;", FLAG_BYTES);
-	if (cg->inline_weights)
-		text_str(out, cg->uploads.text ? cg->uploads.text : "");
-	else
-		text_line(out, 1, "cudaMemcpyAsync(memory, weights, n, cudaMemcpyHostToDevice, stream);");
-	text_line(out, 1, "cudaMemsetAsync(workspace, 0, %d, stream);", FLAG_BYTES);
-	text_line(out, 1, "m->weights = memory;");
-	text_line(out, 1, "m->workspace = memory + %" PRId64 ";", cg->weights_size);
-	text_line(out, 1, "m->workspace_size = size;");
-	text_line(out, 1, "m->ready = cudaGetLastError() == cudaSuccess;");
-	text_line(out, 1, "return m->ready ? PD_OK : PD_DEVICE;");
-	text_str(out, "}\n\n");
+	KernelFunc *k = kernel_new(cg, op);
+	k->nparam = 0;
+	k->status = true;
+	return k;
 }
 
-static void cuda_run_print(Codegen *cg, Text *out)
+// The address of a size, as a parameter.
+static const char *size_address(KernelFunc *k, const Symbol *s)
 {
-	const char *p = cg->prefix;
-	text_printf(out, "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out, cudaStream_t stream)\n{\n", p, p, p, p);
-	run_checks_print(cg, out);
-	if (!cg->nmember) {
-		text_line(out, 1, "if (m->workspace_size < %s_workspace_size())", p);
-		text_line(out, 2, "return PD_WORKSPACE;");
-	}
-	if (cg->fails)
-		text_line(out, 1, "int *const failed = (int *)(m->weights - %d);", FLAG_BYTES);
-	text_str(out, cg->run.text ? cg->run.text : "");
-	text_str(out, "\treturn cudaGetLastError() == cudaSuccess ? PD_OK : PD_DEVICE;\n}\n\n");
+	const char *e = kernel_dim(k, s->dim); // (*dim_n)
+	return arena_strndup(k->arena, e + 2, strlen(e) - 3);
 }
 
-static void cuda_wait_print(Codegen *cg, Text *out)
+static void size_set_print(KernelFunc *k, const Symbol *s, const char *value, Text *out)
 {
-	const char *p = cg->prefix;
-	text_printf(out, "pd_status %s_wait(%s *m, cudaStream_t stream)\n{\n", p, p);
-	text_line(out, 1, "int failed = 0;");
-	text_line(out, 1, "if (!m || !m->ready)");
-	text_line(out, 2, "return PD_NULL;");
-	text_line(out, 1, "void *const flag = m->workspace - %" PRId64 ";", cg->weights_size + FLAG_BYTES);
-	text_line(out, 1, "cudaMemcpyAsync(&failed, flag, sizeof failed, cudaMemcpyDeviceToHost, stream);");
-	text_line(out, 1, "cudaMemsetAsync(flag, 0, %d, stream);", FLAG_BYTES);
-	text_line(out, 1, "if (cudaStreamSynchronize(stream) != cudaSuccess)");
-	text_line(out, 2, "return PD_DEVICE;");
-	text_line(out, 1, "return (pd_status)failed;");
-	text_str(out, "}\n");
+	text_line(out, 1, "pd_set_size(%s, %d, %s, %s, pd_run, pd_op);", size_address(k, s), cuda_found_count(k->cg), value,
+	          kernel_bound(k, s->dim));
 }
 
-// The prelude's functions run on both sides.
-static void prelude_adapt(Text *out, const char *text)
+static bool size_kernel_launch(Codegen *cg, KernelFunc *k, const Text *body)
 {
-	static const char plain[] = "static inline ";
-	for (const char *hit; (hit = strstr(text, plain)); text = hit + strlen(plain)) {
-		text_strn(out, text, (size_t)(hit - text));
-		text_str(out, "static __host__ __device__ inline ");
-	}
-	text_str(out, text);
-}
-
-static void cuda_source_print(Codegen *cg, Text *out)
-{
-	const CodegenOptions *o = cg->options;
-	Text tail, user, prelude;
-	text_init(&tail, cg->arena);
-	grid_print(&tail);
-	workspace_print(cg, &tail);
-	cuda_init_print(cg, &tail);
-	cuda_run_print(cg, &tail);
-	cuda_wait_print(cg, &tail);
-	text_init(&user, cg->arena);
-	text_str(&user, cg->functions.text ? cg->functions.text : "");
-	text_str(&user, tail.text);
-	text_init(&prelude, cg->arena);
-	prelude_print(cg, &prelude, user.text);
-	text_printf(out, "/* Written by pdcc%s%s for CUDA. Do not edit. */\n", o->banner ? " from " : "",
-	            o->banner ? comment_text(cg->arena, o->banner) : "");
-	text_printf(out, "#include %s\n\n#include <math.h>\n#include <string.h>\n\n", string_literal(cg->arena, o->header_name));
-	prelude_adapt(out, prelude.text ? prelude.text : "");
-	text_str(out, cg->arrays.text ? cg->arrays.text : "");
-	text_str(out, user.text);
-}
-
-bool codegen_cuda(Context *c, Op *module, const Target *t, const CodegenOptions *o, CodegenResult *out)
-{
-	Codegen *cg = NEW(c->arena, Codegen);
-	if (o->call) {
-		diag_error(c->diag, &loc_unknown, "%s_call is for C, not for CUDA", o->prefix);
+	Text args;
+	text_init(&args, cg->arena);
+	text_printf(&k->text, "static __global__ void %s(%s)\n{\n%s}\n", KERNEL_FN, KERNEL_PARAMS, body->text);
+	const char *name = kernel_finish(k);
+	if (!call_arguments(cg, k, &args))
 		return false;
-	}
-	CodegenOptions options = *o;
-	if (options.weights == WEIGHTS_OBJECT)
-		options.weights = WEIGHTS_FILE;
-	if (!codegen_begin(cg, c, module, t, &options))
-		return false;
-	cg->workspace = dim_add(c, cg->workspace, dim_const(c, cg->weights_size + FLAG_BYTES));
-	codegen_end(cg, out);
-	cuda_source_print(cg, &out->source);
-	header_print(cg, &out->header);
+	text_line(&cg->run, 1, "pd_launch(queue, %s, 1, 1%s%s, state, %d);", name, args.text ? ", " : "",
+	          args.text ? args.text : "", cuda_failure(cg, k->op));
 	return true;
+}
+
+bool cuda_bind_print(Codegen *cg, const Op *op, const Op **bound)
+{
+	const Attr *dims = op_attr(op, "dims");
+	KernelFunc *k = size_kernel(cg, op);
+	Text body;
+	text_init(&body, cg->arena);
+	text_printf(&cg->run, "\n\t/* %s: sizes that follow from data */\n", comment_text(cg->arena, op_title(cg, op)));
+	const char *x = kernel_tensor(k, op_operand(op, 0));
+	for (int i = 0; i < dims->n; i++) {
+		const Dim *d = dims->dims[i];
+		const Symbol *s = d->kind == DIM_SYM ? symbol_find(cg, d) : NULL;
+		const char *element = arena_printf(cg->arena, "(int64_t)%s[%d]", x, i);
+		if (!s || !s->max || s->next || (bound[s - cg->symbols] && bound[s - cg->symbols] != op)) {
+			text_line(&body, 1, "if (%s != %s)", element, kernel_dim(k, d));
+			text_line(&body, 2, "pd_fail(pd_run, PD_DIMS, pd_op);");
+			continue;
+		}
+		bound[s - cg->symbols] = op;
+		size_set_print(k, s, element, &body);
+	}
+	return size_kernel_launch(cg, k, &body);
+}
+
+bool cuda_capacity_print(Codegen *cg, const Op *op, const Op **bound)
+{
+	const Attr *dims = op_attr(op, "dims");
+	KernelFunc *k = size_kernel(cg, op);
+	Text body;
+	text_init(&body, cg->arena);
+	text_str(&cg->run, "\n\t/* room in tensor arrays */\n");
+	for (int i = 0; i < dims->n; i++) {
+		const Symbol *s = symbol_find(cg, dims->dims[i]);
+		bound[s - cg->symbols] = op;
+		size_set_print(k, s, kernel_bound(k, s->dim), &body);
+	}
+	return size_kernel_launch(cg, k, &body);
+}
+
+static const char *next_name(const Dim *sym, void *arg)
+{
+	const CudaEdge *e = arg;
+	const Dim *from = edge_size_from(e->sizes, sym);
+	const Symbol *s = symbol_find(e->k->cg, sym);
+	return from && from != sym ? s->next : kernel_dim(e->k, sym);
+}
+
+// The symbols in the types of a block's arguments take the sizes of what the branch passes; all are read before any is
+// set.
+bool cuda_edge_sizes_print(Codegen *cg, const Op *op, const EdgeSizes *z, const Succ *succ)
+{
+	CudaEdge e = {size_kernel(cg, op), z};
+	Text body, set;
+	text_init(&body, cg->arena);
+	text_init(&set, cg->arena);
+	for (int i = 0; i < z->n; i++) {
+		const Symbol *s = z->items[i].symbol;
+		if (z->items[i].from == s->dim)
+			continue;
+		text_line(&body, 1, "const int64_t %s = %s;", s->next,
+		          expression_unwrap(cg->arena, kernel_dim(e.k, z->items[i].from)));
+		size_set_print(e.k, s, s->next, &set);
+	}
+	for (int i = 0; i < (int)succ->count; i++) {
+		const Type *want = succ->block->args[i]->type, *have = op_operand(op, (int)succ->first + i)->type;
+		for (int d = 0; d < want->rank; d++)
+			if (!edge_size_is_same(z, want->dims[d], have->dims[d])) {
+				text_line(&body, 1, "if (%s != %s)", kernel_dim(e.k, have->dims[d]),
+				          dim_expression(cg->arena, want->dims[d], next_name, &e));
+				text_line(&body, 2, "pd_fail(pd_run, PD_DIMS, pd_op);");
+			}
+	}
+	if (set.text)
+		text_str(&body, set.text);
+	return !body.text || size_kernel_launch(cg, e.k, &body);
+}
+
+// ---- assertions, updates -----------------------------------------------------------------------------------------
+
+static void elements_open(Text *out, const char *total)
+{
+	text_line(out, 1, "const int64_t total = %s;", total);
+	text_line(out, 1, "for (int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; e < total;");
+	text_line(out, 1, "     e += (int64_t)gridDim.x * blockDim.x)");
+}
+
+static bool elements_launch(Codegen *cg, KernelFunc *k, const Text *body, const Type *t)
+{
+	Text args;
+	text_init(&args, cg->arena);
+	text_printf(&k->text, "static __global__ void %s(%s)\n{\n%s}\n", KERNEL_FN, KERNEL_PARAMS, body->text);
+	const char *name = kernel_finish(k);
+	if (!call_arguments(cg, k, &args))
+		return false;
+	text_line(&cg->run, 1, "pd_launch(queue, %s, pd_blocks(%s, %d), %d, %s, state, %d);", name,
+	          expression_unwrap(cg->arena, dim_in_plan(&cg->plan, type_numel(cg->ctx, t))), THREADS, THREADS, args.text,
+	          cuda_failure(cg, k->op));
+	return true;
+}
+
+bool cuda_assert_print(Codegen *cg, const Op *op)
+{
+	const Type *t = op_operand(op, 0)->type;
+	KernelFunc *k = size_kernel(cg, op);
+	Text body;
+	text_init(&body, cg->arena);
+	const char *cond = kernel_tensor(k, op_operand(op, 0));
+	text_printf(&cg->run, "\n\t/* %s */\n", comment_text(cg->arena, op_title(cg, op)));
+	elements_open(&body, expression_unwrap(cg->arena, kernel_dim(k, type_numel(cg->ctx, t))));
+	text_line(&body, 2, "if (!%s[e])", cond);
+	text_line(&body, 3, "pd_fail(pd_run, PD_ASSERT, pd_op);");
+	return elements_launch(cg, k, &body, t);
+}
+
+// Says how much room there should have been, when the caller set how much there is.
+static void room_check_print(KernelFunc *k, const char *condition, const Dim *size, const char *need, Text *out)
+{
+	const Symbol *s = size->kind == DIM_SYM ? symbol_find(k->cg, size) : NULL;
+	text_line(out, 1, "if (%s)", condition);
+	if (s && s->max)
+		text_line(out, 2, "return pd_need_size(%s, %d, %s, pd_run, pd_op);", size_address(k, s), cuda_found_count(k->cg), need);
+	else
+		text_line(out, 2, "return pd_fail(pd_run, PD_CAPACITY, pd_op);");
+}
+
+// loop.update: into one slice of the result, and all else from data, unless it lies there already.
+bool cuda_update_print(Codegen *cg, const Op *op)
+{
+	Context *c = cg->ctx;
+	const Value *data = op_operand(op, 0), *out = &op->results[0];
+	const Type *t = out->type;
+	const Place old = value_place(data), place = value_place(out);
+	const bool inside = places_equal(&old, &place);
+	KernelFunc *k = kernel_new(cg, op);
+	Text body;
+	text_init(&body, cg->arena);
+	k->status = true;
+	const Dim *slice = type_numel(c, type_shaped(c, TY_TENSOR, t->dtype, t->rank - 1, t->dims + 1));
+	text_line(&body, 1, "const int64_t at = (int64_t)*%s, slice = %s, n = %s;", kernel_tensor(k, op_operand(op, 1)),
+	          kernel_dim(k, slice), kernel_dim(k, type_numel(c, op_operand(op, 2)->type)));
+	text_line(&body, 1, "if (at < 0)");
+	text_line(&body, 2, "return pd_fail(pd_run, PD_INDEX, pd_op);");
+	room_check_print(k, arena_printf(cg->arena, "at >= %s", kernel_dim(k, t->dims[0])), t->dims[0], "at + 1", &body);
+	room_check_print(k, "n > slice", t->rank == 2 ? t->dims[1] : slice, "n", &body);
+	const char *new = kernel_tensor(k, op_operand(op, 2));
+	elements_open(&body, inside ? "n" : expression_unwrap(cg->arena, kernel_dim(k, type_numel(c, t))));
+	if (inside)
+		text_line(&body, 2, "out[at * slice + e] = %s[e];", new);
+	else
+		text_line(&body, 2, "out[e] = e >= at * slice && e < at * slice + n ? %s[e - at * slice] : %s[e];", new,
+		          kernel_tensor(k, data));
+	text_printf(&cg->run, "\n\t/* %s: into %s */\n", comment_text(cg->arena, op_title(cg, op)), shape_comment(cg, t));
+	return elements_launch(cg, k, &body, inside ? op_operand(op, 2)->type : t);
 }

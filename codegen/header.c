@@ -95,19 +95,38 @@ static void entry_points(Codegen *cg, Text *out)
 static void cuda_entry_points(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
-	text_str(out, "/* `workspace` and all tensors are memory of the device, the workspace aligned to 64 bytes and for this model\n"
-	              " * alone. ");
+	text_str(out, "/* `memory` and all tensors are memory of the device, `memory` aligned to 64 bytes and for this instance alone:\n"
+	              " * weights and workspace. ");
 	if (cg->inline_weights)
 		text_str(out, "The weights are part of the code: pass NULL and 0.");
 	else
 		text_printf(out, "`weights` are the %" PRId64 " bytes of %s in memory of the host, to stay until the stream is done.",
 		            cg->weights_size, comment_text(cg->arena, cg->options->weights_name));
 	text_str(out, "\n * Everything is queued on the stream. */\n");
-	text_printf(out, "pd_status %s_init(%s *m, const void *weights, size_t n, void *workspace, size_t size,\n"
+	text_printf(out, "pd_status %s_init(%s *m, const void *weights, size_t n, void *memory, size_t size,\n"
 	                 "                  cudaStream_t stream);\n", p, p);
 	text_printf(out, "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out, cudaStream_t stream);\n", p, p, p, p);
-	text_printf(out, "/* Waits for the stream and tells how the runs on it went. */\n"
-	                 "pd_status %s_wait(%s *m, cudaStream_t stream);\n", p, p);
+	text_printf(out, "/* Waits for the stream and tells how the runs on it went; sets the sizes in `out`. After a failure of CUDA itself\n"
+	                 " * the status is PD_DEVICE, and `failed` its name. */\n"
+	                 "pd_status %s_wait(%s *m, %s_outputs *out, cudaStream_t stream);\n", p, p, p);
+	if (cg->blocks)
+		text_printf(out, "/* Gives back what CUDA keeps for the instance; its memory remains the caller's. */\n"
+		                 "void %s_free(%s *m);\n", p, p);
+	text_printf(out, "/* Entry points for programs that hold their tensors on the host; an instance begins as zeros. */\n"
+	                 "PDRT_EXPORT const pd_model_info *%s_info(void);\n", p);
+}
+
+// What a graph was made for; without control flow, the sizes of the last run.
+static void graph_members(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	if (cg->blocks) {
+		text_line(out, 1, "cudaGraphExec_t graph;");
+		text_line(out, 1, "%s_inputs in;", p);
+		text_line(out, 1, "%s_outputs out;", p);
+	} else if (cg->nmember) {
+		text_line(out, 1, "%s_dims dims;", p);
+	}
 }
 
 void header_print(Codegen *cg, Text *out)
@@ -117,18 +136,23 @@ void header_print(Codegen *cg, Text *out)
 	            cg->options->banner ? comment_text(cg->arena, cg->options->banner) : "");
 	text_printf(out, "#ifndef %s_H\n#define %s_H\n\n#include \"pdrt.h\"\n\n", guard, guard);
 	if (cg->target->cuda)
-		text_str(out, "#include <cuda_runtime.h>\n\n");
+		text_str(out, "#include <cuda_runtime_api.h>\n\n");
 	text_str(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
 	dims_struct(cg, out);
 	ports_struct(cg, out, "inputs", cg->inputs, cg->ninput, true);
 	ports_struct(cg, out, "outputs", cg->outputs, cg->noutput, false);
 	text_printf(out, "/* An instance; its members are private. Several may run at the same time. */\n");
 	text_printf(out, "typedef struct %s {\n", p);
+	if (cg->target->cuda)
+		text_line(out, 1, "unsigned char *memory;");
 	text_line(out, 1, "const unsigned char *weights;");
 	text_line(out, 1, "unsigned char *workspace;");
 	text_line(out, 1, "size_t workspace_size;");
-	text_line(out, 1, "const char *failed; /* the operator at which the last run failed, or NULL */");
+	text_line(out, 1, "const char *failed; /* the operator at which the last run failed%s, or NULL */",
+	          cg->target->cuda ? ", or CUDA's name of the error" : "");
 	text_line(out, 1, "bool ready;");
+	if (cg->target->cuda)
+		graph_members(cg, out);
 	text_printf(out, "} %s;\n\n", p);
 	workspace_declaration(cg, out);
 	if (cg->target->cuda)

@@ -170,14 +170,17 @@ void info_print(Codegen *cg, Text *out)
 	size_function(cg, out);
 	shapes_function(cg, out);
 	room_function(cg, out);
-	run_function(cg, out);
+	if (cg->target->cuda)
+		cuda_info_functions(cg, out);
+	else
+		run_function(cg, out);
 	bool file = !cg->inline_weights && !cg->object_weights;
 	text_printf(out, "const pd_model_info *%s_info(void)\n{\n\tstatic const pd_model_info info = {\n", p);
 	text_printf(out, "\t\tPDRT_ABI_VERSION, \"%s\", %d, %d, %d,\n", p, cg->ninput, cg->noutput, cg->nsymbol);
 	text_printf(out, "\t\t%s, %s, %s,\n", cg->ninput ? "input_tensors" : "NULL", cg->noutput ? "output_tensors" : "NULL",
 	            cg->nsymbol ? "info_symbols" : "NULL");
 	text_printf(out, "\t\tUINT64_C(0x%016" PRIx64 "), %" PRId64 ", sizeof(%s),\n", hash(cg->weights, cg->weights_size),
-	            file ? cg->weights_size : 0, p);
+	            file ? cg->weights_size : 0, cg->target->cuda ? "staged" : p);
 	text_str(out, "\t\tinfo_workspace_size, info_shapes, info_room, info_init, info_run, info_failed,\n\t};\n\treturn &info;\n}\n");
 }
 

@@ -177,11 +177,24 @@ const char *kernel_result(KernelFunc *k, int i)
 static const char *kernel_symbol(const Dim *sym, void *arg)
 {
 	KernelFunc *k = arg;
+	const char *name = NULL;
 	for (int i = 0; i < k->nparam; i++)
-		if (k->params[i].sym == sym)
+		if (k->params[i].sym == sym && !k->params[i].bound)
+			name = k->params[i].name;
+	if (!name) {
+		name = arena_printf(k->arena, "dim_%s", symbol_name(k->cg, sym));
+		param_add(k, (KernelParam){.name = name, .sym = sym});
+	}
+	return size_is_on_device(k->cg, sym) ? arena_printf(k->arena, "(*%s)", name) : name;
+}
+
+const char *kernel_bound(KernelFunc *k, const Dim *sym)
+{
+	for (int i = 0; i < k->nparam; i++)
+		if (k->params[i].sym == sym && k->params[i].bound)
 			return k->params[i].name;
-	const char *name = arena_printf(k->arena, "dim_%s", symbol_name(k->cg, sym));
-	return param_add(k, (KernelParam){.name = name, .sym = sym})->name;
+	const char *name = arena_printf(k->arena, "%s", symbol_find(k->cg, sym)->max);
+	return param_add(k, (KernelParam){.name = name, .sym = sym, .bound = true})->name;
 }
 
 const char *kernel_dim(KernelFunc *k, const Dim *d)
@@ -259,13 +272,13 @@ static const char *params_text(KernelFunc *k)
 		const KernelParam *p = &k->params[i];
 		text_str(&t, i ? ", " : "");
 		if (!p->value)
-			text_printf(&t, "int64_t %s", p->name);
+			text_printf(&t, "int64_t %s%s", size_is_on_device(k->cg, p->sym) && !p->bound ? "*" : "", p->name);
 		else
 			text_printf(&t, "%s%s *%s%s", p->result ? "" : "const ", dtype_c_memory(p->value->type->dtype),
 			            param_shared(k, i) ? "" : "PDRT_RESTRICT ", p->name);
 	}
 	if (k->status && k->target->cuda)
-		text_printf(&t, "%sint *pd_failed", k->nparam ? ", " : "");
+		text_printf(&t, "%spd_state *pd_run, int pd_op", k->nparam ? ", " : "");
 	else if (!k->nparam)
 		text_str(&t, "void");
 	return t.text;

@@ -22,7 +22,8 @@ static bool options_check(Codegen *cg)
 
 static void codegen_init(Codegen *cg, Context *c, Op *module, const Target *t, const CodegenOptions *o)
 {
-	static const char *const run_names[] = {"m", "in", "out", "workspace", "weights", "status", "memcpy", "stream"};
+	static const char *const run_names[] = {"m", "in", "out", "workspace", "weights", "status", "memcpy", "stream", "queue", "state", "sizes", "error", "graph", "again",
+	                                        "body", "choice", "parts"};
 	*cg = (Codegen){.ctx = c, .arena = c->arena, .module = module, .target = t, .options = o, .prefix = o->prefix};
 	names_init(&cg->globals, c->arena);
 	names_init(&cg->locals, c->arena);

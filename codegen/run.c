@@ -134,11 +134,12 @@ const char *op_title(Codegen *cg, const Op *op)
 	return var ? arena_printf(cg->arena, "%s '%s'", type, var) : type;
 }
 
-static bool call_arguments(Codegen *cg, const KernelFunc *k, Text *args)
+bool call_arguments(Codegen *cg, const KernelFunc *k, Text *args)
 {
 	for (int i = 0; i < k->nparam; i++) {
 		const KernelParam *p = &k->params[i];
-		const char *e = p->value ? tensor_pointer(cg, p->value) : symbol_name(cg, p->sym);
+		const char *e = p->value ? tensor_pointer(cg, p->value) : p->bound ? symbol_find(cg, p->sym)->max
+		                : size_is_on_device(cg, p->sym) ? cuda_size(cg, symbol_find(cg, p->sym)) : symbol_name(cg, p->sym);
 		if (!e)
 			return false;
 		text_printf(args, "%s%s", i ? ", " : "", e);
@@ -202,8 +203,8 @@ static bool fetch_print(Codegen *cg, const Op *op)
 		return false;
 	const Dim *bytes = type_bytes_in_run(cg, v->type);
 	if (cg->target->cuda)
-		text_line(&cg->run, 1, "cudaMemcpyAsync(out->%s, %s, (size_t)%s, cudaMemcpyDeviceToDevice, stream);",
-		          cg->outputs[col].member, from, dim_in_run(cg, bytes));
+		text_line(&cg->run, 1, "pd_copy(queue, out->%s, %s, (size_t)%s);", cg->outputs[col].member, from,
+		          dim_in_plan(&cg->plan, type_bytes_at_most(cg->ctx, v->type)));
 	else
 		text_line(&cg->run, 1, "memcpy(out->%s, %s, (size_t)%s);", cg->outputs[col].member, from,
 		          dim_in_run(cg, bytes));
@@ -211,7 +212,7 @@ static bool fetch_print(Codegen *cg, const Op *op)
 }
 
 // An element becomes the size of a symbol, within its bound; or is checked to be the size that is known.
-static void size_bind(Codegen *cg, const Op *op, const Dim *d, const char *element, bool *bound)
+static void size_bind(Codegen *cg, const Op *op, const Dim *d, const char *element, const Op **bound)
 {
 	Arena *a = cg->arena;
 	const Symbol *s = d->kind == DIM_SYM ? symbol_find(cg, d) : NULL;
@@ -219,7 +220,7 @@ static void size_bind(Codegen *cg, const Op *op, const Dim *d, const char *eleme
 		failure_print(cg, arena_printf(a, "%s != %s", element, dim_in_run(cg, d)), "PD_DIMS", op);
 		return;
 	}
-	bound[s - cg->symbols] = true;
+	bound[s - cg->symbols] = op;
 	if (cg->blocks)
 		text_line(&cg->declarations, 1, "int64_t %s = 0;", s->name);
 	text_line(&cg->run, 1, "%s%s = %s;", cg->blocks ? "" : "const int64_t ", s->name, element);
@@ -230,13 +231,11 @@ static void size_bind(Codegen *cg, const Op *op, const Dim *d, const char *eleme
 		failure_print(cg, arena_printf(a, "%s > %s", s->name, s->max), "PD_CAPACITY", op);
 }
 
-static bool bind_print(Codegen *cg, const Op *op, bool *bound)
+static bool bind_print(Codegen *cg, const Op *op, const Op **bound)
 {
 	const Attr *dims = op_attr(op, "dims");
-	if (cg->target->cuda) {
-		diag_error(cg->ctx->diag, op->loc, "code generation: no CUDA for sizes found at run time");
-		return false;
-	}
+	if (cg->target->cuda)
+		return cuda_bind_print(cg, op, bound);
 	text_printf(&cg->run, "\n\t/* %s: sizes that follow from data */\n", comment_text(cg->arena, op_title(cg, op)));
 	const char *x = tensor_pointer(cg, op_operand(op, 0));
 	for (int i = 0; x && i < dims->n; i++)
@@ -245,13 +244,15 @@ static bool bind_print(Codegen *cg, const Op *op, bool *bound)
 }
 
 // Symbols that are the room which the caller made. A write that needs more says how much.
-static bool capacity_print(Codegen *cg, const Op *op, bool *bound)
+static bool capacity_print(Codegen *cg, const Op *op, const Op **bound)
 {
 	const Attr *dims = op_attr(op, "dims");
+	if (cg->target->cuda)
+		return cuda_capacity_print(cg, op, bound);
 	text_str(&cg->run, "\n\t/* room in tensor arrays */\n");
 	for (int i = 0; i < dims->n; i++) {
 		const Symbol *s = symbol_find(cg, dims->dims[i]);
-		bound[s - cg->symbols] = true;
+		bound[s - cg->symbols] = op;
 		if (cg->blocks)
 			text_line(&cg->declarations, 1, "int64_t %s = 0;", s->name);
 		text_line(&cg->run, 1, "%s%s = %s;", cg->blocks ? "" : "const int64_t ", s->name, s->max);
@@ -294,7 +295,7 @@ static void output_dims_print(Codegen *cg)
 			          dim_in_run(cg, cg->outputs[i].type->dims[d]));
 }
 
-static bool op_print(Codegen *cg, const Op *op, bool *bound)
+bool run_op_print(Codegen *cg, const Op *op, const Op **bound)
 {
 	if (op_is_silent(op))
 		return true;
@@ -304,12 +305,12 @@ static bool op_print(Codegen *cg, const Op *op, bool *bound)
 		return bind_print(cg, op, bound);
 	if (op->code == OP_LOOP_CAPACITY)
 		return capacity_print(cg, op, bound);
-	if (op->code == OP_LOOP_UPDATE && !cg->target->cuda)
-		return update_print(cg, op);
+	if (op->code == OP_LOOP_UPDATE)
+		return cg->target->cuda ? cuda_update_print(cg, op) : update_print(cg, op);
 	if (op->code == OP_PD_FETCH)
 		return fetch_print(cg, op);
-	if (op->code == OP_PD_ASSERT && !cg->target->cuda)
-		return assert_print(cg, op);
+	if (op->code == OP_PD_ASSERT)
+		return cg->target->cuda ? cuda_assert_print(cg, op) : assert_print(cg, op);
 	Emitter *emit = emitter_of(cg, op);
 	if (emit)
 		return compute_print(cg, op, emit);
@@ -328,27 +329,26 @@ static bool no_code(const Codegen *cg, const Op *op, int errors)
 bool run_collect(Codegen *cg)
 {
 	int errors = diag_errors(cg->ctx->diag);
-	bool *bound = NEW_ARRAY(cg->arena, (size_t)cg->nsymbol + 1, bool);
+	const Op **bound = NEW_ARRAY(cg->arena, (size_t)cg->nsymbol + 1, const Op *);
 	const Region *r = &cg->module->regions[0];
 	cg->blocks = r->first != r->last;
-	if (cg->blocks && cg->target->cuda) {
-		diag_error(cg->ctx->diag, cg->module->loc, "code generation: no CUDA for control flow yet");
-		return false;
-	}
-	for (int i = 0; i < cg->nsymbol; i++)
+	for (int i = 0; i < cg->nsymbol && !cg->target->cuda; i++)
 		if (cg->symbols[i].next)
 			text_line(&cg->declarations, 1, "int64_t %s = 0;", cg->symbols[i].name);
 	uint32_t id = 0;
 	for (Block *b = r->first; b; b = b->next)
 		b->id = id++;
+	if (cg->blocks && cg->target->cuda)
+		return cuda_graph_print(cg, bound) || no_code(cg, cg->module, errors);
 	for (const Block *b = r->first; b; b = b->next) {
 		block_label_print(cg, b);
 		for (const Op *op = b->first; op; op = op->next)
-			if (!op_print(cg, op, bound))
+			if (!run_op_print(cg, op, bound))
 				return no_code(cg, op, errors);
 	}
 	text_char(&cg->run, '\n');
-	output_dims_print(cg);
+	if (!cg->target->cuda)
+		output_dims_print(cg);
 	return true;
 }
 
@@ -359,14 +359,8 @@ static bool run_mentions(const Codegen *cg, const char *word)
 	return (cg->run.text && strstr(cg->run.text, word)) || (cg->declarations.text && strstr(cg->declarations.text, word));
 }
 
-// Sizes, and where memory begins.
-static void locals_print(Codegen *cg, Text *out)
+void run_locals_print(Codegen *cg, Text *out)
 {
-	const char *p = cg->prefix;
-	if (cg->nmember) {
-		text_line(out, 1, "if (%s_workspace_size(&in->dims) > m->workspace_size)", p);
-		text_line(out, 2, "return %s_workspace_size(&in->dims) == SIZE_MAX ? PD_DIMS : PD_WORKSPACE;", p);
-	}
 	for (int i = 0; i < cg->nsymbol; i++) {
 		const Symbol *s = &cg->symbols[i];
 		const char *name = symbol_member(s);
@@ -402,7 +396,11 @@ void run_checks_print(Codegen *cg, Text *out)
 			text_line(out, 1, "if ((uintptr_t)%s %% sizeof *%s)", what, what);
 			text_line(out, 2, "return PD_ALIGNMENT;");
 		}
-	locals_print(cg, out);
+	if (cg->nmember) {
+		const char *p = cg->prefix;
+		text_line(out, 1, "if (%s_workspace_size(&in->dims) > m->workspace_size)", p);
+		text_line(out, 2, "return %s_workspace_size(&in->dims) == SIZE_MAX ? PD_DIMS : PD_WORKSPACE;", p);
+	}
 	if (!cg->ninput)
 		text_line(out, 1, "(void)in;");
 	if (!cg->noutput)
@@ -416,6 +414,7 @@ void run_print(Codegen *cg, Text *out)
 	const char *p = cg->prefix;
 	text_printf(out, "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out)\n{\n", p, p, p, p);
 	run_checks_print(cg, out);
+	run_locals_print(cg, out);
 	if (cg->fails)
 		text_line(out, 1, "pd_status status;");
 	text_str(out, cg->declarations.text ? cg->declarations.text : "");

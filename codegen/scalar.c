@@ -466,7 +466,7 @@ static bool to_index_print(Scalars *s, const Op *op, int depth, Text *out)
 		text_line(out, depth, "const int64_t %s = (int64_t)%s;", name, x);
 	}
 	text_line(out, depth, "if (%s < 0 || %s >= %s)", name, name, extent);
-	text_line(out, depth + 1, s->k->target->cuda ? "return (void)(*pd_failed = PD_INDEX);" : "return PD_INDEX;");
+	text_line(out, depth + 1, s->k->target->cuda ? "return pd_fail(pd_run, PD_INDEX, pd_op);" : "return PD_INDEX;");
 	s->k->status = true;
 	pointer_map_set(&s->names, &op->results[0], name);
 	return true;

@@ -79,6 +79,12 @@ const char *symbol_name(const Codegen *cg, const Dim *sym)
 	return s ? s->name : name_sanitize(cg->arena, sym->name);
 }
 
+bool size_is_on_device(const Codegen *cg, const Dim *sym)
+{
+	const Symbol *s = symbol_find(cg, sym);
+	return cg->target->cuda && s && s->max;
+}
+
 static const char *run_symbol(const Dim *sym, void *arg)
 {
 	return symbol_name(arg, sym);

@@ -89,7 +89,7 @@ static void array_collect(Codegen *cg, const Op *op, const Tensor *data, int64_t
 		const char *param = op_str(op, "name", op->loc->var ? op->loc->var : "constant");
 		*at = names_unique(&cg->globals, arena_printf(cg->arena, "weights_%s", name_sanitize(cg->arena, param)));
 		array_print(cg, *at, param, data);
-		text_line(&cg->uploads, 1, "cudaMemcpyAsync(memory + %" PRId64 ", %s, %zu, cudaMemcpyHostToDevice, stream);",
+		text_line(&cg->uploads, 1, "pd_copy_in(&queue, uploads + %" PRId64 ", %s, %zu);",
 		          offset, *at, tensor_bytes(data));
 	}
 	pointer_map_set(&cg->param_names, &op->results[0], *at);

@@ -9,6 +9,25 @@ static const char *join(Context *c, const char *folder, const char *name)
 	return arena_printf(c->arena, "%s/%s", folder, name);
 }
 
+// What the program is made of, in `folder`.
+static bool sources_write(Driver *d, const char *folder, const CodegenResult *r, const BuiltModel *b, bool cuda)
+{
+	static const char *const c_stubs[] = {"pdrt.h", "pdrt.c", "harness.c", NULL};
+	static const char *const cuda_stubs[] = {"pdrt.h", "pdrt.c", "harness.c", "pdrt_cuda.h", NULL};
+	Context *c = d->ctx;
+	FilePiece pieces[8] = {
+		{join(c, folder, cuda ? "model.cu" : "model.c"), r->source.text, r->source.len},
+		{join(c, folder, "model.h"), r->header.text, r->header.len},
+	};
+	int n = 2;
+	for (const char *const *stub = cuda ? cuda_stubs : c_stubs; *stub; stub++)
+		pieces[n++] = (FilePiece){join(c, folder, *stub), embed_text(*stub), strlen(embed_text(*stub))};
+	if (r->weights)
+		pieces[n++] = (FilePiece){b->weights, r->weights, r->weights_size};
+	stage_begin(d, "write");
+	return file_write_group(c, n, pieces);
+}
+
 bool model_build(Driver *d, Op *module, const Target *t, const char *folder, BuiltModel *b)
 {
 	Context *c = d->ctx;
@@ -27,23 +46,12 @@ bool model_build(Driver *d, Op *module, const Target *t, const char *folder, Bui
 	b->folder = folder;
 	b->program = join(c, folder, "model.run");
 	b->weights = r.weights ? join(c, folder, "model.weights") : NULL;
-	const char *const stubs[] = {"pdrt.h", "pdrt.c", "harness.c"};
-	FilePiece pieces[6] = {
-		{join(c, folder, "model.c"), r.source.text, r.source.len},
-		{join(c, folder, "model.h"), r.header.text, r.header.len},
-	};
-	int n = 2;
-	for (size_t i = 0; i < COUNT_OF(stubs); i++) {
-		const char *text = embed_text(stubs[i]);
-		pieces[n++] = (FilePiece){join(c, folder, stubs[i]), text, strlen(text)};
-	}
-	if (r.weights)
-		pieces[n++] = (FilePiece){b->weights, r.weights, r.weights_size};
-	stage_begin(d, "write");
-	if (!file_write_group(c, n, pieces))
+	if (!sources_write(d, folder, &r, b, t->cuda))
 		return false;
 	stage_begin(d, "external compiler");
-	const char *const sources[] = {pieces[0].path, join(c, folder, "pdrt.c"), join(c, folder, "harness.c")};
+	if (t->cuda)
+		return cuda_build(d, b);
+	const char *const sources[] = {join(c, folder, "model.c"), join(c, folder, "pdrt.c"), join(c, folder, "harness.c")};
 	return compile_external(d, t, folder, 3, sources, b->program, false);
 }
 

@@ -128,16 +128,12 @@ static bool run_interpreter(Driver *d, Op *module)
 int cmd_run(Driver *d)
 {
 	const Options *o = d->options;
-	if (!strcmp(o->target, "cuda")) {
-		diag_error(d->ctx->diag, NULL, "running generated CUDA is not supported yet; compile it with -o model.cu");
-		return 1;
-	}
 	Op *module = driver_load(d);
 	if (!module || !folder_make(d->ctx, o->out_dir))
 		return 1;
 	if (!strcmp(o->target, "interp"))
 		return !run_interpreter(d, module);
-	const Target *t = driver_target(d, "native");
+	const Target *t = driver_target(d, !strcmp(o->target, "cuda") ? "cuda" : "native");
 	BuiltModel b;
 	return !(t && driver_lower(d, module, t, NULL) && model_build(d, module, t, o->keep, &b) && model_execute(d, &b, o->out_dir));
 }

@@ -69,6 +69,8 @@ typedef struct BuiltModel {
 	const char *folder, *program, *weights; // paths
 } BuiltModel;
 bool model_build(Driver *d, Op *module, const Target *t, const char *folder, BuiltModel *b);
+// build_cuda.c: compiles what model_build wrote for CUDA: with nvcc where there is a GPU, else with g++ and the emulator.
+bool cuda_build(Driver *d, const BuiltModel *b);
 // Runs it on what --in said; results go to out_dir/<run>/<column>.npy.
 bool model_execute(Driver *d, const BuiltModel *b, const char *out_dir);
 

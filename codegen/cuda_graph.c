@@ -1,0 +1,329 @@
+// Control flow of CUDA: the whole program becomes one graph, in which pd.if and pd.while are conditional nodes again. Blocks
+// are what flatten.c left, so their order and roles are known: a block that a later branch goes back to is the head of a
+// loop, a block that two branches go to is where the parts of an if meet. Called by run.c.
+#include "codegen_impl.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct Walk {
+	Codegen *cg;
+	const Op **bound;
+	const Block *heads[64]; // of the loops around
+	int nhead;
+} Walk;
+
+enum { THREADS = 256 };
+
+// Where a walk ended, beside blocks: at the branch of a loop, at the end of the program, or with a diagnostic.
+static const Block at_loop_branch, at_end, at_error;
+
+static const Block *walk(Walk *w, const Block *b);
+
+// ---- moves ---------------------------------------------------------------------------------------------------
+
+typedef struct Move {
+	const Value *arg, *value;
+	Place to, from;
+	const char *target, *source; // pointers
+	bool done;
+} Move;
+
+static int moves_collect(Codegen *cg, const Op *op, int s, Move *moves)
+{
+	const Attr *how = op_attr(op, "moves");
+	const Succ *succ = &op->succs[s];
+	int n = 0, at = s ? (int)op->succs[0].count : 0;
+	for (int i = 0; i < (int)succ->count; i++) {
+		if (!how || how->kind != ATTR_STRS || at + i >= how->n) {
+			diag_error(cg->ctx->diag, op->loc, "code generation: the plan does not say what '%s' moves", op->info->name);
+			return -1;
+		}
+		if (!strcmp(how->strs[at + i], "none"))
+			continue;
+		const Value *v = op_operand(op, (int)succ->first + i);
+		Move m = {.arg = succ->block->args[i], .value = v, .to = value_place(succ->block->args[i]), .from = value_place(v)};
+		m.target = tensor_pointer(cg, m.arg);
+		m.source = tensor_pointer(cg, v);
+		if (!m.target || !m.source)
+			return -1;
+		if (!places_equal(&m.to, &m.from))
+			moves[n++] = m;
+	}
+	return n;
+}
+
+static void move_print(Codegen *cg, Move *m, const char *kernel)
+{
+	const DType t = m->arg->type->dtype;
+	const char *type = dtype_c_memory(t), *source = m->source;
+	const Dim *element = dim_const(cg->ctx, (int64_t)dtype_size(t) / (dtype_is_complex(t) ? 2 : 1));
+	const Dim *count = dim_div(cg->ctx, type_bytes_at_most(cg->ctx, m->value->type), element);
+	const char *n = dim_in_plan(&cg->plan, count);
+	if (strcmp(type, dtype_c_memory(m->from.root->type->dtype)))
+		source = arena_printf(cg->arena, "(%s *)%s", type, source);
+	text_line(&cg->run, 1, "pd_launch(queue, %s<%s>, pd_blocks(%s, %d), %d, %s, %s, %s);", kernel, type,
+	          expression_unwrap(cg->arena, n), THREADS, THREADS, m->target, source, n);
+	m->done = true;
+}
+
+// Whether somebody else is still to read what m writes.
+static bool move_must_wait(const Move *moves, int n, const Move *m)
+{
+	for (int i = 0; i < n; i++)
+		if (&moves[i] != m && !moves[i].done && places_equal(&moves[i].from, &m->to))
+			return true;
+	return false;
+}
+
+// All values are read before any is written: each move waits for those that read what it writes. What is left goes round
+// in circles: two buffers take each other's place, and whoever wants what was in the first finds it in the second.
+static bool moves_print(Codegen *cg, const Op *op, int s)
+{
+	Move *moves = NEW_ARRAY(cg->arena, (size_t)op->succs[s].count + 1, Move);
+	int n = moves_collect(cg, op, s, moves);
+	for (int left = n; left > 0;) {
+		int before = left;
+		for (int i = 0; i < n; i++)
+			if (!moves[i].done && !move_must_wait(moves, n, &moves[i])) {
+				move_print(cg, &moves[i], "pd_move");
+				left--;
+			}
+		for (int i = 0; i < n && left == before; i++) {
+			Move *m = &moves[i];
+			if (m->done)
+				continue;
+			move_print(cg, m, "pd_swap");
+			left--;
+			for (int k = 0; k < n; k++)
+				if (!moves[k].done && places_equal(&moves[k].from, &m->to)) {
+					moves[k].from = m->from;
+					moves[k].source = m->source;
+					left -= moves[k].done = places_equal(&moves[k].from, &moves[k].to);
+				}
+		}
+	}
+	return n >= 0;
+}
+
+// Sizes first: values move by their bounds.
+static bool edge_print(Codegen *cg, const Op *op, int s)
+{
+	EdgeSizes z = {.cg = cg};
+	if (edge_sizes_collect(&z, op, &op->succs[s]))
+		return cuda_edge_sizes_print(cg, op, &z, &op->succs[s]) && moves_print(cg, op, s);
+	diag_error(cg->ctx->diag, op->loc, "code generation: nothing is known of a size that '%s' sets", op->info->name);
+	return false;
+}
+
+// ---- nesting ---------------------------------------------------------------------------------------------------
+
+// What is printed from now on stands in braces of its own.
+static Text scope_open(Codegen *cg)
+{
+	Text outer = cg->run;
+	text_init(&cg->run, cg->arena);
+	return outer;
+}
+
+static void scope_close(Codegen *cg, Text outer, const char *comment)
+{
+	Text inner = cg->run;
+	cg->run = outer;
+	text_printf(&cg->run, "\t{%s%s%s\n", comment ? " /* " : "", comment ? comment : "", comment ? " */" : "");
+	for (const char *p = inner.text ? inner.text : ""; *p;) {
+		size_t n = strcspn(p, "\n");
+		if (n)
+			text_char(&cg->run, '\t');
+		text_strn(&cg->run, p, n);
+		text_char(&cg->run, '\n');
+		p += n + (p[n] == '\n');
+	}
+	text_line(&cg->run, 1, "}");
+}
+
+static void decide_print(Codegen *cg, const Value *cond, const char *pointer, const char *condition)
+{
+	text_line(&cg->run, 1, "pd_launch(queue, pd_decide<%s>, 1, 1, %s, state, %s);", dtype_c_memory(cond->type->dtype), pointer,
+	          condition);
+}
+
+// ---- while -----------------------------------------------------------------------------------------------------
+
+// How often the way back to a loop may be taken, and its counter on the device.
+static void trips_print(Walk *w, const Op *op, const Op *back, int64_t limit, int counter)
+{
+	Codegen *cg = w->cg;
+	const char *at = arena_printf(cg->arena, "sizes + %d", 2 * cuda_found_count(cg) + counter);
+	if (limit && op != back)
+		text_line(&cg->run, 1, "pd_launch(queue, pd_set<int64_t>, 1, 1, %s, 0);", at);
+	else if (limit)
+		text_line(&cg->run, 1, "pd_launch(queue, pd_count_trip<int64_t>, 1, 1, %s, %" PRId64 ", state, %d);", at, limit,
+		          cuda_failure(cg, op));
+}
+
+// The condition: from the head to the branch of the loop, which it returns; NULL after a diagnostic.
+static const Op *condition_print(Walk *w, const Block *head)
+{
+	Codegen *cg = w->cg;
+	const Block *b = head;
+	if (walk(w, b) != &at_loop_branch) {
+		if (!diag_errors(cg->ctx->diag))
+			diag_error(cg->ctx->diag, cg->module->loc, "code generation: a loop without a condition");
+		return NULL;
+	}
+	const Op *back = loop_back(head);
+	for (; b && b->id <= back->block->id; b = b->next)
+		if (b->last && b->last->nsucc == 2 && branch_is_of_loop(b->last) && b->last->succs[1].block->id > back->block->id)
+			break;
+	const char *cond = b && b->last ? tensor_pointer(cg, op_operand(b->last, 0)) : NULL;
+	if (!cond)
+		return NULL;
+	decide_print(cg, op_operand(b->last, 0), cond, "again");
+	return b->last;
+}
+
+static bool body_print(Walk *w, const Block *head, const Op *branch, int64_t limit, int counter)
+{
+	const Op *back = loop_back(head);
+	text_line(&w->cg->run, 1, "pd_queue *const queue = &body;");
+	if (!edge_print(w->cg, branch, 0) || walk(w, branch->succs[0].block) != head)
+		return false;
+	trips_print(w, back, back, limit, counter);
+	return condition_print(w, head) != NULL;
+}
+
+// Returns the branch of the loop, behind which the program goes on; NULL after a diagnostic.
+static const Op *while_print(Walk *w, const Op *enter)
+{
+	Codegen *cg = w->cg;
+	const Block *head = enter->succs[0].block;
+	const Op *back = loop_back(head);
+	const int64_t limit = op_int(back, "max_trip", 0);
+	const int counter = cg->ntrip;
+	cg->ntrip += limit > 0;
+	if (w->nhead == (int)COUNT_OF(w->heads)) {
+		diag_error(cg->ctx->diag, enter->loc, "code generation: more than %d loops inside of each other", w->nhead);
+		return NULL;
+	}
+	trips_print(w, enter, back, limit, counter);
+	Text outer = scope_open(cg);
+	w->heads[w->nhead++] = head;
+	text_line(&cg->run, 1, "const pd_condition again = pd_condition_new(queue, false);");
+	const Op *branch = condition_print(w, head);
+	text_line(&cg->run, 1, "pd_queue body = pd_while(queue, again);");
+	Text inner = scope_open(cg);
+	bool ok = branch && body_print(w, head, branch, limit, counter);
+	scope_close(cg, inner, NULL);
+	w->nhead--;
+	scope_close(cg, outer, arena_printf(cg->arena, "%s", comment_text(cg->arena, op_title(cg, enter))));
+	return ok && edge_print(cg, branch, 1) ? branch : NULL;
+}
+
+// ---- if ----------------------------------------------------------------------------------------------------------
+
+static bool block_joins(const Block *b)
+{
+	int n = 0;
+	for (const Block *from = b->region->first; from; from = from->next)
+		for (int s = 0; from->last && s < from->last->nsucc; s++)
+			n += from->last->succs[s].block == b;
+	return n > 1;
+}
+
+// One part of an if, to the block where the parts meet.
+static const Block *part_print(Walk *w, const Op *op, int s)
+{
+	text_line(&w->cg->run, 1, "pd_queue *const queue = &parts[%d];", s);
+	if (!edge_print(w->cg, op, s))
+		return &at_error;
+	const Block *b = op->succs[s].block;
+	return block_joins(b) && !loop_back(b) ? b : walk(w, b);
+}
+
+static const Block *if_print(Walk *w, const Op *op)
+{
+	Codegen *cg = w->cg;
+	const char *cond = tensor_pointer(cg, op_operand(op, 0));
+	const Block *meet[2] = {&at_error, &at_error};
+	if (!cond)
+		return &at_error;
+	Text outer = scope_open(cg);
+	text_line(&cg->run, 1, "const pd_condition choice = pd_condition_new(queue, true);");
+	decide_print(cg, op_operand(op, 0), cond, "choice");
+	text_line(&cg->run, 1, "pd_queue parts[2];");
+	text_line(&cg->run, 1, "pd_if(queue, choice, parts);");
+	for (int s = 0; s < 2; s++) {
+		Text part = scope_open(cg);
+		meet[s] = part_print(w, op, s);
+		scope_close(cg, part, s ? "else" : "then");
+	}
+	scope_close(cg, outer, comment_text(cg->arena, op_title(cg, op)));
+	if (meet[0] == meet[1])
+		return meet[0];
+	if (!diag_errors(cg->ctx->diag))
+		diag_error(cg->ctx->diag, op->loc, "code generation: the parts of '%s' do not meet", op->info->name);
+	return &at_error;
+}
+
+// ---- blocks --------------------------------------------------------------------------------------------------------
+
+static bool block_ops_print(Walk *w, const Block *b)
+{
+	for (const Op *op = b->first; op; op = op->next)
+		if (!(op->info->traits & TRAIT_TERMINATOR) && !run_op_print(w->cg, op, w->bound))
+			return false;
+	return true;
+}
+
+static bool head_is_open(const Walk *w, const Block *b)
+{
+	for (int i = 0; i < w->nhead; i++)
+		if (w->heads[i] == b)
+			return true;
+	return false;
+}
+
+// Prints from block b on, with everything inside, up to where the part of the program that b is in ends: a block where the
+// parts of an if meet, the head of the loop around, or one of the places above.
+static const Block *walk(Walk *w, const Block *b)
+{
+	for (;;) {
+		if (!block_ops_print(w, b))
+			return &at_error;
+		const Op *op = b->last;
+		if (!op || op->code == OP_CF_RETURN || !op->nsucc)
+			return &at_end;
+		if (op->nsucc == 2 && branch_is_of_loop(op))
+			return &at_loop_branch;
+		if (op->nsucc == 2) {
+			b = if_print(w, op);
+			if (b == &at_error || b == &at_end || b == &at_loop_branch)
+				return b;
+			continue;
+		}
+		const Block *to = op->succs[0].block;
+		if (!edge_print(w->cg, op, 0))
+			return &at_error;
+		if (head_is_open(w, to))
+			return to;
+		if (loop_back(to)) {
+			const Op *branch = while_print(w, op);
+			if (!branch)
+				return &at_error;
+			b = branch->succs[1].block;
+			if (block_joins(b))
+				return b;
+		} else if (block_joins(to)) {
+			return to;
+		} else {
+			b = to;
+		}
+	}
+}
+
+bool cuda_graph_print(Codegen *cg, const Op **bound)
+{
+	Walk w = {.cg = cg, .bound = bound};
+	return walk(&w, cg->module->regions[0].first) == &at_end;
+}

@@ -1,0 +1,379 @@
+// The host side of generated CUDA: model_init, model_run, model_wait, and model_info for programs that hold their tensors
+// on the host. The memory of an instance holds, in this order, what kernels tell of a run (pd_state, then sizes: as they
+// are, as they should be, and counters of loops), the weights, and the workspace of the plan. Called by the driver.
+#include "codegen_impl.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { STATE_BYTES = 8 };
+
+int cuda_found_count(const Codegen *cg)
+{
+	int n = 0;
+	for (int i = 0; i < cg->nsymbol; i++)
+		n += cg->symbols[i].max != NULL;
+	return n;
+}
+
+static int size_count(const Codegen *cg)
+{
+	return 2 * cuda_found_count(cg) + cg->ntrip;
+}
+
+int64_t cuda_state_bytes(const Codegen *cg)
+{
+	return (STATE_BYTES + 8 * size_count(cg) + 63) / 64 * 64;
+}
+
+// ---- init ----------------------------------------------------------------------------------------------------
+
+static void status_print(Text *out, int depth)
+{
+	text_line(out, depth, "m->failed = cudaGetErrorName(error);");
+	text_line(out, depth, "return PD_DEVICE;");
+}
+
+static void cuda_init_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	text_printf(out, "pd_status %s_init(%s *m, const void *weights, size_t n, void *memory, size_t size, "
+	                 "cudaStream_t stream)\n{\n", p, p);
+	text_line(out, 1, "if (!m || !memory%s)", cg->inline_weights ? "" : " || !weights");
+	text_line(out, 2, "return PD_NULL;");
+	text_line(out, 1, "m->ready = false;");
+	text_line(out, 1, "m->failed = NULL;");
+	if (cg->inline_weights)
+		text_str(out, "\t(void)weights;\n\t(void)n;\n");
+	else
+		text_printf(out, "\tif (n != %" PRId64 "u)\n\t\treturn PD_WEIGHTS;\n", cg->weights_size);
+	text_line(out, 1, "if ((uintptr_t)memory %% 64)");
+	text_line(out, 2, "return PD_ALIGNMENT;");
+	text_line(out, 1, "if (size < %" PRId64 "%s)", cuda_state_bytes(cg) + cg->weights_size,
+	          cg->nmember ? "" : arena_printf(cg->arena, " || size < %s_workspace_size()", p));
+	text_line(out, 2, "return PD_WORKSPACE;");
+	text_line(out, 1, "cudaError_t error;");
+	text_line(out, 1, "pd_queue queue = pd_queue_of(stream, &error);");
+	text_line(out, 1, "m->memory = (unsigned char *)memory;");
+	text_line(out, 1, "m->weights = m->memory + %" PRId64 ";", cuda_state_bytes(cg));
+	text_line(out, 1, "m->workspace = m->memory + %" PRId64 ";", cuda_state_bytes(cg) + cg->weights_size);
+	text_line(out, 1, "m->workspace_size = size;");
+	if (cg->blocks)
+		text_line(out, 1, "m->graph = NULL;");
+	text_line(out, 1, "pd_check(&queue, cudaMemsetAsync(memory, 0, %" PRId64 ", stream));", cuda_state_bytes(cg));
+	if (!cg->inline_weights)
+		text_line(out, 1, "pd_copy_in(&queue, m->memory + %" PRId64 ", weights, n);", cuda_state_bytes(cg));
+	else if (cg->uploads.text && cg->uploads.len) {
+		text_line(out, 1, "unsigned char *const uploads = m->memory + %" PRId64 ";", cuda_state_bytes(cg));
+		text_str(out, cg->uploads.text);
+	}
+	text_line(out, 1, "m->ready = error == cudaSuccess;");
+	text_line(out, 1, "if (m->ready)");
+	text_line(out, 2, "return PD_OK;");
+	status_print(out, 1);
+	text_str(out, "}\n\n");
+}
+
+// ---- run -----------------------------------------------------------------------------------------------------
+
+static const char *run_text(const Codegen *cg)
+{
+	return cg->run.text ? cg->run.text : "";
+}
+
+static void device_locals_print(Codegen *cg, Text *out)
+{
+	if (strstr(run_text(cg), "state"))
+		text_line(out, 1, "pd_state *const state = (pd_state *)m->memory;");
+	if (strstr(run_text(cg), "sizes + "))
+		text_line(out, 1, "int64_t *const sizes = (int64_t *)(m->memory + %d);", STATE_BYTES);
+}
+
+static void sizes_clear_print(Codegen *cg, Text *out)
+{
+	if (size_count(cg))
+		text_line(out, 1, "pd_check(queue, cudaMemsetAsync(m->memory + %d, 0, %d, stream));", STATE_BYTES, 8 * size_count(cg));
+}
+
+static void run_end_print(Text *out)
+{
+	text_line(out, 1, "if (error == cudaSuccess)");
+	text_line(out, 2, "return PD_OK;");
+	status_print(out, 1);
+	text_str(out, "}\n\n");
+}
+
+// Whether the graph was made for these tensors and sizes.
+static void graph_fits_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	text_printf(out, "/* Whether the graph was made for these tensors and sizes. */\n"
+	                 "static bool graph_fits(const %s *m, const %s_inputs *in, const %s_outputs *out)\n{\n", p, p, p);
+	text_line(out, 1, "(void)in;");
+	text_line(out, 1, "(void)out;");
+	text_str(out, "\treturn m->graph");
+	if (cg->nmember)
+		text_str(out, " && !memcmp(&m->in.dims, &in->dims, sizeof in->dims)");
+	for (int side = 0; side < 2; side++)
+		for (int i = 0; i < (side ? cg->noutput : cg->ninput); i++) {
+			const char *which = side ? "out" : "in", *member = (side ? cg->outputs : cg->inputs)[i].member;
+			text_printf(out, " &&\n\t       m->%s.%s == %s->%s", which, member, which, member);
+		}
+	text_str(out, ";\n}\n\n");
+}
+
+static void graph_run_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	graph_fits_print(cg, out);
+	text_printf(out, "/* The whole program as a graph. */\n"
+	                 "static cudaError_t graph_make(%s *m, const %s_inputs *in, %s_outputs *out, cudaStream_t stream)\n{\n", p, p, p);
+	text_line(out, 1, "cudaError_t error;");
+	text_line(out, 1, "pd_queue graph = pd_graph_begin(stream, &error), *const queue = &graph;");
+	run_locals_print(cg, out);
+	device_locals_print(cg, out);
+	text_str(out, cg->declarations.text ? cg->declarations.text : "");
+	text_str(out, run_text(cg));
+	text_line(out, 1, "pd_graph_end(queue, &m->graph);");
+	text_line(out, 1, "return error;");
+	text_str(out, "}\n\n");
+	text_printf(out, "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out, cudaStream_t stream)\n{\n", p, p, p, p);
+	run_checks_print(cg, out);
+	text_line(out, 1, "cudaError_t error = cudaSuccess;");
+	text_line(out, 1, "if (!graph_fits(m, in, out)) {");
+	text_line(out, 2, "if (m->graph)");
+	text_line(out, 3, "error = cudaGraphExecDestroy(m->graph);");
+	text_line(out, 2, "m->graph = NULL;");
+	text_line(out, 2, "if (error == cudaSuccess)");
+	text_line(out, 3, "error = graph_make(m, in, out, stream);");
+	if (cg->ninput || cg->nmember)
+		text_line(out, 2, "m->in = *in;");
+	if (cg->noutput)
+		text_line(out, 2, "m->out = *out;");
+	text_line(out, 1, "}");
+	text_line(out, 1, "pd_queue queue_of_stream = {stream, NULL, NULL, NULL, false, &error}, *const queue = &queue_of_stream;");
+	sizes_clear_print(cg, out);
+	text_line(out, 1, "pd_graph_launch(queue, m->graph);");
+	run_end_print(out);
+}
+
+static void cuda_run_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	if (cg->blocks) {
+		graph_run_print(cg, out);
+		return;
+	}
+	text_printf(out, "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out, cudaStream_t stream)\n{\n", p, p, p, p);
+	run_checks_print(cg, out);
+	run_locals_print(cg, out);
+	if (cg->nmember)
+		text_line(out, 1, "m->dims = in->dims;");
+	text_line(out, 1, "cudaError_t error;");
+	text_line(out, 1, "pd_queue queue_of_stream = pd_queue_of(stream, &error), *const queue = &queue_of_stream;");
+	text_line(out, 1, "(void)queue;");
+	device_locals_print(cg, out);
+	sizes_clear_print(cg, out);
+	text_str(out, run_text(cg));
+	run_end_print(out);
+}
+
+// ---- wait ----------------------------------------------------------------------------------------------------
+
+static const char *host_symbol(const Dim *sym, void *arg)
+{
+	Codegen *cg = arg;
+	const Symbol *s = symbol_find(cg, sym);
+	int number = 0;
+	for (const Symbol *at = cg->symbols; at < s; at++)
+		number += at->max != NULL;
+	return s && s->max ? arena_printf(cg->arena, "told.sizes[%d]", number)
+	                   : arena_printf(cg->arena, "m->%sdims.%s", cg->blocks ? "in." : "", symbol_name(cg, sym));
+}
+
+// Sizes of outputs that a caller may not know, and those that a run found.
+static void output_sizes_print(Codegen *cg, Text *out)
+{
+	for (int i = 0; i < cg->noutput; i++)
+		for (int d = 0; cg->outputs[i].dims && d < cg->outputs[i].type->rank; d++)
+			text_line(out, 1, "out->%s[%d] = %s;", cg->outputs[i].dims, d,
+			          dim_expression(cg->arena, cg->outputs[i].type->dims[d], host_symbol, cg));
+	int number = 0, found = cuda_found_count(cg);
+	for (int i = 0; i < cg->nsymbol; i++)
+		if (cg->symbols[i].max)
+			text_line(out, 1, "out->found_%s = told.sizes[%d];", cg->symbols[i].name, found + number++);
+}
+
+static void cuda_wait_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	if (cg->nfailure) {
+		text_str(out, "static const char *const failures[] = {\n");
+		for (int i = 0; i < cg->nfailure; i++)
+			text_line(out, 1, "%s,", string_literal(cg->arena, cg->failures[i]));
+		text_str(out, "};\n\n");
+	}
+	text_printf(out, "pd_status %s_wait(%s *m, %s_outputs *out, cudaStream_t stream)\n{\n", p, p, p);
+	text_line(out, 1, "struct {");
+	text_line(out, 2, "pd_state state;");
+	text_line(out, 2, "int64_t sizes[%d];", size_count(cg) ? size_count(cg) : 1);
+	text_line(out, 1, "} told = {};");
+	text_line(out, 1, "if (!m%s || !m->ready)", cg->noutput ? " || !out" : "");
+	text_line(out, 2, "return PD_NULL;");
+	text_line(out, 1, "(void)out;");
+	text_line(out, 1, "cudaError_t error;");
+	text_line(out, 1, "pd_queue queue = pd_queue_of(stream, &error);");
+	text_line(out, 1, "pd_copy_out(&queue, &told, m->memory, %d);", STATE_BYTES + 8 * size_count(cg));
+	text_line(out, 1, "if (error == cudaSuccess)");
+	text_line(out, 2, "error = cudaMemsetAsync(m->memory, 0, sizeof told.state, stream);");
+	text_line(out, 1, "if (error == cudaSuccess)");
+	text_line(out, 2, "error = cudaStreamSynchronize(stream);");
+	text_line(out, 1, "if (error != cudaSuccess) {");
+	status_print(out, 2);
+	text_line(out, 1, "}");
+	output_sizes_print(cg, out);
+	text_line(out, 1, "m->failed = %s;", cg->nfailure ? "told.state.status == PD_OK ? NULL : failures[told.state.op]" : "NULL");
+	text_line(out, 1, "return (pd_status)told.state.status;");
+	text_str(out, "}\n\n");
+	if (!cg->blocks)
+		return;
+	text_printf(out, "void %s_free(%s *m)\n{\n", p, p);
+	text_line(out, 1, "if (m && m->ready && m->graph)");
+	text_line(out, 2, "cudaGraphExecDestroy(m->graph);");
+	text_line(out, 1, "if (m)");
+	text_line(out, 2, "m->graph = NULL;");
+	text_str(out, "}\n\n");
+}
+
+// ---- model_info ------------------------------------------------------------------------------------------------
+
+static int rank_sum(const Codegen *cg)
+{
+	int n = 1;
+	for (int i = 0; i < cg->ninput; i++)
+		n += cg->inputs[i].type->rank;
+	for (int i = 0; i < cg->noutput; i++)
+		n += cg->outputs[i].type->rank;
+	return n;
+}
+
+static void staged_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	text_printf(out, "/* An instance with memory of its own, for tensors on the host. */\n"
+	                 "typedef struct staged {\n\t%s base;\n\tpd_stage stage;\n} staged;\n\n", p);
+	text_printf(out, "static pd_status info_init(void *instance, const void *weights, size_t n, void *workspace, size_t size)\n{\n");
+	text_line(out, 1, "staged *s = (staged *)instance;");
+	text_line(out, 1, "cudaError_t error;");
+	text_line(out, 1, "pd_queue queue = pd_queue_of(NULL, &error);");
+	text_line(out, 1, "(void)workspace;");
+	text_line(out, 1, "if (!s->stage.stream)");
+	text_line(out, 2, "pd_check(&queue, cudaStreamCreate(&s->stage.stream));");
+	if (cg->blocks)
+		text_line(out, 1, "%s_free(&s->base);", p);
+	text_line(out, 1, "void *memory = pd_stage_memory(&queue, &s->stage.workspace, &s->stage.workspace_size, size);");
+	text_line(out, 1, "if (error == cudaSuccess)");
+	text_line(out, 2, "return %s_init(&s->base, weights, n, memory, size, s->stage.stream);", p);
+	text_line(out, 1, "s->base.failed = cudaGetErrorName(error);");
+	text_line(out, 1, "return PD_DEVICE;");
+	text_str(out, "}\n\n");
+}
+
+static void staged_run_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	text_str(out, "static pd_status info_run(void *instance, const void *const *inputs, void *const *outputs,\n"
+	              "                          int64_t *symbols)\n{\n");
+	text_line(out, 1, "staged *s = (staged *)instance;");
+	text_line(out, 1, "int64_t dims[%d];", rank_sum(cg));
+	text_line(out, 1, "cudaError_t error;");
+	text_line(out, 1, "pd_queue queue = pd_queue_of(s->stage.stream, &error);");
+	text_line(out, 1, "pd_stage_in(&s->stage, &queue, %s_info(), symbols, inputs, dims);", p);
+	text_line(out, 1, "%s_inputs in = {};", p);
+	text_line(out, 1, "%s_outputs out = {};", p);
+	for (int i = 0; i < cg->nsymbol; i++)
+		if (symbol_member(&cg->symbols[i]))
+			text_line(out, 1, "in.dims.%s = symbols[%d];", symbol_member(&cg->symbols[i]), i);
+	for (int i = 0; i < cg->ninput + cg->noutput; i++) {
+		const Port *port = i < cg->ninput ? &cg->inputs[i] : &cg->outputs[i - cg->ninput];
+		text_line(out, 1, "%s.%s = (%s *)(error == cudaSuccess ? s->stage.tensors[%d] : NULL);", i < cg->ninput ? "in" : "out",
+		          port->member, dtype_c_memory(port->type->dtype), i);
+	}
+	text_line(out, 1, "pd_status status = error == cudaSuccess ? %s_run(&s->base, &in, &out, s->stage.stream) : PD_DEVICE;", p);
+	text_line(out, 1, "if (status == PD_OK)");
+	text_line(out, 2, "status = %s_wait(&s->base, &out, s->stage.stream);", p);
+	text_line(out, 1, "if (status == PD_OK)");
+	text_line(out, 2, "pd_stage_out(&s->stage, &queue, %s_info(), outputs);", p);
+	for (int i = 0; i < cg->nsymbol; i++)
+		if (cg->symbols[i].max)
+			text_line(out, 1, "symbols[%d] = out.found_%s;", i, cg->symbols[i].name);
+	text_line(out, 1, "if (error == cudaSuccess)");
+	text_line(out, 2, "return status;");
+	text_line(out, 1, "s->base.failed = cudaGetErrorName(error);");
+	text_line(out, 1, "return PD_DEVICE;");
+	text_str(out, "}\n\n");
+	text_str(out, "static const char *info_failed(const void *instance)\n");
+	text_str(out, "{\n\treturn ((const staged *)instance)->base.failed;\n}\n\n");
+}
+
+void cuda_info_functions(Codegen *cg, Text *out)
+{
+	staged_print(cg, out);
+	staged_run_print(cg, out);
+}
+
+// ---- the file -------------------------------------------------------------------------------------------------
+
+// The prelude's functions run on both sides.
+static void prelude_adapt(Text *out, const char *text)
+{
+	static const char plain[] = "static inline ";
+	for (const char *hit; (hit = strstr(text, plain)); text = hit + strlen(plain)) {
+		text_strn(out, text, (size_t)(hit - text));
+		text_str(out, "static __host__ __device__ inline ");
+	}
+	text_str(out, text);
+}
+
+static void cuda_source_print(Codegen *cg, Text *out)
+{
+	const CodegenOptions *o = cg->options;
+	Text tail, user, prelude;
+	text_init(&tail, cg->arena);
+	workspace_print(cg, &tail);
+	cuda_init_print(cg, &tail);
+	cuda_run_print(cg, &tail);
+	cuda_wait_print(cg, &tail);
+	info_print(cg, &tail);
+	text_init(&user, cg->arena);
+	text_str(&user, cg->functions.text ? cg->functions.text : "");
+	text_str(&user, tail.text);
+	text_init(&prelude, cg->arena);
+	prelude_print(cg, &prelude, user.text);
+	text_printf(out, "/* Written by pdcc%s%s for CUDA. Do not edit. */\n", o->banner ? " from " : "",
+	            o->banner ? comment_text(cg->arena, o->banner) : "");
+	text_printf(out, "#include %s\n\n#include <math.h>\n#include <string.h>\n\n#include \"pdrt_cuda.h\"\n\n",
+	            string_literal(cg->arena, o->header_name));
+	prelude_adapt(out, prelude.text ? prelude.text : "");
+	text_str(out, cg->arrays.text ? cg->arrays.text : "");
+	text_str(out, user.text);
+}
+
+bool codegen_cuda(Context *c, Op *module, const Target *t, const CodegenOptions *o, CodegenResult *out)
+{
+	Codegen *cg = NEW(c->arena, Codegen);
+	if (o->call) {
+		diag_error(c->diag, &loc_unknown, "%s_call is for C, not for CUDA", o->prefix);
+		return false;
+	}
+	CodegenOptions options = *o;
+	if (options.weights == WEIGHTS_OBJECT)
+		options.weights = WEIGHTS_FILE;
+	if (!codegen_begin(cg, c, module, t, &options))
+		return false;
+	cg->workspace = dim_add(c, cg->workspace, dim_const(c, cg->weights_size + cuda_state_bytes(cg)));
+	codegen_end(cg, out);
+	cuda_source_print(cg, &out->source);
+	header_print(cg, &out->header);
+	return true;
+}

@@ -1,0 +1,364 @@
+/* What generated CUDA code needs besides pdrt.h: launches, into a stream or into a graph, that stop at the first error;
+ * conditional nodes; what kernels tell of a run; and staging for programs that hold their tensors on the host. C++11 and
+ * up. The kernels below are launched by name only: a program that takes the place of <cuda_runtime.h> needs no special
+ * syntax. */
+#ifndef PDRT_CUDA_H
+#define PDRT_CUDA_H
+
+#include <cuda_runtime.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pdrt.h"
+
+/* ---- on the device ----------------------------------------------------------------------------------------- */
+
+#ifndef PD_SHARED
+/* An array that the threads of a block share. */
+#define PD_SHARED(type, name, n) __shared__ __align__(16) type name[n]
+
+static __device__ inline float4 pd_shared_load4(const float *s, int i)
+{
+	return *reinterpret_cast<const float4 *>(s + i);
+}
+
+static __device__ inline void pd_shared_store4(float *s, int i, float4 v)
+{
+	*reinterpret_cast<float4 *>(s + i) = v;
+}
+#endif
+
+/* Where the memory of an instance begins: how its runs went. */
+typedef struct pd_state {
+	int status; /* a pd_status: what failed first */
+	int op;     /* the number of the operator that failed */
+} pd_state;
+
+static __device__ inline void pd_fail(pd_state *state, int status, int op)
+{
+	if (atomicCAS(&state->status, (int)PD_OK, status) == PD_OK)
+		state->op = op;
+}
+
+/* Sizes that a run finds; `found` elements further is what they should be. A size is never over its bound, so that what
+ * goes on after a failure stays inside of memory. */
+static __device__ inline void pd_set_size(int64_t *size, int found, int64_t n, int64_t bound, pd_state *state, int op)
+{
+	if (n < 0 || n > bound)
+		pd_fail(state, n < 0 ? PD_DIMS : PD_CAPACITY, op);
+	if (state->status == PD_OK || n > size[found])
+		size[found] = n;
+	*size = n < 0 ? 0 : n > bound ? bound : n;
+}
+
+/* There is room for *size, but not for n. */
+static __device__ inline void pd_need_size(int64_t *size, int found, int64_t n, pd_state *state, int op)
+{
+	pd_fail(state, PD_CAPACITY, op);
+	atomicMax((long long *)size + found, (long long)n);
+}
+
+/* The two tensors of n elements take each other's place. */
+template <typename T>
+__global__ void pd_swap(T *a, T *b, int64_t n)
+{
+	for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (int64_t)gridDim.x * blockDim.x) {
+		const T x = a[i];
+		a[i] = b[i];
+		b[i] = x;
+	}
+}
+
+template <typename T>
+__global__ void pd_move(T *to, const T *from, int64_t n)
+{
+	for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (int64_t)gridDim.x * blockDim.x)
+		to[i] = from[i];
+}
+
+/* What a conditional node hangs on. `otherwise` is for toolkits whose conditions have no else. */
+typedef struct pd_condition {
+	cudaGraphConditionalHandle handle, otherwise;
+} pd_condition;
+
+#if CUDART_VERSION >= 12080
+#define PD_GRAPH_ELSE 1
+#else
+#define PD_GRAPH_ELSE 0
+#endif
+
+/* Takes the condition to the node. After a failure no loop goes on. */
+template <typename T>
+__global__ void pd_decide(const T *holds, const pd_state *state, pd_condition c)
+{
+	const unsigned yes = *holds && state->status == PD_OK;
+	cudaGraphSetConditional(c.handle, yes);
+#if !PD_GRAPH_ELSE
+	if (c.otherwise)
+		cudaGraphSetConditional(c.otherwise, !yes);
+#endif
+}
+
+/* Another round; more than `limit` are a failure. */
+template <typename T>
+__global__ void pd_count_trip(T *trips, T limit, pd_state *state, int op)
+{
+	if (++*trips > limit)
+		pd_fail(state, PD_TRIPS, op);
+}
+
+template <typename T>
+__global__ void pd_set(T *x, T v)
+{
+	*x = v;
+}
+
+/* ---- on the host ------------------------------------------------------------------------------------------- */
+
+/* Where work goes: into a stream, or, with a graph, behind the last of its nodes. After an error nothing more goes in. */
+typedef struct pd_queue {
+	cudaStream_t stream;
+	cudaGraph_t root, graph; /* graph: root, or the body of a conditional node in it */
+	cudaGraphNode_t last;
+	bool any;                /* there is a last one */
+	cudaError_t *error;
+} pd_queue;
+
+static inline bool pd_ok(const pd_queue *q)
+{
+	return *q->error == cudaSuccess;
+}
+
+/* Keeps the first error. */
+static inline void pd_check(pd_queue *q, cudaError_t error)
+{
+	if (pd_ok(q))
+		*q->error = error;
+}
+
+static inline unsigned pd_blocks(int64_t threads, unsigned per_block)
+{
+	const int64_t blocks = (threads + per_block - 1) / per_block;
+	return blocks < 1 ? 1 : blocks > 65535 ? 65535 : (unsigned)blocks;
+}
+
+template <typename T>
+struct pd_same {
+	typedef T type;
+};
+
+/* kernel<<<blocks, threads>>>(args...) */
+template <typename... P>
+void pd_launch(pd_queue *q, void (*kernel)(P...), unsigned blocks, unsigned threads, typename pd_same<P>::type... args)
+{
+	void *list[] = {(void *)&args..., NULL};
+	if (!pd_ok(q))
+		return;
+	if (!q->graph) {
+		pd_check(q, cudaLaunchKernel(kernel, dim3(blocks), dim3(threads), list, 0, q->stream));
+		return;
+	}
+	cudaFuncAttributes attributes; /* says whether this device can run it */
+	pd_check(q, cudaFuncGetAttributes(&attributes, kernel));
+	if (!pd_ok(q))
+		return;
+	cudaKernelNodeParams params = {};
+	params.func = reinterpret_cast<void *>(kernel);
+	params.gridDim = dim3(blocks);
+	params.blockDim = dim3(threads);
+	params.kernelParams = list;
+	const cudaGraphNode_t before = q->last;
+	pd_check(q, cudaGraphAddKernelNode(&q->last, q->graph, &before, q->any, &params));
+	q->any = true;
+}
+
+static inline void pd_copy_in(pd_queue *q, void *to, const void *from, size_t n)
+{
+	if (pd_ok(q) && n)
+		pd_check(q, cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, q->stream));
+}
+
+static inline void pd_copy_out(pd_queue *q, void *to, const void *from, size_t n)
+{
+	if (pd_ok(q) && n)
+		pd_check(q, cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToHost, q->stream));
+}
+
+static inline void pd_copy(pd_queue *q, void *to, const void *from, size_t n)
+{
+	if (!pd_ok(q) || !n)
+		return;
+	if (!q->graph) {
+		pd_check(q, cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToDevice, q->stream));
+		return;
+	}
+	const cudaGraphNode_t before = q->last;
+	pd_check(q, cudaGraphAddMemcpyNode1D(&q->last, q->graph, &before, q->any, to, from, n, cudaMemcpyDeviceToDevice));
+	q->any = true;
+}
+
+/* ---- graphs ------------------------------------------------------------------------------------------------ */
+
+static inline cudaGraphConditionalHandle pd_handle(pd_queue *q)
+{
+	cudaGraphConditionalHandle handle = 0;
+	if (pd_ok(q))
+		pd_check(q, cudaGraphConditionalHandleCreate(&handle, q->root, 0, cudaGraphCondAssignDefault));
+	return handle;
+}
+
+static inline pd_condition pd_condition_new(pd_queue *q, bool has_else)
+{
+	pd_condition c = {pd_handle(q), 0};
+	if (has_else && !PD_GRAPH_ELSE)
+		c.otherwise = pd_handle(q);
+	return c;
+}
+
+/* Adds a conditional node; bodies[] are where its parts go. */
+static inline void pd_node(pd_queue *q, cudaGraphConditionalHandle handle, cudaGraphConditionalNodeType type, unsigned n,
+                           pd_queue *bodies)
+{
+	for (unsigned i = 0; i < n; i++)
+		bodies[i] = *q;
+	if (!pd_ok(q))
+		return;
+	cudaGraphNodeParams params = {};
+	params.type = cudaGraphNodeTypeConditional;
+	params.conditional.handle = handle;
+	params.conditional.type = type;
+	params.conditional.size = n;
+	const cudaGraphNode_t before = q->last;
+#if CUDART_VERSION >= 13000
+	pd_check(q, cudaGraphAddNode(&q->last, q->graph, &before, NULL, q->any, &params));
+#else
+	pd_check(q, cudaGraphAddNode(&q->last, q->graph, &before, q->any, &params));
+#endif
+	q->any = true;
+	for (unsigned i = 0; i < n && pd_ok(q); i++) {
+		bodies[i].graph = params.conditional.phGraph_out[i];
+		bodies[i].any = false;
+	}
+}
+
+static inline pd_queue pd_while(pd_queue *q, pd_condition c)
+{
+	pd_queue body;
+	pd_node(q, c.handle, cudaGraphCondTypeWhile, 1, &body);
+	return body;
+}
+
+/* parts: then, else. */
+static inline void pd_if(pd_queue *q, pd_condition c, pd_queue parts[2])
+{
+	if (PD_GRAPH_ELSE) {
+		pd_node(q, c.handle, cudaGraphCondTypeIf, 2, parts);
+		return;
+	}
+	pd_node(q, c.handle, cudaGraphCondTypeIf, 1, parts);
+	pd_node(q, c.otherwise, cudaGraphCondTypeIf, 1, parts + 1);
+}
+
+static inline pd_queue pd_queue_of(cudaStream_t stream, cudaError_t *error)
+{
+	pd_queue q = {stream, NULL, NULL, NULL, false, error};
+	*error = cudaSuccess;
+	return q;
+}
+
+/* A queue that fills a new graph. */
+static inline pd_queue pd_graph_begin(cudaStream_t stream, cudaError_t *error)
+{
+	pd_queue q = pd_queue_of(stream, error);
+	pd_check(&q, cudaGraphCreate(&q.root, 0));
+	q.graph = q.root;
+	return q;
+}
+
+/* Makes the graph ready to be launched; *exec is NULL after an error. */
+static inline void pd_graph_end(pd_queue *q, cudaGraphExec_t *exec)
+{
+	*exec = NULL;
+	if (pd_ok(q))
+		pd_check(q, cudaGraphInstantiate(exec, q->root, 0));
+	if (!pd_ok(q))
+		*exec = NULL;
+	if (q->root)
+		cudaGraphDestroy(q->root);
+}
+
+static inline void pd_graph_launch(pd_queue *q, cudaGraphExec_t exec)
+{
+	if (pd_ok(q))
+		pd_check(q, cudaGraphLaunch(exec, q->stream));
+}
+
+/* ---- for programs that hold their tensors on the host: model_info ------------------------------------------- */
+
+/* Memory of the device that is kept from run to run. Starts as zeros. */
+typedef struct pd_stage {
+	cudaStream_t stream;
+	void *workspace, **tensors; /* inputs, then outputs */
+	size_t workspace_size, *sizes;
+} pd_stage;
+
+/* n bytes, those of the run before when there were as many. */
+static inline void *pd_stage_memory(pd_queue *q, void **at, size_t *size, size_t n)
+{
+	if (*at && *size == n)
+		return *at;
+	if (*at)
+		pd_check(q, cudaFree(*at));
+	*at = NULL;
+	unsigned char *p = NULL;
+	if (pd_ok(q))
+		pd_check(q, cudaMalloc(&p, n ? n : 1));
+	*size = n;
+	return *at = pd_ok(q) ? p : NULL;
+}
+
+static inline size_t pd_stage_bytes(const pd_tensor_info *t, const int64_t *dims)
+{
+	size_t n = pd_dtype_size(t->dtype);
+	for (int d = 0; d < t->rank; d++)
+		n *= (size_t)dims[d];
+	return n;
+}
+
+/* Memory for all tensors of a run, inputs copied to it. */
+static inline void pd_stage_in(pd_stage *s, pd_queue *q, const pd_model_info *info, const int64_t *symbols,
+                               const void *const *inputs, int64_t *dims)
+{
+	const size_t all = (size_t)info->inputs + (size_t)info->outputs + 1;
+	int64_t *const room = static_cast<int64_t *>(malloc(all * sizeof(int64_t)));
+	info->shapes(symbols, dims);
+	if (!s->tensors)
+		s->tensors = static_cast<void **>(calloc(all, sizeof *s->tensors));
+	if (!s->sizes)
+		s->sizes = static_cast<size_t *>(calloc(all, sizeof *s->sizes));
+	if (!s->tensors || !s->sizes || !room)
+		pd_check(q, cudaErrorMemoryAllocation);
+	else
+		info->room(symbols, room);
+	for (int i = 0; pd_ok(q) && i < info->inputs + info->outputs; i++) {
+		const pd_tensor_info *t = i < info->inputs ? &info->input[i] : &info->output[i - info->inputs];
+		const size_t n = i < info->inputs ? pd_stage_bytes(t, dims)
+		                                  : pd_dtype_size(t->dtype) * (size_t)room[i - info->inputs];
+		void *p = pd_stage_memory(q, &s->tensors[i], &s->sizes[i], n);
+		if (i < info->inputs)
+			pd_copy_in(q, p, inputs[i], n);
+		dims += t->rank;
+	}
+	free(room);
+}
+
+/* And the outputs back, with all the room in them. */
+static inline void pd_stage_out(pd_stage *s, pd_queue *q, const pd_model_info *info, void *const *outputs)
+{
+	for (int i = 0; pd_ok(q) && i < info->outputs; i++)
+		pd_copy_out(q, outputs[i], s->tensors[info->inputs + i], s->sizes[info->inputs + i]);
+	if (pd_ok(q))
+		pd_check(q, cudaStreamSynchronize(s->stream));
+}
+
+#endif

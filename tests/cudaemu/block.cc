@@ -1,0 +1,420 @@
+// Runs kernels: one block after the other, its threads as fibers that go on until they must wait. Threads start in an
+// order drawn from the seed; one that has ended hands its fiber to the next. Checks barriers, warp operations and shared
+// memory. Called by api.cc.
+#include "cudaemu.h"
+
+#include <stdio.h>
+#include <sys/mman.h>
+
+#if !defined(__x86_64__)
+#include <ucontext.h>
+#endif
+
+uint3 blockIdx;
+dim3 blockDim, gridDim;
+
+namespace cudaemu {
+
+enum { MAX_THREADS = 1024, WARP = 32, STACK = 256 << 10, GUARD = 4096, SHARED_BYTES = 227 << 10 };
+
+Fiber *current;
+
+// ---- switching ---------------------------------------------------------------------------------------------
+
+#if defined(__x86_64__)
+struct Context {
+	void *sp;
+};
+
+// The registers that a function must keep go to the old stack; those of the other come from its stack.
+extern "C" void cudaemu_switch(void **from, void *to);
+__asm__(".text\n.type cudaemu_switch,@function\ncudaemu_switch:\n"
+        "\tpush %rbp\n\tpush %rbx\n\tpush %r12\n\tpush %r13\n\tpush %r14\n\tpush %r15\n"
+        "\tmov %rsp,(%rdi)\n\tmov %rsi,%rsp\n"
+        "\tpop %r15\n\tpop %r14\n\tpop %r13\n\tpop %r12\n\tpop %rbx\n\tpop %rbp\n\tret\n"
+        ".size cudaemu_switch,.-cudaemu_switch\n");
+
+static void context_switch(Context *from, Context *to)
+{
+	cudaemu_switch(&from->sp, to->sp);
+}
+
+static void context_make(Context *c, char *stack, void (*entry)())
+{
+	void **top = reinterpret_cast<void **>(stack + STACK);
+	*--top = nullptr; // where entry would return to
+	*--top = reinterpret_cast<void *>(entry);
+	for (int i = 0; i < 6; i++)
+		*--top = nullptr;
+	c->sp = top;
+}
+#else
+struct Context {
+	ucontext_t u;
+};
+
+static void context_switch(Context *from, Context *to)
+{
+	swapcontext(&from->u, &to->u);
+}
+
+static void context_make(Context *c, char *stack, void (*entry)())
+{
+	getcontext(&c->u);
+	c->u.uc_stack.ss_sp = stack;
+	c->u.uc_stack.ss_size = STACK;
+	c->u.uc_link = nullptr;
+	makecontext(&c->u, entry, 0);
+}
+#endif
+
+// ---- the block that runs -------------------------------------------------------------------------------------
+
+enum State { RUNS, WAITS_BARRIER, WAITS_WARP };
+
+struct Private {
+	Context context;
+	char *stack;
+	State state;
+	int line;      // where it waits
+	unsigned mask; // of the warp operation that it waits in
+};
+
+// Lanes that do warp operations with one mask. Values alternate between two rows: nobody can be two operations ahead.
+struct Group {
+	unsigned mask, arrived;
+	int line;
+	unsigned generation;
+	uint64_t values[2][WARP];
+};
+
+struct Warp {
+	int ngroup;
+	Group groups[WARP];
+	unsigned ended;
+	unsigned epoch; // operations done
+};
+
+struct Access {
+	unsigned thread, epoch, warp_epoch; // thread: its number + 1, 0: none
+};
+
+struct Shadow {
+	Access write, read;
+	bool read_by_many; // since the last barrier
+};
+
+static struct Block {
+	const Launch *launch;
+	unsigned long serial;
+	unsigned n, started, ended, arrived;
+	int line;        // of the barrier that threads wait at
+	unsigned epoch;  // barriers passed
+	unsigned order[MAX_THREADS];
+	Warp warps[MAX_THREADS / WARP];
+	Fiber *ready[MAX_THREADS];
+	int nready;
+	Fiber *waiting[MAX_THREADS];
+	int nwaiting;
+	size_t shared_used;
+	Context scheduler;
+} block;
+
+static Fiber *idle[MAX_THREADS];
+static int nidle;
+alignas(16) static char shared_bytes[SHARED_BYTES];
+
+bool thread_describe(char *text, size_t size)
+{
+	if (!current)
+		return false;
+	snprintf(text, size, "thread (%u, %u, %u) of block (%u, %u, %u)", current->index.x, current->index.y, current->index.z,
+	         blockIdx.x, blockIdx.y, blockIdx.z);
+	return true;
+}
+
+static Warp *warp_of(unsigned thread)
+{
+	return &block.warps[thread / WARP];
+}
+
+unsigned warp_lane()
+{
+	return current->number % WARP;
+}
+
+static void thread_take(Fiber *f)
+{
+	const unsigned t = block.order[block.started++], x = blockDim.x, y = blockDim.y;
+	f->number = t;
+	f->index = {t % x, t / x % y, t / x / y};
+	f->p->state = RUNS;
+}
+
+static void to_scheduler(Fiber *f)
+{
+	context_switch(&f->p->context, &block.scheduler);
+}
+
+// A fiber lives as long as the program: it runs threads of one block after the other.
+static void fiber_main()
+{
+	for (;;) {
+		Fiber *f = current;
+		block.launch->how->call(block.launch->kernel, block.launch->args);
+		block.ended++;
+		warp_of(f->number)->ended |= 1u << f->number % WARP;
+		if (block.started < block.n && !block.nready) {
+			thread_take(f);
+			continue;
+		}
+		idle[nidle++] = f;
+		to_scheduler(f);
+	}
+}
+
+static Fiber *fiber_new()
+{
+	if (nidle)
+		return idle[--nidle];
+	Fiber *f = static_cast<Fiber *>(calloc(1, sizeof *f));
+	f->p = static_cast<Private *>(calloc(1, sizeof *f->p));
+	void *m = mmap(nullptr, STACK + GUARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (m == MAP_FAILED)
+		die("no memory for a stack");
+	mprotect(m, GUARD, PROT_NONE);
+	f->p->stack = static_cast<char *>(m) + GUARD;
+	context_make(&f->p->context, f->p->stack, fiber_main);
+	return f;
+}
+
+// ---- waiting --------------------------------------------------------------------------------------------------
+
+static void wait_as(State s, int line)
+{
+	Fiber *f = current;
+	f->p->state = s;
+	f->p->line = line;
+	block.waiting[block.nwaiting++] = f;
+	to_scheduler(f);
+}
+
+// Those that wait and are meant go on.
+template <typename Meant>
+static void release(Meant meant)
+{
+	int kept = 0;
+	for (int i = 0; i < block.nwaiting; i++) {
+		Fiber *f = block.waiting[i];
+		if (meant(f))
+			block.ready[block.nready++] = f;
+		else
+			block.waiting[kept++] = f;
+	}
+	block.nwaiting = kept;
+}
+
+void barrier(int line)
+{
+	if (!current)
+		die("__syncthreads outside of a kernel");
+	if (block.arrived && block.line != line)
+		die("divergent barrier: threads of one block wait in __syncthreads of lines %d and %d", block.line, line);
+	block.line = line;
+	if (++block.arrived < block.n) {
+		wait_as(WAITS_BARRIER, line);
+		return;
+	}
+	block.arrived = 0;
+	block.epoch++;
+	release([](Fiber *f) { return f->p->state == WAITS_BARRIER; });
+}
+
+static Group *group_find(Warp *w, unsigned mask)
+{
+	for (int i = 0; i < w->ngroup; i++)
+		if (w->groups[i].mask == mask)
+			return &w->groups[i];
+	if (w->ngroup == WARP)
+		die("more than %d masks in one warp", WARP);
+	Group *g = &w->groups[w->ngroup++];
+	*g = Group();
+	g->mask = mask;
+	return g;
+}
+
+const uint64_t *warp_exchange(unsigned mask, uint64_t value, int line)
+{
+	if (!current)
+		die("a warp operation outside of a kernel");
+	Warp *w = warp_of(current->number);
+	const unsigned lane = warp_lane(), warp = current->number / WARP;
+	if (!(mask >> lane & 1))
+		die("line %d: lane %u calls a warp operation whose mask 0x%08x leaves it out", line, lane, mask);
+	Group *g = group_find(w, mask);
+	if (g->arrived && g->line != line)
+		die("divergent warp: lanes of mask 0x%08x are in lines %d and %d", mask, g->line, line);
+	g->line = line;
+	g->arrived |= 1u << lane;
+	uint64_t *row = g->values[g->generation & 1];
+	row[lane] = value;
+	if (g->arrived != mask) {
+		current->p->mask = mask;
+		wait_as(WAITS_WARP, line);
+		return row;
+	}
+	g->arrived = 0;
+	g->generation++;
+	w->epoch++;
+	release([=](Fiber *f) { return f->p->state == WAITS_WARP && f->p->mask == mask && f->number / WARP == warp; });
+	return row;
+}
+
+void warp_barrier(unsigned mask, int line)
+{
+	warp_exchange(mask, 0, line);
+}
+
+void lane_outside(int lane, int line)
+{
+	die("line %d: a shuffle reads lane %d, which is not in its mask", line, lane);
+}
+
+// Nobody can go on.
+[[noreturn]] static void stuck()
+{
+	const Fiber *f = block.waiting[0];
+	if (block.arrived && block.arrived + block.ended == block.n)
+		die("divergent barrier: %u threads ended without reaching __syncthreads in line %d", block.ended, block.line);
+	if (f->p->state == WAITS_WARP)
+		die("divergent warp: line %d waits for lanes of mask 0x%08x that do something else or have ended", f->p->line,
+		    f->p->mask);
+	die("deadlock: some threads wait at the barrier in line %d, others in warp operations", block.line);
+}
+
+static void fiber_resume(Fiber *f)
+{
+	current = f;
+	context_switch(&block.scheduler, &f->p->context);
+	current = nullptr;
+}
+
+static void block_run()
+{
+	block.serial++;
+	block.started = block.ended = block.arrived = 0;
+	block.nready = block.nwaiting = 0;
+	block.shared_used = 0;
+	block.epoch = 1;
+	for (unsigned w = 0; w * WARP < block.n; w++) {
+		block.warps[w].ngroup = 0;
+		block.warps[w].ended = 0;
+		block.warps[w].epoch = 1;
+	}
+	for (unsigned i = 0; i < block.n && random_wanted(); i++) {
+		const unsigned k = random_next(i + 1);
+		block.order[i] = block.order[k];
+		block.order[k] = i;
+	}
+	while (block.ended < block.n) {
+		if (block.nready) {
+			const int k = (int)random_next((uint32_t)block.nready);
+			Fiber *f = block.ready[k];
+			block.ready[k] = block.ready[--block.nready];
+			f->p->state = RUNS;
+			fiber_resume(f);
+		} else if (block.started < block.n) {
+			Fiber *f = fiber_new();
+			thread_take(f);
+			fiber_resume(f);
+		} else {
+			stuck();
+		}
+	}
+	if (block.arrived)
+		stuck();
+}
+
+void kernel_run(const Launch *l)
+{
+	block.launch = l;
+	blockDim = l->block;
+	gridDim = l->grid;
+	block.n = l->block.x * l->block.y * l->block.z;
+	for (unsigned i = 0; i < block.n; i++)
+		block.order[i] = i;
+	const uint64_t blocks = (uint64_t)l->grid.x * l->grid.y * l->grid.z, first = random_next((uint32_t)blocks);
+	for (uint64_t i = 0; i < blocks; i++) {
+		const uint64_t b = (i + first) % blocks;
+		blockIdx = {(unsigned)(b % l->grid.x), (unsigned)(b / l->grid.x % l->grid.y),
+		               (unsigned)(b / l->grid.x / l->grid.y)};
+		block_run();
+	}
+}
+
+// ---- shared memory ---------------------------------------------------------------------------------------------
+
+void site_enter(Site *s, size_t count, size_t size)
+{
+	if (!current)
+		die("shared memory '%s' outside of a kernel", s->name);
+	if (s->serial == block.serial)
+		return;
+	s->serial = block.serial;
+	const size_t at = (block.shared_used + 15) / 16 * 16;
+	if (count * size > SHARED_BYTES || at + count * size > SHARED_BYTES)
+		die("more than %d bytes of shared memory in a block, with '%s'", SHARED_BYTES, s->name);
+	block.shared_used = at + count * size;
+	s->data = shared_bytes + at;
+	free(s->shadow);
+	s->shadow = static_cast<Shadow *>(calloc(count, sizeof *s->shadow));
+	memset(s->data, 0xff, count * size);
+}
+
+// Whether something that happened is known to have happened before what the current thread does now.
+static bool happened_before(const Access *a)
+{
+	const unsigned self = current->number + 1;
+	if (!a->thread || a->thread == self || a->epoch != block.epoch)
+		return true;
+	return (a->thread - 1) / WARP == current->number / WARP && a->warp_epoch < warp_of(current->number)->epoch;
+}
+
+static Access access_now()
+{
+	return {current->number + 1, block.epoch, warp_of(current->number)->epoch};
+}
+
+static Shadow *shadow_find(const Site *s, size_t i, size_t count, int line)
+{
+	if (i >= count)
+		die("line %d: element %zd of shared memory '%s', which has %zu", line, (ssize_t)i, s->name, count);
+	return &s->shadow[i];
+}
+
+void shared_read(const Site *s, size_t i, size_t count, int line)
+{
+	Shadow *e = shadow_find(s, i, count, line);
+	if (!e->write.thread)
+		die("line %d: element %zu of shared memory '%s' is read, but nobody wrote it", line, i, s->name);
+	if (!happened_before(&e->write))
+		die("line %d: race: thread %u reads element %zu of shared memory '%s' that thread %u wrote, no barrier between", line,
+		    current->number, i, s->name, e->write.thread - 1);
+	e->read_by_many = e->read.thread && e->read.epoch == block.epoch && e->read.thread != current->number + 1
+	                      ? true : e->read.epoch == block.epoch && e->read_by_many;
+	e->read = access_now();
+}
+
+void shared_write(const Site *s, size_t i, size_t count, int line)
+{
+	Shadow *e = shadow_find(s, i, count, line);
+	if (!happened_before(&e->write))
+		die("line %d: race: threads %u and %u write element %zu of shared memory '%s', no barrier between", line,
+		    e->write.thread - 1, current->number, i, s->name);
+	if (!happened_before(&e->read) || (e->read_by_many && e->read.epoch == block.epoch && e->read.thread == current->number + 1))
+		die("line %d: race: thread %u writes element %zu of shared memory '%s' that another thread read, no barrier between",
+		    line, current->number, i, s->name);
+	e->write = access_now();
+}
+
+} // namespace cudaemu

@@ -1,0 +1,376 @@
+// The CUDA emulator for tests: lets g++ compile a .cu whose launches go through functions, and run it on the CPU. Threads
+// of a block are fibers that run in an order drawn from a seed; the runtime (cudaemu.cc) finds races and reads of
+// nothing in shared memory, barriers that not all threads reach, and accesses outside of memory, and ends the program.
+//
+//   CUDAEMU_SEED=N       another order of threads, of blocks, and of graph nodes that do not depend on each other
+//   CUDAEMU_REPORT=FILE  at exit, how often each function of the API was called
+//   CUDAEMU_FAIL=F:N     the N-th call of the API function F (from 1) fails with cudaErrorMemoryAllocation
+//
+// One host thread. Not modelled: memory orders, races in global memory, overlap of streams, textures, mma.
+#ifndef CUDAEMU_RUNTIME_H
+#define CUDAEMU_RUNTIME_H
+
+#ifndef __cplusplus
+#error "the device side of the emulator is C++"
+#endif
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_runtime_api.h"
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+
+struct uint3 {
+	unsigned x, y, z;
+};
+
+struct dim3 {
+	unsigned x, y, z;
+	dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+};
+
+struct alignas(8) float2 {
+	float x, y;
+};
+
+struct alignas(16) float4 {
+	float x, y, z, w;
+};
+
+static inline float4 make_float4(float x, float y, float z, float w)
+{
+	return {x, y, z, w};
+}
+
+// ---- threads ---------------------------------------------------------------------------------------------
+
+namespace cudaemu {
+
+struct Fiber {
+	uint3 index;      // threadIdx
+	unsigned number;  // of the thread in its block
+	struct Private *p;
+};
+
+extern Fiber *current; // NULL: the host
+
+void barrier(int line);
+void warp_barrier(unsigned mask, int line);
+// What every lane of the mask gives; [32], to be read before the next call.
+const uint64_t *warp_exchange(unsigned mask, uint64_t value, int line);
+unsigned warp_lane();
+[[noreturn]] void lane_outside(int lane, int line);
+
+// A declaration of shared memory: a slot for the block that runs.
+struct Site {
+	const char *name;
+	unsigned long serial; // of the block that the slot is for
+	char *data;
+	struct Shadow *shadow; // one for each element
+};
+
+void site_enter(Site *s, size_t count, size_t size);
+void shared_read(const Site *s, size_t i, size_t count, int line);
+void shared_write(const Site *s, size_t i, size_t count, int line);
+
+template <typename T>
+struct Element {
+	T *at;
+	const Site *site;
+	size_t i, count;
+	int line;
+	operator T() const
+	{
+		shared_read(site, i, count, line);
+		return *at;
+	}
+	T operator=(T v) const
+	{
+		shared_write(site, i, count, line);
+		return *at = v;
+	}
+	T operator=(const Element &other) const { return *this = (T)other; }
+	T operator+=(T v) const { return *this = (T)(*this) + v; }
+};
+
+struct Index { // an index, and the line that it stands in
+	size_t i;
+	int line;
+	template <typename I>
+	Index(I i_, int line_ = __builtin_LINE()) : i((size_t)i_), line(line_) {}
+};
+
+template <typename T>
+struct Shared {
+	Site *site;
+	size_t count;
+	Shared(Site *s, size_t n) : site(s), count(n) { site_enter(s, n, sizeof(T)); }
+	Element<T> operator[](Index at) const
+	{
+		return {reinterpret_cast<T *>(site->data) + at.i, site, at.i, count, at.line};
+	}
+};
+
+template <typename T>
+T shuffle(unsigned mask, T v, int from, int line)
+{
+	static_assert(sizeof(T) <= 8, "at most 64 bits");
+	uint64_t bits = 0;
+	memcpy(&bits, &v, sizeof v);
+	const uint64_t *all = warp_exchange(mask, bits, line);
+	if (!(mask >> from & 1))
+		lane_outside(from, line);
+	memcpy(&v, &all[from], sizeof v);
+	return v;
+}
+
+} // namespace cudaemu
+
+#define threadIdx (cudaemu::current->index)
+extern uint3 blockIdx;
+extern dim3 blockDim, gridDim;
+
+// What pdrt_cuda.h makes of `__shared__` under nvcc.
+#define PD_SHARED(type, name, n)                        \
+	static cudaemu::Site name##_site = {#name, 0, 0, 0}; \
+	const cudaemu::Shared<type> name(&name##_site, n)
+
+static inline float4 pd_shared_load4(const cudaemu::Shared<float> &s, size_t i, int line = __builtin_LINE())
+{
+	using cudaemu::Index;
+	return {s[Index(i, line)], s[Index(i + 1, line)], s[Index(i + 2, line)], s[Index(i + 3, line)]};
+}
+
+static inline void pd_shared_store4(const cudaemu::Shared<float> &s, size_t i, float4 v, int line = __builtin_LINE())
+{
+	using cudaemu::Index;
+	s[Index(i, line)] = v.x;
+	s[Index(i + 1, line)] = v.y;
+	s[Index(i + 2, line)] = v.z;
+	s[Index(i + 3, line)] = v.w;
+}
+
+static inline void __syncthreads(int line = __builtin_LINE())
+{
+	cudaemu::barrier(line);
+}
+
+static inline void __syncwarp(unsigned mask = 0xffffffffu, int line = __builtin_LINE())
+{
+	cudaemu::warp_barrier(mask, line);
+}
+
+template <typename T>
+T __shfl_sync(unsigned mask, T v, int lane, int width = 32, int line = __builtin_LINE())
+{
+	const int base = (int)cudaemu::warp_lane() / width * width;
+	return cudaemu::shuffle(mask, v, base + (lane & (width - 1)), line);
+}
+
+template <typename T>
+T __shfl_xor_sync(unsigned mask, T v, int lanes, int width = 32, int line = __builtin_LINE())
+{
+	const int self = (int)cudaemu::warp_lane(), from = self ^ lanes;
+	return cudaemu::shuffle(mask, v, from / width == self / width ? from : self, line);
+}
+
+template <typename T>
+T __shfl_down_sync(unsigned mask, T v, int lanes, int width = 32, int line = __builtin_LINE())
+{
+	const int self = (int)cudaemu::warp_lane(), from = self + lanes;
+	return cudaemu::shuffle(mask, v, from / width == self / width ? from : self, line);
+}
+
+static inline unsigned __ballot_sync(unsigned mask, int pred, int line = __builtin_LINE())
+{
+	const uint64_t *all = cudaemu::warp_exchange(mask, pred != 0, line);
+	unsigned bits = 0;
+	for (int i = 0; i < 32; i++)
+		bits |= (mask >> i & 1) ? (unsigned)all[i] << i : 0;
+	return bits;
+}
+
+static inline int __any_sync(unsigned mask, int pred, int line = __builtin_LINE())
+{
+	return __ballot_sync(mask, pred, line) != 0;
+}
+
+static inline int __all_sync(unsigned mask, int pred, int line = __builtin_LINE())
+{
+	return __ballot_sync(mask, pred, line) == mask;
+}
+
+// ---- functions of the device -----------------------------------------------------------------------------
+
+template <typename T>
+T atomicAdd(T *p, T v)
+{
+	const T old = *p;
+	*p = old + v;
+	return old;
+}
+
+template <typename T>
+T atomicExch(T *p, T v)
+{
+	const T old = *p;
+	*p = v;
+	return old;
+}
+
+template <typename T>
+T atomicCAS(T *p, T expected, T v)
+{
+	const T old = *p;
+	*p = old == expected ? v : old;
+	return old;
+}
+
+template <typename T>
+T atomicMax(T *p, T v)
+{
+	const T old = *p;
+	*p = old < v ? v : old;
+	return old;
+}
+
+static inline float rsqrtf(float x)
+{
+	return 1.0f / sqrtf(x);
+}
+
+static inline double rsqrt(double x)
+{
+	return 1.0 / sqrt(x);
+}
+
+template <typename T>
+T __ldg(const T *p)
+{
+	return *p;
+}
+
+void cudaGraphSetConditional(cudaGraphConditionalHandle handle, unsigned value);
+
+// ---- the API in C++ ----------------------------------------------------------------------------------------
+
+namespace cudaemu {
+
+// How to call a kernel whose arguments are a list of pointers.
+struct Callable {
+	void (*call)(void *kernel, void *const *args);
+	int count;
+	const size_t *sizes;
+};
+
+void callable_register(void *kernel, const Callable *c);
+
+template <size_t... I>
+struct Numbers {};
+template <size_t N, size_t... I>
+struct NumbersTo : NumbersTo<N - 1, N - 1, I...> {};
+template <size_t... I>
+struct NumbersTo<0, I...> {
+	typedef Numbers<I...> Type;
+};
+
+template <typename... P, size_t... I>
+void call_unpacked(void (*kernel)(P...), void *const *args, Numbers<I...>)
+{
+	(void)args;
+	kernel(*static_cast<P *>(args[I])...);
+}
+
+template <typename... P>
+void call_kernel(void *kernel, void *const *args)
+{
+	call_unpacked(reinterpret_cast<void (*)(P...)>(kernel), args, typename NumbersTo<sizeof...(P)>::Type());
+}
+
+template <typename... P>
+void *kernel_known(void (*kernel)(P...))
+{
+	static const size_t sizes[] = {sizeof(P)..., 0};
+	static const Callable c = {call_kernel<P...>, (int)sizeof...(P), sizes};
+	void *key = reinterpret_cast<void *>(kernel);
+	callable_register(key, &c);
+	return key;
+}
+
+cudaError_t launch(void *kernel, dim3 grid, dim3 block, void *const *args, size_t shared, cudaStream_t stream);
+cudaError_t memory_new(void **p, size_t n);
+
+} // namespace cudaemu
+
+struct cudaFuncAttributes {
+	int maxThreadsPerBlock, numRegs;
+	size_t sharedSizeBytes, localSizeBytes;
+};
+
+template <typename... P>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, void (*kernel)(P...))
+{
+	cudaemu::kernel_known(kernel);
+	*a = {1024, 32, 0, 0};
+	return cudaSuccess;
+}
+
+template <typename... P>
+cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **args, size_t shared = 0,
+                             cudaStream_t stream = 0)
+{
+	return cudaemu::launch(cudaemu::kernel_known(kernel), grid, block, args, shared, stream);
+}
+
+template <typename T>
+cudaError_t cudaMalloc(T **p, size_t n)
+{
+	return cudaemu::memory_new(reinterpret_cast<void **>(p), n);
+}
+
+struct cudaKernelNodeParams {
+	void *func;
+	dim3 gridDim, blockDim;
+	unsigned sharedMemBytes;
+	void **kernelParams, **extra;
+};
+
+enum cudaGraphNodeType { cudaGraphNodeTypeKernel, cudaGraphNodeTypeConditional = 13 };
+enum cudaGraphConditionalNodeType { cudaGraphCondTypeIf, cudaGraphCondTypeWhile, cudaGraphCondTypeSwitch };
+enum { cudaGraphCondAssignDefault = 1 };
+
+struct cudaConditionalNodeParams {
+	cudaGraphConditionalHandle handle;
+	cudaGraphConditionalNodeType type;
+	unsigned size;
+	cudaGraph_t *phGraph_out;
+};
+
+struct cudaGraphNodeParams {
+	cudaGraphNodeType type;
+	cudaConditionalNodeParams conditional;
+};
+
+cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps, size_t n,
+                                   const cudaKernelNodeParams *params);
+cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps, size_t n,
+                                     void *to, const void *from, size_t bytes, cudaMemcpyKind kind);
+// CUDA 12, and 13 with data for the edges.
+cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps, size_t n,
+                             cudaGraphNodeParams *params);
+static inline cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps,
+                                           const void *, size_t n, cudaGraphNodeParams *params)
+{
+	return cudaGraphAddNode(node, graph, deps, n, params);
+}
+cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle *handle, cudaGraph_t graph, unsigned initial,
+                                             unsigned flags);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags = 0);
+
+#endif

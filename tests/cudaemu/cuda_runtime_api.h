@@ -1,0 +1,64 @@
+/* The CUDA emulator for tests: types and entry points of the runtime that generated code uses, for C and C++. Found in
+ * place of the toolkit's header through -I; cuda_runtime.h has the device side, cudaemu.cc the runtime. */
+#ifndef CUDAEMU_RUNTIME_API_H
+#define CUDAEMU_RUNTIME_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CUDAEMU 1
+#ifndef CUDART_VERSION
+#define CUDART_VERSION 13000
+#endif
+
+typedef enum cudaError {
+	cudaSuccess = 0,
+	cudaErrorInvalidValue = 1,
+	cudaErrorMemoryAllocation = 2,
+	cudaErrorInvalidConfiguration = 9,
+	cudaErrorInsufficientDriver = 35,
+	cudaErrorInvalidDeviceFunction = 98,
+	cudaErrorNoDevice = 100,
+	cudaErrorNoKernelImageForDevice = 209,
+	cudaErrorInvalidResourceHandle = 400,
+	cudaErrorIllegalAddress = 700,
+	cudaErrorNotSupported = 801
+} cudaError_t;
+
+typedef enum cudaMemcpyKind {
+	cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault
+} cudaMemcpyKind;
+
+typedef struct CUstream_st *cudaStream_t;
+typedef struct CUgraph_st *cudaGraph_t;
+typedef struct CUgraphNode_st *cudaGraphNode_t;
+typedef struct CUgraphExec_st *cudaGraphExec_t;
+typedef unsigned long long cudaGraphConditionalHandle;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+const char *cudaGetErrorName(cudaError_t error);
+const char *cudaGetErrorString(cudaError_t error);
+cudaError_t cudaGetLastError(void);
+cudaError_t cudaGetDeviceCount(int *count);
+cudaError_t cudaDeviceSynchronize(void);
+cudaError_t cudaFree(void *p);
+cudaError_t cudaMemcpy(void *to, const void *from, size_t n, cudaMemcpyKind kind);
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t cudaMemset(void *to, int value, size_t n);
+cudaError_t cudaMemsetAsync(void *to, int value, size_t n, cudaStream_t stream);
+cudaError_t cudaStreamCreate(cudaStream_t *stream);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
