@@ -130,8 +130,8 @@ static bool size_kernel_launch(Codegen *cg, KernelFunc *k, const Text *body)
 	const char *name = kernel_finish(k);
 	if (!call_arguments(cg, k, &args))
 		return false;
-	text_line(&cg->run, 1, "pd_launch(queue, %s, 1, 1%s%s, state, %d);", name, args.text ? ", " : "",
-	          args.text ? args.text : "", cuda_failure(cg, k->op));
+	text_line(&cg->run, 1, "pd_launch(queue, %s, 1, 1%s%s, state, %d);", name, args.len ? ", " : "",
+	          args.len ? args.text : "", cuda_failure(cg, k->op));
 	return true;
 }
 
@@ -206,9 +206,9 @@ bool cuda_edge_sizes_print(Codegen *cg, const Op *op, const EdgeSizes *z, const 
 				text_line(&body, 2, "pd_fail(pd_run, PD_DIMS, pd_op);");
 			}
 	}
-	if (set.text)
+	if (set.len)
 		text_str(&body, set.text);
-	return !body.text || size_kernel_launch(cg, e.k, &body);
+	return !body.len || size_kernel_launch(cg, e.k, &body);
 }
 
 // ---- assertions, updates -----------------------------------------------------------------------------------------
