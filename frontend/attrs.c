@@ -362,7 +362,7 @@ static const struct {
 	{"fused_transpose_Out", "[]"},
 	{"fused_unsqueeze2_axes", "[]"},
 	{"fused_squeeze2_axes", "[]"},
-	{"remote_prefetch", "0"},
+	{"epmap", "[]"}, // parameters on servers
 };
 
 static bool is_neutral(const Paddle__OpAttr *a, const char *neutral)

@@ -3,6 +3,7 @@
 #include "counted.h"
 #include "sequence.h"
 
+#include <ctype.h>
 #include <string.h>
 
 // Sequences on their way.
@@ -13,6 +14,20 @@ typedef struct Steps {
 	Value *count;           // `most` as one i64
 } Steps;
 
+// The longest sequence of an input of the model is one size for all that go through it; the caller states its bound.
+static const Dim *steps_symbol(const Op *op, const Value *lod)
+{
+	const Op *around = op_parent(op);
+	if (!lod->def || lod->def->code != OP_PD_FEED || !around || around->code != OP_BUILTIN_MODULE)
+		return sequence_found(op, NULL);
+	char *name = arena_printf(op->ctx->arena, "n_%s_steps%lld", op_str(lod->def, "name", "x"),
+	                          (long long)op_int(lod->def, "level", 0));
+	for (char *p = name; *p; p++)
+		if (!isalnum((unsigned char)*p))
+			*p = '_';
+	return dim_sym_bounded(op->ctx, name);
+}
+
 static bool steps_begin(Steps *s, Builder *b, Op *op, Value *lod, const Dim *rows)
 {
 	Context *c = b->ctx;
@@ -21,7 +36,7 @@ static bool steps_begin(Steps *s, Builder *b, Op *op, Value *lod, const Dim *row
 	Nest n = nest_open(b, type_tensor(c, DT_I64, 1, &count, 0));
 	s->lengths = nest_close(&n, scalar_from_index(&n.b, sequence_length(&n.b, lod, n.at[0], rows), DT_I64));
 	s->count = tensor_reshape(b, longest_sequence(b, lod, rows), 1, &one);
-	s->most = sequence_found(op, op->info->short_name);
+	s->most = steps_symbol(op, lod);
 	return s->lengths && bind_size(b, s->count, s->most);
 }
 
@@ -316,7 +331,7 @@ bool define_hook_edit_distance(Builder *b, Op *op, Value **results)
 		return false;
 	const Dim *wide = dim_add(c, refs.most, dim_const(c, 1)), *dims[] = {out->dims[0], wide};
 	if (refs.lod) {
-		wide = sequence_found(op, "edit_distance");
+		wide = sequence_found(op, dim_add(c, refs.most, dim_const(c, 1)));
 		Value *longer = tensor_add(b, longest(b, &refs), build_number(b, DT_I64, 1, 1));
 		if (!bind_size(b, longer, wide))
 			return false;

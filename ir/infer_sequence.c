@@ -10,11 +10,14 @@ const Dim *sequence_count(Context *c, const Value *lod)
 
 // ---- what they share --------------------------------------------------------------------------------------
 
-const Dim *sequence_found(const Op *op, const char *what)
+const Dim *sequence_found(const Op *op, const Dim *bound)
 {
 	const Loc *l = op->loc;
-	return dim_sym_bounded(op->ctx, arena_printf(op->ctx->arena, "n_%s_%d_%d", what, l->block < 0 ? 0 : l->block,
-	                                             l->op < 0 ? 0 : l->op));
+	const char *name = arena_printf(op->ctx->arena, "n_%s_%d_%d", op->info->short_name, l->block < 0 ? 0 : l->block,
+	                                l->op < 0 ? 0 : l->op);
+	const Dim *size = dim_sym_bounded(op->ctx, name);
+	dim_set_bound(op->ctx, size, bound);
+	return size;
 }
 
 // Operand i holds rows; its type, or NULL after a diagnostic.
@@ -124,7 +127,7 @@ bool infer_hook_sequence_expand(Op *op)
 	have = op_operand(op, 3) ? sequence_count(op->ctx, op_operand(op, 3)) : x->dims[0];
 	if (!infer_same_dim(op, have, sequence_count(op->ctx, op_operand(op, 2)), "numbers of sequences", &same))
 		return false;
-	return result_rows(op, x, op_operand(op, 3) ? sequence_found(op, "sequence_expand") : total->dim, total->dim);
+	return result_rows(op, x, op_operand(op, 3) ? sequence_found(op, NULL) : total->dim, total->dim);
 }
 
 bool infer_hook_sequence_expand_as(Op *op)
@@ -187,7 +190,7 @@ bool infer_hook_sequence_pad(Op *op)
 	if (x->rank == MAX_RANK)
 		return infer_error(op, "the result would have more than %d axes", MAX_RANK);
 	shape[0] = sequence_count(op->ctx, op_operand(op, 2));
-	shape[1] = length < 0 ? sequence_found(op, "sequence_pad") : dim_const(op->ctx, length);
+	shape[1] = length < 0 ? sequence_found(op, NULL) : dim_const(op->ctx, length);
 	for (int d = 1; d < x->rank; d++)
 		shape[d + 1] = x->dims[d];
 	return infer_result_shape(op, 0, x->dtype, x->rank + 1, shape) && infer_result_shape(op, 1, DT_I64, 1, shape);
@@ -206,7 +209,7 @@ bool infer_hook_sequence_unpad(Op *op)
 		return false;
 	for (int d = 2; d < x->rank; d++)
 		shape[d - 1] = x->dims[d];
-	shape[0] = sequence_found(op, "sequence_unpad");
+	shape[0] = sequence_found(op, dim_mul(c, x->dims[0], x->dims[1]));
 	const Dim *size = dim_add(c, x->dims[0], dim_const(c, 1));
 	return infer_result_shape(op, 0, x->dtype, x->rank > 2 ? x->rank - 1 : 2, shape) &&
 	       infer_result_shape(op, 1, DT_I64, 1, &size);
@@ -223,7 +226,7 @@ bool infer_hook_sequence_slice(Op *op)
 	for (int i = 1; i <= 2; i++)
 		if (!infer_same_dim(op, type_numel(c, op_operand(op, i)->type), count, "numbers of sequences and slices", &same))
 			return false;
-	return result_rows(op, x, sequence_found(op, "sequence_slice"), count);
+	return result_rows(op, x, sequence_found(op, x->dims[0]), count);
 }
 
 bool infer_hook_sequence_erase(Op *op)
@@ -233,7 +236,7 @@ bool infer_hook_sequence_erase(Op *op)
 		return false;
 	if (x->rank > 2 || (x->rank == 2 && !dim_is(x->dims[1], 1)))
 		return infer_error(op, "rows of more than one id");
-	return result_rows(op, x, sequence_found(op, "sequence_erase"), sequence_count(op->ctx, op_operand(op, 1)));
+	return result_rows(op, x, sequence_found(op, x->dims[0]), sequence_count(op->ctx, op_operand(op, 1)));
 }
 
 bool infer_hook_ctc_align(Op *op)
@@ -254,7 +257,7 @@ bool infer_hook_ctc_align(Op *op)
 		return false;
 	if (!dim_is(x->dims[1], 1))
 		return infer_error(op, "rows of more than one token");
-	const Dim *shape[] = {sequence_found(op, "ctc_align"), one};
+	const Dim *shape[] = {sequence_found(op, dim_max(c, x->dims[0], one)), one};
 	return infer_result_shape(op, 0, x->dtype, 2, shape) && infer_result_shape(op, 1, x->dtype, 2, lengths) &&
 	       infer_result(op, 2, lod->type);
 }

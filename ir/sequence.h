@@ -21,7 +21,8 @@ Value *offsets_of_lengths(Builder *b, const Dim *count, SequenceLength *length, 
 Value *longest_sequence(Builder *b, Value *lod, const Dim *rows);
 // Binds the size `rows` to the last of these offsets.
 bool bind_rows(Builder *b, Value *lod, const Dim *rows);
-// A size that an operation finds when it runs, named after `what` and its place in the program.
-const Dim *sequence_found(const Op *op, const char *what);
+// A size that an operation finds when it runs, named after it and its place in the program. `bound`: what it is at most;
+// NULL: the caller says.
+const Dim *sequence_found(const Op *op, const Dim *bound);
 
 #endif

@@ -18,6 +18,8 @@ def command(a, case, meta, out):
         cmd += ['--next'] if i else []
         for name, ref in run['feeds'].items():
             cmd += ['--in', f"{name}={case / ref['file']}"]
+            if ref.get('lod'):
+                cmd += ['--lod', f'{name}=' + ';'.join(','.join(map(str, level)) for level in ref['lod'])]
     return [str(c) for c in cmd]
 
 
@@ -30,6 +32,12 @@ def difference(got, want, meta):
     else:
         ok = got == want
     return None if ok.all() else f'{(~ok).sum()} of {want.size} elements differ'
+
+
+def lod_difference(path, want):
+    """A file of LoD has a line of offsets for each level. None when it says what was recorded."""
+    got = path.exists() and [[int(x) for x in line.split(',')] for line in path.read_text().split()]
+    return None if got == want else f'LoD {got or "is missing"}, expected {want}'
 
 
 def run_case(a, case):
@@ -49,6 +57,8 @@ def run_case(a, case):
                 if not path.exists():
                     return 'wrong', f'run {i}: no {path.name}'
                 bad = difference(np.load(path), np.load(case / ref['file']), meta)
+                if not bad and ref.get('lod'):
+                    bad = lod_difference(path.with_suffix('.lod'), ref['lod'])
                 if bad:
                     return 'wrong', f"run {i}, fetch {ref['name']}: {bad}"
     return 'pass', ''
