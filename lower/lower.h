@@ -56,6 +56,11 @@ bool pass_to_loops(PassContext *p);       // to_loops.c: everything else to loop
 bool pass_fuse(PassContext *p);           // fuse.c: nests into nests, into epilogues and prologues
 bool pass_hoist(PassContext *p);          // hoist.c: what does not change in a loop goes in front of it
 bool pass_bounds(PassContext *p);         // bounds.c: how large sizes become that control flow changes
+bool pass_simplify_if(PassContext *p);    // simplify_if.c: known conditions, results nobody needs, neighbours
+bool pass_loop_args(PassContext *p);      // loop_args.c: variables that stay, that are one, that nobody reads
+bool pass_loop_trips(PassContext *p);     // loop_trips.c: loops of no, one and few rounds
+bool pass_select(PassContext *p);         // select.c: small branches to pd.where
+bool pass_sink(PassContext *p);           // sink.c: what one branch alone reads moves into it
 bool pass_flatten(PassContext *p);        // flatten.c: pd.if and pd.while to blocks and branches
 bool pass_plan(PassContext *p);           // plan.c: one workspace
 

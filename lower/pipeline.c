@@ -17,6 +17,12 @@ static const Pass passes[] = {
 	{"layout", "contractions to tuned kernels, blocked channels, packed weights", pass_layout},
 	{"to-loops", "every remaining operation to loop nests by its definition", pass_to_loops},
 	{"fuse", "nests into nests, into epilogues and into prologues", pass_fuse},
+	{"simplify-if", "branches on known conditions, results that nobody needs, neighbours on one condition",
+	 pass_simplify_if},
+	{"loop-args", "variables of loops that stay, that are one, that nobody reads", pass_loop_args},
+	{"loop-trips", "loops of no, one and few rounds", pass_loop_trips},
+	{"select", "small branches that only choose to pd.where", pass_select},
+	{"sink", "what one branch alone reads moves into it", pass_sink},
 	{"hoist", "what a loop does not change goes in front of it", pass_hoist},
 	{"bounds", "how large sizes may become that change in control flow", pass_bounds},
 	{"flatten", "pd.if and pd.while to blocks with branches between them", pass_flatten},
@@ -29,9 +35,11 @@ typedef struct Stage {
 	const char *passes; // comma-separated
 } Stage;
 
-// Clean runs its passes twice: folded weights uncover identities, and the other way around.
+// Clean runs its passes twice: folded weights uncover identities, and the other way around; and once more after loops and
+// branches became fewer.
 static const Stage stages[] = {
-	{"clean", "canonicalize,fold,fold-batch-norm,canonicalize,fold,cse,dce,hoist,bounds"},
+	{"clean", "canonicalize,fold,fold-batch-norm,canonicalize,fold,cse,simplify-if,loop-args,loop-trips,"
+	          "canonicalize,fold,cse,simplify-if,loop-args,dce,sink,select,hoist,dce,bounds"},
 	{"arrays", "arrays,canonicalize,fold,cse,dce,bounds"},
 	{"decompose", "decompose,canonicalize,fold,cse,dce"},
 	{"layout", "layout,canonicalize,fold,cse,dce"},

@@ -1,0 +1,29 @@
+// What passes on pd.if and pd.while share: see control.c.
+#ifndef PDCC_LOWER_CONTROL_H
+#define PDCC_LOWER_CONTROL_H
+
+#include "lower.h"
+
+// Whether op has no effect but its results, its regions included. Whether a loop ends does not count.
+bool control_is_pure(const Op *op);
+bool region_is_pure(const Region *r);
+// Whether an operation of the region works with a size that is found only at run time.
+bool region_finds(const Region *r);
+// A pd.if or pd.while without a stack, whose regions are one block each.
+bool control_is_plain(const Op *op);
+// A plain pd.while whose variables go through the condition as they come.
+bool loop_is_plain(const Op *loop);
+// The operations in a region, those of its own regions included; constants and terminators count nothing.
+int region_size(const Region *r);
+// Rebuilds the operation with the results (and variables) that `keep` says. The others must be unused.
+Op *control_keep(Op *op, const bool *keep);
+// Moves the operations of a region in front of `where` and drops the terminator, whose operands from `first` on are given.
+void region_inline(Region *r, Op *where, int first, Value **given);
+// As region_inline with a copy of the operations, through the map.
+void region_copy(const Region *r, Op *where, int first, ValueMap *m, Value **given);
+// Whether v is an argument or result of something inside of `op`.
+bool value_is_in(const Value *v, const Op *op);
+// Whether the use stands in the region, at any depth.
+bool use_is_in(const Use *u, const Region *r);
+
+#endif
