@@ -1,9 +1,10 @@
-// Small branches that only choose between values, computed cheaply if at all, become pd.where: a choice costs less than a
-// jump that is not foreseen, and what it gives can be fused. Run when the program is clean, after `sink`.
+// Small branches that only choose between single numbers, computed cheaply if at all, become pd.where: a choice costs less
+// than a jump that is not foreseen, and what it gives is fused with what reads it. Run when the program is clean, after `sink`.
 #include "control.h"
 
-// Elements of a result, and operations in both sides, up to which computing both is cheaper than to jump.
-enum { MAX_ELEMENTS = 16, MAX_OPS = 4 };
+// Elements of a result, and operations in both sides, up to which computing both is cheaper than to jump. For more elements
+// the branch that is not taken would be felt, and a program that was written with branches should stay readable.
+enum { MAX_ELEMENTS = 1, MAX_OPS = 4 };
 
 static bool op_is_cheap(const Op *op)
 {
