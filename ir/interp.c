@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { MAX_EXPANSIONS = 64, TIDY_BYTES = 1 << 25 };
+enum { MAX_EXPANSIONS = 64, TIDY_BYTES = 1 << 23 };
 
 // An operation in simpler ones: a block that reads stand-ins for the operands.
 typedef struct Expansion {
@@ -172,7 +172,7 @@ Tensor *interp_result(Interp *in, const Op *op, int i)
 	for (int d = 0; d < v->type->rank; d++)
 		if (!interp_size(in, op, v->type->dims[d], &dims[d]))
 			return NULL;
-	Tensor *t = tensor_new(in->arena, v->type->dtype, v->type->rank, dims);
+	Tensor *t = tensor_new(in->temp, v->type->dtype, v->type->rank, dims);
 	if (!t)
 		interp_error(in, op, "result %d has a negative size, or is too large", i);
 	else
@@ -442,7 +442,7 @@ static Tensor *feed_offsets(Interp *in, const Op *op, const Tensor *t)
 	}
 	if (t->nlod)
 		n = (int64_t)t->lod_len[level];
-	Tensor *offsets = tensor_new(in->arena, DT_I64, 1, &n);
+	Tensor *offsets = tensor_new(in->temp, DT_I64, 1, &n);
 	for (int64_t i = 0; offsets && i < n; i++)
 		tensor_set_i(offsets, i, t->nlod ? t->lod[level][i] : i && level + 1 == levels && t->rank ? t->dims[0] : i);
 	return offsets;

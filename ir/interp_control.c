@@ -129,12 +129,18 @@ bool interpret_hook_if(Interp *in, Op *op)
 	int64_t cond;
 	if (op->nregion < 2 || !read_whole(in, op, 0, &cond))
 		return false;
-	if (op->nregion > 2 && !interp_region(in, &op->regions[2], 0, NULL))
+	Cell stack = {0};
+	const Op *init = op->nregion > 2 ? interp_region(in, &op->regions[2], 0, NULL) : NULL;
+	if (op->nregion > 2 && !(init && read_cells(in, init, 0, 1, &stack)))
 		return false;
-	const Op *end = interp_region(in, &op->regions[cond ? 0 : 1], 0, NULL);
+	const Op *end = interp_region(in, &op->regions[cond ? 0 : 1], init ? 1 : 0, &stack);
 	if (!end)
 		return false;
 	int given = end == op ? 0 : end->noperand;
+	if (end == op && init && op->nresult == 1) { // an empty region gives the stack as it is
+		interp_bind_cell(in, &op->results[0], stack);
+		return true;
+	}
 	if (given != op->nresult)
 		return interp_error(in, op, "a region yields %d values for %d results", given, op->nresult);
 	Cell *cells = NEW_ARRAY(interp_arena(in), (size_t)op->nresult + 1, Cell);
@@ -172,15 +178,24 @@ static bool run_rounds(Interp *in, const Op *op, LoopFrame *f)
 	}
 }
 
+// What enters the loop: the operands, or what `init` makes of them.
+static bool enter_loop(Interp *in, const Op *op, LoopFrame *f)
+{
+	if (op->nregion < 3)
+		return read_cells(in, op, 0, f->n, f->vars);
+	if (!read_cells(in, op, 0, op->noperand, f->vars))
+		return false;
+	const Op *init = interp_region(in, &op->regions[2], op->noperand, f->vars);
+	return init && read_cells(in, init, 0, f->n, f->vars);
+}
+
 bool interpret_hook_while(Interp *in, Op *op)
 {
-	int n = op->noperand;
-	LoopFrame f = {.outer = in->loops, .n = n, .vars = NEW_ARRAY(interp_arena(in), (size_t)n + 1, Cell)};
+	int n = op->noperand + (op->nregion > 2);
 	if (op->nregion < 2 || op->nresult != n)
 		return interp_error(in, op, "the loop is malformed");
-	if (op->nregion > 2 && !interp_region(in, &op->regions[2], 0, NULL))
-		return false;
-	if (!read_cells(in, op, 0, n, f.vars))
+	LoopFrame f = {.outer = in->loops, .n = n, .vars = NEW_ARRAY(interp_arena(in), (size_t)n + 1, Cell)};
+	if (!enter_loop(in, op, &f))
 		return false;
 	in->loops = &f;
 	bool ok = run_rounds(in, op, &f);

@@ -115,15 +115,21 @@ static bool init_is_right(const Op *op, int region)
 	return true;
 }
 
-static bool condition_is_one(const Op *op, int operand)
+// Whether what decides a branch can be one element.
+static bool one_element(const Op *op, int operand, const char *what)
 {
 	const Type *t = op->operands[operand].value->type;
 	int64_t n;
 	if (t->kind != TY_TENSOR)
-		return verify_fail(op, "the condition must be a tensor, not %s", type_text(op->ctx, t));
+		return verify_fail(op, "%s must be a tensor, not %s", what, type_text(op->ctx, t));
 	if (type_const_numel(t, &n) && n != 1)
-		return verify_fail(op, "the condition must be one element, not %s", type_text(op->ctx, t));
+		return verify_fail(op, "%s must be one element, not %s", what, type_text(op->ctx, t));
 	return true;
+}
+
+static bool condition_is_one(const Op *op, int operand)
+{
+	return one_element(op, operand, "the condition");
 }
 
 // ---- pd.if, pd.if_grad --------------------------------------------------------------------------------
@@ -290,6 +296,8 @@ bool verify_hook_cond_br(Op *op)
 bool verify_hook_switch(Op *op)
 {
 	const Attr *cases = op_attr(op, "cases");
+	if (!one_element(op, 0, "the value"))
+		return false;
 	for (int i = 0; i < cases->n; i++) {
 		for (int j = 0; j < i; j++) {
 			if (cases->ints[i] == cases->ints[j])
