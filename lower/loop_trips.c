@@ -4,7 +4,7 @@
 #include "control.h"
 
 // No more than so many rounds, and operations in all of them, are written out.
-enum { MAX_ROUNDS = 8, MAX_UNROLLED = 48 };
+enum { MAX_ROUNDS = 4, MAX_UNROLLED = 32 };
 
 // Whether every variable keeps its type from one round to the next.
 static bool types_stay(const Op *loop)
