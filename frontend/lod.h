@@ -53,4 +53,10 @@ bool lod_record(OpJob *j);
 bool sequence_expand_create(OpJob *j);
 bool lod_reset_translate(OpJob *j);
 
+// ---- lod_rank.c: rank tables, arrays of steps -----------------------------------------------------
+bool lod_rank_table_translate(OpJob *j);
+bool lod_tensor_to_array_translate(OpJob *j);
+bool array_to_lod_tensor_translate(OpJob *j);
+bool split_lod_tensor_create(OpJob *j);
+
 #endif

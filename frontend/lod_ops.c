@@ -90,7 +90,7 @@ static LodRule rule_of(const char *type)
 // An operation may have results that only say something when it reads LoD.
 static bool gives_offsets(const OpJob *j)
 {
-	if (!strcmp(j->desc->type, "sequence_expand"))
+	if (!strcmp(j->desc->type, "sequence_expand") || !strcmp(j->desc->type, "reorder_lod_tensor_by_rank"))
 		return job_operand(j, "x_lod") != NULL;
 	if (!strcmp(j->desc->type, "ctc_align"))
 		return job_operand(j, "input_lod") != NULL;
