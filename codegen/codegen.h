@@ -104,6 +104,8 @@ bool kernel_unblock_emit(KernelFunc *k);
 bool kernel_sort_emit(KernelFunc *k);        // kernel_select.c
 bool kernel_nms_emit(KernelFunc *k);
 bool kernel_compact_emit(KernelFunc *k);
+bool kernel_scan_emit(KernelFunc *k);        // kernel_scan.c
+bool kernel_scatter_emit(KernelFunc *k);
 
 // How its function begins: `static`, or a macro that keeps it out of the loops of model_run.
 const char *kernel_linkage(const KernelFunc *k);

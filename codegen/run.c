@@ -122,6 +122,8 @@ static Emitter *emitter_of(const Codegen *cg, const Op *op)
 	case OP_KERNEL_SORT: return kernel_sort_emit;
 	case OP_KERNEL_NMS: return kernel_nms_emit;
 	case OP_KERNEL_COMPACT: return kernel_compact_emit;
+	case OP_KERNEL_SCAN: return kernel_scan_emit;
+	case OP_KERNEL_SCATTER: return kernel_scatter_emit;
 	default: return NULL;
 	}
 }

@@ -68,6 +68,8 @@ Value *scalar_cast(Builder *b, Value *x, DType t);
 Value *scalar_from_index(Builder *b, Value *x, DType t);
 // An element of data as a position in [0, extent), checked at run time.
 Value *index_from_data(Builder *b, Value *x, const Dim *extent, bool wrap);
+// Fills from[0, count) with the positions in x that row `at` of `index` (its last axis) holds. In define_index.c.
+void index_row(Builder *b, Value *index, Value *const *at, const Type *x, int count, Value **from);
 // Linear position of `at` in a tensor of these dims, and back.
 Value *index_linear(Builder *b, int rank, const Dim *const *dims, Value *const *at);
 void index_split(Builder *b, Value *linear, int rank, const Dim *const *dims, Value **at);
@@ -100,6 +102,11 @@ Chosen select_sorted(Builder *b, Value *x, bool descending, const double *above,
 Chosen select_apart(Builder *b, Value *boxes, Chosen order, double threshold, double eta, bool pixels);
 // The linear positions of what is true.
 Chosen select_true(Builder *b, Value *mask);
+// A running sum, prod, max, min or logsumexp along an axis. `which` (may be NULL): of max and min, which element it is.
+Value *scan_along(Builder *b, Value *x, const char *kind, int axis, bool exclusive, bool reverse, Value **which);
+// x [R x width] with the rows `at` [K] replaced by those of updates [K x width], or changed by them (see
+// kernel.scatter). Positions must have been checked.
+Value *scatter_rows(Builder *b, Value *x, Value *at, Value *updates, const char *how);
 // Tells the run what size `count` (a tensor of one whole number) stands for.
 bool bind_size(Builder *b, Value *count, const Dim *size);
 

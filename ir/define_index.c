@@ -24,8 +24,7 @@ bool define_hook_gather(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// Fills from[0, count) with the position that row `at` of `index` holds.
-static void index_row(Builder *b, Value *index, Value *const *at, const Type *x, int count, Value **from)
+void index_row(Builder *b, Value *index, Value *const *at, const Type *x, int count, Value **from)
 {
 	Value *place[MAX_RANK];
 	int rows = index->type->rank - 1;
@@ -101,138 +100,27 @@ bool define_hook_one_hot(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// ---- scattering, seen from the element that receives -------------------------------------------------------
-
-static Value *scalar_where(Builder *b, Value *pred, Value *x, Value *y)
-{
-	return index_where(b, pred, x, y);
-}
-
-// Whether row `k` of the indices names row `row`.
-static Value *scatter_hits(Builder *b, Value *index, Value *k, Value *row, const Dim *rows)
-{
-	Value *at[MAX_RANK] = {k};
-	for (int d = 1; d < index->type->rank; d++)
-		at[d] = index_const(b, 0);
-	return index_equal(b, index_from_data(b, load(b, index, at), rows, false), row);
-}
-
-// The element of updates that the last matching row gives; x's where none matches.
-static Value *scatter_last(Nest *n, Value *x, Value *index, Value *updates)
-{
-	const Dim *rows = x->type->dims[0], *count = index->type->rank ? index->type->dims[0] : NULL;
-	Nest r = reduce_open(&n->b, "max", DT_I64, 1, &count);
-	Value *hit = scatter_hits(&r.b, index, r.at[0], n->at[0], rows);
-	Value *number = scalar_from_index(&r.b, index_plus(&r.b, r.at[0], 1), DT_I64);
-	Value *last = reduce_close(&r, scalar_where(&r.b, hit, number, build_scalar_f(&r.b, DT_I64, 0)));
-	// 0 means that none matched, so that the reduction never has to be negative.
-	Value *any = last ? build2(&n->b, OP_PD_GREATER_THAN, last, build_scalar_f(&n->b, DT_I64, 0), NULL) : NULL;
-	const Dim *beyond = dim_add(n->b.ctx, count, dim_const(n->b.ctx, 1));
-	Value *from[MAX_RANK];
-	memcpy(from, n->at, sizeof from);
-	from[0] = index_plus(&n->b, index_from_data(&n->b, last, beyond, false), -1);
-	return load_or(&n->b, any, load(&n->b, x, n->at), updates, from);
-}
-
-// The sum of all matching rows; x's element where none matches.
-static Value *scatter_sum(Nest *n, Value *x, Value *index, Value *updates)
-{
-	const Dim *rows = x->type->dims[0], *count = index->type->dims[0];
-	Nest any = reduce_open(&n->b, "any", DT_BOOL, 1, &count);
-	Value *matched = reduce_close(&any, scatter_hits(&any.b, index, any.at[0], n->at[0], rows));
-	Nest r = reduce_open(&n->b, "sum", x->type->dtype, 1, &count);
-	Value *from[MAX_RANK];
-	memcpy(from, n->at, sizeof from);
-	from[0] = r.at[0];
-	Value *hit = scatter_hits(&r.b, index, r.at[0], n->at[0], rows);
-	Value *zero = build_scalar_f(&r.b, x->type->dtype, 0);
-	Value *sum = reduce_close(&r, load_or(&r.b, hit, zero, updates, from));
-	return scalar_where(&n->b, matched, sum, load(&n->b, x, n->at));
-}
-
-bool define_hook_scatter(Builder *b, Op *op, Value **results)
-{
-	Value *x = op_operand(op, 0), *index = op_operand(op, 1), *updates = op_operand(op, 2);
-	if (index->type->rank == 0) {
-		const Dim *one = dim_const(b->ctx, 1);
-		index = tensor_reshape(b, index, 1, &one);
-		const Dim *dims[MAX_RANK] = {one};
-		for (int d = 1; d < x->type->rank; d++)
-			dims[d] = x->type->dims[d];
-		updates = tensor_reshape(b, updates, x->type->rank, dims);
-		if (!index || !updates)
-			return false;
-	}
-	Nest n = nest_open(b, op->results[0].type);
-	bool overwrite = op_bool(op, "overwrite", true);
-	Value *element = overwrite ? scatter_last(&n, x, index, updates) : scatter_sum(&n, x, index, updates);
-	results[0] = nest_close(&n, element);
-	return results[0] != NULL;
-}
-
-bool define_hook_scatter_nd_add(Builder *b, Op *op, Value **results)
-{
-	Value *x = op_operand(op, 0), *index = op_operand(op, 1), *updates = op_operand(op, 2);
-	int rows = index->type->rank - 1, count = (int)index->type->dims[rows]->value;
-	Nest n = nest_open(b, op->results[0].type);
-	Nest r = reduce_open(&n.b, "sum", x->type->dtype, rows, index->type->dims);
-	Value *from[MAX_RANK], *place[MAX_RANK], *hit = NULL;
-	index_row(&r.b, index, r.at, x->type, count, from);
-	for (int k = 0; k < count; k++)
-		hit = pred_and(&r.b, hit, index_equal(&r.b, from[k], n.at[k]));
-	for (int d = 0; d < updates->type->rank; d++)
-		place[d] = d < rows ? r.at[d] : n.at[count + d - rows];
-	Value *zero = build_scalar_f(&r.b, x->type->dtype, 0);
-	Value *sum = reduce_close(&r, load_or(&r.b, hit, zero, updates, place));
-	Value *old = load(&n.b, x, n.at);
-	results[0] = nest_close(&n, old && sum ? build2(&n.b, OP_PD_ADD, old, sum, NULL) : NULL);
-	return results[0] != NULL;
-}
-
 // ---- as many elements as the data say ----------------------------------------------------------------------
 
-// The elements that are not zero, counted up to and with each position, as a vector; binds the size of the
-// result to the total.
-static Value *count_nonzero(Builder *b, Value *x, const Dim *total)
+// The positions of the elements that are not zero; binds the size of the result to their number.
+static Value *find_nonzero(Builder *b, Value *x, const Dim *total)
 {
-	Context *c = b->ctx;
-	const Dim *numel = type_numel(c, x->type);
-	Value *flat = tensor_reshape(b, x, 1, &numel);
-	if (!flat)
-		return NULL;
-	Nest n = nest_open(b, type_tensor(c, DT_I64, 1, &numel, 0));
-	Value *zero = build_scalar_f(&n.b, x->type->dtype, 0), *element = load(&n.b, flat, n.at);
-	Value *ones = nest_close(&n, element ? build2(&n.b, OP_PD_NOT_EQUAL, element, zero, NULL) : NULL);
-	Value *sum = ones ? build1(b, OP_PD_SUM, ones, "reduce_all", attr_bool(c, true), NULL) : NULL;
-	if (!sum)
-		return NULL;
-	const NamedAttr bind = {"dims", attr_dims(c, 1, &total)};
-	if (!build_op(b, OP_LOOP_BIND, 1, &sum, 1, &bind))
-		return NULL;
-	return build1(b, OP_PD_CUMSUM, ones, "axis", attr_int(c, 0), NULL);
-}
-
-// Linear position of element number `k` (from 0) of those that `counts` counts.
-static Value *find_counted(Builder *b, Value *counts, Value *k)
-{
-	const Dim *numel = counts->type->dims[0];
-	Value *wanted = scalar_from_index(b, index_plus(b, k, 1), DT_I64);
-	Nest r = reduce_open(b, "argmax", DT_I64, 1, &numel);
-	Value *have = load(&r.b, counts, r.at);
-	Value *found = have && wanted ? build2(&r.b, OP_PD_EQUAL, have, wanted, NULL) : NULL;
-	Value *number = reduce_close(&r, scalar_cast(&r.b, found, DT_I32));
-	return index_from_data(b, number, numel, false);
+	Nest n = nest_open(b, type_like(b->ctx, x->type, DT_BOOL));
+	Value *zero = build_scalar_f(&n.b, x->type->dtype, 0);
+	Chosen found = select_true(b, nest_close(&n, apply2(&n.b, OP_PD_NOT_EQUAL, load(&n.b, x, n.at), zero)));
+	return found.at && bind_size(b, found.count, total) ? found.at : NULL;
 }
 
 bool define_hook_nonzero(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *from[MAX_RANK];
 	const Type *out = op->results[0].type;
-	Value *counts = count_nonzero(b, x, out->dims[0]);
-	if (!counts)
+	Value *found = find_nonzero(b, x, out->dims[0]);
+	if (!found)
 		return false;
 	Nest n = nest_open(b, out);
-	index_split(&n.b, find_counted(&n.b, counts, n.at[0]), x->type->rank, x->type->dims, from);
+	Value *at = index_from_data(&n.b, load(&n.b, found, n.at), found->type->dims[0], false);
+	index_split(&n.b, at, x->type->rank, x->type->dims, from);
 	Value *element = x->type->rank ? from[0] : index_const(&n.b, 0);
 	for (int d = 1; d < x->type->rank; d++)
 		element = index_where(&n.b, index_equal(&n.b, n.at[1], index_const(&n.b, d)), from[d], element);
@@ -244,13 +132,13 @@ bool define_hook_masked_select(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *mask = op_operand(op, 1);
 	const Type *out = op->results[0].type;
-	Value *counts = count_nonzero(b, mask, out->dims[0]);
+	Value *found = find_nonzero(b, mask, out->dims[0]);
 	const Dim *numel = type_numel(b->ctx, x->type);
 	Value *flat = tensor_reshape(b, x, 1, &numel);
-	if (!counts || !flat)
+	if (!found || !flat)
 		return false;
 	Nest n = nest_open(b, out);
-	Value *from = find_counted(&n.b, counts, n.at[0]);
+	Value *from = index_from_data(&n.b, load(&n.b, found, n.at), numel, false);
 	results[0] = nest_close(&n, load(&n.b, flat, &from));
 	return results[0] != NULL;
 }

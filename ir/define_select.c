@@ -1,6 +1,14 @@
 // Building the kernels that choose elements (define.h): for define hooks whose results depend on an order or a mask.
 #include "define.h"
 
+static void op_place(Builder *b, Op *op)
+{
+	if (b->before)
+		op_insert_before(b->before, op);
+	else
+		op_append(b->block, op);
+}
+
 static Chosen select_build(Builder *b, enum OpCode code, int n, Value *const *operands, const Type *at, const Type *count)
 {
 	const Type *types[] = {at, count};
@@ -8,10 +16,7 @@ static Chosen select_build(Builder *b, enum OpCode code, int n, Value *const *op
 		if (!operands[i])
 			return (Chosen){NULL, NULL};
 	Op *op = op_new(b->ctx, code, b->loc, 2, types, n, operands, 0, 0);
-	if (b->before)
-		op_insert_before(b->before, op);
-	else
-		op_append(b->block, op);
+	op_place(b, op);
 	return (Chosen){op_result(op, 0), op_result(op, 1)};
 }
 
@@ -54,6 +59,34 @@ Chosen select_true(Builder *b, Value *mask)
 	const Dim *numel = type_numel(c, mask->type);
 	return select_build(b, OP_KERNEL_COMPACT, 1, &mask, type_tensor(c, DT_I32, 1, &numel, 0),
 	                    type_tensor(c, DT_I32, 0, NULL, 0));
+}
+
+Value *scan_along(Builder *b, Value *x, const char *kind, int axis, bool exclusive, bool reverse, Value **which)
+{
+	Context *c = b->ctx;
+	if (!x)
+		return NULL;
+	const Type *types[] = {x->type, type_like(c, x->type, DT_I64)};
+	Op *op = op_new(c, OP_KERNEL_SCAN, b->loc, which ? 2 : 1, types, 1, &x, 0, 0);
+	op_place(b, op);
+	op_set_attr(op, "kind", attr_str(c, kind));
+	op_set_attr(op, "axis", attr_int(c, axis));
+	op_set_attr(op, "exclusive", attr_bool(c, exclusive));
+	op_set_attr(op, "reverse", attr_bool(c, reverse));
+	if (which)
+		*which = op_result(op, 1);
+	return op_result(op, 0);
+}
+
+Value *scatter_rows(Builder *b, Value *x, Value *at, Value *updates, const char *how)
+{
+	Value *const operands[] = {x, at, updates};
+	if (!x || !at || !updates)
+		return NULL;
+	Op *op = op_new(b->ctx, OP_KERNEL_SCATTER, b->loc, 1, &x->type, 3, operands, 0, 0);
+	op_place(b, op);
+	op_set_attr(op, "how", attr_str(b->ctx, how));
+	return op_result(op, 0);
 }
 
 bool bind_size(Builder *b, Value *count, const Dim *size)

@@ -48,6 +48,8 @@ void infer_set_known(Op *op, int i, int n, const Dim *const *known);
 // each), as sizes; -1 stays -1. Returns how many, or -1 when there is neither, they are more than max, or the
 // operand's contents are not known (no diagnostic: the caller knows what to say or do).
 int infer_sizes(const Op *op, const char *attr, const Dim **out, int max);
+// The number of true elements of the mask that is index number i of an index_put.
+const Dim *index_put_found(const Op *op, int i);
 // Shape arithmetic of a map (infer_math.c), once its types are set.
 void infer_map_known(Op *op);
 

@@ -17,6 +17,8 @@ bool verify_hook_kernel(Op *op);
 bool verify_hook_kernel_sort(Op *op);
 bool verify_hook_kernel_nms(Op *op);
 bool verify_hook_kernel_compact(Op *op);
+bool verify_hook_kernel_scan(Op *op);
+bool verify_hook_kernel_scatter(Op *op);
 
 static bool is_element(const Type *t)
 {
@@ -339,4 +341,32 @@ bool verify_hook_kernel_compact(Op *op)
 	const Type *mask = op_operand(op, 0)->type;
 	const Dim *numel = mask->dtype == DT_BOOL ? type_numel(op->ctx, mask) : NULL;
 	return numel ? chosen(op, 0, 1, &numel) && chosen(op, 1, 0, NULL) : verify_fail(op, "its mask must be of bools");
+}
+
+bool verify_hook_kernel_scan(Op *op)
+{
+	if (!verify_hook_kernel(op))
+		return false;
+	const Type *x = op_operand(op, 0)->type;
+	const char *kind = op_str(op, "kind", "");
+	bool order = !strcmp(kind, "max") || !strcmp(kind, "min"), sum = !strcmp(kind, "sum") || !strcmp(kind, "prod");
+	int64_t axis = op_int(op, "axis", -1);
+	if (!order && !sum && strcmp(kind, "logsumexp"))
+		return verify_fail(op, "there is no kind '%s'", kind);
+	if (axis < 0 || axis >= x->rank || op->results[0].type != x || op->nresult > 1 + order)
+		return verify_fail(op, "its axis or results do not go with %s", type_text(op->ctx, x));
+	return op->nresult < 2 || chosen(op, 1, x->rank, x->dims);
+}
+
+bool verify_hook_kernel_scatter(Op *op)
+{
+	if (!verify_hook_kernel(op))
+		return false;
+	const Type *x = op_operand(op, 0)->type, *at = op_operand(op, 1)->type, *updates = op_operand(op, 2)->type;
+	const char *how = op_str(op, "how", "");
+	if (strcmp(how, "replace") && strcmp(how, "add") && strcmp(how, "sum") && strcmp(how, "multiply"))
+		return verify_fail(op, "there is no way '%s' to change a row", how);
+	bool fits = x->rank == 2 && at->rank == 1 && updates->rank == 2 && dtype_is_int(at->dtype);
+	fits = fits && updates->dims[0] == at->dims[0] && updates->dims[1] == x->dims[1] && updates->dtype == x->dtype;
+	return (fits && op->results[0].type == x) || verify_fail(op, "its operands and its result do not go together");
 }
