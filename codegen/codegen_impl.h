@@ -71,6 +71,7 @@ typedef struct Symbol {
 	const char *name;  // in C: of the size
 	const char *max;   // of its bound; NULL: set by the caller, or no memory depends on it
 	const Dim *bound;  // what the bound follows from; NULL: set by the caller
+	const char *room;  // what it counts as in the plan: itself, or 1 when it may be 0
 	bool reported;     // found_<name> is a member of the outputs
 	const char *next;  // branches set it: what it is about to become; NULL: they do not
 	bool by_op;        // an operation gives it its value, so branches do not
@@ -153,6 +154,8 @@ bool size_is_on_device(const Codegen *cg, const Dim *sym);
 const char *dim_in_plan(PlanLocals *l, const Dim *d);
 void plan_locals_init(PlanLocals *l, Codegen *cg, bool in_double);
 void workspace_print(Codegen *cg, Text *out); // model_workspace_size
+// Locals for what symbols count as in the plan, as far as `user` mentions them.
+void rooms_print(const Codegen *cg, const char *user, Text *out);
 
 // ---- scalar.c ------------------------------------------------------------------------------------------
 

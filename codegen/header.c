@@ -16,11 +16,12 @@ static void dims_struct(Codegen *cg, Text *out)
 {
 	if (!cg->nmember)
 		return;
-	text_printf(out, "/* Sizes that are chosen at run time; each at least 1. */\ntypedef struct %s_dims {\n", cg->prefix);
+	text_printf(out, "/* Sizes that are chosen at run time; each at least 1, or 0 where it says so. */\ntypedef struct %s_dims {\n", cg->prefix);
 	for (int i = 0; i < cg->nsymbol; i++)
 		if (symbol_member(&cg->symbols[i]))
 			text_line(out, 1, "int64_t %s;%s", symbol_member(&cg->symbols[i]),
-			          cg->symbols[i].max ? " /* bound of a size that follows from data */" : "");
+			          cg->symbols[i].max ? " /* bound of a size that follows from data */" :
+			          cg->symbols[i].room ? " /* may be 0 */" : "");
 	text_printf(out, "} %s_dims;\n\n", cg->prefix);
 }
 

@@ -62,6 +62,8 @@ static void symbol_add(Codegen *cg, const Dim *sym)
 	const char *name = names_unique(&cg->locals, name_sanitize(cg->arena, sym->name));
 	const char *max = sym->bounded ? names_unique(&cg->locals, arena_printf(cg->arena, "max_%s", name)) : NULL;
 	cg->symbols[cg->nsymbol++] = (Symbol){.dim = sym, .name = name, .max = max, .bound = bound != sym ? bound : NULL};
+	if (dim_may_be_empty(cg->ctx, sym))
+		cg->symbols[cg->nsymbol - 1].room = names_unique(&cg->locals, arena_printf(cg->arena, "room_%s", name));
 	cg->nmember += bound == sym;
 }
 

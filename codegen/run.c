@@ -375,6 +375,8 @@ void run_locals_print(Codegen *cg, Text *out)
 	for (int i = 0; i < cg->nsymbol; i++)
 		if (cg->symbols[i].max || !cg->symbols[i].dim->bounded)
 			text_line(out, 1, "(void)%s;", cg->symbols[i].max ? cg->symbols[i].max : cg->symbols[i].name);
+	rooms_print(cg, arena_printf(cg->arena, "%s%s%s", cg->plan.text.text ? cg->plan.text.text : "",
+	                             cg->declarations.text ? cg->declarations.text : "", cg->run.text ? cg->run.text : ""), out);
 	text_str(out, cg->plan.text.text ? cg->plan.text.text : "");
 	if (run_mentions(cg, "(workspace + ") || run_mentions(cg, ")workspace"))
 		text_line(out, 1, "unsigned char *const workspace = m->workspace;");

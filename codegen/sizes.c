@@ -34,7 +34,7 @@ static const char *dim_binary(Arena *a, const Dim *d, const char *x, const char 
 		return arena_printf(a, "pd_dim_min(%s, %s)", x, y);
 	case DIM_DIV:
 	case DIM_MOD:
-		dim_range(d->a, &lo, &hi);
+		dim_range_empty(d->a, &lo, &hi);
 		if (lo < 0)
 			return arena_printf(a, d->kind == DIM_DIV ? "pd_dim_div(%s, %s)" : "pd_dim_mod(%s, %s)", x, y);
 		return arena_printf(a, "(%s %s %s)", x, dim_operator(d->kind), y);
@@ -139,7 +139,7 @@ static const char *plan_leaf(PlanLocals *l, const Dim *d)
 		return arena_printf(a, l->in_double ? "%" PRId64 ".0" : d->value > INT32_MAX ? "INT64_C(%" PRId64 ")" :
 		                       d->value < 0 ? "(%" PRId64 ")" : "%" PRId64, d->value);
 	const Symbol *s = symbol_find(l->cg, d);
-	return arena_printf(a, l->in_double ? "(double)%s" : "%s", !s ? name_sanitize(a, d->name) : s->max ? s->max : s->name);
+	return arena_printf(a, l->in_double ? "(double)%s" : "%s", !s ? name_sanitize(a, d->name) : s->max ? s->max : s->room ? s->room : s->name);
 }
 
 const char *dim_in_plan(PlanLocals *l, const Dim *d)
@@ -163,7 +163,36 @@ const char *dim_in_plan(PlanLocals *l, const Dim *d)
 
 // ---- model_workspace_size ----------------------------------------------------------------------------------
 
-// Sizes of intermediate tensors that may come out negative for small inputs: those inputs are refused.
+// Whether a size cannot become larger when a symbol becomes smaller.
+static bool dim_is_monotone(const Dim *d)
+{
+	if (d->kind == DIM_CONST)
+		return d->value >= 0;
+	if (d->kind == DIM_SYM)
+		return true;
+	if (d->kind == DIM_MOD || (d->kind == DIM_DIV && !dim_is_const(d->b)))
+		return false;
+	bool shift = d->kind == DIM_ADD && dim_is_const(d->b);
+	return dim_is_monotone(d->a) && (shift || dim_is_monotone(d->b));
+}
+
+// Inputs for which the size of an intermediate tensor comes out negative are refused, and so are empty ones for which it
+// comes out larger than what the plan has room for.
+static void size_check_print(PlanLocals *l, const Dim *d, Text *out)
+{
+	int64_t lo, hi;
+	dim_range_empty(d, &lo, &hi);
+	if (lo < 0) {
+		text_line(out, 1, "if (%s < 0)", dim_in_run(l->cg, d));
+		text_line(out, 2, "return SIZE_MAX;");
+	}
+	const char *size = dim_in_run(l->cg, d), *room = dim_in_plan(l, d);
+	if (dim_is_monotone(d) || !strcmp(size, room))
+		return;
+	text_line(out, 1, "if (%s > %s)", size, room);
+	text_line(out, 2, "return SIZE_MAX;");
+}
+
 static void sizes_check_print(PlanLocals *l, Text *out)
 {
 	PointerMap seen;
@@ -172,13 +201,10 @@ static void sizes_check_print(PlanLocals *l, Text *out)
 		for (int i = 0; i < op->nresult; i++) {
 			const Type *t = op->results[i].type;
 			for (int d = 0; t->kind == TY_TENSOR && d < t->rank; d++) {
-				int64_t lo, hi;
-				dim_range(t->dims[d], &lo, &hi);
-				if (lo >= 0 || dim_is_found(t->dims[d]) || pointer_map_get(&seen, t->dims[d]))
+				if (dim_is_const(t->dims[d]) || dim_is_found(t->dims[d]) || pointer_map_get(&seen, t->dims[d]))
 					continue;
 				pointer_map_set(&seen, t->dims[d], t->dims[d]);
-				text_line(out, 1, "if (%s < 0)", dim_in_plan(l, t->dims[d]));
-				text_line(out, 2, "return SIZE_MAX;");
+				size_check_print(l, t->dims[d], out);
 			}
 		}
 }
@@ -190,8 +216,17 @@ static void size_symbols_print(Codegen *cg, Text *out)
 		if (!name)
 			continue;
 		text_line(out, 1, "const int64_t %s = dims->%s;", name, name);
-		text_line(out, 1, "if (%s < 1 || %s > INT32_MAX)", name, name);
+		text_line(out, 1, "if (%s < %d || %s > INT32_MAX)", name, cg->symbols[i].room ? 0 : 1, name);
 		text_line(out, 2, "return SIZE_MAX;");
+	}
+}
+
+void rooms_print(const Codegen *cg, const char *user, Text *out)
+{
+	for (int i = 0; i < cg->nsymbol; i++) {
+		const Symbol *s = &cg->symbols[i];
+		if (s->room && user && strstr(user, s->room))
+			text_line(out, 1, "const int64_t %s = %s ? %s : 1;", s->room, s->name, s->name);
 	}
 }
 
@@ -205,21 +240,24 @@ void workspace_print(Codegen *cg, Text *out)
 	}
 	text_printf(out, "size_t %s_workspace_size(const %s_dims *dims)\n{\n", p, p);
 	size_symbols_print(cg, out);
+	Text body, checks;
+	text_init(&body, cg->arena);
+	text_init(&checks, cg->arena);
 	PlanLocals exact, estimate;
 	plan_locals_init(&exact, cg, false);
 	plan_locals_init(&estimate, cg, true);
 	if (cg->workspace->kind != DIM_CONST) {
 		const char *bytes = dim_in_plan(&estimate, cg->workspace);
-		text_str(out, estimate.text.text ? estimate.text.text : "");
-		text_line(out, 1, "if (%s > 4e18 || %s > (double)SIZE_MAX)", bytes, bytes);
-		text_line(out, 2, "return SIZE_MAX;");
+		text_str(&body, estimate.text.text ? estimate.text.text : "");
+		text_line(&body, 1, "if (%s > 4e18 || %s > (double)SIZE_MAX)", bytes, bytes);
+		text_line(&body, 2, "return SIZE_MAX;");
 	}
-	Text checks;
-	text_init(&checks, cg->arena);
 	sizes_check_print(&exact, &checks);
 	const char *bytes = dim_in_plan(&exact, cg->workspace);
-	text_str(out, exact.text.text ? exact.text.text : "");
-	text_str(out, checks.text ? checks.text : "");
-	text_line(out, 1, "return (size_t)%s;", bytes);
+	text_str(&body, exact.text.text ? exact.text.text : "");
+	text_str(&body, checks.text ? checks.text : "");
+	text_line(&body, 1, "return (size_t)%s;", bytes);
+	rooms_print(cg, body.text, out);
+	text_str(out, body.text);
 	text_str(out, "}\n\n");
 }

@@ -648,7 +648,7 @@ Op *translate(Context *c, const Paddle__ProgramDesc *p, const TranslateOptions *
 			continue;
 		if (t.failed || !check_pins(&t))
 			return NULL;
-		bounds_to_module(t.module);
+		size_facts_to_module(t.module);
 		return t.module;
 	}
 	diag_error(c->diag, &(Loc){.file = c->file, .block = -1, .op = -1},

@@ -372,11 +372,15 @@ static const Dim *dim_extreme(Context *c, DimKind kind, const Dim *a, const Dim 
 	int64_t lo, hi;
 	if (a == b)
 		return a;
-	dim_range(dim_sub(c, a, b), &lo, &hi);
-	if (lo >= 0)
-		return kind == DIM_MAX ? a : b;
-	if (hi <= 0)
-		return kind == DIM_MAX ? b : a;
+	const Dim *difference = dim_sub(c, a, b);
+	dim_range(difference, &lo, &hi);
+	if (lo >= 0 || hi <= 0) {
+		int64_t empty_lo, empty_hi;
+		dim_range_empty(difference, &empty_lo, &empty_hi);
+		if (lo >= 0 ? empty_lo < 0 : empty_hi > 0)
+			dim_rely(c, difference);
+		return (lo >= 0) == (kind == DIM_MAX) ? a : b;
+	}
 	bool swap = dim_order(a, b) > 0;
 	return dim_intern(c, &(Dim){.kind = kind, .a = swap ? b : a, .b = swap ? a : b});
 }
@@ -441,7 +445,7 @@ static void pair_push(Context *c, int *n, int *cap, const Dim ***xs, const Dim *
 }
 
 // Divides out what all terms have in common (sizes are positive), so that 2*n = 2*m says n = m.
-static void poly_reduce(Poly *p)
+static void poly_reduce(Context *c, Poly *p)
 {
 	Term common = p->terms[0];
 	for (int i = 1; i < p->n; i++) {
@@ -466,6 +470,8 @@ static void poly_reduce(Poly *p)
 		}
 		common.natom = n;
 	}
+	for (int i = 0; i < common.natom; i++)
+		dim_rely(c, common.atoms[i]);
 	Poly r = {.n = 0};
 	for (int i = 0; i < p->n; i++) {
 		Term q;
@@ -515,7 +521,7 @@ bool dim_unify(Context *c, const Dim *a, const Dim *b)
 	poly_of(dim_sub(c, a, b), &p);
 	if (!p.n)
 		return false;
-	poly_reduce(&p);
+	poly_reduce(c, &p);
 	const Dim *value = NULL, *sym = poly_solve(c, &p, &value);
 	int64_t lo, hi;
 	if (sym)
@@ -624,7 +630,8 @@ static void range_mul(int64_t alo, int64_t ahi, int64_t blo, int64_t bhi, int64_
 	*hi = max64(max64(p, q), max64(r, s));
 }
 
-void dim_range(const Dim *d, int64_t *lo, int64_t *hi)
+// `least`: of symbols that the caller gives.
+static void range_of(const Dim *d, int least, int64_t *lo, int64_t *hi)
 {
 	int64_t alo = 0, ahi = 0, blo = 0, bhi = 0;
 	if (d->kind == DIM_CONST) {
@@ -632,12 +639,12 @@ void dim_range(const Dim *d, int64_t *lo, int64_t *hi)
 		return;
 	}
 	if (d->kind == DIM_SYM) {
-		*lo = d->bounded ? 0 : 1;
+		*lo = d->bounded ? 0 : least;
 		*hi = INT64_MAX;
 		return;
 	}
-	dim_range(d->a, &alo, &ahi);
-	dim_range(d->b, &blo, &bhi);
+	range_of(d->a, least, &alo, &ahi);
+	range_of(d->b, least, &blo, &bhi);
 	switch (d->kind) {
 	case DIM_ADD:
 		*lo = end_add(alo, blo);
@@ -668,6 +675,16 @@ void dim_range(const Dim *d, int64_t *lo, int64_t *hi)
 		*hi = blo > 0 && bhi != INT64_MAX ? bhi - 1 : INT64_MAX;
 		return;
 	}
+}
+
+void dim_range(const Dim *d, int64_t *lo, int64_t *hi)
+{
+	range_of(d, 1, lo, hi);
+}
+
+void dim_range_empty(const Dim *d, int64_t *lo, int64_t *hi)
+{
+	range_of(d, 0, lo, hi);
 }
 
 static int precedence(const Dim *d)

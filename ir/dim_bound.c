@@ -3,9 +3,15 @@
 // bound where none is known.
 #include "intern.h"
 
+enum { MAX_EMPTY = 64 };
+
 typedef struct BoundFacts {
 	int n, cap;
 	const Dim **syms, **bounds;
+	int nrely, crely;
+	const Dim **rely; // symbols that are at least 1
+	const Attr *empty; // those that text says may be 0
+	bool all, none;
 } BoundFacts;
 
 static BoundFacts *bound_facts(Context *c)
@@ -80,6 +86,51 @@ void dim_set_bound(Context *c, const Dim *sym, const Dim *bound)
 		i = f->n++;
 	f->syms[i] = sym;
 	f->bounds[i] = bound;
+}
+
+// ---- symbols that must not be 0 -----------------------------------------------------------------------------------
+
+static bool is_relied_on(const BoundFacts *f, const Dim *sym)
+{
+	for (int i = 0; i < f->nrely; i++)
+		if (f->rely[i] == sym)
+			return true;
+	for (int i = 0; f->empty && i < f->empty->n; i++)
+		if (f->empty->dims[i] == sym)
+			return false;
+	return f->all;
+}
+
+void dim_rely(Context *c, const Dim *d)
+{
+	BoundFacts *f = bound_facts(c);
+	if (d->kind == DIM_CONST || f->none)
+		return;
+	if (d->kind != DIM_SYM) {
+		dim_rely(c, d->a);
+		dim_rely(c, d->b);
+		return;
+	}
+	if (d->bounded || is_relied_on(f, d))
+		return;
+	if (f->nrely == f->crely) {
+		f->crely = f->crely ? 2 * f->crely : 8;
+		const Dim **more = NEW_ARRAY(c->arena, (size_t)f->crely, const Dim *);
+		for (int i = 0; i < f->nrely; i++)
+			more[i] = f->rely[i];
+		f->rely = more;
+	}
+	f->rely[f->nrely++] = d;
+}
+
+void dim_rely_on_none(Context *c, bool on)
+{
+	bound_facts(c)->none = on;
+}
+
+bool dim_may_be_empty(Context *c, const Dim *sym)
+{
+	return !sym->bounded && !is_relied_on(bound_facts(c), sym);
 }
 
 // ---- the ends of expressions -----------------------------------------------------------------------------------
@@ -190,7 +241,30 @@ static bool region_mentions(const Region *r, const Dim *sym)
 	return false;
 }
 
-void bounds_to_module(Op *module)
+static int empty_collect(Context *c, const Dim *d, const Dim **list, int n)
+{
+	if (d->a)
+		return empty_collect(c, d->b, list, empty_collect(c, d->a, list, n));
+	bool take = d->kind == DIM_SYM && dim_may_be_empty(c, d);
+	for (int i = 0; i < n && take; i++)
+		take = list[i] != d;
+	if (take && n < MAX_EMPTY)
+		list[n++] = d;
+	return n;
+}
+
+static const Attr *empty_attr(Op *module)
+{
+	const Dim *list[MAX_EMPTY];
+	int n = 0;
+	for (const Block *b = module->regions[0].first; b; b = b->next)
+		for (const Op *op = b->first; op; op = op->next)
+			for (int d = 0; op->code == OP_PD_FEED && op->results[0].type->kind == TY_TENSOR && d < op->results[0].type->rank; d++)
+				n = empty_collect(module->ctx, op->results[0].type->dims[d], list, n);
+	return n ? attr_dims(module->ctx, n, list) : NULL;
+}
+
+static const Attr *bounds_attr(Op *module)
 {
 	Context *c = module->ctx;
 	const BoundFacts *f = bound_facts(c);
@@ -202,12 +276,21 @@ void bounds_to_module(Op *module)
 		list[n++] = f->syms[i];
 		list[n++] = f->bounds[i];
 	}
-	op_set_attr(module, "bounds", n ? attr_dims(c, n, list) : NULL);
+	return n ? attr_dims(c, n, list) : NULL;
 }
 
-void bounds_from_module(const Op *module)
+void size_facts_to_module(Op *module)
 {
-	const Attr *a = op_attr(module, "bounds");
+	op_set_attr(module, "bounds", bounds_attr(module));
+	op_set_attr(module, "may_be_empty", empty_attr(module));
+}
+
+void size_facts_from_module(const Op *module)
+{
+	BoundFacts *f = bound_facts(module->ctx);
+	const Attr *a = op_attr(module, "bounds"), *empty = op_attr(module, "may_be_empty");
 	for (int i = 0; a && a->kind == ATTR_DIMS && i + 1 < a->n; i += 2)
 		dim_set_bound(module->ctx, a->dims[i], a->dims[i + 1]);
+	f->all = true;
+	f->empty = empty && empty->kind == ATTR_DIMS ? empty : NULL;
 }

@@ -20,7 +20,7 @@ static const Dim *known_at(const KnownOperand *k, int i)
 static int dim_compare(Context *c, enum OpCode code, const Dim *a, const Dim *b)
 {
 	int64_t lo, hi;
-	dim_range(dim_sub(c, a, b), &lo, &hi);
+	dim_range_empty(dim_sub(c, a, b), &lo, &hi); // programs ask whether a feed is empty
 	switch (code) {
 	case OP_PD_EQUAL:
 		return a == b ? 1 : lo > 0 || hi < 0 ? 0 : -1;

@@ -87,8 +87,9 @@ void dim_check_get(Context *c, int i, const Dim **a, const Dim **b);
 bool dim_eval(const Dim *d, int64_t (*value_of)(const Dim *sym, void *arg), void *arg, int64_t *out);
 // `3`, `?n`, `[?h / 2 + 1]`.
 void dim_print(Text *t, const Dim *d);
-// Smallest and largest value known when every symbol is at least 1 (INT64_MAX: no bound).
+// Smallest and largest value known when every symbol is at least 1 (INT64_MAX: no bound); or at least 0.
 void dim_range(const Dim *d, int64_t *lo, int64_t *hi);
+void dim_range_empty(const Dim *d, int64_t *lo, int64_t *hi);
 
 // ---- dim_bound.c: how large sizes that a run finds may become ------------------------------------------
 
@@ -96,9 +97,15 @@ void dim_range(const Dim *d, int64_t *lo, int64_t *hi);
 // caller states. NULL: not known. Setting replaces what was known; NULL forgets it.
 const Dim *dim_bound(Context *c, const Dim *sym);
 void dim_set_bound(Context *c, const Dim *sym, const Dim *bound);
-// The attribute `bounds` of a module says for text which bounds are known: symbol, bound, symbol, bound …
-void bounds_to_module(Op *module);
-void bounds_from_module(const Op *module);
+// Attributes of a module say it in text: `bounds` (symbol, bound, symbol, bound …) and `may_be_empty` (symbols).
+void size_facts_to_module(Op *module);
+void size_facts_from_module(const Op *module);
+// A feed may have no elements: a symbol that the caller gives is 0 then. Whoever takes it for at least 1 says so; the
+// program then refuses 0.
+void dim_rely(Context *c, const Dim *d);
+bool dim_may_be_empty(Context *c, const Dim *sym);
+// What is decided while this is set is right for sizes of at least 1, which is known to whoever set it.
+void dim_rely_on_none(Context *c, bool on);
 // The most that d may become, whatever a run finds; `?!n` in it stands for the bound that the caller states.
 const Dim *dim_at_most(Context *c, const Dim *d);
 const Dim *type_bytes_at_most(Context *c, const Type *tensor);

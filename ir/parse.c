@@ -695,6 +695,6 @@ Op *ir_parse(Context *c, const char *file, const char *text, size_t n)
 		lex_fail(&p.lex, ((const Jump *)p.jumps.items[i])->where, "a successor outside of any region");
 	if (diag_errors(c->diag) != errors)
 		return NULL;
-	bounds_from_module(op);
+	size_facts_from_module(op);
 	return op;
 }

@@ -201,6 +201,6 @@ static void region_bounds(Context *c, const Region *r)
 bool pass_bounds(PassContext *p)
 {
 	region_bounds(p->ctx, &p->module->regions[0]);
-	bounds_to_module(p->module);
+	size_facts_to_module(p->module);
 	return true;
 }

@@ -189,7 +189,7 @@ static Range range_of(const Value *v, int depth)
 	const Dim *d = index_size(v);
 	if (d) {
 		Range r = {0, 0, NULL};
-		dim_range(d, &r.lo, &r.hi);
+		dim_range_empty(d, &r.lo, &r.hi);
 		return r;
 	}
 	if (v->def->code == OP_LOOP_TO_INDEX) {

@@ -313,7 +313,10 @@ bool pass_plan(PassContext *p)
 	Plan plan = {.ctx = p->ctx, .arena = arena, .region = &p->module->regions[0]};
 	plan.tail = &plan.first;
 	op_walk(p->module, scratch_clear, NULL);
+	dim_rely_on_none(p->ctx, true); // offsets are evaluated with sizes of at least 1
 	bool ok = plan_make(&plan, p->module);
+	dim_rely_on_none(p->ctx, false);
+	size_facts_to_module(p->module);
 	op_walk(p->module, scratch_clear, NULL);
 	arena_free(arena);
 	return ok;

@@ -603,11 +603,12 @@ static void compute_softmax_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_
 size_t digits_workspace_size(const digits_dims *dims)
 {
 	const int64_t n = dims->n;
-	if (n < 1 || n > INT32_MAX)
+	if (n < 0 || n > INT32_MAX)
 		return SIZE_MAX;
-	if ((12288.0 * (double)n) > 4e18 || (12288.0 * (double)n) > (double)SIZE_MAX)
+	const int64_t room_n = n ? n : 1;
+	if ((12288.0 * (double)room_n) > 4e18 || (12288.0 * (double)room_n) > (double)SIZE_MAX)
 		return SIZE_MAX;
-	return (size_t)(12288 * n);
+	return (size_t)(12288 * room_n);
 }
 
 pd_status digits_init(digits *m, const void *weights, size_t n, void *workspace, size_t size)
@@ -649,12 +650,13 @@ pd_status digits_run(digits *m, const digits_inputs *in, digits_outputs *out)
 		return digits_workspace_size(&in->dims) == SIZE_MAX ? PD_DIMS : PD_WORKSPACE;
 	const int64_t n = in->dims.n;
 	(void)n;
+	const int64_t room_n = n ? n : 1;
 	unsigned char *const workspace = m->workspace;
 	const unsigned char *const weights = m->weights;
 	m->failed = NULL;
 
 	/* conv2d 'conv2d_0.tmp_0': [n x 4 x 8 x 8 x 4] f32 */
-	float *const relu_0_tmp_0 = (float *)(workspace + (8192 * n));
+	float *const relu_0_tmp_0 = (float *)(workspace + (8192 * room_n));
 	const float *const conv2d_0_w_0_bn_packed = (const float *)weights;
 	const float *const batch_norm_0_tmp_2 = (const float *)(weights + 576);
 	compute_conv2d_0_tmp_0(relu_0_tmp_0, in->image, conv2d_0_w_0_bn_packed, batch_norm_0_tmp_2, n);
@@ -666,7 +668,7 @@ pd_status digits_run(digits *m, const digits_inputs *in, digits_outputs *out)
 	compute_conv2d_1_tmp_0(relu_1_tmp_0, relu_0_tmp_0, conv2d_1_w_0_packed, reshape2_1_tmp_0, n);
 
 	/* pool2d 'pool2d_0.tmp_0': [n x 8 x 4 x 4 x 4] f32 */
-	float *const pool2d_0_tmp_0 = (float *)(workspace + (8192 * n));
+	float *const pool2d_0_tmp_0 = (float *)(workspace + (8192 * room_n));
 	compute_pool2d_0_tmp_0(pool2d_0_tmp_0, relu_1_tmp_0, n);
 
 	/* pool2d 'pool2d_0.tmp_0': [n x 32 x 4 x 4] f32 */
@@ -674,7 +676,7 @@ pd_status digits_run(digits *m, const digits_inputs *in, digits_outputs *out)
 	compute_pool2d_0_tmp_0_2(pool2d_0_tmp_0_2, pool2d_0_tmp_0, n);
 
 	/* matmul_v2 'linear_0.tmp_0': [n x 48] f32 */
-	float *const relu_2_tmp_0 = (float *)(workspace + (2048 * n));
+	float *const relu_2_tmp_0 = (float *)(workspace + (2048 * room_n));
 	const float *const linear_0_w_0_packed = (const float *)(weights + 19200);
 	const float *const linear_0_b_0 = (const float *)(weights + 117504);
 	compute_linear_0_tmp_0(relu_2_tmp_0, pool2d_0_tmp_0_2, linear_0_w_0_packed, linear_0_b_0, n);

@@ -8,9 +8,9 @@
 extern "C" {
 #endif
 
-/* Sizes that are chosen at run time; each at least 1. */
+/* Sizes that are chosen at run time; each at least 1, or 0 where it says so. */
 typedef struct digits_dims {
-	int64_t n;
+	int64_t n; /* may be 0 */
 } digits_dims;
 
 typedef struct digits_inputs {
