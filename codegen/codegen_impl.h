@@ -62,6 +62,7 @@ typedef struct Port {
 	const Type *type;   // NULL: no such column
 	const Value *value;
 	int lod_of, level, levels; // offsets of a LoD level of the port in that column; -1: an ordinary tensor
+	int part, of;              // pd_part: of the tensor array whose data are in that column
 } Port;
 
 // A size that the caller sets, a member of the dims struct; or one that a run finds, whose bound is a member, unless it

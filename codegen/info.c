@@ -36,12 +36,13 @@ static void tensor_dims(Codegen *cg, Text *out, const char *which, const Port *p
 		return;
 	static const char *const names[DT_COUNT] = {"BOOL", "U8", "I8", "I16", "I32", "I64", "F16", "BF16", "F32", "F64",
 		"C64", "C128"};
+	static const char *const parts[] = {"PD_WHOLE", "PD_ARRAY_DATA", "PD_ARRAY_LENGTH", "PD_ARRAY_SIZES", "PD_ARRAY_PRESENT"};
 	text_printf(out, "static const pd_tensor_info %s_tensors[] = {\n", which);
 	for (int i = 0; i < n; i++)
-		text_printf(out, "\t{%s, PD_%s, %d, %s, %d, %d, %d},\n", string_literal(cg->arena, ports[i].name),
+		text_printf(out, "\t{%s, PD_%s, %d, %s, %d, %d, %d, %s, %d},\n", string_literal(cg->arena, ports[i].name),
 		            names[ports[i].type->dtype], ports[i].type->rank,
 		            ports[i].type->rank ? arena_printf(cg->arena, "%s_dims_%d", which, i) : "NULL", ports[i].lod_of,
-		            ports[i].level, ports[i].levels);
+		            ports[i].level, ports[i].levels, parts[ports[i].part], ports[i].of);
 	text_str(out, "};\n\n");
 }
 

@@ -104,6 +104,20 @@ static bool op_sizes_known(Codegen *cg, const Op *op)
 
 // ---- ports -------------------------------------------------------------------------------------------------
 
+// A tensor array goes in or out as several tensors.
+static void port_set_part(Codegen *cg, Port *p, const Op *op)
+{
+	static const char *const parts[] = {"", "data", "length", "sizes", "present"}; // by pd_part
+	const char *part = op_str(op, "part", "");
+	p->of = (int)op_int(op, "of", -1);
+	if (!strcmp(part, "flat"))
+		part = "data";
+	while (p->part + 1 < (int)COUNT_OF(parts) && strcmp(parts[p->part], part))
+		p->part++;
+	if (p->part > 1)
+		p->name = arena_printf(cg->arena, "%s.%s", p->name, part);
+}
+
 static bool port_add(Codegen *cg, const Op *op, Port **ports, int *n)
 {
 	int64_t col = op_int(op, "col", 0);
@@ -131,6 +145,7 @@ static bool port_add(Codegen *cg, const Op *op, Port **ports, int *n)
 	p->levels = (int)op_int(op, "levels", 0);
 	if (p->lod_of >= 0)
 		p->name = arena_printf(cg->arena, "%s.lod%d", p->name, p->level);
+	port_set_part(cg, p, op);
 	return true;
 }
 

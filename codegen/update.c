@@ -3,12 +3,23 @@
 
 #include <inttypes.h>
 
+// The symbol in a size of memory that the caller may raise; NULL: none.
+static const Symbol *room_symbol(const Codegen *cg, const Dim *size)
+{
+	if (size->kind == DIM_SYM) {
+		const Symbol *s = symbol_find(cg, size);
+		return s && s->max ? s : NULL;
+	}
+	const Symbol *s = size->kind == DIM_MAX ? room_symbol(cg, size->a) : NULL;
+	return !s && size->kind == DIM_MAX ? room_symbol(cg, size->b) : s;
+}
+
 // Ends the run when there is no room for `need` where there is room for `size`; a caller who set the size is told.
 static void room_check(Codegen *cg, const Op *op, const char *condition, const Dim *size, const char *need)
 {
-	const Symbol *s = size->kind == DIM_SYM ? symbol_find(cg, size) : NULL;
+	const Symbol *s = room_symbol(cg, size);
 	text_line(&cg->run, 1, "if (%s) {", condition);
-	if (s && s->max)
+	if (s)
 		text_line(&cg->run, 2, "out->found_%s = %s;", s->name, need);
 	text_line(&cg->run, 2, "m->failed = %s;", string_literal(cg->arena, op_title(cg, op)));
 	text_line(&cg->run, 2, "return PD_CAPACITY;");

@@ -353,6 +353,8 @@ void interp_bind_capacity(Interp *in, const Op *op, const Dim *sym)
 
 bool interp_no_room(Interp *in, const Op *op, const Dim *size, int64_t need)
 {
+	while (size->kind == DIM_MAX)
+		size = dim_is_found(size->a) ? size->a : size->b;
 	if (size->kind != DIM_SYM || !size->bounded || need > LAST_CAPACITY)
 		return interp_error(in, op, "there is no room for %lld", (long long)need);
 	SymValue *s = find_capacity(in, size);
@@ -451,6 +453,10 @@ static Tensor *feed_offsets(Interp *in, const Op *op, const Tensor *t)
 // What a pd.feed of a tensor gives; NULL after a diagnostic.
 static Tensor *feed_value(Interp *in, const Op *op)
 {
+	if (op_attr(op, "part")) {
+		const NamedFeed *f = find_feed(in, op_str(op, "name", ""));
+		return f ? interp_feed_part(in, op, &f->list) : (feed_missing(in, op), NULL);
+	}
 	Tensor *t = feed_tensor(in, op_str(op, "name", ""));
 	if (!t)
 		feed_missing(in, op);
@@ -465,12 +471,6 @@ static bool match_feeds(Interp *in, const Block *b, int *open, int *matched)
 		if (op->code != OP_PD_FEED || op->results[0].type->kind != TY_TENSOR)
 			continue;
 		const Type *type = op->results[0].type;
-		if (op_attr(op, "part")) { // how many elements there are is all that follows from it
-			const NamedFeed *f = find_feed(in, op_str(op, "name", ""));
-			if (f && !find_sym(in, type->dims[0]))
-				set_sym(in, type->dims[0], f->list.n, NULL);
-			continue;
-		}
 		const Tensor *t = feed_value(in, op);
 		if (!t)
 			return false;
@@ -529,8 +529,6 @@ bool interpret_hook_feed(Interp *in, Op *op)
 		interp_bind_cell(in, &op->results[0], (Cell){.list = l});
 		return true;
 	}
-	if (op_attr(op, "part"))
-		return interp_feed_part(in, op, f ? &f->list : NULL);
 	Tensor *t = feed_value(in, op);
 	if (t)
 		interp_bind(in, &op->results[0], t);

@@ -121,8 +121,9 @@ void interp_tidy(Interp *in);
 
 // ---- interp_array.c -----------------------------------------------------------------------------
 
-// A feed or fetch of one tensor of a lowered array: made from its elements, or added to what is fetched.
-bool interp_feed_part(Interp *in, Op *op, const CellList *elements);
+// A feed or fetch of one tensor of a lowered array: made from its elements (NULL after a diagnostic), or added to what
+// is fetched.
+Tensor *interp_feed_part(Interp *in, const Op *op, const CellList *elements);
 bool interp_fetch_part(Interp *in, Op *op, Cell *fetched);
 
 // ---- interp_scalar.c ------------------------------------------------------------------------------

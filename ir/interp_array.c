@@ -228,42 +228,54 @@ bool interpret_hook_loop_prefix(Interp *in, Op *op)
 // ---- arrays that are fed and fetched as tensors ---------------------------------------------------------------
 
 // Dims of every element, a row each.
-static bool feed_sizes(Tensor *out, const CellList *elements)
+static Tensor *feed_sizes(Interp *in, const CellList *elements)
 {
-	for (int i = 0; i < elements->n; i++) {
+	const Tensor *first = elements->n ? elements->items[0].tensor : NULL;
+	Tensor *out = tensor_new(interp_arena(in), DT_I64, 2, (const int64_t[]){elements->n, first ? first->rank : 0});
+	for (int i = 0; out && i < elements->n; i++) {
 		const Tensor *t = elements->items[i].tensor;
-		for (int d = 0; d < t->rank && d < out->dims[1]; d++)
-			tensor_set_i(out, i * out->dims[1] + d, t->dims[d]);
+		for (int d = 0; d < t->rank && t->rank == first->rank; d++)
+			tensor_set_i(out, i * t->rank + d, t->dims[d]);
 	}
-	return true;
+	return out;
 }
 
-// Elements of one size have its axes, others are flat.
-static bool feed_data(Interp *in, const Op *op, Tensor *out, const CellList *elements)
+// A slice for each element: of its dims, or, `flat`, as long as the largest.
+static Tensor *feed_data(Interp *in, const CellList *elements, bool flat)
 {
-	int64_t slice = 1;
-	for (int d = 1; d < out->rank; d++)
-		slice *= out->dims[d];
-	for (int i = 0; i < elements->n; i++) {
+	const Tensor *first = elements->n ? elements->items[0].tensor : NULL;
+	int64_t dims[MAX_RANK + 1] = {elements->n}, slice = 1;
+	for (int i = 0; i < elements->n; i++)
+		if (tensor_numel(elements->items[i].tensor) > slice)
+			slice = tensor_numel(elements->items[i].tensor);
+	int rank = flat || !first ? 1 : first->rank;
+	dims[1] = slice;
+	for (int d = 0; !flat && first && d < rank && d + 1 < MAX_RANK; d++)
+		dims[1 + d] = first->dims[d];
+	Tensor *out = rank < MAX_RANK ? tensor_new(interp_arena(in), first ? first->dtype : DT_F32, 1 + rank, dims) : NULL;
+	for (int i = 0; out && i < elements->n; i++) {
 		const Tensor *t = elements->items[i].tensor;
-		const Type *type = op->results[0].type;
-		if (t->dtype != out->dtype)
-			return interp_error(in, op, "element %d of the array has another type", i);
-		if (tensor_numel(t) > slice)
-			return interp_no_room(in, op, type->rank == 2 ? type->dims[1] : type_numel(op->ctx, type), tensor_numel(t));
-		copy_elements(out, i * slice, t, tensor_numel(t));
+		if (t->dtype == out->dtype && (flat || tensor_numel(t) == tensor_numel(first)))
+			copy_elements(out, i * (flat ? slice : tensor_numel(first)), t, tensor_numel(t));
 	}
-	return true;
+	return out;
 }
 
-bool interp_feed_part(Interp *in, Op *op, const CellList *elements)
+Tensor *interp_feed_part(Interp *in, const Op *op, const CellList *elements)
 {
-	if (!elements)
-		return interp_error(in, op, "input '%s' is not given", op_str(op, "name", ""));
-	Tensor *out = interp_result(in, op, 0);
-	if (!out)
-		return false;
-	return strcmp(op_str(op, "part", ""), "sizes") ? feed_data(in, op, out, elements) : feed_sizes(out, elements);
+	const char *part = op_str(op, "part", "");
+	for (int i = 1; i < elements->n; i++) {
+		const Tensor *t = elements->items[i].tensor, *first = elements->items[0].tensor;
+		bool same = t->dtype == first->dtype && t->rank == first->rank;
+		if (strcmp(part, "data") ? !same : !same || memcmp(t->dims, first->dims, sizeof *t->dims * (size_t)t->rank)) {
+			interp_error(in, op, "element %d of input '%s' does not go with the first", i, op_str(op, "name", ""));
+			return NULL;
+		}
+	}
+	Tensor *t = strcmp(part, "sizes") ? feed_data(in, elements, !strcmp(part, "flat")) : feed_sizes(in, elements);
+	if (!t)
+		interp_error(in, op, "the array is too large");
+	return t;
 }
 
 // Element i of the data, with the dims of a slice.

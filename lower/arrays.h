@@ -9,6 +9,7 @@
 typedef struct ArrayClass {
 	struct ArrayClass *same; // it was found to be part of that one
 	struct ArrayClass *next;
+	int id;                  // by the order of the program
 	const char *name;        // of the first array; gives the symbols theirs
 	DType dtype;             // of the elements, with their rank and dims
 	int rank;
@@ -60,8 +61,8 @@ ArrayClass *array_class(ArrayClass *c);             // the one that it is part o
 // Capacities, sizes of slices, and whether positions may be skipped. Symbols that are capacities are declared in front
 // of everything.
 void arrays_size(Arrays *a);
-// How many elements an array that is fed has: a symbol that the caller sets.
-const Dim *array_feed_count(Arrays *a, const Op *feed);
+// What the caller says of an array that is fed: the "count" of its elements, the "size" of a slice.
+const Dim *array_feed_symbol(Arrays *a, const Op *feed, const char *what);
 
 // ---- arrays_ops.c -----------------------------------------------------------------------------------------
 

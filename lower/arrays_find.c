@@ -32,6 +32,7 @@ static void group_add(Arrays *a, const Value *v)
 	}
 	ArrayClass *c = NEW(a->arena, ArrayClass);
 	c->name = v->name;
+	c->id = a->ngroup;
 	*a->tail = c;
 	a->tail = &c->next;
 	*group_slot(a, v) = (ArrayGroup){.array = v, .c = c};
@@ -55,9 +56,10 @@ static void arrays_join(Arrays *a, const Value *x, const Value *y)
 	ArrayClass *c = array_class(g->c), *d = array_class(h->c);
 	if (c == d)
 		return;
-	if (!c->name)
-		c->name = d->name;
-	d->same = c;
+	ArrayClass *first = c->id < d->id ? c : d, *other = first == c ? d : c;
+	if (!first->name)
+		first->name = other->name;
+	other->same = first;
 }
 
 static bool find_visit(Op *op, void *arg)

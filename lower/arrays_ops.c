@@ -109,6 +109,8 @@ static bool group_done(ArrayGroup *g, const char *name)
 	if (!g->data || !g->length)
 		return false;
 	g->data->name = name;
+	if (!g->length->name && name)
+		g->length->name = context_str(g->length->def->ctx, arena_printf(g->length->def->ctx->arena, "%s_length", name));
 	return true;
 }
 
@@ -135,13 +137,14 @@ static bool write_rewrite(Arrays *a, Op *op)
 	ArrayGroup *g = array_group(a, &op->results[0]);
 	Value *x = op_operand(op, 2), *at = position(&b, op_operand(op, 1));
 	bool at_end = at == from.length;
-	Value *behind = at ? tensor_add(&b, at, number(&b, 1)) : NULL;
 	g->data = update(&b, from.data, at, x);
-	g->length = at_end || !behind ? behind : apply2(&b, OP_PD_MAXIMUM, from.length, behind);
 	if (g->c->open)
 		g->extra = update(&b, from.extra, at, array_sizes_of(&b, x->type));
 	else if (g->c->holes)
 		g->extra = update(&b, from.extra, at, build_full(&b, type_shaped(a->ctx, TY_TENSOR, DT_BOOL, 0, NULL), 1));
+	// Nobody needs the old length any more, so the new one can take its place.
+	Value *behind = at ? tensor_add(&b, at, number(&b, 1)) : NULL;
+	g->length = at_end || !behind ? behind : apply2(&b, OP_PD_MAXIMUM, from.length, behind);
 	return group_done(g, op->results[0].name);
 }
 
@@ -251,9 +254,8 @@ static void port_mark(Op *port, const char *name, int64_t col, const char *part,
 	op_set_attr(port, "of", attr_int(c, of));
 }
 
-static Value *part_feed(Arrays *a, Op *op, const Type *t, const char *part)
+static Value *part_feed(Arrays *a, Op *op, const Type *t, const char *part, bool data)
 {
-	bool data = !part[4] && part[0] == 'd';
 	Op *feed = op_new(a->ctx, OP_PD_FEED, op->loc, 1, &t, 0, NULL, 0, 0);
 	int64_t of = op_int(op, "col", 0);
 	port_mark(feed, op_str(op, "name", ""), data ? of : a->nfeed++, part, of);
@@ -279,14 +281,17 @@ static bool feed_rewrite(Arrays *a, Op *op)
 	Builder b = builder_before(op);
 	ArrayGroup *g = array_group(a, &op->results[0]);
 	const Type *types[GROUP_MAX];
-	const Dim *dims[MAX_RANK + 1], *count = array_feed_count(a, op);
+	const Dim *dims[MAX_RANK + 1], *count = array_feed_symbol(a, op, "count");
 	int n = array_part_types(a, g->c, types);
 	for (int d = 0; d < types[0]->rank; d++)
 		dims[d] = d ? types[0]->dims[d] : count;
-	g->data = widen(&b, part_feed(a, op, type_tensor(a->ctx, g->c->dtype, types[0]->rank, dims, 0), "data"), types[0], 0);
+	if (g->c->open)
+		dims[1] = array_feed_symbol(a, op, "size");
+	const Type *fed = type_tensor(a->ctx, g->c->dtype, types[0]->rank, dims, 0);
+	g->data = widen(&b, part_feed(a, op, fed, g->c->open ? "flat" : "data", true), types[0], 0);
 	dims[1] = dim_const(a->ctx, g->c->rank);
 	if (g->c->open) {
-		g->extra = widen(&b, part_feed(a, op, type_tensor(a->ctx, DT_I64, 2, dims, 0), "sizes"), types[2], -1);
+		g->extra = widen(&b, part_feed(a, op, type_tensor(a->ctx, DT_I64, 2, dims, 0), "sizes", false), types[2], -1);
 	} else if (n > 2) {
 		Nest present = nest_open(&b, types[2]);
 		g->extra = nest_close(&present, index_less(&present.b, present.at[0], index_dim(&present.b, count)));
@@ -298,7 +303,7 @@ static bool feed_rewrite(Arrays *a, Op *op)
 static bool fetch_rewrite(Arrays *a, Op *op)
 {
 	const ArrayGroup *g = array_group(a, op_operand(op, 0));
-	const char *const names[] = {"data", "length", g->c->open ? "sizes" : "present"};
+	const char *const names[] = {g->c->open ? "flat" : "data", "length", g->c->open ? "sizes" : "present"};
 	Value *parts[GROUP_MAX];
 	int n = array_parts(g, parts);
 	for (int i = 0; i < n; i++) {

@@ -99,7 +99,7 @@ static const Dim *loop_trips(Extent *e, const Op *loop)
 	const Dim *exact, *most;
 	Context *c = e->a->ctx;
 	int64_t limit = e->a->p->max_trip;
-	if (!while_trip_count(c, loop, &exact, &most) || !most || dim_is_found(most)) {
+	if (!while_trip_count(c, loop, &exact, &most) || !most || dim_is_found(most = dim_at_most(c, most))) {
 		e->guess = true;
 		return limit ? dim_const(c, limit) : NULL;
 	}
@@ -189,7 +189,7 @@ static const Dim *region_growth(Extent *e, const Region *r)
 				sum = dim_add(c, sum, write_growth(e, op));
 			g = op->code == OP_PD_FEED ? array_group(e->a, &op->results[0]) : NULL;
 			if (g && g->c == e->c)
-				e->end = dim_max(c, e->end, array_feed_count(e->a, op));
+				e->end = dim_max(c, e->end, array_feed_symbol(e->a, op, "count"));
 			if (op->code == OP_PD_WHILE)
 				sum = dim_add(c, sum, loop_growth(e, op));
 			else if (op->nregion == 2) // one of them runs
@@ -248,7 +248,8 @@ static void symbols_declare(const Symbols *s)
 typedef struct SliceSearch {
 	const ArrayClass *c;
 	Arrays *a;
-	const Dim *largest; // NULL: not known
+	const Dim *largest;
+	bool unknown;
 } SliceSearch;
 
 static bool slice_visit(Op *op, void *arg)
@@ -259,24 +260,27 @@ static bool slice_visit(Op *op, void *arg)
 	if (!g || g->c != s->c)
 		return true;
 	if (op->code == OP_PD_FEED) {
-		s->largest = NULL;
-		return false;
+		s->largest = dim_max(s->a->ctx, s->largest, array_feed_symbol(s->a, op, "size"));
+		return true;
 	}
 	const Value *x = op_operand(op, 2);
 	const ArrayGroup *from = x->def && x->def->code == OP_PD_ARRAY_READ ? array_group(s->a, op_operand(x->def, 0)) : NULL;
 	if (from && from->c == s->c)
 		return true;
 	const Dim *n = type_numel(s->a->ctx, x->type);
-	s->largest = dim_is_found(n) ? NULL : dim_max(s->a->ctx, s->largest, n);
-	return s->largest != NULL;
+	if (dim_is_found(n = dim_at_most(s->a->ctx, n)))
+		s->unknown = true;
+	else
+		s->largest = dim_max(s->a->ctx, s->largest, n);
+	return true;
 }
 
 // The most elements that one element of an open array has.
 static const Dim *class_slice(Arrays *a, const ArrayClass *c, Symbols *symbols)
 {
-	SliceSearch s = {c, a, dim_const(a->ctx, 1)};
+	SliceSearch s = {c, a, dim_const(a->ctx, 1), false};
 	op_walk(a->p->module, slice_visit, &s);
-	return s.largest ? s.largest : symbol_new(symbols, c, "_size");
+	return s.unknown ? dim_max(a->ctx, symbol_new(symbols, c, "_size"), s.largest) : s.largest;
 }
 
 // ---- positions that are skipped ---------------------------------------------------------------------------------
@@ -395,10 +399,10 @@ static bool holes_visit(Op *op, void *arg)
 
 // ---- the pass ---------------------------------------------------------------------------------------------------
 
-const Dim *array_feed_count(Arrays *a, const Op *feed)
+const Dim *array_feed_symbol(Arrays *a, const Op *feed, const char *what)
 {
 	const char *name = op_str(feed, "name", "array");
-	char *text = arena_printf(a->arena, "%s_count", isalpha((unsigned char)*name) ? name : "array");
+	char *text = arena_printf(a->arena, "%s_%s", isalpha((unsigned char)*name) ? name : "array", what);
 	for (char *p = text; *p; p++)
 		if (!isalnum((unsigned char)*p))
 			*p = '_';

@@ -4,7 +4,8 @@
  *   prog [--weights F] [--redzone] --out-dir D {--in NAME=F.npy [--lod NAME=0,2,5[;..]]}... [--next {--in ...}...]
  *   prog [--weights F] --bench N {--in NAME=F.npy}...      N timed runs; 0: as many as fit in two seconds, 10 at least
  *
- * Run r writes its outputs to D/r/COLUMN.npy. --redzone puts canaries around workspace and outputs and checks them. Inputs
+ * Run r writes its outputs to D/r/COLUMN.npy, elements of tensor arrays to D/r/COLUMN.<i>.npy; --in that names such an
+ * input again feeds its next element. --redzone puts canaries around workspace and outputs and checks them. Inputs
  * that --bench is not given are made up, sizes that nothing fixes are 1. Errors: a message and exit status 1. */
 #define _POSIX_C_SOURCE 200809L
 #include "model.h"
@@ -200,7 +201,7 @@ static void npy_write(const char *path, const Array *a)
 {
 	char shape[MAX_DIMS * 24] = "", header[MAX_DIMS * 24 + 128];
 	for (int d = 0; d < a->rank; d++)
-		snprintf(shape + strlen(shape), 24, "%" PRId64 ",%s", a->dims[d], d + 1 < a->rank ? " " : "");
+		snprintf(shape + strlen(shape), 24, "%s%" PRId64 "%s", d ? ", " : "", a->dims[d], a->rank == 1 ? "," : "");
 	int n = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", a->descr,
 	                 shape);
 	int padded = (n + 10 + 1 + 63) / 64 * 64 - 10;
@@ -320,6 +321,86 @@ static void lod_write(const char *path, const Array *a, bool first)
 		fail("cannot write '%s'", path);
 }
 
+/* ---- tensor arrays -------------------------------------------------------------------------------------------- */
+
+/* The column of one part of the array whose data are in column k; -1: it has none. */
+static int part_find(const pd_tensor_info *t, int n, int k, pd_part part)
+{
+	for (int i = 0; i < n; i++)
+		if (t[i].part == part && t[i].part_of == k)
+			return i;
+	return -1;
+}
+
+static int64_t array_numel(const Array *a)
+{
+	int64_t n = 1;
+	for (int d = 0; d < a->rank; d++)
+		n *= a->dims[d];
+	return n;
+}
+
+/* Elements that were read, as slices of one tensor; `sizes` where their dims differ, else NULL. */
+static Array array_gather(const char *name, const Array *elements, int n, Array *sizes)
+{
+	Array a = {.descr = elements[0].descr, .rank = sizes ? 2 : elements[0].rank + 1, .dims = {n, 1}};
+	size_t slice = 1;
+	for (int i = 0; i < n; i++) {
+		const Array *e = &elements[i];
+		const bool same = !memcmp(e->dims, elements[0].dims, sizeof e->dims);
+		if (e->rank != elements[0].rank || (!sizes && !same) || e->rank + 1 >= MAX_DIMS)
+			fail("input '%s': element %d does not go with the first", name, i);
+		if (array_numel(e) > a.dims[1])
+			a.dims[1] = array_numel(e);
+		slice = e->bytes > slice ? e->bytes : slice;
+	}
+	for (int d = 1; d < a.rank && !sizes; d++)
+		a.dims[d] = elements[0].dims[d - 1];
+	a.bytes = slice * (size_t)n;
+	a.data = zone_new(a.bytes);
+	memset(a.data, 0, a.bytes);
+	if (sizes) {
+		*sizes = (Array){.descr = dtype_descr[PD_I64], .rank = 2, .dims = {n, elements[0].rank}};
+		sizes->bytes = (size_t)n * (size_t)elements[0].rank * sizeof(int64_t);
+		sizes->data = zone_new(sizes->bytes);
+	}
+	for (int i = 0; i < n; i++) {
+		memcpy(a.data + (size_t)i * slice, elements[i].data, elements[i].bytes);
+		if (sizes)
+			memcpy(sizes->data + (size_t)i * (size_t)elements[0].rank * sizeof(int64_t), elements[i].dims,
+			       (size_t)elements[0].rank * sizeof(int64_t));
+	}
+	return a;
+}
+
+/* Writes the elements of an array as files of their own, PATH.<i>.npy. */
+static void array_write(const pd_tensor_info *info, int n, const Array *out, int k, const char *path)
+{
+	const int length = part_find(info, n, k, PD_ARRAY_LENGTH), sizes = part_find(info, n, k, PD_ARRAY_SIZES);
+	const int present = part_find(info, n, k, PD_ARRAY_PRESENT);
+	Array e = {.descr = out[k].descr, .rank = out[k].rank - 1};
+	memcpy(e.dims, out[k].dims + 1, (MAX_DIMS - 1) * sizeof *e.dims);
+	const size_t size = pd_dtype_size(info[k].dtype), slice = size * (size_t)array_numel(&e);
+	int64_t count;
+	memcpy(&count, out[length].data, sizeof count);
+	char *name = calloc(strlen(path) + 32, 1);
+	if (!name)
+		fail("out of memory");
+	for (int64_t i = 0; i < count && i < out[k].dims[0]; i++) {
+		if (sizes >= 0) {
+			e.rank = (int)out[sizes].dims[1];
+			memcpy(e.dims, out[sizes].data + (size_t)i * (size_t)e.rank * sizeof(int64_t), (size_t)e.rank * sizeof(int64_t));
+		}
+		if ((present >= 0 && !out[present].data[i]) || (e.rank && e.dims[0] < 0))
+			continue;
+		e.bytes = size * (size_t)array_numel(&e);
+		e.data = out[k].data + (size_t)i * slice;
+		sprintf(name, "%s.%" PRId64 ".npy", path, i);
+		npy_write(name, &e);
+	}
+	free(name);
+}
+
 /* ---- one run ------------------------------------------------------------------------------------------------ */
 
 typedef struct Run {
@@ -392,6 +473,25 @@ static void offsets_read(const Harness *h, int number, Run *r)
 	}
 }
 
+/* All elements that are fed under the name of input k. */
+static void elements_read(const Harness *h, int number, Run *r, int k)
+{
+	const pd_tensor_info *t = &h->info->input[k];
+	const int sizes = part_find(h->info->input, h->info->inputs, k, PD_ARRAY_SIZES);
+	Array *elements = list_new(h->nfeed, sizeof *elements);
+	int n = 0;
+	for (int i = 0; i < h->nfeed; i++)
+		if (h->feeds[i].run == number && !h->feeds[i].lod && !strcmp(h->feeds[i].name, t->name))
+			elements[n++] = npy_read(h->feeds[i].path, t->dtype);
+	r->in[k] = array_gather(t->name, elements, n, sizes < 0 ? NULL : &r->in[sizes]);
+	symbols_solve(h->info, t, &r->in[k], r->symbols);
+	if (sizes >= 0)
+		symbols_solve(h->info, &h->info->input[sizes], &r->in[sizes], r->symbols);
+	while (n-- > 0)
+		zone_free(elements[n].data);
+	free(elements);
+}
+
 static void inputs_read(const Harness *h, int number, Run *r)
 {
 	const pd_model_info *info = h->info;
@@ -404,6 +504,11 @@ static void inputs_read(const Harness *h, int number, Run *r)
 			continue;
 		if (k == info->inputs)
 			fail("the model has no input '%s'", f->name);
+		if (info->input[k].part == PD_ARRAY_DATA) {
+			if (!r->in[k].data)
+				elements_read(h, number, r, k);
+			continue;
+		}
 		if (r->in[k].data)
 			fail("input '%s' is given twice", f->name);
 		r->in[k] = npy_read(f->path, info->input[k].dtype);
@@ -524,10 +629,16 @@ static pd_status run_again(const Harness *h, Run *r)
 static void run_once(const Harness *h, Run *r)
 {
 	pd_status status = run_again(h, r);
-	for (int tries = 0; status == PD_CAPACITY && tries < 64; tries++) {
-		for (int i = 0; i < h->info->symbols; i++)
-			if (r->bounds[i] >= 0 && r->symbols[i] > r->bounds[i])
-				r->bounds[i] = r->symbols[i] > 2 * r->bounds[i] ? r->symbols[i] : 2 * r->bounds[i];
+	for (bool raised = true; status == PD_CAPACITY && raised;) {
+		raised = false;
+		for (int i = 0; i < h->info->symbols; i++) {
+			if (r->bounds[i] < 0 || r->symbols[i] <= r->bounds[i])
+				continue;
+			r->bounds[i] = r->symbols[i] > 2 * r->bounds[i] ? r->symbols[i] : 2 * r->bounds[i];
+			raised = true;
+		}
+		if (!raised)
+			break;
 		memory_prepare(h, r);
 		model_start(h, r);
 		status = run_again(h, r);
@@ -546,6 +657,12 @@ static void outputs_write(const Harness *h, int number, const Run *r)
 	for (int i = 0; i < h->info->outputs; i++) {
 		const pd_tensor_info *t = &h->info->output[i];
 		const bool lod = t->lod_of >= 0;
+		if (t->part == PD_ARRAY_DATA) {
+			snprintf(path, n, "%s/%d/%d", h->out_dir, number, i);
+			array_write(h->info->output, h->info->outputs, r->out, i, path);
+		}
+		if (t->part != PD_WHOLE)
+			continue;
 		snprintf(path, n, "%s/%d/%d.%s", h->out_dir, number, lod ? t->lod_of : i, lod ? "lod" : "npy");
 		if (lod)
 			lod_write(path, &r->out[i], t->level == 0);

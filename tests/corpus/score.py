@@ -52,15 +52,23 @@ def run_case(a, case):
         if p.returncode:
             return 'error', (p.stderr.strip().splitlines() or ['no message'])[0]
         for i, run in enumerate(meta['runs']):
+            wanted = {}
             for column, ref in enumerate(run['fetches']):
-                path = out / str(i) / f'{column}.npy'
+                if 'array' in ref:
+                    wanted |= {f'{column}.{k}.npy': e for k, e in enumerate(ref['array'])}
+                    if (out / str(i) / f"{column}.{len(ref['array'])}.npy").exists():
+                        return 'wrong', f'run {i}: the array in column {column} has too many elements'
+                else:
+                    wanted[f'{column}.npy'] = ref
+            for name, ref in wanted.items():
+                path = out / str(i) / name
                 if not path.exists():
-                    return 'wrong', f'run {i}: no {path.name}'
+                    return 'wrong', f'run {i}: no {name}'
                 bad = difference(np.load(path), np.load(case / ref['file']), meta)
                 if not bad and ref.get('lod'):
                     bad = lod_difference(path.with_suffix('.lod'), ref['lod'])
                 if bad:
-                    return 'wrong', f"run {i}, fetch {ref['name']}: {bad}"
+                    return 'wrong', f'run {i}, fetch {name}: {bad}'
     return 'pass', ''
 
 
