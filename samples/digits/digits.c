@@ -648,12 +648,12 @@ pd_status digits_run(digits *m, const digits_inputs *in, digits_outputs *out)
 		return PD_ALIGNMENT;
 	if (digits_workspace_size(&in->dims) > m->workspace_size)
 		return digits_workspace_size(&in->dims) == SIZE_MAX ? PD_DIMS : PD_WORKSPACE;
+	m->failed = NULL;
 	const int64_t n = in->dims.n;
 	(void)n;
 	const int64_t room_n = n ? n : 1;
 	unsigned char *const workspace = m->workspace;
 	const unsigned char *const weights = m->weights;
-	m->failed = NULL;
 
 	/* conv2d 'conv2d_0.tmp_0': [n x 4 x 8 x 8 x 4] f32 */
 	float *const relu_0_tmp_0 = (float *)(workspace + (8192 * room_n));
