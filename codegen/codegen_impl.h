@@ -268,7 +268,7 @@ void codegen_end(Codegen *cg, CodegenResult *out); // weights and empty texts
 
 // ---- cuda.c ------------------------------------------------------------------------------------------------
 
-bool cuda_nest_emit(KernelFunc *k);
+bool (*cuda_emitter_of(const Op *op))(KernelFunc *k); // NULL: none
 bool cuda_launch_print(Codegen *cg, const KernelFunc *k, const char *name, const char *args);
 // The number that stands for the operation where it says that it failed.
 int cuda_failure(Codegen *cg, const Op *op);

@@ -49,7 +49,7 @@ static bool elements_print(Nest *n, const Dim *total)
 	return true;
 }
 
-bool cuda_nest_emit(KernelFunc *k)
+static bool nest_of_elements_emit(KernelFunc *k)
 {
 	Nest n;
 	Text body;
@@ -60,6 +60,17 @@ bool cuda_nest_emit(KernelFunc *k)
 	text_printf(&k->text, "static __global__ void %s(%s)\n{\n", KERNEL_FN, KERNEL_PARAMS);
 	text_printf(&k->text, "%s}\n", body.text);
 	return true;
+}
+
+bool (*cuda_emitter_of(const Op *op))(KernelFunc *k)
+{
+	switch (op->code) {
+	case OP_LOOP_NEST: return nest_of_elements_emit;
+	case OP_KERNEL_SORT: return kernel_sort_emit;
+	case OP_KERNEL_NMS: return kernel_nms_emit;
+	case OP_KERNEL_COMPACT: return kernel_compact_emit;
+	default: return NULL;
+	}
 }
 
 // ---- launches ------------------------------------------------------------------------------------------------
@@ -83,10 +94,12 @@ int cuda_failure(Codegen *cg, const Op *op)
 
 bool cuda_launch_print(Codegen *cg, const KernelFunc *k, const char *name, const char *args)
 {
-	const char *total = dim_in_plan(&cg->plan, type_numel(cg->ctx, k->op->results[0].type));
+	const Value *each = &k->op->results[k->op->code == OP_LOOP_NEST ? 0 : k->op->nresult - 1]; // has an element per thread
+	const char *total = dim_in_plan(&cg->plan, type_numel(cg->ctx, each->type));
 	const char *state = k->status ? arena_printf(cg->arena, ", state, %d", cuda_failure(cg, k->op)) : "";
+	const int threads = k->op->code == OP_KERNEL_COMPACT ? 1 : THREADS;
 	text_line(&cg->run, 1, "pd_launch(queue, %s, pd_blocks(%s, %d), %d%s%s%s);", name, expression_unwrap(cg->arena, total),
-	          THREADS, THREADS, *args ? ", " : "", args, state);
+	          threads, threads, *args ? ", " : "", args, state);
 	return true;
 }
 
@@ -96,7 +109,7 @@ const char *cuda_size(const Codegen *cg, const Symbol *s)
 {
 	int number = 0;
 	for (const Symbol *at = cg->symbols; at < s; at++)
-		number += at->max != NULL;
+		number += at->dim->bounded;
 	return arena_printf(cg->arena, "sizes + %d", number);
 }
 
@@ -147,7 +160,7 @@ bool cuda_bind_print(Codegen *cg, const Op *op, const Op **bound)
 		const Dim *d = dims->dims[i];
 		const Symbol *s = d->kind == DIM_SYM ? symbol_find(cg, d) : NULL;
 		const char *element = arena_printf(cg->arena, "(int64_t)%s[%d]", x, i);
-		if (!s || !s->max || s->next || (bound[s - cg->symbols] && bound[s - cg->symbols] != op)) {
+		if (!s || !s->dim->bounded || s->next || (bound[s - cg->symbols] && bound[s - cg->symbols] != op)) {
 			text_line(&body, 1, "if (%s != %s)", element, kernel_dim(k, d));
 			text_line(&body, 2, "pd_fail(pd_run, PD_DIMS, pd_op);");
 			continue;

@@ -12,7 +12,7 @@ int cuda_found_count(const Codegen *cg)
 {
 	int n = 0;
 	for (int i = 0; i < cg->nsymbol; i++)
-		n += cg->symbols[i].max != NULL;
+		n += cg->symbols[i].dim->bounded;
 	return n;
 }
 
@@ -186,8 +186,8 @@ static const char *host_symbol(const Dim *sym, void *arg)
 	const Symbol *s = symbol_find(cg, sym);
 	int number = 0;
 	for (const Symbol *at = cg->symbols; at < s; at++)
-		number += at->max != NULL;
-	return s && s->max ? arena_printf(cg->arena, "told.sizes[%d]", number)
+		number += at->dim->bounded;
+	return s && s->dim->bounded ? arena_printf(cg->arena, "told.sizes[%d]", number)
 	                   : arena_printf(cg->arena, "m->%sdims.%s", cg->blocks ? "in." : "", symbol_name(cg, sym));
 }
 
@@ -200,8 +200,11 @@ static void output_sizes_print(Codegen *cg, Text *out)
 			          dim_expression(cg->arena, cg->outputs[i].type->dims[d], host_symbol, cg));
 	int number = 0, found = cuda_found_count(cg);
 	for (int i = 0; i < cg->nsymbol; i++)
-		if (cg->symbols[i].max)
-			text_line(out, 1, "out->found_%s = told.sizes[%d];", cg->symbols[i].name, found + number++);
+		if (cg->symbols[i].dim->bounded) {
+			if (cg->symbols[i].reported)
+				text_line(out, 1, "out->found_%s = told.sizes[%d];", cg->symbols[i].name, found + number);
+			number++;
+		}
 }
 
 static void cuda_wait_print(Codegen *cg, Text *out)
@@ -305,7 +308,7 @@ static void staged_run_print(Codegen *cg, Text *out)
 	text_line(out, 1, "if (status == PD_OK)");
 	text_line(out, 2, "pd_stage_out(&s->stage, &queue, %s_info(), outputs);", p);
 	for (int i = 0; i < cg->nsymbol; i++)
-		if (cg->symbols[i].max)
+		if (cg->symbols[i].reported)
 			text_line(out, 1, "symbols[%d] = out.found_%s;", i, cg->symbols[i].name);
 	text_line(out, 1, "if (error == cudaSuccess)");
 	text_line(out, 2, "return status;");
@@ -324,7 +327,7 @@ void cuda_info_functions(Codegen *cg, Text *out)
 
 // ---- the file -------------------------------------------------------------------------------------------------
 
-// The prelude's functions run on both sides.
+// Helpers run on both sides.
 static void prelude_adapt(Text *out, const char *text)
 {
 	static const char plain[] = "static inline ";
@@ -356,7 +359,7 @@ static void cuda_source_print(Codegen *cg, Text *out)
 	            string_literal(cg->arena, o->header_name));
 	prelude_adapt(out, prelude.text ? prelude.text : "");
 	text_str(out, cg->arrays.text ? cg->arrays.text : "");
-	text_str(out, user.text);
+	prelude_adapt(out, user.text);
 }
 
 bool codegen_cuda(Context *c, Op *module, const Target *t, const CodegenOptions *o, CodegenResult *out)

@@ -190,10 +190,12 @@ static const char *kernel_symbol(const Dim *sym, void *arg)
 
 const char *kernel_bound(KernelFunc *k, const Dim *sym)
 {
+	const char *name = symbol_find(k->cg, sym)->max;
+	if (!name)
+		return "INT64_MAX";
 	for (int i = 0; i < k->nparam; i++)
 		if (k->params[i].sym == sym && k->params[i].bound)
 			return k->params[i].name;
-	const char *name = arena_printf(k->arena, "%s", symbol_find(k->cg, sym)->max);
 	return param_add(k, (KernelParam){.name = name, .sym = sym, .bound = true})->name;
 }
 

@@ -107,7 +107,7 @@ typedef bool Emitter(KernelFunc *k);
 static Emitter *emitter_of(const Codegen *cg, const Op *op)
 {
 	if (cg->target->cuda)
-		return op->code == OP_LOOP_NEST ? cuda_nest_emit : NULL;
+		return cuda_emitter_of(op);
 	switch (op->code) {
 	case OP_LOOP_NEST: return nest_emit;
 	case OP_KERNEL_GEMM: return kernel_gemm_emit;

@@ -1,0 +1,235 @@
+// Kernels for tests of the emulator: what is right gives its result under every order, and each seeded bug is found. Also
+// compiles with nvcc. `check NAME` runs one; suite_cudaemu.py knows what each must print.
+#include <stdio.h>
+#include <string.h>
+
+#include "pdrt_cuda.h"
+
+enum { N = 256 };
+
+static cudaError_t error;
+static pd_queue queue = pd_queue_of(NULL, &error);
+
+// ---- what is right ------------------------------------------------------------------------------------------
+
+static __device__ float warp_sum(float v)
+{
+	for (int lanes = 16; lanes; lanes /= 2)
+		v += __shfl_xor_sync(0xffffffffu, v, lanes);
+	return v;
+}
+
+static __global__ void block_sum(float *out, const float *x, int n)
+{
+	PD_SHARED(float, parts, 32);
+	float v = 0.0f;
+	for (int i = (int)threadIdx.x; i < n; i += (int)blockDim.x)
+		v += x[i];
+	v = warp_sum(v);
+	if (threadIdx.x % 32 == 0)
+		parts[threadIdx.x / 32] = v;
+	__syncthreads();
+	if (threadIdx.x < 32) {
+		v = warp_sum(threadIdx.x < blockDim.x / 32 ? (float)parts[threadIdx.x] : 0.0f);
+		if (threadIdx.x == 0)
+			*out = v;
+	}
+}
+
+// Each thread reads what another wrote, round after round.
+static __global__ void rotate(float *x, int rounds)
+{
+	PD_SHARED(float, s, N);
+	for (int r = 0; r < rounds; r++) {
+		s[threadIdx.x] = x[threadIdx.x];
+		__syncthreads();
+		x[threadIdx.x] = s[(threadIdx.x + 1) % N];
+		__syncthreads();
+	}
+}
+
+static __global__ void count_up(int *i)
+{
+	*i += 1;
+}
+
+static __global__ void decide_less(const int *i, int limit, pd_condition c)
+{
+	cudaGraphSetConditional(c.handle, *i < limit);
+}
+
+static __global__ void decide_odd(const int *i, pd_condition c)
+{
+	cudaGraphSetConditional(c.handle, *i % 2);
+	if (c.otherwise)
+		cudaGraphSetConditional(c.otherwise, *i % 2 == 0);
+}
+
+// ---- bugs ----------------------------------------------------------------------------------------------------
+
+static __global__ void missing_barrier(float *x)
+{
+	PD_SHARED(float, s, N);
+	s[threadIdx.x] = x[threadIdx.x];
+	x[threadIdx.x] = s[(threadIdx.x + 1) % N];
+}
+
+static __global__ void missing_second_barrier(float *x)
+{
+	PD_SHARED(float, s, N);
+	for (int r = 0; r < 2; r++) {
+		s[threadIdx.x] = x[threadIdx.x];
+		__syncthreads();
+		x[threadIdx.x] = s[(threadIdx.x + 1) % N];
+	}
+}
+
+static __global__ void barrier_in_branch(float *x)
+{
+	if (threadIdx.x < 16)
+		__syncthreads();
+	x[threadIdx.x] = 0.0f;
+}
+
+static __global__ void two_barriers(float *x)
+{
+	if (threadIdx.x < 16) {
+		x[0] = 1.0f;
+		__syncthreads();
+	} else {
+		x[1] = 1.0f;
+		__syncthreads();
+	}
+}
+
+static __global__ void out_of_bounds(float *x, int n)
+{
+	x[threadIdx.x + n] = 1.0f;
+}
+
+static __global__ void shared_out_of_bounds(float *x)
+{
+	PD_SHARED(float, s, N);
+	s[threadIdx.x + 1] = x[threadIdx.x];
+}
+
+static __global__ void read_of_nothing(float *x)
+{
+	PD_SHARED(float, s, N);
+	if (threadIdx.x)
+		s[threadIdx.x] = 1.0f;
+	__syncthreads();
+	x[threadIdx.x] = s[threadIdx.x];
+}
+
+static __global__ void lane_outside(float *x)
+{
+	if (threadIdx.x < 16)
+		x[threadIdx.x] = __shfl_sync(0xffffu, x[threadIdx.x], 20);
+}
+
+static __global__ void half_a_warp(float *x)
+{
+	if (threadIdx.x < 16)
+		x[threadIdx.x] = __shfl_sync(0xffffffffu, x[threadIdx.x], 0);
+}
+
+// ---- the host ------------------------------------------------------------------------------------------------
+
+static float *numbers(int n)
+{
+	float *x = NULL, host[N];
+	pd_check(&queue, cudaMalloc(&x, (size_t)n * sizeof *x));
+	for (int i = 0; i < n; i++)
+		host[i] = (float)(i % 7);
+	pd_check(&queue, cudaMemcpy(x, host, (size_t)n * sizeof *x, cudaMemcpyHostToDevice));
+	return x;
+}
+
+static void sum_check()
+{
+	float *x = numbers(N), *out = numbers(1), sum = 0.0f;
+	pd_launch(&queue, block_sum, 1, 128, out, x, N);
+	pd_check(&queue, cudaMemcpy(&sum, out, sizeof sum, cudaMemcpyDeviceToHost));
+	printf("sum %g\n", (double)sum);
+	pd_launch(&queue, rotate, 1, N, x, 3);
+	pd_check(&queue, cudaMemcpy(&sum, x, sizeof sum, cudaMemcpyDeviceToHost));
+	printf("first %g\n", (double)sum);
+}
+
+// while (i < 7) { i++; if (i % 2) odd++; else even++; }
+static void graph_check()
+{
+	int *counts = NULL, host[3] = {0};
+	pd_check(&queue, cudaMalloc(&counts, sizeof host));
+	pd_check(&queue, cudaMemset(counts, 0, sizeof host));
+	pd_queue graph = pd_graph_begin(NULL, &error);
+	const pd_condition again = pd_condition_new(&graph, false), odd = pd_condition_new(&graph, true);
+	pd_launch(&graph, decide_less, 1, 1, counts, 7, again);
+	pd_queue body = pd_while(&graph, again), parts[2];
+	pd_launch(&body, count_up, 1, 1, counts);
+	pd_launch(&body, decide_odd, 1, 1, counts, odd);
+	pd_if(&body, odd, parts);
+	pd_launch(&parts[0], count_up, 1, 1, counts + 1);
+	pd_launch(&parts[1], count_up, 1, 1, counts + 2);
+	pd_launch(&body, decide_less, 1, 1, counts, 7, again);
+	cudaGraphExec_t exec;
+	pd_graph_end(&graph, &exec);
+	for (int run = 0; run < 2; run++)
+		pd_graph_launch(&queue, exec);
+	pd_check(&queue, cudaMemcpy(host, counts, sizeof host, cudaMemcpyDeviceToHost));
+	printf("rounds %d, odd %d, even %d\n", host[0], host[1], host[2]);
+	cudaGraphExecDestroy(exec);
+}
+
+// Reads before it waits: what was queued has not happened.
+static void early_read_check()
+{
+	float *x = numbers(N), host[2] = {-1.0f, -1.0f};
+	pd_copy_out(&queue, host, x, sizeof host);
+	printf("early %g\n", (double)host[1]);
+	pd_check(&queue, cudaDeviceSynchronize());
+	printf("late %g\n", (double)host[1]);
+}
+
+static void bug_run(const char *name)
+{
+	const struct {
+		const char *name;
+		void (*kernel)(float *);
+	} bugs[] = {
+		{"missing-barrier", missing_barrier}, {"missing-second-barrier", missing_second_barrier},
+		{"barrier-in-branch", barrier_in_branch}, {"two-barriers", two_barriers},
+		{"shared-out-of-bounds", shared_out_of_bounds}, {"read-of-nothing", read_of_nothing},
+		{"lane-outside", lane_outside}, {"half-a-warp", half_a_warp},
+	};
+	float *x = numbers(N);
+	for (size_t i = 0; i < sizeof bugs / sizeof *bugs; i++)
+		if (!strcmp(bugs[i].name, name))
+			pd_launch(&queue, bugs[i].kernel, 1, N, x);
+	if (!strcmp(name, "out-of-bounds"))
+		pd_launch(&queue, out_of_bounds, 1, N, x, N);
+	if (!strcmp(name, "a-little-out-of-bounds"))
+		pd_launch(&queue, out_of_bounds, 1, 1, numbers(3), 3);
+	if (!strcmp(name, "too-many-threads"))
+		pd_launch(&queue, missing_barrier, 1, 2048, x);
+	if (!strcmp(name, "wrong-side"))
+		pd_copy_out(&queue, x, x, 4);
+	pd_check(&queue, cudaDeviceSynchronize());
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : "";
+	if (!strcmp(name, "sum"))
+		sum_check();
+	else if (!strcmp(name, "graph"))
+		graph_check();
+	else if (!strcmp(name, "early-read"))
+		early_read_check();
+	else
+		bug_run(name);
+	if (error != cudaSuccess)
+		printf("%s\n", cudaGetErrorName(error));
+	return error != cudaSuccess;
+}

@@ -1,0 +1,99 @@
+"""The CUDA emulator (tests/cudaemu) finds what is wrong; generated CUDA runs on it: recorded programs, loops without a
+word to the host, failures that are statuses."""
+import os, pathlib, re, shutil, tempfile
+
+from pdcc_tests import SRC, Skip, run
+
+SLOW = False
+EMU = SRC / 'tests/cudaemu'
+RIGHT = {'sum': 'sum 762\nfirst 3\n', 'graph': 'rounds 7, odd 4, even 3\n', 'early-read': 'early -1\nlate 1\n'}
+BUGS = {
+    'missing-barrier': r"of shared memory 's'", 'missing-second-barrier': r'race: thread \d+',
+    'barrier-in-branch': r'divergent barrier: 240 threads ended', 'two-barriers': r'divergent barrier: .* wait in __syncthreads of lines',
+    'out-of-bounds': r'out of bounds: byte \d+ of an allocation of 1024 bytes',
+    'a-little-out-of-bounds': r'out of bounds: byte 12 of an allocation of 12 bytes was written',
+    'shared-out-of-bounds': r"element 256 of shared memory 's', which has 256", 'read-of-nothing': r'is read, but nobody wrote it',
+    'lane-outside': r'reads lane 20, which is not in its mask', 'half-a-warp': r'divergent warp',
+    'too-many-threads': r'cudaErrorInvalidConfiguration', 'wrong-side': r'misuse: a copy',
+}
+LOOP = '''builtin.module {
+  %n = pd.feed() {col = 0, name = "n"} : () -> (tensor<1 x i64>)
+  %zero = pd.full() {dtype = i64, shape = dims [1], value = 0.0} : () -> (tensor<1 x i64>)
+  %i = pd.while(%zero) : (tensor<1 x i64>) -> (tensor<1 x i64>) cond {
+    ^0(%a: tensor<1 x i64>):
+      %less = pd.less_than(%a, %n) : (tensor<1 x i64>, tensor<1 x i64>) -> (tensor<1 x bool>)
+      cf.condition(%less, %a) : (tensor<1 x bool>, tensor<1 x i64>) -> ()
+  } body {
+    ^0(%a: tensor<1 x i64>):
+      %next = pd.scale(%a) {bias = 1.0} : (tensor<1 x i64>) -> (tensor<1 x i64>)
+      cf.yield(%next) : (tensor<1 x i64>) -> ()
+  }
+  pd.fetch(%i) {col = 0, name = "i"} : (tensor<1 x i64>) -> ()
+}
+'''
+
+
+def emulator(tmp):
+    """The seeded bugs, and what is right, under several orders of threads."""
+    exe = pathlib.Path(tmp) / 'check'
+    p = run(['g++', '-std=c++17', '-Wall', '-Wextra', '-Werror', '-O1', f'-I{EMU}', f'-I{SRC}/runtime_stub', '-x', 'c++',
+             EMU / 'check.cu', EMU / 'api.cc', EMU / 'block.cc', '-o', exe])
+    yield 'builds without warnings', p.returncode == 0, p.stdout[-2000:]
+    if p.returncode:
+        return
+    for seed in ('1', '2', '3'):
+        for name, want in RIGHT.items():
+            p = run([exe, name], env={**os.environ, 'CUDAEMU_SEED': seed})
+            yield f'{name}, order {seed}', p.returncode == 0 and p.stdout == want, p.stdout
+        for name, want in BUGS.items():
+            p = run([exe, name], env={**os.environ, 'CUDAEMU_SEED': seed})
+            yield f'bug {name}, order {seed}', p.returncode != 0 and re.search(want, p.stdout), p.stdout
+
+
+def npy(path, value):
+    import numpy as np
+    np.save(path, np.array([value], np.int64))
+    return path
+
+
+def loop_run(t, tmp, value, **env):
+    """The loop above, emulated: result, and what the API was called for."""
+    model, report = tmp / 'loop.pdir', tmp / 'report'
+    model.write_text(LOOP)
+    report.unlink(missing_ok=True)
+    p = run([t.pdcc, 'run', model, '--target', 'cuda', '--in', f'n={npy(tmp / "n.npy", value)}', '--out-dir', tmp / 'out'],
+            env={**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_REPORT': str(report), **env})
+    calls = dict(line.split() for line in report.read_text().splitlines()) if report.exists() else {}
+    return p, calls
+
+
+def loops(t, tmp):
+    """However often a loop goes round, the host hears nothing of it."""
+    import numpy as np
+    short, few = loop_run(t, tmp, 2)
+    first = np.load(tmp / 'out/0/0.npy').tolist() if short.returncode == 0 else short.stdout
+    long, many = loop_run(t, tmp, 500)
+    last = np.load(tmp / 'out/0/0.npy').tolist() if long.returncode == 0 else long.stdout
+    yield 'a while counts', first == [2] and last == [500], f'{first} {last}'
+    yield 'as many calls for 500 rounds as for 2', few == many and few.get('cudaGraphLaunch') == '1', f'{few}\n{many}'
+    for call in ('cudaMalloc:1', 'cudaMalloc:2', 'cudaGraphInstantiate:1', 'cudaGraphAddNode:1', 'cudaGraphLaunch:1', 'cudaMemcpyAsync:1',
+                 'cudaStreamSynchronize:1'):
+        p, _ = loop_run(t, tmp, 2, CUDAEMU_FAIL=call)
+        yield (f'{call} fails: a status', p.returncode == 1 and 'the accelerator reported a failure: cudaErrorMemoryAllocation'
+               in p.stdout, p.stdout)
+
+
+def programs(t):
+    p = run([t.python, SRC / 'tests/corpus/score.py', '--pdcc', t.pdcc, '--target', 'cuda', '--timeout', '300', SRC / 'tests/corpus'],
+            env={**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_SEED': '5'})
+    yield 'recorded programs', p.returncode == 0, p.stdout[-3000:]
+
+
+def suite(t):
+    if not shutil.which('g++'):
+        raise Skip('g++ is not installed')
+    with tempfile.TemporaryDirectory() as tmp:
+        tmp = pathlib.Path(tmp)
+        yield from emulator(tmp)
+        yield from loops(t, tmp)
+        yield from programs(t)
