@@ -255,6 +255,8 @@ static bool capacity_print(Codegen *cg, const Op *op, const Op **bound)
 	for (int i = 0; i < dims->n; i++) {
 		const Symbol *s = symbol_find(cg, dims->dims[i]);
 		bound[s - cg->symbols] = op;
+		if (!s->max) // the array went, but for its length
+			continue;
 		if (cg->blocks)
 			text_line(&cg->declarations, 1, "int64_t %s = 0;", s->name);
 		text_line(&cg->run, 1, "%s%s = %s;", cg->blocks ? "" : "const int64_t ", s->name, s->max);

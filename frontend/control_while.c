@@ -85,7 +85,7 @@ static bool find_init(Loop *l, LoopVar *v, bool exposed)
 	if (!exposed && v->memo->undefined)
 		return (v->init = undefined_value(&l->j->b, v->memo->undefined)) != NULL;
 	if (b->value || b->guard || b->broken || is_implied(b) || exposed) {
-		v->init = read_var(l->j, "X", v->name);
+		v->init = read_var(l->j, strcmp(v->name, l->condition) ? "X" : "Condition", v->name);
 		if (v->init && v->memo->fitted)
 			v->init = with_rank(&l->j->b, v->init, v->memo->fitted);
 		return v->init != NULL;

@@ -7,6 +7,7 @@
 #   %FileCheck  the pattern checker  FILECHECK, else FileCheck or FileCheck-NN on the path
 #   %cc         the C compiler       CC, else cc
 #   %mkmodel    writes a legacy program from a description (mkmodel.py)
+#   %mknpy      writes an array: OUT.npy DTYPE SHAPE VALUE... (mknpy.py)
 import os
 import shutil
 import sys
@@ -41,6 +42,7 @@ config.substitutions += [
     ("%pdcc", os.path.abspath(pdcc)),
     ("%FileCheck", setting("FILECHECK", filechecks)),
     ("%mkmodel", "%s %s" % (sys.executable, os.path.join(config.test_source_root, "mkmodel.py"))),
+    ("%mknpy", "%s %s" % (sys.executable, os.path.join(config.test_source_root, "mknpy.py"))),
     ("%cc", setting("CC", ["cc", "gcc", "clang"])),
 ]
 for name in ["ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "HOME"]:

@@ -200,9 +200,76 @@ def change_arguments(data, rng):
 BLOCK, VAR, OP, ATTR = (1,), (3,), (4,), (4,)
 
 
+def change_block(data, rng):
+    """The operators of a block: one goes, stands twice, changes places with another, or reads or writes what another does."""
+    items = fields(data)
+    ops = [i for i, (n, w, v) in enumerate(items) if n in OP and w == 2]
+    if not ops:
+        return data
+    i, k, dice = rng.choice(ops), rng.choice(ops), rng.random()
+    if dice < 0.2:
+        del items[i]
+    elif dice < 0.35:
+        items.insert(k, list(items[i]))
+    elif dice < 0.6:
+        items[i], items[k] = items[k], items[i]
+    else:
+        op, other = fields(items[i][2]), fields(items[k][2])
+        slots = [s for s in op if s[0] in (1, 2) and s[1] == 2]
+        names = [v for s in other if s[0] in (1, 2) and s[1] == 2 for n, w, v in fields(s[2]) if n == 2]
+        if slots and names:
+            slot = rng.choice(slots)
+            slot[2] = encode([[n, w, rng.choice(names) if n == 2 else v] for n, w, v in fields(slot[2])])
+            items[i][2] = encode(op)
+    return encode(items)
+
+
+def change_control(data, rng):
+    """What belongs to loops and branches: another sub-block, parent, condition, mask, scope, kind of variable, position of an array."""
+    items = fields(data)
+    blocks = [i for i, (n, w, v) in enumerate(items) if n in BLOCK and w == 2]
+    if not blocks:
+        return data
+    b = rng.choice(blocks)
+    block = fields(items[b][2])
+    control = [i for i, (n, w, v) in enumerate(block) if n in OP and w == 2 and re.search(
+        b'while|conditional_block|select_|array|recurrent|increment|less_than|logical_not|rank_table|assign', v)]
+    dice = rng.random()
+    if control and dice < 0.7:
+        i = rng.choice(control)
+        op = fields(block[i][2])
+        if dice < 0.3:
+            change = lambda m, r: encode([[n, w, r.randrange(len(blocks) + 1) if n in (12, 14) and w == 0 else v] for n, w, v in fields(m)])
+            attrs = [a for a in op if a[0] in ATTR and a[1] == 2 and b'block' in a[2]]
+            if attrs:
+                attr = rng.choice(attrs)
+                attr[2] = change(attr[2], rng)
+            block[i][2] = encode(op)
+        else:
+            block[i][2] = change_arguments(block[i][2], rng)
+    elif dice < 0.8: # the block's parent
+        for item in block:
+            if item[0] == 2 and item[1] == 0:
+                item[2] = rng.randrange(len(blocks) + 1)
+    else: # a variable becomes another kind: a tensor array, scopes, a rank table
+        found = pick_item(block, VAR, rng)
+        if found is not None:
+            var = fields(block[found][2])
+            kind = pick_item(var, (2,), rng)
+            if kind is not None:
+                var[kind][2] = encode([[n, w, rng.choice([7, 11, 12, 13, 17]) if n == 1 else v] for n, w, v in fields(var[kind][2])])
+                block[found][2] = encode(var)
+    items[b][2] = encode(block)
+    return encode(items)
+
+
 def damage_meaning(data, rng):
     kind = rng.random()
-    if kind < 0.6:
+    if kind < 0.15:
+        return change_below(data, (BLOCK,), change_block, rng)
+    if kind < 0.35 and (b'while' in data or b'conditional_block' in data or b'array' in data):
+        return change_control(data, rng)
+    if kind < 0.65:
         return change_below(data, (BLOCK, OP, ATTR), change_attribute, rng)
     if kind < 0.85: # VarDesc.type.(lod_tensor | tensor_array).tensor
         return change_below(data, (BLOCK, VAR, (2,), (3, 4), (1,)), change_size, rng)
