@@ -236,6 +236,7 @@ bool edge_size_is_same(const EdgeSizes *z, const Dim *want, const Dim *have);
 // ---- update.c --------------------------------------------------------------------------------------------
 
 bool update_print(Codegen *cg, const Op *op); // loop.update
+bool append_print(Codegen *cg, const Op *op); // loop.append
 
 // ---- run.c -----------------------------------------------------------------------------------------------
 

@@ -1,4 +1,5 @@
-// loop.update as C: a copy into one slice, in the place where the tensor lies. Called by run.c.
+// loop.update and loop.append as C: a copy into one slice, or behind the last one, in the place where the tensor lies.
+// Called by run.c.
 #include "codegen_impl.h"
 
 #include <inttypes.h>
@@ -74,5 +75,24 @@ bool update_print(Codegen *cg, const Op *op)
 	else
 		text_line(&cg->run, 1, "memcpy(%s + %s * %s, %s, (size_t)%s);", to, at, dim_in_run(cg, slice), new,
 		          bytes_in_run(cg, n, t->dtype));
+	return true;
+}
+
+bool append_print(Codegen *cg, const Op *op)
+{
+	const Value *data = op_operand(op, 0), *x = op_operand(op, 1), *out = &op->results[0];
+	DType t = out->type->dtype;
+	text_printf(&cg->run, "\n\t/* %s: %s */\n", comment_text(cg->arena, op_title(cg, op)), shape_comment(cg, out->type));
+	const char *to = tensor_pointer(cg, out), *from = tensor_pointer(cg, data), *new = tensor_pointer(cg, x);
+	if (!to || !from || !new)
+		return false;
+	const Dim *had = type_numel(cg->ctx, data->type), *more = type_numel(cg->ctx, x->type);
+	Place old = value_place(data), place = value_place(out);
+	if (!places_equal(&old, &place))
+		text_line(&cg->run, 1, "memcpy(%s, %s, (size_t)%s);", to, from, bytes_in_run(cg, had, t));
+	if (dim_is(more, 1))
+		text_line(&cg->run, 1, "%s[%s] = *%s;", to, expression_unwrap(cg->arena, dim_in_run(cg, had)), new);
+	else
+		text_line(&cg->run, 1, "memcpy(%s + %s, %s, (size_t)%s);", to, dim_in_run(cg, had), new, bytes_in_run(cg, more, t));
 	return true;
 }

@@ -149,6 +149,18 @@ bool verify_hook_loop_update(Op *op)
 	return true;
 }
 
+bool verify_hook_loop_append(Op *op)
+{
+	if (!is_tensor_operand(op, 0) || !is_tensor_operand(op, 1))
+		return false;
+	const Type *data = op->operands[0].value->type, *x = op->operands[1].value->type, *out = op->results[0].type;
+	if (out->kind != TY_TENSOR || out->dtype != data->dtype || x->dtype != data->dtype ||
+	    type_numel(op->ctx, out) != dim_add(op->ctx, type_numel(op->ctx, data), type_numel(op->ctx, x)))
+		return verify_fail(op, "%s is not %s and then %s", type_text(op->ctx, out), type_text(op->ctx, data),
+		                   type_text(op->ctx, x));
+	return true;
+}
+
 bool verify_hook_loop_prefix(Op *op)
 {
 	int64_t n, room;

@@ -213,6 +213,19 @@ bool interpret_hook_loop_update(Interp *in, Op *op)
 	return true;
 }
 
+bool interpret_hook_loop_append(Interp *in, Op *op)
+{
+	const Tensor *data = interp_operand(in, op, 0), *x = interp_operand(in, op, 1);
+	Tensor *out = data && x ? interp_result(in, op, 0) : NULL;
+	if (!out)
+		return false;
+	if (tensor_numel(out) != tensor_numel(data) + tensor_numel(x))
+		return interp_error(in, op, "the result has another number of elements");
+	copy_elements(out, 0, data, tensor_numel(data));
+	copy_elements(out, tensor_numel(data), x, tensor_numel(x));
+	return true;
+}
+
 bool interpret_hook_loop_prefix(Interp *in, Op *op)
 {
 	const Tensor *x = interp_operand(in, op, 0);

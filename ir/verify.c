@@ -367,6 +367,7 @@ static bool works_on_tensors(const Op *op)
 	case OP_LOOP_CAPACITY:
 	case OP_LOOP_EMPTY:
 	case OP_LOOP_UPDATE:
+	case OP_LOOP_APPEND:
 	case OP_LOOP_PREFIX:
 		return true;
 	default:

@@ -225,6 +225,51 @@ static bool scatter_to_update(Op *op)
 	return true;
 }
 
+// Whether v is what a loop carries, perhaps under another shape.
+static bool is_carried(const Value *v)
+{
+	while (v->def && (v->def->info->traits & TRAIT_VIEW) && v->def->noperand)
+		v = op_operand(v->def, 0);
+	const Op *loop = v->def ? NULL : v->block->region->op;
+	return loop && loop->code == OP_PD_WHILE && v->block->region == &loop->regions[1];
+}
+
+// `all`, and x behind it along the axis, in front of which all axes are 1; NULL: x has other sizes than those of `out`.
+static Value *append_build(Op *op, Value *all, Value *x, const Type *out, int axis)
+{
+	Context *c = op->ctx;
+	const Dim *dims[MAX_RANK];
+	memcpy(dims, out->dims, sizeof *dims * (size_t)out->rank);
+	dims[axis] = dim_add(c, all->type->dims[axis], x->type->dims[axis]);
+	const Type *t = type_tensor(c, out->dtype, out->rank, dims, 0);
+	if (x->type->dtype != out->dtype || type_numel(c, t) != dim_add(c, type_numel(c, all->type), type_numel(c, x->type)))
+		return NULL;
+	Value *const operands[] = {all, x};
+	Op *append = op_new(c, OP_LOOP_APPEND, op->loc, 1, &t, 2, operands, 0, 0);
+	op_insert_before(op, append);
+	return &append->results[0];
+}
+
+// What grows from round to round is written where it lies: only the new rows move.
+static bool concat_to_appends(Op *op)
+{
+	Value *const *list;
+	const Type *out = op->results[0].type;
+	int n = op_operand_list(op, 0, &list), axis = (int)op_int(op, "axis", 0);
+	if (n < 2 || axis < 0 || axis >= out->rank || !dim_is_found(list[0]->type->dims[axis]) || !is_carried(list[0]))
+		return true;
+	for (int d = 0; d < axis; d++)
+		if (!dim_is(out->dims[d], 1))
+			return true;
+	Value *all = list[0];
+	for (int i = 1; i < n && all; i++)
+		all = append_build(op, all, list[i], out, axis);
+	if (!all || all->type != out)
+		return true; // appends that nobody reads go
+	op_replace(op, &all);
+	return true;
+}
+
 // ---- by definition ------------------------------------------------------------------------------
 
 // Composites that layout has no kernel for, but for their parts.
@@ -277,6 +322,8 @@ static bool op_decompose(PassContext *p, Op *op)
 		return split_to_slices(op);
 	case OP_PD_SCATTER:
 		return p->target->cuda || scatter_to_update(op);
+	case OP_PD_CONCAT:
+		return p->target->cuda || concat_to_appends(op);
 	default:
 		return true;
 	}

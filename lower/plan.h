@@ -99,6 +99,8 @@ typedef enum Move { MOVE_NONE, MOVE_COPY, MOVE_EXCHANGE } Move;
 
 // Lets what branches pass be computed where the argument lies.
 void plan_join_args(Plan *p);
+// Whether one buffer can be as large as both must be, as far as that can be told: sizes that a run finds differ.
+bool buffers_can_be_one(const Plan *p, const Buffer *a, const Buffer *b);
 // Finds the buffers that branches exchange instead of copying.
 void plan_find_moving(Plan *p);
 // Whether branches pass what is in the buffer, and it is so little that it may live in registers: it must not be where

@@ -27,13 +27,21 @@ static Buffer *passed_buffer(const Plan *p, const Op *branch, const Succ *s, int
 
 // ---- joining ----------------------------------------------------------------------------------------------
 
+bool buffers_can_be_one(const Plan *p, const Buffer *a, const Buffer *b)
+{
+	const Dim *most = dim_max(p->ctx, a->bytes, b->bytes);
+	return most == a->bytes || most == b->bytes;
+}
+
 static void succ_join(Plan *p, const Op *branch, const Succ *s)
 {
 	for (int i = 0; i < (int)s->count; i++) {
 		Buffer *arg = value_buffer(p, s->block->args[i]), *v = passed_buffer(p, branch, s, i);
-		if (arg && v && arg != v && v->place == IN_WORKSPACE && arg->place == IN_WORKSPACE && arg->bytes == v->bytes &&
-		    !buffers_meet(p, arg, v))
-			buffers_merge(arg, v);
+		if (!arg || !v || arg == v || v->place != IN_WORKSPACE || arg->place != IN_WORKSPACE ||
+		    !buffers_can_be_one(p, arg, v) || buffers_meet(p, arg, v))
+			continue;
+		arg->bytes = dim_max(p->ctx, arg->bytes, v->bytes);
+		buffers_merge(arg, v);
 	}
 }
 
@@ -55,6 +63,7 @@ void plan_join_args(Plan *p)
 typedef struct Edge {
 	const Plan *plan;
 	const Succ *succ;
+	bool back;
 	int n;
 	Buffer **to, **from; // [n]; to[i] == from[i]: nothing to do
 } Edge;
@@ -62,7 +71,7 @@ typedef struct Edge {
 static Edge edge_find(const Plan *p, const Op *branch, int s)
 {
 	const Succ *succ = &branch->succs[s];
-	Edge e = {.plan = p, .succ = succ, .n = (int)succ->count};
+	Edge e = {.plan = p, .succ = succ, .n = (int)succ->count, .back = succ->block->id <= branch->block->id};
 	e.to = NEW_ARRAY(p->arena, (size_t)e.n + 1, Buffer *);
 	e.from = NEW_ARRAY(p->arena, (size_t)e.n + 1, Buffer *);
 	for (int i = 0; i < e.n; i++) {
@@ -115,7 +124,9 @@ static bool source_is_taken(const Edge *e, const Move *moves, const Buffer *b)
 static bool move_exchanges(const Edge *e, const Move *moves, int i)
 {
 	const Buffer *to = e->to[i], *from = e->from[i];
-	return !bytes_are_few(to->bytes) && to->bytes == from->bytes && to->place == IN_WORKSPACE && from->place == IN_WORKSPACE &&
+	// In a loop it is worth some room to exchange buffers of sizes that differ from round to round.
+	bool same = to->bytes == from->bytes || (e->back && buffers_can_be_one(e->plan, to, from));
+	return !bytes_are_few(to->bytes) && same && to->place == IN_WORKSPACE && from->place == IN_WORKSPACE &&
 	       source_is_free(e, from) && !source_is_taken(e, moves, from);
 }
 
@@ -159,6 +170,18 @@ static void edge_mark_moving(const Edge *e)
 	}
 }
 
+// Each of a group of buffers that are exchanged holds, in turns, what any of them does.
+static void groups_join_sizes(Plan *p)
+{
+	for (Buffer *b = p->first; b; b = b->next) {
+		Buffer *group = exchange_group(b);
+		if (group != b)
+			group->bytes = dim_max(p->ctx, group->bytes, b->bytes);
+	}
+	for (Buffer *b = p->first; b; b = b->next)
+		b->bytes = exchange_group(b)->bytes;
+}
+
 void plan_find_moving(Plan *p)
 {
 	int n = 0;
@@ -173,6 +196,7 @@ void plan_find_moving(Plan *p)
 			edge_mark_moving(&e);
 		}
 	}
+	groups_join_sizes(p);
 	for (Buffer *b = p->first; b; b = b->next)
 		if (!b->merged && b->moving)
 			b->moving = ++n;

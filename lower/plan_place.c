@@ -49,6 +49,12 @@ static bool reads_visit(Op *op, void *arg)
 	return r->only_identity;
 }
 
+// What is appended must not lie in front of where it goes.
+static bool append_reads_in_place(const Plan *p, const Op *op, const Root *r)
+{
+	return value_root(p, op_operand(op, 0)) == r && value_root(p, op_operand(op, 1)) != r;
+}
+
 // An update leaves what it does not replace; but the new elements and the position must not lie in between.
 static bool update_reads_in_place(const Plan *p, const Op *op, const Root *r)
 {
@@ -60,6 +66,8 @@ bool op_reads_in_place(const Plan *p, const Op *op, int i, const Root *r)
 {
 	if (op->code == OP_LOOP_UPDATE)
 		return update_reads_in_place(p, op, r);
+	if (op->code == OP_LOOP_APPEND)
+		return append_reads_in_place(p, op, r);
 	if (op->code != OP_LOOP_NEST)
 		return false;
 	Reads reads = {p, op, r, op->results[i].type, true};
@@ -88,7 +96,9 @@ static void search_try(Search *s, const Value *v)
 {
 	const Buffer *result = value_buffer(s->plan, &s->op->results[s->result]);
 	Buffer *b = v ? value_buffer(s->plan, v) : NULL;
-	if (b && b != result && b->bytes == result->bytes && b->place == IN_WORKSPACE &&
+	bool fits = b && (b->bytes == result->bytes || (s->op->code == OP_LOOP_APPEND && result->place == IN_WORKSPACE &&
+	                                                buffers_can_be_one(s->plan, b, result)));
+	if (b && b != result && fits && b->place == IN_WORKSPACE &&
 	    !(b->moving && result->place != IN_WORKSPACE) && !buffers_meet(s->plan, b, result))
 		s->found = b;
 }
@@ -105,13 +115,14 @@ static void op_in_place(Plan *p, Op *op)
 {
 	for (int i = 0; i < op->nresult; i++) {
 		Search s = {p, op, i, NULL};
-		if (op->code == OP_LOOP_UPDATE)
+		if (op->code == OP_LOOP_UPDATE || op->code == OP_LOOP_APPEND)
 			search_try(&s, op_operand(op, 0));
 		else
 			op_walk(op, search_visit, &s);
 		if (!s.found)
 			continue;
 		Buffer *result = value_buffer(p, &op->results[i]);
+		s.found->bytes = dim_max(p->ctx, s.found->bytes, result->bytes);
 		s.found->place = result->place;
 		s.found->col = result->col;
 		if (result->moving && !s.found->moving)
@@ -124,6 +135,6 @@ void plan_in_place(Plan *p)
 {
 	for (int k = 0; k < p->nblock; k++)
 		for (Op *op = p->blocks[k].block->first; op; op = op->next)
-			if (op->code == OP_LOOP_NEST || op->code == OP_LOOP_UPDATE)
+			if (op->code == OP_LOOP_NEST || op->code == OP_LOOP_UPDATE || op->code == OP_LOOP_APPEND)
 				op_in_place(p, op);
 }
