@@ -82,6 +82,7 @@ typedef struct KernelFunc {
 	const Op *op;          // what it does: loop.nest or kernel.*
 	Text text;             // the function: everything from `static` to the last brace, with KERNEL_FN and
 	                       // KERNEL_PARAMS; it is preceded by helpers that only it uses, if any
+	int block_threads;     // CUDA: so many threads work on an element of the result; 0: one
 	bool status;           // it returns pd_status (else void): see kernel_return_type
 	int nparam;
 	KernelParam *params;   // results first, then operands, then what was asked for, in that order

@@ -165,6 +165,7 @@ typedef struct Scalars {
 	KernelFunc *k;
 	PointerMap names;             // Value -> C expression
 	PointerMap merged;        // block argument -> the next one, which runs with it in one loop
+	const Block *together;    // CUDA: what the threads of a block reduce together stands in this block of the region
 	int nknown;
 	const Value *known[8];    // predicates known in this place …
 	bool known_value[8];      // … and what they are

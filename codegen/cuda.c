@@ -6,7 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { THREADS = 256 };
+// BLOCK_THREADS: that share the reduction of an element, when there are no more than MAX_BLOCK_ELEMENTS.
+enum { THREADS = 256, BLOCK_THREADS = 128, MAX_BLOCK_ELEMENTS = 4096 };
 
 // A branch whose kernel sets sizes.
 typedef struct CudaEdge {
@@ -16,13 +17,35 @@ typedef struct CudaEdge {
 
 // ---- nests -------------------------------------------------------------------------------------------------
 
+// Few elements, each of which takes long to reduce: a block of threads for each.
+static bool wants_blocks(const Nest *n, const Dim *total)
+{
+	if (dim_is_const(total) && total->value > MAX_BLOCK_ELEMENTS)
+		return false;
+	for (const Op *op = n->body->first; op; op = op->next)
+		if (nest_needed(n, op) && reduce_suits_block(op))
+			return true;
+	return false;
+}
+
+static void elements_open(Text *out, const char *total, bool blocks)
+{
+	text_line(out, 1, "const int64_t total = %s;", total);
+	if (blocks) {
+		text_line(out, 1, "for (int64_t e = blockIdx.x; e < total; e += gridDim.x) {");
+		return;
+	}
+	text_line(out, 1, "for (int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; e < total;");
+	text_line(out, 1, "     e += (int64_t)gridDim.x * blockDim.x) {");
+}
+
 // for (element) { position; scalars; stores }: a stride of the whole grid, so that any grid is right.
 static bool elements_print(Nest *n, const Dim *total)
 {
 	KernelFunc *k = n->k;
-	text_line(n->out, 1, "const int64_t total = %s;", expression_unwrap(k->arena, kernel_dim(k, total)));
-	text_line(n->out, 1, "for (int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; e < total;");
-	text_line(n->out, 1, "     e += (int64_t)gridDim.x * blockDim.x) {");
+	k->block_threads = wants_blocks(n, total) ? BLOCK_THREADS : 0;
+	n->s.together = k->block_threads ? n->body : NULL;
+	elements_open(n->out, expression_unwrap(k->arena, kernel_dim(k, total)), k->block_threads > 0);
 	if (n->nloop == 1)
 		pointer_map_set(&n->s.names, n->loops[0].arg, "e");
 	if (n->nloop > 1)
@@ -38,12 +61,15 @@ static bool elements_print(Nest *n, const Dim *total)
 		if (nest_needed(n, op) && !scalar_op_print(&n->s, op, true, 2, n->out))
 			return false;
 	const Op *end = block_terminator(n->body);
+	if (k->block_threads) // who reads the element that is about to be written has done so
+		text_line(n->out, 2, "__syncthreads();");
 	for (int i = 0; i < end->noperand; i++) {
 		const char *value = scalars_name(&n->s, op_operand(end, i));
 		if (!value)
 			return false;
 		DType t = n->op->results[i].type->dtype;
-		text_line(n->out, 2, "%s;", scalar_store(k, t, kernel_result(k, i), "e", value));
+		text_line(n->out, 2, "%s%s;", k->block_threads ? "if (threadIdx.x == 0)\n\t\t\t" : "",
+		          scalar_store(k, t, kernel_result(k, i), "e", value));
 	}
 	text_line(n->out, 1, "}");
 	return true;
@@ -97,9 +123,9 @@ bool cuda_launch_print(Codegen *cg, const KernelFunc *k, const char *name, const
 	const Value *each = &k->op->results[k->op->code == OP_LOOP_NEST ? 0 : k->op->nresult - 1]; // has an element per thread
 	const char *total = dim_in_plan(&cg->plan, type_numel(cg->ctx, each->type));
 	const char *state = k->status ? arena_printf(cg->arena, ", state, %d", cuda_failure(cg, k->op)) : "";
-	const int threads = k->op->code == OP_KERNEL_COMPACT ? 1 : THREADS;
+	const int threads = k->op->code == OP_KERNEL_COMPACT ? 1 : k->block_threads ? k->block_threads : THREADS;
 	text_line(&cg->run, 1, "pd_launch(queue, %s, pd_blocks(%s, %d), %d%s%s%s);", name, expression_unwrap(cg->arena, total),
-	          threads, threads, *args ? ", " : "", args, state);
+	          k->block_threads ? 1 : threads, threads, *args ? ", " : "", args, state);
 	return true;
 }
 
@@ -226,13 +252,6 @@ bool cuda_edge_sizes_print(Codegen *cg, const Op *op, const EdgeSizes *z, const 
 
 // ---- assertions, updates -----------------------------------------------------------------------------------------
 
-static void elements_open(Text *out, const char *total)
-{
-	text_line(out, 1, "const int64_t total = %s;", total);
-	text_line(out, 1, "for (int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; e < total;");
-	text_line(out, 1, "     e += (int64_t)gridDim.x * blockDim.x)");
-}
-
 static bool elements_launch(Codegen *cg, KernelFunc *k, const Text *body, const Type *t)
 {
 	Text args;
@@ -255,9 +274,10 @@ bool cuda_assert_print(Codegen *cg, const Op *op)
 	text_init(&body, cg->arena);
 	const char *cond = kernel_tensor(k, op_operand(op, 0));
 	text_printf(&cg->run, "\n\t/* %s */\n", comment_text(cg->arena, op_title(cg, op)));
-	elements_open(&body, expression_unwrap(cg->arena, kernel_dim(k, type_numel(cg->ctx, t))));
+	elements_open(&body, expression_unwrap(cg->arena, kernel_dim(k, type_numel(cg->ctx, t))), false);
 	text_line(&body, 2, "if (!%s[e])", cond);
 	text_line(&body, 3, "pd_fail(pd_run, PD_ASSERT, pd_op);");
+	text_line(&body, 1, "}");
 	return elements_launch(cg, k, &body, t);
 }
 
@@ -292,12 +312,13 @@ bool cuda_update_print(Codegen *cg, const Op *op)
 	room_check_print(k, arena_printf(cg->arena, "at >= %s", kernel_dim(k, t->dims[0])), t->dims[0], "at + 1", &body);
 	room_check_print(k, "n > slice", t->rank == 2 ? t->dims[1] : slice, "n", &body);
 	const char *new = kernel_tensor(k, op_operand(op, 2));
-	elements_open(&body, inside ? "n" : expression_unwrap(cg->arena, kernel_dim(k, type_numel(c, t))));
+	elements_open(&body, inside ? "n" : expression_unwrap(cg->arena, kernel_dim(k, type_numel(c, t))), false);
 	if (inside)
 		text_line(&body, 2, "out[at * slice + e] = %s[e];", new);
 	else
 		text_line(&body, 2, "out[e] = e >= at * slice && e < at * slice + n ? %s[e - at * slice] : %s[e];", new,
 		          kernel_tensor(k, data));
+	text_line(&body, 1, "}");
 	text_printf(&cg->run, "\n\t/* %s: into %s */\n", comment_text(cg->arena, op_title(cg, op)), shape_comment(cg, t));
 	return elements_launch(cg, k, &body, inside ? op_operand(op, 2)->type : t);
 }

@@ -12,6 +12,7 @@ typedef struct Loop {
 	const Dim *extent;
 	const char *var; // set by loop_open
 	const char *first, *end; // C expressions of a part of the range; NULL: all of it
+	const char *step;        // C expression; NULL: 1
 } Loop;
 
 // Merges arguments that only ever stand side by side in loads of tensors with the same dims there: fewer and
@@ -77,6 +78,9 @@ const Value *nest_predicate(Nest *n, const Op *const *ops, int nop, bool (*fixed
 bool nest_stores_print(Nest *n, int depth);
 // The scalars of the innermost loop, and the stores.
 bool nest_element_print(Nest *n, int depth);
+
+// Whether the threads of a CUDA block can do a reduction together: many elements, a kind and type that they can join.
+bool reduce_suits_block(const Op *op);
 
 // lanes.c: the innermost loop in tiles, reductions outside of the tile.
 bool nest_wants_lanes(Nest *n);

@@ -53,8 +53,9 @@ void loop_open(Scalars *s, Loop *loop, int *depth, Text *out)
 	} else {
 		loop->var = kernel_local(s->k, "i");
 		const char *end = loop->end ? loop->end : expression_unwrap(s->k->arena, kernel_dim(s->k, loop->extent));
-		text_line(out, (*depth)++, "for (int64_t %s = %s; %s < %s; %s++) {", loop->var,
-		          loop->first ? loop->first : "0", loop->var, end, loop->var);
+		const char *next = loop->step ? arena_printf(s->k->arena, " += %s", loop->step) : "++";
+		text_line(out, (*depth)++, "for (int64_t %s = %s; %s < %s; %s%s) {", loop->var,
+		          loop->first ? loop->first : "0", loop->var, end, loop->var, next);
 	}
 	pointer_map_set(&s->names, loop->arg, loop->var);
 }
@@ -325,6 +326,73 @@ static bool plain_print(Reduction *r, int depth)
 	return true;
 }
 
+// ---- threads of a CUDA block ------------------------------------------------------------------------------------
+
+enum { MIN_TOGETHER = 128 };
+
+static const char *join_name(ReduceKind kind)
+{
+	static const char *const names[REDUCE_COUNT] = {"pd_sum", "pd_prod", "pd_max", "pd_min", "pd_max", "pd_min"};
+	return names[kind];
+}
+
+static bool has_index_check(const Block *b)
+{
+	for (const Op *op = b->first; op; op = op->next)
+		if (op->code == OP_LOOP_TO_INDEX || (op->nregion && has_index_check(op->regions[0].first)))
+			return true;
+	return false;
+}
+
+bool reduce_suits_block(const Op *op)
+{
+	ReduceKind kind = op->code == OP_LOOP_REDUCE ? reduce_kind(op) : REDUCE_COUNT;
+	if (kind > REDUCE_ALL || has_index_check(op->regions[0].first))
+		return false;
+	const Type *t = op->results[0].type;
+	const bool fits = t->kind == TY_INDEX || dtype_is_float(t->dtype) || t->dtype == DT_I32 || t->dtype == DT_I64 ||
+	                  kind == REDUCE_ANY || kind == REDUCE_ALL;
+	const Attr *extents = op_attr(op, "extents");
+	int64_t known = 1;
+	for (int i = 0; i < extents->n; i++) {
+		if (!dim_is_const(extents->dims[i]))
+			return fits;
+		known *= extents->dims[i]->value < MIN_TOGETHER ? extents->dims[i]->value : MIN_TOGETHER;
+	}
+	return fits && known >= MIN_TOGETHER;
+}
+
+// The loop whose elements the threads share: the innermost, whose elements lie side by side, when it is long enough.
+static Loop *loop_of_threads(Reduction *r)
+{
+	Loop *best = &r->loops[r->nloop - 1];
+	if (!dim_is_const(best->extent) || best->extent->value >= MIN_TOGETHER / 4)
+		return best;
+	for (int i = 0; i < r->nloop; i++)
+		if (!dim_is_const(r->loops[i].extent) || r->loops[i].extent->value > best->extent->value)
+			best = &r->loops[i];
+	return best;
+}
+
+// Each thread reduces a part; then all know what comes out.
+static bool together_print(Reduction *r, int depth)
+{
+	Scalars *s = r->s;
+	Loop *loop = loop_of_threads(r);
+	loop->first = "threadIdx.x";
+	loop->step = "blockDim.x";
+	if (!plain_print(r, depth))
+		return false;
+	const char *name = r->acc.name;
+	const char *neutral = reduce_neutral(s, r->op, r->acc.kind, r->acc.type);
+	bool truth = r->acc.kind == REDUCE_ANY || r->acc.kind == REDUCE_ALL;
+	text_line(r->out, depth, "%s = pd_block_reduce<%s>(%s, %s, %s())%s;", name,
+	          truth ? "int" : type_c_scalar(r->op->results[0].type), name, neutral, join_name(r->acc.kind), truth ? " != 0" : "");
+	return true;
+}
+
+// ---- lanes ------------------------------------------------------------------------------------------------------
+
 static bool block_is_simple(const Block *b)
 {
 	for (const Op *op = b->first; op; op = op->next)
@@ -398,6 +466,8 @@ bool reduce_print(Scalars *s, const Op *op, int depth, Text *out)
 	r.nloop = loops_merge(s, op->regions[0].first, extents->dims, r.loops);
 	if (!loop_count(s, op, r.loops))
 		return false;
+	if (s->together && s->together == op->block && r.nloop && reduce_suits_block(op))
+		return together_print(&r, depth);
 	int lanes = lanes_wanted(&r);
 	return lanes ? lanes_print(&r, lanes, depth) : plain_print(&r, depth);
 }

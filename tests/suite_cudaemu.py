@@ -22,7 +22,7 @@ LOOP = '''builtin.module {
   %i = pd.while(%zero) : (tensor<1 x i64>) -> (tensor<1 x i64>) cond {
     ^0(%a: tensor<1 x i64>):
       %less = pd.less_than(%a, %n) : (tensor<1 x i64>, tensor<1 x i64>) -> (tensor<1 x bool>)
-      cf.condition(%less, %a) : (tensor<1 x bool>, tensor<1 x i64>) -> ()
+      cf.cond_yield(%less, %a) : (tensor<1 x bool>, tensor<1 x i64>) -> ()
   } body {
     ^0(%a: tensor<1 x i64>):
       %next = pd.scale(%a) {bias = 1.0} : (tensor<1 x i64>) -> (tensor<1 x i64>)
