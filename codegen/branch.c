@@ -11,7 +11,7 @@
 static bool succ_falls_through(const Op *op, int s)
 {
 	const Block *next = op->block->next;
-	return op->succs[s].block == next && (op->nsucc == 1 || s == 0 || op->succs[0].block != next);
+	return op->code != OP_CF_SWITCH && op->succs[s].block == next && (op->nsucc == 1 || s == 0 || op->succs[0].block != next);
 }
 
 static bool branch_goes_back(const Op *op)
@@ -29,7 +29,7 @@ const Op *loop_back(const Block *head)
 
 bool branch_is_of_loop(const Op *op)
 {
-	if (op->nsucc < 2)
+	if (op->code != OP_CF_COND_BR)
 		return false;
 	for (const Block *b = op->block; b; b = b->next)
 		if (b->last && b->last->nsucc && branch_goes_back(b->last) && b->last->succs[0].block->id <= op->block->id &&
@@ -38,8 +38,11 @@ bool branch_is_of_loop(const Op *op)
 	return false;
 }
 
-static const char *succ_role(const Op *op, int s)
+static const char *succ_role(Codegen *cg, const Op *op, int s)
 {
+	const Attr *cases = op->code == OP_CF_SWITCH ? op_attr(op, "cases") : NULL;
+	if (cases)
+		return s < cases->n ? arena_printf(cg->arena, "case %" PRId64, cases->ints[s]) : "default";
 	if (op->code == OP_CF_BR)
 		return loop_back(op->succs[s].block) ? "condition" : "after";
 	if (branch_is_of_loop(op))
@@ -62,7 +65,7 @@ void block_label_print(Codegen *cg, const Block *b)
 			if (op->succs[s].block != b)
 				continue;
 			if (!comment)
-				comment = arena_printf(cg->arena, "%s: %s", comment_text(cg->arena, op_title(cg, op)), succ_role(op, s));
+				comment = arena_printf(cg->arena, "%s: %s", comment_text(cg->arena, op_title(cg, op)), succ_role(cg, op, s));
 			label = label || !succ_falls_through(op, s);
 		}
 	}
@@ -90,7 +93,9 @@ static bool edge_collect(Edge *e, const Op *op, int s)
 {
 	const Attr *how = op_attr(op, "moves");
 	const Succ *succ = &op->succs[s];
-	int at = s ? (int)op->succs[0].count : 0;
+	int at = 0;
+	for (int i = 0; i < s; i++)
+		at += (int)op->succs[i].count;
 	e->moves = NEW_ARRAY(e->cg->arena, (size_t)succ->count + 1, EdgeMove);
 	for (int i = 0; i < (int)succ->count; i++) {
 		if (!how || how->kind != ATTR_STRS || at + i >= how->n) {
@@ -417,6 +422,31 @@ static bool cond_br_print(Codegen *cg, const Op *op)
 	return succ_print(cg, op, !inner, 1);
 }
 
+static bool switch_print(Codegen *cg, const Op *op)
+{
+	const Attr *cases = op_attr(op, "cases");
+	const Value *v = op_operand(op, 0);
+	const char *value = tensor_pointer(cg, v);
+	int64_t n;
+	if (!value)
+		return false;
+	if (!type_const_numel(v->type, &n))
+		failure_print(cg, arena_printf(cg->arena, "%s != 1", dim_in_run(cg, type_numel(cg->ctx, v->type))), "PD_DIMS", op);
+	text_line(&cg->run, 1, "switch (*%s) {", value);
+	for (int s = 0; s < op->nsucc; s++) {
+		if (s < cases->n && cases->ints[s] == INT64_MIN)
+			text_line(&cg->run, 1, "case INT64_MIN:");
+		else if (s < cases->n)
+			text_line(&cg->run, 1, "case %" PRId64 ":", cases->ints[s]);
+		else
+			text_line(&cg->run, 1, "default:");
+		if (!succ_print(cg, op, s, 2))
+			return false;
+	}
+	text_line(&cg->run, 1, "}");
+	return true;
+}
+
 bool branch_print(Codegen *cg, const Op *op)
 {
 	if (op->code == OP_CF_RETURN && !op->block->next)
@@ -425,6 +455,8 @@ bool branch_print(Codegen *cg, const Op *op)
 		return succ_print(cg, op, 0, 1);
 	if (op->code == OP_CF_COND_BR)
 		return cond_br_print(cg, op);
+	if (op->code == OP_CF_SWITCH)
+		return switch_print(cg, op);
 	diag_error(cg->ctx->diag, op->loc, "code generation: no C for '%s' here", op->info->name);
 	return false;
 }

@@ -98,8 +98,7 @@ bool conditional_translate(OpJob *j);
 bool select_input_translate(OpJob *j);
 bool select_output_translate(OpJob *j);
 
-// ---- control_while.c, control_condition.c
-// -----------------------------------------------------------
+// ---- control_while.c, control_condition.c -------------------------------------------------------
 bool while_translate(OpJob *j);
 // Fills the cond region of a loop whose last variable is the condition. When the values `init` and
 // `next` of the condition are one computation on the loop variables, the region computes it and
@@ -120,8 +119,7 @@ Value *array_empty(OpJob *j, const Paddle__VarDesc *v);
 bool array_write_translate(OpJob *j);
 bool slice_create(OpJob *j);
 
-// ---- control_tree.c, control_recurrent.c
-// ---------------------------------------------------------------------------
+// ---- control_tree.c, control_recurrent.c --------------------------------------------------------
 bool gather_tree_translate(OpJob *j);
 bool recurrent_translate(OpJob *j);
 

@@ -162,8 +162,7 @@ bool array_write_translate(OpJob *j)
 	return true;
 }
 
-// ---- slice: of a tensor, or of an array
-// --------------------------------------------------------------
+// ---- slice: of a tensor, or of an array ---------------------------------------------------------
 
 // A bound of the slice as one integer: the operand, or the attribute.
 static Value *slice_bound(OpJob *j, const char *operand, const char *attr)

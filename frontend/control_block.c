@@ -5,8 +5,7 @@
 
 #include <string.h>
 
-// ---- entering and leaving
-// ------------------------------------------------------------------------
+// ---- entering and leaving -----------------------------------------------------------------------
 
 void region_enter(Translator *t, Outside *o, Block *into, int index)
 {
@@ -66,8 +65,7 @@ void binding_save(Translator *t, Binding *b)
 	t->undo[t->nundo++] = (UndoEntry){.binding = b, .old = *b};
 }
 
-// ---- types that two ways bring together
-// ------------------------------------------------------------
+// ---- types that two ways bring together ---------------------------------------------------------
 
 const char *symbol_text(Context *c, const char *var)
 {

@@ -7,7 +7,7 @@
 //              done: ...                                               else: ... -> after(results)
 //
 // Feeds, parameters and constants move to the first block, fetches to the last one.
-#include "lower.h"
+#include "flatten.h"
 
 typedef struct Flatten {
 	Context *ctx;
@@ -15,10 +15,12 @@ typedef struct Flatten {
 	Block *entry;
 	Block *at;        // where operations go now
 	int64_t max_trip; // 0: loops may go on for ever
+	bool switches;    // cf.switch may be made
 	Op *fetches;      // chained through `scratch`, the last one first
 } Flatten;
 
 static bool ops_flatten(Flatten *f, Op *first);
+static void op_to_entry(Flatten *f, Op *op);
 
 // ---- blocks ---------------------------------------------------------------------------------------------
 
@@ -117,8 +119,54 @@ static const Op *region_end(const Op *op, int i)
 	return b && b->last && (b->last->info->traits & TRAIT_TERMINATOR) ? b->last : NULL;
 }
 
+// One of several regions of which one runs, in a block of its own that goes to `after`.
+static bool part_flatten(Flatten *f, const Op *op, int region, Block *part, Block *after)
+{
+	const Block *b = op->regions[region].first;
+	const Op *end = region_end(op, region);
+	block_begin(f, part);
+	if (b && !ops_flatten(f, b->first))
+		return false;
+	branch_build(f, op, NULL, after, NULL, end, 0);
+	return true;
+}
+
+// A chain of pd.if as one cf.switch with a block for each.
+static bool switch_flatten(Flatten *f, Op *op, const SwitchChain *c)
+{
+	Block *parts[MAX_CASES + 1];
+	const Value **results = result_list(op);
+	Op *branch = op_new(f->ctx, OP_CF_SWITCH, op->loc, 0, NULL, 1, &c->value, 0, c->n + 1);
+	for (int i = 0; i <= c->n; i++) {
+		const Op *from = c->ifs[i < c->n ? i : c->n - 1];
+		if (!types_fit(from, region_end(from, i == c->n), 0, op->nresult, results))
+			return false;
+		parts[i] = block_new(f->ctx, f->region);
+		branch->succs[i] = (Succ){parts[i], 1, 0};
+	}
+	op_set_attr(branch, "cases", attr_ints(f->ctx, c->n, c->cases));
+	op_append(f->at, branch);
+	Block *after = block_new(f->ctx, f->region);
+	// Constants between the comparisons are needed by all that follows.
+	for (int i = 0; i + 1 < c->n; i++)
+		for (Op *o = c->ifs[i]->regions[1].first->first, *next; o; o = next) {
+			next = o->next;
+			if (o->info->traits & TRAIT_CONSTANT)
+				op_to_entry(f, o);
+		}
+	for (int i = 0; i <= c->n; i++)
+		if (!part_flatten(f, c->ifs[i < c->n ? i : c->n - 1], i == c->n, parts[i], after))
+			return false;
+	block_begin(f, after);
+	block_take_results(f, after, op);
+	return true;
+}
+
 static bool if_flatten(Flatten *f, Op *op)
 {
+	SwitchChain *chain = NEW(f->ctx->arena, SwitchChain);
+	if (f->switches && switch_find(op, chain))
+		return switch_flatten(f, op, chain);
 	const Value **results = result_list(op);
 	Block *parts[2], *after;
 	for (int i = 0; i < 2; i++) {
@@ -128,14 +176,9 @@ static bool if_flatten(Flatten *f, Op *op)
 	}
 	after = block_new(f->ctx, f->region);
 	branch_build(f, op, op_operand(op, 0), parts[0], parts[1], NULL, 0);
-	for (int i = 0; i < 2; i++) {
-		const Block *b = op->regions[i].first;
-		const Op *end = region_end(op, i);
-		block_begin(f, parts[i]);
-		if (b && !ops_flatten(f, b->first))
+	for (int i = 0; i < 2; i++)
+		if (!part_flatten(f, op, i, parts[i], after))
 			return false;
-		branch_build(f, op, NULL, after, NULL, end, 0);
-	}
 	block_begin(f, after);
 	block_take_results(f, after, op);
 	return true;
@@ -371,7 +414,7 @@ bool pass_flatten(PassContext *p)
 	if (!block_has_control(block))
 		return true;
 	Region *r = &p->module->regions[0];
-	Flatten f = {.ctx = p->ctx, .region = r, .max_trip = p->max_trip};
+	Flatten f = {.ctx = p->ctx, .region = r, .max_trip = p->max_trip, .switches = !p->target->cuda};
 	f.entry = f.at = block_new(p->ctx, r);
 	if (!ops_flatten(&f, block->first))
 		return false;

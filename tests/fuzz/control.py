@@ -256,6 +256,8 @@ class Program:
 
     def branch(self, values, level):
         types = self.carried(self.rng.randint(1, 4))
+        if self.rng.random() < 0.15:
+            return self.chain(values, level, types)
         cond = self.condition(values)
         results = [(self.name(), t) for t in types]
         self.emit('%s = pd.if(%s) : (%s) -> (%s) then {' % (', '.join(r for r, _ in results), cond[0], BOOL, ', '.join(types)))
@@ -266,6 +268,28 @@ class Program:
             self.depth -= 1
             self.emit('}' if side else '} else {')
         return results
+
+    def chain(self, values, level, types):
+        """A switch as Paddle builds it: one if in the else of the other, on one number and constants."""
+        rng = self.rng
+        number = self.op('pd.remainder', [self.pick(values, ONE), self.constant(ONE, [4])], ONE)
+        conds = [self.op('pd.equal', [number, self.constant(ONE, [rng.randint(0, 4)])], BOOL) for _ in range(rng.randint(2, 4))]
+        opened = []
+        for cond in conds:
+            opened.append([(self.name(), t) for t in types])
+            self.emit('%s = pd.if(%s) : (%s) -> (%s) then {' % (', '.join(r for r, _ in opened[-1]), cond[0], BOOL, ', '.join(types)))
+            self.depth += 1
+            self.end('cf.yield', [self.pick(self.block(values, level + 2), t) for t in types])
+            self.depth -= 1
+            self.emit('} else {')
+            self.depth += 1
+        given = [self.pick(self.block(values, level + 2), t) for t in types]
+        for results in reversed(opened):
+            self.end('cf.yield', given)
+            self.depth -= 1
+            self.emit('}')
+            given = results
+        return opened[0]
 
     def module(self):
         types = [BIG, BIG, BIG, ONE] + [self.rng.choice(CARRIED) for _ in range(3)]
