@@ -260,7 +260,8 @@ static bool capacity_print(Codegen *cg, const Op *op, const Op **bound)
 		if (cg->blocks)
 			text_line(&cg->declarations, 1, "int64_t %s = 0;", s->name);
 		text_line(&cg->run, 1, "%s%s = %s;", cg->blocks ? "" : "const int64_t ", s->name, s->max);
-		text_line(&cg->run, 1, "out->found_%s = %s;", s->name, s->name);
+		if (!s->bound)
+			text_line(&cg->run, 1, "out->found_%s = %s;", s->name, s->name);
 	}
 	return true;
 }

@@ -9,7 +9,7 @@ static const Symbol *room_symbol(const Codegen *cg, const Dim *size)
 {
 	if (size->kind == DIM_SYM) {
 		const Symbol *s = symbol_find(cg, size);
-		return s && s->max ? s : NULL;
+		return s && s->max && !s->bound ? s : NULL;
 	}
 	const Symbol *s = size->kind == DIM_MAX ? room_symbol(cg, size->a) : NULL;
 	return !s && size->kind == DIM_MAX ? room_symbol(cg, size->b) : s;

@@ -1,5 +1,6 @@
 // Inside of the pass that lowers tensor arrays to tensors: which arrays share their memory, how large it is, and what
-// became of each array. arrays.c is the pass, arrays_find.c and arrays_size.c look, arrays_ops.c rewrites operations.
+// became of each array. arrays.c is the pass, arrays_find.c and arrays_size.c look, arrays_ops.c and arrays_join.c
+// rewrite operations; arrays_forward.c is a pass of its own.
 #ifndef PDCC_ARRAYS_H
 #define PDCC_ARRAYS_H
 
@@ -55,6 +56,15 @@ static inline bool type_is_array(const Type *t)
 bool arrays_find(Arrays *a);
 ArrayGroup *array_group(Arrays *a, const Value *v); // NULL: not there
 ArrayClass *array_class(ArrayClass *c);             // the one that it is part of
+
+// ---- arrays_forward.c -------------------------------------------------------------------------------------
+
+// Whether a tensor of one integer is known to hold `*n`.
+bool position_number(const Value *v, int64_t *n);
+// v without casts, other shapes and added constants, whose sum is added to *offset.
+const Value *position_base(const Value *v, int64_t *offset);
+// The array whose length v is; NULL: something else.
+const Value *position_length_of(const Value *v);
 
 // ---- arrays_size.c ----------------------------------------------------------------------------------------
 

@@ -98,8 +98,21 @@ static Value *size_result(Join *j, Builder *b, int d)
 	return load(b, j->g->extra, at);
 }
 
+// What is known before the run of how long the result becomes.
+static void bound_sizes(Join *j)
+{
+	const ArrayClass *c = j->g->c;
+	Context *ctx = j->a->ctx;
+	const Dim *most = c->open && !j->stack ? dim_mul(ctx, c->capacity, c->slice) : c->capacity;
+	if (!c->open && !j->stack)
+		most = dim_mul(ctx, most, c->dims[j->axis]);
+	dim_set_bound(ctx, j->count, c->capacity);
+	dim_set_bound(ctx, j->type->dims[j->axis], most);
+}
+
 static bool bind_sizes(Join *j)
 {
+	bound_sizes(j);
 	for (int d = -1; d < j->type->rank; d++) {
 		const Dim *dim = d < 0 ? j->count : j->type->dims[d];
 		Nest n = nest_open(&j->b, one_integer(j->a->ctx));

@@ -156,6 +156,24 @@ static Value *read_sizes(Builder *b, const ArrayGroup *g, Value *at)
 	return nest_close(&n, load(&n.b, g->extra, index));
 }
 
+// What is known before the run of the sizes of what is read: one that is open is at most a slice.
+static void read_bounds(Arrays *a, const ArrayGroup *g, const Type *t)
+{
+	const Dim *rest = dim_const(a->ctx, 1);
+	int open = 0;
+	for (int d = 0; d < t->rank; d++) {
+		if (dim_is_found(t->dims[d]))
+			open++;
+		else
+			rest = dim_mul(a->ctx, rest, t->dims[d]);
+	}
+	for (int d = 0; d < t->rank && (!g->c->open || open == 1); d++)
+		if (!g->c->open)
+			dim_set_bound(a->ctx, t->dims[d], g->c->dims[d]);
+		else if (dim_is_const(rest) && rest->value > 0)
+			dim_set_bound(a->ctx, t->dims[d], dim_div(a->ctx, g->c->slice, rest));
+}
+
 static bool read_rewrite(Arrays *a, Op *op)
 {
 	Builder b = builder_before(op);
@@ -167,6 +185,7 @@ static bool read_rewrite(Arrays *a, Op *op)
 	bool same = true;
 	for (int d = 0; d < t->rank; d++)
 		same = same && t->dims[d] == g->c->dims[d];
+	read_bounds(a, g, t);
 	if (g->c->open && !array_bind(&b, read_sizes(&b, g, at), t->rank, t->dims))
 		return false;
 	if (!g->c->open && !same) {

@@ -14,55 +14,7 @@
 // A bound that is not reached may be far too large; over so many slices the caller says how many.
 enum { MAX_GUESS = 4096, MAX_DEPTH = 24 };
 
-// ---- positions --------------------------------------------------------------------------------------------
-
-// Whether a tensor of one integer is known to hold `*n`.
-static bool value_number(const Value *v, int64_t *n)
-{
-	const Tensor *t = value_constant(v);
-	const Dim *const *known;
-	if (t && tensor_numel(t) == 1 && dtype_is_int(t->dtype)) {
-		*n = tensor_get_i(t, 0);
-		return true;
-	}
-	if (value_known(v, &known) == 1 && dim_is_const(known[0])) {
-		*n = known[0]->value;
-		return true;
-	}
-	if (!v->def || v->def->code != OP_PD_FULL || v->def->noperand || !dtype_is_int(v->type->dtype))
-		return false;
-	const Attr *a = op_attr(v->def, "value");
-	*n = a && a->kind == ATTR_INT ? a->i : a && a->kind == ATTR_FLOAT ? (int64_t)a->f : 0;
-	return a && (a->kind == ATTR_INT || a->kind == ATTR_FLOAT);
-}
-
-// v without casts, other shapes and added constants, whose sum is added to *offset.
-static const Value *position_base(const Value *v, int64_t *offset)
-{
-	for (const Op *op = v->def; op; op = v->def) {
-		int64_t n;
-		if (op->code == OP_PD_SCALE && op_float(op, "scale", 0) == 1 && op->noperand == 1 &&
-		    op_float(op, "bias", 0) == (double)(int64_t)op_float(op, "bias", 0))
-			*offset += (int64_t)op_float(op, "bias", 0);
-		else if (op->code == OP_PD_INCREMENT)
-			*offset += (int64_t)op_float(op, "value", 1);
-		else if (op->code == OP_PD_ADD && value_number(op_operand(op, 1), &n))
-			*offset += n;
-		else if (op->code == OP_PD_SUBTRACT && value_number(op_operand(op, 1), &n))
-			*offset -= n;
-		else if (!(op->info->traits & TRAIT_VIEW) &&
-		         (op->code != OP_PD_CAST || !dtype_is_int(op_operand(op, 0)->type->dtype)))
-			break;
-		v = op_operand(op, 0);
-	}
-	return v;
-}
-
-// The array whose length v is; NULL: something else.
-static const Value *length_of(const Value *v)
-{
-	return v->def && v->def->code == OP_PD_ARRAY_LENGTH ? op_operand(v->def, 0) : NULL;
-}
+// ---- counters ---------------------------------------------------------------------------------------------
 
 // The loop one of whose regions has v as an argument that the condition passes on as it is; NULL: none.
 static const Op *counter_loop(const Value *v)
@@ -99,13 +51,13 @@ static const Dim *loop_trips(Extent *e, const Op *loop)
 	const Dim *exact, *most;
 	Context *c = e->a->ctx;
 	int64_t limit = e->a->p->max_trip;
-	if (!while_trip_count(c, loop, &exact, &most) || !most || dim_is_found(most = dim_at_most(c, most))) {
+	if (!while_trip_count(c, loop, &exact, &most) || !most) {
 		e->guess = true;
 		return limit ? dim_const(c, limit) : NULL;
 	}
 	if (!exact)
 		e->guess = true;
-	return dim_max(c, most, dim_const(c, 0));
+	return dim_max(c, dim_at_most(c, most), dim_const(c, 0));
 }
 
 // The largest value that v takes; NULL: not known.
@@ -118,10 +70,10 @@ static const Dim *position_max(Extent *e, const Value *v, int depth)
 		return NULL;
 	v = position_base(v, &offset);
 	const Dim *plus = dim_const(c, offset);
-	if (value_number(v, &n))
+	if (position_number(v, &n))
 		return dim_add(c, dim_const(c, n), plus);
-	if (value_known(v, &known) == 1 && !dim_is_found(known[0]))
-		return dim_add(c, known[0], plus);
+	if (value_known(v, &known) == 1)
+		return dim_add(c, dim_at_most(c, known[0]), plus);
 	const Op *loop = counter_loop(v);
 	bool result = v->def && v->def->code == OP_PD_WHILE && v->def->nregion == 2;
 	if (result)
@@ -142,7 +94,7 @@ static const Dim *write_growth(Extent *e, const Op *op)
 {
 	Context *c = e->a->ctx;
 	int64_t offset = 0;
-	const Value *array = length_of(position_base(op_operand(op, 1), &offset));
+	const Value *array = position_length_of(position_base(op_operand(op, 1), &offset));
 	const ArrayGroup *g = array ? array_group(e->a, array) : NULL;
 	if (g && g->c == e->c)
 		return dim_const(c, offset < 0 ? 0 : offset + 1);
@@ -316,8 +268,8 @@ static int64_t length_min(const Value *v, int depth)
 	if (v->def && op->code == OP_PD_ARRAY_WRITE) {
 		const Value *base = position_base(op_operand(op, 1), &offset);
 		least = length_min(op_operand(op, 0), depth + 1);
-		n = value_number(base, &n) ? n + offset : -1;
-		if (length_of(base) == op_operand(op, 0) && offset == 0)
+		n = position_number(base, &n) ? n + offset : -1;
+		if (position_length_of(base) == op_operand(op, 0) && offset == 0)
 			n = least;
 		return n + 1 > least ? n + 1 : least;
 	}
@@ -354,9 +306,9 @@ static bool loop_starts_dense(const Op *loop, int j, int k, int64_t offset)
 {
 	int64_t n;
 	const Value *init = position_base(op_operand(loop, k), &offset), *array = op_operand(loop, j);
-	if (value_number(init, &n))
+	if (position_number(init, &n))
 		return n + offset <= length_min(array, 0);
-	return length_of(init) && offset <= 0 && array_extends(array, length_of(init), NULL, 0);
+	return position_length_of(init) && offset <= 0 && array_extends(array, position_length_of(init), NULL, 0);
 }
 
 // Whether a loop writes its variable j at the position in variable k + offset, which counts along.
@@ -380,9 +332,9 @@ static bool write_is_dense(const Op *op)
 {
 	int64_t offset = 0, n;
 	const Value *array = op_operand(op, 0), *base = position_base(op_operand(op, 1), &offset);
-	if (length_of(base))
-		return offset <= 0 && array_extends(array, length_of(base), NULL, 0);
-	if (value_number(base, &n))
+	if (position_length_of(base))
+		return offset <= 0 && array_extends(array, position_length_of(base), NULL, 0);
+	if (position_number(base, &n))
 		return n + offset <= length_min(array, 0);
 	return loop_fills(op, base, offset);
 }
@@ -411,13 +363,18 @@ const Dim *array_feed_symbol(Arrays *a, const Op *feed, const char *what)
 
 static const Dim *class_capacity(Arrays *a, const ArrayClass *c, Symbols *symbols)
 {
-	Extent e = {.a = a, .c = c, .end = dim_const(a->ctx, c->fed && !c->written ? 0 : 1)};
+	Extent e = {.a = a, .c = c, .end = dim_const(a->ctx, 0)};
 	const Dim *growth = region_growth(&e, &a->p->module->regions[0]);
 	const Dim *most = dim_add(a->ctx, e.end, growth);
 	bool large = e.guess && (!dim_is_const(most) || most->value > MAX_GUESS);
-	if (!e.unknown && !large)
-		return most;
-	return a->p->max_array ? dim_const(a->ctx, a->p->max_array) : symbol_new(symbols, c, "");
+	if (!e.unknown && !large && !dim_is_found(most))
+		return dim_is(most, 0) ? dim_const(a->ctx, 1) : most;
+	if ((e.unknown || large) && a->p->max_array)
+		return dim_const(a->ctx, a->p->max_array);
+	const Dim *symbol = symbol_new(symbols, c, "");
+	if (!e.unknown && !large) // of sizes that the run finds, with their bounds
+		dim_set_bound(a->ctx, symbol, most);
+	return symbol;
 }
 
 void arrays_size(Arrays *a)

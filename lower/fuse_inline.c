@@ -69,8 +69,43 @@ static bool reads_parameters(const Op *op)
 	return false;
 }
 
+// Whether something between op and `to` writes into the bytes of v, if nobody reads them afterwards: an update, or a loop
+// that takes v along.
+static bool value_is_updated(const Op *op, const Op *to, const Value *v)
+{
+	for (const Use *u = v->uses; u; u = u->next) {
+		const Op *by = u->user;
+		if ((by->code != OP_LOOP_UPDATE || u->index != 0) && by->code != OP_PD_WHILE)
+			continue;
+		while (by && by->block != op->block)
+			by = op_parent(by);
+		if (by && op_is_before(op, by) && op_is_before(by, to))
+			return true;
+	}
+	return false;
+}
+
+// Whether op reads, as it is, what is updated in place further down: as a later reader it would make the update copy.
+static bool reads_updated(const Op *op, const Op *in, const Op *to)
+{
+	for (int r = 0; r < in->nregion; r++)
+		for (const Block *b = in->regions[r].first; b; b = b->next)
+			for (const Op *inner = b->first; inner; inner = inner->next) {
+				for (int i = 0; i < inner->noperand; i++) {
+					const Value *v = op_operand(inner, i);
+					if (v && v->type->kind == TY_TENSOR && value_is_updated(op, to, v))
+						return true;
+				}
+				if (reads_updated(op, inner, to))
+					return true;
+			}
+	return false;
+}
+
 bool op_may_move(const Op *op, const Op *to)
 {
+	if (reads_updated(op, op, to))
+		return false;
 	bool reads = reads_parameters(op);
 	for (int i = 0; i < op->noperand; i++) {
 		const Value *v = op_operand(op, i);

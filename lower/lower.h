@@ -49,6 +49,7 @@ bool pass_fold(PassContext *p);           // fold.c: operations on constants and
 bool pass_fold_batch_norm(PassContext *p);// fold_batch_norm.c: into the weights of the convolution before
 bool pass_cse(PassContext *p);            // cse.c
 bool pass_dce(PassContext *p);            // dce.c
+bool pass_forward_arrays(PassContext *p); // arrays_forward.c: stores to loads, known lengths
 bool pass_arrays(PassContext *p);         // arrays.c: tensor arrays to tensors
 bool pass_decompose(PassContext *p);      // decompose.c: composites, transposed convolutions, softmax and norms to kernels
 bool pass_layout(PassContext *p);         // layout.c: contractions to kernels, blocked channels, packed weights
