@@ -112,6 +112,8 @@ const Type *array_type(Translator *t, const Paddle__VarDesc *v);
 // The variable gets elements like this; starts over when its type must change. False after a
 // diagnostic.
 bool array_learn(OpJob *j, const char *var, const Type *element);
+// The type of the array of offsets `name`, which gets elements like this; starts over when it changes. NULL: none.
+const Type *array_level_type(Translator *t, const char *name, const Type *element);
 // Another array becomes what the variable holds.
 bool array_assign(OpJob *j, const char *var, Value *v);
 // An empty array at the top of the program.

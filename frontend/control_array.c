@@ -3,6 +3,7 @@
 // writes in the program. It is learnt while translating, and starting over makes it known
 // everywhere.
 #include "control.h"
+#include "lod.h"
 
 #include <string.h>
 
@@ -41,14 +42,11 @@ static void memo_declared(Translator *t, ArrayMemo *m, const Paddle__VarDesc *v)
 	}
 }
 
-const Type *array_type(Translator *t, const Paddle__VarDesc *v)
+static const Type *memo_type(Translator *t, const ArrayMemo *m, const char *var)
 {
 	Context *c = t->c;
-	ArrayMemo *m = memo_of(t, v->name);
 	const Dim *dims[MAX_RANK];
-	const char *stem = symbol_text(c, v->name);
-	if (!m->known)
-		memo_declared(t, m, v);
+	const char *stem = symbol_text(c, var);
 	for (int i = 0; i < m->rank; i++) {
 		bool open = m->open >> i & 1;
 		// Adding nothing says a size anew, with all that was learnt about its symbols.
@@ -58,9 +56,47 @@ const Type *array_type(Translator *t, const Paddle__VarDesc *v)
 	return type_shaped(c, TY_ARRAY, m->dtype, m->rank, dims);
 }
 
+const Type *array_type(Translator *t, const Paddle__VarDesc *v)
+{
+	ArrayMemo *m = memo_of(t, v->name);
+	if (!m->known)
+		memo_declared(t, m, v);
+	return memo_type(t, m, v->name);
+}
+
 static bool is_found(const Dim *d)
 {
 	return d->kind == DIM_SYM && d->bounded;
+}
+
+static void memo_add(Translator *t, ArrayMemo *m, const char *var, const Type *e)
+{
+	if (!m->known) {
+		m->open = 0;
+		m->dtype = e->dtype;
+		m->rank = e->rank;
+		for (int d = 0; d < e->rank; d++) {
+			m->dims[d] = e->dims[d];
+			m->open |= is_found(e->dims[d]) ? UINT32_C(1) << d : 0;
+		}
+		m->known = true;
+	}
+	const Type *now = memo_type(t, m, var);
+	for (int d = 0; d < e->rank; d++)
+		if (now->dims[d] != e->dims[d])
+			m->open |= UINT32_C(1) << d;
+}
+
+const Type *array_level_type(Translator *t, const char *name, const Type *element)
+{
+	ArrayMemo *m = memo_of(t, name);
+	const Type *before = m->known ? memo_type(t, m, name) : NULL;
+	if (element)
+		memo_add(t, m, name, element);
+	const Type *now = memo_type(t, m, name);
+	t->misled |= before && now != before;
+	t->stale |= t->misled;
+	return now;
 }
 
 bool array_learn(OpJob *j, const char *var, const Type *e)
@@ -79,21 +115,9 @@ bool array_learn(OpJob *j, const char *var, const Type *e)
 	if (m->known && (m->dtype != e->dtype || m->rank != e->rank))
 		return job_fail(j, "array '%s' has elements of different types or numbers of axes",
 		                var);
-	if (!m->known) {
-		m->open = 0;
-		m->dtype = e->dtype;
-		m->rank = e->rank;
-		for (int d = 0; d < e->rank; d++) {
-			m->dims[d] = e->dims[d];
-			m->open |= is_found(e->dims[d]) ? UINT32_C(1) << d : 0;
-		}
-		m->known = true;
-	}
-	const Type *now = array_type(t, b->desc);
-	for (int d = 0; d < e->rank; d++)
-		if (now->dims[d] != e->dims[d])
-			m->open |= UINT32_C(1) << d;
-	t->stale |= array_type(t, b->desc) != before;
+	memo_add(t, m, b->desc->name, e);
+	t->misled |= array_type(t, b->desc) != before;
+	t->stale |= t->misled;
 	return true;
 }
 
@@ -158,8 +182,9 @@ bool array_write_translate(OpJob *j)
 	if (!array)
 		return false;
 	Value *const operands[] = {array, at, element};
-	write_var(j, out, build_array(j, OP_PD_ARRAY_WRITE, 3, operands, out));
-	return true;
+	Value *after = build_array(j, OP_PD_ARRAY_WRITE, 3, operands, out);
+	write_var(j, out, after);
+	return lod_array_write(j, out, array, at, element, after);
 }
 
 // ---- slice: of a tensor, or of an array ---------------------------------------------------------

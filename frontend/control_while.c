@@ -119,7 +119,12 @@ static bool add_levels(Loop *l, int of)
 		LoopVar *v = next_var(l, arena_printf(t->c->arena, "%s.lod%d", l->vars[of].name, i));
 		v->of = of;
 		v->level = i;
-		v->init = lod && lod->n == levels ? lod_offsets(l->j, lod, i) : lod_one(l->j, init, i + 1 == levels);
+		if (lod && lod->n == levels)
+			v->init = lod_offsets(l->j, lod, i);
+		else if (init->type->kind == TY_ARRAY)
+			v->init = undefined_value(&l->j->b, array_level_type(t, v->name, NULL));
+		else
+			v->init = lod_one(l->j, init, i + 1 == levels);
 		if (!v->init)
 			return false;
 	}

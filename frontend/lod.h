@@ -44,6 +44,16 @@ bool lod_fetch(OpJob *j, const char *var, Value *v, int64_t col);
 // Columns of the additional inputs and outputs, behind all others; those that nobody needs go.
 void lod_finish(Translator *t);
 
+// ---- lod_beam.c: LoD of the elements of arrays, beam search ---------------------------------------
+const char *lod_level_name(Translator *t, const char *var, int k);
+// `after` is the array `before` of variable var with an element written.
+bool lod_array_write(OpJob *j, const char *var, Value *before, Value *at, Value *element, Value *after);
+// An element was read.
+bool lod_array_read(OpJob *j, Value *array, Value *at, Value *element);
+bool beam_search_inputs(OpJob *j);
+bool beam_search_record(OpJob *j);
+bool beam_search_decode_translate(OpJob *j);
+
 // ---- lod_ops.c: what operators do with it -------------------------------------------------------
 // Operand `<x>_lod`, which no slot feeds: the innermost offsets of operand x. False: not such an operand; then *ok
 // says nothing.

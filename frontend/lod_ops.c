@@ -145,6 +145,8 @@ static const Lod *lod_by_rule(const OpJob *j, LodRule rule, const Value *result)
 bool lod_record(OpJob *j)
 {
 	LodRule rule = gives_offsets(j) ? rule_of(j->desc->type) : LOD_NONE;
+	if (j->op->code == OP_PD_ARRAY_READ)
+		return lod_array_read(j, op_operand(j->op, 0), op_operand(j->op, 1), op_result(j->op, 0));
 	for (int i = 0; i < j->op->nresult && i < j->info->nresult; i++) {
 		Value *v = op_result(j->op, i);
 		if (!record_offsets(j, i) && !lod_of(j->t, v))

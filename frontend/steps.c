@@ -221,6 +221,8 @@ static const OpSteps steps_table[] = {
 	{.hook = "sequence_mask", .whole = sequence_mask_translate},
 	{.hook = "sequence_expand", .create = sequence_expand_create},
 	{.hook = "lod_reset", .whole = lod_reset_translate},
+	{.hook = "beam_search", .inputs = beam_search_inputs, .record = beam_search_record},
+	{.hook = "beam_search_decode", .whole = beam_search_decode_translate},
 	{.hook = "lod_rank_table", .whole = lod_rank_table_translate},
 	{.hook = "lod_tensor_to_array", .whole = lod_tensor_to_array_translate},
 	{.hook = "array_to_lod_tensor", .whole = array_to_lod_tensor_translate},

@@ -644,8 +644,11 @@ Op *translate(Context *c, const Paddle__ProgramDesc *p, const TranslateOptions *
 	for (int i = 0; i < MAX_RESTARTS; i++) {
 		Translator t = {.c = c, .p = p, .o = o, .memo = memo};
 		dim_restart(c);
-		if (translate_once(&t))
+		if (translate_once(&t)) {
+			if (t.misled)
+				dim_forget(c);
 			continue;
+		}
 		if (t.failed || !check_pins(&t))
 			return NULL;
 		size_facts_to_module(t.module);

@@ -52,7 +52,8 @@ typedef struct Translator {
 	int nwritten, cwritten;
 	Binding **written; // state changed, in the order of first change
 	bool failed;
-	bool stale; // something was learnt: what is built so far is out of date
+	bool stale;  // something was learnt: what is built so far is out of date
+	bool misled; // the type of an array was wrong: so may be all equalities of sizes that were learnt with it
 	int generation;
 
 	// Control flow (control_*.c).

@@ -549,6 +549,12 @@ void dim_restart(Context *c)
 	dim_facts(c)->ncheck = 0;
 }
 
+void dim_forget(Context *c)
+{
+	dim_facts(c)->nsub = 0;
+	dim_facts(c)->ncheck = 0;
+}
+
 int dim_check_count(Context *c)
 {
 	return dim_facts(c)->ncheck;

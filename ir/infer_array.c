@@ -8,13 +8,17 @@
 
 #include "define.h"
 
+#include <string.h>
+
 // ---- sizes of elements ------------------------------------------------------------------------------
 
 // A symbol that this operation finds: its name says which one and which axis.
 static const Dim *found_size(const Op *op, int axis)
 {
 	const Loc *l = op->loc;
-	return dim_sym_bounded(op->ctx, arena_printf(op->ctx->arena, "n_%s_%d_%d_%d", op->info->short_name,
+	// Arrays of offsets are read beside the one that they belong to.
+	const char *part = l->slot && !strncmp(l->slot, "lod", 3) ? l->slot : "";
+	return dim_sym_bounded(op->ctx, arena_printf(op->ctx->arena, "n_%s%s_%d_%d_%d", part, op->info->short_name,
 	                                             l->block < 0 ? 0 : l->block, l->op < 0 ? 0 : l->op, axis));
 }
 

@@ -80,6 +80,8 @@ bool dim_unify(Context *c, const Dim *a, const Dim *b);
 // Counts what dim_unify has learnt; the translator starts over when it grew, calling dim_restart first.
 int dim_generation(Context *c);
 void dim_restart(Context *c);
+// Forgets all equalities: what they were learnt from was not so.
+void dim_forget(Context *c);
 // Equalities that could not be solved for a symbol: checked when the program runs.
 int dim_check_count(Context *c);
 void dim_check_get(Context *c, int i, const Dim **a, const Dim **b);
