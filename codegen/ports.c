@@ -93,8 +93,11 @@ static bool op_sizes_known(Codegen *cg, const Op *op)
 		const Type *t = op->results[i].type;
 		for (int d = 0; t->kind == TY_TENSOR && d < t->rank; d++)
 			if (!size_is_known(cg, t->dims[d])) {
+				Text text;
+				text_init(&text, cg->arena);
+				dim_print(&text, t->dims[d]);
 				diag_error(cg->ctx->diag, op->loc,
-				           "code generation: nothing says what a size of the result of '%s' is",
+				           "code generation: nothing says what size %s of the result of '%s' is", text.text,
 				           op->info->name);
 				return false;
 			}

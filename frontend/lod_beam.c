@@ -96,8 +96,7 @@ bool beam_search_record(OpJob *j)
 typedef struct Backtrack {
 	Value *ids, *scores; // arrays
 	const Lod *lod;      // of the ids: arrays of offsets
-	const Dim *dims[2];  // sources, beam
-	int64_t end;
+	int64_t beam, end;
 } Backtrack;
 
 enum { AT, LENGTH, BEST, IDS, SCORES, TAKEN, CARRIED };
@@ -122,18 +121,22 @@ static Value *read_at(OpJob *j, Builder *b, Value *array, Value *at, int part)
 	return build2(&with, OP_PD_ARRAY_READ, array, at, NULL);
 }
 
-// What the steps carry before the last one: no sentences.
-static bool track_inits(Backtrack *k, Builder *b, Value **inits)
+// What the steps carry before the last one: no sentences. `high`: offsets of one step.
+static bool track_inits(const Backtrack *k, Builder *b, Value *high, Value **inits)
 {
 	Context *c = b->ctx;
 	DType id = k->ids->type->dtype, score = k->scores->type->dtype;
-	inits[AT] = build_full(b, type_tensor(c, DT_I64, 2, k->dims, 0), -1);
-	inits[LENGTH] = build_full(b, type_tensor(c, DT_I64, 2, k->dims, 0), 0);
-	inits[BEST] = build_full(b, type_tensor(c, score, 2, k->dims, 0), -3e38);
-	inits[IDS] = array_of(b, id, k->dims);
-	inits[SCORES] = array_of(b, score, k->dims);
-	inits[TAKEN] = array_of(b, DT_I64, k->dims);
-	return inits[AT] && inits[LENGTH] && inits[BEST];
+	const NamedAttr attrs[] = {{"beam_size", attr_int(c, k->beam)}, {"dtype", attr_dtype(c, score)}};
+	Op *op = build_op(b, OP_PD_BEAM_START, 1, &high, 2, attrs);
+	if (!op)
+		return false;
+	const Type *type = op->results[0].type;
+	for (int i = AT; i <= BEST; i++)
+		inits[i] = op_result(op, i);
+	inits[IDS] = array_of(b, id, type->dims);
+	inits[SCORES] = array_of(b, score, type->dims);
+	inits[TAKEN] = array_of(b, DT_I64, type->dims);
+	return true;
 }
 
 static bool track_step(OpJob *j, const Backtrack *k, CountedLoop *loop, Value **next)
@@ -185,15 +188,13 @@ static bool track_finish(OpJob *j, const CountedLoop *loop)
 
 bool beam_search_decode_translate(OpJob *j)
 {
-	Context *c = j->t->c;
 	const char *ids = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Ids"), 0);
 	const char *scores = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Scores"), 0);
 	const Paddle__OpAttr *beam = attr_find(j->desc, "beam_size"), *end = attr_find(j->desc, "end_id");
 	Value *inits[CARRIED], *next[CARRIED];
 	Backtrack k = {0};
 	CountedLoop loop;
-	int64_t wide = 0;
-	if (!ids || !scores || !beam || !attr_int_at(beam, 0, &wide) || wide < 1 || !end || !attr_int_at(end, 0, &k.end))
+	if (!ids || !scores || !beam || !attr_int_at(beam, 0, &k.beam) || k.beam < 1 || !end || !attr_int_at(end, 0, &k.end))
 		return job_fail(j, "needs variables in Ids and Scores, and attributes beam_size and end_id");
 	k.ids = read_var(j, "Ids", ids);
 	k.scores = k.ids ? read_var(j, "Scores", scores) : NULL;
@@ -206,9 +207,7 @@ bool beam_search_decode_translate(OpJob *j)
 	Value *count = build1(&j->b, OP_PD_ARRAY_LENGTH, k.ids, NULL);
 	if (!first || !count)
 		return false;
-	k.dims[0] = dim_sub(c, first->type->dims[0], dim_const(c, 1));
-	k.dims[1] = dim_const(c, wide);
-	if (!track_inits(&k, &j->b, inits) || !count_begin(&loop, &j->b, count, true, CARRIED, inits) ||
+	if (!track_inits(&k, &j->b, first, inits) || !count_begin(&loop, &j->b, count, true, CARRIED, inits) ||
 	    !track_step(j, &k, &loop, next) || !count_end(&loop, next) || !track_finish(j, &loop))
 		return false;
 	return general_record(j);

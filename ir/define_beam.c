@@ -208,6 +208,23 @@ bool define_hook_beam_search(Builder *b, Op *op, Value **results)
 
 // ---- back through all steps ---------------------------------------------------------------------------------
 
+bool infer_hook_beam_start(Op *op)
+{
+	if (!infer_rank(op, 0, 1))
+		return false;
+	const Dim *shape[] = {sequence_count(op->ctx, op_operand(op, 0)), dim_const(op->ctx, op_int(op, "beam_size", 1))};
+	return infer_result_shape(op, 0, DT_I64, 2, shape) && infer_result_shape(op, 1, DT_I64, 2, shape) &&
+	       infer_result_shape(op, 2, op_dtype(op, "dtype", DT_F32), 2, shape);
+}
+
+bool define_hook_beam_start(Builder *b, Op *op, Value **results)
+{
+	static const double worst = -3e38, start[] = {-1, 0, worst};
+	for (int i = 0; i < 3; i++)
+		results[i] = build_full(b, op->results[i].type, start[i]);
+	return results[0] && results[1] && results[2];
+}
+
 bool infer_hook_beam_step(Op *op)
 {
 	const Type *ids = infer_tensor(op, 0), *scores = infer_tensor(op, 1), *place = infer_rank(op, 4, 2);
