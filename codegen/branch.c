@@ -200,12 +200,18 @@ static bool copy_print(const Edge *e, EdgeMove *m)
 {
 	Codegen *cg = e->cg;
 	const Type *t = m->arg->type;
+	int64_t n;
+	m->done = true;
+	if (!m->from.moving && type_const_numel(t, &n) && n == 1) {
+		const char *x = tensor_element(cg, m->arg), *y = tensor_element(cg, m->value);
+		if (x && y)
+			text_line(&cg->run, e->depth, "%s = %s;", x, y);
+		return x && y;
+	}
 	const char *to = tensor_pointer(cg, m->arg);
 	const char *from = m->from.moving ? moving_as(cg, moving_at(cg, m->from.moving), t->dtype) : tensor_pointer(cg, m->value);
-	int64_t n;
 	if (!to || !from)
 		return false;
-	m->done = true;
 	if (type_const_numel(t, &n) && n == 1)
 		text_line(&cg->run, e->depth, "*%s = *%s;", to, from);
 	else
@@ -406,7 +412,7 @@ static bool succ_print(Codegen *cg, const Op *op, int s, int depth)
 static bool cond_br_print(Codegen *cg, const Op *op)
 {
 	const Value *v = op_operand(op, 0);
-	const char *cond = tensor_pointer(cg, v);
+	const char *cond = tensor_element(cg, v);
 	int64_t n;
 	if (!cond)
 		return false;
@@ -414,7 +420,7 @@ static bool cond_br_print(Codegen *cg, const Op *op)
 		failure_print(cg, arena_printf(cg->arena, "%s != 1", dim_in_run(cg, type_numel(cg->ctx, v->type))), "PD_DIMS", op);
 	int inner = succ_falls_through(op, 0) ? 1 : 0; // the one that goes elsewhere
 	bool bare = op->succs[inner].count == 0; // nothing but the goto
-	text_line(&cg->run, 1, "if (%s*%s)%s", inner ? "!" : "", cond, bare ? "" : " {");
+	text_line(&cg->run, 1, "if (%s%s)%s", inner ? "!" : "", cond, bare ? "" : " {");
 	if (!succ_print(cg, op, inner, 2))
 		return false;
 	if (!bare)

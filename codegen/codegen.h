@@ -83,6 +83,7 @@ typedef struct KernelFunc {
 	Text text;             // the function: everything from `static` to the last brace, with KERNEL_FN and
 	                       // KERNEL_PARAMS; it is preceded by helpers that only it uses, if any
 	int block_threads;     // CUDA: so many threads work on an element of the result; 0: one
+	bool inlined;          // no function: statements in model_run
 	bool status;           // it returns pd_status (else void): see kernel_return_type
 	int nparam;
 	KernelParam *params;   // results first, then operands, then what was asked for, in that order
@@ -93,6 +94,7 @@ typedef struct KernelFunc {
 // parameters already, in order: `out` (`out0`, `out1` … when there are several) and the operands' names
 // in the operator table.
 bool nest_emit(KernelFunc *k);               // nest.c
+bool nest_statement(KernelFunc *k);          // nest.c: a nest of one element as statements, one tab deep
 bool kernel_gemm_emit(KernelFunc *k);        // kernel_gemm.c …
 bool kernel_conv_emit(KernelFunc *k);
 bool kernel_depthwise_emit(KernelFunc *k);
@@ -142,6 +144,8 @@ const char *scalar_store(KernelFunc *k, DType t, const char *pointer, const char
 const char *scalar_load(KernelFunc *k, DType t, const char *pointer, const char *index);
 // The linear element index of tensor type t at the given index expressions: `(i * 64 + j)`.
 const char *scalar_linear(KernelFunc *k, const Type *t, int n, const char *const *index);
+// An integer or truth as a literal.
+const char *scalar_int(Arena *a, const Type *type, int64_t v);
 // A float constant exactly: `0x1.8p+1f`, `INFINITY`, `NAN`.
 const char *scalar_float(Arena *a, DType t, double v);
 

@@ -124,6 +124,8 @@ struct Codegen {
 	Text run;                // the calls of model_run
 	Text declarations;       // with several blocks: its locals, in front of the first label
 	bool blocks;             // there are several
+	PointerMap number_class; // value of one element -> another that is the same variable
+	PointerMap in_memory;    // such values that are none
 	int nmoving;
 	Moving *moving;          // by number
 	bool fails;              // some kernel returns a status
@@ -201,6 +203,22 @@ const char *string_literal(Arena *a, const char *s);
 // ---- weights.c -------------------------------------------------------------------------------------------
 
 bool weights_collect(Codegen *cg); // cg->weights; in inline mode cg->arrays and cg->param_names
+
+// ---- locals.c --------------------------------------------------------------------------------------------
+
+void locals_collect(Codegen *cg); // before anything is printed
+// The value that names the C variable in which a tensor of one element lives; NULL: it lies in memory.
+const Value *number_local(const Codegen *cg, const Place *p);
+// The only element of a tensor in model_run, as a C expression; NULL after a diagnostic.
+const char *tensor_element(Codegen *cg, const Value *v);
+// What a pointer points to: `x` for `(&x)`.
+const char *pointer_element(Arena *a, const char *pointer);
+// Whether a constant is only ever printed as its value.
+bool constant_is_text(const Codegen *cg, const Value *v);
+// Whether a sum or difference in a nest counts a number that a branch around has compared with a larger (smaller) one.
+bool sum_fits(const Codegen *cg, const Op *op);
+// Whether a nest computes single numbers and is printed where it is called.
+bool nest_is_statement(const Codegen *cg, const Op *op);
 
 // ---- branch.c --------------------------------------------------------------------------------------------
 

@@ -157,8 +157,17 @@ KernelFunc *kernel_new(Codegen *cg, const Op *op)
 	return k;
 }
 
+// In model_run itself a tensor is what is called there.
+static const char *tensor_in_run(KernelFunc *k, const Value *v)
+{
+	const char *pointer = tensor_pointer(k->cg, v);
+	return pointer ? pointer : "0"; // there is a diagnostic
+}
+
 const char *kernel_tensor(KernelFunc *k, const Value *v)
 {
+	if (k->inlined)
+		return tensor_in_run(k, v);
 	int captured = 0;
 	for (int i = 0; i < k->nparam; i++) {
 		if (k->params[i].value == v)
@@ -171,6 +180,8 @@ const char *kernel_tensor(KernelFunc *k, const Value *v)
 
 const char *kernel_result(KernelFunc *k, int i)
 {
+	if (k->inlined)
+		return tensor_in_run(k, &k->op->results[i]);
 	return k->params[i].name;
 }
 
@@ -201,12 +212,13 @@ const char *kernel_bound(KernelFunc *k, const Dim *sym)
 
 const char *kernel_dim(KernelFunc *k, const Dim *d)
 {
-	return dim_expression(k->arena, d, kernel_symbol, k);
+	return k->inlined ? dim_in_run(k->cg, d) : dim_expression(k->arena, d, kernel_symbol, k);
 }
 
 const char *kernel_local(KernelFunc *k, const char *stem)
 {
-	return arena_printf(k->arena, "%s%d", stem, k->nlocal++);
+	const char *name = arena_printf(k->arena, "%s%d", stem, k->nlocal++);
+	return k->inlined ? names_unique(&k->cg->locals, name) : name;
 }
 
 bool kernel_template(KernelFunc *k, const char *name, int nkey, const TemplateKey *keys)

@@ -430,6 +430,27 @@ void nest_init(Nest *n, KernelFunc *k, Text *out)
 	nest_renew(n);
 }
 
+bool nest_statement(KernelFunc *k)
+{
+	Nest n;
+	Text locals, stores;
+	text_init(&locals, k->arena);
+	text_init(&stores, k->arena);
+	nest_init(&n, k, &locals);
+	if (n.nloop || !level_print(&n, 0, 2))
+		return false;
+	int depth = locals.len ? 2 : 1;
+	if (!locals.len)
+		n.out = &stores;
+	if (!nest_stores_print(&n, depth))
+		return false;
+	if (locals.len) // C++ has no goto past a declaration that stays in sight
+		text_printf(&k->text, "\t{\n%s\t}\n", locals.text);
+	else
+		text_str(&k->text, stores.text);
+	return true;
+}
+
 bool nest_emit(KernelFunc *k)
 {
 	Nest n;

@@ -92,7 +92,14 @@ const char *tensor_pointer(Codegen *cg, const Value *v)
 		return NULL;
 	}
 	name = e;
-	if (p.kind == PLACE_WORKSPACE || (p.kind == PLACE_PARAM && (!cg->inline_weights || cg->target->cuda))) {
+	const Value *local = number_local(cg, &p);
+	if (local && local != p.root) {
+		name = tensor_pointer(cg, local);
+	} else if (local) {
+		const char *var = names_unique(&cg->locals, local_stem(cg, local));
+		text_line(&cg->declarations, 1, "%s %s = 0;", type, var);
+		name = arena_printf(cg->arena, "(&%s)", var);
+	} else if (p.kind == PLACE_WORKSPACE || (p.kind == PLACE_PARAM && (!cg->inline_weights || cg->target->cuda))) {
 		name = names_unique(&cg->locals, local_stem(cg, p.root));
 		text_line(declarations(cg), 1, "%s%s *const %s = %s;", p.kind == PLACE_PARAM ? "const " : "", type, name, e);
 	}
@@ -144,7 +151,7 @@ bool call_arguments(Codegen *cg, const KernelFunc *k, Text *args)
 		                : size_is_on_device(cg, p->sym) ? cuda_size(cg, symbol_find(cg, p->sym)) : symbol_name(cg, p->sym);
 		if (!e)
 			return false;
-		text_printf(args, "%s%s", i ? ", " : "", e);
+		text_printf(args, "%s%s", i ? ", " : "", e[0] == '(' && e[1] == '&' ? expression_unwrap(cg->arena, e) : e);
 	}
 	return true;
 }
@@ -160,11 +167,16 @@ void failure_print(Codegen *cg, const char *condition, const char *status, const
 static bool compute_print(Codegen *cg, const Op *op, Emitter *emit)
 {
 	KernelFunc *k = kernel_new(cg, op);
-	if (!emit(k))
+	k->inlined = nest_is_statement(cg, op);
+	if (!(k->inlined ? nest_statement(k) : emit(k)))
 		return false;
-	const char *name = kernel_finish(k);
+	const char *name = k->inlined ? NULL : kernel_finish(k);
 	text_printf(&cg->run, "\n\t/* %s: %s */\n", comment_text(cg->arena, op_title(cg, op)),
 	            shape_comment(cg, op->results[0].type));
+	if (k->inlined) {
+		text_str(&cg->run, k->text.text);
+		return true;
+	}
 	Text args;
 	text_init(&args, cg->arena);
 	if (!call_arguments(cg, k, &args))
@@ -204,6 +216,10 @@ static bool fetch_print(Codegen *cg, const Op *op)
 	if (!from)
 		return false;
 	const Dim *bytes = type_bytes_in_run(cg, v->type);
+	if (number_local(cg, &p)) {
+		text_line(&cg->run, 1, "*out->%s = %s;", cg->outputs[col].member, tensor_element(cg, v));
+		return true;
+	}
 	if (cg->target->cuda)
 		text_line(&cg->run, 1, "pd_copy(queue, out->%s, %s, (size_t)%s);", cg->outputs[col].member, from,
 		          dim_in_plan(&cg->plan, type_bytes_at_most(cg->ctx, v->type)));
@@ -239,9 +255,10 @@ static bool bind_print(Codegen *cg, const Op *op, const Op **bound)
 	if (cg->target->cuda)
 		return cuda_bind_print(cg, op, bound);
 	text_printf(&cg->run, "\n\t/* %s: sizes that follow from data */\n", comment_text(cg->arena, op_title(cg, op)));
-	const char *x = tensor_pointer(cg, op_operand(op, 0));
+	const char *x = dims->n == 1 ? tensor_element(cg, op_operand(op, 0)) : tensor_pointer(cg, op_operand(op, 0));
 	for (int i = 0; x && i < dims->n; i++)
-		size_bind(cg, op, dims->dims[i], arena_printf(cg->arena, "(int64_t)%s[%d]", x, i), bound);
+		size_bind(cg, op, dims->dims[i], dims->n == 1 ? arena_printf(cg->arena, "(int64_t)%s", x)
+		                                             : arena_printf(cg->arena, "(int64_t)%s[%d]", x, i), bound);
 	return x != NULL;
 }
 
@@ -339,6 +356,7 @@ bool run_collect(Codegen *cg)
 	const Op **bound = NEW_ARRAY(cg->arena, (size_t)cg->nsymbol + 1, const Op *);
 	const Region *r = &cg->module->regions[0];
 	cg->blocks = r->first != r->last;
+	locals_collect(cg);
 	for (int i = 0; i < cg->nsymbol && !cg->target->cuda; i++)
 		if (cg->symbols[i].next)
 			text_line(&cg->declarations, 1, "int64_t %s = 0;", cg->symbols[i].name);

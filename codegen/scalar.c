@@ -64,21 +64,29 @@ const char *expression_unwrap(Arena *a, const char *e)
 	return n > 2 ? arena_strndup(a, e + 1, n - 2) : e;
 }
 
+// `pointer[index]`, and a variable by its name.
+static const char *element_text(KernelFunc *k, const char *pointer, const char *index)
+{
+	if (k->inlined && !strncmp(pointer, "(&", 2) && !strcmp(index, "0"))
+		return pointer_element(k->arena, pointer);
+	return arena_printf(k->arena, "%s[%s]", pointer, index);
+}
+
 const char *scalar_load(KernelFunc *k, DType t, const char *pointer, const char *index)
 {
+	const char *e = element_text(k, pointer, index);
 	switch (t) {
-	case DT_BOOL: return arena_printf(k->arena, "(%s[%s] != 0)", pointer, index);
-	case DT_F16: return arena_printf(k->arena, "pd_f16_load(%s[%s])", pointer, index);
-	case DT_BF16: return arena_printf(k->arena, "pd_bf16_load(%s[%s])", pointer, index);
-	default: return arena_printf(k->arena, "%s[%s]", pointer, index);
+	case DT_BOOL: return arena_printf(k->arena, "(%s != 0)", e);
+	case DT_F16: return arena_printf(k->arena, "pd_f16_load(%s)", e);
+	case DT_BF16: return arena_printf(k->arena, "pd_bf16_load(%s)", e);
+	default: return e;
 	}
 }
 
 const char *scalar_store(KernelFunc *k, DType t, const char *pointer, const char *index, const char *value)
 {
-	const char *form = t == DT_F16 ? "%s[%s] = pd_f16_store(%s)" : t == DT_BF16 ? "%s[%s] = pd_bf16_store(%s)"
-	                                                                            : "%s[%s] = %s";
-	return arena_printf(k->arena, form, pointer, index, expression_unwrap(k->arena, value));
+	const char *form = t == DT_F16 ? "%s = pd_f16_store(%s)" : t == DT_BF16 ? "%s = pd_bf16_store(%s)" : "%s = %s";
+	return arena_printf(k->arena, form, element_text(k, pointer, index), expression_unwrap(k->arena, value));
 }
 
 const char *scalar_float(Arena *a, DType t, double v)
@@ -96,7 +104,7 @@ const char *scalar_float(Arena *a, DType t, double v)
 	return arena_printf(a, signbit(v) ? "(%s%s)" : "%s%s", text.text, t == DT_F64 ? "" : "f");
 }
 
-static const char *int_literal(Arena *a, const Type *type, int64_t v)
+const char *scalar_int(Arena *a, const Type *type, int64_t v)
 {
 	if (type->kind == TY_SCALAR && type->dtype == DT_BOOL)
 		return v ? "true" : "false";
@@ -234,6 +242,8 @@ static const char *integer_expression(Scalars *s, const Op *op, const char *x, c
 	}
 	if (!type_is_int(t))
 		return NULL;
+	if (operator && s->k->inlined && sum_fits(s->k->cg, op))
+		return arena_printf(a, "%s %s %s", x, operator, y);
 	if (operator)
 		return wrapping(s, t, x, operator, y);
 	switch (op->code) {
@@ -360,7 +370,7 @@ static const char *number_literal(Scalars *s, const Type *t, int64_t v)
 {
 	if (t->kind == TY_SCALAR && dtype_is_float(t->dtype))
 		return scalar_float(s->k->arena, t->dtype, (double)v);
-	return int_literal(s->k->arena, t, v);
+	return scalar_int(s->k->arena, t, v);
 }
 
 static const char *constant_expression(Scalars *s, const Op *op)
@@ -479,11 +489,11 @@ static bool expression_is_word(const char *e)
 	return !*e;
 }
 
-// Whether e needs no parentheses as an operand: a word, `(…)`, `name[…]` or `name(…)`.
+// Whether e needs no parentheses as an operand: a word, `(…)`, `name[…]` or `name(…)`, the name perhaps a member.
 static bool expression_is_primary(const char *e)
 {
-	while (word_char(*e) || *e == '.')
-		e++;
+	while (word_char(*e) || *e == '.' || (*e == '-' && e[1] == '>' && word_char(e[2])))
+		e += *e == '-' ? 2 : 1;
 	if (!*e)
 		return true;
 	int depth = 0;

@@ -59,10 +59,10 @@ bool update_print(Codegen *cg, const Op *op)
 	const Dim *n = type_numel(c, x->type), *slice = type_numel(c, type_shaped(c, TY_TENSOR, t->dtype, t->rank - 1, t->dims + 1));
 	text_printf(&cg->run, "\n\t/* %s: into %s */\n", comment_text(cg->arena, op_title(cg, op)), shape_comment(cg, t));
 	const char *to = tensor_pointer(cg, out), *from = tensor_pointer(cg, data), *new = tensor_pointer(cg, x);
-	const char *at = tensor_pointer(cg, op_operand(op, 1));
+	const char *at = tensor_element(cg, op_operand(op, 1));
 	if (!to || !from || !new || !at)
 		return false;
-	at = arena_printf(cg->arena, op_operand(op, 1)->type->dtype == DT_I64 ? "*%s" : "(int64_t)*%s", at);
+	at = op_operand(op, 1)->type->dtype == DT_I64 ? at : arena_printf(cg->arena, "(int64_t)%s", at);
 	position_check(cg, op, at);
 	if (n != slice && !(dim_is_const(n) && dim_is_const(slice)))
 		room_check(cg, op, arena_printf(cg->arena, "%s > %s", dim_in_run(cg, n), dim_in_run(cg, slice)),
@@ -71,7 +71,7 @@ bool update_print(Codegen *cg, const Op *op)
 	if (!places_equal(&old, &place))
 		text_line(&cg->run, 1, "memcpy(%s, %s, (size_t)%s);", to, from, bytes_in_run(cg, type_numel(c, t), t->dtype));
 	if (dim_is(slice, 1) && dim_is(n, 1))
-		text_line(&cg->run, 1, "%s[%s] = *%s;", to, at, new);
+		text_line(&cg->run, 1, "%s[%s] = %s;", to, at, pointer_element(cg->arena, new));
 	else
 		text_line(&cg->run, 1, "memcpy(%s + %s * %s, %s, (size_t)%s);", to, at, dim_in_run(cg, slice), new,
 		          bytes_in_run(cg, n, t->dtype));

@@ -122,7 +122,7 @@ bool weights_collect(Codegen *cg)
 			return false;
 		if (tensor_bytes(data))
 			memcpy(cg->weights + offset, data->data, tensor_bytes(data));
-		if (cg->inline_weights)
+		if (cg->inline_weights && !constant_is_text(cg, &op->results[0]))
 			array_collect(cg, op, data, offset, &arrays[offset / 64]);
 	}
 	return true;

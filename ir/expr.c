@@ -306,6 +306,24 @@ static bool fold_call(const Expr *x, const Term *args, Term *out)
 	       (x->nargs == 1 && fold_unary(x->code, &args[0], out));
 }
 
+// x * 1, and x + 0 of whole numbers (of others it would lose the sign of zero).
+static bool drop_neutral(const Expr *x, const Term *args, Term *out)
+{
+	for (int i = 0; i < 2 && x->nargs == 2; i++) {
+		const Term *v = &args[i], *number = &args[1 - i];
+		if (v->kind != TERM_VALUE || number->kind != TERM_NUMBER)
+			continue;
+		const Type *t = v->value->type;
+		bool whole = t->kind == TY_INDEX || dtype_is_int(t->dtype);
+		if ((x->code == OP_PD_MULTIPLY && number->number == 1 && (whole || dtype_is_float(t->dtype))) ||
+		    (x->code == OP_PD_ADD && number->number == 0 && whole)) {
+			*out = *v;
+			return true;
+		}
+	}
+	return false;
+}
+
 // ---- calls ------------------------------------------------------------------------------------------
 
 // A call with its arguments sorted into operands and attributes.
@@ -448,7 +466,7 @@ static bool eval_call(Eval *e, const Expr *x, Term *out)
 	for (int i = 0; i < x->nargs; i++)
 		if (!eval_node(e, x->args[i], &args[i]))
 			return false;
-	if (fold_call(x, args, out))
+	if (fold_call(x, args, out) || drop_neutral(x, args, out))
 		return true;
 	Call *call = NEW(e->b->ctx->arena, Call);
 	call->info = &op_table[x->code];
