@@ -288,9 +288,6 @@ static bool takes_apart(const Op *op)
 	case OP_PD_PRELU:
 	case OP_PD_PIXEL_SHUFFLE:
 	case OP_PD_SHUFFLE_CHANNEL:
-	case OP_PD_RNN:
-	case OP_PD_LSTM_UNIT:
-	case OP_PD_GRU_UNIT:
 		return op->info->define != NULL;
 	default:
 		return false;
@@ -300,10 +297,10 @@ static bool takes_apart(const Op *op)
 static bool op_take_apart(Op *op)
 {
 	Builder b = builder_before(op);
-	Value **results = NEW_ARRAY(op->ctx->arena, (size_t)op->nresult, Value *);
-	if (!op->info->define(&b, op, results))
+	Value *result = NULL;
+	if (!op->info->define(&b, op, &result))
 		return false;
-	op_replace(op, results);
+	op_replace(op, &result);
 	return true;
 }
 
@@ -333,7 +330,7 @@ static bool region_decompose(PassContext *p, Region *r)
 {
 	for (Block *block = r->first; block; block = block->next) {
 		for (Op *op = block->first, *next; op; op = next) {
-			if (takes_apart(op)) {
+			if (op->nresult == 1 && takes_apart(op)) {
 				// What comes out may be one of these again.
 				Op *before = op->prev;
 				if (!op_take_apart(op))

@@ -44,6 +44,7 @@ const char *lower_stage(int i, const char **passes);
 // Runs a comma-separated list of passes: `pdcc opt --passes=`. A stage that is no pass, as `clean`, stands for its passes.
 bool lower_run_list(PassContext *p, const char *names);
 
+bool pass_expand(PassContext *p);         // expand.c: operators that go step by step to loops
 bool pass_canonicalize(PassContext *p);   // canonicalize.c: identities, views, dead shape operands
 bool pass_fold(PassContext *p);           // fold.c: operations on constants and parameters, through the interpreter
 bool pass_fold_batch_norm(PassContext *p);// fold_batch_norm.c: into the weights of the convolution before

@@ -6,6 +6,7 @@
 #include <time.h>
 
 static const Pass passes[] = {
+	{"expand", "operators that go step by step to loops", pass_expand},
 	{"canonicalize", "remove identities, turn what is known into constants, drop dead shape operands",
 	 pass_canonicalize},
 	{"fold", "evaluate operations on constants and parameters", pass_fold},
@@ -39,7 +40,7 @@ typedef struct Stage {
 // Clean runs its passes twice: folded weights uncover identities, and the other way around; and once more after loops and
 // branches became fewer.
 static const Stage stages[] = {
-	{"clean", "canonicalize,fold,fold-batch-norm,canonicalize,fold,cse,simplify-if,loop-args,loop-trips,"
+	{"clean", "expand,canonicalize,fold,fold-batch-norm,canonicalize,fold,cse,simplify-if,loop-args,loop-trips,"
 	          "canonicalize,fold,cse,simplify-if,loop-args,dce,sink,select,hoist,dce,bounds"},
 	{"arrays", "forward-arrays,arrays,canonicalize,fold,cse,dce,bounds"},
 	{"decompose", "decompose,canonicalize,fold,cse,dce"},
