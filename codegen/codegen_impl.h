@@ -294,6 +294,8 @@ bool cuda_launch_print(Codegen *cg, const KernelFunc *k, const char *name, const
 int cuda_failure(Codegen *cg, const Op *op);
 // The address of a size found at run time, in model_run.
 const char *cuda_size(const Codegen *cg, const Symbol *s);
+// How many bytes of a tensor are copied when its size is on the device: all that it may have.
+const Dim *cuda_bytes(const Codegen *cg, const Value *v);
 bool cuda_bind_print(Codegen *cg, const Op *op, const Op **bound);
 bool cuda_capacity_print(Codegen *cg, const Op *op, const Op **bound);
 bool cuda_update_print(Codegen *cg, const Op *op);

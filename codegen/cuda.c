@@ -139,6 +139,12 @@ const char *cuda_size(const Codegen *cg, const Symbol *s)
 	return arena_printf(cg->arena, "sizes + %d", number);
 }
 
+const Dim *cuda_bytes(const Codegen *cg, const Value *v)
+{
+	const Dim *bytes = type_bytes_at_most(cg->ctx, v->type), *root = type_bytes_at_most(cg->ctx, value_place(v).root->type);
+	return bytes == root ? bytes : dim_min(cg->ctx, bytes, root); // a view of less
+}
+
 // A kernel of one thread that reads and sets sizes; its parameters are what its text asks for.
 static KernelFunc *size_kernel(Codegen *cg, const Op *op)
 {

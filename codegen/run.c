@@ -222,7 +222,7 @@ static bool fetch_print(Codegen *cg, const Op *op)
 	}
 	if (cg->target->cuda)
 		text_line(&cg->run, 1, "pd_copy(queue, out->%s, %s, (size_t)%s);", cg->outputs[col].member, from,
-		          dim_in_plan(&cg->plan, type_bytes_at_most(cg->ctx, v->type)));
+		          dim_in_plan(&cg->plan, cuda_bytes(cg, v)));
 	else
 		text_line(&cg->run, 1, "memcpy(out->%s, %s, (size_t)%s);", cg->outputs[col].member, from,
 		          dim_in_run(cg, bytes));

@@ -1,10 +1,20 @@
-"""Generated CUDA compiles with nvcc without warnings (no GPU needed)."""
+"""Generated CUDA compiles with nvcc for several GPUs without warnings, without spilled registers and local memory (no GPU
+needed); and so does the program that tests the emulator."""
 import pathlib, tempfile
 
 from pdcc_tests import SHARED, SRC, Skip, run
 from suite_generated import params_for
 
 SLOW = True
+ARCHS = ('80', '90')
+CASES = ('auto_scan_reduce_ops-0', 'auto_scan_softmax-1', 'auto_scan_scatter-2', 'ifelse-1', 'nonzero-0', 'rnn-lstm-bi', 'topk-0',
+         'while-3')
+
+
+def nvcc_compile(nvcc, source):
+    archs = [f'-gencode=arch=compute_{a},code=sm_{a}' for a in ARCHS]
+    return run([nvcc, *archs, '-Werror', 'all-warnings', '-Xptxas', '-warn-spills,-warn-lmem-usage', '-I', SRC / 'runtime_stub', '-c',
+                source, '-o', source.with_suffix('.o')])
 
 
 def suite(t):
@@ -13,13 +23,20 @@ def suite(t):
         raise Skip('nvcc is not installed')
     with tempfile.TemporaryDirectory() as tmp:
         todo = [('digits', SRC / 'samples/digits/digits.pdmodel', [])]
+        for name in CASES:
+            case = SRC / 'tests/corpus/cases' / name
+            params = case / 'model.pdiparams'
+            todo.append((name, case / 'model.pdmodel', ['--params', params] if params.exists() else []))
         if SHARED.exists():
             for name in ('lenet', 'resnet18'):
                 todo.append((name, SHARED / f'corpus/models/{name}/model.pdmodel', params_for(t, name, tmp)))
         for name, model, params in todo:
-            out = pathlib.Path(tmp) / f'{name}.cu'
+            out = pathlib.Path(tmp) / (name.replace('-', '_') + '.cu')
             p = run([t.pdcc, model, *params, '-o', out])
             if p.returncode == 0:
-                p = run([nvcc, '-arch=sm_80', '-Werror', 'all-warnings', '-I', SRC / 'runtime_stub', '-c', out, '-o',
-                         out.with_suffix('.o')])
+                p = nvcc_compile(nvcc, out)
             yield name, p.returncode == 0, p.stdout[-2000:]
+        check = pathlib.Path(tmp) / 'check.cu'
+        check.write_bytes((SRC / 'tests/cudaemu/check.cu').read_bytes())
+        p = nvcc_compile(nvcc, check)
+        yield 'check.cu', p.returncode == 0, p.stdout[-2000:]

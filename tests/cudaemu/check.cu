@@ -111,6 +111,8 @@ static __global__ void shared_out_of_bounds(float *x)
 {
 	PD_SHARED(float, s, N);
 	s[threadIdx.x + 1] = x[threadIdx.x];
+	__syncthreads();
+	x[threadIdx.x] = s[threadIdx.x];
 }
 
 static __global__ void read_of_nothing(float *x)
