@@ -60,6 +60,7 @@ bool beam_search_decode_translate(OpJob *j);
 bool lod_operand(OpJob *j, int i, bool *ok);
 // After an operator: the LoD of its results.
 bool lod_record(OpJob *j);
+bool lod_record_part(OpJob *j, int result, int i, Value *part);
 bool sequence_expand_create(OpJob *j);
 bool lod_reset_translate(OpJob *j);
 

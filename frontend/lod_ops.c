@@ -94,7 +94,7 @@ static bool gives_offsets(const OpJob *j)
 		return job_operand(j, "x_lod") != NULL;
 	if (!strcmp(j->desc->type, "ctc_align"))
 		return job_operand(j, "input_lod") != NULL;
-	return true;
+	return strcmp(j->desc->type, "multiclass_nms3") != 0;
 }
 
 static bool same_rows(const Value *a, const Value *b)
@@ -111,18 +111,23 @@ static const Lod *shared_lod(const OpJob *j, const Value *result)
 		if (l && same_rows(v, result))
 			return l;
 	}
+	for (int i = 0; i < j->op->nresult; i++) {
+		const Lod *l = lod_of(j->t, op_result(j->op, i));
+		if (l && same_rows(op_result(j->op, i), result))
+			return l;
+	}
 	return NULL;
 }
 
 // Result `<out>_lod` holds the innermost offsets of result `out`.
-static bool record_offsets(OpJob *j, int i)
+static void record_offsets(OpJob *j, int i)
 {
 	const char *name = j->info->results[i];
 	size_t n = lod_base(name);
-	for (int k = 0; n && gives_offsets(j) && k < j->info->nresult; k++)
+	bool vec = op_result(j->op, i)->type->kind == TY_VEC; // lod_record_part
+	for (int k = 0; n && !vec && gives_offsets(j) && k < j->info->nresult; k++)
 		if (strlen(j->info->results[k]) == n && !strncmp(j->info->results[k], name, n))
 			lod_set(j->t, op_result(j->op, k), lod_extend(j->t, NULL, 0, op_result(j->op, i)));
-	return n > 0;
 }
 
 // The LoD of a result that the operation gives no offsets for.
@@ -147,10 +152,29 @@ bool lod_record(OpJob *j)
 	LodRule rule = gives_offsets(j) ? rule_of(j->desc->type) : LOD_NONE;
 	if (j->op->code == OP_PD_ARRAY_READ)
 		return lod_array_read(j, op_operand(j->op, 0), op_operand(j->op, 1), op_result(j->op, 0));
+	for (int i = 0; i < j->op->nresult && i < j->info->nresult; i++)
+		record_offsets(j, i);
 	for (int i = 0; i < j->op->nresult && i < j->info->nresult; i++) {
 		Value *v = op_result(j->op, i);
-		if (!record_offsets(j, i) && !lod_of(j->t, v))
+		if (!lod_base(j->info->results[i]) && !lod_of(j->t, v))
 			lod_set(j->t, v, lod_by_rule(j, rule, v));
+	}
+	return true;
+}
+
+// Element i of a result that is a list: its offsets are element i of the list of that name and `_lod`.
+bool lod_record_part(OpJob *j, int result, int i, Value *part)
+{
+	const char *name = j->info->results[result];
+	size_t n = strlen(name);
+	for (int k = 0; k < j->info->nresult; k++) {
+		Value *lists = op_result(j->op, k);
+		if (lod_base(j->info->results[k]) != n || strncmp(j->info->results[k], name, n) || lists->type->kind != TY_VEC)
+			continue;
+		Value *offsets = build1(&j->b, OP_BUILTIN_SLICE, lists, "index", attr_int(j->t->c, i), NULL);
+		if (!offsets)
+			return false;
+		lod_set(j->t, part, lod_extend(j->t, NULL, 0, offsets));
 	}
 	return true;
 }

@@ -386,7 +386,7 @@ const char *job_output(const OpJob *j, int result, size_t i)
 }
 
 // One variable for each element of a vec.
-static bool record_vec(OpJob *j, Value *vec, const Paddle__OpSlot *s)
+static bool record_vec(OpJob *j, int result, Value *vec, const Paddle__OpSlot *s)
 {
 	Context *c = j->t->c;
 	if ((size_t)vec->type->nelem != s->n_arguments)
@@ -398,7 +398,7 @@ static bool record_vec(OpJob *j, Value *vec, const Paddle__OpSlot *s)
 			continue;
 		Value *v = build1(&j->b, OP_BUILTIN_SLICE, vec, "index", attr_int(c, (int64_t)i),
 		                  NULL);
-		if (!v)
+		if (!v || !lod_record_part(j, result, (int)i, v))
 			return false;
 		write_var(j, var, v);
 	}
@@ -413,7 +413,7 @@ bool general_record(OpJob *j)
 		if (!s)
 			continue;
 		if (v->type->kind == TY_VEC) {
-			if (!record_vec(j, v, s))
+			if (!record_vec(j, i, v, s))
 				return false;
 			continue;
 		}

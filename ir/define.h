@@ -107,6 +107,8 @@ Value *scan_along(Builder *b, Value *x, const char *kind, int axis, bool exclusi
 // x [R x width] with the rows `at` [K] replaced by those of updates [K x width], or changed by them (see
 // kernel.scatter). Positions must have been checked.
 Value *scatter_rows(Builder *b, Value *x, Value *at, Value *updates, const char *how);
+// The offsets (i64) of parts of these lengths, one behind the other.
+Value *offsets_of_counts(Builder *b, Value *counts);
 // Tells the run what size `count` (a tensor of one whole number) stands for.
 bool bind_size(Builder *b, Value *count, const Dim *size);
 

@@ -235,6 +235,19 @@ static bool nms_results(Nms *s, Chosen places, Value *scores, Chosen r, Value **
 	return results[0] && results[1];
 }
 
+// Where the rows of each image begin; the -1 that stands for nothing found is a row, too.
+static Value *result_offsets(Nms *s, Value *counts)
+{
+	Value *offsets = offsets_of_counts(s->b, counts);
+	if (!offsets || dim_is_const(s->op->results[0].type->dims[1]))
+		return offsets;
+	Nest n = nest_open(s->b, offsets->type);
+	Value *here = load(&n.b, offsets, n.at), *last = index_dim(&n.b, s->n);
+	Value *none = apply2(&n.b, OP_PD_EQUAL, load(&n.b, offsets, &last), build_scalar_f(&n.b, DT_I64, 0));
+	Value *one = index_min(&n.b, n.at[0], index_const(&n.b, 1));
+	return nest_close(&n, index_where(&n.b, none, scalar_from_index(&n.b, one, DT_I64), here));
+}
+
 bool define_hook_multiclass_nms(Builder *b, Op *op, Value **results)
 {
 	Nms s;
@@ -250,7 +263,8 @@ bool define_hook_multiclass_nms(Builder *b, Op *op, Value **results)
 	if (!best.at || !nms_results(&s, select_true(b, nms_mask(&s, scores, best)), scores, r, results))
 		return false;
 	results[2] = best.count;
-	return true;
+	results[3] = result_offsets(&s, best.count);
+	return results[3] != NULL;
 }
 
 // ---- matrix_nms -----------------------------------------------------------------------------------------------

@@ -178,16 +178,6 @@ static Value *proposal_rows(Proposals *p, int i, Value *places, Chosen kept, Val
 	return nest_close(&n, index_where(&n.b, some, load(&n.b, from, at), number(&n.b, p->t, 0)));
 }
 
-// [N + 1]: sums of the numbers before each image.
-static Value *offsets_of(Builder *b, Value *counts, const Type *type)
-{
-	const Dim *n = counts->type->dims[0];
-	Nest o = nest_open(b, type);
-	Nest r = reduce_open(&o.b, "sum", DT_I64, 1, &n);
-	Value *zero = number(&r.b, DT_I32, 0), *v = load(&r.b, counts, r.at);
-	return nest_close(&o, reduce_close(&r, index_where(&r.b, index_less(&r.b, r.at[0], o.at[0]), v, zero)));
-}
-
 bool define_hook_generate_proposals(Builder *b, Op *op, Value **results)
 {
 	Proposals p;
@@ -207,7 +197,7 @@ bool define_hook_generate_proposals(Builder *b, Op *op, Value **results)
 	results[0] = proposal_rows(&p, 0, places, kept, p.boxes);
 	results[1] = proposal_rows(&p, 1, places, kept, scores);
 	results[2] = counts;
-	results[3] = offsets_of(b, counts, op->results[3].type);
+	results[3] = offsets_of_counts(b, counts);
 	return results[0] && results[1] && results[3];
 }
 
@@ -337,13 +327,16 @@ bool define_hook_distribute_fpn_proposals(Builder *b, Op *op, Value **results)
 	Levels l;
 	if (!levels_open(&l, b, op))
 		return false;
-	Value **rois = NEW_ARRAY(b->ctx->arena, (size_t)l.count, Value *), **counts = NEW_ARRAY(b->ctx->arena, (size_t)l.count, Value *);
+	Value **rois = NEW_ARRAY(b->ctx->arena, 3 * (size_t)l.count, Value *), **counts = rois + l.count;
+	Value **lods = counts + l.count;
 	for (int i = 0; i < l.count; i++) {
 		rois[i] = level_rois(&l, i, op->results[0].type->elems[i]);
 		counts[i] = level_counts(&l, i, op->results[1].type->elems[i]);
+		lods[i] = offsets_of_counts(b, counts[i]);
 	}
 	results[0] = combine(b, (int)l.count, rois);
 	results[1] = combine(b, (int)l.count, counts);
 	results[2] = restore_index(&l, op->results[2].type);
-	return results[0] && results[1] && results[2];
+	results[3] = combine(b, (int)l.count, lods);
+	return results[0] && results[1] && results[2] && results[3];
 }

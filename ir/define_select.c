@@ -1,5 +1,5 @@
 // Building the kernels that choose elements (define.h): for define hooks whose results depend on an order or a mask.
-#include "define.h"
+#include "sequence.h"
 
 static void op_place(Builder *b, Op *op)
 {
@@ -93,4 +93,15 @@ bool bind_size(Builder *b, Value *count, const Dim *size)
 {
 	const NamedAttr bind = {"dims", attr_dims(b->ctx, 1, &size)};
 	return count && build_op(b, OP_LOOP_BIND, 1, &count, 1, &bind);
+}
+
+static Value *length_of(Builder *b, Value *i, void *counts)
+{
+	Value *v = counts;
+	return index_from_data(b, load(b, v, &i), dim_const(b->ctx, INT32_MAX), false);
+}
+
+Value *offsets_of_counts(Builder *b, Value *counts)
+{
+	return counts ? offsets_of_lengths(b, counts->type->dims[0], length_of, counts) : NULL;
 }

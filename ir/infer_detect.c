@@ -41,9 +41,9 @@ bool infer_hook_multiclass_nms(Op *op)
 	// Without an index, nothing found is the one number -1.
 	bool wanted = op->code != OP_PD_MULTICLASS_NMS3 || op_bool(op, "index_wanted", true);
 	const Dim *rows = found(op, "nms"), *out[] = {rows, wanted ? dim_const(c, 6) : found(op, "nms_width")};
-	const Dim *index[] = {rows, dim_const(c, 1)};
+	const Dim *index[] = {rows, dim_const(c, 1)}, *ends = dim_add(c, images, index[1]);
 	return infer_result_shape(op, 0, boxes->dtype, 2, out) && infer_result_shape(op, 1, DT_I32, 2, index) &&
-	       infer_result_shape(op, 2, DT_I32, 1, &images);
+	       infer_result_shape(op, 2, DT_I32, 1, &images) && (op->nresult < 4 || infer_result_shape(op, 3, DT_I64, 1, &ends));
 }
 
 // ---- boxes around every cell of an image -----------------------------------------------------------------------
@@ -191,7 +191,7 @@ bool infer_hook_distribute_fpn_proposals(Op *op)
 {
 	enum { MAX_LEVELS = 16 };
 	Context *c = op->ctx;
-	const Type *rois = infer_rank(op, 0, 2), *parts[MAX_LEVELS], *counts[MAX_LEVELS];
+	const Type *rois = infer_rank(op, 0, 2), *parts[MAX_LEVELS], *counts[MAX_LEVELS], *lods[MAX_LEVELS];
 	Value *num = op_operand_named(op, "rois_num"), *lod = op_operand_named(op, "fpn_rois_lod");
 	int64_t min = op_int(op, "min_level", 2), n = op_int(op, "max_level", 5) - min + 1;
 	const Dim *one = dim_const(c, 1), *four = dim_const(c, 4), *same;
@@ -205,8 +205,11 @@ bool infer_hook_distribute_fpn_proposals(Op *op)
 		const Dim *shape[] = {found(op, arena_printf(c->arena, "rois%lld", (long long)(min + i))), four};
 		parts[i] = type_tensor(c, rois->dtype, 2, shape, 0);
 		counts[i] = type_tensor(c, DT_I32, 1, &images, 0);
+		const Dim *ends = dim_add(c, images, one);
+		lods[i] = type_tensor(c, DT_I64, 1, &ends, 0);
 	}
 	const Dim *restore[] = {rois->dims[0], one};
 	return infer_result(op, 0, type_group(c, TY_VEC, (int)n, parts)) &&
-	       infer_result(op, 1, type_group(c, TY_VEC, (int)n, counts)) && infer_result_shape(op, 2, DT_I32, 2, restore);
+	       infer_result(op, 1, type_group(c, TY_VEC, (int)n, counts)) && infer_result_shape(op, 2, DT_I32, 2, restore) &&
+	       infer_result(op, 3, type_group(c, TY_VEC, (int)n, lods));
 }
