@@ -213,3 +213,24 @@ bool infer_hook_distribute_fpn_proposals(Op *op)
 	       infer_result(op, 1, type_group(c, TY_VEC, (int)n, counts)) && infer_result_shape(op, 2, DT_I32, 2, restore) &&
 	       infer_result(op, 3, type_group(c, TY_VEC, (int)n, lods));
 }
+
+// ---- regions of interest ----------------------------------------------------------------------------------------------
+
+// roi_align and roi_pool: [regions x channels x pooled_height x pooled_width].
+bool infer_hook_roi(Op *op)
+{
+	Context *c = op->ctx;
+	const Type *x = infer_rank(op, 0, 4), *boxes = x ? infer_rank(op, 1, 2) : NULL;
+	Value *num = op_operand(op, 2), *lod = op_operand(op, 3);
+	int64_t height = op_int(op, "pooled_height", 1), width = op_int(op, "pooled_width", 1);
+	const Dim *same, *one = dim_const(c, 1);
+	if (!boxes || !infer_same_dim(op, boxes->dims[1], dim_const(c, 4), "corners of a box and 4", &same))
+		return false;
+	if (height < 1 || width < 1 || height > INT32_MAX || width > INT32_MAX || boxes->dtype != x->dtype)
+		return infer_error(op, "%lld x %lld parts, or boxes of another type than x", (long long)height, (long long)width);
+	const Dim *images = num ? type_numel(c, num->type) : lod ? dim_sub(c, lod->type->dims[0], one) : one;
+	if (!infer_same_dim(op, x->dims[0], images, "numbers of images", &same))
+		return false;
+	const Dim *shape[] = {boxes->dims[0], x->dims[1], dim_const(c, height), dim_const(c, width)};
+	return infer_result_shape(op, 0, x->dtype, 4, shape) && (op->nresult < 2 || infer_result_shape(op, 1, DT_I64, 4, shape));
+}
