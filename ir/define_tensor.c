@@ -93,6 +93,8 @@ bool define_hook_slice(Builder *b, Op *op, Value **results)
 	for (int d = 0, k = 0; d < x->type->rank; d++) {
 		Value *at = e.dropped[d] ? index_const(&n.b, 0) : n.at[k++];
 		from[d] = index_add(&n.b, index_times(&n.b, at, e.step[d]), index_dim(&n.b, e.start[d]));
+		if (e.single[d])
+			from[d] = index_from_data(&n.b, scalar_from_index(&n.b, index_dim(&n.b, e.start[d]), DT_I64), x->type->dims[d], false);
 	}
 	results[0] = nest_close(&n, load(&n.b, x, from));
 	return results[0] != NULL;

@@ -46,6 +46,7 @@ typedef struct Extent {
 	const Dim *start[MAX_RANK], *count[MAX_RANK];
 	int64_t step[MAX_RANK];
 	bool dropped[MAX_RANK];   // axes that the result does not have
+	bool single[MAX_RANK];    // one element at a position from data, which must be there
 } Extent;
 
 bool extent_of_slice(Op *op, Extent *e);          // slice, strided_slice, set_value

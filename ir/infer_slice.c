@@ -57,7 +57,11 @@ static bool extent_axis(const Op *op, Extent *e, int d, const Dim *size, const D
 	if (!step || step < -INT64_MAX)
 		return infer_error(op, "a stride of %lld", (long long)step);
 	e->step[d] = step;
-	if (step > 0) {
+	e->single[d] = step > 0 && op->code != OP_PD_SET_VALUE && !dim_is_const(start) && dim_is(dim_sub(c, end, start), 1);
+	if (e->single[d]) {
+		e->start[d] = start;
+		e->count[d] = dim_const(c, 1);
+	} else if (step > 0) {
 		e->start[d] = slice_bound(c, start, size);
 		e->count[d] = steps_between(c, e->start[d], slice_bound(c, end, size), step);
 	} else {
@@ -86,6 +90,7 @@ bool extent_of_slice(Op *op, Extent *e)
 		e->count[d] = x->dims[d];
 		e->step[d] = 1;
 		e->dropped[d] = false;
+		e->single[d] = false;
 	}
 	for (int i = 0; i < n; i++) {
 		int d;

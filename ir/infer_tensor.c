@@ -33,34 +33,60 @@ static const char *size_name(const Op *op, const Value *v, int k, int n)
 	return t.text;
 }
 
-// Gives the elements of an integer tensor names: symbols that a loop.bind before `op` reads at run time.
-static bool bind_sizes(Op *op, Value *v)
+// Where what needs the elements of v goes: where the value is, not only where it is needed, so that all that comes after
+// may use it.
+static Builder builder_behind(Op *op, Value *v)
+{
+	Builder b = builder_before(op);
+	if (v->def && v->def->block && v->def->block != op->block)
+		b = v->def->next ? builder_before(v->def->next) : builder_at_end(op->ctx, v->def->block, op->loc);
+	else if (v->block && v->block != op->block && v->block->first)
+		b = builder_before(v->block->first);
+	b.loc = op->loc;
+	return b;
+}
+
+// The first element of a vector that should have one, but whose size only a run tells; 0 when there is none.
+static Value *first_element(Op *op, Value *v)
+{
+	Builder b = builder_behind(op, v);
+	const Dim *one = dim_const(op->ctx, 1);
+	Nest n = nest_open(&b, type_tensor(op->ctx, v->type->dtype, 1, &one, 0));
+	Value *there = index_less(&n.b, n.at[0], index_dim(&n.b, v->type->dims[0]));
+	return nest_close(&n, load_or(&n.b, there, build_scalar_f(&n.b, v->type->dtype, 0), v, n.at));
+}
+
+// Gives the elements of an integer tensor names: symbols that a loop.bind before `op` reads at run time. `one`: it must
+// have one element.
+static bool bind_sizes(Op *op, Value *v, bool one)
 {
 	int64_t n;
 	Context *c = op->ctx;
-	if (!type_is_tensor(v->type) || !dtype_is_int(v->type->dtype) || !type_const_numel(v->type, &n) ||
-	    n > MAX_RANK || !op->block)
+	// What it is computed from may have got a name since.
+	if (v->def && v->def->info->kind == KIND_MAP && value_known(op_operand(v->def, 0), &(const Dim *const *){NULL}) >= 0 &&
+	    op_infer(v->def) && v->known)
+		return true;
+	bool vector = type_is_tensor(v->type) && v->type->rank == 1 && one;
+	bool known = type_is_tensor(v->type) && type_const_numel(v->type, &n);
+	if (vector && !known)
+		n = 1;
+	if ((!known && !vector) || !dtype_is_int(v->type->dtype) || n > MAX_RANK || !op->block)
 		return infer_error(op, "a size that only the data tell must come from an integer tensor of known shape");
 	const Dim **syms = NEW_ARRAY(c->arena, (size_t)n + 1, const Dim *);
 	for (int k = 0; k < n; k++)
 		syms[k] = dim_sym_bounded(c, size_name(op, v, k, (int)n));
 	v->known = syms;
 	v->nknown = (int)n;
-	Op *bind = op_new(c, OP_LOOP_BIND, op->loc, 0, NULL, 1, &v, 0, 0);
-	op_set_attr(bind, "dims", attr_dims(c, (int)n, syms));
-	// Where the value is, not only where it is needed: all that comes after may use the symbols.
-	if (v->def && v->def->block && v->def->block != op->block)
-		op_insert_after(v->def, bind);
-	else if (v->block && v->block != op->block && v->block->first)
-		op_insert_before(v->block->first, bind);
-	else
-		op_insert_before(op, bind);
-	return true;
+	Builder b = builder_behind(op, v);
+	if (!known && !(v = first_element(op, v)))
+		return false;
+	const NamedAttr dims = {"dims", attr_dims(c, (int)n, syms)};
+	return build_op(&b, OP_LOOP_BIND, 1, &v, 1, &dims) != NULL;
 }
 
 bool infer_bind_value(Op *op, Value *v)
 {
-	return v->known || bind_sizes(op, v);
+	return v->known || bind_sizes(op, v, false);
 }
 
 bool infer_bind_operand(Op *op, int i)
@@ -78,7 +104,7 @@ int infer_sizes_bound(Op *op, const char *attr, const Dim **out, int max)
 	Value *const *list;
 	int count = op_operand_list(op, i, &list);
 	for (int k = 0; k < count; k++)
-		if (!list[k] || (!list[k]->known && !bind_sizes(op, list[k])))
+		if (!list[k] || (!list[k]->known && !bind_sizes(op, list[k], op_operand(op, i)->type->kind == TY_VEC)))
 			return -1;
 	n = infer_sizes(op, attr, out, max);
 	if (n < 0)
