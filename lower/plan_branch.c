@@ -170,21 +170,32 @@ static void edge_mark_moving(const Edge *e)
 	}
 }
 
-// Each of a group of buffers that are exchanged holds, in turns, what any of them does.
-static void groups_join_sizes(Plan *p)
+// Each of a group of buffers that are exchanged holds, in turns, what any of them does. Returns whether some became larger.
+static bool groups_join_sizes(Plan *p)
 {
+	bool changed = false;
 	for (Buffer *b = p->first; b; b = b->next) {
 		Buffer *group = exchange_group(b);
 		if (group != b)
 			group->bytes = dim_max(p->ctx, group->bytes, b->bytes);
 	}
-	for (Buffer *b = p->first; b; b = b->next)
+	for (Buffer *b = p->first; b; b = b->next) {
+		changed = changed || b->bytes != exchange_group(b)->bytes;
 		b->bytes = exchange_group(b)->bytes;
+	}
+	return changed;
 }
 
-void plan_find_moving(Plan *p)
+static int places_outside(const Plan *p)
 {
 	int n = 0;
+	for (const Buffer *b = p->first; b; b = b->next)
+		n += !b->merged && b->place != IN_WORKSPACE;
+	return n;
+}
+
+static void edges_mark_moving(Plan *p)
+{
 	for (Buffer *b = p->first; b; b = b->next) {
 		b->moving = 0;
 		b->exchanged = NULL;
@@ -196,7 +207,17 @@ void plan_find_moving(Plan *p)
 			edge_mark_moving(&e);
 		}
 	}
-	groups_join_sizes(p);
+}
+
+// Which moves are exchanges hangs on sizes and places, and exchanges change both: until nothing changes. Sizes only grow,
+// and places only become the workspace.
+void plan_find_moving(Plan *p)
+{
+	int n = 0, outside;
+	do {
+		outside = places_outside(p);
+		edges_mark_moving(p);
+	} while (groups_join_sizes(p) || places_outside(p) != outside);
 	for (Buffer *b = p->first; b; b = b->next)
 		if (!b->merged && b->moving)
 			b->moving = ++n;
