@@ -116,17 +116,6 @@ static void results_move(Arrays *a, Op *op, Op *with)
 	}
 }
 
-static void regions_move(Op *from, Op *to)
-{
-	for (int i = 0; i < from->nregion; i++) {
-		to->regions[i].first = from->regions[i].first;
-		to->regions[i].last = from->regions[i].last;
-		from->regions[i].first = from->regions[i].last = NULL;
-		for (Block *b = to->regions[i].first; b; b = b->next)
-			b->region = &to->regions[i];
-	}
-}
-
 // An operation like op with these operands and results, in its place; its regions move along. The new results still
 // have to be used.
 static Op *op_remake(Arrays *a, Op *op, const ValueList *operands, int nresult, const Type *const *types)
@@ -135,7 +124,7 @@ static Op *op_remake(Arrays *a, Op *op, const ValueList *operands, int nresult, 
 	with->attrs = op->attrs;
 	with->nattr = op->nattr;
 	op_insert_before(op, with);
-	regions_move(op, with);
+	op_take_regions(with, op, op->nregion);
 	return with;
 }
 

@@ -18,8 +18,6 @@ typedef struct ArrayClass {
 	bool typed;              // some element is known
 	bool open;               // elements differ in size: a slice holds up to `slice` of their elements
 	bool holes;              // positions may be skipped
-	bool shrinks;            // it is sliced
-	bool written, fed;
 	const Dim *capacity;     // slices
 	const Dim *slice;
 } ArrayClass;

@@ -146,14 +146,10 @@ static bool learn_visit(Op *op, void *arg)
 		return true;
 	if (op->code == OP_PD_ARRAY_WRITE) {
 		const Value *x = op_operand(op, 2);
-		c->written = true;
 		if (value_is_copy(l->a, c, x) == l->copies && !(l->copies && c->typed))
 			l->ok &= class_add_element(c, op, x->type);
 	} else if (op->code == OP_PD_FEED && !l->copies) {
-		c->fed = true;
 		l->ok &= class_add_element(c, op, op->results[0].type);
-	} else if (op->code == OP_PD_ARRAY_SLICE) {
-		c->shrinks = true;
 	}
 	return true;
 }

@@ -343,8 +343,7 @@ static bool holes_visit(Op *op, void *arg)
 {
 	Arrays *a = arg;
 	const ArrayGroup *g = op->code == OP_PD_ARRAY_WRITE ? array_group(a, &op->results[0]) : NULL;
-	// What a slice takes away, no analysis here knows.
-	if (g && (g->c->shrinks || !write_is_dense(op)))
+	if (g && !write_is_dense(op))
 		g->c->holes = true;
 	return true;
 }

@@ -50,6 +50,7 @@ bool pass_fold(PassContext *p);           // fold.c: operations on constants and
 bool pass_fold_batch_norm(PassContext *p);// fold_batch_norm.c: into the weights of the convolution before
 bool pass_cse(PassContext *p);            // cse.c
 bool pass_dce(PassContext *p);            // dce.c
+bool pass_stacks(PassContext *p);         // stacks.c: stacks to tensor arrays
 bool pass_forward_arrays(PassContext *p); // arrays_forward.c: stores to loads, known lengths
 bool pass_arrays(PassContext *p);         // arrays.c: tensor arrays to tensors
 bool pass_decompose(PassContext *p);      // decompose.c: composites, transposed convolutions, softmax and norms to kernels
@@ -76,6 +77,8 @@ bool dim_changes_in(const Dim *d, const Op *op);
 // ---- shared by passes (rewrite.c) -----------------------------------------------------------------
 // Replaces op's results by `with` (types must agree) and erases it.
 void op_replace(Op *op, Value *const *with);
+// Moves the first n regions of `from` to op, which has none yet.
+void op_take_regions(Op *op, Op *from, int n);
 // Parameter or constant behind a value: its data, or NULL.
 Tensor *value_constant(const Value *v);
 // A new parameter (named after `name` and a suffix) holding t, read at `b`.

@@ -13,6 +13,7 @@ static const Pass passes[] = {
 	{"fold-batch-norm", "fold batch norms into the weights before them", pass_fold_batch_norm},
 	{"cse", "merge equal operations", pass_cse},
 	{"dce", "remove what nobody reads, unused parameters included", pass_dce},
+	{"stacks", "stacks to tensor arrays", pass_stacks},
 	{"forward-arrays", "what was written to a tensor array is not read again", pass_forward_arrays},
 	{"arrays", "tensor arrays to tensors with room for their elements", pass_arrays},
 	{"decompose", "composites to simpler operations and kernels", pass_decompose},
@@ -42,7 +43,7 @@ typedef struct Stage {
 static const Stage stages[] = {
 	{"clean", "expand,canonicalize,fold,fold-batch-norm,canonicalize,fold,cse,simplify-if,loop-args,loop-trips,"
 	          "canonicalize,fold,cse,simplify-if,loop-args,dce,sink,select,hoist,dce,bounds"},
-	{"arrays", "forward-arrays,arrays,canonicalize,fold,cse,dce,bounds"},
+	{"arrays", "stacks,forward-arrays,arrays,canonicalize,fold,cse,loop-args,dce,bounds"},
 	{"decompose", "decompose,canonicalize,fold,cse,dce"},
 	{"layout", "layout,canonicalize,fold,cse,dce"},
 	{"to-loops", "to-loops"},
