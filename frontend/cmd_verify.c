@@ -43,30 +43,30 @@ bool tensor_agrees(Driver *d, const Tensor *want, const Tensor *got, const char 
 	return true;
 }
 
-static bool fetch_agrees(Driver *d, const char *stage, const char *fetch, const Tensor *want, const Tensor *got)
+// What differs is told once the operator is found: the search reads the model again, and wants no errors before.
+static bool fetch_agrees(Driver *d, const char *fetch, const Tensor *want, const Tensor *got, const char **differs)
 {
 	const char *why = got ? "" : "it is missing";
 	if (!want || (got && tensor_agrees(d, want, got, &why)))
 		return true;
-	diag_error(d->ctx->diag, NULL, "after %s: fetch %s differs: %s", stage, fetch, why);
+	*differs = arena_printf(d->ctx->arena, "fetch %s differs: %s", fetch, why);
 	return false;
 }
 
 // Fetch `col` of two runs, an array element by element.
-static bool fetches_agree(Driver *d, const char *stage, int col, Interp *want, Interp *got)
+static bool fetches_agree(Driver *d, int col, Interp *want, Interp *got, const char **differs)
 {
 	Arena *a = d->ctx->arena;
 	int n = interp_fetch_length(want, col);
 	if (n < 0)
-		return fetch_agrees(d, stage, arena_printf(a, "%d", col), interp_fetch(want, col), interp_fetch(got, col));
+		return fetch_agrees(d, arena_printf(a, "%d", col), interp_fetch(want, col), interp_fetch(got, col), differs);
 	if (n != interp_fetch_length(got, col)) {
-		diag_error(d->ctx->diag, NULL, "after %s: fetch %d has %d elements, before %d", stage, col,
-		           interp_fetch_length(got, col), n);
+		*differs = arena_printf(a, "fetch %d has %d elements, before %d", col, interp_fetch_length(got, col), n);
 		return false;
 	}
 	for (int i = 0; i < n; i++)
-		if (!fetch_agrees(d, stage, arena_printf(a, "%d, element %d,", col, i), interp_fetch_element(want, col, i),
-		                  interp_fetch_element(got, col, i)))
+		if (!fetch_agrees(d, arena_printf(a, "%d, element %d,", col, i), interp_fetch_element(want, col, i),
+		                  interp_fetch_element(got, col, i), differs))
 			return false;
 	return true;
 }
@@ -115,10 +115,9 @@ bool verify_lower(Driver *d, Op *module, const Target *t, const char *passes)
 	return lower_run_list(&p, passes);
 }
 
-// Runs one pass, then the program; *same is whether it still gives what it gave. False after a diagnostic.
-static bool stage_run(Driver *d, Op *module, const Target *t, const char *pass, Interp *reference, bool *same)
+// Runs one pass, then the program; *differs says what it does not give any more. False after a diagnostic.
+static bool stage_run(Driver *d, Op *module, const Target *t, const char *pass, Interp *reference, const char **differs)
 {
-	const char *stage = arena_printf(d->ctx->arena, "pass '%s'", pass);
 	if (!verify_lower(d, module, t, pass))
 		return false;
 	Interp *now = verify_interpret(d, module, NULL, NULL);
@@ -126,9 +125,9 @@ static bool stage_run(Driver *d, Op *module, const Target *t, const char *pass, 
 		diag_note(d->ctx->diag, NULL, "the program ran before pass '%s'", pass);
 		return false;
 	}
-	*same = true;
-	for (int i = 0; *same && i < interp_fetch_count(reference); i++)
-		*same = fetches_agree(d, stage, i, reference, now);
+	for (int i = 0; i < interp_fetch_count(reference); i++)
+		if (!fetches_agree(d, i, reference, now, differs))
+			return true;
 	return true;
 }
 
@@ -145,11 +144,12 @@ static bool passes_agree(Driver *d, Op *module, const Target *t, Interp *referen
 		for (size_t len; *list; list += len + (list[len] == ',')) {
 			len = strcspn(list, ",");
 			const char *pass = context_strn(d->ctx, list, len);
-			bool same;
-			if (!stage_run(d, module, t, pass, reference, &same))
+			const char *differs = NULL;
+			if (!stage_run(d, module, t, pass, reference, &differs))
 				return false;
-			if (!same) {
+			if (differs) {
 				verify_find_pass(d, t, before, pass);
+				diag_error(d->ctx->diag, NULL, "after pass '%s': %s", pass, differs);
 				return false;
 			}
 			before = list_append(d, before, pass);
@@ -158,18 +158,26 @@ static bool passes_agree(Driver *d, Op *module, const Target *t, Interp *referen
 	return true;
 }
 
-// The last stage: the C that the lowered module becomes, compiled and run.
-static bool code_agrees(Driver *d, Op *module, const Target *t, Interp *reference)
+// What the generated program wrote for a fetch, or for an element of one that is an array.
+static bool code_fetch_agrees(Driver *d, const char *folder, const char *fetch, const Tensor *want, const char **differs)
 {
-	Context *c = d->ctx;
+	Tensor *got = want ? npy_read(d->ctx, arena_printf(d->ctx->arena, "%s/0/%s.npy", folder, fetch)) : NULL;
+	return !want || (got && fetch_agrees(d, fetch, want, got, differs));
+}
+
+// The last stage: the C that the lowered module becomes, compiled and run. False: after a diagnostic, or with *differs.
+static bool code_agrees(Driver *d, Op *module, const Target *t, Interp *reference, const char **differs)
+{
+	Arena *a = d->ctx->arena;
 	BuiltModel b;
 	if (!model_build(d, module, t, NULL, &b) || !model_execute(d, &b, b.folder))
 		return false;
 	for (int i = 0; i < interp_fetch_count(reference); i++) {
-		const Tensor *want = interp_fetch(reference, i);
-		Tensor *got = want ? npy_read(c, arena_printf(c->arena, "%s/0/%d.npy", b.folder, i)) : NULL;
-		if (!fetch_agrees(d, "code generation", arena_printf(c->arena, "%d", i), want, got))
+		if (!code_fetch_agrees(d, b.folder, arena_printf(a, "%d", i), interp_fetch(reference, i), differs))
 			return false;
+		for (int k = 0; k < interp_fetch_length(reference, i); k++)
+			if (!code_fetch_agrees(d, b.folder, arena_printf(a, "%d.%d", i, k), interp_fetch_element(reference, i, k), differs))
+				return false;
 	}
 	return true;
 }
@@ -188,8 +196,12 @@ int cmd_verify(Driver *d)
 		return 1;
 	if (!passes_agree(d, module, t, reference, &n))
 		return 1;
-	if (code && !code_agrees(d, module, t, reference)) {
-		verify_find_code(d, t);
+	const char *differs = NULL;
+	if (code && !code_agrees(d, module, t, reference, &differs)) {
+		if (differs) {
+			verify_find_code(d, t);
+			diag_error(d->ctx->diag, NULL, "after code generation: %s", differs);
+		}
 		return 1;
 	}
 	printf("%d passes%s: no difference\n", n, code ? " and the generated code" : "");
