@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { FEW = 8 }; // elements that need no kernel of their own
+
 // ---- reductions ----------------------------------------------------------------------------------------
 
 static const char *reduce_kind(const Op *op)
@@ -178,7 +180,7 @@ bool define_hook_arg_reduce(Builder *b, Op *op, Value **results)
 
 // ---- scans -------------------------------------------------------------------------------------------------
 
-// Every element sums its own prefix, which takes quadratic time along the axis.
+// Few elements sum their own prefixes, and so do all where nothing goes in sequence: quadratic time along the axis.
 bool define_hook_cumsum(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *from[MAX_RANK];
@@ -191,8 +193,12 @@ bool define_hook_cumsum(Builder *b, Op *op, Value **results)
 		return false;
 	int axis = op_bool(op, "flatten", false) ? 0 : axis_norm(op_int(op, "axis", -1), out->rank);
 	bool reverse = op_bool(op, "reverse", false), exclusive = op_bool(op, "exclusive", false);
-	Nest n = nest_open(b, out);
 	const Dim *extent = out->dims[axis];
+	if (!b->ctx->nests_only && !(dim_is_const(extent) && extent->value <= FEW) && !dtype_is_complex(out->dtype)) {
+		results[0] = scan_along(b, x, "sum", axis, exclusive, reverse, NULL);
+		return results[0] != NULL;
+	}
+	Nest n = nest_open(b, out);
 	Nest r = reduce_open(&n.b, "sum", out->dtype, 1, &extent);
 	memcpy(from, n.at, sizeof from);
 	from[axis] = r.at[0];
@@ -201,6 +207,27 @@ bool define_hook_cumsum(Builder *b, Op *op, Value **results)
 	Value *zero = build_scalar_f(&r.b, out->dtype, 0);
 	results[0] = nest_close(&n, reduce_close(&r, load_or(&r.b, inside, zero, x, from)));
 	return results[0] != NULL;
+}
+
+// cumprod, logcumsumexp, cummax and cummin.
+bool define_hook_scan(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0), *which = NULL;
+	const Type *out = op->results[0].type;
+	bool product = op->code == OP_PD_CUMPROD, order = op->nresult > 1;
+	const char *kind = product ? "prod" : order ? (op->code == OP_PD_CUMMAX ? "max" : "min") : "logsumexp";
+	if (op_bool(op, "flatten", false) && !(x = tensor_reshape(b, x, 1, out->dims)))
+		return false;
+	const Dim *one = dim_const(b->ctx, 1);
+	if (!out->rank && !(x = tensor_reshape(b, x, 1, &one)))
+		return false;
+	int axis = axis_norm(op_int(op, product ? "dim" : "axis", -1), out->rank ? out->rank : 1);
+	axis = op_bool(op, "flatten", false) || !out->rank ? 0 : axis;
+	Value *v = scan_along(b, x, kind, axis, op_bool(op, "exclusive", false), op_bool(op, "reverse", false), order ? &which : NULL);
+	results[0] = tensor_reshape(b, v, out->rank, out->dims);
+	if (order)
+		results[1] = tensor_reshape(b, tensor_cast(b, which, op->results[1].type->dtype), out->rank, out->dims);
+	return results[0] && (!order || results[1]);
 }
 
 // ---- sorting -----------------------------------------------------------------------------------------------
@@ -224,6 +251,33 @@ static Value *sort_ranks(Builder *b, Value *x, int axis, bool descending)
 	return nest_close(&n, reduce_close(&r, first));
 }
 
+// By kernel.sort, along the last axis of a transposed x.
+static bool sorted_in_sequence(Builder *b, Op *op, int axis, bool descending, Value **results)
+{
+	Value *x = op_operand(op, 0), *from[MAX_RANK];
+	const Type *out = op->results[1].type;
+	int64_t perm[MAX_RANK];
+	int last = x->type->rank - 1;
+	for (int d = 0; d <= last; d++)
+		perm[d] = d < axis ? d : d < last ? d + 1 : axis;
+	Value *rows = axis == last ? x : tensor_transpose(b, x, last + 1, perm);
+	Value *order = select_sorted(b, rows, descending, NULL, out->dims[axis]).at;
+	if (!order)
+		return false;
+	Nest n = nest_open(b, out);
+	for (int d = 0; d <= last; d++)
+		from[d] = n.at[perm[d]];
+	results[1] = nest_close(&n, load(&n.b, order, from));
+	Nest g = nest_open(b, op->results[0].type);
+	for (int d = 0; d <= last; d++)
+		from[d] = g.at[perm[d]];
+	Value *at = index_from_data(&g.b, load(&g.b, order, from), x->type->dims[axis], false);
+	memcpy(from, g.at, sizeof from);
+	from[axis] = at;
+	results[0] = nest_close(&g, load(&g.b, x, from));
+	return results[0] && results[1];
+}
+
 // results: the elements whose ranks are 0, 1 ... along the axis, and their positions.
 static bool sorted_elements(Builder *b, Op *op, bool descending, Value **results)
 {
@@ -235,6 +289,8 @@ static bool sorted_elements(Builder *b, Op *op, bool descending, Value **results
 	}
 	int axis = axis_norm(op_int(op, "axis", -1), x->type->rank);
 	const Dim *extent = x->type->dims[axis];
+	if (!b->ctx->nests_only)
+		return sorted_in_sequence(b, op, axis, descending, results);
 	Value *ranks = sort_ranks(b, x, axis, descending);
 	if (!ranks)
 		return false;

@@ -176,6 +176,14 @@ bool infer_hook_cumsum(Op *op)
 	return infer_result(op, 0, x);
 }
 
+// cumprod, cummax, cummin: the axis.
+bool verify_hook_scan(Op *op)
+{
+	const Type *x = infer_tensor(op, 0);
+	int axis;
+	return x && (!x->rank || infer_axis(op, op_int(op, op->code == OP_PD_CUMPROD ? "dim" : "axis", -1), x->rank, &axis));
+}
+
 bool infer_hook_argsort(Op *op)
 {
 	const Type *x = infer_tensor(op, 0);
