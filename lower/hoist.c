@@ -1,7 +1,7 @@
 // Loops made smaller: variables that a loop does not change are read from outside of it, and operations that give the
 // same in every round move in front of it. Run when the program is clean, and again after fusion, when packed weights
 // and what was not fused show what is left.
-#include "lower.h"
+#include "hoist.h"
 
 #include <string.h>
 
@@ -98,23 +98,30 @@ static bool op_may_fail(const Op *op)
 	return false;
 }
 
+static bool results_are_found(const Op *op)
+{
+	for (int i = 0; i < op->nresult; i++)
+		if (op->results[i].type->kind != TY_TENSOR || type_is_found(op->results[i].type))
+			return true;
+	return false;
+}
+
 // A loop may run no round at all, so what moves must be harmless. Index operators wait until they are nests: only
 // then it shows whether they check positions.
 static bool op_may_move(const Op *op)
 {
 	const OpInfo *info = op->info;
-	if (!(info->traits & TRAIT_PURE) || (info->traits & (TRAIT_CONSTANT | TRAIT_TERMINATOR)))
+	if (!(info->traits & TRAIT_PURE) || (info->traits & (TRAIT_CONSTANT | TRAIT_TERMINATOR)) || results_are_found(op))
 		return false;
-	for (int i = 0; i < op->nresult; i++)
-		if (op->results[i].type->kind != TY_TENSOR || type_is_found(op->results[i].type))
-			return false;
 	bool harmless = info->kind == KIND_MAP || info->kind == KIND_REDUCE || info->kind == KIND_CONTRACT ||
 	                op->code == OP_LOOP_NEST || (info->traits & TRAIT_VIEW) || !strncmp(info->name, "kernel.", 7);
 	return harmless && !op_may_fail(op);
 }
 
-static void loop_hoist(Op *loop, Region *r)
+// The condition runs at least once, so operations leave it as they are.
+static void condition_hoist(Op *loop)
 {
+	Region *r = &loop->regions[0];
 	for (Op *op = r->first->first, *next; op; op = next) {
 		next = op->next;
 		if (!op_may_move(op) || !reads_from_outside(op, op, r))
@@ -122,6 +129,57 @@ static void loop_hoist(Op *loop, Region *r)
 		op_detach(op);
 		op_insert_before(loop, op);
 	}
+}
+
+static bool reads_marked(const Op *op, const void *mark)
+{
+	for (int i = 0; i < op->noperand; i++) {
+		const Value *v = op_operand(op, i);
+		if (v && v->def && v->def->scratch == mark)
+			return true;
+	}
+	for (int k = 0; k < op->nregion; k++)
+		for (const Block *b = op->regions[k].first; b; b = b->next)
+			for (const Op *in = b->first; in; in = in->next)
+				if (reads_marked(in, mark))
+					return true;
+	return false;
+}
+
+// Cheap operations leave the body at once; dear ones, and what reads those, under a guard where the loop may run no round.
+// `held` is where they wait: outside of the body, so that what reads them is seen to read from outside.
+static void body_hoist(Op *loop)
+{
+	Region *r = &loop->regions[1];
+	Context *c = loop->ctx;
+	bool guard = r->first && loop_wants_guard(loop);
+	Region *held = NEW(c->arena, Region);
+	Block *waiting = block_new(c, held);
+	int n = 0;
+	for (Op *op = r->first->first, *next; op; op = next) {
+		next = op->next;
+		bool is_dear = guard && op_is_dear(op) && !results_are_found(op);
+		if ((!op_may_move(op) && !is_dear) || !reads_from_outside(op, op, r))
+			continue;
+		bool waits = is_dear || reads_marked(op, held);
+		op_detach(op);
+		if (!waits) {
+			op_insert_before(loop, op);
+			continue;
+		}
+		op->scratch = held;
+		op_append(waiting, op);
+		n++;
+	}
+	if (!n)
+		return;
+	Op **ops = NEW_ARRAY(c->arena, (size_t)n, Op *);
+	n = 0;
+	for (Op *op = waiting->first; op; op = op->next) {
+		op->scratch = NULL;
+		ops[n++] = op;
+	}
+	hoist_guarded(loop, ops, n);
 }
 
 // Inner loops first: what leaves them may leave the outer ones, too.
@@ -135,13 +193,15 @@ static void region_hoist(Region *r)
 				variables_replace(op);
 			for (int i = 0; i < op->nregion; i++)
 				region_hoist(&op->regions[i]);
-			for (int i = 0; i < 2 && op->code == OP_PD_WHILE; i++)
-				loop_hoist(op, &op->regions[i]);
+			if (op->code == OP_PD_WHILE) {
+				condition_hoist(op);
+				body_hoist(op);
+			}
 		}
 }
 
-// Needs: nothing.
-// Keeps: everything but the place of operations.
+// Needs: pd operators where dear ones are to be guarded; nests otherwise move without.
+// Keeps: values; a loop without rounds runs nothing that may fail, and nothing dear.
 // Breaks: nothing.
 bool pass_hoist(PassContext *p)
 {

@@ -42,7 +42,7 @@ typedef struct Stage {
 // branches became fewer.
 static const Stage stages[] = {
 	{"clean", "expand,canonicalize,fold,fold-batch-norm,canonicalize,fold,cse,simplify-if,loop-args,loop-trips,"
-	          "canonicalize,fold,cse,simplify-if,loop-args,dce,sink,select,hoist,dce,bounds"},
+	          "canonicalize,fold,cse,simplify-if,loop-args,dce,sink,select,hoist,cse,simplify-if,dce,bounds"},
 	{"arrays", "stacks,forward-arrays,arrays,canonicalize,fold,cse,loop-args,dce,bounds"},
 	{"decompose", "decompose,canonicalize,fold,cse,dce"},
 	{"layout", "layout,canonicalize,fold,cse,dce"},
