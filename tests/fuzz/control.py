@@ -294,7 +294,7 @@ class Program:
     def module(self):
         types = [BIG, BIG, BIG, ONE] + [self.rng.choice(CARRIED) for _ in range(3)]
         values = [self.feed(t) if self.rng.random() < 0.6 else self.constant(t, self.numbers(t)) for t in types]
-        while len(values) < 14:
+        while len(values) < 12:
             values += self.statement(values, 0)
         fetched = [v for v in values[7:] if v[1] != ARRAY][-6:]
         for col, (v, t) in enumerate(fetched):
