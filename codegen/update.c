@@ -43,7 +43,7 @@ static void position_check(Codegen *cg, const Op *op, const char *at)
 	if (i < 0)
 		failure_print(cg, arena_printf(cg->arena, "%s < 0", at), "PD_INDEX", op);
 	room_check(cg, op, arena_printf(cg->arena, "%s >= %s", at, dim_in_run(cg, size)), size,
-	           arena_printf(cg->arena, "%s + 1", at));
+	           arena_printf(cg->arena, "(int64_t)((uint64_t)%s + 1)", at)); // where even that is too much, no room will help
 }
 
 static const char *bytes_in_run(Codegen *cg, const Dim *n, DType t)

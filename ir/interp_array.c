@@ -201,7 +201,7 @@ bool interpret_hook_loop_update(Interp *in, Op *op)
 	if (i < 0 || (i >= data->dims[0] && op_bool(op, "fixed", false)))
 		return interp_error(in, op, "position %lld is not possible", (long long)i);
 	if (i >= data->dims[0])
-		return interp_no_room(in, op, type->dims[0], i + 1);
+		return interp_no_room(in, op, type->dims[0], i < INT64_MAX ? i + 1 : i);
 	if (tensor_numel(x) > slice)
 		return interp_no_room(in, op, type->rank == 2 ? type->dims[1] : type_numel(op->ctx, type), tensor_numel(x));
 	Tensor *out = tensor_new(interp_arena(in), data->dtype, data->rank, data->dims);
