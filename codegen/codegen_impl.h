@@ -302,6 +302,11 @@ bool cuda_update_print(Codegen *cg, const Op *op);
 bool cuda_assert_print(Codegen *cg, const Op *op);
 bool cuda_edge_sizes_print(Codegen *cg, const Op *op, const EdgeSizes *z, const Succ *succ);
 
+// ---- cuda_gemm.c -------------------------------------------------------------------------------------------
+
+bool cuda_gemm_emit(KernelFunc *k);
+const Dim *cuda_gemm_tiles(Context *c, const Op *op); // how many blocks it is for
+
 // ---- cuda_graph.c ------------------------------------------------------------------------------------------
 
 // All blocks, as nodes of a graph.

@@ -92,6 +92,7 @@ bool (*cuda_emitter_of(const Op *op))(KernelFunc *k)
 {
 	switch (op->code) {
 	case OP_LOOP_NEST: return nest_of_elements_emit;
+	case OP_KERNEL_GEMM: return cuda_gemm_emit;
 	case OP_KERNEL_SORT: return kernel_sort_emit;
 	case OP_KERNEL_NMS: return kernel_nms_emit;
 	case OP_KERNEL_COMPACT: return kernel_compact_emit;
@@ -121,7 +122,8 @@ int cuda_failure(Codegen *cg, const Op *op)
 bool cuda_launch_print(Codegen *cg, const KernelFunc *k, const char *name, const char *args)
 {
 	const Value *each = &k->op->results[k->op->code == OP_LOOP_NEST ? 0 : k->op->nresult - 1]; // has an element per thread
-	const char *total = dim_in_plan(&cg->plan, type_numel(cg->ctx, each->type));
+	const bool gemm = k->op->code == OP_KERNEL_GEMM;
+	const char *total = dim_in_plan(&cg->plan, gemm ? cuda_gemm_tiles(cg->ctx, k->op) : type_numel(cg->ctx, each->type));
 	const char *state = k->status ? arena_printf(cg->arena, ", state, %d", cuda_failure(cg, k->op)) : "";
 	const int threads = k->op->code == OP_KERNEL_COMPACT ? 1 : k->block_threads ? k->block_threads : THREADS;
 	text_line(&cg->run, 1, "pd_launch(queue, %s, pd_blocks(%s, %d), %d%s%s%s);", name, expression_unwrap(cg->arena, total),

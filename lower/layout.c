@@ -190,6 +190,11 @@ static void block_layout(Layout *l, Block *block)
 				block_layout(l, b);
 		if (op->nresult != 1 || !type_is_tensor(op->results[0].type))
 			continue;
+		if (l->target->cuda) {
+			if (op->info->kind == KIND_CONTRACT)
+				layout_matmul(l, op);
+			continue;
+		}
 		switch (op->info->kind) {
 		case KIND_MAP:
 			layout_map(l, op);
@@ -212,11 +217,9 @@ static void block_layout(Layout *l, Block *block)
 }
 
 // Needs: composites taken apart (decompose). Keeps: values, names, locations, control flow. Breaks:
-// NCHW inside chains of image operations. For CUDA it does nothing: its printers take nests.
+// NCHW inside chains of image operations. For CUDA only products become kernels.
 bool pass_layout(PassContext *p)
 {
-	if (p->target->cuda)
-		return true;
 	Layout l = {.ctx = p->ctx, .target = p->target, .blocked = value_map_new(p->ctx->arena)};
 	block_layout(&l, module_block(p->module));
 	old_drop(&l);

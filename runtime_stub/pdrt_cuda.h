@@ -28,6 +28,31 @@ static __device__ inline void pd_shared_store4(float *s, int i, float4 v)
 }
 #endif
 
+#ifdef __CUDACC__
+#define PD_UNROLL _Pragma("unroll")
+#else
+#define PD_UNROLL
+#endif
+
+/* Four elements of a row that has k of them, zeros behind its end. */
+static __device__ inline float4 pd_load_a(const float *row, int64_t at, int64_t k, bool inside, bool aligned)
+{
+	if (!inside || at >= k)
+		return make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+	if (aligned)
+		return *reinterpret_cast<const float4 *>(row + at);
+	return make_float4(row[at], at + 1 < k ? row[at + 1] : 0.0f, at + 2 < k ? row[at + 2] : 0.0f,
+	                   at + 3 < k ? row[at + 3] : 0.0f);
+}
+
+/* Four elements of a panel of n, zeros behind its end and at `limit`. */
+static __device__ inline float4 pd_load_b(const float *panel, int64_t at, int64_t n, int64_t limit)
+{
+	if (at >= n || at >= limit)
+		return make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+	return *reinterpret_cast<const float4 *>(panel + at);
+}
+
 /* Where the memory of an instance begins: how its runs went. */
 typedef struct pd_state {
 	int status; /* a pd_status: what failed first */
