@@ -147,9 +147,34 @@ static const Lod *lod_by_rule(const OpJob *j, LodRule rule, const Value *result)
 	}
 }
 
+// Rows of several tensors one behind the other have the sequences of all of them.
+static bool concat_record(OpJob *j)
+{
+	Value *x = op_operand(j->op, 0), *const *list, **offsets;
+	int n = op_operand_list(j->op, 0, &list);
+	const Lod *first = lod_of(j->t, list[0]), *joined = NULL;
+	offsets = NEW_ARRAY(j->t->c->arena, (size_t)n, Value *);
+	for (int i = 0; first && i < n; i++)
+		if (!lod_of(j->t, list[i]) || lod_of(j->t, list[i])->n != first->n)
+			first = NULL;
+	for (int k = 0; first && x && k < first->n; k++) {
+		for (int i = 0; i < n; i++)
+			offsets[i] = lod_offsets(j, lod_of(j->t, list[i]), k);
+		Value *all = build(&j->b, OP_BUILTIN_COMBINE, n, offsets, NULL);
+		all = all ? build1(&j->b, OP_PD_LOD_CONCAT, all, NULL) : NULL;
+		if (!all)
+			return false;
+		joined = lod_extend(j->t, joined, k, all);
+	}
+	lod_set(j->t, op_result(j->op, 0), joined);
+	return true;
+}
+
 bool lod_record(OpJob *j)
 {
 	LodRule rule = gives_offsets(j) ? rule_of(j->desc->type) : LOD_NONE;
+	if (j->op->code == OP_PD_CONCAT && op_int(j->op, "axis", 0) == 0)
+		return concat_record(j);
 	if (j->op->code == OP_PD_ARRAY_READ)
 		return lod_array_read(j, op_operand(j->op, 0), op_operand(j->op, 1), op_result(j->op, 0));
 	for (int i = 0; i < j->op->nresult && i < j->info->nresult; i++)

@@ -426,3 +426,25 @@ bool define_hook_lod_offsets(Builder *b, Op *op, Value **results)
 	results[0] = nest_close(&n, scalar_from_index(&n.b, at, DT_I64));
 	return results[0] != NULL;
 }
+
+// Place r of the result is in the first list that is long enough, counted from behind the ones before it.
+bool define_hook_lod_concat(Builder *b, Op *op, Value **results)
+{
+	Context *c = b->ctx;
+	Value *const *list;
+	int count = op_operand_list(op, 0, &list);
+	const Dim *before = dim_const(c, 0);
+	Nest n = nest_open(b, op->results[0].type);
+	Value *sum = build_scalar_f(&n.b, DT_I64, 0), *element = sum;
+	for (int i = 0; i < count; i++) {
+		const Dim *many = sequence_count(c, list[i]);
+		Value *at = index_sub(&n.b, n.at[0], index_dim(&n.b, before)), *last = index_dim(&n.b, many);
+		Value *here = index_inside(&n.b, at, list[i]->type->dims[0]), *zero = build_scalar_f(&n.b, DT_I64, 0);
+		Value *own = scalar_cast(&n.b, load_or(&n.b, here, zero, list[i], &at), DT_I64);
+		element = index_where(&n.b, here, apply2(&n.b, OP_PD_ADD, sum, own), element);
+		sum = apply2(&n.b, OP_PD_ADD, sum, scalar_cast(&n.b, load(&n.b, list[i], &last), DT_I64));
+		before = dim_add(c, before, many);
+	}
+	results[0] = nest_close(&n, element);
+	return results[0] != NULL;
+}

@@ -294,6 +294,19 @@ bool infer_hook_lod_offsets(Op *op)
 	return infer_result_shape(op, 0, DT_I64, 1, &n);
 }
 
+bool infer_hook_lod_concat(Op *op)
+{
+	Value *const *list;
+	int n = op_operand_list(op, 0, &list);
+	const Dim *count = dim_const(op->ctx, 1);
+	for (int i = 0; i < n; i++) {
+		if (!type_is_tensor(list[i]->type) || list[i]->type->rank != 1)
+			return infer_error(op, "offsets %d are no vector", i);
+		count = dim_add(op->ctx, count, sequence_count(op->ctx, list[i]));
+	}
+	return infer_result_shape(op, 0, DT_I64, 1, &count);
+}
+
 // ---- step by step ---------------------------------------------------------------------------------------------
 
 // Operand i, when it is there, is a matrix of this width, and of as many rows as there are sequences.
