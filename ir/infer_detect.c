@@ -3,11 +3,14 @@
 
 #include <string.h>
 
-// A size that the operation finds, named after its place in the program.
-static const Dim *found(const Op *op, const char *what)
+// A size that the operation finds, named after its place in the program; `bound`: what it is at most.
+static const Dim *found(const Op *op, const char *what, const Dim *bound)
 {
-	return dim_sym_bounded(op->ctx, arena_printf(op->ctx->arena, "n_%s_%d_%d", what, op->loc->block < 0 ? 0 : op->loc->block,
-	                                             op->loc->op < 0 ? 0 : op->loc->op));
+	const Loc *l = op->loc;
+	const Dim *size = dim_sym_bounded(op->ctx, arena_printf(op->ctx->arena, "n_%s_%d_%d", what, l->block < 0 ? 0 : l->block,
+	                                                        l->op < 0 ? 0 : l->op));
+	dim_set_bound(op->ctx, size, bound);
+	return size;
 }
 
 // ---- choosing among boxes ----------------------------------------------------------------------------------
@@ -28,6 +31,16 @@ static bool check_boxes(Op *op, const Type *boxes, const Type *scores)
 	       infer_same_dim(op, boxes->dims[1], scores->dims[apart ? 1 : 2], "sizes of boxes and scores", &same);
 }
 
+// How many boxes of an image may be kept.
+static const Dim *most_boxes(const Op *op, const Type *scores)
+{
+	Context *c = op->ctx;
+	int64_t keep = op_int(op, "keep_top_k", -1), top = op_int(op, "nms_top_k", -1);
+	const Dim *m = scores->dims[scores->rank == 2 ? 0 : 2];
+	m = dim_mul(c, scores->dims[1], top < 0 ? m : dim_min(c, m, dim_const(c, top)));
+	return dim_max(c, dim_const(c, 1), keep < 0 ? m : dim_min(c, m, dim_const(c, keep)));
+}
+
 bool infer_hook_multiclass_nms(Op *op)
 {
 	Context *c = op->ctx;
@@ -40,7 +53,8 @@ bool infer_hook_multiclass_nms(Op *op)
 	const Dim *images = scores->rank == 2 ? type_numel(c, num->type) : scores->dims[0];
 	// Without an index, nothing found is the one number -1.
 	bool wanted = op->code != OP_PD_MULTICLASS_NMS3 || op_bool(op, "index_wanted", true);
-	const Dim *rows = found(op, "nms"), *out[] = {rows, wanted ? dim_const(c, 6) : found(op, "nms_width")};
+	const Dim *six = dim_const(c, 6), *rows = found(op, "nms", dim_mul(c, images, most_boxes(op, scores)));
+	const Dim *out[] = {rows, wanted ? six : found(op, "nms_width", six)};
 	const Dim *index[] = {rows, dim_const(c, 1)}, *ends = dim_add(c, images, index[1]);
 	return infer_result_shape(op, 0, boxes->dtype, 2, out) && infer_result_shape(op, 1, DT_I32, 2, index) &&
 	       infer_result_shape(op, 2, DT_I32, 1, &images) && (op->nresult < 4 || infer_result_shape(op, 3, DT_I64, 1, &ends));
@@ -182,7 +196,10 @@ bool infer_hook_generate_proposals(Op *op)
 	    !infer_same_dim(op, all, type_numel(c, anchors), "numbers of scores and anchors", &same) ||
 	    !infer_same_dim(op, all, type_numel(c, variances), "numbers of scores and variances", &same))
 		return false;
-	const Dim *rois[] = {found(op, "proposals"), four}, *probs[] = {rois[0], one}, *lod = dim_add(c, d[0], one);
+	int64_t top = op_int(op, "pre_nms_top_n", 0);
+	const Dim *anchors_each = dim_mul(c, d[1], dim_mul(c, d[2], d[3]));
+	const Dim *most = dim_mul(c, d[0], top > 0 ? dim_min(c, anchors_each, dim_const(c, top)) : anchors_each);
+	const Dim *rois[] = {found(op, "proposals", most), four}, *probs[] = {rois[0], one}, *lod = dim_add(c, d[0], one);
 	return infer_result_shape(op, 0, scores->dtype, 2, rois) && infer_result_shape(op, 1, scores->dtype, 2, probs) &&
 	       infer_result_shape(op, 2, DT_I32, 1, d) && infer_result_shape(op, 3, DT_I64, 1, &lod);
 }
@@ -202,7 +219,7 @@ bool infer_hook_distribute_fpn_proposals(Op *op)
 		                   (long long)op_int(op, "refer_scale", 224));
 	const Dim *images = num ? type_numel(c, num->type) : lod ? dim_sub(c, lod->type->dims[0], one) : one;
 	for (int64_t i = 0; i < n; i++) {
-		const Dim *shape[] = {found(op, arena_printf(c->arena, "rois%lld", (long long)(min + i))), four};
+		const Dim *shape[] = {found(op, arena_printf(c->arena, "rois%lld", (long long)(min + i)), rois->dims[0]), four};
 		parts[i] = type_tensor(c, rois->dtype, 2, shape, 0);
 		counts[i] = type_tensor(c, DT_I32, 1, &images, 0);
 		const Dim *ends = dim_add(c, images, one);
