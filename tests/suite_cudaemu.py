@@ -4,7 +4,7 @@ import os, pathlib, re, shutil, tempfile
 
 from pdcc_tests import SRC, Skip, run
 
-SLOW = False
+SLOW = True
 EMU = SRC / 'tests/cudaemu'
 RIGHT = {'sum': 'sum 762\nfirst 3\n', 'graph': 'rounds 7, odd 4, even 3\n', 'early-read': 'early -1\nlate 1\n'}
 BUGS = {

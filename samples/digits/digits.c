@@ -697,12 +697,12 @@ pd_status digits_run(digits *m, const digits_inputs *in, digits_outputs *out)
 
 static const pd_dim input_dims_0[] = {{0, 0}, {1, -1}, {8, -1}, {8, -1}};
 static const pd_tensor_info input_tensors[] = {
-	{"image", PD_F32, 4, input_dims_0, -1, 0, 0},
+	{"image", PD_F32, 4, input_dims_0, -1, 0, 0, PD_WHOLE, -1},
 };
 
 static const pd_dim output_dims_0[] = {{0, 0}, {10, -1}};
 static const pd_tensor_info output_tensors[] = {
-	{"save_infer_model/scale_0.tmp_0", PD_F32, 2, output_dims_0, -1, 0, 0},
+	{"save_infer_model/scale_0.tmp_0", PD_F32, 2, output_dims_0, -1, 0, 0, PD_WHOLE, -1},
 };
 
 static const pd_symbol_info info_symbols[] = {{"n", false, false}};
