@@ -76,20 +76,36 @@ static void builder_insert(Builder *b, Op *op)
 		op_append(b->block, op);
 }
 
-Value *build_parameter(Builder *b, const char *name, const char *suffix, Tensor *t)
+static bool tensors_equal(const Tensor *a, const Tensor *b)
 {
-	Context *c = b->ctx;
+	return a->dtype == b->dtype && a->rank == b->rank &&
+	       !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) &&
+	       (!tensor_bytes(a) || !memcmp(a->data, b->data, tensor_bytes(a)));
+}
+
+// The name of a parameter that holds t. Two layers, or a loop and what stands in front of it, may derive the same from
+// one weight: then it is one parameter; others of that name are numbered.
+static const char *parameter_name(Context *c, const char *name, const char *suffix, Tensor *t)
+{
 	Text text;
 	text_init(&text, c->arena);
-	text_printf(&text, "%s.%s", name ? name : "const", suffix);
-	// One name may be derived from twice (a weight shared by two layers): number the later ones.
+	text_printf(&text, "%s.%s", name, suffix);
 	size_t stem = text.len;
-	for (int n = 2; param_get(c, text.text); n++) {
+	const Tensor *other;
+	for (int n = 2; (other = param_get(c, text.text)) && !tensors_equal(other, t); n++) {
 		text.len = stem;
 		text_printf(&text, ".%d", n);
 	}
 	const char *unique = context_str(c, text.text);
-	param_set(c, unique, t);
+	if (!other)
+		param_set(c, unique, t);
+	return unique;
+}
+
+Value *build_parameter(Builder *b, const char *name, const char *suffix, Tensor *t)
+{
+	Context *c = b->ctx;
+	const char *unique = parameter_name(c, name ? name : "const", suffix, t);
 	const Dim *dims[MAX_RANK];
 	for (int i = 0; i < t->rank; i++)
 		dims[i] = dim_const(c, t->dims[i]);
