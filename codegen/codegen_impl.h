@@ -299,6 +299,7 @@ const Dim *cuda_bytes(const Codegen *cg, const Value *v);
 bool cuda_bind_print(Codegen *cg, const Op *op, const Op **bound);
 bool cuda_capacity_print(Codegen *cg, const Op *op, const Op **bound);
 bool cuda_update_print(Codegen *cg, const Op *op);
+bool cuda_append_print(Codegen *cg, const Op *op);
 bool cuda_assert_print(Codegen *cg, const Op *op);
 bool cuda_edge_sizes_print(Codegen *cg, const Op *op, const EdgeSizes *z, const Succ *succ);
 

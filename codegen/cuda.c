@@ -96,6 +96,8 @@ bool (*cuda_emitter_of(const Op *op))(KernelFunc *k)
 	case OP_KERNEL_SORT: return kernel_sort_emit;
 	case OP_KERNEL_NMS: return kernel_nms_emit;
 	case OP_KERNEL_COMPACT: return kernel_compact_emit;
+	case OP_KERNEL_SCAN: return kernel_scan_emit;
+	case OP_KERNEL_SCATTER: return kernel_scatter_emit;
 	default: return NULL;
 	}
 }
@@ -119,11 +121,30 @@ int cuda_failure(Codegen *cg, const Op *op)
 	return cg->nfailure++;
 }
 
+static const Dim *rows_along(Context *c, const Type *t, int axis)
+{
+	const Dim *n = dim_const(c, 1);
+	for (int d = 0; d < t->rank; d++)
+		n = d == axis ? n : dim_mul(c, n, t->dims[d]);
+	return n;
+}
+
+// How many threads have something to do, or blocks of a product.
+static const Dim *launch_total(Context *c, const Op *op)
+{
+	const Type *first = op->results[0].type;
+	switch (op->code) {
+	case OP_KERNEL_GEMM: return cuda_gemm_tiles(c, op);
+	case OP_LOOP_NEST: return type_numel(c, first);
+	case OP_KERNEL_SCATTER: return first->dims[1];
+	case OP_KERNEL_SCAN: return rows_along(c, first, (int)op_int(op, "axis", 0));
+	default: return type_numel(c, op->results[op->nresult - 1].type);
+	}
+}
+
 bool cuda_launch_print(Codegen *cg, const KernelFunc *k, const char *name, const char *args)
 {
-	const Value *each = &k->op->results[k->op->code == OP_LOOP_NEST ? 0 : k->op->nresult - 1]; // has an element per thread
-	const bool gemm = k->op->code == OP_KERNEL_GEMM;
-	const char *total = dim_in_plan(&cg->plan, gemm ? cuda_gemm_tiles(cg->ctx, k->op) : type_numel(cg->ctx, each->type));
+	const char *total = dim_in_plan(&cg->plan, launch_total(cg->ctx, k->op));
 	const char *state = k->status ? arena_printf(cg->arena, ", state, %d", cuda_failure(cg, k->op)) : "";
 	const int threads = k->op->code == OP_KERNEL_COMPACT ? 1 : k->block_threads ? k->block_threads : THREADS;
 	text_line(&cg->run, 1, "pd_launch(queue, %s, pd_blocks(%s, %d), %d%s%s%s);", name, expression_unwrap(cg->arena, total),
@@ -329,4 +350,26 @@ bool cuda_update_print(Codegen *cg, const Op *op)
 	text_line(&body, 1, "}");
 	text_printf(&cg->run, "\n\t/* %s: into %s */\n", comment_text(cg->arena, op_title(cg, op)), shape_comment(cg, t));
 	return elements_launch(cg, k, &body, inside ? op_operand(op, 2)->type : t);
+}
+
+// loop.append: behind what is there, which is copied unless it lies there already.
+bool cuda_append_print(Codegen *cg, const Op *op)
+{
+	const Value *data = op_operand(op, 0), *out = &op->results[0], *more = op_operand(op, 1);
+	const Place old = value_place(data), place = value_place(out);
+	const bool inside = places_equal(&old, &place);
+	KernelFunc *k = kernel_new(cg, op);
+	Text body;
+	text_init(&body, cg->arena);
+	k->status = true;
+	text_line(&body, 1, "const int64_t had = %s;", expression_unwrap(cg->arena, kernel_dim(k, type_numel(cg->ctx, data->type))));
+	const char *new = kernel_tensor(k, more), *to = kernel_result(k, 0);
+	elements_open(&body, expression_unwrap(cg->arena, kernel_dim(k, type_numel(cg->ctx, (inside ? more : out)->type))), false);
+	if (inside)
+		text_line(&body, 2, "%s[had + e] = %s[e];", to, new);
+	else
+		text_line(&body, 2, "%s[e] = e < had ? %s[e] : %s[e - had];", to, kernel_tensor(k, data), new);
+	text_line(&body, 1, "}");
+	text_printf(&cg->run, "\n\t/* %s: %s */\n", comment_text(cg->arena, op_title(cg, op)), shape_comment(cg, out->type));
+	return elements_launch(cg, k, &body, (inside ? more : out)->type);
 }

@@ -54,7 +54,8 @@ bool kernel_scan_emit(KernelFunc *k)
 	if (indices)
 		store = arena_printf(k->arena, "%s\n%s[at] = which;", store, kernel_result(k, 1));
 	const TemplateKey keys[] = {
-		{"outer", tile_product(k, axis, x->dims)}, {"length", length},
+		{"function", tile_function_kind(k)}, {"length", length},
+		{"each", tile_each(k, "i", arena_printf(k->arena, "%s * inner", tile_product(k, axis, x->dims)))},
 		{"inner", tile_product(k, x->rank - axis - 1, x->dims + axis + 1)}, {"scalar", value},
 		{"start", arena_printf(k->arena, "%s%s", scan_start(k, t, kind), indices ? ";\nint64_t which = 0" : "")},
 		{"step", op_bool(k->op, "reverse", false) ? "(length - 1 - k)" : "k"},
@@ -82,14 +83,22 @@ bool kernel_scatter_emit(KernelFunc *k)
 	DType t = x->dtype;
 	if (!dtype_is_int(t) && !dtype_is_float(t) && strcmp(how, "replace"))
 		return false;
-	const char *store = scatter_store(k, t, how);
+	const char *store = scatter_store(k, t, how), *count = kernel_dim(k, at->dims[0]);
+	if (k->target->cuda) {
+		const TemplateKey keys[] = {
+			{"width", width}, {"count", count}, {"type", dtype_c_memory(t)}, {"store", store},
+			{"each", tile_each(k, "i", "width")}, {"rows", kernel_dim(k, x->dims[0])},
+			{"clear", strcmp(how, "sum") ? "" : arena_printf(k->arena, "for (int64_t k = 0; k < %s; k++)\n\t"
+			 "if ((uint64_t)at[k] < (uint64_t)rows)\n\t\tout[at[k] * width + i] = (%s)0;", count, dtype_c_memory(t))},
+		};
+		return kernel_template(k, "cuda_scatter.c", COUNT_OF(keys), keys);
+	}
 	const char *clear = arena_printf(k->arena, "for (int64_t k = 0; k < %s; k++)\n\t"
-	                                           "memset(out + at[k] * width, 0, (size_t)width * sizeof *out);",
-	                                 kernel_dim(k, at->dims[0]));
+	                                           "memset(out + at[k] * width, 0, (size_t)width * sizeof *out);", count);
 	const Dim *bytes = dim_mul(k->ctx, type_numel(k->ctx, x), dim_const(k->ctx, (int64_t)dtype_size(t)));
 	const TemplateKey keys[] = {
 		{"width", width}, {"bytes", kernel_dim(k, bytes)}, {"clear", strcmp(how, "sum") ? "" : clear},
-		{"count", kernel_dim(k, at->dims[0])}, {"type", dtype_c_memory(t)}, {"store", store},
+		{"count", count}, {"type", dtype_c_memory(t)}, {"store", store},
 	};
 	return kernel_template(k, "scatter.c", COUNT_OF(keys), keys);
 }

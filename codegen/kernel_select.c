@@ -8,20 +8,6 @@ static const char *result_type(const KernelFunc *k, int i)
 	return dtype_c_memory(k->op->results[i].type->dtype);
 }
 
-// CUDA has a thread for each row.
-static const char *function_kind(const KernelFunc *k)
-{
-	return k->target->cuda ? "static __global__ void" : "static void";
-}
-
-static const char *each_row(KernelFunc *k, const char *rows)
-{
-	if (!k->target->cuda)
-		return arena_printf(k->arena, "int64_t r = 0; r < %s; r++", rows);
-	return arena_printf(k->arena, "int64_t r = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; r < %s; "
-	                    "r += (int64_t)gridDim.x * blockDim.x", rows);
-}
-
 // ---- sorting --------------------------------------------------------------------------------------------
 
 // Whether `a` comes before `b`, ties aside; NaN is larger than all else.
@@ -59,7 +45,7 @@ bool kernel_sort_emit(KernelFunc *k)
 	const char *skip = above ? arena_printf(k->arena, "if (!(%s > %s))\n\tcontinue;", element,
 	                                        scalar_float(k->arena, t, above->f)) : "";
 	const TemplateKey keys[] = {
-		{"function", function_kind(k)}, {"each_row", each_row(k, tile_product(k, x->rank - 1, x->dims))}, {"length", kernel_dim(k, x->dims[x->rank - 1])},
+		{"function", tile_function_kind(k)}, {"each_row", tile_each(k, "r", tile_product(k, x->rank - 1, x->dims))}, {"length", kernel_dim(k, x->dims[x->rank - 1])},
 		{"limit", kernel_dim(k, order->dims[order->rank - 1])}, {"type", dtype_c_memory(x->dtype)},
 		{"index", result_type(k, 0)}, {"number", result_type(k, 1)}, {"name", name}, {"skip", skip},
 	};
@@ -93,7 +79,7 @@ bool kernel_nms_emit(KernelFunc *k)
 	                                                 scalar_float(k->arena, boxes->dtype, eta));
 	const TemplateKey helper[] = {{"type", type}, {"name", name}, {"pixel", pixels ? " + 1" : ""}};
 	const TemplateKey keys[] = {
-		{"function", function_kind(k)}, {"each_row", each_row(k, tile_product(k, order->rank - 1, order->dims))}, {"limit", kernel_dim(k, order->dims[order->rank - 1])},
+		{"function", tile_function_kind(k)}, {"each_row", tile_each(k, "r", tile_product(k, order->rank - 1, order->dims))}, {"limit", kernel_dim(k, order->dims[order->rank - 1])},
 		{"set", box_set(k, boxes, order)}, {"type", type}, {"index", result_type(k, 0)}, {"number", result_type(k, 1)},
 		{"overlap", name}, {"threshold", scalar_float(k->arena, boxes->dtype, op_float(k->op, "threshold", 0))},
 		{"shrink", shrink},
@@ -107,7 +93,7 @@ bool kernel_compact_emit(KernelFunc *k)
 {
 	const Type *mask = op_operand(k->op, 0)->type;
 	const TemplateKey keys[] = {
-		{"function", function_kind(k)}, {"numel", tile_product(k, mask->rank, mask->dims)}, {"index", result_type(k, 0)}, {"number", result_type(k, 1)},
+		{"function", tile_function_kind(k)}, {"numel", tile_product(k, mask->rank, mask->dims)}, {"index", result_type(k, 0)}, {"number", result_type(k, 1)},
 	};
 	return kernel_template(k, "compact.c", COUNT_OF(keys), keys);
 }

@@ -66,6 +66,19 @@ const char *tile_position(KernelFunc *k, const char *linear, int n, const Dim *c
 	return first ? q : arena_printf(k->arena, "(%s %% %s)", q, kernel_dim(k, dims[i]));
 }
 
+const char *tile_function_kind(const KernelFunc *k)
+{
+	return k->target->cuda ? "static __global__ void" : "static void";
+}
+
+const char *tile_each(KernelFunc *k, const char *name, const char *count)
+{
+	if (!k->target->cuda)
+		return arena_printf(k->arena, "int64_t %s = 0; %s < %s; %s++", name, name, count, name);
+	return arena_printf(k->arena, "int64_t %s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; %s < %s; "
+	                    "%s += (int64_t)gridDim.x * blockDim.x", name, name, count, name);
+}
+
 const char *tile_arguments(KernelFunc *k)
 {
 	Text t;

@@ -22,6 +22,9 @@ const char *tile_product(KernelFunc *k, int n, const Dim *const *dims);
 const char *tile_position(KernelFunc *k, const char *linear, int n, const Dim *const *dims, int i);
 // "out, a, b, dim_n": the function's parameters as they stand now, as arguments for a function of its own.
 const char *tile_arguments(KernelFunc *k);
+// The head of a function without a result; of a loop over `count` positions, each of which CUDA gives a thread.
+const char *tile_function_kind(const KernelFunc *k);
+const char *tile_each(KernelFunc *k, const char *name, const char *count);
 // Statements that count as a use of each size among the parameters: what is only passed on must not warn.
 const char *tile_sizes(KernelFunc *k);
 // `head` (a for or if statement, or "") around a call of KERNEL_FN + suffix with `first` arguments and the function's own

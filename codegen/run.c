@@ -329,8 +329,8 @@ bool run_op_print(Codegen *cg, const Op *op, const Op **bound)
 		return capacity_print(cg, op, bound);
 	if (op->code == OP_LOOP_UPDATE)
 		return cg->target->cuda ? cuda_update_print(cg, op) : update_print(cg, op);
-	if (op->code == OP_LOOP_APPEND && !cg->target->cuda)
-		return append_print(cg, op);
+	if (op->code == OP_LOOP_APPEND)
+		return cg->target->cuda ? cuda_append_print(cg, op) : append_print(cg, op);
 	if (op->code == OP_PD_FETCH)
 		return fetch_print(cg, op);
 	if (op->code == OP_PD_ASSERT)

@@ -320,7 +320,7 @@ static bool op_decompose(PassContext *p, Op *op)
 	case OP_PD_SCATTER:
 		return p->target->cuda || scatter_to_update(op);
 	case OP_PD_CONCAT:
-		return p->target->cuda || concat_to_appends(op);
+		return concat_to_appends(op);
 	default:
 		return true;
 	}
