@@ -85,6 +85,8 @@ Value *array_slice_index(Builder *b, const ArrayGroup *g, Value *at);
 Value *array_sizes_of(Builder *b, const Type *t);
 // loop.bind.
 bool array_bind(Builder *b, Value *sizes, int n, const Dim *const *dims);
+// What sym, a size that an operation on an array finds, is at most; keeps a bound that is known already.
+void array_set_bound(Context *c, const Dim *sym, const Dim *bound);
 // Replaces an operation on arrays (not control flow) by operations on tensors. False after a diagnostic.
 bool array_op_rewrite(Arrays *a, Op *op);
 

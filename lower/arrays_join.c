@@ -106,8 +106,8 @@ static void bound_sizes(Join *j)
 	const Dim *most = c->open && !j->stack ? dim_mul(ctx, c->capacity, c->slice) : c->capacity;
 	if (!c->open && !j->stack)
 		most = dim_mul(ctx, most, c->dims[j->axis]);
-	dim_set_bound(ctx, j->count, c->capacity);
-	dim_set_bound(ctx, j->type->dims[j->axis], most);
+	array_set_bound(ctx, j->count, c->capacity);
+	array_set_bound(ctx, j->type->dims[j->axis], most);
 }
 
 static bool bind_sizes(Join *j)

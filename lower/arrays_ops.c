@@ -102,6 +102,14 @@ bool array_bind(Builder *b, Value *sizes, int n, const Dim *const *dims)
 	return sizes && build_op(b, OP_LOOP_BIND, 1, &sizes, 1, &attr);
 }
 
+// One size may be that of several arrays. The first of them, in the order of the program, is where a run finds it: only
+// its bound can be asked of the caller there, as the others may not have been filled yet.
+void array_set_bound(Context *c, const Dim *sym, const Dim *bound)
+{
+	if (!dim_bound(c, sym))
+		dim_set_bound(c, sym, bound);
+}
+
 // ---- operations -------------------------------------------------------------------------------------------
 
 static bool group_done(ArrayGroup *g, const char *name)
@@ -169,9 +177,9 @@ static void read_bounds(Arrays *a, const ArrayGroup *g, const Type *t)
 	}
 	for (int d = 0; d < t->rank && (!g->c->open || open == 1); d++)
 		if (!g->c->open)
-			dim_set_bound(a->ctx, t->dims[d], g->c->dims[d]);
+			array_set_bound(a->ctx, t->dims[d], g->c->dims[d]);
 		else if (dim_is_const(rest) && rest->value > 0)
-			dim_set_bound(a->ctx, t->dims[d], dim_div(a->ctx, g->c->slice, rest));
+			array_set_bound(a->ctx, t->dims[d], dim_div(a->ctx, g->c->slice, rest));
 }
 
 static bool read_rewrite(Arrays *a, Op *op)
