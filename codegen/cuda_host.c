@@ -264,9 +264,10 @@ static void staged_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
 	text_printf(out, "/* An instance with memory of its own, for tensors on the host. */\n"
-	                 "typedef struct staged {\n\t%s base;\n\tpd_stage stage;\n} staged;\n\n", p);
-	text_printf(out, "static pd_status info_init(void *instance, const void *weights, size_t n, void *workspace, size_t size)\n{\n");
-	text_line(out, 1, "staged *s = (staged *)instance;");
+	                 "typedef struct %s_staged {\n\t%s base;\n\tpd_stage stage;\n} %s_staged;\n\n", p, p, p);
+	text_printf(out, "static pd_status %s_info_init(void *instance, const void *weights, size_t n, void *workspace,\n"
+	                 "    size_t size)\n{\n", p);
+	text_line(out, 1, "%s_staged *s = (%s_staged *)instance;", p, p);
 	text_line(out, 1, "cudaError_t error;");
 	text_line(out, 1, "pd_queue queue = pd_queue_of(NULL, &error);");
 	text_line(out, 1, "(void)workspace;");
@@ -285,9 +286,9 @@ static void staged_print(Codegen *cg, Text *out)
 static void staged_run_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
-	text_str(out, "static pd_status info_run(void *instance, const void *const *inputs, void *const *outputs,\n"
-	              "                          int64_t *symbols)\n{\n");
-	text_line(out, 1, "staged *s = (staged *)instance;");
+	text_printf(out, "static pd_status %s_info_run(void *instance, const void *const *inputs, void *const *outputs,\n"
+	                 "    int64_t *symbols)\n{\n", p);
+	text_line(out, 1, "%s_staged *s = (%s_staged *)instance;", p, p);
 	text_line(out, 1, "int64_t dims[%d];", rank_sum(cg));
 	text_line(out, 1, "cudaError_t error;");
 	text_line(out, 1, "pd_queue queue = pd_queue_of(s->stage.stream, &error);");
@@ -315,8 +316,8 @@ static void staged_run_print(Codegen *cg, Text *out)
 	text_line(out, 1, "s->base.failed = cudaGetErrorName(error);");
 	text_line(out, 1, "return PD_DEVICE;");
 	text_str(out, "}\n\n");
-	text_str(out, "static const char *info_failed(const void *instance)\n");
-	text_str(out, "{\n\treturn ((const staged *)instance)->base.failed;\n}\n\n");
+	text_printf(out, "static const char *%s_info_failed(const void *instance)\n", p);
+	text_printf(out, "{\n\treturn ((const %s_staged *)instance)->base.failed;\n}\n\n", p);
 }
 
 void cuda_info_functions(Codegen *cg, Text *out)

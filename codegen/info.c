@@ -72,7 +72,7 @@ static void dims_copy(Codegen *cg, Text *out)
 
 static void size_function(Codegen *cg, Text *out)
 {
-	text_str(out, "static size_t info_workspace_size(const int64_t *symbols)\n{\n");
+	text_printf(out, "static size_t %s_info_workspace_size(const int64_t *symbols)\n{\n", cg->prefix);
 	if (cg->nmember) {
 		dims_copy(cg, out);
 		text_printf(out, "\treturn %s_workspace_size(&dims);\n}\n\n", cg->prefix);
@@ -83,7 +83,8 @@ static void size_function(Codegen *cg, Text *out)
 
 static void shapes_function(Codegen *cg, Text *out)
 {
-	text_str(out, "static void info_shapes(const int64_t *symbols, int64_t *dims)\n{\n\t(void)symbols;\n\t(void)dims;\n");
+	text_printf(out, "static void %s_info_shapes(const int64_t *symbols, int64_t *dims)\n{\n", cg->prefix);
+	text_str(out, "\t(void)symbols;\n\t(void)dims;\n");
 	found_sizes(cg, out);
 	int at = 0;
 	for (int side = 0; side < 2; side++)
@@ -98,7 +99,8 @@ static void shapes_function(Codegen *cg, Text *out)
 
 static void room_function(Codegen *cg, Text *out)
 {
-	text_str(out, "static void info_room(const int64_t *symbols, int64_t *elements)\n{\n\t(void)symbols;\n\t(void)elements;\n");
+	text_printf(out, "static void %s_info_room(const int64_t *symbols, int64_t *elements)\n{\n", cg->prefix);
+	text_str(out, "\t(void)symbols;\n\t(void)elements;\n");
 	found_sizes(cg, out);
 	for (int i = 0; i < cg->noutput; i++) {
 		const Type *t = cg->outputs[i].type;
@@ -110,11 +112,12 @@ static void room_function(Codegen *cg, Text *out)
 	text_str(out, "}\n\n");
 }
 
+// The prefix may be the name of a parameter or a variable here, hence `struct` before it: tags have names of their own.
 static void run_function(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
-	text_str(out, "static pd_status info_run(void *instance, const void *const *inputs, void *const *outputs,\n"
-	              "                          int64_t *symbols)\n{\n");
+	text_printf(out, "static pd_status %s_info_run(void *instance, const void *const *inputs, void *const *outputs,\n"
+	                 "    int64_t *symbols)\n{\n", p);
 	text_line(out, 1, "%s_inputs in;", p);
 	text_line(out, 1, "%s_outputs out;", p);
 	for (int i = 0; i < cg->nsymbol; i++)
@@ -137,15 +140,15 @@ static void run_function(Codegen *cg, Text *out)
 		text_str(out, "\t(void)outputs;\n\tout.none = 0;\n");
 	if (!cg->nsymbol)
 		text_line(out, 1, "(void)symbols;");
-	text_printf(out, "\tconst pd_status status = %s_run((%s *)instance, &in, &out);\n", p, p);
+	text_printf(out, "\tconst pd_status status = %s_run((struct %s *)instance, &in, &out);\n", p, p);
 	for (int i = 0; i < cg->nsymbol; i++)
 		if (cg->symbols[i].reported)
 			text_line(out, 1, "symbols[%d] = out.found_%s;", i, cg->symbols[i].name);
 	text_str(out, "\treturn status;\n}\n\n");
-	text_str(out, "static pd_status info_init(void *instance, const void *weights, size_t n, void *workspace, size_t size)\n");
-	text_printf(out, "{\n\treturn %s_init((%s *)instance, weights, n, workspace, size);\n}\n\n", p, p);
-	text_str(out, "static const char *info_failed(const void *instance)\n");
-	text_printf(out, "{\n\treturn ((const %s *)instance)->failed;\n}\n\n", p);
+	text_printf(out, "static pd_status %s_info_init(void *instance, const void *weights, size_t n, void *workspace,\n"
+	                 "    size_t size)\n{\n\treturn %s_init((struct %s *)instance, weights, n, workspace, size);\n}\n\n", p, p, p);
+	text_printf(out, "static const char *%s_info_failed(const void *instance)\n", p);
+	text_printf(out, "{\n\treturn ((const struct %s *)instance)->failed;\n}\n\n", p);
 }
 
 static uint64_t hash(const uint8_t *p, int64_t n)
@@ -162,7 +165,7 @@ void info_print(Codegen *cg, Text *out)
 	tensor_dims(cg, out, "input", cg->inputs, cg->ninput);
 	tensor_dims(cg, out, "output", cg->outputs, cg->noutput);
 	if (cg->nsymbol) {
-		text_str(out, "static const pd_symbol_info info_symbols[] = {");
+		text_str(out, "static const pd_symbol_info symbol_infos[] = {");
 		for (int i = 0; i < cg->nsymbol; i++)
 			text_printf(out, "%s{\"%s\", %s, %s}", i ? ", " : "", cg->symbols[i].name,
 			            cg->symbols[i].dim->bounded ? "true" : "false", cg->symbols[i].bound ? "true" : "false");
@@ -179,10 +182,13 @@ void info_print(Codegen *cg, Text *out)
 	text_printf(out, "const pd_model_info *%s_info(void)\n{\n\tstatic const pd_model_info info = {\n", p);
 	text_printf(out, "\t\tPDRT_ABI_VERSION, \"%s\", %d, %d, %d,\n", p, cg->ninput, cg->noutput, cg->nsymbol);
 	text_printf(out, "\t\t%s, %s, %s,\n", cg->ninput ? "input_tensors" : "NULL", cg->noutput ? "output_tensors" : "NULL",
-	            cg->nsymbol ? "info_symbols" : "NULL");
-	text_printf(out, "\t\tUINT64_C(0x%016" PRIx64 "), %" PRId64 ", sizeof(%s),\n", hash(cg->weights, cg->weights_size),
-	            file ? cg->weights_size : 0, cg->target->cuda ? "staged" : p);
-	text_str(out, "\t\tinfo_workspace_size, info_shapes, info_room, info_init, info_run, info_failed,\n\t};\n\treturn &info;\n}\n");
+	            cg->nsymbol ? "symbol_infos" : "NULL");
+	text_printf(out, "\t\tUINT64_C(0x%016" PRIx64 "), %" PRId64 ", sizeof(struct %s),\n", hash(cg->weights, cg->weights_size),
+	            file ? cg->weights_size : 0, cg->target->cuda ? arena_printf(cg->arena, "%s_staged", p) : p);
+	static const char *const entries[] = {"workspace_size", "shapes", "room", "init", "run", "failed"};
+	for (size_t i = 0; i < COUNT_OF(entries); i++)
+		text_line(out, 2, "%s_info_%s,", p, entries[i]);
+	text_str(out, "\t};\n\treturn &info;\n}\n");
 }
 
 void call_print(Codegen *cg, Text *out)
@@ -191,10 +197,10 @@ void call_print(Codegen *cg, Text *out)
 	text_printf(out, "\nint %s_call(const void *const *inputs, void *const *outputs)\n{\n", p);
 	int64_t bytes = cg->workspace->kind == DIM_CONST && cg->workspace->value ? cg->workspace->value : 1;
 	text_line(out, 1, "static PDRT_ALIGN64 unsigned char workspace[%" PRId64 "];", bytes);
-	text_line(out, 1, "%s m;", p);
+	text_line(out, 1, "struct %s m;", p);
 	text_line(out, 1, "if (!inputs || !outputs)");
 	text_line(out, 2, "return PD_NULL;");
 	text_line(out, 1, "const pd_status status = %s_init(&m, NULL, 0, workspace, sizeof workspace);", p);
-	text_line(out, 1, "return status != PD_OK ? status : info_run(&m, inputs, outputs, NULL);");
+	text_line(out, 1, "return status != PD_OK ? status : %s_info_run(&m, inputs, outputs, NULL);", p);
 	text_str(out, "}\n");
 }

@@ -22,13 +22,17 @@ static bool options_check(Codegen *cg)
 
 static void codegen_init(Codegen *cg, Context *c, Op *module, const Target *t, const CodegenOptions *o)
 {
-	static const char *const run_names[] = {"m", "in", "out", "workspace", "weights", "status", "memcpy", "stream", "queue", "state", "sizes", "error", "graph", "again",
-	                                        "body", "choice", "parts"};
+	static const char *const interface[] = {"init", "run", "info", "call", "wait", "free", "workspace_size", "dims",
+	                                        "inputs", "outputs"};
+	static const char *const run_names[] = {"m", "in", "out", "workspace", "weights", "status", "memcpy", "stream", "queue",
+	                                        "state", "sizes", "error", "graph", "again", "body", "choice", "parts"};
 	*cg = (Codegen){.ctx = c, .arena = c->arena, .module = module, .target = t, .options = o, .prefix = o->prefix};
 	names_init(&cg->globals, c->arena);
 	names_init(&cg->locals, c->arena);
 	for (size_t i = 0; i < COUNT_OF(run_names); i++)
 		names_unique(&cg->locals, run_names[i]);
+	for (size_t i = 0; i < COUNT_OF(interface); i++)
+		names_unique(&cg->globals, arena_printf(c->arena, "%s_%s", o->prefix, interface[i]));
 	names_unique(&cg->locals, o->prefix);
 	pointer_map_init(&cg->pointers, c->arena);
 	pointer_map_init(&cg->param_names, c->arena);

@@ -705,16 +705,16 @@ static const pd_tensor_info output_tensors[] = {
 	{"save_infer_model/scale_0.tmp_0", PD_F32, 2, output_dims_0, -1, 0, 0, PD_WHOLE, -1},
 };
 
-static const pd_symbol_info info_symbols[] = {{"n", false, false}};
+static const pd_symbol_info symbol_infos[] = {{"n", false, false}};
 
-static size_t info_workspace_size(const int64_t *symbols)
+static size_t digits_info_workspace_size(const int64_t *symbols)
 {
 	digits_dims dims;
 	dims.n = symbols[0];
 	return digits_workspace_size(&dims);
 }
 
-static void info_shapes(const int64_t *symbols, int64_t *dims)
+static void digits_info_shapes(const int64_t *symbols, int64_t *dims)
 {
 	(void)symbols;
 	(void)dims;
@@ -726,42 +726,48 @@ static void info_shapes(const int64_t *symbols, int64_t *dims)
 	dims[5] = 10;
 }
 
-static void info_room(const int64_t *symbols, int64_t *elements)
+static void digits_info_room(const int64_t *symbols, int64_t *elements)
 {
 	(void)symbols;
 	(void)elements;
 	elements[0] = (10 * symbols[0]);
 }
 
-static pd_status info_run(void *instance, const void *const *inputs, void *const *outputs,
-                          int64_t *symbols)
+static pd_status digits_info_run(void *instance, const void *const *inputs, void *const *outputs,
+    int64_t *symbols)
 {
 	digits_inputs in;
 	digits_outputs out;
 	in.dims.n = symbols[0];
 	in.image = (const float *)inputs[0];
 	out.save_infer_model_scale_0_tmp_0 = (float *)outputs[0];
-	const pd_status status = digits_run((digits *)instance, &in, &out);
+	const pd_status status = digits_run((struct digits *)instance, &in, &out);
 	return status;
 }
 
-static pd_status info_init(void *instance, const void *weights, size_t n, void *workspace, size_t size)
+static pd_status digits_info_init(void *instance, const void *weights, size_t n, void *workspace,
+    size_t size)
 {
-	return digits_init((digits *)instance, weights, n, workspace, size);
+	return digits_init((struct digits *)instance, weights, n, workspace, size);
 }
 
-static const char *info_failed(const void *instance)
+static const char *digits_info_failed(const void *instance)
 {
-	return ((const digits *)instance)->failed;
+	return ((const struct digits *)instance)->failed;
 }
 
 const pd_model_info *digits_info(void)
 {
 	static const pd_model_info info = {
 		PDRT_ABI_VERSION, "digits", 1, 1, 1,
-		input_tensors, output_tensors, info_symbols,
-		UINT64_C(0xd57232d321851d84), 120832, sizeof(digits),
-		info_workspace_size, info_shapes, info_room, info_init, info_run, info_failed,
+		input_tensors, output_tensors, symbol_infos,
+		UINT64_C(0xd57232d321851d84), 120832, sizeof(struct digits),
+		digits_info_workspace_size,
+		digits_info_shapes,
+		digits_info_room,
+		digits_info_init,
+		digits_info_run,
+		digits_info_failed,
 	};
 	return &info;
 }
