@@ -12,10 +12,10 @@ static const char *join(Context *c, const char *folder, const char *name)
 // What the program is made of, in `folder`.
 static bool sources_write(Driver *d, const char *folder, const CodegenResult *r, const BuiltModel *b, bool cuda)
 {
-	static const char *const c_stubs[] = {"pdrt.h", "pdrt.c", "harness.c", NULL};
-	static const char *const cuda_stubs[] = {"pdrt.h", "pdrt.c", "harness.c", "pdrt_cuda.h", NULL};
+	static const char *const c_stubs[] = {"pdrt.h", "pdrt.c", "harness.c", "harness_npy.h", NULL};
+	static const char *const cuda_stubs[] = {"pdrt.h", "pdrt.c", "harness.c", "harness_npy.h", "pdrt_cuda.h", NULL};
 	Context *c = d->ctx;
-	FilePiece pieces[8] = {
+	FilePiece pieces[10] = {
 		{join(c, folder, cuda ? "model.cu" : "model.c"), r->source.text, r->source.len},
 		{join(c, folder, "model.h"), r->header.text, r->header.len},
 	};
