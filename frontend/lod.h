@@ -62,6 +62,7 @@ bool lod_operand(OpJob *j, int i, bool *ok);
 bool lod_record(OpJob *j);
 bool lod_record_part(OpJob *j, int result, int i, Value *part);
 bool sequence_expand_create(OpJob *j);
+bool batch_order_record(OpJob *j);
 bool lod_reset_translate(OpJob *j);
 
 // ---- lod_rank.c: rank tables, arrays of steps -----------------------------------------------------

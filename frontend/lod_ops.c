@@ -223,6 +223,17 @@ bool sequence_expand_create(OpJob *j)
 	return general_create(j);
 }
 
+// Results step by step, whose LoD says how: where steps begin, and which row and which sequence is where.
+bool batch_order_record(OpJob *j)
+{
+	Value *const levels[] = {op_result(j->op, 4), op_result(j->op, 5), op_result(j->op, 6)};
+	const Lod *l = lod_new(j->t, COUNT_OF(levels), levels);
+	lod_set(j->t, op_result(j->op, 1), l);
+	lod_set(j->t, op_result(j->op, 3), l);
+	lod_set(j->t, op_result(j->op, 2), NULL);
+	return general_record(j);
+}
+
 // The same value under another name, so that it can have another LoD.
 static Value *renamed(OpJob *j, Value *x)
 {

@@ -221,6 +221,7 @@ static const OpSteps steps_table[] = {
 	{.hook = "sequence_mask", .whole = sequence_mask_translate},
 	{.hook = "sequence_expand", .create = sequence_expand_create},
 	{.hook = "lod_reset", .whole = lod_reset_translate},
+	{.hook = "gru", .record = batch_order_record},
 	{.hook = "beam_search", .inputs = beam_search_inputs, .record = beam_search_record},
 	{.hook = "beam_search_decode", .whole = beam_search_decode_translate},
 	{.hook = "lod_rank_table", .whole = lod_rank_table_translate},

@@ -117,6 +117,58 @@ static Value *where(Builder *b, Value *cond, Value *x, Value *y)
 	return cond && x && y ? build(b, OP_PD_WHERE, 3, (Value *[]){cond, x, y}, NULL) : NULL;
 }
 
+// ---- step by step -----------------------------------------------------------------------------------------------
+
+// Rows of x in another order.
+static Value *rows_at(Builder *b, Value *x, Value *order)
+{
+	if (!x || !order)
+		return NULL;
+	Nest n = nest_open(b, x->type);
+	Value *from[] = {index_from_data(&n.b, load(&n.b, order, n.at), x->type->dims[0], false), n.at[1]};
+	return nest_close(&n, load(&n.b, x, from));
+}
+
+// The row of x at each place when steps stand one behind the other.
+static Value *batch_rows(Builder *b, const Steps *s, Value *starts, Value *sequences, const Type *out)
+{
+	const Dim *size = starts->type->dims[0], *count = s->lengths->type->dims[0];
+	Nest n = nest_open(b, out);
+	Value *place = scalar_from_index(&n.b, n.at[0], DT_I64);
+	Nest r = reduce_open(&n.b, "sum", DT_I64, 1, &size);
+	Value *begun = apply2(&r.b, OP_PD_LESS_EQUAL, load(&r.b, starts, r.at), place);
+	Value *step = tensor_sub(&n.b, reduce_close(&r, begun), build_scalar_f(&n.b, DT_I64, 1));
+	step = index_from_data(&n.b, step, size, false);
+	Value *at = step ? tensor_sub(&n.b, place, load(&n.b, starts, &step)) : NULL;
+	at = at ? index_from_data(&n.b, at, count, false) : NULL;
+	Value *i = at ? index_from_data(&n.b, load(&n.b, sequences, &at), count, false) : NULL;
+	if (!i)
+		return NULL;
+	Value *back = index_plus(&n.b, index_sub(&n.b, sequence_length(&n.b, s->lod, i, s->rows), step), -1);
+	Value *row = index_add(&n.b, sequence_start(&n.b, s->lod, i, s->rows), s->reverse ? back : step);
+	return nest_close(&n, scalar_from_index(&n.b, row, DT_I64));
+}
+
+// Where steps begin, the rows in their order, and that of the sequences.
+static bool batch_order(Builder *b, const Steps *s, Value *x, const Op *op, Value **results)
+{
+	Context *c = b->ctx;
+	const Type *starts = op->results[4].type;
+	const Dim *count = s->lengths->type->dims[0];
+	if (!bind_size(b, tensor_add(b, s->count, build_number(b, DT_I64, 1, 1)), starts->dims[0]))
+		return false;
+	Nest n = nest_open(b, starts);
+	Nest r = reduce_open(&n.b, "sum", DT_I64, 1, &count);
+	Value *length = load(&r.b, s->lengths, r.at), *step = scalar_from_index(&r.b, n.at[0], DT_I64);
+	results[0] = nest_close(&n, reduce_close(&r, apply2(&r.b, OP_PD_MINIMUM, length, step)));
+	Value *table = build2(b, OP_PD_LOD_RANK_TABLE, x, s->lod, NULL);
+	n = nest_open(b, type_tensor(c, DT_I64, 1, &count, 0));
+	Value *from[] = {n.at[0], index_const(&n.b, 0)};
+	results[2] = table ? nest_close(&n, load(&n.b, table, from)) : NULL;
+	results[1] = results[0] && results[2] ? batch_rows(b, s, results[0], results[2], op->results[5].type) : NULL;
+	return results[1] != NULL;
+}
+
 // ---- LSTM ---------------------------------------------------------------------------------------------------
 
 typedef struct Lstm {
@@ -225,8 +277,10 @@ bool define_hook_sequence_gru(Builder *b, Op *op, Value **results)
 		return false;
 	x = bias ? tensor_add(b, x, bias) : x;
 	Value *inits[] = {h ? h : steps_room(b, &s, hidden->dtype, hidden->dims[1], false),
+	                  steps_room(b, &s, hidden->dtype, hidden->dims[1], true),
+	                  steps_room(b, &s, hidden->dtype, op->results[1].type->dims[1], true),
 	                  steps_room(b, &s, hidden->dtype, hidden->dims[1], true)};
-	if (!x || !count_begin(&loop, b, s.count, false, 2, inits))
+	if (!x || !count_begin(&loop, b, s.count, false, 4, inits))
 		return false;
 	Value *const operands[] = {steps_row(&loop.b, &s, x, loop.at), loop.args[0], op_operand(op, 2)};
 	const NamedAttr attrs[] = {{"activation", attr_int(c, fresh)}, {"gate_activation", attr_int(c, gate)},
@@ -235,11 +289,17 @@ bool define_hook_sequence_gru(Builder *b, Op *op, Value **results)
 	if (!unit)
 		return false;
 	h = where(&loop.b, steps_inside(&loop.b, &s, loop.at), op_result(unit, 2), loop.args[0]);
-	Value *next[] = {h, h ? build_set_step(&loop.b, loop.args[1], loop.at, h) : NULL};
-	if (!count_end(&loop, next))
+	Value *next[] = {h, h ? build_set_step(&loop.b, loop.args[1], loop.at, h) : NULL,
+	                 build_set_step(&loop.b, loop.args[2], loop.at, op_result(unit, 0)),
+	                 build_set_step(&loop.b, loop.args[3], loop.at, op_result(unit, 1))};
+	if (!count_end(&loop, next) || !batch_order(b, &s, x, op, results + 4))
 		return false;
 	results[0] = steps_rows(b, &s, count_result(&loop, 1), hidden);
-	return results[0] != NULL;
+	for (int i = 1; i <= 3; i++) {
+		Value *rows = i < 3 ? steps_rows(b, &s, count_result(&loop, 1 + i), op->results[i].type) : results[0];
+		results[i] = rows_at(b, rows, results[5]);
+	}
+	return results[0] && results[1] && results[2] && results[3];
 }
 
 // ---- edit distance ------------------------------------------------------------------------------------------------

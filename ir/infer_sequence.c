@@ -371,6 +371,19 @@ bool infer_hook_sequence_lstmp(Op *op)
 	return infer_result_shape(op, 0, x->dtype, 2, shape) && infer_result_shape(op, 1, x->dtype, 2, cell);
 }
 
+// Three results from `first` on say how rows stand step by step: where steps begin, which row and which sequence is where.
+static bool batch_order(Op *op, int first, const Dim *rows, const Value *lod)
+{
+	Context *c = op->ctx;
+	const Loc *l = op->loc;
+	const Dim *starts = dim_sym_bounded(c, arena_printf(c->arena, "n_%s_starts_%d_%d", op->info->short_name,
+	                                                    l->block < 0 ? 0 : l->block, l->op < 0 ? 0 : l->op));
+	const Dim *count = sequence_count(c, lod);
+	dim_set_bound(c, starts, dim_add(c, rows, dim_const(c, 1)));
+	return infer_result_shape(op, first, DT_I64, 1, &starts) && infer_result_shape(op, first + 1, DT_I64, 1, &rows) &&
+	       infer_result_shape(op, first + 2, DT_I64, 1, &count);
+}
+
 bool infer_hook_sequence_gru(Op *op)
 {
 	Context *c = op->ctx;
@@ -381,10 +394,13 @@ bool infer_hook_sequence_gru(Op *op)
 	if (!dim_is_const(w->dims[0]))
 		return infer_error(op, "the size of the weight must be known");
 	const Dim *hidden = w->dims[0], *three = dim_mul(c, hidden, dim_const(c, 3)), *shape[] = {x->dims[0], hidden};
+	const Dim *gates[] = {x->dims[0], three};
 	return infer_same_dim(op, x->dims[1], three, "widths of input and gates", &same) &&
 	       infer_same_dim(op, w->dims[1], three, "widths of weight and gates", &same) &&
 	       (!bias || infer_same_dim(op, type_numel(c, bias), three, "sizes of the bias", &same)) &&
-	       check_state(op, 1, hidden, op_operand(op, 4)) && infer_result_shape(op, 0, x->dtype, 2, shape);
+	       check_state(op, 1, hidden, op_operand(op, 4)) && infer_result_shape(op, 0, x->dtype, 2, shape) &&
+	       infer_result_shape(op, 1, x->dtype, 2, gates) && infer_result_shape(op, 2, x->dtype, 2, shape) &&
+	       infer_result_shape(op, 3, x->dtype, 2, shape) && batch_order(op, 4, x->dims[0], op_operand(op, 4));
 }
 
 bool infer_hook_edit_distance(Op *op)
