@@ -132,6 +132,7 @@ bool kernel_helper(KernelFunc *k, const char *name, int nkey, const TemplateKey 
 // variable (float for f16 and bf16, bool for bool, int64_t for index).
 const char *dtype_c_memory(DType t);
 const char *type_c_scalar(const Type *t);
+static inline bool type_is_complex(const Type *t) { return t->kind == TY_SCALAR && dtype_is_complex(t->dtype); }
 
 // Prints the statements of a scalar region's only block, `depth` tabs deep. args[i] is the C expression for
 // block argument i (an identifier, a literal or parenthesised). yields[i] becomes the expression of the i-th yielded

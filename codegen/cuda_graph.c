@@ -57,7 +57,7 @@ static void move_print(Codegen *cg, Move *m, const char *kernel)
 {
 	const DType t = m->arg->type->dtype;
 	const char *type = dtype_c_memory(t), *source = m->source;
-	const Dim *element = dim_const(cg->ctx, (int64_t)dtype_size(t) / (dtype_is_complex(t) ? 2 : 1));
+	const Dim *element = dim_const(cg->ctx, (int64_t)dtype_size(t));
 	const Dim *count = dim_div(cg->ctx, cuda_bytes(cg, m->value), element);
 	const char *n = dim_in_plan(&cg->plan, count);
 	if (strcmp(type, dtype_c_memory(m->from.root->type->dtype)))

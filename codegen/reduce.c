@@ -178,6 +178,13 @@ static const char *lowest(Scalars *s, const Type *t, bool highest)
 const char *reduce_neutral(Scalars *s, const Op *op, ReduceKind kind, const Type *t)
 {
 	bool real = t->kind == TY_SCALAR && dtype_is_float(t->dtype);
+	if (type_is_complex(t) && (kind == REDUCE_SUM || kind == REDUCE_PROD))
+		return arena_printf(s->k->arena, "pd_%s_of(%s)", dtype_name(t->dtype), kind == REDUCE_SUM ? "0" : "1");
+	if (type_is_complex(t)) {
+		diag_error(s->k->ctx->diag, op->loc, "code generation: reduction '%s' of complex numbers is not supported in C",
+		           op_str(op, "kind", ""));
+		return NULL;
+	}
 	switch (kind) {
 	case REDUCE_SUM: return real ? scalar_float(s->k->arena, t->dtype, 0) : "0";
 	case REDUCE_PROD: return real ? scalar_float(s->k->arena, t->dtype, 1) : "1";
@@ -212,7 +219,10 @@ static void accumulate(Scalars *s, ReduceKind kind, const Type *t, const char *a
 	case REDUCE_SUM:
 	case REDUCE_PROD: {
 		const char *sign = kind == REDUCE_SUM ? "+" : "*";
-		if (whole)
+		if (type_is_complex(t))
+			text_line(out, depth, "%s = pd_%s_%s(%s, %s);", acc, dtype_name(t->dtype),
+			          kind == REDUCE_SUM ? "add" : "mul", acc, value);
+		else if (whole)
 			text_line(out, depth, "%s = (%s)((%s)%s %s (%s)%s);", acc, type_c_scalar(t), wide, acc, sign, wide,
 			          value);
 		else

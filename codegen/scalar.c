@@ -31,7 +31,7 @@ void text_line(Text *out, int depth, const char *fmt, ...)
 static const char *const memory_types[DT_COUNT] = {
 	[DT_BOOL] = "uint8_t", [DT_U8] = "uint8_t", [DT_I8] = "int8_t", [DT_I16] = "int16_t", [DT_I32] = "int32_t",
 	[DT_I64] = "int64_t", [DT_F16] = "uint16_t", [DT_BF16] = "uint16_t", [DT_F32] = "float", [DT_F64] = "double",
-	[DT_C64] = "float", [DT_C128] = "double",
+	[DT_C64] = "pd_c64", [DT_C128] = "pd_c128",
 };
 
 const char *dtype_c_memory(DType t)
@@ -266,6 +266,46 @@ static const char *integer_expression(Scalars *s, const Op *op, const char *x, c
 	}
 }
 
+// ---- complex numbers: structs of pdrt.h with functions of prelude.c.in ----------------------------------------
+
+static const char *complex_of(Arena *a, const Type *t, const char *re)
+{
+	return arena_printf(a, "pd_%s_of(%s)", dtype_name(t->dtype), re);
+}
+
+// One of the types is complex. Other numbers are made of the real part; bool of both.
+static const char *complex_cast(Scalars *s, const Type *from, const Type *to, const char *x)
+{
+	Arena *a = s->k->arena;
+	const char *name = dtype_name(from->dtype);
+	if (!type_is_complex(from))
+		return complex_of(a, to, arena_printf(a, "(%s)%s", dtype_part(to->dtype) == DT_F32 ? "float" : "double", x));
+	if (type_is_complex(to))
+		return arena_printf(a, "pd_%s_from_%s(%s)", dtype_name(to->dtype), name, x);
+	if (to->dtype == DT_BOOL)
+		return arena_printf(a, "pd_%s_any(%s)", name, x);
+	bool narrow = to->dtype == DT_U8 || to->dtype == DT_I8 || to->dtype == DT_I16;
+	return arena_printf(a, "(%s)%s%s.re", type_c_scalar(to), narrow ? "(int32_t)" : "", x);
+}
+
+static const char *complex_expression(Scalars *s, const Op *op, const char *x, const char *y)
+{
+	Arena *a = s->k->arena;
+	const char *name = dtype_name(op_operand(op, 0)->type->dtype);
+	switch (op->code) {
+	case OP_PD_ADD: return arena_printf(a, "pd_%s_add(%s, %s)", name, x, y);
+	case OP_PD_SUBTRACT: return arena_printf(a, "pd_%s_sub(%s, %s)", name, x, y);
+	case OP_PD_MULTIPLY: return arena_printf(a, "pd_%s_mul(%s, %s)", name, x, y);
+	case OP_PD_DIVIDE: return arena_printf(a, "pd_%s_div(%s, %s)", name, x, y);
+	case OP_PD_NEGATIVE: return arena_printf(a, "pd_%s_neg(%s)", name, x);
+	case OP_PD_EQUAL: return arena_printf(a, "pd_%s_equal(%s, %s)", name, x, y);
+	case OP_PD_NOT_EQUAL: return arena_printf(a, "!pd_%s_equal(%s, %s)", name, x, y);
+	default:
+		diag_error(s->k->ctx->diag, op->loc, "code generation: no C for '%s' on complex numbers", op->info->name);
+		return NULL;
+	}
+}
+
 // Conversion from a floating number to a narrow integer goes through i32, as the machine does it.
 static const char *cast_expression(Scalars *s, const Op *op, const char *x)
 {
@@ -273,6 +313,8 @@ static const char *cast_expression(Scalars *s, const Op *op, const char *x)
 	const Type *from = op_operand(op, 0)->type, *to = op->results[0].type;
 	if (from == to)
 		return x;
+	if (type_is_complex(from) || type_is_complex(to))
+		return complex_cast(s, from, to, x);
 	if (to->kind == TY_SCALAR && to->dtype == DT_BOOL)
 		return arena_printf(a, "%s != 0", x);
 	bool narrow = to->kind == TY_SCALAR && (to->dtype == DT_U8 || to->dtype == DT_I8 || to->dtype == DT_I16);
@@ -368,6 +410,8 @@ static bool index_constant(const Value *v, int64_t *out)
 
 static const char *number_literal(Scalars *s, const Type *t, int64_t v)
 {
+	if (type_is_complex(t))
+		return complex_of(s->k->arena, t, scalar_float(s->k->arena, dtype_part(t->dtype), (double)v));
 	if (t->kind == TY_SCALAR && dtype_is_float(t->dtype))
 		return scalar_float(s->k->arena, t->dtype, (double)v);
 	return scalar_int(s->k->arena, t, v);
@@ -377,6 +421,8 @@ static const char *constant_expression(Scalars *s, const Op *op)
 {
 	const Attr *v = op_attr(op, "value");
 	const Type *t = op->results[0].type;
+	if (v->kind == ATTR_FLOAT && type_is_complex(t))
+		return complex_of(s->k->arena, t, scalar_float(s->k->arena, dtype_part(t->dtype), v->f));
 	if (v->kind == ATTR_FLOAT && t->kind == TY_SCALAR && dtype_is_float(t->dtype))
 		return scalar_float(s->k->arena, t->dtype, v->f);
 	return number_literal(s, t, v->kind == ATTR_FLOAT ? int_from_double(v->f) : v->i);
@@ -412,6 +458,8 @@ static const char *primitive_expression(Scalars *s, const Op *op)
 			return NULL;
 	if (op->code == OP_PD_CAST)
 		return cast_expression(s, op, x[0]);
+	if (type_is_complex(op_operand(op, 0)->type))
+		return complex_expression(s, op, x[0], x[1]);
 	if (op->code == OP_PD_BITWISE_NOT && op->results[0].type->dtype == DT_BOOL)
 		return arena_printf(s->k->arena, "!%s", x[0]);
 	const char *e = integer_expression(s, op, x[0], x[1]);
@@ -433,8 +481,8 @@ const char *scalar_round(KernelFunc *k, const Type *t, const char *e)
 
 const char *scalar_expression(Scalars *s, const Op *op)
 {
-	if (op->nresult == 1 && dtype_is_complex(op->results[0].type->dtype) && op->results[0].type->kind == TY_SCALAR) {
-		diag_error(s->k->ctx->diag, op->loc, "code generation: complex numbers are not supported in C");
+	if (s->k->target->cuda && op->nresult == 1 && type_is_complex(op->results[0].type)) {
+		diag_error(s->k->ctx->diag, op->loc, "code generation: complex numbers are not supported in CUDA");
 		return NULL;
 	}
 	switch (op->code) {
@@ -454,6 +502,8 @@ const char *scalar_expression(Scalars *s, const Op *op)
 			return number_literal(s, op->results[0].type, constant);
 		const char *x = scalars_name(s, op_operand(op, 0));
 		const Type *t = op->results[0].type;
+		if (x && type_is_complex(t))
+			return complex_cast(s, op_operand(op, 0)->type, t, x);
 		return x ? scalar_round(s->k, t, arena_printf(s->k->arena, "(%s)%s", type_c_scalar(t), x)) : NULL;
 	}
 	default:

@@ -19,12 +19,25 @@ static void float_print(Text *t, double v, bool single)
 		text_printf(t, single ? "%af" : "%a", v);
 }
 
+static double complex_part(const Tensor *data, int64_t i, int part)
+{
+	return data->dtype == DT_C64 ? ((const float *)data->data)[2 * i + part] : ((const double *)data->data)[2 * i + part];
+}
+
 static void element_print(Text *t, const Tensor *data, int64_t i)
 {
 	switch (data->dtype) {
 	case DT_F32:
 	case DT_F64:
 		float_print(t, tensor_get_f(data, i), data->dtype == DT_F32);
+		return;
+	case DT_C64:
+	case DT_C128:
+		text_char(t, '{');
+		float_print(t, complex_part(data, i, 0), data->dtype == DT_C64);
+		text_str(t, ", ");
+		float_print(t, complex_part(data, i, 1), data->dtype == DT_C64);
+		text_char(t, '}');
 		return;
 	case DT_F16:
 	case DT_BF16:
@@ -52,7 +65,7 @@ static void array_print(Codegen *cg, const char *name, const char *param, const 
 		element_print(t, data, i);
 		text_char(t, ',');
 	}
-	text_str(t, n ? "\n};\n\n" : "0};\n\n");
+	text_str(t, n ? "\n};\n\n" : dtype_is_complex(data->dtype) ? "{0, 0}};\n\n" : "0};\n\n");
 }
 
 static const Tensor *op_data(const Codegen *cg, const Op *op)
@@ -66,10 +79,6 @@ static bool parameter_check(Codegen *cg, const Op *op, const Tensor *data, const
 {
 	if (!data) {
 		diag_error(cg->ctx->diag, op->loc, "no data for parameter '%s'", op_str(op, "name", ""));
-		return false;
-	}
-	if (dtype_is_complex(data->dtype)) {
-		diag_error(cg->ctx->diag, op->loc, "code generation: complex parameters are not supported in C");
 		return false;
 	}
 	*offset = p->offset && p->offset->kind == DIM_CONST ? p->offset->value : -1;

@@ -3,6 +3,7 @@
 //   interp.c          values, sizes, running blocks and operations, hooks of builtin
 //   interp_scalar.c   regions of scalar operations, compiled to instructions on strips of elements
 //   interp_maps.c     the primitive maps on strips
+//   interp_complex.c  those on complex numbers
 //   interp_nest.c     loop.nest, loop.bind
 //   interp_kernel.c   kernel.*
 //   interp_control.c  pd.if, pd.while, stacks
@@ -128,13 +129,14 @@ bool interp_fetch_part(Interp *in, Op *op, Cell *fetched);
 
 // ---- interp_scalar.c ------------------------------------------------------------------------------
 
-// One element in a register: floats (all kinds) in f, the others in i.
+// One element in a register: floats (all kinds) in f, the others in i. The strip of a complex number is followed by one of
+// imaginary parts: COMPLEX_IM lanes behind the real one.
 typedef union Lane {
 	double f;
 	int64_t i;
 } Lane;
 
-enum { STRIP = 128 }; // elements that one instruction works on
+enum { STRIP = 128, COMPLEX_IM = STRIP }; // elements that one instruction works on
 
 // A region of scalar operations, ready to run on strips of positions.
 typedef struct Program Program;
@@ -161,5 +163,14 @@ void lanes_store(Tensor *t, int64_t at, int n, const Lane *v);
 bool map_lanes(enum OpCode code, DType from, DType to, int n, Lane *out, const Lane *const *x, bool *by_zero);
 // Rounds floats, or wraps integers, to an element type.
 void lanes_round(DType t, int n, Lane *v);
+
+// ---- interp_complex.c -----------------------------------------------------------------------------
+
+// map_lanes where an operand or the result is complex. False: not a primitive for these types.
+bool complex_lanes(enum OpCode code, DType from, DType to, int n, Lane *out, const Lane *const *x);
+void complex_gather(const Tensor *t, int n, const int64_t *at, Lane *out);
+void complex_store(Tensor *t, int64_t at, int n, const Lane *v);
+// One more term or factor.
+void complex_accumulate(bool product, int n, Lane *acc, const Lane *v);
 
 #endif

@@ -384,8 +384,6 @@ static int64_t float_to_whole(DType to, double v)
 static bool cast_lanes(DType from, DType to, int n, Lane *out, const Lane *const *x)
 {
 	bool f = dtype_is_float(from);
-	if (dtype_is_complex(from) || dtype_is_complex(to))
-		return false;
 	if (to == DT_BOOL) {
 		WHOLE(f ? A.f != 0 : A.i != 0);
 	} else if (dtype_is_float(to)) {
@@ -399,13 +397,13 @@ bool map_lanes(enum OpCode code, DType from, DType to, int n, Lane *out, const L
 {
 	bool done;
 	*by_zero = false;
+	if (dtype_is_complex(from) || dtype_is_complex(to))
+		return complex_lanes(code, from, to, n, out, x);
 	if (code == OP_PD_WHERE) {
 		GROUPS(out[l].i = A.i ? B.i : C.i);
 	}
 	if (code == OP_PD_CAST)
 		done = cast_lanes(from, to, n, out, x);
-	else if (dtype_is_complex(from))
-		return false;
 	else if (dtype_is_float(from))
 		done = float_binary(code, from, n, out, x) || float_unary(code, n, out, x) ||
 		       float_trigonometric(code, n, out, x) || float_compare(code, n, out, x);

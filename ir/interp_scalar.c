@@ -82,6 +82,10 @@ void lanes_gather(const Tensor *t, int n, const int64_t *at, Lane *out)
 		for (int l = 0; l < n; l++)
 			out[l].f = tensor_get_f(t, at[l]);
 		break;
+	case DT_C64:
+	case DT_C128:
+		complex_gather(t, n, at, out);
+		break;
 	default:
 		for (int l = 0; l < n; l++)
 			out[l].i = tensor_get_i(t, at[l]);
@@ -105,6 +109,10 @@ void lanes_store(Tensor *t, int64_t at, int n, const Lane *v)
 		for (int l = 0; l < n; l++)
 			tensor_set_f(t, at + l, v[l].f);
 		break;
+	case DT_C64:
+	case DT_C128:
+		complex_store(t, at, n, v);
+		break;
 	default:
 		for (int l = 0; l < n; l++)
 			tensor_set_i(t, at + l, v[l].i);
@@ -114,7 +122,7 @@ void lanes_store(Tensor *t, int64_t at, int n, const Lane *v)
 
 // ---- registers ------------------------------------------------------------------------------------
 
-static int register_new(Program *p, const Value *v, int depth)
+static int register_add(Program *p, int depth)
 {
 	if (p->nreg == p->creg) {
 		p->creg = p->creg ? 2 * p->creg : 32;
@@ -124,9 +132,23 @@ static int register_new(Program *p, const Value *v, int depth)
 		p->depths = depths;
 	}
 	p->depths[p->nreg] = depth;
-	if (v)
-		ptr_map_set(&p->registers, v, p->nreg);
 	return p->nreg++;
+}
+
+static bool value_is_complex(const Value *v)
+{
+	return v->type->kind == TY_SCALAR && dtype_is_complex(v->type->dtype);
+}
+
+// Complex numbers take two registers: the second one has the imaginary parts.
+static int register_new(Program *p, const Value *v, int depth)
+{
+	int reg = register_add(p, depth);
+	if (v)
+		ptr_map_set(&p->registers, v, reg);
+	if (v && value_is_complex(v))
+		register_add(p, depth);
+	return reg;
 }
 
 static Lane *lanes_of(const Program *p, int reg)
@@ -184,16 +206,19 @@ static bool compile_constant(Program *p, const Op *op)
 	const Attr *a = op_attr(op, "value");
 	DType t = element_dtype(op->results[0].type);
 	Lane v = {.i = 0};
-	if (!a || dtype_is_complex(t))
+	if (!a)
 		return interp_error(p->in, op, "a scalar constant of this type");
 	double f = a->kind == ATTR_FLOAT ? a->f : (double)a->i;
-	if (dtype_is_float(t))
+	if (dtype_is_float(t) || dtype_is_complex(t))
 		v.f = f;
 	else
 		v.i = a->kind == ATTR_FLOAT ? int_from_double(f) : a->i;
 	Lane lanes[8] = {v};
-	lanes_round(t, 1, lanes);
-	register_preset(p, register_new(p, &op->results[0], 0), lanes[0]);
+	lanes_round(dtype_part(t), 1, lanes);
+	int reg = register_new(p, &op->results[0], 0);
+	register_preset(p, reg, lanes[0]);
+	if (dtype_is_complex(t))
+		register_preset(p, reg + 1, (Lane){.f = 0});
 	return true;
 }
 
@@ -231,8 +256,6 @@ static bool compile_load(Program *p, Body *b, const Op *op, bool guarded)
 	int rank = op->noperand - first - 1;
 	if (rank != cell->tensor->rank || rank > MAX_RANK)
 		return interp_error(p->in, op, "%d indices into a tensor of rank %d", rank, cell->tensor->rank);
-	if (dtype_is_complex(cell->tensor->dtype))
-		return interp_error(p->in, op, "complex elements in a loop nest");
 	if (!read_sources(p, op, first + 1, src))
 		return false;
 	int pred = guarded ? ptr_map_get(&p->registers, op_operand(op, 0)) : -1;
@@ -470,7 +493,8 @@ static bool any_bad(const Program *p, const Instr *i, int n)
 static bool run_load(const Program *p, const Instr *i, int n)
 {
 	int64_t at[STRIP] = {0};
-	Lane *out = lanes_of(p, i->dst), loaded[STRIP];
+	Lane *out = lanes_of(p, i->dst), loaded[2 * STRIP];
+	bool wide = dtype_is_complex(i->to);
 	if (i->bad >= 0 && any_bad(p, i, n))
 		return load_error(p, i, n);
 	if (i->pred < 0) {
@@ -481,7 +505,7 @@ static bool run_load(const Program *p, const Instr *i, int n)
 	}
 	const Lane *pred = lanes_of(p, i->pred), *other = lanes_of(p, i->other);
 	if (tensor_numel(i->tensor) == 0) {
-		memcpy(out, other, sizeof *out * (size_t)n);
+		memcpy(out, other, sizeof *out * (size_t)(wide ? COMPLEX_IM + n : n));
 		return true;
 	}
 	for (int l = 0; l < n && i->offset >= 0; l++)
@@ -489,6 +513,8 @@ static bool run_load(const Program *p, const Instr *i, int n)
 	lanes_gather(i->tensor, n, at, loaded);
 	for (int l = 0; l < n; l++)
 		out[l] = pred[l].i ? loaded[l] : other[l];
+	for (int l = COMPLEX_IM; wide && l < COMPLEX_IM + n; l++)
+		out[l] = pred[l - COMPLEX_IM].i ? loaded[l] : other[l];
 	return true;
 }
 
@@ -683,15 +709,18 @@ static bool lanes_active(const bool *outer, const Lane *count, int64_t at, int n
 static bool run_reduce(Program *p, const Instr *i, int n)
 {
 	ReduceKind kind = reduce_kind(i->op);
-	Lane acc[STRIP], kept[STRIP];
+	Lane acc[2 * STRIP], kept[2 * STRIP];
 	bool active[STRIP];
 	const bool *outer = p->active;
 	int64_t where[STRIP] = {0}, kept_where[STRIP], index[MAX_RANK] = {0};
 	bool f = dtype_is_float(i->from), positions = kind == RED_ARGMAX || kind == RED_ARGMIN, empty = false;
-	if (kind == RED_BAD)
-		return interp_error(p->in, i->op, "unknown reduction '%s'", op_str(i->op, "kind", ""));
+	bool wide = dtype_is_complex(i->from);
+	if (kind == RED_BAD || (wide && kind != RED_SUM && kind != RED_PROD))
+		return interp_error(p->in, i->op, wide ? "no reduction '%s' of complex numbers" : "unknown reduction '%s'", op_str(i->op, "kind", ""));
 	for (int l = 0; l < n; l++)
-		acc[l] = reduce_start(kind, i->from);
+		acc[l] = reduce_start(kind, dtype_part(i->from));
+	for (int l = 0; wide && l < n; l++)
+		acc[COMPLEX_IM + l].f = 0;
 	for (int d = 0; d < i->nextent; d++)
 		empty |= i->extents[d] <= 0;
 	const Lane *v = lanes_of(p, i->levels[i->nlevel - 1]->yields[0]);
@@ -712,6 +741,8 @@ static bool run_reduce(Program *p, const Instr *i, int n)
 		}
 		if (positions)
 			accumulate_position(kind, f, n, at, acc, where, v);
+		else if (wide)
+			complex_accumulate(kind == RED_PROD, n, acc, v);
 		else if (f)
 			accumulate_float(kind, n, acc, v);
 		else
@@ -720,13 +751,19 @@ static bool run_reduce(Program *p, const Instr *i, int n)
 			if (active[l])
 				continue;
 			acc[l] = kept[l];
+			if (wide)
+				acc[COMPLEX_IM + l] = kept[COMPLEX_IM + l];
 			where[l] = kept_where[l];
 		}
 	}
 	Lane *out = lanes_of(p, i->dst);
 	for (int l = 0; l < n; l++)
 		out[l] = positions ? (Lane){.i = where[l]} : acc[l];
-	lanes_round(i->to, n, out);
+	lanes_round(dtype_part(i->to), n, out);
+	if (wide)
+		memcpy(out + COMPLEX_IM, acc + COMPLEX_IM, sizeof *out * (size_t)n);
+	if (wide)
+		lanes_round(dtype_part(i->to), n, out + COMPLEX_IM);
 	return true;
 }
 

@@ -129,6 +129,8 @@ size_t dtype_size(DType t);                 // bytes of one element
 static inline bool dtype_is_float(DType t) { return t >= DT_F16 && t <= DT_F64; }
 static inline bool dtype_is_int(DType t) { return t >= DT_U8 && t <= DT_I64; }
 static inline bool dtype_is_complex(DType t) { return t >= DT_C64; }
+// The type of the real and imaginary part; of other types themselves.
+static inline DType dtype_part(DType t) { return t == DT_C64 ? DT_F32 : t == DT_C128 ? DT_F64 : t; }
 
 typedef enum TypeKind {
 	TY_SCALAR,        // f32: an element, inside loop regions

@@ -47,6 +47,15 @@ extern "C" {
 #define PDRT_ALIGN64 _Alignas(64)
 #endif
 
+/* Complex numbers, laid out as those of C99, C++ and NumPy. */
+typedef struct pd_c64 {
+	float re, im;
+} pd_c64;
+
+typedef struct pd_c128 {
+	double re, im;
+} pd_c128;
+
 typedef enum pd_status {
 	PD_OK = 0,
 	PD_NULL,       /* a pointer that must be given is null */

@@ -15,8 +15,9 @@ def digits():
 
 
 def models(t):
-    """Models to compile: the sample, and with --all some of the shared corpus with their recipes."""
+    """Models to compile: the sample, complex numbers, and with --all some of the shared corpus with their recipes."""
     yield 'digits', digits(), []
+    yield 'complex', SRC / 'tests/codegen/complex.pdir', []
     if SHARED.exists() and (t.all or t.only):
         for name in ('lenet', 'mobilenet_v3_small', 'ernie_tiny_4x312', 'unet_b16'):
             yield name, SHARED / f'corpus/models/{name}/model.pdmodel', name
