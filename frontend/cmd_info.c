@@ -39,21 +39,20 @@ static const Dim *module_dim(const Op *module, const char *name)
 	return a && a->kind == ATTR_DIM ? a->dim : NULL;
 }
 
-static void print_ports(Text *t, const char *what, int n, const Op *const *ports, bool result)
+static void print_ports(Text *t, const char *what, int n, const PortStats *ports)
 {
 	text_printf(t, "%s\n", what);
 	for (int i = 0; i < n; i++) {
-		const Value *v = result ? &ports[i]->results[0] : op_operand(ports[i], 0);
-		text_printf(t, "  %-32s ", op_str(ports[i], "name", "?"));
-		type_print(t, v->type);
+		text_printf(t, "  %-32s ", ports[i].name);
+		type_print(t, ports[i].type);
 		text_char(t, '\n');
 	}
 }
 
 static void print_text(Text *t, Context *c, const Op *module, const Stats *s, const Target *target)
 {
-	print_ports(t, "inputs", s->ninput, s->inputs, true);
-	print_ports(t, "outputs", s->noutput, s->outputs, false);
+	print_ports(t, "inputs", s->ninput, s->inputs);
+	print_ports(t, "outputs", s->noutput, s->outputs);
 	text_printf(t, "operators\n");
 	for (int i = 0; i < s->nop; i++) {
 		const char *name = s->ops[i].info->short_name;
@@ -84,15 +83,14 @@ static void json_text(Text *t, const char *s)
 	text_char(t, '"');
 }
 
-static void json_ports(Text *t, Context *c, const char *what, int n, const Op *const *ports, bool result)
+static void json_ports(Text *t, Context *c, const char *what, int n, const PortStats *ports)
 {
 	text_printf(t, "  \"%s\": [", what);
 	for (int i = 0; i < n; i++) {
-		const Value *v = result ? &ports[i]->results[0] : op_operand(ports[i], 0);
 		text_printf(t, "%s{\"name\": ", i ? ", " : "");
-		json_text(t, op_str(ports[i], "name", ""));
+		json_text(t, ports[i].name);
 		text_str(t, ", \"type\": ");
-		json_text(t, type_text(c, v->type));
+		json_text(t, type_text(c, ports[i].type));
 		text_char(t, '}');
 	}
 	text_str(t, "],\n");
@@ -111,8 +109,8 @@ static void json_dim(Text *t, Context *c, const char *key, const Dim *d, const c
 static void print_json(Text *t, Context *c, const Op *module, const Stats *s, const Target *target)
 {
 	text_str(t, "{\n");
-	json_ports(t, c, "inputs", s->ninput, s->inputs, true);
-	json_ports(t, c, "outputs", s->noutput, s->outputs, false);
+	json_ports(t, c, "inputs", s->ninput, s->inputs);
+	json_ports(t, c, "outputs", s->noutput, s->outputs);
 	text_str(t, "  \"operators\": {");
 	for (int i = 0; i < s->nop; i++)
 		text_printf(t, "%s\"%s\": %d", i ? ", " : "", s->ops[i].info->short_name, s->ops[i].count);

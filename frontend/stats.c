@@ -58,8 +58,13 @@ static void count_parameter(const char *name, Tensor *t, void *arg)
 
 static int by_column(const void *a, const void *b)
 {
-	int64_t x = op_int(*(const Op *const *)a, "col", 0), y = op_int(*(const Op *const *)b, "col", 0);
-	return (x > y) - (x < y);
+	const PortStats *x = a, *y = b;
+	return (x->col > y->col) - (x->col < y->col);
+}
+
+static PortStats port_stats(const Op *op, const Value *v)
+{
+	return (PortStats){op_int(op, "col", 0), op_str(op, "name", "?"), v->type};
 }
 
 void stats_collect(Context *c, const Op *module, Stats *s)
@@ -69,13 +74,13 @@ void stats_collect(Context *c, const Op *module, Stats *s)
 		total++;
 	*s = (Stats){.macs = dim_const(c, 0)};
 	s->ops = NEW_ARRAY(c->arena, total, OpCount);
-	s->inputs = NEW_ARRAY(c->arena, total, const Op *);
-	s->outputs = NEW_ARRAY(c->arena, total, const Op *);
+	s->inputs = NEW_ARRAY(c->arena, total, PortStats);
+	s->outputs = NEW_ARRAY(c->arena, total, PortStats);
 	for (const Op *op = module->regions[0].first->first; op; op = op->next) {
 		if (op->code == OP_PD_FEED)
-			s->inputs[s->ninput++] = op;
+			s->inputs[s->ninput++] = port_stats(op, &op->results[0]);
 		else if (op->code == OP_PD_FETCH)
-			s->outputs[s->noutput++] = op;
+			s->outputs[s->noutput++] = port_stats(op, op_operand(op, 0));
 		else if (op->info->kind != KIND_BUILTIN)
 			count_op(c, s, op);
 	}

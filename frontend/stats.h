@@ -10,9 +10,16 @@ typedef struct OpCount {
 	const Dim *macs; // of all of them
 } OpCount;
 
+// A column of the program. What pd.feed and pd.fetch say, since lowering may replace them.
+typedef struct PortStats {
+	int64_t col;
+	const char *name;
+	const Type *type;
+} PortStats;
+
 typedef struct Stats {
 	int ninput, noutput;
-	const Op **inputs, **outputs; // pd.feed and pd.fetch, in order of their columns
+	PortStats *inputs, *outputs;  // in order of their columns
 	int nop;
 	OpCount *ops;                 // most frequent first
 	const Dim *macs;              // multiply-accumulates of one run

@@ -221,7 +221,7 @@ class Program:
         self.depth += 1
         args = self.arguments(types)
         inner = self.block(values + args, level + 1)
-        if ARRAY in types and rng.random() < 0.8:  # position i exists or is the next one
+        if ARRAY in types and rng.random() < 0.8:  # position i mostly exists or is the next one
             inner.append(self.op('pd.array_write', [next(a for a in args if a[1] == ARRAY), args[0], self.pick(inner, BIG)], ARRAY))
         step = self.op('pd.add', [args[0], one], ONE)
         near = inner[len(values):]
@@ -336,6 +336,7 @@ def call(cmd, timeout=60):
         return -1, 'timeout'
 
 
+HOLE = 'is missing, or has another rank'
 NOT_YET = ('cannot be compiled yet', 'no C for', 'is not supported yet', 'no memory plan for')
 
 
@@ -361,10 +362,20 @@ class Case:
         for i in self.inputs:
             cmd += ['--in', i]
         status, text = call(cmd)
-        if status and any(t in text for t in NOT_YET) and status == 1:
+        if status == 1 and (any(t in text for t in NOT_YET) or self.is_wrong(text)):
             self.skipped = True
         elif status:
             self.fail('pass' if status == 1 else 'crash', text)
+
+    def is_wrong(self, text):
+        """Whether the program itself stacks an array with a hole: a loop may drop the array that it wrote to."""
+        if HOLE not in text:
+            return False
+        cmd = [self.o.pdcc, 'run', self.file, '--target', 'interp', '--out-dir', self.folder / 'plain', *self.o.bounds]
+        for i in self.inputs:
+            cmd += ['--in', i]
+        status, text = call(cmd)
+        return status == 1 and HOLE in text
 
     def generate(self):
         status, text = call([self.o.pdcc, self.file, '-o', self.folder / ('p%d.c' % self.number), '--isa', self.o.isa, '--weights', 'inline',
@@ -424,7 +435,7 @@ def run_code(o, folder, cases):
     """Builds the C of many programs as one, and runs each."""
     (folder / 'model.h').write_text('#include "pdrt.h"\n#include <stddef.h>\nconst pd_model_info *model_info(void);\n')
     stub = HERE.parent.parent / 'runtime_stub'
-    for name in ('pdrt.h', 'pdrt.c', 'harness.c'):
+    for name in ('pdrt.h', 'pdrt.c', 'harness.c', 'harness_npy.h'):
         shutil.copy(stub / name, folder)
     names = ['p%d_info' % c.number for c in cases]
     (folder / 'dispatch.c').write_text(DISPATCH % ('\n'.join('const pd_model_info *%s(void);' % n for n in names), ', '.join(names)))
