@@ -84,7 +84,9 @@ def loops(t, tmp):
 
 
 def programs(t):
-    p = run([t.python, SRC / 'tests/corpus/score.py', '--pdcc', t.pdcc, '--target', 'cuda', '--timeout', '300', SRC / 'tests/corpus'],
+    # CUDA has no complex numbers yet.
+    cases = [c.parent for c in sorted((SRC / 'tests/corpus/cases').glob('*/case.yaml')) if 'complex' not in c.read_text()]
+    p = run([t.python, SRC / 'tests/corpus/score.py', '--pdcc', t.pdcc, '--target', 'cuda', '--timeout', '300', *cases],
             env={**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_SEED': '5'})
     yield 'recorded programs', p.returncode == 0, p.stdout[-3000:]
 
