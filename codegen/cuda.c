@@ -321,6 +321,16 @@ static void room_check_print(KernelFunc *k, const char *condition, const Dim *si
 		text_line(out, 2, "return pd_fail(pd_run, PD_CAPACITY, pd_op);");
 }
 
+// Checks the position `at` of a slice, of which there are `size`.
+static void position_check_print(KernelFunc *k, const Dim *size, Text *out)
+{
+	const bool fixed = op_bool(k->op, "fixed", false);
+	text_line(out, 1, fixed ? "if (at < 0 || at >= %s)" : "if (at < 0)", kernel_dim(k, size));
+	text_line(out, 2, "return pd_fail(pd_run, PD_INDEX, pd_op);");
+	if (!fixed)
+		room_check_print(k, arena_printf(k->arena, "at >= %s", kernel_dim(k, size)), size, "at + 1", out);
+}
+
 // loop.update: into one slice of the result, and all else from data, unless it lies there already.
 bool cuda_update_print(Codegen *cg, const Op *op)
 {
@@ -334,12 +344,12 @@ bool cuda_update_print(Codegen *cg, const Op *op)
 	text_init(&body, cg->arena);
 	k->status = true;
 	const Dim *slice = type_numel(c, type_shaped(c, TY_TENSOR, t->dtype, t->rank - 1, t->dims + 1));
+	const Dim *count = type_numel(c, op_operand(op, 2)->type);
 	text_line(&body, 1, "const int64_t at = (int64_t)*%s, slice = %s, n = %s;", kernel_tensor(k, op_operand(op, 1)),
-	          kernel_dim(k, slice), kernel_dim(k, type_numel(c, op_operand(op, 2)->type)));
-	text_line(&body, 1, "if (at < 0)");
-	text_line(&body, 2, "return pd_fail(pd_run, PD_INDEX, pd_op);");
-	room_check_print(k, arena_printf(cg->arena, "at >= %s", kernel_dim(k, t->dims[0])), t->dims[0], "at + 1", &body);
-	room_check_print(k, "n > slice", t->rank == 2 ? t->dims[1] : slice, "n", &body);
+	          kernel_dim(k, slice), kernel_dim(k, count));
+	position_check_print(k, t->dims[0], &body);
+	if (count != slice && !(dim_is_const(count) && dim_is_const(slice)))
+		room_check_print(k, "n > slice", t->rank == 2 ? t->dims[1] : slice, "n", &body);
 	const char *new = kernel_tensor(k, op_operand(op, 2));
 	elements_open(&body, inside ? "n" : expression_unwrap(cg->arena, kernel_dim(k, type_numel(c, t))), false);
 	if (inside)
