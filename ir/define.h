@@ -79,6 +79,7 @@ void index_split(Builder *b, Value *linear, int rank, const Dim *const *dims, Va
 Value *tensor_reshape(Builder *b, Value *x, int rank, const Dim *const *dims);
 Value *tensor_transpose(Builder *b, Value *x, int rank, const int64_t *perm);
 Value *tensor_cast(Builder *b, Value *x, DType t);
+// Of tensors, or of scalars in a region.
 Value *tensor_add(Builder *b, Value *x, Value *y);
 Value *tensor_sub(Builder *b, Value *x, Value *y);
 Value *tensor_mul(Builder *b, Value *x, Value *y);

@@ -4,31 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-static Value *plus(Builder *b, Value *x, Value *y)
-{
-	return apply2(b, OP_PD_ADD, x, y);
-}
-
-static Value *minus(Builder *b, Value *x, Value *y)
-{
-	return apply2(b, OP_PD_SUBTRACT, x, y);
-}
-
-static Value *times(Builder *b, Value *x, Value *y)
-{
-	return apply2(b, OP_PD_MULTIPLY, x, y);
-}
-
-static Value *over(Builder *b, Value *x, Value *y)
-{
-	return apply2(b, OP_PD_DIVIDE, x, y);
-}
-
-static Value *number(Builder *b, DType t, double v)
-{
-	return build_scalar_f(b, t, v);
-}
-
 static Value *table_of(Builder *b, DType t, int64_t rows, int64_t columns, const double *v)
 {
 	const int64_t dims[] = {rows, columns};
@@ -149,7 +124,7 @@ static Value *size_on(Builder *b, DType t, const Type *image, Value *across)
 
 static Value *pick(Builder *b, DType t, Value *across, double x, double y)
 {
-	return x == y ? number(b, t, x) : index_where(b, across, number(b, t, x), number(b, t, y));
+	return x == y ? build_scalar_f(b, t, x) : index_where(b, across, build_scalar_f(b, t, x), build_scalar_f(b, t, y));
 }
 
 // The distance of two cells: as given, or what the image has for each of the cells.
@@ -159,20 +134,20 @@ static Value *step_on(Builder *b, const Op *op, DType t, Value *across)
 	if (w != 0 && h != 0)
 		return pick(b, t, across, w, h);
 	Value *image = size_on(b, t, op_operand(op, 1)->type, across);
-	return over(b, image, size_on(b, t, op_operand(op, 0)->type, across));
+	return tensor_div(b, image, size_on(b, t, op_operand(op, 0)->type, across));
 }
 
 // How far from the centre of its cell box number `at` is, on an axis: boxes of a cell stand `shift` apart.
 static Value *density_offset(Builder *b, const Op *op, DType t, Value *within, Value *at, Value *axis)
 {
 	Value *always = build_scalar_f(b, DT_BOOL, 1), *never = build_scalar_f(b, DT_BOOL, 0);
-	Value *sum = plus(b, step_on(b, op, t, always), step_on(b, op, t, never));
-	Value *average = scalar_cast(b, times(b, sum, number(b, t, 0.5)), DT_I32);
+	Value *sum = tensor_add(b, step_on(b, op, t, always), step_on(b, op, t, never));
+	Value *average = scalar_cast(b, tensor_mul(b, sum, build_scalar_f(b, t, 0.5)), DT_I32);
 	Value *dense = scalar_cast(b, load(b, within, (Value *const[]){at, index_const(b, 0)}), DT_I32);
 	Value *shift = scalar_cast(b, apply2(b, OP_PD_FLOOR_DIVIDE, average, dense), t);
 	Value *column = load(b, within, (Value *const[]){at, index_plus(b, axis, 1)});
-	Value *start = times(b, minus(b, shift, scalar_cast(b, average, t)), number(b, t, 0.5));
-	return plus(b, start, times(b, column, shift));
+	Value *start = tensor_mul(b, tensor_sub(b, shift, scalar_cast(b, average, t)), build_scalar_f(b, t, 0.5));
+	return tensor_add(b, start, tensor_mul(b, column, shift));
 }
 
 // Where the cell of a position (row, column, box, corner) has its centre on an axis.
@@ -181,17 +156,17 @@ static Value *cell_centre(Builder *b, const Op *op, DType t, Value *const *at, V
 	double offset = op_float(op, "offset", 0.5);
 	Value *cell = scalar_from_index(b, index_where(b, across, at[1], at[0]), t);
 	if (op->code != OP_PD_ANCHOR_GENERATOR)
-		return times(b, plus(b, cell, number(b, t, offset)), step_on(b, op, t, across));
+		return tensor_mul(b, tensor_add(b, cell, build_scalar_f(b, t, offset)), step_on(b, op, t, across));
 	const double *stride;
 	float_list(op, "stride", &stride);
-	return plus(b, times(b, cell, pick(b, t, across, stride[0], stride[1])),
+	return tensor_add(b, tensor_mul(b, cell, pick(b, t, across, stride[0], stride[1])),
 	            pick(b, t, across, offset * (stride[0] - 1), offset * (stride[1] - 1)));
 }
 
 static Value *clamp(Builder *b, DType t, Value *v, bool low, bool high)
 {
-	v = low ? apply2(b, OP_PD_MAXIMUM, v, number(b, t, 0)) : v;
-	return high ? apply2(b, OP_PD_MINIMUM, v, number(b, t, 1)) : v;
+	v = low ? apply2(b, OP_PD_MAXIMUM, v, build_scalar_f(b, t, 0)) : v;
+	return high ? apply2(b, OP_PD_MINIMUM, v, build_scalar_f(b, t, 1)) : v;
 }
 
 // prior_box, density_prior_box and anchor_generator.
@@ -213,14 +188,14 @@ bool define_hook_priors(Builder *b, Op *op, Value **results)
 	Value *two = index_const(&n.b, 2), *axis = index_mod(&n.b, n.at[3], two), *low = index_less(&n.b, n.at[3], two);
 	Value *across = index_equal(&n.b, axis, index_const(&n.b, 0)), *centre = cell_centre(&n.b, op, t, n.at, across);
 	if (within)
-		centre = plus(&n.b, centre, density_offset(&n.b, op, t, within, n.at[2], axis));
+		centre = tensor_add(&n.b, centre, density_offset(&n.b, op, t, within, n.at[2], axis));
 	Value *extent = load(&n.b, half, (Value *const[]){n.at[2], axis});
-	Value *start = minus(&n.b, centre, extent), *end = plus(&n.b, centre, extent);
+	Value *start = tensor_sub(&n.b, centre, extent), *end = tensor_add(&n.b, centre, extent);
 	if (!anchors) {
 		Value *size = size_on(&n.b, t, op_operand(op, 1)->type, across);
 		bool clip = op_bool(op, "clip", false);
-		start = clamp(&n.b, t, over(&n.b, start, size), clip || dense, clip);
-		end = clamp(&n.b, t, over(&n.b, end, size), clip, clip || dense);
+		start = clamp(&n.b, t, tensor_div(&n.b, start, size), clip || dense, clip);
+		end = clamp(&n.b, t, tensor_div(&n.b, end, size), clip, clip || dense);
 	}
 	results[0] = nest_close(&n, index_where(&n.b, low, start, end));
 	Nest m = nest_open(b, op->results[1].type);
@@ -248,10 +223,10 @@ static Span span_of(Builder *b, const Op *op, Value *boxes, Value *row, Value *a
 {
 	DType t = boxes->type->dtype;
 	Value *low = corner(b, boxes, row, NULL, axis), *high = corner(b, boxes, row, NULL, index_plus(b, axis, 2));
-	Value *size = minus(b, high, low);
+	Value *size = tensor_sub(b, high, low);
 	if (!op_bool(op, "box_normalized", true))
-		size = plus(b, size, number(b, t, 1));
-	return (Span){size, plus(b, low, times(b, size, number(b, t, 0.5)))};
+		size = tensor_add(b, size, build_scalar_f(b, t, 1));
+	return (Span){size, tensor_add(b, low, tensor_mul(b, size, build_scalar_f(b, t, 0.5)))};
 }
 
 // By what field k is scaled; NULL: not at all.
@@ -271,12 +246,12 @@ static Value *encode(Nest *n, const Op *op, Value *table)
 	Value *axis = index_mod(b, n->at[2], two);
 	Span p = span_of(b, op, prior, n->at[1], axis), q = span_of(b, op, target, n->at[0], axis);
 	// The middle between the corners, whatever belongs to a box.
-	Value *ends = plus(b, corner(b, target, n->at[0], NULL, axis), corner(b, target, n->at[0], NULL, index_plus(b, axis, 2)));
-	Value *way = over(b, minus(b, times(b, ends, number(b, t, 0.5)), p.centre), p.size);
-	Value *growth = apply1(b, OP_PD_LOG, apply1(b, OP_PD_ABS, over(b, q.size, p.size)));
+	Value *ends = tensor_add(b, corner(b, target, n->at[0], NULL, axis), corner(b, target, n->at[0], NULL, index_plus(b, axis, 2)));
+	Value *way = tensor_div(b, tensor_sub(b, tensor_mul(b, ends, build_scalar_f(b, t, 0.5)), p.centre), p.size);
+	Value *growth = apply1(b, OP_PD_LOG, apply1(b, OP_PD_ABS, tensor_div(b, q.size, p.size)));
 	Value *v = index_where(b, index_less(b, n->at[2], two), way, growth);
 	Value *scale = variance(b, op, table, n->at[1], n->at[2]);
-	return scale ? over(b, v, scale) : v;
+	return scale ? tensor_div(b, v, scale) : v;
 }
 
 static Value *decode(Nest *n, const Op *op, Value *table)
@@ -289,14 +264,14 @@ static Value *decode(Nest *n, const Op *op, Value *table)
 	Value *far = index_plus(b, axis, 2), *way = corner(b, target, n->at[0], n->at[1], axis);
 	Value *growth = corner(b, target, n->at[0], n->at[1], far);
 	Value *scale = variance(b, op, table, row, axis);
-	way = scale ? times(b, scale, way) : way;
-	growth = scale ? times(b, variance(b, op, table, row, far), growth) : growth;
-	Value *centre = plus(b, times(b, way, p.size), p.centre);
-	Value *half = times(b, times(b, apply1(b, OP_PD_EXP, growth), p.size), number(b, t, 0.5));
-	Value *end = plus(b, centre, half);
+	way = scale ? tensor_mul(b, scale, way) : way;
+	growth = scale ? tensor_mul(b, variance(b, op, table, row, far), growth) : growth;
+	Value *centre = tensor_add(b, tensor_mul(b, way, p.size), p.centre);
+	Value *half = tensor_mul(b, tensor_mul(b, apply1(b, OP_PD_EXP, growth), p.size), build_scalar_f(b, t, 0.5));
+	Value *end = tensor_add(b, centre, half);
 	if (!op_bool(op, "box_normalized", true))
-		end = minus(b, end, number(b, t, 1));
-	return index_where(b, index_less(b, n->at[2], two), minus(b, centre, half), end);
+		end = tensor_sub(b, end, build_scalar_f(b, t, 1));
+	return index_where(b, index_less(b, n->at[2], two), tensor_sub(b, centre, half), end);
 }
 
 bool define_hook_box_coder(Builder *b, Op *op, Value **results)

@@ -3,21 +3,6 @@
 
 #include <string.h>
 
-static Value *plus(Builder *b, Value *x, Value *y)
-{
-	return apply2(b, OP_PD_ADD, x, y);
-}
-
-static Value *minus(Builder *b, Value *x, Value *y)
-{
-	return apply2(b, OP_PD_SUBTRACT, x, y);
-}
-
-static Value *times(Builder *b, Value *x, Value *y)
-{
-	return apply2(b, OP_PD_MULTIPLY, x, y);
-}
-
 // ---- YOLO head ---------------------------------------------------------------------------------------------
 
 // One box of one image: which anchor it is of, and its cell.
@@ -65,7 +50,7 @@ static Value *cell_field(const Cell *c, Value *field)
 static Value *cell_sigmoid(const Cell *c, Value *v)
 {
 	Value *one = cell_number(c, 1), *e = apply1(c->b, OP_PD_EXP, apply1(c->b, OP_PD_NEGATIVE, v));
-	return apply2(c->b, OP_PD_DIVIDE, one, plus(c->b, one, e));
+	return apply2(c->b, OP_PD_DIVIDE, one, tensor_add(c->b, one, e));
 }
 
 static Value *cell_confidence(const Cell *c)
@@ -75,7 +60,7 @@ static Value *cell_confidence(const Cell *c)
 		return conf;
 	double factor = op_float(c->op, "iou_aware_factor", 0.5);
 	Value *iou = cell_sigmoid(c, cell_load(c, c->anchor));
-	return times(c->b, apply2(c->b, OP_PD_ELEMENTWISE_POW, conf, cell_number(c, 1 - factor)),
+	return tensor_mul(c->b, apply2(c->b, OP_PD_ELEMENTWISE_POW, conf, cell_number(c, 1 - factor)),
 	             apply2(c->b, OP_PD_ELEMENTWISE_POW, iou, cell_number(c, factor)));
 }
 
@@ -110,17 +95,17 @@ static Value *yolo_coordinate(const Cell *c, Value *which, Value *table)
 	Value *size = load(b, op_operand(c->op, 1), (Value *const[]){c->image, index_sub(b, index_const(b, 1), axis)});
 	size = scalar_cast(b, size, c->t);
 	Value *cells = scalar_from_index(b, grid, c->t);
-	Value *centre = times(b, cell_sigmoid(c, cell_field(c, axis)), cell_number(c, scale));
-	centre = plus(b, scalar_from_index(b, cell, c->t), plus(b, centre, cell_number(c, -0.5 * (scale - 1))));
-	centre = apply2(b, OP_PD_DIVIDE, times(b, centre, size), cells);
+	Value *centre = tensor_mul(b, cell_sigmoid(c, cell_field(c, axis)), cell_number(c, scale));
+	centre = tensor_add(b, scalar_from_index(b, cell, c->t), tensor_add(b, centre, cell_number(c, -0.5 * (scale - 1))));
+	centre = apply2(b, OP_PD_DIVIDE, tensor_mul(b, centre, size), cells);
 	Value *anchor = load(b, table, (Value *const[]){index_add(b, index_times(b, c->anchor, 2), axis)});
-	Value *whole = times(b, cells, cell_number(c, (double)op_int(c->op, "downsample_ratio", 1)));
-	Value *extent = times(b, apply1(b, OP_PD_EXP, cell_field(c, index_plus(b, axis, 2))), anchor);
-	extent = times(b, apply2(b, OP_PD_DIVIDE, times(b, extent, size), whole), cell_number(c, 0.5));
-	Value *start = minus(b, centre, extent), *end = plus(b, centre, extent);
+	Value *whole = tensor_mul(b, cells, cell_number(c, (double)op_int(c->op, "downsample_ratio", 1)));
+	Value *extent = tensor_mul(b, apply1(b, OP_PD_EXP, cell_field(c, index_plus(b, axis, 2))), anchor);
+	extent = tensor_mul(b, apply2(b, OP_PD_DIVIDE, tensor_mul(b, extent, size), whole), cell_number(c, 0.5));
+	Value *start = tensor_sub(b, centre, extent), *end = tensor_add(b, centre, extent);
 	if (op_bool(c->op, "clip_bbox", true)) {
 		start = apply2(b, OP_PD_MAXIMUM, start, cell_number(c, 0));
-		end = apply2(b, OP_PD_MINIMUM, end, minus(b, size, cell_number(c, 1)));
+		end = apply2(b, OP_PD_MINIMUM, end, tensor_sub(b, size, cell_number(c, 1)));
 	}
 	return index_where(b, low, start, end);
 }
@@ -136,7 +121,7 @@ bool define_hook_yolo_box(Builder *b, Op *op, Value **results)
 	Nest s = nest_open(b, op->results[1].type);
 	c = cell_open(&s, op, s.at[1]);
 	Value *conf = cell_confidence(&c), *score = cell_sigmoid(&c, cell_field(&c, index_plus(&s.b, s.at[2], 5)));
-	results[1] = nest_close(&s, cell_confident(&c, conf, times(&s.b, conf, score)));
+	results[1] = nest_close(&s, cell_confident(&c, conf, tensor_mul(&s.b, conf, score)));
 	return results[0] && results[1];
 }
 
@@ -149,25 +134,25 @@ static Value *bilinear_at(Builder *b, Value *x, Value *image, Value *channel, Va
 	Value *low[2], *weight[2], *sum = NULL;
 	for (int i = 0; i < 2; i++) {
 		low[i] = apply1(b, OP_PD_FLOOR, p[i]);
-		weight[i] = minus(b, p[i], low[i]);
+		weight[i] = tensor_sub(b, p[i], low[i]);
 	}
 	for (int corner = 0; corner < 4; corner++) {
 		Value *from[4] = {image, channel}, *inside = NULL, *factor = NULL;
 		for (int i = 0; i < 2; i++) {
 			const Dim *size = x->type->dims[2 + i];
 			bool high = corner >> i & 1;
-			Value *at = high ? plus(b, low[i], build_scalar_f(b, t, 1)) : low[i];
+			Value *at = high ? tensor_add(b, low[i], build_scalar_f(b, t, 1)) : low[i];
 			Value *last = scalar_from_index(b, index_dim(b, dim_sub(b->ctx, size, dim_const(b->ctx, 1))), t);
 			Value *zero = build_scalar_f(b, t, 0);
 			inside = pred_and(b, inside, apply2(b, OP_PD_GREATER_EQUAL, at, zero));
 			inside = pred_and(b, inside, apply2(b, OP_PD_LESS_EQUAL, at, last));
 			Value *safe = apply2(b, OP_PD_MINIMUM, apply2(b, OP_PD_MAXIMUM, at, zero), last);
 			from[2 + i] = index_from_data(b, scalar_cast(b, safe, DT_I64), size, false);
-			Value *w = high ? weight[i] : minus(b, build_scalar_f(b, t, 1), weight[i]);
-			factor = factor ? times(b, factor, w) : w;
+			Value *w = high ? weight[i] : tensor_sub(b, build_scalar_f(b, t, 1), weight[i]);
+			factor = factor ? tensor_mul(b, factor, w) : w;
 		}
-		Value *term = times(b, load_or(b, inside, build_scalar_f(b, t, 0), x, from), factor);
-		sum = sum ? plus(b, sum, term) : term;
+		Value *term = tensor_mul(b, load_or(b, inside, build_scalar_f(b, t, 0), x, from), factor);
+		sum = sum ? tensor_add(b, sum, term) : term;
 	}
 	return sum;
 }
@@ -200,12 +185,12 @@ bool define_hook_deformable_conv(Builder *b, Op *op, Value **results)
 		place = index_plus(in, index_add(in, place, index_times(in, r.at[1 + i], dilation[i])), -pad[i]);
 		Value *number = index_plus(in, index_times(in, tap, 2), i);
 		Value *moved = load(in, offset, (Value *const[]){n.at[0], number, n.at[2], n.at[3]});
-		p[i] = plus(in, scalar_from_index(in, place, x->type->dtype), moved);
+		p[i] = tensor_add(in, scalar_from_index(in, place, x->type->dtype), moved);
 	}
 	Value *v = bilinear_at(in, x, n.at[0], channel, p);
 	if (mask)
-		v = times(in, v, load(in, mask, (Value *const[]){n.at[0], tap, n.at[2], n.at[3]}));
+		v = tensor_mul(in, v, load(in, mask, (Value *const[]){n.at[0], tap, n.at[2], n.at[3]}));
 	Value *w = load(in, filter, (Value *const[]){n.at[1], r.at[0], r.at[1], r.at[2]});
-	results[0] = nest_close(&n, reduce_close(&r, times(in, v, w)));
+	results[0] = nest_close(&n, reduce_close(&r, tensor_mul(in, v, w)));
 	return results[0] != NULL;
 }

@@ -3,26 +3,6 @@
 
 #include <math.h>
 
-static Value *plus(Builder *b, Value *x, Value *y)
-{
-	return apply2(b, OP_PD_ADD, x, y);
-}
-
-static Value *minus(Builder *b, Value *x, Value *y)
-{
-	return apply2(b, OP_PD_SUBTRACT, x, y);
-}
-
-static Value *times(Builder *b, Value *x, Value *y)
-{
-	return apply2(b, OP_PD_MULTIPLY, x, y);
-}
-
-static Value *number(Builder *b, DType t, double v)
-{
-	return build_scalar_f(b, t, v);
-}
-
 static const Type *tensor_type(Context *c, DType t, int rank, const Dim *x, const Dim *y, const Dim *z)
 {
 	const Dim *dims[] = {x, y, z};
@@ -74,10 +54,10 @@ static Value *anchor_span(const Proposals *p, Builder *b, Value *m, Value *axis,
 {
 	Value *low = load(b, p->anchors, (Value *const[]){m, axis});
 	Value *high = load(b, p->anchors, (Value *const[]){m, index_plus(b, axis, 2)});
-	Value *size = minus(b, high, low);
+	Value *size = tensor_sub(b, high, low);
 	if (p->pixels)
-		size = plus(b, size, number(b, p->t, 1));
-	*centre = plus(b, low, times(b, size, number(b, p->t, 0.5)));
+		size = tensor_add(b, size, build_scalar_f(b, p->t, 1));
+	*centre = tensor_add(b, low, tensor_mul(b, size, build_scalar_f(b, p->t, 0.5)));
 	return size;
 }
 
@@ -87,7 +67,7 @@ static Value *delta(const Proposals *p, Builder *b, Value *n, Value *m, Value *k
 	Value *anchors = index_dim(b, p->a), *cell = index_div(b, m, anchors), *width = index_dim(b, p->w);
 	Value *channel = index_add(b, index_times(b, index_mod(b, m, anchors), 4), k);
 	Value *v = load(b, p->deltas, (Value *const[]){n, channel, index_div(b, cell, width), index_mod(b, cell, width)});
-	return times(b, load(b, p->variances, (Value *const[]){m, k}), v);
+	return tensor_mul(b, load(b, p->variances, (Value *const[]){m, k}), v);
 }
 
 // Size of the image on an axis: heights come first.
@@ -104,16 +84,16 @@ static Value *proposal_boxes(Proposals *p, Value *order)
 	Value *m = index_from_data(b, load(b, order, n.at), p->m, false), *two = index_const(b, 2), *centre;
 	Value *axis = index_mod(b, n.at[2], two), *far = index_plus(b, axis, 2);
 	Value *size = anchor_span(p, b, m, axis, &centre);
-	centre = plus(b, times(b, delta(p, b, n.at[0], m, axis), size), centre);
-	Value *growth = apply2(b, OP_PD_MINIMUM, delta(p, b, n.at[0], m, far), number(b, p->t, log(1000.0 / 16.0)));
-	Value *half = times(b, times(b, apply1(b, OP_PD_EXP, growth), size), number(b, p->t, 0.5));
-	Value *end = plus(b, centre, half), *last = image_size(p, b, n.at[0], axis);
+	centre = tensor_add(b, tensor_mul(b, delta(p, b, n.at[0], m, axis), size), centre);
+	Value *growth = apply2(b, OP_PD_MINIMUM, delta(p, b, n.at[0], m, far), build_scalar_f(b, p->t, log(1000.0 / 16.0)));
+	Value *half = tensor_mul(b, tensor_mul(b, apply1(b, OP_PD_EXP, growth), size), build_scalar_f(b, p->t, 0.5));
+	Value *end = tensor_add(b, centre, half), *last = image_size(p, b, n.at[0], axis);
 	if (p->pixels) {
-		end = minus(b, end, number(b, p->t, 1));
-		last = minus(b, last, number(b, p->t, 1));
+		end = tensor_sub(b, end, build_scalar_f(b, p->t, 1));
+		last = tensor_sub(b, last, build_scalar_f(b, p->t, 1));
 	}
-	Value *v = index_where(b, index_less(b, n.at[2], two), minus(b, centre, half), end);
-	return nest_close(&n, apply2(b, OP_PD_MAXIMUM, apply2(b, OP_PD_MINIMUM, v, last), number(b, p->t, 0)));
+	Value *v = index_where(b, index_less(b, n.at[2], two), tensor_sub(b, centre, half), end);
+	return nest_close(&n, apply2(b, OP_PD_MAXIMUM, apply2(b, OP_PD_MINIMUM, v, last), build_scalar_f(b, p->t, 0)));
 }
 
 // Whether a box is large enough on an axis, and has its centre in the image.
@@ -122,16 +102,16 @@ static Value *large_enough(const Proposals *p, Builder *b, Value *const *at, Val
 	Value *low = load(b, p->boxes, (Value *const[]){at[0], at[1], axis});
 	Value *high = load(b, p->boxes, (Value *const[]){at[0], at[1], index_plus(b, axis, 2)});
 	double least = fmax(op_float(p->op, "min_size", 0), 1);
-	Value *size = minus(b, high, low), *one = number(b, p->t, 1);
+	Value *size = tensor_sub(b, high, low), *one = build_scalar_f(b, p->t, 1);
 	if (!p->pixels)
-		return apply2(b, OP_PD_GREATER_EQUAL, size, number(b, p->t, least));
-	Value *side = plus(b, size, one), *centre = plus(b, low, times(b, side, number(b, p->t, 0.5)));
+		return apply2(b, OP_PD_GREATER_EQUAL, size, build_scalar_f(b, p->t, least));
+	Value *side = tensor_add(b, size, one), *centre = tensor_add(b, low, tensor_mul(b, side, build_scalar_f(b, p->t, 0.5)));
 	if (op_bool(p->op, "scaled", false)) { // in pixels of the image before it was scaled
 		Value *scale = load(b, p->image, (Value *const[]){at[0], index_const(b, 2)});
-		side = plus(b, apply2(b, OP_PD_DIVIDE, size, scale), one);
+		side = tensor_add(b, apply2(b, OP_PD_DIVIDE, size, scale), one);
 	}
 	Value *inside = apply2(b, OP_PD_LESS_EQUAL, centre, image_size(p, b, at[0], axis));
-	Value *fits = apply2(b, OP_PD_GREATER_EQUAL, side, number(b, p->t, least));
+	Value *fits = apply2(b, OP_PD_GREATER_EQUAL, side, build_scalar_f(b, p->t, least));
 	return fits && inside ? pred_and(b, fits, inside) : NULL;
 }
 
@@ -143,7 +123,7 @@ static Value *proposal_scores(Proposals *p, Value *order)
 	Value *x = large_enough(p, &n.b, n.at, index_const(&n.b, 0)), *y = large_enough(p, &n.b, n.at, index_const(&n.b, 1));
 	Value *score = load(&n.b, p->scores, (Value *const[]){n.at[0], m});
 	Value *fits = x && y ? pred_and(&n.b, x, y) : NULL;
-	return nest_close(&n, index_where(&n.b, fits, score, number(&n.b, p->t, -INFINITY)));
+	return nest_close(&n, index_where(&n.b, fits, score, build_scalar_f(&n.b, p->t, -INFINITY)));
 }
 
 // The numbers of proposals: at most post_nms_top_n, and one of zeros where there is none.
@@ -153,8 +133,8 @@ static Value *proposal_counts(Proposals *p, Value *found, bool limited)
 	Nest n = nest_open(p->b, found->type);
 	Value *v = load(&n.b, found, n.at);
 	if (limited && most > 0)
-		v = apply2(&n.b, OP_PD_MINIMUM, v, number(&n.b, DT_I32, (double)(most < INT32_MAX ? most : INT32_MAX)));
-	return nest_close(&n, apply2(&n.b, OP_PD_MAXIMUM, v, number(&n.b, DT_I32, 1)));
+		v = apply2(&n.b, OP_PD_MINIMUM, v, build_scalar_f(&n.b, DT_I32, (double)(most < INT32_MAX ? most : INT32_MAX)));
+	return nest_close(&n, apply2(&n.b, OP_PD_MAXIMUM, v, build_scalar_f(&n.b, DT_I32, 1)));
 }
 
 // Places (image, number) of the rows of the result, one behind the other for all images.
@@ -175,7 +155,7 @@ static Value *proposal_rows(Proposals *p, int i, Value *places, Chosen kept, Val
 	Value *some = is_within(&n.b, at[1], kept.count, at);
 	at[1] = index_from_data(&n.b, load(&n.b, kept.at, at), p->limit, false);
 	at[2] = n.at[1];
-	return nest_close(&n, index_where(&n.b, some, load(&n.b, from, at), number(&n.b, p->t, 0)));
+	return nest_close(&n, index_where(&n.b, some, load(&n.b, from, at), build_scalar_f(&n.b, p->t, 0)));
 }
 
 bool define_hook_generate_proposals(Builder *b, Op *op, Value **results)
@@ -218,21 +198,21 @@ typedef struct Levels {
 static Value *level_of(const Levels *l, Builder *b, Value *roi)
 {
 	DType t = l->rois->type->dtype;
-	Value *side[2], *zero = number(b, t, 0), *flat = NULL;
+	Value *side[2], *zero = build_scalar_f(b, t, 0), *flat = NULL;
 	for (int k = 0; k < 2; k++) {
 		Value *low = load(b, l->rois, (Value *const[]){roi, index_const(b, k)});
-		side[k] = minus(b, load(b, l->rois, (Value *const[]){roi, index_const(b, k + 2)}), low);
+		side[k] = tensor_sub(b, load(b, l->rois, (Value *const[]){roi, index_const(b, k + 2)}), low);
 		Value *negative = apply2(b, OP_PD_LESS_THAN, side[k], zero);
 		flat = flat ? apply2(b, OP_PD_LOGICAL_OR, flat, negative) : negative;
 		if (op_bool(l->op, "pixel_offset", true))
-			side[k] = plus(b, side[k], number(b, t, 1));
+			side[k] = tensor_add(b, side[k], build_scalar_f(b, t, 1));
 	}
-	Value *size = apply1(b, OP_PD_SQRT, index_where(b, flat, zero, times(b, side[0], side[1])));
-	Value *scale = number(b, t, (double)op_int(l->op, "refer_scale", 224));
-	size = plus(b, apply2(b, OP_PD_DIVIDE, size, scale), number(b, t, 1e-6));
-	Value *v = plus(b, apply1(b, OP_PD_LOG2, size), number(b, t, (double)op_int(l->op, "refer_level", 4)));
-	v = minus(b, apply1(b, OP_PD_FLOOR, v), number(b, t, (double)l->min));
-	v = apply2(b, OP_PD_MINIMUM, apply2(b, OP_PD_MAXIMUM, v, zero), number(b, t, (double)(l->count - 1)));
+	Value *size = apply1(b, OP_PD_SQRT, index_where(b, flat, zero, tensor_mul(b, side[0], side[1])));
+	Value *scale = build_scalar_f(b, t, (double)op_int(l->op, "refer_scale", 224));
+	size = tensor_add(b, apply2(b, OP_PD_DIVIDE, size, scale), build_scalar_f(b, t, 1e-6));
+	Value *v = tensor_add(b, apply1(b, OP_PD_LOG2, size), build_scalar_f(b, t, (double)op_int(l->op, "refer_level", 4)));
+	v = tensor_sub(b, apply1(b, OP_PD_FLOOR, v), build_scalar_f(b, t, (double)l->min));
+	v = apply2(b, OP_PD_MINIMUM, apply2(b, OP_PD_MAXIMUM, v, zero), build_scalar_f(b, t, (double)(l->count - 1)));
 	return scalar_cast(b, v, DT_I32);
 }
 
@@ -267,7 +247,7 @@ static Value *passed_before(const Levels *l, Builder *b, Value *i, Value *end)
 {
 	Value *zero = index_const(b, 0), *last = index_max(b, index_plus(b, end, -1), zero);
 	Value *some = apply2(b, OP_PD_GREATER_THAN, end, zero);
-	Value *none = number(b, l->passed->type->dtype, 0);
+	Value *none = build_scalar_f(b, l->passed->type->dtype, 0);
 	return load_or(b, some, none, l->passed, (Value *const[]){i, last});
 }
 
@@ -275,7 +255,7 @@ static Value *passed_before(const Levels *l, Builder *b, Value *i, Value *end)
 static Value *level_rois(const Levels *l, int i, const Type *type)
 {
 	Nest n = nest_open(l->b, type_tensor(l->ctx, DT_BOOL, 1, &l->r, 0));
-	Value *mine = number(&n.b, DT_I32, i);
+	Value *mine = build_scalar_f(&n.b, DT_I32, i);
 	Chosen rows = select_true(l->b, nest_close(&n, apply2(&n.b, OP_PD_EQUAL, load(&n.b, l->level, n.at), mine)));
 	if (!rows.at || !bind_size(l->b, rows.count, type->dims[0]))
 		return NULL;
@@ -298,7 +278,7 @@ static Value *level_counts(const Levels *l, int i, const Type *type)
 	Value *zero = index_const(&n.b, 0), *before = index_max(&n.b, index_plus(&n.b, n.at[0], -1), zero);
 	Value *first = index_where(&n.b, index_equal(&n.b, n.at[0], zero), zero, image_end(l, &n.b, before));
 	Value *level = index_const(&n.b, i), *end = image_end(l, &n.b, n.at[0]);
-	return nest_close(&n, minus(&n.b, passed_before(l, &n.b, level, end), passed_before(l, &n.b, level, first)));
+	return nest_close(&n, tensor_sub(&n.b, passed_before(l, &n.b, level, end), passed_before(l, &n.b, level, first)));
 }
 
 // Where each roi is among those of all levels, one level behind the other.
@@ -309,9 +289,9 @@ static Value *restore_index(const Levels *l, const Type *type)
 	const Dim *count = dim_const(l->ctx, l->count);
 	Value *mine = index_from_data(b, load(b, l->level, n.at), count, false);
 	Nest r = reduce_open(b, "sum", l->passed->type->dtype, 1, &count);
-	Value *all = passed_before(l, &r.b, r.at[0], index_dim(&r.b, l->r)), *none = number(&r.b, l->passed->type->dtype, 0);
+	Value *all = passed_before(l, &r.b, r.at[0], index_dim(&r.b, l->r)), *none = build_scalar_f(&r.b, l->passed->type->dtype, 0);
 	Value *before = reduce_close(&r, index_where(&r.b, index_less(&r.b, r.at[0], mine), all, none));
-	return nest_close(&n, plus(b, before, passed_before(l, b, mine, n.at[0])));
+	return nest_close(&n, tensor_add(b, before, passed_before(l, b, mine, n.at[0])));
 }
 
 static Value *combine(Builder *b, int n, Value *const *values)
