@@ -6,24 +6,23 @@
 #include "define.h"
 #include "rnn.h"
 
-// Columns [from, from + n) of a matrix.
-static Value *columns(Builder *b, Value *x, int64_t from, int64_t n)
+// Positions [from, from + n) of an axis.
+static Value *part(Builder *b, Value *x, int64_t axis, int64_t from, int64_t n)
 {
-	const int64_t axis = 1;
 	const Dim *start = dim_const(b->ctx, from), *end = dim_const(b->ctx, from + n);
 	return x ? build1(b, OP_PD_SLICE, x, "axes", attr_ints(b->ctx, 1, &axis), "starts", attr_dims(b->ctx, 1, &start),
 	                  "ends", attr_dims(b->ctx, 1, &end), NULL)
 	         : NULL;
 }
 
-// Positions [from, from + n) of axis 0.
 static Value *rows(Builder *b, Value *x, int64_t from, int64_t n)
 {
-	const int64_t axis = 0;
-	const Dim *start = dim_const(b->ctx, from), *end = dim_const(b->ctx, from + n);
-	return x ? build1(b, OP_PD_SLICE, x, "axes", attr_ints(b->ctx, 1, &axis), "starts", attr_dims(b->ctx, 1, &start),
-	                  "ends", attr_dims(b->ctx, 1, &end), NULL)
-	         : NULL;
+	return part(b, x, 0, from, n);
+}
+
+static Value *columns(Builder *b, Value *x, int64_t from, int64_t n)
+{
+	return part(b, x, 1, from, n);
 }
 
 static Value *concat(Builder *b, int n, Value *const *parts, int axis)
