@@ -1,7 +1,7 @@
 // Bounds of sizes that control flow changes: how large a result of pd.if or a variable of pd.while may become, as a size
 // that is known before the run. Where none is found the caller states one. Runs on the clean program, when trip counts
 // can still be read off; inference has set bounds of operations such as nonzero before.
-#include "lower.h"
+#include "control.h"
 
 // What comes around for a size `s` of a loop variable is at most max(abs, s + rel); NULL: that side is not needed.
 typedef struct Growth {
@@ -135,15 +135,12 @@ static bool slot_is_plain(const Op *op, int i, int axis)
 	return s && symbol_is_alone(op, s);
 }
 
-static bool loop_is_plain(const Op *op)
+// Whether the variables have the types of the results, inside too.
+static bool variables_have_types(const Op *loop)
 {
-	const Block *cond = op->regions[0].first, *body = op->regions[1].first;
-	if (!cond || !body || cond->narg != op->noperand || body->narg != op->noperand || op->nresult != op->noperand ||
-	    cond->last->noperand != op->noperand + 1 || body->last->noperand != op->noperand)
-		return false;
-	for (int i = 0; i < op->noperand; i++)
-		if (cond->args[i]->type != op->results[i].type || body->args[i]->type != op->results[i].type ||
-		    op_operand(cond->last, i + 1) != cond->args[i])
+	const Block *cond = loop->regions[0].first, *body = loop->regions[1].first;
+	for (int i = 0; i < loop->nresult; i++)
+		if (cond->args[i]->type != loop->results[i].type || body->args[i]->type != loop->results[i].type)
 			return false;
 	return true;
 }
@@ -151,7 +148,7 @@ static bool loop_is_plain(const Op *op)
 static void while_bounds(Context *c, const Op *op)
 {
 	const Dim *exact, *trips = NULL;
-	if (op->nregion != 2 || !loop_is_plain(op))
+	if (!loop_is_plain(op) || !variables_have_types(op))
 		return;
 	while_trip_count(c, op, &exact, &trips);
 	for (int round = 0; round < 2; round++) // one size may hang on another

@@ -25,11 +25,8 @@ bool control_is_pure(const Op *op)
 	return op->nregion == 2; // a stack is written
 }
 
-static bool op_mentions_found(const Op *op)
+bool attrs_are_found(const Op *op)
 {
-	for (int i = 0; i < op->nresult; i++)
-		if (type_is_found(op->results[i].type))
-			return true;
 	for (int i = 0; i < op->nattr; i++) {
 		const Attr *a = op->attrs[i].attr;
 		if (a->kind == ATTR_DIM && dim_is_found(a->dim))
@@ -39,6 +36,14 @@ static bool op_mentions_found(const Op *op)
 				return true;
 	}
 	return false;
+}
+
+static bool op_mentions_found(const Op *op)
+{
+	for (int i = 0; i < op->nresult; i++)
+		if (type_is_found(op->results[i].type))
+			return true;
+	return attrs_are_found(op);
 }
 
 bool region_finds(const Region *r)
@@ -56,6 +61,22 @@ bool region_finds(const Region *r)
 		}
 	}
 	return false;
+}
+
+bool control_visit(PassContext *p, Region *r, enum OpCode code, bool (*visit)(PassContext *p, Op *op))
+{
+	for (Block *b = r->first; b; b = b->next)
+		for (Op *op = b->first, *next; op; op = next) {
+			next = op->next;
+			if (op->info->kind != KIND_CONTROL)
+				continue;
+			for (int i = 0; i < op->nregion; i++)
+				if (!control_visit(p, &op->regions[i], code, visit))
+					return false;
+			if (op->code == code && !visit(p, op))
+				return false;
+		}
+	return true;
 }
 
 int region_size(const Region *r)

@@ -7,8 +7,13 @@
 // Whether op has no effect but its results, its regions included. Whether a loop ends does not count.
 bool control_is_pure(const Op *op);
 bool region_is_pure(const Region *r);
+// Whether an attribute of op mentions a size that a run finds: such a size is known only behind the operation that finds it.
+bool attrs_are_found(const Op *op);
 // Whether an operation of the region works with a size that is found only at run time.
 bool region_finds(const Region *r);
+// Visits all of the region that are `code` (OP_PD_IF or OP_PD_WHILE), inner ones first; a visit may replace what it visits.
+// Stops at the first that fails.
+bool control_visit(PassContext *p, Region *r, enum OpCode code, bool (*visit)(PassContext *p, Op *op));
 // A pd.if or pd.while without a stack, whose regions are one block each.
 bool control_is_plain(const Op *op);
 // A plain pd.while whose variables go through the condition as they come.

@@ -46,20 +46,6 @@ static bool region_holds(const Region *r, const Block *b)
 	return b != NULL;
 }
 
-// Sizes that a run finds are known behind the operation that finds them, whatever operands say.
-static bool attrs_are_found(const Op *op)
-{
-	for (int i = 0; i < op->nattr; i++) {
-		const Attr *a = op->attrs[i].attr;
-		if (a->kind == ATTR_DIM && dim_is_found(a->dim))
-			return true;
-		for (int k = 0; a->kind == ATTR_DIMS && k < a->n; k++)
-			if (dim_is_found(a->dims[k]))
-				return true;
-	}
-	return false;
-}
-
 // Whether op, with all that is in its regions, reads nothing that is made in r but by itself.
 static bool reads_from_outside(const Op *op, const Op *self, const Region *r)
 {

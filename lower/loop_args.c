@@ -165,10 +165,11 @@ static bool variables_that_are_dead(Op *loop, bool *keep)
 
 // ---- the pass -------------------------------------------------------------------------------------------------
 
-static void loop_simplify(Op *loop)
+static bool loop_simplify(PassContext *p, Op *loop)
 {
+	(void)p;
 	if (!loop_is_plain(loop) || loop->nresult == 0)
-		return;
+		return true;
 	bool *keep = NEW_ARRAY(loop->ctx->arena, (size_t)loop->nresult, bool);
 	for (int i = 0; i < loop->nresult; i++)
 		keep[i] = true;
@@ -177,20 +178,7 @@ static void loop_simplify(Op *loop)
 	any |= variables_that_are_dead(loop, keep);
 	if (any)
 		control_keep(loop, keep);
-}
-
-static void region_simplify(Region *r)
-{
-	for (Block *b = r->first; b; b = b->next)
-		for (Op *op = b->first, *next; op; op = next) {
-			next = op->next;
-			if (op->info->kind != KIND_CONTROL)
-				continue;
-			for (int i = 0; i < op->nregion; i++)
-				region_simplify(&op->regions[i]);
-			if (op->code == OP_PD_WHILE)
-				loop_simplify(op);
-		}
+	return true;
 }
 
 // Needs: cse, so that equal values are one.
@@ -198,6 +186,5 @@ static void region_simplify(Region *r)
 // Breaks: nothing. What computed the variables that are gone is dead.
 bool pass_loop_args(PassContext *p)
 {
-	region_simplify(&p->module->regions[0]);
-	return true;
+	return control_visit(p, &p->module->regions[0], OP_PD_WHILE, loop_simplify);
 }

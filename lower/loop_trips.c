@@ -67,40 +67,27 @@ static bool holds_loop(const Region *r)
 	return false;
 }
 
-static void loop_count(PassContext *p, Op *loop)
+static bool loop_count(PassContext *p, Op *loop)
 {
 	const Dim *exact, *at_most;
 	if (!loop_is_plain(loop))
-		return;
+		return true;
 	while_trip_count(p->ctx, loop, &exact, &at_most);
 	if (loop_is_dead(loop, at_most) && !holds_loop(&loop->regions[1])) {
 		op_erase(loop);
-		return;
+		return true;
 	}
 	if (!exact || !dim_is_const(exact) || !types_stay(loop) || (p->max_trip && exact->value > p->max_trip))
-		return;
+		return true;
 	int64_t rounds = exact->value;
 	bool small = rounds <= MAX_ROUNDS && !region_finds(&loop->regions[0]) && !region_finds(&loop->regions[1]) &&
 	             rounds * (region_size(&loop->regions[0]) + region_size(&loop->regions[1])) <= MAX_UNROLLED;
 	if (rounds > 1 && !small)
-		return;
+		return true;
 	if (rounds == 1 && region_finds(&loop->regions[0]))
-		return; // the condition would be there twice
+		return true; // the condition would be there twice
 	loop_unroll(loop, rounds);
-}
-
-static void region_count(PassContext *p, Region *r)
-{
-	for (Block *b = r->first; b; b = b->next)
-		for (Op *op = b->first, *next; op; op = next) {
-			next = op->next;
-			if (op->info->kind != KIND_CONTROL)
-				continue;
-			for (int i = 0; i < op->nregion; i++)
-				region_count(p, &op->regions[i]);
-			if (op->code == OP_PD_WHILE)
-				loop_count(p, op);
-		}
+	return true;
 }
 
 // Needs: pd operators and folded constants, for while_trip_count.
@@ -108,6 +95,5 @@ static void region_count(PassContext *p, Region *r)
 // Breaks: nothing. Conditions and counters that nobody reads any more are dead.
 bool pass_loop_trips(PassContext *p)
 {
-	region_count(p, &p->module->regions[0]);
-	return true;
+	return control_visit(p, &p->module->regions[0], OP_PD_WHILE, loop_count);
 }

@@ -79,9 +79,11 @@ static bool branch_is_small(const Op *op)
 	       side_is_cheap(&op->regions[0]) && side_is_cheap(&op->regions[1]);
 }
 
-static bool branch_select(Op *op)
+static bool branch_select(PassContext *p, Op *op)
 {
-	Arena *a = op->ctx->arena;
+	if (!branch_is_small(op))
+		return true;
+	Arena *a = p->ctx->arena;
 	Value **yes = NEW_ARRAY(a, (size_t)op->nresult, Value *), **no = NEW_ARRAY(a, (size_t)op->nresult, Value *);
 	region_inline(&op->regions[0], op, 0, yes);
 	region_inline(&op->regions[1], op, 0, no);
@@ -95,26 +97,10 @@ static bool branch_select(Op *op)
 	return true;
 }
 
-static bool region_select(Region *r)
-{
-	for (Block *b = r->first; b; b = b->next)
-		for (Op *op = b->first, *next; op; op = next) {
-			next = op->next;
-			if (op->info->kind != KIND_CONTROL)
-				continue;
-			for (int i = 0; i < op->nregion; i++)
-				if (!region_select(&op->regions[i]))
-					return false;
-			if (op->code == OP_PD_IF && branch_is_small(op) && !branch_select(op))
-				return false;
-		}
-	return true;
-}
-
 // Needs: branches with the results that are read, and no others.
 // Keeps: values; both sides are evaluated, so neither may fail.
 // Breaks: nothing.
 bool pass_select(PassContext *p)
 {
-	return region_select(&p->module->regions[0]);
+	return control_visit(p, &p->module->regions[0], OP_PD_IF, branch_select);
 }
