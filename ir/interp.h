@@ -1,7 +1,8 @@
 // The interpreter's parts and what `interpret` hooks use. Private to ir/; the outside sees interp_* in ir.h.
 //
 //   interp.c          values, sizes, running blocks and operations, hooks of builtin
-//   interp_scalar.c   regions of scalar operations, compiled to instructions on strips of elements
+//   interp_scalar.c   regions of scalar operations, compiled to instructions on strips of elements (interp_program.h)
+//   interp_strip.c    runs them
 //   interp_maps.c     the primitive maps on strips
 //   interp_complex.c  those on complex numbers
 //   interp_nest.c     loop.nest, loop.bind
@@ -127,7 +128,7 @@ void interp_tidy(Interp *in);
 Tensor *interp_feed_part(Interp *in, const Op *op, const CellList *elements);
 bool interp_fetch_part(Interp *in, Op *op, Cell *fetched);
 
-// ---- interp_scalar.c ------------------------------------------------------------------------------
+// ---- interp_scalar.c, interp_strip.c ----------------------------------------------------------------
 
 // One element in a register: floats (all kinds) in f, the others in i. The strip of a complex number is followed by one of
 // imaginary parts: COMPLEX_IM lanes behind the real one.

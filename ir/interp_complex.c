@@ -1,5 +1,5 @@
 // Primitive maps on strips of complex numbers, with the formulas of Paddle's complex type: computed in double and rounded
-// at the end. Called by interp_maps.c and interp_scalar.c.
+// at the end. Called by interp_maps.c and interp_strip.c.
 #include "interp.h"
 
 #define EACH(real, imaginary)                                                                                         \
