@@ -31,11 +31,23 @@ typedef struct CodegenOptions {
 	bool call;                // also print model_call, with a static workspace (static shapes only)
 } CodegenOptions;
 
+// One launch of generated CUDA, for reports: see cuda_report.c for what sizes count as.
+typedef struct CudaLaunch {
+	const char *kernel;       // the function; several launches may share it
+	int64_t blocks, threads;  // threads: of a block
+	int access;               // the most bytes that a thread moves at once; 16 is best
+	bool tensor_cores;
+	int64_t read, written;    // bytes of operands and results
+} CudaLaunch;
+
 typedef struct CodegenResult {
 	Text source;              // model.c or model.cu
 	Text header;              // model.h
 	const uint8_t *weights;   // bytes of model.weights; NULL when they are inline
 	size_t weights_size;
+	int nlaunch;              // CUDA
+	const CudaLaunch *launches;
+	int64_t least_bytes;      // CUDA: inputs, outputs and what is read of weights, each once
 } CodegenResult;
 
 // False after diagnostics. The module must have gone through the whole lowering pipeline.

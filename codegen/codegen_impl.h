@@ -120,6 +120,10 @@ struct Codegen {
 	int nfailure, cfailure;
 	const char **failures;   // CUDA: titles of the operations that may fail, by number
 	int ntrip;               // CUDA: loops whose rounds are counted
+	int nlaunch, claunch;    // CUDA, with the next three: cuda_report.c
+	CudaLaunch *launches;
+	PointerMap weights_read; // value of a parameter -> bytes of it that are read (int64_t)
+	int64_t least_bytes;
 	PlanLocals plan;         // offsets in model_run
 	Text run;                // the calls of model_run
 	Text declarations;       // with several blocks: its locals, in front of the first label
@@ -302,6 +306,12 @@ bool cuda_update_print(Codegen *cg, const Op *op);
 bool cuda_append_print(Codegen *cg, const Op *op);
 bool cuda_assert_print(Codegen *cg, const Op *op);
 bool cuda_edge_sizes_print(Codegen *cg, const Op *op, const EdgeSizes *z, const Succ *succ);
+
+// ---- cuda_report.c -----------------------------------------------------------------------------------------
+
+// Told of each launch: so many things to do, and how many of them a block of threads does.
+void cuda_launch_note(Codegen *cg, const KernelFunc *k, const char *name, const Dim *total, int per_block, int threads);
+void cuda_report_end(Codegen *cg, CodegenResult *out);
 
 // ---- cuda_gemm.c -------------------------------------------------------------------------------------------
 

@@ -147,6 +147,7 @@ bool cuda_launch_print(Codegen *cg, const KernelFunc *k, const char *name, const
 	const char *total = dim_in_plan(&cg->plan, launch_total(cg->ctx, k->op));
 	const char *state = k->status ? arena_printf(cg->arena, ", state, %d", cuda_failure(cg, k->op)) : "";
 	const int threads = k->op->code == OP_KERNEL_COMPACT ? 1 : k->block_threads ? k->block_threads : THREADS;
+	cuda_launch_note(cg, k, name, launch_total(cg->ctx, k->op), k->block_threads ? 1 : threads, threads);
 	text_line(&cg->run, 1, "pd_launch(queue, %s, pd_blocks(%s, %d), %d%s%s%s);", name, expression_unwrap(cg->arena, total),
 	          k->block_threads ? 1 : threads, threads, *args ? ", " : "", args, state);
 	return true;

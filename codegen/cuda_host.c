@@ -377,6 +377,7 @@ bool codegen_cuda(Context *c, Op *module, const Target *t, const CodegenOptions 
 		return false;
 	cg->workspace = dim_add(c, cg->workspace, dim_const(c, cg->weights_size + cuda_state_bytes(cg)));
 	codegen_end(cg, out);
+	cuda_report_end(cg, out);
 	cuda_source_print(cg, &out->source);
 	header_print(cg, &out->header);
 	return true;

@@ -36,6 +36,7 @@ static void codegen_init(Codegen *cg, Context *c, Op *module, const Target *t, c
 	names_unique(&cg->locals, o->prefix);
 	pointer_map_init(&cg->pointers, c->arena);
 	pointer_map_init(&cg->param_names, c->arena);
+	pointer_map_init(&cg->weights_read, c->arena);
 	text_init(&cg->arrays, c->arena);
 	text_init(&cg->functions, c->arena);
 	text_init(&cg->run, c->arena);

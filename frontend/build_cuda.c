@@ -36,10 +36,15 @@ static const char *in_folder(Driver *d, const BuiltModel *b, const char *name)
 	return arena_printf(d->ctx->arena, "%s/%s", b->folder, name);
 }
 
+const char *cuda_compiler(void)
+{
+	return environment("NVCC", "nvcc");
+}
+
 static bool nvcc_build(Driver *d, const BuiltModel *b)
 {
 	const char *argv[MAX_ARGUMENTS];
-	int n = words_append(d->ctx, environment("NVCC", "nvcc"), argv, 0, MAX_ARGUMENTS - 16);
+	int n = words_append(d->ctx, cuda_compiler(), argv, 0, MAX_ARGUMENTS - 16);
 	n = words_append(d->ctx, "-arch=native -O3 -I", argv, n, MAX_ARGUMENTS - 12);
 	argv[n++] = b->folder;
 	argv[n++] = in_folder(d, b, "model.cu");

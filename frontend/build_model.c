@@ -28,7 +28,7 @@ static bool sources_write(Driver *d, const char *folder, const CodegenResult *r,
 	return file_write_group(c, n, pieces);
 }
 
-bool model_build(Driver *d, Op *module, const Target *t, const char *folder, BuiltModel *b)
+bool model_sources(Driver *d, Op *module, const Target *t, const char *folder, BuiltModel *b, CodegenResult *r)
 {
 	Context *c = d->ctx;
 	const CodegenOptions options = {
@@ -38,21 +38,27 @@ bool model_build(Driver *d, Op *module, const Target *t, const char *folder, Bui
 		.banner = d->options->model,
 		.weights = WEIGHTS_AUTO,
 	};
-	CodegenResult r;
-	if (!driver_codegen(d, module, t, &options, &r))
+	if (!driver_codegen(d, module, t, &options, r))
 		return false;
 	if (folder ? !folder_make(c, folder) : !(folder = temp_folder(c)))
 		return false;
 	b->folder = folder;
 	b->program = join(c, folder, "model.run");
-	b->weights = r.weights ? join(c, folder, "model.weights") : NULL;
-	if (!sources_write(d, folder, &r, b, t->cuda))
+	b->weights = r->weights ? join(c, folder, "model.weights") : NULL;
+	return sources_write(d, folder, r, b, t->cuda);
+}
+
+bool model_build(Driver *d, Op *module, const Target *t, const char *folder, BuiltModel *b)
+{
+	Context *c = d->ctx;
+	CodegenResult r;
+	if (!model_sources(d, module, t, folder, b, &r))
 		return false;
 	stage_begin(d, "external compiler");
 	if (t->cuda)
 		return cuda_build(d, b);
-	const char *const sources[] = {join(c, folder, "model.c"), join(c, folder, "pdrt.c"), join(c, folder, "harness.c")};
-	return compile_external(d, t, folder, 3, sources, b->program, false);
+	const char *const sources[] = {join(c, b->folder, "model.c"), join(c, b->folder, "pdrt.c"), join(c, b->folder, "harness.c")};
+	return compile_external(d, t, b->folder, 3, sources, b->program, false);
 }
 
 bool model_execute(Driver *d, const BuiltModel *b, const char *out_dir)

@@ -49,7 +49,8 @@ static void print_ports(Text *t, const char *what, int n, const PortStats *ports
 	}
 }
 
-static void print_text(Text *t, Context *c, const Op *module, const Stats *s, const Target *target)
+static void print_text(Text *t, Context *c, const Op *module, const Stats *s, const Target *target,
+                       const CudaStats *kernels)
 {
 	print_ports(t, "inputs", s->ninput, s->inputs);
 	print_ports(t, "outputs", s->noutput, s->outputs);
@@ -67,6 +68,8 @@ static void print_text(Text *t, Context *c, const Op *module, const Stats *s, co
 	text_printf(t, "for --isa=%s\n", target->name);
 	text_printf(t, "  workspace  %s bytes\n", dim_text(c, module_dim(module, "workspace")));
 	text_printf(t, "  weights    %s bytes\n", dim_text(c, module_dim(module, "weights")));
+	if (kernels)
+		cuda_stats_print(t, kernels);
 }
 
 static void json_text(Text *t, const char *s)
@@ -106,7 +109,8 @@ static void json_dim(Text *t, Context *c, const char *key, const Dim *d, const c
 	text_str(t, end);
 }
 
-static void print_json(Text *t, Context *c, const Op *module, const Stats *s, const Target *target)
+static void print_json(Text *t, Context *c, const Op *module, const Stats *s, const Target *target,
+                       const CudaStats *kernels)
 {
 	text_str(t, "{\n");
 	json_ports(t, c, "inputs", s->ninput, s->inputs);
@@ -118,6 +122,8 @@ static void print_json(Text *t, Context *c, const Op *module, const Stats *s, co
 	            (long long)s->param_elements, (long long)s->param_bytes);
 	json_dim(t, c, "macs", s->macs, ",\n");
 	text_printf(t, "  \"isa\": \"%s\",\n", target->name);
+	if (kernels)
+		cuda_stats_json(t, kernels);
 	json_dim(t, c, "workspace", module_dim(module, "workspace"), ",\n");
 	json_dim(t, c, "weights", module_dim(module, "weights"), "\n}\n");
 }
@@ -125,13 +131,15 @@ static void print_json(Text *t, Context *c, const Op *module, const Stats *s, co
 int cmd_info(Driver *d)
 {
 	Context *c = d->ctx;
+	const bool cuda = !strcmp(d->options->target, "cuda");
 	Op *module = driver_load(d);
-	const Target *target = module ? driver_target(d, "native") : NULL;
+	const Target *target = module ? driver_target(d, cuda ? "cuda" : "native") : NULL;
 	if (!target)
 		return 1;
 	Stats s;
 	stats_collect(c, module, &s);
-	if (!driver_lower(d, module, target, NULL))
+	CudaStats kernels;
+	if (!driver_lower(d, module, target, NULL) || (target->cuda && !cuda_stats_collect(d, module, target, &kernels)))
 		return 1;
 	stage_begin(d, "report");
 	Text t;
@@ -141,8 +149,8 @@ int cmd_info(Driver *d)
 		return !file_write(c, d->options->html, t.text, t.len);
 	}
 	if (d->options->json)
-		print_json(&t, c, module, &s, target);
+		print_json(&t, c, module, &s, target, target->cuda ? &kernels : NULL);
 	else
-		print_text(&t, c, module, &s, target);
+		print_text(&t, c, module, &s, target, target->cuda ? &kernels : NULL);
 	return !file_write(c, "-", t.text, t.len);
 }

@@ -58,6 +58,9 @@ bool folder_make(Context *c, const char *path); // with parents; existing is fin
 // Runs a program (argv ends with NULL) and waits; its output goes to ours. True for exit status 0; otherwise
 // *status is the exit status, or 128 + signal. False with a diagnostic when it cannot be started.
 bool external_run(Context *c, const char *const *argv, int *status);
+// As external_run, with its output in a file. *status is EXTERNAL_MISSING when there is no such program.
+enum { EXTERNAL_MISSING = 127 };
+bool external_run_quiet(Context *c, const char *const *argv, const char *output, int *status);
 // Compiles sources (absolute paths, n of them) in `folder` into `out`; shared: a shared library.
 bool compile_external(Driver *d, const Target *t, const char *folder, int n, const char *const *sources, const char *out,
                       bool shared);
@@ -68,9 +71,12 @@ int words_append(Context *c, const char *text, const char **argv, int n, int max
 typedef struct BuiltModel {
 	const char *folder, *program, *weights; // paths
 } BuiltModel;
+// The sources of that alone: what model_build compiles.
+bool model_sources(Driver *d, Op *module, const Target *t, const char *folder, BuiltModel *b, CodegenResult *r);
 bool model_build(Driver *d, Op *module, const Target *t, const char *folder, BuiltModel *b);
 // build_cuda.c: compiles what model_build wrote for CUDA: with nvcc where there is a GPU, else with g++ and the emulator.
 bool cuda_build(Driver *d, const BuiltModel *b);
+const char *cuda_compiler(void); // $NVCC, else nvcc
 // Runs it on what --in said; results go to out_dir/<run>/<column>.npy.
 bool model_execute(Driver *d, const BuiltModel *b, const char *out_dir);
 

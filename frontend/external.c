@@ -72,7 +72,8 @@ int words_append(Context *c, const char *text, const char **argv, int n, int max
 	return n;
 }
 
-bool external_run(Context *c, const char *const *argv, int *status)
+// `output`: the file that its output goes to; NULL: ours.
+static bool run_and_wait(Context *c, const char *const *argv, const char *output, int *status)
 {
 	fflush(stdout);
 	fflush(stderr);
@@ -82,9 +83,11 @@ bool external_run(Context *c, const char *const *argv, int *status)
 		return false;
 	}
 	if (!pid) {
+		if (output && (!freopen(output, "w", stdout) || dup2(fileno(stdout), STDERR_FILENO) < 0))
+			_exit(EXTERNAL_MISSING - 1);
 		execvp(argv[0], (char *const *)argv);
 		fprintf(stderr, "pdcc: error: cannot run '%s': %s\n", argv[0], strerror(errno));
-		_exit(127);
+		_exit(EXTERNAL_MISSING);
 	}
 	int raw;
 	while (waitpid(pid, &raw, 0) < 0) {
@@ -95,6 +98,16 @@ bool external_run(Context *c, const char *const *argv, int *status)
 	}
 	*status = WIFSIGNALED(raw) ? 128 + WTERMSIG(raw) : WEXITSTATUS(raw);
 	return *status == 0;
+}
+
+bool external_run(Context *c, const char *const *argv, int *status)
+{
+	return run_and_wait(c, argv, NULL, status);
+}
+
+bool external_run_quiet(Context *c, const char *const *argv, const char *output, int *status)
+{
+	return run_and_wait(c, argv, output, status);
 }
 
 bool compile_external(Driver *d, const Target *t, const char *folder, int n, const char *const *sources, const char *out,
