@@ -151,14 +151,6 @@ static void run_function(Codegen *cg, Text *out)
 	text_printf(out, "{\n\treturn ((const struct %s *)instance)->failed;\n}\n\n", p);
 }
 
-static uint64_t hash(const uint8_t *p, int64_t n)
-{
-	uint64_t h = 14695981039346656037u;
-	for (int64_t i = 0; i < n; i++)
-		h = (h ^ p[i]) * 1099511628211u;
-	return h;
-}
-
 void info_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
@@ -183,8 +175,8 @@ void info_print(Codegen *cg, Text *out)
 	text_printf(out, "\t\tPDRT_ABI_VERSION, \"%s\", %d, %d, %d,\n", p, cg->ninput, cg->noutput, cg->nsymbol);
 	text_printf(out, "\t\t%s, %s, %s,\n", cg->ninput ? "input_tensors" : "NULL", cg->noutput ? "output_tensors" : "NULL",
 	            cg->nsymbol ? "symbol_infos" : "NULL");
-	text_printf(out, "\t\tUINT64_C(0x%016" PRIx64 "), %" PRId64 ", sizeof(struct %s),\n", hash(cg->weights, cg->weights_size),
-	            file ? cg->weights_size : 0, cg->target->cuda ? arena_printf(cg->arena, "%s_staged", p) : p);
+	text_printf(out, "\t\tUINT64_C(0x%016" PRIx64 "), %" PRId64 ", sizeof(struct %s),\n",
+	            bytes_hash(BYTES_HASH_START, cg->weights, (size_t)cg->weights_size), file ? cg->weights_size : 0, cg->target->cuda ? arena_printf(cg->arena, "%s_staged", p) : p);
 	static const char *const entries[] = {"workspace_size", "shapes", "room", "init", "run", "failed"};
 	for (size_t i = 0; i < COUNT_OF(entries); i++)
 		text_line(out, 2, "%s_info_%s,", p, entries[i]);

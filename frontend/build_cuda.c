@@ -2,8 +2,10 @@
 // emulator, whose sources are part of pdcc (tests/cudaemu). Called by build_model.c.
 #include "driver.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MAX_ARGUMENTS = 64 };
@@ -55,6 +57,8 @@ static bool nvcc_build(Driver *d, const BuiltModel *b)
 	return compiler_run(d, argv, n);
 }
 
+// ---- the emulator ------------------------------------------------------------------------------------------
+
 static bool emulator_write(Driver *d, const char *folder)
 {
 	static const char *const names[] = {"cuda_runtime.h", "cuda_runtime_api.h", "cudaemu.h", "api.cc", "block.cc"};
@@ -66,29 +70,94 @@ static bool emulator_write(Driver *d, const char *folder)
 	return folder_make(d->ctx, folder) && file_write_group(d->ctx, (int)COUNT_OF(names), pieces);
 }
 
-static bool emulator_build(Driver *d, const BuiltModel *b)
+// Compiler, flags, and where the headers are.
+static int emulator_command(Driver *d, const BuiltModel *b, const char *flags, const char **argv)
 {
-	const char *argv[MAX_ARGUMENTS], *emulator = in_folder(d, b, "cudaemu");
-	fprintf(stderr, "pdcc: note: no GPU here: the CUDA code is emulated on the CPU\n");
-	if (!emulator_write(d, emulator))
-		return false;
 	const char *cc = d->options->cc ? d->options->cc : environment("CC", "cc");
 	int n = words_append(d->ctx, cc, argv, 0, MAX_ARGUMENTS - 24);
-	n = words_append(d->ctx, "-O1", argv, n, MAX_ARGUMENTS - 20);
-	n = words_append(d->ctx, d->options->cflags, argv, n, MAX_ARGUMENTS - 18);
+	n = words_append(d->ctx, flags, argv, n, MAX_ARGUMENTS - 20);
+	n = words_append(d->ctx, d->options->cflags, argv, n, MAX_ARGUMENTS - 16);
 	argv[n++] = "-I";
-	argv[n++] = emulator;
+	argv[n++] = in_folder(d, b, "cudaemu");
 	argv[n++] = "-I";
 	argv[n++] = b->folder;
-	argv[n++] = "-x";
-	argv[n++] = "c";
+	return n;
+}
+
+// What all models have in common, in one object: the emulator, the stub and the harness.
+static bool common_build(Driver *d, const BuiltModel *b, const char *object)
+{
+	const char *argv[MAX_ARGUMENTS];
+	int n = emulator_command(d, b, "-O2 -r -nostdlib", argv);
 	argv[n++] = in_folder(d, b, "pdrt.c");
 	argv[n++] = in_folder(d, b, "harness.c");
+	argv[n++] = in_folder(d, b, "cudaemu/api.cc");
+	argv[n++] = in_folder(d, b, "cudaemu/block.cc");
+	argv[n++] = "-o";
+	argv[n++] = object;
+	return compiler_run(d, argv, n);
+}
+
+// The name that an object of these texts, this compiler and its flags has in the cache.
+static const char *common_name(Driver *d)
+{
+	static const char *const texts[] = {"cuda_runtime.h", "cuda_runtime_api.h", "cudaemu.h", "api.cc", "block.cc", "pdrt.h",
+		"pdrt.c", "harness.c", "harness_npy.h"};
+	const char *cc = d->options->cc ? d->options->cc : environment("CC", "cc");
+	uint64_t h = bytes_hash(BYTES_HASH_START, cc, strlen(cc) + 1);
+	if (d->options->cflags)
+		h = bytes_hash(h, d->options->cflags, strlen(d->options->cflags));
+	for (size_t i = 0; i < COUNT_OF(texts); i++)
+		h = bytes_hash(h, embed_text(texts[i]), strlen(embed_text(texts[i])) + 1);
+	return arena_printf(d->ctx->arena, "cudaemu-%016" PRIx64 ".o", h);
+}
+
+// The user's folder for what can be made again; NULL: there is none to write to.
+static const char *cache_folder(Driver *d)
+{
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	if (!cache || *cache != '/')
+		cache = home && *home == '/' ? arena_printf(d->ctx->arena, "%s/.cache", home) : NULL;
+	if (!cache)
+		return NULL;
+	const char *own = arena_printf(d->ctx->arena, "%s/pdcc", cache);
+	mkdir(cache, 0700);
+	mkdir(own, 0700);
+	return access(own, W_OK | X_OK) == 0 ? own : NULL;
+}
+
+// The path of that object: made in the cache by the first run, found there by all others. NULL after a diagnostic.
+static const char *common_object(Driver *d, const BuiltModel *b)
+{
+	const char *cache = cache_folder(d);
+	if (!cache) {
+		const char *object = in_folder(d, b, "cudaemu/common.o");
+		return common_build(d, b, object) ? object : NULL;
+	}
+	const char *object = arena_printf(d->ctx->arena, "%s/%s", cache, common_name(d));
+	if (access(object, R_OK) == 0)
+		return object;
+	const char *made = arena_printf(d->ctx->arena, "%s.%ld", object, (long)getpid());
+	if (!common_build(d, b, made))
+		return NULL;
+	return rename(made, object) == 0 ? object : made;
+}
+
+static bool emulator_build(Driver *d, const BuiltModel *b)
+{
+	const char *argv[MAX_ARGUMENTS];
+	fprintf(stderr, "pdcc: note: no GPU here: the CUDA code is emulated on the CPU\n");
+	if (!emulator_write(d, in_folder(d, b, "cudaemu")))
+		return false;
+	const char *common = common_object(d, b);
+	if (!common)
+		return false;
+	// C++14: the headers of later standards take g++ as long as a model does.
+	int n = emulator_command(d, b, "-O1 -std=gnu++14", argv);
+	argv[n++] = common;
 	argv[n++] = "-x";
 	argv[n++] = "c++";
 	argv[n++] = in_folder(d, b, "model.cu");
-	argv[n++] = in_folder(d, b, "cudaemu/api.cc");
-	argv[n++] = in_folder(d, b, "cudaemu/block.cc");
 	argv[n++] = "-o";
 	argv[n++] = b->program;
 	argv[n++] = "-lstdc++";

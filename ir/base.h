@@ -83,6 +83,12 @@ void text_float(Text *t, double v, bool single);
 // "..." with \" \\ \n \t and \xNN for what is not printable.
 void text_quoted(Text *t, const char *s);
 
+// ---- context.c ----------------------------------------------------------------------------------
+
+// FNV-1a: goes on from h, which is at first BYTES_HASH_START.
+#define BYTES_HASH_START UINT64_C(14695981039346656037)
+uint64_t bytes_hash(uint64_t h, const void *bytes, size_t n);
+
 // ---- diag.c -------------------------------------------------------------------------------------
 
 typedef enum Severity { SEV_NOTE, SEV_WARNING, SEV_ERROR } Severity;

@@ -68,10 +68,9 @@ void key_ptr(Key *k, const void *p)
 	key_bytes(k, &p, sizeof p);
 }
 
-// FNV-1a.
-static uint64_t hash_bytes(const unsigned char *p, size_t n)
+uint64_t bytes_hash(uint64_t h, const void *bytes, size_t n)
 {
-	uint64_t h = 14695981039346656037u;
+	const unsigned char *p = bytes;
 	for (size_t i = 0; i < n; i++)
 		h = (h ^ p[i]) * 1099511628211u;
 	return h;
@@ -97,7 +96,7 @@ void **intern_slot(Context *c, InternKind kind, const void *key, size_t n)
 	InternTable *t = &c->uniquer->tables[kind];
 	if (t->count * 2 >= t->nbucket)
 		intern_grow(c, t);
-	uint64_t h = hash_bytes(key, n);
+	uint64_t h = bytes_hash(BYTES_HASH_START, key, n);
 	for (InternEntry *e = t->buckets[h % t->nbucket]; e; e = e->next) {
 		if (e->hash == h && e->len == n && !memcmp(e->key, key, n))
 			return &e->object;

@@ -83,6 +83,16 @@ def loops(t, tmp):
                in p.stdout, p.stdout)
 
 
+def cache(t, tmp):
+    """The emulator's object is made once, and in the way where there is nowhere to keep it."""
+    kept = tmp / 'cache/pdcc'
+    for name, where in (('made', tmp / 'cache'), ('found', tmp / 'cache'), ('nowhere', '/proc')):
+        before = [f.stat().st_ino for f in kept.glob('*')] if kept.exists() else []
+        p, _ = loop_run(t, tmp, 2, XDG_CACHE_HOME=str(where))
+        after = [f.stat().st_ino for f in kept.glob('*')]
+        yield f'cache: {name}', p.returncode == 0 and len(after) == 1 and before in ([], after), f'{before} {after}\n{p.stdout}'
+
+
 def programs(t):
     # CUDA has no complex numbers yet.
     cases = [c.parent for c in sorted((SRC / 'tests/corpus/cases').glob('*/case.yaml')) if 'complex' not in c.read_text()]
@@ -98,4 +108,5 @@ def suite(t):
         tmp = pathlib.Path(tmp)
         yield from emulator(tmp)
         yield from loops(t, tmp)
+        yield from cache(t, tmp)
         yield from programs(t)
