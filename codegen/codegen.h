@@ -84,6 +84,8 @@ typedef struct KernelParam {
 	bool bound;         // its bound, not itself
 	bool result;        // written
 	bool captured;      // used in a region, not an operand
+	const char *type;   // neither tensor nor size: a parameter of this type …
+	const char *given;  // … and what the call passes
 } KernelParam;
 
 typedef struct KernelFunc {
@@ -95,6 +97,7 @@ typedef struct KernelFunc {
 	Text text;             // the function: everything from `static` to the last brace, with KERNEL_FN and
 	                       // KERNEL_PARAMS; it is preceded by helpers that only it uses, if any
 	int block_threads;     // CUDA: so many threads work on an element of the result; 0: one
+	const char *place;     // in a kernel's region: the linear position of the element of the result; NULL: it has no name
 	bool inlined;          // no function: statements in model_run
 	bool status;           // it returns pd_status (else void): see kernel_return_type
 	int nparam;
@@ -130,6 +133,8 @@ const char *kernel_result(KernelFunc *k, int i);
 // A size as a C expression of type int64_t that needs no parentheses around it: a literal, a parameter or
 // `(…)`. The symbols in it become parameters.
 const char *kernel_dim(KernelFunc *k, const Dim *d);
+// A parameter that is neither tensor nor size: what the call passes is an expression of model_run.
+void kernel_given(KernelFunc *k, const char *type, const char *name, const char *given);
 // A fresh local name: `v0`, `v1` …, or with a stem of your own.
 const char *kernel_local(KernelFunc *k, const char *stem);
 // Expands a template into k->text. Keys as in template_expand.

@@ -318,6 +318,11 @@ void cuda_report_end(Codegen *cg, CodegenResult *out);
 bool cuda_gemm_emit(KernelFunc *k);
 const Dim *cuda_gemm_tiles(Context *c, const Op *op); // how many blocks it is for
 
+// ---- cuda_conv.c, cuda_depthwise.c -------------------------------------------------------------------------
+
+bool cuda_depthwise_emit(KernelFunc *k);
+const Dim *cuda_depthwise_threads(Context *c, const Op *op);
+
 // ---- cuda_graph.c ------------------------------------------------------------------------------------------
 
 // All blocks, as nodes of a graph.

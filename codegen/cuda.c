@@ -93,6 +93,7 @@ bool (*cuda_emitter_of(const Op *op))(KernelFunc *k)
 	switch (op->code) {
 	case OP_LOOP_NEST: return nest_of_elements_emit;
 	case OP_KERNEL_GEMM: return cuda_gemm_emit;
+	case OP_KERNEL_DEPTHWISE: return cuda_depthwise_emit;
 	case OP_KERNEL_SORT: return kernel_sort_emit;
 	case OP_KERNEL_NMS: return kernel_nms_emit;
 	case OP_KERNEL_COMPACT: return kernel_compact_emit;
@@ -135,6 +136,7 @@ static const Dim *launch_total(Context *c, const Op *op)
 	const Type *first = op->results[0].type;
 	switch (op->code) {
 	case OP_KERNEL_GEMM: return cuda_gemm_tiles(c, op);
+	case OP_KERNEL_DEPTHWISE: return cuda_depthwise_threads(c, op);
 	case OP_LOOP_NEST: return type_numel(c, first);
 	case OP_KERNEL_SCATTER: return first->dims[1];
 	case OP_KERNEL_SCAN: return rows_along(c, first, (int)op_int(op, "axis", 0));

@@ -210,6 +210,11 @@ const char *kernel_bound(KernelFunc *k, const Dim *sym)
 	return param_add(k, (KernelParam){.name = name, .sym = sym, .bound = true})->name;
 }
 
+void kernel_given(KernelFunc *k, const char *type, const char *name, const char *given)
+{
+	param_add(k, (KernelParam){.name = name, .type = type, .given = given});
+}
+
 const char *kernel_dim(KernelFunc *k, const Dim *d)
 {
 	return k->inlined ? dim_in_run(k->cg, d) : dim_expression(k->arena, d, kernel_symbol, k);
@@ -285,7 +290,9 @@ static const char *params_text(KernelFunc *k)
 	for (int i = 0; i < k->nparam; i++) {
 		const KernelParam *p = &k->params[i];
 		text_str(&t, i ? ", " : "");
-		if (!p->value)
+		if (p->given)
+			text_printf(&t, "%s %s", p->type, p->name);
+		else if (!p->value)
 			text_printf(&t, "int64_t %s%s", size_is_on_device(k->cg, p->sym) && !p->bound ? "*" : "", p->name);
 		else
 			text_printf(&t, "%s%s *%s%s", p->result ? "" : "const ", dtype_c_memory(p->value->type->dtype),

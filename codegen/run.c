@@ -147,7 +147,7 @@ bool call_arguments(Codegen *cg, const KernelFunc *k, Text *args)
 {
 	for (int i = 0; i < k->nparam; i++) {
 		const KernelParam *p = &k->params[i];
-		const char *e = p->value ? tensor_pointer(cg, p->value) : p->bound ? symbol_find(cg, p->sym)->max
+		const char *e = p->given ? p->given : p->value ? tensor_pointer(cg, p->value) : p->bound ? symbol_find(cg, p->sym)->max
 		                : size_is_on_device(cg, p->sym) ? cuda_size(cg, symbol_find(cg, p->sym)) : symbol_name(cg, p->sym);
 		if (!e)
 			return false;

@@ -185,10 +185,22 @@ const char *scalar_linear(KernelFunc *k, const Type *t, int n, const char *const
 	return sum ? sum : "0";
 }
 
+// Whether a load in a kernel's region reads a tensor as the result is, at the element of the result.
+static bool load_is_in_place(const Scalars *s, const Op *op, int first, const Type *t)
+{
+	const Type *out = s->k->op->results[0].type;
+	const Block *body = region_entry(&s->k->op->regions[0]);
+	bool same = s->k->place && t->rank == out->rank;
+	for (int d = 0; same && d < t->rank; d++)
+		same = t->dims[d] == out->dims[d] && (op_operand(op, first + d) == body->args[1 + d] || dim_is(t->dims[d], 1));
+	return same;
+}
+
 static const char *load_expression(Scalars *s, const Op *op, int tensor)
 {
 	const Value *v = op_operand(op, tensor);
-	const char *index = linear_index(s, op, tensor + 1, v->type);
+	const bool in_place = load_is_in_place(s, op, tensor + 1, v->type);
+	const char *index = in_place ? s->k->place : linear_index(s, op, tensor + 1, v->type);
 	return index ? scalar_load(s->k, v->type->dtype, kernel_tensor(s->k, v), index) : NULL;
 }
 

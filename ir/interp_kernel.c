@@ -119,9 +119,11 @@ bool interpret_hook_kernel_gemm(Interp *in, Op *op)
 
 typedef struct Window {
 	int64_t strides[2], paddings[4], dilations[2];
-	int64_t channels, height, width; // of x
+	int64_t channels, height, width; // of x; channels of a group
 	int64_t b;                       // channels in a block of x; 1 when x is plain
+	int64_t lanes;                   // channels in a block of the result; 1 when it is plain
 	int64_t kh, kw, q;               // w: window, output channels side by side
+	int64_t groups, share;           // share: output channels of a group; of one channel when depthwise
 	bool depthwise;
 } Window;
 
@@ -130,27 +132,32 @@ static bool window_attributes(Interp *in, const Op *op, Window *w)
 	if (op_ints(op, "strides", w->strides, 2) != 2 || op_ints(op, "paddings", w->paddings, 4) != 4 ||
 	    op_ints(op, "dilations", w->dilations, 2) != 2)
 		return interp_error(in, op, "strides, paddings or dilations are malformed");
-	return op_int(op, "groups", 1) == 1 || interp_error(in, op, "groups other than 1");
+	w->groups = op_int(op, "groups", 1);
+	return w->groups >= 1 || interp_error(in, op, "%lld groups", (long long)w->groups);
 }
 
 static bool window_sizes(Interp *in, const Op *op, const Tensor *x, const Tensor *wt, const Tensor *out, Window *w)
 {
-	bool plain = op_bool(op, "plain_input", false);
+	bool plain = out->rank == 4, plain_input = plain || op_bool(op, "plain_input", false);
 	w->depthwise = op->code == OP_KERNEL_DEPTHWISE;
-	int rank = plain ? 4 : 5, wrank = w->depthwise ? 4 : 5;
-	if (x->rank != rank || wt->rank != wrank || out->rank != 5)
+	int rank = plain_input ? 4 : 5, wrank = w->depthwise ? 4 : 5;
+	if (x->rank != rank || wt->rank != wrank || out->rank != (plain ? 4 : 5))
 		return interp_error(in, op, "operands of rank %d and %d", x->rank, wt->rank);
-	w->b = plain ? 1 : x->dims[4];
+	w->b = plain_input ? 1 : x->dims[4];
+	w->lanes = plain ? 1 : out->dims[4];
 	w->height = x->dims[2];
 	w->width = x->dims[3];
 	w->channels = w->depthwise ? x->dims[1] * w->b : op_int(op, "in_channels", 0);
 	w->kh = wt->dims[wrank - 3];
 	w->kw = wt->dims[wrank - 2];
 	w->q = wt->dims[wrank - 1];
-	bool fits = w->channels <= x->dims[1] * w->b && out->dims[0] == x->dims[0] && w->q % out->dims[4] == 0 &&
-	            wt->dims[0] * w->q >= out->dims[1] * out->dims[4];
-	fits = fits && (w->depthwise ? w->b == w->q && w->b == out->dims[4] && x->dims[1] == out->dims[1]
-	                             : wt->dims[1] == w->channels);
+	int64_t have = x->dims[1] * w->b, made = out->dims[1] * w->lanes;
+	w->share = w->depthwise ? (have ? made / have : 0) : made / w->groups;
+	bool fits = w->channels * w->groups <= have && out->dims[0] == x->dims[0] && w->q % w->lanes == 0 && wt->dims[0] * w->q >= made;
+	if (w->depthwise)
+		fits = fits && w->b == w->q && w->b == w->lanes && w->share * have == made && (plain || w->share == 1);
+	else
+		fits = fits && wt->dims[1] == w->channels && w->share * w->groups == made && (plain || w->groups == 1);
 	return fits || interp_error(in, op, "the operands do not fit together");
 }
 
@@ -183,11 +190,12 @@ static void conv_point(const Window *w, const float *x, const float *weights, in
 			continue;
 		int64_t pixel = (h * w->width + v) * w->b, plane = w->height * w->width * w->b;
 		if (w->depthwise) {
-			conv_tap(w, x + oc / w->b * plane + pixel, weights, 0, tap, oc, lanes, acc);
+			conv_tap(w, x + oc / w->share / w->b * plane + pixel, weights, 0, tap, oc, lanes, acc);
 			continue;
 		}
+		const int64_t first = w->groups > 1 ? oc / w->share * w->channels : 0; // groups are of plain images
 		for (int64_t c = 0; c < w->channels; c++)
-			conv_tap(w, x + c / w->b * plane + pixel + c % w->b, weights, c, tap, oc, lanes, acc);
+			conv_tap(w, x + (first + c) / w->b * plane + pixel + c % w->b, weights, c, tap, oc, lanes, acc);
 	}
 }
 
@@ -199,7 +207,7 @@ static bool conv_run(Interp *in, Op *op)
 	if (!x || !wt || !check_f32(in, op, x) || !check_f32(in, op, wt) || !window_attributes(in, op, &w) ||
 	    !sink_open(in, op, 0, &s) || !window_sizes(in, op, x, wt, s.out, &w))
 		return false;
-	const int64_t *d = s.out->dims, lanes = d[4];
+	const int64_t *d = s.out->dims, lanes = w.lanes;
 	double *acc = NEW_ARRAY(interp_arena(in), (size_t)(d[3] * lanes) + 1, double);
 	int64_t image = x->dims[0] ? tensor_numel(x) / x->dims[0] : 0;
 	for (int64_t row = 0; row < d[0] * d[1] * d[2] && s.epilogue; row++) {

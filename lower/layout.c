@@ -191,7 +191,7 @@ static void block_layout(Layout *l, Block *block)
 		if (op->nresult != 1 || !type_is_tensor(op->results[0].type))
 			continue;
 		if (l->target->cuda) {
-			if (op->info->kind == KIND_CONTRACT)
+			if (op->info->kind == KIND_CONTRACT && !layout_image_conv(l, op))
 				layout_matmul(l, op);
 			continue;
 		}
@@ -217,7 +217,7 @@ static void block_layout(Layout *l, Block *block)
 }
 
 // Needs: composites taken apart (decompose). Keeps: values, names, locations, control flow. Breaks:
-// NCHW inside chains of image operations. For CUDA only products become kernels.
+// NCHW inside chains of image operations, but not for CUDA, whose images stay plain.
 bool pass_layout(PassContext *p)
 {
 	Layout l = {.ctx = p->ctx, .target = p->target, .blocked = value_map_new(p->ctx->arena)};

@@ -65,6 +65,7 @@ Value *conv_dense(Layout *l, const Conv *cv, const Type *out);
 bool layout_conv(Layout *l, Op *op);            // layout_conv.c
 bool layout_conv_transpose(Layout *l, Op *op);  // layout_deconv.c
 bool layout_matmul(Layout *l, Op *op);          // layout_gemm.c
+bool layout_image_conv(Layout *l, Op *op);      // layout_image.c
 bool layout_map(Layout *l, Op *op);             // layout_blocked.c: elementwise
 bool layout_space(Layout *l,
 				  Op *op); // layout_blocked.c: pooling, interpolation, padding, reductions

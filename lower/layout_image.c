@@ -1,0 +1,110 @@
+// Depthwise convolutions of images in plain layout, for CUDA: kernel.depthwise on [N x C x H x W]. Images with the channels
+// behind are transposed around the kernel. Called by layout.c. What does not fit (other element types, large filters,
+// paddings that only a run tells) stays for to-loops.
+#include "layout.h"
+#include "../ir/define.h"
+#include "../ir/geometry.h"
+
+#include <string.h>
+
+enum {
+	MAX_TAPS = 49 // of a depthwise filter: its weights stay in registers
+};
+
+// ---- what fits ----------------------------------------------------------------------------------
+
+static bool dtype_fits(DType t)
+{
+	return t == DT_F32;
+}
+
+static bool window_read(Conv *cv)
+{
+	Window w;
+	if (!window_of_conv(cv->op, &w) || w.n != 2)
+		return false;
+	for (int i = 0; i < 2; i++) {
+		if (!dim_is_const(w.before[i]) || !dim_is_const(w.after[i]))
+			return false;
+		cv->strides[i] = w.stride[i];
+		cv->dilations[i] = w.dilation[i];
+		cv->paddings[i] = w.before[i]->value;
+		cv->paddings[2 + i] = w.after[i]->value;
+	}
+	return true;
+}
+
+static bool image_conv_read(Op *op, Conv *cv)
+{
+	if (op->code != OP_PD_CONV2D && op->code != OP_PD_DEPTHWISE_CONV2D)
+		return false;
+	const Value *x = op_operand(op, 0), *filter = op_operand(op, 1);
+	const Type *t = x->type, *f = filter->type;
+	if (!type_is_tensor(t) || !type_is_tensor(f) || t->rank != 4 || f->rank != 4 || t->lod || !dtype_fits(t->dtype) ||
+	    f->dtype != t->dtype)
+		return false;
+	const Dim *channels = t->dims[channels_last(op) ? 3 : 1];
+	for (int i = 0; i < 4; i++)
+		if (!dim_is_const(f->dims[i]) || f->dims[i]->value < 1)
+			return false;
+	*cv = (Conv){.op = op, .x = op_operand(op, 0), .filter = op_operand(op, 1), .oc = f->dims[0]->value, .ic = f->dims[1]->value,
+	             .kh = f->dims[2]->value, .kw = f->dims[3]->value};
+	cv->channels = dim_is_const(channels) ? channels->value : 0;
+	return cv->channels > 0 && window_read(cv);
+}
+
+// ---- building -----------------------------------------------------------------------------------
+
+static Value *move_axes(Builder *b, Value *x, const int64_t *perm)
+{
+	return build1(b, OP_PD_TRANSPOSE, x, "perm", attr_ints(b->ctx, 4, perm), NULL);
+}
+
+static Op *image_kernel(const Conv *cv, enum OpCode code, const Type *out, Value *x, Value *w)
+{
+	Context *c = cv->op->ctx;
+	Op *kernel = layout_kernel(cv->op, code, out, 2, (Value *[]){x, w});
+	op_set_attr(kernel, "strides", attr_ints(c, 2, cv->strides));
+	op_set_attr(kernel, "paddings", attr_ints(c, 4, cv->paddings));
+	op_set_attr(kernel, "dilations", attr_ints(c, 2, cv->dilations));
+	epilogue_identity(kernel, &kernel->regions[0]);
+	return kernel;
+}
+
+static Value *image_depthwise(const Conv *cv, const Type *out, Value *x)
+{
+	Context *c = cv->op->ctx;
+	Builder b = builder_before(cv->op);
+	const Dim *const *f = cv->filter->type->dims, *dims[4] = {f[0], f[2], f[3], dim_const(c, 1)};
+	Value *w = build_view(&b, cv->filter, 4, dims);
+	return w ? &image_kernel(cv, OP_KERNEL_DEPTHWISE, out, x, w)->results[0] : NULL;
+}
+
+// ---- handlers -----------------------------------------------------------------------------------
+
+bool layout_image_conv(Layout *l, Op *op)
+{
+	static const int64_t to_front[4] = {0, 3, 1, 2}, to_back[4] = {0, 2, 3, 1};
+	Conv cv;
+	if (!image_conv_read(op, &cv))
+		return false;
+	const int64_t groups = op_int(op, "groups", 1);
+	const bool depthwise = cv.ic == 1 && groups == cv.channels && cv.kh * cv.kw <= MAX_TAPS, last = channels_last(op);
+	if (!depthwise)
+		return false;
+	Builder b = builder_before(op);
+	const Type *out = op->results[0].type;
+	Value *x = last ? move_axes(&b, cv.x, to_front) : cv.x;
+	if (last)
+		out = type_tensor(l->ctx, out->dtype, 4, (const Dim *[]){out->dims[0], out->dims[3], out->dims[1], out->dims[2]}, 0);
+	if (!x)
+		return false;
+	Value *made = image_depthwise(&cv, out, x);
+	if (made && last)
+		made = move_axes(&b, made, to_back);
+	if (!made)
+		return false;
+	made->name = op->results[0].name;
+	op_replace(op, &made);
+	return true;
+}
