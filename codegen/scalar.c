@@ -493,10 +493,6 @@ const char *scalar_round(KernelFunc *k, const Type *t, const char *e)
 
 const char *scalar_expression(Scalars *s, const Op *op)
 {
-	if (s->k->target->cuda && op->nresult == 1 && type_is_complex(op->results[0].type)) {
-		diag_error(s->k->ctx->diag, op->loc, "code generation: complex numbers are not supported in CUDA");
-		return NULL;
-	}
 	switch (op->code) {
 	case OP_LOOP_CONSTANT:
 		return constant_expression(s, op);

@@ -143,26 +143,38 @@ static const char *common_object(Driver *d, const BuiltModel *b)
 	return rename(made, object) == 0 ? object : made;
 }
 
-static bool emulator_build(Driver *d, const BuiltModel *b)
+// C++14: the headers of later standards take g++ as long as a model does. Alignment: a GPU asks for more than the CPU; the
+// emulator says what is wrong, so no library is linked for that.
+static bool model_compile(Driver *d, const BuiltModel *b)
 {
 	const char *argv[MAX_ARGUMENTS];
-	fprintf(stderr, "pdcc: note: no GPU here: the CUDA code is emulated on the CPU\n");
-	if (!emulator_write(d, in_folder(d, b, "cudaemu")))
-		return false;
-	const char *common = common_object(d, b);
-	if (!common)
-		return false;
-	// C++14: the headers of later standards take g++ as long as a model does.
-	int n = emulator_command(d, b, "-O1 -std=gnu++14", argv);
-	argv[n++] = common;
-	argv[n++] = "-x";
-	argv[n++] = "c++";
+	int n = emulator_command(d, b, "-O1 -std=gnu++14 -fsanitize=alignment -x c++ -c", argv);
 	argv[n++] = in_folder(d, b, "model.cu");
+	argv[n++] = "-o";
+	argv[n++] = in_folder(d, b, "model.o");
+	return compiler_run(d, argv, n);
+}
+
+static bool model_link(Driver *d, const BuiltModel *b, const char *common)
+{
+	const char *argv[MAX_ARGUMENTS];
+	int n = emulator_command(d, b, NULL, argv);
+	argv[n++] = in_folder(d, b, "model.o");
+	argv[n++] = common;
 	argv[n++] = "-o";
 	argv[n++] = b->program;
 	argv[n++] = "-lstdc++";
 	argv[n++] = "-lm";
 	return compiler_run(d, argv, n);
+}
+
+static bool emulator_build(Driver *d, const BuiltModel *b)
+{
+	fprintf(stderr, "pdcc: note: no GPU here: the CUDA code is emulated on the CPU\n");
+	if (!emulator_write(d, in_folder(d, b, "cudaemu")))
+		return false;
+	const char *common = common_object(d, b);
+	return common && model_compile(d, b) && model_link(d, b, common);
 }
 
 bool cuda_build(Driver *d, const BuiltModel *b)

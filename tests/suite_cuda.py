@@ -7,7 +7,7 @@ from suite_generated import params_for
 
 SLOW = True
 ARCHS = ('80', '90')
-CASES = ('auto_scan_reduce_ops-0', 'auto_scan_softmax-1', 'auto_scan_scatter-2', 'ifelse-1', 'nonzero-0', 'rnn-lstm-bi', 'topk-0',
+CASES = ('auto_scan_reduce_ops-0', 'auto_scan_softmax-1', 'auto_scan_scatter-2', 'ifelse-1', 'nonzero-0', 'rnn-lstm-bi', 'sp-cast-complex', 'topk-0',
          'while-3')
 
 

@@ -417,4 +417,31 @@ void shared_write(const Site *s, size_t i, size_t count, int line)
 	e->write = access_now();
 }
 
+void shared_misaligned(const Site *s, size_t i, int line)
+{
+	die("line %d: misaligned address: four elements from %zu on of shared memory '%s'", line, i, s->name);
+}
+
 } // namespace cudaemu
+
+// ---- alignment ---------------------------------------------------------------------------------------------------
+
+// What g++ and clang call (-fsanitize=alignment) for an access that the machine could do, but a GPU cannot.
+struct TypeMismatch {
+	struct {
+		const char *file;
+		uint32_t line, column;
+	} at;
+	const struct {
+		uint16_t kind, info;
+		char name[1]; // longer, with quotes
+	} *type;
+	unsigned char log_alignment, kind;
+};
+
+extern "C" void __ubsan_handle_type_mismatch_v1(const TypeMismatch *m, uintptr_t at)
+{
+	const unsigned align = 1u << m->log_alignment;
+	cudaemu::die("line %u: misaligned address: %s at %u bytes behind a multiple of %u", m->at.line, m->type->name,
+	             (unsigned)(at % align), align);
+}

@@ -136,6 +136,21 @@ static __global__ void half_a_warp(float *x)
 		x[threadIdx.x] = __shfl_sync(0xffffffffu, x[threadIdx.x], 0);
 }
 
+// Vectors lie at multiples of their size.
+static __global__ void misaligned(float *x)
+{
+	const float4 v = *reinterpret_cast<const float4 *>(x + threadIdx.x);
+	x[threadIdx.x] = v.w;
+}
+
+static __global__ void misaligned_shared(float *x)
+{
+	PD_SHARED(float, s, N);
+	s[threadIdx.x] = x[threadIdx.x];
+	__syncthreads();
+	x[threadIdx.x] = pd_shared_load4(s, (int)threadIdx.x / 2).w;
+}
+
 // ---- the host ------------------------------------------------------------------------------------------------
 
 static float *numbers(int n)
@@ -204,6 +219,7 @@ static void bug_run(const char *name)
 		{"barrier-in-branch", barrier_in_branch}, {"two-barriers", two_barriers},
 		{"shared-out-of-bounds", shared_out_of_bounds}, {"read-of-nothing", read_of_nothing},
 		{"lane-outside", lane_outside}, {"half-a-warp", half_a_warp},
+		{"misaligned", misaligned}, {"misaligned-shared", misaligned_shared},
 	};
 	float *x = numbers(N);
 	for (size_t i = 0; i < sizeof bugs / sizeof *bugs; i++)

@@ -78,6 +78,7 @@ struct Site {
 void site_enter(Site *s, size_t count, size_t size);
 void shared_read(const Site *s, size_t i, size_t count, int line);
 void shared_write(const Site *s, size_t i, size_t count, int line);
+[[noreturn]] void shared_misaligned(const Site *s, size_t i, int line);
 
 template <typename T>
 struct Element {
@@ -141,15 +142,23 @@ extern dim3 blockDim, gridDim;
 	static cudaemu::Site name##_site = {#name, 0, 0, 0}; \
 	const cudaemu::Shared<type> name(&name##_site, n)
 
+static inline void pd_shared_vector(const cudaemu::Shared<float> &s, size_t i, int line)
+{
+	if (i % 4)
+		cudaemu::shared_misaligned(s.site, i, line);
+}
+
 static inline float4 pd_shared_load4(const cudaemu::Shared<float> &s, size_t i, int line = __builtin_LINE())
 {
 	using cudaemu::Index;
+	pd_shared_vector(s, i, line);
 	return {s[Index(i, line)], s[Index(i + 1, line)], s[Index(i + 2, line)], s[Index(i + 3, line)]};
 }
 
 static inline void pd_shared_store4(const cudaemu::Shared<float> &s, size_t i, float4 v, int line = __builtin_LINE())
 {
 	using cudaemu::Index;
+	pd_shared_vector(s, i, line);
 	s[Index(i, line)] = v.x;
 	s[Index(i + 1, line)] = v.y;
 	s[Index(i + 2, line)] = v.z;
