@@ -328,12 +328,17 @@ const Dim *cuda_depthwise_threads(Context *c, const Op *op);
 // All blocks, as nodes of a graph.
 bool cuda_graph_print(Codegen *cg, const Op **bound);
 
+// ---- cuda_instance.c ---------------------------------------------------------------------------------------
+
+void cuda_instance_print(Codegen *cg, Text *out); // model_init, model_init_shared, model_free
+
 // ---- cuda_host.c -------------------------------------------------------------------------------------------
 
 // For model_info: entry points that take tensors of the host.
 void cuda_info_functions(Codegen *cg, Text *out);
 // Bytes in front of the weights: what kernels tell, and sizes.
 int64_t cuda_state_bytes(const Codegen *cg);
+int cuda_told_words(const Codegen *cg); // of 8 bytes: those that model_wait reads
 int cuda_found_count(const Codegen *cg);
 
 // ---- header.c, info.c, prelude.c ---------------------------------------------------------------------------

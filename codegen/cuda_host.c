@@ -1,6 +1,5 @@
-// The host side of generated CUDA: model_init, model_run, model_wait, and model_info for programs that hold their tensors
-// on the host. The memory of an instance holds, in this order, what kernels tell of a run (pd_state, then sizes: as they
-// are, as they should be, and counters of loops), the weights, and the workspace of the plan. Called by the driver.
+// The host side of generated CUDA: model_run, model_wait, and model_info for programs that hold their tensors on the host;
+// how instances begin and end is in cuda_instance.c. Called by the driver.
 #include "codegen_impl.h"
 
 #include <inttypes.h>
@@ -21,57 +20,27 @@ static int size_count(const Codegen *cg)
 	return 2 * cuda_found_count(cg) + cg->ntrip;
 }
 
+int cuda_told_words(const Codegen *cg)
+{
+	return STATE_BYTES / 8 + size_count(cg);
+}
+
 int64_t cuda_state_bytes(const Codegen *cg)
 {
-	return (STATE_BYTES + 8 * size_count(cg) + 63) / 64 * 64;
+	return (8 * (int64_t)cuda_told_words(cg) + 63) / 64 * 64;
 }
 
-// ---- init ----------------------------------------------------------------------------------------------------
-
-static void status_print(Text *out, int depth)
+// What is printed in front of everything that may fail.
+static void queue_print(Text *out, const char *name)
 {
-	text_line(out, depth, "m->failed = cudaGetErrorName(error);");
-	text_line(out, depth, "return PD_DEVICE;");
+	text_line(out, 1, "pd_error error;");
+	text_line(out, 1, "pd_queue %s = pd_queue_of(stream, &error), *const queue = &%s;", name, name);
 }
 
-static void cuda_init_print(Codegen *cg, Text *out)
+static void device_check_print(Text *out)
 {
-	const char *p = cg->prefix;
-	text_printf(out, "pd_status %s_init(%s *m, const void *weights, size_t n, void *memory, size_t size, "
-	                 "cudaStream_t stream)\n{\n", p, p);
-	text_line(out, 1, "if (!m || !memory%s)", cg->inline_weights ? "" : " || !weights");
-	text_line(out, 2, "return PD_NULL;");
-	text_line(out, 1, "m->ready = false;");
-	text_line(out, 1, "m->failed = NULL;");
-	if (cg->inline_weights)
-		text_str(out, "\t(void)weights;\n\t(void)n;\n");
-	else
-		text_printf(out, "\tif (n != %" PRId64 "u)\n\t\treturn PD_WEIGHTS;\n", cg->weights_size);
-	text_line(out, 1, "if ((uintptr_t)memory %% 64)");
-	text_line(out, 2, "return PD_ALIGNMENT;");
-	text_line(out, 1, "if (size < %" PRId64 "%s)", cuda_state_bytes(cg) + cg->weights_size,
-	          cg->nmember ? "" : arena_printf(cg->arena, " || size < %s_workspace_size()", p));
-	text_line(out, 2, "return PD_WORKSPACE;");
-	text_line(out, 1, "cudaError_t error;");
-	text_line(out, 1, "pd_queue queue = pd_queue_of(stream, &error);");
-	text_line(out, 1, "m->memory = (unsigned char *)memory;");
-	text_line(out, 1, "m->weights = m->memory + %" PRId64 ";", cuda_state_bytes(cg));
-	text_line(out, 1, "m->workspace = m->memory + %" PRId64 ";", cuda_state_bytes(cg) + cg->weights_size);
-	text_line(out, 1, "m->workspace_size = size;");
-	if (cg->blocks)
-		text_line(out, 1, "m->graph = NULL;");
-	text_line(out, 1, "pd_check(&queue, cudaMemsetAsync(memory, 0, %" PRId64 ", stream));", cuda_state_bytes(cg));
-	if (!cg->inline_weights)
-		text_line(out, 1, "pd_copy_in(&queue, m->memory + %" PRId64 ", weights, n);", cuda_state_bytes(cg));
-	else if (cg->uploads.text && cg->uploads.len) {
-		text_line(out, 1, "unsigned char *const uploads = m->memory + %" PRId64 ";", cuda_state_bytes(cg));
-		text_str(out, cg->uploads.text);
-	}
-	text_line(out, 1, "m->ready = error == cudaSuccess;");
-	text_line(out, 1, "if (m->ready)");
-	text_line(out, 2, "return PD_OK;");
-	status_print(out, 1);
-	text_str(out, "}\n\n");
+	text_line(out, 1, "if (!pd_device_is(queue, m->device))");
+	text_line(out, 2, "return PD_WRONG_DEVICE;");
 }
 
 // ---- run -----------------------------------------------------------------------------------------------------
@@ -92,14 +61,12 @@ static void device_locals_print(Codegen *cg, Text *out)
 static void sizes_clear_print(Codegen *cg, Text *out)
 {
 	if (size_count(cg))
-		text_line(out, 1, "pd_check(queue, cudaMemsetAsync(m->memory + %d, 0, %d, stream));", STATE_BYTES, 8 * size_count(cg));
+		text_line(out, 1, "pd_clear(queue, m->memory + %d, %d);", STATE_BYTES, 8 * size_count(cg));
 }
 
 static void run_end_print(Text *out)
 {
-	text_line(out, 1, "if (error == cudaSuccess)");
-	text_line(out, 2, "return PD_OK;");
-	status_print(out, 1);
+	text_line(out, 1, "return pd_ok(queue) ? PD_OK : pd_failure(&error, &m->failed, &m->error);");
 	text_str(out, "}\n\n");
 }
 
@@ -127,31 +94,27 @@ static void graph_run_print(Codegen *cg, Text *out)
 	const char *p = cg->prefix;
 	graph_fits_print(cg, out);
 	text_printf(out, "/* The whole program as a graph. */\n"
-	                 "static cudaError_t graph_make(%s *m, const %s_inputs *in, %s_outputs *out, cudaStream_t stream)\n{\n", p, p, p);
-	text_line(out, 1, "cudaError_t error;");
-	text_line(out, 1, "pd_queue graph = pd_graph_begin(stream, &error), *const queue = &graph;");
+	                 "static void graph_make(%s *m, const %s_inputs *in, %s_outputs *out, cudaStream_t stream, pd_error *error)\n{\n", p, p, p);
+	text_line(out, 1, "pd_queue graph = pd_graph_begin(stream, error), *const queue = &graph;");
 	run_locals_print(cg, out);
 	device_locals_print(cg, out);
 	text_str(out, cg->declarations.text ? cg->declarations.text : "");
 	text_str(out, run_text(cg));
 	text_line(out, 1, "pd_graph_end(queue, &m->graph);");
-	text_line(out, 1, "return error;");
 	text_str(out, "}\n\n");
 	text_printf(out, "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out, cudaStream_t stream)\n{\n", p, p, p, p);
 	run_checks_print(cg, out);
-	text_line(out, 1, "cudaError_t error = cudaSuccess;");
-	text_line(out, 1, "if (!graph_fits(m, in, out)) {");
+	queue_print(out, "queue_of_stream");
+	device_check_print(out);
+	text_line(out, 1, "if (pd_ok(queue) && !graph_fits(m, in, out)) {");
 	text_line(out, 2, "if (m->graph)");
-	text_line(out, 3, "error = cudaGraphExecDestroy(m->graph);");
-	text_line(out, 2, "m->graph = NULL;");
-	text_line(out, 2, "if (error == cudaSuccess)");
-	text_line(out, 3, "error = graph_make(m, in, out, stream);");
+	text_line(out, 3, "cudaGraphExecDestroy(m->graph);");
+	text_line(out, 2, "graph_make(m, in, out, stream, &error);");
 	if (cg->ninput || cg->nmember)
 		text_line(out, 2, "m->in = *in;");
 	if (cg->noutput)
 		text_line(out, 2, "m->out = *out;");
 	text_line(out, 1, "}");
-	text_line(out, 1, "pd_queue queue_of_stream = {stream, NULL, NULL, NULL, false, &error}, *const queue = &queue_of_stream;");
 	sizes_clear_print(cg, out);
 	text_line(out, 1, "pd_graph_launch(queue, m->graph);");
 	run_end_print(out);
@@ -169,9 +132,8 @@ static void cuda_run_print(Codegen *cg, Text *out)
 	run_locals_print(cg, out);
 	if (cg->nmember)
 		text_line(out, 1, "m->dims = in->dims;");
-	text_line(out, 1, "cudaError_t error;");
-	text_line(out, 1, "pd_queue queue_of_stream = pd_queue_of(stream, &error), *const queue = &queue_of_stream;");
-	text_line(out, 1, "(void)queue;");
+	queue_print(out, "queue_of_stream");
+	device_check_print(out);
 	device_locals_print(cg, out);
 	sizes_clear_print(cg, out);
 	text_str(out, run_text(cg));
@@ -187,7 +149,7 @@ static const char *host_symbol(const Dim *sym, void *arg)
 	int number = 0;
 	for (const Symbol *at = cg->symbols; at < s; at++)
 		number += at->dim->bounded;
-	return s && s->dim->bounded ? arena_printf(cg->arena, "told.sizes[%d]", number)
+	return s && s->dim->bounded ? arena_printf(cg->arena, "sizes[%d]", number)
 	                   : arena_printf(cg->arena, "m->%sdims.%s", cg->blocks ? "in." : "", symbol_name(cg, sym));
 }
 
@@ -202,7 +164,7 @@ static void output_sizes_print(Codegen *cg, Text *out)
 	for (int i = 0; i < cg->nsymbol; i++)
 		if (cg->symbols[i].dim->bounded) {
 			if (cg->symbols[i].reported)
-				text_line(out, 1, "out->found_%s = told.sizes[%d];", cg->symbols[i].name, found + number);
+				text_line(out, 1, "out->found_%s = sizes[%d];", cg->symbols[i].name, found + number);
 			number++;
 		}
 }
@@ -217,34 +179,30 @@ static void cuda_wait_print(Codegen *cg, Text *out)
 		text_str(out, "};\n\n");
 	}
 	text_printf(out, "pd_status %s_wait(%s *m, %s_outputs *out, cudaStream_t stream)\n{\n", p, p, p);
-	text_line(out, 1, "struct {");
-	text_line(out, 2, "pd_state state;");
-	text_line(out, 2, "int64_t sizes[%d];", size_count(cg) ? size_count(cg) : 1);
-	text_line(out, 1, "} told = {};");
 	text_line(out, 1, "if (!m%s || !m->ready)", cg->noutput ? " || !out" : "");
 	text_line(out, 2, "return PD_NULL;");
 	text_line(out, 1, "(void)out;");
-	text_line(out, 1, "cudaError_t error;");
-	text_line(out, 1, "pd_queue queue = pd_queue_of(stream, &error);");
-	text_line(out, 1, "pd_copy_out(&queue, &told, m->memory, %d);", STATE_BYTES + 8 * size_count(cg));
-	text_line(out, 1, "if (error == cudaSuccess)");
-	text_line(out, 2, "error = cudaMemsetAsync(m->memory, 0, sizeof told.state, stream);");
-	text_line(out, 1, "if (error == cudaSuccess)");
-	text_line(out, 2, "error = cudaStreamSynchronize(stream);");
-	text_line(out, 1, "if (error != cudaSuccess) {");
-	status_print(out, 2);
-	text_line(out, 1, "}");
-	output_sizes_print(cg, out);
-	text_line(out, 1, "m->failed = %s;", cg->nfailure ? "told.state.status == PD_OK ? NULL : failures[told.state.op]" : "NULL");
-	text_line(out, 1, "return (pd_status)told.state.status;");
-	text_str(out, "}\n\n");
-	if (!cg->blocks)
-		return;
-	text_printf(out, "void %s_free(%s *m)\n{\n", p, p);
-	text_line(out, 1, "if (m && m->ready && m->graph)");
-	text_line(out, 2, "cudaGraphExecDestroy(m->graph);");
-	text_line(out, 1, "if (m)");
-	text_line(out, 2, "m->graph = NULL;");
+	queue_print(out, "queue_of_stream");
+	device_check_print(out);
+	text_line(out, 1, "pd_copy_out(queue, m->told, m->memory, sizeof m->told);");
+	text_line(out, 1, "pd_clear(queue, m->memory, sizeof(pd_state));");
+	text_line(out, 1, "pd_synchronize(queue);");
+	text_line(out, 1, "m->failed = m->error = NULL;");
+	text_line(out, 1, "if (!pd_ok(queue))");
+	text_line(out, 2, "return pd_failure(&error, &m->failed, &m->error);");
+	Text sizes;
+	text_init(&sizes, cg->arena);
+	output_sizes_print(cg, &sizes);
+	if (sizes.len && strstr(sizes.text, "sizes["))
+		text_line(out, 1, "const int64_t *const sizes = m->told + %d;", STATE_BYTES / 8);
+	text_str(out, sizes.len ? sizes.text : "");
+	if (cg->nfailure) {
+		text_line(out, 1, "const pd_state state = pd_state_of(m->told);");
+		text_line(out, 1, "m->failed = state.status == PD_OK ? NULL : failures[state.op];");
+		text_line(out, 1, "return (pd_status)state.status;");
+	} else {
+		text_line(out, 1, "return PD_OK;");
+	}
 	text_str(out, "}\n\n");
 }
 
@@ -263,23 +221,26 @@ static int rank_sum(const Codegen *cg)
 static void staged_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
-	text_printf(out, "/* An instance with memory of its own, for tensors on the host. */\n"
+	text_printf(out, "/* An instance for tensors on the host. */\n"
 	                 "typedef struct %s_staged {\n\t%s base;\n\tpd_stage stage;\n} %s_staged;\n\n", p, p, p);
 	text_printf(out, "static pd_status %s_info_init(void *instance, const void *weights, size_t n, void *workspace,\n"
 	                 "    size_t size)\n{\n", p);
-	text_line(out, 1, "%s_staged *s = (%s_staged *)instance;", p, p);
-	text_line(out, 1, "cudaError_t error;");
+	text_line(out, 1, "struct %s_staged *s = (struct %s_staged *)instance;", p, p);
+	text_line(out, 1, "pd_error error;");
 	text_line(out, 1, "pd_queue queue = pd_queue_of(NULL, &error);");
 	text_line(out, 1, "(void)workspace;");
+	text_line(out, 1, "%s_free(&s->base);", p);
 	text_line(out, 1, "if (!s->stage.stream)");
 	text_line(out, 2, "pd_check(&queue, cudaStreamCreate(&s->stage.stream));");
-	if (cg->blocks)
-		text_line(out, 1, "%s_free(&s->base);", p);
-	text_line(out, 1, "void *memory = pd_stage_memory(&queue, &s->stage.workspace, &s->stage.workspace_size, size);");
-	text_line(out, 1, "if (error == cudaSuccess)");
-	text_line(out, 2, "return %s_init(&s->base, weights, n, memory, size, s->stage.stream);", p);
-	text_line(out, 1, "s->base.failed = cudaGetErrorName(error);");
-	text_line(out, 1, "return PD_DEVICE;");
+	text_line(out, 1, "if (!pd_ok(&queue))");
+	text_line(out, 2, "return pd_stage_error(&s->stage, &error);");
+	text_line(out, 1, "const pd_status status = %s_init(&s->base, weights, n, NULL, size, s->stage.stream);", p);
+	text_line(out, 1, "return pd_stage_status(&s->stage, status, s->base.failed, s->base.error);");
+	text_str(out, "}\n\n");
+	text_printf(out, "static void %s_info_free(void *instance)\n{\n", p);
+	text_line(out, 1, "struct %s_staged *s = (struct %s_staged *)instance;", p, p);
+	text_line(out, 1, "%s_free(&s->base);", p);
+	text_line(out, 1, "pd_stage_free(&s->stage, %s_info());", p);
 	text_str(out, "}\n\n");
 }
 
@@ -288,11 +249,13 @@ static void staged_run_print(Codegen *cg, Text *out)
 	const char *p = cg->prefix;
 	text_printf(out, "static pd_status %s_info_run(void *instance, const void *const *inputs, void *const *outputs,\n"
 	                 "    int64_t *symbols)\n{\n", p);
-	text_line(out, 1, "%s_staged *s = (%s_staged *)instance;", p, p);
+	text_line(out, 1, "struct %s_staged *s = (struct %s_staged *)instance;", p, p);
 	text_line(out, 1, "int64_t dims[%d];", rank_sum(cg));
-	text_line(out, 1, "cudaError_t error;");
+	text_line(out, 1, "pd_error error;");
 	text_line(out, 1, "pd_queue queue = pd_queue_of(s->stage.stream, &error);");
 	text_line(out, 1, "pd_stage_in(&s->stage, &queue, %s_info(), symbols, inputs, dims);", p);
+	text_line(out, 1, "if (!pd_ok(&queue))");
+	text_line(out, 2, "return pd_stage_error(&s->stage, &error);");
 	text_line(out, 1, "%s_inputs in = {};", p);
 	text_line(out, 1, "%s_outputs out = {};", p);
 	for (int i = 0; i < cg->nsymbol; i++)
@@ -300,10 +263,10 @@ static void staged_run_print(Codegen *cg, Text *out)
 			text_line(out, 1, "in.dims.%s = symbols[%d];", symbol_member(&cg->symbols[i]), i);
 	for (int i = 0; i < cg->ninput + cg->noutput; i++) {
 		const Port *port = i < cg->ninput ? &cg->inputs[i] : &cg->outputs[i - cg->ninput];
-		text_line(out, 1, "%s.%s = (%s *)(error == cudaSuccess ? s->stage.tensors[%d] : NULL);", i < cg->ninput ? "in" : "out",
+		text_line(out, 1, "%s.%s = (%s *)s->stage.tensors[%d];", i < cg->ninput ? "in" : "out",
 		          port->member, dtype_c_memory(port->type->dtype), i);
 	}
-	text_line(out, 1, "pd_status status = error == cudaSuccess ? %s_run(&s->base, &in, &out, s->stage.stream) : PD_DEVICE;", p);
+	text_line(out, 1, "pd_status status = %s_run(&s->base, &in, &out, s->stage.stream);", p);
 	text_line(out, 1, "if (status == PD_OK)");
 	text_line(out, 2, "status = %s_wait(&s->base, &out, s->stage.stream);", p);
 	text_line(out, 1, "if (status == PD_OK)");
@@ -311,13 +274,13 @@ static void staged_run_print(Codegen *cg, Text *out)
 	for (int i = 0; i < cg->nsymbol; i++)
 		if (cg->symbols[i].reported)
 			text_line(out, 1, "symbols[%d] = out.found_%s;", i, cg->symbols[i].name);
-	text_line(out, 1, "if (error == cudaSuccess)");
-	text_line(out, 2, "return status;");
-	text_line(out, 1, "s->base.failed = cudaGetErrorName(error);");
-	text_line(out, 1, "return PD_DEVICE;");
+	text_line(out, 1, "return pd_ok(&queue) ? pd_stage_status(&s->stage, status, s->base.failed, s->base.error)");
+	text_line(out, 1, "                     : pd_stage_error(&s->stage, &error);");
 	text_str(out, "}\n\n");
-	text_printf(out, "static const char *%s_info_failed(const void *instance)\n", p);
-	text_printf(out, "{\n\treturn ((const %s_staged *)instance)->base.failed;\n}\n\n", p);
+	text_printf(out, "static const char *%s_info_failed(const void *instance)\n{\n", p);
+	text_line(out, 1, "const struct %s_staged *s = (const struct %s_staged *)instance;", p, p);
+	text_line(out, 1, "return s->stage.failed[0] ? s->stage.failed : NULL;");
+	text_str(out, "}\n\n");
 }
 
 void cuda_info_functions(Codegen *cg, Text *out)
@@ -345,7 +308,7 @@ static void cuda_source_print(Codegen *cg, Text *out)
 	Text tail, user, prelude;
 	text_init(&tail, cg->arena);
 	workspace_print(cg, &tail);
-	cuda_init_print(cg, &tail);
+	cuda_instance_print(cg, &tail);
 	cuda_run_print(cg, &tail);
 	cuda_wait_print(cg, &tail);
 	info_print(cg, &tail);

@@ -58,16 +58,19 @@ static void ports_struct(Codegen *cg, Text *out, const char *which, const Port *
 
 static void workspace_declaration(Codegen *cg, Text *out)
 {
-	const char *p = cg->prefix;
+	const char *p = cg->prefix, *what = cg->target->cuda ? "memory" : "workspace";
+	if (cg->target->cuda)
+		text_printf(out, "/* So many bytes of the memory of an instance are for weights. */\n#define %s_WEIGHTS_BYTES %" PRId64 "u\n\n",
+		            upper(cg->arena, p), cg->weights_size);
 	if (!cg->nmember) {
 		int64_t bytes = cg->workspace->kind == DIM_CONST ? cg->workspace->value : 0;
-		text_printf(out, "/* Bytes of workspace, exactly. */\n#define %s_WORKSPACE_BYTES %" PRId64 "u\n",
+		text_printf(out, "/* Bytes of %s, exactly. */\n#define %s_WORKSPACE_BYTES %" PRId64 "u\n", what,
 		            upper(cg->arena, p), bytes);
 		text_printf(out, "size_t %s_workspace_size(void);\n\n", p);
 		return;
 	}
-	text_printf(out, "/* Bytes of workspace that a run with these sizes needs, exactly; SIZE_MAX when they are not\n"
-	                 " * possible. */\nsize_t %s_workspace_size(const %s_dims *dims);\n\n", p, p);
+	text_printf(out, "/* Bytes of %s that a run with these sizes needs, exactly; SIZE_MAX when they are not\n"
+	                 " * possible. */\nsize_t %s_workspace_size(const %s_dims *dims);\n\n", what, p, p);
 }
 
 static void weights_comment(Codegen *cg, Text *out)
@@ -93,34 +96,49 @@ static void entry_points(Codegen *cg, Text *out)
 		                 "PDRT_EXPORT int %s_call(const void *const *inputs, void *const *outputs);\n", p);
 }
 
-static void cuda_entry_points(Codegen *cg, Text *out)
+static void cuda_init_declarations(Codegen *cg, Text *out)
 {
-	const char *p = cg->prefix;
-	text_str(out, "/* `memory` and all tensors are memory of the device, `memory` aligned to 64 bytes and for this instance alone:\n"
-	              " * weights and workspace. ");
+	const char *p = cg->prefix, *size = cg->nmember ? "(&dims)" : "()";
+	text_printf(out, "/* Makes an instance on the device that is current. `memory` is `size` bytes of that device for this instance alone,\n"
+	                 " * %s_workspace_size%s at least, aligned to 64; NULL: the instance allocates them, and %s_free gives them\n"
+	                 " * back. ", p, size, p);
 	if (cg->inline_weights)
 		text_str(out, "The weights are part of the code: pass NULL and 0.");
 	else
-		text_printf(out, "`weights` are the %" PRId64 " bytes of %s in memory of the host, to stay until the stream is done.",
+		text_printf(out, "`weights` are the %" PRId64 " bytes of %s in memory of the host, not needed afterwards.",
 		            cg->weights_size, comment_text(cg->arena, cg->options->weights_name));
-	text_str(out, "\n * Everything is queued on the stream. */\n");
-	text_printf(out, "pd_status %s_init(%s *m, const void *weights, size_t n, void *memory, size_t size,\n"
-	                 "                  cudaStream_t stream);\n", p, p);
-	text_printf(out, "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out, cudaStream_t stream);\n", p, p, p, p);
-	text_printf(out, "/* Waits for the stream and tells how the runs on it went; sets the sizes in `out`. After a failure of CUDA itself\n"
-	                 " * the status is PD_DEVICE, and `failed` its name. */\n"
+	text_str(out, " Waits for `stream`. */\n");
+	text_printf(out, "pd_status %s_init(%s *m, const void *weights, size_t n, void *memory, size_t size, cudaStream_t stream);\n", p, p);
+	text_printf(out, "/* The same with the weights of `with`, which must stay as long as m: %s_WEIGHTS_BYTES less are needed. */\n"
+	                 "pd_status %s_init_shared(struct %s *m, const struct %s *with, void *memory, size_t size, cudaStream_t stream);\n",
+	            upper(cg->arena, p), p, p, p);
+}
+
+static void cuda_entry_points(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	cuda_init_declarations(cg, out);
+	text_printf(out, "/* Queues a run and returns. All tensors are memory of the device. Runs of one instance must not overlap: use one stream,\n"
+	                 " * or wait in between. Instances run side by side on streams of their own. */\n"
+	                 "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out, cudaStream_t stream);\n", p, p, p, p);
+	text_printf(out, "/* Waits for the stream and tells how the runs on it went since the last wait: what failed first, or PD_OK. Sets the\n"
+	                 " * sizes in `out`. The instance can run again after any status. */\n"
 	                 "pd_status %s_wait(%s *m, %s_outputs *out, cudaStream_t stream);\n", p, p, p);
-	if (cg->blocks)
-		text_printf(out, "/* Gives back what CUDA keeps for the instance; its memory remains the caller's. */\n"
-		                 "void %s_free(%s *m);\n", p, p);
+	text_printf(out, "/* Gives back what the instance holds, once no run is under way. An instance of zeros holds nothing, and so does one\n"
+	                 " * that was not initialised with success, or freed. */\n"
+	                 "void %s_free(%s *m);\n", p, p);
 	text_printf(out, "/* Entry points for programs that hold their tensors on the host; an instance begins as zeros. */\n"
 	                 "PDRT_EXPORT const pd_model_info *%s_info(void);\n", p);
 }
 
 // What a graph was made for; without control flow, the sizes of the last run.
-static void graph_members(Codegen *cg, Text *out)
+static void cuda_members(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
+	text_line(out, 1, "const char *error; /* after PD_DEVICE CUDA's name of the error, else NULL */");
+	text_line(out, 1, "int device;");
+	text_line(out, 1, "void *owned;");
+	text_line(out, 1, "int64_t told[%d]; /* by the device, at the last wait */", cuda_told_words(cg));
 	if (cg->blocks) {
 		text_line(out, 1, "cudaGraphExec_t graph;");
 		text_line(out, 1, "%s_inputs in;", p);
@@ -142,7 +160,8 @@ void header_print(Codegen *cg, Text *out)
 	dims_struct(cg, out);
 	ports_struct(cg, out, "inputs", cg->inputs, cg->ninput, true);
 	ports_struct(cg, out, "outputs", cg->outputs, cg->noutput, false);
-	text_printf(out, "/* An instance; its members are private. Several may run at the same time. */\n");
+	text_printf(out, "/* An instance; its members are private%s. Several may run at the same time. */\n",
+	            cg->target->cuda ? ", but for `failed` and `error`" : "");
 	text_printf(out, "typedef struct %s {\n", p);
 	if (cg->target->cuda)
 		text_line(out, 1, "unsigned char *memory;");
@@ -150,10 +169,10 @@ void header_print(Codegen *cg, Text *out)
 	text_line(out, 1, "unsigned char *workspace;");
 	text_line(out, 1, "size_t workspace_size;");
 	text_line(out, 1, "const char *failed; /* the operator at which the last run failed%s, or NULL */",
-	          cg->target->cuda ? ", or CUDA's name of the error" : "");
+	          cg->target->cuda ? ", or the kernel or call of CUDA" : "");
 	text_line(out, 1, "bool ready;");
 	if (cg->target->cuda)
-		graph_members(cg, out);
+		cuda_members(cg, out);
 	text_printf(out, "} %s;\n\n", p);
 	workspace_declaration(cg, out);
 	if (cg->target->cuda)

@@ -180,6 +180,7 @@ void info_print(Codegen *cg, Text *out)
 	static const char *const entries[] = {"workspace_size", "shapes", "room", "init", "run", "failed"};
 	for (size_t i = 0; i < COUNT_OF(entries); i++)
 		text_line(out, 2, "%s_info_%s,", p, entries[i]);
+	text_line(out, 2, "%s,", cg->target->cuda ? arena_printf(cg->arena, "%s_info_free", p) : "NULL");
 	text_str(out, "\t};\n\treturn &info;\n}\n");
 }
 

@@ -22,8 +22,8 @@ static bool options_check(Codegen *cg)
 
 static void codegen_init(Codegen *cg, Context *c, Op *module, const Target *t, const CodegenOptions *o)
 {
-	static const char *const interface[] = {"init", "run", "info", "call", "wait", "free", "workspace_size", "dims",
-	                                        "inputs", "outputs"};
+	static const char *const interface[] = {"init", "init_shared", "run", "info", "call", "wait", "free",
+	                                        "workspace_size", "dims", "inputs", "outputs"};
 	static const char *const run_names[] = {"m", "in", "out", "workspace", "weights", "status", "memcpy", "stream", "queue",
 	                                        "state", "sizes", "error", "graph", "again", "body", "choice", "parts"};
 	*cg = (Codegen){.ctx = c, .arena = c->arena, .module = module, .target = t, .options = o, .prefix = o->prefix};

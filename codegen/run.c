@@ -432,7 +432,7 @@ void run_checks_print(Codegen *cg, Text *out)
 		text_line(out, 1, "(void)in;");
 	if (!cg->noutput)
 		text_line(out, 1, "(void)out;");
-	text_line(out, 1, "m->failed = NULL;");
+	text_line(out, 1, cg->target->cuda ? "m->failed = m->error = NULL;" : "m->failed = NULL;");
 }
 
 

@@ -624,6 +624,8 @@ int main(int argc, char **argv)
 		bench(&h);
 	for (int r = 0; r < h.nrun && h.out_dir; r++)
 		run_files(&h, r);
+	if (h.info->free)
+		h.info->free(h.instance);
 	free(h.instance);
 	free(h.feeds);
 	zone_free(h.weights);

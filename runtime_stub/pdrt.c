@@ -15,6 +15,7 @@ const char *pd_status_text(pd_status status)
 	case PD_DEVICE: return "the accelerator reported a failure";
 	case PD_TRIPS: return "a loop takes more rounds than allowed";
 	case PD_ASSERT: return "an assertion of the model does not hold";
+	case PD_WRONG_DEVICE: return "another device is current, or the memory is not of this one";
 	}
 	return "unknown status";
 }

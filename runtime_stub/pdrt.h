@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define PDRT_ABI_VERSION 2
+#define PDRT_ABI_VERSION 3
 
 /* In front of a loop whose iterations are the lanes of vectors: keeps GCC from unrolling it to scalars before it
  * vectorises. */
@@ -67,7 +67,8 @@ typedef enum pd_status {
 	PD_CAPACITY,   /* a size found at run time exceeds its declared bound */
 	PD_DEVICE,     /* the accelerator reported a failure */
 	PD_TRIPS,      /* a loop takes more rounds than --max-trip allows */
-	PD_ASSERT      /* an assertion of the model does not hold */
+	PD_ASSERT,     /* an assertion of the model does not hold */
+	PD_WRONG_DEVICE /* the instance, or its memory, is of another device than the one that is current */
 } pd_status;
 
 const char *pd_status_text(pd_status status);
@@ -132,6 +133,8 @@ typedef struct pd_model_info {
 	pd_status (*run)(void *instance, const void *const *inputs, void *const *outputs, int64_t *symbols);
 	/* The operator at which the last run failed, or NULL. */
 	const char *(*failed)(const void *instance);
+	/* Gives back what an instance holds beside its memory. NULL: there is no such thing. */
+	void (*free)(void *instance);
 } pd_model_info;
 
 /* FNV-1a, for comparing weights with weights_hash. */

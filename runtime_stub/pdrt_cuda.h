@@ -6,6 +6,7 @@
 #define PDRT_CUDA_H
 
 #include <cuda_runtime.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -177,25 +178,44 @@ __global__ void pd_set(T *x, T v)
 
 /* ---- on the host ------------------------------------------------------------------------------------------- */
 
+/* The first error of CUDA, and the kernel or the call that it comes from. */
+typedef struct pd_error {
+	cudaError_t code;
+	const char *at;
+} pd_error;
+
 /* Where work goes: into a stream, or, with a graph, behind the last of its nodes. After an error nothing more goes in. */
 typedef struct pd_queue {
 	cudaStream_t stream;
 	cudaGraph_t root, graph; /* graph: root, or the body of a conditional node in it */
 	cudaGraphNode_t last;
 	bool any;                /* there is a last one */
-	cudaError_t *error;
+	pd_error *error;
 } pd_queue;
 
 static inline bool pd_ok(const pd_queue *q)
 {
-	return *q->error == cudaSuccess;
+	return q->error->code == cudaSuccess;
 }
 
-/* Keeps the first error. */
-static inline void pd_check(pd_queue *q, cudaError_t error)
+static inline void pd_check_at(pd_queue *q, cudaError_t code, const char *at)
 {
-	if (pd_ok(q))
-		*q->error = error;
+	if (!pd_ok(q) || code == cudaSuccess)
+		return;
+	q->error->code = code;
+	q->error->at = at;
+}
+
+/* Keeps the first error; after it there are no more calls. */
+#define pd_check(q, call) (pd_ok(q) ? pd_check_at(q, call, #call) : (void)0)
+
+/* What an instance says of an error. CUDA keeps the last one for whoever asks next; that need not be the caller's. */
+static inline pd_status pd_failure(const pd_error *e, const char **failed, const char **name)
+{
+	*failed = e->at;
+	*name = cudaGetErrorName(e->code);
+	(void)cudaGetLastError();
+	return PD_DEVICE;
 }
 
 static inline unsigned pd_blocks(int64_t threads, unsigned per_block)
@@ -210,18 +230,21 @@ struct pd_same {
 };
 
 /* kernel<<<blocks, threads>>>(args...) */
+#define pd_launch(q, kernel, ...) pd_launch_at(q, #kernel, kernel, __VA_ARGS__)
+
 template <typename... P>
-void pd_launch(pd_queue *q, void (*kernel)(P...), unsigned blocks, unsigned threads, typename pd_same<P>::type... args)
+void pd_launch_at(pd_queue *q, const char *at, void (*kernel)(P...), unsigned blocks, unsigned threads,
+                  typename pd_same<P>::type... args)
 {
 	void *list[] = {(void *)&args..., NULL};
 	if (!pd_ok(q))
 		return;
 	if (!q->graph) {
-		pd_check(q, cudaLaunchKernel(kernel, dim3(blocks), dim3(threads), list, 0, q->stream));
+		pd_check_at(q, cudaLaunchKernel(kernel, dim3(blocks), dim3(threads), list, 0, q->stream), at);
 		return;
 	}
 	cudaFuncAttributes attributes; /* says whether this device can run it */
-	pd_check(q, cudaFuncGetAttributes(&attributes, kernel));
+	pd_check_at(q, cudaFuncGetAttributes(&attributes, kernel), at);
 	if (!pd_ok(q))
 		return;
 	cudaKernelNodeParams params = {};
@@ -230,19 +253,32 @@ void pd_launch(pd_queue *q, void (*kernel)(P...), unsigned blocks, unsigned thre
 	params.blockDim = dim3(threads);
 	params.kernelParams = list;
 	const cudaGraphNode_t before = q->last;
-	pd_check(q, cudaGraphAddKernelNode(&q->last, q->graph, &before, q->any, &params));
+	pd_check_at(q, cudaGraphAddKernelNode(&q->last, q->graph, &before, q->any, &params), at);
 	q->any = true;
+}
+
+static inline void pd_clear(pd_queue *q, void *at, size_t n)
+{
+	if (n)
+		pd_check(q, cudaMemsetAsync(at, 0, n, q->stream));
+}
+
+/* Waits for the stream, also after an error: what is queued may read and write memory of the host. */
+static inline void pd_synchronize(pd_queue *q)
+{
+	const cudaError_t error = cudaStreamSynchronize(q->stream);
+	pd_check_at(q, error, "cudaStreamSynchronize(stream)");
 }
 
 static inline void pd_copy_in(pd_queue *q, void *to, const void *from, size_t n)
 {
-	if (pd_ok(q) && n)
+	if (n)
 		pd_check(q, cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, q->stream));
 }
 
 static inline void pd_copy_out(pd_queue *q, void *to, const void *from, size_t n)
 {
-	if (pd_ok(q) && n)
+	if (n)
 		pd_check(q, cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToHost, q->stream));
 }
 
@@ -264,8 +300,7 @@ static inline void pd_copy(pd_queue *q, void *to, const void *from, size_t n)
 static inline cudaGraphConditionalHandle pd_handle(pd_queue *q)
 {
 	cudaGraphConditionalHandle handle = 0;
-	if (pd_ok(q))
-		pd_check(q, cudaGraphConditionalHandleCreate(&handle, q->root, 0, cudaGraphCondAssignDefault));
+	pd_check(q, cudaGraphConditionalHandleCreate(&handle, q->root, 0, cudaGraphCondAssignDefault));
 	return handle;
 }
 
@@ -321,15 +356,15 @@ static inline void pd_if(pd_queue *q, pd_condition c, pd_queue parts[2])
 	pd_node(q, c.otherwise, cudaGraphCondTypeIf, 1, parts + 1);
 }
 
-static inline pd_queue pd_queue_of(cudaStream_t stream, cudaError_t *error)
+static inline pd_queue pd_queue_of(cudaStream_t stream, pd_error *error)
 {
 	pd_queue q = {stream, NULL, NULL, NULL, false, error};
-	*error = cudaSuccess;
+	*error = pd_error();
 	return q;
 }
 
 /* A queue that fills a new graph. */
-static inline pd_queue pd_graph_begin(cudaStream_t stream, cudaError_t *error)
+static inline pd_queue pd_graph_begin(cudaStream_t stream, pd_error *error)
 {
 	pd_queue q = pd_queue_of(stream, error);
 	pd_check(&q, cudaGraphCreate(&q.root, 0));
@@ -341,8 +376,7 @@ static inline pd_queue pd_graph_begin(cudaStream_t stream, cudaError_t *error)
 static inline void pd_graph_end(pd_queue *q, cudaGraphExec_t *exec)
 {
 	*exec = NULL;
-	if (pd_ok(q))
-		pd_check(q, cudaGraphInstantiate(exec, q->root, 0));
+	pd_check(q, cudaGraphInstantiate(exec, q->root, 0));
 	if (!pd_ok(q))
 		*exec = NULL;
 	if (q->root)
@@ -351,18 +385,67 @@ static inline void pd_graph_end(pd_queue *q, cudaGraphExec_t *exec)
 
 static inline void pd_graph_launch(pd_queue *q, cudaGraphExec_t exec)
 {
-	if (pd_ok(q))
-		pd_check(q, cudaGraphLaunch(exec, q->stream));
+	pd_check(q, cudaGraphLaunch(exec, q->stream));
+}
+
+/* ---- instances --------------------------------------------------------------------------------------------- */
+
+/* What kernels told of a run, as it was copied to the host. */
+static inline pd_state pd_state_of(const int64_t *told)
+{
+	pd_state state;
+	memcpy(&state, told, sizeof state);
+	return state;
+}
+
+/* Whether `device` is the current one. Other devices know neither the memory of an instance nor its graph. */
+static inline bool pd_device_is(pd_queue *q, int device)
+{
+	int current = device;
+	pd_check(q, cudaGetDevice(&current));
+	return current == device;
+}
+
+/* The caller's memory, which must be the device's; or, without any, `size` bytes that *owned keeps. Returns NULL after an
+ * error, and for other memory. */
+static inline unsigned char *pd_memory_take(pd_queue *q, void *memory, size_t size, int device, void **owned)
+{
+	cudaPointerAttributes a = {};
+	if (!memory) {
+		unsigned char *p = NULL;
+		pd_check(q, cudaMalloc(&p, size));
+		return (unsigned char *)(*owned = pd_ok(q) ? p : NULL);
+	}
+	pd_check(q, cudaPointerGetAttributes(&a, memory));
+	const bool managed = a.type == cudaMemoryTypeManaged;
+	return pd_ok(q) && (managed || (a.type == cudaMemoryTypeDevice && a.device == device)) ? (unsigned char *)memory : NULL;
 }
 
 /* ---- for programs that hold their tensors on the host: model_info ------------------------------------------- */
 
-/* Memory of the device that is kept from run to run. Starts as zeros. */
+/* Memory of the device that is kept from run to run, and what failed last. Starts as zeros. */
 typedef struct pd_stage {
 	cudaStream_t stream;
-	void *workspace, **tensors; /* inputs, then outputs */
-	size_t workspace_size, *sizes;
+	void **tensors; /* inputs, then outputs */
+	size_t *sizes;
+	char failed[256];
 } pd_stage;
+
+/* A status with its message: the operator; or CUDA's name of the error, what that means, and where it was. */
+static inline pd_status pd_stage_status(pd_stage *s, pd_status status, const char *failed, const char *name)
+{
+	s->failed[0] = '\0';
+	if (status != PD_OK && failed)
+		snprintf(s->failed, sizeof s->failed, name ? "%s in %s" : "%.0s%s", name ? name : "", failed);
+	return status;
+}
+
+static inline pd_status pd_stage_error(pd_stage *s, const pd_error *e)
+{
+	const char *failed, *name;
+	const pd_status status = pd_failure(e, &failed, &name);
+	return pd_stage_status(s, status, failed, name);
+}
 
 /* n bytes, those of the run before when there were as many. */
 static inline void *pd_stage_memory(pd_queue *q, void **at, size_t *size, size_t n)
@@ -373,8 +456,7 @@ static inline void *pd_stage_memory(pd_queue *q, void **at, size_t *size, size_t
 		pd_check(q, cudaFree(*at));
 	*at = NULL;
 	unsigned char *p = NULL;
-	if (pd_ok(q))
-		pd_check(q, cudaMalloc(&p, n ? n : 1));
+	pd_check(q, cudaMalloc(&p, n ? n : 1));
 	*size = n;
 	return *at = pd_ok(q) ? p : NULL;
 }
@@ -414,13 +496,23 @@ static inline void pd_stage_in(pd_stage *s, pd_queue *q, const pd_model_info *in
 	free(room);
 }
 
+static inline void pd_stage_free(pd_stage *s, const pd_model_info *info)
+{
+	for (int i = 0; s->tensors && s->sizes && i < info->inputs + info->outputs; i++)
+		cudaFree(s->tensors[i]);
+	free(s->tensors);
+	free(s->sizes);
+	if (s->stream)
+		cudaStreamDestroy(s->stream);
+	*s = pd_stage();
+}
+
 /* And the outputs back, with all the room in them. */
 static inline void pd_stage_out(pd_stage *s, pd_queue *q, const pd_model_info *info, void *const *outputs)
 {
-	for (int i = 0; pd_ok(q) && i < info->outputs; i++)
+	for (int i = 0; i < info->outputs; i++)
 		pd_copy_out(q, outputs[i], s->tensors[info->inputs + i], s->sizes[info->inputs + i]);
-	if (pd_ok(q))
-		pd_check(q, cudaStreamSynchronize(s->stream));
+	pd_synchronize(q);
 }
 
 #endif

@@ -768,6 +768,7 @@ const pd_model_info *digits_info(void)
 		digits_info_init,
 		digits_info_run,
 		digits_info_failed,
+		NULL,
 	};
 	return &info;
 }

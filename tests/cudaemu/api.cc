@@ -53,6 +53,7 @@ struct CUgraphExec_st {
 };
 
 struct CUstream_st {
+	int device;
 	cudaGraphNode_t first, last;
 	cudaStream_t next;
 };
@@ -104,33 +105,36 @@ static Counter counters[64];
 
 static void report()
 {
-	FILE *f = fopen(getenv("CUDAEMU_REPORT"), "w");
+	const char *path = getenv("CUDAEMU_REPORT");
+	FILE *f = path ? fopen(path, "w") : nullptr;
 	for (Counter *c = counters; f && c->name; c++)
 		fprintf(f, "%s %ld\n", c->name, c->count);
 	if (f)
 		fclose(f);
+	if (getenv("CUDAEMU_LEAKS") && cudaemu_live()) {
+		fprintf(stderr, "error: cudaemu: %ld allocations, streams or graphs are left\n", cudaemu_live());
+		_exit(86);
+	}
 }
 
-static long count(const char *name)
+static void count(const char *name)
 {
 	Counter *c = counters;
-	if (!c->name && getenv("CUDAEMU_REPORT"))
+	if (!c->name)
 		atexit(report);
 	while (c->name && strcmp(c->name, name))
 		c++;
 	c->name = name;
-	return ++c->count;
+	c->count++;
 }
 
-// Whether CUDAEMU_FAIL wants this call of a function to fail.
-static bool called(const char *name)
-{
-	static const char *fail = getenv("CUDAEMU_FAIL");
-	const long n = count(name);
-	const size_t len = strlen(name);
-	return fail && !strncmp(fail, name, len) && fail[len] == ':' && atol(fail + len + 1) == n;
-}
+struct Failure {
+	bool read;
+	const char *what;
+	long matching; // calls since then
+};
 
+static Failure failure;
 static cudaError_t last_error;
 
 static cudaError_t result(cudaError_t e)
@@ -140,15 +144,47 @@ static cudaError_t result(cudaError_t e)
 	return e;
 }
 
-#define ENTER()             \
-	if (called(__func__)) \
-	return result(cudaErrorMemoryAllocation)
+static bool gives_back(const char *name)
+{
+	return strstr(name, "Destroy") || strstr(name, "Free");
+}
+
+static cudaError_t error_named(const char *name)
+{
+	for (int e = 1; e < 1000; e++)
+		if (!strcmp(name, cudaGetErrorName((cudaError_t)e)))
+			return (cudaError_t)e;
+	die("CUDAEMU_FAIL: no error '%s'", name);
+}
+
+// Whether CUDAEMU_FAIL wants this call of a function to fail, and how.
+static cudaError_t called(const char *name)
+{
+	count(name);
+	if (!failure.read)
+		cudaemu_fail(getenv("CUDAEMU_FAIL"));
+	const char *f = failure.what;
+	const size_t len = f ? strcspn(f, ":") : 0;
+	if (!f || !(f[0] == '*' ? !gives_back(name) : len == strlen(name) && !strncmp(f, name, len)))
+		return cudaSuccess;
+	char *rest;
+	if (strtol(f + len + 1, &rest, 10) != ++failure.matching)
+		return cudaSuccess;
+	return result(*rest == ':' ? error_named(rest + 1) : cudaErrorMemoryAllocation);
+}
+
+#define ENTER()                                         \
+	if (const cudaError_t failed_ = called(__func__)) \
+	return failed_
+
+static int current_device;
 
 // ---- memory ----------------------------------------------------------------------------------------------------
 
 struct Allocation {
 	char *base, *data;
 	size_t mapped, size;
+	int device;
 	Allocation *next;
 };
 
@@ -186,9 +222,9 @@ static void faults_catch()
 }
 
 // The end of an allocation lies at a guard page, but for what its alignment asks; those bytes are looked at later.
-cudaError_t memory_new(void **p, size_t n)
+static cudaError_t memory_new(void **p, size_t n)
 {
-	if (called("cudaMalloc") || n > (size_t)1 << 40)
+	if (n > (size_t)1 << 40)
 		return result(cudaErrorMemoryAllocation);
 	if (!allocations)
 		faults_catch();
@@ -203,6 +239,7 @@ cudaError_t memory_new(void **p, size_t n)
 	a->base = static_cast<char *>(m);
 	a->data = a->base + a->mapped - page - rounded;
 	a->size = n;
+	a->device = current_device;
 	mprotect(a->base, page, PROT_NONE);
 	mprotect(a->base + a->mapped - page, page, PROT_NONE);
 	memset(a->base + page, SLACK_BYTE, (size_t)(a->data - a->base) - page);
@@ -394,7 +431,7 @@ static void graph_run(cudaGraph_t g)
 	}
 }
 
-static CUstream_st null_stream;
+static CUstream_st null_stream; // of whatever device
 static cudaStream_t streams = &null_stream;
 
 static cudaStream_t stream_check(cudaStream_t s)
@@ -410,20 +447,33 @@ static cudaStream_t stream_check(cudaStream_t s)
 static cudaError_t stream_queue(cudaStream_t s, cudaGraphNode_t n)
 {
 	s = stream_check(s);
+	if (s != &null_stream && s->device != current_device) {
+		node_free(n);
+		return result(cudaErrorInvalidResourceHandle);
+	}
 	*(s->last ? &s->last->next : &s->first) = n;
 	s->last = n;
 	return cudaSuccess;
 }
 
+static void stream_step(cudaStream_t s)
+{
+	cudaGraphNode_t n = s->first;
+	s->first = n->next;
+	if (!s->first)
+		s->last = nullptr;
+	node_run(n);
+	node_free(n);
+}
+
+// Other streams may get ahead meanwhile.
 static void stream_drain(cudaStream_t s)
 {
 	while (s->first) {
-		cudaGraphNode_t n = s->first;
-		s->first = n->next;
-		if (!s->first)
-			s->last = nullptr;
-		node_run(n);
-		node_free(n);
+		for (cudaStream_t other = streams; other; other = other->next)
+			if (other != s && other->first && random_next(2))
+				stream_step(other);
+		stream_step(s);
 	}
 	for (const Allocation *a = allocations; a; a = a->next)
 		slack_check(a);
@@ -437,14 +487,22 @@ static void all_drain()
 
 cudaError_t launch(void *kernel, dim3 grid, dim3 block, void *const *args, size_t shared, cudaStream_t stream)
 {
-	if (called("cudaLaunchKernel"))
-		return result(cudaErrorMemoryAllocation);
+	if (const cudaError_t failed = called("cudaLaunchKernel"))
+		return failed;
 	cudaGraphNode_t n;
 	const cudaError_t e = kernel_node(&n, kernel, grid, block, args, shared);
 	return result(e == cudaSuccess ? stream_queue(stream, n) : e);
 }
 
+cudaError_t attributes_get(cudaFuncAttributes *a)
+{
+	*a = {1024, 32, 0, 0};
+	return called("cudaFuncGetAttributes");
+}
+
 // ---- graphs ----------------------------------------------------------------------------------------------------
+
+static long graphs_live, streams_live;
 
 static cudaError_t graph_add(cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps, size_t ndep, cudaGraphNode_t n)
 {
@@ -466,6 +524,7 @@ static cudaGraph_t graph_new(cudaGraph_t root)
 {
 	cudaGraph_t g = static_cast<cudaGraph_t>(calloc(1, sizeof *g));
 	g->root = root ? root : g;
+	graphs_live += !root;
 	return g;
 }
 
@@ -484,6 +543,7 @@ const char *cudaGetErrorName(cudaError_t e)
 #define NAME(e) {e, #e}
 		NAME(cudaSuccess), NAME(cudaErrorInvalidValue), NAME(cudaErrorMemoryAllocation), NAME(cudaErrorInvalidConfiguration),
 		NAME(cudaErrorInsufficientDriver), NAME(cudaErrorInvalidDeviceFunction), NAME(cudaErrorNoDevice),
+		NAME(cudaErrorCallRequiresNewerDriver), NAME(cudaErrorInvalidDevice),
 		NAME(cudaErrorNoKernelImageForDevice), NAME(cudaErrorInvalidResourceHandle), NAME(cudaErrorIllegalAddress),
 		NAME(cudaErrorNotSupported),
 #undef NAME
@@ -506,10 +566,51 @@ cudaError_t cudaGetLastError()
 	return e;
 }
 
+void cudaemu_fail(const char *what)
+{
+	failure = {true, what, 0};
+}
+
+long cudaemu_live()
+{
+	long n = graphs_live + streams_live;
+	for (const Allocation *a = allocations; a; a = a->next)
+		n++;
+	return n;
+}
+
+enum { DEVICES = 2 };
+
 cudaError_t cudaGetDeviceCount(int *n)
 {
 	ENTER();
-	*n = 1;
+	*n = DEVICES;
+	return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int *device)
+{
+	ENTER();
+	*device = current_device;
+	return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device)
+{
+	ENTER();
+	if (device < 0 || device >= DEVICES)
+		return result(cudaErrorInvalidDevice);
+	current_device = device;
+	return cudaSuccess;
+}
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *out, const void *p)
+{
+	ENTER();
+	const Allocation *a = allocation_find(p);
+	*out = {};
+	out->device = a ? a->device : -2;
+	out->type = a ? cudaMemoryTypeDevice : cudaMemoryTypeUnregistered;
 	return cudaSuccess;
 }
 
@@ -518,6 +619,12 @@ cudaError_t cudaDeviceSynchronize()
 	ENTER();
 	all_drain();
 	return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void **p, size_t n)
+{
+	ENTER();
+	return memory_new(p, n);
 }
 
 cudaError_t cudaFree(void *p)
@@ -581,7 +688,9 @@ cudaError_t cudaStreamCreate(cudaStream_t *s)
 {
 	ENTER();
 	*s = static_cast<cudaStream_t>(calloc(1, sizeof **s));
+	(*s)->device = current_device;
 	(*s)->next = streams;
+	streams_live++;
 	streams = *s;
 	return cudaSuccess;
 }
@@ -594,6 +703,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t s)
 		if (*at == s) {
 			*at = s->next;
 			free(s);
+			streams_live--;
 			break;
 		}
 	return cudaSuccess;
@@ -626,6 +736,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t g)
 		next = c->next;
 		free(c);
 	}
+	graphs_live -= g->root == g;
 	free(g);
 	return cudaSuccess;
 }
@@ -703,10 +814,12 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t g, unsigned 
 	for (const Condition *c = g->conditions; c; c = c->next)
 		if (!c->bound)
 			return result(cudaErrorInvalidValue);
+	if (flags || g->root != g)
+		return result(cudaErrorInvalidValue);
 	*exec = static_cast<cudaGraphExec_t>(calloc(1, sizeof **exec));
 	(*exec)->graph = g;
 	g->execs++;
-	return flags || g->root != g ? result(cudaErrorInvalidValue) : cudaSuccess;
+	return cudaSuccess;
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)

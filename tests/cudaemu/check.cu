@@ -7,7 +7,7 @@
 
 enum { N = 256 };
 
-static cudaError_t error;
+static pd_error error;
 static pd_queue queue = pd_queue_of(NULL, &error);
 
 // ---- what is right ------------------------------------------------------------------------------------------
@@ -247,7 +247,7 @@ int main(int argc, char **argv)
 		early_read_check();
 	else
 		bug_run(name);
-	if (error != cudaSuccess)
-		printf("%s\n", cudaGetErrorName(error));
-	return error != cudaSuccess;
+	if (error.code != cudaSuccess)
+		printf("%s\n", cudaGetErrorName(error.code));
+	return error.code != cudaSuccess;
 }

@@ -4,7 +4,9 @@
 //
 //   CUDAEMU_SEED=N       another order of threads, of blocks, and of graph nodes that do not depend on each other
 //   CUDAEMU_REPORT=FILE  at exit, how often each function of the API was called
-//   CUDAEMU_FAIL=F:N     the N-th call of the API function F (from 1) fails with cudaErrorMemoryAllocation
+//   CUDAEMU_FAIL=F:N[:E] the N-th call of the API function F (from 1) fails with E or cudaErrorMemoryAllocation; F may be *,
+//                        then what gives something back does not count
+//   CUDAEMU_LEAKS=1      allocations, streams and graphs that are left at exit are an error
 //
 // One host thread. Not modelled: memory orders, races in global memory, overlap of streams, textures, mma.
 #ifndef CUDAEMU_RUNTIME_H
@@ -269,6 +271,11 @@ void cudaGraphSetConditional(cudaGraphConditionalHandle handle, unsigned value);
 
 // ---- the API in C++ ----------------------------------------------------------------------------------------
 
+struct cudaFuncAttributes {
+	int maxThreadsPerBlock, numRegs;
+	size_t sharedSizeBytes, localSizeBytes;
+};
+
 namespace cudaemu {
 
 // How to call a kernel whose arguments are a list of pointers.
@@ -312,22 +319,16 @@ void *kernel_known(void (*kernel)(P...))
 	return key;
 }
 
+cudaError_t attributes_get(cudaFuncAttributes *a);
 cudaError_t launch(void *kernel, dim3 grid, dim3 block, void *const *args, size_t shared, cudaStream_t stream);
-cudaError_t memory_new(void **p, size_t n);
 
 } // namespace cudaemu
-
-struct cudaFuncAttributes {
-	int maxThreadsPerBlock, numRegs;
-	size_t sharedSizeBytes, localSizeBytes;
-};
 
 template <typename... P>
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, void (*kernel)(P...))
 {
 	cudaemu::kernel_known(kernel);
-	*a = {1024, 32, 0, 0};
-	return cudaSuccess;
+	return cudaemu::attributes_get(a);
 }
 
 template <typename... P>
@@ -340,7 +341,7 @@ cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void *
 template <typename T>
 cudaError_t cudaMalloc(T **p, size_t n)
 {
-	return cudaemu::memory_new(reinterpret_cast<void **>(p), n);
+	return cudaMalloc(reinterpret_cast<void **>(p), n);
 }
 
 struct cudaKernelNodeParams {

@@ -17,8 +17,10 @@ typedef enum cudaError {
 	cudaErrorMemoryAllocation = 2,
 	cudaErrorInvalidConfiguration = 9,
 	cudaErrorInsufficientDriver = 35,
+	cudaErrorCallRequiresNewerDriver = 36,
 	cudaErrorInvalidDeviceFunction = 98,
 	cudaErrorNoDevice = 100,
+	cudaErrorInvalidDevice = 101,
 	cudaErrorNoKernelImageForDevice = 209,
 	cudaErrorInvalidResourceHandle = 400,
 	cudaErrorIllegalAddress = 700,
@@ -28,6 +30,16 @@ typedef enum cudaError {
 typedef enum cudaMemcpyKind {
 	cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault
 } cudaMemcpyKind;
+
+typedef enum cudaMemoryType {
+	cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice, cudaMemoryTypeManaged
+} cudaMemoryType;
+
+typedef struct cudaPointerAttributes {
+	cudaMemoryType type;
+	int device;
+	void *devicePointer, *hostPointer;
+} cudaPointerAttributes;
 
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUgraph_st *cudaGraph_t;
@@ -43,7 +55,11 @@ const char *cudaGetErrorName(cudaError_t error);
 const char *cudaGetErrorString(cudaError_t error);
 cudaError_t cudaGetLastError(void);
 cudaError_t cudaGetDeviceCount(int *count);
+cudaError_t cudaGetDevice(int *device);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *p);
 cudaError_t cudaDeviceSynchronize(void);
+cudaError_t cudaMalloc(void **p, size_t n);
 cudaError_t cudaFree(void *p);
 cudaError_t cudaMemcpy(void *to, const void *from, size_t n, cudaMemcpyKind kind);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, cudaMemcpyKind kind, cudaStream_t stream);
@@ -56,6 +72,10 @@ cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags);
 cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
+
+/* For tests: what CUDAEMU_FAIL says, from now on (NULL: nothing); and how many allocations, streams and graphs there are. */
+void cudaemu_fail(const char *what);
+long cudaemu_live(void);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,127 @@
+// How an instance of generated CUDA begins and ends: model_init, model_init_shared, model_free. The memory of an instance
+// holds, in this order, what kernels tell of a run (pd_state, then sizes: as they are, as they should be, and counters of
+// loops), the weights, unless they are another instance's, and the workspace of the plan. Called by cuda_host.c.
+#include "codegen_impl.h"
+
+#include <inttypes.h>
+
+// Bytes of an instance without workspace.
+static int64_t least_bytes(const Codegen *cg)
+{
+	return cuda_state_bytes(cg) + cg->weights_size;
+}
+
+// What both kinds of init do. The sizes of the plan that the caller chooses are not known yet: a run looks at them.
+static void begin_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	text_printf(out, "/* Takes the memory, or makes it; `weights` bytes of it are for weights. */\n"
+	                 "static pd_status instance_begin(%s *m, void *memory, size_t size, size_t weights, pd_queue *queue)\n{\n", p);
+	text_line(out, 1, "const size_t elsewhere = %" PRId64 " - weights;", cg->weights_size);
+	text_line(out, 1, "if ((uintptr_t)memory %% 64)");
+	text_line(out, 2, "return PD_ALIGNMENT;");
+	if (cg->nmember)
+		text_line(out, 1, "if (size < %" PRId64 " - elsewhere)", least_bytes(cg));
+	else
+		text_line(out, 1, "if (size < %s_workspace_size() - elsewhere)", p);
+	text_line(out, 2, "return PD_WORKSPACE;");
+	text_line(out, 1, "pd_check(queue, cudaGetDevice(&m->device));");
+	text_line(out, 1, "m->memory = pd_memory_take(queue, memory, size, m->device, &m->owned);");
+	text_line(out, 1, "if (!pd_ok(queue) || !m->memory)");
+	text_line(out, 2, "return PD_WRONG_DEVICE;");
+	text_line(out, 1, "m->workspace = m->memory + %" PRId64 " + weights;", cuda_state_bytes(cg));
+	text_line(out, 1, "m->workspace_size = size + elsewhere;");
+	text_line(out, 1, "pd_clear(queue, m->memory, %" PRId64 ");", cuda_state_bytes(cg));
+	text_str(out, "\treturn PD_OK;\n}\n\n");
+}
+
+static void end_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	text_printf(out, "/* Waits until all is there; an instance that is not ready keeps nothing. */\n"
+	                 "static pd_status instance_end(%s *m, pd_status status, pd_queue *queue)\n{\n", p);
+	text_line(out, 1, "pd_synchronize(queue);");
+	text_line(out, 1, "m->ready = pd_ok(queue) && status == PD_OK;");
+	text_line(out, 1, "if (!m->ready)");
+	text_line(out, 2, "%s_free(m);", p);
+	text_line(out, 1, "return pd_ok(queue) ? status : pd_failure(queue->error, &m->failed, &m->error);");
+	text_str(out, "}\n\n");
+}
+
+static void queue_print(Text *out)
+{
+	text_line(out, 1, "pd_error error;");
+	text_line(out, 1, "pd_queue queue = pd_queue_of(stream, &error);");
+}
+
+static void init_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	text_printf(out, "pd_status %s_init(%s *m, const void *weights, size_t n, void *memory, size_t size, "
+	                 "cudaStream_t stream)\n{\n", p, p);
+	text_line(out, 1, "if (!m)");
+	text_line(out, 2, "return PD_NULL;");
+	text_line(out, 1, "memset(m, 0, sizeof *m);");
+	if (cg->inline_weights) {
+		text_str(out, "\t(void)weights;\n\t(void)n;\n");
+	} else {
+		text_line(out, 1, "if (!weights)");
+		text_line(out, 2, "return PD_NULL;");
+		text_line(out, 1, "if (n != %" PRId64 "u)", cg->weights_size);
+		text_line(out, 2, "return PD_WEIGHTS;");
+	}
+	queue_print(out);
+	text_line(out, 1, "const pd_status status = instance_begin(m, memory, size, %" PRId64 ", &queue);", cg->weights_size);
+	text_line(out, 1, "if (status == PD_OK) {");
+	text_line(out, 2, "unsigned char *const uploads = m->memory + %" PRId64 ";", cuda_state_bytes(cg));
+	text_line(out, 2, "m->weights = uploads;");
+	if (!cg->inline_weights)
+		text_line(out, 2, "pd_copy_in(&queue, uploads, weights, n);");
+	else if (cg->uploads.text && cg->uploads.len)
+		text_str(out, cg->uploads.text);
+	text_line(out, 1, "}");
+	text_str(out, "\treturn instance_end(m, status, &queue);\n}\n\n");
+}
+
+static void init_shared_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	text_printf(out, "pd_status %s_init_shared(struct %s *m, const struct %s *with, void *memory, size_t size, cudaStream_t stream)\n{\n",
+	            p, p, p);
+	text_line(out, 1, "if (!m || m == with)");
+	text_line(out, 2, "return PD_NULL;");
+	text_line(out, 1, "memset(m, 0, sizeof *m);");
+	text_line(out, 1, "if (!with || !with->ready)");
+	text_line(out, 2, "return PD_NULL;");
+	queue_print(out);
+	text_line(out, 1, "if (!pd_device_is(&queue, with->device))");
+	text_line(out, 2, "return PD_WRONG_DEVICE;");
+	text_line(out, 1, "const pd_status status = instance_begin(m, memory, size, 0, &queue);");
+	text_line(out, 1, "m->weights = with->weights;");
+	text_str(out, "\treturn instance_end(m, status, &queue);\n}\n\n");
+}
+
+static void free_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	text_printf(out, "void %s_free(%s *m)\n{\n", p, p);
+	text_line(out, 1, "if (!m)");
+	text_line(out, 2, "return;");
+	if (cg->blocks) {
+		text_line(out, 1, "if (m->graph)");
+		text_line(out, 2, "cudaGraphExecDestroy(m->graph);");
+	}
+	text_line(out, 1, "if (m->owned)");
+	text_line(out, 2, "cudaFree(m->owned);");
+	text_line(out, 1, "memset(m, 0, sizeof *m);");
+	text_str(out, "}\n\n");
+}
+
+void cuda_instance_print(Codegen *cg, Text *out)
+{
+	free_print(cg, out);
+	begin_print(cg, out);
+	end_print(cg, out);
+	init_print(cg, out);
+	init_shared_print(cg, out);
+}
