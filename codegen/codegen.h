@@ -98,6 +98,7 @@ typedef struct KernelFunc {
 	                       // KERNEL_PARAMS; it is preceded by helpers that only it uses, if any
 	int block_threads;     // CUDA: so many threads work on an element of the result; 0: one
 	const char *place;     // in a kernel's region: the linear position of the element of the result; NULL: it has no name
+	bool skips;            // CUDA: a check that fails leaves out the element, since its thread has to meet others
 	bool inlined;          // no function: statements in model_run
 	bool status;           // it returns pd_status (else void): see kernel_return_type
 	int nparam;

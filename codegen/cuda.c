@@ -1,6 +1,7 @@
 // Kernels of CUDA: nests as __global__ functions, one thread per element of the result, and what launches them. Sizes found
 // at run time stay on the device: grids are made for their bounds, and kernels get the address. Called by run.c and
 // cuda_graph.c.
+#include "cuda_rows.h"
 #include "nest.h"
 
 #include <inttypes.h>
@@ -94,6 +95,8 @@ bool (*cuda_emitter_of(const Op *op))(KernelFunc *k)
 	case OP_LOOP_NEST: return nest_of_elements_emit;
 	case OP_KERNEL_GEMM: return cuda_gemm_emit;
 	case OP_KERNEL_DEPTHWISE: return cuda_depthwise_emit;
+	case OP_KERNEL_SOFTMAX: return cuda_softmax_emit;
+	case OP_KERNEL_LAYER_NORM: return cuda_layer_norm_emit;
 	case OP_KERNEL_SORT: return kernel_sort_emit;
 	case OP_KERNEL_NMS: return kernel_nms_emit;
 	case OP_KERNEL_COMPACT: return kernel_compact_emit;
@@ -137,6 +140,8 @@ static const Dim *launch_total(Context *c, const Op *op)
 	switch (op->code) {
 	case OP_KERNEL_GEMM: return cuda_gemm_tiles(c, op);
 	case OP_KERNEL_DEPTHWISE: return cuda_depthwise_threads(c, op);
+	case OP_KERNEL_SOFTMAX:
+	case OP_KERNEL_LAYER_NORM: return cuda_rows_total(c, op);
 	case OP_LOOP_NEST: return type_numel(c, first);
 	case OP_KERNEL_SCATTER: return first->dims[1];
 	case OP_KERNEL_SCAN: return rows_along(c, first, (int)op_int(op, "axis", 0));

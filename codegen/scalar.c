@@ -533,8 +533,13 @@ static bool to_index_print(Scalars *s, const Op *op, int depth, Text *out)
 	} else {
 		text_line(out, depth, "const int64_t %s = (int64_t)%s;", name, x);
 	}
-	text_line(out, depth, "if (%s < 0 || %s >= %s)", name, name, extent);
-	text_line(out, depth + 1, s->k->target->cuda ? "return pd_fail(pd_run, PD_INDEX, pd_op);" : "return PD_INDEX;");
+	text_line(out, depth, "if (%s < 0 || %s >= %s)%s", name, name, extent, s->k->skips ? " {" : "");
+	text_line(out, depth + 1, s->k->skips ? "pd_fail(pd_run, PD_INDEX, pd_op);" :
+	          s->k->target->cuda ? "return pd_fail(pd_run, PD_INDEX, pd_op);" : "return PD_INDEX;");
+	if (s->k->skips) {
+		text_line(out, depth + 1, "continue;");
+		text_line(out, depth, "}");
+	}
 	s->k->status = true;
 	pointer_map_set(&s->names, &op->results[0], name);
 	return true;

@@ -246,15 +246,15 @@ static bool read_row(Program *p, const Tensor *shape, int64_t at, int64_t n, dou
 	return true;
 }
 
-static void softmax_row(int64_t n, double *row)
+static void softmax_row(int64_t n, bool log_of, double *row)
 {
 	double max = -INFINITY, sum = 0;
 	for (int64_t i = 0; i < n; i++)
 		max = row[i] > max || isnan(row[i]) ? row[i] : max;
 	for (int64_t i = 0; i < n; i++)
-		sum += row[i] = exp(row[i] - max);
+		sum += exp(row[i] - max);
 	for (int64_t i = 0; i < n; i++)
-		row[i] /= sum;
+		row[i] = log_of ? row[i] - max - log(sum) : exp(row[i] - max) / sum;
 }
 
 bool interpret_hook_kernel_softmax(Interp *in, Op *op)
@@ -272,7 +272,7 @@ bool interpret_hook_kernel_softmax(Interp *in, Op *op)
 	for (int64_t at = 0; at < total; at += n) {
 		if (!read_row(input, s.out, at, n, row))
 			return false;
-		softmax_row(n, row);
+		softmax_row(n, op_bool(op, "log", false), row);
 		if (!sink_put(&s, at, n, row))
 			return false;
 	}

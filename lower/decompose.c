@@ -1,98 +1,10 @@
 // Decompose: brings operators into the forms that layout and the kernels want. Composites whose
-// parts are worth more than the whole are taken apart by their definitions; softmax and layer norm
-// become kernels that read their input through a region, so that fusion can put work into them.
+// parts are worth more than the whole are taken apart by their definitions; softmax and norms become
+// kernels that read their input through a region (rows.c).
 #include "layout.h"
+#include "rows.h"
 
 #include <string.h>
-
-// ---- kernels with an input region ---------------------------------------------------------------
-
-// Region `r` yields the element of `x` at the position that its arguments give.
-static bool region_read(Op *kernel, Region *r, Value *x)
-{
-	Context *c = kernel->ctx;
-	Block *block = block_new(c, r);
-	Value *operands[MAX_RANK + 1] = {x};
-	for (int i = 0; i < x->type->rank; i++)
-		operands[i + 1] = block_add_arg(c, block, type_index(c));
-	Builder b = builder_at_end(c, block, kernel->loc);
-	Value *v = build(&b, OP_LOOP_LOAD, x->type->rank + 1, operands, NULL);
-	return v && build_op(&b, OP_LOOP_YIELD, 1, &v, 0, NULL);
-}
-
-static bool region_pass(Op *kernel, Region *r)
-{
-	Context *c = kernel->ctx;
-	const Type *t = kernel->results[0].type;
-	Block *block = block_new(c, r);
-	Value *acc = block_add_arg(c, block, type_scalar(c, t->dtype));
-	for (int i = 0; i < t->rank; i++)
-		block_add_arg(c, block, type_index(c));
-	Builder b = builder_at_end(c, block, kernel->loc);
-	return build_op(&b, OP_LOOP_YIELD, 1, &acc, 0, NULL) != NULL;
-}
-
-// A kernel over `x` element by element: regions input and epilogue.
-static Op *kernel_reading(Op *op, enum OpCode code, Value *x, int noperand, Value *const *operands)
-{
-	Op *kernel = op_new(op->ctx, code, op->loc, 1, &x->type, noperand, operands, 2, 0);
-	op_insert_before(op, kernel);
-	if (region_read(kernel, &kernel->regions[0], x) && region_pass(kernel, &kernel->regions[1]))
-		return kernel;
-	return NULL;
-}
-
-static Value *swap_with_last(Builder *b, Value *x, int axis)
-{
-	int64_t perm[MAX_RANK];
-	int last = x->type->rank - 1;
-	for (int i = 0; i <= last; i++)
-		perm[i] = i;
-	perm[axis] = last;
-	perm[last] = axis;
-	return build1(b, OP_PD_TRANSPOSE, x, "perm", attr_ints(b->ctx, last + 1, perm), NULL);
-}
-
-static bool softmax_to_kernel(Op *op)
-{
-	Value *x = op_operand(op, 0);
-	const Type *t = x->type;
-	int64_t axis = op_int(op, "axis", -1);
-	axis = axis < 0 ? axis + t->rank : axis;
-	if (t->dtype != DT_F32 || t->rank < 1 || op->results[0].type != t || axis < 0 ||
-		axis >= t->rank)
-		return true;
-	Builder b = builder_before(op);
-	bool swap = axis != t->rank - 1;
-	if (swap && !(x = swap_with_last(&b, x, (int)axis)))
-		return false;
-	Op *kernel = kernel_reading(op, OP_KERNEL_SOFTMAX, x, 0, NULL);
-	if (!kernel)
-		return false;
-	Value *out = &kernel->results[0];
-	if (swap && !(out = swap_with_last(&b, out, (int)axis)))
-		return false;
-	op_replace(op, &out);
-	return true;
-}
-
-static bool layer_norm_to_kernel(Op *op)
-{
-	Value *x = op_operand(op, 0), *scale = op_operand(op, 1), *bias = op_operand(op, 2);
-	const Type *t = x->type;
-	int64_t begin = op_int(op, "begin_norm_axis", 1);
-	if (t->dtype != DT_F32 || op->results[0].type != t || begin < 0 || begin >= t->rank ||
-	    (scale && scale->type->dtype != DT_F32) || (bias && bias->type->dtype != DT_F32))
-		return true;
-	Op *kernel = kernel_reading(op, OP_KERNEL_LAYER_NORM, x, 2, (Value *[]){scale, bias});
-	if (!kernel)
-		return false;
-	op_set_attr(kernel, "epsilon", attr_float(op->ctx, op_float(op, "epsilon", 1e-5)));
-	op_set_attr(kernel, "axes", attr_int(op->ctx, t->rank - begin));
-	Value *out = &kernel->results[0];
-	op_replace(op, &out);
-	return true;
-}
 
 // ---- products with vectors ----------------------------------------------------------------------
 
@@ -273,16 +185,17 @@ static bool concat_to_appends(Op *op)
 // ---- by definition ------------------------------------------------------------------------------
 
 // Composites that layout has no kernel for, but for their parts.
-static bool takes_apart(const Op *op)
+static bool takes_apart(const PassContext *p, const Op *op)
 {
 	switch (op->code) {
+	case OP_PD_INSTANCE_NORM:
+		return !p->target->cuda;
 	case OP_PD_MUL:
 	case OP_PD_FC:
 	case OP_PD_BMM:
 	case OP_PD_MV:
 	case OP_PD_ADDMM:
 	case OP_PD_SCALED_MATMUL:
-	case OP_PD_INSTANCE_NORM:
 	case OP_PD_AFFINE_CHANNEL:
 	case OP_PD_BATCH_NORM:
 	case OP_PD_PRELU:
@@ -308,9 +221,13 @@ static bool op_decompose(PassContext *p, Op *op)
 {
 	switch (op->code) {
 	case OP_PD_SOFTMAX:
-		return p->target->cuda || softmax_to_kernel(op);
+	case OP_PD_LOG_SOFTMAX:
+		return softmax_to_kernel(p, op);
 	case OP_PD_LAYER_NORM:
-		return p->target->cuda || layer_norm_to_kernel(op);
+		return layer_norm_to_kernel(p, op);
+	case OP_PD_INSTANCE_NORM:
+	case OP_PD_GROUP_NORM:
+		return !p->target->cuda || norm_of_channels_to_kernel(op);
 	case OP_PD_MATMUL:
 		return matmul_of_matrices(op);
 	case OP_PD_PAD3D:
@@ -330,7 +247,7 @@ static bool region_decompose(PassContext *p, Region *r)
 {
 	for (Block *block = r->first; block; block = block->next) {
 		for (Op *op = block->first, *next; op; op = next) {
-			if (op->nresult == 1 && takes_apart(op)) {
+			if (op->nresult == 1 && takes_apart(p, op)) {
 				// What comes out may be one of these again.
 				Op *before = op->prev;
 				if (!op_take_apart(op))
@@ -352,7 +269,7 @@ static bool region_decompose(PassContext *p, Region *r)
 
 // Needs: canonical forms (views are reshape, channels on axis 1), inferred types.
 // Keeps: values, names, locations.
-// Breaks: nothing; afterwards softmax and layer norm of f32 are kernels, except for CUDA.
+// Breaks: nothing; afterwards softmax and layer norm are kernels, where these can take them.
 bool pass_decompose(PassContext *p)
 {
 	return region_decompose(p, &p->module->regions[0]) && pass_dce(p);

@@ -86,13 +86,21 @@ struct pd_min {
 	__device__ T operator()(T a, T b) const { return b < a ? b : a; }
 };
 
+/* All v of a warp as one, which every lane gets. */
+template <typename T, typename F>
+static __device__ inline T pd_warp_reduce(T v, F join)
+{
+	for (int lanes = 16; lanes; lanes /= 2)
+		v = join(v, __shfl_xor_sync(0xffffffffu, v, lanes));
+	return v;
+}
+
 /* All v of a block as one, which every thread gets. All threads must come here, whole warps of them. */
 template <typename T, typename F>
 static __device__ inline T pd_block_reduce(T v, T neutral, F join)
 {
 	PD_SHARED(T, parts, 32);
-	for (int lanes = 16; lanes; lanes /= 2)
-		v = join(v, __shfl_xor_sync(0xffffffffu, v, lanes));
+	v = pd_warp_reduce(v, join);
 	if (threadIdx.x % 32 == 0)
 		parts[threadIdx.x / 32] = v;
 	__syncthreads();

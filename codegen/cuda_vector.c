@@ -1,0 +1,116 @@
+// Regions for four neighbouring elements: loads of 16 bytes, what all four share once, and the rest for one after the other.
+// Called by cuda_rows.c and cuda_attention.c.
+#include "cuda_vector.h"
+
+static bool dim_is_fourfold(const Dim *d)
+{
+	return dim_is_const(d) && d->value % 4 == 0;
+}
+
+bool vector_aligned(const Value *tensor)
+{
+	const Type *t = tensor->type;
+	const PlaceKind kind = value_place(tensor).kind;
+	return t->dtype == DT_F32 && t->rank > 0 && dim_is_fourfold(t->dims[t->rank - 1]) &&
+	       (kind == PLACE_WORKSPACE || kind == PLACE_PARAM); // what the caller gives may lie anywhere
+}
+
+// Whether a load's last index, and no other, is v.
+static bool load_is_wide(const Op *op, const Value *v)
+{
+	if (op->code != OP_LOOP_LOAD || op->noperand < 2 || op_operand(op, op->noperand - 1) != v)
+		return false;
+	for (int i = 1; i < op->noperand - 1; i++)
+		if (op_operand(op, i) == v)
+			return false;
+	return vector_aligned(op_operand(op, 0));
+}
+
+bool vector_suits(const Region *r, int axis)
+{
+	const Block *b = region_entry(r);
+	for (const Op *op = b->first; op; op = op->next)
+		if (op->nregion)
+			return false;
+	for (const Use *u = b->args[axis]->uses; u; u = u->next)
+		if (!load_is_wide(u->user, b->args[axis]))
+			return false;
+	return true;
+}
+
+// A region on its way into text. `varies`: values that the four elements do not share; wide loads by the name of the vector.
+typedef struct Lanes {
+	Scalars *s;
+	PointerMap varies, vectors;
+	const Value *along;
+	int wide;
+} Lanes;
+
+static bool op_varies(const Lanes *w, const Op *op)
+{
+	for (int i = 0; i < op->noperand; i++)
+		if (op_operand(op, i) && pointer_map_get(&w->varies, op_operand(op, i)))
+			return true;
+	return false;
+}
+
+// Wide loads, and what does not depend on them.
+static bool shared_print(Lanes *w, const Block *b, Text *out)
+{
+	for (const Op *op = b->first; op != block_terminator(b); op = op->next) {
+		const Value *v = &op->results[0];
+		if (w->wide == 4 && load_is_wide(op, w->along)) {
+			const char *name = kernel_local(w->s->k, "four"), *e = scalar_expression(w->s, op);
+			if (!e)
+				return false;
+			text_line(out, 0, "const float4 %s = pd_load4(&%s);", name, e);
+			pointer_map_set(&w->vectors, v, name);
+			pointer_map_set(&w->varies, v, v);
+		} else if (op_varies(w, op)) {
+			pointer_map_set(&w->varies, v, v);
+		} else if (!scalar_op_print(w->s, op, false, 0, out)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static const char *lane_print(Lanes *w, const Block *b, int lane, Text *out)
+{
+	for (const Op *op = b->first; op != block_terminator(b); op = op->next) {
+		const Value *v = &op->results[0];
+		const char *vector = pointer_map_get(&w->vectors, v);
+		if (vector)
+			pointer_map_set(&w->s->names, v, arena_printf(w->s->k->arena, "%s.%c", vector, "xyzw"[lane]));
+		else if (pointer_map_get(&w->varies, v) && !scalar_op_print(w->s, op, true, 0, out))
+			return NULL;
+	}
+	return scalars_name(w->s, op_operand(block_terminator(b), 0));
+}
+
+bool vector_region_print(Scalars *s, const Region *r, int axis, int wide, const char *const *acc, Text *out,
+                         const char *values[4])
+{
+	const Block *b = region_entry(r);
+	Lanes w = {.s = s, .along = b->args[axis], .wide = wide};
+	pointer_map_init(&w.varies, s->k->arena);
+	pointer_map_init(&w.vectors, s->k->arena);
+	if (acc)
+		pointer_map_set(&w.varies, b->args[0], b->args[0]);
+	if (wide == 1)
+		pointer_map_set(&w.varies, w.along, w.along);
+	if (!shared_print(&w, b, out))
+		return false;
+	for (int lane = 0; lane < wide; lane++) {
+		if (acc)
+			pointer_map_set(&s->names, b->args[0], acc[lane]);
+		if (!(values[lane] = lane_print(&w, b, lane, out)))
+			return false;
+	}
+	return true;
+}
+
+bool vector_helper(KernelFunc *k)
+{
+	return kernel_helper(k, "cuda_vector.c", 0, NULL);
+}

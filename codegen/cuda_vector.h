@@ -1,0 +1,20 @@
+// Regions that kernels of CUDA evaluate for four neighbouring elements at once; see cuda_vector.c.
+#ifndef PDCC_CUDA_VECTOR_H
+#define PDCC_CUDA_VECTOR_H
+
+#include "codegen_impl.h"
+
+// Whether four neighbours along the region's argument `axis` can be evaluated together: where it is read, it is the last
+// index of a load of 16 bytes that are aligned when it is a multiple of 4.
+bool vector_suits(const Region *r, int axis);
+// Whether four neighbours along the last axis of a tensor may be moved at once.
+bool vector_aligned(const Value *tensor);
+// The statements that evaluate the region where s has the names of its arguments, `wide` (1 or 4) neighbours along the
+// argument `axis`; acc: what the first argument is in each of them, or NULL. values[l] become what is yielded. False after
+// a diagnostic.
+bool vector_region_print(Scalars *s, const Region *r, int axis, int wide, const char *const *acc, Text *out,
+                         const char *values[4]);
+// The functions that such statements call.
+bool vector_helper(KernelFunc *k);
+
+#endif

@@ -1,0 +1,109 @@
+"""Softmax and norms for CUDA, on the emulator and as lowered IR in the interpreter, against the interpreter on the program as
+it was written: short, long and open rows, few and many, rows that are nothing but -inf, lookups that fail."""
+import os, pathlib, shutil, tempfile
+
+from pdcc_tests import Skip, run
+
+SLOW = True
+
+
+def tensor(dims, dtype='f32'):
+    return 'tensor<' + ' x '.join(map(str, dims)) + f' x {dtype}>'
+
+
+class Rows:
+    """An operator on x, whose sum with itself (so that it lies in the workspace, where it is aligned) is what rows hold."""
+
+    def __init__(self, name, dims, op='softmax', attrs='axis = -1', dtype='f32', symbols='', special=False, more=()):
+        self.name, self.dims, self.op, self.attrs, self.dtype, self.more = name, list(dims), op, attrs, dtype, more
+        self.symbols, self.special = symbols, special
+
+    def feeds(self, np, random):
+        x = random.standard_normal(self.dims).astype(np.float16 if self.dtype == 'f16' else np.float32)
+        if self.special:  # all -inf; one of them; nothing; inf
+            x[0], x[1, ::2], x[2, 1], x[3, 3] = -np.inf, -np.inf, np.nan, np.inf
+        return [('x', x)] + [(f'v{i}', random.standard_normal(d).astype(np.float32)) for i, d in enumerate(self.more)]
+
+    def text(self, i, column):
+        t = tensor([f'?{s}{i}' if s in self.symbols else d for s, d in zip('nmkl', self.dims)], self.dtype)
+        more = [tensor(d) for d in self.more]
+        rows = [f'  %v{k}_{i} = pd.feed() {{name = "v{k}_{i}", col = {column + 1 + k}}} : () -> ({m})' for k, m in enumerate(more)]
+        args = ', '.join([f'%d{i}'] + [f'%v{k}_{i}' for k in range(len(more))])
+        return [f'  %x{i} = pd.feed() {{name = "x_{i}", col = {column}}} : () -> ({t})', *rows,
+                f'  %w{i} = pd.flip(%x{i}) {{axis = [0]}} : ({t}) -> ({t})',
+                f'  %d{i} = pd.add(%w{i}, %w{i}) : ({t}, {t}) -> ({t})',
+                f'  %y{i} = pd.{self.op}({args}) {{{self.attrs}}} : ({", ".join([t] + more)}) -> ({t})',
+                f'  %z{i} = pd.add(%y{i}, %d{i}) : ({t}, {t}) -> ({t})',
+                f'  pd.fetch(%z{i}) {{name = "z{i}", col = {i}}} : ({t}) -> ()']
+
+
+CASES = (
+    Rows('softmax, a warp, four at once', (9, 132), special=True),
+    Rows('softmax, a warp, one by one', (9, 49), special=True),
+    Rows('softmax, a full warp', (3, 70, 1024)),
+    Rows('softmax, one element', (5, 1)),
+    Rows('softmax, a block', (4, 3073), special=True),
+    Rows('softmax, a block, four at once', (2, 2048)),
+    Rows('softmax, too long', (4, 17000), special=True),
+    Rows('softmax, open', (4, 7), symbols='nm', special=True),
+    Rows('softmax of f16', (6, 40), dtype='f16'),
+    Rows('log_softmax', (5, 33), 'log_softmax', special=True),
+    Rows('log_softmax, open', (5, 300), 'log_softmax', symbols='m', special=True),
+    Rows('layer_norm, a warp', (70, 312), 'layer_norm', 'begin_norm_axis = 1', more=((312,), (312,))),
+    Rows('layer_norm, several axes', (3, 5, 7), 'layer_norm', 'begin_norm_axis = 1', more=((35,), (35,))),
+    Rows('layer_norm, a block', (2, 2052), 'layer_norm', 'begin_norm_axis = 1'),
+    Rows('layer_norm, open', (2, 300), 'layer_norm', 'begin_norm_axis = 1', symbols='nm'),
+    Rows('layer_norm of f16', (4, 24), 'layer_norm', 'begin_norm_axis = 1', 'f16'),
+    Rows('instance_norm', (2, 3, 5, 4), 'instance_norm', 'epsilon = 0.001', symbols='n', more=((3,), (3,))),
+    Rows('group_norm', (2, 6, 5, 3), 'group_norm', 'groups = 2', more=((6,), (6,))),
+)
+LOOKUP = '''builtin.module {
+  %ids = pd.feed() {name = "ids", col = 0} : () -> (tensor<40 x i64>)
+  %table = pd.feed() {name = "table", col = 1} : () -> (tensor<10 x 48 x f32>)
+  %x = pd.embedding(%ids, %table) {} : (tensor<40 x i64>, tensor<10 x 48 x f32>) -> (tensor<40 x 48 x f32>)
+  %y = pd.layer_norm(%x) {begin_norm_axis = 1} : (tensor<40 x 48 x f32>) -> (tensor<40 x 48 x f32>)
+  pd.fetch(%y) {name = "y", col = 0} : (tensor<40 x 48 x f32>) -> ()
+}
+'''
+
+
+def programs(t, tmp, np, random):
+    feeds, rows, column = [], ['builtin.module {'], 0
+    for i, case in enumerate(CASES):
+        rows += case.text(i, column)
+        for name, value in case.feeds(np, random):
+            np.save(tmp / f'{name}_{i}.npy', value)
+            feeds += ['--in', f'{name}_{i}={tmp / f"{name}_{i}.npy"}']
+            column += 1
+    model, lowered = tmp / 'model.pdir', tmp / 'lowered.pdir'
+    model.write_text('\n'.join(rows + ['}', '']))
+    p = run([t.pdcc, 'opt', model, '--isa', 'cuda', '--passes=decompose,layout,to-loops,fuse', '-o', lowered])
+    yield 'lowers', p.returncode == 0, p.stdout[-3000:]
+    for name, what, target in (('want', model, 'interp'), ('lowered', lowered, 'interp'), ('emulated', model, 'cuda')):
+        p = run([t.pdcc, 'run', what, '--target', target, '--out-dir', tmp / name, *feeds],
+                env={**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_SEED': '3'})
+        yield f'{name}: runs', p.returncode == 0, p.stdout[-3000:]
+    for name in ('lowered', 'emulated'):
+        for i, case in enumerate(CASES):
+            have, want = (np.load(tmp / d / f'0/{i}.npy').astype(np.float32) for d in (name, 'want'))
+            near = {'rtol': 4e-3, 'atol': 4e-3} if case.dtype == 'f16' else {'rtol': 1e-4, 'atol': 1e-5}
+            yield f'{name}: {case.name}', np.allclose(have, want, equal_nan=True, **near), f'{have}\n{want}'
+
+
+def suite(t):
+    if not shutil.which('g++'):
+        raise Skip('g++ is not installed')
+    import numpy as np
+    random = np.random.default_rng(1)
+    with tempfile.TemporaryDirectory() as tmp:
+        tmp = pathlib.Path(tmp)
+        yield from programs(t, tmp, np, random)
+        ids = np.arange(40) % 10
+        ids[17] = 10
+        np.save(tmp / 'ids.npy', ids)
+        np.save(tmp / 'table.npy', random.standard_normal((10, 48)).astype(np.float32))
+        model = tmp / 'lookup.pdir'
+        model.write_text(LOOKUP)
+        p = run([t.pdcc, 'run', model, '--target', 'cuda', '--out-dir', tmp / 'lookup', '--in', f'ids={tmp / "ids.npy"}', '--in',
+                 f'table={tmp / "table.npy"}'], env={**os.environ, 'PDCC_EMULATE': '1'})
+        yield 'a lookup that fails is a status', p.returncode == 1 and 'out of range' in p.stdout, p.stdout[-2000:]
