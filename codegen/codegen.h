@@ -99,6 +99,7 @@ typedef struct KernelFunc {
 	int block_threads;     // CUDA: so many threads work on an element of the result; 0: one
 	const char *place;     // in a kernel's region: the linear position of the element of the result; NULL: it has no name
 	bool skips;            // CUDA: a check that fails leaves out the element, since its thread has to meet others
+	const Dim *grid;       // CUDA: it must be launched with so many blocks; NULL: any number is right
 	bool inlined;          // no function: statements in model_run
 	bool status;           // it returns pd_status (else void): see kernel_return_type
 	int nparam;

@@ -313,10 +313,9 @@ bool cuda_edge_sizes_print(Codegen *cg, const Op *op, const EdgeSizes *z, const 
 void cuda_launch_note(Codegen *cg, const KernelFunc *k, const char *name, const Dim *total, int per_block, int threads);
 void cuda_report_end(Codegen *cg, CodegenResult *out);
 
-// ---- cuda_gemm.c -------------------------------------------------------------------------------------------
+// ---- cuda_matmul.c -----------------------------------------------------------------------------------------
 
-bool cuda_gemm_emit(KernelFunc *k);
-const Dim *cuda_gemm_tiles(Context *c, const Op *op); // how many blocks it is for
+bool cuda_matmul_emit(KernelFunc *k);
 
 // ---- cuda_conv.c, cuda_depthwise.c -------------------------------------------------------------------------
 

@@ -93,7 +93,7 @@ bool (*cuda_emitter_of(const Op *op))(KernelFunc *k)
 {
 	switch (op->code) {
 	case OP_LOOP_NEST: return nest_of_elements_emit;
-	case OP_KERNEL_GEMM: return cuda_gemm_emit;
+	case OP_KERNEL_MATMUL: return cuda_matmul_emit;
 	case OP_KERNEL_DEPTHWISE: return cuda_depthwise_emit;
 	case OP_KERNEL_SOFTMAX: return cuda_softmax_emit;
 	case OP_KERNEL_LAYER_NORM: return cuda_layer_norm_emit;
@@ -133,12 +133,11 @@ static const Dim *rows_along(Context *c, const Type *t, int axis)
 	return n;
 }
 
-// How many threads have something to do, or blocks of a product.
+// How many threads have something to do.
 static const Dim *launch_total(Context *c, const Op *op)
 {
 	const Type *first = op->results[0].type;
 	switch (op->code) {
-	case OP_KERNEL_GEMM: return cuda_gemm_tiles(c, op);
 	case OP_KERNEL_DEPTHWISE: return cuda_depthwise_threads(c, op);
 	case OP_KERNEL_SOFTMAX:
 	case OP_KERNEL_LAYER_NORM: return cuda_rows_total(c, op);
@@ -151,12 +150,15 @@ static const Dim *launch_total(Context *c, const Op *op)
 
 bool cuda_launch_print(Codegen *cg, const KernelFunc *k, const char *name, const char *args)
 {
-	const char *total = dim_in_plan(&cg->plan, launch_total(cg->ctx, k->op));
+	const char *total = dim_in_plan(&cg->plan, k->grid ? k->grid : launch_total(cg->ctx, k->op));
 	const char *state = k->status ? arena_printf(cg->arena, ", state, %d", cuda_failure(cg, k->op)) : "";
 	const int threads = k->op->code == OP_KERNEL_COMPACT ? 1 : k->block_threads ? k->block_threads : THREADS;
-	cuda_launch_note(cg, k, name, launch_total(cg->ctx, k->op), k->block_threads ? 1 : threads, threads);
-	text_line(&cg->run, 1, "pd_launch(queue, %s, pd_blocks(%s, %d), %d%s%s%s);", name, expression_unwrap(cg->arena, total),
-	          k->block_threads ? 1 : threads, threads, *args ? ", " : "", args, state);
+	const int per_block = k->block_threads ? 1 : threads;
+	cuda_launch_note(cg, k, name, k->grid ? k->grid : launch_total(cg->ctx, k->op), per_block, threads);
+	total = expression_unwrap(cg->arena, total);
+	const char *blocks = k->grid ? arena_printf(cg->arena, "pd_grid(%s)", total)
+	                             : arena_printf(cg->arena, "pd_blocks(%s, %d)", total, per_block);
+	text_line(&cg->run, 1, "pd_launch(queue, %s, %s, %d%s%s%s);", name, blocks, threads, *args ? ", " : "", args, state);
 	return true;
 }
 

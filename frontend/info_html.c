@@ -44,6 +44,8 @@ static double kernel_macs(Context *c, const Op *op)
 	if (!w || !type_is_tensor(w->type))
 		return 0;
 	double out = dim_number(type_numel(c, op->results[0].type)), per = 1;
+	if (op->code == OP_KERNEL_MATMUL)
+		return out * dim_number(w->type->dims[w->type->rank - (op_bool(op, "transpose_b", false) ? 1 : 2)]);
 	if (op->code == OP_KERNEL_GEMM)
 		return out * dim_number(w->type->dims[w->type->rank - 2]);
 	if (op->code != OP_KERNEL_CONV && op->code != OP_KERNEL_DEPTHWISE)

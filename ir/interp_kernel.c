@@ -115,6 +115,42 @@ bool interpret_hook_kernel_gemm(Interp *in, Op *op)
 	return true;
 }
 
+// The first element of the matrix of `t` that serves matrix `at` of the result; batch dims broadcast.
+static int64_t matrix_begin(const Tensor *t, const Tensor *out, int64_t at)
+{
+	int64_t begin = 0, stride = t->dims[t->rank - 2] * t->dims[t->rank - 1];
+	for (int i = 3; i <= t->rank; i++) {
+		const int64_t n = out->dims[out->rank - i];
+		begin += t->dims[t->rank - i] == 1 ? 0 : at % n * stride;
+		stride *= t->dims[t->rank - i];
+		at /= n;
+	}
+	return begin;
+}
+
+bool interpret_hook_kernel_matmul(Interp *in, Op *op)
+{
+	const Tensor *a = interp_operand(in, op, 0), *b = interp_operand(in, op, 1);
+	Sink s = {0};
+	if (!a || !b || !check_f32(in, op, a) || !check_f32(in, op, b) || !sink_open(in, op, 0, &s))
+		return false;
+	const bool ta = op_bool(op, "transpose_a", false), tb = op_bool(op, "transpose_b", false);
+	const int64_t m = s.out->dims[s.out->rank - 2], n = s.out->dims[s.out->rank - 1], k = a->dims[a->rank - (ta ? 2 : 1)];
+	double *acc = NEW_ARRAY(interp_arena(in), (size_t)n + 1, double);
+	for (int64_t row = 0; s.epilogue && row * n < tensor_numel(s.out); row++) {
+		const float *x = (const float *)a->data + matrix_begin(a, s.out, row / m) + row % m * (ta ? 1 : k);
+		const float *y = (const float *)b->data + matrix_begin(b, s.out, row / m);
+		for (int64_t j = 0; j < n; j++) {
+			acc[j] = 0;
+			for (int64_t i = 0; i < k; i++)
+				acc[j] += (double)x[i * (ta ? m : 1)] * y[tb ? j * k + i : i * n + j];
+		}
+		if (!sink_put(&s, row * n, n, acc))
+			return false;
+	}
+	return true;
+}
+
 // ---- convolutions -----------------------------------------------------------------------------------
 
 typedef struct Window {

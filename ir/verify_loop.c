@@ -14,6 +14,7 @@ bool verify_hook_loop_from_index(Op *op);
 bool verify_hook_loop_to_index(Op *op);
 bool verify_hook_loop_yield(Op *op);
 bool verify_hook_kernel(Op *op);
+bool verify_hook_kernel_matmul(Op *op);
 bool verify_hook_kernel_sort(Op *op);
 bool verify_hook_kernel_nms(Op *op);
 bool verify_hook_kernel_compact(Op *op);
@@ -294,6 +295,30 @@ bool verify_hook_kernel(Op *op)
 			return false;
 	}
 	return true;
+}
+
+// Whether batch dims of an operand are those of the result, or 1, or absent.
+static bool batch_fits(const Type *t, const Type *out)
+{
+	for (int i = 3; i <= t->rank; i++)
+		if (i > out->rank || (t->dims[t->rank - i] != out->dims[out->rank - i] && !dim_is(t->dims[t->rank - i], 1)))
+			return false;
+	return true;
+}
+
+bool verify_hook_kernel_matmul(Op *op)
+{
+	if (!verify_hook_kernel(op))
+		return false;
+	const Type *a = op_operand(op, 0)->type, *b = op_operand(op, 1)->type, *out = op->results[0].type;
+	const int ta = op_bool(op, "transpose_a", false), tb = op_bool(op, "transpose_b", false);
+	if (a->rank < 2 || b->rank < 2 || out->rank < 2)
+		return verify_fail(op, "operands of rank %d and %d", a->rank, b->rank);
+	const bool fits = a->dims[a->rank - 1 - ta] == b->dims[b->rank - 2 + tb] && a->dtype == b->dtype &&
+	                  a->dims[a->rank - 2 + ta] == out->dims[out->rank - 2] &&
+	                  b->dims[b->rank - 1 - tb] == out->dims[out->rank - 1] && batch_fits(a, out) && batch_fits(b, out);
+	return fits || verify_fail(op, "%s and %s do not give %s", type_text(op->ctx, a), type_text(op->ctx, b),
+	                           type_text(op->ctx, out));
 }
 
 // Result i is a tensor of whole numbers of this shape.

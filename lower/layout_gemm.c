@@ -1,6 +1,6 @@
 // Matrix products to kernel.gemm: the right operand packed into panels, at compile time when it is
-// a parameter; leading axes of the left operand are rows when the right one has none. Called by
-// layout.c.
+// a parameter; leading axes of the left operand are rows when the right one has none. For CUDA to kernel.matmul, which
+// packs nothing. Called by layout.c.
 #include "layout.h"
 #include "../ir/define.h"
 
@@ -14,7 +14,7 @@ enum {
 typedef struct Product {
 	Op *op;
 	Value *x, *y;              // [batch.. x M x K], [batch.. x K x N] (or transposed)
-	bool transpose_y;
+	bool transpose_x, transpose_y;
 	const Dim *m, *k, *n;
 	const Dim *rows;           // m, with the leading axes when y has none
 	int nbatch;                // of y, once both have the same
@@ -33,9 +33,9 @@ static bool product_read(Op *op, Product *p)
 	p->x = x;
 	p->y = y;
 	p->transpose_y = op_bool(op, "transpose_y", false);
-	bool tr = op_bool(op, "transpose_x", false);
-	p->m = tx->dims[tx->rank - (tr ? 1 : 2)];
-	p->k = tx->dims[tx->rank - (tr ? 2 : 1)];
+	p->transpose_x = op_bool(op, "transpose_x", false);
+	p->m = tx->dims[tx->rank - (p->transpose_x ? 1 : 2)];
+	p->k = tx->dims[tx->rank - (p->transpose_x ? 2 : 1)];
 	p->n = ty->dims[ty->rank - (p->transpose_y ? 2 : 1)];
 	p->rows = p->m;
 	const Type *out = op->results[0].type;
@@ -184,17 +184,49 @@ static Value *product_batched(const Layout *l, const Product *p, Builder *b, Val
 	return x && y ? gemm(p, x, pack(l, p, y)) : NULL;
 }
 
+static Value *product_packed(const Layout *l, Product *p, Builder *b)
+{
+	Value *x = p->transpose_x ? swap_last_axes(b, p->x) : p->x;
+	if (!x)
+		return NULL;
+	return is_one_matrix(p->y->type) ? product_flat(l, p, b, x) : product_batched(l, p, b, x);
+}
+
+// A GPU reads matrices as they lie, through shared memory. Batches of rows that meet one matrix are one matrix, too.
+static Value *product_tiled(const Product *p, Builder *b)
+{
+	Context *c = b->ctx;
+	const Type *tx = p->x->type, *ty = p->y->type, *out = p->op->results[0].type;
+	Value *x = p->x, *y = p->y;
+	const Dim *m = p->m;
+	if (is_one_matrix(ty) && (!p->transpose_x || is_one_matrix(tx))) {
+		for (int i = 0; i < tx->rank - 2; i++)
+			m = dim_mul(c, m, tx->dims[i]);
+		out = type_tensor(c, out->dtype, 2, (const Dim *[]){m, p->n}, 0);
+		x = build_view(b, x, 2, p->transpose_x ? (const Dim *[]){p->k, m} : (const Dim *[]){m, p->k});
+		y = build_view(b, y, 2, ty->dims + ty->rank - 2);
+	}
+	if (!x || !y)
+		return NULL;
+	const Dim *batches = dim_const(c, 1);
+	for (int i = 0; i < out->rank - 2; i++)
+		batches = dim_mul(c, batches, out->dims[i]);
+	const CudaTile *tile = cuda_schedule(&(CudaProduct){batches, m, p->n, p->k});
+	Op *op = layout_kernel(p->op, OP_KERNEL_MATMUL, out, 2, (Value *[]){x, y});
+	op_set_attr(op, "transpose_a", attr_bool(c, p->transpose_x));
+	op_set_attr(op, "transpose_b", attr_bool(c, p->transpose_y));
+	op_set_attr(op, "schedule", attr_str(c, tile->name));
+	epilogue_identity(op, &op->regions[0]);
+	return &op->results[0];
+}
+
 bool layout_matmul(Layout *l, Op *op)
 {
 	Product p;
 	if (!product_read(op, &p) || product_is_tiny(&p))
 		return false;
 	Builder b = builder_before(op);
-	Value *x = p.x;
-	if (op_bool(op, "transpose_x", false) && !(x = swap_last_axes(&b, x)))
-		return false;
-	Value *out =
-		is_one_matrix(p.y->type) ? product_flat(l, &p, &b, x) : product_batched(l, &p, &b, x);
+	Value *out = l->target->cuda ? product_tiled(&p, &b) : product_packed(l, &p, &b);
 	const Type *t = op->results[0].type;
 	if (!out || !(out = build_view(&b, out, t->rank, t->dims)))
 		return false;

@@ -21,6 +21,24 @@ typedef struct Target {
 const Target *target_find(const char *name);
 const Target *target_list(int *n);
 
+// ---- cuda_schedule.c ------------------------------------------------------------------------------
+// How a block of threads computes a tile of a product: a row of the schedule table.
+typedef struct CudaTile {
+	const char *name;
+	int rows, columns, depth;          // of the tile, and of a slice of the operands in shared memory
+	int thread_rows, thread_columns;   // what a thread of it sums
+	int blocks;                        // on one SM at a time: a bound for registers
+	int speed;                         // of the inner loop, per cent of the best
+} CudaTile;
+
+typedef struct CudaProduct {
+	const Dim *batches, *m, *n, *k;
+} CudaProduct;
+
+const CudaTile *cuda_schedule(const CudaProduct *p);
+const CudaTile *cuda_tile_find(const char *name); // NULL: none
+int cuda_tile_threads(const CudaTile *t);
+
 typedef struct PassContext {
 	Context *ctx;
 	Op *module;

@@ -18,14 +18,17 @@
 /* An array that the threads of a block share. */
 #define PD_SHARED(type, name, n) __shared__ __align__(16) type name[n]
 
-static __device__ inline float4 pd_shared_load4(const float *s, int i)
+/* Several elements at once; V is as large as they are, and i a multiple of their number. */
+template <typename V, typename T>
+static __device__ inline V pd_shared_load(const T *s, int i)
 {
-	return *reinterpret_cast<const float4 *>(s + i);
+	return *reinterpret_cast<const V *>(s + i);
 }
 
-static __device__ inline void pd_shared_store4(float *s, int i, float4 v)
+template <typename V, typename T>
+static __device__ inline void pd_shared_store(T *s, int i, V v)
 {
-	*reinterpret_cast<float4 *>(s + i) = v;
+	*reinterpret_cast<V *>(s + i) = v;
 }
 #endif
 
@@ -34,25 +37,6 @@ static __device__ inline void pd_shared_store4(float *s, int i, float4 v)
 #else
 #define PD_UNROLL
 #endif
-
-/* Four elements of a row that has k of them, zeros behind its end. */
-static __device__ inline float4 pd_load_a(const float *row, int64_t at, int64_t k, bool inside, bool aligned)
-{
-	if (!inside || at >= k)
-		return make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-	if (aligned)
-		return *reinterpret_cast<const float4 *>(row + at);
-	return make_float4(row[at], at + 1 < k ? row[at + 1] : 0.0f, at + 2 < k ? row[at + 2] : 0.0f,
-	                   at + 3 < k ? row[at + 3] : 0.0f);
-}
-
-/* Four elements of a panel of n, zeros behind its end and at `limit`. */
-static __device__ inline float4 pd_load_b(const float *panel, int64_t at, int64_t n, int64_t limit)
-{
-	if (at >= n || at >= limit)
-		return make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-	return *reinterpret_cast<const float4 *>(panel + at);
-}
 
 /* Where the memory of an instance begins: how its runs went. */
 typedef struct pd_state {
@@ -230,6 +214,12 @@ static inline unsigned pd_blocks(int64_t threads, unsigned per_block)
 {
 	const int64_t blocks = (threads + per_block - 1) / per_block;
 	return blocks < 1 ? 1 : blocks > 65535 ? 65535 : (unsigned)blocks;
+}
+
+/* For kernels that need all their blocks; there is at least one. */
+static inline unsigned pd_grid(int64_t blocks)
+{
+	return blocks < 1 ? 1 : blocks > INT32_MAX ? (unsigned)INT32_MAX : (unsigned)blocks;
 }
 
 template <typename T>

@@ -16,7 +16,7 @@ BUGS = {
     'lane-outside': r'reads lane 20, which is not in its mask', 'half-a-warp': r'divergent warp',
     'too-many-threads': r'cudaErrorInvalidConfiguration', 'wrong-side': r'misuse: a copy',
     'misaligned': r"misaligned address: 'const (struct )?float4' at \d+ bytes behind a multiple of 16",
-    'misaligned-shared': r"misaligned address: four elements from \d+ on of shared memory 's'",
+    'misaligned-shared': r"misaligned address: 4 elements from \d+ on of shared memory 's'",
 }
 LOOP = '''builtin.module {
   %n = pd.feed() {col = 0, name = "n"} : () -> (tensor<1 x i64>)

@@ -417,9 +417,10 @@ void shared_write(const Site *s, size_t i, size_t count, int line)
 	e->write = access_now();
 }
 
-void shared_misaligned(const Site *s, size_t i, int line)
+void shared_aligned(const Site *s, size_t i, size_t n, int line)
 {
-	die("line %d: misaligned address: four elements from %zu on of shared memory '%s'", line, i, s->name);
+	if (i % n)
+		die("line %d: misaligned address: %zu elements from %zu on of shared memory '%s'", line, n, i, s->name);
 }
 
 } // namespace cudaemu

@@ -148,7 +148,7 @@ static __global__ void misaligned_shared(float *x)
 	PD_SHARED(float, s, N);
 	s[threadIdx.x] = x[threadIdx.x];
 	__syncthreads();
-	x[threadIdx.x] = pd_shared_load4(s, (int)threadIdx.x / 2).w;
+	x[threadIdx.x] = pd_shared_load<float4>(s, (int)threadIdx.x / 2).w;
 }
 
 // ---- the host ------------------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ struct Site {
 void site_enter(Site *s, size_t count, size_t size);
 void shared_read(const Site *s, size_t i, size_t count, int line);
 void shared_write(const Site *s, size_t i, size_t count, int line);
-[[noreturn]] void shared_misaligned(const Site *s, size_t i, int line);
+void shared_aligned(const Site *s, size_t i, size_t n, int line); // element i of vectors of n elements
 
 template <typename T>
 struct Element {
@@ -118,6 +118,21 @@ struct Shared {
 	{
 		return {reinterpret_cast<T *>(site->data) + at.i, site, at.i, count, at.line};
 	}
+	// n elements at once, which must lie at a multiple of their size.
+	const T *read(size_t i, size_t n, int line) const
+	{
+		shared_aligned(site, i, n, line);
+		for (size_t e = 0; e < n; e++)
+			shared_read(site, i + e, count, line);
+		return reinterpret_cast<T *>(site->data) + i;
+	}
+	T *written(size_t i, size_t n, int line) const
+	{
+		shared_aligned(site, i, n, line);
+		for (size_t e = 0; e < n; e++)
+			shared_write(site, i + e, count, line);
+		return reinterpret_cast<T *>(site->data) + i;
+	}
 };
 
 template <typename T>
@@ -144,27 +159,18 @@ extern dim3 blockDim, gridDim;
 	static cudaemu::Site name##_site = {#name, 0, 0, 0}; \
 	const cudaemu::Shared<type> name(&name##_site, n)
 
-static inline void pd_shared_vector(const cudaemu::Shared<float> &s, size_t i, int line)
+template <typename V, typename T>
+V pd_shared_load(const cudaemu::Shared<T> &s, size_t i, int line = __builtin_LINE())
 {
-	if (i % 4)
-		cudaemu::shared_misaligned(s.site, i, line);
+	V v;
+	memcpy(&v, s.read(i, sizeof v / sizeof(T), line), sizeof v);
+	return v;
 }
 
-static inline float4 pd_shared_load4(const cudaemu::Shared<float> &s, size_t i, int line = __builtin_LINE())
+template <typename V, typename T>
+void pd_shared_store(const cudaemu::Shared<T> &s, size_t i, V v, int line = __builtin_LINE())
 {
-	using cudaemu::Index;
-	pd_shared_vector(s, i, line);
-	return {s[Index(i, line)], s[Index(i + 1, line)], s[Index(i + 2, line)], s[Index(i + 3, line)]};
-}
-
-static inline void pd_shared_store4(const cudaemu::Shared<float> &s, size_t i, float4 v, int line = __builtin_LINE())
-{
-	using cudaemu::Index;
-	pd_shared_vector(s, i, line);
-	s[Index(i, line)] = v.x;
-	s[Index(i + 1, line)] = v.y;
-	s[Index(i + 2, line)] = v.z;
-	s[Index(i + 3, line)] = v.w;
+	memcpy(s.written(i, sizeof v / sizeof(T), line), &v, sizeof v);
 }
 
 static inline void __syncthreads(int line = __builtin_LINE())

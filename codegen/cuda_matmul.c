@@ -1,0 +1,67 @@
+// Emits kernel.matmul for CUDA, by the row of the schedule table that lowering chose. Called by run.c through cuda.c.
+#include "codegen_impl.h"
+#include "cuda_tile.h"
+#include "kernel_tile.h"
+
+// How many dims of the result count matrices.
+static int batch_rank(const Op *op)
+{
+	return op->results[0].type->rank - 2;
+}
+
+// `batch * 64 + `: where the operand's matrix for this batch begins. Its batch dims broadcast.
+static const char *batch_offset(KernelFunc *k, const Type *t)
+{
+	Context *c = k->ctx;
+	const Type *out = k->op->results[0].type;
+	const int lead = batch_rank(k->op);
+	const Dim *stride = dim_mul(c, t->dims[t->rank - 2], t->dims[t->rank - 1]);
+	bool same = t->rank == out->rank;
+	for (int i = 0; same && i < lead; i++)
+		same = t->dims[i] == out->dims[i];
+	if (same && lead > 0)
+		return arena_printf(k->arena, "batch * %s + ", kernel_dim(k, stride));
+	const char *text = "";
+	for (int i = t->rank - 3; i >= 0; i--) {
+		const int axis = out->rank - t->rank + i;
+		if (!dim_is(t->dims[i], 1))
+			text = arena_printf(k->arena, "%s * %s + %s", tile_position(k, "batch", lead, out->dims, axis), kernel_dim(k, stride), text);
+		stride = dim_mul(c, stride, t->dims[i]);
+	}
+	return text;
+}
+
+static const char *operand_load(KernelFunc *k, int i)
+{
+	const Value *v = op_operand(k->op, i);
+	const Type *t = v->type;
+	const bool transposed = op_bool(k->op, i ? "transpose_b" : "transpose_a", false);
+	const TileMatrix m = {.value = v, .name = i ? "b" : "a", .offset = batch_offset(k, t), .is_a = i == 0,
+	                      .along = transposed == (i == 1), .row = t->dims[t->rank - 1]};
+	return cuda_tile_matrix(k, &m);
+}
+
+bool cuda_matmul_emit(KernelFunc *k)
+{
+	Context *c = k->ctx;
+	const Type *out = k->op->results[0].type, *a = op_operand(k->op, 0)->type;
+	const char *schedule = op_str(k->op, "schedule", "");
+	TileProduct p = {.tile = cuda_tile_find(schedule), .batches = dim_const(c, 1), .m = out->dims[out->rank - 2],
+	                 .n = out->dims[out->rank - 1],
+	                 .k = a->dims[a->rank - (op_bool(k->op, "transpose_a", false) ? 2 : 1)]};
+	if (!tile_check_f32(k))
+		return false;
+	if (!p.tile) {
+		diag_error(c->diag, k->op->loc, "kernel.matmul: no schedule '%s'", schedule);
+		return false;
+	}
+	for (int i = 0; i < batch_rank(k->op); i++) {
+		p.batches = dim_mul(c, p.batches, out->dims[i]);
+		p.at[i] = region_uses(&k->op->regions[0], 1 + i) ? tile_position(k, "batch", batch_rank(k->op), out->dims, i) : "0";
+	}
+	p.at[out->rank - 2] = "row";
+	p.at[out->rank - 1] = "column";
+	p.a_load = operand_load(k, 0);
+	p.b_load = operand_load(k, 1);
+	return cuda_tile_emit(k, &p);
+}
