@@ -32,7 +32,7 @@ TEXTS = $(sort $(wildcard $(addprefix $(SRC)/,codegen/kernels/*.in runtime_stub/
 all: pdcc
 
 pdcc: $(OBJECTS)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJECTS) $(PB_LIBS) -lm
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJECTS) $(PB_LIBS) -lm -ldl
 
 # configure leaves config.mk alone when nothing changes, so only other flags compile everything again.
 obj/%.o: %.c config.mk | obj/ops_enum.inc obj/program_desc.pb-c.h obj/kernels.inc
@@ -69,7 +69,7 @@ UNIT_TESTS = $(patsubst $(SRC)/tests/unit/%.c,obj/tests/%,$(wildcard $(SRC)/test
 unit-tests: $(UNIT_TESTS)
 obj/tests/%: tests/unit/%.c $(LIB_OBJECTS)
 	@mkdir -p $(@D)
-	$(call say,CC,tests/unit/$*.c)$(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) $(LDFLAGS) -MMD -MP $< -o $@ $(LIB_OBJECTS) $(PB_LIBS) $(CMOCKA_LIBS) -lm
+	$(call say,CC,tests/unit/$*.c)$(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) $(LDFLAGS) -MMD -MP $< -o $@ $(LIB_OBJECTS) $(PB_LIBS) $(CMOCKA_LIBS) -lm -ldl
 
 .PHONY: check check-all
 check: pdcc
@@ -94,12 +94,12 @@ obj/fault/arena.o: ir/arena.c
 	@mkdir -p $(@D)
 	$(COMPILE) -DARENA_CHUNK_BYTES=16 $< -o $@
 obj/fault/pdcc: tests/fault/fault.c obj/fault/arena.o $(OBJECTS)
-	$(CC) $(CFLAGS) $(LDFLAGS) $(FAULTS:%=-Wl,--wrap=%) -o $@ $< obj/fault/arena.o $(filter-out obj/ir/arena.o,$(OBJECTS)) $(PB_LIBS) -lm
+	$(CC) $(CFLAGS) $(LDFLAGS) $(FAULTS:%=-Wl,--wrap=%) -o $@ $< obj/fault/arena.o $(filter-out obj/ir/arena.o,$(OBJECTS)) $(PB_LIBS) -lm -ldl
 
 # The kernel templates by themselves: instances of all kinds against plain loops, and their speed.
 obj/bench/kernels: tests/bench/kernels.c $(LIB_OBJECTS)
 	@mkdir -p $(@D)
-	$(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) $(LDFLAGS) $< -o $@ $(LIB_OBJECTS) $(PB_LIBS) -lm
+	$(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) $(LDFLAGS) $< -o $@ $(LIB_OBJECTS) $(PB_LIBS) -lm -ldl
 .PHONY: check-kernels bench-kernels
 check-kernels bench-kernels: obj/bench/kernels
 	CC="$(CC)" sh $(SRC)/tests/bench/kernels.sh obj/bench/kernels $(if $(filter check-kernels,$@),check,time) $(ISA)

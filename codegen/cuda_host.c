@@ -317,8 +317,9 @@ static void cuda_source_print(Codegen *cg, Text *out)
 	text_str(&user, tail.text);
 	text_init(&prelude, cg->arena);
 	prelude_print(cg, &prelude, user.text);
-	text_printf(out, "/* Written by pdcc%s%s for CUDA. Do not edit. */\n", o->banner ? " from " : "",
-	            o->banner ? comment_text(cg->arena, o->banner) : "");
+	text_printf(out, "/* Written by pdcc%s%s for CUDA. Do not edit.%s%s */\n", o->banner ? " from " : "",
+	            o->banner ? comment_text(cg->arena, o->banner) : "", o->compile ? "\n * Compile with: " : "",
+	            o->compile ? comment_text(cg->arena, o->compile) : "");
 	text_printf(out, "#include %s\n\n#include <math.h>\n#include <string.h>\n\n#include \"pdrt_cuda.h\"\n\n",
 	            string_literal(cg->arena, o->header_name));
 	prelude_adapt(out, prelude.text ? prelude.text : "");

@@ -1,5 +1,5 @@
-// Compiles generated CUDA for `pdcc run`: with nvcc where there is a GPU to run it on, else with the C and C++ compiler and the
-// emulator, whose sources are part of pdcc (tests/cudaemu). Called by build_model.c.
+// Compiles generated CUDA for `pdcc run`: with nvcc where there is a GPU to run it on (build_nvcc.c), else with the C and C++
+// compiler and the emulator, whose sources are part of pdcc (tests/cudaemu). Called by build_model.c.
 #include "driver.h"
 
 #include <inttypes.h>
@@ -14,11 +14,6 @@ static const char *environment(const char *name, const char *otherwise)
 {
 	const char *v = getenv(name);
 	return v && *v ? v : otherwise;
-}
-
-static bool gpu_present(void)
-{
-	return access("/dev/nvidiactl", R_OK) == 0 && !getenv("PDCC_EMULATE");
 }
 
 // False after a diagnostic.
@@ -36,25 +31,6 @@ static bool compiler_run(Driver *d, const char **argv, int n)
 static const char *in_folder(Driver *d, const BuiltModel *b, const char *name)
 {
 	return arena_printf(d->ctx->arena, "%s/%s", b->folder, name);
-}
-
-const char *cuda_compiler(void)
-{
-	return environment("NVCC", "nvcc");
-}
-
-static bool nvcc_build(Driver *d, const BuiltModel *b)
-{
-	const char *argv[MAX_ARGUMENTS];
-	int n = words_append(d->ctx, cuda_compiler(), argv, 0, MAX_ARGUMENTS - 16);
-	n = words_append(d->ctx, "-arch=native -O3 -I", argv, n, MAX_ARGUMENTS - 12);
-	argv[n++] = b->folder;
-	argv[n++] = in_folder(d, b, "model.cu");
-	argv[n++] = in_folder(d, b, "pdrt.c");
-	argv[n++] = in_folder(d, b, "harness.c");
-	argv[n++] = "-o";
-	argv[n++] = b->program;
-	return compiler_run(d, argv, n);
 }
 
 // ---- the emulator ------------------------------------------------------------------------------------------
@@ -170,7 +146,6 @@ static bool model_link(Driver *d, const BuiltModel *b, const char *common)
 
 static bool emulator_build(Driver *d, const BuiltModel *b)
 {
-	fprintf(stderr, "pdcc: note: no GPU here: the CUDA code is emulated on the CPU\n");
 	if (!emulator_write(d, in_folder(d, b, "cudaemu")))
 		return false;
 	const char *common = common_object(d, b);
@@ -179,5 +154,9 @@ static bool emulator_build(Driver *d, const BuiltModel *b)
 
 bool cuda_build(Driver *d, const BuiltModel *b)
 {
-	return gpu_present() ? nvcc_build(d, b) : emulator_build(d, b);
+	const char *missing = cuda_missing(d->ctx);
+	if (!missing)
+		return nvcc_build(d, b);
+	fprintf(stderr, "pdcc: note: no GPU here (%s): the CUDA code is emulated on the CPU\n", missing);
+	return emulator_build(d, b);
 }

@@ -6,8 +6,13 @@ int cmd_bench(Driver *d)
 	Context *c = d->ctx;
 	const Options *o = d->options;
 	Op *module = driver_load(d);
-	const Target *t = module ? driver_target(d, "native") : NULL;
+	const Target *t = module ? driver_target_to_run(d) : NULL;
+	const char *missing = t && t->cuda ? cuda_missing(c) : NULL;
 	BuiltModel b;
+	if (missing) {
+		diag_error(c->diag, NULL, "no GPU here (%s), and how long the emulator takes says nothing", missing);
+		return 1;
+	}
 	if (!t || !driver_lower(d, module, t, NULL) || !model_build(d, module, t, o->keep, &b))
 		return 1;
 	const RunCall *call = o->ncall ? &o->calls[0] : &(const RunCall){0};
@@ -26,6 +31,8 @@ int cmd_bench(Driver *d)
 	}
 	stage_end(d);
 	int status = 0;
+	if (t->cuda)
+		printf("each run with its tensors to the device and back: ");
 	if (external_run(c, argv, &status))
 		return 0;
 	diag_error(c->diag, NULL, "the generated program failed (exit status %d)", status);

@@ -133,7 +133,7 @@ int cmd_run(Driver *d)
 		return 1;
 	if (!strcmp(o->target, "interp"))
 		return !run_interpreter(d, module);
-	const Target *t = driver_target(d, !strcmp(o->target, "cuda") ? "cuda" : "native");
+	const Target *t = driver_target_to_run(d);
 	BuiltModel b;
 	return !(t && driver_lower(d, module, t, NULL) && model_build(d, module, t, o->keep, &b) && model_execute(d, &b, o->out_dir));
 }

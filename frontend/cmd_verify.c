@@ -1,4 +1,4 @@
-// `pdcc verify`: runs the translated program, the program after every pass, and the generated C on the same
+// `pdcc verify`: runs the translated program, the program after every pass, and the generated C or CUDA on the same
 // inputs, and names the first stage after which an output differs, and in it the first operator (verify_find.c).
 #include "driver.h"
 
@@ -165,7 +165,7 @@ static bool code_fetch_agrees(Driver *d, const char *folder, const char *fetch, 
 	return !want || (got && fetch_agrees(d, fetch, want, got, differs));
 }
 
-// The last stage: the C that the lowered module becomes, compiled and run. False: after a diagnostic, or with *differs.
+// The last stage: the code that the lowered module becomes, compiled and run. False: after a diagnostic, or with *differs.
 static bool code_agrees(Driver *d, Op *module, const Target *t, Interp *reference, const char **differs)
 {
 	Arena *a = d->ctx->arena;
@@ -185,7 +185,7 @@ static bool code_agrees(Driver *d, Op *module, const Target *t, Interp *referenc
 int cmd_verify(Driver *d)
 {
 	Op *module = driver_load(d);
-	const Target *t = module ? driver_target(d, "native") : NULL;
+	const Target *t = module ? driver_target_to_run(d) : NULL;
 	bool code = strcmp(d->options->target, "interp") != 0;
 	if (!t)
 		return 1;

@@ -28,6 +28,8 @@ void stage_end(Driver *d);
 Op *driver_load(Driver *d);
 // --isa, or `otherwise`; "native" becomes what this machine has. NULL after a diagnostic.
 const Target *driver_target(Driver *d, const char *otherwise);
+// The same for commands that run what they generate: as --target says.
+const Target *driver_target_to_run(Driver *d);
 bool driver_lower(Driver *d, Op *module, const Target *t, const char *until);
 // Generates code under `prefix`, for C or CUDA as the target says.
 bool driver_codegen(Driver *d, Op *module, const Target *t, const CodegenOptions *o, CodegenResult *r);
@@ -76,7 +78,11 @@ bool model_sources(Driver *d, Op *module, const Target *t, const char *folder, B
 bool model_build(Driver *d, Op *module, const Target *t, const char *folder, BuiltModel *b);
 // build_cuda.c: compiles what model_build wrote for CUDA: with nvcc where there is a GPU, else with g++ and the emulator.
 bool cuda_build(Driver *d, const BuiltModel *b);
-const char *cuda_compiler(void); // $NVCC, else nvcc
+// build_nvcc.c
+const char *cuda_missing(Context *c); // why there is no GPU to run on; NULL: there is one
+const char *cuda_compiler(void);      // $NVCC, else nvcc, in its usual place when not in the path
+const char *cuda_arch_flags(Context *c, const char *archs); // flags of nvcc for --arch; NULL: for the GPU that is here
+bool nvcc_build(Driver *d, const BuiltModel *b);
 // Runs it on what --in said; results go to out_dir/<run>/<column>.npy.
 bool model_execute(Driver *d, const BuiltModel *b, const char *out_dir);
 

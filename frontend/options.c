@@ -20,7 +20,7 @@ static const struct {
 } commands[CMD_COUNT] = {
 	[CMD_COMPILE] = {"", "MODEL -o OUT", "compile a model to C, CUDA or a shared library"},
 	[CMD_RUN] = {"run", "MODEL", "compile, build and run it on .npy files"},
-	[CMD_VERIFY] = {"verify", "MODEL", "compare every pass and the generated C with the model as it was read"},
+	[CMD_VERIFY] = {"verify", "MODEL", "compare every pass and the generated code with the model as it was read"},
 	[CMD_BENCH] = {"bench", "MODEL", "measure latency and memory"},
 	[CMD_INFO] = {"info", "MODEL", "inputs, outputs, operators, parameters, MACs, memory"},
 	[CMD_OPT] = {"opt", "FILE", "IR text to IR text through chosen passes"},
@@ -240,6 +240,24 @@ static bool parse_next(Context *c, Options *o, const char *v)
 	return true;
 }
 
+// GPUs by their compute capability. `a` and `f`: with what later ones do not have.
+static bool parse_arch(Context *c, Options *o, const char *v)
+{
+	static const char known[] = "70|72|75|80|86|87|88|89|90|90a|100|100a|100f|101|101a|103|103a|103f|110|110a|110f|120|120a|120f|"
+	                            "121|121a|121f";
+	o->arch = v;
+	for (const char *p = v;; p++) {
+		const size_t n = strcspn(p, ",");
+		if (n < 4 || memcmp(p, "sm_", 3))
+			return usage_error(o, "--arch takes a list like sm_80,sm_90, not '%s'", v);
+		if (!one_of(o, "--arch sm_NN", context_strn(c, p + 3, n - 3), known))
+			return false;
+		p += n;
+		if (!*p)
+			return true;
+	}
+}
+
 // ---- options that print and end -----------------------------------------------------------------
 
 static bool print_help(Context *c, Options *o, const char *v)
@@ -286,6 +304,8 @@ static const OptionSpec table[] = {
 	 "c, cuda, header, ir, cfg, dot, json or legacy (the program as it was read), whatever the suffix"},
 	{0, "isa", "ISA", C | R | V | B | I | O, WORD(isa, "avx512|avx2|sse4|neon|generic|native|cuda"),
 	 "avx512, avx2, sse4, neon, generic (plain C11) or native; compile: generic, else native"},
+	{0, "arch", "sm_NN,..", C | R | V | B, PARSE(parse_arch),
+	 "CUDA: the GPUs to compile for (default: the one that is here); compile: how the code says to compile it"},
 	{0, "shape", "NAME=D,D", C | R | V | B | I, PARSE(parse_shape),
 	 "pin the dims of feed NAME; -1 leaves one symbolic"},
 	{0, "params", "FILE", ALL, TEXT(params),
@@ -302,8 +322,9 @@ static const OptionSpec table[] = {
 	 "write a make rule with the files read, to OUT.d"},
 	{0, "-MF", "FILE", C, PARSE(parse_depfile),
 	 "write that rule to FILE"},
-	{0, "target", "T", R | V | I, WORD(target, "c|cuda|interp"),
-	 "c (default), cuda, or interp, the interpreter; verify: interp leaves generated code out"},
+	{0, "target", "T", R | V | B | I, WORD(target, "c|cuda|interp"),
+	 "c (default), cuda (run and verify: emulated without a GPU), or interp, the interpreter; verify: interp leaves generated code "
+	 "out"},
 	{0, "in", "NAME=FILE", R | V | B, PARSE(parse_input),
 	 "feed NAME from a .npy file"},
 	{0, "lod", "NAME=0,2,5[;..]", R | V, PARSE(parse_lod),
@@ -413,6 +434,8 @@ static bool options_check(const Options *o)
 		return usage_error(o, "no output given (-o FILE)");
 	if (o->command == CMD_RUN && !o->out_dir)
 		return usage_error(o, "no --out-dir given");
+	if (o->command == CMD_BENCH && !strcmp(o->target, "interp"))
+		return usage_error(o, "--target takes one of c|cuda, not 'interp'");
 	if (o->threads > 1)
 		return usage_error(o, "--threads %d: generated code runs on one thread so far", o->threads);
 	if (o->depfile && !o->depfile_path && (!o->output || !strcmp(o->output, "-")))

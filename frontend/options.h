@@ -37,6 +37,7 @@ typedef struct Options {
 	const char *depfile_path;  // -MF
 	const char *colour;        // auto, always, never
 	const char *target, *cc, *cflags, *out_dir, *keep;
+	const char *arch;          // "sm_80,sm_90"; NULL: that of the GPU which is here
 	int ncall;
 	RunCall *calls;
 	int threads, repeat;

@@ -69,6 +69,11 @@ const Target *driver_target(Driver *d, const char *otherwise)
 	return t;
 }
 
+const Target *driver_target_to_run(Driver *d)
+{
+	return driver_target(d, !strcmp(d->options->target, "cuda") ? "cuda" : "native");
+}
+
 bool driver_lower(Driver *d, Op *module, const Target *t, const char *until)
 {
 	stage_begin(d, "lower");

@@ -98,8 +98,67 @@ def instances(t, tmp):
                 yield f'{name}: {check}, order {seed}', p.returncode == 0, p.stdout
 
 
+def without_gpu(t, tmp):
+    """run emulates and says so, verify too, bench does not; what the emulator is made to fail with is told."""
+    image = tmp / 'image.npy'
+    run([t.python, SRC / 'tests/mknpy.py', image, 'f32', '2,1,8,8', '0.5'])
+    model = [SRC / 'samples/digits/digits.pdmodel', '--in', f'image={image}']
+    for why, env in (('PDCC_EMULATE is set', {'PDCC_EMULATE': '1'}), ('the driver knows of none', fake_driver(tmp, 'none', 0, 0)),
+                     ('the driver says error 100', fake_driver(tmp, 'broken', 100, 0))):
+        env = {**os.environ, 'PDCC_EMULATE': '', **env}
+        p = run([t.pdcc, 'bench', *model, '--target', 'cuda'], env=env)
+        yield f'bench: {why}', p.returncode == 1 and f'error: no GPU here ({why})' in p.stdout, p.stdout
+    env = {**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_LEAKS': '1'}
+    p = run([t.pdcc, 'run', *model, '--target', 'cuda', '--out-dir', tmp / 'out'], env=env)
+    yield 'run emulates', p.returncode == 0 and 'no GPU here (PDCC_EMULATE is set): the CUDA code is emulated' in p.stdout, p.stdout
+    p = run([t.pdcc, 'verify', *model, '--target', 'cuda'], env=env)
+    yield 'verify emulates', p.returncode == 0 and 'and the generated code: no difference' in p.stdout, p.stdout
+    for call, want in (('cudaMalloc:1', 'cudaErrorMemoryAllocation in cudaMalloc'),
+                       ('cudaStreamCreate:1:cudaErrorInsufficientDriver', 'cudaErrorInsufficientDriver in cudaStreamCreate'),
+                       ('cudaGetDevice:1:cudaErrorNoDevice', 'cudaErrorNoDevice in cudaGetDevice')):
+        p = run([t.pdcc, 'run', *model, '--target', 'cuda', '--out-dir', tmp / 'out'], env={**env, 'CUDAEMU_LEAKS': '', 'CUDAEMU_FAIL': call})
+        yield f'{call}: said', p.returncode == 1 and f'the accelerator reported a failure: {want}' in p.stdout, p.stdout
+
+
+def fake_driver(tmp, name, error, devices):
+    """A libcuda.so.1 that says so much and no more; the environment in which it is found."""
+    d = tmp / f'driver-{name}'
+    d.mkdir()
+    (d / 'cuda.c').write_text(f'int cuInit(unsigned flags) {{ return flags ? 1 : {error}; }}\n'
+                              f'int cuDeviceGetCount(int *n) {{ *n = {devices}; return 0; }}\n')
+    run(['gcc', '-shared', '-fPIC', d / 'cuda.c', '-o', d / 'libcuda.so.1'])
+    return {'LD_LIBRARY_PATH': str(d)}
+
+
+def with_gpu(t, tmp):
+    """Where a driver has a device, nvcc makes the program; which here finds that there is no driver after all."""
+    model = tmp / 'plain.pdir'
+    model.write_text('builtin.module {\n' + PLAIN + '}\n')
+    for name, kind, shape in (('x', 'f32', '4,16'), ('n', 'i64', '1')):
+        run([t.python, SRC / 'tests/mknpy.py', tmp / f'{name}.npy', kind, shape, '1'])
+    log, nvcc = tmp / 'nvcc.log', tmp / 'nvcc.sh'
+    nvcc.write_text(f'#!/bin/sh\necho "$@" > {log}\nunset LD_LIBRARY_PATH\nexec {t.config.get("NVCC") or "false"} "$@"\n')
+    nvcc.chmod(0o755)
+    env = {**os.environ, 'PDCC_EMULATE': '', **fake_driver(tmp, 'one', 0, 1)}
+    cmd = [t.pdcc, 'run', model, '--target', 'cuda', '--in', f'x={tmp}/x.npy', '--in', f'n={tmp}/n.npy', '--out-dir', tmp / 'out']
+    p = run([*cmd, '--arch', 'sm_80,sm_90', '--cflags', '-lineinfo'], env={**env, 'NVCC': str(nvcc)})
+    line = log.read_text() if log.exists() else ''
+    want = ('-O3 -gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=sm_90 -gencode=arch=compute_90,code=compute_90 '
+            '-lineinfo -I ')
+    yield 'nvcc gets --arch and --cflags', line.startswith(want) and 'model.cu' in line and 'emulated' not in p.stdout, line + p.stdout
+    if t.config.get('NVCC'):
+        yield 'the program says what is wrong', p.returncode == 1 and 'the accelerator reported a failure: cudaError' in p.stdout, p.stdout
+    else:
+        yield 'the compiler failed', p.returncode == 1 and f"the compiler '{nvcc}' failed" in p.stdout, p.stdout
+    p = run([*cmd], env={**env, 'NVCC': '/nonexistent/nvcc'})
+    yield 'no nvcc', p.returncode == 1 and "a GPU is here, but not '/nonexistent/nvcc'" in p.stdout, p.stdout
+
+
 def suite(t):
     if not shutil.which('g++'):
         raise Skip('g++ is not installed')
     with tempfile.TemporaryDirectory() as tmp:
-        yield from instances(t, pathlib.Path(tmp))
+        tmp = pathlib.Path(tmp)
+        yield from instances(t, tmp)
+        yield from without_gpu(t, tmp)
+        yield from with_gpu(t, tmp)
