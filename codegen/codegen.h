@@ -103,6 +103,7 @@ typedef struct KernelFunc {
 	const Dim *grid;       // CUDA: it must be launched with so many blocks; NULL: any number is right
 	bool inlined;          // no function: statements in model_run
 	bool status;           // it returns pd_status (else void): see kernel_return_type
+	bool sets_sizes;       // CUDA: those among its parameters
 	int nparam;
 	KernelParam *params;   // results first, then operands, then what was asked for, in that order
 	int cparam, nlocal;    // private: room, and the number of the next local variable

@@ -83,6 +83,8 @@ typedef struct Moving {
 	const char *name, *type; // NULL: not used so far
 } Moving;
 
+typedef struct CudaNodes CudaNodes; // of the graph that is being printed: cuda_nodes.c
+
 // Numbers of the memory plan in one C function.
 typedef struct PlanLocals {
 	Codegen *cg;
@@ -124,6 +126,7 @@ struct Codegen {
 	CudaLaunch *launches;
 	PointerMap weights_read; // value of a parameter -> bytes of it that are read (int64_t)
 	int64_t least_bytes;
+	CudaNodes *nodes;        // CUDA: of the innermost graph
 	PlanLocals plan;         // offsets in model_run
 	Text run;                // the calls of model_run
 	Text declarations;       // with several blocks: its locals, in front of the first label
@@ -268,6 +271,8 @@ bool run_collect(Codegen *cg);
 void run_print(Codegen *cg, Text *out); // model_run
 // One operation; bound: by symbol, the operation that says what it is, once there is one.
 bool run_op_print(Codegen *cg, const Op *op, const Op **bound);
+// What stopped a printer without a word since there were `errors` is mostly an element type. False, for the caller to return.
+bool run_no_code(const Codegen *cg, const Op *op, int errors);
 // The C name of a tensor in model_run; NULL after a diagnostic.
 const char *tensor_pointer(Codegen *cg, const Value *v);
 // The variable that points at a buffer that moves, made at its first use; or of one that was used before.
@@ -275,6 +280,7 @@ const Moving *moving_find(Codegen *cg, const Place *p);
 const Moving *moving_at(const Codegen *cg, int number);
 const char *moving_as(Codegen *cg, const Moving *m, DType t); // as a pointer to such elements
 const char *op_title(Codegen *cg, const Op *op);
+const char *op_stem(Codegen *cg, const Op *op); // an identifier made from its variable
 // Bytes of a tensor as large as it is now; never negative.
 const Dim *type_bytes_in_run(const Codegen *cg, const Type *t);
 // The arguments of a call, for the parameters of its function. False after a diagnostic.
@@ -296,7 +302,8 @@ bool (*cuda_emitter_of(const Op *op))(KernelFunc *k); // NULL: none
 bool cuda_launch_print(Codegen *cg, const KernelFunc *k, const char *name, const char *args);
 // The number that stands for the operation where it says that it failed.
 int cuda_failure(Codegen *cg, const Op *op);
-// The address of a size found at run time, in model_run.
+// A size found at run time: its place among the words of `sizes`, and its address in model_run.
+int cuda_size_word(const Codegen *cg, const Symbol *s);
 const char *cuda_size(const Codegen *cg, const Symbol *s);
 // How many bytes of a tensor are copied when its size is on the device: all that it may have.
 const Dim *cuda_bytes(const Codegen *cg, const Value *v);
@@ -313,6 +320,24 @@ bool cuda_edge_sizes_print(Codegen *cg, const Op *op, const EdgeSizes *z, const 
 void cuda_launch_note(Codegen *cg, const KernelFunc *k, const char *name, const Dim *total, int per_block, int threads);
 void cuda_report_end(Codegen *cg, CodegenResult *out);
 
+// ---- cuda_nodes.c ------------------------------------------------------------------------------------------
+
+// The nodes of a graph, in the order of the program: all that is printed in between belongs to one. At the end they are
+// printed with what each waits for.
+void cuda_nodes_begin(Codegen *cg);
+void cuda_nodes_end(Codegen *cg);
+// A node; inside of it another call changes nothing. Without text there is none. `stem`: an identifier to name it by.
+void cuda_node_begin(Codegen *cg, const char *stem);
+void cuda_node_end(Codegen *cg);
+// What the open node touches, and how (ACCESS_READ …): the arguments of a launch, a tensor, an output of the caller, a
+// word of `sizes`, how the run goes.
+void cuda_node_arguments(Codegen *cg, const KernelFunc *k);
+void cuda_node_tensor(Codegen *cg, const Value *v, unsigned how);
+void cuda_node_place(Codegen *cg, const Place *p, unsigned how);
+void cuda_node_output(Codegen *cg, int col, unsigned how);
+void cuda_node_word(Codegen *cg, int word, unsigned how);
+void cuda_node_state(Codegen *cg, unsigned how);
+
 // ---- cuda_matmul.c -----------------------------------------------------------------------------------------
 
 bool cuda_matmul_emit(KernelFunc *k);
@@ -324,7 +349,7 @@ const Dim *cuda_depthwise_threads(Context *c, const Op *op);
 
 // ---- cuda_graph.c ------------------------------------------------------------------------------------------
 
-// All blocks, as nodes of a graph.
+// The whole program as nodes of a graph.
 bool cuda_graph_print(Codegen *cg, const Op **bound);
 
 // ---- cuda_instance.c ---------------------------------------------------------------------------------------

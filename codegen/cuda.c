@@ -164,12 +164,17 @@ bool cuda_launch_print(Codegen *cg, const KernelFunc *k, const char *name, const
 
 // ---- sizes that a run finds --------------------------------------------------------------------------------------
 
-const char *cuda_size(const Codegen *cg, const Symbol *s)
+int cuda_size_word(const Codegen *cg, const Symbol *s)
 {
 	int number = 0;
 	for (const Symbol *at = cg->symbols; at < s; at++)
 		number += at->dim->bounded;
-	return arena_printf(cg->arena, "sizes + %d", number);
+	return number;
+}
+
+const char *cuda_size(const Codegen *cg, const Symbol *s)
+{
+	return arena_printf(cg->arena, "sizes + %d", cuda_size_word(cg, s));
 }
 
 const Dim *cuda_bytes(const Codegen *cg, const Value *v)
@@ -183,7 +188,7 @@ static KernelFunc *size_kernel(Codegen *cg, const Op *op)
 {
 	KernelFunc *k = kernel_new(cg, op);
 	k->nparam = 0;
-	k->status = true;
+	k->status = k->sets_sizes = true;
 	return k;
 }
 
@@ -311,6 +316,7 @@ bool cuda_assert_print(Codegen *cg, const Op *op)
 	KernelFunc *k = size_kernel(cg, op);
 	Text body;
 	text_init(&body, cg->arena);
+	k->sets_sizes = false;
 	const char *cond = kernel_tensor(k, op_operand(op, 0));
 	text_printf(&cg->run, "\n\t/* %s */\n", comment_text(cg->arena, op_title(cg, op)));
 	elements_open(&body, expression_unwrap(cg->arena, kernel_dim(k, type_numel(cg->ctx, t))), false);

@@ -1,5 +1,4 @@
-// Control flow of CUDA: the whole program becomes one graph, in which pd.if and pd.while are conditional nodes again. Blocks
-// are what flatten.c left, so their order and roles are known: a block that a later branch goes back to is the head of a
+// The whole program as one graph of CUDA, in which pd.if and pd.while are conditional nodes again. Blocks are what flatten.c left, so their order and roles are known: a block that a later branch goes back to is the head of a
 // loop, a block that two branches go to is where the parts of an if meet. Called by run.c.
 #include "codegen_impl.h"
 
@@ -62,8 +61,12 @@ static void move_print(Codegen *cg, Move *m, const char *kernel)
 	const char *n = dim_in_plan(&cg->plan, count);
 	if (strcmp(type, dtype_c_memory(m->from.root->type->dtype)))
 		source = arena_printf(cg->arena, "(%s *)%s", type, source);
+	cuda_node_begin(cg, name_sanitize(cg->arena, m->arg->name ? m->arg->name : "move"));
+	cuda_node_place(cg, &m->to, ACCESS_WRITE);
+	cuda_node_place(cg, &m->from, strcmp(kernel, "pd_swap") ? ACCESS_READ : ACCESS_WRITE);
 	text_line(&cg->run, 1, "pd_launch(queue, %s<%s>, pd_blocks(%s, %d), %d, %s, %s, %s);", kernel, type,
 	          expression_unwrap(cg->arena, n), THREADS, THREADS, m->target, source, n);
+	cuda_node_end(cg);
 	m->done = true;
 }
 
@@ -110,8 +113,12 @@ static bool moves_print(Codegen *cg, const Op *op, int s)
 static bool edge_print(Codegen *cg, const Op *op, int s)
 {
 	EdgeSizes z = {.cg = cg};
-	if (edge_sizes_collect(&z, op, &op->succs[s]))
-		return cuda_edge_sizes_print(cg, op, &z, &op->succs[s]) && moves_print(cg, op, s);
+	if (edge_sizes_collect(&z, op, &op->succs[s])) {
+		cuda_node_begin(cg, "sizes");
+		const bool ok = cuda_edge_sizes_print(cg, op, &z, &op->succs[s]);
+		cuda_node_end(cg);
+		return ok && moves_print(cg, op, s);
+	}
 	diag_error(cg->ctx->diag, op->loc, "code generation: nothing is known of a size that '%s' sets", op->info->name);
 	return false;
 }
@@ -144,8 +151,12 @@ static void scope_close(Codegen *cg, Text outer, const char *comment)
 
 static void decide_print(Codegen *cg, const Value *cond, const char *pointer, const char *condition)
 {
+	cuda_node_begin(cg, condition);
+	cuda_node_tensor(cg, cond, ACCESS_READ);
+	cuda_node_state(cg, ACCESS_READ);
 	text_line(&cg->run, 1, "pd_launch(queue, pd_decide<%s>, 1, 1, %s, state, %s);", dtype_c_memory(cond->type->dtype), pointer,
 	          condition);
+	cuda_node_end(cg);
 }
 
 // ---- while -----------------------------------------------------------------------------------------------------
@@ -154,12 +165,19 @@ static void decide_print(Codegen *cg, const Value *cond, const char *pointer, co
 static void trips_print(Walk *w, const Op *op, const Op *back, int64_t limit, int counter)
 {
 	Codegen *cg = w->cg;
-	const char *at = arena_printf(cg->arena, "sizes + %d", 2 * cuda_found_count(cg) + counter);
+	const int word = 2 * cuda_found_count(cg) + counter;
+	const char *at = arena_printf(cg->arena, "sizes + %d", word);
+	cuda_node_begin(cg, "trips");
+	if (limit)
+		cuda_node_word(cg, word, ACCESS_WRITE);
+	if (limit && op == back)
+		cuda_node_state(cg, ACCESS_UPDATE);
 	if (limit && op != back)
 		text_line(&cg->run, 1, "pd_launch(queue, pd_set<int64_t>, 1, 1, %s, 0);", at);
 	else if (limit)
 		text_line(&cg->run, 1, "pd_launch(queue, pd_count_trip<int64_t>, 1, 1, %s, %" PRId64 ", state, %d);", at, limit,
 		          cuda_failure(cg, op));
+	cuda_node_end(cg);
 }
 
 // The condition: from the head to the branch of the loop, which it returns; NULL after a diagnostic.
@@ -187,10 +205,14 @@ static bool body_print(Walk *w, const Block *head, const Op *branch, int64_t lim
 {
 	const Op *back = loop_back(head);
 	text_line(&w->cg->run, 1, "pd_queue *const queue = &body;");
+	cuda_nodes_begin(w->cg);
 	if (!edge_print(w->cg, branch, 0) || walk(w, branch->succs[0].block) != head)
 		return false;
 	trips_print(w, back, back, limit, counter);
-	return condition_print(w, head) != NULL;
+	if (!condition_print(w, head))
+		return false;
+	cuda_nodes_end(w->cg);
+	return true;
 }
 
 // Returns the branch of the loop, behind which the program goes on; NULL after a diagnostic.
@@ -206,6 +228,7 @@ static const Op *while_print(Walk *w, const Op *enter)
 		diag_error(cg->ctx->diag, enter->loc, "code generation: more than %d loops inside of each other", w->nhead);
 		return NULL;
 	}
+	cuda_node_begin(cg, op_stem(cg, enter));
 	trips_print(w, enter, back, limit, counter);
 	Text outer = scope_open(cg);
 	w->heads[w->nhead++] = head;
@@ -216,7 +239,8 @@ static const Op *while_print(Walk *w, const Op *enter)
 	bool ok = branch && body_print(w, head, branch, limit, counter);
 	scope_close(cg, inner, NULL);
 	w->nhead--;
-	scope_close(cg, outer, arena_printf(cg->arena, "%s", comment_text(cg->arena, op_title(cg, enter))));
+	scope_close(cg, outer, comment_text(cg->arena, op_title(cg, enter)));
+	cuda_node_end(cg);
 	return ok && edge_print(cg, branch, 1) ? branch : NULL;
 }
 
@@ -235,10 +259,14 @@ static bool block_joins(const Block *b)
 static const Block *part_print(Walk *w, const Op *op, int s)
 {
 	text_line(&w->cg->run, 1, "pd_queue *const queue = &parts[%d];", s);
+	cuda_nodes_begin(w->cg);
 	if (!edge_print(w->cg, op, s))
 		return &at_error;
 	const Block *b = op->succs[s].block;
-	return block_joins(b) && !loop_back(b) ? b : walk(w, b);
+	const Block *end = block_joins(b) && !loop_back(b) ? b : walk(w, b);
+	if (end != &at_error)
+		cuda_nodes_end(w->cg);
+	return end;
 }
 
 static const Block *if_print(Walk *w, const Op *op)
@@ -248,6 +276,7 @@ static const Block *if_print(Walk *w, const Op *op)
 	const Block *meet[2] = {&at_error, &at_error};
 	if (!cond)
 		return &at_error;
+	cuda_node_begin(cg, op_stem(cg, op));
 	Text outer = scope_open(cg);
 	text_line(&cg->run, 1, "const pd_condition choice = pd_condition_new(queue, true);");
 	decide_print(cg, op_operand(op, 0), cond, "choice");
@@ -259,6 +288,7 @@ static const Block *if_print(Walk *w, const Op *op)
 		scope_close(cg, part, s ? "else" : "then");
 	}
 	scope_close(cg, outer, comment_text(cg->arena, op_title(cg, op)));
+	cuda_node_end(cg);
 	if (meet[0] == meet[1])
 		return meet[0];
 	if (!diag_errors(cg->ctx->diag))
@@ -270,9 +300,15 @@ static const Block *if_print(Walk *w, const Op *op)
 
 static bool block_ops_print(Walk *w, const Block *b)
 {
-	for (const Op *op = b->first; op; op = op->next)
-		if (!(op->info->traits & TRAIT_TERMINATOR) && !run_op_print(w->cg, op, w->bound))
-			return false;
+	const int errors = diag_errors(w->cg->ctx->diag);
+	for (const Op *op = b->first; op; op = op->next) {
+		if (op->info->traits & TRAIT_TERMINATOR)
+			continue;
+		cuda_node_begin(w->cg, op_stem(w->cg, op));
+		if (!run_op_print(w->cg, op, w->bound))
+			return run_no_code(w->cg, op, errors);
+		cuda_node_end(w->cg);
+	}
 	return true;
 }
 
@@ -322,8 +358,25 @@ static const Block *walk(Walk *w, const Block *b)
 	}
 }
 
+// Sizes that a run finds are 0 until it does.
+static void sizes_clear_print(Codegen *cg)
+{
+	const int words = 2 * cuda_found_count(cg);
+	cuda_node_begin(cg, "sizes");
+	for (int i = 0; i < words; i++)
+		cuda_node_word(cg, i, ACCESS_WRITE);
+	if (words)
+		text_line(&cg->run, 1, "pd_launch(queue, pd_zero<int64_t>, 1, 32, sizes, %d);", words);
+	cuda_node_end(cg);
+}
+
 bool cuda_graph_print(Codegen *cg, const Op **bound)
 {
 	Walk w = {.cg = cg, .bound = bound};
-	return walk(&w, cg->module->regions[0].first) == &at_end;
+	cuda_nodes_begin(cg);
+	sizes_clear_print(cg);
+	if (walk(&w, cg->module->regions[0].first) != &at_end)
+		return false;
+	cuda_nodes_end(cg);
+	return true;
 }

@@ -54,20 +54,8 @@ static void device_locals_print(Codegen *cg, Text *out)
 {
 	if (strstr(run_text(cg), "state"))
 		text_line(out, 1, "pd_state *const state = (pd_state *)m->memory;");
-	if (strstr(run_text(cg), "sizes + "))
+	if (strstr(run_text(cg), "sizes + ") || strstr(run_text(cg), "sizes, "))
 		text_line(out, 1, "int64_t *const sizes = (int64_t *)(m->memory + %d);", STATE_BYTES);
-}
-
-static void sizes_clear_print(Codegen *cg, Text *out)
-{
-	if (size_count(cg))
-		text_line(out, 1, "pd_clear(queue, m->memory + %d, %d);", STATE_BYTES, 8 * size_count(cg));
-}
-
-static void run_end_print(Text *out)
-{
-	text_line(out, 1, "return pd_ok(queue) ? PD_OK : pd_failure(&error, &m->failed, &m->error);");
-	text_str(out, "}\n\n");
 }
 
 // Whether the graph was made for these tensors and sizes.
@@ -89,7 +77,7 @@ static void graph_fits_print(Codegen *cg, Text *out)
 	text_str(out, ";\n}\n\n");
 }
 
-static void graph_run_print(Codegen *cg, Text *out)
+static void cuda_run_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
 	graph_fits_print(cg, out);
@@ -107,37 +95,15 @@ static void graph_run_print(Codegen *cg, Text *out)
 	queue_print(out, "queue_of_stream");
 	device_check_print(out);
 	text_line(out, 1, "if (pd_ok(queue) && !graph_fits(m, in, out)) {");
-	text_line(out, 2, "if (m->graph)");
-	text_line(out, 3, "cudaGraphExecDestroy(m->graph);");
 	text_line(out, 2, "graph_make(m, in, out, stream, &error);");
 	if (cg->ninput || cg->nmember)
 		text_line(out, 2, "m->in = *in;");
 	if (cg->noutput)
 		text_line(out, 2, "m->out = *out;");
 	text_line(out, 1, "}");
-	sizes_clear_print(cg, out);
-	text_line(out, 1, "pd_graph_launch(queue, m->graph);");
-	run_end_print(out);
-}
-
-static void cuda_run_print(Codegen *cg, Text *out)
-{
-	const char *p = cg->prefix;
-	if (cg->blocks) {
-		graph_run_print(cg, out);
-		return;
-	}
-	text_printf(out, "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out, cudaStream_t stream)\n{\n", p, p, p, p);
-	run_checks_print(cg, out);
-	run_locals_print(cg, out);
-	if (cg->nmember)
-		text_line(out, 1, "m->dims = in->dims;");
-	queue_print(out, "queue_of_stream");
-	device_check_print(out);
-	device_locals_print(cg, out);
-	sizes_clear_print(cg, out);
-	text_str(out, run_text(cg));
-	run_end_print(out);
+	text_line(out, 1, "pd_check(queue, cudaGraphLaunch(m->graph, stream));");
+	text_line(out, 1, "return pd_ok(queue) ? PD_OK : pd_failure(&error, &m->failed, &m->error);");
+	text_str(out, "}\n\n");
 }
 
 // ---- wait ----------------------------------------------------------------------------------------------------
@@ -150,7 +116,7 @@ static const char *host_symbol(const Dim *sym, void *arg)
 	for (const Symbol *at = cg->symbols; at < s; at++)
 		number += at->dim->bounded;
 	return s && s->dim->bounded ? arena_printf(cg->arena, "sizes[%d]", number)
-	                   : arena_printf(cg->arena, "m->%sdims.%s", cg->blocks ? "in." : "", symbol_name(cg, sym));
+	                   : arena_printf(cg->arena, "m->in.dims.%s", symbol_name(cg, sym));
 }
 
 // Sizes of outputs that a caller may not know, and those that a run found.
@@ -184,9 +150,13 @@ static void cuda_wait_print(Codegen *cg, Text *out)
 	text_line(out, 1, "(void)out;");
 	queue_print(out, "queue_of_stream");
 	device_check_print(out);
-	text_line(out, 1, "pd_copy_out(queue, m->told, m->memory, sizeof m->told);");
-	text_line(out, 1, "pd_clear(queue, m->memory, sizeof(pd_state));");
+	if (cg->nfailure || size_count(cg)) // else there is nothing to tell
+		text_line(out, 1, "pd_copy_out(queue, m->told, m->memory, sizeof m->told);");
 	text_line(out, 1, "pd_synchronize(queue);");
+	if (cg->nfailure) {
+		text_line(out, 1, "if (pd_state_of(m->told).status != PD_OK)");
+		text_line(out, 2, "pd_clear(queue, m->memory, sizeof(pd_state));");
+	}
 	text_line(out, 1, "m->failed = m->error = NULL;");
 	text_line(out, 1, "if (!pd_ok(queue))");
 	text_line(out, 2, "return pd_failure(&error, &m->failed, &m->error);");

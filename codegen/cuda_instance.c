@@ -107,10 +107,8 @@ static void free_print(Codegen *cg, Text *out)
 	text_printf(out, "void %s_free(%s *m)\n{\n", p, p);
 	text_line(out, 1, "if (!m)");
 	text_line(out, 2, "return;");
-	if (cg->blocks) {
-		text_line(out, 1, "if (m->graph)");
-		text_line(out, 2, "cudaGraphExecDestroy(m->graph);");
-	}
+	text_line(out, 1, "if (m->graph)");
+	text_line(out, 2, "cudaGraphExecDestroy(m->graph);");
 	text_line(out, 1, "if (m->owned)");
 	text_line(out, 2, "cudaFree(m->owned);");
 	text_line(out, 1, "memset(m, 0, sizeof *m);");

@@ -131,7 +131,7 @@ static void cuda_entry_points(Codegen *cg, Text *out)
 	                 "PDRT_EXPORT const pd_model_info *%s_info(void);\n", p);
 }
 
-// What a graph was made for; without control flow, the sizes of the last run.
+// The graph, and what it was made for, among them.
 static void cuda_members(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
@@ -139,13 +139,9 @@ static void cuda_members(Codegen *cg, Text *out)
 	text_line(out, 1, "int device;");
 	text_line(out, 1, "void *owned;");
 	text_line(out, 1, "int64_t told[%d]; /* by the device, at the last wait */", cuda_told_words(cg));
-	if (cg->blocks) {
-		text_line(out, 1, "cudaGraphExec_t graph;");
-		text_line(out, 1, "%s_inputs in;", p);
-		text_line(out, 1, "%s_outputs out;", p);
-	} else if (cg->nmember) {
-		text_line(out, 1, "%s_dims dims;", p);
-	}
+	text_line(out, 1, "cudaGraphExec_t graph;");
+	text_line(out, 1, "%s_inputs in;", p);
+	text_line(out, 1, "%s_outputs out;", p);
 }
 
 void header_print(Codegen *cg, Text *out)

@@ -135,6 +135,12 @@ static Emitter *emitter_of(const Codegen *cg, const Op *op)
 	}
 }
 
+const char *op_stem(Codegen *cg, const Op *op)
+{
+	return op->nresult ? local_stem(cg, &op->results[0])
+	                   : name_sanitize(cg->arena, op->loc->var ? op->loc->var : op->info->short_name);
+}
+
 // What stands in comments and messages for an operation: its legacy operator and variable.
 const char *op_title(Codegen *cg, const Op *op)
 {
@@ -145,6 +151,8 @@ const char *op_title(Codegen *cg, const Op *op)
 
 bool call_arguments(Codegen *cg, const KernelFunc *k, Text *args)
 {
+	if (cg->target->cuda)
+		cuda_node_arguments(cg, k);
 	for (int i = 0; i < k->nparam; i++) {
 		const KernelParam *p = &k->params[i];
 		const char *e = p->given ? p->given : p->value ? tensor_pointer(cg, p->value) : p->bound ? symbol_find(cg, p->sym)->max
@@ -220,10 +228,12 @@ static bool fetch_print(Codegen *cg, const Op *op)
 		text_line(&cg->run, 1, "*out->%s = %s;", cg->outputs[col].member, tensor_element(cg, v));
 		return true;
 	}
-	if (cg->target->cuda)
+	if (cg->target->cuda) {
+		cuda_node_tensor(cg, v, ACCESS_READ);
+		cuda_node_output(cg, col, ACCESS_WRITE);
 		text_line(&cg->run, 1, "pd_copy(queue, out->%s, %s, (size_t)%s);", cg->outputs[col].member, from,
 		          dim_in_plan(&cg->plan, cuda_bytes(cg, v)));
-	else
+	} else
 		text_line(&cg->run, 1, "memcpy(out->%s, %s, (size_t)%s);", cg->outputs[col].member, from,
 		          dim_in_run(cg, bytes));
 	return true;
@@ -342,8 +352,7 @@ bool run_op_print(Codegen *cg, const Op *op, const Op **bound)
 	return false;
 }
 
-// What stopped a printer is mostly an element type: complex numbers. False, for the caller to return.
-static bool no_code(const Codegen *cg, const Op *op, int errors)
+bool run_no_code(const Codegen *cg, const Op *op, int errors)
 {
 	if (diag_errors(cg->ctx->diag) == errors)
 		diag_error(cg->ctx->diag, op->loc, "code generation: '%s' is not supported for these types", op->info->name);
@@ -363,17 +372,16 @@ bool run_collect(Codegen *cg)
 	uint32_t id = 0;
 	for (Block *b = r->first; b; b = b->next)
 		b->id = id++;
-	if (cg->blocks && cg->target->cuda)
-		return cuda_graph_print(cg, bound) || no_code(cg, cg->module, errors);
+	if (cg->target->cuda)
+		return cuda_graph_print(cg, bound);
 	for (const Block *b = r->first; b; b = b->next) {
 		block_label_print(cg, b);
 		for (const Op *op = b->first; op; op = op->next)
 			if (!run_op_print(cg, op, bound))
-				return no_code(cg, op, errors);
+				return run_no_code(cg, op, errors);
 	}
 	text_char(&cg->run, '\n');
-	if (!cg->target->cuda)
-		output_dims_print(cg);
+	output_dims_print(cg);
 	return true;
 }
 

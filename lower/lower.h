@@ -92,6 +92,38 @@ bool while_trip_count(Context *c, const Op *loop, const Dim **exact, const Dim *
 // Whether a symbol of d gets its value in op's regions, so that d means nothing in front of op.
 bool dim_changes_in(const Dim *d, const Op *op);
 
+// ---- deps.c ---------------------------------------------------------------------------------------
+// Which steps of a program must wait for which, by the bytes that they touch.
+enum {
+	ACCESS_READ = 1,
+	ACCESS_WRITE = 2,
+	ACCESS_UPDATE = 4 // atomically: updates may come in any order
+};
+
+// Bytes from `begin` to `end` of a memory. Two memories, which the caller numbers, share no bytes.
+typedef struct Access {
+	int memory;
+	unsigned how; // of the above, or several
+	const Dim *begin, *end;
+} Access;
+
+typedef struct Accesses {
+	int n, cap;
+	Access *items;
+} Accesses;
+
+void accesses_add(Arena *a, Accesses *set, Access access);
+void accesses_add_all(Arena *a, Accesses *set, const Accesses *more);
+
+// The steps that one must wait for, the last one first; none for which another of them waits.
+typedef struct Waits {
+	int n;
+	const int *steps;
+} Waits;
+
+// For each of n steps in the order of the program. Steps of which neither waits for the other may run at one time.
+const Waits *deps_find(Context *c, Arena *a, int n, const Accesses *steps);
+
 // ---- shared by passes (rewrite.c) -----------------------------------------------------------------
 // Replaces op's results by `with` (types must agree) and erases it.
 void op_replace(Op *op, Value *const *with);

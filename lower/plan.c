@@ -167,10 +167,10 @@ static const Dim *plan_workspace(Plan *p)
 	for (Buffer *b = p->first; b; b = b->next) {
 		if (b->merged || b->place != IN_WORKSPACE)
 			continue;
-		items[n] = (SizedItem){b->bytes, b->first, b->last, NULL};
+		items[n] = (SizedItem){b->bytes, {b->first, b->last, n, NULL}, NULL};
 		of[n++] = b;
 	}
-	const Dim *size = pack_sized(p->ctx, p->arena, n, items);
+	const Dim *size = p->parallel ? pack_parallel(p, n, of, items) : pack_sized(p->ctx, p->arena, n, items);
 	for (int i = 0; i < n; i++)
 		of[i]->offset = items[i].offset;
 	return size;
@@ -311,6 +311,7 @@ bool pass_plan(PassContext *p)
 {
 	Arena *arena = arena_scratch(p->ctx->arena);
 	Plan plan = {.ctx = p->ctx, .arena = arena, .region = &p->module->regions[0]};
+	plan.parallel = p->target && p->target->cuda;
 	plan.tail = &plan.first;
 	op_walk(p->module, scratch_clear, NULL);
 	dim_rely_on_none(p->ctx, true); // offsets are evaluated with sizes of at least 1

@@ -1,6 +1,7 @@
 // Inside of the memory plan: buffers with lifetimes go in, offsets come out. plan.c finds the buffers and writes
 // down what comes out, plan_live.c knows which values are needed when, plan_place.c lets nests compute in place and
-// plan_branch.c does the same for the arguments of blocks; plan_pack.c and plan_symbolic.c pack.
+// plan_branch.c does the same for the arguments of blocks; plan_parallel.c knows what may run side by side; plan_pack.c and
+// plan_symbolic.c pack.
 #ifndef PDCC_PLAN_H
 #define PDCC_PLAN_H
 
@@ -56,6 +57,7 @@ typedef struct Plan {
 	Context *ctx;
 	Arena *arena; // gone after the pass
 	Region *region;
+	bool parallel; // operations that do not wait for each other run side by side
 	int nop, nbuffer, nroot, nblock;
 	BlockPlan *blocks; // by Block.id
 	Buffer *first, **tail;
@@ -111,14 +113,23 @@ void branch_moves(const Plan *p, const Op *branch, int s, Move *moves);
 
 // ---- plan_pack.c ------------------------------------------------------------------------------------------
 
-// Bytes that are needed from operation number `first` to operation number `last`, both included.
+// Bytes that are needed from operation number `first` to operation number `last`, both included. `apart`, a set of ids, has
+// further items that must not share bytes with this one, each of which has this one in turn; NULL: none.
+typedef struct PackSpan {
+	int first, last;
+	int id;
+	const uint64_t *apart;
+} PackSpan;
+
+bool spans_meet(const PackSpan *a, const PackSpan *b);
+
 typedef struct PackItem {
 	int64_t size;   // in: a multiple of PLAN_ALIGN
-	int first, last;
+	PackSpan span;
 	int64_t offset; // out
 } PackItem;
 
-// Gives every item an offset such that no two that live at the same time overlap. Returns the size of it all.
+// Gives every item an offset such that no two whose spans meet overlap. Returns the size of it all.
 int64_t pack_items(Arena *scratch, int n, PackItem *items);
 // The most bytes that are live at any one operation: no plan is smaller.
 int64_t pack_floor(int n, const PackItem *items);
@@ -128,11 +139,18 @@ int64_t pack_floor(int n, const PackItem *items);
 // As PackItem for sizes that may be symbolic.
 typedef struct SizedItem {
 	const Dim *size; // in: bytes
-	int first, last;
+	PackSpan span;
 	const Dim *offset; // out
 } SizedItem;
 
 const Dim *pack_sized(Context *c, Arena *scratch, int n, SizedItem *items);
+// What a size comes to where models are as large as they usually are: to compare plans.
+double dim_weight(const Dim *d);
+
+// ---- plan_parallel.c --------------------------------------------------------------------------------------
+
+// As pack_sized for buffers of[n], keeping apart what operations use that may run side by side, as far as this costs little.
+const Dim *pack_parallel(Plan *p, int n, Buffer *const *of, SizedItem *items);
 
 // ---- plan_scale.c -----------------------------------------------------------------------------------------
 

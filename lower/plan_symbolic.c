@@ -28,11 +28,6 @@ static int64_t align_up(int64_t v)
 	return (v + PLAN_ALIGN - 1) / PLAN_ALIGN * PLAN_ALIGN;
 }
 
-static bool overlap_in_time(const SizedItem *a, const SizedItem *b)
-{
-	return a->first <= b->last && b->first <= a->last;
-}
-
 // ---- sizes ----------------------------------------------------------------------------------------------
 
 static int64_t gcd(int64_t a, int64_t b)
@@ -107,8 +102,7 @@ static int64_t dim_sample(const Dim *d, int64_t symbol)
 	return dim_eval(d, sample_symbol, &symbol, &v) ? v : INT64_MAX;
 }
 
-// What a plan comes to at sizes as models have them, to choose between plans.
-static double dim_weight(const Dim *d)
+double dim_weight(const Dim *d)
 {
 	double sum = 0;
 	for (size_t i = 0; i < COUNT_OF(samples); i++) // no sample outweighs the others
@@ -144,7 +138,7 @@ static const Dim *pack_groups(Context *c, Arena *scratch, int n, SizedItem *item
 			if (rest[j] != rest[i])
 				continue;
 			int64_t size = align_up(dim_coefficient(items[j].size));
-			group[count] = (PackItem){size, items[j].first, items[j].last, 0};
+			group[count] = (PackItem){size, items[j].span, 0};
 			member[count++] = j;
 		}
 		int64_t size = pack_items(scratch, count, group);
@@ -175,7 +169,7 @@ static bool layer_is_hidden(const Layer *layers, const SizedItem *items, int i, 
 	const SizedItem *low = &items[layers[i].item], *high = &items[layers[k].item];
 	for (int m = i + 1; m < k; m++) {
 		const SizedItem *mid = &items[layers[m].item];
-		if (overlap_in_time(low, mid) && overlap_in_time(mid, high))
+		if (spans_meet(&low->span, &mid->span) && spans_meet(&mid->span, &high->span))
 			return true;
 	}
 	return false;
@@ -190,7 +184,7 @@ static const Dim *pack_stacks(Context *c, Arena *scratch, int n, SizedItem *item
 		int64_t size = dim_sample(items[i].size, symbol);
 		if (size > INT64_MAX / 2 / (n + 1))
 			return NULL;
-		sample[i] = (PackItem){align_up(size), items[i].first, items[i].last, 0};
+		sample[i] = (PackItem){align_up(size), items[i].span, 0};
 	}
 	pack_items(scratch, n, sample);
 	for (int i = 0; i < n; i++)
@@ -202,7 +196,7 @@ static const Dim *pack_stacks(Context *c, Arena *scratch, int n, SizedItem *item
 		it->offset = dim_const(c, 0);
 		for (int i = 0; i < k; i++) {
 			const SizedItem *low = &items[layers[i].item];
-			if (overlap_in_time(low, it) && !layer_is_hidden(layers, items, i, k))
+			if (spans_meet(&low->span, &it->span) && !layer_is_hidden(layers, items, i, k))
 				it->offset = dim_larger(c, it->offset, dim_add(c, low->offset, low->size));
 		}
 		size = dim_larger(c, size, dim_add(c, it->offset, it->size));
@@ -233,7 +227,7 @@ static int by_weight(const void *a, const void *b)
 static bool slot_is_free(const Slot *s, const SlotUse *uses, const SizedItem *items, const SizedItem *it)
 {
 	for (int u = s->first_user; u >= 0; u = uses[u].next)
-		if (overlap_in_time(&items[uses[u].item], it))
+		if (spans_meet(&items[uses[u].item].span, &it->span))
 			return false;
 	return true;
 }
@@ -317,7 +311,7 @@ static double floor_weight(Arena *scratch, int n, const SizedItem *items)
 	double sum = 0;
 	for (size_t k = 0; k < COUNT_OF(samples); k++) {
 		for (int i = 0; i < n; i++)
-			sample[i] = (PackItem){dim_sample(items[i].size, samples[k]), items[i].first, items[i].last, 0};
+			sample[i] = (PackItem){dim_sample(items[i].size, samples[k]), items[i].span, 0};
 		sum += (double)pack_floor(n, sample) / (double)(samples[k] * samples[k]);
 	}
 	return sum;

@@ -168,6 +168,13 @@ __global__ void pd_set(T *x, T v)
 	*x = v;
 }
 
+template <typename T>
+__global__ void pd_zero(T *x, int n)
+{
+	for (int i = (int)threadIdx.x; i < n; i += (int)blockDim.x)
+		x[i] = 0;
+}
+
 /* ---- on the host ------------------------------------------------------------------------------------------- */
 
 /* The first error of CUDA, and the kernel or the call that it comes from. */
@@ -176,12 +183,16 @@ typedef struct pd_error {
 	const char *at;
 } pd_error;
 
-/* Where work goes: into a stream, or, with a graph, behind the last of its nodes. After an error nothing more goes in. */
+enum { PD_MOST_AFTER = 32 };
+
+/* Where work goes: into a stream, or into a graph, there behind the last node, or the nodes that pd_after names. After an
+ * error nothing more goes in. */
 typedef struct pd_queue {
 	cudaStream_t stream;
-	cudaGraph_t root, graph; /* graph: root, or the body of a conditional node in it */
-	cudaGraphNode_t last;
-	bool any;                /* there is a last one */
+	cudaGraph_t root, graph;              /* graph: root, or the body of a conditional node in it */
+	cudaGraphNode_t after[PD_MOST_AFTER]; /* what the next node waits for */
+	size_t nafter;
+	bool conditions;                      /* the graph has conditional nodes */
 	pd_error *error;
 } pd_queue;
 
@@ -222,6 +233,48 @@ static inline unsigned pd_grid(int64_t blocks)
 	return blocks < 1 ? 1 : blocks > INT32_MAX ? (unsigned)INT32_MAX : (unsigned)blocks;
 }
 
+/* The node that was added last. */
+static inline cudaGraphNode_t pd_last(const pd_queue *q)
+{
+	return q->nafter ? q->after[0] : NULL;
+}
+
+static inline void pd_added(pd_queue *q, cudaGraphNode_t node)
+{
+	q->after[0] = node;
+	q->nafter = 1;
+}
+
+/* A node that does nothing. */
+static inline void pd_meet(pd_queue *q)
+{
+	cudaGraphNode_t node = NULL;
+	pd_check(q, cudaGraphAddEmptyNode(&node, q->graph, q->after, q->nafter));
+	pd_added(q, node);
+}
+
+/* The next node waits for none. */
+static inline void pd_after_nothing(pd_queue *q)
+{
+	q->nafter = 0;
+}
+
+static inline void pd_after_too(pd_queue *q, cudaGraphNode_t node)
+{
+	if (q->nafter == PD_MOST_AFTER)
+		pd_meet(q);
+	q->after[q->nafter++] = node;
+}
+
+/* The next node waits for these. */
+template <typename... N>
+void pd_after(pd_queue *q, N... nodes)
+{
+	q->nafter = 0;
+	const int all[] = {(pd_after_too(q, nodes), 0)...};
+	(void)all;
+}
+
 template <typename T>
 struct pd_same {
 	typedef T type;
@@ -250,9 +303,9 @@ void pd_launch_at(pd_queue *q, const char *at, void (*kernel)(P...), unsigned bl
 	params.gridDim = dim3(blocks);
 	params.blockDim = dim3(threads);
 	params.kernelParams = list;
-	const cudaGraphNode_t before = q->last;
-	pd_check_at(q, cudaGraphAddKernelNode(&q->last, q->graph, &before, q->any, &params), at);
-	q->any = true;
+	cudaGraphNode_t node = NULL;
+	pd_check_at(q, cudaGraphAddKernelNode(&node, q->graph, q->after, q->nafter, &params), at);
+	pd_added(q, node);
 }
 
 static inline void pd_clear(pd_queue *q, void *at, size_t n)
@@ -280,17 +333,16 @@ static inline void pd_copy_out(pd_queue *q, void *to, const void *from, size_t n
 		pd_check(q, cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToHost, q->stream));
 }
 
+/* In a graph. */
 static inline void pd_copy(pd_queue *q, void *to, const void *from, size_t n)
 {
-	if (!pd_ok(q) || !n)
-		return;
-	if (!q->graph) {
-		pd_check(q, cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToDevice, q->stream));
+	cudaGraphNode_t node = NULL;
+	if (!n) {
+		pd_meet(q);
 		return;
 	}
-	const cudaGraphNode_t before = q->last;
-	pd_check(q, cudaGraphAddMemcpyNode1D(&q->last, q->graph, &before, q->any, to, from, n, cudaMemcpyDeviceToDevice));
-	q->any = true;
+	pd_check(q, cudaGraphAddMemcpyNode1D(&node, q->graph, q->after, q->nafter, to, from, n, cudaMemcpyDeviceToDevice));
+	pd_added(q, node);
 }
 
 /* ---- graphs ------------------------------------------------------------------------------------------------ */
@@ -298,6 +350,7 @@ static inline void pd_copy(pd_queue *q, void *to, const void *from, size_t n)
 static inline cudaGraphConditionalHandle pd_handle(pd_queue *q)
 {
 	cudaGraphConditionalHandle handle = 0;
+	q->conditions = true;
 	pd_check(q, cudaGraphConditionalHandleCreate(&handle, q->root, 0, cudaGraphCondAssignDefault));
 	return handle;
 }
@@ -323,16 +376,16 @@ static inline void pd_node(pd_queue *q, cudaGraphConditionalHandle handle, cudaG
 	params.conditional.handle = handle;
 	params.conditional.type = type;
 	params.conditional.size = n;
-	const cudaGraphNode_t before = q->last;
+	cudaGraphNode_t node = NULL;
 #if CUDART_VERSION >= 13000
-	pd_check(q, cudaGraphAddNode(&q->last, q->graph, &before, NULL, q->any, &params));
+	pd_check(q, cudaGraphAddNode(&node, q->graph, q->after, NULL, q->nafter, &params));
 #else
-	pd_check(q, cudaGraphAddNode(&q->last, q->graph, &before, q->any, &params));
+	pd_check(q, cudaGraphAddNode(&node, q->graph, q->after, q->nafter, &params));
 #endif
-	q->any = true;
+	pd_added(q, node);
 	for (unsigned i = 0; i < n && pd_ok(q); i++) {
 		bodies[i].graph = params.conditional.phGraph_out[i];
-		bodies[i].any = false;
+		bodies[i].nafter = 0;
 	}
 }
 
@@ -356,7 +409,9 @@ static inline void pd_if(pd_queue *q, pd_condition c, pd_queue parts[2])
 
 static inline pd_queue pd_queue_of(cudaStream_t stream, pd_error *error)
 {
-	pd_queue q = {stream, NULL, NULL, NULL, false, error};
+	pd_queue q = {};
+	q.stream = stream;
+	q.error = error;
 	*error = pd_error();
 	return q;
 }
@@ -370,20 +425,32 @@ static inline pd_queue pd_graph_begin(cudaStream_t stream, pd_error *error)
 	return q;
 }
 
-/* Makes the graph ready to be launched; *exec is NULL after an error. */
-static inline void pd_graph_end(pd_queue *q, cudaGraphExec_t *exec)
+/* Whether what was made of an older graph became the new one: where only arguments differ. Conditions would remain the
+ * old ones. */
+static inline bool pd_graph_update(pd_queue *q, cudaGraphExec_t exec)
 {
-	*exec = NULL;
-	pd_check(q, cudaGraphInstantiate(exec, q->root, 0));
-	if (!pd_ok(q))
-		*exec = NULL;
-	if (q->root)
-		cudaGraphDestroy(q->root);
+	cudaGraphExecUpdateResultInfo info;
+	if (!exec || !pd_ok(q) || q->conditions)
+		return false;
+	if (cudaGraphExecUpdate(exec, q->root, &info) == cudaSuccess)
+		return true;
+	(void)cudaGetLastError(); /* no failure: it is made anew */
+	return false;
 }
 
-static inline void pd_graph_launch(pd_queue *q, cudaGraphExec_t exec)
+/* Makes the graph ready to be launched, in place of what *exec is; NULL after an error. */
+static inline void pd_graph_end(pd_queue *q, cudaGraphExec_t *exec)
 {
-	pd_check(q, cudaGraphLaunch(exec, q->stream));
+	if (!pd_graph_update(q, *exec)) {
+		if (*exec)
+			cudaGraphExecDestroy(*exec);
+		*exec = NULL;
+		pd_check(q, cudaGraphInstantiate(exec, q->root, 0));
+		if (!pd_ok(q))
+			*exec = NULL;
+	}
+	if (q->root)
+		cudaGraphDestroy(q->root);
 }
 
 /* ---- instances --------------------------------------------------------------------------------------------- */

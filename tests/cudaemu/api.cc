@@ -11,7 +11,7 @@
 
 // ---- objects -----------------------------------------------------------------------------------------------
 
-enum NodeKind { NODE_KERNEL, NODE_COPY, NODE_SET, NODE_GRAPH, NODE_CONDITIONAL };
+enum NodeKind { NODE_EMPTY, NODE_KERNEL, NODE_COPY, NODE_SET, NODE_GRAPH, NODE_CONDITIONAL };
 
 struct Condition {
 	unsigned value, initial;
@@ -35,6 +35,7 @@ struct CUgraphNode_st {
 	size_t ndep;
 	cudaGraphNode_t *deps;
 	cudaGraph_t graph;
+	size_t number;        // in its graph
 	cudaGraphNode_t next; // in its graph or stream
 	bool done;            // while its graph runs
 };
@@ -382,6 +383,8 @@ static void conditional_run(cudaGraphNode_t n)
 static void node_run(cudaGraphNode_t n)
 {
 	switch (n->kind) {
+	case NODE_EMPTY:
+		break;
 	case NODE_KERNEL:
 		kernel_run(&n->launch);
 		break;
@@ -507,6 +510,7 @@ static long graphs_live, streams_live;
 static cudaError_t graph_add(cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps, size_t ndep, cudaGraphNode_t n)
 {
 	n->graph = g;
+	n->number = g->last ? g->last->number + 1 : 0;
 	n->ndep = ndep;
 	n->deps = static_cast<cudaGraphNode_t *>(calloc(ndep + 1, sizeof *n->deps));
 	for (size_t i = 0; i < ndep; i++) {
@@ -545,7 +549,7 @@ const char *cudaGetErrorName(cudaError_t e)
 		NAME(cudaErrorInsufficientDriver), NAME(cudaErrorInvalidDeviceFunction), NAME(cudaErrorNoDevice),
 		NAME(cudaErrorCallRequiresNewerDriver), NAME(cudaErrorInvalidDevice),
 		NAME(cudaErrorNoKernelImageForDevice), NAME(cudaErrorInvalidResourceHandle), NAME(cudaErrorIllegalAddress),
-		NAME(cudaErrorNotSupported),
+		NAME(cudaErrorNotSupported), NAME(cudaErrorGraphExecUpdateFailure),
 #undef NAME
 	};
 	for (const auto &n : names)
@@ -764,6 +768,12 @@ cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *out, cudaGraph_t g, const 
 	return graph_add(out, g, deps, ndep, n);
 }
 
+cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps, size_t ndep)
+{
+	ENTER();
+	return graph_add(out, g, deps, ndep, node_new(NODE_EMPTY));
+}
+
 cudaError_t cudaGraphAddNode(cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps, size_t ndep,
                              cudaGraphNodeParams *p)
 {
@@ -822,14 +832,45 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t g, unsigned 
 	return cudaSuccess;
 }
 
+static void graph_release(cudaGraph_t g)
+{
+	if (!--g->execs && g->destroyed)
+		cudaGraphDestroy(g);
+}
+
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
 {
 	ENTER();
 	all_drain();
-	cudaGraph_t g = exec->graph;
+	graph_release(exec->graph);
 	free(exec);
-	if (!--g->execs && g->destroyed)
-		return cudaGraphDestroy(g);
+	return cudaSuccess;
+}
+
+// Nodes may differ in arguments only, and all are compared in the order in which they were added.
+static bool node_is_alike(cudaGraphNode_t x, cudaGraphNode_t y)
+{
+	if (x->kind != y->kind || x->kind == NODE_CONDITIONAL || x->ndep != y->ndep || x->launch.kernel != y->launch.kernel)
+		return false;
+	for (size_t i = 0; i < x->ndep; i++)
+		if (x->deps[i]->number != y->deps[i]->number)
+			return false;
+	return true;
+}
+
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t g, cudaGraphExecUpdateResultInfo *info)
+{
+	ENTER();
+	all_drain(); // what was launched before is as it was
+	cudaGraphNode_t x = exec->graph->first, y = g->first;
+	for (; x && y && node_is_alike(x, y); x = x->next)
+		y = y->next;
+	info->result = x || y ? cudaGraphExecUpdateError : cudaGraphExecUpdateSuccess;
+	if (x || y)
+		return result(cudaErrorGraphExecUpdateFailure);
+	graph_release(exec->graph);
+	exec->graph = g;
+	g->execs++;
 	return cudaSuccess;
 }
 

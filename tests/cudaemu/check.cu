@@ -190,10 +190,10 @@ static void graph_check()
 	pd_launch(&parts[0], count_up, 1, 1, counts + 1);
 	pd_launch(&parts[1], count_up, 1, 1, counts + 2);
 	pd_launch(&body, decide_less, 1, 1, counts, 7, again);
-	cudaGraphExec_t exec;
+	cudaGraphExec_t exec = NULL;
 	pd_graph_end(&graph, &exec);
 	for (int run = 0; run < 2; run++)
-		pd_graph_launch(&queue, exec);
+		pd_check(&queue, cudaGraphLaunch(exec, NULL));
 	pd_check(&queue, cudaMemcpy(host, counts, sizeof host, cudaMemcpyDeviceToHost));
 	printf("rounds %d, odd %d, even %d\n", host[0], host[1], host[2]);
 	cudaGraphExecDestroy(exec);

@@ -24,7 +24,8 @@ typedef enum cudaError {
 	cudaErrorNoKernelImageForDevice = 209,
 	cudaErrorInvalidResourceHandle = 400,
 	cudaErrorIllegalAddress = 700,
-	cudaErrorNotSupported = 801
+	cudaErrorNotSupported = 801,
+	cudaErrorGraphExecUpdateFailure = 910
 } cudaError_t;
 
 typedef enum cudaMemcpyKind {

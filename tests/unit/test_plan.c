@@ -15,18 +15,13 @@ static uint32_t next_random(uint32_t *state)
 	return *state >> 8;
 }
 
-static bool in_both(int first_a, int last_a, int first_b, int last_b)
-{
-	return first_a <= last_b && first_b <= last_a;
-}
-
 static void check_items(int n, const PackItem *items, int64_t size)
 {
 	for (int i = 0; i < n; i++) {
 		assert_true(items[i].offset >= 0 && items[i].offset % PLAN_ALIGN == 0);
 		assert_true(items[i].offset + items[i].size <= size);
 		for (int j = 0; j < i; j++) {
-			if (!in_both(items[i].first, items[i].last, items[j].first, items[j].last))
+			if (!spans_meet(&items[i].span, &items[j].span))
 				continue;
 			assert_true(items[i].offset + items[i].size <= items[j].offset ||
 			            items[j].offset + items[j].size <= items[i].offset);
@@ -45,7 +40,7 @@ static void test_random(void **state)
 		for (int i = 0; i < N; i++) {
 			int first = (int)(next_random(&r) % 300);
 			int64_t size = PLAN_ALIGN * (1 + (int64_t)(next_random(&r) % (1u << next_random(&r) % 10)));
-			items[i] = (PackItem){size, first, first + (int)(next_random(&r) % (i % 10 ? 4 : 60)), -1};
+			items[i] = (PackItem){size, {first, first + (int)(next_random(&r) % (i % 10 ? 4 : 60)), i, NULL}, -1};
 		}
 		int64_t size = pack_items(a, N, items), floor = pack_floor(N, items);
 		check_items(N, items, size);
@@ -61,9 +56,9 @@ static int make_network(PackItem *items)
 	for (int stage = 0; stage < 4; stage++) {
 		for (int block = 0; block < 4; block++) {
 			int64_t size = PLAN_ALIGN * (4096 >> stage);
-			items[n++] = (PackItem){size, at, at + 3, -1};     // block input, read by the shortcut
-			items[n++] = (PackItem){size / 2, at + 1, at + 2, -1};
-			items[n++] = (PackItem){size / 2, at + 2, at + 3, -1};
+			items[n++] = (PackItem){size, {at, at + 3, 0, NULL}, -1};     // block input, read by the shortcut
+			items[n++] = (PackItem){size / 2, {at + 1, at + 2, 0, NULL}, -1};
+			items[n++] = (PackItem){size / 2, {at + 2, at + 3, 0, NULL}, -1};
 			at += 3;
 		}
 	}
@@ -116,7 +111,7 @@ static void check_sized(int n, const SizedItem *items, const Dim *size)
 	PackItem at[64];
 	for (size_t k = 0; k < COUNT_OF(bindings); k++) {
 		for (int i = 0; i < n; i++)
-			at[i] = (PackItem){eval(items[i].size, &bindings[k]), items[i].first, items[i].last,
+			at[i] = (PackItem){eval(items[i].size, &bindings[k]), items[i].span,
 			                   eval(items[i].offset, &bindings[k])};
 		check_items(n, at, eval(size, &bindings[k]));
 	}
@@ -131,7 +126,7 @@ static void test_batch_packs_like_static(void **state)
 	int n = make_network(fixed);
 	const Dim *batch = dim_sym(c, "n");
 	for (int i = 0; i < n; i++)
-		items[i] = (SizedItem){dim_mul(c, dim_const(c, fixed[i].size), batch), fixed[i].first, fixed[i].last, NULL};
+		items[i] = (SizedItem){dim_mul(c, dim_const(c, fixed[i].size), batch), fixed[i].span, NULL};
 	const Dim *size = pack_sized(c, c->arena, n, items);
 	check_sized(n, items, size);
 	assert_int_equal(eval(size, &(Binding){7, 1}), 7 * pack_floor(n, fixed));
@@ -151,9 +146,9 @@ static void test_images_of_any_size(void **state)
 			side = dim_add(c, dim_div(c, dim_sub(c, side, one), dim_const(c, 2)), one);
 		int64_t channels = 4 * (i % 3 ? 16 : 32);
 		const Dim *pixels = dim_mul(c, dim_mul(c, batch, side), side);
-		items[i] = (SizedItem){dim_mul(c, pixels, dim_const(c, channels)), fixed[i].first, fixed[i].last, NULL};
+		items[i] = (SizedItem){dim_mul(c, pixels, dim_const(c, channels)), fixed[i].span, NULL};
 	}
-	items[n] = (SizedItem){dim_const(c, 100), 3, 9, NULL}; // and something fixed
+	items[n] = (SizedItem){dim_const(c, 100), {3, 9, 0, NULL}, NULL}; // and something fixed
 	n++;
 	const Dim *size = pack_sized(c, c->arena, n, items);
 	check_sized(n, items, size);
@@ -233,7 +228,7 @@ static void test_restated_sizes_cover(void **state)
 		Context *c = context_new();
 		SizedItem before[16], after[16];
 		for (int i = 0; i < 16; i++)
-			after[i] = before[i] = (SizedItem){dim_max(c, random_size(c, &r, 3), dim_const(c, 1)), 0, 1, NULL};
+			after[i] = before[i] = (SizedItem){dim_max(c, random_size(c, &r, 3), dim_const(c, 1)), {0, 1, 0, NULL}, NULL};
 		sizes_restate(c, 16, after);
 		for (int i = 0; i < 16; i++)
 			for (int64_t v = 1; v < 40; v++) {

@@ -1,0 +1,175 @@
+// Nodes of a CUDA graph: while they are printed, what each of them reads and writes is noted; when a graph is complete, each
+// node is printed behind those that it must wait for (lower/deps.c). A kernel touches what its arguments point to, so the
+// arguments of calls are what is noted. Called by cuda_graph.c, and by whoever prints a launch.
+//
+// Nodes are printed in the order of the program. One that waits for just the node in front of it is printed without a
+// word; else `pd_after` says for whom it waits, by names that only such nodes have.
+#include "codegen_impl.h"
+
+#include <string.h>
+
+// What a node touches lies in one of these memories; each output is one more.
+enum { MEMORY_WORKSPACE, MEMORY_STATE, MEMORY_SIZES, MEMORY_OUTPUTS };
+
+// Printed, with what belongs to it: a launch or several, one behind the other, or a conditional node with all inside.
+typedef struct CudaNode {
+	const char *stem; // of its name
+	Text text;
+	Accesses accesses;
+} CudaNode;
+
+struct CudaNodes {
+	CudaNodes *outer;
+	Text outer_run;   // what was printed of the node of the outer graph that this one is in
+	int n, cap, depth;
+	CudaNode *nodes;  // the last one is open when depth > 0
+};
+
+// ---- what nodes touch ---------------------------------------------------------------------------------------
+
+static void node_touches(Codegen *cg, int memory, const Dim *begin, const Dim *bytes, unsigned how)
+{
+	CudaNodes *g = cg->nodes;
+	if (g && g->depth > 0)
+		accesses_add(cg->arena, &g->nodes[g->n - 1].accesses, (Access){memory, how, begin, dim_add(cg->ctx, begin, bytes)});
+}
+
+void cuda_node_place(Codegen *cg, const Place *p, unsigned how)
+{
+	const Dim *bytes = type_bytes_at_most(cg->ctx, p->root->type), *zero = dim_const(cg->ctx, 0);
+	if (p->kind == PLACE_WORKSPACE)
+		node_touches(cg, MEMORY_WORKSPACE, p->offset ? p->offset : zero, bytes, how);
+	else if (p->kind == PLACE_OUTPUT)
+		cuda_node_output(cg, p->col, how);
+	// nobody writes inputs and weights
+}
+
+void cuda_node_tensor(Codegen *cg, const Value *v, unsigned how)
+{
+	const Place p = value_place(v);
+	cuda_node_place(cg, &p, how);
+}
+
+void cuda_node_output(Codegen *cg, int col, unsigned how)
+{
+	node_touches(cg, MEMORY_OUTPUTS + col, dim_const(cg->ctx, 0), dim_const(cg->ctx, 1), how);
+}
+
+void cuda_node_word(Codegen *cg, int word, unsigned how)
+{
+	node_touches(cg, MEMORY_SIZES, dim_const(cg->ctx, word), dim_const(cg->ctx, 1), how);
+}
+
+void cuda_node_state(Codegen *cg, unsigned how)
+{
+	node_touches(cg, MEMORY_STATE, dim_const(cg->ctx, 0), dim_const(cg->ctx, 1), how);
+}
+
+void cuda_node_arguments(Codegen *cg, const KernelFunc *k)
+{
+	for (int i = 0; i < k->nparam; i++) {
+		const KernelParam *p = &k->params[i];
+		if (p->value)
+			cuda_node_tensor(cg, p->value, p->result ? ACCESS_WRITE : ACCESS_READ);
+		else if (!p->bound && size_is_on_device(cg, p->sym)) {
+			const int word = cuda_size_word(cg, symbol_find(cg, p->sym));
+			cuda_node_word(cg, word, k->sets_sizes ? ACCESS_WRITE : ACCESS_READ);
+			if (k->status) // how large it should have been
+				cuda_node_word(cg, cuda_found_count(cg) + word, k->sets_sizes ? ACCESS_WRITE : ACCESS_UPDATE);
+		}
+	}
+	if (k->status)
+		cuda_node_state(cg, k->sets_sizes ? ACCESS_WRITE : ACCESS_UPDATE);
+}
+
+// ---- graphs -------------------------------------------------------------------------------------------------
+
+void cuda_nodes_begin(Codegen *cg)
+{
+	CudaNodes *g = NEW(cg->arena, CudaNodes);
+	*g = (CudaNodes){.outer = cg->nodes, .outer_run = cg->run};
+	text_init(&cg->run, cg->arena);
+	cg->nodes = g;
+}
+
+void cuda_node_begin(Codegen *cg, const char *stem)
+{
+	CudaNodes *g = cg->nodes;
+	if (g->depth++)
+		return;
+	if (g->n == g->cap) {
+		g->cap = g->cap ? 2 * g->cap : 16;
+		CudaNode *more = NEW_ARRAY(cg->arena, (size_t)g->cap, CudaNode);
+		if (g->n)
+			memcpy(more, g->nodes, (size_t)g->n * sizeof *more);
+		g->nodes = more;
+	}
+	g->nodes[g->n++] = (CudaNode){.stem = stem};
+}
+
+void cuda_node_end(Codegen *cg)
+{
+	CudaNodes *g = cg->nodes;
+	if (--g->depth)
+		return;
+	if (cg->run.len)
+		g->nodes[g->n - 1].text = cg->run;
+	else
+		g->n--;
+	text_init(&cg->run, cg->arena);
+}
+
+// Whether node i comes where it is printed: behind the one in front of it, or the first of all.
+static bool follows(const Waits *waits, int i)
+{
+	return i ? waits[i].n == 1 && waits[i].steps[0] == i - 1 : true;
+}
+
+static void after_print(Codegen *cg, const char *const *names, const Waits *w)
+{
+	text_str(&cg->run, w->n ? "\tpd_after(queue" : "\tpd_after_nothing(queue");
+	for (int k = w->n - 1; k >= 0; k--)
+		text_printf(&cg->run, ", %s", names[w->steps[k]]);
+	text_str(&cg->run, ");\n");
+}
+
+static const char **nodes_name(Codegen *cg, const CudaNodes *g, const Waits *waits)
+{
+	const char **names = NEW_ARRAY(cg->arena, (size_t)g->n + 1, const char *);
+	bool *named = NEW_ARRAY(cg->arena, (size_t)g->n + 1, bool);
+	for (int i = 0; i < g->n; i++)
+		for (int k = 0; k < waits[i].n && !follows(waits, i); k++)
+			named[waits[i].steps[k]] = true;
+	for (int i = 0; i < g->n; i++)
+		if (named[i])
+			names[i] = names_unique(&cg->locals, arena_printf(cg->arena, "%s_done", g->nodes[i].stem));
+	return names;
+}
+
+void cuda_nodes_end(Codegen *cg)
+{
+	CudaNodes *g = cg->nodes;
+	Accesses *accesses = NEW_ARRAY(cg->arena, (size_t)g->n + 1, Accesses);
+	for (int i = 0; i < g->n; i++)
+		accesses[i] = g->nodes[i].accesses;
+	dim_rely_on_none(cg->ctx, true); // offsets are evaluated with sizes of at least 1
+	const Waits *waits = deps_find(cg->ctx, cg->arena, g->n, accesses);
+	dim_rely_on_none(cg->ctx, false);
+	const char **names = nodes_name(cg, g, waits);
+	cg->nodes = g->outer;
+	cg->run = g->outer_run;
+	for (int i = 0; i < g->n; i++) {
+		const char *text = g->nodes[i].text.text;
+		if (*text == '\n') {
+			text_char(&cg->run, '\n');
+			text++;
+		}
+		if (!follows(waits, i))
+			after_print(cg, names, &waits[i]);
+		text_str(&cg->run, text);
+		if (names[i])
+			text_line(&cg->run, 1, "const cudaGraphNode_t %s = pd_last(queue);", names[i]);
+		if (g->outer && g->outer->depth > 0)
+			accesses_add_all(cg->arena, &g->outer->nodes[g->outer->n - 1].accesses, &accesses[i]);
+	}
+}
