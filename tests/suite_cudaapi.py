@@ -1,6 +1,6 @@
 """The interface of generated CUDA, on the emulator: instances, memory, streams, and every way to fail (cudaemu/instances.c);
 `run`, `verify` and `bench` with --target cuda."""
-import os, pathlib, shutil, tempfile
+import json, os, pathlib, re, shutil, tempfile
 
 from pdcc_tests import SRC, Skip, run
 
@@ -65,7 +65,7 @@ ARRAY = FEEDS + COUNTER + f'''  %none = pd.create_array() : () -> (array<4 x 16 
   %y = pd.array_read(%a, %at) : (array<4 x 16 x f32>, {N}) -> ({X})
 ''' + FETCH
 PROGRAMS = {'plain': PLAIN, 'while': loop(f'      %r = {MATMUL}\n'), 'branch': loop(BRANCH), 'array': ARRAY}
-CHECKS = ('plain', 'several', 'misuse', 'failures')
+CHECKS = ('plain', 'several', 'memory', 'misuse', 'failures')
 
 
 def instances(t, tmp):
@@ -92,6 +92,14 @@ def instances(t, tmp):
         if p.returncode:
             continue
         given = [d / 'model.weights'] if weights == 'file' else []
+        p = run([t.pdcc, 'info', d / 'model.pdir', '--json', '--target', 'cuda'], env={**os.environ, 'NVCC': '/nonexistent/nvcc'})
+        info = json.loads(p.stdout or '{}')
+        text = (d / 'model.h').read_text()
+        total = int(re.search(r'MODEL_WORKSPACE_BYTES (\d+)u', text)[1])
+        state = -8 * int(re.search(r'told\[(\d+)\]', text)[1]) // 64 * -64
+        if name != 'array':  # whose room is an option of the compiler
+            yield (f'{name}: info says how much', info.get('workspace', 0) + info.get('weights', 0) + state == total,
+                   f'{info} {state} {total}')
         for check in CHECKS + (('data',) if name == 'array' else ()):
             for seed in ('1', '2') if check == 'several' else ('1',):
                 p = run([d / 'instances', check, *given], env={**os.environ, 'CUDAEMU_SEED': seed})

@@ -192,6 +192,7 @@ struct Allocation {
 enum { ALIGN = 256, SLACK_BYTE = 0xa5 };
 
 static Allocation *allocations;
+static size_t bytes_live, bytes_peak;
 
 static size_t page_size()
 {
@@ -248,6 +249,8 @@ static cudaError_t memory_new(void **p, size_t n)
 	memset(a->data + n, SLACK_BYTE, rounded - n);
 	a->next = allocations;
 	allocations = a;
+	bytes_live += n;
+	bytes_peak = bytes_live > bytes_peak ? bytes_live : bytes_peak;
 	*p = a->data;
 	return cudaSuccess;
 }
@@ -583,6 +586,13 @@ long cudaemu_live()
 	return n;
 }
 
+size_t cudaemu_peak()
+{
+	const size_t peak = bytes_peak;
+	bytes_peak = bytes_live;
+	return peak;
+}
+
 enum { DEVICES = 2 };
 
 cudaError_t cudaGetDeviceCount(int *n)
@@ -641,6 +651,7 @@ cudaError_t cudaFree(void *p)
 			continue;
 		slack_check(a);
 		*at = a->next;
+		bytes_live -= a->size;
 		munmap(a->base, a->mapped);
 		free(a);
 		return cudaSuccess;

@@ -74,9 +74,11 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
 
-/* For tests: what CUDAEMU_FAIL says, from now on (NULL: nothing); and how many allocations, streams and graphs there are. */
+/* For tests: what CUDAEMU_FAIL says, from now on (NULL: nothing); how many allocations, streams and graphs there are; and the
+ * most bytes of memory that were allocated at one time, since the last question. */
 void cudaemu_fail(const char *what);
 long cudaemu_live(void);
+size_t cudaemu_peak(void);
 
 #ifdef __cplusplus
 }

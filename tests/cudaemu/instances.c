@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COUNT = 64, ROUNDS = 3, MANY = 1000 };
+enum { COUNT = 64, ROUNDS = 3, ROOM = 7, MANY = 1000 }; /* ROOM: of arrays, suite_cudaapi.py says so */
 
 static char weights[1 << 16];
 static size_t nweights;
@@ -157,6 +157,44 @@ static void check_several(void)
 	cudaFree(memory);
 }
 
+/* The plan is exact: of the memory, that of the caller or of the instance, every line of 64 bytes is for something, nothing behind
+ * it is touched (guard pages see to that), and there is no other. */
+static void check_memory(void)
+{
+	enum { LINE = 64, FILLS = 2 };
+	const size_t size = model_workspace_size();
+	unsigned char *const memory = device_memory(size), *seen[FILLS];
+	Tensors t = tensors_new(1);
+	model m;
+	rounds_set(&t, ROOM);
+	cudaemu_peak();
+	const size_t before = cudaemu_peak();
+	for (int f = 0; f < FILLS; f++) { /* what is written does not depend on what was there */
+		seen[f] = malloc(size);
+		EXPECT(seen[f] && cudaMemset(memory, f ? 0x5a : 0xff, size) == cudaSuccess);
+		EXPECT(init(&m, memory, NULL) == PD_OK && run(&m, &t, NULL) == PD_OK && wait(&m, &t, NULL) == PD_OK);
+		EXPECT(cudaMemcpy(seen[f], memory, size, cudaMemcpyDeviceToHost) == cudaSuccess);
+		model_free(&m);
+	}
+	EXPECT(cudaemu_peak() == before);
+	for (size_t line = 0; line < size; line += LINE) {
+		bool touched = false;
+		for (size_t i = line; i < size && i < line + LINE; i++)
+			touched |= seen[0][i] == seen[1][i];
+		if (!touched)
+			printf("byte %zu of %zu is not touched\n", line, size);
+		EXPECT(touched);
+	}
+	m = instance_new(NULL);
+	EXPECT(run(&m, &t, NULL) == PD_OK && wait(&m, &t, NULL) == PD_OK);
+	EXPECT(cudaemu_peak() == before + size && size == model_info()->workspace_size(NULL));
+	model_free(&m);
+	for (int f = 0; f < FILLS; f++)
+		free(seen[f]);
+	cudaFree(memory);
+	tensors_free(&t);
+}
+
 /* Wrong use is a status, and then right use works. */
 static void check_misuse(void)
 {
@@ -274,6 +312,8 @@ int main(int argc, char **argv)
 		check_plain();
 	else if (!strcmp(check, "several"))
 		check_several();
+	else if (!strcmp(check, "memory"))
+		check_memory();
 	else if (!strcmp(check, "misuse"))
 		check_misuse();
 	else if (!strcmp(check, "data"))
