@@ -100,6 +100,10 @@ obj/fault/pdcc: tests/fault/fault.c obj/fault/arena.o $(OBJECTS)
 obj/bench/kernels: tests/bench/kernels.c $(LIB_OBJECTS)
 	@mkdir -p $(@D)
 	$(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) $(LDFLAGS) $< -o $@ $(LIB_OBJECTS) $(PB_LIBS) -lm -ldl
+.PHONY: check-cuda-all
+check-cuda-all: pdcc
+	$(PYTHON) $(SRC)/tests/cuda_models.py $(CURDIR)
+
 .PHONY: check-kernels bench-kernels
 check-kernels bench-kernels: obj/bench/kernels
 	CC="$(CC)" sh $(SRC)/tests/bench/kernels.sh obj/bench/kernels $(if $(filter check-kernels,$@),check,time) $(ISA)
@@ -147,6 +151,7 @@ help:
 	@echo 'demo            compiles the digits sample with it and measures its accuracy'
 	@echo 'check           the tests that take minutes at most'
 	@echo 'check-all       all tests'
+	@echo 'check-cuda-all  the CUDA of all models of the shared corpus through nvcc (MATCH=RE, SECONDS=N)'
 	@echo 'check-kernels   the kernel templates against plain loops; bench-kernels: their speed'
 	@echo 'bench           side by side with the peers that are installed'
 	@echo 'asan            the compiler with sanitizers, obj/asan/pdcc'

@@ -11,10 +11,18 @@ CASES = ('auto_scan_reduce_ops-0', 'auto_scan_softmax-1', 'auto_scan_scatter-2',
          'while-3')
 
 
-def nvcc_compile(nvcc, source):
+def nvcc_compile(nvcc, source, *flags):
     archs = [f'-gencode=arch=compute_{a},code=sm_{a}' for a in ARCHS]
-    return run([nvcc, *archs, '-Werror', 'all-warnings', '-Xptxas', '-warn-spills,-warn-lmem-usage', '-I', SRC / 'runtime_stub', '-c',
-                source, '-o', source.with_suffix('.o')])
+    return run([nvcc, *archs, '-Werror', 'all-warnings', '-Xptxas', '-warn-spills,-warn-lmem-usage', *flags, '-I', SRC / 'runtime_stub',
+                '-c', source, '-o', source.with_suffix('.o')])
+
+
+def sources(t, todo, tmp):
+    """The generated CUDA of each model, and what pdcc said."""
+    for name, model, params in todo:
+        out = pathlib.Path(tmp) / (name.replace('-', '_') + '.cu')
+        p = run([t.pdcc, model, *params, '-o', out])
+        yield name, out if p.returncode == 0 else None, p.stdout
 
 
 def suite(t):
@@ -30,12 +38,9 @@ def suite(t):
         if SHARED.exists():
             for name in ('lenet', 'resnet18'):
                 todo.append((name, SHARED / f'corpus/models/{name}/model.pdmodel', params_for(t, name, tmp)))
-        for name, model, params in todo:
-            out = pathlib.Path(tmp) / (name.replace('-', '_') + '.cu')
-            p = run([t.pdcc, model, *params, '-o', out])
-            if p.returncode == 0:
-                p = nvcc_compile(nvcc, out)
-            yield name, p.returncode == 0, p.stdout[-2000:]
+        for name, source, said in sources(t, todo, tmp):
+            p = nvcc_compile(nvcc, source) if source else None
+            yield name, p is not None and p.returncode == 0, (p.stdout if p else said)[-2000:]
         check = pathlib.Path(tmp) / 'check.cu'
         check.write_bytes((SRC / 'tests/cudaemu/check.cu').read_bytes())
         p = nvcc_compile(nvcc, check)
