@@ -3,10 +3,16 @@
 #include "cuda_tile.h"
 #include "kernel_tile.h"
 
+// The dims of the result in front of its batch: the parts of a split depth.
+static int part_rank(const Op *op)
+{
+	return op_int(op, "split", 1) > 1;
+}
+
 // How many dims of the result count matrices.
 static int batch_rank(const Op *op)
 {
-	return op->results[0].type->rank - 2;
+	return op->results[0].type->rank - 2 - part_rank(op);
 }
 
 // `batch * 64 + `: where the operand's matrix for this batch begins. Its batch dims broadcast.
@@ -14,18 +20,18 @@ static const char *batch_offset(KernelFunc *k, const Type *t)
 {
 	Context *c = k->ctx;
 	const Type *out = k->op->results[0].type;
-	const int lead = batch_rank(k->op);
+	const int lead = batch_rank(k->op), skip = part_rank(k->op);
 	const Dim *stride = dim_mul(c, t->dims[t->rank - 2], t->dims[t->rank - 1]);
-	bool same = t->rank == out->rank;
+	bool same = t->rank == lead + 2;
 	for (int i = 0; same && i < lead; i++)
-		same = t->dims[i] == out->dims[i];
+		same = t->dims[i] == out->dims[skip + i];
 	if (same && lead > 0)
 		return arena_printf(k->arena, "batch * %s + ", kernel_dim(k, stride));
 	const char *text = "";
 	for (int i = t->rank - 3; i >= 0; i--) {
-		const int axis = out->rank - t->rank + i;
+		const int axis = lead + 2 - t->rank + i;
 		if (!dim_is(t->dims[i], 1))
-			text = arena_printf(k->arena, "%s * %s + %s", tile_position(k, "batch", lead, out->dims, axis), kernel_dim(k, stride), text);
+			text = arena_printf(k->arena, "%s * %s + %s", tile_position(k, "batch", lead, out->dims + skip, axis), kernel_dim(k, stride), text);
 		stride = dim_mul(c, stride, t->dims[i]);
 	}
 	return text;
@@ -47,17 +53,20 @@ bool cuda_matmul_emit(KernelFunc *k)
 	const Type *out = k->op->results[0].type, *a = op_operand(k->op, 0)->type;
 	const char *schedule = op_str(k->op, "schedule", "");
 	TileProduct p = {.tile = cuda_tile_find(schedule), .batches = dim_const(c, 1), .m = out->dims[out->rank - 2],
-	                 .n = out->dims[out->rank - 1],
+	                 .n = out->dims[out->rank - 1], .split = (int)op_int(k->op, "split", 1),
 	                 .k = a->dims[a->rank - (op_bool(k->op, "transpose_a", false) ? 2 : 1)]};
 	if (!tile_check_f32(k))
 		return false;
-	if (!p.tile) {
+	if (!p.tile || (p.split > 1 && !dim_is_const(p.k))) {
 		diag_error(c->diag, k->op->loc, "kernel.matmul: no schedule '%s'", schedule);
 		return false;
 	}
+	const int skip = part_rank(k->op);
+	p.at[0] = "part";
 	for (int i = 0; i < batch_rank(k->op); i++) {
-		p.batches = dim_mul(c, p.batches, out->dims[i]);
-		p.at[i] = region_uses(&k->op->regions[0], 1 + i) ? tile_position(k, "batch", batch_rank(k->op), out->dims, i) : "0";
+		p.batches = dim_mul(c, p.batches, out->dims[skip + i]);
+		p.at[skip + i] = region_uses(&k->op->regions[0], 1 + skip + i)
+		                     ? tile_position(k, "batch", batch_rank(k->op), out->dims + skip, i) : "0";
 	}
 	p.at[out->rank - 2] = "row";
 	p.at[out->rank - 1] = "column";

@@ -2,6 +2,7 @@
 // in another way.
 #include "cuda_tile.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "codegen_impl.h"
@@ -48,13 +49,21 @@ bool cuda_tile_emit(KernelFunc *k, const TileProduct *p)
 	if (!epilogue || !kernel_helper(k, "cuda_tile.c", 0, NULL))
 		return false;
 	const bool whole = dim_is(dim_mod(k->ctx, p->n, dim_const(k->ctx, t->columns)), 0);
+	const Dim *products = dim_mul(k->ctx, dim_const(k->ctx, p->split), p->batches);
+	const char *batches = kernel_dim(k, p->batches), *begin = "0", *end = "K", *batch = "all";
+	if (p->split > 1) { // whole slices in each part
+		const int64_t slices = (p->k->value + t->depth - 1) / t->depth, part = (slices + p->split - 1) / p->split * t->depth;
+		begin = arena_printf(k->arena, "part * %" PRId64, part);
+		end = arena_printf(k->arena, "(part + 1) * %" PRId64 " < K ? (part + 1) * %" PRId64 " : K", part, part);
+		batch = strcmp(batches, "1") ? arena_printf(k->arena, "all %% %s, part = all / %s", batches, batches) : "0, part = all";
+	}
 	k->block_threads = cuda_tile_threads(t);
-	k->grid = dim_mul(k->ctx, p->batches, dim_mul(k->ctx, tiles_along(k->ctx, p->m, t->rows), tiles_along(k->ctx, p->n, t->columns)));
+	k->grid = dim_mul(k->ctx, products, dim_mul(k->ctx, tiles_along(k->ctx, p->m, t->rows), tiles_along(k->ctx, p->n, t->columns)));
 	const TemplateKey keys[] = {
 		{"tile_rows", tile_int(k, t->rows)}, {"tile_columns", tile_int(k, t->columns)},
 		{"threads", tile_int(k, k->block_threads)}, {"blocks", tile_int(k, t->blocks)}, {"unit", unit_text(k, t)},
 		{"element", "float"}, {"m", kernel_dim(k, p->m)}, {"n", kernel_dim(k, p->n)}, {"k", kernel_dim(k, p->k)},
-		{"batches", kernel_dim(k, p->batches)}, {"a_load", p->a_load}, {"b_load", p->b_load},
+		{"products", kernel_dim(k, products)}, {"batch", batch}, {"begin", begin}, {"end", end}, {"a_load", p->a_load}, {"b_load", p->b_load},
 		{"type", dtype_c_memory(out->type->dtype)}, {"column_inside", whole ? "true" : "column < N"}, {"epilogue", epilogue},
 		{"store", scalar_store(k, out->type->dtype, "results", "e", value)},
 		{"aligned", cuda_rows_are_aligned(k, out, p->n) ? "true" : "false"},

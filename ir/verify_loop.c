@@ -312,7 +312,8 @@ bool verify_hook_kernel_matmul(Op *op)
 		return false;
 	const Type *a = op_operand(op, 0)->type, *b = op_operand(op, 1)->type, *out = op->results[0].type;
 	const int ta = op_bool(op, "transpose_a", false), tb = op_bool(op, "transpose_b", false);
-	if (a->rank < 2 || b->rank < 2 || out->rank < 2)
+	const int64_t split = op_int(op, "split", 1);
+	if (a->rank < 2 || b->rank < 2 || out->rank < 2 + (split > 1) || (split > 1 && !dim_is(out->dims[0], split)) || split < 1)
 		return verify_fail(op, "operands of rank %d and %d", a->rank, b->rank);
 	const bool fits = a->dims[a->rank - 1 - ta] == b->dims[b->rank - 2 + tb] && a->dtype == b->dtype &&
 	                  a->dims[a->rank - 2 + ta] == out->dims[out->rank - 2] &&

@@ -1,23 +1,33 @@
-// The schedule table of CUDA products: which tile a block computes, from the sizes of the product. Called by the layout
-// pass, which leaves the name of the row on the kernel, and by codegen, which looks the row up.
+// The schedule table of CUDA products: from the sizes of a product to the tile that a block computes and how often the
+// depth is split. Called by the layout pass, which leaves the name of the row on the kernel, and by codegen, which looks
+// the row up. A graphics processor is taken for one with 132 SMs (H100, H200; A100 has 108) of 128 lanes.
 #include "lower.h"
 
 #include <string.h>
 
-enum { SMS = 132, BUSY_THREADS = 256, UNKNOWN = 4096 };
+enum {
+	SMS = 132,
+	LANES = 128,      // products of f32 that an SM makes in a cycle
+	UNKNOWN = 256,    // what a size is taken for that nothing is known of
+	MIN_DEPTH = 128,  // of a part of a split product
+	MAX_SPLIT = 16,
+	PASS = 4000,      // cycles that the second pass of a split product takes to begin
+	TRAFFIC = 2000    // bytes that all SMs move in a cycle
+};
 
-// A slice of either operand, `depth` deep, lies in shared memory twice. `speed` is what of an SM's peak the inner loop gets
-// when there are threads enough: two reads of 16 bytes from shared memory are worth 4 x 4 products, four 8 x 8.
-// `blocks` share an SM; so many registers a thread may have: 65536 / (blocks * threads).
+// Slices of both operands, `depth` deep, lie in shared memory twice. `speed` is what of an SM's peak the inner loop gets
+// when there are threads enough: two reads of 16 bytes from shared memory serve 4 x 4 products, four 8 x 8. `blocks` share
+// an SM, so a thread may have 65536 / (blocks * threads) registers.
 static const CudaTile tiles[] = {
-	// 168 registers, three blocks: 12 warps hide what 64 independent sums per thread leave to hide.
-	{.name = "fma_128x64", .rows = 128, .columns = 64, .depth = 16, .thread_rows = 8, .thread_columns = 8, .blocks = 3, .speed = 100},
-	// Four times the blocks of 128 x 128, for products that leave SMs without work.
+	// 168 registers, three blocks: 12 warps hide what 64 independent sums per thread leave to hide. 12.5 KiB.
+	{.name = "fma_128x64", .rows = 128, .columns = 64, .depth = 8, .thread_rows = 8, .thread_columns = 8, .blocks = 3, .speed = 100},
+	// Half the tile for products that leave SMs without work. 128 registers, 17 KiB.
 	{.name = "fma_64x64", .rows = 64, .columns = 64, .depth = 16, .thread_rows = 8, .thread_columns = 4, .blocks = 4, .speed = 85},
+	// 80 registers, 13 KiB.
 	{.name = "fma_32x64", .rows = 32, .columns = 64, .depth = 16, .thread_rows = 4, .thread_columns = 4, .blocks = 6, .speed = 65},
-	// Small images at the end of a network, heads of attention.
+	// Small images at the end of a network, heads of attention. 128 registers, 9 KiB.
 	{.name = "fma_32x32", .rows = 32, .columns = 32, .depth = 16, .thread_rows = 4, .thread_columns = 4, .blocks = 8, .speed = 60},
-	// Few rows: recurrent steps, small batches.
+	// Few rows: recurrent steps, small batches. 128 registers, 11 KiB.
 	{.name = "fma_16x64", .rows = 16, .columns = 64, .depth = 16, .thread_rows = 4, .thread_columns = 4, .blocks = 8, .speed = 55},
 };
 
@@ -39,32 +49,46 @@ static double size_guess(const Dim *d)
 {
 	int64_t lo, hi;
 	dim_range(d, &lo, &hi);
-	if (hi > UNKNOWN && lo != hi)
-		return lo > UNKNOWN / 16 ? (double)lo : UNKNOWN / 16;
+	if (lo != hi && hi > 16 * UNKNOWN)
+		hi = lo > UNKNOWN ? lo : UNKNOWN;
 	return hi < 1 ? 1 : (double)hi;
 }
 
-static double round_up(double n, double to)
+static double count_of(double n, double each)
 {
-	return to * (double)(int64_t)((n + to - 1) / to);
+	return (double)(int64_t)((n + each - 1) / each);
 }
 
-// Time, in units of a product per SM: SMs work side by side, each on its share of the blocks, and slower when these have
-// too few threads to keep it busy.
-static double tile_time(const CudaTile *t, double batches, double m, double n)
+// Cycles for a product of `depth`: SMs work side by side, each on its share of the blocks. So many warps that wait for
+// memory in turns reach warps / (warps + 2) of what the loop can.
+static double tile_cycles(const CudaTile *t, double batches, double m, double n, double depth)
 {
-	const double blocks = batches * (round_up(m, t->rows) / t->rows) * (round_up(n, t->columns) / t->columns);
-	const double each = round_up(blocks, SMS) / SMS, side = each < t->blocks ? each : t->blocks;
-	const double busy = side * cuda_tile_threads(t) / BUSY_THREADS;
-	return each * t->rows * t->columns / t->speed / (busy < 1 ? busy : 1);
+	const double blocks = batches * count_of(m, t->rows) * count_of(n, t->columns);
+	const double each = count_of(blocks, SMS), side = each < t->blocks ? each : t->blocks;
+	const double warps = side * cuda_tile_threads(t) / 32;
+	return each * t->rows * t->columns * depth / LANES * 100 / t->speed * (warps + 2) / warps;
 }
 
-const CudaTile *cuda_schedule(const CudaProduct *p)
+// The parts' sums are written, read and added up by a kernel of their own.
+static double split_cycles(int split, double batches, double m, double n)
 {
-	const double batches = size_guess(p->batches), m = size_guess(p->m), n = size_guess(p->n);
-	const CudaTile *best = &tiles[0];
-	for (size_t i = 1; i < COUNT_OF(tiles); i++)
-		if (tile_time(&tiles[i], batches, m, n) < tile_time(best, batches, m, n))
-			best = &tiles[i];
+	return split > 1 ? PASS + 2 * sizeof(float) * split * batches * m * n / TRAFFIC : 0;
+}
+
+CudaSchedule cuda_schedule(const CudaProduct *p)
+{
+	const double batches = size_guess(p->batches), m = size_guess(p->m), n = size_guess(p->n), k = size_guess(p->k);
+	const bool known = dim_is_const(p->k) && dim_is_const(dim_mul(p->ctx, p->batches, dim_mul(p->ctx, p->m, p->n)));
+	const int parts = known ? (int)(k / MIN_DEPTH) : 1; // a split costs memory: not for a guess
+	CudaSchedule best = {.tile = NULL};
+	double least = 0;
+	for (size_t i = 0; i < COUNT_OF(tiles); i++)
+		for (int split = 1; split == 1 || (split <= parts && split <= MAX_SPLIT); split *= 2) {
+			const double cycles = tile_cycles(&tiles[i], batches * split, m, n, k / split) + split_cycles(split, batches, m, n);
+			if (!best.tile || cycles < (split > best.split ? 0.8 : 1) * least) {
+				best = (CudaSchedule){&tiles[i], split};
+				least = cycles;
+			}
+		}
 	return best;
 }

@@ -192,6 +192,30 @@ static Value *product_packed(const Layout *l, Product *p, Builder *b)
 	return is_one_matrix(p->y->type) ? product_flat(l, p, b, x) : product_batched(l, p, b, x);
 }
 
+static Value *matmul(const Product *p, Value *x, Value *y, const Type *out, const CudaSchedule *s)
+{
+	Context *c = p->op->ctx;
+	Op *op = layout_kernel(p->op, OP_KERNEL_MATMUL, out, 2, (Value *[]){x, y});
+	op_set_attr(op, "transpose_a", attr_bool(c, p->transpose_x));
+	op_set_attr(op, "transpose_b", attr_bool(c, p->transpose_y));
+	op_set_attr(op, "schedule", attr_str(c, s->tile->name));
+	op_set_attr(op, "split", attr_int(c, s->split));
+	epilogue_identity(op, &op->regions[0]);
+	return &op->results[0];
+}
+
+// Parts of the depth are products of their own, which a sum over them adds up: always in the same order.
+static Value *product_split(const Product *p, Builder *b, Value *x, Value *y, const Type *out, const CudaSchedule *s)
+{
+	Context *c = b->ctx;
+	const Dim *dims[MAX_RANK] = {dim_const(c, s->split)};
+	if (out->rank == MAX_RANK)
+		return matmul(p, x, y, out, &(CudaSchedule){s->tile, 1});
+	memcpy(dims + 1, out->dims, (size_t)out->rank * sizeof *dims);
+	Value *parts = matmul(p, x, y, type_tensor(c, out->dtype, out->rank + 1, dims, 0), s);
+	return build1(b, OP_PD_SUM, parts, "axis", attr_ints(c, 1, (int64_t[]){0}), NULL);
+}
+
 // A GPU reads matrices as they lie, through shared memory. Batches of rows that meet one matrix are one matrix, too.
 static Value *product_tiled(const Product *p, Builder *b)
 {
@@ -211,13 +235,8 @@ static Value *product_tiled(const Product *p, Builder *b)
 	const Dim *batches = dim_const(c, 1);
 	for (int i = 0; i < out->rank - 2; i++)
 		batches = dim_mul(c, batches, out->dims[i]);
-	const CudaTile *tile = cuda_schedule(&(CudaProduct){batches, m, p->n, p->k});
-	Op *op = layout_kernel(p->op, OP_KERNEL_MATMUL, out, 2, (Value *[]){x, y});
-	op_set_attr(op, "transpose_a", attr_bool(c, p->transpose_x));
-	op_set_attr(op, "transpose_b", attr_bool(c, p->transpose_y));
-	op_set_attr(op, "schedule", attr_str(c, tile->name));
-	epilogue_identity(op, &op->regions[0]);
-	return &op->results[0];
+	const CudaSchedule s = cuda_schedule(&(CudaProduct){c, batches, m, p->n, p->k});
+	return s.split > 1 ? product_split(p, b, x, y, out, &s) : matmul(p, x, y, out, &s);
 }
 
 bool layout_matmul(Layout *l, Op *op)

@@ -32,10 +32,16 @@ typedef struct CudaTile {
 } CudaTile;
 
 typedef struct CudaProduct {
+	Context *ctx;
 	const Dim *batches, *m, *n, *k;
 } CudaProduct;
 
-const CudaTile *cuda_schedule(const CudaProduct *p);
+typedef struct CudaSchedule {
+	const CudaTile *tile;
+	int split;                         // parts of the depth that different blocks sum
+} CudaSchedule;
+
+CudaSchedule cuda_schedule(const CudaProduct *p);
 const CudaTile *cuda_tile_find(const char *name); // NULL: none
 int cuda_tile_threads(const CudaTile *t);
 
