@@ -97,7 +97,12 @@ typedef struct KernelFunc {
 	const Op *op;          // what it does: loop.nest or kernel.*
 	Text text;             // the function: everything from `static` to the last brace, with KERNEL_FN and
 	                       // KERNEL_PARAMS; it is preceded by helpers that only it uses, if any
-	int block_threads;     // CUDA: so many threads work on an element of the result; 0: one
+	int block_threads;     // CUDA: threads of a block; 0: the usual number
+	int per_block;         // CUDA: what a block does of the positions that the launch counts; 0: one with block_threads, else
+	                       // one for each thread
+	const char *index;     // the C type of positions: int64_t; CUDA also int, or I, the parameter of a function template
+	const Dim *sizes;      // with I: int does while this is …
+	int64_t sizes_most;    // … at most so much
 	const char *place;     // in a kernel's region: the linear position of the element of the result; NULL: it has no name
 	bool skips;            // CUDA: a check that fails leaves out the element, since its thread has to meet others
 	const Dim *grid;       // CUDA: it must be launched with so many blocks; NULL: any number is right
@@ -153,6 +158,8 @@ bool kernel_helper(KernelFunc *k, const char *name, int nkey, const TemplateKey 
 // variable (float for f16 and bf16, bool for bool, int64_t for index).
 const char *dtype_c_memory(DType t);
 const char *type_c_scalar(const Type *t);
+// The same inside of a function, where positions may be narrower.
+const char *kernel_scalar(const KernelFunc *k, const Type *t);
 static inline bool type_is_complex(const Type *t) { return t->kind == TY_SCALAR && dtype_is_complex(t->dtype); }
 
 // Prints the statements of a scalar region's only block, `depth` tabs deep. args[i] is the C expression for

@@ -169,12 +169,17 @@ void rooms_print(const Codegen *cg, const char *user, Text *out);
 
 // ---- scalar.c ------------------------------------------------------------------------------------------
 
+// CUDA: threads that reduce an element together. COLUMNS: 32 neighbouring elements, each by one of 32 columns of a block.
+typedef enum ReduceTeam { TEAM_NONE, TEAM_WARP, TEAM_BLOCK, TEAM_COLUMNS } ReduceTeam;
+enum { TEAM_WARPS = 8 }; // of a block
+
 // Printing of scalar operations: what each value is called, and which predicates are known here.
 typedef struct Scalars {
 	KernelFunc *k;
 	PointerMap names;             // Value -> C expression
 	PointerMap merged;        // block argument -> the next one, which runs with it in one loop
-	const Block *together;    // CUDA: what the threads of a block reduce together stands in this block of the region
+	const Block *together;    // CUDA: what threads reduce together stands in this block of the region
+	ReduceTeam team;          // CUDA: which threads
 	int nknown;
 	const Value *known[8];    // predicates known in this place …
 	bool known_value[8];      // … and what they are
@@ -186,6 +191,8 @@ const char *scalars_name(Scalars *s, const Value *v); // NULL after a diagnostic
 const char *scalar_expression(Scalars *s, const Op *op);
 // e, rounded when the type is a half-precision one (whose scalars are floats).
 const char *scalar_round(KernelFunc *k, const Type *t, const char *e);
+// Which element a load reads, as a C expression; NULL after a diagnostic.
+const char *load_index(Scalars *s, const Op *load);
 // Prints the operation as a declaration, or remembers its expression when one reader can hold it.
 bool scalar_op_print(Scalars *s, const Op *op, bool may_inline, int depth, Text *out);
 // 1: known true, 0: known false, -1: not known.
@@ -319,6 +326,16 @@ bool cuda_edge_sizes_print(Codegen *cg, const Op *op, const EdgeSizes *z, const 
 // Told of each launch: so many things to do, and how many of them a block of threads does.
 void cuda_launch_note(Codegen *cg, const KernelFunc *k, const char *name, const Dim *total, int per_block, int threads);
 void cuda_report_end(Codegen *cg, CodegenResult *out);
+
+// ---- cuda_nest.c -------------------------------------------------------------------------------------------
+
+bool cuda_nest_emit(KernelFunc *k);
+
+// ---- cuda_select.c -----------------------------------------------------------------------------------------
+
+bool cuda_sort_emit(KernelFunc *k);
+bool cuda_compact_emit(KernelFunc *k);
+bool cuda_scan_emit(KernelFunc *k);
 
 // ---- cuda_nodes.c ------------------------------------------------------------------------------------------
 

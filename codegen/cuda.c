@@ -1,14 +1,13 @@
-// Kernels of CUDA: nests as __global__ functions, one thread per element of the result, and what launches them. Sizes found
-// at run time stay on the device: grids are made for their bounds, and kernels get the address. Called by run.c and
-// cuda_graph.c.
+// CUDA: which emitter prints an operation as a __global__ function, what launches it, and kernels for sizes, assertions and
+// updates. Sizes found at run time stay on the device: grids are made for their bounds, and kernels get the address. Called
+// by run.c and cuda_graph.c.
+#include "codegen_impl.h"
 #include "cuda_rows.h"
-#include "nest.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-// BLOCK_THREADS: that share the reduction of an element, when there are no more than MAX_BLOCK_ELEMENTS.
-enum { THREADS = 256, BLOCK_THREADS = 128, MAX_BLOCK_ELEMENTS = 4096 };
+enum { THREADS = 256 };
 
 // A branch whose kernel sets sizes.
 typedef struct CudaEdge {
@@ -16,91 +15,26 @@ typedef struct CudaEdge {
 	const EdgeSizes *sizes;
 } CudaEdge;
 
-// ---- nests -------------------------------------------------------------------------------------------------
-
-// Few elements, each of which takes long to reduce: a block of threads for each.
-static bool wants_blocks(const Nest *n, const Dim *total)
-{
-	if (dim_is_const(total) && total->value > MAX_BLOCK_ELEMENTS)
-		return false;
-	for (const Op *op = n->body->first; op; op = op->next)
-		if (nest_needed(n, op) && reduce_suits_block(op))
-			return true;
-	return false;
-}
-
-static void elements_open(Text *out, const char *total, bool blocks)
+// The head of a loop over elements, one for each thread.
+static void elements_open(Text *out, const char *total)
 {
 	text_line(out, 1, "const int64_t total = %s;", total);
-	if (blocks) {
-		text_line(out, 1, "for (int64_t e = blockIdx.x; e < total; e += gridDim.x) {");
-		return;
-	}
 	text_line(out, 1, "for (int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; e < total;");
 	text_line(out, 1, "     e += (int64_t)gridDim.x * blockDim.x) {");
-}
-
-// for (element) { position; scalars; stores }: a stride of the whole grid, so that any grid is right.
-static bool elements_print(Nest *n, const Dim *total)
-{
-	KernelFunc *k = n->k;
-	k->block_threads = wants_blocks(n, total) ? BLOCK_THREADS : 0;
-	n->s.together = k->block_threads ? n->body : NULL;
-	elements_open(n->out, expression_unwrap(k->arena, kernel_dim(k, total)), k->block_threads > 0);
-	if (n->nloop == 1)
-		pointer_map_set(&n->s.names, n->loops[0].arg, "e");
-	if (n->nloop > 1)
-		text_line(n->out, 2, "int64_t rest = e;");
-	for (int i = n->nloop - 1; i >= 0 && n->nloop > 1; i--) {
-		const char *name = kernel_local(k, "i"), *extent = kernel_dim(k, n->loops[i].extent);
-		text_line(n->out, 2, i ? "const int64_t %s = rest %% %s;" : "const int64_t %s = rest;", name, extent);
-		if (i)
-			text_line(n->out, 2, "rest /= %s;", extent);
-		pointer_map_set(&n->s.names, n->loops[i].arg, name);
-	}
-	for (const Op *op = n->body->first; op != block_terminator(n->body); op = op->next)
-		if (nest_needed(n, op) && !scalar_op_print(&n->s, op, true, 2, n->out))
-			return false;
-	const Op *end = block_terminator(n->body);
-	if (k->block_threads) // who reads the element that is about to be written has done so
-		text_line(n->out, 2, "__syncthreads();");
-	for (int i = 0; i < end->noperand; i++) {
-		const char *value = scalars_name(&n->s, op_operand(end, i));
-		if (!value)
-			return false;
-		DType t = n->op->results[i].type->dtype;
-		text_line(n->out, 2, "%s%s;", k->block_threads ? "if (threadIdx.x == 0)\n\t\t\t" : "",
-		          scalar_store(k, t, kernel_result(k, i), "e", value));
-	}
-	text_line(n->out, 1, "}");
-	return true;
-}
-
-static bool nest_of_elements_emit(KernelFunc *k)
-{
-	Nest n;
-	Text body;
-	text_init(&body, k->arena);
-	nest_init(&n, k, &body);
-	if (!elements_print(&n, type_numel(k->ctx, k->op->results[0].type)))
-		return false;
-	text_printf(&k->text, "static __global__ void %s(%s)\n{\n", KERNEL_FN, KERNEL_PARAMS);
-	text_printf(&k->text, "%s}\n", body.text);
-	return true;
 }
 
 bool (*cuda_emitter_of(const Op *op))(KernelFunc *k)
 {
 	switch (op->code) {
-	case OP_LOOP_NEST: return nest_of_elements_emit;
+	case OP_LOOP_NEST: return cuda_nest_emit;
 	case OP_KERNEL_MATMUL: return cuda_matmul_emit;
 	case OP_KERNEL_DEPTHWISE: return cuda_depthwise_emit;
 	case OP_KERNEL_SOFTMAX: return cuda_softmax_emit;
 	case OP_KERNEL_LAYER_NORM: return cuda_layer_norm_emit;
-	case OP_KERNEL_SORT: return kernel_sort_emit;
+	case OP_KERNEL_SORT: return cuda_sort_emit;
 	case OP_KERNEL_NMS: return kernel_nms_emit;
-	case OP_KERNEL_COMPACT: return kernel_compact_emit;
-	case OP_KERNEL_SCAN: return kernel_scan_emit;
+	case OP_KERNEL_COMPACT: return cuda_compact_emit;
+	case OP_KERNEL_SCAN: return cuda_scan_emit;
 	case OP_KERNEL_SCATTER: return kernel_scatter_emit;
 	default: return NULL;
 	}
@@ -144,21 +78,27 @@ static const Dim *launch_total(Context *c, const Op *op)
 	case OP_LOOP_NEST: return type_numel(c, first);
 	case OP_KERNEL_SCATTER: return first->dims[1];
 	case OP_KERNEL_SCAN: return rows_along(c, first, (int)op_int(op, "axis", 0));
+	case OP_KERNEL_COMPACT: return type_numel(c, first);
 	default: return type_numel(c, op->results[op->nresult - 1].type);
 	}
 }
 
 bool cuda_launch_print(Codegen *cg, const KernelFunc *k, const char *name, const char *args)
 {
-	const char *total = dim_in_plan(&cg->plan, k->grid ? k->grid : launch_total(cg->ctx, k->op));
+	const Dim *count = k->grid ? k->grid : launch_total(cg->ctx, k->op);
+	const char *total = expression_unwrap(cg->arena, dim_in_plan(&cg->plan, count)), *comma = *args ? ", " : "";
 	const char *state = k->status ? arena_printf(cg->arena, ", state, %d", cuda_failure(cg, k->op)) : "";
-	const int threads = k->op->code == OP_KERNEL_COMPACT ? 1 : k->block_threads ? k->block_threads : THREADS;
-	const int per_block = k->block_threads ? 1 : threads;
-	cuda_launch_note(cg, k, name, k->grid ? k->grid : launch_total(cg->ctx, k->op), per_block, threads);
-	total = expression_unwrap(cg->arena, total);
+	const int threads = k->block_threads ? k->block_threads : THREADS;
+	const int per_block = k->per_block ? k->per_block : k->block_threads ? 1 : threads;
+	cuda_launch_note(cg, k, name, count, per_block, threads);
 	const char *blocks = k->grid ? arena_printf(cg->arena, "pd_grid(%s)", total)
 	                             : arena_printf(cg->arena, "pd_blocks(%s, %d)", total, per_block);
-	text_line(&cg->run, 1, "pd_launch(queue, %s, %s, %d%s%s%s);", name, blocks, threads, *args ? ", " : "", args, state);
+	if (k->sizes) // of a template the instance whose positions are wide enough for the sizes of this run
+		text_line(&cg->run, 1, "pd_launch_at(queue, \"%s\", %s <= %" PRId64 " ? %s<int> : %s<int64_t>, %s, %d%s%s%s);", name,
+		          expression_unwrap(cg->arena, dim_in_plan(&cg->plan, k->sizes)), k->sizes_most, name, name, blocks, threads, comma,
+		          args, state);
+	else
+		text_line(&cg->run, 1, "pd_launch(queue, %s, %s, %d%s%s%s);", name, blocks, threads, comma, args, state);
 	return true;
 }
 
@@ -319,7 +259,7 @@ bool cuda_assert_print(Codegen *cg, const Op *op)
 	k->sets_sizes = false;
 	const char *cond = kernel_tensor(k, op_operand(op, 0));
 	text_printf(&cg->run, "\n\t/* %s */\n", comment_text(cg->arena, op_title(cg, op)));
-	elements_open(&body, expression_unwrap(cg->arena, kernel_dim(k, type_numel(cg->ctx, t))), false);
+	elements_open(&body, expression_unwrap(cg->arena, kernel_dim(k, type_numel(cg->ctx, t))));
 	text_line(&body, 2, "if (!%s[e])", cond);
 	text_line(&body, 3, "pd_fail(pd_run, PD_ASSERT, pd_op);");
 	text_line(&body, 1, "}");
@@ -367,7 +307,7 @@ bool cuda_update_print(Codegen *cg, const Op *op)
 	if (count != slice && !(dim_is_const(count) && dim_is_const(slice)))
 		room_check_print(k, "n > slice", t->rank == 2 ? t->dims[1] : slice, "n", &body);
 	const char *new = kernel_tensor(k, op_operand(op, 2));
-	elements_open(&body, inside ? "n" : expression_unwrap(cg->arena, kernel_dim(k, type_numel(c, t))), false);
+	elements_open(&body, inside ? "n" : expression_unwrap(cg->arena, kernel_dim(k, type_numel(c, t))));
 	if (inside)
 		text_line(&body, 2, "out[at * slice + e] = %s[e];", new);
 	else
@@ -390,7 +330,7 @@ bool cuda_append_print(Codegen *cg, const Op *op)
 	k->status = true;
 	text_line(&body, 1, "const int64_t had = %s;", expression_unwrap(cg->arena, kernel_dim(k, type_numel(cg->ctx, data->type))));
 	const char *new = kernel_tensor(k, more), *to = kernel_result(k, 0);
-	elements_open(&body, expression_unwrap(cg->arena, kernel_dim(k, type_numel(cg->ctx, (inside ? more : out)->type))), false);
+	elements_open(&body, expression_unwrap(cg->arena, kernel_dim(k, type_numel(cg->ctx, (inside ? more : out)->type))));
 	if (inside)
 		text_line(&body, 2, "%s[had + e] = %s[e];", to, new);
 	else

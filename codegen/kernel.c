@@ -139,7 +139,7 @@ static KernelParam *param_add(KernelFunc *k, KernelParam p)
 KernelFunc *kernel_new(Codegen *cg, const Op *op)
 {
 	KernelFunc *k = NEW(cg->arena, KernelFunc);
-	*k = (KernelFunc){.cg = cg, .ctx = cg->ctx, .arena = cg->arena, .target = cg->target, .op = op};
+	*k = (KernelFunc){.cg = cg, .ctx = cg->ctx, .arena = cg->arena, .target = cg->target, .op = op, .index = "int64_t"};
 	text_init(&k->text, cg->arena);
 	for (int i = 0; i < op->nresult; i++)
 		param_add(k, (KernelParam){
@@ -196,7 +196,9 @@ static const char *kernel_symbol(const Dim *sym, void *arg)
 		name = arena_printf(k->arena, "dim_%s", symbol_name(k->cg, sym));
 		param_add(k, (KernelParam){.name = name, .sym = sym});
 	}
-	return size_is_on_device(k->cg, sym) ? arena_printf(k->arena, "(*%s)", name) : name;
+	if (size_is_on_device(k->cg, sym))
+		name = arena_printf(k->arena, "(*%s)", name);
+	return strcmp(k->index, "int64_t") ? arena_printf(k->arena, "((%s)%s)", k->index, name) : name;
 }
 
 const char *kernel_bound(KernelFunc *k, const Dim *sym)

@@ -1,4 +1,6 @@
-// Emits the kernels that choose elements: kernel.sort, kernel.nms, kernel.compact. Called by run.c.
+// Emits the kernels that choose elements: kernel.sort, kernel.nms, kernel.compact. Called by run.c; cuda_select.c has those
+// of CUDA, with parts of these.
+#include "kernel_select.h"
 #include "kernel_tile.h"
 
 #include <string.h>
@@ -10,8 +12,7 @@ static const char *result_type(const KernelFunc *k, int i)
 
 // ---- sorting --------------------------------------------------------------------------------------------
 
-// Whether `a` comes before `b`, ties aside; NaN is larger than all else.
-static const char *comes_first(KernelFunc *k, DType t, const char *a, const char *b)
+const char *sort_comes_first(KernelFunc *k, DType t, const char *a, const char *b)
 {
 	bool descending = op_bool(k->op, "descending", false);
 	if (!dtype_is_float(t))
@@ -29,27 +30,41 @@ static const char *sort_helpers(KernelFunc *k, const Type *x)
 		{"name", name}, {"type", dtype_c_memory(x->dtype)},
 		{"scalar", type_c_scalar(type_scalar(k->ctx, x->dtype))}, {"index", result_type(k, 0)},
 		{"load_i", scalar_load(k, x->dtype, "row", "i")}, {"load_j", scalar_load(k, x->dtype, "row", "j")},
-		{"first", comes_first(k, x->dtype, "x", "y")}, {"last", comes_first(k, x->dtype, "y", "x")},
+		{"first", sort_comes_first(k, x->dtype, "x", "y")}, {"last", sort_comes_first(k, x->dtype, "y", "x")},
 	};
 	return kernel_helper(k, "sort_rows.c", COUNT_OF(keys), keys) ? name : NULL;
 }
 
-bool kernel_sort_emit(KernelFunc *k)
+const char *sort_heap_text(KernelFunc *k)
 {
-	const Type *x = op_operand(k->op, 0)->type, *order = k->op->results[0].type;
+	const Type *x = op_operand(k->op, 0)->type;
 	if (dtype_is_complex(x->dtype))
-		return false;
+		return NULL;
 	const char *name = sort_helpers(k, x), *element = scalar_load(k, x->dtype, "row", "i");
 	const Attr *above = op_attr(k->op, "above");
 	DType t = x->dtype == DT_F64 ? DT_F64 : DT_F32;
 	const char *skip = above ? arena_printf(k->arena, "if (!(%s > %s))\n\tcontinue;", element,
 	                                        scalar_float(k->arena, t, above->f)) : "";
-	const TemplateKey keys[] = {
-		{"function", tile_function_kind(k)}, {"each_row", tile_each(k, "r", tile_product(k, x->rank - 1, x->dims))}, {"length", kernel_dim(k, x->dims[x->rank - 1])},
-		{"limit", kernel_dim(k, order->dims[order->rank - 1])}, {"type", dtype_c_memory(x->dtype)},
-		{"index", result_type(k, 0)}, {"number", result_type(k, 1)}, {"name", name}, {"skip", skip},
+	const TemplateKey heap[] = {
+		{"index", result_type(k, 0)}, {"number", result_type(k, 1)}, {"name", name ? name : ""}, {"skip", skip},
 	};
-	return name && kernel_template(k, "sort.c", COUNT_OF(keys), keys);
+	Text body;
+	text_init(&body, k->arena);
+	if (!name || !template_expand(k->ctx, &body, "sort_heap.c", COUNT_OF(heap), heap))
+		return NULL;
+	return body.text;
+}
+
+bool kernel_sort_emit(KernelFunc *k)
+{
+	const Type *x = op_operand(k->op, 0)->type, *order = k->op->results[0].type;
+	const char *body = sort_heap_text(k);
+	const TemplateKey keys[] = {
+		{"function", tile_function_kind(k)}, {"each_row", tile_each(k, "r", tile_product(k, x->rank - 1, x->dims))},
+		{"length", kernel_dim(k, x->dims[x->rank - 1])}, {"limit", kernel_dim(k, order->dims[order->rank - 1])},
+		{"type", dtype_c_memory(x->dtype)}, {"body", body},
+	};
+	return body && kernel_template(k, "sort.c", COUNT_OF(keys), keys);
 }
 
 // ---- boxes that overlap ------------------------------------------------------------------------------------

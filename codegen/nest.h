@@ -1,4 +1,4 @@
-// What nest.c, lanes.c, reduce.c and cuda.c share: loops, strides and accumulators.
+// What nest.c, lanes.c, reduce.c and cuda_nest.c share: loops, strides and accumulators.
 #ifndef PDCC_NEST_H
 #define PDCC_NEST_H
 
@@ -23,6 +23,13 @@ void loop_open(Scalars *s, Loop *loop, int *depth, Text *out);
 // A reduction with a count ends its loop there. False after a diagnostic.
 bool loop_count(Scalars *s, const Op *reduce, Loop *loop);
 void loop_close(const Loop *loop, int *depth, Text *out);
+
+// The operand at which the indices of a load begin; 0: not a load.
+int load_indices_at(const Op *op);
+// How much an index grows when `var` grows by one; some large number when that is not a constant.
+int64_t index_stride(const Value *index, const Value *var);
+// 0: the load does not move with var; 1: to the next element; 2: otherwise.
+int load_stride(const Scalars *s, const Op *load, const Value *var);
 
 // How many loads stay, move to the next element, or jump when an index grows by one.
 typedef struct Strides {
@@ -79,8 +86,9 @@ bool nest_stores_print(Nest *n, int depth);
 // The scalars of the innermost loop, and the stores.
 bool nest_element_print(Nest *n, int depth);
 
-// Whether the threads of a CUDA block can do a reduction together: many elements, a kind and type that they can join.
-bool reduce_suits_block(const Op *op);
+// cuda_reduce.c: whether threads can do a reduction together: many terms, of a kind and type that they can join; and that.
+bool reduce_suits_team(const Op *op);
+bool team_reduce_print(Scalars *s, const Op *op, Loop *loops, int nloop, int depth, Text *out);
 
 // lanes.c: the innermost loop in tiles, reductions outside of the tile.
 bool nest_wants_lanes(Nest *n);

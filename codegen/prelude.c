@@ -1,6 +1,6 @@
-// The functions that generated code calls: sections of the embedded prelude.c and math.c, each begun by a line
-// `//@ name ...`. A section is printed when a name of it occurs in the code that uses it, or in another printed
-// section. Called by module.c and cuda.c.
+// The functions that generated code calls: sections of the embedded prelude.c and math.c, for CUDA first those of
+// cuda_prelude.c, each begun by a line `//@ name ...`. A section is printed when a name of it occurs in the code that uses
+// it, or in another printed section; the first one of a name counts. Called by module.c and cuda_host.c.
 #include "codegen_impl.h"
 
 #include <ctype.h>
@@ -55,9 +55,11 @@ static bool words_mark(Section *s, int n, const char *text, size_t size)
 		while (i + len < size && (isalnum((unsigned char)text[i + len]) || text[i + len] == '_'))
 			len++;
 		bool candidate = len > 3 && (text[i] == 'p' || text[i] == 'P') && (text[i + 1] == 'd' || text[i + 1] == 'D');
-		for (int k = 0; candidate && k < n; k++)
-			if (!s[k].used && section_has(&s[k], text + i, len))
-				marked = s[k].used = true;
+		int k = 0;
+		while (candidate && k < n && !section_has(&s[k], text + i, len))
+			k++;
+		if (candidate && k < n && !s[k].used)
+			marked = s[k].used = true;
 		i += len ? len : 1;
 	}
 	return marked;
@@ -66,7 +68,8 @@ static bool words_mark(Section *s, int n, const char *text, size_t size)
 void prelude_print(Codegen *cg, Text *out, const char *user)
 {
 	Section *s = NEW_ARRAY(cg->arena, MAX_SECTIONS, Section);
-	int n = sections_find(embed_text("prelude.c"), s, 0);
+	int n = cg->target->cuda ? sections_find(embed_text("cuda_prelude.c"), s, 0) : 0;
+	n = sections_find(embed_text("prelude.c"), s, n);
 	n = sections_find(embed_text("math.c"), s, n);
 	words_mark(s, n, user, strlen(user));
 	for (bool again = true; again;) {

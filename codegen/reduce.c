@@ -7,8 +7,7 @@
 
 // ---- merged indices --------------------------------------------------------------------------------------
 
-// The operand at which the indices of a load begin; 0: not a load.
-static int load_first_index(const Op *op)
+int load_indices_at(const Op *op)
 {
 	return op->code == OP_LOOP_LOAD ? 1 : op->code == OP_LOOP_LOAD_OR ? 3 : 0;
 }
@@ -18,7 +17,7 @@ static int load_first_index(const Op *op)
 static bool always_beside(const Value *arg, const Value *other, int step, const Dim *extent)
 {
 	for (const Use *u = arg->uses; u; u = u->next) {
-		int first = load_first_index(u->user), at = (int)u->index;
+		int first = load_indices_at(u->user), at = (int)u->index;
 		if (!first || at < first || at + step < first || op_operand(u->user, at + step) != other)
 			return false;
 		const Type *t = op_operand(u->user, first - 1)->type;
@@ -54,7 +53,7 @@ void loop_open(Scalars *s, Loop *loop, int *depth, Text *out)
 		loop->var = kernel_local(s->k, "i");
 		const char *end = loop->end ? loop->end : expression_unwrap(s->k->arena, kernel_dim(s->k, loop->extent));
 		const char *next = loop->step ? arena_printf(s->k->arena, " += %s", loop->step) : "++";
-		text_line(out, (*depth)++, "for (int64_t %s = %s; %s < %s; %s%s) {", loop->var,
+		text_line(out, (*depth)++, "for (%s %s = %s; %s < %s; %s%s) {", s->k->index, loop->var,
 		          loop->first ? loop->first : "0", loop->var, end, loop->var, next);
 	}
 	pointer_map_set(&s->names, loop->arg, loop->var);
@@ -83,8 +82,7 @@ static int64_t coef_clip(int64_t coef)
 	return coef > -COEF_UNKNOWN && coef < COEF_UNKNOWN ? coef : COEF_UNKNOWN;
 }
 
-// How much an index grows when `var` grows by one; COEF_UNKNOWN when that is not a constant.
-static int64_t index_coef(const Scalars *s, const Value *index, const Value *var, int depth)
+static int64_t index_coef(const Value *index, const Value *var, int depth)
 {
 	if (index == var)
 		return 1;
@@ -98,7 +96,7 @@ static int64_t index_coef(const Scalars *s, const Value *index, const Value *var
 	int64_t x[2] = {0, 0};
 	bool all_zero = true;
 	for (int i = 0; i < op->noperand; i++) {
-		int64_t coef = op_operand(op, i) ? index_coef(s, op_operand(op, i), var, depth + 1) : 0;
+		int64_t coef = op_operand(op, i) ? index_coef(op_operand(op, i), var, depth + 1) : 0;
 		all_zero &= coef == 0;
 		if (i < 2)
 			x[i] = coef;
@@ -120,14 +118,18 @@ static int64_t index_coef(const Scalars *s, const Value *index, const Value *var
 	return COEF_UNKNOWN;
 }
 
-// 0: the load does not move with var; 1: to the next element; 2: otherwise.
-static int load_stride(const Scalars *s, const Op *load, const Value *var)
+int64_t index_stride(const Value *index, const Value *var)
 {
-	int first = load_first_index(load), stride = 0;
+	return index_coef(index, var, 0);
+}
+
+int load_stride(const Scalars *s, const Op *load, const Value *var)
+{
+	int first = load_indices_at(load), stride = 0;
 	const Type *t = op_operand(load, first - 1)->type;
 	for (int d = 0; d < t->rank; d++) {
 		const Value *index = op_operand(load, first + d);
-		int64_t coef = index_coef(s, index, var, 0);
+		int64_t coef = index_coef(index, var, 0);
 		if (dim_is(t->dims[d], 1) && load->code == OP_LOOP_LOAD)
 			continue;
 		if (stride && !dim_is(t->dims[d], 1))
@@ -143,7 +145,7 @@ static int load_stride(const Scalars *s, const Op *load, const Value *var)
 void strides_count(const Scalars *s, const Block *b, const Value *var, Strides *count)
 {
 	for (const Op *op = b->first; op; op = op->next) {
-		if (load_first_index(op))
+		if (load_indices_at(op))
 			count->n[load_stride(s, op, var)]++;
 		for (int i = 0; i < op->nregion; i++)
 			strides_count(s, op->regions[i].first, var, count);
@@ -262,18 +264,18 @@ bool accumulator_open(Scalars *s, const Op *op, int lanes, Accumulator *a, int d
 	bool arg = a->kind == REDUCE_ARGMAX || a->kind == REDUCE_ARGMIN;
 	a->name = kernel_local(k, "acc");
 	const char *value = arg ? kernel_local(k, "best") : a->name;
-	const char *type = type_c_scalar(op->results[0].type);
+	const char *type = kernel_scalar(s->k, op->results[0].type);
 	if (!lanes) {
 		text_line(out, depth, "%s %s = %s;", type, a->name, arg ? "0" : neutral);
 		if (arg)
-			text_line(out, depth, "%s %s = %s;", type_c_scalar(a->type), value, neutral);
+			text_line(out, depth, "%s %s = %s;", kernel_scalar(s->k, a->type), value, neutral);
 		a->element = a->name;
 		a->best = value;
 		return true;
 	}
 	text_line(out, depth, "%s %s[%d];", type, a->name, lanes);
 	if (arg)
-		text_line(out, depth, "%s %s[%d];", type_c_scalar(a->type), value, lanes);
+		text_line(out, depth, "%s %s[%d];", kernel_scalar(s->k, a->type), value, lanes);
 	text_line(out, depth, "PDRT_LANES for (int l = 0; l < %d; l++)%s", lanes, arg ? " {" : "");
 	text_line(out, depth + 1, "%s[l] = %s;", a->name, arg ? "0" : neutral);
 	if (arg) {
@@ -290,7 +292,7 @@ void accumulator_add(Scalars *s, const Accumulator *a, const char *value, const 
 	bool twice = a->kind != REDUCE_SUM && a->kind != REDUCE_PROD && a->kind != REDUCE_ANY && a->kind != REDUCE_ALL;
 	if (twice && strpbrk(value, "([? ")) {
 		const char *name = kernel_local(s->k, "v");
-		text_line(out, depth, "const %s %s = %s;", type_c_scalar(a->type), name, value);
+		text_line(out, depth, "const %s %s = %s;", kernel_scalar(s->k, a->type), name, value);
 		value = name;
 	}
 	accumulate(s, a->kind, a->type, a->element, a->best, value, index, depth, out);
@@ -333,71 +335,6 @@ static bool plain_print(Reduction *r, int depth)
 	for (int i = r->nloop; i-- > 0;)
 		loop_close(&r->loops[i], &depth, r->out);
 	pointer_map_set(&r->s->names, &r->op->results[0], scalar_round(r->s->k, r->op->results[0].type, r->acc.name));
-	return true;
-}
-
-// ---- threads of a CUDA block ------------------------------------------------------------------------------------
-
-enum { MIN_TOGETHER = 128 };
-
-static const char *join_name(ReduceKind kind)
-{
-	static const char *const names[REDUCE_COUNT] = {"pd_sum", "pd_prod", "pd_max", "pd_min", "pd_max", "pd_min"};
-	return names[kind];
-}
-
-static bool has_index_check(const Block *b)
-{
-	for (const Op *op = b->first; op; op = op->next)
-		if (op->code == OP_LOOP_TO_INDEX || (op->nregion && has_index_check(op->regions[0].first)))
-			return true;
-	return false;
-}
-
-bool reduce_suits_block(const Op *op)
-{
-	ReduceKind kind = op->code == OP_LOOP_REDUCE ? reduce_kind(op) : REDUCE_COUNT;
-	if (kind > REDUCE_ALL || has_index_check(op->regions[0].first))
-		return false;
-	const Type *t = op->results[0].type;
-	const bool fits = t->kind == TY_INDEX || dtype_is_float(t->dtype) || t->dtype == DT_I32 || t->dtype == DT_I64 ||
-	                  kind == REDUCE_ANY || kind == REDUCE_ALL;
-	const Attr *extents = op_attr(op, "extents");
-	int64_t known = 1;
-	for (int i = 0; i < extents->n; i++) {
-		if (!dim_is_const(extents->dims[i]))
-			return fits;
-		known *= extents->dims[i]->value < MIN_TOGETHER ? extents->dims[i]->value : MIN_TOGETHER;
-	}
-	return fits && known >= MIN_TOGETHER;
-}
-
-// The loop whose elements the threads share: the innermost, whose elements lie side by side, when it is long enough.
-static Loop *loop_of_threads(Reduction *r)
-{
-	Loop *best = &r->loops[r->nloop - 1];
-	if (!dim_is_const(best->extent) || best->extent->value >= MIN_TOGETHER / 4)
-		return best;
-	for (int i = 0; i < r->nloop; i++)
-		if (!dim_is_const(r->loops[i].extent) || r->loops[i].extent->value > best->extent->value)
-			best = &r->loops[i];
-	return best;
-}
-
-// Each thread reduces a part; then all know what comes out.
-static bool together_print(Reduction *r, int depth)
-{
-	Scalars *s = r->s;
-	Loop *loop = loop_of_threads(r);
-	loop->first = "threadIdx.x";
-	loop->step = "blockDim.x";
-	if (!plain_print(r, depth))
-		return false;
-	const char *name = r->acc.name;
-	const char *neutral = reduce_neutral(s, r->op, r->acc.kind, r->acc.type);
-	bool truth = r->acc.kind == REDUCE_ANY || r->acc.kind == REDUCE_ALL;
-	text_line(r->out, depth, "%s = pd_block_reduce<%s>(%s, %s, %s())%s;", name,
-	          truth ? "int" : type_c_scalar(r->op->results[0].type), name, neutral, join_name(r->acc.kind), truth ? " != 0" : "");
 	return true;
 }
 
@@ -476,8 +413,8 @@ bool reduce_print(Scalars *s, const Op *op, int depth, Text *out)
 	r.nloop = loops_merge(s, op->regions[0].first, extents->dims, r.loops);
 	if (!loop_count(s, op, r.loops))
 		return false;
-	if (s->together && s->together == op->block && r.nloop && reduce_suits_block(op))
-		return together_print(&r, depth);
+	if (s->together && s->together == op->block && r.nloop && reduce_suits_team(op))
+		return team_reduce_print(s, op, r.loops, r.nloop, depth, out);
 	int lanes = lanes_wanted(&r);
 	return lanes ? lanes_print(&r, lanes, depth) : plain_print(&r, depth);
 }

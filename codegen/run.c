@@ -7,15 +7,22 @@
 
 // ---- tensors in model_run ------------------------------------------------------------------------------
 
+// The member that points at an input or output. What shares its bytes on the way may be of another type.
+static const char *port_pointer(Codegen *cg, const char *which, const Port *port, const char *type)
+{
+	const char *member = arena_printf(cg->arena, "%s->%s", which, port->member);
+	return strcmp(dtype_c_memory(port->type->dtype), type) ? arena_printf(cg->arena, "((%s *)%s)", type, member) : member;
+}
+
 // The bytes at which a tensor lies, as a C expression; NULL after a diagnostic.
 static const char *place_expression(Codegen *cg, const Place *p, const char *type)
 {
 	const char *offset = p->offset && !dim_is(p->offset, 0) ? dim_in_plan(&cg->plan, p->offset) : NULL;
 	switch (p->kind) {
 	case PLACE_INPUT:
-		return p->col < cg->ninput ? arena_printf(cg->arena, "in->%s", cg->inputs[p->col].member) : NULL;
+		return p->col < cg->ninput ? port_pointer(cg, "in", &cg->inputs[p->col], type) : NULL;
 	case PLACE_OUTPUT:
-		return p->col < cg->noutput ? arena_printf(cg->arena, "out->%s", cg->outputs[p->col].member) : NULL;
+		return p->col < cg->noutput ? port_pointer(cg, "out", &cg->outputs[p->col], type) : NULL;
 	case PLACE_WORKSPACE:
 		return arena_printf(cg->arena, offset ? "(%s *)(workspace + %s)" : "(%s *)%sworkspace", type,
 		                    offset ? offset : "");
@@ -426,9 +433,12 @@ void run_checks_print(Codegen *cg, Text *out)
 			const char *what = arena_printf(cg->arena, "%s->%s", side ? "out" : "in", p->member);
 			text_line(out, 1, "if (!%s)", what);
 			text_line(out, 2, "return PD_NULL;");
-			if (dtype_size(p->type->dtype) == 1)
+			if (dtype_size(p->type->dtype) == 1 && !cg->target->cuda)
 				continue;
-			text_line(out, 1, "if ((uintptr_t)%s %% sizeof *%s)", what, what);
+			if (cg->target->cuda) // several elements are one access
+				text_line(out, 1, "if ((uintptr_t)%s %% 16)", what);
+			else
+				text_line(out, 1, "if ((uintptr_t)%s %% sizeof *%s)", what, what);
 			text_line(out, 2, "return PD_ALIGNMENT;");
 		}
 	if (cg->nmember) {

@@ -51,6 +51,11 @@ const char *type_c_scalar(const Type *t)
 	}
 }
 
+const char *kernel_scalar(const KernelFunc *k, const Type *t)
+{
+	return t->kind == TY_INDEX ? k->index : type_c_scalar(t);
+}
+
 // `(e)` without its parentheses.
 const char *expression_unwrap(Arena *a, const char *e)
 {
@@ -171,6 +176,12 @@ static const char *linear_index(Scalars *s, const Op *op, int first, const Type 
 			sum = arena_printf(a, d + 1 < t->rank ? "(%s + %s)" : "%s + %s", sum, name);
 	}
 	return sum ? sum : "0";
+}
+
+const char *load_index(Scalars *s, const Op *load)
+{
+	const int tensor = load->code == OP_LOOP_LOAD_OR ? 2 : 0;
+	return linear_index(s, load, tensor + 1, op_operand(load, tensor)->type);
 }
 
 const char *scalar_linear(KernelFunc *k, const Type *t, int n, const char *const *index)
@@ -332,7 +343,7 @@ static const char *cast_expression(Scalars *s, const Op *op, const char *x)
 	bool narrow = to->kind == TY_SCALAR && (to->dtype == DT_U8 || to->dtype == DT_I8 || to->dtype == DT_I16);
 	if (narrow && from->kind == TY_SCALAR && dtype_is_float(from->dtype))
 		return arena_printf(a, "(%s)(int32_t)%s", type_c_scalar(to), x);
-	return arena_printf(a, "(%s)%s", type_c_scalar(to), x);
+	return arena_printf(a, "(%s)%s", kernel_scalar(s->k, to), x);
 }
 
 // ---- templates of the operator table ---------------------------------------------------------------------
@@ -398,7 +409,7 @@ static const char *table_expression(Scalars *s, const Op *op)
 			p += 3;
 		} else if (!strncmp(p, "{t}", 3)) { // in a name `f32`, else the C type
 			bool in_name = out.len && word_char(out.text[out.len - 1]);
-			text_str(&out, in_name ? dtype_name(single ? DT_F32 : DT_F64) : type_c_scalar(result));
+			text_str(&out, in_name ? dtype_name(single ? DT_F32 : DT_F64) : kernel_scalar(s->k, result));
 			p += 3;
 		} else {
 			n += !n;
@@ -541,6 +552,11 @@ static bool to_index_print(Scalars *s, const Op *op, int depth, Text *out)
 		text_line(out, depth, "}");
 	}
 	s->k->status = true;
+	if (strcmp(s->k->index, "int64_t")) {
+		const char *narrow = kernel_local(s->k, "v");
+		text_line(out, depth, "const %s %s = (%s)%s;", s->k->index, narrow, s->k->index, name);
+		name = narrow;
+	}
 	pointer_map_set(&s->names, &op->results[0], name);
 	return true;
 }
@@ -614,7 +630,7 @@ bool scalar_op_print(Scalars *s, const Op *op, bool may_inline, int depth, Text 
 		return true;
 	}
 	const char *name = kernel_local(s->k, "v");
-	text_line(out, depth, "const %s %s = %s;", type_c_scalar(v->type), name, e);
+	text_line(out, depth, "const %s %s = %s;", kernel_scalar(s->k, v->type), name, e);
 	pointer_map_set(&s->names, v, name);
 	return true;
 }

@@ -37,7 +37,8 @@ static const char *in_folder(Driver *d, const BuiltModel *b, const char *name)
 
 static bool emulator_write(Driver *d, const char *folder)
 {
-	static const char *const names[] = {"cuda_runtime.h", "cuda_runtime_api.h", "cudaemu.h", "api.cc", "block.cc"};
+	static const char *const names[] = {"cuda_runtime.h", "cuda_runtime_api.h", "cuda_fp16.h", "cuda_bf16.h",
+	                                    "cudaemu.h", "api.cc", "block.cc"};
 	FilePiece pieces[COUNT_OF(names)];
 	for (size_t i = 0; i < COUNT_OF(names); i++) {
 		const char *text = embed_text(names[i]);

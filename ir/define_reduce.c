@@ -180,7 +180,7 @@ bool define_hook_arg_reduce(Builder *b, Op *op, Value **results)
 
 // ---- scans -------------------------------------------------------------------------------------------------
 
-// Few elements sum their own prefixes, and so do all where nothing goes in sequence: quadratic time along the axis.
+// Few elements sum their own prefixes: quadratic time along the axis.
 bool define_hook_cumsum(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *from[MAX_RANK];
@@ -194,7 +194,7 @@ bool define_hook_cumsum(Builder *b, Op *op, Value **results)
 	int axis = op_bool(op, "flatten", false) ? 0 : axis_norm(op_int(op, "axis", -1), out->rank);
 	bool reverse = op_bool(op, "reverse", false), exclusive = op_bool(op, "exclusive", false);
 	const Dim *extent = out->dims[axis];
-	if (!b->ctx->nests_only && !(dim_is_const(extent) && extent->value <= FEW) && !dtype_is_complex(out->dtype)) {
+	if (!(dim_is_const(extent) && extent->value <= FEW) && !dtype_is_complex(out->dtype)) {
 		results[0] = scan_along(b, x, "sum", axis, exclusive, reverse, NULL);
 		return results[0] != NULL;
 	}
@@ -232,25 +232,6 @@ bool define_hook_scan(Builder *b, Op *op, Value **results)
 
 // ---- sorting -----------------------------------------------------------------------------------------------
 
-// For every element how many come before it in stable order along the axis.
-static Value *sort_ranks(Builder *b, Value *x, int axis, bool descending)
-{
-	Value *other[MAX_RANK];
-	Nest n = nest_open(b, type_like(b->ctx, x->type, DT_I64));
-	const Dim *extent = x->type->dims[axis];
-	Nest r = reduce_open(&n.b, "sum", DT_I64, 1, &extent);
-	memcpy(other, n.at, sizeof other);
-	other[axis] = r.at[0];
-	Value *mine = load(&r.b, x, n.at), *its = load(&r.b, x, other);
-	if (!mine || !its)
-		return NULL;
-	Value *before = build2(&r.b, descending ? OP_PD_GREATER_THAN : OP_PD_LESS_THAN, its, mine, NULL);
-	Value *same = build2(&r.b, OP_PD_EQUAL, its, mine, NULL);
-	Value *tie = pred_and(&r.b, same, index_less(&r.b, r.at[0], n.at[axis]));
-	Value *first = before && tie ? build2(&r.b, OP_PD_LOGICAL_OR, before, tie, NULL) : NULL;
-	return nest_close(&n, reduce_close(&r, first));
-}
-
 // By kernel.sort, along the last axis of a transposed x.
 static bool sorted_in_sequence(Builder *b, Op *op, int axis, bool descending, Value **results)
 {
@@ -281,33 +262,14 @@ static bool sorted_in_sequence(Builder *b, Op *op, int axis, bool descending, Va
 // results: the elements whose ranks are 0, 1 ... along the axis, and their positions.
 static bool sorted_elements(Builder *b, Op *op, bool descending, Value **results)
 {
-	Value *x = op_operand(op, 0), *from[MAX_RANK];
+	Value *x = op_operand(op, 0);
 	if (!x->type->rank) {
 		results[0] = build1(b, OP_PD_ASSIGN, x, NULL);
 		results[1] = build_full(b, op->results[1].type, 0);
 		return results[0] && results[1];
 	}
 	int axis = axis_norm(op_int(op, "axis", -1), x->type->rank);
-	const Dim *extent = x->type->dims[axis];
-	if (!b->ctx->nests_only)
-		return sorted_in_sequence(b, op, axis, descending, results);
-	Value *ranks = sort_ranks(b, x, axis, descending);
-	if (!ranks)
-		return false;
-	Nest n = nest_open(b, op->results[1].type);
-	Nest r = reduce_open(&n.b, "argmax", DT_I64, 1, &extent);
-	memcpy(from, n.at, sizeof from);
-	from[axis] = r.at[0];
-	Value *wanted = scalar_from_index(&r.b, n.at[axis], DT_I64), *have = load(&r.b, ranks, from);
-	Value *found = wanted && have ? build2(&r.b, OP_PD_EQUAL, have, wanted, NULL) : NULL;
-	results[1] = nest_close(&n, reduce_close(&r, scalar_cast(&r.b, found, DT_I32)));
-	if (!results[1])
-		return false;
-	Nest g = nest_open(b, op->results[0].type);
-	memcpy(from, g.at, sizeof from);
-	from[axis] = index_from_data(&g.b, load(&g.b, results[1], g.at), extent, false);
-	results[0] = nest_close(&g, load(&g.b, x, from));
-	return results[0] != NULL;
+	return sorted_in_sequence(b, op, axis, descending, results);
 }
 
 bool define_hook_argsort(Builder *b, Op *op, Value **results)

@@ -50,51 +50,6 @@ static __device__ inline void pd_fail(pd_state *state, int status, int op)
 		state->op = op;
 }
 
-struct pd_sum {
-	template <typename T>
-	__device__ T operator()(T a, T b) const { return a + b; }
-};
-
-struct pd_prod {
-	template <typename T>
-	__device__ T operator()(T a, T b) const { return a * b; }
-};
-
-struct pd_max {
-	template <typename T>
-	__device__ T operator()(T a, T b) const { return b > a ? b : a; }
-};
-
-struct pd_min {
-	template <typename T>
-	__device__ T operator()(T a, T b) const { return b < a ? b : a; }
-};
-
-/* All v of a warp as one, which every lane gets. */
-template <typename T, typename F>
-static __device__ inline T pd_warp_reduce(T v, F join)
-{
-	for (int lanes = 16; lanes; lanes /= 2)
-		v = join(v, __shfl_xor_sync(0xffffffffu, v, lanes));
-	return v;
-}
-
-/* All v of a block as one, which every thread gets. All threads must come here, whole warps of them. */
-template <typename T, typename F>
-static __device__ inline T pd_block_reduce(T v, T neutral, F join)
-{
-	PD_SHARED(T, parts, 32);
-	v = pd_warp_reduce(v, join);
-	if (threadIdx.x % 32 == 0)
-		parts[threadIdx.x / 32] = v;
-	__syncthreads();
-	v = neutral;
-	for (unsigned i = 0; i < blockDim.x / 32; i++)
-		v = join(v, (T)parts[i]);
-	__syncthreads();
-	return v;
-}
-
 /* Sizes that a run finds; `found` elements further is what they should be. A size is never over its bound, so that what
  * goes on after a failure stays inside of memory. */
 static __device__ inline void pd_set_size(int64_t *size, int found, int64_t n, int64_t bound, pd_state *state, int op)

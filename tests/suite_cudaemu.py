@@ -97,6 +97,45 @@ def cache(t, tmp):
         yield f'cache: {name}', p.returncode == 0 and len(after) == 1 and before in ([], after), f'{before} {after}\n{p.stdout}'
 
 
+def nest_feeds(name):
+    """Seeded inputs of a program in tests/codegen; many equal elements, for ties."""
+    import numpy as np
+    random = np.random.default_rng(7)
+    few = random.integers(-4, 5, (2, 2500)).astype(np.float32)
+    return {
+        'cuda_nest': {'x': random.standard_normal((3, 8, 40), np.float32), 'b': random.standard_normal(40, np.float32),
+                      'c': random.standard_normal((8, 1), np.float32), 'odd': random.standard_normal((3, 3, 7), np.float32),
+                      'd': random.standard_normal((3, 1), np.float32), 'm': random.integers(0, 2, 64).astype(bool),
+                      'h': np.array([65504, np.nan, 2 ** -24], np.float16), 'i': np.array([-3, 0, 2 ** 40])},
+        'cuda_reduce': {'x': random.standard_normal((8, 1001), np.float32),
+                        'y': random.integers(-99, 99, (8, 4096)).astype(np.float32),
+                        'z': random.integers(-99, 99, (3, 512)).astype(np.int8)},
+        'cuda_select': {'x': few[:1, :300].reshape(3, 100), 'long': few, 'm': np.array([True, False, True])},
+    }[name]
+
+
+def nests(t, tmp):
+    """Programs of tests/codegen, emulated, give what the interpreter gives."""
+    import numpy as np
+    for name in ('cuda_nest', 'cuda_reduce', 'cuda_select'):
+        feeds = nest_feeds(name)
+        given = []
+        for feed, value in feeds.items():
+            np.save(tmp / f'{name}.{feed}.npy', value)
+            given += ['--in', f'{feed}={tmp / f"{name}.{feed}.npy"}']
+        model = SRC / f'tests/codegen/{name}.pdir'
+        want, have = tmp / f'{name}.interp', tmp / f'{name}.cuda'
+        run([t.pdcc, 'run', model, '--target', 'interp', *given, '--out-dir', want])
+        p = run([t.pdcc, 'run', model, '--target', 'cuda', *given, '--out-dir', have],
+                env={**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_SEED': '3'})
+        files = sorted(f.name for f in (want / '0').glob('*.npy'))
+        yield f'{name} runs', p.returncode == 0 and files, p.stdout[-2000:]
+        for f in files if p.returncode == 0 else ():
+            a, b = np.load(want / '0' / f), np.load(have / '0' / f)
+            close = a.dtype == b.dtype and a.shape == b.shape and np.allclose(a, b, rtol=1e-5, atol=1e-5, equal_nan=True)
+            yield f'{name}, {f}', close, f'{a}\n{b}'
+
+
 def programs(t):
     cases = sorted((SRC / 'tests/corpus/cases').glob('*'))
     p = run([t.python, SRC / 'tests/corpus/score.py', '--pdcc', t.pdcc, '--target', 'cuda', '--timeout', '300', *cases],
@@ -111,5 +150,6 @@ def suite(t):
         tmp = pathlib.Path(tmp)
         yield from emulator(tmp)
         yield from loops(t, tmp)
+        yield from nests(t, tmp)
         yield from cache(t, tmp)
         yield from programs(t)

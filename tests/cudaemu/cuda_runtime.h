@@ -204,6 +204,13 @@ T __shfl_down_sync(unsigned mask, T v, int lanes, int width = 32, int line = __b
 	return cudaemu::shuffle(mask, v, from / width == self / width ? from : self, line);
 }
 
+template <typename T>
+T __shfl_up_sync(unsigned mask, T v, int lanes, int width = 32, int line = __builtin_LINE())
+{
+	const int self = (int)cudaemu::warp_lane(), from = self - lanes;
+	return cudaemu::shuffle(mask, v, from >= self / width * width ? from : self, line);
+}
+
 static inline unsigned __ballot_sync(unsigned mask, int pred, int line = __builtin_LINE())
 {
 	const uint64_t *all = cudaemu::warp_exchange(mask, pred != 0, line);

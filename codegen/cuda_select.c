@@ -1,0 +1,159 @@
+// Emits kernel.sort, kernel.compact and kernel.scan for CUDA: blocks of threads that work together. Called by run.c through
+// cuda.c.
+#include "codegen_impl.h"
+#include "kernel_select.h"
+#include "kernel_tile.h"
+
+#include <math.h>
+#include <string.h>
+
+// SORT_BYTES: of shared memory, a value and a place for each element. MIN_SCAN: elements for which a block is worth it;
+// MANY_ROWS fill a GPU with a thread for each, whose accesses lie side by side where the axis is not the last.
+enum { THREADS = 256, SORT_THREADS = 512, SORT_BYTES = 1 << 15, COMPACT_BLOCKS = 128, SCAN_ITEMS = 4, MIN_SCAN = 32, MANY_ROWS = 1 << 14 };
+
+static const char *result_type(const KernelFunc *k, int i)
+{
+	return dtype_c_memory(k->op->results[i].type->dtype);
+}
+
+// Lines one tab deeper.
+static const char *text_indented(Arena *a, const char *text)
+{
+	Text t;
+	text_init(&t, a);
+	for (size_t n; *text; text += n + (text[n] == '\n')) {
+		n = strcspn(text, "\n");
+		text_char(&t, '\t');
+		text_strn(&t, text, n);
+		text_char(&t, '\n');
+	}
+	return t.text ? t.text : "";
+}
+
+// ---- sorting --------------------------------------------------------------------------------------------
+
+// How many elements are sorted at once: a power of two.
+static int64_t sort_room(const Dim *length, int64_t bytes)
+{
+	int64_t room = 2;
+	while (2 * room * bytes <= SORT_BYTES && !(dim_is_const(length) && room >= length->value))
+		room *= 2;
+	return room;
+}
+
+bool cuda_sort_emit(KernelFunc *k)
+{
+	const Type *x = op_operand(k->op, 0)->type, *order = k->op->results[0].type;
+	if (dtype_is_complex(x->dtype))
+		return false;
+	const Dim *length = x->dims[x->rank - 1], *limit = order->dims[order->rank - 1];
+	const char *scalar = type_c_scalar(type_scalar(k->ctx, x->dtype)), *load = scalar_load(k, x->dtype, "row", "i");
+	const int64_t room = sort_room(length, (int64_t)(dtype_size(x->dtype) < 4 ? 4 : dtype_size(x->dtype)) + 8);
+	const Attr *above = op_attr(k->op, "above");
+	const char *border = above ? scalar_float(k->arena, x->dtype == DT_F64 ? DT_F64 : DT_F32, above->f) : NULL;
+	const char *long_rows = "";
+	if (!(dim_is_const(length) && length->value <= room) && !(dim_is_const(limit) && limit->value < room)) {
+		const char *heap = sort_heap_text(k);
+		if (!heap)
+			return false;
+		long_rows = arena_printf(k->arena, "if (length > %s && limit >= %s) {\n\tif (threadIdx.x > 0)\n\t\tcontinue;\n%s\tcontinue;\n}",
+		                         tile_int(k, room), tile_int(k, room), text_indented(k->arena, heap));
+	}
+	k->block_threads = room / 2 < 32 ? 32 : room / 2 < SORT_THREADS ? (int)(room / 2) : SORT_THREADS;
+	const TemplateKey keys[] = {
+		{"length", kernel_dim(k, length)}, {"limit", kernel_dim(k, limit)}, {"rows", tile_product(k, x->rank - 1, x->dims)},
+		{"type", dtype_c_memory(x->dtype)}, {"scalar", scalar}, {"room", tile_int(k, room)}, {"load", load},
+		{"wanted", border ? arena_printf(k->arena, " && %s > %s", load, border) : ""},
+		{"first", sort_comes_first(k, x->dtype, "x", "y")}, {"last", arena_printf(k->arena, "(%s)", sort_comes_first(k, x->dtype, "y", "x"))},
+		{"index", result_type(k, 0)}, {"number", result_type(k, 1)}, {"long_rows", long_rows},
+	};
+	return kernel_template(k, "cuda_sort.c", COUNT_OF(keys), keys);
+}
+
+// ---- what is true ----------------------------------------------------------------------------------------------
+
+bool cuda_compact_emit(KernelFunc *k)
+{
+	const Type *mask = op_operand(k->op, 0)->type;
+	k->block_threads = THREADS;
+	k->per_block = THREADS * 16;
+	const TemplateKey keys[] = {
+		{"numel", tile_product(k, mask->rank, mask->dims)}, {"blocks", tile_int(k, COMPACT_BLOCKS)},
+		{"chunk", tile_int(k, THREADS * 16)}, {"index", result_type(k, 0)}, {"number", result_type(k, 1)},
+	};
+	return kernel_template(k, "cuda_compact.c", COUNT_OF(keys), keys);
+}
+
+// ---- scans -------------------------------------------------------------------------------------------------------
+
+static const Dim *rows_of(Context *c, const Type *t, int axis)
+{
+	const Dim *n = dim_const(c, 1);
+	for (int d = 0; d < t->rank; d++)
+		n = d == axis ? n : dim_mul(c, n, t->dims[d]);
+	return n;
+}
+
+static bool wants_block(Context *c, const Type *t, int axis)
+{
+	const Dim *length = t->dims[axis], *rows = rows_of(c, t, axis);
+	const Dim *inner = type_numel(c, type_shaped(c, TY_TENSOR, t->dtype, t->rank - axis - 1, t->dims + axis + 1));
+	if (dim_is_const(length) && length->value < MIN_SCAN)
+		return false;
+	return dim_is(inner, 1) || (dim_is_const(rows) && rows->value < MANY_ROWS);
+}
+
+typedef struct ScanKind {
+	const char *name, *join;
+	bool place; // with where it stands
+} ScanKind;
+
+static const ScanKind *scan_kind(const char *name)
+{
+	static const ScanKind kinds[] = {{"sum", "pd_sum", false}, {"prod", "pd_prod", false}, {"max", "pd_last_max", true},
+		{"min", "pd_last_min", true}, {"logsumexp", "pd_logaddexp", false}};
+	for (size_t i = 0; i < COUNT_OF(kinds); i++)
+		if (!strcmp(kinds[i].name, name))
+			return &kinds[i];
+	return NULL;
+}
+
+// The type in which a kind of scan adds up, and what it begins with.
+static const char *scan_state(KernelFunc *k, const ScanKind *kind, DType t, const char **neutral)
+{
+	const char *scalar = type_c_scalar(type_scalar(k->ctx, t));
+	if (kind->place) {
+		*neutral = arena_printf(k->arena, "pd_place<%s>{0, -1}", scalar);
+		return arena_printf(k->arena, "pd_place<%s>", scalar);
+	}
+	const DType f = t == DT_F64 ? DT_F64 : DT_F32;
+	const double first = !strcmp(kind->name, "prod") ? 1 : !strcmp(kind->name, "sum") ? 0 : -(double)INFINITY;
+	*neutral = dtype_is_float(t) ? scalar_float(k->arena, f, first) : first > 0 ? "(uint64_t)1" : "(uint64_t)0";
+	return dtype_is_float(t) ? scalar : "uint64_t";
+}
+
+bool cuda_scan_emit(KernelFunc *k)
+{
+	const Type *x = op_operand(k->op, 0)->type;
+	const int axis = (int)op_int(k->op, "axis", 0);
+	const DType t = x->dtype;
+	const ScanKind *kind = scan_kind(op_str(k->op, "kind", "sum"));
+	if (!kind || dtype_is_complex(t) || !wants_block(k->ctx, x, axis))
+		return kernel_scan_emit(k);
+	const char *neutral, *state = scan_state(k, kind, t, &neutral), *element = scalar_load(k, t, "x", "at");
+	const char *load = kind->place ? arena_printf(k->arena, "%s{%s, %s}", state, element, "(at - first) / inner")
+	                               : arena_printf(k->arena, "(%s)%s", state, element);
+	const char *value = kind->place ? "acc.value" : dtype_is_float(t) ? "acc" : arena_printf(k->arena, "(%s)acc", dtype_c_memory(t));
+	const char *store = arena_printf(k->arena, "%s;", scalar_store(k, t, kernel_result(k, 0), "at", value));
+	if (k->op->nresult > 1)
+		store = arena_printf(k->arena, "%s\n%s[at] = acc.at;", store, kernel_result(k, 1));
+	k->block_threads = THREADS;
+	const TemplateKey keys[] = {
+		{"length", kernel_dim(k, x->dims[axis])}, {"inner", tile_product(k, x->rank - axis - 1, x->dims + axis + 1)},
+		{"rows", kernel_dim(k, rows_of(k->ctx, x, axis))}, {"items", tile_int(k, SCAN_ITEMS)}, {"join", kind->join},
+		{"state", state}, {"neutral", neutral}, {"load", load}, {"store", store},
+		{"step", op_bool(k->op, "reverse", false) ? "(length - 1 - k)" : "k"},
+		{"result", op_bool(k->op, "exclusive", false) ? "sum" : "join(sum, mine[l])"},
+	};
+	return kernel_template(k, "cuda_scan.c", COUNT_OF(keys), keys);
+}
