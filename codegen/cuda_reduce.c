@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-// MIN_*: terms from which on a warp, rows of threads, a block take an element; a block when there are no more than
+// MIN_*: terms from which on a warp, rows of threads, a block take an element, and of the loop that they share; a block when there are no more than
 // FEW_ELEMENTS, rows of threads no more than MANY_ELEMENTS, which fill a GPU anyway.
-enum { MIN_WARP = 32, MIN_ROWS = 64, MIN_BLOCK = 1024, FEW_ELEMENTS = 1024, MANY_ELEMENTS = 1 << 16 };
+enum { MIN_WARP = 32, MIN_SHARED = 16, MIN_ROWS = 64, MIN_BLOCK = 1024, FEW_ELEMENTS = 1024, MANY_ELEMENTS = 1 << 16 };
 
 // ---- choice ---------------------------------------------------------------------------------------------------
 
@@ -33,40 +33,52 @@ static int64_t term_count(const Op *op)
 	return n;
 }
 
-bool reduce_suits_team(const Op *op)
+static int64_t loop_length(const Loop *l)
 {
-	if (op->code != OP_LOOP_REDUCE || has_index_check(op->regions[0].first))
-		return false;
-	const Type *t = op_operand(block_terminator(op->regions[0].first), 0)->type;
-	return !type_is_complex(t) && term_count(op) >= MIN_WARP && reduce_kind(op) != REDUCE_COUNT;
+	return dim_is_const(l->extent) ? l->extent->value : INT64_MAX;
 }
 
 // The loop whose terms the threads share: the innermost, whose terms lie side by side, when it is long enough.
 static Loop *loop_of_team(Loop *loops, int nloop)
 {
 	Loop *best = &loops[nloop - 1];
-	if (!dim_is_const(best->extent) || best->extent->value >= MIN_WARP)
-		return best;
-	for (int i = 0; i < nloop; i++)
-		if (!dim_is_const(loops[i].extent) || loops[i].extent->value > best->extent->value)
+	for (int i = nloop - 1; i-- > 0 && loop_length(best) < MIN_WARP;)
+		if (loop_length(&loops[i]) > loop_length(best))
 			best = &loops[i];
 	return best;
 }
 
-// What lies side by side: terms of the reduction, or elements of the result.
+// The loops of a reduction; merging them here names nothing in the nest.
+static int reduction_loops(KernelFunc *k, const Op *op, Scalars *s, Loop *loops)
+{
+	scalars_init(s, k);
+	return loops_merge(s, op->regions[0].first, op_attr(op, "extents")->dims, loops);
+}
+
+bool reduce_suits_team(KernelFunc *k, const Op *op)
+{
+	Scalars s;
+	Loop loops[MAX_RANK];
+	if (op->code != OP_LOOP_REDUCE || has_index_check(op->regions[0].first) || reduce_kind(op) == REDUCE_COUNT)
+		return false;
+	if (type_is_complex(op_operand(block_terminator(op->regions[0].first), 0)->type) || term_count(op) < MIN_WARP)
+		return false;
+	const int nloop = reduction_loops(k, op, &s, loops);
+	return nloop && loop_length(loop_of_team(loops, nloop)) >= MIN_SHARED;
+}
+
+// What lies side by side: the terms of the reduction, or the elements of the result.
 static void sides_find(const Nest *n, const Op *op, bool *terms, bool *elements)
 {
-	Scalars s; // merging here must not name anything in the nest
+	Scalars s;
 	Loop loops[MAX_RANK];
 	Strides along = {0}, across = {0};
-	scalars_init(&s, n->k);
 	const Block *b = op->regions[0].first;
-	const int nloop = loops_merge(&s, b, op_attr(op, "extents")->dims, loops);
-	if (nloop)
-		strides_count(&s, b, loop_of_team(loops, nloop)->arg, &along);
+	const int nloop = reduction_loops(n->k, op, &s, loops);
+	strides_count(&s, b, loop_of_team(loops, nloop)->arg, &along);
 	if (n->nloop)
 		strides_count(&n->s, b, n->loops[n->nloop - 1].arg, &across);
-	*terms = along.n[1] > 0;
+	*terms = along.n[1] > 0 && !along.n[2];
 	*elements = across.n[1] > 0;
 }
 
@@ -74,7 +86,7 @@ ReduceTeam reduce_team(const Nest *n, const Dim *total)
 {
 	const Op *longest = NULL;
 	for (const Op *op = n->body->first; op; op = op->next)
-		if (nest_needed(n, op) && reduce_suits_team(op) && (!longest || term_count(op) > term_count(longest)))
+		if (nest_needed(n, op) && reduce_suits_team(n->k, op) && (!longest || term_count(op) > term_count(longest)))
 			longest = op;
 	if (!longest)
 		return TEAM_NONE;

@@ -87,7 +87,7 @@ bool nest_stores_print(Nest *n, int depth);
 bool nest_element_print(Nest *n, int depth);
 
 // cuda_reduce.c: whether threads can do a reduction together: many terms, of a kind and type that they can join; and that.
-bool reduce_suits_team(const Op *op);
+bool reduce_suits_team(KernelFunc *k, const Op *op);
 bool team_reduce_print(Scalars *s, const Op *op, Loop *loops, int nloop, int depth, Text *out);
 
 // lanes.c: the innermost loop in tiles, reductions outside of the tile.

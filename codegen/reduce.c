@@ -413,7 +413,7 @@ bool reduce_print(Scalars *s, const Op *op, int depth, Text *out)
 	r.nloop = loops_merge(s, op->regions[0].first, extents->dims, r.loops);
 	if (!loop_count(s, op, r.loops))
 		return false;
-	if (s->together && s->together == op->block && r.nloop && reduce_suits_team(op))
+	if (s->together && s->together == op->block && r.nloop && reduce_suits_team(s->k, op))
 		return team_reduce_print(s, op, r.loops, r.nloop, depth, out);
 	int lanes = lanes_wanted(&r);
 	return lanes ? lanes_print(&r, lanes, depth) : plain_print(&r, depth);

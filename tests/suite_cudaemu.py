@@ -109,7 +109,8 @@ def nest_feeds(name):
                       'h': np.array([65504, np.nan, 2 ** -24], np.float16), 'i': np.array([-3, 0, 2 ** 40])},
         'cuda_reduce': {'x': random.standard_normal((8, 1001), np.float32),
                         'y': random.integers(-99, 99, (8, 4096)).astype(np.float32),
-                        'z': random.integers(-99, 99, (3, 512)).astype(np.int8)},
+                        'z': random.integers(-99, 99, (3, 512)).astype(np.int8),
+                        'w': random.standard_normal((3, 4, 1), np.float32)},
         'cuda_select': {'x': few[:1, :300].reshape(3, 100), 'long': few, 'm': np.array([True, False, True])},
     }[name]
 
