@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Random programs with nested loops, branches and tensor arrays: whatever runs them must give the same bytes.
 
-    control.py PDCC [--seed N] [--count N] [--keep DIR] [--isa ISA] [--cflags FLAGS] [--jobs N]
+    control.py PDCC [--seed N] [--count N] [--keep DIR] [--isa ISA] [--cflags FLAGS]
+    control.py PDCC --cuda [--seed N] ...        CUDA on the emulator instead of passes and C
     control.py PDCC --print SEED                 the program of that seed
     control.py PDCC --shrink SEED|FILE.pdir      a small program that still differs, on standard output
 
@@ -11,7 +12,7 @@ at random among all values in sight: swaps, chains, values kept or dropped, valu
 variables. Loops take no round or several, known when compiling or read from data. A program that differs stays in --keep
 (default: the current folder). The last line is a count; programs that C cannot be made of yet are counted as skipped.
 """
-import argparse, ast, math, pathlib, random, re, shutil, struct, subprocess, sys, tempfile
+import argparse, ast, math, os, pathlib, random, re, shutil, struct, subprocess, sys, tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 BIG, GRID, ONE, BARE = 'tensor<12 x i64>', 'tensor<3 x 4 x i32>', 'tensor<1 x i64>', 'tensor<i64>'
@@ -327,10 +328,10 @@ def same_array(a, b):
 
 # ---- running ----------------------------------------------------------------------------------------------------------
 
-def call(cmd, timeout=60):
+def call(cmd, timeout=60, env={}):
     """Exit status and text; a signal or time limit is a negative status."""
     try:
-        p = subprocess.run([str(c) for c in cmd], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=timeout)
+        p = subprocess.run([str(c) for c in cmd], env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=timeout)
         return p.returncode, p.stdout.decode(errors='replace')
     except subprocess.TimeoutExpired:
         return -1, 'timeout'
@@ -357,8 +358,8 @@ class Case:
         self.why, self.message = why, message
 
     def interpret(self):
-        cmd = [self.o.pdcc, 'verify', self.file, '--target', 'interp', '--isa', self.o.isa, '--out-dir', self.folder / 'want',
-               *self.o.bounds]
+        how = ['run'] if self.o.cuda else ['verify', '--isa', self.o.isa]
+        cmd = [self.o.pdcc, *how, self.file, '--target', 'interp', '--out-dir', self.folder / 'want', *self.o.bounds]
         for i in self.inputs:
             cmd += ['--in', i]
         status, text = call(cmd)
@@ -385,13 +386,26 @@ class Case:
         elif status:
             self.fail('code', text)
 
+    def emulate(self):
+        """As CUDA, threads in an order of its own."""
+        cmd = [self.o.pdcc, 'run', self.file, '--target', 'cuda', '--out-dir', self.folder / 'got', *self.o.bounds]
+        for i in self.inputs:
+            cmd += ['--in', i]
+        status, text = call(cmd, 300, {'PDCC_EMULATE': '1', 'CUDAEMU_SEED': str(self.number)})
+        if status == 1 and any(t in text for t in NOT_YET):
+            self.skipped = True
+        elif status:
+            self.fail('cuda', text)
+        else:
+            self.compare()
+
     def compare(self):
         want, got = ({f.name: f for f in sorted((self.folder / d / '0').glob('*.npy'))} for d in ('want', 'got'))
         if set(want) != set(got):
-            return self.fail('c', 'outputs %s and %s' % (sorted(want), sorted(got)))
+            return self.fail('cuda' if self.o.cuda else 'c', 'outputs %s and %s' % (sorted(want), sorted(got)))
         for name in want:
             if not same_array(want[name].read_bytes(), got[name].read_bytes()):
-                return self.fail('c', 'generated code gives another %s' % name)
+                return self.fail('cuda' if self.o.cuda else 'c', 'generated code gives another %s' % name)
 
 
 DISPATCH = '''#include "pdrt.h"
@@ -469,8 +483,8 @@ def run_batch(o, folder, programs):
     for c in cases:
         c.interpret()
         if not c.why and not c.skipped:
-            c.generate()
-    ready = [c for c in cases if not c.why and not c.skipped]
+            c.emulate() if o.cuda else c.generate()
+    ready = [c for c in cases if not c.why and not c.skipped and not o.cuda]
     while ready and not any(c.why == 'c' for c in ready):
         run_code(o, folder, ready)
         if not any(c.why == 'compiler' for c in ready):
@@ -503,6 +517,7 @@ def main():
     ap.add_argument('--count', type=int, default=100)
     ap.add_argument('--batch', type=int, default=100)
     ap.add_argument('--keep', default='.')
+    ap.add_argument('--cuda', action='store_true')
     ap.add_argument('--isa', default='generic')
     ap.add_argument('--cc', default='cc')
     ap.add_argument('--cflags', default='-O1')
