@@ -77,6 +77,12 @@ check: pdcc
 check-all: pdcc
 	$(PYTHON) $(SRC)/tests/run.py --build $(CURDIR) --all
 
+# Recorded programs as CUDA, CORPUS=FOLDER... for others than those that are here: on a GPU where there is one, else emulated.
+CORPUS = $(SRC)/tests/corpus/cases
+.PHONY: check-cuda-corpus
+check-cuda-corpus: pdcc
+	$(PYTHON) $(SRC)/tests/corpus/score.py --pdcc $(CURDIR)/pdcc --target cuda --timeout 600 $(CORPUS)
+
 -include $(wildcard obj/*/*.d)
 
 # The compiler under AddressSanitizer and UBSan, in a build folder of its own: obj/asan/pdcc.
@@ -152,6 +158,7 @@ help:
 	@echo 'check           the tests that take minutes at most'
 	@echo 'check-all       all tests'
 	@echo 'check-cuda-all  the CUDA of all models of the shared corpus through nvcc (MATCH=RE, SECONDS=N)'
+	@echo 'check-cuda-corpus  recorded programs as CUDA, all that CORPUS=FOLDER... names'
 	@echo 'check-kernels   the kernel templates against plain loops; bench-kernels: their speed'
 	@echo 'bench           side by side with the peers that are installed'
 	@echo 'asan            the compiler with sanitizers, obj/asan/pdcc'

@@ -47,7 +47,7 @@ static const Stage stages[] = {
 	{"decompose", "decompose,canonicalize,fold,cse,dce"},
 	{"layout", "layout,canonicalize,fold,cse,dce"},
 	{"to-loops", "to-loops"},
-	{"fuse", "fuse,fold,dce,hoist"},
+	{"fuse", "fuse,fold,dce,hoist,to-loops"},
 	{"plan", "flatten,dce,plan"},
 };
 

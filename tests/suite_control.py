@@ -1,10 +1,11 @@
-"""Random programs with loops, branches and arrays: interpreter, passes and C give the same (tests/fuzz/control.py)."""
-import argparse, sys, tempfile
+"""Random programs with loops, branches and arrays: interpreter, passes, C and emulated CUDA give the same
+(tests/fuzz/control.py)."""
+import argparse, shutil, sys, tempfile
 
 from pdcc_tests import SRC, run
 
 SLOW = True
-PROGRAMS = [('generic', 1, 1600), ('native', 1601, 400)]  # instruction set, first seed, how many
+PROGRAMS = [(['--isa', 'generic'], 1, 1600), (['--isa', 'native'], 1601, 400), (['--cuda'], 170, 40)]  # first seed, how many
 
 
 def shrinks(t):
@@ -29,8 +30,10 @@ def shrinks(t):
 
 def suite(t):
     yield 'shrinker', *shrinks(t)
-    for isa, first, count in PROGRAMS:
+    for how, first, count in PROGRAMS:
+        if '--cuda' in how and not shutil.which('g++'):
+            continue
         with tempfile.TemporaryDirectory() as keep:
             p = run([sys.executable, SRC / 'tests/fuzz/control.py', t.pdcc, '--seed', first, '--count', count, '--keep', keep,
-                     '--isa', isa, '--cc', t.config['CC'].split()[0]])
-        yield f'{count} programs, {isa}: ' + p.stdout.strip().split('\n')[-1], p.returncode == 0, p.stdout[-3000:]
+                     *how, '--cc', t.config['CC'].split()[0]])
+        yield f'{count} programs, {how[-1]}: ' + p.stdout.strip().split('\n')[-1], p.returncode == 0, p.stdout[-3000:]

@@ -18,6 +18,8 @@ BUGS = {
     'misaligned': r"misaligned address: 'const (struct )?float4' at \d+ bytes behind a multiple of 16",
     'misaligned-shared': r"misaligned address: 4 elements from \d+ on of shared memory 's'",
 }
+TOGETHER = ['auto_scan_layer_norm-1', 'auto_scan_reduce_ops-0', 'auto_scan_rnn-0', 'auto_scan_softmax-1', 'beam-search-dense',
+            'matmul-0', 'nn_Conv2D-1', 'nonzero-0', 'topk-0', 'while-3']
 LOOP = '''builtin.module {
   %n = pd.feed() {col = 0, name = "n"} : () -> (tensor<1 x i64>)
   %zero = pd.full() {dtype = i64, shape = dims [1], value = 0.0} : () -> (tensor<1 x i64>)
@@ -87,6 +89,17 @@ def loops(t, tmp):
                in p.stdout, p.stdout)
 
 
+def complex_numbers(t, tmp):
+    """What lit compares between the interpreter and C."""
+    model, x = SRC / 'tests/codegen/complex.pdir', SRC / 'tests/codegen/Inputs/complex.npy'
+    for target in ('interp', 'cuda'):
+        p = run([t.pdcc, 'run', model, '--target', target, '--in', f'x={x}', '--out-dir', tmp / target],
+                env={**os.environ, 'PDCC_EMULATE': '1'})
+        yield f'complex numbers, {target}', p.returncode == 0, p.stdout
+    p = run(['diff', '-r', tmp / 'interp', tmp / 'cuda'])
+    yield 'complex numbers', p.returncode == 0, p.stdout
+
+
 def cache(t, tmp):
     """The emulator's object is made once, and in the way where there is nowhere to keep it."""
     kept = tmp / 'cache/pdcc'
@@ -138,10 +151,12 @@ def nests(t, tmp):
 
 
 def programs(t):
-    cases = sorted((SRC / 'tests/corpus/cases').glob('*'))
-    p = run([t.python, SRC / 'tests/corpus/score.py', '--pdcc', t.pdcc, '--target', 'cuda', '--timeout', '300', *cases],
-            env={**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_SEED': '5'})
-    yield 'recorded programs', p.returncode == 0, p.stdout[-3000:]
+    """Recorded programs; those whose threads work together under more orders."""
+    folder = SRC / 'tests/corpus/cases'
+    for seed, cases in ((5, sorted(p.name for p in folder.iterdir())), (6, TOGETHER), (7, TOGETHER)):
+        p = run([t.python, SRC / 'tests/corpus/score.py', '--pdcc', t.pdcc, '--target', 'cuda', '--timeout', '300',
+                 *(folder / name for name in cases)], env={**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_SEED': str(seed)})
+        yield f'{len(cases)} recorded programs, order {seed}', p.returncode == 0, p.stdout[-3000:]
 
 
 def suite(t):
@@ -153,4 +168,5 @@ def suite(t):
         yield from loops(t, tmp)
         yield from nests(t, tmp)
         yield from cache(t, tmp)
+        yield from complex_numbers(t, tmp)
         yield from programs(t)
