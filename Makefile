@@ -119,6 +119,13 @@ check-kernels bench-kernels: obj/bench/kernels
 bench: pdcc
 	$(PYTHON) $(SRC)/tests/bench/bench.py --pdcc $(CURDIR)/pdcc
 
+# With a GPU: recorded programs on it, and what it takes beside cuBLASLt and cuDNN.
+.PHONY: check-gpu bench-gpu
+check-gpu: pdcc
+	$(PYTHON) $(SRC)/tests/run.py --build $(CURDIR) --only gpu
+bench-gpu: pdcc
+	$(PYTHON) $(SRC)/tests/bench/bench_gpu.py --pdcc $(CURDIR)/pdcc
+
 # Builds pdcc, compiles the digits sample with it and measures its accuracy.
 .PHONY: demo
 demo: pdcc
@@ -161,6 +168,7 @@ help:
 	@echo 'check-cuda-corpus  recorded programs as CUDA, all that CORPUS=FOLDER... names'
 	@echo 'check-kernels   the kernel templates against plain loops; bench-kernels: their speed'
 	@echo 'bench           side by side with the peers that are installed'
+	@echo 'check-gpu       recorded programs on a GPU; bench-gpu: what it takes beside cuBLASLt and cuDNN'
 	@echo 'asan            the compiler with sanitizers, obj/asan/pdcc'
 	@echo 'golden          renews samples/digits/digits.[ch]'
 	@echo 'fault          the compiler with failures on demand, obj/fault/pdcc (tests/fault)'

@@ -1,0 +1,34 @@
+"""Generated CUDA on a real GPU: recorded programs, with conditional nodes and without. Skipped where there is none."""
+import os, shutil
+
+from pdcc_tests import SHARED, SRC, Skip, run
+
+SLOW = True
+
+
+def missing(t):
+    """Why nothing can be run here; None: it can."""
+    if not t.config.get('NVCC') and not shutil.which('nvcc'):
+        return 'nvcc is not installed'
+    smi = shutil.which('nvidia-smi')
+    if not smi or run([smi, '-L']).returncode:
+        return 'no GPU'
+    return None
+
+
+def corpora():
+    yield 'bundled', SRC / 'tests/corpus/cases'
+    for group in ('cf', 'p2o', 'models'):
+        if (SHARED / 'corpus' / group).exists():
+            yield group, SHARED / 'corpus' / group
+
+
+def suite(t):
+    why = missing(t)
+    if why:
+        raise Skip(why)
+    env = {**os.environ, 'PDCC_EMULATE': ''}
+    for name, folder in corpora():
+        cases = sorted(p.parent for p in folder.rglob('case.yaml'))
+        p = run([t.python, SRC / 'tests/corpus/score.py', '--pdcc', t.pdcc, '--target', 'cuda', '--timeout', '300', *cases], env=env)
+        yield name, p.returncode == 0, p.stdout[-3000:]
