@@ -52,6 +52,10 @@ const Op *module_next(const Op *op);
 // A function that was emitted, or a helper.
 typedef struct EmittedFunc {
 	const char *text, *params, *name;
+	const char *arguments; // CUDA: the names of its parameters
+	const char *called;    // CUDA: its name where a block of threads calls it; NULL: nobody does
+	bool launched;         // CUDA: as a kernel
+	bool guarded;          // CUDA: in a part of the program that may not run
 } EmittedFunc;
 
 // A tensor that goes in or out.
@@ -94,6 +98,8 @@ typedef struct PlanLocals {
 	int count;
 } PlanLocals;
 
+typedef struct CudaBlock CudaBlock; // what one block of threads does: cuda_step.c
+
 struct Codegen {
 	Context *ctx;
 	Arena *arena;
@@ -127,6 +133,10 @@ struct Codegen {
 	PointerMap weights_read; // value of a parameter -> bytes of it that are read (int64_t)
 	int64_t least_bytes;
 	CudaNodes *nodes;        // CUDA: of the innermost graph
+	CudaBlock *block;        // CUDA: what is open, see cuda_step.c
+	PointerMap block_fits;   // CUDA: Op -> 1: one block is not enough for it, 2: it is
+	int nested;              // CUDA: conditional parts around what is printed
+	PointerMap conditions;   // CUDA: name of one -> its number, as a Dim
 	PlanLocals plan;         // offsets in model_run
 	Text run;                // the calls of model_run
 	Text declarations;       // with several blocks: its locals, in front of the first label
@@ -142,6 +152,10 @@ struct Codegen {
 KernelFunc *kernel_new(Codegen *cg, const Op *op);
 // Adds the function (or finds its twin) and returns its name; then its arguments are those of k->params.
 const char *kernel_finish(KernelFunc *k);
+// Adds a function; CUDA prints all of them at the end. Returns its number.
+int kernel_add(Codegen *cg, const char *text, const char *params, const char *arguments, const char *stem);
+// The type of a parameter, as C text.
+const char *kernel_param_type(const KernelFunc *k, const KernelParam *p);
 // The bound of a size found at run time, as a parameter.
 const char *kernel_bound(KernelFunc *k, const Dim *sym);
 
@@ -276,6 +290,7 @@ bool append_print(Codegen *cg, const Op *op); // loop.append
 // Walks the operations: fills cg->functions and the calls in cg->run.
 bool run_collect(Codegen *cg);
 void run_print(Codegen *cg, Text *out); // model_run
+bool op_is_silent(const Op *op); // nothing is done for it
 // One operation; bound: by symbol, the operation that says what it is, once there is one.
 bool run_op_print(Codegen *cg, const Op *op, const Op **bound);
 // What stopped a printer without a word since there were `errors` is mostly an element type. False, for the caller to return.
@@ -290,6 +305,8 @@ const char *op_title(Codegen *cg, const Op *op);
 const char *op_stem(Codegen *cg, const Op *op); // an identifier made from its variable
 // Bytes of a tensor as large as it is now; never negative.
 const Dim *type_bytes_in_run(const Codegen *cg, const Type *t);
+// The argument of a call for one parameter; NULL after a diagnostic.
+const char *call_argument(Codegen *cg, const KernelParam *p);
 // The arguments of a call, for the parameters of its function. False after a diagnostic.
 bool call_arguments(Codegen *cg, const KernelFunc *k, Text *args);
 // `if (condition)` the run ends with that status, and names op.
@@ -306,7 +323,7 @@ void codegen_end(Codegen *cg, CodegenResult *out); // weights and empty texts
 // ---- cuda.c ------------------------------------------------------------------------------------------------
 
 bool (*cuda_emitter_of(const Op *op))(KernelFunc *k); // NULL: none
-bool cuda_launch_print(Codegen *cg, const KernelFunc *k, const char *name, const char *args);
+bool cuda_launch_print(Codegen *cg, KernelFunc *k);
 // The number that stands for the operation where it says that it failed.
 int cuda_failure(Codegen *cg, const Op *op);
 // A size found at run time: its place among the words of `sizes`, and its address in model_run.
@@ -336,6 +353,47 @@ bool cuda_nest_emit(KernelFunc *k);
 bool cuda_sort_emit(KernelFunc *k);
 bool cuda_compact_emit(KernelFunc *k);
 bool cuda_scan_emit(KernelFunc *k);
+// ---- cuda_step.c -------------------------------------------------------------------------------------------
+
+// What a launch passes: the type of the parameter and C on the host.
+typedef struct CudaArg {
+	const char *type, *text;
+} CudaArg;
+
+// What one launch does, or one call in a kernel of one block.
+typedef struct CudaStep {
+	const char *kernel, *stem; // `compute_x`, x; `pd_move<float>`: then `pd_block_move<float>` is what a block calls
+	const char *instance;      // C that chooses one of a template; NULL: it is none
+	int func;                  // among cg->funcs; -1: in pdrt_cuda.h
+	const char *blocks;        // of the launch, as C
+	int threads;               // of each
+	int64_t width;             // threads that have something to do in one block
+	bool fits;                 // one block is enough
+	int narg;
+	const CudaArg *args;
+} CudaStep;
+
+void cuda_step_print(Codegen *cg, const CudaStep *s);
+// Finishes a function and prints the step that it is. False after a diagnostic.
+bool cuda_function_print(Codegen *cg, KernelFunc *k, const char *blocks, int threads);
+// Small steps that follow each other in a conditional part are one launch, which is printed where something else begins.
+void cuda_step_before(Codegen *cg, const Op *op); // op is about to be printed
+void cuda_steps_end(Codegen *cg);
+// Whether one block of threads is enough for an operation, or for so many elements.
+bool cuda_op_fits_block(Codegen *cg, const Op *op);
+bool cuda_count_fits_block(Codegen *cg, const Dim *n);
+// All steps in between are calls in one kernel of one block, named after op; they take no more arguments than
+// CUDA_MAX_LOOP_PARAMS. May be nested.
+enum { CUDA_MAX_LOOP_PARAMS = 360 };
+void cuda_loop_kernel_begin(Codegen *cg, const Op *op);
+void cuda_loop_kernel_end(Codegen *cg);
+bool cuda_in_loop_kernel(const Codegen *cg);
+// A line of that kernel, after which lines stand so much deeper; or, when less than 0, it itself stands less deep. And a
+// line with a test of an element, which all threads make at once.
+void cuda_block_text(Codegen *cg, const char *text, int depth);
+void cuda_block_test(Codegen *cg, const char *before, const char *type, const char *pointer, const char *after);
+// All functions of the device.
+void cuda_functions_print(Codegen *cg, Text *out);
 
 // ---- cuda_nodes.c ------------------------------------------------------------------------------------------
 
@@ -347,12 +405,13 @@ void cuda_nodes_end(Codegen *cg);
 void cuda_node_begin(Codegen *cg, const char *stem);
 void cuda_node_end(Codegen *cg);
 // What the open node touches, and how (ACCESS_READ …): the arguments of a launch, a tensor, an output of the caller, a
-// word of `sizes`, how the run goes.
+// word of `sizes`, the condition of that name, how the run goes.
 void cuda_node_arguments(Codegen *cg, const KernelFunc *k);
 void cuda_node_tensor(Codegen *cg, const Value *v, unsigned how);
 void cuda_node_place(Codegen *cg, const Place *p, unsigned how);
 void cuda_node_output(Codegen *cg, int col, unsigned how);
 void cuda_node_word(Codegen *cg, int word, unsigned how);
+void cuda_node_condition(Codegen *cg, const char *name, unsigned how);
 void cuda_node_state(Codegen *cg, unsigned how);
 
 // ---- cuda_matmul.c -----------------------------------------------------------------------------------------
@@ -372,6 +431,10 @@ bool cuda_graph_print(Codegen *cg, const Op **bound);
 // ---- cuda_instance.c ---------------------------------------------------------------------------------------
 
 void cuda_instance_print(Codegen *cg, Text *out); // model_init, model_init_shared, model_free
+// ---- cuda_loop.c -------------------------------------------------------------------------------------------
+
+// Whether one block of threads is enough for all that a loop does.
+bool cuda_loop_fits_block(Codegen *cg, const Block *head);
 
 // ---- cuda_host.c -------------------------------------------------------------------------------------------
 

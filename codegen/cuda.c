@@ -83,22 +83,17 @@ static const Dim *launch_total(Context *c, const Op *op)
 	}
 }
 
-bool cuda_launch_print(Codegen *cg, const KernelFunc *k, const char *name, const char *args)
+bool cuda_launch_print(Codegen *cg, KernelFunc *k)
 {
 	const Dim *count = k->grid ? k->grid : launch_total(cg->ctx, k->op);
-	const char *total = expression_unwrap(cg->arena, dim_in_plan(&cg->plan, count)), *comma = *args ? ", " : "";
-	const char *state = k->status ? arena_printf(cg->arena, ", state, %d", cuda_failure(cg, k->op)) : "";
+	const char *total = expression_unwrap(cg->arena, dim_in_plan(&cg->plan, count));
 	const int threads = k->block_threads ? k->block_threads : THREADS;
 	const int per_block = k->per_block ? k->per_block : k->block_threads ? 1 : threads;
-	cuda_launch_note(cg, k, name, count, per_block, threads);
 	const char *blocks = k->grid ? arena_printf(cg->arena, "pd_grid(%s)", total)
 	                             : arena_printf(cg->arena, "pd_blocks(%s, %d)", total, per_block);
-	if (k->sizes) // of a template the instance whose positions are wide enough for the sizes of this run
-		text_line(&cg->run, 1, "pd_launch_at(queue, \"%s\", %s <= %" PRId64 " ? %s<int> : %s<int64_t>, %s, %d%s%s%s);", name,
-		          expression_unwrap(cg->arena, dim_in_plan(&cg->plan, k->sizes)), k->sizes_most, name, name, blocks, threads, comma,
-		          args, state);
-	else
-		text_line(&cg->run, 1, "pd_launch(queue, %s, %s, %d%s%s%s);", name, blocks, threads, comma, args, state);
+	if (!cuda_function_print(cg, k, blocks, threads))
+		return false;
+	cuda_launch_note(cg, k, cg->funcs[k->number].name, count, per_block, threads);
 	return true;
 }
 
@@ -147,15 +142,8 @@ static void size_set_print(KernelFunc *k, const Symbol *s, const char *value, Te
 
 static bool size_kernel_launch(Codegen *cg, KernelFunc *k, const Text *body)
 {
-	Text args;
-	text_init(&args, cg->arena);
 	text_printf(&k->text, "static __global__ void %s(%s)\n{\n%s}\n", KERNEL_FN, KERNEL_PARAMS, body->text);
-	const char *name = kernel_finish(k);
-	if (!call_arguments(cg, k, &args))
-		return false;
-	text_line(&cg->run, 1, "pd_launch(queue, %s, 1, 1%s%s, state, %d);", name, args.len ? ", " : "",
-	          args.len ? args.text : "", cuda_failure(cg, k->op));
-	return true;
+	return cuda_function_print(cg, k, "1", 1);
 }
 
 bool cuda_bind_print(Codegen *cg, const Op *op, const Op **bound)
@@ -238,16 +226,9 @@ bool cuda_edge_sizes_print(Codegen *cg, const Op *op, const EdgeSizes *z, const 
 
 static bool elements_launch(Codegen *cg, KernelFunc *k, const Text *body, const Type *t)
 {
-	Text args;
-	text_init(&args, cg->arena);
 	text_printf(&k->text, "static __global__ void %s(%s)\n{\n%s}\n", KERNEL_FN, KERNEL_PARAMS, body->text);
-	const char *name = kernel_finish(k);
-	if (!call_arguments(cg, k, &args))
-		return false;
-	text_line(&cg->run, 1, "pd_launch(queue, %s, pd_blocks(%s, %d), %d, %s, state, %d);", name,
-	          expression_unwrap(cg->arena, dim_in_plan(&cg->plan, type_numel(cg->ctx, t))), THREADS, THREADS, args.text,
-	          cuda_failure(cg, k->op));
-	return true;
+	const char *total = expression_unwrap(cg->arena, dim_in_plan(&cg->plan, type_numel(cg->ctx, t)));
+	return cuda_function_print(cg, k, arena_printf(cg->arena, "pd_blocks(%s, %d)", total, THREADS), THREADS);
 }
 
 bool cuda_assert_print(Codegen *cg, const Op *op)

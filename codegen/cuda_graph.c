@@ -52,7 +52,7 @@ static int moves_collect(Codegen *cg, const Op *op, int s, Move *moves)
 	return n;
 }
 
-static void move_print(Codegen *cg, Move *m, const char *kernel)
+static void move_print(Codegen *cg, Move *m, bool swap)
 {
 	const DType t = m->arg->type->dtype;
 	const char *type = dtype_c_memory(t), *source = m->source;
@@ -61,11 +61,24 @@ static void move_print(Codegen *cg, Move *m, const char *kernel)
 	const char *n = dim_in_plan(&cg->plan, count);
 	if (strcmp(type, dtype_c_memory(m->from.root->type->dtype)))
 		source = arena_printf(cg->arena, "(%s *)%s", type, source);
+	CudaArg *args = NEW_ARRAY(cg->arena, 3, CudaArg);
+	const char *pointer = arena_printf(cg->arena, "%s *", type);
+	args[0] = (CudaArg){pointer, m->target};
+	args[1] = (CudaArg){swap ? pointer : arena_printf(cg->arena, "const %s", pointer), source};
+	args[2] = (CudaArg){"int64_t ", n};
+	int64_t lo, hi;
+	dim_range(count, &lo, &hi);
+	const bool fits = cuda_count_fits_block(cg, count);
+	if (!fits)
+		cuda_steps_end(cg);
 	cuda_node_begin(cg, name_sanitize(cg->arena, m->arg->name ? m->arg->name : "move"));
 	cuda_node_place(cg, &m->to, ACCESS_WRITE);
-	cuda_node_place(cg, &m->from, strcmp(kernel, "pd_swap") ? ACCESS_READ : ACCESS_WRITE);
-	text_line(&cg->run, 1, "pd_launch(queue, %s<%s>, pd_blocks(%s, %d), %d, %s, %s, %s);", kernel, type,
-	          expression_unwrap(cg->arena, n), THREADS, THREADS, m->target, source, n);
+	cuda_node_place(cg, &m->from, swap ? ACCESS_WRITE : ACCESS_READ);
+	cuda_step_print(cg, &(CudaStep){
+		.kernel = arena_printf(cg->arena, swap ? "pd_swap<%s>" : "pd_move<%s>", type), .stem = swap ? "swap" : "move",
+		.func = -1, .blocks = arena_printf(cg->arena, "pd_blocks(%s, %d)", expression_unwrap(cg->arena, n), THREADS),
+		.threads = THREADS, .width = hi, .fits = fits, .narg = 3, .args = args,
+	});
 	cuda_node_end(cg);
 	m->done = true;
 }
@@ -89,14 +102,14 @@ static bool moves_print(Codegen *cg, const Op *op, int s)
 		int before = left;
 		for (int i = 0; i < n; i++)
 			if (!moves[i].done && !move_must_wait(moves, n, &moves[i])) {
-				move_print(cg, &moves[i], "pd_move");
+				move_print(cg, &moves[i], false);
 				left--;
 			}
 		for (int i = 0; i < n && left == before; i++) {
 			Move *m = &moves[i];
 			if (m->done)
 				continue;
-			move_print(cg, m, "pd_swap");
+			move_print(cg, m, true);
 			left--;
 			for (int k = 0; k < n; k++)
 				if (!moves[k].done && places_equal(&moves[k].from, &m->to)) {
@@ -149,14 +162,54 @@ static void scope_close(Codegen *cg, Text outer, const char *comment)
 	text_line(&cg->run, 1, "}");
 }
 
+// The graph of a part of the program.
+static void nodes_begin(Codegen *cg)
+{
+	cuda_nodes_begin(cg);
+	cg->nested++;
+}
+
+static void nodes_end(Codegen *cg)
+{
+	cuda_steps_end(cg);
+	cg->nested--;
+	cuda_nodes_end(cg);
+}
+
+static const CudaArg *args_keep(Codegen *cg, int n, const CudaArg *args)
+{
+	CudaArg *kept = NEW_ARRAY(cg->arena, (size_t)n, CudaArg);
+	memcpy(kept, args, (size_t)n * sizeof *args);
+	return kept;
+}
+
+// A step of one thread that a function of pdrt_cuda.h does.
+static void thread_print(Codegen *cg, const char *kernel, const char *stem, int n, const CudaArg *args)
+{
+	cuda_step_print(cg, &(CudaStep){.kernel = kernel, .stem = stem, .func = -1, .blocks = "1", .threads = 1, .width = 1,
+	                                .fits = true, .narg = n, .args = args_keep(cg, n, args)});
+}
+
+// A condition, and the step that takes it to its node, which may be part of the steps in front of it.
+static const char *condition_new(Codegen *cg, const char *stem, bool has_else)
+{
+	const char *name = names_unique(&cg->locals, stem);
+	text_line(&cg->run, 1, "const pd_condition %s = pd_condition_new(queue, %s);", name, has_else ? "true" : "false");
+	return name;
+}
+
 static void decide_print(Codegen *cg, const Value *cond, const char *pointer, const char *condition)
 {
+	const char *type = dtype_c_memory(cond->type->dtype);
+	const CudaArg args[] = {{arena_printf(cg->arena, "const %s *", type), pointer}, {"pd_state *", "state"},
+	                        {"pd_condition ", condition}};
 	cuda_node_begin(cg, condition);
 	cuda_node_tensor(cg, cond, ACCESS_READ);
 	cuda_node_state(cg, ACCESS_READ);
-	text_line(&cg->run, 1, "pd_launch(queue, pd_decide<%s>, 1, 1, %s, state, %s);", dtype_c_memory(cond->type->dtype), pointer,
-	          condition);
+	cuda_node_condition(cg, condition, ACCESS_WRITE);
+	thread_print(cg, arena_printf(cg->arena, "pd_decide<%s>", type), condition, COUNT_OF(args), args);
 	cuda_node_end(cg);
+	cuda_steps_end(cg);
 }
 
 // ---- while -----------------------------------------------------------------------------------------------------
@@ -167,21 +220,20 @@ static void trips_print(Walk *w, const Op *op, const Op *back, int64_t limit, in
 	Codegen *cg = w->cg;
 	const int word = 2 * cuda_found_count(cg) + counter;
 	const char *at = arena_printf(cg->arena, "sizes + %d", word);
+	const CudaArg args[] = {{"int64_t *", at}, {"int64_t ", limit && op == back ? arena_printf(cg->arena, "%" PRId64, limit) : "0"},
+	                        {"pd_state *", "state"}, {"int ", arena_printf(cg->arena, "%d", limit ? cuda_failure(cg, op) : 0)}};
+	if (!limit)
+		return;
 	cuda_node_begin(cg, "trips");
-	if (limit)
-		cuda_node_word(cg, word, ACCESS_WRITE);
-	if (limit && op == back)
+	cuda_node_word(cg, word, ACCESS_WRITE);
+	if (op == back)
 		cuda_node_state(cg, ACCESS_UPDATE);
-	if (limit && op != back)
-		text_line(&cg->run, 1, "pd_launch(queue, pd_set<int64_t>, 1, 1, %s, 0);", at);
-	else if (limit)
-		text_line(&cg->run, 1, "pd_launch(queue, pd_count_trip<int64_t>, 1, 1, %s, %" PRId64 ", state, %d);", at, limit,
-		          cuda_failure(cg, op));
+	thread_print(cg, op == back ? "pd_count_trip<int64_t>" : "pd_set<int64_t>", "trips", op == back ? 4 : 2, args);
 	cuda_node_end(cg);
 }
 
 // The condition: from the head to the branch of the loop, which it returns; NULL after a diagnostic.
-static const Op *condition_print(Walk *w, const Block *head)
+static const Op *condition_print(Walk *w, const Block *head, const char *again)
 {
 	Codegen *cg = w->cg;
 	const Block *b = head;
@@ -197,22 +249,67 @@ static const Op *condition_print(Walk *w, const Block *head)
 	const char *cond = b && b->last ? tensor_pointer(cg, op_operand(b->last, 0)) : NULL;
 	if (!cond)
 		return NULL;
-	decide_print(cg, op_operand(b->last, 0), cond, "again");
+	if (again)
+		decide_print(cg, op_operand(b->last, 0), cond, again);
+	else
+		cuda_block_test(cg, "if (!", dtype_c_memory(op_operand(b->last, 0)->type->dtype), cond, ")");
 	return b->last;
 }
 
-static bool body_print(Walk *w, const Block *head, const Op *branch, int64_t limit, int counter)
+// One round: from the branch that ends the condition to the head of the loop.
+static bool round_print(Walk *w, const Block *head, const Op *branch, int64_t limit, int counter)
 {
 	const Op *back = loop_back(head);
-	text_line(&w->cg->run, 1, "pd_queue *const queue = &body;");
-	cuda_nodes_begin(w->cg);
 	if (!edge_print(w->cg, branch, 0) || walk(w, branch->succs[0].block) != head)
 		return false;
 	trips_print(w, back, back, limit, counter);
-	if (!condition_print(w, head))
-		return false;
-	cuda_nodes_end(w->cg);
 	return true;
+}
+
+static bool body_print(Walk *w, const Block *head, const Op *branch, int64_t limit, int counter, const char *again)
+{
+	text_line(&w->cg->run, 1, "pd_queue *const queue = &body;");
+	nodes_begin(w->cg);
+	if (!round_print(w, head, branch, limit, counter) || !condition_print(w, head, again))
+		return false;
+	nodes_end(w->cg);
+	return true;
+}
+
+// A loop in a kernel of one block. Returns the branch of the loop, or NULL.
+static const Op *loop_kernel_print(Walk *w, const Op *enter, int64_t limit, int counter)
+{
+	Codegen *cg = w->cg;
+	const Block *head = enter->succs[0].block;
+	cuda_loop_kernel_begin(cg, enter);
+	trips_print(w, enter, loop_back(head), limit, counter);
+	cuda_block_text(cg, "for (;;) {", 1);
+	const Op *branch = condition_print(w, head, NULL);
+	cuda_block_text(cg, "\tbreak;", 0);
+	const bool ok = branch && round_print(w, head, branch, limit, counter);
+	cuda_block_text(cg, "}", -1);
+	cuda_loop_kernel_end(cg);
+	return ok ? branch : NULL;
+}
+
+// A loop as a conditional node. The steps in front of it decide first.
+static const Op *loop_node_print(Walk *w, const Op *enter, int64_t limit, int counter)
+{
+	Codegen *cg = w->cg;
+	const Block *head = enter->succs[0].block;
+	trips_print(w, enter, loop_back(head), limit, counter);
+	const char *again = condition_new(cg, "again", false);
+	const Op *branch = condition_print(w, head, again);
+	cuda_node_begin(cg, op_stem(cg, enter));
+	cuda_node_condition(cg, again, ACCESS_READ);
+	Text outer = scope_open(cg);
+	text_line(&cg->run, 1, "pd_queue body = pd_while(queue, %s);", again);
+	Text inner = scope_open(cg);
+	const bool ok = branch && body_print(w, head, branch, limit, counter, again);
+	scope_close(cg, inner, NULL);
+	scope_close(cg, outer, comment_text(cg->arena, op_title(cg, enter)));
+	cuda_node_end(cg);
+	return ok ? branch : NULL;
 }
 
 // Returns the branch of the loop, behind which the program goes on; NULL after a diagnostic.
@@ -228,20 +325,11 @@ static const Op *while_print(Walk *w, const Op *enter)
 		diag_error(cg->ctx->diag, enter->loc, "code generation: more than %d loops inside of each other", w->nhead);
 		return NULL;
 	}
-	cuda_node_begin(cg, op_stem(cg, enter));
-	trips_print(w, enter, back, limit, counter);
-	Text outer = scope_open(cg);
 	w->heads[w->nhead++] = head;
-	text_line(&cg->run, 1, "const pd_condition again = pd_condition_new(queue, false);");
-	const Op *branch = condition_print(w, head);
-	text_line(&cg->run, 1, "pd_queue body = pd_while(queue, again);");
-	Text inner = scope_open(cg);
-	bool ok = branch && body_print(w, head, branch, limit, counter);
-	scope_close(cg, inner, NULL);
+	const bool in_kernel = cuda_in_loop_kernel(cg) || cuda_loop_fits_block(cg, head);
+	const Op *branch = (in_kernel ? loop_kernel_print : loop_node_print)(w, enter, limit, counter);
 	w->nhead--;
-	scope_close(cg, outer, comment_text(cg->arena, op_title(cg, enter)));
-	cuda_node_end(cg);
-	return ok && edge_print(cg, branch, 1) ? branch : NULL;
+	return branch && edge_print(cg, branch, 1) ? branch : NULL;
 }
 
 // ---- if ----------------------------------------------------------------------------------------------------------
@@ -258,15 +346,46 @@ static bool block_joins(const Block *b)
 // One part of an if, to the block where the parts meet.
 static const Block *part_print(Walk *w, const Op *op, int s)
 {
-	text_line(&w->cg->run, 1, "pd_queue *const queue = &parts[%d];", s);
-	cuda_nodes_begin(w->cg);
 	if (!edge_print(w->cg, op, s))
 		return &at_error;
 	const Block *b = op->succs[s].block;
-	const Block *end = block_joins(b) && !loop_back(b) ? b : walk(w, b);
-	if (end != &at_error)
-		cuda_nodes_end(w->cg);
-	return end;
+	return block_joins(b) && !loop_back(b) ? b : walk(w, b);
+}
+
+// Where the parts end is left in meet[].
+static void if_node_print(Walk *w, const Op *op, const char *cond, const Block **meet)
+{
+	Codegen *cg = w->cg;
+	const char *choice = condition_new(cg, "choice", true);
+	decide_print(cg, op_operand(op, 0), cond, choice);
+	cuda_node_begin(cg, op_stem(cg, op));
+	cuda_node_condition(cg, choice, ACCESS_READ);
+	Text outer = scope_open(cg);
+	text_line(&cg->run, 1, "pd_queue parts[2];");
+	text_line(&cg->run, 1, "pd_if(queue, %s, parts);", choice);
+	for (int s = 0; s < 2; s++) {
+		Text part = scope_open(cg);
+		text_line(&cg->run, 1, "pd_queue *const queue = &parts[%d];", s);
+		nodes_begin(cg);
+		meet[s] = part_print(w, op, s);
+		if (meet[s] == &at_error)
+			return;
+		nodes_end(cg);
+		scope_close(cg, part, s ? "else" : "then");
+	}
+	scope_close(cg, outer, comment_text(cg->arena, op_title(cg, op)));
+	cuda_node_end(cg);
+}
+
+static void if_in_kernel_print(Walk *w, const Op *op, const char *cond, const Block **meet)
+{
+	Codegen *cg = w->cg;
+	cuda_block_test(cg, "if (", dtype_c_memory(op_operand(op, 0)->type->dtype), cond, ") {");
+	for (int s = 0; s < 2; s++) {
+		cuda_block_text(cg, s ? "} else {" : "", 1);
+		meet[s] = part_print(w, op, s);
+		cuda_block_text(cg, s ? "}" : "", -1);
+	}
 }
 
 static const Block *if_print(Walk *w, const Op *op)
@@ -276,19 +395,7 @@ static const Block *if_print(Walk *w, const Op *op)
 	const Block *meet[2] = {&at_error, &at_error};
 	if (!cond)
 		return &at_error;
-	cuda_node_begin(cg, op_stem(cg, op));
-	Text outer = scope_open(cg);
-	text_line(&cg->run, 1, "const pd_condition choice = pd_condition_new(queue, true);");
-	decide_print(cg, op_operand(op, 0), cond, "choice");
-	text_line(&cg->run, 1, "pd_queue parts[2];");
-	text_line(&cg->run, 1, "pd_if(queue, choice, parts);");
-	for (int s = 0; s < 2; s++) {
-		Text part = scope_open(cg);
-		meet[s] = part_print(w, op, s);
-		scope_close(cg, part, s ? "else" : "then");
-	}
-	scope_close(cg, outer, comment_text(cg->arena, op_title(cg, op)));
-	cuda_node_end(cg);
+	(cuda_in_loop_kernel(cg) ? if_in_kernel_print : if_node_print)(w, op, cond, meet);
 	if (meet[0] == meet[1])
 		return meet[0];
 	if (!diag_errors(cg->ctx->diag))
@@ -304,6 +411,7 @@ static bool block_ops_print(Walk *w, const Block *b)
 	for (const Op *op = b->first; op; op = op->next) {
 		if (op->info->traits & TRAIT_TERMINATOR)
 			continue;
+		cuda_step_before(w->cg, op);
 		cuda_node_begin(w->cg, op_stem(w->cg, op));
 		if (!run_op_print(w->cg, op, w->bound))
 			return run_no_code(w->cg, op, errors);
@@ -362,11 +470,14 @@ static const Block *walk(Walk *w, const Block *b)
 static void sizes_clear_print(Codegen *cg)
 {
 	const int words = 2 * cuda_found_count(cg);
+	const CudaArg args[] = {{"int64_t *", "sizes"}, {"int ", arena_printf(cg->arena, "%d", words)}};
+	if (!words)
+		return;
 	cuda_node_begin(cg, "sizes");
 	for (int i = 0; i < words; i++)
 		cuda_node_word(cg, i, ACCESS_WRITE);
-	if (words)
-		text_line(&cg->run, 1, "pd_launch(queue, pd_zero<int64_t>, 1, 32, sizes, %d);", words);
+	cuda_step_print(cg, &(CudaStep){.kernel = "pd_zero<int64_t>", .stem = "sizes", .func = -1, .blocks = "1", .threads = 32,
+	                                .width = words, .fits = true, .narg = 2, .args = args_keep(cg, 2, args)});
 	cuda_node_end(cg);
 }
 
@@ -377,6 +488,7 @@ bool cuda_graph_print(Codegen *cg, const Op **bound)
 	sizes_clear_print(cg);
 	if (walk(&w, cg->module->regions[0].first) != &at_end)
 		return false;
+	cuda_steps_end(cg);
 	cuda_nodes_end(cg);
 	return true;
 }

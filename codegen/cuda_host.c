@@ -284,6 +284,7 @@ static void cuda_source_print(Codegen *cg, Text *out)
 	info_print(cg, &tail);
 	text_init(&user, cg->arena);
 	text_str(&user, cg->functions.text ? cg->functions.text : "");
+	cuda_functions_print(cg, &user);
 	text_str(&user, tail.text);
 	text_init(&prelude, cg->arena);
 	prelude_print(cg, &prelude, user.text);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 // What a node touches lies in one of these memories; each output is one more.
-enum { MEMORY_WORKSPACE, MEMORY_STATE, MEMORY_SIZES, MEMORY_OUTPUTS };
+enum { MEMORY_WORKSPACE, MEMORY_STATE, MEMORY_SIZES, MEMORY_CONDITIONS, MEMORY_OUTPUTS };
 
 // Printed, with what belongs to it: a launch or several, one behind the other, or a conditional node with all inside.
 typedef struct CudaNode {
@@ -58,6 +58,14 @@ void cuda_node_output(Codegen *cg, int col, unsigned how)
 void cuda_node_word(Codegen *cg, int word, unsigned how)
 {
 	node_touches(cg, MEMORY_SIZES, dim_const(cg->ctx, word), dim_const(cg->ctx, 1), how);
+}
+
+void cuda_node_condition(Codegen *cg, const char *name, unsigned how)
+{
+	const Dim *number = pointer_map_get(&cg->conditions, name);
+	if (!number)
+		pointer_map_set(&cg->conditions, name, number = dim_const(cg->ctx, (int64_t)cg->conditions.count));
+	node_touches(cg, MEMORY_CONDITIONS, number, dim_const(cg->ctx, 1), how);
 }
 
 void cuda_node_state(Codegen *cg, unsigned how)

@@ -67,6 +67,7 @@ bool cuda_sort_emit(KernelFunc *k)
 		{"first", sort_comes_first(k, x->dtype, "x", "y")}, {"last", arena_printf(k->arena, "(%s)", sort_comes_first(k, x->dtype, "y", "x"))},
 		{"index", result_type(k, 0)}, {"number", result_type(k, 1)}, {"long_rows", long_rows},
 	};
+	k->one_block = true;
 	return kernel_template(k, "cuda_sort.c", COUNT_OF(keys), keys);
 }
 
@@ -81,6 +82,7 @@ bool cuda_compact_emit(KernelFunc *k)
 		{"numel", tile_product(k, mask->rank, mask->dims)}, {"blocks", tile_int(k, COMPACT_BLOCKS)},
 		{"chunk", tile_int(k, THREADS * 16)}, {"index", result_type(k, 0)}, {"number", result_type(k, 1)},
 	};
+	k->one_block = true;
 	return kernel_template(k, "cuda_compact.c", COUNT_OF(keys), keys);
 }
 
@@ -155,5 +157,6 @@ bool cuda_scan_emit(KernelFunc *k)
 		{"step", op_bool(k->op, "reverse", false) ? "(length - 1 - k)" : "k"},
 		{"result", op_bool(k->op, "exclusive", false) ? "sum" : "join(sum, mine[l])"},
 	};
+	k->one_block = true;
 	return kernel_template(k, "cuda_scan.c", COUNT_OF(keys), keys);
 }

@@ -235,14 +235,6 @@ bool kernel_template(KernelFunc *k, const char *name, int nkey, const TemplateKe
 
 // ---- functions emitted -----------------------------------------------------------------------------------
 
-static const char *func_find(const EmittedFunc *f, int n, const char *text, const char *params)
-{
-	for (int i = 0; i < n; i++)
-		if (!strcmp(f[i].text, text) && !strcmp(f[i].params, params))
-			return f[i].name;
-	return NULL;
-}
-
 static void func_add(Arena *a, EmittedFunc **f, int *n, int *cap, EmittedFunc new)
 {
 	if (*n == *cap) {
@@ -263,9 +255,10 @@ bool kernel_helper(KernelFunc *k, const char *name, int nkey, const TemplateKey 
 	text_init(&t, cg->arena);
 	if (!template_expand(cg->ctx, &t, name, nkey, keys))
 		return false;
-	if (func_find(cg->helpers, cg->nhelper, t.text, ""))
-		return true;
-	func_add(cg->arena, &cg->helpers, &cg->nhelper, &cg->chelper, (EmittedFunc){t.text, "", name});
+	for (int i = 0; i < cg->nhelper; i++)
+		if (!strcmp(cg->helpers[i].text, t.text))
+			return true;
+	func_add(cg->arena, &cg->helpers, &cg->nhelper, &cg->chelper, (EmittedFunc){.text = t.text, .params = "", .name = name});
 	text_str(&cg->functions, t.text);
 	text_char(&cg->functions, '\n');
 	return true;
@@ -285,26 +278,40 @@ static bool param_shared(const KernelFunc *k, int which)
 	return false;
 }
 
+const char *kernel_param_type(const KernelFunc *k, const KernelParam *p)
+{
+	if (p->given)
+		return arena_printf(k->arena, "%s ", p->type);
+	if (!p->value)
+		return size_is_on_device(k->cg, p->sym) && !p->bound ? "int64_t *" : "int64_t ";
+	return arena_printf(k->arena, "%s%s *", p->result ? "" : "const ", dtype_c_memory(p->value->type->dtype));
+}
+
 static const char *params_text(KernelFunc *k)
 {
 	Text t;
 	text_init(&t, k->arena);
 	for (int i = 0; i < k->nparam; i++) {
 		const KernelParam *p = &k->params[i];
-		text_str(&t, i ? ", " : "");
-		if (p->given)
-			text_printf(&t, "%s %s", p->type, p->name);
-		else if (!p->value)
-			text_printf(&t, "int64_t %s%s", size_is_on_device(k->cg, p->sym) && !p->bound ? "*" : "", p->name);
-		else
-			text_printf(&t, "%s%s *%s%s", p->result ? "" : "const ", dtype_c_memory(p->value->type->dtype),
-			            param_shared(k, i) ? "" : "PDRT_RESTRICT ", p->name);
+		text_printf(&t, "%s%s%s%s", i ? ", " : "", kernel_param_type(k, p),
+		            p->value && !param_shared(k, i) ? "PDRT_RESTRICT " : "", p->name);
 	}
 	if (k->status && k->target->cuda)
 		text_printf(&t, "%spd_state *pd_run, int pd_op", k->nparam ? ", " : "");
 	else if (!k->nparam)
 		text_str(&t, "void");
 	return t.text;
+}
+
+static const char *param_names(KernelFunc *k)
+{
+	Text t;
+	text_init(&t, k->arena);
+	for (int i = 0; i < k->nparam; i++)
+		text_printf(&t, "%s%s", i ? ", " : "", k->params[i].name);
+	if (k->status && k->target->cuda)
+		text_printf(&t, "%spd_run, pd_op", k->nparam ? ", " : "");
+	return t.text ? t.text : "";
 }
 
 const char *kernel_linkage(const KernelFunc *k)
@@ -324,25 +331,36 @@ static void params_order(KernelFunc *k)
 	k->params = ordered;
 }
 
-const char *kernel_finish(KernelFunc *k)
+static void func_print(Codegen *cg, const EmittedFunc *f)
 {
-	Codegen *cg = k->cg;
-	params_order(k);
-	const char *params = params_text(k);
-	const char *name = func_find(cg->funcs, cg->nfunc, k->text.text, params);
-	if (name)
-		return name;
-	const char *var = k->op->loc->var ? k->op->loc->var : k->op->info->short_name;
-	name = names_unique(&cg->globals, arena_printf(k->arena, "compute_%s", name_sanitize(k->arena, var)));
-	func_add(cg->arena, &cg->funcs, &cg->nfunc, &cg->cfunc, (EmittedFunc){k->text.text, params, name});
-	for (const char *s = k->text.text; *s; s++) {
+	for (const char *s = f->text; *s; s++) {
 		if (*s == KERNEL_FN[0])
-			text_str(&cg->functions, name);
+			text_str(&cg->functions, f->name);
 		else if (*s == KERNEL_PARAMS[0])
-			text_str(&cg->functions, params);
+			text_str(&cg->functions, f->params);
 		else
 			text_char(&cg->functions, *s);
 	}
 	text_char(&cg->functions, '\n');
-	return name;
+}
+
+int kernel_add(Codegen *cg, const char *text, const char *params, const char *arguments, const char *stem)
+{
+	for (int i = 0; i < cg->nfunc; i++)
+		if (!strcmp(cg->funcs[i].text, text) && !strcmp(cg->funcs[i].params, params))
+			return i;
+	const char *name = names_unique(&cg->globals, stem);
+	func_add(cg->arena, &cg->funcs, &cg->nfunc, &cg->cfunc, (EmittedFunc){.text = text, .params = params, .name = name, .arguments = arguments});
+	if (!cg->target->cuda)
+		func_print(cg, &cg->funcs[cg->nfunc - 1]);
+	return cg->nfunc - 1;
+}
+
+const char *kernel_finish(KernelFunc *k)
+{
+	params_order(k);
+	const char *var = k->op->loc->var ? k->op->loc->var : k->op->info->short_name;
+	const char *stem = arena_printf(k->arena, "compute_%s", name_sanitize(k->arena, var));
+	k->number = kernel_add(k->cg, k->text.text, params_text(k), param_names(k), stem);
+	return k->cg->funcs[k->number].name;
 }

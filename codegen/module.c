@@ -25,7 +25,7 @@ static void codegen_init(Codegen *cg, Context *c, Op *module, const Target *t, c
 	static const char *const interface[] = {"init", "init_shared", "run", "info", "call", "wait", "free",
 	                                        "workspace_size", "dims", "inputs", "outputs"};
 	static const char *const run_names[] = {"m", "in", "out", "workspace", "weights", "status", "memcpy", "stream", "queue",
-	                                        "state", "sizes", "error", "graph", "again", "body", "choice", "parts"};
+	                                        "state", "sizes", "error", "graph", "body", "parts"};
 	*cg = (Codegen){.ctx = c, .arena = c->arena, .module = module, .target = t, .options = o, .prefix = o->prefix};
 	names_init(&cg->globals, c->arena);
 	names_init(&cg->locals, c->arena);
@@ -35,6 +35,8 @@ static void codegen_init(Codegen *cg, Context *c, Op *module, const Target *t, c
 		names_unique(&cg->globals, arena_printf(c->arena, "%s_%s", o->prefix, interface[i]));
 	names_unique(&cg->locals, o->prefix);
 	pointer_map_init(&cg->pointers, c->arena);
+	pointer_map_init(&cg->block_fits, c->arena);
+	pointer_map_init(&cg->conditions, c->arena);
 	pointer_map_init(&cg->param_names, c->arena);
 	pointer_map_init(&cg->weights_read, c->arena);
 	text_init(&cg->arrays, c->arena);

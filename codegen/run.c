@@ -156,17 +156,24 @@ const char *op_title(Codegen *cg, const Op *op)
 	return var ? arena_printf(cg->arena, "%s '%s'", type, var) : type;
 }
 
+const char *call_argument(Codegen *cg, const KernelParam *p)
+{
+	if (p->given)
+		return p->given;
+	if (!p->value)
+		return p->bound ? symbol_find(cg, p->sym)->max : size_is_on_device(cg, p->sym) ? cuda_size(cg, symbol_find(cg, p->sym))
+		                                                                     : symbol_name(cg, p->sym);
+	const char *e = tensor_pointer(cg, p->value);
+	return e && e[0] == '(' && e[1] == '&' ? expression_unwrap(cg->arena, e) : e;
+}
+
 bool call_arguments(Codegen *cg, const KernelFunc *k, Text *args)
 {
-	if (cg->target->cuda)
-		cuda_node_arguments(cg, k);
 	for (int i = 0; i < k->nparam; i++) {
-		const KernelParam *p = &k->params[i];
-		const char *e = p->given ? p->given : p->value ? tensor_pointer(cg, p->value) : p->bound ? symbol_find(cg, p->sym)->max
-		                : size_is_on_device(cg, p->sym) ? cuda_size(cg, symbol_find(cg, p->sym)) : symbol_name(cg, p->sym);
+		const char *e = call_argument(cg, &k->params[i]);
 		if (!e)
 			return false;
-		text_printf(args, "%s%s", i ? ", " : "", e[0] == '(' && e[1] == '&' ? expression_unwrap(cg->arena, e) : e);
+		text_printf(args, "%s%s", i ? ", " : "", e);
 	}
 	return true;
 }
@@ -185,20 +192,20 @@ static bool compute_print(Codegen *cg, const Op *op, Emitter *emit)
 	k->inlined = nest_is_statement(cg, op);
 	if (!(k->inlined ? nest_statement(k) : emit(k)))
 		return false;
-	const char *name = k->inlined ? NULL : kernel_finish(k);
+	const char *name = k->inlined || cg->target->cuda ? NULL : kernel_finish(k);
 	text_printf(&cg->run, "\n\t/* %s: %s */\n", comment_text(cg->arena, op_title(cg, op)),
 	            shape_comment(cg, op->results[0].type));
 	if (k->inlined) {
 		text_str(&cg->run, k->text.text);
 		return true;
 	}
+	cg->fails |= k->status;
+	if (cg->target->cuda)
+		return cuda_launch_print(cg, k);
 	Text args;
 	text_init(&args, cg->arena);
 	if (!call_arguments(cg, k, &args))
 		return false;
-	cg->fails |= k->status;
-	if (cg->target->cuda)
-		return cuda_launch_print(cg, k, name, args.text ? args.text : "");
 	if (!k->status) {
 		text_line(&cg->run, 1, "%s(%s);", name, args.text ? args.text : "");
 		return true;
@@ -316,7 +323,7 @@ static bool assert_print(Codegen *cg, const Op *op)
 	return true;
 }
 
-static bool op_is_silent(const Op *op)
+bool op_is_silent(const Op *op)
 {
 	return op->code == OP_PD_FEED || op->code == OP_BUILTIN_GET_PARAMETER || op->code == OP_BUILTIN_CONSTANT ||
 	       op->code == OP_BUILTIN_COMBINE || op->code == OP_LOOP_EMPTY || (op->info->traits & TRAIT_VIEW);

@@ -68,22 +68,14 @@ static __device__ inline void pd_need_size(int64_t *size, int found, int64_t n, 
 	atomicMax((long long *)size + found, (long long)n);
 }
 
-/* The two tensors of n elements take each other's place. */
-template <typename T>
-__global__ void pd_swap(T *a, T *b, int64_t n)
-{
-	for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (int64_t)gridDim.x * blockDim.x) {
-		const T x = a[i];
-		a[i] = b[i];
-		b[i] = x;
-	}
-}
+/* A part of the program that may not run: where there are no conditional nodes, its kernels end at once when *on is 0. */
+typedef struct pd_guard {
+	const int *on; /* NULL: it runs */
+} pd_guard;
 
-template <typename T>
-__global__ void pd_move(T *to, const T *from, int64_t n)
+static __device__ inline bool pd_is_off(pd_guard part)
 {
-	for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (int64_t)gridDim.x * blockDim.x)
-		to[i] = from[i];
+	return part.on && !*part.on;
 }
 
 /* What a conditional node hangs on. `otherwise` is for toolkits whose conditions have no else. */
@@ -97,9 +89,29 @@ typedef struct pd_condition {
 #define PD_GRAPH_ELSE 0
 #endif
 
+/* Steps that kernels of one block call; below are the kernels that do one of them alone. */
+
+/* The two tensors of n elements take each other's place. */
+template <typename T>
+static __device__ void pd_block_swap(T *a, T *b, int64_t n)
+{
+	for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (int64_t)gridDim.x * blockDim.x) {
+		const T x = a[i];
+		a[i] = b[i];
+		b[i] = x;
+	}
+}
+
+template <typename T>
+static __device__ void pd_block_move(T *to, const T *from, int64_t n)
+{
+	for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (int64_t)gridDim.x * blockDim.x)
+		to[i] = from[i];
+}
+
 /* Takes the condition to the node. After a failure no loop goes on. */
 template <typename T>
-__global__ void pd_decide(const T *holds, const pd_state *state, pd_condition c)
+static __device__ void pd_block_decide(const T *holds, const pd_state *state, pd_condition c)
 {
 	const unsigned yes = *holds && state->status == PD_OK;
 	cudaGraphSetConditional(c.handle, yes);
@@ -111,24 +123,48 @@ __global__ void pd_decide(const T *holds, const pd_state *state, pd_condition c)
 
 /* Another round; more than `limit` are a failure. */
 template <typename T>
-__global__ void pd_count_trip(T *trips, T limit, pd_state *state, int op)
+static __device__ void pd_block_count_trip(T *trips, T limit, pd_state *state, int op)
 {
 	if (++*trips > limit)
 		pd_fail(state, PD_TRIPS, op);
 }
 
 template <typename T>
-__global__ void pd_set(T *x, T v)
+static __device__ void pd_block_set(T *x, T v)
 {
 	*x = v;
 }
 
 template <typename T>
-__global__ void pd_zero(T *x, int n)
+static __device__ void pd_block_zero(T *x, int n)
 {
 	for (int i = (int)threadIdx.x; i < n; i += (int)blockDim.x)
 		x[i] = 0;
 }
+
+/* The same for all threads, behind a barrier; nobody reads *holds after it. After a failure nothing holds. */
+template <typename T>
+static __device__ bool pd_block_holds(const T *holds, const pd_state *state)
+{
+	const bool yes = *holds && state->status == PD_OK;
+	__syncthreads();
+	return yes;
+}
+
+#define PD_KERNEL(name, params, args)                        \
+	template <typename T>                                    \
+	__global__ void pd_##name params                         \
+	{                                                        \
+		if (!pd_is_off(part))                                \
+			pd_block_##name args;                            \
+	}
+
+PD_KERNEL(swap, (pd_guard part, T *a, T *b, int64_t n), (a, b, n))
+PD_KERNEL(move, (pd_guard part, T *to, const T *from, int64_t n), (to, from, n))
+PD_KERNEL(decide, (pd_guard part, const T *holds, const pd_state *state, pd_condition c), (holds, state, c))
+PD_KERNEL(count_trip, (pd_guard part, T *trips, T limit, pd_state *state, int op), (trips, limit, state, op))
+PD_KERNEL(set, (pd_guard part, T *x, T v), (x, v))
+PD_KERNEL(zero, (pd_guard part, T *x, int n), (x, n))
 
 /* ---- on the host ------------------------------------------------------------------------------------------- */
 
@@ -148,6 +184,7 @@ typedef struct pd_queue {
 	cudaGraphNode_t after[PD_MOST_AFTER]; /* what the next node waits for */
 	size_t nafter;
 	bool conditions;                      /* the graph has conditional nodes */
+	pd_guard part;                        /* of the program: what goes in belongs to it */
 	pd_error *error;
 } pd_queue;
 
@@ -235,14 +272,9 @@ struct pd_same {
 	typedef T type;
 };
 
-/* kernel<<<blocks, threads>>>(args...) */
-#define pd_launch(q, kernel, ...) pd_launch_at(q, #kernel, kernel, __VA_ARGS__)
-
-template <typename... P>
-void pd_launch_at(pd_queue *q, const char *at, void (*kernel)(P...), unsigned blocks, unsigned threads,
-                  typename pd_same<P>::type... args)
+template <typename K>
+void pd_launch_list(pd_queue *q, const char *at, K kernel, unsigned blocks, unsigned threads, void **list)
 {
-	void *list[] = {(void *)&args..., NULL};
 	if (!pd_ok(q))
 		return;
 	if (!q->graph) {
@@ -262,6 +294,26 @@ void pd_launch_at(pd_queue *q, const char *at, void (*kernel)(P...), unsigned bl
 	pd_check_at(q, cudaGraphAddKernelNode(&node, q->graph, q->after, q->nafter, &params), at);
 	pd_added(q, node);
 }
+
+template <typename... P>
+void pd_launch_at(pd_queue *q, const char *at, void (*kernel)(P...), unsigned blocks, unsigned threads,
+                  typename pd_same<P>::type... args)
+{
+	void *list[] = {(void *)&args..., NULL};
+	pd_launch_list(q, at, kernel, blocks, threads, list);
+}
+
+/* The same for a kernel that must know whether its part of the program runs. */
+template <typename... P>
+void pd_launch_at(pd_queue *q, const char *at, void (*kernel)(pd_guard, P...), unsigned blocks, unsigned threads,
+                  typename pd_same<P>::type... args)
+{
+	void *list[] = {&q->part, (void *)&args..., NULL};
+	pd_launch_list(q, at, kernel, blocks, threads, list);
+}
+
+/* kernel<<<blocks, threads>>>(args...) */
+#define pd_launch(q, kernel, ...) pd_launch_at(q, #kernel, kernel, __VA_ARGS__)
 
 static inline void pd_clear(pd_queue *q, void *at, size_t n)
 {

@@ -1,0 +1,44 @@
+// Loops of CUDA that are no conditional nodes: those so small that one block of threads runs all their rounds. Called by
+// cuda_graph.c.
+#include "codegen_impl.h"
+
+#include <string.h>
+
+// Whether what a branch moves is little.
+static bool moves_fit(Codegen *cg, const Op *branch)
+{
+	for (int s = 0; s < branch->nsucc; s++)
+		for (int i = 0; i < (int)branch->succs[s].count; i++) {
+			const Type *t = op_operand(branch, (int)branch->succs[s].first + i)->type;
+			if (t->kind != TY_TENSOR || !cuda_count_fits_block(cg, type_numel(cg->ctx, t)))
+				return false;
+		}
+	return true;
+}
+
+// At most how many arguments a step has: tensors, sizes in their types, the state.
+static int params_most(const Op *op)
+{
+	int n = 3;
+	for (int i = 0; i < op->nresult; i++)
+		n += 1 + op->results[i].type->rank;
+	for (int i = 0; i < op->noperand; i++)
+		n += op_operand(op, i) != NULL;
+	for (int i = 0; i < op->nregion; i++)
+		for (const Op *in = op->regions[i].first->first; in; in = in->next)
+			n += in->code == OP_LOOP_LOAD || in->code == OP_LOOP_LOAD_OR || in->nregion ? params_most(in) : 0;
+	return n;
+}
+
+bool cuda_loop_fits_block(Codegen *cg, const Block *head)
+{
+	const Block *last = loop_back(head)->block;
+	int params = 0;
+	for (const Block *b = head; b && b->prev != last; b = b->next)
+		for (const Op *op = b->first; op; op = op->next) {
+			if (op->info->traits & TRAIT_TERMINATOR ? !moves_fit(cg, op) : !op_is_silent(op) && !cuda_op_fits_block(cg, op))
+				return false;
+			params += params_most(op);
+		}
+	return params <= CUDA_MAX_LOOP_PARAMS;
+}

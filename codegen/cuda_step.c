@@ -1,0 +1,489 @@
+// Steps of a CUDA program: what is launched as a kernel of its own, or, where one block of threads is enough, called in a
+// kernel that does several steps with barriers in between: small steps of a conditional part that stand side by side, or a
+// whole loop (cuda_loop.c). The text of a function serves both: as __global__, as __device__, or as both, one around the
+// other. Called by cuda.c and cuda_graph.c for all that is launched, and by cuda_host.c for the text.
+#include "codegen_impl.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+// One block does a step when it has at most so many elements to read (those of reductions included), and each of its
+// threads so few that it costs less than a launch: about 2 us on recent GPUs. MAX_TOGETHER: results that all threads
+// reduce together, one after the other.
+enum { BLOCK_THREADS = 256, MAX_WORK = 8192, MAX_TOGETHER = 16, WARP = 32 };
+
+// A kernel takes at most 4 KiB of arguments.
+enum { MAX_PARAMS = 480 };
+
+// ---- what fits one block -----------------------------------------------------------------------------------
+
+static int64_t times(int64_t a, int64_t b)
+{
+	return a > MAX_WORK || b > MAX_WORK ? MAX_WORK + 1 : a * b;
+}
+
+static int64_t dims_most(Context *c, int n, const Dim *const *dims)
+{
+	int64_t all = 1, lo, hi;
+	for (int i = 0; i < n; i++) {
+		dim_range(dim_at_most(c, dims[i]), &lo, &hi);
+		all = times(all, hi < 1 ? 1 : hi);
+	}
+	return all;
+}
+
+static int64_t elements_most(Context *c, const Type *t)
+{
+	return dims_most(c, t->rank, t->dims);
+}
+
+// Elements that a region reads each time it runs, but for a constant.
+static int64_t region_work(const Region *r)
+{
+	int64_t work = 1;
+	for (const Op *op = r->first->first; op; op = op->next) {
+		if (op->code != OP_LOOP_REDUCE)
+			continue;
+		const Attr *extents = op_attr(op, "extents");
+		work += times(dims_most(op->ctx, extents->n, extents->dims), region_work(&op->regions[0]));
+	}
+	return work;
+}
+
+// Elements that a step reads or writes, and how many threads have something to do. More than MAX_WORK: too many.
+static int64_t op_work(const Op *op, int64_t *threads)
+{
+	Context *c = op->ctx;
+	*threads = 1;
+	if (op->code == OP_LOOP_BIND || op->code == OP_LOOP_CAPACITY)
+		return 1;
+	if (op->code == OP_PD_ASSERT)
+		return *threads = elements_most(c, op_operand(op, 0)->type);
+	int64_t out = 1, in = 1;
+	for (int i = 0; i < op->nresult; i++)
+		if (elements_most(c, op->results[i].type) > out)
+			out = elements_most(c, op->results[i].type);
+	*threads = out;
+	if (op->code == OP_LOOP_NEST)
+		return times(out, region_work(&op->regions[0]));
+	for (int i = 0; i < op->noperand; i++)
+		if (op_operand(op, i) && elements_most(c, op_operand(op, i)->type) > in)
+			in = elements_most(c, op_operand(op, i)->type);
+	if (op->code == OP_LOOP_UPDATE || op->code == OP_LOOP_APPEND)
+		return in > out ? in : out;
+	return times(WARP, in > out ? in : out); // a few threads have long rows
+}
+
+// Whether what is printed for the operation is right in one block; helpers that it needs are there afterwards. Where each
+// result keeps all threads busy, there may be few.
+static bool emits_one_block(Codegen *cg, const Op *op)
+{
+	bool (*emit)(KernelFunc *k) = cuda_emitter_of(op);
+	if (!emit)
+		return op->code == OP_LOOP_BIND || op->code == OP_LOOP_CAPACITY || op->code == OP_PD_ASSERT ||
+		       op->code == OP_LOOP_UPDATE || op->code == OP_LOOP_APPEND;
+	KernelFunc *k = kernel_new(cg, op);
+	if (!emit(k) || !k->one_block)
+		return false;
+	const bool busy = op->code == OP_LOOP_NEST && k->block_threads && !k->per_block;
+	return !busy || elements_most(cg->ctx, op->results[0].type) <= MAX_TOGETHER;
+}
+
+bool cuda_op_fits_block(Codegen *cg, const Op *op)
+{
+	const intptr_t known = (intptr_t)pointer_map_get(&cg->block_fits, op);
+	int64_t threads;
+	if (known)
+		return known > 1;
+	const bool fits = op_work(op, &threads) <= MAX_WORK && emits_one_block(cg, op);
+	pointer_map_set(&cg->block_fits, op, (const void *)(intptr_t)(fits ? 2 : 1));
+	return fits;
+}
+
+bool cuda_count_fits_block(Codegen *cg, const Dim *n)
+{
+	return dims_most(cg->ctx, 1, &n) <= MAX_WORK;
+}
+
+// ---- what a block does ---------------------------------------------------------------------------------------
+
+// A statement of the kernel: a call, or what begins and ends others.
+typedef struct Item {
+	const CudaStep *step;       // a call; NULL:
+	const char *before, *after; // text around the arguments
+	int depth, narg;
+	const CudaArg *args;
+} Item;
+
+struct CudaBlock {
+	const char *stem;
+	int nitem, citem, depth;
+	Item *items;
+	int64_t threads;
+	int loops;        // around what comes next
+	bool has_loop, has_ops;
+	Text outer;       // in loops: cg->run around them, which holds comments inside
+};
+
+static void item_push(Codegen *cg, Item item)
+{
+	CudaBlock *b = cg->block;
+	if (b->nitem == b->citem) {
+		b->citem = b->citem ? 2 * b->citem : 8;
+		Item *more = NEW_ARRAY(cg->arena, (size_t)b->citem, Item);
+		if (b->nitem)
+			memcpy(more, b->items, (size_t)b->nitem * sizeof *more);
+		b->items = more;
+	}
+	item.depth = b->depth;
+	b->items[b->nitem++] = item;
+}
+
+// In a loop the comments that were printed meanwhile go with it.
+static void item_add(Codegen *cg, Item item)
+{
+	if (cg->block->loops && cg->run.len) {
+		const char *text = cg->run.text + strspn(cg->run.text, "\n\t");
+		item_push(cg, (Item){.before = arena_strndup(cg->arena, text, strcspn(text, "\n")), .after = ""});
+		text_init(&cg->run, cg->arena);
+	}
+	item_push(cg, item);
+}
+
+static void block_open(Codegen *cg, const char *stem)
+{
+	cg->block = NEW(cg->arena, CudaBlock);
+	*cg->block = (CudaBlock){.stem = stem, .depth = 1, .threads = 1};
+	cuda_node_begin(cg, stem);
+}
+
+bool cuda_in_loop_kernel(const Codegen *cg)
+{
+	return cg->block && cg->block->loops;
+}
+
+void cuda_block_text(Codegen *cg, const char *text, int depth)
+{
+	cg->block->depth += depth < 0 ? depth : 0;
+	if (*text)
+		item_add(cg, (Item){.before = text, .after = ""});
+	cg->block->depth += depth > 0 ? depth : 0;
+}
+
+void cuda_block_test(Codegen *cg, const char *before, const char *type, const char *pointer, const char *after)
+{
+	CudaArg *args = NEW_ARRAY(cg->arena, 2, CudaArg);
+	args[0] = (CudaArg){arena_printf(cg->arena, "const %s *", type), pointer};
+	args[1] = (CudaArg){"const pd_state *", "state"};
+	item_add(cg, (Item){.before = arena_printf(cg->arena, "%spd_block_holds(", before),
+	                    .after = arena_printf(cg->arena, ")%s", after), .args = args, .narg = 2});
+}
+
+// ---- parameters of a block's kernel -------------------------------------------------------------------------
+
+typedef struct Params {
+	Arena *arena;
+	Names names;
+	int n;
+	CudaArg *items;     // as the launch passes them
+	const char **param; // what they are called in the kernel
+} Params;
+
+static bool is_literal(const char *text)
+{
+	if (*text == '-')
+		text++;
+	return isdigit((unsigned char)*text) && !text[strspn(text, "0123456789")];
+}
+
+// `in->x` and `(float *)(workspace + 64)` as identifiers.
+static const char *param_stem(Arena *a, const char *text)
+{
+	const char *arrow = strstr(text, "->");
+	if (arrow)
+		text = arrow + 2;
+	for (const char *p = text; *p; p++)
+		if (!isalnum((unsigned char)*p) && *p != '_')
+			return !strncmp(text, "sizes + ", 8) ? arena_printf(a, "size_%s", text + 8) : "x";
+	return text;
+}
+
+static const char *param_of(Params *p, const CudaArg *arg)
+{
+	if (is_literal(arg->text))
+		return arg->text;
+	for (int i = 0; i < p->n; i++)
+		if (!strcmp(p->items[i].text, arg->text)) {
+			if (!strncmp(p->items[i].type, "const ", 6))
+				p->items[i].type = arg->type; // somebody may write it
+			return p->param[i];
+		}
+	p->items[p->n] = *arg;
+	return p->param[p->n++] = names_unique(&p->names, param_stem(p->arena, arg->text));
+}
+
+static void params_init(Params *p, Codegen *cg, int most)
+{
+	*p = (Params){.arena = cg->arena};
+	names_init(&p->names, cg->arena);
+	for (size_t i = 0; i < cg->globals.cap; i++) // what is called must stay in sight
+		if (cg->globals.names[i])
+			names_unique(&p->names, cg->globals.names[i]);
+	p->items = NEW_ARRAY(cg->arena, (size_t)most + 1, CudaArg);
+	p->param = NEW_ARRAY(cg->arena, (size_t)most + 1, const char *);
+}
+
+static int args_count(const CudaBlock *b)
+{
+	int n = 0;
+	for (int i = 0; i < b->nitem; i++)
+		n += b->items[i].narg;
+	return n;
+}
+
+// ---- printing --------------------------------------------------------------------------------------------------
+
+static void launch_print(Codegen *cg, const CudaStep *s, int narg, const CudaArg *args)
+{
+	Text line;
+	text_init(&line, cg->arena);
+	if (s->instance)
+		text_printf(&line, "pd_launch_at(queue, \"%s\", %s", s->kernel, s->instance);
+	else
+		text_printf(&line, "pd_launch(queue, %s", s->kernel);
+	text_printf(&line, ", %s, %d", s->blocks, s->threads);
+	for (int i = 0; i < narg; i++)
+		text_printf(&line, ", %s", args[i].text);
+	text_line(&cg->run, 1, "%s);", line.text);
+}
+
+static void func_launched(Codegen *cg, int func)
+{
+	if (func < 0)
+		return;
+	cg->funcs[func].launched = true;
+	cg->funcs[func].guarded |= cg->nested > 0;
+}
+
+static void step_launch(Codegen *cg, const CudaStep *s)
+{
+	func_launched(cg, s->func);
+	launch_print(cg, s, s->narg, s->args);
+}
+
+// What the function of a step is called by a block.
+static const char *step_called(Codegen *cg, const CudaStep *s)
+{
+	if (s->func < 0)
+		return arena_printf(cg->arena, "pd_block_%s", s->kernel + strlen("pd_"));
+	EmittedFunc *f = &cg->funcs[s->func];
+	if (!f->called)
+		f->called = names_unique(&cg->globals, arena_printf(cg->arena, "block_%s", f->name + strcspn(f->name, "_") + 1));
+	return f->called;
+}
+
+static void item_print(Codegen *cg, const Item *item, Params *p, bool last, Text *out)
+{
+	const bool one_thread = item->step && item->step->threads == 1;
+	Text line;
+	text_init(&line, p->arena);
+	if (item->step)
+		text_printf(&line, "%s(", step_called(cg, item->step));
+	else
+		text_str(&line, item->before);
+	for (int i = 0; i < item->narg; i++)
+		text_printf(&line, "%s%s", i ? ", " : "", param_of(p, &item->args[i]));
+	if (one_thread)
+		text_line(out, item->depth, "if (threadIdx.x == 0)");
+	text_line(out, item->depth + one_thread, "%s%s", line.text, item->step ? ");" : item->after);
+	if (item->step && !last)
+		text_line(out, item->depth, "__syncthreads();");
+}
+
+// The kernel that does all items; its launch goes to cg->run.
+static void block_kernel(Codegen *cg, const CudaBlock *b)
+{
+	Params p;
+	Text body, params;
+	text_init(&body, cg->arena);
+	text_init(&params, cg->arena);
+	params_init(&p, cg, args_count(b));
+	for (int i = 0; i < b->nitem; i++)
+		item_print(cg, &b->items[i], &p, i + 1 == b->nitem, &body);
+	for (int i = 0; i < p.n; i++)
+		text_printf(&params, "%s%s%s", i ? ", " : "", p.items[i].type, p.param[i]);
+	const int threads = b->threads > BLOCK_THREADS ? BLOCK_THREADS : ((int)b->threads + WARP - 1) / WARP * WARP;
+	const char *text = arena_printf(cg->arena, "static __global__ void %s(%s)\n{\n%s}\n", KERNEL_FN, KERNEL_PARAMS, body.text);
+	const int func = kernel_add(cg, text, params.text, "", arena_printf(cg->arena, "%s_%s", b->has_loop ? "loop" : "steps", b->stem));
+	func_launched(cg, func);
+	launch_print(cg, &(CudaStep){.kernel = cg->funcs[func].name, .blocks = "1", .threads = threads}, p.n, p.items);
+}
+
+void cuda_steps_end(Codegen *cg)
+{
+	CudaBlock *b = cg->block;
+	if (!b || b->loops)
+		return;
+	cg->block = NULL;
+	if (b->nitem == 1)
+		step_launch(cg, b->items[0].step);
+	else
+		block_kernel(cg, b);
+	cuda_node_end(cg);
+}
+
+// In the body of another loop everything waits for everything; elsewhere a kernel that needs what small operations gave
+// must not wait for a loop.
+static bool loop_stands_alone(const Codegen *cg)
+{
+	return !cg->nested && !cuda_in_loop_kernel(cg);
+}
+
+void cuda_loop_kernel_begin(Codegen *cg, const Op *op)
+{
+	const char *stem = name_sanitize(cg->arena, op->loc->var ? op->loc->var : "rounds");
+	if (cg->block && !cg->block->loops && (args_count(cg->block) > MAX_PARAMS - CUDA_MAX_LOOP_PARAMS ||
+	                                       (loop_stands_alone(cg) && cg->block->has_ops)))
+		cuda_steps_end(cg);
+	if (!cg->block)
+		block_open(cg, stem);
+	if (!cg->block->loops++) {
+		cg->block->stem = stem;
+		cg->block->has_loop = true;
+		cg->block->outer = cg->run;
+		text_init(&cg->run, cg->arena);
+	}
+}
+
+void cuda_loop_kernel_end(Codegen *cg)
+{
+	if (--cg->block->loops)
+		return;
+	cg->run = cg->block->outer;
+	if (loop_stands_alone(cg))
+		cuda_steps_end(cg);
+}
+
+void cuda_step_print(Codegen *cg, const CudaStep *s)
+{
+	if (!cuda_in_loop_kernel(cg)) {
+		if (cg->block && (!s->fits || args_count(cg->block) + s->narg > MAX_PARAMS))
+			cuda_steps_end(cg);
+		if (!s->fits || !cg->blocks) {
+			step_launch(cg, s);
+			return;
+		}
+		if (!cg->block)
+			block_open(cg, s->stem);
+		cg->block->has_ops |= s->func >= 0;
+	}
+	if (s->width > cg->block->threads)
+		cg->block->threads = s->width;
+	CudaStep *kept = NEW(cg->arena, CudaStep);
+	*kept = *s;
+	item_add(cg, (Item){.step = kept, .narg = s->narg, .args = s->args});
+}
+
+void cuda_step_before(Codegen *cg, const Op *op)
+{
+	if (cg->block && !cg->block->loops && !op_is_silent(op) && !cuda_op_fits_block(cg, op))
+		cuda_steps_end(cg);
+}
+
+// ---- steps of the program's own functions -----------------------------------------------------------------------
+
+bool cuda_function_print(Codegen *cg, KernelFunc *k, const char *blocks, int threads)
+{
+	const char *name = kernel_finish(k);
+	cuda_node_arguments(cg, k);
+	CudaArg *args = NEW_ARRAY(cg->arena, (size_t)k->nparam + 2, CudaArg);
+	CudaStep s = {.kernel = name, .func = k->number, .blocks = blocks, .threads = threads, .args = args, .width = 1};
+	for (int i = 0; i < k->nparam; i++) {
+		args[s.narg].type = kernel_param_type(k, &k->params[i]);
+		if (!(args[s.narg++].text = call_argument(cg, &k->params[i])))
+			return false;
+	}
+	if (k->status) {
+		args[s.narg++] = (CudaArg){"pd_state *", "state"};
+		args[s.narg++] = (CudaArg){"int ", arena_printf(cg->arena, "%d", cuda_failure(cg, k->op))};
+	}
+	s.stem = name + strcspn(name, "_") + 1;
+	if (k->sizes) // of a template the instance whose positions are wide enough for the sizes of this run
+		s.instance = arena_printf(cg->arena, "%s <= %" PRId64 " ? %s<int> : %s<int64_t>",
+		                          expression_unwrap(cg->arena, dim_in_plan(&cg->plan, k->sizes)), k->sizes_most, name, name);
+	s.fits = k->op->nsucc || cuda_op_fits_block(cg, k->op);
+	if (s.fits && threads > 1 && !k->op->nsucc)
+		op_work(k->op, &s.width);
+	if (k->block_threads)
+		s.width = BLOCK_THREADS;
+	cuda_step_print(cg, &s);
+	return true;
+}
+
+// ---- the text ------------------------------------------------------------------------------------------------------
+
+// `text` as a function of the device: nobody promises what restrict says, since other steps of the kernel write.
+static void called_print(Codegen *cg, const EmittedFunc *f, Text *out)
+{
+	static const char global[] = "__global__ ", bounds[] = "__launch_bounds__(", restricted[] = "PDRT_RESTRICT ";
+	Text params;
+	text_init(&params, cg->arena);
+	for (const char *p = f->params; *p; p++) {
+		if (!strncmp(p, restricted, strlen(restricted)))
+			p += strlen(restricted);
+		text_char(&params, *p);
+	}
+	for (const char *s = f->text; *s; s++) {
+		if (!strncmp(s, global, strlen(global))) {
+			text_str(out, "__device__ ");
+			s += strlen(global);
+			if (!strncmp(s, bounds, strlen(bounds)))
+				s += strcspn(s, ")") + 2;
+		}
+		if (*s == KERNEL_FN[0])
+			text_str(out, f->called);
+		else if (*s == KERNEL_PARAMS[0])
+			text_str(out, params.text);
+		else
+			text_char(out, *s);
+	}
+	text_char(out, '\n');
+}
+
+static void kernel_print(const EmittedFunc *f, const char *text, Text *out)
+{
+	const bool void_params = !strcmp(f->params, "void");
+	bool open = f->guarded;
+	for (const char *s = text; *s; s++) {
+		if (*s == KERNEL_FN[0])
+			text_str(out, f->name);
+		else if (*s == KERNEL_PARAMS[0] && f->guarded)
+			text_printf(out, "pd_guard pd_part%s%s", void_params ? "" : ", ", void_params ? "" : f->params);
+		else if (*s == KERNEL_PARAMS[0])
+			text_str(out, f->params);
+		else
+			text_char(out, *s);
+		if (open && !strncmp(s, "\n{\n", 3)) {
+			text_str(out, "{\n\tif (pd_is_off(pd_part))\n\t\treturn;\n");
+			s += 2;
+			open = false;
+		}
+	}
+	text_char(out, '\n');
+}
+
+void cuda_functions_print(Codegen *cg, Text *out)
+{
+	for (int i = 0; i < cg->nfunc; i++) {
+		const EmittedFunc *f = &cg->funcs[i];
+		const char *text = f->text;
+		if (f->called)
+			called_print(cg, f, out);
+		if (f->called && f->launched)
+			text = arena_printf(cg->arena, "static __global__ void %s(%s)\n{\n\t%s(%s);\n}\n", KERNEL_FN, KERNEL_PARAMS,
+			                    f->called, f->arguments);
+		if (f->launched)
+			kernel_print(f, text, out);
+	}
+}
