@@ -38,7 +38,7 @@ static const char *in_folder(Driver *d, const BuiltModel *b, const char *name)
 static bool emulator_write(Driver *d, const char *folder)
 {
 	static const char *const names[] = {"cuda_runtime.h", "cuda_runtime_api.h", "cuda_fp16.h", "cuda_bf16.h",
-	                                    "cudaemu.h", "api.cc", "block.cc"};
+	                                    "cudaemu.h", "api.cc", "block.cc", "races.cc"};
 	FilePiece pieces[COUNT_OF(names)];
 	for (size_t i = 0; i < COUNT_OF(names); i++) {
 		const char *text = embed_text(names[i]);
@@ -70,6 +70,7 @@ static bool common_build(Driver *d, const BuiltModel *b, const char *object)
 	argv[n++] = in_folder(d, b, "harness.c");
 	argv[n++] = in_folder(d, b, "cudaemu/api.cc");
 	argv[n++] = in_folder(d, b, "cudaemu/block.cc");
+	argv[n++] = in_folder(d, b, "cudaemu/races.cc");
 	argv[n++] = "-o";
 	argv[n++] = object;
 	return compiler_run(d, argv, n);
@@ -78,7 +79,7 @@ static bool common_build(Driver *d, const BuiltModel *b, const char *object)
 // The name that an object of these texts, this compiler and its flags has in the cache.
 static const char *common_name(Driver *d)
 {
-	static const char *const texts[] = {"cuda_runtime.h", "cuda_runtime_api.h", "cudaemu.h", "api.cc", "block.cc", "pdrt.h",
+	static const char *const texts[] = {"cuda_runtime.h", "cuda_runtime_api.h", "cudaemu.h", "api.cc", "block.cc", "races.cc", "pdrt.h",
 		"pdrt.c", "harness.c", "harness_npy.h"};
 	const char *cc = d->options->cc ? d->options->cc : environment("CC", "cc");
 	uint64_t h = bytes_hash(BYTES_HASH_START, cc, strlen(cc) + 1);
@@ -126,6 +127,8 @@ static bool model_compile(Driver *d, const BuiltModel *b)
 {
 	const char *argv[MAX_ARGUMENTS];
 	int n = emulator_command(d, b, "-O1 -std=gnu++14 -fsanitize=alignment -x c++ -c", argv);
+	if (getenv("CUDAEMU_RACES")) // a call for each access
+		argv[n++] = "-fsanitize=thread";
 	argv[n++] = in_folder(d, b, "model.cu");
 	argv[n++] = "-o";
 	argv[n++] = in_folder(d, b, "model.o");

@@ -71,7 +71,7 @@ CHECKS = ('plain', 'several', 'memory', 'misuse', 'failures')
 def instances(t, tmp):
     stub = SRC / 'runtime_stub'
     cxx = ['g++', '-std=c++17', '-O1', f'-I{EMU}', f'-I{stub}', '-c', '-x', 'c++']
-    runtime = [tmp / 'api.o', tmp / 'block.o']
+    runtime = [tmp / 'api.o', tmp / 'block.o', tmp / 'races.o']
     for o in runtime:
         p = run([*cxx, EMU / o.with_suffix('.cc').name, '-o', o])
         if p.returncode:

@@ -6,7 +6,8 @@ from pdcc_tests import SRC, Skip, run
 
 SLOW = True
 EMU = SRC / 'tests/cudaemu'
-RIGHT = {'sum': 'sum 762\nfirst 3\n', 'graph': 'rounds 7, odd 4, even 3\n', 'early-read': 'early -1\nlate 1\n'}
+RIGHT = {'sum': 'sum 762\nfirst 3\n', 'graph': 'rounds 7, odd 4, even 3\n', 'early-read': 'early -1\nlate 1\n',
+         'branches': 'branches 64\n', 'rounds': 'rounds 7 7\n', 'update': 'updated 4\n'}
 BUGS = {
     'missing-barrier': r"of shared memory 's'", 'missing-second-barrier': r'race: thread \d+',
     'barrier-in-branch': r'divergent barrier: 240 threads ended', 'two-barriers': r'divergent barrier: .* wait in __syncthreads of lines',
@@ -14,6 +15,9 @@ BUGS = {
     'a-little-out-of-bounds': r'out of bounds: byte 12 of an allocation of 12 bytes was written',
     'shared-out-of-bounds': r"element 256 of shared memory 's', which has 256", 'read-of-nothing': r'is read, but nobody wrote it',
     'lane-outside': r'reads lane 20, which is not in its mask', 'half-a-warp': r'divergent warp',
+    'forgotten-edge': r'race: node (3 of a graph (reads|writes)|1 of a graph (reads|writes)) byte \d+ of an allocation of 1024 bytes, which '
+                      r'node (1|3) (reads|writes); nothing orders them',
+    'forgotten-edge-in-loop': r'race: node (2 of a graph reads|0 of a graph writes) byte 0 of an allocation of 8 bytes, which node (0|2)',
     'too-many-threads': r'cudaErrorInvalidConfiguration', 'wrong-side': r'misuse: a copy',
     'misaligned': r"misaligned address: 'const (struct )?float4' at \d+ bytes behind a multiple of 16",
     'misaligned-shared': r"misaligned address: 4 elements from \d+ on of shared memory 's'",
@@ -41,18 +45,18 @@ def emulator(tmp):
     """The seeded bugs, and what is right, under several orders of threads."""
     exe = pathlib.Path(tmp) / 'check'
     command = ['g++', '-std=c++17', '-Wall', '-Wextra', '-Werror', '-O1', f'-I{EMU}', f'-I{SRC}/runtime_stub']
-    p = run([*command, '-fsanitize=alignment', '-c', '-x', 'c++', EMU / 'check.cu', '-o', exe.with_suffix('.o')])
+    p = run([*command, '-fsanitize=alignment', '-fsanitize=thread', '-c', '-x', 'c++', EMU / 'check.cu', '-o', exe.with_suffix('.o')])
     if p.returncode == 0:
-        p = run([*command, exe.with_suffix('.o'), EMU / 'api.cc', EMU / 'block.cc', '-o', exe])
+        p = run([*command, exe.with_suffix('.o'), EMU / 'api.cc', EMU / 'block.cc', EMU / 'races.cc', '-o', exe])
     yield 'builds without warnings', p.returncode == 0, p.stdout[-2000:]
     if p.returncode:
         return
     for seed in ('1', '2', '3'):
         for name, want in RIGHT.items():
-            p = run([exe, name], env={**os.environ, 'CUDAEMU_SEED': seed})
+            p = run([exe, name], env={**os.environ, 'CUDAEMU_SEED': seed, 'CUDAEMU_RACES': '1'})
             yield f'{name}, order {seed}', p.returncode == 0 and p.stdout == want, p.stdout
         for name, want in BUGS.items():
-            p = run([exe, name], env={**os.environ, 'CUDAEMU_SEED': seed})
+            p = run([exe, name], env={**os.environ, 'CUDAEMU_SEED': seed, 'CUDAEMU_RACES': '1'})
             yield f'bug {name}, order {seed}', p.returncode != 0 and re.search(want, p.stdout), p.stdout
 
 
@@ -82,7 +86,7 @@ def loops(t, tmp):
     last = np.load(tmp / 'out/0/0.npy').tolist() if long.returncode == 0 else long.stdout
     yield 'a while counts', first == [2] and last == [500], f'{first} {last}'
     yield 'as many calls for 500 rounds as for 2', few == many and few.get('cudaGraphLaunch') == '1', f'{few}\n{many}'
-    for call in ('cudaMalloc:1', 'cudaMalloc:2', 'cudaGraphInstantiate:1', 'cudaGraphAddNode:1', 'cudaGraphLaunch:1', 'cudaMemcpyAsync:1',
+    for call in ('cudaMalloc:1', 'cudaMalloc:2', 'cudaGraphInstantiate:1', 'cudaGraphAddKernelNode:1', 'cudaGraphLaunch:1', 'cudaMemcpyAsync:1',
                  'cudaStreamSynchronize:1'):
         p, _ = loop_run(t, tmp, 2, CUDAEMU_FAIL=call)
         yield (f'{call} fails: a status', p.returncode == 1 and 'the accelerator reported a failure: cudaErrorMemoryAllocation'
@@ -155,7 +159,8 @@ def programs(t):
     folder = SRC / 'tests/corpus/cases'
     for seed, cases in ((5, sorted(p.name for p in folder.iterdir())), (6, TOGETHER), (7, TOGETHER)):
         p = run([t.python, SRC / 'tests/corpus/score.py', '--pdcc', t.pdcc, '--target', 'cuda', '--timeout', '300',
-                 *(folder / name for name in cases)], env={**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_SEED': str(seed)})
+                 *(folder / name for name in cases)], env={**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_SEED': str(seed),
+                                                                'CUDAEMU_RACES': '1'})
         yield f'{len(cases)} recorded programs, order {seed}', p.returncode == 0, p.stdout[-3000:]
 
 

@@ -44,6 +44,7 @@ struct CUgraph_st {
 	cudaGraphNode_t first, last;
 	cudaGraph_t root; // itself, unless it is the body of a conditional node
 	Condition *conditions;
+	uint64_t *before; // for each node the set of those that edges put before it; NULL: not asked so far
 	int execs;       // made from it
 	bool destroyed;  // once there are none
 	bool running;
@@ -247,6 +248,7 @@ static cudaError_t memory_new(void **p, size_t n)
 	memset(a->base + page, SLACK_BYTE, (size_t)(a->data - a->base) - page);
 	memset(a->data, 0xff, n);
 	memset(a->data + n, SLACK_BYTE, rounded - n);
+	races_memory(a->data, n, true);
 	a->next = allocations;
 	allocations = a;
 	bytes_live += n;
@@ -392,6 +394,8 @@ static void node_run(cudaGraphNode_t n)
 		kernel_run(&n->launch);
 		break;
 	case NODE_COPY:
+		races_touch(n->from, n->bytes, false);
+		races_touch(n->to, n->bytes, true);
 		memmove(n->to, n->from, n->bytes);
 		break;
 	case NODE_SET:
@@ -418,10 +422,33 @@ static bool node_is_ready(cudaGraphNode_t n)
 	return !n->done;
 }
 
+static size_t graph_words(cudaGraph_t g)
+{
+	return (g->last ? g->last->number : 0) / 64 + 1;
+}
+
+// Nodes depend on older ones only.
+static const uint64_t *graph_before(cudaGraph_t g)
+{
+	const size_t words = graph_words(g);
+	if (g->before)
+		return g->before;
+	g->before = static_cast<uint64_t *>(calloc(words * 64 * words, sizeof(uint64_t)));
+	for (cudaGraphNode_t n = g->first; n; n = n->next)
+		for (size_t i = 0; i < n->ndep; i++) {
+			const size_t d = n->deps[i]->number;
+			for (size_t w = 0; w < words; w++)
+				g->before[n->number * words + w] |= g->before[d * words + w];
+			g->before[n->number * words + d / 64] |= UINT64_C(1) << (d % 64);
+		}
+	return g->before;
+}
+
 // In some order that the dependencies allow; the seed draws one.
 static void graph_run(cudaGraph_t g)
 {
 	int left = 0;
+	const RacePlace outer = races_wanted() ? races_enter(graph_before(g), graph_words(g)) : RacePlace();
 	for (cudaGraphNode_t n = g->first; n; n = n->next, left++)
 		n->done = false;
 	for (; left; left--) {
@@ -432,9 +459,13 @@ static void graph_run(cudaGraph_t g)
 				chosen = n;
 		if (!chosen)
 			die("misuse: nodes of a graph wait for each other");
+		if (races_wanted())
+			races_node(chosen->number);
 		node_run(chosen);
 		chosen->done = true;
 	}
+	if (races_wanted())
+		races_leave(outer);
 }
 
 static CUstream_st null_stream; // of whatever device
@@ -651,6 +682,7 @@ cudaError_t cudaFree(void *p)
 			continue;
 		slack_check(a);
 		*at = a->next;
+		races_memory(a->data, a->size, false);
 		bytes_live -= a->size;
 		munmap(a->base, a->mapped);
 		free(a);
@@ -752,6 +784,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t g)
 		free(c);
 	}
 	graphs_live -= g->root == g;
+	free(g->before);
 	free(g);
 	return cudaSuccess;
 }

@@ -199,6 +199,76 @@ static void graph_check()
 	cudaGraphExecDestroy(exec);
 }
 
+static __global__ void add_to(float *out, const float *x, const float *y)
+{
+	out[threadIdx.x] = x[threadIdx.x] + y[threadIdx.x];
+}
+
+// Two branches side by side from x; what joins them waits for both, unless one is `forgotten`. Taking over the bytes of x waits
+// for all who read it.
+static void branches_check(bool forgotten)
+{
+	float *x = numbers(N), *y = numbers(N), *z = numbers(N), host[N];
+	pd_queue graph = pd_graph_begin(NULL, &error);
+	pd_launch(&graph, add_to, 1, N, x, x, x);
+	const cudaGraphNode_t x_done = pd_last(&graph);
+	pd_launch(&graph, add_to, 1, N, y, x, x);
+	const cudaGraphNode_t y_done = pd_last(&graph);
+	pd_after(&graph, x_done);
+	pd_launch(&graph, add_to, 1, N, z, x, x);
+	if (!forgotten)
+		pd_after(&graph, y_done, pd_last(&graph));
+	pd_launch(&graph, add_to, 1, N, x, y, z);
+	cudaGraphExec_t exec = NULL;
+	pd_graph_end(&graph, &exec);
+	for (int run = 0; run < 2; run++)
+		pd_check(&queue, cudaGraphLaunch(exec, NULL));
+	pd_check(&queue, cudaMemcpy(host, x, sizeof host, cudaMemcpyDeviceToHost));
+	printf("branches %g\n", (double)host[1]);
+	cudaGraphExecDestroy(exec);
+}
+
+// Rounds of a loop are ordered; inside of a round two nodes are when one waits for the other.
+static void rounds_check(bool forgotten)
+{
+	int *counts = NULL, host[2];
+	pd_check(&queue, cudaMalloc(&counts, sizeof host));
+	pd_check(&queue, cudaMemset(counts, 0, sizeof host));
+	pd_queue graph = pd_graph_begin(NULL, &error);
+	const pd_condition again = pd_condition_new(&graph, false);
+	pd_launch(&graph, decide_less, 1, 1, counts, 7, again);
+	pd_queue body = pd_while(&graph, again);
+	pd_launch(&body, count_up, 1, 1, counts);
+	const cudaGraphNode_t counted = pd_last(&body);
+	pd_after_nothing(&body);
+	pd_launch(&body, count_up, 1, 1, counts + 1);
+	if (!forgotten)
+		pd_after(&body, counted);
+	pd_launch(&body, decide_less, 1, 1, counts, 7, again);
+	cudaGraphExec_t exec = NULL;
+	pd_graph_end(&graph, &exec);
+	pd_check(&queue, cudaGraphLaunch(exec, NULL));
+	pd_check(&queue, cudaMemcpy(host, counts, sizeof host, cudaMemcpyDeviceToHost));
+	printf("rounds %d %d\n", host[0], host[1]);
+	cudaGraphExecDestroy(exec);
+}
+
+// The same graph for other memory: what was made of it becomes that of the other.
+static void update_check()
+{
+	float *x = numbers(N), *y = numbers(N), host[2];
+	cudaGraphExec_t exec = NULL;
+	for (int run = 0; run < 2; run++) {
+		pd_queue graph = pd_graph_begin(NULL, &error);
+		pd_launch(&graph, add_to, 1, N, run ? y : x, x, x);
+		pd_graph_end(&graph, &exec);
+		pd_check(&queue, cudaGraphLaunch(exec, NULL));
+	}
+	pd_check(&queue, cudaMemcpy(host, y, sizeof host, cudaMemcpyDeviceToHost));
+	printf("updated %g\n", (double)host[1]);
+	cudaGraphExecDestroy(exec);
+}
+
 // Reads before it waits: what was queued has not happened.
 static void early_read_check()
 {
@@ -243,6 +313,12 @@ int main(int argc, char **argv)
 		sum_check();
 	else if (!strcmp(name, "graph"))
 		graph_check();
+	else if (!strcmp(name, "branches") || !strcmp(name, "forgotten-edge"))
+		branches_check(!strcmp(name, "forgotten-edge"));
+	else if (!strcmp(name, "rounds") || !strcmp(name, "forgotten-edge-in-loop"))
+		rounds_check(!strcmp(name, "forgotten-edge-in-loop"));
+	else if (!strcmp(name, "update"))
+		update_check();
 	else if (!strcmp(name, "early-read"))
 		early_read_check();
 	else

@@ -4,11 +4,12 @@
 //
 //   CUDAEMU_SEED=N       another order of threads, of blocks, and of graph nodes that do not depend on each other
 //   CUDAEMU_REPORT=FILE  at exit, how often each function of the API was called
+//   CUDAEMU_RACES=1      nodes of a graph that touch the same bytes, though no edge orders them, end the program (races.cc)
 //   CUDAEMU_FAIL=F:N[:E] the N-th call of the API function F (from 1) fails with E or cudaErrorMemoryAllocation; F may be *,
 //                        then what gives something back does not count
 //   CUDAEMU_LEAKS=1      allocations, streams and graphs that are left at exit are an error
 //
-// One host thread. Not modelled: memory orders, races in global memory, overlap of streams, textures, mma.
+// One host thread. Not modelled: memory orders, races in global memory between threads and between streams, overlap of streams, textures, mma.
 #ifndef CUDAEMU_RUNTIME_H
 #define CUDAEMU_RUNTIME_H
 
@@ -21,6 +22,9 @@
 #include <string.h>
 
 #include "cuda_runtime_api.h"
+
+// What races.cc is not told of.
+#define CUDAEMU_UNSEEN __attribute__((no_sanitize_thread))
 
 #define __global__
 #define __device__
@@ -233,7 +237,7 @@ static inline int __all_sync(unsigned mask, int pred, int line = __builtin_LINE(
 // ---- functions of the device -----------------------------------------------------------------------------
 
 template <typename T>
-T atomicAdd(T *p, T v)
+CUDAEMU_UNSEEN T atomicAdd(T *p, T v)
 {
 	const T old = *p;
 	*p = old + v;
@@ -241,7 +245,7 @@ T atomicAdd(T *p, T v)
 }
 
 template <typename T>
-T atomicExch(T *p, T v)
+CUDAEMU_UNSEEN T atomicExch(T *p, T v)
 {
 	const T old = *p;
 	*p = v;
@@ -249,7 +253,7 @@ T atomicExch(T *p, T v)
 }
 
 template <typename T>
-T atomicCAS(T *p, T expected, T v)
+CUDAEMU_UNSEEN T atomicCAS(T *p, T expected, T v)
 {
 	const T old = *p;
 	*p = old == expected ? v : old;
@@ -257,7 +261,7 @@ T atomicCAS(T *p, T expected, T v)
 }
 
 template <typename T>
-T atomicMax(T *p, T v)
+CUDAEMU_UNSEEN T atomicMax(T *p, T v)
 {
 	const T old = *p;
 	*p = old < v ? v : old;

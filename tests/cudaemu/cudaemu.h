@@ -1,4 +1,5 @@
-// What the files of the emulator's runtime share: api.cc has the API, block.cc runs the threads of a block.
+// What the files of the emulator's runtime share: api.cc has the API, block.cc runs the threads of a block, races.cc compares
+// what nodes of graphs touch.
 #ifndef CUDAEMU_H
 #define CUDAEMU_H
 
@@ -22,6 +23,20 @@ struct Launch {
 void kernel_run(const Launch *l); // block.cc
 // The thread that runs, for messages; false: none does.
 bool thread_describe(char *text, size_t size);
+
+// races.cc: where accesses come from now. A graph begins and ends; before: for each of its nodes the set of those that edges
+// put before it, each of so many words. Its node of that number runs.
+struct RacePlace {
+	unsigned frame, event;
+};
+
+bool races_wanted(); // CUDAEMU_RACES
+RacePlace races_enter(const uint64_t *before, size_t words);
+void races_node(size_t number);
+void races_leave(RacePlace outer);
+// Memory of the device comes and goes; is touched.
+void races_memory(const void *at, size_t n, bool there);
+void races_touch(const void *at, size_t n, bool writes);
 
 } // namespace cudaemu
 
