@@ -136,6 +136,7 @@ struct Codegen {
 	CudaBlock *block;        // CUDA: what is open, see cuda_step.c
 	PointerMap block_fits;   // CUDA: Op -> 1: one block is not enough for it, 2: it is
 	int nested;              // CUDA: conditional parts around what is printed
+	int ncondition;          // CUDA: of ifs and loops that are nodes
 	PointerMap conditions;   // CUDA: name of one -> its number, as a Dim
 	PlanLocals plan;         // offsets in model_run
 	Text run;                // the calls of model_run

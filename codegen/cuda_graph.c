@@ -146,11 +146,11 @@ static Text scope_open(Codegen *cg)
 	return outer;
 }
 
-static void scope_close(Codegen *cg, Text outer, const char *comment)
+static void scope_close(Codegen *cg, Text outer, const char *head, const char *comment)
 {
 	Text inner = cg->run;
 	cg->run = outer;
-	text_printf(&cg->run, "\t{%s%s%s\n", comment ? " /* " : "", comment ? comment : "", comment ? " */" : "");
+	text_printf(&cg->run, "\t%s{%s%s%s\n", head, comment ? " /* " : "", comment ? comment : "", comment ? " */" : "");
 	for (const char *p = inner.text ? inner.text : ""; *p;) {
 		size_t n = strcspn(p, "\n");
 		if (n)
@@ -194,7 +194,9 @@ static void thread_print(Codegen *cg, const char *kernel, const char *stem, int 
 static const char *condition_new(Codegen *cg, const char *stem, bool has_else)
 {
 	const char *name = names_unique(&cg->locals, stem);
-	text_line(&cg->run, 1, "const pd_condition %s = pd_condition_new(queue, %s);", name, has_else ? "true" : "false");
+	text_line(&cg->run, 1, "const pd_condition %s = pd_condition_new(queue, parts_on + %d, %s);", name, 2 * cg->ncondition,
+	          has_else ? "true" : "false");
+	pointer_map_set(&cg->conditions, name, dim_const(cg->ctx, cg->ncondition++));
 	return name;
 }
 
@@ -306,8 +308,8 @@ static const Op *loop_node_print(Walk *w, const Op *enter, int64_t limit, int co
 	text_line(&cg->run, 1, "pd_queue body = pd_while(queue, %s);", again);
 	Text inner = scope_open(cg);
 	const bool ok = branch && body_print(w, head, branch, limit, counter, again);
-	scope_close(cg, inner, NULL);
-	scope_close(cg, outer, comment_text(cg->arena, op_title(cg, enter)));
+	scope_close(cg, inner, "while (pd_round(&body)) ", NULL);
+	scope_close(cg, outer, "", comment_text(cg->arena, op_title(cg, enter)));
 	cuda_node_end(cg);
 	return ok ? branch : NULL;
 }
@@ -371,9 +373,9 @@ static void if_node_print(Walk *w, const Op *op, const char *cond, const Block *
 		if (meet[s] == &at_error)
 			return;
 		nodes_end(cg);
-		scope_close(cg, part, s ? "else" : "then");
+		scope_close(cg, part, "", s ? "else" : "then");
 	}
-	scope_close(cg, outer, comment_text(cg->arena, op_title(cg, op)));
+	scope_close(cg, outer, "", comment_text(cg->arena, op_title(cg, op)));
 	cuda_node_end(cg);
 }
 

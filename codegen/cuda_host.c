@@ -25,9 +25,10 @@ int cuda_told_words(const Codegen *cg)
 	return STATE_BYTES / 8 + size_count(cg);
 }
 
+// Behind what is told, two words for each condition: which of its parts run.
 int64_t cuda_state_bytes(const Codegen *cg)
 {
-	return (8 * (int64_t)cuda_told_words(cg) + 63) / 64 * 64;
+	return (8 * ((int64_t)cuda_told_words(cg) + cg->ncondition) + 63) / 64 * 64;
 }
 
 // What is printed in front of everything that may fail.
@@ -56,6 +57,8 @@ static void device_locals_print(Codegen *cg, Text *out)
 		text_line(out, 1, "pd_state *const state = (pd_state *)m->memory;");
 	if (strstr(run_text(cg), "sizes + ") || strstr(run_text(cg), "sizes, "))
 		text_line(out, 1, "int64_t *const sizes = (int64_t *)(m->memory + %d);", STATE_BYTES);
+	if (cg->ncondition)
+		text_line(out, 1, "int *const parts_on = (int *)(m->memory + %d);", 8 * cuda_told_words(cg));
 }
 
 // Whether the graph was made for these tensors and sizes.
@@ -77,31 +80,57 @@ static void graph_fits_print(Codegen *cg, Text *out)
 	text_str(out, ";\n}\n\n");
 }
 
-static void cuda_run_print(Codegen *cg, Text *out)
+// What makes the graph. With conditions it is a function of its own that also queues the program where there are no
+// conditional nodes: a host loop.
+static void graph_make_print(Codegen *cg, Text *out)
 {
-	const char *p = cg->prefix;
-	graph_fits_print(cg, out);
-	text_printf(out, "/* The whole program as a graph. */\n"
-	                 "static void graph_make(%s *m, const %s_inputs *in, %s_outputs *out, cudaStream_t stream, pd_error *error)\n{\n", p, p, p);
-	text_line(out, 1, "pd_queue graph = pd_graph_begin(stream, error), *const queue = &graph;");
+	const char *p = cg->prefix, *types = arena_printf(cg->arena, "%s *m, const %s_inputs *in, %s_outputs *out", p, p, p);
+	const char *begin = "pd_queue graph = pd_graph_begin(stream, error), *const queue = &graph;";
+	if (cg->ncondition)
+		text_printf(out, "/* The whole program. */\nstatic void program_queue(const %s, pd_queue *queue)\n{\n", types);
+	else
+		text_printf(out, "/* The whole program as a graph. */\n"
+		                 "static void graph_make(%s, cudaStream_t stream, pd_error *error)\n{\n\t%s\n", types, begin);
 	run_locals_print(cg, out);
 	device_locals_print(cg, out);
 	text_str(out, cg->declarations.text ? cg->declarations.text : "");
 	text_str(out, run_text(cg));
+	if (cg->ncondition) {
+		text_printf(out, "}\n\nstatic void graph_make(%s, cudaStream_t stream, pd_error *error)\n{\n\t%s\n", types, begin);
+		text_line(out, 1, "program_queue(m, in, out, queue);");
+	}
 	text_line(out, 1, "pd_graph_end(queue, &m->graph);");
 	text_str(out, "}\n\n");
+}
+
+static void cuda_run_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	graph_fits_print(cg, out);
+	graph_make_print(cg, out);
 	text_printf(out, "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out, cudaStream_t stream)\n{\n", p, p, p, p);
 	run_checks_print(cg, out);
 	queue_print(out, "queue_of_stream");
 	device_check_print(out);
 	text_line(out, 1, "if (pd_ok(queue) && !graph_fits(m, in, out)) {");
-	text_line(out, 2, "graph_make(m, in, out, stream, &error);");
+	if (cg->ncondition) {
+		text_line(out, 2, "if (!m->guarded)");
+		text_line(out, 3, "graph_make(m, in, out, stream, &error);");
+		text_line(out, 2, "m->guarded = m->guarded || pd_lacks_conditions(&error);");
+	} else {
+		text_line(out, 2, "graph_make(m, in, out, stream, &error);");
+	}
 	if (cg->ninput || cg->nmember)
 		text_line(out, 2, "m->in = *in;");
 	if (cg->noutput)
 		text_line(out, 2, "m->out = *out;");
 	text_line(out, 1, "}");
-	text_line(out, 1, "pd_check(queue, cudaGraphLaunch(m->graph, stream));");
+	if (cg->ncondition) {
+		text_line(out, 1, "if (m->guarded)");
+		text_line(out, 2, "program_queue(m, in, out, queue);");
+		text_line(out, 1, "else");
+	}
+	text_line(out, cg->ncondition ? 2 : 1, "pd_check(queue, cudaGraphLaunch(m->graph, stream));");
 	text_line(out, 1, "return pd_ok(queue) ? PD_OK : pd_failure(&error, &m->failed, &m->error);");
 	text_str(out, "}\n\n");
 }

@@ -62,10 +62,7 @@ void cuda_node_word(Codegen *cg, int word, unsigned how)
 
 void cuda_node_condition(Codegen *cg, const char *name, unsigned how)
 {
-	const Dim *number = pointer_map_get(&cg->conditions, name);
-	if (!number)
-		pointer_map_set(&cg->conditions, name, number = dim_const(cg->ctx, (int64_t)cg->conditions.count));
-	node_touches(cg, MEMORY_CONDITIONS, number, dim_const(cg->ctx, 1), how);
+	node_touches(cg, MEMORY_CONDITIONS, pointer_map_get(&cg->conditions, name), dim_const(cg->ctx, 1), how);
 }
 
 void cuda_node_state(Codegen *cg, unsigned how)

@@ -68,7 +68,14 @@ static __device__ inline void pd_need_size(int64_t *size, int found, int64_t n, 
 	atomicMax((long long *)size + found, (long long)n);
 }
 
-/* A part of the program that may not run: where there are no conditional nodes, its kernels end at once when *on is 0. */
+/* Conditional nodes of graphs: before CUDA 12.4 there are none. Where a driver has none either, kernels of a part of the
+ * program that may not run are told where to look whether it does, and the host queues rounds of loops until it is told
+ * that they are over. */
+#ifndef PD_CONDITIONS
+#define PD_CONDITIONS (CUDART_VERSION >= 12040)
+#endif
+
+/* Such a part; its kernels end at once when *on is 0. */
 typedef struct pd_guard {
 	const int *on; /* NULL: it runs */
 } pd_guard;
@@ -78,9 +85,11 @@ static __device__ inline bool pd_is_off(pd_guard part)
 	return part.on && !*part.on;
 }
 
-/* What a conditional node hangs on. `otherwise` is for toolkits whose conditions have no else. */
+/* What a conditional node hangs on; `otherwise` is for toolkits whose conditions have no else. Without nodes, a word for
+ * each part that says whether it runs. */
 typedef struct pd_condition {
-	cudaGraphConditionalHandle handle, otherwise;
+	unsigned long long handle, otherwise;
+	int *on;
 } pd_condition;
 
 #if CUDART_VERSION >= 12080
@@ -109,14 +118,19 @@ static __device__ void pd_block_move(T *to, const T *from, int64_t n)
 		to[i] = from[i];
 }
 
-/* Takes the condition to the node. After a failure no loop goes on. */
+/* Takes the condition to its node. After a failure no loop goes on. */
 template <typename T>
 static __device__ void pd_block_decide(const T *holds, const pd_state *state, pd_condition c)
 {
 	const unsigned yes = *holds && state->status == PD_OK;
+	if (c.on) {
+		c.on[0] = yes;
+		c.on[1] = !yes;
+		return;
+	}
+#if PD_CONDITIONS
 	cudaGraphSetConditional(c.handle, yes);
-#if !PD_GRAPH_ELSE
-	if (c.otherwise)
+	if (!PD_GRAPH_ELSE && c.otherwise)
 		cudaGraphSetConditional(c.otherwise, !yes);
 #endif
 }
@@ -185,6 +199,7 @@ typedef struct pd_queue {
 	size_t nafter;
 	bool conditions;                      /* the graph has conditional nodes */
 	pd_guard part;                        /* of the program: what goes in belongs to it */
+	int rounds;                           /* of a loop, queued so far */
 	pd_error *error;
 } pd_queue;
 
@@ -241,7 +256,8 @@ static inline void pd_added(pd_queue *q, cudaGraphNode_t node)
 static inline void pd_meet(pd_queue *q)
 {
 	cudaGraphNode_t node = NULL;
-	pd_check(q, cudaGraphAddEmptyNode(&node, q->graph, q->after, q->nafter));
+	if (q->graph)
+		pd_check(q, cudaGraphAddEmptyNode(&node, q->graph, q->after, q->nafter));
 	pd_added(q, node);
 }
 
@@ -340,12 +356,16 @@ static inline void pd_copy_out(pd_queue *q, void *to, const void *from, size_t n
 		pd_check(q, cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToHost, q->stream));
 }
 
-/* In a graph. */
+/* On the device, in no part that may not run. */
 static inline void pd_copy(pd_queue *q, void *to, const void *from, size_t n)
 {
 	cudaGraphNode_t node = NULL;
 	if (!n) {
 		pd_meet(q);
+		return;
+	}
+	if (!q->graph) {
+		pd_check(q, cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToDevice, q->stream));
 		return;
 	}
 	pd_check(q, cudaGraphAddMemcpyNode1D(&node, q->graph, q->after, q->nafter, to, from, n, cudaMemcpyDeviceToDevice));
@@ -354,34 +374,55 @@ static inline void pd_copy(pd_queue *q, void *to, const void *from, size_t n)
 
 /* ---- graphs ------------------------------------------------------------------------------------------------ */
 
-static inline cudaGraphConditionalHandle pd_handle(pd_queue *q)
+/* Whether what failed is that there are no conditional nodes; then it is forgotten. */
+static inline bool pd_lacks_conditions(pd_error *error)
 {
-	cudaGraphConditionalHandle handle = 0;
+	if (error->code != cudaErrorNotSupported && error->code != cudaErrorCallRequiresNewerDriver)
+		return false;
+	*error = pd_error();
+	(void)cudaGetLastError();
+	return true;
+}
+
+static inline unsigned long long pd_handle(pd_queue *q)
+{
+	unsigned long long handle = 0;
 	q->conditions = true;
+#if PD_CONDITIONS
 	pd_check(q, cudaGraphConditionalHandleCreate(&handle, q->root, 0, cudaGraphCondAssignDefault));
+#else
+	pd_check_at(q, cudaErrorNotSupported, "conditional nodes");
+#endif
 	return handle;
 }
 
-static inline pd_condition pd_condition_new(pd_queue *q, bool has_else)
+/* A condition of two parts or one; on: a word for each. */
+static inline pd_condition pd_condition_new(pd_queue *q, int *on, bool has_else)
 {
-	pd_condition c = {pd_handle(q), 0};
+	pd_condition c = {0, 0, NULL};
+	if (!q->graph) { /* nothing runs until it is decided: those who decide may be in a part that does not run */
+		c.on = on;
+		pd_check(q, cudaMemsetAsync(on, 0, 2 * sizeof *on, q->stream));
+		return c;
+	}
+	c.handle = pd_handle(q);
 	if (has_else && !PD_GRAPH_ELSE)
 		c.otherwise = pd_handle(q);
 	return c;
 }
 
-/* Adds a conditional node; bodies[] are where its parts go. */
-static inline void pd_node(pd_queue *q, cudaGraphConditionalHandle handle, cudaGraphConditionalNodeType type, unsigned n,
-                           pd_queue *bodies)
+enum { PD_IF, PD_WHILE };
+
+/* Adds a conditional node; parts[] are queues for what it may run. */
+static inline void pd_node(pd_queue *q, unsigned long long handle, int type, unsigned n, pd_queue *parts)
 {
-	for (unsigned i = 0; i < n; i++)
-		bodies[i] = *q;
 	if (!pd_ok(q))
 		return;
+#if PD_CONDITIONS
 	cudaGraphNodeParams params = {};
 	params.type = cudaGraphNodeTypeConditional;
 	params.conditional.handle = handle;
-	params.conditional.type = type;
+	params.conditional.type = type == PD_WHILE ? cudaGraphCondTypeWhile : cudaGraphCondTypeIf;
 	params.conditional.size = n;
 	cudaGraphNode_t node = NULL;
 #if CUDART_VERSION >= 13000
@@ -391,27 +432,60 @@ static inline void pd_node(pd_queue *q, cudaGraphConditionalHandle handle, cudaG
 #endif
 	pd_added(q, node);
 	for (unsigned i = 0; i < n && pd_ok(q); i++) {
-		bodies[i].graph = params.conditional.phGraph_out[i];
-		bodies[i].nafter = 0;
+		parts[i].graph = params.conditional.phGraph_out[i];
+		parts[i].nafter = 0;
+	}
+#else
+	(void)handle, (void)type, (void)n, (void)parts;
+#endif
+}
+
+static inline void pd_parts(const pd_queue *q, pd_condition c, int n, pd_queue *parts)
+{
+	for (int i = 0; i < n; i++) {
+		parts[i] = *q;
+		parts[i].rounds = 0;
+		if (c.on)
+			parts[i].part.on = c.on + i;
 	}
 }
 
 static inline pd_queue pd_while(pd_queue *q, pd_condition c)
 {
 	pd_queue body;
-	pd_node(q, c.handle, cudaGraphCondTypeWhile, 1, &body);
+	pd_parts(q, c, 1, &body);
+	if (q->graph)
+		pd_node(q, c.handle, PD_WHILE, 1, &body);
 	return body;
+}
+
+/* The host reads whether a loop goes on before every so many rounds; those in between find that out themselves. */
+#ifndef PD_ROUNDS_PER_READ
+#define PD_ROUNDS_PER_READ 8
+#endif
+
+/* Whether another round goes in: of a node it is the only one. */
+static inline bool pd_round(pd_queue *body)
+{
+	int on = 1;
+	if (body->graph)
+		return pd_ok(body) && !body->rounds++;
+	if (body->rounds++ % PD_ROUNDS_PER_READ == 0) {
+		pd_copy_out(body, &on, body->part.on, sizeof on);
+		pd_synchronize(body);
+	}
+	return pd_ok(body) && on;
 }
 
 /* parts: then, else. */
 static inline void pd_if(pd_queue *q, pd_condition c, pd_queue parts[2])
 {
-	if (PD_GRAPH_ELSE) {
-		pd_node(q, c.handle, cudaGraphCondTypeIf, 2, parts);
+	pd_parts(q, c, 2, parts);
+	if (!q->graph)
 		return;
-	}
-	pd_node(q, c.handle, cudaGraphCondTypeIf, 1, parts);
-	pd_node(q, c.otherwise, cudaGraphCondTypeIf, 1, parts + 1);
+	pd_node(q, c.handle, PD_IF, PD_GRAPH_ELSE ? 2 : 1, parts);
+	if (!PD_GRAPH_ELSE)
+		pd_node(q, c.otherwise, PD_IF, 1, parts + 1);
 }
 
 static inline pd_queue pd_queue_of(cudaStream_t stream, pd_error *error)
