@@ -421,6 +421,7 @@ bool cuda_matmul_emit(KernelFunc *k);
 
 // ---- cuda_conv.c, cuda_depthwise.c -------------------------------------------------------------------------
 
+bool cuda_conv_emit(KernelFunc *k);
 bool cuda_depthwise_emit(KernelFunc *k);
 const Dim *cuda_depthwise_threads(Context *c, const Op *op);
 

@@ -27,6 +27,7 @@ bool (*cuda_emitter_of(const Op *op))(KernelFunc *k)
 {
 	switch (op->code) {
 	case OP_LOOP_NEST: return cuda_nest_emit;
+	case OP_KERNEL_CONV: return cuda_conv_emit;
 	case OP_KERNEL_MATMUL: return cuda_matmul_emit;
 	case OP_KERNEL_DEPTHWISE: return cuda_depthwise_emit;
 	case OP_KERNEL_SOFTMAX: return cuda_softmax_emit;

@@ -1,5 +1,6 @@
 // Emits kernel.conv of plain images for CUDA. Called by cuda.c.
 #include "cuda_conv.h"
+#include "cuda_tile.h"
 #include "kernel_tile.h"
 
 #include <inttypes.h>
@@ -47,7 +48,8 @@ const char *conv_shape(KernelFunc *k, const ConvOp *v)
 	text_init(&t, k->arena);
 	for (size_t i = 0; i < COUNT_OF(dims); i++)
 		text_printf(&t, "%s, ", size_text(k, dims[i], on_device));
-	text_printf(&t, "%" PRId64 ", %" PRId64, v->pad[0], v->pad[1]);
+	text_printf(&t, "%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64, v->pad[0], v->pad[1],
+	            v->stride[0], v->stride[1], v->dilation[0], v->dilation[1]);
 	if (on_device)
 		return arena_printf(k->arena, "const pd_conv_shape s = {%s};", t.text);
 	kernel_given(k, "pd_conv_shape", "s", arena_printf(k->arena, "pd_conv_shape{%s}", t.text));
@@ -58,4 +60,57 @@ const char *conv_epilogue(KernelFunc *k, const char **value)
 {
 	k->place = "to";
 	return region_text(k, &k->op->regions[0], (const char *[]){"acc", "n", "c", "row", "column"}, value);
+}
+
+// ---- dense -----------------------------------------------------------------------------------------------
+
+// Filters of 1 x 1 that read every pixel: images are matrices of pixels already.
+static bool reads_pixels(const ConvOp *v)
+{
+	return v->kh == 1 && v->kw == 1 && v->stride[0] == 1 && v->stride[1] == 1 && !v->pad[0] && !v->pad[1] && !v->pad[2] && !v->pad[3];
+}
+
+// Of every image and group in turn; a row of the filter is for all groups, and a multiple of 16 bytes.
+static const char *filter_load(KernelFunc *k, const ConvOp *v)
+{
+	const int64_t each = v->out->dims[1]->value / v->groups, vector = 16 / (int64_t)dtype_size(v->w->dtype);
+	const char *row = arena_printf(k->arena, "(s.out_channels + %d) / %d * %d", (int)vector - 1, (int)vector, (int)vector);
+	if (v->groups == 1)
+		return arena_printf(k->arena, "const int row_of_w = %s;\nconst pd_matrix<Unit::AcrossA, true> a_load = {w + m0, row_of_w, "
+		                    "row_of_w - m0, K};", row);
+	return arena_printf(k->arena, "const pd_matrix<Unit::AcrossA, %s> a_load = {w + batch %% %d * M + m0, %s, M - m0, K};",
+	                    each % vector ? "false" : "true", (int)v->groups, row);
+}
+
+static const char *image_load(KernelFunc *k, const ConvOp *v)
+{
+	const Dim *plane = dim_mul(k->ctx, v->x->dims[2], v->x->dims[3]);
+	if (reads_pixels(v))
+		return cuda_tile_matrix(k, &(TileMatrix){.value = op_operand(k->op, 0), .name = "x", .offset = "batch * K * N + ", .row = plane});
+	return arena_printf(k->arena, "const pd_taps<Unit::AcrossB, %" PRId64 ", %" PRId64 "> b_load(x + batch * (K / %" PRId64
+	                    ") * s.height * s.width, s, (int)n0, (int)N, (int)K);", v->kh, v->kw, v->kh * v->kw);
+}
+
+bool cuda_conv_emit(KernelFunc *k)
+{
+	Context *c = k->ctx;
+	ConvOp v;
+	if (!tile_check_f32(k) || !conv_op_read(k->op, &v))
+		return false;
+	const Dim *const *out = v.out->dims, *groups = dim_const(c, v.groups);
+	TileProduct p = {.tile = cuda_tile_find(op_str(k->op, "schedule", "")), .batches = dim_mul(c, out[0], groups),
+	                 .m = dim_div(c, out[1], groups), .n = dim_mul(c, out[2], out[3]), .k = dim_const(c, v.channels * v.kh * v.kw), .split = 1,
+	                 .at = {"batch", "row", "(column / s.columns)", "(column % s.columns)"}};
+	if (v.groups > 1) {
+		p.at[0] = arena_printf(k->arena, "(batch / %" PRId64 ")", v.groups);
+		p.at[1] = arena_printf(k->arena, "(batch %% %" PRId64 " * M + row)", v.groups);
+	}
+	if (!p.tile)
+		return diag_error(c->diag, k->op->loc, "kernel.conv: no schedule '%s'", op_str(k->op, "schedule", "")), false;
+	if (!kernel_helper(k, "cuda_tile.c", 0, NULL) || !kernel_helper(k, "cuda_conv_shape.c", 0, NULL) ||
+	    (!reads_pixels(&v) && !kernel_helper(k, "cuda_conv.c", 0, NULL)))
+		return false;
+	p.a_load = arena_printf(k->arena, "%s\n%s", conv_shape(k, &v), filter_load(k, &v));
+	p.b_load = image_load(k, &v);
+	return cuda_tile_emit(k, &p);
 }

@@ -2,7 +2,6 @@
 // in another way.
 #include "cuda_tile.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "codegen_impl.h"
@@ -28,6 +27,32 @@ static const Dim *tiles_along(Context *c, const Dim *n, int each)
 	return dim_div(c, dim_add(c, n, dim_const(c, each - 1)), dim_const(c, each));
 }
 
+// Terms in a part of the depth: whole slices.
+static const Dim *part_depth(Context *c, const TileProduct *p)
+{
+	if (p->split < 2)
+		return p->k;
+	const int64_t each = p->tile->depth, slices = (p->k->value + each - 1) / each;
+	return dim_const(c, (slices + p->split - 1) / p->split * each);
+}
+
+// The sizes as `size`: a parameter, or, where a run finds them, the statement that declares it (else "").
+static const char *sizes_text(KernelFunc *k, const TileProduct *p)
+{
+	const Dim *const dims[] = {p->batches, p->m, p->n, p->k, dim_const(k->ctx, p->split), part_depth(k->ctx, p)};
+	bool found = false;
+	Text t;
+	text_init(&t, k->arena);
+	for (size_t i = 0; i < COUNT_OF(dims); i++)
+		found = found || dim_is_found(dims[i]);
+	for (size_t i = 0; i < COUNT_OF(dims); i++)
+		text_printf(&t, "%s%s", i ? ", " : "", expression_unwrap(k->arena, found ? kernel_dim(k, dims[i]) : dim_in_run(k->cg, dims[i])));
+	if (found)
+		return arena_printf(k->arena, "const pd_product size = {%s};", t.text);
+	kernel_given(k, "pd_product", "size", arena_printf(k->arena, "pd_product{%s}", t.text));
+	return "";
+}
+
 static const char *unit_text(KernelFunc *k, const CudaTile *t)
 {
 	return arena_printf(k->arena, "pd_fma<%d, %d, %d, %d, %d>", t->rows, t->columns, t->depth, t->thread_rows, t->thread_columns);
@@ -38,6 +63,7 @@ static const char *epilogue_text(KernelFunc *k, const TileProduct *p, const char
 	const char *args[MAX_RANK + 1] = {"acc"};
 	for (int i = 0; i < k->op->results[0].type->rank; i++)
 		args[1 + i] = p->at[i];
+	k->place = "(all * M + row) * N + column";
 	return region_text(k, &k->op->regions[0], args, value);
 }
 
@@ -48,25 +74,17 @@ bool cuda_tile_emit(KernelFunc *k, const TileProduct *p)
 	const char *value, *epilogue = epilogue_text(k, p, &value);
 	if (!epilogue || !kernel_helper(k, "cuda_tile.c", 0, NULL))
 		return false;
-	const bool whole = dim_is(dim_mod(k->ctx, p->n, dim_const(k->ctx, t->columns)), 0);
+	const bool aligned = cuda_rows_are_aligned(k, out, p->n); // then groups of columns are inside as a whole
 	const Dim *products = dim_mul(k->ctx, dim_const(k->ctx, p->split), p->batches);
-	const char *batches = kernel_dim(k, p->batches), *begin = "0", *end = "K", *batch = "all";
-	if (p->split > 1) { // whole slices in each part
-		const int64_t slices = (p->k->value + t->depth - 1) / t->depth, part = (slices + p->split - 1) / p->split * t->depth;
-		begin = arena_printf(k->arena, "part * %" PRId64, part);
-		end = arena_printf(k->arena, "(part + 1) * %" PRId64 " < K ? (part + 1) * %" PRId64 " : K", part, part);
-		batch = strcmp(batches, "1") ? arena_printf(k->arena, "all %% %s, part = all / %s", batches, batches) : "0, part = all";
-	}
 	k->block_threads = cuda_tile_threads(t);
 	k->grid = dim_mul(k->ctx, products, dim_mul(k->ctx, tiles_along(k->ctx, p->m, t->rows), tiles_along(k->ctx, p->n, t->columns)));
 	const TemplateKey keys[] = {
 		{"tile_rows", tile_int(k, t->rows)}, {"tile_columns", tile_int(k, t->columns)},
 		{"threads", tile_int(k, k->block_threads)}, {"blocks", tile_int(k, t->blocks)}, {"unit", unit_text(k, t)},
-		{"element", "float"}, {"m", kernel_dim(k, p->m)}, {"n", kernel_dim(k, p->n)}, {"k", kernel_dim(k, p->k)},
-		{"products", kernel_dim(k, products)}, {"batch", batch}, {"begin", begin}, {"end", end}, {"a_load", p->a_load}, {"b_load", p->b_load},
-		{"type", dtype_c_memory(out->type->dtype)}, {"column_inside", whole ? "true" : "column < N"}, {"epilogue", epilogue},
+		{"element", "float"}, {"size", sizes_text(k, p)}, {"a_load", p->a_load}, {"b_load", p->b_load},
+		{"type", dtype_c_memory(out->type->dtype)}, {"column_inside", aligned ? "true" : "column < N"}, {"epilogue", epilogue},
 		{"store", scalar_store(k, out->type->dtype, "results", "e", value)},
-		{"aligned", cuda_rows_are_aligned(k, out, p->n) ? "true" : "false"},
+		{"aligned", aligned ? "true" : "false"},
 	};
 	return kernel_template(k, "cuda_tile_kernel.c", COUNT_OF(keys), keys);
 }

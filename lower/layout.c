@@ -191,7 +191,7 @@ static void block_layout(Layout *l, Block *block)
 		if (op->nresult != 1 || !type_is_tensor(op->results[0].type))
 			continue;
 		if (l->target->cuda) {
-			if (op->info->kind == KIND_CONTRACT && !layout_image_conv(l, op))
+			if (op->info->kind == KIND_CONTRACT && !layout_image_conv(l, op) && !layout_conv_transpose(l, op))
 				layout_matmul(l, op);
 			continue;
 		}

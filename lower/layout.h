@@ -60,6 +60,12 @@ typedef struct Conv {
 // result.
 Value *conv_dense(Layout *l, const Conv *cv, const Type *out);
 
+// ---- layout_image.c -----------------------------------------------------------------------------
+
+// Whether a convolution of plain images suits kernel.conv, and the kernel whose result is `out`.
+bool conv_image_fits(const Conv *cv, int64_t groups);
+Value *conv_image(const Conv *cv, const Type *out, Value *x, int64_t groups);
+
 // ---- handlers: true when they rebuilt or replaced `op`, or left a blocked form for it -----------
 
 bool layout_conv(Layout *l, Op *op);            // layout_conv.c

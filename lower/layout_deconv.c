@@ -1,7 +1,7 @@
 // Transposed convolution with stride s as an ordinary one: pixels of the result that have the same
 // position modulo s read the same taps of the filter, so each of the s x s phases is a small
 // convolution of stride 1. All phases together are one kernel.conv with s * s times the channels; a
-// nest then interleaves them. No zero is ever multiplied. Called by layout.c.
+// nest then interleaves them. No zero is ever multiplied. Called by layout.c; for CUDA on plain images.
 //
 //   out[o] = sum over i * s + k = o + before of x[i] * w[k];   with o + before = q * s + r and k = r + s * j:
 //   out[o] = sum over j of x[q - j] * w[r + s * j]
@@ -80,7 +80,23 @@ static Value *phase_split(Builder *b, const Phase *p, Value *at, Value **rest)
 // blocks per phase.
 static bool result_is_plain(const Layout *l, int64_t oc)
 {
-	return 2 * oc <= l->target->lanes;
+	return l->target->cuda || 2 * oc <= l->target->lanes;
+}
+
+// Where the nest's element lies among the phases: its channel there is that of its phase.
+static void phase_place(const Layout *l, Nest *n, Value *phase, int64_t each, bool plain, Value **at)
+{
+	Builder *b = &n->b;
+	const int64_t lanes = l->target->lanes;
+	at[1] = index_add(b, index_times(b, phase, plain ? each : each / lanes), n->at[1]);
+	if (l->target->cuda)
+		return;
+	at[4] = n->at[4];
+	if (plain) {
+		Value *channel = at[1], *block = index_const(b, lanes);
+		at[1] = index_div(b, channel, block);
+		at[4] = index_mod(b, channel, block);
+	}
 }
 
 static Value *interleave(Layout *l, Op *op, Value *phases, const Phase *p, int64_t each)
@@ -89,20 +105,11 @@ static Value *interleave(Layout *l, Op *op, Value *phases, const Phase *p, int64
 	bool plain = result_is_plain(l, type_channels(type));
 	Builder before = builder_before(op);
 	Nest n = nest_open(&before, plain ? type : type_blocked(l, type));
-	Builder *in = &n.b;
-	Value *ry, *rx, *qy = phase_split(in, &p[0], n.at[2], &ry),
-					*qx = phase_split(in, &p[1], n.at[3], &rx);
-	Value *phase = index_add(in, index_times(in, ry, p[1].stride), rx), *block, *lane;
-	if (plain) {
-		Value *channel = index_add(in, index_times(in, phase, each), n.at[1]),
-			  *b = index_const(in, l->target->lanes);
-		block = index_div(in, channel, b);
-		lane = index_mod(in, channel, b);
-	} else {
-		block = index_add(in, index_times(in, phase, each / l->target->lanes), n.at[1]);
-		lane = n.at[4];
-	}
-	return nest_close(&n, load(in, phases, (Value *[]){n.at[0], block, qy, qx, lane}));
+	Value *ry, *rx, *at[5] = {n.at[0]};
+	at[2] = phase_split(&n.b, &p[0], n.at[2], &ry);
+	at[3] = phase_split(&n.b, &p[1], n.at[3], &rx);
+	phase_place(l, &n, index_add(&n.b, index_times(&n.b, ry, p[1].stride), rx), each, plain, at);
+	return nest_close(&n, load(&n.b, phases, at));
 }
 
 bool layout_conv_transpose(Layout *l, Op *op)
@@ -140,12 +147,15 @@ bool layout_conv_transpose(Layout *l, Op *op)
 			   .strides = {1, 1},
 			   .dilations = {1, 1},
 			   .paddings = {p[0].pad[0], p[1].pad[0], p[0].pad[1], p[1].pad[1]}};
+	if (l->target->cuda && !conv_image_fits(&cv, 1))
+		return false;
 	const Dim *dims[4] = {out->dims[0], dim_const(c, cv.oc), p[0].count, p[1].count};
-	Value *phases = conv_dense(l, &cv, single ? out : type_tensor(c, out->dtype, 4, dims, 0));
-	Value *form = single ? phases : interleave(l, op, phases, p, each);
+	const Type *made = single ? out : type_tensor(c, out->dtype, 4, dims, 0);
+	Value *phases = l->target->cuda ? conv_image(&cv, made, x, 1) : conv_dense(l, &cv, made);
+	Value *form = single || !phases ? phases : interleave(l, op, phases, p, each);
 	if (!form)
 		return false;
-	if (!single && result_is_plain(l, oc))
+	if (l->target->cuda || (!single && result_is_plain(l, oc)))
 		op_replace(op, &form);
 	else
 		blocked_set(l, op, form);

@@ -1,6 +1,6 @@
-// Depthwise convolutions of images in plain layout, for CUDA: kernel.depthwise on [N x C x H x W]. Images with the channels
-// behind are transposed around the kernel. Called by layout.c. What does not fit (other element types, large filters,
-// paddings that only a run tells) stays for to-loops.
+// Convolutions of images in plain layout, for CUDA: kernel.conv and kernel.depthwise on [N x C x H x W]. Filters are turned
+// so that the output channels lie side by side; images with the channels behind are transposed around the kernel. Called by
+// layout.c. What does not fit (other element types, few channels, paddings that only a run tells) stays for to-loops.
 #include "layout.h"
 #include "../ir/define.h"
 #include "../ir/geometry.h"
@@ -8,7 +8,10 @@
 #include <string.h>
 
 enum {
-	MAX_TAPS = 49 // of a depthwise filter: its weights stay in registers
+	MAX_TAPS = 49,    // of a depthwise filter: its weights stay in registers
+	MIN_CHANNELS = 4, // of the result and group; fewer would leave most of a tile empty
+	MIN_DEPTH = 8,    // products in a sum
+	MAX_SIDES = 32    // height and width of a filter together: a bit for each row and column
 };
 
 // ---- what fits ----------------------------------------------------------------------------------
@@ -60,6 +63,31 @@ static Value *move_axes(Builder *b, Value *x, const int64_t *perm)
 	return build1(b, OP_PD_TRANSPOSE, x, "perm", attr_ints(b->ctx, 4, perm), NULL);
 }
 
+// [OC x C x KH x KW] as [1 x C x KH x KW x q] by a nest, when only a run has the filter.
+static Value *turn_by_nest(const Conv *cv, const Type *type)
+{
+	Builder before = builder_before(cv->op);
+	Nest n = nest_open(&before, type);
+	Value *inside = dim_is(type->dims[4], cv->oc) ? NULL : index_less(&n.b, n.at[4], index_const(&n.b, cv->oc));
+	Value *at[4] = {n.at[4], n.at[1], n.at[2], n.at[3]};
+	return nest_close(&n, load_or(&n.b, inside, build_scalar_f(&n.b, type->dtype, 0), cv->filter, at));
+}
+
+// The filter as one panel: rows of all output channels, each a multiple of 16 bytes long.
+static Value *filter_panel(const Conv *cv)
+{
+	Context *c = cv->op->ctx;
+	const DType t = cv->filter->type->dtype;
+	const int64_t vector = 16 / (int64_t)dtype_size(t), q = (cv->oc + vector - 1) / vector * vector;
+	const Dim *const *f = cv->filter->type->dims, *dims[5] = {dim_const(c, 1), f[1], f[2], f[3], dim_const(c, q)};
+	const Type *type = type_tensor(c, t, 5, dims, 0);
+	if (!cv->filter->def || !(cv->filter->def->info->traits & TRAIT_CONSTANT))
+		return turn_by_nest(cv, type);
+	Op *pack = layout_kernel(cv->op, OP_KERNEL_PACK_CONV, type, 1, (Value *[]){cv->filter});
+	pack->results[0].name = cv->filter->name;
+	return &pack->results[0];
+}
+
 static Op *image_kernel(const Conv *cv, enum OpCode code, const Type *out, Value *x, Value *w)
 {
 	Context *c = cv->op->ctx;
@@ -80,6 +108,27 @@ static Value *image_depthwise(const Conv *cv, const Type *out, Value *x)
 	return w ? &image_kernel(cv, OP_KERNEL_DEPTHWISE, out, x, w)->results[0] : NULL;
 }
 
+Value *conv_image(const Conv *cv, const Type *out, Value *x, int64_t groups)
+{
+	Context *c = cv->op->ctx;
+	Value *w = filter_panel(cv);
+	if (!w)
+		return NULL;
+	Op *kernel = image_kernel(cv, OP_KERNEL_CONV, out, x, w);
+	op_set_attr(kernel, "groups", attr_int(c, groups));
+	op_set_attr(kernel, "in_channels", attr_int(c, cv->ic));
+	op_set_attr(kernel, "plain_input", attr_bool(c, true));
+	const CudaProduct product = {c, dim_mul(c, out->dims[0], dim_const(c, groups)), dim_const(c, cv->oc / groups),
+	                             dim_mul(c, out->dims[2], out->dims[3]), dim_const(c, cv->ic * cv->kh * cv->kw)};
+	op_set_attr(kernel, "schedule", attr_str(c, cuda_schedule(&product).tile->name));
+	return &kernel->results[0];
+}
+
+bool conv_image_fits(const Conv *cv, int64_t groups)
+{
+	return cv->oc / groups >= MIN_CHANNELS && cv->ic * cv->kh * cv->kw >= MIN_DEPTH && cv->kh + cv->kw <= MAX_SIDES;
+}
+
 // ---- handlers -----------------------------------------------------------------------------------
 
 bool layout_image_conv(Layout *l, Op *op)
@@ -90,7 +139,7 @@ bool layout_image_conv(Layout *l, Op *op)
 		return false;
 	const int64_t groups = op_int(op, "groups", 1);
 	const bool depthwise = cv.ic == 1 && groups == cv.channels && cv.kh * cv.kw <= MAX_TAPS, last = channels_last(op);
-	if (!depthwise)
+	if (!depthwise && !conv_image_fits(&cv, groups))
 		return false;
 	Builder b = builder_before(op);
 	const Type *out = op->results[0].type;
@@ -99,7 +148,7 @@ bool layout_image_conv(Layout *l, Op *op)
 		out = type_tensor(l->ctx, out->dtype, 4, (const Dim *[]){out->dims[0], out->dims[3], out->dims[1], out->dims[2]}, 0);
 	if (!x)
 		return false;
-	Value *made = image_depthwise(&cv, out, x);
+	Value *made = depthwise ? image_depthwise(&cv, out, x) : conv_image(&cv, out, x, groups);
 	if (made && last)
 		made = move_axes(&b, made, to_back);
 	if (!made)

@@ -12,14 +12,17 @@ def after(size, kernel, stride, before, behind, dilation):
 
 
 class Case:
-    """conv2d of x [N x C x H x W] with `out` channels; symbols: names of the sizes of x that the program leaves open."""
+    """conv2d of x [N x C x H x W] with `out` channels. `inside`: of a tensor that the program computes, whose rows it knows
+    to be aligned. `symbols`: names of the sizes of x that the program leaves open."""
 
-    def __init__(self, name, x, out, kernel, stride=1, pads=None, dilation=1, groups=1, residual=False, last=False, symbols=''):
+    def __init__(self, name, x, out, kernel, stride=1, pads=None, dilation=1, groups=1, residual=False, last=False, inside=False,
+                 symbols=''):
         kh, kw = kernel if isinstance(kernel, tuple) else (kernel, kernel)
         top, bottom, left, right = self.pads = pads or [kh // 2, kh // 2, kw // 2, kw // 2]
-        self.name, self.stride, self.dilation, self.groups, self.residual, self.last = name, stride, dilation, groups, residual, last
+        self.name, self.stride, self.dilation, self.groups, self.residual = name, stride, dilation, groups, residual
+        self.last, self.inside = last, inside
         self.x, self.w, self.bias = list(x), [out, x[1] // groups, kh, kw], [1, out, 1, 1]
-        self.open = [f'?{s}' if s in symbols else size for s, size in zip('nchw', x)]
+        self.open = [f'?{s}' if s in symbols else size for s, size in zip('nchw', x)]  # text() numbers them
         self.out = [self.open[0], out, after(x[2], kh, stride, top, bottom, dilation), after(x[3], kw, stride, left, right, dilation)]
         for i, s in ((2, 'h'), (3, 'w')):
             if s in symbols:  # such windows keep the size
@@ -29,10 +32,12 @@ class Case:
         return [dims[i] for i in (0, 2, 3, 1)] if self.last else dims
 
     def text(self, i, column):
-        x, w, b, out = (tensor(self.order(d) if d is not self.w else d) for d in (self.open, self.w, self.bias, self.out))
+        x, w, b, out = (tensor(self.order(d) if d is not self.w else d, i) for d in (self.open, self.w, self.bias, self.out))
         rows = ['  %%%s%d = pd.feed() {name = "%s%d", col = %d} : () -> (%s)' % (n, i, n, i, column + at, t)
                 for at, (n, t) in enumerate((('x', x), ('w', w), ('b', b)))]
-        rows.append(f'  %c{i} = pd.conv2d(%x{i}, %w{i}) {{strides = [{self.stride}, {self.stride}], paddings = {self.pads}, dilations = '
+        if self.inside:
+            rows.append(f'  %a{i} = pd.abs(%x{i}) : ({x}) -> ({x})')
+        rows.append(f'  %c{i} = pd.conv2d(%{"a" if self.inside else "x"}{i}, %w{i}) {{strides = [{self.stride}, {self.stride}], paddings = {self.pads}, dilations = '
                     f'[{self.dilation}, {self.dilation}], groups = {self.groups}, data_format = "{"NHWC" if self.last else "NCHW"}"}} '
                     f': ({x}, {w}) -> ({out})')
         rows.append(f'  %s{i} = pd.add(%c{i}, %b{i}) : ({out}, {b}) -> ({out})')
@@ -43,8 +48,8 @@ class Case:
         return rows
 
 
-def tensor(dims):
-    return 'tensor<' + ' x '.join(map(str, dims)) + ' x f32>'
+def tensor(dims, i):
+    return 'tensor<' + ' x '.join(f'{d}{i}' if str(d)[0] == '?' else str(d) for d in dims) + ' x f32>'
 
 
 CASES = (
@@ -57,6 +62,22 @@ CASES = (
     Case('depthwise, one column', (1, 3, 20, 1), 3, (3, 1), groups=3),
     Case('depthwise, open sizes', (2, 6, 9, 13), 6, 3, groups=6, residual=True, symbols='nh'),
     Case('depthwise, channels behind', (2, 6, 9, 13), 6, 3, groups=6, last=True),
+    Case('1 x 1', (2, 20, 6, 6), 36, 1),
+    Case('1 x 1, aligned', (2, 20, 6, 6), 36, 1, inside=True),
+    Case('1 x 1, aligned image, odd channels', (1, 20, 6, 6), 35, 1, inside=True),
+    Case('1 x 1, odd sizes', (2, 19, 5, 7), 19, 1, residual=True, inside=True),
+    Case('1 x 1, stride 2', (2, 20, 9, 9), 40, 1, 2),
+    Case('3 x 3', (2, 17, 9, 10), 33, 3),
+    Case('3 x 3, residual', (1, 24, 8, 8), 24, 3, residual=True),
+    Case('3 x 3, stride 2, uneven paddings', (1, 16, 11, 12), 20, 3, 2, [0, 1, 1, 2]),
+    Case('3 x 3, dilated', (1, 8, 13, 13), 12, 3, 1, [2, 2, 2, 2], 2),
+    Case('7 x 7, stride 2, three channels', (1, 3, 30, 30), 16, 7, 2),
+    Case('1-D', (3, 10, 1, 40), 8, (1, 5)),
+    Case('3 x 3, groups', (2, 12, 9, 9), 24, 3, groups=3),
+    Case('3 x 3, groups of odd size', (1, 12, 7, 7), 18, 3, groups=3),
+    Case('3 x 3, open sizes', (2, 9, 8, 11), 9, 3, residual=True, symbols='nhw'),
+    Case('1 x 1, open sizes', (3, 9, 8, 8), 16, 1, inside=True, symbols='nh'),
+    Case('3 x 3, channels behind', (2, 8, 9, 9), 12, 3, last=True),
 )
 
 
