@@ -27,6 +27,7 @@ typedef struct CodegenOptions {
 	const char *header_name;  // "model.h": what the source includes
 	const char *weights_name; // "model.weights": what .incbin reads and comments name
 	const char *banner;       // one line: what the code was made from ("lenet/model.pdmodel"), or NULL
+	bool cuda_libs;           // CUDA: products through cuBLASLt
 	const char *compile;      // CUDA: how the code says to compile it, or NULL
 	WeightsMode weights;
 	bool call;                // also print model_call, with a static workspace (static shapes only)

@@ -138,6 +138,7 @@ struct Codegen {
 	int nested;              // CUDA: conditional parts around what is printed
 	int ncondition;          // CUDA: of ifs and loops that are nodes
 	PointerMap conditions;   // CUDA: name of one -> its number, as a Dim
+	bool library;            // CUDA: there are calls of cuBLASLt
 	PlanLocals plan;         // offsets in model_run
 	Text run;                // the calls of model_run
 	Text declarations;       // with several blocks: its locals, in front of the first label
@@ -414,6 +415,7 @@ void cuda_node_output(Codegen *cg, int col, unsigned how);
 void cuda_node_word(Codegen *cg, int word, unsigned how);
 void cuda_node_condition(Codegen *cg, const char *name, unsigned how);
 void cuda_node_state(Codegen *cg, unsigned how);
+void cuda_node_scratch(Codegen *cg); // of the library, which writes there
 
 // ---- cuda_matmul.c -----------------------------------------------------------------------------------------
 
@@ -429,6 +431,13 @@ const Dim *cuda_depthwise_threads(Context *c, const Op *op);
 
 // The whole program as nodes of a graph.
 bool cuda_graph_print(Codegen *cg, const Op **bound);
+
+// ---- cuda_library.c ----------------------------------------------------------------------------------------
+
+// Whether the operation goes through a library (--cuda-libs), and how.
+bool cuda_library_suits(const Codegen *cg, const Op *op);
+bool cuda_library_print(Codegen *cg, const Op *op);
+int64_t cuda_scratch_bytes(const Codegen *cg); // of an instance's memory; 0: no library is called
 
 // ---- cuda_instance.c ---------------------------------------------------------------------------------------
 

@@ -339,7 +339,7 @@ bool codegen_cuda(Context *c, Op *module, const Target *t, const CodegenOptions 
 		options.weights = WEIGHTS_FILE;
 	if (!codegen_begin(cg, c, module, t, &options))
 		return false;
-	cg->workspace = dim_add(c, cg->workspace, dim_const(c, cg->weights_size + cuda_state_bytes(cg)));
+	cg->workspace = dim_add(c, cg->workspace, dim_const(c, cg->weights_size + cuda_state_bytes(cg) + cuda_scratch_bytes(cg)));
 	codegen_end(cg, out);
 	cuda_report_end(cg, out);
 	cuda_source_print(cg, &out->source);

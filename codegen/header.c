@@ -124,8 +124,8 @@ static void cuda_entry_points(Codegen *cg, Text *out)
 	text_printf(out, "/* Waits for the stream and tells how the runs on it went since the last wait: what failed first, or PD_OK. Sets the\n"
 	                 " * sizes in `out`. The instance can run again after any status. */\n"
 	                 "pd_status %s_wait(%s *m, %s_outputs *out, cudaStream_t stream);\n", p, p, p);
-	text_printf(out, "/* Gives back what the instance holds, once no run is under way. An instance of zeros holds nothing, and so does one\n"
-	                 " * that was not initialised with success, or freed. */\n"
+	text_printf(out, "/* Gives back what the instance holds, once no run is under way; before it is initialised again, too. An instance of\n"
+	                 " * zeros holds nothing, and so does one that was not initialised with success, or freed. */\n"
 	                 "void %s_free(%s *m);\n", p, p);
 	text_printf(out, "/* Entry points for programs that hold their tensors on the host; an instance begins as zeros. */\n"
 	                 "PDRT_EXPORT const pd_model_info *%s_info(void);\n", p);
@@ -138,6 +138,10 @@ static void cuda_members(Codegen *cg, Text *out)
 	text_line(out, 1, "const char *error; /* after PD_DEVICE CUDA's name of the error, else NULL */");
 	text_line(out, 1, "int device;");
 	text_line(out, 1, "void *owned;");
+	if (cg->library) {
+		text_line(out, 1, "struct cublasLtContext *lt;");
+		text_line(out, 1, "unsigned char *scratch;");
+	}
 	text_line(out, 1, "int64_t told[%d]; /* by the device, at the last wait */", cuda_told_words(cg));
 	text_line(out, 1, "cudaGraphExec_t graph;");
 	if (cg->ncondition)

@@ -188,6 +188,8 @@ void failure_print(Codegen *cg, const char *condition, const char *status, const
 
 static bool compute_print(Codegen *cg, const Op *op, Emitter *emit)
 {
+	if (cg->target->cuda && cuda_library_suits(cg, op))
+		return cuda_library_print(cg, op);
 	KernelFunc *k = kernel_new(cg, op);
 	k->inlined = nest_is_statement(cg, op);
 	if (!(k->inlined ? nest_statement(k) : emit(k)))

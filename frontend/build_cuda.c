@@ -37,7 +37,7 @@ static const char *in_folder(Driver *d, const BuiltModel *b, const char *name)
 
 static bool emulator_write(Driver *d, const char *folder)
 {
-	static const char *const names[] = {"cuda_runtime.h", "cuda_runtime_api.h", "cuda_fp16.h", "cuda_bf16.h",
+	static const char *const names[] = {"cuda_runtime.h", "cuda_runtime_api.h", "cublasLt.h", "cuda_fp16.h", "cuda_bf16.h",
 	                                    "cudaemu.h", "api.cc", "block.cc", "races.cc"};
 	FilePiece pieces[COUNT_OF(names)];
 	for (size_t i = 0; i < COUNT_OF(names); i++) {
@@ -79,7 +79,7 @@ static bool common_build(Driver *d, const BuiltModel *b, const char *object)
 // The name that an object of these texts, this compiler and its flags has in the cache.
 static const char *common_name(Driver *d)
 {
-	static const char *const texts[] = {"cuda_runtime.h", "cuda_runtime_api.h", "cudaemu.h", "api.cc", "block.cc", "races.cc", "pdrt.h",
+	static const char *const texts[] = {"cuda_runtime.h", "cuda_runtime_api.h", "cublasLt.h", "cudaemu.h", "api.cc", "block.cc", "races.cc", "pdrt.h",
 		"pdrt.c", "harness.c", "harness_npy.h"};
 	const char *cc = d->options->cc ? d->options->cc : environment("CC", "cc");
 	uint64_t h = bytes_hash(BYTES_HASH_START, cc, strlen(cc) + 1);

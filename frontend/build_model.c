@@ -37,6 +37,7 @@ bool model_sources(Driver *d, Op *module, const Target *t, const char *folder, B
 		.weights_name = "model.weights",
 		.banner = d->options->model,
 		.weights = WEIGHTS_AUTO,
+		.cuda_libs = d->options->cuda_libs,
 	};
 	if (!driver_codegen(d, module, t, &options, r))
 		return false;

@@ -78,7 +78,7 @@ bool nvcc_build(Driver *d, const BuiltModel *b)
 	n = words_append(c, cuda_arch_flags(c, d->options->arch), argv, n, MAX_ARGUMENTS);
 	n = words_append(c, d->options->cc ? arena_printf(c->arena, "-ccbin %s", d->options->cc) : NULL, argv, n, MAX_ARGUMENTS);
 	n = words_append(c, d->options->cflags, argv, n, MAX_ARGUMENTS);
-	if (n + 10 > MAX_ARGUMENTS) {
+	if (n + 12 > MAX_ARGUMENTS) {
 		diag_error(c->diag, NULL, "too many compiler flags");
 		return false;
 	}
@@ -88,6 +88,8 @@ bool nvcc_build(Driver *d, const BuiltModel *b)
 		argv[n++] = arena_printf(c->arena, "%s/%s", b->folder, sources[i]);
 	argv[n++] = "-o";
 	argv[n++] = b->program;
+	if (d->options->cuda_libs)
+		argv[n++] = "-lcublasLt";
 	argv[n] = NULL;
 	if (external_run(c, argv, &status))
 		return true;

@@ -306,6 +306,8 @@ static const OptionSpec table[] = {
 	 "avx512, avx2, sse4, neon, generic (plain C11) or native; compile: generic, else native"},
 	{0, "arch", "sm_NN,..", C | R | V | B, PARSE(parse_arch),
 	 "CUDA: the GPUs to compile for (default: the one that is here); compile: how the code says to compile it"},
+	{0, "cuda-libs", NULL, C | R | V | B, FLAG(cuda_libs),
+	 "CUDA: products through cuBLASLt; link with -lcublasLt"},
 	{0, "shape", "NAME=D,D", C | R | V | B | I, PARSE(parse_shape),
 	 "pin the dims of feed NAME; -1 leaves one symbolic"},
 	{0, "params", "FILE", ALL, TEXT(params),

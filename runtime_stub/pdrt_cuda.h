@@ -186,6 +186,7 @@ PD_KERNEL(zero, (pd_guard part, T *x, int n), (x, n))
 typedef struct pd_error {
 	cudaError_t code;
 	const char *at;
+	const char *name; /* of a library's error; NULL: of the code */
 } pd_error;
 
 enum { PD_MOST_AFTER = 32 };
@@ -223,7 +224,7 @@ static inline void pd_check_at(pd_queue *q, cudaError_t code, const char *at)
 static inline pd_status pd_failure(const pd_error *e, const char **failed, const char **name)
 {
 	*failed = e->at;
-	*name = cudaGetErrorName(e->code);
+	*name = e->name ? e->name : cudaGetErrorName(e->code);
 	(void)cudaGetLastError();
 	return PD_DEVICE;
 }

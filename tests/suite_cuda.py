@@ -25,6 +25,21 @@ def sources(t, todo, tmp):
         yield name, out if p.returncode == 0 else None, p.stdout
 
 
+def library(t, nvcc, tmp):
+    """Products through cuBLASLt compile, and link with what the toolkit has."""
+    header = pathlib.Path(nvcc).resolve().parent.parent / 'include/cublasLt.h'
+    if not header.exists():
+        return 'cuBLASLt (not installed)', True, ''
+    source, main = tmp / 'library.cu', tmp / 'main.c'
+    p = run([t.pdcc, SRC / 'samples/digits/digits.pdmodel', '-o', source, '--cuda-libs'])
+    main.write_text('#include "library.h"\nint main(void) { return library_info()->abi_version != PDRT_ABI_VERSION; }\n')
+    if p.returncode == 0:
+        p = nvcc_compile(nvcc, source)
+    if p.returncode == 0:
+        p = run([nvcc, '-I', SRC / 'runtime_stub', main, source.with_suffix('.o'), SRC / 'runtime_stub/pdrt.c', '-lcublasLt', '-o', tmp / 'main'])
+    return 'cuBLASLt', p.returncode == 0, p.stdout[-2000:]
+
+
 def suite(t):
     nvcc = t.config.get('NVCC')
     if not nvcc:
@@ -41,6 +56,7 @@ def suite(t):
         for name, source, said in sources(t, todo, tmp):
             p = nvcc_compile(nvcc, source) if source else None
             yield name, p is not None and p.returncode == 0, (p.stdout if p else said)[-2000:]
+        yield library(t, nvcc, pathlib.Path(tmp))
         check = pathlib.Path(tmp) / 'check.cu'
         check.write_bytes((SRC / 'tests/cudaemu/check.cu').read_bytes())
         p = nvcc_compile(nvcc, check)

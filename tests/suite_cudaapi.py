@@ -64,7 +64,25 @@ ARRAY = FEEDS + COUNTER + f'''  %none = pd.create_array() : () -> (array<4 x 16 
   %at = pd.scale(%n) {{bias = -1.0}} : ({N}) -> ({N})
   %y = pd.array_read(%a, %at) : (array<4 x 16 x f32>, {N}) -> ({X})
 ''' + FETCH
-PROGRAMS = {'plain': PLAIN, 'while': loop(f'      %r = {MATMUL}\n'), 'branch': loop(BRANCH), 'array': ARRAY}
+PROGRAMS = {'plain': PLAIN, 'while': loop(f'      %r = {MATMUL}\n'), 'branch': loop(BRANCH), 'array': ARRAY,
+            'library': loop(f'      %r = {MATMUL}\n')}
+LIBRARY = FEEDS.replace('"n"', '"count"') + f'''  %s = pd.feed() {{col = 2, name = "s"}} : () -> (tensor<?n x 16 x f32>)
+  %b = pd.feed() {{col = 3, name = "b"}} : () -> (tensor<3 x 4 x 16 x f32>)
+  %bias = pd.feed() {{col = 4, name = "bias"}} : () -> (tensor<16 x f32>)
+  %v = pd.add(%x, %bias) : ({X}, tensor<16 x f32>) -> ({X})
+  %l = {MATMUL}
+  %p = pd.add(%l, %bias) : ({X}, tensor<16 x f32>) -> ({X})
+  %y0 = pd.relu(%p) : ({X}) -> ({X})
+  %y1 = pd.matmul(%s, %w) {{transpose_y = true}} : (tensor<?n x 16 x f32>, tensor<16 x 16 x f32>) -> (tensor<?n x 16 x f32>)
+  %y2 = pd.matmul(%b, %b) {{transpose_x = true}} : (tensor<3 x 4 x 16 x f32>, tensor<3 x 4 x 16 x f32>) -> (tensor<3 x 16 x 16 x f32>)
+  %y3 = pd.matmul(%v, %b) {{transpose_y = true}} : ({X}, tensor<3 x 4 x 16 x f32>) -> (tensor<3 x 4 x 4 x f32>)
+  %y4 = pd.matmul(%x, %v) {{transpose_x = true}} : ({X}, {X}) -> (tensor<16 x 16 x f32>)
+  pd.fetch(%y0) {{col = 0, name = "y0"}} : ({X}) -> ()
+  pd.fetch(%y1) {{col = 1, name = "y1"}} : (tensor<?n x 16 x f32>) -> ()
+  pd.fetch(%y2) {{col = 2, name = "y2"}} : (tensor<3 x 16 x 16 x f32>) -> ()
+  pd.fetch(%y3) {{col = 3, name = "y3"}} : (tensor<3 x 4 x 4 x f32>) -> ()
+  pd.fetch(%y4) {{col = 4, name = "y4"}} : (tensor<16 x 16 x f32>) -> ()
+'''
 CHECKS = ('plain', 'several', 'memory', 'misuse', 'failures')
 
 
@@ -82,7 +100,8 @@ def instances(t, tmp):
         d.mkdir()
         (d / 'model.pdir').write_text('builtin.module {\n' + text + '}\n')
         weights = ['file', 'inline'][name == 'branch']
-        p = run([t.pdcc, d / 'model.pdir', '-o', d / 'model.cu', '--max-array', '7', f'--weights={weights}'])
+        libraries = ['--cuda-libs'] if name == 'library' else []
+        p = run([t.pdcc, d / 'model.pdir', '-o', d / 'model.cu', '--max-array', '7', f'--weights={weights}', *libraries])
         if p.returncode == 0:
             p = run([*cxx, '-Wall', '-Wextra', '-Wno-unused-parameter', '-Werror', d / 'model.cu', '-o', d / 'model.o'])
         if p.returncode == 0:
@@ -97,10 +116,12 @@ def instances(t, tmp):
         text = (d / 'model.h').read_text()
         total = int(re.search(r'MODEL_WORKSPACE_BYTES (\d+)u', text)[1])
         state = -8 * int(re.search(r'told\[(\d+)\]', text)[1]) // 64 * -64
-        if name != 'array':  # whose room is an option of the compiler
+        if name not in ('array', 'library'):  # whose room is an option of the compiler
             yield (f'{name}: info says how much', info.get('workspace', 0) + info.get('weights', 0) + state == total,
                    f'{info} {state} {total}')
         for check in CHECKS + (('data',) if name == 'array' else ()):
+            if check == 'memory' and libraries:  # the library leaves scratch memory as it likes
+                continue
             for seed in ('1', '2') if check == 'several' else ('1',):
                 p = run([d / 'instances', check, *given], env={**os.environ, 'CUDAEMU_SEED': seed})
                 yield f'{name}: {check}, order {seed}', p.returncode == 0, p.stdout
@@ -126,6 +147,24 @@ def without_gpu(t, tmp):
                        ('cudaGetDevice:1:cudaErrorNoDevice', 'cudaErrorNoDevice in cudaGetDevice')):
         p = run([t.pdcc, 'run', *model, '--target', 'cuda', '--out-dir', tmp / 'out'], env={**env, 'CUDAEMU_LEAKS': '', 'CUDAEMU_FAIL': call})
         yield f'{call}: said', p.returncode == 1 and f'the accelerator reported a failure: {want}' in p.stdout, p.stdout
+
+
+def products(t, tmp):
+    """Through cuBLASLt: rows that the caller counts, batches, one matrix for all, transposes, epilogues; none of its text without."""
+    model = tmp / 'products.pdir'
+    model.write_text('builtin.module {\n' + LIBRARY + '}\n')
+    feeds = []
+    for name, kind, shape in (('x', 'f32', '4,16'), ('count', 'i64', '1'), ('s', 'f32', '5,16'), ('b', 'f32', '3,4,16'), ('bias', 'f32', '16')):
+        size = eval(shape.replace(',', '*'))
+        values = [str((i * 7 % 13 - 6) / 4 if kind == 'f32' else 1) for i in range(size)]
+        run([t.python, SRC / 'tests/mknpy.py', tmp / f'{name}.npy', kind, shape, *values])
+        feeds += ['--in', f'{name}={tmp}/{name}.npy']
+    env = {**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_SEED': '3'}
+    p = run([t.pdcc, 'verify', model, '--target', 'cuda', '--cuda-libs', *feeds], env=env)
+    yield 'products of cuBLASLt', p.returncode == 0 and 'no difference' in p.stdout, p.stdout
+    for options, want in ((['--cuda-libs'], 5), ([], 0)):
+        text = run([t.pdcc, model, '--emit=cuda', '-o', '-', *options]).stdout
+        yield f'{want} products go there', text.count('\tpd_lt_matmul(') == want and ('cublasLt' in text) == bool(want), text[-3000:]
 
 
 def fake_driver(tmp, name, error, devices):
@@ -170,3 +209,4 @@ def suite(t):
         yield from instances(t, tmp)
         yield from without_gpu(t, tmp)
         yield from with_gpu(t, tmp)
+        yield from products(t, tmp)

@@ -11,7 +11,7 @@
 
 // ---- objects -----------------------------------------------------------------------------------------------
 
-enum NodeKind { NODE_EMPTY, NODE_KERNEL, NODE_COPY, NODE_SET, NODE_GRAPH, NODE_CONDITIONAL };
+enum NodeKind { NODE_EMPTY, NODE_KERNEL, NODE_COPY, NODE_SET, NODE_GRAPH, NODE_CHILD, NODE_CONDITIONAL };
 
 struct Condition {
 	unsigned value, initial;
@@ -31,7 +31,7 @@ struct CUgraphNode_st {
 	Condition *condition;
 	cudaGraphConditionalNodeType type;
 	unsigned nbody;
-	cudaGraph_t *bodies;
+	cudaGraph_t *bodies, child;
 	size_t ndep;
 	cudaGraphNode_t *deps;
 	cudaGraph_t graph;
@@ -56,6 +56,7 @@ struct CUgraphExec_st {
 
 struct CUstream_st {
 	int device;
+	cudaGraph_t recorded; // what is queued goes there
 	cudaGraphNode_t first, last;
 	cudaStream_t next;
 };
@@ -330,6 +331,12 @@ static cudaGraphNode_t node_new(NodeKind kind)
 	return n;
 }
 
+static void graph_release(cudaGraph_t g)
+{
+	if (!--g->execs && g->destroyed)
+		cudaGraphDestroy(g);
+}
+
 static void node_free(cudaGraphNode_t n)
 {
 	for (int i = 0; n->launch.args && i < n->launch.how->count; i++)
@@ -339,6 +346,8 @@ static void node_free(cudaGraphNode_t n)
 	for (unsigned i = 0; i < n->nbody; i++)
 		cudaGraphDestroy(n->bodies[i]);
 	free(n->bodies);
+	if (n->child)
+		graph_release(n->child);
 	free(n);
 }
 
@@ -407,6 +416,9 @@ static void node_run(cudaGraphNode_t n)
 		n->exec->graph->running = true;
 		graph_run(n->exec->graph);
 		n->exec->graph->running = false;
+		break;
+	case NODE_CHILD:
+		graph_run(n->child);
 		break;
 	case NODE_CONDITIONAL:
 		conditional_run(n);
@@ -481,12 +493,18 @@ static cudaStream_t stream_check(cudaStream_t s)
 	return &null_stream;
 }
 
+static cudaError_t graph_add(cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps, size_t ndep, cudaGraphNode_t n);
+
 static cudaError_t stream_queue(cudaStream_t s, cudaGraphNode_t n)
 {
 	s = stream_check(s);
 	if (s != &null_stream && s->device != current_device) {
 		node_free(n);
 		return result(cudaErrorInvalidResourceHandle);
+	}
+	if (s->recorded) {
+		cudaGraphNode_t before = s->recorded->last;
+		return graph_add(&n, s->recorded, &before, before != nullptr, n);
 	}
 	*(s->last ? &s->last->next : &s->first) = n;
 	s->last = n;
@@ -742,6 +760,27 @@ cudaError_t cudaStreamCreate(cudaStream_t *s)
 	return cudaSuccess;
 }
 
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned)
+{
+	return cudaStreamCreate(s);
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode)
+{
+	ENTER();
+	if (!s || stream_check(s)->recorded)
+		return result(cudaErrorInvalidValue);
+	s->recorded = graph_new(nullptr);
+	return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g)
+{
+	*g = stream_check(s)->recorded;
+	s->recorded = nullptr;
+	return *g ? called(__func__) : result(cudaErrorInvalidValue);
+}
+
 cudaError_t cudaStreamDestroy(cudaStream_t s)
 {
 	ENTER();
@@ -812,6 +851,16 @@ cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *out, cudaGraph_t g, const 
 	return graph_add(out, g, deps, ndep, n);
 }
 
+cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps, size_t ndep,
+                                       cudaGraph_t child)
+{
+	ENTER();
+	cudaGraphNode_t n = node_new(NODE_CHILD);
+	n->child = child; // nobody adds to it any more
+	child->execs++;
+	return graph_add(out, g, deps, ndep, n);
+}
+
 cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps, size_t ndep)
 {
 	ENTER();
@@ -876,12 +925,6 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t g, unsigned 
 	return cudaSuccess;
 }
 
-static void graph_release(cudaGraph_t g)
-{
-	if (!--g->execs && g->destroyed)
-		cudaGraphDestroy(g);
-}
-
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
 {
 	ENTER();
@@ -894,7 +937,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
 // Nodes may differ in arguments only, and all are compared in the order in which they were added.
 static bool node_is_alike(cudaGraphNode_t x, cudaGraphNode_t y)
 {
-	if (x->kind != y->kind || x->kind == NODE_CONDITIONAL || x->ndep != y->ndep || x->launch.kernel != y->launch.kernel)
+	if (x->kind != y->kind || x->kind == NODE_CONDITIONAL || x->kind == NODE_CHILD || x->ndep != y->ndep || x->launch.kernel != y->launch.kernel)
 		return false;
 	for (size_t i = 0; i < x->ndep; i++)
 		if (x->deps[i]->number != y->deps[i]->number)

@@ -25,7 +25,8 @@ typedef enum cudaError {
 	cudaErrorInvalidResourceHandle = 400,
 	cudaErrorIllegalAddress = 700,
 	cudaErrorNotSupported = 801,
-	cudaErrorGraphExecUpdateFailure = 910
+	cudaErrorGraphExecUpdateFailure = 910,
+	cudaErrorUnknown = 999
 } cudaError_t;
 
 typedef enum cudaMemcpyKind {
@@ -41,6 +42,12 @@ typedef struct cudaPointerAttributes {
 	int device;
 	void *devicePointer, *hostPointer;
 } cudaPointerAttributes;
+
+typedef enum cudaStreamCaptureMode {
+	cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed
+} cudaStreamCaptureMode;
+
+enum { cudaStreamDefault, cudaStreamNonBlocking };
 
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUgraph_st *cudaGraph_t;
@@ -67,7 +74,10 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, cudaMemcpyKind
 cudaError_t cudaMemset(void *to, int value, size_t n);
 cudaError_t cudaMemsetAsync(void *to, int value, size_t n, cudaStream_t stream);
 cudaError_t cudaStreamCreate(cudaStream_t *stream);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags);
 cudaError_t cudaGraphDestroy(cudaGraph_t graph);
