@@ -181,7 +181,7 @@ static void graph_check()
 	pd_check(&queue, cudaMalloc(&counts, sizeof host));
 	pd_check(&queue, cudaMemset(counts, 0, sizeof host));
 	pd_queue graph = pd_graph_begin(NULL, &error);
-	const pd_condition again = pd_condition_new(&graph, false), odd = pd_condition_new(&graph, true);
+	const pd_condition again = pd_condition_new(&graph, NULL, false), odd = pd_condition_new(&graph, NULL, true);
 	pd_launch(&graph, decide_less, 1, 1, counts, 7, again);
 	pd_queue body = pd_while(&graph, again), parts[2];
 	pd_launch(&body, count_up, 1, 1, counts);
@@ -235,7 +235,7 @@ static void rounds_check(bool forgotten)
 	pd_check(&queue, cudaMalloc(&counts, sizeof host));
 	pd_check(&queue, cudaMemset(counts, 0, sizeof host));
 	pd_queue graph = pd_graph_begin(NULL, &error);
-	const pd_condition again = pd_condition_new(&graph, false);
+	const pd_condition again = pd_condition_new(&graph, NULL, false);
 	pd_launch(&graph, decide_less, 1, 1, counts, 7, again);
 	pd_queue body = pd_while(&graph, again);
 	pd_launch(&body, count_up, 1, 1, counts);
