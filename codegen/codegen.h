@@ -106,6 +106,7 @@ typedef struct KernelFunc {
 	int64_t sizes_most;    // … at most so much
 	const char *place;     // in a kernel's region: the linear position of the element of the result; NULL: it has no name
 	bool skips;            // CUDA: a check that fails leaves out the element, since its thread has to meet others
+	const Dim *work;       // CUDA: how many things blocks share; NULL: elements, or what the operation says
 	const Dim *grid;       // CUDA: it must be launched with so many blocks; NULL: any number is right
 	bool one_block;        // CUDA: right in one block of block_threads, or, where these are 0, of any number of warps
 	int number;            // CUDA: among cg->funcs, once finished

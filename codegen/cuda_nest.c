@@ -1,6 +1,6 @@
 // Prints loop.nest for CUDA. A nest takes one of these forms, all of which stride over the grid, so that any grid is right:
 //   vectors   a thread computes a few neighbouring elements (cuda_wide.c)
-//   tile      a block moves a square of elements through shared memory (cuda_tile.c)
+//   turned    a block moves a square of elements through shared memory (cuda_turn.c)
 //   team      a warp, a block, or columns of a block reduce one element each (cuda_reduce.c)
 //   elements  a thread computes one element
 // Positions are of type int where that is wide enough (cuda_index.c). Called by cuda.c.
@@ -161,8 +161,11 @@ bool cuda_nest_emit(KernelFunc *k)
 	nest_init(&n, k, &body);
 	index_width_choose(&n);
 	const Dim *total = type_numel(k->ctx, k->op->results[0].type);
-	text_line(&body, 1, "const %s total = %s;", k->index, expression_unwrap(k->arena, kernel_dim(k, total)));
-	if (!nest_wide_print(&n, total, &done) || (!done && !elements_print(&n, total)))
+	if (!nest_turned_print(&n, &done))
+		return false;
+	if (!done)
+		text_line(&body, 1, "const %s total = %s;", k->index, expression_unwrap(k->arena, kernel_dim(k, total)));
+	if ((!done && !nest_wide_print(&n, total, &done)) || (!done && !elements_print(&n, total)))
 		return false;
 	text_printf(&k->text, "%sstatic __global__ void %s(%s)\n{\n", k->sizes ? "template <typename I>\n" : "", KERNEL_FN, KERNEL_PARAMS);
 	text_printf(&k->text, "%s}\n", body.text);

@@ -1,4 +1,5 @@
-// What the files that print loop.nest for CUDA share: cuda_nest.c, cuda_index.c, cuda_wide.c, cuda_reduce.c.
+// What the files that print loop.nest for CUDA share: cuda_nest.c, cuda_index.c, cuda_wide.c, cuda_turn.c,
+// cuda_reduce.c.
 #ifndef PDCC_CUDA_NEST_H
 #define PDCC_CUDA_NEST_H
 
@@ -41,6 +42,11 @@ bool wide_base_print(WideBlock *l, int depth, Text *out);
 bool wide_lane_print(WideBlock *l, const char *name, int depth, Text *out);
 // A nest by vectors: false with *done unset where that does not suit.
 bool nest_wide_print(Nest *n, const Dim *total, bool *done);
+
+// ---- cuda_turn.c -------------------------------------------------------------------------------------------------
+
+// A nest by squares: *done unset where nothing is turned.
+bool nest_turned_print(Nest *n, bool *done);
 
 // ---- cuda_reduce.c: threads that reduce together -----------------------------------------------------------------
 

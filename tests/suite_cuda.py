@@ -1,6 +1,6 @@
 """Generated CUDA compiles with nvcc for several GPUs without warnings, without spilled registers and local memory (no GPU
 needed); and so does the program that tests the emulator."""
-import pathlib, tempfile
+import pathlib, re, tempfile
 
 from pdcc_tests import SHARED, SRC, Skip, run
 from suite_generated import params_for
@@ -40,6 +40,20 @@ def library(t, nvcc, tmp):
     return 'cuBLASLt', p.returncode == 0, p.stdout[-2000:]
 
 
+NESTS = ('cuda_nest', 'cuda_reduce', 'cuda_select', 'cuda_turn')
+
+
+def wide_accesses(t, nvcc, tmp):
+    """Every kernel of an elementwise nest loads and stores 16 bytes at once."""
+    source, ptx = pathlib.Path(tmp) / 'wide.cu', pathlib.Path(tmp) / 'wide.ptx'
+    run([t.pdcc, SRC / 'tests/codegen/cuda_nest.pdir', '-o', source])
+    p = run([nvcc, '-arch=compute_80', '-ptx', '-I', SRC / 'runtime_stub', source, '-o', ptx])
+    kernels = ptx.read_text().split('.entry ')[1:] if p.returncode == 0 else []
+    narrow = [k.split('(')[0] for k in kernels if not all(re.search(fr'{way}\.global(\.nc)?\.v(4\.[fbu]32|2\.[fbu]64)', k)
+                                                          for way in ('ld', 'st'))]
+    yield 'elementwise kernels move 16 bytes at once', kernels and not narrow, p.stdout[-2000:] + f'{narrow}'
+
+
 def suite(t):
     nvcc = t.config.get('NVCC')
     if not nvcc:
@@ -50,6 +64,7 @@ def suite(t):
             case = SRC / 'tests/corpus/cases' / name
             params = case / 'model.pdiparams'
             todo.append((name, case / 'model.pdmodel', ['--params', params] if params.exists() else []))
+        todo += [(name, SRC / f'tests/codegen/{name}.pdir', []) for name in NESTS]
         if SHARED.exists():
             for name in ('lenet', 'resnet18'):
                 todo.append((name, SHARED / f'corpus/models/{name}/model.pdmodel', params_for(t, name, tmp)))
@@ -57,6 +72,7 @@ def suite(t):
             p = nvcc_compile(nvcc, source) if source else None
             yield name, p is not None and p.returncode == 0, (p.stdout if p else said)[-2000:]
         yield library(t, nvcc, pathlib.Path(tmp))
+        yield from wide_accesses(t, nvcc, tmp)
         check = pathlib.Path(tmp) / 'check.cu'
         check.write_bytes((SRC / 'tests/cudaemu/check.cu').read_bytes())
         p = nvcc_compile(nvcc, check)

@@ -128,6 +128,9 @@ def nest_feeds(name):
                         'y': random.integers(-99, 99, (8, 4096)).astype(np.float32),
                         'z': random.integers(-99, 99, (3, 512)).astype(np.int8),
                         'w': random.standard_normal((3, 4, 1), np.float32)},
+        'cuda_turn': {'x': random.standard_normal((3, 40, 70), np.float32), 'y': random.standard_normal((3, 70, 40), np.float32),
+                      'h': random.standard_normal((3, 33, 2, 5)).astype(np.float16),
+                      'g': random.standard_normal((37, 18)).astype(np.float16)},
         'cuda_select': {'x': few[:1, :300].reshape(3, 100), 'long': few, 'm': np.array([True, False, True])},
     }[name]
 
@@ -135,7 +138,7 @@ def nest_feeds(name):
 def nests(t, tmp):
     """Programs of tests/codegen, emulated, give what the interpreter gives."""
     import numpy as np
-    for name in ('cuda_nest', 'cuda_reduce', 'cuda_select'):
+    for name in ('cuda_nest', 'cuda_reduce', 'cuda_select', 'cuda_turn'):
         feeds = nest_feeds(name)
         given = []
         for feed, value in feeds.items():
