@@ -52,7 +52,8 @@ static const char *succ_role(Codegen *cg, const Op *op, int s)
 
 const char *branch_kind(const Op *op)
 {
-	return branch_is_of_loop(op) || (op->code == OP_CF_BR && loop_back(op->succs[0].block)) ? "while" : "if";
+	return branch_is_of_loop(op) || (op->code == OP_CF_BR && loop_back(op->succs[0].block)) ? "while"
+	       : op->code == OP_CF_SWITCH ? "switch" : "if";
 }
 
 void block_label_print(Codegen *cg, const Block *b)

@@ -394,6 +394,8 @@ bool cuda_in_loop_kernel(const Codegen *cg);
 // line with a test of an element, which all threads make at once.
 void cuda_block_text(Codegen *cg, const char *text, int depth);
 void cuda_block_test(Codegen *cg, const char *before, const char *type, const char *pointer, const char *after);
+// Likewise a line with a comparison, whose end `after` has the number.
+void cuda_block_case(Codegen *cg, const char *before, const char *type, const char *pointer, const char *after);
 // All functions of the device.
 void cuda_functions_print(Codegen *cg, Text *out);
 

@@ -1,5 +1,6 @@
-// The whole program as one graph of CUDA, in which pd.if and pd.while are conditional nodes again. Blocks are what flatten.c left, so their order and roles are known: a block that a later branch goes back to is the head of a
-// loop, a block that two branches go to is where the parts of an if meet. Called by run.c.
+// The whole program as one graph of CUDA, in which pd.if and pd.while are conditional nodes again, and chains of pd.if that
+// flatten.c made a switch are one. Blocks are what it left, so their order and roles are known: a block that a later branch
+// goes back to is the head of a loop, a block that several branches go to is where the parts of an if meet. Called by run.c.
 #include "codegen_impl.h"
 
 #include <inttypes.h>
@@ -32,7 +33,9 @@ static int moves_collect(Codegen *cg, const Op *op, int s, Move *moves)
 {
 	const Attr *how = op_attr(op, "moves");
 	const Succ *succ = &op->succs[s];
-	int n = 0, at = s ? (int)op->succs[0].count : 0;
+	int n = 0, at = 0;
+	for (int i = 0; i < s; i++)
+		at += (int)op->succs[i].count;
 	for (int i = 0; i < (int)succ->count; i++) {
 		if (!how || how->kind != ATTR_STRS || at + i >= how->n) {
 			diag_error(cg->ctx->diag, op->loc, "code generation: the plan does not say what '%s' moves", op->info->name);
@@ -253,8 +256,11 @@ static const Op *condition_print(Walk *w, const Block *head, const char *again)
 		return NULL;
 	if (again)
 		decide_print(cg, op_operand(b->last, 0), cond, again);
-	else
+	else {
+		cuda_node_tensor(cg, op_operand(b->last, 0), ACCESS_READ);
+		cuda_node_state(cg, ACCESS_READ);
 		cuda_block_test(cg, "if (!", dtype_c_memory(op_operand(b->last, 0)->type->dtype), cond, ")");
+	}
 	return b->last;
 }
 
@@ -354,6 +360,21 @@ static const Block *part_print(Walk *w, const Op *op, int s)
 	return block_joins(b) && !loop_back(b) ? b : walk(w, b);
 }
 
+// A part as a graph of its own, that number among the parts of a conditional node. Returns where it ends.
+static const Block *part_node_print(Walk *w, const Op *op, int s, const char *comment)
+{
+	Codegen *cg = w->cg;
+	Text part = scope_open(cg);
+	text_line(&cg->run, 1, "pd_queue *const queue = &parts[%d];", s);
+	nodes_begin(cg);
+	const Block *end = part_print(w, op, s);
+	if (end == &at_error)
+		return end;
+	nodes_end(cg);
+	scope_close(cg, part, "", comment);
+	return end;
+}
+
 // Where the parts end is left in meet[].
 static void if_node_print(Walk *w, const Op *op, const char *cond, const Block **meet)
 {
@@ -365,16 +386,9 @@ static void if_node_print(Walk *w, const Op *op, const char *cond, const Block *
 	Text outer = scope_open(cg);
 	text_line(&cg->run, 1, "pd_queue parts[2];");
 	text_line(&cg->run, 1, "pd_if(queue, %s, parts);", choice);
-	for (int s = 0; s < 2; s++) {
-		Text part = scope_open(cg);
-		text_line(&cg->run, 1, "pd_queue *const queue = &parts[%d];", s);
-		nodes_begin(cg);
-		meet[s] = part_print(w, op, s);
-		if (meet[s] == &at_error)
+	for (int s = 0; s < 2; s++)
+		if ((meet[s] = part_node_print(w, op, s, s ? "else" : "then")) == &at_error)
 			return;
-		nodes_end(cg);
-		scope_close(cg, part, "", s ? "else" : "then");
-	}
 	scope_close(cg, outer, "", comment_text(cg->arena, op_title(cg, op)));
 	cuda_node_end(cg);
 }
@@ -382,6 +396,8 @@ static void if_node_print(Walk *w, const Op *op, const char *cond, const Block *
 static void if_in_kernel_print(Walk *w, const Op *op, const char *cond, const Block **meet)
 {
 	Codegen *cg = w->cg;
+	cuda_node_tensor(cg, op_operand(op, 0), ACCESS_READ);
+	cuda_node_state(cg, ACCESS_READ);
 	cuda_block_test(cg, "if (", dtype_c_memory(op_operand(op, 0)->type->dtype), cond, ") {");
 	for (int s = 0; s < 2; s++) {
 		cuda_block_text(cg, s ? "} else {" : "", 1);
@@ -403,6 +419,100 @@ static const Block *if_print(Walk *w, const Op *op)
 	if (!diag_errors(cg->ctx->diag))
 		diag_error(cg->ctx->diag, op->loc, "code generation: the parts of '%s' do not meet", op->info->name);
 	return &at_error;
+}
+
+// ---- switch ------------------------------------------------------------------------------------------------------
+
+// A kernel that takes the number of the part to the node.
+static void choose_print(Codegen *cg, const Op *op, const char *pointer, const char *choice)
+{
+	const Attr *cases = op_attr(op, "cases");
+	const char *type = arena_printf(cg->arena, "const %s *", dtype_c_memory(op_operand(op, 0)->type->dtype));
+	const char *choice_type = arena_printf(cg->arena, "pd_choice<%d> ", op->nsucc);
+	Text text;
+	text_init(&text, cg->arena);
+	text_printf(&text, "static __global__ void %s(%s)\n{\n\tswitch (*x) {\n", KERNEL_FN, KERNEL_PARAMS);
+	for (int i = 0; i < cases->n; i++)
+		text_line(&text, 1, "case %s: return pd_choose(choice, %d);",
+		          scalar_int(cg->arena, type_scalar(cg->ctx, DT_I64), cases->ints[i]), i);
+	text_printf(&text, "\tdefault: return pd_choose(choice, %d);\n\t}\n}\n", cases->n);
+	const int func = kernel_add(cg, text.text, arena_printf(cg->arena, "%sx, %schoice", type, choice_type), "x, choice",
+	                            arena_printf(cg->arena, "choose_%s", op_stem(cg, op)));
+	const CudaArg args[] = {{type, pointer}, {choice_type, choice}};
+	cuda_node_begin(cg, choice);
+	cuda_node_tensor(cg, op_operand(op, 0), ACCESS_READ);
+	cuda_node_condition(cg, choice, ACCESS_WRITE);
+	cuda_step_print(cg, &(CudaStep){.kernel = cg->funcs[func].name, .stem = choice, .func = func, .blocks = "1", .threads = 1,
+	                                .width = 1, .fits = true, .narg = 2, .args = args_keep(cg, 2, args)});
+	cuda_node_end(cg);
+	cuda_steps_end(cg);
+}
+
+static const char *case_comment(Codegen *cg, const Op *op, int s)
+{
+	const Attr *cases = op_attr(op, "cases");
+	return s < cases->n ? arena_printf(cg->arena, "case %" PRId64, cases->ints[s]) : "default";
+}
+
+static const Block *switch_node_print(Walk *w, const Op *op, const char *pointer)
+{
+	Codegen *cg = w->cg;
+	const Block *meet = NULL;
+	const char *choice = names_unique(&cg->locals, "choice");
+	text_line(&cg->run, 1, "const pd_choice<%d> %s = pd_choice_new<%d>(queue, parts_on + %d);", op->nsucc, choice, op->nsucc,
+	          2 * cg->ncondition);
+	pointer_map_set(&cg->conditions, choice, dim_const(cg->ctx, cg->ncondition));
+	cg->ncondition += (op->nsucc + 1) / 2; // two words each
+	choose_print(cg, op, pointer, choice);
+	cuda_node_begin(cg, op_stem(cg, op));
+	cuda_node_condition(cg, choice, ACCESS_READ);
+	Text outer = scope_open(cg);
+	text_line(&cg->run, 1, "pd_queue parts[%d];", op->nsucc);
+	text_line(&cg->run, 1, "pd_switch(queue, %s, parts);", choice);
+	for (int s = 0; s < op->nsucc; s++) {
+		const Block *end = part_node_print(w, op, s, case_comment(cg, op, s));
+		if (end == &at_error || (s && end != meet))
+			return &at_error;
+		meet = end;
+	}
+	scope_close(cg, outer, "", comment_text(cg->arena, op_title(cg, op)));
+	cuda_node_end(cg);
+	return meet;
+}
+
+static const Block *switch_in_kernel_print(Walk *w, const Op *op, const char *pointer)
+{
+	Codegen *cg = w->cg;
+	const Attr *cases = op_attr(op, "cases");
+	const Block *meet = NULL;
+	cuda_node_tensor(cg, op_operand(op, 0), ACCESS_READ);
+	for (int s = 0; s < op->nsucc; s++) {
+		if (s < cases->n)
+			cuda_block_case(cg, s ? "} else if (" : "if (", dtype_c_memory(op_operand(op, 0)->type->dtype), pointer,
+			                arena_printf(cg->arena, ", %s)) {", scalar_int(cg->arena, type_scalar(cg->ctx, DT_I64), cases->ints[s])));
+		else
+			cuda_block_text(cg, "} else {", 0);
+		cuda_block_text(cg, "", 1);
+		const Block *end = part_print(w, op, s);
+		cuda_block_text(cg, "", -1);
+		if (end == &at_error || (s && end != meet))
+			return &at_error;
+		meet = end;
+	}
+	cuda_block_text(cg, "}", 0);
+	return meet;
+}
+
+static const Block *switch_print(Walk *w, const Op *op)
+{
+	Codegen *cg = w->cg;
+	const char *pointer = tensor_pointer(cg, op_operand(op, 0));
+	if (!pointer)
+		return &at_error;
+	const Block *meet = (cuda_in_loop_kernel(cg) ? switch_in_kernel_print : switch_node_print)(w, op, pointer);
+	if (meet == &at_error && !diag_errors(cg->ctx->diag))
+		diag_error(cg->ctx->diag, op->loc, "code generation: the parts of '%s' do not meet", op->info->name);
+	return meet;
 }
 
 // ---- blocks --------------------------------------------------------------------------------------------------------
@@ -442,8 +552,8 @@ static const Block *walk(Walk *w, const Block *b)
 			return &at_end;
 		if (op->nsucc == 2 && branch_is_of_loop(op))
 			return &at_loop_branch;
-		if (op->nsucc == 2) {
-			b = if_print(w, op);
+		if (op->nsucc > 1) {
+			b = (op->code == OP_CF_SWITCH ? switch_print : if_print)(w, op);
 			if (b == &at_error || b == &at_end || b == &at_loop_branch)
 				return b;
 			continue;

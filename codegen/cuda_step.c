@@ -180,6 +180,14 @@ void cuda_block_test(Codegen *cg, const char *before, const char *type, const ch
 	                    .after = arena_printf(cg->arena, ")%s", after), .args = args, .narg = 2});
 }
 
+void cuda_block_case(Codegen *cg, const char *before, const char *type, const char *pointer, const char *after)
+{
+	const CudaArg arg = {arena_printf(cg->arena, "const %s *", type), pointer};
+	CudaArg *args = NEW(cg->arena, CudaArg);
+	*args = arg;
+	item_add(cg, (Item){.before = arena_printf(cg->arena, "%spd_block_is(", before), .after = after, .args = args, .narg = 1});
+}
+
 // ---- parameters of a block's kernel -------------------------------------------------------------------------
 
 typedef struct Params {

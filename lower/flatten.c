@@ -15,7 +15,6 @@ typedef struct Flatten {
 	Block *entry;
 	Block *at;        // where operations go now
 	int64_t max_trip; // 0: loops may go on for ever
-	bool switches;    // cf.switch may be made
 	Op *fetches;      // chained through `scratch`, the last one first
 } Flatten;
 
@@ -165,7 +164,7 @@ static bool switch_flatten(Flatten *f, Op *op, const SwitchChain *c)
 static bool if_flatten(Flatten *f, Op *op)
 {
 	SwitchChain *chain = NEW(f->ctx->arena, SwitchChain);
-	if (f->switches && switch_find(op, chain))
+	if (switch_find(op, chain))
 		return switch_flatten(f, op, chain);
 	const Value **results = result_list(op);
 	Block *parts[2], *after;
@@ -414,7 +413,7 @@ bool pass_flatten(PassContext *p)
 	if (!block_has_control(block))
 		return true;
 	Region *r = &p->module->regions[0];
-	Flatten f = {.ctx = p->ctx, .region = r, .max_trip = p->max_trip, .switches = !p->target->cuda};
+	Flatten f = {.ctx = p->ctx, .region = r, .max_trip = p->max_trip};
 	f.entry = f.at = block_new(p->ctx, r);
 	if (!ops_flatten(&f, block->first))
 		return false;

@@ -97,6 +97,31 @@ typedef struct pd_condition {
 #else
 #define PD_GRAPH_ELSE 0
 #endif
+#define PD_GRAPH_SWITCH PD_GRAPH_ELSE
+
+/* What a switch of so many parts hangs on: one handle, or, for toolkits without switches, one for each part. */
+template <int N>
+struct pd_choice {
+	unsigned long long handle[N];
+	int *on;
+};
+
+template <int N>
+static __device__ inline void pd_choose(const pd_choice<N> &c, unsigned which)
+{
+	PD_UNROLL
+	for (unsigned i = 0; i < N && c.on; i++)
+		c.on[i] = i == which;
+	if (c.on)
+		return;
+#if PD_GRAPH_SWITCH
+	cudaGraphSetConditional(c.handle[0], which);
+#elif PD_CONDITIONS
+	PD_UNROLL
+	for (unsigned i = 0; i < N; i++)
+		cudaGraphSetConditional(c.handle[i], i == which);
+#endif
+}
 
 /* Steps that kernels of one block call; below are the kernels that do one of them alone. */
 
@@ -161,6 +186,15 @@ template <typename T>
 static __device__ bool pd_block_holds(const T *holds, const pd_state *state)
 {
 	const bool yes = *holds && state->status == PD_OK;
+	__syncthreads();
+	return yes;
+}
+
+/* Likewise, whether *x is that number. */
+template <typename T>
+static __device__ bool pd_block_is(const T *x, int64_t number)
+{
+	const bool yes = *x == number;
 	__syncthreads();
 	return yes;
 }
@@ -412,7 +446,7 @@ static inline pd_condition pd_condition_new(pd_queue *q, int *on, bool has_else)
 	return c;
 }
 
-enum { PD_IF, PD_WHILE };
+enum { PD_IF, PD_WHILE, PD_SWITCH };
 
 /* Adds a conditional node; parts[] are queues for what it may run. */
 static inline void pd_node(pd_queue *q, unsigned long long handle, int type, unsigned n, pd_queue *parts)
@@ -424,6 +458,10 @@ static inline void pd_node(pd_queue *q, unsigned long long handle, int type, uns
 	params.type = cudaGraphNodeTypeConditional;
 	params.conditional.handle = handle;
 	params.conditional.type = type == PD_WHILE ? cudaGraphCondTypeWhile : cudaGraphCondTypeIf;
+#if PD_GRAPH_SWITCH
+	if (type == PD_SWITCH)
+		params.conditional.type = cudaGraphCondTypeSwitch;
+#endif
 	params.conditional.size = n;
 	cudaGraphNode_t node = NULL;
 #if CUDART_VERSION >= 13000
@@ -441,20 +479,20 @@ static inline void pd_node(pd_queue *q, unsigned long long handle, int type, uns
 #endif
 }
 
-static inline void pd_parts(const pd_queue *q, pd_condition c, int n, pd_queue *parts)
+static inline void pd_parts(const pd_queue *q, int *on, int n, pd_queue *parts)
 {
 	for (int i = 0; i < n; i++) {
 		parts[i] = *q;
 		parts[i].rounds = 0;
-		if (c.on)
-			parts[i].part.on = c.on + i;
+		if (on)
+			parts[i].part.on = on + i;
 	}
 }
 
 static inline pd_queue pd_while(pd_queue *q, pd_condition c)
 {
 	pd_queue body;
-	pd_parts(q, c, 1, &body);
+	pd_parts(q, c.on, 1, &body);
 	if (q->graph)
 		pd_node(q, c.handle, PD_WHILE, 1, &body);
 	return body;
@@ -481,12 +519,39 @@ static inline bool pd_round(pd_queue *body)
 /* parts: then, else. */
 static inline void pd_if(pd_queue *q, pd_condition c, pd_queue parts[2])
 {
-	pd_parts(q, c, 2, parts);
+	pd_parts(q, c.on, 2, parts);
 	if (!q->graph)
 		return;
 	pd_node(q, c.handle, PD_IF, PD_GRAPH_ELSE ? 2 : 1, parts);
 	if (!PD_GRAPH_ELSE)
 		pd_node(q, c.otherwise, PD_IF, 1, parts + 1);
+}
+
+/* on: a word for each part. */
+template <int N>
+pd_choice<N> pd_choice_new(pd_queue *q, int *on)
+{
+	pd_choice<N> c = {};
+	if (!q->graph) { /* as above */
+		c.on = on;
+		pd_check(q, cudaMemsetAsync(on, 0, N * sizeof *on, q->stream));
+		return c;
+	}
+	for (int i = 0; i < (PD_GRAPH_SWITCH ? 1 : N); i++)
+		c.handle[i] = pd_handle(q);
+	return c;
+}
+
+template <int N>
+void pd_switch(pd_queue *q, const pd_choice<N> &c, pd_queue (&parts)[N])
+{
+	pd_parts(q, c.on, N, parts);
+	if (!q->graph)
+		return;
+	if (PD_GRAPH_SWITCH)
+		pd_node(q, c.handle[0], PD_SWITCH, N, parts);
+	for (int i = 0; i < N && !PD_GRAPH_SWITCH; i++)
+		pd_node(q, c.handle[i], PD_IF, 1, parts + i);
 }
 
 static inline pd_queue pd_queue_of(cudaStream_t stream, pd_error *error)
