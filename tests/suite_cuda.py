@@ -54,6 +54,31 @@ def wide_accesses(t, nvcc, tmp):
     yield 'elementwise kernels move 16 bytes at once', kernels and not narrow, p.stdout[-2000:] + f'{narrow}'
 
 
+def chain(text):
+    """Of the nodes that the text of a graph without conditions adds: how many, and the longest chain of them."""
+    lengths, names, after = [], {}, None
+    for line in re.search(r'static void (?:graph_make|program_queue)\(.*?\n}\n', text, re.S)[0].split('\n'):
+        wait, node, name = (re.match(form, line) for form in (
+            r'\tpd_after(?:_nothing)?\(queue(?:, )?(.*)\);', r'\tpd_(?:launch|launch_at|copy)\(', r'\tconst cudaGraphNode_t (\w+) = pd_last'))
+        if wait:
+            after = [names[w] for w in wait[1].split(', ') if w]
+        elif node:
+            lengths.append(1 + (lengths[-1] if after is None and lengths else max(after or [0])))
+            after = None
+        elif name:
+            names[name[1]] = lengths[-1]
+    return len(lengths), max(lengths)
+
+
+def branches(t, tmp):
+    """What models have side by side may run side by side."""
+    for name, most in (('googlenet', 0.5), ('squeezenet1_1', 0.9)):
+        source = pathlib.Path(tmp) / f'{name}.cu'
+        p = run([t.pdcc, SHARED / f'corpus/models/{name}/model.pdmodel', *params_for(t, name, tmp), '-o', source])
+        nodes, longest = chain(source.read_text()) if p.returncode == 0 else (0, 1)
+        yield f'{name}: branches side by side', 0 < longest <= most * nodes, f'{nodes} nodes, a chain of {longest}\n{p.stdout}'
+
+
 def suite(t):
     nvcc = t.config.get('NVCC')
     if not nvcc:
@@ -71,6 +96,8 @@ def suite(t):
         for name, source, said in sources(t, todo, tmp):
             p = nvcc_compile(nvcc, source) if source else None
             yield name, p is not None and p.returncode == 0, (p.stdout if p else said)[-2000:]
+        if SHARED.exists():
+            yield from branches(t, tmp)
         yield library(t, nvcc, pathlib.Path(tmp))
         yield from wide_accesses(t, nvcc, tmp)
         check = pathlib.Path(tmp) / 'check.cu'

@@ -83,7 +83,7 @@ LIBRARY = FEEDS.replace('"n"', '"count"') + f'''  %s = pd.feed() {{col = 2, name
   pd.fetch(%y3) {{col = 3, name = "y3"}} : (tensor<3 x 4 x 4 x f32>) -> ()
   pd.fetch(%y4) {{col = 4, name = "y4"}} : (tensor<16 x 16 x f32>) -> ()
 '''
-CHECKS = ('plain', 'several', 'memory', 'misuse', 'failures')
+CHECKS = ('plain', 'calls', 'several', 'memory', 'misuse', 'failures')
 
 
 def instances(t, tmp):

@@ -627,6 +627,14 @@ void cudaemu_fail(const char *what)
 	failure = {true, what, 0};
 }
 
+long cudaemu_calls(const char *name)
+{
+	long n = 0;
+	for (const Counter *c = counters; c->name; c++)
+		n += !name || !strcmp(c->name, name) ? c->count : 0;
+	return n;
+}
+
 long cudaemu_live()
 {
 	long n = graphs_live + streams_live;

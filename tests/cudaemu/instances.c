@@ -123,6 +123,30 @@ static void check_plain(void)
 	tensors_free(&t[1]);
 }
 
+/* A run whose graph is there is one launch, and its end a copy at most, beside asking for the device. For other tensors the
+ * graph is updated, unless it has conditions. */
+static void check_calls(void)
+{
+	float want[2][COUNT] = {{0}};
+	Tensors t[2] = {tensors_new(1), tensors_new(2)};
+	model m = instance_new(NULL);
+	EXPECT(run(&m, &t[0], NULL) == PD_OK && wait(&m, &t[0], NULL) == PD_OK && result_is(&t[0], want[0]));
+	long before = cudaemu_calls(NULL);
+	EXPECT(run(&m, &t[0], NULL) == PD_OK);
+	EXPECT(cudaemu_calls(NULL) == before + 2 && cudaemu_calls("cudaGraphLaunch") == 2);
+	before = cudaemu_calls(NULL);
+	EXPECT(wait(&m, &t[0], NULL) == PD_OK);
+	EXPECT(cudaemu_calls(NULL) <= before + 3 && cudaemu_calls("cudaStreamSynchronize") >= 2);
+	EXPECT(result_is(&t[0], want[0]));
+	const long made = cudaemu_calls("cudaGraphInstantiate"), conditions = cudaemu_calls("cudaGraphConditionalHandleCreate");
+	EXPECT(run(&m, &t[1], NULL) == PD_OK && wait(&m, &t[1], NULL) == PD_OK && result_is(&t[1], want[1]));
+	EXPECT(cudaemu_calls("cudaGraphInstantiate") == made + (conditions > 0));
+	EXPECT(memcmp(want[0], want[1], sizeof want[0]) != 0);
+	model_free(&m);
+	tensors_free(&t[0]);
+	tensors_free(&t[1]);
+}
+
 /* Instances side by side, on streams of their own: one with weights, two that share them, runs queued before any is waited
  * for. */
 static void check_several(void)
@@ -311,6 +335,8 @@ int main(int argc, char **argv)
 	nweights = f ? fread(weights, 1, sizeof weights, f) : 0;
 	if (!strcmp(check, "plain"))
 		check_plain();
+	else if (!strcmp(check, "calls"))
+		check_calls();
 	else if (!strcmp(check, "several"))
 		check_several();
 	else if (!strcmp(check, "memory"))
