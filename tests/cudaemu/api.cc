@@ -135,6 +135,7 @@ struct Failure {
 	bool read;
 	const char *what;
 	long matching; // calls since then
+	bool happened;
 };
 
 static Failure failure;
@@ -173,6 +174,7 @@ static cudaError_t called(const char *name)
 	char *rest;
 	if (strtol(f + len + 1, &rest, 10) != ++failure.matching)
 		return cudaSuccess;
+	failure.happened = true;
 	return result(*rest == ':' ? error_named(rest + 1) : cudaErrorMemoryAllocation);
 }
 
@@ -624,7 +626,12 @@ cudaError_t cudaGetLastError()
 
 void cudaemu_fail(const char *what)
 {
-	failure = {true, what, 0};
+	failure = {true, what, 0, false};
+}
+
+int cudaemu_failed()
+{
+	return failure.happened;
 }
 
 long cudaemu_calls(const char *name)

@@ -84,9 +84,11 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
 
-/* For tests: what CUDAEMU_FAIL says, from now on (NULL: nothing); how many allocations, streams and graphs there are; and the
- * most bytes of memory that were allocated at one time, since the last question; how often a function was called (NULL: all). */
+/* For tests: what CUDAEMU_FAIL says, from now on (NULL: nothing), and whether that has happened; how many allocations, streams
+ * and graphs there are; the most bytes of memory that were allocated at one time, since the last question; how often a
+ * function was called (NULL: all). */
 void cudaemu_fail(const char *what);
+int cudaemu_failed(void);
 long cudaemu_live(void);
 size_t cudaemu_peak(void);
 long cudaemu_calls(const char *name);
