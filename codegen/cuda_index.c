@@ -47,6 +47,23 @@ static Reach too_far(Width *w)
 	return (Reach){1, 0};
 }
 
+static Reach size_reach(Width *w, const Dim *d)
+{
+	int64_t lo, hi;
+	dim_range_empty(d, &lo, &hi);
+	if (lo >= 0 && hi < MAX_POSITION)
+		return (Reach){0, hi};
+	size_add(w, d);
+	return (Reach){1, 0};
+}
+
+// What a loop goes to.
+static const Dim *extent_of(const Value *arg)
+{
+	const Op *around = value_op(arg);
+	return around->code == OP_LOOP_REDUCE ? op_attr(around, "extents")->dims[arg->index] : around->results[0].type->dims[arg->index];
+}
+
 static Reach reach_of(Width *w, const Value *v, int depth);
 
 static Reach operation_reach(Width *w, const Op *op, int depth)
@@ -79,20 +96,18 @@ static Reach reach_of(Width *w, const Value *v, int depth)
 		return (Reach){0, 0};
 	const Op *op = v->def;
 	if (!op)
-		return (Reach){1, 0};
+		return size_reach(w, extent_of(v));
 	if (depth == MAX_DEPTH)
 		return too_far(w);
-	Reach r = {1, 0};
+	Reach r;
 	if (op->code == OP_LOOP_CONSTANT) {
 		const Attr *a = op_attr(op, "value");
 		const int64_t c = a->kind == ATTR_FLOAT ? int_from_double(a->f) : a->i;
 		r = c > -MAX_POSITION && c < MAX_POSITION ? (Reach){0, c < 0 ? -c : c} : too_far(w);
 	} else if (op->code == OP_LOOP_DIM) {
-		const Dim *d = op_attr(op, "dim")->dim;
-		r = dim_is_const(d) && d->value >= 0 && d->value < MAX_POSITION ? (Reach){0, d->value} : r;
-		size_add(w, d);
+		r = size_reach(w, op_attr(op, "dim")->dim);
 	} else if (op->code == OP_LOOP_TO_INDEX) {
-		size_add(w, op_attr(op, "extent")->dim);
+		r = size_reach(w, op_attr(op, "extent")->dim);
 	} else {
 		r = operation_reach(w, op, depth + 1);
 	}

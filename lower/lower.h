@@ -81,6 +81,7 @@ bool pass_decompose(PassContext *p);      // decompose.c: composites, transposed
 bool pass_layout(PassContext *p);         // layout.c: contractions to kernels, blocked channels, packed weights
 bool pass_to_loops(PassContext *p);       // to_loops.c: everything else to loop nests by its definition
 bool pass_fuse(PassContext *p);           // fuse.c: nests into nests, into epilogues and prologues
+bool pass_split_reductions(PassContext *p); // split_reduce.c
 bool pass_hoist(PassContext *p);          // hoist.c: what does not change in a loop goes in front of it
 bool pass_bounds(PassContext *p);         // bounds.c: how large sizes become that control flow changes
 bool pass_simplify_if(PassContext *p);    // simplify_if.c: known conditions, results nobody needs, neighbours

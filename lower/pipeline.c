@@ -20,6 +20,7 @@ static const Pass passes[] = {
 	{"layout", "contractions to tuned kernels, blocked channels, packed weights", pass_layout},
 	{"to-loops", "every remaining operation to loop nests by its definition", pass_to_loops},
 	{"fuse", "nests into nests, into epilogues and into prologues", pass_fuse},
+	{"split-reductions", "CUDA: long reductions of few elements in parts, which fill a GPU", pass_split_reductions},
 	{"simplify-if", "branches on known conditions, results that nobody needs, neighbours on one condition",
 	 pass_simplify_if},
 	{"loop-args", "variables of loops that stay, that are one, that nobody reads", pass_loop_args},
@@ -47,7 +48,7 @@ static const Stage stages[] = {
 	{"decompose", "decompose,canonicalize,fold,cse,dce"},
 	{"layout", "layout,canonicalize,fold,cse,dce"},
 	{"to-loops", "to-loops"},
-	{"fuse", "fuse,fold,dce,hoist,to-loops"},
+	{"fuse", "fuse,fold,dce,hoist,to-loops,split-reductions"},
 	{"plan", "flatten,dce,plan"},
 };
 
