@@ -33,6 +33,7 @@ bool (*cuda_emitter_of(const Op *op))(KernelFunc *k)
 	case OP_KERNEL_SOFTMAX: return cuda_softmax_emit;
 	case OP_KERNEL_LAYER_NORM: return cuda_layer_norm_emit;
 	case OP_KERNEL_SORT: return cuda_sort_emit;
+	case OP_KERNEL_ATTENTION: return cuda_attention_emit;
 	case OP_KERNEL_NMS: return kernel_nms_emit;
 	case OP_KERNEL_COMPACT: return cuda_compact_emit;
 	case OP_KERNEL_SCAN: return cuda_scan_emit;
@@ -76,6 +77,7 @@ static const Dim *launch_total(Context *c, const Op *op)
 	case OP_KERNEL_DEPTHWISE: return cuda_depthwise_threads(c, op);
 	case OP_KERNEL_SOFTMAX:
 	case OP_KERNEL_LAYER_NORM: return cuda_rows_total(c, op);
+	case OP_KERNEL_ATTENTION: return cuda_attention_blocks(c, op);
 	case OP_LOOP_NEST: return type_numel(c, first);
 	case OP_KERNEL_SCATTER: return first->dims[1];
 	case OP_KERNEL_SCAN: return rows_along(c, first, (int)op_int(op, "axis", 0));

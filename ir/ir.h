@@ -513,6 +513,16 @@ Value *build_map_scalar(Builder *b, const Op *op, Value *const *x);
 // Infers result types of an operation whose operands and attributes are set.
 bool op_infer(Op *op);
 
+// ---- attention.c -----------------------------------------------------------------------------------------
+
+// The regions of kernel.attention.
+enum { ATTENTION_QUERY, ATTENTION_KEY, ATTENTION_VALUE, ATTENTION_SCORE, ATTENTION_EPILOGUE, ATTENTION_REGIONS };
+// What the positions that a region gets run over: [batch.. x rows or keys x columns, depth or keys], or, for the epilogue,
+// the result.
+const Type *attention_domain(const Op *op, int region);
+// The axis of [batch.. x rows x columns] that axis i of the result is.
+int attention_axis(const Op *op, int i);
+
 // ---- text: print.c, parse.c ----------------------------------------------------------------------------
 
 void ir_print(Text *t, const Op *op);                       // module or any operation

@@ -15,6 +15,7 @@ bool verify_hook_loop_to_index(Op *op);
 bool verify_hook_loop_yield(Op *op);
 bool verify_hook_kernel(Op *op);
 bool verify_hook_kernel_matmul(Op *op);
+bool verify_hook_kernel_attention(Op *op);
 bool verify_hook_kernel_sort(Op *op);
 bool verify_hook_kernel_nms(Op *op);
 bool verify_hook_kernel_compact(Op *op);
@@ -320,6 +321,42 @@ bool verify_hook_kernel_matmul(Op *op)
 	                  b->dims[b->rank - 1 - tb] == out->dims[out->rank - 1] && batch_fits(a, out) && batch_fits(b, out);
 	return fits || verify_fail(op, "%s and %s do not give %s", type_text(op->ctx, a), type_text(op->ctx, b),
 	                           type_text(op->ctx, out));
+}
+
+// The result's axes are those of [batch.. x rows x columns] in some order, columns last.
+static bool attention_order(const Op *op)
+{
+	const int rank = op->results[0].type->rank;
+	unsigned seen = 0;
+	for (int i = 0; i < rank; i++) {
+		const int axis = attention_axis(op, i);
+		if (axis < 0 || axis >= rank || seen >> axis & 1)
+			return false;
+		seen |= 1u << axis;
+	}
+	return rank >= 2 && attention_axis(op, rank - 1) == rank - 1;
+}
+
+bool verify_hook_kernel_attention(Op *op)
+{
+	const Type *result = op->results[0].type, *f32 = type_scalar(op->ctx, DT_F32);
+	const Attr *perm = op_attr(op, "perm");
+	if (result->kind != TY_TENSOR || (perm && perm->n && perm->n != result->rank) || !attention_order(op))
+		return verify_fail(op, "perm must order the axes of the result, a tensor, and leave the last in its place");
+	if (op_int(op, "depth", 0) < 1)
+		return verify_fail(op, "depth must be at least 1");
+	for (int i = 0; i < op->nregion; i++) {
+		const Op *yield = body_end(op, i);
+		const bool sum = i == ATTENTION_SCORE || i == ATTENTION_EPILOGUE;
+		if (!yield || !args_are_positions(op, i, sum, result->rank))
+			return false;
+		if (sum && yield->block->args[0]->type != f32)
+			return verify_fail(op, "argument 0 of its %s must be f32", op->info->region_names[i]);
+		const Type *want = i == ATTENTION_EPILOGUE ? type_scalar(op->ctx, result->dtype) : f32;
+		if (!yields(yield, 1, &want))
+			return false;
+	}
+	return true;
 }
 
 // Result i is a tensor of whole numbers of this shape.

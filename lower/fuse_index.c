@@ -76,6 +76,8 @@ const Dim *index_extent(const Value *arg)
 	// An epilogue has the accumulator before the indices.
 	int first = arg->block->narg && !value_is_index(arg->block->args[0]);
 	const Type *t = op->nresult ? op->results[0].type : NULL;
+	if (op->code == OP_KERNEL_ATTENTION)
+		t = attention_domain(op, (int)(arg->block->region - op->regions));
 	int d = (int)arg->index - first;
 	return t && d >= 0 && d < t->rank ? t->dims[d] : NULL;
 }

@@ -77,6 +77,7 @@ bool pass_dce(PassContext *p);            // dce.c
 bool pass_stacks(PassContext *p);         // stacks.c: stacks to tensor arrays
 bool pass_forward_arrays(PassContext *p); // arrays_forward.c: stores to loads, known lengths
 bool pass_arrays(PassContext *p);         // arrays.c: tensor arrays to tensors
+bool pass_attention(PassContext *p);      // attention.c: products around softmax to one kernel, for CUDA
 bool pass_decompose(PassContext *p);      // decompose.c: composites, transposed convolutions, softmax and norms to kernels
 bool pass_layout(PassContext *p);         // layout.c: contractions to kernels, blocked channels, packed weights
 bool pass_to_loops(PassContext *p);       // to_loops.c: everything else to loop nests by its definition

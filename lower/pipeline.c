@@ -16,6 +16,7 @@ static const Pass passes[] = {
 	{"stacks", "stacks to tensor arrays", pass_stacks},
 	{"forward-arrays", "what was written to a tensor array is not read again", pass_forward_arrays},
 	{"arrays", "tensor arrays to tensors with room for their elements", pass_arrays},
+	{"attention", "softmax of one product as a factor of another to one kernel, for CUDA", pass_attention},
 	{"decompose", "composites to simpler operations and kernels", pass_decompose},
 	{"layout", "contractions to tuned kernels, blocked channels, packed weights", pass_layout},
 	{"to-loops", "every remaining operation to loop nests by its definition", pass_to_loops},
@@ -45,7 +46,7 @@ static const Stage stages[] = {
 	{"clean", "expand,canonicalize,fold,fold-batch-norm,canonicalize,fold,cse,simplify-if,loop-args,loop-trips,"
 	          "canonicalize,fold,cse,simplify-if,loop-args,dce,sink,select,hoist,cse,simplify-if,dce,bounds"},
 	{"arrays", "stacks,forward-arrays,arrays,canonicalize,fold,cse,loop-args,dce,bounds"},
-	{"decompose", "decompose,canonicalize,fold,cse,dce"},
+	{"decompose", "attention,decompose,canonicalize,fold,cse,dce"},
 	{"layout", "layout,canonicalize,fold,cse,dce"},
 	{"to-loops", "to-loops"},
 	{"fuse", "fuse,fold,dce,hoist,to-loops,split-reductions"},

@@ -1,5 +1,5 @@
-"""Softmax and norms for CUDA, on the emulator and as lowered IR in the interpreter, against the interpreter on the program as
-it was written: short, long and open rows, few and many, rows that are nothing but -inf, lookups that fail."""
+"""Softmax, norms and attention for CUDA, on the emulator and as lowered IR in the interpreter, against the interpreter on the
+program as it was written: short, long and open rows, few and many, rows that are nothing but -inf, lookups that fail."""
 import os, pathlib, shutil, tempfile
 
 from pdcc_tests import Skip, run
@@ -37,6 +37,56 @@ class Rows:
                 f'  pd.fetch(%z{i}) {{name = "z{i}", col = {i}}} : ({t}) -> ()']
 
 
+class Attention:
+    """q [B x H x rows x depth] against k [B x H x keys x depth] and v [B x H x keys x columns], all from [B x size x H x ..]."""
+
+    def __init__(self, name, batch, heads, rows, keys, depth, columns, mask=None, split=True, dtype='f32', symbols='', hide=0):
+        self.name, self.dtype, self.split, self.mask, self.hide = name, dtype, split, mask, hide
+        self.sizes = dict(b=batch, h=heads, m=rows, n=keys, d=depth, e=columns, o=1)
+        self.symbols = symbols
+
+    def dims(self, axes, i=None):
+        return [f'?{a}{i}' if i is not None and a in self.symbols else self.sizes[a] for a in axes]
+
+    def feeds(self, np, random):
+        kind = np.float16 if self.dtype == 'f16' else np.float32
+        order = ('bmhd', 'bnhd', 'bnhe') if self.split else ('bhmd', 'bhdn', 'bhne')
+        feeds = [(n, (random.standard_normal(self.dims(axes)) / 3).astype(kind)) for n, axes in zip('qkv', order)]
+        if self.mask:
+            mask = random.standard_normal(self.dims(self.mask)).astype(kind)
+            mask[..., self.sizes['n'] - self.hide:] = -np.inf
+            if self.hide and self.mask[2] == 'm':
+                mask[..., 0, :] = -np.inf  # of a row all keys
+            feeds.append(('mask', mask))
+        return feeds
+
+    def text(self, i, column):
+        t = lambda axes: tensor(self.dims(axes, i), self.dtype)
+        names = [(n, t(axes)) for n, axes in zip('qkv', ('bmhd', 'bnhd', 'bnhe') if self.split else ('bhmd', 'bhdn', 'bhne'))]
+        rows = [f'  %{n}{i} = pd.feed() {{name = "{n}_{i}", col = {column + at}}} : () -> ({w})'
+                for at, (n, w) in enumerate(names + ([('mask', t(self.mask))] if self.mask else []))]
+        for n, to in zip('qkv', ('bhmd', 'bhnd', 'bhne')):
+            if self.split:
+                have = dict(names)[n]
+                rows += [f'  %{n}d{i} = pd.add(%{n}{i}, %{n}{i}) : ({have}, {have}) -> ({have})',
+                         f'  %{n}h{i} = pd.transpose(%{n}d{i}) {{perm = [0, 2, 1, 3]}} : ({have}) -> ({t(to)})']
+            else:
+                have = dict(names)[n]
+                rows.append(f'  %{n}h{i} = pd.assign(%{n}{i}) : ({have}) -> ({have})')
+        key, flag, s = t('bhnd') if self.split else t('bhdn'), 'true' if self.split else 'false', t('bhmn')
+        rows += [f'  %s{i} = pd.matmul(%qh{i}, %kh{i}) {{transpose_y = {flag}}} : ({t("bhmd")}, {key}) -> ({s})',
+                 f'  %c{i} = pd.scale(%s{i}) {{scale = 0.25}} : ({s}) -> ({s})']
+        last = f'%c{i}'
+        if self.mask:
+            rows.append(f'  %a{i} = pd.add({last}, %mask{i}) : ({s}, {t(self.mask)}) -> ({s})')
+            last = f'%a{i}'
+        rows += [f'  %p{i} = pd.softmax({last}) {{axis = -1}} : ({s}) -> ({s})',
+                 f'  %o{i} = pd.matmul(%p{i}, %vh{i}) : ({s}, {t("bhne")}) -> ({t("bhme")})',
+                 f'  %z{i} = pd.transpose(%o{i}) {{perm = [0, 2, 1, 3]}} : ({t("bhme")}) -> ({t("bmhe")})',
+                 f'  pd.fetch(%z{i}) {{name = "z{i}", col = {i}}} : ({t("bmhe")}) -> ()']
+        return rows
+
+
 CASES = (
     Rows('softmax, a warp, four at once', (9, 132), special=True),
     Rows('softmax, a warp, one by one', (9, 49), special=True),
@@ -56,6 +106,15 @@ CASES = (
     Rows('layer_norm of f16', (4, 24), 'layer_norm', 'begin_norm_axis = 1', 'f16'),
     Rows('instance_norm', (2, 3, 5, 4), 'instance_norm', 'epsilon = 0.001', symbols='n', more=((3,), (3,))),
     Rows('group_norm', (2, 6, 5, 3), 'group_norm', 'groups = 2', more=((6,), (6,))),
+    Attention('attention, tiles of 64 rows', 1, 2, 70, 67, 64, 64, 'boon'),
+    Attention('attention, four at once and open sizes', 2, 2, 33, 40, 32, 32, 'oomn', symbols='bmn'),
+    Attention('attention, odd sizes', 2, 3, 37, 5, 26, 10, 'bhmn'),
+    Attention('attention, keys and rows that are hidden', 1, 2, 9, 70, 8, 8, 'bomn', hide=40),
+    Attention('attention, as wide as can be', 1, 1, 40, 20, 128, 128),
+    Attention('attention, keys stand across', 1, 2, 6, 40, 12, 20, 'oomn', split=False),
+    Attention('attention of one row', 2, 3, 1, 70, 32, 32, 'boon', symbols='n'),
+    Attention('attention of few rows, odd sizes', 1, 2, 3, 37, 26, 70, 'bomn', hide=5),
+    Attention('attention of f16', 1, 2, 20, 33, 16, 16, 'boon', dtype='f16'),
 )
 LOOKUP = '''builtin.module {
   %ids = pd.feed() {name = "ids", col = 0} : () -> (tensor<40 x i64>)
@@ -77,8 +136,10 @@ def programs(t, tmp, np, random):
             column += 1
     model, lowered = tmp / 'model.pdir', tmp / 'lowered.pdir'
     model.write_text('\n'.join(rows + ['}', '']))
-    p = run([t.pdcc, 'opt', model, '--isa', 'cuda', '--passes=decompose,layout,to-loops,fuse', '-o', lowered])
+    p = run([t.pdcc, 'opt', model, '--isa', 'cuda', '--passes=attention,decompose,layout,to-loops,fuse', '-o', lowered])
     yield 'lowers', p.returncode == 0, p.stdout[-3000:]
+    kernels = lowered.read_text().count('= kernel.attention(')
+    yield 'all attention is kernels', kernels == sum(isinstance(c, Attention) for c in CASES), f'{kernels} are'
     for name, what, target in (('want', model, 'interp'), ('lowered', lowered, 'interp'), ('emulated', model, 'cuda')):
         p = run([t.pdcc, 'run', what, '--target', target, '--out-dir', tmp / name, *feeds],
                 env={**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_SEED': '3'})

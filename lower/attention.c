@@ -1,0 +1,293 @@
+// Attention: softmax(scores of query and key) times value becomes one kernel.attention, so that the scores never reach memory.
+// What stands between the product and softmax (a factor, masks, a bias) is its region `score`; what reads and shapes the
+// operands is left to fusion, which puts transpositions and slices into the regions `query`, `key` and `value`. Only for CUDA:
+// in C the products have their tuned kernels.
+#include "fuse.h"
+#include "rows.h"
+#include "../ir/define.h"
+
+#include <string.h>
+
+enum {
+	MAX_STEPS = 8,  // operations between product and softmax
+	MAX_WIDTH = 128 // elements of a key, and of a value: what the kernel has registers and shared memory for
+};
+
+typedef struct Attention {
+	Op *product, *softmax, *sum; // query key^T; weights value
+	int nstep;
+	struct {
+		Op *op;
+		int through; // the operand that comes from the product
+	} steps[MAX_STEPS];          // from softmax back to the product
+} Attention;
+
+// ---- what fits ----------------------------------------------------------------------------------
+
+static bool dtype_fits(const Type *t)
+{
+	return type_is_tensor(t) && (t->dtype == DT_F32 || t->dtype == DT_F16 || t->dtype == DT_BF16);
+}
+
+// Whether x has the last axes of t and, where that has others, the same ones or 1.
+static bool type_broadcasts(const Type *x, const Type *t)
+{
+	if (!type_is_tensor(x) || x->rank > t->rank)
+		return false;
+	for (int i = 0; i < x->rank; i++)
+		if (x->dims[i] != t->dims[t->rank - x->rank + i] && !dim_is(x->dims[i], 1))
+			return false;
+	return true;
+}
+
+// A map that takes scores to scores, and nothing but numbers beside them.
+static bool step_fits(const Op *op)
+{
+	const Type *t = op->results[0].type;
+	if (op->info->kind != KIND_MAP || op->nresult != 1 || op->nregion || op->code == OP_PD_CAST)
+		return false;
+	for (int i = 0; i < op->noperand; i++) {
+		const Value *x = op_operand(op, i);
+		if (x && (!type_broadcasts(x->type, t) || (!same_dims(x->type, t) && !(op->info->traits & TRAIT_BROADCAST))))
+			return false;
+	}
+	return true;
+}
+
+// A view that leaves the last two axes alone: images cut into windows and back, with a mask for each.
+static bool view_fits(const Op *op)
+{
+	const Type *from = op->noperand ? op_operand(op, 0)->type : NULL, *to = op->results[0].type;
+	if (op->code != OP_PD_RESHAPE || !from || from->rank < 2 || to->rank < 2 || from->dims[from->rank - 1] != to->dims[to->rank - 1] ||
+	    from->dims[from->rank - 2] != to->dims[to->rank - 2])
+		return false;
+	return index_reshape_divisions(op->ctx, to, from) >= 0;
+}
+
+// Walks from a value back to the product that it is made of.
+static bool product_find(Attention *a, Value *v)
+{
+	Op *op = v->def;
+	if (!op || op->block != a->sum->block || value_use_count(v) != 1 || v->type->dtype != a->sum->results[0].type->dtype)
+		return false;
+	if (op->code == OP_PD_MATMUL) {
+		a->product = op;
+		return op_operand(op, 0)->type->rank >= 2 && op_operand(op, 1)->type->rank >= 2;
+	}
+	const bool view = view_fits(op);
+	if (a->nstep == MAX_STEPS || !(view || step_fits(op)))
+		return false;
+	const int at = a->nstep++;
+	a->steps[at].op = op;
+	for (int i = 0; i < (view ? 1 : op->noperand); i++) {
+		Value *x = op_operand(op, i);
+		a->steps[at].through = i;
+		if (x && (view || same_dims(x->type, v->type)) && product_find(a, x))
+			return true;
+		a->nstep = at + 1;
+	}
+	a->nstep = at;
+	return false;
+}
+
+// The rows (0) or columns (1) of a product's operand.
+static const Dim *axis_of(const Value *x, bool transposed, int axis)
+{
+	const int rank = x->type->rank;
+	return x->type->dims[rank - (transposed ? 1 + axis : 2 - axis)];
+}
+
+static bool width_fits(const Dim *d)
+{
+	return dim_is_const(d) && d->value >= 1 && d->value <= MAX_WIDTH;
+}
+
+// Whether anything that is stored between the products might be read too late.
+static bool stores_between(const Attention *a)
+{
+	for (const Op *op = a->product; op != a->sum; op = op->next)
+		if (op->code == OP_BUILTIN_SET_PARAMETER || op->code == OP_LOOP_UPDATE || op->code == OP_LOOP_APPEND || op->info->kind == KIND_CONTROL)
+			return true;
+	return false;
+}
+
+// t's batches with other rows and columns.
+static const Type *domain_like(Context *c, const Type *t, const Dim *rows, const Dim *columns)
+{
+	const Dim *dims[MAX_RANK];
+	memcpy(dims, t->dims, sizeof *dims * (size_t)(t->rank - 2));
+	dims[t->rank - 2] = rows;
+	dims[t->rank - 1] = columns;
+	return type_tensor(c, DT_F32, t->rank, dims, 0);
+}
+
+// Whether a position among the weights can be told in the shapes of the product and of all that is behind it.
+static bool positions_fit(const Attention *a)
+{
+	Context *c = a->sum->ctx;
+	const Type *t = a->softmax->results[0].type, *product = a->product->results[0].type;
+	const Value *key = op_operand(a->product, 1);
+	const bool turned = op_bool(a->product, "transpose_y", false);
+	const Dim *rows = t->dims[t->rank - 2], *keys = t->dims[t->rank - 1], *depth = axis_of(key, turned, 0);
+	for (int s = 0; s < a->nstep; s++)
+		if (index_reshape_divisions(c, t, a->steps[s].op->results[0].type) < 0)
+			return false;
+	return index_reshape_divisions(c, t, product) >= 0 &&
+	       index_reshape_divisions(c, domain_like(c, t, rows, depth), domain_like(c, product, rows, depth)) >= 0 &&
+	       index_reshape_divisions(c, domain_like(c, t, keys, depth), domain_like(c, product, keys, depth)) >= 0;
+}
+
+static bool attention_match(Op *sum, Attention *a)
+{
+	*a = (Attention){.sum = sum};
+	if (sum->code != OP_PD_MATMUL || op_bool(sum, "transpose_x", false) || !dtype_fits(sum->results[0].type))
+		return false;
+	Value *weights = op_operand(sum, 0), *value = op_operand(sum, 1);
+	const Type *out = sum->results[0].type, *t = weights->type;
+	a->softmax = weights->def;
+	if (!a->softmax || a->softmax->code != OP_PD_SOFTMAX || a->softmax->block != sum->block || value_use_count(weights) != 1)
+		return false;
+	const int64_t axis = op_int(a->softmax, "axis", -1);
+	if ((axis != -1 && axis != t->rank - 1) || t->rank < 2 || t->rank != out->rank || value->type->rank < 2 ||
+	    value->type->rank > t->rank || value == weights)
+		return false;
+	for (int i = 0; i < t->rank - 1; i++)
+		if (t->dims[i] != out->dims[i])
+			return false; // scores are repeated
+	if (!product_find(a, op_operand(a->softmax, 0)) || stores_between(a))
+		return false;
+	const Value *key = op_operand(a->product, 1);
+	return positions_fit(a) && width_fits(axis_of(key, op_bool(a->product, "transpose_y", false), 0)) &&
+	       width_fits(axis_of(value, op_bool(sum, "transpose_y", false), 1));
+}
+
+// ---- the kernel ---------------------------------------------------------------------------------
+
+static Value *number(Builder *b, Value *v)
+{
+	const bool narrow = v && (v->type->dtype == DT_F16 || v->type->dtype == DT_BF16);
+	return narrow ? build1(b, OP_PD_CAST, v, "dtype", attr_dtype(b->ctx, DT_F32), NULL) : v;
+}
+
+// The element of x at a position of `rank` axes, to which x broadcasts; swap: its last two stand the other way.
+static Value *element(Builder *b, Value *x, Value *const *at, int rank, bool swap)
+{
+	Value *index[MAX_RANK];
+	const Type *t = x->type;
+	for (int i = 0; i < t->rank; i++) {
+		int axis = rank - t->rank + i;
+		if (swap && i >= t->rank - 2)
+			axis = 2 * rank - 3 - axis;
+		index[i] = dim_is(t->dims[i], 1) ? index_const(b, 0) : at[axis];
+	}
+	return number(b, load(b, x, index));
+}
+
+// Opens a region of the kernel with positions at[], behind a first argument where acc asks for one.
+static Builder region_open(Op *kernel, int region, Value **acc, Value **at)
+{
+	Context *c = kernel->ctx;
+	Block *block = block_new(c, &kernel->regions[region]);
+	if (acc)
+		*acc = block_add_arg(c, block, type_scalar(c, DT_F32));
+	for (int i = 0; i < kernel->results[0].type->rank; i++)
+		at[i] = block_add_arg(c, block, type_index(c));
+	return builder_at_end(c, block, kernel->loc);
+}
+
+static bool region_close(Builder *b, Value *v)
+{
+	return v && build_op(b, OP_LOOP_YIELD, 1, &v, 0, NULL);
+}
+
+// A region that reads an operand of a product, whose batches may be counted in another shape.
+static bool operand_region(Op *kernel, int region, Value *x, const Type *batches, bool swap)
+{
+	Value *at[MAX_RANK], *from[MAX_RANK];
+	const Type *domain = attention_domain(kernel, region);
+	Builder b = region_open(kernel, region, NULL, at);
+	const Type *to = domain_like(kernel->ctx, batches, domain->dims[domain->rank - 2], domain->dims[domain->rank - 1]);
+	return index_reshape(kernel->ctx, &b, domain, at, to, from) && region_close(&b, element(&b, x, from, to->rank, swap));
+}
+
+static bool score_region(Op *kernel, const Attention *a)
+{
+	Value *v, *at[MAX_RANK], *here[MAX_RANK], *x[MAX_RANK];
+	const Type *domain = attention_domain(kernel, ATTENTION_SCORE);
+	Builder b = region_open(kernel, ATTENTION_SCORE, &v, at);
+	for (int s = a->nstep - 1; s >= 0 && v; s--) {
+		const Op *op = a->steps[s].op;
+		const Type *t = op->results[0].type;
+		if (op->code == OP_PD_RESHAPE)
+			continue;
+		if (!index_reshape(kernel->ctx, &b, domain, at, t, here))
+			return false;
+		for (int i = 0; i < op->noperand; i++)
+			x[i] = i == a->steps[s].through ? v : op_operand(op, i) ? element(&b, op_operand(op, i), here, t->rank, false) : NULL;
+		v = build_map_scalar(&b, op, x);
+	}
+	return region_close(&b, v);
+}
+
+// The transposition that alone reads the result and keeps the columns last; NULL: none.
+static Op *transpose_behind(const Op *sum)
+{
+	const Value *v = &sum->results[0];
+	Op *op = v->uses && !v->uses->next ? v->uses->user : NULL;
+	int64_t perm[MAX_RANK];
+	const int rank = v->type->rank;
+	if (!op || op->code != OP_PD_TRANSPOSE || op->block != sum->block || op_ints(op, "perm", perm, MAX_RANK) != rank)
+		return NULL;
+	return perm[rank - 1] == rank - 1 ? op : NULL;
+}
+
+static bool attention_build(const Attention *a)
+{
+	Op *sum = a->sum, *turn = transpose_behind(sum), *end = turn ? turn : sum;
+	Context *c = sum->ctx;
+	Value *query = op_operand(a->product, 0), *key = op_operand(a->product, 1), *value = op_operand(sum, 1);
+	const bool turned = op_bool(a->product, "transpose_y", false);
+	const Type *batches = a->product->results[0].type;
+	Op *kernel = op_new(c, OP_KERNEL_ATTENTION, a->softmax->loc, 1, &end->results[0].type, 0, NULL, ATTENTION_REGIONS, 0);
+	op_insert_before(sum, kernel);
+	op_set_attr(kernel, "keys", attr_dim(c, axis_of(key, turned, 1)));
+	op_set_attr(kernel, "depth", attr_int(c, axis_of(key, turned, 0)->value));
+	if (turn)
+		op_set_attr(kernel, "perm", op_attr(turn, "perm"));
+	kernel->results[0].name = end->results[0].name;
+	if (!operand_region(kernel, ATTENTION_QUERY, query, batches, op_bool(a->product, "transpose_x", false)) ||
+	    !operand_region(kernel, ATTENTION_KEY, key, batches, !turned) ||
+	    !operand_region(kernel, ATTENTION_VALUE, value, sum->results[0].type, op_bool(sum, "transpose_y", false)) ||
+	    !score_region(kernel, a) || !region_pass(kernel, &kernel->regions[ATTENTION_EPILOGUE]))
+		return false;
+	Value *out = &kernel->results[0];
+	op_replace(end, &out);
+	return true;
+}
+
+static bool region_match(Region *r)
+{
+	for (Block *block = r->first; block; block = block->next)
+		for (Op *op = block->first, *next; op; op = next) {
+			Attention a;
+			next = op->next;
+			for (int i = 0; i < op->nregion && op->info->kind == KIND_CONTROL; i++)
+				if (!region_match(&op->regions[i]))
+					return false;
+			if (!attention_match(op, &a))
+				continue;
+			if (next && transpose_behind(op) == next)
+				next = next->next;
+			if (!attention_build(&a))
+				return false;
+		}
+	return true;
+}
+
+// Needs: products and softmax as they were translated (before decompose), canonical forms.
+// Keeps: values but for rounding, names of results, locations.
+// Breaks: nothing; without a GPU as target it does nothing.
+bool pass_attention(PassContext *p)
+{
+	return !p->target->cuda || (region_match(&p->module->regions[0]) && pass_dce(p));
+}
