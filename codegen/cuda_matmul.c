@@ -55,10 +55,9 @@ bool cuda_matmul_emit(KernelFunc *k)
 	TileProduct p = {.tile = cuda_tile_find(schedule), .batches = dim_const(c, 1), .m = out->dims[out->rank - 2],
 	                 .n = out->dims[out->rank - 1], .split = (int)op_int(k->op, "split", 1),
 	                 .k = a->dims[a->rank - (op_bool(k->op, "transpose_a", false) ? 2 : 1)]};
-	if (!tile_check_f32(k))
-		return false;
-	if (!p.tile || (p.split > 1 && !dim_is_const(p.k))) {
-		diag_error(c->diag, k->op->loc, "kernel.matmul: no schedule '%s'", schedule);
+	const bool half = p.tile && p.tile->unit == CUDA_HALF;
+	if (!p.tile || half != (dtype_size(a->dtype) == 2) || (p.split > 1 && !dim_is_const(p.k))) {
+		diag_error(c->diag, k->op->loc, "kernel.matmul: no schedule '%s' for %s", schedule, dtype_name(a->dtype));
 		return false;
 	}
 	const int skip = part_rank(k->op);
@@ -70,6 +69,11 @@ bool cuda_matmul_emit(KernelFunc *k)
 	}
 	p.at[out->rank - 2] = "row";
 	p.at[out->rank - 1] = "column";
+	p.plain = true;
+	for (int i = 0; i < 2; i++) {
+		const Value *v = op_operand(k->op, i);
+		p.plain = p.plain && cuda_rows_are_aligned(k, v, v->type->dims[v->type->rank - 1]);
+	}
 	p.a_load = operand_load(k, 0);
 	p.b_load = operand_load(k, 1);
 	return cuda_tile_emit(k, &p);

@@ -7,6 +7,8 @@
 #include "codegen_impl.h"
 #include "kernel_tile.h"
 
+enum { SMALL_EPILOGUE = 6 }; // operations
+
 bool cuda_rows_are_aligned(const KernelFunc *k, const Value *v, const Dim *row)
 {
 	const PlaceKind place = value_place(v).kind; // callers' tensors may lie anywhere
@@ -55,7 +57,14 @@ static const char *sizes_text(KernelFunc *k, const TileProduct *p)
 
 static const char *unit_text(KernelFunc *k, const CudaTile *t)
 {
-	return arena_printf(k->arena, "pd_fma<%d, %d, %d, %d, %d>", t->rows, t->columns, t->depth, t->thread_rows, t->thread_columns);
+	const DType dtype = op_operand(k->op, 0)->type->dtype;
+	const char *unit = t->unit == CUDA_FMA ? "fma<" : t->unit == CUDA_TF32 ? "mma<pd_tf32, " : dtype == DT_F16 ? "mma<pd_f16, " : "mma<pd_bf16, ";
+	return arena_printf(k->arena, "pd_%s%d, %d, %d, %d, %d>", unit, t->rows, t->columns, t->depth, t->part_rows, t->part_columns);
+}
+
+static bool helpers_print(KernelFunc *k, const CudaTile *t)
+{
+	return kernel_helper(k, "cuda_tile.c", 0, NULL) && (t->unit == CUDA_FMA || kernel_helper(k, "cuda_mma.c", 0, NULL));
 }
 
 static const char *epilogue_text(KernelFunc *k, const TileProduct *p, const char **value)
@@ -64,7 +73,21 @@ static const char *epilogue_text(KernelFunc *k, const TileProduct *p, const char
 	for (int i = 0; i < k->op->results[0].type->rank; i++)
 		args[1 + i] = p->at[i];
 	k->place = "(all * M + row) * N + column";
-	return region_text(k, &k->op->regions[0], args, value);
+	const Region *r = &k->op->regions[0];
+	if (!region_is_identity(r)) // what the program calls the product
+		args[0] = scalar_round(k, region_entry(r)->args[0]->type, "acc");
+	return region_text(k, r, args, value);
+}
+
+// Blocks that share an SM: all that the table wants, or fewer, with more registers each, when there is more to do than to load
+// matrices and to add a bias.
+static int blocks_of(const KernelFunc *k, const TileProduct *p)
+{
+	int operations = 0;
+	for (const Op *op = region_entry(&k->op->regions[0])->first; op; op = op->next)
+		operations++;
+	const int blocks = p->tile->blocks;
+	return p->tile->unit == CUDA_FMA || (p->plain && operations <= SMALL_EPILOGUE) ? blocks : (blocks + 1) / 2;
 }
 
 bool cuda_tile_emit(KernelFunc *k, const TileProduct *p)
@@ -72,7 +95,7 @@ bool cuda_tile_emit(KernelFunc *k, const TileProduct *p)
 	const Value *out = &k->op->results[0];
 	const CudaTile *t = p->tile;
 	const char *value, *epilogue = epilogue_text(k, p, &value);
-	if (!epilogue || !kernel_helper(k, "cuda_tile.c", 0, NULL))
+	if (!epilogue || !helpers_print(k, t))
 		return false;
 	const bool aligned = cuda_rows_are_aligned(k, out, p->n); // then groups of columns are inside as a whole
 	const Dim *products = dim_mul(k->ctx, dim_const(k->ctx, p->split), p->batches);
@@ -80,8 +103,9 @@ bool cuda_tile_emit(KernelFunc *k, const TileProduct *p)
 	k->grid = dim_mul(k->ctx, products, dim_mul(k->ctx, tiles_along(k->ctx, p->m, t->rows), tiles_along(k->ctx, p->n, t->columns)));
 	const TemplateKey keys[] = {
 		{"tile_rows", tile_int(k, t->rows)}, {"tile_columns", tile_int(k, t->columns)},
-		{"threads", tile_int(k, k->block_threads)}, {"blocks", tile_int(k, t->blocks)}, {"unit", unit_text(k, t)},
-		{"element", "float"}, {"size", sizes_text(k, p)}, {"a_load", p->a_load}, {"b_load", p->b_load},
+		{"threads", tile_int(k, k->block_threads)}, {"blocks", tile_int(k, blocks_of(k, p))}, {"unit", unit_text(k, t)},
+		{"element", t->unit == CUDA_FMA ? "float" : t->unit == CUDA_TF32 ? "uint32_t" : "uint16_t"},
+		{"size", sizes_text(k, p)}, {"a_load", p->a_load}, {"b_load", p->b_load},
 		{"type", dtype_c_memory(out->type->dtype)}, {"column_inside", aligned ? "true" : "column < N"}, {"epilogue", epilogue},
 		{"store", scalar_store(k, out->type->dtype, "results", "e", value)},
 		{"aligned", aligned ? "true" : "false"},

@@ -15,6 +15,7 @@ typedef struct TileProduct {
 	// begins at depth k0: elements k0 + Place::k(i), Place::x(i) and on, along the depth or across it, zeros outside. They
 	// may use batch, m0, n0 (where the tile begins), M, N, K.
 	const char *a_load, *b_load;
+	bool plain;                     // both are aligned matrices: what loads them needs few registers
 	const char *at[MAX_RANK];       // the position in the result, in terms of part, batch, row, column
 } TileProduct;
 

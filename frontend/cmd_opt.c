@@ -10,7 +10,8 @@ int cmd_opt(Driver *d)
 	if (!module || !t)
 		return 1;
 	stage_begin(d, "passes");
-	PassContext p = {.ctx = d->ctx, .module = module, .target = t, .verify = true};
+	PassContext p = {.ctx = d->ctx, .module = module, .target = t, .verify = true,
+	                 .allow_tf32 = d->options->allow_tf32};
 	if (!lower_run_list(&p, d->options->passes ? d->options->passes : ""))
 		return 1;
 	Text text;

@@ -349,6 +349,8 @@ static const OptionSpec table[] = {
 	 "a loop that takes more than N rounds ends the run with a status"},
 	{0, "max-array", "N", C | R | V | B, COUNT(max_array),
 	 "room for N elements in a tensor array where the model does not say (default: a member of dims)"},
+	{0, "allow-tf32", NULL, C | R | V | B | I | O, FLAG(allow_tf32),
+	 "cuda: products of f32 on tensor cores, from operands rounded to 10 bits of fraction"},
 	{0, "repeat", "N", B, COUNT(repeat),
 	 "timed runs (default: about two seconds)"},
 	{0, "html", "FILE", I, TEXT(html),

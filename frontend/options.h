@@ -43,7 +43,7 @@ typedef struct Options {
 	int threads, repeat;
 	int max_trip;              // 0: any number
 	int max_array;             // 0: the caller of the generated code says it
-	bool redzone, cuda_libs;
+	bool redzone, cuda_libs, allow_tf32;
 	const char *html, *passes;
 } Options;
 

@@ -132,7 +132,7 @@ bool interpret_hook_kernel_matmul(Interp *in, Op *op)
 {
 	const Tensor *a = interp_operand(in, op, 0), *b = interp_operand(in, op, 1);
 	Sink s = {0};
-	if (!a || !b || !check_f32(in, op, a) || !check_f32(in, op, b) || !sink_open(in, op, 0, &s))
+	if (!a || !b || !sink_open(in, op, 0, &s))
 		return false;
 	const bool ta = op_bool(op, "transpose_a", false), tb = op_bool(op, "transpose_b", false);
 	const int64_t m = s.out->dims[s.out->rank - 2], n = s.out->dims[s.out->rank - 1], k = a->dims[a->rank - (ta ? 2 : 1)];
@@ -140,12 +140,11 @@ bool interpret_hook_kernel_matmul(Interp *in, Op *op)
 	double *acc = NEW_ARRAY(interp_arena(in), (size_t)n + 1, double);
 	for (int64_t row = 0; s.epilogue && row < rows; row++) {
 		const int64_t begin = row / (rows / split) * part, end = begin + part < k ? begin + part : k;
-		const float *x = (const float *)a->data + matrix_begin(a, s.out, row / m) + row % m * (ta ? 1 : k);
-		const float *y = (const float *)b->data + matrix_begin(b, s.out, row / m);
+		const int64_t x = matrix_begin(a, s.out, row / m) + row % m * (ta ? 1 : k), y = matrix_begin(b, s.out, row / m);
 		for (int64_t j = 0; j < n; j++) {
 			acc[j] = 0;
 			for (int64_t i = begin; i < end; i++)
-				acc[j] += (double)x[i * (ta ? m : 1)] * y[tb ? j * k + i : i * n + j];
+				acc[j] += tensor_get_f(a, x + i * (ta ? m : 1)) * tensor_get_f(b, y + (tb ? j * k + i : i * n + j));
 		}
 		if (!sink_put(&s, row * n, n, acc))
 			return false;

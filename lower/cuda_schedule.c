@@ -20,15 +20,36 @@ enum {
 // an SM, so a thread may have 65536 / (blocks * threads) registers.
 static const CudaTile tiles[] = {
 	// 168 registers, three blocks: 12 warps hide what 64 independent sums per thread leave to hide. 12.5 KiB.
-	{.name = "fma_128x64", .rows = 128, .columns = 64, .depth = 8, .thread_rows = 8, .thread_columns = 8, .blocks = 3, .speed = 100},
+	{.name = "fma_128x64", .rows = 128, .columns = 64, .depth = 8, .part_rows = 8, .part_columns = 8, .blocks = 3, .speed = 100},
 	// Half the tile for products that leave SMs without work. 128 registers, 17 KiB.
-	{.name = "fma_64x64", .rows = 64, .columns = 64, .depth = 16, .thread_rows = 8, .thread_columns = 4, .blocks = 4, .speed = 85},
+	{.name = "fma_64x64", .rows = 64, .columns = 64, .depth = 16, .part_rows = 8, .part_columns = 4, .blocks = 4, .speed = 85},
 	// 96 registers, which windows of convolutions need, 13 KiB.
-	{.name = "fma_32x64", .rows = 32, .columns = 64, .depth = 16, .thread_rows = 4, .thread_columns = 4, .blocks = 5, .speed = 65},
+	{.name = "fma_32x64", .rows = 32, .columns = 64, .depth = 16, .part_rows = 4, .part_columns = 4, .blocks = 5, .speed = 65},
 	// Small images at the end of a network, heads of attention. 128 registers, 9 KiB.
-	{.name = "fma_32x32", .rows = 32, .columns = 32, .depth = 16, .thread_rows = 4, .thread_columns = 4, .blocks = 8, .speed = 60},
+	{.name = "fma_32x32", .rows = 32, .columns = 32, .depth = 16, .part_rows = 4, .part_columns = 4, .blocks = 8, .speed = 60},
 	// Few rows: recurrent steps, small batches. 128 registers, 11 KiB.
-	{.name = "fma_16x64", .rows = 16, .columns = 64, .depth = 16, .thread_rows = 4, .thread_columns = 4, .blocks = 8, .speed = 55},
+	{.name = "fma_16x64", .rows = 16, .columns = 64, .depth = 16, .part_rows = 4, .part_columns = 4, .blocks = 8, .speed = 55},
+	// Tensor cores: a slice is 64 bytes deep. Eight warps of 64 x 32 read each element of shared memory two to four times; up
+	// to 255 registers, 40 KiB, one block: L2 gives no more, and two would spill.
+	{.name = "tf32_128x128", .unit = CUDA_TF32, .rows = 128, .columns = 128, .depth = 16, .part_rows = 64, .part_columns = 32,
+	 .blocks = 1, .speed = 450},
+	{.name = "half_128x128", .unit = CUDA_HALF, .rows = 128, .columns = 128, .depth = 32, .part_rows = 64, .part_columns = 32,
+	 .blocks = 1, .speed = 900},
+	// Four warps of 32 x 32: 128 registers, 20 KiB, four blocks.
+	{.name = "tf32_64x64", .unit = CUDA_TF32, .rows = 64, .columns = 64, .depth = 16, .part_rows = 32, .part_columns = 32,
+	 .blocks = 4, .speed = 300},
+	{.name = "half_64x64", .unit = CUDA_HALF, .rows = 64, .columns = 64, .depth = 32, .part_rows = 32, .part_columns = 32,
+	 .blocks = 4, .speed = 600},
+	// Four warps of 16 x 16, for few rows or few blocks: 80 registers, 15 KiB, six blocks.
+	{.name = "tf32_32x32", .unit = CUDA_TF32, .rows = 32, .columns = 32, .depth = 16, .part_rows = 16, .part_columns = 16,
+	 .blocks = 6, .speed = 150},
+	{.name = "half_32x32", .unit = CUDA_HALF, .rows = 32, .columns = 32, .depth = 32, .part_rows = 16, .part_columns = 16,
+	 .blocks = 6, .speed = 300},
+	// Two warps of 16 x 32: 128 registers, 12 KiB, eight blocks.
+	{.name = "tf32_16x64", .unit = CUDA_TF32, .rows = 16, .columns = 64, .depth = 16, .part_rows = 16, .part_columns = 32,
+	 .blocks = 8, .speed = 150},
+	{.name = "half_16x64", .unit = CUDA_HALF, .rows = 16, .columns = 64, .depth = 32, .part_rows = 16, .part_columns = 32,
+	 .blocks = 8, .speed = 300},
 };
 
 const CudaTile *cuda_tile_find(const char *name)
@@ -41,7 +62,7 @@ const CudaTile *cuda_tile_find(const char *name)
 
 int cuda_tile_threads(const CudaTile *t)
 {
-	return t->rows / t->thread_rows * (t->columns / t->thread_columns);
+	return t->rows / t->part_rows * (t->columns / t->part_columns) * (t->unit == CUDA_FMA ? 1 : 32);
 }
 
 // What a size is taken for: itself, or its bound where that is of use.
@@ -78,12 +99,13 @@ static double split_cycles(int split, double batches, double m, double n)
 CudaSchedule cuda_schedule(const CudaProduct *p)
 {
 	const double batches = size_guess(p->batches), m = size_guess(p->m), n = size_guess(p->n), k = size_guess(p->k);
-	const bool known = dim_is_const(p->k) && dim_is_const(dim_mul(p->ctx, p->batches, dim_mul(p->ctx, p->m, p->n)));
+	const bool known = !p->whole && dim_is_const(p->k) && dim_is_const(dim_mul(p->ctx, p->batches, dim_mul(p->ctx, p->m, p->n)));
 	const int parts = known ? (int)(k / MIN_DEPTH) : 1; // a split costs memory: not for a guess
+	const CudaUnit unit = dtype_size(p->dtype) == 2 ? CUDA_HALF : p->tf32 ? CUDA_TF32 : CUDA_FMA;
 	CudaSchedule best = {.tile = NULL};
 	double least = 0;
 	for (size_t i = 0; i < COUNT_OF(tiles); i++)
-		for (int split = 1; split == 1 || (split <= parts && split <= MAX_SPLIT); split *= 2) {
+		for (int split = 1; tiles[i].unit == unit && (split == 1 || (split <= parts && split <= MAX_SPLIT)); split *= 2) {
 			const double cycles = tile_cycles(&tiles[i], batches * split, m, n, k / split) + split_cycles(split, batches, m, n);
 			if (!best.tile || cycles < (split > best.split ? 0.8 : 1) * least) {
 				best = (CudaSchedule){&tiles[i], split};

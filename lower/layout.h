@@ -11,6 +11,7 @@
 typedef struct Layout {
 	Context *ctx;
 	const Target *target;
+	bool allow_tf32;
 	ValueMap *blocked;  // plain value -> its blocked form
 	Op **old;           // operations that were rebuilt in blocked form, in order
 	int nold, cold;
@@ -64,7 +65,7 @@ Value *conv_dense(Layout *l, const Conv *cv, const Type *out);
 
 // Whether a convolution of plain images suits kernel.conv, and the kernel whose result is `out`.
 bool conv_image_fits(const Conv *cv, int64_t groups);
-Value *conv_image(const Conv *cv, const Type *out, Value *x, int64_t groups);
+Value *conv_image(const Layout *l, const Conv *cv, const Type *out, Value *x, int64_t groups);
 
 // ---- handlers: true when they rebuilt or replaced `op`, or left a blocked form for it -----------
 

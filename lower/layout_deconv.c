@@ -151,7 +151,7 @@ bool layout_conv_transpose(Layout *l, Op *op)
 		return false;
 	const Dim *dims[4] = {out->dims[0], dim_const(c, cv.oc), p[0].count, p[1].count};
 	const Type *made = single ? out : type_tensor(c, out->dtype, 4, dims, 0);
-	Value *phases = l->target->cuda ? conv_image(&cv, made, x, 1) : conv_dense(l, &cv, made);
+	Value *phases = l->target->cuda ? conv_image(l, &cv, made, x, 1) : conv_dense(l, &cv, made);
 	Value *form = single || !phases ? phases : interleave(l, op, phases, p, each);
 	if (!form)
 		return false;

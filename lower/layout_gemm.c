@@ -21,13 +21,14 @@ typedef struct Product {
 	const Dim *const *batch;
 } Product;
 
-static bool product_read(Op *op, Product *p)
+static bool product_read(const Layout *l, Op *op, Product *p)
 {
 	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
 	if (op->code != OP_PD_MATMUL || !type_is_tensor(x->type) || !type_is_tensor(y->type))
 		return false;
 	const Type *tx = x->type, *ty = y->type;
-	if (tx->dtype != DT_F32 || ty->dtype != DT_F32 || tx->rank < 2 || ty->rank < 2)
+	const bool half = l->target->cuda && (tx->dtype == DT_F16 || tx->dtype == DT_BF16);
+	if ((tx->dtype != DT_F32 && !half) || ty->dtype != tx->dtype || tx->rank < 2 || ty->rank < 2)
 		return false;
 	p->op = op;
 	p->x = x;
@@ -212,12 +213,13 @@ static Value *product_split(const Product *p, Builder *b, Value *x, Value *y, co
 	if (out->rank == MAX_RANK)
 		return matmul(p, x, y, out, &(CudaSchedule){s->tile, 1});
 	memcpy(dims + 1, out->dims, (size_t)out->rank * sizeof *dims);
-	Value *parts = matmul(p, x, y, type_tensor(c, out->dtype, out->rank + 1, dims, 0), s);
-	return build1(b, OP_PD_SUM, parts, "axis", attr_ints(c, 1, (int64_t[]){0}), NULL);
+	Value *parts = matmul(p, x, y, type_tensor(c, DT_F32, out->rank + 1, dims, 0), s);
+	Value *sum = build1(b, OP_PD_SUM, parts, "axis", attr_ints(c, 1, (int64_t[]){0}), NULL);
+	return sum && out->dtype != DT_F32 ? build1(b, OP_PD_CAST, sum, "dtype", attr_dtype(c, out->dtype), NULL) : sum;
 }
 
 // A GPU reads matrices as they lie, through shared memory. Batches of rows that meet one matrix are one matrix, too.
-static Value *product_tiled(const Product *p, Builder *b)
+static Value *product_tiled(const Layout *l, const Product *p, Builder *b)
 {
 	Context *c = b->ctx;
 	const Type *tx = p->x->type, *ty = p->y->type, *out = p->op->results[0].type;
@@ -235,17 +237,17 @@ static Value *product_tiled(const Product *p, Builder *b)
 	const Dim *batches = dim_const(c, 1);
 	for (int i = 0; i < out->rank - 2; i++)
 		batches = dim_mul(c, batches, out->dims[i]);
-	const CudaSchedule s = cuda_schedule(&(CudaProduct){c, batches, m, p->n, p->k});
+	const CudaSchedule s = cuda_schedule(&(CudaProduct){c, batches, m, p->n, p->k, x->type->dtype, l->allow_tf32, false});
 	return s.split > 1 ? product_split(p, b, x, y, out, &s) : matmul(p, x, y, out, &s);
 }
 
 bool layout_matmul(Layout *l, Op *op)
 {
 	Product p;
-	if (!product_read(op, &p) || product_is_tiny(&p))
+	if (!product_read(l, op, &p) || product_is_tiny(&p))
 		return false;
 	Builder b = builder_before(op);
-	Value *out = l->target->cuda ? product_tiled(&p, &b) : product_packed(l, &p, &b);
+	Value *out = l->target->cuda ? product_tiled(l, &p, &b) : product_packed(l, &p, &b);
 	const Type *t = op->results[0].type;
 	if (!out || !(out = build_view(&b, out, t->rank, t->dims)))
 		return false;

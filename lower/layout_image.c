@@ -108,7 +108,7 @@ static Value *image_depthwise(const Conv *cv, const Type *out, Value *x)
 	return w ? &image_kernel(cv, OP_KERNEL_DEPTHWISE, out, x, w)->results[0] : NULL;
 }
 
-Value *conv_image(const Conv *cv, const Type *out, Value *x, int64_t groups)
+Value *conv_image(const Layout *l, const Conv *cv, const Type *out, Value *x, int64_t groups)
 {
 	Context *c = cv->op->ctx;
 	Value *w = filter_panel(cv);
@@ -119,7 +119,8 @@ Value *conv_image(const Conv *cv, const Type *out, Value *x, int64_t groups)
 	op_set_attr(kernel, "in_channels", attr_int(c, cv->ic));
 	op_set_attr(kernel, "plain_input", attr_bool(c, true));
 	const CudaProduct product = {c, dim_mul(c, out->dims[0], dim_const(c, groups)), dim_const(c, cv->oc / groups),
-	                             dim_mul(c, out->dims[2], out->dims[3]), dim_const(c, cv->ic * cv->kh * cv->kw)};
+	                             dim_mul(c, out->dims[2], out->dims[3]), dim_const(c, cv->ic * cv->kh * cv->kw),
+	                             out->dtype, l->allow_tf32, true};
 	op_set_attr(kernel, "schedule", attr_str(c, cuda_schedule(&product).tile->name));
 	return &kernel->results[0];
 }
@@ -148,7 +149,7 @@ bool layout_image_conv(Layout *l, Op *op)
 		out = type_tensor(l->ctx, out->dtype, 4, (const Dim *[]){out->dims[0], out->dims[3], out->dims[1], out->dims[2]}, 0);
 	if (!x)
 		return false;
-	Value *made = depthwise ? image_depthwise(&cv, out, x) : conv_image(&cv, out, x, groups);
+	Value *made = depthwise ? image_depthwise(&cv, out, x) : conv_image(l, &cv, out, x, groups);
 	if (made && last)
 		made = move_axes(&b, made, to_back);
 	if (!made)

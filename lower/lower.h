@@ -23,10 +23,13 @@ const Target *target_list(int *n);
 
 // ---- cuda_schedule.c ------------------------------------------------------------------------------
 // How a block of threads computes a tile of a product: a row of the schedule table.
+typedef enum CudaUnit { CUDA_FMA, CUDA_TF32, CUDA_HALF } CudaUnit; // f32 exactly; tensor cores
+
 typedef struct CudaTile {
 	const char *name;
+	CudaUnit unit;
 	int rows, columns, depth;          // of the tile, and of a slice of the operands in shared memory
-	int thread_rows, thread_columns;   // what a thread of it sums
+	int part_rows, part_columns;       // what a thread of it sums; on tensor cores, a warp
 	int blocks;                        // on one SM at a time: a bound for registers
 	int speed;                         // of the inner loop, per cent of the best
 } CudaTile;
@@ -34,6 +37,9 @@ typedef struct CudaTile {
 typedef struct CudaProduct {
 	Context *ctx;
 	const Dim *batches, *m, *n, *k;
+	DType dtype;                       // of the operands
+	bool tf32;                         // f32 may be rounded to it
+	bool whole;                        // its depth must not be split
 } CudaProduct;
 
 typedef struct CudaSchedule {
@@ -52,6 +58,7 @@ typedef struct PassContext {
 	bool verify;           // run ir_verify after each pass
 	bool time_report;
 	int64_t max_trip;      // rounds that a loop may take, 0: any number
+	bool allow_tf32;       // CUDA: products of f32 may round their operands
 	int64_t max_array;     // elements of a tensor array where the program does not say; 0: the caller says it
 } PassContext;
 

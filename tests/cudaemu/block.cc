@@ -275,6 +275,44 @@ void warp_barrier(unsigned mask, int line)
 	warp_exchange(mask, 0, line);
 }
 
+// An element of a register: number i of two, or the one of a tf32.
+static float mma_element(MmaKind kind, uint32_t bits, int i)
+{
+	const uint32_t half = bits >> 16 * i & 0xffff;
+	float x;
+	if (kind == MMA_F16) {
+		const int exponent = half >> 10 & 31, fraction = half & 0x3ff;
+		x = exponent == 31 ? (fraction ? NAN : INFINITY) : ldexpf((float)(exponent ? fraction + 1024 : fraction), (exponent ? exponent : 1) - 25);
+		return half >> 15 ? -x : x;
+	}
+	bits = kind == MMA_TF32 ? bits & 0xffffe000 : half << 16; // the hardware does not look at more
+	memcpy(&x, &bits, sizeof x);
+	return x;
+}
+
+// c += a x b, 16 rows by 8 columns; see cuda_mma.c for who holds what.
+void warp_mma(MmaKind kind, float *const (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], int line)
+{
+	uint32_t all[WARP][6];
+	for (int part = 0; part < 3; part++) {
+		const uint32_t *pair = part < 2 ? a + 2 * part : b;
+		const uint64_t *row = warp_exchange(0xffffffffu, (uint64_t)pair[1] << 32 | pair[0], line);
+		for (int l = 0; l < WARP; l++) {
+			all[l][2 * part] = (uint32_t)row[l];
+			all[l][2 * part + 1] = (uint32_t)(row[l] >> 32);
+		}
+	}
+	const int lane = (int)warp_lane(), each = kind == MMA_TF32 ? 1 : 2;
+	for (int i = 0; i < 4; i++) {
+		const int row = lane / 4, column = lane % 4 * 2 + i % 2, down = i / 2;
+		for (int k = 0; k < 8 * each; k++) {
+			const int half = k / (4 * each), t = k % (4 * each) / each;
+			*c[i] += mma_element(kind, all[row * 4 + t][2 * half + down], k % each) *
+			         mma_element(kind, all[column * 4 + t][4 + half], k % each);
+		}
+	}
+}
+
 void lane_outside(int lane, int line)
 {
 	die("line %d: a shuffle reads lane %d, which is not in its mask", line, lane);

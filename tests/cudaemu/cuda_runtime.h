@@ -9,7 +9,7 @@
 //                        then what gives something back does not count
 //   CUDAEMU_LEAKS=1      allocations, streams and graphs that are left at exit are an error
 //
-// One host thread. Not modelled: memory orders, races in global memory between threads and between streams, overlap of streams, textures, mma.
+// One host thread. Not modelled: memory orders, races in global memory between threads and between streams, overlap of streams, textures.
 #ifndef CUDAEMU_RUNTIME_H
 #define CUDAEMU_RUNTIME_H
 
@@ -152,6 +152,10 @@ T shuffle(unsigned mask, T v, int from, int line)
 	return v;
 }
 
+// Products of a warp on tensor cores. a, b and c are the registers of the lane that calls, as PTX lays them out.
+enum MmaKind { MMA_TF32, MMA_F16, MMA_BF16 };
+void warp_mma(MmaKind kind, float *const (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], int line);
+
 } // namespace cudaemu
 
 #define threadIdx (cudaemu::current->index)
@@ -175,6 +179,41 @@ template <typename V, typename T>
 void pd_shared_store(const cudaemu::Shared<T> &s, size_t i, V v, int line = __builtin_LINE())
 {
 	memcpy(s.written(i, sizeof v / sizeof(T), line), &v, sizeof v);
+}
+
+// ---- tensor cores: what cuda_mma.c has under nvcc ----------------------------------------------------------
+
+#define PD_MMA(name, kind)                                                                                               \
+	static inline void name(float &c0, float &c1, float &c2, float &c3, const uint32_t (&a)[4], const uint32_t (&b)[2],     \
+	                        int line = __builtin_LINE())                                                                    \
+	{                                                                                                                       \
+		cudaemu::warp_mma(kind, {&c0, &c1, &c2, &c3}, a, b, line);                                                             \
+	}
+PD_MMA(pd_mma_tf32, cudaemu::MMA_TF32)
+PD_MMA(pd_mma_f16, cudaemu::MMA_F16)
+PD_MMA(pd_mma_bf16, cudaemu::MMA_BF16)
+
+// Ties go away from zero; what is no number stays.
+static inline uint32_t pd_round_tf32(float x)
+{
+	uint32_t bits;
+	memcpy(&bits, &x, sizeof bits);
+	return x != x ? bits : (bits + 0x1000) & 0xffffe000;
+}
+
+template <bool TRANSPOSED, typename T>
+void pd_load_matrices(uint32_t (&r)[4], const cudaemu::Shared<T> &tile, size_t at, int line = __builtin_LINE())
+{
+	enum { EACH = 4 / sizeof(T) }; // elements in a register
+	cudaemu::shared_aligned(tile.site, at, 16 / sizeof(T), line);
+	const uint64_t *all = cudaemu::warp_exchange(0xffffffffu, at, line);
+	const unsigned lane = cudaemu::warp_lane();
+	for (int i = 0; i < 4; i++)
+		for (unsigned e = 0; e < EACH; e++) {
+			const size_t from = TRANSPOSED ? (size_t)all[i * 8 + lane % 4 * EACH + e] + lane / 4
+			                               : (size_t)all[i * 8 + lane / 4] + lane % 4 * EACH + e;
+			memcpy((char *)&r[i] + e * sizeof(T), tile.read(from, 1, line), sizeof(T));
+		}
 }
 
 static inline void __syncthreads(int line = __builtin_LINE())

@@ -1,0 +1,160 @@
+"""Matrix products for CUDA: every row of the schedule table and what the layout pass makes of products, on the emulator and in the
+interpreter, against numpy; with nvcc, that it compiles under the gates and uses tensor cores where it should."""
+import os, pathlib, re, shutil, tempfile
+
+from pdcc_tests import SRC, Skip, run
+from suite_cuda import nvcc_compile
+
+SLOW = True
+TOLERANCE = {'f32': 1e-5, 'tf32': 2e-3, 'f16': 2e-3, 'bf16': 2e-2}
+
+
+class Case:
+    """A product of a and b, which are made by another operation, so that their rows are aligned where their length allows it, or are
+    feeds; as kernel.matmul with this schedule, or as pd.matmul. `open`: names of sizes of a that the program leaves open."""
+
+    def __init__(self, name, a, b, ta=False, tb=False, schedule=None, split=1, dtype='f32', feeds=False, residual=False, open=''):
+        self.name, self.a, self.b, self.ta, self.tb, self.schedule, self.split = name, a, b, ta, tb, schedule, split
+        self.dtype, self.feeds, self.residual = dtype, feeds, residual
+        m, n, k = a[-1 if ta else -2], b[-2 if tb else -1], a[-2 if ta else -1]
+        lead = [max(x, y) for x, y in zip(([1] * 9 + list(a[:-2]))[-9:], ([1] * 9 + list(b[:-2]))[-9:])]
+        self.out, self.k = lead[9 - max(len(a), len(b)) + 2:] + [m, n], k
+        self.open = {i: f'?{c}' for i, c in enumerate(open) if c != '.'}
+
+    def text(self, i, column):
+        t = self.dtype
+        dims = self.open_dims(i)
+        out = [dims[d] if d in self.open else str(size) for d, size in enumerate(self.out)]
+        tensor = lambda dims, t: f'tensor<{" x ".join(map(str, dims))} x {t}>'
+        rows, names = [], {}
+        for at, (name, dims) in enumerate((('a', dims), ('b', self.b))):
+            rows.append(f'  %{name}{i} = pd.feed() {{name = "{name}{i}", col = {column + at}}} : () -> ({tensor(dims, "f32")})')
+            names[name] = f'%{name}{i}'
+            if t != 'f32' or not self.feeds:
+                names[name] = f'%{name}t{i}'
+                how = f'pd.cast(%{name}{i}) {{dtype = {t}}}' if t != 'f32' else f'pd.abs(%{name}{i})'
+                rows.append(f'  {names[name]} = {how} : ({tensor(dims, "f32")}) -> ({tensor(dims, t)})')
+        types = f'({tensor(self.open_dims(i), t)}, {tensor(self.b, t)})'
+        flags = f'transpose_%s = {str(self.ta).lower()}, transpose_%s = {str(self.tb).lower()}'
+        if self.schedule:
+            parts = ([self.split] if self.split > 1 else []) + out
+            args = ''.join(f', %i{d}: index' for d in range(len(parts)))
+            kind = 'f32' if self.split > 1 else t
+            rows.append(f'  %p{i} = kernel.matmul({names["a"]}, {names["b"]}) {{schedule = "{self.schedule}", split = {self.split}, '
+                        f'{flags % ("a", "b")}}} : {types} -> ({tensor(parts, kind)}) {{\n    ^0(%acc: {kind}{args}):\n'
+                        f'      loop.yield(%acc) : ({kind}) -> ()\n  }}')
+            if self.split > 1:
+                rows.append(f'  %c{i} = pd.sum(%p{i}) {{axis = [0]}} : ({tensor(parts, kind)}) -> ({tensor(out, kind)})')
+                t = kind
+            last = f'%c{i}' if self.split > 1 else f'%p{i}'
+        else:
+            rows.append(f'  %p{i} = pd.matmul({names["a"]}, {names["b"]}) {{{flags % ("x", "y")}}} : {types} -> ({tensor(out, t)})')
+            last = f'%p{i}'
+        if self.residual:
+            rows.append(f'  %s{i} = pd.add({last}, {names["a"]}) : ({tensor(out, t)}, {tensor(self.open_dims(i), t)}) -> ({tensor(out, t)})')
+            rows.append(f'  %t{i} = pd.tanh(%s{i}) : ({tensor(out, t)}) -> ({tensor(out, t)})')
+            last = f'%t{i}'
+        if t != 'f32':
+            rows.append(f'  %f{i} = pd.cast({last}) {{dtype = f32}} : ({tensor(out, t)}) -> ({tensor(out, "f32")})')
+            last = f'%f{i}'
+        rows.append(f'  pd.fetch({last}) {{name = "r{i}", col = {i}}} : ({tensor(out, "f32")}) -> ()')
+        return rows
+
+    def open_dims(self, i):
+        return [f'{self.open[d]}_{i}' if d in self.open else str(size) for d, size in enumerate(self.a)]
+
+    def want(self, a, b):
+        import numpy as np
+        if self.dtype == 'f32' and not self.feeds:
+            a, b = np.abs(a), np.abs(b)
+        x, y = (np.swapaxes(v.astype(np.float64), -1, -2) if turned else v.astype(np.float64) for v, turned in ((a, self.ta), (b, self.tb)))
+        r = np.matmul(x, y)
+        return np.tanh(r + a) if self.residual else r
+
+
+def transposed(ta, tb, m, k, n):
+    return ((k, m) if ta else (m, k)), ((n, k) if tb else (k, n)), ta, tb
+
+
+def cases(rows):
+    """For each row of the table, operands along and across the depth, aligned and not, tails on all sides."""
+    for name, rows_, columns in rows:
+        for dtype in ('bf16', 'f16') if name.startswith('half') else ('f32',):
+            yield Case(f'{name} {dtype}', *transposed(False, False, rows_ + 8, 40, columns + 8), schedule=name, dtype=dtype)
+            yield Case(f'{name} {dtype}, odd, transposed', *transposed(True, True, rows_ - 3, 37, columns + 1), schedule=name, dtype=dtype)
+        yield Case(f'{name}, transposed', *transposed(True, True, rows_, 64, columns), schedule=name, dtype=dtype)
+        yield Case(f'{name}, split', *transposed(False, True, 9, 130, 11), schedule=name, dtype=dtype, split=3)
+    yield Case('bias of rows', (5, 24, 24), (24, 24), residual=True)
+    yield Case('batches', (2, 3, 20, 33), (2, 3, 33, 18))
+    yield Case('a broadcasts', (2, 1, 12, 20), (3, 20, 9))
+    yield Case('a matrix, many b', (12, 20), (2, 3, 20, 9))
+    yield Case('b broadcasts, transposed', (3, 20, 12), (20, 9), ta=True)
+    yield Case('open rows', (37, 20), (20, 30), feeds=True, open='n')
+    yield Case('open batch and rows', (2, 3, 7, 12), (30, 12), tb=True, open='n.m')
+    yield Case('half, residual', (40, 16), (16, 16), dtype='f16', residual=True)
+    yield Case('half, deep', (20, 600), (600, 20), dtype='bf16')
+    yield Case('deep', (20, 1100), (1100, 20), feeds=True)
+    yield Case('no depth', (12, 0), (0, 20), feeds=True)
+
+
+def table():
+    text = (SRC / 'lower/cuda_schedule.c').read_text()
+    rows = re.findall(r'\.name = "(\w+)",.*?\.rows = (\d+), \.columns = (\d+)', text)
+    return [(name, int(m), int(n)) for name, m, n in rows]
+
+
+def program(t, tmp, some):
+    """One program with all cases: its text, and the options that feed it."""
+    import numpy as np
+    random = np.random.default_rng(1)
+    feeds, rows, want = [], ['builtin.module {'], []
+    for i, case in enumerate(some):
+        rows += case.text(i, 2 * i)
+        a, b = (random.standard_normal(dims).astype(np.float32) for dims in (case.a, case.b))
+        want.append(case.want(a, b))
+        for name, x in (('a', a), ('b', b)):
+            np.save(tmp / f'{name}{i}.npy', x)
+            feeds += ['--in', f'{name}{i}={tmp / f"{name}{i}.npy"}']
+    (tmp / 'model.pdir').write_text('\n'.join(rows + ['}', '']))
+    return feeds, want
+
+
+def products(t, tmp, some, *flags):
+    import numpy as np
+    feeds, want = program(t, tmp, some)
+    for target in ('interp', 'cuda'):
+        p = run([t.pdcc, 'run', tmp / 'model.pdir', '--target', target, '--out-dir', tmp / target, *feeds, *(flags if target == 'cuda' else ())],
+                env={**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_SEED': '3'})
+        yield f'{target} {flags}: runs', p.returncode == 0, p.stdout[-3000:]
+        for i, case in enumerate(some if p.returncode == 0 else ()):
+            kind = 'tf32' if case.schedule and case.schedule.startswith('tf32') or flags and case.dtype == 'f32' else case.dtype
+            have = np.load(tmp / target / f'0/{i}.npy')
+            scale = TOLERANCE[kind] * max(1, case.k) ** 0.5 * 4
+            yield f'{target} {flags}: {case.name}', have.shape == want[i].shape and np.allclose(have, want[i], rtol=TOLERANCE[kind] * 4, atol=scale), \
+                f'{have}\n{want[i]}'
+
+
+def compiled(t, tmp, nvcc, *flags):
+    """No spills, and mma instructions in PTX where the unit is one."""
+    source = tmp / 'model.cu'
+    p = run([t.pdcc, tmp / 'model.pdir', '-o', source, *flags])
+    p = nvcc_compile(nvcc, source) if p.returncode == 0 else p
+    yield f'nvcc {flags}', p.returncode == 0, p.stdout[-2000:]
+    ptx = tmp / 'model.ptx'
+    p = run([nvcc, '-arch=sm_80', '-ptx', '-I', SRC / 'runtime_stub', source, '-o', ptx])
+    have = set(re.findall(r'mma\.sync\.aligned\.m16n8k\d+\.row\.col\.f32\.(\w+)', ptx.read_text())) if p.returncode == 0 else p.stdout
+    want = {'tf32', 'f16', 'bf16'}
+    yield f'tensor cores {flags}', have == want, have
+
+
+def suite(t):
+    if not shutil.which('g++'):
+        raise Skip('g++ is not installed')
+    with tempfile.TemporaryDirectory() as tmp:
+        tmp = pathlib.Path(tmp)
+        some = list(cases(table()))
+        yield from products(t, tmp, some)
+        yield from products(t, tmp, [c for c in some if not c.schedule], '--allow-tf32')
+        if t.config.get('NVCC'):
+            program(t, tmp, [c for c in some if c.schedule and c.name.endswith(('32', '16', ', odd, transposed'))])
+            yield from compiled(t, tmp, t.config['NVCC'])
