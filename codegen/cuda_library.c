@@ -46,10 +46,10 @@ static const Dim *depth(const Op *op)
 	return a->dims[a->rank - (op_bool(op, "transpose_a", false) ? 2 : 1)];
 }
 
-// Nothing is summed up for a depth of 0, which the library does not do.
+// Nothing is summed up for a depth of 0, which the library does not do; nor parts of a depth.
 bool cuda_library_suits(const Codegen *cg, const Op *op)
 {
-	if (!cg->options->cuda_libs || op->code != OP_KERNEL_MATMUL)
+	if (!cg->options->cuda_libs || op->code != OP_KERNEL_MATMUL || op_int(op, "split", 1) > 1)
 		return false;
 	const Type *out = op->results[0].type, *a = op_operand(op, 0)->type, *b = op_operand(op, 1)->type;
 	return dim_is_const(depth(op)) && depth(op)->value > 0 && type_suits(out) && type_suits(a) && type_suits(b) &&

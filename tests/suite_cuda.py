@@ -102,5 +102,5 @@ def suite(t):
         yield from wide_accesses(t, nvcc, tmp)
         check = pathlib.Path(tmp) / 'check.cu'
         check.write_bytes((SRC / 'tests/cudaemu/check.cu').read_bytes())
-        p = nvcc_compile(nvcc, check)
+        p = nvcc_compile(nvcc, check, '-I', SRC / 'codegen/kernels')
         yield 'check.cu', p.returncode == 0, p.stdout[-2000:]

@@ -7,7 +7,7 @@ from pdcc_tests import SRC, Skip, run
 SLOW = True
 EMU = SRC / 'tests/cudaemu'
 RIGHT = {'sum': 'sum 762\nfirst 3\n', 'graph': 'rounds 7, odd 4, even 3\n', 'early-read': 'early -1\nlate 1\n',
-         'branches': 'branches 64\n', 'rounds': 'rounds 7 7\n', 'update': 'updated 4\n'}
+         'branches': 'branches 64\n', 'rounds': 'rounds 7 7\n', 'update': 'updated 4\n', 'mma': '128 128 128 32\n'}
 BUGS = {
     'missing-barrier': r"of shared memory 's'", 'missing-second-barrier': r'race: thread \d+',
     'barrier-in-branch': r'divergent barrier: 240 threads ended', 'two-barriers': r'divergent barrier: .* wait in __syncthreads of lines',
@@ -15,6 +15,7 @@ BUGS = {
     'a-little-out-of-bounds': r'out of bounds: byte 12 of an allocation of 12 bytes was written',
     'shared-out-of-bounds': r"element 256 of shared memory 's', which has 256", 'read-of-nothing': r'is read, but nobody wrote it',
     'lane-outside': r'reads lane 20, which is not in its mask', 'half-a-warp': r'divergent warp',
+    'mma-wrong-lane': r'^\d\d? \d\d? \d\d? 32$', 'half-a-product': r'divergent warp: line \d+ waits for lanes',
     'forgotten-edge': r'race: node (3 of a graph (reads|writes)|1 of a graph (reads|writes)) byte \d+ of an allocation of 1024 bytes, which '
                       r'node (1|3) (reads|writes); nothing orders them',
     'forgotten-edge-in-loop': r'race: node (2 of a graph reads|0 of a graph writes) byte 0 of an allocation of 8 bytes, which node (0|2)',
@@ -44,7 +45,8 @@ LOOP = '''builtin.module {
 def emulator(tmp):
     """The seeded bugs, and what is right, under several orders of threads."""
     exe = pathlib.Path(tmp) / 'check'
-    command = ['g++', '-std=c++17', '-Wall', '-Wextra', '-Werror', '-O1', f'-I{EMU}', f'-I{SRC}/runtime_stub']
+    command = ['g++', '-std=c++17', '-Wall', '-Wextra', '-Werror', '-O1', f'-I{EMU}', f'-I{SRC}/runtime_stub',
+               f'-I{SRC}/codegen/kernels']
     p = run([*command, '-fsanitize=alignment', '-fsanitize=thread', '-c', '-x', 'c++', EMU / 'check.cu', '-o', exe.with_suffix('.o')])
     if p.returncode == 0:
         p = run([*command, exe.with_suffix('.o'), EMU / 'api.cc', EMU / 'block.cc', EMU / 'races.cc', '-o', exe])

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "pdrt_cuda.h"
+#include "cuda_tile.c.in"
+#include "cuda_mma.c.in"
 
 enum { N = 256 };
 
@@ -151,6 +153,80 @@ static __global__ void misaligned_shared(float *x)
 	x[threadIdx.x] = pd_shared_load<float4>(s, (int)threadIdx.x / 2).w;
 }
 
+// ---- tensor cores ----------------------------------------------------------------------------------------------
+
+// Elements of the test matrices: small whole numbers, which all formats hold.
+static __device__ __host__ int mma_a(int row, int k)
+{
+	return (row * 3 + k * 5) % 8;
+}
+
+static __device__ __host__ int mma_b(int k, int column)
+{
+	return (k * 7 + column * 3 + 1) % 8;
+}
+
+// 0 to 7 in 16 bits: where 1 and 2 are, and how much 4 is further than 2.
+static __device__ uint32_t mma_half(int v, int one, int two, int step)
+{
+	return (uint32_t)(v < 2 ? v * one : v < 4 ? two + (v - 2) * (step / 2) : two + step + (v - 4) * (step / 4));
+}
+
+static __device__ uint32_t mma_bits(int kind, int low, int high)
+{
+	if (kind == 0)
+		return pd_round_tf32((float)low);
+	return kind == 1 ? mma_half(high, 0x3c00, 0x4000, 0x400) << 16 | mma_half(low, 0x3c00, 0x4000, 0x400)
+	                 : mma_half(high, 0x3f80, 0x4000, 0x80) << 16 | mma_half(low, 0x3f80, 0x4000, 0x80);
+}
+
+// A product of one instruction, by the tables of PTX. Kinds: tf32, f16, bf16. `turned`: lanes take b for rows where columns go.
+static __global__ void mma_product(float *out, int kind, bool turned)
+{
+	const int lane = (int)threadIdx.x, g = lane / 4, t = lane % 4, each = kind ? 2 : 1;
+	uint32_t a[4], b[2];
+	float c[4] = {};
+	for (int i = 0; i < 4; i++) {
+		const int row = g + i % 2 * 8, k = t * each + i / 2 * 4 * each;
+		a[i] = mma_bits(kind, mma_a(row, k), mma_a(row, k + 1));
+	}
+	for (int i = 0; i < 2; i++) {
+		const int k = (turned ? g % 4 : t) * each + i * 4 * each, column = turned ? lane % 8 : g;
+		b[i] = mma_bits(kind, mma_b(k, column), mma_b(k + 1, column));
+	}
+	if (kind == 0)
+		pd_mma_tf32(c[0], c[1], c[2], c[3], a, b);
+	if (kind == 1)
+		pd_mma_f16(c[0], c[1], c[2], c[3], a, b);
+	if (kind == 2)
+		pd_mma_bf16(c[0], c[1], c[2], c[3], a, b);
+	for (int i = 0; i < 4; i++)
+		out[(g + i / 2 * 8) * 8 + t * 2 + i % 2] = c[i];
+}
+
+// Matrices of 8 rows x 16 bytes as they lie, and turned: each lane's first register tells which elements it got.
+static __global__ void load_matrices(float *out)
+{
+	PD_SHARED(uint16_t, s, 32 * 8);
+	for (int i = 0; i < 8; i++)
+		s[threadIdx.x * 8 + i] = (uint16_t)(threadIdx.x * 8 + i);
+	__syncthreads();
+	uint32_t plain[4], turned[4];
+	pd_load_matrices<false>(plain, s, (int)threadIdx.x * 8);
+	pd_load_matrices<true>(turned, s, (int)threadIdx.x * 8);
+	out[threadIdx.x] = (float)(plain[1] & 0xffff);
+	out[32 + threadIdx.x] = (float)(turned[2] >> 16);
+}
+
+static __global__ void half_a_product(float *x)
+{
+	const uint32_t a[4] = {}, b[2] = {};
+	float c[4] = {};
+	if (threadIdx.x < 16)
+		pd_mma_f16(c[0], c[1], c[2], c[3], a, b);
+	x[threadIdx.x] = c[0];
+}
+
 // ---- the host ------------------------------------------------------------------------------------------------
 
 static float *numbers(int n)
@@ -279,6 +355,33 @@ static void early_read_check()
 	printf("late %g\n", (double)host[1]);
 }
 
+// How many elements are as a plain loop has them.
+static bool mma_check(bool turned)
+{
+	float *x = numbers(N), host[N];
+	bool all = true;
+	for (int kind = 0; kind < 3; kind++) {
+		int right = 0;
+		pd_launch(&queue, mma_product, 1, 32, x, kind, turned);
+		pd_check(&queue, cudaMemcpy(host, x, 16 * 8 * sizeof *host, cudaMemcpyDeviceToHost));
+		for (int i = 0; i < 16 * 8; i++) {
+			int sum = 0;
+			for (int k = 0; k < (kind ? 16 : 8); k++)
+				sum += mma_a(i / 8, k) * mma_b(k, i % 8);
+			right += host[i] == (float)sum;
+		}
+		printf("%d ", right);
+		all = all && right == 128;
+	}
+	pd_launch(&queue, load_matrices, 1, 32, x);
+	pd_check(&queue, cudaMemcpy(host, x, 64 * sizeof *host, cudaMemcpyDeviceToHost));
+	int right = 0;
+	for (int lane = 0; lane < 32; lane++) // row, then two columns; turned: two rows of a column
+		right += host[lane] == (float)(64 + lane / 4 * 8 + lane % 4 * 2) && host[32 + lane] == (float)(128 + (lane % 4 * 2 + 1) * 8 + lane / 4);
+	printf("%d\n", right);
+	return all;
+}
+
 static void bug_run(const char *name)
 {
 	const struct {
@@ -289,7 +392,7 @@ static void bug_run(const char *name)
 		{"barrier-in-branch", barrier_in_branch}, {"two-barriers", two_barriers},
 		{"shared-out-of-bounds", shared_out_of_bounds}, {"read-of-nothing", read_of_nothing},
 		{"lane-outside", lane_outside}, {"half-a-warp", half_a_warp},
-		{"misaligned", misaligned}, {"misaligned-shared", misaligned_shared},
+		{"half-a-product", half_a_product}, {"misaligned", misaligned}, {"misaligned-shared", misaligned_shared},
 	};
 	float *x = numbers(N);
 	for (size_t i = 0; i < sizeof bugs / sizeof *bugs; i++)
@@ -317,6 +420,8 @@ int main(int argc, char **argv)
 		branches_check(!strcmp(name, "forgotten-edge"));
 	else if (!strcmp(name, "rounds") || !strcmp(name, "forgotten-edge-in-loop"))
 		rounds_check(!strcmp(name, "forgotten-edge-in-loop"));
+	else if (!strcmp(name, "mma") || !strcmp(name, "mma-wrong-lane"))
+		return !mma_check(!strcmp(name, "mma-wrong-lane"));
 	else if (!strcmp(name, "update"))
 		update_check();
 	else if (!strcmp(name, "early-read"))
