@@ -8,10 +8,13 @@
 bool conv_op_read(const Op *op, ConvOp *v)
 {
 	const bool depthwise = op->code == OP_KERNEL_DEPTHWISE;
-	*v = (ConvOp){.x = op_operand(op, 0)->type, .w = op_operand(op, 1)->type, .out = op->results[0].type};
+	const Type *out = op->results[0].type;
+	*v = (ConvOp){.x = op_operand(op, 0)->type, .w = op_operand(op, 1)->type, .split = depthwise ? 1 : (int)op_int(op, "split", 1)};
+	const int skip = v->split > 1;
+	v->out = out->dims + skip;
 	bool fits = op_ints(op, "strides", v->stride, 2) == 2 && op_ints(op, "paddings", v->pad, 4) == 4 &&
-	            op_ints(op, "dilations", v->dilation, 2) == 2 && v->x->rank == 4 && v->out->rank == 4 &&
-	            v->w->rank == (depthwise ? 4 : 5) && dim_is_const(v->x->dims[1]) && dim_is_const(v->out->dims[1]);
+	            op_ints(op, "dilations", v->dilation, 2) == 2 && v->x->rank == 4 && out->rank == 4 + skip &&
+	            v->w->rank == (depthwise ? 4 : 5) && dim_is_const(v->x->dims[1]) && dim_is_const(v->out[1]);
 	for (int i = 0; fits && i < v->w->rank; i++)
 		fits = dim_is_const(v->w->dims[i]);
 	if (!fits)
@@ -28,7 +31,7 @@ bool conv_op_read(const Op *op, ConvOp *v)
 static bool sizes_are_on_device(const ConvOp *v)
 {
 	for (int i = 0; i < 4; i++)
-		if (dim_is_found(v->x->dims[i]) || dim_is_found(v->out->dims[i]))
+		if (dim_is_found(v->x->dims[i]) || dim_is_found(v->out[i]))
 			return true;
 	return false;
 }
@@ -42,7 +45,7 @@ static const char *size_text(KernelFunc *k, const Dim *d, bool on_device)
 
 const char *conv_shape(KernelFunc *k, const ConvOp *v)
 {
-	const Dim *const *x = v->x->dims, *const *out = v->out->dims, *dims[] = {x[0], x[1], x[2], x[3], out[1], out[2], out[3]};
+	const Dim *const *x = v->x->dims, *const *out = v->out, *dims[] = {x[0], x[1], x[2], x[3], out[1], out[2], out[3]};
 	const bool on_device = sizes_are_on_device(v);
 	Text t;
 	text_init(&t, k->arena);
@@ -73,7 +76,7 @@ static bool reads_pixels(const ConvOp *v)
 // Of every image and group in turn; a row of the filter is for all groups, and a multiple of 16 bytes.
 static const char *filter_load(KernelFunc *k, const ConvOp *v)
 {
-	const int64_t each = v->out->dims[1]->value / v->groups, vector = 16 / (int64_t)dtype_size(v->w->dtype);
+	const int64_t each = v->out[1]->value / v->groups, vector = 16 / (int64_t)dtype_size(v->w->dtype);
 	const char *row = arena_printf(k->arena, "(s.out_channels + %d) / %d * %d", (int)vector - 1, (int)vector, (int)vector);
 	if (v->groups == 1)
 		return arena_printf(k->arena, "const int row_of_w = %s;\nconst pd_matrix<Unit::AcrossA, true> a_load = {w + m0, row_of_w, "
@@ -97,13 +100,18 @@ bool cuda_conv_emit(KernelFunc *k)
 	ConvOp v;
 	if (!tile_check_f32(k) || !conv_op_read(k->op, &v))
 		return false;
-	const Dim *const *out = v.out->dims, *groups = dim_const(c, v.groups);
+	const Dim *const *out = v.out, *groups = dim_const(c, v.groups);
 	TileProduct p = {.tile = cuda_tile_find(op_str(k->op, "schedule", "")), .batches = dim_mul(c, out[0], groups),
-	                 .m = dim_div(c, out[1], groups), .n = dim_mul(c, out[2], out[3]), .k = dim_const(c, v.channels * v.kh * v.kw), .split = 1,
-	                 .at = {"batch", "row", "(column / s.columns)", "(column % s.columns)"}};
+	                 .m = dim_div(c, out[1], groups), .n = dim_mul(c, out[2], out[3]), .k = dim_const(c, v.channels * v.kh * v.kw), .split = v.split,
+	                 .at = {"part"}};
+	const char **at = p.at + (v.split > 1);
+	at[0] = "batch";
+	at[1] = "row";
+	at[2] = "(column / s.columns)";
+	at[3] = "(column % s.columns)";
 	if (v.groups > 1) {
-		p.at[0] = arena_printf(k->arena, "(batch / %" PRId64 ")", v.groups);
-		p.at[1] = arena_printf(k->arena, "(batch %% %" PRId64 " * M + row)", v.groups);
+		at[0] = arena_printf(k->arena, "(batch / %" PRId64 ")", v.groups);
+		at[1] = arena_printf(k->arena, "(batch %% %" PRId64 " * M + row)", v.groups);
 	}
 	if (!p.tile)
 		return diag_error(c->diag, k->op->loc, "kernel.conv: no schedule '%s'", op_str(k->op, "schedule", "")), false;

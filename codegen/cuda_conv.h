@@ -6,7 +6,9 @@
 
 // kernel.conv or kernel.depthwise of plain images.
 typedef struct ConvOp {
-	const Type *x, *w, *out;
+	const Type *x, *w;
+	const Dim *const *out;    // [N x OC x OH x OW]; `split` of them side by side
+	int split;
 	int64_t stride[2], pad[4], dilation[2];
 	int64_t kh, kw;
 	int64_t groups, channels; // channels: of a group

@@ -161,6 +161,8 @@ typedef struct Window {
 	int64_t lanes;                   // channels in a block of the result; 1 when it is plain
 	int64_t kh, kw, q;               // w: window, output channels side by side
 	int64_t groups, share;           // share: output channels of a group; of one channel when depthwise
+	int64_t split;                   // results side by side, each of a part of the channels
+	int64_t first, end;              // the channels of such a part, in a group
 	bool depthwise;
 } Window;
 
@@ -170,27 +172,29 @@ static bool window_attributes(Interp *in, const Op *op, Window *w)
 	    op_ints(op, "dilations", w->dilations, 2) != 2)
 		return interp_error(in, op, "strides, paddings or dilations are malformed");
 	w->groups = op_int(op, "groups", 1);
-	return w->groups >= 1 || interp_error(in, op, "%lld groups", (long long)w->groups);
+	w->split = op->code == OP_KERNEL_CONV ? op_int(op, "split", 1) : 1;
+	return (w->groups >= 1 && w->split >= 1) || interp_error(in, op, "%lld groups", (long long)w->groups);
 }
 
 static bool window_sizes(Interp *in, const Op *op, const Tensor *x, const Tensor *wt, const Tensor *out, Window *w)
 {
-	bool plain = out->rank == 4, plain_input = plain || op_bool(op, "plain_input", false);
+	const int64_t *d = out->dims + (w->split > 1);
+	bool plain = out->rank == 4 || w->split > 1, plain_input = plain || op_bool(op, "plain_input", false);
 	w->depthwise = op->code == OP_KERNEL_DEPTHWISE;
 	int rank = plain_input ? 4 : 5, wrank = w->depthwise ? 4 : 5;
-	if (x->rank != rank || wt->rank != wrank || out->rank != (plain ? 4 : 5))
+	if (x->rank != rank || wt->rank != wrank || out->rank != (plain ? 4 + (w->split > 1) : 5))
 		return interp_error(in, op, "operands of rank %d and %d", x->rank, wt->rank);
 	w->b = plain_input ? 1 : x->dims[4];
-	w->lanes = plain ? 1 : out->dims[4];
+	w->lanes = plain ? 1 : d[4];
 	w->height = x->dims[2];
 	w->width = x->dims[3];
 	w->channels = w->depthwise ? x->dims[1] * w->b : op_int(op, "in_channels", 0);
 	w->kh = wt->dims[wrank - 3];
 	w->kw = wt->dims[wrank - 2];
 	w->q = wt->dims[wrank - 1];
-	int64_t have = x->dims[1] * w->b, made = out->dims[1] * w->lanes;
+	int64_t have = x->dims[1] * w->b, made = d[1] * w->lanes;
 	w->share = w->depthwise ? (have ? made / have : 0) : made / w->groups;
-	bool fits = w->channels * w->groups <= have && out->dims[0] == x->dims[0] && w->q % w->lanes == 0 && wt->dims[0] * w->q >= made;
+	bool fits = w->channels * w->groups <= have && d[0] == x->dims[0] && w->q % w->lanes == 0 && wt->dims[0] * w->q >= made;
 	if (w->depthwise)
 		fits = fits && w->b == w->q && w->b == w->lanes && w->share * have == made && (plain || w->share == 1);
 	else
@@ -231,7 +235,7 @@ static void conv_point(const Window *w, const float *x, const float *weights, in
 			continue;
 		}
 		const int64_t first = w->groups > 1 ? oc / w->share * w->channels : 0; // groups are of plain images
-		for (int64_t c = 0; c < w->channels; c++)
+		for (int64_t c = w->first; c < w->end; c++)
 			conv_tap(w, x + (first + c) / w->b * plane + pixel + c % w->b, weights, c, tap, oc, lanes, acc);
 	}
 }
@@ -244,14 +248,16 @@ static bool conv_run(Interp *in, Op *op)
 	if (!x || !wt || !check_f32(in, op, x) || !check_f32(in, op, wt) || !window_attributes(in, op, &w) ||
 	    !sink_open(in, op, 0, &s) || !window_sizes(in, op, x, wt, s.out, &w))
 		return false;
-	const int64_t *d = s.out->dims, lanes = w.lanes;
+	const int64_t *d = s.out->dims + (w.split > 1), lanes = w.lanes, rows = d[0] * d[1] * d[2];
 	double *acc = NEW_ARRAY(interp_arena(in), (size_t)(d[3] * lanes) + 1, double);
 	int64_t image = x->dims[0] ? tensor_numel(x) / x->dims[0] : 0;
-	for (int64_t row = 0; row < d[0] * d[1] * d[2] && s.epilogue; row++) {
-		int64_t n = row / (d[1] * d[2]), oc = row / d[2] % d[1] * lanes, y = row % d[2];
-		for (int64_t at = 0; at < d[3]; at++)
-			conv_point(&w, (const float *)x->data + n * image, wt->data, y, at, oc, lanes, acc + at * lanes);
-		if (!sink_put(&s, row * d[3] * lanes, d[3] * lanes, acc))
+	for (int64_t at = 0; at < w.split * rows && s.epilogue; at++) {
+		int64_t part = at / rows, row = at % rows, n = row / (d[1] * d[2]), oc = row / d[2] % d[1] * lanes, y = row % d[2];
+		w.first = part * w.channels / w.split;
+		w.end = (part + 1) * w.channels / w.split;
+		for (int64_t i = 0; i < d[3]; i++)
+			conv_point(&w, (const float *)x->data + n * image, wt->data, y, i, oc, lanes, acc + i * lanes);
+		if (!sink_put(&s, at * d[3] * lanes, d[3] * lanes, acc))
 			return false;
 	}
 	return true;

@@ -108,21 +108,35 @@ static Value *image_depthwise(const Conv *cv, const Type *out, Value *x)
 	return w ? &image_kernel(cv, OP_KERNEL_DEPTHWISE, out, x, w)->results[0] : NULL;
 }
 
+static Value *image_product(const Conv *cv, const Type *out, Value *x, Value *w, int64_t groups, const CudaSchedule *s)
+{
+	Context *c = cv->op->ctx;
+	Op *kernel = image_kernel(cv, OP_KERNEL_CONV, out, x, w);
+	op_set_attr(kernel, "groups", attr_int(c, groups));
+	op_set_attr(kernel, "in_channels", attr_int(c, cv->ic));
+	op_set_attr(kernel, "plain_input", attr_bool(c, true));
+	op_set_attr(kernel, "schedule", attr_str(c, s->tile->name));
+	op_set_attr(kernel, "split", attr_int(c, s->split));
+	return &kernel->results[0];
+}
+
 Value *conv_image(const Layout *l, const Conv *cv, const Type *out, Value *x, int64_t groups)
 {
 	Context *c = cv->op->ctx;
 	Value *w = filter_panel(cv);
 	if (!w)
 		return NULL;
-	Op *kernel = image_kernel(cv, OP_KERNEL_CONV, out, x, w);
-	op_set_attr(kernel, "groups", attr_int(c, groups));
-	op_set_attr(kernel, "in_channels", attr_int(c, cv->ic));
-	op_set_attr(kernel, "plain_input", attr_bool(c, true));
 	const CudaProduct product = {c, dim_mul(c, out->dims[0], dim_const(c, groups)), dim_const(c, cv->oc / groups),
 	                             dim_mul(c, out->dims[2], out->dims[3]), dim_const(c, cv->ic * cv->kh * cv->kw),
-	                             out->dtype, l->allow_tf32, true};
-	op_set_attr(kernel, "schedule", attr_str(c, cuda_schedule(&product).tile->name));
-	return &kernel->results[0];
+	                             out->dtype, l->allow_tf32, false};
+	const CudaSchedule s = cuda_schedule(&product);
+	if (s.split == 1)
+		return image_product(cv, out, x, w, groups, &s);
+	// Parts of the depth are convolutions of their own, which a sum adds up, always in the same order.
+	const Dim *const *d = out->dims, *dims[5] = {dim_const(c, s.split), d[0], d[1], d[2], d[3]};
+	Value *parts = image_product(cv, type_tensor(c, out->dtype, 5, dims, 0), x, w, groups, &s);
+	Builder b = builder_before(cv->op);
+	return build1(&b, OP_PD_SUM, parts, "axis", attr_ints(c, 1, (int64_t[]){0}), NULL);
 }
 
 bool conv_image_fits(const Conv *cv, int64_t groups)
