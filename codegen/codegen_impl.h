@@ -399,6 +399,11 @@ void cuda_block_case(Codegen *cg, const char *before, const char *type, const ch
 // All functions of the device.
 void cuda_functions_print(Codegen *cg, Text *out);
 
+// ---- cuda_move.c -------------------------------------------------------------------------------------------
+
+bool cuda_moves_print(Codegen *cg, const Op *branch, int s); // to the arguments of successor s; false after a diagnostic
+void cuda_fetch_print(Codegen *cg, const Value *v, int col, const char *from);
+
 // ---- cuda_nodes.c ------------------------------------------------------------------------------------------
 
 // The nodes of a graph, in the order of the program: all that is printed in between belongs to one. At the end they are

@@ -13,119 +13,14 @@ typedef struct Walk {
 	int nhead;
 } Walk;
 
-enum { THREADS = 256 };
-
 // Where a walk ended, beside blocks: at the branch of a loop, at the end of the program, or with a diagnostic.
 static const Block at_loop_branch, at_end, at_error;
 
 static const Block *walk(Walk *w, const Block *b);
 
-// ---- moves ---------------------------------------------------------------------------------------------------
+// ---- branches ------------------------------------------------------------------------------------------------
 
-typedef struct Move {
-	const Value *arg, *value;
-	Place to, from;
-	const char *target, *source; // pointers
-	bool done;
-} Move;
-
-static int moves_collect(Codegen *cg, const Op *op, int s, Move *moves)
-{
-	const Attr *how = op_attr(op, "moves");
-	const Succ *succ = &op->succs[s];
-	int n = 0, at = 0;
-	for (int i = 0; i < s; i++)
-		at += (int)op->succs[i].count;
-	for (int i = 0; i < (int)succ->count; i++) {
-		if (!how || how->kind != ATTR_STRS || at + i >= how->n) {
-			diag_error(cg->ctx->diag, op->loc, "code generation: the plan does not say what '%s' moves", op->info->name);
-			return -1;
-		}
-		if (!strcmp(how->strs[at + i], "none"))
-			continue;
-		const Value *v = op_operand(op, (int)succ->first + i);
-		Move m = {.arg = succ->block->args[i], .value = v, .to = value_place(succ->block->args[i]), .from = value_place(v)};
-		m.target = tensor_pointer(cg, m.arg);
-		m.source = tensor_pointer(cg, v);
-		if (!m.target || !m.source)
-			return -1;
-		if (!places_equal(&m.to, &m.from))
-			moves[n++] = m;
-	}
-	return n;
-}
-
-static void move_print(Codegen *cg, Move *m, bool swap)
-{
-	const DType t = m->arg->type->dtype;
-	const char *type = dtype_c_memory(t), *source = m->source;
-	const Dim *element = dim_const(cg->ctx, (int64_t)dtype_size(t));
-	const Dim *count = dim_div(cg->ctx, cuda_bytes(cg, m->value), element);
-	const char *n = dim_in_plan(&cg->plan, count);
-	if (strcmp(type, dtype_c_memory(m->from.root->type->dtype)))
-		source = arena_printf(cg->arena, "(%s *)%s", type, source);
-	CudaArg *args = NEW_ARRAY(cg->arena, 3, CudaArg);
-	const char *pointer = arena_printf(cg->arena, "%s *", type);
-	args[0] = (CudaArg){pointer, m->target};
-	args[1] = (CudaArg){swap ? pointer : arena_printf(cg->arena, "const %s", pointer), source};
-	args[2] = (CudaArg){"int64_t ", n};
-	int64_t lo, hi;
-	dim_range(count, &lo, &hi);
-	const bool fits = cuda_count_fits_block(cg, count);
-	if (!fits)
-		cuda_steps_end(cg);
-	cuda_node_begin(cg, name_sanitize(cg->arena, m->arg->name ? m->arg->name : "move"));
-	cuda_node_place(cg, &m->to, ACCESS_WRITE);
-	cuda_node_place(cg, &m->from, swap ? ACCESS_WRITE : ACCESS_READ);
-	cuda_step_print(cg, &(CudaStep){
-		.kernel = arena_printf(cg->arena, swap ? "pd_swap<%s>" : "pd_move<%s>", type), .stem = swap ? "swap" : "move",
-		.func = -1, .blocks = arena_printf(cg->arena, "pd_blocks(%s, %d)", expression_unwrap(cg->arena, n), THREADS),
-		.threads = THREADS, .width = hi, .fits = fits, .narg = 3, .args = args,
-	});
-	cuda_node_end(cg);
-	m->done = true;
-}
-
-// Whether somebody else is still to read what m writes.
-static bool move_must_wait(const Move *moves, int n, const Move *m)
-{
-	for (int i = 0; i < n; i++)
-		if (&moves[i] != m && !moves[i].done && places_equal(&moves[i].from, &m->to))
-			return true;
-	return false;
-}
-
-// All values are read before any is written: each move waits for those that read what it writes. What is left goes round
-// in circles: two buffers take each other's place, and whoever wants what was in the first finds it in the second.
-static bool moves_print(Codegen *cg, const Op *op, int s)
-{
-	Move *moves = NEW_ARRAY(cg->arena, (size_t)op->succs[s].count + 1, Move);
-	int n = moves_collect(cg, op, s, moves);
-	for (int left = n; left > 0;) {
-		int before = left;
-		for (int i = 0; i < n; i++)
-			if (!moves[i].done && !move_must_wait(moves, n, &moves[i])) {
-				move_print(cg, &moves[i], false);
-				left--;
-			}
-		for (int i = 0; i < n && left == before; i++) {
-			Move *m = &moves[i];
-			if (m->done)
-				continue;
-			move_print(cg, m, true);
-			left--;
-			for (int k = 0; k < n; k++)
-				if (!moves[k].done && places_equal(&moves[k].from, &m->to)) {
-					moves[k].from = m->from;
-					moves[k].source = m->source;
-					left -= moves[k].done = places_equal(&moves[k].from, &moves[k].to);
-				}
-		}
-	}
-	return n >= 0;
-}
-
-// Sizes first: values move by their bounds.
+// Sizes first: values move by those of the arguments.
 static bool edge_print(Codegen *cg, const Op *op, int s)
 {
 	EdgeSizes z = {.cg = cg};
@@ -133,7 +28,7 @@ static bool edge_print(Codegen *cg, const Op *op, int s)
 		cuda_node_begin(cg, "sizes");
 		const bool ok = cuda_edge_sizes_print(cg, op, &z, &op->succs[s]);
 		cuda_node_end(cg);
-		return ok && moves_print(cg, op, s);
+		return ok && cuda_moves_print(cg, op, s);
 	}
 	diag_error(cg->ctx->diag, op->loc, "code generation: nothing is known of a size that '%s' sets", op->info->name);
 	return false;

@@ -200,6 +200,8 @@ typedef struct Params {
 
 static bool is_literal(const char *text)
 {
+	if (!strcmp(text, "NULL"))
+		return true;
 	if (*text == '-')
 		text++;
 	return isdigit((unsigned char)*text) && !text[strspn(text, "0123456789")];

@@ -244,12 +244,9 @@ static bool fetch_print(Codegen *cg, const Op *op)
 		text_line(&cg->run, 1, "*out->%s = %s;", cg->outputs[col].member, tensor_element(cg, v));
 		return true;
 	}
-	if (cg->target->cuda) {
-		cuda_node_tensor(cg, v, ACCESS_READ);
-		cuda_node_output(cg, col, ACCESS_WRITE);
-		text_line(&cg->run, 1, "pd_copy(queue, out->%s, %s, (size_t)%s);", cg->outputs[col].member, from,
-		          dim_in_plan(&cg->plan, cuda_bytes(cg, v)));
-	} else
+	if (cg->target->cuda)
+		cuda_fetch_print(cg, v, col, from);
+	else
 		text_line(&cg->run, 1, "memcpy(out->%s, %s, (size_t)%s);", cg->outputs[col].member, from,
 		          dim_in_run(cg, bytes));
 	return true;

@@ -143,6 +143,15 @@ static __device__ void pd_block_move(T *to, const T *from, int64_t n)
 		to[i] = from[i];
 }
 
+/* As many elements as sizes on the device say: count * *size * *other, where other may be NULL. */
+template <typename T>
+static __device__ void pd_block_move_sized(T *to, const T *from, int64_t most, int64_t count, const int64_t *size,
+                                           const int64_t *other)
+{
+	const int64_t n = count * *size * (other ? *other : 1);
+	pd_block_move(to, from, n < most ? n : most);
+}
+
 /* Takes the condition to its node. After a failure no loop goes on. */
 template <typename T>
 static __device__ void pd_block_decide(const T *holds, const pd_state *state, pd_condition c)
@@ -209,6 +218,8 @@ static __device__ bool pd_block_is(const T *x, int64_t number)
 
 PD_KERNEL(swap, (pd_guard part, T *a, T *b, int64_t n), (a, b, n))
 PD_KERNEL(move, (pd_guard part, T *to, const T *from, int64_t n), (to, from, n))
+PD_KERNEL(move_sized, (pd_guard part, T *to, const T *from, int64_t most, int64_t count, const int64_t *size, const int64_t *other),
+          (to, from, most, count, size, other))
 PD_KERNEL(decide, (pd_guard part, const T *holds, const pd_state *state, pd_condition c), (holds, state, c))
 PD_KERNEL(count_trip, (pd_guard part, T *trips, T limit, pd_state *state, int op), (trips, limit, state, op))
 PD_KERNEL(set, (pd_guard part, T *x, T v), (x, v))
