@@ -125,7 +125,7 @@ static const char *four_text(const Attention *a, int region, const char *row)
 	if (n % 4 == 0 && vector_suits(r, a->rank - 1)) {
 		Scalars s;
 		region_names(a, &s, region, row, "d");
-		if (!vector_region_print(&s, r, a->rank - 1, 4, NULL, &out, values) || !vector_helper(k))
+		if (!vector_region_print(&s, r, a->rank - 1, 4, NULL, &out, values))
 			return NULL;
 		for (int l = 0; l < 4; l++)
 			text_line(&out, 0, "x[%d] = %s;", l, expression_unwrap(k->arena, values[l]));

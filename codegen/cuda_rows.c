@@ -166,8 +166,8 @@ static const char *affine_text(const Rows *w, int operand, const char *sign, int
 	if (w->wide == 1)
 		return arena_printf(w->k->arena, " %s %s[j]", sign, name);
 	if (l == 0)
-		text_line(out, 0, "const float4 %ss = pd_load4(&%s[j]);", name, name);
-	return arena_printf(w->k->arena, " %s %ss.%c", sign, name, "xyzw"[l]);
+		text_line(out, 0, "const pd_vec<float, 4> %s = pd_load<4>(%s + j);", operand ? "shifts" : "scales", name);
+	return arena_printf(w->k->arena, " %s %s.v[%d]", sign, operand ? "shifts" : "scales", l);
 }
 
 // What the kernel makes of element l, before its epilogue.
@@ -189,14 +189,17 @@ static void store_print(const Rows *w, const char *const values[4], Text *out)
 {
 	KernelFunc *k = w->k;
 	const Value *result = &k->op->results[0];
-	if (w->wide == 4 && vector_aligned(result)) {
-		text_line(out, 0, "pd_store4(&out[r * columns + j], make_float4(%s, %s, %s, %s));", values[0], values[1], values[2],
-		          values[3]);
-		return;
+	const DType t = result->type->dtype;
+	const bool vector = w->wide == 4 && vector_aligned(result);
+	if (vector)
+		text_line(out, 0, "pd_vec<%s, 4> y;", dtype_c_memory(t));
+	for (int l = 0; l < w->wide; l++) {
+		const char *index = l ? arena_printf(k->arena, "r * columns + j + %d", l) : "r * columns + j";
+		text_line(out, 0, "%s;", vector ? scalar_store(k, t, "y.v", tile_int(k, l), values[l])
+		                                : scalar_store(k, t, "out", index, values[l]));
 	}
-	for (int l = 0; l < w->wide; l++)
-		text_line(out, 0, "%s;", scalar_store(k, result->type->dtype, "out", l ? arena_printf(k->arena, "r * columns + j + %d", l)
-		                                                                      : "r * columns + j", values[l]));
+	if (vector)
+		text_line(out, 0, "pd_store(out + r * columns + j, y);");
 }
 
 // Statements from what the kernel computed to the stored elements; NULL after a diagnostic.
@@ -250,7 +253,7 @@ static bool rows_emit(Rows *w, const char *name, int n, TemplateKey *keys)
 {
 	w->k->skips = true;
 	const char *input = input_text(w), *output = input ? output_text(w) : NULL;
-	if (!output || (w->wide == 4 && !vector_helper(w->k)))
+	if (!output)
 		return false;
 	n += row_keys(w, keys + n);
 	keys[n++] = (TemplateKey){"input", input};

@@ -1,6 +1,8 @@
-// Regions for four neighbouring elements: loads of 16 bytes, what all four share once, and the rest for one after the other.
+// Regions for four neighbouring elements: one load for all, what all four share once, and the rest for one after the other.
 // Called by cuda_rows.c and cuda_attention.c.
 #include "cuda_vector.h"
+
+#include "nest.h"
 
 static bool dim_is_fourfold(const Dim *d)
 {
@@ -9,10 +11,9 @@ static bool dim_is_fourfold(const Dim *d)
 
 bool vector_aligned(const Value *tensor)
 {
-	const Type *t = tensor->type;
-	const PlaceKind kind = value_place(tensor).kind;
-	return t->dtype == DT_F32 && t->rank > 0 && dim_is_fourfold(t->dims[t->rank - 1]) &&
-	       (kind == PLACE_WORKSPACE || kind == PLACE_PARAM); // what the caller gives may lie anywhere
+	const Type *t = tensor->type; // begins at a multiple of 16 bytes, wherever it lies
+	return (t->dtype == DT_F32 || t->dtype == DT_F16 || t->dtype == DT_BF16) && t->rank > 0 &&
+	       dim_is_fourfold(t->dims[t->rank - 1]);
 }
 
 // Whether a load's last index, and no other, is v.
@@ -60,10 +61,12 @@ static bool shared_print(Lanes *w, const Block *b, Text *out)
 	for (const Op *op = b->first; op != block_terminator(b); op = op->next) {
 		const Value *v = &op->results[0];
 		if (w->wide == 4 && load_is_wide(op, w->along)) {
-			const char *name = kernel_local(w->s->k, "four"), *e = scalar_expression(w->s, op);
-			if (!e)
+			const Value *tensor = op_operand(op, 0);
+			const char *name = kernel_local(w->s->k, "x"), *index = load_index(w->s, op);
+			if (!index)
 				return false;
-			text_line(out, 0, "const float4 %s = pd_load4(&%s);", name, e);
+			text_line(out, 0, "const pd_vec<%s, 4> %s = pd_load<4>(%s + %s);", dtype_c_memory(tensor->type->dtype), name,
+			          kernel_tensor(w->s->k, tensor), expression_unwrap(w->s->k->arena, index));
 			pointer_map_set(&w->vectors, v, name);
 			pointer_map_set(&w->varies, v, v);
 		} else if (op_varies(w, op)) {
@@ -75,13 +78,16 @@ static bool shared_print(Lanes *w, const Block *b, Text *out)
 	return true;
 }
 
+static const char *const lane_name[] = {"0", "1", "2", "3"};
+
 static const char *lane_print(Lanes *w, const Block *b, int lane, Text *out)
 {
 	for (const Op *op = b->first; op != block_terminator(b); op = op->next) {
 		const Value *v = &op->results[0];
 		const char *vector = pointer_map_get(&w->vectors, v);
 		if (vector)
-			pointer_map_set(&w->s->names, v, arena_printf(w->s->k->arena, "%s.%c", vector, "xyzw"[lane]));
+			pointer_map_set(&w->s->names, v, scalar_load(w->s->k, op_operand(op, 0)->type->dtype,
+			                                             arena_printf(w->s->k->arena, "%s.v", vector), lane_name[lane]));
 		else if (pointer_map_get(&w->varies, v) && !scalar_op_print(w->s, op, true, 0, out))
 			return NULL;
 	}
@@ -108,9 +114,4 @@ bool vector_region_print(Scalars *s, const Region *r, int axis, int wide, const 
 			return false;
 	}
 	return true;
-}
-
-bool vector_helper(KernelFunc *k)
-{
-	return kernel_helper(k, "cuda_vector.c", 0, NULL);
 }

@@ -5,7 +5,7 @@
 #include "codegen_impl.h"
 
 // Whether four neighbours along the region's argument `axis` can be evaluated together: where it is read, it is the last
-// index of a load of 16 bytes that are aligned when it is a multiple of 4.
+// index of a load of elements that are aligned when it is a multiple of 4.
 bool vector_suits(const Region *r, int axis);
 // Whether four neighbours along the last axis of a tensor may be moved at once.
 bool vector_aligned(const Value *tensor);
@@ -14,7 +14,5 @@ bool vector_aligned(const Value *tensor);
 // a diagnostic.
 bool vector_region_print(Scalars *s, const Region *r, int axis, int wide, const char *const *acc, Text *out,
                          const char *values[4]);
-// The functions that such statements call.
-bool vector_helper(KernelFunc *k);
 
 #endif
