@@ -138,6 +138,17 @@ static void block_reach(Width *w, const Block *b)
 	}
 }
 
+// Whether the host knows the size, or a bound of it, before a run.
+static bool host_knows(const Codegen *cg, const Dim *d)
+{
+	if (d->kind == DIM_CONST)
+		return true;
+	if (d->kind != DIM_SYM)
+		return host_knows(cg, d->a) && host_knows(cg, d->b);
+	const Symbol *s = symbol_find(cg, d);
+	return s && (!s->dim->bounded || s->max || s->room);
+}
+
 void index_width_choose(const Nest *n)
 {
 	KernelFunc *k = n->k;
@@ -152,7 +163,7 @@ void index_width_choose(const Nest *n)
 		return;
 	if (hi <= most) {
 		k->index = "int";
-	} else if (n->nloop > 1 || nest_has_regions(n)) { // else there is hardly any arithmetic
+	} else if ((n->nloop > 1 || nest_has_regions(n)) && host_knows(k->cg, w.sizes)) { // else there is hardly any arithmetic
 		k->index = "I";
 		k->sizes = w.sizes;
 		k->sizes_most = most;

@@ -35,16 +35,19 @@ static const char *in_folder(Driver *d, const BuiltModel *b, const char *name)
 
 // ---- the emulator ------------------------------------------------------------------------------------------
 
+static const char *const headers[] = {"cuda_runtime.h", "cuda_runtime_api.h", "cublasLt.h", "cuda_fp16.h", "cuda_bf16.h",
+	"cudaemu.h"};
+static const char *const sources[] = {"api.cc", "block.cc", "races.cc", "shadow.cc"};
+
 static bool emulator_write(Driver *d, const char *folder)
 {
-	static const char *const names[] = {"cuda_runtime.h", "cuda_runtime_api.h", "cublasLt.h", "cuda_fp16.h", "cuda_bf16.h",
-	                                    "cudaemu.h", "api.cc", "block.cc", "races.cc"};
-	FilePiece pieces[COUNT_OF(names)];
-	for (size_t i = 0; i < COUNT_OF(names); i++) {
-		const char *text = embed_text(names[i]);
-		pieces[i] = (FilePiece){arena_printf(d->ctx->arena, "%s/%s", folder, names[i]), text, strlen(text)};
+	FilePiece pieces[COUNT_OF(headers) + COUNT_OF(sources)];
+	for (size_t i = 0; i < COUNT_OF(pieces); i++) {
+		const char *name = i < COUNT_OF(headers) ? headers[i] : sources[i - COUNT_OF(headers)];
+		const char *text = embed_text(name);
+		pieces[i] = (FilePiece){arena_printf(d->ctx->arena, "%s/%s", folder, name), text, strlen(text)};
 	}
-	return folder_make(d->ctx, folder) && file_write_group(d->ctx, (int)COUNT_OF(names), pieces);
+	return folder_make(d->ctx, folder) && file_write_group(d->ctx, (int)COUNT_OF(pieces), pieces);
 }
 
 // Compiler, flags, and where the headers are.
@@ -68,25 +71,33 @@ static bool common_build(Driver *d, const BuiltModel *b, const char *object)
 	int n = emulator_command(d, b, "-O2 -r -nostdlib", argv);
 	argv[n++] = in_folder(d, b, "pdrt.c");
 	argv[n++] = in_folder(d, b, "harness.c");
-	argv[n++] = in_folder(d, b, "cudaemu/api.cc");
-	argv[n++] = in_folder(d, b, "cudaemu/block.cc");
-	argv[n++] = in_folder(d, b, "cudaemu/races.cc");
+	for (size_t i = 0; i < COUNT_OF(sources); i++)
+		argv[n++] = arena_printf(d->ctx->arena, "%s/cudaemu/%s", b->folder, sources[i]);
 	argv[n++] = "-o";
 	argv[n++] = object;
 	return compiler_run(d, argv, n);
 }
 
+static uint64_t text_hash(uint64_t h, const char *name)
+{
+	const char *text = embed_text(name);
+	return bytes_hash(h, text, strlen(text) + 1);
+}
+
 // The name that an object of these texts, this compiler and its flags has in the cache.
 static const char *common_name(Driver *d)
 {
-	static const char *const texts[] = {"cuda_runtime.h", "cuda_runtime_api.h", "cublasLt.h", "cudaemu.h", "api.cc", "block.cc", "races.cc", "pdrt.h",
-		"pdrt.c", "harness.c", "harness_npy.h"};
+	static const char *const others[] = {"pdrt.h", "pdrt.c", "harness.c", "harness_npy.h"};
 	const char *cc = d->options->cc ? d->options->cc : environment("CC", "cc");
 	uint64_t h = bytes_hash(BYTES_HASH_START, cc, strlen(cc) + 1);
 	if (d->options->cflags)
 		h = bytes_hash(h, d->options->cflags, strlen(d->options->cflags));
-	for (size_t i = 0; i < COUNT_OF(texts); i++)
-		h = bytes_hash(h, embed_text(texts[i]), strlen(embed_text(texts[i])) + 1);
+	for (size_t i = 0; i < COUNT_OF(headers); i++)
+		h = text_hash(h, headers[i]);
+	for (size_t i = 0; i < COUNT_OF(sources); i++)
+		h = text_hash(h, sources[i]);
+	for (size_t i = 0; i < COUNT_OF(others); i++)
+		h = text_hash(h, others[i]);
 	return arena_printf(d->ctx->arena, "cudaemu-%016" PRIx64 ".o", h);
 }
 
@@ -121,14 +132,19 @@ static const char *common_object(Driver *d, const BuiltModel *b)
 	return rename(made, object) == 0 ? object : made;
 }
 
+static bool accesses_seen(void)
+{
+	return getenv("CUDAEMU_RACES") != NULL;
+}
+
 // C++14: the headers of later standards take g++ as long as a model does. Alignment: a GPU asks for more than the CPU; the
 // emulator says what is wrong, so no library is linked for that.
 static bool model_compile(Driver *d, const BuiltModel *b)
 {
 	const char *argv[MAX_ARGUMENTS];
 	int n = emulator_command(d, b, "-O1 -std=gnu++14 -fsanitize=alignment -x c++ -c", argv);
-	if (getenv("CUDAEMU_RACES")) // a call for each access
-		argv[n++] = "-fsanitize=thread";
+	if (accesses_seen()) // a call for each; messages name the line
+		n = words_append(d->ctx, "-fsanitize=thread -g1 -fno-pie", argv, n, MAX_ARGUMENTS - 8);
 	argv[n++] = in_folder(d, b, "model.cu");
 	argv[n++] = "-o";
 	argv[n++] = in_folder(d, b, "model.o");
@@ -138,7 +154,7 @@ static bool model_compile(Driver *d, const BuiltModel *b)
 static bool model_link(Driver *d, const BuiltModel *b, const char *common)
 {
 	const char *argv[MAX_ARGUMENTS];
-	int n = emulator_command(d, b, NULL, argv);
+	int n = emulator_command(d, b, accesses_seen() ? "-no-pie" : NULL, argv);
 	argv[n++] = in_folder(d, b, "model.o");
 	argv[n++] = common;
 	argv[n++] = "-o";

@@ -32,6 +32,11 @@ static __device__ inline void pd_shared_store(T *s, int i, V v)
 }
 #endif
 
+#ifndef PD_COPY
+/* From what may be behind the end of a value, as far as its bound goes. */
+#define PD_COPY(to, from) ((to) = (from))
+#endif
+
 #ifdef __CUDACC__
 #define PD_UNROLL _Pragma("unroll")
 #else
@@ -130,8 +135,9 @@ template <typename T>
 static __device__ void pd_block_swap(T *a, T *b, int64_t n)
 {
 	for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (int64_t)gridDim.x * blockDim.x) {
-		const T x = a[i];
-		a[i] = b[i];
+		T x;
+		PD_COPY(x, a[i]);
+		PD_COPY(a[i], b[i]);
 		b[i] = x;
 	}
 }
@@ -140,7 +146,7 @@ template <typename T>
 static __device__ void pd_block_move(T *to, const T *from, int64_t n)
 {
 	for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (int64_t)gridDim.x * blockDim.x)
-		to[i] = from[i];
+		PD_COPY(to[i], from[i]);
 }
 
 /* As many elements as sizes on the device say: count * *size * *other, where other may be NULL. */

@@ -90,7 +90,7 @@ CHECKS = ('plain', 'calls', 'several', 'memory', 'misuse', 'failures')
 def instances(t, tmp):
     stub = SRC / 'runtime_stub'
     cxx = ['g++', '-std=c++17', '-O1', f'-I{EMU}', f'-I{stub}', '-c', '-x', 'c++']
-    runtime = [tmp / 'api.o', tmp / 'block.o', tmp / 'races.o']
+    runtime = [tmp / f'{source.stem}.o' for source in sorted(EMU.glob('*.cc'))]
     for o in runtime:
         p = run([*cxx, EMU / o.with_suffix('.cc').name, '-o', o])
         if p.returncode:

@@ -252,6 +252,7 @@ static cudaError_t memory_new(void **p, size_t n)
 	memset(a->data, 0xff, n);
 	memset(a->data + n, SLACK_BYTE, rounded - n);
 	races_memory(a->data, n, true);
+	shadow_new(a->base, a->mapped, a->data, n);
 	a->next = allocations;
 	allocations = a;
 	bytes_live += n;
@@ -407,9 +408,12 @@ static void node_run(cudaGraphNode_t n)
 	case NODE_COPY:
 		races_touch(n->from, n->bytes, false);
 		races_touch(n->to, n->bytes, true);
+		shadow_copied(n->to, n->from, n->bytes);
 		memmove(n->to, n->from, n->bytes);
 		break;
 	case NODE_SET:
+		races_touch(n->to, n->bytes, true);
+		shadow_copied(n->to, nullptr, n->bytes);
 		memset(n->to, n->byte, n->bytes);
 		break;
 	case NODE_GRAPH:
@@ -716,6 +720,7 @@ cudaError_t cudaFree(void *p)
 		slack_check(a);
 		*at = a->next;
 		races_memory(a->data, a->size, false);
+		shadow_drop(a->base);
 		bytes_live -= a->size;
 		munmap(a->base, a->mapped);
 		free(a);
@@ -740,6 +745,7 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t n, cudaMemcpyKind kind
 	ENTER();
 	all_drain();
 	copy_check(to, from, n, kind);
+	shadow_copied(to, from, n);
 	memmove(to, from, n);
 	return cudaSuccess;
 }

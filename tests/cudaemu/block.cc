@@ -92,7 +92,8 @@ struct Warp {
 	int ngroup;
 	Group groups[WARP];
 	unsigned ended;
-	unsigned epoch; // operations done
+	unsigned epoch;  // operations done
+	uint32_t moment; // of the last one
 };
 
 struct Access {
@@ -106,10 +107,12 @@ struct Shadow {
 
 static struct Block {
 	const Launch *launch;
+	uint32_t launched; // the moment
 	unsigned long serial;
 	unsigned n, started, ended, arrived;
 	int line;        // of the barrier that threads wait at
 	unsigned epoch;  // barriers passed
+	uint32_t moment; // of the last one
 	unsigned order[MAX_THREADS];
 	Warp warps[MAX_THREADS / WARP];
 	Fiber *ready[MAX_THREADS];
@@ -136,6 +139,20 @@ bool thread_describe(char *text, size_t size)
 static Warp *warp_of(unsigned thread)
 {
 	return &block.warps[thread / WARP];
+}
+
+static uint32_t moment_now = 1;
+
+uint32_t moment_next()
+{
+	return ++moment_now;
+}
+
+Moment moment()
+{
+	const uint32_t number = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+	return {moment_now, block.launched, block.moment, warp_of(current->number)->moment, number * block.n + current->number + 1,
+	        block.n};
 }
 
 unsigned warp_lane()
@@ -227,6 +244,7 @@ void barrier(int line)
 	}
 	block.arrived = 0;
 	block.epoch++;
+	block.moment = moment_next();
 	release([](Fiber *f) { return f->p->state == WAITS_BARRIER; });
 }
 
@@ -266,6 +284,7 @@ const uint64_t *warp_exchange(unsigned mask, uint64_t value, int line)
 	g->arrived = 0;
 	g->generation++;
 	w->epoch++;
+	w->moment = moment_next();
 	release([=](Fiber *f) { return f->p->state == WAITS_WARP && f->p->mask == mask && f->number / WARP == warp; });
 	return row;
 }
@@ -344,10 +363,12 @@ static void block_run()
 	block.nready = block.nwaiting = 0;
 	block.shared_used = 0;
 	block.epoch = 1;
+	block.moment = moment_next();
 	for (unsigned w = 0; w * WARP < block.n; w++) {
 		block.warps[w].ngroup = 0;
 		block.warps[w].ended = 0;
 		block.warps[w].epoch = 1;
+		block.warps[w].moment = block.moment;
 	}
 	for (unsigned i = 0; i < block.n && random_wanted(); i++) {
 		const unsigned k = random_next(i + 1);
@@ -376,6 +397,7 @@ static void block_run()
 void kernel_run(const Launch *l)
 {
 	block.launch = l;
+	block.launched = moment_next();
 	blockDim = l->block;
 	gridDim = l->grid;
 	block.n = l->block.x * l->block.y * l->block.z;

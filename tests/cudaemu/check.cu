@@ -50,6 +50,17 @@ static __global__ void rotate(float *x, int rounds)
 	}
 }
 
+// Sums of four neighbours in memory of the device: barriers order what the threads of a block do.
+static __global__ void by_turns(float *x)
+{
+	for (unsigned step = 1; step < 4; step *= 2) {
+		const float other = x[threadIdx.x ^ step];
+		__syncthreads();
+		x[threadIdx.x] += other;
+		__syncthreads();
+	}
+}
+
 static __global__ void count_up(int *i)
 {
 	*i += 1;
@@ -96,10 +107,10 @@ static __global__ void barrier_in_branch(float *x)
 static __global__ void two_barriers(float *x)
 {
 	if (threadIdx.x < 16) {
-		x[0] = 1.0f;
+		x[threadIdx.x] = 1.0f;
 		__syncthreads();
 	} else {
-		x[1] = 1.0f;
+		x[threadIdx.x] = 2.0f;
 		__syncthreads();
 	}
 }
@@ -151,6 +162,22 @@ static __global__ void misaligned_shared(float *x)
 	s[threadIdx.x] = x[threadIdx.x];
 	__syncthreads();
 	x[threadIdx.x] = pd_shared_load<float4>(s, (int)threadIdx.x / 2).w;
+}
+
+static __global__ void race_of_warps(float *x)
+{
+	x[threadIdx.x / 64] = x[N / 2 + threadIdx.x / 2];
+}
+
+// By one block: right.
+static __global__ void race_of_blocks(float *x)
+{
+	x[threadIdx.x] = (float)blockIdx.x;
+}
+
+static __global__ void read_behind(float *x)
+{
+	x[0] = x[3];
 }
 
 // ---- tensor cores ----------------------------------------------------------------------------------------------
@@ -248,6 +275,10 @@ static void sum_check()
 	pd_launch(&queue, rotate, 1, N, x, 3);
 	pd_check(&queue, cudaMemcpy(&sum, x, sizeof sum, cudaMemcpyDeviceToHost));
 	printf("first %g\n", (double)sum);
+	x = numbers(N);
+	pd_launch(&queue, by_turns, 1, N, x);
+	pd_check(&queue, cudaMemcpy(&sum, x, sizeof sum, cudaMemcpyDeviceToHost));
+	printf("turns %g\n", (double)sum);
 }
 
 // while (i < 7) { i++; if (i % 2) odd++; else even++; }
@@ -393,6 +424,7 @@ static void bug_run(const char *name)
 		{"shared-out-of-bounds", shared_out_of_bounds}, {"read-of-nothing", read_of_nothing},
 		{"lane-outside", lane_outside}, {"half-a-warp", half_a_warp},
 		{"half-a-product", half_a_product}, {"misaligned", misaligned}, {"misaligned-shared", misaligned_shared},
+		{"race-of-warps", race_of_warps},
 	};
 	float *x = numbers(N);
 	for (size_t i = 0; i < sizeof bugs / sizeof *bugs; i++)
@@ -402,6 +434,14 @@ static void bug_run(const char *name)
 		pd_launch(&queue, out_of_bounds, 1, N, x, N);
 	if (!strcmp(name, "a-little-out-of-bounds"))
 		pd_launch(&queue, out_of_bounds, 1, 1, numbers(3), 3);
+	if (!strcmp(name, "race-of-blocks"))
+		pd_launch(&queue, race_of_blocks, 2, N, x);
+	if (!strcmp(name, "read-behind"))
+		pd_launch(&queue, read_behind, 1, 1, numbers(3));
+	if (!strcmp(name, "unwritten") && pd_ok(&queue)) {
+		pd_check(&queue, cudaMalloc(&x, 16));
+		pd_launch(&queue, read_behind, 1, 1, x);
+	}
 	if (!strcmp(name, "too-many-threads"))
 		pd_launch(&queue, missing_barrier, 1, 2048, x);
 	if (!strcmp(name, "wrong-side"))

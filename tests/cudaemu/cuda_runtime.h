@@ -4,12 +4,14 @@
 //
 //   CUDAEMU_SEED=N       another order of threads, of blocks, and of graph nodes that do not depend on each other
 //   CUDAEMU_REPORT=FILE  at exit, how often each function of the API was called
-//   CUDAEMU_RACES=1      nodes of a graph that touch the same bytes, though no edge orders them, end the program (races.cc)
+//   CUDAEMU_RACES=1      when pdcc builds and when the program runs: nodes of a graph that touch the same bytes though no edge
+//                        orders them (races.cc), threads of a launch that do so though no barrier does, reads of what nobody
+//                        wrote, and any byte outside of an allocation (shadow.cc) end the program
 //   CUDAEMU_FAIL=F:N[:E] the N-th call of the API function F (from 1) fails with E or cudaErrorMemoryAllocation; F may be *,
 //                        then what gives something back does not count
 //   CUDAEMU_LEAKS=1      allocations, streams and graphs that are left at exit are an error
 //
-// One host thread. Not modelled: memory orders, races in global memory between threads and between streams, overlap of streams, textures.
+// One host thread. Not modelled: memory orders, races and overlap of streams, textures.
 #ifndef CUDAEMU_RUNTIME_H
 #define CUDAEMU_RUNTIME_H
 
@@ -23,8 +25,8 @@
 
 #include "cuda_runtime_api.h"
 
-// What races.cc is not told of.
-#define CUDAEMU_UNSEEN __attribute__((no_sanitize_thread))
+// What is not seen as a read and a write: atomic operations race with nothing of their kind.
+#define CUDAEMU_UNSEEN __attribute__((noinline, no_sanitize_thread))
 
 #define __global__
 #define __device__
@@ -84,6 +86,15 @@ struct Site {
 void site_enter(Site *s, size_t count, size_t size);
 void shared_read(const Site *s, size_t i, size_t count, int line);
 void shared_write(const Site *s, size_t i, size_t count, int line);
+void atomic_done(const void *p, size_t n);
+void element_copied(const void *to, const void *from, size_t n, const void *pc);
+
+template <typename T>
+CUDAEMU_UNSEEN void element_copy(T *to, const T *from)
+{
+	element_copied(to, from, sizeof *to, __builtin_return_address(0));
+	*to = *from;
+}
 void shared_aligned(const Site *s, size_t i, size_t n, int line); // element i of vectors of n elements
 
 template <typename T>
@@ -166,6 +177,9 @@ extern dim3 blockDim, gridDim;
 #define PD_SHARED(type, name, n)                        \
 	static cudaemu::Site name##_site = {#name, 0, 0, 0}; \
 	const cudaemu::Shared<type> name(&name##_site, n)
+
+// What nobody wrote stays so, and may be copied.
+#define PD_COPY(to, from) cudaemu::element_copy(&(to), &(from))
 
 template <typename V, typename T>
 V pd_shared_load(const cudaemu::Shared<T> &s, size_t i, int line = __builtin_LINE())
@@ -278,6 +292,7 @@ static inline int __all_sync(unsigned mask, int pred, int line = __builtin_LINE(
 template <typename T>
 CUDAEMU_UNSEEN T atomicAdd(T *p, T v)
 {
+	cudaemu::atomic_done(p, sizeof *p);
 	const T old = *p;
 	*p = old + v;
 	return old;
@@ -286,6 +301,7 @@ CUDAEMU_UNSEEN T atomicAdd(T *p, T v)
 template <typename T>
 CUDAEMU_UNSEEN T atomicExch(T *p, T v)
 {
+	cudaemu::atomic_done(p, sizeof *p);
 	const T old = *p;
 	*p = v;
 	return old;
@@ -294,6 +310,7 @@ CUDAEMU_UNSEEN T atomicExch(T *p, T v)
 template <typename T>
 CUDAEMU_UNSEEN T atomicCAS(T *p, T expected, T v)
 {
+	cudaemu::atomic_done(p, sizeof *p);
 	const T old = *p;
 	*p = old == expected ? v : old;
 	return old;
@@ -302,6 +319,7 @@ CUDAEMU_UNSEEN T atomicCAS(T *p, T expected, T v)
 template <typename T>
 CUDAEMU_UNSEEN T atomicMax(T *p, T v)
 {
+	cudaemu::atomic_done(p, sizeof *p);
 	const T old = *p;
 	*p = old < v ? v : old;
 	return old;

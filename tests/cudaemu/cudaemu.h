@@ -1,5 +1,5 @@
 // What the files of the emulator's runtime share: api.cc has the API, block.cc runs the threads of a block, races.cc compares
-// what nodes of graphs touch.
+// what nodes of graphs touch, shadow.cc what threads do to memory of the device.
 #ifndef CUDAEMU_H
 #define CUDAEMU_H
 
@@ -37,6 +37,22 @@ void races_leave(RacePlace outer);
 // Memory of the device comes and goes; is touched.
 void races_memory(const void *at, size_t n, bool there);
 void races_touch(const void *at, size_t n, bool writes);
+
+// Moments number what happens one after the other. What a thread did before one of these is before all that it does now:
+// the launch, the last barrier of its block, the last operation of its warp.
+struct Moment {
+	uint32_t now, launch, block, warp;
+	uint32_t who, threads; // its number in the launch + 1; threads of a block
+};
+
+uint32_t moment_next(); // block.cc
+Moment moment();        // of the thread that runs
+
+// shadow.cc: what is known of memory of the device.
+void shadow_new(const void *base, size_t mapped, const void *data, size_t n);
+void shadow_drop(const void *base);
+// n bytes are copied (from NULL: set) by the host or a node.
+void shadow_copied(const void *to, const void *from, size_t n);
 
 } // namespace cudaemu
 

@@ -1,6 +1,6 @@
 // Finds nodes of a graph that touch the same bytes of the device, one of them writing, though no edge orders them. For
-// programs that were compiled with calls for each access (-fsanitize=thread, with this for its runtime) and
-// run with CUDAEMU_RACES. Called by api.cc.
+// programs that were compiled with calls for each access (-fsanitize=thread) and run with CUDAEMU_RACES. Called by api.cc,
+// and by shadow.cc for each access.
 //
 // Each run of a node is an event; memory remembers who wrote it last and who read it since. Atomic operations are not seen:
 // they may come in any order. What lies in different launches is ordered, and so are the rounds of a loop.
@@ -213,35 +213,3 @@ void races_touch(const void *at, size_t n, bool writes)
 }
 
 } // namespace cudaemu
-
-// ---- what gcc calls ----------------------------------------------------------------------------------------------
-
-extern "C" {
-
-#define ACCESS(n)                                                                             \
-	void __tsan_read##n(void *at) { cudaemu::races_touch(at, n, false); }                      \
-	void __tsan_write##n(void *at) { cudaemu::races_touch(at, n, true); }                      \
-	void __tsan_unaligned_read##n(const void *at) { cudaemu::races_touch(at, n, false); }      \
-	void __tsan_unaligned_write##n(void *at) { cudaemu::races_touch(at, n, true); }
-
-ACCESS(1)
-ACCESS(2)
-ACCESS(4)
-ACCESS(8)
-ACCESS(16)
-
-void __tsan_read_range(void *at, unsigned long n)
-{
-	cudaemu::races_touch(at, n, false);
-}
-
-void __tsan_write_range(void *at, unsigned long n)
-{
-	cudaemu::races_touch(at, n, true);
-}
-
-void __tsan_init(void) {}
-void __tsan_func_entry(void *) {}
-void __tsan_func_exit(void) {}
-void __tsan_vptr_update(void **, void *) {}
-}
