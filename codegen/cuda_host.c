@@ -103,6 +103,20 @@ static void graph_make_print(Codegen *cg, Text *out)
 	text_str(out, "}\n\n");
 }
 
+// A kernel that is given memory of the host ends the whole program's use of CUDA, so this is looked at before.
+static void tensors_check_print(Codegen *cg, Text *out)
+{
+	if (!cg->ninput && !cg->noutput)
+		return;
+	text_str(out, "\t\tconst void *const tensors[] = {");
+	for (int i = 0; i < cg->ninput + cg->noutput; i++)
+		text_printf(out, "%s%s->%s", i ? ", " : "", i < cg->ninput ? "in" : "out",
+		            (i < cg->ninput ? &cg->inputs[i] : &cg->outputs[i - cg->ninput])->member);
+	text_str(out, "};\n");
+	text_line(out, 2, "if (!pd_tensors_are_of(queue, m->device, %d, tensors))", cg->ninput + cg->noutput);
+	text_line(out, 3, "return PD_WRONG_DEVICE;");
+}
+
 static void cuda_run_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
@@ -113,12 +127,14 @@ static void cuda_run_print(Codegen *cg, Text *out)
 	queue_print(out, "queue_of_stream");
 	device_check_print(out);
 	text_line(out, 1, "if (pd_ok(queue) && !graph_fits(m, in, out)) {");
+	tensors_check_print(cg, out);
 	if (cg->ncondition) {
-		text_line(out, 2, "if (!m->guarded)");
+		text_line(out, 2, "if (pd_ok(queue) && !m->guarded)");
 		text_line(out, 3, "graph_make(m, in, out, stream, &error);");
 		text_line(out, 2, "m->guarded = m->guarded || pd_lacks_conditions(&error);");
 	} else {
-		text_line(out, 2, "graph_make(m, in, out, stream, &error);");
+		text_line(out, 2, "if (pd_ok(queue))");
+		text_line(out, 3, "graph_make(m, in, out, stream, &error);");
 	}
 	if (cg->ninput || cg->nmember)
 		text_line(out, 2, "m->in = *in;");

@@ -118,7 +118,7 @@ static void cuda_entry_points(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
 	cuda_init_declarations(cg, out);
-	text_printf(out, "/* Queues a run and returns. All tensors are memory of the device. Runs of one instance must not overlap: use one stream,\n"
+	text_printf(out, "/* Queues a run and returns. All tensors are memory that the device reaches. Runs of one instance must not overlap: use one stream,\n"
 	                 " * or wait in between. Instances run side by side on streams of their own. */\n"
 	                 "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out, cudaStream_t stream);\n", p, p, p, p);
 	text_printf(out, "/* Waits for the stream and tells how the runs on it went since the last wait: what failed first, or PD_OK. Sets the\n"

@@ -635,19 +635,36 @@ static inline bool pd_device_is(pd_queue *q, int device)
 	return current == device;
 }
 
-/* The caller's memory, which must be the device's; or, without any, `size` bytes that *owned keeps. Returns NULL after an
- * error, and for other memory. */
-static inline unsigned char *pd_memory_take(pd_queue *q, void *memory, size_t size, int device, void **owned)
+/* Whether kernels of the device may touch what is there: its own memory, managed, or pinned memory of the host; any where it
+ * can read all of the host. */
+static inline bool pd_is_reachable(pd_queue *q, int device, const void *p)
 {
 	cudaPointerAttributes a = {};
+	int all = 0;
+	pd_check(q, cudaPointerGetAttributes(&a, p));
+	if (pd_ok(q) && a.type == cudaMemoryTypeUnregistered)
+		pd_check(q, cudaDeviceGetAttribute(&all, cudaDevAttrPageableMemoryAccess, device));
+	return !pd_ok(q) || (a.type == cudaMemoryTypeDevice ? a.device == device : a.type != cudaMemoryTypeUnregistered || all);
+}
+
+static inline bool pd_tensors_are_of(pd_queue *q, int device, int n, const void *const *tensors)
+{
+	for (int i = 0; i < n; i++)
+		if (!pd_is_reachable(q, device, tensors[i]))
+			return false;
+	return true;
+}
+
+/* The caller's memory, or, without any, `size` bytes that *owned keeps. NULL after an error, and for what the device does not
+ * reach. */
+static inline unsigned char *pd_memory_take(pd_queue *q, void *memory, size_t size, int device, void **owned)
+{
 	if (!memory) {
 		unsigned char *p = NULL;
 		pd_check(q, cudaMalloc(&p, size));
 		return (unsigned char *)(*owned = pd_ok(q) ? p : NULL);
 	}
-	pd_check(q, cudaPointerGetAttributes(&a, memory));
-	const bool managed = a.type == cudaMemoryTypeManaged;
-	return pd_ok(q) && (managed || (a.type == cudaMemoryTypeDevice && a.device == device)) ? (unsigned char *)memory : NULL;
+	return pd_is_reachable(q, device, memory) ? (unsigned char *)memory : NULL;
 }
 
 /* ---- for programs that hold their tensors on the host: model_info ------------------------------------------- */

@@ -686,6 +686,13 @@ cudaError_t cudaSetDevice(int device)
 	return cudaSuccess;
 }
 
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr, int)
+{
+	ENTER();
+	*value = 0;
+	return cudaSuccess;
+}
+
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *out, const void *p)
 {
 	ENTER();

@@ -33,6 +33,8 @@ typedef enum cudaMemcpyKind {
 	cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault
 } cudaMemcpyKind;
 
+typedef enum cudaDeviceAttr { cudaDevAttrPageableMemoryAccess = 88 } cudaDeviceAttr;
+
 typedef enum cudaMemoryType {
 	cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice, cudaMemoryTypeManaged
 } cudaMemoryType;
@@ -65,6 +67,7 @@ cudaError_t cudaGetLastError(void);
 cudaError_t cudaGetDeviceCount(int *count);
 cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaSetDevice(int device);
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr which, int device);
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *p);
 cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaMalloc(void **p, size_t n);

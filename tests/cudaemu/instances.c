@@ -225,10 +225,11 @@ static void check_misuse(void)
 	static _Alignas(64) char host[1 << 20];
 	const size_t size = model_workspace_size();
 	float want[COUNT] = {0};
-	Tensors t = tensors_new(1), none = {0}, odd = t;
+	Tensors t = tensors_new(1), none = {0}, odd = t, ours = t;
 	char *const memory = device_memory(size + 64);
 	model m, other;
 	odd.y = (char *)t.y + 1;
+	ours.x = host;
 	EXPECT(init(NULL, memory, NULL) == PD_NULL);
 	EXPECT(init(&m, memory + 1, NULL) == PD_ALIGNMENT);
 	EXPECT(init(&m, memory + 32, NULL) == PD_ALIGNMENT);
@@ -257,6 +258,7 @@ static void check_misuse(void)
 	EXPECT(cudaSetDevice(0) == cudaSuccess);
 	EXPECT(run(&m, &none, NULL) == PD_NULL);
 	EXPECT(run(&m, &odd, NULL) == PD_ALIGNMENT);
+	EXPECT(run(&m, &ours, NULL) == PD_WRONG_DEVICE);
 	EXPECT(run(&m, &t, NULL) == PD_OK && wait(&m, &t, NULL) == PD_OK && result_is(&t, want));
 	model_free(&m);
 	cudaFree(memory);
