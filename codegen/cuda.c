@@ -89,7 +89,7 @@ static const Dim *launch_total(Context *c, const Op *op)
 bool cuda_launch_print(Codegen *cg, KernelFunc *k)
 {
 	const Dim *count = k->grid ? k->grid : k->work ? k->work : launch_total(cg->ctx, k->op);
-	const char *total = expression_unwrap(cg->arena, dim_in_plan(&cg->plan, count));
+	const char *total = expression_unwrap(cg->arena, dim_in_plan(&cg->plan, dim_at_most(cg->ctx, count)));
 	const int threads = k->block_threads ? k->block_threads : THREADS;
 	const int per_block = k->per_block ? k->per_block : k->block_threads ? 1 : threads;
 	const char *blocks = k->grid ? arena_printf(cg->arena, "pd_grid(%s)", total)
