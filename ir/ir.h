@@ -34,7 +34,7 @@ struct Context {
 	struct Uniquer *uniquer; // private to context.c and its friends
 	struct ParamTable *params;
 	const char *file; // the model, for diagnostics
-	bool nests_only;  // definitions may not use kernels that go in sequence: the target has none (CUDA)
+	bool nests_only;  // definitions may not use kernel.scatter, which goes in sequence (CUDA)
 };
 
 Context *context_new(void);

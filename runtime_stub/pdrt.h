@@ -59,7 +59,7 @@ typedef struct pd_c128 {
 typedef enum pd_status {
 	PD_OK = 0,
 	PD_NULL,       /* a pointer that must be given is null */
-	PD_ALIGNMENT,  /* a pointer is not aligned for its elements; the workspace and weights want 64 bytes */
+	PD_ALIGNMENT,  /* a pointer is not aligned for its elements; the workspace and weights want 64 bytes, tensors of CUDA 16 */
 	PD_DIMS,       /* a size is not positive, too large, or contradicts another */
 	PD_WORKSPACE,  /* the workspace is too small for these sizes */
 	PD_WEIGHTS,    /* the weights have another size than those of this model */

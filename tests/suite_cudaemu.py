@@ -6,7 +6,8 @@ from pdcc_tests import SRC, Skip, run
 
 SLOW = True
 EMU = SRC / 'tests/cudaemu'
-RIGHT = {'sum': 'sum 762\nfirst 3\nturns 6\n', 'graph': 'rounds 7, odd 4, even 3\n', 'early-read': 'early -1\nlate 1\n',
+RIGHT = {'narrow': '3c00 3f80, 3c02 3f80, fbff c780, 7c00 4780, 0000 3300, 0002 33c0, 8000 8000, 7fff 7fff, 3c04 3f80\n',
+         'sum': 'sum 762\nfirst 3\nturns 6\n', 'graph': 'rounds 7, odd 4, even 3\n', 'early-read': 'early -1\nlate 1\n',
          'branches': 'branches 64\n', 'rounds': 'rounds 7 7\n', 'update': 'updated 4\n', 'mma': '128 128 128 32\n'}
 BUGS = {
     'missing-barrier': r"of shared memory 's'", 'missing-second-barrier': r'race: thread \d+',

@@ -3,6 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
 #include "pdrt_cuda.h"
 #include "cuda_tile.c.in"
 #include "cuda_mma.c.in"
@@ -76,6 +79,16 @@ static __global__ void decide_odd(const int *i, pd_condition c)
 	cudaGraphSetConditional(c.handle, *i % 2);
 	if (c.otherwise)
 		cudaGraphSetConditional(c.otherwise, *i % 2 == 0);
+}
+
+// The bits of numbers as f16 and bf16, and what they are then.
+static __global__ void narrow(const float *x, unsigned short *half, unsigned short *bfloat, float *back)
+{
+	const __half h = __float2half_rn(x[threadIdx.x]);
+	const __nv_bfloat16 b = __float2bfloat16_rn(x[threadIdx.x]);
+	half[threadIdx.x] = __half_as_ushort(h);
+	bfloat[threadIdx.x] = __bfloat16_as_ushort(b);
+	back[threadIdx.x] = __half2float(__ushort_as_half(half[threadIdx.x])) + __bfloat162float(__ushort_as_bfloat16(bfloat[threadIdx.x]));
 }
 
 // ---- bugs ----------------------------------------------------------------------------------------------------
@@ -376,6 +389,23 @@ static void update_check()
 	cudaGraphExecDestroy(exec);
 }
 
+// Ties to even, in both directions; the largest number, and what is too large; subnormal numbers; NaN.
+static void narrow_check()
+{
+	const float numbers[] = {1.00048828125f, 1.00146484375f, -65519.0f, 65520.0f, 0x1.0p-25f, 0x1.8p-24f, -0.0f, NAN, 1.00390625f};
+	enum { COUNT = sizeof numbers / sizeof *numbers };
+	float *x = NULL, *back = NULL;
+	unsigned short *bits = NULL, host[2 * COUNT] = {0};
+	pd_check(&queue, cudaMalloc(&x, sizeof numbers));
+	pd_check(&queue, cudaMalloc(&back, sizeof numbers));
+	pd_check(&queue, cudaMalloc(&bits, sizeof host));
+	pd_check(&queue, cudaMemcpy(x, numbers, sizeof numbers, cudaMemcpyHostToDevice));
+	pd_launch(&queue, narrow, 1, COUNT, x, bits, bits + COUNT, back);
+	pd_check(&queue, cudaMemcpy(host, bits, sizeof host, cudaMemcpyDeviceToHost));
+	for (int i = 0; i < COUNT; i++)
+		printf("%04x %04x%s", host[i], host[COUNT + i], i + 1 < COUNT ? ", " : "\n");
+}
+
 // Reads before it waits: what was queued has not happened.
 static void early_read_check()
 {
@@ -464,6 +494,8 @@ int main(int argc, char **argv)
 		return !mma_check(!strcmp(name, "mma-wrong-lane"));
 	else if (!strcmp(name, "update"))
 		update_check();
+	else if (!strcmp(name, "narrow"))
+		narrow_check();
 	else if (!strcmp(name, "early-read"))
 		early_read_check();
 	else

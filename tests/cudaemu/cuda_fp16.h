@@ -2,6 +2,7 @@
 #ifndef CUDAEMU_FP16_H
 #define CUDAEMU_FP16_H
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 

@@ -228,7 +228,7 @@ static void check_misuse(void)
 	Tensors t = tensors_new(1), none = {0}, odd = t, ours = t;
 	char *const memory = device_memory(size + 64);
 	model m, other;
-	odd.y = (char *)t.y + 1;
+	odd.y = (char *)t.y + 4; /* for a float that would do */
 	ours.x = host;
 	EXPECT(init(NULL, memory, NULL) == PD_NULL);
 	EXPECT(init(&m, memory + 1, NULL) == PD_ALIGNMENT);
