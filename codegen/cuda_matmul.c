@@ -47,6 +47,38 @@ static const char *operand_load(KernelFunc *k, int i)
 	return cuda_tile_matrix(k, &m);
 }
 
+// Few rows: see cuda_row_kernel.c.
+static bool rows_emit(KernelFunc *k, const TileProduct *p)
+{
+	Context *c = k->ctx;
+	const CudaTile *t = p->tile;
+	const Value *a = op_operand(k->op, 0), *b = op_operand(k->op, 1);
+	const char *args[MAX_RANK + 1] = {"acc"}, *value;
+	for (int i = 0; i < k->op->results[0].type->rank; i++)
+		args[1 + i] = p->at[i];
+	k->place = arena_printf(k->arena, "(batch * %s + row) * N + column", kernel_dim(k, p->m));
+	const char *epilogue = region_text(k, &k->op->regions[0], args, &value);
+	if (!epilogue || !kernel_helper(k, "cuda_tile.c", 0, NULL))
+		return false;
+	k->block_threads = cuda_tile_threads(t);
+	k->grid = dim_mul(c, p->batches, dim_div(c, dim_add(c, p->n, dim_const(c, t->columns - 1)), dim_const(c, t->columns)));
+	const TemplateKey keys[] = {
+		{"rows", kernel_dim(k, p->m)}, {"columns", tile_int(k, t->part_columns)}, {"block_columns", tile_int(k, t->columns)},
+		{"threads", tile_int(k, k->block_threads)}, {"n", kernel_dim(k, p->n)}, {"k", kernel_dim(k, p->k)},
+		{"batches", kernel_dim(k, p->batches)}, {"a_offset", batch_offset(k, a->type)}, {"b_offset", batch_offset(k, b->type)},
+		{"a_aligned", cuda_rows_are_aligned(k, a, p->k) ? "true" : "false"},
+		{"b_aligned", cuda_rows_are_aligned(k, b, p->k) ? "true" : "false"}, {"epilogue", epilogue},
+		{"store", scalar_store(k, k->op->results[0].type->dtype, "out", k->place, value)},
+	};
+	return kernel_template(k, "cuda_row_kernel.c", COUNT_OF(keys), keys);
+}
+
+static bool suits_rows(const Op *op, const TileProduct *p)
+{
+	return dim_is_const(p->m) && p->m->value * p->tile->part_columns <= 32 && p->split == 1 && !op_bool(op, "transpose_a", false) &&
+	       op_bool(op, "transpose_b", false);
+}
+
 bool cuda_matmul_emit(KernelFunc *k)
 {
 	Context *c = k->ctx;
@@ -56,7 +88,8 @@ bool cuda_matmul_emit(KernelFunc *k)
 	                 .n = out->dims[out->rank - 1], .split = (int)op_int(k->op, "split", 1),
 	                 .k = a->dims[a->rank - (op_bool(k->op, "transpose_a", false) ? 2 : 1)]};
 	const bool half = p.tile && p.tile->unit == CUDA_HALF;
-	if (!p.tile || half != (dtype_size(a->dtype) == 2) || (p.split > 1 && !dim_is_const(p.k))) {
+	const bool fits = p.tile && half == (dtype_size(a->dtype) == 2) && (p.split == 1 || dim_is_const(p.k));
+	if (!fits || (p.tile->unit == CUDA_ROW && !suits_rows(k->op, &p))) {
 		diag_error(c->diag, k->op->loc, "kernel.matmul: no schedule '%s' for %s", schedule, dtype_name(a->dtype));
 		return false;
 	}
@@ -69,6 +102,8 @@ bool cuda_matmul_emit(KernelFunc *k)
 	}
 	p.at[out->rank - 2] = "row";
 	p.at[out->rank - 1] = "column";
+	if (p.tile->unit == CUDA_ROW)
+		return rows_emit(k, &p);
 	p.plain = true;
 	for (int i = 0; i < 2; i++) {
 		const Value *v = op_operand(k->op, i);

@@ -11,6 +11,7 @@ enum {
 	UNKNOWN = 256,    // what a size is taken for that nothing is known of
 	MIN_DEPTH = 128,  // of a part of a split product
 	MAX_SPLIT = 16,
+	MAX_ROWS = 8,     // that go through the products of rows
 	PASS = 4000,      // cycles that the second pass of a split product takes to begin
 	TRAFFIC = 2000    // bytes that all SMs move in a cycle
 };
@@ -29,6 +30,11 @@ static const CudaTile tiles[] = {
 	{.name = "fma_32x32", .rows = 32, .columns = 32, .depth = 16, .part_rows = 4, .part_columns = 4, .blocks = 8, .speed = 60},
 	// Few rows: recurrent steps, small batches. 128 registers, 11 KiB.
 	{.name = "fma_16x64", .rows = 16, .columns = 64, .depth = 16, .part_rows = 4, .part_columns = 4, .blocks = 8, .speed = 55},
+	// Up to eight rows, whose products read each weight once: memory decides. A warp for one to four columns, as many as leave four
+	// blocks for each SM; nothing is shared.
+	{.name = "row_4", .unit = CUDA_ROW, .rows = 8, .columns = 16, .part_rows = 8, .part_columns = 4, .blocks = 4, .speed = 100},
+	{.name = "row_2", .unit = CUDA_ROW, .rows = 8, .columns = 8, .part_rows = 8, .part_columns = 2, .blocks = 4, .speed = 100},
+	{.name = "row_1", .unit = CUDA_ROW, .rows = 8, .columns = 4, .part_rows = 8, .part_columns = 1, .blocks = 4, .speed = 100},
 	// Tensor cores: a slice is 64 bytes deep. Eight warps of 64 x 32 read each element of shared memory two to four times; up
 	// to 255 registers, 40 KiB, one block: L2 gives no more, and two would spill.
 	{.name = "tf32_128x128", .unit = CUDA_TF32, .rows = 128, .columns = 128, .depth = 16, .part_rows = 64, .part_columns = 32,
@@ -88,6 +94,22 @@ static double tile_cycles(const CudaTile *t, double batches, double m, double n,
 	const double each = count_of(blocks, SMS), side = each < t->blocks ? each : t->blocks;
 	const double warps = side * cuda_tile_threads(t) / 32;
 	return each * t->rows * t->columns * depth / LANES * 100 / t->speed * (warps + 2) / warps;
+}
+
+const CudaTile *cuda_schedule_rows(const CudaProduct *p)
+{
+	int64_t lo, hi;
+	dim_range(p->k, &lo, &hi);
+	if (!dim_is_const(p->m) || p->m->value < 1 || p->m->value > MAX_ROWS || p->dtype != DT_F32 || hi < LANES / 2)
+		return NULL;
+	const CudaTile *best = NULL;
+	for (size_t i = 0; i < COUNT_OF(tiles); i++) {
+		const CudaTile *t = &tiles[i];
+		if (t->unit != CUDA_ROW || (best && size_guess(p->batches) * count_of(size_guess(p->n), best->columns) >= SMS * best->blocks))
+			continue;
+		best = t;
+	}
+	return best;
 }
 
 // The parts' sums are written, read and added up by a kernel of their own.

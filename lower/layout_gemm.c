@@ -218,6 +218,12 @@ static Value *product_split(const Product *p, Builder *b, Value *x, Value *y, co
 	return sum && out->dtype != DT_F32 ? build1(b, OP_PD_CAST, sum, "dtype", attr_dtype(c, out->dtype), NULL) : sum;
 }
 
+// A parameter that nobody else wants as it is: it is turned at compile time.
+static bool turns_for_free(const Value *y)
+{
+	return y->def && (y->def->info->traits & TRAIT_CONSTANT) && value_use_count(y) == 1;
+}
+
 // A GPU reads matrices as they lie, through shared memory. Batches of rows that meet one matrix are one matrix, too.
 static Value *product_tiled(const Layout *l, const Product *p, Builder *b)
 {
@@ -237,6 +243,13 @@ static Value *product_tiled(const Layout *l, const Product *p, Builder *b)
 	const Dim *batches = dim_const(c, 1);
 	for (int i = 0; i < out->rank - 2; i++)
 		batches = dim_mul(c, batches, out->dims[i]);
+	const CudaTile *rows = p->transpose_x ? NULL : cuda_schedule_rows(&(CudaProduct){c, batches, m, p->n, p->k, x->type->dtype, false, false});
+	if (rows && (p->transpose_y || turns_for_free(p->y))) {
+		Product turned = *p;
+		turned.transpose_y = true;
+		y = p->transpose_y ? y : swap_last_axes(b, y);
+		return y ? matmul(&turned, x, y, out, &(CudaSchedule){rows, 1}) : NULL;
+	}
 	const CudaSchedule s = cuda_schedule(&(CudaProduct){c, batches, m, p->n, p->k, x->type->dtype, l->allow_tf32, false});
 	return s.split > 1 ? product_split(p, b, x, y, out, &s) : matmul(p, x, y, out, &s);
 }

@@ -23,7 +23,7 @@ const Target *target_list(int *n);
 
 // ---- cuda_schedule.c ------------------------------------------------------------------------------
 // How a block of threads computes a tile of a product: a row of the schedule table.
-typedef enum CudaUnit { CUDA_FMA, CUDA_TF32, CUDA_HALF } CudaUnit; // f32 exactly; tensor cores
+typedef enum CudaUnit { CUDA_FMA, CUDA_ROW, CUDA_TF32, CUDA_HALF } CudaUnit; // f32 exactly; tensor cores
 
 typedef struct CudaTile {
 	const char *name;
@@ -48,6 +48,8 @@ typedef struct CudaSchedule {
 } CudaSchedule;
 
 CudaSchedule cuda_schedule(const CudaProduct *p);
+// For products of few rows with a right operand that lies [n][k]; NULL: this is none.
+const CudaTile *cuda_schedule_rows(const CudaProduct *p);
 const CudaTile *cuda_tile_find(const char *name); // NULL: none
 int cuda_tile_threads(const CudaTile *t);
 

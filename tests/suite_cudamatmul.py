@@ -79,6 +79,11 @@ def transposed(ta, tb, m, k, n):
 def cases(rows):
     """For each row of the table, operands along and across the depth, aligned and not, tails on all sides."""
     for name, rows_, columns in rows:
+        if name.startswith('row'):
+            yield Case(f'{name}, one', (1, 260), (columns * 3 + 1, 260), tb=True, schedule=name)
+            yield Case(f'{name}, odd depth, batches', (2, 5, 131), (2, columns + 1, 131), tb=True, schedule=name)
+            yield Case(f'{name}, all rows', (8, 100), (3, columns, 100), tb=True, schedule=name)
+            continue
         for dtype in ('bf16', 'f16') if name.startswith('half') else ('f32',):
             yield Case(f'{name} {dtype}', *transposed(False, False, rows_ + 8, 40, columns + 8), schedule=name, dtype=dtype)
             yield Case(f'{name} {dtype}, odd, transposed', *transposed(True, True, rows_ - 3, 37, columns + 1), schedule=name, dtype=dtype)
@@ -94,6 +99,8 @@ def cases(rows):
     yield Case('half, residual', (40, 16), (16, 16), dtype='f16', residual=True)
     yield Case('half, deep', (20, 600), (600, 20), dtype='bf16')
     yield Case('deep', (20, 1100), (1100, 20), feeds=True)
+    yield Case('few rows', (2, 3, 80), (50, 80), tb=True)
+    yield Case('one row', (1, 300), (1030, 300), tb=True, feeds=True)
     yield Case('no depth', (12, 0), (0, 20), feeds=True)
 
 
@@ -156,5 +163,5 @@ def suite(t):
         yield from products(t, tmp, some)
         yield from products(t, tmp, [c for c in some if not c.schedule], '--allow-tf32')
         if t.config.get('NVCC'):
-            program(t, tmp, [c for c in some if c.schedule and c.name.endswith(('32', '16', ', odd, transposed'))])
+            program(t, tmp, [c for c in some if c.schedule and c.name.endswith(('32', '16', ', odd, transposed', 'all rows'))])
             yield from compiled(t, tmp, t.config['NVCC'])
