@@ -40,7 +40,8 @@ def library(t, nvcc, tmp):
     return 'cuBLASLt', p.returncode == 0, p.stdout[-2000:]
 
 
-PRINTED = ('cuda_attention', 'cuda_rows', 'cuda_nest', 'cuda_reduce', 'cuda_select', 'cuda_turn')
+PRINTED = ('append', 'cuda_attention', 'cuda_control', 'cuda_loop', 'cuda_nest', 'cuda_reduce', 'cuda_rows', 'cuda_select', 'cuda_switch',
+           'cuda_turn')
 
 
 def wide_accesses(t, nvcc, tmp):
@@ -96,6 +97,9 @@ def suite(t):
         for name, source, said in sources(t, todo, tmp):
             p = nvcc_compile(nvcc, source) if source else None
             yield name, p is not None and p.returncode == 0, (p.stdout if p else said)[-2000:]
+        control = pathlib.Path(tmp) / 'cuda_control.cu'
+        p = nvcc_compile(nvcc, control, '-DPD_CONDITIONS=0')
+        yield 'cuda_control without conditional nodes', p.returncode == 0, p.stdout[-2000:]
         if SHARED.exists():
             yield from branches(t, tmp)
         yield library(t, nvcc, pathlib.Path(tmp))
