@@ -318,6 +318,9 @@ static void block_kernel(Codegen *cg, const CudaBlock *b)
 	Text body, params;
 	text_init(&body, cg->arena);
 	text_init(&params, cg->arena);
+	for (int i = 0; i < b->nitem; i++) // parameters are named apart from what is called
+		if (b->items[i].step)
+			step_called(cg, b->items[i].step);
 	params_init(&p, cg, args_count(b));
 	for (int i = 0; i < b->nitem; i++)
 		item_print(cg, &b->items[i], &p, i + 1 == b->nitem, &body);
