@@ -110,6 +110,7 @@ typedef struct KernelFunc {
 	const Dim *grid;       // CUDA: it must be launched with so many blocks; NULL: any number is right
 	bool one_block;        // CUDA: right in one block of block_threads, or, where these are 0, of any number of warps
 	int number;            // CUDA: among cg->funcs, once finished
+	int64_t blocks;        // CUDA: of the launch, for reports; 0: one
 	bool inlined;          // no function: statements in model_run
 	bool status;           // it returns pd_status (else void): see kernel_return_type
 	bool sets_sizes;       // CUDA: those among its parameters

@@ -342,8 +342,12 @@ bool cuda_edge_sizes_print(Codegen *cg, const Op *op, const EdgeSizes *z, const 
 
 // ---- cuda_report.c -----------------------------------------------------------------------------------------
 
-// Told of each launch: so many things to do, and how many of them a block of threads does.
-void cuda_launch_note(Codegen *cg, const KernelFunc *k, const char *name, const Dim *total, int per_block, int threads);
+// What a kernel moves; the rest is for the launch. And how many blocks there are for so many things to do.
+CudaLaunch cuda_figures(Codegen *cg, const KernelFunc *k);
+int64_t cuda_figure_blocks(Codegen *cg, const Dim *total, int per_block);
+void cuda_figures_add(CudaLaunch *to, const CudaLaunch *l); // a kernel that does both
+// Told of each launch.
+void cuda_launch_note(Codegen *cg, const char *kernel, int threads, const CudaLaunch *figures);
 void cuda_report_end(Codegen *cg, CodegenResult *out);
 
 // ---- cuda_nest.c -------------------------------------------------------------------------------------------
@@ -373,6 +377,7 @@ typedef struct CudaStep {
 	bool fits;                 // one block is enough
 	int narg;
 	const CudaArg *args;
+	CudaLaunch figures;        // for reports
 } CudaStep;
 
 void cuda_step_print(Codegen *cg, const CudaStep *s);

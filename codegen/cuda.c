@@ -94,10 +94,8 @@ bool cuda_launch_print(Codegen *cg, KernelFunc *k)
 	const int per_block = k->per_block ? k->per_block : k->block_threads ? 1 : threads;
 	const char *blocks = k->grid ? arena_printf(cg->arena, "pd_grid(%s)", total)
 	                             : arena_printf(cg->arena, "pd_blocks(%s, %d)", total, per_block);
-	if (!cuda_function_print(cg, k, blocks, threads))
-		return false;
-	cuda_launch_note(cg, k, cg->funcs[k->number].name, count, per_block, threads);
-	return true;
+	k->blocks = cuda_figure_blocks(cg, count, k->grid ? 1 : per_block);
+	return cuda_function_print(cg, k, blocks, threads);
 }
 
 // ---- sizes that a run finds --------------------------------------------------------------------------------------

@@ -66,8 +66,8 @@ static int widest_access(const char *text)
 	static const struct {
 		const char *type;
 		int bytes;
-	} types[] = {{"float4", 16}, {"uint4", 16}, {"int4", 16}, {"double2", 16}, {"pd_load4", 16}, {"pd_vec", 16}, {"pd_copy16", 16},
-	             {"float2", 8}, {"double", 8}, {"int64_t *", 8}, {"float", 4}, {"int32_t *", 4}, {"uint16_t *", 2}};
+	} types[] = {{"float4", 16}, {"pd_vec<", 16}, {", true> a_load", 16}, {", true> b_load", 16}, {"double", 8}, {"int64_t *", 8},
+	             {"float", 4}, {"int32_t *", 4}, {"uint16_t *", 2}};
 	for (size_t i = 0; i < COUNT_OF(types); i++)
 		if (strstr(text, types[i].type))
 			return types[i].bytes;
@@ -76,7 +76,40 @@ static int widest_access(const char *text)
 
 // ---- the table --------------------------------------------------------------------------------------------------
 
-void cuda_launch_note(Codegen *cg, const KernelFunc *k, const char *name, const Dim *total, int per_block, int threads)
+CudaLaunch cuda_figures(Codegen *cg, const KernelFunc *k)
+{
+	CudaLaunch l = {.access = widest_access(k->text.text), .tensor_cores = strstr(k->text.text, "pd_mma") != NULL};
+	for (int i = 0; i < k->nparam; i++) {
+		const KernelParam *p = &k->params[i];
+		if (!p->value)
+			continue;
+		if (p->result) {
+			l.written += figure(cg, type_bytes_at_most(cg->ctx, p->value->type));
+			continue;
+		}
+		const int64_t bytes = bytes_read(cg, k->op, p->value);
+		l.read += bytes;
+		weight_note(cg, p->value, bytes);
+	}
+	return l;
+}
+
+int64_t cuda_figure_blocks(Codegen *cg, const Dim *total, int per_block)
+{
+	const Dim *blocks = dim_add(cg->ctx, total, dim_const(cg->ctx, per_block - 1));
+	const int64_t n = figure(cg, dim_div(cg->ctx, blocks, dim_const(cg->ctx, per_block)));
+	return n < 1 ? 1 : n > MAX_BLOCKS ? MAX_BLOCKS : n;
+}
+
+void cuda_figures_add(CudaLaunch *to, const CudaLaunch *l)
+{
+	to->read += l->read;
+	to->written += l->written;
+	to->access = l->access > to->access ? l->access : to->access;
+	to->tensor_cores |= l->tensor_cores;
+}
+
+void cuda_launch_note(Codegen *cg, const char *kernel, int threads, const CudaLaunch *figures)
 {
 	if (cg->nlaunch == cg->claunch) {
 		cg->claunch = cg->claunch ? 2 * cg->claunch : 64;
@@ -86,24 +119,10 @@ void cuda_launch_note(Codegen *cg, const KernelFunc *k, const char *name, const 
 		cg->launches = more;
 	}
 	CudaLaunch *l = &cg->launches[cg->nlaunch++];
-	*l = (CudaLaunch){.kernel = name, .threads = threads};
-	const Dim *blocks = dim_add(cg->ctx, total, dim_const(cg->ctx, per_block - 1));
-	l->blocks = figure(cg, dim_div(cg->ctx, blocks, dim_const(cg->ctx, per_block)));
-	l->blocks = l->blocks < 1 ? 1 : l->blocks > MAX_BLOCKS ? MAX_BLOCKS : l->blocks;
-	l->access = widest_access(k->text.text);
-	l->tensor_cores = strstr(k->text.text, "pd_mma") != NULL;
-	for (int i = 0; i < k->nparam; i++) {
-		const KernelParam *p = &k->params[i];
-		if (!p->value)
-			continue;
-		if (p->result) {
-			l->written += figure(cg, type_bytes_at_most(cg->ctx, p->value->type));
-			continue;
-		}
-		const int64_t bytes = bytes_read(cg, k->op, p->value);
-		l->read += bytes;
-		weight_note(cg, p->value, bytes);
-	}
+	*l = *figures;
+	l->kernel = kernel;
+	l->threads = threads;
+	l->blocks = l->blocks ? l->blocks : 1;
 }
 
 void cuda_report_end(Codegen *cg, CodegenResult *out)

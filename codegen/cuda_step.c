@@ -280,6 +280,7 @@ static void step_launch(Codegen *cg, const CudaStep *s)
 {
 	func_launched(cg, s->func);
 	launch_print(cg, s, s->narg, s->args);
+	cuda_launch_note(cg, s->kernel, s->threads, &s->figures);
 }
 
 // What the function of a step is called by a block.
@@ -322,8 +323,12 @@ static void block_kernel(Codegen *cg, const CudaBlock *b)
 		if (b->items[i].step)
 			step_called(cg, b->items[i].step);
 	params_init(&p, cg, args_count(b));
-	for (int i = 0; i < b->nitem; i++)
+	CudaLaunch figures = {.access = 1};
+	for (int i = 0; i < b->nitem; i++) {
 		item_print(cg, &b->items[i], &p, i + 1 == b->nitem, &body);
+		if (b->items[i].step)
+			cuda_figures_add(&figures, &b->items[i].step->figures);
+	}
 	for (int i = 0; i < p.n; i++)
 		text_printf(&params, "%s%s%s", i ? ", " : "", p.items[i].type, p.param[i]);
 	const int threads = b->threads > BLOCK_THREADS ? BLOCK_THREADS : ((int)b->threads + WARP - 1) / WARP * WARP;
@@ -331,6 +336,7 @@ static void block_kernel(Codegen *cg, const CudaBlock *b)
 	const int func = kernel_add(cg, text, params.text, "", arena_printf(cg->arena, "%s_%s", b->has_loop ? "loop" : "steps", b->stem));
 	func_launched(cg, func);
 	launch_print(cg, &(CudaStep){.kernel = cg->funcs[func].name, .blocks = "1", .threads = threads}, p.n, p.items);
+	cuda_launch_note(cg, cg->funcs[func].name, threads, &figures);
 }
 
 void cuda_steps_end(Codegen *cg)
@@ -412,6 +418,8 @@ bool cuda_function_print(Codegen *cg, KernelFunc *k, const char *blocks, int thr
 	cuda_node_arguments(cg, k);
 	CudaArg *args = NEW_ARRAY(cg->arena, (size_t)k->nparam + 2, CudaArg);
 	CudaStep s = {.kernel = name, .func = k->number, .blocks = blocks, .threads = threads, .args = args, .width = 1};
+	s.figures = cuda_figures(cg, k);
+	s.figures.blocks = k->blocks;
 	for (int i = 0; i < k->nparam; i++) {
 		args[s.narg].type = kernel_param_type(k, &k->params[i]);
 		if (!(args[s.narg++].text = call_argument(cg, &k->params[i])))
