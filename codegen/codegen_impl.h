@@ -286,6 +286,8 @@ bool edge_size_is_same(const EdgeSizes *z, const Dim *want, const Dim *have);
 
 bool update_print(Codegen *cg, const Op *op); // loop.update
 bool append_print(Codegen *cg, const Op *op); // loop.append
+// Whether what these leave as it is need not be copied: it lies where the result does, or nothing was written so far.
+bool update_keeps(const Op *op);
 
 // ---- run.c -----------------------------------------------------------------------------------------------
 

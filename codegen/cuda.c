@@ -275,8 +275,7 @@ bool cuda_update_print(Codegen *cg, const Op *op)
 	Context *c = cg->ctx;
 	const Value *data = op_operand(op, 0), *out = &op->results[0];
 	const Type *t = out->type;
-	const Place old = value_place(data), place = value_place(out);
-	const bool inside = places_equal(&old, &place);
+	const bool inside = update_keeps(op);
 	KernelFunc *k = kernel_new(cg, op);
 	Text body;
 	text_init(&body, cg->arena);
@@ -304,8 +303,7 @@ bool cuda_update_print(Codegen *cg, const Op *op)
 bool cuda_append_print(Codegen *cg, const Op *op)
 {
 	const Value *data = op_operand(op, 0), *out = &op->results[0], *more = op_operand(op, 1);
-	const Place old = value_place(data), place = value_place(out);
-	const bool inside = places_equal(&old, &place);
+	const bool inside = update_keeps(op);
 	KernelFunc *k = kernel_new(cg, op);
 	Text body;
 	text_init(&body, cg->arena);

@@ -51,6 +51,13 @@ static const char *bytes_in_run(Codegen *cg, const Dim *n, DType t)
 	return dim_in_run(cg, dim_mul(cg->ctx, n, dim_const(cg->ctx, (int64_t)dtype_size(t))));
 }
 
+bool update_keeps(const Op *op)
+{
+	const Value *data = op_operand(op, 0);
+	const Place old = value_place(data), place = value_place(&op->results[0]);
+	return places_equal(&old, &place) || (data->def && data->def->code == OP_LOOP_EMPTY);
+}
+
 bool update_print(Codegen *cg, const Op *op)
 {
 	Context *c = cg->ctx;
@@ -67,8 +74,7 @@ bool update_print(Codegen *cg, const Op *op)
 	if (n != slice && !(dim_is_const(n) && dim_is_const(slice)))
 		room_check(cg, op, arena_printf(cg->arena, "%s > %s", dim_in_run(cg, n), dim_in_run(cg, slice)),
 		           t->rank == 2 ? t->dims[1] : slice, dim_in_run(cg, n));
-	Place old = value_place(data), place = value_place(out);
-	if (!places_equal(&old, &place))
+	if (!update_keeps(op))
 		text_line(&cg->run, 1, "memcpy(%s, %s, (size_t)%s);", to, from, bytes_in_run(cg, type_numel(c, t), t->dtype));
 	if (dim_is(slice, 1) && dim_is(n, 1))
 		text_line(&cg->run, 1, "%s[%s] = %s;", to, at, pointer_element(cg->arena, new));
@@ -87,8 +93,7 @@ bool append_print(Codegen *cg, const Op *op)
 	if (!to || !from || !new)
 		return false;
 	const Dim *had = type_numel(cg->ctx, data->type), *more = type_numel(cg->ctx, x->type);
-	Place old = value_place(data), place = value_place(out);
-	if (!places_equal(&old, &place))
+	if (!update_keeps(op))
 		text_line(&cg->run, 1, "memcpy(%s, %s, (size_t)%s);", to, from, bytes_in_run(cg, had, t));
 	if (dim_is(more, 1))
 		text_line(&cg->run, 1, "%s[%s] = *%s;", to, expression_unwrap(cg->arena, dim_in_run(cg, had)), new);
