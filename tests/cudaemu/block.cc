@@ -1,6 +1,6 @@
 // Runs kernels: one block after the other, its threads as fibers that go on until they must wait. Threads start in an
 // order drawn from the seed; one that has ended hands its fiber to the next. Checks barriers, warp operations and shared
-// memory. Called by api.cc.
+// memory. Called by queue.cc.
 #include "cudaemu.h"
 
 #include <stdio.h>

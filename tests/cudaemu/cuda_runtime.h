@@ -1,5 +1,5 @@
 // The CUDA emulator for tests: lets g++ compile a .cu whose launches go through functions, and run it on the CPU. Threads
-// of a block are fibers that run in an order drawn from a seed; the runtime (cudaemu.cc) finds races and reads of
+// of a block are fibers that run in an order drawn from a seed; the runtime (cudaemu.h) finds races and reads of
 // nothing in shared memory, barriers that not all threads reach, and accesses outside of memory, and ends the program.
 //
 //   CUDAEMU_SEED=N       another order of threads, of blocks, and of graph nodes that do not depend on each other

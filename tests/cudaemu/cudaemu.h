@@ -1,5 +1,6 @@
-// What the files of the emulator's runtime share: api.cc has the API, block.cc runs the threads of a block, races.cc compares
-// what nodes of graphs touch, shadow.cc what threads do to memory of the device.
+// What the files of the emulator's runtime share: api.cc has the API, report.cc messages and counts, memory.cc allocations,
+// queue.cc runs what is queued (objects.h), block.cc the threads of a block, races.cc compares what nodes of graphs touch,
+// shadow.cc what threads do to memory of the device.
 #ifndef CUDAEMU_H
 #define CUDAEMU_H
 
@@ -7,11 +8,25 @@
 
 namespace cudaemu {
 
-// A message on stderr, and the end with status 86: for what is wrong on a GPU, too.
+// report.cc. A message on stderr, and the end with status 86: for what is wrong on a GPU, too.
 [[noreturn]] void die(const char *form, ...) __attribute__((format(printf, 1, 2)));
 
 uint32_t random_next(uint32_t below); // from CUDAEMU_SEED; without it always 0
 bool random_wanted();
+// Counts a call of the API; whether CUDAEMU_FAIL wants it to fail, and how.
+cudaError_t called(const char *name);
+cudaError_t result(cudaError_t e); // which is the last error, if it is one
+
+extern int current_device; // api.cc
+long objects_live();       // queue.cc: streams and graphs
+
+// memory.cc
+cudaError_t memory_new(void **p, size_t n);
+cudaError_t memory_free(void *p);
+void memory_check();                                     // that nobody wrote beside an allocation
+int memory_device(const void *p);                        // whose it is; -2: of none
+bool memory_holds(const void *p, size_t n, bool device); // whether these bytes are all of the device, or all of the host
+long memory_live();
 
 struct Launch {
 	void *kernel;

@@ -1,6 +1,6 @@
 // Finds nodes of a graph that touch the same bytes of the device, one of them writing, though no edge orders them. For
-// programs that were compiled with calls for each access (-fsanitize=thread) and run with CUDAEMU_RACES. Called by api.cc,
-// and by shadow.cc for each access.
+// programs that were compiled with calls for each access (-fsanitize=thread) and run with CUDAEMU_RACES. Called by
+// queue.cc and memory.cc, and by shadow.cc for each access.
 //
 // Each run of a node is an event; memory remembers who wrote it last and who read it since. Atomic operations are not seen:
 // they may come in any order. What lies in different launches is ordered, and so are the rounds of a loop.

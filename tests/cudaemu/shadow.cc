@@ -1,7 +1,7 @@
 // What the threads of a kernel do to memory of the device, byte by byte: who wrote it last and who read it, for races
 // between threads of one launch, reads of what nobody wrote, and accesses outside of allocations. With CUDAEMU_RACES sees
 // the accesses of code that was compiled with -fsanitize=thread, whose calls end here and not in a library of the compiler;
-// races.cc hears of them, too.
+// races.cc hears of them, too. Called by memory.cc, queue.cc and api.cc for what is not an access of a kernel.
 #include "cudaemu.h"
 
 #include <stdarg.h>
