@@ -368,8 +368,9 @@ bool nest_wide_print(Nest *n, const Dim *total, bool *done)
 	          k->index, k->index, width);
 	text_line(n->out, 1, "     e += (%s)gridDim.x * (%s)blockDim.x * %d) {", k->index, k->index, width);
 	positions_print(n, "e", !l.arg, 2);
-	l.first = l.arg ? scalars_name(&n->s, l.arg) : "e";
-	if (!l.first || !wide_base_print(&l, 2, n->out))
+	const char *first = l.arg ? pointer_map_get(&n->s.names, l.arg) : NULL;
+	l.first = first ? first : "e"; // not named: nothing reads the position
+	if (!wide_base_print(&l, 2, n->out))
 		return false;
 	const char *name = l.arg ? arena_printf(k->arena, "(%s + l)", l.first) : NULL;
 	if (!lanes_print(&l, n, name, guard))
