@@ -3,6 +3,7 @@
 // bounds, and a loop as one round. Called by cuda.c and cuda_host.c.
 #include "codegen_impl.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 // As pd_blocks has it.
@@ -60,17 +61,44 @@ static void weight_note(Codegen *cg, const Value *v, int64_t bytes)
 
 // ---- what a text shows -----------------------------------------------------------------------------------------
 
+static int type_bytes(const char *type)
+{
+	static const struct {
+		const char *name;
+		int bytes;
+	} types[] = {{"double", 8}, {"int64_t", 8}, {"float", 4}, {"int32_t", 4}, {"uint16_t", 2}};
+	for (size_t i = 0; i < COUNT_OF(types); i++)
+		if (!strncmp(type, types[i].name, strlen(types[i].name)))
+			return types[i].bytes;
+	return 1;
+}
+
+// Bytes of the widest `pd_vec<type, n>` whose n is a number; 0: there is none.
+static int widest_vector(const char *text)
+{
+	static const char head[] = "pd_vec<";
+	int most = 0;
+	for (const char *p = text; (p = strstr(p, head)); p++) {
+		const char *type = p + strlen(head), *n = type + strcspn(type, ",>");
+		const int bytes = *n == ',' ? type_bytes(type) * atoi(n + 1) : 0;
+		most = bytes > most ? bytes : most;
+	}
+	return most < 16 ? most : 16;
+}
+
 // The most bytes that a thread moves at once, as the text of the kernel has it.
 static int widest_access(const char *text)
 {
-	static const struct {
-		const char *type;
-		int bytes;
-	} types[] = {{"float4", 16}, {"pd_vec<", 16}, {", true> a_load", 16}, {", true> b_load", 16}, {"double", 8}, {"int64_t *", 8},
-	             {"float", 4}, {"int32_t *", 4}, {"uint16_t *", 2}};
-	for (size_t i = 0; i < COUNT_OF(types); i++)
-		if (strstr(text, types[i].type))
-			return types[i].bytes;
+	static const char *const wide[] = {"float4", ", true> a_load", ", true> b_load", "pd_load_vector<true>"};
+	static const char *const scalars[] = {"double", "int64_t *", "float", "int32_t *", "uint16_t *"};
+	for (size_t i = 0; i < COUNT_OF(wide); i++)
+		if (strstr(text, wide[i]))
+			return 16;
+	if (widest_vector(text))
+		return widest_vector(text);
+	for (size_t i = 0; i < COUNT_OF(scalars); i++)
+		if (strstr(text, scalars[i]))
+			return type_bytes(scalars[i]);
 	return 1;
 }
 

@@ -106,7 +106,7 @@ bool cuda_tile_emit(KernelFunc *k, const TileProduct *p)
 		{"element", t->unit == CUDA_FMA ? "float" : t->unit == CUDA_TF32 ? "uint32_t" : "uint16_t"},
 		{"size", sizes_text(k, p)}, {"a_load", p->a_load}, {"b_load", p->b_load},
 		{"type", dtype_c_memory(out->type->dtype)}, {"column_inside", aligned ? "true" : "column < N"}, {"epilogue", epilogue},
-		{"store", scalar_store(k, out->type->dtype, "results", "e", value)},
+		{"store", scalar_store(k, out->type->dtype, "results.v", "e", value)},
 		{"aligned", aligned ? "true" : "false"},
 	};
 	return kernel_template(k, "cuda_tile_kernel.c", COUNT_OF(keys), keys);

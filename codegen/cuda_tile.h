@@ -11,7 +11,7 @@ typedef struct TileProduct {
 	const Dim *batches, *m, *n, *k; // the result lies [split][batches][m][n]
 	int split;                      // parts of the depth
 	// Statements that declare `a_load` and `b_load`: objects with `typedef .. Place`, one of Unit::AlongA, AcrossA,
-	// AlongB, AcrossB, and `pd_vector<T> load(int i, int64_t k0) const`, which gives the thread's vector i of the slice that
+	// AlongB, AcrossB, and `pd_vec16<T> load(int i, int64_t k0) const`, which gives the thread's vector i of the slice that
 	// begins at depth k0: elements k0 + Place::k(i), Place::x(i) and on, along the depth or across it, zeros outside. They
 	// may use batch, m0, n0 (where the tile begins), M, N, K.
 	const char *a_load, *b_load;

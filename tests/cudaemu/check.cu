@@ -7,6 +7,7 @@
 #include <cuda_fp16.h>
 
 #include "pdrt_cuda.h"
+#include "cuda_prelude.c.in"
 #include "cuda_tile.c.in"
 #include "cuda_mma.c.in"
 
