@@ -9,26 +9,33 @@ static const char *join(Context *c, const char *folder, const char *name)
 	return arena_printf(c->arena, "%s/%s", folder, name);
 }
 
-// What the program is made of, in `folder`.
-static bool sources_write(Driver *d, const char *folder, const CodegenResult *r, const BuiltModel *b, bool cuda)
+static FilePiece stub_piece(Context *c, const char *folder, const char *name)
 {
-	static const char *const c_stubs[] = {"pdrt.h", "pdrt.c", "harness.c", "harness_npy.h", NULL};
-	static const char *const cuda_stubs[] = {"pdrt.h", "pdrt.c", "harness.c", "harness_npy.h", "pdrt_cuda.h", NULL};
+	const char *text = embed_text(name);
+	return (FilePiece){join(c, folder, name), text, strlen(text)};
+}
+
+// What the program is made of, in `folder`; with what runs it (weights and harness), too, if to_run.
+static bool sources_write(Driver *d, const char *folder, const CodegenResult *r, const BuiltModel *b, bool cuda, bool to_run)
+{
+	static const char *const stubs[] = {"pdrt.h", "pdrt_cuda.h"}, *const harness[] = {"pdrt.c", "harness.c", "harness_npy.h"};
 	Context *c = d->ctx;
-	FilePiece pieces[10] = {
+	FilePiece pieces[8] = {
 		{join(c, folder, cuda ? "model.cu" : "model.c"), r->source.text, r->source.len},
 		{join(c, folder, "model.h"), r->header.text, r->header.len},
 	};
 	int n = 2;
-	for (const char *const *stub = cuda ? cuda_stubs : c_stubs; *stub; stub++)
-		pieces[n++] = (FilePiece){join(c, folder, *stub), embed_text(*stub), strlen(embed_text(*stub))};
-	if (r->weights)
+	for (int i = 0; i < (cuda ? 2 : 1); i++)
+		pieces[n++] = stub_piece(c, folder, stubs[i]);
+	for (size_t i = 0; to_run && i < COUNT_OF(harness); i++)
+		pieces[n++] = stub_piece(c, folder, harness[i]);
+	if (to_run && r->weights)
 		pieces[n++] = (FilePiece){b->weights, r->weights, r->weights_size};
 	stage_begin(d, "write");
 	return file_write_group(c, n, pieces);
 }
 
-bool model_sources(Driver *d, Op *module, const Target *t, const char *folder, BuiltModel *b, CodegenResult *r)
+bool model_sources(Driver *d, Op *module, const Target *t, const char *folder, bool to_run, BuiltModel *b, CodegenResult *r)
 {
 	Context *c = d->ctx;
 	const CodegenOptions options = {
@@ -46,14 +53,14 @@ bool model_sources(Driver *d, Op *module, const Target *t, const char *folder, B
 	b->folder = folder;
 	b->program = join(c, folder, "model.run");
 	b->weights = r->weights ? join(c, folder, "model.weights") : NULL;
-	return sources_write(d, folder, r, b, t->cuda);
+	return sources_write(d, folder, r, b, t->cuda, to_run);
 }
 
 bool model_build(Driver *d, Op *module, const Target *t, const char *folder, BuiltModel *b)
 {
 	Context *c = d->ctx;
 	CodegenResult r;
-	if (!model_sources(d, module, t, folder, b, &r))
+	if (!model_sources(d, module, t, folder, true, b, &r))
 		return false;
 	stage_begin(d, "external compiler");
 	if (t->cuda)

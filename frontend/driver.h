@@ -73,8 +73,8 @@ int words_append(Context *c, const char *text, const char **argv, int n, int max
 typedef struct BuiltModel {
 	const char *folder, *program, *weights; // paths
 } BuiltModel;
-// The sources of that alone: what model_build compiles.
-bool model_sources(Driver *d, Op *module, const Target *t, const char *folder, BuiltModel *b, CodegenResult *r);
+// The sources of that alone; with what runs them (harness and weights), too, if to_run.
+bool model_sources(Driver *d, Op *module, const Target *t, const char *folder, bool to_run, BuiltModel *b, CodegenResult *r);
 bool model_build(Driver *d, Op *module, const Target *t, const char *folder, BuiltModel *b);
 // build_cuda.c: compiles what model_build wrote for CUDA: with nvcc where there is a GPU, else with g++ and the emulator.
 bool cuda_build(Driver *d, const BuiltModel *b);

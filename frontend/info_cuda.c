@@ -131,7 +131,7 @@ bool cuda_stats_collect(Driver *d, Op *module, const Target *t, CudaStats *s)
 	BuiltModel b;
 	const Arch *arch = &archs[0];
 	const char *log;
-	if (!model_sources(d, module, t, NULL, &b, &r) || !nvcc_log(d, arch, b.folder, &log))
+	if (!model_sources(d, module, t, NULL, false, &b, &r) || !nvcc_log(d, arch, b.folder, &log))
 		return false;
 	*s = (CudaStats){.arch = arch->name, .compiled = log != NULL, .least = r.least_bytes};
 	s->kernels = NEW_ARRAY(c->arena, (size_t)r.nlaunch + 1, KernelStats);
