@@ -15,10 +15,11 @@ bool conv_op_read(const Op *op, ConvOp *v)
 	bool fits = op_ints(op, "strides", v->stride, 2) == 2 && op_ints(op, "paddings", v->pad, 4) == 4 &&
 	            op_ints(op, "dilations", v->dilation, 2) == 2 && v->x->rank == 4 && out->rank == 4 + skip &&
 	            v->w->rank == (depthwise ? 4 : 5) && dim_is_const(v->x->dims[1]) && dim_is_const(v->out[1]);
+	fits = fits && (v->x->dtype == DT_F32 || v->x->dtype == DT_F16 || v->x->dtype == DT_BF16) && v->w->dtype == v->x->dtype;
 	for (int i = 0; fits && i < v->w->rank; i++)
 		fits = dim_is_const(v->w->dims[i]);
 	if (!fits)
-		return diag_error(op->ctx->diag, op->loc, "%s: operands are not in the layout of this target", op->info->name), false;
+		return diag_error(op->ctx->diag, op->loc, "%s: operands are not of types or in a layout of this target", op->info->name), false;
 	v->kh = v->w->dims[depthwise ? 1 : 2]->value;
 	v->kw = v->w->dims[depthwise ? 2 : 3]->value;
 	v->groups = op_int(op, "groups", 1);
@@ -61,8 +62,10 @@ const char *conv_shape(KernelFunc *k, const ConvOp *v)
 
 const char *conv_epilogue(KernelFunc *k, const char **value)
 {
+	const Region *r = &k->op->regions[0];
+	const char *sum = region_is_identity(r) ? "acc" : scalar_round(k, region_entry(r)->args[0]->type, "acc");
 	k->place = "to";
-	return region_text(k, &k->op->regions[0], (const char *[]){"acc", "n", "c", "row", "column"}, value);
+	return region_text(k, r, (const char *[]){sum, "n", "c", "row", "column"}, value);
 }
 
 // ---- dense -----------------------------------------------------------------------------------------------
@@ -98,10 +101,11 @@ bool cuda_conv_emit(KernelFunc *k)
 {
 	Context *c = k->ctx;
 	ConvOp v;
-	if (!tile_check_f32(k) || !conv_op_read(k->op, &v))
+	const CudaTile *tile = cuda_tile_of(k);
+	if (!tile || !conv_op_read(k->op, &v))
 		return false;
 	const Dim *const *out = v.out, *groups = dim_const(c, v.groups);
-	TileProduct p = {.tile = cuda_tile_find(op_str(k->op, "schedule", "")), .batches = dim_mul(c, out[0], groups),
+	TileProduct p = {.tile = tile, .batches = dim_mul(c, out[0], groups),
 	                 .m = dim_div(c, out[1], groups), .n = dim_mul(c, out[2], out[3]), .k = dim_const(c, v.channels * v.kh * v.kw), .split = v.split,
 	                 .at = {"part"}};
 	const char **at = p.at + (v.split > 1);
@@ -113,8 +117,6 @@ bool cuda_conv_emit(KernelFunc *k)
 		at[0] = arena_printf(k->arena, "(batch / %" PRId64 ")", v.groups);
 		at[1] = arena_printf(k->arena, "(batch %% %" PRId64 " * M + row)", v.groups);
 	}
-	if (!p.tile)
-		return diag_error(c->diag, k->op->loc, "kernel.conv: no schedule '%s'", op_str(k->op, "schedule", "")), false;
 	if (!kernel_helper(k, "cuda_tile.c", 0, NULL) || !kernel_helper(k, "cuda_conv_shape.c", 0, NULL) ||
 	    (!reads_pixels(&v) && !kernel_helper(k, "cuda_conv.c", 0, NULL)))
 		return false;

@@ -39,7 +39,7 @@ bool cuda_depthwise_emit(KernelFunc *k)
 {
 	ConvOp v;
 	const char *value;
-	if (!tile_check_f32(k) || !conv_op_read(k->op, &v) || !kernel_helper(k, "cuda_conv_shape.c", 0, NULL))
+	if (!conv_op_read(k->op, &v) || !kernel_helper(k, "cuda_conv_shape.c", 0, NULL))
 		return false;
 	const int64_t multiple = v.out[1]->value / v.x->dims[1]->value;
 	const DType t = v.x->dtype;

@@ -83,16 +83,13 @@ bool cuda_matmul_emit(KernelFunc *k)
 {
 	Context *c = k->ctx;
 	const Type *out = k->op->results[0].type, *a = op_operand(k->op, 0)->type;
-	const char *schedule = op_str(k->op, "schedule", "");
-	TileProduct p = {.tile = cuda_tile_find(schedule), .batches = dim_const(c, 1), .m = out->dims[out->rank - 2],
+	TileProduct p = {.tile = cuda_tile_of(k), .batches = dim_const(c, 1), .m = out->dims[out->rank - 2],
 	                 .n = out->dims[out->rank - 1], .split = (int)op_int(k->op, "split", 1),
 	                 .k = a->dims[a->rank - (op_bool(k->op, "transpose_a", false) ? 2 : 1)]};
-	const bool half = p.tile && p.tile->unit == CUDA_HALF;
-	const bool fits = p.tile && half == (dtype_size(a->dtype) == 2) && (p.split == 1 || dim_is_const(p.k));
-	if (!fits || (p.tile->unit == CUDA_ROW && !suits_rows(k->op, &p))) {
-		diag_error(c->diag, k->op->loc, "kernel.matmul: no schedule '%s' for %s", schedule, dtype_name(a->dtype));
+	if (!p.tile)
 		return false;
-	}
+	if ((p.split > 1 && !dim_is_const(p.k)) || (p.tile->unit == CUDA_ROW && !suits_rows(k->op, &p)))
+		return diag_error(c->diag, k->op->loc, "kernel.matmul: schedule '%s' is not for its operands", p.tile->name), false;
 	const int skip = part_rank(k->op);
 	p.at[0] = "part";
 	for (int i = 0; i < batch_rank(k->op); i++) {

@@ -19,6 +19,8 @@ typedef struct TileProduct {
 	const char *at[MAX_RANK];       // the position in the result, in terms of part, batch, row, column
 } TileProduct;
 
+// The tile that the operation's attribute names; NULL after a diagnostic: there is none, or it is not for the operands' type.
+const CudaTile *cuda_tile_of(KernelFunc *k);
 // Fills k->text; k->op is a kernel with an epilogue over one result. False after a diagnostic.
 bool cuda_tile_emit(KernelFunc *k, const TileProduct *p);
 

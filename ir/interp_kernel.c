@@ -20,6 +20,18 @@ static bool check_f32(Interp *in, const Op *op, const Tensor *t)
 	return t->dtype == DT_F32 || interp_error(in, op, "the kernel is for f32, not %s", dtype_name(t->dtype));
 }
 
+// The elements as f32: as they lie, or a copy.
+static const float *floats_of(Interp *in, const Tensor *t)
+{
+	if (t->dtype == DT_F32)
+		return t->data;
+	const int64_t n = tensor_numel(t);
+	float *copy = NEW_ARRAY(interp_arena(in), (size_t)n + 1, float);
+	for (int64_t i = 0; i < n; i++)
+		copy[i] = (float)tensor_get_f(t, i);
+	return copy;
+}
+
 // A program for region `i` with `nextra` arguments before the position.
 static Program *kernel_program(Interp *in, const Op *op, int i, int nextra, int rank)
 {
@@ -245,9 +257,9 @@ static bool conv_run(Interp *in, Op *op)
 	Tensor *x = interp_operand(in, op, 0), *wt = interp_operand(in, op, 1);
 	Sink s = {0};
 	Window w = {0};
-	if (!x || !wt || !check_f32(in, op, x) || !check_f32(in, op, wt) || !window_attributes(in, op, &w) ||
-	    !sink_open(in, op, 0, &s) || !window_sizes(in, op, x, wt, s.out, &w))
+	if (!x || !wt || !window_attributes(in, op, &w) || !sink_open(in, op, 0, &s) || !window_sizes(in, op, x, wt, s.out, &w))
 		return false;
+	const float *pixels = floats_of(in, x), *weights = floats_of(in, wt);
 	const int64_t *d = s.out->dims + (w.split > 1), lanes = w.lanes, rows = d[0] * d[1] * d[2];
 	double *acc = NEW_ARRAY(interp_arena(in), (size_t)(d[3] * lanes) + 1, double);
 	int64_t image = x->dims[0] ? tensor_numel(x) / x->dims[0] : 0;
@@ -256,7 +268,7 @@ static bool conv_run(Interp *in, Op *op)
 		w.first = part * w.channels / w.split;
 		w.end = (part + 1) * w.channels / w.split;
 		for (int64_t i = 0; i < d[3]; i++)
-			conv_point(&w, (const float *)x->data + n * image, wt->data, y, i, oc, lanes, acc + i * lanes);
+			conv_point(&w, pixels + n * image, weights, y, i, oc, lanes, acc + i * lanes);
 		if (!sink_put(&s, at * d[3] * lanes, d[3] * lanes, acc))
 			return false;
 	}

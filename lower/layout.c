@@ -88,6 +88,12 @@ Value *build_view(Builder *b, Value *x, int rank, const Dim *const *dims)
 	return build1(b, OP_PD_RESHAPE, x, "shape", attr_dims(b->ctx, rank, dims), NULL);
 }
 
+Value *build_parts_sum(Builder *b, Value *parts, DType t)
+{
+	Value *sum = build1(b, OP_PD_SUM, parts, "axis", attr_ints(b->ctx, 1, (int64_t[]){0}), NULL);
+	return sum && t != DT_F32 ? build1(b, OP_PD_CAST, sum, "dtype", attr_dtype(b->ctx, t), NULL) : sum;
+}
+
 // ---- what exists in blocked form ----------------------------------------------------------------
 
 Value *blocked_find(const Layout *l, Value *v)

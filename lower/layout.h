@@ -44,6 +44,8 @@ const Attr *attr_numbers(Context *c, int n, const int64_t *v); // the same as a 
 // x in another shape with the same elements, before the builder's place; x itself when it has it
 // already.
 Value *build_view(Builder *b, Value *x, int rank, const Dim *const *dims);
+// For CUDA: parts of the depth, f32, are products of their own along axis 0, which a sum adds up, always in the same order.
+Value *build_parts_sum(Builder *b, Value *parts, DType t);
 
 // ---- layout_conv.c ------------------------------------------------------------------------------
 
@@ -63,6 +65,8 @@ Value *conv_dense(Layout *l, const Conv *cv, const Type *out);
 
 // ---- layout_image.c -----------------------------------------------------------------------------
 
+// What convolutions on CUDA have kernels for.
+bool conv_image_dtype(DType t);
 // Whether a convolution of plain images suits kernel.conv, and the kernel whose result is `out`.
 bool conv_image_fits(const Conv *cv, int64_t groups);
 Value *conv_image(const Layout *l, const Conv *cv, const Type *out, Value *x, int64_t groups);

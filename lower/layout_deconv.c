@@ -52,17 +52,19 @@ static Tensor *phase_filter(Context *c, const Tensor *w, const Phase *p, int64_t
 	Tensor *t = tensor_new(c->arena, w->dtype, 4, dims);
 	if (!t)
 		return NULL;
-	const float *from = w->data;
-	float *to = t->data;
+	const size_t size = dtype_size(w->dtype);
+	const char *from = w->data;
+	char *to = t->data;
 	for (int64_t o = 0; o < dims[0]; o++)
 		for (int64_t i = 0; i < ic; i++)
 			for (int64_t y = 0; y < dims[2]; y++)
-				for (int64_t x = 0; x < dims[3]; x++, to++) {
+				for (int64_t x = 0; x < dims[3]; x++, to += size) {
 					int64_t phase = o / each, channel = o % each;
 					int64_t ky = phase / sx + p[0].stride * (p[0].taps - 1 - y);
 					int64_t kx = phase % sx + sx * (p[1].taps - 1 - x);
 					bool inside = channel < oc && ky < kh && kx < kw;
-					*to = inside ? from[((i * oc + channel) * kh + ky) * kw + kx] : 0;
+					if (inside)
+						memcpy(to, from + (size_t)(((i * oc + channel) * kh + ky) * kw + kx) * size, size);
 				}
 	return t;
 }
@@ -122,9 +124,9 @@ bool layout_conv_transpose(Layout *l, Op *op)
 	const Type *out = op->results[0].type;
 	Window win;
 	Phase p[2];
-	if (!w || w->dtype != DT_F32 || w->rank != 4 || x->type->dtype != DT_F32 ||
-		!type_blockable(x->type) || !type_blockable(out) || w->dims[0] != type_channels(x->type) ||
-		w->dims[1] != type_channels(out) || !window_of_conv(op, &win) || win.channel != 1)
+	const DType t = x->type->dtype;
+	if (!w || w->dtype != t || w->rank != 4 || !(t == DT_F32 || (l->target->cuda && conv_image_dtype(t))) || !type_blockable(x->type) || !type_blockable(out) ||
+		w->dims[0] != type_channels(x->type) || w->dims[1] != type_channels(out) || !window_of_conv(op, &win) || win.channel != 1)
 		return false;
 	for (int i = 0; i < 2; i++)
 		if (!phase_read(c, &win, i, out->dims[2 + i], &p[i]))
@@ -132,18 +134,18 @@ bool layout_conv_transpose(Layout *l, Op *op)
 	int64_t lanes = l->target->lanes, oc = type_channels(out);
 	bool single = p[0].stride == 1 && p[1].stride == 1;
 	int64_t each = single || result_is_plain(l, oc) ? oc : (oc + lanes - 1) / lanes * lanes;
-	Tensor *t = phase_filter(c, w, p, each);
-	if (!t)
+	Tensor *filter_of_phases = phase_filter(c, w, p, each);
+	if (!filter_of_phases)
 		return false;
 	Builder b = builder_before(op);
 	Conv cv = {.op = op,
 			   .x = x,
-			   .filter = build_parameter(&b, filter->name, "phases", t),
-			   .oc = t->dims[0],
-			   .ic = t->dims[1],
-			   .kh = t->dims[2],
-			   .kw = t->dims[3],
-			   .channels = t->dims[1],
+			   .filter = build_parameter(&b, filter->name, "phases", filter_of_phases),
+			   .oc = filter_of_phases->dims[0],
+			   .ic = filter_of_phases->dims[1],
+			   .kh = filter_of_phases->dims[2],
+			   .kw = filter_of_phases->dims[3],
+			   .channels = filter_of_phases->dims[1],
 			   .strides = {1, 1},
 			   .dilations = {1, 1},
 			   .paddings = {p[0].pad[0], p[1].pad[0], p[0].pad[1], p[1].pad[1]}};

@@ -205,7 +205,6 @@ static Value *matmul(const Product *p, Value *x, Value *y, const Type *out, cons
 	return &op->results[0];
 }
 
-// Parts of the depth are products of their own, which a sum over them adds up: always in the same order.
 static Value *product_split(const Product *p, Builder *b, Value *x, Value *y, const Type *out, const CudaSchedule *s)
 {
 	Context *c = b->ctx;
@@ -213,9 +212,7 @@ static Value *product_split(const Product *p, Builder *b, Value *x, Value *y, co
 	if (out->rank == MAX_RANK)
 		return matmul(p, x, y, out, &(CudaSchedule){s->tile, 1});
 	memcpy(dims + 1, out->dims, (size_t)out->rank * sizeof *dims);
-	Value *parts = matmul(p, x, y, type_tensor(c, DT_F32, out->rank + 1, dims, 0), s);
-	Value *sum = build1(b, OP_PD_SUM, parts, "axis", attr_ints(c, 1, (int64_t[]){0}), NULL);
-	return sum && out->dtype != DT_F32 ? build1(b, OP_PD_CAST, sum, "dtype", attr_dtype(c, out->dtype), NULL) : sum;
+	return build_parts_sum(b, matmul(p, x, y, type_tensor(c, DT_F32, out->rank + 1, dims, 0), s), out->dtype);
 }
 
 // A parameter that nobody else wants as it is: it is turned at compile time.

@@ -16,9 +16,9 @@ enum {
 
 // ---- what fits ----------------------------------------------------------------------------------
 
-static bool dtype_fits(DType t)
+bool conv_image_dtype(DType t)
 {
-	return t == DT_F32;
+	return t == DT_F32 || t == DT_F16 || t == DT_BF16;
 }
 
 static bool window_read(Conv *cv)
@@ -43,7 +43,7 @@ static bool image_conv_read(Op *op, Conv *cv)
 		return false;
 	const Value *x = op_operand(op, 0), *filter = op_operand(op, 1);
 	const Type *t = x->type, *f = filter->type;
-	if (!type_is_tensor(t) || !type_is_tensor(f) || t->rank != 4 || f->rank != 4 || t->lod || !dtype_fits(t->dtype) ||
+	if (!type_is_tensor(t) || !type_is_tensor(f) || t->rank != 4 || f->rank != 4 || t->lod || !conv_image_dtype(t->dtype) ||
 	    f->dtype != t->dtype)
 		return false;
 	const Dim *channels = t->dims[channels_last(op) ? 3 : 1];
@@ -132,11 +132,9 @@ Value *conv_image(const Layout *l, const Conv *cv, const Type *out, Value *x, in
 	const CudaSchedule s = cuda_schedule(&product);
 	if (s.split == 1)
 		return image_product(cv, out, x, w, groups, &s);
-	// Parts of the depth are convolutions of their own, which a sum adds up, always in the same order.
 	const Dim *const *d = out->dims, *dims[5] = {dim_const(c, s.split), d[0], d[1], d[2], d[3]};
-	Value *parts = image_product(cv, type_tensor(c, out->dtype, 5, dims, 0), x, w, groups, &s);
 	Builder b = builder_before(cv->op);
-	return build1(&b, OP_PD_SUM, parts, "axis", attr_ints(c, 1, (int64_t[]){0}), NULL);
+	return build_parts_sum(&b, image_product(cv, type_tensor(c, DT_F32, 5, dims, 0), x, w, groups, &s), out->dtype);
 }
 
 bool conv_image_fits(const Conv *cv, int64_t groups)

@@ -5,6 +5,7 @@ import os, pathlib, shutil, tempfile
 from pdcc_tests import Skip, run
 
 SLOW = True
+TOLERANCE = {'f32': 2e-5, 'tf32': 2e-3, 'f16': 2e-3, 'bf16': 2e-2}
 
 
 def after(size, kernel, stride, before, behind, dilation):
@@ -13,14 +14,15 @@ def after(size, kernel, stride, before, behind, dilation):
 
 class Case:
     """conv2d of x [N x C x H x W] with `out` channels. `inside`: of a tensor that the program computes, whose rows it knows
-    to be aligned. `symbols`: names of the sizes of x that the program leaves open."""
+    to be aligned. `symbols`: names of the sizes of x that the program leaves open. `dtype`: of all that the convolution reads and
+    makes; the feeds and what is fetched are f32."""
 
     def __init__(self, name, x, out, kernel, stride=1, pads=None, dilation=1, groups=1, residual=False, last=False, inside=False,
-                 symbols=''):
+                 symbols='', dtype='f32'):
         kh, kw = kernel if isinstance(kernel, tuple) else (kernel, kernel)
         top, bottom, left, right = self.pads = pads or [kh // 2, kh // 2, kw // 2, kw // 2]
         self.name, self.stride, self.dilation, self.groups, self.residual = name, stride, dilation, groups, residual
-        self.last, self.inside = last, inside
+        self.last, self.inside, self.dtype = last, inside, dtype
         self.x, self.w, self.bias = list(x), [out, x[1] // groups, kh, kw], [1, out, 1, 1]
         self.open = [f'?{s}' if s in symbols else size for s, size in zip('nchw', x)]  # text() numbers them
         self.out = [self.open[0], out, after(x[2], kh, stride, top, bottom, dilation), after(x[3], kw, stride, left, right, dilation)]
@@ -32,24 +34,42 @@ class Case:
         return [dims[i] for i in (0, 2, 3, 1)] if self.last else dims
 
     def text(self, i, column):
-        x, w, b, out = (tensor(self.order(d) if d is not self.w else d, i) for d in (self.open, self.w, self.bias, self.out))
-        rows = ['  %%%s%d = pd.feed() {name = "%s%d", col = %d} : () -> (%s)' % (n, i, n, i, column + at, t)
-                for at, (n, t) in enumerate((('x', x), ('w', w), ('b', b)))]
+        types = {n: tensor(self.order(d) if n != 'w' else d, i, self.dtype)
+                 for n, d in (('x', self.open), ('w', self.w), ('b', self.bias), ('out', self.out))}
+        x, w, b, out = types.values()
+        rows, at = [], {}
+        for place, n in enumerate('xwb'):
+            f32 = types[n].replace(self.dtype, 'f32')
+            rows.append(f'  %{n}{i} = pd.feed() {{name = "{n}{i}", col = {column + place}}} : () -> ({f32})')
+            at[n] = f'%{n}{i}'
+            if self.dtype != 'f32':
+                at[n] = f'%{n}h{i}'
+                rows.append(f'  {at[n]} = pd.cast(%{n}{i}) {{dtype = {self.dtype}}} : ({f32}) -> ({types[n]})')
         if self.inside:
-            rows.append(f'  %a{i} = pd.abs(%x{i}) : ({x}) -> ({x})')
-        rows.append(f'  %c{i} = pd.conv2d(%{"a" if self.inside else "x"}{i}, %w{i}) {{strides = [{self.stride}, {self.stride}], paddings = {self.pads}, dilations = '
+            rows.append(f'  %a{i} = pd.abs({at["x"]}) : ({x}) -> ({x})')
+            at['x'] = f'%a{i}'
+        rows.append(f'  %c{i} = pd.conv2d({at["x"]}, {at["w"]}) {{strides = [{self.stride}, {self.stride}], paddings = {self.pads}, dilations = '
                     f'[{self.dilation}, {self.dilation}], groups = {self.groups}, data_format = "{"NHWC" if self.last else "NCHW"}"}} '
                     f': ({x}, {w}) -> ({out})')
-        rows.append(f'  %s{i} = pd.add(%c{i}, %b{i}) : ({out}, {b}) -> ({out})')
+        rows.append(f'  %s{i} = pd.add(%c{i}, {at["b"]}) : ({out}, {b}) -> ({out})')
         if self.residual:
-            rows.append(f'  %t{i} = pd.add(%s{i}, %x{i}) : ({out}, {x}) -> ({out})')
+            rows.append(f'  %t{i} = pd.add(%s{i}, {at["x"]}) : ({out}, {x}) -> ({out})')
         rows.append(f'  %r{i} = pd.relu(%{"t" if self.residual else "s"}{i}) : ({out}) -> ({out})')
-        rows.append(f'  pd.fetch(%r{i}) {{name = "r{i}", col = {i}}} : ({out}) -> ()')
+        last, f32 = f'%r{i}', out.replace(self.dtype, 'f32')
+        if self.dtype != 'f32':
+            last = f'%f{i}'
+            rows.append(f'  {last} = pd.cast(%r{i}) {{dtype = f32}} : ({out}) -> ({f32})')
+        rows.append(f'  pd.fetch({last}) {{name = "r{i}", col = {i}}} : ({f32}) -> ()')
         return rows
 
+    def near(self, have, want, kind):
+        import numpy as np
+        terms = self.w[1] * self.w[2] * self.w[3]
+        return have.shape == want.shape and np.allclose(have, want, rtol=TOLERANCE[kind] * 4, atol=TOLERANCE[kind] * terms ** 0.5 * 4)
 
-def tensor(dims, i):
-    return 'tensor<' + ' x '.join(f'{d}{i}' if str(d)[0] == '?' else str(d) for d in dims) + ' x f32>'
+
+def tensor(dims, i, dtype):
+    return 'tensor<' + ' x '.join(f'{d}{i}' if str(d)[0] == '?' else str(d) for d in dims) + f' x {dtype}>'
 
 
 CASES = (
@@ -80,6 +100,12 @@ CASES = (
     Case('3 x 3, deep: in parts', (1, 200, 4, 5), 16, 3),
     Case('1 x 1, deep: in parts', (1, 1000, 4, 4), 24, 1, inside=True),
     Case('3 x 3, channels behind', (2, 8, 9, 9), 12, 3, last=True),
+    Case('f16: groups of few channels', (2, 12, 9, 9), 24, 3, groups=6, dtype='f16', residual=False),
+    Case('f16: 3 x 3', (2, 17, 9, 10), 33, 3, dtype='f16'),
+    Case('f16: 1 x 1, aligned', (2, 24, 4, 6), 40, 1, inside=True, dtype='f16'),
+    Case('f16: 3 x 3, deep: in parts', (1, 400, 4, 5), 16, 3, dtype='f16'),
+    Case('f16: depthwise', (2, 13, 12, 11), 13, 3, groups=13, residual=True, dtype='f16'),
+    Case('bf16: 3 x 3, stride 2', (2, 24, 11, 10), 20, 3, 2, dtype='bf16'),
 )
 
 
@@ -106,4 +132,4 @@ def suite(t):
         for name in ('lowered', 'emulated'):
             for i, case in enumerate(CASES):
                 have, want = (np.load(tmp / d / f'0/{i}.npy') for d in (name, 'want'))
-                yield f'{name}: {case.name}', np.allclose(have, want, rtol=1e-4, atol=1e-4), f'{have}\n{want}'
+                yield f'{name}: {case.name}', case.near(have, want, case.dtype), f'{have}\n{want}'
