@@ -1,6 +1,6 @@
 // The functions that generated code calls: sections of the embedded prelude.c and math.c, for CUDA first those of
-// cuda_prelude.c, each begun by a line `//@ name ...`. A section is printed when a name of it occurs in the code that uses
-// it, or in another printed section; the first one of a name counts. Called by module.c and cuda_host.c.
+// cuda_prelude.c and cuda_ptx.c, each begun by a line `//@ name ...`. A section is printed when a name of it occurs in the
+// code that uses it, or in another printed section; the first one of a name counts. Called by module.c and cuda_host.c.
 #include "codegen_impl.h"
 
 #include <ctype.h>
@@ -68,7 +68,11 @@ static bool words_mark(Section *s, int n, const char *text, size_t size)
 void prelude_print(Codegen *cg, Text *out, const char *user)
 {
 	Section *s = NEW_ARRAY(cg->arena, MAX_SECTIONS, Section);
-	int n = cg->target->cuda ? sections_find(embed_text("cuda_prelude.c"), s, 0) : 0;
+	int n = 0;
+	if (cg->target->cuda) {
+		n = sections_find(embed_text("cuda_prelude.c"), s, n);
+		n = sections_find(embed_text("cuda_ptx.c"), s, n);
+	}
 	n = sections_find(embed_text("prelude.c"), s, n);
 	n = sections_find(embed_text("math.c"), s, n);
 	words_mark(s, n, user, strlen(user));

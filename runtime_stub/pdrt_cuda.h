@@ -18,6 +18,11 @@
 /* An array that the threads of a block share. */
 #define PD_SHARED(type, name, n) __shared__ __align__(16) type name[n]
 
+/* One whose bytes the launch gives, which may be more than 48 KiB; a kernel has at most one. */
+#define PD_DYNAMIC(type, name, n)                                   \
+	extern __shared__ __align__(16) unsigned char pd_dynamic[]; \
+	type *const name = reinterpret_cast<type *>(pd_dynamic)
+
 /* Several elements at once; V is as large as they are, and i a multiple of their number. */
 template <typename V, typename T>
 static __device__ inline V pd_shared_load(const T *s, int i)
@@ -340,13 +345,24 @@ struct pd_same {
 	typedef T type;
 };
 
+/* A block: its threads, and bytes of shared memory for PD_DYNAMIC. */
+struct pd_block {
+	unsigned threads;
+	unsigned shared;
+	pd_block(unsigned threads_, unsigned shared_ = 0) : threads(threads_), shared(shared_) {}
+};
+
+enum { PD_SHARED_ALWAYS = 48 << 10 }; /* more must be asked for, and not every device has it */
+
 template <typename K>
-void pd_launch_list(pd_queue *q, const char *at, K kernel, unsigned blocks, unsigned threads, void **list)
+void pd_launch_list(pd_queue *q, const char *at, K kernel, unsigned blocks, pd_block block, void **list)
 {
+	if (pd_ok(q) && block.shared > PD_SHARED_ALWAYS)
+		pd_check_at(q, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)block.shared), at);
 	if (!pd_ok(q))
 		return;
 	if (!q->graph) {
-		pd_check_at(q, cudaLaunchKernel(kernel, dim3(blocks), dim3(threads), list, 0, q->stream), at);
+		pd_check_at(q, cudaLaunchKernel(kernel, dim3(blocks), dim3(block.threads), list, block.shared, q->stream), at);
 		return;
 	}
 	cudaFuncAttributes attributes; /* says whether this device can run it */
@@ -356,7 +372,8 @@ void pd_launch_list(pd_queue *q, const char *at, K kernel, unsigned blocks, unsi
 	cudaKernelNodeParams params = {};
 	params.func = reinterpret_cast<void *>(kernel);
 	params.gridDim = dim3(blocks);
-	params.blockDim = dim3(threads);
+	params.blockDim = dim3(block.threads);
+	params.sharedMemBytes = block.shared;
 	params.kernelParams = list;
 	cudaGraphNode_t node = NULL;
 	pd_check_at(q, cudaGraphAddKernelNode(&node, q->graph, q->after, q->nafter, &params), at);
@@ -364,23 +381,23 @@ void pd_launch_list(pd_queue *q, const char *at, K kernel, unsigned blocks, unsi
 }
 
 template <typename... P>
-void pd_launch_at(pd_queue *q, const char *at, void (*kernel)(P...), unsigned blocks, unsigned threads,
+void pd_launch_at(pd_queue *q, const char *at, void (*kernel)(P...), unsigned blocks, pd_block block,
                   typename pd_same<P>::type... args)
 {
 	void *list[] = {(void *)&args..., NULL};
-	pd_launch_list(q, at, kernel, blocks, threads, list);
+	pd_launch_list(q, at, kernel, blocks, block, list);
 }
 
 /* The same for a kernel that must know whether its part of the program runs. */
 template <typename... P>
-void pd_launch_at(pd_queue *q, const char *at, void (*kernel)(pd_guard, P...), unsigned blocks, unsigned threads,
+void pd_launch_at(pd_queue *q, const char *at, void (*kernel)(pd_guard, P...), unsigned blocks, pd_block block,
                   typename pd_same<P>::type... args)
 {
 	void *list[] = {&q->part, (void *)&args..., NULL};
-	pd_launch_list(q, at, kernel, blocks, threads, list);
+	pd_launch_list(q, at, kernel, blocks, block, list);
 }
 
-/* kernel<<<blocks, threads>>>(args...) */
+/* kernel<<<blocks, threads>>>(args...), or, with a block {threads, shared}, <<<blocks, threads, shared>>> */
 #define pd_launch(q, kernel, ...) pd_launch_at(q, #kernel, kernel, __VA_ARGS__)
 
 static inline void pd_clear(pd_queue *q, void *at, size_t n)

@@ -8,7 +8,8 @@ SLOW = True
 EMU = SRC / 'tests/cudaemu'
 RIGHT = {'narrow': '3c00 3f80, 3c02 3f80, fbff c780, 7c00 4780, 0000 3300, 0002 33c0, 8000 8000, 7fff 7fff, 3c04 3f80\n',
          'sum': 'sum 762\nfirst 3\nturns 6\n', 'graph': 'rounds 7, odd 4, even 3\n', 'early-read': 'early -1\nlate 1\n',
-         'branches': 'branches 64\n', 'rounds': 'rounds 7 7\n', 'update': 'updated 4\n', 'mma': '128 128 128 32\n'}
+         'branches': 'branches 64\n', 'rounds': 'rounds 7 7\n', 'update': 'updated 4\n', 'mma': '128 128 128 32\n',
+         **dict.fromkeys(('copies', 'dynamic-large'), 'copies 28 18, turned 0 2\n')}
 BUGS = {
     'missing-barrier': r"of shared memory 's'", 'missing-second-barrier': r'race: thread \d+',
     'barrier-in-branch': r'divergent barrier: 240 threads ended', 'two-barriers': r'divergent barrier: .* wait in __syncthreads of lines',
@@ -20,6 +21,12 @@ BUGS = {
     'too-many-threads': r'cudaErrorInvalidConfiguration', 'wrong-side': r'misuse: a copy',
     'misaligned': r"misaligned address: 'const (struct )?float4' at \d+ bytes behind a multiple of 16",
     'misaligned-shared': r"misaligned address: 4 elements from \d+ on of shared memory 's'",
+    **dict.fromkeys(('copy-no-wait', 'copy-waits-for-few', 'copy-no-commit'), r'is read while a copy to it that thread \d+ has begun'),
+    'copy-no-barrier': r'is read, but nobody wrote it|race: thread \d+ reads|is read while a copy to it',
+    'copy-no-second-barrier': r'is read while a copy to it that thread|race: thread \d+ writes',
+    'copy-misaligned': r'misaligned address: a copy of 16 bytes from \d+ bytes behind', 'copy-left-behind': r'a thread ends while a copy',
+    'copy-to-misaligned': r"misaligned address: 4 elements from \d+ on", 'matrices-misaligned': r'misaligned address: 8 elements from \d+ on',
+    'dynamic-too-small': r"shared memory 's' has 4096 bytes, but the launch gives 4080", 'dynamic-too-large': r'cudaErrorInvalidValue',
 }
 SEEN = {  # with CUDAEMU_RACES
     'forgotten-edge': r'race: node (3 of a graph (reads|writes)|1 of a graph (reads|writes)) byte \d+ of an allocation of 1024 bytes, which '

@@ -29,6 +29,16 @@ cudaError_t attributes_get(cudaFuncAttributes *a)
 	return called("cudaFuncGetAttributes");
 }
 
+cudaError_t attribute_set(void *kernel, cudaFuncAttribute which, int value)
+{
+	if (const cudaError_t failed = called("cudaFuncSetAttribute"))
+		return failed;
+	if (which != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 || value > SHARED_BYTES)
+		return result(cudaErrorInvalidValue);
+	kernel_shared_most(kernel, (size_t)value);
+	return cudaSuccess;
+}
+
 } // namespace cudaemu
 
 // ---- devices ------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ dim3 blockDim, gridDim;
 
 namespace cudaemu {
 
-enum { MAX_THREADS = 1024, WARP = 32, STACK = 256 << 10, GUARD = 4096, SHARED_BYTES = 227 << 10 };
+enum { MAX_THREADS = 1024, WARP = 32, STACK = 256 << 10, GUARD = 4096 };
 
 Fiber *current;
 
@@ -78,6 +78,9 @@ struct Private {
 	State state;
 	int line;      // where it waits
 	unsigned mask; // of the warp operation that it waits in
+	struct Copy *copies; // begun and not waited for
+	size_t ncopy, ccopy;
+	unsigned groups;     // of copies, so far
 };
 
 // Lanes that do warp operations with one mask. Values alternate between two rows: nobody can be two operations ahead.
@@ -103,7 +106,19 @@ struct Access {
 struct Shadow {
 	Access write, read;
 	bool read_by_many; // since the last barrier
+	unsigned copier;   // the thread whose copy to it is under way + 1; 0: none
 };
+
+// To shared memory, by cp.async.
+struct Copy {
+	const Site *site;
+	size_t i, n, size; // n elements from number i on
+	unsigned group;
+	int line;
+	unsigned char bytes[16];
+};
+
+static const unsigned OPEN = ~0u; // a group that is not committed
 
 static struct Block {
 	const Launch *launch;
@@ -166,6 +181,7 @@ static void thread_take(Fiber *f)
 	f->number = t;
 	f->index = {t % x, t / x % y, t / x / y};
 	f->p->state = RUNS;
+	f->p->groups = 0;
 }
 
 static void to_scheduler(Fiber *f)
@@ -179,6 +195,8 @@ static void fiber_main()
 	for (;;) {
 		Fiber *f = current;
 		block.launch->how->call(block.launch->kernel, block.launch->args);
+		if (f->p->ncopy)
+			die("a thread ends while a copy that it began in line %d is under way", f->p->copies[0].line);
 		block.ended++;
 		warp_of(f->number)->ended |= 1u << f->number % WARP;
 		if (block.started < block.n && !block.nready) {
@@ -309,7 +327,7 @@ static float mma_element(MmaKind kind, uint32_t bits, int i)
 	return x;
 }
 
-// c += a x b, 16 rows by 8 columns; see cuda_mma.c for who holds what.
+// c += a x b, 16 rows by 8 columns; see cuda_ptx.c for who holds what.
 void warp_mma(MmaKind kind, float *const (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], int line)
 {
 	uint32_t all[WARP][6];
@@ -414,16 +432,18 @@ void kernel_run(const Launch *l)
 
 // ---- shared memory ---------------------------------------------------------------------------------------------
 
-void site_enter(Site *s, size_t count, size_t size)
+void site_enter(Site *s, size_t count, size_t size, bool dynamic)
 {
 	if (!current)
 		die("shared memory '%s' outside of a kernel", s->name);
 	if (s->serial == block.serial)
 		return;
 	s->serial = block.serial;
-	const size_t at = (block.shared_used + 15) / 16 * 16;
-	if (count * size > SHARED_BYTES || at + count * size > SHARED_BYTES)
-		die("more than %d bytes of shared memory in a block, with '%s'", SHARED_BYTES, s->name);
+	const size_t at = (block.shared_used + 15) / 16 * 16, most = dynamic ? SHARED_BYTES : SHARED_ALWAYS;
+	if (count * size > most || at + count * size > most)
+		die("more than %zu bytes of shared memory in a block, with '%s'", most, s->name);
+	if (dynamic && count * size > block.launch->shared)
+		die("shared memory '%s' has %zu bytes, but the launch gives %zu", s->name, count * size, block.launch->shared);
 	block.shared_used = at + count * size;
 	s->data = shared_bytes + at;
 	free(s->shadow);
@@ -452,9 +472,17 @@ static Shadow *shadow_find(const Site *s, size_t i, size_t count, int line)
 	return &s->shadow[i];
 }
 
+static void copier_check(const Shadow *e, const Site *s, size_t i, const char *what, int line)
+{
+	if (e->copier)
+		die("line %d: element %zu of shared memory '%s' is %s while a copy to it that thread %u has begun is under way", line, i,
+		    s->name, what, e->copier - 1);
+}
+
 void shared_read(const Site *s, size_t i, size_t count, int line)
 {
 	Shadow *e = shadow_find(s, i, count, line);
+	copier_check(e, s, i, "read", line);
 	if (!e->write.thread)
 		die("line %d: element %zu of shared memory '%s' is read, but nobody wrote it", line, i, s->name);
 	if (!happened_before(&e->write))
@@ -468,6 +496,7 @@ void shared_read(const Site *s, size_t i, size_t count, int line)
 void shared_write(const Site *s, size_t i, size_t count, int line)
 {
 	Shadow *e = shadow_find(s, i, count, line);
+	copier_check(e, s, i, "written", line);
 	if (!happened_before(&e->write))
 		die("line %d: race: threads %u and %u write element %zu of shared memory '%s', no barrier between", line,
 		    e->write.thread - 1, current->number, i, s->name);
@@ -481,6 +510,62 @@ void shared_aligned(const Site *s, size_t i, size_t n, int line)
 {
 	if (i % n)
 		die("line %d: misaligned address: %zu elements from %zu on of shared memory '%s'", line, n, i, s->name);
+}
+
+// ---- copies to shared memory -----------------------------------------------------------------------------------
+
+void copy_aligned(const void *from, size_t bytes, int line)
+{
+	const size_t over = reinterpret_cast<uintptr_t>(from) % bytes;
+	if (over)
+		die("line %d: misaligned address: a copy of %zu bytes from %zu bytes behind a multiple of them", line, bytes, over);
+}
+
+// What is copied to counts as written now, and as unknown until the thread has waited.
+void copy_begin(const Site *s, size_t i, size_t count, size_t n, size_t size, const void *bytes, int line)
+{
+	Private *p = current->p;
+	shared_aligned(s, i, n, line);
+	for (size_t e = 0; e < n; e++) {
+		shared_write(s, i + e, count, line);
+		s->shadow[i + e].copier = current->number + 1;
+	}
+	memset(s->data + i * size, 0xff, n * size);
+	if (p->ncopy == p->ccopy) {
+		p->ccopy = p->ccopy ? 2 * p->ccopy : 64;
+		p->copies = static_cast<Copy *>(realloc(p->copies, p->ccopy * sizeof *p->copies));
+	}
+	Copy *c = &p->copies[p->ncopy++];
+	*c = {s, i, n, size, OPEN, line, {}};
+	memcpy(c->bytes, bytes, n * size);
+}
+
+void copies_commit()
+{
+	Private *p = current->p;
+	for (size_t i = p->ncopy; i && p->copies[i - 1].group == OPEN; i--)
+		p->copies[i - 1].group = p->groups;
+	p->groups++;
+}
+
+// For other threads it is as if the thread had written them now.
+void copies_wait(unsigned groups_left)
+{
+	Private *p = current->p;
+	size_t kept = 0;
+	for (size_t i = 0; i < p->ncopy; i++) {
+		const Copy c = p->copies[i];
+		if (c.group == OPEN || c.group + groups_left >= p->groups) {
+			p->copies[kept++] = c;
+			continue;
+		}
+		memcpy(c.site->data + c.i * c.size, c.bytes, c.n * c.size);
+		for (size_t e = 0; e < c.n; e++) {
+			c.site->shadow[c.i + e].copier = 0;
+			c.site->shadow[c.i + e].write = access_now();
+		}
+	}
+	p->ncopy = kept;
 }
 
 } // namespace cudaemu

@@ -8,6 +8,7 @@
 
 #include "pdrt_cuda.h"
 #include "cuda_prelude.c.in"
+#include "cuda_ptx.c.in"
 #include "cuda_tile.c.in"
 #include "cuda_mma.c.in"
 
@@ -259,6 +260,81 @@ static __global__ void load_matrices(float *out)
 	out[32 + threadIdx.x] = (float)(turned[2] >> 16);
 }
 
+// ---- copies to shared memory -----------------------------------------------------------------------------------
+
+enum CopyBug { COPY_RIGHT, COPY_NO_WAIT, COPY_WAITS_FOR_FEW, COPY_NO_BARRIER, COPY_NO_SECOND_BARRIER, COPY_NO_COMMIT };
+
+// Sums of what neighbours have, slice by slice: three slices of 4 elements a thread are on their way through four places.
+// The last slice has zeros in place of elements from the middle on.
+template <int BUG>
+static __global__ void copy_slices(float *x, const float *from)
+{
+	enum { STAGES = 4, SLICES = 7 };
+	PD_DYNAMIC(float, s, STAGES * N);
+	const int at = (int)threadIdx.x * 4, other = (at + 4) % N;
+	float sum = 0.0f;
+	for (int i = 0; i < SLICES + STAGES - 1; i++) {
+		if (i >= STAGES - 1) {
+			if (BUG != COPY_NO_WAIT)
+				pd_copies_wait<STAGES - 2 + (BUG == COPY_WAITS_FOR_FEW)>();
+			if (BUG != COPY_NO_BARRIER)
+				__syncthreads();
+		}
+		if (BUG == COPY_NO_SECOND_BARRIER && i >= STAGES - 1)
+			sum += pd_shared_load<float4>(s, (i - STAGES + 1) % STAGES * N + other).x;
+		const int place = (i + (BUG == COPY_NO_SECOND_BARRIER && i >= STAGES - 1)) % STAGES;
+		if (i < SLICES)
+			pd_copy_async<16>(s, place * N + at, from + at, i + 1 < SLICES || at < N / 2);
+		if (BUG != COPY_NO_COMMIT)
+			pd_copies_commit();
+		if (BUG != COPY_NO_SECOND_BARRIER && i >= STAGES - 1)
+			sum += pd_shared_load<float4>(s, (i - STAGES + 1) % STAGES * N + other).x;
+	}
+	x[threadIdx.x] = sum;
+}
+
+// Four bytes each, in an order that turns them.
+static __global__ void copy_turned(float *x)
+{
+	PD_SHARED(float, s, N);
+	pd_copy_async<4>(s, (int)(N - 1 - threadIdx.x), x + threadIdx.x, threadIdx.x % 2 == 0);
+	pd_copies_commit();
+	pd_copies_wait<0>();
+	__syncthreads();
+	x[threadIdx.x] = s[threadIdx.x];
+}
+
+static __global__ void copy_misaligned(float *x)
+{
+	PD_SHARED(float, s, N + 4);
+	pd_copy_async<16>(s, (int)threadIdx.x * 4 % N, x + threadIdx.x, true);
+	pd_copies_commit();
+	pd_copies_wait<0>();
+}
+
+static __global__ void copy_to_misaligned(float *x)
+{
+	PD_SHARED(float, s, N + 4);
+	pd_copy_async<16>(s, (int)threadIdx.x, x, true);
+	pd_copies_commit();
+	pd_copies_wait<0>();
+}
+
+static __global__ void copy_left_behind(float *x)
+{
+	PD_SHARED(float, s, N);
+	pd_copy_async<4>(s, (int)threadIdx.x, x + threadIdx.x, true);
+	pd_copies_commit();
+}
+
+static __global__ void matrices_misaligned(float *x)
+{
+	PD_SHARED(uint16_t, s, 32 * 8 + 8);
+	uint32_t r[4];
+	pd_load_matrices<false>(r, s, (int)threadIdx.x * 8 + 4);
+	x[threadIdx.x] = (float)r[0];
+}
+
 static __global__ void half_a_product(float *x)
 {
 	const uint32_t a[4] = {}, b[2] = {};
@@ -444,6 +520,44 @@ static bool mma_check(bool turned)
 	return all;
 }
 
+// Whoever launches: a kernel by its bug, and bytes of shared memory.
+static bool copies_run(const char *name, float *x, float *from)
+{
+	enum { BYTES = 4 * N * sizeof(float) };
+	const struct {
+		const char *name;
+		void (*kernel)(float *, const float *);
+		unsigned shared;
+	} all[] = {
+		{"copies", copy_slices<COPY_RIGHT>, BYTES}, {"copy-no-wait", copy_slices<COPY_NO_WAIT>, BYTES},
+		{"copy-waits-for-few", copy_slices<COPY_WAITS_FOR_FEW>, BYTES}, {"copy-no-barrier", copy_slices<COPY_NO_BARRIER>, BYTES},
+		{"copy-no-second-barrier", copy_slices<COPY_NO_SECOND_BARRIER>, BYTES},
+		{"copy-no-commit", copy_slices<COPY_NO_COMMIT>, BYTES}, {"dynamic-too-small", copy_slices<COPY_RIGHT>, BYTES - 16},
+		{"dynamic-large", copy_slices<COPY_RIGHT>, 160 << 10}, {"dynamic-too-large", copy_slices<COPY_RIGHT>, 164 << 10},
+	};
+	bool found = false;
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		if (strcmp(all[i].name, name))
+			continue;
+		pd_launch(&queue, all[i].kernel, 1, {N / 4, all[i].shared}, x, from);
+		found = true;
+	}
+	return found;
+}
+
+static void copies_check(const char *name)
+{
+	float *x = numbers(N), *from = numbers(N), host[N] = {};
+	copies_run(name, x, from);
+	pd_check(&queue, cudaMemcpy(host, x, 64 * sizeof *host, cudaMemcpyDeviceToHost));
+	if (pd_ok(&queue))
+		printf("copies %g %g", (double)host[0], (double)host[40]);
+	pd_launch(&queue, copy_turned, 1, N, from);
+	pd_check(&queue, cudaMemcpy(host, from, sizeof host, cudaMemcpyDeviceToHost));
+	if (pd_ok(&queue))
+		printf(", turned %g %g\n", (double)host[0], (double)host[N - 3]);
+}
+
 static void bug_run(const char *name)
 {
 	const struct {
@@ -455,9 +569,11 @@ static void bug_run(const char *name)
 		{"shared-out-of-bounds", shared_out_of_bounds}, {"read-of-nothing", read_of_nothing},
 		{"lane-outside", lane_outside}, {"half-a-warp", half_a_warp},
 		{"half-a-product", half_a_product}, {"misaligned", misaligned}, {"misaligned-shared", misaligned_shared},
-		{"race-of-warps", race_of_warps},
+		{"race-of-warps", race_of_warps}, {"copy-misaligned", copy_misaligned}, {"copy-to-misaligned", copy_to_misaligned},
+		{"copy-left-behind", copy_left_behind}, {"matrices-misaligned", matrices_misaligned},
 	};
 	float *x = numbers(N);
+	copies_run(name, x, numbers(N));
 	for (size_t i = 0; i < sizeof bugs / sizeof *bugs; i++)
 		if (!strcmp(bugs[i].name, name))
 			pd_launch(&queue, bugs[i].kernel, 1, N, x);
@@ -495,6 +611,8 @@ int main(int argc, char **argv)
 		return !mma_check(!strcmp(name, "mma-wrong-lane"));
 	else if (!strcmp(name, "update"))
 		update_check();
+	else if (!strcmp(name, "copies") || !strcmp(name, "dynamic-large"))
+		copies_check(name);
 	else if (!strcmp(name, "narrow"))
 		narrow_check();
 	else if (!strcmp(name, "early-read"))

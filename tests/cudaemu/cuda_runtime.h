@@ -83,7 +83,7 @@ struct Site {
 	struct Shadow *shadow; // one for each element
 };
 
-void site_enter(Site *s, size_t count, size_t size);
+void site_enter(Site *s, size_t count, size_t size, bool dynamic);
 void shared_read(const Site *s, size_t i, size_t count, int line);
 void shared_write(const Site *s, size_t i, size_t count, int line);
 void atomic_done(const void *p, size_t n);
@@ -96,6 +96,11 @@ CUDAEMU_UNSEEN void element_copy(T *to, const T *from)
 	*to = *from;
 }
 void shared_aligned(const Site *s, size_t i, size_t n, int line); // element i of vectors of n elements
+// Copies to shared memory of n elements, `size` bytes each, that the thread begins; what it waits for.
+void copy_begin(const Site *s, size_t i, size_t count, size_t n, size_t size, const void *bytes, int line);
+void copy_aligned(const void *from, size_t bytes, int line);
+void copies_commit();
+void copies_wait(unsigned groups_left);
 
 template <typename T>
 struct Element {
@@ -128,7 +133,7 @@ template <typename T>
 struct Shared {
 	Site *site;
 	size_t count;
-	Shared(Site *s, size_t n) : site(s), count(n) { site_enter(s, n, sizeof(T)); }
+	Shared(Site *s, size_t n, bool dynamic = false) : site(s), count(n) { site_enter(s, n, sizeof(T), dynamic); }
 	Element<T> operator[](Index at) const
 	{
 		return {reinterpret_cast<T *>(site->data) + at.i, site, at.i, count, at.line};
@@ -178,6 +183,10 @@ extern dim3 blockDim, gridDim;
 	static cudaemu::Site name##_site = {#name, 0, 0, 0}; \
 	const cudaemu::Shared<type> name(&name##_site, n)
 
+#define PD_DYNAMIC(type, name, n)                       \
+	static cudaemu::Site name##_site = {#name, 0, 0, 0}; \
+	const cudaemu::Shared<type> name(&name##_site, n, true)
+
 // What nobody wrote stays so, and may be copied.
 #define PD_COPY(to, from) cudaemu::element_copy(&(to), &(from))
 
@@ -195,7 +204,7 @@ void pd_shared_store(const cudaemu::Shared<T> &s, size_t i, V v, int line = __bu
 	memcpy(s.written(i, sizeof v / sizeof(T), line), &v, sizeof v);
 }
 
-// ---- tensor cores: what cuda_mma.c has under nvcc ----------------------------------------------------------
+// ---- PTX: what cuda_ptx.c has under nvcc ----------------------------------------------------------------
 
 #define PD_MMA(name, kind)                                                                                               \
 	static inline void name(float &c0, float &c1, float &c2, float &c3, const uint32_t (&a)[4], const uint32_t (&b)[2],     \
@@ -228,6 +237,30 @@ void pd_load_matrices(uint32_t (&r)[4], const cudaemu::Shared<T> &tile, size_t a
 			                               : (size_t)all[i * 8 + lane / 4] + lane % 4 * EACH + e;
 			memcpy((char *)&r[i] + e * sizeof(T), tile.read(from, 1, line), sizeof(T));
 		}
+}
+
+template <int BYTES, typename T>
+void pd_copy_async(const cudaemu::Shared<T> &tile, size_t at, const T *from, bool inside, int line = __builtin_LINE())
+{
+	static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16, "what cp.async copies");
+	struct alignas(BYTES) Bytes {
+		unsigned char v[BYTES];
+	} x = {};
+	cudaemu::copy_aligned(from, BYTES, line);
+	if (inside)
+		x = *reinterpret_cast<const Bytes *>(from);
+	cudaemu::copy_begin(tile.site, at, tile.count, BYTES / sizeof(T), sizeof(T), &x, line);
+}
+
+static inline void pd_copies_commit()
+{
+	cudaemu::copies_commit();
+}
+
+template <int N>
+void pd_copies_wait()
+{
+	cudaemu::copies_wait(N);
 }
 
 static inline void __syncthreads(int line = __builtin_LINE())
@@ -345,6 +378,8 @@ void cudaGraphSetConditional(cudaGraphConditionalHandle handle, unsigned value);
 
 // ---- the API in C++ ----------------------------------------------------------------------------------------
 
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+
 struct cudaFuncAttributes {
 	int maxThreadsPerBlock, numRegs;
 	size_t sharedSizeBytes, localSizeBytes;
@@ -394,6 +429,7 @@ void *kernel_known(void (*kernel)(P...))
 }
 
 cudaError_t attributes_get(cudaFuncAttributes *a);
+cudaError_t attribute_set(void *kernel, cudaFuncAttribute which, int value);
 cudaError_t launch(void *kernel, dim3 grid, dim3 block, void *const *args, size_t shared, cudaStream_t stream);
 
 } // namespace cudaemu
@@ -403,6 +439,12 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, void (*kernel)(P...))
 {
 	cudaemu::kernel_known(kernel);
 	return cudaemu::attributes_get(a);
+}
+
+template <typename... P>
+cudaError_t cudaFuncSetAttribute(void (*kernel)(P...), cudaFuncAttribute which, int value)
+{
+	return cudaemu::attribute_set(cudaemu::kernel_known(kernel), which, value);
 }
 
 template <typename... P>

@@ -28,11 +28,14 @@ int memory_device(const void *p);                        // whose it is; -2: of 
 bool memory_holds(const void *p, size_t n, bool device); // whether these bytes are all of the device, or all of the host
 long memory_live();
 
+enum { SHARED_BYTES = 163 << 10, SHARED_ALWAYS = 48 << 10 }; // of a block, on sm_80; without being asked for
+
 struct Launch {
 	void *kernel;
 	const Callable *how;
 	dim3 grid, block;
-	void **args; // copies
+	void **args;   // copies
+	size_t shared; // bytes
 };
 
 void kernel_run(const Launch *l); // block.cc

@@ -64,6 +64,7 @@ struct CUstream_st {
 namespace cudaemu {
 
 cudaGraphNode_t node_new(NodeKind kind);
+void kernel_shared_most(void *kernel, size_t bytes); // that its launches may ask for
 cudaError_t kernel_node(cudaGraphNode_t *out, void *kernel, dim3 grid, dim3 block, void *const *args, size_t shared);
 
 cudaGraph_t graph_new(cudaGraph_t root); // NULL: it is no body

@@ -12,42 +12,52 @@ namespace cudaemu {
 struct Known {
 	void *kernel;
 	const Callable *how;
+	size_t shared; // bytes that launches may ask for
 };
 
 static Known *known;
 static int nknown;
 
-static const Callable *callable_find(void *kernel)
+static Known *known_find(void *kernel)
 {
 	for (int i = 0; i < nknown; i++)
 		if (known[i].kernel == kernel)
-			return known[i].how;
+			return &known[i];
 	return nullptr;
 }
 
 void callable_register(void *kernel, const Callable *c)
 {
-	if (callable_find(kernel))
+	if (known_find(kernel))
 		return;
 	if (nknown % 64 == 0)
 		known = static_cast<Known *>(realloc(known, (size_t)(nknown + 64) * sizeof *known));
-	known[nknown++] = {kernel, c};
+	known[nknown++] = {kernel, c, SHARED_ALWAYS};
+}
+
+void kernel_shared_most(void *kernel, size_t bytes)
+{
+	known_find(kernel)->shared = bytes;
 }
 
 cudaError_t kernel_node(cudaGraphNode_t *out, void *kernel, dim3 grid, dim3 block, void *const *args, size_t shared)
 {
-	const Callable *how = callable_find(kernel);
+	const Known *k = known_find(kernel);
 	const uint64_t threads = (uint64_t)block.x * block.y * block.z;
-	if (!how)
+	if (!k)
 		return cudaErrorInvalidDeviceFunction;
 	if (!threads || threads > 1024 || block.z > 64 || !grid.x || !grid.y || !grid.z || grid.x > 2147483647u ||
-	    grid.y > 65535 || grid.z > 65535 || shared > 48 << 10)
+	    grid.y > 65535 || grid.z > 65535)
 		return cudaErrorInvalidConfiguration;
+	if (shared > k->shared)
+		return cudaErrorInvalidValue;
+	const Callable *how = k->how;
 	cudaGraphNode_t n = node_new(NODE_KERNEL);
 	n->launch.kernel = kernel;
 	n->launch.how = how;
 	n->launch.grid = grid;
 	n->launch.block = block;
+	n->launch.shared = shared;
 	n->launch.args = static_cast<void **>(calloc((size_t)how->count + 1, sizeof(void *)));
 	for (int i = 0; i < how->count; i++) {
 		n->launch.args[i] = malloc(how->sizes[i]);
