@@ -122,7 +122,7 @@ static const char *four_text(const Attention *a, int region, const char *row)
 	const char *values[4];
 	Text out;
 	text_init(&out, k->arena);
-	if (n % 4 == 0 && vector_suits(r, a->rank - 1)) {
+	if (n % 4 == 0 && vector_suits(r, a->rank - 1, 4)) {
 		Scalars s;
 		region_names(a, &s, region, row, "d");
 		if (!vector_region_print(&s, r, a->rank - 1, 4, NULL, &out, values))

@@ -16,14 +16,25 @@ enum {
 	MAX_THREADS = 512,     // that share a row; more would have to spill
 	FEW_ROWS = 64,         // so few leave most of the GPU idle
 	LONG_THREADS = 256,    // that share a row of unknown length
+	ACROSS_BLOCK = 256,    // threads of a block for rows that stand across memory, as pd_columns_reduce has it
+	DEEP = 8,              // of them that share a row
+	MAX_ACROSS = 64,       // elements that each of them holds, of all its rows
 };
+
+// Axes [begin, end) of the result; where an element is along them, as C.
+typedef struct Span {
+	int begin, end;
+	const char *position;
+} Span;
 
 typedef struct Rows {
 	KernelFunc *k;
-	int axes;
-	int threads; // that share a row
-	int wide;    // elements that a thread moves at once
-	int count;   // elements of a row in a thread's registers; 0: it does not fit
+	int begin, end;    // axes of a row; behind the last axis of the tensor, or the row stands across memory
+	int threads;       // that share a row
+	int wide;          // elements that a thread moves at once
+	int count;         // elements of a row in a thread's registers; 0: it does not fit
+	Span spans[3];
+	const char *at;    // the element in the result, as C
 } Rows;
 
 // ---- who does what ---------------------------------------------------------------------------------------------
@@ -36,21 +47,33 @@ static const Dim *dims_product(Context *c, int n, const Dim *const *dims)
 	return all;
 }
 
-static int row_axes(const Op *op)
+static void row_axes(const Op *op, int *begin, int *end)
 {
-	return op->code == OP_KERNEL_LAYER_NORM ? (int)op_int(op, "axes", 1) : 1;
+	const int rank = op->results[0].type->rank, axis = op->code == OP_KERNEL_SOFTMAX ? (int)op_int(op, "axis", -1) : -1;
+	*end = axis < 0 ? rank : axis + 1;
+	*begin = op->code == OP_KERNEL_SOFTMAX ? *end - 1 : rank - (int)op_int(op, "axes", 1);
 }
 
+static bool row_is_across(const Op *op)
+{
+	int begin, end;
+	row_axes(op, &begin, &end);
+	return end < op->results[0].type->rank;
+}
+
+// Of a tensor whose rows lie along the last axes.
 static const Dim *row_count(Context *c, const Op *op)
 {
-	const Type *t = op->results[0].type;
-	return dims_product(c, t->rank - row_axes(op), t->dims);
+	int begin, end;
+	row_axes(op, &begin, &end);
+	return dims_product(c, begin, op->results[0].type->dims);
 }
 
 static const Dim *row_length(Context *c, const Op *op)
 {
-	const Type *t = op->results[0].type;
-	return dims_product(c, row_axes(op), t->dims + t->rank - row_axes(op));
+	int begin, end;
+	row_axes(op, &begin, &end);
+	return dims_product(c, end - begin, op->results[0].type->dims + begin);
 }
 
 // Threads that share a row: a warp, or a block so large that each has about eight elements.
@@ -66,29 +89,67 @@ static int row_threads(Context *c, const Op *op)
 	return threads > MAX_THREADS ? MAX_THREADS : (int)threads;
 }
 
-const Dim *cuda_rows_total(Context *c, const Op *op)
+// How many neighbours along the last axis a thread moves at once: 16 bytes of the narrowest, if the others allow that.
+static int neighbours(const Op *op)
 {
-	const Dim *rows = row_count(c, op);
-	return row_threads(c, op) == WARP ? dim_mul(c, rows, dim_const(c, WARP)) : rows;
+	const Value *result = &op->results[0];
+	const int rank = result->type->rank;
+	const Dim *last = result->type->dims[rank - 1];
+	const bool halves = dtype_size(result->type->dtype) == 2 || vector_reads_halves(&op->regions[0], rank - 1) ||
+	                    vector_reads_halves(&op->regions[1], rank);
+	for (int wide = halves ? 8 : 4; wide >= 4; wide /= 2) {
+		bool suits = dim_is_const(last) && last->value % wide == 0 && vector_suits(&op->regions[0], rank - 1, wide) &&
+		             vector_suits(&op->regions[1], rank, wide);
+		for (int i = 0; i < op->noperand; i++) // scale and bias
+			suits = suits && (!op_operand(op, i) || vector_aligned(op_operand(op, i), wide));
+		if (suits)
+			return wide;
+	}
+	return 1;
+}
+
+// Rows that stand across memory: threads lie side by side behind their axis, and DEEP of them share a long row.
+static void across_plan(Rows *w)
+{
+	const Dim *length = row_length(w->k->ctx, w->k->op);
+	w->threads = DEEP;
+	w->at = "(o * length + k) * inner + j";
+	w->spans[0] = (Span){0, w->begin, "o"};
+	w->spans[1] = (Span){w->begin, w->end, "k"};
+	w->spans[2] = (Span){w->end, w->k->op->results[0].type->rank, "j"};
+	if (!dim_is_const(length))
+		return;
+	if (length->value * w->wide <= MAX_COUNT)
+		w->threads = 1;
+	const int64_t count = (length->value + w->threads - 1) / w->threads * w->wide;
+	w->count = count > MAX_ACROSS ? 0 : count ? (int)count : w->wide;
 }
 
 static Rows rows_plan(KernelFunc *k)
 {
 	const Op *op = k->op;
-	const int rank = op->results[0].type->rank;
-	const Dim *columns = row_length(k->ctx, op), *last = op->results[0].type->dims[rank - 1];
-	Rows w = {.k = k, .axes = row_axes(op), .threads = row_threads(k->ctx, op), .wide = 1};
-	if (dim_is_const(last) && last->value % 4 == 0 && vector_suits(&op->regions[0], rank - 1) &&
-	    vector_suits(&op->regions[1], rank))
-		w.wide = 4;
-	for (int i = 0; i < op->noperand; i++) // scale and bias
-		if (op_operand(op, i) && !vector_aligned(op_operand(op, i)))
-			w.wide = 1;
+	Rows w = {.k = k, .wide = neighbours(op)};
+	row_axes(op, &w.begin, &w.end);
+	if (row_is_across(op)) {
+		across_plan(&w);
+		return w;
+	}
+	const Dim *columns = row_length(k->ctx, op);
+	w.threads = row_threads(k->ctx, op);
+	w.at = "r * columns + j";
+	w.spans[0] = (Span){0, w.begin, "r"};
+	w.spans[1] = (Span){w.begin, w.end, "j"};
 	if (!dim_is_const(columns))
 		return w;
 	const int64_t step = (int64_t)w.threads * w.wide, count = (columns->value + step - 1) / step * w.wide;
 	w.count = count > MAX_COUNT ? 0 : count ? (int)count : w.wide;
 	return w;
+}
+
+const Dim *cuda_rows_total(Context *c, const Op *op)
+{
+	const Dim *rows = row_count(c, op);
+	return row_threads(c, op) == WARP ? dim_mul(c, rows, dim_const(c, WARP)) : rows;
 }
 
 // ---- what stands in the templates -----------------------------------------------------------------------------------
@@ -101,41 +162,49 @@ static const char *element_name(const Rows *w, int l)
 	return l ? arena_printf(w->k->arena, "row[i + %d]", l) : "row[i]";
 }
 
-// Where `linear` lies along the axes [from, to) of dims[0..n), taken as one.
-static const char *span_position(const Rows *w, const char *linear, int n, const Dim *const *dims, int from, int to)
+// Where an element is along the axes [begin, end) of a span, taken as one.
+static const char *span_position(const Rows *w, const Span *span, int begin, int end)
 {
-	const char *behind = tile_product(w->k, n - to, dims + to);
-	const Dim *front = dims_product(w->k->ctx, from, dims), *all = dims_product(w->k->ctx, to - from, dims + from);
-	const char *q = strcmp(behind, "1") ? arena_printf(w->k->arena, "(%s / %s)", linear, behind) : linear;
+	const Dim *const *dims = w->k->op->results[0].type->dims;
+	const char *behind = tile_product(w->k, span->end - end, dims + end);
+	const Dim *front = dims_product(w->k->ctx, begin - span->begin, dims + span->begin), *all = dims_product(w->k->ctx, end - begin, dims + begin);
+	const char *q = strcmp(behind, "1") ? arena_printf(w->k->arena, "(%s / %s)", span->position, behind) : span->position;
 	if (dim_is(all, 1))
 		return "0";
 	return dim_is(front, 1) ? q : arena_printf(w->k->arena, "(%s %% %s)", q, kernel_dim(w->k, all));
 }
 
-// Names the position of element j of row r, whose axes begin at argument `first`. Axes that are only read side by side count
-// as one, so that a position seldom takes a division.
+// Where it is along the axes [begin, end), which may belong to several spans.
+static const char *axes_position(const Rows *w, int begin, int end)
+{
+	const Dim *const *dims = w->k->op->results[0].type->dims;
+	const char *position = "0";
+	for (const Span *span = w->spans; span < w->spans + COUNT_OF(w->spans); span++) {
+		const int from = begin > span->begin ? begin : span->begin, to = end < span->end ? end : span->end;
+		if (from >= to)
+			continue;
+		const char *more = span_position(w, span, from, to);
+		position = strcmp(position, "0") ? arena_printf(w->k->arena, "(%s * %s + %s)", position, tile_product(w->k, to - from, dims + from), more)
+		                                 : more;
+	}
+	return position;
+}
+
+// Names the position of the element, whose axes begin at argument `first`. Axes that are only read side by side count as one,
+// so that a position seldom takes a division.
 static void row_position(const Rows *w, Scalars *s, const Region *r, int first)
 {
 	const Type *t = w->k->op->results[0].type;
 	const Block *b = region_entry(r);
 	const Dim *extents[MAX_RANK + 1] = {dim_const(w->k->ctx, 1)};
-	const int lead = t->rank - w->axes;
 	Loop loops[MAX_RANK + 1];
 	memcpy(extents + first, t->dims, sizeof *extents * (size_t)t->rank);
 	const int n = loops_merge(s, b, extents, loops);
 	for (int l = 0, from = 0, to; l < n; l++, from = to) {
 		for (to = from + 1; b->args[to - 1] != loops[l].arg; to++)
 			;
-		const int begin = from < first ? 0 : from - first, end = to - first;
-		if (end <= begin)
-			continue;
-		const char *outer = begin < lead ? span_position(w, "r", lead, t->dims, begin, end < lead ? end : lead) : "0";
-		const char *inner = end <= lead ? "0" : span_position(w, "j", w->axes, t->dims + lead, begin < lead ? 0 : begin - lead,
-		                                                      end - lead);
-		const char *name = end <= lead ? outer : inner;
-		if (end > lead && strcmp(outer, "0"))
-			name = arena_printf(w->k->arena, "(%s * %s + %s)", outer, tile_product(w->k, end - lead, t->dims + lead), inner);
-		pointer_map_set(&s->names, loops[l].arg, name);
+		if (to > first)
+			pointer_map_set(&s->names, loops[l].arg, axes_position(w, from < first ? 0 : from - first, to - first));
 	}
 }
 
@@ -143,7 +212,7 @@ static void row_position(const Rows *w, Scalars *s, const Region *r, int first)
 static const char *input_text(const Rows *w)
 {
 	const Region *r = &w->k->op->regions[0];
-	const char *values[4];
+	const char *values[VECTOR_LANES];
 	Scalars s;
 	Text out;
 	text_init(&out, w->k->arena);
@@ -166,7 +235,7 @@ static const char *affine_text(const Rows *w, int operand, const char *sign, int
 	if (w->wide == 1)
 		return arena_printf(w->k->arena, " %s %s[j]", sign, name);
 	if (l == 0)
-		text_line(out, 0, "const pd_vec<float, 4> %s = pd_load<4>(%s + j);", operand ? "shifts" : "scales", name);
+		text_line(out, 0, "const pd_vec<float, %d> %s = pd_load<%d>(%s + j);", w->wide, operand ? "shifts" : "scales", w->wide, name);
 	return arena_printf(w->k->arena, " %s %s.v[%d]", sign, operand ? "shifts" : "scales", l);
 }
 
@@ -180,26 +249,27 @@ static const char *made_text(const Rows *w, int l, Text *out)
 		const char *scale = affine_text(w, 0, "*", l, out);
 		return arena_printf(a, "(%s - mean) * rate%s%s", x, scale, affine_text(w, 1, "+", l, out));
 	}
+	const char *lane = row_is_across(op) ? arena_printf(a, "[%d]", l) : "";
 	if (op_bool(op, "log", false))
-		return arena_printf(a, w->count ? "%s - shift" : "%s - top - shift", x);
-	return arena_printf(a, w->count ? "%s * scale" : "expf(%s - top) * scale", x);
+		return w->count ? arena_printf(a, "%s - shift%s", x, lane) : arena_printf(a, "%s - top%s - shift%s", x, lane, lane);
+	return w->count ? arena_printf(a, "%s * scale%s", x, lane) : arena_printf(a, "expf(%s - top%s) * scale%s", x, lane, lane);
 }
 
-static void store_print(const Rows *w, const char *const values[4], Text *out)
+static void store_print(const Rows *w, const char *const *values, Text *out)
 {
 	KernelFunc *k = w->k;
 	const Value *result = &k->op->results[0];
 	const DType t = result->type->dtype;
-	const bool vector = w->wide == 4 && vector_aligned(result);
+	const bool vector = w->wide > 1 && vector_aligned(result, w->wide);
 	if (vector)
-		text_line(out, 0, "pd_vec<%s, 4> y;", dtype_c_memory(t));
+		text_line(out, 0, "pd_vec<%s, %d> y;", dtype_c_memory(t), w->wide);
 	for (int l = 0; l < w->wide; l++) {
-		const char *index = l ? arena_printf(k->arena, "r * columns + j + %d", l) : "r * columns + j";
+		const char *index = l ? arena_printf(k->arena, "%s + %d", w->at, l) : w->at;
 		text_line(out, 0, "%s;", vector ? scalar_store(k, t, "y.v", tile_int(k, l), values[l])
 		                                : scalar_store(k, t, "out", index, values[l]));
 	}
 	if (vector)
-		text_line(out, 0, "pd_store(out + r * columns + j, y);");
+		text_line(out, 0, "pd_store(out + %s, y);", w->at);
 }
 
 // Statements from what the kernel computed to the stored elements; NULL after a diagnostic.
@@ -207,7 +277,7 @@ static const char *output_text(const Rows *w)
 {
 	KernelFunc *k = w->k;
 	const Region *r = &k->op->regions[1];
-	const char *acc[4], *values[4];
+	const char *acc[VECTOR_LANES], *values[VECTOR_LANES];
 	Scalars s;
 	Text out;
 	text_init(&out, k->arena);
@@ -262,10 +332,49 @@ static bool rows_emit(Rows *w, const char *name, int n, TemplateKey *keys)
 	return kernel_template(w->k, name, n, keys);
 }
 
+// Rows that stand across memory.
+static bool softmax_across_emit(Rows *w, bool log)
+{
+	KernelFunc *k = w->k;
+	const Type *t = k->op->results[0].type;
+	const Dim *inner = dims_product(k->ctx, t->rank - w->end, t->dims + w->end);
+	k->skips = true;
+	const char *input = input_text(w), *output = input ? output_text(w) : NULL;
+	if (!output)
+		return false;
+	k->block_threads = ACROSS_BLOCK;
+	k->per_block = ACROSS_BLOCK / w->threads;
+	k->work = dim_mul(k->ctx, row_count(k->ctx, k->op), dim_div(k->ctx, inner, dim_const(k->ctx, w->wide)));
+	const bool shared = w->threads > 1;
+	TemplateKey keys[24];
+	int n = 0;
+	keys[n++] = (TemplateKey){"name", log ? "The logarithm of softmax" : "Softmax"};
+	keys[n++] = (TemplateKey){"columns", kernel_dim(k, row_length(k->ctx, k->op))};
+	keys[n++] = (TemplateKey){"inner", kernel_dim(k, inner)};
+	keys[n++] = (TemplateKey){"rows", kernel_dim(k, row_count(k->ctx, k->op))};
+	keys[n++] = (TemplateKey){"wide", tile_int(k, w->wide)};
+	keys[n++] = (TemplateKey){"deep", tile_int(k, w->threads)};
+	keys[n++] = (TemplateKey){"side", tile_int(k, k->per_block)};
+	keys[n++] = (TemplateKey){"factor", log ? "shift" : "scale"};
+	keys[n++] = (TemplateKey){"factor_of", log ? "logf(sum[l])" : "1.0f / sum[l]"};
+	keys[n++] = (TemplateKey){"share_top", shared ? "top[l] = pd_columns_reduce(top[l], pd_max());" : ""};
+	keys[n++] = (TemplateKey){"share_sum", shared ? "sum[l] = pd_columns_reduce(sum[l], pd_sum());" : ""};
+	keys[n++] = (TemplateKey){"input", input};
+	keys[n++] = (TemplateKey){"output", output};
+	if (w->count) {
+		keys[n++] = (TemplateKey){"count", tile_int(k, w->count)};
+		keys[n++] = (TemplateKey){"term", log ? "row[i] -= top[l];\nsum[l] += expf(row[i]);"
+		                                      : "row[i] = expf(row[i] - top[l]);\nsum[l] += row[i];"};
+	}
+	return kernel_template(k, w->count ? "cuda_softmax_across.c" : "cuda_softmax_across_long.c", n, keys);
+}
+
 bool cuda_softmax_emit(KernelFunc *k)
 {
 	Rows w = rows_plan(k);
 	const bool log = op_bool(k->op, "log", false);
+	if (row_is_across(k->op))
+		return softmax_across_emit(&w, log);
 	TemplateKey keys[24];
 	int n = 0;
 	keys[n++] = (TemplateKey){"name", log ? "The logarithm of softmax" : "Softmax"};

@@ -1,45 +1,49 @@
-// Regions for four neighbouring elements: one load for all, what all four share once, and the rest for one after the other.
+// Regions for 4 or 8 neighbouring elements: one load for all, what all share once, and the rest for one after the other.
 // Called by cuda_rows.c and cuda_attention.c.
 #include "cuda_vector.h"
 
 #include "nest.h"
 
-static bool dim_is_fourfold(const Dim *d)
-{
-	return dim_is_const(d) && d->value % 4 == 0;
-}
-
-bool vector_aligned(const Value *tensor)
+bool vector_aligned(const Value *tensor, int wide)
 {
 	const Type *t = tensor->type; // begins at a multiple of 16 bytes, wherever it lies
-	return (t->dtype == DT_F32 || t->dtype == DT_F16 || t->dtype == DT_BF16) && t->rank > 0 &&
-	       dim_is_fourfold(t->dims[t->rank - 1]);
+	const Dim *last = t->rank > 0 ? t->dims[t->rank - 1] : NULL;
+	return (t->dtype == DT_F32 || t->dtype == DT_F16 || t->dtype == DT_BF16) && last && dim_is_const(last) && last->value % wide == 0;
 }
 
 // Whether a load's last index, and no other, is v.
-static bool load_is_wide(const Op *op, const Value *v)
+static bool load_is_wide(const Op *op, const Value *v, int wide)
 {
 	if (op->code != OP_LOOP_LOAD || op->noperand < 2 || op_operand(op, op->noperand - 1) != v)
 		return false;
 	for (int i = 1; i < op->noperand - 1; i++)
 		if (op_operand(op, i) == v)
 			return false;
-	return vector_aligned(op_operand(op, 0));
+	return vector_aligned(op_operand(op, 0), wide);
 }
 
-bool vector_suits(const Region *r, int axis)
+bool vector_suits(const Region *r, int axis, int wide)
 {
 	const Block *b = region_entry(r);
 	for (const Op *op = b->first; op; op = op->next)
 		if (op->nregion)
 			return false;
 	for (const Use *u = b->args[axis]->uses; u; u = u->next)
-		if (!load_is_wide(u->user, b->args[axis]))
+		if (!load_is_wide(u->user, b->args[axis], wide))
 			return false;
 	return true;
 }
 
-// A region on its way into text. `varies`: values that the four elements do not share; wide loads by the name of the vector.
+bool vector_reads_halves(const Region *r, int axis)
+{
+	const Value *along = region_entry(r)->args[axis];
+	for (const Use *u = along->uses; u; u = u->next)
+		if (load_is_wide(u->user, along, 1) && dtype_size(op_operand(u->user, 0)->type->dtype) == 2)
+			return true;
+	return false;
+}
+
+// A region on its way into text. `varies`: values that the elements do not share; wide loads by the name of the vector.
 typedef struct Lanes {
 	Scalars *s;
 	PointerMap varies, vectors;
@@ -60,13 +64,13 @@ static bool shared_print(Lanes *w, const Block *b, Text *out)
 {
 	for (const Op *op = b->first; op != block_terminator(b); op = op->next) {
 		const Value *v = &op->results[0];
-		if (w->wide == 4 && load_is_wide(op, w->along)) {
+		if (w->wide > 1 && load_is_wide(op, w->along, w->wide)) {
 			const Value *tensor = op_operand(op, 0);
 			const char *name = kernel_local(w->s->k, "x"), *index = load_index(w->s, op);
 			if (!index)
 				return false;
-			text_line(out, 0, "const pd_vec<%s, 4> %s = pd_load<4>(%s + %s);", dtype_c_memory(tensor->type->dtype), name,
-			          kernel_tensor(w->s->k, tensor), expression_unwrap(w->s->k->arena, index));
+			text_line(out, 0, "const pd_vec<%s, %d> %s = pd_load<%d>(%s + %s);", dtype_c_memory(tensor->type->dtype), w->wide, name,
+			          w->wide, kernel_tensor(w->s->k, tensor), expression_unwrap(w->s->k->arena, index));
 			pointer_map_set(&w->vectors, v, name);
 			pointer_map_set(&w->varies, v, v);
 		} else if (op_varies(w, op)) {
@@ -78,7 +82,7 @@ static bool shared_print(Lanes *w, const Block *b, Text *out)
 	return true;
 }
 
-static const char *const lane_name[] = {"0", "1", "2", "3"};
+static const char *const lane_name[VECTOR_LANES] = {"0", "1", "2", "3", "4", "5", "6", "7"};
 
 static const char *lane_print(Lanes *w, const Block *b, int lane, Text *out)
 {
@@ -94,8 +98,7 @@ static const char *lane_print(Lanes *w, const Block *b, int lane, Text *out)
 	return scalars_name(w->s, op_operand(block_terminator(b), 0));
 }
 
-bool vector_region_print(Scalars *s, const Region *r, int axis, int wide, const char *const *acc, Text *out,
-                         const char *values[4])
+bool vector_region_print(Scalars *s, const Region *r, int axis, int wide, const char *const *acc, Text *out, const char **values)
 {
 	const Block *b = region_entry(r);
 	Lanes w = {.s = s, .along = b->args[axis], .wide = wide};

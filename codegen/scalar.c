@@ -88,8 +88,22 @@ const char *scalar_load(KernelFunc *k, DType t, const char *pointer, const char 
 	}
 }
 
+// What is stored is rounded anyway: `e` for `pd_f16_round(e)`.
+static const char *without_round(Arena *a, DType t, const char *e)
+{
+	const char *call = t == DT_F16 ? "pd_f16_round(" : t == DT_BF16 ? "pd_bf16_round(" : NULL;
+	if (!call || strncmp(e, call, strlen(call)))
+		return e;
+	int open = 1;
+	const char *at = e + strlen(call);
+	for (; *at && open; at++)
+		open += *at == '(' ? 1 : *at == ')' ? -1 : 0;
+	return open || *at ? e : arena_strndup(a, e + strlen(call), strlen(e) - strlen(call) - 1);
+}
+
 const char *scalar_store(KernelFunc *k, DType t, const char *pointer, const char *index, const char *value)
 {
+	value = without_round(k->arena, t, value);
 	const char *form = t == DT_F16 ? "%s = pd_f16_store(%s)" : t == DT_BF16 ? "%s = pd_bf16_store(%s)" : "%s = %s";
 	return arena_printf(k->arena, form, element_text(k, pointer, index), expression_unwrap(k->arena, value));
 }

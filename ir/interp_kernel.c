@@ -301,15 +301,16 @@ static bool read_row(Program *p, const Tensor *shape, int64_t at, int64_t n, dou
 	return true;
 }
 
-static void softmax_row(int64_t n, bool log_of, double *row)
+// n elements, `step` apart.
+static void softmax_row(int64_t n, int64_t step, bool log_of, double *row)
 {
 	double max = -INFINITY, sum = 0;
 	for (int64_t i = 0; i < n; i++)
-		max = row[i] > max || isnan(row[i]) ? row[i] : max;
+		max = row[i * step] > max || isnan(row[i * step]) ? row[i * step] : max;
 	for (int64_t i = 0; i < n; i++)
-		sum += exp(row[i] - max);
+		sum += exp(row[i * step] - max);
 	for (int64_t i = 0; i < n; i++)
-		row[i] = log_of ? row[i] - max - log(sum) : exp(row[i] - max) / sum;
+		row[i * step] = log_of ? row[i * step] - max - log(sum) : exp(row[i * step] - max) / sum;
 }
 
 bool interpret_hook_kernel_softmax(Interp *in, Op *op)
@@ -317,18 +318,24 @@ bool interpret_hook_kernel_softmax(Interp *in, Op *op)
 	Sink s = {0};
 	if (!sink_open(in, op, 1, &s) || !s.epilogue)
 		return s.out && !s.epilogue && tensor_numel(s.out) == 0;
-	if (s.out->rank < 1)
-		return interp_error(in, op, "the result has no axis");
-	Program *input = kernel_program(in, op, 0, 0, s.out->rank);
+	const int rank = s.out->rank;
+	int64_t axis = op_int(op, "axis", -1), inner = 1;
+	axis = axis < 0 ? axis + rank : axis;
+	if (axis < 0 || axis >= rank)
+		return interp_error(in, op, "the result has no such axis");
+	Program *input = kernel_program(in, op, 0, 0, rank);
 	if (!input)
 		return false;
-	int64_t n = s.out->dims[s.out->rank - 1], total = tensor_numel(s.out);
-	double *row = NEW_ARRAY(interp_arena(in), (size_t)n, double);
-	for (int64_t at = 0; at < total; at += n) {
-		if (!read_row(input, s.out, at, n, row))
+	for (int i = (int)axis + 1; i < rank; i++)
+		inner *= s.out->dims[i];
+	const int64_t n = s.out->dims[axis], total = tensor_numel(s.out);
+	double *rows = NEW_ARRAY(interp_arena(in), (size_t)(n * inner), double);
+	for (int64_t at = 0; at < total; at += n * inner) {
+		if (!read_row(input, s.out, at, n * inner, rows))
 			return false;
-		softmax_row(n, op_bool(op, "log", false), row);
-		if (!sink_put(&s, at, n, row))
+		for (int64_t i = 0; i < inner; i++)
+			softmax_row(n, inner, op_bool(op, "log", false), rows + i);
+		if (!sink_put(&s, at, n * inner, rows))
 			return false;
 	}
 	return true;

@@ -227,7 +227,7 @@ static bool op_decompose(PassContext *p, Op *op)
 		return layer_norm_to_kernel(p, op);
 	case OP_PD_INSTANCE_NORM:
 	case OP_PD_GROUP_NORM:
-		return !p->target->cuda || norm_of_channels_to_kernel(op);
+		return !p->target->cuda || norm_of_channels_to_kernel(p, op);
 	case OP_PD_MATMUL:
 		return matmul_of_matrices(op);
 	case OP_PD_PAD3D:

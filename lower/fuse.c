@@ -4,7 +4,7 @@
 // code simple.
 #include "fuse.h"
 
-static void block_fuse(Block *block);
+static void block_fuse(Block *block, bool cuda);
 
 static void region_join(Region *r)
 {
@@ -16,23 +16,23 @@ static void region_join(Region *r)
 	}
 }
 
-static void op_fuse(Op *op)
+static void op_fuse(Op *op, bool cuda)
 {
 	if (op_has_region_code(op)) {
 		scalar_simplify(op);
-		if (op->code == OP_LOOP_NEST && !nest_merge_into_kernel(op))
+		if (op->code == OP_LOOP_NEST && !nest_merge_into_kernel(op, cuda))
 			nest_inline(op);
 		return;
 	}
 	for (int i = 0; i < op->nregion; i++)
 		for (Block *b = op->regions[i].first; b; b = b->next)
-			block_fuse(b);
+			block_fuse(b, cuda);
 }
 
 // Producers come before their readers: by the time a nest is looked at, everything that goes into
 // it has arrived, and it can move on as a whole. Fusing erases operations before and after the one
 // at hand, so the walk goes over a list made up front.
-static void block_fuse(Block *block)
+static void block_fuse(Block *block, bool cuda)
 {
 	size_t n = 0;
 	for (Op *op = block->first; op; op = op->next)
@@ -45,7 +45,7 @@ static void block_fuse(Block *block)
 		ops[n++] = op;
 	for (size_t i = 0; i < n; i++)
 		if (ops[i]->block == block)
-			op_fuse(ops[i]);
+			op_fuse(ops[i], cuda);
 }
 
 // Needs: loop nests and kernels (to-loops).
@@ -53,7 +53,7 @@ static void block_fuse(Block *block)
 // Breaks: nothing; results that only one reader used are gone.
 bool pass_fuse(PassContext *p)
 {
-	block_fuse(module_block(p->module));
+	block_fuse(module_block(p->module), p->target && p->target->cuda);
 	region_join(&p->module->regions[0]);
 	return pass_dce(p);
 }

@@ -44,7 +44,7 @@ bool op_contains(const Op *op, enum OpCode code); // in its regions, at any dept
 
 // Merges an elementwise nest into the epilogue of the kernel whose result it reads. True when the
 // nest is gone.
-bool nest_merge_into_kernel(Op *nest);
+bool nest_merge_into_kernel(Op *nest, bool cuda);
 
 // ---- fuse_join.c: nests and their first readers -------------------------------------------------
 

@@ -45,9 +45,18 @@ static bool only_read_here(const Value *v, const Op *nest)
 	return true;
 }
 
+// Rows of CUDA are f32 inside, whatever comes in and goes out; other kernels make what they have.
+static bool kernel_may_make(const Op *kernel, DType t, bool cuda)
+{
+	if (kernel->results[0].type->dtype == t)
+		return true;
+	return cuda && (kernel->code == OP_KERNEL_SOFTMAX || kernel->code == OP_KERNEL_LAYER_NORM) &&
+	       (t == DT_F32 || t == DT_F16 || t == DT_BF16);
+}
+
 // The kernel that made `read`, straight or through views that nobody else looks at; NULL: none that
 // fits.
-static Op *kernel_behind(Value *read, const Op *nest)
+static Op *kernel_behind(Value *read, const Op *nest, bool cuda)
 {
 	if (!only_read_here(read, nest))
 		return NULL;
@@ -60,17 +69,17 @@ static Op *kernel_behind(Value *read, const Op *nest)
 	Op *kernel = v->def;
 	if (!kernel || kernel->nresult != 1 || kernel->block != nest->block || !epilogue_of(kernel))
 		return NULL;
-	return kernel->results[0].type->dtype == nest->results[0].type->dtype ? kernel : NULL;
+	return kernel_may_make(kernel, nest->results[0].type->dtype, cuda) ? kernel : NULL;
 }
 
 // Of all kernels that the nest could join, the last: the others' results can be read there.
-static Op *kernel_choose(const Op *nest, Value **read)
+static Op *kernel_choose(const Op *nest, bool cuda, Value **read)
 {
 	Op *best = NULL;
 	for (Op *op = nest->regions[0].first->first; op; op = op->next) {
 		if (op->code != OP_LOOP_LOAD)
 			continue;
-		Op *kernel = kernel_behind(op_operand(op, 0), nest);
+		Op *kernel = kernel_behind(op_operand(op, 0), nest, cuda);
 		if (kernel && op_may_move(kernel, nest) && (!best || op_is_before(best, kernel))) {
 			best = kernel;
 			*read = op_operand(op, 0);
@@ -170,14 +179,14 @@ static void kernel_move(Op *kernel, Op *nest)
 	op_insert_before(nest, kernel);
 }
 
-bool nest_merge_into_kernel(Op *nest)
+bool nest_merge_into_kernel(Op *nest, bool cuda)
 {
 	Context *c = nest->ctx;
 	Value *read = NULL;
 	if (nest->nresult != 1 || op_contains(nest, OP_LOOP_REDUCE) ||
 		op_contains(nest, OP_LOOP_TO_INDEX))
 		return false;
-	Op *kernel = kernel_choose(nest, &read);
+	Op *kernel = kernel_choose(nest, cuda, &read);
 	if (!kernel || region_size(kernel) + region_size(nest) > MAX_EPILOGUE)
 		return false;
 	Value *made = &kernel->results[0], *result = &nest->results[0];
@@ -188,6 +197,7 @@ bool nest_merge_into_kernel(Op *nest)
 	if (!body_merge(nest, kernel, read, epilogue_of(kernel)->first))
 		return false;
 	Value *with = made;
+	made->type = type_like(c, made->type, result->type->dtype);
 	if (reshaped) {
 		Builder b = builder_before(nest);
 		with = build1(&b, OP_PD_RESHAPE, made, "shape",

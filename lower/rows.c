@@ -33,10 +33,11 @@ bool region_pass(Op *kernel, Region *r)
 	return acc && build_op(&b, OP_LOOP_YIELD, 1, &acc, 0, NULL) != NULL;
 }
 
-// A kernel over `x` element by element: regions input and epilogue.
-static Op *kernel_reading(Op *op, enum OpCode code, Value *x, int noperand, Value *const *operands)
+// A kernel over `x` element by element, whose result has elements of type t: regions input and epilogue.
+static Op *kernel_reading(Op *op, enum OpCode code, Value *x, DType t, int noperand, Value *const *operands)
 {
-	Op *kernel = op_new(op->ctx, code, op->loc, 1, &x->type, noperand, operands, 2, 0);
+	const Type *result = type_like(op->ctx, x->type, t);
+	Op *kernel = op_new(op->ctx, code, op->loc, 1, &result, noperand, operands, 2, 0);
 	op_insert_before(op, kernel);
 	if (region_read(kernel, &kernel->regions[0], x) && region_pass(kernel, &kernel->regions[1]))
 		return kernel;
@@ -61,8 +62,7 @@ static Value *swap_with_last(Builder *b, Value *x, int axis)
 	return build1(b, OP_PD_TRANSPOSE, x, "perm", attr_ints(b->ctx, last + 1, perm), NULL);
 }
 
-// In CUDA neighbouring threads read neighbours along the last axis: nests do that for all others, and a row in C has the
-// logarithm evaluated faster by nests.
+// CUDA has threads side by side behind any axis; in C that is moved to the end, and nests evaluate the logarithm faster.
 bool softmax_to_kernel(const PassContext *p, Op *op)
 {
 	Value *x = op_operand(op, 0);
@@ -73,14 +73,16 @@ bool softmax_to_kernel(const PassContext *p, Op *op)
 	if (!dtype_has_kernel(p, t->dtype) || t->rank < 1 || op->results[0].type != t || axis < 0 || axis >= t->rank)
 		return true;
 	Builder b = builder_before(op);
-	bool swap = axis != t->rank - 1;
-	if (p->target->cuda ? swap : log)
+	const bool last = axis == t->rank - 1, swap = !last && !p->target->cuda;
+	if (log && !p->target->cuda)
 		return true;
 	if (swap && !(x = swap_with_last(&b, x, (int)axis)))
 		return false;
-	Op *kernel = kernel_reading(op, OP_KERNEL_SOFTMAX, x, 0, NULL);
+	Op *kernel = kernel_reading(op, OP_KERNEL_SOFTMAX, x, t->dtype, 0, NULL);
 	if (!kernel)
 		return false;
+	if (!last && !swap)
+		op_set_attr(kernel, "axis", attr_int(op->ctx, axis));
 	if (log)
 		op_set_attr(kernel, "log", attr_bool(op->ctx, true));
 	Value *out = &kernel->results[0];
@@ -92,10 +94,10 @@ bool softmax_to_kernel(const PassContext *p, Op *op)
 
 // ---- norms --------------------------------------------------------------------------------------
 
-// The trailing `axes` axes of x normalised.
-static Value *norm_kernel(Op *op, Value *x, int axes, Value *scale, Value *bias)
+// The trailing `axes` axes of x normalised, as elements of type t.
+static Value *norm_kernel(Op *op, Value *x, DType t, int axes, Value *scale, Value *bias)
 {
-	Op *kernel = kernel_reading(op, OP_KERNEL_LAYER_NORM, x, 2, (Value *[]){scale, bias});
+	Op *kernel = kernel_reading(op, OP_KERNEL_LAYER_NORM, x, t, 2, (Value *[]){scale, bias});
 	if (!kernel)
 		return NULL;
 	op_set_attr(kernel, "epsilon", attr_float(op->ctx, op_float(op, "epsilon", 1e-5)));
@@ -115,7 +117,7 @@ bool layer_norm_to_kernel(const PassContext *p, Op *op)
 	Value *factor = cast_to(&b, scale, DT_F32), *shift = cast_to(&b, bias, DT_F32);
 	if ((scale && !factor) || (bias && !shift))
 		return false;
-	Value *out = norm_kernel(op, x, (int)(t->rank - begin), factor, shift);
+	Value *out = norm_kernel(op, x, t->dtype, (int)(t->rank - begin), factor, shift);
 	if (!out)
 		return false;
 	op_replace(op, &out);
@@ -135,6 +137,8 @@ static Value *along_channels(Builder *b, Value *v, int rank)
 static Value *scaled_channels(Builder *b, Value *out, Value *scale, Value *bias)
 {
 	const int rank = out->type->rank;
+	scale = cast_to(b, scale, DT_F32);
+	bias = cast_to(b, bias, DT_F32);
 	if (scale && (scale = along_channels(b, scale, rank)))
 		out = build2(b, OP_PD_MULTIPLY, out, scale, NULL);
 	if (out && bias && (bias = along_channels(b, bias, rank)))
@@ -142,12 +146,14 @@ static Value *scaled_channels(Builder *b, Value *out, Value *scale, Value *bias)
 	return out;
 }
 
-bool norm_of_channels_to_kernel(Op *op)
+// From the kernel's f32 on, scale and bias included, all is fused into its epilogue.
+bool norm_of_channels_to_kernel(const PassContext *p, Op *op)
 {
 	Context *c = op->ctx;
 	Value *x = op_operand(op, 0), *scale = op_operand(op, 1), *bias = op_operand(op, 2), *rows = x;
 	const Type *t = x->type;
-	if (t->dtype != DT_F32 || t->rank < 3 || t->rank >= MAX_RANK || op->results[0].type != t)
+	if (!dtype_has_kernel(p, t->dtype) || t->rank < 3 || t->rank >= MAX_RANK || op->results[0].type != t ||
+	    (scale && !dtype_has_kernel(p, scale->type->dtype)) || (bias && !dtype_has_kernel(p, bias->type->dtype)))
 		return true;
 	Builder b = builder_before(op);
 	if (op->code == OP_PD_GROUP_NORM) {
@@ -159,10 +165,11 @@ bool norm_of_channels_to_kernel(Op *op)
 			dims[d + 1] = t->dims[d];
 		rows = build1(&b, OP_PD_RESHAPE, x, "shape", attr_dims(c, t->rank + 1, dims), NULL);
 	}
-	Value *out = rows ? norm_kernel(op, rows, rows->type->rank - 2, NULL, NULL) : NULL;
+	Value *out = rows ? norm_kernel(op, rows, DT_F32, rows->type->rank - 2, NULL, NULL) : NULL;
 	if (out && rows != x)
 		out = build1(&b, OP_PD_RESHAPE, out, "shape", attr_dims(c, t->rank, t->dims), NULL);
 	out = out ? scaled_channels(&b, out, scale, bias) : NULL;
+	out = cast_to(&b, out, t->dtype);
 	if (!out)
 		return false;
 	op_replace(op, &out);

@@ -13,6 +13,6 @@ bool region_pass(Op *kernel, Region *r);
 bool softmax_to_kernel(const PassContext *p, Op *op);
 bool layer_norm_to_kernel(const PassContext *p, Op *op);
 // CUDA: pd.instance_norm and pd.group_norm, where the elements of a group lie side by side.
-bool norm_of_channels_to_kernel(Op *op);
+bool norm_of_channels_to_kernel(const PassContext *p, Op *op);
 
 #endif

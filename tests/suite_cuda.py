@@ -40,7 +40,8 @@ def library(t, nvcc, tmp):
     return 'cuBLASLt', p.returncode == 0, p.stdout[-2000:]
 
 
-PRINTED = ('append', 'cuda_attention', 'cuda_control', 'cuda_loop', 'cuda_nest', 'cuda_reduce', 'cuda_rows', 'cuda_select', 'cuda_switch',
+PRINTED = ('append', 'cuda_attention', 'cuda_control', 'cuda_loop', 'cuda_nest', 'cuda_reduce', 'cuda_rows', 'cuda_rows_across',
+           'cuda_rows_half', 'cuda_select', 'cuda_switch',
            'cuda_turn')
 
 

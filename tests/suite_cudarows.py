@@ -18,15 +18,19 @@ class Rows:
         self.name, self.dims, self.op, self.attrs, self.dtype, self.more = name, list(dims), op, attrs, dtype, more
         self.symbols, self.special = symbols, special
 
+    def random(self, np, random, dims):
+        x = random.standard_normal(dims).astype(np.float16 if self.dtype == 'f16' else np.float32)
+        return (x.view(np.uint32) >> 16).astype(np.uint16) if self.dtype == 'bf16' else x
+
     def feeds(self, np, random):
-        x = random.standard_normal(self.dims).astype(np.float16 if self.dtype == 'f16' else np.float32)
+        x = self.random(np, random, self.dims)
         if self.special:  # all -inf; one of them; nothing; inf
             x[0], x[1, ::2], x[2, 1], x[3, 3] = -np.inf, -np.inf, np.nan, np.inf
-        return [('x', x)] + [(f'v{i}', random.standard_normal(d).astype(np.float32)) for i, d in enumerate(self.more)]
+        return [('x', x)] + [(f'v{i}', self.random(np, random, d)) for i, d in enumerate(self.more)]
 
     def text(self, i, column):
         t = tensor([f'?{s}{i}' if s in self.symbols else d for s, d in zip('nmkl', self.dims)], self.dtype)
-        more = [tensor(d) for d in self.more]
+        more = [tensor(d, self.dtype) for d in self.more]
         rows = [f'  %v{k}_{i} = pd.feed() {{name = "v{k}_{i}", col = {column + 1 + k}}} : () -> ({m})' for k, m in enumerate(more)]
         args = ', '.join([f'%d{i}'] + [f'%v{k}_{i}' for k in range(len(more))])
         return [f'  %x{i} = pd.feed() {{name = "x_{i}", col = {column}}} : () -> ({t})', *rows,
@@ -97,6 +101,16 @@ CASES = (
     Rows('softmax, too long', (4, 17000), special=True),
     Rows('softmax, open', (4, 7), symbols='nm', special=True),
     Rows('softmax of f16', (6, 40), dtype='f16'),
+    Rows('softmax of f16, one by one', (5, 33), dtype='f16'),
+    Rows('softmax of bf16, a block', (2, 1288), dtype='bf16'),
+    Rows('softmax across', (5, 17, 6), attrs='axis = 1', special=True),
+    Rows('softmax across, four at once', (4, 6, 3, 8), attrs='axis = 1', special=True),
+    Rows('softmax across, shared', (70, 36), attrs='axis = 0', special=True),
+    Rows('softmax across, too long', (4, 600, 3), attrs='axis = 1', special=True),
+    Rows('softmax across, open', (4, 9, 5), attrs='axis = 1', symbols='nmk', special=True),
+    Rows('softmax across, of f16', (3, 34, 16), attrs='axis = 1', dtype='f16'),
+    Rows('log_softmax across', (4, 40, 300), 'log_softmax', 'axis = 1', special=True),
+    Rows('log_softmax across, open', (7, 6), 'log_softmax', 'axis = 0', symbols='n', special=True),
     Rows('log_softmax', (5, 33), 'log_softmax', special=True),
     Rows('log_softmax, open', (5, 300), 'log_softmax', symbols='m', special=True),
     Rows('layer_norm, a warp', (70, 312), 'layer_norm', 'begin_norm_axis = 1', more=((312,), (312,))),
@@ -104,6 +118,10 @@ CASES = (
     Rows('layer_norm, a block', (2, 2052), 'layer_norm', 'begin_norm_axis = 1'),
     Rows('layer_norm, open', (2, 300), 'layer_norm', 'begin_norm_axis = 1', symbols='nm'),
     Rows('layer_norm of f16', (4, 24), 'layer_norm', 'begin_norm_axis = 1', 'f16'),
+    Rows('layer_norm of bf16', (3, 264), 'layer_norm', 'begin_norm_axis = 1', 'bf16', more=((264,), (264,))),
+    Rows('layer_norm of f16, open', (4, 24), 'layer_norm', 'begin_norm_axis = 1', 'f16', 'nm'),
+    Rows('instance_norm of f16', (2, 3, 5, 8), 'instance_norm', 'epsilon = 0.001', 'f16', 'n', more=((3,), (3,))),
+    Rows('group_norm of bf16', (2, 6, 5, 3), 'group_norm', 'groups = 2', 'bf16', more=((6,), (6,))),
     Rows('instance_norm', (2, 3, 5, 4), 'instance_norm', 'epsilon = 0.001', symbols='n', more=((3,), (3,))),
     Rows('group_norm', (2, 6, 5, 3), 'group_norm', 'groups = 2', more=((6,), (6,))),
     Attention('attention, tiles of 64 rows', 1, 2, 70, 67, 64, 64, 'boon'),
@@ -126,6 +144,14 @@ LOOKUP = '''builtin.module {
 '''
 
 
+NEAR = {'f32': {'rtol': 1e-4, 'atol': 1e-5}, 'f16': {'rtol': 4e-3, 'atol': 4e-3}, 'bf16': {'rtol': 3e-2, 'atol': 3e-2}}
+
+
+def numbers(np, x):
+    """What an array of .npy holds; bf16 comes as its bits."""
+    return (x.astype(np.uint32) << 16).view(np.float32) if x.dtype == np.uint16 else x.astype(np.float32)
+
+
 def programs(t, tmp, np, random):
     feeds, rows, column = [], ['builtin.module {'], 0
     for i, case in enumerate(CASES):
@@ -146,8 +172,8 @@ def programs(t, tmp, np, random):
         yield f'{name}: runs', p.returncode == 0, p.stdout[-3000:]
     for name in ('lowered', 'emulated'):
         for i, case in enumerate(CASES):
-            have, want = (np.load(tmp / d / f'0/{i}.npy').astype(np.float32) for d in (name, 'want'))
-            near = {'rtol': 4e-3, 'atol': 4e-3} if case.dtype == 'f16' else {'rtol': 1e-4, 'atol': 1e-5}
+            have, want = (numbers(np, np.load(tmp / d / f'0/{i}.npy')) for d in (name, 'want'))
+            near = NEAR[case.dtype]
             yield f'{name}: {case.name}', np.allclose(have, want, equal_nan=True, **near), f'{have}\n{want}'
 
 
