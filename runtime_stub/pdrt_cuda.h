@@ -95,6 +95,9 @@ static __device__ inline bool pd_is_off(pd_guard part)
 	return part.on && !*part.on;
 }
 
+/* The oldest driver whose conditional nodes are those of this toolkit; older ones may run the program all the same. */
+#define PD_CONDITIONS_DRIVER (CUDART_VERSION >= 12080 ? 12080 : 12040)
+
 /* What a conditional node hangs on; `otherwise` is for toolkits whose conditions have no else. Without nodes, a word for
  * each part that says whether it runs. */
 typedef struct pd_condition {
@@ -456,11 +459,13 @@ static inline bool pd_lacks_conditions(pd_error *error)
 static inline unsigned long long pd_handle(pd_queue *q)
 {
 	unsigned long long handle = 0;
+	int driver = 0;
 	q->conditions = true;
+	pd_check(q, cudaDriverGetVersion(&driver));
+	if (!PD_CONDITIONS || driver < PD_CONDITIONS_DRIVER)
+		pd_check_at(q, cudaErrorCallRequiresNewerDriver, "conditional nodes");
 #if PD_CONDITIONS
 	pd_check(q, cudaGraphConditionalHandleCreate(&handle, q->root, 0, cudaGraphCondAssignDefault));
-#else
-	pd_check_at(q, cudaErrorNotSupported, "conditional nodes");
 #endif
 	return handle;
 }

@@ -8,7 +8,9 @@ from pdcc_tests import SRC, Skip, run
 SLOW = True
 N = 'tensor<1 x i64>'
 NO_NODES = {'CUDAEMU_FAIL': 'cudaGraphConditionalHandleCreate:1:cudaErrorNotSupported'}
+OLD_DRIVER = {'CUDAEMU_DRIVER': '12040'}  # has conditional nodes, but not all that the toolkit has
 TOO_LATE = {'CUDAEMU_FAIL': 'cudaGraphInstantiate:1:cudaErrorCallRequiresNewerDriver'}
+FORMS = (('nodes', {}), ('no nodes', NO_NODES), ('late', TOO_LATE), ('old driver', OLD_DRIVER))
 # Recorded programs with loops and branches of several kinds.
 CASES = ('array-nested-while', 'beam-search-dense', 'cond-diff-shape', 'ifelse-split-merge', 'rnn-lstm-bi', 'while-3',
          'while-lod-array-len0', 'while-set-value', 'while-shrink')
@@ -105,10 +107,12 @@ def forms(t, tmp):
         yield f'{wide} elements: the form of the loop', ('pd_while' in text.read_text()) != kernel, ''
         want, message, _ = p.values('interp', 'interp', 0, 1, 5)
         yield f'{wide} elements, interpreter', want is not None, message
-        for name, env in (('nodes', {}), ('no nodes', NO_NODES)) if kernel else (('nodes', {}), ('no nodes', NO_NODES), ('late', TOO_LATE)):
+        for name, env in FORMS[:2] if kernel else FORMS:
             for seed in ('1', '2') if kernel else ('1',):
-                have, message, _ = p.values('cuda', 'cuda', 0, 1, 5, CUDAEMU_SEED=seed, **env)
+                have, message, calls = p.values('cuda', 'cuda', 0, 1, 5, CUDAEMU_SEED=seed, **env)
                 yield f'{wide} elements, {name}, order {seed}', close(p.np, want, have), message
+            if env == OLD_DRIVER:
+                yield f'{wide} elements, {name}: no graph', 'cudaGraphLaunch' not in calls, f'{calls}'
 
 
 def words(t, tmp):

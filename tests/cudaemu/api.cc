@@ -52,6 +52,19 @@ cudaError_t cudaGetDeviceCount(int *n)
 	return cudaSuccess;
 }
 
+static int driver_version()
+{
+	const char *version = getenv("CUDAEMU_DRIVER");
+	return version ? atoi(version) : CUDART_VERSION;
+}
+
+cudaError_t cudaDriverGetVersion(int *version)
+{
+	ENTER();
+	*version = driver_version();
+	return cudaSuccess;
+}
+
 cudaError_t cudaGetDevice(int *device)
 {
 	ENTER();
@@ -262,6 +275,8 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t *out, cudaGraph_t g, const cudaGrap
 	Condition *condition = reinterpret_cast<Condition *>(static_cast<uintptr_t>(c->handle));
 	const unsigned most = c->type == cudaGraphCondTypeIf ? 2 : c->type == cudaGraphCondTypeWhile ? 1 : 1u << 16;
 	if (p->type != cudaGraphNodeTypeConditional || !c->size || c->size > most)
+		return result(cudaErrorInvalidValue);
+	if (driver_version() < 12080 && c->type != cudaGraphCondTypeWhile && (c->type != cudaGraphCondTypeIf || c->size > 1))
 		return result(cudaErrorInvalidValue);
 	if (condition->bound || condition->root != g->root)
 		die("misuse: a handle for two conditional nodes, or of another graph");
