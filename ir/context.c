@@ -50,7 +50,7 @@ void context_free(Context *c)
 
 void key_init(Key *k, Context *c)
 {
-	text_init(&k->bytes, c->arena);
+	k->bytes = (Text){.arena = c->arena, .text = k->few, .cap = sizeof k->few};
 }
 
 void key_bytes(Key *k, const void *p, size_t n)
@@ -150,6 +150,16 @@ const Loc *context_loc(Context *c, const Loc *l)
 		*slot = copy;
 	}
 	return *slot;
+}
+
+void **context_found(Context *c, const void *who, const void *a, const void *b)
+{
+	Key k;
+	key_init(&k, c);
+	key_ptr(&k, who);
+	key_ptr(&k, a);
+	key_ptr(&k, b);
+	return intern_key(c, INTERN_FOUND, &k);
 }
 
 // Index of the first parameter whose name is not less than `name`.

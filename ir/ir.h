@@ -44,6 +44,8 @@ const char *context_str(Context *c, const char *s);
 const char *context_strn(Context *c, const char *s, size_t n);
 // The one copy of a location.
 const Loc *context_loc(Context *c, const Loc *l);
+// Where a function that takes long keeps what it has found about two unique objects: NULL at first. `who` is its own.
+void **context_found(Context *c, const void *who, const void *a, const void *b);
 
 // ---- dim.c: sizes, known or symbolic -------------------------------------------------------------
 

@@ -34,6 +34,20 @@ static void equal_types_are_one_pointer(void **state)
 	assert_ptr_not_equal(type_func(c, 1, two, 1, two + 1), type_func(c, 2, two, 0, NULL));
 }
 
+static void looking_up_takes_no_memory(void **state)
+{
+	Context *c = *state;
+	const Dim *n = dim_sym(c, "n"), *dims[] = {dim_add(c, n, dim_const(c, 1)), dim_const(c, 4)};
+	const int64_t many[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20};
+	const Type *t = type_tensor(c, DT_F32, 2, dims, 0);
+	const Attr *ints = attr_ints(c, COUNT_OF(many), many);
+	const size_t bytes = arena_bytes(c->arena);
+	assert_ptr_equal(dim_add(c, n, dim_const(c, 1)), dims[0]);
+	assert_ptr_equal(type_tensor(c, DT_F32, 2, dims, 0), t);
+	assert_int_equal(arena_bytes(c->arena), bytes);
+	assert_ptr_equal(attr_ints(c, COUNT_OF(many), many), ints); // longer than most
+}
+
 static void types_have_text(void **state)
 {
 	Context *c = *state;
@@ -178,10 +192,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(strings_and_locations_are_unique), TEST(equal_types_are_one_pointer),
-		TEST(types_have_text),                  TEST(element_counts_do_not_overflow),
-		TEST(dtypes_know_their_names),          TEST(equal_attributes_are_one_pointer),
-		TEST(attribute_text_reads_back),        TEST(tensors_convert_elements),
-		TEST(halves_round_to_nearest_even),     TEST(parameters_come_in_order_of_names),
+		TEST(looking_up_takes_no_memory),       TEST(types_have_text),
+		TEST(element_counts_do_not_overflow),   TEST(dtypes_know_their_names),
+		TEST(equal_attributes_are_one_pointer), TEST(attribute_text_reads_back),
+		TEST(tensors_convert_elements),         TEST(halves_round_to_nearest_even),
+		TEST(parameters_come_in_order_of_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
