@@ -11,10 +11,11 @@ CASES = ('auto_scan_reduce_ops-0', 'auto_scan_softmax-1', 'auto_scan_scatter-2',
          'while-3')
 
 
+GATES = [*(f'-gencode=arch=compute_{a},code=sm_{a}' for a in ARCHS), '-Werror', 'all-warnings', '-Xptxas', '-warn-spills,-warn-lmem-usage']
+
+
 def nvcc_compile(nvcc, source, *flags):
-    archs = [f'-gencode=arch=compute_{a},code=sm_{a}' for a in ARCHS]
-    return run([nvcc, *archs, '-Werror', 'all-warnings', '-Xptxas', '-warn-spills,-warn-lmem-usage', *flags, '-I', SRC / 'runtime_stub',
-                '-c', source, '-o', source.with_suffix('.o')])
+    return run([nvcc, *GATES, *flags, '-I', SRC / 'runtime_stub', '-c', source, '-o', source.with_suffix('.o')])
 
 
 def sources(t, todo, tmp):
