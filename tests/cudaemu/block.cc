@@ -2,7 +2,9 @@
 // order drawn from the seed; one that has ended hands its fiber to the next. Checks barriers, warp operations and shared
 // memory. Called by queue.cc.
 #include "cudaemu.h"
+#include "order.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <sys/mman.h>
 
@@ -15,16 +17,18 @@ dim3 blockDim, gridDim;
 
 namespace cudaemu {
 
-enum { MAX_THREADS = 1024, WARP = 32, STACK = 256 << 10, GUARD = 4096 };
+enum { MAX_THREADS = 1024, STACK = 256 << 10, GUARD = 4096 };
 
 Fiber *current;
 
 // ---- switching ---------------------------------------------------------------------------------------------
 
 #if defined(__x86_64__)
+namespace {
 struct Context {
 	void *sp;
 };
+} // namespace
 
 // The registers that a function must keep go to the old stack; those of the other come from its stack.
 extern "C" void cudaemu_switch(void **from, void *to);
@@ -49,9 +53,11 @@ static void context_make(Context *c, char *stack, void (*entry)())
 	c->sp = top;
 }
 #else
+namespace {
 struct Context {
 	ucontext_t u;
 };
+} // namespace
 
 static void context_switch(Context *from, Context *to)
 {
@@ -70,18 +76,37 @@ static void context_make(Context *c, char *stack, void (*entry)())
 
 // ---- the block that runs -------------------------------------------------------------------------------------
 
-enum State { RUNS, WAITS_BARRIER, WAITS_WARP };
+struct SharedCell : Cell {
+	unsigned copier; // the thread whose copy to it is under way + 1; 0: none
+};
+
+namespace {
+
+// To shared memory, by cp.async.
+struct Copy {
+	const Site *site;
+	size_t i, n, size; // n elements from number i on
+	unsigned group;
+	int line;
+	unsigned char bytes[16];
+};
+
+enum : unsigned { OPEN = UINT_MAX }; // a group that is not committed
+
+} // namespace
 
 struct Private {
 	Context context;
 	char *stack;
-	State state;
+	enum { RUNS, WAITS_BARRIER, WAITS_WARP } state;
 	int line;      // where it waits
 	unsigned mask; // of the warp operation that it waits in
-	struct Copy *copies; // begun and not waited for
+	Copy *copies;  // begun and not waited for
 	size_t ncopy, ccopy;
-	unsigned groups;     // of copies, so far
+	unsigned groups; // of copies, so far
 };
+
+namespace {
 
 // Lanes that do warp operations with one mask. Values alternate between two rows: nobody can be two operations ahead.
 struct Group {
@@ -94,40 +119,15 @@ struct Group {
 struct Warp {
 	int ngroup;
 	Group groups[WARP];
-	unsigned ended;
-	unsigned epoch;  // operations done
-	uint32_t moment; // of the last one
+	WarpOrder order;
 };
 
-struct Access {
-	unsigned thread, epoch, warp_epoch; // thread: its number + 1, 0: none
-};
-
-struct Shadow {
-	Access write, read;
-	bool read_by_many; // since the last barrier
-	unsigned copier;   // the thread whose copy to it is under way + 1; 0: none
-};
-
-// To shared memory, by cp.async.
-struct Copy {
-	const Site *site;
-	size_t i, n, size; // n elements from number i on
-	unsigned group;
-	int line;
-	unsigned char bytes[16];
-};
-
-static const unsigned OPEN = ~0u; // a group that is not committed
-
-static struct Block {
+struct Block {
 	const Launch *launch;
-	uint32_t launched; // the moment
 	unsigned long serial;
+	uint32_t number; // in the launch
 	unsigned n, started, ended, arrived;
-	int line;        // of the barrier that threads wait at
-	unsigned epoch;  // barriers passed
-	uint32_t moment; // of the last one
+	int line; // of the barrier that threads wait at
 	unsigned order[MAX_THREADS];
 	Warp warps[MAX_THREADS / WARP];
 	Fiber *ready[MAX_THREADS];
@@ -136,11 +136,28 @@ static struct Block {
 	int nwaiting;
 	size_t shared_used;
 	Context scheduler;
-} block;
+};
+} // namespace
 
+static Block block;
 static Fiber *idle[MAX_THREADS];
 static int nidle;
 alignas(16) static char shared_bytes[SHARED_BYTES];
+
+// The text stays until the next call.
+const char *accesses_describe(const Accesses *a)
+{
+	static char text[64];
+	const uint32_t number = a->who & WHO;
+	if (a->who & SEVERAL_BLOCKS)
+		return "threads of several blocks";
+	if (a->who & SEVERAL_WARPS)
+		snprintf(text, sizeof text, "threads of several warps of block %u", number / WARP - 1);
+	else
+		snprintf(text, sizeof text, "thread %u of block %u", number % WARP * WARP + (unsigned)__builtin_ctz(a->lanes),
+		         number / WARP - 1);
+	return text;
+}
 
 bool thread_describe(char *text, size_t size)
 {
@@ -156,18 +173,12 @@ static Warp *warp_of(unsigned thread)
 	return &block.warps[thread / WARP];
 }
 
-static uint32_t moment_now = 1;
+Moment moment = {1, 1, 1, 0, 0, nullptr};
 
-uint32_t moment_next()
+void moment_next()
 {
-	return ++moment_now;
-}
-
-Moment moment()
-{
-	const uint32_t number = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
-	return {moment_now, block.launched, block.moment, warp_of(current->number)->moment, number * block.n + current->number + 1,
-	        block.n};
+	if (!++moment.now)
+		die("too many barriers: their number does not fit 32 bits");
 }
 
 unsigned warp_lane()
@@ -175,12 +186,21 @@ unsigned warp_lane()
 	return current->number % WARP;
 }
 
+// It is the one that runs now.
+static void fiber_begin(Fiber *f)
+{
+	current = f;
+	moment.who = (block.number + 1) * WARP + f->number / WARP;
+	moment.lane = f->number % WARP;
+	moment.warp = &warp_of(f->number)->order;
+}
+
 static void thread_take(Fiber *f)
 {
 	const unsigned t = block.order[block.started++], x = blockDim.x, y = blockDim.y;
 	f->number = t;
 	f->index = {t % x, t / x % y, t / x / y};
-	f->p->state = RUNS;
+	f->p->state = Private::RUNS;
 	f->p->groups = 0;
 }
 
@@ -198,9 +218,9 @@ static void fiber_main()
 		if (f->p->ncopy)
 			die("a thread ends while a copy that it began in line %d is under way", f->p->copies[0].line);
 		block.ended++;
-		warp_of(f->number)->ended |= 1u << f->number % WARP;
 		if (block.started < block.n && !block.nready) {
 			thread_take(f);
+			fiber_begin(f);
 			continue;
 		}
 		idle[nidle++] = f;
@@ -225,7 +245,7 @@ static Fiber *fiber_new()
 
 // ---- waiting --------------------------------------------------------------------------------------------------
 
-static void wait_as(State s, int line)
+static void wait_as(decltype(Private::state) s, int line)
 {
 	Fiber *f = current;
 	f->p->state = s;
@@ -257,13 +277,13 @@ void barrier(int line)
 		die("divergent barrier: threads of one block wait in __syncthreads of lines %d and %d", block.line, line);
 	block.line = line;
 	if (++block.arrived < block.n) {
-		wait_as(WAITS_BARRIER, line);
+		wait_as(Private::WAITS_BARRIER, line);
 		return;
 	}
 	block.arrived = 0;
-	block.epoch++;
-	block.moment = moment_next();
-	release([](Fiber *f) { return f->p->state == WAITS_BARRIER; });
+	moment_next();
+	moment.block = moment.now;
+	release([](Fiber *f) { return f->p->state == Private::WAITS_BARRIER; });
 }
 
 static Group *group_find(Warp *w, unsigned mask)
@@ -279,7 +299,25 @@ static Group *group_find(Warp *w, unsigned mask)
 	return g;
 }
 
-const uint64_t *warp_exchange(unsigned mask, uint64_t value, int line)
+// What lanes of the mask knew before, all of them know now, and what all of them did.
+static void lanes_join(WarpOrder *o, unsigned mask)
+{
+	if (mask == 0xffffffffu) {
+		o->all = moment.now;
+		return;
+	}
+	for (int j = 0; j < WARP; j++) {
+		uint32_t known = mask >> j & 1 ? moment.now : o->all;
+		for (int i = 0; i < WARP; i++)
+			if ((mask >> i & 1) && o->seen[i][j] > known)
+				known = o->seen[i][j];
+		for (int i = 0; i < WARP; i++)
+			if (mask >> i & 1)
+				o->seen[i][j] = known;
+	}
+}
+
+static const uint64_t *exchange(unsigned mask, uint64_t value, bool orders, int line)
 {
 	if (!current)
 		die("a warp operation outside of a kernel");
@@ -296,20 +334,28 @@ const uint64_t *warp_exchange(unsigned mask, uint64_t value, int line)
 	row[lane] = value;
 	if (g->arrived != mask) {
 		current->p->mask = mask;
-		wait_as(WAITS_WARP, line);
+		wait_as(Private::WAITS_WARP, line);
 		return row;
 	}
 	g->arrived = 0;
 	g->generation++;
-	w->epoch++;
-	w->moment = moment_next();
-	release([=](Fiber *f) { return f->p->state == WAITS_WARP && f->p->mask == mask && f->number / WARP == warp; });
+	if (orders) {
+		moment_next();
+		lanes_join(&w->order, mask);
+	}
+	release([=](Fiber *f) { return f->p->state == Private::WAITS_WARP && f->p->mask == mask && f->number / WARP == warp; });
 	return row;
 }
 
+const uint64_t *warp_exchange(unsigned mask, uint64_t value, int line)
+{
+	return exchange(mask, value, false, line);
+}
+
+// The only operation of a warp that orders what its lanes do to memory: shuffles and votes promise no such thing.
 void warp_barrier(unsigned mask, int line)
 {
-	warp_exchange(mask, 0, line);
+	exchange(mask, 0, true, line);
 }
 
 // An element of a register: number i of two, or the one of a tf32.
@@ -361,7 +407,7 @@ void lane_outside(int lane, int line)
 	const Fiber *f = block.waiting[0];
 	if (block.arrived && block.arrived + block.ended == block.n)
 		die("divergent barrier: %u threads ended without reaching __syncthreads in line %d", block.ended, block.line);
-	if (f->p->state == WAITS_WARP)
+	if (f->p->state == Private::WAITS_WARP)
 		die("divergent warp: line %d waits for lanes of mask 0x%08x that do something else or have ended", f->p->line,
 		    f->p->mask);
 	die("deadlock: some threads wait at the barrier in line %d, others in warp operations", block.line);
@@ -369,7 +415,7 @@ void lane_outside(int lane, int line)
 
 static void fiber_resume(Fiber *f)
 {
-	current = f;
+	fiber_begin(f);
 	context_switch(&block.scheduler, &f->p->context);
 	current = nullptr;
 }
@@ -380,14 +426,10 @@ static void block_run()
 	block.started = block.ended = block.arrived = 0;
 	block.nready = block.nwaiting = 0;
 	block.shared_used = 0;
-	block.epoch = 1;
-	block.moment = moment_next();
-	for (unsigned w = 0; w * WARP < block.n; w++) {
+	moment_next();
+	moment.block = moment.now;
+	for (unsigned w = 0; w * WARP < block.n; w++)
 		block.warps[w].ngroup = 0;
-		block.warps[w].ended = 0;
-		block.warps[w].epoch = 1;
-		block.warps[w].moment = block.moment;
-	}
 	for (unsigned i = 0; i < block.n && random_wanted(); i++) {
 		const unsigned k = random_next(i + 1);
 		block.order[i] = block.order[k];
@@ -398,7 +440,7 @@ static void block_run()
 			const int k = (int)random_next((uint32_t)block.nready);
 			Fiber *f = block.ready[k];
 			block.ready[k] = block.ready[--block.nready];
-			f->p->state = RUNS;
+			f->p->state = Private::RUNS;
 			fiber_resume(f);
 		} else if (block.started < block.n) {
 			Fiber *f = fiber_new();
@@ -415,7 +457,8 @@ static void block_run()
 void kernel_run(const Launch *l)
 {
 	block.launch = l;
-	block.launched = moment_next();
+	moment_next();
+	moment.launch = moment.now;
 	blockDim = l->block;
 	gridDim = l->grid;
 	block.n = l->block.x * l->block.y * l->block.z;
@@ -424,6 +467,7 @@ void kernel_run(const Launch *l)
 	const uint64_t blocks = (uint64_t)l->grid.x * l->grid.y * l->grid.z, first = random_next((uint32_t)blocks);
 	for (uint64_t i = 0; i < blocks; i++) {
 		const uint64_t b = (i + first) % blocks;
+		block.number = (uint32_t)b;
 		blockIdx = {(unsigned)(b % l->grid.x), (unsigned)(b / l->grid.x % l->grid.y),
 		               (unsigned)(b / l->grid.x / l->grid.y)};
 		block_run();
@@ -446,64 +490,35 @@ void site_enter(Site *s, size_t count, size_t size, bool dynamic)
 		die("shared memory '%s' has %zu bytes, but the launch gives %zu", s->name, count * size, block.launch->shared);
 	block.shared_used = at + count * size;
 	s->data = shared_bytes + at;
-	free(s->shadow);
-	s->shadow = static_cast<Shadow *>(calloc(count, sizeof *s->shadow));
+	free(s->cells);
+	s->cells = static_cast<SharedCell *>(calloc(count, sizeof *s->cells));
 	memset(s->data, 0xff, count * size);
 }
 
-// Whether something that happened is known to have happened before what the current thread does now.
-static bool happened_before(const Access *a)
-{
-	const unsigned self = current->number + 1;
-	if (!a->thread || a->thread == self || a->epoch != block.epoch)
-		return true;
-	return (a->thread - 1) / WARP == current->number / WARP && a->warp_epoch < warp_of(current->number)->epoch;
-}
-
-static Access access_now()
-{
-	return {current->number + 1, block.epoch, warp_of(current->number)->epoch};
-}
-
-static Shadow *shadow_find(const Site *s, size_t i, size_t count, int line)
+static void shared_access(const Site *s, size_t i, size_t count, AccessKind kind, int line)
 {
 	if (i >= count)
 		die("line %d: element %zd of shared memory '%s', which has %zu", line, (ssize_t)i, s->name, count);
-	return &s->shadow[i];
-}
-
-static void copier_check(const Shadow *e, const Site *s, size_t i, const char *what, int line)
-{
-	if (e->copier)
+	SharedCell *c = &s->cells[i];
+	if (c->copier)
 		die("line %d: element %zu of shared memory '%s' is %s while a copy to it that thread %u has begun is under way", line, i,
-		    s->name, what, e->copier - 1);
+		    s->name, kind == ACCESS_READ ? "read" : "written", c->copier - 1);
+	if (kind == ACCESS_READ && !c->written)
+		die("line %d: element %zu of shared memory '%s' is read, but nobody wrote it", line, i, s->name);
+	if (const Accesses *other = cell_access(c, kind))
+		die("line %d: race: %s element %zu of shared memory '%s' that %s %s, no barrier between", line,
+		    kind == ACCESS_READ ? "a read of" : "a write to", i, s->name, accesses_describe(other),
+		    other == &c->changes ? "wrote" : "read");
 }
 
 void shared_read(const Site *s, size_t i, size_t count, int line)
 {
-	Shadow *e = shadow_find(s, i, count, line);
-	copier_check(e, s, i, "read", line);
-	if (!e->write.thread)
-		die("line %d: element %zu of shared memory '%s' is read, but nobody wrote it", line, i, s->name);
-	if (!happened_before(&e->write))
-		die("line %d: race: thread %u reads element %zu of shared memory '%s' that thread %u wrote, no barrier between", line,
-		    current->number, i, s->name, e->write.thread - 1);
-	e->read_by_many = e->read.thread && e->read.epoch == block.epoch && e->read.thread != current->number + 1
-	                      ? true : e->read.epoch == block.epoch && e->read_by_many;
-	e->read = access_now();
+	shared_access(s, i, count, ACCESS_READ, line);
 }
 
 void shared_write(const Site *s, size_t i, size_t count, int line)
 {
-	Shadow *e = shadow_find(s, i, count, line);
-	copier_check(e, s, i, "written", line);
-	if (!happened_before(&e->write))
-		die("line %d: race: threads %u and %u write element %zu of shared memory '%s', no barrier between", line,
-		    e->write.thread - 1, current->number, i, s->name);
-	if (!happened_before(&e->read) || (e->read_by_many && e->read.epoch == block.epoch && e->read.thread == current->number + 1))
-		die("line %d: race: thread %u writes element %zu of shared memory '%s' that another thread read, no barrier between",
-		    line, current->number, i, s->name);
-	e->write = access_now();
+	shared_access(s, i, count, ACCESS_WRITE, line);
 }
 
 void shared_aligned(const Site *s, size_t i, size_t n, int line)
@@ -528,7 +543,7 @@ void copy_begin(const Site *s, size_t i, size_t count, size_t n, size_t size, co
 	shared_aligned(s, i, n, line);
 	for (size_t e = 0; e < n; e++) {
 		shared_write(s, i + e, count, line);
-		s->shadow[i + e].copier = current->number + 1;
+		s->cells[i + e].copier = current->number + 1;
 	}
 	memset(s->data + i * size, 0xff, n * size);
 	if (p->ncopy == p->ccopy) {
@@ -561,8 +576,8 @@ void copies_wait(unsigned groups_left)
 		}
 		memcpy(c.site->data + c.i * c.size, c.bytes, c.n * c.size);
 		for (size_t e = 0; e < c.n; e++) {
-			c.site->shadow[c.i + e].copier = 0;
-			c.site->shadow[c.i + e].write = access_now();
+			c.site->cells[c.i + e].copier = 0;
+			cell_access(&c.site->cells[c.i + e], ACCESS_WRITE);
 		}
 	}
 	p->ncopy = kept;

@@ -66,6 +66,29 @@ static __global__ void by_turns(float *x)
 	}
 }
 
+// What lanes of a warp read, one of them writes once they have met; halves of a warp meet on their own. Many threads count.
+static __global__ void by_lanes(float *x, int *count)
+{
+	PD_SHARED(float, s, N);
+	const unsigned first = threadIdx.x / 32 * 32, half = threadIdx.x / 16 * 16, mask = half % 32 ? 0xffff0000u : 0xffffu;
+	s[threadIdx.x] = x[threadIdx.x];
+	__syncwarp();
+	float sum = (float)s[first] + (float)s[first + 1] + (float)s[half + 2];
+	__syncwarp();
+	if (threadIdx.x == first + 5)
+		s[first + 1] = sum + (float)s[first + 1];
+	sum += (float)s[half + 2];
+	__syncwarp(mask);
+	if (threadIdx.x == half + 15)
+		s[half + 2] = sum;
+	__syncwarp(mask);
+	x[threadIdx.x] = s[half + 2];
+	atomicAdd(count, 1);
+	__syncthreads();
+	if (threadIdx.x == 0)
+		x[0] = (float)*count;
+}
+
 static __global__ void count_up(int *i)
 {
 	*i += 1;
@@ -110,6 +133,49 @@ static __global__ void missing_second_barrier(float *x)
 		__syncthreads();
 		x[threadIdx.x] = s[(threadIdx.x + 1) % N];
 	}
+}
+
+// Two warps read; only lanes of the second, which meet, come before its write.
+static __global__ void read_by_two_warps(float *x)
+{
+	PD_SHARED(float, s, 1);
+	if (threadIdx.x == 0)
+		s[0] = x[0];
+	__syncthreads();
+	x[threadIdx.x] = s[0];
+	__syncwarp();
+	if (threadIdx.x == 40)
+		s[0] = 1.0f;
+}
+
+// Halves of a warp meet, each on its own.
+static __global__ void wrong_half(float *x)
+{
+	if (threadIdx.x < 16) {
+		x[threadIdx.x] = 1.0f;
+		__syncwarp(0xffffu);
+	} else {
+		__syncwarp(0xffff0000u);
+		x[threadIdx.x] = x[threadIdx.x - 16];
+	}
+}
+
+// Shuffles exchange registers, and order nothing in memory.
+static __global__ void shuffle_for_barrier(float *x)
+{
+	PD_SHARED(float, s, N);
+	s[threadIdx.x] = x[threadIdx.x];
+	const float sum = warp_sum(x[threadIdx.x]);
+	x[threadIdx.x] = sum + (float)s[threadIdx.x ^ 1];
+}
+
+// All but one thread count at once.
+static __global__ void count_not_at_once(int *count)
+{
+	if (threadIdx.x == N / 2)
+		*count = 1;
+	else
+		atomicAdd(count, 1);
 }
 
 static __global__ void barrier_in_branch(float *x)
@@ -371,6 +437,22 @@ static void sum_check()
 	printf("turns %g\n", (double)sum);
 }
 
+static int *counter()
+{
+	int *count = NULL;
+	pd_check(&queue, cudaMalloc(&count, sizeof *count));
+	pd_check(&queue, cudaMemset(count, 0, sizeof *count));
+	return count;
+}
+
+static void lanes_check()
+{
+	float *x = numbers(N), host[N];
+	pd_launch(&queue, by_lanes, 1, N, x, counter());
+	pd_check(&queue, cudaMemcpy(host, x, sizeof host, cudaMemcpyDeviceToHost));
+	printf("lanes %g %g %g\n", (double)host[0], (double)host[1], (double)host[255]);
+}
+
 // while (i < 7) { i++; if (i % 2) odd++; else even++; }
 static void graph_check()
 {
@@ -571,6 +653,8 @@ static void bug_run(const char *name)
 		{"half-a-product", half_a_product}, {"misaligned", misaligned}, {"misaligned-shared", misaligned_shared},
 		{"race-of-warps", race_of_warps}, {"copy-misaligned", copy_misaligned}, {"copy-to-misaligned", copy_to_misaligned},
 		{"copy-left-behind", copy_left_behind}, {"matrices-misaligned", matrices_misaligned},
+		{"read-by-two-warps", read_by_two_warps},
+		{"shuffle-for-barrier", shuffle_for_barrier},
 	};
 	float *x = numbers(N);
 	copies_run(name, x, numbers(N));
@@ -583,6 +667,10 @@ static void bug_run(const char *name)
 		pd_launch(&queue, out_of_bounds, 1, 1, numbers(3), 3);
 	if (!strcmp(name, "race-of-blocks"))
 		pd_launch(&queue, race_of_blocks, 2, N, x);
+	if (!strcmp(name, "wrong-half"))
+		pd_launch(&queue, wrong_half, 1, 32, x);
+	if (!strcmp(name, "count-not-at-once"))
+		pd_launch(&queue, count_not_at_once, 1, N, counter());
 	if (!strcmp(name, "read-behind"))
 		pd_launch(&queue, read_behind, 1, 1, numbers(3));
 	if (!strcmp(name, "unwritten") && pd_ok(&queue)) {
@@ -601,6 +689,8 @@ int main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : "";
 	if (!strcmp(name, "sum"))
 		sum_check();
+	else if (!strcmp(name, "lanes"))
+		lanes_check();
 	else if (!strcmp(name, "graph"))
 		graph_check();
 	else if (!strcmp(name, "branches") || !strcmp(name, "forgotten-edge"))

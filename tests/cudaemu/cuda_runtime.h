@@ -80,13 +80,13 @@ struct Site {
 	const char *name;
 	unsigned long serial; // of the block that the slot is for
 	char *data;
-	struct Shadow *shadow; // one for each element
+	struct SharedCell *cells; // one for each element
 };
 
 void site_enter(Site *s, size_t count, size_t size, bool dynamic);
 void shared_read(const Site *s, size_t i, size_t count, int line);
 void shared_write(const Site *s, size_t i, size_t count, int line);
-void atomic_done(const void *p, size_t n);
+void atomic_done(const void *p, size_t n, const void *pc);
 void element_copied(const void *to, const void *from, size_t n, const void *pc);
 
 template <typename T>
@@ -325,7 +325,7 @@ static inline int __all_sync(unsigned mask, int pred, int line = __builtin_LINE(
 template <typename T>
 CUDAEMU_UNSEEN T atomicAdd(T *p, T v)
 {
-	cudaemu::atomic_done(p, sizeof *p);
+	cudaemu::atomic_done(p, sizeof *p, __builtin_return_address(0));
 	const T old = *p;
 	*p = old + v;
 	return old;
@@ -334,7 +334,7 @@ CUDAEMU_UNSEEN T atomicAdd(T *p, T v)
 template <typename T>
 CUDAEMU_UNSEEN T atomicExch(T *p, T v)
 {
-	cudaemu::atomic_done(p, sizeof *p);
+	cudaemu::atomic_done(p, sizeof *p, __builtin_return_address(0));
 	const T old = *p;
 	*p = v;
 	return old;
@@ -343,7 +343,7 @@ CUDAEMU_UNSEEN T atomicExch(T *p, T v)
 template <typename T>
 CUDAEMU_UNSEEN T atomicCAS(T *p, T expected, T v)
 {
-	cudaemu::atomic_done(p, sizeof *p);
+	cudaemu::atomic_done(p, sizeof *p, __builtin_return_address(0));
 	const T old = *p;
 	*p = old == expected ? v : old;
 	return old;
@@ -352,7 +352,7 @@ CUDAEMU_UNSEEN T atomicCAS(T *p, T expected, T v)
 template <typename T>
 CUDAEMU_UNSEEN T atomicMax(T *p, T v)
 {
-	cudaemu::atomic_done(p, sizeof *p);
+	cudaemu::atomic_done(p, sizeof *p, __builtin_return_address(0));
 	const T old = *p;
 	*p = old < v ? v : old;
 	return old;

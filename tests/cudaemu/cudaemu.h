@@ -1,6 +1,6 @@
 // What the files of the emulator's runtime share: api.cc has the API, report.cc messages and counts, memory.cc allocations,
 // queue.cc runs what is queued (objects.h), block.cc the threads of a block, races.cc compares what nodes of graphs touch,
-// shadow.cc what threads do to memory of the device.
+// shadow.cc what threads do to memory of the device (order.h).
 #ifndef CUDAEMU_H
 #define CUDAEMU_H
 
@@ -55,16 +55,6 @@ void races_leave(RacePlace outer);
 // Memory of the device comes and goes; is touched.
 void races_memory(const void *at, size_t n, bool there);
 void races_touch(const void *at, size_t n, bool writes);
-
-// Moments number what happens one after the other. What a thread did before one of these is before all that it does now:
-// the launch, the last barrier of its block, the last operation of its warp.
-struct Moment {
-	uint32_t now, launch, block, warp;
-	uint32_t who, threads; // its number in the launch + 1; threads of a block
-};
-
-uint32_t moment_next(); // block.cc
-Moment moment();        // of the thread that runs
 
 // shadow.cc: what is known of memory of the device.
 void shadow_new(const void *base, size_t mapped, const void *data, size_t n);

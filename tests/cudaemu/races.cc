@@ -14,6 +14,8 @@ namespace cudaemu {
 enum { GRAIN = 4 }; // bytes that are remembered together
 static const unsigned MANY = 1u << 31;
 
+namespace {
+
 struct Event {
 	unsigned frame, node;
 };
@@ -25,14 +27,16 @@ struct Frame {
 	size_t words;
 };
 
-struct Cell {
+struct NodeCell {
 	unsigned writer, readers; // events; readers: one, or MANY and the number of a list
 };
 
 struct Range {
 	const char *begin, *end;
-	Cell *cells; // NULL: not touched so far
+	NodeCell *cells; // NULL: not touched so far
 };
+
+} // namespace
 
 static std::vector<Event> events(1); // those of this launch
 static std::vector<Frame> frames;
@@ -79,7 +83,7 @@ RacePlace races_enter(const uint64_t *before, size_t words)
 		joined.clear();
 		for (const Range &r : ranges)
 			if (r.cells)
-				memset(r.cells, 0, cells_of(r) * sizeof(Cell));
+				memset(r.cells, 0, cells_of(r) * sizeof(NodeCell));
 	}
 	frames.push_back({current_event, current_event ? frames[current_frame].depth + 1 : 0, before, words});
 	current_frame = (unsigned)frames.size() - 1;
@@ -173,7 +177,7 @@ static unsigned readers_join(unsigned readers)
 
 static void cell_read(const Range *r, size_t i)
 {
-	Cell *c = &r->cells[i];
+	NodeCell *c = &r->cells[i];
 	if (c->readers == current_event)
 		return;
 	if (!known_before(c->writer))
@@ -183,7 +187,7 @@ static void cell_read(const Range *r, size_t i)
 
 static void cell_write(const Range *r, size_t i)
 {
-	Cell *c = &r->cells[i];
+	NodeCell *c = &r->cells[i];
 	if (!known_before(c->writer))
 		race(r, i, c->writer, "writes", "writes");
 	if (c->readers & MANY) {
@@ -206,7 +210,7 @@ void races_touch(const void *at, size_t n, bool writes)
 	if (!r)
 		return;
 	if (!r->cells)
-		r->cells = static_cast<Cell *>(calloc(cells_of(*r), sizeof(Cell)));
+		r->cells = static_cast<NodeCell *>(calloc(cells_of(*r), sizeof(NodeCell)));
 	const size_t first = (size_t)(p - r->begin) / GRAIN, last = (size_t)(p + n - 1 - r->begin) / GRAIN;
 	for (size_t i = first; i <= last && i < cells_of(*r); i++)
 		writes ? cell_write(r, i) : cell_read(r, i);

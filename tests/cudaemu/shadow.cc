@@ -1,8 +1,9 @@
-// What the threads of a kernel do to memory of the device, byte by byte: who wrote it last and who read it, for races
-// between threads of one launch, reads of what nobody wrote, and accesses outside of allocations. With CUDAEMU_RACES sees
-// the accesses of code that was compiled with -fsanitize=thread, whose calls end here and not in a library of the compiler;
-// races.cc hears of them, too. Called by memory.cc, queue.cc and api.cc for what is not an access of a kernel.
+// What the threads of a kernel do to memory of the device, byte by byte (order.h): races between threads of one launch, reads of
+// what nobody wrote, and accesses outside of allocations. With CUDAEMU_RACES sees the accesses of code that was compiled with
+// -fsanitize=thread, whose calls end here and not in a library of the compiler; races.cc hears of them, too. Called by memory.cc,
+// queue.cc and api.cc for what is not an access of a kernel.
 #include "cudaemu.h"
+#include "order.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,28 +12,24 @@
 
 namespace cudaemu {
 
-// An access: its thread in the launch + 1, and when. Reads of several threads are one access with a flag.
-struct Access {
-	uint32_t who, when;
-};
+namespace {
 
-struct Cell { // of a byte; zeros: allocated, and nobody wrote it
-	Access write, read;
-};
+enum : uintptr_t { WORD = 4 };
 
+// In place of a cell's changes.who.
 enum : uint32_t {
-	LANES = 1u << 31,  // several threads of a warp read it
-	WARPS = 1u << 30,  // of several warps of a block
-	BLOCKS = 1u << 29, // of several blocks
-	WHO = BLOCKS - 1,  // 0: the host, a copy, or a thread that did it in one step with others
-	NOWHERE = WHO      // this byte is in no allocation
+	NOWHERE = UINT32_MAX, // in no allocation
+	SPLIT = NOWHERE - 1   // the bytes of this word have cells of their own
 };
 
+// Cells of zeros: allocated, and nobody wrote it.
 struct Region {
 	uintptr_t begin, end;
-	Cell *cells;
+	Cell *words, *bytes;
 	Region *next;
 };
+
+} // namespace
 
 static Region *regions;
 static struct {
@@ -52,21 +49,49 @@ static Region *region_find(uintptr_t at)
 	return slot->region;
 }
 
+static Cell *cells_new(size_t n)
+{
+	void *m = mmap(nullptr, n * sizeof(Cell), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (m == MAP_FAILED)
+		die("no memory to watch an allocation of %zu bytes", n);
+	return static_cast<Cell *>(m);
+}
+
+// The cell for what begins at a place in a region and is n bytes long; *size: how many of these it is for, a word or a byte.
+static Cell *cell_at(const Region *r, uintptr_t at, size_t n, size_t *size)
+{
+	const uintptr_t i = at - r->begin;
+	Cell *word = &r->words[i / WORD];
+	*size = WORD;
+	if (word->changes.who != SPLIT) {
+		if (at % WORD == 0 && n >= WORD)
+			return word;
+		for (uintptr_t b = 0; b < WORD; b++)
+			r->bytes[i / WORD * WORD + b] = *word;
+		word->changes.who = SPLIT;
+	}
+	*size = 1;
+	return &r->bytes[i];
+}
+
+static void nowhere(const Region *r, uintptr_t from, uintptr_t to)
+{
+	for (size_t size; from < to; from += size)
+		cell_at(r, from, to - from, &size)->changes.who = NOWHERE;
+}
+
 void shadow_new(const void *base, size_t mapped, const void *data, size_t n)
 {
 	if (!races_wanted())
 		return;
 	Region *r = static_cast<Region *>(calloc(1, sizeof *r));
-	void *m = mmap(nullptr, mapped * sizeof(Cell), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (!r || m == MAP_FAILED)
-		die("no memory to watch an allocation of %zu bytes", n);
 	r->begin = reinterpret_cast<uintptr_t>(base);
 	r->end = r->begin + mapped;
-	r->cells = static_cast<Cell *>(m);
-	const size_t first = reinterpret_cast<uintptr_t>(data) - r->begin;
-	for (size_t i = 0; i < mapped; i++)
-		if (i < first || i >= first + n)
-			r->cells[i].write.who = NOWHERE;
+	r->words = cells_new(mapped / WORD);
+	r->bytes = cells_new(mapped);
+	const uintptr_t first = reinterpret_cast<uintptr_t>(data);
+	nowhere(r, r->begin, first);
+	nowhere(r, first + n, r->end);
 	memset(recent, 0, sizeof recent);
 	r->next = regions;
 	regions = r;
@@ -80,51 +105,11 @@ void shadow_drop(const void *base)
 		if (r->begin != reinterpret_cast<uintptr_t>(base))
 			continue;
 		*at = r->next;
-		munmap(r->cells, (r->end - r->begin) * sizeof(Cell));
+		munmap(r->words, (r->end - r->begin) / WORD * sizeof(Cell));
+		munmap(r->bytes, (r->end - r->begin) * sizeof(Cell));
 		free(r);
 		return;
 	}
-}
-
-// ---- order ----------------------------------------------------------------------------------------------------------
-
-// The number of the thread in its block; negative in another block.
-static int thread_here(const Access *a, const Moment *m)
-{
-	const uint32_t thread = (a->who & WHO) - 1;
-	return thread / m->threads == (m->who - 1) / m->threads ? (int)(thread % m->threads) : -1;
-}
-
-static bool same_warp(int thread, const Moment *m)
-{
-	return thread / 32 == (int)((m->who - 1) % m->threads) / 32;
-}
-
-// Whether an access is known to have happened before what the current thread does now.
-static bool happened_before(const Access *a, const Moment *m)
-{
-	if (a->when < m->launch) // races.cc compares nodes
-		return true;
-	if (!(a->who & WHO) || a->who == m->who)
-		return true;
-	const int thread = thread_here(a, m);
-	if ((a->who & BLOCKS) || thread < 0)
-		return false;
-	if (a->when < m->block)
-		return true;
-	return !(a->who & WARPS) && same_warp(thread, m) && a->when < m->warp;
-}
-
-// The reads that a later write must know of, as one.
-static Access reads_joined(const Access *a, const Moment *m)
-{
-	if (happened_before(a, m))
-		return {m->who, m->now};
-	uint32_t who = m->who | (a->who & (BLOCKS | WARPS | LANES));
-	const int thread = thread_here(a, m);
-	if ((a->who & WHO) != m->who)
-		who |= (uint32_t)(thread < 0 ? BLOCKS : same_warp(thread, m) ? LANES : WARPS);
-	return {who, m->now};
 }
 
 // ---- accesses ----------------------------------------------------------------------------------------------------------
@@ -145,64 +130,65 @@ static Access reads_joined(const Access *a, const Moment *m)
 	die("%s%s%s", line, *line ? ": " : "", text);
 }
 
-static void access(const void *p, size_t n, bool writes, const void *pc, bool unwritten_too = false)
+static void access(const void *p, size_t n, AccessKind kind, const void *pc, bool unwritten_too = false)
 {
-	const uintptr_t at = reinterpret_cast<uintptr_t>(p);
-	Region *r = region_find(at);
+	static const char *const does[] = {"reads", "writes", "changes"};
+	const uintptr_t begin = reinterpret_cast<uintptr_t>(p);
+	const Region *r = region_find(begin);
 	if (!r)
 		return;
-	races_touch(p, n, writes);
+	if (kind != ACCESS_ATOMIC)
+		races_touch(p, n, kind == ACCESS_WRITE);
 	if (!current)
-		wrong(pc, "misuse: the host %s memory of the device", writes ? "writes" : "reads");
-	const Moment m = moment();
-	for (size_t i = 0; i < n; i++) {
-		Cell *c = &r->cells[at - r->begin + i];
-		if (c->write.who == NOWHERE)
-			wrong(pc, "out of bounds: %s behind or in front of an allocation", writes ? "a write" : "a read");
-		if (!writes && !c->write.when && !unwritten_too)
+		wrong(pc, "misuse: the host %s memory of the device", does[kind]);
+	size_t size;
+	for (uintptr_t at = begin; at < begin + n; at += size) {
+		Cell *c = cell_at(r, at, begin + n - at, &size);
+		if (c->changes.who == NOWHERE)
+			wrong(pc, "out of bounds: %s behind or in front of an allocation", kind == ACCESS_READ ? "a read" : "a write");
+		if (kind != ACCESS_WRITE && !c->written && !unwritten_too)
 			wrong(pc, "a read of memory of the device that nobody wrote");
-		if (!happened_before(&c->write, &m))
-			wrong(pc, "race: threads %u and %u of a launch %s, no barrier between", (c->write.who & WHO) - 1, m.who - 1,
-			      writes ? "write the same memory" : "write and read the same memory");
-		if (writes && !happened_before(&c->read, &m))
-			wrong(pc, "race: thread %u of a launch writes memory that thread %u or another reads, no barrier between",
-			      m.who - 1, (c->read.who & WHO) - 1);
-		if (writes)
-			c->write = {m.who, m.now};
-		else
-			c->read = reads_joined(&c->read, &m);
+		if (const Accesses *other = cell_access(c, kind))
+			wrong(pc, "race: a thread %s what %s %s, no barrier between", does[kind], accesses_describe(other),
+			      other == &c->reads ? "read" : c->atomic ? "changed at once" : "wrote");
 	}
 }
 
-// Copies keep what nobody wrote as it is.
+// Whether somebody has written what begins there; *size: how many of the n bytes that is said of.
+static bool written(const Region *r, uintptr_t at, size_t n, size_t *size)
+{
+	*size = n;
+	return !r || cell_at(r, at, n, size)->written;
+}
+
+// Copies keep what nobody wrote as it is. Other copies and kernels come before or after.
 void shadow_copied(const void *to, const void *from, size_t n)
 {
 	const uintptr_t at = reinterpret_cast<uintptr_t>(to), source = reinterpret_cast<uintptr_t>(from);
 	const Region *r = region_find(at), *other = region_find(source);
-	const uint32_t now = moment_next();
-	for (size_t i = 0; r && i < n; i++) {
-		const bool known = !other || other->cells[source - other->begin + i].write.when;
-		r->cells[at - r->begin + i] = {{0, known ? now : 0}, {0, 0}};
+	for (size_t i = 0, size, step; r && i < n; i += size) {
+		const bool known = written(other, source + i, n - i, &size);
+		for (size_t k = 0; k < size; k += step)
+			*cell_at(r, at + i + k, size - k, &step) = {{0, 0, 0}, {0, 0, 0}, false, known};
 	}
 }
 
 void element_copied(const void *to, const void *from, size_t n, const void *pc)
 {
-	access(from, n, false, pc, true);
-	access(to, n, true, pc);
+	access(from, n, ACCESS_READ, pc, true);
+	access(to, n, ACCESS_WRITE, pc);
 	const uintptr_t at = reinterpret_cast<uintptr_t>(to), source = reinterpret_cast<uintptr_t>(from);
 	const Region *r = region_find(at), *other = region_find(source);
-	for (size_t i = 0; r && other && i < n; i++)
-		if (!other->cells[source - other->begin + i].write.when)
-			r->cells[at - r->begin + i].write = {0, 0};
+	for (size_t i = 0, size, step; r && other && i < n; i += size) {
+		const bool known = written(other, source + i, n - i, &size);
+		for (size_t k = 0; k < size; k += step)
+			cell_at(r, at + i + k, size - k, &step)->written = known;
+	}
 }
 
-void atomic_done(const void *p, size_t n)
+void atomic_done(const void *p, size_t n, const void *pc)
 {
-	const uintptr_t at = reinterpret_cast<uintptr_t>(p);
-	const Region *r = region_find(at);
-	for (size_t i = 0; r && i < n; i++)
-		r->cells[at - r->begin + i].write = {0, moment().now};
+	access(p, n, ACCESS_ATOMIC, pc);
 }
 
 } // namespace cudaemu
@@ -212,10 +198,10 @@ void atomic_done(const void *p, size_t n)
 using cudaemu::access;
 
 #define ACCESSES(n)                                                                                                    \
-	extern "C" void __tsan_read##n(void *p) { access(p, n, false, __builtin_return_address(0)); }                     \
-	extern "C" void __tsan_write##n(void *p) { access(p, n, true, __builtin_return_address(0)); }                     \
-	extern "C" void __tsan_unaligned_read##n(void *p) { access(p, n, false, __builtin_return_address(0)); }           \
-	extern "C" void __tsan_unaligned_write##n(void *p) { access(p, n, true, __builtin_return_address(0)); }
+	extern "C" void __tsan_read##n(void *p) { access(p, n, cudaemu::ACCESS_READ, __builtin_return_address(0)); }                     \
+	extern "C" void __tsan_write##n(void *p) { access(p, n, cudaemu::ACCESS_WRITE, __builtin_return_address(0)); }                     \
+	extern "C" void __tsan_unaligned_read##n(void *p) { access(p, n, cudaemu::ACCESS_READ, __builtin_return_address(0)); }           \
+	extern "C" void __tsan_unaligned_write##n(void *p) { access(p, n, cudaemu::ACCESS_WRITE, __builtin_return_address(0)); }
 
 ACCESSES(1)
 ACCESSES(2)
@@ -225,24 +211,24 @@ ACCESSES(16)
 
 extern "C" void __tsan_read_range(void *p, size_t n)
 {
-	access(p, n, false, __builtin_return_address(0));
+	access(p, n, cudaemu::ACCESS_READ, __builtin_return_address(0));
 }
 
 extern "C" void __tsan_write_range(void *p, size_t n)
 {
-	access(p, n, true, __builtin_return_address(0));
+	access(p, n, cudaemu::ACCESS_WRITE, __builtin_return_address(0));
 }
 
 extern "C" void *__tsan_memcpy(void *to, const void *from, size_t n)
 {
-	access(from, n, false, __builtin_return_address(0));
-	access(to, n, true, __builtin_return_address(0));
+	access(from, n, cudaemu::ACCESS_READ, __builtin_return_address(0));
+	access(to, n, cudaemu::ACCESS_WRITE, __builtin_return_address(0));
 	return memcpy(to, from, n);
 }
 
 extern "C" void *__tsan_memset(void *to, int byte, size_t n)
 {
-	access(to, n, true, __builtin_return_address(0));
+	access(to, n, cudaemu::ACCESS_WRITE, __builtin_return_address(0));
 	return memset(to, byte, n);
 }
 
