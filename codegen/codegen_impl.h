@@ -359,6 +359,7 @@ bool cuda_nest_emit(KernelFunc *k);
 // ---- cuda_select.c -----------------------------------------------------------------------------------------
 
 bool cuda_sort_emit(KernelFunc *k);
+bool cuda_nms_emit(KernelFunc *k);
 bool cuda_compact_emit(KernelFunc *k);
 bool cuda_scan_emit(KernelFunc *k);
 // ---- cuda_step.c -------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ bool (*cuda_emitter_of(const Op *op))(KernelFunc *k)
 	case OP_KERNEL_LAYER_NORM: return cuda_layer_norm_emit;
 	case OP_KERNEL_SORT: return cuda_sort_emit;
 	case OP_KERNEL_ATTENTION: return cuda_attention_emit;
-	case OP_KERNEL_NMS: return kernel_nms_emit;
+	case OP_KERNEL_NMS: return cuda_nms_emit;
 	case OP_KERNEL_COMPACT: return cuda_compact_emit;
 	case OP_KERNEL_SCAN: return cuda_scan_emit;
 	case OP_KERNEL_SCATTER: return kernel_scatter_emit;

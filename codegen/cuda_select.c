@@ -1,4 +1,4 @@
-// Emits kernel.sort, kernel.compact and kernel.scan for CUDA: blocks of threads that work together. Called by run.c through
+// Emits kernel.sort, kernel.nms, kernel.compact and kernel.scan for CUDA: blocks of threads that work together. Called by run.c through
 // cuda.c.
 #include "codegen_impl.h"
 #include "kernel_select.h"
@@ -14,20 +14,6 @@ enum { THREADS = 256, SORT_THREADS = 512, SORT_BYTES = 1 << 15, COMPACT_BLOCKS =
 static const char *result_type(const KernelFunc *k, int i)
 {
 	return dtype_c_memory(k->op->results[i].type->dtype);
-}
-
-// Lines one tab deeper.
-static const char *text_indented(Arena *a, const char *text)
-{
-	Text t;
-	text_init(&t, a);
-	for (size_t n; *text; text += n + (text[n] == '\n')) {
-		n = strcspn(text, "\n");
-		text_char(&t, '\t');
-		text_strn(&t, text, n);
-		text_char(&t, '\n');
-	}
-	return t.text ? t.text : "";
 }
 
 // ---- sorting --------------------------------------------------------------------------------------------
@@ -51,24 +37,38 @@ bool cuda_sort_emit(KernelFunc *k)
 	const int64_t room = sort_room(length, (int64_t)(dtype_size(x->dtype) < 4 ? 4 : dtype_size(x->dtype)) + 8);
 	const Attr *above = op_attr(k->op, "above");
 	const char *border = above ? scalar_float(k->arena, x->dtype == DT_F64 ? DT_F64 : DT_F32, above->f) : NULL;
-	const char *long_rows = "";
-	if (!(dim_is_const(length) && length->value <= room) && !(dim_is_const(limit) && limit->value < room)) {
-		const char *heap = sort_heap_text(k);
-		if (!heap)
-			return false;
-		long_rows = arena_printf(k->arena, "if (length > %s && limit >= %s) {\n\tif (threadIdx.x > 0)\n\t\tcontinue;\n%s\tcontinue;\n}",
-		                         tile_int(k, room), tile_int(k, room), text_indented(k->arena, heap));
-	}
+	const bool in_turns = !(dim_is_const(length) && length->value <= room) && !(dim_is_const(limit) && limit->value < room);
+	const char *wanted = border ? arena_printf(k->arena, "%s > %s", load, border) : NULL;
 	k->block_threads = room / 2 < 32 ? 32 : room / 2 < SORT_THREADS ? (int)(room / 2) : SORT_THREADS;
-	const TemplateKey keys[] = {
+	TemplateKey keys[16] = {
 		{"length", kernel_dim(k, length)}, {"limit", kernel_dim(k, limit)}, {"rows", tile_product(k, x->rank - 1, x->dims)},
 		{"type", dtype_c_memory(x->dtype)}, {"scalar", scalar}, {"room", tile_int(k, room)}, {"load", load},
-		{"wanted", border ? arena_printf(k->arena, " && %s > %s", load, border) : ""},
 		{"first", sort_comes_first(k, x->dtype, "x", "y")}, {"last", arena_printf(k->arena, "(%s)", sort_comes_first(k, x->dtype, "y", "x"))},
-		{"index", result_type(k, 0)}, {"number", result_type(k, 1)}, {"long_rows", long_rows},
+		{"index", result_type(k, 0)}, {"number", result_type(k, 1)},
 	};
+	int n = 11;
 	k->one_block = true;
-	return kernel_template(k, "cuda_sort.c", COUNT_OF(keys), keys);
+	if (!in_turns) {
+		keys[n++] = (TemplateKey){"wanted", wanted ? arena_printf(k->arena, " && %s", wanted) : ""};
+		return kernel_template(k, "cuda_sort.c", n, keys);
+	}
+	keys[n++] = (TemplateKey){"wanted", wanted ? wanted : "true"};
+	keys[n++] = (TemplateKey){"threads", tile_int(k, k->block_threads)};
+	return kernel_template(k, "cuda_sort_long.c", n, keys);
+}
+
+bool cuda_nms_emit(KernelFunc *k)
+{
+	const Type *order = op_operand(k->op, 1)->type;
+	TemplateKey keys[16];
+	int n = nms_keys(k, keys);
+	if (!n)
+		return false;
+	keys[n++] = (TemplateKey){"rows", tile_product(k, order->rank - 1, order->dims)};
+	keys[n++] = (TemplateKey){"threads", tile_int(k, THREADS)};
+	k->block_threads = THREADS;
+	k->one_block = true;
+	return kernel_template(k, "cuda_nms.c", n, keys);
 }
 
 // ---- what is true ----------------------------------------------------------------------------------------------

@@ -35,7 +35,8 @@ static const char *sort_helpers(KernelFunc *k, const Type *x)
 	return kernel_helper(k, "sort_rows.c", COUNT_OF(keys), keys) ? name : NULL;
 }
 
-const char *sort_heap_text(KernelFunc *k)
+// The statements that choose the elements of row r one after the other; NULL after a diagnostic.
+static const char *sort_heap_text(KernelFunc *k)
 {
 	const Type *x = op_operand(k->op, 0)->type;
 	if (dtype_is_complex(x->dtype))
@@ -60,7 +61,7 @@ bool kernel_sort_emit(KernelFunc *k)
 	const Type *x = op_operand(k->op, 0)->type, *order = k->op->results[0].type;
 	const char *body = sort_heap_text(k);
 	const TemplateKey keys[] = {
-		{"function", tile_function_kind(k)}, {"each_row", tile_each(k, "r", tile_product(k, x->rank - 1, x->dims))},
+		{"rows", tile_product(k, x->rank - 1, x->dims)},
 		{"length", kernel_dim(k, x->dims[x->rank - 1])}, {"limit", kernel_dim(k, order->dims[order->rank - 1])},
 		{"type", dtype_c_memory(x->dtype)}, {"body", body},
 	};
@@ -81,25 +82,36 @@ static const char *box_set(KernelFunc *k, const Type *boxes, const Type *order)
 	return strcmp(set, "0") ? arena_printf(k->arena, "%s * %s", set, each) : "0";
 }
 
-bool kernel_nms_emit(KernelFunc *k)
+int nms_keys(KernelFunc *k, TemplateKey *keys)
 {
 	const Type *boxes = op_operand(k->op, 0)->type, *order = op_operand(k->op, 1)->type;
 	bool pixels = op_bool(k->op, "pixels", false), wide = boxes->dtype == DT_F64;
 	if (boxes->dtype != DT_F32 && !wide)
-		return false;
+		return 0;
 	const char *type = dtype_c_memory(boxes->dtype);
 	const char *name = arena_printf(k->arena, "pd_overlap_%s%s", pixels ? "pixels_" : "", dtype_name(boxes->dtype));
 	double eta = op_float(k->op, "eta", 1);
 	const char *shrink = eta >= 1 ? "" : arena_printf(k->arena, "if (threshold > 0.5f)\n\tthreshold *= %s;",
 	                                                 scalar_float(k->arena, boxes->dtype, eta));
 	const TemplateKey helper[] = {{"type", type}, {"name", name}, {"pixel", pixels ? " + 1" : ""}};
-	const TemplateKey keys[] = {
-		{"function", tile_function_kind(k)}, {"each_row", tile_each(k, "r", tile_product(k, order->rank - 1, order->dims))}, {"limit", kernel_dim(k, order->dims[order->rank - 1])},
-		{"set", box_set(k, boxes, order)}, {"type", type}, {"index", result_type(k, 0)}, {"number", result_type(k, 1)},
-		{"overlap", name}, {"threshold", scalar_float(k->arena, boxes->dtype, op_float(k->op, "threshold", 0))},
-		{"shrink", shrink},
+	const TemplateKey all[] = {
+		{"limit", kernel_dim(k, order->dims[order->rank - 1])}, {"set", box_set(k, boxes, order)}, {"type", type},
+		{"index", result_type(k, 0)}, {"number", result_type(k, 1)}, {"overlap", name},
+		{"threshold", scalar_float(k->arena, boxes->dtype, op_float(k->op, "threshold", 0))}, {"shrink", shrink},
 	};
-	return kernel_helper(k, "box_overlap.c", COUNT_OF(helper), helper) && kernel_template(k, "nms.c", COUNT_OF(keys), keys);
+	memcpy(keys, all, sizeof all);
+	return kernel_helper(k, "box_overlap.c", COUNT_OF(helper), helper) ? (int)COUNT_OF(all) : 0;
+}
+
+bool kernel_nms_emit(KernelFunc *k)
+{
+	const Type *order = op_operand(k->op, 1)->type;
+	TemplateKey keys[16];
+	int n = nms_keys(k, keys);
+	if (!n)
+		return false;
+	keys[n++] = (TemplateKey){"rows", tile_product(k, order->rank - 1, order->dims)};
+	return kernel_template(k, "nms.c", n, keys);
 }
 
 // ---- what is true ----------------------------------------------------------------------------------------------
@@ -108,7 +120,7 @@ bool kernel_compact_emit(KernelFunc *k)
 {
 	const Type *mask = op_operand(k->op, 0)->type;
 	const TemplateKey keys[] = {
-		{"function", tile_function_kind(k)}, {"numel", tile_product(k, mask->rank, mask->dims)}, {"index", result_type(k, 0)}, {"number", result_type(k, 1)},
+		{"numel", tile_product(k, mask->rank, mask->dims)}, {"index", result_type(k, 0)}, {"number", result_type(k, 1)},
 	};
 	return kernel_template(k, "compact.c", COUNT_OF(keys), keys);
 }

@@ -6,7 +6,7 @@
 
 // Whether `a` comes before `b` in kernel.sort, ties aside, as a C expression; NaN is larger than all else.
 const char *sort_comes_first(KernelFunc *k, DType t, const char *a, const char *b);
-// The statements that choose the elements of row r one after the other; NULL after a diagnostic.
-const char *sort_heap_text(KernelFunc *k);
+// The keys that the templates of kernel.nms share, and its helper: how many there are; 0: after a diagnostic, or not for such boxes.
+int nms_keys(KernelFunc *k, TemplateKey *keys);
 
 #endif
