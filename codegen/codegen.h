@@ -27,7 +27,6 @@ typedef struct CodegenOptions {
 	const char *header_name;  // "model.h": what the source includes
 	const char *weights_name; // "model.weights": what .incbin reads and comments name
 	const char *banner;       // one line: what the code was made from ("lenet/model.pdmodel"), or NULL
-	bool cuda_libs;           // CUDA: products through cuBLASLt
 	const char *compile;      // CUDA: how the code says to compile it, or NULL
 	WeightsMode weights;
 	bool call;                // also print model_call, with a static workspace (static shapes only)
@@ -36,7 +35,7 @@ typedef struct CodegenOptions {
 // One launch of generated CUDA, for reports: see cuda_report.c for what sizes count as.
 typedef struct CudaLaunch {
 	const char *kernel;       // the function; several launches may share it
-	int64_t blocks, threads;  // threads: of a block
+	int64_t blocks, threads;  // threads: of a block; 0: what a library launches
 	int access;               // the most bytes that a thread moves at once; 16 is best
 	bool tensor_cores;
 	int64_t read, written;    // bytes of operands and results
@@ -50,6 +49,7 @@ typedef struct CodegenResult {
 	int nlaunch;              // CUDA
 	const CudaLaunch *launches;
 	int64_t least_bytes;      // CUDA: inputs, outputs and what is read of weights, each once
+	const char *libraries;    // CUDA: what to link with besides the runtime: " -lcublasLt", or ""
 } CodegenResult;
 
 // False after diagnostics. The module must have gone through the whole lowering pipeline.

@@ -138,7 +138,7 @@ struct Codegen {
 	int nested;              // CUDA: conditional parts around what is printed
 	int ncondition;          // CUDA: of ifs and loops that are nodes
 	PointerMap conditions;   // CUDA: name of one -> its number, as a Dim
-	bool library;            // CUDA: there are calls of cuBLASLt
+	bool calls_lt, calls_dnn; // CUDA: there are calls of cuBLASLt, of cuDNN
 	PlanLocals plan;         // offsets in model_run
 	Text run;                // the calls of model_run
 	Text declarations;       // with several blocks: its locals, in front of the first label
@@ -350,6 +350,8 @@ int64_t cuda_figure_blocks(Codegen *cg, const Dim *total, int per_block);
 void cuda_figures_add(CudaLaunch *to, const CudaLaunch *l); // a kernel that does both
 // Told of each launch.
 void cuda_launch_note(Codegen *cg, const char *kernel, int threads, const CudaLaunch *figures);
+// And of each call of a library, which says as little of its kernels as there is to know.
+void cuda_library_note(Codegen *cg, const KernelFunc *k, const char *name);
 void cuda_report_end(Codegen *cg, CodegenResult *out);
 
 // ---- cuda_nest.c -------------------------------------------------------------------------------------------
@@ -430,7 +432,6 @@ void cuda_node_output(Codegen *cg, int col, unsigned how);
 void cuda_node_word(Codegen *cg, int word, unsigned how);
 void cuda_node_condition(Codegen *cg, const char *name, unsigned how);
 void cuda_node_state(Codegen *cg, unsigned how);
-void cuda_node_scratch(Codegen *cg); // of the library, which writes there
 
 // ---- cuda_matmul.c -----------------------------------------------------------------------------------------
 
@@ -449,10 +450,8 @@ bool cuda_graph_print(Codegen *cg, const Op **bound);
 
 // ---- cuda_library.c ----------------------------------------------------------------------------------------
 
-// Whether the operation goes through a library (--cuda-libs), and how.
-bool cuda_library_suits(const Codegen *cg, const Op *op);
+// A kernel that is a call of a library (cuda_op_is_library).
 bool cuda_library_print(Codegen *cg, const Op *op);
-int64_t cuda_scratch_bytes(const Codegen *cg); // of an instance's memory; 0: no library is called
 
 // ---- cuda_instance.c ---------------------------------------------------------------------------------------
 

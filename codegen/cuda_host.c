@@ -317,6 +317,12 @@ static void prelude_adapt(Text *out, const char *text)
 	text_str(out, text);
 }
 
+// What a program is linked with besides the runtime of CUDA.
+static const char *libraries(const Codegen *cg)
+{
+	return cg->calls_lt && cg->calls_dnn ? " -lcublasLt -lcudnn" : cg->calls_lt ? " -lcublasLt" : cg->calls_dnn ? " -lcudnn" : "";
+}
+
 static void cuda_source_print(Codegen *cg, Text *out)
 {
 	const CodegenOptions *o = cg->options;
@@ -333,9 +339,10 @@ static void cuda_source_print(Codegen *cg, Text *out)
 	text_str(&user, tail.text);
 	text_init(&prelude, cg->arena);
 	prelude_print(cg, &prelude, user.text);
-	text_printf(out, "/* Written by pdcc%s%s for CUDA. Do not edit.%s%s */\n", o->banner ? " from " : "",
+	text_printf(out, "/* Written by pdcc%s%s for CUDA. Do not edit.%s%s%s%s */\n", o->banner ? " from " : "",
 	            o->banner ? comment_text(cg->arena, o->banner) : "", o->compile ? "\n * Compile with: " : "",
-	            o->compile ? comment_text(cg->arena, o->compile) : "");
+	            o->compile ? comment_text(cg->arena, o->compile) : "", o->compile && *libraries(cg) ? "; link with" : "",
+	            o->compile ? libraries(cg) : "");
 	text_printf(out, "#include %s\n\n#include <math.h>\n#include <string.h>\n\n#include \"pdrt_cuda.h\"\n\n",
 	            string_literal(cg->arena, o->header_name));
 	prelude_adapt(out, prelude.text ? prelude.text : "");
@@ -355,9 +362,10 @@ bool codegen_cuda(Context *c, Op *module, const Target *t, const CodegenOptions 
 		options.weights = WEIGHTS_FILE;
 	if (!codegen_begin(cg, c, module, t, &options))
 		return false;
-	cg->workspace = dim_add(c, cg->workspace, dim_const(c, cg->weights_size + cuda_state_bytes(cg) + cuda_scratch_bytes(cg)));
+	cg->workspace = dim_add(c, cg->workspace, dim_const(c, cg->weights_size + cuda_state_bytes(cg)));
 	codegen_end(cg, out);
 	cuda_report_end(cg, out);
+	out->libraries = libraries(cg);
 	cuda_source_print(cg, &out->source);
 	header_print(cg, &out->header);
 	return true;

@@ -1,19 +1,14 @@
 // How an instance of generated CUDA begins and ends: model_init, model_init_shared, model_free. The memory of an instance
 // holds, in this order, what kernels tell of a run (pd_state, then sizes: as they are, as they should be, and counters of
-// loops), the scratch memory of the library, the weights, unless they are another instance's, and the workspace of the plan. Called by cuda_host.c.
+// loops), the weights, unless they are another instance's, and the workspace of the plan. Called by cuda_host.c.
 #include "codegen_impl.h"
 
 #include <inttypes.h>
 
-static int64_t weights_offset(const Codegen *cg)
-{
-	return cuda_state_bytes(cg) + cuda_scratch_bytes(cg);
-}
-
 // Bytes of an instance without workspace.
 static int64_t least_bytes(const Codegen *cg)
 {
-	return weights_offset(cg) + cg->weights_size;
+	return cuda_state_bytes(cg) + cg->weights_size;
 }
 
 // What both kinds of init do. The sizes of the plan that the caller chooses are not known yet: a run looks at them.
@@ -34,11 +29,11 @@ static void begin_print(Codegen *cg, Text *out)
 	text_line(out, 1, "m->memory = pd_memory_take(queue, memory, size, m->device, &m->owned);");
 	text_line(out, 1, "if (!pd_ok(queue) || !m->memory)");
 	text_line(out, 2, "return PD_WRONG_DEVICE;");
-	text_line(out, 1, "m->workspace = m->memory + %" PRId64 " + weights;", weights_offset(cg));
-	if (cg->library) {
-		text_line(out, 1, "m->scratch = m->memory + %" PRId64 ";", cuda_state_bytes(cg));
+	text_line(out, 1, "m->workspace = m->memory + %" PRId64 " + weights;", cuda_state_bytes(cg));
+	if (cg->calls_lt)
 		text_line(out, 1, "pd_lt_begin(queue, &m->lt);");
-	}
+	if (cg->calls_dnn)
+		text_line(out, 1, "pd_dnn_begin(queue, &m->dnn);");
 	text_line(out, 1, "m->workspace_size = size + elsewhere;");
 	text_line(out, 1, "pd_clear(queue, m->memory, %" PRId64 ");", cuda_state_bytes(cg));
 	text_str(out, "\treturn PD_OK;\n}\n\n");
@@ -82,7 +77,7 @@ static void init_print(Codegen *cg, Text *out)
 	queue_print(out);
 	text_line(out, 1, "const pd_status status = instance_begin(m, memory, size, %" PRId64 ", &queue);", cg->weights_size);
 	text_line(out, 1, "if (status == PD_OK) {");
-	text_line(out, 2, "unsigned char *const uploads = m->memory + %" PRId64 ";", weights_offset(cg));
+	text_line(out, 2, "unsigned char *const uploads = m->memory + %" PRId64 ";", cuda_state_bytes(cg));
 	text_line(out, 2, "m->weights = uploads;");
 	if (!cg->inline_weights)
 		text_line(out, 2, "pd_copy_in(&queue, uploads, weights, n);");
@@ -118,8 +113,10 @@ static void free_print(Codegen *cg, Text *out)
 	text_line(out, 2, "return;");
 	text_line(out, 1, "if (m->graph)");
 	text_line(out, 2, "cudaGraphExecDestroy(m->graph);");
-	if (cg->library)
+	if (cg->calls_lt)
 		text_line(out, 1, "pd_lt_end(m->lt);");
+	if (cg->calls_dnn)
+		text_line(out, 1, "pd_dnn_end(m->dnn);");
 	text_line(out, 1, "if (m->owned)");
 	text_line(out, 2, "cudaFree(m->owned);");
 	text_line(out, 1, "memset(m, 0, sizeof *m);");

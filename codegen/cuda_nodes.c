@@ -9,7 +9,7 @@
 #include <string.h>
 
 // What a node touches lies in one of these memories; each output is one more.
-enum { MEMORY_WORKSPACE, MEMORY_STATE, MEMORY_SIZES, MEMORY_CONDITIONS, MEMORY_SCRATCH, MEMORY_OUTPUTS };
+enum { MEMORY_WORKSPACE, MEMORY_STATE, MEMORY_SIZES, MEMORY_CONDITIONS, MEMORY_OUTPUTS };
 
 // Printed, with what belongs to it: a launch or several, one behind the other, or a conditional node with all inside.
 typedef struct CudaNode {
@@ -68,11 +68,6 @@ void cuda_node_condition(Codegen *cg, const char *name, unsigned how)
 void cuda_node_state(Codegen *cg, unsigned how)
 {
 	node_touches(cg, MEMORY_STATE, dim_const(cg->ctx, 0), dim_const(cg->ctx, 1), how);
-}
-
-void cuda_node_scratch(Codegen *cg)
-{
-	node_touches(cg, MEMORY_SCRATCH, dim_const(cg->ctx, 0), dim_const(cg->ctx, 1), ACCESS_WRITE);
 }
 
 void cuda_node_arguments(Codegen *cg, const KernelFunc *k)

@@ -104,21 +104,27 @@ static int widest_access(const char *text)
 
 // ---- the table --------------------------------------------------------------------------------------------------
 
-CudaLaunch cuda_figures(Codegen *cg, const KernelFunc *k)
+// What is moved between memory and the kernel.
+static void operands_count(Codegen *cg, const KernelFunc *k, CudaLaunch *l)
 {
-	CudaLaunch l = {.access = widest_access(k->text.text), .tensor_cores = strstr(k->text.text, "pd_mma") != NULL};
 	for (int i = 0; i < k->nparam; i++) {
 		const KernelParam *p = &k->params[i];
 		if (!p->value)
 			continue;
 		if (p->result) {
-			l.written += figure(cg, type_bytes_at_most(cg->ctx, p->value->type));
+			l->written += figure(cg, type_bytes_at_most(cg->ctx, p->value->type));
 			continue;
 		}
 		const int64_t bytes = bytes_read(cg, k->op, p->value);
-		l.read += bytes;
+		l->read += bytes;
 		weight_note(cg, p->value, bytes);
 	}
+}
+
+CudaLaunch cuda_figures(Codegen *cg, const KernelFunc *k)
+{
+	CudaLaunch l = {.access = widest_access(k->text.text), .tensor_cores = strstr(k->text.text, "pd_mma") != NULL};
+	operands_count(cg, k, &l);
 	return l;
 }
 
@@ -151,6 +157,14 @@ void cuda_launch_note(Codegen *cg, const char *kernel, int threads, const CudaLa
 	l->kernel = kernel;
 	l->threads = threads;
 	l->blocks = l->blocks ? l->blocks : 1;
+}
+
+void cuda_library_note(Codegen *cg, const KernelFunc *k, const char *name)
+{
+	CudaLaunch l = {.tensor_cores = k->op->results[0].type->dtype != DT_F32 || cuda_library_rounds(k->op)};
+	operands_count(cg, k, &l);
+	l.written = figure(cg, type_bytes_at_most(cg->ctx, k->op->results[0].type)); // what it works in is its own affair
+	cuda_launch_note(cg, name, 0, &l);
 }
 
 void cuda_report_end(Codegen *cg, CodegenResult *out)

@@ -96,7 +96,7 @@ bool cuda_op_fits_block(Codegen *cg, const Op *op)
 	int64_t threads;
 	if (known)
 		return known > 1;
-	const bool fits = !cuda_library_suits(cg, op) && op_work(op, &threads) <= MAX_WORK && emits_one_block(cg, op);
+	const bool fits = !cuda_op_is_library(op) && op_work(op, &threads) <= MAX_WORK && emits_one_block(cg, op);
 	pointer_map_set(&cg->block_fits, op, (const void *)(intptr_t)(fits ? 2 : 1));
 	return fits;
 }

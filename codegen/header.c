@@ -135,13 +135,13 @@ static void cuda_entry_points(Codegen *cg, Text *out)
 static void cuda_members(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
-	text_line(out, 1, "const char *error; /* after PD_DEVICE CUDA's name of the error, else NULL */");
+	text_line(out, 1, "const char *error; /* after PD_DEVICE CUDA's name of the error, or a library's, else NULL */");
 	text_line(out, 1, "int device;");
 	text_line(out, 1, "void *owned;");
-	if (cg->library) {
+	if (cg->calls_lt)
 		text_line(out, 1, "struct cublasLtContext *lt;");
-		text_line(out, 1, "unsigned char *scratch;");
-	}
+	if (cg->calls_dnn)
+		text_line(out, 1, "struct cudnnContext *dnn;");
 	text_line(out, 1, "int64_t told[%d]; /* by the device, at the last wait */", cuda_told_words(cg));
 	text_line(out, 1, "cudaGraphExec_t graph;");
 	if (cg->ncondition)

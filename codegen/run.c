@@ -188,7 +188,7 @@ void failure_print(Codegen *cg, const char *condition, const char *status, const
 
 static bool compute_print(Codegen *cg, const Op *op, Emitter *emit)
 {
-	if (cg->target->cuda && cuda_library_suits(cg, op))
+	if (cg->target->cuda && cuda_op_is_library(op))
 		return cuda_library_print(cg, op);
 	KernelFunc *k = kernel_new(cg, op);
 	k->inlined = nest_is_statement(cg, op);

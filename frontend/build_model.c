@@ -44,13 +44,13 @@ bool model_sources(Driver *d, Op *module, const Target *t, const char *folder, b
 		.weights_name = "model.weights",
 		.banner = d->options->model,
 		.weights = WEIGHTS_AUTO,
-		.cuda_libs = d->options->cuda_libs,
 	};
 	if (!driver_codegen(d, module, t, &options, r))
 		return false;
 	if (folder ? !folder_make(c, folder) : !(folder = temp_folder(c)))
 		return false;
 	b->folder = folder;
+	b->libraries = r->libraries;
 	b->program = join(c, folder, "model.run");
 	b->weights = r->weights ? join(c, folder, "model.weights") : NULL;
 	return sources_write(d, folder, r, b, t->cuda, to_run);

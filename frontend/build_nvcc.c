@@ -88,8 +88,7 @@ bool nvcc_build(Driver *d, const BuiltModel *b)
 		argv[n++] = arena_printf(c->arena, "%s/%s", b->folder, sources[i]);
 	argv[n++] = "-o";
 	argv[n++] = b->program;
-	if (d->options->cuda_libs)
-		argv[n++] = "-lcublasLt";
+	n = words_append(c, b->libraries, argv, n, MAX_ARGUMENTS - 1);
 	argv[n] = NULL;
 	if (external_run(c, argv, &status))
 		return true;

@@ -155,8 +155,7 @@ static const char *nvcc_line(Driver *d, const Target *t, const char *output)
 {
 	Context *c = d->ctx;
 	const char *flags = t->cuda ? cuda_arch_flags(c, d->options->arch) : NULL;
-	return flags ? arena_printf(c->arena, "nvcc -O3 %s -c %s%s", flags, base_name(output),
-	                            d->options->cuda_libs ? "; link with -lcublasLt" : "") : NULL;
+	return flags ? arena_printf(c->arena, "nvcc -O3 %s -c %s", flags, base_name(output)) : NULL;
 }
 
 static bool emit_code(Driver *d, Op *module, EmitKind kind, const char *output, const FilePiece *depfile)
@@ -178,7 +177,6 @@ static bool emit_code(Driver *d, Op *module, EmitKind kind, const char *output, 
 		.header_name = base_name(header),
 		.weights_name = base_name(weights),
 		.banner = base_name(o->model),
-		.cuda_libs = o->cuda_libs,
 		.compile = nvcc_line(d, t, to_stdout ? "model.cu" : output),
 		.weights = shared ? WEIGHTS_OBJECT : to_stdout && !o->weights ? WEIGHTS_INLINE : weights_mode(o),
 		.call = o->call || shared,

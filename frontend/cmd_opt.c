@@ -11,7 +11,8 @@ int cmd_opt(Driver *d)
 		return 1;
 	stage_begin(d, "passes");
 	PassContext p = {.ctx = d->ctx, .module = module, .target = t, .verify = true,
-	                 .allow_tf32 = d->options->allow_tf32};
+	                 .allow_tf32 = d->options->allow_tf32,
+	                 .cuda_libs = d->options->cuda_libs};
 	if (!lower_run_list(&p, d->options->passes ? d->options->passes : ""))
 		return 1;
 	Text text;

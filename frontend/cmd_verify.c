@@ -112,7 +112,8 @@ Interp *verify_interpret(Driver *d, Op *module, void (*seen)(void *arg, const Va
 bool verify_lower(Driver *d, Op *module, const Target *t, const char *passes)
 {
 	PassContext p = {.ctx = d->ctx, .module = module, .target = t, .verify = true, .max_trip = d->options->max_trip,
-	                 .allow_tf32 = d->options->allow_tf32};
+	                 .allow_tf32 = d->options->allow_tf32,
+	                 .cuda_libs = d->options->cuda_libs};
 	return lower_run_list(&p, passes);
 }
 

@@ -72,6 +72,7 @@ int words_append(Context *c, const char *text, const char **argv, int n, int max
 // build_model.c: from module to a runnable harness in `folder` (NULL: a temporary one).
 typedef struct BuiltModel {
 	const char *folder, *program, *weights; // paths
+	const char *libraries;                  // flags of the linker; NULL: none
 } BuiltModel;
 // The sources of that alone; with what runs them (harness and weights), too, if to_run.
 bool model_sources(Driver *d, Op *module, const Target *t, const char *folder, bool to_run, BuiltModel *b, CodegenResult *r);

@@ -152,7 +152,10 @@ bool cuda_stats_collect(Driver *d, Op *module, const Target *t, CudaStats *s)
 static void row_print(Text *t, const CudaStats *s, const KernelStats *k)
 {
 	const CudaLaunch *l = &k->launch;
-	text_printf(t, "  %5d  %7lld  %7lld  %6d", k->launches, (long long)l->blocks, (long long)l->threads, l->access);
+	if (l->threads)
+		text_printf(t, "  %5d  %7lld  %7lld  %6d", k->launches, (long long)l->blocks, (long long)l->threads, l->access);
+	else // a library's call
+		text_printf(t, "  %5d  %7s  %7s  %6s", k->launches, "-", "-", "-");
 	if (s->compiled && k->usage.registers)
 		text_printf(t, "  %4d  %6d  %6d  %8d%%", k->usage.registers, k->usage.shared, k->usage.spilled, 100 * k->warps / MAX_WARPS);
 	else if (s->compiled)

@@ -79,7 +79,8 @@ bool driver_lower(Driver *d, Op *module, const Target *t, const char *until)
 	stage_begin(d, "lower");
 	PassContext p = {.ctx = d->ctx, .module = module, .target = t, .verify = d->options->verify,
 	                 .time_report = d->options->time_report, .max_trip = d->options->max_trip,
-	                 .max_array = d->options->max_array, .allow_tf32 = d->options->allow_tf32};
+	                 .max_array = d->options->max_array, .allow_tf32 = d->options->allow_tf32,
+	                 .cuda_libs = d->options->cuda_libs};
 	return lower_run(&p, until);
 }
 

@@ -56,6 +56,9 @@ static const CudaTile tiles[] = {
 	 .blocks = 8, .speed = 150},
 	{.name = "half_16x64", .unit = CUDA_HALF, .rows = 16, .columns = 64, .depth = 32, .part_rows = 16, .part_columns = 32,
 	 .blocks = 8, .speed = 300},
+	// What a library does is its own affair.
+	{.name = "library", .unit = CUDA_LIBRARY},
+	{.name = "library_tf32", .unit = CUDA_LIBRARY},
 };
 
 const CudaTile *cuda_tile_find(const char *name)
@@ -64,6 +67,22 @@ const CudaTile *cuda_tile_find(const char *name)
 		if (!strcmp(tiles[i].name, name))
 			return &tiles[i];
 	return NULL;
+}
+
+CudaSchedule cuda_schedule_library(bool tf32)
+{
+	return (CudaSchedule){cuda_tile_find(tf32 ? "library_tf32" : "library"), 1};
+}
+
+bool cuda_op_is_library(const Op *op)
+{
+	const CudaTile *t = op->code == OP_KERNEL_MATMUL || op->code == OP_KERNEL_CONV ? cuda_tile_find(op_str(op, "schedule", NULL)) : NULL;
+	return t && t->unit == CUDA_LIBRARY;
+}
+
+bool cuda_library_rounds(const Op *op)
+{
+	return !strcmp(op_str(op, "schedule", ""), "library_tf32");
 }
 
 int cuda_tile_threads(const CudaTile *t)

@@ -226,7 +226,8 @@ static void block_layout(Layout *l, Block *block)
 // NCHW inside chains of image operations, but not for CUDA, whose images stay plain.
 bool pass_layout(PassContext *p)
 {
-	Layout l = {.ctx = p->ctx, .target = p->target, .allow_tf32 = p->allow_tf32, .blocked = value_map_new(p->ctx->arena)};
+	Layout l = {.ctx = p->ctx, .target = p->target, .allow_tf32 = p->allow_tf32, .cuda_libs = p->cuda_libs,
+	            .blocked = value_map_new(p->ctx->arena)};
 	block_layout(&l, module_block(p->module));
 	old_drop(&l);
 	return diag_errors(p->ctx->diag) == 0;

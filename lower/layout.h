@@ -11,7 +11,7 @@
 typedef struct Layout {
 	Context *ctx;
 	const Target *target;
-	bool allow_tf32;
+	bool allow_tf32, cuda_libs;
 	ValueMap *blocked;  // plain value -> its blocked form
 	Op **old;           // operations that were rebuilt in blocked form, in order
 	int nold, cold;
@@ -70,6 +70,12 @@ bool conv_image_dtype(DType t);
 // Whether a convolution of plain images suits kernel.conv, and the kernel whose result is `out`.
 bool conv_image_fits(const Conv *cv, int64_t groups);
 Value *conv_image(const Layout *l, const Conv *cv, const Type *out, Value *x, int64_t groups);
+
+// ---- library.c ----------------------------------------------------------------------------------
+
+// Whether cuBLASLt can do a product of that depth, and cuDNN a convolution whose result is `out`.
+bool library_takes_product(Context *c, const Type *a, const Type *b, const Type *out, const Dim *depth);
+bool library_takes_conv(Context *c, const Conv *cv, const Type *x, const Type *out);
 
 // ---- handlers: true when they rebuilt or replaced `op`, or left a blocked form for it -----------
 

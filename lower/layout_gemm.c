@@ -240,6 +240,10 @@ static Value *product_tiled(const Layout *l, const Product *p, Builder *b)
 	const Dim *batches = dim_const(c, 1);
 	for (int i = 0; i < out->rank - 2; i++)
 		batches = dim_mul(c, batches, out->dims[i]);
+	if (l->cuda_libs && library_takes_product(c, x->type, y->type, out, p->k)) {
+		const CudaSchedule s = cuda_schedule_library(l->allow_tf32);
+		return matmul(p, x, y, out, &s);
+	}
 	const CudaTile *rows = p->transpose_x ? NULL : cuda_schedule_rows(&(CudaProduct){c, batches, m, p->n, p->k, x->type->dtype, false, false});
 	if (rows && (p->transpose_y || turns_for_free(p->y))) {
 		Product turned = *p;

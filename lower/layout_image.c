@@ -120,9 +120,21 @@ static Value *image_product(const Conv *cv, const Type *out, Value *x, Value *w,
 	return &kernel->results[0];
 }
 
+// Through cuDNN, which takes the filter as it lies: panels of one output channel.
+static Value *image_library(const Layout *l, const Conv *cv, const Type *out, Value *x, int64_t groups)
+{
+	Builder b = builder_before(cv->op);
+	const Dim *const *f = cv->filter->type->dims, *dims[5] = {f[0], f[1], f[2], f[3], dim_const(b.ctx, 1)};
+	Value *w = build_view(&b, cv->filter, 5, dims);
+	const CudaSchedule s = cuda_schedule_library(l->allow_tf32);
+	return w ? image_product(cv, out, x, w, groups, &s) : NULL;
+}
+
 Value *conv_image(const Layout *l, const Conv *cv, const Type *out, Value *x, int64_t groups)
 {
 	Context *c = cv->op->ctx;
+	if (l->cuda_libs && library_takes_conv(c, cv, x->type, out))
+		return image_library(l, cv, out, x, groups);
 	Value *w = filter_panel(cv);
 	if (!w)
 		return NULL;

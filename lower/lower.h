@@ -23,7 +23,8 @@ const Target *target_list(int *n);
 
 // ---- cuda_schedule.c ------------------------------------------------------------------------------
 // How a block of threads computes a tile of a product: a row of the schedule table.
-typedef enum CudaUnit { CUDA_FMA, CUDA_ROW, CUDA_TF32, CUDA_HALF } CudaUnit; // f32 exactly; tensor cores
+// CUDA_LIBRARY: it is a call of cuBLASLt, or, of convolutions, of cuDNN.
+typedef enum CudaUnit { CUDA_FMA, CUDA_ROW, CUDA_TF32, CUDA_HALF, CUDA_LIBRARY } CudaUnit; // f32 exactly; tensor cores
 
 typedef struct CudaTile {
 	const char *name;
@@ -52,6 +53,16 @@ CudaSchedule cuda_schedule(const CudaProduct *p);
 const CudaTile *cuda_schedule_rows(const CudaProduct *p);
 const CudaTile *cuda_tile_find(const char *name); // NULL: none
 int cuda_tile_threads(const CudaTile *t);
+// A call of a library; tf32: which may round f32 to it. Whether a kernel is one, and is such a one.
+CudaSchedule cuda_schedule_library(bool tf32);
+bool cuda_op_is_library(const Op *op);
+bool cuda_library_rounds(const Op *op);
+
+// ---- library.c ------------------------------------------------------------------------------------
+// How many matrices lie in front of the last two dims; and how far apart they are in an operand of a product of that type,
+// 0: there is one for all, NULL: they lie otherwise.
+const Dim *matrix_count(Context *c, const Type *t);
+const Dim *matrix_stride(Context *c, const Type *t, const Type *out);
 
 typedef struct PassContext {
 	Context *ctx;
@@ -61,6 +72,7 @@ typedef struct PassContext {
 	bool time_report;
 	int64_t max_trip;      // rounds that a loop may take, 0: any number
 	bool allow_tf32;       // CUDA: products of f32 may round their operands
+	bool cuda_libs;        // CUDA: products and convolutions are calls of cuBLASLt and cuDNN where these can do them
 	int64_t max_array;     // elements of a tensor array where the program does not say; 0: the caller says it
 } PassContext;
 
@@ -100,6 +112,7 @@ bool pass_loop_trips(PassContext *p);     // loop_trips.c: loops of no, one and 
 bool pass_select(PassContext *p);         // select.c: small branches to pd.where
 bool pass_sink(PassContext *p);           // sink.c: what one branch alone reads moves into it
 bool pass_flatten(PassContext *p);        // flatten.c: pd.if and pd.while to blocks and branches
+bool pass_scratch(PassContext *p);        // library.c: memory for calls of libraries
 bool pass_plan(PassContext *p);           // plan.c: one workspace
 
 // ---- trip_count.c ---------------------------------------------------------------------------------

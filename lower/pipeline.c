@@ -31,6 +31,7 @@ static const Pass passes[] = {
 	{"hoist", "what a loop does not change goes in front of it", pass_hoist},
 	{"bounds", "how large sizes may become that change in control flow", pass_bounds},
 	{"flatten", "pd.if and pd.while to blocks with branches between them", pass_flatten},
+	{"scratch", "CUDA: memory for calls of cuBLASLt and cuDNN", pass_scratch},
 	{"plan", "a place in memory for every value", pass_plan},
 };
 
@@ -50,7 +51,7 @@ static const Stage stages[] = {
 	{"layout", "layout,canonicalize,fold,cse,dce"},
 	{"to-loops", "to-loops"},
 	{"fuse", "fuse,fold,dce,hoist,to-loops,split-reductions"},
-	{"plan", "flatten,dce,plan"},
+	{"plan", "flatten,dce,scratch,plan"},
 };
 
 const Pass *pass_table(int *n)

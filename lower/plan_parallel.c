@@ -3,17 +3,27 @@
 // as the workspace grows little by it: first all of them, then only such as stand near each other in the program. Called by
 // plan.c.
 //
+// Memory that calls of libraries work in is large and nobody's operand: calls side by side get bytes of their own where that
+// does not double the workspace, else they wait for each other, and the rest is as without them.
+//
 // Only buffers of one block, which is what becomes one graph, are looked at.
 #include "plan.h"
 #include "lower.h"
 
 #include <string.h>
 
-// The workspace may become so many times larger, and a little. How many operations may be between two buffers that are
-// kept apart.
+// The workspace may become so many times larger, and a little.
 #define MAX_GROWTH 1.25
+#define MAX_SCRATCH_GROWTH 2.0
 enum { LITTLE_BYTES = 64 << 10 };
-static const int windows[] = {INT32_MAX, 64, 16};
+
+// Who is kept apart: how many operations may be between two buffers; and whether memory to work in counts.
+typedef struct Attempt {
+	int window;
+	bool scratch;
+} Attempt;
+
+static const Attempt attempts[] = {{INT32_MAX, true}, {64, true}, {16, true}, {4, true}, {INT32_MAX, false}, {64, false}, {16, false}};
 
 // ---- what is ordered ----------------------------------------------------------------------------------------
 
@@ -96,12 +106,26 @@ static bool inside_block(const BlockPlan *block, const Buffer *b)
 	return !b->moving && b->first >= block->start && b->last <= block->end;
 }
 
-static void block_keep_apart(const Order *o, int n, Buffer *const *of, int window, uint64_t **apart)
+// Whether nobody reads what is there.
+static bool is_scratch(const Buffer *b)
+{
+	bool read = false;
+	for (const Root *r = b->roots; r; r = r->next)
+		read |= r->nuse > 0;
+	return !read;
+}
+
+static bool counts(const Attempt *t, const BlockPlan *block, const Buffer *b)
+{
+	return inside_block(block, b) && (t->scratch || !is_scratch(b));
+}
+
+static void block_keep_apart(const Order *o, int n, Buffer *const *of, const Attempt *t, uint64_t **apart)
 {
 	for (int i = 0; i < n; i++)
-		for (int k = 0; k < n && inside_block(o->block, of[i]); k++) {
+		for (int k = 0; k < n && counts(t, o->block, of[i]); k++) {
 			const Buffer *a = of[i], *b = of[k];
-			if (a->last >= b->first || b->first - a->last > window || !inside_block(o->block, b) || buffer_done_before(o, a, b))
+			if (a->last >= b->first || b->first - a->last > t->window || !counts(t, o->block, b) || buffer_done_before(o, a, b))
 				continue;
 			set_add(apart[i], k);
 			set_add(apart[k], i);
@@ -111,23 +135,28 @@ static void block_keep_apart(const Order *o, int n, Buffer *const *of, int windo
 const Dim *pack_parallel(Plan *p, int n, Buffer *const *of, SizedItem *items)
 {
 	const Dim *least = pack_sized(p->ctx, p->arena, n, items);
-	const double most = MAX_GROWTH * dim_weight(least) + dim_weight(dim_const(p->ctx, LITTLE_BYTES));
+	bool calls = false;
+	for (int i = 0; i < n; i++)
+		calls |= is_scratch(of[i]);
 	Order *orders = NEW_ARRAY(p->arena, (size_t)p->nblock + 1, Order);
 	for (int k = 0; k < p->nblock; k++) {
 		orders[k] = (Order){.plan = p, .block = &p->blocks[k]};
 		order_find(&orders[k]);
 	}
 	SizedItem *wide = NEW_ARRAY(p->arena, (size_t)n + 1, SizedItem);
-	for (size_t w = 0; w < COUNT_OF(windows); w++) {
+	for (const Attempt *t = attempts; t < attempts + COUNT_OF(attempts); t++) {
+		if (t->scratch && !calls)
+			continue;
+		const double growth = t->scratch ? MAX_SCRATCH_GROWTH : MAX_GROWTH;
 		uint64_t **apart = NEW_ARRAY(p->arena, (size_t)n + 1, uint64_t *);
 		for (int i = 0; i < n; i++) {
 			apart[i] = NEW_ARRAY(p->arena, (size_t)n / 64 + 1, uint64_t);
 			wide[i] = (SizedItem){of[i]->bytes, {of[i]->first, of[i]->last, i, apart[i]}, NULL};
 		}
 		for (int k = 0; k < p->nblock; k++)
-			block_keep_apart(&orders[k], n, of, windows[w], apart);
+			block_keep_apart(&orders[k], n, of, t, apart);
 		const Dim *size = pack_sized(p->ctx, p->arena, n, wide);
-		if (dim_weight(size) > most)
+		if (dim_weight(size) > growth * dim_weight(least) + dim_weight(dim_const(p->ctx, LITTLE_BYTES)))
 			continue;
 		memcpy(items, wide, (size_t)n * sizeof *items);
 		return size;

@@ -26,21 +26,6 @@ def sources(t, todo, tmp):
         yield name, out if p.returncode == 0 else None, p.stdout
 
 
-def library(t, nvcc, tmp):
-    """Products through cuBLASLt compile, and link with what the toolkit has."""
-    header = pathlib.Path(nvcc).resolve().parent.parent / 'include/cublasLt.h'
-    if not header.exists():
-        return 'cuBLASLt (not installed)', True, ''
-    source, main = tmp / 'library.cu', tmp / 'main.c'
-    p = run([t.pdcc, SRC / 'samples/digits/digits.pdmodel', '-o', source, '--cuda-libs'])
-    main.write_text('#include "library.h"\nint main(void) { return library_info()->abi_version != PDRT_ABI_VERSION; }\n')
-    if p.returncode == 0:
-        p = nvcc_compile(nvcc, source)
-    if p.returncode == 0:
-        p = run([nvcc, '-I', SRC / 'runtime_stub', main, source.with_suffix('.o'), SRC / 'runtime_stub/pdrt.c', '-lcublasLt', '-o', tmp / 'main'])
-    return 'cuBLASLt', p.returncode == 0, p.stdout[-2000:]
-
-
 PRINTED = ('append', 'cuda_attention', 'cuda_control', 'cuda_loop', 'cuda_nest', 'cuda_reduce', 'cuda_rows', 'cuda_rows_across',
            'cuda_rows_half', 'cuda_select', 'cuda_switch',
            'cuda_turn')
@@ -104,7 +89,6 @@ def suite(t):
         yield 'cuda_control without conditional nodes', p.returncode == 0, p.stdout[-2000:]
         if SHARED.exists():
             yield from branches(t, tmp)
-        yield library(t, nvcc, pathlib.Path(tmp))
         yield from wide_accesses(t, nvcc, tmp)
         check = pathlib.Path(tmp) / 'check.cu'
         check.write_bytes((SRC / 'tests/cudaemu/check.cu').read_bytes())

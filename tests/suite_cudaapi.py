@@ -64,8 +64,19 @@ ARRAY = FEEDS + COUNTER + f'''  %none = pd.create_array() : () -> (array<4 x 16 
   %at = pd.scale(%n) {{bias = -1.0}} : ({N}) -> ({N})
   %y = pd.array_read(%a, %at) : (array<4 x 16 x f32>, {N}) -> ({X})
 ''' + FETCH
+# A product through cuBLASLt and a convolution through cuDNN.
+IMAGE = 'tensor<1 x 4 x 4 x 4 x f32>'
+LIBRARIES = f'''      %p = {MATMUL}
+      %image = pd.reshape(%p) {{shape = dims [1, 4, 4, 4]}} : ({X}) -> ({IMAGE})
+      %filter = pd.full() {{dtype = f32, shape = dims [4, 4, 3, 3], value = 0.0625}} : () -> (tensor<4 x 4 x 3 x 3 x f32>)
+      %bias = builtin.constant() {{value = dense<4 x 1 x 1 x f32 [0.25, 0.5, 0.75, 1.0]>}} : () -> (tensor<4 x 1 x 1 x f32>)
+      %conv = pd.conv2d(%image, %filter) {{strides = [1, 1], paddings = [1, 1]}} : ({IMAGE}, tensor<4 x 4 x 3 x 3 x f32>) -> ({IMAGE})
+      %sum = pd.add(%conv, %bias) : ({IMAGE}, tensor<4 x 1 x 1 x f32>) -> ({IMAGE})
+      %relu = pd.relu(%sum) : ({IMAGE}) -> ({IMAGE})
+      %r = pd.reshape(%relu) {{shape = dims [4, 16]}} : ({IMAGE}) -> ({X})
+'''
 PROGRAMS = {'plain': PLAIN, 'while': loop(f'      %r = {MATMUL}\n'), 'branch': loop(BRANCH), 'array': ARRAY,
-            'library': loop(f'      %r = {MATMUL}\n'), 'kernel': ARRAY.replace(MATMUL, f'pd.exp(%v) : ({X}) -> ({X})')}
+            'library': loop(LIBRARIES), 'kernel': ARRAY.replace(MATMUL, f'pd.exp(%v) : ({X}) -> ({X})')}
 WITHOUT_NODES = {'CUDAEMU_FAIL': 'cudaGraphConditionalHandleCreate:1:cudaErrorNotSupported'}
 LIBRARY = FEEDS.replace('"n"', '"count"') + f'''  %s = pd.feed() {{col = 2, name = "s"}} : () -> (tensor<?n x 16 x f32>)
   %b = pd.feed() {{col = 3, name = "b"}} : () -> (tensor<3 x 4 x 16 x f32>)

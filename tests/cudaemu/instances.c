@@ -307,7 +307,7 @@ static bool life(int n, const char *error, const Tensors *t, float *want)
 	cudaemu_fail(NULL);
 	EXPECT(status == (failed ? PD_DEVICE : PD_OK) || (may_lack && status == PD_OK));
 	if (status == PD_DEVICE)
-		EXPECT(m.failed && m.error && (!strcmp(m.error, error) || !strncmp(m.error, "CUBLAS_STATUS_", 14)));
+		EXPECT(m.failed && m.error && (!strcmp(m.error, error) || !strncmp(m.error, "CUBLAS_STATUS_", 14) || !strncmp(m.error, "CUDNN_STATUS_", 13)));
 	EXPECT(cudaGetLastError() == cudaSuccess);
 	if (!ready)
 		EXPECT(init(&m, NULL, NULL) == PD_OK);

@@ -52,7 +52,7 @@ struct Counter {
 	long count;
 };
 
-static Counter counters[64];
+static Counter counters[128];
 
 static void report()
 {
