@@ -56,6 +56,7 @@ typedef struct EmittedFunc {
 	const char *called;    // CUDA: its name where a block of threads calls it; NULL: nobody does
 	bool launched;         // CUDA: as a kernel
 	bool guarded;          // CUDA: in a part of the program that may not run
+	bool counts;           // CUDA: and may have to count the rounds that it is part of
 } EmittedFunc;
 
 // A tensor that goes in or out.
@@ -127,7 +128,7 @@ struct Codegen {
 	Text uploads;            // CUDA: the copies of inline weights to the device
 	int nfailure, cfailure;
 	const char **failures;   // CUDA: titles of the operations that may fail, by number
-	int ntrip;               // CUDA: loops whose rounds are counted
+	int ncounter;            // CUDA: loops whose rounds are counted on the device
 	int nlaunch, claunch;    // CUDA, with the next three: cuda_report.c
 	CudaLaunch *launches;
 	PointerMap weights_read; // value of a parameter -> bytes of it that are read (int64_t)
@@ -391,6 +392,7 @@ bool cuda_function_print(Codegen *cg, KernelFunc *k, const char *blocks, int thr
 // Small steps that follow each other in a conditional part are one launch, which is printed where something else begins.
 void cuda_step_before(Codegen *cg, const Op *op); // op is about to be printed
 void cuda_steps_end(Codegen *cg);
+bool cuda_steps_are_open(const Codegen *cg);
 // Whether one block of threads is enough for an operation, or for so many elements.
 bool cuda_op_fits_block(Codegen *cg, const Op *op);
 bool cuda_count_fits_block(Codegen *cg, const Dim *n);
@@ -406,6 +408,8 @@ void cuda_block_text(Codegen *cg, const char *text, int depth);
 void cuda_block_test(Codegen *cg, const char *before, const char *type, const char *pointer, const char *after);
 // Likewise a line with a comparison, whose end `after` has the number.
 void cuda_block_case(Codegen *cg, const char *before, const char *type, const char *pointer, const char *after);
+// And the head of a loop with as many rounds as an element says.
+void cuda_block_rounds(Codegen *cg, const char *pointer);
 // All functions of the device.
 void cuda_functions_print(Codegen *cg, Text *out);
 
@@ -419,7 +423,7 @@ void cuda_fetch_print(Codegen *cg, const Value *v, int col, const char *from);
 // The nodes of a graph, in the order of the program: all that is printed in between belongs to one. At the end they are
 // printed with what each waits for.
 void cuda_nodes_begin(Codegen *cg);
-void cuda_nodes_end(Codegen *cg);
+void cuda_nodes_end(Codegen *cg, bool repeated); // in a loop of the host: all wait for all of the round before
 // A node; inside of it another call changes nothing. Without text there is none. `stem`: an identifier to name it by.
 void cuda_node_begin(Codegen *cg, const char *stem);
 void cuda_node_end(Codegen *cg);
@@ -432,6 +436,10 @@ void cuda_node_output(Codegen *cg, int col, unsigned how);
 void cuda_node_word(Codegen *cg, int word, unsigned how);
 void cuda_node_condition(Codegen *cg, const char *name, unsigned how);
 void cuda_node_state(Codegen *cg, unsigned how);
+// The node that is open launches a function with a guard. Later the last of them may count the rounds of the loop that the
+// graph is the body of: `line` says so in front of its launch. Returns its function; -1: there is none.
+void cuda_node_launches(Codegen *cg, int func);
+int cuda_node_count_down(Codegen *cg, int word, const char *condition, const char *line);
 
 // ---- cuda_matmul.c -----------------------------------------------------------------------------------------
 
@@ -460,6 +468,17 @@ void cuda_instance_print(Codegen *cg, Text *out); // model_init, model_init_shar
 
 // Whether one block of threads is enough for all that a loop does.
 bool cuda_loop_fits_block(Codegen *cg, const Block *head);
+
+// ---- cuda_rounds.c -----------------------------------------------------------------------------------------
+
+// Loops whose rounds are known on entry: the branch at the head's end, which never looks at its condition; NULL: another loop.
+const Op *cuda_loop_counted(const Block *head);
+const Dim *cuda_loop_rounds(const Block *head); // as far as the host knows; NULL: it does not
+// How often such a loop is written into the graph, one round behind the other; 0: it is a conditional node.
+int64_t cuda_loop_unrolled(Codegen *cg, const Block *head);
+// What only counts: an argument of a block, an operation. Nothing is printed for it.
+bool cuda_argument_counts(const Value *arg);
+bool cuda_op_counts(const Op *op);
 
 // ---- cuda_host.c -------------------------------------------------------------------------------------------
 

@@ -71,7 +71,7 @@ static void nodes_end(Codegen *cg)
 {
 	cuda_steps_end(cg);
 	cg->nested--;
-	cuda_nodes_end(cg);
+	cuda_nodes_end(cg, false);
 }
 
 static const CudaArg *args_keep(Codegen *cg, int n, const CudaArg *args)
@@ -114,11 +114,17 @@ static void decide_print(Codegen *cg, const Value *cond, const char *pointer, co
 
 // ---- while -----------------------------------------------------------------------------------------------------
 
+// A counter on the device: its word behind the sizes that are found.
+static int counter_word(const Codegen *cg, int counter)
+{
+	return 2 * cuda_found_count(cg) + counter;
+}
+
 // How often the way back to a loop may be taken, and its counter on the device.
 static void trips_print(Walk *w, const Op *op, const Op *back, int64_t limit, int counter)
 {
 	Codegen *cg = w->cg;
-	const int word = 2 * cuda_found_count(cg) + counter;
+	const int word = counter_word(cg, counter);
 	const char *at = arena_printf(cg->arena, "sizes + %d", word);
 	const CudaArg args[] = {{"int64_t *", at}, {"int64_t ", limit && op == back ? arena_printf(cg->arena, "%" PRId64, limit) : "0"},
 	                        {"pd_state *", "state"}, {"int ", arena_printf(cg->arena, "%d", limit ? cuda_failure(cg, op) : 0)}};
@@ -215,6 +221,132 @@ static const Op *loop_node_print(Walk *w, const Op *enter, int64_t limit, int co
 	return ok ? branch : NULL;
 }
 
+// ---- while, counted --------------------------------------------------------------------------------------------
+
+static bool counted_round_print(Walk *w, const Block *head, const Op *branch)
+{
+	return edge_print(w->cg, branch, 0) && walk(w, branch->succs[0].block) == head;
+}
+
+// As rounds behind each other in the graph around.
+static bool counted_unrolled_print(Walk *w, const Op *enter, const Op *branch, int64_t rounds)
+{
+	Codegen *cg = w->cg;
+	cuda_steps_end(cg);
+	cuda_node_begin(cg, op_stem(cg, enter));
+	Text outer = scope_open(cg);
+	cuda_nodes_begin(cg);
+	const bool ok = counted_round_print(w, enter->succs[0].block, branch);
+	cuda_steps_end(cg);
+	cuda_nodes_end(cg, true);
+	scope_close(cg, outer, arena_printf(cg->arena, "for (int round = 0; round < %" PRId64 "; round++) ", rounds),
+	            comment_text(cg->arena, op_title(cg, enter)));
+	cuda_node_end(cg);
+	return ok;
+}
+
+static const char *count_pointer(Codegen *cg, const Op *enter)
+{
+	const Value *count = op_operand(enter, enter->noperand - 1);
+	cuda_node_tensor(cg, count, ACCESS_READ);
+	cuda_node_state(cg, ACCESS_READ);
+	return tensor_pointer(cg, count);
+}
+
+// In a kernel of one block. A failure inside ends nothing: the rounds do.
+static bool counted_kernel_print(Walk *w, const Op *enter, const Op *branch)
+{
+	Codegen *cg = w->cg;
+	const Block *head = enter->succs[0].block;
+	const Dim *rounds = cuda_loop_rounds(head);
+	cuda_loop_kernel_begin(cg, enter);
+	if (rounds && dim_is_const(rounds)) {
+		cuda_block_text(cg, arena_printf(cg->arena, "for (int round = 0; round < %" PRId64 "; round++) {", rounds->value), 1);
+	} else {
+		const char *count = count_pointer(cg, enter);
+		if (!count)
+			return false;
+		cuda_block_rounds(cg, count);
+	}
+	const bool ok = counted_round_print(w, head, branch);
+	cuda_block_text(cg, "}", -1);
+	cuda_loop_kernel_end(cg);
+	return ok;
+}
+
+static void count_touches(Codegen *cg, int word, const char *again)
+{
+	cuda_node_word(cg, word, ACCESS_WRITE);
+	cuda_node_condition(cg, again, ACCESS_WRITE);
+}
+
+// In front of the loop.
+static bool count_print(Codegen *cg, const Op *enter, int word, const char *again)
+{
+	cuda_node_begin(cg, again);
+	const char *from = count_pointer(cg, enter);
+	const CudaArg args[] = {{"int64_t *", arena_printf(cg->arena, "sizes + %d", word)}, {"const int64_t *", from},
+	                        {"pd_state *", "state"}, {"pd_condition ", again}};
+	count_touches(cg, word, again);
+	if (from)
+		thread_print(cg, "pd_count<int64_t>", again, COUNT_OF(args), args);
+	cuda_node_end(cg);
+	cuda_steps_end(cg);
+	return from != NULL;
+}
+
+// At the end of a round: one of the small steps there; else beside what some kernel of the round does; else a kernel.
+static void count_down_print(Codegen *cg, int word, const char *again)
+{
+	const CudaArg args[] = {{"int64_t *", arena_printf(cg->arena, "sizes + %d", word)}, {"pd_condition ", again}};
+	const char *line = arena_printf(cg->arena, "pd_count_with_next(queue, %s, %s);", args[0].text, again);
+	const int func = cuda_steps_are_open(cg) ? -1 : cuda_node_count_down(cg, word, again, line);
+	if (func >= 0) {
+		cg->funcs[func].counts = true;
+		return;
+	}
+	cuda_node_begin(cg, again);
+	count_touches(cg, word, again);
+	thread_print(cg, "pd_count_down<int64_t>", again, COUNT_OF(args), args);
+	cuda_node_end(cg);
+}
+
+// As a conditional node. Rounds end with the counter: no condition is computed.
+static bool counted_node_print(Walk *w, const Op *enter, const Op *branch)
+{
+	Codegen *cg = w->cg;
+	const Block *head = enter->succs[0].block;
+	const Dim *rounds = cuda_loop_rounds(head);
+	const int word = counter_word(cg, cg->ncounter++);
+	const char *again = names_unique(&cg->locals, "again");
+	text_line(&cg->run, 1, "const pd_condition %s = pd_counter_new(queue, parts_on + %d, sizes + %d);", again, 2 * cg->ncondition, word);
+	pointer_map_set(&cg->conditions, again, dim_const(cg->ctx, cg->ncondition++));
+	if (!count_print(cg, enter, word, again))
+		return false;
+	cuda_node_begin(cg, op_stem(cg, enter));
+	cuda_node_condition(cg, again, ACCESS_READ);
+	Text outer = scope_open(cg);
+	text_line(&cg->run, 1, "pd_queue body = pd_counted(queue, %s, sizes + %d, %s);", again, word, rounds ? dim_in_run(cg, rounds) : "-1");
+	Text inner = scope_open(cg);
+	text_line(&cg->run, 1, "pd_queue *const queue = &body;");
+	nodes_begin(cg);
+	const bool ok = counted_round_print(w, head, branch);
+	count_down_print(cg, word, again);
+	nodes_end(cg);
+	scope_close(cg, inner, "while (pd_round(&body)) ", NULL);
+	scope_close(cg, outer, "", comment_text(cg->arena, op_title(cg, enter)));
+	cuda_node_end(cg);
+	return ok;
+}
+
+static const Op *counted_print(Walk *w, const Op *enter, const Op *branch, bool in_kernel)
+{
+	const int64_t unrolled = in_kernel ? 0 : cuda_loop_unrolled(w->cg, enter->succs[0].block);
+	const bool ok = in_kernel ? counted_kernel_print(w, enter, branch)
+	              : unrolled ? counted_unrolled_print(w, enter, branch, unrolled) : counted_node_print(w, enter, branch);
+	return ok ? branch : NULL;
+}
+
 // Returns the branch of the loop, behind which the program goes on; NULL after a diagnostic.
 static const Op *while_print(Walk *w, const Op *enter)
 {
@@ -222,15 +354,17 @@ static const Op *while_print(Walk *w, const Op *enter)
 	const Block *head = enter->succs[0].block;
 	const Op *back = loop_back(head);
 	const int64_t limit = op_int(back, "max_trip", 0);
-	const int counter = cg->ntrip;
-	cg->ntrip += limit > 0;
+	const Op *counted = cuda_loop_counted(head);
+	const int counter = cg->ncounter;
+	cg->ncounter += limit > 0 && !counted;
 	if (w->nhead == (int)COUNT_OF(w->heads)) {
 		diag_error(cg->ctx->diag, enter->loc, "code generation: more than %d loops inside of each other", w->nhead);
 		return NULL;
 	}
 	w->heads[w->nhead++] = head;
 	const bool in_kernel = cuda_in_loop_kernel(cg) || cuda_loop_fits_block(cg, head);
-	const Op *branch = (in_kernel ? loop_kernel_print : loop_node_print)(w, enter, limit, counter);
+	const Op *branch = counted ? counted_print(w, enter, counted, in_kernel)
+	                           : (in_kernel ? loop_kernel_print : loop_node_print)(w, enter, limit, counter);
 	w->nhead--;
 	return branch && edge_print(cg, branch, 1) ? branch : NULL;
 }
@@ -416,7 +550,7 @@ static bool block_ops_print(Walk *w, const Block *b)
 {
 	const int errors = diag_errors(w->cg->ctx->diag);
 	for (const Op *op = b->first; op; op = op->next) {
-		if (op->info->traits & TRAIT_TERMINATOR)
+		if ((op->info->traits & TRAIT_TERMINATOR) || cuda_op_counts(op))
 			continue;
 		cuda_step_before(w->cg, op);
 		cuda_node_begin(w->cg, op_stem(w->cg, op));
@@ -496,6 +630,6 @@ bool cuda_graph_print(Codegen *cg, const Op **bound)
 	if (walk(&w, cg->module->regions[0].first) != &at_end)
 		return false;
 	cuda_steps_end(cg);
-	cuda_nodes_end(cg);
+	cuda_nodes_end(cg, false);
 	return true;
 }

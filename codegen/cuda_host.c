@@ -15,20 +15,15 @@ int cuda_found_count(const Codegen *cg)
 	return n;
 }
 
-static int size_count(const Codegen *cg)
-{
-	return 2 * cuda_found_count(cg) + cg->ntrip;
-}
-
 int cuda_told_words(const Codegen *cg)
 {
-	return STATE_BYTES / 8 + size_count(cg);
+	return STATE_BYTES / 8 + 2 * cuda_found_count(cg);
 }
 
-// Behind what is told, two words for each condition: which of its parts run.
+// Behind what is told, counters of loops, and two words for each condition: which of its parts run.
 int64_t cuda_state_bytes(const Codegen *cg)
 {
-	return (8 * ((int64_t)cuda_told_words(cg) + cg->ncondition) + 63) / 64 * 64;
+	return (8 * ((int64_t)cuda_told_words(cg) + cg->ncounter + cg->ncondition) + 63) / 64 * 64;
 }
 
 // What is printed in front of everything that may fail.
@@ -58,7 +53,7 @@ static void device_locals_print(Codegen *cg, Text *out)
 	if (strstr(run_text(cg), "sizes + ") || strstr(run_text(cg), "sizes, "))
 		text_line(out, 1, "int64_t *const sizes = (int64_t *)(m->memory + %d);", STATE_BYTES);
 	if (cg->ncondition)
-		text_line(out, 1, "int *const parts_on = (int *)(m->memory + %d);", 8 * cuda_told_words(cg));
+		text_line(out, 1, "int *const parts_on = (int *)(m->memory + %d);", 8 * (cuda_told_words(cg) + cg->ncounter));
 }
 
 // Whether the graph was made for these tensors and sizes.
@@ -195,7 +190,7 @@ static void cuda_wait_print(Codegen *cg, Text *out)
 	text_line(out, 1, "(void)out;");
 	queue_print(out, "queue_of_stream");
 	device_check_print(out);
-	if (cg->nfailure || size_count(cg)) // else there is nothing to tell
+	if (cg->nfailure || cuda_found_count(cg)) // else there is nothing to tell
 		text_line(out, 1, "pd_copy_out(queue, m->told, m->memory, sizeof m->told);");
 	text_line(out, 1, "pd_synchronize(queue);");
 	if (cg->nfailure) {

@@ -14,6 +14,7 @@ enum { MEMORY_WORKSPACE, MEMORY_STATE, MEMORY_SIZES, MEMORY_CONDITIONS, MEMORY_O
 // Printed, with what belongs to it: a launch or several, one behind the other, or a conditional node with all inside.
 typedef struct CudaNode {
 	const char *stem; // of its name
+	int func;         // the first of the program's functions that it launches with a guard; -1: none
 	Text text;
 	Accesses accesses;
 } CudaNode;
@@ -29,7 +30,7 @@ struct CudaNodes {
 
 static void node_touches(Codegen *cg, int memory, const Dim *begin, const Dim *bytes, unsigned how)
 {
-	CudaNodes *g = cg->nodes;
+	const CudaNodes *g = cg->nodes;
 	if (g && g->depth > 0)
 		accesses_add(cg->arena, &g->nodes[g->n - 1].accesses, (Access){memory, how, begin, dim_add(cg->ctx, begin, bytes)});
 }
@@ -109,7 +110,7 @@ void cuda_node_begin(Codegen *cg, const char *stem)
 			memcpy(more, g->nodes, (size_t)g->n * sizeof *more);
 		g->nodes = more;
 	}
-	g->nodes[g->n++] = (CudaNode){.stem = stem};
+	g->nodes[g->n++] = (CudaNode){.stem = stem, .func = -1};
 }
 
 void cuda_node_end(Codegen *cg)
@@ -122,6 +123,37 @@ void cuda_node_end(Codegen *cg)
 	else
 		g->n--;
 	text_init(&cg->run, cg->arena);
+}
+
+void cuda_node_launches(Codegen *cg, int func)
+{
+	CudaNodes *g = cg->nodes;
+	if (g && g->depth > 0 && g->nodes[g->n - 1].func < 0)
+		g->nodes[g->n - 1].func = func;
+}
+
+int cuda_node_count_down(Codegen *cg, int word, const char *condition, const char *line)
+{
+	static const char launch[] = "\tpd_launch";
+	CudaNodes *g = cg->nodes;
+	int i = g->n;
+	while (i > 0 && g->nodes[i - 1].func < 0)
+		i--;
+	if (!i)
+		return -1;
+	CudaNode *node = &g->nodes[i - 1];
+	const char *at = strstr(node->text.text, launch);
+	Text text;
+	text_init(&text, cg->arena);
+	text_strn(&text, node->text.text, (size_t)(at - node->text.text));
+	text_line(&text, 1, "%s", line);
+	text_str(&text, at);
+	node->text = text;
+	const Dim *one = dim_const(cg->ctx, 1), *at_word = dim_const(cg->ctx, word);
+	accesses_add(cg->arena, &node->accesses, (Access){MEMORY_SIZES, ACCESS_WRITE, at_word, dim_add(cg->ctx, at_word, one)});
+	const Dim *number = pointer_map_get(&cg->conditions, condition);
+	accesses_add(cg->arena, &node->accesses, (Access){MEMORY_CONDITIONS, ACCESS_WRITE, number, dim_add(cg->ctx, number, one)});
+	return node->func;
 }
 
 // Whether node i comes where it is printed: behind the one in front of it, or the first of all.
@@ -138,20 +170,60 @@ static void after_print(Codegen *cg, const char *const *names, const Waits *w)
 	text_str(&cg->run, ");\n");
 }
 
-static const char **nodes_name(Codegen *cg, const CudaNodes *g, const Waits *waits)
+// The nodes that none waits for.
+static Waits nodes_last(Codegen *cg, const CudaNodes *g, const Waits *waits)
+{
+	bool *awaited = NEW_ARRAY(cg->arena, (size_t)g->n + 1, bool);
+	int *list = NEW_ARRAY(cg->arena, (size_t)g->n + 1, int), n = 0;
+	for (int i = 0; i < g->n; i++)
+		for (int k = 0; k < waits[i].n; k++)
+			awaited[waits[i].steps[k]] = true;
+	for (int i = g->n; i-- > 0;)
+		if (!awaited[i])
+			list[n++] = i;
+	return (Waits){n, list};
+}
+
+// Names for nodes that somebody is printed to wait for, by `last` too.
+static const char **nodes_name(Codegen *cg, const CudaNodes *g, const Waits *waits, const Waits *last)
 {
 	const char **names = NEW_ARRAY(cg->arena, (size_t)g->n + 1, const char *);
 	bool *named = NEW_ARRAY(cg->arena, (size_t)g->n + 1, bool);
 	for (int i = 0; i < g->n; i++)
 		for (int k = 0; k < waits[i].n && !follows(waits, i); k++)
 			named[waits[i].steps[k]] = true;
+	for (int k = 0; k < last->n; k++)
+		named[last->steps[k]] = true;
 	for (int i = 0; i < g->n; i++)
 		if (named[i])
 			names[i] = names_unique(&cg->locals, arena_printf(cg->arena, "%s_done", g->nodes[i].stem));
 	return names;
 }
 
-void cuda_nodes_end(Codegen *cg)
+// Behind this all nodes of a round are done.
+static void round_end_print(Codegen *cg, const char *const *names, const Waits *last)
+{
+	if (last->n < 2)
+		return;
+	after_print(cg, names, last);
+	text_line(&cg->run, 1, "pd_meet(queue);");
+}
+
+// In front of a round with several nodes that wait for no other of it; the name of where it begins, else NULL.
+static const char *round_begin_print(Codegen *cg, int n, const Waits *waits)
+{
+	int first = 0;
+	for (int i = 0; i < n; i++)
+		first += waits[i].n == 0;
+	if (first < 2)
+		return NULL;
+	const char *name = names_unique(&cg->locals, "round_begun");
+	text_line(&cg->run, 1, "pd_meet(queue);");
+	text_line(&cg->run, 1, "const cudaGraphNode_t %s = pd_last(queue);", name);
+	return name;
+}
+
+void cuda_nodes_end(Codegen *cg, bool repeated)
 {
 	CudaNodes *g = cg->nodes;
 	Accesses *accesses = NEW_ARRAY(cg->arena, (size_t)g->n + 1, Accesses);
@@ -160,16 +232,20 @@ void cuda_nodes_end(Codegen *cg)
 	dim_rely_on_none(cg->ctx, true); // offsets are evaluated with sizes of at least 1
 	const Waits *waits = deps_find(cg->ctx, cg->arena, g->n, accesses);
 	dim_rely_on_none(cg->ctx, false);
-	const char **names = nodes_name(cg, g, waits);
+	const Waits none = {0}, last = repeated ? nodes_last(cg, g, waits) : none;
+	const char **names = nodes_name(cg, g, waits, last.n > 1 ? &last : &none);
 	cg->nodes = g->outer;
 	cg->run = g->outer_run;
+	const char *begun = repeated ? round_begin_print(cg, g->n, waits) : NULL;
 	for (int i = 0; i < g->n; i++) {
 		const char *text = g->nodes[i].text.text;
 		if (*text == '\n') {
 			text_char(&cg->run, '\n');
 			text++;
 		}
-		if (!follows(waits, i))
+		if (!follows(waits, i) && begun && !waits[i].n)
+			text_line(&cg->run, 1, "pd_after(queue, %s);", begun);
+		else if (!follows(waits, i))
 			after_print(cg, names, &waits[i]);
 		text_str(&cg->run, text);
 		if (names[i])
@@ -177,4 +253,5 @@ void cuda_nodes_end(Codegen *cg)
 		if (g->outer && g->outer->depth > 0)
 			accesses_add_all(cg->arena, &g->outer->nodes[g->outer->n - 1].accesses, &accesses[i]);
 	}
+	round_end_print(cg, names, &last);
 }

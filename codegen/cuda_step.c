@@ -180,6 +180,15 @@ void cuda_block_test(Codegen *cg, const char *before, const char *type, const ch
 	                    .after = arena_printf(cg->arena, ")%s", after), .args = args, .narg = 2});
 }
 
+void cuda_block_rounds(Codegen *cg, const char *pointer)
+{
+	CudaArg *args = NEW_ARRAY(cg->arena, 2, CudaArg);
+	args[0] = (CudaArg){"const int64_t *", pointer};
+	args[1] = (CudaArg){"const pd_state *", "state"};
+	item_add(cg, (Item){.before = "for (int64_t left = pd_block_rounds(", .after = "); left > 0; left--) {", .args = args, .narg = 2});
+	cg->block->depth++;
+}
+
 void cuda_block_case(Codegen *cg, const char *before, const char *type, const char *pointer, const char *after)
 {
 	const CudaArg arg = {arena_printf(cg->arena, "const %s *", type), pointer};
@@ -274,6 +283,8 @@ static void func_launched(Codegen *cg, int func)
 		return;
 	cg->funcs[func].launched = true;
 	cg->funcs[func].guarded |= cg->nested > 0;
+	if (cg->nested)
+		cuda_node_launches(cg, func);
 }
 
 static void step_launch(Codegen *cg, const CudaStep *s)
@@ -337,6 +348,11 @@ static void block_kernel(Codegen *cg, const CudaBlock *b)
 	func_launched(cg, func);
 	launch_print(cg, &(CudaStep){.kernel = cg->funcs[func].name, .blocks = "1", .threads = threads}, p.n, p.items);
 	cuda_launch_note(cg, cg->funcs[func].name, threads, &figures);
+}
+
+bool cuda_steps_are_open(const Codegen *cg)
+{
+	return cg->block != NULL;
 }
 
 void cuda_steps_end(Codegen *cg)
@@ -480,7 +496,7 @@ static void kernel_print(const EmittedFunc *f, const char *text, Text *out)
 		if (*s == KERNEL_FN[0])
 			text_str(out, f->name);
 		else if (*s == KERNEL_PARAMS[0] && f->guarded)
-			text_printf(out, "pd_guard pd_part%s%s", void_params ? "" : ", ", void_params ? "" : f->params);
+			text_printf(out, "%s pd_part%s%s", f->counts ? "pd_turn" : "pd_guard", void_params ? "" : ", ", void_params ? "" : f->params);
 		else if (*s == KERNEL_PARAMS[0])
 			text_str(out, f->params);
 		else

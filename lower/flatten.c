@@ -207,6 +207,8 @@ static bool while_flatten(Flatten *f, Op *op)
 	Op *back = branch_build(f, op, NULL, head, NULL, next, 0);
 	if (f->max_trip)
 		op_set_attr(back, "max_trip", attr_int(f->ctx, f->max_trip));
+	for (int i = 0; i < op->nattr; i++)
+		op_set_attr(back, op->attrs[i].name, op->attrs[i].attr);
 	block_begin(f, done);
 	block_take_results(f, done, op);
 	return true;
@@ -405,7 +407,8 @@ static bool block_has_control(const Block *b)
 }
 
 // Needs: nothing but the structure.
-// Keeps: values, names, locations. `max_trip` on the branch back to the head of a loop bounds its rounds.
+// Keeps: values, names, locations. `max_trip` on the branch back to the head of a loop bounds its rounds; attributes of the
+// loop stand there, too.
 // Breaks: passes that look for pd.if and pd.while.
 bool pass_flatten(PassContext *p)
 {

@@ -109,6 +109,7 @@ bool pass_bounds(PassContext *p);         // bounds.c: how large sizes become th
 bool pass_simplify_if(PassContext *p);    // simplify_if.c: known conditions, results nobody needs, neighbours
 bool pass_loop_args(PassContext *p);      // loop_args.c: variables that stay, that are one, that nobody reads
 bool pass_loop_trips(PassContext *p);     // loop_trips.c: loops of no, one and few rounds
+bool pass_count_loops(PassContext *p);    // count_loops.c: loops whose rounds are known on entry count them, for CUDA
 bool pass_select(PassContext *p);         // select.c: small branches to pd.where
 bool pass_sink(PassContext *p);           // sink.c: what one branch alone reads moves into it
 bool pass_flatten(PassContext *p);        // flatten.c: pd.if and pd.while to blocks and branches
@@ -119,6 +120,19 @@ bool pass_plan(PassContext *p);           // plan.c: one workspace
 // How many rounds a pd.while takes: exactly, and at most; either is NULL when that is not known. Sizes may hold symbols
 // that are bound outside of the loop only. Returns whether `at_most` is known. Before nests are made.
 bool while_trip_count(Context *c, const Op *loop, const Dim **exact, const Dim **at_most);
+// Where the counter of a loop begins and what it is compared with, when numbers in front of the loop decide: base + offset.
+typedef struct TripEnd {
+	Value *base; // an integer of one element; NULL: 0
+	const Dim *offset;
+} TripEnd;
+
+typedef struct TripEnds {
+	TripEnd first, end;
+	int64_t step; // less than 0: downwards
+	bool inclusive; // the last round is that at `end`
+} TripEnds;
+
+bool while_trip_ends(Context *c, const Op *loop, TripEnds *out);
 // Whether a symbol of d gets its value in op's regions, so that d means nothing in front of op.
 bool dim_changes_in(const Dim *d, const Op *op);
 

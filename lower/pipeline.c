@@ -26,6 +26,7 @@ static const Pass passes[] = {
 	 pass_simplify_if},
 	{"loop-args", "variables of loops that stay, that are one, that nobody reads", pass_loop_args},
 	{"loop-trips", "loops of no, one and few rounds", pass_loop_trips},
+	{"count-loops", "CUDA: loops whose rounds are known on entry count them", pass_count_loops},
 	{"select", "small branches that only choose to pd.where", pass_select},
 	{"sink", "what one branch alone reads moves into it", pass_sink},
 	{"hoist", "what a loop does not change goes in front of it", pass_hoist},
@@ -47,7 +48,7 @@ static const Stage stages[] = {
 	{"clean", "expand,canonicalize,fold,fold-batch-norm,canonicalize,fold,cse,simplify-if,loop-args,loop-trips,"
 	          "canonicalize,fold,cse,simplify-if,loop-args,dce,sink,select,hoist,cse,simplify-if,dce,bounds"},
 	{"arrays", "stacks,forward-arrays,arrays,canonicalize,fold,cse,loop-args,dce,bounds"},
-	{"decompose", "attention,decompose,canonicalize,fold,cse,dce"},
+	{"decompose", "attention,count-loops,loop-args,decompose,canonicalize,fold,cse,dce"},
 	{"layout", "layout,canonicalize,fold,cse,dce"},
 	{"to-loops", "to-loops"},
 	{"fuse", "fuse,fold,dce,hoist,to-loops,split-reductions"},

@@ -1,17 +1,19 @@
 // How often a loop runs: counters that a round changes by a constant, compared with a size that the loop does not
-// change. Called by passes that bound sizes, give tensor arrays their capacity, and make counted loops.
+// change, or with a number that is there before it. Called by passes that bound sizes, give tensor arrays their capacity, and
+// make counted loops.
 //
 // Works on pd operators, that is before they become nests. The condition may stand in the region `cond`, or be a
 // variable that the body computes for the next round. A counter is an integer variable of one element, or a size of a
 // variable, as in `while x.shape[0] > 1`.
-#include "lower.h"
+#include "control.h"
 
 enum { MAX_DEPTH = 24 };
 
-// What an integer is in terms of a counter, or of none: counter + offset.
+// What an integer is in terms of a counter, of a number from outside of the loop, or of neither: that + offset.
 typedef struct Affine {
 	int var;           // loop variable; -1: none
 	const Dim *sym;    // a size of a loop variable; NULL: none
+	Value *base;       // of which nothing is known; NULL: none
 	const Dim *offset; // NULL: not known at all
 } Affine;
 
@@ -108,7 +110,7 @@ static Affine affine_of_dim(const Trip *t, const Dim *d)
 static Affine affine_sum(const Trip *t, Affine a, Affine b, bool subtract)
 {
 	bool counter = b.var >= 0 || b.sym;
-	if (!a.offset || !b.offset || (counter && (subtract || a.var >= 0 || a.sym)))
+	if (!a.offset || !b.offset || a.base || b.base || (counter && (subtract || a.var >= 0 || a.sym)))
 		return affine_unknown;
 	a.offset = subtract ? dim_sub(t->c, a.offset, b.offset) : dim_add(t->c, a.offset, b.offset);
 	if (counter) {
@@ -210,7 +212,8 @@ static bool variable_stays(const Trip *t, int i)
 	return op_operand(t->body->last, i) == t->body->args[i];
 }
 
-// An integer of one element.
+// An integer of one element. What is computed outside of the loop from something of which nothing is known counts as it is,
+// however narrow its type.
 static Affine affine_of(const Trip *t, const Value *v, int depth)
 {
 	int64_t n;
@@ -223,18 +226,23 @@ static Affine affine_of(const Trip *t, const Value *v, int depth)
 		return (Affine){.var = (int)v->index, .offset = dim_const(t->c, 0)};
 	}
 	Affine a = v->def ? affine_of_op(t, v, depth + 1) : affine_unknown;
-	return a.offset ? a : affine_of_data(t, v);
+	if (!a.offset)
+		a = affine_of_data(t, v);
+	if ((!a.offset || a.base) && !value_is_in(v, t->loop))
+		a = (Affine){.var = -1, .base = (Value *)v, .offset = dim_const(t->c, 0)};
+	return a;
 }
 
 // What the counter holds at first, and what a round adds to it: a constant, not 0.
-static bool counter_find(const Trip *t, const Affine *a, const Dim **first, int64_t *step)
+static bool counter_find(const Trip *t, const Affine *a, Affine *first, int64_t *step)
 {
 	const Dim *change = NULL;
-	*first = NULL;
+	*first = affine_unknown;
 	if (a->var >= 0) {
 		Affine init = affine_of(t, op_operand(t->loop, a->var), 0);
 		Affine next = affine_of(t, op_operand(t->body->last, a->var), 0);
-		*first = init.var < 0 && !init.sym ? init.offset : NULL;
+		if (init.var < 0 && !init.sym)
+			*first = init;
 		change = next.var == a->var ? next.offset : NULL;
 	}
 	for (int i = 0; i < t->n && a->sym; i++) {
@@ -242,12 +250,12 @@ static bool counter_find(const Trip *t, const Affine *a, const Dim **first, int6
 		const Type *next = op_operand(t->body->last, i)->type;
 		for (int k = 0; arg->kind == TY_TENSOR && k < arg->rank; k++)
 			if (arg->dims[k] == a->sym) {
-				*first = init->dims[k];
+				*first = (Affine){.var = -1, .offset = init->dims[k]};
 				change = dim_sub(t->c, next->dims[k], a->sym);
 			}
 	}
-	if (!change || !*first || !dim_is_const(change) || change->value == 0 || change->value == INT64_MIN ||
-	    dim_changes_in(*first, t->loop))
+	if (!change || !first->offset || !dim_is_const(change) || change->value == 0 || change->value == INT64_MIN ||
+	    dim_changes_in(first->offset, t->loop))
 		return false;
 	*step = change->value;
 	return true;
@@ -360,12 +368,12 @@ static Count count_condition(const Trip *t, const Value *v, bool negated, int de
 		return count_both(t, op, negated, depth + 1);
 	if (op->code == OP_PD_ASSIGN || op->code == OP_PD_RESHAPE || op->code == OP_PD_SQUEEZE || op->code == OP_PD_UNSQUEEZE)
 		return count_condition(t, op_operand(op, 0), negated, depth + 1);
-	const Dim *first;
+	Affine first;
 	int64_t step, n;
 	if (!type_const_numel(v->type, &n) || n != 1 || !compare_find(t, v, negated, &cmp) ||
-	    !counter_find(t, &cmp.left, &first, &step))
+	    !counter_find(t, &cmp.left, &first, &step) || first.base || cmp.right.base)
 		return (Count){NULL, NULL};
-	const Dim *count = count_steps(t->c, cmp.code, dim_add(t->c, first, cmp.left.offset), step, cmp.right.offset);
+	const Dim *count = count_steps(t->c, cmp.code, dim_add(t->c, first.offset, cmp.left.offset), step, cmp.right.offset);
 	return (Count){count, count};
 }
 
@@ -381,19 +389,18 @@ static bool condition_holds(const Trip *t, const Value *v)
 	return v->known && v->nknown == 1 && dim_is_const(v->known[0]) && v->known[0]->value != 0;
 }
 
+static Trip trip_of(Context *c, const Op *loop)
+{
+	return (Trip){c, loop, loop->regions[0].first, loop->regions[1].first, loop->noperand};
+}
+
 bool while_trip_count(Context *c, const Op *loop, const Dim **exact, const Dim **at_most)
 {
 	*exact = *at_most = NULL;
-	if (loop->code != OP_PD_WHILE || loop->nregion < 2 || !loop->regions[0].first || !loop->regions[1].first)
+	if (!loop_is_plain(loop))
 		return false;
-	Trip t = {c, loop, loop->regions[0].first, loop->regions[1].first, loop->noperand};
+	Trip t = trip_of(c, loop);
 	const Op *again = t.cond->last, *next = t.body->last;
-	if (!again || !next || t.cond->narg != t.n || t.body->narg != t.n || again->noperand != t.n + 1 ||
-	    next->noperand != t.n)
-		return false;
-	for (int i = 0; i < t.n; i++)
-		if (op_operand(again, i + 1) != t.cond->args[i])
-			return false;
 	const Value *go = op_operand(again, 0);
 	bool carried = !go->def && go->block == t.cond;
 	Count count = count_condition(&t, carried ? op_operand(next, (int)go->index) : go, false, 0);
@@ -406,4 +413,27 @@ bool while_trip_count(Context *c, const Op *loop, const Dim **exact, const Dim *
 	*exact = count.exact;
 	*at_most = count.at_most;
 	return *at_most != NULL;
+}
+
+bool while_trip_ends(Context *c, const Op *loop, TripEnds *out)
+{
+	Compare cmp;
+	Affine first;
+	bool negated = false;
+	if (!loop_is_plain(loop))
+		return false;
+	Trip t = trip_of(c, loop);
+	const Value *go = op_operand(t.cond->last, 0);
+	for (; go->def && go->def->code == OP_PD_LOGICAL_NOT; go = op_operand(go->def, 0))
+		negated = !negated;
+	if (!compare_find(&t, go, negated, &cmp) || cmp.code == OP_PD_NOT_EQUAL || !counter_find(&t, &cmp.left, &first, &out->step))
+		return false;
+	const bool up = cmp.code == OP_PD_LESS_THAN || cmp.code == OP_PD_LESS_EQUAL;
+	const DType counter = cmp.left.var >= 0 ? t.body->args[cmp.left.var]->type->dtype : DT_I64;
+	if (up != (out->step > 0) || (dtype_size(counter) < 4 && out->step != 1 && out->step != -1)) // it might jump over the end
+		return false;
+	out->inclusive = cmp.code == OP_PD_LESS_EQUAL || cmp.code == OP_PD_GREATER_EQUAL;
+	out->first = (TripEnd){first.base, dim_add(c, first.offset, cmp.left.offset)};
+	out->end = (TripEnd){cmp.right.base, cmp.right.offset};
+	return true;
 }

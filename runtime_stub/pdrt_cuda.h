@@ -166,11 +166,9 @@ static __device__ void pd_block_move_sized(T *to, const T *from, int64_t most, i
 	pd_block_move(to, from, n < most ? n : most);
 }
 
-/* Takes the condition to its node. After a failure no loop goes on. */
-template <typename T>
-static __device__ void pd_block_decide(const T *holds, const pd_state *state, pd_condition c)
+/* Takes a condition to its node. */
+static __device__ inline void pd_set_condition(pd_condition c, unsigned yes)
 {
-	const unsigned yes = *holds && state->status == PD_OK;
 	if (c.on) {
 		c.on[0] = yes;
 		c.on[1] = !yes;
@@ -181,6 +179,41 @@ static __device__ void pd_block_decide(const T *holds, const pd_state *state, pd
 	if (!PD_GRAPH_ELSE && c.otherwise)
 		cudaGraphSetConditional(c.otherwise, !yes);
 #endif
+}
+
+/* After a failure no loop goes on. */
+template <typename T>
+static __device__ void pd_block_decide(const T *holds, const pd_state *state, pd_condition c)
+{
+	pd_set_condition(c, *holds && state->status == PD_OK);
+}
+
+/* The rounds of a loop that is counted: how many there will be, and one less. After a failure no such loop begins. */
+template <typename T>
+static __device__ void pd_block_count(T *left, const T *rounds, const pd_state *state, pd_condition c)
+{
+	*left = state->status == PD_OK ? *rounds : 0;
+	pd_set_condition(c, *left > 0);
+}
+
+template <typename T>
+static __device__ void pd_block_count_down(T *left, pd_condition c)
+{
+	pd_set_condition(c, --*left > 0);
+}
+
+/* A part whose rounds a kernel counts beside what it does; left: NULL where another one counts. */
+typedef struct pd_turn {
+	pd_guard part;
+	int64_t *left;
+	pd_condition goes_on;
+} pd_turn;
+
+static __device__ inline bool pd_is_off(pd_turn turn)
+{
+	if (turn.left && blockIdx.x == 0 && threadIdx.x == 0)
+		pd_block_count_down(turn.left, turn.goes_on);
+	return pd_is_off(turn.part);
 }
 
 /* Another round; more than `limit` are a failure. */
@@ -213,6 +246,15 @@ static __device__ bool pd_block_holds(const T *holds, const pd_state *state)
 	return yes;
 }
 
+/* Likewise how many rounds there will be. */
+template <typename T>
+static __device__ T pd_block_rounds(const T *rounds, const pd_state *state)
+{
+	const T n = state->status == PD_OK ? *rounds : 0;
+	__syncthreads();
+	return n;
+}
+
 /* Likewise, whether *x is that number. */
 template <typename T>
 static __device__ bool pd_block_is(const T *x, int64_t number)
@@ -235,6 +277,8 @@ PD_KERNEL(move, (pd_guard part, T *to, const T *from, int64_t n), (to, from, n))
 PD_KERNEL(move_sized, (pd_guard part, T *to, const T *from, int64_t most, int64_t count, const int64_t *size, const int64_t *other),
           (to, from, most, count, size, other))
 PD_KERNEL(decide, (pd_guard part, const T *holds, const pd_state *state, pd_condition c), (holds, state, c))
+PD_KERNEL(count, (pd_guard part, T *left, const T *rounds, const pd_state *state, pd_condition c), (left, rounds, state, c))
+PD_KERNEL(count_down, (pd_guard part, T *left, pd_condition c), (left, c))
 PD_KERNEL(count_trip, (pd_guard part, T *trips, T limit, pd_state *state, int op), (trips, limit, state, op))
 PD_KERNEL(set, (pd_guard part, T *x, T v), (x, v))
 PD_KERNEL(zero, (pd_guard part, T *x, int n), (x, n))
@@ -258,8 +302,9 @@ typedef struct pd_queue {
 	cudaGraphNode_t after[PD_MOST_AFTER]; /* what the next node waits for */
 	size_t nafter;
 	bool conditions;                      /* the graph has conditional nodes */
-	pd_guard part;                        /* of the program: what goes in belongs to it */
-	int rounds;                           /* of a loop, queued so far */
+	pd_turn turn;                         /* of the program: what goes in belongs to its part; the next kernel that can counts */
+	int64_t rounds;                       /* of a loop, queued so far */
+	int64_t count;                        /* of rounds, when that is known; else less than 0 */
 	pd_error *error;
 } pd_queue;
 
@@ -396,8 +441,18 @@ template <typename... P>
 void pd_launch_at(pd_queue *q, const char *at, void (*kernel)(pd_guard, P...), unsigned blocks, pd_block block,
                   typename pd_same<P>::type... args)
 {
-	void *list[] = {&q->part, (void *)&args..., NULL};
+	void *list[] = {&q->turn.part, (void *)&args..., NULL};
 	pd_launch_list(q, at, kernel, blocks, block, list);
+}
+
+/* And for one that may have to count the rounds. */
+template <typename... P>
+void pd_launch_at(pd_queue *q, const char *at, void (*kernel)(pd_turn, P...), unsigned blocks, pd_block block,
+                  typename pd_same<P>::type... args)
+{
+	void *list[] = {&q->turn, (void *)&args..., NULL};
+	pd_launch_list(q, at, kernel, blocks, block, list);
+	q->turn.left = NULL;
 }
 
 /* kernel<<<blocks, threads>>>(args...), or, with a block {threads, shared}, <<<blocks, threads, shared>>> */
@@ -523,8 +578,9 @@ static inline void pd_parts(const pd_queue *q, int *on, int n, pd_queue *parts)
 	for (int i = 0; i < n; i++) {
 		parts[i] = *q;
 		parts[i].rounds = 0;
+		parts[i].count = -1;
 		if (on)
-			parts[i].part.on = on + i;
+			parts[i].turn.part.on = on + i;
 	}
 }
 
@@ -535,6 +591,37 @@ static inline pd_queue pd_while(pd_queue *q, pd_condition c)
 	if (q->graph)
 		pd_node(q, c.handle, PD_WHILE, 1, &body);
 	return body;
+}
+
+/* Where the rounds that are left are counted: none before somebody says how many. */
+static inline pd_condition pd_counter_new(pd_queue *q, int *on, int64_t *left)
+{
+	if (!q->graph)
+		pd_clear(q, left, sizeof *left);
+	return pd_condition_new(q, on, false);
+}
+
+/* Such a loop: `rounds` of them, or, when that is less than 0, as many as are left. The host asks at most once. */
+static inline pd_queue pd_counted(pd_queue *q, pd_condition c, const int64_t *left, int64_t rounds)
+{
+	if (q->graph)
+		return pd_while(q, c);
+	pd_queue body;
+	pd_parts(q, NULL, 1, &body);
+	body.count = rounds;
+	if (rounds < 0) {
+		body.count = 0;
+		pd_copy_out(q, &body.count, left, sizeof *left);
+		pd_synchronize(q);
+	}
+	return body;
+}
+
+/* The next kernel counts the rounds. The host does where it goes round itself. */
+static inline void pd_count_with_next(pd_queue *body, int64_t *left, pd_condition c)
+{
+	body->turn.left = body->graph ? left : NULL;
+	body->turn.goes_on = c;
 }
 
 /* The host reads whether a loop goes on before every so many rounds; those in between find that out themselves. */
@@ -548,8 +635,10 @@ static inline bool pd_round(pd_queue *body)
 	int on = 1;
 	if (body->graph)
 		return pd_ok(body) && !body->rounds++;
+	if (body->count >= 0)
+		return pd_ok(body) && body->rounds++ < body->count;
 	if (body->rounds++ % PD_ROUNDS_PER_READ == 0) {
-		pd_copy_out(body, &on, body->part.on, sizeof on);
+		pd_copy_out(body, &on, body->turn.part.on, sizeof on);
 		pd_synchronize(body);
 	}
 	return pd_ok(body) && on;

@@ -67,7 +67,7 @@ class Program:
 
     def __init__(self, t, tmp, wide):
         import numpy as np
-        self.t, self.tmp, self.np = t, tmp, np
+        self.t, self.tmp, self.np, self.rows = t, tmp, np, False  # rows: n is how many there are
         self.model = tmp / f'loop{wide}.pdir'
         self.model.write_text(program(wide))
         np.save(tmp / f'x{wide}.npy', np.random.default_rng(3).standard_normal(wide).astype(np.float32))
@@ -75,7 +75,7 @@ class Program:
 
     def given(self, n):
         at = self.tmp / f'n{n}.npy'
-        self.np.save(at, self.np.array([n], self.np.int64))
+        self.np.save(at, self.np.zeros(n, self.np.int64) if self.rows else self.np.array([n], self.np.int64))
         return ['--in', f'n={at}', '--in', f'x={self.x}']
 
     def values(self, target, out, *runs, flags=(), **env):
@@ -104,7 +104,7 @@ def forms(t, tmp):
         p = Program(t, tmp, wide)
         text = tmp / 'model.cu'
         run([t.pdcc, p.model, '-o', text])
-        yield f'{wide} elements: the form of the loop', ('pd_while' in text.read_text()) != kernel, ''
+        yield f'{wide} elements: the form of the loop', ('pd_round(' in text.read_text()) != kernel, ''
         want, message, _ = p.values('interp', 'interp', 0, 1, 5)
         yield f'{wide} elements, interpreter', want is not None, message
         for name, env in FORMS[:2] if kernel else FORMS:
@@ -148,16 +148,43 @@ COUNT = '''builtin.module {{
 '''.format(N=N)
 
 
+# n as the size of an input.
+SIZED = f'''%rows = pd.feed() {{col = 0, name = "n"}} : () -> (tensor<?k x i64>)
+  %size = pd.shape(%rows) : (tensor<?k x i64>) -> (tensor<1 x i32>)
+  %n = pd.cast(%size) {{dtype = i64}} : (tensor<1 x i32>) -> ({N})'''
+
+
 def reads(t, tmp):
-    """Without nodes the host asks once for eight rounds."""
+    """Without nodes the host asks once for eight rounds; once, where the loop is counted; never, where it knows the count."""
     p = Program(t, tmp, 40000)
-    p.model.write_text(COUNT)
-    waits = {}
-    for n in (0, 1, 16, 80):
-        have, message, calls = p.values('cuda', 'cuda', n, **NO_NODES)
-        waits[n] = calls.get('cudaStreamSynchronize', 0)
-        yield f'{n} guarded rounds', have and have[0][1].tolist() == [n], message
-    yield 'reads', [waits[n] - waits[0] for n in (1, 16, 80)] == [1, 2, 10], f'{waits}'
+    number, tested = f'%n = pd.feed() {{col = 0, name = "n"}} : () -> ({N})', f'pd.less_than(%i, %n) : ({N}, {N})'
+    flag = 'pd.less_than(%g, %f) : (tensor<1 x f32>, tensor<1 x f32>)'
+    cast = f'%{{}} = pd.cast(%{{}}) {{{{dtype = f32}}}} : ({N}) -> (tensor<1 x f32>)\n  '.format
+    forms = {'asked': COUNT.replace(tested, flag).replace('%less', cast('f', 'n') + cast('g', 'i') + '%less', 1), 'counted': COUNT,
+             'sized': COUNT.replace(number, SIZED)}
+    for name, want in (('asked', [1, 9]), ('counted', [0, 0]), ('sized', [0, 0])):
+        p.model.write_text(forms[name])
+        p.rows = name == 'sized'
+        waits, launches = {}, {}
+        for n in (1, 16, 80):
+            have, message, calls = p.values('cuda', 'cuda', n, **NO_NODES)
+            waits[n], launches[n] = (calls.get(f'cuda{c}', 0) for c in ('StreamSynchronize', 'LaunchKernel'))
+            yield f'{name}, {n} guarded rounds', have and have[0][1].tolist() == [n], message
+        yield f'{name}: reads', [waits[n] - waits[1] for n in (16, 80)] == want, f'{waits}'
+        if name != 'asked':
+            yield f'{name}: no round too many', 15 * (launches[80] - launches[16]) == 64 * (launches[16] - launches[1]) > 0, f'{launches}'
+
+
+def written_out(t, tmp):
+    """Few rounds that a constant says are in the graph as they are: no conditional node, and nothing to guard without them."""
+    p = Program(t, tmp, 40000)
+    number = f'%n = pd.feed() {{col = 0, name = "n"}} : () -> ({N})'
+    constant = f'%k = pd.feed() {{col = 0, name = "n"}} : () -> ({N})\n  %n = pd.full() {{dtype = i64, shape = dims [1], value = 12.0}} : () -> ({N})'
+    p.model.write_text(COUNT.replace(number, constant))
+    want, message, _ = p.values('interp', 'interp', 0)
+    have, message, calls = p.values('cuda', 'cuda', 0)
+    yield 'rounds written out', close(p.np, want, have), message
+    yield 'no conditional node', not calls.get('cudaGraphAddNode') and calls.get('cudaGraphAddKernelNode', 0) >= 24, f'{calls}'
 
 
 def failures(t, tmp):
@@ -188,5 +215,6 @@ def suite(t):
         yield from forms(t, tmp)
         yield from words(t, tmp)
         yield from reads(t, tmp)
+        yield from written_out(t, tmp)
         yield from failures(t, tmp)
         yield from programs(t)
