@@ -7,9 +7,10 @@ enum { MAX_POSITION = 1 << 30, MAX_FACTOR = 1 << 16, MAX_DEPTH = 24, MAX_POWER =
 
 // ---- width ---------------------------------------------------------------------------------------------------
 
-// An index is at most `times` the sum of the kernel's sizes, and `more`.
+// An index is at most `times` the sum of the kernel's sizes, and `more`; as a size of its own, it is at most `most`.
 typedef struct Reach {
 	int64_t times, more;
+	const Dim *most;
 } Reach;
 
 typedef struct Width {
@@ -17,7 +18,7 @@ typedef struct Width {
 	const Dim *sizes; // their sum; each counts once
 	const Dim *seen[64];
 	int nseen;
-	Reach most;
+	int64_t times, more; // the most that an index is
 	bool wide;
 } Width;
 
@@ -36,15 +37,22 @@ static void size_add(Width *w, const Dim *d)
 	w->sizes = dim_add(w->ctx, w->sizes, d);
 }
 
-static Reach reach_max(Reach a, Reach b)
+// What one or the other may reach.
+static Reach reach_max(const Width *w, Reach a, Reach b)
 {
-	return (Reach){a.times > b.times ? a.times : b.times, a.more > b.more ? a.more : b.more};
+	return (Reach){a.times > b.times ? a.times : b.times, a.more > b.more ? a.more : b.more,
+	               a.most == b.most ? a.most : dim_add(w->ctx, a.most, b.most)};
+}
+
+static Reach reach_const(const Width *w, int64_t v)
+{
+	return (Reach){0, v, dim_const(w->ctx, v)};
 }
 
 static Reach too_far(Width *w)
 {
 	w->wide = true;
-	return (Reach){1, 0};
+	return reach_const(w, 0);
 }
 
 static Reach size_reach(Width *w, const Dim *d)
@@ -52,9 +60,9 @@ static Reach size_reach(Width *w, const Dim *d)
 	int64_t lo, hi;
 	dim_range_empty(d, &lo, &hi);
 	if (lo >= 0 && hi < MAX_POSITION)
-		return (Reach){0, hi};
+		return reach_const(w, hi);
 	size_add(w, d);
-	return (Reach){1, 0};
+	return (Reach){1, 0, d};
 }
 
 // What a loop goes to.
@@ -72,19 +80,21 @@ static Reach operation_reach(Width *w, const Op *op, int depth)
 	switch (op->code) {
 	case OP_PD_ADD:
 	case OP_PD_SUBTRACT:
-		return (Reach){a.times + b.times, a.more + b.more};
-	case OP_PD_MULTIPLY:
-		if (!a.times)
-			return (Reach){b.times * a.more, b.more * a.more};
-		return b.times ? too_far(w) : (Reach){a.times * b.more, a.more * b.more};
+		return (Reach){a.times + b.times, a.more + b.more, dim_add(w->ctx, a.most, b.most)};
+	case OP_PD_MULTIPLY: {
+		const Dim *most = dim_mul(w->ctx, a.most, b.most);
+		if (a.times && b.times)
+			return size_reach(w, most); // counts as a size, too
+		return a.times ? (Reach){a.times * b.more, a.more * b.more, most} : (Reach){b.times * a.more, b.more * a.more, most};
+	}
 	case OP_PD_FLOOR_DIVIDE:
 	case OP_PD_REMAINDER:
 		return a;
 	case OP_PD_MAXIMUM:
 	case OP_PD_MINIMUM:
-		return reach_max(a, b);
+		return reach_max(w, a, b);
 	case OP_PD_WHERE:
-		return reach_max(b, reach_of(w, op_operand(op, 2), depth));
+		return reach_max(w, b, reach_of(w, op_operand(op, 2), depth));
 	default:
 		return too_far(w);
 	}
@@ -93,7 +103,7 @@ static Reach operation_reach(Width *w, const Op *op, int depth)
 static Reach reach_of(Width *w, const Value *v, int depth)
 {
 	if (!v || v->type->kind != TY_INDEX || w->wide)
-		return (Reach){0, 0};
+		return reach_const(w, 0);
 	const Op *op = v->def;
 	if (!op)
 		return size_reach(w, extent_of(v));
@@ -103,7 +113,7 @@ static Reach reach_of(Width *w, const Value *v, int depth)
 	if (op->code == OP_LOOP_CONSTANT) {
 		const Attr *a = op_attr(op, "value");
 		const int64_t c = a->kind == ATTR_FLOAT ? int_from_double(a->f) : a->i;
-		r = c > -MAX_POSITION && c < MAX_POSITION ? (Reach){0, c < 0 ? -c : c} : too_far(w);
+		r = c > -MAX_POSITION && c < MAX_POSITION ? reach_const(w, c < 0 ? -c : c) : too_far(w);
 	} else if (op->code == OP_LOOP_DIM) {
 		r = size_reach(w, op_attr(op, "dim")->dim);
 	} else if (op->code == OP_LOOP_TO_INDEX) {
@@ -116,6 +126,12 @@ static Reach reach_of(Width *w, const Value *v, int depth)
 	return r;
 }
 
+static void most_meet(Width *w, Reach r)
+{
+	w->times = r.times > w->times ? r.times : w->times;
+	w->more = r.more > w->more ? r.more : w->more;
+}
+
 static void block_reach(Width *w, const Block *b)
 {
 	for (const Op *op = b->first; op; op = op->next) {
@@ -123,7 +139,7 @@ static void block_reach(Width *w, const Block *b)
 			if (op_operand(op, i) && type_is_tensor(op_operand(op, i)->type))
 				size_add(w, type_numel(w->ctx, op_operand(op, i)->type));
 		for (int i = 0; i < op->nresult; i++)
-			w->most = reach_max(w->most, reach_of(w, &op->results[i], 0));
+			most_meet(w, reach_of(w, &op->results[i], 0));
 		if (op->code == OP_LOOP_REDUCE) {
 			const Attr *extents = op_attr(op, "extents");
 			const Dim *all = dim_const(w->ctx, 1);
@@ -152,11 +168,11 @@ static bool host_knows(const Codegen *cg, const Dim *d)
 void index_width_choose(const Nest *n)
 {
 	KernelFunc *k = n->k;
-	Width w = {.ctx = k->ctx, .sizes = dim_const(k->ctx, 0), .most = {1, 0}};
+	Width w = {.ctx = k->ctx, .sizes = dim_const(k->ctx, 0), .times = 1};
 	for (int i = 0; i < k->op->nresult; i++)
 		size_add(&w, type_numel(k->ctx, k->op->results[i].type));
 	block_reach(&w, n->body);
-	const int64_t most = (MAX_POSITION - w.most.more) / w.most.times;
+	const int64_t most = (MAX_POSITION - w.more) / w.times;
 	int64_t lo, hi;
 	dim_range_empty(w.sizes, &lo, &hi);
 	if (w.wide || lo > most)
