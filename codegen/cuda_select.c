@@ -134,29 +134,96 @@ static const char *scan_state(KernelFunc *k, const ScanKind *kind, DType t, cons
 	return dtype_is_float(t) ? scalar : "uint64_t";
 }
 
+typedef struct Scan {
+	KernelFunc *k;
+	const Type *x;
+	int axis, items;   // items: of a thread
+	bool wide;         // which it moves at once
+	bool reverse;
+	const ScanKind *kind;
+	const char *state, *neutral;
+} Scan;
+
+// Elements of the last axis may be moved at once where each row begins at a multiple of 16 bytes.
+static void scan_width(Scan *s)
+{
+	const Dim *length = s->x->dims[s->axis], *rows = rows_of(s->k->ctx, s->x, s->axis);
+	const int size = (int)dtype_size(s->x->dtype), items = size == 2 ? 8 : SCAN_ITEMS;
+	const bool fits = dim_is_const(length) && length->value % items == 0;
+	s->wide = s->axis == s->x->rank - 1 && (fits || (dim_is(rows, 1) && !s->reverse));
+	s->items = s->wide ? items : SCAN_ITEMS;
+	const int64_t threads = dim_is_const(length) ? (length->value / s->items + 31) / 32 * 32 : THREADS;
+	s->k->block_threads = threads < 32 ? 32 : threads < THREADS ? (int)threads : THREADS;
+}
+
+// What is stored in result i of `acc`: its value, or where it comes from.
+static const char *scan_value(const Scan *s, int i)
+{
+	const DType t = s->x->dtype;
+	if (i == 1)
+		return "acc.at";
+	return s->kind->place ? "acc.value" : dtype_is_float(t) ? "acc" : arena_printf(s->k->arena, "(%s)acc", dtype_c_memory(t));
+}
+
+static const char *scan_loaded(const Scan *s, const char *element, const char *place)
+{
+	Arena *a = s->k->arena;
+	return s->kind->place ? arena_printf(a, "%s{%s, %s}", s->state, element, place) : arena_printf(a, "(%s)%s", s->state, element);
+}
+
+static bool scan_wide_emit(const Scan *s)
+{
+	KernelFunc *k = s->k;
+	const Dim *length = s->x->dims[s->axis];
+	const DType t = s->x->dtype;
+	const char *lane = s->reverse ? arena_printf(k->arena, "%d - l", s->items - 1) : "l";
+	const bool fits = dim_is_const(length) && length->value % s->items == 0;
+	Text results, store, store_all;
+	text_init(&results, k->arena);
+	text_init(&store, k->arena);
+	text_init(&store_all, k->arena);
+	for (int i = 0; i < k->op->nresult; i++) {
+		const DType of = k->op->results[i].type->dtype;
+		const char *y = arena_printf(k->arena, "y%d", i), *to = arena_printf(k->arena, "%s.v", y);
+		text_line(&results, 0, "pd_vec<%s, %d> %s;", dtype_c_memory(of), s->items, y);
+		text_line(&store, 0, "%s;", scalar_store(k, of, to, lane, scan_value(s, i)));
+		text_line(&store_all, 0, "pd_store(%s + at, %s%s);", kernel_result(k, i), y, fits ? "" : ", length - k");
+	}
+	const TemplateKey keys[] = {
+		{"length", kernel_dim(k, length)}, {"rows", kernel_dim(k, rows_of(k->ctx, s->x, s->axis))}, {"items", tile_int(k, s->items)},
+		{"join", s->kind->join}, {"state", s->state}, {"neutral", s->neutral}, {"type", dtype_c_memory(t)},
+		{"step", s->reverse ? arena_printf(k->arena, "length - %d - k", s->items) : "k"}, {"rest", fits ? "" : ", length - k"},
+		{"inside", fits ? "k < length" : "k + l < length"},
+		{"load", scan_loaded(s, scalar_load(k, t, "row.v", lane), arena_printf(k->arena, "at + %s - first", lane))},
+		{"result", op_bool(k->op, "exclusive", false) ? "sum" : "join(sum, mine[l])"},
+		{"results", results.text}, {"store", store.text}, {"store_all", store_all.text},
+	};
+	return kernel_template(k, "cuda_scan_wide.c", COUNT_OF(keys), keys);
+}
+
 bool cuda_scan_emit(KernelFunc *k)
 {
-	const Type *x = op_operand(k->op, 0)->type;
-	const int axis = (int)op_int(k->op, "axis", 0);
-	const DType t = x->dtype;
-	const ScanKind *kind = scan_kind(op_str(k->op, "kind", "sum"));
-	if (!kind || dtype_is_complex(t) || !wants_block(k->ctx, x, axis))
+	Scan s = {.k = k, .x = op_operand(k->op, 0)->type, .axis = (int)op_int(k->op, "axis", 0)};
+	const DType t = s.x->dtype;
+	s.kind = scan_kind(op_str(k->op, "kind", "sum"));
+	s.reverse = op_bool(k->op, "reverse", false);
+	if (!s.kind || dtype_is_complex(t) || !wants_block(k->ctx, s.x, s.axis))
 		return kernel_scan_emit(k);
-	const char *neutral, *state = scan_state(k, kind, t, &neutral), *element = scalar_load(k, t, "x", "at");
-	const char *load = kind->place ? arena_printf(k->arena, "%s{%s, %s}", state, element, "(at - first) / inner")
-	                               : arena_printf(k->arena, "(%s)%s", state, element);
-	const char *value = kind->place ? "acc.value" : dtype_is_float(t) ? "acc" : arena_printf(k->arena, "(%s)acc", dtype_c_memory(t));
-	const char *store = arena_printf(k->arena, "%s;", scalar_store(k, t, kernel_result(k, 0), "at", value));
-	if (k->op->nresult > 1)
-		store = arena_printf(k->arena, "%s\n%s[at] = acc.at;", store, kernel_result(k, 1));
-	k->block_threads = THREADS;
+	s.state = scan_state(k, s.kind, t, &s.neutral);
+	scan_width(&s);
+	k->one_block = true;
+	if (s.wide)
+		return scan_wide_emit(&s);
+	Text store;
+	text_init(&store, k->arena);
+	for (int i = 0; i < k->op->nresult; i++)
+		text_line(&store, 0, "%s;", scalar_store(k, k->op->results[i].type->dtype, kernel_result(k, i), "at", scan_value(&s, i)));
 	const TemplateKey keys[] = {
-		{"length", kernel_dim(k, x->dims[axis])}, {"inner", tile_product(k, x->rank - axis - 1, x->dims + axis + 1)},
-		{"rows", kernel_dim(k, rows_of(k->ctx, x, axis))}, {"items", tile_int(k, SCAN_ITEMS)}, {"join", kind->join},
-		{"state", state}, {"neutral", neutral}, {"load", load}, {"store", store},
-		{"step", op_bool(k->op, "reverse", false) ? "(length - 1 - k)" : "k"},
+		{"length", kernel_dim(k, s.x->dims[s.axis])}, {"inner", tile_product(k, s.x->rank - s.axis - 1, s.x->dims + s.axis + 1)},
+		{"rows", kernel_dim(k, rows_of(k->ctx, s.x, s.axis))}, {"items", tile_int(k, s.items)}, {"join", s.kind->join},
+		{"state", s.state}, {"neutral", s.neutral}, {"load", scan_loaded(&s, scalar_load(k, t, "x", "at"), "(at - first) / inner")},
+		{"store", store.text}, {"step", s.reverse ? "(length - 1 - k)" : "k"},
 		{"result", op_bool(k->op, "exclusive", false) ? "sum" : "join(sum, mine[l])"},
 	};
-	k->one_block = true;
 	return kernel_template(k, "cuda_scan.c", COUNT_OF(keys), keys);
 }
