@@ -35,28 +35,35 @@ static const Dim *count_most(Codegen *cg, const Value *v)
 	return dim_div(cg->ctx, cuda_bytes(cg, v), dim_const(cg->ctx, (int64_t)dtype_size(v->type->dtype)));
 }
 
-// The step `pd_<what>` for a tensor of type t with at most so many elements: "move", which may become "move_sized", or "swap".
-static void transfer_print(Codegen *cg, const char *what, const char *to, const char *from, const Type *t, const Dim *most)
+// Arguments that say how many elements of type t there are. Returns whether sizes on the device decide.
+static bool count_arguments(Codegen *cg, const Type *t, CudaArg *args, int *narg)
+{
+	Count c = {.host = dim_const(cg->ctx, 1)};
+	for (int d = 0; d < t->rank; d++)
+		if (!count_add(cg, &c, t->dims[d]))
+			return false;
+	args[(*narg)++] = (CudaArg){"int64_t ", expression_unwrap(cg->arena, dim_in_plan(&cg->plan, c.host))};
+	for (int i = 0; i < MOST_SIZES; i++)
+		args[(*narg)++] = (CudaArg){"const int64_t *", i < c.n ? cuda_size(cg, c.sizes[i]) : "NULL"};
+	for (int i = 0; i < c.n; i++)
+		cuda_node_word(cg, cuda_size_word(cg, c.sizes[i]), ACCESS_READ);
+	return c.n > 0;
+}
+
+// The step `pd_move` for a tensor of type t with at most so many elements, or, with the type of what comes back, `pd_swap`; where
+// the device knows how many there are, `pd_move_sized` and `pd_swap_sized`.
+static void transfer_print(Codegen *cg, const char *to, const char *from, const Type *t, const Type *back, const Dim *most)
 {
 	const char *type = dtype_c_memory(t->dtype), *pointer = arena_printf(cg->arena, "%s *", type), *n = expression_unwrap(cg->arena, dim_in_plan(&cg->plan, most));
-	const bool swap = !strcmp(what, "swap");
-	Count c = {.host = dim_const(cg->ctx, 1)};
-	bool sized = !swap;
-	for (int d = 0; d < t->rank; d++)
-		sized = sized && count_add(cg, &c, t->dims[d]);
-	sized = sized && c.n > 0;
-	CudaArg *args = NEW_ARRAY(cg->arena, 4 + MOST_SIZES, CudaArg);
+	const char *what = back ? "swap" : "move";
+	CudaArg *args = NEW_ARRAY(cg->arena, 3 + 2 * (1 + MOST_SIZES), CudaArg);
 	int narg = 0;
 	args[narg++] = (CudaArg){pointer, to};
-	args[narg++] = (CudaArg){swap ? pointer : arena_printf(cg->arena, "const %s", pointer), from};
+	args[narg++] = (CudaArg){back ? pointer : arena_printf(cg->arena, "const %s", pointer), from};
 	args[narg++] = (CudaArg){"int64_t ", n};
-	if (sized) {
-		args[narg++] = (CudaArg){"int64_t ", expression_unwrap(cg->arena, dim_in_plan(&cg->plan, c.host))};
-		for (int i = 0; i < MOST_SIZES; i++)
-			args[narg++] = (CudaArg){"const int64_t *", i < c.n ? cuda_size(cg, c.sizes[i]) : "NULL"};
-		for (int i = 0; i < c.n; i++)
-			cuda_node_word(cg, cuda_size_word(cg, c.sizes[i]), ACCESS_READ);
-	}
+	int counted = narg;
+	const bool sized = count_arguments(cg, t, args, &counted) && (!back || (back->dtype == t->dtype && count_arguments(cg, back, args, &counted)));
+	narg = sized ? counted : narg;
 	int64_t lo, hi;
 	dim_range(most, &lo, &hi);
 	cuda_step_print(cg, &(CudaStep){
@@ -101,7 +108,8 @@ static int moves_collect(Codegen *cg, const Op *op, int s, Move *moves)
 	return n;
 }
 
-static void move_print(Codegen *cg, Move *m, bool swap)
+// `back`: as what the place that the value comes from takes what was in the other; NULL: it moves there, and that is all.
+static void move_print(Codegen *cg, Move *m, const Type *back)
 {
 	const char *type = dtype_c_memory(m->arg->type->dtype), *source = m->source;
 	const Dim *count = count_most(cg, m->value);
@@ -111,8 +119,8 @@ static void move_print(Codegen *cg, Move *m, bool swap)
 		cuda_steps_end(cg);
 	cuda_node_begin(cg, name_sanitize(cg->arena, m->arg->name ? m->arg->name : "move"));
 	cuda_node_place(cg, &m->to, ACCESS_WRITE);
-	cuda_node_place(cg, &m->from, swap ? ACCESS_WRITE : ACCESS_READ);
-	transfer_print(cg, swap ? "swap" : "move", m->target, source, m->arg->type, count);
+	cuda_node_place(cg, &m->from, back ? ACCESS_WRITE : ACCESS_READ);
+	transfer_print(cg, m->target, source, m->arg->type, back, count);
 	cuda_node_end(cg);
 	m->done = true;
 }
@@ -126,6 +134,15 @@ static bool move_must_wait(const Move *moves, int n, const Move *m)
 	return false;
 }
 
+// What is in the place that m writes, as the argument that still waits for it.
+static const Type *type_that_leaves(const Move *moves, int n, const Move *m)
+{
+	for (int i = 0; i < n; i++)
+		if (&moves[i] != m && !moves[i].done && places_equal(&moves[i].from, &m->to))
+			return moves[i].arg->type;
+	return m->arg->type;
+}
+
 // All values are read before any is written: each move waits for those that read what it writes. What is left goes round
 // in circles: two buffers take each other's place, and whoever wants what was in the first finds it in the second.
 bool cuda_moves_print(Codegen *cg, const Op *op, int s)
@@ -136,14 +153,14 @@ bool cuda_moves_print(Codegen *cg, const Op *op, int s)
 		int before = left;
 		for (int i = 0; i < n; i++)
 			if (!moves[i].done && !move_must_wait(moves, n, &moves[i])) {
-				move_print(cg, &moves[i], false);
+				move_print(cg, &moves[i], NULL);
 				left--;
 			}
 		for (int i = 0; i < n && left == before; i++) {
 			Move *m = &moves[i];
 			if (m->done)
 				continue;
-			move_print(cg, m, true);
+			move_print(cg, m, type_that_leaves(moves, n, m));
 			left--;
 			for (int k = 0; k < n; k++)
 				if (!moves[k].done && places_equal(&moves[k].from, &m->to)) {
@@ -168,7 +185,7 @@ void cuda_fetch_print(Codegen *cg, const Value *v, int col, const char *from)
 	if (strcmp(type, dtype_c_memory(value_place(v).root->type->dtype)))
 		from = arena_printf(cg->arena, "(const %s *)%s", type, from);
 	if (type_is_found(v->type))
-		transfer_print(cg, "move", to, from, v->type, count_most(cg, v));
+		transfer_print(cg, to, from, v->type, NULL, count_most(cg, v));
 	else
 		text_line(&cg->run, 1, "pd_copy(queue, %s, %s, (size_t)%s);", to, from, dim_in_plan(&cg->plan, cuda_bytes(cg, v)));
 }

@@ -157,13 +157,27 @@ static __device__ void pd_block_move(T *to, const T *from, int64_t n)
 		PD_COPY(to[i], from[i]);
 }
 
-/* As many elements as sizes on the device say: count * *size * *other, where other may be NULL. */
+/* How many elements there are by sizes on the device, which may be NULL; no more than `most`. */
+static __device__ inline int64_t pd_elements(int64_t most, int64_t count, const int64_t *size, const int64_t *other)
+{
+	const int64_t n = count * (size ? *size : 1) * (other ? *other : 1);
+	return n < most ? n : most;
+}
+
 template <typename T>
 static __device__ void pd_block_move_sized(T *to, const T *from, int64_t most, int64_t count, const int64_t *size,
                                            const int64_t *other)
 {
-	const int64_t n = count * *size * (other ? *other : 1);
-	pd_block_move(to, from, n < most ? n : most);
+	pd_block_move(to, from, pd_elements(most, count, size, other));
+}
+
+/* As many elements as the larger of both has. */
+template <typename T>
+static __device__ void pd_block_swap_sized(T *a, T *b, int64_t most, int64_t count, const int64_t *size, const int64_t *other,
+                                           int64_t count_2, const int64_t *size_2, const int64_t *other_2)
+{
+	const int64_t n = pd_elements(most, count, size, other), n_2 = pd_elements(most, count_2, size_2, other_2);
+	pd_block_swap(a, b, n > n_2 ? n : n_2);
 }
 
 /* Takes a condition to its node. */
@@ -276,6 +290,9 @@ PD_KERNEL(swap, (pd_guard part, T *a, T *b, int64_t n), (a, b, n))
 PD_KERNEL(move, (pd_guard part, T *to, const T *from, int64_t n), (to, from, n))
 PD_KERNEL(move_sized, (pd_guard part, T *to, const T *from, int64_t most, int64_t count, const int64_t *size, const int64_t *other),
           (to, from, most, count, size, other))
+PD_KERNEL(swap_sized, (pd_guard part, T *a, T *b, int64_t most, int64_t count, const int64_t *size, const int64_t *other,
+          int64_t count_2, const int64_t *size_2, const int64_t *other_2),
+          (a, b, most, count, size, other, count_2, size_2, other_2))
 PD_KERNEL(decide, (pd_guard part, const T *holds, const pd_state *state, pd_condition c), (holds, state, c))
 PD_KERNEL(count, (pd_guard part, T *left, const T *rounds, const pd_state *state, pd_condition c), (left, rounds, state, c))
 PD_KERNEL(count_down, (pd_guard part, T *left, pd_condition c), (left, c))
