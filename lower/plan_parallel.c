@@ -23,7 +23,8 @@ typedef struct Attempt {
 	bool scratch;
 } Attempt;
 
-static const Attempt attempts[] = {{INT32_MAX, true}, {64, true}, {16, true}, {4, true}, {INT32_MAX, false}, {64, false}, {16, false}};
+static const Attempt attempts[] = {{INT32_MAX, true}, {64, true}, {16, true}, {4, true}, {1, true},
+                                   {INT32_MAX, false}, {64, false}, {16, false}};
 
 // ---- what is ordered ----------------------------------------------------------------------------------------
 

@@ -108,7 +108,7 @@ def write(np, random, tmp, name, items, feeds_of):
 
 def numbers(t, tmp, np, name, items, model, feeds):
     """Emulated, what the interpreter computes; nodes of the graph wait for enough, and nothing is lost."""
-    env = {**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_SEED': '3', 'CUDAEMU_LEAKS': '1'}
+    env = {**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_SEED': '3', 'CUDAEMU_LEAKS': '1', 'CUDAEMU_RACES': '1'}
     for out, more in (('want', ['--target', 'interp']), ('have', ['--target', 'cuda', '--cuda-libs'])):
         p = run([t.pdcc, 'run', model, *more, '--out-dir', tmp / name / out, *feeds], env=env)
         yield f'{name}: {out} runs', p.returncode == 0, p.stdout[-3000:]

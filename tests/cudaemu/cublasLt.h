@@ -74,12 +74,16 @@ static inline const char *cublasLtGetStatusName(cublasStatus_t s)
 
 static inline cublasStatus_t cublasLtCreate(cublasLtHandle_t *h)
 {
-	return cudaemu::called(__func__) == cudaSuccess && cudaemu::library_new(h) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_ALLOC_FAILED;
+	if (cudaemu::called(__func__) != cudaSuccess)
+		return CUBLAS_STATUS_ALLOC_FAILED;
+	cudaemu::library_new(h);
+	return CUBLAS_STATUS_SUCCESS;
 }
 
 static inline cublasStatus_t cublasLtDestroy(cublasLtHandle_t h)
 {
-	return cudaemu::memory_free(h) == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+	cudaemu::library_delete(h);
+	return CUBLAS_STATUS_SUCCESS;
 }
 
 static inline cublasStatus_t cublasLtMatrixLayoutInit(cublasLtMatrixLayout_t t, cudaDataType_t type, uint64_t rows, uint64_t columns,

@@ -7,8 +7,6 @@
 #include "cuda_fp16.h"
 #include "cudaemu.h"
 
-#include <new>
-
 namespace cudaemu {
 
 enum LibraryType { LIBRARY_F32, LIBRARY_TF32, LIBRARY_F16, LIBRARY_BF16 }; // TF32: f32, rounded when it is multiplied
@@ -43,7 +41,7 @@ static inline void library_store(void *to, int64_t i, LibraryType t, float f)
 		static_cast<float *>(to)[i] = f;
 }
 
-// Around what a kernel computes.
+// Around what a kernel computes. Byte by byte, which CUDAEMU_RACES sees.
 static inline size_t scratch_part(size_t room)
 {
 	return room < 4096 ? room : 4096;
@@ -51,7 +49,8 @@ static inline size_t scratch_part(size_t room)
 
 static inline void scratch_fill(void *scratch, size_t room)
 {
-	memset(scratch, 0x5a, scratch_part(room));
+	for (size_t i = 0; i < scratch_part(room); i++)
+		static_cast<volatile unsigned char *>(scratch)[i] = 0x5a;
 }
 
 static inline void scratch_check(const void *scratch, size_t room)
@@ -61,15 +60,19 @@ static inline void scratch_check(const void *scratch, size_t room)
 			die("misuse: the scratch memory of a call changes while it runs");
 }
 
-// Objects of a library count as memory of the device, so that lost ones are seen.
+// Handles and descriptors; lost ones are seen.
 template <typename T>
-static bool library_new(T **object)
+static void library_new(T **object)
 {
-	void *p = nullptr;
-	if (memory_new(&p, sizeof(T)) != cudaSuccess)
-		return false;
-	*object = new (p) T();
-	return true;
+	*object = new T();
+	library_objects++;
+}
+
+template <typename T>
+static void library_delete(T *object)
+{
+	delete object;
+	library_objects--;
 }
 
 } // namespace cudaemu

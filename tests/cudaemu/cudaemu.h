@@ -19,6 +19,7 @@ cudaError_t result(cudaError_t e); // which is the last error, if it is one
 
 extern int current_device; // api.cc
 long objects_live();       // queue.cc: streams and graphs
+extern long library_objects; // report.cc: those that are left of a library (cuda_library.h)
 
 // memory.cc
 cudaError_t memory_new(void **p, size_t n);

@@ -73,11 +73,13 @@ static inline const char *cudnnGetErrorString(cudnnStatus_t s)
 	static inline cudnnStatus_t Create(T *object)                                                                 \
 	{                                                                                                             \
 		CUDNN_ENTER();                                                                                            \
-		return cudaemu::library_new(object) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_INTERNAL_ERROR;                 \
+		cudaemu::library_new(object);                                                                             \
+		return CUDNN_STATUS_SUCCESS;                                                                              \
 	}                                                                                                             \
 	static inline cudnnStatus_t Destroy(T object)                                                                 \
 	{                                                                                                             \
-		return cudaemu::memory_free(object) == cudaSuccess ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;       \
+		cudaemu::library_delete(object);                                                                          \
+		return CUDNN_STATUS_SUCCESS;                                                                              \
 	}
 
 CUDNN_OBJECT(cudnnCreate, cudnnDestroy, cudnnHandle_t)

@@ -86,6 +86,7 @@ struct Failure {
 	bool happened;
 };
 
+long library_objects;
 static Failure failure;
 static cudaError_t last_error;
 
@@ -183,5 +184,5 @@ long cudaemu_calls(const char *name)
 
 long cudaemu_live()
 {
-	return memory_live() + objects_live();
+	return memory_live() + objects_live() + library_objects;
 }
