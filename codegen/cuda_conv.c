@@ -1,4 +1,6 @@
-// Emits kernel.conv of plain images for CUDA. Called by cuda.c.
+// Emits kernel.conv for CUDA, a product in tiles. On plain images the rows of the result are output channels and its columns pixels,
+// of each image and group; on blocked ones, which tensor cores have, rows are pixels of all images and columns output channels.
+// Called by cuda.c.
 #include "cuda_conv.h"
 #include "cuda_tile.h"
 #include "kernel_tile.h"
@@ -11,13 +13,16 @@ bool conv_op_read(const Op *op, ConvOp *v)
 	const Type *out = op->results[0].type;
 	*v = (ConvOp){.x = op_operand(op, 0)->type, .w = op_operand(op, 1)->type, .split = depthwise ? 1 : (int)op_int(op, "split", 1)};
 	const int skip = v->split > 1;
+	v->blocked = v->x->rank == 5;
 	v->out = out->dims + skip;
 	bool fits = op_ints(op, "strides", v->stride, 2) == 2 && op_ints(op, "paddings", v->pad, 4) == 4 &&
-	            op_ints(op, "dilations", v->dilation, 2) == 2 && v->x->rank == 4 && out->rank == 4 + skip &&
-	            v->w->rank == (depthwise ? 4 : 5) && dim_is_const(v->x->dims[1]) && dim_is_const(v->out[1]);
-	fits = fits && (v->x->dtype == DT_F32 || v->x->dtype == DT_F16 || v->x->dtype == DT_BF16) && v->w->dtype == v->x->dtype;
+	            op_ints(op, "dilations", v->dilation, 2) == 2 && v->x->rank == 4 + v->blocked && out->rank == v->x->rank + skip &&
+	            v->w->rank == (depthwise ? 4 : 5) && dim_is_const(v->x->dims[1]) && dim_is_const(v->out[1]) &&
+	            (v->x->dtype == DT_F32 || v->x->dtype == DT_F16 || v->x->dtype == DT_BF16) && v->w->dtype == v->x->dtype;
 	for (int i = 0; fits && i < v->w->rank; i++)
 		fits = dim_is_const(v->w->dims[i]);
+	if (fits && v->blocked)
+		fits = dim_is(v->x->dims[4], CONV_LANES) && dim_is(v->out[4], CONV_LANES) && dim_is(v->w->dims[v->w->rank - 1], CONV_LANES);
 	if (!fits)
 		return diag_error(op->ctx->diag, op->loc, "%s: operands are not of types or in a layout of this target", op->info->name), false;
 	v->kh = v->w->dims[depthwise ? 1 : 2]->value;
@@ -46,7 +51,9 @@ static const char *size_text(KernelFunc *k, const Dim *d, bool on_device)
 
 const char *conv_shape(KernelFunc *k, const ConvOp *v)
 {
-	const Dim *const *x = v->x->dims, *const *out = v->out, *dims[] = {x[0], x[1], x[2], x[3], out[1], out[2], out[3]};
+	const bool product = v->blocked && k->op->code == OP_KERNEL_CONV;
+	const Dim *const *x = v->x->dims, *const *out = v->out, *channels = product ? v->w->dims[0] : out[1];
+	const Dim *dims[] = {x[0], x[1], x[2], x[3], channels, out[2], out[3]};
 	const bool on_device = sizes_are_on_device(v);
 	Text t;
 	text_init(&t, k->arena);
@@ -60,15 +67,7 @@ const char *conv_shape(KernelFunc *k, const ConvOp *v)
 	return "";
 }
 
-const char *conv_epilogue(KernelFunc *k, const char **value)
-{
-	const Region *r = &k->op->regions[0];
-	const char *sum = region_is_identity(r) ? "acc" : scalar_round(k, region_entry(r)->args[0]->type, "acc");
-	k->place = "to";
-	return region_text(k, r, (const char *[]){sum, "n", "c", "row", "column"}, value);
-}
-
-// ---- dense -----------------------------------------------------------------------------------------------
+// ---- plain images ---------------------------------------------------------------------------------------
 
 // Filters of 1 x 1 that read every pixel: images are matrices of pixels already.
 static bool reads_pixels(const ConvOp *v)
@@ -97,30 +96,74 @@ static const char *image_load(KernelFunc *k, const ConvOp *v)
 	                    ") * s.height * s.width, s, (int)n0, (int)N, (int)K);", v->kh, v->kw, v->kh * v->kw);
 }
 
-bool cuda_conv_emit(KernelFunc *k)
+static bool plain_product(KernelFunc *k, const ConvOp *v, TileProduct *p)
 {
 	Context *c = k->ctx;
-	ConvOp v;
-	const CudaTile *tile = cuda_tile_of(k);
-	if (!tile || !conv_op_read(k->op, &v))
-		return false;
-	const Dim *const *out = v.out, *groups = dim_const(c, v.groups);
-	TileProduct p = {.tile = tile, .batches = dim_mul(c, out[0], groups),
-	                 .m = dim_div(c, out[1], groups), .n = dim_mul(c, out[2], out[3]), .k = dim_const(c, v.channels * v.kh * v.kw), .split = v.split,
-	                 .at = {"part"}};
-	const char **at = p.at + (v.split > 1);
+	const Dim *const *out = v->out, *groups = dim_const(c, v->groups);
+	p->batches = dim_mul(c, out[0], groups);
+	p->m = dim_div(c, out[1], groups);
+	p->n = dim_mul(c, out[2], out[3]);
+	p->k = dim_const(c, v->channels * v->kh * v->kw);
+	const char **at = p->at + (v->split > 1);
 	at[0] = "batch";
 	at[1] = "row";
 	at[2] = "(column / s.columns)";
 	at[3] = "(column % s.columns)";
-	if (v.groups > 1) {
-		at[0] = arena_printf(k->arena, "(batch / %" PRId64 ")", v.groups);
-		at[1] = arena_printf(k->arena, "(batch %% %" PRId64 " * M + row)", v.groups);
+	if (v->groups > 1) {
+		at[0] = arena_printf(k->arena, "(batch / %" PRId64 ")", v->groups);
+		at[1] = arena_printf(k->arena, "(batch %% %" PRId64 " * M + row)", v->groups);
 	}
-	if (!kernel_helper(k, "cuda_tile.c", 0, NULL) || !kernel_helper(k, "cuda_conv_shape.c", 0, NULL) ||
-	    (!reads_pixels(&v) && !kernel_helper(k, "cuda_conv.c", 0, NULL)))
+	if (!reads_pixels(v) && !kernel_helper(k, "cuda_conv.c", 0, NULL))
 		return false;
-	p.a_load = arena_printf(k->arena, "%s\n%s", conv_shape(k, &v), filter_load(k, &v));
-	p.b_load = image_load(k, &v);
+	p->a_load = filter_load(k, v);
+	p->b_load = image_load(k, v);
+	return true;
+}
+
+// ---- blocked images ---------------------------------------------------------------------------------------
+
+// `batch` is the group, whose channels begin at a block.
+static bool blocked_product(KernelFunc *k, const ConvOp *v, TileProduct *p)
+{
+	Context *c = k->ctx;
+	const Dim *const *out = v->out, *lanes = dim_const(c, CONV_LANES);
+	const int64_t taps = v->kh * v->kw;
+	const bool grouped = v->groups > 1;
+	p->batches = dim_const(c, v->groups);
+	p->m = dim_mul(c, out[0], dim_mul(c, out[2], out[3]));
+	p->n = dim_div(c, dim_mul(c, out[1], lanes), p->batches);
+	p->k = dim_mul(c, v->w->dims[1], dim_const(c, CONV_LANES * taps));
+	p->row_head = "const int pixels = s.rows * s.columns, image = (int)row / pixels, pixel = (int)row - image * pixels;";
+	p->place = arena_printf(k->arena, "((image * (size.batches * N / %d) + %s) * pixels + pixel) * %d + first %% %d", CONV_LANES,
+	                        grouped ? "(batch * N + first) / 8" : "first / 8", CONV_LANES, CONV_LANES);
+	const char **at = p->at + (v->split > 1);
+	if (v->split > 1)
+		p->place = arena_printf(k->arena, "part * size.batches * M * N + %s", p->place);
+	at[0] = "image";
+	at[1] = grouped ? "((batch * N + first) / 8)" : "(first / 8)";
+	at[2] = "(pixel / s.columns)";
+	at[3] = "(pixel % s.columns)";
+	at[4] = "(first % 8 + e)";
+	p->plain = true;
+	if (!kernel_helper(k, "cuda_conv_blocked.c", 0, NULL))
+		return false;
+	p->a_load = arena_printf(k->arena, "const pd_pixels<Unit::AlongA, %" PRId64 ", %" PRId64 "> a_load(x%s, s, (int)m0, (int)M, (int)K);", v->kh, v->kw,
+	                         grouped ? arena_printf(k->arena, " + batch * (K / %" PRId64 ") * s.height * s.width", taps) : "");
+	p->b_load = arena_printf(k->arena, "const pd_matrix<Unit::AlongB, true> b_load = {w + %s * K, K, %s - n0, K};",
+	                         grouped ? "(batch * N + n0)" : "n0", grouped ? "N" : "s.out_channels");
+	return true;
+}
+
+bool cuda_conv_emit(KernelFunc *k)
+{
+	ConvOp v;
+	const CudaTile *tile = cuda_tile_of(k);
+	if (!tile || !conv_op_read(k->op, &v) || !kernel_helper(k, "cuda_tile.c", 0, NULL) || !kernel_helper(k, "cuda_conv_shape.c", 0, NULL))
+		return false;
+	TileProduct p = {.tile = tile, .split = v.split, .at = {"part"}};
+	const char *shape = conv_shape(k, &v);
+	if (!(v.blocked ? blocked_product(k, &v, &p) : plain_product(k, &v, &p)))
+		return false;
+	p.a_load = arena_printf(k->arena, "%s%s%s", shape, *shape ? "\n" : "", p.a_load);
 	return cuda_tile_emit(k, &p);
 }

@@ -1,14 +1,18 @@
-// What the emitters of convolutions for CUDA share (cuda_conv.c, cuda_depthwise.c).
+// What the emitters of convolutions for CUDA share (cuda_conv.c, cuda_depthwise.c). Images are plain, or in blocks of eight channels
+// of each pixel.
 #ifndef PDCC_CODEGEN_CUDA_CONV_H
 #define PDCC_CODEGEN_CUDA_CONV_H
 
 #include "codegen_impl.h"
 
-// kernel.conv or kernel.depthwise of plain images.
+enum { CONV_LANES = 8 }; // channels of a block
+
+// kernel.conv or kernel.depthwise.
 typedef struct ConvOp {
 	const Type *x, *w;
-	const Dim *const *out;    // [N x OC x OH x OW]; `split` of them side by side
+	const Dim *const *out;    // [N x OC x OH x OW], or [N x OC / 8 x OH x OW x 8]; `split` of them side by side
 	int split;
+	bool blocked;             // images
 	int64_t stride[2], pad[4], dilation[2];
 	int64_t kh, kw;
 	int64_t groups, channels; // channels: of a group
@@ -19,7 +23,5 @@ bool conv_op_read(const Op *op, ConvOp *v);
 // The sizes as `s`, of type pd_conv_shape: a parameter, or, where a run finds them, the statement that makes it a local
 // variable (else ""). NULL after a diagnostic.
 const char *conv_shape(KernelFunc *k, const ConvOp *v);
-// The epilogue as statements, for an element `acc` at n, c, row, column, whose place in the result is `to`.
-const char *conv_epilogue(KernelFunc *k, const char **value);
 
 #endif

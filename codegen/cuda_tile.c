@@ -83,7 +83,7 @@ static const char *epilogue_text(KernelFunc *k, const TileProduct *p, const char
 	const char *args[MAX_RANK + 1] = {"acc"};
 	for (int i = 0; i < k->op->results[0].type->rank; i++)
 		args[1 + i] = p->at[i];
-	k->place = "(all * M + row) * N + column";
+	k->place = "to + e";
 	const Region *r = &k->op->regions[0];
 	if (!region_is_identity(r)) // what the program calls the product
 		args[0] = scalar_round(k, region_entry(r)->args[0]->type, "acc");
@@ -119,7 +119,8 @@ bool cuda_tile_emit(KernelFunc *k, const TileProduct *p)
 		{"size", sizes_text(k, p)}, {"a_load", p->a_load}, {"b_load", p->b_load},
 		{"type", dtype_c_memory(out->type->dtype)}, {"column_inside", aligned ? "true" : "column < N"}, {"epilogue", epilogue},
 		{"store", scalar_store(k, out->type->dtype, "results.v", "e", value)},
-		{"aligned", aligned ? "true" : "false"},
+		{"aligned", aligned ? "true" : "false"}, {"row_head", p->row_head ? p->row_head : ""},
+		{"place", p->place ? p->place : "(all * M + row) * N + first"},
 	};
 	return kernel_template(k, "cuda_tile_kernel.c", COUNT_OF(keys), keys);
 }

@@ -15,6 +15,9 @@ typedef struct TileProduct {
 	// begins at depth k0: elements k0 + Place::k(i), Place::x(i) and on, along the depth or across it, zeros outside. They
 	// may use batch, m0, n0 (where the tile begins), M, N, K.
 	const char *a_load, *b_load;
+	// Where the group of columns that begins at `first` of a row lies in the result, as an expression, and a statement in front of
+	// all groups of a row that it may need; NULL: the result lies as said above.
+	const char *place, *row_head;
 	bool plain;                     // both are aligned matrices: what loads them needs few registers
 	const char *at[MAX_RANK];       // the position in the result, in terms of part, batch, row, column
 } TileProduct;

@@ -172,6 +172,7 @@ typedef struct Window {
 	int64_t b;                       // channels in a block of x; 1 when x is plain
 	int64_t lanes;                   // channels in a block of the result; 1 when it is plain
 	int64_t kh, kw, q;               // w: window, output channels side by side
+	int64_t rows;                    // of w, one for each output channel, blocked as x is; 0: w is packed
 	int64_t groups, share;           // share: output channels of a group; of one channel when depthwise
 	int64_t split;                   // results side by side, each of a part of the channels
 	int64_t first, end;              // the channels of such a part, in a group
@@ -188,13 +189,27 @@ static bool window_attributes(Interp *in, const Op *op, Window *w)
 	return (w->groups >= 1 && w->split >= 1) || interp_error(in, op, "%lld groups", (long long)w->groups);
 }
 
+// Whether the filter is that of the window.
+static bool filter_fits(const Window *w, const Tensor *wt, int64_t have, int64_t made, bool plain)
+{
+	if (w->rows)
+		return wt->dims[1] == (w->channels + w->b - 1) / w->b && w->q == w->b && w->rows <= made && w->share * w->groups == made &&
+		       (w->groups == 1 || (w->channels % w->b == 0 && w->share % w->b == 0));
+	if (w->q % w->lanes || wt->dims[0] * w->q < made)
+		return false;
+	if (w->depthwise)
+		return w->b == w->q && w->b == w->lanes && w->share * have == made && (plain || w->share == 1);
+	return wt->dims[1] == w->channels && w->share * w->groups == made && (plain || w->groups == 1);
+}
+
 static bool window_sizes(Interp *in, const Op *op, const Tensor *x, const Tensor *wt, const Tensor *out, Window *w)
 {
-	const int64_t *d = out->dims + (w->split > 1);
-	bool plain = out->rank == 4 || w->split > 1, plain_input = plain || op_bool(op, "plain_input", false);
+	const int skip = w->split > 1, rank = x->rank;
+	const int64_t *d = out->dims + skip;
+	const bool plain = out->rank == 4 + skip, plain_input = plain || op_bool(op, "plain_input", false);
 	w->depthwise = op->code == OP_KERNEL_DEPTHWISE;
-	int rank = plain_input ? 4 : 5, wrank = w->depthwise ? 4 : 5;
-	if (x->rank != rank || wt->rank != wrank || out->rank != (plain ? 4 + (w->split > 1) : 5))
+	const int wrank = w->depthwise ? 4 : 5;
+	if (rank != (plain_input ? 4 : 5) || wt->rank != wrank || out->rank != (plain ? 4 : 5) + skip)
 		return interp_error(in, op, "operands of rank %d and %d", x->rank, wt->rank);
 	w->b = plain_input ? 1 : x->dims[4];
 	w->lanes = plain ? 1 : d[4];
@@ -204,14 +219,11 @@ static bool window_sizes(Interp *in, const Op *op, const Tensor *x, const Tensor
 	w->kh = wt->dims[wrank - 3];
 	w->kw = wt->dims[wrank - 2];
 	w->q = wt->dims[wrank - 1];
-	int64_t have = x->dims[1] * w->b, made = d[1] * w->lanes;
+	w->rows = !plain && !w->depthwise && op_attr(op, "schedule") ? wt->dims[0] : 0;
+	const int64_t have = x->dims[1] * w->b, made = d[1] * w->lanes;
 	w->share = w->depthwise ? (have ? made / have : 0) : made / w->groups;
-	bool fits = w->channels * w->groups <= have && d[0] == x->dims[0] && w->q % w->lanes == 0 && wt->dims[0] * w->q >= made;
-	if (w->depthwise)
-		fits = fits && w->b == w->q && w->b == w->lanes && w->share * have == made && (plain || w->share == 1);
-	else
-		fits = fits && wt->dims[1] == w->channels && w->share * w->groups == made && (plain || w->groups == 1);
-	return fits || interp_error(in, op, "the operands do not fit together");
+	return (w->channels * w->groups <= have && d[0] == x->dims[0] && filter_fits(w, wt, have, made, plain)) ||
+	       interp_error(in, op, "the operands do not fit together");
 }
 
 // Adds channel c at input position (h, v) under window position `tap` to the `lanes` sums of an output block
@@ -224,6 +236,13 @@ static void conv_tap(const Window *w, const float *pixel, const float *weights, 
 		const float *from = weights + (oc / w->q * taps + tap) * w->q;
 		for (int64_t l = 0; l < lanes; l++)
 			acc[l] += (double)pixel[l] * from[l];
+		return;
+	}
+	if (w->rows) {
+		const int64_t row = (w->channels + w->b - 1) / w->b * taps * w->b;
+		const float *from = weights + oc * row + (c / w->b * taps + tap) * w->b + c % w->b;
+		for (int64_t l = 0; l < lanes && oc + l < w->rows; l++)
+			acc[l] += (double)*pixel * from[l * row];
 		return;
 	}
 	const float *from = weights + ((oc / w->q * w->channels + c) * taps + tap) * w->q + oc % w->q;
@@ -246,7 +265,7 @@ static void conv_point(const Window *w, const float *x, const float *weights, in
 			conv_tap(w, x + oc / w->share / w->b * plane + pixel, weights, 0, tap, oc, lanes, acc);
 			continue;
 		}
-		const int64_t first = w->groups > 1 ? oc / w->share * w->channels : 0; // groups are of plain images
+		const int64_t first = w->groups > 1 ? oc / w->share * w->channels : 0; // groups are of plain images, or of whole blocks
 		for (int64_t c = w->first; c < w->end; c++)
 			conv_tap(w, x + (first + c) / w->b * plane + pixel + c % w->b, weights, c, tap, oc, lanes, acc);
 	}

@@ -2,6 +2,7 @@
 // packed as the kernels read them. This file is the driver and keeps track of what exists in which
 // layout; the handlers are in layout_conv.c, layout_gemm.c and layout_blocked.c.
 #include "layout.h"
+#include "../ir/define.h"
 
 #include <string.h>
 
@@ -24,6 +25,13 @@ const Type *type_blocked(const Layout *l, const Type *t)
 	const Dim *dims[5] = {t->dims[0], dim_const(l->ctx, (type_channels(t) + b - 1) / b), t->dims[2],
 						  t->dims[3], dim_const(l->ctx, b)};
 	return type_tensor(l->ctx, t->dtype, 5, dims, 0);
+}
+
+bool layout_has_blocks(const Layout *l, DType t)
+{
+	if (!l->target->cuda)
+		return true;
+	return !l->cuda_libs && (t == DT_F16 || t == DT_BF16 || (t == DT_F32 && l->allow_tf32));
 }
 
 // ---- building -----------------------------------------------------------------------------------
@@ -119,12 +127,33 @@ static bool layouts_agree(const Layout *l, const Type *plain)
 		   type_channels(plain) % l->target->lanes == 0;
 }
 
+Value *block_by_nest(Builder *b, Value *v, const Type *type)
+{
+	Nest n = nest_open(b, type);
+	const int64_t lanes = type->dims[4]->value;
+	Value *c = index_add(&n.b, index_times(&n.b, n.at[1], lanes), n.at[4]), *inside = NULL;
+	if (type_channels(v->type) % lanes)
+		inside = index_less(&n.b, c, index_dim(&n.b, v->type->dims[1]));
+	Value *at[4] = {n.at[0], c, n.at[2], n.at[3]};
+	return nest_close(&n, load_or(&n.b, inside, build_scalar_f(&n.b, type->dtype, 0), v, at));
+}
+
+Value *unblock_by_nest(Builder *b, Value *v, const Type *type)
+{
+	Nest n = nest_open(b, type);
+	Value *lanes = index_dim(&n.b, v->type->dims[4]), *c = n.at[1];
+	Value *at[5] = {n.at[0], index_div(&n.b, c, lanes), n.at[2], n.at[3], index_mod(&n.b, c, lanes)};
+	return nest_close(&n, load(&n.b, v, at));
+}
+
 static Value *change_layout(Layout *l, Value *v, enum OpCode code, const Type *type,
 							const char *key, int64_t n)
 {
 	Builder b = builder_after(l, v);
 	if (layouts_agree(l, code == OP_KERNEL_BLOCK ? v->type : type))
 		return build_view(&b, v, type->rank, type->dims);
+	if (l->target->cuda && !(v->def && v->def->info->traits & TRAIT_CONSTANT))
+		return code == OP_KERNEL_BLOCK ? block_by_nest(&b, v, type) : unblock_by_nest(&b, v, type);
 	Op *op = op_new(l->ctx, code, b.loc, 1, &type, 1, &v, 0, 0);
 	op_set_attr(op, key, attr_int(l->ctx, n));
 	if (b.before)
@@ -187,6 +216,12 @@ static void old_drop(Layout *l)
 
 // ---- the walk -----------------------------------------------------------------------------------
 
+static bool layout_contraction(Layout *l, Op *op)
+{
+	return (l->target->cuda ? layout_image_conv(l, op) : layout_conv(l, op)) || layout_conv_transpose(l, op) || layout_matmul(l, op) ||
+	       layout_space(l, op);
+}
+
 static void block_layout(Layout *l, Block *block)
 {
 	for (Op *op = block->first, *next; op; op = next) {
@@ -196,18 +231,12 @@ static void block_layout(Layout *l, Block *block)
 				block_layout(l, b);
 		if (op->nresult != 1 || !type_is_tensor(op->results[0].type))
 			continue;
-		if (l->target->cuda) {
-			if (op->info->kind == KIND_CONTRACT && !layout_image_conv(l, op) && !layout_conv_transpose(l, op))
-				layout_matmul(l, op);
-			continue;
-		}
 		switch (op->info->kind) {
 		case KIND_MAP:
 			layout_map(l, op);
 			break;
 		case KIND_CONTRACT:
-			if (!layout_conv(l, op) && !layout_conv_transpose(l, op) && !layout_matmul(l, op))
-				layout_space(l, op);
+			layout_contraction(l, op);
 			break;
 		case KIND_REDUCE:
 			layout_space(l, op);
@@ -223,7 +252,7 @@ static void block_layout(Layout *l, Block *block)
 }
 
 // Needs: composites taken apart (decompose). Keeps: values, names, locations, control flow. Breaks:
-// NCHW inside chains of image operations, but not for CUDA, whose images stay plain.
+// NCHW inside chains of image operations; for CUDA only of those for tensor cores.
 bool pass_layout(PassContext *p)
 {
 	Layout l = {.ctx = p->ctx, .target = p->target, .allow_tf32 = p->allow_tf32, .cuda_libs = p->cuda_libs,

@@ -2,7 +2,8 @@
 //
 // The pass walks the program once. A tensor [N x C x H x W] may get a second form, blocked [N x
 // ceil(C/b) x H x W x b]; operations that can run on that form are built anew on it and the old
-// ones kept until the end, when those that still have readers get a kernel.unblock.
+// ones kept until the end, when those that still have readers get a kernel.unblock. For CUDA only images for tensor cores have
+// that form, of eight channels, and nests make and read it.
 #ifndef PDCC_LAYOUT_H
 #define PDCC_LAYOUT_H
 
@@ -22,11 +23,17 @@ typedef struct Layout {
 // Whether a tensor can have a blocked form: [N x C x H x W] with C known.
 bool type_blockable(const Type *t);
 const Type *type_blocked(const Layout *l, const Type *t);
+// Whether convolutions of this type run on blocked images: for CUDA those on tensor cores, but not beside cuDNN, which wants
+// plain ones.
+bool layout_has_blocks(const Layout *l, DType t);
 int64_t type_channels(const Type *t); // of a blockable type
 // The blocked form, NULL when v has none yet.
 Value *blocked_find(const Layout *l, Value *v);
 // The blocked form, made by kernel.block when there is none.
 Value *blocked_get(Layout *l, Value *v);
+// For CUDA: nests that change the layout, `type` being the other.
+Value *block_by_nest(Builder *b, Value *v, const Type *type);
+Value *unblock_by_nest(Builder *b, Value *v, const Type *type);
 // Declares `form` the blocked form of op's result; op goes at the end of the pass.
 void blocked_set(Layout *l, Op *op, Value *form);
 // Has an operation that nobody needs once its readers are rebuilt erased at the end.
@@ -67,9 +74,15 @@ Value *conv_dense(Layout *l, const Conv *cv, const Type *out);
 
 // What convolutions on CUDA have kernels for.
 bool conv_image_dtype(DType t);
-// Whether a convolution of plain images suits kernel.conv, and the kernel whose result is `out`.
-bool conv_image_fits(const Conv *cv, int64_t groups);
-Value *conv_image(const Layout *l, const Conv *cv, const Type *out, Value *x, int64_t groups);
+// Whether a convolution suits kernel.conv for CUDA on blocked or plain images, or neither.
+typedef enum ImageForm {
+	IMAGE_NONE,
+	IMAGE_PLAIN,
+	IMAGE_BLOCKED
+} ImageForm;
+ImageForm conv_image_form(const Layout *l, const Conv *cv, int64_t groups);
+// The kernel whose result is `out`, or that in blocked form.
+Value *conv_image(Layout *l, const Conv *cv, ImageForm form, const Type *out, Value *x, int64_t groups);
 
 // ---- library.c ----------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 // Transposed convolution with stride s as an ordinary one: pixels of the result that have the same
 // position modulo s read the same taps of the filter, so each of the s x s phases is a small
 // convolution of stride 1. All phases together are one kernel.conv with s * s times the channels; a
-// nest then interleaves them. No zero is ever multiplied. Called by layout.c; for CUDA on plain images.
+// nest then interleaves them. No zero is ever multiplied. Called by layout.c.
 //
 //   out[o] = sum over i * s + k = o + before of x[i] * w[k];   with o + before = q * s + r and k = r + s * j:
 //   out[o] = sum over j of x[q - j] * w[r + s * j]
@@ -78,40 +78,65 @@ static Value *phase_split(Builder *b, const Phase *p, Value *at, Value **rest)
 	return index_div(b, t, s);
 }
 
+// How the convolution for all phases is built: its images, and where a phase begins among its channels.
+typedef struct Phases {
+	bool blocked;  // its images
+	bool plain;    // the result
+	int64_t each;  // channels from one phase to the next
+} Phases;
+
 // Few channels would mostly be empty lanes: then the result is plain, else blocked with whole
 // blocks per phase.
-static bool result_is_plain(const Layout *l, int64_t oc)
+static Phases phases_of(const Layout *l, DType t, const Phase *p, int64_t oc)
 {
-	return l->target->cuda || 2 * oc <= l->target->lanes;
+	const int64_t lanes = l->target->lanes;
+	Phases s = {.blocked = layout_has_blocks(l, t), .each = oc};
+	s.plain = !s.blocked || 2 * oc <= lanes;
+	if (!s.plain && (p[0].stride > 1 || p[1].stride > 1))
+		s.each = (oc + lanes - 1) / lanes * lanes;
+	return s;
 }
 
 // Where the nest's element lies among the phases: its channel there is that of its phase.
-static void phase_place(const Layout *l, Nest *n, Value *phase, int64_t each, bool plain, Value **at)
+static void phase_place(const Layout *l, Nest *n, Value *phase, const Phases *s, Value **at)
 {
 	Builder *b = &n->b;
 	const int64_t lanes = l->target->lanes;
-	at[1] = index_add(b, index_times(b, phase, plain ? each : each / lanes), n->at[1]);
-	if (l->target->cuda)
+	at[1] = index_add(b, index_times(b, phase, s->plain ? s->each : s->each / lanes), n->at[1]);
+	if (!s->blocked)
 		return;
 	at[4] = n->at[4];
-	if (plain) {
+	if (s->plain) {
 		Value *channel = at[1], *block = index_const(b, lanes);
 		at[1] = index_div(b, channel, block);
 		at[4] = index_mod(b, channel, block);
 	}
 }
 
-static Value *interleave(Layout *l, Op *op, Value *phases, const Phase *p, int64_t each)
+static Value *interleave(Layout *l, Op *op, Value *phases, const Phase *p, const Phases *s)
 {
 	const Type *type = op->results[0].type;
-	bool plain = result_is_plain(l, type_channels(type));
 	Builder before = builder_before(op);
-	Nest n = nest_open(&before, plain ? type : type_blocked(l, type));
+	Nest n = nest_open(&before, s->plain ? type : type_blocked(l, type));
 	Value *ry, *rx, *at[5] = {n.at[0]};
 	at[2] = phase_split(&n.b, &p[0], n.at[2], &ry);
 	at[3] = phase_split(&n.b, &p[1], n.at[3], &rx);
-	phase_place(l, &n, index_add(&n.b, index_times(&n.b, ry, p[1].stride), rx), each, plain, at);
+	phase_place(l, &n, index_add(&n.b, index_times(&n.b, ry, p[1].stride), rx), s, at);
 	return nest_close(&n, load(&n.b, phases, at));
+}
+
+// All phases as one convolution; NULL: it does not suit a kernel.
+static Value *phases_convolve(Layout *l, const Conv *cv, const Phases *s, const Type *out)
+{
+	if (!l->target->cuda)
+		return conv_dense(l, cv, out);
+	const ImageForm form = conv_image_form(l, cv, 1);
+	return form == (s->blocked ? IMAGE_BLOCKED : IMAGE_PLAIN) ? conv_image(l, cv, form, out, cv->x, 1) : NULL;
+}
+
+static bool deconv_dtype(const Layout *l, DType t)
+{
+	return t == DT_F32 || (l->target->cuda && conv_image_dtype(t));
 }
 
 bool layout_conv_transpose(Layout *l, Op *op)
@@ -124,40 +149,37 @@ bool layout_conv_transpose(Layout *l, Op *op)
 	const Type *out = op->results[0].type;
 	Window win;
 	Phase p[2];
-	const DType t = x->type->dtype;
-	if (!w || w->dtype != t || w->rank != 4 || !(t == DT_F32 || (l->target->cuda && conv_image_dtype(t))) || !type_blockable(x->type) || !type_blockable(out) ||
-		w->dims[0] != type_channels(x->type) || w->dims[1] != type_channels(out) || !window_of_conv(op, &win) || win.channel != 1)
+	if (!w || w->dtype != x->type->dtype || w->rank != 4 || !deconv_dtype(l, w->dtype) || !type_blockable(x->type) ||
+		!type_blockable(out) || w->dims[0] != type_channels(x->type) || w->dims[1] != type_channels(out) ||
+		!window_of_conv(op, &win) || win.channel != 1)
 		return false;
 	for (int i = 0; i < 2; i++)
 		if (!phase_read(c, &win, i, out->dims[2 + i], &p[i]))
 			return false;
-	int64_t lanes = l->target->lanes, oc = type_channels(out);
 	bool single = p[0].stride == 1 && p[1].stride == 1;
-	int64_t each = single || result_is_plain(l, oc) ? oc : (oc + lanes - 1) / lanes * lanes;
-	Tensor *filter_of_phases = phase_filter(c, w, p, each);
-	if (!filter_of_phases)
+	const Phases s = phases_of(l, w->dtype, p, type_channels(out));
+	Tensor *t = phase_filter(c, w, p, s.each);
+	if (!t)
 		return false;
 	Builder b = builder_before(op);
 	Conv cv = {.op = op,
 			   .x = x,
-			   .filter = build_parameter(&b, filter->name, "phases", filter_of_phases),
-			   .oc = filter_of_phases->dims[0],
-			   .ic = filter_of_phases->dims[1],
-			   .kh = filter_of_phases->dims[2],
-			   .kw = filter_of_phases->dims[3],
-			   .channels = filter_of_phases->dims[1],
+			   .filter = build_parameter(&b, filter->name, "phases", t),
+			   .oc = t->dims[0],
+			   .ic = t->dims[1],
+			   .kh = t->dims[2],
+			   .kw = t->dims[3],
+			   .channels = t->dims[1],
 			   .strides = {1, 1},
 			   .dilations = {1, 1},
 			   .paddings = {p[0].pad[0], p[1].pad[0], p[0].pad[1], p[1].pad[1]}};
-	if (l->target->cuda && !conv_image_fits(&cv, 1))
-		return false;
 	const Dim *dims[4] = {out->dims[0], dim_const(c, cv.oc), p[0].count, p[1].count};
 	const Type *made = single ? out : type_tensor(c, out->dtype, 4, dims, 0);
-	Value *phases = l->target->cuda ? conv_image(l, &cv, made, x, 1) : conv_dense(l, &cv, made);
-	Value *form = single || !phases ? phases : interleave(l, op, phases, p, each);
+	Value *phases = phases_convolve(l, &cv, &s, made);
+	Value *form = single || !phases ? phases : interleave(l, op, phases, p, &s);
 	if (!form)
 		return false;
-	if (l->target->cuda || (!single && result_is_plain(l, oc)))
+	if (!s.blocked || (!single && s.plain))
 		op_replace(op, &form);
 	else
 		blocked_set(l, op, form);

@@ -1,6 +1,8 @@
-// Convolutions of images in plain layout, for CUDA: kernel.conv and kernel.depthwise on [N x C x H x W]. Filters are turned
-// so that the output channels lie side by side; images with the channels behind are transposed around the kernel. Called by
-// layout.c. What does not fit (other element types, few channels, paddings that only a run tells) stays for to-loops.
+// Convolutions for CUDA: kernel.conv and kernel.depthwise. Those for tensor cores run on blocked images, of eight channels, so that
+// 16 bytes are of one pixel, and have a filter whose rows, one for each output channel, lie in the same order. All others are on
+// [N x C x H x W], with filters turned so that the output channels lie side by side. Images with the channels behind are transposed
+// around the kernel. Called by layout.c. What does not fit (other element types, few channels, paddings that only a run tells) stays
+// for to-loops.
 #include "layout.h"
 #include "../ir/define.h"
 #include "../ir/geometry.h"
@@ -99,13 +101,35 @@ static Op *image_kernel(const Conv *cv, enum OpCode code, const Type *out, Value
 	return kernel;
 }
 
-static Value *image_depthwise(const Conv *cv, const Type *out, Value *x)
+// [C x 1 x KH x KW] as [ceil(C / b) x KH x KW x b].
+static Value *depthwise_blocks(const Layout *l, const Conv *cv)
 {
-	Context *c = cv->op->ctx;
+	Context *c = l->ctx;
+	Value *filter = cv->filter;
+	const Dim *const *f = filter->type->dims, *lanes = dim_const(c, l->target->lanes);
+	const Dim *blocks = dim_div(c, dim_add(c, f[0], dim_const(c, l->target->lanes - 1)), lanes);
+	const Dim *dims[5] = {dim_const(c, 1), blocks, f[2], f[3], lanes};
+	if (filter->def && filter->def->info->traits & TRAIT_CONSTANT) {
+		Op *pack = layout_kernel(cv->op, OP_KERNEL_PACK_CONV, type_tensor(c, filter->type->dtype, 4, dims + 1, 0), 1, &filter);
+		pack->results[0].name = filter->name;
+		return &pack->results[0];
+	}
+	Builder b = builder_before(cv->op);
+	Value *image = build_view(&b, filter, 4, (const Dim *[]){dims[0], f[0], f[2], f[3]});
+	image = image ? block_by_nest(&b, image, type_tensor(c, filter->type->dtype, 5, dims, 0)) : NULL;
+	return image ? build_view(&b, image, 4, dims + 1) : NULL;
+}
+
+static Value *image_depthwise(Layout *l, const Conv *cv, ImageForm form, const Type *out, Value *x)
+{
+	Context *c = l->ctx;
 	Builder b = builder_before(cv->op);
 	const Dim *const *f = cv->filter->type->dims, *dims[4] = {f[0], f[2], f[3], dim_const(c, 1)};
-	Value *w = build_view(&b, cv->filter, 4, dims);
-	return w ? &image_kernel(cv, OP_KERNEL_DEPTHWISE, out, x, w)->results[0] : NULL;
+	const bool blocked = form == IMAGE_BLOCKED;
+	Value *w = blocked ? depthwise_blocks(l, cv) : build_view(&b, cv->filter, 4, dims);
+	if (blocked)
+		x = blocked_get(l, x);
+	return w && x ? &image_kernel(cv, OP_KERNEL_DEPTHWISE, blocked ? type_blocked(l, out) : out, x, w)->results[0] : NULL;
 }
 
 static Value *image_product(const Conv *cv, const Type *out, Value *x, Value *w, int64_t groups, const CudaSchedule *s)
@@ -114,7 +138,7 @@ static Value *image_product(const Conv *cv, const Type *out, Value *x, Value *w,
 	Op *kernel = image_kernel(cv, OP_KERNEL_CONV, out, x, w);
 	op_set_attr(kernel, "groups", attr_int(c, groups));
 	op_set_attr(kernel, "in_channels", attr_int(c, cv->ic));
-	op_set_attr(kernel, "plain_input", attr_bool(c, true));
+	op_set_attr(kernel, "plain_input", attr_bool(c, x->type->rank == 4));
 	op_set_attr(kernel, "schedule", attr_str(c, s->tile->name));
 	op_set_attr(kernel, "split", attr_int(c, s->split));
 	return &kernel->results[0];
@@ -130,28 +154,67 @@ static Value *image_library(const Layout *l, const Conv *cv, const Type *out, Va
 	return w ? image_product(cv, out, x, w, groups, &s) : NULL;
 }
 
-Value *conv_image(const Layout *l, const Conv *cv, const Type *out, Value *x, int64_t groups)
+// Of plain images: a product for each image and group, of output channels by pixels. Of blocked ones: for each group, of the pixels
+// of all images by output channels.
+static CudaProduct product_of(const Layout *l, const Conv *cv, ImageForm form, const Type *out, int64_t groups)
 {
-	Context *c = cv->op->ctx;
+	Context *c = l->ctx;
+	const int64_t lanes = l->target->lanes, share = cv->oc / groups, taps = cv->kh * cv->kw;
+	const Dim *pixels = dim_mul(c, out->dims[2], out->dims[3]), *g = dim_const(c, groups);
+	CudaProduct p = {.ctx = c, .dtype = out->dtype, .tf32 = l->allow_tf32};
+	if (form == IMAGE_PLAIN) {
+		p.batches = dim_mul(c, out->dims[0], g);
+		p.m = dim_const(c, share);
+		p.n = pixels;
+		p.k = dim_const(c, cv->ic * taps);
+		return p;
+	}
+	p.batches = g;
+	p.m = dim_mul(c, out->dims[0], pixels);
+	p.n = dim_const(c, (share + lanes - 1) / lanes * lanes);
+	p.k = dim_const(c, (cv->ic + lanes - 1) / lanes * lanes * taps);
+	return p;
+}
+
+Value *conv_image(Layout *l, const Conv *cv, ImageForm form, const Type *out, Value *x, int64_t groups)
+{
+	Context *c = l->ctx;
+	const bool blocked = form == IMAGE_BLOCKED;
 	if (l->cuda_libs && library_takes_conv(c, cv, x->type, out))
 		return image_library(l, cv, out, x, groups);
-	Value *w = filter_panel(cv);
-	if (!w)
+	const CudaProduct product = product_of(l, cv, form, out, groups);
+	Value *w = blocked ? blocked_get(l, cv->filter) : filter_panel(cv);
+	if (blocked) {
+		x = blocked_get(l, x);
+		out = type_blocked(l, out);
+	}
+	if (!w || !x)
 		return NULL;
-	const CudaProduct product = {c, dim_mul(c, out->dims[0], dim_const(c, groups)), dim_const(c, cv->oc / groups),
-	                             dim_mul(c, out->dims[2], out->dims[3]), dim_const(c, cv->ic * cv->kh * cv->kw),
-	                             out->dtype, l->allow_tf32, false};
 	const CudaSchedule s = cuda_schedule(&product);
 	if (s.split == 1)
 		return image_product(cv, out, x, w, groups, &s);
-	const Dim *const *d = out->dims, *dims[5] = {dim_const(c, s.split), d[0], d[1], d[2], d[3]};
+	const Dim *dims[6] = {dim_const(c, s.split)};
+	memcpy(dims + 1, out->dims, (size_t)out->rank * sizeof *dims);
 	Builder b = builder_before(cv->op);
-	return build_parts_sum(&b, image_product(cv, type_tensor(c, DT_F32, 5, dims, 0), x, w, groups, &s), out->dtype);
+	return build_parts_sum(&b, image_product(cv, type_tensor(c, DT_F32, out->rank + 1, dims, 0), x, w, groups, &s), out->dtype);
 }
 
-bool conv_image_fits(const Conv *cv, int64_t groups)
+ImageForm conv_image_form(const Layout *l, const Conv *cv, int64_t groups)
 {
-	return cv->oc / groups >= MIN_CHANNELS && cv->ic * cv->kh * cv->kw >= MIN_DEPTH && cv->kh + cv->kw <= MAX_SIDES;
+	const int64_t lanes = l->target->lanes, share = cv->oc / groups;
+	if (cv->ic * cv->kh * cv->kw < MIN_DEPTH || cv->kh + cv->kw > MAX_SIDES)
+		return IMAGE_NONE;
+	if (layout_has_blocks(l, cv->x->type->dtype) && (groups == 1 || (cv->ic % lanes == 0 && share % lanes == 0)))
+		return IMAGE_BLOCKED;
+	return share >= MIN_CHANNELS ? IMAGE_PLAIN : IMAGE_NONE;
+}
+
+// One filter for each channel, whose weights fit into registers.
+static ImageForm depthwise_form(const Layout *l, const Conv *cv, int64_t groups)
+{
+	if (cv->ic != 1 || groups != cv->channels || cv->kh * cv->kw > MAX_TAPS)
+		return IMAGE_NONE;
+	return layout_has_blocks(l, cv->x->type->dtype) && cv->oc == groups ? IMAGE_BLOCKED : IMAGE_PLAIN;
 }
 
 // ---- handlers -----------------------------------------------------------------------------------
@@ -163,8 +226,10 @@ bool layout_image_conv(Layout *l, Op *op)
 	if (!image_conv_read(op, &cv))
 		return false;
 	const int64_t groups = op_int(op, "groups", 1);
-	const bool depthwise = cv.ic == 1 && groups == cv.channels && cv.kh * cv.kw <= MAX_TAPS, last = channels_last(op);
-	if (!depthwise && !conv_image_fits(&cv, groups))
+	const bool last = channels_last(op);
+	ImageForm form = depthwise_form(l, &cv, groups);
+	const bool depthwise = form != IMAGE_NONE;
+	if (!depthwise && (form = conv_image_form(l, &cv, groups)) == IMAGE_NONE)
 		return false;
 	Builder b = builder_before(op);
 	const Type *out = op->results[0].type;
@@ -173,7 +238,11 @@ bool layout_image_conv(Layout *l, Op *op)
 		out = type_tensor(l->ctx, out->dtype, 4, (const Dim *[]){out->dims[0], out->dims[3], out->dims[1], out->dims[2]}, 0);
 	if (!x)
 		return false;
-	Value *made = depthwise ? image_depthwise(&cv, out, x) : conv_image(l, &cv, out, x, groups);
+	Value *made = depthwise ? image_depthwise(l, &cv, form, out, x) : conv_image(l, &cv, form, out, x, groups);
+	if (made && form == IMAGE_BLOCKED && !last)
+		return blocked_set(l, op, made), true;
+	if (made && form == IMAGE_BLOCKED)
+		made = unblock_by_nest(&b, made, out);
 	if (made && last)
 		made = move_axes(&b, made, to_back);
 	if (!made)

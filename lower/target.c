@@ -19,7 +19,7 @@ static const Target targets[] = {
 	 .gemm_mr = 8, .gemm_nv = 3, .conv_ur = 8, .conv_nv = 3},
 	{.name = "generic", .cflags = "", .vector = false, .lanes = 4,
 	 .gemm_mr = 6, .gemm_nv = 2, .conv_ur = 6, .conv_nv = 2},
-	{.name = "cuda", .cflags = "", .cuda = true, .vector = false, .lanes = 16,
+	{.name = "cuda", .cflags = "", .cuda = true, .vector = false, .lanes = 8,
 	 .gemm_mr = 4, .gemm_nv = 4, .conv_ur = 8, .conv_nv = 1},
 };
 

@@ -1,8 +1,10 @@
 """Convolutions for CUDA, on the emulator and as lowered IR in the interpreter, against the interpreter on the program as it
-was written: windows, paddings, groups, layouts, sizes that the caller chooses."""
-import os, pathlib, shutil, tempfile
+was written: windows, paddings, groups, layouts, sizes that the caller chooses, tensor cores; with nvcc, that they compile under the
+gates and use tensor cores."""
+import os, pathlib, re, shutil, tempfile
 
-from pdcc_tests import Skip, run
+from pdcc_tests import SRC, Skip, run
+from suite_cuda import nvcc_compile
 
 SLOW = True
 TOLERANCE = {'f32': 2e-5, 'tf32': 2e-3, 'f16': 2e-3, 'bf16': 2e-2}
@@ -100,13 +102,81 @@ CASES = (
     Case('3 x 3, deep: in parts', (1, 200, 4, 5), 16, 3),
     Case('1 x 1, deep: in parts', (1, 1000, 4, 4), 24, 1, inside=True),
     Case('3 x 3, channels behind', (2, 8, 9, 9), 12, 3, last=True),
-    Case('f16: groups of few channels', (2, 12, 9, 9), 24, 3, groups=6, dtype='f16', residual=False),
-    Case('f16: 3 x 3', (2, 17, 9, 10), 33, 3, dtype='f16'),
-    Case('f16: 1 x 1, aligned', (2, 24, 4, 6), 40, 1, inside=True, dtype='f16'),
-    Case('f16: 3 x 3, deep: in parts', (1, 400, 4, 5), 16, 3, dtype='f16'),
-    Case('f16: depthwise', (2, 13, 12, 11), 13, 3, groups=13, residual=True, dtype='f16'),
-    Case('bf16: 3 x 3, stride 2', (2, 24, 11, 10), 20, 3, 2, dtype='bf16'),
+    Case('groups of few channels', (2, 12, 9, 9), 24, 3, groups=6, dtype='f16'),
+    Case('two results a channel', (3, 5, 7, 7), 10, 3, groups=5, dtype='f16'),
+    Case('3 x 3, odd channels', (2, 17, 9, 10), 33, 3, dtype='f16'),
+    Case('1 x 1, residual, images of a few pixels', (5, 24, 7, 7), 24, 1, residual=True, inside=True, dtype='f16'),
+    Case('3 x 3, deep: in parts', (1, 400, 4, 5), 16, 3, dtype='f16'),
+    Case('3 x 3, groups of blocks', (2, 32, 9, 9), 48, 3, groups=2, dtype='f16'),
+    Case('3 x 3, open sizes', (2, 9, 8, 11), 9, 3, residual=True, symbols='nhw', dtype='f16'),
+    Case('depthwise, odd channels', (2, 13, 12, 11), 13, 3, groups=13, residual=True, dtype='f16'),
+    Case('depthwise 5 x 5, stride 2, dilated', (2, 16, 19, 18), 16, 5, 2, [4, 3, 2, 4], 2, groups=16, dtype='bf16'),
+    Case('3 x 3, stride 2, uneven paddings', (3, 24, 11, 10), 20, 3, 2, [0, 1, 1, 2], dtype='bf16'),
+    Case('7 x 7, stride 2, three channels', (2, 3, 20, 22), 64, 7, 2, dtype='bf16'),
+    Case('3 x 3, dilated, channels behind', (2, 12, 9, 9), 12, 3, 1, [2, 2, 2, 2], 2, last=True, dtype='bf16'),
 )
+
+
+NETWORK = '''builtin.module {
+  %x0 = pd.feed() {name = "x", col = 0} : () -> (tensor<2 x 12 x 8 x 8 x f32>)
+  %v0 = pd.feed() {name = "v", col = 1} : () -> (tensor<20 x 12 x 3 x 3 x f32>)
+  %w0 = pd.feed() {name = "w", col = 2} : () -> (tensor<12 x 12 x 1 x 1 x f32>)
+  %u0 = pd.feed() {name = "u", col = 3} : () -> (tensor<8 x 5 x 3 x 3 x f32>)
+  %x = pd.cast(%x0) {dtype = T} : (tensor<2 x 12 x 8 x 8 x f32>) -> (tensor<2 x 12 x 8 x 8 x T>)
+  %v = pd.cast(%v0) {dtype = T} : (tensor<20 x 12 x 3 x 3 x f32>) -> (tensor<20 x 12 x 3 x 3 x T>)
+  %w = pd.cast(%w0) {dtype = T} : (tensor<12 x 12 x 1 x 1 x f32>) -> (tensor<12 x 12 x 1 x 1 x T>)
+  %u = pd.cast(%u0) {dtype = T} : (tensor<8 x 5 x 3 x 3 x f32>) -> (tensor<8 x 5 x 3 x 3 x T>)
+  %f = builtin.constant() {value = dense<16 x 5 x 3 x 3 x T [FILTER]>} : () -> (tensor<16 x 5 x 3 x 3 x T>)
+  %a = pd.conv2d(%x, %v) {strides = [1, 1], paddings = [1, 1]} : (tensor<2 x 12 x 8 x 8 x T>, tensor<20 x 12 x 3 x 3 x T>) -> (tensor<2 x 20 x 8 x 8 x T>)
+  %b = pd.conv2d(%x, %w) {strides = [1, 1], paddings = [0, 0]} : (tensor<2 x 12 x 8 x 8 x T>, tensor<12 x 12 x 1 x 1 x T>) -> (tensor<2 x 12 x 8 x 8 x T>)
+  %ab = builtin.combine(%a, %b) : (tensor<2 x 20 x 8 x 8 x T>, tensor<2 x 12 x 8 x 8 x T>) -> (vec<tensor<2 x 20 x 8 x 8 x T>, tensor<2 x 12 x 8 x 8 x T>>)
+  %c = pd.concat(%ab) {axis = 1} : (vec<tensor<2 x 20 x 8 x 8 x T>, tensor<2 x 12 x 8 x 8 x T>>) -> (tensor<2 x 32 x 8 x 8 x T>)
+  %p = pd.pool2d(%c) {pooling_type = "max", kernel_size = [2, 2], strides = [2, 2], paddings = [0, 0]} : (tensor<2 x 32 x 8 x 8 x T>) -> (tensor<2 x 32 x 4 x 4 x T>)
+  %s = pd.slice(%p) {axes = [1], starts = dims [3], ends = dims [19]} : (tensor<2 x 32 x 4 x 4 x T>) -> (tensor<2 x 16 x 4 x 4 x T>)
+  %t = pd.conv2d_transpose(%s, %f, _) {strides = [2, 2], paddings = [1, 1]} : (tensor<2 x 16 x 4 x 4 x T>, tensor<16 x 5 x 3 x 3 x T>) -> (tensor<2 x 5 x 7 x 7 x T>)
+  %r = pd.sigmoid(%t) : (tensor<2 x 5 x 7 x 7 x T>) -> (tensor<2 x 5 x 7 x 7 x T>)
+  %e = pd.conv2d(%r, %u) {strides = [1, 1], paddings = [1, 1]} : (tensor<2 x 5 x 7 x 7 x T>, tensor<8 x 5 x 3 x 3 x T>) -> (tensor<2 x 8 x 7 x 7 x T>)
+  %m = pd.mean(%e) {axis = [2, 3]} : (tensor<2 x 8 x 7 x 7 x T>) -> (tensor<2 x 8 x T>)
+  %o = pd.cast(%m) {dtype = f32} : (tensor<2 x 8 x T>) -> (tensor<2 x 8 x f32>)
+  %q = pd.cast(%e) {dtype = f32} : (tensor<2 x 8 x 7 x 7 x T>) -> (tensor<2 x 8 x 7 x 7 x f32>)
+  pd.fetch(%o) {name = "o", col = 0} : (tensor<2 x 8 x f32>) -> ()
+  pd.fetch(%q) {name = "q", col = 1} : (tensor<2 x 8 x 7 x 7 x f32>) -> ()
+}
+'''
+
+
+def emulate(t, model, target, out, feeds, *flags):
+    return run([t.pdcc, 'run', model, '--target', target, '--out-dir', out, *feeds, *flags],
+               env={**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_SEED': '3'})
+
+
+def network(t, tmp, dtype, *flags):
+    """What stands around convolutions in networks, on tensors that keep the layout of tensor cores between them."""
+    import numpy as np
+    random, feeds, model = np.random.default_rng(2), [], tmp / 'network.pdir'
+    for name, dims in (('x', (2, 12, 8, 8)), ('v', (20, 12, 3, 3)), ('w', (12, 12, 1, 1)), ('u', (8, 5, 3, 3))):
+        np.save(tmp / f'{name}.npy', random.uniform(-0.5, 0.5, dims).astype(np.float32))
+        feeds += ['--in', f'{name}={tmp / f"{name}.npy"}']
+    values = ', '.join(f'{x:.3f}' for x in random.uniform(-0.5, 0.5, 16 * 5 * 9))
+    model.write_text(re.sub(r'\bT\b', dtype, NETWORK).replace('FILTER', values))
+    for target in ('interp', 'cuda'):
+        p = emulate(t, model, target, tmp / target, feeds, *(flags if target == 'cuda' else ()))
+        yield f'network of {dtype}: {target} runs', p.returncode == 0, p.stdout[-3000:]
+    for i in range(2):
+        have, want = (np.load(tmp / d / f'0/{i}.npy') for d in ('cuda', 'interp'))
+        near = TOLERANCE['tf32' if flags else dtype] * 4
+        yield f'network of {dtype}: {i}', np.allclose(have, want, rtol=near, atol=near), f'{have}\n{want}'
+
+
+def compiled(t, tmp, model):
+    """What runs on tensor cores: no spills, no local memory, and the instructions of each type are there."""
+    source, ptx = tmp / 'model.cu', tmp / 'model.ptx'
+    p = run([t.pdcc, model, '-o', source, '--allow-tf32'])
+    p = nvcc_compile(t.config['NVCC'], source) if p.returncode == 0 else p
+    yield 'nvcc', p.returncode == 0, p.stdout[-2000:]
+    p = run([t.config['NVCC'], '-arch=sm_80', '-ptx', '-I', SRC / 'runtime_stub', source, '-o', ptx])
+    have = set(re.findall(r'mma\.sync\.aligned\.m16n8k\d+\.row\.col\.f32\.(\w+)', ptx.read_text())) if p.returncode == 0 else p.stdout
+    yield 'tensor cores', have == {'tf32', 'f16', 'bf16'}, have
 
 
 def suite(t):
@@ -125,11 +195,16 @@ def suite(t):
         model.write_text('\n'.join(rows + ['}', '']))
         p = run([t.pdcc, 'opt', model, '--isa', 'cuda', '--passes=decompose,layout,to-loops,fuse', '-o', lowered])
         yield 'lowers', p.returncode == 0, p.stdout[-3000:]
-        for name, what, target in (('want', model, 'interp'), ('lowered', lowered, 'interp'), ('emulated', model, 'cuda')):
-            p = run([t.pdcc, 'run', what, '--target', target, '--out-dir', tmp / name, *feeds],
-                    env={**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_SEED': '3'})
+        ways = (('want', model, 'interp'), ('lowered', lowered, 'interp'), ('emulated', model, 'cuda'), ('tf32', model, 'cuda', '--allow-tf32'))
+        for name, what, target, *flags in ways:
+            p = emulate(t, what, target, tmp / name, feeds, *flags)
             yield f'{name}: runs', p.returncode == 0, p.stdout[-3000:]
-        for name in ('lowered', 'emulated'):
+        for name, *_ in ways[1:]:
             for i, case in enumerate(CASES):
                 have, want = (np.load(tmp / d / f'0/{i}.npy') for d in (name, 'want'))
-                yield f'{name}: {case.name}', case.near(have, want, case.dtype), f'{have}\n{want}'
+                kind = 'tf32' if name == 'tf32' and case.dtype == 'f32' else case.dtype
+                yield f'{name}: {case.dtype} {case.name}', case.near(have, want, kind), f'{have}\n{want}'
+        yield from network(t, tmp, 'bf16')
+        yield from network(t, tmp, 'f32', '--allow-tf32')
+        if t.config.get('NVCC'):
+            yield from compiled(t, tmp, model)
