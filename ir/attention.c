@@ -10,19 +10,25 @@ int attention_axis(const Op *op, int i)
 	return perm && perm->kind == ATTR_INTS && i < perm->n ? (int)perm->ints[i] : i;
 }
 
+bool attention_is_split(const Op *op)
+{
+	return op_int(op, "split", 1) > 1;
+}
+
 const Type *attention_domain(const Op *op, int region)
 {
 	const Type *t = op->results[0].type;
 	const Dim *dims[MAX_RANK], *keys = op_attr(op, "keys")->dim;
+	const int part = attention_is_split(op), rank = t->rank - part;
 	if (region == ATTENTION_EPILOGUE)
 		return t;
-	for (int i = 0; i < t->rank; i++)
-		dims[attention_axis(op, i)] = t->dims[i];
+	for (int i = 0; i < rank; i++)
+		dims[attention_axis(op, i)] = t->dims[part + i];
 	if (region == ATTENTION_KEY || region == ATTENTION_VALUE)
-		dims[t->rank - 2] = keys;
+		dims[rank - 2] = keys;
 	if (region == ATTENTION_QUERY || region == ATTENTION_KEY)
-		dims[t->rank - 1] = dim_const(op->ctx, op_int(op, "depth", 1));
+		dims[rank - 1] = dim_const(op->ctx, op_int(op, "depth", 1));
 	if (region == ATTENTION_SCORE)
-		dims[t->rank - 1] = keys;
-	return type_tensor(op->ctx, DT_F32, t->rank, dims, 0);
+		dims[rank - 1] = keys;
+	return type_tensor(op->ctx, DT_F32, rank, dims, 0);
 }

@@ -326,8 +326,11 @@ bool verify_hook_kernel_matmul(Op *op)
 // The result's axes are those of [batch.. x rows x columns] in some order, columns last.
 static bool attention_order(const Op *op)
 {
+	const Attr *perm = op_attr(op, "perm");
 	const int rank = op->results[0].type->rank;
 	unsigned seen = 0;
+	if (op->results[0].type->kind != TY_TENSOR || (perm && perm->n && perm->n != rank))
+		return false;
 	for (int i = 0; i < rank; i++) {
 		const int axis = attention_axis(op, i);
 		if (axis < 0 || axis >= rank || seen >> axis & 1)
@@ -337,18 +340,31 @@ static bool attention_order(const Op *op)
 	return rank >= 2 && attention_axis(op, rank - 1) == rank - 1;
 }
 
+// A split kernel has parts in front of both results, and no order of its own.
+static bool attention_parts(const Op *op)
+{
+	const Type *t = op->results[0].type, *sums = op->nresult == 2 ? op->results[1].type : NULL;
+	if (!attention_is_split(op))
+		return op->nresult == 1;
+	if (!sums || t->rank < 3 || !dim_is(t->dims[0], op_int(op, "split", 1)) || t->dtype != DT_F32 || op_attr(op, "perm") ||
+	    sums->kind != TY_TENSOR || sums->dtype != DT_F32 || sums->rank != t->rank - 1)
+		return false;
+	return !memcmp(sums->dims, t->dims, sizeof *t->dims * (size_t)sums->rank);
+}
+
 bool verify_hook_kernel_attention(Op *op)
 {
-	const Type *result = op->results[0].type, *f32 = type_scalar(op->ctx, DT_F32);
-	const Attr *perm = op_attr(op, "perm");
-	if (result->kind != TY_TENSOR || (perm && perm->n && perm->n != result->rank) || !attention_order(op))
+	if (op->nresult < 1 || !attention_order(op))
 		return verify_fail(op, "perm must order the axes of the result, a tensor, and leave the last in its place");
+	const Type *result = op->results[0].type, *f32 = type_scalar(op->ctx, DT_F32);
+	if (!attention_parts(op))
+		return verify_fail(op, "its results must be one tensor or, of a split kernel, two of f32 that begin with the parts");
 	if (op_int(op, "depth", 0) < 1)
 		return verify_fail(op, "depth must be at least 1");
 	for (int i = 0; i < op->nregion; i++) {
 		const Op *yield = body_end(op, i);
 		const bool sum = i == ATTENTION_SCORE || i == ATTENTION_EPILOGUE;
-		if (!yield || !args_are_positions(op, i, sum, result->rank))
+		if (!yield || !args_are_positions(op, i, sum, result->rank - (attention_is_split(op) && i != ATTENTION_EPILOGUE)))
 			return false;
 		if (sum && yield->block->args[0]->type != f32)
 			return verify_fail(op, "argument 0 of its %s must be f32", op->info->region_names[i]);

@@ -1,7 +1,9 @@
 // Attention: softmax(scores of query and key) times value becomes one kernel.attention, so that the scores never reach memory.
 // What stands between the product and softmax (a factor, masks, a bias) is its region `score`; what reads and shapes the
-// operands is left to fusion, which puts transpositions and slices into the regions `query`, `key` and `value`. Only for CUDA:
-// in C the products have their tuned kernels.
+// operands is left to fusion, which puts transpositions and slices into the regions `query`, `key` and `value`. Scores and
+// weights are f32 in any case, so casts of them to f16 or bf16 and back, of which programs with softmax in f32 have two, go. Few
+// rows of long keys are taken in parts, side by side, which a nest puts together. Only for CUDA: in C the products have their
+// tuned kernels.
 #include "fuse.h"
 #include "rows.h"
 #include "../ir/define.h"
@@ -40,11 +42,17 @@ static bool type_broadcasts(const Type *x, const Type *t)
 	return true;
 }
 
+// Between types in which scores and weights may stand: nothing is done for it.
+static bool cast_fits(const Op *op)
+{
+	return op->code == OP_PD_CAST && dtype_fits(op_operand(op, 0)->type) && dtype_fits(op->results[0].type);
+}
+
 // A map that takes scores to scores, and nothing but numbers beside them.
 static bool step_fits(const Op *op)
 {
 	const Type *t = op->results[0].type;
-	if (op->info->kind != KIND_MAP || op->nresult != 1 || op->nregion || op->code == OP_PD_CAST)
+	if (op->info->kind != KIND_MAP || op->nresult != 1 || op->nregion || (op->code == OP_PD_CAST && !cast_fits(op)))
 		return false;
 	for (int i = 0; i < op->noperand; i++) {
 		const Value *x = op_operand(op, i);
@@ -68,7 +76,7 @@ static bool view_fits(const Op *op)
 static bool product_find(Attention *a, Value *v)
 {
 	Op *op = v->def;
-	if (!op || op->block != a->sum->block || value_use_count(v) != 1 || v->type->dtype != a->sum->results[0].type->dtype)
+	if (!op || op->block != a->sum->block || value_use_count(v) != 1 || !dtype_fits(v->type))
 		return false;
 	if (op->code == OP_PD_MATMUL) {
 		a->product = op;
@@ -144,12 +152,14 @@ static bool attention_match(Op *sum, Attention *a)
 		return false;
 	Value *weights = op_operand(sum, 0), *value = op_operand(sum, 1);
 	const Type *out = sum->results[0].type, *t = weights->type;
+	if (value_use_count(weights) == 1 && weights->def && weights->def->block == sum->block && cast_fits(weights->def))
+		weights = op_operand(weights->def, 0);
 	a->softmax = weights->def;
 	if (!a->softmax || a->softmax->code != OP_PD_SOFTMAX || a->softmax->block != sum->block || value_use_count(weights) != 1)
 		return false;
 	const int64_t axis = op_int(a->softmax, "axis", -1);
 	if ((axis != -1 && axis != t->rank - 1) || t->rank < 2 || t->rank != out->rank || value->type->rank < 2 ||
-	    value->type->rank > t->rank || value == weights)
+	    value->type->rank > t->rank || value == op_operand(sum, 0))
 		return false;
 	for (int i = 0; i < t->rank - 1; i++)
 		if (t->dims[i] != out->dims[i])
@@ -190,7 +200,7 @@ static Builder region_open(Op *kernel, int region, Value **acc, Value **at)
 	Block *block = block_new(c, &kernel->regions[region]);
 	if (acc)
 		*acc = block_add_arg(c, block, type_scalar(c, DT_F32));
-	for (int i = 0; i < kernel->results[0].type->rank; i++)
+	for (int i = 0; i < attention_domain(kernel, region)->rank; i++)
 		at[i] = block_add_arg(c, block, type_index(c));
 	return builder_at_end(c, block, kernel->loc);
 }
@@ -218,7 +228,7 @@ static bool score_region(Op *kernel, const Attention *a)
 	for (int s = a->nstep - 1; s >= 0 && v; s--) {
 		const Op *op = a->steps[s].op;
 		const Type *t = op->results[0].type;
-		if (op->code == OP_PD_RESHAPE)
+		if (op->code == OP_PD_RESHAPE || op->code == OP_PD_CAST)
 			continue;
 		if (!index_reshape(kernel->ctx, &b, domain, at, t, here))
 			return false;
@@ -241,44 +251,132 @@ static Op *transpose_behind(const Op *sum)
 	return perm[rank - 1] == rank - 1 ? op : NULL;
 }
 
-static bool attention_build(const Attention *a)
+// What both products' operands are: f16 or bf16 for tensor cores, else they count as f32.
+static DType operand_dtype(const Attention *a)
+{
+	const DType t = op_operand(a->product, 0)->type->dtype, u = op_operand(a->product, 1)->type->dtype;
+	const DType v = op_operand(a->sum, 1)->type->dtype;
+	return t == u && t == v ? t : DT_F32;
+}
+
+static CudaAttentionSchedule schedule(const PassContext *p, const Attention *a, const Dim *keys, int64_t depth)
+{
+	Context *c = p->ctx;
+	const Type *t = a->sum->results[0].type;
+	const int64_t columns = t->dims[t->rank - 1]->value;
+	CudaHeads h = {c, dim_const(c, 1), t->dims[t->rank - 2], keys, depth > columns ? depth : columns, operand_dtype(a), p->allow_tf32};
+	for (int i = 0; i < t->rank - 2; i++)
+		h.batches = dim_mul(c, h.batches, t->dims[i]);
+	CudaAttentionSchedule s = cuda_schedule_attention(&h);
+	s.split = t->rank < MAX_RANK ? s.split : 1;
+	return s;
+}
+
+static Op *kernel_new(const PassContext *p, const Attention *a, const Op *turn, const Value *end)
+{
+	Context *c = p->ctx;
+	const Value *key = op_operand(a->product, 1);
+	const bool turned = op_bool(a->product, "transpose_y", false);
+	const Dim *keys = axis_of(key, turned, 1), *dims[MAX_RANK + 1];
+	const int64_t depth = axis_of(key, turned, 0)->value;
+	const CudaAttentionSchedule s = schedule(p, a, keys, depth);
+	const Type *t = a->sum->results[0].type, *types[2] = {end->type};
+	if (s.split > 1) {
+		dims[0] = dim_const(c, s.split);
+		memcpy(dims + 1, t->dims, sizeof *dims * (size_t)t->rank);
+		types[0] = type_tensor(c, DT_F32, t->rank + 1, dims, 0);
+		types[1] = type_tensor(c, DT_F32, t->rank, dims, 0);
+	}
+	Op *kernel = op_new(c, OP_KERNEL_ATTENTION, a->softmax->loc, s.split > 1 ? 2 : 1, types, 0, NULL, ATTENTION_REGIONS, 0);
+	op_insert_before(a->sum, kernel);
+	op_set_attr(kernel, "keys", attr_dim(c, keys));
+	op_set_attr(kernel, "depth", attr_int(c, depth));
+	op_set_attr(kernel, "schedule", attr_str(c, s.tile->name));
+	if (operand_dtype(a) != DT_F32)
+		op_set_attr(kernel, "dtype", attr_dtype(c, operand_dtype(a)));
+	if (s.split > 1)
+		op_set_attr(kernel, "split", attr_int(c, s.split));
+	else if (turn)
+		op_set_attr(kernel, "perm", op_attr(turn, "perm"));
+	return kernel;
+}
+
+// ---- parts --------------------------------------------------------------------------------------
+
+// Over the parts, of what the kernel found for a row: exp(sum - base), times the element; or, without a base, the largest sum.
+static Value *parts_reduce(Builder *b, Op *kernel, Value *const *at, Value *base, bool element)
+{
+	const Dim *parts = kernel->results[0].type->dims[0];
+	const int rank = kernel->results[0].type->rank - 1;
+	Nest r = reduce_open(b, base ? "sum" : "max", DT_F32, 1, &parts);
+	Value *index[MAX_RANK];
+	index[0] = r.at[0];
+	memcpy(index + 1, at, sizeof *at * (size_t)rank);
+	Value *v = load(&r.b, &kernel->results[1], index);
+	if (base)
+		v = apply1(&r.b, OP_PD_EXP, tensor_sub(&r.b, v, base));
+	if (element)
+		v = tensor_mul(&r.b, v, load(&r.b, &kernel->results[0], index));
+	return reduce_close(&r, v);
+}
+
+// The parts of a split kernel as one result, with the axes in their order; of no keys zeros.
+static Value *parts_join(Op *kernel, const Op *turn, const Value *end)
+{
+	const Type *t = end->type;
+	int64_t perm[MAX_RANK], lo, hi;
+	Value *at[MAX_RANK];
+	Builder b = builder_before(kernel->next);
+	Nest n = nest_open(&b, t);
+	if (turn)
+		op_ints(turn, "perm", perm, MAX_RANK);
+	for (int i = 0; i < t->rank; i++)
+		at[turn ? perm[i] : i] = n.at[i];
+	Value *base = parts_reduce(&n.b, kernel, at, NULL, false);
+	Value *sum = parts_reduce(&n.b, kernel, at, base, false), *v = tensor_div(&n.b, parts_reduce(&n.b, kernel, at, base, true), sum);
+	const Dim *keys = op_attr(kernel, "keys")->dim;
+	dim_range(keys, &lo, &hi);
+	if (lo < 1 && v) {
+		Value *any[3] = {index_less(&n.b, index_const(&n.b, 0), index_dim(&n.b, keys)), v, build_scalar_f(&n.b, DT_F32, 0)};
+		v = build(&n.b, OP_PD_WHERE, 3, any, NULL);
+	}
+	return nest_close(&n, v);
+}
+
+static bool attention_build(const PassContext *p, const Attention *a)
 {
 	Op *sum = a->sum, *turn = transpose_behind(sum), *end = turn ? turn : sum;
-	Context *c = sum->ctx;
 	Value *query = op_operand(a->product, 0), *key = op_operand(a->product, 1), *value = op_operand(sum, 1);
 	const bool turned = op_bool(a->product, "transpose_y", false);
 	const Type *batches = a->product->results[0].type;
-	Op *kernel = op_new(c, OP_KERNEL_ATTENTION, a->softmax->loc, 1, &end->results[0].type, 0, NULL, ATTENTION_REGIONS, 0);
-	op_insert_before(sum, kernel);
-	op_set_attr(kernel, "keys", attr_dim(c, axis_of(key, turned, 1)));
-	op_set_attr(kernel, "depth", attr_int(c, axis_of(key, turned, 0)->value));
-	if (turn)
-		op_set_attr(kernel, "perm", op_attr(turn, "perm"));
-	kernel->results[0].name = end->results[0].name;
+	Op *kernel = kernel_new(p, a, turn, &end->results[0]);
 	if (!operand_region(kernel, ATTENTION_QUERY, query, batches, op_bool(a->product, "transpose_x", false)) ||
 	    !operand_region(kernel, ATTENTION_KEY, key, batches, !turned) ||
 	    !operand_region(kernel, ATTENTION_VALUE, value, sum->results[0].type, op_bool(sum, "transpose_y", false)) ||
 	    !score_region(kernel, a) || !region_pass(kernel, &kernel->regions[ATTENTION_EPILOGUE]))
 		return false;
-	Value *out = &kernel->results[0];
+	Value *out = attention_is_split(kernel) ? parts_join(kernel, turn, &end->results[0]) : &kernel->results[0];
+	if (!out)
+		return false;
+	out->name = end->results[0].name;
 	op_replace(end, &out);
 	return true;
 }
 
-static bool region_match(Region *r)
+static bool region_match(const PassContext *p, Region *r)
 {
 	for (Block *block = r->first; block; block = block->next)
 		for (Op *op = block->first, *next; op; op = next) {
 			Attention a;
 			next = op->next;
 			for (int i = 0; i < op->nregion && op->info->kind == KIND_CONTROL; i++)
-				if (!region_match(&op->regions[i]))
+				if (!region_match(p, &op->regions[i]))
 					return false;
 			if (!attention_match(op, &a))
 				continue;
 			if (next && transpose_behind(op) == next)
 				next = next->next;
-			if (!attention_build(&a))
+			if (!attention_build(p, &a))
 				return false;
 		}
 	return true;
@@ -289,5 +387,5 @@ static bool region_match(Region *r)
 // Breaks: nothing; without a GPU as target it does nothing.
 bool pass_attention(PassContext *p)
 {
-	return !p->target->cuda || (region_match(&p->module->regions[0]) && pass_dce(p));
+	return !p->target->cuda || (region_match(p, &p->module->regions[0]) && pass_dce(p));
 }

@@ -1,6 +1,6 @@
-// The schedule table of CUDA products: from the sizes of a product to the tile that a block computes and how often the
-// depth is split. Called by the layout pass, which leaves the name of the row on the kernel, and by codegen, which looks
-// the row up. A graphics processor is taken for one with 132 SMs (H100, H200; A100 has 108) of 128 lanes.
+// The schedule tables of CUDA: from the sizes of a product to the tile that a block computes and how often the depth is split;
+// from those of attention to rows and keys of a block, and how often the keys are split. Called by the layout and attention
+// passes, which leave the name of the row on the kernel, and by codegen, which looks the row up. A graphics processor is taken for one with 132 SMs (H100, H200; A100 has 108) of 128 lanes.
 #include "lower.h"
 
 #include <string.h>
@@ -13,7 +13,11 @@ enum {
 	MAX_SPLIT = 16,
 	MAX_ROWS = 8,     // that go through the products of rows
 	PASS = 4000,      // cycles that the second pass of a split product takes to begin
-	TRAFFIC = 2000    // bytes that all SMs move in a cycle
+	TRAFFIC = 2000,   // bytes that all SMs move in a cycle
+	FEW_ROWS = 4,     // of attention, that have blocks of their own
+	OPEN_ROWS = 64,   // of a block, where sizes are open
+	MIN_KEYS = 256,   // of a part: what a block takes for fewer is less than another launch
+	MAX_PARTS = 32
 };
 
 // Slices of both operands, `depth` deep, lie in shared memory twice. `speed` is what of an SM's peak the inner loop gets
@@ -154,4 +158,66 @@ CudaSchedule cuda_schedule(const CudaProduct *p)
 			}
 		}
 	return best;
+}
+
+// ---- attention --------------------------------------------------------------------------------------------------
+
+// For each unit, those with more rows first: keys and values are read once for all of them.
+static const CudaAttention attentions[] = {
+	{.name = "row", .unit = CUDA_ROW, .rows = 1, .keys = 128, .width = 128, .threads = 256, .blocks = 1},
+	{.name = "fma_64x32", .unit = CUDA_FMA, .rows = 64, .keys = 32, .width = 64, .threads = 128, .blocks = 3},
+	{.name = "fma_32x32", .unit = CUDA_FMA, .rows = 32, .keys = 32, .width = 64, .threads = 128, .blocks = 3},
+	{.name = "fma_32x16", .unit = CUDA_FMA, .rows = 32, .keys = 16, .width = 128, .threads = 128, .blocks = 3},
+	// A warp has 16 rows, whose query and sums take up to 96 registers (tf32: 128) of each thread; what is on its way from memory
+	// takes the more the fewer warps there are.
+	{.name = "half_128x64", .unit = CUDA_HALF, .rows = 128, .keys = 64, .width = 64, .threads = 256, .blocks = 1},
+	{.name = "half_128x32", .unit = CUDA_HALF, .rows = 128, .keys = 32, .width = 128, .threads = 256, .blocks = 1},
+	{.name = "half_64x64", .unit = CUDA_HALF, .rows = 64, .keys = 64, .width = 64, .threads = 128, .blocks = 2},
+	{.name = "half_64x32", .unit = CUDA_HALF, .rows = 64, .keys = 32, .width = 128, .threads = 128, .blocks = 2},
+	{.name = "half_32x64", .unit = CUDA_HALF, .rows = 32, .keys = 64, .width = 64, .threads = 64, .blocks = 4},
+	{.name = "half_32x32", .unit = CUDA_HALF, .rows = 32, .keys = 32, .width = 128, .threads = 64, .blocks = 4},
+	{.name = "tf32_64x32", .unit = CUDA_TF32, .rows = 64, .keys = 32, .width = 64, .threads = 128, .blocks = 2},
+	{.name = "tf32_64x16", .unit = CUDA_TF32, .rows = 64, .keys = 16, .width = 128, .threads = 128, .blocks = 2},
+	{.name = "tf32_32x32", .unit = CUDA_TF32, .rows = 32, .keys = 32, .width = 64, .threads = 64, .blocks = 4},
+	{.name = "tf32_32x16", .unit = CUDA_TF32, .rows = 32, .keys = 16, .width = 128, .threads = 64, .blocks = 4},
+};
+
+const CudaAttention *cuda_attention_find(const char *name)
+{
+	for (size_t i = 0; name && i < COUNT_OF(attentions); i++)
+		if (!strcmp(attentions[i].name, name))
+			return &attentions[i];
+	return NULL;
+}
+
+// The tallest that leaves no SM without work and no half of it without rows, or else the lowest. Where sizes are open, one in
+// between, lest a batch of one be left to a few SMs.
+static const CudaAttention *attention_tile(const CudaHeads *h, double batches, double rows)
+{
+	const bool few = dim_is_const(h->rows) && h->rows->value <= FEW_ROWS;
+	const CudaUnit unit = few ? CUDA_ROW : dtype_size(h->dtype) == 2 ? CUDA_HALF : h->tf32 ? CUDA_TF32 : CUDA_FMA;
+	const bool known = dim_is_const(dim_mul(h->ctx, h->batches, h->rows));
+	const CudaAttention *best = NULL;
+	for (size_t i = 0; i < COUNT_OF(attentions); i++) {
+		const CudaAttention *t = &attentions[i];
+		if ((t->rows > OPEN_ROWS && !known) || t->unit != unit || t->width < h->width || (best && best->rows == t->rows))
+			continue;
+		best = t;
+		if (batches * count_of(rows, t->rows) >= SMS && 2 * rows > t->rows)
+			break;
+	}
+	return best;
+}
+
+CudaAttentionSchedule cuda_schedule_attention(const CudaHeads *h)
+{
+	const double batches = size_guess(h->batches), rows = size_guess(h->rows), keys = size_guess(h->keys);
+	const CudaAttention *tile = attention_tile(h, batches, rows);
+	if (!tile)
+		return (CudaAttentionSchedule){NULL, 1};
+	const double blocks = batches * count_of(rows, tile->rows);
+	if (2 * blocks > SMS || keys < 2 * MIN_KEYS)
+		return (CudaAttentionSchedule){tile, 1};
+	const int wanted = (int)(2 * SMS / blocks), most = (int)(keys / MIN_KEYS), split = wanted < most ? wanted : most;
+	return (CudaAttentionSchedule){tile, split > MAX_PARTS ? MAX_PARTS : split};
 }

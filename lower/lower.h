@@ -64,6 +64,31 @@ bool cuda_library_rounds(const Op *op);
 const Dim *matrix_count(Context *c, const Type *t);
 const Dim *matrix_stride(Context *c, const Type *t, const Type *out);
 
+// How blocks of threads share attention: a row of its own table.
+typedef struct CudaAttention {
+	const char *name;
+	CudaUnit unit;                     // of both products; CUDA_ROW: a block for a row
+	int rows, keys;                    // whose scores a block has at a time
+	int width;                         // elements of the widest head that it is for
+	int threads, blocks;               // of a block; on one SM at a time
+} CudaAttention;
+
+typedef struct CudaHeads {
+	Context *ctx;
+	const Dim *batches, *rows, *keys;
+	int64_t width;                     // of a key or a value, whichever is wider
+	DType dtype;                       // of the products' operands
+	bool tf32;
+} CudaHeads;
+
+typedef struct CudaAttentionSchedule {
+	const CudaAttention *tile;
+	int split;                         // parts of the keys that different blocks take
+} CudaAttentionSchedule;
+
+CudaAttentionSchedule cuda_schedule_attention(const CudaHeads *h);
+const CudaAttention *cuda_attention_find(const char *name); // NULL: none
+
 typedef struct PassContext {
 	Context *ctx;
 	Op *module;

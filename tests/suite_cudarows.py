@@ -1,6 +1,6 @@
 """Softmax, norms and attention for CUDA, on the emulator and as lowered IR in the interpreter, against the interpreter on the
 program as it was written: short, long and open rows, few and many, rows that are nothing but -inf, lookups that fail."""
-import os, pathlib, shutil, tempfile
+import os, pathlib, re, shutil, tempfile
 
 from pdcc_tests import Skip, run
 
@@ -42,10 +42,13 @@ class Rows:
 
 
 class Attention:
-    """q [B x H x rows x depth] against k [B x H x keys x depth] and v [B x H x keys x columns], all from [B x size x H x ..]."""
+    """q [B x H x rows x depth] against k [B x H x keys x depth] and v [B x H x keys x columns], all from [B x size x H x ..].
+    made: they are the sum of what is fed with itself. wide: softmax is in f32. schedule: which is to be taken."""
 
-    def __init__(self, name, batch, heads, rows, keys, depth, columns, mask=None, split=True, dtype='f32', symbols='', hide=0):
+    def __init__(self, name, batch, heads, rows, keys, depth, columns, mask=None, split=True, dtype='f32', symbols='', hide=0, made=True,
+                 wide=False, schedule=None, tf32=False):
         self.name, self.dtype, self.split, self.mask, self.hide = name, dtype, split, mask, hide
+        self.made, self.wide, self.schedule, self.tf32 = made, wide, schedule, tf32
         self.sizes = dict(b=batch, h=heads, m=rows, n=keys, d=depth, e=columns, o=1)
         self.symbols = symbols
 
@@ -53,7 +56,7 @@ class Attention:
         return [f'?{a}{i}' if i is not None and a in self.symbols else self.sizes[a] for a in axes]
 
     def feeds(self, np, random):
-        kind = np.float16 if self.dtype == 'f16' else np.float32
+        kind = np.float16 if self.dtype == 'f16' else np.float32  # bf16 is made from that
         order = ('bmhd', 'bnhd', 'bnhe') if self.split else ('bhmd', 'bhdn', 'bhne')
         feeds = [(n, (random.standard_normal(self.dims(axes)) / 3).astype(kind)) for n, axes in zip('qkv', order)]
         if self.mask:
@@ -65,29 +68,33 @@ class Attention:
         return feeds
 
     def text(self, i, column):
-        t = lambda axes: tensor(self.dims(axes, i), self.dtype)
-        names = [(n, t(axes)) for n, axes in zip('qkv', ('bmhd', 'bnhd', 'bnhe') if self.split else ('bhmd', 'bhdn', 'bhne'))]
-        rows = [f'  %{n}{i} = pd.feed() {{name = "{n}_{i}", col = {column + at}}} : () -> ({w})'
-                for at, (n, w) in enumerate(names + ([('mask', t(self.mask))] if self.mask else []))]
-        for n, to in zip('qkv', ('bhmd', 'bhnd', 'bhne')):
-            if self.split:
-                have = dict(names)[n]
-                rows += [f'  %{n}d{i} = pd.add(%{n}{i}, %{n}{i}) : ({have}, {have}) -> ({have})',
-                         f'  %{n}h{i} = pd.transpose(%{n}d{i}) {{perm = [0, 2, 1, 3]}} : ({have}) -> ({t(to)})']
-            else:
-                have = dict(names)[n]
-                rows.append(f'  %{n}h{i} = pd.assign(%{n}{i}) : ({have}) -> ({have})')
-        key, flag, s = t('bhnd') if self.split else t('bhdn'), 'true' if self.split else 'false', t('bhmn')
+        t = lambda axes, dtype=None: tensor(self.dims(axes, i), dtype or self.dtype)
+        rows, s = [], t('bhmn')
+        sizes = ('bmhd', 'bnhd', 'bnhe') if self.split else ('bhmd', 'bhdn', 'bhne')
+        for at, (n, axes) in enumerate(list(zip('qkv', sizes)) + ([('mask', self.mask)] if self.mask else [])):
+            fed = t(axes, 'f32' if self.dtype == 'bf16' else None)
+            rows.append(f'  %{n}f{i} = pd.feed() {{name = "{n}_{i}", col = {column + at}}} : () -> ({fed})')
+            rows.append(f'  %{n}{i} = pd.cast(%{n}f{i}) {{dtype = {self.dtype}}} : ({fed}) -> ({t(axes)})')
+        for n, have, to in zip('qkv', sizes, ('bhmd', 'bhnd', 'bhne')):
+            made = f'add(%{n}{i}, %{n}{i}) : ({t(have)}, ' if self.made else f'assign(%{n}{i}) : ('
+            rows.append(f'  %{n}d{i} = pd.{made}{t(have)}) -> ({t(have)})')
+            turn = f'transpose(%{n}d{i}) {{perm = [0, 2, 1, 3]}}' if self.split else f'assign(%{n}d{i})'
+            rows.append(f'  %{n}h{i} = pd.{turn} : ({t(have)}) -> ({t(to if self.split else have)})')
+        key, flag = t('bhnd') if self.split else t('bhdn'), 'true' if self.split else 'false'
         rows += [f'  %s{i} = pd.matmul(%qh{i}, %kh{i}) {{transpose_y = {flag}}} : ({t("bhmd")}, {key}) -> ({s})',
                  f'  %c{i} = pd.scale(%s{i}) {{scale = 0.25}} : ({s}) -> ({s})']
         last = f'%c{i}'
         if self.mask:
             rows.append(f'  %a{i} = pd.add({last}, %mask{i}) : ({s}, {t(self.mask)}) -> ({s})')
             last = f'%a{i}'
-        rows += [f'  %p{i} = pd.softmax({last}) {{axis = -1}} : ({s}) -> ({s})',
-                 f'  %o{i} = pd.matmul(%p{i}, %vh{i}) : ({s}, {t("bhne")}) -> ({t("bhme")})',
+        soft = t('bhmn', 'f32' if self.wide else None)
+        rows += [f'  %w{i} = pd.cast({last}) {{dtype = {"f32" if self.wide else self.dtype}}} : ({s}) -> ({soft})',
+                 f'  %p{i} = pd.softmax(%w{i}) {{axis = -1}} : ({soft}) -> ({soft})',
+                 f'  %n{i} = pd.cast(%p{i}) {{dtype = {self.dtype}}} : ({soft}) -> ({s})',
+                 f'  %o{i} = pd.matmul(%n{i}, %vh{i}) : ({s}, {t("bhne")}) -> ({t("bhme")})',
                  f'  %z{i} = pd.transpose(%o{i}) {{perm = [0, 2, 1, 3]}} : ({t("bhme")}) -> ({t("bmhe")})',
-                 f'  pd.fetch(%z{i}) {{name = "z{i}", col = {i}}} : ({t("bmhe")}) -> ()']
+                 f'  %r{i} = pd.cast(%z{i}) {{dtype = f32}} : ({t("bmhe")}) -> ({t("bmhe", "f32")})',
+                 f'  pd.fetch(%r{i}) {{name = "z{i}", col = {i}}} : ({t("bmhe", "f32")}) -> ()']
         return rows
 
 
@@ -132,7 +139,19 @@ CASES = (
     Attention('attention, keys stand across', 1, 2, 6, 40, 12, 20, 'oomn', split=False),
     Attention('attention of one row', 2, 3, 1, 70, 32, 32, 'boon', symbols='n'),
     Attention('attention of few rows, odd sizes', 1, 2, 3, 37, 26, 70, 'bomn', hide=5),
-    Attention('attention of f16', 1, 2, 20, 33, 16, 16, 'boon', dtype='f16'),
+    Attention('attention of few rows of f16', 1, 2, 2, 70, 40, 40, 'boon', dtype='f16'),
+    Attention('attention of one row in parts', 1, 3, 1, 700, 32, 32, 'boon', hide=300),
+    Attention('attention of few rows in parts, all hidden', 1, 2, 3, 600, 10, 6, 'bomn', hide=270),
+    Attention('attention in parts, tiles', 1, 1, 9, 520, 20, 12, 'bomn', hide=5),
+    Attention('attention on tensor cores', 1, 2, 20, 33, 16, 16, 'boon', dtype='f16'),
+    Attention('attention on tensor cores, bf16, softmax in f32', 1, 2, 37, 67, 64, 32, 'bomn', dtype='bf16', made=False, wide=True),
+    Attention('attention on tensor cores, odd sizes', 1, 2, 19, 70, 26, 11, 'bhmn', dtype='f16', symbols='mn', hide=30),
+    Attention('attention on tensor cores, keys stand across', 1, 1, 33, 40, 40, 80, 'oomn', dtype='f16', split=False, wide=True),
+    Attention('attention on tensor cores, 64 rows', 1, 1, 70, 130, 96, 80, 'boon', dtype='f16', made=False, schedule='half_64x32'),
+    Attention('attention on tensor cores, 128 rows', 1, 1, 150, 70, 32, 64, 'boon', dtype='bf16', made=False, schedule='half_128x64'),
+    Attention('attention on tensor cores, in parts', 1, 1, 6, 530, 32, 32, 'oomn', dtype='f16', made=False, hide=300),
+    Attention('attention in tf32', 1, 1, 70, 50, 40, 40, 'boon', schedule='tf32_64x32', tf32=True),
+    Attention('attention in tf32, odd sizes', 1, 2, 9, 67, 128, 27, 'bomn', schedule='tf32_32x16', tf32=True, hide=20),
 )
 LOOKUP = '''builtin.module {
   %ids = pd.feed() {name = "ids", col = 0} : () -> (tensor<40 x i64>)
@@ -144,7 +163,8 @@ LOOKUP = '''builtin.module {
 '''
 
 
-NEAR = {'f32': {'rtol': 1e-4, 'atol': 1e-5}, 'f16': {'rtol': 4e-3, 'atol': 4e-3}, 'bf16': {'rtol': 3e-2, 'atol': 3e-2}}
+NEAR = {'f32': {'rtol': 1e-4, 'atol': 1e-5}, 'tf32': {'rtol': 4e-3, 'atol': 4e-3}, 'f16': {'rtol': 4e-3, 'atol': 4e-3},
+        'bf16': {'rtol': 3e-2, 'atol': 3e-2}}
 
 
 def numbers(np, x):
@@ -160,20 +180,27 @@ def programs(t, tmp, np, random):
             np.save(tmp / f'{name}_{i}.npy', value)
             feeds += ['--in', f'{name}_{i}={tmp / f"{name}_{i}.npy"}']
             column += 1
-    model, lowered = tmp / 'model.pdir', tmp / 'lowered.pdir'
+    model, chosen, lowered = tmp / 'model.pdir', tmp / 'chosen.pdir', tmp / 'lowered.pdir'
     model.write_text('\n'.join(rows + ['}', '']))
-    p = run([t.pdcc, 'opt', model, '--isa', 'cuda', '--passes=attention,decompose,layout,to-loops,fuse', '-o', lowered])
+    p = run([t.pdcc, 'opt', model, '--isa', 'cuda', '--passes=canonicalize,attention', '-o', chosen])
+    text = chosen.read_text() if p.returncode == 0 else ''
+    for i, case in enumerate(CASES):
+        if isinstance(case, Attention) and case.schedule:
+            text, n = re.subn(rf'(%[oz]{i} = kernel.attention.*schedule = )"\w+"', rf'\1"{case.schedule}"', text)
+            yield f'{case.name}: is a kernel', n == 1, p.stdout[-3000:] + text[-3000:]
+    chosen.write_text(text)
+    p = run([t.pdcc, 'opt', model, '--isa', 'cuda', '--passes=canonicalize,attention,decompose,layout,to-loops,fuse', '-o', lowered])
     yield 'lowers', p.returncode == 0, p.stdout[-3000:]
     kernels = lowered.read_text().count('= kernel.attention(')
     yield 'all attention is kernels', kernels == sum(isinstance(c, Attention) for c in CASES), f'{kernels} are'
-    for name, what, target in (('want', model, 'interp'), ('lowered', lowered, 'interp'), ('emulated', model, 'cuda')):
+    for name, what, target in (('want', model, 'interp'), ('lowered', lowered, 'interp'), ('emulated', chosen, 'cuda')):
         p = run([t.pdcc, 'run', what, '--target', target, '--out-dir', tmp / name, *feeds],
                 env={**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_SEED': '3'})
         yield f'{name}: runs', p.returncode == 0, p.stdout[-3000:]
     for name in ('lowered', 'emulated'):
         for i, case in enumerate(CASES):
             have, want = (numbers(np, np.load(tmp / d / f'0/{i}.npy')) for d in (name, 'want'))
-            near = NEAR[case.dtype]
+            near = NEAR['tf32' if getattr(case, 'tf32', False) else case.dtype]
             yield f'{name}: {case.name}', np.allclose(have, want, equal_nan=True, **near), f'{have}\n{want}'
 
 

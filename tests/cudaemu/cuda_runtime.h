@@ -23,6 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda_bf16.h"
+#include "cuda_fp16.h"
 #include "cuda_runtime_api.h"
 
 // What is not seen as a read and a write: atomic operations race with nothing of their kind.
@@ -222,6 +224,22 @@ static inline uint32_t pd_round_tf32(float x)
 	uint32_t bits;
 	memcpy(&bits, &x, sizeof bits);
 	return x != x ? bits : (bits + 0x1000) & 0xffffe000;
+}
+
+static inline uint32_t pd_pack_f16(float low, float high)
+{
+	return (uint32_t)__float2half_rn(high).bits << 16 | __float2half_rn(low).bits;
+}
+
+static inline uint32_t pd_pack_bf16(float low, float high)
+{
+	return (uint32_t)__float2bfloat16_rn(high).bits << 16 | __float2bfloat16_rn(low).bits;
+}
+
+static inline float pd_fast_exp(float x)
+{
+	const float y = exp2f(x * 0x1.715476p+0f);
+	return y < 0x1p-126f ? 0.0f : y;
 }
 
 template <bool TRANSPOSED, typename T>
