@@ -16,6 +16,7 @@ enum {
 	TRAFFIC = 2000,   // bytes that all SMs move in a cycle
 	FEW_ROWS = 4,     // of attention, that have blocks of their own
 	OPEN_ROWS = 64,   // of a block, where sizes are open
+	OPEN_KEYS = 2048, // what keys without a bound are taken for: parts that are not needed cost one launch
 	MIN_KEYS = 256,   // of a part: what a block takes for fewer is less than another launch
 	MAX_PARTS = 32
 };
@@ -211,13 +212,16 @@ static const CudaAttention *attention_tile(const CudaHeads *h, double batches, d
 
 CudaAttentionSchedule cuda_schedule_attention(const CudaHeads *h)
 {
-	const double batches = size_guess(h->batches), rows = size_guess(h->rows), keys = size_guess(h->keys);
+	int64_t lo, keys;
+	dim_range(h->keys, &lo, &keys);
+	keys = keys > 2 * OPEN_KEYS && lo < keys ? (lo > OPEN_KEYS ? lo : OPEN_KEYS) : keys;
+	const double batches = size_guess(h->batches), rows = size_guess(h->rows);
 	const CudaAttention *tile = attention_tile(h, batches, rows);
 	if (!tile)
 		return (CudaAttentionSchedule){NULL, 1};
 	const double blocks = batches * count_of(rows, tile->rows);
 	if (2 * blocks > SMS || keys < 2 * MIN_KEYS)
 		return (CudaAttentionSchedule){tile, 1};
-	const int wanted = (int)(2 * SMS / blocks), most = (int)(keys / MIN_KEYS), split = wanted < most ? wanted : most;
-	return (CudaAttentionSchedule){tile, split > MAX_PARTS ? MAX_PARTS : split};
+	const int wanted = (int)(2 * SMS / blocks), most = keys / MIN_KEYS < MAX_PARTS ? (int)(keys / MIN_KEYS) : MAX_PARTS;
+	return (CudaAttentionSchedule){tile, wanted < most ? wanted : most};
 }
