@@ -11,8 +11,7 @@
 #include <string.h>
 
 enum {
-	MAX_STEPS = 8,  // operations between product and softmax
-	MAX_WIDTH = 128 // elements of a key, and of a value: what the kernel has registers and shared memory for
+	MAX_STEPS = 8 // operations between product and softmax
 };
 
 typedef struct Attention {
@@ -105,9 +104,10 @@ static const Dim *axis_of(const Value *x, bool transposed, int axis)
 	return x->type->dims[rank - (transposed ? 1 + axis : 2 - axis)];
 }
 
+// A key or a value is known, and no wider than kernels have registers and shared memory for.
 static bool width_fits(const Dim *d)
 {
-	return dim_is_const(d) && d->value >= 1 && d->value <= MAX_WIDTH;
+	return dim_is_const(d) && d->value >= 1 && d->value <= CUDA_MAX_HEAD;
 }
 
 // Whether anything that is stored between the products might be read too late.

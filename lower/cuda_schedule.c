@@ -165,22 +165,22 @@ CudaSchedule cuda_schedule(const CudaProduct *p)
 
 // For each unit, those with more rows first: keys and values are read once for all of them.
 static const CudaAttention attentions[] = {
-	{.name = "row", .unit = CUDA_ROW, .rows = 1, .keys = 128, .width = 128, .threads = 256, .blocks = 1},
+	{.name = "row", .unit = CUDA_ROW, .rows = 1, .keys = 128, .width = CUDA_MAX_HEAD, .threads = 256, .blocks = 1},
 	{.name = "fma_64x32", .unit = CUDA_FMA, .rows = 64, .keys = 32, .width = 64, .threads = 128, .blocks = 3},
 	{.name = "fma_32x32", .unit = CUDA_FMA, .rows = 32, .keys = 32, .width = 64, .threads = 128, .blocks = 3},
-	{.name = "fma_32x16", .unit = CUDA_FMA, .rows = 32, .keys = 16, .width = 128, .threads = 128, .blocks = 3},
+	{.name = "fma_32x16", .unit = CUDA_FMA, .rows = 32, .keys = 16, .width = CUDA_MAX_HEAD, .threads = 128, .blocks = 3},
 	// A warp has 16 rows, whose query and sums take up to 96 registers (tf32: 128) of each thread; what is on its way from memory
 	// takes the more the fewer warps there are.
 	{.name = "half_128x64", .unit = CUDA_HALF, .rows = 128, .keys = 64, .width = 64, .threads = 256, .blocks = 1},
-	{.name = "half_128x32", .unit = CUDA_HALF, .rows = 128, .keys = 32, .width = 128, .threads = 256, .blocks = 1},
+	{.name = "half_128x32", .unit = CUDA_HALF, .rows = 128, .keys = 32, .width = CUDA_MAX_HEAD, .threads = 256, .blocks = 1},
 	{.name = "half_64x64", .unit = CUDA_HALF, .rows = 64, .keys = 64, .width = 64, .threads = 128, .blocks = 2},
-	{.name = "half_64x32", .unit = CUDA_HALF, .rows = 64, .keys = 32, .width = 128, .threads = 128, .blocks = 2},
+	{.name = "half_64x32", .unit = CUDA_HALF, .rows = 64, .keys = 32, .width = CUDA_MAX_HEAD, .threads = 128, .blocks = 2},
 	{.name = "half_32x64", .unit = CUDA_HALF, .rows = 32, .keys = 64, .width = 64, .threads = 64, .blocks = 4},
-	{.name = "half_32x32", .unit = CUDA_HALF, .rows = 32, .keys = 32, .width = 128, .threads = 64, .blocks = 4},
+	{.name = "half_32x32", .unit = CUDA_HALF, .rows = 32, .keys = 32, .width = CUDA_MAX_HEAD, .threads = 64, .blocks = 4},
 	{.name = "tf32_64x32", .unit = CUDA_TF32, .rows = 64, .keys = 32, .width = 64, .threads = 128, .blocks = 2},
-	{.name = "tf32_64x16", .unit = CUDA_TF32, .rows = 64, .keys = 16, .width = 128, .threads = 128, .blocks = 2},
+	{.name = "tf32_64x16", .unit = CUDA_TF32, .rows = 64, .keys = 16, .width = CUDA_MAX_HEAD, .threads = 128, .blocks = 2},
 	{.name = "tf32_32x32", .unit = CUDA_TF32, .rows = 32, .keys = 32, .width = 64, .threads = 64, .blocks = 4},
-	{.name = "tf32_32x16", .unit = CUDA_TF32, .rows = 32, .keys = 16, .width = 128, .threads = 64, .blocks = 4},
+	{.name = "tf32_32x16", .unit = CUDA_TF32, .rows = 32, .keys = 16, .width = CUDA_MAX_HEAD, .threads = 64, .blocks = 4},
 };
 
 const CudaAttention *cuda_attention_find(const char *name)
@@ -210,18 +210,28 @@ static const CudaAttention *attention_tile(const CudaHeads *h, double batches, d
 	return best;
 }
 
-CudaAttentionSchedule cuda_schedule_attention(const CudaHeads *h)
+// What comes of parts is little beside the keys of a row alone, so there an open batch is taken for the least; when keys are open,
+// too, they are as likely few.
+static int attention_split(const CudaHeads *h, const CudaAttention *tile, double batches, double rows)
 {
-	int64_t lo, keys;
+	int64_t lo, keys, least, most;
 	dim_range(h->keys, &lo, &keys);
-	keys = keys > 2 * OPEN_KEYS && lo < keys ? (lo > OPEN_KEYS ? lo : OPEN_KEYS) : keys;
-	const double batches = size_guess(h->batches), rows = size_guess(h->rows);
-	const CudaAttention *tile = attention_tile(h, batches, rows);
-	if (!tile)
-		return (CudaAttentionSchedule){NULL, 1};
+	dim_range(h->batches, &least, &most);
+	const bool open = lo < keys && keys > 2 * OPEN_KEYS;
+	if (open)
+		keys = lo > OPEN_KEYS ? lo : OPEN_KEYS;
+	else if (tile->unit == CUDA_ROW)
+		batches = least < 1 ? 1 : (double)least;
 	const double blocks = batches * count_of(rows, tile->rows);
 	if (2 * blocks > SMS || keys < 2 * MIN_KEYS)
-		return (CudaAttentionSchedule){tile, 1};
-	const int wanted = (int)(2 * SMS / blocks), most = keys / MIN_KEYS < MAX_PARTS ? (int)(keys / MIN_KEYS) : MAX_PARTS;
-	return (CudaAttentionSchedule){tile, wanted < most ? wanted : most};
+		return 1;
+	const int wanted = (int)(2 * SMS / blocks), parts = keys / MIN_KEYS < MAX_PARTS ? (int)(keys / MIN_KEYS) : MAX_PARTS;
+	return wanted < parts ? wanted : parts;
+}
+
+CudaAttentionSchedule cuda_schedule_attention(const CudaHeads *h)
+{
+	const double batches = size_guess(h->batches), rows = size_guess(h->rows);
+	const CudaAttention *tile = attention_tile(h, batches, rows);
+	return (CudaAttentionSchedule){tile, tile ? attention_split(h, tile, batches, rows) : 1};
 }

@@ -64,7 +64,8 @@ bool cuda_library_rounds(const Op *op);
 const Dim *matrix_count(Context *c, const Type *t);
 const Dim *matrix_stride(Context *c, const Type *t, const Type *out);
 
-// How blocks of threads share attention: a row of its own table.
+// How blocks of threads share attention: a row of its own table, which has rows for heads of up to so many elements.
+enum { CUDA_MAX_HEAD = 128 };
 typedef struct CudaAttention {
 	const char *name;
 	CudaUnit unit;                     // of both products; CUDA_ROW: a block for a row
