@@ -164,7 +164,7 @@ help:
 	@echo 'demo            compiles the digits sample with it and measures its accuracy'
 	@echo 'check           the tests that take minutes at most'
 	@echo 'check-all       all tests'
-	@echo 'check-cuda-all  the CUDA of all models of the shared corpus through nvcc, once for each text (MATCH=RE, SECONDS=N, FLAGS=...)'
+	@echo 'check-cuda-all  the CUDA of all models of the shared corpus through nvcc, once for each text (MATCH=RE, SECONDS=N, FLAGS=..., HALF=1)'
 	@echo 'check-cuda-corpus  recorded programs as CUDA, all that CORPUS=FOLDER... names'
 	@echo 'check-kernels   the kernel templates against plain loops; bench-kernels: their speed'
 	@echo 'bench           side by side with the peers that are installed'

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """`make check-cuda-all`: the CUDA of every model of the shared corpus through nvcc under the gates of suite_cuda.py, and through g++
 against the emulator, with what each costs (seconds: of the CPU). MATCH=RE chooses models, SECONDS=N starts no further one after so
-long, FLAGS=... are options of pdcc. Fails when one does. What has passed is kept in obj/cuda-gate by a hash of all that compilers
-see, so that another run compiles only what has changed."""
+long, FLAGS=... are options of pdcc, HALF=1 turns all f32 of a model into f16. Fails when one does. What has passed is kept in
+obj/cuda-gate by a hash of all that compilers see, so that another run compiles only what has changed."""
 import argparse, hashlib, json, os, pathlib, re, resource, sys, tempfile, time
 
 import run as pdcc_tests
@@ -10,7 +10,7 @@ import run as pdcc_tests
 sys.modules['pdcc_tests'] = pdcc_tests  # what suites import
 from pdcc_tests import SRC, run
 from suite_cuda import ARCHS, GATES, nvcc_compile
-from suite_generated import params_for
+from suite_generated import params_for, recipe_params
 
 MAX_LINES, MAX_SECONDS = 10000, 90  # of ResNet50
 EMU = SRC / 'tests/cudaemu'
@@ -68,6 +68,24 @@ def known_or_compiled(cache, nvcc, version, source):
     return found
 
 
+def model_of(t, folder, tmp):
+    """A model and the options that give its parameters."""
+    return [folder / 'model.pdmodel', *params_for(t, folder.name, tmp)]
+
+
+def half_model_of(t, folder, tmp):
+    """The same in f16: text with other types, parameters of another recipe. None where values are in files of f32."""
+    text, recipe, params = tmp / 'half.pdir', tmp / 'half.yaml', tmp / 'half.pdiparams'
+    recipe.write_text((folder / 'params.yaml').read_text().replace('float32', 'float16'))
+    names = re.findall(r'^- name: (.*)', recipe.read_text(), re.M)
+    if re.search(r'^  file:', recipe.read_text(), re.M):
+        return None
+    run([t.pdcc, *model_of(t, folder, tmp), '-o', text])
+    text.write_text(re.sub(r'\bf32\b', 'f16', text.read_text()))
+    recipe_params(t, recipe, params)
+    return [text, '--params', params, '--param-names', ','.join(sorted(names))]
+
+
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     config = pdcc_tests.config(build)
@@ -84,8 +102,12 @@ def main():
             left.append(name)
             continue
         with tempfile.TemporaryDirectory() as tmp:
-            source, params = pathlib.Path(tmp) / f'{name}.cu', params_for(t, name, tmp)
-            p, emitted = timed(run, [t.pdcc, models / name / 'model.pdmodel', *params, '-o', source, *os.environ.get('FLAGS', '').split()])
+            source = pathlib.Path(tmp) / f'{name}.cu'
+            model = (half_model_of if os.environ.get('HALF') else model_of)(t, models / name, pathlib.Path(tmp))
+            if not model:
+                left.append(name)
+                continue
+            p, emitted = timed(run, [t.pdcc, *model, '-o', source, *os.environ.get('FLAGS', '').split()])
             lines = len(source.read_text().splitlines()) if p.returncode == 0 else 0
             c = known_or_compiled(build / 'obj/cuda-gate', nvcc, version, source) if lines else \
                 {'seconds': 0, 'figures': figures(''), 'wrong': p.stdout}

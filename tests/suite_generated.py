@@ -23,6 +23,12 @@ def models(t):
             yield name, SHARED / f'corpus/models/{name}/model.pdmodel', name
 
 
+def recipe_params(t, recipe, out):
+    code = ('import sys; sys.path.insert(0, sys.argv[1]); from seeded_params import write_params_from_recipe as w; '
+            'w(sys.argv[2], sys.argv[3])')
+    subprocess.run([t.python, '-c', code, SHARED / 'tools', recipe, out], check=True)
+
+
 def params_for(t, name, folder):
     """--params for a corpus model whose parameters come from a recipe."""
     if not isinstance(name, str):
@@ -32,9 +38,7 @@ def params_for(t, name, folder):
         return ['--params', case / 'model.pdiparams']
     out = pathlib.Path(folder) / f'{name}.pdiparams'
     if not out.exists():
-        code = ('import sys; sys.path.insert(0, sys.argv[1]); from seeded_params import write_params_from_recipe as w; '
-                'w(sys.argv[2], sys.argv[3])')
-        subprocess.run([t.python, '-c', code, SHARED / 'tools', case / 'params.yaml', out], check=True)
+        recipe_params(t, case / 'params.yaml', out)
     return ['--params', out]
 
 
