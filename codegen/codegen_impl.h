@@ -90,14 +90,16 @@ typedef struct Moving {
 
 typedef struct CudaNodes CudaNodes; // of the graph that is being printed: cuda_nodes.c
 
-// Numbers of the memory plan in one C function.
-typedef struct PlanLocals {
+// Numbers in one C function: of the memory plan, that plan's estimate in floating point, or sizes as a run has them.
+typedef enum SizeKind { SIZES_OF_PLAN, SIZES_IN_DOUBLE, SIZES_OF_RUN } SizeKind;
+typedef struct SizeLocals {
 	Codegen *cg;
-	bool in_double;
+	SizeKind kind;
+	Names *scope;     // that locals are unique in; NULL: nothing else has such names
 	Text text;        // declarations of locals
 	PointerMap names; // Dim -> C expression
 	int count;
-} PlanLocals;
+} SizeLocals;
 
 typedef struct CudaBlock CudaBlock; // what one block of threads does: cuda_step.c
 
@@ -140,7 +142,8 @@ struct Codegen {
 	int ncondition;          // CUDA: of ifs and loops that are nodes
 	PointerMap conditions;   // CUDA: name of one -> its number, as a Dim
 	bool calls_lt, calls_dnn; // CUDA: there are calls of cuBLASLt, of cuDNN
-	PlanLocals plan;         // offsets in model_run
+	SizeLocals plan;         // offsets in model_run
+	SizeLocals sizes;        // CUDA: what launches are given
 	Text run;                // the calls of model_run
 	Text declarations;       // with several blocks: its locals, in front of the first label
 	bool blocks;             // there are several
@@ -176,10 +179,10 @@ const Symbol *symbol_find(const Codegen *cg, const Dim *sym); // NULL: none
 const char *symbol_member(const Symbol *s);
 // CUDA: a size found at run time stays on the device; kernels get its address.
 bool size_is_on_device(const Codegen *cg, const Dim *sym);
-// A number of bytes of the memory plan; large ones become locals, declared in l->text. Sizes found at run time count
-// with their bounds.
-const char *dim_in_plan(PlanLocals *l, const Dim *d);
-void plan_locals_init(PlanLocals *l, Codegen *cg, bool in_double);
+// A number as an expression in which large parts, and quotients of quotients, are locals, declared in l->text. In the plan,
+// sizes found at run time count with their bounds.
+const char *dim_in_locals(SizeLocals *l, const Dim *d);
+void size_locals_init(SizeLocals *l, Codegen *cg, SizeKind kind, Names *scope);
 void workspace_print(Codegen *cg, Text *out); // model_workspace_size
 // Locals for what symbols count as in the plan, as far as `user` mentions them.
 void rooms_print(const Codegen *cg, const char *user, Text *out);

@@ -89,7 +89,7 @@ static const Dim *launch_total(Context *c, const Op *op)
 bool cuda_launch_print(Codegen *cg, KernelFunc *k)
 {
 	const Dim *count = k->grid ? k->grid : k->work ? k->work : launch_total(cg->ctx, k->op);
-	const char *total = expression_unwrap(cg->arena, dim_in_plan(&cg->plan, dim_at_most(cg->ctx, count)));
+	const char *total = expression_unwrap(cg->arena, dim_in_locals(&cg->plan, dim_at_most(cg->ctx, count)));
 	const int threads = k->block_threads ? k->block_threads : THREADS;
 	const int per_block = k->per_block ? k->per_block : k->block_threads ? 1 : threads;
 	const char *blocks = k->grid ? arena_printf(cg->arena, "pd_grid(%s)", total)
@@ -228,7 +228,7 @@ bool cuda_edge_sizes_print(Codegen *cg, const Op *op, const EdgeSizes *z, const 
 static bool elements_launch(Codegen *cg, KernelFunc *k, const Text *body, const Type *t)
 {
 	text_printf(&k->text, "static __global__ void %s(%s)\n{\n%s}\n", KERNEL_FN, KERNEL_PARAMS, body->text);
-	const char *total = expression_unwrap(cg->arena, dim_in_plan(&cg->plan, type_numel(cg->ctx, t)));
+	const char *total = expression_unwrap(cg->arena, dim_in_locals(&cg->plan, type_numel(cg->ctx, t)));
 	return cuda_function_print(cg, k, arena_printf(cg->arena, "pd_blocks(%s, %d)", total, THREADS), THREADS);
 }
 

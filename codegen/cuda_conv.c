@@ -46,7 +46,7 @@ static const char *size_text(KernelFunc *k, const Dim *d, bool on_device)
 {
 	if (dim_is_const(d))
 		return dim_in_run(k->cg, d);
-	return arena_printf(k->arena, "(int)%s", on_device ? kernel_dim(k, d) : dim_in_run(k->cg, d));
+	return arena_printf(k->arena, "(int)%s", on_device ? kernel_dim(k, d) : dim_in_locals(&k->cg->sizes, d));
 }
 
 const char *conv_shape(KernelFunc *k, const ConvOp *v)

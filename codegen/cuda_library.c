@@ -10,7 +10,7 @@
 
 const char *library_size(Codegen *cg, const Dim *d)
 {
-	return expression_unwrap(cg->arena, dim_in_run(cg, d));
+	return expression_unwrap(cg->arena, dim_in_locals(&cg->sizes, d));
 }
 
 // A tensor that the epilogue reads; the node does, too.

@@ -42,7 +42,7 @@ static bool count_arguments(Codegen *cg, const Type *t, CudaArg *args, int *narg
 	for (int d = 0; d < t->rank; d++)
 		if (!count_add(cg, &c, t->dims[d]))
 			return false;
-	args[(*narg)++] = (CudaArg){"int64_t ", expression_unwrap(cg->arena, dim_in_plan(&cg->plan, c.host))};
+	args[(*narg)++] = (CudaArg){"int64_t ", expression_unwrap(cg->arena, dim_in_locals(&cg->plan, c.host))};
 	for (int i = 0; i < MOST_SIZES; i++)
 		args[(*narg)++] = (CudaArg){"const int64_t *", i < c.n ? cuda_size(cg, c.sizes[i]) : "NULL"};
 	for (int i = 0; i < c.n; i++)
@@ -54,7 +54,7 @@ static bool count_arguments(Codegen *cg, const Type *t, CudaArg *args, int *narg
 // the device knows how many there are, `pd_move_sized` and `pd_swap_sized`.
 static void transfer_print(Codegen *cg, const char *to, const char *from, const Type *t, const Type *back, const Dim *most)
 {
-	const char *type = dtype_c_memory(t->dtype), *pointer = arena_printf(cg->arena, "%s *", type), *n = expression_unwrap(cg->arena, dim_in_plan(&cg->plan, most));
+	const char *type = dtype_c_memory(t->dtype), *pointer = arena_printf(cg->arena, "%s *", type), *n = expression_unwrap(cg->arena, dim_in_locals(&cg->plan, most));
 	const char *what = back ? "swap" : "move";
 	CudaArg *args = NEW_ARRAY(cg->arena, 3 + 2 * (1 + MOST_SIZES), CudaArg);
 	int narg = 0;
@@ -187,5 +187,5 @@ void cuda_fetch_print(Codegen *cg, const Value *v, int col, const char *from)
 	if (type_is_found(v->type))
 		transfer_print(cg, to, from, v->type, NULL, count_most(cg, v));
 	else
-		text_line(&cg->run, 1, "pd_copy(queue, %s, %s, (size_t)%s);", to, from, dim_in_plan(&cg->plan, cuda_bytes(cg, v)));
+		text_line(&cg->run, 1, "pd_copy(queue, %s, %s, (size_t)%s);", to, from, dim_in_locals(&cg->plan, cuda_bytes(cg, v)));
 }

@@ -448,7 +448,7 @@ bool cuda_function_print(Codegen *cg, KernelFunc *k, const char *blocks, int thr
 	s.stem = name + strcspn(name, "_") + 1;
 	if (k->sizes) // of a template the instance whose positions are wide enough for the sizes of this run
 		s.instance = arena_printf(cg->arena, "%s <= %" PRId64 " ? %s<int> : %s<int64_t>",
-		                          expression_unwrap(cg->arena, dim_in_plan(&cg->plan, dim_at_most(cg->ctx, k->sizes))), k->sizes_most, name, name);
+		                          expression_unwrap(cg->arena, dim_in_locals(&cg->plan, dim_at_most(cg->ctx, k->sizes))), k->sizes_most, name, name);
 	s.fits = k->op->nsucc || cuda_op_fits_block(cg, k->op);
 	if (s.fits && threads > 1 && !k->op->nsucc)
 		op_work(k->op, &s.width);

@@ -59,7 +59,7 @@ static const char *sizes_text(KernelFunc *k, const TileProduct *p)
 	for (size_t i = 0; i < COUNT_OF(dims); i++)
 		found = found || dim_is_found(dims[i]);
 	for (size_t i = 0; i < COUNT_OF(dims); i++)
-		text_printf(&t, "%s%s", i ? ", " : "", expression_unwrap(k->arena, found ? kernel_dim(k, dims[i]) : dim_in_run(k->cg, dims[i])));
+		text_printf(&t, "%s%s", i ? ", " : "", expression_unwrap(k->arena, found ? kernel_dim(k, dims[i]) : dim_in_locals(&k->cg->sizes, dims[i])));
 	if (found)
 		return arena_printf(k->arena, "const pd_product size = {%s};", t.text);
 	kernel_given(k, "pd_product", "size", arena_printf(k->arena, "pd_product{%s}", t.text));

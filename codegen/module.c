@@ -44,7 +44,8 @@ static void codegen_init(Codegen *cg, Context *c, Op *module, const Target *t, c
 	text_init(&cg->run, c->arena);
 	text_init(&cg->declarations, c->arena);
 	text_init(&cg->uploads, c->arena);
-	plan_locals_init(&cg->plan, cg, false);
+	size_locals_init(&cg->plan, cg, SIZES_OF_PLAN, &cg->locals);
+	size_locals_init(&cg->sizes, cg, SIZES_OF_RUN, &cg->locals);
 	const Attr *workspace = op_attr(module, "workspace");
 	cg->workspace = workspace ? workspace->dim : dim_const(c, 0);
 }

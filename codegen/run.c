@@ -17,7 +17,7 @@ static const char *port_pointer(Codegen *cg, const char *which, const Port *port
 // The bytes at which a tensor lies, as a C expression; NULL after a diagnostic.
 static const char *place_expression(Codegen *cg, const Place *p, const char *type)
 {
-	const char *offset = p->offset && !dim_is(p->offset, 0) ? dim_in_plan(&cg->plan, p->offset) : NULL;
+	const char *offset = p->offset && !dim_is(p->offset, 0) ? dim_in_locals(&cg->plan, p->offset) : NULL;
 	switch (p->kind) {
 	case PLACE_INPUT:
 		return p->col < cg->ninput ? port_pointer(cg, "in", &cg->inputs[p->col], type) : NULL;
@@ -422,6 +422,7 @@ void run_locals_print(Codegen *cg, Text *out)
 	rooms_print(cg, arena_printf(cg->arena, "%s%s%s", cg->plan.text.text ? cg->plan.text.text : "",
 	                             cg->declarations.text ? cg->declarations.text : "", cg->run.text ? cg->run.text : ""), out);
 	text_str(out, cg->plan.text.text ? cg->plan.text.text : "");
+	text_str(out, cg->sizes.text.text ? cg->sizes.text.text : "");
 	if (run_mentions(cg, "(workspace + ") || run_mentions(cg, ")workspace"))
 		text_line(out, 1, "unsigned char *const workspace = m->workspace;");
 	if (run_mentions(cg, "(weights + ") || run_mentions(cg, ")weights"))

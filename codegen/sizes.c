@@ -106,14 +106,14 @@ const char *dim_of_bounds(Codegen *cg, const Dim *d)
 	return dim_expression(cg->arena, d, bound_symbol, cg);
 }
 
-// ---- numbers of the plan -----------------------------------------------------------------------------------
+// ---- numbers with locals -----------------------------------------------------------------------------------
 
-// Longer expressions of the plan get a local of their own.
-enum { MAX_PLAN_LENGTH = 60 };
+// Longer expressions get a local of their own. Quotients are what the sizes of images are made of: half of a half of it..
+enum { MAX_LENGTH = 60, MAX_QUOTIENT_LENGTH = 24 };
 
-void plan_locals_init(PlanLocals *l, Codegen *cg, bool in_double)
+void size_locals_init(SizeLocals *l, Codegen *cg, SizeKind kind, Names *scope)
 {
-	*l = (PlanLocals){.cg = cg, .in_double = in_double};
+	*l = (SizeLocals){.cg = cg, .kind = kind, .scope = scope};
 	text_init(&l->text, cg->arena);
 	pointer_map_init(&l->names, cg->arena);
 }
@@ -132,31 +132,42 @@ static const char *double_binary(Arena *a, const Dim *d, const char *x, const ch
 	}
 }
 
-static const char *plan_leaf(PlanLocals *l, const Dim *d)
+static const char *leaf_in_locals(SizeLocals *l, const Dim *d)
 {
 	Arena *a = l->cg->arena;
+	if (l->kind == SIZES_OF_RUN)
+		return dim_in_run(l->cg, d);
+	const bool in_double = l->kind == SIZES_IN_DOUBLE;
 	if (d->kind == DIM_CONST)
-		return arena_printf(a, l->in_double ? "%" PRId64 ".0" : d->value > INT32_MAX ? "INT64_C(%" PRId64 ")" :
+		return arena_printf(a, in_double ? "%" PRId64 ".0" : d->value > INT32_MAX ? "INT64_C(%" PRId64 ")" :
 		                       d->value < 0 ? "(%" PRId64 ")" : "%" PRId64, d->value);
 	const Symbol *s = symbol_find(l->cg, d);
-	return arena_printf(a, l->in_double ? "(double)%s" : "%s", !s ? name_sanitize(a, d->name) : s->max ? s->max : s->room ? s->room : s->name);
+	return arena_printf(a, in_double ? "(double)%s" : "%s", !s ? name_sanitize(a, d->name) : s->max ? s->max : s->room ? s->room : s->name);
 }
 
-const char *dim_in_plan(PlanLocals *l, const Dim *d)
+// A local for `value`.
+static const char *local_declare(SizeLocals *l, const char *value)
+{
+	static const char *const stems[] = {"room", "estimate", "size"};
+	Arena *a = l->cg->arena;
+	const char *name = arena_printf(a, "%s_%d", stems[l->kind], ++l->count);
+	if (l->scope)
+		name = names_unique(l->scope, name);
+	text_line(&l->text, 1, "const %s %s = %s;", l->kind == SIZES_IN_DOUBLE ? "double" : "int64_t", name, expression_unwrap(a, value));
+	return name;
+}
+
+const char *dim_in_locals(SizeLocals *l, const Dim *d)
 {
 	if (d->kind == DIM_CONST || d->kind == DIM_SYM)
-		return plan_leaf(l, d);
+		return leaf_in_locals(l, d);
 	const char *name = pointer_map_get(&l->names, d);
 	if (name)
 		return name;
-	const char *x = dim_in_plan(l, d->a), *y = dim_in_plan(l, d->b);
-	name = (l->in_double ? double_binary : dim_binary)(l->cg->arena, d, x, y);
-	if (strlen(name) > MAX_PLAN_LENGTH) {
-		const char *local = arena_printf(l->cg->arena, l->in_double ? "estimate_%d" : "bytes_%d", ++l->count);
-		text_line(&l->text, 1, "const %s %s = %s;", l->in_double ? "double" : "int64_t", local,
-		          expression_unwrap(l->cg->arena, name));
-		name = local;
-	}
+	const char *x = dim_in_locals(l, d->a), *y = dim_in_locals(l, d->b);
+	name = (l->kind == SIZES_IN_DOUBLE ? double_binary : dim_binary)(l->cg->arena, d, x, y);
+	if (strlen(name) > (d->kind == DIM_DIV ? MAX_QUOTIENT_LENGTH : MAX_LENGTH))
+		name = local_declare(l, name);
 	pointer_map_set(&l->names, d, name);
 	return name;
 }
@@ -178,7 +189,7 @@ static bool dim_is_monotone(const Dim *d)
 
 // Inputs for which the size of an intermediate tensor comes out negative are refused, and so are empty ones for which it
 // comes out larger than what the plan has room for.
-static void size_check_print(PlanLocals *l, const Dim *d, Text *out)
+static void size_check_print(SizeLocals *l, const Dim *d, Text *out)
 {
 	int64_t lo, hi;
 	dim_range_empty(d, &lo, &hi);
@@ -186,14 +197,14 @@ static void size_check_print(PlanLocals *l, const Dim *d, Text *out)
 		text_line(out, 1, "if (%s < 0)", dim_in_run(l->cg, d));
 		text_line(out, 2, "return SIZE_MAX;");
 	}
-	const char *size = dim_in_run(l->cg, d), *room = dim_in_plan(l, d);
+	const char *size = dim_in_run(l->cg, d), *room = dim_in_locals(l, d);
 	if (dim_is_monotone(d) || !strcmp(size, room))
 		return;
 	text_line(out, 1, "if (%s > %s)", size, room);
 	text_line(out, 2, "return SIZE_MAX;");
 }
 
-static void sizes_check_print(PlanLocals *l, Text *out)
+static void sizes_check_print(SizeLocals *l, Text *out)
 {
 	PointerMap seen;
 	pointer_map_init(&seen, l->cg->arena);
@@ -243,17 +254,17 @@ void workspace_print(Codegen *cg, Text *out)
 	Text body, checks;
 	text_init(&body, cg->arena);
 	text_init(&checks, cg->arena);
-	PlanLocals exact, estimate;
-	plan_locals_init(&exact, cg, false);
-	plan_locals_init(&estimate, cg, true);
+	SizeLocals exact, estimate;
+	size_locals_init(&exact, cg, SIZES_OF_PLAN, NULL);
+	size_locals_init(&estimate, cg, SIZES_IN_DOUBLE, NULL);
 	if (cg->workspace->kind != DIM_CONST) {
-		const char *bytes = dim_in_plan(&estimate, cg->workspace);
+		const char *bytes = dim_in_locals(&estimate, cg->workspace);
 		text_str(&body, estimate.text.text ? estimate.text.text : "");
 		text_line(&body, 1, "if (%s > 4e18 || %s > (double)SIZE_MAX)", bytes, bytes);
 		text_line(&body, 2, "return SIZE_MAX;");
 	}
 	sizes_check_print(&exact, &checks);
-	const char *bytes = dim_in_plan(&exact, cg->workspace);
+	const char *bytes = dim_in_locals(&exact, cg->workspace);
 	text_str(&body, exact.text.text ? exact.text.text : "");
 	text_str(&body, checks.text ? checks.text : "");
 	text_line(&body, 1, "return (size_t)%s;", bytes);
