@@ -18,6 +18,17 @@ def nvcc_compile(nvcc, source, *flags):
     return run([nvcc, *GATES, *flags, '-I', SRC / 'runtime_stub', '-c', source, '-o', source.with_suffix('.o')])
 
 
+def tensor_cores(t, model, *flags):
+    """What runs on tensor cores compiles under the gates, and the instructions of each type are there."""
+    nvcc, source, ptx = t.config['NVCC'], model.with_suffix('.cu'), model.with_suffix('.ptx')
+    p = run([t.pdcc, model, '-o', source, *flags])
+    p = nvcc_compile(nvcc, source) if p.returncode == 0 else p
+    yield 'nvcc', p.returncode == 0, p.stdout[-2000:]
+    p = run([nvcc, '-arch=sm_80', '-ptx', '-I', SRC / 'runtime_stub', source, '-o', ptx])
+    have = set(re.findall(r'mma\.sync\.aligned\.m16n8k\d+\.row\.col\.f32\.(\w+)', ptx.read_text())) if p.returncode == 0 else p.stdout
+    yield 'tensor cores', have == {'tf32', 'f16', 'bf16'}, have
+
+
 def sources(t, todo, tmp):
     """The generated CUDA of each model, and what pdcc said."""
     for name, model, params in todo:

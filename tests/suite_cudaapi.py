@@ -1,8 +1,9 @@
 """The interface of generated CUDA, on the emulator: instances, memory, streams, and every way to fail (cudaemu/instances.c);
 `run`, `verify` and `bench` with --target cuda."""
-import json, os, pathlib, re, shutil, tempfile
+import json, os, re
 
-from pdcc_tests import SRC, Skip, run
+import emulated
+from pdcc_tests import SRC, run
 
 SLOW = True
 EMU = SRC / 'tests/cudaemu'
@@ -153,7 +154,7 @@ def without_gpu(t, tmp):
         env = {**os.environ, 'PDCC_EMULATE': '', **env}
         p = run([t.pdcc, 'bench', *model, '--target', 'cuda'], env=env)
         yield f'bench: {why}', p.returncode == 1 and f'error: no GPU here ({why})' in p.stdout, p.stdout
-    env = {**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_LEAKS': '1'}
+    env = emulated.environment(CUDAEMU_LEAKS='1')
     p = run([t.pdcc, 'run', *model, '--target', 'cuda', '--out-dir', tmp / 'out'], env=env)
     yield 'run emulates', p.returncode == 0 and 'no GPU here (PDCC_EMULATE is set): the CUDA code is emulated' in p.stdout, p.stdout
     p = run([t.pdcc, 'verify', *model, '--target', 'cuda'], env=env)
@@ -175,7 +176,7 @@ def products(t, tmp):
         values = [str((i * 7 % 13 - 6) / 4 if kind == 'f32' else 1) for i in range(size)]
         run([t.python, SRC / 'tests/mknpy.py', tmp / f'{name}.npy', kind, shape, *values])
         feeds += ['--in', f'{name}={tmp}/{name}.npy']
-    env = {**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_SEED': '3'}
+    env = emulated.environment(CUDAEMU_SEED='3')
     p = run([t.pdcc, 'verify', model, '--target', 'cuda', '--cuda-libs', *feeds], env=env)
     yield 'products of cuBLASLt', p.returncode == 0 and 'no difference' in p.stdout, p.stdout
     for options, want in ((['--cuda-libs'], 5), ([], 0)):
@@ -218,10 +219,7 @@ def with_gpu(t, tmp):
 
 
 def suite(t):
-    if not shutil.which('g++'):
-        raise Skip('g++ is not installed')
-    with tempfile.TemporaryDirectory() as tmp:
-        tmp = pathlib.Path(tmp)
+    with emulated.folder() as tmp:
         yield from instances(t, tmp)
         yield from without_gpu(t, tmp)
         yield from with_gpu(t, tmp)

@@ -1,10 +1,11 @@
 """Convolutions for CUDA, on the emulator and as lowered IR in the interpreter, against the interpreter on the program as it
 was written: windows, paddings, groups, layouts, sizes that the caller chooses, tensor cores; with nvcc, that they compile under the
 gates and use tensor cores."""
-import os, pathlib, re, shutil, tempfile
+import re
 
-from pdcc_tests import SRC, Skip, run
-from suite_cuda import nvcc_compile
+import emulated
+from pdcc_tests import run
+from suite_cuda import tensor_cores
 
 SLOW = True
 TOLERANCE = {'f32': 2e-5, 'tf32': 2e-3, 'f16': 2e-3, 'bf16': 2e-2}
@@ -35,6 +36,10 @@ class Case:
     def order(self, dims):
         return [dims[i] for i in (0, 2, 3, 1)] if self.last else dims
 
+    def feeds(self, np, random):
+        return [(name, random.standard_normal(dims).astype(np.float32))
+                for name, dims in (('x', self.order(self.x)), ('w', self.w), ('b', self.order(self.bias)))]
+
     def text(self, i, column):
         types = {n: tensor(self.order(d) if n != 'w' else d, i, self.dtype)
                  for n, d in (('x', self.open), ('w', self.w), ('b', self.bias), ('out', self.out))}
@@ -42,7 +47,7 @@ class Case:
         rows, at = [], {}
         for place, n in enumerate('xwb'):
             f32 = types[n].replace(self.dtype, 'f32')
-            rows.append(f'  %{n}{i} = pd.feed() {{name = "{n}{i}", col = {column + place}}} : () -> ({f32})')
+            rows.append(f'  %{n}{i} = pd.feed() {{name = "{n}_{i}", col = {column + place}}} : () -> ({f32})')
             at[n] = f'%{n}{i}'
             if self.dtype != 'f32':
                 at[n] = f'%{n}h{i}'
@@ -145,11 +150,6 @@ NETWORK = '''builtin.module {
 '''
 
 
-def emulate(t, model, target, out, feeds, *flags):
-    return run([t.pdcc, 'run', model, '--target', target, '--out-dir', out, *feeds, *flags],
-               env={**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_SEED': '3'})
-
-
 def network(t, tmp, dtype, *flags):
     """What stands around convolutions in networks, on tensors that keep the layout of tensor cores between them."""
     import numpy as np
@@ -160,7 +160,8 @@ def network(t, tmp, dtype, *flags):
     values = ', '.join(f'{x:.3f}' for x in random.uniform(-0.5, 0.5, 16 * 5 * 9))
     model.write_text(re.sub(r'\bT\b', dtype, NETWORK).replace('FILTER', values))
     for target in ('interp', 'cuda'):
-        p = emulate(t, model, target, tmp / target, feeds, *(flags if target == 'cuda' else ()))
+        p = run([t.pdcc, 'run', model, '--target', target, '--out-dir', tmp / target, *feeds, *(flags if target == 'cuda' else ())],
+                env=emulated.environment(CUDAEMU_SEED='3'))
         yield f'network of {dtype}: {target} runs', p.returncode == 0, p.stdout[-3000:]
     for i in range(2):
         have, want = (np.load(tmp / d / f'0/{i}.npy') for d in ('cuda', 'interp'))
@@ -168,43 +169,14 @@ def network(t, tmp, dtype, *flags):
         yield f'network of {dtype}: {i}', np.allclose(have, want, rtol=near, atol=near), f'{have}\n{want}'
 
 
-def compiled(t, tmp, model):
-    """What runs on tensor cores: no spills, no local memory, and the instructions of each type are there."""
-    source, ptx = tmp / 'model.cu', tmp / 'model.ptx'
-    p = run([t.pdcc, model, '-o', source, '--allow-tf32'])
-    p = nvcc_compile(t.config['NVCC'], source) if p.returncode == 0 else p
-    yield 'nvcc', p.returncode == 0, p.stdout[-2000:]
-    p = run([t.config['NVCC'], '-arch=sm_80', '-ptx', '-I', SRC / 'runtime_stub', source, '-o', ptx])
-    have = set(re.findall(r'mma\.sync\.aligned\.m16n8k\d+\.row\.col\.f32\.(\w+)', ptx.read_text())) if p.returncode == 0 else p.stdout
-    yield 'tensor cores', have == {'tf32', 'f16', 'bf16'}, have
-
-
 def suite(t):
-    if not shutil.which('g++'):
-        raise Skip('g++ is not installed')
-    import numpy as np
-    random = np.random.default_rng(1)
-    with tempfile.TemporaryDirectory() as tmp:
-        tmp, feeds, rows = pathlib.Path(tmp), [], ['builtin.module {']
-        for i, case in enumerate(CASES):
-            rows += case.text(i, len(feeds) // 2)
-            for name, dims in (('x', case.order(case.x)), ('w', case.w), ('b', case.order(case.bias))):
-                np.save(tmp / f'{name}{i}.npy', random.standard_normal(dims).astype(np.float32))
-                feeds += ['--in', f'{name}{i}={tmp / f"{name}{i}.npy"}']
-        model, lowered = tmp / 'model.pdir', tmp / 'lowered.pdir'
-        model.write_text('\n'.join(rows + ['}', '']))
-        p = run([t.pdcc, 'opt', model, '--isa', 'cuda', '--passes=decompose,layout,to-loops,fuse', '-o', lowered])
-        yield 'lowers', p.returncode == 0, p.stdout[-3000:]
-        ways = (('want', model, 'interp'), ('lowered', lowered, 'interp'), ('emulated', model, 'cuda'), ('tf32', model, 'cuda', '--allow-tf32'))
-        for name, what, target, *flags in ways:
-            p = emulate(t, what, target, tmp / name, feeds, *flags)
-            yield f'{name}: runs', p.returncode == 0, p.stdout[-3000:]
-        for name, *_ in ways[1:]:
-            for i, case in enumerate(CASES):
-                have, want = (np.load(tmp / d / f'0/{i}.npy') for d in (name, 'want'))
-                kind = 'tf32' if name == 'tf32' and case.dtype == 'f32' else case.dtype
-                yield f'{name}: {case.dtype} {case.name}', case.near(have, want, kind), f'{have}\n{want}'
+    with emulated.folder() as tmp:
+        program = emulated.Program(t, tmp, CASES)
+        yield from program.lowered_and_emulated('decompose,layout,to-loops,fuse', lambda case, have, want: case.near(have, want, case.dtype))
+        p = program.run('cuda', 'tf32', '--allow-tf32')
+        yield 'tf32: runs', p.returncode == 0, p.stdout[-3000:]
+        yield from program.agrees('tf32', lambda case, have, want: case.near(have, want, 'tf32' if case.dtype == 'f32' else case.dtype))
         yield from network(t, tmp, 'bf16')
         yield from network(t, tmp, 'f32', '--allow-tf32')
         if t.config.get('NVCC'):
-            yield from compiled(t, tmp, model)
+            yield from tensor_cores(t, program.model, '--allow-tf32')

@@ -1,8 +1,9 @@
 """The CUDA emulator (tests/cudaemu) finds what is wrong; generated CUDA runs on it: recorded programs, loops without a
 word to the host, failures that are statuses."""
-import os, pathlib, re, shutil, tempfile
+import os, re
 
-from pdcc_tests import SRC, Skip, run
+import emulated
+from pdcc_tests import SRC, run
 
 SLOW = True
 EMU = SRC / 'tests/cudaemu'
@@ -61,7 +62,7 @@ LOOP = '''builtin.module {
 
 def emulator(tmp):
     """The seeded bugs, and what is right, under several orders of threads."""
-    exe = pathlib.Path(tmp) / 'check'
+    exe = tmp / 'check'
     command = ['g++', '-std=c++17', '-Wall', '-Wextra', '-Werror', '-O1', f'-I{EMU}', f'-I{SRC}/runtime_stub',
                f'-I{SRC}/codegen/kernels']
     p = run([*command, '-fsanitize=alignment,thread', '-g1', '-fno-pie', '-c', '-x', 'c++', EMU / 'check.cu', '-o', exe.with_suffix('.o')])
@@ -92,7 +93,7 @@ def loop_run(t, tmp, value, **env):
     model.write_text(LOOP)
     report.unlink(missing_ok=True)
     p = run([t.pdcc, 'run', model, '--target', 'cuda', '--in', f'n={npy(tmp / "n.npy", value)}', '--out-dir', tmp / 'out'],
-            env={**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_REPORT': str(report), **env})
+            env=emulated.environment(CUDAEMU_REPORT=str(report), **env))
     calls = dict(line.split() for line in report.read_text().splitlines()) if report.exists() else {}
     return p, calls
 
@@ -118,7 +119,7 @@ def complex_numbers(t, tmp):
     model, x = SRC / 'tests/codegen/complex.pdir', SRC / 'tests/codegen/Inputs/complex.npy'
     for target in ('interp', 'cuda'):
         p = run([t.pdcc, 'run', model, '--target', target, '--in', f'x={x}', '--out-dir', tmp / target],
-                env={**os.environ, 'PDCC_EMULATE': '1'})
+                env=emulated.environment())
         yield f'complex numbers, {target}', p.returncode == 0, p.stdout
     p = run(['diff', '-r', tmp / 'interp', tmp / 'cuda'])
     yield 'complex numbers', p.returncode == 0, p.stdout
@@ -170,7 +171,7 @@ def nests(t, tmp):
         want, have = tmp / f'{name}.interp', tmp / f'{name}.cuda'
         run([t.pdcc, 'run', model, '--target', 'interp', *given, '--out-dir', want])
         p = run([t.pdcc, 'run', model, '--target', 'cuda', *given, '--out-dir', have],
-                env={**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_SEED': '3'})
+                env=emulated.environment(CUDAEMU_SEED='3'))
         files = sorted(f.name for f in (want / '0').glob('*.npy'))
         yield f'{name} runs', p.returncode == 0 and files, p.stdout[-2000:]
         for f in files if p.returncode == 0 else ():
@@ -181,19 +182,13 @@ def nests(t, tmp):
 
 def programs(t):
     """Recorded programs; those whose threads work together under more orders."""
-    folder = SRC / 'tests/corpus/cases'
-    for seed, cases in ((5, sorted(p.name for p in folder.iterdir())), (6, TOGETHER), (7, TOGETHER)):
-        p = run([t.python, SRC / 'tests/corpus/score.py', '--pdcc', t.pdcc, '--target', 'cuda', '--timeout', '300',
-                 *(folder / name for name in cases)], env={**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_SEED': str(seed),
-                                                                'CUDAEMU_RACES': '1'})
+    for seed, cases in (('5', sorted(p.name for p in emulated.RECORDED.iterdir())), ('6', TOGETHER), ('7', TOGETHER)):
+        p = emulated.score(t, [emulated.RECORDED / name for name in cases], emulated.environment(CUDAEMU_SEED=seed, CUDAEMU_RACES='1'))
         yield f'{len(cases)} recorded programs, order {seed}', p.returncode == 0, p.stdout[-3000:]
 
 
 def suite(t):
-    if not shutil.which('g++'):
-        raise Skip('g++ is not installed')
-    with tempfile.TemporaryDirectory() as tmp:
-        tmp = pathlib.Path(tmp)
+    with emulated.folder() as tmp:
         yield from emulator(tmp)
         yield from loops(t, tmp)
         yield from nests(t, tmp)

@@ -1,9 +1,10 @@
 """Loops of generated CUDA on the emulator, in all forms: one kernel of one block, conditional nodes, and guarded rounds where
 there are no such nodes. The same values as the interpreter's under several orders of threads, nothing asked by the host
 where nodes are, and about one word for each eight rounds where they are not; failures are statuses."""
-import os, pathlib, re, shutil, tempfile
+import re
 
-from pdcc_tests import SRC, Skip, run
+import emulated
+from pdcc_tests import run
 
 SLOW = True
 N = 'tensor<1 x i64>'
@@ -86,7 +87,7 @@ class Program:
         for n in runs[1:]:
             given += ['--next', *self.given(n)]
         p = run([self.t.pdcc, 'run', self.model, '--target', target, *given, *flags, '--out-dir', self.tmp / out],
-                env={**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_REPORT': str(report), 'CUDAEMU_RACES': '1', **env})
+                env=emulated.environment(CUDAEMU_REPORT=str(report), CUDAEMU_RACES='1', **env))
         calls = {k: int(v) for k, v in (line.split() for line in report.read_text().splitlines())} if report.exists() else {}
         if p.returncode:
             return None, p.stdout, calls
@@ -200,18 +201,13 @@ def failures(t, tmp):
 
 def programs(t):
     """Recorded programs."""
-    folder = SRC / 'tests/corpus/cases'
     for name, env in (('nodes', {}), ('no nodes', NO_NODES)):
-        p = run([t.python, SRC / 'tests/corpus/score.py', '--pdcc', t.pdcc, '--target', 'cuda', '--timeout', '300',
-                 *(folder / c for c in CASES)], env={**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_SEED': '9', 'CUDAEMU_RACES': '1', **env})
+        p = emulated.score(t, [emulated.RECORDED / c for c in CASES], emulated.environment(CUDAEMU_SEED='9', CUDAEMU_RACES='1', **env))
         yield f'recorded programs, {name}', p.returncode == 0, p.stdout[-3000:]
 
 
 def suite(t):
-    if not shutil.which('g++'):
-        raise Skip('g++ is not installed')
-    with tempfile.TemporaryDirectory() as tmp:
-        tmp = pathlib.Path(tmp)
+    with emulated.folder() as tmp:
         yield from forms(t, tmp)
         yield from words(t, tmp)
         yield from reads(t, tmp)

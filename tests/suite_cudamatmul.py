@@ -1,9 +1,10 @@
 """Matrix products for CUDA: every row of the schedule table and what the layout pass makes of products, on the emulator and in the
 interpreter, against numpy; with nvcc, that it compiles under the gates and uses tensor cores where it should."""
-import os, pathlib, re, shutil, tempfile
+import re
 
-from pdcc_tests import SRC, Skip, run
-from suite_cuda import nvcc_compile
+import emulated
+from pdcc_tests import SRC, run
+from suite_cuda import tensor_cores
 
 SLOW = True
 TOLERANCE = {'f32': 1e-5, 'tf32': 2e-3, 'f16': 2e-3, 'bf16': 2e-2}
@@ -11,15 +12,18 @@ TOLERANCE = {'f32': 1e-5, 'tf32': 2e-3, 'f16': 2e-3, 'bf16': 2e-2}
 
 class Case:
     """A product of a and b, which are made by another operation, so that their rows are aligned where their length allows it, or are
-    feeds; as kernel.matmul with this schedule, or as pd.matmul. `open`: names of sizes of a that the program leaves open."""
+    feeds (`direct`); as kernel.matmul with this schedule, or as pd.matmul. `open`: names of sizes of a that the program leaves open."""
 
-    def __init__(self, name, a, b, ta=False, tb=False, schedule=None, split=1, dtype='f32', feeds=False, residual=False, open=''):
+    def __init__(self, name, a, b, ta=False, tb=False, schedule=None, split=1, dtype='f32', direct=False, residual=False, open=''):
         self.name, self.a, self.b, self.ta, self.tb, self.schedule, self.split = name, a, b, ta, tb, schedule, split
-        self.dtype, self.feeds, self.residual = dtype, feeds, residual
+        self.dtype, self.direct, self.residual = dtype, direct, residual
         m, n, k = a[-1 if ta else -2], b[-2 if tb else -1], a[-2 if ta else -1]
         lead = [max(x, y) for x, y in zip(([1] * 9 + list(a[:-2]))[-9:], ([1] * 9 + list(b[:-2]))[-9:])]
         self.out, self.k = lead[9 - max(len(a), len(b)) + 2:] + [m, n], k
         self.open = {i: f'?{c}' for i, c in enumerate(open) if c != '.'}
+
+    def feeds(self, np, random):
+        return [(name, random.standard_normal(dims).astype(np.float32)) for name, dims in (('a', self.a), ('b', self.b))]
 
     def text(self, i, column):
         t = self.dtype
@@ -28,9 +32,9 @@ class Case:
         tensor = lambda dims, t: f'tensor<{" x ".join(map(str, dims))} x {t}>'
         rows, names = [], {}
         for at, (name, dims) in enumerate((('a', dims), ('b', self.b))):
-            rows.append(f'  %{name}{i} = pd.feed() {{name = "{name}{i}", col = {column + at}}} : () -> ({tensor(dims, "f32")})')
+            rows.append(f'  %{name}{i} = pd.feed() {{name = "{name}_{i}", col = {column + at}}} : () -> ({tensor(dims, "f32")})')
             names[name] = f'%{name}{i}'
-            if t != 'f32' or not self.feeds:
+            if t != 'f32' or not self.direct:
                 names[name] = f'%{name}t{i}'
                 how = f'pd.cast(%{name}{i}) {{dtype = {t}}}' if t != 'f32' else f'pd.abs(%{name}{i})'
                 rows.append(f'  {names[name]} = {how} : ({tensor(dims, "f32")}) -> ({tensor(dims, t)})')
@@ -65,7 +69,7 @@ class Case:
 
     def want(self, a, b):
         import numpy as np
-        if self.dtype == 'f32' and not self.feeds:
+        if self.dtype == 'f32' and not self.direct:
             a, b = np.abs(a), np.abs(b)
         x, y = (np.swapaxes(v.astype(np.float64), -1, -2) if turned else v.astype(np.float64) for v, turned in ((a, self.ta), (b, self.tb)))
         r = np.matmul(x, y)
@@ -94,14 +98,14 @@ def cases(rows):
     yield Case('a broadcasts', (2, 1, 12, 20), (3, 20, 9))
     yield Case('a matrix, many b', (12, 20), (2, 3, 20, 9))
     yield Case('b broadcasts, transposed', (3, 20, 12), (20, 9), ta=True)
-    yield Case('open rows', (37, 20), (20, 30), feeds=True, open='n')
+    yield Case('open rows', (37, 20), (20, 30), direct=True, open='n')
     yield Case('open batch and rows', (2, 3, 7, 12), (30, 12), tb=True, open='n.m')
     yield Case('half, residual', (40, 16), (16, 16), dtype='f16', residual=True)
     yield Case('half, deep', (20, 600), (600, 20), dtype='bf16')
-    yield Case('deep', (20, 1100), (1100, 20), feeds=True)
+    yield Case('deep', (20, 1100), (1100, 20), direct=True)
     yield Case('few rows', (2, 3, 80), (50, 80), tb=True)
-    yield Case('one row', (1, 300), (1030, 300), tb=True, feeds=True)
-    yield Case('no depth', (12, 0), (0, 20), feeds=True)
+    yield Case('one row', (1, 300), (1030, 300), tb=True, direct=True)
+    yield Case('no depth', (12, 0), (0, 20), direct=True)
 
 
 def table():
@@ -110,58 +114,24 @@ def table():
     return [(name, int(m), int(n)) for name, m, n in rows]
 
 
-def program(t, tmp, some):
-    """One program with all cases: its text, and the options that feed it."""
+def products(program, *flags):
+    """In the interpreter and emulated, where flags are for the latter, against numpy."""
     import numpy as np
-    random = np.random.default_rng(1)
-    feeds, rows, want = [], ['builtin.module {'], []
-    for i, case in enumerate(some):
-        rows += case.text(i, 2 * i)
-        a, b = (random.standard_normal(dims).astype(np.float32) for dims in (case.a, case.b))
-        want.append(case.want(a, b))
-        for name, x in (('a', a), ('b', b)):
-            np.save(tmp / f'{name}{i}.npy', x)
-            feeds += ['--in', f'{name}{i}={tmp / f"{name}{i}.npy"}']
-    (tmp / 'model.pdir').write_text('\n'.join(rows + ['}', '']))
-    return feeds, want
-
-
-def products(t, tmp, some, *flags):
-    import numpy as np
-    feeds, want = program(t, tmp, some)
     for target in ('interp', 'cuda'):
-        p = run([t.pdcc, 'run', tmp / 'model.pdir', '--target', target, '--out-dir', tmp / target, *feeds, *(flags if target == 'cuda' else ())],
-                env={**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_SEED': '3'})
+        p = program.run(target, target, *(flags if target == 'cuda' else ()))
         yield f'{target} {flags}: runs', p.returncode == 0, p.stdout[-3000:]
-        for i, case in enumerate(some if p.returncode == 0 else ()):
+        for case, given, have in zip(program.cases, program.given, program.results(target) if p.returncode == 0 else ()):
             kind = 'tf32' if case.schedule and case.schedule.startswith('tf32') or flags and case.dtype == 'f32' else case.dtype
-            have = np.load(tmp / target / f'0/{i}.npy')
-            scale = TOLERANCE[kind] * max(1, case.k) ** 0.5 * 4
-            yield f'{target} {flags}: {case.name}', have.shape == want[i].shape and np.allclose(have, want[i], rtol=TOLERANCE[kind] * 4, atol=scale), \
-                f'{have}\n{want[i]}'
-
-
-def compiled(t, tmp, nvcc, *flags):
-    """No spills, and mma instructions in PTX where the unit is one."""
-    source = tmp / 'model.cu'
-    p = run([t.pdcc, tmp / 'model.pdir', '-o', source, *flags])
-    p = nvcc_compile(nvcc, source) if p.returncode == 0 else p
-    yield f'nvcc {flags}', p.returncode == 0, p.stdout[-2000:]
-    ptx = tmp / 'model.ptx'
-    p = run([nvcc, '-arch=sm_80', '-ptx', '-I', SRC / 'runtime_stub', source, '-o', ptx])
-    have = set(re.findall(r'mma\.sync\.aligned\.m16n8k\d+\.row\.col\.f32\.(\w+)', ptx.read_text())) if p.returncode == 0 else p.stdout
-    want = {'tf32', 'f16', 'bf16'}
-    yield f'tensor cores {flags}', have == want, have
+            want, scale = case.want(*given), TOLERANCE[kind] * max(1, case.k) ** 0.5 * 4
+            yield f'{target} {flags}: {case.name}', have.shape == want.shape and np.allclose(have, want, rtol=TOLERANCE[kind] * 4, atol=scale), \
+                f'{have}\n{want}'
 
 
 def suite(t):
-    if not shutil.which('g++'):
-        raise Skip('g++ is not installed')
-    with tempfile.TemporaryDirectory() as tmp:
-        tmp = pathlib.Path(tmp)
+    with emulated.folder() as tmp:
         some = list(cases(table()))
-        yield from products(t, tmp, some)
-        yield from products(t, tmp, [c for c in some if not c.schedule], '--allow-tf32')
+        yield from products(emulated.Program(t, tmp, some))
+        yield from products(emulated.Program(t, tmp, [c for c in some if not c.schedule]), '--allow-tf32')
         if t.config.get('NVCC'):
-            program(t, tmp, [c for c in some if c.schedule and c.name.endswith(('32', '16', ', odd, transposed', 'all rows'))])
-            yield from compiled(t, tmp, t.config['NVCC'])
+            some = emulated.Program(t, tmp, [c for c in some if c.schedule and c.name.endswith(('32', '16', ', odd, transposed', 'all rows'))])
+            yield from tensor_cores(t, some.model)

@@ -1,9 +1,12 @@
 """Generated CUDA on a real GPU: recorded programs, with conditional nodes and without. Skipped where there is none."""
 import os, shutil
 
+import emulated
 from pdcc_tests import SHARED, SRC, Skip, run
 
 SLOW = True
+WITH_CONTROL_FLOW = ('bundled', 'cf')
+WITHOUT_NODES = ['--flags=--cflags=-DPD_CONDITIONS=0']
 
 
 def missing(t):
@@ -30,5 +33,8 @@ def suite(t):
     env = {**os.environ, 'PDCC_EMULATE': ''}
     for name, folder in corpora():
         cases = sorted(p.parent for p in folder.rglob('case.yaml'))
-        p = run([t.python, SRC / 'tests/corpus/score.py', '--pdcc', t.pdcc, '--target', 'cuda', '--timeout', '300', *cases], env=env)
+        p = emulated.score(t, cases, env)
         yield name, p.returncode == 0, p.stdout[-3000:]
+        if name in WITH_CONTROL_FLOW:
+            p = emulated.score(t, cases, env, *WITHOUT_NODES)
+            yield f'{name}, without conditional nodes', p.returncode == 0, p.stdout[-3000:]
