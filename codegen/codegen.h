@@ -56,6 +56,9 @@ typedef struct CodegenResult {
 bool codegen_c(Context *c, Op *module, const Target *t, const CodegenOptions *o, CodegenResult *out);
 bool codegen_cuda(Context *c, Op *module, const Target *t, const CodegenOptions *o, CodegenResult *out);
 
+// Whether a C identifier may begin all global symbols, and name a type.
+bool prefix_is_free(const char *name);
+
 // ---- embedded text (made by embed.c) -------------------------------------------------------------
 
 // The text of codegen/kernels/NAME.in ("gemm.c") or runtime_stub/NAME ("pdrt.h"); NULL: none.

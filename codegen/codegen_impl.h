@@ -16,6 +16,7 @@ typedef struct Names {
 void names_init(Names *n, Arena *a);
 // An identifier made from any text; the same for the same text.
 char *name_sanitize(Arena *a, const char *name);
+char *name_local(Arena *a, const char *name); // that also hides no function
 // `stem`, or `stem_2`, `stem_3` … when that is taken; takes it.
 const char *names_unique(Names *n, const char *stem);
 
@@ -467,6 +468,7 @@ bool cuda_library_print(Codegen *cg, const Op *op);
 // ---- cuda_instance.c ---------------------------------------------------------------------------------------
 
 void cuda_instance_print(Codegen *cg, Text *out); // model_init, model_init_shared, model_free
+const char *cuda_first_instance(const Codegen *cg);
 // ---- cuda_loop.c -------------------------------------------------------------------------------------------
 
 // Whether one block of threads is enough for all that a loop does.

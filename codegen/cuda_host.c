@@ -228,29 +228,30 @@ static int rank_sum(const Codegen *cg)
 	return n;
 }
 
+// No prefix begins as its members do.
 static void staged_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
 	text_printf(out, "/* An instance for tensors on the host. */\n"
-	                 "typedef struct %s_staged {\n\t%s base;\n\tpd_stage stage;\n} %s_staged;\n\n", p, p, p);
+	                 "typedef struct %s_staged {\n\t%s pd_instance;\n\tpd_stage pd_host;\n} %s_staged;\n\n", p, p, p);
 	text_printf(out, "static pd_status %s_info_init(void *instance, const void *weights, size_t n, void *workspace,\n"
 	                 "    size_t size)\n{\n", p);
 	text_line(out, 1, "struct %s_staged *s = (struct %s_staged *)instance;", p, p);
 	text_line(out, 1, "pd_error error;");
 	text_line(out, 1, "pd_queue queue = pd_queue_of(NULL, &error);");
 	text_line(out, 1, "(void)workspace;");
-	text_line(out, 1, "%s_free(&s->base);", p);
-	text_line(out, 1, "if (!s->stage.stream)");
-	text_line(out, 2, "pd_check(&queue, cudaStreamCreate(&s->stage.stream));");
+	text_line(out, 1, "%s_free(&s->pd_instance);", p);
+	text_line(out, 1, "if (!s->pd_host.stream)");
+	text_line(out, 2, "pd_check(&queue, cudaStreamCreate(&s->pd_host.stream));");
 	text_line(out, 1, "if (!pd_ok(&queue))");
-	text_line(out, 2, "return pd_stage_error(&s->stage, &error);");
-	text_line(out, 1, "const pd_status status = %s_init(&s->base, weights, n, NULL, size, s->stage.stream);", p);
-	text_line(out, 1, "return pd_stage_status(&s->stage, status, s->base.failed, s->base.error);");
+	text_line(out, 2, "return pd_stage_error(&s->pd_host, &error);");
+	text_line(out, 1, "const pd_status status = %s_init(&s->pd_instance, weights, n, NULL, size, s->pd_host.stream);", p);
+	text_line(out, 1, "return pd_stage_status(&s->pd_host, status, s->pd_instance.failed, s->pd_instance.error);");
 	text_str(out, "}\n\n");
 	text_printf(out, "static void %s_info_free(void *instance)\n{\n", p);
 	text_line(out, 1, "struct %s_staged *s = (struct %s_staged *)instance;", p, p);
-	text_line(out, 1, "%s_free(&s->base);", p);
-	text_line(out, 1, "pd_stage_free(&s->stage, %s_info());", p);
+	text_line(out, 1, "%s_free(&s->pd_instance);", p);
+	text_line(out, 1, "pd_stage_free(&s->pd_host, %s_info());", p);
 	text_str(out, "}\n\n");
 }
 
@@ -262,10 +263,10 @@ static void staged_run_print(Codegen *cg, Text *out)
 	text_line(out, 1, "struct %s_staged *s = (struct %s_staged *)instance;", p, p);
 	text_line(out, 1, "int64_t dims[%d];", rank_sum(cg));
 	text_line(out, 1, "pd_error error;");
-	text_line(out, 1, "pd_queue queue = pd_queue_of(s->stage.stream, &error);");
-	text_line(out, 1, "pd_stage_in(&s->stage, &queue, %s_info(), symbols, inputs, dims);", p);
+	text_line(out, 1, "pd_queue queue = pd_queue_of(s->pd_host.stream, &error);");
+	text_line(out, 1, "pd_stage_in(&s->pd_host, &queue, %s_info(), symbols, inputs, dims);", p);
 	text_line(out, 1, "if (!pd_ok(&queue))");
-	text_line(out, 2, "return pd_stage_error(&s->stage, &error);");
+	text_line(out, 2, "return pd_stage_error(&s->pd_host, &error);");
 	text_line(out, 1, "%s_inputs in = {};", p);
 	text_line(out, 1, "%s_outputs out = {};", p);
 	for (int i = 0; i < cg->nsymbol; i++)
@@ -273,23 +274,23 @@ static void staged_run_print(Codegen *cg, Text *out)
 			text_line(out, 1, "in.dims.%s = symbols[%d];", symbol_member(&cg->symbols[i]), i);
 	for (int i = 0; i < cg->ninput + cg->noutput; i++) {
 		const Port *port = i < cg->ninput ? &cg->inputs[i] : &cg->outputs[i - cg->ninput];
-		text_line(out, 1, "%s.%s = (%s *)s->stage.tensors[%d];", i < cg->ninput ? "in" : "out",
+		text_line(out, 1, "%s.%s = (%s *)s->pd_host.tensors[%d];", i < cg->ninput ? "in" : "out",
 		          port->member, dtype_c_memory(port->type->dtype), i);
 	}
-	text_line(out, 1, "pd_status status = %s_run(&s->base, &in, &out, s->stage.stream);", p);
+	text_line(out, 1, "pd_status status = %s_run(&s->pd_instance, &in, &out, s->pd_host.stream);", p);
 	text_line(out, 1, "if (status == PD_OK)");
-	text_line(out, 2, "status = %s_wait(&s->base, &out, s->stage.stream);", p);
+	text_line(out, 2, "status = %s_wait(&s->pd_instance, &out, s->pd_host.stream);", p);
 	text_line(out, 1, "if (status == PD_OK)");
-	text_line(out, 2, "pd_stage_out(&s->stage, &queue, %s_info(), outputs);", p);
+	text_line(out, 2, "pd_stage_out(&s->pd_host, &queue, %s_info(), outputs);", p);
 	for (int i = 0; i < cg->nsymbol; i++)
 		if (cg->symbols[i].reported)
 			text_line(out, 1, "symbols[%d] = out.found_%s;", i, cg->symbols[i].name);
-	text_line(out, 1, "return pd_ok(&queue) ? pd_stage_status(&s->stage, status, s->base.failed, s->base.error)");
-	text_line(out, 1, "                     : pd_stage_error(&s->stage, &error);");
+	text_line(out, 1, "return pd_ok(&queue) ? pd_stage_status(&s->pd_host, status, s->pd_instance.failed, s->pd_instance.error)");
+	text_line(out, 1, "                     : pd_stage_error(&s->pd_host, &error);");
 	text_str(out, "}\n\n");
 	text_printf(out, "static const char *%s_info_failed(const void *instance)\n{\n", p);
 	text_line(out, 1, "const struct %s_staged *s = (const struct %s_staged *)instance;", p, p);
-	text_line(out, 1, "return s->stage.failed[0] ? s->stage.failed : NULL;");
+	text_line(out, 1, "return s->pd_host.failed[0] ? s->pd_host.failed : NULL;");
 	text_str(out, "}\n\n");
 }
 

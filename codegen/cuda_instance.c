@@ -4,6 +4,7 @@
 #include "codegen_impl.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 // Bytes of an instance without workspace.
 static int64_t least_bytes(const Codegen *cg)
@@ -87,22 +88,29 @@ static void init_print(Codegen *cg, Text *out)
 	text_str(out, "\treturn instance_end(m, status, &queue);\n}\n\n");
 }
 
+// Its name where the type of another instance follows, which it must not hide. (`struct` in front of that one would do, but nvcc
+// takes it away.)
+const char *cuda_first_instance(const Codegen *cg)
+{
+	return strcmp(cg->prefix, "m") ? "m" : "self";
+}
+
 static void init_shared_print(Codegen *cg, Text *out)
 {
-	const char *p = cg->prefix;
-	text_printf(out, "pd_status %s_init_shared(struct %s *m, const struct %s *with, void *memory, size_t size, cudaStream_t stream)\n{\n",
-	            p, p, p);
-	text_line(out, 1, "if (!m || m == with)");
+	const char *p = cg->prefix, *m = cuda_first_instance(cg);
+	text_printf(out, "pd_status %s_init_shared(%s *%s, const %s *with, void *memory, size_t size, cudaStream_t stream)\n{\n",
+	            p, p, m, p);
+	text_line(out, 1, "if (!%s || %s == with)", m, m);
 	text_line(out, 2, "return PD_NULL;");
-	text_line(out, 1, "memset(m, 0, sizeof *m);");
+	text_line(out, 1, "memset(%s, 0, sizeof *%s);", m, m);
 	text_line(out, 1, "if (!with || !with->ready)");
 	text_line(out, 2, "return PD_NULL;");
 	queue_print(out);
 	text_line(out, 1, "if (!pd_device_is(&queue, with->device))");
 	text_line(out, 2, "return PD_WRONG_DEVICE;");
-	text_line(out, 1, "const pd_status status = instance_begin(m, memory, size, 0, &queue);");
-	text_line(out, 1, "m->weights = with->weights;");
-	text_str(out, "\treturn instance_end(m, status, &queue);\n}\n\n");
+	text_line(out, 1, "const pd_status status = instance_begin(%s, memory, size, 0, &queue);", m);
+	text_line(out, 1, "%s->weights = with->weights;", m);
+	text_printf(out, "\treturn instance_end(%s, status, &queue);\n}\n\n", m);
 }
 
 static void free_print(Codegen *cg, Text *out)

@@ -110,8 +110,8 @@ static void cuda_init_declarations(Codegen *cg, Text *out)
 	text_str(out, " Waits for `stream`. */\n");
 	text_printf(out, "pd_status %s_init(%s *m, const void *weights, size_t n, void *memory, size_t size, cudaStream_t stream);\n", p, p);
 	text_printf(out, "/* The same with the weights of `with`, which must stay as long as m: %s_WEIGHTS_BYTES less are needed. */\n"
-	                 "pd_status %s_init_shared(struct %s *m, const struct %s *with, void *memory, size_t size, cudaStream_t stream);\n",
-	            upper(cg->arena, p), p, p, p);
+	                 "pd_status %s_init_shared(%s *%s, const %s *with, void *memory, size_t size, cudaStream_t stream);\n",
+	            upper(cg->arena, p), p, p, cuda_first_instance(cg), p);
 }
 
 static void cuda_entry_points(Codegen *cg, Text *out)

@@ -7,8 +7,9 @@
 static bool options_check(Codegen *cg)
 {
 	const CodegenOptions *o = cg->options;
-	if (strcmp(o->prefix, name_sanitize(cg->arena, o->prefix))) {
-		diag_error(cg->ctx->diag, &loc_unknown, "prefix '%s' is not a C identifier", o->prefix);
+	if (!prefix_is_free(o->prefix)) {
+		diag_error(cg->ctx->diag, &loc_unknown, "prefix '%s' is a name of C, C++, CUDA or the runtime; --prefix gives another",
+		           o->prefix);
 		return false;
 	}
 	if (o->call && cg->nsymbol) {
@@ -24,8 +25,8 @@ static void codegen_init(Codegen *cg, Context *c, Op *module, const Target *t, c
 {
 	static const char *const interface[] = {"init", "init_shared", "run", "info", "call", "wait", "free",
 	                                        "workspace_size", "dims", "inputs", "outputs"};
-	static const char *const run_names[] = {"m", "in", "out", "workspace", "weights", "status", "memcpy", "stream", "queue",
-	                                        "state", "sizes", "error", "graph", "body", "parts"};
+	static const char *const run_names[] = {"m", "in", "out", "workspace", "weights", "status", "stream", "queue",
+	                                        "state", "sizes", "error", "graph", "body", "parts", "parts_on"};
 	*cg = (Codegen){.ctx = c, .arena = c->arena, .module = module, .target = t, .options = o, .prefix = o->prefix};
 	names_init(&cg->globals, c->arena);
 	names_init(&cg->locals, c->arena);

@@ -59,7 +59,7 @@ static void symbol_add(Codegen *cg, const Dim *sym)
 			memcpy(more, cg->symbols, (size_t)cg->nsymbol * sizeof *more);
 		cg->symbols = more;
 	}
-	const char *name = names_unique(&cg->locals, name_sanitize(cg->arena, sym->name));
+	const char *name = names_unique(&cg->locals, name_local(cg->arena, sym->name));
 	const char *max = sym->bounded ? names_unique(&cg->locals, arena_printf(cg->arena, "max_%s", name)) : NULL;
 	cg->symbols[cg->nsymbol++] = (Symbol){.dim = sym, .name = name, .max = max, .bound = bound != sym ? bound : NULL};
 	if (dim_may_be_empty(cg->ctx, sym))

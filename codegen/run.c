@@ -42,7 +42,7 @@ static const char *local_stem(const Codegen *cg, const Value *root)
 	const char *var = op && op->code == OP_BUILTIN_GET_PARAMETER ? op_str(op, "name", NULL) : root->name;
 	if (!var && op)
 		var = op->loc->var ? op->loc->var : op->info->short_name;
-	return name_sanitize(cg->arena, var ? var : "arg");
+	return name_local(cg->arena, var ? var : "arg");
 }
 
 // Where locals are declared: where they are first used, or, when there are labels, in front of all labels, since C++

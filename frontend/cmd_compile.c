@@ -18,7 +18,7 @@ static const char *with_suffix(Context *c, const char *path, const char *suffix)
 	return arena_printf(c->arena, "%.*s%s", (int)n, path, suffix);
 }
 
-// A C identifier from the output's name: "mobile-net.v1.c" gives mobile_net_v1.
+// A C identifier from the output's name: "mobile-net.v1.c" gives mobile_net_v1, "float4.cu" model_float4.
 static const char *default_prefix(Context *c, const char *output)
 {
 	const char *base = base_name(output);
@@ -31,7 +31,7 @@ static const char *default_prefix(Context *c, const char *output)
 	char *s = arena_printf(c->arena, "%s%.*s", isdigit((unsigned char)*base) ? "m" : "", (int)n, base);
 	for (char *p = s; *p; p++)
 		*p = isalnum((unsigned char)*p) ? *p : '_';
-	return s;
+	return prefix_is_free(s) ? s : arena_printf(c->arena, "model_%s", s);
 }
 
 static bool prefix_valid(const char *s)

@@ -89,6 +89,7 @@ def suite(t):
             params = case / 'model.pdiparams'
             todo.append((name, case / 'model.pdmodel', ['--params', params] if params.exists() else []))
         todo += [(name, SRC / f'tests/codegen/{name}.pdir', []) for name in PRINTED]
+        todo.append(('m', SRC / 'tests/codegen/names.pdir', []))  # words for names, and a type that parameters are called after
         if SHARED.exists():
             for name in ('lenet', 'resnet18'):
                 todo.append((name, SHARED / f'corpus/models/{name}/model.pdmodel', params_for(t, name, tmp)))
