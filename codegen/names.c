@@ -22,8 +22,8 @@ static const char *const reserved[] = {
 
 // Types that the headers define: a name that hides one could stand where it is needed. CUDA also has vectors, as float4.
 static const char *const types[] = {
-	"dim3", "half", "half2", "int16_t", "int32_t", "int64_t", "int8_t", "intptr_t", "max_align_t",
-	"nv_bfloat16", "ptrdiff_t", "size_t", "uint16_t", "uint32_t", "uint64_t", "uint8_t", "uintptr_t",
+	"dim3", "int16_t", "int32_t", "int64_t", "int8_t", "intptr_t", "max_align_t",
+	"ptrdiff_t", "size_t", "uint16_t", "uint32_t", "uint64_t", "uint8_t", "uintptr_t",
 };
 
 // Variables of CUDA's kernels, and macros that no rule below covers.
@@ -42,8 +42,8 @@ static const char *const called[] = {
 
 // Others that headers declare which it includes, mostly through CUDA's: no type can have such a name.
 static const char *const declared[] = {
-	"abort", "cbrt", "div", "erfc", "exit", "exp2", "fdim", "frexp", "gamma", "ilogb", "index", "j0", "j1", "jn", "labs", "link",
-	"llrint", "llround", "logb", "lrint", "lround", "main", "max", "memchr", "min", "modf", "nan", "norm", "normcdf", "printf",
+	"abort", "cbrt", "div", "erfc", "exit", "exp2", "fdim", "frexp", "gamma", "half", "half2", "ilogb", "index", "j0", "j1", "jn", "labs", "link",
+	"llrint", "llround", "logb", "lrint", "lround", "main", "max", "memchr", "min", "modf", "nan", "norm", "normcdf", "nv_bfloat16", "printf",
 	"qsort", "rand", "random", "read", "realloc", "remainder", "remove", "remquo", "rename", "rhypot", "scalbn", "select",
 	"signal", "stat", "strcat", "strcmp", "strcpy", "strlen", "strstr", "system", "time", "times", "wait", "write", "y0", "y1",
 	"yn",
