@@ -157,8 +157,12 @@ static bool blocked_product(KernelFunc *k, const ConvOp *v, TileProduct *p)
 bool cuda_conv_emit(KernelFunc *k)
 {
 	ConvOp v;
+	if (!conv_op_read(k->op, &v))
+		return false;
+	if (!op_attr(k->op, "schedule"))
+		return cuda_narrow_emit(k, &v);
 	const CudaTile *tile = cuda_tile_of(k);
-	if (!tile || !conv_op_read(k->op, &v) || !kernel_helper(k, "cuda_tile.c", 0, NULL) || !kernel_helper(k, "cuda_conv_shape.c", 0, NULL))
+	if (!tile || !kernel_helper(k, "cuda_tile.c", 0, NULL) || !kernel_helper(k, "cuda_conv_shape.c", 0, NULL))
 		return false;
 	TileProduct p = {.tile = tile, .split = v.split, .at = {"part"}};
 	const char *shape = conv_shape(k, &v);

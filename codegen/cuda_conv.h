@@ -1,4 +1,4 @@
-// What the emitters of convolutions for CUDA share (cuda_conv.c, cuda_depthwise.c). Images are plain, or in blocks of eight channels
+// What the emitters of convolutions for CUDA share (cuda_conv.c, cuda_depthwise.c, cuda_narrow.c). Images are plain, or in blocks of eight channels
 // of each pixel.
 #ifndef PDCC_CODEGEN_CUDA_CONV_H
 #define PDCC_CODEGEN_CUDA_CONV_H
@@ -23,5 +23,18 @@ bool conv_op_read(const Op *op, ConvOp *v);
 // The sizes as `s`, of type pd_conv_shape: a parameter, or, where a run finds them, the statement that makes it a local
 // variable (else ""). NULL after a diagnostic.
 const char *conv_shape(KernelFunc *k, const ConvOp *v);
+
+// ---- cuda_depthwise.c ------------------------------------------------------------------------------------------
+
+// Rows of a column that a thread makes, where there are so many planes of results in an image: as many threads as keep the device
+// busy.
+int conv_rows_each(const ConvOp *v, int64_t planes);
+// The epilogue on plain images as statements, for an element `acc` at n, c, row, column, whose place in the result is `to`.
+const char *conv_epilogue(KernelFunc *k, const char **value);
+
+// ---- cuda_narrow.c ---------------------------------------------------------------------------------------------
+
+// A convolution of plain images without a row of the schedule table.
+bool cuda_narrow_emit(KernelFunc *k, const ConvOp *v);
 
 #endif

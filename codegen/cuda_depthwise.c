@@ -15,12 +15,11 @@ enum {
 	UNKNOWN_SIZE = 56 // a size that only the caller knows counts as this
 };
 
-// Rows that a thread makes: as many threads as keep the device busy.
-static int rows_each(const ConvOp *v)
+int conv_rows_each(const ConvOp *v, int64_t planes)
 {
-	int64_t results = 1;
+	int64_t results = planes;
 	int rows = v->blocked ? MAX_BLOCK_ROWS : MAX_ROWS;
-	for (int i = 1; i < 4; i++)
+	for (int i = 2; i < 4; i++)
 		results *= dim_is_const(v->out[i]) ? v->out[i]->value : UNKNOWN_SIZE;
 	for (int64_t many = MANY; rows > 1 && results < many; many /= 2)
 		rows /= 2;
@@ -29,12 +28,17 @@ static int rows_each(const ConvOp *v)
 	return v->dilation[0] > 1 ? 1 : rows; // windows apart share nothing
 }
 
+static int rows_of(const ConvOp *v)
+{
+	return conv_rows_each(v, dim_is_const(v->out[1]) ? v->out[1]->value : UNKNOWN_SIZE);
+}
+
 const Dim *cuda_depthwise_threads(Context *c, const Op *op)
 {
 	ConvOp v;
 	if (!conv_op_read(op, &v))
 		return dim_const(c, 0);
-	const Dim *const *d = v.out, *each = dim_const(c, rows_each(&v));
+	const Dim *const *d = v.out, *each = dim_const(c, rows_of(&v));
 	const Dim *strips = dim_div(c, dim_add(c, d[2], dim_const(c, each->value - 1)), each);
 	return dim_mul(c, dim_mul(c, d[0], d[1]), dim_mul(c, strips, d[3]));
 }
@@ -69,7 +73,7 @@ static const char *block_epilogue(KernelFunc *k)
 static bool depthwise_template(KernelFunc *k, const ConvOp *v, const char *name, const char *shape, int n, const TemplateKey *own)
 {
 	TemplateKey keys[16] = {
-		{"each", tile_int(k, rows_each(v))}, {"kh", tile_int(k, v->kh)}, {"kw", tile_int(k, v->kw)},
+		{"each", tile_int(k, rows_of(v))}, {"kh", tile_int(k, v->kh)}, {"kw", tile_int(k, v->kw)},
 		{"stride_y", tile_int(k, v->stride[0])}, {"stride_x", tile_int(k, v->stride[1])},
 		{"dilation_y", tile_int(k, v->dilation[0])}, {"dilation_x", tile_int(k, v->dilation[1])}, {"shape", shape},
 		{"type", dtype_c_memory(v->x->dtype)},
@@ -78,7 +82,7 @@ static bool depthwise_template(KernelFunc *k, const ConvOp *v, const char *name,
 	return kernel_template(k, name, 9 + n, keys);
 }
 
-static const char *plain_epilogue(KernelFunc *k, const char **value)
+const char *conv_epilogue(KernelFunc *k, const char **value)
 {
 	const Region *r = &k->op->regions[0];
 	const char *sum = region_is_identity(r) ? "acc" : scalar_round(k, region_entry(r)->args[0]->type, "acc");
@@ -108,7 +112,7 @@ bool cuda_depthwise_emit(KernelFunc *k)
 	if (v.blocked)
 		return blocked_emit(k, &v, shape);
 	const int64_t multiple = v.out[1]->value / v.x->dims[1]->value;
-	const char *epilogue = plain_epilogue(k, &value);
+	const char *epilogue = conv_epilogue(k, &value);
 	if (!epilogue)
 		return false;
 	const TemplateKey keys[] = {

@@ -74,10 +74,12 @@ Value *conv_dense(Layout *l, const Conv *cv, const Type *out);
 
 // What convolutions on CUDA have kernels for.
 bool conv_image_dtype(DType t);
-// Whether a convolution suits kernel.conv for CUDA on blocked or plain images, or neither.
+// What a convolution is for CUDA: a product on plain images or on blocked ones, or, on plain images, sums of all channels of a group
+// in each thread.
 typedef enum ImageForm {
 	IMAGE_NONE,
 	IMAGE_PLAIN,
+	IMAGE_NARROW,
 	IMAGE_BLOCKED
 } ImageForm;
 ImageForm conv_image_form(const Layout *l, const Conv *cv, int64_t groups);

@@ -131,7 +131,7 @@ static Value *phases_convolve(Layout *l, const Conv *cv, const Phases *s, const 
 	if (!l->target->cuda)
 		return conv_dense(l, cv, out);
 	const ImageForm form = conv_image_form(l, cv, 1);
-	return form == (s->blocked ? IMAGE_BLOCKED : IMAGE_PLAIN) ? conv_image(l, cv, form, out, cv->x, 1) : NULL;
+	return (form == IMAGE_BLOCKED) == s->blocked ? conv_image(l, cv, form, out, cv->x, 1) : NULL;
 }
 
 static bool deconv_dtype(const Layout *l, DType t)

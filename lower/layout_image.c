@@ -1,8 +1,7 @@
 // Convolutions for CUDA: kernel.conv and kernel.depthwise. Those for tensor cores run on blocked images, of eight channels, so that
 // 16 bytes are of one pixel, and have a filter whose rows, one for each output channel, lie in the same order. All others are on
 // [N x C x H x W], with filters turned so that the output channels lie side by side. Images with the channels behind are transposed
-// around the kernel. Called by layout.c. What does not fit (other element types, few channels, paddings that only a run tells) stays
-// for to-loops.
+// around the kernel. Called by layout.c. What does not fit (other element types, paddings that only a run tells) stays for to-loops.
 #include "layout.h"
 #include "../ir/define.h"
 #include "../ir/geometry.h"
@@ -11,9 +10,10 @@
 
 enum {
 	MAX_TAPS = 49,    // of a depthwise filter: its weights stay in registers
-	MIN_CHANNELS = 4, // of the result and group; fewer would leave most of a tile empty
+	MIN_CHANNELS = 4, // of the result and group, of a product; fewer would leave most of a tile empty
 	MIN_DEPTH = 8,    // products in a sum
-	MAX_SIDES = 32    // height and width of a filter together: a bit for each row and column
+	MAX_SIDES = 32,   // height and width of a filter together: a bit for each row and column
+	MAX_NARROW = 8    // channels of group and result, in a group, that are narrow: of a tile few rows were used
 };
 
 // ---- what fits ----------------------------------------------------------------------------------
@@ -139,8 +139,10 @@ static Value *image_product(const Conv *cv, const Type *out, Value *x, Value *w,
 	op_set_attr(kernel, "groups", attr_int(c, groups));
 	op_set_attr(kernel, "in_channels", attr_int(c, cv->ic));
 	op_set_attr(kernel, "plain_input", attr_bool(c, x->type->rank == 4));
-	op_set_attr(kernel, "schedule", attr_str(c, s->tile->name));
-	op_set_attr(kernel, "split", attr_int(c, s->split));
+	if (s) {
+		op_set_attr(kernel, "schedule", attr_str(c, s->tile->name));
+		op_set_attr(kernel, "split", attr_int(c, s->split));
+	}
 	return &kernel->results[0];
 }
 
@@ -190,6 +192,8 @@ Value *conv_image(Layout *l, const Conv *cv, ImageForm form, const Type *out, Va
 	}
 	if (!w || !x)
 		return NULL;
+	if (form == IMAGE_NARROW)
+		return image_product(cv, out, x, w, groups, NULL);
 	const CudaSchedule s = cuda_schedule(&product);
 	if (s.split == 1)
 		return image_product(cv, out, x, w, groups, &s);
@@ -203,10 +207,11 @@ ImageForm conv_image_form(const Layout *l, const Conv *cv, int64_t groups)
 {
 	const int64_t lanes = l->target->lanes, share = cv->oc / groups;
 	if (cv->ic * cv->kh * cv->kw < MIN_DEPTH || cv->kh + cv->kw > MAX_SIDES)
-		return IMAGE_NONE;
+		return IMAGE_NARROW;
 	if (layout_has_blocks(l, cv->x->type->dtype) && (groups == 1 || (cv->ic % lanes == 0 && share % lanes == 0)))
 		return IMAGE_BLOCKED;
-	return share >= MIN_CHANNELS ? IMAGE_PLAIN : IMAGE_NONE;
+	const bool narrow = share < MIN_CHANNELS || (groups > 1 && share <= MAX_NARROW && cv->ic <= MAX_NARROW);
+	return narrow ? IMAGE_NARROW : IMAGE_PLAIN;
 }
 
 // One filter for each channel, whose weights fit into registers.
@@ -229,8 +234,8 @@ bool layout_image_conv(Layout *l, Op *op)
 	const bool last = channels_last(op);
 	ImageForm form = depthwise_form(l, &cv, groups);
 	const bool depthwise = form != IMAGE_NONE;
-	if (!depthwise && (form = conv_image_form(l, &cv, groups)) == IMAGE_NONE)
-		return false;
+	if (!depthwise)
+		form = conv_image_form(l, &cv, groups);
 	Builder b = builder_before(op);
 	const Type *out = op->results[0].type;
 	Value *x = last ? move_axes(&b, cv.x, to_front) : cv.x;

@@ -44,8 +44,10 @@ static __device__ inline void pd_shared_store(T *s, int i, V v)
 
 #ifdef __CUDACC__
 #define PD_UNROLL _Pragma("unroll")
+#define PD_ROLLED _Pragma("unroll 1")
 #else
 #define PD_UNROLL
+#define PD_ROLLED
 #endif
 
 /* Where the memory of an instance begins: how its runs went. */

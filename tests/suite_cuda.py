@@ -37,7 +37,7 @@ def sources(t, todo, tmp):
         yield name, out if p.returncode == 0 else None, p.stdout
 
 
-PRINTED = ('append', 'cuda_attention', 'cuda_control', 'cuda_loop', 'cuda_nest', 'cuda_reduce', 'cuda_rows', 'cuda_rows_across',
+PRINTED = ('append', 'cuda_attention', 'cuda_control', 'cuda_index', 'cuda_loop', 'cuda_narrow', 'cuda_nest', 'cuda_reduce', 'cuda_rows', 'cuda_rows_across',
            'cuda_rows_half', 'cuda_select', 'cuda_switch',
            'cuda_turn')
 
