@@ -36,6 +36,7 @@ typedef struct CodegenOptions {
 typedef struct CudaLaunch {
 	const char *kernel;       // the function; several launches may share it
 	int64_t blocks, threads;  // threads: of a block; 0: what a library launches
+	int shared;               // bytes of shared memory that the launch gives a block
 	int access;               // the most bytes that a thread moves at once; 16 is best
 	bool tensor_cores;
 	int64_t read, written;    // bytes of operands and results
@@ -102,6 +103,7 @@ typedef struct KernelFunc {
 	Text text;             // the function: everything from `static` to the last brace, with KERNEL_FN and
 	                       // KERNEL_PARAMS; it is preceded by helpers that only it uses, if any
 	int block_threads;     // CUDA: threads of a block; 0: the usual number
+	int block_shared;      // CUDA: bytes of shared memory that the launch gives a block (PD_DYNAMIC)
 	int per_block;         // CUDA: what a block does of the positions that the launch counts; 0: one with block_threads, else
 	                       // one for each thread
 	const char *index;     // the C type of positions: int64_t; CUDA also int, or I, the parameter of a function template

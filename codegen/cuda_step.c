@@ -271,7 +271,7 @@ static void launch_print(Codegen *cg, const CudaStep *s, int narg, const CudaArg
 		text_printf(&line, "pd_launch_at(queue, \"%s\", %s", s->kernel, s->instance);
 	else
 		text_printf(&line, "pd_launch(queue, %s", s->kernel);
-	text_printf(&line, ", %s, %d", s->blocks, s->threads);
+	text_printf(&line, s->figures.shared ? ", %s, {%d, %d}" : ", %s, %d", s->blocks, s->threads, s->figures.shared);
 	for (int i = 0; i < narg; i++)
 		text_printf(&line, ", %s", args[i].text);
 	text_line(&cg->run, 1, "%s);", line.text);
@@ -436,6 +436,7 @@ bool cuda_function_print(Codegen *cg, KernelFunc *k, const char *blocks, int thr
 	CudaStep s = {.kernel = name, .func = k->number, .blocks = blocks, .threads = threads, .args = args, .width = 1};
 	s.figures = cuda_figures(cg, k);
 	s.figures.blocks = k->blocks;
+	s.figures.shared = k->block_shared;
 	for (int i = 0; i < k->nparam; i++) {
 		args[s.narg].type = kernel_param_type(k, &k->params[i]);
 		if (!(args[s.narg++].text = call_argument(cg, &k->params[i])))

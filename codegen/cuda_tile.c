@@ -7,7 +7,7 @@
 #include "codegen_impl.h"
 #include "kernel_tile.h"
 
-enum { SMALL_EPILOGUE = 6 }; // operations
+enum { SMALL_EPILOGUE = 6, MANY_SUMS = 64 * 64 }; // operations; of a warp
 
 const CudaTile *cuda_tile_of(KernelFunc *k)
 {
@@ -70,7 +70,8 @@ static const char *unit_text(KernelFunc *k, const CudaTile *t)
 {
 	const DType dtype = op_operand(k->op, 0)->type->dtype;
 	const char *unit = t->unit == CUDA_FMA ? "fma<" : t->unit == CUDA_TF32 ? "mma<pd_tf32, " : dtype == DT_F16 ? "mma<pd_f16, " : "mma<pd_bf16, ";
-	return arena_printf(k->arena, "pd_%s%d, %d, %d, %d, %d>", unit, t->rows, t->columns, t->depth, t->part_rows, t->part_columns);
+	return arena_printf(k->arena, "pd_%s%d, %d, %d, %d, %d, %d>", unit, t->rows, t->columns, t->depth, t->part_rows, t->part_columns,
+	                    t->stages);
 }
 
 static bool helpers_print(KernelFunc *k, const CudaTile *t)
@@ -90,32 +91,45 @@ static const char *epilogue_text(KernelFunc *k, const TileProduct *p, const char
 	return region_text(k, r, args, value);
 }
 
-// Blocks that share an SM: all that the table wants, or fewer, with more registers each, when there is more to do than to load
-// matrices and to add a bias.
-static int blocks_of(const KernelFunc *k, const TileProduct *p)
+// Whether there is little more to do than to load matrices and to add a bias, which needs few registers.
+static bool is_light(const KernelFunc *k, const TileProduct *p)
 {
 	int operations = 0;
 	for (const Op *op = region_entry(&k->op->regions[0])->first; op; op = op->next)
 		operations++;
-	const int blocks = p->tile->blocks;
-	return p->tile->unit == CUDA_FMA || (p->plain && operations <= SMALL_EPILOGUE) ? blocks : (blocks + 1) / 2;
+	return p->tile->unit == CUDA_FMA || (p->plain && operations <= SMALL_EPILOGUE);
+}
+
+// Blocks that share an SM: all that the table wants, or fewer, with more registers each.
+static int blocks_of(const CudaTile *t, bool light)
+{
+	const int blocks = cuda_tile_blocks(t);
+	return light ? blocks : (blocks + 1) / 2;
+}
+
+// The tile that the table wants, or, where its sums alone take half of all registers and there is more to do, the one behind it.
+static const CudaTile *tile_of(const CudaTile *t, bool light)
+{
+	return light || t->part_rows * t->part_columns < MANY_SUMS ? t : cuda_tile_next(t);
 }
 
 bool cuda_tile_emit(KernelFunc *k, const TileProduct *p)
 {
 	const Value *out = &k->op->results[0];
-	const CudaTile *t = p->tile;
+	const bool light = is_light(k, p);
+	const CudaTile *t = tile_of(p->tile, light); // slices of both are as deep
 	const char *value, *epilogue = epilogue_text(k, p, &value);
 	if (!epilogue || !helpers_print(k, t))
 		return false;
 	const bool aligned = cuda_rows_are_aligned(k, out, p->n); // then groups of columns are inside as a whole
 	const Dim *products = dim_mul(k->ctx, dim_const(k->ctx, p->split), p->batches);
 	k->block_threads = cuda_tile_threads(t);
+	k->block_shared = cuda_tile_shared(t);
 	k->grid = dim_mul(k->ctx, products, dim_mul(k->ctx, tiles_along(k->ctx, p->m, t->rows), tiles_along(k->ctx, p->n, t->columns)));
 	const TemplateKey keys[] = {
 		{"tile_rows", tile_int(k, t->rows)}, {"tile_columns", tile_int(k, t->columns)},
-		{"threads", tile_int(k, k->block_threads)}, {"blocks", tile_int(k, blocks_of(k, p))}, {"unit", unit_text(k, t)},
-		{"element", t->unit == CUDA_FMA ? "float" : t->unit == CUDA_TF32 ? "uint32_t" : "uint16_t"},
+		{"threads", tile_int(k, k->block_threads)}, {"blocks", tile_int(k, blocks_of(t, light))}, {"unit", unit_text(k, t)},
+		{"element", t->unit == CUDA_HALF ? "uint16_t" : "float"}, {"shared", tile_int(k, k->block_shared)},
 		{"size", sizes_text(k, p)}, {"a_load", p->a_load}, {"b_load", p->b_load},
 		{"type", dtype_c_memory(out->type->dtype)}, {"column_inside", aligned ? "true" : "column < N"}, {"epilogue", epilogue},
 		{"store", scalar_store(k, out->type->dtype, "results.v", "e", value)},

@@ -10,10 +10,13 @@ typedef struct TileProduct {
 	const CudaTile *tile;
 	const Dim *batches, *m, *n, *k; // the result lies [split][batches][m][n]
 	int split;                      // parts of the depth
-	// Statements that declare `a_load` and `b_load`: objects with `typedef .. Place`, one of Unit::AlongA, AcrossA,
-	// AlongB, AcrossB, and `pd_vec16<T> load(int i, int64_t k0) const`, which gives the thread's vector i of the slice that
-	// begins at depth k0: elements k0 + Place::k(i), Place::x(i) and on, along the depth or across it, zeros outside. They
-	// may use batch, m0, n0 (where the tile begins), M, N, K.
+	// Statements that declare `a_load` and `b_load`: objects with `typedef .. Place`, one of Unit::AlongA, AcrossA, AlongB,
+	// AcrossB, a constant STRAIGHT, and the function that this asks for. Vector i of the slice that begins at depth k0 is elements
+	// k0 + Place::k(i), Place::x(i) and on, along the depth or across it, zeros outside.
+	//   STRAIGHT = 0  pd_vec16<T> load(int i, int64_t k0) const, which gives it
+	//   STRAIGHT = 1  void copy(S &tile, int to, int i, int64_t k0) const, which calls pd_copy_async for all of it, also for
+	//                 what is outside: `to` is where it begins in shared memory, a multiple of 16 bytes
+	// They may use batch, m0, n0 (where the tile begins), M, N, K.
 	const char *a_load, *b_load;
 	// Where the group of columns that begins at `first` of a row lies in the result, as an expression, and a statement in front of
 	// all groups of a row that it may need; NULL: the result lies as said above.

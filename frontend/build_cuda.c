@@ -37,7 +37,7 @@ static const char *in_folder(Driver *d, const BuiltModel *b, const char *name)
 
 static const char *const headers[] = {"cuda_runtime.h", "cuda_runtime_api.h", "cublasLt.h", "cudnn.h", "cuda_library.h",
 	"cuda_fp16.h", "cuda_bf16.h", "cudaemu.h", "objects.h", "order.h"};
-static const char *const sources[] = {"api.cc", "block.cc", "memory.cc", "queue.cc", "races.cc", "report.cc", "shadow.cc"};
+static const char *const sources[] = {"api.cc", "banks.cc", "block.cc", "memory.cc", "queue.cc", "races.cc", "report.cc", "shadow.cc"};
 
 static bool emulator_write(Driver *d, const char *folder)
 {

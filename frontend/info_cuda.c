@@ -141,6 +141,7 @@ bool cuda_stats_collect(Driver *d, Op *module, const Target *t, CudaStats *s)
 	for (KernelStats *k = s->kernels; k < s->kernels + s->nkernel && log; k++) {
 		if (!usage_find(log, k->launch.kernel, &k->usage))
 			continue;
+		k->usage.shared += k->launch.shared; // ptxas knows only what the kernel declares
 		k->warps = warps_at_once(arch, &k->usage, (int)k->launch.threads);
 		s->spilled += k->usage.spilled > 0;
 	}

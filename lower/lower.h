@@ -31,7 +31,8 @@ typedef struct CudaTile {
 	CudaUnit unit;
 	int rows, columns, depth;          // of the tile, and of a slice of the operands in shared memory
 	int part_rows, part_columns;       // what a thread of it sums; on tensor cores, a warp
-	int blocks;                        // on one SM at a time: a bound for registers
+	int stages;                        // slices in shared memory
+	int registers;                     // that a thread may have
 	int speed;                         // of the inner loop, per cent of the best
 } CudaTile;
 
@@ -52,7 +53,10 @@ CudaSchedule cuda_schedule(const CudaProduct *p);
 // For products of few rows with a right operand that lies [n][k]; NULL: this is none.
 const CudaTile *cuda_schedule_rows(const CudaProduct *p);
 const CudaTile *cuda_tile_find(const char *name); // NULL: none
+const CudaTile *cuda_tile_next(const CudaTile *t); // the next smaller one of the unit, whose slices are as deep
 int cuda_tile_threads(const CudaTile *t);
+int cuda_tile_shared(const CudaTile *t);          // bytes that a block has
+int cuda_tile_blocks(const CudaTile *t);          // that share an SM
 // A call of a library; tf32: which may round f32 to it. Whether a kernel is one, and is such a one.
 CudaSchedule cuda_schedule_library(bool tf32);
 bool cuda_op_is_library(const Op *op);

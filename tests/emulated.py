@@ -45,9 +45,9 @@ class Program:
             column += len(feeds)
         self.model.write_text('\n'.join(rows + ['}', '']))
 
-    def run(self, target, out, *flags, model=None):
+    def run(self, target, out, *flags, model=None, **env):
         return run([self.t.pdcc, 'run', model or self.model, '--target', target, '--out-dir', self.tmp / out, *self.options, *flags],
-                   env=environment(CUDAEMU_SEED='3'))
+                   env=environment(CUDAEMU_SEED='3', **env))
 
     def results(self, out):
         """Of all cases, once that was run."""

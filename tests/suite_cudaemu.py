@@ -81,6 +81,13 @@ def emulator(tmp):
                 yield f'bug {name}, order {seed}', p.returncode != 0 and re.search(want, p.stdout), p.stdout
 
 
+def banks(exe, report):
+    """As many turns as check.cu says."""
+    p = run([exe, 'banks'], env={**os.environ, 'CUDAEMU_BANKS': '1', 'CUDAEMU_REPORT': str(report)})
+    counts = dict(line.split() for line in report.read_text().splitlines()) if p.returncode == 0 else {}
+    yield 'bank conflicts', (counts.get('shared_accesses'), counts.get('bank_conflicts')) == ('12', '60'), f'{counts}\n{p.stdout}'
+
+
 def npy(path, value):
     import numpy as np
     np.save(path, np.array([value], np.int64))
@@ -190,6 +197,7 @@ def programs(t):
 def suite(t):
     with emulated.folder() as tmp:
         yield from emulator(tmp)
+        yield from banks(tmp / 'check', tmp / 'banks')
         yield from loops(t, tmp)
         yield from nests(t, tmp)
         yield from cache(t, tmp)

@@ -1,5 +1,6 @@
 """Matrix products for CUDA: every row of the schedule table and what the layout pass makes of products, on the emulator and in the
-interpreter, against numpy; with nvcc, that it compiles under the gates and uses tensor cores where it should."""
+interpreter, against numpy; bank conflicts; with nvcc, that it compiles under the gates, uses tensor cores where it should, and copies
+straight to shared memory."""
 import re
 
 import emulated
@@ -127,11 +128,35 @@ def products(program, *flags):
                 f'{have}\n{want}'
 
 
+def shared_memory(t, tmp, rows):
+    """Nobody waits for a bank, however operands lie; more shared memory than all devices have is asked for, and may not be there."""
+    sizes, report = {name: (m, n) for name, m, n in rows}, tmp / 'report'
+
+    def run_counted(name, dtype, turns, **env):
+        m, n = sizes[name]
+        some = [Case(name, *transposed(ta, tb, m, 64, n), schedule=name, dtype=dtype) for ta in turns for tb in turns]
+        report.unlink(missing_ok=True)
+        p = emulated.Program(t, tmp, some).run('cuda', 'counted', CUDAEMU_REPORT=str(report), **env)
+        return p, dict(line.split() for line in report.read_text().splitlines()) if report.exists() else {}
+
+    for name, dtype in (('half_64x64', 'f16'), ('tf32_64x64', 'f32'), ('fma_64x64', 'f32')):
+        p, counts = run_counted(name, dtype, (False, True), CUDAEMU_BANKS='1')
+        yield f'{name}: no bank conflicts', int(counts.get('shared_accesses', 0)) > 100 and counts['bank_conflicts'] == '0', f'{counts}\n{p.stdout}'
+    p, counts = run_counted('half_128x128', 'f16', (False,))
+    yield 'more than 48 KiB are asked for', p.returncode == 0 and counts.get('cudaFuncSetAttribute') == '1', f'{counts}\n{p.stdout}'
+    p, _ = run_counted('half_128x128', 'f16', (False,), CUDAEMU_FAIL='cudaFuncSetAttribute:1:cudaErrorInvalidValue')
+    yield ('and not there: a status', p.returncode == 1 and 'the accelerator reported a failure: cudaErrorInvalidValue in compute_' in p.stdout,
+           p.stdout)
+
+
 def suite(t):
     with emulated.folder() as tmp:
         some = list(cases(table()))
         yield from products(emulated.Program(t, tmp, some))
         yield from products(emulated.Program(t, tmp, [c for c in some if not c.schedule]), '--allow-tf32')
+        yield from shared_memory(t, tmp, table())
         if t.config.get('NVCC'):
             some = emulated.Program(t, tmp, [c for c in some if c.schedule and c.name.endswith(('32', '16', ', odd, transposed', 'all rows'))])
             yield from tensor_cores(t, some.model)
+            ptx = some.model.with_suffix('.ptx')
+            yield 'copies to shared memory', ptx.exists() and re.search(r'cp\.async\.cg\.shared\.global \[\S+\], \[\S+\], 16', ptx.read_text()), ''

@@ -142,7 +142,7 @@ struct Block {
 static Block block;
 static Fiber *idle[MAX_THREADS];
 static int nidle;
-alignas(16) static char shared_bytes[SHARED_BYTES];
+alignas(128) static char shared_bytes[SHARED_BYTES];
 
 // The text stays until the next call.
 const char *accesses_describe(const Accesses *a)
@@ -179,6 +179,11 @@ void moment_next()
 {
 	if (!++moment.now)
 		die("too many barriers: their number does not fit 32 bits");
+}
+
+unsigned thread_number()
+{
+	return current->number;
 }
 
 unsigned warp_lane()
@@ -452,6 +457,8 @@ static void block_run()
 	}
 	if (block.arrived)
 		stuck();
+	if (banks_counted)
+		banks_block_end();
 }
 
 void kernel_run(const Launch *l)

@@ -116,6 +116,21 @@ static __global__ void narrow(const float *x, unsigned short *half, unsigned sho
 	back[threadIdx.x] = __half2float(__ushort_as_half(half[threadIdx.x])) + __bfloat162float(__ushort_as_bfloat16(bfloat[threadIdx.x]));
 }
 
+// Conflicts: 1, as two lanes share a bank each time; 31; 4 x 7, as the eight rows of a matrix do; none; none.
+static __global__ void bank_conflicts(float *x)
+{
+	PD_SHARED(float, s, 32 * 32);
+	uint32_t r[4];
+	const int t = (int)threadIdx.x;
+	for (int i = 0; i < 8; i++)
+		pd_shared_store(s, (i * 32 + t) * 4, make_float4(1.0f, 2.0f, 3.0f, 4.0f));
+	__syncwarp();
+	x[t] = s[t * 2];
+	x[t] += s[t * 32];
+	x[t] += s[5];
+	pd_load_matrices<false>(r, s, t * 32);
+}
+
 // ---- bugs ----------------------------------------------------------------------------------------------------
 
 static __global__ void missing_barrier(float *x)
@@ -575,6 +590,12 @@ static void early_read_check()
 	printf("late %g\n", (double)host[1]);
 }
 
+static void banks_check()
+{
+	pd_launch(&queue, bank_conflicts, 1, 32, numbers(32));
+	pd_check(&queue, cudaDeviceSynchronize());
+}
+
 // How many elements are as a plain loop has them.
 static bool mma_check(bool turned)
 {
@@ -703,6 +724,8 @@ int main(int argc, char **argv)
 		update_check();
 	else if (!strcmp(name, "copies") || !strcmp(name, "dynamic-large"))
 		copies_check(name);
+	else if (!strcmp(name, "banks"))
+		banks_check();
 	else if (!strcmp(name, "narrow"))
 		narrow_check();
 	else if (!strcmp(name, "early-read"))

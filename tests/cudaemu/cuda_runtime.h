@@ -7,6 +7,7 @@
 //   CUDAEMU_RACES=1      when pdcc builds and when the program runs: nodes of a graph that touch the same bytes though no edge
 //                        orders them (races.cc), threads of a launch that do so though no barrier does, reads of what nobody
 //                        wrote, and any byte outside of an allocation (shadow.cc) end the program
+//   CUDAEMU_BANKS=1      the report says, too, how often warps accessed shared memory, and how many turns conflicts of banks took
 //   CUDAEMU_FAIL=F:N[:E] the N-th call of the API function F (from 1) fails with E or cudaErrorMemoryAllocation; F may be *,
 //                        then what gives something back does not count
 //   CUDAEMU_LEAKS=1      allocations, streams and graphs that are left at exit are an error
@@ -103,6 +104,10 @@ void copy_begin(const Site *s, size_t i, size_t count, size_t n, size_t size, co
 void copy_aligned(const void *from, size_t bytes, int line);
 void copies_commit();
 void copies_wait(unsigned groups_left);
+// Accesses of shared memory, where bank conflicts are counted.
+extern bool banks_counted;
+void banks_access(const void *at, size_t bytes, int line);
+void banks_matrices(const void *base, const uint64_t *rows, size_t bytes, int line);
 
 template <typename T>
 struct Element {
@@ -113,11 +118,15 @@ struct Element {
 	operator T() const
 	{
 		shared_read(site, i, count, line);
+		if (banks_counted)
+			banks_access(at, sizeof *at, line);
 		return *at;
 	}
 	T operator=(T v) const
 	{
 		shared_write(site, i, count, line);
+		if (banks_counted)
+			banks_access(at, sizeof *at, line);
 		return *at = v;
 	}
 	T operator=(const Element &other) const { return *this = (T)other; }
@@ -196,14 +205,20 @@ template <typename V, typename T>
 V pd_shared_load(const cudaemu::Shared<T> &s, size_t i, int line = __builtin_LINE())
 {
 	V v;
-	memcpy(&v, s.read(i, sizeof v / sizeof(T), line), sizeof v);
+	const T *at = s.read(i, sizeof v / sizeof(T), line);
+	if (cudaemu::banks_counted)
+		cudaemu::banks_access(at, sizeof v, line);
+	memcpy(&v, at, sizeof v);
 	return v;
 }
 
 template <typename V, typename T>
 void pd_shared_store(const cudaemu::Shared<T> &s, size_t i, V v, int line = __builtin_LINE())
 {
-	memcpy(s.written(i, sizeof v / sizeof(T), line), &v, sizeof v);
+	T *at = s.written(i, sizeof v / sizeof(T), line);
+	if (cudaemu::banks_counted)
+		cudaemu::banks_access(at, sizeof v, line);
+	memcpy(at, &v, sizeof v);
 }
 
 // ---- PTX: what cuda_ptx.c has under nvcc ----------------------------------------------------------------
@@ -249,6 +264,8 @@ void pd_load_matrices(uint32_t (&r)[4], const cudaemu::Shared<T> &tile, size_t a
 	cudaemu::shared_aligned(tile.site, at, 16 / sizeof(T), line);
 	const uint64_t *all = cudaemu::warp_exchange(0xffffffffu, at, line);
 	const unsigned lane = cudaemu::warp_lane();
+	if (cudaemu::banks_counted && lane == 0)
+		cudaemu::banks_matrices(tile.site->data, all, sizeof(T), line);
 	for (int i = 0; i < 4; i++)
 		for (unsigned e = 0; e < EACH; e++) {
 			const size_t from = TRANSPOSED ? (size_t)all[i * 8 + lane % 4 * EACH + e] + lane / 4
@@ -268,6 +285,8 @@ void pd_copy_async(const cudaemu::Shared<T> &tile, size_t at, const T *from, boo
 	if (inside)
 		x = *reinterpret_cast<const Bytes *>(from);
 	cudaemu::copy_begin(tile.site, at, tile.count, BYTES / sizeof(T), sizeof(T), &x, line);
+	if (cudaemu::banks_counted)
+		cudaemu::banks_access(tile.site->data + at * sizeof(T), BYTES, line);
 }
 
 static inline void pd_copies_commit()

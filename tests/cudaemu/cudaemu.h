@@ -1,8 +1,10 @@
 // What the files of the emulator's runtime share: api.cc has the API, report.cc messages and counts, memory.cc allocations,
-// queue.cc runs what is queued (objects.h), block.cc the threads of a block, races.cc compares what nodes of graphs touch,
-// shadow.cc what threads do to memory of the device (order.h).
+// queue.cc runs what is queued (objects.h), block.cc the threads of a block, banks.cc counts bank conflicts, races.cc compares
+// what nodes of graphs touch, shadow.cc what threads do to memory of the device (order.h).
 #ifndef CUDAEMU_H
 #define CUDAEMU_H
+
+#include <stdio.h>
 
 #include "cuda_runtime.h"
 
@@ -40,8 +42,13 @@ struct Launch {
 };
 
 void kernel_run(const Launch *l); // block.cc
+unsigned thread_number();         // of the thread that runs, in its block
 // The thread that runs, for messages; false: none does.
 bool thread_describe(char *text, size_t size);
+
+// banks.cc: the threads of a block have ended; what was counted.
+void banks_block_end();
+void banks_report(FILE *f);
 
 // races.cc: where accesses come from now. A graph begins and ends; before: for each of its nodes the set of those that edges
 // put before it, each of so many words. Its node of that number runs.

@@ -60,6 +60,8 @@ static void report()
 	FILE *f = path ? fopen(path, "w") : nullptr;
 	for (Counter *c = counters; f && c->name; c++)
 		fprintf(f, "%s %ld\n", c->name, c->count);
+	if (f && banks_counted)
+		banks_report(f);
 	if (f)
 		fclose(f);
 	if (getenv("CUDAEMU_LEAKS") && cudaemu_live()) {
