@@ -107,17 +107,18 @@ static int blocks_of(const CudaTile *t, bool light)
 	return light ? blocks : (blocks + 1) / 2;
 }
 
-// The tile that the table wants, or, where its sums alone take half of all registers and there is more to do, the one behind it.
-static const CudaTile *tile_of(const CudaTile *t, bool light)
+// The tile that the table wants, or, where its sums alone take half of all registers and operands need many, the one behind it.
+static const CudaTile *tile_of(const TileProduct *p)
 {
-	return light || t->part_rows * t->part_columns < MANY_SUMS ? t : cuda_tile_next(t);
+	const CudaTile *t = p->tile;
+	return p->plain || t->part_rows * t->part_columns < MANY_SUMS ? t : cuda_tile_next(t);
 }
 
 bool cuda_tile_emit(KernelFunc *k, const TileProduct *p)
 {
 	const Value *out = &k->op->results[0];
 	const bool light = is_light(k, p);
-	const CudaTile *t = tile_of(p->tile, light); // slices of both are as deep
+	const CudaTile *t = tile_of(p); // slices of both are as deep
 	const char *value, *epilogue = epilogue_text(k, p, &value);
 	if (!epilogue || !helpers_print(k, t))
 		return false;
