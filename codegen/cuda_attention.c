@@ -339,6 +339,7 @@ static bool mma_emit(const Attention *a, int n, TemplateKey *keys)
 	keys[n++] = (TemplateKey){"scale", scale_text(a, "total[r]")};
 	keys[n++] = (TemplateKey){"sum", sum_text(a, "lane % 4 == 0 && i < rows", "most[r]", "total[r]")};
 	keys[n++] = (TemplateKey){"unit", each == 4 ? "pd_tf32" : op_dtype(k->op, "dtype", DT_F32) == DT_F16 ? "pd_f16" : "pd_bf16"};
+	keys[n++] = (TemplateKey){"element", each == 4 ? "uint32_t" : "uint16_t"};
 	keys[n++] = (TemplateKey){"each", tile_int(k, each)};
 	keys[n++] = (TemplateKey){"threads", tile_int(k, t->threads)};
 	keys[n++] = (TemplateKey){"blocks", tile_int(k, t->blocks)};
@@ -373,7 +374,7 @@ static bool rows_emit(const Attention *a, int n, TemplateKey *keys)
 bool cuda_attention_emit(KernelFunc *k)
 {
 	const Attention a = attention_plan(k, k->op);
-	TemplateKey keys[32];
+	TemplateKey keys[40];
 	const DType t = op_dtype(k->op, "dtype", DT_F32);
 	const int64_t width = a.depth > a.columns ? a.depth : a.columns;
 	if (!a.tile || width > a.tile->width || (a.tile->unit == CUDA_HALF && t != DT_F16 && t != DT_BF16)) {

@@ -89,7 +89,7 @@ static int widest_vector(const char *text)
 // The most bytes that a thread moves at once, as the text of the kernel has it.
 static int widest_access(const char *text)
 {
-	static const char *const wide[] = {"float4", ", true> a_load", ", true> b_load", "pd_load_vector<true>"};
+	static const char *const wide[] = {", true> a_load", ", true> b_load", "pd_load_vector<true>"};
 	static const char *const scalars[] = {"double", "int64_t *", "float", "int32_t *", "uint16_t *"};
 	for (size_t i = 0; i < COUNT_OF(wide); i++)
 		if (strstr(text, wide[i]))

@@ -19,7 +19,7 @@ enum {
 	TRAFFIC = 2000,   // bytes that all SMs move in a cycle
 	FEW_ROWS = 4,     // of attention, that have blocks of their own
 	OPEN_ROWS = 64,   // of a block, where sizes are open
-	OPEN_KEYS = 2048, // what keys without a bound are taken for: parts that are not needed cost one launch
+	OPEN_KEYS = 2048, // what keys without a bound are taken for beside a known number of rows: parts in vain cost one launch
 	MIN_KEYS = 256,   // of a part: what a block takes for fewer is less than another launch
 	MAX_PARTS = 32
 };
@@ -216,11 +216,11 @@ static const CudaAttention attentions[] = {
 	{.name = "half_64x64", .unit = CUDA_HALF, .rows = 64, .keys = 64, .width = 64, .threads = 128, .blocks = 2},
 	{.name = "half_64x32", .unit = CUDA_HALF, .rows = 64, .keys = 32, .width = CUDA_MAX_HEAD, .threads = 128, .blocks = 2},
 	{.name = "half_32x64", .unit = CUDA_HALF, .rows = 32, .keys = 64, .width = 64, .threads = 64, .blocks = 4},
-	{.name = "half_32x32", .unit = CUDA_HALF, .rows = 32, .keys = 32, .width = CUDA_MAX_HEAD, .threads = 64, .blocks = 4},
+	{.name = "half_32x32", .unit = CUDA_HALF, .rows = 32, .keys = 32, .width = 96, .threads = 64, .blocks = 4},
 	{.name = "tf32_64x32", .unit = CUDA_TF32, .rows = 64, .keys = 32, .width = 64, .threads = 128, .blocks = 2},
 	{.name = "tf32_64x16", .unit = CUDA_TF32, .rows = 64, .keys = 16, .width = CUDA_MAX_HEAD, .threads = 128, .blocks = 2},
 	{.name = "tf32_32x32", .unit = CUDA_TF32, .rows = 32, .keys = 32, .width = 64, .threads = 64, .blocks = 4},
-	{.name = "tf32_32x16", .unit = CUDA_TF32, .rows = 32, .keys = 16, .width = CUDA_MAX_HEAD, .threads = 64, .blocks = 4},
+	{.name = "tf32_32x16", .unit = CUDA_TF32, .rows = 32, .keys = 16, .width = 96, .threads = 64, .blocks = 4},
 };
 
 const CudaAttention *cuda_attention_find(const char *name)
@@ -258,8 +258,10 @@ static int attention_split(const CudaHeads *h, const CudaAttention *tile, double
 	dim_range(h->keys, &lo, &keys);
 	dim_range(h->batches, &least, &most);
 	const bool open = lo < keys && keys > 2 * OPEN_KEYS;
-	if (open)
+	if (open && dim_is_const(h->rows))
 		keys = lo > OPEN_KEYS ? lo : OPEN_KEYS;
+	else if (open)
+		keys = (int64_t)size_guess(h->keys);
 	else if (tile->unit == CUDA_ROW)
 		batches = least < 1 ? 1 : (double)least;
 	const double blocks = batches * count_of(rows, tile->rows);
