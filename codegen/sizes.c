@@ -197,8 +197,10 @@ static void size_check_print(SizeLocals *l, const Dim *d, Text *out)
 		text_line(out, 1, "if (%s < 0)", dim_in_run(l->cg, d));
 		text_line(out, 2, "return SIZE_MAX;");
 	}
+	if (dim_is_monotone(d))
+		return; // without a local of the plan, which nobody would read
 	const char *size = dim_in_run(l->cg, d), *room = dim_in_locals(l, d);
-	if (dim_is_monotone(d) || !strcmp(size, room))
+	if (!strcmp(size, room))
 		return;
 	text_line(out, 1, "if (%s > %s)", size, room);
 	text_line(out, 2, "return SIZE_MAX;");
