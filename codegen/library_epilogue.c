@@ -162,17 +162,18 @@ static bool is_addend(const Reader *r, const Op *load, const Type *t)
 	return same;
 }
 
-// A term that is loaded.
+// A term that is loaded. Of one row both kinds look alike.
 static bool load_read(Reader *r, const Op *load)
 {
 	const Value *from = op_operand(load, 0);
 	if (load->code != OP_LOOP_LOAD || from->type->dtype != r->op->results[0].type->dtype)
 		return false;
-	const Value **to = is_bias(r, load, from->type) ? &r->e->bias : is_addend(r, load, from->type) ? &r->e->addend : NULL;
-	if (!to || *to)
-		return false;
-	*to = from;
-	return true;
+	const Value **to = !r->e->bias && is_bias(r, load, from->type)       ? &r->e->bias
+	                 : !r->e->addend && is_addend(r, load, from->type) ? &r->e->addend
+	                                                                   : NULL;
+	if (to)
+		*to = from;
+	return to;
 }
 
 static bool term_read(Reader *r, const Value *v)

@@ -71,6 +71,7 @@ PRODUCTS = (
     Product('bias and the exact GELU', [], 7, 64, 24, ['bias', 'gelu'], None),
     Product('bias, addend, RELU', [], 7, 64, 24, ['bias', 'addend', 'relu'], 'RELU_BIAS'),
     Product('addend, batches', [3], 7, 64, 24, ['addend'], 'DEFAULT', wide=True),
+    Product('one row, bias and addend', [], 1, 64, 24, ['bias', 'addend', 'relu'], 'RELU_BIAS'),
     Product('RELU in front of a bias', [], 7, 64, 24, ['relu', 'bias'], None),
     Product('twice the bias', [], 7, 64, 24, ['bias', 'bias'], None),
     Product('f16', [], 16, 64, 24, ['bias', GELU], 'GELU_BIAS', 'f16'),
