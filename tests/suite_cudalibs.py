@@ -1,8 +1,9 @@
 """--cuda-libs: products through cuBLASLt and convolutions through cuDNN, as the emulator has them, against the interpreter; that
 what they are told is what the libraries' own headers have; errors that name the operator."""
-import os, pathlib, re, shutil, tempfile
+import pathlib, re, shutil
 
-from pdcc_tests import SRC, Skip, run
+import emulated
+from pdcc_tests import SRC, run
 from suite_cuda import nvcc_compile
 from suite_cudaconv import Case
 
@@ -37,12 +38,13 @@ class Product:
 
     def feeds(self, np, random):
         kind = np.float16 if self.dtype == 'f16' else np.float32
-        return [(random.standard_normal(d) / 4).astype(kind) for d in (self.a, self.b, [self.out[-1]], self.out)]
+        return [(name, (random.standard_normal(d) / 4).astype(kind))
+                for name, d in zip('abcd', (self.a, self.b, [self.out[-1]], self.out))]
 
     def text(self, i, column):
         dims, rows, feed = (self.a, self.b, [self.out[-1]], self.out), [], 'f16' if self.dtype == 'f16' else 'f32'
         for at, (name, d) in enumerate(zip('abcd', dims)):
-            rows.append(f'  %f{name}{i} = pd.feed() {{name = "{name}{i}", col = {column + at}}} : () -> ({self.type(d, feed, i)})')
+            rows.append(f'  %f{name}{i} = pd.feed() {{name = "{name}_{i}", col = {column + at}}} : () -> ({self.type(d, feed, i)})')
             rows.append(f'  %{name}{i} = pd.cast(%f{name}{i}) {{dtype = {self.dtype}}} : ({self.type(d, feed, i)}) -> ({self.type(d, self.dtype, i)})')
         a, b, c, out = (self.type(d, self.dtype, i) for d in dims)
         rows.append(f'  %v{i}_0 = pd.matmul(%a{i}, %b{i}) {{transpose_y = {str(self.last).lower()}}} : ({a}, {b}) -> ({out})')
@@ -92,30 +94,13 @@ def products_text(t, model):
                call[:1000])
 
 
-def write(np, random, tmp, name, items, feeds_of):
-    """A program of all items, and the arguments that feed it."""
-    rows, feeds, column = ['builtin.module {'], [], 0
-    for i, item in enumerate(items):
-        arrays = feeds_of(item)
-        rows += item.text(i, column)
-        column += len(arrays)
-        for letter, array in zip('abcd' if isinstance(item, Product) else 'xwb', arrays):
-            np.save(tmp / f'{name}-{letter}{i}.npy', array)
-            feeds += ['--in', f'{letter}{i}={tmp / f"{name}-{letter}{i}.npy"}']
-    model = tmp / f'{name}.pdir'
-    model.write_text('\n'.join(rows + ['}', '']))
-    return model, feeds
-
-
-def numbers(t, tmp, np, name, items, model, feeds):
+def numbers(program, what):
     """Emulated, what the interpreter computes; nodes of the graph wait for enough, and nothing is lost."""
-    env = {**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_SEED': '3', 'CUDAEMU_LEAKS': '1', 'CUDAEMU_RACES': '1'}
-    for out, more in (('want', ['--target', 'interp']), ('have', ['--target', 'cuda', '--cuda-libs'])):
-        p = run([t.pdcc, 'run', model, *more, '--out-dir', tmp / name / out, *feeds], env=env)
-        yield f'{name}: {out} runs', p.returncode == 0, p.stdout[-3000:]
-    for i, item in enumerate(items):
-        have, want = (np.load(tmp / name / d / f'0/{i}.npy') for d in ('have', 'want'))
-        yield f'{name}: {item.name}', item.near(have, want, item.dtype), f'{have}\n{want}'
+    for out, target, flags, more in (('want', 'interp', [], {}), ('have', 'cuda', ['--cuda-libs'], {'CUDAEMU_RACES': '1', 'CUDAEMU_LEAKS': '1'})):
+        p = program.run(target, out, *flags, **more)
+        yield f'{what}: {out} runs', p.returncode == 0, p.stdout[-3000:]
+    for name, right, why in program.agrees('have', lambda case, have, want: case.near(have, want, case.dtype)):
+        yield f'{what}: {name}', right, why
 
 
 def rounding(t, tmp, np):
@@ -135,19 +120,18 @@ def rounding(t, tmp, np):
     np.save(tmp / 'rw.npy', w)
     for options, image in (([], 1 + 2 ** -12), (['--allow-tf32'], 1.0)):
         p = run([t.pdcc, 'run', model, '--target', 'cuda', '--cuda-libs', *options, '--out-dir', tmp / 'rounding', '--in', f'x={tmp}/rx.npy',
-                 '--in', f'w={tmp}/rw.npy'], env={**os.environ, 'PDCC_EMULATE': '1'})
+                 '--in', f'w={tmp}/rw.npy'], env=emulated.environment())
         c, m = (np.load(tmp / f'rounding/0/{i}.npy') if p.returncode == 0 else np.zeros(1) for i in (0, 1))
         yield (f'rounding: {options}', bool((c == np.float32(image)).all() and np.allclose(m, 8 * image * image, rtol=1e-7)),
                p.stdout[-2000:] + f'{c}\n{m}')
 
 
-def failures(t, tmp, model, feeds):
+def failures(program):
     """What a library says is told with its name, and the operator."""
     for call, want in (('cudnnCreate:1', 'CUDNN_STATUS_INTERNAL_ERROR in cudnnCreate'),
                        ('cudnnConvolutionBiasActivationForward:2', "CUDNN_STATUS_INTERNAL_ERROR in kernel.conv 'r1'"),
                        ('cudnnGetConvolutionForwardAlgorithm_v7:1', "CUDNN_STATUS_INTERNAL_ERROR in kernel.conv 'r0'")):
-        p = run([t.pdcc, 'run', model, '--target', 'cuda', '--cuda-libs', '--out-dir', tmp / 'failed', *feeds],
-                env={**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_FAIL': call})
+        p = program.run('cuda', 'failed', '--cuda-libs', CUDAEMU_FAIL=call)
         yield f'{call}: said', p.returncode == 1 and f'the accelerator reported a failure: {want}' in p.stdout, p.stdout[-2000:]
 
 
@@ -172,36 +156,34 @@ def headers(t, tmp, models):
     """With nvcc: what is printed compiles against the headers of the libraries themselves, and links as it says. A library that is not
     installed is said."""
     nvcc = t.config.get('NVCC')
-    include = pathlib.Path(nvcc).resolve().parent.parent / 'include' if nvcc else None
-    for header, model in zip(('cublasLt.h', 'cudnn.h', 'cudnn.h'), models):
+    include = pathlib.Path(shutil.which(nvcc)).resolve().parent.parent / 'include' if nvcc else None
+    for what, model in models.items():
+        header = 'cublasLt.h' if what == 'products' else 'cudnn.h'
         if not nvcc or not (include / header).exists():
-            yield f'{header} (not installed)', True, ''
+            yield f'{what}: {header} (not installed)', True, ''
             continue
-        source = tmp / model.with_suffix('.cu').name
+        source = tmp / f'{what}.cu'
         p = run([t.pdcc, model, '-o', source, '--cuda-libs'])
         if p.returncode == 0:
             p = nvcc_compile(nvcc, source)
         main = tmp / 'main.c'
-        main.write_text(f'#include "{model.stem}.h"\nint main(void) {{ return {model.stem}_info()->abi_version != PDRT_ABI_VERSION; }}\n')
+        main.write_text(f'#include "{what}.h"\nint main(void) {{ return {what}_info()->abi_version != PDRT_ABI_VERSION; }}\n')
         flags = re.search('; link with (.*) \\*/', source.read_text())[1].split() if p.returncode == 0 else []
         if p.returncode == 0:
             p = run([nvcc, '-I', SRC / 'runtime_stub', main, source.with_suffix('.o'), SRC / 'runtime_stub/pdrt.c', *flags, '-o', tmp / 'main'])
-        yield f'{model.stem}, {header}: {flags}', p.returncode == 0, p.stdout[-2000:]
+        yield f'{what}, {header}: {flags}', p.returncode == 0, p.stdout[-2000:]
 
 
 def suite(t):
-    if not shutil.which('g++'):
-        raise Skip('g++ is not installed')
     import numpy as np
-    random = np.random.default_rng(1)
-    images = lambda case: [random.standard_normal(d).astype(np.float32) for d in (case.order(case.x), case.w, case.order(case.bias))]
-    with tempfile.TemporaryDirectory() as tmp:
-        tmp = pathlib.Path(tmp)
-        products, product_feeds = write(np, random, tmp, 'products', PRODUCTS, lambda p: p.feeds(np, random))
-        convolutions, feeds = write(np, random, tmp, 'convolutions', CONVOLUTIONS, images)
-        yield from products_text(t, products)
-        yield from numbers(t, tmp, np, 'products', PRODUCTS, products, product_feeds)
-        yield from numbers(t, tmp, np, 'convolutions', CONVOLUTIONS, convolutions, feeds)
+    with emulated.folder() as tmp:
+        programs = {}
+        for what, cases in (('products', PRODUCTS), ('convolutions', CONVOLUTIONS)):
+            (tmp / what).mkdir()
+            programs[what] = emulated.Program(t, tmp / what, cases)
+        yield from products_text(t, programs['products'].model)
+        for what, program in programs.items():
+            yield from numbers(program, what)
         yield from rounding(t, tmp, np)
-        yield from failures(t, tmp, convolutions, feeds)
-        yield from headers(t, tmp, (products, convolutions, halves(tmp)))
+        yield from failures(programs['convolutions'])
+        yield from headers(t, tmp, {**{what: p.model for what, p in programs.items()}, 'halves': halves(tmp)})
