@@ -107,13 +107,11 @@ static bool inside_block(const BlockPlan *block, const Buffer *b)
 	return !b->moving && b->first >= block->start && b->last <= block->end;
 }
 
-// Whether nobody reads what is there.
+// Whether it is what a call of a library works in.
 static bool is_scratch(const Buffer *b)
 {
-	bool read = false;
-	for (const Root *r = b->roots; r; r = r->next)
-		read |= r->nuse > 0;
-	return !read;
+	const Value *v = b->roots->value;
+	return v->def && v->index == 1 && cuda_op_is_library(v->def);
 }
 
 static bool counts(const Attempt *t, const BlockPlan *block, const Buffer *b)
