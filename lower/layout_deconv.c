@@ -43,12 +43,13 @@ static bool phase_read(Context *c, const Window *w, int i, const Dim *out, Phase
 	return p->pad[0] >= 0 && last >= 0;
 }
 
-// [IC x OC x KH x KW] to [phases * each x IC x taps x taps], flipped; `each` is OC, or more with
-// zeros behind.
-static Tensor *phase_filter(Context *c, const Tensor *w, const Phase *p, int64_t each)
+// [IC x OC / groups x KH x KW] to [groups * phases * each x IC / groups x taps x taps], flipped; `each` is OC / groups, or more
+// with zeros behind.
+static Tensor *phase_filter(Context *c, const Tensor *w, const Phase *p, int64_t groups, int64_t each)
 {
-	int64_t ic = w->dims[0], oc = w->dims[1], kh = w->dims[2], kw = w->dims[3], sx = p[1].stride;
-	int64_t dims[4] = {p[0].stride * sx * each, ic, p[0].taps, p[1].taps};
+	int64_t ic = w->dims[0] / groups, oc = w->dims[1], kh = w->dims[2], kw = w->dims[3], sx = p[1].stride;
+	int64_t share = p[0].stride * sx * each; // of a group
+	int64_t dims[4] = {groups * share, ic, p[0].taps, p[1].taps};
 	Tensor *t = tensor_new(c->arena, w->dtype, 4, dims);
 	if (!t)
 		return NULL;
@@ -59,12 +60,12 @@ static Tensor *phase_filter(Context *c, const Tensor *w, const Phase *p, int64_t
 		for (int64_t i = 0; i < ic; i++)
 			for (int64_t y = 0; y < dims[2]; y++)
 				for (int64_t x = 0; x < dims[3]; x++, to += size) {
-					int64_t phase = o / each, channel = o % each;
+					int64_t phase = o % share / each, channel = o % each, from_channel = o / share * ic + i;
 					int64_t ky = phase / sx + p[0].stride * (p[0].taps - 1 - y);
 					int64_t kx = phase % sx + sx * (p[1].taps - 1 - x);
 					bool inside = channel < oc && ky < kh && kx < kw;
 					if (inside)
-						memcpy(to, from + (size_t)(((i * oc + channel) * kh + ky) * kw + kx) * size, size);
+						memcpy(to, from + (size_t)(((from_channel * oc + channel) * kh + ky) * kw + kx) * size, size);
 				}
 	return t;
 }
@@ -83,14 +84,15 @@ typedef struct Phases {
 	bool blocked;  // its images
 	bool plain;    // the result
 	int64_t each;  // channels from one phase to the next
+	int64_t groups, count; // count: phases, which stand side by side in each group
 } Phases;
 
 // Few channels would mostly be empty lanes: then the result is plain, else blocked with whole
 // blocks per phase.
-static Phases phases_of(const Layout *l, DType t, const Phase *p, int64_t oc)
+static Phases phases_of(const Layout *l, DType t, const Phase *p, int64_t groups, int64_t oc)
 {
 	const int64_t lanes = l->target->lanes;
-	Phases s = {.blocked = layout_has_blocks(l, t), .each = oc};
+	Phases s = {.blocked = groups == 1 && layout_has_blocks(l, t), .each = oc, .groups = groups, .count = p[0].stride * p[1].stride};
 	s.plain = !s.blocked || 2 * oc <= lanes;
 	if (!s.plain && (p[0].stride > 1 || p[1].stride > 1))
 		s.each = (oc + lanes - 1) / lanes * lanes;
@@ -103,6 +105,8 @@ static void phase_place(const Layout *l, Nest *n, Value *phase, const Phases *s,
 	Builder *b = &n->b;
 	const int64_t lanes = l->target->lanes;
 	at[1] = index_add(b, index_times(b, phase, s->plain ? s->each : s->each / lanes), n->at[1]);
+	if (s->groups > 1)
+		at[1] = index_add(b, at[1], index_times(b, index_div(b, n->at[1], index_const(b, s->each)), (s->count - 1) * s->each));
 	if (!s->blocked)
 		return;
 	at[4] = n->at[4];
@@ -130,8 +134,10 @@ static Value *phases_convolve(Layout *l, const Conv *cv, const Phases *s, const 
 {
 	if (!l->target->cuda)
 		return conv_dense(l, cv, out);
-	const ImageForm form = conv_image_form(l, cv, 1);
-	return (form == IMAGE_BLOCKED) == s->blocked ? conv_image(l, cv, form, out, cv->x, 1) : NULL;
+	ImageForm form = conv_image_form(l, cv, s->groups);
+	if (s->groups > 1 && form == IMAGE_BLOCKED)
+		form = IMAGE_PLAIN; // phases are no whole blocks
+	return (form == IMAGE_BLOCKED) == s->blocked ? conv_image(l, cv, form, out, cv->x, s->groups) : NULL;
 }
 
 static bool deconv_dtype(const Layout *l, DType t)
@@ -142,7 +148,8 @@ static bool deconv_dtype(const Layout *l, DType t)
 bool layout_conv_transpose(Layout *l, Op *op)
 {
 	Context *c = l->ctx;
-	if (op->code != OP_PD_CONV2D_TRANSPOSE || op_int(op, "groups", 1) != 1)
+	const int64_t groups = op_int(op, "groups", 1);
+	if ((op->code != OP_PD_CONV2D_TRANSPOSE && op->code != OP_PD_DEPTHWISE_CONV2D_TRANSPOSE) || (groups != 1 && !l->target->cuda))
 		return false;
 	Value *x = op_operand(op, 0), *filter = op_operand(op, 1);
 	const Tensor *w = value_constant(filter);
@@ -150,15 +157,15 @@ bool layout_conv_transpose(Layout *l, Op *op)
 	Window win;
 	Phase p[2];
 	if (!w || w->dtype != x->type->dtype || w->rank != 4 || !deconv_dtype(l, w->dtype) || !type_blockable(x->type) ||
-		!type_blockable(out) || w->dims[0] != type_channels(x->type) || w->dims[1] != type_channels(out) ||
+		!type_blockable(out) || w->dims[0] != type_channels(x->type) || w->dims[1] * groups != type_channels(out) ||
 		!window_of_conv(op, &win) || win.channel != 1)
 		return false;
 	for (int i = 0; i < 2; i++)
 		if (!phase_read(c, &win, i, out->dims[2 + i], &p[i]))
 			return false;
 	bool single = p[0].stride == 1 && p[1].stride == 1;
-	const Phases s = phases_of(l, w->dtype, p, type_channels(out));
-	Tensor *t = phase_filter(c, w, p, s.each);
+	const Phases s = phases_of(l, w->dtype, p, groups, w->dims[1]);
+	Tensor *t = phase_filter(c, w, p, groups, s.each);
 	if (!t)
 		return false;
 	Builder b = builder_before(op);
@@ -169,7 +176,7 @@ bool layout_conv_transpose(Layout *l, Op *op)
 			   .ic = t->dims[1],
 			   .kh = t->dims[2],
 			   .kw = t->dims[3],
-			   .channels = t->dims[1],
+			   .channels = t->dims[1] * groups,
 			   .strides = {1, 1},
 			   .dilations = {1, 1},
 			   .paddings = {p[0].pad[0], p[1].pad[0], p[0].pad[1], p[1].pad[1]}};

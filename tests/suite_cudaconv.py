@@ -75,6 +75,32 @@ class Case:
         return have.shape == want.shape and np.allclose(have, want, rtol=TOLERANCE[kind] * 4, atol=TOLERANCE[kind] * terms ** 0.5 * 4)
 
 
+class Transposed:
+    """conv2d_transpose of x [N x C x H x W] in groups, by a filter that is constant, as its phases want it."""
+    dtype = 'f32'
+
+    def __init__(self, name, x, out, kernel, stride, groups, op='conv2d_transpose'):
+        self.name, self.x, self.w, self.stride, self.groups, self.op = name, list(x), [x[1], out // groups, kernel, kernel], stride, groups, op
+        self.out = [x[0], out] + [(size - 1) * stride - 2 + kernel for size in x[2:]]
+
+    def text(self, i, column):
+        n = self.w[0] * self.w[1] * self.w[2] ** 2
+        values = ', '.join(f'{(k * 37 % 101 - 50) / 100}' for k in range(n))
+        x, w, out = (tensor(d, i, 'f32') for d in (self.x, self.w, self.out))
+        return [f'  %x{i} = pd.feed() {{name = "x_{i}", col = {column}}} : () -> ({x})',
+                f'  %w{i} = builtin.constant() {{value = dense<{w[7:-1]} [{values}]>}} : () -> ({w})',
+                f'  %c{i} = pd.{self.op}(%x{i}, %w{i}, _) {{strides = [{self.stride}, {self.stride}], paddings = [1, 1], groups = {self.groups}}}'
+                f' : ({x}, {w}) -> ({out})', f'  %r{i} = pd.relu(%c{i}) : ({out}) -> ({out})',
+                f'  pd.fetch(%r{i}) {{name = "r{i}", col = {i}}} : ({out}) -> ()']
+
+    def feeds(self, np, random):
+        return [('x', random.uniform(-0.5, 0.5, self.x).astype(np.float32))]
+
+    def near(self, have, want, kind):
+        import numpy as np
+        return have.shape == want.shape and np.allclose(have, want, rtol=TOLERANCE[kind] * 8, atol=TOLERANCE[kind] * 8)
+
+
 def tensor(dims, i, dtype):
     return 'tensor<' + ' x '.join(f'{d}{i}' if str(d)[0] == '?' else str(d) for d in dims) + f' x {dtype}>'
 
@@ -130,6 +156,11 @@ CASES = (
 )
 
 
+TRANSPOSED = (
+    Transposed('transposed, groups', (2, 12, 5, 6), 15, 4, 2, 3),
+    Transposed('transposed, groups, stride 1', (1, 4, 5, 6), 6, 3, 1, 2),
+    Transposed('transposed, depthwise', (1, 5, 7, 6), 5, 3, 2, 5, 'depthwise_conv2d_transpose'),
+)
 NETWORK = '''builtin.module {
   %x0 = pd.feed() {name = "x", col = 0} : () -> (tensor<2 x 12 x 8 x 8 x f32>)
   %v0 = pd.feed() {name = "v", col = 1} : () -> (tensor<20 x 12 x 3 x 3 x f32>)
@@ -177,6 +208,16 @@ def network(t, tmp, dtype, *flags):
         yield f'network of {dtype}: {i}', np.allclose(have, want, rtol=near, atol=near), f'{have}\n{want}'
 
 
+def transposed(t, tmp):
+    """What comes of constant filters is not in the text of lowered IR."""
+    tmp.mkdir()
+    program = emulated.Program(t, tmp, TRANSPOSED)
+    for out, target in (('want', 'interp'), ('emulated', 'cuda')):
+        p = program.run(target, out)
+        yield f'transposed: {out} runs', p.returncode == 0, p.stdout[-3000:]
+    yield from program.agrees('emulated', lambda case, have, want: case.near(have, want, case.dtype))
+
+
 def suite(t):
     with emulated.folder() as tmp:
         program = emulated.Program(t, tmp, CASES)
@@ -184,6 +225,7 @@ def suite(t):
         p = program.run('cuda', 'tf32', '--allow-tf32')
         yield 'tf32: runs', p.returncode == 0, p.stdout[-3000:]
         yield from program.agrees('tf32', lambda case, have, want: case.near(have, want, 'tf32' if case.dtype == 'f32' else case.dtype))
+        yield from transposed(t, tmp / 'transposed')
         yield from network(t, tmp, 'bf16')
         yield from network(t, tmp, 'f32', '--allow-tf32')
         if t.config.get('NVCC'):

@@ -1,8 +1,7 @@
 """Sorting, NMS and scans for CUDA on the emulator, against the interpreter: rows that fit into shared memory and others, equal
 values, NaN, few of many; boxes whose threshold shrinks; scans along any axis."""
-import os, pathlib, shutil, tempfile
-
-from pdcc_tests import Skip, run
+import emulated
+from pdcc_tests import run
 
 SLOW = True
 
@@ -97,18 +96,14 @@ def model_text(np, random, tmp):
 
 
 def suite(t):
-    if not shutil.which('g++'):
-        raise Skip('g++ is not installed')
     import numpy as np
     random = np.random.default_rng(1)
-    with tempfile.TemporaryDirectory() as tmp:
-        tmp = pathlib.Path(tmp)
+    with emulated.folder() as tmp:
         text, feeds, fetched = model_text(np, random, tmp)
         model = tmp / 'model.pdir'
         model.write_text(text)
         for name, target in (('want', 'interp'), ('have', 'cuda')):
-            p = run([t.pdcc, 'run', model, '--target', target, '--out-dir', tmp / name, *feeds],
-                    env={**os.environ, 'PDCC_EMULATE': '1', 'CUDAEMU_SEED': '2'})
+            p = run([t.pdcc, 'run', model, '--target', target, '--out-dir', tmp / name, *feeds], env=emulated.environment(CUDAEMU_SEED='2'))
             yield f'{target}: runs', p.returncode == 0, p.stdout[-3000:]
         for i, name in enumerate(fetched):
             have, want = (np.load(tmp / d / f'0/{i}.npy') for d in ('have', 'want'))
