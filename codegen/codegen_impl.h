@@ -138,8 +138,10 @@ struct Codegen {
 	int64_t least_bytes;
 	CudaNodes *nodes;        // CUDA: of the innermost graph
 	CudaBlock *block;        // CUDA: what is open, see cuda_step.c
-	PointerMap block_fits;   // CUDA: Op -> 1: one block is not enough for it, 2: it is
+	PointerMap block_work;   // CUDA: Op -> how much it does, as a Dim: cuda_op_work
 	int nested;              // CUDA: conditional parts around what is printed
+	int looped;              // CUDA: loops around it that are written out
+	const Dim *large;        // CUDA: what is known to be more than one block should do; NULL: nothing
 	int ncondition;          // CUDA: of ifs and loops that are nodes
 	PointerMap conditions;   // CUDA: name of one -> its number, as a Dim
 	bool calls_lt, calls_dnn; // CUDA: there are calls of cuBLASLt, of cuDNN
@@ -385,6 +387,7 @@ typedef struct CudaStep {
 	int threads;               // of each
 	int64_t width;             // threads that have something to do in one block
 	bool fits;                 // one block is enough
+	const Dim *work;           // where sizes of the run decide that: how much there is to do; NULL: it always is
 	int narg;
 	const CudaArg *args;
 	CudaLaunch figures;        // for reports
@@ -397,9 +400,19 @@ bool cuda_function_print(Codegen *cg, KernelFunc *k, const char *blocks, int thr
 void cuda_step_before(Codegen *cg, const Op *op); // op is about to be printed
 void cuda_steps_end(Codegen *cg);
 bool cuda_steps_are_open(const Codegen *cg);
-// Whether one block of threads is enough for an operation, or for so many elements.
+// Whether one block of threads is enough for an operation, or for so many elements; and how much there is to do where it is, or
+// may be when a run knows its sizes. NULL: it is not.
 bool cuda_op_fits_block(Codegen *cg, const Op *op);
 bool cuda_count_fits_block(Codegen *cg, const Dim *n);
+const Dim *cuda_op_work(Codegen *cg, const Op *op);
+const Dim *cuda_count_work(Codegen *cg, const Dim *n);
+// How much several steps do that sizes of the run make little or not, and C that says whether these do; "": always.
+typedef struct CudaWorks {
+	int n, cap;
+	const Dim **items;
+} CudaWorks;
+void cuda_works_add(Codegen *cg, CudaWorks *w, const Dim *work);
+const char *cuda_works_little(Codegen *cg, const CudaWorks *w);
 // All steps in between are calls in one kernel of one block, named after op; they take no more arguments than
 // CUDA_MAX_LOOP_PARAMS. May be nested.
 enum { CUDA_MAX_LOOP_PARAMS = 360 };
@@ -429,6 +442,9 @@ void cuda_fetch_print(Codegen *cg, const Value *v, int col, const char *from);
 void cuda_nodes_begin(Codegen *cg);
 void cuda_nodes_end(Codegen *cg, bool repeated); // in a loop of the host: all wait for all of the round before
 // A node; inside of it another call changes nothing. Without text there is none. `stem`: an identifier to name it by.
+// What is printed from now on stands in braces of its own.
+Text cuda_scope_open(Codegen *cg);
+void cuda_scope_close(Codegen *cg, Text outer, const char *head, const char *comment);
 void cuda_node_begin(Codegen *cg, const char *stem);
 void cuda_node_end(Codegen *cg);
 // What the open node touches, and how (ACCESS_READ …): the arguments of a launch, a tensor, an output of the caller, a
@@ -440,8 +456,12 @@ void cuda_node_output(Codegen *cg, int col, unsigned how);
 void cuda_node_word(Codegen *cg, int word, unsigned how);
 void cuda_node_condition(Codegen *cg, const char *name, unsigned how);
 void cuda_node_state(Codegen *cg, unsigned how);
+// What was noted since the last call, of the node that is open; and to note as much again.
+Accesses cuda_node_noted(Codegen *cg);
+void cuda_node_accesses(Codegen *cg, const Accesses *more);
 // The node that is open launches a function with a guard. Later the last of them may count the rounds of the loop that the
 // graph is the body of: `line` says so in front of its launch. Returns its function; -1: there is none.
+enum { CUDA_NEVER_COUNTS = -2 }; // for a node that is one or another by the sizes of a run
 void cuda_node_launches(Codegen *cg, int func);
 int cuda_node_count_down(Codegen *cg, int word, const char *condition, const char *line);
 
@@ -471,8 +491,9 @@ void cuda_instance_print(Codegen *cg, Text *out); // model_init, model_init_shar
 const char *cuda_first_instance(const Codegen *cg);
 // ---- cuda_loop.c -------------------------------------------------------------------------------------------
 
-// Whether one block of threads is enough for all that a loop does.
+// Whether one block of threads is enough for all that a loop does; and whether it may be: when all `works` are little.
 bool cuda_loop_fits_block(Codegen *cg, const Block *head);
+bool cuda_loop_may_fit_block(Codegen *cg, const Block *head, CudaWorks *works);
 
 // ---- cuda_rounds.c -----------------------------------------------------------------------------------------
 

@@ -36,30 +36,6 @@ static bool edge_print(Codegen *cg, const Op *op, int s)
 
 // ---- nesting ---------------------------------------------------------------------------------------------------
 
-// What is printed from now on stands in braces of its own.
-static Text scope_open(Codegen *cg)
-{
-	Text outer = cg->run;
-	text_init(&cg->run, cg->arena);
-	return outer;
-}
-
-static void scope_close(Codegen *cg, Text outer, const char *head, const char *comment)
-{
-	Text inner = cg->run;
-	cg->run = outer;
-	text_printf(&cg->run, "\t%s{%s%s%s\n", head, comment ? " /* " : "", comment ? comment : "", comment ? " */" : "");
-	for (const char *p = inner.text ? inner.text : ""; *p;) {
-		size_t n = strcspn(p, "\n");
-		if (n)
-			text_char(&cg->run, '\t');
-		text_strn(&cg->run, p, n);
-		text_char(&cg->run, '\n');
-		p += n + (p[n] == '\n');
-	}
-	text_line(&cg->run, 1, "}");
-}
-
 // The graph of a part of the program.
 static void nodes_begin(Codegen *cg)
 {
@@ -211,12 +187,12 @@ static const Op *loop_node_print(Walk *w, const Op *enter, int64_t limit, int co
 	const Op *branch = condition_print(w, head, again);
 	cuda_node_begin(cg, op_stem(cg, enter));
 	cuda_node_condition(cg, again, ACCESS_READ);
-	Text outer = scope_open(cg);
+	Text outer = cuda_scope_open(cg);
 	text_line(&cg->run, 1, "pd_queue body = pd_while(queue, %s);", again);
-	Text inner = scope_open(cg);
+	Text inner = cuda_scope_open(cg);
 	const bool ok = branch && body_print(w, head, branch, limit, counter, again);
-	scope_close(cg, inner, "while (pd_round(&body)) ", NULL);
-	scope_close(cg, outer, "", comment_text(cg->arena, op_title(cg, enter)));
+	cuda_scope_close(cg, inner, "while (pd_round(&body)) ", NULL);
+	cuda_scope_close(cg, outer, "", comment_text(cg->arena, op_title(cg, enter)));
 	cuda_node_end(cg);
 	return ok ? branch : NULL;
 }
@@ -234,12 +210,14 @@ static bool counted_unrolled_print(Walk *w, const Op *enter, const Op *branch, i
 	Codegen *cg = w->cg;
 	cuda_steps_end(cg);
 	cuda_node_begin(cg, op_stem(cg, enter));
-	Text outer = scope_open(cg);
+	Text outer = cuda_scope_open(cg);
 	cuda_nodes_begin(cg);
+	cg->looped++;
 	const bool ok = counted_round_print(w, enter->succs[0].block, branch);
 	cuda_steps_end(cg);
+	cg->looped--;
 	cuda_nodes_end(cg, true);
-	scope_close(cg, outer, arena_printf(cg->arena, "for (int round = 0; round < %" PRId64 "; round++) ", rounds),
+	cuda_scope_close(cg, outer, arena_printf(cg->arena, "for (int round = 0; round < %" PRId64 "; round++) ", rounds),
 	            comment_text(cg->arena, op_title(cg, enter)));
 	cuda_node_end(cg);
 	return ok;
@@ -325,16 +303,16 @@ static bool counted_node_print(Walk *w, const Op *enter, const Op *branch)
 		return false;
 	cuda_node_begin(cg, op_stem(cg, enter));
 	cuda_node_condition(cg, again, ACCESS_READ);
-	Text outer = scope_open(cg);
+	Text outer = cuda_scope_open(cg);
 	text_line(&cg->run, 1, "pd_queue body = pd_counted(queue, %s, sizes + %d, %s);", again, word, rounds ? dim_in_run(cg, rounds) : "-1");
-	Text inner = scope_open(cg);
+	Text inner = cuda_scope_open(cg);
 	text_line(&cg->run, 1, "pd_queue *const queue = &body;");
 	nodes_begin(cg);
 	const bool ok = counted_round_print(w, head, branch);
 	count_down_print(cg, word, again);
 	nodes_end(cg);
-	scope_close(cg, inner, "while (pd_round(&body)) ", NULL);
-	scope_close(cg, outer, "", comment_text(cg->arena, op_title(cg, enter)));
+	cuda_scope_close(cg, inner, "while (pd_round(&body)) ", NULL);
+	cuda_scope_close(cg, outer, "", comment_text(cg->arena, op_title(cg, enter)));
 	cuda_node_end(cg);
 	return ok;
 }
@@ -347,6 +325,42 @@ static const Op *counted_print(Walk *w, const Op *enter, const Op *branch, bool 
 	return ok ? branch : NULL;
 }
 
+// A loop in either form.
+static const Op *form_print(Walk *w, const Op *enter, bool in_kernel, int64_t limit, int counter)
+{
+	const Op *counted = cuda_loop_counted(enter->succs[0].block);
+	return counted ? counted_print(w, enter, counted, in_kernel)
+	               : (in_kernel ? loop_kernel_print : loop_node_print)(w, enter, limit, counter);
+}
+
+// A loop that one block does where it is little, else as rounds of the graph.
+static const Op *either_form_print(Walk *w, const Op *enter, const CudaWorks *works, int64_t limit, int counter)
+{
+	Codegen *cg = w->cg;
+	const Dim *large = cg->large;
+	cuda_steps_end(cg);
+	cuda_node_begin(cg, op_stem(cg, enter));
+	cuda_node_launches(cg, CUDA_NEVER_COUNTS);
+	Text outer = cuda_scope_open(cg);
+	cg->looped++;
+	const Op *branch = form_print(w, enter, true, limit, counter);
+	cuda_steps_end(cg);
+	cg->looped--;
+	cuda_scope_close(cg, outer, arena_printf(cg->arena, "if (%s) ", cuda_works_little(cg, works)), NULL);
+	outer = cuda_scope_open(cg);
+	cuda_nodes_begin(cg);
+	if (works->n == 1)
+		cg->large = works->items[0];
+	if (branch)
+		branch = form_print(w, enter, false, limit, counter);
+	cuda_steps_end(cg);
+	cg->large = large;
+	cuda_nodes_end(cg, true);
+	cuda_scope_close(cg, outer, "else ", NULL);
+	cuda_node_end(cg);
+	return branch;
+}
+
 // Returns the branch of the loop, behind which the program goes on; NULL after a diagnostic.
 static const Op *while_print(Walk *w, const Op *enter)
 {
@@ -354,17 +368,17 @@ static const Op *while_print(Walk *w, const Op *enter)
 	const Block *head = enter->succs[0].block;
 	const Op *back = loop_back(head);
 	const int64_t limit = op_int(back, "max_trip", 0);
-	const Op *counted = cuda_loop_counted(head);
 	const int counter = cg->ncounter;
-	cg->ncounter += limit > 0 && !counted;
+	cg->ncounter += limit > 0 && !cuda_loop_counted(head);
 	if (w->nhead == (int)COUNT_OF(w->heads)) {
 		diag_error(cg->ctx->diag, enter->loc, "code generation: more than %d loops inside of each other", w->nhead);
 		return NULL;
 	}
 	w->heads[w->nhead++] = head;
-	const bool in_kernel = cuda_in_loop_kernel(cg) || cuda_loop_fits_block(cg, head);
-	const Op *branch = counted ? counted_print(w, enter, counted, in_kernel)
-	                           : (in_kernel ? loop_kernel_print : loop_node_print)(w, enter, limit, counter);
+	CudaWorks works = {0};
+	const bool in_kernel = cuda_in_loop_kernel(cg) || cuda_loop_may_fit_block(cg, head, &works);
+	const Op *branch = in_kernel && works.n ? either_form_print(w, enter, &works, limit, counter)
+	                                        : form_print(w, enter, in_kernel, limit, counter);
 	w->nhead--;
 	return branch && edge_print(cg, branch, 1) ? branch : NULL;
 }
@@ -393,14 +407,14 @@ static const Block *part_print(Walk *w, const Op *op, int s)
 static const Block *part_node_print(Walk *w, const Op *op, int s, const char *comment)
 {
 	Codegen *cg = w->cg;
-	Text part = scope_open(cg);
+	Text part = cuda_scope_open(cg);
 	text_line(&cg->run, 1, "pd_queue *const queue = &parts[%d];", s);
 	nodes_begin(cg);
 	const Block *end = part_print(w, op, s);
 	if (end == &at_error)
 		return end;
 	nodes_end(cg);
-	scope_close(cg, part, "", comment);
+	cuda_scope_close(cg, part, "", comment);
 	return end;
 }
 
@@ -412,13 +426,13 @@ static void if_node_print(Walk *w, const Op *op, const char *cond, const Block *
 	decide_print(cg, op_operand(op, 0), cond, choice);
 	cuda_node_begin(cg, op_stem(cg, op));
 	cuda_node_condition(cg, choice, ACCESS_READ);
-	Text outer = scope_open(cg);
+	Text outer = cuda_scope_open(cg);
 	text_line(&cg->run, 1, "pd_queue parts[2];");
 	text_line(&cg->run, 1, "pd_if(queue, %s, parts);", choice);
 	for (int s = 0; s < 2; s++)
 		if ((meet[s] = part_node_print(w, op, s, s ? "else" : "then")) == &at_error)
 			return;
-	scope_close(cg, outer, "", comment_text(cg->arena, op_title(cg, op)));
+	cuda_scope_close(cg, outer, "", comment_text(cg->arena, op_title(cg, op)));
 	cuda_node_end(cg);
 }
 
@@ -495,7 +509,7 @@ static const Block *switch_node_print(Walk *w, const Op *op, const char *pointer
 	choose_print(cg, op, pointer, choice);
 	cuda_node_begin(cg, op_stem(cg, op));
 	cuda_node_condition(cg, choice, ACCESS_READ);
-	Text outer = scope_open(cg);
+	Text outer = cuda_scope_open(cg);
 	text_line(&cg->run, 1, "pd_queue parts[%d];", op->nsucc);
 	text_line(&cg->run, 1, "pd_switch(queue, %s, parts);", choice);
 	for (int s = 0; s < op->nsucc; s++) {
@@ -504,7 +518,7 @@ static const Block *switch_node_print(Walk *w, const Op *op, const char *pointer
 			return &at_error;
 		meet = end;
 	}
-	scope_close(cg, outer, "", comment_text(cg->arena, op_title(cg, op)));
+	cuda_scope_close(cg, outer, "", comment_text(cg->arena, op_title(cg, op)));
 	cuda_node_end(cg);
 	return meet;
 }

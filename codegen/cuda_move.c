@@ -66,10 +66,11 @@ static void transfer_print(Codegen *cg, const char *to, const char *from, const 
 	narg = sized ? counted : narg;
 	int64_t lo, hi;
 	dim_range(most, &lo, &hi);
+	const Dim *work = cuda_count_work(cg, most);
 	cuda_step_print(cg, &(CudaStep){
 		.kernel = arena_printf(cg->arena, "pd_%s%s<%s>", what, sized ? "_sized" : "", type), .stem = what, .func = -1,
 		.blocks = arena_printf(cg->arena, "pd_blocks(%s, %d)", n, THREADS), .threads = THREADS,
-		.width = hi, .fits = cuda_count_fits_block(cg, most), .narg = narg, .args = args,
+		.width = hi, .fits = work != NULL, .work = cuda_count_fits_block(cg, most) ? NULL : work, .narg = narg, .args = args,
 	});
 }
 
@@ -115,7 +116,7 @@ static void move_print(Codegen *cg, Move *m, const Type *back)
 	const Dim *count = count_most(cg, m->value);
 	if (strcmp(type, dtype_c_memory(m->from.root->type->dtype)))
 		source = arena_printf(cg->arena, "(%s *)%s", type, source);
-	if (!cuda_count_fits_block(cg, count))
+	if (!cuda_count_work(cg, count))
 		cuda_steps_end(cg);
 	cuda_node_begin(cg, name_sanitize(cg->arena, m->arg->name ? m->arg->name : "move"));
 	cuda_node_place(cg, &m->to, ACCESS_WRITE);

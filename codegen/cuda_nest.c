@@ -169,6 +169,6 @@ bool cuda_nest_emit(KernelFunc *k)
 		return false;
 	text_printf(&k->text, "%sstatic __global__ void %s(%s)\n{\n", k->sizes ? "template <typename I>\n" : "", KERNEL_FN, KERNEL_PARAMS);
 	text_printf(&k->text, "%s}\n", body.text);
-	k->one_block = !k->sizes;
+	k->one_block = true;
 	return true;
 }

@@ -14,7 +14,7 @@ enum { MEMORY_WORKSPACE, MEMORY_STATE, MEMORY_SIZES, MEMORY_CONDITIONS, MEMORY_O
 // Printed, with what belongs to it: a launch or several, one behind the other, or a conditional node with all inside.
 typedef struct CudaNode {
 	const char *stem; // of its name
-	int func;         // the first of the program's functions that it launches with a guard; -1: none
+	int func;         // the first of the program's functions that it launches with a guard; less than 0: none
 	Text text;
 	Accesses accesses;
 } CudaNode;
@@ -24,15 +24,31 @@ struct CudaNodes {
 	Text outer_run;   // what was printed of the node of the outer graph that this one is in
 	int n, cap, depth;
 	CudaNode *nodes;  // the last one is open when depth > 0
+	Accesses noted;   // of the one that is open, since somebody asked
 };
 
 // ---- what nodes touch ---------------------------------------------------------------------------------------
 
 static void node_touches(Codegen *cg, int memory, const Dim *begin, const Dim *bytes, unsigned how)
 {
-	const CudaNodes *g = cg->nodes;
-	if (g && g->depth > 0)
-		accesses_add(cg->arena, &g->nodes[g->n - 1].accesses, (Access){memory, how, begin, dim_add(cg->ctx, begin, bytes)});
+	CudaNodes *g = cg->nodes;
+	if (!g || !g->depth)
+		return;
+	const Access access = {memory, how, begin, dim_add(cg->ctx, begin, bytes)};
+	accesses_add(cg->arena, &g->nodes[g->n - 1].accesses, access);
+	accesses_add(cg->arena, &g->noted, access);
+}
+
+Accesses cuda_node_noted(Codegen *cg)
+{
+	const Accesses noted = cg->nodes->noted;
+	cg->nodes->noted = (Accesses){0};
+	return noted;
+}
+
+void cuda_node_accesses(Codegen *cg, const Accesses *more)
+{
+	accesses_add_all(cg->arena, &cg->nodes->nodes[cg->nodes->n - 1].accesses, more);
 }
 
 void cuda_node_place(Codegen *cg, const Place *p, unsigned how)
@@ -88,6 +104,34 @@ void cuda_node_arguments(Codegen *cg, const KernelFunc *k)
 		cuda_node_state(cg, k->sets_sizes ? ACCESS_WRITE : ACCESS_UPDATE);
 }
 
+// ---- nesting ------------------------------------------------------------------------------------------------
+
+Text cuda_scope_open(Codegen *cg)
+{
+	Text outer = cg->run;
+	text_init(&cg->run, cg->arena);
+	return outer;
+}
+
+void cuda_scope_close(Codegen *cg, Text outer, const char *head, const char *comment)
+{
+	Text inner = cg->run;
+	cg->run = outer;
+	const bool joins = !strcmp(head, "else "); // behind the brace that is there
+	if (joins)
+		cg->run.len--;
+	text_printf(&cg->run, "%s%s{%s%s%s\n", joins ? " " : "\t", head, comment ? " /* " : "", comment ? comment : "", comment ? " */" : "");
+	for (const char *p = inner.text ? inner.text : ""; *p;) {
+		size_t n = strcspn(p, "\n");
+		if (n)
+			text_char(&cg->run, '\t');
+		text_strn(&cg->run, p, n);
+		text_char(&cg->run, '\n');
+		p += n + (p[n] == '\n');
+	}
+	text_line(&cg->run, 1, "}");
+}
+
 // ---- graphs -------------------------------------------------------------------------------------------------
 
 void cuda_nodes_begin(Codegen *cg)
@@ -111,6 +155,7 @@ void cuda_node_begin(Codegen *cg, const char *stem)
 		g->nodes = more;
 	}
 	g->nodes[g->n++] = (CudaNode){.stem = stem, .func = -1};
+	g->noted = (Accesses){0};
 }
 
 void cuda_node_end(Codegen *cg)
@@ -128,7 +173,7 @@ void cuda_node_end(Codegen *cg)
 void cuda_node_launches(Codegen *cg, int func)
 {
 	CudaNodes *g = cg->nodes;
-	if (g && g->depth > 0 && g->nodes[g->n - 1].func < 0)
+	if (g && g->depth > 0 && g->nodes[g->n - 1].func == -1)
 		g->nodes[g->n - 1].func = func;
 }
 

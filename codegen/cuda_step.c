@@ -18,66 +18,101 @@ enum { MAX_PARAMS = 480 };
 
 // ---- what fits one block -----------------------------------------------------------------------------------
 
-static int64_t times(int64_t a, int64_t b)
+static const Dim *dims_product(Context *c, int n, const Dim *const *dims)
 {
-	return a > MAX_WORK || b > MAX_WORK ? MAX_WORK + 1 : a * b;
-}
-
-static int64_t dims_most(Context *c, int n, const Dim *const *dims)
-{
-	int64_t all = 1, lo, hi;
-	for (int i = 0; i < n; i++) {
-		dim_range(dim_at_most(c, dims[i]), &lo, &hi);
-		all = times(all, hi < 1 ? 1 : hi);
-	}
+	const Dim *all = dim_const(c, 1);
+	for (int i = 0; i < n; i++)
+		all = dim_mul(c, all, dim_at_most(c, dims[i]));
 	return all;
 }
 
-static int64_t elements_most(Context *c, const Type *t)
+static const Dim *elements(Context *c, const Type *t)
 {
-	return dims_most(c, t->rank, t->dims);
+	return dims_product(c, t->rank, t->dims);
 }
 
 // Elements that a region reads each time it runs, but for a constant.
-static int64_t region_work(const Region *r)
+static const Dim *region_work(const Region *r)
 {
-	int64_t work = 1;
+	Context *c = r->op->ctx;
+	const Dim *work = dim_const(c, 1);
 	for (const Op *op = r->first->first; op; op = op->next) {
 		if (op->code != OP_LOOP_REDUCE)
 			continue;
 		const Attr *extents = op_attr(op, "extents");
-		work += times(dims_most(op->ctx, extents->n, extents->dims), region_work(&op->regions[0]));
+		work = dim_add(c, work, dim_mul(c, dims_product(c, extents->n, extents->dims), region_work(&op->regions[0])));
 	}
 	return work;
 }
 
-// Elements that a step reads or writes, and how many threads have something to do. More than MAX_WORK: too many.
-static int64_t op_work(const Op *op, int64_t *threads)
+// Elements that a step reads or writes, and how many threads have something to do.
+static const Dim *op_work_of(const Op *op, const Dim **threads)
 {
 	Context *c = op->ctx;
-	*threads = 1;
+	const Dim *out = dim_const(c, 1), *in = out;
+	*threads = out;
 	if (op->code == OP_LOOP_BIND || op->code == OP_LOOP_CAPACITY)
-		return 1;
+		return out;
 	if (op->code == OP_PD_ASSERT)
-		return *threads = elements_most(c, op_operand(op, 0)->type);
-	int64_t out = 1, in = 1;
+		return *threads = elements(c, op_operand(op, 0)->type);
+	const bool updates = op->code == OP_LOOP_UPDATE || op->code == OP_LOOP_APPEND;
+	if (updates && update_keeps(op)) // only what is new moves
+		return *threads = elements(c, op_operand(op, op->code == OP_LOOP_UPDATE ? 2 : 1)->type);
 	for (int i = 0; i < op->nresult; i++)
-		if (elements_most(c, op->results[i].type) > out)
-			out = elements_most(c, op->results[i].type);
+		out = dim_max(c, out, elements(c, op->results[i].type));
 	*threads = out;
 	if (op->code == OP_LOOP_NEST)
-		return times(out, region_work(&op->regions[0]));
+		return dim_mul(c, out, region_work(&op->regions[0]));
 	for (int i = 0; i < op->noperand; i++)
-		if (op_operand(op, i) && elements_most(c, op_operand(op, i)->type) > in)
-			in = elements_most(c, op_operand(op, i)->type);
-	if (op->code == OP_LOOP_UPDATE || op->code == OP_LOOP_APPEND)
-		return in > out ? in : out;
-	return times(WARP, in > out ? in : out); // a few threads have long rows
+		if (op_operand(op, i))
+			in = dim_max(c, in, elements(c, op_operand(op, i)->type));
+	in = dim_max(c, in, out);
+	return updates ? in : dim_mul(c, in, dim_const(c, WARP)); // few threads have long rows
+}
+
+// The same for sizes of at least 1: those of 0 have even less.
+static const Dim *op_work(const Op *op, const Dim **threads)
+{
+	dim_rely_on_none(op->ctx, true);
+	const Dim *work = op_work_of(op, threads);
+	dim_rely_on_none(op->ctx, false);
+	return work;
+}
+
+static int64_t dim_most(const Dim *d)
+{
+	int64_t lo, hi;
+	dim_range(d, &lo, &hi);
+	return hi;
+}
+
+static bool is_little(const Dim *work)
+{
+	return dim_most(work) <= MAX_WORK;
+}
+
+static bool is_no_less(Codegen *cg, const Dim *a, const Dim *b)
+{
+	int64_t lo, hi;
+	dim_range(dim_sub(cg->ctx, a, b), &lo, &hi);
+	return lo >= 0;
+}
+
+// Whether it can be little: that is seen when a run knows the sizes that its caller chose. A text for either is worth it where it
+// is gone through again and again.
+static bool may_be_little(Codegen *cg, const Dim *work)
+{
+	int64_t lo, hi;
+	dim_range(work, &lo, &hi);
+	if (hi <= MAX_WORK)
+		return true;
+	return lo <= MAX_WORK && !dim_is_found(work) && (cg->nested || cg->looped) && !(cg->large && is_no_less(cg, work, cg->large));
 }
 
 // Whether what is printed for the operation is right in one block; helpers that it needs are there afterwards. Where each
-// result keeps all threads busy, there may be few.
-static bool emits_one_block(Codegen *cg, const Op *op)
+// result keeps all threads busy, there may be few: these count for more. Arrays that a block shares are there for each step,
+// so only steps that surely are little have any.
+static bool emits_one_block(Codegen *cg, const Op *op, const Dim **work)
 {
 	bool (*emit)(KernelFunc *k) = cuda_emitter_of(op);
 	if (!emit)
@@ -86,24 +121,45 @@ static bool emits_one_block(Codegen *cg, const Op *op)
 	KernelFunc *k = kernel_new(cg, op);
 	if (!emit(k) || !k->one_block)
 		return false;
-	const bool busy = op->code == OP_LOOP_NEST && k->block_threads && !k->per_block;
-	return !busy || elements_most(cg->ctx, op->results[0].type) <= MAX_TOGETHER;
+	if (!is_little(*work) && strstr(k->text.text, "PD_SHARED"))
+		return false;
+	if (op->code != OP_LOOP_NEST || !k->block_threads || k->per_block)
+		return true;
+	const Dim *together = dim_mul(cg->ctx, elements(cg->ctx, op->results[0].type), dim_const(cg->ctx, MAX_WORK / MAX_TOGETHER));
+	dim_rely_on_none(cg->ctx, true);
+	*work = dim_max(cg->ctx, *work, together);
+	dim_rely_on_none(cg->ctx, false);
+	return may_be_little(cg, *work);
+}
+
+const Dim *cuda_op_work(Codegen *cg, const Op *op)
+{
+	const Dim *work = pointer_map_get(&cg->block_work, op), *threads;
+	if (!work) {
+		work = op_work(op, &threads);
+		if (cuda_op_is_library(op) || !may_be_little(cg, work) || !emits_one_block(cg, op, &work))
+			work = dim_const(cg->ctx, MAX_WORK + 1);
+		if (cg->nested || cg->looped || is_little(work)) // else it may be asked for again in a loop
+			pointer_map_set(&cg->block_work, op, work);
+	}
+	return may_be_little(cg, work) ? work : NULL;
 }
 
 bool cuda_op_fits_block(Codegen *cg, const Op *op)
 {
-	const intptr_t known = (intptr_t)pointer_map_get(&cg->block_fits, op);
-	int64_t threads;
-	if (known)
-		return known > 1;
-	const bool fits = !cuda_op_is_library(op) && op_work(op, &threads) <= MAX_WORK && emits_one_block(cg, op);
-	pointer_map_set(&cg->block_fits, op, (const void *)(intptr_t)(fits ? 2 : 1));
-	return fits;
+	const Dim *work = cuda_op_work(cg, op);
+	return work && is_little(work);
+}
+
+const Dim *cuda_count_work(Codegen *cg, const Dim *n)
+{
+	const Dim *most = dim_at_most(cg->ctx, n);
+	return may_be_little(cg, most) ? most : NULL;
 }
 
 bool cuda_count_fits_block(Codegen *cg, const Dim *n)
 {
-	return dims_most(cg->ctx, 1, &n) <= MAX_WORK;
+	return is_little(dim_at_most(cg->ctx, n));
 }
 
 // ---- what a block does ---------------------------------------------------------------------------------------
@@ -114,6 +170,7 @@ typedef struct Item {
 	const char *before, *after; // text around the arguments
 	int depth, narg;
 	const CudaArg *args;
+	Accesses accesses;          // of a call
 } Item;
 
 struct CudaBlock {
@@ -123,6 +180,7 @@ struct CudaBlock {
 	int64_t threads;
 	int loops;        // around what comes next
 	bool has_loop, has_ops;
+	CudaWorks works;  // of steps that sizes of the run make little or not
 	Text outer;       // in loops: cg->run around them, which holds comments inside
 };
 
@@ -294,7 +352,12 @@ static void step_launch(Codegen *cg, const CudaStep *s)
 	cuda_launch_note(cg, s->kernel, s->threads, &s->figures);
 }
 
-// What the function of a step is called by a block.
+static bool is_template(const EmittedFunc *f)
+{
+	return !strncmp(f->text, "template", 8);
+}
+
+// What the function of a step is called by a block: a template has positions of any width.
 static const char *step_called(Codegen *cg, const CudaStep *s)
 {
 	if (s->func < 0)
@@ -302,7 +365,7 @@ static const char *step_called(Codegen *cg, const CudaStep *s)
 	EmittedFunc *f = &cg->funcs[s->func];
 	if (!f->called)
 		f->called = names_unique(&cg->globals, arena_printf(cg->arena, "block_%s", f->name + strcspn(f->name, "_") + 1));
-	return f->called;
+	return is_template(f) ? arena_printf(cg->arena, "%s<int64_t>", f->called) : f->called;
 }
 
 static void item_print(Codegen *cg, const Item *item, Params *p, bool last, Text *out)
@@ -344,10 +407,84 @@ static void block_kernel(Codegen *cg, const CudaBlock *b)
 		text_printf(&params, "%s%s%s", i ? ", " : "", p.items[i].type, p.param[i]);
 	const int threads = b->threads > BLOCK_THREADS ? BLOCK_THREADS : ((int)b->threads + WARP - 1) / WARP * WARP;
 	const char *text = arena_printf(cg->arena, "static __global__ void %s(%s)\n{\n%s}\n", KERNEL_FN, KERNEL_PARAMS, body.text);
-	const int func = kernel_add(cg, text, params.text, "", arena_printf(cg->arena, "%s_%s", b->has_loop ? "loop" : "steps", b->stem));
+	const int func = kernel_add(cg, text, p.n ? params.text : "void", "", arena_printf(cg->arena, "%s_%s", b->has_loop ? "loop" : "steps", b->stem));
 	func_launched(cg, func);
 	launch_print(cg, &(CudaStep){.kernel = cg->funcs[func].name, .blocks = "1", .threads = threads}, p.n, p.items);
 	cuda_launch_note(cg, cg->funcs[func].name, threads, &figures);
+}
+
+static void block_print(Codegen *cg, const CudaBlock *b)
+{
+	if (b->nitem == 1)
+		step_launch(cg, b->items[0].step);
+	else
+		block_kernel(cg, b);
+}
+
+const char *cuda_works_little(Codegen *cg, const CudaWorks *w)
+{
+	Text text;
+	text_init(&text, cg->arena);
+	for (int i = 0; i < w->n; i++)
+		text_printf(&text, "%s%s <= %d", i ? " && " : "", expression_unwrap(cg->arena, dim_in_locals(&cg->plan, w->items[i])), MAX_WORK);
+	return w->n ? text.text : "";
+}
+
+// From item `from` on those that are launched together whatever a run's sizes are: surely little ones side by side, or one.
+static CudaBlock items_together(const CudaBlock *b, int from)
+{
+	CudaBlock part = {.stem = b->items[from].step->stem, .items = b->items + from, .threads = 1};
+	do {
+		const CudaStep *s = part.items[part.nitem++].step;
+		part.threads = s->width > part.threads ? s->width : part.threads;
+	} while (!part.items[part.nitem - 1].step->work && from + part.nitem < b->nitem && !part.items[part.nitem].step->work);
+	return part;
+}
+
+// One kernel for all steps where they are little; else they wait for what they need.
+static void either_print(Codegen *cg, const CudaBlock *b)
+{
+	cuda_node_launches(cg, CUDA_NEVER_COUNTS);
+	Text outer = cuda_scope_open(cg);
+	block_kernel(cg, b);
+	cuda_scope_close(cg, outer, arena_printf(cg->arena, "if (%s) ", cuda_works_little(cg, &b->works)), NULL);
+	outer = cuda_scope_open(cg);
+	cuda_nodes_begin(cg);
+	for (int i = 0; i < b->nitem;) {
+		const CudaBlock part = items_together(b, i);
+		cuda_node_begin(cg, part.stem);
+		for (int k = 0; k < part.nitem; k++)
+			cuda_node_accesses(cg, &part.items[k].accesses);
+		block_print(cg, &part);
+		cuda_node_end(cg);
+		i += part.nitem;
+	}
+	cuda_nodes_end(cg, true);
+	cuda_scope_close(cg, outer, "else ", NULL);
+}
+
+// Where one is little, what is no more is, too.
+void cuda_works_add(Codegen *cg, CudaWorks *w, const Dim *work)
+{
+	int n = 0;
+	bool follows = is_little(work);
+	dim_rely_on_none(cg->ctx, true);
+	for (int i = 0; i < w->n && !follows; i++)
+		follows = is_no_less(cg, w->items[i], work);
+	for (int i = 0; i < w->n && !follows; i++)
+		if (!is_no_less(cg, work, w->items[i]))
+			w->items[n++] = w->items[i];
+	dim_rely_on_none(cg->ctx, false);
+	if (follows)
+		return;
+	if ((w->n = n) == w->cap) {
+		w->cap = w->cap ? 2 * w->cap : 4;
+		const Dim **more = NEW_ARRAY(cg->arena, (size_t)w->cap, const Dim *);
+		if (n)
+			memcpy(more, w->items, (size_t)n * sizeof *more);
+		w->items = more;
+	}
+	w->items[w->n++] = work;
 }
 
 bool cuda_steps_are_open(const Codegen *cg)
@@ -361,10 +498,10 @@ void cuda_steps_end(Codegen *cg)
 	if (!b || b->loops)
 		return;
 	cg->block = NULL;
-	if (b->nitem == 1)
-		step_launch(cg, b->items[0].step);
+	if (b->nitem > 1 && b->works.n)
+		either_print(cg, b);
 	else
-		block_kernel(cg, b);
+		block_print(cg, b);
 	cuda_node_end(cg);
 }
 
@@ -378,7 +515,7 @@ static bool loop_stands_alone(const Codegen *cg)
 void cuda_loop_kernel_begin(Codegen *cg, const Op *op)
 {
 	const char *stem = name_sanitize(cg->arena, op->loc->var ? op->loc->var : "rounds");
-	if (cg->block && !cg->block->loops && (args_count(cg->block) > MAX_PARAMS - CUDA_MAX_LOOP_PARAMS ||
+	if (cg->block && !cg->block->loops && (args_count(cg->block) > MAX_PARAMS - CUDA_MAX_LOOP_PARAMS || cg->block->works.n ||
 	                                       (loop_stands_alone(cg) && cg->block->has_ops)))
 		cuda_steps_end(cg);
 	if (!cg->block)
@@ -403,7 +540,7 @@ void cuda_loop_kernel_end(Codegen *cg)
 void cuda_step_print(Codegen *cg, const CudaStep *s)
 {
 	if (!cuda_in_loop_kernel(cg)) {
-		if (cg->block && (!s->fits || args_count(cg->block) + s->narg > MAX_PARAMS))
+		if (cg->block && (!s->fits || args_count(cg->block) + s->narg > MAX_PARAMS || (cg->block->has_loop && s->work)))
 			cuda_steps_end(cg);
 		if (!s->fits || !cg->blocks) {
 			step_launch(cg, s);
@@ -415,14 +552,16 @@ void cuda_step_print(Codegen *cg, const CudaStep *s)
 	}
 	if (s->width > cg->block->threads)
 		cg->block->threads = s->width;
+	if (s->work && !cuda_in_loop_kernel(cg))
+		cuda_works_add(cg, &cg->block->works, s->work);
 	CudaStep *kept = NEW(cg->arena, CudaStep);
 	*kept = *s;
-	item_add(cg, (Item){.step = kept, .narg = s->narg, .args = s->args});
+	item_add(cg, (Item){.step = kept, .narg = s->narg, .args = s->args, .accesses = cuda_node_noted(cg)});
 }
 
 void cuda_step_before(Codegen *cg, const Op *op)
 {
-	if (cg->block && !cg->block->loops && !op_is_silent(op) && !cuda_op_fits_block(cg, op))
+	if (cg->block && !cg->block->loops && !op_is_silent(op) && !cuda_op_work(cg, op))
 		cuda_steps_end(cg);
 }
 
@@ -450,9 +589,13 @@ bool cuda_function_print(Codegen *cg, KernelFunc *k, const char *blocks, int thr
 	if (k->sizes) // of a template the instance whose positions are wide enough for the sizes of this run
 		s.instance = arena_printf(cg->arena, "%s <= %" PRId64 " ? %s<int> : %s<int64_t>",
 		                          expression_unwrap(cg->arena, dim_in_locals(&cg->plan, dim_at_most(cg->ctx, k->sizes))), k->sizes_most, name, name);
-	s.fits = k->op->nsucc || cuda_op_fits_block(cg, k->op);
-	if (s.fits && threads > 1 && !k->op->nsucc)
-		op_work(k->op, &s.width);
+	const Dim *work = k->op->nsucc ? dim_const(cg->ctx, 1) : cuda_op_work(cg, k->op), *wide;
+	s.fits = work != NULL;
+	s.work = work && !is_little(work) ? work : NULL;
+	if (s.fits && threads > 1 && !k->op->nsucc) {
+		op_work(k->op, &wide);
+		s.width = dim_most(wide);
+	}
 	if (k->block_threads)
 		s.width = BLOCK_THREADS;
 	cuda_step_print(cg, &s);
@@ -519,8 +662,9 @@ void cuda_functions_print(Codegen *cg, Text *out)
 		if (f->called)
 			called_print(cg, f, out);
 		if (f->called && f->launched)
-			text = arena_printf(cg->arena, "static __global__ void %s(%s)\n{\n\t%s(%s);\n}\n", KERNEL_FN, KERNEL_PARAMS,
-			                    f->called, f->arguments);
+			text = arena_printf(cg->arena, "%sstatic __global__ void %s(%s)\n{\n\t%s%s(%s);\n}\n",
+			                    is_template(f) ? "template <typename I>\n" : "", KERNEL_FN, KERNEL_PARAMS, f->called,
+			                    is_template(f) ? "<I>" : "", f->arguments);
 		if (f->launched)
 			kernel_print(f, text, out);
 	}

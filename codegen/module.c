@@ -36,7 +36,7 @@ static void codegen_init(Codegen *cg, Context *c, Op *module, const Target *t, c
 		names_unique(&cg->globals, arena_printf(c->arena, "%s_%s", o->prefix, interface[i]));
 	names_unique(&cg->locals, o->prefix);
 	pointer_map_init(&cg->pointers, c->arena);
-	pointer_map_init(&cg->block_fits, c->arena);
+	pointer_map_init(&cg->block_work, c->arena);
 	pointer_map_init(&cg->conditions, c->arena);
 	pointer_map_init(&cg->param_names, c->arena);
 	pointer_map_init(&cg->weights_read, c->arena);

@@ -1,12 +1,35 @@
 // Dead code elimination: removes operations without effect whose results nobody reads, and takes
 // parameters that nothing reads any more out of the weights. Run by the pipeline after every pass that
 // leaves dead code behind.
-#include "lower.h"
+#include "control.h"
+
+static bool op_ends(const Op *op);
+
+static bool region_ends(const Region *r)
+{
+	for (const Block *b = r->first; b; b = b->next)
+		for (const Op *op = b->first; op; op = op->next)
+			if (!op_ends(op))
+				return false;
+	return true;
+}
+
+// Loops that count their rounds end, if those inside of them do.
+static bool op_ends(const Op *op)
+{
+	if (op->code == OP_PD_WHILE && !op_bool(op, "counted", false))
+		return false;
+	for (int i = 0; i < op->nregion; i++)
+		if (!region_ends(&op->regions[i]))
+			return false;
+	return true;
+}
 
 // An operation is dead when nothing reads its results and running it changes nothing else.
 static bool op_is_dead(const Op *op)
 {
-	if (!(op->info->traits & (TRAIT_PURE | TRAIT_CONSTANT)) || (op->info->traits & TRAIT_TERMINATOR))
+	const bool loop = op->code == OP_PD_WHILE && control_is_pure(op) && op_ends(op);
+	if ((!loop && !(op->info->traits & (TRAIT_PURE | TRAIT_CONSTANT))) || (op->info->traits & TRAIT_TERMINATOR))
 		return false;
 	if (op->nresult == 0)
 		return false;

@@ -228,7 +228,7 @@ static Affine affine_of(const Trip *t, const Value *v, int depth)
 	Affine a = v->def ? affine_of_op(t, v, depth + 1) : affine_unknown;
 	if (!a.offset)
 		a = affine_of_data(t, v);
-	if ((!a.offset || a.base) && !value_is_in(v, t->loop))
+	if ((!a.offset || a.base || a.sym) && !value_is_in(v, t->loop)) // a size that the loop changes is here as it was
 		a = (Affine){.var = -1, .base = (Value *)v, .offset = dim_const(t->c, 0)};
 	return a;
 }

@@ -188,6 +188,25 @@ def written_out(t, tmp):
     yield 'no conditional node', not calls.get('cudaGraphAddNode') and calls.get('cudaGraphAddKernelNode', 0) >= 24, f'{calls}'
 
 
+def little(t, tmp):
+    """Steps over rows that the caller counts: one kernel where these are few, else one for each, and so is a loop of such steps;
+    five rounds of either."""
+    p = Program(t, tmp, 8)
+    p.model = SRC / 'tests/codegen/cuda_little.pdir'
+    nodes = {}
+    for rows in (4, 1500):
+        p.np.save(p.x, p.np.random.default_rng(rows).standard_normal((rows, 8)).astype(p.np.float32))
+        p.np.save(tmp / 'y.npy', p.np.eye(64, dtype=p.np.float32) * 1.25)
+        p.given(5)
+        p.given = lambda n: ['--in', f'm={tmp}/n5.npy', '--in', f'x={p.x}', '--in', f'y={tmp}/y.npy']
+        want, message, _ = p.values('interp', 'interp', 5)
+        for name, env in (('nodes', {}), ('no nodes', NO_NODES)):
+            have, message, calls = p.values('cuda', 'cuda', 5, CUDAEMU_SEED='3', **env)
+            yield f'{rows} rows, {name}', close(p.np, want, have), message
+            nodes[rows, name] = calls.get('cudaGraphAddKernelNode' if name == 'nodes' else 'cudaLaunchKernel', 0)
+    yield 'little is one kernel', nodes[4, 'nodes'] + 10 == nodes[1500, 'nodes'] and nodes[4, 'no nodes'] + 50 == nodes[1500, 'no nodes'], f'{nodes}'
+
+
 def failures(t, tmp):
     """A row without room and too many rounds are statuses, in all forms; that the instance goes on is seen in suite_cudaapi."""
     for wide in (8, 40000):
@@ -212,5 +231,6 @@ def suite(t):
         yield from words(t, tmp)
         yield from reads(t, tmp)
         yield from written_out(t, tmp)
+        yield from little(t, tmp)
         yield from failures(t, tmp)
         yield from programs(t)
