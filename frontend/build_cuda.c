@@ -2,19 +2,10 @@
 // compiler and the emulator, whose sources are part of pdcc (tests/cudaemu). Called by build_model.c.
 #include "driver.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { MAX_ARGUMENTS = 64 };
-
-static const char *environment(const char *name, const char *otherwise)
-{
-	const char *v = getenv(name);
-	return v && *v ? v : otherwise;
-}
 
 // False after a diagnostic.
 static bool compiler_run(Driver *d, const char **argv, int n)
@@ -53,8 +44,7 @@ static bool emulator_write(Driver *d, const char *folder)
 // Compiler, flags, and where the headers are.
 static int emulator_command(Driver *d, const BuiltModel *b, const char *flags, const char **argv)
 {
-	const char *cc = d->options->cc ? d->options->cc : environment("CC", "cc");
-	int n = words_append(d->ctx, cc, argv, 0, MAX_ARGUMENTS - 24);
+	int n = words_append(d->ctx, external_compiler(d), argv, 0, MAX_ARGUMENTS - 24);
 	n = words_append(d->ctx, flags, argv, n, MAX_ARGUMENTS - 20);
 	n = words_append(d->ctx, d->options->cflags, argv, n, MAX_ARGUMENTS - 16);
 	argv[n++] = "-I";
@@ -78,58 +68,19 @@ static bool common_build(Driver *d, const BuiltModel *b, const char *object)
 	return compiler_run(d, argv, n);
 }
 
-static uint64_t text_hash(uint64_t h, const char *name)
-{
-	const char *text = embed_text(name);
-	return bytes_hash(h, text, strlen(text) + 1);
-}
-
-// The name that an object of these texts, this compiler and its flags has in the cache.
-static const char *common_name(Driver *d)
-{
-	static const char *const others[] = {"pdrt.h", "pdrt.c", "harness.c", "harness_npy.h"};
-	const char *cc = d->options->cc ? d->options->cc : environment("CC", "cc");
-	uint64_t h = bytes_hash(BYTES_HASH_START, cc, strlen(cc) + 1);
-	if (d->options->cflags)
-		h = bytes_hash(h, d->options->cflags, strlen(d->options->cflags));
-	for (size_t i = 0; i < COUNT_OF(headers); i++)
-		h = text_hash(h, headers[i]);
-	for (size_t i = 0; i < COUNT_OF(sources); i++)
-		h = text_hash(h, sources[i]);
-	for (size_t i = 0; i < COUNT_OF(others); i++)
-		h = text_hash(h, others[i]);
-	return arena_printf(d->ctx->arena, "cudaemu-%016" PRIx64 ".o", h);
-}
-
-// The user's folder for what can be made again; NULL: there is none to write to.
-static const char *cache_folder(Driver *d)
-{
-	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	if (!cache || *cache != '/')
-		cache = home && *home == '/' ? arena_printf(d->ctx->arena, "%s/.cache", home) : NULL;
-	if (!cache)
-		return NULL;
-	const char *own = arena_printf(d->ctx->arena, "%s/pdcc", cache);
-	mkdir(cache, 0700);
-	mkdir(own, 0700);
-	return access(own, W_OK | X_OK) == 0 ? own : NULL;
-}
-
-// The path of that object: made in the cache by the first run, found there by all others. NULL after a diagnostic.
+// The path of that object; NULL after a diagnostic.
 static const char *common_object(Driver *d, const BuiltModel *b)
 {
-	const char *cache = cache_folder(d);
-	if (!cache) {
-		const char *object = in_folder(d, b, "cudaemu/common.o");
-		return common_build(d, b, object) ? object : NULL;
-	}
-	const char *object = arena_printf(d->ctx->arena, "%s/%s", cache, common_name(d));
-	if (access(object, R_OK) == 0)
-		return object;
-	const char *made = arena_printf(d->ctx->arena, "%s.%ld", object, (long)getpid());
-	if (!common_build(d, b, made))
-		return NULL;
-	return rename(made, object) == 0 ? object : made;
+	static const char *const others[] = {"pdrt.h", "pdrt.c", "harness.c", "harness_npy.h"};
+	const char *texts[COUNT_OF(headers) + COUNT_OF(sources) + COUNT_OF(others)];
+	int n = 0;
+	for (size_t i = 0; i < COUNT_OF(headers); i++)
+		texts[n++] = headers[i];
+	for (size_t i = 0; i < COUNT_OF(sources); i++)
+		texts[n++] = sources[i];
+	for (size_t i = 0; i < COUNT_OF(others); i++)
+		texts[n++] = others[i];
+	return object_cached(d, b, "cudaemu", n, texts, common_build);
 }
 
 static bool accesses_seen(void)

@@ -56,6 +56,31 @@ bool model_sources(Driver *d, Op *module, const Target *t, const char *folder, b
 	return sources_write(d, folder, r, b, t->cuda, to_run);
 }
 
+// What runs a model takes the compiler longer than most models do.
+static bool harness_build(Driver *d, const BuiltModel *b, const char *object)
+{
+	Context *c = d->ctx;
+	const char *argv[64];
+	int n = words_append(c, external_compiler(d), argv, 0, 24), status = 0;
+	if (!n) {
+		diag_error(c->diag, NULL, "no compiler given");
+		return false;
+	}
+	n = words_append(c, "-std=gnu11 -O2 -c", argv, n, 32);
+	n = words_append(c, d->options->cflags, argv, n, 56);
+	argv[n++] = "-I";
+	argv[n++] = b->folder;
+	argv[n++] = join(c, b->folder, "harness.c");
+	argv[n++] = "-o";
+	argv[n++] = object;
+	argv[n] = NULL;
+	if (external_run(c, argv, &status))
+		return true;
+	if (status)
+		diag_error(c->diag, NULL, "the compiler '%s' failed (exit status %d)", argv[0], status);
+	return false;
+}
+
 bool model_build(Driver *d, Op *module, const Target *t, const char *folder, BuiltModel *b)
 {
 	Context *c = d->ctx;
@@ -65,7 +90,11 @@ bool model_build(Driver *d, Op *module, const Target *t, const char *folder, Bui
 	stage_begin(d, "external compiler");
 	if (t->cuda)
 		return cuda_build(d, b);
-	const char *const sources[] = {join(c, b->folder, "model.c"), join(c, b->folder, "pdrt.c"), join(c, b->folder, "harness.c")};
+	static const char *const texts[] = {"pdrt.h", "harness.c", "harness_npy.h"};
+	const char *harness = object_cached(d, b, "harness", COUNT_OF(texts), texts, harness_build);
+	if (!harness)
+		return false;
+	const char *const sources[] = {join(c, b->folder, "model.c"), join(c, b->folder, "pdrt.c"), harness};
 	return compile_external(d, t, b->folder, 3, sources, b->program, false);
 }
 

@@ -74,6 +74,12 @@ typedef struct BuiltModel {
 	const char *folder, *program, *weights; // paths
 	const char *libraries;                  // flags of the linker; NULL: none
 } BuiltModel;
+// build_cache.c. $CC, --cc or cc.
+const char *external_compiler(const Driver *d);
+// The path of an object that hangs on the compiler, its flags and these embedded texts only: made in the user's cache by the first
+// run, found there by all others. NULL after a diagnostic.
+typedef bool ObjectMaker(Driver *d, const BuiltModel *b, const char *object);
+const char *object_cached(Driver *d, const BuiltModel *b, const char *stem, int ntext, const char *const *texts, ObjectMaker *make);
 // The sources of that alone; with what runs them (harness and weights), too, if to_run.
 bool model_sources(Driver *d, Op *module, const Target *t, const char *folder, bool to_run, BuiltModel *b, CodegenResult *r);
 bool model_build(Driver *d, Op *module, const Target *t, const char *folder, BuiltModel *b);

@@ -114,9 +114,8 @@ bool compile_external(Driver *d, const Target *t, const char *folder, int n, con
                       bool shared)
 {
 	Context *c = d->ctx;
-	const char *argv[MAX_WORDS], *env = getenv("CC");
-	const char *cc = d->options->cc ? d->options->cc : env && *env ? env : "cc";
-	int k = words_append(c, cc, argv, 0, MAX_WORDS);
+	const char *argv[MAX_WORDS];
+	int k = words_append(c, external_compiler(d), argv, 0, MAX_WORDS);
 	if (!k) {
 		diag_error(c->diag, NULL, "no compiler given");
 		return false;
