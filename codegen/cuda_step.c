@@ -619,9 +619,9 @@ static void called_print(Codegen *cg, const EmittedFunc *f, Text *out)
 		if (!strncmp(s, global, strlen(global))) {
 			text_str(out, "__device__ ");
 			s += strlen(global);
-			if (!strncmp(s, bounds, strlen(bounds)))
-				s += strcspn(s, ")") + 2;
 		}
+		if (!strncmp(s, bounds, strlen(bounds)))
+			s += strcspn(s, ")") + 2;
 		if (*s == KERNEL_FN[0])
 			text_str(out, f->called);
 		else if (*s == KERNEL_PARAMS[0])

@@ -402,6 +402,26 @@ static Value *simplify_compare(Builder *b, const Op *op)
 	return known < 0 ? NULL : build_bool(b, known);
 }
 
+// A number compared with itself. Not of floats: NaN differs from itself.
+static Value *simplify_same(Builder *b, const Op *op)
+{
+	const Value *x = op_operand(op, 0);
+	if (op->noperand != 2 || x != op_operand(op, 1) || x->type->kind != TY_SCALAR || !dtype_is_int(x->type->dtype))
+		return NULL;
+	switch (op->code) {
+	case OP_PD_EQUAL:
+	case OP_PD_LESS_EQUAL:
+	case OP_PD_GREATER_EQUAL:
+		return build_bool(b, true);
+	case OP_PD_NOT_EQUAL:
+	case OP_PD_LESS_THAN:
+	case OP_PD_GREATER_THAN:
+		return build_bool(b, false);
+	default:
+		return NULL;
+	}
+}
+
 static Value *simplify_logic(Builder *b, const Op *op)
 {
 	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
@@ -546,7 +566,7 @@ static Value *simplify_op(Op *op)
 	if (op->results[0].type->kind == TY_SCALAR && dtype_is_float(op->results[0].type->dtype))
 		return simplify_neutral(op);
 	if (op->noperand != 2 || !value_is_index(x) || !value_is_index(y))
-		return NULL;
+		return simplify_same(&b, op);
 	return value_is_index(&op->results[0]) ? simplify_arithmetic(&b, op) : simplify_compare(&b, op);
 }
 
@@ -645,9 +665,11 @@ void scalar_simplify(Op *op)
 		Block *block = op->regions[i].first;
 		if (!block)
 			continue;
-		block_simplify(block);
-		seen.n = 0;
-		block_merge_equal(block, &seen);
+		for (int round = 0; round < 2; round++) { // what has been merged shows that a number is compared with itself
+			block_simplify(block);
+			seen.n = 0;
+			block_merge_equal(block, &seen);
+		}
 		block_drop_dead(block);
 	}
 }
