@@ -14,30 +14,6 @@ static bool succ_falls_through(const Op *op, int s)
 	return op->code != OP_CF_SWITCH && op->succs[s].block == next && (op->nsucc == 1 || s == 0 || op->succs[0].block != next);
 }
 
-static bool branch_goes_back(const Op *op)
-{
-	return op->code == OP_CF_BR && op->succs[0].block->id <= op->block->id;
-}
-
-const Op *loop_back(const Block *head)
-{
-	for (const Block *b = head; b; b = b->next)
-		if (b->last && b->last->nsucc && branch_goes_back(b->last) && b->last->succs[0].block == head)
-			return b->last;
-	return NULL;
-}
-
-bool branch_is_of_loop(const Op *op)
-{
-	if (op->code != OP_CF_COND_BR)
-		return false;
-	for (const Block *b = op->block; b; b = b->next)
-		if (b->last && b->last->nsucc && branch_goes_back(b->last) && b->last->succs[0].block->id <= op->block->id &&
-		    op->succs[0].block->id <= b->id && op->succs[1].block->id > b->id)
-			return true;
-	return false;
-}
-
 static const char *succ_role(Codegen *cg, const Op *op, int s)
 {
 	const Attr *cases = op->code == OP_CF_SWITCH ? op_attr(op, "cases") : NULL;

@@ -259,10 +259,6 @@ bool nest_is_statement(const Codegen *cg, const Op *op);
 
 // ---- branch.c --------------------------------------------------------------------------------------------
 
-// The branch back to that block; NULL: it does not begin a loop.
-const Op *loop_back(const Block *head);
-// Whether a branch on a condition is that of a loop: it alone leaves the blocks between the head and the way back.
-bool branch_is_of_loop(const Op *op);
 // The label and comment in front of a block; nothing for the first.
 void block_label_print(Codegen *cg, const Block *b);
 // What a branch was before it was one: "while" or "if".
@@ -301,7 +297,6 @@ bool update_keeps(const Op *op);
 // Walks the operations: fills cg->functions and the calls in cg->run.
 bool run_collect(Codegen *cg);
 void run_print(Codegen *cg, Text *out); // model_run
-bool op_is_silent(const Op *op); // nothing is done for it
 // One operation; bound: by symbol, the operation that says what it is, once there is one.
 bool run_op_print(Codegen *cg, const Op *op, const Op **bound);
 // What stopped a printer without a word since there were `errors` is mostly an element type. False, for the caller to return.
@@ -497,14 +492,8 @@ bool cuda_loop_may_fit_block(Codegen *cg, const Block *head, CudaWorks *works);
 
 // ---- cuda_rounds.c -----------------------------------------------------------------------------------------
 
-// Loops whose rounds are known on entry: the branch at the head's end, which never looks at its condition; NULL: another loop.
-const Op *cuda_loop_counted(const Block *head);
-const Dim *cuda_loop_rounds(const Block *head); // as far as the host knows; NULL: it does not
-// How often such a loop is written into the graph, one round behind the other; 0: it is a conditional node.
+// How often a loop that counts is written into the graph, one round behind the other; 0: it is a conditional node.
 int64_t cuda_loop_unrolled(Codegen *cg, const Block *head);
-// What only counts: an argument of a block, an operation. Nothing is printed for it.
-bool cuda_argument_counts(const Value *arg);
-bool cuda_op_counts(const Op *op);
 
 // ---- cuda_host.c -------------------------------------------------------------------------------------------
 

@@ -236,7 +236,7 @@ static bool counted_kernel_print(Walk *w, const Op *enter, const Op *branch)
 {
 	Codegen *cg = w->cg;
 	const Block *head = enter->succs[0].block;
-	const Dim *rounds = cuda_loop_rounds(head);
+	const Dim *rounds = loop_rounds(head);
 	cuda_loop_kernel_begin(cg, enter);
 	if (rounds && dim_is_const(rounds)) {
 		cuda_block_text(cg, arena_printf(cg->arena, "for (int round = 0; round < %" PRId64 "; round++) {", rounds->value), 1);
@@ -294,7 +294,7 @@ static bool counted_node_print(Walk *w, const Op *enter, const Op *branch)
 {
 	Codegen *cg = w->cg;
 	const Block *head = enter->succs[0].block;
-	const Dim *rounds = cuda_loop_rounds(head);
+	const Dim *rounds = loop_rounds(head);
 	const int word = counter_word(cg, cg->ncounter++);
 	const char *again = names_unique(&cg->locals, "again");
 	text_line(&cg->run, 1, "const pd_condition %s = pd_counter_new(queue, parts_on + %d, sizes + %d);", again, 2 * cg->ncondition, word);
@@ -328,7 +328,7 @@ static const Op *counted_print(Walk *w, const Op *enter, const Op *branch, bool 
 // A loop in either form.
 static const Op *form_print(Walk *w, const Op *enter, bool in_kernel, int64_t limit, int counter)
 {
-	const Op *counted = cuda_loop_counted(enter->succs[0].block);
+	const Op *counted = loop_counted(enter->succs[0].block);
 	return counted ? counted_print(w, enter, counted, in_kernel)
 	               : (in_kernel ? loop_kernel_print : loop_node_print)(w, enter, limit, counter);
 }
@@ -369,7 +369,7 @@ static const Op *while_print(Walk *w, const Op *enter)
 	const Op *back = loop_back(head);
 	const int64_t limit = op_int(back, "max_trip", 0);
 	const int counter = cg->ncounter;
-	cg->ncounter += limit > 0 && !cuda_loop_counted(head);
+	cg->ncounter += limit > 0 && !loop_counted(head);
 	if (w->nhead == (int)COUNT_OF(w->heads)) {
 		diag_error(cg->ctx->diag, enter->loc, "code generation: more than %d loops inside of each other", w->nhead);
 		return NULL;
@@ -564,7 +564,7 @@ static bool block_ops_print(Walk *w, const Block *b)
 {
 	const int errors = diag_errors(w->cg->ctx->diag);
 	for (const Op *op = b->first; op; op = op->next) {
-		if ((op->info->traits & TRAIT_TERMINATOR) || cuda_op_counts(op))
+		if ((op->info->traits & TRAIT_TERMINATOR) || op_counts(op))
 			continue;
 		cuda_step_before(w->cg, op);
 		cuda_node_begin(w->cg, op_stem(w->cg, op));

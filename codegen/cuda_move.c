@@ -95,7 +95,7 @@ static int moves_collect(Codegen *cg, const Op *op, int s, Move *moves)
 			diag_error(cg->ctx->diag, op->loc, "code generation: the plan does not say what '%s' moves", op->info->name);
 			return -1;
 		}
-		if (!strcmp(how->strs[at + i], "none") || cuda_argument_counts(succ->block->args[i]))
+		if (!strcmp(how->strs[at + i], "none") || argument_counts(succ->block->args[i]))
 			continue;
 		const Value *v = op_operand(op, (int)succ->first + i);
 		Move m = {.arg = succ->block->args[i], .value = v, .to = value_place(succ->block->args[i]), .from = value_place(v)};

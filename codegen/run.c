@@ -322,12 +322,6 @@ static bool assert_print(Codegen *cg, const Op *op)
 	return true;
 }
 
-bool op_is_silent(const Op *op)
-{
-	return op->code == OP_PD_FEED || op->code == OP_BUILTIN_GET_PARAMETER || op->code == OP_BUILTIN_CONSTANT ||
-	       op->code == OP_BUILTIN_COMBINE || op->code == OP_LOOP_EMPTY || (op->info->traits & TRAIT_VIEW);
-}
-
 // What a caller cannot know before the run.
 static void output_dims_print(Codegen *cg)
 {

@@ -1,6 +1,6 @@
 // For CUDA: a loop whose rounds are known on entry gets one more variable, which says how many are left and is all that its
 // condition looks at. What the condition was computed from goes away where nobody else reads it, and code generation needs no
-// condition at all (codegen/cuda_rounds.c). Run on pd operators, where counters can be told.
+// condition at all (loop_blocks.c). Run on pd operators, where counters can be told.
 #include "control.h"
 
 #include "../ir/define.h"

@@ -215,4 +215,18 @@ bool format_channels_last(const char *format);
 // A position known at compile time, in a loop region.
 Value *build_index(Builder *b, int64_t v);
 
+// ---- loop_blocks.c: loops among blocks -----------------------------------------------------------------------
+
+// The branch back to that block; NULL: it does not begin a loop.
+const Op *loop_back(const Block *head);
+// Whether a branch on a condition is that of a loop: it alone leaves the blocks between the head and the way back.
+bool branch_is_of_loop(const Op *op);
+bool op_is_silent(const Op *op); // nothing is done for it
+// Loops whose rounds are known on entry: the branch at the head's end, which never looks at its condition; NULL: another loop.
+const Op *loop_counted(const Block *head);
+const Dim *loop_rounds(const Block *head); // as far as the host knows; NULL: it does not
+// What only counts: an argument of a block, an operation. It has no memory, and nothing is printed for it.
+bool argument_counts(const Value *arg);
+bool op_counts(const Op *op);
+
 #endif

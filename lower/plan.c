@@ -41,12 +41,17 @@ bool op_is_view(const Op *op)
 	return (op->info->traits & TRAIT_VIEW) && op->noperand > 0 && op->nresult > 0;
 }
 
+static bool only_counts(const Value *v)
+{
+	return v->def ? op_counts(v->def) : argument_counts(v);
+}
+
 static Root *root_new(Plan *p, const Value *v, int at)
 {
 	Buffer *b = NEW(p->arena, Buffer);
 	Root *r = NEW(p->arena, Root);
 	*r = (Root){.value = v, .buffer = b, .id = p->nroot++, .at = at};
-	b->bytes = type_bytes_at_most(p->ctx, v->type);
+	b->bytes = only_counts(v) ? dim_const(p->ctx, 0) : type_bytes_at_most(p->ctx, v->type);
 	b->roots = r;
 	*p->tail = b;
 	p->tail = &b->next;
