@@ -4,7 +4,7 @@ where nodes are, and about one word for each eight rounds where they are not; fa
 import re
 
 import emulated
-from pdcc_tests import run
+from pdcc_tests import SRC, run
 
 SLOW = True
 N = 'tensor<1 x i64>'
