@@ -140,10 +140,10 @@ static bool blocked_product(KernelFunc *k, const ConvOp *v, TileProduct *p)
 	if (v->split > 1)
 		p->place = arena_printf(k->arena, "part * size.batches * M * N + %s", p->place);
 	at[0] = "image";
-	at[1] = grouped ? "((batch * N + first) / 8)" : "(first / 8)";
+	at[1] = grouped ? "((batch * N + column) / 8)" : "(column / 8)";
 	at[2] = "(pixel / s.columns)";
 	at[3] = "(pixel % s.columns)";
-	at[4] = "(first % 8 + e)";
+	at[4] = "(column % 8)";
 	p->plain = true;
 	if (!kernel_helper(k, "cuda_conv_blocked.c", 0, NULL))
 		return false;

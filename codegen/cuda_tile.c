@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "codegen_impl.h"
+#include "cuda_vector.h"
 #include "kernel_tile.h"
 
 enum { SMALL_EPILOGUE = 6, MANY_SUMS = 64 * 64 }; // operations; of a warp
@@ -79,16 +80,67 @@ static bool helpers_print(KernelFunc *k, const CudaTile *t)
 	return kernel_helper(k, "cuda_tile.c", 0, NULL) && (t->unit == CUDA_FMA || kernel_helper(k, "cuda_mma.c", 0, NULL));
 }
 
-static const char *epilogue_text(KernelFunc *k, const TileProduct *p, const char **value)
+// The sum `name` as the program calls it.
+static const char *sum_text(KernelFunc *k, const char *name)
 {
-	const char *args[MAX_RANK + 1] = {"acc"};
-	for (int i = 0; i < k->op->results[0].type->rank; i++)
+	const Region *r = &k->op->regions[0];
+	return region_is_identity(r) ? name : scalar_round(k, region_entry(r)->args[0]->type, name);
+}
+
+// One column of a group after the other.
+static const char *columns_epilogue(KernelFunc *k, const TileProduct *p, bool inside)
+{
+	const char *args[MAX_RANK + 1] = {sum_text(k, "acc")}, *value;
+	const Type *t = k->op->results[0].type;
+	for (int i = 0; i < t->rank; i++)
 		args[1 + i] = p->at[i];
 	k->place = "to + e";
+	Text out;
+	text_init(&out, k->arena);
+	text_line(&out, 0, "PD_UNROLL for (int e = 0; e < Unit::GROUP; e++) {");
+	text_line(&out, 1, "const int64_t column = first + e;");
+	text_line(&out, 1, inside ? "(void)column;" : "if (column >= N)");
+	if (!inside)
+		text_line(&out, 2, "continue;");
+	text_line(&out, 1, "const float acc = unit.sums[i][j + e];");
+	if (!scalar_region_print(k, &k->op->regions[0], args, 1, &out, &value))
+		return NULL;
+	text_line(&out, 1, "%s;", scalar_store(k, t->dtype, "results.v", "e", value));
+	text_line(&out, 0, "}");
+	return out.text;
+}
+
+// All columns of a group together: what they read of a tensor lies side by side.
+static const char *group_epilogue(KernelFunc *k, const TileProduct *p, int group)
+{
 	const Region *r = &k->op->regions[0];
-	if (!region_is_identity(r)) // what the program calls the product
-		args[0] = scalar_round(k, region_entry(r)->args[0]->type, "acc");
-	return region_text(k, r, args, value);
+	const Type *t = k->op->results[0].type;
+	const char *acc[VECTOR_LANES], *values[VECTOR_LANES];
+	Scalars s;
+	Text out;
+	text_init(&out, k->arena);
+	scalars_init(&s, k);
+	for (int i = 0; i < t->rank; i++)
+		pointer_map_set(&s.names, region_entry(r)->args[1 + i], p->at[i]);
+	for (int l = 0; l < group; l++)
+		acc[l] = sum_text(k, arena_printf(k->arena, "unit.sums[i][j + %d]", l));
+	k->place = "to";
+	text_line(&out, 0, "const int64_t column = first;");
+	text_line(&out, 0, "(void)column;");
+	if (!vector_region_print(&s, r, t->rank, group, acc, &out, values))
+		return NULL;
+	for (int l = 0; l < group; l++)
+		text_line(&out, 0, "%s;", scalar_store(k, t->dtype, "results.v", tile_int(k, l), values[l]));
+	return out.text;
+}
+
+// From the sums of a group of columns to `results`; inside: no group goes across the end of a row.
+static const char *epilogue_text(KernelFunc *k, const TileProduct *p, bool inside)
+{
+	const int group = p->tile->unit == CUDA_FMA ? 4 : 2; // Unit::GROUP
+	const Value *out = &k->op->results[0];
+	const bool together = inside && vector_aligned(out, group) && vector_suits(&k->op->regions[0], out->type->rank, group);
+	return together ? group_epilogue(k, p, group) : columns_epilogue(k, p, inside);
 }
 
 // Whether there is little more to do than to load matrices and to add a bias, which needs few registers.
@@ -119,10 +171,10 @@ bool cuda_tile_emit(KernelFunc *k, const TileProduct *p)
 	const Value *out = &k->op->results[0];
 	const bool light = is_light(k, p);
 	const CudaTile *t = tile_of(p); // slices of both are as deep
-	const char *value, *epilogue = epilogue_text(k, p, &value);
+	const bool aligned = cuda_rows_are_aligned(k, out, p->n); // then groups of columns are inside as a whole
+	const char *epilogue = epilogue_text(k, p, aligned);
 	if (!epilogue || !helpers_print(k, t))
 		return false;
-	const bool aligned = cuda_rows_are_aligned(k, out, p->n); // then groups of columns are inside as a whole
 	const Dim *products = dim_mul(k->ctx, dim_const(k->ctx, p->split), p->batches);
 	k->block_threads = cuda_tile_threads(t);
 	k->block_shared = cuda_tile_shared(t);
@@ -132,8 +184,7 @@ bool cuda_tile_emit(KernelFunc *k, const TileProduct *p)
 		{"threads", tile_int(k, k->block_threads)}, {"blocks", tile_int(k, blocks_of(t, light))}, {"unit", unit_text(k, t)},
 		{"element", t->unit == CUDA_HALF ? "uint16_t" : "float"}, {"shared", tile_int(k, k->block_shared)},
 		{"size", sizes_text(k, p)}, {"a_load", p->a_load}, {"b_load", p->b_load},
-		{"type", dtype_c_memory(out->type->dtype)}, {"column_inside", aligned ? "true" : "column < N"}, {"epilogue", epilogue},
-		{"store", scalar_store(k, out->type->dtype, "results.v", "e", value)},
+		{"type", dtype_c_memory(out->type->dtype)}, {"epilogue", epilogue},
 		{"aligned", aligned ? "true" : "false"}, {"row_head", p->row_head ? p->row_head : ""},
 		{"place", p->place ? p->place : "(all * M + row) * N + first"},
 	};

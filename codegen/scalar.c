@@ -192,12 +192,6 @@ static const char *linear_index(Scalars *s, const Op *op, int first, const Type 
 	return sum ? sum : "0";
 }
 
-const char *load_index(Scalars *s, const Op *load)
-{
-	const int tensor = load->code == OP_LOOP_LOAD_OR ? 2 : 0;
-	return linear_index(s, load, tensor + 1, op_operand(load, tensor)->type);
-}
-
 const char *scalar_linear(KernelFunc *k, const Type *t, int n, const char *const *index)
 {
 	const char *sum = NULL;
@@ -221,11 +215,17 @@ static bool load_is_in_place(const Scalars *s, const Op *op, int first, const Ty
 	return same;
 }
 
+const char *load_index(Scalars *s, const Op *load)
+{
+	const int tensor = load->code == OP_LOOP_LOAD_OR ? 2 : 0;
+	const Type *t = op_operand(load, tensor)->type;
+	return load_is_in_place(s, load, tensor + 1, t) ? s->k->place : linear_index(s, load, tensor + 1, t);
+}
+
 static const char *load_expression(Scalars *s, const Op *op, int tensor)
 {
 	const Value *v = op_operand(op, tensor);
-	const bool in_place = load_is_in_place(s, op, tensor + 1, v->type);
-	const char *index = in_place ? s->k->place : linear_index(s, op, tensor + 1, v->type);
+	const char *index = load_index(s, op);
 	return index ? scalar_load(s->k, v->type->dtype, kernel_tensor(s->k, v), index) : NULL;
 }
 
