@@ -147,6 +147,7 @@ def nest_feeds(name):
     import numpy as np
     random = np.random.default_rng(7)
     few = random.integers(-4, 5, (2, 2500)).astype(np.float32)
+    corners = 3 * random.random((1, 400, 2), np.float32)
     return {
         'cuda_nest': {'x': random.standard_normal((3, 8, 40), np.float32), 'b': random.standard_normal(40, np.float32),
                       'c': random.standard_normal((8, 1), np.float32), 'odd': random.standard_normal((3, 3, 7), np.float32),
@@ -161,7 +162,10 @@ def nest_feeds(name):
         'cuda_turn': {'x': random.standard_normal((3, 40, 70), np.float32), 'y': random.standard_normal((3, 70, 40), np.float32),
                       'h': random.standard_normal((3, 33, 2, 5)).astype(np.float16),
                       'g': random.standard_normal((37, 18)).astype(np.float16)},
-        'cuda_select': {'x': few[:1, :300].reshape(3, 100), 'long': few, 'm': np.array([True, False, True])},
+        'cuda_select': {'x': few[:1, :300].reshape(3, 100), 'long': few, 'm': np.array([True, False, True]), 'flat': few[0],
+                        'boxes': np.concatenate([corners, corners + random.random((1, 400, 2), np.float32)], 2),
+                        'which': np.stack([random.permutation(400)[:300] for _ in range(80)]).astype(np.int32),
+                        'many': random.integers(0, 301, 80).astype(np.int32)},
     }[name]
 
 
