@@ -59,12 +59,10 @@ bool cuda_sort_emit(KernelFunc *k)
 
 bool cuda_nms_emit(KernelFunc *k)
 {
-	const Type *order = op_operand(k->op, 1)->type;
 	TemplateKey keys[16];
 	int n = nms_keys(k, keys);
 	if (!n)
 		return false;
-	keys[n++] = (TemplateKey){"rows", tile_product(k, order->rank - 1, order->dims)};
 	keys[n++] = (TemplateKey){"threads", tile_int(k, THREADS)};
 	k->block_threads = THREADS;
 	k->one_block = true;

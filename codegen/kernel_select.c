@@ -95,7 +95,7 @@ int nms_keys(KernelFunc *k, TemplateKey *keys)
 	                                                 scalar_float(k->arena, boxes->dtype, eta));
 	const TemplateKey helper[] = {{"type", type}, {"name", name}, {"pixel", pixels ? " + 1" : ""}};
 	const TemplateKey all[] = {
-		{"limit", kernel_dim(k, order->dims[order->rank - 1])}, {"set", box_set(k, boxes, order)}, {"type", type},
+		{"rows", tile_product(k, order->rank - 1, order->dims)}, {"limit", kernel_dim(k, order->dims[order->rank - 1])}, {"set", box_set(k, boxes, order)}, {"type", type},
 		{"index", result_type(k, 0)}, {"number", result_type(k, 1)}, {"overlap", name},
 		{"threshold", scalar_float(k->arena, boxes->dtype, op_float(k->op, "threshold", 0))}, {"shrink", shrink},
 	};
@@ -105,13 +105,9 @@ int nms_keys(KernelFunc *k, TemplateKey *keys)
 
 bool kernel_nms_emit(KernelFunc *k)
 {
-	const Type *order = op_operand(k->op, 1)->type;
 	TemplateKey keys[16];
-	int n = nms_keys(k, keys);
-	if (!n)
-		return false;
-	keys[n++] = (TemplateKey){"rows", tile_product(k, order->rank - 1, order->dims)};
-	return kernel_template(k, "nms.c", n, keys);
+	const int n = nms_keys(k, keys);
+	return n && kernel_template(k, "nms.c", n, keys);
 }
 
 // ---- what is true ----------------------------------------------------------------------------------------------
