@@ -149,7 +149,7 @@ install: pdcc
 	$(INSTALL) -d $(dest)/bin $(dest)/include $(dest)/share/pdcc $(dest)/share/man/man1 $(dest)/lib/pkgconfig $(dest)/lib/cmake/pdcc \
 		$(dest)/share/bash-completion/completions $(dest)/share/zsh/site-functions $(dest)/share/fish/vendor_completions.d
 	$(INSTALL) pdcc $(dest)/bin/pdcc
-	$(INSTALL) -m 644 $(SRC)/runtime_stub/pdrt.h $(SRC)/runtime_stub/pdrt_cuda.h $(dest)/include
+	$(INSTALL) -m 644 $(addprefix $(SRC)/runtime_stub/,pdrt.h pdrt_cuda.h pdrt_cuda_device.h) $(dest)/include
 	$(INSTALL) -m 644 $(SRC)/runtime_stub/pdrt.c $(dest)/share/pdcc/pdrt.c
 	sed -e 's|@prefix@|$(prefix)|' -e 's|@version@|$(VERSION)|' $(SRC)/runtime_stub/pdcc.pc.in > $(dest)/lib/pkgconfig/pdcc.pc
 	$(INSTALL) -m 644 $(SRC)/runtime_stub/pdccConfig.cmake.in $(dest)/lib/cmake/pdcc/pdccConfig.cmake

@@ -377,7 +377,7 @@ typedef struct CudaArg {
 typedef struct CudaStep {
 	const char *kernel, *stem; // `compute_x`, x; `pd_move<float>`: then `pd_block_move<float>` is what a block calls
 	const char *instance;      // C that chooses one of a template; NULL: it is none
-	int func;                  // among cg->funcs; -1: in pdrt_cuda.h
+	int func;                  // among cg->funcs; -1: in pdrt_cuda_device.h
 	const char *blocks;        // of the launch, as C
 	int threads;               // of each
 	int64_t width;             // threads that have something to do in one block

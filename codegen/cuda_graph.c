@@ -57,7 +57,7 @@ static const CudaArg *args_keep(Codegen *cg, int n, const CudaArg *args)
 	return kept;
 }
 
-// A step of one thread that a function of pdrt_cuda.h does.
+// A step of one thread that a function of pdrt_cuda_device.h does.
 static void thread_print(Codegen *cg, const char *kernel, const char *stem, int n, const CudaArg *args)
 {
 	cuda_step_print(cg, &(CudaStep){.kernel = kernel, .stem = stem, .func = -1, .blocks = "1", .threads = 1, .width = 1,

@@ -1,5 +1,5 @@
 // CUDA: several elements of a nest, or several terms of a reduction, for each thread: loads and stores of elements side by
-// side are single accesses of up to 16 bytes (pd_load and pd_store in pdrt_cuda.h). Tensors of the workspace, weights, and
+// side are single accesses of up to 16 bytes (pd_load and pd_store in cuda_prelude.c.in). Tensors of the workspace, weights, and
 // what callers give begin at multiples of 16 bytes. Called by cuda_nest.c and cuda_reduce.c.
 #include "cuda_nest.h"
 

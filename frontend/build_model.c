@@ -18,14 +18,15 @@ static FilePiece stub_piece(Context *c, const char *folder, const char *name)
 // What the program is made of, in `folder`; with what runs it (weights and harness), too, if to_run.
 static bool sources_write(Driver *d, const char *folder, const CodegenResult *r, const BuiltModel *b, bool cuda, bool to_run)
 {
-	static const char *const stubs[] = {"pdrt.h", "pdrt_cuda.h"}, *const harness[] = {"pdrt.c", "harness.c", "harness_npy.h"};
+	static const char *const stubs[] = {"pdrt.h", "pdrt_cuda.h", "pdrt_cuda_device.h"};
+	static const char *const harness[] = {"pdrt.c", "harness.c", "harness_npy.h"};
 	Context *c = d->ctx;
-	FilePiece pieces[8] = {
+	FilePiece pieces[9] = {
 		{join(c, folder, cuda ? "model.cu" : "model.c"), r->source.text, r->source.len},
 		{join(c, folder, "model.h"), r->header.text, r->header.len},
 	};
 	int n = 2;
-	for (int i = 0; i < (cuda ? 2 : 1); i++)
+	for (int i = 0; i < (cuda ? 3 : 1); i++)
 		pieces[n++] = stub_piece(c, folder, stubs[i]);
 	for (size_t i = 0; to_run && i < COUNT_OF(harness); i++)
 		pieces[n++] = stub_piece(c, folder, harness[i]);

@@ -50,7 +50,7 @@ def digest(source, version):
     """Of all that decides what compilers say."""
     h = hashlib.sha256(repr((version, GATES, CXX)).encode())
     stub, emulator = SRC / 'runtime_stub', EMU
-    for path in (source, source.with_suffix('.h'), pathlib.Path(__file__), stub / 'pdrt.h', stub / 'pdrt_cuda.h', *sorted(emulator.glob('*.h'))):
+    for path in (source, source.with_suffix('.h'), pathlib.Path(__file__), stub / 'pdrt.h', *sorted(stub.glob('pdrt_cuda*.h')), *sorted(emulator.glob('*.h'))):
         h.update(path.read_bytes())
     return h.hexdigest()
 
