@@ -377,7 +377,7 @@ bool cuda_attention_emit(KernelFunc *k)
 	TemplateKey keys[40];
 	const DType t = op_dtype(k->op, "dtype", DT_F32);
 	const int64_t width = a.depth > a.columns ? a.depth : a.columns;
-	if (!a.tile || width > a.tile->width || (a.tile->unit == CUDA_HALF && t != DT_F16 && t != DT_BF16)) {
+	if (!a.tile || width > a.tile->width || (a.tile->unit == CUDA_HALF && !dtype_is_half(t))) {
 		diag_error(k->ctx->diag, k->op->loc, "kernel.attention: no schedule '%s' for heads of %s, %d wide", op_str(k->op, "schedule", ""),
 		           dtype_name(t), (int)width);
 		return false;

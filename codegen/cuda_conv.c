@@ -18,7 +18,7 @@ bool conv_op_read(const Op *op, ConvOp *v)
 	bool fits = op_ints(op, "strides", v->stride, 2) == 2 && op_ints(op, "paddings", v->pad, 4) == 4 &&
 	            op_ints(op, "dilations", v->dilation, 2) == 2 && v->x->rank == 4 + v->blocked && out->rank == v->x->rank + skip &&
 	            v->w->rank == (depthwise ? 4 : 5) && dim_is_const(v->x->dims[1]) && dim_is_const(v->out[1]) &&
-	            (v->x->dtype == DT_F32 || v->x->dtype == DT_F16 || v->x->dtype == DT_BF16) && v->w->dtype == v->x->dtype;
+	            dtype_is_f32_or_half(v->x->dtype) && v->w->dtype == v->x->dtype;
 	for (int i = 0; fits && i < v->w->rank; i++)
 		fits = dim_is_const(v->w->dims[i]);
 	if (fits && v->blocked)

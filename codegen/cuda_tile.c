@@ -15,8 +15,7 @@ const CudaTile *cuda_tile_of(KernelFunc *k)
 	const DType dtype = op_operand(k->op, 0)->type->dtype;
 	const char *schedule = op_str(k->op, "schedule", "");
 	const CudaTile *t = cuda_tile_find(schedule);
-	const bool half = dtype == DT_F16 || dtype == DT_BF16;
-	if (t && (t->unit == CUDA_HALF ? half : dtype == DT_F32))
+	if (t && (t->unit == CUDA_HALF ? dtype_is_half(dtype) : dtype == DT_F32))
 		return t;
 	diag_error(k->ctx->diag, k->op->loc, "%s: no schedule '%s' for %s", k->op->info->name, schedule, dtype_name(dtype));
 	return NULL;

@@ -8,7 +8,7 @@ bool vector_aligned(const Value *tensor, int wide)
 {
 	const Type *t = tensor->type; // begins at a multiple of 16 bytes, wherever it lies
 	const Dim *last = t->rank > 0 ? t->dims[t->rank - 1] : NULL;
-	return (t->dtype == DT_F32 || t->dtype == DT_F16 || t->dtype == DT_BF16) && last && dim_is_const(last) && last->value % wide == 0;
+	return dtype_is_f32_or_half(t->dtype) && last && dim_is_const(last) && last->value % wide == 0;
 }
 
 // Whether a load's last index, and no other, is v.

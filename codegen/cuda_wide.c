@@ -210,7 +210,7 @@ static const char *other_lanes(WideBlock *l, const Op *load)
 	if (!other)
 		return NULL;
 	other = expression_unwrap(a, other);
-	if (t == DT_F16 || t == DT_BF16)
+	if (dtype_is_half(t))
 		other = arena_printf(a, "pd_%s_store(%s)", dtype_name(t), other);
 	return arena_printf(a, "pd_fill<%d, %s>(%s)", l->width, dtype_c_memory(t), other);
 }

@@ -27,7 +27,7 @@ typedef struct Reader {
 
 static bool is_float(const Value *v)
 {
-	return v->type->dtype == DT_F32 || v->type->dtype == DT_F16 || v->type->dtype == DT_BF16;
+	return dtype_is_f32_or_half(v->type->dtype);
 }
 
 static const Value *without_cast(const Value *v)

@@ -78,7 +78,7 @@ static const char *constant_text(const Codegen *cg, const Value *v)
 	const Op *op = v->def;
 	const Attr *data = op && op->code == OP_BUILTIN_CONSTANT ? op_attr(op, "value") : NULL;
 	DType t = v->type->dtype;
-	if (!data || data->kind != ATTR_TENSOR || !value_is_number(v) || t == DT_F16 || t == DT_BF16 || cg->target->cuda)
+	if (!data || data->kind != ATTR_TENSOR || !value_is_number(v) || dtype_is_half(t) || cg->target->cuda)
 		return NULL;
 	if (dtype_is_float(t))
 		return scalar_float(cg->arena, t, tensor_get_f(data->tensor, 0));

@@ -129,6 +129,9 @@ const char *dtype_name(DType t);            // "f32"
 bool dtype_from_name(const char *s, size_t n, DType *out);
 size_t dtype_size(DType t);                 // bytes of one element
 static inline bool dtype_is_float(DType t) { return t >= DT_F16 && t <= DT_F64; }
+static inline bool dtype_is_half(DType t) { return t == DT_F16 || t == DT_BF16; }
+// What kernels read and write that have f32 inside.
+static inline bool dtype_is_f32_or_half(DType t) { return t == DT_F32 || dtype_is_half(t); }
 static inline bool dtype_is_int(DType t) { return t >= DT_U8 && t <= DT_I64; }
 static inline bool dtype_is_complex(DType t) { return t >= DT_C64; }
 // The type of the real and imaginary part; of other types themselves.

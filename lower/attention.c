@@ -27,7 +27,7 @@ typedef struct Attention {
 
 static bool dtype_fits(const Type *t)
 {
-	return type_is_tensor(t) && (t->dtype == DT_F32 || t->dtype == DT_F16 || t->dtype == DT_BF16);
+	return type_is_tensor(t) && dtype_is_f32_or_half(t->dtype);
 }
 
 // Whether x has the last axes of t and, where that has others, the same ones or 1.
@@ -175,7 +175,7 @@ static bool attention_match(Op *sum, Attention *a)
 
 static Value *number(Builder *b, Value *v)
 {
-	const bool narrow = v && (v->type->dtype == DT_F16 || v->type->dtype == DT_BF16);
+	const bool narrow = v && dtype_is_half(v->type->dtype);
 	return narrow ? build1(b, OP_PD_CAST, v, "dtype", attr_dtype(b->ctx, DT_F32), NULL) : v;
 }
 

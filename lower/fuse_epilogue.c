@@ -50,8 +50,7 @@ static bool kernel_may_make(const Op *kernel, DType t, bool cuda)
 {
 	if (kernel->results[0].type->dtype == t)
 		return true;
-	return cuda && (kernel->code == OP_KERNEL_SOFTMAX || kernel->code == OP_KERNEL_LAYER_NORM) &&
-	       (t == DT_F32 || t == DT_F16 || t == DT_BF16);
+	return cuda && (kernel->code == OP_KERNEL_SOFTMAX || kernel->code == OP_KERNEL_LAYER_NORM) && dtype_is_f32_or_half(t);
 }
 
 // The kernel that made `read`, straight or through views that nobody else looks at; NULL: none that

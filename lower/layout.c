@@ -31,7 +31,7 @@ bool layout_has_blocks(const Layout *l, DType t)
 {
 	if (!l->target->cuda)
 		return true;
-	return !l->cuda_libs && (t == DT_F16 || t == DT_BF16 || (t == DT_F32 && l->allow_tf32));
+	return !l->cuda_libs && (dtype_is_half(t) || (t == DT_F32 && l->allow_tf32));
 }
 
 // ---- building -----------------------------------------------------------------------------------

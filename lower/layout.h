@@ -72,8 +72,6 @@ Value *conv_dense(Layout *l, const Conv *cv, const Type *out);
 
 // ---- layout_image.c -----------------------------------------------------------------------------
 
-// What convolutions on CUDA have kernels for.
-bool conv_image_dtype(DType t);
 // What a convolution is for CUDA: a product on plain images or on blocked ones, or, on plain images, sums of all channels of a group
 // in each thread.
 typedef enum ImageForm {

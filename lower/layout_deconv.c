@@ -142,7 +142,7 @@ static Value *phases_convolve(Layout *l, const Conv *cv, const Phases *s, const 
 
 static bool deconv_dtype(const Layout *l, DType t)
 {
-	return t == DT_F32 || (l->target->cuda && conv_image_dtype(t));
+	return t == DT_F32 || (l->target->cuda && dtype_is_half(t));
 }
 
 bool layout_conv_transpose(Layout *l, Op *op)

@@ -27,7 +27,7 @@ static bool product_read(const Layout *l, Op *op, Product *p)
 	if (op->code != OP_PD_MATMUL || !type_is_tensor(x->type) || !type_is_tensor(y->type))
 		return false;
 	const Type *tx = x->type, *ty = y->type;
-	const bool half = l->target->cuda && (tx->dtype == DT_F16 || tx->dtype == DT_BF16);
+	const bool half = l->target->cuda && dtype_is_half(tx->dtype);
 	if ((tx->dtype != DT_F32 && !half) || ty->dtype != tx->dtype || tx->rank < 2 || ty->rank < 2)
 		return false;
 	p->op = op;

@@ -18,11 +18,6 @@ enum {
 
 // ---- what fits ----------------------------------------------------------------------------------
 
-bool conv_image_dtype(DType t)
-{
-	return t == DT_F32 || t == DT_F16 || t == DT_BF16;
-}
-
 static bool window_read(Conv *cv)
 {
 	Window w;
@@ -45,7 +40,7 @@ static bool image_conv_read(Op *op, Conv *cv)
 		return false;
 	const Value *x = op_operand(op, 0), *filter = op_operand(op, 1);
 	const Type *t = x->type, *f = filter->type;
-	if (!type_is_tensor(t) || !type_is_tensor(f) || t->rank != 4 || f->rank != 4 || t->lod || !conv_image_dtype(t->dtype) ||
+	if (!type_is_tensor(t) || !type_is_tensor(f) || t->rank != 4 || f->rank != 4 || t->lod || !dtype_is_f32_or_half(t->dtype) ||
 	    f->dtype != t->dtype)
 		return false;
 	const Dim *channels = t->dims[channels_last(op) ? 3 : 1];

@@ -15,7 +15,7 @@ enum {
 // Sizes must be known to the host.
 static bool type_suits(const Type *t)
 {
-	bool ok = t->dtype == DT_F32 || t->dtype == DT_F16 || t->dtype == DT_BF16;
+	bool ok = dtype_is_f32_or_half(t->dtype);
 	for (int i = 0; i < t->rank; i++)
 		ok &= !dim_is_found(t->dims[i]);
 	return ok;

@@ -46,7 +46,7 @@ static Op *kernel_reading(Op *op, enum OpCode code, Value *x, DType t, int noper
 
 static bool dtype_has_kernel(const PassContext *p, DType t)
 {
-	return t == DT_F32 || (p->target->cuda && (t == DT_F16 || t == DT_BF16));
+	return t == DT_F32 || (p->target->cuda && dtype_is_half(t));
 }
 
 // ---- softmax ------------------------------------------------------------------------------------
