@@ -15,49 +15,48 @@ vpath tests/% $(SRC)
 say = $(if $(V),,@printf '  %-8s %s\n' '$(1)' '$(2)';)
 
 WARN = -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wno-unused-parameter
-CPPFLAGS_ALL = -D_POSIX_C_SOURCE=200809L -Iobj -I$(SRC) $(PB_CFLAGS)
+CPPFLAGS_ALL = -D_POSIX_C_SOURCE=200809L -Iobj -I$(SRC) $(PB_CFLAGS) $(JSON_CFLAGS)
 COMPILE = $(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) -MMD -MP -c
 
-# Build tools have a main of their own.
-OPGEN = ir/opgen.c ir/opgen_expr.c ir/opgen_table.c
-TOOLS = $(OPGEN) codegen/embed.c
-SOURCES = $(filter-out $(TOOLS),$(patsubst $(SRC)/%,%,$(wildcard $(addprefix $(SRC)/,ir/*.c frontend/*.c lower/*.c codegen/*.c))))
+# What is built: each floor lists its sources. Build tools (OPGEN, embed.c) have a main of their own.
+include $(addsuffix /sources.mk,$(addprefix $(SRC)/,ir lower codegen frontend)) # SOURCES OPGEN OPS_YAML TEXTS
 OBJECTS = $(SOURCES:%.c=obj/%.o) obj/program_desc.pb-c.o
 # Everything but main, for unit tests.
-LIB_OBJECTS = $(filter-out obj/frontend/pdcc.o,$(OBJECTS))
-OPS = $(sort $(wildcard $(SRC)/ir/ops/*.yaml))
-TEXTS = $(sort $(wildcard $(addprefix $(SRC)/,codegen/kernels/*.in runtime_stub/*.h runtime_stub/*.c tests/cudaemu/*.h tests/cudaemu/*.cc)))
+LIB_OBJECTS = $(filter-out obj/frontend/driver/pdcc.o,$(OBJECTS))
+OPS = $(sort $(OPS_YAML:%=$(SRC)/%))
+EMBEDDED = $(TEXTS:%=$(SRC)/%)
 
 .PHONY: all
 all: pdcc
 
 pdcc: $(OBJECTS)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJECTS) $(PB_LIBS) -lm -ldl
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJECTS) $(PB_LIBS) $(JSON_LIBS) -lm -ldl
 
 # configure leaves config.mk alone when nothing changes, so only other flags compile everything again.
 obj/%.o: %.c config.mk | obj/ops_enum.inc obj/program_desc.pb-c.h obj/kernels.inc
 	@mkdir -p $(@D)
 	$(call say,CC,$*.c)$(COMPILE) $< -o $@
 
-obj/opgen: $(OPGEN) ir/opgen.h
+obj/opgen: $(OPGEN) ir/gen/opgen.h
 	@mkdir -p $(@D)
 	$(call say,TOOL,$@)$(CC) $(WARN) $(CPPFLAGS_ALL) $(YAML_CFLAGS) $(CFLAGS) $(filter %.c,$^) -o $@ $(YAML_LIBS)
 
 # opgen leaves files alone that would not change; the stamp says when it ran.
 obj/ops.stamp: obj/opgen $(OPS)
 	$(call say,TABLE,$@)obj/opgen obj $(OPS) && touch $@
-obj/ops_enum.inc obj/ops_table.inc: obj/ops.stamp ;
+OPS_TABLES = enum table functions simplify decompose emit_c emit_cuda work_cuda
+$(OPS_TABLES:%=obj/ops_%.inc): obj/ops.stamp ;
 
-obj/embed: codegen/embed.c
+obj/embed: codegen/text/embed.c
 	@mkdir -p $(@D)
 	$(call say,TOOL,$@)$(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) $< -o $@
 
-obj/kernels.inc: obj/embed $(TEXTS)
-	$(call say,TABLE,$@)obj/embed $@ $(TEXTS)
+obj/kernels.inc: obj/embed $(EMBEDDED)
+	$(call say,TABLE,$@)obj/embed $@ $(EMBEDDED)
 
-obj/program_desc.pb-c.c: frontend/program_desc.proto
+obj/program_desc.pb-c.c: frontend/read/program_desc.proto
 	@mkdir -p obj
-	$(call say,PROTO,$@)cd $(SRC)/frontend && $(PROTOC_C) --c_out=$(CURDIR)/obj program_desc.proto
+	$(call say,PROTO,$@)cd $(SRC)/frontend/read && $(PROTOC_C) --c_out=$(CURDIR)/obj program_desc.proto
 obj/program_desc.pb-c.h: obj/program_desc.pb-c.c ;
 # Generated code is not held to our warnings.
 obj/program_desc.pb-c.o: obj/program_desc.pb-c.c
@@ -69,7 +68,16 @@ UNIT_TESTS = $(patsubst $(SRC)/tests/unit/%.c,obj/tests/%,$(wildcard $(SRC)/test
 unit-tests: $(UNIT_TESTS)
 obj/tests/%: tests/unit/%.c $(LIB_OBJECTS)
 	@mkdir -p $(@D)
-	$(call say,CC,tests/unit/$*.c)$(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) $(LDFLAGS) -MMD -MP $< -o $@ $(LIB_OBJECTS) $(PB_LIBS) $(CMOCKA_LIBS) -lm -ldl
+	$(call say,CC,tests/unit/$*.c)$(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) $(LDFLAGS) -MMD -MP $< -o $@ $(LIB_OBJECTS) $(PB_LIBS) $(JSON_LIBS) $(CMOCKA_LIBS) -lm -ldl
+
+# The style of the C sources is that of .clang-format, in version 14: others differ. Rules between sections end at column 100.
+STYLED = $(shell cd $(SRC) && find ir lower codegen frontend runtime_stub tests/unit tests/fault tests/bench -name '*.[ch]' -o -name '*.cc')
+.PHONY: format format-check
+format:
+	$(if $(CLANG_FORMAT),cd $(SRC) && sed -i -E -e 's,^(// ---- .{92}).*-+$$,\1,' -e 's,^(/\* ---- .{89}).*- \*/$$,\1 */,' $(STYLED) \
+		&& $(CLANG_FORMAT) -i $(STYLED),@echo 'format: skipped, there is no clang-format-14')
+format-check:
+	$(if $(CLANG_FORMAT),cd $(SRC) && $(CLANG_FORMAT) --dry-run --Werror $(STYLED),@echo 'format-check: skipped, there is no clang-format-14')
 
 .PHONY: check check-all
 check: pdcc
@@ -83,7 +91,7 @@ CORPUS = $(SRC)/tests/corpus/cases
 check-cuda-corpus: pdcc
 	$(PYTHON) $(SRC)/tests/corpus/score.py --pdcc $(CURDIR)/pdcc --target cuda --timeout 600 $(CORPUS)
 
--include $(wildcard obj/*/*.d)
+-include $(OBJECTS:.o=.d) $(UNIT_TESTS:=.d)
 
 # The compiler under AddressSanitizer and UBSan, in a build folder of its own: obj/asan/pdcc.
 .PHONY: asan
@@ -96,16 +104,16 @@ asan:
 FAULTS = malloc calloc realloc aligned_alloc free open close read write fsync fstat rename mkdir mkdtemp mmap munmap
 .PHONY: fault
 fault: obj/fault/pdcc
-obj/fault/arena.o: ir/arena.c
+obj/fault/arena.o: ir/base/arena.c
 	@mkdir -p $(@D)
 	$(COMPILE) -DARENA_CHUNK_BYTES=16 $< -o $@
 obj/fault/pdcc: tests/fault/fault.c obj/fault/arena.o $(OBJECTS)
-	$(CC) $(CFLAGS) $(LDFLAGS) $(FAULTS:%=-Wl,--wrap=%) -o $@ $< obj/fault/arena.o $(filter-out obj/ir/arena.o,$(OBJECTS)) $(PB_LIBS) -lm -ldl
+	$(CC) $(CFLAGS) $(LDFLAGS) $(FAULTS:%=-Wl,--wrap=%) -o $@ $< obj/fault/arena.o $(filter-out obj/ir/base/arena.o,$(OBJECTS)) $(PB_LIBS) $(JSON_LIBS) -lm -ldl
 
 # The kernel templates by themselves: instances of all kinds against plain loops, and their speed.
 obj/bench/kernels: tests/bench/kernels.c $(LIB_OBJECTS)
 	@mkdir -p $(@D)
-	$(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) $(LDFLAGS) $< -o $@ $(LIB_OBJECTS) $(PB_LIBS) -lm -ldl
+	$(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) $(LDFLAGS) $< -o $@ $(LIB_OBJECTS) $(PB_LIBS) $(JSON_LIBS) -lm -ldl
 .PHONY: check-cuda-all
 check-cuda-all: pdcc
 	$(PYTHON) $(SRC)/tests/cuda_models.py $(CURDIR)
@@ -140,8 +148,9 @@ golden: pdcc
 docs: obj/opgen pdcc
 	obj/opgen --doc $(OPS) > $(SRC)/docs/operators.md
 	$(PYTHON) $(SRC)/docs/control-flow/generate.py ./pdcc > $(SRC)/docs/control-flow.md
+	$(PYTHON) $(SRC)/tests/layers.py --map > $(SRC)/docs/map.md
 
-VERSION := $(shell sed -n 's/^\#define PDCC_VERSION "\(.*\)"/\1/p' $(SRC)/frontend/options.c)
+VERSION := $(shell sed -n 's/^\#define PDCC_VERSION "\(.*\)"/\1/p' $(SRC)/frontend/driver/options.c)
 INSTALL = install
 dest = $(DESTDIR)$(prefix)
 .PHONY: install
@@ -164,6 +173,7 @@ help:
 	@echo 'demo            compiles the digits sample with it and measures its accuracy'
 	@echo 'check           the tests that take minutes at most'
 	@echo 'check-all       all tests'
+	@echo 'format          the C sources as .clang-format says; format-check: whether they are'
 	@echo 'check-cuda-all  the CUDA of all models of the shared corpus through nvcc, once for each text (MATCH=RE, SECONDS=N, FLAGS=..., HALF=1)'
 	@echo 'check-cuda-corpus  recorded programs as CUDA, all that CORPUS=FOLDER... names'
 	@echo 'check-kernels   the kernel templates against plain loops; bench-kernels: their speed'
@@ -172,7 +182,7 @@ help:
 	@echo 'asan            the compiler with sanitizers, obj/asan/pdcc'
 	@echo 'golden          renews samples/digits/digits.[ch]'
 	@echo 'fault          the compiler with failures on demand, obj/fault/pdcc (tests/fault)'
-	@echo 'docs            docs/operators.md from the operator table, docs/control-flow.md from pdcc'
+	@echo 'docs            docs/operators.md from the operator table, docs/control-flow.md from pdcc, docs/map.md from the rooms'
 	@echo 'install         below prefix ($(prefix)); DESTDIR is honoured'
 	@echo 'clean           removes what was built; distclean: also what configure wrote'
 

@@ -1,6 +1,15 @@
 // The pass table, the order in which passes run, and what runs them. The driver calls lower_run for a
 // whole compilation and lower_run_list for `pdcc opt --passes=`.
-#include "lower.h"
+#include "ir/text/text.h"
+#include "ir/verify/verify.h"
+#include "lower/arrays/arrays.h"
+#include "lower/clean/clean.h"
+#include "lower/cuda/cuda.h"
+#include "lower/kernels/kernels.h"
+#include "lower/lower.h"
+#include "lower/memory/memory.h"
+#include "lower/nests/nests.h"
+#include "lower/pass/pass.h"
 
 #include <string.h>
 #include <time.h>
@@ -16,12 +25,13 @@ static const Pass passes[] = {
 	{"stacks", "stacks to tensor arrays", pass_stacks},
 	{"forward-arrays", "what was written to a tensor array is not read again", pass_forward_arrays},
 	{"arrays", "tensor arrays to tensors with room for their elements", pass_arrays},
-	{"attention", "softmax of one product as a factor of another to one kernel, for CUDA", pass_attention},
+	{"attention", "products of queries, keys and values to one kernel, for CUDA", pass_attention},
 	{"decompose", "composites to simpler operations and kernels", pass_decompose},
 	{"layout", "contractions to tuned kernels, blocked channels, packed weights", pass_layout},
 	{"to-loops", "every remaining operation to loop nests by its definition", pass_to_loops},
 	{"fuse", "nests into nests, into epilogues and into prologues", pass_fuse},
 	{"split-reductions", "CUDA: long reductions of few elements in parts, which fill a GPU", pass_split_reductions},
+	{"hoist-terms", "what no term of a reduction changes goes in front of it", pass_hoist_terms},
 	{"simplify-if", "branches on known conditions, results that nobody needs, neighbours on one condition",
 	 pass_simplify_if},
 	{"loop-args", "variables of loops that stay, that are one, that nobody reads", pass_loop_args},
@@ -33,6 +43,7 @@ static const Pass passes[] = {
 	{"bounds", "how large sizes may become that change in control flow", pass_bounds},
 	{"flatten", "pd.if and pd.while to blocks with branches between them", pass_flatten},
 	{"scratch", "CUDA: memory for calls of cuBLASLt and cuDNN", pass_scratch},
+	{"state", "what runs store in parameters goes to their end", pass_state},
 	{"plan", "a place in memory for every value", pass_plan},
 };
 
@@ -51,8 +62,8 @@ static const Stage stages[] = {
 	{"decompose", "attention,count-loops,loop-args,decompose,canonicalize,fold,cse,dce"},
 	{"layout", "layout,canonicalize,fold,cse,dce"},
 	{"to-loops", "to-loops"},
-	{"fuse", "fuse,fold,dce,hoist,to-loops,split-reductions"},
-	{"plan", "flatten,dce,scratch,plan"},
+	{"fuse", "fuse,fold,dce,hoist,to-loops,split-reductions,hoist-terms"},
+	{"plan", "flatten,state,dce,scratch,plan"},
 };
 
 const Pass *pass_table(int *n)
@@ -69,13 +80,26 @@ static const Pass *pass_find(const char *name, size_t len)
 	return NULL;
 }
 
+// Prints the module where `wanted` names the pass; of several runs in a pipeline the last one comes last.
+static void pass_print(PassContext *p, const Pass *pass, const char *wanted, const char *when)
+{
+	Text text;
+	if (!wanted || (strcmp(wanted, "all") && strcmp(wanted, pass->name)))
+		return;
+	text_init(&text, p->ctx->arena);
+	ir_print(&text, p->module);
+	fprintf(stderr, "// %s %s\n%s", when, pass->name, text.text);
+}
+
 static bool pass_run(PassContext *p, const Pass *pass)
 {
+	pass_print(p, pass, p->print_before, "before");
 	clock_t start = clock();
 	if (!pass->run(p))
 		return false;
 	if (p->time_report)
 		fprintf(stderr, "%8.1f ms  %s\n", 1e3 * (double)(clock() - start) / CLOCKS_PER_SEC, pass->name);
+	pass_print(p, pass, p->print_after, "after");
 	if (p->verify && !ir_verify(p->module)) {
 		diag_note(p->ctx->diag, &loc_unknown, "the module was valid before pass '%s'", pass->name);
 		return false;

@@ -1,11 +1,12 @@
 /* Runs a generated model on .npy files: what `pdcc run` and `pdcc bench` build around the code. Reaches the model only
  * through model_info().
  *
- *   prog [--weights F] [--redzone] --out-dir D {--in NAME=F.npy [--lod NAME=0,2,5[;..]]}... [--next {--in ...}...]
+ *   prog [--weights F] [--redzone] [--state S] --out-dir D {--in NAME=F.npy [--lod NAME=0,2,5[;..]]}... [--next {--in ...}...]
  *   prog [--weights F] --bench N {--in NAME=F.npy}...      N timed runs; 0: as many as fit in two seconds, 10 at least
  *
  * Run r writes its outputs to D/r/COLUMN.npy, elements of tensor arrays to D/r/COLUMN.<i>.npy; --in that names such an
- * input again feeds its next element. --redzone puts canaries around workspace and outputs and checks them. Inputs
+ * input again feeds its next element. What parameters become goes from run to run; --state writes what they hold at last to
+ * S/<i>.npy, in the order of the model's table. --redzone puts canaries around workspace and outputs and checks them. Inputs
  * that --bench is not given are made up, sizes that nothing fixes are 1. Errors: a message and exit status 1. */
 #define _POSIX_C_SOURCE 200809L
 #include "model.h"
@@ -20,7 +21,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { FIRST_BOUND = 64, WARM_UP = 3, BENCH_SECONDS = 2, BENCH_MIN = 10, BENCH_MAX = 100000 };
+enum { FIRST_BOUND = 64, WARM_UP = 3, BENCH_SECONDS = 2, BENCH_MIN = 10, BENCH_MAX = 100000, FIRST_BYTES = 1 << 28 };
 
 typedef struct Feed {
 	const char *name, *path; /* path: LoD as text when `lod` */
@@ -30,13 +31,14 @@ typedef struct Feed {
 
 typedef struct Harness {
 	const pd_model_info *info;
-	const char *weights_path, *out_dir;
+	const char *weights_path, *out_dir, *state_dir;
 	bool redzone, bench;
 	int repeat, nfeed, nrun; /* repeat 0: by the clock */
 	Feed *feeds;
 	void *weights;
 	size_t weights_size;
 	void *instance;
+	Array *parameters; /* after the last run; data NULL: there was none */
 } Harness;
 
 /* ---- shapes ---------------------------------------------------------------------------------------------- */
@@ -355,6 +357,29 @@ static void outputs_shape(const Harness *h, Run *r)
 	free(dims);
 }
 
+/* Whether the bounds ask for more memory than sizes should that nobody knows yet. */
+static bool bounds_are_large(const Harness *h, const Run *r)
+{
+	const pd_model_info *info = h->info;
+	int64_t *room = list_new(info->outputs, sizeof *room);
+	bool large = info->workspace_size(r->bounds) > FIRST_BYTES;
+	info->room(r->bounds, room);
+	for (int i = 0; i < info->outputs; i++)
+		large = large || room[i] < 0 || room[i] > FIRST_BYTES;
+	free(room);
+	return large;
+}
+
+/* Where many sizes are found by the run, their bounds begin smaller: they multiply. */
+static void bounds_begin(const Harness *h, Run *r)
+{
+	const pd_model_info *info = h->info;
+	for (int64_t first = FIRST_BOUND / 2; first && bounds_are_large(h, r); first /= 2)
+		for (int i = 0; i < info->symbols; i++)
+			if (r->symbols[i] < 0 && !info->symbol[i].bounded && info->symbol[i].found)
+				r->bounds[i] = first;
+}
+
 /* Workspace and outputs as large as the bounds ask for. */
 static void memory_prepare(const Harness *h, Run *r)
 {
@@ -395,6 +420,7 @@ static void run_prepare(const Harness *h, int number, Run *r)
 	for (int i = 0; i < info->symbols; i++)
 		r->bounds[i] = r->symbols[i] >= 0 ? r->symbols[i] : info->symbol[i].bounded ? -1 :
 		               info->symbol[i].found ? FIRST_BOUND : 1;
+	bounds_begin(h, r);
 	memory_prepare(h, r);
 	int64_t *dims = list_new((info->inputs + info->outputs) * MAX_DIMS, sizeof *dims), *at = dims;
 	info->shapes(r->symbols, dims);
@@ -434,9 +460,41 @@ static void status_check(const Harness *h, pd_status status)
 	fail("%s%s%s", pd_status_text(status), failed ? ": " : "", failed ? failed : "");
 }
 
+/* An instance whose parameters hold what the last run left in them. */
 static void model_start(const Harness *h, Run *r)
 {
 	status_check(h, h->info->init(h->instance, h->weights, h->weights_size, r->workspace, r->workspace_size));
+	for (int i = 0; i < h->info->parameters; i++)
+		if (h->parameters[i].data)
+			status_check(h, h->info->parameter_set(h->instance, i, h->parameters[i].data));
+}
+
+static void parameters_keep(const Harness *h)
+{
+	for (int i = 0; i < h->info->parameters; i++) {
+		const pd_parameter_info *info = &h->info->parameter[i];
+		Array *a = &h->parameters[i];
+		if (!a->data) {
+			if (info->rank > MAX_DIMS)
+				fail("'%s' has too many dims", info->name);
+			*a = (Array){.descr = dtype_descr[info->dtype], .rank = info->rank, .bytes = info->bytes};
+			for (int d = 0; d < info->rank; d++)
+				a->dims[d] = info->dims[d];
+			a->data = zone_new(a->bytes);
+		}
+		status_check(h, h->info->parameter_get(h->instance, i, a->data));
+	}
+}
+
+static void parameters_write(const Harness *h)
+{
+	const size_t n = strlen(h->state_dir) + 32;
+	char *path = list_new((int)n, 1);
+	for (int i = 0; i < h->info->parameters; i++) {
+		snprintf(path, n, "%s/%d.npy", h->state_dir, i);
+		npy_write(path, &h->parameters[i]);
+	}
+	free(path);
 }
 
 static pd_status run_again(const Harness *h, Run *r)
@@ -505,6 +563,7 @@ static void run_files(const Harness *h, int number)
 		for (int i = 0; i < h->info->inputs; i++)
 			zone_check(r.in[i].data, r.in[i].bytes, h->info->input[i].name);
 	}
+	parameters_keep(h);
 	outputs_shape(h, &r);
 	outputs_write(h, number, &r);
 	run_free(h, &r);
@@ -604,6 +663,8 @@ static void options_read(Harness *h, int argc, char **argv)
 			h->weights_path = value;
 		else if (!strcmp(o, "--out-dir"))
 			h->out_dir = value;
+		else if (!strcmp(o, "--state"))
+			h->state_dir = value;
 		else if (!strcmp(o, "--bench")) {
 			h->bench = true;
 			h->repeat = atoi(value);
@@ -620,12 +681,18 @@ int main(int argc, char **argv)
 	options_read(&h, argc, argv);
 	weights_read(&h);
 	h.instance = list_new(1, h.info->instance_size);
+	h.parameters = list_new(h.info->parameters, sizeof *h.parameters);
 	if (h.bench)
 		bench(&h);
 	for (int r = 0; r < h.nrun && h.out_dir; r++)
 		run_files(&h, r);
+	if (h.state_dir)
+		parameters_write(&h);
 	if (h.info->free)
 		h.info->free(h.instance);
+	for (int i = 0; i < h.info->parameters; i++)
+		zone_free(h.parameters[i].data);
+	free(h.parameters);
 	free(h.instance);
 	free(h.feeds);
 	zone_free(h.weights);

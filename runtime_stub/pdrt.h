@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define PDRT_ABI_VERSION 3
+#define PDRT_ABI_VERSION 4
 
 /* In front of a loop whose iterations are the lanes of vectors: keeps GCC from unrolling it to scalars before it
  * vectorises. */
@@ -112,6 +112,20 @@ typedef struct pd_symbol_info {
 	bool bounded;       /* found, but the bound follows from other sizes: the caller gives -1 */
 } pd_symbol_info;
 
+/* A parameter that runs change: part of the instance. */
+typedef struct pd_parameter_info {
+	const char *name;    /* of the model's variable */
+	pd_dtype dtype;
+	int rank;
+	const int64_t *dims; /* [rank] */
+	size_t bytes, offset; /* in the instance's memory */
+} pd_parameter_info;
+
+typedef struct pd_parameter {
+	const pd_parameter_info *info; /* NULL: there is none of that name */
+	void *data;                    /* as long as the instance; of CUDA: memory of the device */
+} pd_parameter;
+
 /* A model for programs that do not know its types. Arrays of pointers are in column order. */
 typedef struct pd_model_info {
 	int abi_version;
@@ -135,6 +149,11 @@ typedef struct pd_model_info {
 	const char *(*failed)(const void *instance);
 	/* Gives back what an instance holds beside its memory. NULL: there is no such thing. */
 	void (*free)(void *instance);
+	/* Parameters that runs change, by name, and what copies one out of an instance and in; NULL where there are none. */
+	int parameters;
+	const pd_parameter_info *parameter;
+	pd_status (*parameter_get)(void *instance, int i, void *data);
+	pd_status (*parameter_set)(void *instance, int i, const void *data);
 } pd_model_info;
 
 /* FNV-1a, for comparing weights with weights_hash. */

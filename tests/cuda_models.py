@@ -7,13 +7,14 @@ import argparse, hashlib, json, os, pathlib, re, resource, sys, tempfile, time
 
 import run as pdcc_tests
 
+sys.path.insert(0, str(pdcc_tests.SRC / 'tests/suites'))
 sys.modules['pdcc_tests'] = pdcc_tests  # what suites import
 from pdcc_tests import SRC, run
 from suite_cuda import ARCHS, GATES, nvcc_compile
 from suite_generated import params_for, recipe_params
 
 MAX_LINES, MAX_SECONDS = 10000, 90  # of ResNet50
-EMU = SRC / 'tests/cudaemu'
+EMU = SRC / 'runtime_stub/cudaemu'
 CXX = ['g++', '-std=gnu++14', '-O1', '-fsyntax-only', '-Wall', '-Wextra', '-Wno-unused-parameter', '-Werror', '-x', 'c++', f'-I{EMU}']
 COLUMNS = '{:28} {:>6} {:>7} {:>7} {:>8} {:>5} {:>7} {:>6} {:>8} {:>7}'
 

@@ -14,7 +14,7 @@ Needs nothing but Python: it writes the wire format itself. A description is a t
     op concat X=a,b -> Out=c {axis: 1}      attributes are a Python dict whose keys need no quotes
 
 Attribute kinds follow from the Python value (bool, int, float, str, lists of them). Others are written
-L(1), Ls(1, 2), F64(1), F64s(..), VAR('v'), VARS('v', 'w'), BLOCK(1), BLOCKS(1, 2), SCALAR(1), SCALARS(1, 2.5), and
+L(1), Ls(1, 2), F64(1), F64s(..), VAR('v'), VARS('v', 'w'), BLOCK(1), BLOCKS(1, 2), SCALAR(1), SCALARS(1, 2.5, 1j), and
 empty lists INTS(), FLOATS(), STRINGS(), LONGS().
 """
 import ast, re, struct, sys
@@ -86,6 +86,8 @@ def scalar(v):
         return number(1, 1) + number(2, v)
     if isinstance(v, int):
         return number(1, 2) + number(3, v)
+    if isinstance(v, complex):
+        return number(1, 4) + blob(5, f64(1, v.real) + f64(2, v.imag))
     return number(1, 3) + f64(4, v)
 
 

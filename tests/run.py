@@ -32,10 +32,31 @@ def run(cmd, **kw):
     return subprocess.run([str(c) for c in cmd], stdin=subprocess.DEVNULL, text=True, errors='replace', **kw)
 
 
+PLANTED = """#include "ir/core/core.h"
+bool ir_verify(Op *op);
+bool planted(Op *op);
+bool planted(Op *op)
+{
+	return ir_verify(op);
+}
+"""
+
+
 def suite_layers(t):
-    """No folder includes a sideways header."""
-    p = run(['sh', SRC / 'tests/layers.sh'])
+    """Who uses whom is as docs/rooms.yaml says (layers.py), which finds a call upwards that is planted."""
+    layers = SRC / 'tests/layers.py'
+    p = run([t.python, layers, t.build])
     yield 'layers', p.returncode == 0, p.stdout
+    with tempfile.TemporaryDirectory() as tmp:
+        source, o = pathlib.Path(tmp) / 'planted.c', pathlib.Path(tmp) / 'planted.o'
+        source.write_text(PLANTED)
+        p = run([*t.config['CC'].split(), '-std=c11', f'-I{SRC}', f'-I{t.build}/obj', '-c', source, '-o', o])
+        yield 'planted: compiles', p.returncode == 0, p.stdout
+        p = run([t.python, layers, t.build, f'ir/core/planted.c={o}'])
+        want = 'ir/core/planted.c uses ir_verify of ir/verify/verify.c: ir/core may not use ir/verify'
+        yield 'planted', p.returncode == 1 and p.stdout.strip() == want, p.stdout
+    p = run([t.python, layers, '--map'])
+    yield 'map', p.stdout == (SRC / 'docs/map.md').read_text(), 'docs/map.md differs: run make docs'
 
 
 def suite_unit(t):
@@ -147,13 +168,13 @@ SLOW = [suite_interpreter, suite_redzone, suite_models]
 
 
 def extra_suites():
-    """Suites that live in files of their own: tests/suite_*.py with `SLOW` and `suite(t)`."""
+    """Suites that live in files of their own: tests/suites/suite_*.py with `SLOW` and `suite(t)`."""
     import importlib.util
-    for path in sorted((SRC / 'tests').glob('suite_*.py')):
+    sys.path[:0] = [str(SRC / 'tests'), str(SRC / 'tests/suites')]
+    for path in sorted((SRC / 'tests/suites').glob('suite_*.py')):
         spec = importlib.util.spec_from_file_location(path.stem, path)
         module = importlib.util.module_from_spec(spec)
         sys.modules['pdcc_tests'] = sys.modules[__name__]
-        sys.path.insert(0, str(path.parent))
         spec.loader.exec_module(module)
         module.suite.__name__ = path.stem
         (SLOW if module.SLOW else FAST).append(module.suite)

@@ -340,7 +340,7 @@ static void compute_pool2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_R
 					for (int64_t i7 = 0; i7 < 2; i7++) {
 						PDRT_LANES for (int l = 0; l < 4; l++) {
 							const float v8 = t0[((i0 * 8 + (v2 + i6)) * 8 + (v4 + i7)) * 4 + l];
-							acc5[l] = v8 > acc5[l] ? v8 : acc5[l];
+							acc5[l] = acc5[l] > v8 ? acc5[l] : v8;
 						}
 					}
 				}
@@ -590,7 +590,7 @@ static void compute_softmax_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_
 		const float top = row_max(row, columns);
 		PD_LANES
 		for (int64_t j = 0; j < columns; j++)
-			row[j] = expf(row[j] - top);
+			row[j] = expf(-64.0f > row[j] - top ? -64.0f : row[j] - top); // Paddle's limit
 		const float scale = 1.0f / row_sum(row, columns);
 		PD_LANES
 		for (int64_t j = 0; j < columns; j++) {
@@ -741,6 +741,7 @@ static pd_status digits_info_run(void *instance, const void *const *inputs, void
 	in.dims.n = symbols[0];
 	in.image = (const float *)inputs[0];
 	out.save_infer_model_scale_0_tmp_0 = (float *)outputs[0];
+	(void)symbols;
 	const pd_status status = digits_run((struct digits *)instance, &in, &out);
 	return status;
 }
@@ -769,6 +770,7 @@ const pd_model_info *digits_info(void)
 		digits_info_run,
 		digits_info_failed,
 		NULL,
+		0, NULL, NULL, NULL,
 	};
 	return &info;
 }

@@ -1,6 +1,11 @@
 // Writes C with instances of the kernel templates, for kernels_run.c to check against plain loops or to time.
 // Usage: kernels ISA check|time > instances.c. Built and run by kernels.sh.
-#include "../../codegen/codegen_impl.h"
+#include "codegen/codegen.h"
+#include "codegen/model/model.h"
+#include "codegen/nest/nest.h"
+#include "ir/build/build.h"
+#include "ir/ir.h"
+#include "lower/target/target.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../runtime_stub/pdrt.h"
+#include "runtime_stub/pdrt.h"
 
 typedef struct Case {
 	char kind;

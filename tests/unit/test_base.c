@@ -1,5 +1,7 @@
 // Arena, text and diagnostics.
-#include "unit.h"
+#include "ir/base/map.h"
+#include "ir/base/vec.h"
+#include "tests/unit/unit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -91,6 +93,43 @@ static void arena_copies_strings(void **state)
 }
 
 // ---- text -----------------------------------------------------------------------------------------
+
+static void arrays_grow(void **state)
+{
+	Arena *a = arena_new();
+	int n = 0, cap = 0, *items = NULL;
+	for (; n < 1000; n++) {
+		VEC_ROOM(a, items, n, cap);
+		items[n] = 3 * n;
+	}
+	assert_true(cap >= n && cap < 2 * n + 8);
+	for (int i = 0; i < n; i++)
+		assert_int_equal(items[i], 3 * i);
+	arena_free(a);
+}
+
+static void maps_find_what_was_set(void **state)
+{
+	enum { KEYS = 500 };
+	Arena *a = arena_new();
+	PointerMap m, indices;
+	int keys[KEYS + 1];
+	pointer_map_init(&m, a);
+	pointer_map_init(&indices, a);
+	assert_null(pointer_map_get(&m, &keys[0]));
+	assert_int_equal(pointer_map_index(&indices, &keys[0]), -1);
+	for (int i = 0; i < KEYS; i++) {
+		pointer_map_set(&m, &keys[i], &keys[KEYS]);
+		pointer_map_set(&m, &keys[i], &keys[KEYS - i]);
+		pointer_map_set_index(&indices, &keys[i], i);
+	}
+	for (int i = 0; i < KEYS; i++) {
+		assert_ptr_equal(pointer_map_get(&m, &keys[i]), &keys[KEYS - i]);
+		assert_int_equal(pointer_map_index(&indices, &keys[i]), i);
+	}
+	assert_null(pointer_map_get(&m, &keys[KEYS]));
+	arena_free(a);
+}
 
 static void text_grows(void **state)
 {
@@ -190,6 +229,8 @@ int main(void)
 		TEST(arena_releases_what_it_was_given),
 		TEST(arena_jumps_when_a_size_overflows),
 		TEST(arena_copies_strings),
+		TEST(arrays_grow),
+		TEST(maps_find_what_was_set),
 		TEST(text_grows),
 		TEST(floats_read_back_the_same),
 		TEST(quoted_text_is_escaped),

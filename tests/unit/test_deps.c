@@ -1,7 +1,7 @@
-// What must wait for what, by the bytes that are touched: lower/deps.c.
-#include "unit.h"
+// What must wait for what, by the bytes that are touched: lower/analysis/deps.c.
+#include "lower/analysis/analysis.h"
+#include "tests/unit/unit.h"
 
-#include "../../lower/lower.h"
 
 static void touch(Context *c, Accesses *step, unsigned how, int64_t begin, int64_t end)
 {

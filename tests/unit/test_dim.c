@@ -1,5 +1,6 @@
 // Sizes: the normal form, equalities, evaluation, ranges.
-#include "unit.h"
+#include "ir/ir.h"
+#include "tests/unit/unit.h"
 
 #include <string.h>
 
@@ -101,13 +102,55 @@ static void unifying_teaches_once(void **state)
 	assert_true(dim_is(dim_sym(c, "k"), 4));
 }
 
+static int64_t value_of_first(const Dim *sym, void *arg)
+{
+	return ((const int64_t *)arg)[sym->name[0] != 'n'];
+}
+
+static void broadcast_keeps_what_is_not_1(void **state)
+{
+	Context *c = *state;
+	const Dim *n = dim_sym(c, "n"), *k = dim_sym_bounded(c, "k"), *one = dim_const(c, 1), *d = dim_broadcast(c, n, k);
+	assert_ptr_equal(dim_broadcast(c, one, k), k);
+	assert_ptr_equal(dim_broadcast(c, n, n), n);
+	assert_ptr_equal(dim_broadcast(c, k, n), d);
+	assert_ptr_equal(dim_broadcast(c, d, n), d);
+	assert_true(dim_is(dim_broadcast(c, d, dim_const(c, 4)), 4));
+	assert_true(dim_is(dim_broadcast(c, dim_const(c, 0), one), 0));
+	static const int64_t cases[][3] = {{1, 5, 5}, {5, 1, 5}, {5, 5, 5}, {1, 0, 0}, {0, 1, 0}, {1, 1, 1}};
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		int64_t values[] = {cases[i][0], cases[i][1]}, got;
+		assert_true(dim_eval(d, value_of_first, values, &got));
+		assert_int_equal(got, cases[i][2]);
+	}
+	int64_t lo, hi;
+	dim_range(d, &lo, &hi);
+	assert_int_equal(lo, 0);
+	dim_range(dim_broadcast(c, n, dim_add(c, dim_sym(c, "m"), dim_const(c, 2))), &lo, &hi);
+	assert_int_equal(lo, 3);
+}
+
+static void slots_are_not_replaced(void **state)
+{
+	Context *c = *state;
+	const Dim *slot = dim_sym_bounded(c, "slot"), *n = dim_sym(c, "n");
+	dim_keep(c, slot);
+	int checks = dim_check_count(c);
+	assert_false(dim_unify(c, slot, dim_const(c, 3)));
+	assert_int_equal(dim_check_count(c), checks + 1);
+	// Nor is a size that the caller gives, by one that a run finds.
+	assert_false(dim_unify(c, n, dim_add(c, slot, dim_const(c, 1))));
+	assert_ptr_equal(dim_sym(c, "n"), n);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(equal_expressions_are_one_pointer), TEST(constants_fold),
 		TEST(text_does_not_depend_on_age),       TEST(text_is_readable),
 		TEST(evaluation_follows_the_text),       TEST(ranges_hold),
-		TEST(unifying_teaches_once),
+		TEST(unifying_teaches_once),             TEST(broadcast_keeps_what_is_not_1),
+		TEST(slots_are_not_replaced),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

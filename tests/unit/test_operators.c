@@ -1,5 +1,9 @@
 // Unit tests of the operator table: look-ups, and that the gradient of every map is the slope of the map.
-#include "unit.h"
+#include "ir/ir.h"
+#include "ir/build/build.h"
+#include "ir/define/define.h"
+#include "ir/interp/interp.h"
+#include "tests/unit/unit.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // Operations, use lists, blocks, cloning and walking.
-#include "unit.h"
+#include "tests/unit/unit.h"
 
 #include <string.h>
 

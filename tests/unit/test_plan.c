@@ -6,7 +6,8 @@
 
 #include <cmocka.h>
 
-#include "lower/plan.h"
+#include "ir/ir.h"
+#include "lower/memory/plan.h"
 
 // A small generator of our own, so that the tests are the same everywhere.
 static uint32_t next_random(uint32_t *state)

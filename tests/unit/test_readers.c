@@ -14,7 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "frontend/desc.h"
+#include "ir/ir.h"
+#include "frontend/read/desc.h"
+#include "frontend/read/read.h"
+#include "frontend/translate/translate.h"
 
 typedef struct Fixture {
 	Context *c;
@@ -100,7 +103,8 @@ static uint8_t *pack_program(Arena *a, size_t *size)
 		in_list[i] = &in[i];
 		out_list[i] = &out[i];
 		ops[i].type = (char *)(uintptr_t)types[i];
-		ops[i].n_inputs = ops[i].n_outputs = ops[i].n_attrs = 1;
+		ops[i].n_inputs = ops[i].n_outputs = 1;
+		ops[i].n_attrs = i != 1; // relu has no column
 		ops[i].inputs = &in_list[i];
 		ops[i].outputs = &out_list[i];
 		ops[i].attrs = cols;

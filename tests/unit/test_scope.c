@@ -1,6 +1,8 @@
 // Rules of the verifier that text cannot break, since it does not even parse: values used outside of their regions, branches
 // into other regions, operations that are not in the program.
-#include "unit.h"
+#include "ir/text/text.h"
+#include "ir/verify/verify.h"
+#include "tests/unit/unit.h"
 
 #include <stdlib.h>
 #include <string.h>

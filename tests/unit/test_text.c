@@ -1,5 +1,7 @@
 // Printing, parsing and verifying IR that was made in memory; damage that text cannot express.
-#include "unit.h"
+#include "ir/text/text.h"
+#include "ir/verify/verify.h"
+#include "tests/unit/unit.h"
 
 #include <string.h>
 

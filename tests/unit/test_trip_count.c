@@ -8,7 +8,9 @@
 
 #include <string.h>
 
-#include "lower/lower.h"
+#include "ir/ir.h"
+#include "ir/text/text.h"
+#include "lower/analysis/analysis.h"
 
 // A loop on a counter: how it begins, the condition `go` on %i, and how %next is made of %j.
 static const char *counter_loop(Context *c, const char *init, const char *cond, const char *next)

@@ -1,5 +1,6 @@
 // Types, attributes, tensors and the context that makes each of them once.
-#include "unit.h"
+#include "ir/text/text.h"
+#include "tests/unit/unit.h"
 
 #include <math.h>
 #include <string.h>
@@ -178,11 +179,15 @@ static void parameters_come_in_order_of_names(void **state)
 	static const char *const names[] = {"w_2", "b_0", "w_10", "a"};
 	for (size_t i = 0; i < COUNT_OF(names); i++)
 		param_set(c, names[i], t);
-	param_set(c, "a", NULL);
+	param_set(c, "a", NULL); // no value, hence not listed
+	assert_false(param_is_written(c, "w_2"));
+	param_set_written(c, "w_2");
+	param_set_written(c, "z");
+	assert_true(param_is_written(c, "w_2"));
 	Text text;
 	text_init(&text, c->arena);
 	param_each(c, collect_name, &text);
-	assert_string_equal(text.text, "a b_0 w_10 w_2 ");
+	assert_string_equal(text.text, "b_0 w_10 w_2 ");
 	assert_ptr_equal(param_get(c, "w_10"), t);
 	assert_null(param_get(c, "a"));
 	assert_null(param_get(c, "w"));

@@ -1,7 +1,8 @@
 // `pdcc verify` names the first operator where two stages differ.
-#include "unit.h"
+#include "frontend/driver/driver.h"
+#include "ir/text/text.h"
+#include "tests/unit/unit.h"
 
-#include "../../frontend/driver.h"
 
 #include <stdlib.h>
 #include <string.h>

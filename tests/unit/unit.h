@@ -9,7 +9,9 @@
 
 #include <cmocka.h>
 
-#include "../../ir/ir.h"
+#include "ir/ir.h"
+#include "ir/core/core.h"
+#include "ir/text/text.h"
 
 static inline int context_setup(void **state)
 {

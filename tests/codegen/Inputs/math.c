@@ -1,4 +1,4 @@
-// Checks the functions of codegen/kernels/math.c.in against libm in double. Usage: math STEP; every STEPth float,
+// Checks the functions of codegen/text/kernels/math.c.in against libm in double. Usage: math STEP; every STEPth float,
 // 1 is all of them. The loops are as generated code has them, so that what is checked is the vector code.
 #include <math.h>
 #include <stdbool.h>

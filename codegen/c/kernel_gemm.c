@@ -1,0 +1,198 @@
+// Emits kernel.gemm: panels of packed columns, tiles of rows, the tile in registers. Called by codegen.c.
+//
+// A shared function (gemm_tile.c.in) sums one tile for any number of rows up to mr; each product gets thin loops
+// around it with its sizes as constants and its epilogue over the finished tile.
+#include "codegen/nest/region.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct Gemm {
+	KernelFunc *k;
+	int lanes, mr, nv, nr;
+	const Type *out;
+	int nlead;         // dims of the result in front of the rows that a panel of b serves
+	const Dim *n_dim;
+	int inlined;       // rows of the only tile, when the product is so small that the tile's code stands in it; 0: shared
+} Gemm;
+
+enum { INLINED_WORK = 64 * 64 }; // K * N up to which a call, and sizes that are not constants in it, would be felt
+
+static bool tile_helper(Gemm *g, int nv)
+{
+	KernelFunc *k = g->k;
+	Text cases;
+	text_init(&cases, k->arena);
+	int sums = 0;
+	for (int rows = 1; rows <= g->mr; rows++) {
+		int split = tile_split(rows, nv);
+		sums = split * rows * nv > sums ? split * rows * nv : sums;
+		text_printf(&cases, "case %d: gemm_rows_%dof%d(%d, %d, a, lda, panel, k, out, ldo); break;\n", rows, nv,
+		            g->nr, rows, split);
+	}
+	const TemplateKey rows[] = {
+		{"rows", tile_int(k, g->mr)}, {"nv", tile_int(k, nv)}, {"nr", tile_int(k, g->nr)},
+		{"lanes", tile_int(k, g->lanes)}, {"sums", tile_int(k, sums)},
+	};
+	if (!kernel_helper(k, "gemm_rows.c", COUNT_OF(rows), rows))
+		return false;
+	const TemplateKey tile[] = {{"nv", tile_int(k, nv)}, {"nr", tile_int(k, g->nr)}, {"cases", cases.text}};
+	return g->inlined || kernel_helper(k, "gemm_tile.c", COUNT_OF(tile), tile);
+}
+
+// One tile of `cols` columns, `nv` vectors wide.
+static const char *tile_call(const Gemm *g, int nv, const char *out, const char *ldo)
+{
+	Arena *a = g->k->arena;
+	if (g->inlined)
+		return arena_printf(a, "gemm_rows_%dof%d(%d, %d, rows, K, panel, K, %s, %s);", nv, g->nr, g->inlined,
+		                    tile_split(g->inlined, nv), out, ldo);
+	return arena_printf(a, "gemm_tile_%dof%d((int)(m1 - m0), rows, K, panel, K, %s, %s);", nv, g->nr, out, ldo);
+}
+
+// Calls for as many vectors as `cols` needs. With N known there are two counts at most.
+static const char *tile_calls(Gemm *g)
+{
+	KernelFunc *k = g->k;
+	bool needed[9] = {false};
+	int64_t n = dim_is_const(g->n_dim) ? g->n_dim->value : -1;
+	for (int nv = 1; nv <= g->nv; nv++)
+		needed[nv] = n < 0 || (nv == g->nv && n >= g->nr) ||
+		             (n % g->nr > (nv - 1) * g->lanes && n % g->nr <= nv * g->lanes);
+	Text t;
+	text_init(&t, k->arena);
+	bool first = true;
+	for (int nv = g->nv; nv >= 1; nv--) {
+		if (!needed[nv])
+			continue;
+		if (!tile_helper(g, nv))
+			return NULL;
+		if (nv > 1)
+			text_printf(&t, "%sif (cols > %d)\n\t", first ? "" : "else ", (nv - 1) * g->lanes);
+		else if (!first)
+			text_str(&t, "else\n\t");
+		text_printf(&t, "%s\n", tile_call(g, nv, "tile", tile_int(k, g->nr)));
+		first = false;
+	}
+	return t.text ? t.text : "";
+}
+
+// The loops over panels in the function itself: all full ones, then what is left.
+static void panel_loops(Gemm *g, const char **full, const char **last)
+{
+	KernelFunc *k = g->k;
+	Arena *a = k->arena;
+	const char *n = kernel_dim(k, g->n_dim);
+	const char *first = arena_printf(a, "n0, %d", g->nr);
+	if (!dim_is_const(g->n_dim)) {
+		*full = tile_pass_on(k, arena_printf(a, "for (int64_t n0 = 0; n0 + %d <= %s; n0 += %d)", g->nr, n, g->nr), "_panel",
+		                     first);
+		*last = tile_pass_on(k, arena_printf(a, "if (%s %% %d)", n, g->nr), "_panel",
+		                     arena_printf(a, "%s / %d * %d, (int)(%s %% %d)", n, g->nr, g->nr, n, g->nr));
+		return;
+	}
+	int64_t whole = g->n_dim->value / g->nr * g->nr, rest = g->n_dim->value - whole;
+	*full = *last = "";
+	if (whole == g->nr)
+		*full = tile_pass_on(k, "", "_panel", arena_printf(a, "0, %d", g->nr));
+	else if (whole)
+		*full = tile_pass_on(k, arena_printf(a, "for (int64_t n0 = 0; n0 < %" PRId64 "; n0 += %d)", whole, g->nr), "_panel",
+		                     first);
+	if (rest)
+		*last = tile_pass_on(k, "", "_panel", arena_printf(a, "%" PRId64 ", %" PRId64, whole, rest));
+}
+
+// acc, then the position in each dim: rows of one product, and the products of a batch, are counted through.
+static const char *epilogue_text(Gemm *g, const char **value)
+{
+	KernelFunc *k = g->k;
+	const Region *r = &k->op->regions[0];
+	const char *args[MAX_RANK + 1];
+	const Type *t = g->out;
+	args[0] = "acc";
+	for (int i = 0; i < t->rank; i++) {
+		args[1 + i] = "0";
+		if (!region_uses(r, 1 + i))
+			continue;
+		if (i == t->rank - 1)
+			args[1 + i] = "(n0 + j)";
+		else if (i < g->nlead)
+			args[1 + i] = tile_position(k, "batch", g->nlead, t->dims, i);
+		else
+			args[1 + i] = tile_position(k, "m", t->rank - 1 - g->nlead, t->dims + g->nlead, i - g->nlead);
+	}
+	return region_text(k, r, args, value);
+}
+
+static bool gemm_print(Gemm *g)
+{
+	KernelFunc *k = g->k;
+	Arena *a = k->arena;
+	const Type *t = g->out;
+	bool batched = g->nlead > 0;
+	const char *batch = batched ? arena_printf(a, "for (int64_t batch = 0; batch < %s; batch++)",
+	                                           tile_product(k, g->nlead, t->dims)) : "";
+	const Dim *rows = dim_const(k->ctx, 1);
+	for (int i = g->nlead; i < t->rank - 1; i++)
+		rows = dim_mul(k->ctx, rows, t->dims[i]);
+	const char *m = kernel_dim(k, rows), *end = tile_end(k, "m0", "M", rows, g->mr);
+	const char *row = batched ? "(batch * M + m)" : "m", *first_row = batched ? "(batch * M + m0)" : "m0";
+	const char *n = kernel_dim(k, g->n_dim), *kk = kernel_dim(k, op_attr(k->op, "k")->dim);
+	const char *value, *epilogue = epilogue_text(g, &value), *calls = tile_calls(g);
+	if (!epilogue || !calls || !end)
+		return false;
+	const char *direct = "";
+	bool whole = !dim_is_const(g->n_dim) || g->n_dim->value >= g->nr;
+	if (whole && region_is_identity(&k->op->regions[0]) && t->dtype == DT_F32)
+		direct = arena_printf(a, "if (cols == %d) {\n\t%s\n\tcontinue;\n}", g->nr,
+		                      tile_call(g, g->nv, arena_printf(a, "out + %s * N + n0", first_row), "N"));
+	const char *full, *last;
+	panel_loops(g, &full, &last);
+	const char *panel = batched ? arena_printf(a, "b + (batch * ((N + %d) / %d * %d) + n0) * K", g->nr - 1, g->nr, g->nr)
+	                            : "b + n0 * K";
+	const TemplateKey keys[] = {
+		{"m", m}, {"end", end}, {"n", n}, {"k", kk}, {"mr", tile_int(k, g->mr)},
+		{"nr", tile_int(k, g->nr)}, {"batch_loop", batch}, {"a_rows", arena_printf(a, "a + %s * K", first_row)}, {"panel", panel},
+		{"out_row", arena_printf(a, "out + %s * N + n0", row)}, {"type", dtype_c_memory(t->dtype)},
+		{"direct", direct}, {"tile_calls", calls}, {"epilogue", epilogue},
+		{"store", scalar_store(k, t->dtype, "to", "j", value)}, {"full_panels", full}, {"last_panel", last},
+		{"linkage", kernel_linkage(k)}, {"returns", tile_returns(k)}, {"done", tile_done(k)},
+	};
+	return kernel_template(k, "gemm.c", COUNT_OF(keys), keys);
+}
+
+// Products in loops are often a row times a small matrix: less work than it is to get there.
+static int rows_inlined(const Gemm *g, const Dim *depth)
+{
+	int64_t rows = 1;
+	for (int i = g->nlead; i < g->out->rank - 1; i++) {
+		if (!dim_is_const(g->out->dims[i]) || g->out->dims[i]->value > g->mr)
+			return 0;
+		rows *= g->out->dims[i]->value;
+	}
+	bool small = dim_is_const(depth) && dim_is_const(g->n_dim) && depth->value <= INLINED_WORK &&
+	             g->n_dim->value <= INLINED_WORK && depth->value * g->n_dim->value <= INLINED_WORK;
+	return small && rows > 0 && rows <= g->mr ? (int)rows : 0;
+}
+
+bool kernel_gemm_emit(KernelFunc *k)
+{
+	const Type *b = op_operand(k->op, 1)->type, *out = k->op->results[0].type;
+	const Attr *depth = op_attr(k->op, "k");
+	Gemm g = {.k = k, .lanes = k->target->lanes, .out = out};
+	if (!tile_check_f32(k))
+		return false;
+	const Dim *nr = b->rank >= 3 ? b->dims[b->rank - 1] : NULL;
+	if (!nr || !dim_is_const(nr) || nr->value % g.lanes || nr->value > 8 * g.lanes || out->rank < 2 || !depth ||
+	    b->rank - 3 > out->rank - 2) {
+		diag_error(k->ctx->diag, k->op->loc, "kernel.gemm: operands are not packed for this target");
+		return false;
+	}
+	g.nr = (int)nr->value;
+	g.nv = g.nr / g.lanes;
+	g.mr = tile_height(k->target->gemm_mr, k->target->gemm_nv, g.nv);
+	g.nlead = b->rank - 3;
+	g.n_dim = out->dims[out->rank - 1];
+	g.inlined = rows_inlined(&g, depth->dim);
+	return tile_prelude(k) && gemm_print(&g);
+}

@@ -1,0 +1,64 @@
+// Rows of a tensor as kernels of the generated code see them: the inner axes as one, evaluated by a region into
+// memory, reduced, and sent through the epilogue. Called by kernel_softmax.c and kernel_norm.c.
+#include "codegen/c/kernel_row.h"
+
+#include <inttypes.h>
+
+enum { BUFFER_FLOATS = 16384 }; // the longest row that goes on the stack
+
+static const char *row_region(KernelFunc *k, int which, int axes, const char *first_arg, const char **value)
+{
+	const Region *r = &k->op->regions[which];
+	const Type *t = k->op->results[0].type;
+	const char *args[MAX_RANK + 1];
+	int n = 0, lead = t->rank - axes;
+	if (first_arg)
+		args[n++] = first_arg;
+	for (int i = 0; i < t->rank; i++, n++) {
+		if (!region_uses(r, n))
+			args[n] = "0";
+		else if (i < lead)
+			args[n] = tile_position(k, "r", lead, t->dims, i);
+		else
+			args[n] = tile_position(k, "j", axes, t->dims + lead, i - lead);
+	}
+	return region_text(k, r, args, value);
+}
+
+bool row_texts(KernelFunc *k, int axes, RowTexts *x)
+{
+	const Type *t = k->op->results[0].type;
+	const char *result;
+	if (axes < 1 || axes > t->rank) {
+		diag_error(k->ctx->diag, k->op->loc, "%s: %d axes of %d", k->op->info->name, axes, t->rank);
+		return false;
+	}
+	x->rows = tile_product(k, t->rank - axes, t->dims);
+	x->columns = tile_product(k, axes, t->dims + t->rank - axes);
+	x->input = row_region(k, 0, axes, NULL, &x->value);
+	x->epilogue = row_region(k, 1, axes, "acc", &result);
+	if (!x->input || !x->epilogue)
+		return false;
+	x->row = "out + r * columns";
+	x->buffer = "";
+	x->store = scalar_store(k, t->dtype, "out", "r * columns + j", result);
+	if (t->dtype == DT_F32)
+		return true;
+	int64_t length = 1;
+	for (int i = t->rank - axes; i < t->rank; i++)
+		length = dim_is_const(t->dims[i]) && length <= BUFFER_FLOATS ? length * t->dims[i]->value : BUFFER_FLOATS + 1;
+	if (length > BUFFER_FLOATS) {
+		diag_error(k->ctx->diag, k->op->loc, "%s: rows of %s must have a known length of at most %d", k->op->info->name,
+		           dtype_name(t->dtype), BUFFER_FLOATS);
+		return false;
+	}
+	x->row = "buffer";
+	x->buffer = arena_printf(k->arena, "float buffer[%" PRId64 "] PD_ALIGNED;", length > 0 ? length : 1);
+	return true;
+}
+
+bool row_helper(KernelFunc *k, const char *name)
+{
+	const TemplateKey keys[] = {{"width", tile_int(k, k->target->vector ? 2 * k->target->lanes : 8)}};
+	return tile_prelude(k) && kernel_helper(k, name, 1, keys);
+}

@@ -1,0 +1,21 @@
+// What kernel_softmax.c and kernel_norm.c share: kernels that take a row at a time. See kernel_row.c.
+#ifndef PDCC_CODEGEN_KERNEL_ROW_H
+#define PDCC_CODEGEN_KERNEL_ROW_H
+
+#include "codegen/nest/region.h"
+
+// The texts that both templates have in common.
+typedef struct RowTexts {
+	const char *rows, *columns; // counts
+	const char *row;            // where row r is kept: the result itself, or a buffer
+	const char *buffer;         // that buffer's declaration, or ""
+	const char *input, *value;  // statements that evaluate element j, and it
+	const char *epilogue, *store;
+} RowTexts;
+
+// Rows over the last `axes` axes. False after a diagnostic.
+bool row_texts(KernelFunc *k, int axes, RowTexts *t);
+// A reduction over a row: row_max.c, row_sum.c or row_spread.c.
+bool row_helper(KernelFunc *k, const char *name);
+
+#endif

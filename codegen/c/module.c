@@ -1,0 +1,99 @@
+// model.c: weights, model_init, and what run.c and model/ print, in order. Called by codegen.c through c_backend.
+#include "codegen/c/c.h"
+#include "codegen/nest/nest.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+// ---- weights and init ------------------------------------------------------------------------------------
+
+static void object_print(Codegen *cg, Text *out)
+{
+	const char *symbol = arena_printf(cg->arena, "%s_weights_data", cg->prefix);
+	const char *file = string_literal(cg->arena, cg->options->weights_name);
+	text_printf(out, "extern const unsigned char %s[] __attribute__((visibility(\"hidden\")));\n", symbol);
+	text_printf(out, "__asm__(\".section .rodata\\n\\t.balign 64\\n\\t.globl %s\\n\\t.hidden %s\\n\"\n", symbol, symbol);
+	text_printf(out, "        \"%s:\\n\\t.incbin \" %s \"\\n\\t.previous\\n\");\n\n", symbol,
+	            string_literal(cg->arena, file));
+}
+
+static void init_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	bool file = !cg->inline_weights && !cg->object_weights;
+	text_printf(out, "pd_status %s_init(%s *m, const void *weights, size_t n, void *workspace, size_t size)\n{\n", p, p);
+	text_line(out, 1, "if (!m)");
+	text_line(out, 2, "return PD_NULL;");
+	text_line(out, 1, "m->ready = false;");
+	text_line(out, 1, "m->failed = NULL;");
+	if (file) {
+		text_line(out, 1, "if (!weights)");
+		text_line(out, 2, "return PD_NULL;");
+		text_line(out, 1, "if (n != %" PRId64 "u)", cg->weights_size);
+		text_line(out, 2, "return PD_WEIGHTS;");
+		text_line(out, 1, "if ((uintptr_t)weights %% 64)");
+		text_line(out, 2, "return PD_ALIGNMENT;");
+		text_line(out, 1, "m->weights = (const unsigned char *)weights;");
+	} else {
+		text_str(out, "\t(void)weights;\n\t(void)n;\n");
+		text_line(out, 1, "m->weights = %s;", cg->object_weights ? arena_printf(cg->arena, "%s_weights_data", p) : "NULL");
+	}
+	text_line(out, 1, "if (!workspace && size)");
+	text_line(out, 2, "return PD_NULL;");
+	text_line(out, 1, "if ((uintptr_t)workspace %% 64)");
+	text_line(out, 2, "return PD_ALIGNMENT;");
+	if (!cg->nmember) {
+		text_line(out, 1, "if (size < %s_workspace_size())", p);
+		text_line(out, 2, "return PD_WORKSPACE;");
+	} else if (cg->nstate) {
+		text_line(out, 1, "if (size < %" PRId64 ")", cg->state_bytes);
+		text_line(out, 2, "return PD_WORKSPACE;");
+	}
+	text_line(out, 1, "m->workspace = (unsigned char *)workspace;");
+	text_line(out, 1, "m->workspace_size = size;");
+	text_line(out, 1, "m->ready = true;");
+	if (cg->nstate)
+		text_printf(out, "\treturn %s_reset(m);\n}\n\n", p);
+	else
+		text_str(out, "\treturn PD_OK;\n}\n\n");
+}
+
+// ---- the file ------------------------------------------------------------------------------------------------
+
+static void source_print(Codegen *cg, Text *out)
+{
+	const CodegenOptions *o = cg->options;
+	Text tail;
+	text_init(&tail, cg->arena);
+	workspace_print(cg, &tail);
+	states_print(cg, &tail);
+	init_print(cg, &tail);
+	c_run_print(cg, &tail);
+	text_char(&tail, '\n');
+	info_print(cg, &tail);
+	if (o->call)
+		call_print(cg, &tail);
+	text_printf(out, "/* Written by pdcc%s%s for %s. Do not edit. */\n", o->banner ? " from " : "",
+	            o->banner ? comment_text(cg->arena, o->banner) : "", cg->target->name);
+	text_printf(out, "#include %s\n\n#include <math.h>\n#include <string.h>\n\n", string_literal(cg->arena, o->header_name));
+	Text user;
+	text_init(&user, cg->arena);
+	text_str(&user, cg->functions.text ? cg->functions.text : "");
+	text_str(&user, tail.text);
+	prelude_print(cg->arena, false, out, user.text);
+	if (cg->object_weights)
+		object_print(cg, out);
+	weights_print(cg, out);
+	text_str(out, user.text);
+}
+
+bool c_module_print(Context *c, const Op *module, const Target *t, const CodegenOptions *o, CodegenResult *out)
+{
+	Codegen *cg = NEW(c->arena, Codegen);
+	if (!codegen_begin(cg, &c_backend, c, module, t, o))
+		return false;
+	codegen_end(cg, out);
+	source_print(cg, &out->source);
+	header_print(cg, &out->header);
+	return true;
+}

@@ -1,0 +1,177 @@
+// The body of model_run in C: calls, sizes that a run finds, copies, blocks with labels. Called by model/run.c through c_backend.
+#include "codegen/c/c.h"
+#include "codegen/nest/nest.h"
+
+#include "ops_emit_c.inc"
+
+#include <string.h>
+
+// By the operator table: `emit: {c: name}`.
+static Emitter *emitter_of(const Op *op)
+{
+	return emitters[op->code];
+}
+
+static bool compute_print(Codegen *cg, const Op *op, Emitter *emit)
+{
+	KernelFunc *k = kernel_new(cg, op);
+	k->inlined = nest_is_statement(cg, op);
+	if (!(k->inlined ? nest_statement(k) : emit(k)))
+		return false;
+	const char *name = k->inlined ? NULL : kernel_finish(k);
+	text_printf(&cg->run, "\n\t/* %s: %s */\n", comment_text(cg->arena, op_title(cg, op)),
+	            shape_comment(cg, op->results[0].type));
+	if (k->inlined) {
+		text_str(&cg->run, k->text.text);
+		return true;
+	}
+	cg->fails |= k->status;
+	Text args;
+	text_init(&args, cg->arena);
+	if (!call_arguments(cg, k, &args))
+		return false;
+	if (!k->status) {
+		text_line(&cg->run, 1, "%s(%s);", name, args.text ? args.text : "");
+		return true;
+	}
+	text_line(&cg->run, 1, "status = %s(%s);", name, args.text ? args.text : "");
+	failure_print(cg, "status != PD_OK", "status", op);
+	return true;
+}
+
+static void fetch_print(Codegen *cg, const Value *v, int col, const char *from)
+{
+	text_line(&cg->run, 1, "memcpy(out->%s, %s, (size_t)%s);", cg->outputs[col].member, from,
+	          dim_in_run(cg, type_bytes_in_run(cg, v->type)));
+}
+
+static void store_print(Codegen *cg, const Value *v, const Place *to, const char *at, const char *data, const char *bytes)
+{
+	text_line(&cg->run, 1, "memcpy(%s, %s, (size_t)%s);", at, data, bytes);
+}
+
+// An element becomes the size of a symbol, within its bound; or is checked to be the size that is known.
+static void size_bind(Codegen *cg, const Op *op, const Dim *d, const char *element, const Op **bound)
+{
+	Arena *a = cg->arena;
+	const Symbol *s = d->kind == DIM_SYM ? symbol_find(cg, d) : NULL;
+	if (!s || !s->dim->bounded || s->next || bound[s - cg->symbols]) {
+		failure_print(cg, arena_printf(a, "%s != %s", element, dim_in_run(cg, d)), "PD_DIMS", op);
+		return;
+	}
+	bound[s - cg->symbols] = op;
+	if (cg->blocks)
+		text_line(&cg->declarations, 1, "int64_t %s = 0;", s->name);
+	text_line(&cg->run, 1, "%s%s = %s;", cg->blocks ? "" : "const int64_t ", s->name, element);
+	if (s->reported)
+		text_line(&cg->run, 1, "out->found_%s = %s;", s->name, s->name);
+	failure_print(cg, arena_printf(a, "%s < 0", s->name), "PD_DIMS", op);
+	if (s->max)
+		failure_print(cg, arena_printf(a, "%s > %s", s->name, s->max), "PD_CAPACITY", op);
+}
+
+static bool bind_print(Codegen *cg, const Op *op, const Op **bound)
+{
+	const Attr *dims = op_attr(op, "dims");
+	text_printf(&cg->run, "\n\t/* %s: sizes that follow from data */\n", comment_text(cg->arena, op_title(cg, op)));
+	const char *x = dims->n == 1 ? tensor_element(cg, op_operand(op, 0)) : tensor_pointer(cg, op_operand(op, 0));
+	for (int i = 0; x && i < dims->n; i++)
+		size_bind(cg, op, dims->dims[i], dims->n == 1 ? arena_printf(cg->arena, "(int64_t)%s", x)
+		                                             : arena_printf(cg->arena, "(int64_t)%s[%d]", x, i), bound);
+	return x != NULL;
+}
+
+// Symbols that are the room which the caller made. A write that needs more says how much.
+static bool capacity_print(Codegen *cg, const Op *op, const Op **bound)
+{
+	const Attr *dims = op_attr(op, "dims");
+	text_str(&cg->run, "\n\t/* room in tensor arrays */\n");
+	for (int i = 0; i < dims->n; i++) {
+		const Symbol *s = symbol_find(cg, dims->dims[i]);
+		bound[s - cg->symbols] = op;
+		if (!s->max) // the array went, but for its length
+			continue;
+		if (cg->blocks)
+			text_line(&cg->declarations, 1, "int64_t %s = 0;", s->name);
+		text_line(&cg->run, 1, "%s%s = %s;", cg->blocks ? "" : "const int64_t ", s->name, s->max);
+		if (!s->bound)
+			text_line(&cg->run, 1, "out->found_%s = %s;", s->name, s->name);
+	}
+	return true;
+}
+
+static bool assert_print(Codegen *cg, const Op *op)
+{
+	const Type *t = op_operand(op, 0)->type;
+	const char *cond = tensor_pointer(cg, op_operand(op, 0));
+	if (!cond)
+		return false;
+	text_printf(&cg->run, "\n\t/* %s */\n", comment_text(cg->arena, op_title(cg, op)));
+	text_line(&cg->run, 1, "for (int64_t i = 0; i < %s; i++) {", dim_in_run(cg, type_numel(cg->ctx, t)));
+	text_line(&cg->run, 2, "if (!%s[i]) {", cond);
+	text_line(&cg->run, 3, "m->failed = %s;", string_literal(cg->arena, op_title(cg, op)));
+	text_line(&cg->run, 3, "return %s;", assert_status(op));
+	text_line(&cg->run, 2, "}");
+	text_line(&cg->run, 1, "}");
+	return true;
+}
+
+// What a caller cannot know before the run.
+static void output_dims_print(Codegen *cg)
+{
+	for (int i = 0; i < cg->nsymbol; i++)
+		if (cg->symbols[i].next && cg->symbols[i].reported)
+			text_line(&cg->run, 1, "out->found_%s = %s;", cg->symbols[i].name, cg->symbols[i].name);
+	for (int i = 0; i < cg->noutput; i++)
+		for (int d = 0; cg->outputs[i].dims && d < cg->outputs[i].type->rank; d++)
+			text_line(&cg->run, 1, "out->%s[%d] = %s;", cg->outputs[i].dims, d,
+			          dim_in_run(cg, cg->outputs[i].type->dims[d]));
+}
+
+static bool blocks_print(Codegen *cg, const Op **bound)
+{
+	int errors = diag_errors(cg->ctx->diag);
+	for (int i = 0; i < cg->nsymbol; i++)
+		if (cg->symbols[i].next)
+			text_line(&cg->declarations, 1, "int64_t %s = 0;", cg->symbols[i].name);
+	for (const Block *b = cg->module->regions[0].first; b; b = b->next) {
+		block_label_print(cg, b);
+		for (const Op *op = b->first; op; op = op->next)
+			if (!run_op_print(cg, op, bound))
+				return run_no_code(cg, op, errors);
+	}
+	text_char(&cg->run, '\n');
+	output_dims_print(cg);
+	return true;
+}
+
+void c_run_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	text_printf(out, "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out)\n{\n", p, p, p, p);
+	run_checks_print(cg, out);
+	run_locals_print(cg, out);
+	if (cg->fails)
+		text_line(out, 1, "pd_status status;");
+	text_str(out, cg->declarations.text ? cg->declarations.text : "");
+	text_str(out, cg->run.text ? cg->run.text : "");
+	text_str(out, "\treturn PD_OK;\n}\n");
+}
+
+const Backend c_backend = {
+	.name = "C",
+	.module = c_module_print,
+	.emitter = emitter_of,
+	.walk = blocks_print,
+	.compute = compute_print,
+	.bind = bind_print,
+	.capacity = capacity_print,
+	.update = update_print,
+	.append = append_print,
+	.assert_ = assert_print,
+	.fetch = fetch_print,
+	.store = store_print,
+	.tensor = tensor_pointer,
+	.sum_fits = sum_fits,
+	.reduce = reduce_print,
+};

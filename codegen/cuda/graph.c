@@ -1,0 +1,638 @@
+// The whole program as one graph of CUDA, in which pd.if and pd.while are conditional nodes again, and chains of pd.if that
+// flatten.c made a switch are one. Branches have the roles that it left, which say where loops begin and where the parts of an
+// if meet. Called by run.c.
+#include "codegen/cuda/cuda.h"
+#include "codegen/device/device.h"
+#include "lower/analysis/analysis.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct Walk {
+	Codegen *cg;
+	const Op **bound;
+	const Block *heads[64]; // of the loops around
+	int nhead;
+} Walk;
+
+// Where a walk ended, beside blocks: at the branch of a loop, at the end of the program, or with a diagnostic.
+static const Block at_loop_branch, at_end, at_error;
+
+static const Block *walk(Walk *w, const Block *b);
+
+// ---- branches ------------------------------------------------------------------------------------------------
+
+// Sizes first: values move by those of the arguments.
+static bool edge_print(Codegen *cg, const Op *op, int s)
+{
+	EdgeSizes z = {.cg = cg};
+	if (edge_sizes_collect(&z, op, &op->succs[s])) {
+		cuda_node_begin(cg, "sizes");
+		const bool ok = cuda_edge_sizes_print(cg, op, &z, &op->succs[s]);
+		cuda_node_end(cg);
+		return ok && cuda_moves_print(cg, op, s);
+	}
+	diag_error(cg->ctx->diag, op->loc, "code generation: nothing is known of a size that '%s' sets", op->info->name);
+	return false;
+}
+
+// ---- nesting ---------------------------------------------------------------------------------------------------
+
+// The graph of a part of the program.
+static void nodes_begin(Codegen *cg)
+{
+	cuda_nodes_begin(cg);
+	cg->nested++;
+}
+
+static void nodes_end(Codegen *cg)
+{
+	cuda_steps_end(cg);
+	cg->nested--;
+	cuda_nodes_end(cg, false);
+}
+
+static const CudaArg *args_keep(Codegen *cg, int n, const CudaArg *args)
+{
+	CudaArg *kept = NEW_ARRAY(cg->arena, (size_t)n, CudaArg);
+	memcpy(kept, args, (size_t)n * sizeof *args);
+	return kept;
+}
+
+// A step of one thread that a function of pdrt_cuda_device.h does.
+static void thread_print(Codegen *cg, const char *kernel, const char *stem, int n, const CudaArg *args)
+{
+	cuda_step_print(cg, &(CudaStep){.kernel = kernel, .stem = stem, .func = -1, .blocks = "1", .threads = 1, .width = 1,
+	                                .fits = true, .narg = n, .args = args_keep(cg, n, args)});
+}
+
+// A condition, and the step that takes it to its node, which may be part of the steps in front of it.
+static const char *condition_new(Codegen *cg, const char *stem, bool has_else)
+{
+	const char *name = names_unique(&cg->locals, stem);
+	text_line(&cg->run, 1, "const pd_condition %s = pd_condition_new(queue, parts_on + %d, %s);", name, 2 * cg->ncondition,
+	          has_else ? "true" : "false");
+	pointer_map_set(&cg->conditions, name, dim_const(cg->ctx, cg->ncondition++));
+	return name;
+}
+
+static void decide_print(Codegen *cg, const Value *cond, const char *pointer, const char *condition)
+{
+	const char *type = dtype_c_memory(cond->type->dtype);
+	const CudaArg args[] = {{arena_printf(cg->arena, "const %s *", type), pointer}, {"pd_state *", cuda_state(cg)},
+	                        {"pd_condition ", condition}};
+	cuda_node_begin(cg, condition);
+	cuda_node_tensor(cg, cond, ACCESS_READ);
+	cuda_node_state(cg, ACCESS_READ);
+	cuda_node_condition(cg, condition, ACCESS_WRITE);
+	thread_print(cg, arena_printf(cg->arena, "pd_decide<%s>", type), condition, COUNT_OF(args), args);
+	cuda_node_end(cg);
+	cuda_steps_end(cg);
+}
+
+// ---- while -----------------------------------------------------------------------------------------------------
+
+// A counter on the device: its word behind the sizes that are found.
+static int counter_word(const Codegen *cg, int counter)
+{
+	return 2 * cuda_found_count(cg) + counter;
+}
+
+// How often the way back to a loop may be taken, and its counter on the device.
+static void trips_print(Walk *w, const Op *op, const Op *back, int64_t limit, int counter)
+{
+	Codegen *cg = w->cg;
+	const int word = counter_word(cg, counter);
+	if (!limit)
+		return;
+	const CudaArg args[] = {{"int64_t *", cuda_word(cg, word)}, {"int64_t ", op == back ? arena_printf(cg->arena, "%" PRId64, limit) : "0"},
+	                        {"pd_state *", op == back ? cuda_state(cg) : ""}, {"int ", arena_printf(cg->arena, "%d", cuda_failure(cg, op))}};
+	cuda_node_begin(cg, "trips");
+	cuda_node_word(cg, word, ACCESS_WRITE);
+	if (op == back)
+		cuda_node_state(cg, ACCESS_UPDATE);
+	thread_print(cg, op == back ? "pd_count_trip<int64_t>" : "pd_set<int64_t>", "trips", op == back ? 4 : 2, args);
+	cuda_node_end(cg);
+}
+
+// The condition: from the head to the branch of the loop, which it returns; NULL after a diagnostic.
+static const Op *condition_print(Walk *w, const Block *head, const char *again)
+{
+	Codegen *cg = w->cg;
+	const Block *b = head;
+	if (walk(w, b) != &at_loop_branch) {
+		if (!diag_errors(cg->ctx->diag))
+			diag_error(cg->ctx->diag, cg->module->loc, "code generation: a loop without a condition");
+		return NULL;
+	}
+	const Op *back = loop_back(head);
+	for (; b && b->id <= back->block->id; b = b->next)
+		if (b->last && b->last->nsucc == 2 && branch_is_of_loop(b->last) && b->last->succs[1].block->id > back->block->id)
+			break;
+	const char *cond = b && b->last ? tensor_pointer(cg, op_operand(b->last, 0)) : NULL;
+	if (!cond)
+		return NULL;
+	if (again)
+		decide_print(cg, op_operand(b->last, 0), cond, again);
+	else {
+		cuda_node_tensor(cg, op_operand(b->last, 0), ACCESS_READ);
+		cuda_node_state(cg, ACCESS_READ);
+		cuda_block_test(cg, "if (!", dtype_c_memory(op_operand(b->last, 0)->type->dtype), cond, ")");
+	}
+	return b->last;
+}
+
+// One round: from the branch that ends the condition to the head of the loop.
+static bool round_print(Walk *w, const Block *head, const Op *branch, int64_t limit, int counter)
+{
+	const Op *back = loop_back(head);
+	if (!edge_print(w->cg, branch, 0) || walk(w, branch->succs[0].block) != head)
+		return false;
+	trips_print(w, back, back, limit, counter);
+	return true;
+}
+
+static bool body_print(Walk *w, const Block *head, const Op *branch, int64_t limit, int counter, const char *again)
+{
+	text_line(&w->cg->run, 1, "pd_queue *const queue = &body;");
+	nodes_begin(w->cg);
+	if (!round_print(w, head, branch, limit, counter) || !condition_print(w, head, again))
+		return false;
+	nodes_end(w->cg);
+	return true;
+}
+
+// A loop in a kernel of one block. Returns the branch of the loop, or NULL.
+static const Op *loop_kernel_print(Walk *w, const Op *enter, int64_t limit, int counter)
+{
+	Codegen *cg = w->cg;
+	const Block *head = enter->succs[0].block;
+	cuda_loop_kernel_begin(cg, enter);
+	trips_print(w, enter, loop_back(head), limit, counter);
+	cuda_block_text(cg, "for (;;) {", 1);
+	const Op *branch = condition_print(w, head, NULL);
+	cuda_block_text(cg, "\tbreak;", 0);
+	const bool ok = branch && round_print(w, head, branch, limit, counter);
+	cuda_block_text(cg, "}", -1);
+	cuda_loop_kernel_end(cg);
+	return ok ? branch : NULL;
+}
+
+// A loop as a conditional node. The steps in front of it decide first.
+static const Op *loop_node_print(Walk *w, const Op *enter, int64_t limit, int counter)
+{
+	Codegen *cg = w->cg;
+	const Block *head = enter->succs[0].block;
+	trips_print(w, enter, loop_back(head), limit, counter);
+	const char *again = condition_new(cg, "again", false);
+	const Op *branch = condition_print(w, head, again);
+	cuda_node_begin(cg, op_stem(cg, enter));
+	cuda_node_condition(cg, again, ACCESS_READ);
+	Text outer = cuda_scope_open(cg);
+	text_line(&cg->run, 1, "pd_queue body = pd_while(queue, %s);", again);
+	Text inner = cuda_scope_open(cg);
+	const bool ok = branch && body_print(w, head, branch, limit, counter, again);
+	cuda_scope_close(cg, inner, "while (pd_round(&body)) ", NULL);
+	cuda_scope_close(cg, outer, "", comment_text(cg->arena, op_title(cg, enter)));
+	cuda_node_end(cg);
+	return ok ? branch : NULL;
+}
+
+// ---- while, counted --------------------------------------------------------------------------------------------
+
+static bool counted_round_print(Walk *w, const Block *head, const Op *branch)
+{
+	return edge_print(w->cg, branch, 0) && walk(w, branch->succs[0].block) == head;
+}
+
+// As rounds behind each other in the graph around.
+static bool counted_unrolled_print(Walk *w, const Op *enter, const Op *branch, int64_t rounds)
+{
+	Codegen *cg = w->cg;
+	cuda_steps_end(cg);
+	cuda_node_begin(cg, op_stem(cg, enter));
+	Text outer = cuda_scope_open(cg);
+	cuda_nodes_begin(cg);
+	cg->looped++;
+	const bool ok = counted_round_print(w, enter->succs[0].block, branch);
+	cuda_steps_end(cg);
+	cg->looped--;
+	cuda_nodes_end(cg, true);
+	cuda_scope_close(cg, outer, arena_printf(cg->arena, "for (int round = 0; round < %" PRId64 "; round++) ", rounds),
+	            comment_text(cg->arena, op_title(cg, enter)));
+	cuda_node_end(cg);
+	return ok;
+}
+
+static const char *count_pointer(Codegen *cg, const Op *enter)
+{
+	const Value *count = op_operand(enter, enter->noperand - 1);
+	cuda_node_tensor(cg, count, ACCESS_READ);
+	cuda_node_state(cg, ACCESS_READ);
+	return tensor_pointer(cg, count);
+}
+
+// In a kernel of one block. A failure inside ends nothing: the rounds do.
+static bool counted_kernel_print(Walk *w, const Op *enter, const Op *branch)
+{
+	Codegen *cg = w->cg;
+	const Block *head = enter->succs[0].block;
+	const Dim *rounds = loop_rounds(head);
+	cuda_loop_kernel_begin(cg, enter);
+	if (rounds && dim_is_const(rounds)) {
+		cuda_block_text(cg, arena_printf(cg->arena, "for (int round = 0; round < %" PRId64 "; round++) {", rounds->value), 1);
+	} else {
+		const char *count = count_pointer(cg, enter);
+		if (!count)
+			return false;
+		cuda_block_rounds(cg, count);
+	}
+	const bool ok = counted_round_print(w, head, branch);
+	cuda_block_text(cg, "}", -1);
+	cuda_loop_kernel_end(cg);
+	return ok;
+}
+
+static void count_touches(Codegen *cg, int word, const char *again)
+{
+	cuda_node_word(cg, word, ACCESS_WRITE);
+	cuda_node_condition(cg, again, ACCESS_WRITE);
+}
+
+// In front of the loop.
+static bool count_print(Codegen *cg, const Op *enter, int word, const char *again)
+{
+	cuda_node_begin(cg, again);
+	const char *from = count_pointer(cg, enter);
+	const CudaArg args[] = {{"int64_t *", cuda_word(cg, word)}, {"const int64_t *", from},
+	                        {"pd_state *", cuda_state(cg)}, {"pd_condition ", again}};
+	count_touches(cg, word, again);
+	if (from)
+		thread_print(cg, "pd_count<int64_t>", again, COUNT_OF(args), args);
+	cuda_node_end(cg);
+	cuda_steps_end(cg);
+	return from != NULL;
+}
+
+// At the end of a round: one of the small steps there; else beside what some kernel of the round does; else a kernel.
+static void count_down_print(Codegen *cg, int word, const char *again)
+{
+	const CudaArg args[] = {{"int64_t *", cuda_word(cg, word)}, {"pd_condition ", again}};
+	const char *line = arena_printf(cg->arena, "pd_count_with_next(queue, %s, %s);", args[0].text, again);
+	const int func = cuda_steps_are_open(cg) ? -1 : cuda_node_count_down(cg, word, again, line);
+	if (func >= 0) {
+		cg->funcs[func].counts = true;
+		return;
+	}
+	cuda_node_begin(cg, again);
+	count_touches(cg, word, again);
+	thread_print(cg, "pd_count_down<int64_t>", again, COUNT_OF(args), args);
+	cuda_node_end(cg);
+}
+
+// As a conditional node. Rounds end with the counter: no condition is computed.
+static bool counted_node_print(Walk *w, const Op *enter, const Op *branch)
+{
+	Codegen *cg = w->cg;
+	const Block *head = enter->succs[0].block;
+	const Dim *rounds = loop_rounds(head);
+	const int word = counter_word(cg, cg->ncounter++);
+	const char *again = names_unique(&cg->locals, "again");
+	text_line(&cg->run, 1, "const pd_condition %s = pd_counter_new(queue, parts_on + %d, sizes + %d);", again, 2 * cg->ncondition, word);
+	pointer_map_set(&cg->conditions, again, dim_const(cg->ctx, cg->ncondition++));
+	if (!count_print(cg, enter, word, again))
+		return false;
+	cuda_node_begin(cg, op_stem(cg, enter));
+	cuda_node_condition(cg, again, ACCESS_READ);
+	Text outer = cuda_scope_open(cg);
+	text_line(&cg->run, 1, "pd_queue body = pd_counted(queue, %s, sizes + %d, %s);", again, word, rounds ? dim_in_run(cg, rounds) : "-1");
+	Text inner = cuda_scope_open(cg);
+	text_line(&cg->run, 1, "pd_queue *const queue = &body;");
+	nodes_begin(cg);
+	const bool ok = counted_round_print(w, head, branch);
+	count_down_print(cg, word, again);
+	nodes_end(cg);
+	cuda_scope_close(cg, inner, "while (pd_round(&body)) ", NULL);
+	cuda_scope_close(cg, outer, "", comment_text(cg->arena, op_title(cg, enter)));
+	cuda_node_end(cg);
+	return ok;
+}
+
+static const Op *counted_print(Walk *w, const Op *enter, const Op *branch, bool in_kernel)
+{
+	const int64_t unrolled = in_kernel ? 0 : cuda_loop_unrolled(w->cg, enter->succs[0].block);
+	const bool ok = in_kernel ? counted_kernel_print(w, enter, branch)
+	              : unrolled ? counted_unrolled_print(w, enter, branch, unrolled) : counted_node_print(w, enter, branch);
+	return ok ? branch : NULL;
+}
+
+// A loop in either form.
+static const Op *form_print(Walk *w, const Op *enter, bool in_kernel, int64_t limit, int counter)
+{
+	const Op *counted = loop_counted(enter->succs[0].block);
+	return counted ? counted_print(w, enter, counted, in_kernel)
+	               : (in_kernel ? loop_kernel_print : loop_node_print)(w, enter, limit, counter);
+}
+
+// A loop that one block does where it is little, else as rounds of the graph.
+static const Op *either_form_print(Walk *w, const Op *enter, const CudaWorks *works, int64_t limit, int counter)
+{
+	Codegen *cg = w->cg;
+	const Dim *large = cg->large;
+	cuda_steps_end(cg);
+	cuda_node_begin(cg, op_stem(cg, enter));
+	cuda_node_launches(cg, CUDA_NEVER_COUNTS);
+	Text outer = cuda_scope_open(cg);
+	cg->looped++;
+	const Op *branch = form_print(w, enter, true, limit, counter);
+	cuda_steps_end(cg);
+	cg->looped--;
+	cuda_scope_close(cg, outer, arena_printf(cg->arena, "if (%s) ", cuda_works_little(cg, works)), NULL);
+	outer = cuda_scope_open(cg);
+	cuda_nodes_begin(cg);
+	if (works->n == 1)
+		cg->large = works->items[0];
+	if (branch)
+		branch = form_print(w, enter, false, limit, counter);
+	cuda_steps_end(cg);
+	cg->large = large;
+	cuda_nodes_end(cg, true);
+	cuda_scope_close(cg, outer, "else ", NULL);
+	cuda_node_end(cg);
+	return branch;
+}
+
+// Returns the branch of the loop, behind which the program goes on; NULL after a diagnostic.
+static const Op *while_print(Walk *w, const Op *enter)
+{
+	Codegen *cg = w->cg;
+	const Block *head = enter->succs[0].block;
+	const Op *back = loop_back(head);
+	const int64_t limit = op_int(back, "max_trip", 0);
+	const int counter = cg->ncounter;
+	cg->ncounter += limit > 0 && !loop_counted(head);
+	if (w->nhead == (int)COUNT_OF(w->heads)) {
+		diag_error(cg->ctx->diag, enter->loc, "code generation: more than %d loops inside of each other", w->nhead);
+		return NULL;
+	}
+	w->heads[w->nhead++] = head;
+	CudaWorks works = {0};
+	const bool in_kernel = cuda_in_loop_kernel(cg) || cuda_loop_may_fit_block(cg, head, &works);
+	const Op *branch = in_kernel && works.n ? either_form_print(w, enter, &works, limit, counter)
+	                                        : form_print(w, enter, in_kernel, limit, counter);
+	w->nhead--;
+	return branch && edge_print(cg, branch, 1) ? branch : NULL;
+}
+
+// ---- if ----------------------------------------------------------------------------------------------------------
+
+// One part of an if, to the block where the parts meet.
+static const Block *part_print(Walk *w, const Op *op, int s)
+{
+	if (!edge_print(w->cg, op, s))
+		return &at_error;
+	const Block *b = op->succs[s].block;
+	return block_joins(b) ? b : walk(w, b);
+}
+
+// A part as a graph of its own, that number among the parts of a conditional node. Returns where it ends.
+static const Block *part_node_print(Walk *w, const Op *op, int s, const char *comment)
+{
+	Codegen *cg = w->cg;
+	Text part = cuda_scope_open(cg);
+	text_line(&cg->run, 1, "pd_queue *const queue = &parts[%d];", s);
+	nodes_begin(cg);
+	const Block *end = part_print(w, op, s);
+	if (end == &at_error)
+		return end;
+	nodes_end(cg);
+	cuda_scope_close(cg, part, "", comment);
+	return end;
+}
+
+// Where the parts end is left in meet[].
+static void if_node_print(Walk *w, const Op *op, const char *cond, const Block **meet)
+{
+	Codegen *cg = w->cg;
+	const char *choice = condition_new(cg, "choice", true);
+	decide_print(cg, op_operand(op, 0), cond, choice);
+	cuda_node_begin(cg, op_stem(cg, op));
+	cuda_node_condition(cg, choice, ACCESS_READ);
+	Text outer = cuda_scope_open(cg);
+	text_line(&cg->run, 1, "pd_queue parts[2];");
+	text_line(&cg->run, 1, "pd_if(queue, %s, parts);", choice);
+	for (int s = 0; s < 2; s++)
+		if ((meet[s] = part_node_print(w, op, s, s ? "else" : "then")) == &at_error)
+			return;
+	cuda_scope_close(cg, outer, "", comment_text(cg->arena, op_title(cg, op)));
+	cuda_node_end(cg);
+}
+
+static void if_in_kernel_print(Walk *w, const Op *op, const char *cond, const Block **meet)
+{
+	Codegen *cg = w->cg;
+	cuda_node_tensor(cg, op_operand(op, 0), ACCESS_READ);
+	cuda_node_state(cg, ACCESS_READ);
+	cuda_block_test(cg, "if (", dtype_c_memory(op_operand(op, 0)->type->dtype), cond, ") {");
+	for (int s = 0; s < 2; s++) {
+		cuda_block_text(cg, s ? "} else {" : "", 1);
+		meet[s] = part_print(w, op, s);
+		cuda_block_text(cg, s ? "}" : "", -1);
+	}
+}
+
+static const Block *if_print(Walk *w, const Op *op)
+{
+	Codegen *cg = w->cg;
+	const char *cond = tensor_pointer(cg, op_operand(op, 0));
+	const Block *meet[2] = {&at_error, &at_error};
+	if (!cond)
+		return &at_error;
+	(cuda_in_loop_kernel(cg) ? if_in_kernel_print : if_node_print)(w, op, cond, meet);
+	if (meet[0] == meet[1])
+		return meet[0];
+	if (!diag_errors(cg->ctx->diag))
+		diag_error(cg->ctx->diag, op->loc, "code generation: the parts of '%s' do not meet", op->info->name);
+	return &at_error;
+}
+
+// ---- switch ------------------------------------------------------------------------------------------------------
+
+// A kernel that takes the number of the part to the node.
+static void choose_print(Codegen *cg, const Op *op, const char *pointer, const char *choice)
+{
+	const Attr *cases = op_attr(op, "cases");
+	const char *type = arena_printf(cg->arena, "const %s *", dtype_c_memory(op_operand(op, 0)->type->dtype));
+	const char *choice_type = arena_printf(cg->arena, "pd_choice<%d> ", op->nsucc);
+	Text text;
+	text_init(&text, cg->arena);
+	text_printf(&text, "static __global__ void %s(%s)\n{\n\tswitch (*x) {\n", KERNEL_FN, KERNEL_PARAMS);
+	for (int i = 0; i < cases->n; i++)
+		text_line(&text, 1, "case %s: return pd_choose(choice, %d);",
+		          scalar_int(cg->arena, type_scalar(cg->ctx, DT_I64), cases->ints[i]), i);
+	text_printf(&text, "\tdefault: return pd_choose(choice, %d);\n\t}\n}\n", cases->n);
+	const int func = kernel_add(cg, text.text, arena_printf(cg->arena, "%sx, %schoice", type, choice_type), "x, choice",
+	                            arena_printf(cg->arena, "choose_%s", op_stem(cg, op)));
+	const CudaArg args[] = {{type, pointer}, {choice_type, choice}};
+	cuda_node_begin(cg, choice);
+	cuda_node_tensor(cg, op_operand(op, 0), ACCESS_READ);
+	cuda_node_condition(cg, choice, ACCESS_WRITE);
+	cuda_step_print(cg, &(CudaStep){.kernel = cg->funcs[func].name, .stem = choice, .func = func, .blocks = "1", .threads = 1,
+	                                .width = 1, .fits = true, .narg = 2, .args = args_keep(cg, 2, args)});
+	cuda_node_end(cg);
+	cuda_steps_end(cg);
+}
+
+static const char *case_comment(Codegen *cg, const Op *op, int s)
+{
+	const Attr *cases = op_attr(op, "cases");
+	return s < cases->n ? arena_printf(cg->arena, "case %" PRId64, cases->ints[s]) : "default";
+}
+
+static const Block *switch_node_print(Walk *w, const Op *op, const char *pointer)
+{
+	Codegen *cg = w->cg;
+	const Block *meet = NULL;
+	const char *choice = names_unique(&cg->locals, "choice");
+	text_line(&cg->run, 1, "const pd_choice<%d> %s = pd_choice_new<%d>(queue, parts_on + %d);", op->nsucc, choice, op->nsucc,
+	          2 * cg->ncondition);
+	pointer_map_set(&cg->conditions, choice, dim_const(cg->ctx, cg->ncondition));
+	cg->ncondition += (op->nsucc + 1) / 2; // two words each
+	choose_print(cg, op, pointer, choice);
+	cuda_node_begin(cg, op_stem(cg, op));
+	cuda_node_condition(cg, choice, ACCESS_READ);
+	Text outer = cuda_scope_open(cg);
+	text_line(&cg->run, 1, "pd_queue parts[%d];", op->nsucc);
+	text_line(&cg->run, 1, "pd_switch(queue, %s, parts);", choice);
+	for (int s = 0; s < op->nsucc; s++) {
+		const Block *end = part_node_print(w, op, s, case_comment(cg, op, s));
+		if (end == &at_error || (s && end != meet))
+			return &at_error;
+		meet = end;
+	}
+	cuda_scope_close(cg, outer, "", comment_text(cg->arena, op_title(cg, op)));
+	cuda_node_end(cg);
+	return meet;
+}
+
+static const Block *switch_in_kernel_print(Walk *w, const Op *op, const char *pointer)
+{
+	Codegen *cg = w->cg;
+	const Attr *cases = op_attr(op, "cases");
+	const Block *meet = NULL;
+	cuda_node_tensor(cg, op_operand(op, 0), ACCESS_READ);
+	for (int s = 0; s < op->nsucc; s++) {
+		if (s < cases->n)
+			cuda_block_case(cg, s ? "} else if (" : "if (", dtype_c_memory(op_operand(op, 0)->type->dtype), pointer,
+			                arena_printf(cg->arena, ", %s)) {", scalar_int(cg->arena, type_scalar(cg->ctx, DT_I64), cases->ints[s])));
+		else
+			cuda_block_text(cg, "} else {", 0);
+		cuda_block_text(cg, "", 1);
+		const Block *end = part_print(w, op, s);
+		cuda_block_text(cg, "", -1);
+		if (end == &at_error || (s && end != meet))
+			return &at_error;
+		meet = end;
+	}
+	cuda_block_text(cg, "}", 0);
+	return meet;
+}
+
+static const Block *switch_print(Walk *w, const Op *op)
+{
+	Codegen *cg = w->cg;
+	const char *pointer = tensor_pointer(cg, op_operand(op, 0));
+	if (!pointer)
+		return &at_error;
+	const Block *meet = (cuda_in_loop_kernel(cg) ? switch_in_kernel_print : switch_node_print)(w, op, pointer);
+	if (meet == &at_error && !diag_errors(cg->ctx->diag))
+		diag_error(cg->ctx->diag, op->loc, "code generation: the parts of '%s' do not meet", op->info->name);
+	return meet;
+}
+
+// ---- blocks --------------------------------------------------------------------------------------------------------
+
+static bool block_ops_print(Walk *w, const Block *b)
+{
+	const int errors = diag_errors(w->cg->ctx->diag);
+	for (const Op *op = b->first; op; op = op->next) {
+		if ((op->info->traits & TRAIT_TERMINATOR) || op_counts(op))
+			continue;
+		cuda_step_before(w->cg, op);
+		cuda_node_begin(w->cg, op_stem(w->cg, op));
+		if (!run_op_print(w->cg, op, w->bound))
+			return run_no_code(w->cg, op, errors);
+		cuda_node_end(w->cg);
+	}
+	return true;
+}
+
+static bool head_is_open(const Walk *w, const Block *b)
+{
+	for (int i = 0; i < w->nhead; i++)
+		if (w->heads[i] == b)
+			return true;
+	return false;
+}
+
+// Prints from block b on, with everything inside, up to where the part of the program that b is in ends: a block where the
+// parts of an if meet, the head of the loop around, or one of the places above.
+static const Block *walk(Walk *w, const Block *b)
+{
+	for (;;) {
+		if (!block_ops_print(w, b))
+			return &at_error;
+		const Op *op = b->last;
+		if (!op || op->code == OP_CF_RETURN || !op->nsucc)
+			return &at_end;
+		if (op->nsucc == 2 && branch_is_of_loop(op))
+			return &at_loop_branch;
+		if (op->nsucc > 1) {
+			b = (op->code == OP_CF_SWITCH ? switch_print : if_print)(w, op);
+			if (b == &at_error || b == &at_end || b == &at_loop_branch)
+				return b;
+			continue;
+		}
+		const Block *to = op->succs[0].block;
+		if (!edge_print(w->cg, op, 0))
+			return &at_error;
+		if (head_is_open(w, to) || branch_joins(op))
+			return to;
+		if (branch_enters_loop(op)) {
+			const Op *branch = while_print(w, op);
+			if (!branch)
+				return &at_error;
+			b = branch->succs[1].block;
+		} else {
+			b = to;
+		}
+	}
+}
+
+// Sizes that a run finds are 0 until it does.
+static void sizes_clear_print(Codegen *cg)
+{
+	const int words = 2 * cuda_found_count(cg);
+	const CudaArg args[] = {{"int64_t *", "sizes"}, {"int ", arena_printf(cg->arena, "%d", words)}};
+	if (!words)
+		return;
+	cg->uses_sizes = true;
+	cuda_node_begin(cg, "sizes");
+	for (int i = 0; i < words; i++)
+		cuda_node_word(cg, i, ACCESS_WRITE);
+	cuda_step_print(cg, &(CudaStep){.kernel = "pd_zero<int64_t>", .stem = "sizes", .func = -1, .blocks = "1", .threads = 32,
+	                                .width = words, .fits = true, .narg = 2, .args = args_keep(cg, 2, args)});
+	cuda_node_end(cg);
+}
+
+bool cuda_graph_print(Codegen *cg, const Op **bound)
+{
+	Walk w = {.cg = cg, .bound = bound};
+	cuda_nodes_begin(cg);
+	sizes_clear_print(cg);
+	if (walk(&w, cg->module->regions[0].first) != &at_end)
+		return false;
+	cuda_steps_end(cg);
+	cuda_nodes_end(cg, false);
+	return true;
+}

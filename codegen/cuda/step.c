@@ -1,0 +1,674 @@
+// Steps of a CUDA program: what is launched as a kernel of its own, or, where one block of threads is enough, called in a
+// kernel that does several steps with barriers in between: small steps of a conditional part that stand side by side, or a
+// whole loop (cuda/loop.c). The text of a function serves both: as __global__, as __device__, or as both, one around the
+// other. Called by cuda.c and cuda/graph.c for all that is launched, and by cuda/host.c for the text.
+#include "codegen/cuda/cuda.h"
+#include "codegen/device/device.h"
+#include "lower/analysis/analysis.h"
+#include "lower/target/schedule.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+// One block does a step when it has at most so many elements to read (those of reductions included), and each of its
+// threads so few that it costs less than a launch: about 2 us on recent GPUs. MAX_TOGETHER: results that all threads
+// reduce together, one after the other.
+enum { BLOCK_THREADS = 256, MAX_WORK = 8192, MAX_TOGETHER = 16, WARP = 32 };
+
+// A kernel takes at most 4 KiB of arguments.
+enum { MAX_PARAMS = 480 };
+
+// ---- what fits one block -----------------------------------------------------------------------------------
+
+static const Dim *dims_product(Context *c, int n, const Dim *const *dims)
+{
+	const Dim *all = dim_const(c, 1);
+	for (int i = 0; i < n; i++)
+		all = dim_mul(c, all, dim_at_most(c, dims[i]));
+	return all;
+}
+
+static const Dim *elements(Context *c, const Type *t)
+{
+	return dims_product(c, t->rank, t->dims);
+}
+
+// Elements that a region reads each time it runs, but for a constant.
+static const Dim *region_work(const Region *r)
+{
+	Context *c = r->op->ctx;
+	const Dim *work = dim_const(c, 1);
+	for (const Op *op = r->first->first; op; op = op->next) {
+		if (op->code != OP_LOOP_REDUCE)
+			continue;
+		const Attr *extents = op_attr(op, "extents");
+		work = dim_add(c, work, dim_mul(c, dims_product(c, extents->n, extents->dims), region_work(&op->regions[0])));
+	}
+	return work;
+}
+
+// Elements that a step reads or writes, and how many threads have something to do.
+static const Dim *op_work_of(const Op *op, const Dim **threads)
+{
+	Context *c = op->ctx;
+	const Dim *out = dim_const(c, 1), *in = out;
+	*threads = out;
+	if (op->code == OP_LOOP_BIND || op->code == OP_LOOP_CAPACITY)
+		return out;
+	if (op->code == OP_PD_ASSERT)
+		return *threads = elements(c, op_operand(op, 0)->type);
+	const bool updates = op->code == OP_LOOP_UPDATE || op->code == OP_LOOP_APPEND;
+	if (updates && update_keeps(op)) // only what is new moves
+		return *threads = elements(c, op_operand(op, op->code == OP_LOOP_UPDATE ? 2 : 1)->type);
+	for (int i = 0; i < op->nresult; i++)
+		out = dim_max(c, out, elements(c, op->results[i].type));
+	*threads = out;
+	if (op->code == OP_LOOP_NEST)
+		return dim_mul(c, out, region_work(&op->regions[0]));
+	for (int i = 0; i < op->noperand; i++)
+		if (op_operand(op, i))
+			in = dim_max(c, in, elements(c, op_operand(op, i)->type));
+	in = dim_max(c, in, out);
+	return updates ? in : dim_mul(c, in, dim_const(c, WARP)); // few threads have long rows
+}
+
+// The same for sizes of at least 1: those of 0 have even less.
+static const Dim *op_work(const Op *op, const Dim **threads)
+{
+	dim_rely_on_none(op->ctx, true);
+	const Dim *work = op_work_of(op, threads);
+	dim_rely_on_none(op->ctx, false);
+	return work;
+}
+
+static int64_t dim_most(const Dim *d)
+{
+	int64_t lo, hi;
+	dim_range(d, &lo, &hi);
+	return hi;
+}
+
+static bool is_little(const Dim *work)
+{
+	return dim_most(work) <= MAX_WORK;
+}
+
+static bool is_no_less(Codegen *cg, const Dim *a, const Dim *b)
+{
+	int64_t lo, hi;
+	dim_range(dim_sub(cg->ctx, a, b), &lo, &hi);
+	return lo >= 0;
+}
+
+// Whether it can be little: that is seen when a run knows the sizes that its caller chose. A text for either is worth it where it
+// is gone through again and again.
+static bool may_be_little(Codegen *cg, const Dim *work)
+{
+	int64_t lo, hi;
+	dim_range(work, &lo, &hi);
+	if (hi <= MAX_WORK)
+		return true;
+	return lo <= MAX_WORK && !dim_is_found(work) && (cg->nested || cg->looped) && !(cg->large && is_no_less(cg, work, cg->large));
+}
+
+// Whether what is printed for the operation is right in one block; helpers that it needs are there afterwards. Where each
+// result keeps all threads busy, there may be few: these count for more. Arrays that a block shares are there for each step,
+// so only steps that surely are little have any.
+static bool emits_one_block(Codegen *cg, const Op *op, const Dim **work)
+{
+	bool (*emit)(KernelFunc *k) = cuda_emitter_of(op);
+	if (!emit)
+		return op->code == OP_LOOP_BIND || op->code == OP_LOOP_CAPACITY || op->code == OP_PD_ASSERT ||
+		       op->code == OP_LOOP_UPDATE || op->code == OP_LOOP_APPEND;
+	KernelFunc *k = kernel_new(cg, op);
+	if (!emit(k) || !k->one_block)
+		return false;
+	if (!is_little(*work) && k->shares)
+		return false;
+	if (op->code != OP_LOOP_NEST || !k->block_threads || k->per_block)
+		return true;
+	const Dim *together = dim_mul(cg->ctx, elements(cg->ctx, op->results[0].type), dim_const(cg->ctx, MAX_WORK / MAX_TOGETHER));
+	dim_rely_on_none(cg->ctx, true);
+	*work = dim_max(cg->ctx, *work, together);
+	dim_rely_on_none(cg->ctx, false);
+	return may_be_little(cg, *work);
+}
+
+const Dim *cuda_op_work(Codegen *cg, const Op *op)
+{
+	const Dim *work = pointer_map_get(&cg->block_work, op), *threads;
+	if (!work) {
+		work = op_work(op, &threads);
+		if (cuda_op_is_library(op) || !may_be_little(cg, work) || !emits_one_block(cg, op, &work))
+			work = dim_const(cg->ctx, MAX_WORK + 1);
+		if (cg->nested || cg->looped || is_little(work)) // else it may be asked for again in a loop
+			pointer_map_set(&cg->block_work, op, work);
+	}
+	return may_be_little(cg, work) ? work : NULL;
+}
+
+bool cuda_op_fits_block(Codegen *cg, const Op *op)
+{
+	const Dim *work = cuda_op_work(cg, op);
+	return work && is_little(work);
+}
+
+const Dim *cuda_count_work(Codegen *cg, const Dim *n)
+{
+	const Dim *most = dim_at_most(cg->ctx, n);
+	return may_be_little(cg, most) ? most : NULL;
+}
+
+bool cuda_count_fits_block(Codegen *cg, const Dim *n)
+{
+	return is_little(dim_at_most(cg->ctx, n));
+}
+
+// ---- what a block does ---------------------------------------------------------------------------------------
+
+// A statement of the kernel: a call, or what begins and ends others.
+typedef struct Item {
+	const CudaStep *step;       // a call; NULL:
+	const char *before, *after; // text around the arguments
+	int depth, narg;
+	const CudaArg *args;
+	Accesses accesses;          // of a call
+} Item;
+
+struct CudaBlock {
+	const char *stem;
+	int nitem, citem, depth;
+	Item *items;
+	int64_t threads;
+	int loops;        // around what comes next
+	bool has_loop, has_ops;
+	CudaWorks works;  // of steps that sizes of the run make little or not
+	Text outer;       // in loops: cg->run around them, which holds comments inside
+};
+
+static void item_push(Codegen *cg, Item item)
+{
+	CudaBlock *b = cg->block;
+	if (b->nitem == b->citem) {
+		b->citem = b->citem ? 2 * b->citem : 8;
+		Item *more = NEW_ARRAY(cg->arena, (size_t)b->citem, Item);
+		if (b->nitem)
+			memcpy(more, b->items, (size_t)b->nitem * sizeof *more);
+		b->items = more;
+	}
+	item.depth = b->depth;
+	b->items[b->nitem++] = item;
+}
+
+// In a loop the comments that were printed meanwhile go with it.
+static void item_add(Codegen *cg, Item item)
+{
+	if (cg->block->loops && cg->run.len) {
+		const char *text = cg->run.text + strspn(cg->run.text, "\n\t");
+		item_push(cg, (Item){.before = arena_strndup(cg->arena, text, strcspn(text, "\n")), .after = ""});
+		text_init(&cg->run, cg->arena);
+	}
+	item_push(cg, item);
+}
+
+static void block_open(Codegen *cg, const char *stem)
+{
+	cg->block = NEW(cg->arena, CudaBlock);
+	*cg->block = (CudaBlock){.stem = stem, .depth = 1, .threads = 1};
+	cuda_node_begin(cg, stem);
+}
+
+bool cuda_in_loop_kernel(const Codegen *cg)
+{
+	return cg->block && cg->block->loops;
+}
+
+void cuda_block_text(Codegen *cg, const char *text, int depth)
+{
+	cg->block->depth += depth < 0 ? depth : 0;
+	if (*text)
+		item_add(cg, (Item){.before = text, .after = ""});
+	cg->block->depth += depth > 0 ? depth : 0;
+}
+
+void cuda_block_test(Codegen *cg, const char *before, const char *type, const char *pointer, const char *after)
+{
+	CudaArg *args = NEW_ARRAY(cg->arena, 2, CudaArg);
+	args[0] = (CudaArg){arena_printf(cg->arena, "const %s *", type), pointer};
+	args[1] = (CudaArg){"const pd_state *", cuda_state(cg)};
+	item_add(cg, (Item){.before = arena_printf(cg->arena, "%spd_block_holds(", before),
+	                    .after = arena_printf(cg->arena, ")%s", after), .args = args, .narg = 2});
+}
+
+void cuda_block_rounds(Codegen *cg, const char *pointer)
+{
+	CudaArg *args = NEW_ARRAY(cg->arena, 2, CudaArg);
+	args[0] = (CudaArg){"const int64_t *", pointer};
+	args[1] = (CudaArg){"const pd_state *", cuda_state(cg)};
+	item_add(cg, (Item){.before = "for (int64_t left = pd_block_rounds(", .after = "); left > 0; left--) {", .args = args, .narg = 2});
+	cg->block->depth++;
+}
+
+void cuda_block_case(Codegen *cg, const char *before, const char *type, const char *pointer, const char *after)
+{
+	const CudaArg arg = {arena_printf(cg->arena, "const %s *", type), pointer};
+	CudaArg *args = NEW(cg->arena, CudaArg);
+	*args = arg;
+	item_add(cg, (Item){.before = arena_printf(cg->arena, "%spd_block_is(", before), .after = after, .args = args, .narg = 1});
+}
+
+// ---- parameters of a block's kernel -------------------------------------------------------------------------
+
+typedef struct Params {
+	Arena *arena;
+	Names names;
+	int n;
+	CudaArg *items;     // as the launch passes them
+	const char **param; // what they are called in the kernel
+} Params;
+
+static bool is_literal(const char *text)
+{
+	if (!strcmp(text, "NULL"))
+		return true;
+	if (*text == '-')
+		text++;
+	return isdigit((unsigned char)*text) && !text[strspn(text, "0123456789")];
+}
+
+// `in->x` and `(float *)(workspace + 64)` as identifiers.
+static const char *param_stem(Arena *a, const char *text)
+{
+	const char *arrow = strstr(text, "->");
+	if (arrow)
+		text = arrow + 2;
+	for (const char *p = text; *p; p++)
+		if (!isalnum((unsigned char)*p) && *p != '_')
+			return !strncmp(text, "sizes + ", 8) ? arena_printf(a, "size_%s", text + 8) : "x";
+	return text;
+}
+
+static const char *param_of(Params *p, const CudaArg *arg)
+{
+	if (is_literal(arg->text))
+		return arg->text;
+	for (int i = 0; i < p->n; i++)
+		if (!strcmp(p->items[i].text, arg->text)) {
+			if (!strncmp(p->items[i].type, "const ", 6))
+				p->items[i].type = arg->type; // somebody may write it
+			return p->param[i];
+		}
+	p->items[p->n] = *arg;
+	return p->param[p->n++] = names_unique(&p->names, param_stem(p->arena, arg->text));
+}
+
+static void params_init(Params *p, Codegen *cg, int most)
+{
+	*p = (Params){.arena = cg->arena};
+	names_init(&p->names, cg->arena);
+	for (size_t i = 0; i < cg->globals.cap; i++) // what is called must stay in sight
+		if (cg->globals.names[i])
+			names_unique(&p->names, cg->globals.names[i]);
+	p->items = NEW_ARRAY(cg->arena, (size_t)most + 1, CudaArg);
+	p->param = NEW_ARRAY(cg->arena, (size_t)most + 1, const char *);
+}
+
+static int args_count(const CudaBlock *b)
+{
+	int n = 0;
+	for (int i = 0; i < b->nitem; i++)
+		n += b->items[i].narg;
+	return n;
+}
+
+// ---- printing --------------------------------------------------------------------------------------------------
+
+static void launch_print(Codegen *cg, const CudaStep *s, int narg, const CudaArg *args)
+{
+	Text line;
+	text_init(&line, cg->arena);
+	if (s->instance)
+		text_printf(&line, "pd_launch_at(queue, \"%s\", %s", s->kernel, s->instance);
+	else
+		text_printf(&line, "pd_launch(queue, %s", s->kernel);
+	text_printf(&line, s->figures.shared ? ", %s, {%d, %d}" : ", %s, %d", s->blocks, s->threads, s->figures.shared);
+	for (int i = 0; i < narg; i++)
+		text_printf(&line, ", %s", args[i].text);
+	text_line(&cg->run, 1, "%s);", line.text);
+}
+
+static void func_launched(Codegen *cg, int func)
+{
+	if (func < 0)
+		return;
+	cg->funcs[func].launched = true;
+	cg->funcs[func].guarded |= cg->nested > 0;
+	if (cg->nested)
+		cuda_node_launches(cg, func);
+}
+
+static void step_launch(Codegen *cg, const CudaStep *s)
+{
+	func_launched(cg, s->func);
+	launch_print(cg, s, s->narg, s->args);
+	cuda_launch_note(cg, s->kernel, s->threads, &s->figures);
+}
+
+static bool is_template(const EmittedFunc *f)
+{
+	return !strncmp(f->text, "template", 8);
+}
+
+// What the function of a step is called by a block: a template has positions of any width.
+static const char *step_called(Codegen *cg, const CudaStep *s)
+{
+	if (s->func < 0)
+		return arena_printf(cg->arena, "pd_block_%s", s->kernel + strlen("pd_"));
+	EmittedFunc *f = &cg->funcs[s->func];
+	if (!f->called)
+		f->called = names_unique(&cg->globals, arena_printf(cg->arena, "block_%s", f->name + strcspn(f->name, "_") + 1));
+	return is_template(f) ? arena_printf(cg->arena, "%s<int64_t>", f->called) : f->called;
+}
+
+static void item_print(Codegen *cg, const Item *item, Params *p, bool last, Text *out)
+{
+	const bool one_thread = item->step && item->step->threads == 1;
+	Text line;
+	text_init(&line, p->arena);
+	if (item->step)
+		text_printf(&line, "%s(", step_called(cg, item->step));
+	else
+		text_str(&line, item->before);
+	for (int i = 0; i < item->narg; i++)
+		text_printf(&line, "%s%s", i ? ", " : "", param_of(p, &item->args[i]));
+	if (one_thread)
+		text_line(out, item->depth, "if (threadIdx.x == 0)");
+	text_line(out, item->depth + one_thread, "%s%s", line.text, item->step ? ");" : item->after);
+	if (item->step && !last)
+		text_line(out, item->depth, "__syncthreads();");
+}
+
+// The kernel that does all items; its launch goes to cg->run.
+static void block_kernel(Codegen *cg, const CudaBlock *b)
+{
+	Params p;
+	Text body, params;
+	text_init(&body, cg->arena);
+	text_init(&params, cg->arena);
+	for (int i = 0; i < b->nitem; i++) // parameters are named apart from what is called
+		if (b->items[i].step)
+			step_called(cg, b->items[i].step);
+	params_init(&p, cg, args_count(b));
+	CudaLaunch figures = {.access = 1};
+	for (int i = 0; i < b->nitem; i++) {
+		item_print(cg, &b->items[i], &p, i + 1 == b->nitem, &body);
+		if (b->items[i].step)
+			cuda_figures_add(&figures, &b->items[i].step->figures);
+	}
+	for (int i = 0; i < p.n; i++)
+		text_printf(&params, "%s%s%s", i ? ", " : "", p.items[i].type, p.param[i]);
+	const int threads = b->threads > BLOCK_THREADS ? BLOCK_THREADS : ((int)b->threads + WARP - 1) / WARP * WARP;
+	const char *text = arena_printf(cg->arena, "static __global__ void %s(%s)\n{\n%s}\n", KERNEL_FN, KERNEL_PARAMS, body.text);
+	const int func = kernel_add(cg, text, p.n ? params.text : "void", "", arena_printf(cg->arena, "%s_%s", b->has_loop ? "loop" : "steps", b->stem));
+	func_launched(cg, func);
+	launch_print(cg, &(CudaStep){.kernel = cg->funcs[func].name, .blocks = "1", .threads = threads}, p.n, p.items);
+	cuda_launch_note(cg, cg->funcs[func].name, threads, &figures);
+}
+
+static void block_print(Codegen *cg, const CudaBlock *b)
+{
+	if (b->nitem == 1)
+		step_launch(cg, b->items[0].step);
+	else
+		block_kernel(cg, b);
+}
+
+const char *cuda_works_little(Codegen *cg, const CudaWorks *w)
+{
+	Text text;
+	text_init(&text, cg->arena);
+	for (int i = 0; i < w->n; i++)
+		text_printf(&text, "%s%s <= %d", i ? " && " : "", expression_unwrap(cg->arena, dim_in_locals(&cg->plan, w->items[i])), MAX_WORK);
+	return w->n ? text.text : "";
+}
+
+// From item `from` on those that are launched together whatever a run's sizes are: surely little ones side by side, or one.
+static CudaBlock items_together(const CudaBlock *b, int from)
+{
+	CudaBlock part = {.stem = b->items[from].step->stem, .items = b->items + from, .threads = 1};
+	do {
+		const CudaStep *s = part.items[part.nitem++].step;
+		part.threads = s->width > part.threads ? s->width : part.threads;
+	} while (!part.items[part.nitem - 1].step->work && from + part.nitem < b->nitem && !part.items[part.nitem].step->work);
+	return part;
+}
+
+// One kernel for all steps where they are little; else they wait for what they need.
+static void either_print(Codegen *cg, const CudaBlock *b)
+{
+	cuda_node_launches(cg, CUDA_NEVER_COUNTS);
+	Text outer = cuda_scope_open(cg);
+	block_kernel(cg, b);
+	cuda_scope_close(cg, outer, arena_printf(cg->arena, "if (%s) ", cuda_works_little(cg, &b->works)), NULL);
+	outer = cuda_scope_open(cg);
+	cuda_nodes_begin(cg);
+	for (int i = 0; i < b->nitem;) {
+		const CudaBlock part = items_together(b, i);
+		cuda_node_begin(cg, part.stem);
+		for (int k = 0; k < part.nitem; k++)
+			cuda_node_accesses(cg, &part.items[k].accesses);
+		block_print(cg, &part);
+		cuda_node_end(cg);
+		i += part.nitem;
+	}
+	cuda_nodes_end(cg, true);
+	cuda_scope_close(cg, outer, "else ", NULL);
+}
+
+// Where one is little, what is no more is, too.
+void cuda_works_add(Codegen *cg, CudaWorks *w, const Dim *work)
+{
+	int n = 0;
+	bool follows = is_little(work);
+	dim_rely_on_none(cg->ctx, true);
+	for (int i = 0; i < w->n && !follows; i++)
+		follows = is_no_less(cg, w->items[i], work);
+	for (int i = 0; i < w->n && !follows; i++)
+		if (!is_no_less(cg, work, w->items[i]))
+			w->items[n++] = w->items[i];
+	dim_rely_on_none(cg->ctx, false);
+	if (follows)
+		return;
+	if ((w->n = n) == w->cap) {
+		w->cap = w->cap ? 2 * w->cap : 4;
+		const Dim **more = NEW_ARRAY(cg->arena, (size_t)w->cap, const Dim *);
+		if (n)
+			memcpy(more, w->items, (size_t)n * sizeof *more);
+		w->items = more;
+	}
+	w->items[w->n++] = work;
+}
+
+bool cuda_steps_are_open(const Codegen *cg)
+{
+	return cg->block != NULL;
+}
+
+void cuda_steps_end(Codegen *cg)
+{
+	CudaBlock *b = cg->block;
+	if (!b || b->loops)
+		return;
+	cg->block = NULL;
+	if (b->nitem > 1 && b->works.n)
+		either_print(cg, b);
+	else
+		block_print(cg, b);
+	cuda_node_end(cg);
+}
+
+// In the body of another loop everything waits for everything; elsewhere a kernel that needs what small operations gave
+// must not wait for a loop.
+static bool loop_stands_alone(const Codegen *cg)
+{
+	return !cg->nested && !cuda_in_loop_kernel(cg);
+}
+
+void cuda_loop_kernel_begin(Codegen *cg, const Op *op)
+{
+	const char *stem = name_sanitize(cg->arena, op->loc->var ? op->loc->var : "rounds");
+	if (cg->block && !cg->block->loops && (args_count(cg->block) > MAX_PARAMS - CUDA_MAX_LOOP_PARAMS || cg->block->works.n ||
+	                                       (loop_stands_alone(cg) && cg->block->has_ops)))
+		cuda_steps_end(cg);
+	if (!cg->block)
+		block_open(cg, stem);
+	if (!cg->block->loops++) {
+		cg->block->stem = stem;
+		cg->block->has_loop = true;
+		cg->block->outer = cg->run;
+		text_init(&cg->run, cg->arena);
+	}
+}
+
+void cuda_loop_kernel_end(Codegen *cg)
+{
+	if (--cg->block->loops)
+		return;
+	cg->run = cg->block->outer;
+	if (loop_stands_alone(cg))
+		cuda_steps_end(cg);
+}
+
+void cuda_step_print(Codegen *cg, const CudaStep *s)
+{
+	if (!cuda_in_loop_kernel(cg)) {
+		if (cg->block && (!s->fits || args_count(cg->block) + s->narg > MAX_PARAMS || (cg->block->has_loop && s->work)))
+			cuda_steps_end(cg);
+		if (!s->fits || !cg->blocks) {
+			step_launch(cg, s);
+			return;
+		}
+		if (!cg->block)
+			block_open(cg, s->stem);
+		cg->block->has_ops |= s->func >= 0;
+	}
+	if (s->width > cg->block->threads)
+		cg->block->threads = s->width;
+	if (s->work && !cuda_in_loop_kernel(cg))
+		cuda_works_add(cg, &cg->block->works, s->work);
+	CudaStep *kept = NEW(cg->arena, CudaStep);
+	*kept = *s;
+	item_add(cg, (Item){.step = kept, .narg = s->narg, .args = s->args, .accesses = cuda_node_noted(cg)});
+}
+
+void cuda_step_before(Codegen *cg, const Op *op)
+{
+	if (cg->block && !cg->block->loops && !op_is_silent(op) && !cuda_op_work(cg, op))
+		cuda_steps_end(cg);
+}
+
+// ---- steps of the program's own functions -----------------------------------------------------------------------
+
+bool cuda_function_print(Codegen *cg, KernelFunc *k, const char *blocks, int threads)
+{
+	const char *name = kernel_finish(k);
+	cuda_node_arguments(cg, k);
+	CudaArg *args = NEW_ARRAY(cg->arena, (size_t)k->nparam + 2, CudaArg);
+	CudaStep s = {.kernel = name, .func = k->number, .blocks = blocks, .threads = threads, .args = args, .width = 1};
+	s.figures = cuda_figures(cg, k);
+	s.figures.blocks = k->blocks;
+	s.figures.shared = k->block_shared;
+	for (int i = 0; i < k->nparam; i++) {
+		args[s.narg].type = kernel_param_type(k, &k->params[i]);
+		if (!(args[s.narg++].text = call_argument(cg, &k->params[i])))
+			return false;
+	}
+	if (k->status) {
+		args[s.narg++] = (CudaArg){"pd_state *", cuda_state(cg)};
+		args[s.narg++] = (CudaArg){"int ", arena_printf(cg->arena, "%d", cuda_failure(cg, k->op))};
+	}
+	s.stem = name + strcspn(name, "_") + 1;
+	if (k->sizes) // of a template the instance whose positions are wide enough for the sizes of this run
+		s.instance = arena_printf(cg->arena, "%s <= %" PRId64 " ? %s<int> : %s<int64_t>",
+		                          expression_unwrap(cg->arena, dim_in_locals(&cg->plan, dim_at_most(cg->ctx, k->sizes))), k->sizes_most, name, name);
+	const Dim *work = k->op->nsucc ? dim_const(cg->ctx, 1) : cuda_op_work(cg, k->op), *wide;
+	s.fits = work != NULL;
+	s.work = work && !is_little(work) ? work : NULL;
+	if (s.fits && threads > 1 && !k->op->nsucc) {
+		op_work(k->op, &wide);
+		s.width = dim_most(wide);
+	}
+	if (k->block_threads)
+		s.width = BLOCK_THREADS;
+	cuda_step_print(cg, &s);
+	return true;
+}
+
+// ---- the text ------------------------------------------------------------------------------------------------------
+
+// `text` as a function of the device: nobody promises what restrict says, since other steps of the kernel write.
+static void called_print(Codegen *cg, const EmittedFunc *f, Text *out)
+{
+	static const char global[] = "__global__ ", bounds[] = "__launch_bounds__(", restricted[] = "PDRT_RESTRICT ";
+	Text params;
+	text_init(&params, cg->arena);
+	for (const char *p = f->params; *p; p++) {
+		if (!strncmp(p, restricted, strlen(restricted)))
+			p += strlen(restricted);
+		text_char(&params, *p);
+	}
+	for (const char *s = f->text; *s; s++) {
+		if (!strncmp(s, global, strlen(global))) {
+			text_str(out, "__device__ ");
+			s += strlen(global);
+		}
+		if (!strncmp(s, bounds, strlen(bounds)))
+			s += strcspn(s, ")") + 2;
+		if (*s == KERNEL_FN[0])
+			text_str(out, f->called);
+		else if (*s == KERNEL_PARAMS[0])
+			text_str(out, params.text);
+		else
+			text_char(out, *s);
+	}
+	text_char(out, '\n');
+}
+
+static void kernel_print(const EmittedFunc *f, const char *text, Text *out)
+{
+	const bool void_params = !strcmp(f->params, "void");
+	bool open = f->guarded;
+	for (const char *s = text; *s; s++) {
+		if (*s == KERNEL_FN[0])
+			text_str(out, f->name);
+		else if (*s == KERNEL_PARAMS[0] && f->guarded)
+			text_printf(out, "%s pd_part%s%s", f->counts ? "pd_turn" : "pd_guard", void_params ? "" : ", ", void_params ? "" : f->params);
+		else if (*s == KERNEL_PARAMS[0])
+			text_str(out, f->params);
+		else
+			text_char(out, *s);
+		if (open && !strncmp(s, "\n{\n", 3)) {
+			text_str(out, "{\n\tif (pd_is_off(pd_part))\n\t\treturn;\n");
+			s += 2;
+			open = false;
+		}
+	}
+	text_char(out, '\n');
+}
+
+void cuda_functions_print(Codegen *cg, Text *out)
+{
+	for (int i = 0; i < cg->nfunc; i++) {
+		const EmittedFunc *f = &cg->funcs[i];
+		const char *text = f->text;
+		if (f->called)
+			called_print(cg, f, out);
+		if (f->called && f->launched)
+			text = arena_printf(cg->arena, "%sstatic __global__ void %s(%s)\n{\n\t%s%s(%s);\n}\n",
+			                    is_template(f) ? "template <typename I>\n" : "", KERNEL_FN, KERNEL_PARAMS, f->called,
+			                    is_template(f) ? "<I>" : "", f->arguments);
+		if (f->launched)
+			kernel_print(f, text, out);
+	}
+}

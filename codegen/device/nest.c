@@ -1,0 +1,174 @@
+// Prints loop.nest for CUDA. A nest takes one of these forms, all of which stride over the grid, so that any grid is right:
+//   vectors   a thread computes a few neighbouring elements (device/wide.c)
+//   turned    a block moves a square of elements through shared memory (device/turn.c)
+//   team      a warp, a block, or columns of a block reduce one element each (device/reduce.c)
+//   elements  a thread computes one element
+// Positions are of type int where that is wide enough (device/index.c). Called by cuda.c.
+#include "codegen/device/nest.h"
+
+#include <string.h>
+
+// ---- positions -------------------------------------------------------------------------------------------------
+
+static bool region_reads(const Nest *n, const Op *op)
+{
+	while (op && op->block != n->body)
+		op = op_parent(op);
+	return op && nest_needed(n, op);
+}
+
+// Whether a position is read by anything that is printed.
+static bool position_is_used(const Nest *n, const Value *arg)
+{
+	for (const Use *u = arg->uses; u; u = u->next)
+		if (u->user == block_terminator(n->body) || region_reads(n, u->user))
+			return true;
+	return false;
+}
+
+// The outermost loop whose position is read; nloop: none is.
+static int outermost_used(const Nest *n)
+{
+	int i = 0;
+	while (i < n->nloop && !position_is_used(n, n->loops[i].arg))
+		i++;
+	return i;
+}
+
+void positions_print(Nest *n, const char *element, bool step, int depth)
+{
+	KernelFunc *k = n->k;
+	const char *rest = element, *constant = step ? "" : "const ";
+	const int outermost = outermost_used(n);
+	const Dim *skipped = dim_const(k->ctx, 1);
+	if (n->nloop == 1 && !step)
+		pointer_map_set(&n->s.names, n->loops[0].arg, element);
+	for (int i = n->nloop - 1; i >= outermost && (n->nloop > 1 || step); i--) {
+		const Loop *loop = &n->loops[i];
+		if (!step && !position_is_used(n, loop->arg)) {
+			skipped = dim_mul(k->ctx, skipped, loop->extent);
+			continue;
+		}
+		if (!dim_is(skipped, 1)) {
+			const char *next = kernel_local(k, "rest");
+			text_line(n->out, depth, "const %s %s = %s / %s;", k->index, next, rest, kernel_dim(k, skipped));
+			rest = next;
+		}
+		if (!i && !step) {
+			pointer_map_set(&n->s.names, loop->arg, rest);
+			break;
+		}
+		const char *name = kernel_local(k, "i"), *extent = kernel_dim(k, loop->extent);
+		if (i)
+			text_line(n->out, depth, "%s%s %s = %s %% %s;", constant, k->index, name, rest, extent);
+		else
+			text_line(n->out, depth, "%s%s %s = %s;", constant, k->index, name, rest);
+		skipped = loop->extent;
+		pointer_map_set(&n->s.names, loop->arg, name);
+	}
+}
+
+void positions_advance(Nest *n, int depth)
+{
+	const int outermost = outermost_used(n);
+	int opened = 0;
+	for (int i = n->nloop - 1; i >= outermost; i--) {
+		const char *name = scalars_name(&n->s, n->loops[i].arg);
+		if (i == outermost && !i) {
+			text_line(n->out, depth + opened, "%s++;", name);
+			break;
+		}
+		const bool last = i == outermost;
+		text_line(n->out, depth + opened, "if (++%s == %s)%s", name, kernel_dim(n->k, n->loops[i].extent), last ? "" : " {");
+		text_line(n->out, depth + opened + 1, "%s = 0;", name);
+		opened += !last;
+	}
+	while (opened-- > 0)
+		text_line(n->out, depth + opened, "}");
+}
+
+bool nest_has_regions(const Nest *n)
+{
+	for (const Op *op = n->body->first; op; op = op->next)
+		if (nest_needed(n, op) && op->nregion)
+			return true;
+	return false;
+}
+
+// ---- one element after the other -----------------------------------------------------------------------------------
+
+// The head of a loop over elements, one for each thread, warp or block.
+static void elements_open(Nest *n, ReduceTeam team)
+{
+	const char *t = n->k->index;
+	if (team == TEAM_COLUMNS) {
+		text_line(n->out, 1, "for (%s first = (%s)blockIdx.x * 32; first < total; first += (%s)gridDim.x * 32) {", t, t, t);
+		text_line(n->out, 2, "const %s column = first + (%s)(threadIdx.x %% 32), e = column < total ? column : total - 1;", t, t);
+	} else if (team == TEAM_WARP) {
+		text_line(n->out, 1, "for (%s e = (%s)blockIdx.x * %d + (%s)(threadIdx.x / 32); e < total; e += (%s)gridDim.x * %d) {", t,
+		          t, TEAM_WARPS, t, t, TEAM_WARPS);
+	} else if (team == TEAM_BLOCK) {
+		text_line(n->out, 1, "for (%s e = (%s)blockIdx.x; e < total; e += (%s)gridDim.x) {", t, t, t);
+	} else {
+		text_line(n->out, 1, "for (%s e = (%s)blockIdx.x * (%s)blockDim.x + (%s)threadIdx.x; e < total;", t, t, t, t);
+		text_line(n->out, 1, "     e += (%s)gridDim.x * (%s)blockDim.x) {", t, t);
+	}
+}
+
+// Who of a team stores; who reads the element that is about to be written has done so.
+static void stores_open(Nest *n, ReduceTeam team)
+{
+	if (team == TEAM_NONE)
+		return;
+	text_line(n->out, 2, team == TEAM_WARP ? "__syncwarp();" : "__syncthreads();");
+	text_line(n->out, 2, "if (%s) {", team == TEAM_WARP ? "threadIdx.x % 32 == 0" : team == TEAM_BLOCK ? "threadIdx.x == 0"
+	                                                                                             : "threadIdx.x < 32 && column < total");
+}
+
+static bool elements_print(Nest *n, const Dim *total)
+{
+	KernelFunc *k = n->k;
+	const ReduceTeam team = reduce_team(n, total);
+	const Op *end = block_terminator(n->body);
+	n->s.team = team;
+	n->s.together = team ? n->body : NULL;
+	k->block_threads = team ? TEAM_WARPS * 32 : 0;
+	k->per_block = team == TEAM_WARP ? TEAM_WARPS : team == TEAM_COLUMNS ? 32 : 0;
+	elements_open(n, team);
+	positions_print(n, "e", false, 2);
+	for (const Op *op = n->body->first; op != end; op = op->next)
+		if (nest_needed(n, op) && !scalar_op_print(&n->s, op, true, 2, n->out))
+			return false;
+	stores_open(n, team);
+	for (int i = 0; i < end->noperand; i++) {
+		const char *value = scalars_name(&n->s, op_operand(end, i));
+		if (!value)
+			return false;
+		text_line(n->out, team ? 3 : 2, "%s;", scalar_store(k, n->op->results[i].type->dtype, kernel_result(k, i), "e", value));
+	}
+	if (team)
+		text_line(n->out, 2, "}");
+	text_line(n->out, 1, "}");
+	return true;
+}
+
+bool cuda_nest_emit(KernelFunc *k)
+{
+	Nest n;
+	Text body;
+	bool done = false;
+	text_init(&body, k->arena);
+	nest_init(&n, k, &body);
+	index_width_choose(&n);
+	const Dim *total = type_numel(k->ctx, k->op->results[0].type);
+	if (!nest_turned_print(&n, &done))
+		return false;
+	if (!done)
+		text_line(&body, 1, "const %s total = %s;", k->index, expression_unwrap(k->arena, kernel_dim(k, total)));
+	if ((!done && !nest_wide_print(&n, total, &done)) || (!done && !elements_print(&n, total)))
+		return false;
+	text_printf(&k->text, "%sstatic __global__ void %s(%s)\n{\n", k->sizes ? "template <typename I>\n" : "", KERNEL_FN, KERNEL_PARAMS);
+	text_printf(&k->text, "%s}\n", body.text);
+	k->one_block = true;
+	return true;
+}

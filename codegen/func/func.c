@@ -1,0 +1,320 @@
+// Functions under construction: parameters, names, sizes as C, identical functions emitted once. Called by the emitters
+// (nest.c, kernel_*.c) and by the backends.
+#include "codegen/func/func.h"
+#include "ir/base/vec.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+// ---- the module's operations -----------------------------------------------------------------------
+
+static const Op *block_first(const Block *b)
+{
+	while (b && !b->first)
+		b = b->next;
+	return b ? b->first : NULL;
+}
+
+const Op *module_first(const Op *module)
+{
+	return block_first(module->regions[0].first);
+}
+
+const Op *module_next(const Op *op)
+{
+	return op->next ? op->next : block_first(op->block->next);
+}
+
+// ---- places ----------------------------------------------------------------------------------------
+
+// What the plan says of the i-th value of an operation: a result, or a value that a branch passes on.
+static Place place_read(const Op *op, int i, bool *view)
+{
+	Place p = {.kind = PLACE_NONE};
+	const Attr *places = op_attr(op, "place"), *offsets = op_attr(op, "offset");
+	*view = false;
+	if (!places || places->kind != ATTR_STRS || i >= places->n)
+		return p;
+	const char *s = places->strs[i];
+	if (offsets && offsets->kind == ATTR_DIMS && i < offsets->n)
+		p.offset = offsets->dims[i];
+	if (!strcmp(s, "view") && op_operand(op, 0))
+		*view = true;
+	else if ((p.state = !strcmp(s, "state")) || !strcmp(s, "workspace") || sscanf(s, "moving %d", &p.moving) == 1)
+		p.kind = PLACE_WORKSPACE;
+	else if (!strcmp(s, "param"))
+		p.kind = PLACE_PARAM;
+	else if (sscanf(s, "input %d", &p.col) == 1)
+		p.kind = PLACE_INPUT;
+	else if (sscanf(s, "output %d", &p.col) == 1)
+		p.kind = PLACE_OUTPUT;
+	return p;
+}
+
+// Any branch to a block says where the block's arguments lie.
+static Place arg_place(const Value *v)
+{
+	bool view;
+	for (const Block *b = v->block->region->first; b; b = b->next)
+		for (int s = 0, at = 0; b->last && s < b->last->nsucc; at += (int)b->last->succs[s++].count)
+			if (b->last->succs[s].block == v->block)
+				return place_read(b->last, at + (int)v->index, &view);
+	return (Place){.kind = PLACE_NONE};
+}
+
+Place value_place(const Value *v)
+{
+	bool view = false;
+	for (; v->def; v = op_operand(v->def, 0)) {
+		Place p = place_read(v->def, (int)v->index, &view);
+		p.root = v;
+		if (!view)
+			return p;
+	}
+	Place p = arg_place(v);
+	p.root = v;
+	return p;
+}
+
+static bool places_meet(const Place *a, const Place *b)
+{
+	return a->kind == b->kind && a->kind != PLACE_NONE && a->col == b->col && a->moving == b->moving &&
+	       a->offset == b->offset;
+}
+
+// ---- parameters ----------------------------------------------------------------------------------------
+
+static KernelParam *param_add(KernelFunc *k, KernelParam p)
+{
+	VEC_ROOM(k->arena, k->params, k->nparam, k->cparam);
+	k->params[k->nparam] = p;
+	return &k->params[k->nparam++];
+}
+
+KernelFunc *kernel_new(Codegen *cg, const Op *op)
+{
+	KernelFunc *k = NEW(cg->arena, KernelFunc);
+	*k = (KernelFunc){.cg = cg, .ctx = cg->ctx, .arena = cg->arena, .target = cg->target, .op = op, .index = "int64_t"};
+	text_init(&k->text, cg->arena);
+	for (int i = 0; i < op->nresult; i++)
+		param_add(k, (KernelParam){
+			.name = op->nresult == 1 ? "out" : arena_printf(k->arena, "out%d", i),
+			.value = &op->results[i],
+			.result = true,
+		});
+	for (int i = 0; i < op->noperand; i++)
+		if (op_operand(op, i))
+			param_add(k, (KernelParam){
+				.name = i < op->info->noperand ? op->info->operands[i].name
+				                               : arena_printf(k->arena, "x%d", i),
+				.value = op_operand(op, i),
+			});
+	return k;
+}
+
+// In model_run itself a tensor is what is called there.
+static const char *tensor_in_run(KernelFunc *k, const Value *v)
+{
+	const char *pointer = k->cg->backend->tensor(k->cg, v);
+	return pointer ? pointer : "0"; // there is a diagnostic
+}
+
+const char *kernel_tensor(KernelFunc *k, const Value *v)
+{
+	if (k->inlined)
+		return tensor_in_run(k, v);
+	int captured = 0;
+	for (int i = 0; i < k->nparam; i++) {
+		if (k->params[i].value == v)
+			return k->params[i].name;
+		captured += k->params[i].captured;
+	}
+	const char *name = arena_printf(k->arena, "t%d", captured);
+	return param_add(k, (KernelParam){.name = name, .value = v, .captured = true})->name;
+}
+
+const char *kernel_result(KernelFunc *k, int i)
+{
+	if (k->inlined)
+		return tensor_in_run(k, &k->op->results[i]);
+	return k->params[i].name;
+}
+
+static const char *kernel_symbol(const Dim *sym, void *arg)
+{
+	KernelFunc *k = arg;
+	const char *name = NULL;
+	for (int i = 0; i < k->nparam; i++)
+		if (k->params[i].sym == sym && !k->params[i].bound)
+			name = k->params[i].name;
+	if (!name) {
+		name = arena_printf(k->arena, "dim_%s", symbol_name(k->cg, sym));
+		param_add(k, (KernelParam){.name = name, .sym = sym});
+	}
+	if (size_is_on_device(k->cg, sym))
+		name = arena_printf(k->arena, "(*%s)", name);
+	return strcmp(k->index, "int64_t") ? arena_printf(k->arena, "((%s)%s)", k->index, name) : name;
+}
+
+const char *kernel_bound(KernelFunc *k, const Dim *sym)
+{
+	const char *name = symbol_find(k->cg, sym)->max;
+	if (!name)
+		return "INT64_MAX";
+	for (int i = 0; i < k->nparam; i++)
+		if (k->params[i].sym == sym && k->params[i].bound)
+			return k->params[i].name;
+	return param_add(k, (KernelParam){.name = name, .sym = sym, .bound = true})->name;
+}
+
+void kernel_given(KernelFunc *k, const char *type, const char *name, const char *given)
+{
+	param_add(k, (KernelParam){.name = name, .type = type, .given = given});
+}
+
+const char *kernel_dim(KernelFunc *k, const Dim *d)
+{
+	return k->inlined ? dim_in_run(k->cg, d) : dim_expression(k->arena, d, kernel_symbol, k);
+}
+
+const char *kernel_local(KernelFunc *k, const char *stem)
+{
+	const char *name = arena_printf(k->arena, "%s%d", stem, k->nlocal++);
+	return k->inlined ? names_unique(&k->cg->locals, name) : name;
+}
+
+void kernel_moves(KernelFunc *k, DType t, int lanes)
+{
+	const int bytes = (int)dtype_size(t) * lanes;
+	k->access = bytes > k->access ? bytes : k->access;
+}
+
+bool kernel_template(KernelFunc *k, const char *name, int nkey, const TemplateKey *keys)
+{
+	return template_expand(k->ctx, &k->text, name, nkey, keys);
+}
+
+// ---- functions emitted -----------------------------------------------------------------------------------
+
+static void func_add(Arena *a, EmittedFunc **f, int *n, int *cap, EmittedFunc new)
+{
+	VEC_ROOM(a, *f, *n, *cap);
+	(*f)[(*n)++] = new;
+}
+
+bool kernel_helper(KernelFunc *k, const char *name, int nkey, const TemplateKey *keys)
+{
+	Codegen *cg = k->cg;
+	Text t;
+	text_init(&t, cg->arena);
+	if (!template_expand(cg->ctx, &t, name, nkey, keys))
+		return false;
+	for (int i = 0; i < cg->nhelper; i++)
+		if (!strcmp(cg->helpers[i].text, t.text))
+			return true;
+	func_add(cg->arena, &cg->helpers, &cg->nhelper, &cg->chelper, (EmittedFunc){.text = t.text, .params = "", .name = name});
+	text_str(&cg->functions, t.text);
+	text_char(&cg->functions, '\n');
+	return true;
+}
+
+// Whether the plan lets a result share bytes with this parameter, which must then not be `restrict`.
+static bool param_shared(const KernelFunc *k, int which)
+{
+	Place mine = value_place(k->params[which].value);
+	for (int i = 0; i < k->nparam; i++) {
+		if (i == which || !k->params[i].value || !(k->params[i].result || k->params[which].result))
+			continue;
+		Place other = value_place(k->params[i].value);
+		if (places_meet(&mine, &other))
+			return true;
+	}
+	return false;
+}
+
+const char *kernel_param_type(const KernelFunc *k, const KernelParam *p)
+{
+	if (p->given)
+		return arena_printf(k->arena, "%s ", p->type);
+	if (!p->value)
+		return size_is_on_device(k->cg, p->sym) && !p->bound ? "int64_t *" : "int64_t ";
+	return arena_printf(k->arena, "%s%s *", p->result ? "" : "const ", dtype_c_memory(p->value->type->dtype));
+}
+
+static const char *params_text(KernelFunc *k)
+{
+	Text t;
+	text_init(&t, k->arena);
+	for (int i = 0; i < k->nparam; i++) {
+		const KernelParam *p = &k->params[i];
+		text_printf(&t, "%s%s%s%s", i ? ", " : "", kernel_param_type(k, p),
+		            p->value && !param_shared(k, i) ? "PDRT_RESTRICT " : "", p->name);
+	}
+	if (k->status && k->target->cuda)
+		text_printf(&t, "%spd_state *pd_run, int pd_op", k->nparam ? ", " : "");
+	else if (!k->nparam)
+		text_str(&t, "void");
+	return t.text;
+}
+
+static const char *param_names(KernelFunc *k)
+{
+	Text t;
+	text_init(&t, k->arena);
+	for (int i = 0; i < k->nparam; i++)
+		text_printf(&t, "%s%s", i ? ", " : "", k->params[i].name);
+	if (k->status && k->target->cuda)
+		text_printf(&t, "%spd_run, pd_op", k->nparam ? ", " : "");
+	return t.text ? t.text : "";
+}
+
+const char *kernel_linkage(const KernelFunc *k)
+{
+	return k->cg->blocks && !k->target->cuda ? "PD_APART" : "static";
+}
+
+// Tensors first, then sizes, each in the order in which they were asked for.
+static void params_order(KernelFunc *k)
+{
+	KernelParam *ordered = NEW_ARRAY(k->arena, (size_t)k->nparam + 1, KernelParam);
+	int n = 0;
+	for (int sizes = 0; sizes < 2; sizes++)
+		for (int i = 0; i < k->nparam; i++)
+			if ((k->params[i].value == NULL) == (sizes == 1))
+				ordered[n++] = k->params[i];
+	k->params = ordered;
+}
+
+static void func_print(Codegen *cg, const EmittedFunc *f)
+{
+	for (const char *s = f->text; *s; s++) {
+		if (*s == KERNEL_FN[0])
+			text_str(&cg->functions, f->name);
+		else if (*s == KERNEL_PARAMS[0])
+			text_str(&cg->functions, f->params);
+		else
+			text_char(&cg->functions, *s);
+	}
+	text_char(&cg->functions, '\n');
+}
+
+int kernel_add(Codegen *cg, const char *text, const char *params, const char *arguments, const char *stem)
+{
+	for (int i = 0; i < cg->nfunc; i++)
+		if (!strcmp(cg->funcs[i].text, text) && !strcmp(cg->funcs[i].params, params))
+			return i;
+	const char *name = names_unique(&cg->globals, stem);
+	func_add(cg->arena, &cg->funcs, &cg->nfunc, &cg->cfunc, (EmittedFunc){.text = text, .params = params, .name = name, .arguments = arguments});
+	if (!cg->target->cuda)
+		func_print(cg, &cg->funcs[cg->nfunc - 1]);
+	return cg->nfunc - 1;
+}
+
+const char *kernel_finish(KernelFunc *k)
+{
+	params_order(k);
+	const char *var = k->op->loc->var ? k->op->loc->var : k->op->info->short_name;
+	const char *stem = arena_printf(k->arena, "compute_%s", name_sanitize(k->arena, var));
+	k->number = kernel_add(k->cg, k->text.text, params_text(k), param_names(k), stem);
+	return k->cg->funcs[k->number].name;
+}

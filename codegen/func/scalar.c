@@ -1,0 +1,683 @@
+// Prints scalar regions as C statements: one printer for loop nests, epilogues of kernels and CUDA. Called by
+// nest.c, reduce.c and the kernel emitters.
+//
+// A value is a C expression kept in Scalars.names: the name of a local, or the text of its operation when it
+// has one reader that holds it once. What primitive operations look like comes from the operator table
+// (`c:`); here is only what a template cannot say: wrapping integers, conversions, loads.
+#include "codegen/func/func.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+// Longer expressions get a local of their own.
+enum { MAX_INLINE_LENGTH = 72 };
+
+void text_line(Text *out, int depth, const char *fmt, ...)
+{
+	for (int i = 0; i < depth; i++)
+		text_char(out, '\t');
+	va_list ap;
+	va_start(ap, fmt);
+	char *line = arena_vprintf(out->arena, fmt, ap);
+	va_end(ap);
+	text_str(out, line);
+	text_char(out, '\n');
+}
+
+// ---- types and elements ----------------------------------------------------------------------------
+
+static const char *const memory_types[DT_COUNT] = {
+	[DT_BOOL] = "uint8_t", [DT_U8] = "uint8_t", [DT_I8] = "int8_t", [DT_I16] = "int16_t", [DT_I32] = "int32_t",
+	[DT_I64] = "int64_t", [DT_F16] = "uint16_t", [DT_BF16] = "uint16_t", [DT_F32] = "float", [DT_F64] = "double",
+	[DT_C64] = "pd_c64", [DT_C128] = "pd_c128",
+};
+
+const char *dtype_c_memory(DType t)
+{
+	return memory_types[t];
+}
+
+const char *type_c_scalar(const Type *t)
+{
+	if (t->kind == TY_INDEX)
+		return "int64_t";
+	switch (t->dtype) {
+	case DT_BOOL: return "bool";
+	case DT_F16:
+	case DT_BF16: return "float";
+	default: return memory_types[t->dtype];
+	}
+}
+
+const char *kernel_scalar(const KernelFunc *k, const Type *t)
+{
+	return t->kind == TY_INDEX ? k->index : type_c_scalar(t);
+}
+
+// `(e)` without its parentheses.
+const char *expression_unwrap(Arena *a, const char *e)
+{
+	size_t n = strlen(e);
+	int depth = 0;
+	for (size_t i = 0; i < n; i++) {
+		depth += (e[i] == '(') - (e[i] == ')');
+		if (!depth && (i + 1 < n || i == 0))
+			return e;
+	}
+	return n > 2 ? arena_strndup(a, e + 1, n - 2) : e;
+}
+
+const char *pointer_element(Arena *a, const char *pointer)
+{
+	size_t n = strlen(pointer);
+	return n > 3 && !strncmp(pointer, "(&", 2) ? arena_strndup(a, pointer + 2, n - 3) : arena_printf(a, "*%s", pointer);
+}
+
+// `pointer[index]`, and a variable by its name.
+static const char *element_text(KernelFunc *k, const char *pointer, const char *index)
+{
+	if (k->inlined && !strncmp(pointer, "(&", 2) && !strcmp(index, "0"))
+		return pointer_element(k->arena, pointer);
+	return arena_printf(k->arena, "%s[%s]", pointer, index);
+}
+
+const char *scalar_load(KernelFunc *k, DType t, const char *pointer, const char *index)
+{
+	const char *e = element_text(k, pointer, index);
+	switch (t) {
+	case DT_BOOL: return arena_printf(k->arena, "(%s != 0)", e);
+	case DT_F16: return arena_printf(k->arena, "pd_f16_load(%s)", e);
+	case DT_BF16: return arena_printf(k->arena, "pd_bf16_load(%s)", e);
+	default: return e;
+	}
+}
+
+// What is stored is rounded anyway: `e` for `pd_f16_round(e)`.
+static const char *without_round(Arena *a, DType t, const char *e)
+{
+	const char *call = t == DT_F16 ? "pd_f16_round(" : t == DT_BF16 ? "pd_bf16_round(" : NULL;
+	if (!call || strncmp(e, call, strlen(call)))
+		return e;
+	int open = 1;
+	const char *at = e + strlen(call);
+	for (; *at && open; at++)
+		open += *at == '(' ? 1 : *at == ')' ? -1 : 0;
+	return open || *at ? e : arena_strndup(a, e + strlen(call), strlen(e) - strlen(call) - 1);
+}
+
+const char *scalar_store(KernelFunc *k, DType t, const char *pointer, const char *index, const char *value)
+{
+	value = without_round(k->arena, t, value);
+	const char *form = t == DT_F16 ? "%s = pd_f16_store(%s)" : t == DT_BF16 ? "%s = pd_bf16_store(%s)" : "%s = %s";
+	return arena_printf(k->arena, form, element_text(k, pointer, index), expression_unwrap(k->arena, value));
+}
+
+const char *scalar_float(Arena *a, DType t, double v)
+{
+	if (isnan(v))
+		return t == DT_F64 ? "(double)NAN" : "NAN";
+	if (isinf(v))
+		return arena_printf(a, t == DT_F64 ? "(double)%sINFINITY" : v < 0 ? "(%sINFINITY)" : "%sINFINITY",
+		                    v < 0 ? "-" : "");
+	Text text;
+	text_init(&text, a);
+	text_float(&text, v, t != DT_F64);
+	if (!strpbrk(text.text, ".e"))
+		text_str(&text, ".0");
+	return arena_printf(a, signbit(v) ? "(%s%s)" : "%s%s", text.text, t == DT_F64 ? "" : "f");
+}
+
+const char *scalar_int(Arena *a, const Type *type, int64_t v)
+{
+	if (type->kind == TY_SCALAR && type->dtype == DT_BOOL)
+		return v ? "true" : "false";
+	if (v == INT64_MIN)
+		return "INT64_MIN";
+	if (v > INT32_MAX || v < -INT32_MAX)
+		return arena_printf(a, "INT64_C(%" PRId64 ")", v);
+	return arena_printf(a, v < 0 ? "(%" PRId64 ")" : "%" PRId64, v);
+}
+
+// ---- names --------------------------------------------------------------------------------------------
+
+void scalars_init(Scalars *s, KernelFunc *k)
+{
+	*s = (Scalars){.k = k};
+	pointer_map_init(&s->names, k->arena);
+	pointer_map_init(&s->merged, k->arena);
+}
+
+const char *scalars_name(Scalars *s, const Value *v)
+{
+	const char *name = v ? pointer_map_get(&s->names, v) : NULL;
+	if (!name)
+		diag_error(s->k->ctx->diag, s->k->op->loc, "code generation: '%s' uses a value that was not printed",
+		           s->k->op->info->name);
+	return name;
+}
+
+int scalars_known(const Scalars *s, const Value *pred)
+{
+	for (int i = 0; i < s->nknown; i++)
+		if (s->known[i] == pred)
+			return s->known_value[i];
+	return -1;
+}
+
+// ---- loads ----------------------------------------------------------------------------------------------
+
+// The linear index by Horner's rule. Index arguments that a loop carries merged (nest.c) count once, for all
+// the axes they stand for: only the last of them says anything.
+static const char *linear_index(Scalars *s, const Op *op, int first, const Type *t)
+{
+	Arena *a = s->k->arena;
+	const char *sum = NULL;
+	const Dim *merged = dim_const(s->k->ctx, 1);
+	for (int d = 0; d < t->rank; d++) {
+		const Value *index = op_operand(op, first + d);
+		// The tensor's own sizes: its first merged axis may be longer than the loop over it.
+		const Dim *extent = dim_mul(s->k->ctx, merged, t->dims[d]);
+		bool goes_on = pointer_map_get(&s->merged, index) != NULL;
+		merged = goes_on ? extent : dim_const(s->k->ctx, 1);
+		if (goes_on)
+			continue;
+		if (sum && !strcmp(sum, "0"))
+			sum = NULL;
+		if (sum && !dim_is(extent, 1))
+			sum = arena_printf(a, "%s * %s", sum, kernel_dim(s->k, extent));
+		const char *name = scalars_name(s, index);
+		if (!name)
+			return NULL;
+		if (!sum)
+			sum = name;
+		else if (strcmp(name, "0"))
+			sum = arena_printf(a, d + 1 < t->rank ? "(%s + %s)" : "%s + %s", sum, name);
+	}
+	return sum ? sum : "0";
+}
+
+const char *scalar_linear(KernelFunc *k, const Type *t, int n, const char *const *index)
+{
+	const char *sum = NULL;
+	for (int d = 0; d < n && d < t->rank; d++) {
+		if (sum)
+			sum = arena_printf(k->arena, "(%s * %s + %s)", sum, kernel_dim(k, t->dims[d]), index[d]);
+		else if (strcmp(index[d], "0"))
+			sum = index[d];
+	}
+	return sum ? sum : "0";
+}
+
+// Whether a load in a kernel's region reads a tensor as the result is, at the element of the result.
+static bool load_is_in_place(const Scalars *s, const Op *op, int first, const Type *t)
+{
+	const Type *out = s->k->op->results[0].type;
+	const Block *body = region_entry(&s->k->op->regions[0]);
+	bool same = s->k->place && t->rank == out->rank;
+	for (int d = 0; same && d < t->rank; d++)
+		same = t->dims[d] == out->dims[d] && (op_operand(op, first + d) == body->args[1 + d] || dim_is(t->dims[d], 1));
+	return same;
+}
+
+const char *load_index(Scalars *s, const Op *load)
+{
+	const int tensor = load->code == OP_LOOP_LOAD_OR ? 2 : 0;
+	const Type *t = op_operand(load, tensor)->type;
+	return load_is_in_place(s, load, tensor + 1, t) ? s->k->place : linear_index(s, load, tensor + 1, t);
+}
+
+static const char *load_expression(Scalars *s, const Op *op, int tensor)
+{
+	const Value *v = op_operand(op, tensor);
+	const char *index = load_index(s, op);
+	return index ? scalar_load(s->k, v->type->dtype, kernel_tensor(s->k, v), index) : NULL;
+}
+
+static const char *load_or_expression(Scalars *s, const Op *op)
+{
+	int known = scalars_known(s, op_operand(op, 0));
+	if (known == 0)
+		return scalars_name(s, op_operand(op, 1));
+	if (known == 1)
+		return load_expression(s, op, 2);
+	const char *pred = scalars_name(s, op_operand(op, 0)), *other = scalars_name(s, op_operand(op, 1));
+	const char *load = load_expression(s, op, 2);
+	return pred && other && load ? arena_printf(s->k->arena, "%s ? %s : %s", pred, load, other) : NULL;
+}
+
+// ---- arithmetic --------------------------------------------------------------------------------------------
+
+static const char *wrap_operator(enum OpCode code)
+{
+	switch (code) {
+	case OP_PD_ADD: return "+";
+	case OP_PD_SUBTRACT: return "-";
+	case OP_PD_MULTIPLY: return "*";
+	default: return NULL;
+	}
+}
+
+static bool type_is_int(const Type *t)
+{
+	return t->kind == TY_SCALAR && dtype_is_int(t->dtype);
+}
+
+// Integers wrap as in Paddle; C leaves signed overflow undefined, so the sum is made on unsigned numbers.
+static const char *wrapping(Scalars *s, const Type *t, const char *x, const char *operator, const char *y)
+{
+	const char *wide = t->dtype == DT_I64 ? "uint64_t" : "uint32_t";
+	return arena_printf(s->k->arena, "(%s)((%s)%s %s (%s)%s)", memory_types[t->dtype], wide, x, operator, wide, y);
+}
+
+static const char *integer_expression(Scalars *s, const Op *op, const char *x, const char *y)
+{
+	Arena *a = s->k->arena;
+	const Type *t = op->results[0].type;
+	const char *operator = wrap_operator(op->code);
+	if (t->kind == TY_INDEX) { // never near the end of its range, never negative where divided
+		if (op->code == OP_PD_FLOOR_DIVIDE)
+			operator = "/";
+		else if (op->code == OP_PD_REMAINDER)
+			operator = "%";
+		return operator ? arena_printf(a, "%s %s %s", x, operator, y) : NULL;
+	}
+	if (!type_is_int(t))
+		return NULL;
+	if (operator && s->k->inlined && s->k->cg->backend->sum_fits(s->k->cg, op))
+		return arena_printf(a, "%s %s %s", x, operator, y);
+	if (operator)
+		return wrapping(s, t, x, operator, y);
+	switch (op->code) {
+	case OP_PD_NEGATIVE:
+		return wrapping(s, t, "0", "-", x);
+	case OP_PD_FLOOR_DIVIDE:
+		return arena_printf(a, "(%s)pd_int_floor_div(%s, %s)", memory_types[t->dtype], x, y);
+	case OP_PD_REMAINDER:
+		return arena_printf(a, "(%s)pd_int_remainder(%s, %s)", memory_types[t->dtype], x, y);
+	case OP_PD_DIVIDE:
+		return arena_printf(a, "(%s)pd_int_div(%s, %s)", memory_types[t->dtype], x, y);
+	case OP_PD_ELEMENTWISE_POW:
+		return arena_printf(a, "(%s)pd_int_pow(%s, %s)", memory_types[t->dtype], x, y);
+	case OP_PD_BITWISE_NOT:
+		return arena_printf(a, "(%s)~%s", memory_types[t->dtype], x);
+	case OP_PD_ABS:
+		return arena_printf(a, "(%s)pd_int_abs(%s)", memory_types[t->dtype], x);
+	default:
+		return NULL;
+	}
+}
+
+// ---- complex numbers: structs of pdrt.h with functions of prelude.c.in ----------------------------------------
+
+static const char *complex_of(Arena *a, const Type *t, const char *re)
+{
+	return arena_printf(a, "pd_%s_of(%s)", dtype_name(t->dtype), re);
+}
+
+// One of the types is complex. Other numbers are made of the real part; bool of both.
+static const char *complex_cast(Scalars *s, const Type *from, const Type *to, const char *x)
+{
+	Arena *a = s->k->arena;
+	const char *name = dtype_name(from->dtype);
+	if (!type_is_complex(from))
+		return complex_of(a, to, arena_printf(a, "(%s)%s", dtype_part(to->dtype) == DT_F32 ? "float" : "double", x));
+	if (type_is_complex(to))
+		return arena_printf(a, "pd_%s_from_%s(%s)", dtype_name(to->dtype), name, x);
+	if (to->dtype == DT_BOOL)
+		return arena_printf(a, "pd_%s_any(%s)", name, x);
+	bool narrow = to->dtype == DT_U8 || to->dtype == DT_I8 || to->dtype == DT_I16;
+	return arena_printf(a, "(%s)%s%s.re", type_c_scalar(to), narrow ? "(int32_t)" : "", x);
+}
+
+static const char *complex_expression(Scalars *s, const Op *op, const char *x, const char *y)
+{
+	Arena *a = s->k->arena;
+	const char *name = dtype_name(op_operand(op, 0)->type->dtype);
+	switch (op->code) {
+	case OP_PD_ADD: return arena_printf(a, "pd_%s_add(%s, %s)", name, x, y);
+	case OP_PD_SUBTRACT: return arena_printf(a, "pd_%s_sub(%s, %s)", name, x, y);
+	case OP_PD_MULTIPLY: return arena_printf(a, "pd_%s_mul(%s, %s)", name, x, y);
+	case OP_PD_DIVIDE: return arena_printf(a, "pd_%s_div(%s, %s)", name, x, y);
+	case OP_PD_NEGATIVE: return arena_printf(a, "pd_%s_neg(%s)", name, x);
+	case OP_PD_EQUAL: return arena_printf(a, "pd_%s_equal(%s, %s)", name, x, y);
+	case OP_PD_REAL: return arena_printf(a, "%s.re", x);
+	case OP_PD_IMAG: return arena_printf(a, "%s.im", x);
+	case OP_PD_ABS: return arena_printf(a, "pd_%s_abs(%s)", name, x);
+	case OP_PD_NOT_EQUAL: return arena_printf(a, "!pd_%s_equal(%s, %s)", name, x, y);
+	default:
+		diag_error(s->k->ctx->diag, op->loc, "code generation: no C for '%s' on complex numbers", op->info->name);
+		return NULL;
+	}
+}
+
+// Conversion from a floating number to a narrow integer goes through i32, as the machine does it.
+static const char *cast_expression(Scalars *s, const Op *op, const char *x)
+{
+	Arena *a = s->k->arena;
+	const Type *from = op_operand(op, 0)->type, *to = op->results[0].type;
+	if (from == to)
+		return x;
+	if (type_is_complex(from) || type_is_complex(to))
+		return complex_cast(s, from, to, x);
+	if (to->kind == TY_SCALAR && to->dtype == DT_BOOL)
+		return arena_printf(a, "%s != 0", x);
+	bool narrow = to->kind == TY_SCALAR && (to->dtype == DT_U8 || to->dtype == DT_I8 || to->dtype == DT_I16);
+	if (narrow && from->kind == TY_SCALAR && dtype_is_float(from->dtype))
+		return arena_printf(a, "(%s)(int32_t)%s", type_c_scalar(to), x);
+	return arena_printf(a, "(%s)%s", kernel_scalar(s->k, to), x);
+}
+
+// ---- templates of the operator table ---------------------------------------------------------------------
+
+// The inline function of math.c.in that takes the place of a libm function in vector code, else the name itself.
+static const char *math_name(const Scalars *s, const char *name, size_t n, bool single)
+{
+	Arena *a = s->k->arena;
+	char *full = arena_printf(a, "%.*s%s", (int)n, name, single ? "f" : "");
+	if (!single || !s->k->target->vector)
+		return full;
+	char *section = arena_printf(a, "\n//@ pd_%s\n", full);
+	return strstr(embed_text("math.c"), section) ? arena_printf(a, "pd_%s", full) : full;
+}
+
+static int hole_operand(const Op *op, const char *name, size_t n)
+{
+	for (int i = 0; i < op->info->noperand; i++)
+		if (strlen(op->info->operands[i].name) == n && !memcmp(op->info->operands[i].name, name, n))
+			return i;
+	return -1;
+}
+
+static bool word_char(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+// How often the template holds operand i.
+static int hole_count(const Op *op, int operand)
+{
+	int n = 0;
+	for (const char *p = op->info->c_expr; (p = strstr(p, "${")); p += 2)
+		n += hole_operand(op, p + 2, strcspn(p + 2, "}")) == operand;
+	return n;
+}
+
+static const char *table_expression(Scalars *s, const Op *op)
+{
+	const Type *t = op_operand(op, 0)->type;
+	const Type *result = op->results[0].type;
+	bool single = !(t->kind == TY_SCALAR && t->dtype == DT_F64);
+	Text out;
+	text_init(&out, s->k->arena);
+	for (const char *p = op->info->c_expr; *p;) {
+		size_t n = 0;
+		while (word_char(p[n]))
+			n++;
+		if (p[0] == '$' && p[1] == '{') {
+			n = strcspn(p + 2, "}");
+			const char *name = scalars_name(s, op_operand(op, hole_operand(op, p + 2, n)));
+			if (!name)
+				return NULL;
+			bool argument = out.len && out.text[out.len - 1] == '(' && (p[n + 3] == ')' || p[n + 3] == ',');
+			text_str(&out, argument ? expression_unwrap(out.arena, name) : name);
+			p += n + 3;
+		} else if (n && !strncmp(p + n, "{f}", 3)) {
+			text_str(&out, p[n + 3] == '(' ? math_name(s, p, n, single) : arena_printf(out.arena, "%.*s%s",
+			         (int)n, p, single ? "f" : ""));
+			p += n + 3;
+		} else if (!strncmp(p, "{f}", 3)) {
+			text_str(&out, single ? "f" : "");
+			p += 3;
+		} else if (!strncmp(p, "{t}", 3)) { // in a name `f32`, else the C type
+			bool in_name = out.len && word_char(out.text[out.len - 1]);
+			text_str(&out, in_name ? dtype_name(single ? DT_F32 : DT_F64) : kernel_scalar(s->k, result));
+			p += 3;
+		} else {
+			n += !n;
+			text_strn(&out, p, n);
+			p += n;
+		}
+	}
+	return out.text;
+}
+
+// ---- one operation -------------------------------------------------------------------------------------------
+
+static bool index_constant(const Value *v, int64_t *out)
+{
+	if (!v->def || v->def->code != OP_LOOP_DIM)
+		return false;
+	const Dim *d = op_attr(v->def, "dim")->dim;
+	*out = d->value;
+	return d->kind == DIM_CONST;
+}
+
+static const char *number_literal(Scalars *s, const Type *t, int64_t v)
+{
+	if (type_is_complex(t))
+		return complex_of(s->k->arena, t, scalar_float(s->k->arena, dtype_part(t->dtype), (double)v));
+	if (t->kind == TY_SCALAR && dtype_is_float(t->dtype))
+		return scalar_float(s->k->arena, t->dtype, (double)v);
+	return scalar_int(s->k->arena, t, v);
+}
+
+static const char *constant_expression(Scalars *s, const Op *op)
+{
+	const Attr *v = op_attr(op, "value");
+	const Type *t = op->results[0].type;
+	if (v->kind == ATTR_FLOAT && type_is_complex(t))
+		return complex_of(s->k->arena, t, scalar_float(s->k->arena, dtype_part(t->dtype), v->f));
+	if (v->kind == ATTR_FLOAT && t->kind == TY_SCALAR && dtype_is_float(t->dtype))
+		return scalar_float(s->k->arena, t->dtype, v->f);
+	return number_literal(s, t, v->kind == ATTR_FLOAT ? int_from_double(v->f) : v->i);
+}
+
+// Whether choosing v may be a branch around work, which GCC does not turn into vector code.
+static bool arm_is_work(const Value *v)
+{
+	return v->def && v->def->info->kind == KIND_MAP && v->def->code != OP_PD_CAST;
+}
+
+static const char *where_expression(Scalars *s, const Op *op)
+{
+	int known = scalars_known(s, op_operand(op, 0));
+	if (known >= 0)
+		return scalars_name(s, op_operand(op, known ? 1 : 2));
+	const char *c = scalars_name(s, op_operand(op, 0));
+	const char *x = scalars_name(s, op_operand(op, 1)), *y = scalars_name(s, op_operand(op, 2));
+	if (!c || !x || !y)
+		return NULL;
+	const Type *t = op->results[0].type;
+	if (s->k->target->vector && !s->k->target->cuda && t->kind == TY_SCALAR && t->dtype == DT_F32 &&
+	    (arm_is_work(op_operand(op, 1)) || arm_is_work(op_operand(op, 2))))
+		return arena_printf(s->k->arena, "pd_select(%s, %s, %s)", c, x, y);
+	return arena_printf(s->k->arena, "%s ? %s : %s", c, x, y);
+}
+
+static const char *primitive_expression(Scalars *s, const Op *op)
+{
+	const char *x[2] = {"", ""};
+	for (int i = 0; i < op->noperand && i < 2; i++)
+		if (!(x[i] = scalars_name(s, op_operand(op, i))))
+			return NULL;
+	if (op->code == OP_PD_CAST)
+		return cast_expression(s, op, x[0]);
+	if (op->code == OP_PD_COMPLEX)
+		return arena_printf(s->k->arena, "pd_%s_make(%s, %s)", dtype_name(op->results[0].type->dtype), x[0], x[1]);
+	if (type_is_complex(op_operand(op, 0)->type))
+		return complex_expression(s, op, x[0], x[1]);
+	if (op->code == OP_PD_BITWISE_NOT && op->results[0].type->dtype == DT_BOOL)
+		return arena_printf(s->k->arena, "!%s", x[0]);
+	const char *e = integer_expression(s, op, x[0], x[1]);
+	if (e)
+		return e;
+	if (op->info->c_expr)
+		return table_expression(s, op);
+	diag_error(s->k->ctx->diag, op->loc, "code generation: no C for '%s' on scalars", op->info->name);
+	return NULL;
+}
+
+// Half-precision scalars are floats that hold what the narrow type can.
+const char *scalar_round(KernelFunc *k, const Type *t, const char *e)
+{
+	if (!e || t->kind != TY_SCALAR || (t->dtype != DT_F16 && t->dtype != DT_BF16))
+		return e;
+	return arena_printf(k->arena, t->dtype == DT_F16 ? "pd_f16_round(%s)" : "pd_bf16_round(%s)", e);
+}
+
+const char *scalar_expression(Scalars *s, const Op *op)
+{
+	switch (op->code) {
+	case OP_LOOP_CONSTANT:
+		return constant_expression(s, op);
+	case OP_LOOP_DIM:
+		return kernel_dim(s->k, op_attr(op, "dim")->dim);
+	case OP_LOOP_LOAD:
+		return load_expression(s, op, 0);
+	case OP_LOOP_LOAD_OR:
+		return load_or_expression(s, op);
+	case OP_PD_WHERE:
+		return where_expression(s, op);
+	case OP_LOOP_FROM_INDEX: {
+		int64_t constant;
+		if (index_constant(op_operand(op, 0), &constant))
+			return number_literal(s, op->results[0].type, constant);
+		const char *x = scalars_name(s, op_operand(op, 0));
+		const Type *t = op->results[0].type;
+		if (x && type_is_complex(t))
+			return complex_cast(s, op_operand(op, 0)->type, t, x);
+		return x ? scalar_round(s->k, t, arena_printf(s->k->arena, "(%s)%s", type_c_scalar(t), x)) : NULL;
+	}
+	default:
+		return scalar_round(s->k, op->results[0].type, primitive_expression(s, op));
+	}
+}
+
+// Index from data: checked, a failure ends the function.
+static bool to_index_print(Scalars *s, const Op *op, int depth, Text *out)
+{
+	const char *x = scalars_name(s, op_operand(op, 0));
+	if (!x)
+		return false;
+	const char *extent = kernel_dim(s->k, op_attr(op, "extent")->dim);
+	const char *name = kernel_local(s->k, "v");
+	if (op_bool(op, "wrap", false)) {
+		text_line(out, depth, "int64_t %s = (int64_t)%s;", name, x);
+		text_line(out, depth, "%s += %s < 0 ? %s : 0;", name, name, extent);
+	} else {
+		text_line(out, depth, "const int64_t %s = (int64_t)%s;", name, x);
+	}
+	text_line(out, depth, "if (%s < 0 || %s >= %s)%s", name, name, extent, s->k->skips ? " {" : "");
+	text_line(out, depth + 1, s->k->skips ? "pd_fail(pd_run, PD_INDEX, pd_op);" :
+	          s->k->target->cuda ? "return pd_fail(pd_run, PD_INDEX, pd_op);" : "return PD_INDEX;");
+	if (s->k->skips) {
+		text_line(out, depth + 1, "continue;");
+		text_line(out, depth, "}");
+	}
+	s->k->status = true;
+	if (strcmp(s->k->index, "int64_t")) {
+		const char *narrow = kernel_local(s->k, "v");
+		text_line(out, depth, "const %s %s = (%s)%s;", s->k->index, narrow, s->k->index, name);
+		name = narrow;
+	}
+	pointer_map_set(&s->names, &op->results[0], name);
+	return true;
+}
+
+static bool expression_is_word(const char *e)
+{
+	while (word_char(*e) || *e == '.')
+		e++;
+	return !*e;
+}
+
+// Whether e needs no parentheses as an operand: a word, `(…)`, `name[…]` or `name(…)`, the name perhaps a member.
+static bool expression_is_primary(const char *e)
+{
+	while (word_char(*e) || *e == '.' || (*e == '-' && e[1] == '>' && word_char(e[2])))
+		e += *e == '-' ? 2 : 1;
+	if (!*e)
+		return true;
+	int depth = 0;
+	for (; *e; e++) {
+		depth += (*e == '(' || *e == '[') - (*e == ')' || *e == ']');
+		if (!depth)
+			return !e[1];
+	}
+	return false;
+}
+
+// Whether the only reader of v is `reader`'s text, where it stands once.
+static bool read_once(const Op *reader, int operand)
+{
+	switch (reader->code) {
+	case OP_LOOP_LOAD:
+	case OP_LOOP_LOAD_OR:
+	case OP_LOOP_FROM_INDEX:
+	case OP_LOOP_YIELD:
+	case OP_PD_WHERE:
+	case OP_PD_CAST:
+		return true;
+	case OP_LOOP_TO_INDEX:
+	case OP_LOOP_REDUCE:
+		return false;
+	default:
+		if (reader->results[0].type->kind == TY_INDEX || type_is_int(reader->results[0].type))
+			return wrap_operator(reader->code) != NULL;
+		return reader->info->c_expr && hole_count(reader, operand) == 1;
+	}
+}
+
+static bool op_is_inlined(const Op *op, const char *e, bool may)
+{
+	if (expression_is_word(e) || op->code == OP_LOOP_CONSTANT || op->code == OP_LOOP_DIM)
+		return true;
+	if (!may || strlen(e) > MAX_INLINE_LENGTH || value_use_count(&op->results[0]) != 1)
+		return false;
+	const Use *use = op->results[0].uses;
+	// A load in an arm of `? :` is read only where the condition holds; gcc 12 makes masked AVX-512 loads of that, and sums of
+	// some of them are wrong. The element is there in any case.
+	if (op->code == OP_LOOP_LOAD && use->user->code == OP_PD_WHERE && use->index)
+		return false;
+	return use->user->block == op->block && read_once(use->user, (int)use->index);
+}
+
+bool scalar_op_print(Scalars *s, const Op *op, bool may_inline, int depth, Text *out)
+{
+	if (op->code == OP_LOOP_TO_INDEX)
+		return to_index_print(s, op, depth, out);
+	if (op->code == OP_LOOP_REDUCE)
+		return s->k->cg->backend->reduce(s, op, depth, out);
+	const char *e = scalar_expression(s, op);
+	if (!e)
+		return false;
+	const Value *v = &op->results[0];
+	if (op_is_inlined(op, e, may_inline)) {
+		pointer_map_set(&s->names, v, expression_is_primary(e) ? e : arena_printf(s->k->arena, "(%s)", e));
+		return true;
+	}
+	const char *name = kernel_local(s->k, "v");
+	text_line(out, depth, "const %s %s = %s;", kernel_scalar(s->k, v->type), name, e);
+	pointer_map_set(&s->names, v, name);
+	return true;
+}
+
+bool scalar_region_print(KernelFunc *k, const Region *r, const char *const *args, int depth, Text *out,
+                         const char **yields)
+{
+	Scalars s;
+	scalars_init(&s, k);
+	const Block *b = r->first;
+	for (int i = 0; i < b->narg; i++)
+		pointer_map_set(&s.names, b->args[i], args[i]);
+	const Op *end = block_terminator(b);
+	for (const Op *op = b->first; op != end; op = op->next)
+		if (!scalar_op_print(&s, op, true, depth, out))
+			return false;
+	for (int i = 0; i < end->noperand; i++)
+		if (!(yields[i] = scalars_name(&s, op_operand(end, i))))
+			return false;
+	return true;
+}

@@ -1,0 +1,446 @@
+// Blocks and branches in model_run: labels, gotos, and what branches pass to the arguments of blocks. A buffer that
+// branches exchange with others has a pointer that is not constant; to exchange is to swap pointers. Called by run.c.
+#include "codegen/model/model.h"
+#include "lower/analysis/analysis.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+// ---- the blocks -------------------------------------------------------------------------------------------
+
+// Whether the goto to successor s is left out because its block comes next.
+static bool succ_falls_through(const Op *op, int s)
+{
+	const Block *next = op->block->next;
+	return op->code != OP_CF_SWITCH && op->succs[s].block == next && (op->nsucc == 1 || s == 0 || op->succs[0].block != next);
+}
+
+static const char *succ_role(Codegen *cg, const Op *op, int s)
+{
+	const Attr *cases = op->code == OP_CF_SWITCH ? op_attr(op, "cases") : NULL;
+	if (cases)
+		return s < cases->n ? arena_printf(cg->arena, "case %" PRId64, cases->ints[s]) : "default";
+	if (op->code == OP_CF_BR)
+		return branch_enters_loop(op) ? "condition" : "after";
+	if (branch_is_of_loop(op))
+		return s ? "done" : "body";
+	return s ? "else" : "then";
+}
+
+const char *branch_kind(const Op *op)
+{
+	return branch_is_of_loop(op) || branch_enters_loop(op) ? "while"
+	       : op->code == OP_CF_SWITCH ? "switch" : "if";
+}
+
+void block_label_print(Codegen *cg, const Block *b)
+{
+	const char *comment = NULL;
+	bool label = false;
+	for (const Block *from = b->region->first; from; from = from->next) {
+		const Op *op = from->last;
+		for (int s = 0; op && s < op->nsucc; s++) {
+			if (op->succs[s].block != b)
+				continue;
+			if (!comment)
+				comment = arena_printf(cg->arena, "%s: %s", comment_text(cg->arena, op_title(cg, op)), succ_role(cg, op, s));
+			label = label || !succ_falls_through(op, s);
+		}
+	}
+	if (label)
+		text_printf(&cg->run, "\nbb%u: /* %s */\n", b->id, comment);
+	else if (comment)
+		text_printf(&cg->run, "\n\t/* %s */\n", comment);
+}
+
+// ---- moves --------------------------------------------------------------------------------------------------
+
+typedef struct EdgeMove {
+	const Value *arg, *value;
+	Place to, from;
+	bool exchange, done;
+} EdgeMove;
+
+typedef struct Edge {
+	Codegen *cg;
+	int n, depth;
+	EdgeMove *moves;
+} Edge;
+
+static bool edge_collect(Edge *e, const Op *op, int s)
+{
+	const Attr *how = op_attr(op, "moves");
+	const Succ *succ = &op->succs[s];
+	int at = 0;
+	for (int i = 0; i < s; i++)
+		at += (int)op->succs[i].count;
+	e->moves = NEW_ARRAY(e->cg->arena, (size_t)succ->count + 1, EdgeMove);
+	for (int i = 0; i < (int)succ->count; i++) {
+		if (!how || how->kind != ATTR_STRS || at + i >= how->n) {
+			diag_error(e->cg->ctx->diag, op->loc, "code generation: the plan does not say what '%s' moves", op->info->name);
+			return false;
+		}
+		const char *kind = how->strs[at + i];
+		if (!strcmp(kind, "none"))
+			continue;
+		EdgeMove m = {.arg = succ->block->args[i], .value = op_operand(op, (int)succ->first + i)};
+		m.to = value_place(m.arg);
+		m.from = value_place(m.value);
+		m.exchange = !strcmp(kind, "exchange");
+		e->moves[e->n++] = m;
+	}
+	return true;
+}
+
+// The exchange that writes, or that reads, a buffer that moves; NULL: none.
+static EdgeMove *exchange_find(const Edge *e, int moving, bool writes)
+{
+	for (int i = 0; i < e->n; i++) {
+		EdgeMove *m = &e->moves[i];
+		if (m->exchange && (writes ? m->to.moving : m->from.moving) == moving)
+			return m;
+	}
+	return NULL;
+}
+
+// Where copies find, after the exchanges, what was in a buffer before.
+static int moving_after(const Edge *e, int moving)
+{
+	const EdgeMove *m = exchange_find(e, moving, false);
+	if (m)
+		return m->to.moving;
+	// Nobody asked for it: it went to the other end of the chain.
+	for (int at = moving; (m = exchange_find(e, at, true)); moving = at)
+		at = m->from.moving;
+	return moving;
+}
+
+// `to = from;` for pointers to buffers that move.
+static void pointer_assign(const Edge *e, const Moving *to, const Moving *from)
+{
+	bool same = !strcmp(to->type, from->type);
+	text_line(&e->cg->run, e->depth + 1, "%s = %s%s;", to->name,
+	          same ? "" : arena_printf(e->cg->arena, "(%s *)", to->type), from->name);
+}
+
+// All buffers that hang together with the one that m writes take each other's place: a swap, or a longer chain.
+static void exchange_print(const Edge *e, EdgeMove *m)
+{
+	Codegen *cg = e->cg;
+	int first = m->to.moving;
+	const Moving *at = moving_find(cg, &m->to);
+	const Moving swapped = {"swapped", at->type};
+	text_line(&cg->run, e->depth, "{");
+	text_line(&cg->run, e->depth + 1, "%s *const swapped = %s;", at->type, at->name);
+	while (m && m->from.moving != first) {
+		const Moving *from = moving_find(cg, &m->from);
+		pointer_assign(e, at, from);
+		m->done = true;
+		at = from;
+		m = exchange_find(e, m->from.moving, true);
+	}
+	if (m)
+		m->done = true;
+	pointer_assign(e, at, &swapped);
+	text_line(&cg->run, e->depth, "}");
+}
+
+// The ends of chains first; what is left then goes round in circles.
+static void exchanges_print(const Edge *e)
+{
+	for (int circles = 0; circles < 2; circles++)
+		for (int i = 0; i < e->n; i++) {
+			EdgeMove *m = &e->moves[i];
+			if (m->exchange && !m->done && (circles || !exchange_find(e, m->to.moving, false)))
+				exchange_print(e, m);
+		}
+}
+
+bool places_equal(const Place *a, const Place *b)
+{
+	if (a->moving || b->moving)
+		return a->moving == b->moving;
+	return a->kind == b->kind && a->col == b->col && a->offset == b->offset;
+}
+
+// Whether a copy that is still to come reads what m writes.
+static bool copy_must_wait(const Edge *e, const EdgeMove *m)
+{
+	for (int i = 0; i < e->n; i++) {
+		const EdgeMove *other = &e->moves[i];
+		if (other != m && !other->done && places_equal(&other->from, &m->to))
+			return true;
+	}
+	return false;
+}
+
+static bool copy_print(const Edge *e, EdgeMove *m)
+{
+	Codegen *cg = e->cg;
+	const Type *t = m->arg->type;
+	int64_t n;
+	m->done = true;
+	if (!m->from.moving && type_const_numel(t, &n) && n == 1) {
+		const char *x = tensor_element(cg, m->arg), *y = tensor_element(cg, m->value);
+		if (x && y)
+			text_line(&cg->run, e->depth, "%s = %s;", x, y);
+		return x && y;
+	}
+	const char *to = tensor_pointer(cg, m->arg);
+	const char *from = m->from.moving ? moving_as(cg, moving_at(cg, m->from.moving), t->dtype) : tensor_pointer(cg, m->value);
+	if (!to || !from)
+		return false;
+	if (type_const_numel(t, &n) && n == 1)
+		text_line(&cg->run, e->depth, "*%s = *%s;", to, from);
+	else
+		text_line(&cg->run, e->depth, "memcpy(%s, %s, (size_t)%s);", to, from,
+		          dim_in_run(cg, type_bytes_in_run(cg, m->value->type)));
+	return true;
+}
+
+// All values are read before any is written: exchanges destroy nothing, and each copy waits for those that read what it
+// writes. Copies in a circle are exchanges.
+static bool moves_print(Edge *e, const Op *op, int s)
+{
+	if (!edge_collect(e, op, s))
+		return false;
+	for (int i = 0; i < e->n; i++)
+		if (e->moves[i].from.moving)
+			moving_find(e->cg, &e->moves[i].from);
+	exchanges_print(e);
+	for (int i = 0; i < e->n; i++)
+		if (!e->moves[i].done && e->moves[i].from.moving)
+			e->moves[i].from.moving = moving_after(e, e->moves[i].from.moving);
+	for (bool changed = true; changed;) {
+		changed = false;
+		for (int i = 0; i < e->n; i++) {
+			EdgeMove *m = &e->moves[i];
+			if (m->done || copy_must_wait(e, m))
+				continue;
+			if (!copy_print(e, m))
+				return false;
+			changed = true;
+		}
+	}
+	for (int i = 0; i < e->n; i++)
+		if (!e->moves[i].done) {
+			diag_error(e->cg->ctx->diag, op->loc, "code generation: the moves of '%s' wait for each other", op->info->name);
+			return false;
+		}
+	return true;
+}
+
+// ---- sizes that branches set ----------------------------------------------------------------------------------
+
+const Dim *edge_size_from(const EdgeSizes *z, const Dim *sym)
+{
+	for (int i = 0; i < z->n; i++)
+		if (z->items[i].symbol->dim == sym)
+			return z->items[i].from;
+	return NULL;
+}
+
+// The first argument with a symbol sets it.
+bool edge_sizes_collect(EdgeSizes *z, const Op *op, const Succ *succ)
+{
+	size_t most = 1;
+	for (int i = 0; i < (int)succ->count; i++)
+		most += (size_t)succ->block->args[i]->type->rank;
+	z->items = arena_array(z->cg->arena, most, sizeof *z->items);
+	for (int i = 0; i < (int)succ->count; i++) {
+		const Type *want = succ->block->args[i]->type, *have = op_operand(op, (int)succ->first + i)->type;
+		for (int d = 0; d < want->rank; d++) {
+			const Dim *sym = want->dims[d];
+			if (sym->kind != DIM_SYM || !sym->bounded || edge_size_from(z, sym))
+				continue;
+			z->items[z->n].symbol = symbol_find(z->cg, sym);
+			if (!z->items[z->n].symbol)
+				return false;
+			z->items[z->n++].from = have->dims[d];
+		}
+	}
+	return true;
+}
+
+static const char *next_symbol(const Dim *sym, void *arg)
+{
+	const EdgeSizes *z = arg;
+	const Dim *from = edge_size_from(z, sym);
+	return from && from != sym ? symbol_find(z->cg, sym)->next : symbol_name(z->cg, sym);
+}
+
+// Whether a size after the branch is the same expression as before it.
+static bool size_stays(const EdgeSizes *z, const Dim *d)
+{
+	if (d->kind == DIM_CONST)
+		return true;
+	if (d->kind != DIM_SYM)
+		return size_stays(z, d->a) && size_stays(z, d->b);
+	const Dim *from = edge_size_from(z, d);
+	return !from || from == d;
+}
+
+bool edge_size_is_same(const EdgeSizes *z, const Dim *want, const Dim *have)
+{
+	return want->kind == DIM_SYM && want->bounded ? edge_size_from(z, want) == have : want == have && size_stays(z, want);
+}
+
+static void size_fail(const EdgeSizes *z, const Op *op, int depth, const char *condition, const Symbol *found, const char *status)
+{
+	Codegen *cg = z->cg;
+	text_line(&cg->run, depth, "if (%s) {", condition);
+	if (found && found->reported)
+		text_line(&cg->run, depth + 1, "out->found_%s = %s;", found->name, found->next);
+	text_line(&cg->run, depth + 1, "m->failed = %s;", string_literal(cg->arena, op_title(cg, op)));
+	text_line(&cg->run, depth + 1, "return %s;", status);
+	text_line(&cg->run, depth, "}");
+}
+
+// What symbols become, before anything moves.
+static void sizes_print_next(EdgeSizes *z, const Op *op, int depth)
+{
+	Codegen *cg = z->cg;
+	for (int i = 0; i < z->n; i++) {
+		const Symbol *s = z->items[i].symbol;
+		const Dim *from = z->items[i].from;
+		int64_t lo, hi;
+		if (from == s->dim)
+			continue;
+		text_line(&cg->run, depth, "const int64_t %s = %s;", s->next, expression_unwrap(cg->arena, dim_in_run(cg, from)));
+		dim_range(from, &lo, &hi);
+		if (lo < 0)
+			size_fail(z, op, depth, arena_printf(cg->arena, "%s < 0", s->next), NULL, "PD_DIMS");
+		if (s->max)
+			size_fail(z, op, depth, arena_printf(cg->arena, "%s > %s", s->next, s->max), s, "PD_CAPACITY");
+	}
+}
+
+// Sizes of one name that come from several values must agree.
+static void sizes_print_checks(EdgeSizes *z, const Op *op, const Succ *succ, int depth)
+{
+	for (int i = 0; i < (int)succ->count; i++) {
+		const Type *want = succ->block->args[i]->type, *have = op_operand(op, (int)succ->first + i)->type;
+		for (int d = 0; d < want->rank; d++) {
+			const Dim *w = want->dims[d], *h = have->dims[d];
+			if (edge_size_is_same(z, w, h))
+				continue;
+			const char *becomes = dim_expression(z->cg->arena, w, next_symbol, z);
+			size_fail(z, op, depth, arena_printf(z->cg->arena, "%s != %s", dim_in_run(z->cg, h), becomes), NULL, "PD_DIMS");
+		}
+	}
+}
+
+static bool edge_print(Edge *e, const Op *op, int s)
+{
+	Codegen *cg = e->cg;
+	EdgeSizes z = {.cg = cg};
+	bool changes = false;
+	if (!edge_sizes_collect(&z, op, &op->succs[s])) {
+		diag_error(cg->ctx->diag, op->loc, "code generation: nothing is known of a size that '%s' sets", op->info->name);
+		return false;
+	}
+	for (int i = 0; i < z.n; i++)
+		changes = changes || z.items[i].from != z.items[i].symbol->dim;
+	if (!changes) {
+		sizes_print_checks(&z, op, &op->succs[s], e->depth);
+		return moves_print(e, op, s);
+	}
+	text_line(&cg->run, e->depth++, "{");
+	sizes_print_next(&z, op, e->depth);
+	sizes_print_checks(&z, op, &op->succs[s], e->depth);
+	if (!moves_print(e, op, s))
+		return false;
+	for (int i = 0; i < z.n; i++)
+		if (z.items[i].from != z.items[i].symbol->dim)
+			text_line(&cg->run, e->depth, "%s = %s;", z.items[i].symbol->name, z.items[i].symbol->next);
+	text_line(&cg->run, --e->depth, "}");
+	return true;
+}
+
+// ---- branches -----------------------------------------------------------------------------------------------
+
+// Rounds are counted where --max-trip bounds them: from 0 when the loop is entered.
+static void trips_print(Codegen *cg, const Op *op, int s, int depth)
+{
+	const Block *head = op->succs[s].block;
+	const Op *back = loop_back(head);
+	int64_t bound = back ? op_int(back, "max_trip", 0) : 0;
+	if (!bound)
+		return;
+	const char *counter = arena_printf(cg->arena, "trips_%u", head->id);
+	if (op != back) {
+		text_line(&cg->run, depth, "%s = 0;", counter);
+		return;
+	}
+	text_line(&cg->declarations, 1, "int64_t %s;", counter);
+	failure_print(cg, arena_printf(cg->arena, "++%s > %" PRId64, counter, bound), "PD_TRIPS", op);
+}
+
+static bool succ_print(Codegen *cg, const Op *op, int s, int depth)
+{
+	Edge e = {.cg = cg, .depth = depth};
+	if (!edge_print(&e, op, s))
+		return false;
+	trips_print(cg, op, s, depth);
+	if (!succ_falls_through(op, s))
+		text_line(&cg->run, depth, "goto bb%u;", op->succs[s].block->id);
+	return true;
+}
+
+static bool cond_br_print(Codegen *cg, const Op *op)
+{
+	const Value *v = op_operand(op, 0);
+	const char *cond = tensor_element(cg, v);
+	int64_t n;
+	if (!cond)
+		return false;
+	if (!type_const_numel(v->type, &n))
+		failure_print(cg, arena_printf(cg->arena, "%s != 1", dim_in_run(cg, type_numel(cg->ctx, v->type))), "PD_DIMS", op);
+	int inner = succ_falls_through(op, 0) ? 1 : 0; // the one that goes elsewhere
+	bool bare = op->succs[inner].count == 0; // nothing but the goto
+	text_line(&cg->run, 1, "if (%s%s)%s", inner ? "!" : "", cond, bare ? "" : " {");
+	if (!succ_print(cg, op, inner, 2))
+		return false;
+	if (!bare)
+		text_line(&cg->run, 1, "}");
+	return succ_print(cg, op, !inner, 1);
+}
+
+static bool switch_print(Codegen *cg, const Op *op)
+{
+	const Attr *cases = op_attr(op, "cases");
+	const Value *v = op_operand(op, 0);
+	const char *value = tensor_pointer(cg, v);
+	int64_t n;
+	if (!value)
+		return false;
+	if (!type_const_numel(v->type, &n))
+		failure_print(cg, arena_printf(cg->arena, "%s != 1", dim_in_run(cg, type_numel(cg->ctx, v->type))), "PD_DIMS", op);
+	text_line(&cg->run, 1, "switch (*%s) {", value);
+	for (int s = 0; s < op->nsucc; s++) {
+		if (s < cases->n && cases->ints[s] == INT64_MIN)
+			text_line(&cg->run, 1, "case INT64_MIN:");
+		else if (s < cases->n)
+			text_line(&cg->run, 1, "case %" PRId64 ":", cases->ints[s]);
+		else
+			text_line(&cg->run, 1, "default:");
+		if (!succ_print(cg, op, s, 2))
+			return false;
+	}
+	text_line(&cg->run, 1, "}");
+	return true;
+}
+
+bool branch_print(Codegen *cg, const Op *op)
+{
+	if (op->code == OP_CF_RETURN && !op->block->next)
+		return true; // what follows is the end of the function
+	if (op->code == OP_CF_BR)
+		return succ_print(cg, op, 0, 1);
+	if (op->code == OP_CF_COND_BR)
+		return cond_br_print(cg, op);
+	if (op->code == OP_CF_SWITCH)
+		return switch_print(cg, op);
+	diag_error(cg->ctx->diag, op->loc, "code generation: no C for '%s' here", op->info->name);
+	return false;
+}

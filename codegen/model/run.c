@@ -1,0 +1,335 @@
+// The body of model_run: walks the operations, has a function made for each that computes, and prints its call
+// under a comment that says which operator and variable it is. Called by codegen.c.
+#include "codegen/model/model.h"
+#include "lower/analysis/analysis.h"
+#include "lower/target/schedule.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+// ---- tensors in model_run ------------------------------------------------------------------------------
+
+// The member that points at an input or output. What shares its bytes on the way may be of another type.
+static const char *port_pointer(Codegen *cg, const char *which, const Port *port, const char *type)
+{
+	const char *member = arena_printf(cg->arena, "%s->%s", which, port->member);
+	return strcmp(dtype_c_memory(port->type->dtype), type) ? arena_printf(cg->arena, "((%s *)%s)", type, member) : member;
+}
+
+// The bytes at which a tensor lies, as a C expression; NULL after a diagnostic.
+// The name of the array that holds a parameter.
+static const char *array_use(Codegen *cg, const Value *root)
+{
+	const WeightsArray *array = pointer_map_get(&cg->param_arrays, root);
+	if (!array)
+		return NULL;
+	pointer_map_set(&cg->used_arrays, array, array);
+	return array->name;
+}
+
+static const char *place_expression(Codegen *cg, const Place *p, const char *type)
+{
+	const char *offset = p->offset && !dim_is(p->offset, 0) ? dim_in_locals(&cg->plan, p->offset) : NULL;
+	switch (p->kind) {
+	case PLACE_INPUT:
+		return p->col < cg->ninput ? port_pointer(cg, "in", &cg->inputs[p->col], type) : NULL;
+	case PLACE_OUTPUT:
+		return p->col < cg->noutput ? port_pointer(cg, "out", &cg->outputs[p->col], type) : NULL;
+	case PLACE_WORKSPACE:
+		cg->uses_workspace = true;
+		return arena_printf(cg->arena, offset ? "(%s *)(workspace + %s)" : "(%s *)%sworkspace", type,
+		                    offset ? offset : "");
+	case PLACE_PARAM:
+		if (cg->inline_weights && !cg->target->cuda)
+			return array_use(cg, p->root);
+		cg->uses_weights = true;
+		return arena_printf(cg->arena, offset ? "(const %s *)(weights + %s)" : "(const %s *)%sweights", type,
+		                    offset ? offset : "");
+	default:
+		return NULL;
+	}
+}
+
+static const char *local_stem(const Codegen *cg, const Value *root)
+{
+	const Op *op = root->def;
+	const char *var = op && op->code == OP_BUILTIN_GET_PARAMETER ? op_str(op, "name", NULL) : root->name;
+	if (!var && op)
+		var = op->loc->var ? op->loc->var : op->info->short_name;
+	return name_local(cg->arena, var ? var : "arg");
+}
+
+// Where locals are declared: where they are first used, or, when there are labels, in front of all labels, since C++
+// allows no goto past a declaration.
+static Text *declarations(Codegen *cg)
+{
+	return cg->blocks ? &cg->declarations : &cg->run;
+}
+
+const Moving *moving_find(Codegen *cg, const Place *p)
+{
+	if (p->moving >= cg->nmoving) {
+		int n = p->moving + 8;
+		Moving *more = NEW_ARRAY(cg->arena, (size_t)n, Moving);
+		if (cg->nmoving)
+			memcpy(more, cg->moving, (size_t)cg->nmoving * sizeof *more);
+		cg->moving = more;
+		cg->nmoving = n;
+	}
+	Moving *m = &cg->moving[p->moving];
+	if (m->name)
+		return m;
+	m->type = dtype_c_memory(p->root->type->dtype);
+	m->name = names_unique(&cg->locals, local_stem(cg, p->root));
+	text_line(declarations(cg), 1, "%s *%s = %s;", m->type, m->name, place_expression(cg, p, m->type));
+	return m;
+}
+
+const Moving *moving_at(const Codegen *cg, int number)
+{
+	return &cg->moving[number];
+}
+
+const char *moving_as(Codegen *cg, const Moving *m, DType t)
+{
+	const char *type = dtype_c_memory(t);
+	return strcmp(type, m->type) ? arena_printf(cg->arena, "(%s *)%s", type, m->name) : m->name;
+}
+
+const char *tensor_pointer(Codegen *cg, const Value *v)
+{
+	Place p = value_place(v);
+	const char *name = pointer_map_get(&cg->pointers, p.root);
+	if (name)
+		return name;
+	const char *type = dtype_c_memory(p.root->type->dtype);
+	if (p.moving)
+		return moving_as(cg, moving_find(cg, &p), p.root->type->dtype);
+	const Value *local = number_local(cg, &p);
+	const char *e = local ? type : place_expression(cg, &p, type);
+	if (!e) {
+		diag_error(cg->ctx->diag, p.root->def ? p.root->def->loc : &loc_unknown,
+		           "code generation: '%s' has no place in memory",
+		           p.root->def ? p.root->def->info->name : "a block argument");
+		return NULL;
+	}
+	name = e;
+	if (local && local != p.root) {
+		name = tensor_pointer(cg, local);
+	} else if (local) {
+		const char *var = names_unique(&cg->locals, local_stem(cg, local));
+		text_line(&cg->declarations, 1, "%s %s = 0;", type, var);
+		if (!value_used(local)) // one of several results that one nest gives
+			text_line(&cg->declarations, 1, "(void)%s;", var);
+		name = arena_printf(cg->arena, "(&%s)", var);
+	} else if (p.kind == PLACE_WORKSPACE || (p.kind == PLACE_PARAM && (!cg->inline_weights || cg->target->cuda))) {
+		name = names_unique(&cg->locals, local_stem(cg, p.root));
+		text_line(declarations(cg), 1, "%s%s *const %s = %s;", p.kind == PLACE_PARAM ? "const " : "", type, name, e);
+	}
+	pointer_map_set(&cg->pointers, p.root, name);
+	return name;
+}
+
+// ---- calls ---------------------------------------------------------------------------------------------------
+
+const char *op_stem(Codegen *cg, const Op *op)
+{
+	return op->nresult ? local_stem(cg, &op->results[0])
+	                   : name_sanitize(cg->arena, op->loc->var ? op->loc->var : op->info->short_name);
+}
+
+// What stands in comments and messages for an operation: its legacy operator and variable.
+const char *op_title(Codegen *cg, const Op *op)
+{
+	const char *type = op->loc->type ? op->loc->type : op->nsucc ? branch_kind(op) : op->info->name;
+	const char *var = op->loc->var ? op->loc->var : op->nresult ? op->results[0].name : NULL;
+	return var ? arena_printf(cg->arena, "%s '%s'", type, var) : type;
+}
+
+const char *call_argument(Codegen *cg, const KernelParam *p)
+{
+	if (p->given)
+		return p->given;
+	if (!p->value)
+		return p->bound ? symbol_find(cg, p->sym)->max : size_is_on_device(cg, p->sym) ? cg->backend->size(cg, symbol_find(cg, p->sym))
+		                                                                     : symbol_name(cg, p->sym);
+	const char *e = tensor_pointer(cg, p->value);
+	return e && e[0] == '(' && e[1] == '&' ? expression_unwrap(cg->arena, e) : e;
+}
+
+bool call_arguments(Codegen *cg, const KernelFunc *k, Text *args)
+{
+	for (int i = 0; i < k->nparam; i++) {
+		const char *e = call_argument(cg, &k->params[i]);
+		if (!e)
+			return false;
+		text_printf(args, "%s%s", i ? ", " : "", e);
+	}
+	return true;
+}
+
+void failure_print(Codegen *cg, const char *condition, const char *status, const Op *op)
+{
+	text_line(&cg->run, 1, "if (%s) {", condition);
+	text_line(&cg->run, 2, "m->failed = %s;", string_literal(cg->arena, op_title(cg, op)));
+	text_line(&cg->run, 2, "return %s;", status);
+	text_line(&cg->run, 1, "}");
+}
+
+const Dim *type_bytes_in_run(const Codegen *cg, const Type *t)
+{
+	int64_t lo, hi;
+	const Dim *n = type_numel(cg->ctx, t);
+	dim_range(n, &lo, &hi);
+	if (lo < 0 && dim_is_found(n))
+		n = dim_max(cg->ctx, n, dim_const(cg->ctx, 0));
+	return dim_mul(cg->ctx, n, dim_const(cg->ctx, (int64_t)dtype_size(t->dtype)));
+}
+
+// A fetch of what was not computed in the output itself copies.
+static bool fetch_print(Codegen *cg, const Op *op)
+{
+	const Value *v = op_operand(op, 0);
+	Place p = value_place(v);
+	int col = (int)op_int(op, "col", 0);
+	if (p.kind == PLACE_OUTPUT && p.col == col)
+		return true;
+	text_printf(&cg->run, "\n\t/* %s: %s */\n", comment_text(cg->arena, op_title(cg, op)), shape_comment(cg, v->type));
+	const char *from = tensor_pointer(cg, v);
+	if (!from)
+		return false;
+	if (number_local(cg, &p)) {
+		text_line(&cg->run, 1, "*out->%s = %s;", cg->outputs[col].member, tensor_element(cg, v));
+		return true;
+	}
+	cg->backend->fetch(cg, v, col, from);
+	return true;
+}
+
+// What a run stores in a parameter is copied where it was not computed in place.
+static bool set_print(Codegen *cg, const Op *op)
+{
+	const Value *v = op_operand(op, 0);
+	const State *s = state_find(cg, op);
+	Place from = value_place(v), to = {.kind = PLACE_WORKSPACE, .state = true, .root = from.root};
+	if (!s)
+		return false;
+	to.offset = dim_const(cg->ctx, s->offset);
+	if (from.state && from.offset == to.offset)
+		return true;
+	text_printf(&cg->run, "\n\t/* parameter '%s': %s */\n", comment_text(cg->arena, s->name), shape_comment(cg, v->type));
+	const char *type = dtype_c_memory(v->type->dtype), *at = place_expression(cg, &to, type), *bytes = dim_in_run(cg, type_bytes_in_run(cg, v->type));
+	const char *data = tensor_pointer(cg, v);
+	if (!data)
+		return false;
+	if (number_local(cg, &from)) {
+		text_line(&cg->run, 1, "*%s = %s;", at, tensor_element(cg, v));
+	} else {
+		cg->backend->store(cg, v, &to, at, data, bytes);
+	}
+	return true;
+}
+
+const char *assert_status(const Op *op)
+{
+	return op_bool(op, "sizes", false) ? "PD_DIMS" : "PD_ASSERT";
+}
+
+bool run_op_print(Codegen *cg, const Op *op, const Op **bound)
+{
+	if (op_is_silent(op))
+		return true;
+	if (op->info->traits & TRAIT_TERMINATOR)
+		return branch_print(cg, op);
+	if (op->code == OP_LOOP_BIND)
+		return cg->backend->bind(cg, op, bound);
+	if (op->code == OP_LOOP_CAPACITY)
+		return cg->backend->capacity(cg, op, bound);
+	if (op->code == OP_LOOP_UPDATE)
+		return cg->backend->update(cg, op);
+	if (op->code == OP_LOOP_APPEND)
+		return cg->backend->append(cg, op);
+	if (op->code == OP_PD_FETCH)
+		return fetch_print(cg, op);
+	if (op->code == OP_BUILTIN_SET_PARAMETER)
+		return set_print(cg, op);
+	if (op->code == OP_PD_ASSERT)
+		return cg->backend->assert_(cg, op);
+	Emitter *emit = cg->backend->emitter(op);
+	if (emit)
+		return cg->backend->compute(cg, op, emit);
+	diag_error(cg->ctx->diag, op->loc, "code generation: no %s for '%s'", cg->backend->name, op->info->name);
+	return false;
+}
+
+bool run_no_code(const Codegen *cg, const Op *op, int errors)
+{
+	if (diag_errors(cg->ctx->diag) == errors)
+		diag_error(cg->ctx->diag, op->loc, "code generation: '%s' is not supported for these types", op->info->name);
+	return false;
+}
+
+bool run_collect(Codegen *cg)
+{
+	const Op **bound = NEW_ARRAY(cg->arena, (size_t)cg->nsymbol + 1, const Op *);
+	const Region *r = &cg->module->regions[0];
+	cg->blocks = r->first != r->last;
+	locals_collect(cg);
+	return cg->backend->walk(cg, bound);
+}
+
+// ---- the function -----------------------------------------------------------------------------------------------
+
+void run_locals_print(Codegen *cg, Text *out)
+{
+	for (int i = 0; i < cg->nsymbol; i++) {
+		const Symbol *s = &cg->symbols[i];
+		const char *name = symbol_member(s);
+		if (name)
+			text_line(out, 1, "const int64_t %s = in->dims.%s;", name, name);
+		else if (s->max)
+			text_line(out, 1, "const int64_t %s = %s;", s->max,
+			          expression_unwrap(cg->arena, dim_of_bounds(cg, s->bound)));
+	}
+	for (int i = 0; i < cg->nsymbol; i++)
+		if (cg->symbols[i].max || !cg->symbols[i].dim->bounded)
+			text_line(out, 1, "(void)%s;", cg->symbols[i].max ? cg->symbols[i].max : cg->symbols[i].name);
+	rooms_print(&cg->plan, NULL, out);
+	text_str(out, cg->plan.text.text ? cg->plan.text.text : "");
+	text_str(out, cg->sizes.text.text ? cg->sizes.text.text : "");
+	if (cg->uses_workspace)
+		text_line(out, 1, "unsigned char *const workspace = m->workspace;");
+	if (cg->uses_weights)
+		text_line(out, 1, "const unsigned char *const weights = m->weights;");
+}
+
+// What model_run does before the first call.
+void run_checks_print(Codegen *cg, Text *out)
+{
+	text_line(out, 1, "if (!m%s%s || !m->ready)", cg->ninput ? " || !in" : "", cg->noutput ? " || !out" : "");
+	text_line(out, 2, "return PD_NULL;");
+	for (int side = 0; side < 2; side++)
+		for (int i = 0; i < (side ? cg->noutput : cg->ninput); i++) {
+			const Port *p = side ? &cg->outputs[i] : &cg->inputs[i];
+			const char *what = arena_printf(cg->arena, "%s->%s", side ? "out" : "in", p->member);
+			text_line(out, 1, "if (!%s)", what);
+			text_line(out, 2, "return PD_NULL;");
+			if (dtype_size(p->type->dtype) == 1 && !cg->target->cuda)
+				continue;
+			if (cg->target->cuda) // several elements are one access
+				text_line(out, 1, "if ((uintptr_t)%s %% 16)", what);
+			else
+				text_line(out, 1, "if ((uintptr_t)%s %% sizeof *%s)", what, what);
+			text_line(out, 2, "return PD_ALIGNMENT;");
+		}
+	if (cg->nmember) {
+		const char *p = cg->prefix;
+		text_line(out, 1, "if (%s_workspace_size(&in->dims) > m->workspace_size)", p);
+		text_line(out, 2, "return %s_workspace_size(&in->dims) == SIZE_MAX ? PD_DIMS : PD_WORKSPACE;", p);
+	}
+	if (!cg->ninput)
+		text_line(out, 1, "(void)in;");
+	if (!cg->noutput)
+		text_line(out, 1, "(void)out;");
+	text_line(out, 1, cg->target->cuda ? "m->failed = m->error = NULL;" : "m->failed = NULL;");
+}

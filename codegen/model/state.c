@@ -1,0 +1,185 @@
+// Parameters that runs change: the table of them, how they begin (model_reset), and how a program gets at them by name
+// (model_parameter). The plan puts them in front of the workspace, so they live as long as the instance. Called by module.c,
+// run.c, header.c, info.c and the CUDA printers.
+#include "codegen/model/model.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+// The row of that name, sorted in; new rows have no type.
+static State *state_row(Codegen *cg, const char *name)
+{
+	int at = 0;
+	while (at < cg->nstate && strcmp(cg->states[at].name, name) < 0)
+		at++;
+	if (at < cg->nstate && !strcmp(cg->states[at].name, name))
+		return &cg->states[at];
+	State *more = NEW_ARRAY(cg->arena, (size_t)cg->nstate + 1, State);
+	if (at)
+		memcpy(more, cg->states, (size_t)at * sizeof *more);
+	if (cg->nstate > at)
+		memcpy(more + at + 1, cg->states + at, (size_t)(cg->nstate - at) * sizeof *more);
+	cg->states = more;
+	cg->nstate++;
+	more[at] = (State){.name = name, .initial = -1};
+	return &more[at];
+}
+
+static bool offset_read(const Op *op, int64_t *out)
+{
+	const Attr *places = op_attr(op, "place"), *offsets = op_attr(op, "offset");
+	if (!places || places->kind != ATTR_STRS || places->n != 1 || strcmp(places->strs[0], "state") || !offsets ||
+	    offsets->kind != ATTR_DIMS || offsets->n != 1 || !dim_is_const(offsets->dims[0]))
+		return false;
+	*out = offsets->dims[0]->value;
+	return true;
+}
+
+void states_collect(Codegen *cg)
+{
+	const Attr *bytes = op_attr(cg->module, "state");
+	cg->state_bytes = bytes && bytes->kind == ATTR_DIM && dim_is_const(bytes->dim) ? bytes->dim->value : 0;
+	for (const Op *op = module_first(cg->module); op; op = module_next(op)) {
+		const bool get = op->code == OP_BUILTIN_GET_PARAMETER;
+		int64_t offset;
+		if ((!get && op->code != OP_BUILTIN_SET_PARAMETER) || !offset_read(op, &offset))
+			continue;
+		State *s = state_row(cg, op_str(op, "name", ""));
+		const Attr *initial = op_attr(op, "initial");
+		s->type = get ? op->results[0].type : op_operand(op, 0)->type;
+		s->offset = offset;
+		if (initial && initial->kind == ATTR_DIM && dim_is_const(initial->dim))
+			s->initial = initial->dim->value;
+	}
+}
+
+State *state_find(Codegen *cg, const Op *get)
+{
+	for (int i = 0; i < cg->nstate; i++)
+		if (!strcmp(cg->states[i].name, op_str(get, "name", "")))
+			return &cg->states[i];
+	return NULL;
+}
+
+static int64_t state_bytes(const State *s)
+{
+	int64_t n = 0;
+	return type_const_numel(s->type, &n) ? n * (int64_t)dtype_size(s->type->dtype) : 0;
+}
+
+// What parameters hold before the first run, by a function of the target that copies.
+static void begin_lines(Codegen *cg, Text *out)
+{
+	const bool cuda = cg->target->cuda;
+	text_line(out, 1, cuda ? "pd_clear(queue, m->workspace, %" PRId64 ");" : "memset(m->workspace, 0, %" PRId64 ");",
+	          cg->state_bytes);
+	for (int i = 0; i < cg->nstate; i++) {
+		const State *s = &cg->states[i];
+		if (s->initial < 0)
+			continue;
+		text_line(out, 1, "%sm->workspace + %" PRId64 ", %s, %" PRId64 "); /* %s */", cuda ? "pd_copy(queue, " : "memcpy(",
+		          s->offset, s->array && !cuda ? s->array->name : arena_printf(cg->arena, "m->weights + %" PRId64, s->initial),
+		          state_bytes(s), comment_text(cg->arena, s->name));
+	}
+}
+
+static void reset_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	if (!cg->target->cuda) {
+		text_printf(out, "pd_status %s_reset(%s *m)\n{\n\tif (!m || !m->ready)\n\t\treturn PD_NULL;\n", p, p);
+		begin_lines(cg, out);
+		text_str(out, "\treturn PD_OK;\n}\n\n");
+		return;
+	}
+	text_printf(out, "static void parameters_begin(%s *m, pd_queue *queue)\n{\n", p);
+	begin_lines(cg, out);
+	text_printf(out, "}\n\npd_status %s_reset(%s *m, cudaStream_t stream)\n{\n\tif (!m || !m->ready)\n\t\treturn PD_NULL;\n", p, p);
+	text_line(out, 1, "pd_error error;");
+	text_line(out, 1, "pd_queue queue = pd_queue_of(stream, &error);");
+	text_line(out, 1, "if (!pd_device_is(&queue, m->device))");
+	text_line(out, 2, "return PD_WRONG_DEVICE;");
+	text_line(out, 1, "parameters_begin(m, &queue);");
+	text_str(out, "\treturn pd_ok(&queue) ? PD_OK : pd_failure(&error, &m->failed, &m->error);\n}\n\n");
+}
+
+static void table_print(Codegen *cg, Text *out)
+{
+	for (int i = 0; i < cg->nstate; i++) {
+		const Type *t = cg->states[i].type;
+		if (!t->rank)
+			continue;
+		text_printf(out, "static const int64_t parameter_dims_%d[] = {", i);
+		for (int d = 0; d < t->rank; d++)
+			text_printf(out, "%s%" PRId64, d ? ", " : "", t->dims[d]->value);
+		text_str(out, "};\n");
+	}
+	text_str(out, "static const pd_parameter_info parameter_infos[] = {\n");
+	for (int i = 0; i < cg->nstate; i++) {
+		const State *s = &cg->states[i];
+		text_printf(out, "\t{%s, %s, %d, %s, %" PRId64 ", %" PRId64 "},\n", string_literal(cg->arena, s->name),
+		            dtype_info_name(s->type->dtype), s->type->rank,
+		            s->type->rank ? arena_printf(cg->arena, "parameter_dims_%d", i) : "NULL", state_bytes(s), s->offset);
+	}
+	text_str(out, "};\n\n");
+}
+
+void states_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	if (!cg->nstate)
+		return;
+	table_print(cg, out);
+	reset_print(cg, out);
+	text_printf(out, "pd_parameter %s_parameter(%s *m, const char *name)\n{\n", p, p);
+	text_line(out, 1, "pd_parameter found = {NULL, NULL};");
+	text_line(out, 1, "for (int i = 0; m && m->ready && name && i < %d; i++)", cg->nstate);
+	text_line(out, 2, "if (!strcmp(parameter_infos[i].name, name)) {");
+	text_line(out, 3, "found.info = &parameter_infos[i];");
+	text_line(out, 3, "found.data = m->workspace + parameter_infos[i].offset;");
+	text_line(out, 2, "}");
+	text_str(out, "\treturn found;\n}\n\n");
+}
+
+void states_declare(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	if (!cg->nstate)
+		return;
+	const bool cuda = cg->target->cuda;
+	text_printf(out, "/* Parameters that runs change are part of the instance%s: init gives them their values, each run goes on from the one\n"
+	                 " * before, reset starts anew. After a run that failed they may be changed in part. */\n",
+	            cuda ? ", in its memory" : ", in its workspace");
+	text_printf(out, "pd_status %s_reset(%s *m%s);\n", p, p, cuda ? ", cudaStream_t stream" : "");
+	text_printf(out, "/* Such a parameter by its name, to read and to write%s; info and data are NULL when there is none:",
+	            cuda ? " (memory of the device)" : "");
+	for (int i = 0; i < cg->nstate; i++)
+		text_printf(out, "\n * %s %s", comment_text(cg->arena, cg->states[i].name), shape_comment(cg, cg->states[i].type));
+	text_printf(out, " */\npd_parameter %s_parameter(%s *m, const char *name);\n", p, p);
+}
+
+void states_info_functions(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	if (!cg->nstate)
+		return;
+	const bool cuda = cg->target->cuda;
+	for (int set = 0; set < 2; set++) {
+		text_printf(out, "static pd_status %s_info_parameter_%s(void *instance, int i, %svoid *data)\n{\n", p, set ? "set" : "get",
+		            set ? "const " : "");
+		if (!cuda) {
+			const char *at = "((struct %s *)instance)->workspace + parameter_infos[i].offset";
+			at = arena_printf(cg->arena, at, p);
+			text_line(out, 1, "memcpy(%s, %s, parameter_infos[i].bytes);", set ? at : "data", set ? "data" : at);
+			text_str(out, "\treturn PD_OK;\n}\n\n");
+			continue;
+		}
+		text_line(out, 1, "struct %s_staged *s = (struct %s_staged *)instance;", p, p);
+		text_line(out, 1, "pd_error error;");
+		text_line(out, 1, "pd_queue queue = pd_queue_of(s->pd_host.stream, &error);");
+		const char *at = "s->pd_instance.workspace + parameter_infos[i].offset";
+		text_line(out, 1, "pd_copy_%s(&queue, %s, %s, parameter_infos[i].bytes);", set ? "in" : "out", set ? at : "data", set ? "data" : at);
+		text_line(out, 1, "pd_synchronize(&queue);");
+		text_str(out, "\treturn pd_ok(&queue) ? PD_OK : pd_stage_error(&s->pd_host, &error);\n}\n\n");
+	}
+}

@@ -1,0 +1,106 @@
+// Emits the kernels that go in sequence: kernel.scan, kernel.scatter. Called by run.c.
+#include "codegen/nest/region.h"
+
+#include <math.h>
+#include <string.h>
+
+// How an accumulator is held: whole numbers wrap, so they are summed without sign.
+static const char *scan_scalar(const KernelFunc *k, DType t, ScanKind kind)
+{
+	if (dtype_is_float(t) || kind == SCAN_MAX || kind == SCAN_MIN)
+		return type_c_scalar(type_scalar(k->ctx, t));
+	return "uint64_t";
+}
+
+static const char *scan_start(KernelFunc *k, DType t, ScanKind kind)
+{
+	if (kind == SCAN_LOGSUMEXP)
+		return scalar_float(k->arena, t == DT_F64 ? DT_F64 : DT_F32, -(double)INFINITY);
+	return kind == SCAN_PROD ? "1" : "0";
+}
+
+// The statement that takes `v` into the accumulator.
+static const char *scan_update(KernelFunc *k, DType t, ScanKind kind)
+{
+	const char *f = t == DT_F64 ? "" : "f";
+	if (kind == SCAN_SUM)
+		return dtype_is_float(t) ? "acc += v;" : "acc += (uint64_t)v;";
+	if (kind == SCAN_PROD)
+		return dtype_is_float(t) ? "acc *= v;" : "acc *= (uint64_t)v;";
+	if (kind == SCAN_LOGSUMEXP)
+		return arena_printf(k->arena, "acc = v == acc ? v + 0x1.62e42fefa39efp-1%s : "
+		                              "acc > v ? acc + log1p%s(exp%s(v - acc)) : v + log1p%s(exp%s(acc - v));", f, f, f, f, f);
+	const char *order = kind != SCAN_MAX ? "<=" : ">=";
+	const char *nan = dtype_is_float(t) ? "v != v || (acc == acc && " : "(";
+	const char *which = k->op->nresult > 1 ? arena_printf(k->arena, "\n\twhich = %s;", "(at - first) / inner") : "";
+	return arena_printf(k->arena, "if (k == 0 || %sv %s acc)) {\n\tacc = v;%s\n}", nan, order, which);
+}
+
+bool kernel_scan_emit(KernelFunc *k)
+{
+	const Type *x = op_operand(k->op, 0)->type;
+	int axis = (int)op_int(k->op, "axis", 0);
+	const ScanKind kind = (ScanKind)op_enum(k->op, "kind");
+	const char *out = kernel_result(k, 0), *length = kernel_dim(k, x->dims[axis]);
+	bool exclusive = op_bool(k->op, "exclusive", false), indices = k->op->nresult > 1;
+	DType t = x->dtype;
+	if (dtype_is_complex(t))
+		return false;
+	const char *value = scan_scalar(k, t, kind);
+	const char *result = dtype_is_float(t) || value[0] != 'u' ? "acc" : arena_printf(k->arena, "(%s)acc", dtype_c_memory(t));
+	const char *store = arena_printf(k->arena, "%s;", scalar_store(k, t, out, "at", result));
+	const char *load = arena_printf(k->arena, "const %s v = %s;", type_c_scalar(type_scalar(k->ctx, t)),
+	                                scalar_load(k, t, "x", "at"));
+	const char *update = scan_update(k, t, kind);
+	if (indices)
+		store = arena_printf(k->arena, "%s\n%s[at] = which;", store, kernel_result(k, 1));
+	const TemplateKey keys[] = {
+		{"function", tile_function_kind(k)}, {"length", length},
+		{"each", tile_each(k, "i", arena_printf(k->arena, "%s * inner", tile_product(k, axis, x->dims)))},
+		{"inner", tile_product(k, x->rank - axis - 1, x->dims + axis + 1)}, {"scalar", value},
+		{"start", arena_printf(k->arena, "%s%s", scan_start(k, t, kind), indices ? ";\nint64_t which = 0" : "")},
+		{"step", op_bool(k->op, "reverse", false) ? "(length - 1 - k)" : "k"},
+		{"body", arena_printf(k->arena, "%s\n%s\n%s", load, exclusive ? store : update, exclusive ? update : store)},
+	};
+	return kernel_template(k, "scan.c", COUNT_OF(keys), keys);
+}
+
+// The statement that changes element i of a row.
+static const char *scatter_store(KernelFunc *k, DType t, ScatterKind how)
+{
+	const char *old = scalar_load(k, t, "row", "i"), *new = scalar_load(k, t, "from", "i");
+	const char *sign = how != SCATTER_MULTIPLY ? "+" : "*";
+	if (how == SCATTER_REPLACE)
+		return "row[i] = from[i]";
+	if (dtype_is_int(t)) // whole numbers wrap
+		return arena_printf(k->arena, "row[i] = (%s)((uint64_t)%s %s (uint64_t)%s)", dtype_c_memory(t), old, sign, new);
+	return scalar_store(k, t, "row", "i", arena_printf(k->arena, "%s %s %s", old, sign, new));
+}
+
+bool kernel_scatter_emit(KernelFunc *k)
+{
+	const Type *x = op_operand(k->op, 0)->type, *at = op_operand(k->op, 1)->type;
+	const ScatterKind how = (ScatterKind)op_enum(k->op, "how");
+	const char *width = kernel_dim(k, x->dims[1]);
+	DType t = x->dtype;
+	if (!dtype_is_int(t) && !dtype_is_float(t) && how != SCATTER_REPLACE)
+		return false;
+	const char *store = scatter_store(k, t, how), *count = kernel_dim(k, at->dims[0]);
+	if (k->target->cuda) {
+		const TemplateKey keys[] = {
+			{"width", width}, {"count", count}, {"type", dtype_c_memory(t)}, {"store", store},
+			{"each", tile_each(k, "i", "width")}, {"rows", kernel_dim(k, x->dims[0])},
+			{"clear", how != SCATTER_SUM ? "" : arena_printf(k->arena, "for (int64_t k = 0; k < %s; k++)\n\t"
+			 "if ((uint64_t)at[k] < (uint64_t)rows)\n\t\tout[at[k] * width + i] = (%s)0;", count, dtype_c_memory(t))},
+		};
+		return kernel_template(k, "cuda_scatter.c", COUNT_OF(keys), keys);
+	}
+	const char *clear = arena_printf(k->arena, "for (int64_t k = 0; k < %s; k++)\n\t"
+	                                           "memset(out + at[k] * width, 0, (size_t)width * sizeof *out);", count);
+	const Dim *bytes = dim_mul(k->ctx, type_numel(k->ctx, x), dim_const(k->ctx, (int64_t)dtype_size(t)));
+	const TemplateKey keys[] = {
+		{"width", width}, {"bytes", kernel_dim(k, bytes)}, {"clear", how != SCATTER_SUM ? "" : clear},
+		{"count", count}, {"type", dtype_c_memory(t)}, {"store", store},
+	};
+	return kernel_template(k, "scatter.c", COUNT_OF(keys), keys);
+}

@@ -1,0 +1,407 @@
+// Prints loop.nest as a C function: loops over the dims (merged where every access allows it), each scalar at
+// the outermost loop that it depends on, predicates that the innermost loop does not change decided before it.
+// Called by codegen.c through nest_emit.
+#include "codegen/nest/nest.h"
+
+#include <string.h>
+
+// When the last two loops are turned: elements of a strip, so that as many cache lines stay near while the other
+// loop goes round; and how long that other loop may be.
+enum { STRIP = 64, MAX_TURNED_LANES = 64 };
+
+// ---- levels ------------------------------------------------------------------------------------------------
+
+int nest_level(const Nest *n, const Value *v)
+{
+	int level = (int)(intptr_t)pointer_map_get(&n->levels, v) - 1;
+	return level < 0 ? 0 : level;
+}
+
+static void level_set(Nest *n, const Value *v, int level)
+{
+	pointer_map_set(&n->levels, v, (const void *)(intptr_t)(level + 1));
+}
+
+// The innermost loop that an operation's operands, or those of its regions, depend on.
+static int operands_level(const Nest *n, const Op *op)
+{
+	int level = 0;
+	for (int i = 0; i < op->noperand; i++)
+		if (op_operand(op, i) && nest_level(n, op_operand(op, i)) > level)
+			level = nest_level(n, op_operand(op, i));
+	for (int i = 0; i < op->nregion; i++)
+		for (const Op *in = op->regions[i].first->first; in; in = in->next)
+			if (operands_level(n, in) > level)
+				level = operands_level(n, in);
+	return level;
+}
+
+static bool op_reads_memory(const Op *op)
+{
+	return op->code == OP_LOOP_LOAD || op->code == OP_LOOP_LOAD_OR || op->code == OP_LOOP_TO_INDEX || op->nregion;
+}
+
+static void levels_find(Nest *n)
+{
+	for (int i = 0; i < n->nloop; i++)
+		level_set(n, n->loops[i].arg, i + 1);
+	// Merged arguments lie on the loop of the last of them.
+	for (int i = n->body->narg; i-- > 0;) {
+		const Value *next = pointer_map_get(&n->s.merged, n->body->args[i]);
+		if (next)
+			level_set(n, n->body->args[i], nest_level(n, next));
+	}
+	for (const Op *op = n->body->first; op; op = op->next) {
+		int level = operands_level(n, op);
+		if (op_reads_memory(op))
+			while (level < n->nloop) {
+				int64_t lo, hi;
+				dim_range(n->loops[level].extent, &lo, &hi);
+				if (lo >= 1)
+					break;
+				level++;
+			}
+		for (int i = 0; i < op->nresult; i++)
+			level_set(n, &op->results[i], level);
+	}
+}
+
+// ---- what is needed ----------------------------------------------------------------------------------------
+
+bool nest_needed(const Nest *n, const Op *op)
+{
+	return pointer_map_get(&n->needed, op) != NULL;
+}
+
+static void value_mark(Nest *n, const Value *v)
+{
+	if (v && v->def)
+		pointer_map_set(&n->needed, v->def, v->def);
+}
+
+static void op_mark(Nest *n, const Op *op)
+{
+	bool choice = op->code == OP_LOOP_LOAD_OR || op->code == OP_PD_WHERE;
+	int known = choice ? scalars_known(&n->s, op_operand(op, 0)) : -1;
+	int from = 0, to = op->noperand;
+	if (known >= 0 && op->code == OP_PD_WHERE) {
+		from = known ? 1 : 2;
+		to = from + 1;
+	} else if (known >= 0) {
+		from = known ? 2 : 1;
+		to = known ? to : 2;
+	}
+	for (int i = from; i < to; i++)
+		value_mark(n, op_operand(op, i));
+	for (int i = 0; i < op->nregion; i++)
+		nest_mark(n, op->regions[i].first);
+}
+
+void nest_mark(Nest *n, const Block *b)
+{
+	const Op *end = block_terminator(b);
+	op_mark(n, end);
+	for (const Op *op = end->prev; op; op = op->prev)
+		if (nest_needed(n, op))
+			op_mark(n, op);
+}
+
+void nest_renew(Nest *n)
+{
+	pointer_map_init(&n->needed, n->k->arena);
+	nest_mark(n, n->body);
+}
+
+const Value *nest_predicate(Nest *n, const Op *const *ops, int nop, bool (*fixed)(Nest *n, const Value *v))
+{
+	if (n->s.nknown == (int)COUNT_OF(n->s.known))
+		return NULL;
+	for (int i = 0; i < nop; i++) {
+		if (ops[i]->code != OP_LOOP_LOAD_OR && ops[i]->code != OP_PD_WHERE)
+			continue;
+		const Value *pred = op_operand(ops[i], 0);
+		if (nest_needed(n, ops[i]) && scalars_known(&n->s, pred) < 0 && fixed(n, pred))
+			return pred;
+	}
+	return NULL;
+}
+
+// ---- printing -----------------------------------------------------------------------------------------------
+
+static const char *output_index(Nest *n)
+{
+	const char *sum = NULL;
+	Arena *a = n->k->arena;
+	for (int i = 0; i < n->nloop; i++) {
+		const Loop *loop = &n->layout[i];
+		const char *name = scalars_name(&n->s, loop->arg);
+		if (!name)
+			return NULL;
+		if (sum && !dim_is(loop->extent, 1))
+			sum = arena_printf(a, "%s * %s", sum, kernel_dim(n->k, loop->extent));
+		if (!strcmp(name, "0"))
+			continue;
+		sum = !sum ? name : arena_printf(a, i + 1 < n->nloop ? "(%s + %s)" : "%s + %s", sum, name);
+	}
+	return sum ? sum : "0";
+}
+
+// A result may share bytes with an operand, so with several results all values stand before the first store.
+static const char *stored_value(Nest *n, const Value *v, int depth)
+{
+	const char *value = scalars_name(&n->s, v);
+	if (!value || n->op->nresult == 1 || !value[strcspn(value, " ([*")])
+		return value;
+	const char *name = kernel_local(n->k, "v");
+	text_line(n->out, depth, "const %s %s = %s;", type_c_scalar(v->type), name, expression_unwrap(n->k->arena, value));
+	return name;
+}
+
+bool nest_stores_print(Nest *n, int depth)
+{
+	const char *index = output_index(n);
+	const Op *end = block_terminator(n->body);
+	const char **values = NEW_ARRAY(n->k->arena, (size_t)end->noperand + 1, const char *);
+	if (!index)
+		return false;
+	for (int i = 0; i < end->noperand; i++)
+		if (!(values[i] = stored_value(n, op_operand(end, i), depth)))
+			return false;
+	for (int i = 0; i < end->noperand; i++) {
+		DType t = n->op->results[i].type->dtype;
+		text_line(n->out, depth, "%s;", scalar_store(n->k, t, kernel_result(n->k, i), index, values[i]));
+	}
+	return true;
+}
+
+static bool level_print(Nest *n, int level, int depth)
+{
+	for (const Op *op = n->body->first; op != block_terminator(n->body); op = op->next) {
+		if (!nest_needed(n, op) || nest_level(n, &op->results[0]) != level)
+			continue;
+		const Use *use = op->results[0].uses;
+		bool same = use && use->user->nresult && nest_level(n, &use->user->results[0]) == level;
+		bool stored = use && use->user == block_terminator(n->body) && level == n->nloop;
+		if (!scalar_op_print(&n->s, op, same || stored, depth, n->out))
+			return false;
+	}
+	return true;
+}
+
+bool nest_element_print(Nest *n, int depth)
+{
+	return level_print(n, n->nloop, depth) && nest_stores_print(n, depth);
+}
+
+static bool pred_is_outer(Nest *n, const Value *pred)
+{
+	return nest_level(n, pred) < n->nloop;
+}
+
+static const Value *innermost_predicate(Nest *n)
+{
+	for (const Op *op = n->body->first; op; op = op->next) {
+		if (!op->nresult || nest_level(n, &op->results[0]) != n->nloop)
+			continue;
+		const Value *pred = nest_predicate(n, &op, 1, pred_is_outer);
+		if (pred)
+			return pred;
+	}
+	return NULL;
+}
+
+static bool innermost_print(Nest *n, int depth);
+
+// if (pred) innermost loop; else innermost loop, each printed with what it needs.
+static bool innermost_split(Nest *n, const Value *pred, int depth)
+{
+	const char *name = scalars_name(&n->s, pred);
+	if (!name)
+		return false;
+	int at = n->s.nknown++;
+	n->s.known[at] = pred;
+	bool ok = true;
+	for (int truth = 1; truth >= 0 && ok; truth--) {
+		if (truth)
+			text_line(n->out, depth, "if (%s) {", name);
+		else
+			text_line(n->out, depth, "} else {");
+		n->s.known_value[at] = truth;
+		nest_renew(n);
+		ok = innermost_print(n, depth + 1);
+	}
+	text_line(n->out, depth, "}");
+	n->s.nknown = at;
+	nest_renew(n);
+	return ok;
+}
+
+static bool innermost_print(Nest *n, int depth)
+{
+	const Value *pred = innermost_predicate(n);
+	if (pred)
+		return innermost_split(n, pred, depth);
+	if (nest_wants_lanes(n))
+		return nest_lanes_print(n, depth);
+	Loop *loop = &n->loops[n->nloop - 1];
+	loop_open(&n->s, loop, &depth, n->out);
+	if (!nest_element_print(n, depth))
+		return false;
+	loop_close(loop, &depth, n->out);
+	return true;
+}
+
+// The loop around the last two when they are turned: strips of the inner one.
+static void strip_open(Nest *n, Loop *inner, int *depth)
+{
+	Arena *a = n->k->arena;
+	const char *extent = expression_unwrap(a, kernel_dim(n->k, inner->extent));
+	inner->first = kernel_local(n->k, "i");
+	inner->end = kernel_local(n->k, "end");
+	text_line(n->out, (*depth)++, "for (int64_t %s = 0; %s < %s; %s += %d) {", inner->first, inner->first, extent,
+	          inner->first, STRIP);
+	text_line(n->out, *depth, "const int64_t %s = %s + %d < %s ? %s + %d : %s;", inner->end, inner->first, STRIP, extent,
+	          inner->first, STRIP, extent);
+}
+
+static bool loops_print(Nest *n)
+{
+	int depth = 1;
+	if (!level_print(n, 0, depth))
+		return false;
+	if (!n->nloop)
+		return nest_stores_print(n, depth);
+	for (int i = 0; i + 1 < n->nloop; i++) {
+		if (n->turned && i + 2 == n->nloop)
+			strip_open(n, &n->loops[i + 1], &depth);
+		loop_open(&n->s, &n->loops[i], &depth, n->out);
+		if (!level_print(n, i + 1, depth))
+			return false;
+	}
+	if (!innermost_print(n, depth))
+		return false;
+	for (int i = n->nloop - 1; i-- > 0;)
+		loop_close(&n->loops[i], &depth, n->out);
+	if (n->turned)
+		text_line(n->out, --depth, "}");
+	return true;
+}
+
+// ---- turning the last two loops -----------------------------------------------------------------------------
+
+static bool op_divides(const Op *op)
+{
+	return op->nresult && op->results[0].type->kind == TY_INDEX &&
+	       (op->code == OP_PD_FLOOR_DIVIDE || op->code == OP_PD_REMAINDER);
+}
+
+// Whether v depends on the argument `arg`.
+static bool depends_on(const Value *v, const Value *arg, int depth)
+{
+	if (v == arg)
+		return true;
+	if (!v->def || depth > MAX_RANK)
+		return v->def != NULL; // too deep to tell
+	for (int i = 0; i < v->def->noperand; i++)
+		if (op_operand(v->def, i) && depends_on(op_operand(v->def, i), arg, depth + 1))
+			return true;
+	return v->def->nregion > 0;
+}
+
+// A short innermost loop whose positions are found by division (channels that do not lie as they are stored), anew for
+// each pixel, though they do not depend on the pixel: then the loop over pixels is the better inner one.
+static bool wants_turn(const Nest *n)
+{
+	if (n->nloop < 2 || n->k->target->cuda)
+		return false;
+	const Loop *lanes = &n->loops[n->nloop - 1], *pixels = &n->loops[n->nloop - 2];
+	if (!dim_is_const(lanes->extent) || lanes->extent->value > MAX_TURNED_LANES)
+		return false;
+	if (dim_is_const(pixels->extent) && pixels->extent->value < lanes->extent->value)
+		return false;
+	int saved = 0;
+	for (const Op *op = n->body->first; op; op = op->next) {
+		if (op->nregion)
+			return false;
+		if (!op_divides(op) || nest_level(n, &op->results[0]) != n->nloop)
+			continue;
+		if (depends_on(&op->results[0], pixels->arg, 0))
+			return false;
+		saved++;
+	}
+	return saved > 0;
+}
+
+static void loops_turn(Nest *n)
+{
+	Loop *last = &n->loops[n->nloop - 1], lanes = *last;
+	*last = last[-1];
+	last[-1] = lanes;
+	n->turned = true;
+	levels_find(n);
+}
+
+// Loops of extent 1 at the end would hide the loop that matters: they go, their argument is 0.
+static void drop_unit_loops(Nest *n)
+{
+	int kept = 0;
+	for (int i = 0; i < n->nloop; i++) {
+		if (dim_is(n->loops[i].extent, 1))
+			pointer_map_set(&n->s.names, n->loops[i].arg, "0");
+		else
+			n->loops[kept++] = n->loops[i];
+	}
+	n->nloop = kept;
+}
+
+void nest_init(Nest *n, KernelFunc *k, Text *out)
+{
+	*n = (Nest){.k = k, .op = k->op, .body = k->op->regions[0].first, .out = out};
+	scalars_init(&n->s, k);
+	pointer_map_init(&n->levels, k->arena);
+	n->nloop = loops_merge(&n->s, n->body, k->op->results[0].type->dims, n->loops);
+	drop_unit_loops(n);
+	memcpy(n->layout, n->loops, sizeof n->layout);
+	levels_find(n);
+	if (wants_turn(n))
+		loops_turn(n);
+	nest_renew(n);
+}
+
+bool nest_statement(KernelFunc *k)
+{
+	Nest n;
+	Text locals, stores;
+	text_init(&locals, k->arena);
+	text_init(&stores, k->arena);
+	nest_init(&n, k, &locals);
+	if (n.nloop || !level_print(&n, 0, 2))
+		return false;
+	int depth = locals.len ? 2 : 1;
+	if (!locals.len)
+		n.out = &stores;
+	if (!nest_stores_print(&n, depth))
+		return false;
+	if (locals.len) // C++ has no goto past a declaration that stays in sight
+		text_printf(&k->text, "\t{\n%s\t}\n", locals.text);
+	else
+		text_str(&k->text, stores.text);
+	return true;
+}
+
+bool nest_emit(KernelFunc *k)
+{
+	Nest n;
+	Text body;
+	text_init(&body, k->arena);
+	nest_init(&n, k, &body);
+	if (!loops_print(&n))
+		return false;
+	text_printf(&k->text, "%s %s %s(%s)\n{\n", n.nloop ? kernel_linkage(k) : "static", k->status ? "pd_status" : "void",
+	            KERNEL_FN, KERNEL_PARAMS);
+	text_str(&k->text, body.text ? body.text : "");
+	if (k->status)
+		text_str(&k->text, "\treturn PD_OK;\n");
+	text_str(&k->text, "}\n");
+	return true;
+}

@@ -1,0 +1,454 @@
+// Prints loop.reduce as C loops: one accumulator, or a lane of them where the reduced elements lie side by side,
+// so that compilers vectorise float sums without -ffast-math. Called by scalar.c; nest.c has the third
+// form, lanes over the results.
+#include "codegen/nest/nest.h"
+#include "lower/target/target.h"
+
+#include <string.h>
+
+// ---- merged indices --------------------------------------------------------------------------------------
+
+int load_indices_at(const Op *op)
+{
+	return op->code == OP_LOOP_LOAD ? 1 : op->code == OP_LOOP_LOAD_OR ? 3 : 0;
+}
+
+// Whether every use of `arg` is an index of a load that has `other` beside it (at `step`), where the dim of the
+// second one is `extent`.
+static bool always_beside(const Value *arg, const Value *other, int step, const Dim *extent)
+{
+	for (const Use *u = arg->uses; u; u = u->next) {
+		int first = load_indices_at(u->user), at = (int)u->index;
+		if (!first || at < first || at + step < first || op_operand(u->user, at + step) != other)
+			return false;
+		const Type *t = op_operand(u->user, first - 1)->type;
+		int second = (step > 0 ? at + 1 : at) - first;
+		if (second >= t->rank || t->dims[second] != extent)
+			return false;
+	}
+	return true;
+}
+
+int loops_merge(Scalars *s, const Block *b, const Dim *const *extents, Loop *loops)
+{
+	Context *c = s->k->ctx;
+	int n = 0;
+	for (int i = 0; i < b->narg; i++) {
+		const Dim *extent = extents[i];
+		while (i + 1 < b->narg && always_beside(b->args[i], b->args[i + 1], 1, extents[i + 1]) &&
+		       always_beside(b->args[i + 1], b->args[i], -1, extents[i + 1])) {
+			pointer_map_set(&s->merged, b->args[i], b->args[i + 1]);
+			pointer_map_set(&s->names, b->args[i], "0");
+			extent = dim_mul(c, extent, extents[++i]);
+		}
+		loops[n++] = (Loop){.arg = b->args[i], .extent = extent};
+	}
+	return n;
+}
+
+void loop_open(Scalars *s, Loop *loop, int *depth, Text *out)
+{
+	if (dim_is(loop->extent, 1) && !loop->end) {
+		loop->var = "0";
+	} else {
+		loop->var = kernel_local(s->k, "i");
+		const char *end = loop->end ? loop->end : expression_unwrap(s->k->arena, kernel_dim(s->k, loop->extent));
+		const char *next = loop->step ? arena_printf(s->k->arena, " += %s", loop->step) : "++";
+		text_line(out, (*depth)++, "for (%s %s = %s; %s < %s; %s%s) {", s->k->index, loop->var,
+		          loop->first ? loop->first : "0", loop->var, end, loop->var, next);
+	}
+	pointer_map_set(&s->names, loop->arg, loop->var);
+}
+
+bool loop_count(Scalars *s, const Op *reduce, Loop *loop)
+{
+	if (op_operand(reduce, 0))
+		loop->end = scalars_name(s, op_operand(reduce, 0));
+	return !op_operand(reduce, 0) || loop->end;
+}
+
+void loop_close(const Loop *loop, int *depth, Text *out)
+{
+	if (!dim_is(loop->extent, 1) || loop->end)
+		text_line(out, --*depth, "}");
+}
+
+// ---- strides ------------------------------------------------------------------------------------------------
+
+enum { COEF_UNKNOWN = INT32_MAX, MAX_COEF_DEPTH = 24 };
+
+// Coefficients stay small, so that sums of them do.
+static int64_t coef_clip(int64_t coef)
+{
+	return coef > -COEF_UNKNOWN && coef < COEF_UNKNOWN ? coef : COEF_UNKNOWN;
+}
+
+static int64_t index_coef(const Value *index, const Value *var, int depth)
+{
+	if (index == var)
+		return 1;
+	if (!index->def)
+		return 0;
+	const Op *op = index->def;
+	if (op->code == OP_LOOP_CONSTANT || op->code == OP_LOOP_DIM)
+		return 0;
+	if (depth > MAX_COEF_DEPTH || op->code == OP_LOOP_REDUCE)
+		return COEF_UNKNOWN;
+	int64_t x[2] = {0, 0};
+	bool all_zero = true;
+	for (int i = 0; i < op->noperand; i++) {
+		int64_t coef = op_operand(op, i) ? index_coef(op_operand(op, i), var, depth + 1) : 0;
+		all_zero &= coef == 0;
+		if (i < 2)
+			x[i] = coef;
+	}
+	if (all_zero)
+		return 0;
+	if (x[0] == COEF_UNKNOWN || x[1] == COEF_UNKNOWN)
+		return COEF_UNKNOWN;
+	const Value *y = op_operand(op, 1);
+	if (op->code == OP_PD_ADD)
+		return coef_clip(x[0] + x[1]);
+	if (op->code == OP_PD_SUBTRACT)
+		return coef_clip(x[0] - x[1]);
+	if (op->code == OP_PD_MULTIPLY && !x[1] && y->def && y->def->code == OP_LOOP_CONSTANT) {
+		const Attr *v = op_attr(y->def, "value");
+		int64_t factor = coef_clip(v->kind == ATTR_FLOAT ? int_from_double(v->f) : v->i);
+		return factor == COEF_UNKNOWN ? factor : coef_clip(x[0] * factor);
+	}
+	return COEF_UNKNOWN;
+}
+
+int64_t index_stride(const Value *index, const Value *var)
+{
+	return index_coef(index, var, 0);
+}
+
+int load_stride(const Scalars *s, const Op *load, const Value *var)
+{
+	int first = load_indices_at(load), stride = 0;
+	const Type *t = op_operand(load, first - 1)->type;
+	for (int d = 0; d < t->rank; d++) {
+		const Value *index = op_operand(load, first + d);
+		int64_t coef = index_coef(index, var, 0);
+		if (dim_is(t->dims[d], 1) && load->code == OP_LOOP_LOAD)
+			continue;
+		if (stride && !dim_is(t->dims[d], 1))
+			return 2;
+		if (coef)
+			stride = coef == 1 ? 1 : 2;
+		if (stride == 2)
+			return 2;
+	}
+	return stride;
+}
+
+void strides_count(const Scalars *s, const Block *b, const Value *var, Strides *count)
+{
+	for (const Op *op = b->first; op; op = op->next) {
+		if (load_indices_at(op))
+			count->n[load_stride(s, op, var)]++;
+		for (int i = 0; i < op->nregion; i++)
+			strides_count(s, op->regions[i].first, var, count);
+	}
+}
+
+// ---- accumulators -------------------------------------------------------------------------------------------
+
+ReduceKind reduce_kind(const Op *op)
+{
+	return (ReduceKind)op_enum(op, "kind");
+}
+
+static const char *lowest(Scalars *s, const Type *t, bool highest)
+{
+	static const char *const low[DT_COUNT] = {[DT_BOOL] = "false", [DT_U8] = "0", [DT_I8] = "INT8_MIN",
+		[DT_I16] = "INT16_MIN", [DT_I32] = "INT32_MIN", [DT_I64] = "INT64_MIN"};
+	static const char *const high[DT_COUNT] = {[DT_BOOL] = "true", [DT_U8] = "UINT8_MAX", [DT_I8] = "INT8_MAX",
+		[DT_I16] = "INT16_MAX", [DT_I32] = "INT32_MAX", [DT_I64] = "INT64_MAX"};
+	if (t->kind == TY_INDEX)
+		return highest ? "INT64_MAX" : "INT64_MIN";
+	if (dtype_is_float(t->dtype))
+		return scalar_float(s->k->arena, t->dtype, highest ? HUGE_VAL : -HUGE_VAL);
+	return highest ? high[t->dtype] : low[t->dtype];
+}
+
+const char *reduce_neutral(Scalars *s, const Op *op, ReduceKind kind, const Type *t)
+{
+	bool real = t->kind == TY_SCALAR && dtype_is_float(t->dtype);
+	if (type_is_complex(t) && (kind == REDUCE_SUM || kind == REDUCE_PROD))
+		return arena_printf(s->k->arena, "pd_%s_of(%s)", dtype_name(t->dtype), kind == REDUCE_SUM ? "0" : "1");
+	if (type_is_complex(t)) {
+		diag_error(s->k->ctx->diag, op->loc, "code generation: reduction '%s' of complex numbers is not supported in C",
+		           op_str(op, "kind", ""));
+		return NULL;
+	}
+	switch (kind) {
+	case REDUCE_SUM: return real ? scalar_float(s->k->arena, t->dtype, 0) : "0";
+	case REDUCE_PROD: return real ? scalar_float(s->k->arena, t->dtype, 1) : "1";
+	case REDUCE_MAX:
+	case REDUCE_ARGMAX: return lowest(s, t, false);
+	case REDUCE_MIN:
+	case REDUCE_ARGMIN: return lowest(s, t, true);
+	case REDUCE_ANY: return "false";
+	case REDUCE_ALL: return "true";
+	default:
+		diag_error(s->k->ctx->diag, op->loc, "code generation: unknown kind of reduction '%s'",
+		           op_str(op, "kind", ""));
+		return NULL;
+	}
+}
+
+// The type that is accumulated: what the region yields for argmax, the result otherwise.
+static const Type *accumulated_type(const Op *op, ReduceKind kind)
+{
+	if (kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN)
+		return op_operand(block_terminator(op->regions[0].first), 0)->type;
+	return op->results[0].type;
+}
+
+// One more element into the accumulator `acc`. Of floats, max and min are what Paddle's CPU kernels compute: a fold in which NaN
+// comes after everything, and everything after NaN.
+static void accumulate(Scalars *s, const Accumulator *a, const char *acc, const char *value, const char *index, int depth,
+                       Text *out)
+{
+	const ReduceKind kind = a->kind;
+	const Type *t = a->type;
+	const char *best = a->best, *sign = kind == REDUCE_MAX ? ">" : "<";
+	bool whole = t->kind == TY_SCALAR && dtype_is_int(t->dtype);
+	const char *wide = whole && t->dtype == DT_I64 ? "uint64_t" : "uint32_t";
+	switch (kind) {
+	case REDUCE_SUM:
+	case REDUCE_PROD: {
+		sign = kind == REDUCE_SUM ? "+" : "*";
+		if (type_is_complex(t))
+			text_line(out, depth, "%s = pd_%s_%s(%s, %s);", acc, dtype_name(t->dtype),
+			          kind == REDUCE_SUM ? "add" : "mul", acc, value);
+		else if (whole)
+			text_line(out, depth, "%s = (%s)((%s)%s %s (%s)%s);", acc, type_c_scalar(t), wide, acc, sign, wide,
+			          value);
+		else
+			text_line(out, depth, "%s %s= %s;", acc, sign, value);
+		return;
+	}
+	case REDUCE_MAX:
+	case REDUCE_MIN:
+		if (a->keeps_nan)
+			text_line(out, depth, "%s = %s %s %s || %s != %s ? %s : %s;", acc, value, sign, acc, value, value, value, acc);
+		else
+			text_line(out, depth, "%s = %s %s %s ? %s : %s;", acc, acc, sign, value, acc, value);
+		return;
+	case REDUCE_ANY:
+		text_line(out, depth, "%s = %s || %s;", acc, acc, value);
+		return;
+	case REDUCE_ALL:
+		text_line(out, depth, "%s = %s && %s;", acc, acc, value);
+		return;
+	default: {
+		const char *kept = kernel_local(s->k, "v");
+		text_line(out, depth, "const bool %s = %s %s %s;", kept, value, kind == REDUCE_ARGMAX ? ">" : "<", best);
+		text_line(out, depth, "%s = %s ? %s : %s;", best, kept, value, best);
+		text_line(out, depth, "%s = %s ? %s : %s;", acc, kept, index, acc);
+		return;
+	}
+	}
+}
+
+bool accumulator_open(Scalars *s, const Op *op, int lanes, Accumulator *a, int depth, Text *out)
+{
+	KernelFunc *k = s->k;
+	a->kind = reduce_kind(op);
+	a->type = accumulated_type(op, a->kind);
+	a->keeps_nan = false;
+	const char *neutral = reduce_neutral(s, op, a->kind, a->type);
+	if (!neutral)
+		return false;
+	bool arg = a->kind == REDUCE_ARGMAX || a->kind == REDUCE_ARGMIN;
+	a->name = kernel_local(k, "acc");
+	const char *value = arg ? kernel_local(k, "best") : a->name;
+	const char *type = kernel_scalar(s->k, op->results[0].type);
+	if (!lanes) {
+		text_line(out, depth, "%s %s = %s;", type, a->name, arg ? "0" : neutral);
+		if (arg)
+			text_line(out, depth, "%s %s = %s;", kernel_scalar(s->k, a->type), value, neutral);
+		a->element = a->name;
+		a->best = value;
+		return true;
+	}
+	text_line(out, depth, "%s %s[%d];", type, a->name, lanes);
+	if (arg)
+		text_line(out, depth, "%s %s[%d];", kernel_scalar(s->k, a->type), value, lanes);
+	text_line(out, depth, "PDRT_LANES for (int l = 0; l < %d; l++)%s", lanes, arg ? " {" : "");
+	text_line(out, depth + 1, "%s[l] = %s;", a->name, arg ? "0" : neutral);
+	if (arg) {
+		text_line(out, depth + 1, "%s[l] = %s;", value, neutral);
+		text_line(out, depth, "}");
+	}
+	a->element = arena_printf(k->arena, "%s[l]", a->name);
+	a->best = arena_printf(k->arena, "%s[l]", value);
+	return true;
+}
+
+void accumulator_add(Scalars *s, const Accumulator *a, const char *value, const char *index, int depth, Text *out)
+{
+	bool twice = a->kind != REDUCE_SUM && a->kind != REDUCE_PROD && a->kind != REDUCE_ANY && a->kind != REDUCE_ALL;
+	if (twice && strpbrk(value, "([? ")) {
+		const char *name = kernel_local(s->k, "v");
+		text_line(out, depth, "const %s %s = %s;", kernel_scalar(s->k, a->type), name, value);
+		value = name;
+	}
+	accumulate(s, a, a->element, value, index, depth, out);
+}
+
+void accumulator_keep_nan(Accumulator *a)
+{
+	const bool order = a->kind == REDUCE_MAX || a->kind == REDUCE_MIN;
+	a->keeps_nan = order && a->type->kind == TY_SCALAR && dtype_is_float(a->type->dtype);
+}
+
+// ---- printing ---------------------------------------------------------------------------------------------------
+
+typedef struct Reduction {
+	Scalars *s;
+	const Op *op;
+	Text *out;
+	int nloop;
+	Loop loops[MAX_RANK];
+	Accumulator acc;
+} Reduction;
+
+static bool body_print(Reduction *r, int depth)
+{
+	const Block *b = r->op->regions[0].first;
+	const Op *end = block_terminator(b);
+	for (const Op *op = b->first; op != end; op = op->next)
+		if (!scalar_op_print(r->s, op, true, depth, r->out))
+			return false;
+	const char *value = scalars_name(r->s, op_operand(end, 0));
+	if (!value)
+		return false;
+	const char *index = r->nloop ? scalars_name(r->s, r->loops[r->nloop - 1].arg) : "0";
+	accumulator_add(r->s, &r->acc, value, index, depth, r->out);
+	return true;
+}
+
+// One element after the other into the accumulator.
+static bool loops_print(Reduction *r, int depth)
+{
+	for (int i = 0; i < r->nloop; i++)
+		loop_open(r->s, &r->loops[i], &depth, r->out);
+	if (!body_print(r, depth))
+		return false;
+	for (int i = r->nloop; i-- > 0;)
+		loop_close(&r->loops[i], &depth, r->out);
+	return true;
+}
+
+bool reduce_again_print(Scalars *s, const Op *op, const Accumulator *a, Loop *loops, int nloop, int depth, Text *out)
+{
+	Reduction r = {.s = s, .op = op, .out = out, .nloop = nloop, .acc = *a};
+	const char *neutral = reduce_neutral(s, op, a->kind, a->type);
+	if (!a->keeps_nan || !neutral)
+		return neutral != NULL;
+	memcpy(r.loops, loops, (size_t)nloop * sizeof *loops);
+	r.acc.keeps_nan = false;
+	text_line(out, depth, "if (%s != %s) {", a->element, a->element);
+	text_line(out, depth + 1, "%s = %s;", a->element, neutral);
+	if (!loops_print(&r, depth + 1))
+		return false;
+	text_line(out, depth, "}");
+	return true;
+}
+
+static bool plain_print(Reduction *r, int depth)
+{
+	if (!accumulator_open(r->s, r->op, 0, &r->acc, depth, r->out) || !loops_print(r, depth))
+		return false;
+	pointer_map_set(&r->s->names, &r->op->results[0], scalar_round(r->s->k, r->op->results[0].type, r->acc.name));
+	return true;
+}
+
+// ---- lanes ------------------------------------------------------------------------------------------------------
+
+static bool block_is_simple(const Block *b)
+{
+	for (const Op *op = b->first; op; op = op->next)
+		if (op->nregion || op->code == OP_LOOP_TO_INDEX)
+			return false;
+	return true;
+}
+
+// How many accumulators side by side: 0 when the reduced elements do not lie so.
+static int lanes_wanted(Reduction *r)
+{
+	const Target *t = r->s->k->target;
+	const Block *b = r->op->regions[0].first;
+	ReduceKind kind = reduce_kind(r->op);
+	bool fits = kind == REDUCE_SUM || kind == REDUCE_PROD || kind == REDUCE_MAX || kind == REDUCE_MIN;
+	if (t->cuda || !fits || !r->nloop || !block_is_simple(b))
+		return 0;
+	const Loop *inner = &r->loops[r->nloop - 1];
+	Strides count = {0};
+	strides_count(r->s, b, inner->arg, &count);
+	if (count.n[2] || !count.n[1])
+		return 0;
+	if (dim_is_const(inner->extent) && inner->extent->value < 2 * t->lanes)
+		return 0;
+	return dim_is_const(inner->extent) && inner->extent->value < 8 * t->lanes ? t->lanes : 4 * t->lanes;
+}
+
+// for (; i + W <= N; i += W) for (l) …: the whole lanes, then one element after the other into lane 0.
+static bool lanes_print(Reduction *r, int lanes, int depth)
+{
+	Scalars *s = r->s;
+	KernelFunc *k = s->k;
+	Loop *inner = &r->loops[r->nloop - 1];
+	if (!accumulator_open(s, r->op, lanes, &r->acc, depth, r->out))
+		return false;
+	accumulator_keep_nan(&r->acc);
+	for (int i = 0; i + 1 < r->nloop; i++)
+		loop_open(s, &r->loops[i], &depth, r->out);
+	const char *i = kernel_local(k, "i"), *extent = inner->end ? inner->end : kernel_dim(k, inner->extent);
+	text_line(r->out, depth, "int64_t %s = 0;", i);
+	text_line(r->out, depth, "for (; %s + %d <= %s; %s += %d)", i, lanes, extent, i, lanes);
+	text_line(r->out, depth + 1, "PDRT_LANES for (int l = 0; l < %d; l++) {", lanes);
+	pointer_map_set(&s->names, inner->arg, arena_printf(k->arena, "(%s + l)", i));
+	if (!body_print(r, depth + 2))
+		return false;
+	text_line(r->out, depth + 1, "}");
+	if (inner->end || !dim_is_const(inner->extent) || inner->extent->value % lanes) {
+		text_line(r->out, depth, "for (; %s < %s; %s++) {", i, extent, i);
+		pointer_map_set(&s->names, inner->arg, i);
+		r->acc.element = arena_printf(k->arena, "%s[0]", r->acc.name);
+		if (!body_print(r, depth + 1))
+			return false;
+		text_line(r->out, depth, "}");
+	}
+	for (int j = r->nloop - 1; j-- > 0;)
+		loop_close(&r->loops[j], &depth, r->out);
+	// The lanes are folded in halves: the tree is shallow, and its halves are vectors.
+	r->acc.element = arena_printf(k->arena, "%s[l]", r->acc.name);
+	for (int w = lanes / 2; w > 0; w /= 2) {
+		text_line(r->out, depth, "%sfor (int l = 0; l < %d; l++)", w >= 4 ? "PDRT_LANES " : "", w);
+		const char *other = arena_printf(k->arena, "%s[l + %d]", r->acc.name, w);
+		accumulate(s, &r->acc, r->acc.element, other, NULL, depth + 1, r->out);
+	}
+	r->acc.element = arena_printf(k->arena, "%s[0]", r->acc.name);
+	if (!reduce_again_print(s, r->op, &r->acc, r->loops, r->nloop, depth, r->out))
+		return false;
+	pointer_map_set(&s->names, &r->op->results[0], arena_printf(k->arena, "%s[0]", r->acc.name));
+	return true;
+}
+
+bool reduce_print(Scalars *s, const Op *op, int depth, Text *out)
+{
+	Reduction r = {.s = s, .op = op, .out = out};
+	const Attr *extents = op_attr(op, "extents");
+	r.nloop = loops_merge(s, op->regions[0].first, extents->dims, r.loops);
+	if (!loop_count(s, op, r.loops))
+		return false;
+	if (s->together && s->together == op->block && r.nloop && s->k->cg->backend->suits_team(s->k, op))
+		return s->k->cg->backend->team_reduce(s, op, r.loops, r.nloop, depth, out);
+	int lanes = lanes_wanted(&r);
+	return lanes ? lanes_print(&r, lanes, depth) : plain_print(&r, depth);
+}

@@ -1,0 +1,155 @@
+// What the emitters of tuned kernels share: common helpers of the generated code, positions, regions as text.
+#include "codegen/nest/region.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+bool tile_prelude(KernelFunc *k)
+{
+	const TemplateKey keys[] = {
+		{"lanes", tile_int(k, k->target->lanes)},
+		{"bytes", tile_int(k, k->target->lanes * 4)},
+	};
+	if (!kernel_helper(k, "kernel_macros.c", 0, NULL))
+		return false;
+	return kernel_helper(k, k->target->vector ? "vector_gnu.c" : "vector_plain.c", 2, keys);
+}
+
+int tile_height(int height, int width, int nv)
+{
+	int rows = height * width / nv;
+	return rows < 1 ? 1 : rows > 14 ? 14 : rows; // more hardly saves loads, and every height is code
+}
+
+int tile_split(int height, int nv)
+{
+	int split = 1;
+	while (split * height * nv < 8)
+		split *= 2;
+	return split;
+}
+
+const char *tile_end(KernelFunc *k, const char *from, const char *name, const Dim *end, int height)
+{
+	if (dim_is_const(end) && end->value > 0) {
+		int64_t tiles = (end->value + height - 1) / height;
+		if (end->value % tiles == 0)
+			return arena_printf(k->arena, "%s + %" PRId64, from, end->value / tiles);
+	}
+	if (!kernel_helper(k, "tile_end.c", 0, NULL))
+		return NULL;
+	return arena_printf(k->arena, "pd_tile_end(%s, %s, %d)", from, name, height);
+}
+
+const char *tile_int(KernelFunc *k, int64_t v)
+{
+	return arena_printf(k->arena, "%" PRId64, v);
+}
+
+const char *tile_product(KernelFunc *k, int n, const Dim *const *dims)
+{
+	const Dim *all = dim_const(k->ctx, 1);
+	for (int i = 0; i < n; i++)
+		all = dim_mul(k->ctx, all, dims[i]);
+	return kernel_dim(k, all);
+}
+
+const char *tile_position(KernelFunc *k, const char *linear, int n, const Dim *const *dims, int i)
+{
+	bool first = true; // nothing in front of i that is more than 1 wide: no remainder to take
+	for (int j = 0; j < i; j++)
+		first = first && dim_is(dims[j], 1);
+	const char *behind = tile_product(k, n - i - 1, dims + i + 1);
+	const char *q = strcmp(behind, "1") ? arena_printf(k->arena, "(%s / %s)", linear, behind) : linear;
+	if (dim_is(dims[i], 1))
+		return "0";
+	return first ? q : arena_printf(k->arena, "(%s %% %s)", q, kernel_dim(k, dims[i]));
+}
+
+const char *tile_function_kind(const KernelFunc *k)
+{
+	return k->target->cuda ? "static __global__ void" : "static void";
+}
+
+const char *tile_each(KernelFunc *k, const char *name, const char *count)
+{
+	if (!k->target->cuda)
+		return arena_printf(k->arena, "int64_t %s = 0; %s < %s; %s++", name, name, count, name);
+	k->one_block = true;
+	return arena_printf(k->arena, "int64_t %s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; %s < %s; "
+	                    "%s += (int64_t)gridDim.x * blockDim.x", name, name, count, name);
+}
+
+const char *tile_arguments(KernelFunc *k)
+{
+	Text t;
+	text_init(&t, k->arena);
+	for (int sizes = 0; sizes < 2; sizes++) // the order in which kernel_finish declares them
+		for (int i = 0; i < k->nparam; i++)
+			if ((k->params[i].value == NULL) == sizes)
+				text_printf(&t, "%s%s", t.len ? ", " : "", k->params[i].name);
+	return t.text;
+}
+
+const char *tile_sizes(KernelFunc *k)
+{
+	Text t;
+	text_init(&t, k->arena);
+	for (int i = 0; i < k->nparam; i++)
+		if (!k->params[i].value)
+			text_printf(&t, "%s(void)%s;", t.len ? "\n" : "", k->params[i].name);
+	return t.len ? t.text : "";
+}
+
+const char *tile_pass_on(KernelFunc *k, const char *head, const char *suffix, const char *first)
+{
+	const char *call = arena_printf(k->arena, KERNEL_FN "%s(%s, %s)", suffix, first, tile_arguments(k));
+	if (k->status)
+		return arena_printf(k->arena, "%s%s{\n\tconst pd_status status = %s;\n\tif (status != PD_OK)\n\t\treturn status;\n}",
+		                    head, *head ? " " : "", call);
+	return arena_printf(k->arena, "%s%s%s;", head, *head ? "\n\t" : "", call);
+}
+
+const char *tile_returns(const KernelFunc *k)
+{
+	return k->status ? "pd_status" : "void";
+}
+
+const char *tile_done(const KernelFunc *k)
+{
+	return k->status ? "return PD_OK;" : "";
+}
+
+bool region_is_identity(const Region *r)
+{
+	const Block *b = region_entry(r);
+	return b->first == b->last && b->narg > 0 && op_operand(b->last, 0) == b->args[0];
+}
+
+bool region_uses(const Region *r, int i)
+{
+	const Block *b = region_entry(r);
+	return i < b->narg && value_used(b->args[i]);
+}
+
+const char *region_text(KernelFunc *k, const Region *r, const char *const *args, const char **value)
+{
+	Text t;
+	text_init(&t, k->arena);
+	if (!scalar_region_print(k, r, args, 0, &t, value))
+		return NULL;
+	return t.text ? t.text : "";
+}
+
+bool tile_check_f32(KernelFunc *k)
+{
+	for (int i = 0; i < k->op->noperand; i++) {
+		const Value *v = op_operand(k->op, i);
+		if (v && v->type->dtype != DT_F32) {
+			diag_error(k->ctx->diag, k->op->loc, "%s of %s has no template", k->op->info->name,
+			           dtype_name(v->type->dtype));
+			return false;
+		}
+	}
+	return true;
+}

@@ -1,0 +1,62 @@
+# The sources of codegen/, room by room.
+SOURCES += codegen/codegen.c
+SOURCES += codegen/c/kernel_conv.c codegen/c/kernel_depthwise.c codegen/c/kernel_gemm.c \
+	codegen/c/kernel_layout.c codegen/c/kernel_norm.c codegen/c/kernel_row.c \
+	codegen/c/kernel_softmax.c codegen/c/module.c codegen/c/run.c codegen/c/update.c
+SOURCES += codegen/cuda/backend.c codegen/cuda/cuda.c codegen/cuda/graph.c codegen/cuda/header.c \
+	codegen/cuda/host.c codegen/cuda/instance.c codegen/cuda/library.c codegen/cuda/library_conv.c \
+	codegen/cuda/library_epilogue.c codegen/cuda/loop.c codegen/cuda/move.c codegen/cuda/nodes.c \
+	codegen/cuda/report.c codegen/cuda/rounds.c codegen/cuda/step.c
+SOURCES += codegen/device/attention.c codegen/device/conv.c codegen/device/depthwise.c \
+	codegen/device/index.c codegen/device/matmul.c codegen/device/narrow.c codegen/device/nest.c \
+	codegen/device/reduce.c codegen/device/rows.c codegen/device/select.c codegen/device/tile.c \
+	codegen/device/turn.c codegen/device/vector.c codegen/device/wide.c
+SOURCES += codegen/func/func.c codegen/func/scalar.c codegen/func/sizes.c
+SOURCES += codegen/model/branch.c codegen/model/header.c codegen/model/info.c \
+	codegen/model/locals.c codegen/model/module.c codegen/model/ports.c codegen/model/run.c \
+	codegen/model/state.c codegen/model/update.c codegen/model/weights.c
+SOURCES += codegen/nest/kernel_scan.c codegen/nest/kernel_select.c codegen/nest/lanes.c \
+	codegen/nest/nest.c codegen/nest/reduce.c codegen/nest/region.c
+SOURCES += codegen/text/names.c codegen/text/prelude.c codegen/text/template.c
+# Texts that pdcc carries: the templates of generated code, the runtime stub, the emulator of CUDA.
+TEXTS += codegen/c/kernels/conv.c.in codegen/c/kernels/conv_plain.c.in \
+	codegen/c/kernels/conv_point.c.in codegen/c/kernels/conv_shape.c.in \
+	codegen/c/kernels/conv_tile.c.in codegen/c/kernels/depthwise.c.in \
+	codegen/c/kernels/depthwise_tile.c.in codegen/c/kernels/gemm.c.in \
+	codegen/c/kernels/gemm_rows.c.in codegen/c/kernels/gemm_tile.c.in \
+	codegen/c/kernels/interleave.c.in codegen/c/kernels/layer_norm.c.in codegen/c/kernels/panels.c.in \
+	codegen/c/kernels/row_max.c.in codegen/c/kernels/row_spread.c.in codegen/c/kernels/row_sum.c.in \
+	codegen/c/kernels/softmax.c.in codegen/c/kernels/unblock.c.in
+TEXTS += codegen/cuda/kernels/cuda_attention.c.in codegen/cuda/kernels/cuda_attention_mma.c.in \
+	codegen/cuda/kernels/cuda_attention_row.c.in codegen/cuda/kernels/cuda_compact.c.in \
+	codegen/cuda/kernels/cuda_conv.c.in codegen/cuda/kernels/cuda_conv_blocked.c.in \
+	codegen/cuda/kernels/cuda_conv_shape.c.in codegen/cuda/kernels/cuda_depthwise.c.in \
+	codegen/cuda/kernels/cuda_depthwise_blocked.c.in codegen/cuda/kernels/cuda_dnn.c.in \
+	codegen/cuda/kernels/cuda_epilogue.c.in codegen/cuda/kernels/cuda_layer_norm.c.in \
+	codegen/cuda/kernels/cuda_layer_norm_long.c.in codegen/cuda/kernels/cuda_library.c.in \
+	codegen/cuda/kernels/cuda_lt.c.in codegen/cuda/kernels/cuda_mma.c.in \
+	codegen/cuda/kernels/cuda_mma_rows.c.in codegen/cuda/kernels/cuda_narrow.c.in \
+	codegen/cuda/kernels/cuda_nms.c.in codegen/cuda/kernels/cuda_prelude.c.in \
+	codegen/cuda/kernels/cuda_ptx.c.in codegen/cuda/kernels/cuda_row_kernel.c.in \
+	codegen/cuda/kernels/cuda_scan.c.in codegen/cuda/kernels/cuda_scan_wide.c.in \
+	codegen/cuda/kernels/cuda_scatter.c.in codegen/cuda/kernels/cuda_softmax.c.in \
+	codegen/cuda/kernels/cuda_softmax_across.c.in codegen/cuda/kernels/cuda_softmax_across_long.c.in \
+	codegen/cuda/kernels/cuda_softmax_long.c.in codegen/cuda/kernels/cuda_sort.c.in \
+	codegen/cuda/kernels/cuda_sort_long.c.in codegen/cuda/kernels/cuda_tile.c.in \
+	codegen/cuda/kernels/cuda_tile_kernel.c.in
+TEXTS += codegen/nest/kernels/box_overlap.c.in codegen/nest/kernels/compact.c.in \
+	codegen/nest/kernels/kernel_macros.c.in codegen/nest/kernels/nms.c.in \
+	codegen/nest/kernels/scan.c.in codegen/nest/kernels/scatter.c.in codegen/nest/kernels/sort.c.in \
+	codegen/nest/kernels/sort_heap.c.in codegen/nest/kernels/sort_rows.c.in \
+	codegen/nest/kernels/tile_end.c.in codegen/nest/kernels/vector_gnu.c.in \
+	codegen/nest/kernels/vector_plain.c.in
+TEXTS += codegen/text/kernels/math.c.in codegen/text/kernels/prelude.c.in
+TEXTS += runtime_stub/cudaemu/api.cc runtime_stub/cudaemu/banks.cc runtime_stub/cudaemu/block.cc \
+	runtime_stub/cudaemu/cublasLt.h runtime_stub/cudaemu/cuda_bf16.h runtime_stub/cudaemu/cuda_fp16.h \
+	runtime_stub/cudaemu/cuda_library.h runtime_stub/cudaemu/cuda_runtime.h \
+	runtime_stub/cudaemu/cuda_runtime_api.h runtime_stub/cudaemu/cudaemu.h \
+	runtime_stub/cudaemu/cudnn.h runtime_stub/cudaemu/memory.cc runtime_stub/cudaemu/objects.h \
+	runtime_stub/cudaemu/order.h runtime_stub/cudaemu/queue.cc runtime_stub/cudaemu/races.cc \
+	runtime_stub/cudaemu/report.cc runtime_stub/cudaemu/shadow.cc
+TEXTS += runtime_stub/harness.c runtime_stub/harness_npy.h runtime_stub/pdrt.c runtime_stub/pdrt.h \
+	runtime_stub/pdrt_cuda.h runtime_stub/pdrt_cuda_device.h

@@ -1,0 +1,107 @@
+// Templates: text with `${key}` holes, embedded into the compiler by embed.c. Called by the emitters.
+#include "codegen/text/text.h"
+
+#include <string.h>
+
+#include "kernels.inc" // made by embed.c: embed_table
+
+const char *embed_text(const char *name)
+{
+	for (size_t i = 0; embed_table[i].name; i++)
+		if (!strcmp(embed_table[i].name, name))
+			return embed_table[i].text;
+	return NULL;
+}
+
+typedef struct Expansion {
+	Context *ctx;
+	Text *out;
+	const char *name; // of the template, for diagnostics
+	int nkey;
+	const TemplateKey *keys;
+	bool *used;
+} Expansion;
+
+static const char *key_text(Expansion *x, const char *key, size_t n)
+{
+	if (n == 2 && !memcmp(key, "fn", 2))
+		return KERNEL_FN;
+	if (n == 6 && !memcmp(key, "params", 6))
+		return KERNEL_PARAMS;
+	for (int i = 0; i < x->nkey; i++)
+		if (strlen(x->keys[i].key) == n && !memcmp(x->keys[i].key, key, n)) {
+			x->used[i] = true;
+			return x->keys[i].text;
+		}
+	diag_error(x->ctx->diag, &loc_unknown, "template '%s': unknown key '%.*s'", x->name, (int)n, key);
+	return NULL;
+}
+
+// A line that is nothing but white space and one hole takes all lines of its value, each indented like the
+// hole; an empty value makes the line disappear.
+static void block_expand(Expansion *x, const char *indent, size_t width, const char *text)
+{
+	while (*text) {
+		size_t n = strcspn(text, "\n");
+		if (n) {
+			if (*text != '#')
+				text_strn(x->out, indent, width);
+			text_strn(x->out, text, n);
+		}
+		text_char(x->out, '\n');
+		text += n + (text[n] == '\n');
+	}
+}
+
+static bool line_expand(Expansion *x, const char *line, size_t n, bool newline)
+{
+	size_t width = strspn(line, " \t");
+	const char *open = line + width;
+	const char *close = width < n ? memchr(open, '}', n - width) : NULL;
+	if (newline && close && n - width > 3 && open[0] == '$' && open[1] == '{' && close + 1 == line + n) {
+		const char *text = key_text(x, open + 2, (size_t)(close - open - 2));
+		if (!text)
+			return false;
+		block_expand(x, line, width, text);
+		return true;
+	}
+	for (size_t i = 0; i < n;) {
+		if (i + 1 < n && line[i] == '$' && line[i + 1] == '{') {
+			const char *end = memchr(line + i, '}', n - i);
+			size_t len = end ? (size_t)(end - line) - i - 2 : n - i - 2;
+			const char *text = key_text(x, line + i + 2, len);
+			if (!text)
+				return false;
+			text_str(x->out, text);
+			i += len + 3;
+		} else {
+			text_char(x->out, line[i++]);
+		}
+	}
+	if (newline)
+		text_char(x->out, '\n');
+	return true;
+}
+
+bool template_expand(Context *c, Text *out, const char *name, int nkey, const TemplateKey *keys)
+{
+	const char *text = embed_text(name);
+	if (!text) {
+		diag_error(c->diag, &loc_unknown, "no template '%s'", name);
+		return false;
+	}
+	Expansion x = {c, out, name, nkey, keys, NEW_ARRAY(c->arena, (size_t)nkey + 1, bool)};
+	while (*text) {
+		size_t n = strcspn(text, "\n");
+		bool newline = text[n] == '\n';
+		if (!line_expand(&x, text, n, newline))
+			return false;
+		text += n + newline;
+	}
+	for (int i = 0; i < nkey; i++)
+		if (!x.used[i]) {
+			diag_error(c->diag, &loc_unknown, "template '%s': unused key '%s'", name, keys[i].key);
+			return false;
+		}
+	return true;
+}

@@ -1,0 +1,158 @@
+// From a lowered module to a program that runs it on .npy files: writes the generated code, the stub and
+// the harness into a folder and compiles them. Used by run, verify and bench.
+#include "frontend/driver/driver.h"
+#include "frontend/read/read.h"
+#include "lower/target/target.h"
+
+#include <string.h>
+
+static const char *join(Context *c, const char *folder, const char *name)
+{
+	return arena_printf(c->arena, "%s/%s", folder, name);
+}
+
+static FilePiece stub_piece(Context *c, const char *folder, const char *name)
+{
+	const char *text = embed_text(name);
+	return (FilePiece){join(c, folder, name), text, strlen(text)};
+}
+
+// What the program is made of, in `folder`; with what runs it (weights and harness), too, if to_run.
+static bool sources_write(Driver *d, const char *folder, const CodegenResult *r, const BuiltModel *b, bool cuda, bool to_run)
+{
+	static const char *const stubs[] = {"pdrt.h", "pdrt_cuda.h", "pdrt_cuda_device.h"};
+	static const char *const harness[] = {"pdrt.c", "harness.c", "harness_npy.h"};
+	Context *c = d->ctx;
+	FilePiece pieces[9] = {
+		{join(c, folder, cuda ? "model.cu" : "model.c"), r->source.text, r->source.len},
+		{join(c, folder, "model.h"), r->header.text, r->header.len},
+	};
+	int n = 2;
+	for (int i = 0; i < (cuda ? 3 : 1); i++)
+		pieces[n++] = stub_piece(c, folder, stubs[i]);
+	for (size_t i = 0; to_run && i < COUNT_OF(harness); i++)
+		pieces[n++] = stub_piece(c, folder, harness[i]);
+	if (to_run && r->weights)
+		pieces[n++] = (FilePiece){b->weights, r->weights, r->weights_size};
+	stage_begin(d, "write");
+	return file_write_group(c, n, pieces);
+}
+
+bool model_sources(Driver *d, Op *module, const Target *t, const char *folder, bool to_run, BuiltModel *b, CodegenResult *r)
+{
+	Context *c = d->ctx;
+	const CodegenOptions options = {
+		.prefix = "model",
+		.header_name = "model.h",
+		.weights_name = "model.weights",
+		.banner = d->options->model,
+		.weights = WEIGHTS_AUTO,
+	};
+	if (!driver_codegen(d, module, t, &options, r))
+		return false;
+	if (folder ? !folder_make(c, folder) : !(folder = temp_folder(c)))
+		return false;
+	b->folder = folder;
+	b->libraries = r->libraries;
+	b->nstate = r->nstate;
+	b->states = r->states;
+	b->program = join(c, folder, "model.run");
+	b->weights = r->weights ? join(c, folder, "model.weights") : NULL;
+	return sources_write(d, folder, r, b, t->cuda, to_run);
+}
+
+// What runs a model takes the compiler longer than most models do.
+static bool harness_build(Driver *d, const BuiltModel *b, const char *object)
+{
+	Context *c = d->ctx;
+	const char *argv[64];
+	int n = words_append(c, external_compiler(d), argv, 0, 24);
+	if (!n) {
+		diag_error(c->diag, NULL, "no compiler given");
+		return false;
+	}
+	n = words_append(c, "-std=gnu11 -O2 -c", argv, n, 32);
+	n = words_append(c, d->options->cflags, argv, n, 56);
+	argv[n++] = "-I";
+	argv[n++] = b->folder;
+	argv[n++] = join(c, b->folder, "harness.c");
+	argv[n++] = "-o";
+	argv[n++] = object;
+	return compiler_run(d, argv, n);
+}
+
+bool model_build(Driver *d, Op *module, const Target *t, const char *folder, BuiltModel *b)
+{
+	Context *c = d->ctx;
+	CodegenResult r;
+	if (!model_sources(d, module, t, folder, true, b, &r))
+		return false;
+	stage_begin(d, "external compiler");
+	if (t->cuda)
+		return cuda_build(d, b);
+	static const char *const texts[] = {"pdrt.h", "harness.c", "harness_npy.h"};
+	const char *harness = object_cached(d, b, "harness", COUNT_OF(texts), texts, harness_build);
+	if (!harness)
+		return false;
+	const char *const sources[] = {join(c, b->folder, "model.c"), join(c, b->folder, "pdrt.c"), harness};
+	return compile_external(d, t, b->folder, 3, sources, b->program, false);
+}
+
+// What the program left in parameters becomes what they hold here.
+static bool state_read(Context *c, const BuiltModel *b, const char *folder)
+{
+	for (int i = 0; i < b->nstate; i++) {
+		Tensor *t = npy_read(c, arena_printf(c->arena, "%s/%d.npy", folder, i));
+		if (!t)
+			return false;
+		param_set(c, b->states[i], t);
+	}
+	return true;
+}
+
+bool model_execute(Driver *d, const BuiltModel *b, const char *out_dir)
+{
+	Context *c = d->ctx;
+	const Options *o = d->options;
+	int max = 16;
+	for (int i = 0; i < o->ncall; i++)
+		max += 1 + 4 * o->calls[i].ninput;
+	const char **argv = NEW_ARRAY(c->arena, (size_t)max, const char *);
+	int n = 0;
+	argv[n++] = b->program;
+	argv[n++] = "--out-dir";
+	argv[n++] = out_dir;
+	if (b->weights) {
+		argv[n++] = "--weights";
+		argv[n++] = b->weights;
+	}
+	if (o->redzone)
+		argv[n++] = "--redzone";
+	const char *state = o->save_state && b->nstate ? join(c, b->folder, "state") : NULL;
+	if (state) {
+		argv[n++] = "--state";
+		argv[n++] = state;
+		if (!folder_make(c, state))
+			return false;
+	}
+	for (int i = 0; i < o->ncall; i++) {
+		if (i)
+			argv[n++] = "--next";
+		for (int k = 0; k < o->calls[i].ninput; k++) {
+			argv[n++] = "--in";
+			argv[n++] = arena_printf(c->arena, "%s=%s", o->calls[i].inputs[k].name, o->calls[i].inputs[k].path);
+			if (!o->calls[i].inputs[k].lod)
+				continue;
+			argv[n++] = "--lod";
+			argv[n++] = arena_printf(c->arena, "%s=%s", o->calls[i].inputs[k].name, o->calls[i].inputs[k].lod);
+		}
+	}
+	stage_begin(d, "run");
+	int status = 0;
+	if (external_run(c, argv, &status))
+		return !state || state_read(c, b, state);
+	diag_error(c->diag, NULL, status >= 128 ? "the generated program was ended by signal %d" :
+	                                          "the generated program failed (exit status %d)",
+	           status >= 128 ? status - 128 : status);
+	return false;
+}

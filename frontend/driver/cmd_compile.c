@@ -1,0 +1,243 @@
+// `pdcc MODEL -o OUT`: C or CUDA source with header and weights, a shared library, or IR at some stage.
+#include "frontend/driver/driver.h"
+#include "frontend/read/read.h"
+#include "ir/text/text.h"
+#include "lower/target/target.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+// `path` without its last suffix, with another one.
+static const char *with_suffix(Context *c, const char *path, const char *suffix)
+{
+	const char *dot = strrchr(base_name(path), '.');
+	size_t n = dot ? (size_t)(dot - path) : strlen(path);
+	return arena_printf(c->arena, "%.*s%s", (int)n, path, suffix);
+}
+
+// A C identifier from the output's name: "mobile-net.v1.c" gives mobile_net_v1, "float4.cu" model_float4.
+static const char *default_prefix(Context *c, const char *output)
+{
+	const char *base = base_name(output);
+	bool library = strstr(base, ".so") != NULL && !strncmp(base, "lib", 3);
+	base += library ? 3 : 0;
+	const char *dot = strrchr(base, '.');
+	size_t n = dot && dot != base ? (size_t)(dot - base) : strlen(base);
+	if (!strcmp(output, "-") || !n)
+		return "model";
+	char *s = arena_printf(c->arena, "%s%.*s", isdigit((unsigned char)*base) ? "m" : "", (int)n, base);
+	for (char *p = s; *p; p++)
+		*p = isalnum((unsigned char)*p) ? *p : '_';
+	return prefix_is_free(s) ? s : arena_printf(c->arena, "model_%s", s);
+}
+
+static bool prefix_valid(const char *s)
+{
+	if (!isalpha((unsigned char)*s) && *s != '_')
+		return false;
+	for (; *s; s++) {
+		if (!isalnum((unsigned char)*s) && *s != '_')
+			return false;
+	}
+	return true;
+}
+
+static EmitKind emit_kind(const Options *o)
+{
+	static const struct {
+		const char *suffix;
+		EmitKind kind;
+	} suffixes[] = {{".c", EMIT_C},     {".cu", EMIT_CUDA}, {".h", EMIT_HEADER}, {".pdir", EMIT_IR}, {".cfg", EMIT_CFG},
+	                {".dot", EMIT_DOT}, {".json", EMIT_JSON}, {".so", EMIT_SHARED}};
+	if (o->emit != EMIT_DEFAULT)
+		return o->emit;
+	const char *dot = strrchr(base_name(o->output), '.');
+	for (size_t i = 0; dot && i < COUNT_OF(suffixes); i++) {
+		if (!strcmp(dot, suffixes[i].suffix))
+			return suffixes[i].kind;
+	}
+	return EMIT_DEFAULT;
+}
+
+// Views of the IR, before lowering (ir, dot, json) or after it (cfg).
+static bool emit_view(Driver *d, Op *module, EmitKind kind, const char *output, const FilePiece *depfile)
+{
+	const Target *t = kind == EMIT_CFG ? driver_target(d, "generic") : NULL;
+	if (kind == EMIT_CFG && !(t && driver_lower(d, module, t, NULL)))
+		return false;
+	Text text;
+	text_init(&text, d->ctx->arena);
+	if (kind == EMIT_DOT)
+		emit_dot(&text, module);
+	else if (kind == EMIT_JSON)
+		emit_json(&text, module);
+	else
+		ir_print(&text, module);
+	stage_begin(d, "write");
+	const FilePiece pieces[] = {{output, text.text, text.len}, *depfile};
+	return file_write_group(d->ctx, depfile->path ? 2 : 1, pieces);
+}
+
+// The model as it was read; nothing is translated, so parameters are not needed.
+static bool emit_legacy(Driver *d, const char *output)
+{
+	Text text;
+	text_init(&text, d->ctx->arena);
+	const Paddle__ProgramDesc *p = model_read(d->ctx, d->options->model);
+	if (!p)
+		return false;
+	legacy_print(&text, p);
+	return file_write(d->ctx, output, text.text ? text.text : "", text.len);
+}
+
+// -MD: a rule for make. Without a path when none is wanted. It is written with the output, so that make never
+// takes an output for complete whose rule is missing.
+static FilePiece make_depfile(Driver *d, const char *output)
+{
+	const Options *o = d->options;
+	Text text;
+	if (!o->depfile)
+		return (FilePiece){0};
+	text_init(&text, d->ctx->arena);
+	text_printf(&text, "%s:", output);
+	for (int i = 0; i < d->nread; i++) {
+		text_char(&text, ' ');
+		for (const char *p = d->read[i]; *p; p++)
+			text_printf(&text, strchr(" #\\", *p) ? "\\%c" : *p == '$' ? "$%c" : "%c", *p);
+	}
+	text_char(&text, '\n');
+	const char *path = o->depfile_path ? o->depfile_path : arena_printf(d->ctx->arena, "%s.d", output);
+	return (FilePiece){path, text.text, text.len};
+}
+
+static WeightsMode weights_mode(const Options *o)
+{
+	if (!o->weights)
+		return WEIGHTS_AUTO;
+	return !strcmp(o->weights, "inline") ? WEIGHTS_INLINE : !strcmp(o->weights, "file") ? WEIGHTS_FILE : WEIGHTS_OBJECT;
+}
+
+// The library carries its weights, so that it can be moved alone.
+static bool build_shared(Driver *d, const Target *t, const CodegenResult *r, const char *output,
+                         const FilePiece *depfile)
+{
+	Context *c = d->ctx;
+	const char *folder = temp_folder(c);
+	if (!folder)
+		return false;
+	const char *files[] = {"model.c", "model.h", "model.weights", "pdrt.h", "pdrt.c"};
+	const char *paths[COUNT_OF(files)];
+	for (size_t i = 0; i < COUNT_OF(files); i++)
+		paths[i] = arena_printf(c->arena, "%s/%s", folder, files[i]);
+	const char *header = embed_text("pdrt.h"), *stub = embed_text("pdrt.c");
+	const FilePiece pieces[] = {
+		{paths[0], r->source.text, r->source.len}, {paths[1], r->header.text, r->header.len},
+		{paths[3], header, strlen(header)},        {paths[4], stub, strlen(stub)},
+		{paths[2], r->weights, r->weights_size},
+	};
+	if (!file_write_group(c, r->weights ? 5 : 4, pieces))
+		return false;
+	stage_begin(d, "external compiler");
+	const char *const sources[] = {paths[0], paths[4]};
+	if (!compile_external(d, t, folder, 2, sources, output, true))
+		return false;
+	if (!depfile->path || file_write_group(c, 1, depfile))
+		return true;
+	remove(output);
+	return false;
+}
+
+// How the code is compiled, for its first lines. NULL: it is not CUDA.
+static const char *nvcc_line(Driver *d, const Target *t, const char *output)
+{
+	Context *c = d->ctx;
+	const char *flags = t->cuda ? cuda_arch_flags(c, d->options->arch) : NULL;
+	return flags ? arena_printf(c->arena, "nvcc -O3 %s -c %s", flags, base_name(output)) : NULL;
+}
+
+// Generated code includes files of the runtime by their names, so nothing that is written may take one.
+static bool names_are_free(Context *c, const char *output, const char *header)
+{
+	const char *const paths[] = {output, header};
+	for (size_t i = 0; i < COUNT_OF(paths); i++) {
+		const char *name = base_name(paths[i]);
+		if (!strncmp(name, "pdrt", 4) && embed_text(name)) {
+			diag_error(c->diag, NULL, "'%s' is a file of the runtime; -o needs another name", name);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool emit_code(Driver *d, Op *module, EmitKind kind, const char *output, const FilePiece *depfile)
+{
+	Context *c = d->ctx;
+	const Options *o = d->options;
+	bool to_stdout = !strcmp(output, "-"), shared = kind == EMIT_SHARED;
+	const Target *t = driver_target(d, kind == EMIT_CUDA ? "cuda" : shared ? "native" : "generic");
+	if (!t)
+		return false;
+	if (t->cuda != (kind == EMIT_CUDA)) {
+		diag_error(c->diag, NULL, "--isa=%s does not go with this kind of output", t->name);
+		return false;
+	}
+	const char *weights = shared ? "model.weights" : with_suffix(c, to_stdout ? "model" : output, ".weights");
+	const char *header = shared ? "model.h" : with_suffix(c, to_stdout ? "model" : output, ".h");
+	if (!names_are_free(c, output, header))
+		return false;
+	const CodegenOptions options = {
+		.prefix = o->prefix ? o->prefix : default_prefix(c, output),
+		.header_name = base_name(header),
+		.weights_name = base_name(weights),
+		.banner = base_name(o->model),
+		.compile = nvcc_line(d, t, to_stdout ? "model.cu" : output),
+		.weights = shared ? WEIGHTS_OBJECT : to_stdout && !o->weights ? WEIGHTS_INLINE : weights_mode(o),
+		.call = o->call || shared,
+	};
+	CodegenResult r;
+	if (!driver_lower(d, module, t, NULL) || !driver_codegen(d, module, t, &options, &r))
+		return false;
+	stage_begin(d, "write");
+	if (shared)
+		return build_shared(d, t, &r, output, depfile);
+	FilePiece pieces[4];
+	int n = 0;
+	if (kind != EMIT_HEADER)
+		pieces[n++] = (FilePiece){output, r.source.text, r.source.len};
+	if (!to_stdout || kind == EMIT_HEADER)
+		pieces[n++] = (FilePiece){kind == EMIT_HEADER ? output : header, r.header.text, r.header.len};
+	if (!to_stdout && kind != EMIT_HEADER && r.weights)
+		pieces[n++] = (FilePiece){weights, r.weights, r.weights_size};
+	if (depfile->path)
+		pieces[n++] = *depfile;
+	return file_write_group(c, n, pieces);
+}
+
+int cmd_compile(Driver *d)
+{
+	const Options *o = d->options;
+	const char *output = o->output ? o->output : "-";
+	EmitKind kind = emit_kind(o);
+	if (kind == EMIT_DEFAULT) {
+		fprintf(stderr, "pdcc: error: cannot tell from '%s' what to write; use --emit=\n", output);
+		return 2;
+	}
+	if (o->prefix && !prefix_valid(o->prefix)) {
+		fprintf(stderr, "pdcc: error: --prefix takes a C identifier, not '%s'\n", o->prefix);
+		return 2;
+	}
+	if (kind == EMIT_LEGACY)
+		return !emit_legacy(d, output);
+	Op *module = driver_load(d);
+	if (!module)
+		return 1;
+	bool view = kind == EMIT_IR || kind == EMIT_CFG || kind == EMIT_DOT || kind == EMIT_JSON;
+	const FilePiece depfile = make_depfile(d, output);
+	return !(view ? emit_view(d, module, kind, output, &depfile) : emit_code(d, module, kind, output, &depfile));
+}

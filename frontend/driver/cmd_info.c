@@ -1,0 +1,158 @@
+// `pdcc info`: what is in a model and what it costs.
+#include "frontend/driver/stats.h"
+#include "frontend/read/read.h"
+#include "lower/target/target.h"
+
+#include <string.h>
+
+static const char *dim_text(Context *c, const Dim *d)
+{
+	Text t;
+	text_init(&t, c->arena);
+	if (d)
+		dim_print(&t, d);
+	return d ? t.text : "?";
+}
+
+static const char *type_text(Context *c, const Type *type)
+{
+	Text t;
+	text_init(&t, c->arena);
+	type_print(&t, type);
+	return t.text;
+}
+
+// 569000000 as "569.0 M", or the symbolic expression.
+static const char *count_text(Context *c, const Dim *d)
+{
+	static const char *const units[] = {"", " k", " M", " G", " T"};
+	if (!dim_is_const(d))
+		return dim_text(c, d);
+	double v = (double)d->value;
+	size_t unit = 0;
+	for (; v >= 1000 && unit + 1 < COUNT_OF(units); unit++)
+		v /= 1000;
+	return arena_printf(c->arena, unit ? "%.1f%s" : "%.0f%s", v, units[unit]);
+}
+
+static const Dim *module_dim(const Op *module, const char *name)
+{
+	const Attr *a = op_attr(module, name);
+	return a && a->kind == ATTR_DIM ? a->dim : NULL;
+}
+
+static void print_ports(Text *t, const char *what, int n, const PortStats *ports)
+{
+	text_printf(t, "%s\n", what);
+	for (int i = 0; i < n; i++) {
+		text_printf(t, "  %-32s ", ports[i].name);
+		type_print(t, ports[i].type);
+		text_char(t, '\n');
+	}
+}
+
+static void print_text(Text *t, Context *c, const Op *module, const Stats *s, const Target *target,
+                       const CudaStats *kernels)
+{
+	print_ports(t, "inputs", s->ninput, s->inputs);
+	print_ports(t, "outputs", s->noutput, s->outputs);
+	text_printf(t, "operators\n");
+	for (int i = 0; i < s->nop; i++) {
+		const char *name = s->ops[i].info->short_name;
+		if (dim_is(s->ops[i].macs, 0))
+			text_printf(t, "  %5d  %s\n", s->ops[i].count, name);
+		else
+			text_printf(t, "  %5d  %-28s %s MAC\n", s->ops[i].count, name, count_text(c, s->ops[i].macs));
+	}
+	text_printf(t, "parameters   %d tensors, %lld elements, %lld bytes\n", s->nparam, (long long)s->param_elements,
+	            (long long)s->param_bytes);
+	text_printf(t, "MACs         %s\n", count_text(c, s->macs));
+	text_printf(t, "for --isa=%s\n", target->name);
+	text_printf(t, "  workspace  %s bytes\n", dim_text(c, module_dim(module, "workspace")));
+	text_printf(t, "  weights    %s bytes\n", dim_text(c, module_dim(module, "weights")));
+	if (kernels)
+		cuda_stats_print(t, kernels);
+}
+
+static void json_text(Text *t, const char *s)
+{
+	text_char(t, '"');
+	for (; *s; s++) {
+		if (*s == '"' || *s == '\\')
+			text_char(t, '\\');
+		if ((unsigned char)*s < 0x20)
+			text_printf(t, "\\u%04x", (unsigned char)*s);
+		else
+			text_char(t, *s);
+	}
+	text_char(t, '"');
+}
+
+static void json_ports(Text *t, Context *c, const char *what, int n, const PortStats *ports)
+{
+	text_printf(t, "  \"%s\": [", what);
+	for (int i = 0; i < n; i++) {
+		text_printf(t, "%s{\"name\": ", i ? ", " : "");
+		json_text(t, ports[i].name);
+		text_str(t, ", \"type\": ");
+		json_text(t, type_text(c, ports[i].type));
+		text_char(t, '}');
+	}
+	text_str(t, "],\n");
+}
+
+static void json_dim(Text *t, Context *c, const char *key, const Dim *d, const char *end)
+{
+	text_printf(t, "  \"%s\": ", key);
+	if (d && dim_is_const(d))
+		text_printf(t, "%lld", (long long)d->value);
+	else
+		json_text(t, dim_text(c, d));
+	text_str(t, end);
+}
+
+static void print_json(Text *t, Context *c, const Op *module, const Stats *s, const Target *target,
+                       const CudaStats *kernels)
+{
+	text_str(t, "{\n");
+	json_ports(t, c, "inputs", s->ninput, s->inputs);
+	json_ports(t, c, "outputs", s->noutput, s->outputs);
+	text_str(t, "  \"operators\": {");
+	for (int i = 0; i < s->nop; i++)
+		text_printf(t, "%s\"%s\": %d", i ? ", " : "", s->ops[i].info->short_name, s->ops[i].count);
+	text_printf(t, "},\n  \"parameters\": {\"tensors\": %d, \"elements\": %lld, \"bytes\": %lld},\n", s->nparam,
+	            (long long)s->param_elements, (long long)s->param_bytes);
+	json_dim(t, c, "macs", s->macs, ",\n");
+	text_printf(t, "  \"isa\": \"%s\",\n", target->name);
+	if (kernels)
+		cuda_stats_json(t, kernels);
+	json_dim(t, c, "workspace", module_dim(module, "workspace"), ",\n");
+	json_dim(t, c, "weights", module_dim(module, "weights"), "\n}\n");
+}
+
+int cmd_info(Driver *d)
+{
+	Context *c = d->ctx;
+	const bool cuda = !strcmp(d->options->target, "cuda");
+	Op *module = driver_load(d);
+	const Target *target = module ? driver_target(d, cuda ? "cuda" : "native") : NULL;
+	if (!target)
+		return 1;
+	Stats s;
+	stats_collect(c, module, &s);
+	CudaStats kernels;
+	if (!driver_lower(d, module, target, NULL) || (target->cuda && !cuda_stats_collect(d, module, target, &kernels)))
+		return 1;
+	stage_begin(d, "report");
+	Text t;
+	text_init(&t, c->arena);
+	if (d->options->html) {
+		info_html(&t, d, module, &s, target);
+		return !file_write(c, d->options->html, t.text, t.len);
+	}
+	if (d->options->json)
+		print_json(&t, c, module, &s, target, target->cuda ? &kernels : NULL);
+	else
+		print_text(&t, c, module, &s, target, target->cuda ? &kernels : NULL);
+	return !file_write(c, "-", t.text, t.len);
+}

@@ -1,0 +1,192 @@
+// Loading, lowering and generating code: the steps that every command takes in its own order.
+#include "frontend/driver/driver.h"
+#include "frontend/read/read.h"
+#include "frontend/translate/translate.h"
+#include "ir/text/text.h"
+#include "ir/verify/verify.h"
+#include "lower/grad/grad.h"
+#include "lower/lower.h"
+#include "lower/pass/pass.h"
+#include "lower/target/target.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool has_suffix(const char *s, const char *suffix)
+{
+	size_t n = strlen(s), m = strlen(suffix);
+	return n >= m && !strcmp(s + n - m, suffix);
+}
+
+// Calls f for each name of --writable.
+static bool each_writable(Driver *d, Op *module, bool (*f)(Driver *d, Op *module, const char *name, bool named))
+{
+	const char *list = d->options->writable;
+	bool ok = true;
+	if (list && !strcmp(list, "all"))
+		for (int i = 0; i < d->npersistable; i++)
+			ok &= f(d, module, d->persistables[i], false);
+	for (size_t n; list && strcmp(list, "all") && *list; list += n + (list[n] == ',')) {
+		n = strcspn(list, ",");
+		ok &= f(d, module, context_strn(d->ctx, list, n), true);
+	}
+	return ok;
+}
+
+static bool writable_mark(Driver *d, Op *module, const char *name, bool named)
+{
+	(void)module, (void)named;
+	param_set_written(d->ctx, name);
+	return true;
+}
+
+// A run leaves the parameter as it is, but the program around it may not: to passes both are one.
+static bool writable_keep(Driver *d, Op *module, const char *name, bool named)
+{
+	Block *b = module->regions[0].last;
+	Op *get = NULL, *end = b->last && (b->last->info->traits & TRAIT_TERMINATOR) ? b->last : NULL;
+	for (Op *op = module_block(module)->first; op; op = op->next) {
+		const bool is = (op->code == OP_BUILTIN_GET_PARAMETER || op->code == OP_BUILTIN_SET_PARAMETER) &&
+		                !strcmp(op_str(op, "name", ""), name);
+		if (is && op->code == OP_BUILTIN_SET_PARAMETER)
+			return true;
+		get = is && !get ? op : get;
+	}
+	if (!get) {
+		if (named)
+			diag_error(d->ctx->diag, NULL, "--writable: the program reads no parameter '%s'", name);
+		return !named;
+	}
+	Value *v = op_result(get, 0);
+	Op *set = op_new(d->ctx, OP_BUILTIN_SET_PARAMETER, get->loc, 0, NULL, 1, &v, 0, 0);
+	op_set_attr(set, "name", attr_str(d->ctx, name));
+	if (end)
+		op_insert_before(end, set);
+	else
+		op_append(b, set);
+	return true;
+}
+
+// Always verifies: what lowering may rely on is what the verifier checks, and it costs little next to the rest.
+static Op *load_end(Driver *d, Op *module)
+{
+	return module && each_writable(d, module, writable_keep) && ir_verify(module) ? module : NULL;
+}
+
+static Op *load_text(Driver *d)
+{
+	size_t size;
+	const uint8_t *text = file_map(d->ctx, d->options->model, &size);
+	if (!text)
+		return NULL;
+	const Options *o = d->options;
+	Op *module = ir_parse(d->ctx, o->model, (const char *)text, size);
+	if (module && o->params &&
+	    !params_load_module(d->ctx, module, o->params, o->nparam_names, o->param_names))
+		return NULL;
+	d->persistables = module ? params_module_names(d->ctx, module, &d->npersistable) : NULL;
+	if (module)
+		each_writable(d, module, writable_mark);
+	return load_end(d, module);
+}
+
+static Op *load_module(Driver *d)
+{
+	const Options *o = d->options;
+	d->read[d->nread++] = o->model;
+	if (o->params)
+		d->read[d->nread++] = o->params;
+	stage_begin(d, "read");
+	if (has_suffix(o->model, ".pdir"))
+		return load_text(d);
+	Paddle__ProgramDesc *p = model_read(d->ctx, o->model);
+	if (!p || !params_load(d->ctx, p, o->model, o->params, o->nparam_names, o->param_names))
+		return NULL;
+	d->persistables = params_names(d->ctx, p, &d->npersistable);
+	each_writable(d, NULL, writable_mark);
+	stage_begin(d, "translate");
+	const TranslateOptions t = {.npins = o->npins, .pins = o->pins, .detach = o->grad != NULL};
+	Op *module = translate(d->ctx, p, &t);
+	return load_end(d, module);
+}
+
+Op *driver_load(Driver *d)
+{
+	const Options *o = d->options;
+	Op *module = load_module(d);
+	if (!module || !o->grad)
+		return module;
+	stage_begin(d, "differentiate");
+	return differentiate(module, o->grad, o->nwrt, o->wrt) && ir_verify(module) ? module : NULL;
+}
+
+static const char *native_isa(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_cpu_init();
+	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+	    __builtin_cpu_supports("avx512dq"))
+		return "avx512";
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+		return "avx2";
+	if (__builtin_cpu_supports("sse4.2"))
+		return "sse4";
+#elif defined(__aarch64__)
+	return "neon";
+#endif
+	return "generic";
+}
+
+const Target *driver_target(Driver *d, const char *otherwise)
+{
+	const char *isa = d->options->isa ? d->options->isa : otherwise;
+	const Target *t = target_find(!strcmp(isa, "native") ? native_isa() : isa);
+	if (!t)
+		diag_error(d->ctx->diag, NULL, "no such target: '%s'", isa);
+	return t;
+}
+
+const Target *driver_target_to_run(Driver *d)
+{
+	return driver_target(d, !strcmp(d->options->target, "cuda") ? "cuda" : "native");
+}
+
+PassContext driver_passes(Driver *d, Op *module, const Target *t)
+{
+	const Options *o = d->options;
+	return (PassContext){.ctx = d->ctx, .module = module, .target = t, .verify = o->verify, .time_report = o->time_report,
+	                     .print_before = o->print_before, .print_after = o->print_after, .max_trip = o->max_trip,
+	                     .max_array = o->max_array, .allow_tf32 = o->allow_tf32, .cuda_libs = o->cuda_libs};
+}
+
+bool driver_lower(Driver *d, Op *module, const Target *t, const char *until)
+{
+	stage_begin(d, "lower");
+	PassContext p = driver_passes(d, module, t);
+	return lower_run(&p, until);
+}
+
+// Printers only print: the text of the IR behind them is the one in front of them.
+static bool module_is_still(Driver *d, const Op *module, const Text *before)
+{
+	Text after;
+	text_init(&after, d->ctx->arena);
+	ir_print(&after, module);
+	if (!strcmp(before->text, after.text))
+		return true;
+	diag_error(d->ctx->diag, module->loc, "code generation changed the IR");
+	return false;
+}
+
+bool driver_codegen(Driver *d, Op *module, const Target *t, const CodegenOptions *o, CodegenResult *r)
+{
+	const bool verify = d->options->verify;
+	Text before;
+	stage_begin(d, "generate code");
+	text_init(&before, d->ctx->arena);
+	if (verify)
+		ir_print(&before, module);
+	const bool ok = codegen(d->ctx, module, t, o, r);
+	return ok && (!verify || module_is_still(d, module, &before));
+}

@@ -1,0 +1,495 @@
+// Operations of Paddle 3's programs. The general rule takes everything from the operator table: which position is which
+// operand or attribute (attributes that are operands there become attributes that name variables), and what may stand
+// in `A`. What the table does not know is refused by name.
+#include "frontend/read/pir.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+// ---- values and variables ---------------------------------------------------------------------
+
+static const char *id_key(PirReader *r, int64_t id)
+{
+	return arena_printf(r->c->arena, "%" PRId64, id);
+}
+
+bool pir_id(json_object *list, size_t i, int64_t *id)
+{
+	return json_object_is_type(list, json_type_array) && i < json_object_array_length(list) &&
+	       pir_int(json_object_array_get_idx(list, i), "%", id);
+}
+
+PirValue *pir_value(PirReader *r, int64_t id)
+{
+	PirValue *v = id ? name_map_get(r->values, id_key(r, id)) : NULL;
+	if (id && !v)
+		pir_fail(r, "reads value %" PRId64 ", which nothing before has made", id);
+	return v;
+}
+
+void pir_bind(PirReader *r, int64_t id, PirValue *v)
+{
+	name_map_set(r->values, id_key(r, id), v);
+}
+
+char *pir_name(PirReader *r, const char *stem)
+{
+	char *name = pir_copy(r, stem);
+	for (int i = 1; name_map_get(r->names, name); i++)
+		name = arena_printf(r->c->arena, "%s.%d", stem, i);
+	name_map_set(r->names, name, r);
+	return name;
+}
+
+const char *pir_stem(PirReader *r, const char *operation)
+{
+	char *key = pir_copy(r, operation);
+	size_t n = strlen(key);
+	if (n > 1 && key[n - 1] == '_')
+		key[n - 1] = 0;
+	uintptr_t count = (uintptr_t)name_map_get(r->counts, key);
+	name_map_set(r->counts, key, (void *)(count + 1));
+	return arena_printf(r->c->arena, "%s_%" PRIuPTR, key, count);
+}
+
+static void declare_var(PirReader *r, PirBlock *b, char *name, Paddle__VarType *type)
+{
+	Paddle__VarDesc *v = NEW(r->c->arena, Paddle__VarDesc);
+	paddle__var_desc__init(v);
+	v->name = name;
+	v->type = type;
+	if (!type) {
+		v->type = NEW(r->c->arena, Paddle__VarType);
+		paddle__var_type__init(v->type);
+		v->type->type = PADDLE__VAR_KIND__LOD_TENSOR;
+	}
+	b->desc->vars = pir_grow(r, b->desc->vars, b->desc->n_vars, &b->cvars);
+	b->desc->vars[b->desc->n_vars++] = v;
+}
+
+bool pir_declare(PirReader *r, PirBlock *b, const char *stem, PirValue *v)
+{
+	for (int i = 0; i < v->n; i++) {
+		v->vars[i] = pir_name(r, v->vec ? arena_printf(r->c->arena, "%s.%d", stem, i) : stem);
+		declare_var(r, b, v->vars[i], v->types[i]);
+	}
+	return true;
+}
+
+// ---- operators --------------------------------------------------------------------------------
+
+Paddle__OpDesc *pir_append(PirReader *r, PirBlock *b, const char *type)
+{
+	Paddle__OpDesc *d = NEW(r->c->arena, Paddle__OpDesc);
+	paddle__op_desc__init(d);
+	d->type = pir_copy(r, type);
+	b->desc->ops = pir_grow(r, b->desc->ops, b->desc->n_ops, &b->cops);
+	b->desc->ops[b->desc->n_ops++] = d;
+	return d;
+}
+
+static Paddle__OpSlot *slot_new(PirReader *r, const char *name, size_t n, char **vars)
+{
+	Paddle__OpSlot *s = NEW(r->c->arena, Paddle__OpSlot);
+	paddle__op_slot__init(s);
+	s->parameter = pir_copy(r, name);
+	s->n_arguments = n;
+	s->arguments = vars;
+	return s;
+}
+
+// Lists of an operator are short: one more each time costs nothing.
+static void *one_more(PirReader *r, void *list, size_t n)
+{
+	void **more = NEW_ARRAY(r->c->arena, n + 1, void *);
+	if (n)
+		memcpy(more, list, n * sizeof *more);
+	return more;
+}
+
+void pir_input(PirReader *r, Paddle__OpDesc *d, const char *slot, size_t n, char **vars)
+{
+	d->inputs = one_more(r, d->inputs, d->n_inputs);
+	d->inputs[d->n_inputs++] = slot_new(r, slot, n, vars);
+}
+
+void pir_output(PirReader *r, Paddle__OpDesc *d, const char *slot, size_t n, char **vars)
+{
+	d->outputs = one_more(r, d->outputs, d->n_outputs);
+	d->outputs[d->n_outputs++] = slot_new(r, slot, n, vars);
+}
+
+void pir_add_attr(PirReader *r, Paddle__OpDesc *d, Paddle__OpAttr *a)
+{
+	d->attrs = one_more(r, d->attrs, d->n_attrs);
+	d->attrs[d->n_attrs++] = a;
+}
+
+void pir_assign(PirReader *r, PirBlock *b, char *from, char *to)
+{
+	char **vars = NEW_ARRAY(r->c->arena, 2, char *);
+	vars[0] = from;
+	vars[1] = to;
+	Paddle__OpDesc *d = pir_append(r, b, "pd_op.assign");
+	pir_input(r, d, "x", 1, vars);
+	pir_output(r, d, "out", 1, vars + 1);
+}
+
+// ---- the dialect builtin ------------------------------------------------------------------------
+
+// A parameter: {"#": "p", "A": [distributed, parameter, clip, name], "O": one result, "OA": [persistable, ...]}.
+static bool parameter(PirReader *r, PirBlock *b, json_object *op)
+{
+	json_object *a = pir_get(op, "A", json_type_array), *o = pir_get(op, "O", json_type_object), *tt = NULL;
+	json_object *oa = pir_get(op, "OA", json_type_array);
+	json_object *name = a && json_object_array_length(a) > 3 ? json_object_array_get_idx(a, 3) : NULL;
+	int64_t id;
+	PirValue *v = NEW(r->c->arena, PirValue);
+	if (!json_object_is_type(name, json_type_string) || !pir_int(o, "%", &id))
+		return pir_fail(r, "a parameter has no name, or no result");
+	r->at = json_object_get_string(name);
+	json_object_object_get_ex(o, "TT", &tt);
+	if (!pir_types(r, tt, v) || v->n != 1)
+		return false;
+	// Under its own name, which is how the file of parameters is ordered.
+	v->vars[0] = pir_text(r, name);
+	if (name_map_get(r->names, v->vars[0]))
+		return pir_fail(r, "a parameter of this name was there before");
+	name_map_set(r->names, v->vars[0], r);
+	declare_var(r, b, v->vars[0], v->types[0]);
+	Paddle__VarDesc *d = b->desc->vars[b->desc->n_vars - 1];
+	d->has_persistable = 1;
+	// The state of a dropout is no part of the file.
+	d->persistable = !oa || !json_object_array_length(oa) ||
+	                 json_object_get_int(json_object_array_get_idx(oa, 0)) != 0;
+	d->has_stop_gradient = 1;
+	d->stop_gradient = oa && json_object_array_length(oa) > 1 &&
+	                   json_object_get_int(json_object_array_get_idx(oa, 1)) != 0;
+	pir_bind(r, id, v);
+	return true;
+}
+
+static bool combine(PirReader *r, json_object *op)
+{
+	json_object *in = pir_get(op, "I", json_type_array);
+	size_t n = in ? json_object_array_length(in) : 0;
+	PirValue *v = NEW(r->c->arena, PirValue);
+	int64_t id;
+	*v = (PirValue){.n = (int)n, .vec = true, .vars = NEW_ARRAY(r->c->arena, n, char *),
+	                .types = NEW_ARRAY(r->c->arena, n, Paddle__VarType *)};
+	for (size_t i = 0; i < n; i++) {
+		PirValue *x = pir_id(in, i, &id) ? pir_value(r, id) : NULL;
+		if (!x || x->vec || n > INT16_MAX)
+			return pir_fail(r, "combines what is no tensor");
+		v->vars[i] = x->vars[0];
+		v->types[i] = x->types[0];
+	}
+	if (!pir_id(pir_get(op, "O", json_type_array), 0, &id))
+		return pir_fail(r, "has no result");
+	pir_bind(r, id, v);
+	return true;
+}
+
+static PirValue *element_of(PirReader *r, const PirValue *v, int i)
+{
+	PirValue *e = NEW(r->c->arena, PirValue);
+	*e = (PirValue){.n = 1, .vars = v->vars + i, .types = v->types + i};
+	return e;
+}
+
+// builtin.split: every element of a vector is a result; builtin.slice: one is.
+static bool take_apart(PirReader *r, json_object *op, bool all)
+{
+	json_object *out = pir_get(op, "O", json_type_array), *attrs = pir_get(op, "A", json_type_array);
+	int64_t id, index = 0;
+	PirValue *v = pir_id(pir_get(op, "I", json_type_array), 0, &id) ? pir_value(r, id) : NULL;
+	if (!v || !v->vec || !out)
+		return pir_fail(r, "takes apart what is no vector");
+	if (!all && !pir_int(pir_get(attrs ? json_object_array_get_idx(attrs, 0) : NULL, "AT", json_type_object), "D", &index))
+		return pir_fail(r, "names no element");
+	size_t n = json_object_array_length(out);
+	for (size_t i = 0; i < n; i++) {
+		int64_t at = all ? (int64_t)i : index;
+		if (at < 0 || at >= v->n || !pir_id(out, i, &id))
+			return pir_fail(r, "a vector of %d elements has no element %" PRId64, v->n, at);
+		pir_bind(r, id, element_of(r, v, (int)at));
+	}
+	return true;
+}
+
+// ---- the dialect pd_op ----------------------------------------------------------------------------
+
+// Whatever is said of a result beside what it is computed from.
+static const char *const without_effect[] = {"struct_name", "op_callstack", "op_role", "op_role_var", "sym_shape_str"};
+
+static bool attribute_known(const PirMap *m, const char *name)
+{
+	for (int i = 0; i < m->map.nattr; i++)
+		if (strcmp(m->map.attr_from[i], name) == 0)
+			return true;
+	for (int i = 0; i < m->nignored; i++)
+		if (strcmp(m->ignored[i], name) == 0)
+			return true;
+	for (size_t i = 0; i < COUNT_OF(without_effect); i++)
+		if (strcmp(without_effect[i], name) == 0)
+			return true;
+	return false;
+}
+
+static bool attributes(PirReader *r, Paddle__OpDesc *d, const PirMap *m, json_object *op)
+{
+	json_object *list = pir_get(op, "A", json_type_array);
+	bool ok = true;
+	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
+		json_object *a = json_object_array_get_idx(list, i);
+		json_object *name = pir_get(a, "N", json_type_string), *at = pir_get(a, "AT", json_type_object);
+		bool good = name && at;
+		const char *key = name ? json_object_get_string(name) : "";
+		Paddle__OpAttr *attr = good ? pir_attr(r, key, at, &good) : NULL;
+		if (attr && !attribute_known(m, key))
+			good = pir_fail(r, "attribute '%s' is not known", key);
+		else if (attr)
+			pir_add_attr(r, d, attr);
+		else if (!name || !at)
+			pir_fail(r, "an attribute has no name or no value");
+		ok &= good;
+	}
+	return ok;
+}
+
+// An operand; where the table has an attribute instead, the attribute names the variables.
+static void operand(PirReader *r, Paddle__OpDesc *d, const OpInfo *info, const char *name, const PirValue *v)
+{
+	if (!op_info_attr(info, name)) {
+		pir_input(r, d, name, (size_t)v->n, v->vars);
+		return;
+	}
+	Paddle__OpAttr *a = pir_attr_new(r, name, v->vec ? PADDLE__ATTR_KIND__VARS : PADDLE__ATTR_KIND__VAR);
+	if (v->vec) {
+		a->n_vars_name = (size_t)v->n;
+		a->vars_name = v->vars;
+	} else {
+		a->var_name = v->vars[0];
+	}
+	pir_add_attr(r, d, a);
+}
+
+static bool operands(PirReader *r, Paddle__OpDesc *d, const OpInfo *info, const PirMap *m, json_object *op)
+{
+	json_object *in = pir_get(op, "I", json_type_array);
+	size_t n = in ? json_object_array_length(in) : 0;
+	bool ok = true;
+	for (size_t i = 0; i < n; i++) {
+		int64_t id;
+		if (!pir_id(in, i, &id))
+			return pir_fail(r, "operand %zu is no value", i);
+		PirValue *v = pir_value(r, id);
+		if (id && !v)
+			ok = false;
+		else if (v && i >= (size_t)m->nin)
+			ok = pir_fail(r, "operand %zu is not known", i);
+		else if (v && m->in[i])
+			operand(r, d, info, m->in[i], v);
+	}
+	return ok;
+}
+
+// The variable that result i shares with an operand that the operation writes in place; NULL: it has its own.
+// `self`: the operation's name says that it works in place, on its first operand.
+static PirValue *in_place(PirReader *r, const PirMap *m, size_t i, json_object *op, bool self)
+{
+	int64_t id;
+	if (self && !m->ninplace && i == 0 && pir_id(pir_get(op, "I", json_type_array), 0, &id))
+		return pir_value(r, id);
+	for (int k = 0; k < m->ninplace; k++)
+		if ((size_t)m->inplace[2 * k] == i &&
+		    pir_id(pir_get(op, "I", json_type_array), (size_t)m->inplace[2 * k + 1], &id))
+			return pir_value(r, id);
+	return NULL;
+}
+
+static bool stops_gradient(json_object *op, size_t i)
+{
+	json_object *list = pir_get(op, "OA", json_type_array);
+	for (size_t k = 0; list && k < json_object_array_length(list); k++) {
+		json_object *a = json_object_array_get_idx(list, k), *name = pir_get(a, "N", json_type_string);
+		json_object *values = pir_get(pir_get(a, "AT", json_type_object), "D", json_type_array);
+		if (!name || strcmp(json_object_get_string(name), "stop_gradient") != 0 || !values)
+			continue;
+		json_object *v = pir_get(json_object_array_get_idx(values, i), "D", json_type_boolean);
+		return v && json_object_get_boolean(v);
+	}
+	return false;
+}
+
+// A new value for result i of an operation.
+static PirValue *result_new(PirReader *r, PirBlock *b, json_object *op, json_object *o, const char *stem, size_t i)
+{
+	json_object *tt = NULL;
+	PirValue *v = NEW(r->c->arena, PirValue);
+	json_object_object_get_ex(o, "TT", &tt);
+	size_t first = b->desc->n_vars;
+	if (!pir_types(r, tt, v) || !pir_declare(r, b, arena_printf(r->c->arena, "%s.tmp_%zu", stem, i), v))
+		return NULL;
+	for (size_t k = first; k < b->desc->n_vars; k++) {
+		b->desc->vars[k]->has_stop_gradient = 1;
+		b->desc->vars[k]->stop_gradient = stops_gradient(op, i);
+	}
+	return v;
+}
+
+static bool results(PirReader *r, PirBlock *b, Paddle__OpDesc *d, const PirMap *m, json_object *op, const char *stem,
+                    bool self)
+{
+	json_object *out = pir_get(op, "O", json_type_array);
+	size_t n = out ? json_object_array_length(out) : 0;
+	for (size_t i = 0; i < n; i++) {
+		int64_t id;
+		PirValue *v = in_place(r, m, i, op, self);
+		if (!pir_id(out, i, &id))
+			return pir_fail(r, "result %zu has no number", i);
+		if (!v && !(v = result_new(r, b, op, json_object_array_get_idx(out, i), stem, i)))
+			return false;
+		pir_bind(r, id, v);
+		if (i < (size_t)m->nout && m->out[i])
+			pir_output(r, d, m->out[i], (size_t)v->n, v->vars);
+	}
+	return true;
+}
+
+// What a failed operation should have made must not be missed again by its readers.
+static void bind_results(PirReader *r, PirBlock *b, json_object *op, const char *stem)
+{
+	json_object *out = pir_get(op, "O", json_type_array);
+	for (size_t i = 0; out && i < json_object_array_length(out); i++) {
+		int64_t id;
+		PirValue *v = result_new(r, b, op, json_object_array_get_idx(out, i), stem, i);
+		if (v && pir_id(out, i, &id))
+			pir_bind(r, id, v);
+	}
+}
+
+static bool general(PirReader *r, PirBlock *b, json_object *op, const char *name)
+{
+	const OpInfo *info;
+	const char *type = arena_printf(r->c->arena, "pd_op.%s", name), *stem = pir_stem(r, name);
+	const PirMap *m = op_info_by_pir(name, &info);
+	if (!m) {
+		bind_results(r, b, op, stem);
+		return pir_fail(r, "operator '%s' is not supported", type);
+	}
+	// An operation that has a name of its own in place is the same one.
+	Paddle__OpDesc *d = pir_append(r, b, m->map.type);
+	bool ok = operands(r, d, info, m, op);
+	ok &= attributes(r, d, m, op);
+	return results(r, b, d, m, op, stem, name[strlen(name) - 1] == '_') && ok;
+}
+
+// ---- inputs and outputs -----------------------------------------------------------------------------
+
+static json_object *attribute(json_object *op, const char *name)
+{
+	json_object *list = pir_get(op, "A", json_type_array);
+	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
+		json_object *a = json_object_array_get_idx(list, i), *n = pir_get(a, "N", json_type_string);
+		if (n && strcmp(json_object_get_string(n), name) == 0)
+			return pir_get(a, "AT", json_type_object);
+	}
+	return NULL;
+}
+
+static void add_column(PirReader *r, Paddle__OpDesc *d, int64_t col)
+{
+	Paddle__OpAttr *a = pir_attr_new(r, "col", PADDLE__ATTR_KIND__LONG);
+	a->has_l = 1;
+	a->l = col;
+	pir_add_attr(r, d, a);
+}
+
+// An input: a feed of the variable that bears its name.
+static bool data(PirReader *r, PirBlock *b, json_object *op)
+{
+	json_object *name = pir_get(attribute(op, "name"), "D", json_type_string), *out = pir_get(op, "O", json_type_array);
+	json_object *o = out ? json_object_array_get_idx(out, 0) : NULL, *tt = NULL;
+	PirValue *v = NEW(r->c->arena, PirValue);
+	int64_t id;
+	if (!name || !pir_id(out, 0, &id))
+		return pir_fail(r, "an input has no name, or no result");
+	json_object_object_get_ex(o, "TT", &tt);
+	if (!pir_types(r, tt, v) || v->vec)
+		return pir_fail(r, "input '%s' is no tensor", json_object_get_string(name));
+	char *var = pir_text(r, name);
+	if (name_map_get(r->names, var))
+		return pir_fail(r, "there are two inputs or parameters called '%s'", var);
+	pir_declare(r, b, var, v);
+	Paddle__OpDesc *d = pir_append(r, b, "feed");
+	pir_output(r, d, "Out", 1, v->vars);
+	add_column(r, d, r->nfeed++);
+	pir_bind(r, id, v);
+	return true;
+}
+
+// An output, under the name that it is fetched by.
+static bool fetch(PirReader *r, PirBlock *b, json_object *op)
+{
+	json_object *name = pir_get(attribute(op, "name"), "D", json_type_string);
+	int64_t id, col;
+	PirValue *v = pir_id(pir_get(op, "I", json_type_array), 0, &id) ? pir_value(r, id) : NULL;
+	if (!v || v->vec)
+		return pir_fail(r, "fetches what is no tensor");
+	if (!name || !pir_int(attribute(op, "col"), "D", &col))
+		return pir_fail(r, "an output has no name, or no column");
+	PirValue *out = element_of(r, v, 0);
+	out->vars = NEW(r->c->arena, char *);
+	pir_declare(r, b, json_object_get_string(name), out);
+	pir_assign(r, b, v->vars[0], out->vars[0]);
+	Paddle__OpDesc *d = pir_append(r, b, "fetch");
+	pir_input(r, d, "X", 1, out->vars);
+	add_column(r, d, col);
+	return true;
+}
+
+// An array is a variable that holds nothing until it is written; each time that its block runs it is a new one.
+static bool create_array(PirReader *r, PirBlock *b, json_object *op)
+{
+	json_object *out = pir_get(op, "O", json_type_array), *tt = NULL;
+	PirValue *v = NEW(r->c->arena, PirValue);
+	int64_t id;
+	if (!pir_id(out, 0, &id))
+		return pir_fail(r, "has no result");
+	json_object_object_get_ex(json_object_array_get_idx(out, 0), "TT", &tt);
+	if (!pir_types(r, tt, v) || v->vec || !v->types[0] ||
+	    v->types[0]->type != PADDLE__VAR_KIND__LOD_TENSOR_ARRAY)
+		return pir_fail(r, "makes what is no array");
+	pir_declare(r, b, pir_stem(r, "array"), v);
+	pir_bind(r, id, v);
+	return true;
+}
+
+bool pir_op(PirReader *r, PirBlock *b, json_object *op)
+{
+	json_object *n = pir_get(op, "#", json_type_string);
+	const char *name = n ? json_object_get_string(n) : "";
+	r->at = pir_copy(r, name);
+	if (strcmp(name, "p") == 0)
+		return parameter(r, b, op);
+	if (strcmp(name, "0.combine") == 0)
+		return combine(r, op);
+	if (strcmp(name, "0.split") == 0)
+		return take_apart(r, op, true);
+	if (strcmp(name, "0.slice") == 0)
+		return take_apart(r, op, false);
+	if (strcmp(name, "1.data") == 0)
+		return data(r, b, op);
+	if (strcmp(name, "1.fetch") == 0)
+		return fetch(r, b, op);
+	if (strcmp(name, "1.create_array") == 0)
+		return create_array(r, b, op);
+	if (strcmp(name, "1.if") == 0)
+		return pir_if(r, b, op);
+	if (strcmp(name, "1.while") == 0)
+		return pir_while(r, b, op);
+	if (strncmp(name, "1.", 2) == 0)
+		return general(r, b, op, name + 2);
+	return pir_fail(r, "operator '%s' is not supported", name);
+}

@@ -1,0 +1,59 @@
+// Bytes to structs: legacy programs, parameter files, .npy arrays. Leaves a checked ProgramDesc, and tensors in the Context. Uses ir/core
+// only.
+#ifndef PDCC_FRONTEND_READ_READ_H
+#define PDCC_FRONTEND_READ_READ_H
+
+#include "ir/core/core.h"
+#include "program_desc.pb-c.h"
+
+// file.c
+
+// A whole file, mapped read-only and unmapped with the arena; NULL after a diagnostic.
+const uint8_t *file_map(Context *c, const char *path, size_t *size);
+// Writes atomically: to a temporary file beside `path`, then renamed. `-` is standard output. False
+// after a diagnostic, nothing left behind. Files written this way in one group appear all or none:
+// file_write_group.
+bool file_write(Context *c, const char *path, const void *data, size_t size);
+typedef struct FilePiece {
+	const char *path;
+	const void *data;
+	size_t size;
+} FilePiece;
+bool file_write_group(Context *c, int n, const FilePiece *pieces);
+
+// model.c
+
+// Reads `.pdmodel`, `__model__`, Paddle 3's `.json`, or a folder that holds one of them. Checks what the wire format
+// does not: block indices, parents without cycles. NULL after diagnostics. Freed with the context.
+Paddle__ProgramDesc *model_read(Context *c, const char *path);
+
+// params.c
+
+// Loads persistables into the context's parameter table. `path`: a combined file, a folder with one
+// file each, or NULL (look beside the model: NAME.pdiparams, __params__, params, single files).
+// names (nnames, may be 0): which persistables the file holds when not all. Data stay in the
+// mapping.
+bool params_load(Context *c, const Paddle__ProgramDesc *p, const char *model_path, const char *path,
+                 int nnames, const char *const *names);
+// As params_load, for a module from text: the parameters that it reads, or the named ones, in the
+// order of their sorted names.
+bool params_load_module(Context *c, Op *module, const char *path, int nnames,
+                        const char *const *names);
+// The persistables of a program, or the parameters that a module reads or writes, sorted.
+const char *const *params_names(Context *c, const Paddle__ProgramDesc *p, int *n);
+const char *const *params_module_names(Context *c, Op *module, int *n);
+// Writes tensors in the combined format (--save-state), into memory.
+bool params_encode(Context *c, int n, Tensor *const *tensors, uint8_t **data, size_t *size);
+
+// npy.c
+
+// NULL after a diagnostic. C and Fortran order, '<' only; unsigned 16-bit elements are bfloat16.
+Tensor *npy_read(Context *c, const char *path);
+bool npy_write(Context *c, const char *path, const Tensor *t);
+
+// legacy_text.c
+
+// A program as Paddle prints it.
+void legacy_print(Text *t, const Paddle__ProgramDesc *p);
+
+#endif

@@ -1,0 +1,429 @@
+// Legacy attributes: numbers, strings and lists of many kinds, to the kind that the operator table
+// wants. Used by translate.c and steps.c.
+#include "frontend/translate/translator.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *attr_kind_name(int32_t kind)
+{
+	static const char *const names[] = {
+		"INT",      "FLOAT",    "STRING", "INTS",    "FLOATS", "STRINGS",
+		"BOOLEAN",  "BOOLEANS", "BLOCK",  "LONG",    "BLOCKS", "LONGS",
+		"FLOAT64S", "VAR",      "VARS",   "FLOAT64", "SCALAR", "SCALARS",
+	};
+	return kind >= 0 && (size_t)kind < COUNT_OF(names) ? names[kind] : "of an unknown kind";
+}
+
+int attr_count(const Paddle__OpAttr *a)
+{
+	size_t n = 0;
+	switch (a->type) {
+	case PADDLE__ATTR_KIND__INT:
+	case PADDLE__ATTR_KIND__FLOAT:
+	case PADDLE__ATTR_KIND__BOOLEAN:
+	case PADDLE__ATTR_KIND__LONG:
+	case PADDLE__ATTR_KIND__FLOAT64:
+		return 1;
+	case PADDLE__ATTR_KIND__SCALAR:
+		return a->scalar ? 1 : -1;
+	case PADDLE__ATTR_KIND__INTS:
+		n = a->n_ints;
+		break;
+	case PADDLE__ATTR_KIND__FLOATS:
+		n = a->n_floats;
+		break;
+	case PADDLE__ATTR_KIND__BOOLEANS:
+		n = a->n_bools;
+		break;
+	case PADDLE__ATTR_KIND__LONGS:
+		n = a->n_longs;
+		break;
+	case PADDLE__ATTR_KIND__FLOAT64S:
+		n = a->n_float64s;
+		break;
+	case PADDLE__ATTR_KIND__SCALARS:
+		n = a->n_scalars;
+		break;
+	default:
+		return -1;
+	}
+	return n > INT32_MAX ? -1 : (int)n;
+}
+
+// Element i as an integer in *n or, when the result is false, as a float in *f.
+static bool element_is_int(const Paddle__OpAttr *a, int i, int64_t *n, double *f)
+{
+	const Paddle__Scalar *s = NULL;
+	*n = 0;
+	*f = 0;
+	switch (a->type) {
+	case PADDLE__ATTR_KIND__INT:
+		*n = a->i;
+		return true;
+	case PADDLE__ATTR_KIND__LONG:
+		*n = a->l;
+		return true;
+	case PADDLE__ATTR_KIND__BOOLEAN:
+		*n = a->b != 0;
+		return true;
+	case PADDLE__ATTR_KIND__INTS:
+		*n = a->ints[i];
+		return true;
+	case PADDLE__ATTR_KIND__LONGS:
+		*n = a->longs[i];
+		return true;
+	case PADDLE__ATTR_KIND__BOOLEANS:
+		*n = a->bools[i] != 0;
+		return true;
+	case PADDLE__ATTR_KIND__FLOAT:
+		*f = (double)a->f;
+		return false;
+	case PADDLE__ATTR_KIND__FLOATS:
+		*f = (double)a->floats[i];
+		return false;
+	case PADDLE__ATTR_KIND__FLOAT64:
+		*f = a->float64;
+		return false;
+	case PADDLE__ATTR_KIND__FLOAT64S:
+		*f = a->float64s[i];
+		return false;
+	case PADDLE__ATTR_KIND__SCALAR:
+		s = a->scalar;
+		break;
+	default:
+		s = a->scalars[i];
+		break;
+	}
+	switch (s->type) {
+	case PADDLE__SCALAR__KIND__K_BOOLEAN:
+		*n = s->b != 0;
+		return true;
+	case PADDLE__SCALAR__KIND__K_LONG:
+		*n = s->i;
+		return true;
+	case PADDLE__SCALAR__KIND__K_COMPLEX128:
+		*f = s->c ? s->c->r : 0;
+		return false;
+	default:
+		*f = s->r;
+		return false;
+	}
+}
+
+// An attribute of pdcc's holds a real number: of a complex one the imaginary part would be lost.
+static bool element_is_real(const Paddle__OpAttr *a, int i)
+{
+	const Paddle__Scalar *s = a->type == PADDLE__ATTR_KIND__SCALAR ? a->scalar
+	                          : a->type == PADDLE__ATTR_KIND__SCALARS ? a->scalars[i] : NULL;
+	return !s || s->type != PADDLE__SCALAR__KIND__K_COMPLEX128 || !s->c || s->c->i == 0;
+}
+
+bool attr_int_at(const Paddle__OpAttr *a, int i, int64_t *v)
+{
+	double f;
+	if (i < 0 || i >= attr_count(a) || !element_is_real(a, i))
+		return false;
+	if (element_is_int(a, i, v, &f))
+		return true;
+	if (!(fabs(f) < 9.2e18) || f != trunc(f))
+		return false;
+	*v = (int64_t)f;
+	return true;
+}
+
+bool attr_float_at(const Paddle__OpAttr *a, int i, double *v)
+{
+	int64_t n;
+	if (i < 0 || i >= attr_count(a) || !element_is_real(a, i))
+		return false;
+	if (element_is_int(a, i, &n, v))
+		*v = (double)n;
+	return true;
+}
+
+static const Attr *convert_ints(Context *c, AttrKind kind, const Paddle__OpAttr *a, int n)
+{
+	int64_t *v = NEW_ARRAY(c->arena, (size_t)n, int64_t);
+	const Dim **dims = NEW_ARRAY(c->arena, (size_t)n, const Dim *);
+	for (int i = 0; i < n; i++) {
+		if (!attr_int_at(a, i, &v[i]))
+			return NULL;
+		if (kind == ATTR_BOOLS)
+			v[i] = v[i] != 0;
+		dims[i] = dim_const(c, v[i]);
+	}
+	if (kind == ATTR_DIMS)
+		return attr_dims(c, n, dims);
+	return kind == ATTR_BOOLS ? attr_bools(c, n, v) : attr_ints(c, n, v);
+}
+
+static const Attr *convert_floats(Context *c, const Paddle__OpAttr *a, int n)
+{
+	double *v = NEW_ARRAY(c->arena, (size_t)n, double);
+	for (int i = 0; i < n; i++)
+		if (!attr_float_at(a, i, &v[i]))
+			return NULL;
+	return attr_floats(c, n, v);
+}
+
+static DType natural_dtype(const Paddle__OpAttr *a)
+{
+	switch (a->type) {
+	case PADDLE__ATTR_KIND__BOOLEAN:
+	case PADDLE__ATTR_KIND__BOOLEANS:
+		return DT_BOOL;
+	case PADDLE__ATTR_KIND__INT:
+	case PADDLE__ATTR_KIND__INTS:
+		return DT_I32;
+	case PADDLE__ATTR_KIND__LONG:
+	case PADDLE__ATTR_KIND__LONGS:
+		return DT_I64;
+	case PADDLE__ATTR_KIND__FLOAT:
+	case PADDLE__ATTR_KIND__FLOATS:
+		return DT_F32;
+	default:
+		return DT_F64;
+	}
+}
+
+// A vector of the values, in the element type nearest to what was written.
+static const Attr *convert_tensor(Context *c, const Paddle__OpAttr *a, int n)
+{
+	const int64_t dims[] = {n};
+	Tensor *t = tensor_new(c->arena, natural_dtype(a), 1, dims);
+	for (int i = 0; t && i < n; i++) {
+		int64_t v;
+		double f;
+		if (!element_is_real(a, i))
+			return NULL;
+		if (element_is_int(a, i, &v, &f))
+			tensor_set_i(t, i, v);
+		else
+			tensor_set_f(t, i, f);
+	}
+	return t ? attr_tensor(c, t) : NULL;
+}
+
+static const Attr *convert_strings(Context *c, AttrKind kind, const Paddle__OpAttr *a)
+{
+	bool single = a->type == PADDLE__ATTR_KIND__STRING;
+	if (!single && a->type != PADDLE__ATTR_KIND__STRINGS)
+		return NULL;
+	const char *text = a->s ? a->s : "";
+	if (kind == ATTR_STR)
+		return single ? attr_str(c, text) : NULL;
+	return single ? attr_strs(c, 1, &text)
+	              : attr_strs(c, (int)a->n_strings, (const char *const *)a->strings);
+}
+
+// A single value; n is 1.
+static const Attr *convert_number(Context *c, AttrKind kind, const Paddle__OpAttr *a)
+{
+	int64_t v;
+	double f;
+	DType dtype;
+	if (kind == ATTR_FLOAT)
+		return attr_float_at(a, 0, &f) ? attr_float(c, f) : NULL;
+	if (!attr_int_at(a, 0, &v))
+		return NULL;
+	switch (kind) {
+	case ATTR_BOOL:
+		return attr_bool(c, v != 0);
+	case ATTR_INT:
+		return attr_int(c, v);
+	case ATTR_DIM:
+		return attr_dim(c, dim_const(c, v));
+	case ATTR_DTYPE:
+		return dtype_from_kind(v, &dtype) ? attr_dtype(c, dtype) : NULL;
+	default:
+		return NULL;
+	}
+}
+
+const Attr *attr_convert(Context *c, AttrKind kind, const Paddle__OpAttr *a)
+{
+	int n = attr_count(a);
+	switch (kind) {
+	case ATTR_STR:
+	case ATTR_STRS:
+		return convert_strings(c, kind, a);
+	case ATTR_INTS:
+	case ATTR_BOOLS:
+	case ATTR_DIMS:
+		return n < 0 ? NULL : convert_ints(c, kind, a, n);
+	case ATTR_FLOATS:
+		return n < 0 ? NULL : convert_floats(c, a, n);
+	case ATTR_TENSOR:
+		return n < 0 ? NULL : convert_tensor(c, a, n);
+	case ATTR_TYPE:
+		return NULL;
+	default:
+		return n == 1 ? convert_number(c, kind, a) : NULL;
+	}
+}
+
+const Attr *attr_convert_number(Context *c, const Paddle__OpAttr *a)
+{
+	int64_t v;
+	double f;
+	if (attr_count(a) != 1 || !element_is_real(a, 0))
+		return NULL;
+	return element_is_int(a, 0, &v, &f) ? attr_int(c, v) : attr_float(c, f);
+}
+
+// ---- constants of the program ---------------------------------------------------------------
+
+static bool add_number(NumberList *l, bool whole, int64_t n, double f)
+{
+	if (l->n == (int)COUNT_OF(l->ints))
+		return false;
+	l->whole[l->n] = whole;
+	l->ints[l->n] = n;
+	l->floats[l->n++] = f;
+	return true;
+}
+
+bool numbers_of_value(Context *c, const Value *v, NumberList *l)
+{
+	const Op *def = v->def;
+	const Attr *a;
+	int64_t n;
+	bool ok = true;
+	if (v->known) {
+		for (int i = 0; i < v->nknown && ok; i++)
+			ok = dim_is_const(v->known[i]) &&
+			     add_number(l, true, v->known[i]->value, (double)v->known[i]->value);
+		return ok;
+	}
+	if (!def || !type_is_tensor(v->type) || !type_const_numel(v->type, &n) ||
+	    n > (int64_t)COUNT_OF(l->ints))
+		return false;
+	const Tensor *t = NULL;
+	if (def->code == OP_BUILTIN_CONSTANT && (a = op_attr(def, "value")))
+		t = a->tensor;
+	else if (def->code == OP_BUILTIN_GET_PARAMETER)
+		t = param_constant(def);
+	bool whole = !dtype_is_float(v->type->dtype);
+	for (int64_t i = 0; t && i < n && ok; i++)
+		ok = add_number(l, whole, whole ? tensor_get_i(t, i) : 0, tensor_get_f(t, i));
+	if (t || def->code != OP_PD_FULL || def->noperand || !(a = op_attr(def, "value")))
+		return t && ok;
+	for (int64_t i = 0; i < n && ok; i++)
+		ok = add_number(l, a->kind != ATTR_FLOAT, a->i,
+		                a->kind == ATTR_FLOAT ? a->f : (double)a->i);
+	return ok;
+}
+
+const Attr *attr_from_numbers(Context *c, const AttrInfo *a, const NumberList *l)
+{
+	bool whole = true;
+	for (int i = 0; i < l->n; i++)
+		whole &= l->whole[i];
+	bool single = a->kind == ATTR_FLOAT || a->kind == ATTR_INT || a->kind == ATTR_BOOL ||
+	              a->kind == ATTR_DIM;
+	if (single ? l->n != 1 : a->kind != ATTR_FLOATS && !whole)
+		return NULL;
+	const Dim *dims[COUNT_OF(l->ints)];
+	for (int i = 0; i < l->n; i++)
+		dims[i] = dim_const(c, l->ints[i]);
+	switch (a->kind) {
+	case ATTR_FLOAT:
+		return a->any_number && whole ? attr_int(c, l->ints[0])
+		                              : attr_float(c, l->floats[0]);
+	case ATTR_INT:
+		return whole ? attr_int(c, l->ints[0]) : NULL;
+	case ATTR_BOOL:
+		return whole ? attr_bool(c, l->ints[0] != 0) : NULL;
+	case ATTR_DIM:
+		return whole ? attr_dim(c, dims[0]) : NULL;
+	case ATTR_INTS:
+		return attr_ints(c, l->n, l->ints);
+	case ATTR_DIMS:
+		return attr_dims(c, l->n, dims);
+	case ATTR_FLOATS:
+		return attr_floats(c, l->n, l->floats);
+	default:
+		return NULL;
+	}
+}
+
+// ---- attributes that nobody reads ---------------------------------------------------------------
+
+// Whether the attribute is a list of just the numbers in `[1, 2]`, or an empty list.
+static bool list_is(const Paddle__OpAttr *a, const char *text)
+{
+	int n = 0;
+	double v;
+	if (a->type == PADDLE__ATTR_KIND__STRINGS)
+		return strcmp(text, "[]") == 0 && a->n_strings == 0;
+	for (const char *at = text + 1; *at && *at != ']';) {
+		char *end;
+		double want = strtod(at, &end);
+		if (end == at || !attr_float_at(a, n++, &v) || v != want)
+			return false;
+		at = end + strspn(end, ", ");
+	}
+	return attr_count(a) == n;
+}
+
+// Whether the attribute holds what the table writes as `false`, `1.0`, `""` or `[1, 2]`.
+static bool value_is(const Paddle__OpAttr *a, const char *text)
+{
+	double v;
+	if (text[0] == '"')
+		return a->type == PADDLE__ATTR_KIND__STRING && strlen(text) == strlen(a->s ? a->s : "") + 2 &&
+		       strncmp(text + 1, a->s ? a->s : "", strlen(text) - 2) == 0;
+	if (text[0] == '[')
+		return list_is(a, text);
+	double want = strcmp(text, "true") == 0 ? 1 : strtod(text, NULL); // of `false` 0
+	return attr_count(a) == 1 && attr_float_at(a, 0, &v) && v == want;
+}
+
+static bool value_in(Context *c, const Paddle__OpAttr *a, const char *alternatives)
+{
+	bool found = false;
+	for (const char *at = alternatives; !found && at; at = strstr(at, " | ") ? strstr(at, " | ") + 3 : NULL) {
+		const char *bar = strstr(at, " | ");
+		found = value_is(a, arena_strndup(c->arena, at, bar ? (size_t)(bar - at) : strlen(at)));
+	}
+	return found;
+}
+
+static const IgnoredAttr *ignored_find(const IgnoredAttr *list, int n, const char *name)
+{
+	size_t length = strlen(name);
+	for (int i = 0; i < n; i++) {
+		const char *want = list[i].name;
+		size_t end = strlen(want + 1);
+		if (want[0] == '*' ? length >= end && strcmp(name + length - end, want + 1) == 0 : strcmp(name, want) == 0)
+			return &list[i];
+	}
+	return NULL;
+}
+
+static bool name_in(const char *name, int n, const char *const *names)
+{
+	for (int i = 0; i < n; i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
+const char *attr_objection(Context *c, const LegacyMap *map, const Paddle__OpAttr *a)
+{
+	if (name_in(a->name, map->nattr, map->attr_from) || name_in(a->name, map->nread, map->reads))
+		return NULL;
+	int n;
+	const IgnoredAttr *everywhere = op_info_ignored(&n);
+	const IgnoredAttr *known = ignored_find(map->ignored, map->nignored, a->name);
+	if (!known)
+		known = ignored_find(everywhere, n, a->name);
+	if (!known)
+		return arena_printf(c->arena, "attribute '%s' is unknown: it may change what the operator computes", a->name);
+	if (!known->value || value_in(c, a, known->value))
+		return NULL;
+	return arena_printf(c->arena, "attribute '%s' is set: only %s is supported", a->name, known->value);
+}

@@ -1,0 +1,136 @@
+// Translating control flow: what the control_*.c files share. Private to frontend/.
+//
+//   control_flow.c       which variables a block reads and writes
+//   control_block.c      a sub-block as a region, and undoing what it did to outer variables
+//   control_if.c         conditional_block, select_input, select_output
+//   control_while.c      while
+//   control_condition.c  the condition of a loop, once
+//   control_array.c      tensor arrays
+//   control_tree.c       gather_tree
+//   control_recurrent.c  recurrent
+#ifndef PDCC_FRONTEND_CONTROL_H
+#define PDCC_FRONTEND_CONTROL_H
+
+#include "frontend/translate/translator.h"
+#include "ir/build/build.h"
+#include "ir/build/counted.h"
+
+// ---- control_flow.c ---------------------------------------------------------------------------
+typedef struct NameList {
+	NameMap *set;
+	int n, cap;
+	const char **names; // in the order in which they were found
+} NameList;
+
+bool name_list_has(const NameList *l, const char *name);
+
+// Variables of one block, with its sub-blocks, by name. Variables that the block itself declares
+// are its own: nobody else sees them.
+typedef struct BlockFlow {
+	NameMap *declared;
+	NameMap *last_read; // to the index of the last operator that reads it, plus 1
+	NameList exposed;   // read before they are surely written; not declared here
+	NameList needed;    // of those: also when every inner loop runs a round
+	NameList writes;    // not declared here
+} BlockFlow;
+
+const BlockFlow *flow_of(Translator *t, int block);
+// Whether anything that runs after the operator at hand may read the variable.
+bool flow_live_after(Translator *t, const char *var);
+// The block in attribute sub_block; -1 after a diagnostic.
+int sub_block_of(OpJob *j);
+
+// ---- control_block.c --------------------------------------------------------------------------
+// Where the translation was before it entered a region.
+typedef struct Outside {
+	Block *block;
+	int block_index;
+	Scope *scope;
+	struct OpenIf *ifs;
+	Frame frame;
+	Op *top;
+	size_t mark; // length of the undo log
+} Outside;
+
+// Operators go to the end of `into` from here on, and belong to legacy block `index`.
+void region_enter(Translator *t, Outside *o, Block *into, int index);
+// Back again; outer variables hold what they held before. Call after reading the new values.
+void region_leave(Translator *t, const Outside *o);
+// All operators of the current legacy block. False when one failed, or all must start over.
+bool region_translate(Translator *t);
+// To be called before a binding changes.
+void binding_save(Translator *t, Binding *b);
+
+// A type that holds both: sizes that differ are found at run time, named after `stem`. NULL when
+// there is none. `open` gets a bit for every such axis (and says which are so from the start).
+const Type *type_join(Context *c, const Type *a, const Type *b, const char *stem, uint32_t *open);
+// A variable's name with nothing but letters, digits and underscores.
+const char *type_text_of(Context *c, const Type *type);
+const char *symbol_text(Context *c, const char *var);
+// `var` and the place of the operator as the beginning of a symbol's name.
+const char *size_stem(const OpJob *j, const char *var);
+// A loop variable that came in with nothing in it, and an inner operator has given it a type: it may be any until the loop has
+// learnt one (control_while.c). Whether v is that, or the mark of a variable that is not defined; asking counts as use.
+bool value_is_nothing(Translator *t, const Value *v);
+// Stands where a variable has no value, and nobody should look: zeros.
+Value *undefined_value(Builder *b, const Type *t);
+
+// ---- control_if.c -------------------------------------------------------------------------------
+// A pd.if that still takes results and a second branch.
+typedef struct OpenIf {
+	struct OpenIf *next; // another one in the same block
+	Op *op;
+	const Value *pred; // the condition without its negations
+	bool negated;
+	bool filled[2]; // regions then and else
+	int cresult;    // results that there is room for
+	int nguard, cguard;
+	Binding **guards; // variables that depend on it
+} OpenIf;
+
+// What a variable holds that only branches have written.
+struct Guard {
+	OpenIf *i;
+	Value *value[2]; // in the regions; NULL: not written there
+	Value *before;   // NULL: nothing
+};
+
+// The mark of a variable that is not defined, or an array that nobody has written to.
+bool is_undefined(const Value *v);
+// Makes a guarded variable an ordinary value: a result of its pd.if. False after a diagnostic.
+bool guard_resolve(OpJob *j, const char *var, Binding *b);
+// A pd.if of its own that chooses between two values that are there.
+Value *build_choice(OpJob *j, Value *pred, Value *yes, Value *no, const char *var);
+
+bool conditional_translate(OpJob *j);
+bool select_input_translate(OpJob *j);
+bool select_output_translate(OpJob *j);
+
+// ---- control_while.c, control_condition.c -------------------------------------------------------
+bool while_translate(OpJob *j);
+// Fills the cond region of a loop whose last variable is the condition. When the values `init` and
+// `next` of the condition are one computation on the loop variables, the region computes it and
+// true is returned: the condition needs no loop variable. Else nothing is built.
+bool condition_build(OpJob *j, Op *loop, int nvar, Value *const *next, Value **cond);
+
+// ---- control_array.c
+// ---------------------------------------------------------------------------------- The type of a
+// tensor array variable, as far as it is known.
+const Type *array_type(Translator *t, const Paddle__VarDesc *v);
+// The variable gets elements like this; starts over when its type must change. False after a
+// diagnostic.
+bool array_learn(OpJob *j, const char *var, const Type *element);
+// The type of the array of offsets `name`, which gets elements like this; starts over when it changes. NULL: none.
+const Type *array_level_type(Translator *t, const char *name, const Type *element);
+// Another array becomes what the variable holds.
+bool array_assign(OpJob *j, const char *var, Value *v);
+// An empty array at the top of the program.
+Value *array_empty(OpJob *j, const Paddle__VarDesc *v);
+bool array_write_translate(OpJob *j);
+bool slice_create(OpJob *j);
+
+// ---- control_tree.c, control_recurrent.c --------------------------------------------------------
+bool gather_tree_translate(OpJob *j);
+bool recurrent_translate(OpJob *j);
+
+#endif

@@ -1,0 +1,234 @@
+// Tensor arrays. A legacy array is one variable that operators change in place; here every change
+// gives a new value. All values of one variable have one type: what the elements share, over all
+// writes in the program. It is learnt while translating, and starting over makes it known
+// everywhere.
+#include "frontend/translate/control.h"
+#include "frontend/translate/lod.h"
+#include "ir/build/build.h"
+
+#include <string.h>
+
+// What is known of an array's elements; outlives restarts.
+typedef struct ArrayMemo {
+	bool known;
+	DType dtype;
+	int rank;
+	const Dim *dims[MAX_RANK];
+	uint32_t open; // axes on which elements differ
+} ArrayMemo;
+
+static ArrayMemo *memo_of(Translator *t, const char *var)
+{
+	const char *key = context_str(t->c, arena_printf(t->c->arena, "array %s", var));
+	ArrayMemo *m = name_map_get(t->memo, key);
+	if (!m) {
+		m = NEW(t->c->arena, ArrayMemo);
+		name_map_set(t->memo, key, m);
+	}
+	return m;
+}
+
+// Before anything was written: what the variable declares.
+static void memo_declared(Translator *t, ArrayMemo *m, const Paddle__VarDesc *v)
+{
+	const Paddle__TensorDesc *d = var_tensor(v);
+	m->dtype = DT_F32;
+	m->rank = 0;
+	if (!d || !dtype_from_kind(d->data_type, &m->dtype) || d->n_dims > MAX_RANK)
+		return;
+	m->rank = (int)d->n_dims;
+	for (int i = 0; i < m->rank; i++) {
+		m->dims[i] = dim_const(t->c, d->dims[i] < 0 ? 0 : d->dims[i]);
+		m->open |= d->dims[i] < 0 ? UINT32_C(1) << i : 0;
+	}
+}
+
+static const Type *memo_type(Translator *t, const ArrayMemo *m, const char *var)
+{
+	Context *c = t->c;
+	const Dim *dims[MAX_RANK];
+	const char *stem = symbol_text(c, var);
+	for (int i = 0; i < m->rank; i++) {
+		bool open = m->open >> i & 1;
+		// Adding nothing says a size anew, with all that was learnt about its symbols.
+		dims[i] = open ? dim_sym_bounded(c, arena_printf(c->arena, "e_%s_%d", stem, i))
+		               : dim_add(c, m->dims[i], dim_const(c, 0));
+	}
+	return type_shaped(c, TY_ARRAY, m->dtype, m->rank, dims);
+}
+
+const Type *array_type(Translator *t, const Paddle__VarDesc *v)
+{
+	ArrayMemo *m = memo_of(t, v->name);
+	if (!m->known)
+		memo_declared(t, m, v);
+	return memo_type(t, m, v->name);
+}
+
+static bool is_found(const Dim *d)
+{
+	return d->kind == DIM_SYM && d->bounded;
+}
+
+static void memo_add(Translator *t, ArrayMemo *m, const char *var, const Type *e)
+{
+	if (!m->known) {
+		m->open = 0;
+		m->dtype = e->dtype;
+		m->rank = e->rank;
+		for (int d = 0; d < e->rank; d++) {
+			m->dims[d] = e->dims[d];
+			m->open |= is_found(e->dims[d]) ? UINT32_C(1) << d : 0;
+		}
+		m->known = true;
+	}
+	const Type *now = memo_type(t, m, var);
+	for (int d = 0; d < e->rank; d++)
+		if (now->dims[d] != e->dims[d])
+			m->open |= UINT32_C(1) << d;
+}
+
+const Type *array_level_type(Translator *t, const char *name, const Type *element)
+{
+	ArrayMemo *m = memo_of(t, name);
+	const Type *before = m->known ? memo_type(t, m, name) : NULL;
+	if (element)
+		memo_add(t, m, name, element);
+	const Type *now = memo_type(t, m, name);
+	t->misled |= before && now != before;
+	t->stale |= t->misled;
+	return now;
+}
+
+bool array_learn(OpJob *j, const char *var, const Type *e)
+{
+	Translator *t = j->t;
+	const Binding *b = scope_find(t, var);
+	if (!b || !b->desc || b->desc->type->type != PADDLE__VAR_KIND__LOD_TENSOR_ARRAY)
+		return job_fail(j, "variable '%s' is no tensor array", var);
+	if (e->kind != TY_TENSOR && e->kind != TY_ARRAY)
+		return job_fail(j, "an element of array '%s' is no tensor", var);
+	const Type *before = array_type(t, b->desc);
+	ArrayMemo *m = memo_of(t, b->desc->name);
+	// An array without elements says nothing about them.
+	if (e->kind == TY_ARRAY && e->rank == 0 && (!m->known || m->rank))
+		return true;
+	if (m->known && (m->dtype != e->dtype || m->rank != e->rank))
+		return job_fail(j, "array '%s' has elements of different types or numbers of axes",
+		                var);
+	memo_add(t, m, b->desc->name, e);
+	t->misled |= array_type(t, b->desc) != before;
+	t->stale |= t->misled;
+	return true;
+}
+
+bool array_assign(OpJob *j, const char *var, Value *v)
+{
+	if (!array_learn(j, var, v->type))
+		return false;
+	const Binding *b = scope_find(j->t, var);
+	const Type *type = array_type(j->t, b->desc);
+	// An empty array can become one of any type.
+	if (v->type != type && v->def && v->def->code == OP_PD_CREATE_ARRAY)
+		v = undefined_value(&j->b, type);
+	write_var(j, var, v);
+	return true;
+}
+
+Value *array_empty(OpJob *j, const Paddle__VarDesc *v)
+{
+	Loc l = {.file = j->t->c->file,
+	         .block = j->t->block_index,
+	         .op = -1,
+	         .var = context_str(j->t->c, v->name)};
+	Builder b = top_builder(j, context_loc(j->t->c, &l));
+	Value *a = undefined_value(&b, array_type(j->t, v));
+	a->name = l.var;
+	return a;
+}
+
+// An operation on arrays whose result is the array in variable `var`.
+static Value *build_array(OpJob *j, enum OpCode code, int n, Value *const *operands,
+                          const char *var)
+{
+	const Binding *b = scope_find(j->t, var);
+	const Type *type = array_type(j->t, b->desc);
+	Op *op = op_new(j->t->c, code, j->b.loc, 1, &type, n, operands, 0, 0);
+	op_append(j->t->block, op);
+	return op_result(op, 0);
+}
+
+static bool position_is_one(OpJob *j, const Value *v, const char *slot)
+{
+	int64_t n;
+	if (!type_is_tensor(v->type) || !dtype_is_int(v->type->dtype) ||
+	    (type_const_numel(v->type, &n) && n != 1))
+		return job_fail(j, "input %s must be one integer", slot);
+	return true;
+}
+
+bool array_write_translate(OpJob *j)
+{
+	const char *x = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "X"), 0);
+	const char *i = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "I"), 0);
+	const char *out = slot_var(slot_find(j->desc->n_outputs, j->desc->outputs, "Out"), 0);
+	if (!x || !i || !out)
+		return job_fail(j, "needs variables in X, I and Out");
+	Value *element = read_var(j, "X", x), *at = read_var(j, "I", i);
+	if (!element || !at || !array_learn(j, out, element->type) || !position_is_one(j, at, "I"))
+		return false;
+	if (element->type->kind != TY_TENSOR)
+		return job_fail(j, "input X is no tensor");
+	Value *array = read_var(j, "Out", out);
+	if (!array)
+		return false;
+	Value *const operands[] = {array, at, element};
+	Value *after = build_array(j, OP_PD_ARRAY_WRITE, 3, operands, out);
+	write_var(j, out, after);
+	return lod_array_write(j, out, array, at, element, after);
+}
+
+// ---- slice: of a tensor, or of an array ---------------------------------------------------------
+
+// A bound of the slice as one integer: the operand, or the attribute.
+static Value *slice_bound(OpJob *j, const char *operand, const char *attr)
+{
+	Value *v = job_operand(j, operand);
+	if (v && v->type->kind == TY_VEC) {
+		if (!v->def || v->def->noperand != 1)
+			return NULL;
+		v = op_operand(v->def, 0);
+	}
+	if (v)
+		return v;
+	const Attr *a = job_attr(j, attr);
+	if (!a || a->n != 1 || a->kind != ATTR_DIMS || !dim_is_const(a->dims[0]))
+		return NULL;
+	Tensor *t = tensor_new(j->t->c->arena, DT_I64, 1, (const int64_t[]){1});
+	tensor_set_i(t, 0, a->dims[0]->value);
+	return build_constant(&j->b, t);
+}
+
+bool slice_create(OpJob *j)
+{
+	Value *array = job_operand(j, "input");
+	if (array->type->kind != TY_ARRAY)
+		return general_create(j);
+	const Attr *drop = job_attr(j, "decrease_axis");
+	const char *out = job_output(j, 0, 0);
+	Value *start = slice_bound(j, "starts_tensor", "starts"),
+	      *end = slice_bound(j, "ends_tensor", "ends");
+	if (!start || !end || !position_is_one(j, start, "StartsTensor") ||
+	    !position_is_one(j, end, "EndsTensor"))
+		return job_fail(j, "a slice of a tensor array needs one start and one end");
+	Value *const operands[] = {array, start, end};
+	if (drop && drop->n) {
+		Value *v = build2(&j->b, OP_PD_ARRAY_READ, array, start, NULL);
+		j->op = v ? v->def : NULL;
+		return v != NULL;
+	}
+	if (!out || !array_learn(j, out, array->type))
+		return false;
+	j->op = build_array(j, OP_PD_ARRAY_SLICE, 3, operands, out)->def;
+	return true;
+}

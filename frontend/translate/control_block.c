@@ -1,0 +1,124 @@
+// A sub-block of the program as a region: where operators go meanwhile, and what the outer
+// variables hold afterwards. Also the types that join what two ways bring. Used by control_if.c,
+// control_while.c.
+#include "frontend/translate/control.h"
+#include "ir/base/vec.h"
+#include "ir/build/build.h"
+
+
+// ---- entering and leaving -----------------------------------------------------------------------
+
+void region_enter(Translator *t, Outside *o, Block *into, int index)
+{
+	*o = (Outside){.block = t->block,
+	               .block_index = t->block_index,
+	               .scope = t->scope,
+	               .ifs = t->ifs,
+	               .frame = t->frame,
+	               .top = t->top,
+	               .mark = t->nundo};
+	if (!t->top)
+		t->top = into->region->op;
+	t->block = into;
+	t->block_index = index;
+	t->scope = scope_new(t, index, t->scope);
+	t->ifs = NULL;
+	t->frame = (Frame){.block = index, .outer = &o->frame};
+}
+
+void region_leave(Translator *t, const Outside *o)
+{
+	while (t->nundo > o->mark) {
+		const UndoEntry *e = &t->undo[--t->nundo];
+		bool written = e->binding->written;
+		*e->binding = e->old;
+		e->binding->written = written; // in a list already
+	}
+	t->block = o->block;
+	t->block_index = o->block_index;
+	t->scope = o->scope;
+	t->ifs = o->ifs;
+	t->frame = o->frame;
+	t->top = o->top;
+}
+
+bool region_translate(Translator *t)
+{
+	bool before = t->failed;
+	t->failed = false;
+	bool ok = !translate_ops(t) && !t->failed;
+	t->failed |= before;
+	return ok;
+}
+
+void binding_save(Translator *t, Binding *b)
+{
+	if (!t->top)
+		return; // at the top nothing is undone
+	VEC_ROOM(t->c->arena, t->undo, t->nundo, t->cundo);
+	t->undo[t->nundo++] = (UndoEntry){.binding = b, .old = *b};
+}
+
+// ---- types that two ways bring together ---------------------------------------------------------
+
+const char *symbol_text(Context *c, const char *var)
+{
+	Text t;
+	text_init(&t, c->arena);
+	text_str(&t, "");
+	for (const char *p = var; *p; p++) {
+		bool fits = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+		            (*p >= '0' && *p <= '9');
+		text_char(&t, fits ? *p : '_');
+	}
+	return t.text;
+}
+
+const char *size_stem(const OpJob *j, const char *var)
+{
+	Context *c = j->t->c;
+	return arena_printf(c->arena, "n_%s_%d_%d", symbol_text(c, var), j->b.loc->block,
+	                    j->b.loc->op);
+}
+
+const Type *type_join(Context *c, const Type *a, const Type *b, const char *stem, uint32_t *open)
+{
+	const Dim *dims[MAX_RANK];
+	if (a == b && !*open)
+		return a;
+	bool shaped = a->kind == TY_TENSOR || a->kind == TY_ARRAY;
+	if (!shaped || a->kind != b->kind || a->dtype != b->dtype || a->rank != b->rank)
+		return NULL;
+	for (int d = 0; d < a->rank; d++) {
+		if (a->dims[d] != b->dims[d])
+			*open |= UINT32_C(1) << d;
+		bool found = *open >> d & 1;
+		dims[d] = found ? dim_sym_bounded(c, arena_printf(c->arena, "%s_%d", stem, d))
+		                : a->dims[d];
+		if (found)
+			dim_keep(c, dims[d]);
+	}
+	if (a->kind == TY_ARRAY)
+		return type_shaped(c, TY_ARRAY, a->dtype, a->rank, dims);
+	return type_tensor(c, a->dtype, a->rank, dims, a->lod > b->lod ? a->lod : b->lod);
+}
+
+// The size 1 stands for one that is not known here: the value is never looked at.
+Value *undefined_value(Builder *b, const Type *t)
+{
+	Context *c = b->ctx;
+	const Dim *dims[MAX_RANK];
+	if (t->kind == TY_ARRAY) {
+		Op *op = op_new(c, OP_PD_CREATE_ARRAY, b->loc, 1, &t, 0, NULL, 0, 0);
+		if (b->before)
+			op_insert_before(b->before, op);
+		else
+			op_append(b->block, op);
+		return op_result(op, 0);
+	}
+	if (t->kind != TY_TENSOR)
+		return NULL;
+	for (int d = 0; d < t->rank; d++)
+		dims[d] = dim_is_const(t->dims[d]) ? t->dims[d] : dim_const(c, 1);
+	return build_full(b, type_tensor(c, t->dtype, t->rank, dims, 0), 0);
+}

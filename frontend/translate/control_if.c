@@ -1,0 +1,606 @@
+// Branches. A legacy conditional runs each side as a conditional_block of its own, on the condition
+// and on its negation, and picks every result with a select_input on a mask cast from the
+// condition. Here both blocks become regions of one pd.if, and a select_input one of its results.
+//
+// A variable that only branches have written is a guard: it knows the values in the regions, and
+// what was there before. It becomes a result of the pd.if when somebody reads it. As long as no
+// result is used, the pd.if moves down to where the second block, or a further result, needs it.
+#include "frontend/translate/control.h"
+#include "frontend/translate/lod.h"
+#include "ir/base/vec.h"
+#include "ir/build/build.h"
+
+#include <string.h>
+
+// Paddle's mark for a variable that has no value yet.
+#define UNDEFINED_MARK 1.77113e27
+
+// ---- conditions -------------------------------------------------------------------------------
+
+// The condition without negations, and without casts between bool and integers.
+static const Value *strip_not(const Value *v, bool *negated)
+{
+	*negated = false;
+	for (; v->def && type_is_tensor(v->type); v = op_operand(v->def, 0)) {
+		const Value *x = op_operand(v->def, 0);
+		bool cast = v->def->code == OP_PD_CAST && type_is_tensor(x->type) &&
+		            (v->type->dtype == DT_BOOL || x->type->dtype == DT_BOOL) &&
+		            !dtype_is_float(x->type->dtype) && !dtype_is_float(v->type->dtype);
+		if (v->def->code == OP_PD_LOGICAL_NOT)
+			*negated = !*negated;
+		else if (!cast)
+			break;
+	}
+	return v;
+}
+
+static bool is_one(OpJob *j, const Value *v, const char *slot)
+{
+	int64_t n;
+	if (!type_is_tensor(v->type) || (type_const_numel(v->type, &n) && n != 1))
+		return job_fail(j, "input %s must be one element", slot);
+	return true;
+}
+
+// Truth of an integer mask.
+static Value *as_bool(OpJob *j, Value *v)
+{
+	if (v->type->dtype == DT_BOOL)
+		return v;
+	return build1(&j->b, OP_PD_CAST, v, "dtype", attr_dtype(j->t->c, DT_BOOL), NULL);
+}
+
+// ---- a pd.if that grows -----------------------------------------------------------------------
+
+static OpenIf *if_open(OpJob *j, Value *cond, int room)
+{
+	Context *c = j->t->c;
+	OpenIf *i = NEW(c->arena, OpenIf);
+	i->cresult = room;
+	i->pred = strip_not(cond, &i->negated);
+	// Values must not move once they are used: there is room for all results from the start.
+	i->op = op_new(c, OP_PD_IF, j->b.loc, room, NULL, 1, &cond, 2, 0);
+	i->op->nresult = 0;
+	for (int k = 0; k < 2; k++) {
+		Block *b = block_new(c, &i->op->regions[k]);
+		op_append(b, op_new(c, OP_CF_YIELD, j->b.loc, 0, NULL, 0, NULL, 0, 0));
+	}
+	op_append(j->t->block, i->op);
+	return i;
+}
+
+static Op *yield_of(const OpenIf *i, int region)
+{
+	return block_terminator(region_entry(&i->op->regions[region]));
+}
+
+// Whether v is there where the pd.if stands; values of its regions are.
+static bool is_there(const OpenIf *i, const Value *v)
+{
+	return !v || !v->def || v->def->block != i->op->block || op_is_before(v->def, i->op);
+}
+
+// Down to the end of the current block, if nothing in between needs it.
+static bool if_move_down(Translator *t, OpenIf *i)
+{
+	if (i->op->block != t->block)
+		return false;
+	for (int r = 0; r < i->op->nresult; r++)
+		if (value_used(&i->op->results[r]))
+			return false;
+	op_detach(i->op);
+	op_append(t->block, i->op);
+	return true;
+}
+
+bool is_undefined(const Value *v)
+{
+	if (v->def && v->def->code == OP_PD_CREATE_ARRAY)
+		return true;
+	const Attr *a =
+		v->def && v->def->code == OP_BUILTIN_CONSTANT ? op_attr(v->def, "value") : NULL;
+	if (!a || !dtype_is_float(a->tensor->dtype) || tensor_numel(a->tensor) != 1)
+		return false;
+	double r = tensor_get_f(a->tensor, 0) / UNDEFINED_MARK;
+	return r > 0.9999 && r < 1.0001;
+}
+
+// The region that runs, when the program tells; -1: only a run tells.
+static int known_branch(OpJob *j, const OpenIf *i)
+{
+	NumberList l = {0};
+	bool known = numbers_of_value(j->t->c, op_operand(i->op, 0), &l) && l.n == 1;
+	return known ? l.floats[0] == 0 : -1;
+}
+
+// Values of one element differ in their number of axes only: the first decides.
+static Value *same_rank(OpJob *j, OpenIf *i, int region, Value *v, const Type *want)
+{
+	int64_t n, m;
+	if (!type_is_tensor(v->type) || !type_is_tensor(want) || v->type->rank == want->rank ||
+	    v->type->dtype != want->dtype || !type_const_numel(v->type, &n) ||
+	    !type_const_numel(want, &m) || n != 1 || m != 1)
+		return v;
+	Builder b = builder_before(yield_of(i, region));
+	return build1(&b, OP_PD_RESHAPE, v, "shape", attr_dims(j->t->c, want->rank, want->dims),
+	              NULL);
+}
+
+// The type of what one branch leaves, and which operator makes it.
+static const char *side_text(Context *c, const Value *v)
+{
+	const Loc *l = v && v->def ? v->def->loc : NULL;
+	const char *type = v ? type_text_of(c, v->type) : "nothing";
+	if (!l || l->op < 0 || !l->type)
+		return type;
+	return arena_printf(c->arena, "%s (block %d, op %d '%s')", type, l->block, l->op, l->type);
+}
+
+// The result that gives value[0] after `then` and value[1] after `else` (NULL: whatever). NULL
+// after a diagnostic.
+static Value *add_result(OpJob *j, OpenIf *i, Value *const *value, const char *var)
+{
+	Context *c = j->t->c;
+	Value *v[2] = {value[0], value[1]};
+	uint32_t open = 0;
+	const char *stem = size_stem(j, var);
+	int taken = known_branch(j, i);
+	for (int k = 0; k < 2; k++)
+		if (v[k] && v[!k] && v[k]->type != v[!k]->type &&
+		    (taken == !k || value_is_nothing(j->t, v[k])))
+			v[k] = NULL;
+	for (int k = 0; k < 2; k++) {
+		Builder b = builder_before(yield_of(i, k));
+		if (!v[k])
+			v[k] = undefined_value(&b, v[!k]->type);
+	}
+	if (v[0])
+		v[1] = v[1] ? same_rank(j, i, 1, v[1], v[0]->type) : NULL;
+	const Type *type = v[0] && v[1] ? type_join(c, v[0]->type, v[1]->type, stem, &open) : NULL;
+	if (!type) {
+		job_fail(j, "variable '%s' has different types after the two branches: %s and %s", var,
+		         side_text(c, v[0]), side_text(c, v[1]));
+		return NULL;
+	}
+	Value *result = &i->op->results[i->op->nresult++];
+	result->type = type;
+	for (int k = 0; k < 2; k++)
+		op_add_operand(yield_of(i, k), v[k]);
+	return result;
+}
+
+// The LoD of a result: that of both values, or offsets that are results as well. What has none on one side has none.
+static bool result_lod(OpJob *j, OpenIf *i, Value *const *value, const char *var, Value *result)
+{
+	Translator *t = j->t;
+	const Lod *lod[2] = {lod_of(t, value[0]), lod_of(t, value[1])}, *joined = NULL;
+	for (int k = 0; k < 2; k++)
+		if (!lod[k] && (!value[k] || is_undefined(value[k])))
+			lod[k] = lod[!k];
+	if (!lod[0] || !lod[1] || lod[0]->n != lod[1]->n || i->op->nresult + lod[0]->n > i->cresult)
+		return true;
+	if (lod_same(lod[0], lod[1]) && lod_is_outside(lod[0], i->op)) {
+		lod_set(t, result, lod[0]);
+		return true;
+	}
+	for (int n = 0; n < lod[0]->n; n++) {
+		Value *const offsets[] = {lod_offsets(j, lod[0], n), lod_offsets(j, lod[1], n)};
+		const char *name = arena_printf(t->c->arena, "%s.lod%d", var, n);
+		Value *v = add_result(j, i, offsets, name);
+		if (!v)
+			return false;
+		v->name = context_str(t->c, name);
+		joined = lod_extend(t, joined, n, v);
+	}
+	lod_set(t, result, joined);
+	return true;
+}
+
+// As add_result; NULL without a diagnostic when this pd.if cannot give it.
+static bool if_result(OpJob *j, OpenIf *i, Value *const *value, const char *var, Value **out)
+{
+	*out = NULL;
+	for (int r = 0; r < i->op->nresult; r++)
+		if (op_operand(yield_of(i, 0), r) == value[0] &&
+		    op_operand(yield_of(i, 1), r) == value[1])
+			*out = &i->op->results[r];
+	if (*out)
+		return true;
+	if (i->op->nresult == i->cresult)
+		return true;
+	if ((!is_there(i, value[0]) || !is_there(i, value[1])) && !if_move_down(j->t, i))
+		return true;
+	*out = add_result(j, i, value, var);
+	return *out && result_lod(j, i, value, var, *out);
+}
+
+// ---- guards -----------------------------------------------------------------------------------
+
+static Value *guard_side(const Guard *g, int region)
+{
+	return g->value[region] ? g->value[region] : g->before;
+}
+
+bool guard_resolve(OpJob *j, const char *var, Binding *b)
+{
+	const Guard *g = b->guard;
+	Value *const sides[] = {guard_side(g, 0), guard_side(g, 1)};
+	Value *v;
+	if (!if_result(j, g->i, sides, var, &v))
+		return false;
+	if (!v)
+		return job_fail(j, "variable '%s' depends on a branch in too many ways", var);
+	if (!v->name)
+		v->name = context_str(j->t->c, var);
+	b->value = v;
+	b->guard = NULL;
+	return true;
+}
+
+Value *build_choice(OpJob *j, Value *pred, Value *yes, Value *no, const char *var)
+{
+	Value *const sides[] = {yes, no};
+	if (yes == no)
+		return yes;
+	OpenIf *i = if_open(j, pred, 1 + MAX_LOD);
+	Value *v = add_result(j, i, sides, var);
+	return v && result_lod(j, i, sides, var, v) ? v : NULL;
+}
+
+// ---- conditional_block ------------------------------------------------------------------------
+
+// The pd.if on the opposite condition, whose other region is still empty.
+static OpenIf *find_partner(Translator *t, const Value *cond)
+{
+	bool negated;
+	const Value *pred = strip_not(cond, &negated);
+	for (OpenIf *i = t->ifs; i; i = i->next)
+		if (i->pred == pred && !i->filled[i->negated != negated] && !i->op->nresult &&
+		    if_move_down(t, i))
+			return i;
+	return NULL;
+}
+
+// How many results a new pd.if may get: two for everything that blocks write, one for each
+// select_input up to the block after the next.
+static int count_results(OpJob *j, int block)
+{
+	const Paddle__BlockDesc *b = j->t->p->blocks[j->t->block_index];
+	int n = 2 * flow_of(j->t, block)->writes.n + 8, blocks = 0;
+	for (size_t i = (size_t)j->t->frame.op + 1; i < b->n_ops && blocks < 3; i++) {
+		const Paddle__OpAttr *a = attr_find(b->ops[i], "sub_block");
+		n += strcmp(b->ops[i]->type, "select_input") == 0;
+		if (!a || a->type != PADDLE__ATTR_KIND__BLOCK)
+			continue;
+		n += 2 * flow_of(j->t, a->block_idx)->writes.n;
+		blocks++;
+	}
+	return n + MAX_LOD * (n < 64 ? n : 64);
+}
+
+// Makes what the outer variables hold definite, so that a branch can change it.
+static bool settle_outer(OpJob *j, const BlockFlow *f, const OpenIf *i)
+{
+	const NameList *names = &f->writes;
+	for (int n = 0; n < names->n; n++) {
+		Binding *b = write_binding(j->t, names->names[n]);
+		const bool read = name_list_has(&f->exposed, names->names[n]) || flow_live_after(j->t, names->names[n]);
+		if (b->guard && b->guard->i != i && !read) {
+			binding_save(j->t, b);
+			b->value = b->guard->before;
+			b->guard = NULL;
+		}
+		if (b->guard && b->guard->i != i && !guard_resolve(j, names->names[n], b))
+			return false;
+		bool implied =
+			b->desc && (var_is_state(b->desc) ||
+		                    b->desc->type->type == PADDLE__VAR_KIND__LOD_TENSOR_ARRAY);
+		if (!b->guard && !b->value && !b->broken && implied &&
+		    !read_var(j, "Input", names->names[n]))
+			return false;
+	}
+	return true;
+}
+
+// In the second region, variables hold what they held before the first.
+static void forget_first(Translator *t, const OpenIf *i)
+{
+	for (int n = 0; n < i->nguard; n++) {
+		Binding *b = i->guards[n];
+		if (!b->guard || b->guard->i != i)
+			continue;
+		binding_save(t, b);
+		b->value = b->guard->before;
+		b->guard = NULL;
+	}
+}
+
+static void note_guard(Translator *t, OpenIf *i, Binding *b)
+{
+	VEC_ROOM(t->c->arena, i->guards, i->nguard, i->cguard);
+	i->guards[i->nguard++] = b;
+}
+
+static void set_guard(OpJob *j, OpenIf *i, int region, const char *var, Value *v)
+{
+	Translator *t = j->t;
+	Binding *b = write_binding(t, var);
+	Guard *g = NEW(t->c->arena, Guard);
+	*g = b->guard ? *b->guard : (Guard){.i = i, .before = b->value};
+	g->value[region] = v;
+	binding_save(t, b);
+	b->guard = g;
+	b->value = NULL;
+	b->broken = false;
+	note_guard(t, i, b);
+	note_written(t, b);
+}
+
+// The variables as the branch leaves them; NULL where it did not change them.
+static bool read_branch(OpJob *j, const NameList *names, Value **after)
+{
+	for (int n = 0; n < names->n; n++) {
+		Binding *b = write_binding(j->t, names->names[n]);
+		if (b->guard && !flow_live_after(j->t, names->names[n]))
+			continue; // nobody asks what an inner branch left in it
+		if (b->guard && !guard_resolve(j, names->names[n], b))
+			return false;
+		after[n] = b->value;
+	}
+	return true;
+}
+
+static bool translate_branch(OpJob *j, OpenIf *i, int region, int block)
+{
+	Translator *t = j->t;
+	const NameList *names = &flow_of(t, block)->writes;
+	Value **after = NEW_ARRAY(t->c->arena, (size_t)names->n + 1, Value *);
+	Block *into = region_entry(&i->op->regions[region]);
+	Op *yield = block_terminator(into);
+	Outside o;
+	op_detach(yield);
+	region_enter(t, &o, into, block);
+	forget_first(t, i);
+	bool ok = region_translate(t) && read_branch(j, names, after);
+	region_leave(t, &o);
+	op_append(into, yield);
+	i->filled[region] = true;
+	for (int n = 0; ok && n < names->n; n++) {
+		Binding *b = write_binding(t, names->names[n]);
+		Value *before = b->guard ? b->guard->before : b->value;
+		if (after[n] && after[n] != before)
+			set_guard(j, i, region, names->names[n], after[n]);
+	}
+	return ok;
+}
+
+static bool branch_on(OpJob *j, Value *cond, int block)
+{
+	Translator *t = j->t;
+	bool negated;
+	strip_not(cond, &negated);
+	OpenIf *i = find_partner(t, cond);
+	if (!settle_outer(j, flow_of(t, block), i))
+		return false;
+	if (!i) {
+		i = if_open(j, cond, count_results(j, block));
+		i->next = t->ifs;
+		t->ifs = i;
+	} else if (!if_move_down(t, i)) {
+		return job_fail(j, "depends on the branch before it");
+	}
+	return translate_branch(j, i, i->negated != negated, block);
+}
+
+// Old programs run the block when no input is empty.
+static Value *inputs_not_empty(OpJob *j)
+{
+	const Paddle__OpSlot *s = slot_find(j->desc->n_inputs, j->desc->inputs, "Input");
+	Value *all = NULL;
+	for (size_t i = 0; s && i < s->n_arguments; i++) {
+		Value *v = read_var(j, "Input", s->arguments[i]);
+		Value *empty = v ? build1(&j->b, OP_PD_IS_EMPTY, v, NULL) : NULL;
+		Value *full = empty ? build1(&j->b, OP_PD_LOGICAL_NOT, empty, NULL) : NULL;
+		if (!full)
+			return NULL;
+		all = all ? build2(&j->b, OP_PD_LOGICAL_AND, all, full, NULL) : full;
+	}
+	if (!all)
+		job_fail(j, "its condition is no scalar, and there are no inputs to look at");
+	return all;
+}
+
+bool conditional_translate(OpJob *j)
+{
+	const char *var = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Cond"), 0);
+	const Paddle__OpAttr *a = attr_find(j->desc, "is_scalar_condition");
+	int64_t scalar = 0;
+	int block = sub_block_of(j);
+	if (block < 0)
+		return false;
+	if (a && !attr_int_at(a, 0, &scalar))
+		return job_fail(j, "attribute 'is_scalar_condition' is no bool");
+	if (!scalar) {
+		Value *cond = inputs_not_empty(j);
+		return cond && branch_on(j, cond, block);
+	}
+	if (!var)
+		return job_fail(j, "input Cond has no variable");
+	Value *cond = read_var(j, "Cond", var);
+	if (!cond || !is_one(j, cond, "Cond"))
+		return false;
+	if (cond->type->dtype != DT_BOOL)
+		return job_fail(j, "input Cond must be bool, not %s",
+		                dtype_name(cond->type->dtype));
+	return branch_on(j, cond, block);
+}
+
+// ---- select_input -----------------------------------------------------------------------------
+
+typedef struct Select {
+	const char *out;
+	const Paddle__OpSlot *x;
+	Value *mask;
+	const Value *pred;
+	bool negated;
+} Select;
+
+// Which variable a mask picks that the program tells; -1: only a run tells.
+static int64_t known_mask(OpJob *j, const Value *mask)
+{
+	NumberList l = {0};
+	return numbers_of_value(j->t->c, mask, &l) && l.n == 1 && l.whole[0] ? l.ints[0] : -1;
+}
+
+// The pd.if that the variables, or others on this mask, depend on.
+static OpenIf *find_if(OpJob *j, const Select *s)
+{
+	for (size_t k = 0; k < s->x->n_arguments; k++) {
+		const Binding *b = scope_find(j->t, s->x->arguments[k]);
+		if (b && b->guard && b->guard->i->pred == s->pred)
+			return b->guard->i;
+	}
+	OpenIf *i = j->t->ifs;
+	while (i && i->pred != s->pred)
+		i = i->next;
+	return i;
+}
+
+// What variable k of the select holds in a region of the pd.if.
+static bool side_of(OpJob *j, const Select *s, int k, const OpenIf *i, int region, Value **out)
+{
+	const char *var = s->x->arguments[k];
+	const Binding *b = scope_find(j->t, var);
+	if (b && b->guard && b->guard->i == i) {
+		*out = guard_side(b->guard, region);
+		return true;
+	}
+	*out = read_var(j, "X", var);
+	return *out != NULL;
+}
+
+// Of two, as a result of the pd.if that made them; *out stays NULL when there is none that can.
+static bool select_branches(OpJob *j, const Select *s, Value **out)
+{
+	OpenIf *i = find_if(j, s);
+	Value *sides[2];
+	*out = NULL;
+	if (!i)
+		return true;
+	int yes = i->negated != s->negated;
+	if (!side_of(j, s, 1, i, yes, &sides[yes]) || !side_of(j, s, 0, i, !yes, &sides[!yes]))
+		return false;
+	if (!sides[0] && !sides[1])
+		return job_fail(j, "nothing has written variable '%s'", s->x->arguments[0]);
+	if (sides[0] == sides[1]) {
+		*out = sides[0];
+		return true;
+	}
+	return if_result(j, i, sides, s->out, out);
+}
+
+static Value *mask_is(OpJob *j, Value *mask, int64_t k)
+{
+	Value *number = build_full(&j->b, mask->type, (double)k);
+	return build2(&j->b, OP_PD_EQUAL, mask, number, NULL);
+}
+
+// A mask that is no condition may have any value.
+static bool check_mask(OpJob *j, Value *mask, size_t n)
+{
+	Context *c = j->t->c;
+	Value *end = build_full(&j->b, mask->type, (double)n),
+	      *zero = build_full(&j->b, mask->type, 0);
+	Value *below = build2(&j->b, OP_PD_LESS_THAN, mask, end, NULL);
+	Value *above = build2(&j->b, OP_PD_GREATER_EQUAL, mask, zero, NULL);
+	Value *both = below && above ? build2(&j->b, OP_PD_LOGICAL_AND, below, above, NULL) : NULL;
+	if (!both)
+		return false;
+	const NamedAttr message = {"message",
+	                           attr_str(c, "the mask picks a variable that is not there")};
+	return build_op(&j->b, OP_PD_ASSERT, 1, &both, 1, &message) != NULL;
+}
+
+// Of values that are all there.
+static Value *select_values(OpJob *j, const Select *s)
+{
+	size_t n = s->x->n_arguments;
+	Value *v = read_var(j, "X", s->x->arguments[n - 1]);
+	for (size_t k = n - 1; v && k-- > 0;) {
+		Value *x = read_var(j, "X", s->x->arguments[k]);
+		Value *pred = !x       ? NULL
+		              : n == 2 ? as_bool(j, s->mask)
+		                       : mask_is(j, s->mask, (int64_t)k);
+		if (!pred)
+			return NULL;
+		v = n == 2 ? build_choice(j, pred, v, x, s->out)
+		           : build_choice(j, pred, x, v, s->out);
+	}
+	return v;
+}
+
+bool select_input_translate(OpJob *j)
+{
+	const char *mask = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Mask"), 0);
+	Select s = {.x = slot_find(j->desc->n_inputs, j->desc->inputs, "X"),
+	            .out = slot_var(slot_find(j->desc->n_outputs, j->desc->outputs, "Out"), 0)};
+	if (!mask || !s.x || !s.x->n_arguments || !s.out)
+		return job_fail(j, "needs variables in Mask, X and Out");
+	s.mask = read_var(j, "Mask", mask);
+	if (!s.mask || !is_one(j, s.mask, "Mask"))
+		return false;
+	if (dtype_is_float(s.mask->type->dtype))
+		return job_fail(j, "input Mask must be an integer, not %s",
+		                dtype_name(s.mask->type->dtype));
+	s.pred = strip_not(s.mask, &s.negated);
+	int64_t k = known_mask(j, s.mask);
+	Value *v = NULL;
+	if (k >= (int64_t)s.x->n_arguments)
+		return job_fail(j, "the mask is %lld, and there are %zu variables", (long long)k,
+		                s.x->n_arguments);
+	// A known mask may still pick what only a branch has.
+	const Binding *picked = k < 0 ? NULL : scope_find(j->t, s.x->arguments[k]);
+	if (k >= 0 && (!picked || !picked->guard))
+		v = read_var(j, "X", s.x->arguments[k]);
+	else if (s.pred->type->dtype != DT_BOOL && !check_mask(j, s.mask, s.x->n_arguments))
+		return false;
+	else if (s.x->n_arguments == 2 && !select_branches(j, &s, &v))
+		return false;
+	if (!v && (k < 0 || (picked && picked->guard)))
+		v = select_values(j, &s);
+	if (v && v->type->kind == TY_ARRAY)
+		return array_assign(j, s.out, v);
+	if (v)
+		write_var(j, s.out, v);
+	return v != NULL;
+}
+
+// ---- select_output ----------------------------------------------------------------------------
+
+// An output that is not picked keeps what it holds. One that holds nothing may as well get the
+// value.
+bool select_output_translate(OpJob *j)
+{
+	const char *x = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "X"), 0);
+	const char *m = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Mask"), 0);
+	const Paddle__OpSlot *out = slot_find(j->desc->n_outputs, j->desc->outputs, "Out");
+	if (!x || !m || !out || !out->n_arguments)
+		return job_fail(j, "needs variables in X, Mask and Out");
+	Value *v = read_var(j, "X", x), *mask = v ? read_var(j, "Mask", m) : NULL;
+	if (!mask || !is_one(j, mask, "Mask"))
+		return false;
+	if (mask->type->dtype != DT_BOOL && !check_mask(j, mask, out->n_arguments))
+		return false;
+	for (size_t k = 0; k < out->n_arguments; k++) {
+		const char *var = slot_var(out, k);
+		Binding *b = var ? write_binding(j->t, var) : NULL;
+		if (!b)
+			continue;
+		Value *old = b->value || b->guard ? read_var(j, "Out", var) : v;
+		Value *pred = old == v ? NULL : mask_is(j, mask, (int64_t)k);
+		if (old != v && !(old && pred && (old = build_choice(j, pred, v, old, var))))
+			return false;
+		write_var(j, var, old);
+	}
+	return true;
+}

@@ -1,0 +1,203 @@
+// recurrent, the step network of old programs: its block runs once for every position of axis 0 of
+// the inputs, on the slices there and the states that the step before left. Becomes a counted
+// pd.while that fills the outputs step by step.
+#include "frontend/translate/control.h"
+#include "ir/build/build.h"
+
+#include <string.h>
+
+typedef struct Recurrent {
+	OpJob *j;
+	int block;
+	const Paddle__OpSlot *in, *init, *out;
+	int nin, nstate, nout;
+	char *const *before, *const *after; // names of the states inside
+	Value **x, **first;                 // [nin], [nstate]
+	Value *count;
+	const Type **out_types; // [nout], once the block was translated; NULL: not yet
+} Recurrent;
+
+static bool read_names(OpJob *j, const char *attr, int want, char *const **out)
+{
+	const Paddle__OpAttr *a = attr_find(j->desc, attr);
+	if (want == 0)
+		return true;
+	if (!a || a->type != PADDLE__ATTR_KIND__STRINGS || (int)a->n_strings != want)
+		return job_fail(j, "attribute '%s' must name %d variables", attr, want);
+	*out = a->strings;
+	return true;
+}
+
+static Value **read_all(OpJob *j, const char *name, const Paddle__OpSlot *s, int n)
+{
+	Value **v = NEW_ARRAY(j->t->c->arena, (size_t)n + 1, Value *);
+	for (int i = 0; i < n; i++) {
+		v[i] = read_var(j, name, s->arguments[i]);
+		if (!v[i])
+			return NULL;
+		if (!type_is_tensor(v[i]->type)) {
+			job_fail(j, "variable '%s' is no tensor", s->arguments[i]);
+			return NULL;
+		}
+	}
+	return v;
+}
+
+static bool find_inputs(Recurrent *r)
+{
+	OpJob *j = r->j;
+	r->in = slot_find(j->desc->n_inputs, j->desc->inputs, "inputs");
+	r->init = slot_find(j->desc->n_inputs, j->desc->inputs, "initial_states");
+	r->out = slot_find(j->desc->n_outputs, j->desc->outputs, "outputs");
+	r->nin = r->in ? (int)r->in->n_arguments : 0;
+	r->nstate = r->init ? (int)r->init->n_arguments : 0;
+	r->nout = r->out ? (int)r->out->n_arguments : 0;
+	if (!r->nin)
+		return job_fail(j, "has no inputs: the number of steps is not known");
+	if (!read_names(j, "ex_states", r->nstate, &r->before) ||
+	    !read_names(j, "states", r->nstate, &r->after))
+		return false;
+	r->x = read_all(j, "inputs", r->in, r->nin);
+	r->first = r->x ? read_all(j, "initial_states", r->init, r->nstate) : NULL;
+	if (!r->first)
+		return false;
+	for (int i = 0; i < r->nin; i++)
+		if (r->x[i]->type->rank < 1)
+			return job_fail(j, "input '%s' has no steps", r->in->arguments[i]);
+	r->count = build_size(&j->b, r->x[0], 0);
+	return r->count != NULL;
+}
+
+// What is carried: the states, and the outputs once their types are known.
+static Value **carried(Recurrent *r, int *n)
+{
+	Context *c = r->j->t->c;
+	Value **v = NEW_ARRAY(c->arena, (size_t)(r->nstate + r->nout) + 1, Value *);
+	*n = r->nstate;
+	for (int i = 0; i < r->nstate; i++)
+		v[i] = r->first[i];
+	for (int i = 0; r->out_types && i < r->nout; i++) {
+		const Type *t = r->out_types[i];
+		const Dim *dims[MAX_RANK] = {r->x[0]->type->dims[0]};
+		for (int d = 0; d < t->rank; d++)
+			dims[d + 1] = t->dims[d];
+		v[(*n)++] = build_full(&r->j->b, type_tensor(c, t->dtype, t->rank + 1, dims, 0), 0);
+	}
+	return v;
+}
+
+static void bind(Translator *t, const char *var, Value *v)
+{
+	Binding *b = write_binding(t, var);
+	binding_save(t, b);
+	b->guard = NULL;
+	b->value = v;
+}
+
+// The variables after one step: states, then outputs.
+static bool read_step(Recurrent *r, CountedLoop *l, Value **next)
+{
+	OpJob *j = r->j;
+	Builder b = builder_at_end(j->t->c, l->body, j->b.loc);
+	const Type **types = NEW_ARRAY(j->t->c->arena, (size_t)r->nout + 1, const Type *);
+	for (int i = 0; i < r->nstate; i++) {
+		next[i] = read_var(j, "states", r->after[i]);
+		if (next[i] && next[i]->type != r->first[i]->type)
+			return job_fail(j, "state '%s' changes its type", r->after[i]);
+		if (!next[i])
+			return false;
+	}
+	for (int i = 0; i < r->nout; i++) {
+		Value *v = read_var(j, "outputs", r->out->arguments[i]);
+		if (!v || !type_is_tensor(v->type) || v->type->rank + 1 > MAX_RANK)
+			return v && job_fail(j, "output '%s' is no tensor", r->out->arguments[i]);
+		types[i] = v->type;
+		if (r->out_types)
+			next[r->nstate + i] = build_set_step(&b, l->args[r->nstate + i], l->at, v);
+		if (r->out_types && !next[r->nstate + i])
+			return false;
+	}
+	r->out_types = types;
+	return true;
+}
+
+static bool attempt(Recurrent *r, CountedLoop *l, Value **next, bool down)
+{
+	OpJob *j = r->j;
+	Translator *t = j->t;
+	int n;
+	Value **inits = carried(r, &n);
+	if (!count_begin(l, &j->b, r->count, down, n, inits))
+		return false;
+	Outside o;
+	region_enter(t, &o, l->body, r->block);
+	t->frame.loop = true;
+	Builder b = builder_at_end(t->c, l->body, j->b.loc);
+	bool ok = true;
+	for (int i = 0; i < r->nin; i++) {
+		Value *x = build_step(&b, r->x[i], l->at);
+		ok &= x != NULL;
+		bind(t, r->in->arguments[i], x);
+	}
+	for (int i = 0; i < r->nstate; i++)
+		bind(t, r->before[i], l->args[i]);
+	ok = ok && region_translate(t) && read_step(r, l, next);
+	region_leave(t, &o);
+	return ok;
+}
+
+// The types of the outputs, as the last translation of this operator found them.
+static const Type ***types_memo(OpJob *j)
+{
+	Translator *t = j->t;
+	const char *key = context_str(
+		t->c, arena_printf(t->c->arena, "recurrent %d %d", t->block_index, t->frame.op));
+	const Type ***m = name_map_get(t->memo, key);
+	if (!m) {
+		m = NEW(t->c->arena, const Type **);
+		name_map_set(t->memo, key, m);
+	}
+	return m;
+}
+
+static bool same_types(int n, const Type *const *a, const Type *const *b)
+{
+	for (int i = 0; i < n; i++)
+		if (!a || a[i] != b[i])
+			return false;
+	return true;
+}
+
+bool recurrent_translate(OpJob *j)
+{
+	enum { MAX_ATTEMPTS = 4 };
+	Recurrent r = {.j = j, .block = sub_block_of(j)};
+	const Paddle__OpAttr *a = attr_find(j->desc, "reverse");
+	int64_t down = 0;
+	CountedLoop l;
+	if (r.block < 0 || !find_inputs(&r))
+		return false;
+	if (a && !attr_int_at(a, 0, &down))
+		return job_fail(j, "attribute 'reverse' is no bool");
+	Value **next = NEW_ARRAY(j->t->c->arena, (size_t)(r.nstate + r.nout) + 1, Value *);
+	const Type ***memo = types_memo(j);
+	r.out_types = *memo;
+	// The first attempt tells the types of the outputs.
+	for (int i = 0; i < MAX_ATTEMPTS; i++) {
+		const Type **before = r.out_types;
+		if (!attempt(&r, &l, next, down))
+			return false;
+		*memo = r.out_types;
+		if (before && same_types(r.nout, before, r.out_types))
+			break;
+		op_erase(l.op);
+		l.op = NULL;
+	}
+	if (!l.op)
+		return job_fail(j, "the types of its outputs do not settle");
+	if (!count_end(&l, next))
+		return false;
+	for (int i = 0; i < r.nout; i++)
+		write_var(j, r.out->arguments[i], count_result(&l, r.nstate + i));
+	return true;
+}

@@ -1,0 +1,550 @@
+// Loops. A legacy while writes outer variables from its block, and goes on as long as its condition
+// variable holds. Here those variables are arguments of both regions of a pd.while, and its
+// results.
+//
+// What a loop carries may change its size from round to round. The first attempt gives the
+// arguments the types that come in; sizes that are others at the end of the body are found at run
+// time in the next attempt. What was learnt is kept in memory for the next time that this loop is
+// translated (it may stand in another loop, or the translation starts over).
+#include "frontend/translate/control.h"
+#include "frontend/translate/lod.h"
+#include "ir/base/vec.h"
+#include "ir/build/build.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+// What is known of a loop variable; outlives attempts and restarts.
+typedef struct LoopMemo {
+	uint32_t open;         // axes whose size changes
+	const Type *undefined; // of a variable without a value before the loop, or with one that nobody looks at
+	int retyped;           // how often that was learnt
+	const Value *nothing;  // the body's argument, while only a mark came in and no type is known
+	bool taken;            // an inner operator took it for something of another type
+	bool solid;            // the type that it comes with is its own
+	struct LoopMemo *next; // in Translator.nothings
+	const Type *fitted;    // of one element: with the number of axes that comes around
+	int levels;            // of LoD that changes from round to round
+	bool bare;             // its LoD gets lost
+} LoopMemo;
+
+enum { MAX_RETYPED = 6 };
+
+typedef struct LoopVar {
+	const char *name;
+	Binding *binding; // outside
+	Value *init, *next;
+	const Type *type;
+	LoopMemo *memo;
+	bool replaced; // a value of another type went in: zeros stand for it
+	int of, level; // the offsets of a LoD level of the variable at this place; -1: an ordinary variable
+} LoopVar;
+
+typedef struct Loop {
+	OpJob *j;
+	int block; // the body, in the program
+	const char *condition;
+	int n, cap;
+	LoopVar *vars; // the condition is the last one
+	Op *op;
+} Loop;
+
+// ---- which variables --------------------------------------------------------------------------
+
+static LoopMemo *memo_of(Loop *l, const char *var)
+{
+	Translator *t = l->j->t;
+	const char *key = context_str(
+		t->c, arena_printf(t->c->arena, "loop %d %d %s", t->block_index, t->frame.op, var));
+	LoopMemo *m = name_map_get(t->memo, key);
+	if (!m) {
+		m = NEW(t->c->arena, LoopMemo);
+		name_map_set(t->memo, key, m);
+	}
+	return m;
+}
+
+static bool is_implied(const Binding *b)
+{
+	return b->desc &&
+	       (var_is_state(b->desc) || b->desc->type->type == PADDLE__VAR_KIND__LOD_TENSOR_ARRAY);
+}
+
+// Whether the types differ in the number of axes around one element only.
+static bool ranks_differ(const Type *a, const Type *b)
+{
+	int64_t n, m;
+	return type_is_tensor(a) && type_is_tensor(b) && a->dtype == b->dtype &&
+	       a->rank != b->rank && type_const_numel(a, &n) && type_const_numel(b, &m) && n == 1 &&
+	       m == 1;
+}
+
+static Value *with_rank(Builder *b, Value *v, const Type *want)
+{
+	if (!ranks_differ(v->type, want))
+		return v;
+	return build1(b, OP_PD_RESHAPE, v, "shape", attr_dims(b->ctx, want->rank, want->dims),
+	              NULL);
+}
+
+bool value_is_nothing(Translator *t, const Value *v)
+{
+	if (is_undefined(v))
+		return true;
+	for (LoopMemo *m = t->nothings; m; m = m->next)
+		if (m->nothing == v)
+			return m->taken = true;
+	return false;
+}
+
+// Whether one variable may hold both, but for sizes.
+static bool types_go_together(const Type *a, const Type *b)
+{
+	return a == b || (a->kind == b->kind && a->dtype == b->dtype && a->rank == b->rank);
+}
+
+static Value *init_undefined(Loop *l, LoopVar *v)
+{
+	return v->init = undefined_value(&l->j->b, v->memo->undefined);
+}
+
+// The value before the loop. Without one the variable is left out of the first attempt; then its
+// type is known, and zeros stand for it. So they do for a value of another type that nobody looks at.
+static bool find_init(Loop *l, LoopVar *v, bool exposed)
+{
+	Binding *b = v->binding;
+	const bool there = b->value || b->guard || b->broken || is_implied(b) || exposed;
+	if (!there && !v->memo->undefined)
+		return true;
+	if (!there)
+		return init_undefined(l, v) != NULL;
+	v->init = read_var(l->j, strcmp(v->name, l->condition) ? "X" : "Condition", v->name);
+	if (v->init && v->memo->fitted)
+		v->init = with_rank(&l->j->b, v->init, v->memo->fitted);
+	if (v->init && v->memo->undefined &&
+	    (is_undefined(v->init) || !types_go_together(v->init->type, v->memo->undefined))) {
+		v->replaced = !value_is_nothing(l->j->t, v->init) && v->init->type->kind == TY_TENSOR;
+		return init_undefined(l, v) != NULL;
+	}
+	return v->init != NULL;
+}
+
+static LoopVar *next_var(Loop *l, const char *name)
+{
+	Translator *t = l->j->t;
+	VEC_ROOM(t->c->arena, l->vars, l->n, l->cap);
+	LoopVar *v = &l->vars[l->n++];
+	*v = (LoopVar){.name = context_str(t->c, name), .memo = memo_of(l, name), .of = -1};
+	return v;
+}
+
+// Offsets that change are carried beside the variable. Without any before the loop its rows are one sequence.
+static bool add_levels(Loop *l, int of)
+{
+	Translator *t = l->j->t;
+	Value *init = l->vars[of].init;
+	int levels = init ? l->vars[of].memo->levels : 0;
+	const Lod *lod = lod_of(t, init);
+	for (int i = 0; i < levels; i++) {
+		LoopVar *v = next_var(l, arena_printf(t->c->arena, "%s.lod%d", l->vars[of].name, i));
+		v->of = of;
+		v->level = i;
+		if (lod && lod->n == levels)
+			v->init = lod_offsets(l->j, lod, i);
+		else if (init->type->kind == TY_ARRAY)
+			v->init = undefined_value(&l->j->b, array_level_type(t, v->name, NULL));
+		else
+			v->init = lod_one(l->j, init, i + 1 == levels);
+		if (!v->init)
+			return false;
+	}
+	return true;
+}
+
+static bool add_var(Loop *l, const char *name, bool exposed)
+{
+	int at = l->n;
+	LoopVar *v = next_var(l, name);
+	v->binding = write_binding(l->j->t, name);
+	return find_init(l, v, exposed) && add_levels(l, at);
+}
+
+// A variable is carried when a round needs what the one before left, or somebody does after the
+// loop.
+static bool find_vars(Loop *l)
+{
+	Translator *t = l->j->t;
+	const BlockFlow *f = flow_of(t, l->block);
+	bool ok = true;
+	for (int i = 0; i < f->writes.n; i++) {
+		const char *name = f->writes.names[i];
+		bool exposed = name_list_has(&f->exposed, name);
+		if (strcmp(name, l->condition) != 0 && (exposed || flow_live_after(t, name)))
+			ok &= add_var(l, name, exposed);
+	}
+	return add_var(l, l->condition, true) && ok;
+}
+
+// ---- one attempt ------------------------------------------------------------------------------
+
+static Value *add_arg(Loop *l, Block *b, const LoopVar *v)
+{
+	Value *arg = block_add_arg(l->j->t->c, b, v->type);
+	arg->name = v->name;
+	arg->stop_gradient = v->init->stop_gradient;
+	return arg;
+}
+
+// Sizes that are known to change get symbols.
+static bool set_types(Loop *l)
+{
+	for (int i = 0; i < l->n; i++) {
+		LoopVar *v = &l->vars[i];
+		if (!v->init)
+			continue;
+		v->type = v->init->type;
+		if (v->memo->open)
+			v->type = type_join(l->j->t->c, v->type, v->type, size_stem(l->j, v->name),
+			                    &v->memo->open);
+		if (!v->type)
+			return job_fail(l->j,
+			                "loop variable '%s' changes in ways that are not supported",
+			                v->name);
+	}
+	return true;
+}
+
+static Op *make_loop(Loop *l)
+{
+	Context *c = l->j->t->c;
+	const Type **types = NEW_ARRAY(c->arena, (size_t)l->n, const Type *);
+	Value **inits = NEW_ARRAY(c->arena, (size_t)l->n, Value *);
+	int n = 0;
+	for (int i = 0; i < l->n; i++) {
+		if (!l->vars[i].init)
+			continue;
+		types[n] = l->vars[i].type;
+		inits[n++] = l->vars[i].init;
+	}
+	Op *op = op_new(c, OP_PD_WHILE, l->j->b.loc, n, types, n, inits, 2, 0);
+	block_new(c, &op->regions[0]);
+	block_new(c, &op->regions[1]);
+	op_append(l->j->t->block, op);
+	return op;
+}
+
+// What the body's arguments have: offsets that are carried, or those from before the loop.
+static void set_lods(Loop *l, Value *const *args)
+{
+	Translator *t = l->j->t;
+	for (int i = 0; i < l->n; i++) {
+		const LoopVar *v = &l->vars[i];
+		if (v->of >= 0)
+			lod_set(t, args[v->of], lod_extend(t, lod_of(t, args[v->of]), v->level, args[i]));
+		else if (args[i] && !v->memo->levels && !v->memo->bare)
+			lod_set(t, args[i], lod_of(t, v->init));
+	}
+}
+
+// The offsets that come around.
+static void next_levels(Loop *l)
+{
+	for (int i = 0; i < l->n; i++) {
+		LoopVar *v = &l->vars[i];
+		Value *of = v->of >= 0 ? l->vars[v->of].next : NULL;
+		const Lod *lod = lod_of(l->j->t, of);
+		if (lod && v->level < lod->n)
+			v->next = lod_offsets(l->j, lod, v->level);
+	}
+}
+
+// What only a mark goes into has no type yet: inner operators may take it for what they need.
+static void note_nothing(Loop *l, LoopVar *v, const Value *arg)
+{
+	Translator *t = l->j->t;
+	LoopMemo *m = v->memo;
+	m->nothing = NULL;
+	m->taken = false;
+	if (!arg || m->undefined || m->solid || !value_is_nothing(t, v->init))
+		return;
+	m->nothing = arg;
+	m->next = t->nothings;
+	t->nothings = m;
+}
+
+// A type of its own: one that comes around as it went in, although something inside took it for another.
+static void settle_nothings(Loop *l, struct LoopMemo *outer, bool *again)
+{
+	l->j->t->nothings = outer;
+	for (int i = 0; i < l->n; i++) {
+		LoopMemo *m = l->vars[i].memo;
+		if (m->nothing && m->taken && !m->undefined && !*again && !l->j->t->stale)
+			*again = m->solid = true;
+		m->nothing = NULL;
+	}
+}
+
+// Translates the body and reads what its variables hold then. False when something failed;
+// variables that failed have no next value.
+static bool translate_body(Loop *l)
+{
+	Translator *t = l->j->t;
+	Block *body = region_entry(&l->op->regions[1]);
+	Outside o;
+	region_enter(t, &o, body, l->block);
+	t->frame.loop = true;
+	t->frame.condition = l->condition;
+	Value **args = NEW_ARRAY(t->c->arena, (size_t)l->n, Value *);
+	for (int i = 0; i < l->n; i++) {
+		LoopVar *v = &l->vars[i];
+		args[i] = v->init ? add_arg(l, body, v) : NULL;
+		note_nothing(l, v, args[i]);
+		if (v->of >= 0)
+			continue;
+		binding_save(t, v->binding);
+		v->binding->guard = NULL;
+		v->binding->value = args[i];
+	}
+	set_lods(l, args);
+	bool ok = region_translate(t);
+	for (int i = 0; i < l->n; i++) {
+		LoopVar *v = &l->vars[i];
+		if (v->of >= 0)
+			continue;
+		if (v->binding->guard && !guard_resolve(l->j, v->name, v->binding))
+			ok = false;
+		v->next = v->binding->value;
+	}
+	next_levels(l);
+	region_leave(t, &o);
+	return ok;
+}
+
+// ---- types of what is carried -----------------------------------------------------------------
+
+// A value of one element may come around with another number of axes than it came with: that one
+// counts from the start, unless it differs again.
+static void fit_rank(Loop *l, LoopVar *v, bool *again)
+{
+	if (!ranks_differ(v->next->type, v->type))
+		return;
+	if (!v->memo->fitted) {
+		v->memo->fitted = v->next->type;
+		*again = true;
+	}
+	Builder b = builder_at_end(l->j->t->c, region_entry(&l->op->regions[1]), l->j->b.loc);
+	v->next = with_rank(&b, v->next, v->type);
+}
+
+const char *type_text_of(Context *c, const Type *type)
+{
+	Text t;
+	text_init(&t, c->arena);
+	type_print(&t, type);
+	return t.text;
+}
+
+// LoD that comes around as another one is carried in the next attempt.
+static void compare_lod(Loop *l, LoopVar *v, bool *again)
+{
+	const Lod *next = lod_of(l->j->t, v->next);
+	int levels = next ? next->n : 0;
+	if (v->of >= 0 || !v->next || !v->init || v->memo->bare || v == &l->vars[l->n - 1])
+		return;
+	if (levels && levels == v->memo->levels)
+		return;
+	if (!v->memo->levels && lod_same(next, lod_of(l->j->t, v->init)))
+		return;
+	v->memo->bare = !levels || v->memo->levels; // gone, or another number of levels each time
+	v->memo->levels = v->memo->bare ? 0 : levels;
+	*again = true;
+}
+
+// The variable begins as what comes around, since what went in is not looked at.
+static bool retype(LoopVar *v)
+{
+	LoopMemo *m = v->memo;
+	if (m->retyped == MAX_RETYPED)
+		return false;
+	m->undefined = v->next->type;
+	m->retyped++;
+	return true;
+}
+
+// Where only the mark of a variable without a value went in.
+static bool retype_mark(Loop *l, LoopVar *v)
+{
+	const Type *known = v->memo->undefined, *now = v->next->type;
+	if (v->init->type == now || (known && types_go_together(known, now)) || !value_is_nothing(l->j->t, v->init))
+		return false;
+	return retype(v);
+}
+
+// Where every round writes the variable before it reads it. After no round it holds what went in: check_replaced.
+static bool retype_unseen(Loop *l, LoopVar *v)
+{
+	if (v == &l->vars[l->n - 1] || name_list_has(&flow_of(l->j->t, l->block)->needed, v->name))
+		return false;
+	return retype(v);
+}
+
+// Compares what comes around with what went in. *again: more was learnt, another attempt is needed.
+static bool compare_types(Loop *l, bool *again)
+{
+	Context *c = l->j->t->c;
+	bool ok = true;
+	for (int i = 0; i < l->n; i++) {
+		LoopVar *v = &l->vars[i];
+		uint32_t before = v->memo->open;
+		if (!v->next)
+			continue;
+		if (!v->init) {
+			*again |= v->memo->undefined != v->next->type;
+			v->memo->undefined = v->next->type;
+			continue;
+		}
+		if (retype_mark(l, v)) {
+			*again = true;
+			continue;
+		}
+		fit_rank(l, v, again);
+		compare_lod(l, v, again);
+		const Type *joined = type_join(c, v->type, v->next->type, size_stem(l->j, v->name),
+		                               &v->memo->open);
+		if (!joined && retype_unseen(l, v)) {
+			*again = true;
+			continue;
+		}
+		if (!joined)
+			ok = job_fail(
+				l->j, "loop variable '%s' comes back with another type: %s, not %s",
+				v->name, type_text_of(c, v->next->type), type_text_of(c, v->type));
+		*again |= v->memo->open != before;
+		feed_open(l->j->t, v->name, v->init, v->memo->open);
+	}
+	return ok;
+}
+
+// ---- the finished loop ------------------------------------------------------------------------
+
+static void drop_condition(Loop *l)
+{
+	int last = l->op->noperand - 1;
+	op_remove_operand(l->op, last);
+	block_remove_arg(region_entry(&l->op->regions[1]), last);
+	l->op->nresult = last;
+	l->n = last;
+}
+
+// A variable that the loop replaced before it began would hold that value after no round at all. Such a run ends with a
+// status when somebody may look; in a loop around this one the next round writes it again.
+static void check_replaced(Loop *l, Value *first)
+{
+	Translator *t = l->j->t;
+	for (const Frame *f = &t->frame; f; f = f->outer)
+		if (f->loop)
+			return;
+	for (int i = 0; i < l->n; i++) {
+		const char *var = l->vars[i].name;
+		if (!l->vars[i].replaced || !flow_live_after(t, var))
+			continue;
+		Op *op = op_new(t->c, OP_PD_ASSERT, l->j->b.loc, 0, NULL, 1, &first, 0, 0);
+		op_set_attr(op, "message", attr_str(t->c, arena_printf(t->c->arena, "'%s' has another type after no round", var)));
+		op_append(t->block, op);
+		return;
+	}
+}
+
+// The regions end, and the variables hold the results.
+static bool finish(Loop *l)
+{
+	OpJob *j = l->j;
+	Context *c = j->t->c;
+	Block *cond = region_entry(&l->op->regions[0]), *body = region_entry(&l->op->regions[1]);
+	Value **next = NEW_ARRAY(c->arena, (size_t)l->n + 1, Value *), *again = NULL, *first = l->vars[l->n - 1].init;
+	bool needed = value_used(body->args[l->n - 1]) || flow_live_after(j->t, l->condition);
+	for (int i = 0; i < l->n; i++) {
+		next[i] = l->vars[i].next;
+		add_arg(l, cond, &l->vars[i]);
+	}
+	if (!needed && condition_build(j, l->op, l->n, next, &again)) {
+		drop_condition(l);
+		block_remove_arg(cond, l->n);
+	} else {
+		again = cond->args[l->n - 1];
+	}
+	op_append(body, op_new(c, OP_CF_YIELD, j->b.loc, 0, NULL, l->n, next, 0, 0));
+	Value **pass = NEW_ARRAY(c->arena, (size_t)l->n + 1, Value *);
+	pass[0] = again;
+	for (int i = 0; i < l->n; i++)
+		pass[i + 1] = cond->args[i];
+	op_append(cond, op_new(c, OP_CF_COND_YIELD, j->b.loc, 0, NULL, l->n + 1, pass, 0, 0));
+	Value **results = NEW_ARRAY(c->arena, (size_t)l->n + 1, Value *);
+	for (int i = 0; i < l->n; i++) {
+		results[i] = op_result(l->op, i);
+		results[i]->name = l->vars[i].name;
+		if (l->vars[i].of < 0)
+			write_var(j, l->vars[i].name, results[i]);
+	}
+	set_lods(l, results);
+	check_replaced(l, first);
+	return true;
+}
+
+static bool condition_is_right(Loop *l)
+{
+	const Type *t = l->vars[l->n - 1].init->type;
+	int64_t n;
+	if (!type_is_tensor(t) || t->dtype != DT_BOOL)
+		return job_fail(l->j, "condition '%s' must be a bool tensor", l->condition);
+	if (type_const_numel(t, &n) && n != 1)
+		return job_fail(l->j, "condition '%s' must be one element, not %" PRId64,
+		                l->condition, n);
+	return true;
+}
+
+// One attempt. 1: done, 0: failed, -1: more is known now.
+static int attempt(Loop *l)
+{
+	Translator *t = l->j->t;
+	DiagMark mark = diag_mark(t->c->diag);
+	bool failed = t->failed, again = false;
+	if (!set_types(l))
+		return 0;
+	l->op = make_loop(l);
+	LoopMemo *outer = t->nothings;
+	bool ok = translate_body(l);
+	ok = !t->stale && compare_types(l, &again) && ok;
+	settle_nothings(l, outer, &again);
+	if (t->stale)
+		return 0;
+	if (ok && !again)
+		return finish(l);
+	op_erase(l->op);
+	if (!again)
+		return 0;
+	// What was reported may come from types that were wrong.
+	diag_rewind(t->c->diag, mark);
+	t->failed = failed;
+	return -1;
+}
+
+bool while_translate(OpJob *j)
+{
+	enum { MAX_ATTEMPTS = 64 };
+	Loop l = {.j = j, .block = sub_block_of(j)};
+	l.condition = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Condition"), 0);
+	if (l.block < 0)
+		return false;
+	if (!l.condition)
+		return job_fail(j, "input Condition has no variable");
+	for (int i = 0; i < MAX_ATTEMPTS; i++) {
+		l.n = 0;
+		if (!find_vars(&l) || !condition_is_right(&l))
+			return false;
+		int done = attempt(&l);
+		if (done >= 0)
+			return done;
+	}
+	return job_fail(j, "the types of its variables do not settle");
+}

@@ -1,0 +1,599 @@
+// Gradient operators of legacy training programs: foo_grad, foo_grad_grad. There is no list of them: foo_grad is the
+// gradient (ir/gradient.h) of what foo is translated into, on the values that the gradient operator is given.
+//
+// Mostly these are the values that the forward operator had, and its own operations are differentiated where they stand.
+// Otherwise (a variable has been written since, or one variable fills two slots) the forward operator is translated
+// again, on copies of what the gradient operator is given; what it is not given is taken from the forward operator.
+//
+// Slots: inputs of foo_grad are foo's inputs and outputs and, for the gradient of output O, O@GRAD; outputs are I@GRAD.
+// foo_grad_grad (foo_double_grad) is the gradient of that function: it is given what comes in for I@GRAD (DDX,
+// grad_x@GRAD) and gives what goes to foo's inputs, to foo's outputs where foo_grad reads them, and to O@GRAD (DDOut,
+// grad_out@GRAD).
+#include "frontend/translate/gradient.h"
+#include "frontend/translate/lod.h"
+#include "ir/gradient/gradient.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+// ---- what operators read and wrote --------------------------------------------------------------------------------
+
+void trace_read(OpJob *j, const char *var, Value *v)
+{
+	for (TracedVar *r = j->trace ? j->trace->reads : NULL; r; r = r->next)
+		if (!strcmp(r->var, var))
+			return;
+	if (!j->trace)
+		return;
+	TracedVar *r = NEW(j->t->c->arena, TracedVar);
+	*r = (TracedVar){var, v, j->trace->reads};
+	j->trace->reads = r;
+}
+
+void trace_write(OpJob *j, const char *var, Value *v)
+{
+	if (!j->trace)
+		return;
+	TracedVar *w = NEW(j->t->c->arena, TracedVar);
+	*w = (TracedVar){var, v, j->trace->writes};
+	j->trace->writes = w;
+}
+
+void trace_begin(OpJob *j)
+{
+	OpTrace *trace = NEW(j->t->c->arena, OpTrace);
+	*trace = (OpTrace){.desc = j->desc, .block = j->t->block, .last = j->t->block->last};
+	j->trace = trace;
+}
+
+void trace_end(OpJob *j)
+{
+	OpTrace *trace = j->trace;
+	Op *last = trace->block->last;
+	trace->first = trace->last ? trace->last->next : trace->block->first;
+	trace->last = trace->first ? last : NULL;
+	trace->before = j->t->traces;
+	j->t->traces = trace;
+}
+
+static Value *traced(const TracedVar *list, const char *var)
+{
+	for (; list && var; list = list->next)
+		if (!strcmp(list->var, var))
+			return list->value;
+	return NULL;
+}
+
+// ---- names --------------------------------------------------------------------------------------------------------
+
+#define GRAD "@GRAD"
+
+static bool ends_with(const char *s, const char *end, size_t *keep)
+{
+	size_t n = strlen(s), k = strlen(end);
+	*keep = n - k;
+	return n > k && !strcmp(s + n - k, end);
+}
+
+// The forward operator's type, and how many times it is differentiated; 0: no gradient operator.
+static int forward_type(Context *c, const char *type, const char **forward)
+{
+	static const struct {
+		const char *end;
+		int order;
+	} ends[] = {{"_grad_grad", 2}, {"_double_grad", 2}, {"_grad", 1}};
+	const LegacyMap *map;
+	size_t n;
+	for (size_t i = 0; i < COUNT_OF(ends); i++) {
+		if (!ends_with(type, ends[i].end, &n))
+			continue;
+		const char *name = context_strn(c, type, n);
+		if (!op_info_by_legacy(name, &map))
+			continue;
+		*forward = name;
+		return ends[i].order;
+	}
+	return 0;
+}
+
+bool gradient_is_known(const Context *c, const char *type)
+{
+	static const char *const ends[] = {"_grad_grad", "_double_grad", "_grad"};
+	if (!strcmp(type, "conditional_block_grad") || !strcmp(type, "while_grad"))
+		return true;
+	char name[128];
+	const LegacyMap *map;
+	size_t n;
+	for (size_t i = 0; i < COUNT_OF(ends); i++) {
+		if (!ends_with(type, ends[i], &n) || n >= sizeof name)
+			continue;
+		memcpy(name, type, n);
+		name[n] = 0;
+		const OpInfo *info = op_info_by_legacy(name, &map);
+		if (info)
+			return op_has_gradient(c, info->code);
+	}
+	return false;
+}
+
+static bool same_letters(const char *a, const char *b)
+{
+	while (*a && tolower((unsigned char)*a) == tolower((unsigned char)*b)) {
+		a++;
+		b++;
+	}
+	return !*a && !*b;
+}
+
+// The slot of the operator, among inputs or outputs, that is called `slot` or one of the other ways to say it:
+// X@GRAD@GRAD is also DDX and grad_x@GRAD; X@GRAD as an input also DX and grad_x. `depth` counts @GRAD.
+static const Paddle__OpSlot *grad_slot(size_t n, Paddle__OpSlot *const *slots, const char *slot, int depth, bool second)
+{
+	for (size_t i = 0; i < n; i++) {
+		const char *name = slots[i]->parameter;
+		char say[160];
+		snprintf(say, sizeof say, "%s%s%s", slot, depth > 0 ? GRAD : "", depth > 1 ? GRAD : "");
+		if (!strcmp(name, say))
+			return slots[i];
+		if (!second || !depth)
+			continue;
+		snprintf(say, sizeof say, "%s%s", depth > 1 ? "DD" : "D", slot);
+		if (!strcmp(name, say))
+			return slots[i];
+		snprintf(say, sizeof say, "grad_%s%s", slot, depth > 1 ? GRAD : "");
+		if (same_letters(name, say) || (!strncmp(name, "fwd_", 4) && same_letters(name + 4, say)))
+			return slots[i];
+	}
+	return NULL;
+}
+
+static bool is_slot(size_t n, Paddle__OpSlot *const *slots, const char *name)
+{
+	return slot_find(n, slots, name) != NULL;
+}
+
+// ---- the forward operator -----------------------------------------------------------------------------------------
+
+// One gradient operator on its way.
+typedef struct Backward {
+	OpJob *j;
+	const char *forward; // its type
+	int order;
+	const OpTrace *trace; // of the forward operator; NULL: not found
+	const OpTrace *first; // order 2: of the gradient operator that is differentiated
+} Backward;
+
+static bool same_vars(const Paddle__OpSlot *a, const Paddle__OpSlot *b)
+{
+	for (size_t i = 0; slot_var(a, i) || slot_var(b, i); i++) {
+		const char *x = slot_var(a, i), *y = slot_var(b, i);
+		if (!x || !y || strcmp(x, y))
+			return false;
+	}
+	return true;
+}
+
+// Whether a gradient variable is called after the variable it belongs to.
+static bool named_after(const Paddle__OpSlot *gradient, const Paddle__OpSlot *of)
+{
+	for (size_t i = 0; i < of->n_arguments; i++) {
+		const char *g = slot_var(gradient, i), *v = slot_var(of, i);
+		const char *at = g && v ? strstr(g, v) : NULL;
+		if (at && !strncmp(at + strlen(v), GRAD, strlen(GRAD)))
+			return true;
+	}
+	return false;
+}
+
+// How well the operator fits that the gradient operator `d` names: -1: it is another one.
+static int likeness(const Paddle__OpDesc *d, const Paddle__OpDesc *of, bool second)
+{
+	int like = 0;
+	const struct {
+		size_t n;
+		Paddle__OpSlot **slots;
+	} sides[] = {{of->n_inputs, of->inputs}, {of->n_outputs, of->outputs}};
+	for (size_t side = 0; side < 2; side++) {
+		for (size_t i = 0; i < sides[side].n; i++) {
+			const Paddle__OpSlot *s = sides[side].slots[i], *given = slot_find(d->n_inputs, d->inputs, s->parameter);
+			if (given && slot_var(given, 0)) {
+				if (!same_vars(given, s))
+					return -1;
+				like += 2;
+			}
+			const Paddle__OpSlot *in = grad_slot(d->n_inputs, d->inputs, s->parameter, 1, second);
+			const Paddle__OpSlot *out = grad_slot(d->n_outputs, d->outputs, s->parameter, 1, second);
+			const Paddle__OpSlot *twice = second ? grad_slot(d->n_inputs, d->inputs, s->parameter, 2, true) : NULL;
+			like += in && named_after(in, s);
+			like += out && named_after(out, s);
+			like += twice && named_after(twice, s);
+		}
+	}
+	return like;
+}
+
+// The latest operator of this type that fits best.
+static const OpTrace *find_trace(const Backward *w, const char *type, bool second)
+{
+	const OpTrace *best = NULL;
+	int most = -1;
+	for (const OpTrace *t = w->j->t->traces; t; t = t->before) {
+		if (strcmp(t->desc->type, type))
+			continue;
+		int like = likeness(w->j->desc, t->desc, second);
+		if (like > most) {
+			most = like;
+			best = t;
+		}
+	}
+	return most > 0 ? best : NULL;
+}
+
+// What the gradient operator is given in a slot of the forward operator, or else what that one had.
+static Value *given_value(Backward *w, const char *slot, size_t i, bool *missing)
+{
+	const Paddle__OpDesc *d = w->j->desc;
+	const char *var = slot_var(slot_find(d->n_inputs, d->inputs, slot), i);
+	*missing = false;
+	if (var)
+		return read_var(w->j, slot, var);
+	if (!w->trace)
+		return NULL;
+	const Paddle__OpDesc *f = w->trace->desc;
+	var = slot_var(slot_find(f->n_inputs, f->inputs, slot), i);
+	Value *v = traced(w->trace->reads, var);
+	*missing = var && !v;
+	return v;
+}
+
+// What comes in for an output of the forward operator; NULL: nothing.
+static Value *given_gradient(Backward *w, const char *slot, size_t i, const Type *type)
+{
+	const Paddle__OpDesc *d = w->j->desc;
+	const char *var = slot_var(grad_slot(d->n_inputs, d->inputs, slot, 1, w->order > 1), i);
+	Value *v = NULL;
+	if (var)
+		v = read_var(w->j, slot, var);
+	else if (w->first)
+		v = traced(w->first->reads, slot_var(grad_slot(w->first->desc->n_inputs, w->first->desc->inputs, slot, 1, false), i));
+	if (v && type_is_tensor(v->type) && type_is_tensor(type) && v->type->rank != type->rank)
+		v = tensor_reshape(&w->j->b, v, type->rank, type->dims);
+	return v;
+}
+
+// ---- the forward operator's operations, in place or anew ----------------------------------------------------------
+
+// The operations to differentiate, and what the slots of the forward operator are there.
+typedef struct Forward {
+	const Paddle__OpDesc *desc; // slots and their variables, which `reads` and `writes` know
+	TracedVar *reads, *writes;
+	Op *first, *last;
+} Forward;
+
+// Whether what the forward operator had is what the gradient operator is given, each variable once.
+static bool can_stay(Backward *w)
+{
+	const OpTrace *t = w->trace;
+	const Paddle__OpDesc *d = w->j->desc, *f = t ? t->desc : NULL;
+	if (!t || t->block != w->j->t->block || w->order > 1)
+		return false;
+	for (size_t s = 0; s < f->n_inputs; s++) {
+		for (size_t i = 0; i < f->inputs[s]->n_arguments; i++) {
+			bool missing;
+			const char *var = slot_var(f->inputs[s], i);
+			if (var && given_value(w, f->inputs[s]->parameter, i, &missing) != traced(t->reads, var))
+				return false;
+			for (const TracedVar *r = t->reads; var && r; r = r->next)
+				if (strcmp(r->var, var) && r->value == traced(t->reads, var))
+					return false;
+			for (size_t q = 0; var && q <= s; q++)
+				for (size_t k = 0; k < (q < s ? f->inputs[q]->n_arguments : i); k++)
+					if (slot_var(f->inputs[q], k) && !strcmp(slot_var(f->inputs[q], k), var))
+						return false;
+		}
+	}
+	for (size_t s = 0; s < f->n_outputs; s++) {
+		const char *given = slot_var(slot_find(d->n_inputs, d->inputs, f->outputs[s]->parameter), 0);
+		Value *had = traced(t->writes, slot_var(f->outputs[s], 0));
+		if (given && had && read_var(w->j, f->outputs[s]->parameter, given) != had)
+			return false;
+	}
+	return true;
+}
+
+static Paddle__OpSlot *new_slot(Context *c, const char *name, size_t n)
+{
+	Paddle__OpSlot *s = NEW(c->arena, Paddle__OpSlot);
+	paddle__op_slot__init(s);
+	s->parameter = (char *)context_str(c, name);
+	s->n_arguments = n;
+	s->arguments = NEW_ARRAY(c->arena, n + 1, char *);
+	for (size_t i = 0; i < n; i++)
+		s->arguments[i] = (char *)context_str(c, arena_printf(c->arena, "%s.%zu@forward", name, i));
+	return s;
+}
+
+// Input slots of the forward operator as far as anybody has them, bound to copies of their values in `scope`.
+static bool bind_inputs(Backward *w, Paddle__OpDesc *d, Scope *scope)
+{
+	Translator *t = w->j->t;
+	const Paddle__OpDesc *from = w->trace ? w->trace->desc : w->j->desc;
+	const LegacyMap *map;
+	const OpInfo *info = op_info_by_legacy(w->forward, &map);
+	d->inputs = NEW_ARRAY(t->c->arena, from->n_inputs + 1, Paddle__OpSlot *);
+	for (size_t s = 0; s < from->n_inputs; s++) {
+		const Paddle__OpSlot *slot = from->inputs[s];
+		bool theirs = w->trace != NULL;
+		for (int i = 0; i < info->noperand && !theirs; i++)
+			theirs = map->slots[i] && strstr(map->slots[i], slot->parameter);
+		if (!theirs || !slot->n_arguments)
+			continue;
+		Paddle__OpSlot *copy = new_slot(t->c, slot->parameter, slot->n_arguments);
+		for (size_t i = 0; i < slot->n_arguments; i++) {
+			bool missing;
+			if (!slot_var(slot, i)) {
+				copy->arguments[i] = (char *)EMPTY_VAR;
+				continue;
+			}
+			Value *v = given_value(w, slot->parameter, i, &missing);
+			if (!v)
+				return missing && job_fail(w->j, "its forward operator's input %s is not known", slot->parameter);
+			Binding *b = NEW(t->c->arena, Binding);
+			b->value = type_is_tensor(v->type) ? build1(&w->j->b, OP_PD_ASSIGN, v, NULL) : v;
+			name_map_set(scope->vars, copy->arguments[i], b);
+		}
+		d->inputs[d->n_inputs++] = copy;
+	}
+	return true;
+}
+
+static bool name_outputs(Backward *w, Paddle__OpDesc *d)
+{
+	Context *c = w->j->t->c;
+	const LegacyMap *map;
+	const OpInfo *info = op_info_by_legacy(w->forward, &map);
+	if (w->trace) {
+		const Paddle__OpDesc *f = w->trace->desc;
+		d->outputs = NEW_ARRAY(c->arena, f->n_outputs + 1, Paddle__OpSlot *);
+		for (size_t s = 0; s < f->n_outputs; s++)
+			d->outputs[d->n_outputs++] = new_slot(c, f->outputs[s]->parameter, f->outputs[s]->n_arguments);
+		return true;
+	}
+	d->outputs = NEW_ARRAY(c->arena, (size_t)info->nresult + 1, Paddle__OpSlot *);
+	for (int i = 0; i < info->nresult; i++) {
+		if (!map->outs[i])
+			continue;
+		const Paddle__OpSlot *g = grad_slot(w->j->desc->n_inputs, w->j->desc->inputs, map->outs[i], 1, w->order > 1);
+		d->outputs[d->n_outputs++] = new_slot(c, map->outs[i], g && g->n_arguments ? g->n_arguments : 1);
+	}
+	return true;
+}
+
+// The forward operator once more, on copies of the values given.
+static bool forward_again(Backward *w, Forward *out)
+{
+	Translator *t = w->j->t;
+	const Paddle__OpDesc *attrs = w->trace ? w->trace->desc : w->j->desc;
+	Paddle__OpDesc *d = NEW(t->c->arena, Paddle__OpDesc);
+	Scope *scope = NEW(t->c->arena, Scope), *outer = t->scope;
+	paddle__op_desc__init(d);
+	*scope = (Scope){outer, name_map_new(t->c->arena)};
+	d->type = (char *)w->forward;
+	d->n_attrs = attrs->n_attrs;
+	d->attrs = attrs->attrs;
+	if (!bind_inputs(w, d, scope) || !name_outputs(w, d))
+		return false;
+	for (size_t s = 0; s < d->n_outputs; s++)
+		for (size_t i = 0; i < d->outputs[s]->n_arguments; i++)
+			name_map_set(scope->vars, d->outputs[s]->arguments[i], NEW(t->c->arena, Binding));
+	OpJob again = {.t = t, .desc = d, .b = w->j->b};
+	t->scope = scope;
+	trace_begin(&again);
+	bool ok = translate_job(&again);
+	t->scope = outer;
+	if (!ok)
+		return false;
+	OpTrace *kept = t->traces;
+	trace_end(&again);
+	t->traces = kept;
+	*out = (Forward){d, again.trace->reads, again.trace->writes, again.trace->first, again.trace->last};
+	return true;
+}
+
+static bool find_forward(Backward *w, Forward *out)
+{
+	if (!can_stay(w))
+		return forward_again(w, out);
+	const OpTrace *t = w->trace;
+	*out = (Forward){t->desc, t->reads, t->writes, t->first, t->last};
+	return true;
+}
+
+// What the gradient operator is given of the forward operator's results stands for what was computed again.
+static void use_given_results(Backward *w, const Forward *f)
+{
+	const Paddle__OpDesc *d = w->j->desc;
+	for (size_t s = 0; s < f->desc->n_outputs; s++) {
+		const Paddle__OpSlot *slot = f->desc->outputs[s], *given = slot_find(d->n_inputs, d->inputs, slot->parameter);
+		for (size_t i = 0; i < slot->n_arguments; i++) {
+			Value *mine = traced(f->writes, slot_var(slot, i));
+			Value *v = slot_var(given, i) ? read_var(w->j, slot->parameter, slot_var(given, i)) : NULL;
+			if (mine && v && mine != v && mine->type == v->type)
+				value_replace(mine, v);
+		}
+	}
+}
+
+// ---- first order --------------------------------------------------------------------------------------------------
+
+static void want_inputs(Duals *d, const Forward *f)
+{
+	for (size_t s = 0; s < f->desc->n_inputs; s++) {
+		for (size_t i = 0; i < f->desc->inputs[s]->n_arguments; i++) {
+			Value *v = traced(f->reads, slot_var(f->desc->inputs[s], i));
+			if (v)
+				duals_want(d, v);
+		}
+	}
+}
+
+static bool write_gradient(Backward *w, const char *var, Value *of, Value *dv)
+{
+	if (!var)
+		return true;
+	if (!of || !type_is_tensor(of->type))
+		return job_fail(w->j, "the gradient '%s' belongs to no tensor", var);
+	if (!dv)
+		dv = gradient_zero(&w->j->b, of->type);
+	if (!dv)
+		return false;
+	// Its rows are those of the variable: they belong to the same sequences.
+	if (lod_of(w->j->t, of) && !lod_of(w->j->t, dv))
+		lod_set(w->j->t, dv, lod_of(w->j->t, of));
+	write_var(w->j, var, dv);
+	return true;
+}
+
+// Adds what comes in for the forward operator's outputs, and differentiates it.
+static bool backward(Backward *w, const Forward *f, Duals *d)
+{
+	for (size_t s = 0; s < f->desc->n_inputs; s++) {
+		const Paddle__OpSlot *in = f->desc->inputs[s], *asked;
+		asked = grad_slot(w->j->desc->n_outputs, w->j->desc->outputs, in->parameter, 1, false);
+		for (size_t i = 0; i < in->n_arguments; i++)
+			if (slot_var(asked, i))
+				duals_want(d, traced(f->reads, slot_var(in, i)));
+	}
+	for (size_t s = 0; s < f->desc->n_outputs; s++) {
+		const Paddle__OpSlot *slot = f->desc->outputs[s];
+		for (size_t i = 0; i < slot->n_arguments; i++) {
+			Value *out = traced(f->writes, slot_var(slot, i));
+			Value *dv = out ? given_gradient(w, slot->parameter, i, out->type) : NULL;
+			if (dv && !duals_add(&w->j->b, d, out, dv))
+				return false;
+		}
+	}
+	return !f->first || gradient_ops(&w->j->b, d, f->first, f->last);
+}
+
+static bool first_order(Backward *w, const Forward *f)
+{
+	const Paddle__OpDesc *desc = w->j->desc;
+	Duals *d = duals_new(w->j->t->c);
+	if (!backward(w, f, d))
+		return false;
+	for (size_t s = 0; s < f->desc->n_inputs; s++) {
+		const Paddle__OpSlot *in = f->desc->inputs[s];
+		const Paddle__OpSlot *out = grad_slot(desc->n_outputs, desc->outputs, in->parameter, 1, false);
+		for (size_t i = 0; out && i < in->n_arguments; i++) {
+			Value *v = traced(f->reads, slot_var(in, i));
+			if (v && slot_var(out, i) && !write_gradient(w, slot_var(out, i), v, duals_get(&w->j->b, d, v)))
+				return false;
+		}
+	}
+	return true;
+}
+
+// ---- second order -------------------------------------------------------------------------------------------------
+
+// What comes in for the gradients of the forward operator's inputs.
+static bool add_second(Backward *w, const Forward *f, Duals *d1, Duals *d2)
+{
+	const Paddle__OpDesc *desc = w->j->desc;
+	for (size_t s = 0; s < f->desc->n_inputs; s++) {
+		const Paddle__OpSlot *in = f->desc->inputs[s];
+		const Paddle__OpSlot *g = grad_slot(desc->n_inputs, desc->inputs, in->parameter, 2, true);
+		for (size_t i = 0; g && i < in->n_arguments; i++) {
+			Value *v = traced(f->reads, slot_var(in, i)), *dv = v ? duals_get(&w->j->b, d1, v) : NULL;
+			Value *ddv = dv && slot_var(g, i) ? read_var(w->j, g->parameter, slot_var(g, i)) : NULL;
+			if (ddv && !duals_add(&w->j->b, d2, dv, ddv))
+				return false;
+		}
+	}
+	return true;
+}
+
+// Writes the gradients of the values in `slots` to the outputs that are called after them.
+static bool write_second(Backward *w, size_t n, Paddle__OpSlot *const *slots, const TracedVar *vars, Duals *d)
+{
+	const Paddle__OpDesc *desc = w->j->desc;
+	for (size_t s = 0; s < n; s++) {
+		const Paddle__OpSlot *out = slot_find(desc->n_outputs, desc->outputs,
+		                                      arena_printf(w->j->t->c->arena, "%s" GRAD, slots[s]->parameter));
+		for (size_t i = 0; out && i < slots[s]->n_arguments; i++) {
+			Value *v = traced(vars, slot_var(slots[s], i));
+			if (v && !write_gradient(w, slot_var(out, i), v, duals_get(&w->j->b, d, v)))
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool second_order(Backward *w, const Forward *f)
+{
+	const Paddle__OpDesc *desc = w->j->desc;
+	Context *c = w->j->t->c;
+	Duals *d1 = duals_new(c), *d2 = duals_new(c);
+	Value **dout = NEW_ARRAY(c->arena, f->desc->n_outputs + 1, Value *);
+	bool leaf = false; // foo_grad reads foo's outputs as values of their own
+	want_inputs(d2, f);
+	for (size_t s = 0; s < f->desc->n_outputs; s++) {
+		const Paddle__OpSlot *slot = f->desc->outputs[s];
+		Value *out = traced(f->writes, slot_var(slot, 0));
+		Value *dv = out ? given_gradient(w, slot->parameter, 0, out->type) : NULL;
+		if (dv && (dout[s] = build1(&w->j->b, OP_PD_ASSIGN, dv, NULL))) {
+			duals_want(d2, dout[s]);
+			if (!duals_add(&w->j->b, d1, out, dout[s]))
+				return false;
+		}
+		leaf |= is_slot(desc->n_outputs, desc->outputs, arena_printf(c->arena, "%s" GRAD, slot->parameter));
+		if (leaf && out)
+			duals_want(d2, out);
+	}
+	want_inputs(d1, f);
+	Op *before = w->j->b.block->last;
+	if (f->first && !gradient_ops(&w->j->b, d1, f->first, f->last))
+		return false;
+	Op *first = before->next, *last = w->j->b.block->last;
+	if (!leaf) // outputs depend on the inputs
+		for (Op *op = f->first; op; op = op == f->last ? NULL : op->next)
+			duals_reach(d2, op);
+	if (!add_second(w, f, d1, d2) || (first && !gradient_ops(&w->j->b, d2, first, last)))
+		return false;
+	if (!leaf && f->first && !gradient_ops(&w->j->b, d2, f->first, f->last))
+		return false;
+	for (size_t s = 0; s < f->desc->n_outputs; s++) {
+		const Paddle__OpSlot *out = grad_slot(desc->n_outputs, desc->outputs, f->desc->outputs[s]->parameter, 2, true);
+		if (out && dout[s] && !write_gradient(w, slot_var(out, 0), dout[s], duals_get(&w->j->b, d2, dout[s])))
+			return false;
+	}
+	return write_second(w, f->desc->n_inputs, f->desc->inputs, f->reads, d2) &&
+	       write_second(w, f->desc->n_outputs, f->desc->outputs, f->writes, d2);
+}
+
+// ---- entry --------------------------------------------------------------------------------------------------------
+
+bool gradient_translate(OpJob *j)
+{
+	Backward w = {.j = j};
+	Forward f;
+	if (!strcmp(j->desc->type, "conditional_block_grad"))
+		return branch_gradient_translate(j);
+	if (!strcmp(j->desc->type, "while_grad"))
+		return loop_gradient_translate(j);
+	w.order = forward_type(j->t->c, j->desc->type, &w.forward);
+	if (w.order > 1) {
+		w.first = find_trace(&w, arena_printf(j->t->c->arena, "%s_grad", w.forward), true);
+		w.trace = find_trace(&w, w.forward, true);
+	} else {
+		w.trace = find_trace(&w, w.forward, false);
+	}
+	if (!find_forward(&w, &f))
+		return false;
+	bool again = !w.trace || f.desc != w.trace->desc;
+	bool ok = w.order > 1 ? second_order(&w, &f) : first_order(&w, &f);
+	if (ok && again)
+		use_given_results(&w, &f);
+	return ok;
+}

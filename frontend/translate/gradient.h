@@ -1,0 +1,40 @@
+// What the translator remembers of operators for the gradient operators of legacy programs (gradient.c). Private to
+// frontend/.
+#ifndef PDCC_FRONTEND_GRADIENT_H
+#define PDCC_FRONTEND_GRADIENT_H
+
+#include "frontend/translate/translator.h"
+
+// A variable and what it held when an operator read or wrote it.
+typedef struct TracedVar {
+	const char *var;
+	Value *value;
+	struct TracedVar *next;
+} TracedVar;
+
+// One operator that has been translated, the latest first.
+typedef struct OpTrace {
+	const Paddle__OpDesc *desc;
+	TracedVar *reads, *writes;
+	Block *block;
+	Op *first, *last; // what it became; NULL: nothing
+	struct OpTrace *before;
+} OpTrace;
+
+// Whether a legacy type is the gradient of an operator in the table.
+bool gradient_is_known(const Context *c, const char *type);
+// A gradient operator: op_gradient of the operator that it belongs to.
+bool gradient_translate(OpJob *j);
+
+// conditional_block_grad (gradient_branch.c).
+bool branch_gradient_translate(OpJob *j);
+// while_grad (gradient_loop.c).
+bool loop_gradient_translate(OpJob *j);
+
+void trace_read(OpJob *j, const char *var, Value *v);
+void trace_write(OpJob *j, const char *var, Value *v);
+// Around the translation of an operator.
+void trace_begin(OpJob *j);
+void trace_end(OpJob *j);
+
+#endif

@@ -1,0 +1,119 @@
+// Operators on rank tables and on arrays with the steps of sequences, as the dynamic recurrent networks of Fluid use
+// them. A rank table is a tensor whose LoD is that of the sequences in it. Called through the hooks in steps.c.
+#include "frontend/translate/control.h"
+#include "frontend/translate/lod.h"
+#include "ir/build/build.h"
+#include "ir/build/counted.h"
+
+#include <string.h>
+
+static const char *input_var(const OpJob *j, const char *slot)
+{
+	return slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, slot), 0);
+}
+
+static const char *output_var(const OpJob *j, const char *slot)
+{
+	return slot_var(slot_find(j->desc->n_outputs, j->desc->outputs, slot), 0);
+}
+
+// The variable of an input slot; NULL after a diagnostic.
+static Value *read_slot(OpJob *j, const char *slot)
+{
+	const char *var = input_var(j, slot);
+	if (!var) {
+		job_fail(j, "input %s has no variable", slot);
+		return NULL;
+	}
+	return read_var(j, slot, var);
+}
+
+bool lod_rank_table_translate(OpJob *j)
+{
+	Value *x = read_slot(j, "X");
+	const char *out = output_var(j, "Out");
+	const Paddle__OpAttr *a = attr_find(j->desc, "level");
+	const Lod *l = lod_of(j->t, x);
+	int64_t level = 0;
+	if (!x || !out)
+		return x && job_fail(j, "output Out has no variable");
+	if (a && !attr_int_at(a, 0, &level))
+		return job_fail(j, "attribute 'level' is no integer");
+	if (!l || level != l->n - 1)
+		return job_fail(j, "the innermost level of LoD is needed: input X has %d, and level %d is asked for",
+		                l ? l->n : 0, (int)level);
+	Value *table = build2(&j->b, OP_PD_LOD_RANK_TABLE, x, lod_offsets(j, l, -1), NULL);
+	if (!table)
+		return false;
+	lod_set(j->t, table, l);
+	write_var(j, out, table);
+	return true;
+}
+
+// The rank table of slot RankTable, with its LoD.
+static Value *read_table(OpJob *j, const Lod **l)
+{
+	Value *table = read_slot(j, "RankTable");
+	*l = lod_of(j->t, table);
+	if (!table || *l)
+		return table;
+	job_fail(j, "input RankTable is no rank table");
+	return NULL;
+}
+
+// An array whose element t holds row t of all sequences that have one.
+bool lod_tensor_to_array_translate(OpJob *j)
+{
+	const Lod *l;
+	Value *x = read_slot(j, "X"), *table = x ? read_table(j, &l) : NULL;
+	const char *out = output_var(j, "Out");
+	if (!table || !out)
+		return table && job_fail(j, "output Out has no variable");
+	const Lod *own = lod_of(j->t, x);
+	Value *array = read_var(j, "Out", out), *count = build1(&j->b, OP_PD_MAX_SEQUENCE_LEN, table, NULL);
+	CountedLoop loop;
+	if (!array || !count || !count_begin(&loop, &j->b, count, false, 1, &array))
+		return false;
+	Value *const operands[] = {x, table, loop.at, lod_offsets(j, own ? own : l, -1)};
+	Value *step = build(&loop.b, OP_PD_LOD_STEP, 4, operands, NULL);
+	if (!step || !array_learn(j, out, step->type))
+		return false;
+	Value *const write[] = {loop.args[0], loop.at, step};
+	Op *op = op_new(j->t->c, OP_PD_ARRAY_WRITE, j->b.loc, 1, &array->type, 3, write, 0, 0);
+	op_append(loop.body, op);
+	Value *next = op_result(op, 0);
+	if (!count_end(&loop, &next))
+		return false;
+	write_var(j, out, count_result(&loop, 0));
+	return true;
+}
+
+// The rows of all steps one after the other, and then where they belong.
+bool array_to_lod_tensor_translate(OpJob *j)
+{
+	const Lod *l;
+	Value *array = read_slot(j, "X"), *table = array ? read_table(j, &l) : NULL;
+	const char *out = output_var(j, "Out");
+	if (!table || !out)
+		return table && job_fail(j, "output Out has no variable");
+	if (!table->def || table->def->code != OP_PD_LOD_RANK_TABLE)
+		return job_fail(j, "the rank table must be made outside of loops and branches");
+	if (array->type->kind != TY_ARRAY)
+		return job_fail(j, "input X is no tensor array");
+	Value *rows = build1(&j->b, OP_PD_ARRAY_TO_TENSOR, array, "axis", attr_int(j->t->c, 0), NULL);
+	Op *both = rows ? rows->def : NULL;
+	Value *const operands[] = {both ? op_result(both, 0) : NULL, table, op_operand(table->def, 0), op_operand(table->def, 1)};
+	Value *v = both ? build(&j->b, OP_PD_LOD_UNSTEP, 4, operands, NULL) : NULL;
+	if (!v)
+		return false;
+	lod_set(j->t, v, l);
+	write_var(j, out, v);
+	return true;
+}
+
+bool split_lod_tensor_create(OpJob *j)
+{
+	if (lod_of(j->t, job_operand(j, "x")))
+		return job_fail(j, "splitting whole sequences is not supported");
+	return general_create(j);
+}

@@ -1,0 +1,359 @@
+// Operators whose translation needs more than their table entry says: overrides of single steps, by
+// the `hook:` of the entry. Used by translate.c.
+#include "frontend/translate/control.h"
+#include "frontend/translate/lod.h"
+#include "ir/build/build.h"
+
+#include <string.h>
+
+// ---- elementwise: operands aligned at `axis` ------------------------------------------------
+
+// Legacy operators lay the smaller operand over the larger from axis `axis` on; -1 aligns the last
+// axes, as broadcasting does. Axes of size 1 behind make the two the same.
+static Value *align(OpJob *j, Value *small, int rank, int64_t axis)
+{
+	Context *c = j->t->c;
+	const Type *type = small->type;
+	int keep = type->rank;
+	if (axis < 0 || axis > rank) {
+		job_fail(j, "attribute 'axis' is %lld; it must be -1, or from 0 to %d",
+		         (long long)axis, rank);
+		return NULL;
+	}
+	// Old programs leave axes of size 1 behind that reach over the end.
+	while (keep > 0 && axis + keep > rank && dim_is(type->dims[keep - 1], 1))
+		keep--;
+	if (axis + keep > rank) {
+		job_fail(j, "an operand of %d axes does not fit into one of %d from axis %lld on",
+		         keep, rank, (long long)axis);
+		return NULL;
+	}
+	const Dim *dims[MAX_RANK];
+	int n = 0;
+	for (; n < keep; n++)
+		dims[n] = type->dims[n];
+	for (; axis + n < rank; n++)
+		dims[n] = dim_const(c, 1);
+	if (n == type->rank)
+		return small;
+	return build1(&j->b, OP_PD_RESHAPE, small, "shape", attr_dims(c, n, dims), NULL);
+}
+
+static bool elementwise_inputs(OpJob *j)
+{
+	if (!general_inputs(j))
+		return false;
+	Value *x = job_operand(j, "x"), *y = job_operand(j, "y");
+	const Paddle__OpAttr *a = attr_find(j->desc, "axis");
+	int64_t axis = -1;
+	if (a && !attr_int_at(a, 0, &axis))
+		return job_fail(j, "attribute 'axis' is no integer");
+	if (!type_is_tensor(x->type) || !type_is_tensor(y->type) || axis == -1 ||
+	    x->type->rank == y->type->rank)
+		return true;
+	bool swap = x->type->rank < y->type->rank;
+	Value *small = swap ? x : y, *large = swap ? y : x;
+	if (small->type->rank == 0)
+		return true;
+	small = align(j, small, large->type->rank, axis);
+	job_set_operand(j, swap ? "x" : "y", small);
+	return small != NULL;
+}
+
+// ---- assign: another name for a value -------------------------------------------------------
+
+static bool assign_create(OpJob *j)
+{
+	j->op = NULL;
+	return true;
+}
+
+// Whether gradients go into v, but not through the variable that it is assigned to: detach() in Python.
+static bool stops_here(OpJob *j, const char *out, const Value *v)
+{
+	const Binding *b = scope_find(j->t, out);
+	return j->t->o && j->t->o->detach && b && b->desc && b->desc->has_stop_gradient &&
+	       b->desc->stop_gradient && !v->stop_gradient && type_is_tensor(v->type) &&
+	       dtype_is_float(v->type->dtype);
+}
+
+static Value *detached(OpJob *j, Value *v)
+{
+	v = build1(&j->b, OP_PD_ASSIGN, v, NULL);
+	if (v)
+		v->stop_gradient = true;
+	return v;
+}
+
+static bool assign_record(OpJob *j)
+{
+	const char *out = job_output(j, 0, 0);
+	Value *v = j->operands[0];
+	if (!out || !v)
+		return true;
+	if (v->type->kind == TY_ARRAY)
+		return array_assign(j, out, v);
+	if (stops_here(j, out, v) && !(v = detached(j, v)))
+		return false;
+	write_var(j, out, v);
+	return true;
+}
+
+// ---- assign_value: a constant ---------------------------------------------------------------
+
+// The values stand in the attribute of their type; newer programs have one for all types.
+static const Paddle__OpAttr *assigned_values(const OpJob *j)
+{
+	static const char *const names[] = {"values",       "value",        "fp32_values",  "fp64_values",
+	                                    "int32_values", "int64_values", "bool_values",
+	                                    "int8_values"};
+	for (size_t i = 0; i < COUNT_OF(names); i++) {
+		const Paddle__OpAttr *a = attr_find(j->desc, names[i]);
+		if (a && attr_count(a) > 0)
+			return a;
+	}
+	return NULL;
+}
+
+static Tensor *assigned_tensor(OpJob *j)
+{
+	const Attr *shape = job_attr(j, "shape"), *dtype = job_attr(j, "dtype");
+	const Paddle__OpAttr *values = assigned_values(j);
+	int64_t n = values ? attr_count(values) : 0, v;
+	double f;
+	uint64_t bytes;
+	if (!shape || !dtype || shape->n > MAX_RANK ||
+	    !dims_bytes((DType)dtype->i, shape->n, shape->ints, &bytes)) {
+		job_fail(j, "its shape is too large, or has negative sizes");
+		return NULL;
+	}
+	// Before memory is asked for: the shape may claim anything.
+	int64_t claimed = (int64_t)(bytes / dtype_size((DType)dtype->i));
+	if (claimed != n) {
+		job_fail(j, "%lld values for %lld elements", (long long)n, (long long)claimed);
+		return NULL;
+	}
+	Tensor *t = tensor_new(j->t->c->arena, (DType)dtype->i, shape->n, shape->ints);
+	if (!t)
+		return NULL;
+	for (int i = 0; i < n; i++) {
+		if (!dtype_is_float(t->dtype) && attr_int_at(values, i, &v))
+			tensor_set_i(t, i, v);
+		else if (attr_float_at(values, i, &f))
+			tensor_set_f(t, i, f);
+	}
+	return t;
+}
+
+// Small tensors are constants in the IR. Large ones are parameters, under a name that stays the
+// same when the translation starts over.
+static bool assign_value_create(OpJob *j)
+{
+	enum { MAX_CONSTANT = 64 };
+	Context *c = j->t->c;
+	Tensor *t = assigned_tensor(j);
+	if (!t)
+		return false;
+	if (tensor_numel(t) <= MAX_CONSTANT) {
+		Value *v = build_constant(&j->b, t);
+		j->op = v ? value_op(v) : NULL;
+		return v != NULL;
+	}
+	const Dim *dims[MAX_RANK];
+	const char *var = j->b.loc->var ? j->b.loc->var : "constant";
+	const char *name = context_str(c, arena_printf(c->arena, "%s.values", var));
+	for (int i = 0; i < t->rank; i++)
+		dims[i] = dim_const(c, t->dims[i]);
+	const Type *type = type_tensor(c, t->dtype, t->rank, dims, 0);
+	param_set(c, name, t);
+	j->op = op_new(c, OP_BUILTIN_GET_PARAMETER, j->b.loc, 1, &type, 0, NULL, 0, 0);
+	op_set_attr(j->op, "name", attr_str(c, name));
+	op_append(j->t->block, j->op);
+	return true;
+}
+
+// The same for Paddle 3's lists of integers, which have no shape beside them.
+static bool int_array_create(OpJob *j)
+{
+	const Paddle__OpAttr *values = attr_find(j->desc, "value");
+	int64_t n = values ? attr_count(values) : -1;
+	if (n < 0)
+		return job_fail(j, "attribute 'value' is no list of integers");
+	job_set_attr(j, "shape", attr_ints(j->t->c, 1, &n));
+	return assign_value_create(j);
+}
+
+// ---- sequence_mask: which positions lie below each length --------------------------------------
+
+// How long the masks are: a variable, an attribute, or the largest length. A tensor of rank 0.
+static Value *mask_size(OpJob *j, Value *x)
+{
+	Context *c = j->t->c;
+	const char *var =
+		slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "MaxLenTensor"), 0);
+	const Paddle__OpAttr *a = attr_find(j->desc, "maxlen");
+	int64_t size = -1;
+	if (a && !attr_int_at(a, 0, &size)) {
+		job_fail(j, "attribute 'maxlen' is no integer");
+		return NULL;
+	}
+	if (!var && size > 0)
+		return build_number(&j->b, x->type->dtype, 0, size);
+	if (!var)
+		return build1(&j->b, OP_PD_MAX, x, "reduce_all", attr_bool(c, true), NULL);
+	Value *v = read_var(j, "MaxLenTensor", var);
+	v = v ? build1(&j->b, OP_PD_RESHAPE, v, "shape", attr_dims(c, 0, NULL), NULL) : NULL;
+	return v ? build1(&j->b, OP_PD_CAST, v, "dtype", attr_dtype(c, x->type->dtype), NULL)
+	         : NULL;
+}
+
+static bool sequence_mask_translate(OpJob *j)
+{
+	Context *c = j->t->c;
+	const char *in = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "X"), 0);
+	const char *out = slot_var(slot_find(j->desc->n_outputs, j->desc->outputs, "Y"), 0);
+	const Paddle__OpAttr *a = attr_find(j->desc, "out_dtype");
+	const int64_t last[] = {-1};
+	int64_t kind = PADDLE__VAR_KIND__INT64;
+	DType dtype;
+	if (!in || !out)
+		return job_fail(j, "needs variables in X and Y");
+	if ((a && !attr_int_at(a, 0, &kind)) || !dtype_from_kind(kind, &dtype))
+		return job_fail(j, "attribute 'out_dtype' is no element type");
+	Value *x = read_var(j, "X", in);
+	if (!x || !type_is_tensor(x->type) || !dtype_is_int(x->type->dtype))
+		return x && job_fail(j, "input X must be integers");
+	Value *end = mask_size(j, x);
+	if (!end)
+		return false;
+	Value *const bounds[] = {build_number(&j->b, x->type->dtype, 0, 0), end,
+	                         build_number(&j->b, x->type->dtype, 0, 1)};
+	Value *at = build(&j->b, OP_PD_ARANGE, 3, bounds, NULL);
+	Value *length = build1(&j->b, OP_PD_UNSQUEEZE, x, "axis", attr_ints(c, 1, last), NULL);
+	Value *below = at && length ? build2(&j->b, OP_PD_LESS_THAN, at, length, NULL) : NULL;
+	Value *mask = below ? build1(&j->b, OP_PD_CAST, below, "dtype", attr_dtype(c, dtype), NULL)
+	                    : NULL;
+	if (mask)
+		write_var(j, out, mask);
+	return mask != NULL;
+}
+
+// ---- optimizers: variables of lower precision, several at once --------------------------------------
+
+static bool input_is_there(const OpJob *j, const char *slot)
+{
+	return slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, slot), 0) != NULL;
+}
+
+// What the table does not say of optimizers is refused, unless it changes nothing.
+static bool optimizer_inputs(OpJob *j)
+{
+	static const char *const tensors[] = {"Beta1Tensor", "Beta2Tensor", "EpsilonTensor", "MasterParam"};
+	for (size_t i = 0; i < COUNT_OF(tensors); i++)
+		if (input_is_there(j, tensors[i]))
+			return job_fail(j, "input %s is not supported", tensors[i]);
+	if (!general_inputs(j))
+		return false;
+	const Paddle__OpAttr *lazy = attr_find(j->desc, "lazy_mode");
+	const char *grad = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Grad"), 0);
+	const Binding *b = grad ? scope_find(j->t, grad) : NULL;
+	int64_t on = 0;
+	if (lazy && attr_int_at(lazy, 0, &on) && on && b && b->desc &&
+	    b->desc->type->type == PADDLE__VAR_KIND__SELECTED_ROWS)
+		return job_fail(j, "lazy_mode with a gradient of selected rows: not supported");
+	return true;
+}
+
+// A step that is skipped leaves everything as it was.
+static bool optimizer_create(OpJob *j)
+{
+	Value *skip = job_operand(j, "skip_update");
+	job_set_operand(j, "skip_update", NULL);
+	if (!general_create(j))
+		return false;
+	if (!skip)
+		return true;
+	j->results = NEW_ARRAY(j->t->c->arena, (size_t)j->info->nresult, Value *);
+	for (int i = 0; i < j->info->nresult; i++) {
+		size_t n = strlen(j->info->results[i]) - strlen("_out");
+		Value *old = job_operand(j, context_strn(j->t->c, j->info->results[i], n));
+		Value *const operands[] = {skip, old, op_result(j->op, i)};
+		j->results[i] = build(&j->b, OP_PD_WHERE, 3, operands, NULL);
+		if (!j->results[i])
+			return false;
+	}
+	return true;
+}
+
+// ---- operators that do something else in training ---------------------------------------------------
+
+static bool legacy_flag(const OpJob *j, const char *name)
+{
+	const Paddle__OpAttr *a = attr_find(j->desc, name);
+	int64_t on;
+	return a && attr_int_at(a, 0, &on) && on;
+}
+
+static bool dropout_translate(OpJob *j)
+{
+	return legacy_flag(j, "is_test") ? general_translate(j) : translate_as(j, "dropout.training");
+}
+
+static bool batch_norm_record(OpJob *j)
+{
+	static const char *const outs[] = {"MeanOut", "VarianceOut", "SavedMean", "SavedVariance"};
+	static const char *const attrs[] = {"momentum", "epsilon", "data_format"};
+	bool test = legacy_flag(j, "is_test") && !legacy_flag(j, "trainable_statistics");
+	if (!general_record(j))
+		return false;
+	if (test || legacy_flag(j, "use_global_stats"))
+		return true;
+	NamedAttr list[COUNT_OF(attrs)];
+	for (size_t i = 0; i < COUNT_OF(attrs); i++)
+		list[i] = (NamedAttr){attrs[i], op_attr(j->op, attrs[i])};
+	Op *op = build_op(&j->b, OP_PD_BATCH_NORM_STATISTICS, 3, j->operands, COUNT_OF(attrs), list);
+	for (int i = 0; op && i < (int)COUNT_OF(outs); i++) {
+		const char *var = slot_var(slot_find(j->desc->n_outputs, j->desc->outputs, outs[i]), 0);
+		if (var)
+			write_var(j, var, op_result(op, i));
+	}
+	return op != NULL;
+}
+
+// ---- the table ------------------------------------------------------------------------------
+
+static const OpSteps steps_table[] = {
+	{.hook = "elementwise", .inputs = elementwise_inputs},
+	{.hook = "assign_value", .create = assign_value_create},
+	{.hook = "full_int_array", .create = int_array_create},
+	{.hook = "assign", .create = assign_create, .record = assign_record},
+	{.hook = "while", .whole = while_translate},
+	{.hook = "conditional_block", .whole = conditional_translate},
+	{.hook = "select_input", .whole = select_input_translate},
+	{.hook = "select_output", .whole = select_output_translate},
+	{.hook = "array_write", .whole = array_write_translate},
+	{.hook = "sequence_mask", .whole = sequence_mask_translate},
+	{.hook = "sequence_expand", .create = sequence_expand_create},
+	{.hook = "lod_reset", .whole = lod_reset_translate},
+	{.hook = "gru", .record = batch_order_record},
+	{.hook = "beam_search", .inputs = beam_search_inputs, .record = beam_search_record},
+	{.hook = "beam_search_decode", .whole = beam_search_decode_translate},
+	{.hook = "lod_rank_table", .whole = lod_rank_table_translate},
+	{.hook = "lod_tensor_to_array", .whole = lod_tensor_to_array_translate},
+	{.hook = "array_to_lod_tensor", .whole = array_to_lod_tensor_translate},
+	{.hook = "split_lod_tensor", .create = split_lod_tensor_create},
+	{.hook = "slice", .create = slice_create},
+	{.hook = "gather_tree", .whole = gather_tree_translate},
+	{.hook = "recurrent", .whole = recurrent_translate},
+	{.hook = "dropout", .whole = dropout_translate},
+	{.hook = "batch_norm", .record = batch_norm_record, .state = true},
+	{.hook = "optimizer", .inputs = optimizer_inputs, .create = optimizer_create},
+};
+
+const OpSteps *steps_find(const char *hook)
+{
+	for (size_t i = 0; i < COUNT_OF(steps_table); i++)
+		if (strcmp(steps_table[i].hook, hook) == 0)
+			return &steps_table[i];
+	return NULL;
+}

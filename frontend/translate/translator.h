@@ -1,0 +1,198 @@
+// The translator from inside: what translate.c, attrs.c, feeds.c and steps.c share. Private to
+// frontend/.
+#ifndef PDCC_FRONTEND_TRANSLATE_H
+#define PDCC_FRONTEND_TRANSLATE_H
+
+#include "frontend/read/desc.h"
+#include "frontend/translate/translate.h"
+#include "ir/build/build.h"
+
+typedef struct Guard Guard; // control.h
+typedef struct LodTable LodTable; // lod.c
+
+// What a legacy variable is at this point of the translation.
+typedef struct Binding {
+	const Paddle__VarDesc *desc; // NULL: not declared anywhere
+	Value *value;                // what it holds now; NULL: nothing yet
+	bool broken;  // an operator that failed should have written it; already reported
+	bool written; // state that the program changes
+	Guard *guard; // written in branches only; then `value` is NULL
+} Binding;
+
+// The variables of one block. A name that is not here is looked up in the parent.
+typedef struct Scope {
+	struct Scope *parent;
+	NameMap *vars;
+} Scope;
+
+// Where the translation is in one block; blocks around it follow.
+typedef struct Frame {
+	int block, op;
+	bool loop; // the block is the body of a loop
+	const char *condition; // of that loop
+	const struct Frame *outer;
+} Frame;
+
+// An outer variable as it was before a region changed it.
+typedef struct UndoEntry {
+	Binding *binding;
+	Binding old;
+} UndoEntry;
+
+typedef struct Translator {
+	Context *c;
+	const Paddle__ProgramDesc *p;
+	const TranslateOptions *o;
+	Op *module;
+	Block *block;    // where operations go
+	int block_index; // in the ProgramDesc
+	Scope *scope;
+	NameMap *symbols;    // names of dims already given away
+	bool implicit_feeds; // the program has no feed operators: what is read first is fed
+	int nfeed;           // implicit feeds so far
+	NameMap *columns;    // "feed 0" and the like, to see a column used twice
+	int nwritten, cwritten;
+	Binding **written; // state changed, in the order of first change
+	bool failed;
+	bool stale;  // something was learnt: what is built so far is out of date
+	bool misled; // the type of an array was wrong: so may be all equalities of sizes that were learnt with it
+	int generation;
+
+	// Control flow (control_*.c).
+	Frame frame;
+	Op *top; // the operation of the module around `block`; NULL: block is the module's
+	struct OpenIf *ifs;         // in `block`
+	struct BlockFlow **flows;   // [n_blocks], made when asked for
+	size_t nundo, cundo;        // changes of bindings while in regions
+	UndoEntry *undo;
+	NameMap *memo; // what is learnt about loops and arrays: outlives a restart
+	LodTable *lods; // of values
+	struct OpTrace *traces; // operators so far, for their gradients (gradient.h); the latest
+	struct LoopMemo *nothings;  // loop variables without a type of their own so far: control_while.c
+} Translator;
+
+struct OpSteps;
+
+// One operator on its way.
+typedef struct OpJob {
+	Translator *t;
+	const Paddle__OpDesc *desc;
+	const struct OpSteps *steps;
+	const OpInfo *info;
+	const LegacyMap *map;
+	Builder b;        // at the end of the current block, with the operator's location
+	Value **operands; // [info->noperand], NULL where left out
+	int nattr;
+	NamedAttr *attrs; // [info->nattr]
+	Op *op;
+	Value *axis;    // an axis that only data tell; the attribute that should hold it is 0 (mutable.c)
+	Value **results; // what to record instead of op's results; NULL: those
+	bool broken; // reads a broken variable: fails without a message of its own
+	struct OpTrace *trace; // what it reads and writes; NULL: nobody asks
+} OpJob;
+
+// How an operator is translated: one function per step, NULL for the general rule. steps.c has a
+// table of them by the `hook:` of a legacy entry. Every step returns false after a diagnostic.
+typedef struct OpSteps {
+	const char *hook;
+	bool (*inputs)(OpJob *j); // operands from input slots and variable attributes
+	bool (*attribute)(OpJob *j, const AttrInfo *a,
+	                  const Paddle__OpAttr *legacy); // one that is there
+	bool (*missing)(OpJob *j, const AttrInfo *a);    // one that is not
+	bool (*create)(OpJob *j);                        // the operation; may make several, or none
+	bool (*record)(OpJob *j);                        // results to output variables
+	bool (*whole)(OpJob *j); // all of it; the others are not called
+	bool state;              // `record` writes what the operator changes besides its results
+} OpSteps;
+
+const OpSteps *steps_find(const char *hook); // NULL: no such hook
+
+// ---- translate.c: operators of the current block; true when the translation must start over ---
+bool translate_ops(Translator *t);
+// One operator, whose variables are in scope.
+bool translate_job(OpJob *j);
+// By the entry of this legacy type. Its general rule, whatever its hook says of the whole.
+bool translate_as(OpJob *j, const char *type);
+bool general_translate(OpJob *j);
+
+// ---- translate.c: general rules, which overriding steps may call ----------------------------
+bool PRINTF_LIKE(2, 3) job_fail(OpJob *j, const char *fmt, ...);
+bool general_inputs(OpJob *j);
+bool general_attribute(OpJob *j, const AttrInfo *a, const Paddle__OpAttr *legacy);
+bool general_missing(OpJob *j, const AttrInfo *a);
+bool general_create(OpJob *j);
+bool general_record(OpJob *j);
+// By the name of ours; NULL when the operand is left out, or there is none of that name.
+Value *job_operand(const OpJob *j, const char *name);
+void job_set_operand(OpJob *j, const char *name, Value *v);
+void job_set_attr(OpJob *j, const char *name, const Attr *a);
+const Attr *job_attr(const OpJob *j, const char *name);
+// The variable of result i in its output slot; NULL when nobody wants it.
+const char *job_output(const OpJob *j, int result, size_t i);
+// The legacy attribute that feeds ours; NULL: absent.
+const Paddle__OpAttr *job_legacy_attr(const OpJob *j, const char *name);
+
+// ---- mutable.c: attributes that only data tell -------------------------------------------------
+// Takes `v`, which attribute `a` should hold, for the operator's axis. False: it has none of that name.
+bool axis_from_data(OpJob *j, const AttrInfo *a, Value *v);
+// The same for an operand that overrides such an attribute. False after a diagnostic.
+bool axis_from_operand(OpJob *j);
+// Creates the operation on axis 0, between moves of the axis.
+bool create_along_axis(OpJob *j);
+
+// ---- variables.c -----------------------------------------------------------------------------
+Scope *scope_new(Translator *t, int block, Scope *parent);
+Binding *scope_find(Translator *t, const char *var); // NULL: not declared, never written
+// The variable's current value: written before, a parameter, or a feed of a program without feed
+// operators. NULL after a diagnostic, or silently when broken.
+Value *read_var(OpJob *j, const char *slot, const char *var);
+void write_var(OpJob *j, const char *var, Value *v);
+// The binding that a write to the variable changes.
+Binding *write_binding(Translator *t, const char *var);
+// State that changes is written back at the end.
+void note_written(Translator *t, Binding *b);
+// For operations that all regions see: in the module, before the operation around the block.
+Builder top_builder(OpJob *j, const Loc *l);
+// What a failed operator should have written must not be missed again by its readers.
+void break_outputs(OpJob *j);
+// Writes changed state back, at the end of the block.
+bool set_parameters(Translator *t); // true: some were taken for constants until now
+
+// ---- attrs.c: legacy attributes -------------------------------------------------------------
+// To the wanted kind; NULL (no diagnostic) when it cannot be said in it.
+const Attr *attr_convert(Context *c, AttrKind kind, const Paddle__OpAttr *a);
+// To an INT or FLOAT, whichever says it exactly.
+const Attr *attr_convert_number(Context *c, const Paddle__OpAttr *a);
+const char *attr_kind_name(int32_t legacy_kind);
+// Numbers in an attribute of any numeric kind, single or list; -1 when it is none.
+int attr_count(const Paddle__OpAttr *a);
+bool attr_int_at(const Paddle__OpAttr *a, int i, int64_t *v);
+bool attr_float_at(const Paddle__OpAttr *a, int i, double *v);
+// What constant values of the program hold, one after the other.
+typedef struct NumberList {
+	int n;
+	double floats[MAX_RANK * 2];
+	int64_t ints[MAX_RANK * 2];
+	bool whole[MAX_RANK * 2]; // an integer, which `ints` holds
+} NumberList;
+// Appends; false when v is not known now, or does not fit.
+bool numbers_of_value(Context *c, const Value *v, NumberList *list);
+const Attr *attr_from_numbers(Context *c, const AttrInfo *a,
+                              const NumberList *list); // NULL: wrong kind or number
+// Whole-operator properties that pdcc does not do (fusions of other compilers): a message, or NULL.
+const char *attr_objection(Context *c, const LegacyMap *map, const Paddle__OpAttr *a);
+
+// ---- feeds.c: inputs and the names of their sizes -------------------------------------------
+bool feed_translate(OpJob *j);                            // a feed operator
+Value *feed_implicit(OpJob *j, const Paddle__VarDesc *v); // NULL after a diagnostic
+bool fetch_translate(OpJob *j, const char *var, int64_t col);
+bool check_pins(Translator *t);
+// A symbol that is called `word`, or after `base` and the word when another owner has it; the same every time.
+const Dim *named_symbol(Translator *t, const char *base, const char *word, const char *owner);
+// Type of a declared variable, open sizes as symbols named after `base` and their axes; NULL after
+// a diagnostic.
+const Type *var_type(OpJob *j, const Paddle__VarDesc *v, const char *base);
+// A loop changes sizes of what is fed: the file declares what was inferred last, so these axes count as open.
+void feed_open(Translator *t, const char *var, const Value *fed, uint32_t axes);
+
+#endif

@@ -1,0 +1,207 @@
+// Legacy variables during translation: what each holds now, where parameters are read and state is
+// written back. Used by translate.c and steps.c.
+#include "frontend/translate/control.h"
+#include "frontend/translate/gradient.h"
+#include "ir/base/vec.h"
+#include "ir/build/build.h"
+
+#include <string.h>
+
+Scope *scope_new(Translator *t, int block, Scope *parent)
+{
+	const Paddle__BlockDesc *b = t->p->blocks[block];
+	Scope *s = NEW(t->c->arena, Scope);
+	s->parent = parent;
+	s->vars = name_map_new(t->c->arena);
+	for (size_t i = 0; i < b->n_vars; i++) {
+		if (name_map_get(s->vars, b->vars[i]->name))
+			continue;
+		Binding *v = NEW(t->c->arena, Binding);
+		v->desc = b->vars[i];
+		name_map_set(s->vars, b->vars[i]->name, v);
+	}
+	return s;
+}
+
+Binding *scope_find(Translator *t, const char *var)
+{
+	for (Scope *s = t->scope; s; s = s->parent) {
+		Binding *b = name_map_get(s->vars, var);
+		if (b)
+			return b;
+	}
+	return NULL;
+}
+
+// A variable that nobody declares belongs to the block that writes it.
+Binding *write_binding(Translator *t, const char *var)
+{
+	Binding *b = scope_find(t, var);
+	if (!b) {
+		b = NEW(t->c->arena, Binding);
+		name_map_set(t->scope->vars, var, b);
+	}
+	return b;
+}
+
+static void mark_value(Value *v, const Paddle__VarDesc *d, const char *name)
+{
+	v->name = name;
+	if (d) {
+		v->stop_gradient = d->has_stop_gradient && d->stop_gradient;
+		v->persistable = d->has_persistable && d->persistable;
+	}
+}
+
+Builder top_builder(OpJob *j, const Loc *l)
+{
+	if (!j->t->top)
+		return builder_at_end(j->t->c, j->t->block, l);
+	Builder b = builder_before(j->t->top);
+	b.loc = l;
+	return b;
+}
+
+static void insert_at_top(OpJob *j, Op *op)
+{
+	if (j->t->top)
+		op_insert_before(j->t->top, op);
+	else
+		op_append(j->t->block, op);
+}
+
+// A parameter's type is its data's; without data, what the program declares.
+static Value *get_parameter(OpJob *j, const Paddle__VarDesc *d)
+{
+	Context *c = j->t->c;
+	const Dim *dims[MAX_RANK];
+	const Tensor *t = param_get(c, d->name);
+	const Type *type = NULL;
+	if (t) {
+		for (int i = 0; i < t->rank; i++)
+			dims[i] = dim_const(c, t->dims[i]);
+		type = type_tensor(c, t->dtype, t->rank, dims, 0);
+	} else {
+		type = var_type(j, d, d->name);
+	}
+	if (!type)
+		return NULL;
+	Loc l = {.file = c->file,
+	         .block = j->t->block_index,
+	         .op = -1,
+	         .var = context_str(c, d->name)};
+	Op *op = op_new(c, OP_BUILTIN_GET_PARAMETER, context_loc(c, &l), 1, &type, 0, NULL, 0, 0);
+	op_set_attr(op, "name", attr_str(c, d->name));
+	insert_at_top(j, op);
+	mark_value(op_result(op, 0), d, context_str(c, d->name));
+	return op_result(op, 0);
+}
+
+Value *read_var(OpJob *j, const char *slot, const char *var)
+{
+	Binding *b = scope_find(j->t, var);
+	if (b && b->guard && !guard_resolve(j, var, b))
+		return NULL;
+	if (b && b->value) {
+		trace_read(j, var, b->value);
+		return b->value;
+	}
+	if (b && b->broken) {
+		j->broken = true;
+		return NULL;
+	}
+	if (b && b->desc && var_is_state(b->desc)) {
+		b->value = get_parameter(j, b->desc);
+	} else if (b && b->desc && b->desc->type->type == PADDLE__VAR_KIND__LOD_TENSOR_ARRAY) {
+		b->value = array_empty(j, b->desc);
+	} else if (b && b->desc && j->t->implicit_feeds && j->t->block_index == 0) {
+		b->value = feed_implicit(j, b->desc);
+		if (b->value)
+			mark_value(b->value, b->desc, context_str(j->t->c, var));
+	} else if (b && b->desc && b->desc->type->type != PADDLE__VAR_KIND__LOD_TENSOR) {
+		job_fail(j, "input %s: variable '%s' is a %s: not supported", slot, var,
+		         kind_name(b->desc->type->type));
+	} else {
+		job_fail(j, "input %s: nothing has written variable '%s'", slot, var);
+	}
+	if (!b)
+		b = write_binding(j->t, var);
+	b->broken = !b->value;
+	trace_read(j, var, b->value);
+	return b->value;
+}
+
+void note_written(Translator *t, Binding *b)
+{
+	if (b->written || !b->desc || !var_is_state(b->desc))
+		return;
+	b->written = true;
+	VEC_ROOM(t->c->arena, t->written, t->nwritten, t->cwritten);
+	t->written[t->nwritten++] = b;
+}
+
+void write_var(OpJob *j, const char *var, Value *v)
+{
+	Binding *b = write_binding(j->t, var);
+	binding_save(j->t, b);
+	trace_write(j, var, v);
+	b->value = v;
+	b->guard = NULL;
+	b->broken = false;
+	if (!v->name)
+		mark_value(v, b->desc, context_str(j->t->c, var));
+	note_written(j->t, b);
+}
+
+// What a failed operator should have written must not be missed again by its readers.
+void break_outputs(OpJob *j)
+{
+	for (size_t i = 0; i < j->desc->n_outputs; i++) {
+		for (size_t k = 0; k < j->desc->outputs[i]->n_arguments; k++) {
+			const char *var = slot_var(j->desc->outputs[i], k);
+			if (!var)
+				continue;
+			Binding *b = write_binding(j->t, var);
+			binding_save(j->t, b);
+			b->value = NULL;
+			b->guard = NULL;
+			b->broken = true;
+		}
+	}
+}
+
+// What the next run reads must be what this one was compiled for.
+static bool state_keeps_type(Translator *t, const char *name, const Op *set)
+{
+	const Type *now = op_operand(set, 0)->type, *before = now;
+	for (const Op *op = t->block->first; op && before == now; op = op->next)
+		if (op->code == OP_BUILTIN_GET_PARAMETER && !strcmp(op_str(op, "name", ""), name))
+			before = op->results[0].type;
+	if (before == now)
+		return true;
+	diag_error(t->c->diag, set->loc, "persistable '%s' is %s, and a run leaves %s in it: not supported", name,
+	           type_text_of(t->c, before), type_text_of(t->c, now));
+	return false;
+}
+
+bool set_parameters(Translator *t)
+{
+	Context *c = t->c;
+	bool learnt = false;
+	for (int i = 0; i < t->nwritten; i++) {
+		Binding *b = t->written[i];
+		const char *name = context_str(c, b->desc->name);
+		Loc l = {.file = c->file, .block = t->block_index, .op = -1, .var = name};
+		OpJob j = {.t = t, .b = builder_at_end(c, t->block, context_loc(c, &l))};
+		if ((b->guard && !guard_resolve(&j, name, b)) || !b->value)
+			continue;
+		Op *op = op_new(c, OP_BUILTIN_SET_PARAMETER, context_loc(c, &l), 0, NULL, 1,
+		                &b->value, 0, 0);
+		op_set_attr(op, "name", attr_str(c, name));
+		op_append(t->block, op);
+		t->failed |= !state_keeps_type(t, name, op);
+		learnt |= !param_is_written(c, name) && param_get(c, name);
+		param_set_written(c, name);
+	}
+	return learnt && !t->failed;
+}

@@ -1,0 +1,24 @@
+// Maps from pointers. Memory failure does not return (base.h).
+#ifndef PDCC_IR_BASE_MAP_H
+#define PDCC_IR_BASE_MAP_H
+
+#include "ir/base/base.h"
+
+// A map from pointers (values, operations) to texts or other pointers, in an arena. Where a pointer lies decides nothing but the
+// time that looking it up takes: nobody goes through a map in its own order.
+typedef struct PointerMap {
+	Arena *arena;
+	size_t count, cap;
+	const void **keys;
+	const void **values;
+} PointerMap;
+
+void pointer_map_init(PointerMap *m, Arena *a);
+void pointer_map_set(PointerMap *m, const void *key, const void *value);
+const void *pointer_map_get(const PointerMap *m, const void *key); // NULL: not there
+
+// As a map to indices of at least 0; -1: not there.
+int pointer_map_index(const PointerMap *m, const void *key);
+void pointer_map_set_index(PointerMap *m, const void *key, int index);
+
+#endif

@@ -1,0 +1,101 @@
+// A growing string, exact numbers and quoted text: what every printer writes with.
+#include "ir/base/base.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void text_init(Text *t, Arena *a)
+{
+	*t = (Text){.arena = a, .text = arena_alloc(a, 256), .cap = 256};
+}
+
+static void text_reserve(Text *t, size_t more)
+{
+	if (t->len + more + 1 <= t->cap)
+		return;
+	size_t cap = t->cap * 2;
+	while (cap < t->len + more + 1)
+		cap *= 2;
+	char *bigger = arena_alloc(t->arena, cap);
+	memcpy(bigger, t->text, t->len + 1);
+	t->text = bigger;
+	t->cap = cap;
+}
+
+void text_char(Text *t, char c)
+{
+	text_reserve(t, 1);
+	t->text[t->len++] = c;
+	t->text[t->len] = 0;
+}
+
+void text_strn(Text *t, const char *s, size_t n)
+{
+	text_reserve(t, n);
+	memcpy(t->text + t->len, s, n);
+	t->len += n;
+	t->text[t->len] = 0;
+}
+
+void text_str(Text *t, const char *s)
+{
+	text_strn(t, s, strlen(s));
+}
+
+void text_printf(Text *t, const char *fmt, ...)
+{
+	va_list ap, again;
+	va_start(ap, fmt);
+	va_copy(again, ap);
+	int n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n > 0) {
+		text_reserve(t, (size_t)n);
+		vsnprintf(t->text + t->len, (size_t)n + 1, fmt, again);
+		t->len += (size_t)n;
+	}
+	va_end(again);
+}
+
+void text_float(Text *t, double v, bool single)
+{
+	if (isnan(v)) {
+		text_str(t, "nan");
+		return;
+	}
+	if (isinf(v)) {
+		text_str(t, v < 0 ? "-inf" : "inf");
+		return;
+	}
+	char buf[40];
+	for (int digits = single ? 6 : 15; digits <= 17; digits++) {
+		snprintf(buf, sizeof buf, "%.*g", digits, v);
+		if (single ? strtof(buf, NULL) == (float)v : strtod(buf, NULL) == v)
+			break;
+	}
+	text_str(t, buf);
+	if (!strpbrk(buf, ".e"))
+		text_str(t, ".0");
+}
+
+void text_quoted(Text *t, const char *s)
+{
+	text_char(t, '"');
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
+		if (c == '"' || c == '\\') {
+			text_char(t, '\\');
+			text_char(t, (char)c);
+		} else if (c == '\n') {
+			text_str(t, "\\n");
+		} else if (c == '\t') {
+			text_str(t, "\\t");
+		} else if (c < 0x20 || c == 0x7f) {
+			text_printf(t, "\\x%02X", c);
+		} else {
+			text_char(t, (char)c);
+		}
+	}
+	text_char(t, '"');
+}

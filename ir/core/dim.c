@@ -1,0 +1,822 @@
+// Sizes: integer expressions over symbols, kept in a normal form.
+//
+// The normal form is a polynomial: a sum of terms, each a coefficient times atoms (symbols, and what
+// polynomials cannot say: floor division, remainder, maximum, minimum, broadcast). Terms and atoms are ordered by
+// what they are, so that equal expressions are one object whatever way they were built, and print alike
+// in every context (text read back prints the same bytes).
+#include "ir/core/intern.h"
+
+#include <string.h>
+
+enum { MAX_ATOMS = 16, MAX_TERMS = 24 }; // a tensor of MAX_RANK axes, each of a size of its own, has a number of elements
+
+typedef struct Term {
+	int64_t coeff;
+	int natom;
+	const Dim *atoms[MAX_ATOMS]; // in dim_order, repeated for powers
+} Term;
+
+typedef struct Poly {
+	int n;
+	bool bad; // did not fit, or overflowed
+	Term terms[MAX_TERMS];
+} Poly;
+
+// What dim_unify learnt, per context: replacements of symbols, and equalities to check at run time.
+typedef struct DimFacts {
+	int nsub, csub, ncheck, ccheck;
+	const Dim **from, **to;
+	const Dim **left, **right;
+	int nkept, ckept;
+	const Dim **kept, **kept_too; // the same twice
+	uint32_t next_id;
+	int generation;
+} DimFacts;
+
+static DimFacts *dim_facts(Context *c)
+{
+	void **slot = intern_slot(c, INTERN_DIM, "facts", 5);
+	if (!*slot)
+		*slot = NEW(c->arena, DimFacts);
+	return *slot;
+}
+
+static const Dim *dim_intern(Context *c, const Dim *d)
+{
+	Key k;
+	key_init(&k, c);
+	key_int(&k, d->kind);
+	key_int(&k, d->value);
+	key_int(&k, d->bounded);
+	key_ptr(&k, d->name);
+	key_ptr(&k, d->a);
+	key_ptr(&k, d->b);
+	void **slot = intern_key(c, INTERN_DIM, &k);
+	if (!*slot) {
+		Dim *copy = NEW(c->arena, Dim);
+		*copy = *d;
+		copy->id = dim_facts(c)->next_id++;
+		*slot = copy;
+	}
+	return *slot;
+}
+
+const Dim *dim_const(Context *c, int64_t v)
+{
+	return dim_intern(c, &(Dim){.kind = DIM_CONST, .value = v});
+}
+
+static const Dim *dim_substitute(Context *c, const Dim *d);
+
+const Dim *dim_sym(Context *c, const char *name)
+{
+	return dim_substitute(c, dim_intern(c, &(Dim){.kind = DIM_SYM, .name = context_str(c, name)}));
+}
+
+const Dim *dim_sym_bounded(Context *c, const char *name)
+{
+	const Dim d = {.kind = DIM_SYM, .name = context_str(c, name), .bounded = true};
+	return dim_substitute(c, dim_intern(c, &d));
+}
+
+// ---- polynomials ----------------------------------------------------------------------------------
+
+// Order of two sizes by what they are: symbols by name, others by their parts.
+static int dim_order(const Dim *a, const Dim *b)
+{
+	if (a == b)
+		return 0;
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
+	if (a->kind == DIM_CONST)
+		return a->value < b->value ? -1 : 1;
+	if (a->kind == DIM_SYM) {
+		int names = strcmp(a->name, b->name);
+		return names ? names : (int)a->bounded - (int)b->bounded;
+	}
+	int left = dim_order(a->a, b->a);
+	return left ? left : dim_order(a->b, b->b);
+}
+
+// Order of two products of atoms: by degree, then by atoms. The constant term is the smallest.
+static int term_order(const Term *a, const Term *b)
+{
+	if (a->natom != b->natom)
+		return a->natom - b->natom;
+	for (int i = 0; i < a->natom; i++) {
+		if (a->atoms[i] != b->atoms[i])
+			return dim_order(a->atoms[i], b->atoms[i]) < 0 ? 1 : -1;
+	}
+	return 0;
+}
+
+// Adds a term, keeping larger terms first and merging equal ones.
+static void poly_add_term(Poly *p, const Term *t)
+{
+	int i = 0;
+	while (i < p->n && term_order(&p->terms[i], t) > 0)
+		i++;
+	if (i < p->n && !term_order(&p->terms[i], t)) {
+		p->bad |= __builtin_add_overflow(p->terms[i].coeff, t->coeff, &p->terms[i].coeff);
+		if (!p->terms[i].coeff) {
+			memmove(p->terms + i, p->terms + i + 1, (size_t)(p->n - i - 1) * sizeof *p->terms);
+			p->n--;
+		}
+		return;
+	}
+	if (!t->coeff)
+		return;
+	if (p->n == MAX_TERMS) {
+		p->bad = true;
+		return;
+	}
+	memmove(p->terms + i + 1, p->terms + i, (size_t)(p->n - i) * sizeof *p->terms);
+	p->terms[i] = *t;
+	p->n++;
+}
+
+// r = a * b; false when it does not fit.
+static bool term_mul(const Term *a, const Term *b, Term *r)
+{
+	if (a->natom + b->natom > MAX_ATOMS || __builtin_mul_overflow(a->coeff, b->coeff, &r->coeff))
+		return false;
+	r->natom = 0;
+	for (int i = 0, j = 0; i < a->natom || j < b->natom;) {
+		bool left = j == b->natom || (i < a->natom && dim_order(a->atoms[i], b->atoms[j]) <= 0);
+		r->atoms[r->natom++] = left ? a->atoms[i++] : b->atoms[j++];
+	}
+	return true;
+}
+
+// r = a / b exactly; false when b does not divide a.
+static bool term_div(const Term *a, const Term *b, Term *r)
+{
+	if (a->coeff % b->coeff)
+		return false;
+	r->coeff = a->coeff / b->coeff;
+	r->natom = 0;
+	int j = 0;
+	for (int i = 0; i < a->natom; i++) {
+		if (j < b->natom && a->atoms[i] == b->atoms[j])
+			j++;
+		else
+			r->atoms[r->natom++] = a->atoms[i];
+	}
+	return j == b->natom;
+}
+
+static void poly_add(Poly *p, const Poly *q, int64_t factor)
+{
+	p->bad |= q->bad;
+	for (int i = 0; i < q->n; i++) {
+		Term t = q->terms[i];
+		p->bad |= __builtin_mul_overflow(t.coeff, factor, &t.coeff);
+		poly_add_term(p, &t);
+	}
+}
+
+static void poly_mul(Poly *r, const Poly *a, const Poly *b)
+{
+	r->n = 0;
+	r->bad = a->bad || b->bad;
+	for (int i = 0; i < a->n; i++) {
+		for (int j = 0; j < b->n; j++) {
+			Term t;
+			if (term_mul(&a->terms[i], &b->terms[j], &t))
+				poly_add_term(r, &t);
+			else
+				r->bad = true;
+		}
+	}
+}
+
+static void poly_of(const Dim *d, Poly *p)
+{
+	p->n = 0;
+	p->bad = false;
+	if (d->kind == DIM_ADD || d->kind == DIM_MUL) {
+		Poly a, b;
+		poly_of(d->a, &a);
+		poly_of(d->b, &b);
+		if (d->kind == DIM_MUL) {
+			poly_mul(p, &a, &b);
+		} else {
+			poly_add(p, &a, 1);
+			poly_add(p, &b, 1);
+		}
+		return;
+	}
+	Term t = {.coeff = 1};
+	if (d->kind == DIM_CONST)
+		t.coeff = d->value;
+	else
+		t.atoms[t.natom++] = d;
+	poly_add_term(p, &t);
+}
+
+static const Dim *dim_of_term(Context *c, const Term *t)
+{
+	if (!t->natom)
+		return dim_const(c, t->coeff);
+	const Dim *d = t->atoms[0];
+	if (t->coeff != 1)
+		d = dim_intern(c, &(Dim){.kind = DIM_MUL, .a = dim_const(c, t->coeff), .b = d});
+	for (int i = 1; i < t->natom; i++)
+		d = dim_intern(c, &(Dim){.kind = DIM_MUL, .a = d, .b = t->atoms[i]});
+	return d;
+}
+
+static const Dim *dim_of_poly(Context *c, const Poly *p)
+{
+	const Dim *d = NULL;
+	for (int i = 0; i < p->n; i++) {
+		const Dim *t = dim_of_term(c, &p->terms[i]);
+		d = d ? dim_intern(c, &(Dim){.kind = DIM_ADD, .a = d, .b = t}) : t;
+	}
+	return d ? d : dim_const(c, 0);
+}
+
+// A size that overflows 64 bits is the largest one: whoever needs bytes for it refuses it.
+static const Dim *dim_too_big(Context *c)
+{
+	return dim_const(c, INT64_MAX);
+}
+
+// ---- arithmetic ---------------------------------------------------------------------------------------
+
+static const Dim *dim_sum(Context *c, const Dim *a, const Dim *b, int64_t factor)
+{
+	Poly p, q;
+	poly_of(a, &p);
+	poly_of(b, &q);
+	poly_add(&p, &q, factor);
+	return p.bad ? dim_too_big(c) : dim_of_poly(c, &p);
+}
+
+const Dim *dim_add(Context *c, const Dim *a, const Dim *b)
+{
+	return dim_sum(c, a, b, 1);
+}
+
+const Dim *dim_sub(Context *c, const Dim *a, const Dim *b)
+{
+	return dim_sum(c, a, b, -1);
+}
+
+const Dim *dim_mul(Context *c, const Dim *a, const Dim *b)
+{
+	Poly p, q, r;
+	poly_of(a, &p);
+	poly_of(b, &q);
+	poly_mul(&r, &p, &q);
+	return r.bad ? dim_too_big(c) : dim_of_poly(c, &r);
+}
+
+static int64_t floor_div(int64_t a, int64_t b)
+{
+	int64_t q = a / b;
+	return a % b && (a < 0) != (b < 0) ? q - 1 : q;
+}
+
+// quotient = a / b when b divides a as a polynomial.
+static bool poly_exact_div(const Poly *a, const Poly *b, Poly *quotient)
+{
+	Poly rest = *a;
+	quotient->n = 0;
+	quotient->bad = false;
+	for (int step = 0; rest.n && step < MAX_TERMS; step++) {
+		Term q;
+		if (!term_div(&rest.terms[0], &b->terms[0], &q))
+			return false;
+		poly_add_term(quotient, &q);
+		for (int i = 0; i < b->n; i++) {
+			Term t;
+			if (!term_mul(&q, &b->terms[i], &t))
+				return false;
+			rest.bad |= __builtin_sub_overflow(0, t.coeff, &t.coeff);
+			poly_add_term(&rest, &t);
+		}
+		if (rest.bad)
+			return false;
+	}
+	return !rest.n;
+}
+
+// Splits p into what the constant v > 0 divides (already divided) and the rest, whose constant term is
+// brought into [0, v).
+static void poly_split(const Poly *p, int64_t v, Poly *whole, Poly *rest)
+{
+	whole->n = rest->n = 0;
+	whole->bad = rest->bad = false;
+	for (int i = 0; i < p->n; i++) {
+		Term t = p->terms[i], q = t;
+		q.coeff = t.natom ? (t.coeff % v ? 0 : t.coeff / v) : floor_div(t.coeff, v);
+		t.coeff -= q.coeff * v;
+		poly_add_term(whole, &q);
+		poly_add_term(rest, &t);
+	}
+}
+
+static const Dim *div_by_const(Context *c, const Poly *p, int64_t v)
+{
+	Poly whole, rest;
+	poly_split(p, v, &whole, &rest);
+	if (rest.n && rest.terms[0].natom) {
+		const Dim *num = dim_of_poly(c, &rest), *den = dim_const(c, v);
+		int64_t product;
+		// (x / a) / b is x / (a b) for positive constants.
+		if (num->kind == DIM_DIV && dim_is_const(num->b) && num->b->value > 0 &&
+		    !__builtin_mul_overflow(num->b->value, v, &product))
+			return dim_add(c, dim_of_poly(c, &whole), dim_div(c, num->a, dim_const(c, product)));
+		Term t = {.coeff = 1, .natom = 1};
+		t.atoms[0] = dim_intern(c, &(Dim){.kind = DIM_DIV, .a = num, .b = den});
+		poly_add_term(&whole, &t);
+	}
+	return whole.bad ? dim_too_big(c) : dim_of_poly(c, &whole);
+}
+
+const Dim *dim_div(Context *c, const Dim *a, const Dim *b)
+{
+	Poly p, q, r;
+	poly_of(a, &p);
+	poly_of(b, &q);
+	if (p.bad || q.bad || dim_is(b, 0))
+		return dim_too_big(c);
+	if (poly_exact_div(&p, &q, &r))
+		return dim_of_poly(c, &r);
+	if (dim_is_const(a) && dim_is_const(b))
+		return dim_const(c, floor_div(a->value, b->value));
+	if (dim_is_const(b) && b->value > 0)
+		return div_by_const(c, &p, b->value);
+	return dim_intern(c, &(Dim){.kind = DIM_DIV, .a = a, .b = b});
+}
+
+const Dim *dim_mod(Context *c, const Dim *a, const Dim *b)
+{
+	Poly p, q, r;
+	poly_of(a, &p);
+	poly_of(b, &q);
+	if (p.bad || q.bad || dim_is(b, 0))
+		return dim_too_big(c);
+	if (poly_exact_div(&p, &q, &r))
+		return dim_const(c, 0);
+	if (dim_is_const(b) && b->value > 0) {
+		Poly whole, rest;
+		poly_split(&p, b->value, &whole, &rest);
+		const Dim *num = dim_of_poly(c, &rest);
+		return dim_is_const(num) ? num : dim_intern(c, &(Dim){.kind = DIM_MOD, .a = num, .b = b});
+	}
+	return dim_intern(c, &(Dim){.kind = DIM_MOD, .a = a, .b = b});
+}
+
+static const Dim *dim_extreme(Context *c, DimKind kind, const Dim *a, const Dim *b)
+{
+	int64_t lo, hi;
+	if (a == b)
+		return a;
+	const Dim *difference = dim_sub(c, a, b);
+	dim_range(difference, &lo, &hi);
+	if (lo >= 0 || hi <= 0) {
+		int64_t empty_lo, empty_hi;
+		dim_range_empty(difference, &empty_lo, &empty_hi);
+		if (lo >= 0 ? empty_lo < 0 : empty_hi > 0)
+			dim_rely(c, difference);
+		return (lo >= 0) == (kind == DIM_MAX) ? a : b;
+	}
+	bool swap = dim_order(a, b) > 0;
+	return dim_intern(c, &(Dim){.kind = kind, .a = swap ? b : a, .b = swap ? a : b});
+}
+
+const Dim *dim_max(Context *c, const Dim *a, const Dim *b)
+{
+	return dim_extreme(c, DIM_MAX, a, b);
+}
+
+const Dim *dim_min(Context *c, const Dim *a, const Dim *b)
+{
+	return dim_extreme(c, DIM_MIN, a, b);
+}
+
+// The sizes that d is a broadcast of, into list in order, each once; how many there are now.
+static int broadcast_parts(const Dim *d, const Dim **list, int n, int max)
+{
+	if (d->kind == DIM_BROADCAST)
+		return broadcast_parts(d->b, list, broadcast_parts(d->a, list, n, max), max);
+	int at = 0;
+	while (at < n && dim_order(list[at], d) < 0)
+		at++;
+	if (dim_is(d, 1) || n == max || (at < n && list[at] == d))
+		return n;
+	memmove(list + at + 1, list + at, (size_t)(n - at) * sizeof *list);
+	list[at] = d;
+	return n + 1;
+}
+
+const Dim *dim_broadcast(Context *c, const Dim *a, const Dim *b)
+{
+	enum { MAX_PARTS = 64 };
+	const Dim *list[MAX_PARTS], *d = NULL;
+	int n = broadcast_parts(b, list, broadcast_parts(a, list, 0, MAX_PARTS), MAX_PARTS);
+	if (!n)
+		return dim_const(c, 1);
+	// What is known, and not 1, is what all others are, or are stretched to.
+	for (int i = 0; i < n; i++)
+		if (dim_is_const(list[i]))
+			return list[i];
+	for (int i = 0; i < n; i++)
+		d = d ? dim_intern(c, &(Dim){.kind = DIM_BROADCAST, .a = d, .b = list[i]}) : list[i];
+	return d;
+}
+
+// ---- equalities --------------------------------------------------------------------------------------
+
+static const Dim *dim_substitute(Context *c, const Dim *d)
+{
+	const DimFacts *f = dim_facts(c);
+	if (d->kind == DIM_CONST || !f->nsub)
+		return d;
+	if (d->kind == DIM_SYM) {
+		for (int i = 0; i < f->nsub; i++) {
+			if (f->from[i] == d)
+				return dim_substitute(c, f->to[i]);
+		}
+		return d;
+	}
+	const Dim *a = dim_substitute(c, d->a), *b = dim_substitute(c, d->b);
+	switch (d->kind) {
+	case DIM_ADD:
+		return dim_add(c, a, b);
+	case DIM_MUL:
+		return dim_mul(c, a, b);
+	case DIM_DIV:
+		return dim_div(c, a, b);
+	case DIM_MOD:
+		return dim_mod(c, a, b);
+	case DIM_MAX:
+		return dim_max(c, a, b);
+	case DIM_BROADCAST:
+		return dim_broadcast(c, a, b);
+	default:
+		return dim_min(c, a, b);
+	}
+}
+
+static void pair_push(Context *c, int *n, int *cap, const Dim ***xs, const Dim ***ys, const Dim *x, const Dim *y)
+{
+	if (*n == *cap) {
+		int more = *cap ? *cap * 2 : 16;
+		const Dim **nx = NEW_ARRAY(c->arena, (size_t)more, const Dim *);
+		const Dim **ny = NEW_ARRAY(c->arena, (size_t)more, const Dim *);
+		if (*n) {
+			memcpy(nx, *xs, (size_t)*n * sizeof *nx);
+			memcpy(ny, *ys, (size_t)*n * sizeof *ny);
+		}
+		*xs = nx;
+		*ys = ny;
+		*cap = more;
+	}
+	(*xs)[*n] = x;
+	(*ys)[(*n)++] = y;
+}
+
+// Divides out what all terms have in common (sizes are positive), so that 2*n = 2*m says n = m.
+static void poly_reduce(Context *c, Poly *p)
+{
+	Term common = p->terms[0];
+	for (int i = 1; i < p->n; i++) {
+		const Term *t = &p->terms[i];
+		int64_t a = common.coeff < 0 ? -common.coeff : common.coeff, b = t->coeff < 0 ? -t->coeff : t->coeff;
+		while (b) {
+			int64_t r = a % b;
+			a = b;
+			b = r;
+		}
+		common.coeff = a;
+		int n = 0;
+		for (int x = 0, y = 0; x < common.natom && y < t->natom;) {
+			if (common.atoms[x] == t->atoms[y]) {
+				common.atoms[n++] = common.atoms[x++];
+				y++;
+			} else if (dim_order(common.atoms[x], t->atoms[y]) < 0) {
+				x++;
+			} else {
+				y++;
+			}
+		}
+		common.natom = n;
+	}
+	for (int i = 0; i < common.natom; i++)
+		dim_rely(c, common.atoms[i]);
+	Poly r = {.n = 0};
+	for (int i = 0; i < p->n; i++) {
+		Term q;
+		if (!term_div(&p->terms[i], &common, &q))
+			return;
+		poly_add_term(&r, &q);
+	}
+	*p = r;
+}
+
+static bool is_kept(Context *c, const Dim *sym)
+{
+	const DimFacts *f = dim_facts(c);
+	for (int i = 0; i < f->nkept; i++)
+		if (f->kept[i] == sym)
+			return true;
+	return false;
+}
+
+void dim_keep(Context *c, const Dim *sym)
+{
+	DimFacts *f = dim_facts(c);
+	if (sym->kind == DIM_SYM && !is_kept(c, sym))
+		pair_push(c, &f->nkept, &f->ckept, &f->kept, &f->kept_too, sym, sym);
+}
+
+// Solves p = 0 for the youngest symbol that stands alone in one term. Returns it, or NULL.
+static const Dim *poly_solve(Context *c, const Poly *p, const Dim **solution)
+{
+	const Dim *best = NULL;
+	for (int i = 0; i < p->n; i++) {
+		const Term *t = &p->terms[i];
+		if (t->natom != 1 || t->atoms[0]->kind != DIM_SYM || (t->coeff != 1 && t->coeff != -1))
+			continue;
+		const Dim *sym = t->atoms[0];
+		Poly rest = {.n = 0};
+		for (int j = 0; j < p->n; j++) {
+			Term u = p->terms[j];
+			if (t->coeff == 1)
+				rest.bad |= __builtin_sub_overflow(0, u.coeff, &u.coeff);
+			if (j != i)
+				poly_add_term(&rest, &u);
+		}
+		if (rest.bad)
+			continue;
+		const Dim *value = dim_of_poly(c, &rest);
+		// A size found at run time never replaces one that the caller gives.
+		bool allowed = sym->bounded || !dim_is_found(value);
+		if (dim_mentions(value, sym) || !allowed || is_kept(c, sym) || (best && best->id > sym->id))
+			continue;
+		best = sym;
+		*solution = value;
+	}
+	return best;
+}
+
+bool dim_unify(Context *c, const Dim *a, const Dim *b)
+{
+	DimFacts *f = dim_facts(c);
+	a = dim_substitute(c, a);
+	b = dim_substitute(c, b);
+	Poly p;
+	poly_of(dim_sub(c, a, b), &p);
+	if (!p.n)
+		return false;
+	poly_reduce(c, &p);
+	const Dim *value = NULL, *sym = poly_solve(c, &p, &value);
+	int64_t lo, hi;
+	if (sym)
+		dim_range(value, &lo, &hi);
+	if (sym && hi >= 0) {
+		pair_push(c, &f->nsub, &f->csub, &f->from, &f->to, sym, value);
+		f->generation++;
+		return true;
+	}
+	pair_push(c, &f->ncheck, &f->ccheck, &f->left, &f->right, a, b);
+	return false;
+}
+
+int dim_generation(Context *c)
+{
+	return dim_facts(c)->generation;
+}
+
+void dim_restart(Context *c)
+{
+	dim_facts(c)->ncheck = 0;
+}
+
+void dim_forget(Context *c)
+{
+	dim_facts(c)->nsub = 0;
+	dim_facts(c)->ncheck = 0;
+}
+
+int dim_check_count(Context *c)
+{
+	return dim_facts(c)->ncheck;
+}
+
+void dim_check_get(Context *c, int i, const Dim **a, const Dim **b)
+{
+	const DimFacts *f = dim_facts(c);
+	*a = dim_substitute(c, f->left[i]);
+	*b = dim_substitute(c, f->right[i]);
+}
+
+// ---- evaluation, ranges, text ---------------------------------------------------------------------------
+
+bool dim_eval(const Dim *d, int64_t (*value_of)(const Dim *, void *), void *arg, int64_t *out)
+{
+	int64_t a = 0, b = 0;
+	if (d->kind == DIM_CONST || d->kind == DIM_SYM) {
+		*out = d->kind == DIM_CONST ? d->value : value_of(d, arg);
+		return true;
+	}
+	if (!dim_eval(d->a, value_of, arg, &a) || !dim_eval(d->b, value_of, arg, &b))
+		return false;
+	switch (d->kind) {
+	case DIM_ADD:
+		return !__builtin_add_overflow(a, b, out);
+	case DIM_MUL:
+		return !__builtin_mul_overflow(a, b, out);
+	case DIM_MAX:
+		*out = a > b ? a : b;
+		return true;
+	case DIM_MIN:
+		*out = a < b ? a : b;
+		return true;
+	case DIM_BROADCAST:
+		*out = a == 1 ? b : a;
+		return true;
+	default:
+		if (!b || (b == -1 && a == INT64_MIN))
+			return false;
+		*out = d->kind == DIM_DIV ? floor_div(a, b) : a - floor_div(a, b) * b;
+		return true;
+	}
+}
+
+// Arithmetic on ends of ranges, where INT64_MIN and INT64_MAX mean "no bound".
+static int64_t end_add(int64_t a, int64_t b)
+{
+	int64_t r;
+	if (a == INT64_MIN || b == INT64_MIN)
+		return INT64_MIN;
+	if (a == INT64_MAX || b == INT64_MAX)
+		return INT64_MAX;
+	return __builtin_add_overflow(a, b, &r) ? (a < 0 ? INT64_MIN : INT64_MAX) : r;
+}
+
+static int64_t end_mul(int64_t a, int64_t b)
+{
+	int64_t r;
+	if (!a || !b)
+		return 0;
+	bool unbounded = a == INT64_MIN || b == INT64_MIN || a == INT64_MAX || b == INT64_MAX;
+	if (unbounded || __builtin_mul_overflow(a, b, &r))
+		return (a < 0) != (b < 0) ? INT64_MIN : INT64_MAX;
+	return r;
+}
+
+static int64_t min64(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t max64(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static void range_mul(int64_t alo, int64_t ahi, int64_t blo, int64_t bhi, int64_t *lo, int64_t *hi)
+{
+	int64_t p = end_mul(alo, blo), q = end_mul(alo, bhi), r = end_mul(ahi, blo), s = end_mul(ahi, bhi);
+	*lo = min64(min64(p, q), min64(r, s));
+	*hi = max64(max64(p, q), max64(r, s));
+}
+
+// `least`: of symbols that the caller gives.
+static void range_of(const Dim *d, int least, int64_t *lo, int64_t *hi)
+{
+	int64_t alo = 0, ahi = 0, blo = 0, bhi = 0;
+	if (d->kind == DIM_CONST) {
+		*lo = *hi = d->value;
+		return;
+	}
+	if (d->kind == DIM_SYM) {
+		*lo = d->bounded ? 0 : least;
+		*hi = INT64_MAX;
+		return;
+	}
+	range_of(d->a, least, &alo, &ahi);
+	range_of(d->b, least, &blo, &bhi);
+	switch (d->kind) {
+	case DIM_ADD:
+		*lo = end_add(alo, blo);
+		*hi = end_add(ahi, bhi);
+		return;
+	case DIM_MUL:
+		range_mul(alo, ahi, blo, bhi, lo, hi);
+		return;
+	case DIM_MAX:
+		*lo = max64(alo, blo);
+		*hi = max64(ahi, bhi);
+		return;
+	case DIM_MIN:
+		*lo = min64(alo, blo);
+		*hi = min64(ahi, bhi);
+		return;
+	case DIM_BROADCAST: // of sizes of at least 1 the larger one, else it may be the 0
+		*lo = alo > 0 && blo > 0 ? max64(alo, blo) : min64(alo, blo);
+		*hi = max64(ahi, bhi);
+		return;
+	case DIM_DIV:
+		if (blo > 0 && blo == bhi) {
+			*lo = alo == INT64_MIN ? alo : floor_div(alo, blo);
+			*hi = ahi == INT64_MAX ? ahi : floor_div(ahi, blo);
+			return;
+		}
+		*lo = alo >= 0 && blo > 0 ? 0 : INT64_MIN;
+		*hi = blo > 0 ? max64(ahi, 0) : INT64_MAX;
+		return;
+	default:
+		*lo = blo > 0 ? 0 : INT64_MIN;
+		*hi = blo > 0 && bhi != INT64_MAX ? bhi - 1 : INT64_MAX;
+		return;
+	}
+}
+
+void dim_range(const Dim *d, int64_t *lo, int64_t *hi)
+{
+	range_of(d, 1, lo, hi);
+}
+
+void dim_range_empty(const Dim *d, int64_t *lo, int64_t *hi)
+{
+	range_of(d, 0, lo, hi);
+}
+
+static int precedence(const Dim *d)
+{
+	if (d->kind == DIM_ADD)
+		return 1;
+	return d->kind == DIM_MUL || d->kind == DIM_DIV || d->kind == DIM_MOD ? 2 : 3;
+}
+
+static void print_expr(Text *t, const Dim *d);
+
+static void print_operand(Text *t, const Dim *d, bool parens)
+{
+	if (parens)
+		text_char(t, '(');
+	print_expr(t, d);
+	if (parens)
+		text_char(t, ')');
+}
+
+// `a - 2 * b` for a sum whose second term is negative.
+static bool print_negative(Text *t, const Dim *b)
+{
+	if (b->kind == DIM_CONST && b->value < 0 && b->value != INT64_MIN) {
+		text_printf(t, " - %lld", (long long)-b->value);
+		return true;
+	}
+	if (b->kind != DIM_MUL || b->a->kind != DIM_CONST || b->a->value >= 0 || b->a->value == INT64_MIN)
+		return false;
+	if (b->a->value == -1)
+		text_str(t, " - ");
+	else
+		text_printf(t, " - %lld * ", (long long)-b->a->value);
+	print_operand(t, b->b, precedence(b->b) <= 2);
+	return true;
+}
+
+static void print_expr(Text *t, const Dim *d)
+{
+	static const char *const infix[] = {[DIM_ADD] = " + ", [DIM_MUL] = " * ", [DIM_DIV] = " / ", [DIM_MOD] = " % "};
+	switch (d->kind) {
+	case DIM_CONST:
+		text_printf(t, "%lld", (long long)d->value);
+		return;
+	case DIM_SYM:
+		text_printf(t, "?%s%s", d->bounded ? "!" : "", d->name);
+		return;
+	case DIM_MAX:
+	case DIM_MIN:
+	case DIM_BROADCAST:
+		text_str(t, d->kind == DIM_MAX ? "max(" : d->kind == DIM_MIN ? "min(" : "broadcast(");
+		print_expr(t, d->a);
+		text_str(t, ", ");
+		print_expr(t, d->b);
+		text_char(t, ')');
+		return;
+	default:
+		break;
+	}
+	print_operand(t, d->a, precedence(d->a) < precedence(d));
+	if (d->kind == DIM_ADD && print_negative(t, d->b))
+		return;
+	text_str(t, infix[d->kind]);
+	print_operand(t, d->b, precedence(d->b) <= precedence(d));
+}
+
+void dim_print(Text *t, const Dim *d)
+{
+	bool plain = d->kind == DIM_CONST || d->kind == DIM_SYM;
+	if (!plain)
+		text_char(t, '[');
+	print_expr(t, d);
+	if (!plain)
+		text_char(t, ']');
+}

@@ -1,0 +1,484 @@
+// Operations, values, use lists, blocks and regions. Use lists change only through op_set_operand.
+#include "ir/base/vec.h"
+#include "ir/core/core.h"
+
+#include <string.h>
+
+Op *op_new(Context *c, enum OpCode code, const Loc *loc, int nresult, const Type *const *types, int noperand,
+           Value *const *operands, int nregion, int nsucc)
+{
+	Op *op = NEW(c->arena, Op);
+	op->code = code;
+	op->info = &op_table[code];
+	op->loc = loc ? loc : &loc_unknown;
+	op->ctx = c;
+	op->nresult = nresult;
+	op->results = NEW_ARRAY(c->arena, (size_t)nresult, Value);
+	for (int i = 0; i < nresult; i++)
+		op->results[i] = (Value){.type = types ? types[i] : NULL, .def = op, .index = (uint32_t)i};
+	op->nregion = nregion;
+	op->regions = NEW_ARRAY(c->arena, (size_t)nregion, Region);
+	for (int i = 0; i < nregion; i++)
+		op->regions[i].op = op;
+	op->nsucc = nsucc;
+	op->succs = NEW_ARRAY(c->arena, (size_t)nsucc, Succ);
+	op->noperand = noperand;
+	op->operands = NEW_ARRAY(c->arena, (size_t)noperand, Use);
+	for (int i = 0; i < noperand; i++) {
+		op->operands[i] = (Use){.user = op, .index = (uint32_t)i};
+		op_set_operand(op, i, operands[i]);
+	}
+	return op;
+}
+
+static void use_unlink(Use *u)
+{
+	*u->prev = u->next;
+	if (u->next)
+		u->next->prev = u->prev;
+	else
+		u->value->uses_end = u->prev;
+	u->value = NULL;
+}
+
+void op_set_operand(Op *op, int i, Value *v)
+{
+	Use *u = &op->operands[i];
+	if (u->value)
+		use_unlink(u);
+	if (!v)
+		return;
+	u->value = v;
+	u->next = NULL;
+	u->prev = v->uses_end && v->uses ? v->uses_end : &v->uses;
+	*u->prev = u;
+	v->uses_end = &u->next;
+}
+
+// Moves the slots to a new array of n, relinking what points at them.
+static void op_resize_operands(Op *op, int n)
+{
+	Use *old = op->operands, *now = NEW_ARRAY(op->ctx->arena, (size_t)n, Use);
+	int keep = n < op->noperand ? n : op->noperand;
+	for (int i = 0; i < keep; i++) {
+		now[i] = old[i];
+		if (!now[i].value)
+			continue;
+		*now[i].prev = &now[i];
+		if (now[i].next)
+			now[i].next->prev = &now[i].next;
+		else
+			now[i].value->uses_end = &now[i].next;
+	}
+	for (int i = keep; i < n; i++)
+		now[i] = (Use){.user = op, .index = (uint32_t)i};
+	op->operands = now;
+	op->noperand = n;
+}
+
+void op_add_operand(Op *op, Value *v)
+{
+	op_resize_operands(op, op->noperand + 1);
+	op_set_operand(op, op->noperand - 1, v);
+}
+
+void op_remove_operand(Op *op, int i)
+{
+	for (int j = i; j + 1 < op->noperand; j++)
+		op_set_operand(op, j, op->operands[j + 1].value);
+	op_set_operand(op, op->noperand - 1, NULL);
+	op->noperand--;
+	for (int s = 0; s < op->nsucc; s++) {
+		Succ *succ = &op->succs[s];
+		if ((uint32_t)i < succ->first)
+			succ->first--;
+		else if ((uint32_t)i < succ->first + succ->count)
+			succ->count--;
+	}
+}
+
+int op_operand_list(const Op *op, int i, Value *const **list)
+{
+	Value *v = op_operand(op, i);
+	*list = NULL;
+	if (!v)
+		return 0;
+	const Op *combine = v->def && v->def->code == OP_BUILTIN_COMBINE ? v->def : NULL;
+	int n = combine ? combine->noperand : 1;
+	Value **values = NEW_ARRAY(op->ctx->arena, (size_t)n, Value *);
+	for (int k = 0; k < n; k++)
+		values[k] = combine ? op_operand(combine, k) : v;
+	*list = values;
+	return n;
+}
+
+// ---- places ------------------------------------------------------------------------------------------
+
+static void op_link(Block *b, Op *prev, Op *op, Op *next)
+{
+	op->block = b;
+	op->prev = prev;
+	op->next = next;
+	*(prev ? &prev->next : &b->first) = op;
+	*(next ? &next->prev : &b->last) = op;
+}
+
+void op_append(Block *b, Op *op)
+{
+	op_link(b, b->last, op, NULL);
+}
+
+void op_insert_before(Op *where, Op *op)
+{
+	op_link(where->block, where->prev, op, where);
+}
+
+void op_insert_after(Op *where, Op *op)
+{
+	op_link(where->block, where, op, where->next);
+}
+
+void op_detach(Op *op)
+{
+	if (!op->block)
+		return;
+	*(op->prev ? &op->prev->next : &op->block->first) = op->next;
+	*(op->next ? &op->next->prev : &op->block->last) = op->prev;
+	op->block = NULL;
+	op->prev = op->next = NULL;
+}
+
+// Drops every operand in the regions of `op`: values may be used before (in block order) they go.
+static void op_drop_uses(Op *op)
+{
+	for (int i = 0; i < op->noperand; i++)
+		op_set_operand(op, i, NULL);
+	for (int r = 0; r < op->nregion; r++) {
+		for (Block *b = op->regions[r].first; b; b = b->next) {
+			for (Op *inner = b->first; inner; inner = inner->next)
+				op_drop_uses(inner);
+		}
+	}
+}
+
+void op_erase(Op *op)
+{
+	op_drop_uses(op);
+	op_detach(op);
+	op->nregion = 0;
+}
+
+Op *op_parent(const Op *op)
+{
+	return op->block && op->block->region ? op->block->region->op : NULL;
+}
+
+bool op_is_before(const Op *a, const Op *b)
+{
+	for (const Op *o = a->next; o; o = o->next) {
+		if (o == b)
+			return true;
+	}
+	return false;
+}
+
+// ---- attributes -----------------------------------------------------------------------------------------
+
+static int attr_position(const Op *op, const char *name, bool *found)
+{
+	for (int i = 0; i < op->nattr; i++) {
+		int order = strcmp(op->attrs[i].name, name);
+		*found = order == 0;
+		if (order >= 0)
+			return i;
+	}
+	*found = false;
+	return op->nattr;
+}
+
+const Attr *op_attr(const Op *op, const char *name)
+{
+	bool found;
+	int i = attr_position(op, name, &found);
+	return found ? op->attrs[i].attr : NULL;
+}
+
+void op_set_attr(Op *op, const char *name, const Attr *a)
+{
+	bool found;
+	int at = attr_position(op, name, &found);
+	if (found && a) {
+		op->attrs[at].attr = a;
+		return;
+	}
+	if (found) {
+		memmove(op->attrs + at, op->attrs + at + 1, (size_t)(op->nattr - at - 1) * sizeof *op->attrs);
+		op->nattr--;
+		return;
+	}
+	if (!a)
+		return;
+	NamedAttr *attrs = NEW_ARRAY(op->ctx->arena, (size_t)op->nattr + 1, NamedAttr);
+	if (op->nattr) {
+		memcpy(attrs, op->attrs, (size_t)at * sizeof *attrs);
+		memcpy(attrs + at + 1, op->attrs + at, (size_t)(op->nattr - at) * sizeof *attrs);
+	}
+	attrs[at] = (NamedAttr){context_str(op->ctx, name), a};
+	op->attrs = attrs;
+	op->nattr++;
+}
+
+int64_t op_int(const Op *op, const char *name, int64_t otherwise)
+{
+	const Attr *a = op_attr(op, name);
+	return a && a->kind == ATTR_INT ? a->i : otherwise;
+}
+
+bool op_bool(const Op *op, const char *name, bool otherwise)
+{
+	const Attr *a = op_attr(op, name);
+	return a && (a->kind == ATTR_BOOL || a->kind == ATTR_INT) ? a->i != 0 : otherwise;
+}
+
+double op_float(const Op *op, const char *name, double otherwise)
+{
+	const Attr *a = op_attr(op, name);
+	if (a && a->kind == ATTR_INT)
+		return (double)a->i;
+	return a && a->kind == ATTR_FLOAT ? a->f : otherwise;
+}
+
+const char *op_str(const Op *op, const char *name, const char *otherwise)
+{
+	const Attr *a = op_attr(op, name);
+	return a && a->kind == ATTR_STR ? a->s : otherwise;
+}
+
+DType op_dtype(const Op *op, const char *name, DType otherwise)
+{
+	const Attr *a = op_attr(op, name);
+	return a && a->kind == ATTR_DTYPE ? (DType)a->i : otherwise;
+}
+
+int op_ints(const Op *op, const char *name, int64_t *out, int max)
+{
+	const Attr *a = op_attr(op, name);
+	if (!a || a->kind != ATTR_INTS || a->n > max)
+		return -1;
+	for (int i = 0; i < a->n; i++)
+		out[i] = a->ints[i];
+	return a->n;
+}
+
+// ---- values and blocks ----------------------------------------------------------------------------------
+
+bool value_used(const Value *v)
+{
+	return v->uses != NULL;
+}
+
+int value_use_count(const Value *v)
+{
+	int n = 0;
+	for (const Use *u = v->uses; u; u = u->next)
+		n++;
+	return n;
+}
+
+void value_replace(Value *from, Value *to)
+{
+	if (from == to)
+		return;
+	while (from->uses)
+		op_set_operand(from->uses->user, (int)from->uses->index, to);
+}
+
+Op *value_op(const Value *v)
+{
+	return v->def ? v->def : v->block && v->block->region ? v->block->region->op : NULL;
+}
+
+Block *block_new(Context *c, Region *r)
+{
+	Block *b = NEW(c->arena, Block);
+	b->region = r;
+	b->prev = r->last;
+	*(r->last ? &r->last->next : &r->first) = b;
+	r->last = b;
+	return b;
+}
+
+Value *block_add_arg(Context *c, Block *b, const Type *t)
+{
+	VEC_ROOM(c->arena, b->args, b->narg, b->carg);
+	Value *v = NEW(c->arena, Value);
+	*v = (Value){.type = t, .block = b, .index = (uint32_t)b->narg};
+	b->args[b->narg++] = v;
+	return v;
+}
+
+void block_remove_arg(Block *b, int i)
+{
+	for (int j = i; j + 1 < b->narg; j++) {
+		b->args[j] = b->args[j + 1];
+		b->args[j]->index = (uint32_t)j;
+	}
+	b->narg--;
+}
+
+Op *module_new(Context *c)
+{
+	Op *m = op_new(c, OP_BUILTIN_MODULE, NULL, 0, NULL, 0, NULL, 1, 0);
+	block_new(c, &m->regions[0]);
+	return m;
+}
+
+// ---- cloning and walking ----------------------------------------------------------------------------------
+
+typedef struct MapEntry {
+	const void *from;
+	void *to;
+} MapEntry;
+
+// Open addressing by pointer; holds values and blocks.
+struct ValueMap {
+	Arena *arena;
+	size_t count, cap;
+	MapEntry *entries;
+};
+
+ValueMap *value_map_new(Arena *a)
+{
+	ValueMap *m = NEW(a, ValueMap);
+	m->arena = a;
+	m->cap = 16;
+	m->entries = NEW_ARRAY(a, m->cap, MapEntry);
+	return m;
+}
+
+ValueMap *value_map_copy(const ValueMap *m)
+{
+	ValueMap *copy = value_map_new(m->arena);
+	copy->count = m->count;
+	copy->cap = m->cap;
+	copy->entries = NEW_ARRAY(m->arena, m->cap, MapEntry);
+	memcpy(copy->entries, m->entries, m->cap * sizeof *m->entries);
+	return copy;
+}
+
+static MapEntry *map_find(MapEntry *entries, size_t cap, const void *from)
+{
+	size_t i = ((uintptr_t)from >> 4) * 0x9E3779B97F4A7C15u & (cap - 1);
+	while (entries[i].from && entries[i].from != from)
+		i = (i + 1) & (cap - 1);
+	return &entries[i];
+}
+
+static void map_set(ValueMap *m, const void *from, void *to)
+{
+	if (m->count * 2 >= m->cap) {
+		MapEntry *bigger = NEW_ARRAY(m->arena, m->cap * 2, MapEntry);
+		for (size_t i = 0; i < m->cap; i++) {
+			if (m->entries[i].from)
+				*map_find(bigger, m->cap * 2, m->entries[i].from) = m->entries[i];
+		}
+		m->entries = bigger;
+		m->cap *= 2;
+	}
+	MapEntry *e = map_find(m->entries, m->cap, from);
+	m->count += e->from == NULL;
+	*e = (MapEntry){from, to};
+}
+
+void value_map_set(ValueMap *m, const Value *from, Value *to)
+{
+	map_set(m, from, to);
+}
+
+Value *value_map_get(const ValueMap *m, Value *from)
+{
+	if (!m || !from)
+		return from;
+	MapEntry *e = map_find(m->entries, m->cap, from);
+	return e->from ? e->to : from;
+}
+
+static void value_copy_notes(Value *to, const Value *from)
+{
+	to->name = from->name;
+	to->stop_gradient = from->stop_gradient;
+	to->persistable = from->persistable;
+	to->known = from->known;
+	to->nknown = from->nknown;
+}
+
+static void region_clone(Context *c, const Region *from, Region *to, ValueMap *m)
+{
+	for (const Block *b = from->first; b; b = b->next) {
+		Block *copy = block_new(c, to);
+		map_set(m, b, copy);
+		for (int i = 0; i < b->narg; i++) {
+			Value *arg = block_add_arg(c, copy, b->args[i]->type);
+			value_copy_notes(arg, b->args[i]);
+			value_map_set(m, b->args[i], arg);
+		}
+	}
+	Block *copy = to->first;
+	for (const Block *b = from->first; b; b = b->next, copy = copy->next) {
+		for (const Op *op = b->first; op; op = op->next)
+			op_append(copy, op_clone(c, op, m));
+	}
+}
+
+Op *op_clone(Context *c, const Op *op, ValueMap *m)
+{
+	const Type **types = NEW_ARRAY(c->arena, (size_t)op->nresult, const Type *);
+	Value **operands = NEW_ARRAY(c->arena, (size_t)op->noperand, Value *);
+	for (int i = 0; i < op->nresult; i++)
+		types[i] = op->results[i].type;
+	for (int i = 0; i < op->noperand; i++)
+		operands[i] = value_map_get(m, op->operands[i].value);
+	Op *copy = op_new(c, op->code, op->loc, op->nresult, types, op->noperand, operands, op->nregion, op->nsucc);
+	if (!m)
+		m = value_map_new(c->arena);
+	for (int i = 0; i < op->nresult; i++) {
+		value_copy_notes(&copy->results[i], &op->results[i]);
+		value_map_set(m, &op->results[i], &copy->results[i]);
+	}
+	for (int i = 0; i < op->nsucc; i++) {
+		copy->succs[i] = op->succs[i];
+		MapEntry *e = map_find(m->entries, m->cap, op->succs[i].block);
+		if (e->from)
+			copy->succs[i].block = e->to;
+	}
+	copy->nattr = op->nattr;
+	copy->attrs = NEW_ARRAY(c->arena, (size_t)op->nattr, NamedAttr);
+	if (op->nattr)
+		memcpy(copy->attrs, op->attrs, (size_t)op->nattr * sizeof *op->attrs);
+	for (int i = 0; i < op->nregion; i++)
+		region_clone(c, &op->regions[i], &copy->regions[i], m);
+	return copy;
+}
+
+bool op_walk(Op *op, bool (*visit)(Op *, void *), void *arg)
+{
+	for (int r = 0; r < op->nregion; r++) {
+		for (Block *b = op->regions[r].first; b; b = b->next) {
+			for (Op *inner = b->first, *next; inner; inner = next) {
+				next = inner->next;
+				if (!visit(inner, arg))
+					return false;
+				// An erased operation has no regions left to walk.
+				if (!op_walk(inner, visit, arg))
+					return false;
+			}
+		}
+	}
+	return true;
+}
+
+Tensor *param_constant(const Op *get)
+{
+	const char *name = op_str(get, "name", "");
+	return param_is_written(get->ctx, name) ? NULL : param_get(get->ctx, name);
+}

@@ -1,0 +1,261 @@
+// What convolution and pooling mean, as loop nests (ir/ops/nn.yaml).
+#include "ir/build/build.h"
+#include "ir/build/nest.h"
+#include "ir/infer/geometry.h"
+
+#include <float.h>
+#include <string.h>
+
+// ---- convolution ------------------------------------------------------------------------------------------
+
+// out[n, oc, o] = sum over c, k of input[n, group of oc + c, o * stride - before + k * dilation] * filter[oc, c, k]
+bool define_hook_conv(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0), *filter = op_operand(op, 1), *at[MAX_RANK], *from[MAX_RANK], *inside = NULL;
+	const Type *out = op->results[0].type;
+	int64_t groups = op_int(op, "groups", 1);
+	Window w;
+	if (!window_of_conv(op, &w))
+		return false;
+	Nest n = nest_open(b, out);
+	Nest r = reduce_open(&n.b, "sum", out->dtype, 1 + w.n, filter->type->dims + 1);
+	Value *oc = n.at[w.channel], *channel = r.at[0];
+	if (groups > 1) {
+		const Dim *per_group = dim_div(b->ctx, filter->type->dims[0], dim_const(b->ctx, groups));
+		Value *group = index_div(&r.b, oc, index_dim(&r.b, per_group));
+		channel = index_add(&r.b, index_mul(&r.b, group, index_dim(&r.b, filter->type->dims[1])), channel);
+	}
+	from[0] = n.at[0];
+	from[w.channel] = channel;
+	at[0] = oc;
+	at[1] = r.at[0];
+	for (int i = 0; i < w.n; i++) {
+		Value *k = at[2 + i] = r.at[1 + i];
+		Value *first = index_times(&r.b, n.at[w.axis[i]], w.stride[i]);
+		Value *place = index_add(&r.b, first, index_times(&r.b, k, w.dilation[i]));
+		from[w.axis[i]] = index_sub(&r.b, place, index_dim(&r.b, w.before[i]));
+		if (window_overhangs(&w, i))
+			inside = pred_and(&r.b, inside, index_inside(&r.b, from[w.axis[i]], w.size[i]));
+	}
+	Value *zero = inside ? build_scalar_f(&r.b, out->dtype, 0) : NULL;
+	Value *element = load_or(&r.b, inside, zero, x, from);
+	Value *sum = reduce_close(&r, tensor_mul(&r.b, element, load(&r.b, filter, at)));
+	results[0] = nest_close(&n, sum);
+	return results[0] != NULL;
+}
+
+// The input position that reaches output position `o` through kernel position k: (o + before - k * dilation)
+// / stride, where that is a position and the division leaves no rest.
+static Value *transposed_position(Nest *r, const Window *w, int i, Value *o, Value *k, Value **inside)
+{
+	Builder *b = &r->b;
+	Value *way = index_add(b, o, index_dim(b, w->before[i]));
+	way = index_sub(b, way, index_times(b, k, w->dilation[i]));
+	if (w->stride[i] > 1) {
+		Value *safe = index_max(b, way, index_const(b, 0)), *stride = index_const(b, w->stride[i]);
+		*inside = pred_and(b, *inside, index_less(b, index_const(b, -1), way));
+		*inside = pred_and(b, *inside, index_equal(b, index_mod(b, safe, stride), index_const(b, 0)));
+		way = index_div(b, safe, stride);
+		*inside = pred_and(b, *inside, index_less(b, way, index_dim(b, w->size[i])));
+		return way;
+	}
+	*inside = pred_and(b, *inside, index_inside(b, way, w->size[i]));
+	return way;
+}
+
+bool define_hook_conv_transpose(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0), *filter = op_operand(op, 1), *at[MAX_RANK], *from[MAX_RANK], *inside = NULL;
+	const Type *out = op->results[0].type;
+	const Dim *extents[4], *groups = dim_const(b->ctx, op_int(op, "groups", 1));
+	Window w;
+	if (!window_of_conv(op, &w))
+		return false;
+	const Dim *per_group = dim_div(b->ctx, filter->type->dims[0], groups);
+	extents[0] = per_group;
+	memcpy(extents + 1, w.kernel, sizeof *extents * (size_t)w.n);
+	Nest n = nest_open(b, out);
+	Nest r = reduce_open(&n.b, "sum", out->dtype, 1 + w.n, extents);
+	Value *oc = n.at[w.channel], *channel = r.at[0];
+	at[1] = oc;
+	if (!dim_is(groups, 1)) {
+		Value *width = index_dim(&r.b, filter->type->dims[1]);
+		at[1] = index_mod(&r.b, oc, width);
+		channel = index_add(&r.b, index_mul(&r.b, index_div(&r.b, oc, width), index_dim(&r.b, per_group)), channel);
+	}
+	at[0] = channel;
+	from[0] = n.at[0];
+	from[w.channel] = channel;
+	for (int i = 0; i < w.n; i++) {
+		at[2 + i] = r.at[1 + i];
+		from[w.axis[i]] = transposed_position(&r, &w, i, n.at[w.axis[i]], r.at[1 + i], &inside);
+	}
+	Value *element = load_or(&r.b, inside, build_scalar_f(&r.b, out->dtype, 0), x, from);
+	Value *sum = reduce_close(&r, tensor_mul(&r.b, element, load(&r.b, filter, at)));
+	results[0] = nest_close(&n, sum);
+	return results[0] != NULL;
+}
+
+// ---- pooling ------------------------------------------------------------------------------------------------
+
+// The window of one output position on one axis: from `start`, at most `extent` long, up to `end`. `end` is
+// NULL where every position of the extent is inside.
+typedef struct Span {
+	Value *start, *end;
+	const Dim *extent;
+	bool below; // start may be negative
+} Span;
+
+static Span pool_span(Builder *b, const Window *w, int i, const Dim *out, Value *at, bool ceil)
+{
+	Context *c = b->ctx;
+	Span s = {.extent = w->kernel[i]};
+	if (w->whole || (w->adaptive && dim_is(out, 1))) {
+		s.start = index_const(b, 0);
+		s.extent = w->size[i];
+	} else if (w->adaptive && dim_is(dim_mod(c, w->size[i], out), 0)) {
+		s.extent = dim_div(c, w->size[i], out);
+		s.start = index_mul(b, at, index_dim(b, s.extent));
+	} else if (w->adaptive) {
+		// floor(o * size / out) to ceil((o + 1) * size / out), which are at most size / out + 2 positions.
+		Value *size = index_dim(b, w->size[i]), *count = index_dim(b, out);
+		const Dim *less = dim_sub(c, out, dim_const(c, 1));
+		s.start = index_div(b, index_mul(b, at, size), count);
+		Value *end = index_mul(b, index_plus(b, at, 1), size);
+		s.end = index_div(b, index_add(b, end, index_dim(b, less)), count);
+		s.extent = dim_add(c, dim_div(c, dim_add(c, w->size[i], less), out), dim_const(c, 1));
+	} else {
+		s.start = index_sub(b, index_times(b, at, w->stride[i]), index_dim(b, w->before[i]));
+		s.below = !dim_is(w->before[i], 0);
+		if (ceil || window_overhangs(w, i))
+			s.end = index_dim(b, w->size[i]);
+	}
+	return s;
+}
+
+// Position in the image of position k of a window; `inside` learns where it is one.
+static Value *span_position(Builder *b, const Span *s, Value *k, Value **inside)
+{
+	Value *x = index_add(b, s->start, k);
+	if (s->below)
+		*inside = pred_and(b, *inside, index_less(b, index_const(b, -1), x));
+	if (s->end)
+		*inside = pred_and(b, *inside, index_less(b, x, s->end));
+	return x;
+}
+
+// The number of positions that an average divides by on one axis: those inside the image, or those inside
+// the image with its padding.
+static Value *span_count(Builder *b, const Window *w, int i, const Span *s, bool exclusive)
+{
+	Value *start = s->start, *kernel = index_dim(b, s->extent);
+	if (!s->end)
+		return kernel;
+	if (w->adaptive)
+		return index_sub(b, s->end, start);
+	Value *end = index_add(b, start, kernel);
+	if (exclusive) {
+		end = index_min(b, end, index_dim(b, w->size[i]));
+		start = s->below ? index_max(b, start, index_const(b, 0)) : start;
+	} else {
+		end = index_min(b, end, index_dim(b, dim_add(b->ctx, w->size[i], w->before[i])));
+	}
+	return index_sub(b, end, start);
+}
+
+bool define_hook_pool(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0), *from[MAX_RANK], *inside = NULL;
+	const Type *out = op->results[0].type;
+	bool max = !strcmp(op_str(op, "pooling_type", ""), "max"), ceil = op_bool(op, "ceil_mode", false);
+	Window w;
+	Span s[3];
+	const Dim *extents[3];
+	if (!window_of_pool(op, &w))
+		return false;
+	Nest n = nest_open(b, out);
+	for (int i = 0; i < w.n; i++) {
+		s[i] = pool_span(&n.b, &w, i, out->dims[w.axis[i]], n.at[w.axis[i]], ceil);
+		extents[i] = s[i].extent;
+	}
+	Nest r = reduce_open(&n.b, max ? "max" : "sum", out->dtype, w.n, extents);
+	memcpy(from, n.at, sizeof from);
+	for (int i = 0; i < w.n; i++)
+		from[w.axis[i]] = span_position(&r.b, &s[i], r.at[i], &inside);
+	Value *other = inside ? build_scalar_f(&r.b, out->dtype, max ? -FLT_MAX : 0) : NULL;
+	Value *element = reduce_close(&r, load_or(&r.b, inside, other, x, from));
+	if (!max) {
+		Value *count = index_const(&n.b, 1);
+		bool exclusive = op_bool(op, "exclusive", true) || w.adaptive;
+		for (int i = 0; i < w.n; i++)
+			count = index_mul(&n.b, count, span_count(&n.b, &w, i, &s[i], exclusive));
+		element = tensor_div(&n.b, element, scalar_from_index(&n.b, count, out->dtype));
+	}
+	results[0] = nest_close(&n, element);
+	return results[0] != NULL;
+}
+
+// The window is laid out as one axis, so that argmax finds the first largest in row order.
+bool define_hook_max_pool_with_index(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0), *from[MAX_RANK], *k[3], *inside = NULL;
+	const Type *out = op->results[0].type, *types[] = {out, op->results[1].type};
+	Window w;
+	Span s[3];
+	const Dim *extents[3], *size = dim_const(b->ctx, 1);
+	if (!window_of_pool(op, &w))
+		return false;
+	Nest n = nest_open_several(b, 2, types);
+	for (int i = 0; i < w.n; i++) {
+		s[i] = pool_span(&n.b, &w, i, out->dims[w.axis[i]], n.at[w.axis[i]], false);
+		extents[i] = s[i].extent;
+		size = dim_mul(b->ctx, size, s[i].extent);
+	}
+	Nest r = reduce_open(&n.b, "argmax", DT_I64, 1, &size);
+	index_split(&r.b, r.at[0], w.n, extents, k);
+	memcpy(from, n.at, sizeof from);
+	for (int i = 0; i < w.n; i++)
+		from[w.axis[i]] = span_position(&r.b, &s[i], k[i], &inside);
+	Value *other = inside ? build_scalar_f(&r.b, out->dtype, -FLT_MAX) : NULL;
+	Value *best = reduce_close(&r, load_or(&r.b, inside, other, x, from));
+	Value *place[3], *none = NULL;
+	index_split(&n.b, index_from_data(&n.b, best, size, false), w.n, extents, place);
+	for (int i = 0; i < w.n; i++)
+		from[w.axis[i]] = place[i] = span_position(&n.b, &s[i], place[i], &none);
+	other = none ? build_scalar_f(&n.b, out->dtype, -FLT_MAX) : NULL;
+	Value *elements[] = {load_or(&n.b, none, other, x, from), index_linear(&n.b, w.n, w.size, place)};
+	return nest_close_several(&n, elements, results);
+}
+
+// ---- patches ------------------------------------------------------------------------------------------------
+
+bool define_hook_unfold(Builder *b, Op *op, Value **results)
+{
+	Context *c = b->ctx;
+	Value *x = op_operand(op, 0), *patch[3], *place[2], *from[4], *inside = NULL;
+	int64_t kernel[2] = {1, 1}, stride[2] = {1, 1}, pads[4] = {0}, dilation[2] = {1, 1};
+	op_ints(op, "kernel_sizes", kernel, 2);
+	op_ints(op, "strides", stride, 2);
+	op_ints(op, "paddings", pads, 4);
+	op_ints(op, "dilations", dilation, 2);
+	const Dim *inner[3] = {x->type->dims[1], dim_const(c, kernel[0]), dim_const(c, kernel[1])}, *outer[2];
+	for (int i = 0; i < 2; i++) {
+		const Dim *room = dim_add(c, x->type->dims[2 + i], dim_const(c, pads[i] + pads[2 + i]));
+		room = dim_sub(c, room, dim_const(c, dilation[i] * (kernel[i] - 1) + 1));
+		outer[i] = dim_add(c, dim_div(c, room, dim_const(c, stride[i])), dim_const(c, 1));
+	}
+	Nest n = nest_open(b, op->results[0].type);
+	index_split(&n.b, n.at[1], 3, inner, patch);
+	index_split(&n.b, n.at[2], 2, outer, place);
+	from[0] = n.at[0];
+	from[1] = patch[0];
+	for (int i = 0; i < 2; i++) {
+		Value *at = index_add(&n.b, index_times(&n.b, place[i], stride[i]),
+		                      index_times(&n.b, patch[1 + i], dilation[i]));
+		from[2 + i] = index_plus(&n.b, at, -pads[i]);
+		inside = pred_and(&n.b, inside, index_inside(&n.b, from[2 + i], x->type->dims[2 + i]));
+	}
+	Value *zero = build_scalar_f(&n.b, x->type->dtype, 0);
+	results[0] = nest_close(&n, load_or(&n.b, inside, zero, x, from));
+	return results[0] != NULL;
+}

@@ -1,0 +1,159 @@
+// Messages along the edges of graphs, and pooling of segments (ir/ops/graph.yaml): types and meaning.
+#include "ir/build/nest.h"
+#include "ir/infer/geometry.h"
+#include "ir/infer/infer.h"
+#include "ir/define/define.h"
+
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+// x and y with as many axes, ones behind the first where one has less.
+static bool aligned(Builder *b, Value **x, Value **y)
+{
+	Value **less = (*x)->type->rank < (*y)->type->rank ? x : y;
+	int rank = (*x)->type->rank > (*y)->type->rank ? (*x)->type->rank : (*y)->type->rank, have = (*less)->type->rank;
+	const Dim *dims[MAX_RANK];
+	if (have == rank)
+		return true;
+	dims[0] = (*less)->type->dims[0];
+	for (int d = 1; d < rank; d++)
+		dims[d] = d < rank - have + 1 ? dim_const(b->ctx, 1) : (*less)->type->dims[d - rank + have];
+	return (*less = tensor_reshape(b, *less, rank, dims)) != NULL;
+}
+
+// What an edge says of x and y, which have a row for each edge.
+static Value *message(Builder *b, const Op *op, Value *x, Value *y)
+{
+	const char *how = op_str(op, "message_op", "ADD");
+	if (!x || !y || !aligned(b, &x, &y))
+		return NULL;
+	if (!strcmp(how, "ADD"))
+		return tensor_add(b, x, y);
+	if (!strcmp(how, "MUL"))
+		return tensor_mul(b, x, y);
+	infer_error(op, "unknown message_op '%s'", how);
+	return NULL;
+}
+
+bool define_hook_send_uv(Builder *b, Op *op, Value **results)
+{
+	if (!infer_rank(op, 2, 1) || !infer_rank(op, 3, 1))
+		return false;
+	results[0] = message(b, op, tensor_rows(b, op_operand(op, 0), op_operand(op, 2)), tensor_rows(b, op_operand(op, 1), op_operand(op, 3)));
+	return results[0] != NULL;
+}
+
+bool infer_hook_graph(Op *op)
+{
+	Context *c = op->ctx;
+	bool edges = op->code == OP_PD_SEND_UE_RECV;
+	const Type *x = infer_tensor(op, 0), *y = x && edges ? infer_tensor(op, 1) : NULL;
+	const Type *source = x ? infer_rank(op, 1 + edges, 1) : NULL, *end = source ? infer_rank(op, 2 + edges, 1) : NULL;
+	const Dim *size, *shape[MAX_RANK] = {NULL}, *same;
+	int rank;
+	if (!end || (edges && !y))
+		return false;
+	if (x->rank < 1 || (y && y->rank < 1))
+		return infer_error(op, "operands need an axis of nodes and of edges");
+	if (!infer_same_dim(op, source->dims[0], end->dims[0], "sources and ends of edges", &same))
+		return false;
+	rank = x->rank;
+	memcpy(shape, x->dims, sizeof shape[0] * (size_t)rank);
+	if (y && !infer_broadcast(op, x->rank - 1, x->dims + 1, y->rank - 1, y->dims + 1, &rank, shape + 1))
+		return false;
+	rank += y != NULL;
+	int n = infer_resolve(op, "out_size", &size, 1);
+	if (n < 0 && op_operand(op, 3 + edges))
+		return false;
+	shape[0] = n == 1 && !(dim_is_const(size) && size->value <= 0) ? size : x->dims[0];
+	return infer_result_shape(op, 0, x->dtype, rank, shape) && infer_result_shape(op, 1, DT_I32, 1, shape) && c;
+}
+
+// Of the messages whose end is row at[0] the sum, the largest or the smallest, and how many there are.
+static Value *received(Nest *n, Value *messages, Value *ends, const Dim *nodes, const char *kind, Value **count)
+{
+	DType t = messages->type->dtype;
+	const Dim *edges = messages->type->dims[0];
+	Value *from[MAX_RANK];
+	memcpy(from, n->at, sizeof from);
+	Nest s = reduce_open(&n->b, "sum", DT_I32, 1, &edges);
+	Value *here = index_equal(&s.b, index_from_data(&s.b, load(&s.b, ends, s.at), nodes, false), n->at[0]);
+	*count = reduce_close(&s, scalar_cast(&s.b, here, DT_I32));
+	bool sum = !strcmp(kind, "sum");
+	Nest r = reduce_open(&n->b, kind, t, 1, &edges);
+	from[0] = r.at[0];
+	here = index_equal(&r.b, index_from_data(&r.b, load(&r.b, ends, r.at), nodes, false), n->at[0]);
+	Value *other = build_scalar_f(&r.b, t, 0);
+	if (!sum) { // what is never chosen: the other end of the range
+		double most = dtype_is_float(t) ? (double)INFINITY : t == DT_I32 ? 2147483647.0 : 9.2e18;
+		other = build_scalar_f(&r.b, t, !strcmp(kind, "max") ? -most : most);
+	}
+	Value *v = reduce_close(&r, load_or(&r.b, here, other, messages, from));
+	Value *none = apply2(&n->b, OP_PD_EQUAL, *count, build_scalar_f(&n->b, DT_I32, 0));
+	return sum ? v : index_where(&n->b, none, build_scalar_f(&n->b, t, 0), v);
+}
+
+// The reduction of the rows of `messages` whose end is each row of the result.
+static bool receive(Builder *b, const Op *op, const char *how, Value *messages, Value *ends, const Type *out, Value **result)
+{
+	bool mean = !strcasecmp(how, "MEAN");
+	const char *kind = !strcasecmp(how, "SUM") || mean ? "sum" : !strcasecmp(how, "MAX") ? "max" : !strcasecmp(how, "MIN") ? "min" : NULL;
+	if (!kind)
+		return infer_error(op, "unknown reduction '%s'", how);
+	Value *count;
+	Nest n = nest_open(b, out);
+	Value *v = received(&n, messages, ends, out->dims[0], kind, &count);
+	if (mean) {
+		Value *some = apply2(&n.b, OP_PD_MAXIMUM, count, build_scalar_f(&n.b, DT_I32, 1));
+		v = tensor_div(&n.b, v, scalar_cast(&n.b, some, out->dtype));
+	}
+	return (*result = nest_close(&n, v)) != NULL;
+}
+
+bool define_hook_graph(Builder *b, Op *op, Value **results)
+{
+	bool edges = op->code == OP_PD_SEND_UE_RECV;
+	Value *messages = tensor_rows(b, op_operand(op, 0), op_operand(op, 1 + edges)), *ends = op_operand(op, 2 + edges);
+	if (edges)
+		messages = message(b, op, messages, op_operand(op, 1));
+	if (!messages || !receive(b, op, op_str(op, "reduce_op", "SUM"), messages, ends, op->results[0].type, &results[0]))
+		return false;
+	Nest n = nest_open(b, op->results[1].type);
+	Nest s = reduce_open(&n.b, "sum", DT_I32, 1, ends->type->dims);
+	Value *at = index_from_data(&s.b, load(&s.b, ends, s.at), op->results[1].type->dims[0], false);
+	results[1] = nest_close(&n, reduce_close(&s, scalar_cast(&s.b, index_equal(&s.b, at, n.at[0]), DT_I32)));
+	return results[1] != NULL;
+}
+
+bool infer_hook_segment_pool(Op *op)
+{
+	const Type *x = infer_tensor(op, 0), *ids = x ? infer_tensor(op, 1) : NULL;
+	const Dim *shape[MAX_RANK], *same;
+	if (!ids)
+		return false;
+	if (x->rank < 1 || ids->rank < 1)
+		return infer_error(op, "rows and their segments are needed");
+	if (!infer_same_dim(op, x->dims[0], ids->dims[0], "rows and their segments", &same))
+		return false;
+	memcpy(shape, x->dims, sizeof shape[0] * (size_t)x->rank);
+	shape[0] = found_size(op, NULL);
+	return infer_result_shape(op, 0, x->dtype, x->rank, shape);
+}
+
+// As many rows as the last number says.
+bool define_hook_segment_pool(Builder *b, Op *op, Value **results)
+{
+	Context *c = b->ctx;
+	const Type *out = op->results[0].type;
+	const Dim *rows = op_operand(op, 0)->type->dims[0];
+	Value *ids = tensor_reshape(b, op_operand(op, 1), 1, &rows);
+	if (!ids)
+		return false;
+	Nest n = nest_open(b, type_tensor(c, DT_I64, 0, NULL, 0));
+	Value *last = index_dim(&n.b, dim_sub(c, rows, dim_const(c, 1)));
+	Value *number = index_from_data(&n.b, load(&n.b, ids, &last), dim_const(c, INT32_MAX), false);
+	Value *count = nest_close(&n, scalar_from_index(&n.b, index_plus(&n.b, number, 1), DT_I64));
+	return bind_size(b, count, out->dims[0]) &&
+	       receive(b, op, op_str(op, "pooltype", "SUM"), op_operand(op, 0), ids, out, &results[0]);
+}

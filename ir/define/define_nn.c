@@ -1,0 +1,438 @@
+// What matrix products, normalisations and losses mean: loop nests and simpler operators (ir/ops/nn.yaml).
+#include "ir/build/build.h"
+#include "ir/build/infer.h"
+#include "ir/build/nest.h"
+#include "ir/infer/geometry.h"
+
+#include <string.h>
+
+static int channel_axis(const Op *op, int rank)
+{
+	return channels_last(op) ? rank - 1 : 1;
+}
+
+// x * scale + bias, either of which may be missing.
+static Value *scale_shift(Builder *b, Value *x, Value *scale, Value *bias)
+{
+	x = scale ? tensor_mul(b, x, scale) : x;
+	return bias ? tensor_add(b, x, bias) : x;
+}
+
+// ---- matrix products ----------------------------------------------------------------------------------------
+
+// Fills `from` with the position in operand t: batch axes aligned at the end of those of the result, then
+// row and column.
+static void matmul_position(Builder *b, const Type *t, const Nest *n, int batch, Value *row, Value *col,
+                            bool transpose, Value **from)
+{
+	int mine = t->rank - 2;
+	for (int d = 0; d < mine; d++)
+		from[d] = dim_is(t->dims[d], 1) ? index_const(b, 0) : n->at[batch - mine + d];
+	from[mine] = transpose ? col : row;
+	from[mine + 1] = transpose ? row : col;
+}
+
+bool define_hook_matmul(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0), *y = op_operand(op, 1), *from[MAX_RANK];
+	const Type *out = op->results[0].type, *tx = x->type, *ty = y->type;
+	bool flip_x = op_bool(op, "transpose_x", false), flip_y = op_bool(op, "transpose_y", false);
+	const Dim *k = tx->dims[tx->rank == 1 ? 0 : flip_x ? tx->rank - 2 : tx->rank - 1];
+	int batch = out->rank - (tx->rank > 1) - (ty->rank > 1);
+	Nest n = nest_open(b, out);
+	Nest r = reduce_open(&n.b, "sum", out->dtype, 1, &k);
+	from[0] = r.at[0];
+	if (tx->rank > 1)
+		matmul_position(&r.b, tx, &n, batch, n.at[batch], r.at[0], flip_x, from);
+	Value *left = load(&r.b, x, from);
+	from[0] = r.at[0];
+	if (ty->rank > 1)
+		matmul_position(&r.b, ty, &n, batch, r.at[0], n.at[out->rank - 1], flip_y, from);
+	Value *right = load(&r.b, y, from);
+	results[0] = nest_close(&n, reduce_close(&r, tensor_mul(&r.b, left, right)));
+	return results[0] != NULL;
+}
+
+static Value *matmul_of(Builder *b, Value *x, Value *y, bool tx, bool ty)
+{
+	if (!x || !y)
+		return NULL;
+	return build2(b, OP_PD_MATMUL, x, y, "transpose_x", attr_bool(b->ctx, tx), "transpose_y",
+	              attr_bool(b->ctx, ty), NULL);
+}
+
+static Value *times_number(Builder *b, Value *x, double v)
+{
+	return v == 1 || !x ? x : tensor_mul(b, x, tensor_number(b, x->type->dtype, v));
+}
+
+// x in the shape of t; the same value when it has it.
+static Value *shaped_like(Builder *b, Value *x, const Type *t)
+{
+	if (!x || (x->type->rank == t->rank && !memcmp(x->type->dims, t->dims, sizeof *t->dims * (size_t)t->rank)))
+		return x;
+	return tensor_reshape(b, x, t->rank, t->dims);
+}
+
+bool define_hook_scaled_matmul(Builder *b, Op *op, Value **results)
+{
+	Value *product = matmul_of(b, op_operand(op, 0), op_operand(op, 1), op_bool(op, "transpose_x", false),
+	                           op_bool(op, "transpose_y", false));
+	product = times_number(b, product, op_float(op, "alpha", 1));
+	results[0] = shaped_like(b, product, op->results[0].type);
+	return results[0] != NULL;
+}
+
+// x as a matrix after `n` axes.
+static Value *as_matrix(Builder *b, Value *x, int64_t n)
+{
+	const Dim *shape[2] = {dim_const(b->ctx, 1), dim_const(b->ctx, 1)};
+	if (x->type->rank == 2 && n == 1)
+		return x;
+	for (int d = 0; d < x->type->rank; d++)
+		shape[d >= n] = dim_mul(b->ctx, shape[d >= n], x->type->dims[d]);
+	return tensor_reshape(b, x, 2, shape);
+}
+
+bool define_hook_mul(Builder *b, Op *op, Value **results)
+{
+	Value *x = as_matrix(b, op_operand(op, 0), op_int(op, "x_num_col_dims", 1));
+	Value *y = as_matrix(b, op_operand(op, 1), op_int(op, "y_num_col_dims", 1));
+	results[0] = shaped_like(b, matmul_of(b, x, y, false, false), op->results[0].type);
+	return results[0] != NULL;
+}
+
+bool define_hook_fc(Builder *b, Op *op, Value **results)
+{
+	Value *x = as_matrix(b, op_operand(op, 0), op_int(op, "in_num_col_dims", 1)), *bias = op_operand(op, 2);
+	Value *out = matmul_of(b, x, op_operand(op, 1), false, false);
+	if (bias)
+		out = tensor_add(b, out, tensor_along(b, bias, 2, 1));
+	if (!strcmp(op_str(op, "activation_type", ""), "relu"))
+		out = apply1(b, OP_PD_RELU, out);
+	results[0] = shaped_like(b, out, op->results[0].type);
+	return results[0] != NULL;
+}
+
+// bmm and mv.
+bool define_hook_bmm(Builder *b, Op *op, Value **results)
+{
+	results[0] = matmul_of(b, op_operand(op, 0), op_operand(op, 1), false, false);
+	return results[0] != NULL;
+}
+
+bool define_hook_mv(Builder *b, Op *op, Value **results)
+{
+	return define_hook_bmm(b, op, results);
+}
+
+bool define_hook_dot(Builder *b, Op *op, Value **results)
+{
+	Value *product = tensor_mul(b, op_operand(op, 0), op_operand(op, 1));
+	int64_t last = -1;
+	results[0] = product ? build1(b, OP_PD_SUM, product, "axis", attr_ints(b->ctx, 1, &last), NULL) : NULL;
+	return results[0] != NULL;
+}
+
+bool define_hook_addmm(Builder *b, Op *op, Value **results)
+{
+	Value *product = matmul_of(b, op_operand(op, 1), op_operand(op, 2), false, false);
+	product = times_number(b, product, op_float(op, "alpha", 1));
+	results[0] = tensor_add(b, product, times_number(b, op_operand(op, 0), op_float(op, "beta", 1)));
+	return results[0] != NULL;
+}
+
+// ---- normalisation ------------------------------------------------------------------------------------------
+
+// (x - mean) / sqrt(variance + epsilon) over `n` axes; the mean and variance are kept apart for batch norm.
+static Value *normalized(Builder *b, Value *x, int n, const int64_t *axes, double epsilon)
+{
+	Value *mean = tensor_reduce(b, OP_PD_MEAN, x, n, axes);
+	Value *way = tensor_sub(b, x, mean);
+	Value *variance = tensor_reduce(b, OP_PD_MEAN, tensor_mul(b, way, way), n, axes);
+	Value *safe = tensor_add(b, variance, tensor_number(b, x->type->dtype, epsilon));
+	return tensor_div(b, way, apply1(b, OP_PD_SQRT, safe));
+}
+
+// All axes but `channel`, and but the first unless `batch`.
+static int other_axes(int rank, int channel, bool batch, int64_t *axes)
+{
+	int n = 0;
+	for (int d = batch ? 0 : 1; d < rank; d++)
+		if (d != channel)
+			axes[n++] = d;
+	return n;
+}
+
+bool define_hook_batch_norm(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0), *mean = op_operand(op, 1), *variance = op_operand(op, 2);
+	Value *scale = op_operand(op, 3), *bias = op_operand(op, 4);
+	int rank = x->type->rank, channel = channel_axis(op, rank);
+	double epsilon = op_float(op, "epsilon", 1e-5);
+	bool test = op_bool(op, "is_test", false) && !op_bool(op, "trainable_statistics", false);
+	if (!test && !op_bool(op, "use_global_stats", false)) {
+		int64_t axes[MAX_RANK];
+		Value *out = normalized(b, x, other_axes(rank, channel, true, axes), axes, epsilon);
+		results[0] = scale_shift(b, out, scale ? tensor_along(b, scale, rank, channel) : NULL,
+		                         bias ? tensor_along(b, bias, rank, channel) : NULL);
+		return results[0] != NULL;
+	}
+	Value *deviation = apply1(b, OP_PD_SQRT, tensor_add(b, variance, tensor_number(b, variance->type->dtype, epsilon)));
+	Value *factor = scale ? tensor_div(b, scale, deviation) : apply1(b, OP_PD_RECIPROCAL, deviation);
+	Value *shift = tensor_mul(b, mean, factor);
+	shift = bias ? tensor_sub(b, bias, shift) : apply1(b, OP_PD_NEGATIVE, shift);
+	results[0] = scale_shift(b, x, tensor_along(b, factor, rank, channel), tensor_along(b, shift, rank, channel));
+	return results[0] != NULL;
+}
+
+bool define_hook_batch_norm_statistics(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0), *mean = op_operand(op, 1), *variance = op_operand(op, 2);
+	int rank = x->type->rank, channel = channel_axis(op, rank);
+	int64_t axes[MAX_RANK];
+	int n = other_axes(rank, channel, true, axes);
+	DType t = mean->type->dtype;
+	double momentum = op_float(op, "momentum", 0.9);
+	x = tensor_cast(b, x, t);
+	Value *centre = tensor_reduce(b, OP_PD_MEAN, x, n, axes), *off = tensor_sub(b, x, centre);
+	Value *spread = tensor_reduce(b, OP_PD_MEAN, tensor_mul(b, off, off), n, axes);
+	Value *now[] = {tensor_reshape(b, centre, 1, mean->type->dims), tensor_reshape(b, spread, 1, mean->type->dims)};
+	Value *old[] = {mean, variance};
+	for (int i = 0; i < 2; i++)
+		results[i] = tensor_add(b, tensor_mul(b, old[i], tensor_number(b, t, momentum)),
+		                        tensor_mul(b, now[i], tensor_number(b, t, 1 - momentum)));
+	results[2] = now[0];
+	results[3] = apply1(b, OP_PD_RSQRT, tensor_add(b, now[1], tensor_number(b, t, op_float(op, "epsilon", 1e-5))));
+	return results[0] && results[1] && results[2] && results[3];
+}
+
+bool define_hook_layer_norm(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0), *scale = op_operand(op, 1), *bias = op_operand(op, 2);
+	int rank = x->type->rank, first = axis_norm(op_int(op, "begin_norm_axis", 1), rank), n = rank - first;
+	int64_t axes[MAX_RANK];
+	for (int i = 0; i < n; i++)
+		axes[i] = first + i;
+	Value *out = normalized(b, x, n, axes, op_float(op, "epsilon", 1e-5));
+	const Dim *const *dims = x->type->dims + first;
+	scale = scale && n > 1 ? tensor_reshape(b, scale, n, dims) : scale;
+	bias = bias && n > 1 ? tensor_reshape(b, bias, n, dims) : bias;
+	results[0] = scale_shift(b, out, scale, bias);
+	return results[0] != NULL;
+}
+
+// Of x + bias after dropout, and the residual, over the last axis; and that sum.
+bool define_hook_bias_residual_norm(Builder *b, Op *op, Value **results)
+{
+	Context *c = b->ctx;
+	const Type *t = infer_tensor(op, 0);
+	Value *x = op_operand(op, 0), *bias = op_operand_named(op, "bias");
+	if (!t || t->rank < 1)
+		return t && infer_error(op, "no axis to normalise");
+	x = bias ? tensor_add(b, x, bias) : x;
+	x = x ? build1(b, OP_PD_DROPOUT, x, "p", attr_float(c, op_number(op, "dropout_rate")),
+	               "is_test", attr_bool(c, op_bool(op, "is_test", false)), "mode",
+	               attr_str(c, op_str(op, "dropout_implementation", "downgrade_in_infer")), NULL)
+	      : NULL;
+	results[1] = tensor_add(b, x, op_operand(op, 1));
+	if (!results[1])
+		return false;
+	Value *const operands[] = {results[1], op_operand_named(op, "scale"),
+	                           op_operand_named(op, "norm_bias")};
+	results[0] = build(b, OP_PD_LAYER_NORM, 3, operands, "epsilon",
+	                   attr_float(c, op_number(op, "ln_epsilon")), "begin_norm_axis",
+	                   attr_int(c, t->rank - 1), NULL);
+	return results[0] != NULL;
+}
+
+bool define_hook_instance_norm(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0), *scale = op_operand(op, 1), *bias = op_operand(op, 2);
+	int64_t axes[MAX_RANK];
+	int rank = x->type->rank, n = other_axes(rank, 1, false, axes);
+	Value *out = normalized(b, x, n, axes, op_float(op, "epsilon", 1e-5));
+	results[0] = scale_shift(b, out, scale ? tensor_along(b, scale, rank, 1) : NULL,
+	                         bias ? tensor_along(b, bias, rank, 1) : NULL);
+	return results[0] != NULL;
+}
+
+// The channels are split into groups and channels of a group; all but image and group is normalised.
+bool define_hook_group_norm(Builder *b, Op *op, Value **results)
+{
+	Context *c = b->ctx;
+	Value *x = op_operand(op, 0), *scale = op_operand(op, 1), *bias = op_operand(op, 2);
+	const Type *t = x->type;
+	const Dim *shape[MAX_RANK + 1], *groups = dim_const(c, op_int(op, "groups", 1));
+	int channel = channel_axis(op, t->rank), rank = 0;
+	int64_t axes[MAX_RANK];
+	for (int d = 0; d < t->rank; d++) {
+		if (d == channel)
+			shape[rank++] = groups;
+		shape[rank++] = d == channel ? dim_div(c, t->dims[d], groups) : t->dims[d];
+	}
+	Value *split = tensor_reshape(b, x, rank, shape);
+	if (!split)
+		return false;
+	Value *out = normalized(b, split, other_axes(rank, channel, false, axes), axes, op_float(op, "epsilon", 1e-5));
+	out = shaped_like(b, out, t);
+	results[0] = scale_shift(b, out, scale ? tensor_along(b, scale, t->rank, channel) : NULL,
+	                         bias ? tensor_along(b, bias, t->rank, channel) : NULL);
+	return results[0] != NULL;
+}
+
+bool define_hook_affine_channel(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0);
+	int rank = x->type->rank, channel = channel_axis(op, rank);
+	results[0] = scale_shift(b, x, tensor_along(b, op_operand(op, 1), rank, channel),
+	                         tensor_along(b, op_operand(op, 2), rank, channel));
+	return results[0] != NULL;
+}
+
+// mid_out = k + alpha * sum of squares of n channels around; out = x / mid_out ^ beta
+bool define_hook_lrn(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0), *from[MAX_RANK];
+	const Type *t = x->type;
+	int channel = channel_axis(op, t->rank);
+	int64_t count = op_int(op, "n", 5);
+	const Dim *extent = dim_const(b->ctx, count);
+	Nest n = nest_open(b, t);
+	Nest r = reduce_open(&n.b, "sum", t->dtype, 1, &extent);
+	memcpy(from, n.at, sizeof from);
+	from[channel] = index_plus(&r.b, index_add(&r.b, n.at[channel], r.at[0]), -((count - 1) / 2));
+	Value *inside = index_inside(&r.b, from[channel], t->dims[channel]);
+	Value *near = load_or(&r.b, inside, build_scalar_f(&r.b, t->dtype, 0), x, from);
+	Value *sum = reduce_close(&r, tensor_mul(&r.b, near, near));
+	sum = tensor_mul(&n.b, sum, build_scalar_f(&n.b, t->dtype, op_float(op, "alpha", 1e-4)));
+	sum = tensor_add(&n.b, sum, build_scalar_f(&n.b, t->dtype, op_float(op, "k", 2)));
+	results[1] = nest_close(&n, sum);
+	if (!results[1])
+		return false;
+	Value *beta = tensor_number(b, t->dtype, -op_float(op, "beta", 0.75));
+	Value *power = build2(b, OP_PD_ELEMENTWISE_POW, results[1], beta, NULL);
+	results[0] = tensor_mul(b, x, power);
+	return results[0] != NULL;
+}
+
+bool define_hook_norm(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0);
+	int64_t axis = op_int(op, "axis", -1);
+	Value *sum = tensor_reduce(b, OP_PD_SUM, tensor_mul(b, x, x), 1, &axis);
+	sum = tensor_add(b, sum, tensor_number(b, x->type->dtype, op_float(op, "epsilon", 1e-10)));
+	results[0] = tensor_div(b, x, apply1(b, OP_PD_SQRT, sum));
+	return results[0] != NULL;
+}
+
+// ---- softmax and losses ---------------------------------------------------------------------------------------
+
+// x minus its maximum along the axis, and not below -64: what Paddle's CPU kernels give to exp, so that no weight is 0.
+static Value *shifted_of(Builder *b, Value *x, int64_t axis)
+{
+	Value *way = tensor_sub(b, x, tensor_reduce(b, OP_PD_MAX, x, 1, &axis));
+	return way ? build2(b, OP_PD_MAXIMUM, tensor_number(b, x->type->dtype, -64), way, NULL) : NULL; // keeps NaN
+}
+
+static Value *softmax_of(Builder *b, Value *x, int64_t axis)
+{
+	Value *e = apply1(b, OP_PD_EXP, shifted_of(b, x, axis));
+	return tensor_div(b, e, tensor_reduce(b, OP_PD_SUM, e, 1, &axis));
+}
+
+static Value *log_softmax_of(Builder *b, Value *x, int64_t axis)
+{
+	Value *way = shifted_of(b, x, axis);
+	Value *sum = tensor_reduce(b, OP_PD_SUM, apply1(b, OP_PD_EXP, way), 1, &axis);
+	return tensor_sub(b, way, apply1(b, OP_PD_LOG, sum));
+}
+
+bool define_hook_softmax(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0);
+	int rank = x->type->rank;
+	results[0] = rank ? softmax_of(b, x, axis_norm(op_int(op, "axis", -1), rank))
+	                  : build_full(b, op->results[0].type, 1);
+	return results[0] != NULL;
+}
+
+bool define_hook_log_softmax(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0);
+	int rank = x->type->rank;
+	results[0] = rank ? log_softmax_of(b, x, axis_norm(op_int(op, "axis", -1), rank))
+	                  : build_full(b, op->results[0].type, 0);
+	return results[0] != NULL;
+}
+
+// Minus the log probability that each position's label has: a sum against a distribution, or a choice by
+// class number (nothing where it is ignore_index).
+static Value *label_loss(Builder *b, Op *op, Value *log, Value *label, int64_t axis, const Type *type)
+{
+	if (op_bool(op, "soft_label", false)) {
+		Value *sum = tensor_reduce(b, OP_PD_SUM, tensor_mul(b, log, label), 1, &axis);
+		return apply1(b, OP_PD_NEGATIVE, sum);
+	}
+	Value *from[MAX_RANK];
+	Nest n = nest_open(b, type);
+	DType t = label->type->dtype;
+	Value *id = load(&n.b, label, n.at);
+	Value *ignore = build_scalar_f(&n.b, t, (double)op_int(op, "ignore_index", -100));
+	Value *used = id ? build2(&n.b, OP_PD_NOT_EQUAL, id, ignore, NULL) : NULL;
+	Value *safe = index_where(&n.b, used, id, build_scalar_f(&n.b, t, 0));
+	memcpy(from, n.at, sizeof from);
+	from[axis] = index_from_data(&n.b, safe, log->type->dims[axis], false);
+	Value *loss = load_or(&n.b, used, build_scalar_f(&n.b, type->dtype, 0), log, from);
+	return nest_close(&n, loss ? build1(&n.b, OP_PD_NEGATIVE, loss, NULL) : NULL);
+}
+
+// log(x), where infinities are 1e20 as in Paddle's losses.
+static Value *tolerable_log(Builder *b, Value *x)
+{
+	Value *log = apply1(b, OP_PD_LOG, x);
+	Value *up = log ? build2(b, OP_PD_MAXIMUM, tensor_number(b, x->type->dtype, -1e20), log, NULL) : NULL;
+	return up ? build2(b, OP_PD_MINIMUM, tensor_number(b, x->type->dtype, 1e20), up, NULL) : NULL;
+}
+
+bool define_hook_softmax_cross_entropy(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0);
+	int64_t axis = axis_norm(op_int(op, "axis", -1), x->type->rank);
+	bool use = op_bool(op, "use_softmax", true);
+	results[0] = use ? softmax_of(b, x, axis) : apply1(b, OP_PD_ASSIGN, x);
+	Value *log = use ? log_softmax_of(b, x, axis) : tolerable_log(b, x);
+	results[1] = log ? label_loss(b, op, log, op_operand(op, 1), axis, op->results[1].type) : NULL;
+	return results[0] && results[1];
+}
+
+bool define_hook_cross_entropy(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0), *log = tolerable_log(b, x);
+	results[0] = log ? label_loss(b, op, log, op_operand(op, 1), x->type->rank - 1, op->results[0].type) : NULL;
+	return results[0] != NULL;
+}
+
+// ---- prelu ------------------------------------------------------------------------------------------------------
+
+bool define_hook_prelu(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0), *alpha = op_operand(op, 1);
+	const char *mode = op_str(op, "mode", "all");
+	int rank = x->type->rank;
+	const Dim *shape[MAX_RANK];
+	if (!strcmp(mode, "channel")) {
+		alpha = tensor_along(b, alpha, rank, rank > 1 ? channel_axis(op, rank) : 0);
+	} else if (!strcmp(mode, "element")) {
+		for (int d = 0; d < rank; d++)
+			shape[d] = d ? x->type->dims[d] : dim_const(b->ctx, 1);
+		alpha = tensor_reshape(b, alpha, rank, shape);
+	} else {
+		alpha = tensor_reshape(b, alpha, 0, NULL);
+	}
+	Value *up = build2(b, OP_PD_GREATER_THAN, x, tensor_number(b, x->type->dtype, 0), NULL);
+	Value *down = tensor_mul(b, alpha, x);
+	Value *const operands[] = {up, x, down};
+	results[0] = up && down ? build(b, OP_PD_WHERE, 3, operands, NULL) : NULL;
+	return results[0] != NULL;
+}

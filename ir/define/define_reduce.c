@@ -1,0 +1,284 @@
+// What reductions, scans and sorts mean, as loop nests (ir/ops/reduce.yaml).
+#include "ir/build/build.h"
+#include "ir/build/nest.h"
+#include "ir/infer/geometry.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { FEW = 8 }; // elements that need no kernel of their own
+
+// ---- reductions ----------------------------------------------------------------------------------------
+
+static const char *reduce_kind(const Op *op)
+{
+	switch (op->code) {
+	case OP_PD_PROD:
+		return "prod";
+	case OP_PD_MAX:
+		return "max";
+	case OP_PD_MIN:
+		return "min";
+	case OP_PD_ANY:
+		return "any";
+	case OP_PD_ALL:
+		return "all";
+	default:
+		return "sum";
+	}
+}
+
+// The reduction of `kind` inside nest n over the axes that op reduces.
+static Value *reduce_element(Nest *n, Op *op, const char *kind, DType t)
+{
+	Value *x = op_operand(op, 0), *from[MAX_RANK];
+	int axes[MAX_RANK], count = reduced_axes(op, x->type->rank, axes);
+	const Dim *extents[MAX_RANK];
+	bool keep = op_bool(op, "keepdim", false);
+	if (count < 0)
+		return NULL;
+	if (!count)
+		return scalar_cast(&n->b, load(&n->b, x, n->at), t);
+	for (int i = 0; i < count; i++)
+		extents[i] = x->type->dims[axes[i]];
+	Nest r = reduce_open(&n->b, kind, t, count, extents);
+	for (int d = 0, i = 0, k = 0; d < x->type->rank; d++) {
+		bool reduced = i < count && axes[i] == d;
+		from[d] = reduced ? r.at[i++] : n->at[keep ? d : k++];
+	}
+	return reduce_close(&r, load(&r.b, x, from));
+}
+
+bool define_hook_reduce(Builder *b, Op *op, Value **results)
+{
+	Nest n = nest_open(b, op->results[0].type);
+	results[0] = nest_close(&n, reduce_element(&n, op, reduce_kind(op), op->results[0].type->dtype));
+	return results[0] != NULL;
+}
+
+bool define_hook_mean(Builder *b, Op *op, Value **results)
+{
+	const Type *x = op_operand(op, 0)->type, *out = op->results[0].type;
+	int axes[MAX_RANK], count = reduced_axes(op, x->rank, axes);
+	const Dim *number = dim_const(b->ctx, 1);
+	for (int i = 0; i < count; i++)
+		number = dim_mul(b->ctx, number, x->dims[axes[i]]);
+	Nest n = nest_open(b, out);
+	Value *sum = reduce_element(&n, op, "sum", out->dtype);
+	Value *by = scalar_from_index(&n.b, index_dim(&n.b, number), out->dtype);
+	results[0] = nest_close(&n, tensor_div(&n.b, sum, by));
+	return results[0] != NULL;
+}
+
+// A reduction by another operation with op's axes.
+static Value *reduce_like(Builder *b, const Op *op, enum OpCode code, Value *x, bool keep)
+{
+	Context *c = b->ctx;
+	const Attr *axes = op_attr(op, "axis");
+	return x ? build1(b, code, x, "axis", axes ? axes : attr_ints(c, 0, NULL), "keepdim", attr_bool(c, keep),
+	                  "reduce_all", attr_bool(c, op_bool(op, "reduce_all", false)), NULL)
+	         : NULL;
+}
+
+static Value *squeeze_to(Builder *b, Value *x, const Type *t)
+{
+	return x && x->type->rank != t->rank ? tensor_reshape(b, x, t->rank, t->dims) : x;
+}
+
+bool define_hook_logsumexp(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0), *most = reduce_like(b, op, OP_PD_MAX, x, true);
+	Value *small = tensor_sub(b, x, most);
+	Value *e = small ? build1(b, OP_PD_EXP, small, NULL) : NULL;
+	Value *sum = reduce_like(b, op, OP_PD_SUM, e, true);
+	Value *log = sum ? build1(b, OP_PD_LOG, sum, NULL) : NULL;
+	results[0] = squeeze_to(b, tensor_add(b, log, most), op->results[0].type);
+	return results[0] != NULL;
+}
+
+bool define_hook_frobenius_norm(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0);
+	Value *sum = reduce_like(b, op, OP_PD_SUM, tensor_mul(b, x, x), op_bool(op, "keepdim", false));
+	results[0] = sum ? build1(b, OP_PD_SQRT, sum, NULL) : NULL;
+	return results[0] != NULL;
+}
+
+// The norm of order p of x over `n` axes (all when 0), which stay with size 1.
+static Value *norm_of(Builder *b, Value *x, double p, int n, const int64_t *axes)
+{
+	DType t = x->type->dtype;
+	Value *a = build1(b, OP_PD_ABS, x, NULL);
+	if (!a)
+		return NULL;
+	if (isinf(p))
+		return tensor_reduce(b, p > 0 ? OP_PD_MAX : OP_PD_MIN, a, n, axes);
+	if (p == 0) {
+		Value *some = build2(b, OP_PD_NOT_EQUAL, x, tensor_number(b, t, 0), NULL);
+		return tensor_reduce(b, OP_PD_SUM, tensor_cast(b, some, t), n, axes);
+	}
+	if (p == 1)
+		return tensor_reduce(b, OP_PD_SUM, a, n, axes);
+	if (p == 2) {
+		Value *sum = tensor_reduce(b, OP_PD_SUM, tensor_mul(b, x, x), n, axes);
+		return sum ? build1(b, OP_PD_SQRT, sum, NULL) : NULL;
+	}
+	Value *power = build2(b, OP_PD_ELEMENTWISE_POW, a, tensor_number(b, t, p), NULL);
+	Value *sum = tensor_reduce(b, OP_PD_SUM, power, n, axes);
+	return sum ? build2(b, OP_PD_ELEMENTWISE_POW, sum, tensor_number(b, t, 1 / p), NULL) : NULL;
+}
+
+bool define_hook_p_norm(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0);
+	int64_t axis = axis_norm(op_int(op, "axis", -1), x->type->rank);
+	Value *norm = norm_of(b, x, op_float(op, "porder", 2.0), !op_bool(op, "asvector", false), &axis);
+	results[0] = squeeze_to(b, norm, op->results[0].type);
+	return results[0] != NULL;
+}
+
+bool define_hook_dist(Builder *b, Op *op, Value **results)
+{
+	Value *way = tensor_sub(b, op_operand(op, 0), op_operand(op, 1));
+	Value *norm = way ? norm_of(b, way, op_float(op, "p", 2.0), 0, NULL) : NULL;
+	results[0] = squeeze_to(b, norm, op->results[0].type);
+	return results[0] != NULL;
+}
+
+bool define_hook_add_n(Builder *b, Op *op, Value **results)
+{
+	Value *const *list;
+	int n = op_operand_list(op, 0, &list);
+	Value *sum = n > 1 ? list[0] : build1(b, OP_PD_ASSIGN, list[0], NULL);
+	for (int i = 1; i < n; i++)
+		sum = tensor_add(b, sum, list[i]);
+	results[0] = sum;
+	return results[0] != NULL;
+}
+
+// argmax and argmin.
+bool define_hook_arg_reduce(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0), *from[MAX_RANK];
+	const Type *out = op->results[0].type;
+	const Dim *numel = type_numel(b->ctx, x->type);
+	bool flat = op_bool(op, "flatten", false) || !x->type->rank, keep = op_bool(op, "keepdims", false);
+	if (flat && !(x = tensor_reshape(b, x, 1, &numel)))
+		return false;
+	int axis = flat ? 0 : axis_norm(op_int(op, "axis", -1), x->type->rank);
+	Nest n = nest_open(b, out);
+	const Dim *extent = x->type->dims[axis];
+	Nest r = reduce_open(&n.b, op->code == OP_PD_ARGMAX ? "argmax" : "argmin", DT_I64, 1, &extent);
+	for (int d = 0, k = 0; d < x->type->rank; d++) {
+		if (d == axis)
+			from[d] = r.at[0];
+		else
+			from[d] = n.at[keep ? d : k++];
+	}
+	results[0] = nest_close(&n, reduce_close(&r, load(&r.b, x, from)));
+	return results[0] != NULL;
+}
+
+// ---- scans -------------------------------------------------------------------------------------------------
+
+// Few elements sum their own prefixes: quadratic time along the axis.
+bool define_hook_cumsum(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0), *from[MAX_RANK];
+	const Type *out = op->results[0].type;
+	if (!x->type->rank && !out->rank) {
+		results[0] = build1(b, OP_PD_ASSIGN, x, NULL);
+		return results[0] != NULL;
+	}
+	if (op_bool(op, "flatten", false) && !(x = tensor_reshape(b, x, 1, out->dims)))
+		return false;
+	int axis = op_bool(op, "flatten", false) ? 0 : axis_norm(op_int(op, "axis", -1), out->rank);
+	bool reverse = op_bool(op, "reverse", false), exclusive = op_bool(op, "exclusive", false);
+	const Dim *extent = out->dims[axis];
+	if (!(dim_is_const(extent) && extent->value <= FEW) && !dtype_is_complex(out->dtype)) {
+		results[0] = scan_along(b, x, "sum", axis, exclusive, reverse, NULL);
+		return results[0] != NULL;
+	}
+	Nest n = nest_open(b, out);
+	Nest r = reduce_open(&n.b, "sum", out->dtype, 1, &extent);
+	memcpy(from, n.at, sizeof from);
+	from[axis] = r.at[0];
+	Value *near = reverse ? n.at[axis] : r.at[0], *far = reverse ? r.at[0] : n.at[axis];
+	Value *inside = index_less(&r.b, near, exclusive ? far : index_plus(&r.b, far, 1));
+	Value *zero = build_scalar_f(&r.b, out->dtype, 0);
+	results[0] = nest_close(&n, reduce_close(&r, load_or(&r.b, inside, zero, x, from)));
+	return results[0] != NULL;
+}
+
+// cumprod, logcumsumexp, cummax and cummin.
+bool define_hook_scan(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0), *which = NULL;
+	const Type *out = op->results[0].type;
+	bool product = op->code == OP_PD_CUMPROD, order = op->nresult > 1;
+	const char *kind = product ? "prod" : order ? (op->code == OP_PD_CUMMAX ? "max" : "min") : "logsumexp";
+	if (op_bool(op, "flatten", false) && !(x = tensor_reshape(b, x, 1, out->dims)))
+		return false;
+	const Dim *one = dim_const(b->ctx, 1);
+	if (!out->rank && !(x = tensor_reshape(b, x, 1, &one)))
+		return false;
+	int axis = axis_norm(op_int(op, product ? "dim" : "axis", -1), out->rank ? out->rank : 1);
+	axis = op_bool(op, "flatten", false) || !out->rank ? 0 : axis;
+	Value *v = scan_along(b, x, kind, axis, op_bool(op, "exclusive", false), op_bool(op, "reverse", false), order ? &which : NULL);
+	results[0] = tensor_reshape(b, v, out->rank, out->dims);
+	if (order)
+		results[1] = tensor_reshape(b, tensor_cast(b, which, op->results[1].type->dtype), out->rank, out->dims);
+	return results[0] && (!order || results[1]);
+}
+
+// ---- sorting -----------------------------------------------------------------------------------------------
+
+// By kernel.sort, along the last axis of a transposed x.
+static bool sorted_in_sequence(Builder *b, Op *op, int axis, bool descending, Value **results)
+{
+	Value *x = op_operand(op, 0), *from[MAX_RANK];
+	const Type *out = op->results[1].type;
+	int64_t perm[MAX_RANK];
+	int last = x->type->rank - 1;
+	for (int d = 0; d <= last; d++)
+		perm[d] = d < axis ? d : d < last ? d + 1 : axis;
+	Value *rows = axis == last ? x : tensor_transpose(b, x, last + 1, perm);
+	Value *order = select_sorted(b, rows, descending, NULL, out->dims[axis]).at;
+	if (!order)
+		return false;
+	Nest n = nest_open(b, out);
+	for (int d = 0; d <= last; d++)
+		from[d] = n.at[perm[d]];
+	results[1] = nest_close(&n, load(&n.b, order, from));
+	Nest g = nest_open(b, op->results[0].type);
+	for (int d = 0; d <= last; d++)
+		from[d] = g.at[perm[d]];
+	Value *at = index_from_data(&g.b, load(&g.b, order, from), x->type->dims[axis], false);
+	memcpy(from, g.at, sizeof from);
+	from[axis] = at;
+	results[0] = nest_close(&g, load(&g.b, x, from));
+	return results[0] && results[1];
+}
+
+// results: the elements whose ranks are 0, 1 ... along the axis, and their positions.
+static bool sorted_elements(Builder *b, Op *op, bool descending, Value **results)
+{
+	Value *x = op_operand(op, 0);
+	if (!x->type->rank) {
+		results[0] = build1(b, OP_PD_ASSIGN, x, NULL);
+		results[1] = build_full(b, op->results[1].type, 0);
+		return results[0] && results[1];
+	}
+	int axis = axis_norm(op_int(op, "axis", -1), x->type->rank);
+	return sorted_in_sequence(b, op, axis, descending, results);
+}
+
+bool define_hook_argsort(Builder *b, Op *op, Value **results)
+{
+	return sorted_elements(b, op, op_bool(op, "descending", false), results);
+}
+
+bool define_hook_topk(Builder *b, Op *op, Value **results)
+{
+	return sorted_elements(b, op, op_bool(op, "largest", true), results);
+}

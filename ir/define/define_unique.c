@@ -1,0 +1,159 @@
+// unique: the type and the meaning, as loop nests that compare all pairs.
+//
+// Slices along the axis (or elements, when there is none) are compared in dictionary order. place[i] is the
+// place of slice i in the result: how many different slices come before it. Everything else follows.
+#include "ir/build/build.h"
+#include "ir/build/infer.h"
+#include "ir/build/nest.h"
+
+#include <string.h>
+
+enum { OUT, INDICES, INVERSE, COUNTS };
+
+bool infer_hook_unique(Op *op)
+{
+	Context *c = op->ctx;
+	const Type *x = infer_tensor(op, 0);
+	const Dim *shape[MAX_RANK], *numel;
+	int64_t axes[MAX_RANK];
+	int axis = 0;
+	if (!x)
+		return false;
+	int n = op_ints(op, "axis", axes, MAX_RANK);
+	if (n > 1 || (n == 1 && !infer_axis(op, axes[0], x->rank, &axis)))
+		return infer_error(op, "more than one axis");
+	const char *name = arena_printf(c->arena, "n_unique_%d_%d", op->loc->block < 0 ? 0 : op->loc->block,
+	                                op->loc->op < 0 ? 0 : op->loc->op);
+	const Dim *count = dim_sym_bounded(c, name);
+	DType t = op_dtype(op, "dtype", DT_I64);
+	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
+	shape[n == 1 ? axis : 0] = count;
+	numel = n == 1 ? x->dims[axis] : type_numel(c, x);
+	dim_set_bound(c, count, numel);
+	return infer_result_shape(op, OUT, x->dtype, n == 1 ? x->rank : 1, shape) &&
+	       infer_result_shape(op, INDICES, t, 1, &count) && infer_result_shape(op, INVERSE, t, 1, &numel) &&
+	       infer_result_shape(op, COUNTS, t, 1, &count);
+}
+
+// x as a matrix: a row per slice along the axis.
+static Value *slices_of(Builder *b, Op *op)
+{
+	Value *x = op_operand(op, 0);
+	const Type *t = x->type;
+	const Dim *shape[2] = {NULL, dim_const(b->ctx, 1)};
+	int64_t axes[1], perm[MAX_RANK];
+	if (op_ints(op, "axis", axes, 1) != 1) {
+		shape[0] = type_numel(b->ctx, t);
+		return tensor_reshape(b, x, 2, shape);
+	}
+	int axis = axis_norm(axes[0], t->rank), n = 0;
+	perm[n++] = axis;
+	for (int d = 0; d < t->rank; d++)
+		if (d != axis)
+			perm[n++] = d;
+	shape[0] = t->dims[axis];
+	for (int d = 1; d < n; d++)
+		shape[1] = dim_mul(b->ctx, shape[1], t->dims[perm[d]]);
+	return tensor_reshape(b, tensor_transpose(b, x, n, perm), 2, shape);
+}
+
+// The elements of rows i and j in which they first differ (the first ones when they are equal).
+static void first_difference(Builder *b, Value *rows, Value *i, Value *j, Value **x, Value **y)
+{
+	const Dim *width = rows->type->dims[1];
+	Value *column = index_const(b, 0);
+	if (!dim_is(width, 1)) {
+		Nest r = reduce_open(b, "argmax", DT_I64, 1, &width);
+		Value *p = load(&r.b, rows, (Value *const[]){i, r.at[0]}), *q = load(&r.b, rows, (Value *const[]){j, r.at[0]});
+		Value *differ = p && q ? build2(&r.b, OP_PD_NOT_EQUAL, p, q, NULL) : NULL;
+		column = index_from_data(b, reduce_close(&r, scalar_cast(&r.b, differ, DT_I32)), width, false);
+	}
+	*x = load(b, rows, (Value *const[]){i, column});
+	*y = load(b, rows, (Value *const[]){j, column});
+}
+
+// For every row the position of the first row that is equal to it.
+static Value *first_equals(Builder *b, Value *rows)
+{
+	const Dim *count = rows->type->dims[0];
+	Value *x, *y;
+	Nest n = nest_open(b, type_tensor(b->ctx, DT_I64, 1, &count, 0));
+	Nest r = reduce_open(&n.b, "argmax", DT_I64, 1, &count);
+	first_difference(&r.b, rows, n.at[0], r.at[0], &x, &y);
+	Value *same = apply2(&r.b, OP_PD_EQUAL, x, y);
+	return nest_close(&n, reduce_close(&r, scalar_cast(&r.b, same, DT_I32)));
+}
+
+// How many first rows come before each row: in order, or in the order of the program when not sorted.
+static Value *places_of(Builder *b, Value *rows, Value *firsts, bool sorted)
+{
+	const Dim *count = rows->type->dims[0];
+	Value *x, *y, *before;
+	Nest n = nest_open(b, type_tensor(b->ctx, DT_I64, 1, &count, 0));
+	Nest r = reduce_open(&n.b, "sum", DT_I64, 1, &count);
+	Value *number = scalar_from_index(&r.b, r.at[0], DT_I64);
+	Value *is_first = apply2(&r.b, OP_PD_EQUAL, load(&r.b, firsts, r.at), number);
+	if (sorted) {
+		first_difference(&r.b, rows, r.at[0], n.at[0], &x, &y);
+		before = apply2(&r.b, OP_PD_LESS_THAN, x, y);
+	} else {
+		before = apply2(&r.b, OP_PD_LESS_THAN, number, load(&r.b, firsts, n.at));
+	}
+	return nest_close(&n, reduce_close(&r, is_first && before ? pred_and(&r.b, is_first, before) : NULL));
+}
+
+// Tells the run how many different rows there are.
+static bool bind_count(Builder *b, Value *firsts, const Dim *size)
+{
+	Context *c = b->ctx;
+	const Dim *count = firsts->type->dims[0];
+	Nest n = nest_open(b, type_tensor(c, DT_I64, 0, NULL, 0));
+	Nest r = reduce_open(&n.b, "sum", DT_I64, 1, &count);
+	Value *number = scalar_from_index(&r.b, r.at[0], DT_I64);
+	Value *total = nest_close(&n, reduce_close(&r, apply2(&r.b, OP_PD_EQUAL, load(&r.b, firsts, r.at), number)));
+	const NamedAttr bind = {"dims", attr_dims(c, 1, &size)};
+	return total && build_op(b, OP_LOOP_BIND, 1, &total, 1, &bind);
+}
+
+// For every place the position of the first row there, or how many rows are there.
+static Value *rows_at_places(Builder *b, Value *places, const char *kind, const Type *type)
+{
+	const Dim *count = places->type->dims[0];
+	bool arg = !strncmp(kind, "arg", 3);
+	Nest n = nest_open(b, type);
+	Nest r = reduce_open(&n.b, kind, DT_I64, 1, &count);
+	Value *wanted = scalar_from_index(&r.b, n.at[0], DT_I64);
+	Value *here = apply2(&r.b, OP_PD_EQUAL, load(&r.b, places, r.at), wanted);
+	return nest_close(&n, reduce_close(&r, arg ? scalar_cast(&r.b, here, DT_I32) : here));
+}
+
+// The slices of x that were first at each place.
+static Value *first_slices(Builder *b, Op *op, Value *indices)
+{
+	Value *x = op_operand(op, 0), *from[MAX_RANK];
+	const Type *out = op->results[OUT].type;
+	const Dim *numel = type_numel(b->ctx, x->type);
+	int64_t axes[1];
+	int axis = 0;
+	if (op_ints(op, "axis", axes, 1) == 1)
+		axis = axis_norm(axes[0], x->type->rank);
+	else if (!(x = tensor_reshape(b, x, 1, &numel)))
+		return NULL;
+	Nest n = nest_open(b, out);
+	memcpy(from, n.at, sizeof from);
+	from[axis] = index_from_data(&n.b, load(&n.b, indices, &n.at[axis]), x->type->dims[axis], false);
+	return nest_close(&n, load(&n.b, x, from));
+}
+
+bool define_hook_unique(Builder *b, Op *op, Value **results)
+{
+	Value *rows = slices_of(b, op), *firsts = rows ? first_equals(b, rows) : NULL;
+	Value *places = firsts ? places_of(b, rows, firsts, op_bool(op, "is_sorted", true)) : NULL;
+	if (!places || !bind_count(b, firsts, op->results[COUNTS].type->dims[0]))
+		return false;
+	results[INDICES] = rows_at_places(b, places, "argmax", op->results[INDICES].type);
+	results[COUNTS] = rows_at_places(b, places, "sum", op->results[COUNTS].type);
+	results[INVERSE] = tensor_cast(b, places, op->results[INVERSE].type->dtype);
+	results[OUT] = results[INDICES] ? first_slices(b, op, results[INDICES]) : NULL;
+	return results[OUT] && results[COUNTS] && results[INVERSE];
+}

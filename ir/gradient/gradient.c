@@ -1,0 +1,386 @@
+// Gradients of operations and of straight-line code (gradient.h).
+#include "ir/gradient/gradient.h"
+#include "ir/build/infer.h"
+#include "ir/define/define.h"
+
+#include <string.h>
+
+// ---- duals: a hash table from values to their gradients ---------------------------------------------------------
+
+typedef struct Dual {
+	const Value *value;
+	Value *sum;    // NULL: nothing came in
+	Value **parts; // [type->nelem] of a vec: what came in for each part
+	bool wanted;
+} Dual;
+
+struct Duals {
+	Context *c;
+	size_t count, cap;
+	Dual *entries;
+};
+
+enum { FIRST_CAP = 32 };
+
+Duals *duals_new(Context *c)
+{
+	Duals *d = NEW(c->arena, Duals);
+	d->c = c;
+	d->cap = FIRST_CAP;
+	d->entries = NEW_ARRAY(c->arena, d->cap, Dual);
+	return d;
+}
+
+static Dual *dual_slot(Dual *entries, size_t cap, const Value *v)
+{
+	size_t i = ((uintptr_t)v >> 4) * 0x9E3779B97F4A7C15u & (cap - 1);
+	while (entries[i].value && entries[i].value != v)
+		i = (i + 1) & (cap - 1);
+	return &entries[i];
+}
+
+static const Dual *dual_find(const Duals *d, const Value *v)
+{
+	const Dual *e = dual_slot(d->entries, d->cap, v);
+	return e->value ? e : NULL;
+}
+
+static Dual *dual_of(Duals *d, const Value *v)
+{
+	if (d->count * 2 >= d->cap) {
+		Dual *bigger = NEW_ARRAY(d->c->arena, d->cap * 2, Dual);
+		for (size_t i = 0; i < d->cap; i++)
+			if (d->entries[i].value)
+				*dual_slot(bigger, d->cap * 2, d->entries[i].value) = d->entries[i];
+		d->entries = bigger;
+		d->cap *= 2;
+	}
+	Dual *e = dual_slot(d->entries, d->cap, v);
+	d->count += !e->value;
+	e->value = v;
+	return e;
+}
+
+static bool differentiable(const Type *t)
+{
+	if (t->kind == TY_VEC) {
+		for (int i = 0; i < t->nelem; i++)
+			if (differentiable(t->elems[i]))
+				return true;
+		return false;
+	}
+	// What goes through arrays must not be lost: operations on them say that they have no gradient.
+	bool kept = t->kind == TY_TENSOR || t->kind == TY_SCALAR || t->kind == TY_ARRAY;
+	return kept && (dtype_is_float(t->dtype) || dtype_is_complex(t->dtype));
+}
+
+void duals_want(Duals *d, Value *v)
+{
+	if (v && differentiable(v->type))
+		dual_of(d, v)->wanted = true;
+}
+
+bool duals_wanted(const Duals *d, const Value *v)
+{
+	const Dual *e = v ? dual_find(d, v) : NULL;
+	return e && e->wanted;
+}
+
+// Whether op, or an operation in its regions, reads a value that is wanted.
+static bool reads_wanted(const Duals *d, const Op *op)
+{
+	for (int i = 0; i < op->noperand; i++)
+		if (duals_wanted(d, op->operands[i].value))
+			return true;
+	for (int r = 0; r < op->nregion; r++)
+		for (const Block *b = op->regions[r].first; b; b = b->next)
+			for (const Op *o = b->first; o; o = o->next)
+				if (reads_wanted(d, o))
+					return true;
+	return false;
+}
+
+// Gradients go into the operation's operands, but not through its results: a detach.
+static bool stops_gradient(const Op *op)
+{
+	return op->code == OP_PD_ASSIGN && op->results[0].stop_gradient &&
+	       !op_operand(op, 0)->stop_gradient;
+}
+
+void duals_reach(Duals *d, Op *op)
+{
+	if (!op->nresult || !reads_wanted(d, op) || stops_gradient(op))
+		return;
+	for (int i = 0; i < op->nresult; i++)
+		duals_want(d, op_result(op, i));
+}
+
+static bool add_part(Builder *b, Value **sum, const Type *type, Value *dv)
+{
+	bool tensor = type->kind == TY_TENSOR;
+	dv = tensor ? tensor_cast(b, dv, type->dtype) : scalar_cast(b, dv, type->dtype);
+	*sum = *sum ? apply2(b, OP_PD_ADD, *sum, dv) : dv;
+	return *sum != NULL;
+}
+
+static Value **dual_parts(Duals *d, Dual *e)
+{
+	if (!e->parts)
+		e->parts = NEW_ARRAY(d->c->arena, (size_t)e->value->type->nelem + 1, Value *);
+	return e->parts;
+}
+
+bool duals_add(Builder *b, Duals *d, Value *v, Value *dv)
+{
+	if (!dv || !differentiable(v->type))
+		return true;
+	Dual *e = dual_of(d, v);
+	if (v->type->kind != TY_VEC)
+		return add_part(b, &e->sum, v->type, dv);
+	for (int i = 0; i < v->type->nelem; i++) {
+		if (!differentiable(v->type->elems[i]))
+			continue;
+		Value *part = build1(b, OP_BUILTIN_SLICE, dv, "index", attr_int(b->ctx, i), NULL);
+		if (!part || !add_part(b, &dual_parts(d, dual_of(d, v))[i], v->type->elems[i], part))
+			return false;
+	}
+	return true;
+}
+
+Value *gradient_zero(Builder *b, const Type *t)
+{
+	return t->kind == TY_SCALAR ? build_scalar_f(b, t->dtype, 0) : build_full(b, t, 0);
+}
+
+Value *duals_get(Builder *b, Duals *d, Value *v)
+{
+	const Dual *e = dual_find(d, v);
+	if (!e || v->type->kind != TY_VEC)
+		return e ? e->sum : NULL;
+	if (!e->parts)
+		return NULL;
+	int n = v->type->nelem;
+	Value **parts = NEW_ARRAY(d->c->arena, (size_t)n + 1, Value *);
+	for (int i = 0; i < n; i++)
+		parts[i] = e->parts[i] ? e->parts[i] : gradient_zero(b, v->type->elems[i]);
+	return build(b, OP_BUILTIN_COMBINE, n, parts, NULL);
+}
+
+void duals_clear(Duals *d, const Value *v)
+{
+	Dual *e = dual_of(d, v);
+	e->sum = NULL;
+	e->parts = NULL;
+}
+
+// ---- what hooks and rules use -----------------------------------------------------------------------------------
+
+Value *gradient_of(GradientJob *g, int result)
+{
+	Value *v = op_result(g->op, result), *dv = duals_get(g->b, g->duals, v);
+	return dv ? dv : gradient_zero(g->b, v->type);
+}
+
+bool gradient_comes(GradientJob *g, int result)
+{
+	const Dual *e = dual_find(g->duals, op_result(g->op, result));
+	return e && (e->sum || e->parts);
+}
+
+bool gradient_wants(const GradientJob *g, int operand)
+{
+	return duals_wanted(g->duals, op_operand(g->op, operand));
+}
+
+// Sums dv along an axis whose size in the operand is 1, or the same: only a run can tell.
+static Value *sum_open_axis(Builder *b, Value *dv, int axis, const Dim *to)
+{
+	Context *c = b->ctx;
+	const Dim *dims[MAX_RANK], *from = dv->type->dims[axis];
+	memcpy(dims, dv->type->dims, sizeof *dims * (size_t)dv->type->rank);
+	dims[axis] = to;
+	Nest n = nest_open(b, type_tensor(c, dv->type->dtype, dv->type->rank, dims, 0));
+	// As many terms as positions of dv meet one of the operand: size over size.
+	const Dim *times = dim_div(c, from, to);
+	Value *at[MAX_RANK];
+	Nest r = reduce_open(&n.b, "sum", dv->type->dtype, 1, &times);
+	memcpy(at, n.at, sizeof at);
+	at[axis] = index_add(&r.b, n.at[axis], r.at[0]);
+	return nest_close(&n, reduce_close(&r, load(&r.b, dv, at)));
+}
+
+Value *gradient_sum_to(Builder *b, Value *dv, const Type *like)
+{
+	if (!dv || like->kind != TY_TENSOR)
+		return dv;
+	int64_t axes[MAX_RANK];
+	int n = 0, extra = dv->type->rank - like->rank;
+	for (int i = 0; i < dv->type->rank; i++) {
+		const Dim *to = i < extra ? NULL : like->dims[i - extra];
+		if (!to || (dim_is(to, 1) && !dim_is(dv->type->dims[i], 1)))
+			axes[n++] = i;
+	}
+	if (n)
+		dv = tensor_reduce(b, OP_PD_SUM, dv, n, axes);
+	for (int i = 0; dv && i < like->rank; i++)
+		if (dv->type->dims[i + extra] != like->dims[i])
+			dv = sum_open_axis(b, dv, i + extra, like->dims[i]);
+	return dv && dv->type->rank != like->rank ? tensor_reshape(b, dv, like->rank, like->dims) : dv;
+}
+
+bool gradient_give(GradientJob *g, int operand, Value *dv)
+{
+	Value *v = op_operand(g->op, operand);
+	if (!dv || !v)
+		return false;
+	return duals_add(g->b, g->duals, v, gradient_sum_to(g->b, dv, v->type));
+}
+
+// ---- rules from the table ---------------------------------------------------------------------------------------
+
+static int rule_env(GradientJob *g, const EnvEntry **out)
+{
+	const EnvEntry *names;
+	int n = op_env(g->op, &names), k = 0;
+	const OpInfo *info = g->op->info;
+	EnvEntry *env = NEW_ARRAY(g->b->ctx->arena, (size_t)(n + 2 * info->nresult) + 1, EnvEntry);
+	// The gradients stand first: a number that meets no value takes their type.
+	for (int i = 0; i < info->nresult; i++) {
+		const char *name = arena_printf(g->b->ctx->arena, "d_%s", info->results[i]);
+		if (differentiable(g->op->results[i].type))
+			env[k++] = (EnvEntry){name, gradient_of(g, i), NULL};
+		env[k++] = (EnvEntry){info->results[i], op_result(g->op, i), NULL};
+	}
+	memcpy(env + k, names, sizeof *env * (size_t)n);
+	*out = env;
+	return k + n;
+}
+
+static bool gradient_by_rules(GradientJob *g)
+{
+	const OpInfo *info = g->op->info;
+	const EnvEntry *env;
+	int n = rule_env(g, &env);
+	for (int i = 0; i < info->ngrad; i++) {
+		int operand = op_info_operand(info, info->grad_names[i]);
+		if (!gradient_wants(g, operand))
+			continue;
+		Value *dv = build_expr(g->b, info->grads[i], n, env);
+		if (!dv || !gradient_give(g, operand, dv))
+			return false;
+	}
+	return true;
+}
+
+// ---- by what an operation means ---------------------------------------------------------------------------------
+
+static bool define_can(const OpFunctions *f, const OpInfo *info)
+{
+	return f->define || info->compose || info->scalar;
+}
+
+static bool gradient_by_meaning(GradientJob *g)
+{
+	Builder *b = g->b;
+	Op *op = g->op, *before = b->before ? b->before->prev : b->block->last;
+	Value **results = NEW_ARRAY(b->ctx->arena, (size_t)op->nresult + 1, Value *);
+	if (!op_define(b, op, results))
+		return false;
+	Op *first = before ? before->next : b->block->first, *last = b->before ? b->before->prev : b->block->last;
+	if (first == b->before)
+		first = NULL;
+	for (int i = 0; i < op->nresult; i++) {
+		Value *dv = gradient_comes(g, i) ? gradient_of(g, i) : NULL;
+		if (dv && results[i] && !duals_add(b, g->duals, results[i], dv))
+			return false;
+	}
+	return !first || gradient_ops(b, g->duals, first, last);
+}
+
+// ---- single operations ------------------------------------------------------------------------------------------
+
+static bool gradient_combine(GradientJob *g)
+{
+	const Dual *e = dual_find(g->duals, op_result(g->op, 0));
+	Value **parts = e ? e->parts : NULL;
+	for (int i = 0; parts && i < g->op->noperand; i++)
+		if (gradient_wants(g, i) && !duals_add(g->b, g->duals, op_operand(g->op, i), parts[i]))
+			return false;
+	return true;
+}
+
+static bool gradient_slice(GradientJob *g)
+{
+	Value *vec = op_operand(g->op, 0), *dv = gradient_of(g, 0);
+	int i = (int)op_int(g->op, "index", 0);
+	return add_part(g->b, &dual_parts(g->duals, dual_of(g->duals, vec))[i], vec->type->elems[i], dv);
+}
+
+static bool gradient_view(GradientJob *g)
+{
+	const Type *t = op_operand(g->op, 0)->type;
+	return duals_add(g->b, g->duals, op_operand(g->op, 0), tensor_reshape(g->b, gradient_of(g, 0), t->rank, t->dims));
+}
+
+static bool is_view(const OpInfo *info)
+{
+	return (info->traits & TRAIT_VIEW) && info->code != OP_LOOP_PREFIX;
+}
+
+bool op_has_gradient(const Context *c, enum OpCode code)
+{
+	const OpInfo *info = &op_table[code];
+	const OpFunctions *f = &c->functions[code];
+	return info->ngrad || f->gradient || is_view(info) || define_can(f, info) || code == OP_LOOP_NEST ||
+	       code == OP_BUILTIN_COMBINE || code == OP_BUILTIN_SLICE;
+}
+
+bool op_gradient(Builder *b, Op *op, Duals *d)
+{
+	GradientJob g = {b, op, d};
+	bool comes = false;
+	for (int i = 0; i < op->nresult; i++)
+		comes |= gradient_comes(&g, i);
+	if (!comes || !reads_wanted(d, op))
+		return true;
+	if (op->code == OP_BUILTIN_COMBINE)
+		return gradient_combine(&g);
+	if (op->code == OP_BUILTIN_SLICE)
+		return gradient_slice(&g);
+	if (op->code == OP_LOOP_NEST)
+		return gradient_nest(b, op, d);
+	if (op->code == OP_LOOP_REDUCE)
+		return gradient_reduce(b, op, d);
+	if (op->code == OP_LOOP_LOAD_OR)
+		return gradient_load_or(b, op, d);
+	if (op->code == OP_PD_IF || op->code == OP_PD_WHILE)
+		return gradient_control(b, op, d);
+	if (op->info->ngrad)
+		return gradient_by_rules(&g);
+	if (op_functions(op)->gradient)
+		return op_functions(op)->gradient(&g);
+	if (is_view(op->info))
+		return gradient_view(&g);
+	if (define_can(op_functions(op), op->info))
+		return gradient_by_meaning(&g);
+	return infer_error(op, "the operator has no gradient");
+}
+
+bool gradient_ops(Builder *b, Duals *d, Op *first, Op *last)
+{
+	// What the gradient adds to the block is not to be differentiated itself.
+	Op *op = first;
+	size_t n = 0;
+	for (; op; op = op == last ? NULL : op->next) {
+		duals_reach(d, op);
+		n++;
+	}
+	Op **ops = NEW_ARRAY(b->ctx->arena, n + 1, Op *);
+	op = first;
+	for (size_t i = 0; i < n; i++, op = op->next)
+		ops[i] = op;
+	while (n-- > 0)
+		if (!op_gradient(b, ops[n], d))
+			return false;
+	return true;
+}

@@ -1,0 +1,140 @@
+// Gradients of the kernels that definitions use: kernel.scan and kernel.scatter (ir/ops/kernel.yaml).
+#include "ir/gradient/gradient.h"
+
+#include <string.h>
+
+// ---- scatter -----------------------------------------------------------------------------------------------------
+
+// Rows `at` of x, where `only` (a row number for each row of x; NULL: always) names the row itself; zeros elsewhere.
+static Value *rows_of(Builder *b, Value *x, Value *at, Value *only)
+{
+	const Dim *dims[] = {at->type->dims[0], x->type->dims[1]};
+	Nest n = nest_open(b, type_tensor(b->ctx, x->type->dtype, 2, dims, 0));
+	Value *row = index_from_data(&n.b, load(&n.b, at, n.at), x->type->dims[0], false), *from[] = {row, n.at[1]};
+	Value *element = load(&n.b, x, from);
+	if (only) {
+		Value *place[] = {row, index_const(&n.b, 0)};
+		Value *mine = scalar_from_index(&n.b, n.at[0], only->type->dtype);
+		Value *last = apply2(&n.b, OP_PD_EQUAL, load(&n.b, only, place), mine);
+		element = index_where(&n.b, last, element, build_scalar_f(&n.b, x->type->dtype, 0));
+	}
+	return nest_close(&n, element);
+}
+
+// For each of the rows, the number of the last update that names it.
+static Value *last_update(Builder *b, Value *at, const Dim *rows)
+{
+	const Dim *one = dim_const(b->ctx, 1), *from[] = {at->type->dims[0], one}, *to[] = {rows, one};
+	Nest n = nest_open(b, type_tensor(b->ctx, DT_I64, 2, from, 0));
+	Value *numbers = nest_close(&n, scalar_from_index(&n.b, n.at[0], DT_I64));
+	Value *none = build_full(b, type_tensor(b->ctx, DT_I64, 2, to, 0), -1);
+	return scatter_rows(b, none, at, numbers, "replace");
+}
+
+bool gradient_hook_scatter(GradientJob *g)
+{
+	Value *at = op_operand(g->op, 1), *updates = op_operand(g->op, 2), *d = gradient_of(g, 0);
+	const char *how = op_str(g->op, "how", "");
+	bool replaces = !strcmp(how, "replace");
+	if (!strcmp(how, "multiply")) {
+		diag_error(g->b->ctx->diag, g->op->loc, "products into rows that data name have no gradient");
+		return false;
+	}
+	if (gradient_wants(g, 0)) {
+		Value *dx = d;
+		if (strcmp(how, "add")) // what was there is gone
+			dx = scatter_rows(g->b, d, at, gradient_zero(g->b, updates->type), "replace");
+		if (!gradient_give(g, 0, dx))
+			return false;
+	}
+	if (!gradient_wants(g, 2))
+		return true;
+	Value *last = replaces ? last_update(g->b, at, d->type->dims[0]) : NULL;
+	return (!replaces || last) && gradient_give(g, 2, rows_of(g->b, d, at, last));
+}
+
+// ---- scan --------------------------------------------------------------------------------------------------------
+
+// Adds dv[j] to the element that which[j] names along the axis.
+static Value *to_named(Builder *b, Value *dv, Value *which, int axis)
+{
+	const Type *t = dv->type;
+	const Dim *extent = t->dims[axis];
+	Nest n = nest_open(b, t), r = reduce_open(&n.b, "sum", t->dtype, 1, &extent);
+	Value *at[MAX_RANK];
+	memcpy(at, n.at, sizeof at);
+	at[axis] = r.at[0];
+	Value *here = scalar_from_index(&r.b, n.at[axis], which->type->dtype);
+	Value *hit = apply2(&r.b, OP_PD_EQUAL, load(&r.b, which, at), here);
+	Value *term = index_where(&r.b, hit, load(&r.b, dv, at), build_scalar_f(&r.b, t->dtype, 0));
+	return nest_close(&n, reduce_close(&r, term));
+}
+
+// Opens the sum over the positions j of the results that element i of the axis is part of: j >= i, or as the scan goes.
+static Nest open_later(Nest *n, const Op *op, int axis, Value **at, Value **later)
+{
+	const Type *t = op->results[0].type;
+	bool reverse = op_bool(op, "reverse", false), exclusive = op_bool(op, "exclusive", false);
+	Nest r = reduce_open(&n->b, "sum", t->dtype, 1, &t->dims[axis]);
+	memcpy(at, n->at, sizeof *at * MAX_RANK);
+	at[axis] = r.at[0];
+	Value *first = reverse ? r.at[0] : n->at[axis], *second = reverse ? n->at[axis] : r.at[0];
+	enum OpCode code = exclusive ? OP_PD_LESS_THAN : OP_PD_LESS_EQUAL;
+	*later = apply2(&r.b, code, first, second);
+	return r;
+}
+
+// exp(x[i] - out[j]) is the part of element i in sum j of exponentials.
+static Value *scan_exponentials(GradientJob *g, Value *dv, int axis)
+{
+	Value *x = op_operand(g->op, 0), *out = op_result(g->op, 0), *at[MAX_RANK], *later;
+	Nest n = nest_open(g->b, x->type), r = open_later(&n, g->op, axis, at, &later);
+	Value *part = apply1(&r.b, OP_PD_EXP, tensor_sub(&r.b, load(&r.b, x, n.at), load(&r.b, out, at)));
+	Value *term = tensor_mul(&r.b, load(&r.b, dv, at), part);
+	Value *zero = build_scalar_f(&r.b, x->type->dtype, 0);
+	return nest_close(&n, reduce_close(&r, index_where(&r.b, later, term, zero)));
+}
+
+// Element i of a running product: the sum of dv[j] times the product of all others up to j. Those are products over
+// every j for every i, so that a zero among the elements is no harm.
+static Value *scan_products(GradientJob *g, Value *dv, int axis)
+{
+	Value *x = op_operand(g->op, 0), *at[MAX_RANK], *from[MAX_RANK], *later;
+	const Type *t = x->type;
+	const Dim *dims[MAX_RANK];
+	if (t->rank == MAX_RANK)
+		return NULL;
+	memcpy(dims, t->dims, sizeof *dims * (size_t)t->rank);
+	dims[t->rank] = t->dims[axis]; // which one is left out
+	Nest n = nest_open(g->b, type_tensor(g->b->ctx, t->dtype, t->rank + 1, dims, 0));
+	Value *out = index_equal(&n.b, n.at[axis], n.at[t->rank]);
+	Value *without = nest_close(&n, index_where(&n.b, out, build_scalar_f(&n.b, t->dtype, 1), load(&n.b, x, n.at)));
+	Value *products = without ? scan_along(g->b, without, "prod", axis, op_bool(g->op, "exclusive", false),
+	                                       op_bool(g->op, "reverse", false), NULL) : NULL;
+	if (!products)
+		return NULL;
+	Nest m = nest_open(g->b, t), r = open_later(&m, g->op, axis, at, &later);
+	memcpy(from, at, sizeof from);
+	from[t->rank] = m.at[axis];
+	Value *term = tensor_mul(&r.b, load(&r.b, dv, at), load(&r.b, products, from));
+	Value *zero = build_scalar_f(&r.b, t->dtype, 0);
+	return nest_close(&m, reduce_close(&r, index_where(&r.b, later, term, zero)));
+}
+
+bool gradient_hook_scan(GradientJob *g)
+{
+	const char *kind = op_str(g->op, "kind", "");
+	int axis = axis_norm(op_int(g->op, "axis", 0), g->op->results[0].type->rank);
+	bool exclusive = op_bool(g->op, "exclusive", false), reverse = op_bool(g->op, "reverse", false);
+	Value *d = gradient_of(g, 0), *x = op_operand(g->op, 0);
+	if (!strcmp(kind, "sum"))
+		return gradient_give(g, 0, scan_along(g->b, d, "sum", axis, exclusive, !reverse, NULL));
+	if (!strcmp(kind, "prod"))
+		return gradient_give(g, 0, scan_products(g, d, axis));
+	if (!strcmp(kind, "logsumexp"))
+		return gradient_give(g, 0, scan_exponentials(g, d, axis));
+	Value *which = g->op->nresult > 1 ? op_result(g->op, 1) : NULL;
+	if (!which)
+		scan_along(g->b, x, kind, axis, exclusive, reverse, &which);
+	return which && gradient_give(g, 0, to_named(g->b, d, which, axis));
+}

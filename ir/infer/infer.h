@@ -1,0 +1,16 @@
+// The types of operators: what their results are, from operands and attributes, and what shape arithmetic knows. Leaves result types
+// set, operators that bind sizes in front where only data tell them, or diagnostics. Uses ir/build and what is below.
+#ifndef PDCC_IR_INFER_INFER_H
+#define PDCC_IR_INFER_INFER_H
+
+#include "ir/build/infer.h"
+
+// The number of elements that op finds at run time, at most those of x (NULL: no bound is known).
+const Dim *infer_found_size(const Op *op, const Type *x);
+// The number of true elements of the mask that is index number i of an index_put.
+const Dim *index_put_found(const Op *op, int i);
+
+// Says where in the program random numbers are drawn: two draws with one seed must differ.
+void infer_keep_place(Op *op);
+
+#endif

@@ -1,0 +1,206 @@
+// Types of the operators that resize and rearrange images (ir/ops/nn.yaml).
+//
+// The sizes that an interpolation leads to can come from five places; inference leaves them in the attribute
+// `sizes`, and the number of axes it resizes in `spatial`, so that a pass may give the image another layout.
+#include "ir/build/infer.h"
+#include "ir/infer/geometry.h"
+
+#include <string.h>
+
+// ---- interpolation ---------------------------------------------------------------------------------------
+
+// Scales per axis: the list in `scale` (a single number in old programs), one of which stands for all.
+static bool interp_scales(const Op *op, Resize *r)
+{
+	const Attr *a = op_attr(op, "scale");
+	int n = !a ? 0 : a->kind == ATTR_FLOATS ? a->n : 1;
+	if (n > 1 && n != r->n)
+		return infer_error(op, "%d scales for %d axes", n, r->n);
+	for (int i = 0; i < r->n; i++) {
+		double v = !n ? 0 : a->kind == ATTR_FLOATS ? a->floats[n == 1 ? 0 : i] : a->kind == ATTR_INT ? (double)a->i : a->f;
+		r->scale[i] = v > 0 ? (float)v : 0;
+	}
+	return true;
+}
+
+// size * scale, cut off, in single precision as Paddle does it; for a symbol the scale must be a fraction
+// with a power of two below.
+static const Dim *scaled_size(const Op *op, const Dim *size, float scale)
+{
+	Context *c = op->ctx;
+	if (dim_is_const(size))
+		return dim_const(c, (int64_t)((float)size->value * scale));
+	for (int64_t den = 1; den <= 1 << 16; den *= 2) {
+		double num = (double)scale * (double)den;
+		if (num == (double)(int64_t)num)
+			return dim_div(c, dim_mul(c, size, dim_const(c, (int64_t)num)), dim_const(c, den));
+	}
+	infer_error(op, "a scale of %g of a size that only run time tells", (double)scale);
+	return NULL;
+}
+
+// A scale that a tensor gives must be a constant of the program.
+static bool scale_from_tensor(Op *op, Resize *r)
+{
+	Value *v = op_operand_named(op, "scale_tensor");
+	if (!v)
+		return true;
+	const Tensor *t = NULL;
+	const Attr *a = v->def ? op_attr(v->def, "value") : NULL;
+	if (v->def && v->def->code == OP_BUILTIN_GET_PARAMETER)
+		t = param_constant(v->def);
+	else if (a && a->kind == ATTR_TENSOR)
+		t = a->tensor;
+	bool full = v->def && v->def->code == OP_PD_FULL && !op_operand_named(v->def, "value_tensor");
+	if (!t && !full)
+		return infer_error(op, "the scale must be known when the program is compiled");
+	double list[3];
+	for (int i = 0; i < r->n; i++) {
+		list[i] = full ? op_number(v->def, "value") : tensor_get_f(t, tensor_numel(t) > i ? i : 0);
+		r->scale[i] = (float)list[i];
+	}
+	op_set_attr(op, "scale", attr_floats(op->ctx, r->n, list));
+	op_set_operand(op, op_info_operand(op->info, "scale_tensor"), NULL);
+	return true;
+}
+
+// The values of a tensor, or of a list of tensors of one element, as sizes: bound at run time when unknown.
+static bool sizes_from_operand(Op *op, const char *name, Resize *r)
+{
+	int at = op_info_operand(op->info, name), n = 0;
+	Value *const *list;
+	const Dim *const *known;
+	int count = op_operand_list(op, at, &list);
+	for (int i = 0; i < count; i++) {
+		if (!list[i] || !infer_bind_value(op, list[i]))
+			return false;
+		int k = value_known(list[i], &known);
+		for (int j = 0; j < k && n < r->n; j++)
+			r->out[n++] = known[j];
+	}
+	if (n != r->n)
+		return infer_error(op, "'%s' gives %d sizes, %d are needed", name, n, r->n);
+	return true;
+}
+
+// Sizes from, in this order: SizeTensor, OutSize, scale, the attributes out_d, out_h, out_w.
+static bool interp_sizes(Op *op, Resize *r)
+{
+	static const char *const names[] = {"out_d", "out_h", "out_w"};
+	const Attr *sizes = op_attr(op, "sizes");
+	if (sizes && sizes->n == r->n) {
+		for (int i = 0; i < r->n; i++)
+			r->out[i] = sizes->dims[i];
+		return true;
+	}
+	if (op_operand_named(op, "size_tensor")) {
+		// Sizes as tensors leave the scale out of account.
+		memset(r->scale, 0, sizeof r->scale);
+		op_set_attr(op, "scale", NULL);
+		return sizes_from_operand(op, "size_tensor", r);
+	}
+	if (op_operand_named(op, "out_size"))
+		return sizes_from_operand(op, "out_size", r);
+	for (int i = 0; i < r->n; i++) {
+		int64_t given = op_int(op, names[3 - r->n + i], -1);
+		r->out[i] = r->scale[i] > 0 ? scaled_size(op, r->in[i], r->scale[i]) : dim_const(op->ctx, given);
+		if (!r->out[i])
+			return false;
+		if (dim_is_const(r->out[i]) && r->out[i]->value < 1)
+			return infer_error(op, "neither a size nor a scale for axis %d", r->axis[i]);
+	}
+	return true;
+}
+
+bool resize_of_interp(Op *op, Resize *r)
+{
+	const Type *x = infer_tensor(op, 0);
+	static const struct {
+		enum OpCode code;
+		int n;
+	} fixed[] = {{OP_PD_LINEAR_INTERP, 1}, {OP_PD_BILINEAR_INTERP, 2}, {OP_PD_BICUBIC_INTERP, 2}, {OP_PD_TRILINEAR_INTERP, 3}};
+	if (!x)
+		return false;
+	*r = (Resize){.n = (int)op_int(op, "spatial", x->rank - 2)};
+	for (size_t i = 0; i < COUNT_OF(fixed); i++)
+		if (fixed[i].code == op->code)
+			r->n = fixed[i].n;
+	if (r->n < 1 || r->n > 3 || x->rank < r->n + 2)
+		return infer_error(op, "a tensor of rank %d cannot be resized", x->rank);
+	for (int i = 0; i < r->n; i++) {
+		r->axis[i] = i + (channels_last(op) ? 1 : 2);
+		r->in[i] = x->dims[r->axis[i]];
+	}
+	return interp_scales(op, r) && scale_from_tensor(op, r) && interp_sizes(op, r);
+}
+
+bool infer_hook_interp(Op *op)
+{
+	Resize r;
+	const Dim *shape[MAX_RANK];
+	const char *format = op_str(op, "data_format", "");
+	if (!strcmp(format, "AnyLayout") || !*format)
+		op_set_attr(op, "data_format", NULL);
+	if (!resize_of_interp(op, &r))
+		return false;
+	const Type *x = op_operand(op, 0)->type;
+	op_set_attr(op, "sizes", attr_dims(op->ctx, r.n, r.out));
+	op_set_attr(op, "spatial", attr_int(op->ctx, r.n));
+	for (int i = 1; i < op->noperand; i++)
+		if (op_operand(op, i))
+			op_set_operand(op, i, NULL);
+	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
+	for (int i = 0; i < r.n; i++)
+		shape[r.axis[i]] = r.out[i];
+	return infer_result_shape(op, 0, x->dtype, x->rank, shape);
+}
+
+bool infer_hook_grid_sample(Op *op)
+{
+	const Type *x = infer_tensor(op, 0), *grid = infer_tensor(op, 1);
+	const Dim *shape[5], *same;
+	if (!x || !grid)
+		return false;
+	int n = x->rank - 2;
+	if (n < 2 || n > 3 || grid->rank != x->rank || !dim_is(grid->dims[n + 1], n))
+		return infer_error(op, "an image of rank %d and a grid of rank %d do not fit", x->rank, grid->rank);
+	if (!infer_same_dim(op, x->dims[0], grid->dims[0], "numbers of images and grids", &same))
+		return false;
+	shape[0] = x->dims[0];
+	shape[1] = x->dims[1];
+	for (int i = 0; i < n; i++)
+		shape[2 + i] = grid->dims[1 + i];
+	return infer_result_shape(op, 0, x->dtype, x->rank, shape);
+}
+
+// ---- channels to space and back ----------------------------------------------------------------------------
+
+bool infer_hook_pixel_shuffle(Op *op)
+{
+	Context *c = op->ctx;
+	const Type *x = infer_rank(op, 0, 4);
+	if (!x)
+		return false;
+	int64_t factor = op_int(op, "upscale_factor", 1);
+	int channel = channels_last(op) ? 3 : 1, first = channel == 1 ? 2 : 1;
+	if (factor < 1 || factor > 1 << 15 || (dim_is_const(x->dims[channel]) && x->dims[channel]->value % (factor * factor)))
+		return infer_error(op, "the channels do not divide into blocks of %lld by %lld", (long long)factor,
+		                   (long long)factor);
+	const Dim *shape[4], *by = dim_const(c, factor);
+	shape[0] = x->dims[0];
+	shape[channel] = dim_div(c, x->dims[channel], dim_mul(c, by, by));
+	shape[first] = dim_mul(c, x->dims[first], by);
+	shape[first + 1] = dim_mul(c, x->dims[first + 1], by);
+	return infer_result_shape(op, 0, x->dtype, 4, shape);
+}
+
+bool infer_hook_shuffle_channel(Op *op)
+{
+	const Type *x = infer_rank(op, 0, 4);
+	int64_t group = op_int(op, "group", 1);
+	if (!x)
+		return false;
+	if (group < 1 || (dim_is_const(x->dims[1]) && x->dims[1]->value % group))
+		return infer_error(op, "the channels do not divide into %lld groups", (long long)group);
+	return infer_result(op, 0, x);
+}

@@ -1,0 +1,217 @@
+// Types of reductions, scans and sorts (ir/ops/reduce.yaml).
+#include "ir/build/infer.h"
+#include "ir/infer/geometry.h"
+
+#include <string.h>
+
+// ---- reductions ----------------------------------------------------------------------------------------
+
+static bool reduced_flags(const Op *op, int rank, bool *flags)
+{
+	int64_t axes[2 * MAX_RANK];
+	int n = op_ints(op, "axis", axes, 2 * MAX_RANK);
+	if (n < 0 || op_bool(op, "reduce_all", false))
+		n = 0;
+	// Programs give an axis twice now and then, as 1 and as -3: it is reduced once.
+	for (int d = 0; d < rank; d++)
+		flags[d] = !n;
+	for (int i = 0; i < n; i++) {
+		int d;
+		if (rank == 0 && (axes[i] == 0 || axes[i] == -1))
+			continue; // of a scalar
+		if (!infer_axis(op, axes[i], rank, &d))
+			return false;
+		flags[d] = true;
+	}
+	return true;
+}
+
+int reduced_axes(const Op *op, int rank, int *axes)
+{
+	bool flags[MAX_RANK];
+	int n = 0;
+	if (!reduced_flags(op, rank, flags))
+		return -1;
+	for (int d = 0; d < rank; d++)
+		if (flags[d])
+			axes[n++] = d;
+	return n;
+}
+
+// Folds what is known of the operand, when it is reduced to one element.
+static void reduce_known(Op *op)
+{
+	Context *c = op->ctx;
+	const Dim *const *known, *all;
+	int n = infer_known(op, 0, &known);
+	int64_t left;
+	if (n <= 0 || !type_const_numel(op->results[0].type, &left) || left != 1 || op->info->noperand != 1)
+		return;
+	all = known[0];
+	for (int i = 1; i < n; i++) {
+		switch (op->code) {
+		case OP_PD_SUM:
+			all = dim_add(c, all, known[i]);
+			break;
+		case OP_PD_PROD:
+			all = dim_mul(c, all, known[i]);
+			break;
+		case OP_PD_MAX:
+			all = dim_max(c, all, known[i]);
+			break;
+		case OP_PD_MIN:
+			all = dim_min(c, all, known[i]);
+			break;
+		default:
+			return;
+		}
+	}
+	infer_set_known(op, 0, 1, &all);
+}
+
+bool infer_hook_reduce(Op *op)
+{
+	const Type *x = infer_tensor(op, 0);
+	const Dim *shape[MAX_RANK];
+	bool flags[MAX_RANK];
+	int rank = 0;
+	if (!x || !reduced_flags(op, x->rank, flags))
+		return false;
+	bool keep = op_bool(op, "keepdim", false);
+	for (int d = 0; d < x->rank; d++) {
+		if (!flags[d])
+			shape[rank++] = x->dims[d];
+		else if (keep)
+			shape[rank++] = dim_const(op->ctx, 1);
+	}
+	// Sums of truth values and of i32 are i64 in Paddle, unless a type is asked for; other reductions keep the type.
+	bool wide = op->code == OP_PD_SUM && (x->dtype == DT_BOOL || x->dtype == DT_I32);
+	bool truth = op->code == OP_PD_ANY || op->code == OP_PD_ALL;
+	DType t = truth ? DT_BOOL : wide ? DT_I64 : x->dtype;
+	infer_result_shape(op, 0, op_dtype(op, "dtype", t), rank, shape);
+	reduce_known(op);
+	return true;
+}
+
+bool infer_hook_p_norm(Op *op)
+{
+	const Type *x = infer_tensor(op, 0);
+	const Dim *shape[MAX_RANK];
+	int axis = 0, rank = 0;
+	if (!x)
+		return false;
+	bool all = op_bool(op, "asvector", false), keep = op_bool(op, "keepdim", false);
+	if (!all && !infer_axis(op, op_int(op, "axis", -1), x->rank, &axis))
+		return false;
+	for (int d = 0; d < x->rank; d++) {
+		if (!all && d != axis)
+			shape[rank++] = x->dims[d];
+		else if (keep)
+			shape[rank++] = dim_const(op->ctx, 1);
+	}
+	return infer_result_shape(op, 0, x->dtype, rank, shape);
+}
+
+bool infer_hook_dist(Op *op)
+{
+	const Type *x = infer_tensor(op, 0), *y = infer_tensor(op, 1);
+	const Dim *shape[MAX_RANK];
+	int rank;
+	if (!x || !y || !infer_broadcast(op, x->rank, x->dims, y->rank, y->dims, &rank, shape))
+		return false;
+	return infer_result_shape(op, 0, x->dtype, 0, NULL);
+}
+
+bool infer_hook_arg_reduce(Op *op)
+{
+	const Type *x = infer_tensor(op, 0);
+	const Dim *shape[MAX_RANK];
+	int64_t given;
+	int axis = 0, rank = 0;
+	if (!x || !infer_resolve_int(op, "axis", &given))
+		return false;
+	bool flatten = op_bool(op, "flatten", false), keep = op_bool(op, "keepdims", false);
+	if (!flatten && x->rank && !infer_axis(op, given, x->rank, &axis))
+		return false;
+	for (int d = 0; d < x->rank; d++) {
+		if (!flatten && d != axis)
+			shape[rank++] = x->dims[d];
+		else if (keep)
+			shape[rank++] = dim_const(op->ctx, 1);
+	}
+	return infer_result_shape(op, 0, op_dtype(op, "dtype", DT_I64), rank, shape);
+}
+
+bool infer_hook_add_n(Op *op)
+{
+	Value *const *list;
+	int n = op_operand_list(op, 0, &list);
+	if (n < 1 || !list[0] || !type_is_tensor(list[0]->type))
+		return infer_error(op, "the list is empty");
+	const Type *first = list[0]->type;
+	for (int i = 1; i < n; i++) {
+		const Dim *same;
+		if (!list[i] || !type_is_tensor(list[i]->type) || list[i]->type->rank != first->rank)
+			return infer_error(op, "element %d of the list is not a tensor of the rank of the first", i);
+		for (int d = 0; d < first->rank; d++)
+			if (!infer_same_dim(op, first->dims[d], list[i]->type->dims[d], "sizes of the terms", &same))
+				return false;
+	}
+	return infer_result(op, 0, first);
+}
+
+// ---- scans and sorts ----------------------------------------------------------------------------------------
+
+bool infer_hook_cumsum(Op *op)
+{
+	const Type *x = infer_tensor(op, 0);
+	int64_t given;
+	int axis = 0;
+	if (!x || !infer_resolve_int(op, "axis", &given))
+		return false;
+	if (op_bool(op, "flatten", false)) {
+		const Dim *numel = type_numel(op->ctx, x);
+		return infer_result_shape(op, 0, x->dtype, 1, &numel);
+	}
+	if (x->rank && !infer_axis(op, given, x->rank, &axis))
+		return false;
+	return infer_result(op, 0, x);
+}
+
+// cumprod, cummax, cummin: the axis.
+bool verify_hook_scan(Op *op)
+{
+	const Type *x = infer_tensor(op, 0);
+	int axis;
+	return x && (!x->rank || infer_axis(op, op_int(op, op->code == OP_PD_CUMPROD ? "dim" : "axis", -1), x->rank, &axis));
+}
+
+bool infer_hook_argsort(Op *op)
+{
+	const Type *x = infer_tensor(op, 0);
+	int axis;
+	if (!x || (x->rank && !infer_axis(op, op_int(op, "axis", -1), x->rank, &axis)))
+		return false;
+	return infer_result(op, 0, x) && infer_result(op, 1, type_like(op->ctx, x, DT_I64));
+}
+
+bool infer_hook_topk(Op *op)
+{
+	const Type *x = infer_tensor(op, 0);
+	const Dim *shape[MAX_RANK], *k;
+	int axis = 0;
+	if (!x || (x->rank && !infer_axis(op, op_int(op, "axis", -1), x->rank, &axis)))
+		return false;
+	int n = infer_sizes_bound(op, "k", &k, 1);
+	if (n < 0 && op_operand(op, 1))
+		return false;
+	if (n != 1)
+		k = dim_const(op->ctx, op_int(op, "k", 1));
+	if (dim_is_const(k) && (k->value < 1 || (x->rank && dim_is_const(x->dims[axis]) && k->value > x->dims[axis]->value)))
+		return infer_error(op, "k is %lld, which the axis does not have", (long long)k->value);
+	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
+	if (x->rank)
+		shape[axis] = k;
+	return infer_result_shape(op, 0, x->dtype, x->rank, shape) &&
+	       infer_result_shape(op, 1, DT_I64, x->rank, shape);
+}

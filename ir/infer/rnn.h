@@ -1,0 +1,25 @@
+// What inference and the definition of pd.rnn share. Private to ir/.
+#ifndef PDCC_RNN_H
+#define PDCC_RNN_H
+
+#include "ir/core/core.h"
+
+typedef enum RnnMode { RNN_LSTM, RNN_GRU, RNN_TANH, RNN_RELU } RnnMode;
+
+// A pd.rnn, as its attributes and operands say. Weights come in Paddle's order: for every layer and direction those of
+// the input [gates * hidden, input] and of the state [gates * hidden, hidden], then in the same order the two biases.
+typedef struct Rnn {
+	RnnMode mode;
+	int gates;      // LSTM: i, f, candidate, o; GRU: r, z, candidate
+	int64_t hidden;
+	int layers, directions, nstate;
+	Value *x;       // [time, batch, input]
+	Value *lengths; // [batch], or NULL
+	Value *const *weights;
+	Value *const *states; // [nstate], each [layers * directions, batch, hidden]
+} Rnn;
+
+// False after a diagnostic.
+bool rnn_read(Op *op, Rnn *r);
+
+#endif

@@ -1,0 +1,108 @@
+// Primitive maps on strips of complex numbers, with the formulas of Paddle's complex type: computed in double and rounded
+// at the end. Called by interp_maps.c and interp_strip.c.
+#include "ir/interp/hooks.h"
+
+#include <math.h>
+
+#define EACH(real, imaginary)                                                                                         \
+	for (int l = 0; l < n; l++) {                                                                                     \
+		const double re = (real), im = (imaginary);                                                                   \
+		out[l].f = re;                                                                                                \
+		out[COMPLEX_IM + l].f = im;                                                                                   \
+	}                                                                                                                 \
+	break
+#define TRUTH(expr)                                                                                                   \
+	for (int l = 0; l < n; l++)                                                                                       \
+		out[l].i = (expr);                                                                                            \
+	return true
+#define A x[0][l].f
+#define A_IM x[0][COMPLEX_IM + l].f
+#define B x[1][l].f
+#define B_IM x[1][COMPLEX_IM + l].f
+
+static bool from_complex(DType to, int n, Lane *out, const Lane *const *x)
+{
+	bool by_zero;
+	if (to == DT_BOOL) {
+		TRUTH(A != 0 || A_IM != 0);
+	}
+	return map_lanes(OP_PD_CAST, DT_F64, to, n, out, x, &by_zero);
+}
+
+// Real functions of complex numbers.
+static bool parts_of_complex(enum OpCode code, int n, Lane *out, const Lane *const *x)
+{
+	if (code != OP_PD_REAL && code != OP_PD_IMAG && code != OP_PD_ABS)
+		return false;
+	for (int l = 0; l < n; l++)
+		out[l].f = code == OP_PD_REAL ? A : code == OP_PD_IMAG ? A_IM : hypot(A, A_IM);
+	return true;
+}
+
+bool complex_lanes(enum OpCode code, DType from, DType to, int n, Lane *out, const Lane *const *x)
+{
+	bool real = !dtype_is_complex(from);
+	if (code == OP_PD_CAST && !dtype_is_complex(to))
+		return from_complex(to, n, out, x);
+	if (real && code != OP_PD_CAST && code != OP_PD_COMPLEX)
+		return false;
+	if (parts_of_complex(code, n, out, x)) {
+		lanes_round(to, n, out);
+		return true;
+	}
+	switch (code) {
+	case OP_PD_CAST:
+		EACH(!real || dtype_is_float(from) ? A : (double)x[0][l].i, real ? 0 : A_IM);
+	case OP_PD_COMPLEX:
+		EACH(A, B);
+	case OP_PD_ADD:
+		EACH(A + B, A_IM + B_IM);
+	case OP_PD_SUBTRACT:
+		EACH(A - B, A_IM - B_IM);
+	case OP_PD_MULTIPLY:
+		EACH(A * B - A_IM * B_IM, A * B_IM + A_IM * B);
+	case OP_PD_DIVIDE:
+		EACH((A * B + A_IM * B_IM) / (B * B + B_IM * B_IM), (A_IM * B - A * B_IM) / (B * B + B_IM * B_IM));
+	case OP_PD_NEGATIVE:
+		EACH(-A, -A_IM);
+	case OP_PD_WHERE:
+		EACH(x[0][l].i ? B : x[2][l].f, x[0][l].i ? B_IM : x[2][COMPLEX_IM + l].f);
+	case OP_PD_EQUAL:
+		TRUTH(A == B && A_IM == B_IM);
+	case OP_PD_NOT_EQUAL:
+		TRUTH(A != B || A_IM != B_IM);
+	default:
+		return false;
+	}
+	lanes_round(dtype_part(to), n, out);
+	lanes_round(dtype_part(to), n, out + COMPLEX_IM);
+	return true;
+}
+
+void complex_gather(const Tensor *t, int n, const int64_t *at, Lane *out)
+{
+	for (int l = 0; l < n; l++)
+		for (int part = 0; part < 2; part++)
+			out[part * COMPLEX_IM + l].f = t->dtype == DT_C64 ? ((const float *)t->data)[2 * at[l] + part]
+			                                                  : ((const double *)t->data)[2 * at[l] + part];
+}
+
+void complex_store(Tensor *t, int64_t at, int n, const Lane *v)
+{
+	for (int l = 0; l < n; l++)
+		for (int part = 0; part < 2; part++) {
+			if (t->dtype == DT_C64)
+				((float *)t->data)[2 * (at + l) + part] = (float)v[part * COMPLEX_IM + l].f;
+			else
+				((double *)t->data)[2 * (at + l) + part] = v[part * COMPLEX_IM + l].f;
+		}
+}
+
+void complex_accumulate(bool product, int n, Lane *acc, const Lane *v)
+{
+	for (int l = 0; l < n; l++) {
+		const double re = acc[l].f, im = acc[COMPLEX_IM + l].f, x = v[l].f, y = v[COMPLEX_IM + l].f;
+		acc[l].f = product ? re * x - im * y : re + x;
+		acc[COMPLEX_IM + l].f = product ? re * y + im * x : im + y;
+	}
+}

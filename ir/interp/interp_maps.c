@@ -1,0 +1,434 @@
+// Primitive maps on strips of elements: the interpreter's arithmetic. Floats are computed in double and
+// rounded to their type after every operation, which for + - * / and sqrt of f32 is exact; integers wrap.
+// NaN, infinities and conversions out of range are what Paddle's x86 kernels give.
+#include "ir/interp/hooks.h"
+
+#include <math.h>
+
+#define EACH(statement)                                                                                               \
+	for (int l = 0; l < n; l++) {                                                                                     \
+		statement;                                                                                                    \
+	}                                                                                                                 \
+	return true
+// In groups of 8 lanes, some past the n asked for: compilers make vector code of that. For operations that
+// cannot fail and cost next to nothing.
+#define GROUPS(statement)                                                                                             \
+	for (int g = 0; g < n; g += 8)                                                                                    \
+		for (int l = g; l < g + 8; l++) {                                                                             \
+			statement;                                                                                                \
+		}                                                                                                             \
+	return true
+#define FLOAT(expr) EACH(out[l].f = (expr))
+#define WHOLE(expr) EACH(out[l].i = (expr))
+#define FLOAT_QUICK(expr) GROUPS(out[l].f = (expr))
+#define WHOLE_QUICK(expr) GROUPS(out[l].i = (expr))
+#define A x[0][l]
+#define B x[1][l]
+#define C x[2][l]
+
+// ---- rounding -------------------------------------------------------------------------------------
+
+void lanes_round(DType t, int n, Lane *v)
+{
+#define ROUND(field, expr)                                                                                            \
+	for (int l = 0; l < n; l++)                                                                                       \
+		v[l].field = (expr);                                                                                          \
+	break
+	switch (t) {
+	case DT_F32:
+		for (int g = 0; g < n; g += 8)
+			for (int l = g; l < g + 8; l++)
+				v[l].f = (float)v[l].f;
+		break;
+	case DT_F16: // by way of f32, as Paddle computes
+		ROUND(f, half_to_float(float_to_half((float)v[l].f)));
+	case DT_BF16:
+		ROUND(f, bf16_to_float(float_to_bf16((float)v[l].f)));
+	case DT_BOOL:
+		ROUND(i, v[l].i != 0);
+	case DT_U8:
+		ROUND(i, (uint8_t)v[l].i);
+	case DT_I8:
+		ROUND(i, (int8_t)(uint8_t)v[l].i);
+	case DT_I16:
+		ROUND(i, (int16_t)(uint16_t)v[l].i);
+	case DT_I32:
+		ROUND(i, (int32_t)(uint32_t)v[l].i);
+	default:
+		break;
+	}
+#undef ROUND
+}
+
+static double round_one(DType t, double v)
+{
+	Lane lanes[8] = {{.f = v}};
+	lanes_round(t, 1, lanes);
+	return lanes[0].f;
+}
+
+// ---- special functions ----------------------------------------------------------------------------
+
+// By recurrence up to 10, then the asymptotic series; reflection below 0.
+static double digamma(double x)
+{
+	const double pi = 3.14159265358979323846;
+	if (x <= 0 && x == floor(x))
+		return NAN;
+	if (x < 0)
+		return digamma(1 - x) - pi / tan(pi * x);
+	double sum = 0;
+	for (; x < 10; x++)
+		sum -= 1 / x;
+	double y = 1 / (x * x);
+	static const double c[] = {1. / 12, -1. / 120, 1. / 252, -1. / 240, 1. / 132, -691. / 32760, 1. / 12};
+	double series = 0;
+	for (int i = (int)COUNT_OF(c) - 1; i >= 0; i--)
+		series = (series + c[i]) * y;
+	return sum + log(x) - 0.5 / x - series;
+}
+
+static double float_remainder(double x, double y)
+{
+	double r = fmod(x, y);
+	return r != 0 && (y < 0) != (r < 0) ? r + y : r;
+}
+
+// Python's floored division: exact where x / y rounds up to a whole number.
+static double float_floor_divide(DType t, double x, double y)
+{
+	if (y == 0)
+		return round_one(t, x / y);
+	double r = fmod(x, y), q = round_one(t, round_one(t, x - r) / y);
+	if (r != 0 && (y < 0) != (r < 0))
+		q = round_one(t, q - 1);
+	if (q == 0)
+		return copysign(0, round_one(t, x / y));
+	double whole = floor(q);
+	return q - whole > 0.5 ? whole + 1 : whole;
+}
+
+// ---- floats -----------------------------------------------------------------------------------------
+
+static bool float_binary(enum OpCode code, DType t, int n, Lane *out, const Lane *const *x)
+{
+	switch (code) {
+	case OP_PD_ADD:
+		FLOAT_QUICK(A.f + B.f);
+	case OP_PD_SUBTRACT:
+		FLOAT_QUICK(A.f - B.f);
+	case OP_PD_MULTIPLY:
+		FLOAT_QUICK(A.f * B.f);
+	case OP_PD_DIVIDE:
+		FLOAT_QUICK(A.f / B.f);
+	case OP_PD_FLOOR_DIVIDE:
+		FLOAT(float_floor_divide(t, A.f, B.f));
+	case OP_PD_REMAINDER:
+		FLOAT(float_remainder(A.f, B.f));
+	case OP_PD_ELEMENTWISE_POW:
+		FLOAT(pow(A.f, B.f));
+	case OP_PD_NEXTAFTER:
+		FLOAT(t == DT_F32 ? (double)nextafterf((float)A.f, (float)B.f) : nextafter(A.f, B.f));
+	case OP_PD_MAXIMUM:
+		FLOAT_QUICK(A.f > B.f ? A.f : B.f);
+	case OP_PD_MINIMUM:
+		FLOAT_QUICK(A.f < B.f ? A.f : B.f);
+	case OP_PD_FMAX:
+		FLOAT(fmax(A.f, B.f));
+	case OP_PD_FMIN:
+		FLOAT(fmin(A.f, B.f));
+	case OP_PD_ATAN2:
+		FLOAT(atan2(A.f, B.f));
+	default:
+		return false;
+	}
+}
+
+static bool float_compare(enum OpCode code, int n, Lane *out, const Lane *const *x)
+{
+	switch (code) {
+	case OP_PD_LESS_THAN:
+		WHOLE_QUICK(A.f < B.f);
+	case OP_PD_LESS_EQUAL:
+		WHOLE_QUICK(A.f <= B.f);
+	case OP_PD_GREATER_THAN:
+		WHOLE_QUICK(A.f > B.f);
+	case OP_PD_GREATER_EQUAL:
+		WHOLE_QUICK(A.f >= B.f);
+	case OP_PD_EQUAL:
+		WHOLE_QUICK(A.f == B.f);
+	case OP_PD_NOT_EQUAL:
+		WHOLE_QUICK(A.f != B.f);
+	case OP_PD_LOGICAL_AND:
+		WHOLE_QUICK(A.f != 0 && B.f != 0);
+	case OP_PD_LOGICAL_OR:
+		WHOLE_QUICK(A.f != 0 || B.f != 0);
+	case OP_PD_LOGICAL_XOR:
+		WHOLE_QUICK((A.f != 0) != (B.f != 0));
+	case OP_PD_LOGICAL_NOT:
+		WHOLE_QUICK(A.f == 0);
+	case OP_PD_ISNAN:
+		WHOLE_QUICK(isnan(A.f) != 0);
+	case OP_PD_ISINF:
+		WHOLE_QUICK(isinf(A.f) != 0);
+	case OP_PD_ISFINITE:
+		WHOLE_QUICK(isfinite(A.f) != 0);
+	default:
+		return false;
+	}
+}
+
+static bool float_unary(enum OpCode code, int n, Lane *out, const Lane *const *x)
+{
+	switch (code) {
+	case OP_PD_NEGATIVE:
+		FLOAT_QUICK(-A.f);
+	case OP_PD_ABS:
+		FLOAT_QUICK(fabs(A.f));
+	case OP_PD_SQRT:
+		FLOAT_QUICK(sqrt(A.f));
+	case OP_PD_RSQRT:
+		FLOAT(1 / sqrt(A.f));
+	case OP_PD_EXP:
+		FLOAT(exp(A.f));
+	case OP_PD_EXPM1:
+		FLOAT(expm1(A.f));
+	case OP_PD_LOG:
+		FLOAT(log(A.f));
+	case OP_PD_LOG2:
+		FLOAT(log2(A.f));
+	case OP_PD_LOG10:
+		FLOAT(log10(A.f));
+	case OP_PD_LOG1P:
+		FLOAT(log1p(A.f));
+	case OP_PD_ERF:
+		FLOAT(erf(A.f));
+	case OP_PD_LGAMMA:
+		FLOAT(lgamma(A.f));
+	case OP_PD_DIGAMMA:
+		FLOAT(digamma(A.f));
+	case OP_PD_FLOOR:
+		FLOAT(floor(A.f));
+	case OP_PD_CEIL:
+		FLOAT(ceil(A.f));
+	case OP_PD_ROUND:
+		FLOAT(round(A.f));
+	case OP_PD_TRUNC:
+		FLOAT(trunc(A.f));
+	default:
+		return false;
+	}
+}
+
+static bool float_trigonometric(enum OpCode code, int n, Lane *out, const Lane *const *x)
+{
+	switch (code) {
+	case OP_PD_SIN:
+		FLOAT(sin(A.f));
+	case OP_PD_COS:
+		FLOAT(cos(A.f));
+	case OP_PD_TAN:
+		FLOAT(tan(A.f));
+	case OP_PD_ASIN:
+		FLOAT(asin(A.f));
+	case OP_PD_ACOS:
+		FLOAT(acos(A.f));
+	case OP_PD_ATAN:
+		FLOAT(atan(A.f));
+	case OP_PD_SINH:
+		FLOAT(sinh(A.f));
+	case OP_PD_COSH:
+		FLOAT(cosh(A.f));
+	case OP_PD_TANH:
+		FLOAT(tanh(A.f));
+	case OP_PD_ASINH:
+		FLOAT(asinh(A.f));
+	case OP_PD_ACOSH:
+		FLOAT(acosh(A.f));
+	case OP_PD_ATANH:
+		FLOAT(atanh(A.f));
+	default:
+		return false;
+	}
+}
+
+// ---- integers, bool and index -----------------------------------------------------------------------
+
+static int64_t floor_divide(int64_t a, int64_t b)
+{
+	if (b == -1) // INT64_MIN / -1 wraps
+		return (int64_t)(0 - (uint64_t)a);
+	int64_t q = a / b;
+	return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
+}
+
+static int64_t truncated_divide(int64_t a, int64_t b)
+{
+	return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
+}
+
+static int64_t floor_remainder(int64_t a, int64_t b)
+{
+	if (b == -1)
+		return 0;
+	int64_t r = a % b;
+	return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+// Integer powers are computed in double and rounded; out of range gives the smallest, as conversions do.
+static int64_t whole_power(int64_t a, int64_t b)
+{
+	double v = rint(pow((double)a, (double)b));
+	return v >= -0x1p63 && v < 0x1p63 ? (int64_t)v : INT64_MIN;
+}
+
+static bool whole_divide(enum OpCode code, int n, Lane *out, const Lane *const *x, bool *by_zero)
+{
+	if (code != OP_PD_DIVIDE && code != OP_PD_FLOOR_DIVIDE && code != OP_PD_REMAINDER)
+		return false;
+	for (int l = 0; l < n; l++) {
+		if (B.i == 0) {
+			*by_zero = true;
+			return false;
+		}
+	}
+	if (code == OP_PD_DIVIDE) {
+		WHOLE(truncated_divide(A.i, B.i));
+	} else if (code == OP_PD_FLOOR_DIVIDE) {
+		WHOLE(floor_divide(A.i, B.i));
+	} else {
+		WHOLE(floor_remainder(A.i, B.i));
+	}
+}
+
+static bool whole_binary(enum OpCode code, int n, Lane *out, const Lane *const *x)
+{
+	switch (code) {
+	case OP_PD_ADD:
+		WHOLE_QUICK((int64_t)((uint64_t)A.i + (uint64_t)B.i));
+	case OP_PD_SUBTRACT:
+		WHOLE_QUICK((int64_t)((uint64_t)A.i - (uint64_t)B.i));
+	case OP_PD_MULTIPLY:
+		WHOLE_QUICK((int64_t)((uint64_t)A.i * (uint64_t)B.i));
+	case OP_PD_ELEMENTWISE_POW:
+		WHOLE(whole_power(A.i, B.i));
+	case OP_PD_MAXIMUM:
+	case OP_PD_FMAX:
+		WHOLE_QUICK(A.i > B.i ? A.i : B.i);
+	case OP_PD_MINIMUM:
+	case OP_PD_FMIN:
+		WHOLE_QUICK(A.i < B.i ? A.i : B.i);
+	case OP_PD_BITWISE_AND:
+		WHOLE_QUICK(A.i & B.i);
+	case OP_PD_BITWISE_OR:
+		WHOLE_QUICK(A.i | B.i);
+	case OP_PD_BITWISE_XOR:
+		WHOLE_QUICK(A.i ^ B.i);
+	case OP_PD_LOGICAL_AND:
+		WHOLE_QUICK(A.i && B.i);
+	case OP_PD_LOGICAL_OR:
+		WHOLE_QUICK(A.i || B.i);
+	case OP_PD_LOGICAL_XOR:
+		WHOLE_QUICK(!A.i != !B.i);
+	default:
+		return false;
+	}
+}
+
+static bool whole_compare(enum OpCode code, int n, Lane *out, const Lane *const *x)
+{
+	switch (code) {
+	case OP_PD_LESS_THAN:
+		WHOLE_QUICK(A.i < B.i);
+	case OP_PD_LESS_EQUAL:
+		WHOLE_QUICK(A.i <= B.i);
+	case OP_PD_GREATER_THAN:
+		WHOLE_QUICK(A.i > B.i);
+	case OP_PD_GREATER_EQUAL:
+		WHOLE_QUICK(A.i >= B.i);
+	case OP_PD_EQUAL:
+		WHOLE_QUICK(A.i == B.i);
+	case OP_PD_NOT_EQUAL:
+		WHOLE_QUICK(A.i != B.i);
+	default:
+		return false;
+	}
+}
+
+static bool whole_unary(enum OpCode code, DType from, int n, Lane *out, const Lane *const *x)
+{
+	switch (code) {
+	case OP_PD_NEGATIVE:
+		WHOLE_QUICK((int64_t)(0 - (uint64_t)A.i));
+	case OP_PD_ABS:
+		WHOLE_QUICK(A.i < 0 ? (int64_t)(0 - (uint64_t)A.i) : A.i);
+	case OP_PD_FLOOR:
+	case OP_PD_CEIL:
+	case OP_PD_ROUND:
+	case OP_PD_TRUNC:
+		WHOLE_QUICK(A.i);
+	case OP_PD_LOGICAL_NOT:
+		WHOLE_QUICK(!A.i);
+	case OP_PD_BITWISE_NOT:
+		if (from == DT_BOOL) {
+			WHOLE_QUICK(!A.i);
+		} else {
+			WHOLE_QUICK(~A.i);
+		}
+	case OP_PD_ISNAN:
+	case OP_PD_ISINF:
+		WHOLE_QUICK(0);
+	case OP_PD_ISFINITE:
+		WHOLE_QUICK(1);
+	default:
+		return false;
+	}
+}
+
+// ---- conversions ------------------------------------------------------------------------------------
+
+// Out of range, and NaN, give the smallest integer of the type that the processor converts to: i64, or i32
+// for everything narrower (and then wrap).
+static int64_t float_to_whole(DType to, double v)
+{
+	v = trunc(v);
+	if (to == DT_I64)
+		return v >= -0x1p63 && v < 0x1p63 ? (int64_t)v : INT64_MIN;
+	return v >= -0x1p31 && v < 0x1p31 ? (int64_t)v : INT32_MIN;
+}
+
+static bool cast_lanes(DType from, DType to, int n, Lane *out, const Lane *const *x)
+{
+	bool f = dtype_is_float(from);
+	if (to == DT_BOOL) {
+		WHOLE(f ? A.f != 0 : A.i != 0);
+	} else if (dtype_is_float(to)) {
+		FLOAT(f ? A.f : (double)A.i);
+	} else {
+		WHOLE(f ? float_to_whole(to, A.f) : A.i);
+	}
+}
+
+bool map_lanes(enum OpCode code, DType from, DType to, int n, Lane *out, const Lane *const *x, bool *by_zero)
+{
+	bool done;
+	*by_zero = false;
+	if (dtype_is_complex(from) || dtype_is_complex(to))
+		return complex_lanes(code, from, to, n, out, x);
+	if (code == OP_PD_WHERE) {
+		GROUPS(out[l].i = A.i ? B.i : C.i);
+	}
+	if (code == OP_PD_CAST)
+		done = cast_lanes(from, to, n, out, x);
+	else if (dtype_is_float(from))
+		done = float_binary(code, from, n, out, x) || float_unary(code, n, out, x) ||
+		       float_trigonometric(code, n, out, x) || float_compare(code, n, out, x);
+	else
+		done = whole_divide(code, n, out, x, by_zero) || (!*by_zero && (whole_binary(code, n, out, x) ||
+		       whole_compare(code, n, out, x) || whole_unary(code, from, n, out, x)));
+	if (done && to != DT_BOOL)
+		lanes_round(to, n, out);
+	else if (done && from == DT_BOOL && (code == OP_PD_ADD || code == OP_PD_SUBTRACT || code == OP_PD_NEGATIVE))
+		lanes_round(to, n, out); // the others leave 0 or 1
+	return done;
+}

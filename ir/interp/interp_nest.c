@@ -1,0 +1,58 @@
+// Interpreter hooks of loop.nest and loop.bind.
+#include "ir/interp/hooks.h"
+
+// Stores the strip at `at` of everything that the nest yields.
+static void store_strip(const Program *p, int nresult, Tensor *const *results, int64_t at, int n)
+{
+	for (int i = 0; i < nresult; i++)
+		lanes_store(results[i], at, n, program_result(p, i));
+}
+
+bool interpret_hook_loop_nest(Interp *in, Op *op)
+{
+	const Region *r = &op->regions[0];
+	const Block *b = region_entry(r);
+	if (op->nresult < 1 || !b || !b->last || b->last->noperand != op->nresult)
+		return interp_error(in, op, "the nest is malformed");
+	Tensor **results = NEW_ARRAY(interp_arena(in), (size_t)op->nresult, Tensor *);
+	for (int i = 0; i < op->nresult; i++)
+		if (!(results[i] = interp_result(in, op, i)))
+			return false;
+	int64_t total = tensor_numel(results[0]);
+	int rank = results[0]->rank;
+	for (int i = 1; i < op->nresult; i++)
+		if (tensor_numel(results[i]) != total)
+			return interp_error(in, op, "the results of the nest differ in shape");
+	if (b->narg != rank)
+		return interp_error(in, op, "the nest has %d positions for a tensor of rank %d", b->narg, rank);
+	if (total == 0)
+		return true;
+	Program *p = program_compile(in, r);
+	if (!p)
+		return false;
+	for (int i = 0; i < op->nresult; i++)
+		if (program_result_dtype(p, i) != results[i]->dtype)
+			return interp_error(in, op, "element %d yielded is of another type than the tensor", i);
+	for (int64_t at = 0; at < total; at += STRIP) {
+		int n = total - at < STRIP ? (int)(total - at) : STRIP;
+		program_set_position(p, 0, rank, results[0]->dims, at, n);
+		if (!program_run_strip(p, n))
+			return false;
+		store_strip(p, op->nresult, results, at, n);
+	}
+	return true;
+}
+
+bool interpret_hook_loop_bind(Interp *in, Op *op)
+{
+	const Attr *dims = op_attr(op, "dims");
+	Tensor *t = interp_operand(in, op, 0);
+	if (!t)
+		return false;
+	if (!dims || dims->kind != ATTR_DIMS || tensor_numel(t) != dims->n)
+		return interp_error(in, op, "as many sizes are needed as elements");
+	for (int i = 0; i < dims->n; i++)
+		if (!interp_found_dim(in, op, dims->dims[i], tensor_get_i(t, i)))
+			return false;
+	return true;
+}

@@ -1,0 +1,123 @@
+// Interpreter hooks of the kernels that go in sequence: kernel.scan, kernel.scatter.
+#include "ir/interp/hooks.h"
+
+#include <math.h>
+#include <string.h>
+
+// ---- running sums -----------------------------------------------------------------------------------
+
+// Takes v into the accumulator; whether it is the new largest (smallest).
+static bool scan_float(ScanKind kind, bool first, double *acc, double v)
+{
+	double high = *acc > v ? *acc : v, low = *acc > v ? v : *acc;
+	bool better = first || isnan(v) || (!isnan(*acc) && (kind == SCAN_MAX ? v >= *acc : v <= *acc));
+	switch (kind) {
+	case SCAN_SUM: *acc += v; break;
+	case SCAN_PROD: *acc *= v; break;
+	case SCAN_LOGSUMEXP: *acc = high == low ? high + log(2) : high + log1p(exp(low - high)); break;
+	default: *acc = better ? v : *acc;
+	}
+	return better;
+}
+
+static bool scan_int(ScanKind kind, bool first, int64_t *acc, int64_t v)
+{
+	bool better = first || (kind == SCAN_MAX ? v >= *acc : v <= *acc);
+	if (kind == SCAN_SUM)
+		*acc = (int64_t)((uint64_t)*acc + (uint64_t)v);
+	else if (kind == SCAN_PROD)
+		*acc = (int64_t)((uint64_t)*acc * (uint64_t)v);
+	else
+		*acc = better ? v : *acc;
+	return better;
+}
+
+typedef struct Scan {
+	ScanKind kind;
+	const Tensor *x;
+	Tensor *out, *which; // which: NULL when nobody asks
+	int64_t length, inner;
+	bool exclusive, reverse;
+} Scan;
+
+static void scan_line(const Scan *s, int64_t first)
+{
+	bool floating = dtype_is_float(s->x->dtype);
+	double f = s->kind == SCAN_LOGSUMEXP ? -INFINITY : s->kind == SCAN_PROD;
+	int64_t i = s->kind == SCAN_PROD, which = 0;
+	for (int64_t k = 0; k < s->length; k++) {
+		int64_t place = s->reverse ? s->length - 1 - k : k, at = first + place * s->inner;
+		double before_f = f;
+		int64_t before_i = i;
+		bool better = floating ? scan_float(s->kind, k == 0, &f, tensor_get_f(s->x, at))
+		                       : scan_int(s->kind, k == 0, &i, tensor_get_i(s->x, at));
+		which = better ? place : which;
+		if (floating)
+			tensor_set_f(s->out, at, s->exclusive ? before_f : f);
+		else
+			tensor_set_i(s->out, at, s->exclusive ? before_i : i);
+		if (s->which)
+			tensor_set_i(s->which, at, which);
+	}
+}
+
+bool interpret_hook_kernel_scan(Interp *in, Op *op)
+{
+	Tensor *x = interp_operand(in, op, 0), *out = interp_result(in, op, 0);
+	Tensor *which = op->nresult > 1 ? interp_result(in, op, 1) : NULL;
+	int64_t axis = op_int(op, "axis", 0);
+	if (!x || !out || (op->nresult > 1 && !which))
+		return false;
+	Scan s = {.kind = (ScanKind)op_enum(op, "kind"), .x = x, .out = out, .which = which, .length = x->dims[axis], .inner = 1,
+	          .exclusive = op_bool(op, "exclusive", false), .reverse = op_bool(op, "reverse", false)};
+	for (int64_t d = axis + 1; d < x->rank; d++)
+		s.inner *= x->dims[d];
+	int64_t lines = s.length ? tensor_numel(x) / s.length : 0;
+	for (int64_t i = 0; i < lines; i++)
+		scan_line(&s, i / s.inner * s.length * s.inner + i % s.inner);
+	return true;
+}
+
+// ---- rows that change ---------------------------------------------------------------------------------
+
+// A row and one of the updates become their sum, or their product.
+static void change_row(Tensor *out, int64_t row, const Tensor *updates, int64_t from, int64_t width, bool product)
+{
+	for (int64_t i = 0; i < width; i++) {
+		int64_t to = row * width + i, at = from * width + i;
+		if (dtype_is_float(out->dtype)) {
+			double a = tensor_get_f(out, to), b = tensor_get_f(updates, at);
+			tensor_set_f(out, to, product ? a * b : a + b);
+		} else {
+			uint64_t a = (uint64_t)tensor_get_i(out, to), b = (uint64_t)tensor_get_i(updates, at);
+			tensor_set_i(out, to, (int64_t)(product ? a * b : a + b));
+		}
+	}
+}
+
+bool interpret_hook_kernel_scatter(Interp *in, Op *op)
+{
+	Tensor *x = interp_operand(in, op, 0), *at = interp_operand(in, op, 1), *updates = interp_operand(in, op, 2);
+	Tensor *out = interp_result(in, op, 0);
+	const ScatterKind how = (ScatterKind)op_enum(op, "how");
+	if (!x || !at || !updates || !out)
+		return false;
+	int64_t width = x->dims[1], count = at->dims[0];
+	size_t row = (size_t)width * dtype_size(x->dtype);
+	if (tensor_numel(out))
+		memcpy(out->data, x->data, tensor_bytes(x));
+	for (int64_t k = 0; k < count; k++)
+		if (tensor_get_i(at, k) < 0 || tensor_get_i(at, k) >= x->dims[0])
+			return interp_error(in, op, "there is no row %lld", (long long)tensor_get_i(at, k));
+	for (int64_t k = 0; k < count && row; k++)
+		if (how == SCATTER_SUM)
+			memset((char *)out->data + (size_t)tensor_get_i(at, k) * row, 0, row);
+	for (int64_t k = 0; k < count && row; k++) {
+		int64_t to = tensor_get_i(at, k);
+		if (how != SCATTER_REPLACE)
+			change_row(out, to, updates, k, width, how == SCATTER_MULTIPLY);
+		else
+			memcpy((char *)out->data + (size_t)to * row, (const char *)updates->data + (size_t)k * row, row);
+	}
+	return true;
+}

@@ -1,0 +1,45 @@
+# The sources of ir/, room by room.
+SOURCES += ir/ir.c
+SOURCES += ir/algebra/define_factor.c ir/algebra/define_jacobi.c ir/algebra/define_linalg.c
+SOURCES += ir/base/arena.c ir/base/diag.c ir/base/map.c ir/base/text.c ir/base/vec.c
+SOURCES += ir/build/broadcast.c ir/build/build.c ir/build/counted.c ir/build/infer.c \
+	ir/build/infer_math.c ir/build/nest.c ir/build/select.c
+SOURCES += ir/core/attr.c ir/core/context.c ir/core/dim.c ir/core/dim_bound.c ir/core/op.c \
+	ir/core/table.c ir/core/tensor.c ir/core/type.c
+SOURCES += ir/define/define_diagonal.c ir/define/define_fft.c ir/define/define_functions.c ir/define/define_fused.c \
+	ir/define/define_graph.c ir/define/define_loss.c ir/define/define_random.c \
+	ir/define/define_rearrange.c ir/define/define_search.c ir/define/infer_composed.c
+SOURCES += ir/define/define_conv.c ir/define/define_einsum.c ir/define/define_image.c \
+	ir/define/define_index.c ir/define/define_mutable.c ir/define/define_nn.c \
+	ir/define/define_reduce.c ir/define/define_rnn.c ir/define/define_scatter.c \
+	ir/define/define_special.c ir/define/define_tensor.c ir/define/define_train.c \
+	ir/define/define_unique.c ir/define/expr.c
+SOURCES += ir/detect/define_boxes.c ir/detect/define_detect.c ir/detect/define_nms.c \
+	ir/detect/define_proposals.c ir/detect/define_roi.c
+SOURCES += ir/gradient/gradient.c ir/gradient/gradient_control.c ir/gradient/gradient_kernel.c \
+	ir/gradient/gradient_nest.c
+SOURCES += ir/infer/attention.c ir/infer/infer_array.c ir/infer/infer_bounds.c \
+	ir/infer/infer_detect.c \
+	ir/infer/infer_image.c ir/infer/infer_index.c ir/infer/infer_mutable.c ir/infer/infer_nn.c \
+	ir/infer/infer_range.c ir/infer/infer_reduce.c ir/infer/infer_rnn.c ir/infer/infer_scatter.c ir/infer/infer_slice.c \
+	ir/infer/infer_special.c ir/infer/infer_tensor.c ir/infer/infer_train.c
+SOURCES += ir/interp/interp.c ir/interp/interp_array.c ir/interp/interp_attention.c \
+	ir/interp/interp_complex.c ir/interp/interp_control.c ir/interp/interp_kernel.c \
+	ir/interp/interp_maps.c ir/interp/interp_memory.c ir/interp/interp_nest.c \
+	ir/interp/interp_scalar.c ir/interp/interp_scan.c ir/interp/interp_select.c \
+	ir/interp/interp_strip.c
+SOURCES += ir/sequence/define_beam.c ir/sequence/define_rank.c ir/sequence/define_sequence.c \
+	ir/sequence/define_sequence_move.c ir/sequence/define_sequence_step.c \
+	ir/sequence/infer_sequence.c
+SOURCES += ir/text/lex.c ir/text/parse.c ir/text/parse_attr.c ir/text/print.c
+SOURCES += ir/verify/verify.c ir/verify/verify_array.c ir/verify/verify_control.c \
+	ir/verify/verify_loop.c ir/verify/verify_scope.c
+# The table of operators, and what generates C from it.
+OPS_YAML += ir/ops/complex.yaml ir/ops/fused.yaml ir/ops/graph.yaml ir/ops/linalg.yaml ir/ops/loss.yaml ir/ops/matrix.yaml \
+	ir/ops/random.yaml ir/ops/rearrange.yaml ir/ops/search.yaml \
+	ir/ops/special_functions.yaml
+OPS_YAML += ir/ops/array.yaml ir/ops/attributes.yaml ir/ops/builtin.yaml ir/ops/control.yaml ir/ops/detect.yaml \
+	ir/ops/enums.yaml ir/ops/kernel.yaml ir/ops/loop.yaml ir/ops/math.yaml ir/ops/nn.yaml \
+	ir/ops/reduce.yaml ir/ops/rnn.yaml ir/ops/sequence.yaml ir/ops/special.yaml ir/ops/tensor.yaml \
+	ir/ops/train.yaml
+OPGEN = ir/gen/opgen.c ir/gen/opgen_expr.c ir/gen/opgen_hooks.c ir/gen/opgen_legacy.c ir/gen/opgen_pir.c ir/gen/opgen_table.c

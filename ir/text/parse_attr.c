@@ -1,0 +1,519 @@
+// Reads dims, types and attributes in the form that dim_print, type_print and attr_print write. Called by
+// parse.c, and through attr_parse by whoever has an attribute as text (defaults in the operator table).
+#include "ir/text/lex.h"
+#include "ir/text/text.h"
+
+#include <string.h>
+
+// ---- dims ---------------------------------------------------------------------------------------
+
+static const Dim *parse_sum(Lexer *l);
+static const Dim *parse_factor(Lexer *l);
+
+static const Dim *parse_symbol(Lexer *l)
+{
+	bool bounded = l->at < l->end && *l->at == '!';
+	l->at += bounded;
+	const char *s = l->at;
+	while (l->at < l->end && lex_is_word(*l->at))
+		l->at++;
+	if (l->at == s) {
+		lex_fail(l, s, "expected the name of a symbol after '?'");
+		return NULL;
+	}
+	const char *name = context_strn(l->ctx, s, (size_t)(l->at - s));
+	return bounded ? dim_sym_bounded(l->ctx, name) : dim_sym(l->ctx, name);
+}
+
+static const Dim *parse_call(Lexer *l, const Dim *(*make)(Context *c, const Dim *a, const Dim *b))
+{
+	if (!lex_expect(l, "("))
+		return NULL;
+	const Dim *a = parse_sum(l);
+	if (!a || !lex_expect(l, ","))
+		return NULL;
+	const Dim *b = parse_sum(l);
+	if (!b || !lex_expect(l, ")"))
+		return NULL;
+	return make(l->ctx, a, b);
+}
+
+static const Dim *parse_parens(Lexer *l)
+{
+	const Dim *d = parse_sum(l);
+	return d && lex_expect(l, ")") ? d : NULL;
+}
+
+static const Dim *parse_factor_here(Lexer *l)
+{
+	if (lex_accept(l, "?"))
+		return parse_symbol(l);
+	if (lex_accept(l, "("))
+		return parse_parens(l);
+	if (lex_keyword(l, "max"))
+		return parse_call(l, dim_max);
+	if (lex_keyword(l, "min"))
+		return parse_call(l, dim_min);
+	if (lex_keyword(l, "broadcast"))
+		return parse_call(l, dim_broadcast);
+	bool digit_next = l->end - l->at > 1 && l->at[1] >= '0' && l->at[1] <= '9';
+	if (lex_peek(l) == '-' && !digit_next) {
+		l->at++;
+		const Dim *d = parse_factor(l);
+		return d ? dim_sub(l->ctx, dim_const(l->ctx, 0), d) : NULL;
+	}
+	int64_t v;
+	return lex_int(l, &v) ? dim_const(l->ctx, v) : NULL;
+}
+
+static const Dim *parse_factor(Lexer *l)
+{
+	if (l->dim_depth == LEX_MAX_DIM_DEPTH) {
+		lex_fail(l, l->at, "nested too deeply");
+		return NULL;
+	}
+	l->dim_depth++;
+	const Dim *d = parse_factor_here(l);
+	l->dim_depth--;
+	return d;
+}
+
+static bool count_operator(Lexer *l)
+{
+	return ++l->dim_ops <= LEX_MAX_DIM_OPS || lex_fail(l, l->at, "this size has too many operators");
+}
+
+static const Dim *parse_product(Lexer *l)
+{
+	Context *c = l->ctx;
+	const Dim *d = parse_factor(l);
+	while (d) {
+		char op = lex_peek(l);
+		if (op != '*' && op != '/' && op != '%')
+			break;
+		const char *where = l->at++;
+		const Dim *e = count_operator(l) ? parse_factor(l) : NULL;
+		if (!e)
+			return NULL;
+		if (op != '*' && dim_is(e, 0)) {
+			lex_fail(l, where, "a size divided by zero");
+			return NULL;
+		}
+		d = op == '*' ? dim_mul(c, d, e) : op == '/' ? dim_div(c, d, e) : dim_mod(c, d, e);
+	}
+	return d;
+}
+
+static const Dim *parse_sum(Lexer *l)
+{
+	const Dim *d = parse_product(l);
+	while (d) {
+		char op = lex_peek(l);
+		if (op != '+' && op != '-')
+			break;
+		l->at++;
+		const Dim *e = count_operator(l) ? parse_product(l) : NULL;
+		if (!e)
+			return NULL;
+		d = op == '+' ? dim_add(l->ctx, d, e) : dim_sub(l->ctx, d, e);
+	}
+	return d;
+}
+
+const Dim *parse_dim(Lexer *l)
+{
+	l->dim_ops = 0;
+	if (!lex_accept(l, "["))
+		return parse_factor(l);
+	const Dim *d = parse_sum(l);
+	return d && lex_expect(l, "]") ? d : NULL;
+}
+
+// ---- types ----------------------------------------------------------------------------------------
+
+static bool parse_dtype_word(Lexer *l, DType *out)
+{
+	lex_space(l);
+	const char *before = l->at;
+	Word w;
+	if (lex_word(l, &w) && dtype_from_name(w.s, w.n, out))
+		return true;
+	l->at = before;
+	return false;
+}
+
+static bool parse_rank_limit(Lexer *l, int rank)
+{
+	return rank < MAX_RANK || lex_fail(l, l->at, "more than %d dims", MAX_RANK);
+}
+
+// `3 x ?n x f32`: dims, then the element type.
+static bool parse_shape(Lexer *l, const Dim **dims, int *rank, DType *dtype)
+{
+	for (*rank = 0; !parse_dtype_word(l, dtype); ++*rank) {
+		if (lex_is_word(lex_peek(l)) && (*l->at < '0' || *l->at > '9'))
+			return lex_fail(l, l->at, "expected a size or an element type");
+		if (!parse_rank_limit(l, *rank) || !(dims[*rank] = parse_dim(l)) || !lex_expect(l, "x"))
+			return false;
+	}
+	return true;
+}
+
+static const Type *parse_unranked(Lexer *l)
+{
+	DType dtype;
+	if (!lex_expect(l, "x"))
+		return NULL;
+	if (!parse_dtype_word(l, &dtype)) {
+		lex_fail(l, l->at, "expected an element type");
+		return NULL;
+	}
+	return lex_expect(l, ">") ? type_unranked(l->ctx, dtype) : NULL;
+}
+
+static const Type *parse_shaped(Lexer *l, TypeKind kind)
+{
+	const Dim *dims[MAX_RANK];
+	int rank;
+	int64_t lod = 0;
+	DType dtype;
+	if (!lex_expect(l, "<"))
+		return NULL;
+	if (kind == TY_TENSOR && lex_accept(l, "*"))
+		return parse_unranked(l);
+	if (!parse_shape(l, dims, &rank, &dtype))
+		return NULL;
+	if (kind == TY_TENSOR && lex_accept(l, ",")) {
+		if (!lex_keyword(l, "lod")) {
+			lex_fail(l, l->at, "expected 'lod'");
+			return NULL;
+		}
+		if (!lex_int(l, &lod))
+			return NULL;
+		if (lod < 1 || lod > 16) {
+			lex_fail(l, l->at, "a tensor has 1 to 16 LoD levels, or no `lod`");
+			return NULL;
+		}
+	}
+	if (!lex_expect(l, ">"))
+		return NULL;
+	return kind == TY_TENSOR ? type_tensor(l->ctx, dtype, rank, dims, (int)lod)
+	                         : type_shaped(l->ctx, kind, dtype, rank, dims);
+}
+
+// Types up to `close`.
+static bool parse_types_until(Lexer *l, const char *close, PtrList *out)
+{
+	if (lex_accept(l, close))
+		return true;
+	do {
+		const Type *t = parse_type(l);
+		if (!t)
+			return false;
+		ptr_list_add(l->ctx, out, t);
+	} while (lex_accept(l, ","));
+	return lex_expect(l, close);
+}
+
+bool parse_type_list(Lexer *l, PtrList *out)
+{
+	return lex_expect(l, "(") && parse_types_until(l, ")", out);
+}
+
+static const Type *parse_group(Lexer *l, TypeKind kind)
+{
+	PtrList elems = {0};
+	if (!parse_types_until(l, ">", &elems))
+		return NULL;
+	return type_group(l->ctx, kind, elems.n, (const Type *const *)elems.items);
+}
+
+static const Type *parse_func(Lexer *l)
+{
+	PtrList in = {0}, out = {0};
+	if (!parse_type_list(l, &in) || !lex_expect(l, "->") || !parse_type_list(l, &out))
+		return NULL;
+	return type_func(l->ctx, in.n, (const Type *const *)in.items, out.n, (const Type *const *)out.items);
+}
+
+static const Type *parse_type_here(Lexer *l)
+{
+	Context *c = l->ctx;
+	DType dtype;
+	if (lex_peek(l) == '(')
+		return parse_func(l);
+	if (parse_dtype_word(l, &dtype))
+		return type_scalar(c, dtype);
+	if (lex_keyword(l, "index"))
+		return type_index(c);
+	if (lex_keyword(l, "none"))
+		return type_none(c);
+	if (lex_keyword(l, "tensor"))
+		return parse_shaped(l, TY_TENSOR);
+	if (lex_keyword(l, "selected_rows"))
+		return parse_shaped(l, TY_SELECTED_ROWS);
+	if (lex_keyword(l, "array"))
+		return parse_shaped(l, TY_ARRAY);
+	if (lex_keyword(l, "vec"))
+		return lex_expect(l, "<") ? parse_group(l, TY_VEC) : NULL;
+	if (lex_keyword(l, "stack"))
+		return lex_accept(l, "<") ? parse_group(l, TY_STACK) : type_group(c, TY_STACK, 0, NULL);
+	lex_fail(l, l->at, "expected a type");
+	return NULL;
+}
+
+const Type *parse_type(Lexer *l)
+{
+	if (!lex_enter(l))
+		return NULL;
+	const Type *t = parse_type_here(l);
+	lex_leave(l);
+	return t;
+}
+
+// ---- attributes -------------------------------------------------------------------------------------
+
+// Elements of a list, all of one kind but for integers among floats.
+typedef struct Elements {
+	int n, cap;
+	int kind; // ATTR_INT, ATTR_FLOAT, ATTR_STR, ATTR_BOOL, ATTR_DIM
+	int64_t *ints;
+	double *floats;
+	const void **objects; // strings, dims
+} Elements;
+
+static void elements_grow(Context *c, Elements *e)
+{
+	if (e->n < e->cap)
+		return;
+	Elements old = *e;
+	e->cap = old.cap ? old.cap * 2 : 8;
+	e->ints = NEW_ARRAY(c->arena, (size_t)e->cap, int64_t);
+	e->floats = NEW_ARRAY(c->arena, (size_t)e->cap, double);
+	e->objects = NEW_ARRAY(c->arena, (size_t)e->cap, const void *);
+	for (int i = 0; i < e->n; i++) {
+		e->ints[i] = old.ints[i];
+		e->floats[i] = old.floats[i];
+		e->objects[i] = old.objects[i];
+	}
+}
+
+static bool parse_bool(Lexer *l, int64_t *out)
+{
+	*out = lex_keyword(l, "true");
+	return *out || lex_keyword(l, "false");
+}
+
+// One element into e->...[e->n]; its kind.
+static int parse_element(Lexer *l, Elements *e, bool dims)
+{
+	char c = lex_peek(l);
+	bool is_int;
+	if (dims)
+		return (e->objects[e->n] = parse_dim(l)) ? ATTR_DIM : -1;
+	if (c == '"')
+		return (e->objects[e->n] = lex_string(l)) ? ATTR_STR : -1;
+	if (parse_bool(l, &e->ints[e->n]))
+		return ATTR_BOOL;
+	if (!lex_number(l, &is_int, &e->ints[e->n], &e->floats[e->n]))
+		return -1;
+	return is_int ? ATTR_INT : ATTR_FLOAT;
+}
+
+static bool parse_elements(Lexer *l, bool dims, Elements *e)
+{
+	*e = (Elements){.kind = -1};
+	if (!lex_expect(l, "["))
+		return false;
+	if (lex_accept(l, "]"))
+		return true;
+	do {
+		elements_grow(l->ctx, e);
+		lex_space(l);
+		const char *where = l->at;
+		int kind = parse_element(l, e, dims);
+		if (kind < 0)
+			return false;
+		bool numbers = (kind == ATTR_INT || kind == ATTR_FLOAT) && (e->kind == ATTR_INT || e->kind == ATTR_FLOAT);
+		if (e->kind >= 0 && kind != e->kind && !numbers)
+			return lex_fail(l, where, "elements of different kinds in one list");
+		if (e->kind < 0 || kind == ATTR_FLOAT)
+			e->kind = kind;
+		e->n++;
+	} while (lex_accept(l, ","));
+	return lex_expect(l, "]");
+}
+
+static const Attr *list_attr(Context *c, int kind, const Elements *e)
+{
+	switch (kind) {
+	case ATTR_FLOATS:
+		return attr_floats(c, e->n, e->floats);
+	case ATTR_STRS:
+		return attr_strs(c, e->n, (const char *const *)e->objects);
+	case ATTR_BOOLS:
+		return attr_bools(c, e->n, e->ints);
+	case ATTR_DIMS:
+		return attr_dims(c, e->n, (const Dim *const *)e->objects);
+	default:
+		return attr_ints(c, e->n, e->ints);
+	}
+}
+
+// A list without a word before it: what its elements say, or the table when it has none. Integers become
+// floats or dims where the table wants those.
+static const Attr *parse_list(Lexer *l, int want)
+{
+	Elements e;
+	if (!parse_elements(l, false, &e))
+		return NULL;
+	int kind = want;
+	if (e.kind == ATTR_INT && want == ATTR_DIMS) {
+		for (int i = 0; i < e.n; i++)
+			e.objects[i] = dim_const(l->ctx, e.ints[i]);
+	} else if (e.kind == ATTR_FLOAT || (e.kind == ATTR_INT && want == ATTR_FLOATS)) {
+		kind = ATTR_FLOATS;
+	} else if (e.kind >= 0) {
+		kind = e.kind == ATTR_STR ? ATTR_STRS : e.kind == ATTR_BOOL ? ATTR_BOOLS : ATTR_INTS;
+	}
+	return list_attr(l->ctx, kind, &e);
+}
+
+static bool parse_tensor_element(Lexer *l, Tensor *t, int64_t i)
+{
+	bool is_int;
+	int64_t v;
+	double f[2];
+	if (parse_bool(l, &v)) {
+		tensor_set_i(t, i, v);
+		return true;
+	}
+	if (!lex_number(l, &is_int, &v, &f[0]))
+		return false;
+	if (dtype_is_complex(t->dtype)) {
+		if (!lex_number(l, &is_int, &v, &f[1]))
+			return false;
+		for (int k = 0; k < 2; k++) {
+			if (t->dtype == DT_C64)
+				((float *)t->data)[2 * i + k] = (float)f[k];
+			else
+				((double *)t->data)[2 * i + k] = f[k];
+		}
+	} else if (is_int && !dtype_is_float(t->dtype)) {
+		tensor_set_i(t, i, v);
+	} else {
+		tensor_set_f(t, i, f[0]);
+	}
+	return true;
+}
+
+// How many elements a list that starts here can have at most: no element is shorter than two characters.
+static bool list_fits(const Lexer *l, int64_t n)
+{
+	return n <= (l->end - l->at) / 2 + 1;
+}
+
+// `dense<2 x 2 x f32 [1.0, 2.0, 3.0, 4.0]>`, after the word.
+static const Attr *parse_dense(Lexer *l)
+{
+	const Dim *dims[MAX_RANK];
+	int64_t sizes[MAX_RANK], n;
+	int rank;
+	DType dtype;
+	if (!lex_expect(l, "<"))
+		return NULL;
+	const char *where = l->at;
+	if (!parse_shape(l, dims, &rank, &dtype))
+		return NULL;
+	const Type *type = type_tensor(l->ctx, dtype, rank, dims, 0);
+	if (!type_const_numel(type, &n) || !list_fits(l, n)) {
+		lex_fail(l, where, "the sizes do not agree with the data");
+		return NULL;
+	}
+	for (int i = 0; i < rank; i++)
+		sizes[i] = dims[i]->value;
+	Tensor *t = tensor_new(l->ctx->arena, dtype, rank, sizes);
+	if (!t || !lex_expect(l, "["))
+		return NULL;
+	for (int64_t i = 0; i < n; i++) {
+		if ((i && !lex_expect(l, ",")) || !parse_tensor_element(l, t, i))
+			return NULL;
+	}
+	return lex_expect(l, "]") && lex_expect(l, ">") ? attr_tensor(l->ctx, t) : NULL;
+}
+
+static const Attr *parse_worded_list(Lexer *l, int kind)
+{
+	Elements e;
+	lex_space(l);
+	const char *where = l->at;
+	if (!parse_elements(l, kind == ATTR_DIMS, &e))
+		return NULL;
+	bool fits = e.n == 0 || (kind == ATTR_DIMS && e.kind == ATTR_DIM) || (kind == ATTR_STRS && e.kind == ATTR_STR) ||
+	            (kind == ATTR_BOOLS && e.kind == ATTR_BOOL) || (kind == ATTR_INTS && e.kind == ATTR_INT) ||
+	            (kind == ATTR_FLOATS && (e.kind == ATTR_FLOAT || e.kind == ATTR_INT));
+	if (!fits) {
+		lex_fail(l, where, "the elements are not what the word before the list says");
+		return NULL;
+	}
+	return list_attr(l->ctx, kind, &e);
+}
+
+static const Attr *parse_number_attr(Lexer *l, int want)
+{
+	bool is_int;
+	int64_t i;
+	double f;
+	if (!lex_number(l, &is_int, &i, &f))
+		return NULL;
+	if (!is_int || want == ATTR_FLOAT)
+		return attr_float(l->ctx, f);
+	return want == ATTR_DIM ? attr_dim(l->ctx, dim_const(l->ctx, i)) : attr_int(l->ctx, i);
+}
+
+const Attr *parse_attr(Lexer *l, int want)
+{
+	Context *c = l->ctx;
+	int64_t truth;
+	DType dtype;
+	char first = lex_peek(l);
+	if (first == '"') {
+		const char *s = lex_string(l);
+		return s ? attr_str(c, s) : NULL;
+	}
+	if (first == '[')
+		return parse_list(l, want);
+	if (parse_bool(l, &truth))
+		return attr_bool(c, truth);
+	if (parse_dtype_word(l, &dtype))
+		return attr_dtype(c, dtype);
+	if (lex_keyword(l, "type")) {
+		const Type *t = parse_type(l);
+		return t ? attr_type(c, t) : NULL;
+	}
+	if (lex_keyword(l, "dim")) {
+		const Dim *d = parse_dim(l);
+		return d ? attr_dim(c, d) : NULL;
+	}
+	static const struct { const char *word; AttrKind kind; } lists[] = {
+		{"dims", ATTR_DIMS}, {"floats", ATTR_FLOATS}, {"strs", ATTR_STRS}, {"bools", ATTR_BOOLS}, {"ints", ATTR_INTS}};
+	for (size_t i = 0; i < COUNT_OF(lists); i++) {
+		if (lex_keyword(l, lists[i].word))
+			return parse_worded_list(l, lists[i].kind);
+	}
+	if (lex_keyword(l, "dense"))
+		return parse_dense(l);
+	return parse_number_attr(l, want);
+}
+
+const Attr *attr_parse(Context *c, AttrKind kind, const char *text)
+{
+	Lexer l;
+	lex_init(&l, c, "attribute", text, strlen(text));
+	const Attr *a = parse_attr(&l, (int)kind);
+	if (a && lex_peek(&l)) {
+		lex_fail(&l, l.at, "unexpected text after an attribute");
+		return NULL;
+	}
+	return a;
+}

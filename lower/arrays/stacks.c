@@ -1,0 +1,454 @@
+// Stacks become tensor arrays, one for each value of a group: a push is a write at the end, a pop reads the last element and
+// cuts it off. Stacks change in place, arrays are values, so loops and branches that push or pop take the arrays along as
+// variables and results. Regions `init` disappear: what they made is made in front of the operation.
+#include "ir/build/build.h"
+#include "ir/build/nest.h"
+#include "lower/arrays/arrays.h"
+#include "lower/arrays/parts.h"
+#include "lower/pass/pass.h"
+#include "lower/pass/rewrite.h"
+
+
+enum { MAX_NESTING = 200, MAX_GROUP = 64 };
+
+typedef struct Stack {
+	const Value *value; // what cf.create_stack gave
+	int n;              // values of a group
+	const Type *types[MAX_GROUP];
+	Value *arrays[MAX_GROUP]; // as they are at the operation at hand; arrays[0] is NULL before it is created
+} Stack;
+
+typedef struct Stacks {
+	PassContext *p;
+	Context *ctx;
+	Arena *arena;
+	int n;
+	Stack **list;
+	bool ok;
+} Stacks;
+
+static bool stack_fail(const Op *op, const char *text)
+{
+	diag_error(op->ctx->diag, op->loc, "'%s': %s", op->info->name, text);
+	return false;
+}
+
+static bool is_stack(const Value *v)
+{
+	return v && v->type->kind == TY_STACK;
+}
+
+// ---- every use sees the operation that made the stack ---------------------------------------------------------------
+
+static const Op *terminator_of(const Op *op, int r)
+{
+	const Block *b = op->regions[r].first;
+	return b && b->last && (b->last->info->traits & TRAIT_TERMINATOR) ? b->last : NULL;
+}
+
+// The stack that op takes as result i from outside, or from its own region `init`; NULL: it comes from inside.
+static Value *stack_from_outside(Op *op, int i)
+{
+	if (op->nregion > 2 && i == op->nresult - 1) {
+		Op *create = op->regions[2].first->first;
+		op_detach(create);
+		op_insert_before(op, create);
+		return op_result(create, 0);
+	}
+	return op->code == OP_PD_WHILE ? op_operand(op, i) : NULL;
+}
+
+static bool region_resolve(Region *r, int depth);
+
+// Takes operand i away from what ends region r; it must be `root`, when that is known. Gives what it was.
+static Value *end_take(Op *op, int r, int i, const Value *root)
+{
+	Op *end = (Op *)terminator_of(op, r);
+	if (!end)
+		return (Value *)root;
+	i += end->code == OP_CF_COND_YIELD;
+	Value *v = i < end->noperand ? op_operand(end, i) : NULL;
+	if (v)
+		op_remove_operand(end, i);
+	return root && v != root ? NULL : v;
+}
+
+// Takes result i, a stack, out of an operation: readers see the stack itself.
+static bool result_resolve(Op *op, int i, Value *root)
+{
+	bool loop = op->code == OP_PD_WHILE;
+	for (int r = 0; r < 2; r++) {
+		Value *v = end_take(op, r, i, root);
+		if (!v || (!root && v->def && op_parent(v->def) == op))
+			return stack_fail(op, "which stack it passes on must be known");
+		root = v;
+	}
+	value_replace(&op->results[i], root);
+	if (loop && i < op->noperand)
+		op_remove_operand(op, i);
+	return true;
+}
+
+// The same operation with the first two regions, and without results that are stacks.
+static void op_remake(Op *op)
+{
+	const Type **types = NEW_ARRAY(op->ctx->arena, (size_t)op->nresult + 1, const Type *);
+	Value **operands = NEW_ARRAY(op->ctx->arena, (size_t)op->noperand + 1, Value *);
+	int n = 0;
+	for (int i = 0; i < op->nresult; i++)
+		if (!is_stack(&op->results[i]))
+			types[n++] = op->results[i].type;
+	for (int i = 0; i < op->noperand; i++)
+		operands[i] = op_operand(op, i);
+	Op *with = op_new(op->ctx, op->code, op->loc, n, types, op->noperand, operands, 2, 0);
+	with->attrs = op->attrs;
+	with->nattr = op->nattr;
+	op_insert_before(op, with);
+	op_take_regions(with, op, 2);
+	n = 0;
+	for (int i = 0; i < op->nresult; i++) {
+		if (is_stack(&op->results[i]))
+			continue;
+		with->results[n].name = op->results[i].name;
+		value_replace(&op->results[i], &with->results[n++]);
+	}
+	op_erase(op);
+}
+
+static bool control_resolve(Op *op, int depth)
+{
+	Value **roots = NEW_ARRAY(op->ctx->arena, (size_t)op->nresult + 1, Value *);
+	bool any = op->nregion > 2;
+	for (int i = 0; i < op->nresult; i++) {
+		if (!is_stack(&op->results[i]))
+			continue;
+		any = true;
+		roots[i] = stack_from_outside(op, i);
+		for (int r = 0; r < 2 && roots[i]; r++) {
+			Block *b = op->regions[r].first;
+			if (b && b->narg && is_stack(b->args[b->narg - 1]) && op->code != OP_PD_WHILE)
+				value_replace(b->args[b->narg - 1], roots[i]);
+			else if (b && op->code == OP_PD_WHILE && i < b->narg)
+				value_replace(b->args[i], roots[i]);
+		}
+	}
+	for (int r = 0; r < 2; r++)
+		if (!region_resolve(&op->regions[r], depth + 1))
+			return false;
+	for (int i = op->nresult; i-- > 0 && any;) {
+		if (!is_stack(&op->results[i]))
+			continue;
+		for (int r = 0; r < 2; r++) {
+			Block *b = op->regions[r].first;
+			int at = op->code == OP_PD_WHILE ? i : b ? b->narg - 1 : -1;
+			if (b && at >= 0 && at < b->narg && is_stack(b->args[at]) && !value_used(b->args[at]))
+				block_remove_arg(b, at);
+		}
+		if (!result_resolve(op, i, roots[i]))
+			return false;
+	}
+	if (any)
+		op_remake(op);
+	return true;
+}
+
+static bool region_resolve(Region *r, int depth)
+{
+	if (depth > MAX_NESTING)
+		return stack_fail(r->op, "control flow is nested too deep");
+	for (Block *b = r->first; b; b = b->next)
+		for (Op *op = b->first, *next; op; op = next) {
+			next = op->next;
+			bool control = op->code == OP_PD_IF || op->code == OP_PD_WHILE;
+			if (control && !control_resolve(op, depth))
+				return false;
+		}
+	return true;
+}
+
+// ---- what stacks hold ---------------------------------------------------------------------------------------
+
+static Stack *stack_find(const Stacks *s, const Value *v)
+{
+	for (int i = 0; i < s->n; i++)
+		if (s->list[i]->value == v)
+			return s->list[i];
+	return NULL;
+}
+
+static bool create_visit(Op *op, void *arg)
+{
+	Stacks *s = arg;
+	if (op->code != OP_CF_CREATE_STACK)
+		return true;
+	Stack **more = NEW_ARRAY(s->arena, (size_t)s->n + 1, Stack *);
+	for (int i = 0; i < s->n; i++)
+		more[i] = s->list[i];
+	more[s->n] = NEW(s->arena, Stack);
+	more[s->n]->value = &op->results[0];
+	s->list = more;
+	s->n++;
+	return true;
+}
+
+// The type of an array of such elements.
+static const Type *array_of(Context *c, const Type *t)
+{
+	return type_shaped(c, TY_ARRAY, t->dtype, t->rank, t->dims);
+}
+
+static bool push_visit(Op *op, void *arg)
+{
+	Stacks *s = arg;
+	Stack *k = op->code == OP_CF_PUSH_BACK ? stack_find(s, op_operand(op, 0)) : NULL;
+	if (!k)
+		return true;
+	int n = op->noperand - 1;
+	bool fits = n > 0 && n <= MAX_GROUP && (!k->n || k->n == n);
+	for (int i = 0; i < n && fits; i++) {
+		const Type *t = op_operand(op, 1 + i)->type;
+		fits = t->kind == TY_TENSOR && (!k->n || (k->types[i]->dtype == t->dtype && k->types[i]->rank == t->rank));
+		if (fits && !k->n)
+			k->types[i] = array_of(s->ctx, t);
+	}
+	if (!fits)
+		s->ok = stack_fail(op, "a stack of groups that are not alike, or not of tensors, cannot be compiled");
+	else
+		k->n = n;
+	return true;
+}
+
+// ---- operations ------------------------------------------------------------------------------------------------
+
+static Value *array_op(Op *where, enum OpCode code, const Type *t, Value *array, Value *i, Value *x)
+{
+	Value *const operands[] = {array, i, x};
+	Op *op = op_new(where->ctx, code, where->loc, 1, &t, x ? 3 : i ? 2 : array ? 1 : 0, operands, 0, 0);
+	op_insert_before(where, op);
+	return &op->results[0];
+}
+
+static Value *whole(Builder *b, int64_t v)
+{
+	Tensor *t = tensor_new(b->ctx->arena, DT_I64, 1, (const int64_t[]){1});
+	tensor_set_i(t, 0, v);
+	return build_constant(b, t);
+}
+
+static void push_rewrite(Op *op, Stack *k)
+{
+	for (int i = 0; i < k->n; i++) {
+		Builder b = builder_before(op);
+		Value *length = build1(&b, OP_PD_ARRAY_LENGTH, k->arrays[i], NULL);
+		k->arrays[i] = array_op(op, OP_PD_ARRAY_WRITE, k->types[i], k->arrays[i], length, op_operand(op, 1 + i));
+		k->arrays[i]->name = k->value->name;
+	}
+}
+
+static bool pop_rewrite(Op *op, Stack *k)
+{
+	if (op->nresult != k->n)
+		return stack_fail(op, "as many values must be popped as were pushed");
+	for (int i = 0; i < k->n; i++) {
+		Builder b = builder_before(op);
+		Value *length = build1(&b, OP_PD_ARRAY_LENGTH, k->arrays[i], NULL);
+		Value *last = length ? tensor_sub(&b, length, whole(&b, 1)) : NULL;
+		if (!last)
+			return false;
+		Value *x = array_op(op, OP_PD_ARRAY_READ, op->results[i].type, k->arrays[i], last, NULL);
+		k->arrays[i] = array_op(op, OP_PD_ARRAY_SLICE, k->types[i], k->arrays[i], whole(&b, 0), last);
+		k->arrays[i]->name = k->value->name;
+		x->name = op->results[i].name;
+		value_replace(&op->results[i], x);
+	}
+	return true;
+}
+
+static bool empty_rewrite(Op *op, Stack *k)
+{
+	Builder b = builder_before(op);
+	Value *length = build1(&b, OP_PD_ARRAY_LENGTH, k->arrays[0], NULL);
+	Value *none = length ? build2(&b, OP_PD_EQUAL, length, whole(&b, 0), NULL) : NULL;
+	Value *v = none ? tensor_reshape(&b, none, op->results[0].type->rank, op->results[0].type->dims) : NULL;
+	if (v)
+		value_replace(&op->results[0], v);
+	return v != NULL;
+}
+
+static bool stack_op_rewrite(Stacks *s, Op *op)
+{
+	Stack *k = stack_find(s, op->code == OP_CF_CREATE_STACK ? &op->results[0] : op_operand(op, 0));
+	bool ok = k && (k->n || op->code == OP_CF_CREATE_STACK || op->code == OP_CF_IS_EMPTY);
+	if (!ok)
+		return stack_fail(op, "nothing is ever pushed on this stack");
+	if (!k->n) { // nobody pushes: it is empty
+		k->n = 1;
+		k->types[0] = array_of(s->ctx, type_shaped(s->ctx, TY_TENSOR, DT_BOOL, 0, NULL));
+	}
+	if (op->code == OP_CF_CREATE_STACK) {
+		for (int i = 0; i < k->n; i++) {
+			k->arrays[i] = array_op(op, OP_PD_CREATE_ARRAY, k->types[i], NULL, NULL, NULL);
+			k->arrays[i]->name = k->value->name;
+		}
+		return true;
+	}
+	if (op->code == OP_CF_PUSH_BACK)
+		push_rewrite(op, k);
+	else
+		ok = op->code == OP_CF_POP_BACK ? pop_rewrite(op, k) : empty_rewrite(op, k);
+	if (ok)
+		op_erase(op);
+	return ok;
+}
+
+// ---- control flow ------------------------------------------------------------------------------------------------
+
+typedef struct Changes {
+	Stacks *s;
+	bool *changed; // [s->n]
+} Changes;
+
+static bool changes_visit(Op *op, void *arg)
+{
+	Changes *c = arg;
+	for (int i = 0; i < c->s->n && (op->code == OP_CF_PUSH_BACK || op->code == OP_CF_POP_BACK); i++)
+		if (c->s->list[i]->value == op_operand(op, 0) && c->s->list[i]->arrays[0])
+			c->changed[i] = true;
+	return true;
+}
+
+static bool region_rewrite(Stacks *s, Region *r, int depth);
+
+// The arrays of the stacks that change, in order; `with` (NULL: none) gives new ones.
+static int arrays_list(Stacks *s, const bool *changed, Value **list, Value *const *with)
+{
+	int n = 0;
+	for (int i = 0; i < s->n; i++)
+		for (int m = 0; changed[i] && m < s->list[i]->n; m++, n++) {
+			if (with)
+				s->list[i]->arrays[m] = with[n];
+			list[n] = s->list[i]->arrays[m];
+		}
+	return n;
+}
+
+static bool body_rewrite(Stacks *s, Op *op, int r, const bool *changed, int n, Value *const *before, int depth)
+{
+	Region *region = &op->regions[r];
+	Block *b = region->first ? region->first : block_new(s->ctx, region);
+	Value **list = NEW_ARRAY(s->arena, (size_t)n + 1, Value *);
+	for (int i = 0; i < n; i++) {
+		list[i] = op->code == OP_PD_WHILE ? block_add_arg(s->ctx, b, before[i]->type) : before[i];
+		list[i]->name = before[i]->name;
+	}
+	arrays_list(s, changed, list, list);
+	if (!terminator_of(op, r))
+		op_append(b, op_new(s->ctx, OP_CF_YIELD, op->loc, 0, NULL, 0, NULL, 0, 0));
+	if (!region_rewrite(s, region, depth + 1))
+		return false;
+	arrays_list(s, changed, list, NULL);
+	for (int i = 0; i < n; i++)
+		op_add_operand(b->last, list[i]);
+	return true;
+}
+
+static bool control_rewrite(Stacks *s, Op *op, int depth)
+{
+	bool *changed = NEW_ARRAY(s->arena, (size_t)s->n + 1, bool);
+	Changes c = {s, changed};
+	op_walk(op, changes_visit, &c);
+	int most = 0, n = op->nresult;
+	for (int i = 0; i < s->n; i++)
+		most += s->list[i]->n;
+	Value **before = NEW_ARRAY(s->arena, (size_t)most + 1, Value *);
+	int added = arrays_list(s, changed, before, NULL);
+	const Type **types = NEW_ARRAY(s->arena, (size_t)(n + added) + 1, const Type *);
+	Value **operands = NEW_ARRAY(s->arena, (size_t)(op->noperand + added) + 1, Value *);
+	for (int i = 0; i < n; i++)
+		types[i] = op->results[i].type;
+	for (int i = 0; i < op->noperand; i++)
+		operands[i] = op_operand(op, i);
+	for (int i = 0; i < added; i++) {
+		types[n + i] = before[i]->type;
+		operands[op->noperand + i] = before[i];
+	}
+	int noperand = op->noperand + (op->code == OP_PD_WHILE ? added : 0);
+	Op *with = op_new(s->ctx, op->code, op->loc, n + added, types, noperand, operands, op->nregion, 0);
+	with->attrs = op->attrs;
+	with->nattr = op->nattr;
+	op_insert_before(op, with);
+	op_take_regions(with, op, op->nregion);
+	for (int i = 0; i < n; i++) {
+		with->results[i].name = op->results[i].name;
+		value_replace(&op->results[i], &with->results[i]);
+	}
+	op_erase(op);
+	for (int r = 0; r < 2; r++)
+		if (!body_rewrite(s, with, r, changed, added, before, depth))
+			return false;
+	for (int i = 0; i < added; i++) {
+		with->results[n + i].name = before[i]->name;
+		before[i] = &with->results[n + i];
+	}
+	arrays_list(s, changed, before, before);
+	return true;
+}
+
+static bool region_rewrite(Stacks *s, Region *r, int depth)
+{
+	for (Block *b = r->first; b; b = b->next)
+		for (Op *op = b->first, *next; op; op = next) {
+			next = op->next;
+			bool ok = true;
+			if (op->code == OP_PD_IF || op->code == OP_PD_WHILE)
+				ok = control_rewrite(s, op, depth);
+			else if (op->noperand && is_stack(op_operand(op, 0)) && op->info->kind == KIND_CONTROL &&
+			         !(op->info->traits & TRAIT_TERMINATOR))
+				ok = stack_op_rewrite(s, op);
+			else if (op->code == OP_CF_CREATE_STACK)
+				ok = stack_op_rewrite(s, op);
+			if (!ok)
+				return false;
+		}
+	return true;
+}
+
+static bool clear_visit(Op *op, void *arg)
+{
+	Stacks *s = arg;
+	if (op->code != OP_CF_CREATE_STACK)
+		return true;
+	if (value_used(&op->results[0]))
+		s->ok = stack_fail(op, "this use of a stack cannot be compiled");
+	else
+		op_erase(op);
+	return true;
+}
+
+static bool has_stack_visit(Op *op, void *arg)
+{
+	(void)arg;
+	return op->code != OP_CF_CREATE_STACK;
+}
+
+// Needs: structured control flow (before flatten).
+// Keeps: what is pushed and popped; operations of pd.
+// Breaks: nothing; no stack and no region `init` is left.
+bool pass_stacks(PassContext *p)
+{
+	if (op_walk(p->module, has_stack_visit, NULL))
+		return true;
+	Arena *arena = arena_scratch(p->ctx->arena);
+	Stacks s = {.p = p, .ctx = p->ctx, .arena = arena, .ok = true};
+	Region *r = &p->module->regions[0];
+	bool ok = region_resolve(r, 0);
+	if (ok) {
+		op_walk(p->module, create_visit, &s);
+		op_walk(p->module, push_visit, &s);
+		ok = s.ok && region_rewrite(&s, r, 0);
+	}
+	if (ok)
+		op_walk(p->module, clear_visit, &s);
+	arena_free(arena);
+	return ok && s.ok;
+}

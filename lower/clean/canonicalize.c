@@ -1,0 +1,384 @@
+// Canonical forms: removes operations that change nothing, says with constants what inference knows, drops
+// operands that only carried shapes, and brings what can be said in several ways into one (views to
+// reshape, channels to axis 1). Nothing here changes a result by a bit, but for the sign of zero in x + 0.
+// Runs first, and after passes that leave such things behind.
+//
+// The operator table says which patterns an operation has (`simplify: [..]`); they run over the module until nothing changes.
+#include "ir/build/build.h"
+#include "ir/build/infer.h"
+#include "lower/clean/clean.h"
+#include "lower/pass/pass.h"
+#include "lower/pass/rewrite.h"
+
+#include <string.h>
+
+enum { MAX_SWEEPS = 16, MAX_CONSTANT_SHAPE = 64 };
+
+// A pattern gives what result 0 of op can be replaced by, or NULL: does not apply (or failed, after a diagnostic).
+#include "ops_simplify.inc"
+
+static bool same_type(const Op *op, const Value *v)
+{
+	return v && op->results[0].type == v->type;
+}
+
+static Value *build_reshape(Builder *b, Value *x, const Type *type)
+{
+	return build1(b, OP_PD_RESHAPE, x, "shape", attr_dims(b->ctx, type->rank, type->dims), NULL);
+}
+
+static Value *build_transpose(Builder *b, Value *x, int n, const int64_t *perm)
+{
+	return build1(b, OP_PD_TRANSPOSE, x, "perm", attr_ints(b->ctx, n, perm), NULL);
+}
+
+// ---- arithmetic -----------------------------------------------------------------------------------------
+
+static bool all_equal(const Value *v, double to)
+{
+	const Tensor *t = value_constant(v);
+	int64_t n = t ? tensor_numel(t) : 0;
+	if (n == 0 || n > 4096 || dtype_is_complex(t->dtype))
+		return false;
+	for (int64_t i = 0; i < n; i++)
+		if (tensor_get_f(t, i) != to)
+			return false;
+	return true;
+}
+
+// x op c, where the constant c changes nothing; commutative operations try both orders.
+static Value *drop_neutral(Op *op, double neutral)
+{
+	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
+	if (same_type(op, x) && all_equal(y, neutral))
+		return x;
+	if ((op->info->traits & TRAIT_COMMUTATIVE) && same_type(op, y) && all_equal(x, neutral))
+		return y;
+	return NULL;
+}
+
+Value *simplify_hook_plus_zero(Builder *b, Op *op)
+{
+	(void)b;
+	return drop_neutral(op, 0);
+}
+
+Value *simplify_hook_times_one(Builder *b, Op *op)
+{
+	(void)b;
+	return drop_neutral(op, 1);
+}
+
+Value *simplify_hook_scale(Builder *b, Op *op)
+{
+	(void)b;
+	Value *x = op_operand(op, 0);
+	bool neutral = op_float(op, "scale", 1) == 1 && op_float(op, "bias", 0) == 0 && !op_operand(op, 1);
+	return neutral && same_type(op, x) ? x : NULL;
+}
+
+// Operations that give their operand back once their types agree.
+Value *simplify_hook_same_type(Builder *b, Op *op)
+{
+	(void)b;
+	Value *x = op_operand(op, 0);
+	return same_type(op, x) ? x : NULL;
+}
+
+// A truth as a number and back: the mask of a legacy condition.
+Value *simplify_hook_cast_back(Builder *b, Op *op)
+{
+	(void)b;
+	const Value *x = op_operand(op, 0);
+	if (op->results[0].type->dtype != DT_BOOL || !x->def || x->def->code != OP_PD_CAST || dtype_is_complex(x->type->dtype))
+		return NULL;
+	Value *truth = op_operand(x->def, 0);
+	return same_type(op, truth) ? truth : NULL;
+}
+
+Value *simplify_hook_not_not(Builder *b, Op *op)
+{
+	(void)b;
+	const Value *x = op_operand(op, 0);
+	Value *truth = x->def && x->def->code == OP_PD_LOGICAL_NOT ? op_operand(x->def, 0) : NULL;
+	return truth && truth->type->dtype == DT_BOOL && same_type(op, truth) ? truth : NULL;
+}
+
+Value *simplify_hook_dropout(Builder *b, Op *op)
+{
+	(void)b;
+	Value *x = op_operand(op, 0);
+	bool same = !strcmp(op_str(op, "mode", ""), "upscale_in_train") || op_float(op, "p", 0.5) == 0;
+	return same && same_type(op, x) ? x : NULL;
+}
+
+Value *simplify_hook_pad(Builder *b, Op *op)
+{
+	int64_t pads[2 * MAX_RANK];
+	int n = op_ints(op, "paddings", pads, COUNT_OF(pads));
+	for (int i = 0; i < n; i++)
+		if (pads[i])
+			return NULL;
+	return n > 0 ? simplify_hook_same_type(b, op) : NULL;
+}
+
+// ---- views ------------------------------------------------------------------------------------------------
+
+// squeeze, unsqueeze, flatten ...: one way to say it.
+Value *simplify_hook_view(Builder *b, Op *op)
+{
+	return build_reshape(b, op_operand(op, 0), op->results[0].type);
+}
+
+Value *simplify_hook_reshape(Builder *b, Op *op)
+{
+	Value *x = op_operand(op, 0);
+	if (same_type(op, x))
+		return x;
+	if (x->def && x->def->code == OP_PD_RESHAPE)
+		return build_reshape(b, op_operand(x->def, 0), op->results[0].type);
+	return NULL;
+}
+
+Value *simplify_hook_transpose(Builder *b, Op *op)
+{
+	int64_t perm[MAX_RANK], inner[MAX_RANK];
+	Value *x = op_operand(op, 0);
+	int n = op_ints(op, "perm", perm, MAX_RANK);
+	if (n != x->type->rank)
+		return NULL;
+	bool identity = true, view = true;
+	int64_t last = -1; // axes of size 1 may go anywhere: the bytes stay
+	for (int i = 0; i < n; i++) {
+		int64_t from = perm[i] < 0 ? perm[i] + n : perm[i];
+		identity = identity && from == i;
+		if (dim_is(x->type->dims[from], 1))
+			continue;
+		view = view && from > last;
+		last = from;
+	}
+	if (identity)
+		return x;
+	if (view)
+		return build_reshape(b, x, op->results[0].type);
+	if (!x->def || x->def->code != OP_PD_TRANSPOSE || op_ints(x->def, "perm", inner, MAX_RANK) != n)
+		return NULL;
+	for (int i = 0; i < n; i++)
+		perm[i] = inner[perm[i] < 0 ? perm[i] + n : perm[i]];
+	return build_transpose(b, op_operand(x->def, 0), n, perm);
+}
+
+// A slice of everything; it may still drop axes of size 1.
+Value *simplify_hook_slice(Builder *b, Op *op)
+{
+	Value *x = op_operand(op, 0);
+	const Type *type = op->results[0].type;
+	if (!type_is_tensor(x->type) || type_numel(b->ctx, x->type) != type_numel(b->ctx, type) ||
+	    dim_is(type_numel(b->ctx, type), 0))
+		return NULL;
+	return same_type(op, x) ? x : build_reshape(b, x, type);
+}
+
+// ---- lists -------------------------------------------------------------------------------------------------
+
+Value *simplify_hook_single(Builder *b, Op *op)
+{
+	(void)b;
+	Value *const *list;
+	return op_operand_list(op, 0, &list) == 1 && same_type(op, list[0]) ? list[0] : NULL;
+}
+
+Value *simplify_hook_list_slice(Builder *b, Op *op)
+{
+	(void)b;
+	Value *list = op_operand(op, 0);
+	int64_t at = op_int(op, "index", -1);
+	if (!list->def || list->def->code != OP_BUILTIN_COMBINE || at < 0 || at >= list->def->noperand)
+		return NULL;
+	return op_operand(list->def, (int)at);
+}
+
+// ---- channels to axis 1 -------------------------------------------------------------------------------------
+
+// perm moves the channels of a rank-n image from the last axis to axis 1 (or back).
+static void channel_perm(int n, bool back, int64_t *perm)
+{
+	perm[0] = 0;
+	for (int i = 1; i < n; i++)
+		perm[i] = back ? (i == n - 1 ? 1 : i + 1) : (i == 1 ? n - 1 : i - 1);
+}
+
+// op in NHWC is transpose, op in NCHW, transpose back.
+Value *simplify_hook_channels(Builder *b, Op *op)
+{
+	static const char *const formats[] = {"NC", "NCL", "NCHW", "NCDHW"};
+	Value *x = op_operand(op, 0);
+	int n = x->type->rank;
+	if (!format_channels_last(op_str(op, "data_format", "")) || !type_is_tensor(x->type) || n < 2 || n > 5 ||
+	    op->results[0].type->rank != n || !strcmp(op_str(op, "mode", ""), "element"))
+		return NULL;
+	int64_t perm[MAX_RANK];
+	channel_perm(n, false, perm);
+	Value *first = n > 2 ? build_transpose(b, x, n, perm) : x;
+	if (!first)
+		return NULL;
+	Op *clone = op_clone(b->ctx, op, value_map_new(b->ctx->arena));
+	op_set_operand(clone, 0, first);
+	op_set_attr(clone, "data_format", attr_str(b->ctx, formats[n - 2]));
+	op_insert_before(b->before, clone);
+	if (!op_infer(clone))
+		return NULL;
+	clone->results[0].name = NULL; // the variable is what comes after the second transpose
+	channel_perm(n, true, perm);
+	return n > 2 ? build_transpose(b, op_result(clone, 0), n, perm) : op_result(clone, 0);
+}
+
+// ---- known values ----------------------------------------------------------------------------------------------
+
+static bool all_const(int n, const Dim *const *dims)
+{
+	for (int i = 0; i < n; i++)
+		if (!dims[i] || !dim_is_const(dims[i]))
+			return false;
+	return true;
+}
+
+// Shape arithmetic that came out constant.
+static Value *known_constant(Builder *b, Op *op)
+{
+	const Value *v = &op->results[0];
+	const Type *t = v->type;
+	int64_t n;
+	if (op->nresult != 1 || !v->known || !(op->info->traits & TRAIT_PURE) || (op->info->traits & TRAIT_CONSTANT) ||
+	    !type_is_tensor(t) || !type_const_numel(t, &n) || n != v->nknown || !all_const(v->nknown, v->known) ||
+	    t->dtype == DT_BOOL || !dtype_is_int(t->dtype))
+		return NULL;
+	int64_t dims[MAX_RANK];
+	for (int i = 0; i < t->rank; i++)
+		dims[i] = t->dims[i]->value;
+	Tensor *data = tensor_new(b->ctx->arena, t->dtype, t->rank, dims);
+	if (!data)
+		return NULL;
+	for (int64_t i = 0; i < n; i++)
+		tensor_set_i(data, i, v->known[i]->value);
+	return build_constant(b, data);
+}
+
+// What inference knows of an operand that may be a list of single numbers. Returns how many, -1: not all.
+static int operand_known(const Op *op, int i, const Dim **out, int max)
+{
+	Value *const *list;
+	int n = op_operand_list(op, i, &list), count = 0;
+	for (int k = 0; k < n; k++) {
+		const Dim *const *known;
+		int m = value_known(list[k], &known);
+		if (m < 0 || count + m > max)
+			return -1;
+		for (int e = 0; e < m; e++)
+			out[count++] = known[e];
+	}
+	return count;
+}
+
+// The attribute that says what operand `i` says, given that result types are inferred; NULL: it cannot.
+static const Attr *operand_as_attr(const Op *op, int i, const AttrInfo *a)
+{
+	const Dim *known[MAX_CONSTANT_SHAPE];
+	int64_t ints[MAX_CONSTANT_SHAPE];
+	int n = operand_known(op, i, known, MAX_CONSTANT_SHAPE);
+	if (n < 0)
+		return NULL;
+	const Type *type = op->results[0].type;
+	bool exact = op->code == OP_PD_RESHAPE || op->code == OP_PD_EXPAND || op->code == OP_PD_FULL;
+	if (a->kind == ATTR_DIMS && exact && type_is_tensor(type)) // no -1 or 0 left to work out
+		return attr_dims(op->ctx, type->rank, type->dims);
+	if (a->kind == ATTR_DIMS)
+		return attr_dims(op->ctx, n, known);
+	if (!all_const(n, known))
+		return NULL;
+	for (int k = 0; k < n; k++)
+		ints[k] = known[k]->value;
+	if (a->kind == ATTR_INTS)
+		return attr_ints(op->ctx, n, ints);
+	return a->kind == ATTR_INT && n == 1 ? attr_int(op->ctx, ints[0]) : NULL;
+}
+
+// Text of IR does not say what inference knows of shape arithmetic: finds it again.
+static void refresh_known(Op *op)
+{
+	const Type *type = op->nresult == 1 ? op->results[0].type : NULL;
+	int64_t n;
+	if (!type || op->results[0].known || !(op->info->traits & TRAIT_PURE) || !type_is_tensor(type) ||
+	    !dtype_is_int(type->dtype) || !type_const_numel(type, &n) || n > MAX_KNOWN)
+		return;
+	op_infer(op);
+	op->results[0].type = type;
+}
+
+// Turns operands that override attributes into those attributes where they are known. True: changed.
+static bool drop_shape_operands(Op *op)
+{
+	bool changed = false;
+	for (int k = 0; k < op->info->nattr; k++) {
+		const AttrInfo *a = &op->info->attrs[k];
+		int i = a->operand ? op_info_operand(op->info, a->operand) : -1;
+		const Attr *attr = i >= 0 && op_operand(op, i) ? operand_as_attr(op, i, a) : NULL;
+		if (!attr)
+			continue;
+		op_set_attr(op, a->name, attr);
+		op_set_operand(op, i, NULL);
+		changed = true;
+	}
+	return changed;
+}
+
+// ---- the pass ---------------------------------------------------------------------------------------------------
+
+static bool op_replace_by(Op *op, Value *with)
+{
+	// A type may be replaced by one that differs in LoD only; the value keeps what its users saw.
+	if (with->type != op->results[0].type)
+		return false;
+	op_replace(op, &with);
+	return true;
+}
+
+// One step on one operation. True: changed.
+static bool op_canonicalize(Op *op)
+{
+	refresh_known(op);
+	bool changed = drop_shape_operands(op);
+	Builder b = builder_before(op);
+	Value *with = known_constant(&b, op);
+	for (size_t i = 0; i < COUNT_OF(simplify_hooks[0]) && simplify_hooks[op->code][i] && !with; i++)
+		with = simplify_hooks[op->code][i](&b, op);
+	return (with && op_replace_by(op, with)) || changed;
+}
+
+static bool region_canonicalize(Region *r)
+{
+	bool changed = false;
+	for (Block *b = r->first; b; b = b->next) {
+		for (Op *op = b->first, *next; op; op = next) {
+			next = op->next;
+			if (op->info->kind == KIND_LOOP || !strncmp(op->info->name, "kernel.", 7))
+				continue; // scalars inside
+			for (int i = 0; i < op->nregion; i++)
+				changed |= region_canonicalize(&op->regions[i]);
+			changed |= op_canonicalize(op);
+		}
+	}
+	return changed;
+}
+
+// Needs: result types (every operation inferred).
+// Keeps: meaning; values keep their names where one operation replaces another.
+// Breaks: nothing. What nobody reads any more is removed at the end.
+bool pass_canonicalize(PassContext *p)
+{
+	int errors = diag_errors(p->ctx->diag);
+	for (int i = 0; i < MAX_SWEEPS && region_canonicalize(&p->module->regions[0]); i++)
+		if (!pass_dce(p))
+			return false;
+	return diag_errors(p->ctx->diag) == errors;
+}

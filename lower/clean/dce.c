@@ -1,0 +1,109 @@
+// Dead code elimination: removes operations without effect whose results nobody reads, and takes
+// parameters that nothing reads any more out of the weights. Run by the pipeline after every pass that
+// leaves dead code behind.
+#include "lower/clean/clean.h"
+#include "lower/pass/control.h"
+#include "lower/pass/pass.h"
+
+static bool op_ends(const Op *op);
+
+static bool region_ends(const Region *r)
+{
+	for (const Block *b = r->first; b; b = b->next)
+		for (const Op *op = b->first; op; op = op->next)
+			if (!op_ends(op))
+				return false;
+	return true;
+}
+
+// Loops that count their rounds end, if those inside of them do.
+static bool op_ends(const Op *op)
+{
+	if (op->code == OP_PD_WHILE && !op_bool(op, "counted", false))
+		return false;
+	for (int i = 0; i < op->nregion; i++)
+		if (!region_ends(&op->regions[i]))
+			return false;
+	return true;
+}
+
+// An operation is dead when nothing reads its results and running it changes nothing else.
+static bool op_is_dead(const Op *op)
+{
+	const bool loop = op->code == OP_PD_WHILE && control_is_pure(op) && op_ends(op);
+	if ((!loop && !(op->info->traits & (TRAIT_PURE | TRAIT_CONSTANT))) || (op->info->traits & TRAIT_TERMINATOR))
+		return false;
+	if (op->nresult == 0)
+		return false;
+	for (int i = 0; i < op->nresult; i++)
+		if (value_used(&op->results[i]))
+			return false;
+	return true;
+}
+
+// Backwards, so that an operation is looked at after all its readers: one sweep is enough.
+static void region_sweep(Region *r)
+{
+	for (Block *b = r->last; b; b = b->prev) {
+		for (Op *op = b->last, *prev; op; op = prev) {
+			prev = op->prev;
+			if (op_is_dead(op)) {
+				op_erase(op);
+				continue;
+			}
+			for (int i = 0; i < op->nregion; i++)
+				region_sweep(&op->regions[i]);
+		}
+	}
+}
+
+typedef struct Mention {
+	const Op *binds;
+	const Dim *size;
+	bool found;
+} Mention;
+
+static bool mention_visit(Op *op, void *arg)
+{
+	Mention *m = arg;
+	if (op != m->binds && op_mentions(op, m->size))
+		m->found = true;
+	return !m->found;
+}
+
+// The name of a size that nobody uses: what it is computed from may read sizes whose operations are gone.
+static bool bind_is_dead(const PassContext *p, const Op *op)
+{
+	const Attr *dims = op->code == OP_LOOP_BIND && op_bool(op, "certain", false) ? op_attr(op, "dims") : NULL;
+	Mention m = {op, dims && dims->n == 1 ? dims->dims[0] : NULL, false};
+	if (!m.size || m.size->kind != DIM_SYM)
+		return false;
+	op_walk(p->module, mention_visit, &m);
+	return !m.found;
+}
+
+static bool binds_sweep(const PassContext *p, Region *r)
+{
+	bool any = false;
+	for (Block *b = r->last; b; b = b->prev)
+		for (Op *op = b->last, *prev; op; op = prev) {
+			prev = op->prev;
+			for (int i = 0; i < op->nregion && op->info->kind == KIND_CONTROL; i++)
+				any |= binds_sweep(p, &op->regions[i]);
+			if (bind_is_dead(p, op)) {
+				op_erase(op);
+				any = true;
+			}
+		}
+	return any;
+}
+
+// Needs: nothing.  Keeps: everything.  Breaks: nothing.
+bool pass_dce(PassContext *p)
+{
+	Region *r = &p->module->regions[0];
+	do
+		region_sweep(r);
+	while (binds_sweep(p, r));
+	return true;
+}

@@ -1,0 +1,163 @@
+// Packs buffers of constant size with lifetimes into one workspace: best-fit by offset, tried in several
+// orders and then improved by letting the buffers that stick out go first; the smallest result is kept.
+// Called by plan_symbolic.c; knows nothing of operations.
+#include "lower/memory/plan.h"
+
+#include <stdlib.h>
+
+// So often; less where items are kept apart, whose plans are not near to the floor by which one knows the end.
+enum { IMPROVEMENTS = 200, IMPROVEMENTS_APART = 16 };
+
+bool spans_meet(const PackSpan *a, const PackSpan *b)
+{
+	if (a->first <= b->last && b->first <= a->last)
+		return true;
+	return a->apart && (a->apart[b->id / 64] >> (b->id % 64) & 1);
+}
+
+int64_t pack_floor(int n, const PackItem *items)
+{
+	int64_t most = 0;
+	for (int i = 0; i < n; i++) { // live bytes only rise where something starts
+		int64_t live = 0;
+		for (int j = 0; j < n; j++)
+			if (items[j].span.first <= items[i].span.first && items[j].span.last >= items[i].span.first)
+				live += items[j].size;
+		if (live > most)
+			most = live;
+	}
+	return most;
+}
+
+// Items placed so far, by rising offset.
+typedef struct Placed {
+	int n;
+	const PackItem **items;
+} Placed;
+
+// The smallest gap among the items that live when `it` does, or behind them all.
+static int64_t best_gap(const Placed *p, const PackItem *it)
+{
+	int64_t end = 0, best = -1, best_size = INT64_MAX;
+	for (int i = 0; i < p->n; i++) {
+		const PackItem *o = p->items[i];
+		if (!spans_meet(&o->span, &it->span))
+			continue;
+		int64_t gap = o->offset - end;
+		if (gap >= it->size && gap < best_size) {
+			best = end;
+			best_size = gap;
+		}
+		if (o->offset + o->size > end)
+			end = o->offset + o->size;
+	}
+	return best >= 0 ? best : end;
+}
+
+static void placed_insert(Placed *p, const PackItem *it)
+{
+	int i = p->n++;
+	for (; i > 0 && p->items[i - 1]->offset > it->offset; i--)
+		p->items[i] = p->items[i - 1];
+	p->items[i] = it;
+}
+
+static int64_t pack_in_order(Placed *p, int n, PackItem *const *order)
+{
+	int64_t size = 0;
+	p->n = 0;
+	for (int i = 0; i < n; i++) {
+		order[i]->offset = best_gap(p, order[i]);
+		placed_insert(p, order[i]);
+		if (order[i]->offset + order[i]->size > size)
+			size = order[i]->offset + order[i]->size;
+	}
+	return size;
+}
+
+static int length(const PackItem *it)
+{
+	return it->span.last - it->span.first + 1;
+}
+
+// Every comparison ends in (first, address), so that sorting is the same everywhere.
+static int by_time(const void *a, const void *b)
+{
+	const PackItem *x = *(PackItem *const *)a, *y = *(PackItem *const *)b;
+	if (x->span.first != y->span.first)
+		return x->span.first < y->span.first ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const PackItem *x = *(PackItem *const *)a, *y = *(PackItem *const *)b;
+	return x->size != y->size ? (x->size > y->size ? -1 : 1) : by_time(a, b);
+}
+
+static int by_area(const void *a, const void *b)
+{
+	const PackItem *x = *(PackItem *const *)a, *y = *(PackItem *const *)b;
+	double p = (double)x->size * length(x), q = (double)y->size * length(y);
+	return p != q ? (p > q ? -1 : 1) : by_time(a, b);
+}
+
+static int by_span(const void *a, const void *b)
+{
+	const PackItem *x = *(PackItem *const *)a, *y = *(PackItem *const *)b;
+	return length(x) != length(y) ? (length(x) > length(y) ? -1 : 1) : by_size(a, b);
+}
+
+// The best plan so far.
+typedef struct Best {
+	int64_t size;
+	int64_t *offsets;
+} Best;
+
+static void best_keep(Best *best, int64_t size, int n, const PackItem *items)
+{
+	if (best->size >= 0 && size >= best->size)
+		return;
+	best->size = size;
+	for (int i = 0; i < n; i++)
+		best->offsets[i] = items[i].offset;
+}
+
+// Moves the first item in `order` that reaches up to `size` to the front. False when it is there already.
+static bool tallest_first(int n, PackItem **order, int64_t size)
+{
+	for (int i = 0; i < n; i++) {
+		PackItem *it = order[i];
+		if (it->offset + it->size != size)
+			continue;
+		for (int j = i; j > 0; j--)
+			order[j] = order[j - 1];
+		order[0] = it;
+		return i > 0;
+	}
+	return false;
+}
+
+int64_t pack_items(Arena *scratch, int n, PackItem *items)
+{
+	static int (*const orders[])(const void *, const void *) = {by_size, by_area, by_span, by_time};
+	PackItem **order = NEW_ARRAY(scratch, (size_t)n + 1, PackItem *);
+	Placed placed = {0, NEW_ARRAY(scratch, (size_t)n + 1, const PackItem *)};
+	Best best = {-1, NEW_ARRAY(scratch, (size_t)n + 1, int64_t)};
+	int64_t floor = pack_floor(n, items);
+	const int tries = n && items[0].span.apart ? IMPROVEMENTS_APART : IMPROVEMENTS;
+	for (size_t k = 0; k < COUNT_OF(orders) && best.size != floor; k++) {
+		for (int i = 0; i < n; i++)
+			order[i] = &items[i];
+		qsort(order, (size_t)n, sizeof *order, orders[k]);
+		int64_t size = pack_in_order(&placed, n, order);
+		best_keep(&best, size, n, items);
+		for (int i = 0; i < tries && best.size > floor && tallest_first(n, order, size); i++) {
+			size = pack_in_order(&placed, n, order);
+			best_keep(&best, size, n, items);
+		}
+	}
+	for (int i = 0; i < n; i++)
+		items[i].offset = best.offsets[i];
+	return n ? best.size : 0;
+}

@@ -1,0 +1,44 @@
+// What the files of the fuse pass share. Private to lower/nests/fuse*.c.
+#ifndef PDCC_FUSE_H
+#define PDCC_FUSE_H
+
+#include "ir/build/build.h"
+#include "lower/analysis/analysis.h"
+
+// ---- fuse_index.c: scalar code made simple ------------------------------------------------------
+
+// Folds index arithmetic with what is known about ranges, merges equal scalar operations and drops
+// dead ones, in all regions of a nest or kernel.
+void scalar_simplify(Op *op);
+// The index value as a size, when it is a constant or a loop.dim; else NULL.
+const Dim *index_size(const Value *v);
+// The size of the range that a region's argument runs over; NULL when the argument is no index.
+const Dim *index_extent(const Value *arg);
+
+// ---- fuse_inline.c: nests into their readers ----------------------------------------------------
+
+// Replaces every load of the nest's result by the nest's body where that pays. True when the nest
+// is gone.
+bool nest_inline(Op *nest);
+bool op_has_region_code(const Op *op); // a nest or a kernel: its regions hold scalar code
+// Whether operand `i` of a load is the tensor that it reads.
+bool load_reads(const Op *load, int i);
+// The first operand of a load that is an index.
+int load_first_index(const Op *load);
+// Whether `op` may be computed at `to`, later in its block: no parameter that it reads is stored in
+// between.
+bool op_may_move(const Op *op, const Op *to);
+bool op_contains(const Op *op, enum OpCode code); // in its regions, at any depth
+
+// ---- fuse_epilogue.c: nests into the kernel that made what they read ----------------------------
+
+// Merges an elementwise nest into the epilogue of the kernel whose result it reads. True when the
+// nest is gone.
+bool nest_merge_into_kernel(Op *nest, bool cuda);
+
+// ---- fuse_join.c: nests and their first readers -------------------------------------------------
+
+// Makes one nest of two where the second reads the first element by element, all over the block.
+void block_join(Block *block);
+
+#endif

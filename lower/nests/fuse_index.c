@@ -1,0 +1,671 @@
+// Keeps the scalar code of nests and kernels simple while fusion builds it: folds index arithmetic
+// using the ranges that the loops give, merges equal operations, drops dead ones. Called by fuse.c
+// for each nest and kernel before it is fused further, so that "the same element" shows as "the
+// same values".
+#include "ir/base/vec.h"
+#include "ir/build/build.h"
+#include "ir/infer/attention.h"
+#include "lower/nests/fuse.h"
+
+#include <string.h>
+
+enum { MAX_DEPTH = 24 }; // of an index expression that is looked into
+
+// What is known about an index: lo <= v <= hi, and v < below (a size, maybe symbolic; NULL: not
+// known).
+typedef struct Range {
+	int64_t lo, hi;
+	const Dim *below;
+} Range;
+
+static const Range range_any = {INT64_MIN, INT64_MAX, NULL};
+
+// ---- reading values -----------------------------------------------------------------------------
+
+static bool value_is_index(const Value *v)
+{
+	return v && v->type->kind == TY_INDEX;
+}
+
+static bool value_is_bool(const Value *v)
+{
+	return v && v->type->kind == TY_SCALAR && v->type->dtype == DT_BOOL;
+}
+
+static int64_t constant_whole(const Op *constant)
+{
+	const Attr *a = op_attr(constant, "value");
+	return a && a->kind == ATTR_FLOAT ? int_from_double(a->f) : a ? a->i : 0;
+}
+
+static bool scalar_constant(const Value *v, int64_t *out)
+{
+	if (!v || !v->def || !(value_is_index(v) || value_is_bool(v)))
+		return false;
+	if (v->def->code == OP_LOOP_CONSTANT) {
+		*out = constant_whole(v->def);
+		return true;
+	}
+	const Dim *d = index_size(v);
+	if (d && dim_is_const(d)) {
+		*out = d->value;
+		return true;
+	}
+	return false;
+}
+
+const Dim *index_size(const Value *v)
+{
+	if (!value_is_index(v) || !v->def)
+		return NULL;
+	if (v->def->code == OP_LOOP_CONSTANT)
+		return dim_const(v->def->ctx, constant_whole(v->def));
+	if (v->def->code == OP_LOOP_DIM) {
+		const Attr *a = op_attr(v->def, "dim");
+		return a ? a->dim : NULL;
+	}
+	return NULL;
+}
+
+const Dim *index_extent(const Value *arg)
+{
+	if (!arg->block || !value_is_index(arg))
+		return NULL;
+	const Op *op = arg->block->region->op;
+	if (op->code == OP_LOOP_REDUCE) {
+		const Attr *extents = op_attr(op, "extents");
+		return extents && (int)arg->index < extents->n ? extents->dims[arg->index] : NULL;
+	}
+	// An epilogue has the accumulator before the indices.
+	int first = arg->block->narg && !value_is_index(arg->block->args[0]);
+	const Type *t = op->nresult ? op->results[0].type : NULL;
+	if (op->code == OP_KERNEL_ATTENTION)
+		t = attention_domain(op, (int)(arg->block->region - op->regions));
+	int d = (int)arg->index - first;
+	return t && d >= 0 && d < t->rank ? t->dims[d] : NULL;
+}
+
+// ---- ranges -------------------------------------------------------------------------------------
+
+static int64_t add_sat(int64_t a, int64_t b)
+{
+	if (a == INT64_MAX || b == INT64_MAX)
+		return INT64_MAX;
+	if (a == INT64_MIN || b == INT64_MIN)
+		return INT64_MIN;
+	if (b > 0 ? a > INT64_MAX - b : a < INT64_MIN - b)
+		return b > 0 ? INT64_MAX : INT64_MIN;
+	return a + b;
+}
+
+static int64_t mul_sat(int64_t a, int64_t b) // of two that are not negative
+{
+	if (a == 0 || b == 0)
+		return 0;
+	return a > INT64_MAX / b ? INT64_MAX : a * b;
+}
+
+static int64_t neg_sat(int64_t a)
+{
+	return a == INT64_MIN ? INT64_MAX : a == INT64_MAX ? INT64_MIN : -a;
+}
+
+static Range range_of(const Value *v, int depth);
+
+static Range range_below(const Dim *extent)
+{
+	Range r = {0, INT64_MAX, extent};
+	int64_t lo, hi;
+	dim_range(extent, &lo, &hi);
+	if (hi != INT64_MAX)
+		r.hi = hi - 1;
+	return r;
+}
+
+static Range range_sum(const Op *op, Range a, Range b, int depth)
+{
+	Range r = {add_sat(a.lo, b.lo), add_sat(a.hi, b.hi), NULL};
+	// outer * D + inner with inner < D: below outer's size * D.
+	const Op *mul = op_operand(op, 0)->def;
+	if (mul && mul->code == OP_PD_MULTIPLY && b.lo >= 0 && b.below) {
+		Range outer = range_of(op_operand(mul, 0), depth + 1);
+		if (outer.below && index_size(op_operand(mul, 1)) == b.below)
+			r.below = dim_mul(op->ctx, outer.below, b.below);
+	}
+	return r;
+}
+
+static Range range_divided(const Op *op, Range a)
+{
+	const Dim *by = index_size(op_operand(op, 1));
+	if (a.lo < 0 || !by || dim_is(by, 0))
+		return range_any;
+	Range r = {0, a.hi, NULL};
+	if (dim_is_const(by) && by->value > 0) {
+		r.lo = a.lo / by->value;
+		r.hi = a.hi == INT64_MAX ? a.hi : a.hi / by->value;
+	}
+	// Below E * D before the division: below E after it.
+	if (a.below) {
+		const Dim *e = dim_div(op->ctx, a.below, by);
+		if (dim_mul(op->ctx, e, by) == a.below)
+			r.below = e;
+	}
+	return r;
+}
+
+static Range range_binary(const Op *op, int depth)
+{
+	Range a = range_of(op_operand(op, 0), depth + 1), b = range_of(op_operand(op, 1), depth + 1);
+	switch (op->code) {
+	case OP_PD_ADD:
+		return range_sum(op, a, b, depth);
+	case OP_PD_SUBTRACT:
+		return (Range){add_sat(a.lo, neg_sat(b.hi)), add_sat(a.hi, neg_sat(b.lo)),
+		               b.lo >= 0 ? a.below : NULL};
+	case OP_PD_MULTIPLY:
+		if (a.lo < 0 || b.lo < 0)
+			return range_any;
+		return (Range){mul_sat(a.lo, b.lo), mul_sat(a.hi, b.hi), NULL};
+	case OP_PD_FLOOR_DIVIDE:
+		return range_divided(op, a);
+	case OP_PD_REMAINDER: {
+		const Dim *by = index_size(op_operand(op, 1));
+		return a.lo >= 0 && by ? range_below(by) : range_any;
+	}
+	case OP_PD_MINIMUM:
+		return (Range){a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi,
+					   a.below ? a.below : b.below};
+	case OP_PD_MAXIMUM:
+		return (Range){a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi, NULL};
+	default:
+		return range_any;
+	}
+}
+
+static Range range_of(const Value *v, int depth)
+{
+	if (depth > MAX_DEPTH || !value_is_index(v))
+		return range_any;
+	if (v->block) {
+		const Dim *extent = index_extent(v);
+		return extent ? range_below(extent) : range_any;
+	}
+	const Dim *d = index_size(v);
+	if (d) {
+		Range r = {0, 0, NULL};
+		dim_range_empty(d, &r.lo, &r.hi);
+		return r;
+	}
+	if (v->def->code == OP_LOOP_TO_INDEX) {
+		const Attr *extent = op_attr(v->def, "extent");
+		return extent && extent->dim ? range_below(extent->dim) : range_any;
+	}
+	return v->def->noperand == 2 ? range_binary(v->def, depth) : range_any;
+}
+
+// ---- rewriting ----------------------------------------------------------------------------------
+
+static Value *build_index_constant(Builder *b, int64_t v)
+{
+	return build(b, OP_LOOP_CONSTANT, 0, NULL, "value", attr_int(b->ctx, v), "type",
+	             attr_type(b->ctx, type_index(b->ctx)), NULL);
+}
+
+static Value *build_bool(Builder *b, bool v)
+{
+	return build(b, OP_LOOP_CONSTANT, 0, NULL, "value", attr_int(b->ctx, v), "type",
+	             attr_type(b->ctx, type_scalar(b->ctx, DT_BOOL)), NULL);
+}
+
+static bool fold_constants(enum OpCode code, int64_t a, int64_t b, int64_t *out)
+{
+	switch (code) {
+	case OP_PD_ADD: *out = a + b; return true;
+	case OP_PD_SUBTRACT: *out = a - b; return true;
+	case OP_PD_MULTIPLY: *out = a * b; return true;
+	case OP_PD_FLOOR_DIVIDE: *out = b > 0 && a >= 0 ? a / b : 0; return b > 0 && a >= 0;
+	case OP_PD_REMAINDER: *out = b > 0 && a >= 0 ? a % b : 0; return b > 0 && a >= 0;
+	case OP_PD_MINIMUM: *out = a < b ? a : b; return true;
+	case OP_PD_MAXIMUM: *out = a > b ? a : b; return true;
+	default: return false;
+	}
+}
+
+// (x + c1) + c2 and the like to x + c.
+static Value *simplify_offsets(Builder *b, const Op *op, int64_t c2)
+{
+	const Op *inner = op_operand(op, 0)->def;
+	int64_t c1;
+	if (!inner || (inner->code != OP_PD_ADD && inner->code != OP_PD_SUBTRACT))
+		return NULL;
+	if (!scalar_constant(op_operand(inner, 1), &c1))
+		return NULL;
+	int64_t sum = (inner->code == OP_PD_ADD ? c1 : -c1) + (op->code == OP_PD_ADD ? c2 : -c2);
+	Value *x = op_operand(inner, 0);
+	if (sum == 0)
+		return x;
+	Value *c = build_index_constant(b, sum < 0 ? -sum : sum);
+	return build2(b, sum < 0 ? OP_PD_SUBTRACT : OP_PD_ADD, x, c, NULL);
+}
+
+// x / d or x % d for x = outer * d + inner, inner < d.
+static Value *simplify_split(const Op *op, const Dim *d)
+{
+	const Op *sum = op_operand(op, 0)->def;
+	if (!sum || sum->code != OP_PD_ADD)
+		return NULL;
+	for (int i = 0; i < 2; i++) {
+		const Op *mul = op_operand(sum, i)->def;
+		Value *inner = op_operand(sum, 1 - i);
+		if (!mul || mul->code != OP_PD_MULTIPLY)
+			continue;
+		int at = index_size(op_operand(mul, 1)) == d   ? 0
+				 : index_size(op_operand(mul, 0)) == d ? 1
+													   : -1;
+		Range r = range_of(inner, 0);
+		bool small = r.lo >= 0 && (r.below == d || (dim_is_const(d) && r.hi < d->value));
+		if (at >= 0 && small)
+			return op->code == OP_PD_REMAINDER ? inner : op_operand(mul, at);
+	}
+	return NULL;
+}
+
+static Value *simplify_division(Builder *b, const Op *op)
+{
+	Value *x = op_operand(op, 0);
+	const Dim *d = index_size(op_operand(op, 1));
+	bool rest = op->code == OP_PD_REMAINDER;
+	if (!d)
+		return NULL;
+	if (dim_is(d, 1))
+		return rest ? build_index_constant(b, 0) : x;
+	Range r = range_of(x, 0);
+	if (r.lo >= 0 && (r.below == d || (dim_is_const(d) && r.hi < d->value)))
+		return rest ? x : build_index_constant(b, 0);
+	return simplify_split(op, d);
+}
+
+static Value *simplify_min_max(const Op *op)
+{
+	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
+	Range a = range_of(x, 0), b = range_of(y, 0);
+	bool min = op->code == OP_PD_MINIMUM;
+	if (a.hi <= b.lo)
+		return min ? x : y;
+	if (b.hi <= a.lo)
+		return min ? y : x;
+	const Dim *d = index_size(y);
+	if (min && d && a.below && dim_add(op->ctx, d, dim_const(op->ctx, 1)) == a.below)
+		return x;
+	return NULL;
+}
+
+// x / d * d + x % d is x.
+static Value *simplify_rejoin(const Op *op)
+{
+	for (int i = 0; i < 2; i++) {
+		const Op *mul = op_operand(op, i)->def, *rem = op_operand(op, 1 - i)->def;
+		if (!mul || mul->code != OP_PD_MULTIPLY || !rem || rem->code != OP_PD_REMAINDER)
+			continue;
+		const Op *div = op_operand(mul, 0)->def;
+		const Dim *d = index_size(op_operand(mul, 1));
+		if (d && div && div->code == OP_PD_FLOOR_DIVIDE &&
+			op_operand(div, 0) == op_operand(rem, 0) && index_size(op_operand(div, 1)) == d &&
+			index_size(op_operand(rem, 1)) == d)
+			return op_operand(rem, 0);
+	}
+	return NULL;
+}
+
+static Value *simplify_sum(Builder *b, const Op *op)
+{
+	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
+	int64_t cx, cy;
+	if (scalar_constant(x, &cx) && cx == 0)
+		return y;
+	if (scalar_constant(y, &cy))
+		return cy == 0 ? x : simplify_offsets(b, op, cy);
+	return simplify_rejoin(op);
+}
+
+static Value *simplify_arithmetic(Builder *b, const Op *op)
+{
+	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
+	int64_t cx, cy, out;
+	bool kx = scalar_constant(x, &cx), ky = scalar_constant(y, &cy);
+	if (kx && ky && fold_constants(op->code, cx, cy, &out))
+		return build_index_constant(b, out);
+	switch (op->code) {
+	case OP_PD_ADD:
+		return simplify_sum(b, op);
+	case OP_PD_SUBTRACT:
+		return ky && cy == 0 ? x
+			   : x == y      ? build_index_constant(b, 0)
+			   : ky          ? simplify_offsets(b, op, cy)
+							 : NULL;
+	case OP_PD_MULTIPLY:
+		if ((kx && cx == 0) || (ky && cy == 0))
+			return build_index_constant(b, 0);
+		return kx && cx == 1 ? y : ky && cy == 1 ? x : NULL;
+	case OP_PD_FLOOR_DIVIDE:
+	case OP_PD_REMAINDER:
+		return simplify_division(b, op);
+	case OP_PD_MINIMUM:
+	case OP_PD_MAXIMUM:
+		return simplify_min_max(op);
+	default:
+		return NULL;
+	}
+}
+
+// 1: x < y always, 0: never, -1: not known.
+static int known_less(const Value *x, const Value *y)
+{
+	Range a = range_of(x, 0), b = range_of(y, 0);
+	const Dim *d = index_size(y);
+	if (a.hi < b.lo || (d && a.below == d))
+		return 1;
+	d = index_size(x);
+	// y < D = x: then x < y never holds.
+	if (a.lo >= b.hi || (d && b.below == d))
+		return 0;
+	return -1;
+}
+
+static Value *simplify_compare(Builder *b, const Op *op)
+{
+	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
+	int known = -1;
+	switch (op->code) {
+	case OP_PD_LESS_THAN:
+		known = known_less(x, y);
+		break;
+	case OP_PD_GREATER_THAN:
+		known = known_less(y, x);
+		break;
+	case OP_PD_LESS_EQUAL:
+		known = known_less(y, x);
+		known = known < 0 ? known : !known;
+		break;
+	case OP_PD_GREATER_EQUAL:
+		known = known_less(x, y);
+		known = known < 0 ? known : !known;
+		break;
+	case OP_PD_EQUAL:
+	case OP_PD_NOT_EQUAL:
+		if (x == y)
+			known = op->code == OP_PD_EQUAL;
+		else if (known_less(x, y) == 1 || known_less(y, x) == 1)
+			known = op->code == OP_PD_NOT_EQUAL;
+		break;
+	default:
+		break;
+	}
+	return known < 0 ? NULL : build_bool(b, known);
+}
+
+// A number compared with itself. Not of floats: NaN differs from itself.
+static Value *simplify_same(Builder *b, const Op *op)
+{
+	const Value *x = op_operand(op, 0);
+	if (op->noperand != 2 || x != op_operand(op, 1) || x->type->kind != TY_SCALAR || !dtype_is_int(x->type->dtype))
+		return NULL;
+	switch (op->code) {
+	case OP_PD_EQUAL:
+	case OP_PD_LESS_EQUAL:
+	case OP_PD_GREATER_EQUAL:
+		return build_bool(b, true);
+	case OP_PD_NOT_EQUAL:
+	case OP_PD_LESS_THAN:
+	case OP_PD_GREATER_THAN:
+		return build_bool(b, false);
+	default:
+		return NULL;
+	}
+}
+
+static Value *simplify_logic(Builder *b, const Op *op)
+{
+	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
+	int64_t v;
+	if (op->code == OP_PD_LOGICAL_NOT)
+		return scalar_constant(x, &v) ? build_bool(b, !v) : NULL;
+	bool and = op->code == OP_PD_LOGICAL_AND;
+	if (x == y)
+		return x;
+	if (scalar_constant(x, &v))
+		return (v != 0) == and ? y : x;
+	if (scalar_constant(y, &v))
+		return (v != 0) == and ? x : y;
+	return NULL;
+}
+
+// A load whose predicate is known.
+static Value *simplify_load_or(Builder *b, const Op *op)
+{
+	int64_t v;
+	if (!scalar_constant(op_operand(op, 0), &v))
+		return NULL;
+	if (!v)
+		return op_operand(op, 1);
+	Value *operands[MAX_RANK + 1];
+	int n = op->noperand - 2;
+	if (n > MAX_RANK + 1)
+		return NULL;
+	for (int i = 0; i < n; i++)
+		operands[i] = op_operand(op, i + 2);
+	return build(b, OP_LOOP_LOAD, n, operands, NULL);
+}
+
+static bool op_same(const Op *a, const Op *b)
+{
+	if (a->code != b->code || a->noperand != b->noperand || a->nattr != b->nattr ||
+	    a->results[0].type != b->results[0].type)
+		return false;
+	for (int i = 0; i < a->noperand; i++)
+		if (op_operand(a, i) != op_operand(b, i))
+			return false;
+	for (int i = 0; i < a->nattr; i++)
+		if (a->attrs[i].attr != b->attrs[i].attr || strcmp(a->attrs[i].name, b->attrs[i].name))
+			return false;
+	return true;
+}
+
+static bool same_value(const Value *a, const Value *b)
+{
+	return a == b ||
+		   (a->def && b->def && a->def->code == OP_LOOP_CONSTANT && op_same(a->def, b->def));
+}
+
+// A choice between a load under the same predicate and something else is one load_or.
+static Value *simplify_guarded(Builder *b, const Op *where)
+{
+	const Op *load = op_operand(where, 1)->def;
+	Value *operands[MAX_RANK + 3];
+	if (!load || load->code != OP_LOOP_LOAD_OR || op_operand(load, 0) != op_operand(where, 0) ||
+	    load->noperand > (int)COUNT_OF(operands))
+		return NULL;
+	for (int i = 0; i < load->noperand; i++)
+		operands[i] = op_operand(load, i);
+	operands[1] = op_operand(where, 2);
+	return build(b, OP_LOOP_LOAD_OR, load->noperand, operands, NULL);
+}
+
+static bool number_is(const Value *v, double to)
+{
+	return v && v->def && v->def->code == OP_LOOP_CONSTANT &&
+		   op_float(v->def, "value", to + 1) == to;
+}
+
+// Arithmetic of elements with neutral constants, as `scale` and its like make it. (Of x + 0 the
+// sign of zero may differ.)
+static Value *simplify_neutral(const Op *op)
+{
+	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
+	switch (op->code) {
+	case OP_PD_ADD:
+		return number_is(y, 0) ? x : number_is(x, 0) ? y : NULL;
+	case OP_PD_SUBTRACT:
+		return number_is(y, 0) ? x : NULL;
+	case OP_PD_MULTIPLY:
+		return number_is(y, 1) ? x : number_is(x, 1) ? y : NULL;
+	case OP_PD_DIVIDE:
+		return number_is(y, 1) ? x : NULL;
+	default:
+		return NULL;
+	}
+}
+
+static Value *simplify_cast(Builder *b, const Op *op)
+{
+	Value *x = op_operand(op, 0);
+	const Type *to = op->results[0].type;
+	if (x->type == to)
+		return x;
+	bool number = x->def && x->def->code == OP_LOOP_CONSTANT && x->type->kind == TY_SCALAR;
+	// Between floats only: other conversions truncate and wrap.
+	return number && dtype_is_float(x->type->dtype) && (to->dtype == DT_F32 || to->dtype == DT_F64)
+			   ? build_scalar_f(b, to->dtype,
+								to->dtype == DT_F32 ? (float)op_float(x->def, "value", 0)
+													: op_float(x->def, "value", 0))
+			   : NULL;
+}
+
+// Constants go to the right of sums and products, where the rules below look for them.
+static void order_operands(Op *op)
+{
+	int64_t v;
+	if ((op->code == OP_PD_ADD || op->code == OP_PD_MULTIPLY) &&
+		scalar_constant(op_operand(op, 0), &v) && !scalar_constant(op_operand(op, 1), &v)) {
+		Value *x = op_operand(op, 0);
+		op_set_operand(op, 0, op_operand(op, 1));
+		op_set_operand(op, 1, x);
+	}
+}
+
+static Value *simplify_op(Op *op)
+{
+	Builder b = builder_before(op);
+	order_operands(op);
+	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
+	int64_t v;
+	switch (op->code) {
+	case OP_LOOP_LOAD_OR:
+		return simplify_load_or(&b, op);
+	case OP_PD_WHERE:
+		if (same_value(y, op_operand(op, 2)))
+			return y;
+		return scalar_constant(x, &v) ? op_operand(op, v ? 1 : 2) : simplify_guarded(&b, op);
+	case OP_PD_LOGICAL_AND:
+	case OP_PD_LOGICAL_OR:
+	case OP_PD_LOGICAL_NOT:
+		return value_is_bool(x) ? simplify_logic(&b, op) : NULL;
+	case OP_PD_CAST:
+		return simplify_cast(&b, op);
+	default:
+		break;
+	}
+	if (op->results[0].type->kind == TY_SCALAR && dtype_is_float(op->results[0].type->dtype))
+		return simplify_neutral(op);
+	if (op->noperand != 2 || !value_is_index(x) || !value_is_index(y))
+		return simplify_same(&b, op);
+	return value_is_index(&op->results[0]) ? simplify_arithmetic(&b, op) : simplify_compare(&b, op);
+}
+
+// ---- over a region ------------------------------------------------------------------------------
+
+static void replace_by(Op *op, Value *v)
+{
+	value_replace(&op->results[0], v);
+	op_erase(op);
+}
+
+static void block_simplify(Block *block)
+{
+	// A loop that runs once needs no variable.
+	for (int i = 0; i < block->narg; i++) {
+		const Dim *extent = index_extent(block->args[i]);
+		if (extent && dim_is(extent, 1) && value_used(block->args[i]) && block->first) {
+			Builder b = builder_before(block->first);
+			value_replace(block->args[i], build_index_constant(&b, 0));
+		}
+	}
+	for (Op *op = block->first, *next; op; op = next) {
+		next = op->next;
+		for (int i = 0; i < op->nregion; i++)
+			for (Block *inner = op->regions[i].first; inner; inner = inner->next)
+				block_simplify(inner);
+		if (op->nresult != 1)
+			continue;
+		Value *v = simplify_op(op);
+		if (v && v != &op->results[0] && v->type == op->results[0].type)
+			replace_by(op, v);
+	}
+}
+
+// The operations that are visible at some place, innermost last.
+typedef struct Visible {
+	Op **ops;
+	int n, cap;
+} Visible;
+
+static void visible_push(Visible *v, Op *op)
+{
+	VEC_ROOM(op->ctx->arena, v->ops, v->n, v->cap);
+	v->ops[v->n++] = op;
+}
+
+static void block_merge_equal(Block *block, Visible *seen)
+{
+	int outer = seen->n;
+	for (Op *op = block->first, *next; op; op = next) {
+		next = op->next;
+		for (int i = 0; i < op->nregion; i++)
+			for (Block *inner = op->regions[i].first; inner; inner = inner->next)
+				block_merge_equal(inner, seen);
+		if (op->nregion || op->nresult != 1)
+			continue;
+		int i = seen->n - 1;
+		while (i >= 0 && !op_same(seen->ops[i], op))
+			i--;
+		if (i >= 0)
+			replace_by(op, &seen->ops[i]->results[0]);
+		else
+			visible_push(seen, op);
+	}
+	seen->n = outer;
+}
+
+static void block_drop_dead(Block *block)
+{
+	for (Op *op = block->last, *prev; op; op = prev) {
+		prev = op->prev;
+		bool used = op->nresult == 0;
+		for (int i = 0; i < op->nresult; i++)
+			used |= value_used(&op->results[i]);
+		if (!used) {
+			op_erase(op);
+			continue;
+		}
+		for (int i = 0; i < op->nregion; i++)
+			for (Block *inner = op->regions[i].first; inner; inner = inner->next)
+				block_drop_dead(inner);
+	}
+}
+
+void scalar_simplify(Op *op)
+{
+	Visible seen = {0};
+	for (int i = 0; i < op->nregion; i++) {
+		Block *block = op->regions[i].first;
+		if (!block)
+			continue;
+		for (int round = 0; round < 2; round++) { // what has been merged shows that a number is compared with itself
+			block_simplify(block);
+			seen.n = 0;
+			block_merge_equal(block, &seen);
+		}
+		block_drop_dead(block);
+	}
+}

@@ -1,0 +1,138 @@
+// Expands every operation that is not a kernel, a view or control flow into loop nests, by its definition
+// in the operator table: a `define` hook, a composition, or a scalar expression inside a nest. Runs after
+// layout has taken what tuned templates do better, and before fuse.
+#include "ir/build/build.h"
+#include "ir/define/define.h"
+#include "ir/verify/verify.h"
+#include "lower/clean/clean.h"
+#include "lower/nests/nests.h"
+#include "lower/pass/pass.h"
+#include "lower/pass/rewrite.h"
+
+#include <string.h>
+
+// How many expansions a chain of definitions may take before the table must be circular.
+enum { MAX_EXPANSIONS = 1 << 20 };
+
+// Whether the table says what the operation means, and it is not best left as it is.
+static bool op_expands(const Op *op)
+{
+	const OpInfo *info = op->info;
+	switch (info->kind) {
+	case KIND_CONTROL:
+	case KIND_BUILTIN:
+	case KIND_LOOP:
+	case KIND_RANDOM:
+		return false;
+	default:
+		break;
+	}
+	if ((info->traits & TRAIT_VIEW) || !strncmp(info->name, "kernel.", 7))
+		return false;
+	return op_functions(op)->define || info->compose || info->scalar || (info->traits & TRAIT_PRIMITIVE);
+}
+
+static bool op_expand(Op *op)
+{
+	Builder b = builder_before(op);
+	Value **results = NEW_ARRAY(op->ctx->arena, (size_t)op->nresult + 1, Value *);
+	int errors = diag_errors(op->ctx->diag);
+	if (!op_define(&b, op, results)) {
+		if (diag_errors(op->ctx->diag) == errors)
+			diag_error(op->ctx->diag, op->loc, "'%s' is not supported for these types or sizes", op->info->name);
+		return false;
+	}
+	for (int i = 0; i < op->nresult; i++) {
+		if (!results[i] && value_used(&op->results[i])) {
+			diag_error(op->ctx->diag, op->loc, "'%s': the definition gives no result %d", op->info->name, i);
+			return false;
+		}
+		if (!results[i])
+			results[i] = &op->results[i];
+	}
+	op_replace(op, results);
+	return true;
+}
+
+// Expands op; what its definition made may need expansion too, so *next is the first of it.
+static bool op_expand_within(Op *op, int *budget, Op **next)
+{
+	if (--*budget < 0) {
+		diag_error(op->ctx->diag, op->loc, "'%s' is defined by itself", op->info->name);
+		return false;
+	}
+	Op *before = op->prev;
+	Block *block = op->block;
+	if (!op_expand(op))
+		return false;
+	*next = before ? before->next : block->first;
+	return true;
+}
+
+// An element of a list whose making is in sight.
+static Value *list_element(const Op *op)
+{
+	const Value *list = op->code == OP_BUILTIN_SLICE ? op_operand(op, 0) : NULL;
+	int64_t at = op_int(op, "index", -1);
+	if (!list || !list->def || list->def->code != OP_BUILTIN_COMBINE || at < 0 || at >= list->def->noperand)
+		return NULL;
+	return op_operand(list->def, (int)at);
+}
+
+static bool region_expand(Region *r, int *budget)
+{
+	for (Block *block = r->first; block; block = block->next) {
+		for (Op *op = block->first, *next; op; op = next) {
+			next = op->next;
+			if (op->code == OP_LOOP_NEST)
+				continue; // scalars inside
+			Value *element = list_element(op); // of what a definition just made
+			if (element)
+				op_replace(op, &element);
+			else if (!op_expands(op)) {
+				for (int i = 0; i < op->nregion; i++)
+					if (strncmp(op->info->name, "kernel.", 7) && !region_expand(&op->regions[i], budget))
+						return false;
+			} else if (!op_expand_within(op, budget, &next))
+				return false;
+		}
+	}
+	return true;
+}
+
+// Sizes of operands that do not go together, which inference should have found, must not become code that reads
+// outside of a tensor. A constant of equal elements, loaded from anywhere, is a number.
+static bool load_visit(Op *op, void *arg)
+{
+	bool *ok = arg;
+	if (op->code != OP_LOOP_LOAD)
+		return true;
+	*ok &= load_verify_bounds(op);
+	const Op *def = op_operand(op, 0)->def;
+	const Tensor *t = def && def->code == OP_BUILTIN_CONSTANT ? value_constant(op_operand(op, 0)) : NULL;
+	int64_t n = t ? tensor_numel(t) : 0;
+	if (n == 0 || dtype_is_complex(t->dtype))
+		return true;
+	const char *data = t->data;
+	size_t size = dtype_size(t->dtype);
+	for (int64_t i = 1; i < n; i++)
+		if (memcmp(data, data + (size_t)i * size, size))
+			return true;
+	Builder b = builder_before(op);
+	Value *number = build_element(&b, t, 0);
+	op_replace(op, &number);
+	return true;
+}
+
+// Needs: what `layout` wants for itself is in kernels already.
+// Keeps: kernels, views, control flow, names and locations.
+// Breaks: nothing; afterwards no operation of pd is left but views, feeds, fetches and control flow.
+bool pass_to_loops(PassContext *p)
+{
+	int budget = MAX_EXPANSIONS;
+	if (!region_expand(&p->module->regions[0], &budget))
+		return false;
+	bool ok = true;
+	op_walk(p->module, load_visit, &ok);
+	return ok && pass_dce(p); // vectors and shapes that only the expanded operations read
+}

@@ -1,0 +1,23 @@
+// Small rewrites and questions that several passes share (rewrite.c).
+#ifndef PDCC_LOWER_PASS_REWRITE_H
+#define PDCC_LOWER_PASS_REWRITE_H
+
+#include "ir/build/build.h"
+
+// Replaces op's results by `with` (types must agree) and erases it.
+void op_replace(Op *op, Value *const *with);
+// Moves the first n regions of `from` to op, which has none yet.
+void op_take_regions(Op *op, Op *from, int n);
+// Parameter or constant behind a value: its data, or NULL.
+Tensor *value_constant(const Value *v);
+// A new parameter (named after `name` and a suffix) holding t, read at `b`.
+Value *build_parameter(Builder *b, const char *name, const char *suffix, Tensor *t);
+
+// Element i of t as a scalar, in a loop region.
+Value *build_element(Builder *b, const Tensor *t, int64_t i);
+// Whether a data_format puts channels last ("NHWC", "NDHWC", "NLC").
+bool format_channels_last(const char *format);
+// A position known at compile time, in a loop region.
+Value *build_index(Builder *b, int64_t v);
+
+#endif

@@ -1,0 +1,26 @@
+# The sources of lower/, room by room.
+SOURCES += lower/pipeline.c
+SOURCES += lower/analysis/deps.c lower/analysis/dim_order.c lower/analysis/fuse_shape.c \
+	lower/analysis/loop_blocks.c lower/analysis/trip_count.c
+SOURCES += lower/arrays/arrays.c lower/arrays/arrays_find.c lower/arrays/arrays_forward.c \
+	lower/arrays/arrays_join.c lower/arrays/arrays_ops.c lower/arrays/arrays_size.c \
+	lower/arrays/stacks.c
+SOURCES += lower/clean/bounds.c lower/clean/canonicalize.c lower/clean/cse.c lower/clean/dce.c \
+	lower/clean/expand.c lower/clean/fold.c lower/clean/fold_batch_norm.c lower/clean/hoist.c \
+	lower/clean/hoist_guard.c lower/clean/loop_args.c lower/clean/loop_trips.c lower/clean/select.c \
+	lower/clean/simplify_if.c lower/clean/sink.c
+SOURCES += lower/cuda/count_loops.c
+SOURCES += lower/grad/differentiate.c
+SOURCES += lower/kernels/attention.c lower/kernels/decompose.c lower/kernels/layout.c \
+	lower/kernels/layout_blocked.c lower/kernels/layout_channels.c lower/kernels/layout_conv.c \
+	lower/kernels/layout_deconv.c lower/kernels/layout_gemm.c lower/kernels/layout_image.c \
+	lower/kernels/library.c lower/kernels/rows.c lower/kernels/split_reduce.c
+SOURCES += lower/memory/flatten.c lower/memory/flatten_switch.c lower/memory/plan.c \
+	lower/memory/plan_branch.c lower/memory/plan_live.c lower/memory/plan_pack.c \
+	lower/memory/plan_parallel.c lower/memory/plan_place.c lower/memory/plan_scale.c \
+	lower/memory/plan_state.c lower/memory/plan_symbolic.c lower/memory/state.c
+SOURCES += lower/nests/fuse.c lower/nests/fuse_epilogue.c lower/nests/fuse_index.c \
+	lower/nests/fuse_inline.c lower/nests/fuse_join.c lower/nests/hoist_terms.c \
+	lower/nests/to_loops.c
+SOURCES += lower/pass/control.c lower/pass/rewrite.c
+SOURCES += lower/target/cuda_schedule.c lower/target/target.c

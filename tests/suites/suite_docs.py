@@ -1,0 +1,16 @@
+"""What `make docs` writes is current, and what CONTRIBUTING.md says works."""
+import newcomer
+from pdcc_tests import SRC, run
+
+SLOW = True
+
+
+def suite(t):
+    p = run([t.build / 'obj/opgen', '--doc', *sorted((SRC / 'ir/ops').glob('*.yaml'))])
+    yield 'operators.md', p.stdout == (SRC / 'docs/operators.md').read_text(), 'run make docs'
+    p = run([t.python, SRC / 'docs/control-flow/generate.py', t.pdcc])
+    page = (SRC / 'docs/control-flow.md').read_text()
+    yield 'control-flow.md', p.stdout == page, 'run make docs'
+    # The page speaks of what is there: every form was found.
+    yield 'all forms', page.count('```') >= 20 and 'goto bb' in page and 'cf.cond_br' in page and 'compute_' in page, 'an empty form'
+    yield from newcomer.check(t)

@@ -1,0 +1,195 @@
+"""What generated code promises: no warnings under strict flags, C and C++, no allocation, no writable globals, the same
+bytes from another folder and locale, small models, small differences, exact weights modes; and that printers only print."""
+import concurrent.futures, os, pathlib, re, shutil, subprocess, tempfile
+
+from pdcc_tests import SHARED, SRC, Skip, run
+
+SLOW = False
+STRICT = '-Wall -Wextra -Wpedantic -Werror -O1 -fno-math-errno -ffp-contract=fast -c'.split()
+SIMD = {'avx512': '-mavx512f -mavx512vl -mavx512bw -mavx512dq -mfma'.split(), 'avx2': '-mavx2 -mfma'.split(),
+        'sse4': ['-msse4.2'], 'generic': []}
+
+
+def digits():
+    return SRC / 'samples/digits/digits.pdmodel'
+
+
+def models(t):
+    """Models to compile: the sample, complex numbers, and with --all some of the shared corpus with their recipes."""
+    yield 'digits', digits(), []
+    yield 'complex', SRC / 'tests/codegen/complex.pdir', []
+    if SHARED.exists() and (t.all or t.only):
+        for name in ('lenet', 'mobilenet_v3_small', 'ernie_tiny_4x312', 'unet_b16'):
+            yield name, SHARED / f'corpus/models/{name}/model.pdmodel', name
+
+
+def recipe_params(t, recipe, out):
+    code = ('import sys; sys.path.insert(0, sys.argv[1]); from seeded_params import write_params_from_recipe as w; '
+            'w(sys.argv[2], sys.argv[3])')
+    subprocess.run([t.python, '-c', code, SHARED / 'tools', recipe, out], check=True)
+
+
+def params_for(t, name, folder):
+    """--params for a corpus model whose parameters come from a recipe."""
+    if not isinstance(name, str):
+        return []
+    case = SHARED / 'corpus/models' / name
+    if (case / 'model.pdiparams').exists():
+        return ['--params', case / 'model.pdiparams']
+    out = pathlib.Path(folder) / f'{name}.pdiparams'
+    if not out.exists():
+        recipe_params(t, case / 'params.yaml', out)
+    return ['--params', out]
+
+
+def compilers(t):
+    yield 'gcc'
+    if t.config.get('CLANG'):
+        yield t.config['CLANG']
+
+
+def strict(t, tmp):
+    for name, path, recipe in models(t):
+        params = params_for(t, recipe, tmp)
+        for isa, simd in SIMD.items():
+            out = pathlib.Path(tmp) / f'{name}_{isa}.c'
+            p = run([t.pdcc, path, '-o', out, f'--isa={isa}', *params])
+            if p.returncode:
+                yield f'{name}/{isa}/generate', False, p.stdout
+                continue
+            std = '-std=c11' if isa == 'generic' else '-std=gnu11'
+            for cc in compilers(t):
+                p = run([cc, std, *STRICT, *simd, '-I', SRC / 'runtime_stub', out, '-o', out.with_suffix('.o')])
+                yield f'{name}/{isa}/{cc}', p.returncode == 0, p.stdout[-2000:]
+            if shutil.which('g++') and isa in ('generic', 'avx2'):
+                p = run(['g++', '-x', 'c++', '-std=gnu++17', *STRICT, *simd, '-I', SRC / 'runtime_stub', out, '-o', os.devnull])
+                yield f'{name}/{isa}/c++17', p.returncode == 0, p.stdout[-2000:]
+
+
+# Every so many programs of a folder: a fair sample, the same every time.
+SAMPLE = {SRC / 'tests/corpus/cases': 8, **{SHARED / 'corpus' / g: 40 for g in ('user', 'cf', 'p2o', 'paddle-ut')}}
+
+
+def warnings_of(t, tmp, case):
+    """(name, what compilers say) of the C for one recorded program, at -O1 and at -O3; nothing for one that is not supported."""
+    name = f'{case.parent.name}-{case.name}'
+    out = pathlib.Path(tmp) / f'{name}.c'
+    if run([t.pdcc, case / 'model.pdmodel', '-o', out, '--isa=generic']).returncode:
+        return []
+    commands = [[cc, '-std=c11', *STRICT, level] for cc in compilers(t) for level in ('-O1', '-O3')]
+    if shutil.which('g++'):
+        commands.append(['g++', '-x', 'c++', '-std=gnu++17', *STRICT, '-O3'])
+    found = []
+    for c in commands:
+        p = run([*c, '-I', SRC / 'runtime_stub', out, '-o', os.devnull])
+        found.append((f"{name}/{c[0]}{c[-1]}", p.returncode == 0, p.stdout[-2000:]))
+    return found
+
+
+def sample(t, tmp):
+    """Recorded programs of all kinds become C without warnings."""
+    cases = []
+    for folder, each in SAMPLE.items():
+        found = sorted(p.parent for p in folder.glob('*/model.pdmodel') if p.stat().st_size < 300000)
+        cases += found[each // 2::each]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for found in pool.map(lambda c: warnings_of(t, tmp, c), cases):
+            yield from found
+
+
+def symbols(t, tmp):
+    """No calls but libm's and memory copies, nothing writable: what nm and objdump see."""
+    libm = 'exp expm1 log log2 log10 log1p pow sqrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf floor ceil ' \
+           'trunc rint round fmod fmax fmin'
+    allowed = re.compile(rf"(mem(cpy|set|move|cmp)|pd_\w+|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|({libm.replace(' ', '|')})f?)$")
+    obj = pathlib.Path(tmp) / 'digits_generic.o'
+    # Constants that hold addresses are in .data.rel.ro, which the loader seals.
+    rows = re.findall(r'^\w+ .{7} (\S+)\t\w+ (\S+)$', run(['objdump', '-t', obj]).stdout, re.M)
+    bad = [f'{name} in {section}' for section, name in rows
+           if re.match(r'\.(data|bss|tdata|tbss)|\*COM\*', section) and not section.startswith('.data.rel.ro') and name != section]
+    yield 'no writable globals', bool(rows) and not bad, '\n'.join(bad)
+    out = run(['nm', obj]).stdout
+    called = re.findall(r'\sU (\w+)', out)
+    heap = [s for s in called if s in ('malloc', 'calloc', 'realloc', 'free', 'printf', 'fopen', 'abort', 'exit')]
+    yield 'no allocation and no I/O', not heap, ' '.join(heap)
+    odd = [s for s in called if not allowed.match(s)]
+    yield 'only libm and memory functions', not odd, ' '.join(odd)
+
+
+def determinism(t, tmp):
+    a, b = pathlib.Path(tmp) / 'a', pathlib.Path(tmp) / 'elsewhere' / 'b'
+    for folder, locale, source in ((a, 'C', digits()), (b, 'de_DE.UTF-8', None)):
+        folder.mkdir(parents=True)
+        if source is None:
+            for f in ('digits.pdmodel', 'digits.pdiparams'):
+                shutil.copy(SRC / 'samples/digits' / f, folder)
+            source = folder / 'digits.pdmodel'
+        run([t.pdcc, source, '-o', 'digits.c', '--isa=avx2'], cwd=folder, env=dict(os.environ, LC_ALL=locale))
+    for f in ('digits.c', 'digits.h'):
+        same = (a / f).exists() and (a / f).read_bytes() == (b / f).read_bytes()
+        yield f'same bytes from another folder and locale: {f}', same, ''
+    text = (a / 'digits.c').read_text()
+    yield 'no paths in generated code', str(tmp) not in text and str(SRC) not in text, ''
+
+
+def weights(t, tmp):
+    for mode in ('inline', 'file', 'object'):
+        folder = pathlib.Path(tmp) / mode
+        folder.mkdir()
+        p = run([t.pdcc, digits(), '-o', folder / 'digits.c', f'--weights={mode}'])
+        ok = p.returncode == 0 and (folder / 'digits.weights').exists() == (mode != 'inline')
+        yield f'--weights={mode}', ok, p.stdout
+
+
+def library(t, tmp):
+    """A shared library's one-call entry."""
+    so = pathlib.Path(tmp) / 'libdigits.so'
+    p = run([t.pdcc, digits(), '-o', so, '--shape=image=1,1,8,8'])
+    code = ('import ctypes, sys, numpy as np\n'
+            'f = ctypes.CDLL(sys.argv[1]).digits_call\n'
+            'x, y = np.zeros((1, 1, 8, 8), "f"), np.zeros((1, 10), "f")\n'
+            'a = (ctypes.c_void_p * 1)(x.ctypes.data); b = (ctypes.c_void_p * 1)(y.ctypes.data)\n'
+            'assert f(a, b) == 0 and abs(y.sum() - 1) < 1e-5, y')
+    q = run([t.python, '-c', code, so]) if p.returncode == 0 else p
+    yield 'model_call of a shared library', q.returncode == 0, q.stdout
+
+
+STILL_FOLDERS = ['cf', 'cf-beyond', 'p2o', 'paddle-ut', 'pir']
+BROKEN = ['changed the IR', 'the module was valid before pass']
+STILL_TARGETS = {'c': ['-o', os.devnull, '--emit=c', '--isa=avx2'], 'cuda': ['-o', os.devnull, '--emit=cuda']}
+
+
+def recorded(t):
+    roots = [SRC / 'tests/corpus/cases']
+    if SHARED.exists() and (t.all or t.only):
+        roots += [SHARED / 'corpus' / folder for folder in STILL_FOLDERS]
+    return sorted(m for root in roots for name in ('model.pdmodel', 'model.json') for m in root.glob(f'*/{name}')
+                  if not m.with_name('params.yaml').exists())
+
+
+def changes(t, model):
+    """Whether some code was made, and what is said of a change, or of a pass that leaves IR the verifier refuses."""
+    texts = [(target, run([t.pdcc, model, *options, '--verify-each'])) for target, options in STILL_TARGETS.items()]
+    said = [f'{target}: {p.stdout}' for target, p in texts if any(w in p.stdout for w in BROKEN) or p.returncode < 0]
+    return any(p.returncode == 0 for _, p in texts), '\n'.join(said)
+
+
+def still(t):
+    """As --verify-each looks: printers only print, and behind every pass the IR is valid."""
+    found = recorded(t)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for model, (made, said) in zip(found, pool.map(lambda m: changes(t, m), found)):
+            if made or said: # what cannot be compiled is not for this suite
+                yield f'still/{model.parent.parent.name}/{model.parent.name}', not said, said
+
+
+def suite(t):
+    yield from still(t)
+    with tempfile.TemporaryDirectory() as tmp:
+        yield from strict(t, tmp)
+        if t.all or t.only:
+            yield from sample(t, tmp)
+        yield from symbols(t, tmp)
+        yield from determinism(t, tmp)
+        yield from weights(t, tmp)
+        yield from library(t, tmp)

@@ -1,0 +1,103 @@
+"""The operator tables: any parser of YAML reads them, the generator refuses what only libyaml would read, and what is known of
+an operator stands there: few other files name it. Commit subjects are short, and the C sources look as .clang-format says.
+
+A place of an operator is a file that must know it. `compose:` expressions of tables are left out: they use what an operator
+means to everybody, as a program does that calls it, and know nothing of how it is inferred, defined or lowered. C files that
+build it are places. Names of other operators that contain its name (`fused_bias_dropout_residual_layer_norm`) are none."""
+import pathlib, re, tempfile
+
+from pdcc_tests import SRC, Skip, run
+
+SLOW = False
+# Subjects were not counted up to here.
+BASE, MAX_SUBJECT = '99bd8c953ddff84401cb693c747e2a889d63e617', 72
+# True with the commit that formats the tree (make format).
+FORMATTED = False
+TABLES = sorted((SRC / 'ir/ops').glob('*.yaml'))
+
+# An entry with a mistake, and what opgen says of it.
+WRONG = {
+    'plain question mark': ('- op: f\n  kind: map\n  operands: {x: any?}\n', "'any?' needs quotes"),
+    'plain comma': ('- op: f\n  kind: map\n  results: {out: like(x, bool)}\n', 'there is no value'),
+    'plain list': ('- op: f\n  kind: control\n  regions: [body, init?]\n', "'init?' needs quotes"),
+    'no such enumeration': ('- op: f\n  kind: map\n  attributes: {how: enum way}\n  results: {out: given}\n',
+                            "unknown attribute kind 'enum way'"),
+    'default of an enumeration': ('- enum: way\n  values: [up, down]\n- op: f\n  kind: map\n'
+                                  '  attributes: {how: enum way = left}\n  results: {out: given}\n', "\"left\" is not in 'way'"),
+    'word twice': ('- enum: way\n  values: [up, up]\n', "'up' is there twice"),
+    'enumeration twice': ('- enum: way\n  values: [up]\n- enum: way\n  values: [up]\n', 'a name of its own'),
+}
+
+
+# Operators, the patterns of what names them in code, and how many C files, headers and tables may. Templates are not counted.
+PLACES = {
+    'conv2d': (r'conv2d|(kernel|cuda)[._](conv|depthwise)(?!_transpose)|hook_conv\b|: conv\b', 15),
+    'softmax': (r'(?<![a-z]_)softmax(?!_with|_cross)|(pd_|log_|kernel[._]|cuda_|hook_)softmax(?!_with|_cross)', 8),
+    'layer_norm': (r'(?<!residual_)layer_norm', 8),
+    'nms': (r'(kernel|cuda)[._]nms|\bnms_keys', 7),
+    'gather': (r'(pd[._]|hook_|op: )gather(?![a-z_])', 5),
+    'relu6': (r'relu6', 2),
+    'squeeze': (r'(pd[._]|hook_|op: )squeeze(?![a-z_])', 4),
+}
+
+
+def code(path):
+    """The text of a file without comments, explanations, and compositions of other operators."""
+    text = path.read_text()
+    if path.suffix == '.yaml':
+        return re.sub(r'(?m)^  (doc|compose):.*\n(    .*\n)*|(^|\s)#.*$', '', text)
+    return re.sub(r'//[^\n]*|/\*.*?\*/', '', text, flags=re.S)
+
+
+def places():
+    """(operator, files that name it, how many may)"""
+    floors = ('ir', 'lower', 'codegen', 'frontend', 'runtime_stub')
+    sources = {p: code(p) for f in floors for p in sorted((SRC / f).rglob('*')) if p.suffix in ('.c', '.h', '.yaml')}
+    for name, (pattern, most) in PLACES.items():
+        yield name, [str(p.relative_to(SRC)) for p in sources if re.search(pattern, sources[p], re.I)], most
+
+
+def texts(value):
+    """All texts in a value of YAML; an absent one is None."""
+    if isinstance(value, dict):
+        for key, v in value.items():
+            yield key
+            yield from texts(v)
+    elif isinstance(value, list):
+        for v in value:
+            yield from texts(v)
+    else:
+        yield value
+
+
+def style(t):
+    """Of the commits, where this is no archive and no shallow copy, and of the sources, where there is clang-format-14."""
+    p = run(['git', '-C', SRC, 'log', '--format=%s', f'{BASE}..HEAD'])
+    for subject in p.stdout.splitlines() if p.returncode == 0 else []:
+        yield subject[:40], len(subject) <= MAX_SUBJECT, f'{len(subject)} characters: {subject}'
+    if FORMATTED and t.config.get('CLANG_FORMAT'):
+        p = run(['make', '-s', '-C', t.build, 'format-check'])
+        yield 'format', p.returncode == 0, p.stdout[-2000:]
+
+
+def suite(t):
+    yield from style(t)
+    try:
+        import yaml
+    except ImportError:
+        raise Skip('python has no yaml')
+    for path in TABLES:
+        try:
+            entries = yaml.safe_load(path.read_text())
+            odd = [e for e in entries if not {'op', 'enum', 'ignored'} & set(e) or None in texts(e)]
+            yield path.name, not odd, f'no operator, or a value is missing: {odd}'
+        except yaml.YAMLError as e:
+            yield path.name, False, str(e)
+    for name, files, most in places():
+        yield f'places of {name}', 0 < len(files) <= most, f'{len(files)} files, at most {most}: ' + ' '.join(files)
+    with tempfile.TemporaryDirectory() as tmp:
+        table = pathlib.Path(tmp) / 'wrong.yaml'
+        for name, (text, want) in WRONG.items():
+            table.write_text(text)
+            p = run([t.build / 'obj/opgen', tmp, table])
+            yield name, p.returncode == 1 and want in p.stdout, p.stdout
