@@ -74,10 +74,10 @@ obj/tests/%: tests/unit/%.c $(LIB_OBJECTS)
 STYLED = $(shell cd $(SRC) && find ir lower codegen frontend runtime_stub tests/unit tests/fault tests/bench -name '*.[ch]' -o -name '*.cc')
 .PHONY: format format-check
 format:
-	$(if $(CLANG_FORMAT),cd $(SRC) && sed -i -E -e 's,^(// ---- .{92}).*-+$$,\1,' -e 's,^(/\* ---- .{89}).*- \*/$$,\1 */,' $(STYLED) \
-		&& $(CLANG_FORMAT) -i $(STYLED),@echo 'format: skipped, there is no clang-format-14')
+	@$(if $(CLANG_FORMAT),cd $(SRC) && sed -i -E -e 's!^(// ---- .{92}).*-+$$!\1!' -e 's!^(/\* ---- .{89}).*- \*/$$!\1 */!' $(STYLED) \
+		&& $(CLANG_FORMAT) -i $(STYLED),echo 'format: skipped, there is no clang-format-14')
 format-check:
-	$(if $(CLANG_FORMAT),cd $(SRC) && $(CLANG_FORMAT) --dry-run --Werror $(STYLED),@echo 'format-check: skipped, there is no clang-format-14')
+	@$(if $(CLANG_FORMAT),cd $(SRC) && $(CLANG_FORMAT) --dry-run --Werror $(STYLED),echo 'format-check: skipped, there is no clang-format-14')
 
 .PHONY: check check-all
 check: pdcc

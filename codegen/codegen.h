@@ -1,5 +1,6 @@
-// Code generation: from the IR that lowering left behind to C or CUDA text. Leaves the texts, and weights; the driver writes the files.
-// Uses all rooms of codegen/, ir/ and what lower/ leaves behind.
+// Code generation: from the IR that lowering left behind to C or CUDA text. Leaves the texts, and
+// weights; the driver writes the files. Uses all rooms of codegen/, ir/ and what lower/ leaves
+// behind.
 #ifndef PDCC_CODEGEN_H
 #define PDCC_CODEGEN_H
 
@@ -7,6 +8,7 @@
 #include "lower/target/target.h"
 
 // False after diagnostics. The module must have gone through the whole lowering pipeline.
-bool codegen(Context *c, const Op *module, const Target *t, const CodegenOptions *o, CodegenResult *out);
+bool codegen(Context *c, const Op *module, const Target *t, const CodegenOptions *o,
+             CodegenResult *out);
 
 #endif

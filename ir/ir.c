@@ -1,4 +1,5 @@
-// Links the rooms of ir/: the functions that operators have in them, generated from the operator table.
+// Links the rooms of ir/: the functions that operators have in them, generated from the operator
+// table.
 #include "ir/ir.h"
 #include "ir/build/build.h"
 #include "ir/interp/interp.h"

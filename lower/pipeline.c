@@ -1,5 +1,5 @@
-// The pass table, the order in which passes run, and what runs them. The driver calls lower_run for a
-// whole compilation and lower_run_list for `pdcc opt --passes=`.
+// The pass table, the order in which passes run, and what runs them. The driver calls lower_run for
+// a whole compilation and lower_run_list for `pdcc opt --passes=`.
 #include "ir/text/text.h"
 #include "ir/verify/verify.h"
 #include "lower/arrays/arrays.h"
@@ -16,8 +16,9 @@
 
 static const Pass passes[] = {
 	{"expand", "operators that go step by step to loops", pass_expand},
-	{"canonicalize", "remove identities, turn what is known into constants, drop dead shape operands",
-	 pass_canonicalize},
+	{"canonicalize",
+     "remove identities, turn what is known into constants, drop dead shape operands",
+     pass_canonicalize},
 	{"fold", "evaluate operations on constants and parameters", pass_fold},
 	{"fold-batch-norm", "fold batch norms into the weights before them", pass_fold_batch_norm},
 	{"cse", "merge equal operations", pass_cse},
@@ -30,10 +31,12 @@ static const Pass passes[] = {
 	{"layout", "contractions to tuned kernels, blocked channels, packed weights", pass_layout},
 	{"to-loops", "every remaining operation to loop nests by its definition", pass_to_loops},
 	{"fuse", "nests into nests, into epilogues and into prologues", pass_fuse},
-	{"split-reductions", "CUDA: long reductions of few elements in parts, which fill a GPU", pass_split_reductions},
+	{"split-reductions", "CUDA: long reductions of few elements in parts, which fill a GPU",
+     pass_split_reductions},
 	{"hoist-terms", "what no term of a reduction changes goes in front of it", pass_hoist_terms},
-	{"simplify-if", "branches on known conditions, results that nobody needs, neighbours on one condition",
-	 pass_simplify_if},
+	{"simplify-if",
+     "branches on known conditions, results that nobody needs, neighbours on one condition",
+     pass_simplify_if},
 	{"loop-args", "variables of loops that stay, that are one, that nobody reads", pass_loop_args},
 	{"loop-trips", "loops of no, one and few rounds", pass_loop_trips},
 	{"count-loops", "CUDA: loops whose rounds are known on entry count them", pass_count_loops},
@@ -53,11 +56,13 @@ typedef struct Stage {
 	const char *passes; // comma-separated
 } Stage;
 
-// Clean runs its passes twice: folded weights uncover identities, and the other way around; and once more after loops and
-// branches became fewer.
+// Clean runs its passes twice: folded weights uncover identities, and the other way around; and
+// once more after loops and branches became fewer.
 static const Stage stages[] = {
-	{"clean", "expand,canonicalize,fold,fold-batch-norm,canonicalize,fold,cse,simplify-if,loop-args,loop-trips,"
-	          "canonicalize,fold,cse,simplify-if,loop-args,dce,sink,select,hoist,cse,simplify-if,dce,bounds"},
+	{"clean", "expand,canonicalize,fold,fold-batch-norm,canonicalize,fold,cse,simplify-if,loop-"
+              "args,loop-trips,"
+              "canonicalize,fold,cse,simplify-if,loop-args,dce,sink,select,hoist,cse,simplify-if,"
+              "dce,bounds"},
 	{"arrays", "stacks,forward-arrays,arrays,canonicalize,fold,cse,loop-args,dce,bounds"},
 	{"decompose", "attention,count-loops,loop-args,decompose,canonicalize,fold,cse,dce"},
 	{"layout", "layout,canonicalize,fold,cse,dce"},
@@ -80,7 +85,8 @@ static const Pass *pass_find(const char *name, size_t len)
 	return NULL;
 }
 
-// Prints the module where `wanted` names the pass; of several runs in a pipeline the last one comes last.
+// Prints the module where `wanted` names the pass; of several runs in a pipeline the last one comes
+// last.
 static void pass_print(PassContext *p, const Pass *pass, const char *wanted, const char *when)
 {
 	Text text;
@@ -98,7 +104,8 @@ static bool pass_run(PassContext *p, const Pass *pass)
 	if (!pass->run(p))
 		return false;
 	if (p->time_report)
-		fprintf(stderr, "%8.1f ms  %s\n", 1e3 * (double)(clock() - start) / CLOCKS_PER_SEC, pass->name);
+		fprintf(stderr, "%8.1f ms  %s\n", 1e3 * (double)(clock() - start) / CLOCKS_PER_SEC,
+		        pass->name);
 	pass_print(p, pass, p->print_after, "after");
 	if (p->verify && !ir_verify(p->module)) {
 		diag_note(p->ctx->diag, &loc_unknown, "the module was valid before pass '%s'", pass->name);

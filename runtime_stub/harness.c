@@ -1,13 +1,15 @@
-/* Runs a generated model on .npy files: what `pdcc run` and `pdcc bench` build around the code. Reaches the model only
- * through model_info().
+/* Runs a generated model on .npy files: what `pdcc run` and `pdcc bench` build around the code.
+ * Reaches the model only through model_info().
  *
- *   prog [--weights F] [--redzone] [--state S] --out-dir D {--in NAME=F.npy [--lod NAME=0,2,5[;..]]}... [--next {--in ...}...]
+ *   prog [--weights F] [--redzone] [--state S] --out-dir D {--in NAME=F.npy [--lod
+ * NAME=0,2,5[;..]]}... [--next {--in ...}...]
  *   prog [--weights F] --bench N {--in NAME=F.npy}...      N timed runs; 0: as many as fit in two seconds, 10 at least
  *
- * Run r writes its outputs to D/r/COLUMN.npy, elements of tensor arrays to D/r/COLUMN.<i>.npy; --in that names such an
- * input again feeds its next element. What parameters become goes from run to run; --state writes what they hold at last to
- * S/<i>.npy, in the order of the model's table. --redzone puts canaries around workspace and outputs and checks them. Inputs
- * that --bench is not given are made up, sizes that nothing fixes are 1. Errors: a message and exit status 1. */
+ * Run r writes its outputs to D/r/COLUMN.npy, elements of tensor arrays to D/r/COLUMN.<i>.npy; --in
+ * that names such an input again feeds its next element. What parameters become goes from run to
+ * run; --state writes what they hold at last to S/<i>.npy, in the order of the model's table.
+ * --redzone puts canaries around workspace and outputs and checks them. Inputs that --bench is not
+ * given are made up, sizes that nothing fixes are 1. Errors: a message and exit status 1. */
 #define _POSIX_C_SOURCE 200809L
 #include "model.h"
 
@@ -21,7 +23,14 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { FIRST_BOUND = 64, WARM_UP = 3, BENCH_SECONDS = 2, BENCH_MIN = 10, BENCH_MAX = 100000, FIRST_BYTES = 1 << 28 };
+enum {
+	FIRST_BOUND = 64,
+	WARM_UP = 3,
+	BENCH_SECONDS = 2,
+	BENCH_MIN = 10,
+	BENCH_MAX = 100000,
+	FIRST_BYTES = 1 << 28
+};
 
 typedef struct Feed {
 	const char *name, *path; /* path: LoD as text when `lod` */
@@ -41,10 +50,11 @@ typedef struct Harness {
 	Array *parameters; /* after the last run; data NULL: there was none */
 } Harness;
 
-/* ---- shapes ---------------------------------------------------------------------------------------------- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 /* Takes sizes of symbols from the dims of an input, and checks the constant ones. */
-static void symbols_solve(const pd_model_info *info, const pd_tensor_info *t, const Array *a, int64_t *symbols)
+static void symbols_solve(const pd_model_info *info, const pd_tensor_info *t, const Array *a,
+                          int64_t *symbols)
 {
 	if (a->rank != t->rank)
 		fail("input '%s' has %d dims, but the model wants %d", t->name, a->rank, t->rank);
@@ -84,7 +94,7 @@ static size_t array_shape(Array *a, const pd_tensor_info *t, const int64_t *dims
 	return a->bytes;
 }
 
-/* ---- LoD --------------------------------------------------------------------------------------------------- */
+/* ---- LoD ------------------------------------------------------------------------------------- */
 
 /* Where level `level` of the text `0,2,5;0,1,3,4,6,9` begins; NULL: there is no such level. */
 static const char *lod_level(const char *text, int level)
@@ -108,7 +118,8 @@ static size_t lod_count(const char *text)
 static Array lod_read(const char *name, const char *text, int64_t end)
 {
 	int64_t n = text ? (int64_t)lod_count(text) : 2, last = 0;
-	Array a = {.descr = dtype_descr[PD_I64], .rank = 1, .dims = {n}, .bytes = (size_t)n * sizeof(int64_t)};
+	Array a = {
+		.descr = dtype_descr[PD_I64], .rank = 1, .dims = {n}, .bytes = (size_t)n * sizeof(int64_t)};
 	a.data = zone_new(a.bytes);
 	for (int64_t i = 0; i < n; i++) {
 		char *rest = NULL;
@@ -143,7 +154,7 @@ static void lod_write(const char *path, const Array *a, bool first)
 		fail("cannot write '%s'", path);
 }
 
-/* ---- tensor arrays -------------------------------------------------------------------------------------------- */
+/* ---- tensor arrays --------------------------------------------------------------------------- */
 
 /* The column of one part of the array whose data are in column k; -1: it has none. */
 static int part_find(const pd_tensor_info *t, int n, int k, pd_part part)
@@ -165,7 +176,8 @@ static int64_t array_numel(const Array *a)
 /* Elements that were read, as slices of one tensor; `sizes` where their dims differ, else NULL. */
 static Array array_gather(const char *name, const Array *elements, int n, Array *sizes)
 {
-	Array a = {.descr = elements[0].descr, .rank = sizes ? 2 : elements[0].rank + 1, .dims = {n, 1}};
+	Array a = {
+		.descr = elements[0].descr, .rank = sizes ? 2 : elements[0].rank + 1, .dims = {n, 1}};
 	size_t slice = 1;
 	for (int i = 0; i < n; i++) {
 		const Array *e = &elements[i];
@@ -189,16 +201,18 @@ static Array array_gather(const char *name, const Array *elements, int n, Array 
 	for (int i = 0; i < n; i++) {
 		memcpy(a.data + (size_t)i * slice, elements[i].data, elements[i].bytes);
 		if (sizes)
-			memcpy(sizes->data + (size_t)i * (size_t)elements[0].rank * sizeof(int64_t), elements[i].dims,
-			       (size_t)elements[0].rank * sizeof(int64_t));
+			memcpy(sizes->data + (size_t)i * (size_t)elements[0].rank * sizeof(int64_t),
+			       elements[i].dims, (size_t)elements[0].rank * sizeof(int64_t));
 	}
 	return a;
 }
 
 /* Writes the elements of an array as files of their own, PATH.<i>.npy. */
-static void array_write(const pd_tensor_info *info, int n, const Array *out, int k, const char *path)
+static void array_write(const pd_tensor_info *info, int n, const Array *out, int k,
+                        const char *path)
 {
-	const int length = part_find(info, n, k, PD_ARRAY_LENGTH), sizes = part_find(info, n, k, PD_ARRAY_SIZES);
+	const int length = part_find(info, n, k, PD_ARRAY_LENGTH),
+			  sizes = part_find(info, n, k, PD_ARRAY_SIZES);
 	const int present = part_find(info, n, k, PD_ARRAY_PRESENT);
 	Array e = {.descr = out[k].descr, .rank = out[k].rank - 1};
 	memcpy(e.dims, out[k].dims + 1, (MAX_DIMS - 1) * sizeof *e.dims);
@@ -211,7 +225,8 @@ static void array_write(const pd_tensor_info *info, int n, const Array *out, int
 	for (int64_t i = 0; i < count && i < out[k].dims[0]; i++) {
 		if (sizes >= 0) {
 			e.rank = (int)out[sizes].dims[1];
-			memcpy(e.dims, out[sizes].data + (size_t)i * (size_t)e.rank * sizeof(int64_t), (size_t)e.rank * sizeof(int64_t));
+			memcpy(e.dims, out[sizes].data + (size_t)i * (size_t)e.rank * sizeof(int64_t),
+			       (size_t)e.rank * sizeof(int64_t));
 		}
 		if ((present >= 0 && !out[present].data[i]) || (e.rank && e.dims[0] < 0))
 			continue;
@@ -223,7 +238,7 @@ static void array_write(const pd_tensor_info *info, int n, const Array *out, int
 	free(name);
 }
 
-/* ---- one run ------------------------------------------------------------------------------------------------ */
+/* ---- one run --------------------------------------------------------------------------------- */
 
 typedef struct Run {
 	Array *in, *out;
@@ -289,7 +304,9 @@ static void offsets_read(const Harness *h, int number, Run *r)
 		if (text && (!lod_level(text, t->levels - 1) || lod_level(text, t->levels)))
 			fail("--lod %s: the model needs %d levels", name, t->levels);
 		const char *next = lod_level(text, t->level + 1);
-		int64_t end = t->level + 1 == t->levels ? of->rank ? of->dims[0] : 0 : next ? (int64_t)lod_count(next) - 1 : 1;
+		int64_t end = t->level + 1 == t->levels ? of->rank ? of->dims[0] : 0
+		              : next                    ? (int64_t)lod_count(next) - 1
+		                                        : 1;
 		r->in[k] = lod_read(name, lod_level(text, t->level), end);
 		symbols_solve(h->info, t, &r->in[k], r->symbols);
 	}
@@ -418,8 +435,10 @@ static void run_prepare(const Harness *h, int number, Run *r)
 		r->symbols[i] = -1;
 	inputs_read(h, number, r);
 	for (int i = 0; i < info->symbols; i++)
-		r->bounds[i] = r->symbols[i] >= 0 ? r->symbols[i] : info->symbol[i].bounded ? -1 :
-		               info->symbol[i].found ? FIRST_BOUND : 1;
+		r->bounds[i] = r->symbols[i] >= 0        ? r->symbols[i]
+		               : info->symbol[i].bounded ? -1
+		               : info->symbol[i].found   ? FIRST_BOUND
+		                                         : 1;
 	bounds_begin(h, r);
 	memory_prepare(h, r);
 	int64_t *dims = list_new((info->inputs + info->outputs) * MAX_DIMS, sizeof *dims), *at = dims;
@@ -463,7 +482,8 @@ static void status_check(const Harness *h, pd_status status)
 /* An instance whose parameters hold what the last run left in them. */
 static void model_start(const Harness *h, Run *r)
 {
-	status_check(h, h->info->init(h->instance, h->weights, h->weights_size, r->workspace, r->workspace_size));
+	status_check(h, h->info->init(h->instance, h->weights, h->weights_size, r->workspace,
+	                              r->workspace_size));
 	for (int i = 0; i < h->info->parameters; i++)
 		if (h->parameters[i].data)
 			status_check(h, h->info->parameter_set(h->instance, i, h->parameters[i].data));
@@ -477,7 +497,8 @@ static void parameters_keep(const Harness *h)
 		if (!a->data) {
 			if (info->rank > MAX_DIMS)
 				fail("'%s' has too many dims", info->name);
-			*a = (Array){.descr = dtype_descr[info->dtype], .rank = info->rank, .bytes = info->bytes};
+			*a = (Array){
+				.descr = dtype_descr[info->dtype], .rank = info->rank, .bytes = info->bytes};
 			for (int d = 0; d < info->rank; d++)
 				a->dims[d] = info->dims[d];
 			a->data = zone_new(a->bytes);
@@ -541,7 +562,8 @@ static void outputs_write(const Harness *h, int number, const Run *r)
 		}
 		if (t->part != PD_WHOLE)
 			continue;
-		snprintf(path, n, "%s/%d/%d.%s", h->out_dir, number, lod ? t->lod_of : i, lod ? "lod" : "npy");
+		snprintf(path, n, "%s/%d/%d.%s", h->out_dir, number, lod ? t->lod_of : i,
+		         lod ? "lod" : "npy");
 		if (lod)
 			lod_write(path, &r->out[i], t->level == 0);
 		else
@@ -569,7 +591,7 @@ static void run_files(const Harness *h, int number)
 	run_free(h, &r);
 }
 
-/* ---- bench --------------------------------------------------------------------------------------------------- */
+/* ---- bench ----------------------------------------------------------------------------------- */
 
 static double now(void)
 {
@@ -610,12 +632,13 @@ static void bench(const Harness *h)
 	qsort(times, (size_t)n, sizeof *times, double_compare);
 	print_time("median", times[n / 2]);
 	print_time(", min", times[0]);
-	printf(" (%d runs); workspace %zu bytes, weights %zu bytes\n", n, r.workspace_size, h->weights_size);
+	printf(" (%d runs); workspace %zu bytes, weights %zu bytes\n", n, r.workspace_size,
+	       h->weights_size);
 	free(times);
 	run_free(h, &r);
 }
 
-/* ---- command line ----------------------------------------------------------------------------------------------- */
+/* ---- command line ---------------------------------------------------------------------------- */
 
 static void weights_read(Harness *h)
 {
@@ -638,7 +661,8 @@ static void feed_add(Harness *h, char *text, bool lod)
 {
 	char *path = strchr(text, '=');
 	if (!path)
-		fail(lod ? "--lod wants NAME=0,2,5[;..], not '%s'" : "--in wants NAME=FILE, not '%s'", text);
+		fail(lod ? "--lod wants NAME=0,2,5[;..], not '%s'" : "--in wants NAME=FILE, not '%s'",
+		     text);
 	*path++ = '\0';
 	h->feeds[h->nfeed++] = (Feed){text, path, h->nrun - 1, lod};
 }

@@ -1,4 +1,5 @@
-/* Errors, guarded memory and .npy files of the harness. A part of harness.c, which alone includes it. */
+/* Errors, guarded memory and .npy files of the harness. A part of harness.c, which alone includes
+ * it. */
 #ifndef HARNESS_NPY_H
 #define HARNESS_NPY_H
 
@@ -32,7 +33,7 @@ static void fail(const char *form, ...)
 	exit(1);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static size_t round_up(size_t n)
 {
@@ -65,11 +66,11 @@ static void zone_free(unsigned char *p)
 		free(p - ZONE);
 }
 
-/* ---- .npy ---------------------------------------------------------------------------------------------- */
+/* ---- .npy ------------------------------------------------------------------------------------ */
 
 /* By pd_dtype; bfloat16 is kept as its bits. */
-static const char *const dtype_descr[] = {"|b1", "|u1", "|i1", "<i2", "<i4", "<i8", "<f2", "<u2", "<f4", "<f8",
-	"<c8", "<c16"};
+static const char *const dtype_descr[] = {"|b1", "|u1", "|i1", "<i2", "<i4", "<i8",
+                                          "<f2", "<u2", "<f4", "<f8", "<c8", "<c16"};
 
 static void read_exactly(FILE *f, void *to, size_t n, const char *path)
 {
@@ -155,7 +156,8 @@ static Array npy_read(const char *path, pd_dtype want)
 	a.descr = dtype_descr[want];
 	size_t n = strlen(a.descr), size = pd_dtype_size(want);
 	if (strncmp(descr + 1, a.descr, n) || descr[n + 1] != *descr)
-		fail("'%s': element type %.*s, but the model wants %s", path, (int)strcspn(descr, ","), descr, a.descr);
+		fail("'%s': element type %.*s, but the model wants %s", path, (int)strcspn(descr, ","),
+		     descr, a.descr);
 	shape_read(&a, header_value(header, "'shape'", path), path);
 	a.bytes = size;
 	for (int d = 0; d < a.rank; d++) {
@@ -176,9 +178,10 @@ static void npy_write(const char *path, const Array *a)
 {
 	char shape[MAX_DIMS * 24] = "", header[MAX_DIMS * 24 + 128];
 	for (int d = 0; d < a->rank; d++)
-		snprintf(shape + strlen(shape), 24, "%s%" PRId64 "%s", d ? ", " : "", a->dims[d], a->rank == 1 ? "," : "");
-	int n = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", a->descr,
-	                 shape);
+		snprintf(shape + strlen(shape), 24, "%s%" PRId64 "%s", d ? ", " : "", a->dims[d],
+		         a->rank == 1 ? "," : "");
+	int n = snprintf(header, sizeof header,
+	                 "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", a->descr, shape);
 	int padded = (n + 10 + 1 + 63) / 64 * 64 - 10;
 	unsigned char magic[10] = "\x93NUMPY\x01";
 	magic[7] = 0;

@@ -1,4 +1,5 @@
-/* The part of the runtime stub that is not inline. Link it with every program that holds generated code. */
+/* The part of the runtime stub that is not inline. Link it with every program that holds generated
+ * code. */
 #include "pdrt.h"
 
 const char *pd_status_text(pd_status status)

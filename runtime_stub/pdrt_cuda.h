@@ -1,6 +1,6 @@
-/* What generated CUDA code needs besides pdrt.h: launches, into a stream or into a graph, that stop at the first error;
- * conditional nodes; and staging for programs that hold their tensors on the host. What kernels use is in pdrt_cuda_device.h.
- * C++11 and up. */
+/* What generated CUDA code needs besides pdrt.h: launches, into a stream or into a graph, that stop
+ * at the first error; conditional nodes; and staging for programs that hold their tensors on the
+ * host. What kernels use is in pdrt_cuda_device.h. C++11 and up. */
 #ifndef PDRT_CUDA_H
 #define PDRT_CUDA_H
 
@@ -12,7 +12,7 @@
 #include "pdrt.h"
 #include "pdrt_cuda_device.h"
 
-/* ---- on the host ------------------------------------------------------------------------------------------- */
+/* ---- on the host ----------------------------------------------------------------------------- */
 
 /* The first error of CUDA, and the kernel or the call that it comes from. */
 typedef struct pd_error {
@@ -23,17 +23,18 @@ typedef struct pd_error {
 
 enum { PD_MOST_AFTER = 32 };
 
-/* Where work goes: into a stream, or into a graph, there behind the last node, or the nodes that pd_after names. After an
- * error nothing more goes in. */
+/* Where work goes: into a stream, or into a graph, there behind the last node, or the nodes that
+ * pd_after names. After an error nothing more goes in. */
 typedef struct pd_queue {
 	cudaStream_t stream;
 	cudaGraph_t root, graph;              /* graph: root, or the body of a conditional node in it */
 	cudaGraphNode_t after[PD_MOST_AFTER]; /* what the next node waits for */
 	size_t nafter;
-	bool conditions;                      /* the graph has conditional nodes */
-	pd_turn turn;                         /* of the program: what goes in belongs to its part; the next kernel that can counts */
-	int64_t rounds;                       /* of a loop, queued so far */
-	int64_t count;                        /* of rounds, when that is known; else less than 0 */
+	bool conditions; /* the graph has conditional nodes */
+	pd_turn turn;    /* of the program: what goes in belongs to its part; the next kernel that can
+	                    counts */
+	int64_t rounds;  /* of a loop, queued so far */
+	int64_t count;   /* of rounds, when that is known; else less than 0 */
 	pd_error *error;
 } pd_queue;
 
@@ -53,7 +54,8 @@ static inline void pd_check_at(pd_queue *q, cudaError_t code, const char *at)
 /* Keeps the first error; after it there are no more calls. */
 #define pd_check(q, call) (pd_ok(q) ? pd_check_at(q, call, #call) : (void)0)
 
-/* What an instance says of an error. CUDA keeps the last one for whoever asks next; that need not be the caller's. */
+/* What an instance says of an error. CUDA keeps the last one for whoever asks next; that need not
+ * be the caller's. */
 static inline pd_status pd_failure(const pd_error *e, const char **failed, const char **name)
 {
 	*failed = e->at;
@@ -109,16 +111,14 @@ static inline void pd_after_too(pd_queue *q, cudaGraphNode_t node)
 }
 
 /* The next node waits for these. */
-template <typename... N>
-void pd_after(pd_queue *q, N... nodes)
+template <typename... N> void pd_after(pd_queue *q, N... nodes)
 {
 	q->nafter = 0;
 	const int all[] = {(pd_after_too(q, nodes), 0)...};
 	(void)all;
 }
 
-template <typename T>
-struct pd_same {
+template <typename T> struct pd_same {
 	typedef T type;
 };
 
@@ -126,20 +126,29 @@ struct pd_same {
 struct pd_block {
 	unsigned threads;
 	unsigned shared;
-	pd_block(unsigned threads_, unsigned shared_ = 0) : threads(threads_), shared(shared_) {}
+	pd_block(unsigned threads_, unsigned shared_ = 0) : threads(threads_), shared(shared_)
+	{
+	}
 };
 
 enum { PD_SHARED_ALWAYS = 48 << 10 }; /* more must be asked for, and not every device has it */
 
 template <typename K>
-void pd_launch_list(pd_queue *q, const char *at, K kernel, unsigned blocks, pd_block block, void **list)
+void pd_launch_list(pd_queue *q, const char *at, K kernel, unsigned blocks, pd_block block,
+                    void **list)
 {
 	if (pd_ok(q) && block.shared > PD_SHARED_ALWAYS)
-		pd_check_at(q, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)block.shared), at);
+		pd_check_at(q,
+		            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+		                                 (int)block.shared),
+		            at);
 	if (!pd_ok(q))
 		return;
 	if (!q->graph) {
-		pd_check_at(q, cudaLaunchKernel(kernel, dim3(blocks), dim3(block.threads), list, block.shared, q->stream), at);
+		pd_check_at(q,
+		            cudaLaunchKernel(kernel, dim3(blocks), dim3(block.threads), list, block.shared,
+		                             q->stream),
+		            at);
 		return;
 	}
 	cudaFuncAttributes attributes; /* says whether this device can run it */
@@ -158,8 +167,8 @@ void pd_launch_list(pd_queue *q, const char *at, K kernel, unsigned blocks, pd_b
 }
 
 template <typename... P>
-void pd_launch_at(pd_queue *q, const char *at, void (*kernel)(P...), unsigned blocks, pd_block block,
-                  typename pd_same<P>::type... args)
+void pd_launch_at(pd_queue *q, const char *at, void (*kernel)(P...), unsigned blocks,
+                  pd_block block, typename pd_same<P>::type... args)
 {
 	void *list[] = {(void *)&args..., NULL};
 	pd_launch_list(q, at, kernel, blocks, block, list);
@@ -167,8 +176,8 @@ void pd_launch_at(pd_queue *q, const char *at, void (*kernel)(P...), unsigned bl
 
 /* The same for a kernel that must know whether its part of the program runs. */
 template <typename... P>
-void pd_launch_at(pd_queue *q, const char *at, void (*kernel)(pd_guard, P...), unsigned blocks, pd_block block,
-                  typename pd_same<P>::type... args)
+void pd_launch_at(pd_queue *q, const char *at, void (*kernel)(pd_guard, P...), unsigned blocks,
+                  pd_block block, typename pd_same<P>::type... args)
 {
 	void *list[] = {&q->turn.part, (void *)&args..., NULL};
 	pd_launch_list(q, at, kernel, blocks, block, list);
@@ -176,15 +185,16 @@ void pd_launch_at(pd_queue *q, const char *at, void (*kernel)(pd_guard, P...), u
 
 /* And for one that may have to count the rounds. */
 template <typename... P>
-void pd_launch_at(pd_queue *q, const char *at, void (*kernel)(pd_turn, P...), unsigned blocks, pd_block block,
-                  typename pd_same<P>::type... args)
+void pd_launch_at(pd_queue *q, const char *at, void (*kernel)(pd_turn, P...), unsigned blocks,
+                  pd_block block, typename pd_same<P>::type... args)
 {
 	void *list[] = {&q->turn, (void *)&args..., NULL};
 	pd_launch_list(q, at, kernel, blocks, block, list);
 	q->turn.left = NULL;
 }
 
-/* kernel<<<blocks, threads>>>(args...), or, with a block {threads, shared}, <<<blocks, threads, shared>>> */
+/* kernel<<<blocks, threads>>>(args...), or, with a block {threads, shared}, <<<blocks, threads,
+ * shared>>> */
 #define pd_launch(q, kernel, ...) pd_launch_at(q, #kernel, kernel, __VA_ARGS__)
 
 static inline void pd_clear(pd_queue *q, void *at, size_t n)
@@ -193,7 +203,8 @@ static inline void pd_clear(pd_queue *q, void *at, size_t n)
 		pd_check(q, cudaMemsetAsync(at, 0, n, q->stream));
 }
 
-/* Waits for the stream, also after an error: what is queued may read and write memory of the host. */
+/* Waits for the stream, also after an error: what is queued may read and write memory of the host.
+ */
 static inline void pd_synchronize(pd_queue *q)
 {
 	const cudaError_t error = cudaStreamSynchronize(q->stream);
@@ -224,11 +235,12 @@ static inline void pd_copy(pd_queue *q, void *to, const void *from, size_t n)
 		pd_check(q, cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToDevice, q->stream));
 		return;
 	}
-	pd_check(q, cudaGraphAddMemcpyNode1D(&node, q->graph, q->after, q->nafter, to, from, n, cudaMemcpyDeviceToDevice));
+	pd_check(q, cudaGraphAddMemcpyNode1D(&node, q->graph, q->after, q->nafter, to, from, n,
+	                                     cudaMemcpyDeviceToDevice));
 	pd_added(q, node);
 }
 
-/* ---- graphs ------------------------------------------------------------------------------------------------ */
+/* ---- graphs ---------------------------------------------------------------------------------- */
 
 /* Whether what failed is that there are no conditional nodes; then it is forgotten. */
 static inline bool pd_lacks_conditions(pd_error *error)
@@ -258,7 +270,8 @@ static inline unsigned long long pd_handle(pd_queue *q)
 static inline pd_condition pd_condition_new(pd_queue *q, int *on, bool has_else)
 {
 	pd_condition c = {0, 0, NULL};
-	if (!q->graph) { /* nothing runs until it is decided: those who decide may be in a part that does not run */
+	if (!q->graph) { /* nothing runs until it is decided: those who decide may be in a part that
+		                does not run */
 		c.on = on;
 		pd_check(q, cudaMemsetAsync(on, 0, 2 * sizeof *on, q->stream));
 		return c;
@@ -272,7 +285,8 @@ static inline pd_condition pd_condition_new(pd_queue *q, int *on, bool has_else)
 enum { PD_IF, PD_WHILE, PD_SWITCH };
 
 /* Adds a conditional node; parts[] are queues for what it may run. */
-static inline void pd_node(pd_queue *q, unsigned long long handle, int type, unsigned n, pd_queue *parts)
+static inline void pd_node(pd_queue *q, unsigned long long handle, int type, unsigned n,
+                           pd_queue *parts)
 {
 	if (!pd_ok(q))
 		return;
@@ -330,7 +344,8 @@ static inline pd_condition pd_counter_new(pd_queue *q, int *on, int64_t *left)
 	return pd_condition_new(q, on, false);
 }
 
-/* Such a loop: `rounds` of them, or, when that is less than 0, as many as are left. The host asks at most once. */
+/* Such a loop: `rounds` of them, or, when that is less than 0, as many as are left. The host asks
+ * at most once. */
 static inline pd_queue pd_counted(pd_queue *q, pd_condition c, const int64_t *left, int64_t rounds)
 {
 	if (q->graph)
@@ -353,7 +368,8 @@ static inline void pd_count_with_next(pd_queue *body, int64_t *left, pd_conditio
 	body->turn.goes_on = c;
 }
 
-/* The host reads whether a loop goes on before every so many rounds; those in between find that out themselves. */
+/* The host reads whether a loop goes on before every so many rounds; those in between find that out
+ * themselves. */
 #ifndef PD_ROUNDS_PER_READ
 #define PD_ROUNDS_PER_READ 8
 #endif
@@ -385,8 +401,7 @@ static inline void pd_if(pd_queue *q, pd_condition c, pd_queue parts[2])
 }
 
 /* on: a word for each part. */
-template <int N>
-pd_choice<N> pd_choice_new(pd_queue *q, int *on)
+template <int N> pd_choice<N> pd_choice_new(pd_queue *q, int *on)
 {
 	pd_choice<N> c = {};
 	if (!q->graph) { /* as above */
@@ -399,8 +414,7 @@ pd_choice<N> pd_choice_new(pd_queue *q, int *on)
 	return c;
 }
 
-template <int N>
-void pd_switch(pd_queue *q, const pd_choice<N> &c, pd_queue (&parts)[N])
+template <int N> void pd_switch(pd_queue *q, const pd_choice<N> &c, pd_queue (&parts)[N])
 {
 	pd_parts(q, c.on, N, parts);
 	if (!q->graph)
@@ -429,8 +443,8 @@ static inline pd_queue pd_graph_begin(cudaStream_t stream, pd_error *error)
 	return q;
 }
 
-/* Whether what was made of an older graph became the new one: where only arguments differ. Conditions would remain the
- * old ones. */
+/* Whether what was made of an older graph became the new one: where only arguments differ.
+ * Conditions would remain the old ones. */
 static inline bool pd_graph_update(pd_queue *q, cudaGraphExec_t exec)
 {
 	cudaGraphExecUpdateResultInfo info;
@@ -457,7 +471,7 @@ static inline void pd_graph_end(pd_queue *q, cudaGraphExec_t *exec)
 		cudaGraphDestroy(q->root);
 }
 
-/* ---- instances --------------------------------------------------------------------------------------------- */
+/* ---- instances ------------------------------------------------------------------------------- */
 
 /* What kernels told of a run, as it was copied to the host. */
 static inline pd_state pd_state_of(const int64_t *told)
@@ -467,7 +481,8 @@ static inline pd_state pd_state_of(const int64_t *told)
 	return state;
 }
 
-/* Whether `device` is the current one. Other devices know neither the memory of an instance nor its graph. */
+/* Whether `device` is the current one. Other devices know neither the memory of an instance nor its
+ * graph. */
 static inline bool pd_device_is(pd_queue *q, int device)
 {
 	int current = device;
@@ -475,8 +490,8 @@ static inline bool pd_device_is(pd_queue *q, int device)
 	return current == device;
 }
 
-/* Whether kernels of the device may touch what is there: its own memory, managed, or pinned memory of the host; any where it
- * can read all of the host. */
+/* Whether kernels of the device may touch what is there: its own memory, managed, or pinned memory
+ * of the host; any where it can read all of the host. */
 static inline bool pd_is_reachable(pd_queue *q, int device, const void *p)
 {
 	cudaPointerAttributes a = {};
@@ -484,7 +499,9 @@ static inline bool pd_is_reachable(pd_queue *q, int device, const void *p)
 	pd_check(q, cudaPointerGetAttributes(&a, p));
 	if (pd_ok(q) && a.type == cudaMemoryTypeUnregistered)
 		pd_check(q, cudaDeviceGetAttribute(&all, cudaDevAttrPageableMemoryAccess, device));
-	return !pd_ok(q) || (a.type == cudaMemoryTypeDevice ? a.device == device : a.type != cudaMemoryTypeUnregistered || all);
+	return !pd_ok(q) ||
+	       (a.type == cudaMemoryTypeDevice ? a.device == device
+	                                       : a.type != cudaMemoryTypeUnregistered || all);
 }
 
 static inline bool pd_tensors_are_of(pd_queue *q, int device, int n, const void *const *tensors)
@@ -495,9 +512,10 @@ static inline bool pd_tensors_are_of(pd_queue *q, int device, int n, const void 
 	return true;
 }
 
-/* The caller's memory, or, without any, `size` bytes that *owned keeps. NULL after an error, and for what the device does not
- * reach. */
-static inline unsigned char *pd_memory_take(pd_queue *q, void *memory, size_t size, int device, void **owned)
+/* The caller's memory, or, without any, `size` bytes that *owned keeps. NULL after an error, and
+ * for what the device does not reach. */
+static inline unsigned char *pd_memory_take(pd_queue *q, void *memory, size_t size, int device,
+                                            void **owned)
 {
 	if (!memory) {
 		unsigned char *p = NULL;
@@ -507,7 +525,7 @@ static inline unsigned char *pd_memory_take(pd_queue *q, void *memory, size_t si
 	return pd_is_reachable(q, device, memory) ? (unsigned char *)memory : NULL;
 }
 
-/* ---- for programs that hold their tensors on the host: model_info ------------------------------------------- */
+/* ---- for programs that hold their tensors on the host: model_info ---------------------------- */
 
 /* Memory of the device that is kept from run to run, and what failed last. Starts as zeros. */
 typedef struct pd_stage {
@@ -517,12 +535,15 @@ typedef struct pd_stage {
 	char failed[256];
 } pd_stage;
 
-/* A status with its message: the operator; or CUDA's name of the error, what that means, and where it was. */
-static inline pd_status pd_stage_status(pd_stage *s, pd_status status, const char *failed, const char *name)
+/* A status with its message: the operator; or CUDA's name of the error, what that means, and where
+ * it was. */
+static inline pd_status pd_stage_status(pd_stage *s, pd_status status, const char *failed,
+                                        const char *name)
 {
 	s->failed[0] = '\0';
 	if (status != PD_OK && failed)
-		snprintf(s->failed, sizeof s->failed, name ? "%s in %s" : "%.0s%s", name ? name : "", failed);
+		snprintf(s->failed, sizeof s->failed, name ? "%s in %s" : "%.0s%s", name ? name : "",
+		         failed);
 	return status;
 }
 
@@ -556,8 +577,8 @@ static inline size_t pd_stage_bytes(const pd_tensor_info *t, const int64_t *dims
 }
 
 /* Memory for all tensors of a run, inputs copied to it. */
-static inline void pd_stage_in(pd_stage *s, pd_queue *q, const pd_model_info *info, const int64_t *symbols,
-                               const void *const *inputs, int64_t *dims)
+static inline void pd_stage_in(pd_stage *s, pd_queue *q, const pd_model_info *info,
+                               const int64_t *symbols, const void *const *inputs, int64_t *dims)
 {
 	const size_t all = (size_t)info->inputs + (size_t)info->outputs + 1;
 	int64_t *const room = static_cast<int64_t *>(malloc(all * sizeof(int64_t)));
@@ -571,9 +592,11 @@ static inline void pd_stage_in(pd_stage *s, pd_queue *q, const pd_model_info *in
 	else
 		info->room(symbols, room);
 	for (int i = 0; pd_ok(q) && i < info->inputs + info->outputs; i++) {
-		const pd_tensor_info *t = i < info->inputs ? &info->input[i] : &info->output[i - info->inputs];
-		const size_t n = i < info->inputs ? pd_stage_bytes(t, dims)
-		                                  : pd_dtype_size(t->dtype) * (size_t)room[i - info->inputs];
+		const pd_tensor_info *t = i < info->inputs ? &info->input[i]
+		                                           : &info->output[i - info->inputs];
+		const size_t n = i < info->inputs
+		                     ? pd_stage_bytes(t, dims)
+		                     : pd_dtype_size(t->dtype) * (size_t)room[i - info->inputs];
 		void *p = pd_stage_memory(q, &s->tensors[i], &s->sizes[i], n);
 		if (i < info->inputs)
 			pd_copy_in(q, p, inputs[i], n);
@@ -594,7 +617,8 @@ static inline void pd_stage_free(pd_stage *s, const pd_model_info *info)
 }
 
 /* And the outputs back, with all the room in them. */
-static inline void pd_stage_out(pd_stage *s, pd_queue *q, const pd_model_info *info, void *const *outputs)
+static inline void pd_stage_out(pd_stage *s, pd_queue *q, const pd_model_info *info,
+                                void *const *outputs)
 {
 	for (int i = 0; i < info->outputs; i++)
 		pd_copy_out(q, outputs[i], s->tensors[info->inputs + i], s->sizes[info->inputs + i]);

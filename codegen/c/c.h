@@ -1,5 +1,5 @@
-// C as a backend: the body of model_run, and the emitters of kernels from the templates beside them. Leaves model.c. Uses
-// codegen/model, codegen/nest and what is below; never meets CUDA.
+// C as a backend: the body of model_run, and the emitters of kernels from the templates beside
+// them. Leaves model.c. Uses codegen/model, codegen/nest and what is below; never meets CUDA.
 #ifndef PDCC_CODEGEN_C_C_H
 #define PDCC_CODEGEN_C_C_H
 
@@ -7,7 +7,8 @@
 
 bool update_print(Codegen *cg, const Op *op); // loop.update
 bool append_print(Codegen *cg, const Op *op); // loop.append
-bool c_module_print(Context *c, const Op *module, const Target *t, const CodegenOptions *o, CodegenResult *out);
+bool c_module_print(Context *c, const Op *module, const Target *t, const CodegenOptions *o,
+                    CodegenResult *out);
 void c_run_print(Codegen *cg, Text *out); // model_run
 
 #endif

@@ -1,9 +1,10 @@
-// Emits kernel.conv: direct convolution of blocked images, a register tile of pixels x output channels at a time.
-// Called by codegen.c.
+// Emits kernel.conv: direct convolution of blocked images, a register tile of pixels x output
+// channels at a time. Called by codegen.c.
 //
-// Three shared functions sum a tile: conv_point.c.in (1x1 filter without padding: images are just pixels), conv_plain.c.in
-// (input not blocked: a network's first convolution) and conv_tile.c.in (everything else). Each convolution gets thin
-// loops around one of them, with its sizes as constants and its epilogue over the finished tile.
+// Three shared functions sum a tile: conv_point.c.in (1x1 filter without padding: images are just
+// pixels), conv_plain.c.in (input not blocked: a network's first convolution) and conv_tile.c.in
+// (everything else). Each convolution gets thin loops around one of them, with its sizes as
+// constants and its epilogue over the finished tile.
 #include "codegen/nest/region.h"
 
 #include <inttypes.h>
@@ -31,19 +32,31 @@ static bool tile_helper(Conv *v, int nv)
 	for (int i = 1; i <= v->ur; i++) {
 		int split = v->point ? tile_split(i, nv) : 1;
 		sums = split * i * nv > sums ? split * i * nv : sums;
-		const char *of = arena_printf(k->arena, "%dx%dof%d_s%" PRId64, v->ur, nv, v->q, v->stride[1]);
+		const char *of = arena_printf(k->arena, "%dx%dof%d_s%" PRId64, v->ur, nv, v->q,
+		                              v->stride[1]);
 		if (v->point)
-			text_printf(&cases, "case %d: conv_points_%s(%d, %d, x, plane, channels, w, tile); break;\n", i, of, i, split);
+			text_printf(&cases,
+			            "case %d: conv_points_%s(%d, %d, x, plane, channels, w, tile); break;\n", i,
+			            of, i, split);
 		else if (v->plain)
-			text_printf(&cases, "case %d: conv_plain_pixels_%s(%d, true, s, x, w, iy, ix, tile); break;\n"
-			            "case -%d: conv_plain_pixels_%s(%d, false, s, x, w, iy, ix, tile); break;\n", i, of, i, i, of, i);
+			text_printf(
+				&cases,
+				"case %d: conv_plain_pixels_%s(%d, true, s, x, w, iy, ix, tile); break;\n"
+				"case -%d: conv_plain_pixels_%s(%d, false, s, x, w, iy, ix, tile); break;\n",
+				i, of, i, i, of, i);
 		else
-			text_printf(&cases, "case %d: conv_pixels_%s(%d, s, x, w, iy, ix, tile); break;\n", i, of, i);
+			text_printf(&cases, "case %d: conv_pixels_%s(%d, s, x, w, iy, ix, tile); break;\n", i,
+			            of, i);
 	}
 	const TemplateKey keys[] = {
-		{"nv", tile_int(k, nv)}, {"q", tile_int(k, v->q)}, {"lanes", tile_int(k, v->lanes)},
-		{"ur", tile_int(k, v->ur)}, {"stride", tile_int(k, v->stride[1])}, {"cases", cases.text},
-		{"sums", tile_int(k, sums)}, {"step", tile_int(k, v->stride[1] * v->lanes)},
+		{"nv", tile_int(k, nv)},
+		{"q", tile_int(k, v->q)},
+		{"lanes", tile_int(k, v->lanes)},
+		{"ur", tile_int(k, v->ur)},
+		{"stride", tile_int(k, v->stride[1])},
+		{"cases", cases.text},
+		{"sums", tile_int(k, sums)},
+		{"step", tile_int(k, v->stride[1] * v->lanes)},
 	};
 	int nkey = v->plain ? 7 : 8;
 	return kernel_helper(k, arena_printf(k->arena, "%s.c", tile_name(v)), nkey, keys);
@@ -65,17 +78,20 @@ static const char *scaled(Conv *v, const char *name, int64_t scale, int64_t less
 static const char *tile_call(Conv *v, int nv)
 {
 	Arena *a = v->k->arena;
-	const char *head = arena_printf(a, "%s_%dx%dof%d_s%" PRId64 "((int)(last - first), ", tile_name(v), v->ur, nv, v->q,
-	                                v->stride[1]);
+	const char *head = arena_printf(a, "%s_%dx%dof%d_s%" PRId64 "((int)(last - first), ",
+	                                tile_name(v), v->ur, nv, v->q, v->stride[1]);
 	const char *column = scaled(v, "first", v->stride[1], v->pad[1]);
 	if (v->flat)
-		return arena_printf(a, "%simage + first * %d, height * width * %d, %" PRId64 ", filter, tile);\n", head, v->lanes,
-		                    v->lanes, v->channels);
+		return arena_printf(
+			a, "%simage + first * %d, height * width * %d, %" PRId64 ", filter, tile);\n", head,
+			v->lanes, v->lanes, v->channels);
 	if (v->point)
-		return arena_printf(a, "%simage + (%s * width + %s) * %d, height * width * %d, %" PRId64 ", filter, tile);\n", head,
-		                    scaled(v, "row", v->stride[0], 0), column, v->lanes, v->lanes, v->channels);
-	return arena_printf(a, "%s&shape, image, filter, %s, %s, tile);\n", head, scaled(v, "row", v->stride[0], v->pad[0]),
-	                    column);
+		return arena_printf(
+			a,
+			"%simage + (%s * width + %s) * %d, height * width * %d, %" PRId64 ", filter, tile);\n",
+			head, scaled(v, "row", v->stride[0], 0), column, v->lanes, v->lanes, v->channels);
+	return arena_printf(a, "%s&shape, image, filter, %s, %s, tile);\n", head,
+	                    scaled(v, "row", v->stride[0], v->pad[0]), column);
 }
 
 static const char *tile_calls(Conv *v)
@@ -86,7 +102,8 @@ static const char *tile_calls(Conv *v)
 		return NULL;
 	if (!tail || v->out_blocks < v->nv)
 		return tile_call(v, v->nv);
-	return arena_printf(k->arena, "if (blocks == %d)\n\t%selse\n\t%s", v->nv, tile_call(v, v->nv), tile_call(v, tail));
+	return arena_printf(k->arena, "if (blocks == %d)\n\t%selse\n\t%s", v->nv, tile_call(v, v->nv),
+	                    tile_call(v, tail));
 }
 
 // Without designators: C++17 has none.
@@ -96,8 +113,10 @@ static const char *shape_text(Conv *v)
 		return "";
 	const char *by = v->plain ? "" : arena_printf(v->k->arena, " * %d", v->lanes);
 	return arena_printf(v->k->arena,
-	                    "const conv_shape shape = {%" PRId64 ", height, width, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64
-	                    ", width%s, height * width%s}; // channels, height, width, kh, kw, dilation_y, dilation_x, row, plane",
+	                    "const conv_shape shape = {%" PRId64 ", height, width, %" PRId64
+	                    ", %" PRId64 ", %" PRId64 ", %" PRId64
+	                    ", width%s, height * width%s}; // channels, height, width, kh, kw, "
+	                    "dilation_y, dilation_x, row, plane",
 	                    v->channels, v->kh, v->kw, v->dilation[0], v->dilation[1], by, by);
 }
 
@@ -123,10 +142,12 @@ static void group_loops(Conv *v, const char **full, const char **last)
 	if (whole == 1)
 		*full = tile_pass_on(v->k, "", "_group", arena_printf(a, "n, 0, %d", v->nv));
 	else if (whole)
-		*full = tile_pass_on(v->k, arena_printf(a, "for (int64_t group = 0; group < %" PRId64 "; group++)", whole), "_group",
-		                     arena_printf(a, "n, group, %d", v->nv));
+		*full = tile_pass_on(
+			v->k, arena_printf(a, "for (int64_t group = 0; group < %" PRId64 "; group++)", whole),
+			"_group", arena_printf(a, "n, group, %d", v->nv));
 	if (rest)
-		*last = tile_pass_on(v->k, "", "_group", arena_printf(a, "n, %" PRId64 ", %" PRId64, whole, rest));
+		*last = tile_pass_on(v->k, "", "_group",
+		                     arena_printf(a, "n, %" PRId64 ", %" PRId64, whole, rest));
 }
 
 static bool conv_print(Conv *v)
@@ -136,26 +157,46 @@ static bool conv_print(Conv *v)
 	if (v->out_blocks < v->nv)
 		v->nv = (int)v->out_blocks; // the group is not full: no tile is wider than that
 	v->ur = tile_height(k->target->conv_ur, k->target->conv_nv, v->nv);
-	const char *value, *epilogue = epilogue_text(v, &value), *shape = shape_text(v), *calls = tile_calls(v);
+	const char *value, *epilogue = epilogue_text(v, &value), *shape = shape_text(v),
+					   *calls = tile_calls(v);
 	if (!epilogue || !calls)
 		return false;
 	const char *rows = v->flat ? "1" : kernel_dim(k, t->dims[2]);
 	const Dim *across = v->flat ? dim_mul(k->ctx, t->dims[2], t->dims[3]) : t->dims[3];
-	const char *columns = kernel_dim(k, across), *end = tile_end(k, "first", "columns", across, v->ur);
+	const char *columns = kernel_dim(k, across),
+			   *end = tile_end(k, "first", "columns", across, v->ur);
 	if (!end)
 		return false;
 	const Dim *const *d = v->x->dims;
-	const char *height = kernel_dim(k, d[2]), *width = kernel_dim(k, d[3]), *x_blocks = kernel_dim(k, d[1]);
+	const char *height = kernel_dim(k, d[2]), *width = kernel_dim(k, d[3]),
+			   *x_blocks = kernel_dim(k, d[1]);
 	const char *batch = kernel_dim(k, t->dims[0]), *full, *last;
 	group_loops(v, &full, &last); // after all sizes: they are parameters
 	const TemplateKey keys[] = {
-		{"height", height}, {"width", width}, {"x_blocks", x_blocks},
-		{"x_lanes", tile_int(k, v->plain ? 1 : v->lanes)}, {"filter", tile_int(k, v->channels * v->kh * v->kw * v->q)},
-		{"q", tile_int(k, v->q)}, {"rows", rows}, {"columns", columns}, {"end", end}, {"ur", tile_int(k, v->ur)}, {"shape", shape},
-		{"tile_calls", calls}, {"nv", tile_int(k, v->nv)}, {"lanes", tile_int(k, v->lanes)},
-		{"out_blocks", tile_int(k, v->out_blocks)}, {"type", dtype_c_memory(t->dtype)}, {"epilogue", epilogue},
-		{"store", scalar_store(k, t->dtype, "to", "c", value)}, {"batch", batch},
-		{"sizes", tile_sizes(k)}, {"full_groups", full}, {"last_group", last}, {"returns", tile_returns(k)}, {"done", tile_done(k)},
+		{"height", height},
+		{"width", width},
+		{"x_blocks", x_blocks},
+		{"x_lanes", tile_int(k, v->plain ? 1 : v->lanes)},
+		{"filter", tile_int(k, v->channels * v->kh * v->kw * v->q)},
+		{"q", tile_int(k, v->q)},
+		{"rows", rows},
+		{"columns", columns},
+		{"end", end},
+		{"ur", tile_int(k, v->ur)},
+		{"shape", shape},
+		{"tile_calls", calls},
+		{"nv", tile_int(k, v->nv)},
+		{"lanes", tile_int(k, v->lanes)},
+		{"out_blocks", tile_int(k, v->out_blocks)},
+		{"type", dtype_c_memory(t->dtype)},
+		{"epilogue", epilogue},
+		{"store", scalar_store(k, t->dtype, "to", "c", value)},
+		{"batch", batch},
+		{"sizes", tile_sizes(k)},
+		{"full_groups", full},
+		{"last_group", last},
+		{"returns", tile_returns(k)},
+		{"done", tile_done(k)},
 	};
 	return kernel_template(k, "conv.c", COUNT_OF(keys), keys);
 }
@@ -163,20 +204,22 @@ static bool conv_print(Conv *v)
 static bool conv_read(Conv *v)
 {
 	const Op *op = v->k->op;
-	const Type *x = op_operand(op, 0)->type, *w = op_operand(op, 1)->type, *out = op->results[0].type;
+	const Type *x = op_operand(op, 0)->type, *w = op_operand(op, 1)->type,
+			   *out = op->results[0].type;
 	int64_t pad[4];
 	v->x = x;
 	v->out = out;
 	v->plain = op_bool(op, "plain_input", false);
 	v->channels = op_int(op, "in_channels", 0);
 	if (op_ints(op, "strides", v->stride, 2) != 2 || op_ints(op, "paddings", pad, 4) != 4 ||
-	    op_ints(op, "dilations", v->dilation, 2) != 2 || op_int(op, "groups", 1) != 1 || out->rank != 5 ||
-	    w->rank != 5 || x->rank != (v->plain ? 4 : 5))
+	    op_ints(op, "dilations", v->dilation, 2) != 2 || op_int(op, "groups", 1) != 1 ||
+	    out->rank != 5 || w->rank != 5 || x->rank != (v->plain ? 4 : 5))
 		return false;
 	for (int i = 2; i < 5; i++)
 		if (!dim_is_const(w->dims[i]))
 			return false;
-	if (!dim_is_const(out->dims[1]) || !dim_is(out->dims[4], v->lanes) || w->dims[4]->value % v->lanes)
+	if (!dim_is_const(out->dims[1]) || !dim_is(out->dims[4], v->lanes) ||
+	    w->dims[4]->value % v->lanes)
 		return false;
 	v->pad[0] = pad[0];
 	v->pad[1] = pad[1];
@@ -196,8 +239,10 @@ bool kernel_conv_emit(KernelFunc *k)
 	if (!tile_check_f32(k))
 		return false;
 	if (!conv_read(&v)) {
-		diag_error(k->ctx->diag, k->op->loc, "kernel.conv: operands are not in the layout of this target");
+		diag_error(k->ctx->diag, k->op->loc,
+		           "kernel.conv: operands are not in the layout of this target");
 		return false;
 	}
-	return tile_prelude(k) && (v.point || kernel_helper(k, "conv_shape.c", 0, NULL)) && conv_print(&v);
+	return tile_prelude(k) && (v.point || kernel_helper(k, "conv_shape.c", 0, NULL)) &&
+	       conv_print(&v);
 }

@@ -1,7 +1,8 @@
-// Emits kernel.gemm: panels of packed columns, tiles of rows, the tile in registers. Called by codegen.c.
+// Emits kernel.gemm: panels of packed columns, tiles of rows, the tile in registers. Called by
+// codegen.c.
 //
-// A shared function (gemm_tile.c.in) sums one tile for any number of rows up to mr; each product gets thin loops
-// around it with its sizes as constants and its epilogue over the finished tile.
+// A shared function (gemm_tile.c.in) sums one tile for any number of rows up to mr; each product
+// gets thin loops around it with its sizes as constants and its epilogue over the finished tile.
 #include "codegen/nest/region.h"
 
 #include <inttypes.h>
@@ -11,12 +12,15 @@ typedef struct Gemm {
 	KernelFunc *k;
 	int lanes, mr, nv, nr;
 	const Type *out;
-	int nlead;         // dims of the result in front of the rows that a panel of b serves
+	int nlead; // dims of the result in front of the rows that a panel of b serves
 	const Dim *n_dim;
-	int inlined;       // rows of the only tile, when the product is so small that the tile's code stands in it; 0: shared
+	int inlined; // rows of the only tile, when the product is so small that the tile's code stands
+	             // in it; 0: shared
 } Gemm;
 
-enum { INLINED_WORK = 64 * 64 }; // K * N up to which a call, and sizes that are not constants in it, would be felt
+enum {
+	INLINED_WORK = 64 * 64
+}; // K * N up to which a call, and sizes that are not constants in it, would be felt
 
 static bool tile_helper(Gemm *g, int nv)
 {
@@ -27,16 +31,18 @@ static bool tile_helper(Gemm *g, int nv)
 	for (int rows = 1; rows <= g->mr; rows++) {
 		int split = tile_split(rows, nv);
 		sums = split * rows * nv > sums ? split * rows * nv : sums;
-		text_printf(&cases, "case %d: gemm_rows_%dof%d(%d, %d, a, lda, panel, k, out, ldo); break;\n", rows, nv,
-		            g->nr, rows, split);
+		text_printf(&cases,
+		            "case %d: gemm_rows_%dof%d(%d, %d, a, lda, panel, k, out, ldo); break;\n", rows,
+		            nv, g->nr, rows, split);
 	}
 	const TemplateKey rows[] = {
-		{"rows", tile_int(k, g->mr)}, {"nv", tile_int(k, nv)}, {"nr", tile_int(k, g->nr)},
+		{"rows", tile_int(k, g->mr)},     {"nv", tile_int(k, nv)},     {"nr", tile_int(k, g->nr)},
 		{"lanes", tile_int(k, g->lanes)}, {"sums", tile_int(k, sums)},
 	};
 	if (!kernel_helper(k, "gemm_rows.c", COUNT_OF(rows), rows))
 		return false;
-	const TemplateKey tile[] = {{"nv", tile_int(k, nv)}, {"nr", tile_int(k, g->nr)}, {"cases", cases.text}};
+	const TemplateKey tile[] = {
+		{"nv", tile_int(k, nv)}, {"nr", tile_int(k, g->nr)}, {"cases", cases.text}};
 	return g->inlined || kernel_helper(k, "gemm_tile.c", COUNT_OF(tile), tile);
 }
 
@@ -45,9 +51,10 @@ static const char *tile_call(const Gemm *g, int nv, const char *out, const char 
 {
 	Arena *a = g->k->arena;
 	if (g->inlined)
-		return arena_printf(a, "gemm_rows_%dof%d(%d, %d, rows, K, panel, K, %s, %s);", nv, g->nr, g->inlined,
-		                    tile_split(g->inlined, nv), out, ldo);
-	return arena_printf(a, "gemm_tile_%dof%d((int)(m1 - m0), rows, K, panel, K, %s, %s);", nv, g->nr, out, ldo);
+		return arena_printf(a, "gemm_rows_%dof%d(%d, %d, rows, K, panel, K, %s, %s);", nv, g->nr,
+		                    g->inlined, tile_split(g->inlined, nv), out, ldo);
+	return arena_printf(a, "gemm_tile_%dof%d((int)(m1 - m0), rows, K, panel, K, %s, %s);", nv,
+	                    g->nr, out, ldo);
 }
 
 // Calls for as many vectors as `cols` needs. With N known there are two counts at most.
@@ -85,10 +92,12 @@ static void panel_loops(Gemm *g, const char **full, const char **last)
 	const char *n = kernel_dim(k, g->n_dim);
 	const char *first = arena_printf(a, "n0, %d", g->nr);
 	if (!dim_is_const(g->n_dim)) {
-		*full = tile_pass_on(k, arena_printf(a, "for (int64_t n0 = 0; n0 + %d <= %s; n0 += %d)", g->nr, n, g->nr), "_panel",
-		                     first);
-		*last = tile_pass_on(k, arena_printf(a, "if (%s %% %d)", n, g->nr), "_panel",
-		                     arena_printf(a, "%s / %d * %d, (int)(%s %% %d)", n, g->nr, g->nr, n, g->nr));
+		*full = tile_pass_on(
+			k, arena_printf(a, "for (int64_t n0 = 0; n0 + %d <= %s; n0 += %d)", g->nr, n, g->nr),
+			"_panel", first);
+		*last = tile_pass_on(
+			k, arena_printf(a, "if (%s %% %d)", n, g->nr), "_panel",
+			arena_printf(a, "%s / %d * %d, (int)(%s %% %d)", n, g->nr, g->nr, n, g->nr));
 		return;
 	}
 	int64_t whole = g->n_dim->value / g->nr * g->nr, rest = g->n_dim->value - whole;
@@ -96,13 +105,16 @@ static void panel_loops(Gemm *g, const char **full, const char **last)
 	if (whole == g->nr)
 		*full = tile_pass_on(k, "", "_panel", arena_printf(a, "0, %d", g->nr));
 	else if (whole)
-		*full = tile_pass_on(k, arena_printf(a, "for (int64_t n0 = 0; n0 < %" PRId64 "; n0 += %d)", whole, g->nr), "_panel",
-		                     first);
+		*full = tile_pass_on(
+			k, arena_printf(a, "for (int64_t n0 = 0; n0 < %" PRId64 "; n0 += %d)", whole, g->nr),
+			"_panel", first);
 	if (rest)
-		*last = tile_pass_on(k, "", "_panel", arena_printf(a, "%" PRId64 ", %" PRId64, whole, rest));
+		*last = tile_pass_on(k, "", "_panel",
+		                     arena_printf(a, "%" PRId64 ", %" PRId64, whole, rest));
 }
 
-// acc, then the position in each dim: rows of one product, and the products of a batch, are counted through.
+// acc, then the position in each dim: rows of one product, and the products of a batch, are counted
+// through.
 static const char *epilogue_text(Gemm *g, const char **value)
 {
 	KernelFunc *k = g->k;
@@ -119,7 +131,8 @@ static const char *epilogue_text(Gemm *g, const char **value)
 		else if (i < g->nlead)
 			args[1 + i] = tile_position(k, "batch", g->nlead, t->dims, i);
 		else
-			args[1 + i] = tile_position(k, "m", t->rank - 1 - g->nlead, t->dims + g->nlead, i - g->nlead);
+			args[1 + i] = tile_position(k, "m", t->rank - 1 - g->nlead, t->dims + g->nlead,
+			                            i - g->nlead);
 	}
 	return region_text(k, r, args, value);
 }
@@ -131,12 +144,14 @@ static bool gemm_print(Gemm *g)
 	const Type *t = g->out;
 	bool batched = g->nlead > 0;
 	const char *batch = batched ? arena_printf(a, "for (int64_t batch = 0; batch < %s; batch++)",
-	                                           tile_product(k, g->nlead, t->dims)) : "";
+	                                           tile_product(k, g->nlead, t->dims))
+	                            : "";
 	const Dim *rows = dim_const(k->ctx, 1);
 	for (int i = g->nlead; i < t->rank - 1; i++)
 		rows = dim_mul(k->ctx, rows, t->dims[i]);
 	const char *m = kernel_dim(k, rows), *end = tile_end(k, "m0", "M", rows, g->mr);
-	const char *row = batched ? "(batch * M + m)" : "m", *first_row = batched ? "(batch * M + m0)" : "m0";
+	const char *row = batched ? "(batch * M + m)" : "m",
+			   *first_row = batched ? "(batch * M + m0)" : "m0";
 	const char *n = kernel_dim(k, g->n_dim), *kk = kernel_dim(k, op_attr(k->op, "k")->dim);
 	const char *value, *epilogue = epilogue_text(g, &value), *calls = tile_calls(g);
 	if (!epilogue || !calls || !end)
@@ -144,19 +159,35 @@ static bool gemm_print(Gemm *g)
 	const char *direct = "";
 	bool whole = !dim_is_const(g->n_dim) || g->n_dim->value >= g->nr;
 	if (whole && region_is_identity(&k->op->regions[0]) && t->dtype == DT_F32)
-		direct = arena_printf(a, "if (cols == %d) {\n\t%s\n\tcontinue;\n}", g->nr,
-		                      tile_call(g, g->nv, arena_printf(a, "out + %s * N + n0", first_row), "N"));
+		direct = arena_printf(
+			a, "if (cols == %d) {\n\t%s\n\tcontinue;\n}", g->nr,
+			tile_call(g, g->nv, arena_printf(a, "out + %s * N + n0", first_row), "N"));
 	const char *full, *last;
 	panel_loops(g, &full, &last);
-	const char *panel = batched ? arena_printf(a, "b + (batch * ((N + %d) / %d * %d) + n0) * K", g->nr - 1, g->nr, g->nr)
+	const char *panel = batched ? arena_printf(a, "b + (batch * ((N + %d) / %d * %d) + n0) * K",
+	                                           g->nr - 1, g->nr, g->nr)
 	                            : "b + n0 * K";
 	const TemplateKey keys[] = {
-		{"m", m}, {"end", end}, {"n", n}, {"k", kk}, {"mr", tile_int(k, g->mr)},
-		{"nr", tile_int(k, g->nr)}, {"batch_loop", batch}, {"a_rows", arena_printf(a, "a + %s * K", first_row)}, {"panel", panel},
-		{"out_row", arena_printf(a, "out + %s * N + n0", row)}, {"type", dtype_c_memory(t->dtype)},
-		{"direct", direct}, {"tile_calls", calls}, {"epilogue", epilogue},
-		{"store", scalar_store(k, t->dtype, "to", "j", value)}, {"full_panels", full}, {"last_panel", last},
-		{"linkage", kernel_linkage(k)}, {"returns", tile_returns(k)}, {"done", tile_done(k)},
+		{"m", m},
+		{"end", end},
+		{"n", n},
+		{"k", kk},
+		{"mr", tile_int(k, g->mr)},
+		{"nr", tile_int(k, g->nr)},
+		{"batch_loop", batch},
+		{"a_rows", arena_printf(a, "a + %s * K", first_row)},
+		{"panel", panel},
+		{"out_row", arena_printf(a, "out + %s * N + n0", row)},
+		{"type", dtype_c_memory(t->dtype)},
+		{"direct", direct},
+		{"tile_calls", calls},
+		{"epilogue", epilogue},
+		{"store", scalar_store(k, t->dtype, "to", "j", value)},
+		{"full_panels", full},
+		{"last_panel", last},
+		{"linkage", kernel_linkage(k)},
+		{"returns", tile_returns(k)},
+		{"done", tile_done(k)},
 	};
 	return kernel_template(k, "gemm.c", COUNT_OF(keys), keys);
 }
@@ -183,9 +214,10 @@ bool kernel_gemm_emit(KernelFunc *k)
 	if (!tile_check_f32(k))
 		return false;
 	const Dim *nr = b->rank >= 3 ? b->dims[b->rank - 1] : NULL;
-	if (!nr || !dim_is_const(nr) || nr->value % g.lanes || nr->value > 8 * g.lanes || out->rank < 2 || !depth ||
-	    b->rank - 3 > out->rank - 2) {
-		diag_error(k->ctx->diag, k->op->loc, "kernel.gemm: operands are not packed for this target");
+	if (!nr || !dim_is_const(nr) || nr->value % g.lanes || nr->value > 8 * g.lanes ||
+	    out->rank < 2 || !depth || b->rank - 3 > out->rank - 2) {
+		diag_error(k->ctx->diag, k->op->loc,
+		           "kernel.gemm: operands are not packed for this target");
 		return false;
 	}
 	g.nr = (int)nr->value;

@@ -1,6 +1,7 @@
-// Emits the changes of layout: kernel.pack_gemm, kernel.pack_conv, kernel.block, kernel.unblock. All but the packing
-// of an untransposed matrix interleave the rows of a matrix, or undo that. Called by codegen.c; what is packed from
-// parameters never gets here, it is folded at compile time.
+// Emits the changes of layout: kernel.pack_gemm, kernel.pack_conv, kernel.block, kernel.unblock.
+// All but the packing of an untransposed matrix interleave the rows of a matrix, or undo that.
+// Called by codegen.c; what is packed from parameters never gets here, it is folded at compile
+// time.
 #include "codegen/nest/region.h"
 
 // A batch of matrices of `rows` x `inner` elements; `q` rows (columns, for panels) go together.
@@ -11,8 +12,12 @@ typedef struct Interleave {
 static bool interleave_emit(KernelFunc *k, const Interleave *x, const Value *source)
 {
 	const TemplateKey keys[] = {
-		{"batch", x->batch}, {"rows", x->rows}, {"inner", x->inner}, {"q", x->q},
-		{"type", dtype_c_memory(source->type->dtype)}, {"source", kernel_tensor(k, source)},
+		{"batch", x->batch},
+		{"rows", x->rows},
+		{"inner", x->inner},
+		{"q", x->q},
+		{"type", dtype_c_memory(source->type->dtype)},
+		{"source", kernel_tensor(k, source)},
 	};
 	int nkey = x->template[0] == 'u' ? 5 : 6; // unblock names its operand
 	return kernel_template(k, x->template, nkey, keys);
@@ -28,10 +33,14 @@ bool kernel_pack_gemm_emit(KernelFunc *k)
 	const Value *b = op_operand(k->op, 0);
 	const Type *t = b->type;
 	bool transposed = op_bool(k->op, "transposed", false);
-	const Dim *rows = t->dims[t->rank - (transposed ? 2 : 1)], *inner = t->dims[t->rank - (transposed ? 1 : 2)];
+	const Dim *rows = t->dims[t->rank - (transposed ? 2 : 1)],
+			  *inner = t->dims[t->rank - (transposed ? 1 : 2)];
 	Interleave x = {
-		.template = transposed ? "interleave.c" : "panels.c", .batch = tile_product(k, t->rank - 2, t->dims),
-		.rows = kernel_dim(k, rows), .inner = kernel_dim(k, inner), .q = last_size(k, k->op->results[0].type),
+		.template = transposed ? "interleave.c" : "panels.c",
+		.batch = tile_product(k, t->rank - 2, t->dims),
+		.rows = kernel_dim(k, rows),
+		.inner = kernel_dim(k, inner),
+		.q = last_size(k, k->op->results[0].type),
 	};
 	return interleave_emit(k, &x, b);
 }
@@ -40,8 +49,11 @@ bool kernel_pack_conv_emit(KernelFunc *k)
 {
 	const Value *w = op_operand(k->op, 0);
 	Interleave x = {
-		.template = "interleave.c", .batch = "1", .rows = kernel_dim(k, w->type->dims[0]),
-		.inner = tile_product(k, w->type->rank - 1, w->type->dims + 1), .q = last_size(k, k->op->results[0].type),
+		.template = "interleave.c",
+		.batch = "1",
+		.rows = kernel_dim(k, w->type->dims[0]),
+		.inner = tile_product(k, w->type->rank - 1, w->type->dims + 1),
+		.q = last_size(k, k->op->results[0].type),
 	};
 	return interleave_emit(k, &x, w);
 }
@@ -51,8 +63,11 @@ bool kernel_block_emit(KernelFunc *k)
 	const Value *v = op_operand(k->op, 0);
 	const Type *t = v->type;
 	Interleave x = {
-		.template = "interleave.c", .batch = kernel_dim(k, t->dims[0]), .rows = kernel_dim(k, t->dims[1]),
-		.inner = tile_product(k, t->rank - 2, t->dims + 2), .q = last_size(k, k->op->results[0].type),
+		.template = "interleave.c",
+		.batch = kernel_dim(k, t->dims[0]),
+		.rows = kernel_dim(k, t->dims[1]),
+		.inner = tile_product(k, t->rank - 2, t->dims + 2),
+		.q = last_size(k, k->op->results[0].type),
 	};
 	return interleave_emit(k, &x, v);
 }
@@ -62,8 +77,11 @@ bool kernel_unblock_emit(KernelFunc *k)
 	const Value *v = op_operand(k->op, 0);
 	const Type *t = k->op->results[0].type;
 	Interleave x = {
-		.template = "unblock.c", .batch = kernel_dim(k, t->dims[0]), .rows = kernel_dim(k, t->dims[1]),
-		.inner = tile_product(k, t->rank - 2, t->dims + 2), .q = last_size(k, v->type),
+		.template = "unblock.c",
+		.batch = kernel_dim(k, t->dims[0]),
+		.rows = kernel_dim(k, t->dims[1]),
+		.inner = tile_product(k, t->rank - 2, t->dims + 2),
+		.q = last_size(k, v->type),
 	};
 	return interleave_emit(k, &x, v);
 }

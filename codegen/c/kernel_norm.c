@@ -1,4 +1,5 @@
-// Emits kernel.layer_norm: each row to mean 0 and variance 1, scaled and shifted. Called by codegen.c.
+// Emits kernel.layer_norm: each row to mean 0 and variance 1, scaled and shifted. Called by
+// codegen.c.
 #include "codegen/c/kernel_row.h"
 
 bool kernel_layer_norm_emit(KernelFunc *k)
@@ -9,12 +10,19 @@ bool kernel_layer_norm_emit(KernelFunc *k)
 	    !row_texts(k, (int)op_int(k->op, "axes", 1), &x))
 		return false;
 	const TemplateKey keys[] = {
-		{"rows", x.rows}, {"columns", x.columns}, {"buffer", x.buffer}, {"row", x.row}, {"input", x.input},
-		{"value", x.value}, {"epilogue", x.epilogue}, {"store", x.store},
+		{"rows", x.rows},
+		{"columns", x.columns},
+		{"buffer", x.buffer},
+		{"row", x.row},
+		{"input", x.input},
+		{"value", x.value},
+		{"epilogue", x.epilogue},
+		{"store", x.store},
 		{"epsilon", scalar_float(k->arena, DT_F32, op_float(k->op, "epsilon", 1e-5))},
 		{"scale", scale ? arena_printf(k->arena, " * %s[j]", kernel_tensor(k, scale)) : ""},
 		{"bias", bias ? arena_printf(k->arena, " + %s[j]", kernel_tensor(k, bias)) : ""},
-		{"returns", tile_returns(k)}, {"done", tile_done(k)},
+		{"returns", tile_returns(k)},
+		{"done", tile_done(k)},
 	};
 	return kernel_template(k, "layer_norm.c", COUNT_OF(keys), keys);
 }

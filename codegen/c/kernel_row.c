@@ -1,12 +1,14 @@
-// Rows of a tensor as kernels of the generated code see them: the inner axes as one, evaluated by a region into
-// memory, reduced, and sent through the epilogue. Called by kernel_softmax.c and kernel_norm.c.
+// Rows of a tensor as kernels of the generated code see them: the inner axes as one, evaluated by a
+// region into memory, reduced, and sent through the epilogue. Called by kernel_softmax.c and
+// kernel_norm.c.
 #include "codegen/c/kernel_row.h"
 
 #include <inttypes.h>
 
 enum { BUFFER_FLOATS = 16384 }; // the longest row that goes on the stack
 
-static const char *row_region(KernelFunc *k, int which, int axes, const char *first_arg, const char **value)
+static const char *row_region(KernelFunc *k, int which, int axes, const char *first_arg,
+                              const char **value)
 {
 	const Region *r = &k->op->regions[which];
 	const Type *t = k->op->results[0].type;
@@ -46,19 +48,23 @@ bool row_texts(KernelFunc *k, int axes, RowTexts *x)
 		return true;
 	int64_t length = 1;
 	for (int i = t->rank - axes; i < t->rank; i++)
-		length = dim_is_const(t->dims[i]) && length <= BUFFER_FLOATS ? length * t->dims[i]->value : BUFFER_FLOATS + 1;
+		length = dim_is_const(t->dims[i]) && length <= BUFFER_FLOATS ? length * t->dims[i]->value
+		                                                             : BUFFER_FLOATS + 1;
 	if (length > BUFFER_FLOATS) {
-		diag_error(k->ctx->diag, k->op->loc, "%s: rows of %s must have a known length of at most %d", k->op->info->name,
+		diag_error(k->ctx->diag, k->op->loc,
+		           "%s: rows of %s must have a known length of at most %d", k->op->info->name,
 		           dtype_name(t->dtype), BUFFER_FLOATS);
 		return false;
 	}
 	x->row = "buffer";
-	x->buffer = arena_printf(k->arena, "float buffer[%" PRId64 "] PD_ALIGNED;", length > 0 ? length : 1);
+	x->buffer = arena_printf(k->arena, "float buffer[%" PRId64 "] PD_ALIGNED;",
+	                         length > 0 ? length : 1);
 	return true;
 }
 
 bool row_helper(KernelFunc *k, const char *name)
 {
-	const TemplateKey keys[] = {{"width", tile_int(k, k->target->vector ? 2 * k->target->lanes : 8)}};
+	const TemplateKey keys[] = {
+		{"width", tile_int(k, k->target->vector ? 2 * k->target->lanes : 8)}};
 	return tile_prelude(k) && kernel_helper(k, name, 1, keys);
 }

@@ -1,4 +1,5 @@
-// What kernel_softmax.c and kernel_norm.c share: kernels that take a row at a time. See kernel_row.c.
+// What kernel_softmax.c and kernel_norm.c share: kernels that take a row at a time. See
+// kernel_row.c.
 #ifndef PDCC_CODEGEN_KERNEL_ROW_H
 #define PDCC_CODEGEN_KERNEL_ROW_H
 

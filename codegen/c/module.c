@@ -1,18 +1,22 @@
-// model.c: weights, model_init, and what run.c and model/ print, in order. Called by codegen.c through c_backend.
+// model.c: weights, model_init, and what run.c and model/ print, in order. Called by codegen.c
+// through c_backend.
 #include "codegen/c/c.h"
 #include "codegen/nest/nest.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-// ---- weights and init ------------------------------------------------------------------------------------
+// ---- weights and init ---------------------------------------------------------------------------
 
 static void object_print(Codegen *cg, Text *out)
 {
 	const char *symbol = arena_printf(cg->arena, "%s_weights_data", cg->prefix);
 	const char *file = string_literal(cg->arena, cg->options->weights_name);
-	text_printf(out, "extern const unsigned char %s[] __attribute__((visibility(\"hidden\")));\n", symbol);
-	text_printf(out, "__asm__(\".section .rodata\\n\\t.balign 64\\n\\t.globl %s\\n\\t.hidden %s\\n\"\n", symbol, symbol);
+	text_printf(out, "extern const unsigned char %s[] __attribute__((visibility(\"hidden\")));\n",
+	            symbol);
+	text_printf(out,
+	            "__asm__(\".section .rodata\\n\\t.balign 64\\n\\t.globl %s\\n\\t.hidden %s\\n\"\n",
+	            symbol, symbol);
 	text_printf(out, "        \"%s:\\n\\t.incbin \" %s \"\\n\\t.previous\\n\");\n\n", symbol,
 	            string_literal(cg->arena, file));
 }
@@ -21,7 +25,10 @@ static void init_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
 	bool file = !cg->inline_weights && !cg->object_weights;
-	text_printf(out, "pd_status %s_init(%s *m, const void *weights, size_t n, void *workspace, size_t size)\n{\n", p, p);
+	text_printf(out,
+	            "pd_status %s_init(%s *m, const void *weights, size_t n, void *workspace, size_t "
+	            "size)\n{\n",
+	            p, p);
 	text_line(out, 1, "if (!m)");
 	text_line(out, 2, "return PD_NULL;");
 	text_line(out, 1, "m->ready = false;");
@@ -36,7 +43,8 @@ static void init_print(Codegen *cg, Text *out)
 		text_line(out, 1, "m->weights = (const unsigned char *)weights;");
 	} else {
 		text_str(out, "\t(void)weights;\n\t(void)n;\n");
-		text_line(out, 1, "m->weights = %s;", cg->object_weights ? arena_printf(cg->arena, "%s_weights_data", p) : "NULL");
+		text_line(out, 1, "m->weights = %s;",
+		          cg->object_weights ? arena_printf(cg->arena, "%s_weights_data", p) : "NULL");
 	}
 	text_line(out, 1, "if (!workspace && size)");
 	text_line(out, 2, "return PD_NULL;");
@@ -58,7 +66,7 @@ static void init_print(Codegen *cg, Text *out)
 		text_str(out, "\treturn PD_OK;\n}\n\n");
 }
 
-// ---- the file ------------------------------------------------------------------------------------------------
+// ---- the file -----------------------------------------------------------------------------------
 
 static void source_print(Codegen *cg, Text *out)
 {
@@ -75,7 +83,8 @@ static void source_print(Codegen *cg, Text *out)
 		call_print(cg, &tail);
 	text_printf(out, "/* Written by pdcc%s%s for %s. Do not edit. */\n", o->banner ? " from " : "",
 	            o->banner ? comment_text(cg->arena, o->banner) : "", cg->target->name);
-	text_printf(out, "#include %s\n\n#include <math.h>\n#include <string.h>\n\n", string_literal(cg->arena, o->header_name));
+	text_printf(out, "#include %s\n\n#include <math.h>\n#include <string.h>\n\n",
+	            string_literal(cg->arena, o->header_name));
 	Text user;
 	text_init(&user, cg->arena);
 	text_str(&user, cg->functions.text ? cg->functions.text : "");
@@ -87,7 +96,8 @@ static void source_print(Codegen *cg, Text *out)
 	text_str(out, user.text);
 }
 
-bool c_module_print(Context *c, const Op *module, const Target *t, const CodegenOptions *o, CodegenResult *out)
+bool c_module_print(Context *c, const Op *module, const Target *t, const CodegenOptions *o,
+                    CodegenResult *out)
 {
 	Codegen *cg = NEW(c->arena, Codegen);
 	if (!codegen_begin(cg, &c_backend, c, module, t, o))

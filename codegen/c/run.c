@@ -1,4 +1,5 @@
-// The body of model_run in C: calls, sizes that a run finds, copies, blocks with labels. Called by model/run.c through c_backend.
+// The body of model_run in C: calls, sizes that a run finds, copies, blocks with labels. Called by
+// model/run.c through c_backend.
 #include "codegen/c/c.h"
 #include "codegen/nest/nest.h"
 
@@ -45,13 +46,16 @@ static void fetch_print(Codegen *cg, const Value *v, int col, const char *from)
 	          dim_in_run(cg, type_bytes_in_run(cg, v->type)));
 }
 
-static void store_print(Codegen *cg, const Value *v, const Place *to, const char *at, const char *data, const char *bytes)
+static void store_print(Codegen *cg, const Value *v, const Place *to, const char *at,
+                        const char *data, const char *bytes)
 {
 	text_line(&cg->run, 1, "memcpy(%s, %s, (size_t)%s);", at, data, bytes);
 }
 
-// An element becomes the size of a symbol, within its bound; or is checked to be the size that is known.
-static void size_bind(Codegen *cg, const Op *op, const Dim *d, const char *element, const Op **bound)
+// An element becomes the size of a symbol, within its bound; or is checked to be the size that is
+// known.
+static void size_bind(Codegen *cg, const Op *op, const Dim *d, const char *element,
+                      const Op **bound)
 {
 	Arena *a = cg->arena;
 	const Symbol *s = d->kind == DIM_SYM ? symbol_find(cg, d) : NULL;
@@ -73,11 +77,15 @@ static void size_bind(Codegen *cg, const Op *op, const Dim *d, const char *eleme
 static bool bind_print(Codegen *cg, const Op *op, const Op **bound)
 {
 	const Attr *dims = op_attr(op, "dims");
-	text_printf(&cg->run, "\n\t/* %s: sizes that follow from data */\n", comment_text(cg->arena, op_title(cg, op)));
-	const char *x = dims->n == 1 ? tensor_element(cg, op_operand(op, 0)) : tensor_pointer(cg, op_operand(op, 0));
+	text_printf(&cg->run, "\n\t/* %s: sizes that follow from data */\n",
+	            comment_text(cg->arena, op_title(cg, op)));
+	const char *x = dims->n == 1 ? tensor_element(cg, op_operand(op, 0))
+	                             : tensor_pointer(cg, op_operand(op, 0));
 	for (int i = 0; x && i < dims->n; i++)
-		size_bind(cg, op, dims->dims[i], dims->n == 1 ? arena_printf(cg->arena, "(int64_t)%s", x)
-		                                             : arena_printf(cg->arena, "(int64_t)%s[%d]", x, i), bound);
+		size_bind(cg, op, dims->dims[i],
+		          dims->n == 1 ? arena_printf(cg->arena, "(int64_t)%s", x)
+		                       : arena_printf(cg->arena, "(int64_t)%s[%d]", x, i),
+		          bound);
 	return x != NULL;
 }
 
@@ -107,7 +115,8 @@ static bool assert_print(Codegen *cg, const Op *op)
 	if (!cond)
 		return false;
 	text_printf(&cg->run, "\n\t/* %s */\n", comment_text(cg->arena, op_title(cg, op)));
-	text_line(&cg->run, 1, "for (int64_t i = 0; i < %s; i++) {", dim_in_run(cg, type_numel(cg->ctx, t)));
+	text_line(&cg->run, 1, "for (int64_t i = 0; i < %s; i++) {",
+	          dim_in_run(cg, type_numel(cg->ctx, t)));
 	text_line(&cg->run, 2, "if (!%s[i]) {", cond);
 	text_line(&cg->run, 3, "m->failed = %s;", string_literal(cg->arena, op_title(cg, op)));
 	text_line(&cg->run, 3, "return %s;", assert_status(op));
@@ -148,7 +157,8 @@ static bool blocks_print(Codegen *cg, const Op **bound)
 void c_run_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
-	text_printf(out, "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out)\n{\n", p, p, p, p);
+	text_printf(out, "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out)\n{\n", p, p, p,
+	            p);
 	run_checks_print(cg, out);
 	run_locals_print(cg, out);
 	if (cg->fails)

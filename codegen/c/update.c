@@ -1,10 +1,11 @@
-// loop.update and loop.append as C: a copy into one slice, or behind the last one, in the place where the tensor lies.
-// Called by run.c.
+// loop.update and loop.append as C: a copy into one slice, or behind the last one, in the place
+// where the tensor lies. Called by run.c.
 #include "codegen/c/c.h"
 #include "codegen/nest/nest.h"
 
 // Ends the run when there is no room for `need`; a caller who set the size is told.
-static void room_check(Codegen *cg, const Op *op, const char *condition, const Room *room, const char *need)
+static void room_check(Codegen *cg, const Op *op, const char *condition, const Room *room,
+                       const char *need)
 {
 	text_line(&cg->run, 1, "if (%s) {", condition);
 	if (room->symbol)
@@ -21,13 +22,15 @@ static void position_check(Codegen *cg, const Op *op, const UpdateChecks *u, con
 	if (!u->end)
 		return;
 	if (u->fixed) {
-		failure_print(cg, arena_printf(cg->arena, "%s < 0 || %s >= %s", at, at, size), "PD_INDEX", op);
+		failure_print(cg, arena_printf(cg->arena, "%s < 0 || %s >= %s", at, at, size), "PD_INDEX",
+		              op);
 		return;
 	}
 	if (u->sign)
 		failure_print(cg, arena_printf(cg->arena, "%s < 0", at), "PD_INDEX", op);
 	room_check(cg, op, arena_printf(cg->arena, "%s >= %s", at, size), &u->slices,
-	           arena_printf(cg->arena, "(int64_t)((uint64_t)%s + 1)", at)); // where even that is too much, no room will help
+	           arena_printf(cg->arena, "(int64_t)((uint64_t)%s + 1)",
+	                        at)); // where even that is too much, no room will help
 }
 
 static const char *bytes_in_run(Codegen *cg, const Dim *n, DType t)
@@ -42,8 +45,10 @@ bool update_print(Codegen *cg, const Op *op)
 	const Type *t = out->type;
 	const UpdateChecks u = update_checks(cg, op);
 	const Dim *n = u.count, *slice = u.slice;
-	text_printf(&cg->run, "\n\t/* %s: into %s */\n", comment_text(cg->arena, op_title(cg, op)), shape_comment(cg, t));
-	const char *to = tensor_pointer(cg, out), *from = update_keeps(op) ? to : tensor_pointer(cg, data);
+	text_printf(&cg->run, "\n\t/* %s: into %s */\n", comment_text(cg->arena, op_title(cg, op)),
+	            shape_comment(cg, t));
+	const char *to = tensor_pointer(cg, out),
+			   *from = update_keeps(op) ? to : tensor_pointer(cg, data);
 	const char *new = tensor_pointer(cg, x);
 	const char *at = tensor_element(cg, op_operand(op, 1));
 	if (!to || !from || !new || !at)
@@ -51,15 +56,17 @@ bool update_print(Codegen *cg, const Op *op)
 	at = op_operand(op, 1)->type->dtype == DT_I64 ? at : arena_printf(cg->arena, "(int64_t)%s", at);
 	position_check(cg, op, &u, at);
 	if (u.length)
-		room_check(cg, op, arena_printf(cg->arena, "%s > %s", dim_in_run(cg, n), dim_in_run(cg, slice)), &u.elements,
-		           dim_in_run(cg, n));
+		room_check(cg, op,
+		           arena_printf(cg->arena, "%s > %s", dim_in_run(cg, n), dim_in_run(cg, slice)),
+		           &u.elements, dim_in_run(cg, n));
 	if (!update_keeps(op))
-		text_line(&cg->run, 1, "memcpy(%s, %s, (size_t)%s);", to, from, bytes_in_run(cg, type_numel(c, t), t->dtype));
+		text_line(&cg->run, 1, "memcpy(%s, %s, (size_t)%s);", to, from,
+		          bytes_in_run(cg, type_numel(c, t), t->dtype));
 	if (dim_is(slice, 1) && dim_is(n, 1))
 		text_line(&cg->run, 1, "%s[%s] = %s;", to, at, pointer_element(cg->arena, new));
 	else
-		text_line(&cg->run, 1, "memcpy(%s + %s * %s, %s, (size_t)%s);", to, at, dim_in_run(cg, slice), new,
-		          bytes_in_run(cg, n, t->dtype));
+		text_line(&cg->run, 1, "memcpy(%s + %s * %s, %s, (size_t)%s);", to, at,
+		          dim_in_run(cg, slice), new, bytes_in_run(cg, n, t->dtype));
 	return true;
 }
 
@@ -67,8 +74,10 @@ bool append_print(Codegen *cg, const Op *op)
 {
 	const Value *data = op_operand(op, 0), *x = op_operand(op, 1), *out = &op->results[0];
 	DType t = out->type->dtype;
-	text_printf(&cg->run, "\n\t/* %s: %s */\n", comment_text(cg->arena, op_title(cg, op)), shape_comment(cg, out->type));
-	const char *to = tensor_pointer(cg, out), *from = update_keeps(op) ? to : tensor_pointer(cg, data);
+	text_printf(&cg->run, "\n\t/* %s: %s */\n", comment_text(cg->arena, op_title(cg, op)),
+	            shape_comment(cg, out->type));
+	const char *to = tensor_pointer(cg, out),
+			   *from = update_keeps(op) ? to : tensor_pointer(cg, data);
 	const char *new = tensor_pointer(cg, x);
 	if (!to || !from || !new)
 		return false;
@@ -76,8 +85,10 @@ bool append_print(Codegen *cg, const Op *op)
 	if (!update_keeps(op))
 		text_line(&cg->run, 1, "memcpy(%s, %s, (size_t)%s);", to, from, bytes_in_run(cg, had, t));
 	if (dim_is(more, 1))
-		text_line(&cg->run, 1, "%s[%s] = *%s;", to, expression_unwrap(cg->arena, dim_in_run(cg, had)), new);
+		text_line(&cg->run, 1, "%s[%s] = *%s;", to,
+		          expression_unwrap(cg->arena, dim_in_run(cg, had)), new);
 	else
-		text_line(&cg->run, 1, "memcpy(%s + %s, %s, (size_t)%s);", to, dim_in_run(cg, had), new, bytes_in_run(cg, more, t));
+		text_line(&cg->run, 1, "memcpy(%s + %s, %s, (size_t)%s);", to, dim_in_run(cg, had), new,
+		          bytes_in_run(cg, more, t));
 	return true;
 }

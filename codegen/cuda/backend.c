@@ -12,12 +12,14 @@ static bool compute_print(Codegen *cg, const Op *op, Emitter *emit)
 	KernelFunc *k = kernel_new(cg, op);
 	if (!emit(k))
 		return false;
-	text_printf(&cg->run, "\n\t/* %s: %s */\n", comment_text(cg->arena, op_title(cg, op)), shape_comment(cg, op->results[0].type));
+	text_printf(&cg->run, "\n\t/* %s: %s */\n", comment_text(cg->arena, op_title(cg, op)),
+	            shape_comment(cg, op->results[0].type));
 	cg->fails |= k->status;
 	return cuda_launch_print(cg, k);
 }
 
-static void store_print(Codegen *cg, const Value *v, const Place *to, const char *at, const char *data, const char *bytes)
+static void store_print(Codegen *cg, const Value *v, const Place *to, const char *at,
+                        const char *data, const char *bytes)
 {
 	cuda_node_tensor(cg, v, ACCESS_READ);
 	cuda_node_place(cg, to, ACCESS_WRITE);

@@ -1,6 +1,6 @@
-// CUDA: which emitter prints an operation as a __global__ function, what launches it, and kernels for sizes, assertions and
-// updates. Sizes found at run time stay on the device: grids are made for their bounds, and kernels get the address. Called
-// by run.c and cuda/graph.c.
+// CUDA: which emitter prints an operation as a __global__ function, what launches it, and kernels
+// for sizes, assertions and updates. Sizes found at run time stay on the device: grids are made for
+// their bounds, and kernels get the address. Called by run.c and cuda/graph.c.
 #include "codegen/cuda/cuda.h"
 #include "codegen/device/device.h"
 
@@ -22,7 +22,8 @@ typedef struct CudaEdge {
 static void elements_open(Text *out, const char *total)
 {
 	text_line(out, 1, "const int64_t total = %s;", total);
-	text_line(out, 1, "for (int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; e < total;");
+	text_line(out, 1,
+	          "for (int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; e < total;");
 	text_line(out, 1, "     e += (int64_t)gridDim.x * blockDim.x) {");
 }
 
@@ -31,7 +32,7 @@ Emitter *cuda_emitter_of(const Op *op)
 	return emitters[op->code];
 }
 
-// ---- launches ------------------------------------------------------------------------------------------------
+// ---- launches -----------------------------------------------------------------------------------
 
 int cuda_failure(Codegen *cg, const Op *op)
 {
@@ -50,16 +51,19 @@ int cuda_failure(Codegen *cg, const Op *op)
 	return cg->nfailure++;
 }
 
-// How many threads have something to do: as many as the last result has elements, where the table has no function.
+// How many threads have something to do: as many as the last result has elements, where the table
+// has no function.
 static const Dim *launch_total(Context *c, const Op *op)
 {
-	return works[op->code] ? works[op->code](c, op) : type_numel(c, op->results[op->nresult - 1].type);
+	return works[op->code] ? works[op->code](c, op)
+	                       : type_numel(c, op->results[op->nresult - 1].type);
 }
 
 bool cuda_launch_print(Codegen *cg, KernelFunc *k)
 {
 	const Dim *count = k->grid ? k->grid : k->work ? k->work : launch_total(cg->ctx, k->op);
-	const char *total = expression_unwrap(cg->arena, dim_in_locals(&cg->plan, dim_at_most(cg->ctx, count)));
+	const char *total = expression_unwrap(cg->arena,
+	                                      dim_in_locals(&cg->plan, dim_at_most(cg->ctx, count)));
 	const int threads = k->block_threads ? k->block_threads : THREADS;
 	const int per_block = k->per_block ? k->per_block : k->block_threads ? 1 : threads;
 	const char *blocks = k->grid ? arena_printf(cg->arena, "pd_grid(%s)", total)
@@ -68,7 +72,7 @@ bool cuda_launch_print(Codegen *cg, KernelFunc *k)
 	return cuda_function_print(cg, k, blocks, threads);
 }
 
-// ---- sizes that a run finds --------------------------------------------------------------------------------------
+// ---- sizes that a run finds ---------------------------------------------------------------------
 
 int cuda_size_word(const Codegen *cg, const Symbol *s)
 {
@@ -97,7 +101,8 @@ const char *cuda_state(Codegen *cg)
 
 const Dim *cuda_bytes(const Codegen *cg, const Value *v)
 {
-	const Dim *bytes = type_bytes_at_most(cg->ctx, v->type), *root = type_bytes_at_most(cg->ctx, value_place(v).root->type);
+	const Dim *bytes = type_bytes_at_most(cg->ctx, v->type),
+			  *root = type_bytes_at_most(cg->ctx, value_place(v).root->type);
 	return bytes == root ? bytes : dim_min(cg->ctx, bytes, root); // a view of less
 }
 
@@ -119,13 +124,14 @@ static const char *size_address(KernelFunc *k, const Symbol *s)
 
 static void size_set_print(KernelFunc *k, const Symbol *s, const char *value, Text *out)
 {
-	text_line(out, 1, "pd_set_size(%s, %d, %s, %s, pd_run, pd_op);", size_address(k, s), cuda_found_count(k->cg), value,
-	          kernel_bound(k, s->dim));
+	text_line(out, 1, "pd_set_size(%s, %d, %s, %s, pd_run, pd_op);", size_address(k, s),
+	          cuda_found_count(k->cg), value, kernel_bound(k, s->dim));
 }
 
 static bool size_kernel_launch(Codegen *cg, KernelFunc *k, const Text *body)
 {
-	text_printf(&k->text, "static __global__ void %s(%s)\n{\n%s}\n", KERNEL_FN, KERNEL_PARAMS, body->text);
+	text_printf(&k->text, "static __global__ void %s(%s)\n{\n%s}\n", KERNEL_FN, KERNEL_PARAMS,
+	            body->text);
 	return cuda_function_print(cg, k, "1", 1);
 }
 
@@ -135,13 +141,15 @@ bool cuda_bind_print(Codegen *cg, const Op *op, const Op **bound)
 	KernelFunc *k = size_kernel(cg, op);
 	Text body;
 	text_init(&body, cg->arena);
-	text_printf(&cg->run, "\n\t/* %s: sizes that follow from data */\n", comment_text(cg->arena, op_title(cg, op)));
+	text_printf(&cg->run, "\n\t/* %s: sizes that follow from data */\n",
+	            comment_text(cg->arena, op_title(cg, op)));
 	const char *x = kernel_tensor(k, op_operand(op, 0));
 	for (int i = 0; i < dims->n; i++) {
 		const Dim *d = dims->dims[i];
 		const Symbol *s = d->kind == DIM_SYM ? symbol_find(cg, d) : NULL;
 		const char *element = arena_printf(cg->arena, "(int64_t)%s[%d]", x, i);
-		if (!s || !s->dim->bounded || s->next || (bound[s - cg->symbols] && bound[s - cg->symbols] != op)) {
+		if (!s || !s->dim->bounded || s->next ||
+		    (bound[s - cg->symbols] && bound[s - cg->symbols] != op)) {
 			text_line(&body, 1, "if (%s != %s)", element, kernel_dim(k, d));
 			text_line(&body, 2, "pd_fail(pd_run, PD_DIMS, pd_op);");
 			continue;
@@ -175,8 +183,8 @@ static const char *next_name(const Dim *sym, void *arg)
 	return from && from != sym ? s->next : kernel_dim(e->k, sym);
 }
 
-// The symbols in the types of a block's arguments take the sizes of what the branch passes; all are read before any is
-// set.
+// The symbols in the types of a block's arguments take the sizes of what the branch passes; all are
+// read before any is set.
 bool cuda_edge_sizes_print(Codegen *cg, const Op *op, const EdgeSizes *z, const Succ *succ)
 {
 	CudaEdge e = {size_kernel(cg, op), z};
@@ -192,7 +200,8 @@ bool cuda_edge_sizes_print(Codegen *cg, const Op *op, const EdgeSizes *z, const 
 		size_set_print(e.k, s, s->next, &set);
 	}
 	for (int i = 0; i < (int)succ->count; i++) {
-		const Type *want = succ->block->args[i]->type, *have = op_operand(op, (int)succ->first + i)->type;
+		const Type *want = succ->block->args[i]->type,
+				   *have = op_operand(op, (int)succ->first + i)->type;
 		for (int d = 0; d < want->rank; d++)
 			if (!edge_size_is_same(z, want->dims[d], have->dims[d])) {
 				text_line(&body, 1, "if (%s != %s)", kernel_dim(e.k, have->dims[d]),
@@ -205,13 +214,16 @@ bool cuda_edge_sizes_print(Codegen *cg, const Op *op, const EdgeSizes *z, const 
 	return !body.len || size_kernel_launch(cg, e.k, &body);
 }
 
-// ---- assertions, updates -----------------------------------------------------------------------------------------
+// ---- assertions, updates ------------------------------------------------------------------------
 
 static bool elements_launch(Codegen *cg, KernelFunc *k, const Text *body, const Type *t)
 {
-	text_printf(&k->text, "static __global__ void %s(%s)\n{\n%s}\n", KERNEL_FN, KERNEL_PARAMS, body->text);
-	const char *total = expression_unwrap(cg->arena, dim_in_locals(&cg->plan, type_numel(cg->ctx, t)));
-	return cuda_function_print(cg, k, arena_printf(cg->arena, "pd_blocks(%s, %d)", total, THREADS), THREADS);
+	text_printf(&k->text, "static __global__ void %s(%s)\n{\n%s}\n", KERNEL_FN, KERNEL_PARAMS,
+	            body->text);
+	const char *total = expression_unwrap(cg->arena,
+	                                      dim_in_locals(&cg->plan, type_numel(cg->ctx, t)));
+	return cuda_function_print(cg, k, arena_printf(cg->arena, "pd_blocks(%s, %d)", total, THREADS),
+	                           THREADS);
 }
 
 bool cuda_assert_print(Codegen *cg, const Op *op)
@@ -231,12 +243,14 @@ bool cuda_assert_print(Codegen *cg, const Op *op)
 }
 
 // Says how much room there should have been, when the caller set how much there is.
-static void room_check_print(KernelFunc *k, const char *condition, const Room *room, const char *need, Text *out)
+static void room_check_print(KernelFunc *k, const char *condition, const Room *room,
+                             const char *need, Text *out)
 {
 	const Symbol *s = room->symbol;
 	text_line(out, 1, "if (%s)", condition);
 	if (s)
-		text_line(out, 2, "return pd_need_size(%s, %d, %s, pd_run, pd_op);", size_address(k, s), cuda_found_count(k->cg), need);
+		text_line(out, 2, "return pd_need_size(%s, %d, %s, pd_run, pd_op);", size_address(k, s),
+		          cuda_found_count(k->cg), need);
 	else
 		text_line(out, 2, "return pd_fail(pd_run, PD_CAPACITY, pd_op);");
 }
@@ -250,7 +264,8 @@ static void position_check_print(KernelFunc *k, const UpdateChecks *u, Text *out
 		text_line(out, 2, "return pd_fail(pd_run, PD_INDEX, pd_op);");
 	}
 	if (u->end && !u->fixed) // where even one more is too much, no room will help
-		room_check_print(k, arena_printf(k->arena, "at >= %s", size), &u->slices, "(int64_t)((uint64_t)at + 1)", out);
+		room_check_print(k, arena_printf(k->arena, "at >= %s", size), &u->slices,
+		                 "(int64_t)((uint64_t)at + 1)", out);
 }
 
 // loop.update: into one slice of the result, and all else from data, unless it lies there already.
@@ -265,20 +280,23 @@ bool cuda_update_print(Codegen *cg, const Op *op)
 	text_init(&body, cg->arena);
 	const UpdateChecks u = update_checks(cg, op);
 	k->status = u.end || u.length;
-	text_line(&body, 1, "const int64_t at = (int64_t)*%s, slice = %s, n = %s;", kernel_tensor(k, op_operand(op, 1)),
-	          kernel_dim(k, u.slice), kernel_dim(k, u.count));
+	text_line(&body, 1, "const int64_t at = (int64_t)*%s, slice = %s, n = %s;",
+	          kernel_tensor(k, op_operand(op, 1)), kernel_dim(k, u.slice), kernel_dim(k, u.count));
 	position_check_print(k, &u, &body);
 	if (u.length)
 		room_check_print(k, "n > slice", &u.elements, "n", &body);
 	const char *new = kernel_tensor(k, op_operand(op, 2));
-	elements_open(&body, inside ? "n" : expression_unwrap(cg->arena, kernel_dim(k, type_numel(c, t))));
+	elements_open(&body,
+	              inside ? "n" : expression_unwrap(cg->arena, kernel_dim(k, type_numel(c, t))));
 	if (inside)
 		text_line(&body, 2, "out[at * slice + e] = %s[e];", new);
 	else
-		text_line(&body, 2, "out[e] = e >= at * slice && e < at * slice + n ? %s[e - at * slice] : %s[e];", new,
-		          kernel_tensor(k, data));
+		text_line(&body, 2,
+		          "out[e] = e >= at * slice && e < at * slice + n ? %s[e - at * slice] : %s[e];",
+		          new, kernel_tensor(k, data));
 	text_line(&body, 1, "}");
-	text_printf(&cg->run, "\n\t/* %s: into %s */\n", comment_text(cg->arena, op_title(cg, op)), shape_comment(cg, t));
+	text_printf(&cg->run, "\n\t/* %s: into %s */\n", comment_text(cg->arena, op_title(cg, op)),
+	            shape_comment(cg, t));
 	return elements_launch(cg, k, &body, inside ? op_operand(op, 2)->type : t);
 }
 
@@ -291,14 +309,19 @@ bool cuda_append_print(Codegen *cg, const Op *op)
 	Text body;
 	text_init(&body, cg->arena);
 	k->status = true;
-	text_line(&body, 1, "const int64_t had = %s;", expression_unwrap(cg->arena, kernel_dim(k, type_numel(cg->ctx, data->type))));
+	text_line(&body, 1, "const int64_t had = %s;",
+	          expression_unwrap(cg->arena, kernel_dim(k, type_numel(cg->ctx, data->type))));
 	const char *new = kernel_tensor(k, more), *to = kernel_result(k, 0);
-	elements_open(&body, expression_unwrap(cg->arena, kernel_dim(k, type_numel(cg->ctx, (inside ? more : out)->type))));
+	elements_open(
+		&body, expression_unwrap(cg->arena,
+	                             kernel_dim(k, type_numel(cg->ctx, (inside ? more : out)->type))));
 	if (inside)
 		text_line(&body, 2, "%s[had + e] = %s[e];", to, new);
 	else
-		text_line(&body, 2, "%s[e] = e < had ? %s[e] : %s[e - had];", to, kernel_tensor(k, data), new);
+		text_line(&body, 2, "%s[e] = e < had ? %s[e] : %s[e - had];", to, kernel_tensor(k, data),
+		          new);
 	text_line(&body, 1, "}");
-	text_printf(&cg->run, "\n\t/* %s: %s */\n", comment_text(cg->arena, op_title(cg, op)), shape_comment(cg, out->type));
+	text_printf(&cg->run, "\n\t/* %s: %s */\n", comment_text(cg->arena, op_title(cg, op)),
+	            shape_comment(cg, out->type));
 	return elements_launch(cg, k, &body, (inside ? more : out)->type);
 }

@@ -1,5 +1,5 @@
-// CUDA as a backend: the graph, its nodes, the host side, calls of libraries. Leaves model.cu. Uses codegen/device, codegen/model and
-// what is below; never meets C.
+// CUDA as a backend: the graph, its nodes, the host side, calls of libraries. Leaves model.cu. Uses
+// codegen/device, codegen/model and what is below; never meets C.
 #ifndef PDCC_CODEGEN_CUDA_CUDA_H
 #define PDCC_CODEGEN_CUDA_CUDA_H
 
@@ -9,7 +9,8 @@
 // ---- cuda.c -------------------------------------------------------------------------------------
 
 Emitter *cuda_emitter_of(const Op *op); // NULL: none
-bool cuda_module_print(Context *c, const Op *module, const Target *t, const CodegenOptions *o, CodegenResult *out);
+bool cuda_module_print(Context *c, const Op *module, const Target *t, const CodegenOptions *o,
+                       CodegenResult *out);
 void cuda_members(Codegen *cg, Text *out);      // of an instance
 void cuda_entry_points(Codegen *cg, Text *out); // in model.h
 bool cuda_launch_print(Codegen *cg, KernelFunc *k);
@@ -32,7 +33,8 @@ bool cuda_edge_sizes_print(Codegen *cg, const Op *op, const EdgeSizes *z, const 
 
 // ---- report.c -----------------------------------------------------------------------------------
 
-// What a kernel moves; the rest is for the launch. And how many blocks there are for so many things to do.
+// What a kernel moves; the rest is for the launch. And how many blocks there are for so many things
+// to do.
 CudaLaunch cuda_figures(Codegen *cg, const KernelFunc *k);
 int64_t cuda_figure_blocks(Codegen *cg, const Dim *total, int per_block);
 void cuda_figures_add(CudaLaunch *to, const CudaLaunch *l); // a kernel that does both
@@ -51,51 +53,57 @@ typedef struct CudaArg {
 
 // What one launch does, or one call in a kernel of one block.
 typedef struct CudaStep {
-	const char *kernel, *stem; // `compute_x`, x; `pd_move<float>`: then `pd_block_move<float>` is what a block calls
+	const char *kernel, *stem; // `compute_x`, x; `pd_move<float>`: then `pd_block_move<float>` is
+	                           // what a block calls
 	const char *instance;      // C that chooses one of a template; NULL: it is none
 	int func;                  // among cg->funcs; -1: in pdrt_cuda_device.h
 	const char *blocks;        // of the launch, as C
 	int threads;               // of each
 	int64_t width;             // threads that have something to do in one block
 	bool fits;                 // one block is enough
-	const Dim *work;           // where sizes of the run decide that: how much there is to do; NULL: it always is
+	const Dim
+		*work; // where sizes of the run decide that: how much there is to do; NULL: it always is
 	int narg;
 	const CudaArg *args;
-	CudaLaunch figures;        // for reports
+	CudaLaunch figures; // for reports
 } CudaStep;
 
 void cuda_step_print(Codegen *cg, const CudaStep *s);
 // Finishes a function and prints the step that it is. False after a diagnostic.
 bool cuda_function_print(Codegen *cg, KernelFunc *k, const char *blocks, int threads);
-// Small steps that follow each other in a conditional part are one launch, which is printed where something else begins.
+// Small steps that follow each other in a conditional part are one launch, which is printed where
+// something else begins.
 void cuda_step_before(Codegen *cg, const Op *op); // op is about to be printed
 void cuda_steps_end(Codegen *cg);
 bool cuda_steps_are_open(const Codegen *cg);
-// Whether one block of threads is enough for an operation, or for so many elements; and how much there is to do where it is, or
-// may be when a run knows its sizes. NULL: it is not.
+// Whether one block of threads is enough for an operation, or for so many elements; and how much
+// there is to do where it is, or may be when a run knows its sizes. NULL: it is not.
 bool cuda_op_fits_block(Codegen *cg, const Op *op);
 bool cuda_count_fits_block(Codegen *cg, const Dim *n);
 const Dim *cuda_op_work(Codegen *cg, const Op *op);
 const Dim *cuda_count_work(Codegen *cg, const Dim *n);
-// How much several steps do that sizes of the run make little or not, and C that says whether these do; "": always.
+// How much several steps do that sizes of the run make little or not, and C that says whether these
+// do; "": always.
 typedef struct CudaWorks {
 	int n, cap;
 	const Dim **items;
 } CudaWorks;
 void cuda_works_add(Codegen *cg, CudaWorks *w, const Dim *work);
 const char *cuda_works_little(Codegen *cg, const CudaWorks *w);
-// All steps in between are calls in one kernel of one block, named after op; they take no more arguments than
-// CUDA_MAX_LOOP_PARAMS. May be nested.
+// All steps in between are calls in one kernel of one block, named after op; they take no more
+// arguments than CUDA_MAX_LOOP_PARAMS. May be nested.
 enum { CUDA_MAX_LOOP_PARAMS = 360 };
 void cuda_loop_kernel_begin(Codegen *cg, const Op *op);
 void cuda_loop_kernel_end(Codegen *cg);
 bool cuda_in_loop_kernel(const Codegen *cg);
-// A line of that kernel, after which lines stand so much deeper; or, when less than 0, it itself stands less deep. And a
-// line with a test of an element, which all threads make at once.
+// A line of that kernel, after which lines stand so much deeper; or, when less than 0, it itself
+// stands less deep. And a line with a test of an element, which all threads make at once.
 void cuda_block_text(Codegen *cg, const char *text, int depth);
-void cuda_block_test(Codegen *cg, const char *before, const char *type, const char *pointer, const char *after);
+void cuda_block_test(Codegen *cg, const char *before, const char *type, const char *pointer,
+                     const char *after);
 // Likewise a line with a comparison, whose end `after` has the number.
-void cuda_block_case(Codegen *cg, const char *before, const char *type, const char *pointer, const char *after);
+void cuda_block_case(Codegen *cg, const char *before, const char *type, const char *pointer,
+                     const char *after);
 // And the head of a loop with as many rounds as an element says.
 void cuda_block_rounds(Codegen *cg, const char *pointer);
 // All functions of the device.
@@ -103,23 +111,25 @@ void cuda_functions_print(Codegen *cg, Text *out);
 
 // ---- move.c -------------------------------------------------------------------------------------
 
-bool cuda_moves_print(Codegen *cg, const Op *branch, int s); // to the arguments of successor s; false after a diagnostic
+bool cuda_moves_print(Codegen *cg, const Op *branch,
+                      int s); // to the arguments of successor s; false after a diagnostic
 void cuda_fetch_print(Codegen *cg, const Value *v, int col, const char *from);
 
 // ---- nodes.c ------------------------------------------------------------------------------------
 
-// The nodes of a graph, in the order of the program: all that is printed in between belongs to one. At the end they are
-// printed with what each waits for.
+// The nodes of a graph, in the order of the program: all that is printed in between belongs to one.
+// At the end they are printed with what each waits for.
 void cuda_nodes_begin(Codegen *cg);
-void cuda_nodes_end(Codegen *cg, bool repeated); // in a loop of the host: all wait for all of the round before
-// A node; inside of it another call changes nothing. Without text there is none. `stem`: an identifier to name it by.
-// What is printed from now on stands in braces of its own.
+void cuda_nodes_end(Codegen *cg,
+                    bool repeated); // in a loop of the host: all wait for all of the round before
+// A node; inside of it another call changes nothing. Without text there is none. `stem`: an
+// identifier to name it by. What is printed from now on stands in braces of its own.
 Text cuda_scope_open(Codegen *cg);
 void cuda_scope_close(Codegen *cg, Text outer, const char *head, const char *comment);
 void cuda_node_begin(Codegen *cg, const char *stem);
 void cuda_node_end(Codegen *cg);
-// What the open node touches, and how (ACCESS_READ …): the arguments of a launch, a tensor, an output of the caller, a
-// word of `sizes`, the condition of that name, how the run goes.
+// What the open node touches, and how (ACCESS_READ …): the arguments of a launch, a tensor, an
+// output of the caller, a word of `sizes`, the condition of that name, how the run goes.
 void cuda_node_arguments(Codegen *cg, const KernelFunc *k);
 void cuda_node_tensor(Codegen *cg, const Value *v, unsigned how);
 void cuda_node_place(Codegen *cg, const Place *p, unsigned how);
@@ -130,8 +140,9 @@ void cuda_node_state(Codegen *cg, unsigned how);
 // What was noted since the last call, of the node that is open; and to note as much again.
 Accesses cuda_node_noted(Codegen *cg);
 void cuda_node_accesses(Codegen *cg, const Accesses *more);
-// The node that is open launches a function with a guard. Later the last of them may count the rounds of the loop that the
-// graph is the body of: `line` says so in front of its launch. Returns its function; -1: there is none.
+// The node that is open launches a function with a guard. Later the last of them may count the
+// rounds of the loop that the graph is the body of: `line` says so in front of its launch. Returns
+// its function; -1: there is none.
 enum { CUDA_NEVER_COUNTS = -2 }; // for a node that is one or another by the sizes of a run
 void cuda_node_launches(Codegen *cg, int func);
 int cuda_node_count_down(Codegen *cg, int word, const char *condition, const char *line);
@@ -153,13 +164,15 @@ const char *cuda_first_instance(const Codegen *cg);
 
 // ---- loop.c -------------------------------------------------------------------------------------
 
-// Whether one block of threads is enough for all that a loop does; and whether it may be: when all `works` are little.
+// Whether one block of threads is enough for all that a loop does; and whether it may be: when all
+// `works` are little.
 bool cuda_loop_fits_block(Codegen *cg, const Block *head);
 bool cuda_loop_may_fit_block(Codegen *cg, const Block *head, CudaWorks *works);
 
 // ---- rounds.c -----------------------------------------------------------------------------------
 
-// How often a loop that counts is written into the graph, one round behind the other; 0: it is a conditional node.
+// How often a loop that counts is written into the graph, one round behind the other; 0: it is a
+// conditional node.
 int64_t cuda_loop_unrolled(Codegen *cg, const Block *head);
 
 // ---- host.c -------------------------------------------------------------------------------------

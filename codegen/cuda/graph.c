@@ -1,6 +1,6 @@
-// The whole program as one graph of CUDA, in which pd.if and pd.while are conditional nodes again, and chains of pd.if that
-// flatten.c made a switch are one. Branches have the roles that it left, which say where loops begin and where the parts of an
-// if meet. Called by run.c.
+// The whole program as one graph of CUDA, in which pd.if and pd.while are conditional nodes again,
+// and chains of pd.if that flatten.c made a switch are one. Branches have the roles that it left,
+// which say where loops begin and where the parts of an if meet. Called by run.c.
 #include "codegen/cuda/cuda.h"
 #include "codegen/device/device.h"
 #include "lower/analysis/analysis.h"
@@ -15,12 +15,13 @@ typedef struct Walk {
 	int nhead;
 } Walk;
 
-// Where a walk ended, beside blocks: at the branch of a loop, at the end of the program, or with a diagnostic.
+// Where a walk ended, beside blocks: at the branch of a loop, at the end of the program, or with a
+// diagnostic.
 static const Block at_loop_branch, at_end, at_error;
 
 static const Block *walk(Walk *w, const Block *b);
 
-// ---- branches ------------------------------------------------------------------------------------------------
+// ---- branches -----------------------------------------------------------------------------------
 
 // Sizes first: values move by those of the arguments.
 static bool edge_print(Codegen *cg, const Op *op, int s)
@@ -32,11 +33,12 @@ static bool edge_print(Codegen *cg, const Op *op, int s)
 		cuda_node_end(cg);
 		return ok && cuda_moves_print(cg, op, s);
 	}
-	diag_error(cg->ctx->diag, op->loc, "code generation: nothing is known of a size that '%s' sets", op->info->name);
+	diag_error(cg->ctx->diag, op->loc, "code generation: nothing is known of a size that '%s' sets",
+	           op->info->name);
 	return false;
 }
 
-// ---- nesting ---------------------------------------------------------------------------------------------------
+// ---- nesting ------------------------------------------------------------------------------------
 
 // The graph of a part of the program.
 static void nodes_begin(Codegen *cg)
@@ -60,18 +62,27 @@ static const CudaArg *args_keep(Codegen *cg, int n, const CudaArg *args)
 }
 
 // A step of one thread that a function of pdrt_cuda_device.h does.
-static void thread_print(Codegen *cg, const char *kernel, const char *stem, int n, const CudaArg *args)
+static void thread_print(Codegen *cg, const char *kernel, const char *stem, int n,
+                         const CudaArg *args)
 {
-	cuda_step_print(cg, &(CudaStep){.kernel = kernel, .stem = stem, .func = -1, .blocks = "1", .threads = 1, .width = 1,
-	                                .fits = true, .narg = n, .args = args_keep(cg, n, args)});
+	cuda_step_print(cg, &(CudaStep){.kernel = kernel,
+	                                .stem = stem,
+	                                .func = -1,
+	                                .blocks = "1",
+	                                .threads = 1,
+	                                .width = 1,
+	                                .fits = true,
+	                                .narg = n,
+	                                .args = args_keep(cg, n, args)});
 }
 
-// A condition, and the step that takes it to its node, which may be part of the steps in front of it.
+// A condition, and the step that takes it to its node, which may be part of the steps in front of
+// it.
 static const char *condition_new(Codegen *cg, const char *stem, bool has_else)
 {
 	const char *name = names_unique(&cg->locals, stem);
-	text_line(&cg->run, 1, "const pd_condition %s = pd_condition_new(queue, parts_on + %d, %s);", name, 2 * cg->ncondition,
-	          has_else ? "true" : "false");
+	text_line(&cg->run, 1, "const pd_condition %s = pd_condition_new(queue, parts_on + %d, %s);",
+	          name, 2 * cg->ncondition, has_else ? "true" : "false");
 	pointer_map_set(&cg->conditions, name, dim_const(cg->ctx, cg->ncondition++));
 	return name;
 }
@@ -79,18 +90,20 @@ static const char *condition_new(Codegen *cg, const char *stem, bool has_else)
 static void decide_print(Codegen *cg, const Value *cond, const char *pointer, const char *condition)
 {
 	const char *type = dtype_c_memory(cond->type->dtype);
-	const CudaArg args[] = {{arena_printf(cg->arena, "const %s *", type), pointer}, {"pd_state *", cuda_state(cg)},
+	const CudaArg args[] = {{arena_printf(cg->arena, "const %s *", type), pointer},
+	                        {"pd_state *", cuda_state(cg)},
 	                        {"pd_condition ", condition}};
 	cuda_node_begin(cg, condition);
 	cuda_node_tensor(cg, cond, ACCESS_READ);
 	cuda_node_state(cg, ACCESS_READ);
 	cuda_node_condition(cg, condition, ACCESS_WRITE);
-	thread_print(cg, arena_printf(cg->arena, "pd_decide<%s>", type), condition, COUNT_OF(args), args);
+	thread_print(cg, arena_printf(cg->arena, "pd_decide<%s>", type), condition, COUNT_OF(args),
+	             args);
 	cuda_node_end(cg);
 	cuda_steps_end(cg);
 }
 
-// ---- while -----------------------------------------------------------------------------------------------------
+// ---- while --------------------------------------------------------------------------------------
 
 // A counter on the device: its word behind the sizes that are found.
 static int counter_word(const Codegen *cg, int counter)
@@ -105,29 +118,36 @@ static void trips_print(Walk *w, const Op *op, const Op *back, int64_t limit, in
 	const int word = counter_word(cg, counter);
 	if (!limit)
 		return;
-	const CudaArg args[] = {{"int64_t *", cuda_word(cg, word)}, {"int64_t ", op == back ? arena_printf(cg->arena, "%" PRId64, limit) : "0"},
-	                        {"pd_state *", op == back ? cuda_state(cg) : ""}, {"int ", arena_printf(cg->arena, "%d", cuda_failure(cg, op))}};
+	const CudaArg args[] = {
+		{"int64_t *", cuda_word(cg, word)},
+		{"int64_t ", op == back ? arena_printf(cg->arena, "%" PRId64, limit) : "0"},
+		{"pd_state *", op == back ? cuda_state(cg) : ""},
+		{"int ", arena_printf(cg->arena, "%d", cuda_failure(cg, op))}};
 	cuda_node_begin(cg, "trips");
 	cuda_node_word(cg, word, ACCESS_WRITE);
 	if (op == back)
 		cuda_node_state(cg, ACCESS_UPDATE);
-	thread_print(cg, op == back ? "pd_count_trip<int64_t>" : "pd_set<int64_t>", "trips", op == back ? 4 : 2, args);
+	thread_print(cg, op == back ? "pd_count_trip<int64_t>" : "pd_set<int64_t>", "trips",
+	             op == back ? 4 : 2, args);
 	cuda_node_end(cg);
 }
 
-// The condition: from the head to the branch of the loop, which it returns; NULL after a diagnostic.
+// The condition: from the head to the branch of the loop, which it returns; NULL after a
+// diagnostic.
 static const Op *condition_print(Walk *w, const Block *head, const char *again)
 {
 	Codegen *cg = w->cg;
 	const Block *b = head;
 	if (walk(w, b) != &at_loop_branch) {
 		if (!diag_errors(cg->ctx->diag))
-			diag_error(cg->ctx->diag, cg->module->loc, "code generation: a loop without a condition");
+			diag_error(cg->ctx->diag, cg->module->loc,
+			           "code generation: a loop without a condition");
 		return NULL;
 	}
 	const Op *back = loop_back(head);
 	for (; b && b->id <= back->block->id; b = b->next)
-		if (b->last && b->last->nsucc == 2 && branch_is_of_loop(b->last) && b->last->succs[1].block->id > back->block->id)
+		if (b->last && b->last->nsucc == 2 && branch_is_of_loop(b->last) &&
+		    b->last->succs[1].block->id > back->block->id)
 			break;
 	const char *cond = b && b->last ? tensor_pointer(cg, op_operand(b->last, 0)) : NULL;
 	if (!cond)
@@ -137,7 +157,8 @@ static const Op *condition_print(Walk *w, const Block *head, const char *again)
 	else {
 		cuda_node_tensor(cg, op_operand(b->last, 0), ACCESS_READ);
 		cuda_node_state(cg, ACCESS_READ);
-		cuda_block_test(cg, "if (!", dtype_c_memory(op_operand(b->last, 0)->type->dtype), cond, ")");
+		cuda_block_test(cg, "if (!", dtype_c_memory(op_operand(b->last, 0)->type->dtype), cond,
+		                ")");
 	}
 	return b->last;
 }
@@ -152,7 +173,8 @@ static bool round_print(Walk *w, const Block *head, const Op *branch, int64_t li
 	return true;
 }
 
-static bool body_print(Walk *w, const Block *head, const Op *branch, int64_t limit, int counter, const char *again)
+static bool body_print(Walk *w, const Block *head, const Op *branch, int64_t limit, int counter,
+                       const char *again)
 {
 	text_line(&w->cg->run, 1, "pd_queue *const queue = &body;");
 	nodes_begin(w->cg);
@@ -198,7 +220,7 @@ static const Op *loop_node_print(Walk *w, const Op *enter, int64_t limit, int co
 	return ok ? branch : NULL;
 }
 
-// ---- while, counted --------------------------------------------------------------------------------------------
+// ---- while, counted -----------------------------------------------------------------------------
 
 static bool counted_round_print(Walk *w, const Block *head, const Op *branch)
 {
@@ -218,8 +240,10 @@ static bool counted_unrolled_print(Walk *w, const Op *enter, const Op *branch, i
 	cuda_steps_end(cg);
 	cg->looped--;
 	cuda_nodes_end(cg, true);
-	cuda_scope_close(cg, outer, arena_printf(cg->arena, "for (int round = 0; round < %" PRId64 "; round++) ", rounds),
-	            comment_text(cg->arena, op_title(cg, enter)));
+	cuda_scope_close(
+		cg, outer,
+		arena_printf(cg->arena, "for (int round = 0; round < %" PRId64 "; round++) ", rounds),
+		comment_text(cg->arena, op_title(cg, enter)));
 	cuda_node_end(cg);
 	return ok;
 }
@@ -240,7 +264,11 @@ static bool counted_kernel_print(Walk *w, const Op *enter, const Op *branch)
 	const Dim *rounds = loop_rounds(head);
 	cuda_loop_kernel_begin(cg, enter);
 	if (rounds && dim_is_const(rounds)) {
-		cuda_block_text(cg, arena_printf(cg->arena, "for (int round = 0; round < %" PRId64 "; round++) {", rounds->value), 1);
+		cuda_block_text(cg,
+		                arena_printf(cg->arena,
+		                             "for (int round = 0; round < %" PRId64 "; round++) {",
+		                             rounds->value),
+		                1);
 	} else {
 		const char *count = count_pointer(cg, enter);
 		if (!count)
@@ -264,8 +292,10 @@ static bool count_print(Codegen *cg, const Op *enter, int word, const char *agai
 {
 	cuda_node_begin(cg, again);
 	const char *from = count_pointer(cg, enter);
-	const CudaArg args[] = {{"int64_t *", cuda_word(cg, word)}, {"const int64_t *", from},
-	                        {"pd_state *", cuda_state(cg)}, {"pd_condition ", again}};
+	const CudaArg args[] = {{"int64_t *", cuda_word(cg, word)},
+	                        {"const int64_t *", from},
+	                        {"pd_state *", cuda_state(cg)},
+	                        {"pd_condition ", again}};
 	count_touches(cg, word, again);
 	if (from)
 		thread_print(cg, "pd_count<int64_t>", again, COUNT_OF(args), args);
@@ -274,11 +304,13 @@ static bool count_print(Codegen *cg, const Op *enter, int word, const char *agai
 	return from != NULL;
 }
 
-// At the end of a round: one of the small steps there; else beside what some kernel of the round does; else a kernel.
+// At the end of a round: one of the small steps there; else beside what some kernel of the round
+// does; else a kernel.
 static void count_down_print(Codegen *cg, int word, const char *again)
 {
 	const CudaArg args[] = {{"int64_t *", cuda_word(cg, word)}, {"pd_condition ", again}};
-	const char *line = arena_printf(cg->arena, "pd_count_with_next(queue, %s, %s);", args[0].text, again);
+	const char *line = arena_printf(cg->arena, "pd_count_with_next(queue, %s, %s);", args[0].text,
+	                                again);
 	const int func = cuda_steps_are_open(cg) ? -1 : cuda_node_count_down(cg, word, again, line);
 	if (func >= 0) {
 		cg->funcs[func].counts = true;
@@ -298,14 +330,17 @@ static bool counted_node_print(Walk *w, const Op *enter, const Op *branch)
 	const Dim *rounds = loop_rounds(head);
 	const int word = counter_word(cg, cg->ncounter++);
 	const char *again = names_unique(&cg->locals, "again");
-	text_line(&cg->run, 1, "const pd_condition %s = pd_counter_new(queue, parts_on + %d, sizes + %d);", again, 2 * cg->ncondition, word);
+	text_line(&cg->run, 1,
+	          "const pd_condition %s = pd_counter_new(queue, parts_on + %d, sizes + %d);", again,
+	          2 * cg->ncondition, word);
 	pointer_map_set(&cg->conditions, again, dim_const(cg->ctx, cg->ncondition++));
 	if (!count_print(cg, enter, word, again))
 		return false;
 	cuda_node_begin(cg, op_stem(cg, enter));
 	cuda_node_condition(cg, again, ACCESS_READ);
 	Text outer = cuda_scope_open(cg);
-	text_line(&cg->run, 1, "pd_queue body = pd_counted(queue, %s, sizes + %d, %s);", again, word, rounds ? dim_in_run(cg, rounds) : "-1");
+	text_line(&cg->run, 1, "pd_queue body = pd_counted(queue, %s, sizes + %d, %s);", again, word,
+	          rounds ? dim_in_run(cg, rounds) : "-1");
 	Text inner = cuda_scope_open(cg);
 	text_line(&cg->run, 1, "pd_queue *const queue = &body;");
 	nodes_begin(cg);
@@ -321,8 +356,9 @@ static bool counted_node_print(Walk *w, const Op *enter, const Op *branch)
 static const Op *counted_print(Walk *w, const Op *enter, const Op *branch, bool in_kernel)
 {
 	const int64_t unrolled = in_kernel ? 0 : cuda_loop_unrolled(w->cg, enter->succs[0].block);
-	const bool ok = in_kernel ? counted_kernel_print(w, enter, branch)
-	              : unrolled ? counted_unrolled_print(w, enter, branch, unrolled) : counted_node_print(w, enter, branch);
+	const bool ok = in_kernel  ? counted_kernel_print(w, enter, branch)
+	                : unrolled ? counted_unrolled_print(w, enter, branch, unrolled)
+	                           : counted_node_print(w, enter, branch);
 	return ok ? branch : NULL;
 }
 
@@ -335,7 +371,8 @@ static const Op *form_print(Walk *w, const Op *enter, bool in_kernel, int64_t li
 }
 
 // A loop that one block does where it is little, else as rounds of the graph.
-static const Op *either_form_print(Walk *w, const Op *enter, const CudaWorks *works, int64_t limit, int counter)
+static const Op *either_form_print(Walk *w, const Op *enter, const CudaWorks *works, int64_t limit,
+                                   int counter)
 {
 	Codegen *cg = w->cg;
 	const Dim *large = cg->large;
@@ -347,7 +384,8 @@ static const Op *either_form_print(Walk *w, const Op *enter, const CudaWorks *wo
 	const Op *branch = form_print(w, enter, true, limit, counter);
 	cuda_steps_end(cg);
 	cg->looped--;
-	cuda_scope_close(cg, outer, arena_printf(cg->arena, "if (%s) ", cuda_works_little(cg, works)), NULL);
+	cuda_scope_close(cg, outer, arena_printf(cg->arena, "if (%s) ", cuda_works_little(cg, works)),
+	                 NULL);
 	outer = cuda_scope_open(cg);
 	cuda_nodes_begin(cg);
 	if (works->n == 1)
@@ -372,7 +410,8 @@ static const Op *while_print(Walk *w, const Op *enter)
 	const int counter = cg->ncounter;
 	cg->ncounter += limit > 0 && !loop_counted(head);
 	if (w->nhead == (int)COUNT_OF(w->heads)) {
-		diag_error(cg->ctx->diag, enter->loc, "code generation: more than %d loops inside of each other", w->nhead);
+		diag_error(cg->ctx->diag, enter->loc,
+		           "code generation: more than %d loops inside of each other", w->nhead);
 		return NULL;
 	}
 	w->heads[w->nhead++] = head;
@@ -384,7 +423,7 @@ static const Op *while_print(Walk *w, const Op *enter)
 	return branch && edge_print(cg, branch, 1) ? branch : NULL;
 }
 
-// ---- if ----------------------------------------------------------------------------------------------------------
+// ---- if -----------------------------------------------------------------------------------------
 
 // One part of an if, to the block where the parts meet.
 static const Block *part_print(Walk *w, const Op *op, int s)
@@ -395,7 +434,8 @@ static const Block *part_print(Walk *w, const Op *op, int s)
 	return block_joins(b) ? b : walk(w, b);
 }
 
-// A part as a graph of its own, that number among the parts of a conditional node. Returns where it ends.
+// A part as a graph of its own, that number among the parts of a conditional node. Returns where it
+// ends.
 static const Block *part_node_print(Walk *w, const Op *op, int s, const char *comment)
 {
 	Codegen *cg = w->cg;
@@ -452,33 +492,44 @@ static const Block *if_print(Walk *w, const Op *op)
 	if (meet[0] == meet[1])
 		return meet[0];
 	if (!diag_errors(cg->ctx->diag))
-		diag_error(cg->ctx->diag, op->loc, "code generation: the parts of '%s' do not meet", op->info->name);
+		diag_error(cg->ctx->diag, op->loc, "code generation: the parts of '%s' do not meet",
+		           op->info->name);
 	return &at_error;
 }
 
-// ---- switch ------------------------------------------------------------------------------------------------------
+// ---- switch -------------------------------------------------------------------------------------
 
 // A kernel that takes the number of the part to the node.
 static void choose_print(Codegen *cg, const Op *op, const char *pointer, const char *choice)
 {
 	const Attr *cases = op_attr(op, "cases");
-	const char *type = arena_printf(cg->arena, "const %s *", dtype_c_memory(op_operand(op, 0)->type->dtype));
+	const char *type = arena_printf(cg->arena, "const %s *",
+	                                dtype_c_memory(op_operand(op, 0)->type->dtype));
 	const char *choice_type = arena_printf(cg->arena, "pd_choice<%d> ", op->nsucc);
 	Text text;
 	text_init(&text, cg->arena);
-	text_printf(&text, "static __global__ void %s(%s)\n{\n\tswitch (*x) {\n", KERNEL_FN, KERNEL_PARAMS);
+	text_printf(&text, "static __global__ void %s(%s)\n{\n\tswitch (*x) {\n", KERNEL_FN,
+	            KERNEL_PARAMS);
 	for (int i = 0; i < cases->n; i++)
 		text_line(&text, 1, "case %s: return pd_choose(choice, %d);",
 		          scalar_int(cg->arena, type_scalar(cg->ctx, DT_I64), cases->ints[i]), i);
 	text_printf(&text, "\tdefault: return pd_choose(choice, %d);\n\t}\n}\n", cases->n);
-	const int func = kernel_add(cg, text.text, arena_printf(cg->arena, "%sx, %schoice", type, choice_type), "x, choice",
-	                            arena_printf(cg->arena, "choose_%s", op_stem(cg, op)));
+	const int func = kernel_add(cg, text.text,
+	                            arena_printf(cg->arena, "%sx, %schoice", type, choice_type),
+	                            "x, choice", arena_printf(cg->arena, "choose_%s", op_stem(cg, op)));
 	const CudaArg args[] = {{type, pointer}, {choice_type, choice}};
 	cuda_node_begin(cg, choice);
 	cuda_node_tensor(cg, op_operand(op, 0), ACCESS_READ);
 	cuda_node_condition(cg, choice, ACCESS_WRITE);
-	cuda_step_print(cg, &(CudaStep){.kernel = cg->funcs[func].name, .stem = choice, .func = func, .blocks = "1", .threads = 1,
-	                                .width = 1, .fits = true, .narg = 2, .args = args_keep(cg, 2, args)});
+	cuda_step_print(cg, &(CudaStep){.kernel = cg->funcs[func].name,
+	                                .stem = choice,
+	                                .func = func,
+	                                .blocks = "1",
+	                                .threads = 1,
+	                                .width = 1,
+	                                .fits = true,
+	                                .narg = 2,
+	                                .args = args_keep(cg, 2, args)});
 	cuda_node_end(cg);
 	cuda_steps_end(cg);
 }
@@ -494,8 +545,8 @@ static const Block *switch_node_print(Walk *w, const Op *op, const char *pointer
 	Codegen *cg = w->cg;
 	const Block *meet = NULL;
 	const char *choice = names_unique(&cg->locals, "choice");
-	text_line(&cg->run, 1, "const pd_choice<%d> %s = pd_choice_new<%d>(queue, parts_on + %d);", op->nsucc, choice, op->nsucc,
-	          2 * cg->ncondition);
+	text_line(&cg->run, 1, "const pd_choice<%d> %s = pd_choice_new<%d>(queue, parts_on + %d);",
+	          op->nsucc, choice, op->nsucc, 2 * cg->ncondition);
 	pointer_map_set(&cg->conditions, choice, dim_const(cg->ctx, cg->ncondition));
 	cg->ncondition += (op->nsucc + 1) / 2; // two words each
 	choose_print(cg, op, pointer, choice);
@@ -523,8 +574,11 @@ static const Block *switch_in_kernel_print(Walk *w, const Op *op, const char *po
 	cuda_node_tensor(cg, op_operand(op, 0), ACCESS_READ);
 	for (int s = 0; s < op->nsucc; s++) {
 		if (s < cases->n)
-			cuda_block_case(cg, s ? "} else if (" : "if (", dtype_c_memory(op_operand(op, 0)->type->dtype), pointer,
-			                arena_printf(cg->arena, ", %s)) {", scalar_int(cg->arena, type_scalar(cg->ctx, DT_I64), cases->ints[s])));
+			cuda_block_case(
+				cg, s ? "} else if (" : "if (", dtype_c_memory(op_operand(op, 0)->type->dtype),
+				pointer,
+				arena_printf(cg->arena, ", %s)) {",
+			                 scalar_int(cg->arena, type_scalar(cg->ctx, DT_I64), cases->ints[s])));
 		else
 			cuda_block_text(cg, "} else {", 0);
 		cuda_block_text(cg, "", 1);
@@ -544,13 +598,15 @@ static const Block *switch_print(Walk *w, const Op *op)
 	const char *pointer = tensor_pointer(cg, op_operand(op, 0));
 	if (!pointer)
 		return &at_error;
-	const Block *meet = (cuda_in_loop_kernel(cg) ? switch_in_kernel_print : switch_node_print)(w, op, pointer);
+	const Block *meet = (cuda_in_loop_kernel(cg) ? switch_in_kernel_print
+	                                             : switch_node_print)(w, op, pointer);
 	if (meet == &at_error && !diag_errors(cg->ctx->diag))
-		diag_error(cg->ctx->diag, op->loc, "code generation: the parts of '%s' do not meet", op->info->name);
+		diag_error(cg->ctx->diag, op->loc, "code generation: the parts of '%s' do not meet",
+		           op->info->name);
 	return meet;
 }
 
-// ---- blocks --------------------------------------------------------------------------------------------------------
+// ---- blocks -------------------------------------------------------------------------------------
 
 static bool block_ops_print(Walk *w, const Block *b)
 {
@@ -575,8 +631,9 @@ static bool head_is_open(const Walk *w, const Block *b)
 	return false;
 }
 
-// Prints from block b on, with everything inside, up to where the part of the program that b is in ends: a block where the
-// parts of an if meet, the head of the loop around, or one of the places above.
+// Prints from block b on, with everything inside, up to where the part of the program that b is in
+// ends: a block where the parts of an if meet, the head of the loop around, or one of the places
+// above.
 static const Block *walk(Walk *w, const Block *b)
 {
 	for (;;) {
@@ -620,8 +677,15 @@ static void sizes_clear_print(Codegen *cg)
 	cuda_node_begin(cg, "sizes");
 	for (int i = 0; i < words; i++)
 		cuda_node_word(cg, i, ACCESS_WRITE);
-	cuda_step_print(cg, &(CudaStep){.kernel = "pd_zero<int64_t>", .stem = "sizes", .func = -1, .blocks = "1", .threads = 32,
-	                                .width = words, .fits = true, .narg = 2, .args = args_keep(cg, 2, args)});
+	cuda_step_print(cg, &(CudaStep){.kernel = "pd_zero<int64_t>",
+	                                .stem = "sizes",
+	                                .func = -1,
+	                                .blocks = "1",
+	                                .threads = 32,
+	                                .width = words,
+	                                .fits = true,
+	                                .narg = 2,
+	                                .args = args_keep(cg, 2, args)});
 	cuda_node_end(cg);
 }
 

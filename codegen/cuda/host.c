@@ -1,5 +1,6 @@
-// The host side of generated CUDA: model_run, model_wait, and model_info for programs that hold their tensors on the host;
-// how instances begin and end is in cuda/instance.c. Called by the driver.
+// The host side of generated CUDA: model_run, model_wait, and model_info for programs that hold
+// their tensors on the host; how instances begin and end is in cuda/instance.c. Called by the
+// driver.
 #include "codegen/cuda/cuda.h"
 #include "codegen/device/device.h"
 #include "lower/target/target.h"
@@ -41,7 +42,7 @@ static void device_check_print(Text *out)
 	text_line(out, 2, "return PD_WRONG_DEVICE;");
 }
 
-// ---- run -----------------------------------------------------------------------------------------------------
+// ---- run ----------------------------------------------------------------------------------------
 
 static const char *run_text(const Codegen *cg)
 {
@@ -55,15 +56,19 @@ static void device_locals_print(Codegen *cg, Text *out)
 	if (cg->uses_sizes)
 		text_line(out, 1, "int64_t *const sizes = (int64_t *)(m->memory + %d);", STATE_BYTES);
 	if (cg->ncondition)
-		text_line(out, 1, "int *const parts_on = (int *)(m->memory + %d);", 8 * (cuda_told_words(cg) + cg->ncounter));
+		text_line(out, 1, "int *const parts_on = (int *)(m->memory + %d);",
+		          8 * (cuda_told_words(cg) + cg->ncounter));
 }
 
 // Whether the graph was made for these tensors and sizes.
 static void graph_fits_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
-	text_printf(out, "/* Whether the graph was made for these tensors and sizes. */\n"
-	                 "static bool graph_fits(const %s *m, const %s_inputs *in, const %s_outputs *out)\n{\n", p, p, p);
+	text_printf(
+		out,
+		"/* Whether the graph was made for these tensors and sizes. */\n"
+		"static bool graph_fits(const %s *m, const %s_inputs *in, const %s_outputs *out)\n{\n",
+		p, p, p);
 	text_line(out, 1, "(void)in;");
 	text_line(out, 1, "(void)out;");
 	text_str(out, "\treturn m->graph");
@@ -71,36 +76,47 @@ static void graph_fits_print(Codegen *cg, Text *out)
 		text_str(out, " && !memcmp(&m->in.dims, &in->dims, sizeof in->dims)");
 	for (int side = 0; side < 2; side++)
 		for (int i = 0; i < (side ? cg->noutput : cg->ninput); i++) {
-			const char *which = side ? "out" : "in", *member = (side ? cg->outputs : cg->inputs)[i].member;
+			const char *which = side ? "out" : "in",
+					   *member = (side ? cg->outputs : cg->inputs)[i].member;
 			text_printf(out, " &&\n\t       m->%s.%s == %s->%s", which, member, which, member);
 		}
 	text_str(out, ";\n}\n\n");
 }
 
-// What makes the graph. With conditions it is a function of its own that also queues the program where there are no
-// conditional nodes: a host loop.
+// What makes the graph. With conditions it is a function of its own that also queues the program
+// where there are no conditional nodes: a host loop.
 static void graph_make_print(Codegen *cg, Text *out)
 {
-	const char *p = cg->prefix, *types = arena_printf(cg->arena, "%s *m, const %s_inputs *in, %s_outputs *out", p, p, p);
+	const char *p = cg->prefix,
+			   *types = arena_printf(cg->arena, "%s *m, const %s_inputs *in, %s_outputs *out", p, p,
+	                                 p);
 	const char *begin = "pd_queue graph = pd_graph_begin(stream, error), *const queue = &graph;";
 	if (cg->ncondition)
-		text_printf(out, "/* The whole program. */\nstatic void program_queue(const %s, pd_queue *queue)\n{\n", types);
+		text_printf(
+			out,
+			"/* The whole program. */\nstatic void program_queue(const %s, pd_queue *queue)\n{\n",
+			types);
 	else
-		text_printf(out, "/* The whole program as a graph. */\n"
-		                 "static void graph_make(%s, cudaStream_t stream, pd_error *error)\n{\n\t%s\n", types, begin);
+		text_printf(out,
+		            "/* The whole program as a graph. */\n"
+		            "static void graph_make(%s, cudaStream_t stream, pd_error *error)\n{\n\t%s\n",
+		            types, begin);
 	run_locals_print(cg, out);
 	device_locals_print(cg, out);
 	text_str(out, cg->declarations.text ? cg->declarations.text : "");
 	text_str(out, run_text(cg));
 	if (cg->ncondition) {
-		text_printf(out, "}\n\nstatic void graph_make(%s, cudaStream_t stream, pd_error *error)\n{\n\t%s\n", types, begin);
+		text_printf(
+			out, "}\n\nstatic void graph_make(%s, cudaStream_t stream, pd_error *error)\n{\n\t%s\n",
+			types, begin);
 		text_line(out, 1, "program_queue(m, in, out, queue);");
 	}
 	text_line(out, 1, "pd_graph_end(queue, &m->graph);");
 	text_str(out, "}\n\n");
 }
 
-// A kernel that is given memory of the host ends the whole program's use of CUDA, so this is looked at before.
+// A kernel that is given memory of the host ends the whole program's use of CUDA, so this is looked
+// at before.
 static void tensors_check_print(Codegen *cg, Text *out)
 {
 	if (!cg->ninput && !cg->noutput)
@@ -110,7 +126,8 @@ static void tensors_check_print(Codegen *cg, Text *out)
 		text_printf(out, "%s%s->%s", i ? ", " : "", i < cg->ninput ? "in" : "out",
 		            (i < cg->ninput ? &cg->inputs[i] : &cg->outputs[i - cg->ninput])->member);
 	text_str(out, "};\n");
-	text_line(out, 2, "if (!pd_tensors_are_of(queue, m->device, %d, tensors))", cg->ninput + cg->noutput);
+	text_line(out, 2, "if (!pd_tensors_are_of(queue, m->device, %d, tensors))",
+	          cg->ninput + cg->noutput);
 	text_line(out, 3, "return PD_WRONG_DEVICE;");
 }
 
@@ -119,7 +136,10 @@ static void cuda_run_print(Codegen *cg, Text *out)
 	const char *p = cg->prefix;
 	graph_fits_print(cg, out);
 	graph_make_print(cg, out);
-	text_printf(out, "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out, cudaStream_t stream)\n{\n", p, p, p, p);
+	text_printf(
+		out,
+		"pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out, cudaStream_t stream)\n{\n",
+		p, p, p, p);
 	run_checks_print(cg, out);
 	queue_print(out, "queue_of_stream");
 	device_check_print(out);
@@ -148,7 +168,7 @@ static void cuda_run_print(Codegen *cg, Text *out)
 	text_str(out, "}\n\n");
 }
 
-// ---- wait ----------------------------------------------------------------------------------------------------
+// ---- wait ---------------------------------------------------------------------------------------
 
 // Sizes as model_wait says them.
 typedef struct HostSizes {
@@ -182,7 +202,8 @@ static void output_sizes_print(HostSizes *h, Text *out)
 	for (int i = 0; i < cg->nsymbol; i++)
 		if (cg->symbols[i].dim->bounded) {
 			if (cg->symbols[i].reported)
-				text_line(out, 1, "out->found_%s = sizes[%d];", cg->symbols[i].name, found + number);
+				text_line(out, 1, "out->found_%s = sizes[%d];", cg->symbols[i].name,
+				          found + number);
 			h->told |= cg->symbols[i].reported;
 			number++;
 		}
@@ -197,7 +218,8 @@ static void cuda_wait_print(Codegen *cg, Text *out)
 			text_line(out, 1, "%s,", string_literal(cg->arena, cg->failures[i]));
 		text_str(out, "};\n\n");
 	}
-	text_printf(out, "pd_status %s_wait(%s *m, %s_outputs *out, cudaStream_t stream)\n{\n", p, p, p);
+	text_printf(out, "pd_status %s_wait(%s *m, %s_outputs *out, cudaStream_t stream)\n{\n", p, p,
+	            p);
 	text_line(out, 1, "if (!m%s || !m->ready)", cg->noutput ? " || !out" : "");
 	text_line(out, 2, "return PD_NULL;");
 	text_line(out, 1, "(void)out;");
@@ -230,7 +252,7 @@ static void cuda_wait_print(Codegen *cg, Text *out)
 	text_str(out, "}\n\n");
 }
 
-// ---- model_info ------------------------------------------------------------------------------------------------
+// ---- model_info ---------------------------------------------------------------------------------
 
 static int rank_sum(const Codegen *cg)
 {
@@ -246,10 +268,16 @@ static int rank_sum(const Codegen *cg)
 static void staged_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
-	text_printf(out, "/* An instance for tensors on the host. */\n"
-	                 "typedef struct %s_staged {\n\t%s pd_instance;\n\tpd_stage pd_host;\n} %s_staged;\n\n", p, p, p);
-	text_printf(out, "static pd_status %s_info_init(void *instance, const void *weights, size_t n, void *workspace,\n"
-	                 "    size_t size)\n{\n", p);
+	text_printf(
+		out,
+		"/* An instance for tensors on the host. */\n"
+		"typedef struct %s_staged {\n\t%s pd_instance;\n\tpd_stage pd_host;\n} %s_staged;\n\n",
+		p, p, p);
+	text_printf(out,
+	            "static pd_status %s_info_init(void *instance, const void *weights, size_t n, void "
+	            "*workspace,\n"
+	            "    size_t size)\n{\n",
+	            p);
 	text_line(out, 1, "struct %s_staged *s = (struct %s_staged *)instance;", p, p);
 	text_line(out, 1, "pd_error error;");
 	text_line(out, 1, "pd_queue queue = pd_queue_of(NULL, &error);");
@@ -259,8 +287,13 @@ static void staged_print(Codegen *cg, Text *out)
 	text_line(out, 2, "pd_check(&queue, cudaStreamCreate(&s->pd_host.stream));");
 	text_line(out, 1, "if (!pd_ok(&queue))");
 	text_line(out, 2, "return pd_stage_error(&s->pd_host, &error);");
-	text_line(out, 1, "const pd_status status = %s_init(&s->pd_instance, weights, n, NULL, size, s->pd_host.stream);", p);
-	text_line(out, 1, "return pd_stage_status(&s->pd_host, status, s->pd_instance.failed, s->pd_instance.error);");
+	text_line(out, 1,
+	          "const pd_status status = %s_init(&s->pd_instance, weights, n, NULL, size, "
+	          "s->pd_host.stream);",
+	          p);
+	text_line(out, 1,
+	          "return pd_stage_status(&s->pd_host, status, s->pd_instance.failed, "
+	          "s->pd_instance.error);");
 	text_str(out, "}\n\n");
 	text_printf(out, "static void %s_info_free(void *instance)\n{\n", p);
 	text_line(out, 1, "struct %s_staged *s = (struct %s_staged *)instance;", p, p);
@@ -272,8 +305,11 @@ static void staged_print(Codegen *cg, Text *out)
 static void staged_run_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
-	text_printf(out, "static pd_status %s_info_run(void *instance, const void *const *inputs, void *const *outputs,\n"
-	                 "    int64_t *symbols)\n{\n", p);
+	text_printf(out,
+	            "static pd_status %s_info_run(void *instance, const void *const *inputs, void "
+	            "*const *outputs,\n"
+	            "    int64_t *symbols)\n{\n",
+	            p);
 	text_line(out, 1, "struct %s_staged *s = (struct %s_staged *)instance;", p, p);
 	text_line(out, 1, "int64_t dims[%d];", rank_sum(cg));
 	text_line(out, 1, "pd_error error;");
@@ -291,7 +327,8 @@ static void staged_run_print(Codegen *cg, Text *out)
 		text_line(out, 1, "%s.%s = (%s *)s->pd_host.tensors[%d];", i < cg->ninput ? "in" : "out",
 		          port->member, dtype_c_memory(port->type->dtype), i);
 	}
-	text_line(out, 1, "pd_status status = %s_run(&s->pd_instance, &in, &out, s->pd_host.stream);", p);
+	text_line(out, 1, "pd_status status = %s_run(&s->pd_instance, &in, &out, s->pd_host.stream);",
+	          p);
 	text_line(out, 1, "if (status == PD_OK)");
 	text_line(out, 2, "status = %s_wait(&s->pd_instance, &out, s->pd_host.stream);", p);
 	text_line(out, 1, "if (status == PD_OK)");
@@ -299,7 +336,9 @@ static void staged_run_print(Codegen *cg, Text *out)
 	for (int i = 0; i < cg->nsymbol; i++)
 		if (cg->symbols[i].reported)
 			text_line(out, 1, "symbols[%d] = out.found_%s;", i, cg->symbols[i].name);
-	text_line(out, 1, "return pd_ok(&queue) ? pd_stage_status(&s->pd_host, status, s->pd_instance.failed, s->pd_instance.error)");
+	text_line(out, 1,
+	          "return pd_ok(&queue) ? pd_stage_status(&s->pd_host, status, s->pd_instance.failed, "
+	          "s->pd_instance.error)");
 	text_line(out, 1, "                     : pd_stage_error(&s->pd_host, &error);");
 	text_str(out, "}\n\n");
 	text_printf(out, "static const char *%s_info_failed(const void *instance)\n{\n", p);
@@ -314,7 +353,7 @@ void cuda_info_functions(Codegen *cg, Text *out)
 	staged_run_print(cg, out);
 }
 
-// ---- the file -------------------------------------------------------------------------------------------------
+// ---- the file -----------------------------------------------------------------------------------
 
 // Helpers run on both sides.
 static void prelude_adapt(Text *out, const char *text)
@@ -330,7 +369,10 @@ static void prelude_adapt(Text *out, const char *text)
 // What a program is linked with besides the runtime of CUDA.
 static const char *libraries(const Codegen *cg)
 {
-	return cg->calls_lt && cg->calls_dnn ? " -lcublasLt -lcudnn" : cg->calls_lt ? " -lcublasLt" : cg->calls_dnn ? " -lcudnn" : "";
+	return cg->calls_lt && cg->calls_dnn ? " -lcublasLt -lcudnn"
+	       : cg->calls_lt                ? " -lcublasLt"
+	       : cg->calls_dnn               ? " -lcudnn"
+	                                     : "";
 }
 
 static void cuda_source_print(Codegen *cg, Text *out)
@@ -349,18 +391,22 @@ static void cuda_source_print(Codegen *cg, Text *out)
 	text_str(&user, tail.text);
 	text_init(&prelude, cg->arena);
 	prelude_print(cg->arena, true, &prelude, user.text);
-	text_printf(out, "/* Written by pdcc%s%s for CUDA. Do not edit.%s%s%s%s */\n", o->banner ? " from " : "",
-	            o->banner ? comment_text(cg->arena, o->banner) : "", o->compile ? "\n * Compile with: " : "",
-	            o->compile ? comment_text(cg->arena, o->compile) : "", o->compile && *libraries(cg) ? "; link with" : "",
-	            o->compile ? libraries(cg) : "");
-	text_printf(out, "#include %s\n\n#include <math.h>\n#include <string.h>\n\n#include \"pdrt_cuda.h\"\n\n",
-	            string_literal(cg->arena, o->header_name));
+	text_printf(out, "/* Written by pdcc%s%s for CUDA. Do not edit.%s%s%s%s */\n",
+	            o->banner ? " from " : "", o->banner ? comment_text(cg->arena, o->banner) : "",
+	            o->compile ? "\n * Compile with: " : "",
+	            o->compile ? comment_text(cg->arena, o->compile) : "",
+	            o->compile && *libraries(cg) ? "; link with" : "", o->compile ? libraries(cg) : "");
+	text_printf(
+		out,
+		"#include %s\n\n#include <math.h>\n#include <string.h>\n\n#include \"pdrt_cuda.h\"\n\n",
+		string_literal(cg->arena, o->header_name));
 	prelude_adapt(out, prelude.text ? prelude.text : "");
 	weights_print(cg, out);
 	prelude_adapt(out, user.text);
 }
 
-bool cuda_module_print(Context *c, const Op *module, const Target *t, const CodegenOptions *o, CodegenResult *out)
+bool cuda_module_print(Context *c, const Op *module, const Target *t, const CodegenOptions *o,
+                       CodegenResult *out)
 {
 	Codegen *cg = NEW(c->arena, Codegen);
 	if (o->call) {
@@ -372,7 +418,8 @@ bool cuda_module_print(Context *c, const Op *module, const Target *t, const Code
 		options.weights = WEIGHTS_FILE;
 	if (!codegen_begin(cg, &cuda_backend, c, module, t, &options))
 		return false;
-	cg->workspace = dim_add(c, cg->workspace, dim_const(c, cg->weights_size + cuda_state_bytes(cg)));
+	cg->workspace = dim_add(c, cg->workspace,
+	                        dim_const(c, cg->weights_size + cuda_state_bytes(cg)));
 	codegen_end(cg, out);
 	cuda_report_end(cg, out);
 	out->libraries = libraries(cg);

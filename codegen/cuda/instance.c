@@ -1,6 +1,7 @@
-// How an instance of generated CUDA begins and ends: model_init, model_init_shared, model_free. The memory of an instance
-// holds, in this order, what kernels tell of a run (pd_state, then sizes: as they are, as they should be, and counters of
-// loops), the weights, unless they are another instance's, and the workspace of the plan. Called by cuda/host.c.
+// How an instance of generated CUDA begins and ends: model_init, model_init_shared, model_free. The
+// memory of an instance holds, in this order, what kernels tell of a run (pd_state, then sizes: as
+// they are, as they should be, and counters of loops), the weights, unless they are another
+// instance's, and the workspace of the plan. Called by cuda/host.c.
 #include "codegen/cuda/cuda.h"
 #include "codegen/device/device.h"
 #include "lower/analysis/analysis.h"
@@ -14,12 +15,16 @@ static int64_t least_bytes(const Codegen *cg)
 	return cuda_state_bytes(cg) + cg->weights_size + cg->state_bytes;
 }
 
-// What both kinds of init do. The sizes of the plan that the caller chooses are not known yet: a run looks at them.
+// What both kinds of init do. The sizes of the plan that the caller chooses are not known yet: a
+// run looks at them.
 static void begin_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
-	text_printf(out, "/* Takes the memory, or makes it; `weights` bytes of it are for weights. */\n"
-	                 "static pd_status instance_begin(%s *m, void *memory, size_t size, size_t weights, pd_queue *queue)\n{\n", p);
+	text_printf(out,
+	            "/* Takes the memory, or makes it; `weights` bytes of it are for weights. */\n"
+	            "static pd_status instance_begin(%s *m, void *memory, size_t size, size_t weights, "
+	            "pd_queue *queue)\n{\n",
+	            p);
 	text_line(out, 1, "const size_t elsewhere = %" PRId64 " - weights;", cg->weights_size);
 	text_line(out, 1, "if ((uintptr_t)memory %% 64)");
 	text_line(out, 2, "return PD_ALIGNMENT;");
@@ -45,13 +50,16 @@ static void begin_print(Codegen *cg, Text *out)
 static void end_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
-	text_printf(out, "/* Waits until all is there; an instance that is not ready keeps nothing. */\n"
-	                 "static pd_status instance_end(%s *m, pd_status status, pd_queue *queue)\n{\n", p);
+	text_printf(out,
+	            "/* Waits until all is there; an instance that is not ready keeps nothing. */\n"
+	            "static pd_status instance_end(%s *m, pd_status status, pd_queue *queue)\n{\n",
+	            p);
 	text_line(out, 1, "pd_synchronize(queue);");
 	text_line(out, 1, "m->ready = pd_ok(queue) && status == PD_OK;");
 	text_line(out, 1, "if (!m->ready)");
 	text_line(out, 2, "%s_free(m);", p);
-	text_line(out, 1, "return pd_ok(queue) ? status : pd_failure(queue->error, &m->failed, &m->error);");
+	text_line(out, 1,
+	          "return pd_ok(queue) ? status : pd_failure(queue->error, &m->failed, &m->error);");
 	text_str(out, "}\n\n");
 }
 
@@ -64,8 +72,11 @@ static void queue_print(Text *out)
 static void init_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
-	text_printf(out, "pd_status %s_init(%s *m, const void *weights, size_t n, void *memory, size_t size, "
-	                 "cudaStream_t stream)\n{\n", p, p);
+	text_printf(
+		out,
+		"pd_status %s_init(%s *m, const void *weights, size_t n, void *memory, size_t size, "
+		"cudaStream_t stream)\n{\n",
+		p, p);
 	text_line(out, 1, "if (!m)");
 	text_line(out, 2, "return PD_NULL;");
 	text_line(out, 1, "memset(m, 0, sizeof *m);");
@@ -78,9 +89,12 @@ static void init_print(Codegen *cg, Text *out)
 		text_line(out, 2, "return PD_WEIGHTS;");
 	}
 	queue_print(out);
-	text_line(out, 1, "const pd_status status = instance_begin(m, memory, size, %" PRId64 ", &queue);", cg->weights_size);
+	text_line(out, 1,
+	          "const pd_status status = instance_begin(m, memory, size, %" PRId64 ", &queue);",
+	          cg->weights_size);
 	text_line(out, 1, "if (status == PD_OK) {");
-	text_line(out, 2, "unsigned char *const uploads = m->memory + %" PRId64 ";", cuda_state_bytes(cg));
+	text_line(out, 2, "unsigned char *const uploads = m->memory + %" PRId64 ";",
+	          cuda_state_bytes(cg));
 	text_line(out, 2, "m->weights = uploads;");
 	if (!cg->inline_weights)
 		text_line(out, 2, "pd_copy_in(&queue, uploads, weights, n);");
@@ -92,8 +106,8 @@ static void init_print(Codegen *cg, Text *out)
 	text_str(out, "\treturn instance_end(m, status, &queue);\n}\n\n");
 }
 
-// Its name where the type of another instance follows, which it must not hide. (`struct` in front of that one would do, but nvcc
-// takes it away.)
+// Its name where the type of another instance follows, which it must not hide. (`struct` in front
+// of that one would do, but nvcc takes it away.)
 const char *cuda_first_instance(const Codegen *cg)
 {
 	return strcmp(cg->prefix, "m") ? "m" : "self";
@@ -102,7 +116,9 @@ const char *cuda_first_instance(const Codegen *cg)
 static void init_shared_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix, *m = cuda_first_instance(cg);
-	text_printf(out, "pd_status %s_init_shared(%s *%s, const %s *with, void *memory, size_t size, cudaStream_t stream)\n{\n",
+	text_printf(out,
+	            "pd_status %s_init_shared(%s *%s, const %s *with, void *memory, size_t size, "
+	            "cudaStream_t stream)\n{\n",
 	            p, p, m, p);
 	text_line(out, 1, "if (!%s || %s == with)", m, m);
 	text_line(out, 2, "return PD_NULL;");

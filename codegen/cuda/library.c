@@ -1,6 +1,7 @@
-// --cuda-libs: products as calls of cuBLASLt, with the epilogue in the call where the library knows it, else as a kernel over
-// the result; and what calls of cuDNN have in common with them. Which kernels are calls the layout pass has decided
-// (lower/kernels/library.c). Called by run.c, cuda/instance.c and header.c.
+// --cuda-libs: products as calls of cuBLASLt, with the epilogue in the call where the library knows
+// it, else as a kernel over the result; and what calls of cuDNN have in common with them. Which
+// kernels are calls the layout pass has decided (lower/kernels/library.c). Called by run.c,
+// cuda/instance.c and header.c.
 #include "codegen/cuda/library.h"
 #include "codegen/nest/region.h"
 #include "lower/kernels/library.h"
@@ -24,14 +25,18 @@ static const char *pointer_or_null(KernelFunc *k, const Value *v)
 	return tensor_pointer(k->cg, v);
 }
 
-bool library_call_begin(Codegen *cg, const Op *op, const char *helper, const LibraryEpilogue *e, LibraryCall *call)
+bool library_call_begin(Codegen *cg, const Op *op, const char *helper, const LibraryEpilogue *e,
+                        LibraryCall *call)
 {
 	const char *title = op_title(cg, op);
 	KernelFunc *k = kernel_new(cg, op);
 	if (op->nresult != 2)
-		return diag_error(cg->ctx->diag, op->loc, "%s: a call of a library without memory to work in (pass 'scratch')",
-		                  op->info->name), false;
-	text_printf(&cg->run, "\n\t/* %s: %s */\n", comment_text(cg->arena, title), shape_comment(cg, op->results[0].type));
+		return diag_error(cg->ctx->diag, op->loc,
+		                  "%s: a call of a library without memory to work in (pass 'scratch')",
+		                  op->info->name),
+		       false;
+	text_printf(&cg->run, "\n\t/* %s: %s */\n", comment_text(cg->arena, title),
+	            shape_comment(cg, op->results[0].type));
 	*call = (LibraryCall){
 		.k = k,
 		.title = string_literal(cg->arena, title),
@@ -59,17 +64,22 @@ static bool epilogue_emit(KernelFunc *k)
 	k->work = type_numel(k->ctx, t);
 	const char *to = kernel_result(k, 0), *total = kernel_dim(k, k->work);
 	for (int i = 0; i < t->rank; i++)
-		args[1 + i] = region_uses(&k->op->regions[0], 1 + i) ? tile_position(k, "e", t->rank, t->dims, i) : "0";
+		args[1 + i] = region_uses(&k->op->regions[0], 1 + i)
+		                  ? tile_position(k, "e", t->rank, t->dims, i)
+		                  : "0";
 	k->place = "e";
 	const char *text = region_text(k, &k->op->regions[0], args, &value);
 	if (!text)
 		return false;
-	const TemplateKey keys[] = {{"total", expression_unwrap(k->arena, total)}, {"load", scalar_load(k, t->dtype, to, "e")},
-	                            {"epilogue", text}, {"store", scalar_store(k, t->dtype, to, "e", value)}};
+	const TemplateKey keys[] = {{"total", expression_unwrap(k->arena, total)},
+	                            {"load", scalar_load(k, t->dtype, to, "e")},
+	                            {"epilogue", text},
+	                            {"store", scalar_store(k, t->dtype, to, "e", value)}};
 	return kernel_template(k, "cuda_epilogue.c", COUNT_OF(keys), keys);
 }
 
-bool library_call_end(Codegen *cg, const LibraryCall *call, const char *name, const LibraryEpilogue *e)
+bool library_call_end(Codegen *cg, const LibraryCall *call, const char *name,
+                      const LibraryEpilogue *e)
 {
 	cuda_library_note(cg, call->k, name);
 	return e || (epilogue_emit(call->k) && cuda_launch_print(cg, call->k));
@@ -87,14 +97,17 @@ static const Dim *depth(const Op *op)
 static const char *matrix_sizes(Codegen *cg, const Op *op)
 {
 	Context *c = cg->ctx;
-	const Type *out = op->results[0].type, *a = op_operand(op, 0)->type, *b = op_operand(op, 1)->type;
-	const Dim *sizes[] = {out->dims[out->rank - 2], out->dims[out->rank - 1], depth(op), matrix_count(c, out),
-	                      matrix_stride(c, a, out), matrix_stride(c, b, out)};
+	const Type *out = op->results[0].type, *a = op_operand(op, 0)->type,
+			   *b = op_operand(op, 1)->type;
+	const Dim *sizes[] = {
+		out->dims[out->rank - 2], out->dims[out->rank - 1], depth(op),
+		matrix_count(c, out),     matrix_stride(c, a, out), matrix_stride(c, b, out)};
 	Text t;
 	text_init(&t, cg->arena);
 	for (size_t i = 0; i < COUNT_OF(sizes); i++)
 		text_printf(&t, "%s, ", library_size(cg, sizes[i]));
-	text_printf(&t, "%s, %s", op_bool(op, "transpose_a", false) ? "true" : "false", op_bool(op, "transpose_b", false) ? "true" : "false");
+	text_printf(&t, "%s, %s", op_bool(op, "transpose_a", false) ? "true" : "false",
+	            op_bool(op, "transpose_b", false) ? "true" : "false");
 	return t.text;
 }
 
@@ -103,33 +116,41 @@ static const char *matrix_type(const Op *op)
 	switch (op->results[0].type->dtype) {
 	case DT_F16: return "CUDA_R_16F, CUBLAS_COMPUTE_32F";
 	case DT_BF16: return "CUDA_R_16BF, CUBLAS_COMPUTE_32F";
-	default: return cuda_library_rounds(op) ? "CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32" : "CUDA_R_32F, CUBLAS_COMPUTE_32F";
+	default:
+		return cuda_library_rounds(op) ? "CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32"
+		                               : "CUDA_R_32F, CUBLAS_COMPUTE_32F";
 	}
 }
 
 static const char *epilogue_name(Arena *a, const LibraryEpilogue *e)
 {
-	static const char *const activations[] = {[LIBRARY_LINEAR] = "", [LIBRARY_RELU] = "RELU", [LIBRARY_GELU] = "GELU"};
-	const char *activation = e ? activations[e->activation] : "", *bias = e && e->bias ? "BIAS" : "";
-	return *activation || *bias ? arena_printf(a, "CUBLASLT_EPILOGUE_%s%s%s", activation, *activation && *bias ? "_" : "", bias)
+	static const char *const activations[] = {
+		[LIBRARY_LINEAR] = "", [LIBRARY_RELU] = "RELU", [LIBRARY_GELU] = "GELU"};
+	const char *activation = e ? activations[e->activation] : "",
+			   *bias = e && e->bias ? "BIAS" : "";
+	return *activation || *bias ? arena_printf(a, "CUBLASLT_EPILOGUE_%s%s%s", activation,
+	                                           *activation && *bias ? "_" : "", bias)
 	                            : "CUBLASLT_EPILOGUE_DEFAULT";
 }
 
 static bool matmul_print(Codegen *cg, const Op *op)
 {
-	LibraryEpilogue read, *e = library_epilogue_read(op, op->results[0].type->rank - 1, &read) ? &read : NULL;
+	LibraryEpilogue read,
+		*e = library_epilogue_read(op, op->results[0].type->rank - 1, &read) ? &read : NULL;
 	LibraryCall call;
 	if (!library_call_begin(cg, op, "cuda_lt.c", e, &call))
 		return false;
 	cg->calls_lt = true;
 	text_line(&cg->run, 1, "pd_lt_matmul(queue, m->lt, {%s, %s,", call.title, matrix_sizes(cg, op));
-	text_line(&cg->run, 1, "                            %s, %s, %s},", matrix_type(op), epilogue_name(cg->arena, e), call.alpha);
-	text_line(&cg->run, 1, "             %s, %s, %s, %s, %s, %s, %s);", call.scratch, call.bytes, call.a, call.b, call.bias,
-	          call.addend, call.out);
+	text_line(&cg->run, 1, "                            %s, %s, %s},", matrix_type(op),
+	          epilogue_name(cg->arena, e), call.alpha);
+	text_line(&cg->run, 1, "             %s, %s, %s, %s, %s, %s, %s);", call.scratch, call.bytes,
+	          call.a, call.b, call.bias, call.addend, call.out);
 	return library_call_end(cg, &call, "cublasLtMatmul", e);
 }
 
 bool cuda_library_print(Codegen *cg, const Op *op)
 {
-	return op->info->filter == FILTER_PACKED ? cuda_library_conv_print(cg, op) : matmul_print(cg, op);
+	return op->info->filter == FILTER_PACKED ? cuda_library_conv_print(cg, op)
+	                                         : matmul_print(cg, op);
 }

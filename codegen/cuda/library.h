@@ -1,11 +1,15 @@
-// What the files that print calls of libraries share: cuda/library.c (cuBLASLt), cuda/library_conv.c (cuDNN) and
-// library_epilogue.c.
+// What the files that print calls of libraries share: cuda/library.c (cuBLASLt),
+// cuda/library_conv.c (cuDNN) and library_epilogue.c.
 #ifndef PDCC_CODEGEN_CUDA_LIBRARY_H
 #define PDCC_CODEGEN_CUDA_LIBRARY_H
 
 #include "codegen/cuda/cuda.h"
 
-typedef enum LibraryActivation { LIBRARY_LINEAR, LIBRARY_RELU, LIBRARY_GELU } LibraryActivation; // GELU: by tanh
+typedef enum LibraryActivation {
+	LIBRARY_LINEAR,
+	LIBRARY_RELU,
+	LIBRARY_GELU
+} LibraryActivation; // GELU: by tanh
 
 // activation(alpha * sum + bias + addend)
 typedef struct LibraryEpilogue {
@@ -24,11 +28,14 @@ typedef struct LibraryCall {
 	const char *title, *a, *b, *out, *bias, *addend, *scratch, *bytes, *alpha;
 } LibraryCall;
 
-// A comment, helpers, and what the node touches; e: NULL when the epilogue is a kernel behind the call. False after a
-// diagnostic.
-bool library_call_begin(Codegen *cg, const Op *op, const char *helper, const LibraryEpilogue *e, LibraryCall *call);
-// Printed behind a call: what it counts as in reports; then the epilogue as a kernel, if there is one.
-bool library_call_end(Codegen *cg, const LibraryCall *call, const char *name, const LibraryEpilogue *e);
+// A comment, helpers, and what the node touches; e: NULL when the epilogue is a kernel behind the
+// call. False after a diagnostic.
+bool library_call_begin(Codegen *cg, const Op *op, const char *helper, const LibraryEpilogue *e,
+                        LibraryCall *call);
+// Printed behind a call: what it counts as in reports; then the epilogue as a kernel, if there is
+// one.
+bool library_call_end(Codegen *cg, const LibraryCall *call, const char *name,
+                      const LibraryEpilogue *e);
 // A size as the host computes it.
 const char *library_size(Codegen *cg, const Dim *d);
 

@@ -17,7 +17,9 @@ static const char *image_type(const Op *op)
 	switch (op->results[0].type->dtype) {
 	case DT_F16: return "CUDNN_DATA_HALF, CUDNN_TENSOR_OP_MATH";
 	case DT_BF16: return "CUDNN_DATA_BFLOAT16, CUDNN_TENSOR_OP_MATH";
-	default: return cuda_library_rounds(op) ? "CUDNN_DATA_FLOAT, CUDNN_DEFAULT_MATH" : "CUDNN_DATA_FLOAT, CUDNN_FMA_MATH";
+	default:
+		return cuda_library_rounds(op) ? "CUDNN_DATA_FLOAT, CUDNN_DEFAULT_MATH"
+		                               : "CUDNN_DATA_FLOAT, CUDNN_FMA_MATH";
 	}
 }
 
@@ -26,23 +28,31 @@ static const char *dims_text(Codegen *cg, const Dim *const *dims)
 	Text t;
 	text_init(&t, cg->arena);
 	for (int i = 0; i < 4; i++)
-		text_printf(&t, dim_is_const(dims[i]) ? "%s%s" : "%s(int)(%s)", i ? ", " : "", library_size(cg, dims[i]));
+		text_printf(&t, dim_is_const(dims[i]) ? "%s%s" : "%s(int)(%s)", i ? ", " : "",
+		            library_size(cg, dims[i]));
 	return arena_printf(cg->arena, "{%s}", t.text);
 }
 
 bool cuda_library_conv_print(Codegen *cg, const Op *op)
 {
-	LibraryEpilogue read, *e = library_epilogue_read(op, 1, &read) && epilogue_suits(&read) ? &read : NULL;
+	LibraryEpilogue read,
+		*e = library_epilogue_read(op, 1, &read) && epilogue_suits(&read) ? &read : NULL;
 	LibraryCall call;
 	ConvOp v;
 	if (!conv_op_read(op, &v) || !library_call_begin(cg, op, "cuda_dnn.c", e, &call))
 		return false;
 	cg->calls_dnn = true;
-	text_line(&cg->run, 1, "pd_dnn_conv(queue, m->dnn, {%s, %s, %s,", call.title, dims_text(cg, v.x->dims), dims_text(cg, v.out));
-	text_line(&cg->run, 1, "            {%" PRId64 ", %" PRId64 "}, {%" PRId64 ", %" PRId64 "}, {%" PRId64 ", %" PRId64 "}, {%" PRId64
-	          ", %" PRId64 "}, %" PRId64 ", %s, %s, %s},", v.kh, v.kw, v.pad[0], v.pad[1], v.stride[0], v.stride[1], v.dilation[0],
-	          v.dilation[1], v.groups, image_type(op), e && e->activation == LIBRARY_RELU ? "true" : "false", call.alpha);
-	text_line(&cg->run, 1, "            %s, %s, %s, %s, %s, %s, %s);", call.scratch, call.bytes, call.a, call.b, call.bias, call.addend,
-	          call.out);
-	return library_call_end(cg, &call, e && e->bias ? "cudnnConvolutionBiasActivationForward" : "cudnnConvolutionForward", e);
+	text_line(&cg->run, 1, "pd_dnn_conv(queue, m->dnn, {%s, %s, %s,", call.title,
+	          dims_text(cg, v.x->dims), dims_text(cg, v.out));
+	text_line(&cg->run, 1,
+	          "            {%" PRId64 ", %" PRId64 "}, {%" PRId64 ", %" PRId64 "}, {%" PRId64
+	          ", %" PRId64 "}, {%" PRId64 ", %" PRId64 "}, %" PRId64 ", %s, %s, %s},",
+	          v.kh, v.kw, v.pad[0], v.pad[1], v.stride[0], v.stride[1], v.dilation[0],
+	          v.dilation[1], v.groups, image_type(op),
+	          e && e->activation == LIBRARY_RELU ? "true" : "false", call.alpha);
+	text_line(&cg->run, 1, "            %s, %s, %s, %s, %s, %s, %s);", call.scratch, call.bytes,
+	          call.a, call.b, call.bias, call.addend, call.out);
+	return library_call_end(
+		cg, &call,
+		e && e->bias ? "cudnnConvolutionBiasActivationForward" : "cudnnConvolutionForward", e);
 }

@@ -1,6 +1,7 @@
-// What cuBLASLt and cuDNN can do of the epilogue of a product themselves: activation(alpha * sum + bias + addend). Found in the
-// region by the form of its expressions; casts between the floating-point types are looked through, since the libraries keep
-// f32 until the end. Called by cuda/library.c and cuda/library_conv.c.
+// What cuBLASLt and cuDNN can do of the epilogue of a product themselves: activation(alpha * sum +
+// bias + addend). Found in the region by the form of its expressions; casts between the
+// floating-point types are looked through, since the libraries keep f32 until the end. Called by
+// cuda/library.c and cuda/library_conv.c.
 #include "codegen/cuda/library.h"
 
 #include <math.h>
@@ -146,7 +147,8 @@ static bool is_bias(const Reader *r, const Op *load, const Type *t)
 	for (int i = 0; i < t->rank; i++) {
 		if (dim_is(t->dims[i], 1))
 			continue;
-		if (found || op_operand(load, 1 + i) != position(r, r->channel) || t->dims[i] != out->dims[r->channel])
+		if (found || op_operand(load, 1 + i) != position(r, r->channel) ||
+		    t->dims[i] != out->dims[r->channel])
 			return false;
 		found = true;
 	}
@@ -158,7 +160,8 @@ static bool is_addend(const Reader *r, const Op *load, const Type *t)
 	const Type *out = r->op->results[0].type;
 	bool same = t->rank == out->rank;
 	for (int i = 0; same && i < t->rank; i++)
-		same = t->dims[i] == out->dims[i] && (dim_is(t->dims[i], 1) || op_operand(load, 1 + i) == position(r, i));
+		same = t->dims[i] == out->dims[i] &&
+		       (dim_is(t->dims[i], 1) || op_operand(load, 1 + i) == position(r, i));
 	return same;
 }
 
@@ -169,8 +172,8 @@ static bool load_read(Reader *r, const Op *load)
 	if (load->code != OP_LOOP_LOAD || from->type->dtype != r->op->results[0].type->dtype)
 		return false;
 	const Value **to = !r->e->bias && is_bias(r, load, from->type)       ? &r->e->bias
-	                 : !r->e->addend && is_addend(r, load, from->type) ? &r->e->addend
-	                                                                   : NULL;
+	                   : !r->e->addend && is_addend(r, load, from->type) ? &r->e->addend
+	                                                                     : NULL;
 	if (to)
 		*to = from;
 	return to;

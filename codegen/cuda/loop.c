@@ -1,5 +1,5 @@
-// Loops of CUDA that are no conditional nodes: those so small that one block of threads runs all their rounds. Called by
-// cuda/graph.c.
+// Loops of CUDA that are no conditional nodes: those so small that one block of threads runs all
+// their rounds. Called by cuda/graph.c.
 #include "codegen/cuda/cuda.h"
 #include "codegen/device/device.h"
 #include "lower/analysis/analysis.h"
@@ -12,7 +12,8 @@ static bool moves_fit(Codegen *cg, const Op *branch, CudaWorks *works)
 	for (int s = 0; s < branch->nsucc; s++)
 		for (int i = 0; i < (int)branch->succs[s].count; i++) {
 			const Type *t = op_operand(branch, (int)branch->succs[s].first + i)->type;
-			const Dim *work = t->kind == TY_TENSOR ? cuda_count_work(cg, type_numel(cg->ctx, t)) : NULL;
+			const Dim *work = t->kind == TY_TENSOR ? cuda_count_work(cg, type_numel(cg->ctx, t))
+			                                       : NULL;
 			if (!work)
 				return false;
 			cuda_works_add(cg, works, work);
@@ -30,7 +31,9 @@ static int params_most(const Op *op)
 		n += op_operand(op, i) != NULL;
 	for (int i = 0; i < op->nregion; i++)
 		for (const Op *in = op->regions[i].first->first; in; in = in->next)
-			n += in->code == OP_LOOP_LOAD || in->code == OP_LOOP_LOAD_OR || in->nregion ? params_most(in) : 0;
+			n += in->code == OP_LOOP_LOAD || in->code == OP_LOOP_LOAD_OR || in->nregion
+			         ? params_most(in)
+			         : 0;
 	return n;
 }
 
@@ -49,7 +52,8 @@ static bool loop_fits(Codegen *cg, const Block *head, CudaWorks *works)
 	int params = 0;
 	for (const Block *b = head; b && b->prev != last; b = b->next)
 		for (const Op *op = b->first; op; op = op->next) {
-			if (op->info->traits & TRAIT_TERMINATOR ? !moves_fit(cg, op, works) : !op_is_silent(op) && !op_fits(cg, op, works))
+			if (op->info->traits & TRAIT_TERMINATOR ? !moves_fit(cg, op, works)
+			                                        : !op_is_silent(op) && !op_fits(cg, op, works))
 				return false;
 			params += params_most(op);
 		}

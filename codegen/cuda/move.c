@@ -1,5 +1,6 @@
-// Tensors that move as they are: what branches pass to the arguments of blocks, and what is fetched without having been
-// computed where the caller wants it. Where the size is on the device, just so much moves. Called by cuda/graph.c and run.c.
+// Tensors that move as they are: what branches pass to the arguments of blocks, and what is fetched
+// without having been computed where the caller wants it. Where the size is on the device, just so
+// much moves. Called by cuda/graph.c and run.c.
 #include "codegen/cuda/cuda.h"
 #include "codegen/device/device.h"
 #include "lower/analysis/analysis.h"
@@ -8,7 +9,7 @@
 
 enum { THREADS = 256, MOST_SIZES = 2 };
 
-// ---- how much ------------------------------------------------------------------------------------------------------
+// ---- how much -----------------------------------------------------------------------------------
 
 // How many elements: sizes on the device, and what the host knows.
 typedef struct Count {
@@ -34,29 +35,36 @@ static bool count_add(Codegen *cg, Count *c, const Dim *d)
 // The most elements of a value: no more are read, whatever sizes a run that fails finds.
 static const Dim *count_most(Codegen *cg, const Value *v)
 {
-	return dim_div(cg->ctx, cuda_bytes(cg, v), dim_const(cg->ctx, (int64_t)dtype_size(v->type->dtype)));
+	return dim_div(cg->ctx, cuda_bytes(cg, v),
+	               dim_const(cg->ctx, (int64_t)dtype_size(v->type->dtype)));
 }
 
-// Arguments that say how many elements of type t there are. Returns whether sizes on the device decide.
+// Arguments that say how many elements of type t there are. Returns whether sizes on the device
+// decide.
 static bool count_arguments(Codegen *cg, const Type *t, CudaArg *args, int *narg)
 {
 	Count c = {.host = dim_const(cg->ctx, 1)};
 	for (int d = 0; d < t->rank; d++)
 		if (!count_add(cg, &c, t->dims[d]))
 			return false;
-	args[(*narg)++] = (CudaArg){"int64_t ", expression_unwrap(cg->arena, dim_in_locals(&cg->plan, c.host))};
+	args[(*narg)++] = (CudaArg){"int64_t ",
+	                            expression_unwrap(cg->arena, dim_in_locals(&cg->plan, c.host))};
 	for (int i = 0; i < MOST_SIZES; i++)
-		args[(*narg)++] = (CudaArg){"const int64_t *", i < c.n ? cuda_size(cg, c.sizes[i]) : "NULL"};
+		args[(*narg)++] = (CudaArg){"const int64_t *",
+		                            i < c.n ? cuda_size(cg, c.sizes[i]) : "NULL"};
 	for (int i = 0; i < c.n; i++)
 		cuda_node_word(cg, cuda_size_word(cg, c.sizes[i]), ACCESS_READ);
 	return c.n > 0;
 }
 
-// The step `pd_move` for a tensor of type t with at most so many elements, or, with the type of what comes back, `pd_swap`; where
-// the device knows how many there are, `pd_move_sized` and `pd_swap_sized`.
-static void transfer_print(Codegen *cg, const char *to, const char *from, const Type *t, const Type *back, const Dim *most)
+// The step `pd_move` for a tensor of type t with at most so many elements, or, with the type of
+// what comes back, `pd_swap`; where the device knows how many there are, `pd_move_sized` and
+// `pd_swap_sized`.
+static void transfer_print(Codegen *cg, const char *to, const char *from, const Type *t,
+                           const Type *back, const Dim *most)
 {
-	const char *type = dtype_c_memory(t->dtype), *pointer = arena_printf(cg->arena, "%s *", type), *n = expression_unwrap(cg->arena, dim_in_locals(&cg->plan, most));
+	const char *type = dtype_c_memory(t->dtype), *pointer = arena_printf(cg->arena, "%s *", type),
+			   *n = expression_unwrap(cg->arena, dim_in_locals(&cg->plan, most));
 	const char *what = back ? "swap" : "move";
 	CudaArg *args = NEW_ARRAY(cg->arena, 3 + 2 * (1 + MOST_SIZES), CudaArg);
 	int narg = 0;
@@ -64,19 +72,29 @@ static void transfer_print(Codegen *cg, const char *to, const char *from, const 
 	args[narg++] = (CudaArg){back ? pointer : arena_printf(cg->arena, "const %s", pointer), from};
 	args[narg++] = (CudaArg){"int64_t ", n};
 	int counted = narg;
-	const bool sized = count_arguments(cg, t, args, &counted) && (!back || (back->dtype == t->dtype && count_arguments(cg, back, args, &counted)));
+	const bool sized = count_arguments(cg, t, args, &counted) &&
+	                   (!back ||
+	                    (back->dtype == t->dtype && count_arguments(cg, back, args, &counted)));
 	narg = sized ? counted : narg;
 	int64_t lo, hi;
 	dim_range(most, &lo, &hi);
 	const Dim *work = cuda_count_work(cg, most);
-	cuda_step_print(cg, &(CudaStep){
-		.kernel = arena_printf(cg->arena, "pd_%s%s<%s>", what, sized ? "_sized" : "", type), .stem = what, .func = -1,
-		.blocks = arena_printf(cg->arena, "pd_blocks(%s, %d)", n, THREADS), .threads = THREADS,
-		.width = hi, .fits = work != NULL, .work = cuda_count_fits_block(cg, most) ? NULL : work, .narg = narg, .args = args,
-	});
+	cuda_step_print(
+		cg, &(CudaStep){
+				.kernel = arena_printf(cg->arena, "pd_%s%s<%s>", what, sized ? "_sized" : "", type),
+				.stem = what,
+				.func = -1,
+				.blocks = arena_printf(cg->arena, "pd_blocks(%s, %d)", n, THREADS),
+				.threads = THREADS,
+				.width = hi,
+				.fits = work != NULL,
+				.work = cuda_count_fits_block(cg, most) ? NULL : work,
+				.narg = narg,
+				.args = args,
+			});
 }
 
-// ---- what branches move ----------------------------------------------------------------------------------------
+// ---- what branches move -------------------------------------------------------------------------
 
 typedef struct Move {
 	const Value *arg, *value;
@@ -94,13 +112,17 @@ static int moves_collect(Codegen *cg, const Op *op, int s, Move *moves)
 		at += (int)op->succs[i].count;
 	for (int i = 0; i < (int)succ->count; i++) {
 		if (!how || how->kind != ATTR_STRS || at + i >= how->n) {
-			diag_error(cg->ctx->diag, op->loc, "code generation: the plan does not say what '%s' moves", op->info->name);
+			diag_error(cg->ctx->diag, op->loc,
+			           "code generation: the plan does not say what '%s' moves", op->info->name);
 			return -1;
 		}
 		if (!strcmp(how->strs[at + i], "none") || argument_counts(succ->block->args[i]))
 			continue;
 		const Value *v = op_operand(op, (int)succ->first + i);
-		Move m = {.arg = succ->block->args[i], .value = v, .to = value_place(succ->block->args[i]), .from = value_place(v)};
+		Move m = {.arg = succ->block->args[i],
+		          .value = v,
+		          .to = value_place(succ->block->args[i]),
+		          .from = value_place(v)};
 		m.target = tensor_pointer(cg, m.arg);
 		m.source = tensor_pointer(cg, v);
 		if (!m.target || !m.source)
@@ -111,7 +133,8 @@ static int moves_collect(Codegen *cg, const Op *op, int s, Move *moves)
 	return n;
 }
 
-// `back`: as what the place that the value comes from takes what was in the other; NULL: it moves there, and that is all.
+// `back`: as what the place that the value comes from takes what was in the other; NULL: it moves
+// there, and that is all.
 static void move_print(Codegen *cg, Move *m, const Type *back)
 {
 	const char *type = dtype_c_memory(m->arg->type->dtype), *source = m->source;
@@ -146,8 +169,9 @@ static const Type *type_that_leaves(const Move *moves, int n, const Move *m)
 	return m->arg->type;
 }
 
-// All values are read before any is written: each move waits for those that read what it writes. What is left goes round
-// in circles: two buffers take each other's place, and whoever wants what was in the first finds it in the second.
+// All values are read before any is written: each move waits for those that read what it writes.
+// What is left goes round in circles: two buffers take each other's place, and whoever wants what
+// was in the first finds it in the second.
 bool cuda_moves_print(Codegen *cg, const Op *op, int s)
 {
 	Move *moves = NEW_ARRAY(cg->arena, (size_t)op->succs[s].count + 1, Move);
@@ -176,7 +200,7 @@ bool cuda_moves_print(Codegen *cg, const Op *op, int s)
 	return n >= 0;
 }
 
-// ---- what is fetched -------------------------------------------------------------------------------------------
+// ---- what is fetched ----------------------------------------------------------------------------
 
 // A copy by CUDA itself where the host knows the size.
 void cuda_fetch_print(Codegen *cg, const Value *v, int col, const char *from)
@@ -190,5 +214,6 @@ void cuda_fetch_print(Codegen *cg, const Value *v, int col, const char *from)
 	if (type_is_found(v->type))
 		transfer_print(cg, to, from, v->type, NULL, count_most(cg, v));
 	else
-		text_line(&cg->run, 1, "pd_copy(queue, %s, %s, (size_t)%s);", to, from, dim_in_locals(&cg->plan, cuda_bytes(cg, v)));
+		text_line(&cg->run, 1, "pd_copy(queue, %s, %s, (size_t)%s);", to, from,
+		          dim_in_locals(&cg->plan, cuda_bytes(cg, v)));
 }

@@ -1,9 +1,11 @@
-// Nodes of a CUDA graph: while they are printed, what each of them reads and writes is noted; when a graph is complete, each
-// node is printed behind those that it must wait for (lower/analysis/deps.c). A kernel touches what its arguments point to, so the
-// arguments of calls are what is noted. Called by cuda/graph.c, and by whoever prints a launch.
+// Nodes of a CUDA graph: while they are printed, what each of them reads and writes is noted; when
+// a graph is complete, each node is printed behind those that it must wait for
+// (lower/analysis/deps.c). A kernel touches what its arguments point to, so the arguments of calls
+// are what is noted. Called by cuda/graph.c, and by whoever prints a launch.
 //
-// Nodes are printed in the order of the program. One that waits for just the node in front of it is printed without a
-// word; else `pd_after` says for whom it waits, by names that only such nodes have.
+// Nodes are printed in the order of the program. One that waits for just the node in front of it is
+// printed without a word; else `pd_after` says for whom it waits, by names that only such nodes
+// have.
 #include "codegen/cuda/cuda.h"
 #include "codegen/device/device.h"
 #include "lower/analysis/analysis.h"
@@ -13,24 +15,26 @@
 // What a node touches lies in one of these memories; each output is one more.
 enum { MEMORY_WORKSPACE, MEMORY_STATE, MEMORY_SIZES, MEMORY_CONDITIONS, MEMORY_OUTPUTS };
 
-// Printed, with what belongs to it: a launch or several, one behind the other, or a conditional node with all inside.
+// Printed, with what belongs to it: a launch or several, one behind the other, or a conditional
+// node with all inside.
 typedef struct CudaNode {
 	const char *stem; // of its name
-	int func;         // the first of the program's functions that it launches with a guard; less than 0: none
-	Text head, text;  // in front of that launch, and from there on; without one all is `text`
+	int func; // the first of the program's functions that it launches with a guard; less than 0:
+	          // none
+	Text head, text;   // in front of that launch, and from there on; without one all is `text`
 	const char *count; // a line in front of that launch; NULL: none
 	Accesses accesses;
 } CudaNode;
 
 struct CudaNodes {
 	CudaNodes *outer;
-	Text outer_run;   // what was printed of the node of the outer graph that this one is in
+	Text outer_run; // what was printed of the node of the outer graph that this one is in
 	int n, cap, depth;
-	CudaNode *nodes;  // the last one is open when depth > 0
-	Accesses noted;   // of the one that is open, since somebody asked
+	CudaNode *nodes; // the last one is open when depth > 0
+	Accesses noted;  // of the one that is open, since somebody asked
 };
 
-// ---- what nodes touch ---------------------------------------------------------------------------------------
+// ---- what nodes touch ---------------------------------------------------------------------------
 
 static void node_touches(Codegen *cg, int memory, const Dim *begin, const Dim *bytes, unsigned how)
 {
@@ -82,7 +86,8 @@ void cuda_node_word(Codegen *cg, int word, unsigned how)
 
 void cuda_node_condition(Codegen *cg, const char *name, unsigned how)
 {
-	node_touches(cg, MEMORY_CONDITIONS, pointer_map_get(&cg->conditions, name), dim_const(cg->ctx, 1), how);
+	node_touches(cg, MEMORY_CONDITIONS, pointer_map_get(&cg->conditions, name),
+	             dim_const(cg->ctx, 1), how);
 }
 
 void cuda_node_state(Codegen *cg, unsigned how)
@@ -100,14 +105,15 @@ void cuda_node_arguments(Codegen *cg, const KernelFunc *k)
 			const int word = cuda_size_word(cg, symbol_find(cg, p->sym));
 			cuda_node_word(cg, word, k->sets_sizes ? ACCESS_WRITE : ACCESS_READ);
 			if (k->status) // how large it should have been
-				cuda_node_word(cg, cuda_found_count(cg) + word, k->sets_sizes ? ACCESS_WRITE : ACCESS_UPDATE);
+				cuda_node_word(cg, cuda_found_count(cg) + word,
+				               k->sets_sizes ? ACCESS_WRITE : ACCESS_UPDATE);
 		}
 	}
 	if (k->status)
 		cuda_node_state(cg, k->sets_sizes ? ACCESS_WRITE : ACCESS_UPDATE);
 }
 
-// ---- nesting ------------------------------------------------------------------------------------------------
+// ---- nesting ------------------------------------------------------------------------------------
 
 Text cuda_scope_open(Codegen *cg)
 {
@@ -123,7 +129,8 @@ void cuda_scope_close(Codegen *cg, Text outer, const char *head, const char *com
 	const bool joins = !strcmp(head, "else "); // behind the brace that is there
 	if (joins)
 		cg->run.len--;
-	text_printf(&cg->run, "%s%s{%s%s%s\n", joins ? " " : "\t", head, comment ? " /* " : "", comment ? comment : "", comment ? " */" : "");
+	text_printf(&cg->run, "%s%s{%s%s%s\n", joins ? " " : "\t", head, comment ? " /* " : "",
+	            comment ? comment : "", comment ? " */" : "");
 	for (const char *p = inner.text ? inner.text : ""; *p;) {
 		size_t n = strcspn(p, "\n");
 		if (n)
@@ -135,7 +142,7 @@ void cuda_scope_close(Codegen *cg, Text outer, const char *head, const char *com
 	text_line(&cg->run, 1, "}");
 }
 
-// ---- graphs -------------------------------------------------------------------------------------------------
+// ---- graphs -------------------------------------------------------------------------------------
 
 void cuda_nodes_begin(Codegen *cg)
 {
@@ -197,9 +204,11 @@ int cuda_node_count_down(Codegen *cg, int word, const char *condition, const cha
 	CudaNode *node = &g->nodes[i - 1];
 	node->count = line;
 	const Dim *one = dim_const(cg->ctx, 1), *at_word = dim_const(cg->ctx, word);
-	accesses_add(cg->arena, &node->accesses, (Access){MEMORY_SIZES, ACCESS_WRITE, at_word, dim_add(cg->ctx, at_word, one)});
+	accesses_add(cg->arena, &node->accesses,
+	             (Access){MEMORY_SIZES, ACCESS_WRITE, at_word, dim_add(cg->ctx, at_word, one)});
 	const Dim *number = pointer_map_get(&cg->conditions, condition);
-	accesses_add(cg->arena, &node->accesses, (Access){MEMORY_CONDITIONS, ACCESS_WRITE, number, dim_add(cg->ctx, number, one)});
+	accesses_add(cg->arena, &node->accesses,
+	             (Access){MEMORY_CONDITIONS, ACCESS_WRITE, number, dim_add(cg->ctx, number, one)});
 	return node->func;
 }
 
@@ -232,7 +241,8 @@ static Waits nodes_last(Codegen *cg, const CudaNodes *g, const Waits *waits)
 }
 
 // Names for nodes that somebody is printed to wait for, by `last` too.
-static const char **nodes_name(Codegen *cg, const CudaNodes *g, const Waits *waits, const Waits *last)
+static const char **nodes_name(Codegen *cg, const CudaNodes *g, const Waits *waits,
+                               const Waits *last)
 {
 	const char **names = NEW_ARRAY(cg->arena, (size_t)g->n + 1, const char *);
 	bool *named = NEW_ARRAY(cg->arena, (size_t)g->n + 1, bool);
@@ -243,7 +253,8 @@ static const char **nodes_name(Codegen *cg, const CudaNodes *g, const Waits *wai
 		named[last->steps[k]] = true;
 	for (int i = 0; i < g->n; i++)
 		if (named[i])
-			names[i] = names_unique(&cg->locals, arena_printf(cg->arena, "%s_done", g->nodes[i].stem));
+			names[i] = names_unique(&cg->locals,
+			                        arena_printf(cg->arena, "%s_done", g->nodes[i].stem));
 	return names;
 }
 
@@ -256,7 +267,8 @@ static void round_end_print(Codegen *cg, const char *const *names, const Waits *
 	text_line(&cg->run, 1, "pd_meet(queue);");
 }
 
-// In front of a round with several nodes that wait for no other of it; the name of where it begins, else NULL.
+// In front of a round with several nodes that wait for no other of it; the name of where it begins,
+// else NULL.
 static const char *round_begin_print(Codegen *cg, int n, const Waits *waits)
 {
 	int first = 0;

@@ -1,6 +1,7 @@
-// What generated CUDA launches, for `pdcc info --target cuda`: each launch with its grid and the bytes that it moves, and
-// the least that any program would have to move. Sizes that the caller sets count as 1, those that a run finds as their
-// bounds, and a loop as one round. Called by cuda.c and cuda/host.c.
+// What generated CUDA launches, for `pdcc info --target cuda`: each launch with its grid and the
+// bytes that it moves, and the least that any program would have to move. Sizes that the caller
+// sets count as 1, those that a run finds as their bounds, and a loop as one round. Called by
+// cuda.c and cuda/host.c.
 #include "codegen/cuda/cuda.h"
 #include "codegen/device/device.h"
 #include "lower/target/schedule.h"
@@ -22,7 +23,7 @@ static int64_t figure(Codegen *cg, const Dim *d)
 	return dim_eval(dim_at_most(cg->ctx, d), symbol_value, NULL, &n) && n > 0 ? n : 0;
 }
 
-// ---- bytes ---------------------------------------------------------------------------------------------------
+// ---- bytes --------------------------------------------------------------------------------------
 
 static bool region_reduces(const Region *r)
 {
@@ -33,13 +34,15 @@ static bool region_reduces(const Region *r)
 	return false;
 }
 
-// An element of a nest that sums nothing up is made from one element of each tensor: a table is not read whole.
+// An element of a nest that sums nothing up is made from one element of each tensor: a table is not
+// read whole.
 static int64_t bytes_read(Codegen *cg, const Op *op, const Value *v)
 {
 	const int64_t all = figure(cg, type_bytes_at_most(cg->ctx, v->type));
 	if (op->code != OP_LOOP_NEST || region_reduces(&op->regions[0]))
 		return all;
-	const int64_t each = figure(cg, type_numel(cg->ctx, op->results[0].type)) * (int64_t)dtype_size(v->type->dtype);
+	const int64_t each = figure(cg, type_numel(cg->ctx, op->results[0].type)) *
+	                     (int64_t)dtype_size(v->type->dtype);
 	return each < all ? each : all;
 }
 
@@ -60,7 +63,7 @@ static void weight_note(Codegen *cg, const Value *v, int64_t bytes)
 	}
 }
 
-// ---- the table --------------------------------------------------------------------------------------------------
+// ---- the table ----------------------------------------------------------------------------------
 
 // What is moved between memory and the kernel.
 static void operands_count(Codegen *cg, const KernelFunc *k, CudaLaunch *l)
@@ -123,9 +126,12 @@ void cuda_launch_note(Codegen *cg, const char *kernel, int threads, const CudaLa
 
 void cuda_library_note(Codegen *cg, const KernelFunc *k, const char *name)
 {
-	CudaLaunch l = {.tensor_cores = k->op->results[0].type->dtype != DT_F32 || cuda_library_rounds(k->op)};
+	CudaLaunch l = {.tensor_cores = k->op->results[0].type->dtype != DT_F32 ||
+	                                cuda_library_rounds(k->op)};
 	operands_count(cg, k, &l);
-	l.written = figure(cg, type_bytes_at_most(cg->ctx, k->op->results[0].type)); // what it works in is its own affair
+	l.written = figure(
+		cg,
+		type_bytes_at_most(cg->ctx, k->op->results[0].type)); // what it works in is its own affair
 	cuda_launch_note(cg, name, 0, &l);
 }
 

@@ -1,7 +1,8 @@
-// Steps of a CUDA program: what is launched as a kernel of its own, or, where one block of threads is enough, called in a
-// kernel that does several steps with barriers in between: small steps of a conditional part that stand side by side, or a
-// whole loop (cuda/loop.c). The text of a function serves both: as __global__, as __device__, or as both, one around the
-// other. Called by cuda.c and cuda/graph.c for all that is launched, and by cuda/host.c for the text.
+// Steps of a CUDA program: what is launched as a kernel of its own, or, where one block of threads
+// is enough, called in a kernel that does several steps with barriers in between: small steps of a
+// conditional part that stand side by side, or a whole loop (cuda/loop.c). The text of a function
+// serves both: as __global__, as __device__, or as both, one around the other. Called by cuda.c and
+// cuda/graph.c for all that is launched, and by cuda/host.c for the text.
 #include "codegen/cuda/cuda.h"
 #include "codegen/device/device.h"
 #include "lower/analysis/analysis.h"
@@ -11,15 +12,15 @@
 #include <inttypes.h>
 #include <string.h>
 
-// One block does a step when it has at most so many elements to read (those of reductions included), and each of its
-// threads so few that it costs less than a launch: about 2 us on recent GPUs. MAX_TOGETHER: results that all threads
-// reduce together, one after the other.
+// One block does a step when it has at most so many elements to read (those of reductions
+// included), and each of its threads so few that it costs less than a launch: about 2 us on recent
+// GPUs. MAX_TOGETHER: results that all threads reduce together, one after the other.
 enum { BLOCK_THREADS = 256, MAX_WORK = 8192, MAX_TOGETHER = 16, WARP = 32 };
 
 // A kernel takes at most 4 KiB of arguments.
 enum { MAX_PARAMS = 480 };
 
-// ---- what fits one block -----------------------------------------------------------------------------------
+// ---- what fits one block ------------------------------------------------------------------------
 
 static const Dim *dims_product(Context *c, int n, const Dim *const *dims)
 {
@@ -43,7 +44,9 @@ static const Dim *region_work(const Region *r)
 		if (op->code != OP_LOOP_REDUCE)
 			continue;
 		const Attr *extents = op_attr(op, "extents");
-		work = dim_add(c, work, dim_mul(c, dims_product(c, extents->n, extents->dims), region_work(&op->regions[0])));
+		work = dim_add(
+			c, work,
+			dim_mul(c, dims_product(c, extents->n, extents->dims), region_work(&op->regions[0])));
 	}
 	return work;
 }
@@ -101,26 +104,28 @@ static bool is_no_less(Codegen *cg, const Dim *a, const Dim *b)
 	return lo >= 0;
 }
 
-// Whether it can be little: that is seen when a run knows the sizes that its caller chose. A text for either is worth it where it
-// is gone through again and again.
+// Whether it can be little: that is seen when a run knows the sizes that its caller chose. A text
+// for either is worth it where it is gone through again and again.
 static bool may_be_little(Codegen *cg, const Dim *work)
 {
 	int64_t lo, hi;
 	dim_range(work, &lo, &hi);
 	if (hi <= MAX_WORK)
 		return true;
-	return lo <= MAX_WORK && !dim_is_found(work) && (cg->nested || cg->looped) && !(cg->large && is_no_less(cg, work, cg->large));
+	return lo <= MAX_WORK && !dim_is_found(work) && (cg->nested || cg->looped) &&
+	       !(cg->large && is_no_less(cg, work, cg->large));
 }
 
-// Whether what is printed for the operation is right in one block; helpers that it needs are there afterwards. Where each
-// result keeps all threads busy, there may be few: these count for more. Arrays that a block shares are there for each step,
-// so only steps that surely are little have any.
+// Whether what is printed for the operation is right in one block; helpers that it needs are there
+// afterwards. Where each result keeps all threads busy, there may be few: these count for more.
+// Arrays that a block shares are there for each step, so only steps that surely are little have
+// any.
 static bool emits_one_block(Codegen *cg, const Op *op, const Dim **work)
 {
-	bool (*emit)(KernelFunc *k) = cuda_emitter_of(op);
+	bool (*emit)(KernelFunc * k) = cuda_emitter_of(op);
 	if (!emit)
-		return op->code == OP_LOOP_BIND || op->code == OP_LOOP_CAPACITY || op->code == OP_PD_ASSERT ||
-		       op->code == OP_LOOP_UPDATE || op->code == OP_LOOP_APPEND;
+		return op->code == OP_LOOP_BIND || op->code == OP_LOOP_CAPACITY ||
+		       op->code == OP_PD_ASSERT || op->code == OP_LOOP_UPDATE || op->code == OP_LOOP_APPEND;
 	KernelFunc *k = kernel_new(cg, op);
 	if (!emit(k) || !k->one_block)
 		return false;
@@ -128,7 +133,8 @@ static bool emits_one_block(Codegen *cg, const Op *op, const Dim **work)
 		return false;
 	if (op->code != OP_LOOP_NEST || !k->block_threads || k->per_block)
 		return true;
-	const Dim *together = dim_mul(cg->ctx, elements(cg->ctx, op->results[0].type), dim_const(cg->ctx, MAX_WORK / MAX_TOGETHER));
+	const Dim *together = dim_mul(cg->ctx, elements(cg->ctx, op->results[0].type),
+	                              dim_const(cg->ctx, MAX_WORK / MAX_TOGETHER));
 	dim_rely_on_none(cg->ctx, true);
 	*work = dim_max(cg->ctx, *work, together);
 	dim_rely_on_none(cg->ctx, false);
@@ -165,7 +171,7 @@ bool cuda_count_fits_block(Codegen *cg, const Dim *n)
 	return is_little(dim_at_most(cg->ctx, n));
 }
 
-// ---- what a block does ---------------------------------------------------------------------------------------
+// ---- what a block does --------------------------------------------------------------------------
 
 // A statement of the kernel: a call, or what begins and ends others.
 typedef struct Item {
@@ -173,7 +179,7 @@ typedef struct Item {
 	const char *before, *after; // text around the arguments
 	int depth, narg;
 	const CudaArg *args;
-	Accesses accesses;          // of a call
+	Accesses accesses; // of a call
 } Item;
 
 struct CudaBlock {
@@ -181,10 +187,10 @@ struct CudaBlock {
 	int nitem, citem, depth;
 	Item *items;
 	int64_t threads;
-	int loops;        // around what comes next
+	int loops; // around what comes next
 	bool has_loop, has_ops;
-	CudaWorks works;  // of steps that sizes of the run make little or not
-	Text outer;       // in loops: cg->run around them, which holds comments inside
+	CudaWorks works; // of steps that sizes of the run make little or not
+	Text outer;      // in loops: cg->run around them, which holds comments inside
 };
 
 static void item_push(Codegen *cg, Item item)
@@ -206,7 +212,8 @@ static void item_add(Codegen *cg, Item item)
 {
 	if (cg->block->loops && cg->run.len) {
 		const char *text = cg->run.text + strspn(cg->run.text, "\n\t");
-		item_push(cg, (Item){.before = arena_strndup(cg->arena, text, strcspn(text, "\n")), .after = ""});
+		item_push(
+			cg, (Item){.before = arena_strndup(cg->arena, text, strcspn(text, "\n")), .after = ""});
 		text_init(&cg->run, cg->arena);
 	}
 	item_push(cg, item);
@@ -232,13 +239,16 @@ void cuda_block_text(Codegen *cg, const char *text, int depth)
 	cg->block->depth += depth > 0 ? depth : 0;
 }
 
-void cuda_block_test(Codegen *cg, const char *before, const char *type, const char *pointer, const char *after)
+void cuda_block_test(Codegen *cg, const char *before, const char *type, const char *pointer,
+                     const char *after)
 {
 	CudaArg *args = NEW_ARRAY(cg->arena, 2, CudaArg);
 	args[0] = (CudaArg){arena_printf(cg->arena, "const %s *", type), pointer};
 	args[1] = (CudaArg){"const pd_state *", cuda_state(cg)};
 	item_add(cg, (Item){.before = arena_printf(cg->arena, "%spd_block_holds(", before),
-	                    .after = arena_printf(cg->arena, ")%s", after), .args = args, .narg = 2});
+	                    .after = arena_printf(cg->arena, ")%s", after),
+	                    .args = args,
+	                    .narg = 2});
 }
 
 void cuda_block_rounds(Codegen *cg, const char *pointer)
@@ -246,19 +256,26 @@ void cuda_block_rounds(Codegen *cg, const char *pointer)
 	CudaArg *args = NEW_ARRAY(cg->arena, 2, CudaArg);
 	args[0] = (CudaArg){"const int64_t *", pointer};
 	args[1] = (CudaArg){"const pd_state *", cuda_state(cg)};
-	item_add(cg, (Item){.before = "for (int64_t left = pd_block_rounds(", .after = "); left > 0; left--) {", .args = args, .narg = 2});
+	item_add(cg, (Item){.before = "for (int64_t left = pd_block_rounds(",
+	                    .after = "); left > 0; left--) {",
+	                    .args = args,
+	                    .narg = 2});
 	cg->block->depth++;
 }
 
-void cuda_block_case(Codegen *cg, const char *before, const char *type, const char *pointer, const char *after)
+void cuda_block_case(Codegen *cg, const char *before, const char *type, const char *pointer,
+                     const char *after)
 {
 	const CudaArg arg = {arena_printf(cg->arena, "const %s *", type), pointer};
 	CudaArg *args = NEW(cg->arena, CudaArg);
 	*args = arg;
-	item_add(cg, (Item){.before = arena_printf(cg->arena, "%spd_block_is(", before), .after = after, .args = args, .narg = 1});
+	item_add(cg, (Item){.before = arena_printf(cg->arena, "%spd_block_is(", before),
+	                    .after = after,
+	                    .args = args,
+	                    .narg = 1});
 }
 
-// ---- parameters of a block's kernel -------------------------------------------------------------------------
+// ---- parameters of a block's kernel -------------------------------------------------------------
 
 typedef struct Params {
 	Arena *arena;
@@ -322,7 +339,7 @@ static int args_count(const CudaBlock *b)
 	return n;
 }
 
-// ---- printing --------------------------------------------------------------------------------------------------
+// ---- printing -----------------------------------------------------------------------------------
 
 static void launch_print(Codegen *cg, const CudaStep *s, int narg, const CudaArg *args)
 {
@@ -332,7 +349,8 @@ static void launch_print(Codegen *cg, const CudaStep *s, int narg, const CudaArg
 		text_printf(&line, "pd_launch_at(queue, \"%s\", %s", s->kernel, s->instance);
 	else
 		text_printf(&line, "pd_launch(queue, %s", s->kernel);
-	text_printf(&line, s->figures.shared ? ", %s, {%d, %d}" : ", %s, %d", s->blocks, s->threads, s->figures.shared);
+	text_printf(&line, s->figures.shared ? ", %s, {%d, %d}" : ", %s, %d", s->blocks, s->threads,
+	            s->figures.shared);
 	for (int i = 0; i < narg; i++)
 		text_printf(&line, ", %s", args[i].text);
 	text_line(&cg->run, 1, "%s);", line.text);
@@ -367,7 +385,8 @@ static const char *step_called(Codegen *cg, const CudaStep *s)
 		return arena_printf(cg->arena, "pd_block_%s", s->kernel + strlen("pd_"));
 	EmittedFunc *f = &cg->funcs[s->func];
 	if (!f->called)
-		f->called = names_unique(&cg->globals, arena_printf(cg->arena, "block_%s", f->name + strcspn(f->name, "_") + 1));
+		f->called = names_unique(
+			&cg->globals, arena_printf(cg->arena, "block_%s", f->name + strcspn(f->name, "_") + 1));
 	return is_template(f) ? arena_printf(cg->arena, "%s<int64_t>", f->called) : f->called;
 }
 
@@ -408,11 +427,16 @@ static void block_kernel(Codegen *cg, const CudaBlock *b)
 	}
 	for (int i = 0; i < p.n; i++)
 		text_printf(&params, "%s%s%s", i ? ", " : "", p.items[i].type, p.param[i]);
-	const int threads = b->threads > BLOCK_THREADS ? BLOCK_THREADS : ((int)b->threads + WARP - 1) / WARP * WARP;
-	const char *text = arena_printf(cg->arena, "static __global__ void %s(%s)\n{\n%s}\n", KERNEL_FN, KERNEL_PARAMS, body.text);
-	const int func = kernel_add(cg, text, p.n ? params.text : "void", "", arena_printf(cg->arena, "%s_%s", b->has_loop ? "loop" : "steps", b->stem));
+	const int threads = b->threads > BLOCK_THREADS ? BLOCK_THREADS
+	                                               : ((int)b->threads + WARP - 1) / WARP * WARP;
+	const char *text = arena_printf(cg->arena, "static __global__ void %s(%s)\n{\n%s}\n", KERNEL_FN,
+	                                KERNEL_PARAMS, body.text);
+	const int func = kernel_add(
+		cg, text, p.n ? params.text : "void", "",
+		arena_printf(cg->arena, "%s_%s", b->has_loop ? "loop" : "steps", b->stem));
 	func_launched(cg, func);
-	launch_print(cg, &(CudaStep){.kernel = cg->funcs[func].name, .blocks = "1", .threads = threads}, p.n, p.items);
+	launch_print(cg, &(CudaStep){.kernel = cg->funcs[func].name, .blocks = "1", .threads = threads},
+	             p.n, p.items);
 	cuda_launch_note(cg, cg->funcs[func].name, threads, &figures);
 }
 
@@ -429,18 +453,21 @@ const char *cuda_works_little(Codegen *cg, const CudaWorks *w)
 	Text text;
 	text_init(&text, cg->arena);
 	for (int i = 0; i < w->n; i++)
-		text_printf(&text, "%s%s <= %d", i ? " && " : "", expression_unwrap(cg->arena, dim_in_locals(&cg->plan, w->items[i])), MAX_WORK);
+		text_printf(&text, "%s%s <= %d", i ? " && " : "",
+		            expression_unwrap(cg->arena, dim_in_locals(&cg->plan, w->items[i])), MAX_WORK);
 	return w->n ? text.text : "";
 }
 
-// From item `from` on those that are launched together whatever a run's sizes are: surely little ones side by side, or one.
+// From item `from` on those that are launched together whatever a run's sizes are: surely little
+// ones side by side, or one.
 static CudaBlock items_together(const CudaBlock *b, int from)
 {
 	CudaBlock part = {.stem = b->items[from].step->stem, .items = b->items + from, .threads = 1};
 	do {
 		const CudaStep *s = part.items[part.nitem++].step;
 		part.threads = s->width > part.threads ? s->width : part.threads;
-	} while (!part.items[part.nitem - 1].step->work && from + part.nitem < b->nitem && !part.items[part.nitem].step->work);
+	} while (!part.items[part.nitem - 1].step->work && from + part.nitem < b->nitem &&
+	         !part.items[part.nitem].step->work);
 	return part;
 }
 
@@ -450,7 +477,8 @@ static void either_print(Codegen *cg, const CudaBlock *b)
 	cuda_node_launches(cg, CUDA_NEVER_COUNTS);
 	Text outer = cuda_scope_open(cg);
 	block_kernel(cg, b);
-	cuda_scope_close(cg, outer, arena_printf(cg->arena, "if (%s) ", cuda_works_little(cg, &b->works)), NULL);
+	cuda_scope_close(cg, outer,
+	                 arena_printf(cg->arena, "if (%s) ", cuda_works_little(cg, &b->works)), NULL);
 	outer = cuda_scope_open(cg);
 	cuda_nodes_begin(cg);
 	for (int i = 0; i < b->nitem;) {
@@ -508,8 +536,8 @@ void cuda_steps_end(Codegen *cg)
 	cuda_node_end(cg);
 }
 
-// In the body of another loop everything waits for everything; elsewhere a kernel that needs what small operations gave
-// must not wait for a loop.
+// In the body of another loop everything waits for everything; elsewhere a kernel that needs what
+// small operations gave must not wait for a loop.
 static bool loop_stands_alone(const Codegen *cg)
 {
 	return !cg->nested && !cuda_in_loop_kernel(cg);
@@ -518,8 +546,9 @@ static bool loop_stands_alone(const Codegen *cg)
 void cuda_loop_kernel_begin(Codegen *cg, const Op *op)
 {
 	const char *stem = name_sanitize(cg->arena, op->loc->var ? op->loc->var : "rounds");
-	if (cg->block && !cg->block->loops && (args_count(cg->block) > MAX_PARAMS - CUDA_MAX_LOOP_PARAMS || cg->block->works.n ||
-	                                       (loop_stands_alone(cg) && cg->block->has_ops)))
+	if (cg->block && !cg->block->loops &&
+	    (args_count(cg->block) > MAX_PARAMS - CUDA_MAX_LOOP_PARAMS || cg->block->works.n ||
+	     (loop_stands_alone(cg) && cg->block->has_ops)))
 		cuda_steps_end(cg);
 	if (!cg->block)
 		block_open(cg, stem);
@@ -543,7 +572,8 @@ void cuda_loop_kernel_end(Codegen *cg)
 void cuda_step_print(Codegen *cg, const CudaStep *s)
 {
 	if (!cuda_in_loop_kernel(cg)) {
-		if (cg->block && (!s->fits || args_count(cg->block) + s->narg > MAX_PARAMS || (cg->block->has_loop && s->work)))
+		if (cg->block && (!s->fits || args_count(cg->block) + s->narg > MAX_PARAMS ||
+		                  (cg->block->has_loop && s->work)))
 			cuda_steps_end(cg);
 		if (!s->fits || !cg->blocks) {
 			step_launch(cg, s);
@@ -559,7 +589,9 @@ void cuda_step_print(Codegen *cg, const CudaStep *s)
 		cuda_works_add(cg, &cg->block->works, s->work);
 	CudaStep *kept = NEW(cg->arena, CudaStep);
 	*kept = *s;
-	item_add(cg, (Item){.step = kept, .narg = s->narg, .args = s->args, .accesses = cuda_node_noted(cg)});
+	item_add(
+		cg,
+		(Item){.step = kept, .narg = s->narg, .args = s->args, .accesses = cuda_node_noted(cg)});
 }
 
 void cuda_step_before(Codegen *cg, const Op *op)
@@ -568,14 +600,19 @@ void cuda_step_before(Codegen *cg, const Op *op)
 		cuda_steps_end(cg);
 }
 
-// ---- steps of the program's own functions -----------------------------------------------------------------------
+// ---- steps of the program's own functions -------------------------------------------------------
 
 bool cuda_function_print(Codegen *cg, KernelFunc *k, const char *blocks, int threads)
 {
 	const char *name = kernel_finish(k);
 	cuda_node_arguments(cg, k);
 	CudaArg *args = NEW_ARRAY(cg->arena, (size_t)k->nparam + 2, CudaArg);
-	CudaStep s = {.kernel = name, .func = k->number, .blocks = blocks, .threads = threads, .args = args, .width = 1};
+	CudaStep s = {.kernel = name,
+	              .func = k->number,
+	              .blocks = blocks,
+	              .threads = threads,
+	              .args = args,
+	              .width = 1};
 	s.figures = cuda_figures(cg, k);
 	s.figures.blocks = k->blocks;
 	s.figures.shared = k->block_shared;
@@ -589,9 +626,12 @@ bool cuda_function_print(Codegen *cg, KernelFunc *k, const char *blocks, int thr
 		args[s.narg++] = (CudaArg){"int ", arena_printf(cg->arena, "%d", cuda_failure(cg, k->op))};
 	}
 	s.stem = name + strcspn(name, "_") + 1;
-	if (k->sizes) // of a template the instance whose positions are wide enough for the sizes of this run
-		s.instance = arena_printf(cg->arena, "%s <= %" PRId64 " ? %s<int> : %s<int64_t>",
-		                          expression_unwrap(cg->arena, dim_in_locals(&cg->plan, dim_at_most(cg->ctx, k->sizes))), k->sizes_most, name, name);
+	if (k->sizes) // of a template the instance whose positions are wide enough for the sizes of
+	              // this run
+		s.instance = arena_printf(
+			cg->arena, "%s <= %" PRId64 " ? %s<int> : %s<int64_t>",
+			expression_unwrap(cg->arena, dim_in_locals(&cg->plan, dim_at_most(cg->ctx, k->sizes))),
+			k->sizes_most, name, name);
 	const Dim *work = k->op->nsucc ? dim_const(cg->ctx, 1) : cuda_op_work(cg, k->op), *wide;
 	s.fits = work != NULL;
 	s.work = work && !is_little(work) ? work : NULL;
@@ -605,12 +645,14 @@ bool cuda_function_print(Codegen *cg, KernelFunc *k, const char *blocks, int thr
 	return true;
 }
 
-// ---- the text ------------------------------------------------------------------------------------------------------
+// ---- the text -----------------------------------------------------------------------------------
 
-// `text` as a function of the device: nobody promises what restrict says, since other steps of the kernel write.
+// `text` as a function of the device: nobody promises what restrict says, since other steps of the
+// kernel write.
 static void called_print(Codegen *cg, const EmittedFunc *f, Text *out)
 {
-	static const char global[] = "__global__ ", bounds[] = "__launch_bounds__(", restricted[] = "PDRT_RESTRICT ";
+	static const char global[] = "__global__ ", bounds[] = "__launch_bounds__(",
+					  restricted[] = "PDRT_RESTRICT ";
 	Text params;
 	text_init(&params, cg->arena);
 	for (const char *p = f->params; *p; p++) {
@@ -643,7 +685,8 @@ static void kernel_print(const EmittedFunc *f, const char *text, Text *out)
 		if (*s == KERNEL_FN[0])
 			text_str(out, f->name);
 		else if (*s == KERNEL_PARAMS[0] && f->guarded)
-			text_printf(out, "%s pd_part%s%s", f->counts ? "pd_turn" : "pd_guard", void_params ? "" : ", ", void_params ? "" : f->params);
+			text_printf(out, "%s pd_part%s%s", f->counts ? "pd_turn" : "pd_guard",
+			            void_params ? "" : ", ", void_params ? "" : f->params);
 		else if (*s == KERNEL_PARAMS[0])
 			text_str(out, f->params);
 		else
@@ -666,8 +709,9 @@ void cuda_functions_print(Codegen *cg, Text *out)
 			called_print(cg, f, out);
 		if (f->called && f->launched)
 			text = arena_printf(cg->arena, "%sstatic __global__ void %s(%s)\n{\n\t%s%s(%s);\n}\n",
-			                    is_template(f) ? "template <typename I>\n" : "", KERNEL_FN, KERNEL_PARAMS, f->called,
-			                    is_template(f) ? "<I>" : "", f->arguments);
+			                    is_template(f) ? "template <typename I>\n" : "", KERNEL_FN,
+			                    KERNEL_PARAMS, f->called, is_template(f) ? "<I>" : "",
+			                    f->arguments);
 		if (f->launched)
 			kernel_print(f, text, out);
 	}

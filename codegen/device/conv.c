@@ -1,6 +1,6 @@
-// Emits kernel.conv for CUDA, a product in tiles. On plain images the rows of the result are output channels and its columns pixels,
-// of each image and group; on blocked ones, which tensor cores have, rows are pixels of all images and columns output channels.
-// Called by cuda.c.
+// Emits kernel.conv for CUDA, a product in tiles. On plain images the rows of the result are output
+// channels and its columns pixels, of each image and group; on blocked ones, which tensor cores
+// have, rows are pixels of all images and columns output channels. Called by cuda.c.
 #include "codegen/device/conv.h"
 #include "codegen/device/tile.h"
 #include "codegen/nest/region.h"
@@ -12,20 +12,28 @@ bool conv_op_read(const Op *op, ConvOp *v)
 {
 	const bool depthwise = op->code == OP_KERNEL_DEPTHWISE;
 	const Type *out = op->results[0].type;
-	*v = (ConvOp){.x = op_operand(op, 0)->type, .w = op_operand(op, 1)->type, .split = depthwise ? 1 : (int)op_int(op, "split", 1)};
+	*v = (ConvOp){.x = op_operand(op, 0)->type,
+	              .w = op_operand(op, 1)->type,
+	              .split = depthwise ? 1 : (int)op_int(op, "split", 1)};
 	const int skip = v->split > 1;
 	v->blocked = v->x->rank == 5;
 	v->out = out->dims + skip;
-	bool fits = op_ints(op, "strides", v->stride, 2) == 2 && op_ints(op, "paddings", v->pad, 4) == 4 &&
-	            op_ints(op, "dilations", v->dilation, 2) == 2 && v->x->rank == 4 + v->blocked && out->rank == v->x->rank + skip &&
-	            v->w->rank == (depthwise ? 4 : 5) && dim_is_const(v->x->dims[1]) && dim_is_const(v->out[1]) &&
+	bool fits = op_ints(op, "strides", v->stride, 2) == 2 &&
+	            op_ints(op, "paddings", v->pad, 4) == 4 &&
+	            op_ints(op, "dilations", v->dilation, 2) == 2 && v->x->rank == 4 + v->blocked &&
+	            out->rank == v->x->rank + skip && v->w->rank == (depthwise ? 4 : 5) &&
+	            dim_is_const(v->x->dims[1]) && dim_is_const(v->out[1]) &&
 	            dtype_is_f32_or_half(v->x->dtype) && v->w->dtype == v->x->dtype;
 	for (int i = 0; fits && i < v->w->rank; i++)
 		fits = dim_is_const(v->w->dims[i]);
 	if (fits && v->blocked)
-		fits = dim_is(v->x->dims[4], CONV_LANES) && dim_is(v->out[4], CONV_LANES) && dim_is(v->w->dims[v->w->rank - 1], CONV_LANES);
+		fits = dim_is(v->x->dims[4], CONV_LANES) && dim_is(v->out[4], CONV_LANES) &&
+		       dim_is(v->w->dims[v->w->rank - 1], CONV_LANES);
 	if (!fits)
-		return diag_error(op->ctx->diag, op->loc, "%s: operands are not of types or in a layout of this target", op->info->name), false;
+		return diag_error(op->ctx->diag, op->loc,
+		                  "%s: operands are not of types or in a layout of this target",
+		                  op->info->name),
+		       false;
 	v->kh = v->w->dims[depthwise ? 1 : 2]->value;
 	v->kw = v->w->dims[depthwise ? 2 : 3]->value;
 	v->groups = op_int(op, "groups", 1);
@@ -33,7 +41,7 @@ bool conv_op_read(const Op *op, ConvOp *v)
 	return true;
 }
 
-// ---- sizes ---------------------------------------------------------------------------------------------
+// ---- sizes --------------------------------------------------------------------------------------
 
 static bool sizes_are_on_device(const ConvOp *v)
 {
@@ -47,56 +55,73 @@ static const char *size_text(KernelFunc *k, const Dim *d, bool on_device)
 {
 	if (dim_is_const(d))
 		return dim_in_run(k->cg, d);
-	return arena_printf(k->arena, "(int)%s", on_device ? kernel_dim(k, d) : dim_in_locals(&k->cg->sizes, d));
+	return arena_printf(k->arena, "(int)%s",
+	                    on_device ? kernel_dim(k, d) : dim_in_locals(&k->cg->sizes, d));
 }
 
 const char *conv_shape(KernelFunc *k, const ConvOp *v)
 {
 	const bool product = v->blocked && k->op->code == OP_KERNEL_CONV;
-	const Dim *const *x = v->x->dims, *const *out = v->out, *channels = product ? v->w->dims[0] : out[1];
+	const Dim *const *x = v->x->dims, *const *out = v->out,
+					 *channels = product ? v->w->dims[0] : out[1];
 	const Dim *dims[] = {x[0], x[1], x[2], x[3], channels, out[2], out[3]};
 	const bool on_device = sizes_are_on_device(v);
 	Text t;
 	text_init(&t, k->arena);
 	for (size_t i = 0; i < COUNT_OF(dims); i++)
 		text_printf(&t, "%s, ", size_text(k, dims[i], on_device));
-	text_printf(&t, "%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64, v->pad[0], v->pad[1],
-	            v->stride[0], v->stride[1], v->dilation[0], v->dilation[1]);
+	text_printf(&t, "%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64,
+	            v->pad[0], v->pad[1], v->stride[0], v->stride[1], v->dilation[0], v->dilation[1]);
 	if (on_device)
 		return arena_printf(k->arena, "const pd_conv_shape s = {%s};", t.text);
 	kernel_given(k, "pd_conv_shape", "s", arena_printf(k->arena, "pd_conv_shape{%s}", t.text));
 	return "";
 }
 
-// ---- plain images ---------------------------------------------------------------------------------------
+// ---- plain images -------------------------------------------------------------------------------
 
 // Filters of 1 x 1 that read every pixel: images are matrices of pixels already.
 static bool reads_pixels(const ConvOp *v)
 {
-	return v->kh == 1 && v->kw == 1 && v->stride[0] == 1 && v->stride[1] == 1 && !v->pad[0] && !v->pad[1] && !v->pad[2] && !v->pad[3];
+	return v->kh == 1 && v->kw == 1 && v->stride[0] == 1 && v->stride[1] == 1 && !v->pad[0] &&
+	       !v->pad[1] && !v->pad[2] && !v->pad[3];
 }
 
-// Of every image and group in turn; a row of the filter is for all groups, and a multiple of 16 bytes.
+// Of every image and group in turn; a row of the filter is for all groups, and a multiple of 16
+// bytes.
 static const char *filter_load(KernelFunc *k, const ConvOp *v)
 {
-	const int64_t each = v->out[1]->value / v->groups, vector = 16 / (int64_t)dtype_size(v->w->dtype);
+	const int64_t each = v->out[1]->value / v->groups,
+				  vector = 16 / (int64_t)dtype_size(v->w->dtype);
 	if (v->groups == 1 || each % vector == 0)
 		kernel_moves(k, v->w->dtype, (int)vector);
-	const char *row = arena_printf(k->arena, "(s.out_channels + %d) / %d * %d", (int)vector - 1, (int)vector, (int)vector);
+	const char *row = arena_printf(k->arena, "(s.out_channels + %d) / %d * %d", (int)vector - 1,
+	                               (int)vector, (int)vector);
 	if (v->groups == 1)
-		return arena_printf(k->arena, "const int row_of_w = %s;\nconst pd_matrix<Unit::AcrossA, true> a_load = {w + m0, row_of_w, "
-		                    "row_of_w - m0, K};", row);
-	return arena_printf(k->arena, "const pd_matrix<Unit::AcrossA, %s> a_load = {w + batch %% %d * M + m0, %s, M - m0, K};",
-	                    each % vector ? "false" : "true", (int)v->groups, row);
+		return arena_printf(k->arena,
+		                    "const int row_of_w = %s;\nconst pd_matrix<Unit::AcrossA, true> a_load "
+		                    "= {w + m0, row_of_w, "
+		                    "row_of_w - m0, K};",
+		                    row);
+	return arena_printf(
+		k->arena,
+		"const pd_matrix<Unit::AcrossA, %s> a_load = {w + batch %% %d * M + m0, %s, M - m0, K};",
+		each % vector ? "false" : "true", (int)v->groups, row);
 }
 
 static const char *image_load(KernelFunc *k, const ConvOp *v)
 {
 	const Dim *plane = dim_mul(k->ctx, v->x->dims[2], v->x->dims[3]);
 	if (reads_pixels(v))
-		return cuda_tile_matrix(k, &(TileMatrix){.value = op_operand(k->op, 0), .name = "x", .offset = "batch * K * N + ", .row = plane});
-	return arena_printf(k->arena, "const pd_taps<Unit::AcrossB, %" PRId64 ", %" PRId64 "> b_load(x + batch * (K / %" PRId64
-	                    ") * s.height * s.width, s, (int)n0, (int)N, (int)K);", v->kh, v->kw, v->kh * v->kw);
+		return cuda_tile_matrix(k, &(TileMatrix){.value = op_operand(k->op, 0),
+		                                         .name = "x",
+		                                         .offset = "batch * K * N + ",
+		                                         .row = plane});
+	return arena_printf(k->arena,
+	                    "const pd_taps<Unit::AcrossB, %" PRId64 ", %" PRId64
+	                    "> b_load(x + batch * (K / %" PRId64
+	                    ") * s.height * s.width, s, (int)n0, (int)N, (int)K);",
+	                    v->kh, v->kw, v->kh * v->kw);
 }
 
 static bool plain_product(KernelFunc *k, const ConvOp *v, TileProduct *p)
@@ -123,7 +148,7 @@ static bool plain_product(KernelFunc *k, const ConvOp *v, TileProduct *p)
 	return true;
 }
 
-// ---- blocked images ---------------------------------------------------------------------------------------
+// ---- blocked images -----------------------------------------------------------------------------
 
 // `batch` is the group, whose channels begin at a block.
 static bool blocked_product(KernelFunc *k, const ConvOp *v, TileProduct *p)
@@ -136,9 +161,11 @@ static bool blocked_product(KernelFunc *k, const ConvOp *v, TileProduct *p)
 	p->m = dim_mul(c, out[0], dim_mul(c, out[2], out[3]));
 	p->n = dim_div(c, dim_mul(c, out[1], lanes), p->batches);
 	p->k = dim_mul(c, v->w->dims[1], dim_const(c, CONV_LANES * taps));
-	p->row_head = "const int pixels = s.rows * s.columns, image = (int)row / pixels, pixel = (int)row - image * pixels;";
-	p->place = arena_printf(k->arena, "((image * (size.batches * N / %d) + %s) * pixels + pixel) * %d + first %% %d", CONV_LANES,
-	                        grouped ? "(batch * N + first) / 8" : "first / 8", CONV_LANES, CONV_LANES);
+	p->row_head = "const int pixels = s.rows * s.columns, image = (int)row / pixels, pixel = "
+				  "(int)row - image * pixels;";
+	p->place = arena_printf(
+		k->arena, "((image * (size.batches * N / %d) + %s) * pixels + pixel) * %d + first %% %d",
+		CONV_LANES, grouped ? "(batch * N + first) / 8" : "first / 8", CONV_LANES, CONV_LANES);
 	const char **at = p->at + (v->split > 1);
 	if (v->split > 1)
 		p->place = arena_printf(k->arena, "part * size.batches * M * N + %s", p->place);
@@ -150,11 +177,17 @@ static bool blocked_product(KernelFunc *k, const ConvOp *v, TileProduct *p)
 	p->plain = true;
 	if (!kernel_helper(k, "cuda_conv_blocked.c", 0, NULL))
 		return false;
-	p->a_load = arena_printf(k->arena, "const pd_pixels<Unit::AlongA, %" PRId64 ", %" PRId64 "> a_load(x%s, s, (int)m0, (int)M, (int)K);", v->kh, v->kw,
-	                         grouped ? arena_printf(k->arena, " + batch * (K / %" PRId64 ") * s.height * s.width", taps) : "");
+	p->a_load = arena_printf(
+		k->arena,
+		"const pd_pixels<Unit::AlongA, %" PRId64 ", %" PRId64
+		"> a_load(x%s, s, (int)m0, (int)M, (int)K);",
+		v->kh, v->kw,
+		grouped ? arena_printf(k->arena, " + batch * (K / %" PRId64 ") * s.height * s.width", taps)
+				: "");
 	kernel_moves(k, v->w->dtype, 16 / (int)dtype_size(v->w->dtype));
-	p->b_load = arena_printf(k->arena, "const pd_matrix<Unit::AlongB, true> b_load = {w + %s * K, K, %s - n0, K};",
-	                         grouped ? "(batch * N + n0)" : "n0", grouped ? "N" : "s.out_channels");
+	p->b_load = arena_printf(
+		k->arena, "const pd_matrix<Unit::AlongB, true> b_load = {w + %s * K, K, %s - n0, K};",
+		grouped ? "(batch * N + n0)" : "n0", grouped ? "N" : "s.out_channels");
 	return true;
 }
 
@@ -166,7 +199,8 @@ bool cuda_conv_emit(KernelFunc *k)
 	if (!op_attr(k->op, "schedule"))
 		return cuda_narrow_emit(k, &v);
 	const CudaTile *tile = cuda_tile_of(k);
-	if (!tile || !kernel_helper(k, "cuda_tile.c", 0, NULL) || !kernel_helper(k, "cuda_conv_shape.c", 0, NULL))
+	if (!tile || !kernel_helper(k, "cuda_tile.c", 0, NULL) ||
+	    !kernel_helper(k, "cuda_conv_shape.c", 0, NULL))
 		return false;
 	TileProduct p = {.tile = tile, .split = v.split, .at = {"part"}};
 	const char *shape = conv_shape(k, &v);

@@ -1,7 +1,9 @@
-// Emits kernel.depthwise for CUDA: memory decides, so each element of the input comes to a thread once for all windows of a column
-// that it computes, of blocked images for eight channels at once. Called by cuda.c.
+// Emits kernel.depthwise for CUDA: memory decides, so each element of the input comes to a thread
+// once for all windows of a column that it computes, of blocked images for eight channels at once.
+// Called by cuda.c.
 //
-// Sizes of images are arguments, those of the filter constants of the text: layers that differ in the former share a function.
+// Sizes of images are arguments, those of the filter constants of the text: layers that differ in
+// the former share a function.
 #include "codegen/device/conv.h"
 #include "codegen/device/vector.h"
 #include "codegen/nest/region.h"
@@ -9,10 +11,11 @@
 #include <string.h>
 
 enum {
-	MANY = 1 << 18,     // results of an image from which a thread makes MAX_ROWS; fewer for fewer results
+	MANY =
+		1 << 18, // results of an image from which a thread makes MAX_ROWS; fewer for fewer results
 	MAX_ROWS = 4,
 	MAX_BLOCK_ROWS = 2, // of eight channels each
-	UNKNOWN_SIZE = 56 // a size that only the caller knows counts as this
+	UNKNOWN_SIZE = 56   // a size that only the caller knows counts as this
 };
 
 int conv_rows_each(const ConvOp *v, int64_t planes)
@@ -49,7 +52,8 @@ static const char *block_epilogue(KernelFunc *k)
 	static const char *const at[] = {"n", "c", "row", "column"};
 	const Region *r = &k->op->regions[0];
 	const Block *b = region_entry(r);
-	const int rank = k->op->results[0].type->rank, wide = vector_suits(r, rank, CONV_LANES) ? CONV_LANES : 1;
+	const int rank = k->op->results[0].type->rank,
+			  wide = vector_suits(r, rank, CONV_LANES) ? CONV_LANES : 1;
 	const char *acc[CONV_LANES], *values[CONV_LANES];
 	Scalars s;
 	Text out;
@@ -65,17 +69,27 @@ static const char *block_epilogue(KernelFunc *k)
 	if (!vector_region_print(&s, r, rank, wide, acc, &out, values))
 		return NULL;
 	for (int l = 0; l < wide; l++)
-		text_line(&out, 0, "%s;", scalar_store(k, k->op->results[0].type->dtype, "y.v", wide > 1 ? tile_int(k, l) : "l", values[l]));
-	return wide > 1 ? out.text : arena_printf(k->arena, "PD_UNROLL for (int l = 0; l < LANES; l++) {\n%s}", out.text);
+		text_line(&out, 0, "%s;",
+		          scalar_store(k, k->op->results[0].type->dtype, "y.v",
+		                       wide > 1 ? tile_int(k, l) : "l", values[l]));
+	return wide > 1 ? out.text
+	                : arena_printf(k->arena, "PD_UNROLL for (int l = 0; l < LANES; l++) {\n%s}",
+	                               out.text);
 }
 
 // Fills in what both templates have in common, in front of `n` keys of their own.
-static bool depthwise_template(KernelFunc *k, const ConvOp *v, const char *name, const char *shape, int n, const TemplateKey *own)
+static bool depthwise_template(KernelFunc *k, const ConvOp *v, const char *name, const char *shape,
+                               int n, const TemplateKey *own)
 {
 	TemplateKey keys[16] = {
-		{"each", tile_int(k, rows_of(v))}, {"kh", tile_int(k, v->kh)}, {"kw", tile_int(k, v->kw)},
-		{"stride_y", tile_int(k, v->stride[0])}, {"stride_x", tile_int(k, v->stride[1])},
-		{"dilation_y", tile_int(k, v->dilation[0])}, {"dilation_x", tile_int(k, v->dilation[1])}, {"shape", shape},
+		{"each", tile_int(k, rows_of(v))},
+		{"kh", tile_int(k, v->kh)},
+		{"kw", tile_int(k, v->kw)},
+		{"stride_y", tile_int(k, v->stride[0])},
+		{"stride_x", tile_int(k, v->stride[1])},
+		{"dilation_y", tile_int(k, v->dilation[0])},
+		{"dilation_x", tile_int(k, v->dilation[1])},
+		{"shape", shape},
 		{"type", dtype_c_memory(v->x->dtype)},
 	};
 	memcpy(keys + 9, own, (size_t)n * sizeof *own);
@@ -85,7 +99,9 @@ static bool depthwise_template(KernelFunc *k, const ConvOp *v, const char *name,
 const char *conv_epilogue(KernelFunc *k, const char **value)
 {
 	const Region *r = &k->op->regions[0];
-	const char *sum = region_is_identity(r) ? "acc" : scalar_round(k, region_entry(r)->args[0]->type, "acc");
+	const char *sum = region_is_identity(r)
+	                      ? "acc"
+	                      : scalar_round(k, region_entry(r)->args[0]->type, "acc");
 	k->place = "to";
 	return region_text(k, r, (const char *[]){sum, "n", "c", "row", "column"}, value);
 }
@@ -96,10 +112,13 @@ static bool blocked_emit(KernelFunc *k, const ConvOp *v, const char *shape)
 	const char *epilogue = block_epilogue(k);
 	kernel_moves(k, t, (int)v->x->dims[4]->value);
 	const TemplateKey keys[] = {
-		{"load", scalar_load(k, t, "v.v", "l")}, {"weight", scalar_load(k, t, "f.v", "l")},
-		{"result", dtype_c_memory(k->op->results[0].type->dtype)}, {"epilogue", epilogue},
+		{"load", scalar_load(k, t, "v.v", "l")},
+		{"weight", scalar_load(k, t, "f.v", "l")},
+		{"result", dtype_c_memory(k->op->results[0].type->dtype)},
+		{"epilogue", epilogue},
 	};
-	return epilogue && depthwise_template(k, v, "cuda_depthwise_blocked.c", shape, COUNT_OF(keys), keys);
+	return epilogue &&
+	       depthwise_template(k, v, "cuda_depthwise_blocked.c", shape, COUNT_OF(keys), keys);
 }
 
 bool cuda_depthwise_emit(KernelFunc *k)
@@ -118,8 +137,10 @@ bool cuda_depthwise_emit(KernelFunc *k)
 		return false;
 	const TemplateKey keys[] = {
 		{"channel", multiple > 1 ? arena_printf(k->arena, "c / %d", (int)multiple) : "c"},
-		{"weight", scalar_load(k, t, "w", "c * (KH * KW) + i")}, {"load", scalar_load(k, t, "line", "at")},
-		{"epilogue", epilogue}, {"store", scalar_store(k, k->op->results[0].type->dtype, "out", "to", value)},
+		{"weight", scalar_load(k, t, "w", "c * (KH * KW) + i")},
+		{"load", scalar_load(k, t, "line", "at")},
+		{"epilogue", epilogue},
+		{"store", scalar_store(k, k->op->results[0].type->dtype, "out", "to", value)},
 	};
 	return depthwise_template(k, &v, "cuda_depthwise.c", shape, COUNT_OF(keys), keys);
 }

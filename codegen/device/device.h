@@ -1,5 +1,5 @@
-// Functions of CUDA that run on the device: nests and kernels as blocks of threads. Leaves functions in a Codegen. Uses codegen/nest,
-// codegen/func and what is below.
+// Functions of CUDA that run on the device: nests and kernels as blocks of threads. Leaves
+// functions in a Codegen. Uses codegen/nest, codegen/func and what is below.
 #ifndef PDCC_CODEGEN_DEVICE_DEVICE_H
 #define PDCC_CODEGEN_DEVICE_DEVICE_H
 

@@ -1,13 +1,15 @@
-// Positions in CUDA kernels: how wide their arithmetic must be, and which power of two divides the index of a load, so that
-// several elements may be one access. Called by device/nest.c, device/wide.c and device/reduce.c.
+// Positions in CUDA kernels: how wide their arithmetic must be, and which power of two divides the
+// index of a load, so that several elements may be one access. Called by device/nest.c,
+// device/wide.c and device/reduce.c.
 #include "codegen/device/nest.h"
 
 // MAX_POSITION leaves room for the step of a grid behind the last position.
 enum { MAX_POSITION = 1 << 30, MAX_FACTOR = 1 << 16, MAX_DEPTH = 24, MAX_POWER = 16 };
 
-// ---- width ---------------------------------------------------------------------------------------------------
+// ---- width --------------------------------------------------------------------------------------
 
-// An index is at most `times` the sum of the kernel's sizes, and `more`; as a size of its own, it is at most `most`.
+// An index is at most `times` the sum of the kernel's sizes, and `more`; as a size of its own, it
+// is at most `most`.
 typedef struct Reach {
 	int64_t times, more;
 	const Dim *most;
@@ -69,14 +71,16 @@ static Reach size_reach(Width *w, const Dim *d)
 static const Dim *extent_of(const Value *arg)
 {
 	const Op *around = value_op(arg);
-	return around->code == OP_LOOP_REDUCE ? op_attr(around, "extents")->dims[arg->index] : around->results[0].type->dims[arg->index];
+	return around->code == OP_LOOP_REDUCE ? op_attr(around, "extents")->dims[arg->index]
+	                                      : around->results[0].type->dims[arg->index];
 }
 
 static Reach reach_of(Width *w, const Value *v, int depth);
 
 static Reach operation_reach(Width *w, const Op *op, int depth)
 {
-	const Reach a = reach_of(w, op_operand(op, 0), depth), b = reach_of(w, op_operand(op, 1), depth);
+	const Reach a = reach_of(w, op_operand(op, 0), depth),
+				b = reach_of(w, op_operand(op, 1), depth);
 	switch (op->code) {
 	case OP_PD_ADD:
 	case OP_PD_SUBTRACT:
@@ -85,18 +89,15 @@ static Reach operation_reach(Width *w, const Op *op, int depth)
 		const Dim *most = dim_mul(w->ctx, a.most, b.most);
 		if (a.times && b.times)
 			return size_reach(w, most); // counts as a size, too
-		return a.times ? (Reach){a.times * b.more, a.more * b.more, most} : (Reach){b.times * a.more, b.more * a.more, most};
+		return a.times ? (Reach){a.times * b.more, a.more * b.more, most}
+		               : (Reach){b.times * a.more, b.more * a.more, most};
 	}
 	case OP_PD_FLOOR_DIVIDE:
-	case OP_PD_REMAINDER:
-		return a;
+	case OP_PD_REMAINDER: return a;
 	case OP_PD_MAXIMUM:
-	case OP_PD_MINIMUM:
-		return reach_max(w, a, b);
-	case OP_PD_WHERE:
-		return reach_max(w, b, reach_of(w, op_operand(op, 2), depth));
-	default:
-		return too_far(w);
+	case OP_PD_MINIMUM: return reach_max(w, a, b);
+	case OP_PD_WHERE: return reach_max(w, b, reach_of(w, op_operand(op, 2), depth));
+	default: return too_far(w);
 	}
 }
 
@@ -147,7 +148,8 @@ static void block_reach(Width *w, const Block *b)
 				all = dim_mul(w->ctx, all, extents->dims[i]);
 			size_add(w, all);
 			// Its neutral elements are those of 64 bits.
-			w->wide |= op_operand(block_terminator(op->regions[0].first), 0)->type->kind == TY_INDEX;
+			w->wide |= op_operand(block_terminator(op->regions[0].first), 0)->type->kind ==
+			           TY_INDEX;
 		}
 		for (int i = 0; i < op->nregion; i++)
 			block_reach(w, op->regions[i].first);
@@ -179,14 +181,15 @@ void index_width_choose(const Nest *n)
 		return;
 	if (hi <= most) {
 		k->index = "int";
-	} else if ((n->nloop > 1 || nest_has_regions(n)) && host_knows(k->cg, w.sizes)) { // else there is hardly any arithmetic
+	} else if ((n->nloop > 1 || nest_has_regions(n)) &&
+	           host_knows(k->cg, w.sizes)) { // else there is hardly any arithmetic
 		k->index = "I";
 		k->sizes = w.sizes;
 		k->sizes_most = most;
 	}
 }
 
-// ---- divisors --------------------------------------------------------------------------------------------------
+// ---- divisors -----------------------------------------------------------------------------------
 
 static int power_min(int a, int b)
 {

@@ -1,4 +1,5 @@
-// Emits kernel.matmul for CUDA, by the row of the schedule table that lowering chose. Called by run.c through cuda.c.
+// Emits kernel.matmul for CUDA, by the row of the schedule table that lowering chose. Called by
+// run.c through cuda.c.
 #include "codegen/device/device.h"
 #include "codegen/device/tile.h"
 #include "codegen/model/model.h"
@@ -33,7 +34,9 @@ static const char *batch_offset(KernelFunc *k, const Type *t)
 	for (int i = t->rank - 3; i >= 0; i--) {
 		const int axis = lead + 2 - t->rank + i;
 		if (!dim_is(t->dims[i], 1))
-			text = arena_printf(k->arena, "%s * %s + %s", tile_position(k, "batch", lead, out->dims + skip, axis), kernel_dim(k, stride), text);
+			text = arena_printf(k->arena, "%s * %s + %s",
+			                    tile_position(k, "batch", lead, out->dims + skip, axis),
+			                    kernel_dim(k, stride), text);
 		stride = dim_mul(c, stride, t->dims[i]);
 	}
 	return text;
@@ -44,8 +47,12 @@ static const char *operand_load(KernelFunc *k, int i)
 	const Value *v = op_operand(k->op, i);
 	const Type *t = v->type;
 	const bool transposed = op_bool(k->op, i ? "transpose_b" : "transpose_a", false);
-	const TileMatrix m = {.value = v, .name = i ? "b" : "a", .offset = batch_offset(k, t), .is_a = i == 0,
-	                      .along = transposed == (i == 1), .row = t->dims[t->rank - 1]};
+	const TileMatrix m = {.value = v,
+	                      .name = i ? "b" : "a",
+	                      .offset = batch_offset(k, t),
+	                      .is_a = i == 0,
+	                      .along = transposed == (i == 1),
+	                      .row = t->dims[t->rank - 1]};
 	return cuda_tile_matrix(k, &m);
 }
 
@@ -62,16 +69,27 @@ static bool rows_emit(KernelFunc *k, const TileProduct *p)
 	const char *epilogue = region_text(k, &k->op->regions[0], args, &value);
 	if (!epilogue || !kernel_helper(k, "cuda_tile.c", 0, NULL))
 		return false;
-	const bool a_aligned = cuda_rows_are_aligned(k, a, p->k), b_aligned = cuda_rows_are_aligned(k, b, p->k);
-	kernel_moves(k, a->type->dtype, a_aligned || b_aligned ? 16 / (int)dtype_size(a->type->dtype) : 1);
+	const bool a_aligned = cuda_rows_are_aligned(k, a, p->k),
+			   b_aligned = cuda_rows_are_aligned(k, b, p->k);
+	kernel_moves(k, a->type->dtype,
+	             a_aligned || b_aligned ? 16 / (int)dtype_size(a->type->dtype) : 1);
 	k->block_threads = cuda_tile_threads(t);
-	k->grid = dim_mul(c, p->batches, dim_div(c, dim_add(c, p->n, dim_const(c, t->columns - 1)), dim_const(c, t->columns)));
+	k->grid = dim_mul(
+		c, p->batches,
+		dim_div(c, dim_add(c, p->n, dim_const(c, t->columns - 1)), dim_const(c, t->columns)));
 	const TemplateKey keys[] = {
-		{"rows", kernel_dim(k, p->m)}, {"columns", tile_int(k, t->part_columns)}, {"block_columns", tile_int(k, t->columns)},
-		{"threads", tile_int(k, k->block_threads)}, {"n", kernel_dim(k, p->n)}, {"k", kernel_dim(k, p->k)},
-		{"batches", kernel_dim(k, p->batches)}, {"a_offset", batch_offset(k, a->type)}, {"b_offset", batch_offset(k, b->type)},
+		{"rows", kernel_dim(k, p->m)},
+		{"columns", tile_int(k, t->part_columns)},
+		{"block_columns", tile_int(k, t->columns)},
+		{"threads", tile_int(k, k->block_threads)},
+		{"n", kernel_dim(k, p->n)},
+		{"k", kernel_dim(k, p->k)},
+		{"batches", kernel_dim(k, p->batches)},
+		{"a_offset", batch_offset(k, a->type)},
+		{"b_offset", batch_offset(k, b->type)},
 		{"a_aligned", a_aligned ? "true" : "false"},
-		{"b_aligned", b_aligned ? "true" : "false"}, {"epilogue", epilogue},
+		{"b_aligned", b_aligned ? "true" : "false"},
+		{"epilogue", epilogue},
 		{"store", scalar_store(k, k->op->results[0].type->dtype, "out", k->place, value)},
 	};
 	return kernel_template(k, "cuda_row_kernel.c", COUNT_OF(keys), keys);
@@ -79,27 +97,33 @@ static bool rows_emit(KernelFunc *k, const TileProduct *p)
 
 static bool suits_rows(const Op *op, const TileProduct *p)
 {
-	return dim_is_const(p->m) && p->m->value * p->tile->part_columns <= 32 && p->split == 1 && !op_bool(op, "transpose_a", false) &&
-	       op_bool(op, "transpose_b", false);
+	return dim_is_const(p->m) && p->m->value * p->tile->part_columns <= 32 && p->split == 1 &&
+	       !op_bool(op, "transpose_a", false) && op_bool(op, "transpose_b", false);
 }
 
 bool cuda_matmul_emit(KernelFunc *k)
 {
 	Context *c = k->ctx;
 	const Type *out = k->op->results[0].type, *a = op_operand(k->op, 0)->type;
-	TileProduct p = {.tile = cuda_tile_of(k), .batches = dim_const(c, 1), .m = out->dims[out->rank - 2],
-	                 .n = out->dims[out->rank - 1], .split = (int)op_int(k->op, "split", 1),
+	TileProduct p = {.tile = cuda_tile_of(k),
+	                 .batches = dim_const(c, 1),
+	                 .m = out->dims[out->rank - 2],
+	                 .n = out->dims[out->rank - 1],
+	                 .split = (int)op_int(k->op, "split", 1),
 	                 .k = a->dims[a->rank - (op_bool(k->op, "transpose_a", false) ? 2 : 1)]};
 	if (!p.tile)
 		return false;
 	if ((p.split > 1 && !dim_is_const(p.k)) || (p.tile->unit == CUDA_ROW && !suits_rows(k->op, &p)))
-		return diag_error(c->diag, k->op->loc, "kernel.matmul: schedule '%s' is not for its operands", p.tile->name), false;
+		return diag_error(c->diag, k->op->loc,
+		                  "kernel.matmul: schedule '%s' is not for its operands", p.tile->name),
+		       false;
 	const int skip = part_rank(k->op);
 	p.at[0] = "part";
 	for (int i = 0; i < batch_rank(k->op); i++) {
 		p.batches = dim_mul(c, p.batches, out->dims[skip + i]);
 		p.at[skip + i] = region_uses(&k->op->regions[0], 1 + skip + i)
-		                     ? tile_position(k, "batch", batch_rank(k->op), out->dims + skip, i) : "0";
+		                     ? tile_position(k, "batch", batch_rank(k->op), out->dims + skip, i)
+		                     : "0";
 	}
 	p.at[out->rank - 2] = "row";
 	p.at[out->rank - 1] = "column";

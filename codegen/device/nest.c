@@ -1,4 +1,5 @@
-// Prints loop.nest for CUDA. A nest takes one of these forms, all of which stride over the grid, so that any grid is right:
+// Prints loop.nest for CUDA. A nest takes one of these forms, all of which stride over the grid, so
+// that any grid is right:
 //   vectors   a thread computes a few neighbouring elements (device/wide.c)
 //   turned    a block moves a square of elements through shared memory (device/turn.c)
 //   team      a warp, a block, or columns of a block reduce one element each (device/reduce.c)
@@ -8,7 +9,7 @@
 
 #include <string.h>
 
-// ---- positions -------------------------------------------------------------------------------------------------
+// ---- positions ----------------------------------------------------------------------------------
 
 static bool region_reads(const Nest *n, const Op *op)
 {
@@ -51,7 +52,8 @@ void positions_print(Nest *n, const char *element, bool step, int depth)
 		}
 		if (!dim_is(skipped, 1)) {
 			const char *next = kernel_local(k, "rest");
-			text_line(n->out, depth, "const %s %s = %s / %s;", k->index, next, rest, kernel_dim(k, skipped));
+			text_line(n->out, depth, "const %s %s = %s / %s;", k->index, next, rest,
+			          kernel_dim(k, skipped));
 			rest = next;
 		}
 		if (!i && !step) {
@@ -79,7 +81,8 @@ void positions_advance(Nest *n, int depth)
 			break;
 		}
 		const bool last = i == outermost;
-		text_line(n->out, depth + opened, "if (++%s == %s)%s", name, kernel_dim(n->k, n->loops[i].extent), last ? "" : " {");
+		text_line(n->out, depth + opened, "if (++%s == %s)%s", name,
+		          kernel_dim(n->k, n->loops[i].extent), last ? "" : " {");
 		text_line(n->out, depth + opened + 1, "%s = 0;", name);
 		opened += !last;
 	}
@@ -95,22 +98,33 @@ bool nest_has_regions(const Nest *n)
 	return false;
 }
 
-// ---- one element after the other -----------------------------------------------------------------------------------
+// ---- one element after the other ----------------------------------------------------------------
 
 // The head of a loop over elements, one for each thread, warp or block.
 static void elements_open(Nest *n, ReduceTeam team)
 {
 	const char *t = n->k->index;
 	if (team == TEAM_COLUMNS) {
-		text_line(n->out, 1, "for (%s first = (%s)blockIdx.x * 32; first < total; first += (%s)gridDim.x * 32) {", t, t, t);
-		text_line(n->out, 2, "const %s column = first + (%s)(threadIdx.x %% 32), e = column < total ? column : total - 1;", t, t);
+		text_line(
+			n->out, 1,
+			"for (%s first = (%s)blockIdx.x * 32; first < total; first += (%s)gridDim.x * 32) {", t,
+			t, t);
+		text_line(n->out, 2,
+		          "const %s column = first + (%s)(threadIdx.x %% 32), e = column < total ? column "
+		          ": total - 1;",
+		          t, t);
 	} else if (team == TEAM_WARP) {
-		text_line(n->out, 1, "for (%s e = (%s)blockIdx.x * %d + (%s)(threadIdx.x / 32); e < total; e += (%s)gridDim.x * %d) {", t,
-		          t, TEAM_WARPS, t, t, TEAM_WARPS);
+		text_line(n->out, 1,
+		          "for (%s e = (%s)blockIdx.x * %d + (%s)(threadIdx.x / 32); e < total; e += "
+		          "(%s)gridDim.x * %d) {",
+		          t, t, TEAM_WARPS, t, t, TEAM_WARPS);
 	} else if (team == TEAM_BLOCK) {
-		text_line(n->out, 1, "for (%s e = (%s)blockIdx.x; e < total; e += (%s)gridDim.x) {", t, t, t);
+		text_line(n->out, 1, "for (%s e = (%s)blockIdx.x; e < total; e += (%s)gridDim.x) {", t, t,
+		          t);
 	} else {
-		text_line(n->out, 1, "for (%s e = (%s)blockIdx.x * (%s)blockDim.x + (%s)threadIdx.x; e < total;", t, t, t, t);
+		text_line(n->out, 1,
+		          "for (%s e = (%s)blockIdx.x * (%s)blockDim.x + (%s)threadIdx.x; e < total;", t, t,
+		          t, t);
 		text_line(n->out, 1, "     e += (%s)gridDim.x * (%s)blockDim.x) {", t, t);
 	}
 }
@@ -121,8 +135,10 @@ static void stores_open(Nest *n, ReduceTeam team)
 	if (team == TEAM_NONE)
 		return;
 	text_line(n->out, 2, team == TEAM_WARP ? "__syncwarp();" : "__syncthreads();");
-	text_line(n->out, 2, "if (%s) {", team == TEAM_WARP ? "threadIdx.x % 32 == 0" : team == TEAM_BLOCK ? "threadIdx.x == 0"
-	                                                                                             : "threadIdx.x < 32 && column < total");
+	text_line(n->out, 2, "if (%s) {",
+	          team == TEAM_WARP    ? "threadIdx.x % 32 == 0"
+	          : team == TEAM_BLOCK ? "threadIdx.x == 0"
+	                               : "threadIdx.x < 32 && column < total");
 }
 
 static bool elements_print(Nest *n, const Dim *total)
@@ -144,7 +160,8 @@ static bool elements_print(Nest *n, const Dim *total)
 		const char *value = scalars_name(&n->s, op_operand(end, i));
 		if (!value)
 			return false;
-		text_line(n->out, team ? 3 : 2, "%s;", scalar_store(k, n->op->results[i].type->dtype, kernel_result(k, i), "e", value));
+		text_line(n->out, team ? 3 : 2, "%s;",
+		          scalar_store(k, n->op->results[i].type->dtype, kernel_result(k, i), "e", value));
 	}
 	if (team)
 		text_line(n->out, 2, "}");
@@ -164,10 +181,12 @@ bool cuda_nest_emit(KernelFunc *k)
 	if (!nest_turned_print(&n, &done))
 		return false;
 	if (!done)
-		text_line(&body, 1, "const %s total = %s;", k->index, expression_unwrap(k->arena, kernel_dim(k, total)));
+		text_line(&body, 1, "const %s total = %s;", k->index,
+		          expression_unwrap(k->arena, kernel_dim(k, total)));
 	if ((!done && !nest_wide_print(&n, total, &done)) || (!done && !elements_print(&n, total)))
 		return false;
-	text_printf(&k->text, "%sstatic __global__ void %s(%s)\n{\n", k->sizes ? "template <typename I>\n" : "", KERNEL_FN, KERNEL_PARAMS);
+	text_printf(&k->text, "%sstatic __global__ void %s(%s)\n{\n",
+	            k->sizes ? "template <typename I>\n" : "", KERNEL_FN, KERNEL_PARAMS);
 	text_printf(&k->text, "%s}\n", body.text);
 	k->one_block = true;
 	return true;

@@ -1,15 +1,24 @@
-// CUDA: reductions whose terms several threads share: a warp or a block for each element where the terms lie side by side,
-// and 32 neighbouring elements for each block, with rows of threads, where the elements do. The order of additions depends
-// on sizes alone. Called by device/nest.c and reduce.c.
+// CUDA: reductions whose terms several threads share: a warp or a block for each element where the
+// terms lie side by side, and 32 neighbouring elements for each block, with rows of threads, where
+// the elements do. The order of additions depends on sizes alone. Called by device/nest.c and
+// reduce.c.
 #include "codegen/device/nest.h"
 
 #include <string.h>
 
-// MIN_*: terms from which on a warp, rows of threads, a block take an element, and of the loop that they share; a block when there are no more than
-// FEW_ELEMENTS, rows of threads no more than MANY_ELEMENTS, which fill a GPU anyway.
-enum { MIN_WARP = 32, MIN_SHARED = 16, MIN_ROWS = 64, MIN_BLOCK = 1024, FEW_ELEMENTS = 1024, MANY_ELEMENTS = 1 << 16 };
+// MIN_*: terms from which on a warp, rows of threads, a block take an element, and of the loop that
+// they share; a block when there are no more than FEW_ELEMENTS, rows of threads no more than
+// MANY_ELEMENTS, which fill a GPU anyway.
+enum {
+	MIN_WARP = 32,
+	MIN_SHARED = 16,
+	MIN_ROWS = 64,
+	MIN_BLOCK = 1024,
+	FEW_ELEMENTS = 1024,
+	MANY_ELEMENTS = 1 << 16
+};
 
-// ---- choice ---------------------------------------------------------------------------------------------------
+// ---- choice -------------------------------------------------------------------------------------
 
 static bool has_index_check(const Block *b)
 {
@@ -38,7 +47,8 @@ static int64_t loop_length(const Loop *l)
 	return dim_is_const(l->extent) ? l->extent->value : INT64_MAX;
 }
 
-// The loop whose terms the threads share: the innermost, whose terms lie side by side, when it is long enough.
+// The loop whose terms the threads share: the innermost, whose terms lie side by side, when it is
+// long enough.
 static Loop *loop_of_team(Loop *loops, int nloop)
 {
 	Loop *best = &loops[nloop - 1];
@@ -59,9 +69,11 @@ bool reduce_suits_team(KernelFunc *k, const Op *op)
 {
 	Scalars s;
 	Loop loops[MAX_RANK];
-	if (op->code != OP_LOOP_REDUCE || has_index_check(op->regions[0].first) || reduce_kind(op) == REDUCE_COUNT)
+	if (op->code != OP_LOOP_REDUCE || has_index_check(op->regions[0].first) ||
+	    reduce_kind(op) == REDUCE_COUNT)
 		return false;
-	if (type_is_complex(op_operand(block_terminator(op->regions[0].first), 0)->type) || term_count(op) < MIN_WARP)
+	if (type_is_complex(op_operand(block_terminator(op->regions[0].first), 0)->type) ||
+	    term_count(op) < MIN_WARP)
 		return false;
 	const int nloop = reduction_loops(k, op, &s, loops);
 	return nloop && loop_length(loop_of_team(loops, nloop)) >= MIN_SHARED;
@@ -86,7 +98,8 @@ ReduceTeam reduce_team(const Nest *n, const Dim *total)
 {
 	const Op *longest = NULL;
 	for (const Op *op = n->body->first; op; op = op->next)
-		if (nest_needed(n, op) && reduce_suits_team(n->k, op) && (!longest || term_count(op) > term_count(longest)))
+		if (nest_needed(n, op) && reduce_suits_team(n->k, op) &&
+		    (!longest || term_count(op) > term_count(longest)))
 			longest = op;
 	if (!longest)
 		return TEAM_NONE;
@@ -102,7 +115,7 @@ ReduceTeam reduce_team(const Nest *n, const Dim *total)
 	return along || few ? TEAM_WARP : TEAM_NONE;
 }
 
-// ---- printing --------------------------------------------------------------------------------------------------
+// ---- printing -----------------------------------------------------------------------------------
 
 static bool load_is_along(const WideBlock *l, const Op *op)
 {
@@ -126,7 +139,8 @@ static void terms_lanes(Scalars *s, const Op *op, const Loop *inner, WideBlock *
 		l->width = 1;
 }
 
-static bool term_print(Scalars *s, const Op *op, const Accumulator *acc, const Loop *loops, int nloop, int depth, Text *out)
+static bool term_print(Scalars *s, const Op *op, const Accumulator *acc, const Loop *loops,
+                       int nloop, int depth, Text *out)
 {
 	const Value *value = op_operand(block_terminator(op->regions[0].first), 0);
 	const char *name = scalars_name(s, value), *index = scalars_name(s, loops[nloop - 1].arg);
@@ -136,8 +150,8 @@ static bool term_print(Scalars *s, const Op *op, const Accumulator *acc, const L
 	return true;
 }
 
-static bool terms_print(Scalars *s, const Op *op, const Accumulator *acc, Loop *loops, int nloop, WideBlock *lanes, int depth,
-                        Text *out)
+static bool terms_print(Scalars *s, const Op *op, const Accumulator *acc, Loop *loops, int nloop,
+                        WideBlock *lanes, int depth, Text *out)
 {
 	const Block *b = op->regions[0].first;
 	if (lanes->width == 1) {
@@ -151,16 +165,19 @@ static bool terms_print(Scalars *s, const Op *op, const Accumulator *acc, Loop *
 		return false;
 	text_line(out, depth, "PD_UNROLL for (int l = 0; l < %d; l++) {", lanes->width);
 	const char *name = arena_printf(s->k->arena, "(%s + l)", lanes->first);
-	if (!wide_lane_print(lanes, name, depth + 1, out) || !term_print(s, op, acc, loops, nloop, depth + 1, out))
+	if (!wide_lane_print(lanes, name, depth + 1, out) ||
+	    !term_print(s, op, acc, loops, nloop, depth + 1, out))
 		return false;
 	text_line(out, depth, "}");
 	return true;
 }
 
-// How partial results are joined: the function object, and the type in which they travel between threads.
+// How partial results are joined: the function object, and the type in which they travel between
+// threads.
 static const char *join_name(const Accumulator *a)
 {
-	static const char *const names[REDUCE_COUNT] = {"pd_sum", "pd_prod", "pd_max", "pd_min", "pd_max", "pd_min", "pd_max", "pd_min"};
+	static const char *const names[REDUCE_COUNT] = {"pd_sum", "pd_prod", "pd_max", "pd_min",
+	                                                "pd_max", "pd_min",  "pd_max", "pd_min"};
 	if (a->keeps_nan)
 		return a->kind == REDUCE_MAX ? "pd_highest" : "pd_lowest";
 	return names[a->kind];
@@ -177,17 +194,22 @@ static const char *join_type(const Accumulator *a)
 	return arithmetic ? "uint32_t" : "int";
 }
 
-static void join_print(Scalars *s, const Op *op, const Accumulator *a, const char *neutral, int depth, Text *out)
+static void join_print(Scalars *s, const Op *op, const Accumulator *a, const char *neutral,
+                       int depth, Text *out)
 {
-	static const char *const teams[] = {[TEAM_WARP] = "warp", [TEAM_BLOCK] = "block", [TEAM_COLUMNS] = "columns"};
-	const char *team = teams[s->team], *type = join_type(a), *result = type_c_scalar(op->results[0].type);
+	static const char *const teams[] = {
+		[TEAM_WARP] = "warp", [TEAM_BLOCK] = "block", [TEAM_COLUMNS] = "columns"};
+	const char *team = teams[s->team], *type = join_type(a),
+			   *result = type_c_scalar(op->results[0].type);
 	if (a->kind == REDUCE_ARGMAX || a->kind == REDUCE_ARGMIN) {
-		text_line(out, depth, "%s = pd_%s_best<%s>(%s, %s, %s());", a->name, team, type, a->best, a->name, join_name(a));
+		text_line(out, depth, "%s = pd_%s_best<%s>(%s, %s, %s());", a->name, team, type, a->best,
+		          a->name, join_name(a));
 		return;
 	}
 	const bool truth = a->kind == REDUCE_ANY || a->kind == REDUCE_ALL || !strcmp(result, "bool");
-	const char *joined = arena_printf(s->k->arena, "pd_%s_reduce<%s>(%s, %s%s%s())", team, type, a->name,
-	                                  s->team == TEAM_BLOCK ? neutral : "", s->team == TEAM_BLOCK ? ", " : "", join_name(a));
+	const char *joined = arena_printf(s->k->arena, "pd_%s_reduce<%s>(%s, %s%s%s())", team, type,
+	                                  a->name, s->team == TEAM_BLOCK ? neutral : "",
+	                                  s->team == TEAM_BLOCK ? ", " : "", join_name(a));
 	if (truth)
 		text_line(out, depth, "%s = %s != 0;", a->name, joined);
 	else if (strcmp(type, result))
@@ -199,7 +221,8 @@ static void join_print(Scalars *s, const Op *op, const Accumulator *a, const cha
 // Each thread reduces a part; then all know what comes out.
 bool team_reduce_print(Scalars *s, const Op *op, Loop *loops, int nloop, int depth, Text *out)
 {
-	static const char *const firsts[] = {[TEAM_WARP] = "(threadIdx.x % 32)", [TEAM_BLOCK] = "threadIdx.x",
+	static const char *const firsts[] = {[TEAM_WARP] = "(threadIdx.x % 32)",
+	                                     [TEAM_BLOCK] = "threadIdx.x",
 	                                     [TEAM_COLUMNS] = "(threadIdx.x / 32)"};
 	KernelFunc *k = s->k;
 	Accumulator acc;
@@ -208,8 +231,10 @@ bool team_reduce_print(Scalars *s, const Op *op, Loop *loops, int nloop, int dep
 	terms_lanes(s, op, &loops[nloop - 1], &lanes);
 	if (shared != &loops[nloop - 1] || s->team == TEAM_COLUMNS)
 		lanes.width = 1;
-	const char *step = s->team == TEAM_WARP ? "32" : s->team == TEAM_COLUMNS ? arena_printf(k->arena, "%d", TEAM_WARPS)
-	                                               : arena_printf(k->arena, "(%s)blockDim.x", k->index);
+	const char *step = s->team == TEAM_WARP ? "32"
+	                   : s->team == TEAM_COLUMNS
+	                       ? arena_printf(k->arena, "%d", TEAM_WARPS)
+	                       : arena_printf(k->arena, "(%s)blockDim.x", k->index);
 	const char *times = lanes.width > 1 ? arena_printf(k->arena, " * %d", lanes.width) : "";
 	shared->first = arena_printf(k->arena, "(%s)%s%s", k->index, firsts[s->team], times);
 	shared->step = arena_printf(k->arena, "%s%s", step, times);

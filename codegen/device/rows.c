@@ -1,23 +1,23 @@
-// Emits kernel.softmax and kernel.layer_norm for CUDA. A warp takes a row of up to 1024 elements, a block a longer one or one
-// of few; either keeps it in registers. Rows that are longer still, or of any length, are read again for each step. Called by
-// run.c and cuda.c.
+// Emits kernel.softmax and kernel.layer_norm for CUDA. A warp takes a row of up to 1024 elements, a
+// block a longer one or one of few; either keeps it in registers. Rows that are longer still, or of
+// any length, are read again for each step. Called by run.c and cuda.c.
 #include "codegen/device/vector.h"
 #include "codegen/nest/nest.h"
 #include "codegen/nest/region.h"
-
 
 #include <string.h>
 
 enum {
 	WARP = 32,
-	WARP_BLOCK = 256,      // threads of a block whose warps have rows of their own
-	MAX_COUNT = 32,        // elements of a row that a thread holds
-	MAX_THREADS = 512,     // that share a row; more would have to spill
-	FEW_ROWS = 64,         // so few leave most of the GPU idle
-	LONG_THREADS = 256,    // that share a row of unknown length
-	ACROSS_BLOCK = 256,    // threads of a block for rows that stand across memory, as pd_columns_reduce has it
-	DEEP = 8,              // of them that share a row
-	MAX_ACROSS = 64,       // elements that each of them holds, of all its rows
+	WARP_BLOCK = 256,   // threads of a block whose warps have rows of their own
+	MAX_COUNT = 32,     // elements of a row that a thread holds
+	MAX_THREADS = 512,  // that share a row; more would have to spill
+	FEW_ROWS = 64,      // so few leave most of the GPU idle
+	LONG_THREADS = 256, // that share a row of unknown length
+	ACROSS_BLOCK =
+		256,  // threads of a block for rows that stand across memory, as pd_columns_reduce has it
+	DEEP = 8, // of them that share a row
+	MAX_ACROSS = 64, // elements that each of them holds, of all its rows
 };
 
 // Axes [begin, end) of the result; where an element is along them, as C.
@@ -28,15 +28,16 @@ typedef struct Span {
 
 typedef struct Rows {
 	KernelFunc *k;
-	int begin, end;    // axes of a row; behind the last axis of the tensor, or the row stands across memory
-	int threads;       // that share a row
-	int wide;          // elements that a thread moves at once
-	int count;         // elements of a row in a thread's registers; 0: it does not fit
+	int begin,
+		end; // axes of a row; behind the last axis of the tensor, or the row stands across memory
+	int threads; // that share a row
+	int wide;    // elements that a thread moves at once
+	int count;   // elements of a row in a thread's registers; 0: it does not fit
 	Span spans[3];
-	const char *at;    // the element in the result, as C
+	const char *at; // the element in the result, as C
 } Rows;
 
-// ---- who does what ---------------------------------------------------------------------------------------------
+// ---- who does what ------------------------------------------------------------------------------
 
 static const Dim *dims_product(Context *c, int n, const Dim *const *dims)
 {
@@ -48,7 +49,8 @@ static const Dim *dims_product(Context *c, int n, const Dim *const *dims)
 
 static void row_axes(const Op *op, int *begin, int *end)
 {
-	const int rank = op->results[0].type->rank, axis = op->code == OP_KERNEL_SOFTMAX ? (int)op_int(op, "axis", -1) : -1;
+	const int rank = op->results[0].type->rank,
+			  axis = op->code == OP_KERNEL_SOFTMAX ? (int)op_int(op, "axis", -1) : -1;
 	*end = axis < 0 ? rank : axis + 1;
 	*begin = op->code == OP_KERNEL_SOFTMAX ? *end - 1 : rank - (int)op_int(op, "axes", 1);
 }
@@ -88,16 +90,19 @@ static int row_threads(Context *c, const Op *op)
 	return threads > MAX_THREADS ? MAX_THREADS : (int)threads;
 }
 
-// How many neighbours along the last axis a thread moves at once: 16 bytes of the narrowest, if the others allow that.
+// How many neighbours along the last axis a thread moves at once: 16 bytes of the narrowest, if the
+// others allow that.
 static int neighbours(const Op *op)
 {
 	const Value *result = &op->results[0];
 	const int rank = result->type->rank;
 	const Dim *last = result->type->dims[rank - 1];
-	const bool halves = dtype_size(result->type->dtype) == 2 || vector_reads_halves(&op->regions[0], rank - 1) ||
+	const bool halves = dtype_size(result->type->dtype) == 2 ||
+	                    vector_reads_halves(&op->regions[0], rank - 1) ||
 	                    vector_reads_halves(&op->regions[1], rank);
 	for (int wide = halves ? 8 : 4; wide >= 4; wide /= 2) {
-		bool suits = dim_is_const(last) && last->value % wide == 0 && vector_suits(&op->regions[0], rank - 1, wide) &&
+		bool suits = dim_is_const(last) && last->value % wide == 0 &&
+		             vector_suits(&op->regions[0], rank - 1, wide) &&
 		             vector_suits(&op->regions[1], rank, wide);
 		for (int i = 0; i < op->noperand; i++) // scale and bias
 			suits = suits && (!op_operand(op, i) || vector_aligned(op_operand(op, i), wide));
@@ -107,7 +112,8 @@ static int neighbours(const Op *op)
 	return 1;
 }
 
-// Rows that stand across memory: threads lie side by side behind their axis, and DEEP of them share a long row.
+// Rows that stand across memory: threads lie side by side behind their axis, and DEEP of them share
+// a long row.
 static void across_plan(Rows *w)
 {
 	const Dim *length = row_length(w->k->ctx, w->k->op);
@@ -140,7 +146,8 @@ static Rows rows_plan(KernelFunc *k)
 	w.spans[1] = (Span){w.begin, w.end, "j"};
 	if (!dim_is_const(columns))
 		return w;
-	const int64_t step = (int64_t)w.threads * w.wide, count = (columns->value + step - 1) / step * w.wide;
+	const int64_t step = (int64_t)w.threads * w.wide,
+				  count = (columns->value + step - 1) / step * w.wide;
 	w.count = count > MAX_COUNT ? 0 : count ? (int)count : w.wide;
 	return w;
 }
@@ -151,7 +158,7 @@ const Dim *cuda_rows_work(Context *c, const Op *op)
 	return row_threads(c, op) == WARP ? dim_mul(c, rows, dim_const(c, WARP)) : rows;
 }
 
-// ---- what stands in the templates -----------------------------------------------------------------------------------
+// ---- what stands in the templates ---------------------------------------------------------------
 
 // Element l of those that a thread has at hand.
 static const char *element_name(const Rows *w, int l)
@@ -166,8 +173,11 @@ static const char *span_position(const Rows *w, const Span *span, int begin, int
 {
 	const Dim *const *dims = w->k->op->results[0].type->dims;
 	const char *behind = tile_product(w->k, span->end - end, dims + end);
-	const Dim *front = dims_product(w->k->ctx, begin - span->begin, dims + span->begin), *all = dims_product(w->k->ctx, end - begin, dims + begin);
-	const char *q = strcmp(behind, "1") ? arena_printf(w->k->arena, "(%s / %s)", span->position, behind) : span->position;
+	const Dim *front = dims_product(w->k->ctx, begin - span->begin, dims + span->begin),
+			  *all = dims_product(w->k->ctx, end - begin, dims + begin);
+	const char *q = strcmp(behind, "1")
+	                    ? arena_printf(w->k->arena, "(%s / %s)", span->position, behind)
+	                    : span->position;
 	if (dim_is(all, 1))
 		return "0";
 	return dim_is(front, 1) ? q : arena_printf(w->k->arena, "(%s %% %s)", q, kernel_dim(w->k, all));
@@ -179,18 +189,21 @@ static const char *axes_position(const Rows *w, int begin, int end)
 	const Dim *const *dims = w->k->op->results[0].type->dims;
 	const char *position = "0";
 	for (const Span *span = w->spans; span < w->spans + COUNT_OF(w->spans); span++) {
-		const int from = begin > span->begin ? begin : span->begin, to = end < span->end ? end : span->end;
+		const int from = begin > span->begin ? begin : span->begin,
+				  to = end < span->end ? end : span->end;
 		if (from >= to)
 			continue;
 		const char *more = span_position(w, span, from, to);
-		position = strcmp(position, "0") ? arena_printf(w->k->arena, "(%s * %s + %s)", position, tile_product(w->k, to - from, dims + from), more)
-		                                 : more;
+		position = strcmp(position, "0")
+		               ? arena_printf(w->k->arena, "(%s * %s + %s)", position,
+		                              tile_product(w->k, to - from, dims + from), more)
+		               : more;
 	}
 	return position;
 }
 
-// Names the position of the element, whose axes begin at argument `first`. Axes that are only read side by side count as one,
-// so that a position seldom takes a division.
+// Names the position of the element, whose axes begin at argument `first`. Axes that are only read
+// side by side count as one, so that a position seldom takes a division.
 static void row_position(const Rows *w, Scalars *s, const Region *r, int first)
 {
 	const Type *t = w->k->op->results[0].type;
@@ -203,7 +216,8 @@ static void row_position(const Rows *w, Scalars *s, const Region *r, int first)
 		for (to = from + 1; b->args[to - 1] != loops[l].arg; to++)
 			;
 		if (to > first)
-			pointer_map_set(&s->names, loops[l].arg, axes_position(w, from < first ? 0 : from - first, to - first));
+			pointer_map_set(&s->names, loops[l].arg,
+			                axes_position(w, from < first ? 0 : from - first, to - first));
 	}
 }
 
@@ -217,10 +231,12 @@ static const char *input_text(const Rows *w)
 	text_init(&out, w->k->arena);
 	scalars_init(&s, w->k);
 	row_position(w, &s, r, 0);
-	if (!vector_region_print(&s, r, w->k->op->results[0].type->rank - 1, w->wide, NULL, &out, values))
+	if (!vector_region_print(&s, r, w->k->op->results[0].type->rank - 1, w->wide, NULL, &out,
+	                         values))
 		return NULL;
 	for (int l = 0; l < w->wide; l++)
-		text_line(&out, 0, "%s = %s;", element_name(w, l), expression_unwrap(w->k->arena, values[l]));
+		text_line(&out, 0, "%s = %s;", element_name(w, l),
+		          expression_unwrap(w->k->arena, values[l]));
 	return out.text;
 }
 
@@ -235,7 +251,8 @@ static const char *affine_text(const Rows *w, int operand, const char *sign, int
 		return arena_printf(w->k->arena, " %s %s[j]", sign, name);
 	kernel_moves(w->k, DT_F32, w->wide);
 	if (l == 0)
-		text_line(out, 0, "const pd_vec<float, %d> %s = pd_load<%d>(%s + j);", w->wide, operand ? "shifts" : "scales", w->wide, name);
+		text_line(out, 0, "const pd_vec<float, %d> %s = pd_load<%d>(%s + j);", w->wide,
+		          operand ? "shifts" : "scales", w->wide, name);
 	return arena_printf(w->k->arena, " %s %s.v[%d]", sign, operand ? "shifts" : "scales", l);
 }
 
@@ -253,8 +270,9 @@ static const char *made_text(const Rows *w, int l, Text *out)
 	if (op_bool(op, "log", false))
 		return w->count ? arena_printf(a, "%s - shift%s", x, lane)
 		                : arena_printf(a, "pd_softmax_shift(%s - top%s) - shift%s", x, lane, lane);
-	return w->count ? arena_printf(a, "%s * scale%s", x, lane)
-	                : arena_printf(a, "expf(pd_softmax_shift(%s - top%s)) * scale%s", x, lane, lane);
+	return w->count
+	           ? arena_printf(a, "%s * scale%s", x, lane)
+	           : arena_printf(a, "expf(pd_softmax_shift(%s - top%s)) * scale%s", x, lane, lane);
 }
 
 static void store_print(const Rows *w, const char *const *values, Text *out)
@@ -269,8 +287,9 @@ static void store_print(const Rows *w, const char *const *values, Text *out)
 	}
 	for (int l = 0; l < w->wide; l++) {
 		const char *index = l ? arena_printf(k->arena, "%s + %d", w->at, l) : w->at;
-		text_line(out, 0, "%s;", vector ? scalar_store(k, t, "y.v", tile_int(k, l), values[l])
-		                                : scalar_store(k, t, "out", index, values[l]));
+		text_line(out, 0, "%s;",
+		          vector ? scalar_store(k, t, "y.v", tile_int(k, l), values[l])
+		                 : scalar_store(k, t, "out", index, values[l]));
 	}
 	if (vector)
 		text_line(out, 0, "pd_store(out + %s, y);", w->at);
@@ -298,9 +317,10 @@ static const char *output_text(const Rows *w)
 	return out.text;
 }
 
-// ---- the kernels -----------------------------------------------------------------------------------------------
+// ---- the kernels --------------------------------------------------------------------------------
 
-// The keys that all four templates have, and those of the ones that hold a row in registers. Returns how many there are.
+// The keys that all four templates have, and those of the ones that hold a row in registers.
+// Returns how many there are.
 static int row_keys(const Rows *w, TemplateKey *keys)
 {
 	KernelFunc *k = w->k;
@@ -316,7 +336,8 @@ static int row_keys(const Rows *w, TemplateKey *keys)
 	keys[n++] = (TemplateKey){"count", tile_int(k, w->count)};
 	keys[n++] = (TemplateKey){"group", warp ? "a warp" : "a block"};
 	keys[n++] = (TemplateKey){"lane", warp ? "(int)threadIdx.x % 32" : "(int)threadIdx.x"};
-	keys[n++] = (TemplateKey){"first", warp ? "((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32" : "blockIdx.x"};
+	keys[n++] = (TemplateKey){
+		"first", warp ? "((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32" : "blockIdx.x"};
 	keys[n++] = (TemplateKey){"step", warp ? "(int64_t)gridDim.x * blockDim.x / 32" : "gridDim.x"};
 	keys[n++] = (TemplateKey){"reduce", warp ? "pd_warp_reduce" : "pd_block_reduce"};
 	keys[n++] = (TemplateKey){"zero", warp ? "" : ", 0.0f"};
@@ -348,7 +369,8 @@ static bool softmax_across_emit(Rows *w, bool log)
 		return false;
 	k->block_threads = ACROSS_BLOCK;
 	k->per_block = ACROSS_BLOCK / w->threads;
-	k->work = dim_mul(k->ctx, row_count(k->ctx, k->op), dim_div(k->ctx, inner, dim_const(k->ctx, w->wide)));
+	k->work = dim_mul(k->ctx, row_count(k->ctx, k->op),
+	                  dim_div(k->ctx, inner, dim_const(k->ctx, w->wide)));
 	const bool shared = w->threads > 1;
 	TemplateKey keys[24];
 	int n = 0;
@@ -361,16 +383,20 @@ static bool softmax_across_emit(Rows *w, bool log)
 	keys[n++] = (TemplateKey){"side", tile_int(k, k->per_block)};
 	keys[n++] = (TemplateKey){"factor", log ? "shift" : "scale"};
 	keys[n++] = (TemplateKey){"factor_of", log ? "logf(sum[l])" : "1.0f / sum[l]"};
-	keys[n++] = (TemplateKey){"share_top", shared ? "top[l] = pd_columns_reduce(top[l], pd_max());" : ""};
-	keys[n++] = (TemplateKey){"share_sum", shared ? "sum[l] = pd_columns_reduce(sum[l], pd_sum());" : ""};
+	keys[n++] = (TemplateKey){"share_top",
+	                          shared ? "top[l] = pd_columns_reduce(top[l], pd_max());" : ""};
+	keys[n++] = (TemplateKey){"share_sum",
+	                          shared ? "sum[l] = pd_columns_reduce(sum[l], pd_sum());" : ""};
 	keys[n++] = (TemplateKey){"input", input};
 	keys[n++] = (TemplateKey){"output", output};
 	if (w->count) {
 		keys[n++] = (TemplateKey){"count", tile_int(k, w->count)};
-		keys[n++] = (TemplateKey){"term", log ? "row[i] = pd_softmax_shift(row[i] - top[l]);\nsum[l] += expf(row[i]);"
-		                                      : "row[i] = expf(pd_softmax_shift(row[i] - top[l]));\nsum[l] += row[i];"};
+		keys[n++] = (TemplateKey){
+			"term", log ? "row[i] = pd_softmax_shift(row[i] - top[l]);\nsum[l] += expf(row[i]);"
+						: "row[i] = expf(pd_softmax_shift(row[i] - top[l]));\nsum[l] += row[i];"};
 	}
-	return kernel_template(k, w->count ? "cuda_softmax_across.c" : "cuda_softmax_across_long.c", n, keys);
+	return kernel_template(k, w->count ? "cuda_softmax_across.c" : "cuda_softmax_across_long.c", n,
+	                       keys);
 }
 
 bool cuda_softmax_emit(KernelFunc *k)
@@ -385,8 +411,9 @@ bool cuda_softmax_emit(KernelFunc *k)
 	keys[n++] = (TemplateKey){"factor", log ? "shift = logf(sum)" : "scale = 1.0f / sum"};
 	if (!w.count)
 		return rows_emit(&w, "cuda_softmax_long.c", n, keys);
-	keys[n++] = (TemplateKey){"term", log ? "row[i] = pd_softmax_shift(row[i] - top);\nsum += expf(row[i]);"
-	                                      : "row[i] = expf(pd_softmax_shift(row[i] - top));\nsum += row[i];"};
+	keys[n++] = (TemplateKey){
+		"term", log ? "row[i] = pd_softmax_shift(row[i] - top);\nsum += expf(row[i]);"
+					: "row[i] = expf(pd_softmax_shift(row[i] - top));\nsum += row[i];"};
 	keys[n++] = (TemplateKey){"lowest", w.threads == WARP ? "" : ", -INFINITY"};
 	return rows_emit(&w, "cuda_softmax.c", n, keys);
 }
@@ -395,6 +422,8 @@ bool cuda_layer_norm_emit(KernelFunc *k)
 {
 	Rows w = rows_plan(k);
 	TemplateKey keys[24];
-	keys[0] = (TemplateKey){"epsilon", scalar_float(k->arena, DT_F32, op_float(k->op, "epsilon", 1e-5))};
-	return tile_check_f32(k) && rows_emit(&w, w.count ? "cuda_layer_norm.c" : "cuda_layer_norm_long.c", 1, keys);
+	keys[0] = (TemplateKey){"epsilon",
+	                        scalar_float(k->arena, DT_F32, op_float(k->op, "epsilon", 1e-5))};
+	return tile_check_f32(k) &&
+	       rows_emit(&w, w.count ? "cuda_layer_norm.c" : "cuda_layer_norm_long.c", 1, keys);
 }

@@ -1,5 +1,5 @@
-// Emits kernel.sort, kernel.nms, kernel.compact and kernel.scan for CUDA: blocks of threads that work together. Called by run.c through
-// cuda.c.
+// Emits kernel.sort, kernel.nms, kernel.compact and kernel.scan for CUDA: blocks of threads that
+// work together. Called by run.c through cuda.c.
 #include "codegen/device/device.h"
 #include "codegen/model/model.h"
 #include "codegen/nest/kernel_select.h"
@@ -8,16 +8,25 @@
 #include <math.h>
 #include <string.h>
 
-// SORT_BYTES: of shared memory, a value and a place for each element. MIN_SCAN: elements for which a block is worth it;
-// MANY_ROWS fill a GPU with a thread for each, whose accesses lie side by side where the axis is not the last.
-enum { THREADS = 256, SORT_THREADS = 512, SORT_BYTES = 1 << 15, COMPACT_BLOCKS = 128, SCAN_ITEMS = 4, MIN_SCAN = 32, MANY_ROWS = 1 << 14 };
+// SORT_BYTES: of shared memory, a value and a place for each element. MIN_SCAN: elements for which
+// a block is worth it; MANY_ROWS fill a GPU with a thread for each, whose accesses lie side by side
+// where the axis is not the last.
+enum {
+	THREADS = 256,
+	SORT_THREADS = 512,
+	SORT_BYTES = 1 << 15,
+	COMPACT_BLOCKS = 128,
+	SCAN_ITEMS = 4,
+	MIN_SCAN = 32,
+	MANY_ROWS = 1 << 14
+};
 
 static const char *result_type(const KernelFunc *k, int i)
 {
 	return dtype_c_memory(k->op->results[i].type->dtype);
 }
 
-// ---- sorting --------------------------------------------------------------------------------------------
+// ---- sorting ------------------------------------------------------------------------------------
 
 // How many elements are sorted at once: a power of two.
 static int64_t sort_room(const Dim *length, int64_t bytes)
@@ -34,18 +43,31 @@ bool cuda_sort_emit(KernelFunc *k)
 	if (dtype_is_complex(x->dtype))
 		return false;
 	const Dim *length = x->dims[x->rank - 1], *limit = order->dims[order->rank - 1];
-	const char *scalar = type_c_scalar(type_scalar(k->ctx, x->dtype)), *load = scalar_load(k, x->dtype, "row", "i");
-	const int64_t room = sort_room(length, (int64_t)(dtype_size(x->dtype) < 4 ? 4 : dtype_size(x->dtype)) + 8);
+	const char *scalar = type_c_scalar(type_scalar(k->ctx, x->dtype)),
+			   *load = scalar_load(k, x->dtype, "row", "i");
+	const int64_t room = sort_room(
+		length, (int64_t)(dtype_size(x->dtype) < 4 ? 4 : dtype_size(x->dtype)) + 8);
 	const Attr *above = op_attr(k->op, "above");
-	const char *border = above ? scalar_float(k->arena, x->dtype == DT_F64 ? DT_F64 : DT_F32, above->f) : NULL;
-	const bool in_turns = !(dim_is_const(length) && length->value <= room) && !(dim_is_const(limit) && limit->value < room);
+	const char *border =
+		above ? scalar_float(k->arena, x->dtype == DT_F64 ? DT_F64 : DT_F32, above->f) : NULL;
+	const bool in_turns = !(dim_is_const(length) && length->value <= room) &&
+	                      !(dim_is_const(limit) && limit->value < room);
 	const char *wanted = border ? arena_printf(k->arena, "%s > %s", load, border) : NULL;
-	k->block_threads = room / 2 < 32 ? 32 : room / 2 < SORT_THREADS ? (int)(room / 2) : SORT_THREADS;
+	k->block_threads = room / 2 < 32             ? 32
+	                   : room / 2 < SORT_THREADS ? (int)(room / 2)
+	                                             : SORT_THREADS;
 	TemplateKey keys[16] = {
-		{"length", kernel_dim(k, length)}, {"limit", kernel_dim(k, limit)}, {"rows", tile_product(k, x->rank - 1, x->dims)},
-		{"type", dtype_c_memory(x->dtype)}, {"scalar", scalar}, {"room", tile_int(k, room)}, {"load", load},
-		{"first", sort_comes_first(k, x->dtype, "x", "y")}, {"last", arena_printf(k->arena, "(%s)", sort_comes_first(k, x->dtype, "y", "x"))},
-		{"index", result_type(k, 0)}, {"number", result_type(k, 1)},
+		{"length", kernel_dim(k, length)},
+		{"limit", kernel_dim(k, limit)},
+		{"rows", tile_product(k, x->rank - 1, x->dims)},
+		{"type", dtype_c_memory(x->dtype)},
+		{"scalar", scalar},
+		{"room", tile_int(k, room)},
+		{"load", load},
+		{"first", sort_comes_first(k, x->dtype, "x", "y")},
+		{"last", arena_printf(k->arena, "(%s)", sort_comes_first(k, x->dtype, "y", "x"))},
+		{"index", result_type(k, 0)},
+		{"number", result_type(k, 1)},
 	};
 	int n = 11;
 	k->one_block = k->shares = true;
@@ -70,7 +92,7 @@ bool cuda_nms_emit(KernelFunc *k)
 	return kernel_template(k, "cuda_nms.c", n, keys);
 }
 
-// ---- what is true ----------------------------------------------------------------------------------------------
+// ---- what is true -------------------------------------------------------------------------------
 
 bool cuda_compact_emit(KernelFunc *k)
 {
@@ -78,15 +100,18 @@ bool cuda_compact_emit(KernelFunc *k)
 	k->block_threads = THREADS;
 	k->per_block = THREADS * 16;
 	const TemplateKey keys[] = {
-		{"numel", tile_product(k, mask->rank, mask->dims)}, {"blocks", tile_int(k, COMPACT_BLOCKS)},
-		{"chunk", tile_int(k, THREADS * 16)}, {"index", result_type(k, 0)}, {"number", result_type(k, 1)},
+		{"numel", tile_product(k, mask->rank, mask->dims)},
+		{"blocks", tile_int(k, COMPACT_BLOCKS)},
+		{"chunk", tile_int(k, THREADS * 16)},
+		{"index", result_type(k, 0)},
+		{"number", result_type(k, 1)},
 	};
 	k->one_block = true;
 	kernel_moves(k, DT_BOOL, 16);
 	return kernel_template(k, "cuda_compact.c", COUNT_OF(keys), keys);
 }
 
-// ---- scans -------------------------------------------------------------------------------------------------------
+// ---- scans --------------------------------------------------------------------------------------
 
 static const Dim *rows_of(Context *c, const Type *t, int axis)
 {
@@ -99,7 +124,8 @@ static const Dim *rows_of(Context *c, const Type *t, int axis)
 static bool wants_block(Context *c, const Type *t, int axis)
 {
 	const Dim *length = t->dims[axis], *rows = rows_of(c, t, axis);
-	const Dim *inner = type_numel(c, type_shaped(c, TY_TENSOR, t->dtype, t->rank - axis - 1, t->dims + axis + 1));
+	const Dim *inner = type_numel(
+		c, type_shaped(c, TY_TENSOR, t->dtype, t->rank - axis - 1, t->dims + axis + 1));
 	if (dim_is_const(length) && length->value < MIN_SCAN)
 		return false;
 	return dim_is(inner, 1) || (dim_is_const(rows) && rows->value < MANY_ROWS);
@@ -107,8 +133,11 @@ static bool wants_block(Context *c, const Type *t, int axis)
 
 static const char *scan_join(ScanKind kind)
 {
-	static const char *const names[SCAN_COUNT] = {[SCAN_SUM] = "pd_sum", [SCAN_PROD] = "pd_prod", [SCAN_MAX] = "pd_last_max",
-		[SCAN_MIN] = "pd_last_min", [SCAN_LOGSUMEXP] = "pd_logaddexp"};
+	static const char *const names[SCAN_COUNT] = {[SCAN_SUM] = "pd_sum",
+	                                              [SCAN_PROD] = "pd_prod",
+	                                              [SCAN_MAX] = "pd_last_max",
+	                                              [SCAN_MIN] = "pd_last_min",
+	                                              [SCAN_LOGSUMEXP] = "pd_logaddexp"};
 	return names[kind];
 }
 
@@ -128,15 +157,17 @@ static const char *scan_state(KernelFunc *k, ScanKind kind, DType t, const char 
 	}
 	const DType f = t == DT_F64 ? DT_F64 : DT_F32;
 	const double first = kind == SCAN_PROD ? 1 : kind == SCAN_SUM ? 0 : -(double)INFINITY;
-	*neutral = dtype_is_float(t) ? scalar_float(k->arena, f, first) : first > 0 ? "(uint64_t)1" : "(uint64_t)0";
+	*neutral = dtype_is_float(t) ? scalar_float(k->arena, f, first)
+	           : first > 0       ? "(uint64_t)1"
+	                             : "(uint64_t)0";
 	return dtype_is_float(t) ? scalar : "uint64_t";
 }
 
 typedef struct Scan {
 	KernelFunc *k;
 	const Type *x;
-	int axis, items;   // items: of a thread
-	bool wide;         // which it moves at once
+	int axis, items; // items: of a thread
+	bool wide;       // which it moves at once
 	bool reverse;
 	ScanKind kind;
 	const char *state, *neutral;
@@ -150,7 +181,8 @@ static void scan_width(Scan *s)
 	const bool fits = dim_is_const(length) && length->value % items == 0;
 	s->wide = s->axis == s->x->rank - 1 && (fits || (dim_is(rows, 1) && !s->reverse));
 	s->items = s->wide ? items : SCAN_ITEMS;
-	const int64_t threads = dim_is_const(length) ? (length->value / s->items + 31) / 32 * 32 : THREADS;
+	const int64_t threads = dim_is_const(length) ? (length->value / s->items + 31) / 32 * 32
+	                                             : THREADS;
 	s->k->block_threads = threads < 32 ? 32 : threads < THREADS ? (int)threads : THREADS;
 }
 
@@ -160,13 +192,16 @@ static const char *scan_value(const Scan *s, int i)
 	const DType t = s->x->dtype;
 	if (i == 1)
 		return "acc.at";
-	return scan_places(s->kind) ? "acc.value" : dtype_is_float(t) ? "acc" : arena_printf(s->k->arena, "(%s)acc", dtype_c_memory(t));
+	return scan_places(s->kind) ? "acc.value"
+	       : dtype_is_float(t)  ? "acc"
+	                            : arena_printf(s->k->arena, "(%s)acc", dtype_c_memory(t));
 }
 
 static const char *scan_loaded(const Scan *s, const char *element, const char *place)
 {
 	Arena *a = s->k->arena;
-	return scan_places(s->kind) ? arena_printf(a, "%s{%s, %s}", s->state, element, place) : arena_printf(a, "(%s)%s", s->state, element);
+	return scan_places(s->kind) ? arena_printf(a, "%s{%s, %s}", s->state, element, place)
+	                            : arena_printf(a, "(%s)%s", s->state, element);
 }
 
 static bool scan_wide_emit(const Scan *s)
@@ -187,16 +222,26 @@ static bool scan_wide_emit(const Scan *s)
 		kernel_moves(k, of, s->items);
 		text_line(&results, 0, "pd_vec<%s, %d> %s;", dtype_c_memory(of), s->items, y);
 		text_line(&store, 0, "%s;", scalar_store(k, of, to, lane, scan_value(s, i)));
-		text_line(&store_all, 0, "pd_store(%s + at, %s%s);", kernel_result(k, i), y, fits ? "" : ", length - k");
+		text_line(&store_all, 0, "pd_store(%s + at, %s%s);", kernel_result(k, i), y,
+		          fits ? "" : ", length - k");
 	}
 	const TemplateKey keys[] = {
-		{"length", kernel_dim(k, length)}, {"rows", kernel_dim(k, rows_of(k->ctx, s->x, s->axis))}, {"items", tile_int(k, s->items)},
-		{"join", scan_join(s->kind)}, {"state", s->state}, {"neutral", s->neutral}, {"type", dtype_c_memory(t)},
-		{"step", s->reverse ? arena_printf(k->arena, "length - %d - k", s->items) : "k"}, {"rest", fits ? "" : ", length - k"},
+		{"length", kernel_dim(k, length)},
+		{"rows", kernel_dim(k, rows_of(k->ctx, s->x, s->axis))},
+		{"items", tile_int(k, s->items)},
+		{"join", scan_join(s->kind)},
+		{"state", s->state},
+		{"neutral", s->neutral},
+		{"type", dtype_c_memory(t)},
+		{"step", s->reverse ? arena_printf(k->arena, "length - %d - k", s->items) : "k"},
+		{"rest", fits ? "" : ", length - k"},
 		{"inside", fits ? "k < length" : "k + l < length"},
-		{"load", scan_loaded(s, scalar_load(k, t, "row.v", lane), arena_printf(k->arena, "at + %s - first", lane))},
+		{"load", scan_loaded(s, scalar_load(k, t, "row.v", lane),
+	                         arena_printf(k->arena, "at + %s - first", lane))},
 		{"result", op_bool(k->op, "exclusive", false) ? "sum" : "join(sum, mine[l])"},
-		{"results", results.text}, {"store", store.text}, {"store_all", store_all.text},
+		{"results", results.text},
+		{"store", store.text},
+		{"store_all", store_all.text},
 	};
 	return kernel_template(k, "cuda_scan_wide.c", COUNT_OF(keys), keys);
 }
@@ -233,12 +278,20 @@ bool cuda_scan_emit(KernelFunc *k)
 	Text store;
 	text_init(&store, k->arena);
 	for (int i = 0; i < k->op->nresult; i++)
-		text_line(&store, 0, "%s;", scalar_store(k, k->op->results[i].type->dtype, kernel_result(k, i), "at", scan_value(&s, i)));
+		text_line(&store, 0, "%s;",
+		          scalar_store(k, k->op->results[i].type->dtype, kernel_result(k, i), "at",
+		                       scan_value(&s, i)));
 	const TemplateKey keys[] = {
-		{"length", kernel_dim(k, s.x->dims[s.axis])}, {"inner", tile_product(k, s.x->rank - s.axis - 1, s.x->dims + s.axis + 1)},
-		{"rows", kernel_dim(k, rows_of(k->ctx, s.x, s.axis))}, {"items", tile_int(k, s.items)}, {"join", scan_join(s.kind)},
-		{"state", s.state}, {"neutral", s.neutral}, {"load", scan_loaded(&s, scalar_load(k, t, "x", "at"), "(at - first) / inner")},
-		{"store", store.text}, {"step", s.reverse ? "(length - 1 - k)" : "k"},
+		{"length", kernel_dim(k, s.x->dims[s.axis])},
+		{"inner", tile_product(k, s.x->rank - s.axis - 1, s.x->dims + s.axis + 1)},
+		{"rows", kernel_dim(k, rows_of(k->ctx, s.x, s.axis))},
+		{"items", tile_int(k, s.items)},
+		{"join", scan_join(s.kind)},
+		{"state", s.state},
+		{"neutral", s.neutral},
+		{"load", scan_loaded(&s, scalar_load(k, t, "x", "at"), "(at - first) / inner")},
+		{"store", store.text},
+		{"step", s.reverse ? "(length - 1 - k)" : "k"},
 		{"result", op_bool(k->op, "exclusive", false) ? "sum" : "join(sum, mine[l])"},
 	};
 	return kernel_template(k, "cuda_scan.c", COUNT_OF(keys), keys);

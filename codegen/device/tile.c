@@ -1,5 +1,5 @@
-// Prints the kernel of a product in tiles. Called by device/matmul.c, and by whoever has a product whose operands are loaded
-// in another way.
+// Prints the kernel of a product in tiles. Called by device/matmul.c, and by whoever has a product
+// whose operands are loaded in another way.
 #include "codegen/device/tile.h"
 #include "codegen/device/device.h"
 #include "codegen/device/vector.h"
@@ -8,7 +8,6 @@
 #include "lower/target/schedule.h"
 
 #include <string.h>
-
 
 enum { SMALL_EPILOGUE = 6, MANY_SUMS = 64 * 64 }; // operations; of a warp
 
@@ -19,25 +18,30 @@ const CudaTile *cuda_tile_of(KernelFunc *k)
 	const CudaTile *t = cuda_tile_find(schedule);
 	if (t && (t->unit == CUDA_HALF ? dtype_is_half(dtype) : dtype == DT_F32))
 		return t;
-	diag_error(k->ctx->diag, k->op->loc, "%s: no schedule '%s' for %s", k->op->info->name, schedule, dtype_name(dtype));
+	diag_error(k->ctx->diag, k->op->loc, "%s: no schedule '%s' for %s", k->op->info->name, schedule,
+	           dtype_name(dtype));
 	return NULL;
 }
 
 bool cuda_rows_are_aligned(const KernelFunc *k, const Value *v, const Dim *row)
 {
-	const int64_t each = 16 / (int64_t)dtype_size(v->type->dtype); // a tensor begins at a multiple of 16 bytes, wherever it lies
+	const int64_t each =
+		16 / (int64_t)dtype_size(
+				 v->type->dtype); // a tensor begins at a multiple of 16 bytes, wherever it lies
 	return dim_is(dim_mod(k->ctx, row, dim_const(k->ctx, each)), 0);
 }
 
 const char *cuda_tile_matrix(KernelFunc *k, const TileMatrix *m)
 {
-	const char *side = m->is_a ? "A" : "B", *first = m->is_a ? "m0" : "n0", *size = m->is_a ? "M" : "N";
+	const char *side = m->is_a ? "A" : "B", *first = m->is_a ? "m0" : "n0",
+			   *size = m->is_a ? "M" : "N";
 	const bool aligned = cuda_rows_are_aligned(k, m->value, m->row);
 	const DType dtype = m->value->type->dtype;
 	kernel_moves(k, dtype, aligned ? 16 / (int)dtype_size(dtype) : 1);
-	return arena_printf(k->arena, "const pd_matrix<Unit::%s%s, %s> %c_load = {%s + %s%s%s, %s, %s - %s, K};",
-	                    m->along ? "Along" : "Across", side, aligned ? "true" : "false",
-	                    m->is_a ? 'a' : 'b', m->name, m->offset, first, m->along ? " * K" : "", m->along ? "K" : size, size, first);
+	return arena_printf(
+		k->arena, "const pd_matrix<Unit::%s%s, %s> %c_load = {%s + %s%s%s, %s, %s - %s, K};",
+		m->along ? "Along" : "Across", side, aligned ? "true" : "false", m->is_a ? 'a' : 'b',
+		m->name, m->offset, first, m->along ? " * K" : "", m->along ? "K" : size, size, first);
 }
 
 static const Dim *tiles_along(Context *c, const Dim *n, int each)
@@ -54,17 +58,21 @@ static const Dim *part_depth(Context *c, const TileProduct *p)
 	return dim_const(c, (slices + p->split - 1) / p->split * each);
 }
 
-// The sizes as `size`: a parameter, or, where a run finds them, the statement that declares it (else "").
+// The sizes as `size`: a parameter, or, where a run finds them, the statement that declares it
+// (else "").
 static const char *sizes_text(KernelFunc *k, const TileProduct *p)
 {
-	const Dim *const dims[] = {p->batches, p->m, p->n, p->k, dim_const(k->ctx, p->split), part_depth(k->ctx, p)};
+	const Dim *const dims[] = {p->batches,           p->m, p->n, p->k, dim_const(k->ctx, p->split),
+	                           part_depth(k->ctx, p)};
 	bool found = false;
 	Text t;
 	text_init(&t, k->arena);
 	for (size_t i = 0; i < COUNT_OF(dims); i++)
 		found = found || dim_is_found(dims[i]);
 	for (size_t i = 0; i < COUNT_OF(dims); i++)
-		text_printf(&t, "%s%s", i ? ", " : "", expression_unwrap(k->arena, found ? kernel_dim(k, dims[i]) : dim_in_locals(&k->cg->sizes, dims[i])));
+		text_printf(&t, "%s%s", i ? ", " : "",
+		            expression_unwrap(k->arena, found ? kernel_dim(k, dims[i])
+		                                              : dim_in_locals(&k->cg->sizes, dims[i])));
 	if (found)
 		return arena_printf(k->arena, "const pd_product size = {%s};", t.text);
 	kernel_given(k, "pd_product", "size", arena_printf(k->arena, "pd_product{%s}", t.text));
@@ -74,14 +82,18 @@ static const char *sizes_text(KernelFunc *k, const TileProduct *p)
 static const char *unit_text(KernelFunc *k, const CudaTile *t)
 {
 	const DType dtype = op_operand(k->op, 0)->type->dtype;
-	const char *unit = t->unit == CUDA_FMA ? "fma<" : t->unit == CUDA_TF32 ? "mma<pd_tf32, " : dtype == DT_F16 ? "mma<pd_f16, " : "mma<pd_bf16, ";
-	return arena_printf(k->arena, "pd_%s%d, %d, %d, %d, %d, %d>", unit, t->rows, t->columns, t->depth, t->part_rows, t->part_columns,
-	                    t->stages);
+	const char *unit = t->unit == CUDA_FMA    ? "fma<"
+	                   : t->unit == CUDA_TF32 ? "mma<pd_tf32, "
+	                   : dtype == DT_F16      ? "mma<pd_f16, "
+	                                          : "mma<pd_bf16, ";
+	return arena_printf(k->arena, "pd_%s%d, %d, %d, %d, %d, %d>", unit, t->rows, t->columns,
+	                    t->depth, t->part_rows, t->part_columns, t->stages);
 }
 
 static bool helpers_print(KernelFunc *k, const CudaTile *t)
 {
-	return kernel_helper(k, "cuda_tile.c", 0, NULL) && (t->unit == CUDA_FMA || kernel_helper(k, "cuda_mma.c", 0, NULL));
+	return kernel_helper(k, "cuda_tile.c", 0, NULL) &&
+	       (t->unit == CUDA_FMA || kernel_helper(k, "cuda_mma.c", 0, NULL));
 }
 
 // The sum `name` as the program calls it.
@@ -134,7 +146,8 @@ static const char *group_epilogue(KernelFunc *k, const TileProduct *p, int group
 	if (!vector_region_print(&s, r, t->rank, group, acc, &out, values))
 		return NULL;
 	for (int l = 0; l < group; l++)
-		text_line(&out, 0, "%s;", scalar_store(k, t->dtype, "results.v", tile_int(k, l), values[l]));
+		text_line(&out, 0, "%s;",
+		          scalar_store(k, t->dtype, "results.v", tile_int(k, l), values[l]));
 	return out.text;
 }
 
@@ -143,11 +156,13 @@ static const char *epilogue_text(KernelFunc *k, const TileProduct *p, bool insid
 {
 	const int group = p->tile->unit == CUDA_FMA ? 4 : 2; // Unit::GROUP
 	const Value *out = &k->op->results[0];
-	const bool together = inside && vector_aligned(out, group) && vector_suits(&k->op->regions[0], out->type->rank, group);
+	const bool together = inside && vector_aligned(out, group) &&
+	                      vector_suits(&k->op->regions[0], out->type->rank, group);
 	return together ? group_epilogue(k, p, group) : columns_epilogue(k, p, inside);
 }
 
-// Whether there is little more to do than to load matrices and to add a bias, which needs few registers.
+// Whether there is little more to do than to load matrices and to add a bias, which needs few
+// registers.
 static bool is_light(const KernelFunc *k, const TileProduct *p)
 {
 	int operations = 0;
@@ -163,7 +178,8 @@ static int blocks_of(const CudaTile *t, bool light)
 	return light ? blocks : (blocks + 1) / 2;
 }
 
-// The tile that the table wants, or, where its sums alone take half of all registers and operands need many, the one behind it.
+// The tile that the table wants, or, where its sums alone take half of all registers and operands
+// need many, the one behind it.
 static const CudaTile *tile_of(const TileProduct *p)
 {
 	const CudaTile *t = p->tile;
@@ -175,7 +191,8 @@ bool cuda_tile_emit(KernelFunc *k, const TileProduct *p)
 	const Value *out = &k->op->results[0];
 	const bool light = is_light(k, p);
 	const CudaTile *t = tile_of(p); // slices of both are as deep
-	const bool aligned = cuda_rows_are_aligned(k, out, p->n); // then groups of columns are inside as a whole
+	const bool aligned = cuda_rows_are_aligned(
+		k, out, p->n); // then groups of columns are inside as a whole
 	const char *epilogue = epilogue_text(k, p, aligned);
 	if (!epilogue || !helpers_print(k, t))
 		return false;
@@ -183,14 +200,24 @@ bool cuda_tile_emit(KernelFunc *k, const TileProduct *p)
 	k->block_threads = cuda_tile_threads(t);
 	k->block_shared = cuda_tile_shared(t);
 	k->tensor_cores = t->unit != CUDA_FMA;
-	k->grid = dim_mul(k->ctx, products, dim_mul(k->ctx, tiles_along(k->ctx, p->m, t->rows), tiles_along(k->ctx, p->n, t->columns)));
+	k->grid = dim_mul(
+		k->ctx, products,
+		dim_mul(k->ctx, tiles_along(k->ctx, p->m, t->rows), tiles_along(k->ctx, p->n, t->columns)));
 	const TemplateKey keys[] = {
-		{"tile_rows", tile_int(k, t->rows)}, {"tile_columns", tile_int(k, t->columns)},
-		{"threads", tile_int(k, k->block_threads)}, {"blocks", tile_int(k, blocks_of(t, light))}, {"unit", unit_text(k, t)},
-		{"element", t->unit == CUDA_HALF ? "uint16_t" : "float"}, {"shared", tile_int(k, k->block_shared)},
-		{"size", sizes_text(k, p)}, {"a_load", p->a_load}, {"b_load", p->b_load},
-		{"type", dtype_c_memory(out->type->dtype)}, {"epilogue", epilogue},
-		{"aligned", aligned ? "true" : "false"}, {"row_head", p->row_head ? p->row_head : ""},
+		{"tile_rows", tile_int(k, t->rows)},
+		{"tile_columns", tile_int(k, t->columns)},
+		{"threads", tile_int(k, k->block_threads)},
+		{"blocks", tile_int(k, blocks_of(t, light))},
+		{"unit", unit_text(k, t)},
+		{"element", t->unit == CUDA_HALF ? "uint16_t" : "float"},
+		{"shared", tile_int(k, k->block_shared)},
+		{"size", sizes_text(k, p)},
+		{"a_load", p->a_load},
+		{"b_load", p->b_load},
+		{"type", dtype_c_memory(out->type->dtype)},
+		{"epilogue", epilogue},
+		{"aligned", aligned ? "true" : "false"},
+		{"row_head", p->row_head ? p->row_head : ""},
 		{"place", p->place ? p->place : "(all * M + row) * N + first"},
 	};
 	return kernel_template(k, "cuda_tile_kernel.c", COUNT_OF(keys), keys);

@@ -1,20 +1,21 @@
-// CUDA: nests that turn tensors. Where the elements of an operand that lie side by side belong to elements of the result that
-// do not, a block moves a square of them through shared memory, so that both sides are read and written along. Called by
-// device/nest.c.
+// CUDA: nests that turn tensors. Where the elements of an operand that lie side by side belong to
+// elements of the result that do not, a block moves a square of them through shared memory, so that
+// both sides are read and written along. Called by device/nest.c.
 #include "codegen/device/nest.h"
 
 #include <string.h>
 
-// A square of SIDE x SIDE elements, its rows padded against bank conflicts; a block has ROWS rows of threads. Sides shorter than
-// MIN_SIDE are not worth it.
+// A square of SIDE x SIDE elements, its rows padded against bank conflicts; a block has ROWS rows
+// of threads. Sides shorter than MIN_SIDE are not worth it.
 enum { SIDE = 32, ROWS = 8, MIN_SIDE = 16, MAX_TURNED = 2 };
 
 typedef struct Tile {
 	Nest *n;
-	int across;              // the loop along which the operands lie
+	int across; // the loop along which the operands lie
 	const Op *turned[MAX_TURNED];
 	int nturned;
-	PointerMap first, later; // Op -> itself: what the addresses of turned loads need; what is computed per element
+	PointerMap first, later; // Op -> itself: what the addresses of turned loads need; what is
+	                         // computed per element
 } Tile;
 
 static bool is_long(const Dim *extent)
@@ -44,7 +45,8 @@ static bool tile_find(Tile *t)
 		if (op->code == OP_LOOP_TO_INDEX && nest_needed(n, op))
 			return false;
 		const int loop = nest_needed(n, op) ? loop_along(n, op) : -1;
-		if (loop < 0 || (t->across >= 0 && loop != t->across) || t->nturned == MAX_TURNED || !is_long(n->loops[loop].extent))
+		if (loop < 0 || (t->across >= 0 && loop != t->across) || t->nturned == MAX_TURNED ||
+		    !is_long(n->loops[loop].extent))
 			continue;
 		t->across = loop;
 		t->turned[t->nturned++] = op;
@@ -81,7 +83,7 @@ static void uses_mark(Tile *t)
 	}
 }
 
-// ---- printing ---------------------------------------------------------------------------------------------------
+// ---- printing -----------------------------------------------------------------------------------
 
 static const Dim *sides_count(Context *c, const Dim *extent)
 {
@@ -98,9 +100,11 @@ static void square_print(Tile *t, const char *names[2])
 		const bool side = i == n->nloop - 1 || i == t->across;
 		const Dim *count = side ? sides_count(k->ctx, n->loops[i].extent) : n->loops[i].extent;
 		const char *name = kernel_local(k, side ? "from" : "i"), *next = kernel_local(k, "rest");
-		text_line(n->out, 2, "const %s %s = %s %% %s%s;", k->index, name, rest, kernel_dim(k, count), side ? " * 32" : "");
+		text_line(n->out, 2, "const %s %s = %s %% %s%s;", k->index, name, rest,
+		          kernel_dim(k, count), side ? " * 32" : "");
 		if (i)
-			text_line(n->out, 2, "const %s %s = %s / %s;", k->index, next, rest, kernel_dim(k, count));
+			text_line(n->out, 2, "const %s %s = %s / %s;", k->index, next, rest,
+			          kernel_dim(k, count));
 		rest = next;
 		if (side)
 			names[i == t->across] = name;
@@ -109,7 +113,8 @@ static void square_print(Tile *t, const char *names[2])
 	}
 }
 
-// A loop over elements of the square: a warp has one position along the loop `slow`, and 32 along the other.
+// A loop over elements of the square: a warp has one position along the loop `slow`, and 32 along
+// the other.
 static void elements_open(Tile *t, const char *names[2], bool across_is_fast)
 {
 	Nest *n = t->n;
@@ -123,7 +128,8 @@ static void elements_open(Tile *t, const char *names[2], bool across_is_fast)
 		          (i == 1) == across_is_fast ? "(threadIdx.x % 32)" : "(threadIdx.x / 32 + r)");
 		pointer_map_set(&n->s.names, loops[i]->arg, at[i]);
 	}
-	text_line(n->out, 3, "if (%s < %s && %s < %s) {", at[0], expression_unwrap(k->arena, kernel_dim(k, loops[0]->extent)), at[1],
+	text_line(n->out, 3, "if (%s < %s && %s < %s) {", at[0],
+	          expression_unwrap(k->arena, kernel_dim(k, loops[0]->extent)), at[1],
 	          expression_unwrap(k->arena, kernel_dim(k, loops[1]->extent)));
 }
 
@@ -136,9 +142,11 @@ static bool loads_print(Tile *t)
 			const char *index = load_index(&n->s, op);
 			if (!index)
 				return false;
-			text_line(n->out, 4, "tile%d[(threadIdx.x / 32 + r) * 33 + threadIdx.x %% 32] = %s[%s];", number,
+			text_line(n->out, 4,
+			          "tile%d[(threadIdx.x / 32 + r) * 33 + threadIdx.x %% 32] = %s[%s];", number,
 			          kernel_tensor(n->k, op_operand(op, 0)), index);
-		} else if (pointer_map_get(&t->first, op) && !scalar_op_print(&n->s, op, false, 4, n->out)) {
+		} else if (pointer_map_get(&t->first, op) &&
+		           !scalar_op_print(&n->s, op, false, 4, n->out)) {
 			return false;
 		}
 	}
@@ -152,9 +160,11 @@ static bool results_print(Tile *t)
 	for (const Op *op = n->body->first; op != block_terminator(n->body); op = op->next) {
 		const int number = tile_number(t, op);
 		if (number >= 0) {
-			const char *name = kernel_local(k, "x"), *tile = arena_printf(k->arena, "tile%d", number);
+			const char *name = kernel_local(k, "x"),
+					   *tile = arena_printf(k->arena, "tile%d", number);
 			text_line(n->out, 4, "const %s %s = %s;", kernel_scalar(k, op->results[0].type), name,
-			          scalar_load(k, op_operand(op, 0)->type->dtype, tile, "threadIdx.x % 32 * 33 + threadIdx.x / 32 + r"));
+			          scalar_load(k, op_operand(op, 0)->type->dtype, tile,
+			                      "threadIdx.x % 32 * 33 + threadIdx.x / 32 + r"));
 			pointer_map_set(&n->s.names, &op->results[0], name);
 		} else if (pointer_map_get(&t->later, op) && !scalar_op_print(&n->s, op, true, 4, n->out)) {
 			return false;
@@ -176,15 +186,19 @@ bool nest_turned_print(Nest *n, bool *done)
 	const Dim *total = dim_const(c, 1);
 	for (int i = 0; i < n->nloop; i++) {
 		const Dim *extent = n->loops[i].extent;
-		total = dim_mul(c, total, i == n->nloop - 1 || i == t.across ? sides_count(c, extent) : extent);
+		total = dim_mul(c, total,
+		                i == n->nloop - 1 || i == t.across ? sides_count(c, extent) : extent);
 	}
 	k->block_threads = SIDE * ROWS;
 	k->shares = true;
 	k->work = total;
 	for (int i = 0; i < t.nturned; i++)
-		text_line(n->out, 1, "PD_SHARED(%s, tile%d, %d * %d);", dtype_c_memory(op_operand(t.turned[i], 0)->type->dtype), i, SIDE, SIDE + 1);
-	text_line(n->out, 1, "const %s total = %s;", k->index, expression_unwrap(k->arena, kernel_dim(k, total)));
-	text_line(n->out, 1, "for (%s t = (%s)blockIdx.x; t < total; t += (%s)gridDim.x) {", k->index, k->index, k->index);
+		text_line(n->out, 1, "PD_SHARED(%s, tile%d, %d * %d);",
+		          dtype_c_memory(op_operand(t.turned[i], 0)->type->dtype), i, SIDE, SIDE + 1);
+	text_line(n->out, 1, "const %s total = %s;", k->index,
+	          expression_unwrap(k->arena, kernel_dim(k, total)));
+	text_line(n->out, 1, "for (%s t = (%s)blockIdx.x; t < total; t += (%s)gridDim.x) {", k->index,
+	          k->index, k->index);
 	square_print(&t, names);
 	elements_open(&t, names, true);
 	if (!loads_print(&t))

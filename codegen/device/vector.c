@@ -1,8 +1,7 @@
-// Regions for 4 or 8 neighbouring elements: one load for all, what all share once, and the rest for one after the other.
-// Called by device/rows.c and device/attention.c.
+// Regions for 4 or 8 neighbouring elements: one load for all, what all share once, and the rest for
+// one after the other. Called by device/rows.c and device/attention.c.
 #include "codegen/device/vector.h"
 #include "codegen/nest/nest.h"
-
 
 bool vector_aligned(const Value *tensor, int wide)
 {
@@ -43,7 +42,8 @@ bool vector_reads_halves(const Region *r, int axis)
 	return false;
 }
 
-// A region on its way into text. `varies`: values that the elements do not share; wide loads by the name of the vector.
+// A region on its way into text. `varies`: values that the elements do not share; wide loads by the
+// name of the vector.
 typedef struct Lanes {
 	Scalars *s;
 	PointerMap varies, vectors;
@@ -70,8 +70,9 @@ static bool shared_print(Lanes *w, const Block *b, Text *out)
 			if (!index)
 				return false;
 			kernel_moves(w->s->k, tensor->type->dtype, w->wide);
-			text_line(out, 0, "const pd_vec<%s, %d> %s = pd_load<%d>(%s + %s);", dtype_c_memory(tensor->type->dtype), w->wide, name,
-			          w->wide, kernel_tensor(w->s->k, tensor), expression_unwrap(w->s->k->arena, index));
+			text_line(out, 0, "const pd_vec<%s, %d> %s = pd_load<%d>(%s + %s);",
+			          dtype_c_memory(tensor->type->dtype), w->wide, name, w->wide,
+			          kernel_tensor(w->s->k, tensor), expression_unwrap(w->s->k->arena, index));
 			pointer_map_set(&w->vectors, v, name);
 			pointer_map_set(&w->varies, v, v);
 		} else if (op_varies(w, op)) {
@@ -91,15 +92,18 @@ static const char *lane_print(Lanes *w, const Block *b, int lane, Text *out)
 		const Value *v = &op->results[0];
 		const char *vector = pointer_map_get(&w->vectors, v);
 		if (vector)
-			pointer_map_set(&w->s->names, v, scalar_load(w->s->k, op_operand(op, 0)->type->dtype,
-			                                             arena_printf(w->s->k->arena, "%s.v", vector), lane_name[lane]));
+			pointer_map_set(&w->s->names, v,
+			                scalar_load(w->s->k, op_operand(op, 0)->type->dtype,
+			                            arena_printf(w->s->k->arena, "%s.v", vector),
+			                            lane_name[lane]));
 		else if (pointer_map_get(&w->varies, v) && !scalar_op_print(w->s, op, true, 0, out))
 			return NULL;
 	}
 	return scalars_name(w->s, op_operand(block_terminator(b), 0));
 }
 
-bool vector_region_print(Scalars *s, const Region *r, int axis, int wide, const char *const *acc, Text *out, const char **values)
+bool vector_region_print(Scalars *s, const Region *r, int axis, int wide, const char *const *acc,
+                         Text *out, const char **values)
 {
 	const Block *b = region_entry(r);
 	Lanes w = {.s = s, .along = b->args[axis], .wide = wide};

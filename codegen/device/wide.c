@@ -1,13 +1,14 @@
-// CUDA: several elements of a nest, or several terms of a reduction, for each thread: loads and stores of elements side by
-// side are single accesses of up to 16 bytes (pd_load and pd_store in cuda_prelude.c.in). Tensors of the workspace, weights, and
-// what callers give begin at multiples of 16 bytes. Called by device/nest.c and device/reduce.c.
+// CUDA: several elements of a nest, or several terms of a reduction, for each thread: loads and
+// stores of elements side by side are single accesses of up to 16 bytes (pd_load and pd_store in
+// cuda_prelude.c.in). Tensors of the workspace, weights, and what callers give begin at multiples
+// of 16 bytes. Called by device/nest.c and device/reduce.c.
 #include "codegen/device/nest.h"
 
 #include <string.h>
 
 enum { ACCESS_BYTES = 16, MIXED_LANES = 4, VECTOR_THREADS = 256 };
 
-// ---- width ---------------------------------------------------------------------------------------------------
+// ---- width --------------------------------------------------------------------------------------
 
 typedef struct Sizes {
 	int least, most; // bytes of an element
@@ -20,7 +21,8 @@ static void size_meet(Sizes *z, DType t)
 	z->most = size > z->most ? size : z->most;
 }
 
-int wide_lanes(const Scalars *s, const Block *body, const Value *arg, const Type *const *results, int nresult)
+int wide_lanes(const Scalars *s, const Block *body, const Value *arg, const Type *const *results,
+               int nresult)
 {
 	Sizes z = {0, 0};
 	for (int i = 0; i < nresult; i++)
@@ -34,9 +36,13 @@ int wide_lanes(const Scalars *s, const Block *body, const Value *arg, const Type
 	return z.least == z.most || lanes > MIXED_LANES ? lanes : z.least < 8 ? MIXED_LANES : lanes;
 }
 
-// ---- what depends on the lane ----------------------------------------------------------------------------------
+// ---- what depends on the lane -------------------------------------------------------------------
 
-typedef enum LaneState { STATE_SAME = 1, STATE_UNIFORM, STATE_MOVES } LaneState; // uniform: the same, though its operands move
+typedef enum LaneState {
+	STATE_SAME = 1,
+	STATE_UNIFORM,
+	STATE_MOVES
+} LaneState; // uniform: the same, though its operands move
 
 static LaneState value_state(const WideBlock *l, const Value *v)
 {
@@ -62,7 +68,8 @@ static bool is_constant(const Value *v, int64_t *out)
 static const Value *without_shift(const Value *v, int64_t *shift)
 {
 	int64_t c;
-	for (*shift = 0; v->def && v->def->noperand == 2 && is_constant(op_operand(v->def, 1), &c); v = op_operand(v->def, 0)) {
+	for (*shift = 0; v->def && v->def->noperand == 2 && is_constant(op_operand(v->def, 1), &c);
+	     v = op_operand(v->def, 0)) {
 		if (v->def->code != OP_PD_ADD && v->def->code != OP_PD_SUBTRACT)
 			break;
 		*shift += v->def->code == OP_PD_ADD ? c : -c;
@@ -70,18 +77,21 @@ static const Value *without_shift(const Value *v, int64_t *shift)
 	return v;
 }
 
-// Whether `moving < border` is the same for all lanes: the border stands between vectors. `beyond`: it is `moving <= border`.
+// Whether `moving < border` is the same for all lanes: the border stands between vectors. `beyond`:
+// it is `moving <= border`.
 static bool border_fits(const WideBlock *l, const Value *moving, const Value *border, bool beyond)
 {
 	int64_t c, shift;
-	if (value_state(l, border) != STATE_SAME || moving->type->kind != TY_INDEX || index_stride(moving, l->arg) != 1)
+	if (value_state(l, border) != STATE_SAME || moving->type->kind != TY_INDEX ||
+	    index_stride(moving, l->arg) != 1)
 		return false;
 	moving = without_shift(moving, &shift);
 	if (index_power(l->s, moving, l->arg, l->width) < l->width)
 		return false;
 	if (is_constant(border, &c))
 		return (c - shift + beyond) % l->width == 0;
-	return (beyond - shift) % l->width == 0 && index_power(l->s, border, l->arg, l->width) >= l->width;
+	return (beyond - shift) % l->width == 0 &&
+	       index_power(l->s, border, l->arg, l->width) >= l->width;
 }
 
 static bool comparison_is_uniform(const WideBlock *l, const Op *op)
@@ -89,13 +99,10 @@ static bool comparison_is_uniform(const WideBlock *l, const Op *op)
 	const Value *a = op_operand(op, 0), *b = op_operand(op, 1);
 	switch (op->code) {
 	case OP_PD_LESS_THAN:
-	case OP_PD_GREATER_EQUAL:
-		return border_fits(l, a, b, false) || border_fits(l, b, a, true);
+	case OP_PD_GREATER_EQUAL: return border_fits(l, a, b, false) || border_fits(l, b, a, true);
 	case OP_PD_GREATER_THAN:
-	case OP_PD_LESS_EQUAL:
-		return border_fits(l, a, b, true) || border_fits(l, b, a, false);
-	default:
-		return false;
+	case OP_PD_LESS_EQUAL: return border_fits(l, a, b, true) || border_fits(l, b, a, false);
+	default: return false;
 	}
 }
 
@@ -131,15 +138,17 @@ static const Type *loaded_type(const Op *load)
 static bool other_is_vector(const WideBlock *l, const Op *load)
 {
 	const Op *other = op_operand(load, 1)->def;
-	return other && marked(&l->vector, other) && loaded_type(other)->dtype == loaded_type(load)->dtype;
+	return other && marked(&l->vector, other) &&
+	       loaded_type(other)->dtype == loaded_type(load)->dtype;
 }
 
 static bool load_is_vector(const WideBlock *l, const Op *op)
 {
 	if (!load_indices_at(op) || value_state(l, &op->results[0]) != STATE_MOVES)
 		return false;
-	if (op->code == OP_LOOP_LOAD_OR && (value_state(l, op_operand(op, 0)) == STATE_MOVES ||
-	                                    (value_state(l, op_operand(op, 1)) != STATE_SAME && !other_is_vector(l, op))))
+	if (op->code == OP_LOOP_LOAD_OR &&
+	    (value_state(l, op_operand(op, 0)) == STATE_MOVES ||
+	     (value_state(l, op_operand(op, 1)) != STATE_SAME && !other_is_vector(l, op))))
 		return false;
 	return l->is_vector(l, op);
 }
@@ -147,7 +156,9 @@ static bool load_is_vector(const WideBlock *l, const Op *op)
 static void operand_mark(WideBlock *l, const Value *v, bool lane)
 {
 	if (v && v->def && v->def->block == l->body)
-		mark((lane && value_state(l, v) == STATE_MOVES) || marked(&l->vector, v->def) ? &l->lane : &l->base, v->def);
+		mark((lane && value_state(l, v) == STATE_MOVES) || marked(&l->vector, v->def) ? &l->lane
+		                                                                              : &l->base,
+		     v->def);
 }
 
 // What each lane computes, and what is known before: from the terminator up.
@@ -192,12 +203,13 @@ bool wide_any(const WideBlock *l)
 static bool lanes_need_guard(const WideBlock *l)
 {
 	for (const Op *op = l->body->first; op; op = op->next)
-		if (marked(&l->lane, op) && !marked(&l->vector, op) && (load_indices_at(op) || op->code == OP_LOOP_TO_INDEX))
+		if (marked(&l->lane, op) && !marked(&l->vector, op) &&
+		    (load_indices_at(op) || op->code == OP_LOOP_TO_INDEX))
 			return true;
 	return false;
 }
 
-// ---- printing ---------------------------------------------------------------------------------------------------
+// ---- printing -----------------------------------------------------------------------------------
 
 // What stands in for a load, in all lanes; NULL after a diagnostic.
 static const char *other_lanes(WideBlock *l, const Op *load)
@@ -226,7 +238,8 @@ static bool vector_load_print(WideBlock *l, const Op *op, int depth, Text *out)
 		return false;
 	const char *at = strcmp(index, "0") ? arena_printf(k->arena, " + %s", index) : "";
 	const char *rest = l->rest ? arena_printf(k->arena, ", %s", l->rest) : "";
-	const char *load = arena_printf(k->arena, "pd_load<%d>(%s%s%s)", l->width, kernel_tensor(k, tensor), at, rest);
+	const char *load = arena_printf(k->arena, "pd_load<%d>(%s%s%s)", l->width,
+	                                kernel_tensor(k, tensor), at, rest);
 	if (op->code == OP_LOOP_LOAD_OR) {
 		const char *pred = scalars_name(s, op_operand(op, 0)), *other = other_lanes(l, op);
 		if (!pred || !other)
@@ -234,16 +247,19 @@ static bool vector_load_print(WideBlock *l, const Op *op, int depth, Text *out)
 		load = arena_printf(k->arena, "%s ? %s : %s", pred, load, other);
 	}
 	kernel_moves(k, tensor->type->dtype, l->width);
-	text_line(out, depth, "const pd_vec<%s, %d> %s = %s;", dtype_c_memory(tensor->type->dtype), l->width, name, load);
+	text_line(out, depth, "const pd_vec<%s, %d> %s = %s;", dtype_c_memory(tensor->type->dtype),
+	          l->width, name, load);
 	pointer_map_set(&l->vector, op, name);
 	return true;
 }
 
-// Whether the one reader of an operation's result stands among what is printed in front of the lanes.
+// Whether the one reader of an operation's result stands among what is printed in front of the
+// lanes.
 static bool reader_is_base(const WideBlock *l, const Op *op)
 {
 	const Use *use = op->results[0].uses;
-	return use && (!marked(&l->lane, use->user) || marked(&l->vector, use->user)) && use->user != block_terminator(l->body);
+	return use && (!marked(&l->lane, use->user) || marked(&l->vector, use->user)) &&
+	       use->user != block_terminator(l->body);
 }
 
 bool wide_base_print(WideBlock *l, int depth, Text *out)
@@ -254,7 +270,8 @@ bool wide_base_print(WideBlock *l, int depth, Text *out)
 		if (marked(&l->vector, op) && marked(&l->lane, op)) {
 			if (!vector_load_print(l, op, depth, out))
 				return false;
-		} else if (marked(&l->base, op) && !scalar_op_print(l->s, op, reader_is_base(l, op), depth, out)) {
+		} else if (marked(&l->base, op) &&
+		           !scalar_op_print(l->s, op, reader_is_base(l, op), depth, out)) {
 			return false;
 		}
 	}
@@ -270,8 +287,10 @@ bool wide_lane_print(WideBlock *l, const char *name, int depth, Text *out)
 		if (!marked(&l->lane, op))
 			continue;
 		if (marked(&l->vector, op)) {
-			const char *vector = arena_printf(k->arena, "%s.v", (const char *)pointer_map_get(&l->vector, op));
-			pointer_map_set(&l->s->names, &op->results[0], scalar_load(k, loaded_type(op)->dtype, vector, "l"));
+			const char *vector = arena_printf(k->arena, "%s.v",
+			                                  (const char *)pointer_map_get(&l->vector, op));
+			pointer_map_set(&l->s->names, &op->results[0],
+			                scalar_load(k, loaded_type(op)->dtype, vector, "l"));
 		} else if (!scalar_op_print(l->s, op, true, depth, out)) {
 			return false;
 		}
@@ -279,7 +298,7 @@ bool wide_lane_print(WideBlock *l, const char *name, int depth, Text *out)
 	return true;
 }
 
-// ---- nests --------------------------------------------------------------------------------------------------------
+// ---- nests --------------------------------------------------------------------------------------
 
 // The vector lies along the innermost loop.
 static bool load_is_along(const WideBlock *l, const Op *op)
@@ -313,7 +332,8 @@ static bool lanes_print(WideBlock *l, Nest *n, const char *name, const char *gua
 	for (int i = 0; i < end->noperand; i++) {
 		const DType t = n->op->results[i].type->dtype;
 		kernel_moves(k, t, l->width);
-		text_line(n->out, 2, "pd_vec<%s, %d> %s%s;", dtype_c_memory(t), l->width, lane_result(k, i), guard ? " = {}" : "");
+		text_line(n->out, 2, "pd_vec<%s, %d> %s%s;", dtype_c_memory(t), l->width, lane_result(k, i),
+		          guard ? " = {}" : "");
 	}
 	text_line(n->out, 2, "PD_UNROLL for (int l = 0; l < %d; l++) {", l->width);
 	if (guard)
@@ -326,7 +346,8 @@ static bool lanes_print(WideBlock *l, Nest *n, const char *name, const char *gua
 		if (!value)
 			return false;
 		const char *to = arena_printf(k->arena, "%s.v", lane_result(k, i));
-		text_line(n->out, depth, "%s;", scalar_store(k, n->op->results[i].type->dtype, to, "l", value));
+		text_line(n->out, depth, "%s;",
+		          scalar_store(k, n->op->results[i].type->dtype, to, "l", value));
 	}
 	if (guard)
 		text_line(n->out, 3, "}");
@@ -334,8 +355,8 @@ static bool lanes_print(WideBlock *l, Nest *n, const char *name, const char *gua
 		positions_advance(n, 3);
 	text_line(n->out, 2, "}");
 	for (int i = 0; i < end->noperand; i++)
-		text_line(n->out, 2, "pd_store(%s + e, %s%s%s);", kernel_result(k, i), lane_result(k, i), l->rest ? ", " : "",
-		          l->rest ? l->rest : "");
+		text_line(n->out, 2, "pd_store(%s + e, %s%s%s);", kernel_result(k, i), lane_result(k, i),
+		          l->rest ? ", " : "", l->rest ? l->rest : "");
 	return true;
 }
 
@@ -359,7 +380,8 @@ bool nest_wide_print(Nest *n, const Dim *total, bool *done)
 	*done = false;
 	if (width == 1 || (dim_is_const(total) && total->value < width) || nest_has_regions(n))
 		return true;
-	WideBlock l = {.s = &n->s, .body = n->body, .arg = lane_arg(n, width), .width = width, .nest = n};
+	WideBlock l = {
+		.s = &n->s, .body = n->body, .arg = lane_arg(n, width), .width = width, .nest = n};
 	l.is_vector = l.arg ? load_is_along : load_is_element;
 	wide_init(&l);
 	l.rest = size_power(k->ctx, total) < width ? "total - e" : NULL;
@@ -367,9 +389,11 @@ bool nest_wide_print(Nest *n, const Dim *total, bool *done)
 	*done = true;
 	k->per_block = VECTOR_THREADS * width;
 	k->block_threads = VECTOR_THREADS;
-	text_line(n->out, 1, "for (%s e = ((%s)blockIdx.x * (%s)blockDim.x + (%s)threadIdx.x) * %d; e < total;", k->index, k->index,
-	          k->index, k->index, width);
-	text_line(n->out, 1, "     e += (%s)gridDim.x * (%s)blockDim.x * %d) {", k->index, k->index, width);
+	text_line(n->out, 1,
+	          "for (%s e = ((%s)blockIdx.x * (%s)blockDim.x + (%s)threadIdx.x) * %d; e < total;",
+	          k->index, k->index, k->index, k->index, width);
+	text_line(n->out, 1, "     e += (%s)gridDim.x * (%s)blockDim.x * %d) {", k->index, k->index,
+	          width);
 	positions_print(n, "e", !l.arg, 2);
 	const char *first = l.arg ? pointer_map_get(&n->s.names, l.arg) : NULL;
 	l.first = first ? first : "e"; // not named: nothing reads the position

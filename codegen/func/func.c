@@ -1,12 +1,12 @@
-// Functions under construction: parameters, names, sizes as C, identical functions emitted once. Called by the emitters
-// (nest.c, kernel_*.c) and by the backends.
+// Functions under construction: parameters, names, sizes as C, identical functions emitted once.
+// Called by the emitters (nest.c, kernel_*.c) and by the backends.
 #include "codegen/func/func.h"
 #include "ir/base/vec.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-// ---- the module's operations -----------------------------------------------------------------------
+// ---- the module's operations --------------------------------------------------------------------
 
 static const Op *block_first(const Block *b)
 {
@@ -25,9 +25,10 @@ const Op *module_next(const Op *op)
 	return op->next ? op->next : block_first(op->block->next);
 }
 
-// ---- places ----------------------------------------------------------------------------------------
+// ---- places -------------------------------------------------------------------------------------
 
-// What the plan says of the i-th value of an operation: a result, or a value that a branch passes on.
+// What the plan says of the i-th value of an operation: a result, or a value that a branch passes
+// on.
 static Place place_read(const Op *op, int i, bool *view)
 {
 	Place p = {.kind = PLACE_NONE};
@@ -40,7 +41,8 @@ static Place place_read(const Op *op, int i, bool *view)
 		p.offset = offsets->dims[i];
 	if (!strcmp(s, "view") && op_operand(op, 0))
 		*view = true;
-	else if ((p.state = !strcmp(s, "state")) || !strcmp(s, "workspace") || sscanf(s, "moving %d", &p.moving) == 1)
+	else if ((p.state = !strcmp(s, "state")) || !strcmp(s, "workspace") ||
+	         sscanf(s, "moving %d", &p.moving) == 1)
 		p.kind = PLACE_WORKSPACE;
 	else if (!strcmp(s, "param"))
 		p.kind = PLACE_PARAM;
@@ -78,11 +80,11 @@ Place value_place(const Value *v)
 
 static bool places_meet(const Place *a, const Place *b)
 {
-	return a->kind == b->kind && a->kind != PLACE_NONE && a->col == b->col && a->moving == b->moving &&
-	       a->offset == b->offset;
+	return a->kind == b->kind && a->kind != PLACE_NONE && a->col == b->col &&
+	       a->moving == b->moving && a->offset == b->offset;
 }
 
-// ---- parameters ----------------------------------------------------------------------------------------
+// ---- parameters ---------------------------------------------------------------------------------
 
 static KernelParam *param_add(KernelFunc *k, KernelParam p)
 {
@@ -94,21 +96,26 @@ static KernelParam *param_add(KernelFunc *k, KernelParam p)
 KernelFunc *kernel_new(Codegen *cg, const Op *op)
 {
 	KernelFunc *k = NEW(cg->arena, KernelFunc);
-	*k = (KernelFunc){.cg = cg, .ctx = cg->ctx, .arena = cg->arena, .target = cg->target, .op = op, .index = "int64_t"};
+	*k = (KernelFunc){.cg = cg,
+	                  .ctx = cg->ctx,
+	                  .arena = cg->arena,
+	                  .target = cg->target,
+	                  .op = op,
+	                  .index = "int64_t"};
 	text_init(&k->text, cg->arena);
 	for (int i = 0; i < op->nresult; i++)
 		param_add(k, (KernelParam){
-			.name = op->nresult == 1 ? "out" : arena_printf(k->arena, "out%d", i),
-			.value = &op->results[i],
-			.result = true,
-		});
+						 .name = op->nresult == 1 ? "out" : arena_printf(k->arena, "out%d", i),
+						 .value = &op->results[i],
+						 .result = true,
+					 });
 	for (int i = 0; i < op->noperand; i++)
 		if (op_operand(op, i))
 			param_add(k, (KernelParam){
-				.name = i < op->info->noperand ? op->info->operands[i].name
-				                               : arena_printf(k->arena, "x%d", i),
-				.value = op_operand(op, i),
-			});
+							 .name = i < op->info->noperand ? op->info->operands[i].name
+			                                                : arena_printf(k->arena, "x%d", i),
+							 .value = op_operand(op, i),
+						 });
 	return k;
 }
 
@@ -194,7 +201,7 @@ bool kernel_template(KernelFunc *k, const char *name, int nkey, const TemplateKe
 	return template_expand(k->ctx, &k->text, name, nkey, keys);
 }
 
-// ---- functions emitted -----------------------------------------------------------------------------------
+// ---- functions emitted --------------------------------------------------------------------------
 
 static void func_add(Arena *a, EmittedFunc **f, int *n, int *cap, EmittedFunc new)
 {
@@ -212,13 +219,15 @@ bool kernel_helper(KernelFunc *k, const char *name, int nkey, const TemplateKey 
 	for (int i = 0; i < cg->nhelper; i++)
 		if (!strcmp(cg->helpers[i].text, t.text))
 			return true;
-	func_add(cg->arena, &cg->helpers, &cg->nhelper, &cg->chelper, (EmittedFunc){.text = t.text, .params = "", .name = name});
+	func_add(cg->arena, &cg->helpers, &cg->nhelper, &cg->chelper,
+	         (EmittedFunc){.text = t.text, .params = "", .name = name});
 	text_str(&cg->functions, t.text);
 	text_char(&cg->functions, '\n');
 	return true;
 }
 
-// Whether the plan lets a result share bytes with this parameter, which must then not be `restrict`.
+// Whether the plan lets a result share bytes with this parameter, which must then not be
+// `restrict`.
 static bool param_shared(const KernelFunc *k, int which)
 {
 	Place mine = value_place(k->params[which].value);
@@ -238,7 +247,8 @@ const char *kernel_param_type(const KernelFunc *k, const KernelParam *p)
 		return arena_printf(k->arena, "%s ", p->type);
 	if (!p->value)
 		return size_is_on_device(k->cg, p->sym) && !p->bound ? "int64_t *" : "int64_t ";
-	return arena_printf(k->arena, "%s%s *", p->result ? "" : "const ", dtype_c_memory(p->value->type->dtype));
+	return arena_printf(k->arena, "%s%s *", p->result ? "" : "const ",
+	                    dtype_c_memory(p->value->type->dtype));
 }
 
 static const char *params_text(KernelFunc *k)
@@ -298,13 +308,15 @@ static void func_print(Codegen *cg, const EmittedFunc *f)
 	text_char(&cg->functions, '\n');
 }
 
-int kernel_add(Codegen *cg, const char *text, const char *params, const char *arguments, const char *stem)
+int kernel_add(Codegen *cg, const char *text, const char *params, const char *arguments,
+               const char *stem)
 {
 	for (int i = 0; i < cg->nfunc; i++)
 		if (!strcmp(cg->funcs[i].text, text) && !strcmp(cg->funcs[i].params, params))
 			return i;
 	const char *name = names_unique(&cg->globals, stem);
-	func_add(cg->arena, &cg->funcs, &cg->nfunc, &cg->cfunc, (EmittedFunc){.text = text, .params = params, .name = name, .arguments = arguments});
+	func_add(cg->arena, &cg->funcs, &cg->nfunc, &cg->cfunc,
+	         (EmittedFunc){.text = text, .params = params, .name = name, .arguments = arguments});
 	if (!cg->target->cuda)
 		func_print(cg, &cg->funcs[cg->nfunc - 1]);
 	return cg->nfunc - 1;

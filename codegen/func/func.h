@@ -1,10 +1,12 @@
-// A function being built, and the program that it is part of: parameters, sizes, scalar code. Leaves functions in a Codegen, each once.
-// Uses codegen/text; what it must ask of rooms above goes through the Backend.
+// A function being built, and the program that it is part of: parameters, sizes, scalar code.
+// Leaves functions in a Codegen, each once. Uses codegen/text; what it must ask of rooms above goes
+// through the Backend.
 //
-// How a function comes to be: model/run.c walks the operations of the module. For every loop.nest and kernel.* a backend makes a
-// KernelFunc and has it filled by an emitter (nest/nest.c, c/kernel_*.c, device/*.c). The emitter asks for the C names of tensors and
-// sizes (kernel_tensor, kernel_dim), which makes them parameters, and leaves the text of a static function in k->text. Two functions with
-// the same text are emitted once.
+// How a function comes to be: model/run.c walks the operations of the module. For every loop.nest
+// and kernel.* a backend makes a KernelFunc and has it filled by an emitter (nest/nest.c,
+// c/kernel_*.c, device/*.c). The emitter asks for the C names of tensors and sizes (kernel_tensor,
+// kernel_dim), which makes them parameters, and leaves the text of a static function in k->text.
+// Two functions with the same text are emitted once.
 #ifndef PDCC_CODEGEN_FUNC_FUNC_H
 #define PDCC_CODEGEN_FUNC_FUNC_H
 
@@ -32,37 +34,42 @@ typedef struct KernelFunc {
 	Context *ctx;
 	Arena *arena;
 	const Target *target;
-	const Op *op;          // what it does: loop.nest or kernel.*
-	Text text;             // the function: everything from `static` to the last brace, with KERNEL_FN and
-	                       // KERNEL_PARAMS; it is preceded by helpers that only it uses, if any
-	int block_threads;     // CUDA: threads of a block; 0: the usual number
-	int block_shared;      // CUDA: bytes of shared memory that the launch gives a block (PD_DYNAMIC)
-	int per_block;         // CUDA: what a block does of the positions that the launch counts; 0: one with block_threads, else
-	                       // one for each thread
-	const char *index;     // the C type of positions: int64_t; CUDA also int, or I, the parameter of a function template
-	const Dim *sizes;      // with I: int does while this is …
-	int64_t sizes_most;    // … at most so much
-	const char *place;     // in a kernel's region: the linear position of the element of the result; NULL: it has no name
-	bool skips;            // CUDA: a check that fails leaves out the element, since its thread has to meet others
-	const Dim *work;       // CUDA: how many things blocks share; NULL: elements, or what the operation says
-	const Dim *grid;       // CUDA: it must be launched with so many blocks; NULL: any number is right
-	int access;            // CUDA: the most bytes that a thread moves at once; 0: one element
-	bool tensor_cores;     // CUDA: it multiplies on them
-	bool shares;           // CUDA: a block has arrays of its own (PD_SHARED)
-	bool one_block;        // CUDA: right in one block of block_threads, or, where these are 0, of any number of warps
-	int number;            // CUDA: among cg->funcs, once finished
-	int64_t blocks;        // CUDA: of the launch, for reports; 0: one
-	bool inlined;          // no function: statements in model_run
-	bool status;           // it returns pd_status (else void): see kernel_return_type
-	bool sets_sizes;       // CUDA: those among its parameters
+	const Op *op; // what it does: loop.nest or kernel.*
+	Text text;    // the function: everything from `static` to the last brace, with KERNEL_FN and
+	              // KERNEL_PARAMS; it is preceded by helpers that only it uses, if any
+	int block_threads; // CUDA: threads of a block; 0: the usual number
+	int block_shared;  // CUDA: bytes of shared memory that the launch gives a block (PD_DYNAMIC)
+	int per_block; // CUDA: what a block does of the positions that the launch counts; 0: one with
+	               // block_threads, else one for each thread
+	const char *index;  // the C type of positions: int64_t; CUDA also int, or I, the parameter of a
+	                    // function template
+	const Dim *sizes;   // with I: int does while this is …
+	int64_t sizes_most; // … at most so much
+	const char *place;  // in a kernel's region: the linear position of the element of the result;
+	                    // NULL: it has no name
+	bool skips; // CUDA: a check that fails leaves out the element, since its thread has to meet
+	            // others
+	const Dim
+		*work; // CUDA: how many things blocks share; NULL: elements, or what the operation says
+	const Dim *grid;   // CUDA: it must be launched with so many blocks; NULL: any number is right
+	int access;        // CUDA: the most bytes that a thread moves at once; 0: one element
+	bool tensor_cores; // CUDA: it multiplies on them
+	bool shares;       // CUDA: a block has arrays of its own (PD_SHARED)
+	bool one_block;    // CUDA: right in one block of block_threads, or, where these are 0, of any
+	                   // number of warps
+	int number;        // CUDA: among cg->funcs, once finished
+	int64_t blocks;    // CUDA: of the launch, for reports; 0: one
+	bool inlined;      // no function: statements in model_run
+	bool status;       // it returns pd_status (else void): see kernel_return_type
+	bool sets_sizes;   // CUDA: those among its parameters
 	int nparam;
-	KernelParam *params;   // results first, then operands, then what was asked for, in that order
-	int cparam, nlocal;    // private: room, and the number of the next local variable
+	KernelParam *params; // results first, then operands, then what was asked for, in that order
+	int cparam, nlocal;  // private: room, and the number of the next local variable
 } KernelFunc;
 
-// The emitters of kernel operations, which the operator table names: fill k->text, false after a diagnostic. Results and tensor
-// operands are parameters already, in order: `out` (`out0`, `out1` … when there are several) and the operands' names in
-// the operator table.
+// The emitters of kernel operations, which the operator table names: fill k->text, false after a
+// diagnostic. Results and tensor operands are parameters already, in order: `out` (`out0`, `out1` …
+// when there are several) and the operands' names in the operator table.
 typedef bool Emitter(KernelFunc *k);
 
 // How its function begins: `static`, or a macro that keeps it out of the loops of model_run.
@@ -70,7 +77,8 @@ const char *kernel_linkage(const KernelFunc *k);
 // The C name of a tensor inside the function; a captured tensor becomes a parameter (`t0`, `t1` …).
 const char *kernel_tensor(KernelFunc *k, const Value *v);
 const char *kernel_result(KernelFunc *k, int i);
-// A size as a C expression of type int64_t that needs no parentheses around it: a literal, a parameter or
+// A size as a C expression of type int64_t that needs no parentheses around it: a literal, a
+// parameter or
 // `(…)`. The symbols in it become parameters.
 const char *kernel_dim(KernelFunc *k, const Dim *d);
 // A parameter that is neither tensor nor size: what the call passes is an expression of model_run.
@@ -81,19 +89,26 @@ const char *kernel_local(KernelFunc *k, const char *stem);
 void kernel_moves(KernelFunc *k, DType t, int lanes);
 // Expands a template into k->text. Keys as in template_expand.
 bool kernel_template(KernelFunc *k, const char *name, int nkey, const TemplateKey *keys);
-// Emits an expansion once per distinct text before all kernels: a helper shared by several (a microkernel). The
-// template must make names that differ when the text differs (put the sizes into the name).
+// Emits an expansion once per distinct text before all kernels: a helper shared by several (a
+// microkernel). The template must make names that differ when the text differs (put the sizes into
+// the name).
 bool kernel_helper(KernelFunc *k, const char *name, int nkey, const TemplateKey *keys);
 
 // ---- a program under construction ---------------------------------------------------------------
 
 // Where a tensor lies, by the plan's attributes; views are followed to what they show.
-typedef enum PlaceKind { PLACE_NONE, PLACE_WORKSPACE, PLACE_INPUT, PLACE_OUTPUT, PLACE_PARAM } PlaceKind;
+typedef enum PlaceKind {
+	PLACE_NONE,
+	PLACE_WORKSPACE,
+	PLACE_INPUT,
+	PLACE_OUTPUT,
+	PLACE_PARAM
+} PlaceKind;
 
 typedef struct Place {
 	PlaceKind kind;
-	int col;           // INPUT, OUTPUT
-	int moving;        // WORKSPACE: number of a buffer that branches exchange with others; 0: it stays
+	int col;    // INPUT, OUTPUT
+	int moving; // WORKSPACE: number of a buffer that branches exchange with others; 0: it stays
 	const Dim *offset; // WORKSPACE, PARAM; bytes
 	bool state;        // WORKSPACE: of a parameter that runs change
 	const Value *root; // the value whose bytes these are
@@ -121,8 +136,9 @@ typedef struct Port {
 	const char *dims;   // member for the sizes of an output that are not constant; NULL: all are
 	const Type *type;   // NULL: no such column
 	const Value *value;
-	int lod_of, level, levels; // offsets of a LoD level of the port in that column; -1: an ordinary tensor
-	int part, of;              // pd_part: of the tensor array whose data are in that column
+	int lod_of, level,
+		levels;   // offsets of a LoD level of the port in that column; -1: an ordinary tensor
+	int part, of; // pd_part: of the tensor array whose data are in that column
 } Port;
 
 // Inline weights as an array of generated code.
@@ -136,22 +152,22 @@ typedef struct WeightsArray {
 typedef struct State {
 	const char *name;
 	const Type *type;
-	int64_t offset;    // in the workspace, bytes
-	int64_t initial;   // of what it holds before the first run in the weights; -1: zeros
+	int64_t offset;      // in the workspace, bytes
+	int64_t initial;     // of what it holds before the first run in the weights; -1: zeros
 	WeightsArray *array; // C with inline weights: that
 } State;
 
-// A size that the caller sets, a member of the dims struct; or one that a run finds, whose bound is a member, unless it
-// follows from others or is not needed.
+// A size that the caller sets, a member of the dims struct; or one that a run finds, whose bound is
+// a member, unless it follows from others or is not needed.
 typedef struct Symbol {
 	const Dim *dim;
-	const char *name;  // in C: of the size
-	const char *max;   // of its bound; NULL: set by the caller, or no memory depends on it
-	const Dim *bound;  // what the bound follows from; NULL: set by the caller
-	const char *room;  // what it counts as in the plan: itself, or 1 when it may be 0
-	bool reported;     // found_<name> is a member of the outputs
-	const char *next;  // branches set it: what it is about to become; NULL: they do not
-	bool by_op;        // an operation gives it its value, so branches do not
+	const char *name; // in C: of the size
+	const char *max;  // of its bound; NULL: set by the caller, or no memory depends on it
+	const Dim *bound; // what the bound follows from; NULL: set by the caller
+	const char *room; // what it counts as in the plan: itself, or 1 when it may be 0
+	bool reported;    // found_<name> is a member of the outputs
+	const char *next; // branches set it: what it is about to become; NULL: they do not
+	bool by_op;       // an operation gives it its value, so branches do not
 } Symbol;
 
 // A variable of model_run that points at a buffer which branches exchange with others.
@@ -161,7 +177,8 @@ typedef struct Moving {
 
 typedef struct CudaNodes CudaNodes; // of the graph that is being printed: cuda/nodes.c
 
-// Numbers in one C function: of the memory plan, that plan's estimate in floating point, or sizes as a run has them.
+// Numbers in one C function: of the memory plan, that plan's estimate in floating point, or sizes
+// as a run has them.
 typedef enum SizeKind { SIZES_OF_PLAN, SIZES_IN_DOUBLE, SIZES_OF_RUN } SizeKind;
 typedef struct SizeLocals {
 	Codegen *cg;
@@ -181,7 +198,8 @@ typedef struct Scalars Scalars;
 // C or CUDA: what printers that are shared leave to it. NULL where it has nothing to say.
 typedef struct Backend {
 	const char *name; // in diagnostics
-	bool (*module)(Context *c, const Op *module, const Target *t, const CodegenOptions *o, CodegenResult *out);
+	bool (*module)(Context *c, const Op *module, const Target *t, const CodegenOptions *o,
+	               CodegenResult *out);
 	// model_run: all blocks; one operation of each kind. `bound` as in run_op_print.
 	bool (*walk)(Codegen *cg, const Op **bound);
 	Emitter *(*emitter)(const Op *op); // NULL: it has none for op
@@ -192,8 +210,10 @@ typedef struct Backend {
 	bool (*append)(Codegen *cg, const Op *op);
 	bool (*assert_)(Codegen *cg, const Op *op);
 	void (*fetch)(Codegen *cg, const Value *v, int col, const char *from);
-	void (*store)(Codegen *cg, const Value *v, const Place *to, const char *at, const char *data, const char *bytes);
-	const char *(*size)(Codegen *cg, const Symbol *s); // what a call passes for a size that stays on the device
+	void (*store)(Codegen *cg, const Value *v, const Place *to, const char *at, const char *data,
+	              const char *bytes);
+	const char *(*size)(Codegen *cg,
+	                    const Symbol *s); // what a call passes for a size that stays on the device
 	// Inside of functions: what is asked of rooms above.
 	const char *(*tensor)(Codegen *cg, const Value *v);
 	bool (*sum_fits)(const Codegen *cg, const Op *op);
@@ -216,66 +236,68 @@ struct Codegen {
 	const Target *target;
 	const CodegenOptions *options;
 	const char *prefix;
-	Names globals;           // identifiers at file scope
-	Names locals;            // identifiers in model_run
-	int nsymbol, csymbol;    // those set by the caller come first
-	int nmember;             // of the dims struct
+	Names globals;        // identifiers at file scope
+	Names locals;         // identifiers in model_run
+	int nsymbol, csymbol; // those set by the caller come first
+	int nmember;          // of the dims struct
 	Symbol *symbols;
 	int ninput, noutput;
-	Port *inputs, *outputs;  // by column
+	Port *inputs, *outputs; // by column
 	bool inline_weights;
-	const Dim *workspace;    // bytes
+	const Dim *workspace; // bytes
 	int64_t weights_size;
 	uint8_t *weights;
 	int nstate;
 	State *states;           // by name
 	int64_t state_bytes;     // of the workspace
-	PointerMap pointers;         // value -> C expression in model_run
-	PointerMap param_arrays;     // parameter's root value -> its WeightsArray (inline weights)
+	PointerMap pointers;     // value -> C expression in model_run
+	PointerMap param_arrays; // parameter's root value -> its WeightsArray (inline weights)
 	int nhelper, nfunc, chelper, cfunc;
 	EmittedFunc *helpers, *funcs;
 	WeightsArray *arrays, *last_array; // inline weights, in order
-	PointerMap used_arrays;  // WeightsArray -> itself: model_run or model_init reads it
-	Text functions;          // helpers and kernels
-	Text uploads;            // CUDA: the copies of inline weights to the device
+	PointerMap used_arrays;            // WeightsArray -> itself: model_run or model_init reads it
+	Text functions;                    // helpers and kernels
+	Text uploads;                      // CUDA: the copies of inline weights to the device
 	int nfailure, cfailure;
-	const char **failures;   // CUDA: titles of the operations that may fail, by number
-	int ncounter;            // CUDA: loops whose rounds are counted on the device
-	int nlaunch, claunch;    // CUDA, with the next three: cuda/report.c
+	const char **failures; // CUDA: titles of the operations that may fail, by number
+	int ncounter;          // CUDA: loops whose rounds are counted on the device
+	int nlaunch, claunch;  // CUDA, with the next three: cuda/report.c
 	CudaLaunch *launches;
 	PointerMap weights_read; // value of a parameter -> bytes of it that are read (int64_t)
 	int64_t least_bytes;
-	CudaNodes *nodes;        // CUDA: of the innermost graph
-	CudaBlock *block;        // CUDA: what is open, see cuda/step.c
-	PointerMap block_work;   // CUDA: Op -> how much it does, as a Dim: cuda_op_work
-	int nested;              // CUDA: conditional parts around what is printed
-	int looped;              // CUDA: loops around it that are written out
-	const Dim *large;        // CUDA: what is known to be more than one block should do; NULL: nothing
-	int ncondition;          // CUDA: of ifs and loops that are nodes
-	PointerMap conditions;   // CUDA: name of one -> its number, as a Dim
+	CudaNodes *nodes;      // CUDA: of the innermost graph
+	CudaBlock *block;      // CUDA: what is open, see cuda/step.c
+	PointerMap block_work; // CUDA: Op -> how much it does, as a Dim: cuda_op_work
+	int nested;            // CUDA: conditional parts around what is printed
+	int looped;            // CUDA: loops around it that are written out
+	const Dim *large;      // CUDA: what is known to be more than one block should do; NULL: nothing
+	int ncondition;        // CUDA: of ifs and loops that are nodes
+	PointerMap conditions; // CUDA: name of one -> its number, as a Dim
 	bool calls_lt, calls_dnn; // CUDA: there are calls of cuBLASLt, of cuDNN
-	SizeLocals plan;         // offsets in model_run
-	SizeLocals sizes;        // CUDA: what launches are given
-	Text run;                // the calls of model_run
-	Text declarations;       // with several blocks: its locals, in front of the first label
-	bool blocks;             // there are several
-	PointerMap number_class; // value of one element -> another that is the same variable
-	PointerMap in_memory;    // such values that are none
+	SizeLocals plan;          // offsets in model_run
+	SizeLocals sizes;         // CUDA: what launches are given
+	Text run;                 // the calls of model_run
+	Text declarations;        // with several blocks: its locals, in front of the first label
+	bool blocks;              // there are several
+	PointerMap number_class;  // value of one element -> another that is the same variable
+	PointerMap in_memory;     // such values that are none
 	int nmoving;
-	Moving *moving;          // by number
-	bool fails;              // some kernel returns a status
+	Moving *moving;                    // by number
+	bool fails;                        // some kernel returns a status
 	bool uses_workspace, uses_weights; // pointers into them stand in model_run
 	bool uses_state, uses_sizes;       // CUDA: what kernels tell, sizes and counters
-	bool object_weights;     // .incbin
+	bool object_weights;               // .incbin
 };
 
 // ---- functions: func.c --------------------------------------------------------------------------
 
 KernelFunc *kernel_new(Codegen *cg, const Op *op);
-// Adds the function (or finds its twin) and returns its name; then its arguments are those of k->params.
+// Adds the function (or finds its twin) and returns its name; then its arguments are those of
+// k->params.
 const char *kernel_finish(KernelFunc *k);
 // Adds a function; CUDA prints all of them at the end. Returns its number.
-int kernel_add(Codegen *cg, const char *text, const char *params, const char *arguments, const char *stem);
+int kernel_add(Codegen *cg, const char *text, const char *params, const char *arguments,
+               const char *stem);
 // The type of a parameter, as C text.
 const char *kernel_param_type(const KernelFunc *k, const KernelParam *p);
 // The bound of a size found at run time, as a parameter.
@@ -285,40 +307,44 @@ const char *kernel_bound(KernelFunc *k, const Dim *sym);
 
 const char *symbol_name(const Codegen *cg, const Dim *sym);
 // A size as a C expression over names that `name_of` gives to symbols.
-const char *dim_expression(Arena *a, const Dim *d, const char *(*name_of)(const Dim *sym, void *arg), void *arg);
+const char *dim_expression(Arena *a, const Dim *d,
+                           const char *(*name_of)(const Dim *sym, void *arg), void *arg);
 // A size in model_run, where symbols are locals of their own name.
 const char *dim_in_run(Codegen *cg, const Dim *d);
 // As dim_in_run, with the bounds of sizes that a run finds in place of these.
 const char *dim_of_bounds(Codegen *cg, const Dim *d);
 const Symbol *symbol_find(const Codegen *cg, const Dim *sym); // NULL: none
-// The member of the dims struct that stands for a symbol: its size, or its bound; NULL: neither is asked for.
+// The member of the dims struct that stands for a symbol: its size, or its bound; NULL: neither is
+// asked for.
 const char *symbol_member(const Symbol *s);
 // CUDA: a size found at run time stays on the device; kernels get its address.
 bool size_is_on_device(const Codegen *cg, const Dim *sym);
-// A number as an expression in which large parts, and quotients of quotients, are locals, declared in l->text. In the plan,
-// sizes found at run time count with their bounds.
+// A number as an expression in which large parts, and quotients of quotients, are locals, declared
+// in l->text. In the plan, sizes found at run time count with their bounds.
 const char *dim_in_locals(SizeLocals *l, const Dim *d);
 void size_locals_init(SizeLocals *l, Codegen *cg, SizeKind kind, Names *scope);
 void workspace_print(Codegen *cg, Text *out); // model_workspace_size
-// Locals for what symbols count as in the plan, as far as numbers of l, or of `more` (NULL: none), were made of them.
+// Locals for what symbols count as in the plan, as far as numbers of l, or of `more` (NULL: none),
+// were made of them.
 void rooms_print(const SizeLocals *l, const SizeLocals *more, Text *out);
 
 // ---- scalar.c -----------------------------------------------------------------------------------
 
-// CUDA: threads that reduce an element together. COLUMNS: 32 neighbouring elements, each by one of 32 columns of a block.
+// CUDA: threads that reduce an element together. COLUMNS: 32 neighbouring elements, each by one of
+// 32 columns of a block.
 typedef enum ReduceTeam { TEAM_NONE, TEAM_WARP, TEAM_BLOCK, TEAM_COLUMNS } ReduceTeam;
 enum { TEAM_WARPS = 8 }; // of a block
 
 // Printing of scalar operations: what each value is called, and which predicates are known here.
 struct Scalars {
 	KernelFunc *k;
-	PointerMap names;             // Value -> C expression
-	PointerMap merged;        // block argument -> the next one, which runs with it in one loop
-	const Block *together;    // CUDA: what threads reduce together stands in this block of the region
-	ReduceTeam team;          // CUDA: which threads
+	PointerMap names;      // Value -> C expression
+	PointerMap merged;     // block argument -> the next one, which runs with it in one loop
+	const Block *together; // CUDA: what threads reduce together stands in this block of the region
+	ReduceTeam team;       // CUDA: which threads
 	int nknown;
-	const Value *known[8];    // predicates known in this place …
-	bool known_value[8];      // … and what they are
+	const Value *known[8]; // predicates known in this place …
+	bool known_value[8];   // … and what they are
 };
 
 void scalars_init(Scalars *s, KernelFunc *k);
@@ -339,22 +365,27 @@ void text_line(Text *out, int depth, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 // ---- scalar.c -----------------------------------------------------------------------------------
 
-// How an element is held: in memory (float, uint8_t for bool, uint16_t for f16 and bf16) and in a scalar
-// variable (float for f16 and bf16, bool for bool, int64_t for index).
+// How an element is held: in memory (float, uint8_t for bool, uint16_t for f16 and bf16) and in a
+// scalar variable (float for f16 and bf16, bool for bool, int64_t for index).
 const char *dtype_c_memory(DType t);
 const char *type_c_scalar(const Type *t);
 // The same inside of a function, where positions may be narrower.
 const char *kernel_scalar(const KernelFunc *k, const Type *t);
-static inline bool type_is_complex(const Type *t) { return t->kind == TY_SCALAR && dtype_is_complex(t->dtype); }
+static inline bool type_is_complex(const Type *t)
+{
+	return t->kind == TY_SCALAR && dtype_is_complex(t->dtype);
+}
 
-// Prints the statements of a scalar region's only block, `depth` tabs deep. args[i] is the C expression for
-// block argument i (an identifier, a literal or parenthesised). yields[i] becomes the expression of the i-th yielded
-// value. The same region may be printed several times (row and tail loops). Statements may stand in any block
-// of C; they declare `const` locals with names unique in the function.
-bool scalar_region_print(KernelFunc *k, const Region *r, const char *const *args, int depth, Text *out,
-                         const char **yields);
+// Prints the statements of a scalar region's only block, `depth` tabs deep. args[i] is the C
+// expression for block argument i (an identifier, a literal or parenthesised). yields[i] becomes
+// the expression of the i-th yielded value. The same region may be printed several times (row and
+// tail loops). Statements may stand in any block of C; they declare `const` locals with names
+// unique in the function.
+bool scalar_region_print(KernelFunc *k, const Region *r, const char *const *args, int depth,
+                         Text *out, const char **yields);
 // `out[i] = (conversion of) value`, without the semicolon; and an element as a scalar expression.
-const char *scalar_store(KernelFunc *k, DType t, const char *pointer, const char *index, const char *value);
+const char *scalar_store(KernelFunc *k, DType t, const char *pointer, const char *index,
+                         const char *value);
 const char *scalar_load(KernelFunc *k, DType t, const char *pointer, const char *index);
 // The linear element index of tensor type t at the given index expressions: `(i * 64 + j)`.
 const char *scalar_linear(KernelFunc *k, const Type *t, int n, const char *const *index);
@@ -363,10 +394,11 @@ const char *scalar_int(Arena *a, const Type *type, int64_t v);
 // A float constant exactly: `0x1.8p+1f`, `INFINITY`, `NAN`.
 const char *scalar_float(Arena *a, DType t, double v);
 
-// Functions of the prelude (codegen/text/kernels/prelude_*.c.in, math.c.in) need no registration. These files are
-// sequences of sections, each begun by a line `//@ name` (a function, type or macro; several names may be listed); a
-// section is emitted when one of its names occurs as an identifier in what is emitted after it. In vector
-// targets f32 math goes to pd_expf, pd_tanhf, pd_erff, pd_logf … (math.c.in: inline, branch-free, fit for
-// auto-vectorised lane loops, no -ffast-math needed); `generic` calls libm.
+// Functions of the prelude (codegen/text/kernels/prelude_*.c.in, math.c.in) need no registration.
+// These files are sequences of sections, each begun by a line `//@ name` (a function, type or
+// macro; several names may be listed); a section is emitted when one of its names occurs as an
+// identifier in what is emitted after it. In vector targets f32 math goes to pd_expf, pd_tanhf,
+// pd_erff, pd_logf … (math.c.in: inline, branch-free, fit for auto-vectorised lane loops, no
+// -ffast-math needed); `generic` calls libm.
 
 #endif

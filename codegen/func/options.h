@@ -15,33 +15,33 @@ typedef struct CodegenOptions {
 	const char *prefix;       // C identifier that all global symbols begin with: "model"
 	const char *header_name;  // "model.h": what the source includes
 	const char *weights_name; // "model.weights": what .incbin reads and comments name
-	const char *banner;       // one line: what the code was made from ("lenet/model.pdmodel"), or NULL
-	const char *compile;      // CUDA: how the code says to compile it, or NULL
+	const char *banner;  // one line: what the code was made from ("lenet/model.pdmodel"), or NULL
+	const char *compile; // CUDA: how the code says to compile it, or NULL
 	WeightsMode weights;
-	bool call;                // also print model_call, with a static workspace (static shapes only)
+	bool call; // also print model_call, with a static workspace (static shapes only)
 } CodegenOptions;
 
 // One launch of generated CUDA, for reports: see cuda/report.c for what sizes count as.
 typedef struct CudaLaunch {
-	const char *kernel;       // the function; several launches may share it
-	int64_t blocks, threads;  // threads: of a block; 0: what a library launches
-	int shared;               // bytes of shared memory that the launch gives a block
-	int access;               // the most bytes that a thread moves at once; 16 is best
+	const char *kernel;      // the function; several launches may share it
+	int64_t blocks, threads; // threads: of a block; 0: what a library launches
+	int shared;              // bytes of shared memory that the launch gives a block
+	int access;              // the most bytes that a thread moves at once; 16 is best
 	bool tensor_cores;
-	int64_t read, written;    // bytes of operands and results
+	int64_t read, written; // bytes of operands and results
 } CudaLaunch;
 
 typedef struct CodegenResult {
-	Text source;              // model.c or model.cu
-	Text header;              // model.h
-	const uint8_t *weights;   // bytes of model.weights; NULL when they are inline
+	Text source;            // model.c or model.cu
+	Text header;            // model.h
+	const uint8_t *weights; // bytes of model.weights; NULL when they are inline
 	size_t weights_size;
 	int nstate;
 	const char **states; // names of the parameters that runs change
-	int nlaunch;              // CUDA
+	int nlaunch;         // CUDA
 	const CudaLaunch *launches;
-	int64_t least_bytes;      // CUDA: inputs, outputs and what is read of weights, each once
-	const char *libraries;    // CUDA: what to link with besides the runtime: " -lcublasLt", or ""
+	int64_t least_bytes;   // CUDA: inputs, outputs and what is read of weights, each once
+	const char *libraries; // CUDA: what to link with besides the runtime: " -lcublasLt", or ""
 } CodegenResult;
 
 #endif

@@ -1,8 +1,9 @@
-// Prints scalar regions as C statements: one printer for loop nests, epilogues of kernels and CUDA. Called by
-// nest.c, reduce.c and the kernel emitters.
+// Prints scalar regions as C statements: one printer for loop nests, epilogues of kernels and CUDA.
+// Called by nest.c, reduce.c and the kernel emitters.
 //
-// A value is a C expression kept in Scalars.names: the name of a local, or the text of its operation when it
-// has one reader that holds it once. What primitive operations look like comes from the operator table
+// A value is a C expression kept in Scalars.names: the name of a local, or the text of its
+// operation when it has one reader that holds it once. What primitive operations look like comes
+// from the operator table
 // (`c:`); here is only what a template cannot say: wrapping integers, conversions, loads.
 #include "codegen/func/func.h"
 
@@ -26,12 +27,12 @@ void text_line(Text *out, int depth, const char *fmt, ...)
 	text_char(out, '\n');
 }
 
-// ---- types and elements ----------------------------------------------------------------------------
+// ---- types and elements -------------------------------------------------------------------------
 
 static const char *const memory_types[DT_COUNT] = {
-	[DT_BOOL] = "uint8_t", [DT_U8] = "uint8_t", [DT_I8] = "int8_t", [DT_I16] = "int16_t", [DT_I32] = "int32_t",
-	[DT_I64] = "int64_t", [DT_F16] = "uint16_t", [DT_BF16] = "uint16_t", [DT_F32] = "float", [DT_F64] = "double",
-	[DT_C64] = "pd_c64", [DT_C128] = "pd_c128",
+	[DT_BOOL] = "uint8_t", [DT_U8] = "uint8_t",  [DT_I8] = "int8_t",    [DT_I16] = "int16_t",
+	[DT_I32] = "int32_t",  [DT_I64] = "int64_t", [DT_F16] = "uint16_t", [DT_BF16] = "uint16_t",
+	[DT_F32] = "float",    [DT_F64] = "double",  [DT_C64] = "pd_c64",   [DT_C128] = "pd_c128",
 };
 
 const char *dtype_c_memory(DType t)
@@ -72,7 +73,8 @@ const char *expression_unwrap(Arena *a, const char *e)
 const char *pointer_element(Arena *a, const char *pointer)
 {
 	size_t n = strlen(pointer);
-	return n > 3 && !strncmp(pointer, "(&", 2) ? arena_strndup(a, pointer + 2, n - 3) : arena_printf(a, "*%s", pointer);
+	return n > 3 && !strncmp(pointer, "(&", 2) ? arena_strndup(a, pointer + 2, n - 3)
+	                                           : arena_printf(a, "*%s", pointer);
 }
 
 // `pointer[index]`, and a variable by its name.
@@ -107,11 +109,15 @@ static const char *without_round(Arena *a, DType t, const char *e)
 	return open || *at ? e : arena_strndup(a, e + strlen(call), strlen(e) - strlen(call) - 1);
 }
 
-const char *scalar_store(KernelFunc *k, DType t, const char *pointer, const char *index, const char *value)
+const char *scalar_store(KernelFunc *k, DType t, const char *pointer, const char *index,
+                         const char *value)
 {
 	value = without_round(k->arena, t, value);
-	const char *form = t == DT_F16 ? "%s = pd_f16_store(%s)" : t == DT_BF16 ? "%s = pd_bf16_store(%s)" : "%s = %s";
-	return arena_printf(k->arena, form, element_text(k, pointer, index), expression_unwrap(k->arena, value));
+	const char *form = t == DT_F16    ? "%s = pd_f16_store(%s)"
+	                   : t == DT_BF16 ? "%s = pd_bf16_store(%s)"
+	                                  : "%s = %s";
+	return arena_printf(k->arena, form, element_text(k, pointer, index),
+	                    expression_unwrap(k->arena, value));
 }
 
 const char *scalar_float(Arena *a, DType t, double v)
@@ -119,7 +125,10 @@ const char *scalar_float(Arena *a, DType t, double v)
 	if (isnan(v))
 		return t == DT_F64 ? "(double)NAN" : "NAN";
 	if (isinf(v))
-		return arena_printf(a, t == DT_F64 ? "(double)%sINFINITY" : v < 0 ? "(%sINFINITY)" : "%sINFINITY",
+		return arena_printf(a,
+		                    t == DT_F64 ? "(double)%sINFINITY"
+		                    : v < 0     ? "(%sINFINITY)"
+		                                : "%sINFINITY",
 		                    v < 0 ? "-" : "");
 	Text text;
 	text_init(&text, a);
@@ -140,7 +149,7 @@ const char *scalar_int(Arena *a, const Type *type, int64_t v)
 	return arena_printf(a, v < 0 ? "(%" PRId64 ")" : "%" PRId64, v);
 }
 
-// ---- names --------------------------------------------------------------------------------------------
+// ---- names --------------------------------------------------------------------------------------
 
 void scalars_init(Scalars *s, KernelFunc *k)
 {
@@ -153,8 +162,8 @@ const char *scalars_name(Scalars *s, const Value *v)
 {
 	const char *name = v ? pointer_map_get(&s->names, v) : NULL;
 	if (!name)
-		diag_error(s->k->ctx->diag, s->k->op->loc, "code generation: '%s' uses a value that was not printed",
-		           s->k->op->info->name);
+		diag_error(s->k->ctx->diag, s->k->op->loc,
+		           "code generation: '%s' uses a value that was not printed", s->k->op->info->name);
 	return name;
 }
 
@@ -166,10 +175,10 @@ int scalars_known(const Scalars *s, const Value *pred)
 	return -1;
 }
 
-// ---- loads ----------------------------------------------------------------------------------------------
+// ---- loads --------------------------------------------------------------------------------------
 
-// The linear index by Horner's rule. Index arguments that a loop carries merged (nest.c) count once, for all
-// the axes they stand for: only the last of them says anything.
+// The linear index by Horner's rule. Index arguments that a loop carries merged (nest.c) count
+// once, for all the axes they stand for: only the last of them says anything.
 static const char *linear_index(Scalars *s, const Op *op, int first, const Type *t)
 {
 	Arena *a = s->k->arena;
@@ -203,21 +212,24 @@ const char *scalar_linear(KernelFunc *k, const Type *t, int n, const char *const
 	const char *sum = NULL;
 	for (int d = 0; d < n && d < t->rank; d++) {
 		if (sum)
-			sum = arena_printf(k->arena, "(%s * %s + %s)", sum, kernel_dim(k, t->dims[d]), index[d]);
+			sum = arena_printf(k->arena, "(%s * %s + %s)", sum, kernel_dim(k, t->dims[d]),
+			                   index[d]);
 		else if (strcmp(index[d], "0"))
 			sum = index[d];
 	}
 	return sum ? sum : "0";
 }
 
-// Whether a load in a kernel's region reads a tensor as the result is, at the element of the result.
+// Whether a load in a kernel's region reads a tensor as the result is, at the element of the
+// result.
 static bool load_is_in_place(const Scalars *s, const Op *op, int first, const Type *t)
 {
 	const Type *out = s->k->op->results[0].type;
 	const Block *body = region_entry(&s->k->op->regions[0]);
 	bool same = s->k->place && t->rank == out->rank;
 	for (int d = 0; same && d < t->rank; d++)
-		same = t->dims[d] == out->dims[d] && (op_operand(op, first + d) == body->args[1 + d] || dim_is(t->dims[d], 1));
+		same = t->dims[d] == out->dims[d] &&
+		       (op_operand(op, first + d) == body->args[1 + d] || dim_is(t->dims[d], 1));
 	return same;
 }
 
@@ -225,7 +237,8 @@ const char *load_index(Scalars *s, const Op *load)
 {
 	const int tensor = load->code == OP_LOOP_LOAD_OR ? 2 : 0;
 	const Type *t = op_operand(load, tensor)->type;
-	return load_is_in_place(s, load, tensor + 1, t) ? s->k->place : linear_index(s, load, tensor + 1, t);
+	return load_is_in_place(s, load, tensor + 1, t) ? s->k->place
+	                                                : linear_index(s, load, tensor + 1, t);
 }
 
 static const char *load_expression(Scalars *s, const Op *op, int tensor)
@@ -242,12 +255,14 @@ static const char *load_or_expression(Scalars *s, const Op *op)
 		return scalars_name(s, op_operand(op, 1));
 	if (known == 1)
 		return load_expression(s, op, 2);
-	const char *pred = scalars_name(s, op_operand(op, 0)), *other = scalars_name(s, op_operand(op, 1));
+	const char *pred = scalars_name(s, op_operand(op, 0)),
+			   *other = scalars_name(s, op_operand(op, 1));
 	const char *load = load_expression(s, op, 2);
-	return pred && other && load ? arena_printf(s->k->arena, "%s ? %s : %s", pred, load, other) : NULL;
+	return pred && other && load ? arena_printf(s->k->arena, "%s ? %s : %s", pred, load, other)
+	                             : NULL;
 }
 
-// ---- arithmetic --------------------------------------------------------------------------------------------
+// ---- arithmetic ---------------------------------------------------------------------------------
 
 static const char *wrap_operator(enum OpCode code)
 {
@@ -264,34 +279,36 @@ static bool type_is_int(const Type *t)
 	return t->kind == TY_SCALAR && dtype_is_int(t->dtype);
 }
 
-// Integers wrap as in Paddle; C leaves signed overflow undefined, so the sum is made on unsigned numbers.
-static const char *wrapping(Scalars *s, const Type *t, const char *x, const char *operator, const char *y)
+// Integers wrap as in Paddle; C leaves signed overflow undefined, so the sum is made on unsigned
+// numbers.
+static const char *wrapping(Scalars *s, const Type *t, const char *x, const char *operator,
+                            const char * y)
 {
 	const char *wide = t->dtype == DT_I64 ? "uint64_t" : "uint32_t";
-	return arena_printf(s->k->arena, "(%s)((%s)%s %s (%s)%s)", memory_types[t->dtype], wide, x, operator, wide, y);
+	return arena_printf(s->k->arena, "(%s)((%s)%s %s (%s)%s)", memory_types[t->dtype], wide,
+	                    x, operator, wide, y);
 }
 
 static const char *integer_expression(Scalars *s, const Op *op, const char *x, const char *y)
 {
 	Arena *a = s->k->arena;
 	const Type *t = op->results[0].type;
-	const char *operator = wrap_operator(op->code);
+	const char *operator= wrap_operator(op->code);
 	if (t->kind == TY_INDEX) { // never near the end of its range, never negative where divided
 		if (op->code == OP_PD_FLOOR_DIVIDE)
-			operator = "/";
+			operator= "/";
 		else if (op->code == OP_PD_REMAINDER)
-			operator = "%";
-		return operator ? arena_printf(a, "%s %s %s", x, operator, y) : NULL;
+			operator= "%";
+		return operator? arena_printf(a, "%s %s %s", x, operator, y) : NULL;
 	}
 	if (!type_is_int(t))
 		return NULL;
-	if (operator && s->k->inlined && s->k->cg->backend->sum_fits(s->k->cg, op))
+	if (operator&& s->k->inlined && s->k->cg->backend->sum_fits(s->k->cg, op))
 		return arena_printf(a, "%s %s %s", x, operator, y);
 	if (operator)
 		return wrapping(s, t, x, operator, y);
 	switch (op->code) {
-	case OP_PD_NEGATIVE:
-		return wrapping(s, t, "0", "-", x);
+	case OP_PD_NEGATIVE: return wrapping(s, t, "0", "-", x);
 	case OP_PD_FLOOR_DIVIDE:
 		return arena_printf(a, "(%s)pd_int_floor_div(%s, %s)", memory_types[t->dtype], x, y);
 	case OP_PD_REMAINDER:
@@ -300,16 +317,13 @@ static const char *integer_expression(Scalars *s, const Op *op, const char *x, c
 		return arena_printf(a, "(%s)pd_int_div(%s, %s)", memory_types[t->dtype], x, y);
 	case OP_PD_ELEMENTWISE_POW:
 		return arena_printf(a, "(%s)pd_int_pow(%s, %s)", memory_types[t->dtype], x, y);
-	case OP_PD_BITWISE_NOT:
-		return arena_printf(a, "(%s)~%s", memory_types[t->dtype], x);
-	case OP_PD_ABS:
-		return arena_printf(a, "(%s)pd_int_abs(%s)", memory_types[t->dtype], x);
-	default:
-		return NULL;
+	case OP_PD_BITWISE_NOT: return arena_printf(a, "(%s)~%s", memory_types[t->dtype], x);
+	case OP_PD_ABS: return arena_printf(a, "(%s)pd_int_abs(%s)", memory_types[t->dtype], x);
+	default: return NULL;
 	}
 }
 
-// ---- complex numbers: structs of pdrt.h with functions of prelude.c.in ----------------------------------------
+// ---- complex numbers: structs of pdrt.h with functions of prelude.c.in --------------------------
 
 static const char *complex_of(Arena *a, const Type *t, const char *re)
 {
@@ -322,7 +336,9 @@ static const char *complex_cast(Scalars *s, const Type *from, const Type *to, co
 	Arena *a = s->k->arena;
 	const char *name = dtype_name(from->dtype);
 	if (!type_is_complex(from))
-		return complex_of(a, to, arena_printf(a, "(%s)%s", dtype_part(to->dtype) == DT_F32 ? "float" : "double", x));
+		return complex_of(
+			a, to,
+			arena_printf(a, "(%s)%s", dtype_part(to->dtype) == DT_F32 ? "float" : "double", x));
 	if (type_is_complex(to))
 		return arena_printf(a, "pd_%s_from_%s(%s)", dtype_name(to->dtype), name, x);
 	if (to->dtype == DT_BOOL)
@@ -347,7 +363,8 @@ static const char *complex_expression(Scalars *s, const Op *op, const char *x, c
 	case OP_PD_ABS: return arena_printf(a, "pd_%s_abs(%s)", name, x);
 	case OP_PD_NOT_EQUAL: return arena_printf(a, "!pd_%s_equal(%s, %s)", name, x, y);
 	default:
-		diag_error(s->k->ctx->diag, op->loc, "code generation: no C for '%s' on complex numbers", op->info->name);
+		diag_error(s->k->ctx->diag, op->loc, "code generation: no C for '%s' on complex numbers",
+		           op->info->name);
 		return NULL;
 	}
 }
@@ -363,15 +380,17 @@ static const char *cast_expression(Scalars *s, const Op *op, const char *x)
 		return complex_cast(s, from, to, x);
 	if (to->kind == TY_SCALAR && to->dtype == DT_BOOL)
 		return arena_printf(a, "%s != 0", x);
-	bool narrow = to->kind == TY_SCALAR && (to->dtype == DT_U8 || to->dtype == DT_I8 || to->dtype == DT_I16);
+	bool narrow = to->kind == TY_SCALAR &&
+	              (to->dtype == DT_U8 || to->dtype == DT_I8 || to->dtype == DT_I16);
 	if (narrow && from->kind == TY_SCALAR && dtype_is_float(from->dtype))
 		return arena_printf(a, "(%s)(int32_t)%s", type_c_scalar(to), x);
 	return arena_printf(a, "(%s)%s", kernel_scalar(s->k, to), x);
 }
 
-// ---- templates of the operator table ---------------------------------------------------------------------
+// ---- templates of the operator table ------------------------------------------------------------
 
-// The inline function of math.c.in that takes the place of a libm function in vector code, else the name itself.
+// The inline function of math.c.in that takes the place of a libm function in vector code, else the
+// name itself.
 static const char *math_name(const Scalars *s, const char *name, size_t n, bool single)
 {
 	Arena *a = s->k->arena;
@@ -420,19 +439,22 @@ static const char *table_expression(Scalars *s, const Op *op)
 			const char *name = scalars_name(s, op_operand(op, hole_operand(op, p + 2, n)));
 			if (!name)
 				return NULL;
-			bool argument = out.len && out.text[out.len - 1] == '(' && (p[n + 3] == ')' || p[n + 3] == ',');
+			bool argument = out.len && out.text[out.len - 1] == '(' &&
+			                (p[n + 3] == ')' || p[n + 3] == ',');
 			text_str(&out, argument ? expression_unwrap(out.arena, name) : name);
 			p += n + 3;
 		} else if (n && !strncmp(p + n, "{f}", 3)) {
-			text_str(&out, p[n + 3] == '(' ? math_name(s, p, n, single) : arena_printf(out.arena, "%.*s%s",
-			         (int)n, p, single ? "f" : ""));
+			text_str(&out, p[n + 3] == '('
+			                   ? math_name(s, p, n, single)
+			                   : arena_printf(out.arena, "%.*s%s", (int)n, p, single ? "f" : ""));
 			p += n + 3;
 		} else if (!strncmp(p, "{f}", 3)) {
 			text_str(&out, single ? "f" : "");
 			p += 3;
 		} else if (!strncmp(p, "{t}", 3)) { // in a name `f32`, else the C type
 			bool in_name = out.len && word_char(out.text[out.len - 1]);
-			text_str(&out, in_name ? dtype_name(single ? DT_F32 : DT_F64) : kernel_scalar(s->k, result));
+			text_str(&out,
+			         in_name ? dtype_name(single ? DT_F32 : DT_F64) : kernel_scalar(s->k, result));
 			p += 3;
 		} else {
 			n += !n;
@@ -443,7 +465,7 @@ static const char *table_expression(Scalars *s, const Op *op)
 	return out.text;
 }
 
-// ---- one operation -------------------------------------------------------------------------------------------
+// ---- one operation ------------------------------------------------------------------------------
 
 static bool index_constant(const Value *v, int64_t *out)
 {
@@ -457,7 +479,8 @@ static bool index_constant(const Value *v, int64_t *out)
 static const char *number_literal(Scalars *s, const Type *t, int64_t v)
 {
 	if (type_is_complex(t))
-		return complex_of(s->k->arena, t, scalar_float(s->k->arena, dtype_part(t->dtype), (double)v));
+		return complex_of(s->k->arena, t,
+		                  scalar_float(s->k->arena, dtype_part(t->dtype), (double)v));
 	if (t->kind == TY_SCALAR && dtype_is_float(t->dtype))
 		return scalar_float(s->k->arena, t->dtype, (double)v);
 	return scalar_int(s->k->arena, t, v);
@@ -505,7 +528,8 @@ static const char *primitive_expression(Scalars *s, const Op *op)
 	if (op->code == OP_PD_CAST)
 		return cast_expression(s, op, x[0]);
 	if (op->code == OP_PD_COMPLEX)
-		return arena_printf(s->k->arena, "pd_%s_make(%s, %s)", dtype_name(op->results[0].type->dtype), x[0], x[1]);
+		return arena_printf(s->k->arena, "pd_%s_make(%s, %s)",
+		                    dtype_name(op->results[0].type->dtype), x[0], x[1]);
 	if (type_is_complex(op_operand(op, 0)->type))
 		return complex_expression(s, op, x[0], x[1]);
 	if (op->code == OP_PD_BITWISE_NOT && op->results[0].type->dtype == DT_BOOL)
@@ -515,7 +539,8 @@ static const char *primitive_expression(Scalars *s, const Op *op)
 		return e;
 	if (op->info->c_expr)
 		return table_expression(s, op);
-	diag_error(s->k->ctx->diag, op->loc, "code generation: no C for '%s' on scalars", op->info->name);
+	diag_error(s->k->ctx->diag, op->loc, "code generation: no C for '%s' on scalars",
+	           op->info->name);
 	return NULL;
 }
 
@@ -530,16 +555,11 @@ const char *scalar_round(KernelFunc *k, const Type *t, const char *e)
 const char *scalar_expression(Scalars *s, const Op *op)
 {
 	switch (op->code) {
-	case OP_LOOP_CONSTANT:
-		return constant_expression(s, op);
-	case OP_LOOP_DIM:
-		return kernel_dim(s->k, op_attr(op, "dim")->dim);
-	case OP_LOOP_LOAD:
-		return load_expression(s, op, 0);
-	case OP_LOOP_LOAD_OR:
-		return load_or_expression(s, op);
-	case OP_PD_WHERE:
-		return where_expression(s, op);
+	case OP_LOOP_CONSTANT: return constant_expression(s, op);
+	case OP_LOOP_DIM: return kernel_dim(s->k, op_attr(op, "dim")->dim);
+	case OP_LOOP_LOAD: return load_expression(s, op, 0);
+	case OP_LOOP_LOAD_OR: return load_or_expression(s, op);
+	case OP_PD_WHERE: return where_expression(s, op);
 	case OP_LOOP_FROM_INDEX: {
 		int64_t constant;
 		if (index_constant(op_operand(op, 0), &constant))
@@ -548,10 +568,10 @@ const char *scalar_expression(Scalars *s, const Op *op)
 		const Type *t = op->results[0].type;
 		if (x && type_is_complex(t))
 			return complex_cast(s, op_operand(op, 0)->type, t, x);
-		return x ? scalar_round(s->k, t, arena_printf(s->k->arena, "(%s)%s", type_c_scalar(t), x)) : NULL;
+		return x ? scalar_round(s->k, t, arena_printf(s->k->arena, "(%s)%s", type_c_scalar(t), x))
+		         : NULL;
 	}
-	default:
-		return scalar_round(s->k, op->results[0].type, primitive_expression(s, op));
+	default: return scalar_round(s->k, op->results[0].type, primitive_expression(s, op));
 	}
 }
 
@@ -570,8 +590,10 @@ static bool to_index_print(Scalars *s, const Op *op, int depth, Text *out)
 		text_line(out, depth, "const int64_t %s = (int64_t)%s;", name, x);
 	}
 	text_line(out, depth, "if (%s < 0 || %s >= %s)%s", name, name, extent, s->k->skips ? " {" : "");
-	text_line(out, depth + 1, s->k->skips ? "pd_fail(pd_run, PD_INDEX, pd_op);" :
-	          s->k->target->cuda ? "return pd_fail(pd_run, PD_INDEX, pd_op);" : "return PD_INDEX;");
+	text_line(out, depth + 1,
+	          s->k->skips          ? "pd_fail(pd_run, PD_INDEX, pd_op);"
+	          : s->k->target->cuda ? "return pd_fail(pd_run, PD_INDEX, pd_op);"
+	                               : "return PD_INDEX;");
 	if (s->k->skips) {
 		text_line(out, depth + 1, "continue;");
 		text_line(out, depth, "}");
@@ -593,7 +615,8 @@ static bool expression_is_word(const char *e)
 	return !*e;
 }
 
-// Whether e needs no parentheses as an operand: a word, `(…)`, `name[…]` or `name(…)`, the name perhaps a member.
+// Whether e needs no parentheses as an operand: a word, `(…)`, `name[…]` or `name(…)`, the name
+// perhaps a member.
 static bool expression_is_primary(const char *e)
 {
 	while (word_char(*e) || *e == '.' || (*e == '-' && e[1] == '>' && word_char(e[2])))
@@ -618,11 +641,9 @@ static bool read_once(const Op *reader, int operand)
 	case OP_LOOP_FROM_INDEX:
 	case OP_LOOP_YIELD:
 	case OP_PD_WHERE:
-	case OP_PD_CAST:
-		return true;
+	case OP_PD_CAST: return true;
 	case OP_LOOP_TO_INDEX:
-	case OP_LOOP_REDUCE:
-		return false;
+	case OP_LOOP_REDUCE: return false;
 	default:
 		if (reader->results[0].type->kind == TY_INDEX || type_is_int(reader->results[0].type))
 			return wrap_operator(reader->code) != NULL;
@@ -637,8 +658,8 @@ static bool op_is_inlined(const Op *op, const char *e, bool may)
 	if (!may || strlen(e) > MAX_INLINE_LENGTH || value_use_count(&op->results[0]) != 1)
 		return false;
 	const Use *use = op->results[0].uses;
-	// A load in an arm of `? :` is read only where the condition holds; gcc 12 makes masked AVX-512 loads of that, and sums of
-	// some of them are wrong. The element is there in any case.
+	// A load in an arm of `? :` is read only where the condition holds; gcc 12 makes masked AVX-512
+	// loads of that, and sums of some of them are wrong. The element is there in any case.
 	if (op->code == OP_LOOP_LOAD && use->user->code == OP_PD_WHERE && use->index)
 		return false;
 	return use->user->block == op->block && read_once(use->user, (int)use->index);
@@ -655,7 +676,8 @@ bool scalar_op_print(Scalars *s, const Op *op, bool may_inline, int depth, Text 
 		return false;
 	const Value *v = &op->results[0];
 	if (op_is_inlined(op, e, may_inline)) {
-		pointer_map_set(&s->names, v, expression_is_primary(e) ? e : arena_printf(s->k->arena, "(%s)", e));
+		pointer_map_set(&s->names, v,
+		                expression_is_primary(e) ? e : arena_printf(s->k->arena, "(%s)", e));
 		return true;
 	}
 	const char *name = kernel_local(s->k, "v");
@@ -664,8 +686,8 @@ bool scalar_op_print(Scalars *s, const Op *op, bool may_inline, int depth, Text 
 	return true;
 }
 
-bool scalar_region_print(KernelFunc *k, const Region *r, const char *const *args, int depth, Text *out,
-                         const char **yields)
+bool scalar_region_print(KernelFunc *k, const Region *r, const char *const *args, int depth,
+                         Text *out, const char **yields)
 {
 	Scalars s;
 	scalars_init(&s, k);

@@ -1,5 +1,6 @@
-// Sizes as C: expressions over symbols, and the numbers of the memory plan, which are large trees with shared parts and
-// become locals. Prints model_workspace_size. Called by func.c, run.c, codegen.c and cuda.c.
+// Sizes as C: expressions over symbols, and the numbers of the memory plan, which are large trees
+// with shared parts and become locals. Prints model_workspace_size. Called by func.c, run.c,
+// codegen.c and cuda.c.
 #include "codegen/func/func.h"
 
 #include <inttypes.h>
@@ -15,10 +16,10 @@ static const char *dim_operator(DimKind k)
 	}
 }
 
-// ---- expressions ---------------------------------------------------------------------------------------
+// ---- expressions --------------------------------------------------------------------------------
 
-// Sizes are never negative and divisors are positive, but differences inside may be negative (`(n - 3) / 2`):
-// division then goes to a function that rounds towards minus infinity.
+// Sizes are never negative and divisors are positive, but differences inside may be negative (`(n -
+// 3) / 2`): division then goes to a function that rounds towards minus infinity.
 static const char *dim_binary(Arena *a, const Dim *d, const char *x, const char *y)
 {
 	int64_t lo, hi;
@@ -28,28 +29,26 @@ static const char *dim_binary(Arena *a, const Dim *d, const char *x, const char 
 	if (call || (sum && d->b->kind == DIM_MUL))
 		y = expression_unwrap(a, y);
 	switch (d->kind) {
-	case DIM_MAX:
-		return arena_printf(a, "pd_dim_max(%s, %s)", x, y);
-	case DIM_MIN:
-		return arena_printf(a, "pd_dim_min(%s, %s)", x, y);
-	case DIM_BROADCAST:
-		return arena_printf(a, "pd_dim_broadcast(%s, %s)", x, y);
+	case DIM_MAX: return arena_printf(a, "pd_dim_max(%s, %s)", x, y);
+	case DIM_MIN: return arena_printf(a, "pd_dim_min(%s, %s)", x, y);
+	case DIM_BROADCAST: return arena_printf(a, "pd_dim_broadcast(%s, %s)", x, y);
 	case DIM_DIV:
 	case DIM_MOD:
 		dim_range_empty(d->a, &lo, &hi);
 		if (lo < 0)
-			return arena_printf(a, d->kind == DIM_DIV ? "pd_dim_div(%s, %s)" : "pd_dim_mod(%s, %s)", x, y);
+			return arena_printf(a, d->kind == DIM_DIV ? "pd_dim_div(%s, %s)" : "pd_dim_mod(%s, %s)",
+			                    x, y);
 		return arena_printf(a, "(%s %s %s)", x, dim_operator(d->kind), y);
 	case DIM_ADD:
 		if (d->b->kind == DIM_CONST && d->b->value < 0 && d->b->value > INT64_MIN)
 			return arena_printf(a, "(%s - %" PRId64 ")", x, -d->b->value);
 		return arena_printf(a, "(%s + %s)", x, y);
-	default:
-		return arena_printf(a, "(%s %s %s)", x, dim_operator(d->kind), y);
+	default: return arena_printf(a, "(%s %s %s)", x, dim_operator(d->kind), y);
 	}
 }
 
-const char *dim_expression(Arena *a, const Dim *d, const char *(*name_of)(const Dim *sym, void *arg), void *arg)
+const char *dim_expression(Arena *a, const Dim *d,
+                           const char *(*name_of)(const Dim *sym, void *arg), void *arg)
 {
 	if (d->kind == DIM_CONST) {
 		if (d->value > INT32_MAX)
@@ -108,9 +107,10 @@ const char *dim_of_bounds(Codegen *cg, const Dim *d)
 	return dim_expression(cg->arena, d, bound_symbol, cg);
 }
 
-// ---- numbers with locals -----------------------------------------------------------------------------------
+// ---- numbers with locals ------------------------------------------------------------------------
 
-// Longer expressions get a local of their own. Quotients are what the sizes of images are made of: half of a half of it..
+// Longer expressions get a local of their own. Quotients are what the sizes of images are made of:
+// half of a half of it..
 enum { MAX_LENGTH = 60, MAX_QUOTIENT_LENGTH = 24 };
 
 void size_locals_init(SizeLocals *l, Codegen *cg, SizeKind kind, Names *scope)
@@ -121,8 +121,8 @@ void size_locals_init(SizeLocals *l, Codegen *cg, SizeKind kind, Names *scope)
 	pointer_map_init(&l->rooms, cg->arena);
 }
 
-// In floating point nothing overflows; a quotient is a little larger than the floor of it, a remainder at most
-// the divisor.
+// In floating point nothing overflows; a quotient is a little larger than the floor of it, a
+// remainder at most the divisor.
 static const char *double_binary(Arena *a, const Dim *d, const char *x, const char *y)
 {
 	switch (d->kind) {
@@ -143,12 +143,20 @@ static const char *leaf_in_locals(SizeLocals *l, const Dim *d)
 		return dim_in_run(l->cg, d);
 	const bool in_double = l->kind == SIZES_IN_DOUBLE;
 	if (d->kind == DIM_CONST)
-		return arena_printf(a, in_double ? "%" PRId64 ".0" : d->value > INT32_MAX ? "INT64_C(%" PRId64 ")" :
-		                       d->value < 0 ? "(%" PRId64 ")" : "%" PRId64, d->value);
+		return arena_printf(a,
+		                    in_double              ? "%" PRId64 ".0"
+		                    : d->value > INT32_MAX ? "INT64_C(%" PRId64 ")"
+		                    : d->value < 0         ? "(%" PRId64 ")"
+		                                           : "%" PRId64,
+		                    d->value);
 	const Symbol *s = symbol_find(l->cg, d);
 	if (s && !s->max && s->room)
 		pointer_map_set(&l->rooms, s, s);
-	return arena_printf(a, in_double ? "(double)%s" : "%s", !s ? name_sanitize(a, d->name) : s->max ? s->max : s->room ? s->room : s->name);
+	return arena_printf(a, in_double ? "(double)%s" : "%s",
+	                    !s        ? name_sanitize(a, d->name)
+	                    : s->max  ? s->max
+	                    : s->room ? s->room
+	                              : s->name);
 }
 
 // A local for `value`.
@@ -159,7 +167,8 @@ static const char *local_declare(SizeLocals *l, const char *value)
 	const char *name = arena_printf(a, "%s_%d", stems[l->kind], ++l->count);
 	if (l->scope)
 		name = names_unique(l->scope, name);
-	text_line(&l->text, 1, "const %s %s = %s;", l->kind == SIZES_IN_DOUBLE ? "double" : "int64_t", name, expression_unwrap(a, value));
+	text_line(&l->text, 1, "const %s %s = %s;", l->kind == SIZES_IN_DOUBLE ? "double" : "int64_t",
+	          name, expression_unwrap(a, value));
 	return name;
 }
 
@@ -178,7 +187,7 @@ const char *dim_in_locals(SizeLocals *l, const Dim *d)
 	return name;
 }
 
-// ---- model_workspace_size ----------------------------------------------------------------------------------
+// ---- model_workspace_size -----------------------------------------------------------------------
 
 // Whether a size cannot become larger when a symbol becomes smaller.
 static bool dim_is_monotone(const Dim *d)
@@ -193,8 +202,8 @@ static bool dim_is_monotone(const Dim *d)
 	return dim_is_monotone(d->a) && (shift || dim_is_monotone(d->b));
 }
 
-// Inputs for which the size of an intermediate tensor comes out negative are refused, and so are empty ones for which it
-// comes out larger than what the plan has room for.
+// Inputs for which the size of an intermediate tensor comes out negative are refused, and so are
+// empty ones for which it comes out larger than what the plan has room for.
 static void size_check_print(SizeLocals *l, const Dim *d, Text *out)
 {
 	int64_t lo, hi;
@@ -220,7 +229,8 @@ static void sizes_check_print(SizeLocals *l, Text *out)
 		for (int i = 0; i < op->nresult; i++) {
 			const Type *t = op->results[i].type;
 			for (int d = 0; t->kind == TY_TENSOR && d < t->rank; d++) {
-				if (dim_is_const(t->dims[d]) || dim_is_found(t->dims[d]) || pointer_map_get(&seen, t->dims[d]))
+				if (dim_is_const(t->dims[d]) || dim_is_found(t->dims[d]) ||
+				    pointer_map_get(&seen, t->dims[d]))
 					continue;
 				pointer_map_set(&seen, t->dims[d], t->dims[d]);
 				size_check_print(l, t->dims[d], out);
@@ -235,7 +245,8 @@ static void size_symbols_print(Codegen *cg, Text *out)
 		if (!name)
 			continue;
 		text_line(out, 1, "const int64_t %s = dims->%s;", name, name);
-		text_line(out, 1, "if (%s < %d || %s > INT32_MAX)", name, cg->symbols[i].room ? 0 : 1, name);
+		text_line(out, 1, "if (%s < %d || %s > INT32_MAX)", name, cg->symbols[i].room ? 0 : 1,
+		          name);
 		text_line(out, 2, "return SIZE_MAX;");
 	}
 }

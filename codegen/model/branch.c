@@ -1,18 +1,20 @@
-// Blocks and branches in model_run: labels, gotos, and what branches pass to the arguments of blocks. A buffer that
-// branches exchange with others has a pointer that is not constant; to exchange is to swap pointers. Called by run.c.
+// Blocks and branches in model_run: labels, gotos, and what branches pass to the arguments of
+// blocks. A buffer that branches exchange with others has a pointer that is not constant; to
+// exchange is to swap pointers. Called by run.c.
 #include "codegen/model/model.h"
 #include "lower/analysis/analysis.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-// ---- the blocks -------------------------------------------------------------------------------------------
+// ---- the blocks ---------------------------------------------------------------------------------
 
 // Whether the goto to successor s is left out because its block comes next.
 static bool succ_falls_through(const Op *op, int s)
 {
 	const Block *next = op->block->next;
-	return op->code != OP_CF_SWITCH && op->succs[s].block == next && (op->nsucc == 1 || s == 0 || op->succs[0].block != next);
+	return op->code != OP_CF_SWITCH && op->succs[s].block == next &&
+	       (op->nsucc == 1 || s == 0 || op->succs[0].block != next);
 }
 
 static const char *succ_role(Codegen *cg, const Op *op, int s)
@@ -30,7 +32,8 @@ static const char *succ_role(Codegen *cg, const Op *op, int s)
 const char *branch_kind(const Op *op)
 {
 	return branch_is_of_loop(op) || branch_enters_loop(op) ? "while"
-	       : op->code == OP_CF_SWITCH ? "switch" : "if";
+	       : op->code == OP_CF_SWITCH                      ? "switch"
+	                                                       : "if";
 }
 
 void block_label_print(Codegen *cg, const Block *b)
@@ -43,7 +46,9 @@ void block_label_print(Codegen *cg, const Block *b)
 			if (op->succs[s].block != b)
 				continue;
 			if (!comment)
-				comment = arena_printf(cg->arena, "%s: %s", comment_text(cg->arena, op_title(cg, op)), succ_role(cg, op, s));
+				comment = arena_printf(cg->arena, "%s: %s",
+				                       comment_text(cg->arena, op_title(cg, op)),
+				                       succ_role(cg, op, s));
 			label = label || !succ_falls_through(op, s);
 		}
 	}
@@ -53,7 +58,7 @@ void block_label_print(Codegen *cg, const Block *b)
 		text_printf(&cg->run, "\n\t/* %s */\n", comment);
 }
 
-// ---- moves --------------------------------------------------------------------------------------------------
+// ---- moves --------------------------------------------------------------------------------------
 
 typedef struct EdgeMove {
 	const Value *arg, *value;
@@ -77,7 +82,8 @@ static bool edge_collect(Edge *e, const Op *op, int s)
 	e->moves = NEW_ARRAY(e->cg->arena, (size_t)succ->count + 1, EdgeMove);
 	for (int i = 0; i < (int)succ->count; i++) {
 		if (!how || how->kind != ATTR_STRS || at + i >= how->n) {
-			diag_error(e->cg->ctx->diag, op->loc, "code generation: the plan does not say what '%s' moves", op->info->name);
+			diag_error(e->cg->ctx->diag, op->loc,
+			           "code generation: the plan does not say what '%s' moves", op->info->name);
 			return false;
 		}
 		const char *kind = how->strs[at + i];
@@ -123,7 +129,8 @@ static void pointer_assign(const Edge *e, const Moving *to, const Moving *from)
 	          same ? "" : arena_printf(e->cg->arena, "(%s *)", to->type), from->name);
 }
 
-// All buffers that hang together with the one that m writes take each other's place: a swap, or a longer chain.
+// All buffers that hang together with the one that m writes take each other's place: a swap, or a
+// longer chain.
 static void exchange_print(const Edge *e, EdgeMove *m)
 {
 	Codegen *cg = e->cg;
@@ -187,7 +194,8 @@ static bool copy_print(const Edge *e, EdgeMove *m)
 		return x && y;
 	}
 	const char *to = tensor_pointer(cg, m->arg);
-	const char *from = m->from.moving ? moving_as(cg, moving_at(cg, m->from.moving), t->dtype) : tensor_pointer(cg, m->value);
+	const char *from = m->from.moving ? moving_as(cg, moving_at(cg, m->from.moving), t->dtype)
+	                                  : tensor_pointer(cg, m->value);
 	if (!to || !from)
 		return false;
 	if (type_const_numel(t, &n) && n == 1)
@@ -198,8 +206,8 @@ static bool copy_print(const Edge *e, EdgeMove *m)
 	return true;
 }
 
-// All values are read before any is written: exchanges destroy nothing, and each copy waits for those that read what it
-// writes. Copies in a circle are exchanges.
+// All values are read before any is written: exchanges destroy nothing, and each copy waits for
+// those that read what it writes. Copies in a circle are exchanges.
 static bool moves_print(Edge *e, const Op *op, int s)
 {
 	if (!edge_collect(e, op, s))
@@ -224,13 +232,14 @@ static bool moves_print(Edge *e, const Op *op, int s)
 	}
 	for (int i = 0; i < e->n; i++)
 		if (!e->moves[i].done) {
-			diag_error(e->cg->ctx->diag, op->loc, "code generation: the moves of '%s' wait for each other", op->info->name);
+			diag_error(e->cg->ctx->diag, op->loc,
+			           "code generation: the moves of '%s' wait for each other", op->info->name);
 			return false;
 		}
 	return true;
 }
 
-// ---- sizes that branches set ----------------------------------------------------------------------------------
+// ---- sizes that branches set --------------------------------------------------------------------
 
 const Dim *edge_size_from(const EdgeSizes *z, const Dim *sym)
 {
@@ -248,7 +257,8 @@ bool edge_sizes_collect(EdgeSizes *z, const Op *op, const Succ *succ)
 		most += (size_t)succ->block->args[i]->type->rank;
 	z->items = arena_array(z->cg->arena, most, sizeof *z->items);
 	for (int i = 0; i < (int)succ->count; i++) {
-		const Type *want = succ->block->args[i]->type, *have = op_operand(op, (int)succ->first + i)->type;
+		const Type *want = succ->block->args[i]->type,
+				   *have = op_operand(op, (int)succ->first + i)->type;
 		for (int d = 0; d < want->rank; d++) {
 			const Dim *sym = want->dims[d];
 			if (sym->kind != DIM_SYM || !sym->bounded || edge_size_from(z, sym))
@@ -282,10 +292,12 @@ static bool size_stays(const EdgeSizes *z, const Dim *d)
 
 bool edge_size_is_same(const EdgeSizes *z, const Dim *want, const Dim *have)
 {
-	return want->kind == DIM_SYM && want->bounded ? edge_size_from(z, want) == have : want == have && size_stays(z, want);
+	return want->kind == DIM_SYM && want->bounded ? edge_size_from(z, want) == have
+	                                              : want == have && size_stays(z, want);
 }
 
-static void size_fail(const EdgeSizes *z, const Op *op, int depth, const char *condition, const Symbol *found, const char *status)
+static void size_fail(const EdgeSizes *z, const Op *op, int depth, const char *condition,
+                      const Symbol *found, const char *status)
 {
 	Codegen *cg = z->cg;
 	text_line(&cg->run, depth, "if (%s) {", condition);
@@ -306,12 +318,14 @@ static void sizes_print_next(EdgeSizes *z, const Op *op, int depth)
 		int64_t lo, hi;
 		if (from == s->dim)
 			continue;
-		text_line(&cg->run, depth, "const int64_t %s = %s;", s->next, expression_unwrap(cg->arena, dim_in_run(cg, from)));
+		text_line(&cg->run, depth, "const int64_t %s = %s;", s->next,
+		          expression_unwrap(cg->arena, dim_in_run(cg, from)));
 		dim_range(from, &lo, &hi);
 		if (lo < 0)
 			size_fail(z, op, depth, arena_printf(cg->arena, "%s < 0", s->next), NULL, "PD_DIMS");
 		if (s->max)
-			size_fail(z, op, depth, arena_printf(cg->arena, "%s > %s", s->next, s->max), s, "PD_CAPACITY");
+			size_fail(z, op, depth, arena_printf(cg->arena, "%s > %s", s->next, s->max), s,
+			          "PD_CAPACITY");
 	}
 }
 
@@ -319,13 +333,16 @@ static void sizes_print_next(EdgeSizes *z, const Op *op, int depth)
 static void sizes_print_checks(EdgeSizes *z, const Op *op, const Succ *succ, int depth)
 {
 	for (int i = 0; i < (int)succ->count; i++) {
-		const Type *want = succ->block->args[i]->type, *have = op_operand(op, (int)succ->first + i)->type;
+		const Type *want = succ->block->args[i]->type,
+				   *have = op_operand(op, (int)succ->first + i)->type;
 		for (int d = 0; d < want->rank; d++) {
 			const Dim *w = want->dims[d], *h = have->dims[d];
 			if (edge_size_is_same(z, w, h))
 				continue;
 			const char *becomes = dim_expression(z->cg->arena, w, next_symbol, z);
-			size_fail(z, op, depth, arena_printf(z->cg->arena, "%s != %s", dim_in_run(z->cg, h), becomes), NULL, "PD_DIMS");
+			size_fail(z, op, depth,
+			          arena_printf(z->cg->arena, "%s != %s", dim_in_run(z->cg, h), becomes), NULL,
+			          "PD_DIMS");
 		}
 	}
 }
@@ -336,7 +353,8 @@ static bool edge_print(Edge *e, const Op *op, int s)
 	EdgeSizes z = {.cg = cg};
 	bool changes = false;
 	if (!edge_sizes_collect(&z, op, &op->succs[s])) {
-		diag_error(cg->ctx->diag, op->loc, "code generation: nothing is known of a size that '%s' sets", op->info->name);
+		diag_error(cg->ctx->diag, op->loc,
+		           "code generation: nothing is known of a size that '%s' sets", op->info->name);
 		return false;
 	}
 	for (int i = 0; i < z.n; i++)
@@ -352,12 +370,13 @@ static bool edge_print(Edge *e, const Op *op, int s)
 		return false;
 	for (int i = 0; i < z.n; i++)
 		if (z.items[i].from != z.items[i].symbol->dim)
-			text_line(&cg->run, e->depth, "%s = %s;", z.items[i].symbol->name, z.items[i].symbol->next);
+			text_line(&cg->run, e->depth, "%s = %s;", z.items[i].symbol->name,
+			          z.items[i].symbol->next);
 	text_line(&cg->run, --e->depth, "}");
 	return true;
 }
 
-// ---- branches -----------------------------------------------------------------------------------------------
+// ---- branches -----------------------------------------------------------------------------------
 
 // Rounds are counted where --max-trip bounds them: from 0 when the loop is entered.
 static void trips_print(Codegen *cg, const Op *op, int s, int depth)
@@ -395,9 +414,11 @@ static bool cond_br_print(Codegen *cg, const Op *op)
 	if (!cond)
 		return false;
 	if (!type_const_numel(v->type, &n))
-		failure_print(cg, arena_printf(cg->arena, "%s != 1", dim_in_run(cg, type_numel(cg->ctx, v->type))), "PD_DIMS", op);
+		failure_print(
+			cg, arena_printf(cg->arena, "%s != 1", dim_in_run(cg, type_numel(cg->ctx, v->type))),
+			"PD_DIMS", op);
 	int inner = succ_falls_through(op, 0) ? 1 : 0; // the one that goes elsewhere
-	bool bare = op->succs[inner].count == 0; // nothing but the goto
+	bool bare = op->succs[inner].count == 0;       // nothing but the goto
 	text_line(&cg->run, 1, "if (%s%s)%s", inner ? "!" : "", cond, bare ? "" : " {");
 	if (!succ_print(cg, op, inner, 2))
 		return false;
@@ -415,7 +436,9 @@ static bool switch_print(Codegen *cg, const Op *op)
 	if (!value)
 		return false;
 	if (!type_const_numel(v->type, &n))
-		failure_print(cg, arena_printf(cg->arena, "%s != 1", dim_in_run(cg, type_numel(cg->ctx, v->type))), "PD_DIMS", op);
+		failure_print(
+			cg, arena_printf(cg->arena, "%s != 1", dim_in_run(cg, type_numel(cg->ctx, v->type))),
+			"PD_DIMS", op);
 	text_line(&cg->run, 1, "switch (*%s) {", value);
 	for (int s = 0; s < op->nsucc; s++) {
 		if (s < cases->n && cases->ints[s] == INT64_MIN)

@@ -9,12 +9,16 @@ static void dims_struct(Codegen *cg, Text *out)
 {
 	if (!cg->nmember)
 		return;
-	text_printf(out, "/* Sizes that are chosen at run time; each at least 1, or 0 where it says so. */\ntypedef struct %s_dims {\n", cg->prefix);
+	text_printf(out,
+	            "/* Sizes that are chosen at run time; each at least 1, or 0 where it says so. "
+	            "*/\ntypedef struct %s_dims {\n",
+	            cg->prefix);
 	for (int i = 0; i < cg->nsymbol; i++)
 		if (symbol_member(&cg->symbols[i]))
 			text_line(out, 1, "int64_t %s;%s", symbol_member(&cg->symbols[i]),
-			          cg->symbols[i].max ? " /* bound of a size that follows from data */" :
-			          cg->symbols[i].room ? " /* may be 0 */" : "");
+			          cg->symbols[i].max    ? " /* bound of a size that follows from data */"
+			          : cg->symbols[i].room ? " /* may be 0 */"
+			                                : "");
 	text_printf(out, "} %s_dims;\n\n", cg->prefix);
 }
 
@@ -23,22 +27,27 @@ static const char *room_comment(Codegen *cg, const Type *t)
 {
 	if (!type_is_found(t))
 		return "";
-	const Dim *bytes = type_bytes_at_most(cg->ctx, t), *element = dim_const(cg->ctx, (int64_t)dtype_size(t->dtype));
-	return arena_printf(cg->arena, "; room for %s elements",
-	                    expression_unwrap(cg->arena, dim_of_bounds(cg, dim_div(cg->ctx, bytes, element))));
+	const Dim *bytes = type_bytes_at_most(cg->ctx, t),
+			  *element = dim_const(cg->ctx, (int64_t)dtype_size(t->dtype));
+	return arena_printf(
+		cg->arena, "; room for %s elements",
+		expression_unwrap(cg->arena, dim_of_bounds(cg, dim_div(cg->ctx, bytes, element))));
 }
 
-static void ports_struct(Codegen *cg, Text *out, const char *which, const Port *ports, int n, bool in)
+static void ports_struct(Codegen *cg, Text *out, const char *which, const Port *ports, int n,
+                         bool in)
 {
 	text_printf(out, "typedef struct %s_%s {\n", cg->prefix, which);
 	if (in && cg->nmember)
 		text_line(out, 1, "%s_dims dims;", cg->prefix);
 	for (int i = 0; i < n; i++) {
-		text_line(out, 1, "%s%s *%s; /* %s %s%s */", in ? "const " : "", dtype_c_memory(ports[i].type->dtype),
-		          ports[i].member, comment_text(cg->arena, ports[i].name), shape_comment(cg, ports[i].type),
+		text_line(out, 1, "%s%s *%s; /* %s %s%s */", in ? "const " : "",
+		          dtype_c_memory(ports[i].type->dtype), ports[i].member,
+		          comment_text(cg->arena, ports[i].name), shape_comment(cg, ports[i].type),
 		          in ? "" : room_comment(cg, ports[i].type));
 		if (!in && ports[i].dims)
-			text_line(out, 1, "int64_t %s[%d]; /* set by the run */", ports[i].dims, ports[i].type->rank);
+			text_line(out, 1, "int64_t %s[%d]; /* set by the run */", ports[i].dims,
+			          ports[i].type->rank);
 	}
 	for (int i = 0; i < cg->nsymbol && !in; i++)
 		if (cg->symbols[i].reported)
@@ -53,17 +62,22 @@ static void workspace_declaration(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix, *what = cg->target->cuda ? "memory" : "workspace";
 	if (cg->target->cuda)
-		text_printf(out, "/* So many bytes of the memory of an instance are for weights. */\n#define %s_WEIGHTS_BYTES %" PRId64 "u\n\n",
+		text_printf(out,
+		            "/* So many bytes of the memory of an instance are for weights. */\n#define "
+		            "%s_WEIGHTS_BYTES %" PRId64 "u\n\n",
 		            name_upper(cg->arena, p), cg->weights_size);
 	if (!cg->nmember) {
 		int64_t bytes = cg->workspace->kind == DIM_CONST ? cg->workspace->value : 0;
-		text_printf(out, "/* Bytes of %s, exactly. */\n#define %s_WORKSPACE_BYTES %" PRId64 "u\n", what,
-		            name_upper(cg->arena, p), bytes);
+		text_printf(out, "/* Bytes of %s, exactly. */\n#define %s_WORKSPACE_BYTES %" PRId64 "u\n",
+		            what, name_upper(cg->arena, p), bytes);
 		text_printf(out, "size_t %s_workspace_size(void);\n\n", p);
 		return;
 	}
-	text_printf(out, "/* Bytes of %s that a run with these sizes needs, exactly; SIZE_MAX when they are not\n"
-	                 " * possible. */\nsize_t %s_workspace_size(const %s_dims *dims);\n\n", what, p, p);
+	text_printf(
+		out,
+		"/* Bytes of %s that a run with these sizes needs, exactly; SIZE_MAX when they are not\n"
+		" * possible. */\nsize_t %s_workspace_size(const %s_dims *dims);\n\n",
+		what, p, p);
 }
 
 static void weights_comment(Codegen *cg, Text *out)
@@ -72,28 +86,39 @@ static void weights_comment(Codegen *cg, Text *out)
 	if (cg->inline_weights || cg->object_weights)
 		text_str(out, "/* The weights are part of the code: pass NULL and 0.");
 	else
-		text_printf(out, "/* `weights` are the %" PRId64 " bytes of %s; they must stay as long as the model is used.",
+		text_printf(out,
+		            "/* `weights` are the %" PRId64
+		            " bytes of %s; they must stay as long as the model is used.",
 		            cg->weights_size, comment_text(cg->arena, name));
-	text_str(out, "\n * `workspace` is `size` bytes for this model alone. Both want an alignment of 64 bytes. */\n");
+	text_str(out, "\n * `workspace` is `size` bytes for this model alone. Both want an alignment "
+	              "of 64 bytes. */\n");
 }
 
 static void entry_points(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
 	weights_comment(cg, out);
-	text_printf(out, "pd_status %s_init(%s *m, const void *weights, size_t n, void *workspace, size_t size);\n", p, p);
-	text_printf(out, "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out);\n", p, p, p, p);
+	text_printf(
+		out,
+		"pd_status %s_init(%s *m, const void *weights, size_t n, void *workspace, size_t size);\n",
+		p, p);
+	text_printf(out, "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out);\n", p, p, p,
+	            p);
 	states_declare(cg, out);
 	text_printf(out, "PDRT_EXPORT const pd_model_info *%s_info(void);\n", p);
 	if (cg->options->call)
-		text_printf(out, "/* Runs with a workspace of its own, one call at a time. Arrays are in column order. */\n"
-		                 "PDRT_EXPORT int %s_call(const void *const *inputs, void *const *outputs);\n", p);
+		text_printf(out,
+		            "/* Runs with a workspace of its own, one call at a time. Arrays are in column "
+		            "order. */\n"
+		            "PDRT_EXPORT int %s_call(const void *const *inputs, void *const *outputs);\n",
+		            p);
 }
 
 void header_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix, *guard = name_upper(cg->arena, p);
-	text_printf(out, "/* Written by pdcc%s%s. Do not edit. */\n", cg->options->banner ? " from " : "",
+	text_printf(out, "/* Written by pdcc%s%s. Do not edit. */\n",
+	            cg->options->banner ? " from " : "",
 	            cg->options->banner ? comment_text(cg->arena, cg->options->banner) : "");
 	text_printf(out, "#ifndef %s_H\n#define %s_H\n\n#include \"pdrt.h\"\n\n", guard, guard);
 	if (cg->target->cuda)
@@ -102,7 +127,8 @@ void header_print(Codegen *cg, Text *out)
 	dims_struct(cg, out);
 	ports_struct(cg, out, "inputs", cg->inputs, cg->ninput, true);
 	ports_struct(cg, out, "outputs", cg->outputs, cg->noutput, false);
-	text_printf(out, "/* An instance; its members are private%s. Several may run at the same time. */\n",
+	text_printf(out,
+	            "/* An instance; its members are private%s. Several may run at the same time. */\n",
 	            cg->target->cuda ? ", but for `failed` and `error`" : "");
 	text_printf(out, "typedef struct %s {\n", p);
 	if (cg->target->cuda)
@@ -110,7 +136,8 @@ void header_print(Codegen *cg, Text *out)
 	text_line(out, 1, "const unsigned char *weights;");
 	text_line(out, 1, "unsigned char *workspace;");
 	text_line(out, 1, "size_t workspace_size;");
-	text_line(out, 1, "const char *failed; /* the operator at which the last run failed%s, or NULL */",
+	text_line(out, 1,
+	          "const char *failed; /* the operator at which the last run failed%s, or NULL */",
 	          cg->target->cuda ? ", or the kernel or call of CUDA" : "");
 	text_line(out, 1, "bool ready;");
 	if (cg->backend->members)

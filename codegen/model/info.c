@@ -1,5 +1,5 @@
-// Prints model_info, the description that programs can walk, with the type-erased entry points behind it; and
-// model_call. Called by codegen.c.
+// Prints model_info, the description that programs can walk, with the type-erased entry points
+// behind it; and model_call. Called by codegen.c.
 #include "codegen/model/model.h"
 
 #include <inttypes.h>
@@ -18,13 +18,15 @@ static const char *dim_info(const Codegen *cg, const Dim *d)
 	if (dim_is_const(d))
 		return arena_printf(cg->arena, "{%" PRId64 ", -1}", d->value);
 	bool sum = d->kind == DIM_ADD && d->a->kind == DIM_SYM && d->b->kind == DIM_CONST;
-	return arena_printf(cg->arena, "{%" PRId64 ", %d}", sum ? d->b->value : 0, dim_symbol(cg, sum ? d->a : d));
+	return arena_printf(cg->arena, "{%" PRId64 ", %d}", sum ? d->b->value : 0,
+	                    dim_symbol(cg, sum ? d->a : d));
 }
 
 const char *dtype_info_name(DType t)
 {
-	static const char *const names[DT_COUNT] = {"PD_BOOL", "PD_U8", "PD_I8", "PD_I16", "PD_I32", "PD_I64", "PD_F16", "PD_BF16",
-		"PD_F32", "PD_F64", "PD_C64", "PD_C128"};
+	static const char *const names[DT_COUNT] = {"PD_BOOL", "PD_U8",  "PD_I8",  "PD_I16",
+	                                            "PD_I32",  "PD_I64", "PD_F16", "PD_BF16",
+	                                            "PD_F32",  "PD_F64", "PD_C64", "PD_C128"};
 	return names[t];
 }
 
@@ -41,13 +43,16 @@ static void tensor_dims(Codegen *cg, Text *out, const char *which, const Port *p
 	}
 	if (!n)
 		return;
-	static const char *const parts[] = {"PD_WHOLE", "PD_ARRAY_DATA", "PD_ARRAY_LENGTH", "PD_ARRAY_SIZES", "PD_ARRAY_PRESENT"};
+	static const char *const parts[] = {"PD_WHOLE", "PD_ARRAY_DATA", "PD_ARRAY_LENGTH",
+	                                    "PD_ARRAY_SIZES", "PD_ARRAY_PRESENT"};
 	text_printf(out, "static const pd_tensor_info %s_tensors[] = {\n", which);
 	for (int i = 0; i < n; i++)
-		text_printf(out, "\t{%s, %s, %d, %s, %d, %d, %d, %s, %d},\n", string_literal(cg->arena, ports[i].name),
-		            dtype_info_name(ports[i].type->dtype), ports[i].type->rank,
-		            ports[i].type->rank ? arena_printf(cg->arena, "%s_dims_%d", which, i) : "NULL", ports[i].lod_of,
-		            ports[i].level, ports[i].levels, parts[ports[i].part], ports[i].of);
+		text_printf(out, "\t{%s, %s, %d, %s, %d, %d, %d, %s, %d},\n",
+		            string_literal(cg->arena, ports[i].name), dtype_info_name(ports[i].type->dtype),
+		            ports[i].type->rank,
+		            ports[i].type->rank ? arena_printf(cg->arena, "%s_dims_%d", which, i) : "NULL",
+		            ports[i].lod_of, ports[i].level, ports[i].levels, parts[ports[i].part],
+		            ports[i].of);
 	text_str(out, "};\n\n");
 }
 
@@ -58,13 +63,16 @@ static const char *array_symbol(const Dim *sym, void *arg)
 	return arena_printf(cg->arena, s && s->bound ? "size_%d" : "symbols[%d]", dim_symbol(cg, sym));
 }
 
-// Sizes that a run finds and whose bounds follow from others are not known before it: they count as their bounds.
+// Sizes that a run finds and whose bounds follow from others are not known before it: they count as
+// their bounds.
 static void found_sizes(Codegen *cg, Text *out)
 {
 	for (int i = 0; i < cg->nsymbol; i++)
 		if (cg->symbols[i].bound)
-			text_printf(out, "\tconst int64_t size_%d = symbols[%d] < 0 ? %s : symbols[%d];\n\t(void)size_%d;\n", i, i,
-			            dim_expression(cg->arena, cg->symbols[i].bound, array_symbol, cg), i, i);
+			text_printf(
+				out,
+				"\tconst int64_t size_%d = symbols[%d] < 0 ? %s : symbols[%d];\n\t(void)size_%d;\n",
+				i, i, dim_expression(cg->arena, cg->symbols[i].bound, array_symbol, cg), i, i);
 }
 
 static void dims_copy(Codegen *cg, Text *out)
@@ -77,7 +85,8 @@ static void dims_copy(Codegen *cg, Text *out)
 
 static void size_function(Codegen *cg, Text *out)
 {
-	text_printf(out, "static size_t %s_info_workspace_size(const int64_t *symbols)\n{\n", cg->prefix);
+	text_printf(out, "static size_t %s_info_workspace_size(const int64_t *symbols)\n{\n",
+	            cg->prefix);
 	if (cg->nmember) {
 		dims_copy(cg, out);
 		text_printf(out, "\treturn %s_workspace_size(&dims);\n}\n\n", cg->prefix);
@@ -88,7 +97,8 @@ static void size_function(Codegen *cg, Text *out)
 
 static void shapes_function(Codegen *cg, Text *out)
 {
-	text_printf(out, "static void %s_info_shapes(const int64_t *symbols, int64_t *dims)\n{\n", cg->prefix);
+	text_printf(out, "static void %s_info_shapes(const int64_t *symbols, int64_t *dims)\n{\n",
+	            cg->prefix);
 	text_str(out, "\t(void)symbols;\n\t(void)dims;\n");
 	found_sizes(cg, out);
 	int at = 0;
@@ -104,25 +114,32 @@ static void shapes_function(Codegen *cg, Text *out)
 
 static void room_function(Codegen *cg, Text *out)
 {
-	text_printf(out, "static void %s_info_room(const int64_t *symbols, int64_t *elements)\n{\n", cg->prefix);
+	text_printf(out, "static void %s_info_room(const int64_t *symbols, int64_t *elements)\n{\n",
+	            cg->prefix);
 	text_str(out, "\t(void)symbols;\n\t(void)elements;\n");
 	found_sizes(cg, out);
 	for (int i = 0; i < cg->noutput; i++) {
 		const Type *t = cg->outputs[i].type;
 		const Dim *bytes = type_bytes_at_most(cg->ctx, t);
 		text_line(out, 1, "elements[%d] = %s;", i,
-		          dim_expression(cg->arena, dim_div(cg->ctx, bytes, dim_const(cg->ctx, (int64_t)dtype_size(t->dtype))),
-		                         array_symbol, cg));
+		          dim_expression(
+					  cg->arena,
+					  dim_div(cg->ctx, bytes, dim_const(cg->ctx, (int64_t)dtype_size(t->dtype))),
+					  array_symbol, cg));
 	}
 	text_str(out, "}\n\n");
 }
 
-// The prefix may be the name of a parameter or a variable here, hence `struct` before it: tags have names of their own.
+// The prefix may be the name of a parameter or a variable here, hence `struct` before it: tags have
+// names of their own.
 static void run_function(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
-	text_printf(out, "static pd_status %s_info_run(void *instance, const void *const *inputs, void *const *outputs,\n"
-	                 "    int64_t *symbols)\n{\n", p);
+	text_printf(out,
+	            "static pd_status %s_info_run(void *instance, const void *const *inputs, void "
+	            "*const *outputs,\n"
+	            "    int64_t *symbols)\n{\n",
+	            p);
 	text_line(out, 1, "%s_inputs in;", p);
 	text_line(out, 1, "%s_outputs out;", p);
 	for (int i = 0; i < cg->nsymbol; i++)
@@ -144,13 +161,18 @@ static void run_function(Codegen *cg, Text *out)
 	if (!cg->noutput)
 		text_str(out, "\t(void)outputs;\n\tout.none = 0;\n");
 	text_line(out, 1, "(void)symbols;");
-	text_printf(out, "\tconst pd_status status = %s_run((struct %s *)instance, &in, &out);\n", p, p);
+	text_printf(out, "\tconst pd_status status = %s_run((struct %s *)instance, &in, &out);\n", p,
+	            p);
 	for (int i = 0; i < cg->nsymbol; i++)
 		if (cg->symbols[i].reported)
 			text_line(out, 1, "symbols[%d] = out.found_%s;", i, cg->symbols[i].name);
 	text_str(out, "\treturn status;\n}\n\n");
-	text_printf(out, "static pd_status %s_info_init(void *instance, const void *weights, size_t n, void *workspace,\n"
-	                 "    size_t size)\n{\n\treturn %s_init((struct %s *)instance, weights, n, workspace, size);\n}\n\n", p, p, p);
+	text_printf(out,
+	            "static pd_status %s_info_init(void *instance, const void *weights, size_t n, void "
+	            "*workspace,\n"
+	            "    size_t size)\n{\n\treturn %s_init((struct %s *)instance, weights, n, "
+	            "workspace, size);\n}\n\n",
+	            p, p, p);
 	text_printf(out, "static const char *%s_info_failed(const void *instance)\n", p);
 	text_printf(out, "{\n\treturn ((const struct %s *)instance)->failed;\n}\n\n", p);
 }
@@ -164,7 +186,8 @@ void info_print(Codegen *cg, Text *out)
 		text_str(out, "static const pd_symbol_info symbol_infos[] = {");
 		for (int i = 0; i < cg->nsymbol; i++)
 			text_printf(out, "%s{\"%s\", %s, %s}", i ? ", " : "", cg->symbols[i].name,
-			            cg->symbols[i].dim->bounded ? "true" : "false", cg->symbols[i].bound ? "true" : "false");
+			            cg->symbols[i].dim->bounded ? "true" : "false",
+			            cg->symbols[i].bound ? "true" : "false");
 		text_str(out, "};\n\n");
 	}
 	size_function(cg, out);
@@ -176,18 +199,25 @@ void info_print(Codegen *cg, Text *out)
 		run_function(cg, out);
 	states_info_functions(cg, out);
 	bool file = !cg->inline_weights && !cg->object_weights;
-	text_printf(out, "const pd_model_info *%s_info(void)\n{\n\tstatic const pd_model_info info = {\n", p);
-	text_printf(out, "\t\tPDRT_ABI_VERSION, \"%s\", %d, %d, %d,\n", p, cg->ninput, cg->noutput, cg->nsymbol);
-	text_printf(out, "\t\t%s, %s, %s,\n", cg->ninput ? "input_tensors" : "NULL", cg->noutput ? "output_tensors" : "NULL",
-	            cg->nsymbol ? "symbol_infos" : "NULL");
+	text_printf(
+		out, "const pd_model_info *%s_info(void)\n{\n\tstatic const pd_model_info info = {\n", p);
+	text_printf(out, "\t\tPDRT_ABI_VERSION, \"%s\", %d, %d, %d,\n", p, cg->ninput, cg->noutput,
+	            cg->nsymbol);
+	text_printf(out, "\t\t%s, %s, %s,\n", cg->ninput ? "input_tensors" : "NULL",
+	            cg->noutput ? "output_tensors" : "NULL", cg->nsymbol ? "symbol_infos" : "NULL");
 	text_printf(out, "\t\tUINT64_C(0x%016" PRIx64 "), %" PRId64 ", sizeof(struct %s),\n",
-	            bytes_hash(BYTES_HASH_START, cg->weights, (size_t)cg->weights_size), file ? cg->weights_size : 0, cg->target->cuda ? arena_printf(cg->arena, "%s_staged", p) : p);
-	static const char *const entries[] = {"workspace_size", "shapes", "room", "init", "run", "failed"};
+	            bytes_hash(BYTES_HASH_START, cg->weights, (size_t)cg->weights_size),
+	            file ? cg->weights_size : 0,
+	            cg->target->cuda ? arena_printf(cg->arena, "%s_staged", p) : p);
+	static const char *const entries[] = {"workspace_size", "shapes", "room",
+	                                      "init",           "run",    "failed"};
 	for (size_t i = 0; i < COUNT_OF(entries); i++)
 		text_line(out, 2, "%s_info_%s,", p, entries[i]);
-	text_line(out, 2, "%s,", cg->target->cuda ? arena_printf(cg->arena, "%s_info_free", p) : "NULL");
+	text_line(out, 2, "%s,",
+	          cg->target->cuda ? arena_printf(cg->arena, "%s_info_free", p) : "NULL");
 	if (cg->nstate)
-		text_line(out, 2, "%d, parameter_infos, %s_info_parameter_get, %s_info_parameter_set,", cg->nstate, p, p);
+		text_line(out, 2, "%d, parameter_infos, %s_info_parameter_get, %s_info_parameter_set,",
+		          cg->nstate, p, p);
 	else
 		text_line(out, 2, "0, NULL, NULL, NULL,");
 	text_str(out, "\t};\n\treturn &info;\n}\n");
@@ -197,13 +227,18 @@ void call_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
 	text_printf(out, "\nint %s_call(const void *const *inputs, void *const *outputs)\n{\n", p);
-	int64_t bytes = cg->workspace->kind == DIM_CONST && cg->workspace->value ? cg->workspace->value : 1;
+	int64_t bytes = cg->workspace->kind == DIM_CONST && cg->workspace->value ? cg->workspace->value
+	                                                                         : 1;
 	text_line(out, 1, "static PDRT_ALIGN64 unsigned char workspace[%" PRId64 "];", bytes);
-	text_line(out, 1, cg->nstate ? "static struct %s m; /* goes on from call to call */" : "struct %s m;", p);
+	text_line(out, 1,
+	          cg->nstate ? "static struct %s m; /* goes on from call to call */" : "struct %s m;",
+	          p);
 	text_line(out, 1, "if (!inputs || !outputs)");
 	text_line(out, 2, "return PD_NULL;");
-	text_line(out, 1, "const pd_status status = %s%s_init(&m, NULL, 0, workspace, sizeof workspace);",
+	text_line(out, 1,
+	          "const pd_status status = %s%s_init(&m, NULL, 0, workspace, sizeof workspace);",
 	          cg->nstate ? "m.ready ? PD_OK : " : "", p);
-	text_line(out, 1, "return status != PD_OK ? status : %s_info_run(&m, inputs, outputs, NULL);", p);
+	text_line(out, 1, "return status != PD_OK ? status : %s_info_run(&m, inputs, outputs, NULL);",
+	          p);
 	text_str(out, "}\n");
 }

@@ -1,18 +1,20 @@
-// Single numbers in model_run: tensors of one element in the workspace are variables of C where there are loops and
-// branches, and nests that compute nothing else are statements. So a counter lives in a register, and a condition reads as
-// one. Called by run.c, branch.c and the printers of scalars.
+// Single numbers in model_run: tensors of one element in the workspace are variables of C where
+// there are loops and branches, and nests that compute nothing else are statements. So a counter
+// lives in a register, and a condition reads as one. Called by run.c, branch.c and the printers of
+// scalars.
 #include "codegen/model/model.h"
 
 #include <string.h>
 
 enum { MAX_STATEMENTS = 16 };
 
-// ---- which values are one variable ----------------------------------------------------------------------------
+// ---- which values are one variable --------------------------------------------------------------
 
 static bool value_is_number(const Value *v)
 {
 	int64_t n;
-	return type_is_tensor(v->type) && type_const_numel(v->type, &n) && n == 1 && !dtype_is_complex(v->type->dtype);
+	return type_is_tensor(v->type) && type_const_numel(v->type, &n) && n == 1 &&
+	       !dtype_is_complex(v->type->dtype);
 }
 
 static const Value *class_of(const Codegen *cg, const Value *v)
@@ -32,7 +34,8 @@ static void classes_join(Codegen *cg, const Op *branch)
 			if (!how || how->kind != ATTR_STRS || at >= how->n || strcmp(how->strs[at], "none"))
 				continue;
 			const Value *arg = class_of(cg, branch->succs[s].block->args[i]);
-			const Value *value = class_of(cg, value_place(op_operand(branch, (int)(branch->succs[s].first + i))).root);
+			const Value *value = class_of(
+				cg, value_place(op_operand(branch, (int)(branch->succs[s].first + i))).root);
 			if (arg != value)
 				pointer_map_set(&cg->number_class, value, arg);
 		}
@@ -64,13 +67,14 @@ void locals_collect(Codegen *cg)
 
 const Value *number_local(const Codegen *cg, const Place *p)
 {
-	if (!cg->blocks || cg->target->cuda || p->kind != PLACE_WORKSPACE || p->moving || p->state || !value_is_number(p->root))
+	if (!cg->blocks || cg->target->cuda || p->kind != PLACE_WORKSPACE || p->moving || p->state ||
+	    !value_is_number(p->root))
 		return NULL;
 	const Value *root = class_of(cg, p->root);
 	return pointer_map_get(&cg->in_memory, root) ? NULL : root;
 }
 
-// ---- elements ---------------------------------------------------------------------------------------------------
+// ---- elements -----------------------------------------------------------------------------------
 
 // What a constant of one element holds, as C; NULL: it is none.
 static const char *constant_text(const Codegen *cg, const Value *v)
@@ -78,11 +82,13 @@ static const char *constant_text(const Codegen *cg, const Value *v)
 	const Op *op = v->def;
 	const Attr *data = op && op->code == OP_BUILTIN_CONSTANT ? op_attr(op, "value") : NULL;
 	DType t = v->type->dtype;
-	if (!data || data->kind != ATTR_TENSOR || !value_is_number(v) || dtype_is_half(t) || cg->target->cuda)
+	if (!data || data->kind != ATTR_TENSOR || !value_is_number(v) || dtype_is_half(t) ||
+	    cg->target->cuda)
 		return NULL;
 	if (dtype_is_float(t))
 		return scalar_float(cg->arena, t, tensor_get_f(data->tensor, 0));
-	return scalar_int(cg->arena, type_scalar(cg->ctx, t == DT_BOOL ? DT_U8 : t), tensor_get_i(data->tensor, 0));
+	return scalar_int(cg->arena, type_scalar(cg->ctx, t == DT_BOOL ? DT_U8 : t),
+	                  tensor_get_i(data->tensor, 0));
 }
 
 // Whether a branch passes the operand to arguments of one element alone.
@@ -119,7 +125,7 @@ const char *tensor_element(Codegen *cg, const Value *v)
 	return pointer ? pointer_element(cg->arena, pointer) : NULL;
 }
 
-// ---- sums that cannot overflow ----------------------------------------------------------------------------------
+// ---- sums that cannot overflow ------------------------------------------------------------------
 
 // Whether every way from the first block to `b` leads through `over`. Blocks are numbered.
 static bool block_dominates(const Codegen *cg, const Block *over, const Block *b)
@@ -182,7 +188,8 @@ static bool value_is_bounded(const Codegen *cg, const Value *v, bool above, cons
 	for (const Block *from = b->region->first; from; from = from->next) {
 		const Op *end = from->last;
 		if (end && end->code == OP_CF_COND_BR && condition_bounds(op_operand(end, 0), v, above) &&
-		    branch_leads_alone(end, end->succs[0].block) && block_dominates(cg, end->succs[0].block, b))
+		    branch_leads_alone(end, end->succs[0].block) &&
+		    block_dominates(cg, end->succs[0].block, b))
 			return true;
 	}
 	return false;
@@ -193,8 +200,9 @@ bool sum_fits(const Codegen *cg, const Op *op)
 	const Type *t = op->results[0].type;
 	const Op *by = op_operand(op, 1) ? op_operand(op, 1)->def : NULL, *nest = op_parent(op);
 	const Value *v = loaded(op_operand(op, 0));
-	bool counts = (op->code == OP_PD_ADD || op->code == OP_PD_SUBTRACT) && v && by && by->code == OP_LOOP_CONSTANT &&
-	              t->kind == TY_SCALAR && (t->dtype == DT_I64 || t->dtype == DT_I32);
+	bool counts = (op->code == OP_PD_ADD || op->code == OP_PD_SUBTRACT) && v && by &&
+	              by->code == OP_LOOP_CONSTANT && t->kind == TY_SCALAR &&
+	              (t->dtype == DT_I64 || t->dtype == DT_I32);
 	const Attr *step = counts ? op_attr(by, "value") : NULL;
 	int64_t n = step && step->kind == ATTR_INT ? step->i : 0;
 	if ((n != 1 && n != -1) || !nest || !nest->block)
@@ -202,7 +210,7 @@ bool sum_fits(const Codegen *cg, const Op *op)
 	return value_is_bounded(cg, v, (n > 0) == (op->code == OP_PD_ADD), nest->block);
 }
 
-// ---- statements ---------------------------------------------------------------------------------------------------
+// ---- statements ---------------------------------------------------------------------------------
 
 bool nest_is_statement(const Codegen *cg, const Op *op)
 {

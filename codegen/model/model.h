@@ -1,5 +1,6 @@
-// What every program has, in C and in CUDA: ports, weights, state, single numbers as variables, branches, the walk over operations, header
-// and info. Leaves the parts of a program in a Codegen. Uses codegen/func, codegen/text and the analyses of lower/.
+// What every program has, in C and in CUDA: ports, weights, state, single numbers as variables,
+// branches, the walk over operations, header and info. Leaves the parts of a program in a Codegen.
+// Uses codegen/func, codegen/text and the analyses of lower/.
 #ifndef PDCC_CODEGEN_MODEL_MODEL_H
 #define PDCC_CODEGEN_MODEL_MODEL_H
 
@@ -24,14 +25,15 @@ void weights_print(const Codegen *cg, Text *out); // the arrays that are used
 void states_collect(Codegen *cg);
 State *state_find(Codegen *cg, const Op *get); // NULL: runs do not change it
 void states_declare(Codegen *cg, Text *out);   // the next two print nothing where there are none
-void states_print(Codegen *cg, Text *out);     // model_reset, model_parameter; CUDA: parameters_begin
+void states_print(Codegen *cg, Text *out); // model_reset, model_parameter; CUDA: parameters_begin
 void states_info_functions(Codegen *cg, Text *out);
 const char *dtype_info_name(DType t); // info.c: "PD_F32"
 
 // ---- locals.c -----------------------------------------------------------------------------------
 
 void locals_collect(Codegen *cg); // before anything is printed
-// The value that names the C variable in which a tensor of one element lives; NULL: it lies in memory.
+// The value that names the C variable in which a tensor of one element lives; NULL: it lies in
+// memory.
 const Value *number_local(const Codegen *cg, const Place *p);
 // The only element of a tensor in model_run, as a C expression; NULL after a diagnostic.
 const char *tensor_element(Codegen *cg, const Value *v);
@@ -39,7 +41,8 @@ const char *tensor_element(Codegen *cg, const Value *v);
 const char *pointer_element(Arena *a, const char *pointer);
 // Whether a constant is only ever printed as its value.
 bool constant_is_text(const Codegen *cg, const Value *v);
-// Whether a sum or difference in a nest counts a number that a branch around has compared with a larger (smaller) one.
+// Whether a sum or difference in a nest counts a number that a branch around has compared with a
+// larger (smaller) one.
 bool sum_fits(const Codegen *cg, const Op *op);
 // Whether a nest computes single numbers and is printed where it is called.
 bool nest_is_statement(const Codegen *cg, const Op *op);
@@ -63,7 +66,7 @@ typedef struct EdgeSizes {
 	struct {
 		const Symbol *symbol;
 		const Dim *from; // in the sizes before the branch
-	} *items;
+	} * items;
 } EdgeSizes;
 
 // False: nothing is known of a size.
@@ -74,10 +77,12 @@ bool edge_size_is_same(const EdgeSizes *z, const Dim *want, const Dim *have);
 
 // ---- update.c -----------------------------------------------------------------------------------
 
-// Whether what these leave as it is need not be copied: it lies where the result does, or nothing was written so far.
+// Whether what these leave as it is need not be copied: it lies where the result does, or nothing
+// was written so far.
 bool update_keeps(const Op *op);
 
-// Room that something needs, and the size that the caller may raise to make it; NULL: there is none.
+// Room that something needs, and the size that the caller may raise to make it; NULL: there is
+// none.
 typedef struct Room {
 	const Dim *size;
 	const Symbol *symbol;
@@ -85,11 +90,11 @@ typedef struct Room {
 
 // What loop.update checks when it runs, in every target.
 typedef struct UpdateChecks {
-	bool sign, end;          // whether the position may be negative, or behind the last slice
-	bool fixed;              // then it is a wrong index, else there is no room
-	bool length;             // whether the slice may be too short for what is written
+	bool sign, end;           // whether the position may be negative, or behind the last slice
+	bool fixed;               // then it is a wrong index, else there is no room
+	bool length;              // whether the slice may be too short for what is written
 	const Dim *slice, *count; // elements of a slice, and of what is written
-	Room slices, elements;   // of the tensor, of a slice
+	Room slices, elements;    // of the tensor, of a slice
 } UpdateChecks;
 
 UpdateChecks update_checks(const Codegen *cg, const Op *op);
@@ -100,11 +105,13 @@ UpdateChecks update_checks(const Codegen *cg, const Op *op);
 bool run_collect(Codegen *cg);
 // One operation; bound: by symbol, the operation that says what it is, once there is one.
 bool run_op_print(Codegen *cg, const Op *op, const Op **bound);
-// What stopped a printer without a word since there were `errors` is mostly an element type. False, for the caller to return.
+// What stopped a printer without a word since there were `errors` is mostly an element type. False,
+// for the caller to return.
 bool run_no_code(const Codegen *cg, const Op *op, int errors);
 // The C name of a tensor in model_run; NULL after a diagnostic.
 const char *tensor_pointer(Codegen *cg, const Value *v);
-// The variable that points at a buffer that moves, made at its first use; or of one that was used before.
+// The variable that points at a buffer that moves, made at its first use; or of one that was used
+// before.
 const Moving *moving_find(Codegen *cg, const Place *p);
 const Moving *moving_at(const Codegen *cg, int number);
 const char *moving_as(Codegen *cg, const Moving *m, DType t); // as a pointer to such elements
@@ -124,7 +131,8 @@ void run_locals_print(Codegen *cg, Text *out); // sizes, and where memory begins
 // ---- module.c -----------------------------------------------------------------------------------
 
 // Everything up to the texts of functions and calls; false after diagnostics.
-bool codegen_begin(Codegen *cg, const Backend *backend, Context *c, const Op *module, const Target *t, const CodegenOptions *o);
+bool codegen_begin(Codegen *cg, const Backend *backend, Context *c, const Op *module,
+                   const Target *t, const CodegenOptions *o);
 void codegen_end(Codegen *cg, CodegenResult *out); // weights and empty texts
 
 const char *assert_status(const Op *op);
@@ -132,7 +140,7 @@ const char *assert_status(const Op *op);
 // ---- header.c, info.c ---------------------------------------------------------------------------
 
 void header_print(Codegen *cg, Text *out);
-void info_print(Codegen *cg, Text *out);  // model_info and what it points to
-void call_print(Codegen *cg, Text *out);  // model_call
+void info_print(Codegen *cg, Text *out); // model_info and what it points to
+void call_print(Codegen *cg, Text *out); // model_call
 
 #endif

@@ -9,26 +9,36 @@ static bool options_check(Codegen *cg)
 {
 	const CodegenOptions *o = cg->options;
 	if (!prefix_is_free(o->prefix)) {
-		diag_error(cg->ctx->diag, &loc_unknown, "prefix '%s' is a name of C, C++, CUDA or the runtime; --prefix gives another",
+		diag_error(cg->ctx->diag, &loc_unknown,
+		           "prefix '%s' is a name of C, C++, CUDA or the runtime; --prefix gives another",
 		           o->prefix);
 		return false;
 	}
 	if (o->call && cg->nsymbol) {
 		diag_error(cg->ctx->diag, &loc_unknown,
-		           "%s_call needs static shapes, but '%s' is chosen at run time; fix the shapes with --shape",
+		           "%s_call needs static shapes, but '%s' is chosen at run time; fix the shapes "
+		           "with --shape",
 		           o->prefix, cg->symbols[0].name);
 		return false;
 	}
 	return true;
 }
 
-static void codegen_init(Codegen *cg, Context *c, const Op *module, const Target *t, const CodegenOptions *o)
+static void codegen_init(Codegen *cg, Context *c, const Op *module, const Target *t,
+                         const CodegenOptions *o)
 {
-	static const char *const interface[] = {"init", "init_shared", "run", "info", "call", "wait", "free",
-	                                        "workspace_size", "dims", "inputs", "outputs", "reset", "parameter"};
-	static const char *const run_names[] = {"m", "in", "out", "workspace", "weights", "status", "stream", "queue",
-	                                        "state", "sizes", "error", "graph", "body", "parts", "parts_on"};
-	*cg = (Codegen){.ctx = c, .arena = c->arena, .module = module, .target = t, .options = o, .prefix = o->prefix};
+	static const char *const interface[] = {
+		"init",           "init_shared", "run",    "info",    "call",  "wait",     "free",
+		"workspace_size", "dims",        "inputs", "outputs", "reset", "parameter"};
+	static const char *const run_names[] = {"m",      "in",     "out",   "workspace", "weights",
+	                                        "status", "stream", "queue", "state",     "sizes",
+	                                        "error",  "graph",  "body",  "parts",     "parts_on"};
+	*cg = (Codegen){.ctx = c,
+	                .arena = c->arena,
+	                .module = module,
+	                .target = t,
+	                .options = o,
+	                .prefix = o->prefix};
 	names_init(&cg->globals, c->arena);
 	names_init(&cg->locals, c->arena);
 	for (size_t i = 0; i < COUNT_OF(run_names); i++)
@@ -52,7 +62,8 @@ static void codegen_init(Codegen *cg, Context *c, const Op *module, const Target
 	cg->workspace = workspace ? workspace->dim : dim_const(c, 0);
 }
 
-bool codegen_begin(Codegen *cg, const Backend *backend, Context *c, const Op *module, const Target *t, const CodegenOptions *o)
+bool codegen_begin(Codegen *cg, const Backend *backend, Context *c, const Op *module,
+                   const Target *t, const CodegenOptions *o)
 {
 	codegen_init(cg, c, module, t, o);
 	cg->backend = backend;
@@ -61,7 +72,8 @@ bool codegen_begin(Codegen *cg, const Backend *backend, Context *c, const Op *mo
 
 void codegen_end(Codegen *cg, CodegenResult *out)
 {
-	*out = (CodegenResult){.nstate = cg->nstate, .states = NEW_ARRAY(cg->arena, (size_t)cg->nstate + 1, const char *)};
+	*out = (CodegenResult){.nstate = cg->nstate,
+	                       .states = NEW_ARRAY(cg->arena, (size_t)cg->nstate + 1, const char *)};
 	for (int i = 0; i < cg->nstate; i++)
 		out->states[i] = cg->states[i].name;
 	if (!cg->inline_weights) {

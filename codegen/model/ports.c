@@ -1,4 +1,5 @@
-// What goes in and out of a model: feeds, fetches, and the symbols that their sizes hang on. Called by codegen.c.
+// What goes in and out of a model: feeds, fetches, and the symbols that their sizes hang on. Called
+// by codegen.c.
 #include "codegen/model/model.h"
 #include "ir/base/vec.h"
 
@@ -8,7 +9,8 @@ const char *comment_text(Arena *a, const char *s)
 {
 	char *t = arena_strndup(a, s, strlen(s));
 	for (char *p = t; *p; p++)
-		if ((unsigned char)*p < ' ' || (p > t && *p == '/' && p[-1] == '*') || (*p == '*' && p[1] == '/'))
+		if ((unsigned char)*p < ' ' || (p > t && *p == '/' && p[-1] == '*') ||
+		    (*p == '*' && p[1] == '/'))
 			*p = '?';
 	return t;
 }
@@ -42,7 +44,7 @@ const char *shape_comment(Codegen *cg, const Type *t)
 	return text.text;
 }
 
-// ---- symbols ---------------------------------------------------------------------------------------------
+// ---- symbols ------------------------------------------------------------------------------------
 
 static void dim_symbols(Codegen *cg, const Dim *d);
 
@@ -55,10 +57,14 @@ static void symbol_add(Codegen *cg, const Dim *sym)
 		dim_symbols(cg, bound);
 	VEC_ROOM(cg->arena, cg->symbols, cg->nsymbol, cg->csymbol);
 	const char *name = names_unique(&cg->locals, name_local(cg->arena, sym->name));
-	const char *max = sym->bounded ? names_unique(&cg->locals, arena_printf(cg->arena, "max_%s", name)) : NULL;
-	cg->symbols[cg->nsymbol++] = (Symbol){.dim = sym, .name = name, .max = max, .bound = bound != sym ? bound : NULL};
+	const char *max = sym->bounded
+	                      ? names_unique(&cg->locals, arena_printf(cg->arena, "max_%s", name))
+	                      : NULL;
+	cg->symbols[cg->nsymbol++] = (Symbol){
+		.dim = sym, .name = name, .max = max, .bound = bound != sym ? bound : NULL};
 	if (dim_may_be_empty(cg->ctx, sym))
-		cg->symbols[cg->nsymbol - 1].room = names_unique(&cg->locals, arena_printf(cg->arena, "room_%s", name));
+		cg->symbols[cg->nsymbol - 1].room = names_unique(&cg->locals,
+		                                                 arena_printf(cg->arena, "room_%s", name));
 	cg->nmember += bound == sym;
 }
 
@@ -92,15 +98,15 @@ static bool op_sizes_known(Codegen *cg, const Op *op)
 				text_init(&text, cg->arena);
 				dim_print(&text, t->dims[d]);
 				diag_error(cg->ctx->diag, op->loc,
-				           "code generation: nothing says what size %s of the result of '%s' is", text.text,
-				           op->info->name);
+				           "code generation: nothing says what size %s of the result of '%s' is",
+				           text.text, op->info->name);
 				return false;
 			}
 	}
 	return true;
 }
 
-// ---- ports -------------------------------------------------------------------------------------------------
+// ---- ports --------------------------------------------------------------------------------------
 
 // A tensor array goes in or out as several tensors.
 static void port_set_part(Codegen *cg, Port *p, const Op *op)
@@ -122,7 +128,8 @@ static bool port_add(Codegen *cg, const Op *op, Port **ports, int *n)
 	bool in = op->code == OP_PD_FEED;
 	const Value *v = in ? &op->results[0] : op_operand(op, 0);
 	if (col < 0 || col > 4095 || !v || v->type->kind != TY_TENSOR) {
-		diag_error(cg->ctx->diag, op->loc, "code generation: no C for this %s", in ? "feed" : "fetch");
+		diag_error(cg->ctx->diag, op->loc, "code generation: no C for this %s",
+		           in ? "feed" : "fetch");
 		return false;
 	}
 	if (col >= *n) {
@@ -156,7 +163,8 @@ static bool ports_name(Codegen *cg, Port *ports, int n, const char *what)
 		names_unique(&members, arena_printf(cg->arena, "found_%s", cg->symbols[i].name));
 	for (int i = 0; i < n; i++) {
 		if (!ports[i].type) {
-			diag_error(cg->ctx->diag, &loc_unknown, "code generation: %s column %d is missing", what, i);
+			diag_error(cg->ctx->diag, &loc_unknown, "code generation: %s column %d is missing",
+			           what, i);
 			return false;
 		}
 		ports[i].member = names_unique(&members, name_sanitize(cg->arena, ports[i].name));
@@ -181,14 +189,16 @@ static void slots_collect(Codegen *cg)
 				symbol_add(cg, t->dims[d]);
 				Symbol *s = (Symbol *)symbol_find(cg, t->dims[d]); // one of cg's own
 				if (!s->next && !s->by_op)
-					s->next = names_unique(&cg->locals, arena_printf(cg->arena, "next_%s", s->name));
+					s->next = names_unique(&cg->locals,
+					                       arena_printf(cg->arena, "next_%s", s->name));
 			}
 		}
 }
 
 static bool bytes_mention(Codegen *cg, const Value *v, const Dim *sym)
 {
-	return v->type->kind == TY_TENSOR && type_is_found(v->type) && dim_mentions(type_bytes_at_most(cg->ctx, v->type), sym);
+	return v->type->kind == TY_TENSOR && type_is_found(v->type) &&
+	       dim_mentions(type_bytes_at_most(cg->ctx, v->type), sym);
 }
 
 // Whether the size of some tensor in memory hangs on the bound of a symbol, or another bound does.
@@ -246,7 +256,9 @@ bool ports_collect(Codegen *cg)
 		for (int d = 0; cg->inputs[i].type && d < cg->inputs[i].type->rank; d++)
 			dim_symbols(cg, cg->inputs[i].type->dims[d]);
 	for (const Op *op = first; op; op = module_next(op)) {
-		const Attr *found = op->code == OP_LOOP_BIND || op->code == OP_LOOP_CAPACITY ? op_attr(op, "dims") : NULL;
+		const Attr *found = op->code == OP_LOOP_BIND || op->code == OP_LOOP_CAPACITY
+		                        ? op_attr(op, "dims")
+		                        : NULL;
 		for (int d = 0; found && d < found->n; d++) {
 			dim_symbols(cg, found->dims[d]);
 			if (found->dims[d]->kind == DIM_SYM)
@@ -258,5 +270,6 @@ bool ports_collect(Codegen *cg)
 	for (const Op *op = first; op; op = module_next(op))
 		if (!op_sizes_known(cg, op))
 			return false;
-	return ports_name(cg, cg->inputs, cg->ninput, "feed") && ports_name(cg, cg->outputs, cg->noutput, "fetch");
+	return ports_name(cg, cg->inputs, cg->ninput, "feed") &&
+	       ports_name(cg, cg->outputs, cg->noutput, "fetch");
 }

@@ -1,5 +1,5 @@
-// The body of model_run: walks the operations, has a function made for each that computes, and prints its call
-// under a comment that says which operator and variable it is. Called by codegen.c.
+// The body of model_run: walks the operations, has a function made for each that computes, and
+// prints its call under a comment that says which operator and variable it is. Called by codegen.c.
 #include "codegen/model/model.h"
 #include "lower/analysis/analysis.h"
 #include "lower/target/schedule.h"
@@ -7,13 +7,16 @@
 #include <inttypes.h>
 #include <string.h>
 
-// ---- tensors in model_run ------------------------------------------------------------------------------
+// ---- tensors in model_run -----------------------------------------------------------------------
 
-// The member that points at an input or output. What shares its bytes on the way may be of another type.
+// The member that points at an input or output. What shares its bytes on the way may be of another
+// type.
 static const char *port_pointer(Codegen *cg, const char *which, const Port *port, const char *type)
 {
 	const char *member = arena_printf(cg->arena, "%s->%s", which, port->member);
-	return strcmp(dtype_c_memory(port->type->dtype), type) ? arena_printf(cg->arena, "((%s *)%s)", type, member) : member;
+	return strcmp(dtype_c_memory(port->type->dtype), type)
+	           ? arena_printf(cg->arena, "((%s *)%s)", type, member)
+	           : member;
 }
 
 // The bytes at which a tensor lies, as a C expression; NULL after a diagnostic.
@@ -29,7 +32,8 @@ static const char *array_use(Codegen *cg, const Value *root)
 
 static const char *place_expression(Codegen *cg, const Place *p, const char *type)
 {
-	const char *offset = p->offset && !dim_is(p->offset, 0) ? dim_in_locals(&cg->plan, p->offset) : NULL;
+	const char *offset = p->offset && !dim_is(p->offset, 0) ? dim_in_locals(&cg->plan, p->offset)
+	                                                        : NULL;
 	switch (p->kind) {
 	case PLACE_INPUT:
 		return p->col < cg->ninput ? port_pointer(cg, "in", &cg->inputs[p->col], type) : NULL;
@@ -37,30 +41,31 @@ static const char *place_expression(Codegen *cg, const Place *p, const char *typ
 		return p->col < cg->noutput ? port_pointer(cg, "out", &cg->outputs[p->col], type) : NULL;
 	case PLACE_WORKSPACE:
 		cg->uses_workspace = true;
-		return arena_printf(cg->arena, offset ? "(%s *)(workspace + %s)" : "(%s *)%sworkspace", type,
-		                    offset ? offset : "");
+		return arena_printf(cg->arena, offset ? "(%s *)(workspace + %s)" : "(%s *)%sworkspace",
+		                    type, offset ? offset : "");
 	case PLACE_PARAM:
 		if (cg->inline_weights && !cg->target->cuda)
 			return array_use(cg, p->root);
 		cg->uses_weights = true;
-		return arena_printf(cg->arena, offset ? "(const %s *)(weights + %s)" : "(const %s *)%sweights", type,
+		return arena_printf(cg->arena,
+		                    offset ? "(const %s *)(weights + %s)" : "(const %s *)%sweights", type,
 		                    offset ? offset : "");
-	default:
-		return NULL;
+	default: return NULL;
 	}
 }
 
 static const char *local_stem(const Codegen *cg, const Value *root)
 {
 	const Op *op = root->def;
-	const char *var = op && op->code == OP_BUILTIN_GET_PARAMETER ? op_str(op, "name", NULL) : root->name;
+	const char *var = op && op->code == OP_BUILTIN_GET_PARAMETER ? op_str(op, "name", NULL)
+	                                                             : root->name;
 	if (!var && op)
 		var = op->loc->var ? op->loc->var : op->info->short_name;
 	return name_local(cg->arena, var ? var : "arg");
 }
 
-// Where locals are declared: where they are first used, or, when there are labels, in front of all labels, since C++
-// allows no goto past a declaration.
+// Where locals are declared: where they are first used, or, when there are labels, in front of all
+// labels, since C++ allows no goto past a declaration.
 static Text *declarations(Codegen *cg)
 {
 	return cg->blocks ? &cg->declarations : &cg->run;
@@ -81,7 +86,8 @@ const Moving *moving_find(Codegen *cg, const Place *p)
 		return m;
 	m->type = dtype_c_memory(p->root->type->dtype);
 	m->name = names_unique(&cg->locals, local_stem(cg, p->root));
-	text_line(declarations(cg), 1, "%s *%s = %s;", m->type, m->name, place_expression(cg, p, m->type));
+	text_line(declarations(cg), 1, "%s *%s = %s;", m->type, m->name,
+	          place_expression(cg, p, m->type));
 	return m;
 }
 
@@ -122,20 +128,23 @@ const char *tensor_pointer(Codegen *cg, const Value *v)
 		if (!value_used(local)) // one of several results that one nest gives
 			text_line(&cg->declarations, 1, "(void)%s;", var);
 		name = arena_printf(cg->arena, "(&%s)", var);
-	} else if (p.kind == PLACE_WORKSPACE || (p.kind == PLACE_PARAM && (!cg->inline_weights || cg->target->cuda))) {
+	} else if (p.kind == PLACE_WORKSPACE ||
+	           (p.kind == PLACE_PARAM && (!cg->inline_weights || cg->target->cuda))) {
 		name = names_unique(&cg->locals, local_stem(cg, p.root));
-		text_line(declarations(cg), 1, "%s%s *const %s = %s;", p.kind == PLACE_PARAM ? "const " : "", type, name, e);
+		text_line(declarations(cg), 1, "%s%s *const %s = %s;",
+		          p.kind == PLACE_PARAM ? "const " : "", type, name, e);
 	}
 	pointer_map_set(&cg->pointers, p.root, name);
 	return name;
 }
 
-// ---- calls ---------------------------------------------------------------------------------------------------
+// ---- calls --------------------------------------------------------------------------------------
 
 const char *op_stem(Codegen *cg, const Op *op)
 {
-	return op->nresult ? local_stem(cg, &op->results[0])
-	                   : name_sanitize(cg->arena, op->loc->var ? op->loc->var : op->info->short_name);
+	return op->nresult
+	           ? local_stem(cg, &op->results[0])
+	           : name_sanitize(cg->arena, op->loc->var ? op->loc->var : op->info->short_name);
 }
 
 // What stands in comments and messages for an operation: its legacy operator and variable.
@@ -151,8 +160,9 @@ const char *call_argument(Codegen *cg, const KernelParam *p)
 	if (p->given)
 		return p->given;
 	if (!p->value)
-		return p->bound ? symbol_find(cg, p->sym)->max : size_is_on_device(cg, p->sym) ? cg->backend->size(cg, symbol_find(cg, p->sym))
-		                                                                     : symbol_name(cg, p->sym);
+		return p->bound                        ? symbol_find(cg, p->sym)->max
+		       : size_is_on_device(cg, p->sym) ? cg->backend->size(cg, symbol_find(cg, p->sym))
+		                                       : symbol_name(cg, p->sym);
 	const char *e = tensor_pointer(cg, p->value);
 	return e && e[0] == '(' && e[1] == '&' ? expression_unwrap(cg->arena, e) : e;
 }
@@ -194,7 +204,8 @@ static bool fetch_print(Codegen *cg, const Op *op)
 	int col = (int)op_int(op, "col", 0);
 	if (p.kind == PLACE_OUTPUT && p.col == col)
 		return true;
-	text_printf(&cg->run, "\n\t/* %s: %s */\n", comment_text(cg->arena, op_title(cg, op)), shape_comment(cg, v->type));
+	text_printf(&cg->run, "\n\t/* %s: %s */\n", comment_text(cg->arena, op_title(cg, op)),
+	            shape_comment(cg, v->type));
 	const char *from = tensor_pointer(cg, v);
 	if (!from)
 		return false;
@@ -217,8 +228,10 @@ static bool set_print(Codegen *cg, const Op *op)
 	to.offset = dim_const(cg->ctx, s->offset);
 	if (from.state && from.offset == to.offset)
 		return true;
-	text_printf(&cg->run, "\n\t/* parameter '%s': %s */\n", comment_text(cg->arena, s->name), shape_comment(cg, v->type));
-	const char *type = dtype_c_memory(v->type->dtype), *at = place_expression(cg, &to, type), *bytes = dim_in_run(cg, type_bytes_in_run(cg, v->type));
+	text_printf(&cg->run, "\n\t/* parameter '%s': %s */\n", comment_text(cg->arena, s->name),
+	            shape_comment(cg, v->type));
+	const char *type = dtype_c_memory(v->type->dtype), *at = place_expression(cg, &to, type),
+			   *bytes = dim_in_run(cg, type_bytes_in_run(cg, v->type));
 	const char *data = tensor_pointer(cg, v);
 	if (!data)
 		return false;
@@ -258,14 +271,16 @@ bool run_op_print(Codegen *cg, const Op *op, const Op **bound)
 	Emitter *emit = cg->backend->emitter(op);
 	if (emit)
 		return cg->backend->compute(cg, op, emit);
-	diag_error(cg->ctx->diag, op->loc, "code generation: no %s for '%s'", cg->backend->name, op->info->name);
+	diag_error(cg->ctx->diag, op->loc, "code generation: no %s for '%s'", cg->backend->name,
+	           op->info->name);
 	return false;
 }
 
 bool run_no_code(const Codegen *cg, const Op *op, int errors)
 {
 	if (diag_errors(cg->ctx->diag) == errors)
-		diag_error(cg->ctx->diag, op->loc, "code generation: '%s' is not supported for these types", op->info->name);
+		diag_error(cg->ctx->diag, op->loc, "code generation: '%s' is not supported for these types",
+		           op->info->name);
 	return false;
 }
 
@@ -278,7 +293,7 @@ bool run_collect(Codegen *cg)
 	return cg->backend->walk(cg, bound);
 }
 
-// ---- the function -----------------------------------------------------------------------------------------------
+// ---- the function -------------------------------------------------------------------------------
 
 void run_locals_print(Codegen *cg, Text *out)
 {
@@ -293,7 +308,8 @@ void run_locals_print(Codegen *cg, Text *out)
 	}
 	for (int i = 0; i < cg->nsymbol; i++)
 		if (cg->symbols[i].max || !cg->symbols[i].dim->bounded)
-			text_line(out, 1, "(void)%s;", cg->symbols[i].max ? cg->symbols[i].max : cg->symbols[i].name);
+			text_line(out, 1, "(void)%s;",
+			          cg->symbols[i].max ? cg->symbols[i].max : cg->symbols[i].name);
 	rooms_print(&cg->plan, NULL, out);
 	text_str(out, cg->plan.text.text ? cg->plan.text.text : "");
 	text_str(out, cg->sizes.text.text ? cg->sizes.text.text : "");
@@ -306,7 +322,8 @@ void run_locals_print(Codegen *cg, Text *out)
 // What model_run does before the first call.
 void run_checks_print(Codegen *cg, Text *out)
 {
-	text_line(out, 1, "if (!m%s%s || !m->ready)", cg->ninput ? " || !in" : "", cg->noutput ? " || !out" : "");
+	text_line(out, 1, "if (!m%s%s || !m->ready)", cg->ninput ? " || !in" : "",
+	          cg->noutput ? " || !out" : "");
 	text_line(out, 2, "return PD_NULL;");
 	for (int side = 0; side < 2; side++)
 		for (int i = 0; i < (side ? cg->noutput : cg->ninput); i++) {
@@ -325,7 +342,8 @@ void run_checks_print(Codegen *cg, Text *out)
 	if (cg->nmember) {
 		const char *p = cg->prefix;
 		text_line(out, 1, "if (%s_workspace_size(&in->dims) > m->workspace_size)", p);
-		text_line(out, 2, "return %s_workspace_size(&in->dims) == SIZE_MAX ? PD_DIMS : PD_WORKSPACE;", p);
+		text_line(out, 2,
+		          "return %s_workspace_size(&in->dims) == SIZE_MAX ? PD_DIMS : PD_WORKSPACE;", p);
 	}
 	if (!cg->ninput)
 		text_line(out, 1, "(void)in;");

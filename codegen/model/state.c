@@ -1,6 +1,6 @@
-// Parameters that runs change: the table of them, how they begin (model_reset), and how a program gets at them by name
-// (model_parameter). The plan puts them in front of the workspace, so they live as long as the instance. Called by module.c,
-// run.c, header.c, info.c and the CUDA printers.
+// Parameters that runs change: the table of them, how they begin (model_reset), and how a program
+// gets at them by name (model_parameter). The plan puts them in front of the workspace, so they
+// live as long as the instance. Called by module.c, run.c, header.c, info.c and the CUDA printers.
 #include "codegen/model/model.h"
 
 #include <inttypes.h>
@@ -28,8 +28,9 @@ static State *state_row(Codegen *cg, const char *name)
 static bool offset_read(const Op *op, int64_t *out)
 {
 	const Attr *places = op_attr(op, "place"), *offsets = op_attr(op, "offset");
-	if (!places || places->kind != ATTR_STRS || places->n != 1 || strcmp(places->strs[0], "state") || !offsets ||
-	    offsets->kind != ATTR_DIMS || offsets->n != 1 || !dim_is_const(offsets->dims[0]))
+	if (!places || places->kind != ATTR_STRS || places->n != 1 ||
+	    strcmp(places->strs[0], "state") || !offsets || offsets->kind != ATTR_DIMS ||
+	    offsets->n != 1 || !dim_is_const(offsets->dims[0]))
 		return false;
 	*out = offsets->dims[0]->value;
 	return true;
@@ -38,7 +39,9 @@ static bool offset_read(const Op *op, int64_t *out)
 void states_collect(Codegen *cg)
 {
 	const Attr *bytes = op_attr(cg->module, "state");
-	cg->state_bytes = bytes && bytes->kind == ATTR_DIM && dim_is_const(bytes->dim) ? bytes->dim->value : 0;
+	cg->state_bytes = bytes && bytes->kind == ATTR_DIM && dim_is_const(bytes->dim)
+	                      ? bytes->dim->value
+	                      : 0;
 	for (const Op *op = module_first(cg->module); op; op = module_next(op)) {
 		const bool get = op->code == OP_BUILTIN_GET_PARAMETER;
 		int64_t offset;
@@ -71,14 +74,18 @@ static int64_t state_bytes(const State *s)
 static void begin_lines(Codegen *cg, Text *out)
 {
 	const bool cuda = cg->target->cuda;
-	text_line(out, 1, cuda ? "pd_clear(queue, m->workspace, %" PRId64 ");" : "memset(m->workspace, 0, %" PRId64 ");",
+	text_line(out, 1,
+	          cuda ? "pd_clear(queue, m->workspace, %" PRId64 ");"
+	               : "memset(m->workspace, 0, %" PRId64 ");",
 	          cg->state_bytes);
 	for (int i = 0; i < cg->nstate; i++) {
 		const State *s = &cg->states[i];
 		if (s->initial < 0)
 			continue;
-		text_line(out, 1, "%sm->workspace + %" PRId64 ", %s, %" PRId64 "); /* %s */", cuda ? "pd_copy(queue, " : "memcpy(",
-		          s->offset, s->array && !cuda ? s->array->name : arena_printf(cg->arena, "m->weights + %" PRId64, s->initial),
+		text_line(out, 1, "%sm->workspace + %" PRId64 ", %s, %" PRId64 "); /* %s */",
+		          cuda ? "pd_copy(queue, " : "memcpy(", s->offset,
+		          s->array && !cuda ? s->array->name
+		                            : arena_printf(cg->arena, "m->weights + %" PRId64, s->initial),
 		          state_bytes(s), comment_text(cg->arena, s->name));
 	}
 }
@@ -87,20 +94,26 @@ static void reset_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
 	if (!cg->target->cuda) {
-		text_printf(out, "pd_status %s_reset(%s *m)\n{\n\tif (!m || !m->ready)\n\t\treturn PD_NULL;\n", p, p);
+		text_printf(out,
+		            "pd_status %s_reset(%s *m)\n{\n\tif (!m || !m->ready)\n\t\treturn PD_NULL;\n",
+		            p, p);
 		begin_lines(cg, out);
 		text_str(out, "\treturn PD_OK;\n}\n\n");
 		return;
 	}
 	text_printf(out, "static void parameters_begin(%s *m, pd_queue *queue)\n{\n", p);
 	begin_lines(cg, out);
-	text_printf(out, "}\n\npd_status %s_reset(%s *m, cudaStream_t stream)\n{\n\tif (!m || !m->ready)\n\t\treturn PD_NULL;\n", p, p);
+	text_printf(out,
+	            "}\n\npd_status %s_reset(%s *m, cudaStream_t stream)\n{\n\tif (!m || "
+	            "!m->ready)\n\t\treturn PD_NULL;\n",
+	            p, p);
 	text_line(out, 1, "pd_error error;");
 	text_line(out, 1, "pd_queue queue = pd_queue_of(stream, &error);");
 	text_line(out, 1, "if (!pd_device_is(&queue, m->device))");
 	text_line(out, 2, "return PD_WRONG_DEVICE;");
 	text_line(out, 1, "parameters_begin(m, &queue);");
-	text_str(out, "\treturn pd_ok(&queue) ? PD_OK : pd_failure(&error, &m->failed, &m->error);\n}\n\n");
+	text_str(out,
+	         "\treturn pd_ok(&queue) ? PD_OK : pd_failure(&error, &m->failed, &m->error);\n}\n\n");
 }
 
 static void table_print(Codegen *cg, Text *out)
@@ -117,9 +130,11 @@ static void table_print(Codegen *cg, Text *out)
 	text_str(out, "static const pd_parameter_info parameter_infos[] = {\n");
 	for (int i = 0; i < cg->nstate; i++) {
 		const State *s = &cg->states[i];
-		text_printf(out, "\t{%s, %s, %d, %s, %" PRId64 ", %" PRId64 "},\n", string_literal(cg->arena, s->name),
-		            dtype_info_name(s->type->dtype), s->type->rank,
-		            s->type->rank ? arena_printf(cg->arena, "parameter_dims_%d", i) : "NULL", state_bytes(s), s->offset);
+		text_printf(out, "\t{%s, %s, %d, %s, %" PRId64 ", %" PRId64 "},\n",
+		            string_literal(cg->arena, s->name), dtype_info_name(s->type->dtype),
+		            s->type->rank,
+		            s->type->rank ? arena_printf(cg->arena, "parameter_dims_%d", i) : "NULL",
+		            state_bytes(s), s->offset);
 	}
 	text_str(out, "};\n\n");
 }
@@ -147,14 +162,20 @@ void states_declare(Codegen *cg, Text *out)
 	if (!cg->nstate)
 		return;
 	const bool cuda = cg->target->cuda;
-	text_printf(out, "/* Parameters that runs change are part of the instance%s: init gives them their values, each run goes on from the one\n"
-	                 " * before, reset starts anew. After a run that failed they may be changed in part. */\n",
-	            cuda ? ", in its memory" : ", in its workspace");
+	text_printf(
+		out,
+		"/* Parameters that runs change are part of the instance%s: init gives them their values, "
+		"each run goes on from the one\n"
+		" * before, reset starts anew. After a run that failed they may be changed in part. */\n",
+		cuda ? ", in its memory" : ", in its workspace");
 	text_printf(out, "pd_status %s_reset(%s *m%s);\n", p, p, cuda ? ", cudaStream_t stream" : "");
-	text_printf(out, "/* Such a parameter by its name, to read and to write%s; info and data are NULL when there is none:",
+	text_printf(out,
+	            "/* Such a parameter by its name, to read and to write%s; info and data are NULL "
+	            "when there is none:",
 	            cuda ? " (memory of the device)" : "");
 	for (int i = 0; i < cg->nstate; i++)
-		text_printf(out, "\n * %s %s", comment_text(cg->arena, cg->states[i].name), shape_comment(cg, cg->states[i].type));
+		text_printf(out, "\n * %s %s", comment_text(cg->arena, cg->states[i].name),
+		            shape_comment(cg, cg->states[i].type));
 	text_printf(out, " */\npd_parameter %s_parameter(%s *m, const char *name);\n", p, p);
 }
 
@@ -165,12 +186,14 @@ void states_info_functions(Codegen *cg, Text *out)
 		return;
 	const bool cuda = cg->target->cuda;
 	for (int set = 0; set < 2; set++) {
-		text_printf(out, "static pd_status %s_info_parameter_%s(void *instance, int i, %svoid *data)\n{\n", p, set ? "set" : "get",
-		            set ? "const " : "");
+		text_printf(
+			out, "static pd_status %s_info_parameter_%s(void *instance, int i, %svoid *data)\n{\n",
+			p, set ? "set" : "get", set ? "const " : "");
 		if (!cuda) {
 			const char *at = "((struct %s *)instance)->workspace + parameter_infos[i].offset";
 			at = arena_printf(cg->arena, at, p);
-			text_line(out, 1, "memcpy(%s, %s, parameter_infos[i].bytes);", set ? at : "data", set ? "data" : at);
+			text_line(out, 1, "memcpy(%s, %s, parameter_infos[i].bytes);", set ? at : "data",
+			          set ? "data" : at);
 			text_str(out, "\treturn PD_OK;\n}\n\n");
 			continue;
 		}
@@ -178,8 +201,10 @@ void states_info_functions(Codegen *cg, Text *out)
 		text_line(out, 1, "pd_error error;");
 		text_line(out, 1, "pd_queue queue = pd_queue_of(s->pd_host.stream, &error);");
 		const char *at = "s->pd_instance.workspace + parameter_infos[i].offset";
-		text_line(out, 1, "pd_copy_%s(&queue, %s, %s, parameter_infos[i].bytes);", set ? "in" : "out", set ? at : "data", set ? "data" : at);
+		text_line(out, 1, "pd_copy_%s(&queue, %s, %s, parameter_infos[i].bytes);",
+		          set ? "in" : "out", set ? at : "data", set ? "data" : at);
 		text_line(out, 1, "pd_synchronize(&queue);");
-		text_str(out, "\treturn pd_ok(&queue) ? PD_OK : pd_stage_error(&s->pd_host, &error);\n}\n\n");
+		text_str(out,
+		         "\treturn pd_ok(&queue) ? PD_OK : pd_stage_error(&s->pd_host, &error);\n}\n\n");
 	}
 }

@@ -1,9 +1,10 @@
-// loop.update and loop.append: what must be checked before they write, and what need not be copied. Called by the backends.
+// loop.update and loop.append: what must be checked before they write, and what need not be copied.
+// Called by the backends.
 #include "codegen/model/model.h"
 #include "lower/pass/rewrite.h"
 
-// The symbol in a size of memory that the caller may raise; NULL: none. Where the larger of two sizes is the room, raising one
-// makes room.
+// The symbol in a size of memory that the caller may raise; NULL: none. Where the larger of two
+// sizes is the room, raising one makes room.
 static const Symbol *room_symbol(const Codegen *cg, const Dim *size)
 {
 	if (size->kind == DIM_SYM) {
@@ -30,9 +31,13 @@ UpdateChecks update_checks(const Codegen *cg, const Op *op)
 	int64_t lo, hi;
 	dim_range(t->dims[0], &lo, &hi);
 	return (UpdateChecks){
-		.fixed = op_bool(op, "fixed", false), .sign = at < 0, .end = at < 0 || at >= lo,
+		.fixed = op_bool(op, "fixed", false),
+		.sign = at < 0,
+		.end = at < 0 || at >= lo,
 		.length = count != slice && !(dim_is_const(count) && dim_is_const(slice)),
-		.slice = slice, .count = count, .slices = room_of(cg, t->dims[0]),
+		.slice = slice,
+		.count = count,
+		.slices = room_of(cg, t->dims[0]),
 		.elements = room_of(cg, t->rank == 2 ? t->dims[1] : slice),
 	};
 }

@@ -1,5 +1,5 @@
-// Parameters and constants: gathered into the bytes of model.weights at the offsets that the plan gave them, or
-// printed as C arrays. Called by codegen.c.
+// Parameters and constants: gathered into the bytes of model.weights at the offsets that the plan
+// gave them, or printed as C arrays. Called by codegen.c.
 #include "codegen/model/model.h"
 
 #include <inttypes.h>
@@ -21,16 +21,15 @@ static void float_print(Text *t, double v, bool single)
 
 static double complex_part(const Tensor *data, int64_t i, int part)
 {
-	return data->dtype == DT_C64 ? ((const float *)data->data)[2 * i + part] : ((const double *)data->data)[2 * i + part];
+	return data->dtype == DT_C64 ? ((const float *)data->data)[2 * i + part]
+	                             : ((const double *)data->data)[2 * i + part];
 }
 
 static void element_print(Text *t, const Tensor *data, int64_t i)
 {
 	switch (data->dtype) {
 	case DT_F32:
-	case DT_F64:
-		float_print(t, tensor_get_f(data, i), data->dtype == DT_F32);
-		return;
+	case DT_F64: float_print(t, tensor_get_f(data, i), data->dtype == DT_F32); return;
 	case DT_C64:
 	case DT_C128:
 		text_char(t, '{');
@@ -40,25 +39,28 @@ static void element_print(Text *t, const Tensor *data, int64_t i)
 		text_char(t, '}');
 		return;
 	case DT_F16:
-	case DT_BF16:
-		text_printf(t, "0x%04x", ((const uint16_t *)data->data)[i]);
-		return;
+	case DT_BF16: text_printf(t, "0x%04x", ((const uint16_t *)data->data)[i]); return;
 	default: {
 		int64_t v = tensor_get_i(data, i);
 		if (v == INT64_MIN)
 			text_str(t, "INT64_MIN");
 		else
-			text_printf(t, data->dtype == DT_I64 && (v > INT32_MAX || v < -INT32_MAX) ? "INT64_C(%" PRId64 ")"
-			                                                                           : "%" PRId64, v);
+			text_printf(t,
+			            data->dtype == DT_I64 && (v > INT32_MAX || v < -INT32_MAX)
+			                ? "INT64_C(%" PRId64 ")"
+			                : "%" PRId64,
+			            v);
 	}
 	}
 }
 
-static void array_print(Codegen *cg, Text *t, const char *name, const char *param, const Tensor *data)
+static void array_print(Codegen *cg, Text *t, const char *name, const char *param,
+                        const Tensor *data)
 {
 	int64_t n = tensor_numel(data);
 	text_printf(t, "/* %s */\n", comment_text(cg->arena, param));
-	text_printf(t, "PDRT_ALIGN64 static const %s %s[%" PRId64 "] = {", dtype_c_memory(data->dtype), name, n ? n : 1);
+	text_printf(t, "PDRT_ALIGN64 static const %s %s[%" PRId64 "] = {", dtype_c_memory(data->dtype),
+	            name, n ? n : 1);
 	for (int64_t i = 0; i < n; i++) {
 		text_str(t, i % PER_LINE ? " " : "\n\t");
 		element_print(t, data, i);
@@ -74,7 +76,8 @@ static const Tensor *op_data(const Codegen *cg, const Op *op)
 	return op->code == OP_BUILTIN_GET_PARAMETER ? param_get(cg->ctx, op_str(op, "name", "")) : NULL;
 }
 
-static bool parameter_check(Codegen *cg, const Op *op, const Tensor *data, const Place *p, int64_t *offset)
+static bool parameter_check(Codegen *cg, const Op *op, const Tensor *data, const Place *p,
+                            int64_t *offset)
 {
 	if (!data) {
 		diag_error(cg->ctx->diag, op->loc, "no data for parameter '%s'", op_str(op, "name", ""));
@@ -82,7 +85,8 @@ static bool parameter_check(Codegen *cg, const Op *op, const Tensor *data, const
 	}
 	*offset = p->offset && p->offset->kind == DIM_CONST ? p->offset->value : -1;
 	size_t bytes = tensor_bytes(data);
-	if (*offset >= 0 && *offset <= cg->weights_size && bytes <= (size_t)(cg->weights_size - *offset))
+	if (*offset >= 0 && *offset <= cg->weights_size &&
+	    bytes <= (size_t)(cg->weights_size - *offset))
 		return true;
 	diag_error(cg->ctx->diag, op->loc, "code generation: the plan has no room for parameter '%s'",
 	           op_str(op, "name", "constant"));
@@ -96,13 +100,14 @@ static void array_collect(Codegen *cg, const Op *op, const Tensor *data, int64_t
 	if (!*at) {
 		WeightsArray *array = NEW(cg->arena, WeightsArray);
 		const char *param = op_str(op, "name", op->loc->var ? op->loc->var : "constant");
-		array->name = names_unique(&cg->globals, arena_printf(cg->arena, "weights_%s", name_sanitize(cg->arena, param)));
+		array->name = names_unique(
+			&cg->globals, arena_printf(cg->arena, "weights_%s", name_sanitize(cg->arena, param)));
 		text_init(&array->text, cg->arena);
 		array_print(cg, &array->text, array->name, param, data);
 		*(cg->last_array ? &cg->last_array->next : &cg->arrays) = array;
 		cg->last_array = *at = array;
-		text_line(&cg->uploads, 1, "pd_copy_in(&queue, uploads + %" PRId64 ", %s, %zu);",
-		          offset, array->name, tensor_bytes(data));
+		text_line(&cg->uploads, 1, "pd_copy_in(&queue, uploads + %" PRId64 ", %s, %zu);", offset,
+		          array->name, tensor_bytes(data));
 	}
 	pointer_map_set(&cg->param_arrays, &op->results[0], *at);
 }
@@ -137,12 +142,14 @@ bool weights_collect(Codegen *cg)
 {
 	const Attr *size = op_attr(cg->module, "weights");
 	if (size && size->dim->kind != DIM_CONST) {
-		diag_error(cg->ctx->diag, &loc_unknown, "code generation: the size of the weights is not constant");
+		diag_error(cg->ctx->diag, &loc_unknown,
+		           "code generation: the size of the weights is not constant");
 		return false;
 	}
 	cg->weights_size = size ? size->dim->value : 0;
 	WeightsMode mode = cg->options->weights;
-	cg->inline_weights = mode == WEIGHTS_INLINE || (mode == WEIGHTS_AUTO && cg->weights_size <= INLINE_LIMIT) ||
+	cg->inline_weights = mode == WEIGHTS_INLINE ||
+	                     (mode == WEIGHTS_AUTO && cg->weights_size <= INLINE_LIMIT) ||
 	                     !cg->weights_size;
 	cg->object_weights = !cg->inline_weights && (mode == WEIGHTS_OBJECT || cg->options->call);
 	cg->weights = arena_big(cg->arena, (size_t)cg->weights_size + 1);

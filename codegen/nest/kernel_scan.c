@@ -28,12 +28,18 @@ static const char *scan_update(KernelFunc *k, DType t, ScanKind kind)
 	if (kind == SCAN_PROD)
 		return dtype_is_float(t) ? "acc *= v;" : "acc *= (uint64_t)v;";
 	if (kind == SCAN_LOGSUMEXP)
-		return arena_printf(k->arena, "acc = v == acc ? v + 0x1.62e42fefa39efp-1%s : "
-		                              "acc > v ? acc + log1p%s(exp%s(v - acc)) : v + log1p%s(exp%s(acc - v));", f, f, f, f, f);
+		return arena_printf(
+			k->arena,
+			"acc = v == acc ? v + 0x1.62e42fefa39efp-1%s : "
+			"acc > v ? acc + log1p%s(exp%s(v - acc)) : v + log1p%s(exp%s(acc - v));",
+			f, f, f, f, f);
 	const char *order = kind != SCAN_MAX ? "<=" : ">=";
 	const char *nan = dtype_is_float(t) ? "v != v || (acc == acc && " : "(";
-	const char *which = k->op->nresult > 1 ? arena_printf(k->arena, "\n\twhich = %s;", "(at - first) / inner") : "";
-	return arena_printf(k->arena, "if (k == 0 || %sv %s acc)) {\n\tacc = v;%s\n}", nan, order, which);
+	const char *which = k->op->nresult > 1
+	                        ? arena_printf(k->arena, "\n\twhich = %s;", "(at - first) / inner")
+	                        : "";
+	return arena_printf(k->arena, "if (k == 0 || %sv %s acc)) {\n\tacc = v;%s\n}", nan, order,
+	                    which);
 }
 
 bool kernel_scan_emit(KernelFunc *k)
@@ -47,20 +53,28 @@ bool kernel_scan_emit(KernelFunc *k)
 	if (dtype_is_complex(t))
 		return false;
 	const char *value = scan_scalar(k, t, kind);
-	const char *result = dtype_is_float(t) || value[0] != 'u' ? "acc" : arena_printf(k->arena, "(%s)acc", dtype_c_memory(t));
+	const char *result = dtype_is_float(t) || value[0] != 'u'
+	                         ? "acc"
+	                         : arena_printf(k->arena, "(%s)acc", dtype_c_memory(t));
 	const char *store = arena_printf(k->arena, "%s;", scalar_store(k, t, out, "at", result));
-	const char *load = arena_printf(k->arena, "const %s v = %s;", type_c_scalar(type_scalar(k->ctx, t)),
+	const char *load = arena_printf(k->arena, "const %s v = %s;",
+	                                type_c_scalar(type_scalar(k->ctx, t)),
 	                                scalar_load(k, t, "x", "at"));
 	const char *update = scan_update(k, t, kind);
 	if (indices)
 		store = arena_printf(k->arena, "%s\n%s[at] = which;", store, kernel_result(k, 1));
 	const TemplateKey keys[] = {
-		{"function", tile_function_kind(k)}, {"length", length},
-		{"each", tile_each(k, "i", arena_printf(k->arena, "%s * inner", tile_product(k, axis, x->dims)))},
-		{"inner", tile_product(k, x->rank - axis - 1, x->dims + axis + 1)}, {"scalar", value},
-		{"start", arena_printf(k->arena, "%s%s", scan_start(k, t, kind), indices ? ";\nint64_t which = 0" : "")},
+		{"function", tile_function_kind(k)},
+		{"length", length},
+		{"each",
+	     tile_each(k, "i", arena_printf(k->arena, "%s * inner", tile_product(k, axis, x->dims)))},
+		{"inner", tile_product(k, x->rank - axis - 1, x->dims + axis + 1)},
+		{"scalar", value},
+		{"start", arena_printf(k->arena, "%s%s", scan_start(k, t, kind),
+	                           indices ? ";\nint64_t which = 0" : "")},
 		{"step", op_bool(k->op, "reverse", false) ? "(length - 1 - k)" : "k"},
-		{"body", arena_printf(k->arena, "%s\n%s\n%s", load, exclusive ? store : update, exclusive ? update : store)},
+		{"body", arena_printf(k->arena, "%s\n%s\n%s", load, exclusive ? store : update,
+	                          exclusive ? update : store)},
 	};
 	return kernel_template(k, "scan.c", COUNT_OF(keys), keys);
 }
@@ -73,7 +87,8 @@ static const char *scatter_store(KernelFunc *k, DType t, ScatterKind how)
 	if (how == SCATTER_REPLACE)
 		return "row[i] = from[i]";
 	if (dtype_is_int(t)) // whole numbers wrap
-		return arena_printf(k->arena, "row[i] = (%s)((uint64_t)%s %s (uint64_t)%s)", dtype_c_memory(t), old, sign, new);
+		return arena_printf(k->arena, "row[i] = (%s)((uint64_t)%s %s (uint64_t)%s)",
+		                    dtype_c_memory(t), old, sign, new);
 	return scalar_store(k, t, "row", "i", arena_printf(k->arena, "%s %s %s", old, sign, new));
 }
 
@@ -88,19 +103,36 @@ bool kernel_scatter_emit(KernelFunc *k)
 	const char *store = scatter_store(k, t, how), *count = kernel_dim(k, at->dims[0]);
 	if (k->target->cuda) {
 		const TemplateKey keys[] = {
-			{"width", width}, {"count", count}, {"type", dtype_c_memory(t)}, {"store", store},
-			{"each", tile_each(k, "i", "width")}, {"rows", kernel_dim(k, x->dims[0])},
-			{"clear", how != SCATTER_SUM ? "" : arena_printf(k->arena, "for (int64_t k = 0; k < %s; k++)\n\t"
-			 "if ((uint64_t)at[k] < (uint64_t)rows)\n\t\tout[at[k] * width + i] = (%s)0;", count, dtype_c_memory(t))},
+			{"width", width},
+			{"count", count},
+			{"type", dtype_c_memory(t)},
+			{"store", store},
+			{"each", tile_each(k, "i", "width")},
+			{"rows", kernel_dim(k, x->dims[0])},
+			{"clear",
+		     how != SCATTER_SUM
+		         ? ""
+		         : arena_printf(
+					   k->arena,
+					   "for (int64_t k = 0; k < %s; k++)\n\t"
+					   "if ((uint64_t)at[k] < (uint64_t)rows)\n\t\tout[at[k] * width + i] = (%s)0;",
+					   count, dtype_c_memory(t))},
 		};
 		return kernel_template(k, "cuda_scatter.c", COUNT_OF(keys), keys);
 	}
-	const char *clear = arena_printf(k->arena, "for (int64_t k = 0; k < %s; k++)\n\t"
-	                                           "memset(out + at[k] * width, 0, (size_t)width * sizeof *out);", count);
-	const Dim *bytes = dim_mul(k->ctx, type_numel(k->ctx, x), dim_const(k->ctx, (int64_t)dtype_size(t)));
+	const char *clear = arena_printf(k->arena,
+	                                 "for (int64_t k = 0; k < %s; k++)\n\t"
+	                                 "memset(out + at[k] * width, 0, (size_t)width * sizeof *out);",
+	                                 count);
+	const Dim *bytes = dim_mul(k->ctx, type_numel(k->ctx, x),
+	                           dim_const(k->ctx, (int64_t)dtype_size(t)));
 	const TemplateKey keys[] = {
-		{"width", width}, {"bytes", kernel_dim(k, bytes)}, {"clear", how != SCATTER_SUM ? "" : clear},
-		{"count", count}, {"type", dtype_c_memory(t)}, {"store", store},
+		{"width", width},
+		{"bytes", kernel_dim(k, bytes)},
+		{"clear", how != SCATTER_SUM ? "" : clear},
+		{"count", count},
+		{"type", dtype_c_memory(t)},
+		{"store", store},
 	};
 	return kernel_template(k, "scatter.c", COUNT_OF(keys), keys);
 }

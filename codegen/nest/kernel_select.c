@@ -1,5 +1,5 @@
-// Emits the kernels that choose elements: kernel.sort, kernel.nms, kernel.compact. Called by run.c; device/select.c has those
-// of CUDA, with parts of these.
+// Emits the kernels that choose elements: kernel.sort, kernel.nms, kernel.compact. Called by run.c;
+// device/select.c has those of CUDA, with parts of these.
 #include "codegen/nest/kernel_select.h"
 #include "codegen/nest/region.h"
 
@@ -10,7 +10,7 @@ static const char *result_type(const KernelFunc *k, int i)
 	return dtype_c_memory(k->op->results[i].type->dtype);
 }
 
-// ---- sorting --------------------------------------------------------------------------------------------
+// ---- sorting ------------------------------------------------------------------------------------
 
 const char *sort_comes_first(KernelFunc *k, DType t, const char *a, const char *b)
 {
@@ -18,19 +18,25 @@ const char *sort_comes_first(KernelFunc *k, DType t, const char *a, const char *
 	if (!dtype_is_float(t))
 		return arena_printf(k->arena, "%s %s %s", a, descending ? ">" : "<", b);
 	const char *large = descending ? a : b, *small = descending ? b : a;
-	return arena_printf(k->arena, "(%s > %s || (%s != %s && %s == %s))", large, small, large, large, small, small);
+	return arena_printf(k->arena, "(%s > %s || (%s != %s && %s == %s))", large, small, large, large,
+	                    small, small);
 }
 
 // The helpers that compare and sift, named after what they do it to.
 static const char *sort_helpers(KernelFunc *k, const Type *x)
 {
-	const char *name = arena_printf(k->arena, "pd_sort_%s%s_%s", op_bool(k->op, "descending", false) ? "down_" : "",
-	                                dtype_name(x->dtype), dtype_name(k->op->results[0].type->dtype));
+	const char *name = arena_printf(
+		k->arena, "pd_sort_%s%s_%s", op_bool(k->op, "descending", false) ? "down_" : "",
+		dtype_name(x->dtype), dtype_name(k->op->results[0].type->dtype));
 	const TemplateKey keys[] = {
-		{"name", name}, {"type", dtype_c_memory(x->dtype)},
-		{"scalar", type_c_scalar(type_scalar(k->ctx, x->dtype))}, {"index", result_type(k, 0)},
-		{"load_i", scalar_load(k, x->dtype, "row", "i")}, {"load_j", scalar_load(k, x->dtype, "row", "j")},
-		{"first", sort_comes_first(k, x->dtype, "x", "y")}, {"last", sort_comes_first(k, x->dtype, "y", "x")},
+		{"name", name},
+		{"type", dtype_c_memory(x->dtype)},
+		{"scalar", type_c_scalar(type_scalar(k->ctx, x->dtype))},
+		{"index", result_type(k, 0)},
+		{"load_i", scalar_load(k, x->dtype, "row", "i")},
+		{"load_j", scalar_load(k, x->dtype, "row", "j")},
+		{"first", sort_comes_first(k, x->dtype, "x", "y")},
+		{"last", sort_comes_first(k, x->dtype, "y", "x")},
 	};
 	return kernel_helper(k, "sort_rows.c", COUNT_OF(keys), keys) ? name : NULL;
 }
@@ -45,9 +51,13 @@ static const char *sort_heap_text(KernelFunc *k)
 	const Attr *above = op_attr(k->op, "above");
 	DType t = x->dtype == DT_F64 ? DT_F64 : DT_F32;
 	const char *skip = above ? arena_printf(k->arena, "if (!(%s > %s))\n\tcontinue;", element,
-	                                        scalar_float(k->arena, t, above->f)) : "";
+	                                        scalar_float(k->arena, t, above->f))
+	                         : "";
 	const TemplateKey heap[] = {
-		{"index", result_type(k, 0)}, {"number", result_type(k, 1)}, {"name", name ? name : ""}, {"skip", skip},
+		{"index", result_type(k, 0)},
+		{"number", result_type(k, 1)},
+		{"name", name ? name : ""},
+		{"skip", skip},
 	};
 	Text body;
 	text_init(&body, k->arena);
@@ -62,13 +72,15 @@ bool kernel_sort_emit(KernelFunc *k)
 	const char *body = sort_heap_text(k);
 	const TemplateKey keys[] = {
 		{"rows", tile_product(k, x->rank - 1, x->dims)},
-		{"length", kernel_dim(k, x->dims[x->rank - 1])}, {"limit", kernel_dim(k, order->dims[order->rank - 1])},
-		{"type", dtype_c_memory(x->dtype)}, {"body", body},
+		{"length", kernel_dim(k, x->dims[x->rank - 1])},
+		{"limit", kernel_dim(k, order->dims[order->rank - 1])},
+		{"type", dtype_c_memory(x->dtype)},
+		{"body", body},
 	};
 	return body && kernel_template(k, "sort.c", COUNT_OF(keys), keys);
 }
 
-// ---- boxes that overlap ------------------------------------------------------------------------------------
+// ---- boxes that overlap -------------------------------------------------------------------------
 
 // The number of the set of boxes that row r of `order` uses.
 static const char *box_set(KernelFunc *k, const Type *boxes, const Type *order)
@@ -89,15 +101,24 @@ int nms_keys(KernelFunc *k, TemplateKey *keys)
 	if (boxes->dtype != DT_F32 && !wide)
 		return 0;
 	const char *type = dtype_c_memory(boxes->dtype);
-	const char *name = arena_printf(k->arena, "pd_overlap_%s%s", pixels ? "pixels_" : "", dtype_name(boxes->dtype));
+	const char *name = arena_printf(k->arena, "pd_overlap_%s%s", pixels ? "pixels_" : "",
+	                                dtype_name(boxes->dtype));
 	double eta = op_float(k->op, "eta", 1);
-	const char *shrink = eta >= 1 ? "" : arena_printf(k->arena, "if (threshold > 0.5f)\n\tthreshold *= %s;",
-	                                                 scalar_float(k->arena, boxes->dtype, eta));
+	const char *shrink = eta >= 1
+	                         ? ""
+	                         : arena_printf(k->arena, "if (threshold > 0.5f)\n\tthreshold *= %s;",
+	                                        scalar_float(k->arena, boxes->dtype, eta));
 	const TemplateKey helper[] = {{"type", type}, {"name", name}, {"pixel", pixels ? " + 1" : ""}};
 	const TemplateKey all[] = {
-		{"rows", tile_product(k, order->rank - 1, order->dims)}, {"limit", kernel_dim(k, order->dims[order->rank - 1])}, {"set", box_set(k, boxes, order)}, {"type", type},
-		{"index", result_type(k, 0)}, {"number", result_type(k, 1)}, {"overlap", name},
-		{"threshold", scalar_float(k->arena, boxes->dtype, op_float(k->op, "threshold", 0))}, {"shrink", shrink},
+		{"rows", tile_product(k, order->rank - 1, order->dims)},
+		{"limit", kernel_dim(k, order->dims[order->rank - 1])},
+		{"set", box_set(k, boxes, order)},
+		{"type", type},
+		{"index", result_type(k, 0)},
+		{"number", result_type(k, 1)},
+		{"overlap", name},
+		{"threshold", scalar_float(k->arena, boxes->dtype, op_float(k->op, "threshold", 0))},
+		{"shrink", shrink},
 	};
 	memcpy(keys, all, sizeof all);
 	return kernel_helper(k, "box_overlap.c", COUNT_OF(helper), helper) ? (int)COUNT_OF(all) : 0;
@@ -110,13 +131,15 @@ bool kernel_nms_emit(KernelFunc *k)
 	return n && kernel_template(k, "nms.c", n, keys);
 }
 
-// ---- what is true ----------------------------------------------------------------------------------------------
+// ---- what is true -------------------------------------------------------------------------------
 
 bool kernel_compact_emit(KernelFunc *k)
 {
 	const Type *mask = op_operand(k->op, 0)->type;
 	const TemplateKey keys[] = {
-		{"numel", tile_product(k, mask->rank, mask->dims)}, {"index", result_type(k, 0)}, {"number", result_type(k, 1)},
+		{"numel", tile_product(k, mask->rank, mask->dims)},
+		{"index", result_type(k, 0)},
+		{"number", result_type(k, 1)},
 	};
 	return kernel_template(k, "compact.c", COUNT_OF(keys), keys);
 }

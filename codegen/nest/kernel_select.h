@@ -4,9 +4,11 @@
 
 #include "codegen/nest/nest.h"
 
-// Whether `a` comes before `b` in kernel.sort, ties aside, as a C expression; NaN is larger than all else.
+// Whether `a` comes before `b` in kernel.sort, ties aside, as a C expression; NaN is larger than
+// all else.
 const char *sort_comes_first(KernelFunc *k, DType t, const char *a, const char *b);
-// The keys that the templates of kernel.nms share, and its helper: how many there are; 0: after a diagnostic, or not for such boxes.
+// The keys that the templates of kernel.nms share, and its helper: how many there are; 0: after a
+// diagnostic, or not for such boxes.
 int nms_keys(KernelFunc *k, TemplateKey *keys);
 // kernel.scan in sequence, a line at a time; with CUDA a thread has a line.
 bool kernel_scan_emit(KernelFunc *k);

@@ -1,5 +1,6 @@
-// Prints the innermost loop of a nest in tiles when reductions hang on it: `acc[W]` lies over W neighbouring
-// results, the reduction loops run outside of the lane loops, and every lane loop reads side by side.
+// Prints the innermost loop of a nest in tiles when reductions hang on it: `acc[W]` lies over W
+// neighbouring results, the reduction loops run outside of the lane loops, and every lane loop
+// reads side by side.
 //
 //   for (j0 = 0; j0 + W <= J; j0 += W) {
 //       float acc[W];  for (l) acc[l] = 0;
@@ -7,18 +8,23 @@
 //       for (l) out[j0 + l] = acc[l];
 //   }
 //
-// A block is cut into groups, each one lane loop: reductions end a group, values that outlive their group are
-// arrays, and what does not change from lane to lane is printed between them. Called by nest.c.
+// A block is cut into groups, each one lane loop: reductions end a group, values that outlive their
+// group are arrays, and what does not change from lane to lane is printed between them. Called by
+// nest.c.
 #include "codegen/nest/nest.h"
 #include "ir/base/vec.h"
 
 #include <string.h>
 
-typedef enum Finish { FINISH_NONE, FINISH_STORE, FINISH_ADD } Finish; // what the last group of a block does
+typedef enum Finish {
+	FINISH_NONE,
+	FINISH_STORE,
+	FINISH_ADD
+} Finish; // what the last group of a block does
 
 typedef struct Lanes {
 	Nest *n;
-	PointerMap moves;       // Value -> itself: differs from lane to lane
+	PointerMap moves; // Value -> itself: differs from lane to lane
 	int width;
 	int ngroup, cgroup; // the group being gathered
 	const Op **group;
@@ -32,7 +38,7 @@ typedef struct BlockEnd {
 	const char *index; // of the innermost reduction loop
 } BlockEnd;
 
-// ---- what moves with the lane --------------------------------------------------------------------------------
+// ---- what moves with the lane -------------------------------------------------------------------
 
 static bool op_moves(Lanes *l, const Op *op)
 {
@@ -63,7 +69,7 @@ static void lanes_init(Lanes *l, Nest *n)
 		op_moves(l, op);
 }
 
-// ---- groups -----------------------------------------------------------------------------------------------------
+// ---- groups -------------------------------------------------------------------------------------
 
 static bool in_group(const Lanes *l, const Op *op)
 {
@@ -132,17 +138,19 @@ static bool lane_loop_print(Lanes *l, const BlockEnd *end, int depth)
 	return true;
 }
 
-// ---- predicates that hold for all lanes ------------------------------------------------------------------------
+// ---- predicates that hold for all lanes ---------------------------------------------------------
 
 static bool pred_stays(Nest *n, const Value *pred)
 {
 	return !value_moves(n->lanes, pred);
 }
 
-// Whether the reduction's element is, under the known predicates, the neutral constant: then it adds nothing.
+// Whether the reduction's element is, under the known predicates, the neutral constant: then it
+// adds nothing.
 static bool adds_nothing(Lanes *l, const BlockEnd *end)
 {
-	if (!end || end->finish != FINISH_ADD || end->acc->kind == REDUCE_ARGMAX || end->acc->kind == REDUCE_ARGMIN)
+	if (!end || end->finish != FINISH_ADD || end->acc->kind == REDUCE_ARGMAX ||
+	    end->acc->kind == REDUCE_ARGMIN)
 		return false;
 	const Value *v = op_operand(end->terminator, 0);
 	while (v->def && (v->def->code == OP_LOOP_LOAD_OR || v->def->code == OP_PD_WHERE)) {
@@ -204,7 +212,7 @@ static bool group_print(Lanes *l, const BlockEnd *end, int depth)
 	return ok;
 }
 
-// ---- blocks -------------------------------------------------------------------------------------------------------
+// ---- blocks -------------------------------------------------------------------------------------
 
 static bool lanes_reduce_print(Lanes *l, const Op *op, int depth);
 
@@ -247,16 +255,20 @@ static bool lanes_reduce_print(Lanes *l, const Op *op, int depth)
 		return false;
 	for (int i = 0; i < nloop; i++)
 		loop_open(&n->s, &loops[i], &depth, n->out);
-	BlockEnd end = {.finish = FINISH_ADD, .reduce = op, .acc = &acc, .index = nloop ? loops[nloop - 1].var : "0"};
+	BlockEnd end = {.finish = FINISH_ADD,
+	                .reduce = op,
+	                .acc = &acc,
+	                .index = nloop ? loops[nloop - 1].var : "0"};
 	if (!lanes_block_print(l, op->regions[0].first, &end, depth))
 		return false;
 	for (int i = nloop; i-- > 0;)
 		loop_close(&loops[i], &depth, n->out);
-	pointer_map_set(&n->s.names, &op->results[0], scalar_round(n->k, op->results[0].type, acc.element));
+	pointer_map_set(&n->s.names, &op->results[0],
+	                scalar_round(n->k, op->results[0].type, acc.element));
 	return true;
 }
 
-// ---- the tile --------------------------------------------------------------------------------------------------------
+// ---- the tile -----------------------------------------------------------------------------------
 
 // Few results are not worth a tile.
 enum { MIN_LANES = 4 };
@@ -285,7 +297,8 @@ bool nest_wants_lanes(Nest *n)
 	Strides out = {0}, in = {0};
 	bool any = false;
 	for (const Op *op = n->body->first; op; op = op->next) {
-		if (op->code != OP_LOOP_REDUCE || !nest_needed(n, op) || nest_level(n, &op->results[0]) != n->nloop)
+		if (op->code != OP_LOOP_REDUCE || !nest_needed(n, op) ||
+		    nest_level(n, &op->results[0]) != n->nloop)
 			continue;
 		const Block *b = op->regions[0].first;
 		strides_count(&n->s, b, inner->arg, &out);

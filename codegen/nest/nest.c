@@ -1,15 +1,15 @@
-// Prints loop.nest as a C function: loops over the dims (merged where every access allows it), each scalar at
-// the outermost loop that it depends on, predicates that the innermost loop does not change decided before it.
-// Called by codegen.c through nest_emit.
+// Prints loop.nest as a C function: loops over the dims (merged where every access allows it), each
+// scalar at the outermost loop that it depends on, predicates that the innermost loop does not
+// change decided before it. Called by codegen.c through nest_emit.
 #include "codegen/nest/nest.h"
 
 #include <string.h>
 
-// When the last two loops are turned: elements of a strip, so that as many cache lines stay near while the other
-// loop goes round; and how long that other loop may be.
+// When the last two loops are turned: elements of a strip, so that as many cache lines stay near
+// while the other loop goes round; and how long that other loop may be.
 enum { STRIP = 64, MAX_TURNED_LANES = 64 };
 
-// ---- levels ------------------------------------------------------------------------------------------------
+// ---- levels -------------------------------------------------------------------------------------
 
 int nest_level(const Nest *n, const Value *v)
 {
@@ -38,7 +38,8 @@ static int operands_level(const Nest *n, const Op *op)
 
 static bool op_reads_memory(const Op *op)
 {
-	return op->code == OP_LOOP_LOAD || op->code == OP_LOOP_LOAD_OR || op->code == OP_LOOP_TO_INDEX || op->nregion;
+	return op->code == OP_LOOP_LOAD || op->code == OP_LOOP_LOAD_OR ||
+	       op->code == OP_LOOP_TO_INDEX || op->nregion;
 }
 
 static void levels_find(Nest *n)
@@ -66,7 +67,7 @@ static void levels_find(Nest *n)
 	}
 }
 
-// ---- what is needed ----------------------------------------------------------------------------------------
+// ---- what is needed -----------------------------------------------------------------------------
 
 bool nest_needed(const Nest *n, const Op *op)
 {
@@ -112,7 +113,8 @@ void nest_renew(Nest *n)
 	nest_mark(n, n->body);
 }
 
-const Value *nest_predicate(Nest *n, const Op *const *ops, int nop, bool (*fixed)(Nest *n, const Value *v))
+const Value *nest_predicate(Nest *n, const Op *const *ops, int nop,
+                            bool (*fixed)(Nest *n, const Value *v))
 {
 	if (n->s.nknown == (int)COUNT_OF(n->s.known))
 		return NULL;
@@ -126,7 +128,7 @@ const Value *nest_predicate(Nest *n, const Op *const *ops, int nop, bool (*fixed
 	return NULL;
 }
 
-// ---- printing -----------------------------------------------------------------------------------------------
+// ---- printing -----------------------------------------------------------------------------------
 
 static const char *output_index(Nest *n)
 {
@@ -146,14 +148,16 @@ static const char *output_index(Nest *n)
 	return sum ? sum : "0";
 }
 
-// A result may share bytes with an operand, so with several results all values stand before the first store.
+// A result may share bytes with an operand, so with several results all values stand before the
+// first store.
 static const char *stored_value(Nest *n, const Value *v, int depth)
 {
 	const char *value = scalars_name(&n->s, v);
 	if (!value || n->op->nresult == 1 || !value[strcspn(value, " ([*")])
 		return value;
 	const char *name = kernel_local(n->k, "v");
-	text_line(n->out, depth, "const %s %s = %s;", type_c_scalar(v->type), name, expression_unwrap(n->k->arena, value));
+	text_line(n->out, depth, "const %s %s = %s;", type_c_scalar(v->type), name,
+	          expression_unwrap(n->k->arena, value));
 	return name;
 }
 
@@ -169,7 +173,8 @@ bool nest_stores_print(Nest *n, int depth)
 			return false;
 	for (int i = 0; i < end->noperand; i++) {
 		DType t = n->op->results[i].type->dtype;
-		text_line(n->out, depth, "%s;", scalar_store(n->k, t, kernel_result(n->k, i), index, values[i]));
+		text_line(n->out, depth, "%s;",
+		          scalar_store(n->k, t, kernel_result(n->k, i), index, values[i]));
 	}
 	return true;
 }
@@ -258,10 +263,10 @@ static void strip_open(Nest *n, Loop *inner, int *depth)
 	const char *extent = expression_unwrap(a, kernel_dim(n->k, inner->extent));
 	inner->first = kernel_local(n->k, "i");
 	inner->end = kernel_local(n->k, "end");
-	text_line(n->out, (*depth)++, "for (int64_t %s = 0; %s < %s; %s += %d) {", inner->first, inner->first, extent,
-	          inner->first, STRIP);
-	text_line(n->out, *depth, "const int64_t %s = %s + %d < %s ? %s + %d : %s;", inner->end, inner->first, STRIP, extent,
-	          inner->first, STRIP, extent);
+	text_line(n->out, (*depth)++, "for (int64_t %s = 0; %s < %s; %s += %d) {", inner->first,
+	          inner->first, extent, inner->first, STRIP);
+	text_line(n->out, *depth, "const int64_t %s = %s + %d < %s ? %s + %d : %s;", inner->end,
+	          inner->first, STRIP, extent, inner->first, STRIP, extent);
 }
 
 static bool loops_print(Nest *n)
@@ -287,7 +292,7 @@ static bool loops_print(Nest *n)
 	return true;
 }
 
-// ---- turning the last two loops -----------------------------------------------------------------------------
+// ---- turning the last two loops -----------------------------------------------------------------
 
 static bool op_divides(const Op *op)
 {
@@ -308,8 +313,9 @@ static bool depends_on(const Value *v, const Value *arg, int depth)
 	return v->def->nregion > 0;
 }
 
-// A short innermost loop whose positions are found by division (channels that do not lie as they are stored), anew for
-// each pixel, though they do not depend on the pixel: then the loop over pixels is the better inner one.
+// A short innermost loop whose positions are found by division (channels that do not lie as they
+// are stored), anew for each pixel, though they do not depend on the pixel: then the loop over
+// pixels is the better inner one.
 static bool wants_turn(const Nest *n)
 {
 	if (n->nloop < 2 || n->k->target->cuda)
@@ -397,8 +403,8 @@ bool nest_emit(KernelFunc *k)
 	nest_init(&n, k, &body);
 	if (!loops_print(&n))
 		return false;
-	text_printf(&k->text, "%s %s %s(%s)\n{\n", n.nloop ? kernel_linkage(k) : "static", k->status ? "pd_status" : "void",
-	            KERNEL_FN, KERNEL_PARAMS);
+	text_printf(&k->text, "%s %s %s(%s)\n{\n", n.nloop ? kernel_linkage(k) : "static",
+	            k->status ? "pd_status" : "void", KERNEL_FN, KERNEL_PARAMS);
 	text_str(&k->text, body.text ? body.text : "");
 	if (k->status)
 		text_str(&k->text, "\treturn PD_OK;\n");

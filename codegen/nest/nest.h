@@ -1,5 +1,5 @@
-// Loops and regions as C: nests, reductions in lanes, kernels that choose. Leaves functions in a Codegen. Uses codegen/func and
-// codegen/text; what C and CUDA print in the same way.
+// Loops and regions as C: nests, reductions in lanes, kernels that choose. Leaves functions in a
+// Codegen. Uses codegen/func and codegen/text; what C and CUDA print in the same way.
 #ifndef PDCC_NEST_H
 #define PDCC_NEST_H
 
@@ -11,13 +11,14 @@
 struct Loop {
 	const Value *arg;
 	const Dim *extent;
-	const char *var; // set by loop_open
+	const char *var;         // set by loop_open
 	const char *first, *end; // C expressions of a part of the range; NULL: all of it
 	const char *step;        // C expression; NULL: 1
 };
 
-// Merges arguments that only ever stand side by side in loads of tensors with the same dims there: fewer and
-// longer loops. Fills loops[MAX_RANK] and the merged and names maps; returns how many loops there are.
+// Merges arguments that only ever stand side by side in loads of tensors with the same dims there:
+// fewer and longer loops. Fills loops[MAX_RANK] and the merged and names maps; returns how many
+// loops there are.
 int loops_merge(Scalars *s, const Block *b, const Dim *const *extents, Loop *loops);
 // Prints the head of a loop (nothing when its extent is 1) and names its argument.
 void loop_open(Scalars *s, Loop *loop, int *depth, Text *out);
@@ -49,14 +50,17 @@ typedef struct Accumulator {
 } Accumulator;
 
 ReduceKind reduce_kind(const Op *op);
-const char *reduce_neutral(Scalars *s, const Op *op, ReduceKind kind, const Type *t); // NULL after a diagnostic
+const char *reduce_neutral(Scalars *s, const Op *op, ReduceKind kind,
+                           const Type *t); // NULL after a diagnostic
 // Declares it with the neutral element; lanes: how many side by side (0: a scalar).
 bool accumulator_open(Scalars *s, const Op *op, int lanes, Accumulator *a, int depth, Text *out);
-void accumulator_add(Scalars *s, const Accumulator *a, const char *value, const char *index, int depth, Text *out);
-// For max and min of floats whose elements are not taken one after the other: NaN in the accumulator then says that there
-// was one, and reduce_again_print prints what does it in order.
+void accumulator_add(Scalars *s, const Accumulator *a, const char *value, const char *index,
+                     int depth, Text *out);
+// For max and min of floats whose elements are not taken one after the other: NaN in the
+// accumulator then says that there was one, and reduce_again_print prints what does it in order.
 void accumulator_keep_nan(Accumulator *a);
-bool reduce_again_print(Scalars *s, const Op *op, const Accumulator *a, Loop *loops, int nloop, int depth, Text *out);
+bool reduce_again_print(Scalars *s, const Op *op, const Accumulator *a, Loop *loops, int nloop,
+                        int depth, Text *out);
 
 // A nest being printed.
 typedef struct Nest {
@@ -68,26 +72,30 @@ typedef struct Nest {
 	int nloop;
 	Loop loops[MAX_RANK];  // outermost first
 	Loop layout[MAX_RANK]; // the same in the order of the result's dims
-	PointerMap levels; // Value in the body -> its level + 1, as a pointer: the innermost loop that it depends on
+	PointerMap levels; // Value in the body -> its level + 1, as a pointer: the innermost loop that
+	                   // it depends on
 	PointerMap needed; // Op -> itself: what is printed under the predicates that are known
 	struct Lanes *lanes; // lanes.c, while it prints
 	bool turned;         // the last two loops run in the other order
 } Nest;
 
 void nest_init(Nest *n, KernelFunc *k, Text *out);
-int nest_level(const Nest *n, const Value *v);     // 0: depends on no loop
+int nest_level(const Nest *n, const Value *v); // 0: depends on no loop
 bool nest_needed(const Nest *n, const Op *op);
 // Fills `needed` for a block: what its terminator needs, under the known predicates.
 void nest_mark(Nest *n, const Block *b);
 // The same for the whole nest, from nothing: after the known predicates have changed.
 void nest_renew(Nest *n);
-// A predicate of a needed load_or or where in the block that `fixed` says stays the same; NULL: none.
-const Value *nest_predicate(Nest *n, const Op *const *ops, int nop, bool (*fixed)(Nest *n, const Value *v));
+// A predicate of a needed load_or or where in the block that `fixed` says stays the same; NULL:
+// none.
+const Value *nest_predicate(Nest *n, const Op *const *ops, int nop,
+                            bool (*fixed)(Nest *n, const Value *v));
 bool nest_stores_print(Nest *n, int depth);
 // The scalars of the innermost loop, and the stores.
 bool nest_element_print(Nest *n, int depth);
 
-// device/reduce.c: whether threads can do a reduction together: many terms, of a kind and type that they can join; and that.
+// device/reduce.c: whether threads can do a reduction together: many terms, of a kind and type that
+// they can join; and that.
 bool reduce_suits_team(KernelFunc *k, const Op *op);
 bool team_reduce_print(Scalars *s, const Op *op, Loop *loops, int nloop, int depth, Text *out);
 
@@ -97,8 +105,8 @@ bool nest_lanes_print(Nest *n, int depth);
 
 bool reduce_print(Scalars *s, const Op *op, int depth, Text *out);
 
-bool nest_emit(KernelFunc *k);               // nest.c
+bool nest_emit(KernelFunc *k); // nest.c
 
-bool nest_statement(KernelFunc *k);          // nest.c: a nest of one element as statements, one tab deep
+bool nest_statement(KernelFunc *k); // nest.c: a nest of one element as statements, one tab deep
 
 #endif

@@ -1,20 +1,20 @@
-// Prints loop.reduce as C loops: one accumulator, or a lane of them where the reduced elements lie side by side,
-// so that compilers vectorise float sums without -ffast-math. Called by scalar.c; nest.c has the third
-// form, lanes over the results.
+// Prints loop.reduce as C loops: one accumulator, or a lane of them where the reduced elements lie
+// side by side, so that compilers vectorise float sums without -ffast-math. Called by scalar.c;
+// nest.c has the third form, lanes over the results.
 #include "codegen/nest/nest.h"
 #include "lower/target/target.h"
 
 #include <string.h>
 
-// ---- merged indices --------------------------------------------------------------------------------------
+// ---- merged indices -----------------------------------------------------------------------------
 
 int load_indices_at(const Op *op)
 {
 	return op->code == OP_LOOP_LOAD ? 1 : op->code == OP_LOOP_LOAD_OR ? 3 : 0;
 }
 
-// Whether every use of `arg` is an index of a load that has `other` beside it (at `step`), where the dim of the
-// second one is `extent`.
+// Whether every use of `arg` is an index of a load that has `other` beside it (at `step`), where
+// the dim of the second one is `extent`.
 static bool always_beside(const Value *arg, const Value *other, int step, const Dim *extent)
 {
 	for (const Use *u = arg->uses; u; u = u->next) {
@@ -52,7 +52,9 @@ void loop_open(Scalars *s, Loop *loop, int *depth, Text *out)
 		loop->var = "0";
 	} else {
 		loop->var = kernel_local(s->k, "i");
-		const char *end = loop->end ? loop->end : expression_unwrap(s->k->arena, kernel_dim(s->k, loop->extent));
+		const char *end = loop->end
+		                      ? loop->end
+		                      : expression_unwrap(s->k->arena, kernel_dim(s->k, loop->extent));
 		const char *next = loop->step ? arena_printf(s->k->arena, " += %s", loop->step) : "++";
 		text_line(out, (*depth)++, "for (%s %s = %s; %s < %s; %s%s) {", s->k->index, loop->var,
 		          loop->first ? loop->first : "0", loop->var, end, loop->var, next);
@@ -73,7 +75,7 @@ void loop_close(const Loop *loop, int *depth, Text *out)
 		text_line(out, --*depth, "}");
 }
 
-// ---- strides ------------------------------------------------------------------------------------------------
+// ---- strides ------------------------------------------------------------------------------------
 
 enum { COEF_UNKNOWN = INT32_MAX, MAX_COEF_DEPTH = 24 };
 
@@ -153,7 +155,7 @@ void strides_count(const Scalars *s, const Block *b, const Value *var, Strides *
 	}
 }
 
-// ---- accumulators -------------------------------------------------------------------------------------------
+// ---- accumulators -------------------------------------------------------------------------------
 
 ReduceKind reduce_kind(const Op *op)
 {
@@ -162,9 +164,11 @@ ReduceKind reduce_kind(const Op *op)
 
 static const char *lowest(Scalars *s, const Type *t, bool highest)
 {
-	static const char *const low[DT_COUNT] = {[DT_BOOL] = "false", [DT_U8] = "0", [DT_I8] = "INT8_MIN",
+	static const char *const low[DT_COUNT] = {
+		[DT_BOOL] = "false",    [DT_U8] = "0",          [DT_I8] = "INT8_MIN",
 		[DT_I16] = "INT16_MIN", [DT_I32] = "INT32_MIN", [DT_I64] = "INT64_MIN"};
-	static const char *const high[DT_COUNT] = {[DT_BOOL] = "true", [DT_U8] = "UINT8_MAX", [DT_I8] = "INT8_MAX",
+	static const char *const high[DT_COUNT] = {
+		[DT_BOOL] = "true",     [DT_U8] = "UINT8_MAX",  [DT_I8] = "INT8_MAX",
 		[DT_I16] = "INT16_MAX", [DT_I32] = "INT32_MAX", [DT_I64] = "INT64_MAX"};
 	if (t->kind == TY_INDEX)
 		return highest ? "INT64_MAX" : "INT64_MIN";
@@ -177,9 +181,11 @@ const char *reduce_neutral(Scalars *s, const Op *op, ReduceKind kind, const Type
 {
 	bool real = t->kind == TY_SCALAR && dtype_is_float(t->dtype);
 	if (type_is_complex(t) && (kind == REDUCE_SUM || kind == REDUCE_PROD))
-		return arena_printf(s->k->arena, "pd_%s_of(%s)", dtype_name(t->dtype), kind == REDUCE_SUM ? "0" : "1");
+		return arena_printf(s->k->arena, "pd_%s_of(%s)", dtype_name(t->dtype),
+		                    kind == REDUCE_SUM ? "0" : "1");
 	if (type_is_complex(t)) {
-		diag_error(s->k->ctx->diag, op->loc, "code generation: reduction '%s' of complex numbers is not supported in C",
+		diag_error(s->k->ctx->diag, op->loc,
+		           "code generation: reduction '%s' of complex numbers is not supported in C",
 		           op_str(op, "kind", ""));
 		return NULL;
 	}
@@ -207,10 +213,10 @@ static const Type *accumulated_type(const Op *op, ReduceKind kind)
 	return op->results[0].type;
 }
 
-// One more element into the accumulator `acc`. Of floats, max and min are what Paddle's CPU kernels compute: a fold in which NaN
-// comes after everything, and everything after NaN.
-static void accumulate(Scalars *s, const Accumulator *a, const char *acc, const char *value, const char *index, int depth,
-                       Text *out)
+// One more element into the accumulator `acc`. Of floats, max and min are what Paddle's CPU kernels
+// compute: a fold in which NaN comes after everything, and everything after NaN.
+static void accumulate(Scalars *s, const Accumulator *a, const char *acc, const char *value,
+                       const char *index, int depth, Text *out)
 {
 	const ReduceKind kind = a->kind;
 	const Type *t = a->type;
@@ -225,8 +231,8 @@ static void accumulate(Scalars *s, const Accumulator *a, const char *acc, const 
 			text_line(out, depth, "%s = pd_%s_%s(%s, %s);", acc, dtype_name(t->dtype),
 			          kind == REDUCE_SUM ? "add" : "mul", acc, value);
 		else if (whole)
-			text_line(out, depth, "%s = (%s)((%s)%s %s (%s)%s);", acc, type_c_scalar(t), wide, acc, sign, wide,
-			          value);
+			text_line(out, depth, "%s = (%s)((%s)%s %s (%s)%s);", acc, type_c_scalar(t), wide, acc,
+			          sign, wide, value);
 		else
 			text_line(out, depth, "%s %s= %s;", acc, sign, value);
 		return;
@@ -234,19 +240,17 @@ static void accumulate(Scalars *s, const Accumulator *a, const char *acc, const 
 	case REDUCE_MAX:
 	case REDUCE_MIN:
 		if (a->keeps_nan)
-			text_line(out, depth, "%s = %s %s %s || %s != %s ? %s : %s;", acc, value, sign, acc, value, value, value, acc);
+			text_line(out, depth, "%s = %s %s %s || %s != %s ? %s : %s;", acc, value, sign, acc,
+			          value, value, value, acc);
 		else
 			text_line(out, depth, "%s = %s %s %s ? %s : %s;", acc, acc, sign, value, acc, value);
 		return;
-	case REDUCE_ANY:
-		text_line(out, depth, "%s = %s || %s;", acc, acc, value);
-		return;
-	case REDUCE_ALL:
-		text_line(out, depth, "%s = %s && %s;", acc, acc, value);
-		return;
+	case REDUCE_ANY: text_line(out, depth, "%s = %s || %s;", acc, acc, value); return;
+	case REDUCE_ALL: text_line(out, depth, "%s = %s && %s;", acc, acc, value); return;
 	default: {
 		const char *kept = kernel_local(s->k, "v");
-		text_line(out, depth, "const bool %s = %s %s %s;", kept, value, kind == REDUCE_ARGMAX ? ">" : "<", best);
+		text_line(out, depth, "const bool %s = %s %s %s;", kept, value,
+		          kind == REDUCE_ARGMAX ? ">" : "<", best);
 		text_line(out, depth, "%s = %s ? %s : %s;", best, kept, value, best);
 		text_line(out, depth, "%s = %s ? %s : %s;", acc, kept, index, acc);
 		return;
@@ -289,9 +293,11 @@ bool accumulator_open(Scalars *s, const Op *op, int lanes, Accumulator *a, int d
 	return true;
 }
 
-void accumulator_add(Scalars *s, const Accumulator *a, const char *value, const char *index, int depth, Text *out)
+void accumulator_add(Scalars *s, const Accumulator *a, const char *value, const char *index,
+                     int depth, Text *out)
 {
-	bool twice = a->kind != REDUCE_SUM && a->kind != REDUCE_PROD && a->kind != REDUCE_ANY && a->kind != REDUCE_ALL;
+	bool twice = a->kind != REDUCE_SUM && a->kind != REDUCE_PROD && a->kind != REDUCE_ANY &&
+	             a->kind != REDUCE_ALL;
 	if (twice && strpbrk(value, "([? ")) {
 		const char *name = kernel_local(s->k, "v");
 		text_line(out, depth, "const %s %s = %s;", kernel_scalar(s->k, a->type), name, value);
@@ -306,7 +312,7 @@ void accumulator_keep_nan(Accumulator *a)
 	a->keeps_nan = order && a->type->kind == TY_SCALAR && dtype_is_float(a->type->dtype);
 }
 
-// ---- printing ---------------------------------------------------------------------------------------------------
+// ---- printing -----------------------------------------------------------------------------------
 
 typedef struct Reduction {
 	Scalars *s;
@@ -344,7 +350,8 @@ static bool loops_print(Reduction *r, int depth)
 	return true;
 }
 
-bool reduce_again_print(Scalars *s, const Op *op, const Accumulator *a, Loop *loops, int nloop, int depth, Text *out)
+bool reduce_again_print(Scalars *s, const Op *op, const Accumulator *a, Loop *loops, int nloop,
+                        int depth, Text *out)
 {
 	Reduction r = {.s = s, .op = op, .out = out, .nloop = nloop, .acc = *a};
 	const char *neutral = reduce_neutral(s, op, a->kind, a->type);
@@ -364,11 +371,12 @@ static bool plain_print(Reduction *r, int depth)
 {
 	if (!accumulator_open(r->s, r->op, 0, &r->acc, depth, r->out) || !loops_print(r, depth))
 		return false;
-	pointer_map_set(&r->s->names, &r->op->results[0], scalar_round(r->s->k, r->op->results[0].type, r->acc.name));
+	pointer_map_set(&r->s->names, &r->op->results[0],
+	                scalar_round(r->s->k, r->op->results[0].type, r->acc.name));
 	return true;
 }
 
-// ---- lanes ------------------------------------------------------------------------------------------------------
+// ---- lanes --------------------------------------------------------------------------------------
 
 static bool block_is_simple(const Block *b)
 {
@@ -384,7 +392,8 @@ static int lanes_wanted(Reduction *r)
 	const Target *t = r->s->k->target;
 	const Block *b = r->op->regions[0].first;
 	ReduceKind kind = reduce_kind(r->op);
-	bool fits = kind == REDUCE_SUM || kind == REDUCE_PROD || kind == REDUCE_MAX || kind == REDUCE_MIN;
+	bool fits = kind == REDUCE_SUM || kind == REDUCE_PROD || kind == REDUCE_MAX ||
+	            kind == REDUCE_MIN;
 	if (t->cuda || !fits || !r->nloop || !block_is_simple(b))
 		return 0;
 	const Loop *inner = &r->loops[r->nloop - 1];
@@ -394,10 +403,12 @@ static int lanes_wanted(Reduction *r)
 		return 0;
 	if (dim_is_const(inner->extent) && inner->extent->value < 2 * t->lanes)
 		return 0;
-	return dim_is_const(inner->extent) && inner->extent->value < 8 * t->lanes ? t->lanes : 4 * t->lanes;
+	return dim_is_const(inner->extent) && inner->extent->value < 8 * t->lanes ? t->lanes
+	                                                                          : 4 * t->lanes;
 }
 
-// for (; i + W <= N; i += W) for (l) …: the whole lanes, then one element after the other into lane 0.
+// for (; i + W <= N; i += W) for (l) …: the whole lanes, then one element after the other into lane
+// 0.
 static bool lanes_print(Reduction *r, int lanes, int depth)
 {
 	Scalars *s = r->s;
@@ -408,7 +419,8 @@ static bool lanes_print(Reduction *r, int lanes, int depth)
 	accumulator_keep_nan(&r->acc);
 	for (int i = 0; i + 1 < r->nloop; i++)
 		loop_open(s, &r->loops[i], &depth, r->out);
-	const char *i = kernel_local(k, "i"), *extent = inner->end ? inner->end : kernel_dim(k, inner->extent);
+	const char *i = kernel_local(k, "i"),
+			   *extent = inner->end ? inner->end : kernel_dim(k, inner->extent);
 	text_line(r->out, depth, "int64_t %s = 0;", i);
 	text_line(r->out, depth, "for (; %s + %d <= %s; %s += %d)", i, lanes, extent, i, lanes);
 	text_line(r->out, depth + 1, "PDRT_LANES for (int l = 0; l < %d; l++) {", lanes);
@@ -447,7 +459,8 @@ bool reduce_print(Scalars *s, const Op *op, int depth, Text *out)
 	r.nloop = loops_merge(s, op->regions[0].first, extents->dims, r.loops);
 	if (!loop_count(s, op, r.loops))
 		return false;
-	if (s->together && s->together == op->block && r.nloop && s->k->cg->backend->suits_team(s->k, op))
+	if (s->together && s->together == op->block && r.nloop &&
+	    s->k->cg->backend->suits_team(s->k, op))
 		return s->k->cg->backend->team_reduce(s, op, r.loops, r.nloop, depth, out);
 	int lanes = lanes_wanted(&r);
 	return lanes ? lanes_print(&r, lanes, depth) : plain_print(&r, depth);

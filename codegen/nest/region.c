@@ -1,4 +1,5 @@
-// What the emitters of tuned kernels share: common helpers of the generated code, positions, regions as text.
+// What the emitters of tuned kernels share: common helpers of the generated code, positions,
+// regions as text.
 #include "codegen/nest/region.h"
 
 #include <inttypes.h>
@@ -18,7 +19,9 @@ bool tile_prelude(KernelFunc *k)
 int tile_height(int height, int width, int nv)
 {
 	int rows = height * width / nv;
-	return rows < 1 ? 1 : rows > 14 ? 14 : rows; // more hardly saves loads, and every height is code
+	return rows < 1    ? 1
+	       : rows > 14 ? 14
+	                   : rows; // more hardly saves loads, and every height is code
 }
 
 int tile_split(int height, int nv)
@@ -60,7 +63,8 @@ const char *tile_position(KernelFunc *k, const char *linear, int n, const Dim *c
 	for (int j = 0; j < i; j++)
 		first = first && dim_is(dims[j], 1);
 	const char *behind = tile_product(k, n - i - 1, dims + i + 1);
-	const char *q = strcmp(behind, "1") ? arena_printf(k->arena, "(%s / %s)", linear, behind) : linear;
+	const char *q = strcmp(behind, "1") ? arena_printf(k->arena, "(%s / %s)", linear, behind)
+	                                    : linear;
 	if (dim_is(dims[i], 1))
 		return "0";
 	return first ? q : arena_printf(k->arena, "(%s %% %s)", q, kernel_dim(k, dims[i]));
@@ -76,8 +80,10 @@ const char *tile_each(KernelFunc *k, const char *name, const char *count)
 	if (!k->target->cuda)
 		return arena_printf(k->arena, "int64_t %s = 0; %s < %s; %s++", name, name, count, name);
 	k->one_block = true;
-	return arena_printf(k->arena, "int64_t %s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; %s < %s; "
-	                    "%s += (int64_t)gridDim.x * blockDim.x", name, name, count, name);
+	return arena_printf(k->arena,
+	                    "int64_t %s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; %s < %s; "
+	                    "%s += (int64_t)gridDim.x * blockDim.x",
+	                    name, name, count, name);
 }
 
 const char *tile_arguments(KernelFunc *k)
@@ -103,10 +109,13 @@ const char *tile_sizes(KernelFunc *k)
 
 const char *tile_pass_on(KernelFunc *k, const char *head, const char *suffix, const char *first)
 {
-	const char *call = arena_printf(k->arena, KERNEL_FN "%s(%s, %s)", suffix, first, tile_arguments(k));
+	const char *call = arena_printf(k->arena, KERNEL_FN "%s(%s, %s)", suffix, first,
+	                                tile_arguments(k));
 	if (k->status)
-		return arena_printf(k->arena, "%s%s{\n\tconst pd_status status = %s;\n\tif (status != PD_OK)\n\t\treturn status;\n}",
-		                    head, *head ? " " : "", call);
+		return arena_printf(
+			k->arena,
+			"%s%s{\n\tconst pd_status status = %s;\n\tif (status != PD_OK)\n\t\treturn status;\n}",
+			head, *head ? " " : "", call);
 	return arena_printf(k->arena, "%s%s%s;", head, *head ? "\n\t" : "", call);
 }
 

@@ -1,5 +1,5 @@
-// What the emitters of tuned kernels (kernel_gemm.c, kernel_conv.c, kernel_depthwise.c, kernel_softmax.c,
-// kernel_norm.c) share: see region.c.
+// What the emitters of tuned kernels (kernel_gemm.c, kernel_conv.c, kernel_depthwise.c,
+// kernel_softmax.c, kernel_norm.c) share: see region.c.
 #ifndef PDCC_CODEGEN_KERNEL_TILE_H
 #define PDCC_CODEGEN_KERNEL_TILE_H
 
@@ -11,8 +11,9 @@ bool tile_prelude(KernelFunc *k);
 int tile_height(int height, int width, int nv);
 // How many sums of a tile run side by side: eight vectors or more hide the latency of an addition.
 int tile_split(int height, int nv);
-// Where the tile that begins at `from` ends, over `end` rows or pixels in tiles of at most `height`: a C expression. Tiles
-// are all alike where the count is known and can be divided so; else a helper is emitted.
+// Where the tile that begins at `from` ends, over `end` rows or pixels in tiles of at most
+// `height`: a C expression. Tiles are all alike where the count is known and can be divided so;
+// else a helper is emitted.
 const char *tile_end(KernelFunc *k, const char *from, const char *name, const Dim *end, int height);
 // A number as text.
 const char *tile_int(KernelFunc *k, int64_t v);
@@ -20,15 +21,18 @@ const char *tile_int(KernelFunc *k, int64_t v);
 const char *tile_product(KernelFunc *k, int n, const Dim *const *dims);
 // Position `i` of the row-major position `linear` over dims[0..n), as a C expression.
 const char *tile_position(KernelFunc *k, const char *linear, int n, const Dim *const *dims, int i);
-// "out, a, b, dim_n": the function's parameters as they stand now, as arguments for a function of its own.
+// "out, a, b, dim_n": the function's parameters as they stand now, as arguments for a function of
+// its own.
 const char *tile_arguments(KernelFunc *k);
-// The head of a function without a result; of a loop over `count` positions, each of which CUDA gives a thread.
+// The head of a function without a result; of a loop over `count` positions, each of which CUDA
+// gives a thread.
 const char *tile_function_kind(const KernelFunc *k);
 const char *tile_each(KernelFunc *k, const char *name, const char *count);
-// Statements that count as a use of each size among the parameters: what is only passed on must not warn.
+// Statements that count as a use of each size among the parameters: what is only passed on must not
+// warn.
 const char *tile_sizes(KernelFunc *k);
-// `head` (a for or if statement, or "") around a call of KERNEL_FN + suffix with `first` arguments and the function's own
-// ones; a status that the call may give is handed on.
+// `head` (a for or if statement, or "") around a call of KERNEL_FN + suffix with `first` arguments
+// and the function's own ones; a status that the call may give is handed on.
 const char *tile_pass_on(KernelFunc *k, const char *head, const char *suffix, const char *first);
 // What a function returns, and its last statement, once all its regions are printed.
 const char *tile_returns(const KernelFunc *k);
@@ -37,8 +41,10 @@ const char *tile_done(const KernelFunc *k);
 bool region_is_identity(const Region *r);
 // Whether anything in the region reads its argument i.
 bool region_uses(const Region *r, int i);
-// The statements of a region as text for a hole of a template, and the C expression it yields; NULL after a diagnostic.
-const char *region_text(KernelFunc *k, const Region *r, const char *const *args, const char **value);
+// The statements of a region as text for a hole of a template, and the C expression it yields; NULL
+// after a diagnostic.
+const char *region_text(KernelFunc *k, const Region *r, const char *const *args,
+                        const char **value);
 
 // f32 in all tensor operands of k->op; a diagnostic otherwise.
 bool tile_check_f32(KernelFunc *k);

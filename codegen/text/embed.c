@@ -1,9 +1,11 @@
-// Build tool: writes files as C character arrays and a table of them, so that the compiler carries the
-// texts of its kernel templates and of the runtime stub. Not part of pdcc; the Makefile runs it:
+// Build tool: writes files as C character arrays and a table of them, so that the compiler carries
+// the texts of its kernel templates and of the runtime stub. Not part of pdcc; the Makefile runs
+// it:
 //
 //   embed obj/kernels.inc codegen/*/kernels/*.c.in runtime_stub/pdrt.h ...
 //
-// A name in the table is the file's name without folders and without `.in`. template.c includes the result.
+// A name in the table is the file's name without folders and without `.in`. template.c includes the
+// result.
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,7 @@
-// C identifiers from names of legacy variables ("conv2d_0.tmp_0@RENAME" becomes conv2d_0_tmp_0_RENAME): the
-// same name for the same variable, distinct in one scope, never a word of C, C++ or CUDA, so that C and CUDA have one name
-// for it. Called by all who print names, and by the driver for the prefix.
+// C identifiers from names of legacy variables ("conv2d_0.tmp_0@RENAME" becomes
+// conv2d_0_tmp_0_RENAME): the same name for the same variable, distinct in one scope, never a word
+// of C, C++ or CUDA, so that C and CUDA have one name for it. Called by all who print names, and by
+// the driver for the prefix.
 #include "codegen/text/text.h"
 
 #include <ctype.h>
@@ -8,45 +9,63 @@
 
 // Keywords of C and C++, and macros of compilers.
 static const char *const reserved[] = {
-	"alignas", "alignof", "and", "and_eq", "asm", "atomic", "auto", "bitand", "bitor", "bool", "break", "case",
-	"catch", "char", "class", "co_await", "co_return", "co_yield", "compl", "complex", "concept", "const",
-	"const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default", "delete", "do",
-	"double", "dynamic_cast", "else", "enum", "errno", "explicit", "export", "extern", "false", "float", "for",
-	"friend", "goto", "if", "imaginary", "inline", "int", "linux", "long", "mutable", "namespace", "new",
-	"noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public",
-	"register", "reinterpret_cast", "requires", "restrict", "return", "short", "signed", "sizeof", "static",
-	"static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local", "throw", "true",
-	"try", "typedef", "typeid", "typename", "typeof", "union", "unix", "unsigned", "using", "virtual", "void",
-	"volatile", "wchar_t", "while", "xor", "xor_eq",
+	"alignas",   "alignof",   "and",           "and_eq",       "asm",
+	"atomic",    "auto",      "bitand",        "bitor",        "bool",
+	"break",     "case",      "catch",         "char",         "class",
+	"co_await",  "co_return", "co_yield",      "compl",        "complex",
+	"concept",   "const",     "const_cast",    "consteval",    "constexpr",
+	"constinit", "continue",  "decltype",      "default",      "delete",
+	"do",        "double",    "dynamic_cast",  "else",         "enum",
+	"errno",     "explicit",  "export",        "extern",       "false",
+	"float",     "for",       "friend",        "goto",         "if",
+	"imaginary", "inline",    "int",           "linux",        "long",
+	"mutable",   "namespace", "new",           "noexcept",     "not",
+	"not_eq",    "nullptr",   "operator",      "or",           "or_eq",
+	"private",   "protected", "public",        "register",     "reinterpret_cast",
+	"requires",  "restrict",  "return",        "short",        "signed",
+	"sizeof",    "static",    "static_assert", "static_cast",  "struct",
+	"switch",    "template",  "this",          "thread_local", "throw",
+	"true",      "try",       "typedef",       "typeid",       "typename",
+	"typeof",    "union",     "unix",          "unsigned",     "using",
+	"virtual",   "void",      "volatile",      "wchar_t",      "while",
+	"xor",       "xor_eq",
 };
 
-// Types that the headers define: a name that hides one could stand where it is needed. CUDA also has vectors, as float4.
+// Types that the headers define: a name that hides one could stand where it is needed. CUDA also
+// has vectors, as float4.
 static const char *const types[] = {
-	"dim3", "int16_t", "int32_t", "int64_t", "int8_t", "intptr_t", "max_align_t",
-	"ptrdiff_t", "size_t", "uint16_t", "uint32_t", "uint64_t", "uint8_t", "uintptr_t",
+	"dim3",      "int16_t", "int32_t",  "int64_t",  "int8_t",   "intptr_t", "max_align_t",
+	"ptrdiff_t", "size_t",  "uint16_t", "uint32_t", "uint64_t", "uint8_t",  "uintptr_t",
 };
 
 // Variables of CUDA's kernels, and macros that no rule below covers.
 static const char *const values[] = {
-	"EOF", "HUGE_VAL", "HUGE_VALF", "INFINITY", "NAN", "NULL", "PTRDIFF_MAX", "PTRDIFF_MIN", "SIZE_MAX", "assert", "blockDim",
-	"blockIdx", "gridDim", "math_errhandling", "threadIdx", "warpSize",
+	"EOF",         "HUGE_VAL",         "HUGE_VALF", "INFINITY", "NAN",      "NULL",
+	"PTRDIFF_MAX", "PTRDIFF_MIN",      "SIZE_MAX",  "assert",   "blockDim", "blockIdx",
+	"gridDim",     "math_errhandling", "threadIdx", "warpSize",
 };
 
 // Functions that generated code may call, with f behind them, too.
 static const char *const called[] = {
-	"abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "copysign", "cos", "cosh", "erf", "exp", "expm1",
-	"fabs", "floor", "fma", "fmax", "fmin", "fmod", "free", "hypot", "isfinite", "isinf", "isnan", "ldexp", "lgamma", "log", "log10",
-	"log1p", "log2", "malloc", "memcmp", "memcpy", "memmove", "memset", "nearbyint", "pow", "rint", "round", "rsqrt", "signbit",
-	"sin", "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc",
+	"abs",      "acos",      "acosh", "asin",   "asinh", "atan",     "atan2",   "atanh",  "ceil",
+	"copysign", "cos",       "cosh",  "erf",    "exp",   "expm1",    "fabs",    "floor",  "fma",
+	"fmax",     "fmin",      "fmod",  "free",   "hypot", "isfinite", "isinf",   "isnan",  "ldexp",
+	"lgamma",   "log",       "log10", "log1p",  "log2",  "malloc",   "memcmp",  "memcpy", "memmove",
+	"memset",   "nearbyint", "pow",   "rint",   "round", "rsqrt",    "signbit", "sin",    "sinh",
+	"sqrt",     "tan",       "tanh",  "tgamma", "trunc",
 };
 
-// Others that headers declare which it includes, mostly through CUDA's: no type can have such a name.
+// Others that headers declare which it includes, mostly through CUDA's: no type can have such a
+// name.
 static const char *const declared[] = {
-	"abort", "cbrt", "div", "erfc", "exit", "exp2", "fdim", "frexp", "gamma", "half", "half2", "ilogb", "index", "j0", "j1", "jn", "labs", "link",
-	"llrint", "llround", "logb", "lrint", "lround", "main", "max", "memchr", "min", "modf", "nan", "norm", "normcdf", "nv_bfloat16", "printf",
-	"qsort", "rand", "random", "read", "realloc", "remainder", "remove", "remquo", "rename", "rhypot", "scalbn", "select",
-	"signal", "stat", "strcat", "strcmp", "strcpy", "strlen", "strstr", "system", "time", "times", "wait", "write", "y0", "y1",
-	"yn",
+	"abort",  "cbrt",   "div",    "erfc",    "exit",   "exp2",    "fdim",      "frexp",
+	"gamma",  "half",   "half2",  "ilogb",   "index",  "j0",      "j1",        "jn",
+	"labs",   "link",   "llrint", "llround", "logb",   "lrint",   "lround",    "main",
+	"max",    "memchr", "min",    "modf",    "nan",    "norm",    "normcdf",   "nv_bfloat16",
+	"printf", "qsort",  "rand",   "random",  "read",   "realloc", "remainder", "remove",
+	"remquo", "rename", "rhypot", "scalbn",  "select", "signal",  "stat",      "strcat",
+	"strcmp", "strcpy", "strlen", "strstr",  "system", "time",    "times",     "wait",
+	"write",  "y0",     "y1",     "yn",
 };
 
 static bool is_in(const char *const *list, size_t n, const char *name, size_t length)
@@ -65,20 +84,25 @@ static bool begins_with(const char *name, const char *start)
 // float4 and its like.
 static bool is_vector(const char *name)
 {
-	static const char *const elements[] = {"char", "double", "float", "int", "long", "longlong", "short",
-	                                       "uchar", "uint", "ulong", "ulonglong", "ushort"};
+	static const char *const elements[] = {"char", "double",   "float",     "int",
+	                                       "long", "longlong", "short",     "uchar",
+	                                       "uint", "ulong",    "ulonglong", "ushort"};
 	const size_t n = strlen(name);
-	return n && name[n - 1] >= '1' && name[n - 1] <= '4' && is_in(elements, COUNT_OF(elements), name, n - 1);
+	return n && name[n - 1] >= '1' && name[n - 1] <= '4' &&
+	       is_in(elements, COUNT_OF(elements), name, n - 1);
 }
 
 // Families of macros and types: INT64_MAX, M_PI, PD_OK, cudaStream_t.
 static bool is_of_family(const char *name)
 {
-	static const char *const starts[] = {"CUDA", "CUDART_", "DBL_", "FLT_", "FP_", "INT", "M_", "PDRT_", "PD_", "UINT"};
+	static const char *const starts[] = {"CUDA", "CUDART_", "DBL_",  "FLT_", "FP_",
+	                                     "INT",  "M_",      "PDRT_", "PD_",  "UINT"};
 	for (size_t i = 0; i < COUNT_OF(starts); i++)
 		if (begins_with(name, starts[i]))
 			return true;
-	const char *rest = begins_with(name, "cuda") ? name + 4 : begins_with(name, "cublas") ? name + 6 : "";
+	const char *rest = begins_with(name, "cuda")     ? name + 4
+	                   : begins_with(name, "cublas") ? name + 6
+	                                                 : "";
 	return isupper((unsigned char)*rest) != 0;
 }
 
@@ -93,16 +117,19 @@ static bool is_word(const char *name)
 static bool is_function(const char *const *list, size_t count, const char *name)
 {
 	const size_t n = strlen(name);
-	return is_in(list, count, name, n) || (n && name[n - 1] == 'f' && is_in(list, count, name, n - 1));
+	return is_in(list, count, name, n) ||
+	       (n && name[n - 1] == 'f' && is_in(list, count, name, n - 1));
 }
 
 bool prefix_is_free(const char *name)
 {
-	return !is_word(name) && !is_function(called, COUNT_OF(called), name) && !is_function(declared, COUNT_OF(declared), name) &&
-	       strcmp(name, "pd") && !begins_with(name, "pd_") && !begins_with(name, "pdrt");
+	return !is_word(name) && !is_function(called, COUNT_OF(called), name) &&
+	       !is_function(declared, COUNT_OF(declared), name) && strcmp(name, "pd") &&
+	       !begins_with(name, "pd_") && !begins_with(name, "pdrt");
 }
 
-// The longest identifier made from a variable name; longer ones are cut and told apart by their number.
+// The longest identifier made from a variable name; longer ones are cut and told apart by their
+// number.
 enum { NAME_MAX_LENGTH = 60 };
 
 char *name_sanitize(Arena *a, const char *name)
@@ -130,7 +157,8 @@ char *name_sanitize(Arena *a, const char *name)
 char *name_local(Arena *a, const char *name)
 {
 	// What functions of generated code begin with, and their variables.
-	static const char *const starts[] = {"block_", "compute_", "loop_", "pd_", "steps_", "weights_"};
+	static const char *const starts[] = {"block_", "compute_", "loop_",
+	                                     "pd_",    "steps_",   "weights_"};
 	char *s = name_sanitize(a, name);
 	bool hides = is_function(called, COUNT_OF(called), s);
 	for (size_t i = 0; i < COUNT_OF(starts); i++)

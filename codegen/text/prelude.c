@@ -1,6 +1,7 @@
-// The functions that generated code calls: sections of the embedded prelude.c and math.c, for CUDA first those of
-// cuda_prelude.c and cuda_ptx.c, each begun by a line `//@ name ...`. A section is printed when a name of it occurs in the
-// code that uses it, or in another printed section; the first one of a name counts. Called by codegen.c and cuda/host.c.
+// The functions that generated code calls: sections of the embedded prelude.c and math.c, for CUDA
+// first those of cuda_prelude.c and cuda_ptx.c, each begun by a line `//@ name ...`. A section is
+// printed when a name of it occurs in the code that uses it, or in another printed section; the
+// first one of a name counts. Called by codegen.c and cuda/host.c.
 #include "codegen/text/text.h"
 
 #include <ctype.h>
@@ -54,7 +55,8 @@ static bool words_mark(Section *s, int n, const char *text, size_t size)
 		size_t len = 0;
 		while (i + len < size && (isalnum((unsigned char)text[i + len]) || text[i + len] == '_'))
 			len++;
-		bool candidate = len > 3 && (text[i] == 'p' || text[i] == 'P') && (text[i + 1] == 'd' || text[i + 1] == 'D');
+		bool candidate = len > 3 && (text[i] == 'p' || text[i] == 'P') &&
+		                 (text[i + 1] == 'd' || text[i + 1] == 'D');
 		int k = 0;
 		while (candidate && k < n && !section_has(&s[k], text + i, len))
 			k++;

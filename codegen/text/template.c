@@ -1,4 +1,5 @@
-// Templates: text with `${key}` holes, embedded into the compiler by embed.c. Called by the emitters.
+// Templates: text with `${key}` holes, embedded into the compiler by embed.c. Called by the
+// emitters.
 #include "codegen/text/text.h"
 
 #include <string.h>
@@ -33,12 +34,13 @@ static const char *key_text(Expansion *x, const char *key, size_t n)
 			x->used[i] = true;
 			return x->keys[i].text;
 		}
-	diag_error(x->ctx->diag, &loc_unknown, "template '%s': unknown key '%.*s'", x->name, (int)n, key);
+	diag_error(x->ctx->diag, &loc_unknown, "template '%s': unknown key '%.*s'", x->name, (int)n,
+	           key);
 	return NULL;
 }
 
-// A line that is nothing but white space and one hole takes all lines of its value, each indented like the
-// hole; an empty value makes the line disappear.
+// A line that is nothing but white space and one hole takes all lines of its value, each indented
+// like the hole; an empty value makes the line disappear.
 static void block_expand(Expansion *x, const char *indent, size_t width, const char *text)
 {
 	while (*text) {
@@ -58,7 +60,8 @@ static bool line_expand(Expansion *x, const char *line, size_t n, bool newline)
 	size_t width = strspn(line, " \t");
 	const char *open = line + width;
 	const char *close = width < n ? memchr(open, '}', n - width) : NULL;
-	if (newline && close && n - width > 3 && open[0] == '$' && open[1] == '{' && close + 1 == line + n) {
+	if (newline && close && n - width > 3 && open[0] == '$' && open[1] == '{' &&
+	    close + 1 == line + n) {
 		const char *text = key_text(x, open + 2, (size_t)(close - open - 2));
 		if (!text)
 			return false;

@@ -1,5 +1,5 @@
-// C as text: identifiers, templates with holes, the prelude, maps from what is printed to its names. Leaves text. Uses ir/core and
-// ir/base; knows no program and no backend.
+// C as text: identifiers, templates with holes, the prelude, maps from what is printed to its
+// names. Leaves text. Uses ir/core and ir/base; knows no program and no backend.
 #ifndef PDCC_CODEGEN_TEXT_TEXT_H
 #define PDCC_CODEGEN_TEXT_TEXT_H
 
@@ -18,7 +18,7 @@ typedef struct Names {
 void names_init(Names *n, Arena *a);
 // An identifier made from any text; the same for the same text.
 char *name_sanitize(Arena *a, const char *name);
-char *name_local(Arena *a, const char *name); // that also hides no function
+char *name_local(Arena *a, const char *name);       // that also hides no function
 const char *name_upper(Arena *a, const char *name); // as part of a macro
 // `stem`, or `stem_2`, `stem_3` … when that is taken; takes it.
 const char *names_unique(Names *n, const char *stem);
@@ -37,9 +37,9 @@ typedef struct TemplateKey {
 	const char *key, *text;
 } TemplateKey;
 
-// Expands `${key}` in the embedded text `name` into out. An unknown or unused key is a diagnostic. A value
-// of several lines that stands alone on its line is indented like that line. `${fn}` and `${params}` may
-// always be used: they become KERNEL_FN and KERNEL_PARAMS.
+// Expands `${key}` in the embedded text `name` into out. An unknown or unused key is a diagnostic.
+// A value of several lines that stands alone on its line is indented like that line. `${fn}` and
+// `${params}` may always be used: they become KERNEL_FN and KERNEL_PARAMS.
 bool template_expand(Context *c, Text *out, const char *name, int nkey, const TemplateKey *keys);
 
 #define KERNEL_FN "\x01"     // in k->text: stands for the function's name

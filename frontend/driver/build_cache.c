@@ -1,5 +1,5 @@
-// Objects that many built programs share, made once and kept in the user's folder for what can be made again. Called by
-// build_model.c (the harness) and build_cuda.c (the emulator).
+// Objects that many built programs share, made once and kept in the user's folder for what can be
+// made again. Called by build_model.c (the harness) and build_cuda.c (the emulator).
 #include "frontend/driver/driver.h"
 
 #include <dirent.h>
@@ -44,7 +44,8 @@ static const char *object_name(Driver *d, const char *stem, int ntext, const cha
 	return arena_printf(d->ctx->arena, "%s-%016" PRIx64 ".o", stem, h);
 }
 
-// Removes what no program has used for months: objects of other compilers, flags and versions, and what was never finished.
+// Removes what no program has used for months: objects of other compilers, flags and versions, and
+// what was never finished.
 static void cache_clean(Driver *d, const char *cache)
 {
 	enum { KEPT_SECONDS = 90 * 24 * 60 * 60 };
@@ -55,20 +56,23 @@ static void cache_clean(Driver *d, const char *cache)
 		return;
 	for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
 		const char *path = arena_printf(d->ctx->arena, "%s/%s", cache, e->d_name);
-		if (strstr(e->d_name, ".o") && !lstat(path, &s) && S_ISREG(s.st_mode) && now - s.st_mtime > KEPT_SECONDS)
+		if (strstr(e->d_name, ".o") && !lstat(path, &s) && S_ISREG(s.st_mode) &&
+		    now - s.st_mtime > KEPT_SECONDS)
 			unlink(path);
 	}
 	closedir(dir);
 }
 
-const char *object_cached(Driver *d, const BuiltModel *b, const char *stem, int ntext, const char *const *texts, ObjectMaker *make)
+const char *object_cached(Driver *d, const BuiltModel *b, const char *stem, int ntext,
+                          const char *const *texts, ObjectMaker *make)
 {
 	const char *cache = cache_folder(d);
 	if (!cache) {
 		const char *object = arena_printf(d->ctx->arena, "%s/%s.o", b->folder, stem);
 		return make(d, b, object) ? object : NULL;
 	}
-	const char *object = arena_printf(d->ctx->arena, "%s/%s", cache, object_name(d, stem, ntext, texts));
+	const char *object = arena_printf(d->ctx->arena, "%s/%s", cache,
+	                                  object_name(d, stem, ntext, texts));
 	if (access(object, R_OK) == 0) {
 		utimensat(AT_FDCWD, object, NULL, 0); // it is used: see cache_clean
 		return object;

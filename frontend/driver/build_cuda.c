@@ -1,5 +1,6 @@
-// Compiles generated CUDA for `pdcc run`: with nvcc where there is a GPU to run it on (build_nvcc.c), else with the C and C++
-// compiler and the emulator, whose sources are part of pdcc (runtime_stub/cudaemu). Called by build_model.c.
+// Compiles generated CUDA for `pdcc run`: with nvcc where there is a GPU to run it on
+// (build_nvcc.c), else with the C and C++ compiler and the emulator, whose sources are part of pdcc
+// (runtime_stub/cudaemu). Called by build_model.c.
 #include "frontend/driver/driver.h"
 #include "frontend/read/read.h"
 
@@ -13,11 +14,13 @@ static const char *in_folder(Driver *d, const BuiltModel *b, const char *name)
 	return arena_printf(d->ctx->arena, "%s/%s", b->folder, name);
 }
 
-// ---- the emulator ------------------------------------------------------------------------------------------
+// ---- the emulator -------------------------------------------------------------------------------
 
-static const char *const headers[] = {"cuda_runtime.h", "cuda_runtime_api.h", "cublasLt.h", "cudnn.h", "cuda_library.h",
-	"cuda_fp16.h", "cuda_bf16.h", "cudaemu.h", "objects.h", "order.h"};
-static const char *const sources[] = {"api.cc", "banks.cc", "block.cc", "memory.cc", "queue.cc", "races.cc", "report.cc", "shadow.cc"};
+static const char *const headers[] = {
+	"cuda_runtime.h", "cuda_runtime_api.h", "cublasLt.h", "cudnn.h",   "cuda_library.h",
+	"cuda_fp16.h",    "cuda_bf16.h",        "cudaemu.h",  "objects.h", "order.h"};
+static const char *const sources[] = {"api.cc",   "banks.cc", "block.cc",  "memory.cc",
+                                      "queue.cc", "races.cc", "report.cc", "shadow.cc"};
 
 static bool emulator_write(Driver *d, const char *folder)
 {
@@ -25,7 +28,8 @@ static bool emulator_write(Driver *d, const char *folder)
 	for (size_t i = 0; i < COUNT_OF(pieces); i++) {
 		const char *name = i < COUNT_OF(headers) ? headers[i] : sources[i - COUNT_OF(headers)];
 		const char *text = embed_text(name);
-		pieces[i] = (FilePiece){arena_printf(d->ctx->arena, "%s/%s", folder, name), text, strlen(text)};
+		pieces[i] = (FilePiece){arena_printf(d->ctx->arena, "%s/%s", folder, name), text,
+		                        strlen(text)};
 	}
 	return folder_make(d->ctx, folder) && file_write_group(d->ctx, (int)COUNT_OF(pieces), pieces);
 }
@@ -77,8 +81,8 @@ static bool accesses_seen(void)
 	return getenv("CUDAEMU_RACES") != NULL;
 }
 
-// C++14: the headers of later standards take g++ as long as a model does. Alignment: a GPU asks for more than the CPU; the
-// emulator says what is wrong, so no library is linked for that.
+// C++14: the headers of later standards take g++ as long as a model does. Alignment: a GPU asks for
+// more than the CPU; the emulator says what is wrong, so no library is linked for that.
 static bool model_compile(Driver *d, const BuiltModel *b)
 {
 	const char *argv[MAX_ARGUMENTS];
@@ -117,6 +121,7 @@ bool cuda_build(Driver *d, const BuiltModel *b)
 	const char *missing = cuda_missing(d->ctx);
 	if (!missing)
 		return nvcc_build(d, b);
-	fprintf(stderr, "pdcc: note: no GPU here (%s): the CUDA code is emulated on the CPU\n", missing);
+	fprintf(stderr, "pdcc: note: no GPU here (%s): the CUDA code is emulated on the CPU\n",
+	        missing);
 	return emulator_build(d, b);
 }

@@ -1,5 +1,5 @@
-// From a lowered module to a program that runs it on .npy files: writes the generated code, the stub and
-// the harness into a folder and compiles them. Used by run, verify and bench.
+// From a lowered module to a program that runs it on .npy files: writes the generated code, the
+// stub and the harness into a folder and compiles them. Used by run, verify and bench.
 #include "frontend/driver/driver.h"
 #include "frontend/read/read.h"
 #include "lower/target/target.h"
@@ -17,8 +17,10 @@ static FilePiece stub_piece(Context *c, const char *folder, const char *name)
 	return (FilePiece){join(c, folder, name), text, strlen(text)};
 }
 
-// What the program is made of, in `folder`; with what runs it (weights and harness), too, if to_run.
-static bool sources_write(Driver *d, const char *folder, const CodegenResult *r, const BuiltModel *b, bool cuda, bool to_run)
+// What the program is made of, in `folder`; with what runs it (weights and harness), too, if
+// to_run.
+static bool sources_write(Driver *d, const char *folder, const CodegenResult *r,
+                          const BuiltModel *b, bool cuda, bool to_run)
 {
 	static const char *const stubs[] = {"pdrt.h", "pdrt_cuda.h", "pdrt_cuda_device.h"};
 	static const char *const harness[] = {"pdrt.c", "harness.c", "harness_npy.h"};
@@ -38,7 +40,8 @@ static bool sources_write(Driver *d, const char *folder, const CodegenResult *r,
 	return file_write_group(c, n, pieces);
 }
 
-bool model_sources(Driver *d, Op *module, const Target *t, const char *folder, bool to_run, BuiltModel *b, CodegenResult *r)
+bool model_sources(Driver *d, Op *module, const Target *t, const char *folder, bool to_run,
+                   BuiltModel *b, CodegenResult *r)
 {
 	Context *c = d->ctx;
 	const CodegenOptions options = {
@@ -94,7 +97,8 @@ bool model_build(Driver *d, Op *module, const Target *t, const char *folder, Bui
 	const char *harness = object_cached(d, b, "harness", COUNT_OF(texts), texts, harness_build);
 	if (!harness)
 		return false;
-	const char *const sources[] = {join(c, b->folder, "model.c"), join(c, b->folder, "pdrt.c"), harness};
+	const char *const sources[] = {join(c, b->folder, "model.c"), join(c, b->folder, "pdrt.c"),
+	                               harness};
 	return compile_external(d, t, b->folder, 3, sources, b->program, false);
 }
 
@@ -140,19 +144,22 @@ bool model_execute(Driver *d, const BuiltModel *b, const char *out_dir)
 			argv[n++] = "--next";
 		for (int k = 0; k < o->calls[i].ninput; k++) {
 			argv[n++] = "--in";
-			argv[n++] = arena_printf(c->arena, "%s=%s", o->calls[i].inputs[k].name, o->calls[i].inputs[k].path);
+			argv[n++] = arena_printf(c->arena, "%s=%s", o->calls[i].inputs[k].name,
+			                         o->calls[i].inputs[k].path);
 			if (!o->calls[i].inputs[k].lod)
 				continue;
 			argv[n++] = "--lod";
-			argv[n++] = arena_printf(c->arena, "%s=%s", o->calls[i].inputs[k].name, o->calls[i].inputs[k].lod);
+			argv[n++] = arena_printf(c->arena, "%s=%s", o->calls[i].inputs[k].name,
+			                         o->calls[i].inputs[k].lod);
 		}
 	}
 	stage_begin(d, "run");
 	int status = 0;
 	if (external_run(c, argv, &status))
 		return !state || state_read(c, b, state);
-	diag_error(c->diag, NULL, status >= 128 ? "the generated program was ended by signal %d" :
-	                                          "the generated program failed (exit status %d)",
+	diag_error(c->diag, NULL,
+	           status >= 128 ? "the generated program was ended by signal %d"
+	                         : "the generated program failed (exit status %d)",
 	           status >= 128 ? status - 128 : status);
 	return false;
 }

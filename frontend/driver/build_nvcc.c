@@ -1,5 +1,5 @@
-// CUDA for real: whether there is a GPU, nvcc and its flags for --arch, and compiling what model_build wrote. Called by
-// build_cuda.c, which emulates otherwise, and by the commands.
+// CUDA for real: whether there is a GPU, nvcc and its flags for --arch, and compiling what
+// model_build wrote. Called by build_cuda.c, which emulates otherwise, and by the commands.
 #include "frontend/driver/driver.h"
 
 #include <dlfcn.h>
@@ -9,7 +9,7 @@
 
 enum { MAX_ARGUMENTS = 128 };
 
-// ---- the GPU -----------------------------------------------------------------------------------------------
+// ---- the GPU ------------------------------------------------------------------------------------
 
 // What the driver's library says, which is what programs will be told.
 static const char *driver_missing(Context *c)
@@ -38,7 +38,7 @@ const char *cuda_missing(Context *c)
 	return emulate && *emulate ? "PDCC_EMULATE is set" : driver_missing(c);
 }
 
-// ---- nvcc --------------------------------------------------------------------------------------------------
+// ---- nvcc ---------------------------------------------------------------------------------------
 
 const char *cuda_compiler(void)
 {
@@ -48,7 +48,8 @@ const char *cuda_compiler(void)
 		return own;
 	char name[4096];
 	for (const char *p = path ? path : ""; *p; p += strcspn(p, ":"), p += *p == ':')
-		if (snprintf(name, sizeof name, "%.*s/nvcc", (int)strcspn(p, ":"), p) < (int)sizeof name && !access(name, X_OK))
+		if (snprintf(name, sizeof name, "%.*s/nvcc", (int)strcspn(p, ":"), p) < (int)sizeof name &&
+		    !access(name, X_OK))
 			return "nvcc";
 	return access(usual, X_OK) ? "nvcc" : usual;
 }
@@ -61,7 +62,8 @@ const char *cuda_arch_flags(Context *c, const char *archs)
 	text_init(&t, c->arena);
 	for (const char *p = archs; *p; p += strcspn(p, ","), p += *p == ',') {
 		const int n = (int)strcspn(p, ",") - 3; // behind "sm_"
-		text_printf(&t, "%s-gencode=arch=compute_%.*s,code=sm_%.*s", p == archs ? "" : " ", n, p + 3, n, p + 3);
+		text_printf(&t, "%s-gencode=arch=compute_%.*s,code=sm_%.*s", p == archs ? "" : " ", n,
+		            p + 3, n, p + 3);
 		if (!p[3 + n]) // later GPUs translate the last one for themselves
 			text_printf(&t, " -gencode=arch=compute_%.*s,code=compute_%.*s", n, p + 3, n, p + 3);
 	}
@@ -76,7 +78,8 @@ bool nvcc_build(Driver *d, const BuiltModel *b)
 	int n = words_append(c, cuda_compiler(), argv, 0, MAX_ARGUMENTS), status = 0;
 	n = words_append(c, "-O3", argv, n, MAX_ARGUMENTS);
 	n = words_append(c, cuda_arch_flags(c, d->options->arch), argv, n, MAX_ARGUMENTS);
-	n = words_append(c, d->options->cc ? arena_printf(c->arena, "-ccbin %s", d->options->cc) : NULL, argv, n, MAX_ARGUMENTS);
+	n = words_append(c, d->options->cc ? arena_printf(c->arena, "-ccbin %s", d->options->cc) : NULL,
+	                 argv, n, MAX_ARGUMENTS);
 	n = words_append(c, d->options->cflags, argv, n, MAX_ARGUMENTS);
 	if (n + 12 > MAX_ARGUMENTS) {
 		diag_error(c->diag, NULL, "too many compiler flags");
@@ -93,7 +96,10 @@ bool nvcc_build(Driver *d, const BuiltModel *b)
 	if (external_run(c, argv, &status))
 		return true;
 	if (status == 127)
-		diag_error(c->diag, NULL, "a GPU is here, but not '%s'; $NVCC may say where it is, PDCC_EMULATE=1 runs without", argv[0]);
+		diag_error(
+			c->diag, NULL,
+			"a GPU is here, but not '%s'; $NVCC may say where it is, PDCC_EMULATE=1 runs without",
+			argv[0]);
 	else if (status)
 		diag_error(c->diag, NULL, "the compiler '%s' failed (exit status %d)", argv[0], status);
 	return false;

@@ -1,4 +1,5 @@
-// `pdcc bench`: latency of the generated code: the harness runs the model repeatedly and prints the figures.
+// `pdcc bench`: latency of the generated code: the harness runs the model repeatedly and prints the
+// figures.
 #include "frontend/driver/driver.h"
 #include "lower/target/target.h"
 
@@ -11,7 +12,8 @@ int cmd_bench(Driver *d)
 	const char *missing = t && t->cuda ? cuda_missing(c) : NULL;
 	BuiltModel b;
 	if (missing) {
-		diag_error(c->diag, NULL, "no GPU here (%s), and how long the emulator takes says nothing", missing);
+		diag_error(c->diag, NULL, "no GPU here (%s), and how long the emulator takes says nothing",
+		           missing);
 		return 1;
 	}
 	if (!t || !driver_lower(d, module, t, NULL) || !model_build(d, module, t, o->keep, &b))

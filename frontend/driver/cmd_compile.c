@@ -1,4 +1,5 @@
-// `pdcc MODEL -o OUT`: C or CUDA source with header and weights, a shared library, or IR at some stage.
+// `pdcc MODEL -o OUT`: C or CUDA source with header and weights, a shared library, or IR at some
+// stage.
 #include "frontend/driver/driver.h"
 #include "frontend/read/read.h"
 #include "ir/text/text.h"
@@ -21,7 +22,8 @@ static const char *with_suffix(Context *c, const char *path, const char *suffix)
 	return arena_printf(c->arena, "%.*s%s", (int)n, path, suffix);
 }
 
-// A C identifier from the output's name: "mobile-net.v1.c" gives mobile_net_v1, "float4.cu" model_float4.
+// A C identifier from the output's name: "mobile-net.v1.c" gives mobile_net_v1, "float4.cu"
+// model_float4.
 static const char *default_prefix(Context *c, const char *output)
 {
 	const char *base = base_name(output);
@@ -31,7 +33,8 @@ static const char *default_prefix(Context *c, const char *output)
 	size_t n = dot && dot != base ? (size_t)(dot - base) : strlen(base);
 	if (!strcmp(output, "-") || !n)
 		return "model";
-	char *s = arena_printf(c->arena, "%s%.*s", isdigit((unsigned char)*base) ? "m" : "", (int)n, base);
+	char *s = arena_printf(c->arena, "%s%.*s", isdigit((unsigned char)*base) ? "m" : "", (int)n,
+	                       base);
 	for (char *p = s; *p; p++)
 		*p = isalnum((unsigned char)*p) ? *p : '_';
 	return prefix_is_free(s) ? s : arena_printf(c->arena, "model_%s", s);
@@ -53,8 +56,9 @@ static EmitKind emit_kind(const Options *o)
 	static const struct {
 		const char *suffix;
 		EmitKind kind;
-	} suffixes[] = {{".c", EMIT_C},     {".cu", EMIT_CUDA}, {".h", EMIT_HEADER}, {".pdir", EMIT_IR}, {".cfg", EMIT_CFG},
-	                {".dot", EMIT_DOT}, {".json", EMIT_JSON}, {".so", EMIT_SHARED}};
+	} suffixes[] = {{".c", EMIT_C},       {".cu", EMIT_CUDA},  {".h", EMIT_HEADER},
+	                {".pdir", EMIT_IR},   {".cfg", EMIT_CFG},  {".dot", EMIT_DOT},
+	                {".json", EMIT_JSON}, {".so", EMIT_SHARED}};
 	if (o->emit != EMIT_DEFAULT)
 		return o->emit;
 	const char *dot = strrchr(base_name(o->output), '.');
@@ -66,7 +70,8 @@ static EmitKind emit_kind(const Options *o)
 }
 
 // Views of the IR, before lowering (ir, dot, json) or after it (cfg).
-static bool emit_view(Driver *d, Op *module, EmitKind kind, const char *output, const FilePiece *depfile)
+static bool emit_view(Driver *d, Op *module, EmitKind kind, const char *output,
+                      const FilePiece *depfile)
 {
 	const Target *t = kind == EMIT_CFG ? driver_target(d, "generic") : NULL;
 	if (kind == EMIT_CFG && !(t && driver_lower(d, module, t, NULL)))
@@ -96,8 +101,8 @@ static bool emit_legacy(Driver *d, const char *output)
 	return file_write(d->ctx, output, text.text ? text.text : "", text.len);
 }
 
-// -MD: a rule for make. Without a path when none is wanted. It is written with the output, so that make never
-// takes an output for complete whose rule is missing.
+// -MD: a rule for make. Without a path when none is wanted. It is written with the output, so that
+// make never takes an output for complete whose rule is missing.
 static FilePiece make_depfile(Driver *d, const char *output)
 {
 	const Options *o = d->options;
@@ -112,7 +117,8 @@ static FilePiece make_depfile(Driver *d, const char *output)
 			text_printf(&text, strchr(" #\\", *p) ? "\\%c" : *p == '$' ? "$%c" : "%c", *p);
 	}
 	text_char(&text, '\n');
-	const char *path = o->depfile_path ? o->depfile_path : arena_printf(d->ctx->arena, "%s.d", output);
+	const char *path = o->depfile_path ? o->depfile_path
+	                                   : arena_printf(d->ctx->arena, "%s.d", output);
 	return (FilePiece){path, text.text, text.len};
 }
 
@@ -120,7 +126,9 @@ static WeightsMode weights_mode(const Options *o)
 {
 	if (!o->weights)
 		return WEIGHTS_AUTO;
-	return !strcmp(o->weights, "inline") ? WEIGHTS_INLINE : !strcmp(o->weights, "file") ? WEIGHTS_FILE : WEIGHTS_OBJECT;
+	return !strcmp(o->weights, "inline") ? WEIGHTS_INLINE
+	       : !strcmp(o->weights, "file") ? WEIGHTS_FILE
+	                                     : WEIGHTS_OBJECT;
 }
 
 // The library carries its weights, so that it can be moved alone.
@@ -161,7 +169,8 @@ static const char *nvcc_line(Driver *d, const Target *t, const char *output)
 	return flags ? arena_printf(c->arena, "nvcc -O3 %s -c %s", flags, base_name(output)) : NULL;
 }
 
-// Generated code includes files of the runtime by their names, so nothing that is written may take one.
+// Generated code includes files of the runtime by their names, so nothing that is written may take
+// one.
 static bool names_are_free(Context *c, const char *output, const char *header)
 {
 	const char *const paths[] = {output, header};
@@ -175,7 +184,8 @@ static bool names_are_free(Context *c, const char *output, const char *header)
 	return true;
 }
 
-static bool emit_code(Driver *d, Op *module, EmitKind kind, const char *output, const FilePiece *depfile)
+static bool emit_code(Driver *d, Op *module, EmitKind kind, const char *output,
+                      const FilePiece *depfile)
 {
 	Context *c = d->ctx;
 	const Options *o = d->options;
@@ -187,7 +197,8 @@ static bool emit_code(Driver *d, Op *module, EmitKind kind, const char *output, 
 		diag_error(c->diag, NULL, "--isa=%s does not go with this kind of output", t->name);
 		return false;
 	}
-	const char *weights = shared ? "model.weights" : with_suffix(c, to_stdout ? "model" : output, ".weights");
+	const char *weights = shared ? "model.weights"
+	                             : with_suffix(c, to_stdout ? "model" : output, ".weights");
 	const char *header = shared ? "model.h" : with_suffix(c, to_stdout ? "model" : output, ".h");
 	if (!names_are_free(c, output, header))
 		return false;
@@ -197,7 +208,9 @@ static bool emit_code(Driver *d, Op *module, EmitKind kind, const char *output, 
 		.weights_name = base_name(weights),
 		.banner = base_name(o->model),
 		.compile = nvcc_line(d, t, to_stdout ? "model.cu" : output),
-		.weights = shared ? WEIGHTS_OBJECT : to_stdout && !o->weights ? WEIGHTS_INLINE : weights_mode(o),
+		.weights = shared                     ? WEIGHTS_OBJECT
+	               : to_stdout && !o->weights ? WEIGHTS_INLINE
+	                                          : weights_mode(o),
 		.call = o->call || shared,
 	};
 	CodegenResult r;
@@ -211,7 +224,8 @@ static bool emit_code(Driver *d, Op *module, EmitKind kind, const char *output, 
 	if (kind != EMIT_HEADER)
 		pieces[n++] = (FilePiece){output, r.source.text, r.source.len};
 	if (!to_stdout || kind == EMIT_HEADER)
-		pieces[n++] = (FilePiece){kind == EMIT_HEADER ? output : header, r.header.text, r.header.len};
+		pieces[n++] = (FilePiece){kind == EMIT_HEADER ? output : header, r.header.text,
+		                          r.header.len};
 	if (!to_stdout && kind != EMIT_HEADER && r.weights)
 		pieces[n++] = (FilePiece){weights, r.weights, r.weights_size};
 	if (depfile->path)
@@ -239,5 +253,6 @@ int cmd_compile(Driver *d)
 		return 1;
 	bool view = kind == EMIT_IR || kind == EMIT_CFG || kind == EMIT_DOT || kind == EMIT_JSON;
 	const FilePiece depfile = make_depfile(d, output);
-	return !(view ? emit_view(d, module, kind, output, &depfile) : emit_code(d, module, kind, output, &depfile));
+	return !(view ? emit_view(d, module, kind, output, &depfile)
+	              : emit_code(d, module, kind, output, &depfile));
 }

@@ -62,10 +62,11 @@ static void print_text(Text *t, Context *c, const Op *module, const Stats *s, co
 		if (dim_is(s->ops[i].macs, 0))
 			text_printf(t, "  %5d  %s\n", s->ops[i].count, name);
 		else
-			text_printf(t, "  %5d  %-28s %s MAC\n", s->ops[i].count, name, count_text(c, s->ops[i].macs));
+			text_printf(t, "  %5d  %-28s %s MAC\n", s->ops[i].count, name,
+			            count_text(c, s->ops[i].macs));
 	}
-	text_printf(t, "parameters   %d tensors, %lld elements, %lld bytes\n", s->nparam, (long long)s->param_elements,
-	            (long long)s->param_bytes);
+	text_printf(t, "parameters   %d tensors, %lld elements, %lld bytes\n", s->nparam,
+	            (long long)s->param_elements, (long long)s->param_bytes);
 	text_printf(t, "MACs         %s\n", count_text(c, s->macs));
 	text_printf(t, "for --isa=%s\n", target->name);
 	text_printf(t, "  workspace  %s bytes\n", dim_text(c, module_dim(module, "workspace")));
@@ -120,8 +121,9 @@ static void print_json(Text *t, Context *c, const Op *module, const Stats *s, co
 	text_str(t, "  \"operators\": {");
 	for (int i = 0; i < s->nop; i++)
 		text_printf(t, "%s\"%s\": %d", i ? ", " : "", s->ops[i].info->short_name, s->ops[i].count);
-	text_printf(t, "},\n  \"parameters\": {\"tensors\": %d, \"elements\": %lld, \"bytes\": %lld},\n", s->nparam,
-	            (long long)s->param_elements, (long long)s->param_bytes);
+	text_printf(t,
+	            "},\n  \"parameters\": {\"tensors\": %d, \"elements\": %lld, \"bytes\": %lld},\n",
+	            s->nparam, (long long)s->param_elements, (long long)s->param_bytes);
 	json_dim(t, c, "macs", s->macs, ",\n");
 	text_printf(t, "  \"isa\": \"%s\",\n", target->name);
 	if (kernels)
@@ -141,7 +143,8 @@ int cmd_info(Driver *d)
 	Stats s;
 	stats_collect(c, module, &s);
 	CudaStats kernels;
-	if (!driver_lower(d, module, target, NULL) || (target->cuda && !cuda_stats_collect(d, module, target, &kernels)))
+	if (!driver_lower(d, module, target, NULL) ||
+	    (target->cuda && !cuda_stats_collect(d, module, target, &kernels)))
 		return 1;
 	stage_begin(d, "report");
 	Text t;

@@ -11,7 +11,8 @@
 // ---- the interpreter --------------------------------------------------------------------------
 
 // One level of offsets, up to `;` or the end. NULL after a diagnostic.
-static const char *parse_level(Driver *d, const RunInput *in, const char *s, int64_t *offsets, size_t *n)
+static const char *parse_level(Driver *d, const RunInput *in, const char *s, int64_t *offsets,
+                               size_t *n)
 {
 	*n = 0;
 	for (;; s++) {
@@ -19,11 +20,13 @@ static const char *parse_level(Driver *d, const RunInput *in, const char *s, int
 		errno = 0;
 		long long v = strtoll(s, &end, 10);
 		if (end == s || errno || v < 0 || (*end && *end != ',' && *end != ';')) {
-			diag_error(d->ctx->diag, NULL, "--lod %s: '%s' is no list of offsets", in->name, in->lod);
+			diag_error(d->ctx->diag, NULL, "--lod %s: '%s' is no list of offsets", in->name,
+			           in->lod);
 			return NULL;
 		}
 		if (v < (*n ? offsets[*n - 1] : 0) || (!*n && v)) {
-			diag_error(d->ctx->diag, NULL, "--lod %s: offsets start at 0 and do not fall", in->name);
+			diag_error(d->ctx->diag, NULL, "--lod %s: offsets start at 0 and do not fall",
+			           in->name);
 			return NULL;
 		}
 		offsets[(*n)++] = v;
@@ -59,8 +62,8 @@ static bool set_lod(Driver *d, const RunInput *in, Tensor *t)
 		int64_t end = t->lod[i][t->lod_len[i] - 1];
 		int64_t want = i + 1 < t->nlod ? (int64_t)t->lod_len[i + 1] - 1 : t->rank ? t->dims[0] : 0;
 		if (end != want) {
-			diag_error(d->ctx->diag, NULL, "--lod %s: level %d ends at %lld, not at %lld", in->name, i,
-			           (long long)end, (long long)want);
+			diag_error(d->ctx->diag, NULL, "--lod %s: level %d ends at %lld, not at %lld", in->name,
+			           i, (long long)end, (long long)want);
 			return false;
 		}
 	}
@@ -77,7 +80,8 @@ static bool write_tensor(Driver *d, const char *stem, const Tensor *t)
 	text_init(&text, c->arena);
 	for (int i = 0; i < t->nlod; i++)
 		for (size_t k = 0; k < t->lod_len[i]; k++)
-			text_printf(&text, "%lld%s", (long long)t->lod[i][k], k + 1 < t->lod_len[i] ? "," : "\n");
+			text_printf(&text, "%lld%s", (long long)t->lod[i][k],
+			            k + 1 < t->lod_len[i] ? "," : "\n");
 	return !t->nlod || file_write(c, arena_printf(c->arena, "%s.lod", stem), text.text, text.len);
 }
 
@@ -139,7 +143,8 @@ static bool save_state(Driver *d)
 			n++;
 	uint8_t *data;
 	size_t size;
-	return params_encode(c, n, tensors, &data, &size) && file_write(c, d->options->save_state, data, size);
+	return params_encode(c, n, tensors, &data, &size) &&
+	       file_write(c, d->options->save_state, data, size);
 }
 
 static bool run_model(Driver *d, Op *module)
@@ -148,7 +153,8 @@ static bool run_model(Driver *d, Op *module)
 		return run_interpreter(d, module);
 	const Target *t = driver_target_to_run(d);
 	BuiltModel b;
-	return t && driver_lower(d, module, t, NULL) && model_build(d, module, t, d->options->keep, &b) &&
+	return t && driver_lower(d, module, t, NULL) &&
+	       model_build(d, module, t, d->options->keep, &b) &&
 	       model_execute(d, &b, d->options->out_dir);
 }
 
@@ -160,7 +166,8 @@ static bool name_gradients(Driver *d, int first)
 	for (int run = 0; run < (o->ncall ? o->ncall : 1); run++) {
 		for (int i = 0; i < o->nwrt; i++) {
 			const char *from = arena_printf(c->arena, "%s/%d/%d.npy", o->out_dir, run, first + i);
-			const char *to = arena_printf(c->arena, "%s/%d/grad.%s.npy", o->out_dir, run, o->wrt[i]);
+			const char *to = arena_printf(c->arena, "%s/%d/grad.%s.npy", o->out_dir, run,
+			                              o->wrt[i]);
 			if (!rename(from, to))
 				continue;
 			diag_error(c->diag, NULL, "%s: %s", to, strerror(errno));

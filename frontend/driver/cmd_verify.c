@@ -1,5 +1,6 @@
-// `pdcc verify`: runs the translated program, the program after every pass, and the generated C or CUDA on the same
-// inputs, and names the first stage after which an output differs, and in it the first operator (verify_find.c).
+// `pdcc verify`: runs the translated program, the program after every pass, and the generated C or
+// CUDA on the same inputs, and names the first stage after which an output differs, and in it the
+// first operator (verify_find.c).
 #include "frontend/driver/driver.h"
 #include "frontend/read/read.h"
 #include "ir/interp/interp.h"
@@ -13,7 +14,7 @@
 // Passes may reorder float arithmetic (folding a batch norm, another order of summation), not more.
 enum { TOLERANCE_PPM = 1000 };
 
-// ---- comparing ----------------------------------------------------------------------------------------------
+// ---- comparing ----------------------------------------------------------------------------------
 
 static bool element_differs(const Tensor *a, const Tensor *b, int64_t i)
 {
@@ -39,17 +40,21 @@ bool tensor_agrees(Driver *d, const Tensor *want, const Tensor *got, const char 
 	for (int64_t i = 0; i < tensor_numel(want); i++) {
 		if (!element_differs(want, got, i))
 			continue;
-		*why = dtype_is_float(want->dtype) ?
-			arena_printf(a, "element %lld is %.9g, before %.9g", (long long)i, tensor_get_f(got, i), tensor_get_f(want, i)) :
-			arena_printf(a, "element %lld is %lld, before %lld", (long long)i, (long long)tensor_get_i(got, i),
-			             (long long)tensor_get_i(want, i));
+		*why = dtype_is_float(want->dtype)
+		           ? arena_printf(a, "element %lld is %.9g, before %.9g", (long long)i,
+		                          tensor_get_f(got, i), tensor_get_f(want, i))
+		           : arena_printf(a, "element %lld is %lld, before %lld", (long long)i,
+		                          (long long)tensor_get_i(got, i),
+		                          (long long)tensor_get_i(want, i));
 		return false;
 	}
 	return true;
 }
 
-// What differs is told once the operator is found: the search reads the model again, and wants no errors before.
-static bool fetch_agrees(Driver *d, const char *fetch, const Tensor *want, const Tensor *got, const char **differs)
+// What differs is told once the operator is found: the search reads the model again, and wants no
+// errors before.
+static bool fetch_agrees(Driver *d, const char *fetch, const Tensor *want, const Tensor *got,
+                         const char **differs)
 {
 	const char *why = got ? "" : "it is missing";
 	if (!want || (got && tensor_agrees(d, want, got, &why)))
@@ -64,21 +69,25 @@ static bool fetches_agree(Driver *d, int col, Interp *want, Interp *got, const c
 	Arena *a = d->ctx->arena;
 	int n = interp_fetch_length(want, col);
 	if (n < 0)
-		return fetch_agrees(d, arena_printf(a, "%d", col), interp_fetch(want, col), interp_fetch(got, col), differs);
+		return fetch_agrees(d, arena_printf(a, "%d", col), interp_fetch(want, col),
+		                    interp_fetch(got, col), differs);
 	if (n != interp_fetch_length(got, col)) {
-		*differs = arena_printf(a, "fetch %d has %d elements, before %d", col, interp_fetch_length(got, col), n);
+		*differs = arena_printf(a, "fetch %d has %d elements, before %d", col,
+		                        interp_fetch_length(got, col), n);
 		return false;
 	}
 	for (int i = 0; i < n; i++)
-		if (!fetch_agrees(d, arena_printf(a, "%d, element %d,", col, i), interp_fetch_element(want, col, i),
-		                  interp_fetch_element(got, col, i), differs))
+		if (!fetch_agrees(d, arena_printf(a, "%d, element %d,", col, i),
+		                  interp_fetch_element(want, col, i), interp_fetch_element(got, col, i),
+		                  differs))
 			return false;
 	return true;
 }
 
-// ---- stages -------------------------------------------------------------------------------------------------
+// ---- stages -------------------------------------------------------------------------------------
 
-// What a run stores in parameters must not reach the next one: puts the values back that were there before.
+// What a run stores in parameters must not reach the next one: puts the values back that were there
+// before.
 typedef struct Stored {
 	const char *name;
 	Tensor *value;
@@ -100,7 +109,8 @@ static Stored *parameters_save(Driver *d, Op *module)
 	return list;
 }
 
-Interp *verify_interpret(Driver *d, Op *module, void (*seen)(void *arg, const Value *v, const Tensor *t), void *arg)
+Interp *verify_interpret(Driver *d, Op *module,
+                         void (*seen)(void *arg, const Value *v, const Tensor *t), void *arg)
 {
 	const RunCall none = {0};
 	Interp *in = driver_interpreter(d, d->options->ncall ? &d->options->calls[0] : &none);
@@ -121,8 +131,10 @@ bool verify_lower(Driver *d, Op *module, const Target *t, const char *passes)
 	return lower_run_list(&p, passes);
 }
 
-// Runs one pass, then the program; *differs says what it does not give any more. False after a diagnostic.
-static bool stage_run(Driver *d, Op *module, const Target *t, const char *pass, Interp *reference, const char **differs)
+// Runs one pass, then the program; *differs says what it does not give any more. False after a
+// diagnostic.
+static bool stage_run(Driver *d, Op *module, const Target *t, const char *pass, Interp *reference,
+                      const char **differs)
 {
 	if (!verify_lower(d, module, t, pass))
 		return false;
@@ -165,9 +177,11 @@ static bool passes_agree(Driver *d, Op *module, const Target *t, Interp *referen
 }
 
 // What the generated program wrote for a fetch, or for an element of one that is an array.
-static bool code_fetch_agrees(Driver *d, const char *folder, const char *fetch, const Tensor *want, const char **differs)
+static bool code_fetch_agrees(Driver *d, const char *folder, const char *fetch, const Tensor *want,
+                              const char **differs)
 {
-	Tensor *got = want ? npy_read(d->ctx, arena_printf(d->ctx->arena, "%s/0/%s.npy", folder, fetch)) : NULL;
+	Tensor *got = want ? npy_read(d->ctx, arena_printf(d->ctx->arena, "%s/0/%s.npy", folder, fetch))
+	                   : NULL;
 	return !want || (got && fetch_agrees(d, fetch, want, got, differs));
 }
 
@@ -176,18 +190,22 @@ static Tensor *code_fetch(Driver *d, int col, void *folder)
 	return npy_read(d->ctx, arena_printf(d->ctx->arena, "%s/0/%d.npy", (const char *)folder, col));
 }
 
-// The last stage: the code that the lowered module becomes, compiled and run. False: after a diagnostic, or with *differs.
-static bool code_agrees(Driver *d, Op *module, const Target *t, Interp *reference, const Expected *expected, const char **differs)
+// The last stage: the code that the lowered module becomes, compiled and run. False: after a
+// diagnostic, or with *differs.
+static bool code_agrees(Driver *d, Op *module, const Target *t, Interp *reference,
+                        const Expected *expected, const char **differs)
 {
 	Arena *a = d->ctx->arena;
 	BuiltModel b;
 	if (!model_build(d, module, t, NULL, &b) || !model_execute(d, &b, b.folder))
 		return false;
 	for (int i = 0; i < interp_fetch_count(reference); i++) {
-		if (!code_fetch_agrees(d, b.folder, arena_printf(a, "%d", i), interp_fetch(reference, i), differs))
+		if (!code_fetch_agrees(d, b.folder, arena_printf(a, "%d", i), interp_fetch(reference, i),
+		                       differs))
 			return false;
 		for (int k = 0; k < interp_fetch_length(reference, i); k++)
-			if (!code_fetch_agrees(d, b.folder, arena_printf(a, "%d.%d", i, k), interp_fetch_element(reference, i, k), differs))
+			if (!code_fetch_agrees(d, b.folder, arena_printf(a, "%d.%d", i, k),
+			                       interp_fetch_element(reference, i, k), differs))
 				return false;
 	}
 	return expect_check(d, expected, "generated code", code_fetch, (void *)b.folder);
@@ -212,7 +230,8 @@ int cmd_verify(Driver *d)
 	int n = 0;
 	if (!reference || (d->options->out_dir && !driver_write_fetches(d, reference, 0)))
 		return 1;
-	if (!expect_check(d, expected, "as read", read_fetch, reference) || !passes_agree(d, module, t, reference, &n))
+	if (!expect_check(d, expected, "as read", read_fetch, reference) ||
+	    !passes_agree(d, module, t, reference, &n))
 		return 1;
 	const char *differs = NULL;
 	if (code && !code_agrees(d, module, t, reference, expected, &differs)) {

@@ -12,7 +12,9 @@ static void bash_print(FILE *to)
 {
 	int n;
 	const OptionSpec *t = option_table(&n);
-	fputs("_pdcc() {\n\tlocal cur=${COMP_WORDS[COMP_CWORD]} cmd=${COMP_WORDS[1]} opts\n\tcase $cmd in\n", to);
+	fputs("_pdcc() {\n\tlocal cur=${COMP_WORDS[COMP_CWORD]} cmd=${COMP_WORDS[1]} opts\n\tcase $cmd "
+	      "in\n",
+	      to);
 	for (int c = CMD_COUNT - 1; c >= 0; c--) {
 		fprintf(to, "\t%s) opts='", c ? command_name((Command)c) : "*");
 		if (!c) {
@@ -26,7 +28,8 @@ static void bash_print(FILE *to)
 		fputs("' ;;\n", to);
 	}
 	fputs("\tesac\n\tCOMPREPLY=($(compgen -W \"$opts\" -- \"$cur\") $(compgen -f -- \"$cur\"))\n}\n"
-	      "complete -o filenames -F _pdcc pdcc\n", to);
+	      "complete -o filenames -F _pdcc pdcc\n",
+	      to);
 }
 
 // Text inside single quotes of a shell and brackets of zsh.
@@ -50,7 +53,8 @@ static void zsh_print(FILE *to)
 	for (int i = 0; i < n; i++) {
 		fprintf(to, "\t'%s%s[", dashes(&t[i]), t[i].name);
 		quoted_print(to, t[i].help, true);
-		fprintf(to, "]%s%s%s' \\\n", t[i].arg ? ":" : "", t[i].arg ? t[i].arg : "", t[i].arg ? ":_files" : "");
+		fprintf(to, "]%s%s%s' \\\n", t[i].arg ? ":" : "", t[i].arg ? t[i].arg : "",
+		        t[i].arg ? ":_files" : "");
 	}
 	fputs("\t'1:command or model:_files' '*:file:_files'\n", to);
 }
@@ -60,11 +64,12 @@ static void fish_print(FILE *to)
 	int n;
 	const OptionSpec *t = option_table(&n);
 	for (int k = 1; k < CMD_COUNT; k++)
-		fprintf(to, "complete -c pdcc -n __fish_use_subcommand -a %s -d '%s'\n", command_name((Command)k),
-		        command_summary((Command)k));
+		fprintf(to, "complete -c pdcc -n __fish_use_subcommand -a %s -d '%s'\n",
+		        command_name((Command)k), command_summary((Command)k));
 	for (int i = 0; i < n; i++) {
 		bool old = t[i].name[0] == '-';
-		fprintf(to, "complete -c pdcc -%c %s%s -d '", old ? 'o' : 'l', t[i].name + old, t[i].arg ? " -r" : "");
+		fprintf(to, "complete -c pdcc -%c %s%s -d '", old ? 'o' : 'l', t[i].name + old,
+		        t[i].arg ? " -r" : "");
 		quoted_print(to, t[i].help, false);
 		fputs("'\n", to);
 	}
@@ -99,11 +104,15 @@ void man_print(FILE *to)
 {
 	int n;
 	const OptionSpec *t = option_table(&n);
-	fputs(".TH PDCC 1\n.SH NAME\npdcc \\- ahead\\-of\\-time compiler for Paddle models\n.SH SYNOPSIS\n", to);
+	fputs(".TH PDCC 1\n.SH NAME\npdcc \\- ahead\\-of\\-time compiler for Paddle models\n.SH "
+	      "SYNOPSIS\n",
+	      to);
 	for (int c = 0; c < CMD_COUNT; c++)
 		fprintf(to, ".B pdcc %s\n.RI [ options ]\n.I MODEL\n.br\n", command_name((Command)c));
-	fputs(".SH DESCRIPTION\nReads a Paddle program (inference.json, .pdmodel or a __model__ folder, with its parameters) and writes standalone "
-	      "C or CUDA source that needs only a tiny runtime stub.\n.SH COMMANDS\n", to);
+	fputs(".SH DESCRIPTION\nReads a Paddle program (inference.json, .pdmodel or a __model__ "
+	      "folder, with its parameters) and writes standalone "
+	      "C or CUDA source that needs only a tiny runtime stub.\n.SH COMMANDS\n",
+	      to);
 	for (int c = 0; c < CMD_COUNT; c++) {
 		fprintf(to, ".TP\n.B %s\n", c ? command_name((Command)c) : "(none)");
 		roff_print(to, command_summary((Command)c));

@@ -39,22 +39,26 @@ const Target *driver_target_to_run(Driver *d);
 PassContext driver_passes(Driver *d, Op *module, const Target *t);
 bool driver_lower(Driver *d, Op *module, const Target *t, const char *until);
 // Generates code under `prefix`, for C or CUDA as the target says.
-bool driver_codegen(Driver *d, Op *module, const Target *t, const CodegenOptions *o, CodegenResult *r);
+bool driver_codegen(Driver *d, Op *module, const Target *t, const CodegenOptions *o,
+                    CodegenResult *r);
 
 // cmd_run.c
 // An interpreter with what --in and --lod say fed. NULL after diagnostics.
 Interp *driver_interpreter(Driver *d, const RunCall *call);
-// Results of one interpreted run to --out-dir/<run>/<column>.npy, elements of arrays to <column>.<i>.npy.
+// Results of one interpreted run to --out-dir/<run>/<column>.npy, elements of arrays to
+// <column>.<i>.npy.
 bool driver_write_fetches(Driver *d, Interp *in, int run);
 
 // cmd_verify.c: for verify_find.c, which says where two stages begin to differ.
 // Runs a module on the inputs; `seen` (or NULL) is told of all values. NULL after diagnostics.
-Interp *verify_interpret(Driver *d, Op *module, void (*seen)(void *arg, const Value *v, const Tensor *t), void *arg);
+Interp *verify_interpret(Driver *d, Op *module,
+                         void (*seen)(void *arg, const Value *v, const Tensor *t), void *arg);
 // Whether two tensors agree, up to what other orders of summation change; *why says where not.
 bool tensor_agrees(Driver *d, const Tensor *want, const Tensor *got, const char **why);
 // The module through passes, with the options of the command line. False after diagnostics.
 bool verify_lower(Driver *d, Op *module, const Target *t, const char *passes);
-// verify_find.c: names the first operator whose value `pass` changes, when `before` ran before it (a list of passes).
+// verify_find.c: names the first operator whose value `pass` changes, when `before` ran before it
+// (a list of passes).
 void verify_find_pass(Driver *d, const Target *t, const char *before, const char *pass);
 void verify_find(Driver *d, Op *before, Op *after, const char *stage); // the same for two modules
 // The same for generated code, by fetching intermediate values too.
@@ -67,25 +71,30 @@ typedef struct Expected {
 	Tensor *want;
 } Expected;
 typedef Tensor *ExpectedFetch(Driver *d, int col, void *arg); // what a stage gave; NULL: nothing
-bool expect_load(Driver *d, Op *module, Expected *list); // list has room for options->nexpect; false after a diagnostic
-bool expect_check(Driver *d, const Expected *list, const char *stage, ExpectedFetch *fetch, void *arg);
+bool expect_load(Driver *d, Op *module,
+                 Expected *list); // list has room for options->nexpect; false after a diagnostic
+bool expect_check(Driver *d, const Expected *list, const char *stage, ExpectedFetch *fetch,
+                  void *arg);
 
 // external.c: temporary folders and other programs.
 // A new folder, removed with everything in it when the context goes. NULL after a diagnostic.
 const char *temp_folder(Context *c);
 bool folder_make(Context *c, const char *path); // with parents; existing is fine
-// Runs a program (argv ends with NULL) and waits; its output goes to ours. True for exit status 0; otherwise
-// *status is the exit status, or 128 + signal. False with a diagnostic when it cannot be started.
+// Runs a program (argv ends with NULL) and waits; its output goes to ours. True for exit status 0;
+// otherwise *status is the exit status, or 128 + signal. False with a diagnostic when it cannot be
+// started.
 bool external_run(Context *c, const char *const *argv, int *status);
-// As external_run, with its output in a file. *status is EXTERNAL_MISSING when there is no such program.
+// As external_run, with its output in a file. *status is EXTERNAL_MISSING when there is no such
+// program.
 enum { EXTERNAL_MISSING = 127 };
 bool external_run_quiet(Context *c, const char *const *argv, const char *output, int *status);
 // Runs a compiler; argv has room for one more than its n. False after a diagnostic.
 bool compiler_run(Driver *d, const char **argv, int n);
 // Compiles sources (absolute paths, n of them) in `folder` into `out`; shared: a shared library.
-bool compile_external(Driver *d, const Target *t, const char *folder, int n, const char *const *sources, const char *out,
-                      bool shared);
-// Splits a command line at blanks into words, appended to argv (max of them); returns the new count.
+bool compile_external(Driver *d, const Target *t, const char *folder, int n,
+                      const char *const *sources, const char *out, bool shared);
+// Splits a command line at blanks into words, appended to argv (max of them); returns the new
+// count.
 int words_append(Context *c, const char *text, const char **argv, int n, int max);
 
 // build_model.c: from module to a runnable harness in `folder` (NULL: a temporary one).
@@ -93,23 +102,27 @@ typedef struct BuiltModel {
 	const char *folder, *program, *weights; // paths
 	const char *libraries;                  // flags of the linker; NULL: none
 	int nstate;
-	const char *const *states;              // parameters that runs change, in the order of the model's table
+	const char *const *states; // parameters that runs change, in the order of the model's table
 } BuiltModel;
 // build_cache.c. $CC, --cc or cc.
 const char *external_compiler(const Driver *d);
-// The path of an object that hangs on the compiler, its flags and these embedded texts only: made in the user's cache by the first
-// run, found there by all others. NULL after a diagnostic.
+// The path of an object that hangs on the compiler, its flags and these embedded texts only: made
+// in the user's cache by the first run, found there by all others. NULL after a diagnostic.
 typedef bool ObjectMaker(Driver *d, const BuiltModel *b, const char *object);
-const char *object_cached(Driver *d, const BuiltModel *b, const char *stem, int ntext, const char *const *texts, ObjectMaker *make);
+const char *object_cached(Driver *d, const BuiltModel *b, const char *stem, int ntext,
+                          const char *const *texts, ObjectMaker *make);
 // The sources of that alone; with what runs them (harness and weights), too, if to_run.
-bool model_sources(Driver *d, Op *module, const Target *t, const char *folder, bool to_run, BuiltModel *b, CodegenResult *r);
+bool model_sources(Driver *d, Op *module, const Target *t, const char *folder, bool to_run,
+                   BuiltModel *b, CodegenResult *r);
 bool model_build(Driver *d, Op *module, const Target *t, const char *folder, BuiltModel *b);
-// build_cuda.c: compiles what model_build wrote for CUDA: with nvcc where there is a GPU, else with g++ and the emulator.
+// build_cuda.c: compiles what model_build wrote for CUDA: with nvcc where there is a GPU, else with
+// g++ and the emulator.
 bool cuda_build(Driver *d, const BuiltModel *b);
 // build_nvcc.c
 const char *cuda_missing(Context *c); // why there is no GPU to run on; NULL: there is one
 const char *cuda_compiler(void);      // $NVCC, else nvcc, in its usual place when not in the path
-const char *cuda_arch_flags(Context *c, const char *archs); // flags of nvcc for --arch; NULL: for the GPU that is here
+const char *cuda_arch_flags(
+	Context *c, const char *archs); // flags of nvcc for --arch; NULL: for the GPU that is here
 bool nvcc_build(Driver *d, const BuiltModel *b);
 // Runs it on what --in said; results go to out_dir/<run>/<column>.npy.
 bool model_execute(Driver *d, const BuiltModel *b, const char *out_dir);

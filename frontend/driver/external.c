@@ -118,12 +118,13 @@ bool compiler_run(Driver *d, const char **argv, int n)
 	if (external_run(d->ctx, argv, &status))
 		return true;
 	if (status)
-		diag_error(d->ctx->diag, NULL, "the compiler '%s' failed (exit status %d)", argv[0], status);
+		diag_error(d->ctx->diag, NULL, "the compiler '%s' failed (exit status %d)", argv[0],
+		           status);
 	return false;
 }
 
-bool compile_external(Driver *d, const Target *t, const char *folder, int n, const char *const *sources, const char *out,
-                      bool shared)
+bool compile_external(Driver *d, const Target *t, const char *folder, int n,
+                      const char *const *sources, const char *out, bool shared)
 {
 	Context *c = d->ctx;
 	const char *argv[MAX_WORDS];
@@ -133,7 +134,8 @@ bool compile_external(Driver *d, const Target *t, const char *folder, int n, con
 		return false;
 	}
 	k = words_append(c, t->vector ? "-std=gnu11" : "-std=c11", argv, k, MAX_WORDS);
-	k = words_append(c, "-O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast", argv, k, MAX_WORDS);
+	k = words_append(c, "-O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast", argv, k,
+	                 MAX_WORDS);
 	k = words_append(c, t->cflags, argv, k, MAX_WORDS);
 	k = words_append(c, shared ? "-shared -fPIC -fvisibility=hidden" : NULL, argv, k, MAX_WORDS);
 	k = words_append(c, d->options->cflags, argv, k, MAX_WORDS);

@@ -1,6 +1,7 @@
-// The part of `pdcc info --target cuda` about generated kernels: what is launched, how wide memory is accessed, what goes
-// through memory against the least that must; and, where there is an nvcc, registers, shared memory, spills and the
-// occupancy that they allow. Needs no GPU. Called by cmd_info.c.
+// The part of `pdcc info --target cuda` about generated kernels: what is launched, how wide memory
+// is accessed, what goes through memory against the least that must; and, where there is an nvcc,
+// registers, shared memory, spills and the occupancy that they allow. Needs no GPU. Called by
+// cmd_info.c.
 #include "frontend/driver/stats.h"
 #include "frontend/read/read.h"
 #include "lower/target/target.h"
@@ -17,17 +18,34 @@ typedef struct Arch {
 
 static const Arch archs[] = {{"sm_90", 228 * 1024}, {"sm_80", 164 * 1024}};
 
-enum { WARP = 32, MAX_WARPS = 64, MAX_BLOCKS = 32, REGISTERS = 65536, REGISTER_UNIT = 256, SHARED_UNIT = 128, PARTITIONS = 4,
-       SHARED_OF_SYSTEM = 1024 };
+enum {
+	WARP = 32,
+	MAX_WARPS = 64,
+	MAX_BLOCKS = 32,
+	REGISTERS = 65536,
+	REGISTER_UNIT = 256,
+	SHARED_UNIT = 128,
+	PARTITIONS = 4,
+	SHARED_OF_SYSTEM = 1024
+};
 
-// ---- nvcc ------------------------------------------------------------------------------------------------------
+// ---- nvcc ---------------------------------------------------------------------------------------
 
 static bool nvcc_log(Driver *d, const Arch *arch, const char *folder, const char **log)
 {
 	Context *c = d->ctx;
 	const char *path = arena_printf(c->arena, "%s/ptxas.log", folder);
-	const char *argv[] = {cuda_compiler(), "-cubin", "-Xptxas", "-v", arena_printf(c->arena, "-arch=%s", arch->name), "-I", folder, "-o",
-	                      arena_printf(c->arena, "%s/model.cubin", folder), arena_printf(c->arena, "%s/model.cu", folder), NULL};
+	const char *argv[] = {cuda_compiler(),
+	                      "-cubin",
+	                      "-Xptxas",
+	                      "-v",
+	                      arena_printf(c->arena, "-arch=%s", arch->name),
+	                      "-I",
+	                      folder,
+	                      "-o",
+	                      arena_printf(c->arena, "%s/model.cubin", folder),
+	                      arena_printf(c->arena, "%s/model.cu", folder),
+	                      NULL};
 	int status = 0;
 	size_t size;
 	stage_begin(d, "nvcc");
@@ -74,13 +92,14 @@ static bool usage_find(const char *log, const char *kernel, KernelUsage *u)
 			next = name + strlen(name);
 		u->registers = number_before(end, next, " registers");
 		u->shared = number_before(end, next, " bytes smem");
-		u->spilled = number_before(end, next, " bytes spill stores") + number_before(end, next, " bytes stack frame");
+		u->spilled = number_before(end, next, " bytes spill stores") +
+		             number_before(end, next, " bytes stack frame");
 		return u->registers > 0;
 	}
 	return false;
 }
 
-// ---- occupancy ---------------------------------------------------------------------------------------------------
+// ---- occupancy ----------------------------------------------------------------------------------
 
 static int round_up(int n, int unit)
 {
@@ -100,12 +119,13 @@ static int warps_at_once(const Arch *arch, const KernelUsage *u, int threads)
 	return blocks * warps;
 }
 
-// ---- collecting --------------------------------------------------------------------------------------------------
+// ---- collecting ---------------------------------------------------------------------------------
 
 static void launch_add(CudaStats *s, const CudaLaunch *l)
 {
 	KernelStats *k = s->kernels;
-	while (k < s->kernels + s->nkernel && (strcmp(k->launch.kernel, l->kernel) || k->launch.blocks != l->blocks))
+	while (k < s->kernels + s->nkernel &&
+	       (strcmp(k->launch.kernel, l->kernel) || k->launch.blocks != l->blocks))
 		k++;
 	if (k == s->kernels + s->nkernel)
 		*k = (KernelStats){.launch = *l, .launches = 0}, s->nkernel++;
@@ -150,17 +170,19 @@ bool cuda_stats_collect(Driver *d, Op *module, const Target *t, CudaStats *s)
 	return true;
 }
 
-// ---- printing ------------------------------------------------------------------------------------------------------
+// ---- printing -----------------------------------------------------------------------------------
 
 static void row_print(Text *t, const CudaStats *s, const KernelStats *k)
 {
 	const CudaLaunch *l = &k->launch;
 	if (l->threads)
-		text_printf(t, "  %5d  %7lld  %7lld  %6d", k->launches, (long long)l->blocks, (long long)l->threads, l->access);
+		text_printf(t, "  %5d  %7lld  %7lld  %6d", k->launches, (long long)l->blocks,
+		            (long long)l->threads, l->access);
 	else // a library's call
 		text_printf(t, "  %5d  %7s  %7s  %6s", k->launches, "-", "-", "-");
 	if (s->compiled && k->usage.registers)
-		text_printf(t, "  %4d  %6d  %6d  %8d%%", k->usage.registers, k->usage.shared, k->usage.spilled, 100 * k->warps / MAX_WARPS);
+		text_printf(t, "  %4d  %6d  %6d  %8d%%", k->usage.registers, k->usage.shared,
+		            k->usage.spilled, 100 * k->warps / MAX_WARPS);
 	else if (s->compiled)
 		text_printf(t, "  %4s  %6s  %6s  %9s", "-", "-", "-", "-");
 	text_printf(t, "  %11lld  %11lld  %s%s\n", (long long)l->read, (long long)l->written, l->kernel,
@@ -169,12 +191,14 @@ static void row_print(Text *t, const CudaStats *s, const KernelStats *k)
 
 void cuda_stats_print(Text *t, const CudaStats *s)
 {
-	text_printf(t, "  launches   %d, of %d kernels (sizes that a caller sets count as 1, a loop as one round)\n", s->launches,
-	            s->nkernel);
+	text_printf(t,
+	            "  launches   %d, of %d kernels (sizes that a caller sets count as 1, a loop as "
+	            "one round)\n",
+	            s->launches, s->nkernel);
 	text_printf(t, "  wide       %d launches move 16 bytes a thread at once\n", s->wide);
 	text_printf(t, "  tensor     %d launches use tensor cores\n", s->tensor);
-	text_printf(t, "  traffic    %lld bytes, at least %lld: %.2f x\n", (long long)s->bytes, (long long)s->least,
-	            s->least ? (double)s->bytes / (double)s->least : 1.0);
+	text_printf(t, "  traffic    %lld bytes, at least %lld: %.2f x\n", (long long)s->bytes,
+	            (long long)s->least, s->least ? (double)s->bytes / (double)s->least : 1.0);
 	if (s->compiled)
 		text_printf(t, "  spills     %d kernels on %s\n", s->spilled, s->arch);
 	else
@@ -189,7 +213,9 @@ void cuda_stats_print(Text *t, const CudaStats *s)
 
 void cuda_stats_json(Text *t, const CudaStats *s)
 {
-	text_printf(t, "  \"cuda\": {\"launches\": %d, \"wide\": %d, \"tensor_cores\": %d, \"bytes\": %lld, \"least_bytes\": %lld,\n",
+	text_printf(t,
+	            "  \"cuda\": {\"launches\": %d, \"wide\": %d, \"tensor_cores\": %d, \"bytes\": "
+	            "%lld, \"least_bytes\": %lld,\n",
 	            s->launches, s->wide, s->tensor, (long long)s->bytes, (long long)s->least);
 	if (s->compiled)
 		text_printf(t, "    \"arch\": \"%s\", \"spilled\": %d,\n", s->arch, s->spilled);
@@ -197,13 +223,16 @@ void cuda_stats_json(Text *t, const CudaStats *s)
 	for (int i = 0; i < s->nkernel; i++) {
 		const KernelStats *k = &s->kernels[i];
 		const CudaLaunch *l = &k->launch;
-		text_printf(t, "%s\n      {\"name\": \"%s\", \"launches\": %d, \"blocks\": %lld, \"threads\": %lld, \"access\": %d, "
-		            "\"tensor_cores\": %s, \"read\": %lld, \"written\": %lld", i ? "," : "", l->kernel, k->launches,
-		            (long long)l->blocks, (long long)l->threads, l->access, l->tensor_cores ? "true" : "false", (long long)l->read,
-		            (long long)l->written);
+		text_printf(t,
+		            "%s\n      {\"name\": \"%s\", \"launches\": %d, \"blocks\": %lld, \"threads\": "
+		            "%lld, \"access\": %d, "
+		            "\"tensor_cores\": %s, \"read\": %lld, \"written\": %lld",
+		            i ? "," : "", l->kernel, k->launches, (long long)l->blocks,
+		            (long long)l->threads, l->access, l->tensor_cores ? "true" : "false",
+		            (long long)l->read, (long long)l->written);
 		if (k->usage.registers)
-			text_printf(t, ", \"registers\": %d, \"shared\": %d, \"local\": %d, \"warps\": %d", k->usage.registers, k->usage.shared,
-			            k->usage.spilled, k->warps);
+			text_printf(t, ", \"registers\": %d, \"shared\": %d, \"local\": %d, \"warps\": %d",
+			            k->usage.registers, k->usage.shared, k->usage.spilled, k->warps);
 		text_char(t, '}');
 	}
 	text_str(t, "\n    ]},\n");

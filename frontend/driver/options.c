@@ -6,7 +6,6 @@
 #include "lower/lower.h"
 #include "lower/pass/pass.h"
 
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +14,13 @@
 #endif
 
 enum {
-	C = 1u << CMD_COMPILE, R = 1u << CMD_RUN, V = 1u << CMD_VERIFY, B = 1u << CMD_BENCH, I = 1u << CMD_INFO,
-	O = 1u << CMD_OPT, ALL = C | R | V | B | I | O
+	C = 1u << CMD_COMPILE,
+	R = 1u << CMD_RUN,
+	V = 1u << CMD_VERIFY,
+	B = 1u << CMD_BENCH,
+	I = 1u << CMD_INFO,
+	O = 1u << CMD_OPT,
+	ALL = C | R | V | B | I | O
 };
 
 static const struct {
@@ -24,12 +28,12 @@ static const struct {
 } commands[CMD_COUNT] = {
 	[CMD_COMPILE] = {"", "MODEL -o OUT", "compile a model to C, CUDA or a shared library"},
 	[CMD_RUN] = {"run", "MODEL", "compile, build and run it on .npy files"},
-	[CMD_VERIFY] = {"verify", "MODEL", "compare every pass and the generated code with the model as it was read"},
+	[CMD_VERIFY] = {"verify", "MODEL",
+                    "compare every pass and the generated code with the model as it was read"},
 	[CMD_BENCH] = {"bench", "MODEL", "measure latency and memory"},
 	[CMD_INFO] = {"info", "MODEL", "inputs, outputs, operators, parameters, MACs, memory"},
 	[CMD_OPT] = {"opt", "FILE", "IR text to IR text through chosen passes"},
 };
-
 
 const char *command_name(Command c)
 {
@@ -62,8 +66,8 @@ static void passes_print(FILE *to)
 
 static void help_print(FILE *to, Command c)
 {
-	fprintf(to, "pdcc %s%s%s [options]\n%s\n\n", commands[c].name, *commands[c].name ? " " : "", commands[c].arg,
-	        commands[c].summary);
+	fprintf(to, "pdcc %s%s%s [options]\n%s\n\n", commands[c].name, *commands[c].name ? " " : "",
+	        commands[c].arg, commands[c].summary);
 	if (c == CMD_COMPILE) {
 		fprintf(to, "Other commands (pdcc COMMAND --help):\n");
 		for (int i = 1; i < CMD_COUNT; i++)
@@ -77,7 +81,8 @@ static void help_print(FILE *to, Command c)
 		char name[40], left[80];
 		if (!(s->commands & 1u << c))
 			continue;
-		snprintf(left, sizeof left, "%s%s%s", spec_text(s, name, sizeof name), s->arg ? " " : "", s->arg ? s->arg : "");
+		snprintf(left, sizeof left, "%s%s%s", spec_text(s, name, sizeof name), s->arg ? " " : "",
+		         s->arg ? s->arg : "");
 		fprintf(to, "  %-20s %s\n", left, s->help);
 	}
 	if (c == CMD_OPT)
@@ -94,11 +99,12 @@ static bool usage_error(const Options *o, const char *fmt, ...)
 	fputs("pdcc: error: ", stderr);
 	vfprintf(stderr, fmt, ap);
 	va_end(ap);
-	fprintf(stderr, "\ntry 'pdcc %s%s--help'\n", command_name(o->command), *command_name(o->command) ? " " : "");
+	fprintf(stderr, "\ntry 'pdcc %s%s--help'\n", command_name(o->command),
+	        *command_name(o->command) ? " " : "");
 	return false;
 }
 
-// ---- values -----------------------------------------------------------------------------------------------
+// ---- values -------------------------------------------------------------------------------------
 
 static bool parse_emit(Context *c, Options *o, const char *v)
 {
@@ -106,15 +112,17 @@ static bool parse_emit(Context *c, Options *o, const char *v)
 	static const struct {
 		const char *name;
 		EmitKind kind;
-	} kinds[] = {{"c", EMIT_C}, {"cuda", EMIT_CUDA}, {"header", EMIT_HEADER}, {"ir", EMIT_IR}, {"cfg", EMIT_CFG},
-	             {"dot", EMIT_DOT}, {"json", EMIT_JSON}, {"source", EMIT_LEGACY}, {"legacy", EMIT_LEGACY}};
+	} kinds[] = {{"c", EMIT_C},       {"cuda", EMIT_CUDA},     {"header", EMIT_HEADER},
+	             {"ir", EMIT_IR},     {"cfg", EMIT_CFG},       {"dot", EMIT_DOT},
+	             {"json", EMIT_JSON}, {"source", EMIT_LEGACY}, {"legacy", EMIT_LEGACY}};
 	for (size_t i = 0; i < COUNT_OF(kinds); i++) {
 		if (!strcmp(kinds[i].name, v)) {
 			o->emit = kinds[i].kind;
 			return true;
 		}
 	}
-	return usage_error(o, "--emit takes c, cuda, header, ir, cfg, dot, json, source or legacy, not '%s'", v);
+	return usage_error(
+		o, "--emit takes c, cuda, header, ir, cfg, dot, json, source or legacy, not '%s'", v);
 }
 
 static bool parse_count(const Options *o, const char *name, const char *v, int *out)
@@ -187,7 +195,8 @@ static RunCall *next_call(Context *c, Options *o)
 	return &calls[o->ncall++];
 }
 
-// The `=` between a name and a file. A name may hold '=', a path may too: the first split whose path part looks like a file wins.
+// The `=` between a name and a file. A name may hold '=', a path may too: the first split whose
+// path part looks like a file wins.
 static const char *file_split(const char *v)
 {
 	const char *eq = strrchr(v, '=');
@@ -229,7 +238,8 @@ static bool parse_input(Context *c, Options *o, const char *v)
 		return usage_error(o, "--in takes NAME=FILE.npy, not '%s'", v);
 	RunCall *call = o->ncall ? &o->calls[o->ncall - 1] : next_call(c, o);
 	VEC_ROOM(c->arena, call->inputs, call->ninput, call->cap);
-	call->inputs[call->ninput++] = (RunInput){.name = context_strn(c, v, (size_t)(eq - v)), .path = eq + 1};
+	call->inputs[call->ninput++] = (RunInput){.name = context_strn(c, v, (size_t)(eq - v)),
+	                                          .path = eq + 1};
 	return true;
 }
 
@@ -305,8 +315,9 @@ static bool parse_next(Context *c, Options *o, const char *v)
 // GPUs by their compute capability. `a` and `f`: with what later ones do not have.
 static bool parse_arch(Context *c, Options *o, const char *v)
 {
-	static const char known[] = "70|72|75|80|86|87|88|89|90|90a|100|100a|100f|101|101a|103|103a|103f|110|110a|110f|120|120a|120f|"
-	                            "121|121a|121f";
+	static const char known[] = "70|72|75|80|86|87|88|89|90|90a|100|100a|100f|101|101a|103|103a|"
+								"103f|110|110a|110f|120|120a|120f|"
+								"121|121a|121f";
 	o->arch = v;
 	for (const char *p = v;; p++) {
 		const size_t n = strcspn(p, ",");
@@ -349,7 +360,7 @@ static bool print_completion(Context *c, Options *o, const char *v)
 	       usage_error(o, "--completion takes bash, zsh or fish, not '%s'", v);
 }
 
-// ---- the table ------------------------------------------------------------------------------------
+// ---- the table ----------------------------------------------------------------------------------
 
 // What an option does with its value: stores it in a member of Options, or hands it to a function.
 #define TEXT(member) OPTION_TEXT, offsetof(Options, member), NULL, NULL
@@ -361,98 +372,86 @@ static bool print_completion(Context *c, Options *o, const char *v)
 
 static const OptionSpec table[] = {
 	{'o', "output", "FILE", C | O, TEXT(output),
-	 "write FILE, - is standard output; compile: its suffix (.c .cu .h .so .pdir .cfg .dot .json) says what"},
+     "write FILE, - is standard output; compile: its suffix (.c .cu .h .so .pdir .cfg .dot .json) "
+     "says what"},
 	{0, "emit", "KIND", C, PARSE(parse_emit),
-	 "c, cuda, header, ir, cfg, dot, json or source (the program as it was read), whatever the suffix"},
+     "c, cuda, header, ir, cfg, dot, json or source (the program as it was read), whatever the "
+     "suffix"},
 	{0, "isa", "ISA", C | R | V | B | I | O, WORD(isa, "avx512|avx2|sse4|neon|generic|native|cuda"),
-	 "avx512, avx2, sse4, neon, generic (plain C11) or native; compile: generic, else native"},
+     "avx512, avx2, sse4, neon, generic (plain C11) or native; compile: generic, else native"},
 	{0, "arch", "sm_NN,..", C | R | V | B, PARSE(parse_arch),
-	 "CUDA: the GPUs to compile for (default: the one that is here); compile: how the code says to compile it"},
+     "CUDA: the GPUs to compile for (default: the one that is here); compile: how the code says to "
+     "compile it"},
 	{0, "cuda-libs", NULL, C | R | V | B | I | O, FLAG(cuda_libs),
-	 "CUDA: products through cuBLASLt, convolutions through cuDNN; link with -lcublasLt -lcudnn"},
+     "CUDA: products through cuBLASLt, convolutions through cuDNN; link with -lcublasLt -lcudnn"},
 	{0, "shape", "NAME=D,D", C | R | V | B | I, PARSE(parse_shape),
-	 "pin the dims of feed NAME; -1 leaves one symbolic"},
+     "pin the dims of feed NAME; -1 leaves one symbolic"},
 	{0, "params", "FILE", ALL, TEXT(params),
-	 "parameters: a combined file or a folder (default: beside the model)"},
+     "parameters: a combined file or a folder (default: beside the model)"},
 	{0, "param-names", "A,B", ALL, PARSE(parse_names),
-	 "the parameters that FILE holds, when not all"},
+     "the parameters that FILE holds, when not all"},
 	{0, "writable", "A,B|all", C | R | V | B, TEXT(writable),
-	 "parameters that the program of the user writes between runs: PREFIX_parameter(&m, \"A\") gives them"},
+     "parameters that the program of the user writes between runs: PREFIX_parameter(&m, \"A\") "
+     "gives them"},
 	{0, "prefix", "NAME", C, TEXT(prefix),
-	 "prefix of every symbol (default: from the output's name)"},
+     "prefix of every symbol (default: from the output's name)"},
 	{0, "weights", "HOW", C, WORD(weights, "inline|file|object"),
-	 "inline, file or object (default: inline below 64 KiB, else file)"},
+     "inline, file or object (default: inline below 64 KiB, else file)"},
 	{0, "call", NULL, C, FLAG(call),
-	 "also emit PREFIX_call(inputs, outputs), with a workspace of its own"},
-	{0, "-MD", NULL, C, FLAG(depfile),
-	 "write a make rule with the files read, to OUT.d"},
-	{0, "-MF", "FILE", C, PARSE(parse_depfile),
-	 "write that rule to FILE"},
+     "also emit PREFIX_call(inputs, outputs), with a workspace of its own"},
+	{0, "-MD", NULL, C, FLAG(depfile), "write a make rule with the files read, to OUT.d"},
+	{0, "-MF", "FILE", C, PARSE(parse_depfile), "write that rule to FILE"},
 	{0, "target", "T", R | V | B | I, WORD(target, "c|cuda|interp"),
-	 "c (default), cuda (run and verify: emulated without a GPU), or interp, the interpreter; verify: interp leaves generated code "
-	 "out"},
-	{0, "in", "NAME=FILE", R | V | B, PARSE(parse_input),
-	 "feed NAME from a .npy file"},
+     "c (default), cuda (run and verify: emulated without a GPU), or interp, the interpreter; "
+     "verify: interp leaves generated code "
+     "out"},
+	{0, "in", "NAME=FILE", R | V | B, PARSE(parse_input), "feed NAME from a .npy file"},
 	{0, "lod", "NAME=0,2,5[;..]", R | V, PARSE(parse_lod),
-	 "the LoD of feed NAME: offsets, level by level (interpreter only)"},
+     "the LoD of feed NAME: offsets, level by level (interpreter only)"},
 	{0, "expect", "NAME=FILE", V, PARSE(parse_expect),
-	 "what the framework gave for fetch NAME (or its number), as .npy: compare with that, too"},
+     "what the framework gave for fetch NAME (or its number), as .npy: compare with that, too"},
 	{0, "tolerance", "R[,A]", V, PARSE(parse_tolerance),
-	 "of --expect: R * |expected| + A; default 1e-5,1e-5"},
-	{0, "next", NULL, R, PARSE(parse_next),
-	 "start another run on the same state"},
+     "of --expect: R * |expected| + A; default 1e-5,1e-5"},
+	{0, "next", NULL, R, PARSE(parse_next), "start another run on the same state"},
 	{0, "save-state", "FILE", R, TEXT(save_state),
-	 "write what the persistables hold after the last run, as a combined parameter file"},
+     "write what the persistables hold after the last run, as a combined parameter file"},
 	{0, "grad", "FETCH", C | R, TEXT(grad),
-	 "also give the gradients of FETCH (of the sum of its elements) with respect to what --wrt names; run: DIR/<run>/grad.A.npy"},
+     "also give the gradients of FETCH (of the sum of its elements) with respect to what --wrt "
+     "names; run: DIR/<run>/grad.A.npy"},
 	{0, "wrt", "A,B", C | R, PARSE(parse_wrt),
-	 "inputs, parameters or other variables whose gradients --grad gives"},
+     "inputs, parameters or other variables whose gradients --grad gives"},
 	{0, "out-dir", "DIR", R | V, TEXT(out_dir),
-	 "write DIR/<run>/<fetch>.npy; verify: what the program gave as it was read"},
-	{0, "cc", "CC", C | R | V | B, TEXT(cc),
-	 "the external C compiler (default: $CC, else cc)"},
-	{0, "cflags", "FLAGS", C | R | V | B, TEXT(cflags),
-	 "further flags for it"},
-	{0, "keep", "DIR", R | B, TEXT(keep),
-	 "keep the generated files in DIR"},
+     "write DIR/<run>/<fetch>.npy; verify: what the program gave as it was read"},
+	{0, "cc", "CC", C | R | V | B, TEXT(cc), "the external C compiler (default: $CC, else cc)"},
+	{0, "cflags", "FLAGS", C | R | V | B, TEXT(cflags), "further flags for it"},
+	{0, "keep", "DIR", R | B, TEXT(keep), "keep the generated files in DIR"},
 	{0, "redzone", NULL, R, FLAG(redzone),
-	 "surround workspace and outputs with guard bytes and check them"},
-	{0, "threads", "N", B, COUNT(threads),
-	 "threads; 1 is all that there is so far"},
+     "surround workspace and outputs with guard bytes and check them"},
+	{0, "threads", "N", B, COUNT(threads), "threads; 1 is all that there is so far"},
 	{0, "max-trip", "N", C | R | V | B, COUNT(max_trip),
-	 "a loop that takes more than N rounds ends the run with a status"},
+     "a loop that takes more than N rounds ends the run with a status"},
 	{0, "max-array", "N", C | R | V | B, COUNT(max_array),
-	 "room for N elements in a tensor array where the model does not say (default: a member of dims)"},
+     "room for N elements in a tensor array where the model does not say (default: a member of "
+     "dims)"},
 	{0, "allow-tf32", NULL, C | R | V | B | I | O, FLAG(allow_tf32),
-	 "cuda: products of f32 on tensor cores, from operands rounded to 10 bits of fraction"},
-	{0, "repeat", "N", B, COUNT(repeat),
-	 "timed runs (default: about two seconds)"},
+     "cuda: products of f32 on tensor cores, from operands rounded to 10 bits of fraction"},
+	{0, "repeat", "N", B, COUNT(repeat), "timed runs (default: about two seconds)"},
 	{0, "html", "FILE", I, TEXT(html),
-	 "write one page: graph, memory over time, cost per operator"},
-	{0, "json", NULL, I, FLAG(json),
-	 "print JSON"},
-	{0, "passes", "A,B", O, TEXT(passes),
-	 "the passes to run, in order"},
-	{0, "time-report", NULL, ALL, FLAG(time_report),
-	 "print the time of each stage"},
-	{0, "verify-each", NULL, ALL, FLAG(verify),
-	 "verify the IR after every pass"},
+     "write one page: graph, memory over time, cost per operator"},
+	{0, "json", NULL, I, FLAG(json), "print JSON"},
+	{0, "passes", "A,B", O, TEXT(passes), "the passes to run, in order"},
+	{0, "time-report", NULL, ALL, FLAG(time_report), "print the time of each stage"},
+	{0, "verify-each", NULL, ALL, FLAG(verify), "verify the IR after every pass"},
 	{0, "print-before", "PASS", ALL, PARSE(parse_print_before),
-	 "print the IR before each run of PASS, or all passes, on standard error"},
-	{0, "print-after", "PASS", ALL, PARSE(parse_print_after),
-	 "print the IR after each run of it"},
-	{0, "-Werror", NULL, ALL, FLAG(werror),
-	 "warnings are errors"},
-	{0, "color", "WHEN", ALL, WORD(colour, "auto|always|never"),
-	 "auto, always or never"},
+     "print the IR before each run of PASS, or all passes, on standard error"},
+	{0, "print-after", "PASS", ALL, PARSE(parse_print_after), "print the IR after each run of it"},
+	{0, "-Werror", NULL, ALL, FLAG(werror), "warnings are errors"},
+	{0, "color", "WHEN", ALL, WORD(colour, "auto|always|never"), "auto, always or never"},
 	{0, "completion", "SHELL", C, PRINT(print_completion),
-	 "print completion code for bash, zsh or fish"},
-	{0, "man", NULL, C, PRINT(print_man),
-	 "print the manual page"},
-	{'h', "help", NULL, ALL, PRINT(print_help),
-	 "print this help"},
-	{0, "version", NULL, C, PRINT(print_version),
-	 "print the version"},
+     "print completion code for bash, zsh or fish"},
+	{0, "man", NULL, C, PRINT(print_man), "print the manual page"},
+	{'h', "help", NULL, ALL, PRINT(print_help), "print this help"},
+	{0, "version", NULL, C, PRINT(print_version), "print the version"},
 };
 
 const OptionSpec *option_table(int *n)
@@ -461,25 +460,20 @@ const OptionSpec *option_table(int *n)
 	return table;
 }
 
-// ---- the command line -------------------------------------------------------------------------------
+// ---- the command line ---------------------------------------------------------------------------
 
 static bool option_apply(Context *c, Options *o, const OptionSpec *s, const char *v)
 {
 	char name[40];
 	void *member = (char *)o + s->member;
 	switch (s->kind) {
-	case OPTION_FLAG:
-		return *(bool *)member = true;
-	case OPTION_COUNT:
-		return parse_count(o, spec_text(s, name, sizeof name), v, member);
+	case OPTION_FLAG: return *(bool *)member = true;
+	case OPTION_COUNT: return parse_count(o, spec_text(s, name, sizeof name), v, member);
 	case OPTION_WORD:
 		*(const char **)member = v;
 		return one_of(o, spec_text(s, name, sizeof name), v, s->words);
-	case OPTION_TEXT:
-		*(const char **)member = v;
-		return true;
-	default:
-		return s->parse(c, o, v);
+	case OPTION_TEXT: *(const char **)member = v; return true;
+	default: return s->parse(c, o, v);
 	}
 }
 
@@ -527,7 +521,12 @@ static bool options_check(const Options *o)
 
 OptionsResult options_parse(Context *c, int argc, char **argv, Options *o)
 {
-	*o = (Options){.command = CMD_COMPILE, .colour = "auto", .target = "c", .threads = 1, .rtol = 1e-5, .atol = 1e-5};
+	*o = (Options){.command = CMD_COMPILE,
+	               .colour = "auto",
+	               .target = "c",
+	               .threads = 1,
+	               .rtol = 1e-5,
+	               .atol = 1e-5};
 	int i = 1;
 	for (int k = 1; k < CMD_COUNT && argc > 1; k++) {
 		if (!strcmp(argv[1], commands[k].name)) {

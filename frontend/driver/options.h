@@ -5,10 +5,27 @@
 #include "frontend/read/read.h"
 #include "frontend/translate/translate.h"
 
-typedef enum Command { CMD_COMPILE, CMD_RUN, CMD_VERIFY, CMD_BENCH, CMD_INFO, CMD_OPT, CMD_COUNT } Command;
+typedef enum Command {
+	CMD_COMPILE,
+	CMD_RUN,
+	CMD_VERIFY,
+	CMD_BENCH,
+	CMD_INFO,
+	CMD_OPT,
+	CMD_COUNT
+} Command;
 
 typedef enum EmitKind {
-	EMIT_DEFAULT, EMIT_C, EMIT_CUDA, EMIT_HEADER, EMIT_IR, EMIT_CFG, EMIT_DOT, EMIT_JSON, EMIT_LEGACY, EMIT_SHARED
+	EMIT_DEFAULT,
+	EMIT_C,
+	EMIT_CUDA,
+	EMIT_HEADER,
+	EMIT_IR,
+	EMIT_CFG,
+	EMIT_DOT,
+	EMIT_JSON,
+	EMIT_LEGACY,
+	EMIT_SHARED
 } EmitKind;
 
 typedef struct RunInput {
@@ -25,9 +42,9 @@ typedef struct RunCall {
 typedef struct Options {
 	Command command;
 	const char *model;
-	const char *output;        // -o
+	const char *output; // -o
 	EmitKind emit;
-	const char *isa;           // NULL: the command's default
+	const char *isa; // NULL: the command's default
 	const char *prefix, *weights;
 	const char *params;
 	int nparam_names;
@@ -36,51 +53,59 @@ typedef struct Options {
 	ShapePin *pins;
 	const char *print_before, *print_after;
 	bool call, depfile, werror, time_report, verify, json;
-	const char *depfile_path;  // -MF
-	const char *colour;        // auto, always, never
+	const char *depfile_path; // -MF
+	const char *colour;       // auto, always, never
 	const char *target, *cc, *cflags, *out_dir, *keep;
-	const char *arch;          // "sm_80,sm_90"; NULL: that of the GPU which is here
+	const char *arch; // "sm_80,sm_90"; NULL: that of the GPU which is here
 	int ncall;
 	RunCall *calls;
 	int nexpect;
-	RunInput *expect;          // fetches, and what they should be
-	double rtol, atol;         // of --expect
+	RunInput *expect;  // fetches, and what they should be
+	double rtol, atol; // of --expect
 	int threads, repeat;
-	int max_trip;              // 0: any number
-	int max_array;             // 0: the caller of the generated code says it
+	int max_trip;  // 0: any number
+	int max_array; // 0: the caller of the generated code says it
 	bool redzone, cuda_libs, allow_tf32;
 	const char *html, *passes, *save_state;
-	const char *writable;      // "all" or "A,B"
-	const char *grad;          // a fetch; NULL: no gradients
+	const char *writable; // "all" or "A,B"
+	const char *grad;     // a fetch; NULL: no gradients
 	int nwrt;
-	const char **wrt;          // of what the gradients are asked for
+	const char **wrt; // of what the gradients are asked for
 } Options;
 
-typedef enum OptionsResult { OPTIONS_OK, OPTIONS_DONE /* --help and the like */, OPTIONS_USAGE } OptionsResult;
+typedef enum OptionsResult {
+	OPTIONS_OK,
+	OPTIONS_DONE /* --help and the like */,
+	OPTIONS_USAGE
+} OptionsResult;
 
-// Fills *o from argv. Messages for wrong usage go to stderr; help, version and completion to stdout.
+// Fills *o from argv. Messages for wrong usage go to stderr; help, version and completion to
+// stdout.
 OptionsResult options_parse(Context *c, int argc, char **argv, Options *o);
 
 typedef enum OptionKind {
-	OPTION_TEXT, OPTION_FLAG, OPTION_COUNT, OPTION_WORD, // stored in a member of Options
-	OPTION_PARSE,                                        // handed to `parse`
-	OPTION_PRINT                                         // `parse` prints something, and that is all
+	OPTION_TEXT,
+	OPTION_FLAG,
+	OPTION_COUNT,
+	OPTION_WORD,  // stored in a member of Options
+	OPTION_PARSE, // handed to `parse`
+	OPTION_PRINT  // `parse` prints something, and that is all
 } OptionKind;
 
 typedef struct OptionSpec {
-	char letter;               // 0: none
-	const char *name;          // without dashes; single-dash words (-MD) are listed with their dash
-	const char *arg;           // metavariable; NULL: a flag
-	unsigned commands;         // bit per Command
+	char letter;       // 0: none
+	const char *name;  // without dashes; single-dash words (-MD) are listed with their dash
+	const char *arg;   // metavariable; NULL: a flag
+	unsigned commands; // bit per Command
 	OptionKind kind;
-	size_t member;             // offset in Options
-	const char *words;         // OPTION_WORD: "a|b|c"
+	size_t member;                                            // offset in Options
+	const char *words;                                        // OPTION_WORD: "a|b|c"
 	bool (*parse)(Context *c, Options *o, const char *value); // false after a message
 	const char *help;
 } OptionSpec;
 
 const OptionSpec *option_table(int *n);
-const char *command_name(Command c);       // "run"; "" for compile
+const char *command_name(Command c); // "run"; "" for compile
 const char *command_summary(Command c);
 
 // completion.c: print for `--completion=bash|zsh|fish` and `--man`, from the table.

@@ -13,7 +13,8 @@ static void time_report(const Driver *d)
 		fprintf(stderr, "%10.3f s  %s\n", d->stages[i].seconds, d->stages[i].name);
 		total += d->stages[i].seconds;
 	}
-	fprintf(stderr, "%10.3f s  total, %.1f MB of arena\n", total, (double)arena_bytes(d->ctx->arena) / 1e6);
+	fprintf(stderr, "%10.3f s  total, %.1f MB of arena\n", total,
+	        (double)arena_bytes(d->ctx->arena) / 1e6);
 }
 
 static bool want_colour(const Options *o)
@@ -24,8 +25,8 @@ static bool want_colour(const Options *o)
 	return !strcmp(o->colour, "always");
 }
 
-// Most of the memory that there is, or PDCC_MEMORY megabytes: a system that promises more than it has would end
-// somebody later, without a word.
+// Most of the memory that there is, or PDCC_MEMORY megabytes: a system that promises more than it
+// has would end somebody later, without a word.
 static size_t memory_limit(void)
 {
 	const char *given = getenv("PDCC_MEMORY");
@@ -33,7 +34,9 @@ static size_t memory_limit(void)
 	if (megabytes && megabytes <= SIZE_MAX >> 20)
 		return (size_t)megabytes << 20;
 	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-	return pages > 0 && size > 0 && (size_t)pages <= SIZE_MAX / (size_t)size ? (size_t)pages * (size_t)size / 4 * 3 : 0;
+	return pages > 0 && size > 0 && (size_t)pages <= SIZE_MAX / (size_t)size
+	           ? (size_t)pages * (size_t)size / 4 * 3
+	           : 0;
 }
 
 static int run_command(Driver *d)
@@ -48,7 +51,8 @@ static int run_command(Driver *d)
 	stage_end(d);
 	// Nothing fails silently, not even by mistake.
 	if (status == 1 && !diag_errors(d->ctx->diag))
-		diag_error(d->ctx->diag, NULL, "failed without a reason given: please report this as a bug of pdcc");
+		diag_error(d->ctx->diag, NULL,
+		           "failed without a reason given: please report this as a bug of pdcc");
 	return diag_errors(d->ctx->diag) ? 1 : status;
 }
 

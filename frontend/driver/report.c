@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-// Every value gets the number of its operation in document order; arguments of blocks do not occur here.
+// Every value gets the number of its operation in document order; arguments of blocks do not occur
+// here.
 static int op_number(const Op *module, const Op *op)
 {
 	int n = 0;
@@ -59,7 +60,8 @@ static void json_value(Text *t, const Op *module, const Value *v)
 		text_str(t, "null");
 		return;
 	}
-	text_printf(t, "{\"op\": %d, \"result\": %u}", v->def ? op_number(module, v->def) : -1, v->index);
+	text_printf(t, "{\"op\": %d, \"result\": %u}", v->def ? op_number(module, v->def) : -1,
+	            v->index);
 }
 
 static void json_string(Text *t, const char *s)
@@ -79,7 +81,8 @@ static void json_string(Text *t, const char *s)
 
 static void json_op(Text *t, const Op *module, const Op *op, int n)
 {
-	text_printf(t, "%s\n    {\"id\": %d, \"name\": \"%s\", \"operands\": [", n ? "," : "", n, op->info->name);
+	text_printf(t, "%s\n    {\"id\": %d, \"name\": \"%s\", \"operands\": [", n ? "," : "", n,
+	            op->info->name);
 	for (int i = 0; i < op->noperand; i++) {
 		text_str(t, i ? ", " : "");
 		json_value(t, module, op_operand(op, i));

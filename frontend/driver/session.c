@@ -20,7 +20,8 @@ static bool has_suffix(const char *s, const char *suffix)
 }
 
 // Calls f for each name of --writable.
-static bool each_writable(Driver *d, Op *module, bool (*f)(Driver *d, Op *module, const char *name, bool named))
+static bool each_writable(Driver *d, Op *module,
+                          bool (*f)(Driver *d, Op *module, const char *name, bool named))
 {
 	const char *list = d->options->writable;
 	bool ok = true;
@@ -47,7 +48,8 @@ static bool writable_keep(Driver *d, Op *module, const char *name, bool named)
 	Block *b = module->regions[0].last;
 	Op *get = NULL, *end = b->last && (b->last->info->traits & TRAIT_TERMINATOR) ? b->last : NULL;
 	for (Op *op = module_block(module)->first; op; op = op->next) {
-		const bool is = (op->code == OP_BUILTIN_GET_PARAMETER || op->code == OP_BUILTIN_SET_PARAMETER) &&
+		const bool is = (op->code == OP_BUILTIN_GET_PARAMETER ||
+		                 op->code == OP_BUILTIN_SET_PARAMETER) &&
 		                !strcmp(op_str(op, "name", ""), name);
 		if (is && op->code == OP_BUILTIN_SET_PARAMETER)
 			return true;
@@ -68,7 +70,8 @@ static bool writable_keep(Driver *d, Op *module, const char *name, bool named)
 	return true;
 }
 
-// Always verifies: what lowering may rely on is what the verifier checks, and it costs little next to the rest.
+// Always verifies: what lowering may rely on is what the verifier checks, and it costs little next
+// to the rest.
 static Op *load_end(Driver *d, Op *module)
 {
 	return module && each_writable(d, module, writable_keep) && ir_verify(module) ? module : NULL;
@@ -125,8 +128,8 @@ static const char *native_isa(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
 	__builtin_cpu_init();
-	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
-	    __builtin_cpu_supports("avx512dq"))
+	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+	    __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
 		return "avx512";
 	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
 		return "avx2";
@@ -155,9 +158,17 @@ const Target *driver_target_to_run(Driver *d)
 PassContext driver_passes(Driver *d, Op *module, const Target *t)
 {
 	const Options *o = d->options;
-	return (PassContext){.ctx = d->ctx, .module = module, .target = t, .verify = o->verify, .time_report = o->time_report,
-	                     .print_before = o->print_before, .print_after = o->print_after, .max_trip = o->max_trip,
-	                     .max_array = o->max_array, .allow_tf32 = o->allow_tf32, .cuda_libs = o->cuda_libs};
+	return (PassContext){.ctx = d->ctx,
+	                     .module = module,
+	                     .target = t,
+	                     .verify = o->verify,
+	                     .time_report = o->time_report,
+	                     .print_before = o->print_before,
+	                     .print_after = o->print_after,
+	                     .max_trip = o->max_trip,
+	                     .max_array = o->max_array,
+	                     .allow_tf32 = o->allow_tf32,
+	                     .cuda_libs = o->cuda_libs};
 }
 
 bool driver_lower(Driver *d, Op *module, const Target *t, const char *until)
@@ -179,7 +190,8 @@ static bool module_is_still(Driver *d, const Op *module, const Text *before)
 	return false;
 }
 
-bool driver_codegen(Driver *d, Op *module, const Target *t, const CodegenOptions *o, CodegenResult *r)
+bool driver_codegen(Driver *d, Op *module, const Target *t, const CodegenOptions *o,
+                    CodegenResult *r)
 {
 	const bool verify = d->options->verify;
 	Text before;

@@ -1,4 +1,5 @@
-// The stages that a command goes through, and how long each takes (--time-report). Called by every command.
+// The stages that a command goes through, and how long each takes (--time-report). Called by every
+// command.
 #include "frontend/driver/driver.h"
 
 #include <time.h>

@@ -12,7 +12,10 @@ static const Dim *depth_of(const Op *op, const Type *w)
 	const Dim *depth = dim_const(c, 1);
 	switch (op->info->filter) {
 	case FILTER_MATRIX:
-		return w->rank < 2 ? depth : w->dims[op_bool(op, "transpose_b", op_bool(op, "transpose_y", false)) ? last : last - 1];
+		return w->rank < 2 ? depth
+		                   : w->dims[op_bool(op, "transpose_b", op_bool(op, "transpose_y", false))
+		                                 ? last
+		                                 : last - 1];
 	case FILTER_PANELS: return w->dims[last - 1];
 	default:
 		for (int i = 1; i < w->rank - (op->info->filter == FILTER_PACKED); i++)

@@ -20,10 +20,10 @@ typedef struct PortStats {
 
 typedef struct Stats {
 	int ninput, noutput;
-	PortStats *inputs, *outputs;  // in order of their columns
+	PortStats *inputs, *outputs; // in order of their columns
 	int nop;
-	OpCount *ops;                 // most frequent first
-	const Dim *macs;              // multiply-accumulates of one run
+	OpCount *ops;    // most frequent first
+	const Dim *macs; // multiply-accumulates of one run
 	int nparam;
 	int64_t param_elements, param_bytes;
 } Stats;
@@ -36,25 +36,25 @@ void stats_collect(Context *c, const Op *module, Stats *s);
 // info_cuda.c: what generated CUDA launches, for `pdcc info --target cuda`.
 // What ptxas says of a kernel.
 typedef struct KernelUsage {
-	int registers;         // of a thread; 0: not known
-	int shared, spilled;   // bytes; spilled: local memory of any kind
+	int registers;       // of a thread; 0: not known
+	int shared, spilled; // bytes; spilled: local memory of any kind
 } KernelUsage;
 
 // Launches of one kernel with the same grid.
 typedef struct KernelStats {
-	CudaLaunch launch;     // bytes are those of all of them
+	CudaLaunch launch; // bytes are those of all of them
 	int launches;
 	KernelUsage usage;
-	int warps;             // of a multiprocessor at once, of 64
+	int warps; // of a multiprocessor at once, of 64
 } KernelStats;
 
 typedef struct CudaStats {
 	const char *arch;
-	bool compiled;         // there was an nvcc
+	bool compiled; // there was an nvcc
 	int launches, wide, tensor, spilled;
-	int64_t bytes, least;  // through memory, and the least that must
+	int64_t bytes, least; // through memory, and the least that must
 	int nkernel;
-	KernelStats *kernels;  // most bytes first
+	KernelStats *kernels; // most bytes first
 } CudaStats;
 
 // Of a module lowered for CUDA. False after diagnostics.
@@ -62,8 +62,8 @@ bool cuda_stats_collect(Driver *d, Op *module, const Target *t, CudaStats *s);
 void cuda_stats_print(Text *t, const CudaStats *s);
 void cuda_stats_json(Text *t, const CudaStats *s); // one member, with a comma behind it
 
-// info_html.c: one page with the graph, the memory plan over time and the cost per operator. `module` has been
-// lowered; `s` was collected before.
+// info_html.c: one page with the graph, the memory plan over time and the cost per operator.
+// `module` has been lowered; `s` was collected before.
 void info_html(Text *t, const Driver *d, const Op *module, const Stats *s, const Target *target);
 
 #endif

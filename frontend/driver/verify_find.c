@@ -1,7 +1,8 @@
-// Where two stages of a program begin to differ: `pdcc verify` calls this once a result is wrong. Both stages are made
-// again from the model and run with every value recorded; values are matched by the legacy operator and variable that
-// they carry through all passes, the k-th time that one is computed with the k-th. Generated code gives no values but its
-// outputs, so there the intermediate values become outputs.
+// Where two stages of a program begin to differ: `pdcc verify` calls this once a result is wrong.
+// Both stages are made again from the model and run with every value recorded; values are matched
+// by the legacy operator and variable that they carry through all passes, the k-th time that one is
+// computed with the k-th. Generated code gives no values but its outputs, so there the intermediate
+// values become outputs.
 #include "frontend/driver/driver.h"
 #include "frontend/read/read.h"
 #include "ir/base/vec.h"
@@ -12,13 +13,13 @@
 
 enum { MAX_EXTRA_FETCHES = 400 };
 
-// ---- values by name -------------------------------------------------------------------------------------------
+// ---- values by name -----------------------------------------------------------------------------
 
 typedef struct Event {
 	const Value *value;
 	const Tensor *tensor;
-	int next;             // the next event of the same operator and variable; -1: none
-	int round;            // which one this is, from 0
+	int next;  // the next event of the same operator and variable; -1: none
+	int round; // which one this is, from 0
 } Event;
 
 // What a run computed, in order; a hash table finds the first and the last event of each variable.
@@ -27,13 +28,16 @@ typedef struct Trace {
 	int n, cap;
 	Event *events;
 	int cslot, nslot;
-	struct Slot { int first, last; } *slots;
+	struct Slot {
+		int first, last;
+	} * slots;
 } Trace;
 
 static bool same_key(const Value *a, const Value *b)
 {
 	const Loc *x = a->def->loc, *y = b->def->loc;
-	return x->block == y->block && x->op == y->op && x->line == y->line && x->col == y->col && !strcmp(a->name, b->name);
+	return x->block == y->block && x->op == y->op && x->line == y->line && x->col == y->col &&
+	       !strcmp(a->name, b->name);
 }
 
 static struct Slot *slot_find(const Trace *t, const Value *v)
@@ -83,23 +87,28 @@ static void record(void *arg, const Value *v, const Tensor *tensor)
 	slot->last = t->n++;
 }
 
-// What `t` has for an event of another run; NULL: nothing, or something that is not comparable, as a blocked layout.
+// What `t` has for an event of another run; NULL: nothing, or something that is not comparable, as
+// a blocked layout.
 static const Event *counterpart(const Trace *t, const Event *e)
 {
 	int i = t->cslot ? slot_find(t, e->value)->first : -1;
 	for (; i >= 0 && t->events[i].round < e->round; i = t->events[i].next)
 		;
 	const Tensor *a = e->tensor, *b = i < 0 ? NULL : t->events[i].tensor;
-	return b && a->dtype == b->dtype && a->rank == b->rank && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) ?
-	       &t->events[i] : NULL;
+	return b && a->dtype == b->dtype && a->rank == b->rank &&
+	               !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims)
+	           ? &t->events[i]
+	           : NULL;
 }
 
-// ---- passes -----------------------------------------------------------------------------------------------------
+// ---- passes -------------------------------------------------------------------------------------
 
-static void report(Driver *d, const Loc *loc, const char *name, int round, const char *stage, const char *why)
+static void report(Driver *d, const Loc *loc, const char *name, int round, const char *stage,
+                   const char *why)
 {
 	const char *where = round ? arena_printf(d->ctx->arena, ", in round %d", round + 1) : "";
-	diag_error(d->ctx->diag, loc, "'%s' is the first value that %s changes%s: %s", name, stage, where, why);
+	diag_error(d->ctx->diag, loc, "'%s' is the first value that %s changes%s: %s", name, stage,
+	           where, why);
 }
 
 void verify_find(Driver *d, Op *before, Op *after, const char *stage)
@@ -129,16 +138,18 @@ static Op *lowered_again(Driver *d, const Target *t, const char *passes)
 void verify_find_pass(Driver *d, const Target *t, const char *before, const char *pass)
 {
 	Op *a = lowered_again(d, t, before);
-	Op *b = lowered_again(d, t, *before ? arena_printf(d->ctx->arena, "%s,%s", before, pass) : pass);
+	Op *b = lowered_again(d, t,
+	                      *before ? arena_printf(d->ctx->arena, "%s,%s", before, pass) : pass);
 	if (a && b)
 		verify_find(d, a, b, arena_printf(d->ctx->arena, "pass '%s'", pass));
 }
 
-// ---- generated code -----------------------------------------------------------------------------------------------
+// ---- generated code -----------------------------------------------------------------------------
 
 static bool is_plain(const Value *v)
 {
-	if (!v->name || !value_used(v) || v->type->kind != TY_TENSOR || dtype_is_complex(v->type->dtype))
+	if (!v->name || !value_used(v) || v->type->kind != TY_TENSOR ||
+	    dtype_is_complex(v->type->dtype))
 		return false;
 	for (int i = 0; i < v->type->rank; i++)
 		if (v->type->dims[i]->kind == DIM_SYM && v->type->dims[i]->bounded)
@@ -146,7 +157,8 @@ static bool is_plain(const Value *v)
 	return true;
 }
 
-// Adds a fetch for every value outside of loops and branches; they get columns from `col` on. Returns how many.
+// Adds a fetch for every value outside of loops and branches; they get columns from `col` on.
+// Returns how many.
 static int fetches_add(Context *c, Op *module, int col, const Value **values)
 {
 	int n = 0;
@@ -197,7 +209,8 @@ void verify_find_code(Driver *d, const Target *t)
 		origins[i] = (Origin){values[i]->def->loc, values[i]->name};
 	Interp *want = verify_interpret(d, module, NULL, NULL);
 	BuiltModel b;
-	if (!want || !driver_lower(d, module, t, NULL) || !model_build(d, module, t, NULL, &b) || !model_execute(d, &b, b.folder))
+	if (!want || !driver_lower(d, module, t, NULL) || !model_build(d, module, t, NULL, &b) ||
+	    !model_execute(d, &b, b.folder))
 		return;
 	for (int i = 0; i < n; i++) {
 		const char *why;

@@ -78,10 +78,8 @@ const Paddle__TensorDesc *var_tensor(const Paddle__VarDesc *v)
 		return v->type->lod_tensor ? v->type->lod_tensor->tensor : NULL;
 	case PADDLE__VAR_KIND__LOD_TENSOR_ARRAY:
 		return v->type->tensor_array ? v->type->tensor_array->tensor : NULL;
-	case PADDLE__VAR_KIND__SELECTED_ROWS:
-		return v->type->selected_rows;
-	default:
-		return NULL;
+	case PADDLE__VAR_KIND__SELECTED_ROWS: return v->type->selected_rows;
+	default: return NULL;
 	}
 }
 
@@ -96,8 +94,7 @@ int var_lod_level(const Paddle__VarDesc *v)
 
 bool var_is_state(const Paddle__VarDesc *v)
 {
-	return v->has_persistable && v->persistable &&
-	       v->type->type == PADDLE__VAR_KIND__LOD_TENSOR;
+	return v->has_persistable && v->persistable && v->type->type == PADDLE__VAR_KIND__LOD_TENSOR;
 }
 
 const Paddle__OpSlot *slot_find(size_t n, Paddle__OpSlot *const *slots, const char *name)
@@ -110,8 +107,7 @@ const Paddle__OpSlot *slot_find(size_t n, Paddle__OpSlot *const *slots, const ch
 
 const char *slot_var(const Paddle__OpSlot *s, size_t i)
 {
-	if (!s || i >= s->n_arguments || !*s->arguments[i] ||
-	    strcmp(s->arguments[i], EMPTY_VAR) == 0)
+	if (!s || i >= s->n_arguments || !*s->arguments[i] || strcmp(s->arguments[i], EMPTY_VAR) == 0)
 		return NULL;
 	return s->arguments[i];
 }

@@ -229,8 +229,7 @@ bool file_write_group(Context *c, int n, const FilePiece *pieces)
 		outs[i].path = pieces[i].path;
 		if (strcmp(pieces[i].path, "-") == 0)
 			continue;
-		ok = output_open(c, &outs[i]) &&
-		     output_fill(c, &outs[i], pieces[i].data, pieces[i].size);
+		ok = output_open(c, &outs[i]) && output_fill(c, &outs[i], pieces[i].data, pieces[i].size);
 	}
 	for (int i = 0; i < n && ok; i++) {
 		if (!outs[i].temp)

@@ -1,5 +1,6 @@
-// A legacy program as text, in the form in which Paddle prints one: `--emit=legacy`. Everything that is in the file is
-// printed, sound or not; names go through text_word, so that no name can break the form. Called by cmd_compile.c.
+// A legacy program as text, in the form in which Paddle prints one: `--emit=legacy`. Everything
+// that is in the file is printed, sound or not; names go through text_word, so that no name can
+// break the form. Called by cmd_compile.c.
 #include "frontend/read/desc.h"
 #include "frontend/read/read.h"
 
@@ -33,8 +34,10 @@ static void text_truth(Text *t, bool v)
 // Paddle's names of element types.
 static const char *element_name(int32_t kind)
 {
-	static const char *const names[] = {[DT_BOOL] = "bool", [DT_U8] = "uint8", [DT_I8] = "int8", [DT_I16] = "int16",
-		[DT_I32] = "int32", [DT_I64] = "int64", [DT_F16] = "float16", [DT_BF16] = "bfloat16", [DT_F32] = "float32",
+	static const char *const names[] = {
+		[DT_BOOL] = "bool",   [DT_U8] = "uint8",      [DT_I8] = "int8",
+		[DT_I16] = "int16",   [DT_I32] = "int32",     [DT_I64] = "int64",
+		[DT_F16] = "float16", [DT_BF16] = "bfloat16", [DT_F32] = "float32",
 		[DT_F64] = "float64", [DT_C64] = "complex64", [DT_C128] = "complex128"};
 	DType d;
 	return dtype_from_kind(kind, &d) ? names[d] : "?";
@@ -49,7 +52,8 @@ static void var_print(Text *t, const Paddle__VarDesc *v)
 	if (tensor) {
 		text_str(t, ".shape(");
 		for (size_t i = 0; i < tensor->n_dims; i++)
-			text_printf(t, "%s%" PRId64 "%s", i ? ", " : "", tensor->dims[i], tensor->n_dims == 1 ? "," : "");
+			text_printf(t, "%s%" PRId64 "%s", i ? ", " : "", tensor->dims[i],
+			            tensor->n_dims == 1 ? "," : "");
 		text_printf(t, ").dtype(%s)", element_name(tensor->data_type));
 	}
 	if (var_lod_level(v))

@@ -55,7 +55,8 @@ static const char *folder_model(Context *c, const char *folder)
 	for (struct dirent *e; (e = readdir(*d));) {
 		bool pdmodel = ends_with(e->d_name, ".pdmodel");
 		old |= strcmp(e->d_name, "__model__") == 0;
-		if (!pdmodel && (legacy || !ends_with(e->d_name, ".json") || !strcmp(e->d_name, "config.json")))
+		if (!pdmodel &&
+		    (legacy || !ends_with(e->d_name, ".json") || !strcmp(e->d_name, "config.json")))
 			continue;
 		many = found && legacy == pdmodel;
 		legacy |= pdmodel;
@@ -112,18 +113,13 @@ static size_t broken_field(const uint8_t *data, size_t size)
 			if (!read_varint(data, size, &at, &tag))
 				return start;
 			break;
-		case 1:
-			n = 8;
-			break;
+		case 1: n = 8; break;
 		case 2:
 			if (!read_varint(data, size, &at, &n))
 				return start;
 			break;
-		case 5:
-			n = 4;
-			break;
-		default:
-			return start;
+		case 5: n = 4; break;
+		default: return start;
 		}
 		if (n > size - at)
 			return start;
@@ -141,13 +137,11 @@ static void report_unreadable(Context *c, const char *path, const uint8_t *data,
 	else if (data[0] != 0x0a) // field 1, a block
 		diag_error(c->diag, &l, "not a Paddle program");
 	else if (at < size)
-		diag_error(
-			c->diag, &l,
-			"not a Paddle program, or cut: the field at byte %zu does not fit in %zu bytes",
-			at, size);
-	else
 		diag_error(c->diag, &l,
-		           "not a Paddle program: malformed, or a required field is missing");
+		           "not a Paddle program, or cut: the field at byte %zu does not fit in %zu bytes",
+		           at, size);
+	else
+		diag_error(c->diag, &l, "not a Paddle program: malformed, or a required field is missing");
 }
 
 // ---- what the wire format does not check ----------------------------------------------------
@@ -175,13 +169,12 @@ static void check_sub_block(Check *k, int block, size_t op, const char *attr, in
 	const char *type = k->p->blocks[block]->ops[op]->type;
 	// Block 0 is the program itself; nothing can hold it.
 	if (idx <= 0 || (size_t)idx >= k->p->n_blocks)
-		check_fail(k,
-		           "block %d, op %zu '%s': attribute '%s' names block %" PRId32
-		           ", which is not there",
-		           block, op, type, attr, idx);
+		check_fail(
+			k, "block %d, op %zu '%s': attribute '%s' names block %" PRId32 ", which is not there",
+			block, op, type, attr, idx);
 	else if (idx == block)
-		check_fail(k, "block %d, op %zu '%s': attribute '%s' names the block that it is in",
-		           block, op, type, attr);
+		check_fail(k, "block %d, op %zu '%s': attribute '%s' names the block that it is in", block,
+		           op, type, attr);
 }
 
 static void check_ops(Check *k, int index)
@@ -191,10 +184,8 @@ static void check_ops(Check *k, int index)
 		for (size_t j = 0; j < b->ops[i]->n_attrs; j++) {
 			const Paddle__OpAttr *a = b->ops[i]->attrs[j];
 			if (a->type == PADDLE__ATTR_KIND__BLOCK)
-				check_sub_block(k, index, i, a->name,
-				                a->has_block_idx ? a->block_idx : -1);
-			for (size_t n = 0;
-			     a->type == PADDLE__ATTR_KIND__BLOCKS && n < a->n_blocks_idx; n++)
+				check_sub_block(k, index, i, a->name, a->has_block_idx ? a->block_idx : -1);
+			for (size_t n = 0; a->type == PADDLE__ATTR_KIND__BLOCKS && n < a->n_blocks_idx; n++)
 				check_sub_block(k, index, i, a->name, a->blocks_idx[n]);
 		}
 	}
@@ -206,8 +197,8 @@ static void check_vars(Check *k, int index)
 	for (size_t i = 0; i < b->n_vars; i++) {
 		int32_t kind = b->vars[i]->type->type;
 		if (kind < 0 || kind > MAX_VAR_KIND)
-			check_fail(k, "block %d, variable '%s': %" PRId32 " is no type of variable",
-			           index, b->vars[i]->name, kind);
+			check_fail(k, "block %d, variable '%s': %" PRId32 " is no type of variable", index,
+			           b->vars[i]->name, kind);
 	}
 }
 
@@ -234,8 +225,8 @@ static void check_parents(Check *k)
 			steps++;
 		}
 		if (at > 0) {
-			check_fail(k, "block %d: its parents form a cycle, or nest deeper than %d",
-			           i, MAX_NESTING);
+			check_fail(k, "block %d: its parents form a cycle, or nest deeper than %d", i,
+			           MAX_NESTING);
 			return;
 		}
 	}
@@ -248,8 +239,8 @@ static bool check_nesting(Check *k, int index, uint8_t *state, int depth)
 	if (state[index] == 2)
 		return true;
 	if (state[index] == 1 || depth > MAX_NESTING) {
-		check_fail(k, "block %d: its operators hold it again, or nest deeper than %d",
-		           index, MAX_NESTING);
+		check_fail(k, "block %d: its operators hold it again, or nest deeper than %d", index,
+		           MAX_NESTING);
 		return false;
 	}
 	state[index] = 1;
@@ -259,8 +250,7 @@ static bool check_nesting(Check *k, int index, uint8_t *state, int depth)
 			if (a->type == PADDLE__ATTR_KIND__BLOCK &&
 			    !check_nesting(k, a->block_idx, state, depth + 1))
 				return false;
-			for (size_t n = 0;
-			     a->type == PADDLE__ATTR_KIND__BLOCKS && n < a->n_blocks_idx; n++)
+			for (size_t n = 0; a->type == PADDLE__ATTR_KIND__BLOCKS && n < a->n_blocks_idx; n++)
 				if (!check_nesting(k, a->blocks_idx[n], state, depth + 1))
 					return false;
 		}

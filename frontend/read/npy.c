@@ -149,8 +149,7 @@ static const char *header_parse(Scan *s, NpyHeader *h)
 		if (!scan_char(s, ',') && (s->p == s->end || *s->p != '}'))
 			return "its header is no dictionary";
 	}
-	return descr && order && shape ? NULL
-	                               : "its header lacks 'descr', 'fortran_order' or 'shape'";
+	return descr && order && shape ? NULL : "its header lacks 'descr', 'fortran_order' or 'shape'";
 }
 
 // ---- reading --------------------------------------------------------------------------------

@@ -37,8 +37,8 @@ static bool PRINTF_LIKE(2, 3) loader_fail(const Loader *l, const char *fmt, ...)
 static bool take(Loader *l, void *to, size_t n, const char *what)
 {
 	if (n > l->size - l->at)
-		return loader_fail(l, "the file ends at byte %zu, in the %s of this parameter",
-		                   l->size, what);
+		return loader_fail(l, "the file ends at byte %zu, in the %s of this parameter", l->size,
+		                   what);
 	memcpy(to, l->data + l->at, n);
 	l->at += n;
 	return true;
@@ -50,10 +50,8 @@ static bool read_lod(Loader *l, Tensor *t)
 	if (!take(l, &levels, sizeof levels, "LoD"))
 		return false;
 	if (levels > MAX_LOD_LEVELS)
-		return loader_fail(l,
-		                   "%" PRIu64
-		                   " LoD levels: not a parameter file, or parameters out of step",
-		                   levels);
+		return loader_fail(
+			l, "%" PRIu64 " LoD levels: not a parameter file, or parameters out of step", levels);
 	t->nlod = (int)levels;
 	t->lod = NEW_ARRAY(l->c->arena, levels, int64_t *);
 	t->lod_len = NEW_ARRAY(l->c->arena, levels, size_t);
@@ -61,9 +59,8 @@ static bool read_lod(Loader *l, Tensor *t)
 		if (!take(l, &bytes, sizeof bytes, "LoD"))
 			return false;
 		if (bytes % sizeof(int64_t) || bytes > l->size - l->at)
-			return loader_fail(
-				l, "an LoD level of %" PRIu64 " bytes does not fit in the file",
-				bytes);
+			return loader_fail(l, "an LoD level of %" PRIu64 " bytes does not fit in the file",
+			                   bytes);
 		t->lod_len[i] = (size_t)bytes / sizeof(int64_t);
 		t->lod[i] = NEW_ARRAY(l->c->arena, t->lod_len[i], int64_t);
 		if (!take(l, t->lod[i], (size_t)bytes, "LoD"))
@@ -95,13 +92,11 @@ static bool read_desc(Loader *l, Tensor *t, uint64_t *bytes)
 		                   "a description of %" PRId32
 		                   " bytes: not a parameter file, or parameters out of step",
 		                   size);
-	Paddle__TensorDesc *d = paddle__tensor_desc__unpack(&allocator, (size_t)size,
-	                                                    l->data + l->at);
+	Paddle__TensorDesc *d = paddle__tensor_desc__unpack(&allocator, (size_t)size, l->data + l->at);
 	l->at += (size_t)size;
 	if (!d)
 		return loader_fail(
-			l,
-			"its description is malformed: not a parameter file, or parameters out of step");
+			l, "its description is malformed: not a parameter file, or parameters out of step");
 	if (!dtype_from_kind(d->data_type, &t->dtype))
 		return loader_fail(l, "%" PRId32 " is no element type", d->data_type);
 	if (d->n_dims > MAX_RANK)
@@ -134,11 +129,10 @@ static Tensor *read_record(Loader *l)
 	if (!read_desc(l, t, &bytes))
 		return NULL;
 	if (bytes > l->size - l->at) {
-		loader_fail(
-			l,
-			"the file ends at byte %zu, but the data of this parameter need %" PRIu64
-			" bytes from %zu on",
-			l->size, bytes, l->at);
+		loader_fail(l,
+		            "the file ends at byte %zu, but the data of this parameter need %" PRIu64
+		            " bytes from %zu on",
+		            l->size, bytes, l->at);
 		return NULL;
 	}
 	const uint8_t *data = l->data + l->at;
@@ -176,8 +170,7 @@ static bool check_record(Loader *l, const Paddle__VarDesc *v, const Tensor *t)
 	if (!d)
 		return true;
 	if (!dtype_from_kind(d->data_type, &dtype))
-		return loader_fail(l,
-		                   "the program gives it element type %" PRId32 ", which is none",
+		return loader_fail(l, "the program gives it element type %" PRId32 ", which is none",
 		                   d->data_type);
 	bool same = d->n_dims == (size_t)t->rank, open = false;
 	int64_t numel = 1;
@@ -195,9 +188,8 @@ static bool check_record(Loader *l, const Paddle__VarDesc *v, const Tensor *t)
 	const char *holds = type_text(l->c, t->dtype, (size_t)t->rank, t->dims);
 	if (!same && (open || dtype != t->dtype || numel != tensor_numel(t)))
 		return loader_fail(
-			l,
-			"the program says %s, the file %s: wrong file, or parameters out of step",
-			says, holds);
+			l, "the program says %s, the file %s: wrong file, or parameters out of step", says,
+			holds);
 	diag_warning(l->c->diag, &(Loc){.file = l->file, .block = -1, .op = -1, .var = l->var},
 	             "the program says %s, the file %s; using the latter", says, holds);
 	return true;
@@ -315,12 +307,10 @@ static NameMap *read_first(Context *c, const Paddle__ProgramDesc *p)
 			for (size_t s = 0; s < op->n_inputs; s++)
 				for (size_t k = 0; k < op->inputs[s]->n_arguments; k++)
 					if (!name_map_get(written, op->inputs[s]->arguments[k]))
-						name_map_set(needed, op->inputs[s]->arguments[k],
-						             needed);
+						name_map_set(needed, op->inputs[s]->arguments[k], needed);
 			for (size_t s = 0; s < op->n_outputs; s++)
 				for (size_t k = 0; k < op->outputs[s]->n_arguments; k++)
-					name_map_set(written, op->outputs[s]->arguments[k],
-					             written);
+					name_map_set(written, op->outputs[s]->arguments[k], written);
 		}
 	}
 	return needed;
@@ -357,8 +347,7 @@ static bool load_folder(Loader *l, const Paddle__ProgramDesc *p, const char *fol
 		if (!open_file(l, path) || !load_record(l, vars[i])) {
 			ok = false;
 		} else if (l->at != l->size) {
-			ok = loader_fail(l, "%zu bytes are left after this parameter",
-			                 l->size - l->at);
+			ok = loader_fail(l, "%zu bytes are left after this parameter", l->size - l->at);
 		}
 	}
 	return ok;
@@ -409,8 +398,7 @@ static bool load_beside(Loader *l, const Paddle__ProgramDesc *p, const char *mod
 		if (name_map_get(needed, vars[i]->name)) {
 			l->file = model;
 			return loader_fail(
-				l,
-				"its parameters are missing (first '%s'): looked for %s, and for one file each",
+				l, "its parameters are missing (first '%s'): looked for %s, and for one file each",
 				vars[i]->name, tried.text);
 		}
 	}
@@ -470,7 +458,8 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-// The parameters that a module reads and nobody has loaded yet, or (all) that it reads or writes, sorted.
+// The parameters that a module reads and nobody has loaded yet, or (all) that it reads or writes,
+// sorted.
 static const char **module_names(Context *c, Op *module, bool all, size_t *n)
 {
 	NameList l = {.c = c, .seen = name_map_new(c->arena), .all = all};

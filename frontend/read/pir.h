@@ -1,10 +1,12 @@
-// Reading Paddle 3's programs (`inference.json`): what the pir_*.c files share. Private to frontend/read/.
+// Reading Paddle 3's programs (`inference.json`): what the pir_*.c files share. Private to
+// frontend/read/.
 //
-// A file holds SSA: operations of the dialects builtin, pd_op and cf, values by number, regions. It is read into the
-// same descriptors as a legacy program, so that one translator serves both: every value becomes a variable, regions
-// become blocks, and an operation `1.conv2d` an operator `pd_op.conv2d` whose slots bear the names of the operator
-// table (its `pir:` maps). What writes in place (`array_write_`, `set_value_` ...) writes the variable of its operand,
-// which is what the file means by it.
+// A file holds SSA: operations of the dialects builtin, pd_op and cf, values by number, regions. It
+// is read into the same descriptors as a legacy program, so that one translator serves both: every
+// value becomes a variable, regions become blocks, and an operation `1.conv2d` an operator
+// `pd_op.conv2d` whose slots bear the names of the operator table (its `pir:` maps). What writes in
+// place (`array_write_`, `set_value_` ...) writes the variable of its operand, which is what the
+// file means by it.
 //
 //   pir_read.c   the document, its version and limits
 //   pir_type.c   types and attributes
@@ -61,16 +63,18 @@ void *pir_grow(PirReader *r, void *array, size_t n, size_t *room);
 Paddle__ProgramDesc *pir_read(Context *c, const char *path, const uint8_t *data, size_t size);
 // A new block below `parent` (-1: the program itself).
 PirBlock pir_block_new(PirReader *r, int parent);
-// Translates the operations of the only block in region `k` of `op`, up to its terminator, which is left to the
-// caller (NULL: there is none). False after a diagnostic.
+// Translates the operations of the only block in region `k` of `op`, up to its terminator, which is
+// left to the caller (NULL: there is none). False after a diagnostic.
 bool pir_region(PirReader *r, PirBlock *b, json_object *region, json_object **terminator);
 
 // ---- pir_type.c -------------------------------------------------------------------------------
-// The element type of a token ("float32"), as legacy programs number them; -1: as the input; -2: none.
+// The element type of a token ("float32"), as legacy programs number them; -1: as the input; -2:
+// none.
 int32_t pir_dtype(const char *token);
 // What type `tt` of a result says: one variable, or those of a vector. False after a diagnostic.
 bool pir_types(PirReader *r, json_object *tt, PirValue *out);
-// An attribute {N, AT} as a legacy one; NULL with *ok: it says nothing about the computation (places).
+// An attribute {N, AT} as a legacy one; NULL with *ok: it says nothing about the computation
+// (places).
 Paddle__OpAttr *pir_attr(PirReader *r, const char *name, json_object *at, bool *ok);
 Paddle__OpAttr *pir_attr_new(PirReader *r, const char *name, int kind);
 
@@ -82,7 +86,8 @@ PirValue *pir_value(PirReader *r, int64_t id);
 bool pir_id(json_object *list, size_t i, int64_t *id);
 // Binds a result or block argument to variables.
 void pir_bind(PirReader *r, int64_t id, PirValue *v);
-// Declares the variables of a new value in the block, named `stem`, or after it where the value is a vector.
+// Declares the variables of a new value in the block, named `stem`, or after it where the value is
+// a vector.
 bool pir_declare(PirReader *r, PirBlock *b, const char *stem, PirValue *v);
 // A name that no other variable has.
 char *pir_name(PirReader *r, const char *stem);

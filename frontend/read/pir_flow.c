@@ -1,8 +1,9 @@
-// Branches and loops of Paddle 3's programs, as the blocks that legacy programs have: what a region yields is assigned
-// to variables of the block around it.
+// Branches and loops of Paddle 3's programs, as the blocks that legacy programs have: what a region
+// yields is assigned to variables of the block around it.
 //
-// `1.if` has two regions that yield its results. `1.while` has one, whose arguments are the loop variables and which
-// yields whether to go on and the next values; the first condition is its first operand.
+// `1.if` has two regions that yield its results. `1.while` has one, whose arguments are the loop
+// variables and which yields whether to go on and the next values; the first condition is its first
+// operand.
 #include "frontend/read/pir.h"
 
 #include <string.h>
@@ -36,7 +37,8 @@ static char **operand_var(PirReader *r, json_object *op, size_t i)
 }
 
 // Declares a variable for each result of an operation and binds them.
-static PirValue *result_vars(PirReader *r, PirBlock *b, json_object *op, const char *stem, size_t *n)
+static PirValue *result_vars(PirReader *r, PirBlock *b, json_object *op, const char *stem,
+                             size_t *n)
 {
 	json_object *out = pir_get(op, "O", json_type_array);
 	*n = out ? json_object_array_length(out) : 0;
@@ -57,7 +59,8 @@ static PirValue *result_vars(PirReader *r, PirBlock *b, json_object *op, const c
 
 // ---- if -----------------------------------------------------------------------------------------
 
-static bool branch(PirReader *r, PirBlock *b, json_object *op, size_t k, char **cond, size_t n, PirValue *results)
+static bool branch(PirReader *r, PirBlock *b, json_object *op, size_t k, char **cond, size_t n,
+                   PirValue *results)
 {
 	json_object *region = region_at(r, op, k), *yield;
 	PirBlock inner = pir_block_new(r, b->desc->idx);
@@ -102,7 +105,9 @@ bool pir_if(PirReader *r, PirBlock *b, json_object *op)
 static bool bind_args(PirReader *r, json_object *region, size_t n, PirValue *vars)
 {
 	json_object *blocks = pir_get(region, "blocks", json_type_array);
-	json_object *args = blocks ? pir_get(json_object_array_get_idx(blocks, 0), "args", json_type_array) : NULL;
+	json_object *args = blocks
+	                        ? pir_get(json_object_array_get_idx(blocks, 0), "args", json_type_array)
+	                        : NULL;
 	if (!args || json_object_array_length(args) != n)
 		return pir_fail(r, "its body must have %zu arguments", n);
 	for (size_t i = 0; i < n; i++) {
@@ -123,8 +128,8 @@ static bool is_loop_var(size_t n, const PirValue *vars, const char *name)
 }
 
 // The next values, all at once: one that is another loop variable is kept before that one changes.
-static bool next_round(PirReader *r, PirBlock *b, json_object *yield, char *cond, size_t n, PirValue *vars,
-                       const char *stem)
+static bool next_round(PirReader *r, PirBlock *b, json_object *yield, char *cond, size_t n,
+                       PirValue *vars, const char *stem)
 {
 	char **next = NEW_ARRAY(r->c->arena, n + 1, char *);
 	for (size_t i = 0; i <= n; i++) {
@@ -151,7 +156,8 @@ bool pir_while(PirReader *r, PirBlock *b, json_object *op)
 	const char *stem = pir_stem(r, "while");
 	json_object *region = region_at(r, op, 0), *yield;
 	PirValue *vars = region ? result_vars(r, b, op, stem, &n) : NULL;
-	PirValue cond = {.n = 1, .vars = NEW(r->c->arena, char *), .types = NEW(r->c->arena, Paddle__VarType *)};
+	PirValue cond = {
+		.n = 1, .vars = NEW(r->c->arena, char *), .types = NEW(r->c->arena, Paddle__VarType *)};
 	if (!vars)
 		return false;
 	pir_declare(r, b, arena_printf(r->c->arena, "%s.condition", stem), &cond);

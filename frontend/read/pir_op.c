@@ -1,6 +1,7 @@
-// Operations of Paddle 3's programs. The general rule takes everything from the operator table: which position is which
-// operand or attribute (attributes that are operands there become attributes that name variables), and what may stand
-// in `A`. What the table does not know is refused by name.
+// Operations of Paddle 3's programs. The general rule takes everything from the operator table:
+// which position is which operand or attribute (attributes that are operands there become
+// attributes that name variables), and what may stand in `A`. What the table does not know is
+// refused by name.
 #include "frontend/read/pir.h"
 
 #include <inttypes.h>
@@ -137,12 +138,15 @@ void pir_assign(PirReader *r, PirBlock *b, char *from, char *to)
 
 // ---- the dialect builtin ------------------------------------------------------------------------
 
-// A parameter: {"#": "p", "A": [distributed, parameter, clip, name], "O": one result, "OA": [persistable, ...]}.
+// A parameter: {"#": "p", "A": [distributed, parameter, clip, name], "O": one result, "OA":
+// [persistable, ...]}.
 static bool parameter(PirReader *r, PirBlock *b, json_object *op)
 {
-	json_object *a = pir_get(op, "A", json_type_array), *o = pir_get(op, "O", json_type_object), *tt = NULL;
+	json_object *a = pir_get(op, "A", json_type_array), *o = pir_get(op, "O", json_type_object),
+				*tt = NULL;
 	json_object *oa = pir_get(op, "OA", json_type_array);
-	json_object *name = a && json_object_array_length(a) > 3 ? json_object_array_get_idx(a, 3) : NULL;
+	json_object *name = a && json_object_array_length(a) > 3 ? json_object_array_get_idx(a, 3)
+	                                                         : NULL;
 	int64_t id;
 	PirValue *v = NEW(r->c->arena, PirValue);
 	if (!json_object_is_type(name, json_type_string) || !pir_int(o, "%", &id))
@@ -175,7 +179,9 @@ static bool combine(PirReader *r, json_object *op)
 	size_t n = in ? json_object_array_length(in) : 0;
 	PirValue *v = NEW(r->c->arena, PirValue);
 	int64_t id;
-	*v = (PirValue){.n = (int)n, .vec = true, .vars = NEW_ARRAY(r->c->arena, n, char *),
+	*v = (PirValue){.n = (int)n,
+	                .vec = true,
+	                .vars = NEW_ARRAY(r->c->arena, n, char *),
 	                .types = NEW_ARRAY(r->c->arena, n, Paddle__VarType *)};
 	for (size_t i = 0; i < n; i++) {
 		PirValue *x = pir_id(in, i, &id) ? pir_value(r, id) : NULL;
@@ -200,12 +206,15 @@ static PirValue *element_of(PirReader *r, const PirValue *v, int i)
 // builtin.split: every element of a vector is a result; builtin.slice: one is.
 static bool take_apart(PirReader *r, json_object *op, bool all)
 {
-	json_object *out = pir_get(op, "O", json_type_array), *attrs = pir_get(op, "A", json_type_array);
+	json_object *out = pir_get(op, "O", json_type_array),
+				*attrs = pir_get(op, "A", json_type_array);
 	int64_t id, index = 0;
 	PirValue *v = pir_id(pir_get(op, "I", json_type_array), 0, &id) ? pir_value(r, id) : NULL;
 	if (!v || !v->vec || !out)
 		return pir_fail(r, "takes apart what is no vector");
-	if (!all && !pir_int(pir_get(attrs ? json_object_array_get_idx(attrs, 0) : NULL, "AT", json_type_object), "D", &index))
+	if (!all && !pir_int(pir_get(attrs ? json_object_array_get_idx(attrs, 0) : NULL, "AT",
+	                             json_type_object),
+	                     "D", &index))
 		return pir_fail(r, "names no element");
 	size_t n = json_object_array_length(out);
 	for (size_t i = 0; i < n; i++) {
@@ -217,10 +226,11 @@ static bool take_apart(PirReader *r, json_object *op, bool all)
 	return true;
 }
 
-// ---- the dialect pd_op ----------------------------------------------------------------------------
+// ---- the dialect pd_op --------------------------------------------------------------------------
 
 // Whatever is said of a result beside what it is computed from.
-static const char *const without_effect[] = {"struct_name", "op_callstack", "op_role", "op_role_var", "sym_shape_str"};
+static const char *const without_effect[] = {"struct_name", "op_callstack", "op_role",
+                                             "op_role_var", "sym_shape_str"};
 
 static bool attribute_known(const PirMap *m, const char *name)
 {
@@ -242,7 +252,8 @@ static bool attributes(PirReader *r, Paddle__OpDesc *d, const PirMap *m, json_ob
 	bool ok = true;
 	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
 		json_object *a = json_object_array_get_idx(list, i);
-		json_object *name = pir_get(a, "N", json_type_string), *at = pir_get(a, "AT", json_type_object);
+		json_object *name = pir_get(a, "N", json_type_string),
+					*at = pir_get(a, "AT", json_type_object);
 		bool good = name && at;
 		const char *key = name ? json_object_get_string(name) : "";
 		Paddle__OpAttr *attr = good ? pir_attr(r, key, at, &good) : NULL;
@@ -258,13 +269,15 @@ static bool attributes(PirReader *r, Paddle__OpDesc *d, const PirMap *m, json_ob
 }
 
 // An operand; where the table has an attribute instead, the attribute names the variables.
-static void operand(PirReader *r, Paddle__OpDesc *d, const OpInfo *info, const char *name, const PirValue *v)
+static void operand(PirReader *r, Paddle__OpDesc *d, const OpInfo *info, const char *name,
+                    const PirValue *v)
 {
 	if (!op_info_attr(info, name)) {
 		pir_input(r, d, name, (size_t)v->n, v->vars);
 		return;
 	}
-	Paddle__OpAttr *a = pir_attr_new(r, name, v->vec ? PADDLE__ATTR_KIND__VARS : PADDLE__ATTR_KIND__VAR);
+	Paddle__OpAttr *a = pir_attr_new(r, name,
+	                                 v->vec ? PADDLE__ATTR_KIND__VARS : PADDLE__ATTR_KIND__VAR);
 	if (v->vec) {
 		a->n_vars_name = (size_t)v->n;
 		a->vars_name = v->vars;
@@ -274,7 +287,8 @@ static void operand(PirReader *r, Paddle__OpDesc *d, const OpInfo *info, const c
 	pir_add_attr(r, d, a);
 }
 
-static bool operands(PirReader *r, Paddle__OpDesc *d, const OpInfo *info, const PirMap *m, json_object *op)
+static bool operands(PirReader *r, Paddle__OpDesc *d, const OpInfo *info, const PirMap *m,
+                     json_object *op)
 {
 	json_object *in = pir_get(op, "I", json_type_array);
 	size_t n = in ? json_object_array_length(in) : 0;
@@ -294,8 +308,8 @@ static bool operands(PirReader *r, Paddle__OpDesc *d, const OpInfo *info, const 
 	return ok;
 }
 
-// The variable that result i shares with an operand that the operation writes in place; NULL: it has its own.
-// `self`: the operation's name says that it works in place, on its first operand.
+// The variable that result i shares with an operand that the operation writes in place; NULL: it
+// has its own. `self`: the operation's name says that it works in place, on its first operand.
 static PirValue *in_place(PirReader *r, const PirMap *m, size_t i, json_object *op, bool self)
 {
 	int64_t id;
@@ -312,7 +326,8 @@ static bool stops_gradient(json_object *op, size_t i)
 {
 	json_object *list = pir_get(op, "OA", json_type_array);
 	for (size_t k = 0; list && k < json_object_array_length(list); k++) {
-		json_object *a = json_object_array_get_idx(list, k), *name = pir_get(a, "N", json_type_string);
+		json_object *a = json_object_array_get_idx(list, k),
+					*name = pir_get(a, "N", json_type_string);
 		json_object *values = pir_get(pir_get(a, "AT", json_type_object), "D", json_type_array);
 		if (!name || strcmp(json_object_get_string(name), "stop_gradient") != 0 || !values)
 			continue;
@@ -323,13 +338,15 @@ static bool stops_gradient(json_object *op, size_t i)
 }
 
 // A new value for result i of an operation.
-static PirValue *result_new(PirReader *r, PirBlock *b, json_object *op, json_object *o, const char *stem, size_t i)
+static PirValue *result_new(PirReader *r, PirBlock *b, json_object *op, json_object *o,
+                            const char *stem, size_t i)
 {
 	json_object *tt = NULL;
 	PirValue *v = NEW(r->c->arena, PirValue);
 	json_object_object_get_ex(o, "TT", &tt);
 	size_t first = b->desc->n_vars;
-	if (!pir_types(r, tt, v) || !pir_declare(r, b, arena_printf(r->c->arena, "%s.tmp_%zu", stem, i), v))
+	if (!pir_types(r, tt, v) ||
+	    !pir_declare(r, b, arena_printf(r->c->arena, "%s.tmp_%zu", stem, i), v))
 		return NULL;
 	for (size_t k = first; k < b->desc->n_vars; k++) {
 		b->desc->vars[k]->has_stop_gradient = 1;
@@ -338,8 +355,8 @@ static PirValue *result_new(PirReader *r, PirBlock *b, json_object *op, json_obj
 	return v;
 }
 
-static bool results(PirReader *r, PirBlock *b, Paddle__OpDesc *d, const PirMap *m, json_object *op, const char *stem,
-                    bool self)
+static bool results(PirReader *r, PirBlock *b, Paddle__OpDesc *d, const PirMap *m, json_object *op,
+                    const char *stem, bool self)
 {
 	json_object *out = pir_get(op, "O", json_type_array);
 	size_t n = out ? json_object_array_length(out) : 0;
@@ -385,7 +402,7 @@ static bool general(PirReader *r, PirBlock *b, json_object *op, const char *name
 	return results(r, b, d, m, op, stem, name[strlen(name) - 1] == '_') && ok;
 }
 
-// ---- inputs and outputs -----------------------------------------------------------------------------
+// ---- inputs and outputs -------------------------------------------------------------------------
 
 static json_object *attribute(json_object *op, const char *name)
 {
@@ -409,7 +426,8 @@ static void add_column(PirReader *r, Paddle__OpDesc *d, int64_t col)
 // An input: a feed of the variable that bears its name.
 static bool data(PirReader *r, PirBlock *b, json_object *op)
 {
-	json_object *name = pir_get(attribute(op, "name"), "D", json_type_string), *out = pir_get(op, "O", json_type_array);
+	json_object *name = pir_get(attribute(op, "name"), "D", json_type_string),
+				*out = pir_get(op, "O", json_type_array);
 	json_object *o = out ? json_object_array_get_idx(out, 0) : NULL, *tt = NULL;
 	PirValue *v = NEW(r->c->arena, PirValue);
 	int64_t id;
@@ -449,7 +467,8 @@ static bool fetch(PirReader *r, PirBlock *b, json_object *op)
 	return true;
 }
 
-// An array is a variable that holds nothing until it is written; each time that its block runs it is a new one.
+// An array is a variable that holds nothing until it is written; each time that its block runs it
+// is a new one.
 static bool create_array(PirReader *r, PirBlock *b, json_object *op)
 {
 	json_object *out = pir_get(op, "O", json_type_array), *tt = NULL;

@@ -1,11 +1,17 @@
-// Reads a program of Paddle 3: the JSON document, what must hold before its operations are looked at, and its blocks.
-// Called by model.c when a file begins as JSON does. Schema and versions: Paddle's serialize_deserialize, 3.0 to 3.3.
+// Reads a program of Paddle 3: the JSON document, what must hold before its operations are looked
+// at, and its blocks. Called by model.c when a file begins as JSON does. Schema and versions:
+// Paddle's serialize_deserialize, 3.0 to 3.3.
 #include "frontend/read/pir.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum { MAX_DEPTH = 64, MAX_JSON_DEPTH = 16 + 8 * MAX_DEPTH, NEWEST_VERSION = 4, MAX_BLOCKS = INT16_MAX };
+enum {
+	MAX_DEPTH = 64,
+	MAX_JSON_DEPTH = 16 + 8 * MAX_DEPTH,
+	NEWEST_VERSION = 4,
+	MAX_BLOCKS = INT16_MAX
+};
 
 bool pir_fail(PirReader *r, const char *fmt, ...)
 {
@@ -41,7 +47,8 @@ bool pir_int(json_object *o, const char *key, int64_t *v)
 
 char *pir_text(PirReader *r, json_object *string)
 {
-	return arena_strndup(r->c->arena, json_object_get_string(string), (size_t)json_object_get_string_len(string));
+	return arena_strndup(r->c->arena, json_object_get_string(string),
+	                     (size_t)json_object_get_string_len(string));
 }
 
 char *pir_copy(PirReader *r, const char *s)
@@ -111,12 +118,15 @@ static bool check_head(PirReader *r, json_object *document)
 	json_object *magic = pir_get(head, "magic", json_type_string);
 	int64_t version = 0;
 	if (!magic || strcmp(json_object_get_string(magic), "pir") != 0)
-		return pir_fail(r, "not a Paddle program: JSON without Paddle's mark ('base_code' with 'magic' \"pir\")");
+		return pir_fail(
+			r,
+			"not a Paddle program: JSON without Paddle's mark ('base_code' with 'magic' \"pir\")");
 	if (!pir_int(head, "version", &version) || version < 1)
 		return pir_fail(r, "its 'base_code' names no version");
 	if (version > NEWEST_VERSION)
-		return pir_fail(r, "is of version %" PRId64 " of the format; pdcc knows those up to %d (Paddle 3.3)",
-		                version, NEWEST_VERSION);
+		return pir_fail(
+			r, "is of version %" PRId64 " of the format; pdcc knows those up to %d (Paddle 3.3)",
+			version, NEWEST_VERSION);
 	return true;
 }
 
@@ -177,7 +187,10 @@ bool pir_region(PirReader *r, PirBlock *b, json_object *region, json_object **te
 
 Paddle__ProgramDesc *pir_read(Context *c, const char *path, const uint8_t *data, size_t size)
 {
-	PirReader r = {.c = c, .path = path, .values = name_map_new(c->arena), .counts = name_map_new(c->arena),
+	PirReader r = {.c = c,
+	               .path = path,
+	               .values = name_map_new(c->arena),
+	               .counts = name_map_new(c->arena),
 	               .names = name_map_new(c->arena)};
 	json_object **keep = NEW(c->arena, json_object *), *end = NULL;
 	r.p = NEW(c->arena, Paddle__ProgramDesc);

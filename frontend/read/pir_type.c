@@ -1,5 +1,5 @@
-// Types and attributes of Paddle 3's programs, as legacy ones. Numbers keep their width: versions of the file differ in
-// it, and whoever reads an attribute takes any.
+// Types and attributes of Paddle 3's programs, as legacy ones. Numbers keep their width: versions
+// of the file differ in it, and whoever reads an attribute takes any.
 #include "frontend/read/pir.h"
 
 #include <inttypes.h>
@@ -47,7 +47,8 @@ static int32_t element_kind(json_object *type)
 
 static Paddle__TensorDesc *tensor_desc(PirReader *r, json_object *data)
 {
-	json_object *dims = json_object_array_length(data) > 1 ? json_object_array_get_idx(data, 1) : NULL;
+	json_object *dims = json_object_array_length(data) > 1 ? json_object_array_get_idx(data, 1)
+	                                                       : NULL;
 	Paddle__TensorDesc *d = NEW(r->c->arena, Paddle__TensorDesc);
 	paddle__tensor_desc__init(d);
 	d->data_type = element_kind(json_object_array_get_idx(data, 0));
@@ -64,7 +65,8 @@ static Paddle__TensorDesc *tensor_desc(PirReader *r, json_object *data)
 
 static Paddle__VarType *var_type_new(PirReader *r, json_object *tt)
 {
-	json_object *name = pir_get(tt, "#", json_type_string), *data = pir_get(tt, "D", json_type_array);
+	json_object *name = pir_get(tt, "#", json_type_string),
+				*data = pir_get(tt, "D", json_type_array);
 	const char *kind = name ? json_object_get_string(name) : "";
 	bool array = strcmp(kind, "1.t_dense_tensor_array") == 0;
 	if ((!array && strcmp(kind, "0.t_dtensor") != 0) || !data || !json_object_array_length(data)) {
@@ -77,7 +79,8 @@ static Paddle__VarType *var_type_new(PirReader *r, json_object *tt)
 	paddle__lod_tensor_desc__init(l);
 	t->type = array ? PADDLE__VAR_KIND__LOD_TENSOR_ARRAY : PADDLE__VAR_KIND__LOD_TENSOR;
 	*(array ? &t->tensor_array : &t->lod_tensor) = l;
-	// An array that nobody has written to may be of no element type yet: its sizes are learnt from what is written.
+	// An array that nobody has written to may be of no element type yet: its sizes are learnt from
+	// what is written.
 	if (array && element_kind(json_object_array_get_idx(data, 0)) < 0)
 		*(array ? &t->tensor_array : &t->lod_tensor) = NULL;
 	else if (!(l->tensor = tensor_desc(r, data)))
@@ -99,7 +102,8 @@ bool pir_types(PirReader *r, json_object *tt, PirValue *out)
 	out->types = NEW_ARRAY(r->c->arena, n, Paddle__VarType *);
 	// A result without a type: unique, and what only gradients read.
 	bool none = !tt || json_object_is_type(tt, json_type_null) ||
-	            (json_object_is_type(tt, json_type_string) && !strcmp(json_object_get_string(tt), "NULL")) ||
+	            (json_object_is_type(tt, json_type_string) &&
+	             !strcmp(json_object_get_string(tt), "NULL")) ||
 	            (name && !strcmp(json_object_get_string(name), "NULL"));
 	for (size_t i = 0; i < n && !none; i++)
 		if (!(out->types[i] = var_type_new(r, out->vec ? json_object_array_get_idx(list, i) : tt)))
@@ -124,7 +128,9 @@ static bool float_of(json_object *at, double *v)
 	json_object *d = NULL, *special = pir_get(at, "VD", json_type_string);
 	if (special) {
 		const char *s = json_object_get_string(special);
-		*v = strstr(s, "NaN") || strstr(s, "NAN") ? (double)NAN : *s == '-' ? (double)-INFINITY : (double)INFINITY;
+		*v = strstr(s, "NaN") || strstr(s, "NAN") ? (double)NAN
+		     : *s == '-'                          ? (double)-INFINITY
+		                                          : (double)INFINITY;
 		return true;
 	}
 	json_object_object_get_ex(at, "D", &d);
@@ -144,8 +150,8 @@ static int list_kind(const char *kind)
 		const char *kind;
 		int list;
 	} kinds[] = {
-		{"0.a_i32", PADDLE__ATTR_KIND__LONGS},    {"0.a_i64", PADDLE__ATTR_KIND__LONGS},
-		{"0.a_f32", PADDLE__ATTR_KIND__FLOAT64S}, {"0.a_f64", PADDLE__ATTR_KIND__FLOAT64S},
+		{"0.a_i32", PADDLE__ATTR_KIND__LONGS},     {"0.a_i64", PADDLE__ATTR_KIND__LONGS},
+		{"0.a_f32", PADDLE__ATTR_KIND__FLOAT64S},  {"0.a_f64", PADDLE__ATTR_KIND__FLOAT64S},
 		{"0.a_bool", PADDLE__ATTR_KIND__BOOLEANS}, {"0.a_str", PADDLE__ATTR_KIND__STRINGS},
 	};
 	for (size_t i = 0; i < COUNT_OF(kinds); i++)
@@ -165,14 +171,11 @@ static bool list_element(PirReader *r, Paddle__OpAttr *a, size_t i, json_object 
 	case PADDLE__ATTR_KIND__LONGS:
 		a->longs[i] = json_object_get_int64(d);
 		return json_object_is_type(d, json_type_int);
-	case PADDLE__ATTR_KIND__FLOAT64S:
-		return float_of(at, &a->float64s[i]);
+	case PADDLE__ATTR_KIND__FLOAT64S: return float_of(at, &a->float64s[i]);
 	case PADDLE__ATTR_KIND__BOOLEANS:
 		a->bools[i] = json_object_get_boolean(d);
 		return json_object_is_type(d, json_type_boolean);
-	default:
-		a->strings[i] = pir_text(r, d);
-		return json_object_is_type(d, json_type_string);
+	default: a->strings[i] = pir_text(r, d); return json_object_is_type(d, json_type_string);
 	}
 }
 

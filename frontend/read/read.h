@@ -1,5 +1,5 @@
-// Bytes to structs: legacy programs, parameter files, .npy arrays. Leaves a checked ProgramDesc, and tensors in the Context. Uses ir/core
-// only.
+// Bytes to structs: legacy programs, parameter files, .npy arrays. Leaves a checked ProgramDesc,
+// and tensors in the Context. Uses ir/core only.
 #ifndef PDCC_FRONTEND_READ_READ_H
 #define PDCC_FRONTEND_READ_READ_H
 
@@ -23,8 +23,9 @@ bool file_write_group(Context *c, int n, const FilePiece *pieces);
 
 // model.c
 
-// Reads `.pdmodel`, `__model__`, Paddle 3's `.json`, or a folder that holds one of them. Checks what the wire format
-// does not: block indices, parents without cycles. NULL after diagnostics. Freed with the context.
+// Reads `.pdmodel`, `__model__`, Paddle 3's `.json`, or a folder that holds one of them. Checks
+// what the wire format does not: block indices, parents without cycles. NULL after diagnostics.
+// Freed with the context.
 Paddle__ProgramDesc *model_read(Context *c, const char *path);
 
 // params.c

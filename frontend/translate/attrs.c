@@ -25,30 +25,15 @@ int attr_count(const Paddle__OpAttr *a)
 	case PADDLE__ATTR_KIND__FLOAT:
 	case PADDLE__ATTR_KIND__BOOLEAN:
 	case PADDLE__ATTR_KIND__LONG:
-	case PADDLE__ATTR_KIND__FLOAT64:
-		return 1;
-	case PADDLE__ATTR_KIND__SCALAR:
-		return a->scalar ? 1 : -1;
-	case PADDLE__ATTR_KIND__INTS:
-		n = a->n_ints;
-		break;
-	case PADDLE__ATTR_KIND__FLOATS:
-		n = a->n_floats;
-		break;
-	case PADDLE__ATTR_KIND__BOOLEANS:
-		n = a->n_bools;
-		break;
-	case PADDLE__ATTR_KIND__LONGS:
-		n = a->n_longs;
-		break;
-	case PADDLE__ATTR_KIND__FLOAT64S:
-		n = a->n_float64s;
-		break;
-	case PADDLE__ATTR_KIND__SCALARS:
-		n = a->n_scalars;
-		break;
-	default:
-		return -1;
+	case PADDLE__ATTR_KIND__FLOAT64: return 1;
+	case PADDLE__ATTR_KIND__SCALAR: return a->scalar ? 1 : -1;
+	case PADDLE__ATTR_KIND__INTS: n = a->n_ints; break;
+	case PADDLE__ATTR_KIND__FLOATS: n = a->n_floats; break;
+	case PADDLE__ATTR_KIND__BOOLEANS: n = a->n_bools; break;
+	case PADDLE__ATTR_KIND__LONGS: n = a->n_longs; break;
+	case PADDLE__ATTR_KIND__FLOAT64S: n = a->n_float64s; break;
+	case PADDLE__ATTR_KIND__SCALARS: n = a->n_scalars; break;
+	default: return -1;
 	}
 	return n > INT32_MAX ? -1 : (int)n;
 }
@@ -60,64 +45,33 @@ static bool element_is_int(const Paddle__OpAttr *a, int i, int64_t *n, double *f
 	*n = 0;
 	*f = 0;
 	switch (a->type) {
-	case PADDLE__ATTR_KIND__INT:
-		*n = a->i;
-		return true;
-	case PADDLE__ATTR_KIND__LONG:
-		*n = a->l;
-		return true;
-	case PADDLE__ATTR_KIND__BOOLEAN:
-		*n = a->b != 0;
-		return true;
-	case PADDLE__ATTR_KIND__INTS:
-		*n = a->ints[i];
-		return true;
-	case PADDLE__ATTR_KIND__LONGS:
-		*n = a->longs[i];
-		return true;
-	case PADDLE__ATTR_KIND__BOOLEANS:
-		*n = a->bools[i] != 0;
-		return true;
-	case PADDLE__ATTR_KIND__FLOAT:
-		*f = (double)a->f;
-		return false;
-	case PADDLE__ATTR_KIND__FLOATS:
-		*f = (double)a->floats[i];
-		return false;
-	case PADDLE__ATTR_KIND__FLOAT64:
-		*f = a->float64;
-		return false;
-	case PADDLE__ATTR_KIND__FLOAT64S:
-		*f = a->float64s[i];
-		return false;
-	case PADDLE__ATTR_KIND__SCALAR:
-		s = a->scalar;
-		break;
-	default:
-		s = a->scalars[i];
-		break;
+	case PADDLE__ATTR_KIND__INT: *n = a->i; return true;
+	case PADDLE__ATTR_KIND__LONG: *n = a->l; return true;
+	case PADDLE__ATTR_KIND__BOOLEAN: *n = a->b != 0; return true;
+	case PADDLE__ATTR_KIND__INTS: *n = a->ints[i]; return true;
+	case PADDLE__ATTR_KIND__LONGS: *n = a->longs[i]; return true;
+	case PADDLE__ATTR_KIND__BOOLEANS: *n = a->bools[i] != 0; return true;
+	case PADDLE__ATTR_KIND__FLOAT: *f = (double)a->f; return false;
+	case PADDLE__ATTR_KIND__FLOATS: *f = (double)a->floats[i]; return false;
+	case PADDLE__ATTR_KIND__FLOAT64: *f = a->float64; return false;
+	case PADDLE__ATTR_KIND__FLOAT64S: *f = a->float64s[i]; return false;
+	case PADDLE__ATTR_KIND__SCALAR: s = a->scalar; break;
+	default: s = a->scalars[i]; break;
 	}
 	switch (s->type) {
-	case PADDLE__SCALAR__KIND__K_BOOLEAN:
-		*n = s->b != 0;
-		return true;
-	case PADDLE__SCALAR__KIND__K_LONG:
-		*n = s->i;
-		return true;
-	case PADDLE__SCALAR__KIND__K_COMPLEX128:
-		*f = s->c ? s->c->r : 0;
-		return false;
-	default:
-		*f = s->r;
-		return false;
+	case PADDLE__SCALAR__KIND__K_BOOLEAN: *n = s->b != 0; return true;
+	case PADDLE__SCALAR__KIND__K_LONG: *n = s->i; return true;
+	case PADDLE__SCALAR__KIND__K_COMPLEX128: *f = s->c ? s->c->r : 0; return false;
+	default: *f = s->r; return false;
 	}
 }
 
 // An attribute of pdcc's holds a real number: of a complex one the imaginary part would be lost.
 static bool element_is_real(const Paddle__OpAttr *a, int i)
 {
-	const Paddle__Scalar *s = a->type == PADDLE__ATTR_KIND__SCALAR ? a->scalar
-	                          : a->type == PADDLE__ATTR_KIND__SCALARS ? a->scalars[i] : NULL;
+	const Paddle__Scalar *s = a->type == PADDLE__ATTR_KIND__SCALAR    ? a->scalar
+	                          : a->type == PADDLE__ATTR_KIND__SCALARS ? a->scalars[i]
+	                                                                  : NULL;
 	return !s || s->type != PADDLE__SCALAR__KIND__K_COMPLEX128 || !s->c || s->c->i == 0;
 }
 
@@ -173,19 +127,14 @@ static DType natural_dtype(const Paddle__OpAttr *a)
 {
 	switch (a->type) {
 	case PADDLE__ATTR_KIND__BOOLEAN:
-	case PADDLE__ATTR_KIND__BOOLEANS:
-		return DT_BOOL;
+	case PADDLE__ATTR_KIND__BOOLEANS: return DT_BOOL;
 	case PADDLE__ATTR_KIND__INT:
-	case PADDLE__ATTR_KIND__INTS:
-		return DT_I32;
+	case PADDLE__ATTR_KIND__INTS: return DT_I32;
 	case PADDLE__ATTR_KIND__LONG:
-	case PADDLE__ATTR_KIND__LONGS:
-		return DT_I64;
+	case PADDLE__ATTR_KIND__LONGS: return DT_I64;
 	case PADDLE__ATTR_KIND__FLOAT:
-	case PADDLE__ATTR_KIND__FLOATS:
-		return DT_F32;
-	default:
-		return DT_F64;
+	case PADDLE__ATTR_KIND__FLOATS: return DT_F32;
+	default: return DT_F64;
 	}
 }
 
@@ -230,16 +179,11 @@ static const Attr *convert_number(Context *c, AttrKind kind, const Paddle__OpAtt
 	if (!attr_int_at(a, 0, &v))
 		return NULL;
 	switch (kind) {
-	case ATTR_BOOL:
-		return attr_bool(c, v != 0);
-	case ATTR_INT:
-		return attr_int(c, v);
-	case ATTR_DIM:
-		return attr_dim(c, dim_const(c, v));
-	case ATTR_DTYPE:
-		return dtype_from_kind(v, &dtype) ? attr_dtype(c, dtype) : NULL;
-	default:
-		return NULL;
+	case ATTR_BOOL: return attr_bool(c, v != 0);
+	case ATTR_INT: return attr_int(c, v);
+	case ATTR_DIM: return attr_dim(c, dim_const(c, v));
+	case ATTR_DTYPE: return dtype_from_kind(v, &dtype) ? attr_dtype(c, dtype) : NULL;
+	default: return NULL;
 	}
 }
 
@@ -248,20 +192,14 @@ const Attr *attr_convert(Context *c, AttrKind kind, const Paddle__OpAttr *a)
 	int n = attr_count(a);
 	switch (kind) {
 	case ATTR_STR:
-	case ATTR_STRS:
-		return convert_strings(c, kind, a);
+	case ATTR_STRS: return convert_strings(c, kind, a);
 	case ATTR_INTS:
 	case ATTR_BOOLS:
-	case ATTR_DIMS:
-		return n < 0 ? NULL : convert_ints(c, kind, a, n);
-	case ATTR_FLOATS:
-		return n < 0 ? NULL : convert_floats(c, a, n);
-	case ATTR_TENSOR:
-		return n < 0 ? NULL : convert_tensor(c, a, n);
-	case ATTR_TYPE:
-		return NULL;
-	default:
-		return n == 1 ? convert_number(c, kind, a) : NULL;
+	case ATTR_DIMS: return n < 0 ? NULL : convert_ints(c, kind, a, n);
+	case ATTR_FLOATS: return n < 0 ? NULL : convert_floats(c, a, n);
+	case ATTR_TENSOR: return n < 0 ? NULL : convert_tensor(c, a, n);
+	case ATTR_TYPE: return NULL;
+	default: return n == 1 ? convert_number(c, kind, a) : NULL;
 	}
 }
 
@@ -331,22 +269,14 @@ const Attr *attr_from_numbers(Context *c, const AttrInfo *a, const NumberList *l
 		dims[i] = dim_const(c, l->ints[i]);
 	switch (a->kind) {
 	case ATTR_FLOAT:
-		return a->any_number && whole ? attr_int(c, l->ints[0])
-		                              : attr_float(c, l->floats[0]);
-	case ATTR_INT:
-		return whole ? attr_int(c, l->ints[0]) : NULL;
-	case ATTR_BOOL:
-		return whole ? attr_bool(c, l->ints[0] != 0) : NULL;
-	case ATTR_DIM:
-		return whole ? attr_dim(c, dims[0]) : NULL;
-	case ATTR_INTS:
-		return attr_ints(c, l->n, l->ints);
-	case ATTR_DIMS:
-		return attr_dims(c, l->n, dims);
-	case ATTR_FLOATS:
-		return attr_floats(c, l->n, l->floats);
-	default:
-		return NULL;
+		return a->any_number && whole ? attr_int(c, l->ints[0]) : attr_float(c, l->floats[0]);
+	case ATTR_INT: return whole ? attr_int(c, l->ints[0]) : NULL;
+	case ATTR_BOOL: return whole ? attr_bool(c, l->ints[0] != 0) : NULL;
+	case ATTR_DIM: return whole ? attr_dim(c, dims[0]) : NULL;
+	case ATTR_INTS: return attr_ints(c, l->n, l->ints);
+	case ATTR_DIMS: return attr_dims(c, l->n, dims);
+	case ATTR_FLOATS: return attr_floats(c, l->n, l->floats);
+	default: return NULL;
 	}
 }
 
@@ -374,7 +304,8 @@ static bool value_is(const Paddle__OpAttr *a, const char *text)
 {
 	double v;
 	if (text[0] == '"')
-		return a->type == PADDLE__ATTR_KIND__STRING && strlen(text) == strlen(a->s ? a->s : "") + 2 &&
+		return a->type == PADDLE__ATTR_KIND__STRING &&
+		       strlen(text) == strlen(a->s ? a->s : "") + 2 &&
 		       strncmp(text + 1, a->s ? a->s : "", strlen(text) - 2) == 0;
 	if (text[0] == '[')
 		return list_is(a, text);
@@ -385,7 +316,8 @@ static bool value_is(const Paddle__OpAttr *a, const char *text)
 static bool value_in(Context *c, const Paddle__OpAttr *a, const char *alternatives)
 {
 	bool found = false;
-	for (const char *at = alternatives; !found && at; at = strstr(at, " | ") ? strstr(at, " | ") + 3 : NULL) {
+	for (const char *at = alternatives; !found && at;
+	     at = strstr(at, " | ") ? strstr(at, " | ") + 3 : NULL) {
 		const char *bar = strstr(at, " | ");
 		found = value_is(a, arena_strndup(c->arena, at, bar ? (size_t)(bar - at) : strlen(at)));
 	}
@@ -398,7 +330,8 @@ static const IgnoredAttr *ignored_find(const IgnoredAttr *list, int n, const cha
 	for (int i = 0; i < n; i++) {
 		const char *want = list[i].name;
 		size_t end = strlen(want + 1);
-		if (want[0] == '*' ? length >= end && strcmp(name + length - end, want + 1) == 0 : strcmp(name, want) == 0)
+		if (want[0] == '*' ? length >= end && strcmp(name + length - end, want + 1) == 0
+		                   : strcmp(name, want) == 0)
 			return &list[i];
 	}
 	return NULL;
@@ -422,8 +355,11 @@ const char *attr_objection(Context *c, const LegacyMap *map, const Paddle__OpAtt
 	if (!known)
 		known = ignored_find(everywhere, n, a->name);
 	if (!known)
-		return arena_printf(c->arena, "attribute '%s' is unknown: it may change what the operator computes", a->name);
+		return arena_printf(c->arena,
+		                    "attribute '%s' is unknown: it may change what the operator computes",
+		                    a->name);
 	if (!known->value || value_in(c, a, known->value))
 		return NULL;
-	return arena_printf(c->arena, "attribute '%s' is set: only %s is supported", a->name, known->value);
+	return arena_printf(c->arena, "attribute '%s' is set: only %s is supported", a->name,
+	                    known->value);
 }

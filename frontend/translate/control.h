@@ -69,8 +69,9 @@ const char *type_text_of(Context *c, const Type *type);
 const char *symbol_text(Context *c, const char *var);
 // `var` and the place of the operator as the beginning of a symbol's name.
 const char *size_stem(const OpJob *j, const char *var);
-// A loop variable that came in with nothing in it, and an inner operator has given it a type: it may be any until the loop has
-// learnt one (control_while.c). Whether v is that, or the mark of a variable that is not defined; asking counts as use.
+// A loop variable that came in with nothing in it, and an inner operator has given it a type: it
+// may be any until the loop has learnt one (control_while.c). Whether v is that, or the mark of a
+// variable that is not defined; asking counts as use.
 bool value_is_nothing(Translator *t, const Value *v);
 // Stands where a variable has no value, and nobody should look: zeros.
 Value *undefined_value(Builder *b, const Type *t);
@@ -120,7 +121,8 @@ const Type *array_type(Translator *t, const Paddle__VarDesc *v);
 // The variable gets elements like this; starts over when its type must change. False after a
 // diagnostic.
 bool array_learn(OpJob *j, const char *var, const Type *element);
-// The type of the array of offsets `name`, which gets elements like this; starts over when it changes. NULL: none.
+// The type of the array of offsets `name`, which gets elements like this; starts over when it
+// changes. NULL: none.
 const Type *array_level_type(Translator *t, const char *name, const Type *element);
 // Another array becomes what the variable holds.
 bool array_assign(OpJob *j, const char *var, Value *v);

@@ -114,8 +114,7 @@ bool array_learn(OpJob *j, const char *var, const Type *e)
 	if (e->kind == TY_ARRAY && e->rank == 0 && (!m->known || m->rank))
 		return true;
 	if (m->known && (m->dtype != e->dtype || m->rank != e->rank))
-		return job_fail(j, "array '%s' has elements of different types or numbers of axes",
-		                var);
+		return job_fail(j, "array '%s' has elements of different types or numbers of axes", var);
 	memo_add(t, m, b->desc->name, e);
 	t->misled |= array_type(t, b->desc) != before;
 	t->stale |= t->misled;
@@ -217,7 +216,7 @@ bool slice_create(OpJob *j)
 	const Attr *drop = job_attr(j, "decrease_axis");
 	const char *out = job_output(j, 0, 0);
 	Value *start = slice_bound(j, "starts_tensor", "starts"),
-	      *end = slice_bound(j, "ends_tensor", "ends");
+		  *end = slice_bound(j, "ends_tensor", "ends");
 	if (!start || !end || !position_is_one(j, start, "StartsTensor") ||
 	    !position_is_one(j, end, "EndsTensor"))
 		return job_fail(j, "a slice of a tensor array needs one start and one end");

@@ -5,7 +5,6 @@
 #include "ir/base/vec.h"
 #include "ir/build/build.h"
 
-
 // ---- entering and leaving -----------------------------------------------------------------------
 
 void region_enter(Translator *t, Outside *o, Block *into, int index)
@@ -77,8 +76,7 @@ const char *symbol_text(Context *c, const char *var)
 const char *size_stem(const OpJob *j, const char *var)
 {
 	Context *c = j->t->c;
-	return arena_printf(c->arena, "n_%s_%d_%d", symbol_text(c, var), j->b.loc->block,
-	                    j->b.loc->op);
+	return arena_printf(c->arena, "n_%s_%d_%d", symbol_text(c, var), j->b.loc->block, j->b.loc->op);
 }
 
 const Type *type_join(Context *c, const Type *a, const Type *b, const char *stem, uint32_t *open)
@@ -93,8 +91,7 @@ const Type *type_join(Context *c, const Type *a, const Type *b, const char *stem
 		if (a->dims[d] != b->dims[d])
 			*open |= UINT32_C(1) << d;
 		bool found = *open >> d & 1;
-		dims[d] = found ? dim_sym_bounded(c, arena_printf(c->arena, "%s_%d", stem, d))
-		                : a->dims[d];
+		dims[d] = found ? dim_sym_bounded(c, arena_printf(c->arena, "%s_%d", stem, d)) : a->dims[d];
 		if (found)
 			dim_keep(c, dims[d]);
 	}

@@ -22,7 +22,8 @@ int sub_block_of(OpJob *j)
 	return block;
 }
 
-// Whether the table gives an operator this hook: legacy programs and those of Paddle 3 have other names for one thing.
+// Whether the table gives an operator this hook: legacy programs and those of Paddle 3 have other
+// names for one thing.
 static bool has_hook(const Paddle__OpDesc *d, const char *hook)
 {
 	const LegacyMap *map = NULL;
@@ -101,8 +102,7 @@ static void walk_reads(Walk *w, const Paddle__OpDesc *d)
 {
 	for (size_t s = 0; s < d->n_inputs; s++)
 		for (size_t k = 0;
-		     !is_summary_slot(d, d->inputs[s]->parameter) && k < d->inputs[s]->n_arguments;
-		     k++)
+		     !is_summary_slot(d, d->inputs[s]->parameter) && k < d->inputs[s]->n_arguments; k++)
 			note_direct_read(w, d->inputs[s]->arguments[k]);
 	for (size_t s = 0; writes_partly(d) && s < d->n_outputs; s++)
 		for (size_t k = 0; k < d->outputs[s]->n_arguments; k++)
@@ -137,9 +137,8 @@ static void walk_op(Walk *w, const Paddle__OpDesc *d)
 	if (block > 0)
 		walk_sub_block(w, block, strcmp(d->type, "while") == 0);
 	for (size_t s = 0; s < d->n_outputs; s++)
-		for (size_t k = 0; !is_summary_slot(d, d->outputs[s]->parameter) &&
-		                   k < d->outputs[s]->n_arguments;
-		     k++)
+		for (size_t k = 0;
+		     !is_summary_slot(d, d->outputs[s]->parameter) && k < d->outputs[s]->n_arguments; k++)
 			if (slot_var(d->outputs[s], k))
 				note_write(w, d->outputs[s]->arguments[k], !writes_partly(d));
 }
@@ -161,7 +160,9 @@ const BlockFlow *flow_of(Translator *t, int block)
 	if (t->flows[block])
 		return t->flows[block];
 	const Paddle__BlockDesc *b = t->p->blocks[block];
-	Walk w = {.t = t, .f = flow_new(t), .sure = name_map_new(t->c->arena),
+	Walk w = {.t = t,
+	          .f = flow_new(t),
+	          .sure = name_map_new(t->c->arena),
 	          .likely = name_map_new(t->c->arena)};
 	for (size_t i = 0; i < b->n_vars; i++)
 		name_map_set(w.f->declared, b->vars[i]->name, b->vars[i]);

@@ -97,8 +97,7 @@ bool is_undefined(const Value *v)
 {
 	if (v->def && v->def->code == OP_PD_CREATE_ARRAY)
 		return true;
-	const Attr *a =
-		v->def && v->def->code == OP_BUILTIN_CONSTANT ? op_attr(v->def, "value") : NULL;
+	const Attr *a = v->def && v->def->code == OP_BUILTIN_CONSTANT ? op_attr(v->def, "value") : NULL;
 	if (!a || !dtype_is_float(a->tensor->dtype) || tensor_numel(a->tensor) != 1)
 		return false;
 	double r = tensor_get_f(a->tensor, 0) / UNDEFINED_MARK;
@@ -122,8 +121,7 @@ static Value *same_rank(OpJob *j, OpenIf *i, int region, Value *v, const Type *w
 	    !type_const_numel(want, &m) || n != 1 || m != 1)
 		return v;
 	Builder b = builder_before(yield_of(i, region));
-	return build1(&b, OP_PD_RESHAPE, v, "shape", attr_dims(j->t->c, want->rank, want->dims),
-	              NULL);
+	return build1(&b, OP_PD_RESHAPE, v, "shape", attr_dims(j->t->c, want->rank, want->dims), NULL);
 }
 
 // The type of what one branch leaves, and which operator makes it.
@@ -169,7 +167,8 @@ static Value *add_result(OpJob *j, OpenIf *i, Value *const *value, const char *v
 	return result;
 }
 
-// The LoD of a result: that of both values, or offsets that are results as well. What has none on one side has none.
+// The LoD of a result: that of both values, or offsets that are results as well. What has none on
+// one side has none.
 static bool result_lod(OpJob *j, OpenIf *i, Value *const *value, const char *var, Value *result)
 {
 	Translator *t = j->t;
@@ -201,8 +200,7 @@ static bool if_result(OpJob *j, OpenIf *i, Value *const *value, const char *var,
 {
 	*out = NULL;
 	for (int r = 0; r < i->op->nresult; r++)
-		if (op_operand(yield_of(i, 0), r) == value[0] &&
-		    op_operand(yield_of(i, 1), r) == value[1])
+		if (op_operand(yield_of(i, 0), r) == value[0] && op_operand(yield_of(i, 1), r) == value[1])
 			*out = &i->op->results[r];
 	if (*out)
 		return true;
@@ -284,7 +282,8 @@ static bool settle_outer(OpJob *j, const BlockFlow *f, const OpenIf *i)
 	const NameList *names = &f->writes;
 	for (int n = 0; n < names->n; n++) {
 		Binding *b = write_binding(j->t, names->names[n]);
-		const bool read = name_list_has(&f->exposed, names->names[n]) || flow_live_after(j->t, names->names[n]);
+		const bool read = name_list_has(&f->exposed, names->names[n]) ||
+		                  flow_live_after(j->t, names->names[n]);
 		if (b->guard && b->guard->i != i && !read) {
 			binding_save(j->t, b);
 			b->value = b->guard->before;
@@ -292,9 +291,8 @@ static bool settle_outer(OpJob *j, const BlockFlow *f, const OpenIf *i)
 		}
 		if (b->guard && b->guard->i != i && !guard_resolve(j, names->names[n], b))
 			return false;
-		bool implied =
-			b->desc && (var_is_state(b->desc) ||
-		                    b->desc->type->type == PADDLE__VAR_KIND__LOD_TENSOR_ARRAY);
+		bool implied = b->desc && (var_is_state(b->desc) ||
+		                           b->desc->type->type == PADDLE__VAR_KIND__LOD_TENSOR_ARRAY);
 		if (!b->guard && !b->value && !b->broken && implied &&
 		    !read_var(j, "Input", names->names[n]))
 			return false;
@@ -430,8 +428,7 @@ bool conditional_translate(OpJob *j)
 	if (!cond || !is_one(j, cond, "Cond"))
 		return false;
 	if (cond->type->dtype != DT_BOOL)
-		return job_fail(j, "input Cond must be bool, not %s",
-		                dtype_name(cond->type->dtype));
+		return job_fail(j, "input Cond must be bool, not %s", dtype_name(cond->type->dtype));
 	return branch_on(j, cond, block);
 }
 
@@ -509,8 +506,7 @@ static Value *mask_is(OpJob *j, Value *mask, int64_t k)
 static bool check_mask(OpJob *j, Value *mask, size_t n)
 {
 	Context *c = j->t->c;
-	Value *end = build_full(&j->b, mask->type, (double)n),
-	      *zero = build_full(&j->b, mask->type, 0);
+	Value *end = build_full(&j->b, mask->type, (double)n), *zero = build_full(&j->b, mask->type, 0);
 	Value *below = build2(&j->b, OP_PD_LESS_THAN, mask, end, NULL);
 	Value *above = build2(&j->b, OP_PD_GREATER_EQUAL, mask, zero, NULL);
 	Value *both = below && above ? build2(&j->b, OP_PD_LOGICAL_AND, below, above, NULL) : NULL;
@@ -528,13 +524,10 @@ static Value *select_values(OpJob *j, const Select *s)
 	Value *v = read_var(j, "X", s->x->arguments[n - 1]);
 	for (size_t k = n - 1; v && k-- > 0;) {
 		Value *x = read_var(j, "X", s->x->arguments[k]);
-		Value *pred = !x       ? NULL
-		              : n == 2 ? as_bool(j, s->mask)
-		                       : mask_is(j, s->mask, (int64_t)k);
+		Value *pred = !x ? NULL : n == 2 ? as_bool(j, s->mask) : mask_is(j, s->mask, (int64_t)k);
 		if (!pred)
 			return NULL;
-		v = n == 2 ? build_choice(j, pred, v, x, s->out)
-		           : build_choice(j, pred, x, v, s->out);
+		v = n == 2 ? build_choice(j, pred, v, x, s->out) : build_choice(j, pred, x, v, s->out);
 	}
 	return v;
 }

@@ -11,8 +11,7 @@ static Value *last_beams(Builder *b, const Type *t)
 	Value *zeros = build_full(b, type_tensor(c, t->dtype, 2, t->dims + 1, 0), 0);
 	Value *size = build_size(b, zeros, 1);
 	Value *end = build1(b, OP_PD_CAST, size, "dtype", attr_dtype(c, t->dtype), NULL);
-	Value *scalar =
-		end ? build1(b, OP_PD_SQUEEZE, end, "axis", attr_ints(c, 1, axes), NULL) : NULL;
+	Value *scalar = end ? build1(b, OP_PD_SQUEEZE, end, "axis", attr_ints(c, 1, axes), NULL) : NULL;
 	Value *const bounds[] = {start, scalar, step};
 	Value *beams = scalar ? build(b, OP_PD_ARANGE, 3, bounds, NULL) : NULL;
 	return beams ? build2(b, OP_PD_ADD, zeros, beams, NULL) : NULL;

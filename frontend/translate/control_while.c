@@ -17,7 +17,8 @@
 // What is known of a loop variable; outlives attempts and restarts.
 typedef struct LoopMemo {
 	uint32_t open;         // axes whose size changes
-	const Type *undefined; // of a variable without a value before the loop, or with one that nobody looks at
+	const Type *undefined; // of a variable without a value before the loop, or with one that nobody
+	                       // looks at
 	int retyped;           // how often that was learnt
 	const Value *nothing;  // the body's argument, while only a mark came in and no type is known
 	bool taken;            // an inner operator took it for something of another type
@@ -37,7 +38,8 @@ typedef struct LoopVar {
 	const Type *type;
 	LoopMemo *memo;
 	bool replaced; // a value of another type went in: zeros stand for it
-	int of, level; // the offsets of a LoD level of the variable at this place; -1: an ordinary variable
+	int of,
+		level; // the offsets of a LoD level of the variable at this place; -1: an ordinary variable
 } LoopVar;
 
 typedef struct Loop {
@@ -74,17 +76,15 @@ static bool is_implied(const Binding *b)
 static bool ranks_differ(const Type *a, const Type *b)
 {
 	int64_t n, m;
-	return type_is_tensor(a) && type_is_tensor(b) && a->dtype == b->dtype &&
-	       a->rank != b->rank && type_const_numel(a, &n) && type_const_numel(b, &m) && n == 1 &&
-	       m == 1;
+	return type_is_tensor(a) && type_is_tensor(b) && a->dtype == b->dtype && a->rank != b->rank &&
+	       type_const_numel(a, &n) && type_const_numel(b, &m) && n == 1 && m == 1;
 }
 
 static Value *with_rank(Builder *b, Value *v, const Type *want)
 {
 	if (!ranks_differ(v->type, want))
 		return v;
-	return build1(b, OP_PD_RESHAPE, v, "shape", attr_dims(b->ctx, want->rank, want->dims),
-	              NULL);
+	return build1(b, OP_PD_RESHAPE, v, "shape", attr_dims(b->ctx, want->rank, want->dims), NULL);
 }
 
 bool value_is_nothing(Translator *t, const Value *v)
@@ -109,7 +109,8 @@ static Value *init_undefined(Loop *l, LoopVar *v)
 }
 
 // The value before the loop. Without one the variable is left out of the first attempt; then its
-// type is known, and zeros stand for it. So they do for a value of another type that nobody looks at.
+// type is known, and zeros stand for it. So they do for a value of another type that nobody looks
+// at.
 static bool find_init(Loop *l, LoopVar *v, bool exposed)
 {
 	Binding *b = v->binding;
@@ -138,7 +139,8 @@ static LoopVar *next_var(Loop *l, const char *name)
 	return v;
 }
 
-// Offsets that change are carried beside the variable. Without any before the loop its rows are one sequence.
+// Offsets that change are carried beside the variable. Without any before the loop its rows are one
+// sequence.
 static bool add_levels(Loop *l, int of)
 {
 	Translator *t = l->j->t;
@@ -207,8 +209,7 @@ static bool set_types(Loop *l)
 			v->type = type_join(l->j->t->c, v->type, v->type, size_stem(l->j, v->name),
 			                    &v->memo->open);
 		if (!v->type)
-			return job_fail(l->j,
-			                "loop variable '%s' changes in ways that are not supported",
+			return job_fail(l->j, "loop variable '%s' changes in ways that are not supported",
 			                v->name);
 	}
 	return true;
@@ -272,7 +273,8 @@ static void note_nothing(Loop *l, LoopVar *v, const Value *arg)
 	t->nothings = m;
 }
 
-// A type of its own: one that comes around as it went in, although something inside took it for another.
+// A type of its own: one that comes around as it went in, although something inside took it for
+// another.
 static void settle_nothings(Loop *l, struct LoopMemo *outer, bool *again)
 {
 	l->j->t->nothings = outer;
@@ -375,12 +377,14 @@ static bool retype(LoopVar *v)
 static bool retype_mark(Loop *l, LoopVar *v)
 {
 	const Type *known = v->memo->undefined, *now = v->next->type;
-	if (v->init->type == now || (known && types_go_together(known, now)) || !value_is_nothing(l->j->t, v->init))
+	if (v->init->type == now || (known && types_go_together(known, now)) ||
+	    !value_is_nothing(l->j->t, v->init))
 		return false;
 	return retype(v);
 }
 
-// Where every round writes the variable before it reads it. After no round it holds what went in: check_replaced.
+// Where every round writes the variable before it reads it. After no round it holds what went in:
+// check_replaced.
 static bool retype_unseen(Loop *l, LoopVar *v)
 {
 	if (v == &l->vars[l->n - 1] || name_list_has(&flow_of(l->j->t, l->block)->needed, v->name))
@@ -416,9 +420,8 @@ static bool compare_types(Loop *l, bool *again)
 			continue;
 		}
 		if (!joined)
-			ok = job_fail(
-				l->j, "loop variable '%s' comes back with another type: %s, not %s",
-				v->name, type_text_of(c, v->next->type), type_text_of(c, v->type));
+			ok = job_fail(l->j, "loop variable '%s' comes back with another type: %s, not %s",
+			              v->name, type_text_of(c, v->next->type), type_text_of(c, v->type));
 		*again |= v->memo->open != before;
 		feed_open(l->j->t, v->name, v->init, v->memo->open);
 	}
@@ -436,8 +439,9 @@ static void drop_condition(Loop *l)
 	l->n = last;
 }
 
-// A variable that the loop replaced before it began would hold that value after no round at all. Such a run ends with a
-// status when somebody may look; in a loop around this one the next round writes it again.
+// A variable that the loop replaced before it began would hold that value after no round at all.
+// Such a run ends with a status when somebody may look; in a loop around this one the next round
+// writes it again.
 static void check_replaced(Loop *l, Value *first)
 {
 	Translator *t = l->j->t;
@@ -449,7 +453,9 @@ static void check_replaced(Loop *l, Value *first)
 		if (!l->vars[i].replaced || !flow_live_after(t, var))
 			continue;
 		Op *op = op_new(t->c, OP_PD_ASSERT, l->j->b.loc, 0, NULL, 1, &first, 0, 0);
-		op_set_attr(op, "message", attr_str(t->c, arena_printf(t->c->arena, "'%s' has another type after no round", var)));
+		op_set_attr(
+			op, "message",
+			attr_str(t->c, arena_printf(t->c->arena, "'%s' has another type after no round", var)));
 		op_append(t->block, op);
 		return;
 	}
@@ -461,7 +467,8 @@ static bool finish(Loop *l)
 	OpJob *j = l->j;
 	Context *c = j->t->c;
 	Block *cond = region_entry(&l->op->regions[0]), *body = region_entry(&l->op->regions[1]);
-	Value **next = NEW_ARRAY(c->arena, (size_t)l->n + 1, Value *), *again = NULL, *first = l->vars[l->n - 1].init;
+	Value **next = NEW_ARRAY(c->arena, (size_t)l->n + 1, Value *), *again = NULL,
+		  *first = l->vars[l->n - 1].init;
 	bool needed = value_used(body->args[l->n - 1]) || flow_live_after(j->t, l->condition);
 	for (int i = 0; i < l->n; i++) {
 		next[i] = l->vars[i].next;
@@ -498,8 +505,7 @@ static bool condition_is_right(Loop *l)
 	if (!type_is_tensor(t) || t->dtype != DT_BOOL)
 		return job_fail(l->j, "condition '%s' must be a bool tensor", l->condition);
 	if (type_const_numel(t, &n) && n != 1)
-		return job_fail(l->j, "condition '%s' must be one element, not %" PRId64,
-		                l->condition, n);
+		return job_fail(l->j, "condition '%s' must be one element, not %" PRId64, l->condition, n);
 	return true;
 }
 

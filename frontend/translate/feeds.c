@@ -48,8 +48,8 @@ static const char *identifier(Context *c, const char *name)
 // What an axis is usually called.
 static const char *axis_letter(Context *c, int rank, int axis)
 {
-	static const char *const image[] = {"n", "c", "h", "w"}, *const volume[] = {"n", "c", "d",
-	                                                                            "h", "w"};
+	static const char *const image[] = {"n", "c", "h", "w"}, *const volume[] = {"n", "c", "d", "h",
+	                                                                            "w"};
 	static const char *const other[] = {"n", "s", "c"};
 	if (rank == 4)
 		return image[axis];
@@ -77,8 +77,7 @@ static const Dim *axis_symbol(Translator *t, const char *base, int rank, int axi
 const Dim *named_symbol(Translator *t, const char *base, const char *word, const char *owner)
 {
 	Context *c = t->c;
-	const char *stem = arena_printf(c->arena, "%s_%s", identifier(c, base), word),
-		   *symbol = word;
+	const char *stem = arena_printf(c->arena, "%s_%s", identifier(c, base), word), *symbol = word;
 	for (int i = 1; symbol_taken(t, symbol, owner); i++)
 		symbol = i == 1 ? stem : arena_printf(c->arena, "%s%d", stem, i);
 	name_map_set(t->symbols, symbol, (void *)(uintptr_t)owner);
@@ -102,7 +101,8 @@ static const char *open_key(Translator *t, const char *var)
 
 void feed_open(Translator *t, const char *var, const Value *fed, uint32_t axes)
 {
-	const bool is_fed = fed && fed->def && fed->def->code == OP_PD_FEED && !strcmp(op_str(fed->def, "name", ""), var);
+	const bool is_fed = fed && fed->def && fed->def->code == OP_PD_FEED &&
+	                    !strcmp(op_str(fed->def, "name", ""), var);
 	const Binding *b = is_fed ? scope_find(t, var) : NULL;
 	const Paddle__TensorDesc *desc = b && b->desc ? var_tensor(b->desc) : NULL;
 	uint32_t fixed = 0, *open = name_map_get(t->memo, open_key(t, var));
@@ -115,7 +115,8 @@ void feed_open(Translator *t, const char *var, const Value *fed, uint32_t axes)
 		open = NEW(t->c->arena, uint32_t);
 		name_map_set(t->memo, context_str(t->c, open_key(t, var)), open);
 		diag_warning(t->c->diag, fed->def->loc,
-		             "the program changes sizes of input '%s': those in the file may be what it makes, not what it takes",
+		             "the program changes sizes of input '%s': those in the file may be what it "
+		             "makes, not what it takes",
 		             var);
 	}
 	*open |= fixed;
@@ -129,8 +130,7 @@ const Type *var_type(OpJob *j, const Paddle__VarDesc *v, const char *base)
 	const Dim *dims[MAX_RANK];
 	DType dtype;
 	if (v->type->type != PADDLE__VAR_KIND__LOD_TENSOR) {
-		job_fail(j, "variable '%s' is a %s: not supported here", v->name,
-		         kind_name(v->type->type));
+		job_fail(j, "variable '%s' is a %s: not supported here", v->name, kind_name(v->type->type));
 		return NULL;
 	}
 	if (!d) {
@@ -143,8 +143,7 @@ const Type *var_type(OpJob *j, const Paddle__VarDesc *v, const char *base)
 		return NULL;
 	}
 	if (d->n_dims > MAX_RANK) {
-		job_fail(j, "variable '%s' has %zu axes: more than %d", v->name, d->n_dims,
-		         MAX_RANK);
+		job_fail(j, "variable '%s' has %zu axes: more than %d", v->name, d->n_dims, MAX_RANK);
 		return NULL;
 	}
 	int rank = (int)d->n_dims;
@@ -168,8 +167,7 @@ bool check_pins(Translator *t)
 {
 	bool ok = true;
 	for (int i = 0; t->o && i < t->o->npins; i++) {
-		if (name_map_get(t->columns,
-		                 arena_printf(t->c->arena, "fed %s", t->o->pins[i].name)))
+		if (name_map_get(t->columns, arena_printf(t->c->arena, "fed %s", t->o->pins[i].name)))
 			continue;
 		diag_error(t->c->diag, &(Loc){.file = t->c->file, .block = -1, .op = -1},
 		           "--shape %s: the model has no such input", t->o->pins[i].name);

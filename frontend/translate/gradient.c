@@ -1,14 +1,16 @@
-// Gradient operators of legacy training programs: foo_grad, foo_grad_grad. There is no list of them: foo_grad is the
-// gradient (ir/gradient.h) of what foo is translated into, on the values that the gradient operator is given.
+// Gradient operators of legacy training programs: foo_grad, foo_grad_grad. There is no list of
+// them: foo_grad is the gradient (ir/gradient.h) of what foo is translated into, on the values that
+// the gradient operator is given.
 //
-// Mostly these are the values that the forward operator had, and its own operations are differentiated where they stand.
-// Otherwise (a variable has been written since, or one variable fills two slots) the forward operator is translated
-// again, on copies of what the gradient operator is given; what it is not given is taken from the forward operator.
+// Mostly these are the values that the forward operator had, and its own operations are
+// differentiated where they stand. Otherwise (a variable has been written since, or one variable
+// fills two slots) the forward operator is translated again, on copies of what the gradient
+// operator is given; what it is not given is taken from the forward operator.
 //
-// Slots: inputs of foo_grad are foo's inputs and outputs and, for the gradient of output O, O@GRAD; outputs are I@GRAD.
-// foo_grad_grad (foo_double_grad) is the gradient of that function: it is given what comes in for I@GRAD (DDX,
-// grad_x@GRAD) and gives what goes to foo's inputs, to foo's outputs where foo_grad reads them, and to O@GRAD (DDOut,
-// grad_out@GRAD).
+// Slots: inputs of foo_grad are foo's inputs and outputs and, for the gradient of output O, O@GRAD;
+// outputs are I@GRAD. foo_grad_grad (foo_double_grad) is the gradient of that function: it is given
+// what comes in for I@GRAD (DDX, grad_x@GRAD) and gives what goes to foo's inputs, to foo's outputs
+// where foo_grad reads them, and to O@GRAD (DDOut, grad_out@GRAD).
 #include "frontend/translate/gradient.h"
 #include "frontend/translate/lod.h"
 #include "ir/gradient/gradient.h"
@@ -17,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// ---- what operators read and wrote --------------------------------------------------------------------------------
+// ---- what operators read and wrote --------------------------------------------------------------
 
 void trace_read(OpJob *j, const char *var, Value *v)
 {
@@ -65,7 +67,7 @@ static Value *traced(const TracedVar *list, const char *var)
 	return NULL;
 }
 
-// ---- names --------------------------------------------------------------------------------------------------------
+// ---- names --------------------------------------------------------------------------------------
 
 #define GRAD "@GRAD"
 
@@ -126,9 +128,11 @@ static bool same_letters(const char *a, const char *b)
 	return !*a && !*b;
 }
 
-// The slot of the operator, among inputs or outputs, that is called `slot` or one of the other ways to say it:
-// X@GRAD@GRAD is also DDX and grad_x@GRAD; X@GRAD as an input also DX and grad_x. `depth` counts @GRAD.
-static const Paddle__OpSlot *grad_slot(size_t n, Paddle__OpSlot *const *slots, const char *slot, int depth, bool second)
+// The slot of the operator, among inputs or outputs, that is called `slot` or one of the other ways
+// to say it: X@GRAD@GRAD is also DDX and grad_x@GRAD; X@GRAD as an input also DX and grad_x.
+// `depth` counts @GRAD.
+static const Paddle__OpSlot *grad_slot(size_t n, Paddle__OpSlot *const *slots, const char *slot,
+                                       int depth, bool second)
 {
 	for (size_t i = 0; i < n; i++) {
 		const char *name = slots[i]->parameter;
@@ -153,7 +157,7 @@ static bool is_slot(size_t n, Paddle__OpSlot *const *slots, const char *name)
 	return slot_find(n, slots, name) != NULL;
 }
 
-// ---- the forward operator -----------------------------------------------------------------------------------------
+// ---- the forward operator -----------------------------------------------------------------------
 
 // One gradient operator on its way.
 typedef struct Backward {
@@ -196,15 +200,18 @@ static int likeness(const Paddle__OpDesc *d, const Paddle__OpDesc *of, bool seco
 	} sides[] = {{of->n_inputs, of->inputs}, {of->n_outputs, of->outputs}};
 	for (size_t side = 0; side < 2; side++) {
 		for (size_t i = 0; i < sides[side].n; i++) {
-			const Paddle__OpSlot *s = sides[side].slots[i], *given = slot_find(d->n_inputs, d->inputs, s->parameter);
+			const Paddle__OpSlot *s = sides[side].slots[i],
+								 *given = slot_find(d->n_inputs, d->inputs, s->parameter);
 			if (given && slot_var(given, 0)) {
 				if (!same_vars(given, s))
 					return -1;
 				like += 2;
 			}
 			const Paddle__OpSlot *in = grad_slot(d->n_inputs, d->inputs, s->parameter, 1, second);
-			const Paddle__OpSlot *out = grad_slot(d->n_outputs, d->outputs, s->parameter, 1, second);
-			const Paddle__OpSlot *twice = second ? grad_slot(d->n_inputs, d->inputs, s->parameter, 2, true) : NULL;
+			const Paddle__OpSlot *out = grad_slot(d->n_outputs, d->outputs, s->parameter, 1,
+			                                      second);
+			const Paddle__OpSlot *twice =
+				second ? grad_slot(d->n_inputs, d->inputs, s->parameter, 2, true) : NULL;
 			like += in && named_after(in, s);
 			like += out && named_after(out, s);
 			like += twice && named_after(twice, s);
@@ -256,13 +263,15 @@ static Value *given_gradient(Backward *w, const char *slot, size_t i, const Type
 	if (var)
 		v = read_var(w->j, slot, var);
 	else if (w->first)
-		v = traced(w->first->reads, slot_var(grad_slot(w->first->desc->n_inputs, w->first->desc->inputs, slot, 1, false), i));
+		v = traced(w->first->reads, slot_var(grad_slot(w->first->desc->n_inputs,
+		                                               w->first->desc->inputs, slot, 1, false),
+		                                     i));
 	if (v && type_is_tensor(v->type) && type_is_tensor(type) && v->type->rank != type->rank)
 		v = tensor_reshape(&w->j->b, v, type->rank, type->dims);
 	return v;
 }
 
-// ---- the forward operator's operations, in place or anew ----------------------------------------------------------
+// ---- the forward operator's operations, in place or anew ----------------------------------------
 
 // The operations to differentiate, and what the slots of the forward operator are there.
 typedef struct Forward {
@@ -282,7 +291,8 @@ static bool can_stay(Backward *w)
 		for (size_t i = 0; i < f->inputs[s]->n_arguments; i++) {
 			bool missing;
 			const char *var = slot_var(f->inputs[s], i);
-			if (var && given_value(w, f->inputs[s]->parameter, i, &missing) != traced(t->reads, var))
+			if (var &&
+			    given_value(w, f->inputs[s]->parameter, i, &missing) != traced(t->reads, var))
 				return false;
 			for (const TracedVar *r = t->reads; var && r; r = r->next)
 				if (strcmp(r->var, var) && r->value == traced(t->reads, var))
@@ -294,7 +304,8 @@ static bool can_stay(Backward *w)
 		}
 	}
 	for (size_t s = 0; s < f->n_outputs; s++) {
-		const char *given = slot_var(slot_find(d->n_inputs, d->inputs, f->outputs[s]->parameter), 0);
+		const char *given = slot_var(slot_find(d->n_inputs, d->inputs, f->outputs[s]->parameter),
+		                             0);
 		Value *had = traced(t->writes, slot_var(f->outputs[s], 0));
 		if (given && had && read_var(w->j, f->outputs[s]->parameter, given) != had)
 			return false;
@@ -314,7 +325,8 @@ static Paddle__OpSlot *new_slot(Context *c, const char *name, size_t n)
 	return s;
 }
 
-// Input slots of the forward operator as far as anybody has them, bound to copies of their values in `scope`.
+// Input slots of the forward operator as far as anybody has them, bound to copies of their values
+// in `scope`.
 static bool bind_inputs(Backward *w, Paddle__OpDesc *d, Scope *scope)
 {
 	Translator *t = w->j->t;
@@ -338,7 +350,8 @@ static bool bind_inputs(Backward *w, Paddle__OpDesc *d, Scope *scope)
 			}
 			Value *v = given_value(w, slot->parameter, i, &missing);
 			if (!v)
-				return missing && job_fail(w->j, "its forward operator's input %s is not known", slot->parameter);
+				return missing && job_fail(w->j, "its forward operator's input %s is not known",
+				                           slot->parameter);
 			Binding *b = NEW(t->c->arena, Binding);
 			b->value = type_is_tensor(v->type) ? build1(&w->j->b, OP_PD_ASSIGN, v, NULL) : v;
 			name_map_set(scope->vars, copy->arguments[i], b);
@@ -357,15 +370,18 @@ static bool name_outputs(Backward *w, Paddle__OpDesc *d)
 		const Paddle__OpDesc *f = w->trace->desc;
 		d->outputs = NEW_ARRAY(c->arena, f->n_outputs + 1, Paddle__OpSlot *);
 		for (size_t s = 0; s < f->n_outputs; s++)
-			d->outputs[d->n_outputs++] = new_slot(c, f->outputs[s]->parameter, f->outputs[s]->n_arguments);
+			d->outputs[d->n_outputs++] = new_slot(c, f->outputs[s]->parameter,
+			                                      f->outputs[s]->n_arguments);
 		return true;
 	}
 	d->outputs = NEW_ARRAY(c->arena, (size_t)info->nresult + 1, Paddle__OpSlot *);
 	for (int i = 0; i < info->nresult; i++) {
 		if (!map->outs[i])
 			continue;
-		const Paddle__OpSlot *g = grad_slot(w->j->desc->n_inputs, w->j->desc->inputs, map->outs[i], 1, w->order > 1);
-		d->outputs[d->n_outputs++] = new_slot(c, map->outs[i], g && g->n_arguments ? g->n_arguments : 1);
+		const Paddle__OpSlot *g = grad_slot(w->j->desc->n_inputs, w->j->desc->inputs, map->outs[i],
+		                                    1, w->order > 1);
+		d->outputs[d->n_outputs++] = new_slot(c, map->outs[i],
+		                                      g && g->n_arguments ? g->n_arguments : 1);
 	}
 	return true;
 }
@@ -397,7 +413,8 @@ static bool forward_again(Backward *w, Forward *out)
 	OpTrace *kept = t->traces;
 	trace_end(&again);
 	t->traces = kept;
-	*out = (Forward){d, again.trace->reads, again.trace->writes, again.trace->first, again.trace->last};
+	*out = (Forward){d, again.trace->reads, again.trace->writes, again.trace->first,
+	                 again.trace->last};
 	return true;
 }
 
@@ -410,22 +427,25 @@ static bool find_forward(Backward *w, Forward *out)
 	return true;
 }
 
-// What the gradient operator is given of the forward operator's results stands for what was computed again.
+// What the gradient operator is given of the forward operator's results stands for what was
+// computed again.
 static void use_given_results(Backward *w, const Forward *f)
 {
 	const Paddle__OpDesc *d = w->j->desc;
 	for (size_t s = 0; s < f->desc->n_outputs; s++) {
-		const Paddle__OpSlot *slot = f->desc->outputs[s], *given = slot_find(d->n_inputs, d->inputs, slot->parameter);
+		const Paddle__OpSlot *slot = f->desc->outputs[s],
+							 *given = slot_find(d->n_inputs, d->inputs, slot->parameter);
 		for (size_t i = 0; i < slot->n_arguments; i++) {
 			Value *mine = traced(f->writes, slot_var(slot, i));
-			Value *v = slot_var(given, i) ? read_var(w->j, slot->parameter, slot_var(given, i)) : NULL;
+			Value *v = slot_var(given, i) ? read_var(w->j, slot->parameter, slot_var(given, i))
+			                              : NULL;
 			if (mine && v && mine != v && mine->type == v->type)
 				value_replace(mine, v);
 		}
 	}
 }
 
-// ---- first order --------------------------------------------------------------------------------------------------
+// ---- first order --------------------------------------------------------------------------------
 
 static void want_inputs(Duals *d, const Forward *f)
 {
@@ -485,17 +505,19 @@ static bool first_order(Backward *w, const Forward *f)
 		return false;
 	for (size_t s = 0; s < f->desc->n_inputs; s++) {
 		const Paddle__OpSlot *in = f->desc->inputs[s];
-		const Paddle__OpSlot *out = grad_slot(desc->n_outputs, desc->outputs, in->parameter, 1, false);
+		const Paddle__OpSlot *out = grad_slot(desc->n_outputs, desc->outputs, in->parameter, 1,
+		                                      false);
 		for (size_t i = 0; out && i < in->n_arguments; i++) {
 			Value *v = traced(f->reads, slot_var(in, i));
-			if (v && slot_var(out, i) && !write_gradient(w, slot_var(out, i), v, duals_get(&w->j->b, d, v)))
+			if (v && slot_var(out, i) &&
+			    !write_gradient(w, slot_var(out, i), v, duals_get(&w->j->b, d, v)))
 				return false;
 		}
 	}
 	return true;
 }
 
-// ---- second order -------------------------------------------------------------------------------------------------
+// ---- second order -------------------------------------------------------------------------------
 
 // What comes in for the gradients of the forward operator's inputs.
 static bool add_second(Backward *w, const Forward *f, Duals *d1, Duals *d2)
@@ -505,7 +527,8 @@ static bool add_second(Backward *w, const Forward *f, Duals *d1, Duals *d2)
 		const Paddle__OpSlot *in = f->desc->inputs[s];
 		const Paddle__OpSlot *g = grad_slot(desc->n_inputs, desc->inputs, in->parameter, 2, true);
 		for (size_t i = 0; g && i < in->n_arguments; i++) {
-			Value *v = traced(f->reads, slot_var(in, i)), *dv = v ? duals_get(&w->j->b, d1, v) : NULL;
+			Value *v = traced(f->reads, slot_var(in, i)),
+				  *dv = v ? duals_get(&w->j->b, d1, v) : NULL;
 			Value *ddv = dv && slot_var(g, i) ? read_var(w->j, g->parameter, slot_var(g, i)) : NULL;
 			if (ddv && !duals_add(&w->j->b, d2, dv, ddv))
 				return false;
@@ -515,12 +538,14 @@ static bool add_second(Backward *w, const Forward *f, Duals *d1, Duals *d2)
 }
 
 // Writes the gradients of the values in `slots` to the outputs that are called after them.
-static bool write_second(Backward *w, size_t n, Paddle__OpSlot *const *slots, const TracedVar *vars, Duals *d)
+static bool write_second(Backward *w, size_t n, Paddle__OpSlot *const *slots, const TracedVar *vars,
+                         Duals *d)
 {
 	const Paddle__OpDesc *desc = w->j->desc;
 	for (size_t s = 0; s < n; s++) {
-		const Paddle__OpSlot *out = slot_find(desc->n_outputs, desc->outputs,
-		                                      arena_printf(w->j->t->c->arena, "%s" GRAD, slots[s]->parameter));
+		const Paddle__OpSlot *out = slot_find(
+			desc->n_outputs, desc->outputs,
+			arena_printf(w->j->t->c->arena, "%s" GRAD, slots[s]->parameter));
 		for (size_t i = 0; out && i < slots[s]->n_arguments; i++) {
 			Value *v = traced(vars, slot_var(slots[s], i));
 			if (v && !write_gradient(w, slot_var(out, i), v, duals_get(&w->j->b, d, v)))
@@ -547,7 +572,8 @@ static bool second_order(Backward *w, const Forward *f)
 			if (!duals_add(&w->j->b, d1, out, dout[s]))
 				return false;
 		}
-		leaf |= is_slot(desc->n_outputs, desc->outputs, arena_printf(c->arena, "%s" GRAD, slot->parameter));
+		leaf |= is_slot(desc->n_outputs, desc->outputs,
+		                arena_printf(c->arena, "%s" GRAD, slot->parameter));
 		if (leaf && out)
 			duals_want(d2, out);
 	}
@@ -564,15 +590,17 @@ static bool second_order(Backward *w, const Forward *f)
 	if (!leaf && f->first && !gradient_ops(&w->j->b, d2, f->first, f->last))
 		return false;
 	for (size_t s = 0; s < f->desc->n_outputs; s++) {
-		const Paddle__OpSlot *out = grad_slot(desc->n_outputs, desc->outputs, f->desc->outputs[s]->parameter, 2, true);
-		if (out && dout[s] && !write_gradient(w, slot_var(out, 0), dout[s], duals_get(&w->j->b, d2, dout[s])))
+		const Paddle__OpSlot *out = grad_slot(desc->n_outputs, desc->outputs,
+		                                      f->desc->outputs[s]->parameter, 2, true);
+		if (out && dout[s] &&
+		    !write_gradient(w, slot_var(out, 0), dout[s], duals_get(&w->j->b, d2, dout[s])))
 			return false;
 	}
 	return write_second(w, f->desc->n_inputs, f->desc->inputs, f->reads, d2) &&
 	       write_second(w, f->desc->n_outputs, f->desc->outputs, f->writes, d2);
 }
 
-// ---- entry --------------------------------------------------------------------------------------------------------
+// ---- entry --------------------------------------------------------------------------------------
 
 bool gradient_translate(OpJob *j)
 {

@@ -1,5 +1,5 @@
-// What the translator remembers of operators for the gradient operators of legacy programs (gradient.c). Private to
-// frontend/.
+// What the translator remembers of operators for the gradient operators of legacy programs
+// (gradient.c). Private to frontend/.
 #ifndef PDCC_FRONTEND_GRADIENT_H
 #define PDCC_FRONTEND_GRADIENT_H
 

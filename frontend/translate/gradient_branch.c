@@ -1,6 +1,7 @@
-// conditional_block_grad: a pd.if on the same condition, whose region computes what the forward block computed again and
-// then its gradient; where the condition does not hold, the gradients are zero. The block that the legacy operator holds says
-// the same operator by operator, on variables that the forward block left in its scope; it is not read.
+// conditional_block_grad: a pd.if on the same condition, whose region computes what the forward
+// block computed again and then its gradient; where the condition does not hold, the gradients are
+// zero. The block that the legacy operator holds says the same operator by operator, on variables
+// that the forward block left in its scope; it is not read.
 #include "frontend/translate/control.h"
 #include "frontend/translate/gradient.h"
 #include "ir/gradient/gradient.h"
@@ -12,10 +13,10 @@ typedef struct Branch {
 	const Paddle__OpDesc *forward;
 	int block; // what the forward operator runs
 	const Paddle__OpSlot *in, *out, *d_in, *d_out;
-	int n;           // gradients asked for
-	size_t *which;   // of which inputs
-	Value **inputs;  // their values out here
-	Value **copies;  // in the region
+	int n;          // gradients asked for
+	size_t *which;  // of which inputs
+	Value **inputs; // their values out here
+	Value **copies; // in the region
 	Value **d_outs;
 } Branch;
 
@@ -36,7 +37,8 @@ static bool find_forward(Branch *w)
 	const Paddle__BlockDesc *b = t->p->blocks[t->block_index];
 	for (int i = t->frame.op - 1; i >= 0 && !w->forward; i--) {
 		const Paddle__OpDesc *d = b->ops[i];
-		if (!strcmp(d->type, "conditional_block") && same_outputs(slot_find(d->n_outputs, d->outputs, "Out"), w->out))
+		if (!strcmp(d->type, "conditional_block") &&
+		    same_outputs(slot_find(d->n_outputs, d->outputs, "Out"), w->out))
 			w->forward = d;
 	}
 	const Paddle__OpAttr *a = w->forward ? attr_find(w->forward, "sub_block") : NULL;
@@ -59,7 +61,8 @@ static bool read_all(Branch *w)
 		if (!v)
 			return false;
 		if (!type_is_tensor(v->type))
-			return job_fail(j, "the gradient of '%s', which is no tensor, is not supported", slot_var(w->in, i));
+			return job_fail(j, "the gradient of '%s', which is no tensor, is not supported",
+			                slot_var(w->in, i));
 		w->inputs[w->n] = v;
 		w->which[w->n++] = i;
 	}
@@ -97,9 +100,10 @@ static bool add_outputs(Branch *w, OpJob *inner, Duals *d)
 		Value *out = read_var(inner, "Out", slot_var(w->out, i)), *dv = w->d_outs[i];
 		if (!out)
 			return false;
-		if (type_is_tensor(out->type) && type_is_tensor(dv->type) && out->type->rank != dv->type->rank)
-			dv = build1(&inner->b, OP_PD_RESHAPE, dv, "shape", attr_dims(inner->t->c, out->type->rank, out->type->dims),
-			            NULL);
+		if (type_is_tensor(out->type) && type_is_tensor(dv->type) &&
+		    out->type->rank != dv->type->rank)
+			dv = build1(&inner->b, OP_PD_RESHAPE, dv, "shape",
+			            attr_dims(inner->t->c, out->type->rank, out->type->dims), NULL);
 		if (!dv || !duals_add(&inner->b, d, out, dv))
 			return false;
 	}

@@ -1,5 +1,6 @@
-// while_grad: the gradient (ir/gradient) of what the forward while became, which is run once more with the variables that
-// the backward rounds read on a stack. The block that the legacy operator holds is not read.
+// while_grad: the gradient (ir/gradient) of what the forward while became, which is run once more
+// with the variables that the backward rounds read on a stack. The block that the legacy operator
+// holds is not read.
 #include "frontend/translate/gradient.h"
 #include "ir/gradient/gradient.h"
 
@@ -12,7 +13,8 @@ static const OpTrace *find_loop(OpJob *j)
 	for (const OpTrace *t = j->t->traces; t && scopes; t = t->before) {
 		if (strcmp(t->desc->type, "while"))
 			continue;
-		const char *have = slot_var(slot_find(t->desc->n_outputs, t->desc->outputs, "StepScopes"), 0);
+		const char *have = slot_var(slot_find(t->desc->n_outputs, t->desc->outputs, "StepScopes"),
+		                            0);
 		if (have && !strcmp(have, scopes) && t->block == j->t->block)
 			return t;
 	}
@@ -44,7 +46,8 @@ static Value *value_before(OpJob *j, const OpTrace *t, const Op *loop, const cha
 	return read_var(j, "X", var);
 }
 
-// The output that a gradient is called after: the list of gradients leaves out those that nothing comes in for.
+// The output that a gradient is called after: the list of gradients leaves out those that nothing
+// comes in for.
 static const char *output_of(const Paddle__OpSlot *out, const char *gradient)
 {
 	for (size_t i = 0; out && i < out->n_arguments; i++) {
@@ -69,7 +72,8 @@ static bool add_results(OpJob *j, const OpTrace *t, const Op *loop, Op *again, D
 		if (!v || v->def != loop)
 			return job_fail(j, "'%s' is the gradient of no variable of the loop", g);
 		Value *dv = read_var(j, "Out@GRAD", g), *to = op_result(again, (int)v->index);
-		if (dv && type_is_tensor(dv->type) && type_is_tensor(to->type) && dv->type->rank != to->type->rank)
+		if (dv && type_is_tensor(dv->type) && type_is_tensor(to->type) &&
+		    dv->type->rank != to->type->rank)
 			dv = tensor_reshape(&j->b, dv, to->type->rank, to->type->dims);
 		if (!dv || !duals_add(&j->b, d, to, dv))
 			return false;
@@ -96,7 +100,8 @@ bool loop_gradient_translate(OpJob *j)
 			return false;
 		for (size_t k = 0; k < i; k++)
 			if (values[k] == values[i])
-				return job_fail(j, "'%s' and '%s' are one value: not supported", slot_var(in, i), slot_var(in, k));
+				return job_fail(j, "'%s' and '%s' are one value: not supported", slot_var(in, i),
+				                slot_var(in, k));
 		duals_want(d, values[i]);
 	}
 	Op *again = op_clone(j->t->c, loop, NULL);
@@ -109,7 +114,8 @@ bool loop_gradient_translate(OpJob *j)
 			continue;
 		Value *dv = duals_get(&j->b, d, values[i]);
 		if (!type_is_tensor(values[i]->type))
-			return job_fail(j, "the gradient of '%s', which is no tensor, is not supported", slot_var(in, i));
+			return job_fail(j, "the gradient of '%s', which is no tensor, is not supported",
+			                slot_var(in, i));
 		write_var(j, slot_var(out, i), dv ? dv : gradient_zero(&j->b, values[i]->type));
 	}
 	return true;

@@ -1,5 +1,5 @@
-// LoD of values during translation (lod.h): what has which, inputs and outputs for offsets. Called by translate.c,
-// feeds.c, lod_ops.c and the control_*.c files.
+// LoD of values during translation (lod.h): what has which, inputs and outputs for offsets. Called
+// by translate.c, feeds.c, lod_ops.c and the control_*.c files.
 #include "frontend/translate/lod.h"
 #include "frontend/translate/control.h"
 #include "ir/build/build.h"

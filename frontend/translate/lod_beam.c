@@ -1,5 +1,6 @@
-// LoD of the elements of tensor arrays, and Fluid's beam search, which hands its beams from step to step that way.
-// Offsets of the elements are arrays beside the array. Called from control_array.c and through the hooks in steps.c.
+// LoD of the elements of tensor arrays, and Fluid's beam search, which hands its beams from step to
+// step that way. Offsets of the elements are arrays beside the array. Called from control_array.c
+// and through the hooks in steps.c.
 #include "frontend/translate/control.h"
 #include "frontend/translate/lod.h"
 #include "ir/build/build.h"
@@ -8,7 +9,7 @@
 
 #include <string.h>
 
-// ---- arrays ---------------------------------------------------------------------------------------------------
+// ---- arrays -------------------------------------------------------------------------------------
 
 // Where an operation for level k of what `var` holds comes from.
 static const Loc *level_loc(OpJob *j, int k)
@@ -23,7 +24,8 @@ const char *lod_level_name(Translator *t, const char *var, int k)
 	return context_str(t->c, arena_printf(t->c->arena, "%s.lod%d", var, k));
 }
 
-bool lod_array_write(OpJob *j, const char *var, Value *before, Value *at, Value *element, Value *after)
+bool lod_array_write(OpJob *j, const char *var, Value *before, Value *at, Value *element,
+                     Value *after)
 {
 	Translator *t = j->t;
 	const Lod *l = lod_of(t, element), *had = lod_of(t, before), *now = NULL;
@@ -56,7 +58,7 @@ bool lod_array_read(OpJob *j, Value *array, Value *at, Value *element)
 	return true;
 }
 
-// ---- one step ----------------------------------------------------------------------------------------------------
+// ---- one step -----------------------------------------------------------------------------------
 
 // The rows of each sequence of a level, counted through all levels below it.
 static Value *rows_of_level(OpJob *j, const Lod *l, int level)
@@ -85,7 +87,8 @@ bool beam_search_inputs(OpJob *j)
 
 bool beam_search_record(OpJob *j)
 {
-	Value *const levels[] = {op_operand(j->op, op_info_operand(j->info, "offsets")), op_result(j->op, 3)};
+	Value *const levels[] = {op_operand(j->op, op_info_operand(j->info, "offsets")),
+	                         op_result(j->op, 3)};
 	const Lod *l = lod_new(j->t, 2, levels);
 	lod_set(j->t, op_result(j->op, 0), l);
 	lod_set(j->t, op_result(j->op, 1), l);
@@ -93,7 +96,7 @@ bool beam_search_record(OpJob *j)
 	return general_record(j);
 }
 
-// ---- back through all steps ------------------------------------------------------------------------------------------
+// ---- back through all steps ---------------------------------------------------------------------
 
 typedef struct Backtrack {
 	Value *ids, *scores; // arrays
@@ -128,7 +131,8 @@ static bool track_inits(const Backtrack *k, Builder *b, Value *high, Value **ini
 {
 	Context *c = b->ctx;
 	DType id = k->ids->type->dtype, score = k->scores->type->dtype;
-	const NamedAttr attrs[] = {{"beam_size", attr_int(c, k->beam)}, {"dtype", attr_dtype(c, score)}};
+	const NamedAttr attrs[] = {{"beam_size", attr_int(c, k->beam)},
+	                           {"dtype", attr_dtype(c, score)}};
 	Op *op = build_op(b, OP_PD_BEAM_START, 1, &high, 2, attrs);
 	if (!op)
 		return false;
@@ -145,9 +149,12 @@ static bool track_step(OpJob *j, const Backtrack *k, CountedLoop *loop, Value **
 {
 	Builder *b = &loop->b;
 	Value *const *args = loop->args, *step = loop->body->args[0];
-	Value *const operands[] = {read_at(j, b, k->ids, loop->at, 2), read_at(j, b, k->scores, loop->at, 3),
+	Value *const operands[] = {read_at(j, b, k->ids, loop->at, 2),
+	                           read_at(j, b, k->scores, loop->at, 3),
 	                           read_at(j, b, lod_offsets(j, k->lod, 0), loop->at, 0),
-	                           read_at(j, b, lod_offsets(j, k->lod, 1), loop->at, 1), args[AT], args[LENGTH]};
+	                           read_at(j, b, lod_offsets(j, k->lod, 1), loop->at, 1),
+	                           args[AT],
+	                           args[LENGTH]};
 	const NamedAttr end = {"end_id", attr_int(b->ctx, k->end)};
 	for (int i = 0; i < 4; i++)
 		if (!operands[i])
@@ -174,8 +181,8 @@ static bool track_finish(OpJob *j, const CountedLoop *loop)
 	for (int i = 0; i < 3; i++) {
 		Builder b = j->b;
 		b.loc = level_loc(j, 4 + i);
-		operands[i] = build1(&b, OP_PD_ARRAY_TO_TENSOR, count_result(loop, IDS + i), "axis", attr_int(b.ctx, 0),
-		                     "use_stack", attr_bool(b.ctx, true), NULL);
+		operands[i] = build1(&b, OP_PD_ARRAY_TO_TENSOR, count_result(loop, IDS + i), "axis",
+		                     attr_int(b.ctx, 0), "use_stack", attr_bool(b.ctx, true), NULL);
 		if (!operands[i])
 			return false;
 	}
@@ -192,24 +199,30 @@ bool beam_search_decode_translate(OpJob *j)
 {
 	const char *ids = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Ids"), 0);
 	const char *scores = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Scores"), 0);
-	const Paddle__OpAttr *beam = attr_find(j->desc, "beam_size"), *end = attr_find(j->desc, "end_id");
+	const Paddle__OpAttr *beam = attr_find(j->desc, "beam_size"),
+						 *end = attr_find(j->desc, "end_id");
 	Value *inits[CARRIED], *next[CARRIED];
 	Backtrack k = {0};
 	CountedLoop loop;
-	if (!ids || !scores || !beam || !attr_int_at(beam, 0, &k.beam) || k.beam < 1 || !end || !attr_int_at(end, 0, &k.end))
-		return job_fail(j, "needs variables in Ids and Scores, and attributes beam_size and end_id");
+	if (!ids || !scores || !beam || !attr_int_at(beam, 0, &k.beam) || k.beam < 1 || !end ||
+	    !attr_int_at(end, 0, &k.end))
+		return job_fail(j,
+		                "needs variables in Ids and Scores, and attributes beam_size and end_id");
 	k.ids = read_var(j, "Ids", ids);
 	k.scores = k.ids ? read_var(j, "Scores", scores) : NULL;
 	k.lod = lod_of(j->t, k.ids);
 	if (!k.scores)
 		return false;
-	if (k.ids->type->kind != TY_ARRAY || k.scores->type->kind != TY_ARRAY || !k.lod || k.lod->n != 2)
+	if (k.ids->type->kind != TY_ARRAY || k.scores->type->kind != TY_ARRAY || !k.lod ||
+	    k.lod->n != 2)
 		return job_fail(j, "Ids and Scores must be arrays whose elements have two levels of LoD");
-	Value *first = read_at(j, &j->b, lod_offsets(j, k.lod, 0), build_number(&j->b, DT_I64, 1, 0), 8);
+	Value *first = read_at(j, &j->b, lod_offsets(j, k.lod, 0), build_number(&j->b, DT_I64, 1, 0),
+	                       8);
 	Value *count = build1(&j->b, OP_PD_ARRAY_LENGTH, k.ids, NULL);
 	if (!first || !count)
 		return false;
-	if (!track_inits(&k, &j->b, first, inits) || !count_begin(&loop, &j->b, count, true, CARRIED, inits) ||
+	if (!track_inits(&k, &j->b, first, inits) ||
+	    !count_begin(&loop, &j->b, count, true, CARRIED, inits) ||
 	    !track_step(j, &k, &loop, next) || !count_end(&loop, next) || !track_finish(j, &loop))
 		return false;
 	return general_record(j);

@@ -1,5 +1,6 @@
-// What operators do with LoD: which offsets they read, and which their results have. Called by translate.c for every
-// operator that follows the general rules; operators of sequences whose slots are not enough stand here too.
+// What operators do with LoD: which offsets they read, and which their results have. Called by
+// translate.c for every operator that follows the general rules; operators of sequences whose slots
+// are not enough stand here too.
 #include "frontend/translate/lod.h"
 #include "ir/build/build.h"
 
@@ -86,7 +87,9 @@ static bool same_rows(const Value *a, const Value *b)
 static const Lod *shared_lod(const OpJob *j, const Value *result)
 {
 	for (int i = 0; i < j->info->noperand; i++) {
-		Value *v = j->operands[i] ? named_value(j, j->info->operands[i].name, strlen(j->info->operands[i].name)) : NULL;
+		Value *v = j->operands[i] ? named_value(j, j->info->operands[i].name,
+		                                        strlen(j->info->operands[i].name))
+		                          : NULL;
 		const Lod *l = lod_of(j->t, v);
 		if (l && same_rows(v, result))
 			return l;
@@ -116,22 +119,17 @@ static const Lod *lod_by_rule(const OpJob *j, LodKind rule, const Value *result)
 	const Lod *l;
 	switch (rule) {
 	case LOD_SHARE:
-	case LOD_GIVEN:
-		return shared_lod(j, result);
-	case LOD_POP:
-		l = lod_of(j->t, j->operands[0]);
-		return l ? lod_outer(j->t, l, l->n - 1) : NULL;
-	case LOD_Y:
-		return lod_of(j->t, job_operand(j, "y"));
-	default:
-		return NULL;
+	case LOD_GIVEN: return shared_lod(j, result);
+	case LOD_POP: l = lod_of(j->t, j->operands[0]); return l ? lod_outer(j->t, l, l->n - 1) : NULL;
+	case LOD_Y: return lod_of(j->t, job_operand(j, "y"));
+	default: return NULL;
 	}
 }
 
 // Rows of several tensors one behind the other have the sequences of all of them.
 static bool concat_record(OpJob *j)
 {
-	Value *x = op_operand(j->op, 0), *const *list, **offsets;
+	Value *x = op_operand(j->op, 0), *const * list, **offsets;
 	int n = op_operand_list(j->op, 0, &list);
 	const Lod *first = lod_of(j->t, list[0]), *joined = NULL;
 	offsets = NEW_ARRAY(j->t->c->arena, (size_t)n, Value *);
@@ -168,16 +166,19 @@ bool lod_record(OpJob *j)
 	return true;
 }
 
-// Element i of a result that is a list: its offsets are element i of the list of that name and `_lod`.
+// Element i of a result that is a list: its offsets are element i of the list of that name and
+// `_lod`.
 bool lod_record_part(OpJob *j, int result, int i, Value *part)
 {
 	const char *name = j->info->results[result];
 	size_t n = strlen(name);
 	for (int k = 0; k < j->info->nresult; k++) {
 		Value *lists = op_result(j->op, k);
-		if (lod_base(j->info->results[k]) != n || strncmp(j->info->results[k], name, n) || lists->type->kind != TY_VEC)
+		if (lod_base(j->info->results[k]) != n || strncmp(j->info->results[k], name, n) ||
+		    lists->type->kind != TY_VEC)
 			continue;
-		Value *offsets = build1(&j->b, OP_BUILTIN_SLICE, lists, "index", attr_int(j->t->c, i), NULL);
+		Value *offsets = build1(&j->b, OP_BUILTIN_SLICE, lists, "index", attr_int(j->t->c, i),
+		                        NULL);
 		if (!offsets)
 			return false;
 		lod_set(j->t, part, lod_extend(j->t, NULL, 0, offsets));
@@ -204,7 +205,8 @@ bool sequence_expand_create(OpJob *j)
 	return general_create(j);
 }
 
-// Results step by step, whose LoD says how: where steps begin, and which row and which sequence is where.
+// Results step by step, whose LoD says how: where steps begin, and which row and which sequence is
+// where.
 bool batch_order_record(OpJob *j)
 {
 	Value *const levels[] = {op_result(j->op, 4), op_result(j->op, 5), op_result(j->op, 6)};
@@ -218,7 +220,8 @@ bool batch_order_record(OpJob *j)
 // The same value under another name, so that it can have another LoD.
 static Value *renamed(OpJob *j, Value *x)
 {
-	return build1(&j->b, OP_PD_RESHAPE, x, "shape", attr_dims(j->t->c, x->type->rank, x->type->dims), NULL);
+	return build1(&j->b, OP_PD_RESHAPE, x, "shape",
+	              attr_dims(j->t->c, x->type->rank, x->type->dims), NULL);
 }
 
 // Offsets from attribute target_lod, or from the numbers in y.

@@ -1,5 +1,6 @@
-// Operators on rank tables and on arrays with the steps of sequences, as the dynamic recurrent networks of Fluid use
-// them. A rank table is a tensor whose LoD is that of the sequences in it. Called through the hooks in steps.c.
+// Operators on rank tables and on arrays with the steps of sequences, as the dynamic recurrent
+// networks of Fluid use them. A rank table is a tensor whose LoD is that of the sequences in it.
+// Called through the hooks in steps.c.
 #include "frontend/translate/control.h"
 #include "frontend/translate/lod.h"
 #include "ir/build/build.h"
@@ -40,8 +41,9 @@ bool lod_rank_table_translate(OpJob *j)
 	if (a && !attr_int_at(a, 0, &level))
 		return job_fail(j, "attribute 'level' is no integer");
 	if (!l || level != l->n - 1)
-		return job_fail(j, "the innermost level of LoD is needed: input X has %d, and level %d is asked for",
-		                l ? l->n : 0, (int)level);
+		return job_fail(
+			j, "the innermost level of LoD is needed: input X has %d, and level %d is asked for",
+			l ? l->n : 0, (int)level);
 	Value *table = build2(&j->b, OP_PD_LOD_RANK_TABLE, x, lod_offsets(j, l, -1), NULL);
 	if (!table)
 		return false;
@@ -70,7 +72,8 @@ bool lod_tensor_to_array_translate(OpJob *j)
 	if (!table || !out)
 		return table && job_fail(j, "output Out has no variable");
 	const Lod *own = lod_of(j->t, x);
-	Value *array = read_var(j, "Out", out), *count = build1(&j->b, OP_PD_MAX_SEQUENCE_LEN, table, NULL);
+	Value *array = read_var(j, "Out", out),
+		  *count = build1(&j->b, OP_PD_MAX_SEQUENCE_LEN, table, NULL);
 	CountedLoop loop;
 	if (!array || !count || !count_begin(&loop, &j->b, count, false, 1, &array))
 		return false;
@@ -102,7 +105,8 @@ bool array_to_lod_tensor_translate(OpJob *j)
 		return job_fail(j, "input X is no tensor array");
 	Value *rows = build1(&j->b, OP_PD_ARRAY_TO_TENSOR, array, "axis", attr_int(j->t->c, 0), NULL);
 	Op *both = rows ? rows->def : NULL;
-	Value *const operands[] = {both ? op_result(both, 0) : NULL, table, op_operand(table->def, 0), op_operand(table->def, 1)};
+	Value *const operands[] = {both ? op_result(both, 0) : NULL, table, op_operand(table->def, 0),
+	                           op_operand(table->def, 1)};
 	Value *v = both ? build(&j->b, OP_PD_LOD_UNSTEP, 4, operands, NULL) : NULL;
 	if (!v)
 		return false;

@@ -1,6 +1,6 @@
-// Attributes that a program gives as variables whose contents only a run tells, where the operation wants to know them:
-// axes. The axis is moved to the front, the operation works on axis 0, and what it gives is moved back. Called by
-// translate.c.
+// Attributes that a program gives as variables whose contents only a run tells, where the operation
+// wants to know them: axes. The axis is moved to the front, the operation works on axis 0, and what
+// it gives is moved back. Called by translate.c.
 #include "frontend/translate/translator.h"
 #include "ir/build/build.h"
 

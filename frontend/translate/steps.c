@@ -16,16 +16,16 @@ static Value *align(OpJob *j, Value *small, int rank, int64_t axis)
 	const Type *type = small->type;
 	int keep = type->rank;
 	if (axis < 0 || axis > rank) {
-		job_fail(j, "attribute 'axis' is %lld; it must be -1, or from 0 to %d",
-		         (long long)axis, rank);
+		job_fail(j, "attribute 'axis' is %lld; it must be -1, or from 0 to %d", (long long)axis,
+		         rank);
 		return NULL;
 	}
 	// Old programs leave axes of size 1 behind that reach over the end.
 	while (keep > 0 && axis + keep > rank && dim_is(type->dims[keep - 1], 1))
 		keep--;
 	if (axis + keep > rank) {
-		job_fail(j, "an operand of %d axes does not fit into one of %d from axis %lld on",
-		         keep, rank, (long long)axis);
+		job_fail(j, "an operand of %d axes does not fit into one of %d from axis %lld on", keep,
+		         rank, (long long)axis);
 		return NULL;
 	}
 	const Dim *dims[MAX_RANK];
@@ -68,7 +68,8 @@ static bool assign_create(OpJob *j)
 	return true;
 }
 
-// Whether gradients go into v, but not through the variable that it is assigned to: detach() in Python.
+// Whether gradients go into v, but not through the variable that it is assigned to: detach() in
+// Python.
 static bool stops_here(OpJob *j, const char *out, const Value *v)
 {
 	const Binding *b = scope_find(j->t, out);
@@ -104,9 +105,9 @@ static bool assign_record(OpJob *j)
 // The values stand in the attribute of their type; newer programs have one for all types.
 static const Paddle__OpAttr *assigned_values(const OpJob *j)
 {
-	static const char *const names[] = {"values",       "value",        "fp32_values",  "fp64_values",
-	                                    "int32_values", "int64_values", "bool_values",
-	                                    "int8_values"};
+	static const char *const names[] = {"values",      "value",        "fp32_values",
+	                                    "fp64_values", "int32_values", "int64_values",
+	                                    "bool_values", "int8_values"};
 	for (size_t i = 0; i < COUNT_OF(names); i++) {
 		const Paddle__OpAttr *a = attr_find(j->desc, names[i]);
 		if (a && attr_count(a) > 0)
@@ -189,8 +190,7 @@ static bool int_array_create(OpJob *j)
 static Value *mask_size(OpJob *j, Value *x)
 {
 	Context *c = j->t->c;
-	const char *var =
-		slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "MaxLenTensor"), 0);
+	const char *var = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "MaxLenTensor"), 0);
 	const Paddle__OpAttr *a = attr_find(j->desc, "maxlen");
 	int64_t size = -1;
 	if (a && !attr_int_at(a, 0, &size)) {
@@ -203,8 +203,7 @@ static Value *mask_size(OpJob *j, Value *x)
 		return build1(&j->b, OP_PD_MAX, x, "reduce_all", attr_bool(c, true), NULL);
 	Value *v = read_var(j, "MaxLenTensor", var);
 	v = v ? build1(&j->b, OP_PD_RESHAPE, v, "shape", attr_dims(c, 0, NULL), NULL) : NULL;
-	return v ? build1(&j->b, OP_PD_CAST, v, "dtype", attr_dtype(c, x->type->dtype), NULL)
-	         : NULL;
+	return v ? build1(&j->b, OP_PD_CAST, v, "dtype", attr_dtype(c, x->type->dtype), NULL) : NULL;
 }
 
 static bool sequence_mask_translate(OpJob *j)
@@ -238,7 +237,7 @@ static bool sequence_mask_translate(OpJob *j)
 	return mask != NULL;
 }
 
-// ---- optimizers: variables of lower precision, several at once --------------------------------------
+// ---- optimizers: variables of lower precision, several at once ----------------------------------
 
 static bool input_is_there(const OpJob *j, const char *slot)
 {
@@ -248,7 +247,8 @@ static bool input_is_there(const OpJob *j, const char *slot)
 // What the table does not say of optimizers is refused, unless it changes nothing.
 static bool optimizer_inputs(OpJob *j)
 {
-	static const char *const tensors[] = {"Beta1Tensor", "Beta2Tensor", "EpsilonTensor", "MasterParam"};
+	static const char *const tensors[] = {"Beta1Tensor", "Beta2Tensor", "EpsilonTensor",
+	                                      "MasterParam"};
 	for (size_t i = 0; i < COUNT_OF(tensors); i++)
 		if (input_is_there(j, tensors[i]))
 			return job_fail(j, "input %s is not supported", tensors[i]);
@@ -285,7 +285,7 @@ static bool optimizer_create(OpJob *j)
 	return true;
 }
 
-// ---- operators that do something else in training ---------------------------------------------------
+// ---- operators that do something else in training -----------------------------------------------
 
 static bool legacy_flag(const OpJob *j, const char *name)
 {

@@ -159,8 +159,7 @@ static bool variable_attr(OpJob *j, int i)
 	if (legacy->type == PADDLE__ATTR_KIND__VAR && legacy->var_name)
 		j->operands[i] = read_list(j, legacy->name, 1, &legacy->var_name, false);
 	else if (legacy->type == PADDLE__ATTR_KIND__VARS && legacy->n_vars_name)
-		j->operands[i] = read_list(j, legacy->name, legacy->n_vars_name, legacy->vars_name,
-		                           false);
+		j->operands[i] = read_list(j, legacy->name, legacy->n_vars_name, legacy->vars_name, false);
 	else
 		return true;
 	if (!j->operands[i])
@@ -185,16 +184,14 @@ static bool read_operand(OpJob *j, int i)
 		if (s->n_arguments > 1 && !o->vec)
 			return job_fail(j, "input %s holds %zu variables; one is supported", slot,
 			                s->n_arguments);
-		j->operands[i] = read_list(j, slot, s->n_arguments, s->arguments,
-		                           o->vec && !o->optional);
+		j->operands[i] = read_list(j, slot, s->n_arguments, s->arguments, o->vec && !o->optional);
 		return j->operands[i] != NULL;
 	}
 	if (!variable_attr(j, i))
 		return false;
 	if (j->operands[i] || o->optional)
 		return true;
-	return job_fail(j, "input %s has no variable",
-	                j->map->slots[i] ? j->map->slots[i] : o->name);
+	return job_fail(j, "input %s has no variable", j->map->slots[i] ? j->map->slots[i] : o->name);
 }
 
 static bool slot_is_mapped(const OpJob *j, const char *name)
@@ -252,8 +249,8 @@ const Paddle__OpAttr *job_legacy_attr(const OpJob *j, const char *name)
 {
 	for (int i = 0; i < j->map->nattr; i++) {
 		const Paddle__OpAttr *a = strcmp(j->map->attr_to[i], name) == 0
-		                                  ? attr_find(j->desc, j->map->attr_from[i])
-		                                  : NULL;
+		                              ? attr_find(j->desc, j->map->attr_from[i])
+		                              : NULL;
 		if (a)
 			return a;
 	}
@@ -268,8 +265,7 @@ static bool constant_attribute(OpJob *j, const AttrInfo *a, const Paddle__OpAttr
 	size_t n = single ? (legacy->var_name ? 1 : 0) : legacy->n_vars_name;
 	NumberList list = {0};
 	for (size_t i = 0; i < n; i++) {
-		Value *v = read_var(j, legacy->name,
-		                    single ? legacy->var_name : legacy->vars_name[i]);
+		Value *v = read_var(j, legacy->name, single ? legacy->var_name : legacy->vars_name[i]);
 		if (!v)
 			return false;
 		bool known = numbers_of_value(j->t->c, v, &list);
@@ -327,7 +323,8 @@ bool general_missing(OpJob *j, const AttrInfo *a)
 	return job_fail(j, "attribute '%s' is missing", legacy);
 }
 
-// Every attribute is read, known to be without effect, or refused. Those of Paddle 3's operations pir_op.c has looked through.
+// Every attribute is read, known to be without effect, or refused. Those of Paddle 3's operations
+// pir_op.c has looked through.
 static bool check_attributes(OpJob *j, const LegacyMap *map)
 {
 	bool ok = true;
@@ -357,8 +354,7 @@ static bool translate_attributes(OpJob *j)
 			continue;
 		const Paddle__OpAttr *legacy = job_legacy_attr(j, a->name);
 		if (legacy)
-			ok &= (j->steps->attribute ? j->steps->attribute
-			                           : general_attribute)(j, a, legacy);
+			ok &= (j->steps->attribute ? j->steps->attribute : general_attribute)(j, a, legacy);
 		else
 			ok &= (j->steps->missing ? j->steps->missing : general_missing)(j, a);
 	}
@@ -409,8 +405,7 @@ static bool record_vec(OpJob *j, int result, Value *vec, const Paddle__OpSlot *s
 		const char *var = slot_var(s, i);
 		if (!var)
 			continue;
-		Value *v = build1(&j->b, OP_BUILTIN_SLICE, vec, "index", attr_int(c, (int64_t)i),
-		                  NULL);
+		Value *v = build1(&j->b, OP_BUILTIN_SLICE, vec, "index", attr_int(c, (int64_t)i), NULL);
 		if (!v || !lod_record_part(j, result, (int)i, v))
 			return false;
 		write_var(j, var, v);
@@ -431,8 +426,8 @@ bool general_record(OpJob *j)
 			continue;
 		}
 		if (s->n_arguments > 1)
-			return job_fail(j, "output %s has %zu variables; one is supported",
-			                s->parameter, s->n_arguments);
+			return job_fail(j, "output %s has %zu variables; one is supported", s->parameter,
+			                s->n_arguments);
 		if (slot_var(s, 0))
 			write_var(j, slot_var(s, 0), v);
 	}
@@ -463,9 +458,8 @@ static bool check_state(OpJob *j)
 		const char *var = slot_var(s, 0);
 		const Binding *b = var ? scope_find(j->t, var) : NULL;
 		if (b && b->desc && var_is_state(b->desc) && !output_is_mapped(j, s->parameter))
-			return job_fail(
-				j, "output %s changes variable '%s': training is not supported",
-				s->parameter, var);
+			return job_fail(j, "output %s changes variable '%s': training is not supported",
+			                s->parameter, var);
 	}
 	return true;
 }
@@ -612,9 +606,7 @@ static void fetch_leaves(Translator *t)
 		for (size_t s = 0; s < b->ops[i]->n_outputs; s++) {
 			for (size_t k = 0; k < b->ops[i]->outputs[s]->n_arguments; k++) {
 				const char *var = slot_var(b->ops[i]->outputs[s], k);
-				const Binding *v = var && !name_map_get(read, var)
-				                           ? scope_find(t, var)
-				                           : NULL;
+				const Binding *v = var && !name_map_get(read, var) ? scope_find(t, var) : NULL;
 				if (!v || !v->value || v->value->persistable)
 					continue;
 				name_map_set(read, var, read);
@@ -657,10 +649,10 @@ static bool check_supported(Context *c, const Paddle__ProgramDesc *p)
 		for (size_t i = 0; i < p->blocks[b]->n_ops; i++) {
 			const Paddle__OpDesc *d = p->blocks[b]->ops[i];
 			const LegacyMap *map;
-			if (is_feed(d) || is_fetch(d) || op_info_by_legacy(d->type, &map) || gradient_is_known(c, d->type))
+			if (is_feed(d) || is_fetch(d) || op_info_by_legacy(d->type, &map) ||
+			    gradient_is_known(c, d->type))
 				continue;
-			diag_error(c->diag, op_loc(&t, (int)i, d), "operator '%s' is not supported",
-			           d->type);
+			diag_error(c->diag, op_loc(&t, (int)i, d), "operator '%s' is not supported", d->type);
 			ok = false;
 		}
 	}
@@ -688,7 +680,6 @@ Op *translate(Context *c, const Paddle__ProgramDesc *p, const TranslateOptions *
 		size_facts_to_module(t.module);
 		return t.module;
 	}
-	diag_error(c->diag, &(Loc){.file = c->file, .block = -1, .op = -1},
-	           "its sizes do not settle");
+	diag_error(c->diag, &(Loc){.file = c->file, .block = -1, .op = -1}, "its sizes do not settle");
 	return NULL;
 }

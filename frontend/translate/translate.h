@@ -1,4 +1,5 @@
-// Legacy programs to SSA form, general rule and special steps, control flow and LoD. Leaves a module. Uses frontend/read and ir/.
+// Legacy programs to SSA form, general rule and special steps, control flow and LoD. Leaves a
+// module. Uses frontend/read and ir/.
 #ifndef PDCC_FRONTEND_TRANSLATE_TRANSLATE_H
 #define PDCC_FRONTEND_TRANSLATE_TRANSLATE_H
 
@@ -14,7 +15,7 @@ typedef struct ShapePin {
 typedef struct TranslateOptions {
 	int npins;
 	const ShapePin *pins; // --shape
-	bool detach;          // an assign that stops gradients is an operation, not another name (--grad)
+	bool detach; // an assign that stops gradients is an operation, not another name (--grad)
 } TranslateOptions;
 // ProgramDesc to a module. Lists everything unsupported at once. NULL after diagnostics.
 Op *translate(Context *c, const Paddle__ProgramDesc *p, const TranslateOptions *o);

@@ -7,16 +7,16 @@
 #include "frontend/translate/translate.h"
 #include "ir/build/build.h"
 
-typedef struct Guard Guard; // control.h
+typedef struct Guard Guard;       // control.h
 typedef struct LodTable LodTable; // lod.c
 
 // What a legacy variable is at this point of the translation.
 typedef struct Binding {
 	const Paddle__VarDesc *desc; // NULL: not declared anywhere
 	Value *value;                // what it holds now; NULL: nothing yet
-	bool broken;  // an operator that failed should have written it; already reported
-	bool written; // state that the program changes
-	Guard *guard; // written in branches only; then `value` is NULL
+	bool broken;                 // an operator that failed should have written it; already reported
+	bool written;                // state that the program changes
+	Guard *guard;                // written in branches only; then `value` is NULL
 } Binding;
 
 // The variables of one block. A name that is not here is looked up in the parent.
@@ -28,7 +28,7 @@ typedef struct Scope {
 // Where the translation is in one block; blocks around it follow.
 typedef struct Frame {
 	int block, op;
-	bool loop; // the block is the body of a loop
+	bool loop;             // the block is the body of a loop
 	const char *condition; // of that loop
 	const struct Frame *outer;
 } Frame;
@@ -55,20 +55,21 @@ typedef struct Translator {
 	Binding **written; // state changed, in the order of first change
 	bool failed;
 	bool stale;  // something was learnt: what is built so far is out of date
-	bool misled; // the type of an array was wrong: so may be all equalities of sizes that were learnt with it
+	bool misled; // the type of an array was wrong: so may be all equalities of sizes that were
+	             // learnt with it
 	int generation;
 
 	// Control flow (control_*.c).
 	Frame frame;
-	Op *top; // the operation of the module around `block`; NULL: block is the module's
-	struct OpenIf *ifs;         // in `block`
-	struct BlockFlow **flows;   // [n_blocks], made when asked for
-	size_t nundo, cundo;        // changes of bindings while in regions
+	Op *top;            // the operation of the module around `block`; NULL: block is the module's
+	struct OpenIf *ifs; // in `block`
+	struct BlockFlow **flows; // [n_blocks], made when asked for
+	size_t nundo, cundo;      // changes of bindings while in regions
 	UndoEntry *undo;
-	NameMap *memo; // what is learnt about loops and arrays: outlives a restart
-	LodTable *lods; // of values
-	struct OpTrace *traces; // operators so far, for their gradients (gradient.h); the latest
-	struct LoopMemo *nothings;  // loop variables without a type of their own so far: control_while.c
+	NameMap *memo;             // what is learnt about loops and arrays: outlives a restart
+	LodTable *lods;            // of values
+	struct OpTrace *traces;    // operators so far, for their gradients (gradient.h); the latest
+	struct LoopMemo *nothings; // loop variables without a type of their own so far: control_while.c
 } Translator;
 
 struct OpSteps;
@@ -85,9 +86,9 @@ typedef struct OpJob {
 	int nattr;
 	NamedAttr *attrs; // [info->nattr]
 	Op *op;
-	Value *axis;    // an axis that only data tell; the attribute that should hold it is 0 (mutable.c)
-	Value **results; // what to record instead of op's results; NULL: those
-	bool broken; // reads a broken variable: fails without a message of its own
+	Value *axis; // an axis that only data tell; the attribute that should hold it is 0 (mutable.c)
+	Value **results;       // what to record instead of op's results; NULL: those
+	bool broken;           // reads a broken variable: fails without a message of its own
 	struct OpTrace *trace; // what it reads and writes; NULL: nobody asks
 } OpJob;
 
@@ -101,8 +102,8 @@ typedef struct OpSteps {
 	bool (*missing)(OpJob *j, const AttrInfo *a);    // one that is not
 	bool (*create)(OpJob *j);                        // the operation; may make several, or none
 	bool (*record)(OpJob *j);                        // results to output variables
-	bool (*whole)(OpJob *j); // all of it; the others are not called
-	bool state;              // `record` writes what the operator changes besides its results
+	bool (*whole)(OpJob *j);                         // all of it; the others are not called
+	bool state; // `record` writes what the operator changes besides its results
 } OpSteps;
 
 const OpSteps *steps_find(const char *hook); // NULL: no such hook
@@ -133,7 +134,8 @@ const char *job_output(const OpJob *j, int result, size_t i);
 const Paddle__OpAttr *job_legacy_attr(const OpJob *j, const char *name);
 
 // ---- mutable.c: attributes that only data tell -------------------------------------------------
-// Takes `v`, which attribute `a` should hold, for the operator's axis. False: it has none of that name.
+// Takes `v`, which attribute `a` should hold, for the operator's axis. False: it has none of that
+// name.
 bool axis_from_data(OpJob *j, const AttrInfo *a, Value *v);
 // The same for an operand that overrides such an attribute. False after a diagnostic.
 bool axis_from_operand(OpJob *j);
@@ -187,12 +189,14 @@ bool feed_translate(OpJob *j);                            // a feed operator
 Value *feed_implicit(OpJob *j, const Paddle__VarDesc *v); // NULL after a diagnostic
 bool fetch_translate(OpJob *j, const char *var, int64_t col);
 bool check_pins(Translator *t);
-// A symbol that is called `word`, or after `base` and the word when another owner has it; the same every time.
+// A symbol that is called `word`, or after `base` and the word when another owner has it; the same
+// every time.
 const Dim *named_symbol(Translator *t, const char *base, const char *word, const char *owner);
 // Type of a declared variable, open sizes as symbols named after `base` and their axes; NULL after
 // a diagnostic.
 const Type *var_type(OpJob *j, const Paddle__VarDesc *v, const char *base);
-// A loop changes sizes of what is fed: the file declares what was inferred last, so these axes count as open.
+// A loop changes sizes of what is fed: the file declares what was inferred last, so these axes
+// count as open.
 void feed_open(Translator *t, const char *var, const Value *fed, uint32_t axes);
 
 #endif

@@ -86,10 +86,7 @@ static Value *get_parameter(OpJob *j, const Paddle__VarDesc *d)
 	}
 	if (!type)
 		return NULL;
-	Loc l = {.file = c->file,
-	         .block = j->t->block_index,
-	         .op = -1,
-	         .var = context_str(c, d->name)};
+	Loc l = {.file = c->file, .block = j->t->block_index, .op = -1, .var = context_str(c, d->name)};
 	Op *op = op_new(c, OP_BUILTIN_GET_PARAMETER, context_loc(c, &l), 1, &type, 0, NULL, 0, 0);
 	op_set_attr(op, "name", attr_str(c, d->name));
 	insert_at_top(j, op);
@@ -179,7 +176,8 @@ static bool state_keeps_type(Translator *t, const char *name, const Op *set)
 			before = op->results[0].type;
 	if (before == now)
 		return true;
-	diag_error(t->c->diag, set->loc, "persistable '%s' is %s, and a run leaves %s in it: not supported", name,
+	diag_error(t->c->diag, set->loc,
+	           "persistable '%s' is %s, and a run leaves %s in it: not supported", name,
 	           type_text_of(t->c, before), type_text_of(t->c, now));
 	return false;
 }
@@ -195,8 +193,8 @@ bool set_parameters(Translator *t)
 		OpJob j = {.t = t, .b = builder_at_end(c, t->block, context_loc(c, &l))};
 		if ((b->guard && !guard_resolve(&j, name, b)) || !b->value)
 			continue;
-		Op *op = op_new(c, OP_BUILTIN_SET_PARAMETER, context_loc(c, &l), 0, NULL, 1,
-		                &b->value, 0, 0);
+		Op *op = op_new(c, OP_BUILTIN_SET_PARAMETER, context_loc(c, &l), 0, NULL, 1, &b->value, 0,
+		                0);
 		op_set_attr(op, "name", attr_str(c, name));
 		op_append(t->block, op);
 		t->failed |= !state_keeps_type(t, name, op);

@@ -1,10 +1,11 @@
-// Factorisations of matrices as loops over nests (algebra.h): LU with partial pivoting, Cholesky, QR by Householder
-// reflections, triangular systems. A step is a nest over the whole matrix, so that batches and threads of a GPU share it.
+// Factorisations of matrices as loops over nests (algebra.h): LU with partial pivoting, Cholesky,
+// QR by Householder reflections, triangular systems. A step is a nest over the whole matrix, so
+// that batches and threads of a GPU share it.
 #include "ir/algebra/algebra.h"
 
 #include <string.h>
 
-// ---- shapes --------------------------------------------------------------------------------------------------
+// ---- shapes -------------------------------------------------------------------------------------
 
 Value *matrices_of(Builder *b, Value *x)
 {
@@ -40,7 +41,8 @@ Value *matrices_transposed(Builder *b, Value *x)
 Value *matrices_product(Builder *b, Value *x, Value *y, bool transpose_x, bool transpose_y)
 {
 	Context *c = b->ctx;
-	return x && y ? build2(b, OP_PD_MATMUL, x, y, "transpose_x", attr_bool(c, transpose_x), "transpose_y", attr_bool(c, transpose_y), NULL)
+	return x && y ? build2(b, OP_PD_MATMUL, x, y, "transpose_x", attr_bool(c, transpose_x),
+	                       "transpose_y", attr_bool(c, transpose_y), NULL)
 	              : NULL;
 }
 
@@ -56,7 +58,8 @@ Value *matrices_identity(Builder *b, Value *x, const Dim *size)
 		return NULL;
 	Nest n = nest_open(b, matrices_type(b, x, size, size));
 	Value *on = index_equal(&n.b, n.at[1], n.at[2]);
-	return nest_close(&n, index_where(&n.b, on, build_scalar_f(&n.b, x->type->dtype, 1), build_scalar_f(&n.b, x->type->dtype, 0)));
+	return nest_close(&n, index_where(&n.b, on, build_scalar_f(&n.b, x->type->dtype, 1),
+	                                  build_scalar_f(&n.b, x->type->dtype, 0)));
 }
 
 Value *matrices_triangle(Builder *b, Value *x, bool upper, bool unit)
@@ -65,10 +68,12 @@ Value *matrices_triangle(Builder *b, Value *x, bool upper, bool unit)
 		return NULL;
 	Nest n = nest_open(b, x->type);
 	Value *row = n.at[1], *col = n.at[2];
-	Value *keep = upper ? index_less(&n.b, row, index_plus(&n.b, col, !unit)) : index_less(&n.b, col, index_plus(&n.b, row, !unit));
+	Value *keep = upper ? index_less(&n.b, row, index_plus(&n.b, col, !unit))
+	                    : index_less(&n.b, col, index_plus(&n.b, row, !unit));
 	Value *other = build_scalar_f(&n.b, x->type->dtype, 0);
 	if (unit)
-		other = index_where(&n.b, index_equal(&n.b, row, col), build_scalar_f(&n.b, x->type->dtype, 1), other);
+		other = index_where(&n.b, index_equal(&n.b, row, col),
+		                    build_scalar_f(&n.b, x->type->dtype, 1), other);
 	return nest_close(&n, load_or(&n.b, keep, other, x, n.at));
 }
 
@@ -113,7 +118,7 @@ static Value *both(Builder *b, Value *p, Value *q)
 	return p && q ? pred_and(b, p, q) : NULL;
 }
 
-// ---- LU ---------------------------------------------------------------------------------------------------------
+// ---- LU -----------------------------------------------------------------------------------------
 
 // Of each matrix the row, from k on, whose element in column k is largest: i64 [batch].
 static Value *pivot_rows(Builder *b, Value *x, Value *step)
@@ -124,7 +129,8 @@ static Value *pivot_rows(Builder *b, Value *x, Value *step)
 	Value *row = loop_position(&n.b, step, rows), *col = loop_position(&n.b, step, cols);
 	Nest r = reduce_open(&n.b, "argmax", DT_I64, 1, &rows);
 	Value *at[] = {n.at[0], r.at[0], col}, *size = apply1(&r.b, OP_PD_ABS, load(&r.b, x, at));
-	return nest_close(&n, reduce_close(&r, index_where(&r.b, index_less(&r.b, r.at[0], row), build_scalar_f(&r.b, t, -1), size)));
+	return nest_close(&n, reduce_close(&r, index_where(&r.b, index_less(&r.b, r.at[0], row),
+	                                                   build_scalar_f(&r.b, t, -1), size)));
 }
 
 // Where row i of a matrix comes from when rows k and p are swapped.
@@ -141,14 +147,19 @@ static Value *lu_step(Builder *b, Value *x, Value *step, Value *pivots)
 	Value *k = loop_position(&n.b, step, rows), *kc = loop_position(&n.b, step, cols);
 	Value *p = index_from_data(&n.b, load(&n.b, pivots, n.at), rows, false);
 	Value *from = swapped_row(&n.b, n.at[1], k, p);
-	Value *own[] = {n.at[0], from, n.at[2]}, *first[] = {n.at[0], from, kc}, *pivot[] = {n.at[0], p, kc}, *row[] = {n.at[0], p, n.at[2]};
-	Value *v = load(&n.b, x, own), *d = load(&n.b, x, pivot), *zero = build_scalar_f(&n.b, x->type->dtype, 0);
+	Value *own[] = {n.at[0], from, n.at[2]}, *first[] = {n.at[0], from, kc},
+		  *pivot[] = {n.at[0], p, kc}, *row[] = {n.at[0], p, n.at[2]};
+	Value *v = load(&n.b, x, own), *d = load(&n.b, x, pivot),
+		  *zero = build_scalar_f(&n.b, x->type->dtype, 0);
 	Value *singular = apply2(&n.b, OP_PD_EQUAL, d, zero);
-	Value *factor = tensor_div(&n.b, load(&n.b, x, first), index_where(&n.b, singular, build_scalar_f(&n.b, x->type->dtype, 1), d));
+	Value *factor = tensor_div(
+		&n.b, load(&n.b, x, first),
+		index_where(&n.b, singular, build_scalar_f(&n.b, x->type->dtype, 1), d));
 	Value *rest = tensor_sub(&n.b, v, tensor_mul(&n.b, factor, load(&n.b, x, row)));
 	Value *below = index_less(&n.b, k, n.at[1]);
 	Value *changed = index_where(&n.b, both(&n.b, below, index_less(&n.b, kc, n.at[2])), rest, v);
-	return nest_close(&n, index_where(&n.b, both(&n.b, below, index_equal(&n.b, n.at[2], kc)), factor, changed));
+	return nest_close(
+		&n, index_where(&n.b, both(&n.b, below, index_equal(&n.b, n.at[2], kc)), factor, changed));
 }
 
 Lu matrices_lu(Builder *b, Value *x)
@@ -172,17 +183,19 @@ Lu matrices_lu(Builder *b, Value *x)
 		return none;
 	Nest n = nest_open(&l.b, inits[1]->type);
 	Value *here = index_equal(&n.b, n.at[1], loop_position(&n.b, l.at, count));
-	Value *row = scalar_cast(&n.b, tensor_add(&n.b, load(&n.b, p, n.at), build_scalar_f(&n.b, DT_I64, 1)), DT_I32);
+	Value *row = scalar_cast(
+		&n.b, tensor_add(&n.b, load(&n.b, p, n.at), build_scalar_f(&n.b, DT_I64, 1)), DT_I32);
 	next[1] = nest_close(&n, index_where(&n.b, here, row, load(&n.b, l.args[1], n.at)));
 	Nest o = nest_open(&l.b, order->type);
-	Value *at[] = {o.at[0], swapped_row(&o.b, o.at[1], loop_position(&o.b, l.at, rows), index_from_data(&o.b, load(&o.b, p, o.at), rows, false))};
+	Value *at[] = {o.at[0], swapped_row(&o.b, o.at[1], loop_position(&o.b, l.at, rows),
+	                                    index_from_data(&o.b, load(&o.b, p, o.at), rows, false))};
 	next[2] = nest_close(&o, load(&o.b, l.args[2], at));
 	if (!count_end(&l, next))
 		return none;
 	return (Lu){count_result(&l, 0), count_result(&l, 1), count_result(&l, 2)};
 }
 
-// ---- triangular systems -----------------------------------------------------------------------------------------
+// ---- triangular systems -------------------------------------------------------------------------
 
 // Element (i, k) of the matrix that the system has.
 static Value *system_load(Builder *b, Value *a, Value *batch, Value *i, Value *k, bool transposed)
@@ -191,7 +204,8 @@ static Value *system_load(Builder *b, Value *a, Value *batch, Value *i, Value *k
 	return load(b, a, at);
 }
 
-Value *matrices_solve_triangle(Builder *b, Value *a, Value *y, bool upper, bool transposed, bool unit)
+Value *matrices_solve_triangle(Builder *b, Value *a, Value *y, bool upper, bool transposed,
+                               bool unit)
 {
 	CountedLoop l;
 	if (!a || !y)
@@ -202,12 +216,14 @@ Value *matrices_solve_triangle(Builder *b, Value *a, Value *y, bool upper, bool 
 	if (!steps || !count_begin(&l, b, steps, down, 1, &y))
 		return NULL;
 	Nest n = nest_open(&l.b, y->type);
-	Value *k = loop_position(&n.b, l.at, size), *own = load(&n.b, l.args[0], n.at), *at[] = {n.at[0], k, n.at[2]};
+	Value *k = loop_position(&n.b, l.at, size), *own = load(&n.b, l.args[0], n.at),
+		  *at[] = {n.at[0], k, n.at[2]};
 	Value *found = load(&n.b, l.args[0], at);
 	if (!unit)
 		found = tensor_div(&n.b, found, system_load(&n.b, a, n.at[0], k, k, transposed));
 	Value *open = down ? index_less(&n.b, n.at[1], k) : index_less(&n.b, k, n.at[1]);
-	Value *rest = tensor_sub(&n.b, own, tensor_mul(&n.b, system_load(&n.b, a, n.at[0], n.at[1], k, transposed), found));
+	Value *rest = tensor_sub(
+		&n.b, own, tensor_mul(&n.b, system_load(&n.b, a, n.at[0], n.at[1], k, transposed), found));
 	Value *v = index_where(&n.b, open, rest, own);
 	Value *next = nest_close(&n, index_where(&n.b, index_equal(&n.b, n.at[1], k), found, v));
 	return next && count_end(&l, &next) ? count_result(&l, 0) : NULL;
@@ -219,12 +235,16 @@ Value *matrices_solve(Builder *b, Value *a, Value *y)
 	if (!lu.both || !y)
 		return NULL;
 	Nest n = nest_open(b, y->type);
-	Value *from[] = {n.at[0], index_from_data(&n.b, load(&n.b, lu.rows, n.at), y->type->dims[1], false), n.at[2]};
+	Value *from[] = {n.at[0],
+	                 index_from_data(&n.b, load(&n.b, lu.rows, n.at), y->type->dims[1], false),
+	                 n.at[2]};
 	Value *swapped = nest_close(&n, load(&n.b, y, from));
-	return matrices_solve_triangle(b, lu.both, matrices_solve_triangle(b, lu.both, swapped, false, false, true), true, false, false);
+	return matrices_solve_triangle(b, lu.both,
+	                               matrices_solve_triangle(b, lu.both, swapped, false, false, true),
+	                               true, false, false);
 }
 
-// ---- Cholesky ------------------------------------------------------------------------------------------------------
+// ---- Cholesky -----------------------------------------------------------------------------------
 
 // Of the lower triangles of symmetric matrices; above the diagonal the result has zeros.
 Value *matrices_cholesky(Builder *b, Value *x)
@@ -238,31 +258,41 @@ Value *matrices_cholesky(Builder *b, Value *x)
 		return NULL;
 	Nest n = nest_open(&l.b, x->type);
 	Value *k = loop_position(&n.b, l.at, size), *own = load(&n.b, l.args[0], n.at);
-	Value *corner[] = {n.at[0], k, k}, *left[] = {n.at[0], n.at[1], k}, *above[] = {n.at[0], n.at[2], k};
+	Value *corner[] = {n.at[0], k, k}, *left[] = {n.at[0], n.at[1], k},
+		  *above[] = {n.at[0], n.at[2], k};
 	Value *d = apply1(&n.b, OP_PD_SQRT, load(&n.b, l.args[0], corner));
 	Value *column = tensor_div(&n.b, load(&n.b, l.args[0], left), d);
-	Value *rest = tensor_sub(&n.b, own, tensor_mul(&n.b, column, tensor_div(&n.b, load(&n.b, l.args[0], above), d)));
-	Value *here = both(&n.b, index_equal(&n.b, n.at[2], k), index_less(&n.b, index_plus(&n.b, k, -1), n.at[1]));
-	Value *inner = both(&n.b, index_less(&n.b, k, n.at[2]), index_less(&n.b, n.at[2], index_plus(&n.b, n.at[1], 1)));
-	Value *next = nest_close(&n, index_where(&n.b, here, column, index_where(&n.b, inner, rest, own)));
-	return next && count_end(&l, &next) ? matrices_triangle(b, count_result(&l, 0), false, false) : NULL;
+	Value *rest = tensor_sub(
+		&n.b, own, tensor_mul(&n.b, column, tensor_div(&n.b, load(&n.b, l.args[0], above), d)));
+	Value *here = both(&n.b, index_equal(&n.b, n.at[2], k),
+	                   index_less(&n.b, index_plus(&n.b, k, -1), n.at[1]));
+	Value *inner = both(&n.b, index_less(&n.b, k, n.at[2]),
+	                    index_less(&n.b, n.at[2], index_plus(&n.b, n.at[1], 1)));
+	Value *next = nest_close(&n,
+	                         index_where(&n.b, here, column, index_where(&n.b, inner, rest, own)));
+	return next && count_end(&l, &next) ? matrices_triangle(b, count_result(&l, 0), false, false)
+	                                    : NULL;
 }
 
-// ---- QR --------------------------------------------------------------------------------------------------------------
+// ---- QR -----------------------------------------------------------------------------------------
 
-// What the reflection of column k makes of its first element: [batch]. That element itself where nothing is below it.
+// What the reflection of column k makes of its first element: [batch]. That element itself where
+// nothing is below it.
 static Value *reflected(Builder *b, Value *x, Value *step, const Dim *count)
 {
 	const Dim *rows = x->type->dims[1];
 	DType t = x->type->dtype;
 	Nest n = nest_open(b, type_tensor(b->ctx, t, 1, x->type->dims, 0));
-	Value *k = loop_position(&n.b, step, count), *first[] = {n.at[0], k, k}, *alpha = load(&n.b, x, first);
+	Value *k = loop_position(&n.b, step, count), *first[] = {n.at[0], k, k},
+		  *alpha = load(&n.b, x, first);
 	Nest s = reduce_open(&n.b, "sum", t, 1, &rows);
 	Value *at[] = {n.at[0], s.at[0], k}, *zero = build_scalar_f(&s.b, t, 0), *v = load(&s.b, x, at);
-	Value *below = reduce_close(&s, index_where(&s.b, index_less(&s.b, k, s.at[0]), tensor_mul(&s.b, v, v), zero));
+	Value *below = reduce_close(
+		&s, index_where(&s.b, index_less(&s.b, k, s.at[0]), tensor_mul(&s.b, v, v), zero));
 	Value *size = apply1(&n.b, OP_PD_SQRT, tensor_add(&n.b, below, tensor_mul(&n.b, alpha, alpha)));
 	Value *none = build_scalar_f(&n.b, t, 0);
-	Value *beta = index_where(&n.b, apply2(&n.b, OP_PD_LESS_THAN, alpha, none), size, apply1(&n.b, OP_PD_NEGATIVE, size));
+	Value *beta = index_where(&n.b, apply2(&n.b, OP_PD_LESS_THAN, alpha, none), size,
+	                          apply1(&n.b, OP_PD_NEGATIVE, size));
 	return nest_close(&n, index_where(&n.b, apply2(&n.b, OP_PD_EQUAL, below, none), alpha, beta));
 }
 
@@ -282,11 +312,14 @@ static Value *reflect(Builder *b, Value *x, Value *step, const Dim *count)
 	if (!betas)
 		return NULL;
 	Nest w = nest_open(b, type_tensor(b->ctx, t, 2, dims, 0));
-	Value *k = loop_position(&w.b, step, count), *beta = load(&w.b, betas, w.at), *first[] = {w.at[0], k, k};
+	Value *k = loop_position(&w.b, step, count), *beta = load(&w.b, betas, w.at),
+		  *first[] = {w.at[0], k, k};
 	Nest s = reduce_open(&w.b, "sum", t, 1, &rows);
 	Value *at[] = {w.at[0], s.at[0], w.at[1]};
-	Value *dot = reduce_close(&s, tensor_mul(&s.b, mirror_load(&s.b, x, w.at[0], s.at[0], k, beta), load(&s.b, x, at)));
-	Value *half = tensor_mul(&w.b, beta, tensor_sub(&w.b, beta, load(&w.b, x, first))), *zero = build_scalar_f(&w.b, t, 0);
+	Value *dot = reduce_close(
+		&s, tensor_mul(&s.b, mirror_load(&s.b, x, w.at[0], s.at[0], k, beta), load(&s.b, x, at)));
+	Value *half = tensor_mul(&w.b, beta, tensor_sub(&w.b, beta, load(&w.b, x, first))),
+		  *zero = build_scalar_f(&w.b, t, 0);
 	Value *still = apply2(&w.b, OP_PD_EQUAL, half, zero);
 	half = index_where(&w.b, still, build_scalar_f(&w.b, t, 1), half);
 	Value *parts = nest_close(&w, index_where(&w.b, still, zero, tensor_div(&w.b, dot, half)));
@@ -295,7 +328,8 @@ static Value *reflect(Builder *b, Value *x, Value *step, const Dim *count)
 	Nest n = nest_open(b, x->type);
 	Value *kn = loop_position(&n.b, step, count), *own[] = {n.at[0], n.at[2]};
 	Value *v = mirror_load(&n.b, x, n.at[0], n.at[1], kn, load(&n.b, betas, n.at));
-	return nest_close(&n, tensor_sub(&n.b, load(&n.b, x, n.at), tensor_mul(&n.b, v, load(&n.b, parts, own))));
+	return nest_close(
+		&n, tensor_sub(&n.b, load(&n.b, x, n.at), tensor_mul(&n.b, v, load(&n.b, parts, own))));
 }
 
 bool matrices_qr(Builder *b, Value *x, Value **q, Value **r)
@@ -303,8 +337,10 @@ bool matrices_qr(Builder *b, Value *x, Value **q, Value **r)
 	CountedLoop l;
 	if (!x)
 		return false;
-	const Dim *rows = x->type->dims[1], *cols = x->type->dims[2], *count = dim_min(b->ctx, rows, cols);
-	Value *z = matrices_beside(b, x, matrices_identity(b, x, rows), 2), *steps = steps_of(b, rows, cols);
+	const Dim *rows = x->type->dims[1], *cols = x->type->dims[2],
+			  *count = dim_min(b->ctx, rows, cols);
+	Value *z = matrices_beside(b, x, matrices_identity(b, x, rows), 2),
+		  *steps = steps_of(b, rows, cols);
 	if (!z || !steps || !count_begin(&l, b, steps, false, 1, &z))
 		return false;
 	Value *next = reflect(&l.b, l.args[0], l.at, count);

@@ -13,13 +13,18 @@ static const Type *matrix_type(const Op *op, int i, bool square)
 	if (!t)
 		return NULL;
 	if (t->rank < 2 || (t->dtype != DT_F32 && t->dtype != DT_F64)) {
-		infer_error(op, "matrices of f32 or f64 are needed, not %d axes of %s", t->rank, dtype_name(t->dtype));
+		infer_error(op, "matrices of f32 or f64 are needed, not %d axes of %s", t->rank,
+		            dtype_name(t->dtype));
 		return NULL;
 	}
-	return !square || infer_same_dim(op, t->dims[t->rank - 2], t->dims[t->rank - 1], "rows and columns", &same) ? t : NULL;
+	return !square || infer_same_dim(op, t->dims[t->rank - 2], t->dims[t->rank - 1],
+	                                 "rows and columns", &same)
+	           ? t
+	           : NULL;
 }
 
-// Matrices a and y with the leading axes that both broadcast to; *like has these axes and y's matrix.
+// Matrices a and y with the leading axes that both broadcast to; *like has these axes and y's
+// matrix.
 static bool matrices_pair(Builder *b, const Op *op, Value **a, Value **y, const Type **like)
 {
 	Context *c = b->ctx;
@@ -34,7 +39,8 @@ static bool matrices_pair(Builder *b, const Op *op, Value **a, Value **y, const 
 		dims[rank] = t->dims[t->rank - 2];
 		dims[rank + 1] = t->dims[t->rank - 1];
 		if (t->rank != rank + 2 || memcmp(t->dims, dims, sizeof dims[0] * (size_t)rank))
-			*each[i] = build1(b, OP_PD_EXPAND, *each[i], "shape", attr_dims(c, rank + 2, dims), NULL);
+			*each[i] = build1(b, OP_PD_EXPAND, *each[i], "shape", attr_dims(c, rank + 2, dims),
+			                  NULL);
 		if (!*each[i])
 			return false;
 	}
@@ -44,7 +50,7 @@ static bool matrices_pair(Builder *b, const Op *op, Value **a, Value **y, const 
 	return *a && *y;
 }
 
-// ---- factorisations -------------------------------------------------------------------------------------------
+// ---- factorisations -----------------------------------------------------------------------------
 
 bool define_hook_cholesky(Builder *b, Op *op, Value **results)
 {
@@ -76,9 +82,12 @@ bool define_hook_lu_unpack(Builder *b, Op *op, Value **results)
 	Value *x = p ? matrices_of(b, op_operand(op, 0)) : NULL;
 	if (!x)
 		return false;
-	const Dim *rows = x->type->dims[1], *cols = x->type->dims[2], *count = dim_min(c, rows, cols), *none = dim_const(c, 0);
-	results[1] = matrices_back(b, matrices_triangle(b, matrices_part(b, x, 2, none, count), false, true), t, 2);
-	results[2] = matrices_back(b, matrices_triangle(b, matrices_part(b, x, 1, none, count), true, false), t, 2);
+	const Dim *rows = x->type->dims[1], *cols = x->type->dims[2], *count = dim_min(c, rows, cols),
+			  *none = dim_const(c, 0);
+	results[1] = matrices_back(
+		b, matrices_triangle(b, matrices_part(b, x, 2, none, count), false, true), t, 2);
+	results[2] = matrices_back(
+		b, matrices_triangle(b, matrices_part(b, x, 1, none, count), true, false), t, 2);
 	const Dim *pivot_dims[] = {x->type->dims[0], count}, *row_dims[] = {x->type->dims[0], rows};
 	Value *pivots = tensor_cast(b, tensor_reshape(b, op_operand(op, 1), 2, pivot_dims), DT_I64);
 	Nest s = nest_open(b, type_tensor(c, DT_I64, 2, row_dims, 0));
@@ -89,15 +98,21 @@ bool define_hook_lu_unpack(Builder *b, Op *op, Value **results)
 		return false;
 	Nest o = nest_open(&l.b, order->type);
 	Value *k = loop_position(&o.b, l.at, count), *own[] = {o.at[0], k};
-	Value *with = index_plus(&o.b, index_from_data(&o.b, load(&o.b, pivots, own), dim_add(c, rows, dim_const(c, 1)), false), -1);
-	Value *from = index_where(&o.b, index_equal(&o.b, o.at[1], k), with, index_where(&o.b, index_equal(&o.b, o.at[1], with), k, o.at[1]));
+	Value *with = index_plus(
+		&o.b,
+		index_from_data(&o.b, load(&o.b, pivots, own), dim_add(c, rows, dim_const(c, 1)), false),
+		-1);
+	Value *from = index_where(&o.b, index_equal(&o.b, o.at[1], k), with,
+	                          index_where(&o.b, index_equal(&o.b, o.at[1], with), k, o.at[1]));
 	Value *at[] = {o.at[0], from}, *next = nest_close(&o, load(&o.b, l.args[0], at));
 	if (!next || !count_end(&l, &next))
 		return false;
 	const Dim *dims[] = {x->type->dims[0], rows, rows};
 	Nest n = nest_open(b, type_tensor(c, t->dtype, 3, dims, 0));
-	Value *col[] = {n.at[0], n.at[2]}, *row = index_from_data(&n.b, load(&n.b, count_result(&l, 0), col), rows, false);
-	results[0] = matrices_back(b, nest_close(&n, scalar_cast(&n.b, index_equal(&n.b, row, n.at[1]), t->dtype)), t, 2);
+	Value *col[] = {n.at[0], n.at[2]},
+		  *row = index_from_data(&n.b, load(&n.b, count_result(&l, 0), col), rows, false);
+	results[0] = matrices_back(
+		b, nest_close(&n, scalar_cast(&n.b, index_equal(&n.b, row, n.at[1]), t->dtype)), t, 2);
 	return results[0] && results[1] && results[2];
 }
 
@@ -111,7 +126,8 @@ bool define_hook_qr(Builder *b, Op *op, Value **results)
 		return false;
 	if (!complete && strcmp(mode, "reduced") && strcmp(mode, "r"))
 		return infer_error(op, "unknown mode '%s'", mode);
-	const Dim *none = dim_const(b->ctx, 0), *count = dim_min(b->ctx, x->type->dims[1], x->type->dims[2]);
+	const Dim *none = dim_const(b->ctx, 0),
+			  *count = dim_min(b->ctx, x->type->dims[1], x->type->dims[2]);
 	if (!complete) {
 		q = matrices_part(b, q, 2, none, count);
 		r = matrices_part(b, r, 1, none, count);
@@ -140,7 +156,8 @@ static bool eigen_of(Builder *b, const Op *op, Value **values, Value **vectors)
 		return false;
 	if (strcmp(which, "L") && strcmp(which, "U"))
 		return infer_error(op, "UPLO is '%s'", which);
-	if (!matrices_eigen(b, symmetric(b, matrices_of(b, op_operand(op, 0)), *which == 'U'), values, vectors))
+	if (!matrices_eigen(b, symmetric(b, matrices_of(b, op_operand(op, 0)), *which == 'U'), values,
+	                    vectors))
 		return false;
 	*values = matrices_back(b, *values, t, 2);
 	*vectors = matrices_back(b, *vectors, t, 2);
@@ -157,7 +174,8 @@ bool define_hook_svd(Builder *b, Op *op, Value **results)
 {
 	const Type *t = matrix_type(op, 0, false);
 	Value *u, *s, *v;
-	if (!t || !matrices_svd(b, matrices_of(b, op_operand(op, 0)), op_bool(op, "full_matrices", false), &u, &s, &v))
+	if (!t || !matrices_svd(b, matrices_of(b, op_operand(op, 0)),
+	                        op_bool(op, "full_matrices", false), &u, &s, &v))
 		return false;
 	results[0] = matrices_back(b, u, t, 2);
 	results[1] = matrices_back(b, s, t, 2);
@@ -165,15 +183,17 @@ bool define_hook_svd(Builder *b, Op *op, Value **results)
 	return results[0] && results[1] && results[2];
 }
 
-// ---- systems ----------------------------------------------------------------------------------------------------
+// ---- systems ------------------------------------------------------------------------------------
 
 bool define_hook_triangular_solve(Builder *b, Op *op, Value **results)
 {
 	Value *a = op_operand(op, 0), *y = op_operand(op, 1);
 	const Type *like;
-	if (!matrix_type(op, 0, true) || !matrix_type(op, 1, false) || !matrices_pair(b, op, &a, &y, &like))
+	if (!matrix_type(op, 0, true) || !matrix_type(op, 1, false) ||
+	    !matrices_pair(b, op, &a, &y, &like))
 		return false;
-	Value *x = matrices_solve_triangle(b, a, y, op_bool(op, "upper", true), op_bool(op, "transpose", false),
+	Value *x = matrices_solve_triangle(b, a, y, op_bool(op, "upper", true),
+	                                   op_bool(op, "transpose", false),
 	                                   op_bool(op, "unitriangular", false));
 	results[0] = matrices_back(b, x, like, 2);
 	return results[0] != NULL;
@@ -184,10 +204,12 @@ bool define_hook_cholesky_solve(Builder *b, Op *op, Value **results)
 	Value *y = op_operand(op, 0), *a = op_operand(op, 1);
 	const Type *like;
 	bool upper = op_bool(op, "upper", false);
-	if (!matrix_type(op, 0, false) || !matrix_type(op, 1, true) || !matrices_pair(b, op, &a, &y, &like))
+	if (!matrix_type(op, 0, false) || !matrix_type(op, 1, true) ||
+	    !matrices_pair(b, op, &a, &y, &like))
 		return false;
 	Value *half = matrices_solve_triangle(b, a, y, upper, upper, false);
-	results[0] = matrices_back(b, matrices_solve_triangle(b, a, half, upper, !upper, false), like, 2);
+	results[0] = matrices_back(b, matrices_solve_triangle(b, a, half, upper, !upper, false), like,
+	                           2);
 	return results[0] != NULL;
 }
 
@@ -199,7 +221,8 @@ bool define_hook_solve(Builder *b, Op *op, Value **results)
 	const Dim *dims[MAX_RANK + 1];
 	if (!s)
 		return false;
-	bool vector = s->rank == 1 || (s->rank == t->rank - 1 && !memcmp(s->dims, t->dims, sizeof s->dims[0] * (size_t)s->rank));
+	bool vector = s->rank == 1 || (s->rank == t->rank - 1 &&
+	                               !memcmp(s->dims, t->dims, sizeof s->dims[0] * (size_t)s->rank));
 	if (vector) {
 		memcpy(dims, s->dims, sizeof dims[0] * (size_t)s->rank);
 		dims[s->rank] = dim_const(c, 1);
@@ -216,7 +239,9 @@ bool define_hook_inverse(Builder *b, Op *op, Value **results)
 {
 	const Type *t = matrix_type(op, 0, true);
 	Value *x = t ? matrices_of(b, op_operand(op, 0)) : NULL;
-	results[0] = x ? matrices_back(b, matrices_solve(b, x, matrices_identity(b, x, x->type->dims[1])), t, 2) : NULL;
+	results[0] = x ? matrices_back(
+						 b, matrices_solve(b, x, matrices_identity(b, x, x->type->dims[1])), t, 2)
+	               : NULL;
 	return results[0] != NULL;
 }
 
@@ -228,19 +253,22 @@ bool define_hook_lstsq(Builder *b, Op *op, Value **results)
 	const char *driver = op_str(op, "driver", "gels");
 	const int64_t last[] = {1};
 	const Type *like;
-	if (!matrix_type(op, 0, false) || !matrix_type(op, 1, false) || !matrices_pair(b, op, &a, &y, &like) ||
-	    !matrices_svd(b, a, false, &u, &s, &v))
+	if (!matrix_type(op, 0, false) || !matrix_type(op, 1, false) ||
+	    !matrices_pair(b, op, &a, &y, &like) || !matrices_svd(b, a, false, &u, &s, &v))
 		return false;
 	const Dim *rows = a->type->dims[1], *cols = a->type->dims[2], *none = dim_const(c, 0);
 	double least = op_number(op, "rcond");
 	if (least <= 0)
 		least = a->type->dtype == DT_F32 ? FLT_EPSILON : DBL_EPSILON;
-	Value *limit = tensor_mul(b, tensor_reduce(b, OP_PD_MAX, s, 1, last), tensor_number(b, s->type->dtype, least));
-	Value *counts = build2(b, OP_PD_GREATER_THAN, s, limit, NULL), *zero = tensor_number(b, s->type->dtype, 0);
+	Value *limit = tensor_mul(b, tensor_reduce(b, OP_PD_MAX, s, 1, last),
+	                          tensor_number(b, s->type->dtype, least));
+	Value *counts = build2(b, OP_PD_GREATER_THAN, s, limit, NULL),
+		  *zero = tensor_number(b, s->type->dtype, 0);
 	Value *const choice[] = {counts, apply1(b, OP_PD_RECIPROCAL, s), zero};
 	Value *inverse = build(b, OP_PD_WHERE, 3, choice, NULL);
 	const Dim *column[] = {s->type->dims[0], s->type->dims[1], dim_const(c, 1)};
-	Value *parts = tensor_mul(b, matrices_product(b, u, y, true, false), tensor_reshape(b, inverse, 3, column));
+	Value *parts = tensor_mul(b, matrices_product(b, u, y, true, false),
+	                          tensor_reshape(b, inverse, 3, column));
 	Value *x = matrices_product(b, v, parts, false, false);
 	results[0] = matrices_back(b, x, like, 2);
 	int64_t lo, hi;
@@ -248,25 +276,34 @@ bool define_hook_lstsq(Builder *b, Op *op, Value **results)
 	if (lo > 0) {
 		Value *away = tensor_sub(b, matrices_product(b, a, x, false, false), y);
 		const Dim *dims[] = {y->type->dims[0], y->type->dims[2]};
-		results[1] = matrices_back(b, tensor_reshape(b, tensor_reduce(b, OP_PD_SUM, tensor_mul(b, away, away), 1, last), 2, dims), like, 2);
+		results[1] = matrices_back(
+			b,
+			tensor_reshape(b, tensor_reduce(b, OP_PD_SUM, tensor_mul(b, away, away), 1, last), 2,
+		                   dims),
+			like, 2);
 	} else {
 		results[1] = build_full(b, type_tensor(c, like->dtype, 1, &none, 0), 0);
 	}
-	bool ranks = strcmp(driver, "gels"), values = !strcmp(driver, "gelsd") || !strcmp(driver, "gelss");
-	Value *rank = build1(b, OP_PD_SUM, tensor_cast(b, counts, DT_I32), "axis", attr_ints(c, 1, last), "dtype", attr_dtype(c, DT_I32), NULL);
-	results[2] = ranks ? matrices_back(b, rank, like, 2) : build_full(b, type_tensor(c, DT_I32, 1, &none, 0), 0);
-	results[3] = values ? matrices_back(b, s, like, 2) : build_full(b, type_tensor(c, like->dtype, 1, &none, 0), 0);
+	bool ranks = strcmp(driver, "gels"),
+		 values = !strcmp(driver, "gelsd") || !strcmp(driver, "gelss");
+	Value *rank = build1(b, OP_PD_SUM, tensor_cast(b, counts, DT_I32), "axis",
+	                     attr_ints(c, 1, last), "dtype", attr_dtype(c, DT_I32), NULL);
+	results[2] = ranks ? matrices_back(b, rank, like, 2)
+	                   : build_full(b, type_tensor(c, DT_I32, 1, &none, 0), 0);
+	results[3] = values ? matrices_back(b, s, like, 2)
+	                    : build_full(b, type_tensor(c, like->dtype, 1, &none, 0), 0);
 	return results[0] && results[1] && results[2] && results[3];
 }
 
-// ---- numbers of matrices -------------------------------------------------------------------------------------------
+// ---- numbers of matrices ------------------------------------------------------------------------
 
 // Element k of U's diagonal, with the sign of the swap that its row made.
 static Value *diagonal_factor(Builder *b, const Lu *lu, Value *batch, Value *k)
 {
 	Value *at[] = {batch, k, k}, *own[] = {batch, k}, *v = load(b, lu->both, at);
 	Value *stays = scalar_from_index(b, index_plus(b, k, 1), DT_I32);
-	return index_where(b, apply2(b, OP_PD_EQUAL, load(b, lu->pivots, own), stays), v, apply1(b, OP_PD_NEGATIVE, v));
+	return index_where(b, apply2(b, OP_PD_EQUAL, load(b, lu->pivots, own), stays), v,
+	                   apply1(b, OP_PD_NEGATIVE, v));
 }
 
 bool define_hook_determinant(Builder *b, Op *op, Value **results)
@@ -277,7 +314,8 @@ bool define_hook_determinant(Builder *b, Op *op, Value **results)
 		return false;
 	Nest n = nest_open(b, type_tensor(b->ctx, t->dtype, 1, lu.both->type->dims, 0));
 	Nest p = reduce_open(&n.b, "prod", t->dtype, 1, &lu.both->type->dims[1]);
-	results[0] = matrices_back(b, nest_close(&n, reduce_close(&p, diagonal_factor(&p.b, &lu, n.at[0], p.at[0]))), t, 2);
+	results[0] = matrices_back(
+		b, nest_close(&n, reduce_close(&p, diagonal_factor(&p.b, &lu, n.at[0], p.at[0]))), t, 2);
 	return results[0] != NULL;
 }
 
@@ -291,9 +329,12 @@ bool define_hook_slogdeterminant(Builder *b, Op *op, Value **results)
 	const Type *type = type_tensor(c, t->dtype, 1, lu.both->type->dims, 0), *types[] = {type, type};
 	Nest n = nest_open_several(b, 2, types);
 	Nest p = reduce_open(&n.b, "prod", t->dtype, 1, &lu.both->type->dims[1]);
-	Value *v = diagonal_factor(&p.b, &lu, n.at[0], p.at[0]), *zero = build_scalar_f(&p.b, t->dtype, 0);
-	Value *below = index_where(&p.b, apply2(&p.b, OP_PD_LESS_THAN, v, zero), build_scalar_f(&p.b, t->dtype, -1), zero);
-	Value *sign = index_where(&p.b, apply2(&p.b, OP_PD_GREATER_THAN, v, zero), build_scalar_f(&p.b, t->dtype, 1), below);
+	Value *v = diagonal_factor(&p.b, &lu, n.at[0], p.at[0]),
+		  *zero = build_scalar_f(&p.b, t->dtype, 0);
+	Value *below = index_where(&p.b, apply2(&p.b, OP_PD_LESS_THAN, v, zero),
+	                           build_scalar_f(&p.b, t->dtype, -1), zero);
+	Value *sign = index_where(&p.b, apply2(&p.b, OP_PD_GREATER_THAN, v, zero),
+	                          build_scalar_f(&p.b, t->dtype, 1), below);
 	Value *elements[2] = {reduce_close(&p, sign), NULL}, *parts[2];
 	Nest s = reduce_open(&n.b, "sum", t->dtype, 1, &lu.both->type->dims[1]);
 	Value *size = apply1(&s.b, OP_PD_ABS, diagonal_factor(&s.b, &lu, n.at[0], s.at[0]));
@@ -326,17 +367,19 @@ bool define_hook_matrix_rank(Builder *b, Op *op, Value **results)
 		const Dim *size = dim_max(c, x->type->dims[1], x->type->dims[2]);
 		Nest n = nest_open(b, type_tensor(c, t->dtype, 0, NULL, 0));
 		Value *eps = build_scalar_f(&n.b, t->dtype, t->dtype == DT_F32 ? FLT_EPSILON : DBL_EPSILON);
-		Value *part = nest_close(&n, tensor_mul(&n.b, eps, scalar_from_index(&n.b, index_dim(&n.b, size), t->dtype)));
+		Value *part = nest_close(
+			&n, tensor_mul(&n.b, eps, scalar_from_index(&n.b, index_dim(&n.b, size), t->dtype)));
 		limit = tensor_mul(b, tensor_reduce(b, OP_PD_MAX, s, 1, last), part);
 	}
 	Value *counts = limit ? build2(b, OP_PD_GREATER_THAN, s, limit, NULL) : NULL;
-	Value *count = counts ? build1(b, OP_PD_SUM, tensor_cast(b, counts, DT_I32), "axis", attr_ints(c, 1, last), "dtype", attr_dtype(c, DT_I32), NULL)
+	Value *count = counts ? build1(b, OP_PD_SUM, tensor_cast(b, counts, DT_I32), "axis",
+	                               attr_ints(c, 1, last), "dtype", attr_dtype(c, DT_I32), NULL)
 	                      : NULL;
 	results[0] = matrices_back(b, count, t, 2);
 	return results[0] != NULL;
 }
 
-// ---- products ---------------------------------------------------------------------------------------------------------
+// ---- products -----------------------------------------------------------------------------------
 
 bool define_hook_matrix_power(Builder *b, Op *op, Value **results)
 {

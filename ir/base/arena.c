@@ -1,8 +1,8 @@
-// Arena memory: chunks for small things, single blocks for tensor data, and release hooks, all freed
-// together. Used by everything.
+// Arena memory: chunks for small things, single blocks for tensor data, and release hooks, all
+// freed together. Used by everything.
 //
-// Every allocation may fail, which leaves through oom_raise: whoever holds something that is not memory (a file,
-// a folder) registers its release first and takes hold of it then.
+// Every allocation may fail, which leaves through oom_raise: whoever holds something that is not
+// memory (a file, a folder) registers its release first and takes hold of it then.
 #include "ir/base/base.h"
 
 #include <stdlib.h>
@@ -56,7 +56,8 @@ static size_t chunk_header(void)
 	return round_up(sizeof(Chunk), SMALL_ALIGN);
 }
 
-// Counts memory about to be asked for. A system that promises more than it has would end the process later instead.
+// Counts memory about to be asked for. A system that promises more than it has would end the
+// process later instead.
 static void take(Arena *a, size_t size)
 {
 	if (!oom_guard)

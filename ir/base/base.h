@@ -1,5 +1,5 @@
-// Memory, strings and diagnostics: everything below the IR that every folder uses. Leaves nothing behind but what lies in an Arena.
-// Uses nobody, and knows no IR.
+// Memory, strings and diagnostics: everything below the IR that every folder uses. Leaves nothing
+// behind but what lies in an Arena. Uses nobody, and knows no IR.
 //
 // Memory failure is an error path of its own: no allocator here returns NULL. When memory runs out,
 // or when `limit` bytes are exceeded, the allocator jumps to the handler that the driver installed
@@ -42,12 +42,14 @@ extern OomGuard *oom_guard; // NULL: print a message and exit with status 1
 NORETURN void oom_raise(size_t asked);
 
 Arena *arena_new(void);
-// For the time of one function: freed with the parent, at the latest, when memory failure leaves the function.
+// For the time of one function: freed with the parent, at the latest, when memory failure leaves
+// the function.
 Arena *arena_scratch(Arena *parent);
 void arena_free(Arena *a); // NULL is fine
 // Zeroed memory, aligned to 16 bytes, that lives as long as the arena. Never NULL.
 void *arena_alloc(Arena *a, size_t size);
-// As arena_alloc for `count` items of `size` bytes; a product over SIZE_MAX is an allocation failure.
+// As arena_alloc for `count` items of `size` bytes; a product over SIZE_MAX is an allocation
+// failure.
 void *arena_array(Arena *a, size_t count, size_t size);
 // A large block (tensor data): aligned to 64 bytes, not zeroed, freed with the arena.
 void *arena_big(Arena *a, size_t size);
@@ -96,12 +98,12 @@ typedef enum Severity { SEV_NOTE, SEV_WARNING, SEV_ERROR } Severity;
 
 // Where something came from: a place in a file. All strings live in some arena. Any may be NULL.
 typedef struct Loc {
-	const char *file;  // as the user gave it
-	int block, op;     // in the ProgramDesc; -1: none
-	const char *type;  // the legacy operator
-	const char *slot;  // its output slot
-	const char *var;   // the variable in that slot
-	int line, col;     // in a text file; 0: none
+	const char *file; // as the user gave it
+	int block, op;    // in the ProgramDesc; -1: none
+	const char *type; // the legacy operator
+	const char *slot; // its output slot
+	const char *var;  // the variable in that slot
+	int line, col;    // in a text file; 0: none
 } Loc;
 
 typedef struct Diag Diag; // collects diagnostics in order
@@ -111,7 +113,8 @@ void diag_error(Diag *d, const Loc *loc, const char *fmt, ...) PRINTF_LIKE(3, 4)
 void diag_warning(Diag *d, const Loc *loc, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void diag_note(Diag *d, const Loc *loc, const char *fmt, ...) PRINTF_LIKE(3, 4);
 int diag_errors(const Diag *d);
-// Forgets what was reported since the mark (nothing may have been flushed): for attempts that are made again.
+// Forgets what was reported since the mark (nothing may have been flushed): for attempts that are
+// made again.
 typedef struct DiagMark {
 	void *end;
 	int errors;

@@ -116,8 +116,8 @@ void diag_flush(Diag *d, FILE *to, bool colour)
 	for (Message *m = d->first; m; m = m->next) {
 		const char *prefix = *m->prefix ? m->prefix : "pdcc: ";
 		if (colour)
-			fprintf(to, "\033[1m%s%s%s:\033[0m %s\n", prefix, colours[m->severity], words[m->severity],
-			        m->text);
+			fprintf(to, "\033[1m%s%s%s:\033[0m %s\n", prefix, colours[m->severity],
+			        words[m->severity], m->text);
 		else
 			fprintf(to, "%s%s: %s\n", prefix, words[m->severity], m->text);
 	}

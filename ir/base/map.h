@@ -4,8 +4,9 @@
 
 #include "ir/base/base.h"
 
-// A map from pointers (values, operations) to texts or other pointers, in an arena. Where a pointer lies decides nothing but the
-// time that looking it up takes: nobody goes through a map in its own order.
+// A map from pointers (values, operations) to texts or other pointers, in an arena. Where a pointer
+// lies decides nothing but the time that looking it up takes: nobody goes through a map in its own
+// order.
 typedef struct PointerMap {
 	Arena *arena;
 	size_t count, cap;

@@ -1,6 +1,6 @@
-// Broadcasting. Two sizes that meet are equal, or one is 1, or the program is wrong; where only a run can tell, the
-// operand is brought to the common size by a pd.expand, whose definition checks it. So every other operation sees
-// sizes that are equal, or the constant 1.
+// Broadcasting. Two sizes that meet are equal, or one is 1, or the program is wrong; where only a
+// run can tell, the operand is brought to the common size by a pd.expand, whose definition checks
+// it. So every other operation sees sizes that are equal, or the constant 1.
 #include "ir/build/build.h"
 #include "ir/build/infer.h"
 #include "ir/build/nest.h"
@@ -33,18 +33,16 @@ static bool rule_lists(const char *rule, const char *name)
 static Group group_of(const Op *op)
 {
 	Group g = {0};
-	const char *rule = op->info->result_types && op->info->nresult ? op->info->result_types[0] : NULL;
+	const char *rule = op->info->result_types && op->info->nresult ? op->info->result_types[0]
+	                                                               : NULL;
 	bool ruled = rule && !strncmp(rule, "broadcast(", 10);
 	switch (op->code) {
 	case OP_PD_MATMUL:
 	case OP_PD_SCALED_MATMUL:
-	case OP_PD_BMM:
-		g.apart = 2;
-		break;
+	case OP_PD_BMM: g.apart = 2; break;
 	case OP_PD_DOT:
 	case OP_PD_DIST:
-	case OP_PD_MASKED_SELECT:
-		break;
+	case OP_PD_MASKED_SELECT: break;
 	default:
 		if (!ruled)
 			return g;
@@ -60,7 +58,8 @@ static Group group_of(const Op *op)
 	return g;
 }
 
-// The common size of the axis that is `back` axes before the last; NULL: sizes that are known do not go together.
+// The common size of the axis that is `back` axes before the last; NULL: sizes that are known do
+// not go together.
 static const Dim *common_size(const Op *op, const Group *g, int back, bool *open)
 {
 	const Dim *size = dim_const(op->ctx, 1);
@@ -79,7 +78,8 @@ static const Dim *common_size(const Op *op, const Group *g, int back, bool *open
 }
 
 // Brings axis `back` of operand i to `size` where it is not surely 1 or that.
-static bool stretch_axis(const Group *g, const Type *t, int back, const Dim *size, const Dim **shape)
+static bool stretch_axis(const Group *g, const Type *t, int back, const Dim *size,
+                         const Dim **shape)
 {
 	int axis = t->rank - g->apart - 1 - back;
 	if (axis < 0 || dim_is(t->dims[axis], 1) || t->dims[axis] == size)
@@ -114,7 +114,8 @@ bool broadcast_operands(Op *op)
 		if (!stretched)
 			continue;
 		Builder b = builder_before(op);
-		Value *wide = build1(&b, OP_PD_EXPAND, v, "shape", attr_dims(op->ctx, v->type->rank, shape), NULL);
+		Value *wide = build1(&b, OP_PD_EXPAND, v, "shape", attr_dims(op->ctx, v->type->rank, shape),
+		                     NULL);
 		if (!wide)
 			return false;
 		op_set_operand(op, g.operands[i], wide);
@@ -122,8 +123,8 @@ bool broadcast_operands(Op *op)
 	return true;
 }
 
-bool infer_broadcast(const Op *op, int ra, const Dim *const *a, int rb, const Dim *const *b, int *rank,
-                     const Dim **dims)
+bool infer_broadcast(const Op *op, int ra, const Dim *const *a, int rb, const Dim *const *b,
+                     int *rank, const Dim **dims)
 {
 	int r = ra > rb ? ra : rb;
 	bool strict = !group_of(op).n; // nobody has stretched its operands
@@ -138,16 +139,18 @@ bool infer_broadcast(const Op *op, int ra, const Dim *const *a, int rb, const Di
 			if (!infer_same_dim(op, a[da], b[db], "sizes that broadcast", &dims[d]))
 				return false;
 		} else {
-			return infer_error(op, "sizes that broadcast may be 1 or not: %s and %s; pd.expand makes them one",
-			                   dim_text(op->ctx, a[da]), dim_text(op->ctx, b[db]));
+			return infer_error(
+				op, "sizes that broadcast may be 1 or not: %s and %s; pd.expand makes them one",
+				dim_text(op->ctx, a[da]), dim_text(op->ctx, b[db]));
 		}
 	}
 	return true;
 }
 
-// ---- checks ------------------------------------------------------------------------------------------------
+// ---- checks -------------------------------------------------------------------------------------
 
-bool check_sizes(Builder *b, int n, const Dim *const *have, const Dim *const *want, bool one, const char *message)
+bool check_sizes(Builder *b, int n, const Dim *const *have, const Dim *const *want, bool one,
+                 const char *message)
 {
 	Nest nest = nest_open(b, type_tensor(b->ctx, DT_BOOL, 0, NULL, 0));
 	Value *all = NULL;
@@ -155,11 +158,13 @@ bool check_sizes(Builder *b, int n, const Dim *const *have, const Dim *const *wa
 		Value *size = index_dim(&nest.b, have[i]);
 		Value *fits = index_equal(&nest.b, size, index_dim(&nest.b, want[i]));
 		if (one)
-			fits = apply2(&nest.b, OP_PD_LOGICAL_OR, fits, index_equal(&nest.b, size, index_const(&nest.b, 1)));
+			fits = apply2(&nest.b, OP_PD_LOGICAL_OR, fits,
+			              index_equal(&nest.b, size, index_const(&nest.b, 1)));
 		all = pred_and(&nest.b, all, fits);
 	}
 	Value *holds = nest_close(&nest, all);
-	const NamedAttr attrs[] = {{"message", attr_str(b->ctx, message)}, {"sizes", attr_bool(b->ctx, true)}};
+	const NamedAttr attrs[] = {{"message", attr_str(b->ctx, message)},
+	                           {"sizes", attr_bool(b->ctx, true)}};
 	return holds && build_op(b, OP_PD_ASSERT, 1, &holds, COUNT_OF(attrs), attrs);
 }
 

@@ -23,21 +23,25 @@ static void builder_insert(Builder *b, Op *op)
 		op_append(b->block, op);
 }
 
-Op *build_op(Builder *b, enum OpCode code, int noperand, Value *const *operands, int nattr, const NamedAttr *attrs)
+Op *build_op(Builder *b, enum OpCode code, int noperand, Value *const *operands, int nattr,
+             const NamedAttr *attrs)
 {
 	const OpInfo *info = &op_table[code];
-	Op *op = op_new(b->ctx, code, b->loc, info->nresult, NULL, noperand, operands, info->min_regions, 0);
+	Op *op = op_new(b->ctx, code, b->loc, info->nresult, NULL, noperand, operands,
+	                info->min_regions, 0);
 	for (int i = 0; i < nattr; i++)
 		op_set_attr(op, attrs[i].name, attrs[i].attr);
 	builder_insert(b, op);
 	int mark = dim_check_count(b->ctx);
-	if (broadcast_operands(op) && op_infer(op) && (!b->ctx->checks_sizes || check_equal_sizes(op, mark)))
+	if (broadcast_operands(op) && op_infer(op) &&
+	    (!b->ctx->checks_sizes || check_equal_sizes(op, mark)))
 		return op;
 	op_erase(op);
 	return NULL;
 }
 
-static Value *build_list(Builder *b, enum OpCode code, int noperand, Value *const *operands, va_list ap)
+static Value *build_list(Builder *b, enum OpCode code, int noperand, Value *const *operands,
+                         va_list ap)
 {
 	NamedAttr attrs[16];
 	int n = 0;
@@ -88,7 +92,8 @@ static const Type *type_of_tensor(Context *c, const Tensor *t)
 	return type_tensor(c, t->dtype, t->rank, dims, 0);
 }
 
-// Constants up to this many elements are written into the text of the IR; larger ones are parameters.
+// Constants up to this many elements are written into the text of the IR; larger ones are
+// parameters.
 enum { MAX_CONSTANT = 64 };
 
 Value *build_constant(Builder *b, const Tensor *t)
@@ -96,11 +101,13 @@ Value *build_constant(Builder *b, const Tensor *t)
 	Context *c = b->ctx;
 	bool small = tensor_numel(t) <= MAX_CONSTANT;
 	const Type *type = type_of_tensor(c, t);
-	Op *op = op_new(c, small ? OP_BUILTIN_CONSTANT : OP_BUILTIN_GET_PARAMETER, b->loc, 1, &type, 0, NULL, 0, 0);
+	Op *op = op_new(c, small ? OP_BUILTIN_CONSTANT : OP_BUILTIN_GET_PARAMETER, b->loc, 1, &type, 0,
+	                NULL, 0, 0);
 	if (small) {
 		op_set_attr(op, "value", attr_tensor(c, t));
 	} else {
-		const char *base = b->loc->var ? b->loc->var : "constant", *name = arena_printf(c->arena, "%s.folded", base);
+		const char *base = b->loc->var ? b->loc->var : "constant",
+				   *name = arena_printf(c->arena, "%s.folded", base);
 		for (int i = 1; param_get(c, name); i++)
 			name = arena_printf(c->arena, "%s.folded%d", base, i);
 		Tensor *copy = NEW(c->arena, Tensor);

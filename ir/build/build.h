@@ -1,6 +1,7 @@
-// Building operations: make, infer, insert (build.c, infer.c), loop nests (nest.h), kernels that choose (select.c), loops of a counter
-// (counted.h). Leaves operations with types in their blocks, or NULL after a diagnostic; an operation's own rule is reached through
-// its row of the table. Uses ir/base, ir/core and ir/text.
+// Building operations: make, infer, insert (build.c, infer.c), loop nests (nest.h), kernels that
+// choose (select.c), loops of a counter (counted.h). Leaves operations with types in their blocks,
+// or NULL after a diagnostic; an operation's own rule is reached through its row of the table. Uses
+// ir/base, ir/core and ir/text.
 #ifndef PDCC_IR_INFER_BUILD_H
 #define PDCC_IR_INFER_BUILD_H
 
@@ -9,8 +10,8 @@
 // Where new operations go and where they come from.
 struct Builder {
 	Context *ctx;
-	Block *block;   // append here, or
-	Op *before;     // before this one
+	Block *block; // append here, or
+	Op *before;   // before this one
 	const Loc *loc;
 };
 
@@ -23,9 +24,9 @@ Op *build_op(Builder *b, enum OpCode code, int noperand, Value *const *operands,
 Value *build(Builder *b, enum OpCode code, int noperand, Value *const *operands, ...);
 Value *build1(Builder *b, enum OpCode code, Value *x, ...);
 Value *build2(Builder *b, enum OpCode code, Value *x, Value *y, ...);
-Value *build_constant(Builder *b, const Tensor *t);              // builtin.constant, or a parameter when large
-Value *build_scalar_f(Builder *b, DType t, double v);            // scalar typed (loop regions)
-Value *build_full(Builder *b, const Type *t, double v);          // pd.full tensor
+Value *build_constant(Builder *b, const Tensor *t);   // builtin.constant, or a parameter when large
+Value *build_scalar_f(Builder *b, DType t, double v); // scalar typed (loop regions)
+Value *build_full(Builder *b, const Type *t, double v); // pd.full tensor
 // Infers result types of an operation whose operands and attributes are set.
 bool op_infer(Op *op);
 

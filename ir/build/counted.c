@@ -38,7 +38,8 @@ static void insert(Builder *b, Op *op)
 }
 
 // Both regions with their arguments, and the condition.
-static bool regions_build(CountedLoop *l, const Builder *b, Value *count, int n, const Type *const *types)
+static bool regions_build(CountedLoop *l, const Builder *b, Value *count, int n,
+                          const Type *const *types)
 {
 	Context *c = b->ctx;
 	Block *cond = block_new(c, &l->op->regions[0]);
@@ -122,7 +123,6 @@ Value *build_set_step(Builder *b, Value *x, Value *at, Value *step)
 	Value *row = build1(b, OP_PD_RESHAPE, step, "shape",
 	                    attr_dims(b->ctx, step->type->rank + 1, dims), NULL);
 	Value *const operands[] = {x, at, row};
-	return row ? build(b, OP_PD_SCATTER, 3, operands, "overwrite", attr_bool(b->ctx, true),
-	                   NULL)
+	return row ? build(b, OP_PD_SCATTER, 3, operands, "overwrite", attr_bool(b->ctx, true), NULL)
 	           : NULL;
 }

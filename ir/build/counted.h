@@ -1,5 +1,6 @@
-// Loops of a counter, built as pd.while: for operators that go step by step (recurrent, rnn, gather_tree ...).
-// Used by definitions (ir/define/define_*.c) and by the translator. Everything that fails has reported a diagnostic.
+// Loops of a counter, built as pd.while: for operators that go step by step (recurrent, rnn,
+// gather_tree ...). Used by definitions (ir/define/define_*.c) and by the translator. Everything
+// that fails has reported a diagnostic.
 #ifndef PDCC_COUNTED_H
 #define PDCC_COUNTED_H
 
@@ -9,7 +10,7 @@
 typedef struct CountedLoop {
 	Op *op;
 	Block *body;
-	Builder b;    // at the end of the body
+	Builder b; // at the end of the body
 	int n;
 	Value **args; // [n], in the body: the carried values
 	Value *at;    // the step, one i64: from 0 on, or down to 0

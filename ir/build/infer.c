@@ -1,6 +1,6 @@
-// Inference: result types from operand types. op_infer is the one entry (build.c, the translator, the
-// parser); most operations say what they need in the table, the others have a hook in infer_*.c. The
-// helpers in infer.h are here, and the hooks of the builtin, loop and cf dialects.
+// Inference: result types from operand types. op_infer is the one entry (build.c, the translator,
+// the parser); most operations say what they need in the table, the others have a hook in
+// infer_*.c. The helpers in infer.h are here, and the hooks of the builtin, loop and cf dialects.
 #include "ir/build/infer.h"
 #include "ir/build/build.h"
 #include "ir/text/text.h"
@@ -33,7 +33,7 @@ const char *dim_text(Context *c, const Dim *d)
 	return text.text;
 }
 
-// ---- operands and attributes ----------------------------------------------------------------------
+// ---- operands and attributes --------------------------------------------------------------------
 
 // Name of operand i; the last one listed may repeat.
 static const OperandInfo *operand_info(const OpInfo *info, int i)
@@ -53,7 +53,8 @@ const Type *infer_tensor(const Op *op, int i)
 		return NULL;
 	}
 	if (v->type->kind != TY_TENSOR && v->type->kind != TY_SELECTED_ROWS) {
-		infer_error(op, "operand '%s' is %s, a tensor is needed", name, type_text(op->ctx, v->type));
+		infer_error(op, "operand '%s' is %s, a tensor is needed", name,
+		            type_text(op->ctx, v->type));
 		return NULL;
 	}
 	return v->type;
@@ -64,8 +65,8 @@ const Type *infer_rank(const Op *op, int i, int rank)
 	const Type *t = infer_tensor(op, i);
 	if (!t || t->rank == rank)
 		return t;
-	infer_error(op, "operand '%s' is %s, a tensor of rank %d is needed", operand_info(op->info, i)->name,
-	            type_text(op->ctx, t), rank);
+	infer_error(op, "operand '%s' is %s, a tensor of rank %d is needed",
+	            operand_info(op->info, i)->name, type_text(op->ctx, t), rank);
 	return NULL;
 }
 
@@ -112,7 +113,7 @@ bool infer_axes(const Op *op, int n, const int64_t *axes, int rank, bool none_is
 	return true;
 }
 
-// ---- shapes -----------------------------------------------------------------------------------------
+// ---- shapes -------------------------------------------------------------------------------------
 
 bool infer_result(Op *op, int i, const Type *t)
 {
@@ -131,12 +132,13 @@ bool infer_same_dim(const Op *op, const Dim *a, const Dim *b, const char *what, 
 	if (a == b)
 		return true;
 	if (dim_is_const(a) && dim_is_const(b))
-		return infer_error(op, "%s differ: %s and %s", what, dim_text(op->ctx, a), dim_text(op->ctx, b));
+		return infer_error(op, "%s differ: %s and %s", what, dim_text(op->ctx, a),
+		                   dim_text(op->ctx, b));
 	dim_unify(op->ctx, a, b);
 	return true;
 }
 
-// ---- shape arithmetic -----------------------------------------------------------------------------
+// ---- shape arithmetic ---------------------------------------------------------------------------
 
 int value_known(const Value *v, const Dim *const **out)
 {
@@ -199,7 +201,7 @@ int infer_sizes(const Op *op, const char *attr, const Dim **out, int max)
 	return a->n;
 }
 
-// ---- result types from the table ------------------------------------------------------------------
+// ---- result types from the table ----------------------------------------------------------------
 
 // What `like(x, y, dtype)` says: operands, and how the element type is found.
 typedef struct TypeRule {
@@ -231,7 +233,8 @@ static bool rule_argument(const Op *op, const char *s, size_t n, TypeRule *r)
 	}
 	if (!op_info_attr(op->info, name))
 		return false;
-	const Attr *a = op_attr_or_default(op, name); // a dtype attribute that is not set: like the operand
+	const Attr *a = op_attr_or_default(op,
+	                                   name); // a dtype attribute that is not set: like the operand
 	if (a && a->kind != ATTR_DTYPE)
 		return false;
 	if (a)
@@ -276,10 +279,12 @@ static bool infer_scalars(Op *op, int result, const TypeRule *r)
 		const Type *other = op_operand(op, r->operands[k])->type;
 		bool condition = op->info->operands[r->operands[k]].klass == CLASS_BOOL;
 		if (!is_scalar(other) || (!condition && other != t))
-			return infer_error(op, "operands of types %s and %s", type_text(op->ctx, t), type_text(op->ctx, other));
+			return infer_error(op, "operands of types %s and %s", type_text(op->ctx, t),
+			                   type_text(op->ctx, other));
 	}
 	DType dtype = t->kind == TY_SCALAR ? rule_dtype(r, t->dtype) : r->dtype;
-	return infer_result(op, result, t->kind == TY_SCALAR || r->has_dtype ? type_scalar(op->ctx, dtype) : t);
+	return infer_result(op, result,
+	                    t->kind == TY_SCALAR || r->has_dtype ? type_scalar(op->ctx, dtype) : t);
 }
 
 static bool infer_tensors(Op *op, int result, const TypeRule *r)
@@ -298,7 +303,8 @@ static bool infer_tensors(Op *op, int result, const TypeRule *r)
 		if (!other)
 			return false;
 		if (op->info->operands[r->operands[k]].klass != CLASS_BOOL && other->dtype != t->dtype)
-			return infer_error(op, "operands of types %s and %s", dtype_name(t->dtype), dtype_name(other->dtype));
+			return infer_error(op, "operands of types %s and %s", dtype_name(t->dtype),
+			                   dtype_name(other->dtype));
 		const Dim *have[MAX_RANK];
 		memcpy(have, dims, sizeof have);
 		if (!infer_broadcast(op, rank, have, other->rank, other->dims, &rank, dims))
@@ -317,38 +323,34 @@ static bool infer_by_rule(Op *op, int result, const char *text)
 		return false;
 	for (int k = 0; k < rule.n; k++)
 		if (!op_operand(op, rule.operands[k]))
-			return infer_error(op, "operand '%s' is missing", op->info->operands[rule.operands[k]].name);
+			return infer_error(op, "operand '%s' is missing",
+			                   op->info->operands[rule.operands[k]].name);
 	if (is_scalar(op_operand(op, rule.operands[0])->type))
 		return infer_scalars(op, result, &rule);
 	return infer_tensors(op, result, &rule);
 }
 
-// ---- checks before every inference ------------------------------------------------------------------
+// ---- checks before every inference --------------------------------------------------------------
 
 static bool class_takes(OperandClass k, const Type *t)
 {
 	if (t->kind == TY_INDEX)
 		return k != CLASS_FLOAT && k != CLASS_BOOL;
 	switch (k) {
-	case CLASS_FLOAT:
-		return dtype_is_float(t->dtype) || dtype_is_complex(t->dtype);
-	case CLASS_INT:
-		return dtype_is_int(t->dtype);
-	case CLASS_BOOL:
-		return t->dtype == DT_BOOL;
-	case CLASS_NUMBER:
-		return t->dtype != DT_BOOL;
-	case CLASS_INDEX:
-		return t->dtype == DT_I32 || t->dtype == DT_I64;
-	case CLASS_ANY:
-		break;
+	case CLASS_FLOAT: return dtype_is_float(t->dtype) || dtype_is_complex(t->dtype);
+	case CLASS_INT: return dtype_is_int(t->dtype);
+	case CLASS_BOOL: return t->dtype == DT_BOOL;
+	case CLASS_NUMBER: return t->dtype != DT_BOOL;
+	case CLASS_INDEX: return t->dtype == DT_I32 || t->dtype == DT_I64;
+	case CLASS_ANY: break;
 	}
 	return true;
 }
 
 static bool check_class(const Op *op, const OperandInfo *o, const Value *v)
 {
-	static const char *const names[] = {"any type", "floats", "integers", "bool", "numbers", "i32 or i64"};
+	static const char *const names[] = {"any type", "floats",  "integers",
+	                                    "bool",     "numbers", "i32 or i64"};
 	const Type *t = v->type;
 	if (!t)
 		return infer_error(op, "operand '%s' has no type", o->name);
@@ -356,7 +358,8 @@ static bool check_class(const Op *op, const OperandInfo *o, const Value *v)
 	             t->kind == TY_SELECTED_ROWS || t->kind == TY_ARRAY;
 	if (!typed || class_takes(o->klass, t))
 		return true;
-	return infer_error(op, "operand '%s' is %s, %s needed", o->name, type_text(op->ctx, t), names[o->klass]);
+	return infer_error(op, "operand '%s' is %s, %s needed", o->name, type_text(op->ctx, t),
+	                   names[o->klass]);
 }
 
 // Operands that the table asks for are there and of the right class.
@@ -369,7 +372,8 @@ static bool check_operands(const Op *op)
 	for (int i = 0; i < op->noperand; i++) {
 		const OperandInfo *o = operand_info(info, i);
 		if (!o)
-			return infer_error(op, "%d operands, at most %d are possible", op->noperand, info->noperand);
+			return infer_error(op, "%d operands, at most %d are possible", op->noperand,
+			                   info->noperand);
 		Value *const *list;
 		int n = op_operand(op, i) ? op_operand_list(op, i, &list) : 0;
 		for (int k = 0; k < n; k++)
@@ -386,8 +390,10 @@ static bool check_attributes(const Op *op)
 		const Attr *have = op_attr(op, a->name);
 		if (a->required && !have)
 			return infer_error(op, "attribute '%s' is missing", a->name);
-		if (have && a->choices && have->kind == ATTR_STR && enum_find(a->choices, have->s) == a->choices->n)
-			return infer_error(op, "attribute '%s' must be %s, not '%s'", a->name, enum_text(op->ctx, a->choices), have->s);
+		if (have && a->choices && have->kind == ATTR_STR &&
+		    enum_find(a->choices, have->s) == a->choices->n)
+			return infer_error(op, "attribute '%s' must be %s, not '%s'", a->name,
+			                   enum_text(op->ctx, a->choices), have->s);
 	}
 	return true;
 }
@@ -407,7 +413,7 @@ bool op_infer(Op *op)
 	return true;
 }
 
-// ---- hooks: builtin, loop, cf --------------------------------------------------------------------
+// ---- hooks: builtin, loop, cf -------------------------------------------------------------------
 
 bool infer_hook_combine(Op *op)
 {
@@ -481,8 +487,8 @@ bool infer_hook_loop_load_or(Op *op)
 		return infer_error(op, "operand 'tensor' is missing");
 	const Type *t = element_type(op, 2);
 	if (t && op_operand(op, 1)->type != t)
-		return infer_error(op, "'other' is %s, the elements are %s", type_text(op->ctx, op_operand(op, 1)->type),
-		                   type_text(op->ctx, t));
+		return infer_error(op, "'other' is %s, the elements are %s",
+		                   type_text(op->ctx, op_operand(op, 1)->type), type_text(op->ctx, t));
 	return t && infer_result(op, 0, t);
 }
 
@@ -511,7 +517,8 @@ bool infer_hook_loop_to_index(Op *op)
 {
 	const Type *t = op_operand(op, 0)->type;
 	if (t->kind != TY_SCALAR || !dtype_is_int(t->dtype))
-		return infer_error(op, "the operand is %s, an integer scalar is needed", type_text(op->ctx, t));
+		return infer_error(op, "the operand is %s, an integer scalar is needed",
+		                   type_text(op->ctx, t));
 	return infer_result(op, 0, type_index(op->ctx));
 }
 

@@ -1,5 +1,5 @@
-// Helpers for inference and definition hooks (infer.c; ir/infer, ir/define and their like): operands, axes, shapes, and
-// shape arithmetic. Everything that fails has reported a diagnostic.
+// Helpers for inference and definition hooks (infer.c; ir/infer, ir/define and their like):
+// operands, axes, shapes, and shape arithmetic. Everything that fails has reported a diagnostic.
 #ifndef PDCC_INFER_H
 #define PDCC_INFER_H
 
@@ -25,24 +25,25 @@ bool infer_axis(const Op *op, int64_t axis, int rank, int *out);
 // All of them, each once, as flags per dim; an empty list means all dims when `none_is_all`.
 bool infer_axes(const Op *op, int n, const int64_t *axes, int rank, bool none_is_all, bool *flags);
 
-// ---- shapes ---------------------------------------------------------------------------------------
+// ---- shapes -------------------------------------------------------------------------------------
 // Sets result i's type. False is never returned: for `return infer_result(...)`.
 bool infer_result(Op *op, int i, const Type *t);
 bool infer_result_shape(Op *op, int i, DType t, int rank, const Dim *const *dims);
-// Two sizes that must be equal: learns when they differ symbolically, an error when both are constants.
-// *out is the better known one. `what` names them in the error.
+// Two sizes that must be equal: learns when they differ symbolically, an error when both are
+// constants. *out is the better known one. `what` names them in the error.
 bool infer_same_dim(const Op *op, const Dim *a, const Dim *b, const char *what, const Dim **out);
-// Shape of a broadcast of two shapes, aligned at the last axis; 1 stretches. Sizes that may be 1 or not have been
-// stretched by broadcast_operands.
-bool infer_broadcast(const Op *op, int ra, const Dim *const *a, int rb, const Dim *const *b, int *rank,
-                     const Dim **dims);
+// Shape of a broadcast of two shapes, aligned at the last axis; 1 stretches. Sizes that may be 1 or
+// not have been stretched by broadcast_operands.
+bool infer_broadcast(const Op *op, int ra, const Dim *const *a, int rb, const Dim *const *b,
+                     int *rank, const Dim **dims);
 
 const char *dim_text(Context *c, const Dim *d);
-// Before inference of an operation that broadcasts its operands: where only a run tells whether a size is 1, a pd.expand
-// in front of op brings it to the size that it meets. False after a diagnostic.
+// Before inference of an operation that broadcasts its operands: where only a run tells whether a
+// size is 1, a pd.expand in front of op brings it to the size that it meets. False after a
+// diagnostic.
 bool broadcast_operands(Op *op);
-// In front of op: what inference found that must be equal, and that only a run can tell, is checked. `mark`: how many
-// such pairs there were before.
+// In front of op: what inference found that must be equal, and that only a run can tell, is
+// checked. `mark`: how many such pairs there were before.
 bool check_equal_sizes(Op *op, int mark);
 
 // ---- shape arithmetic ---------------------------------------------------------------------------
@@ -53,9 +54,10 @@ int infer_known(const Op *op, int i, const Dim *const **out);
 int value_known(const Value *v, const Dim *const **out);
 // Says what result i holds (copied). Does nothing when n is over MAX_KNOWN.
 void infer_set_known(Op *op, int i, int n, const Dim *const *known);
-// An `ints` or `dims` attribute, or the operand that overrides it (a tensor, or a list of tensors of one element
-// each), as sizes; -1 stays -1. Returns how many, or -1 when there is neither, they are more than max, or the
-// operand's contents are not known (no diagnostic: the caller knows what to say or do).
+// An `ints` or `dims` attribute, or the operand that overrides it (a tensor, or a list of tensors
+// of one element each), as sizes; -1 stays -1. Returns how many, or -1 when there is neither, they
+// are more than max, or the operand's contents are not known (no diagnostic: the caller knows what
+// to say or do).
 int infer_sizes(const Op *op, const char *attr, const Dim **out, int max);
 // Shape arithmetic of a map (infer_math.c), once its types are set.
 void infer_map_known(Op *op);

@@ -1,5 +1,5 @@
-// Shape arithmetic through maps: what an integer tensor of few elements holds, when its operands are known
-// as sizes. Called by op_infer after the types. Verify hooks of maps are here too.
+// Shape arithmetic through maps: what an integer tensor of few elements holds, when its operands
+// are known as sizes. Called by op_infer after the types. Verify hooks of maps are here too.
 #include "ir/build/infer.h"
 
 #include <math.h>
@@ -22,20 +22,13 @@ static int dim_compare(Context *c, enum OpCode code, const Dim *a, const Dim *b)
 	int64_t lo, hi;
 	dim_range_empty(dim_sub(c, a, b), &lo, &hi); // programs ask whether a feed is empty
 	switch (code) {
-	case OP_PD_EQUAL:
-		return a == b ? 1 : lo > 0 || hi < 0 ? 0 : -1;
-	case OP_PD_NOT_EQUAL:
-		return a == b ? 0 : lo > 0 || hi < 0 ? 1 : -1;
-	case OP_PD_LESS_THAN:
-		return hi < 0 ? 1 : lo >= 0 ? 0 : -1;
-	case OP_PD_LESS_EQUAL:
-		return hi <= 0 ? 1 : lo > 0 ? 0 : -1;
-	case OP_PD_GREATER_THAN:
-		return lo > 0 ? 1 : hi <= 0 ? 0 : -1;
-	case OP_PD_GREATER_EQUAL:
-		return lo >= 0 ? 1 : hi < 0 ? 0 : -1;
-	default:
-		return -1;
+	case OP_PD_EQUAL: return a == b ? 1 : lo > 0 || hi < 0 ? 0 : -1;
+	case OP_PD_NOT_EQUAL: return a == b ? 0 : lo > 0 || hi < 0 ? 1 : -1;
+	case OP_PD_LESS_THAN: return hi < 0 ? 1 : lo >= 0 ? 0 : -1;
+	case OP_PD_LESS_EQUAL: return hi <= 0 ? 1 : lo > 0 ? 0 : -1;
+	case OP_PD_GREATER_THAN: return lo > 0 ? 1 : hi <= 0 ? 0 : -1;
+	case OP_PD_GREATER_EQUAL: return lo >= 0 ? 1 : hi < 0 ? 0 : -1;
+	default: return -1;
 	}
 }
 
@@ -45,16 +38,11 @@ static const Dim *known_binary(Context *c, enum OpCode code, const Dim *a, const
 	int64_t lo, hi, blo, bhi;
 	int truth;
 	switch (code) {
-	case OP_PD_ADD:
-		return dim_add(c, a, b);
-	case OP_PD_SUBTRACT:
-		return dim_sub(c, a, b);
-	case OP_PD_MULTIPLY:
-		return dim_mul(c, a, b);
-	case OP_PD_MAXIMUM:
-		return dim_max(c, a, b);
-	case OP_PD_MINIMUM:
-		return dim_min(c, a, b);
+	case OP_PD_ADD: return dim_add(c, a, b);
+	case OP_PD_SUBTRACT: return dim_sub(c, a, b);
+	case OP_PD_MULTIPLY: return dim_mul(c, a, b);
+	case OP_PD_MAXIMUM: return dim_max(c, a, b);
+	case OP_PD_MINIMUM: return dim_min(c, a, b);
 	case OP_PD_DIVIDE: // truncates: the same as rounding down when nothing is negative
 	case OP_PD_FLOOR_DIVIDE:
 	case OP_PD_REMAINDER:
@@ -63,9 +51,7 @@ static const Dim *known_binary(Context *c, enum OpCode code, const Dim *a, const
 		if (blo <= 0 || (code == OP_PD_DIVIDE && lo < 0))
 			return NULL;
 		return code == OP_PD_REMAINDER ? dim_mod(c, a, b) : dim_div(c, a, b);
-	default:
-		truth = dim_compare(c, code, a, b);
-		return truth < 0 ? NULL : dim_const(c, truth);
+	default: truth = dim_compare(c, code, a, b); return truth < 0 ? NULL : dim_const(c, truth);
 	}
 }
 
@@ -87,17 +73,14 @@ static const Dim *known_element(const Op *op, const KnownOperand *k, int i)
 	const Dim *x = known_at(&k[0], i);
 	switch (op->code) {
 	case OP_PD_CAST:
-	case OP_PD_ASSIGN:
-		return x;
-	case OP_PD_NEGATIVE:
-		return dim_sub(op->ctx, dim_const(op->ctx, 0), x);
+	case OP_PD_ASSIGN: return x;
+	case OP_PD_NEGATIVE: return dim_sub(op->ctx, dim_const(op->ctx, 0), x);
 	case OP_PD_SCALE:
-	case OP_PD_INCREMENT:
-		return op->noperand > 1 && op_operand(op, 1) ? NULL : known_scale(op, x);
-	case OP_PD_WHERE:
-		return !dim_is_const(x) ? NULL : known_at(&k[x->value ? 1 : 2], i);
+	case OP_PD_INCREMENT: return op->noperand > 1 && op_operand(op, 1) ? NULL : known_scale(op, x);
+	case OP_PD_WHERE: return !dim_is_const(x) ? NULL : known_at(&k[x->value ? 1 : 2], i);
 	default:
-		return op->info->noperand == 2 ? known_binary(op->ctx, op->code, x, known_at(&k[1], i)) : NULL;
+		return op->info->noperand == 2 ? known_binary(op->ctx, op->code, x, known_at(&k[1], i))
+		                               : NULL;
 	}
 }
 
@@ -109,7 +92,8 @@ void infer_map_known(Op *op)
 	int64_t n;
 	op->results[0].known = NULL;
 	op->results[0].nknown = 0;
-	if (op->nresult != 1 || !t || t->kind != TY_TENSOR || !(dtype_is_int(t->dtype) || t->dtype == DT_BOOL))
+	if (op->nresult != 1 || !t || t->kind != TY_TENSOR ||
+	    !(dtype_is_int(t->dtype) || t->dtype == DT_BOOL))
 		return;
 	if (!type_const_numel(t, &n) || n > MAX_KNOWN)
 		return;
@@ -140,6 +124,7 @@ bool verify_hook_dropout(Op *op)
 	if (strcmp(mode->s, "upscale_in_train") && strcmp(mode->s, "downgrade_in_infer"))
 		return infer_error(op, "unknown mode '%s'", mode->s);
 	if (op_number(op, "is_test") == 0 && op_number(op, "p") != 0)
-		return infer_error(op, "dropout in training is random; only inference (is_test) is supported");
+		return infer_error(op,
+		                   "dropout in training is random; only inference (is_test) is supported");
 	return true;
 }

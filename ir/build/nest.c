@@ -4,9 +4,10 @@
 
 #include <string.h>
 
-// ---- nests -------------------------------------------------------------------------------------------
+// ---- nests --------------------------------------------------------------------------------------
 
-static Nest region_open(Builder *b, enum OpCode code, int nresult, const Type *const *types, int rank)
+static Nest region_open(Builder *b, enum OpCode code, int nresult, const Type *const *types,
+                        int rank)
 {
 	Nest n = {.rank = rank};
 	n.op = op_new(b->ctx, code, b->loc, nresult, types, 0, NULL, 1, 0);
@@ -81,13 +82,14 @@ Value *reduce_close(Nest *n, Value *element)
 	if (kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN) {
 		if (!element)
 			return NULL;
-		op_append(n->b.block, op_new(n->b.ctx, OP_LOOP_YIELD, n->b.loc, 0, NULL, 1, &element, 0, 0));
+		op_append(n->b.block,
+		          op_new(n->b.ctx, OP_LOOP_YIELD, n->b.loc, 0, NULL, 1, &element, 0, 0));
 		return op_result(n->op, 0);
 	}
 	return nest_close(n, element);
 }
 
-// ---- positions -------------------------------------------------------------------------------------------
+// ---- positions ----------------------------------------------------------------------------------
 
 Value *index_const(Builder *b, int64_t v)
 {
@@ -261,7 +263,7 @@ void index_split(Builder *b, Value *linear, int rank, const Dim *const *dims, Va
 	}
 }
 
-// ---- elements ----------------------------------------------------------------------------------------
+// ---- elements -----------------------------------------------------------------------------------
 
 Value *load(Builder *b, Value *tensor, Value *const *at)
 {
@@ -316,11 +318,11 @@ Value *index_from_data(Builder *b, Value *x, const Dim *extent, bool wrap)
 {
 	if (!x)
 		return NULL;
-	return build1(b, OP_LOOP_TO_INDEX, x, "extent", attr_dim(b->ctx, extent), "wrap", attr_bool(b->ctx, wrap),
-	              NULL);
+	return build1(b, OP_LOOP_TO_INDEX, x, "extent", attr_dim(b->ctx, extent), "wrap",
+	              attr_bool(b->ctx, wrap), NULL);
 }
 
-// ---- whole tensors ---------------------------------------------------------------------------------------
+// ---- whole tensors ------------------------------------------------------------------------------
 
 Value *tensor_reshape(Builder *b, Value *x, int rank, const Dim *const *dims)
 {
@@ -334,7 +336,8 @@ Value *tensor_rows(Builder *b, Value *x, Value *at)
 
 Value *tensor_spread(Builder *b, Value *x, int rank, const Dim *const *dims)
 {
-	if (!x || type_like(b->ctx, x->type, x->type->dtype) == type_tensor(b->ctx, x->type->dtype, rank, dims, x->type->lod))
+	if (!x || type_like(b->ctx, x->type, x->type->dtype) ==
+	              type_tensor(b->ctx, x->type->dtype, rank, dims, x->type->lod))
 		return x;
 	return build1(b, OP_PD_EXPAND, x, "shape", attr_dims(b->ctx, rank, dims), NULL);
 }
@@ -380,8 +383,8 @@ Value *tensor_reduce(Builder *b, enum OpCode code, Value *x, int n, const int64_
 {
 	if (!x)
 		return NULL;
-	return build1(b, code, x, "axis", attr_ints(b->ctx, n, axes), "keepdim", attr_bool(b->ctx, true),
-	              "reduce_all", attr_bool(b->ctx, n == 0), NULL);
+	return build1(b, code, x, "axis", attr_ints(b->ctx, n, axes), "keepdim",
+	              attr_bool(b->ctx, true), "reduce_all", attr_bool(b->ctx, n == 0), NULL);
 }
 
 Value *tensor_along(Builder *b, Value *vec, int rank, int axis)

@@ -1,9 +1,9 @@
-// Helpers for define hooks (ir/define/define_*.c): open a loop nest or a reduction, compute positions, load
-// elements, close. Index arithmetic folds constants as it is built, so that definitions need no special
-// cases for zero paddings or unit strides.
+// Helpers for define hooks (ir/define/define_*.c): open a loop nest or a reduction, compute
+// positions, load elements, close. Index arithmetic folds constants as it is built, so that
+// definitions need no special cases for zero paddings or unit strides.
 //
-// A hook that meets a value that could not be built (NULL, after a diagnostic) may go on: every helper
-// passes NULL through, and the hook ends with `return results[0] != NULL`.
+// A hook that meets a value that could not be built (NULL, after a diagnostic) may go on: every
+// helper passes NULL through, and the hook ends with `return results[0] != NULL`.
 #ifndef PDCC_IR_BUILD_NEST_H
 #define PDCC_IR_BUILD_NEST_H
 
@@ -24,7 +24,8 @@ Nest nest_open_several(Builder *b, int n, const Type *const *results);
 // Yields the element (cast to the element type) and gives the tensor.
 Value *nest_close(Nest *n, Value *element);
 bool nest_close_several(Nest *n, Value *const *elements, Value **results);
-// `kind` as in docs/internals.md, section 3; t: of the result, which is i64 for the positions of argmax and argmin.
+// `kind` as in docs/internals.md, section 3; t: of the result, which is i64 for the positions of
+// argmax and argmin.
 Nest reduce_open(Builder *b, const char *kind, DType t, int n, const Dim *const *extents);
 Value *reduce_close(Nest *n, Value *element);
 // As reduce_open over the first `count` (an index) positions of an extent that it does not exceed.
@@ -34,7 +35,7 @@ Nest reduce_open_counted(Builder *b, const char *kind, DType t, const Dim *exten
 Value *apply1(Builder *b, enum OpCode code, Value *x);
 Value *apply2(Builder *b, enum OpCode code, Value *x, Value *y);
 
-// ---- positions ---------------------------------------------------------------------------------------
+// ---- positions ----------------------------------------------------------------------------------
 
 Value *index_const(Builder *b, int64_t v);
 Value *index_dim(Builder *b, const Dim *d);
@@ -50,7 +51,7 @@ Value *index_plus(Builder *b, Value *x, int64_t c);
 Value *index_times(Builder *b, Value *x, int64_t c);
 Value *index_where(Builder *b, Value *pred, Value *x, Value *y);
 
-// ---- predicates: NULL stands for "always" in pred_and and load_or --------------------------------------
+// ---- predicates: NULL stands for "always" in pred_and and load_or -------------------------------
 
 Value *index_less(Builder *b, Value *x, Value *y);
 Value *index_equal(Builder *b, Value *x, Value *y);
@@ -58,7 +59,7 @@ Value *pred_and(Builder *b, Value *p, Value *q);
 // 0 <= x < extent.
 Value *index_inside(Builder *b, Value *x, const Dim *extent);
 
-// ---- elements ------------------------------------------------------------------------------------------
+// ---- elements -----------------------------------------------------------------------------------
 
 Value *load(Builder *b, Value *tensor, Value *const *at);
 // Element at `at` where pred holds, else other.
@@ -69,13 +70,14 @@ Value *scalar_cast(Builder *b, Value *x, DType t);
 Value *scalar_from_index(Builder *b, Value *x, DType t);
 // An element of data as a position in [0, extent), checked at run time.
 Value *index_from_data(Builder *b, Value *x, const Dim *extent, bool wrap);
-// Fills from[0, count) with the positions in x that row `at` of `index` (its last axis) holds. In define_index.c.
+// Fills from[0, count) with the positions in x that row `at` of `index` (its last axis) holds. In
+// define_index.c.
 void index_row(Builder *b, Value *index, Value *const *at, const Type *x, int count, Value **from);
 // Linear position of `at` in a tensor of these dims, and back.
 Value *index_linear(Builder *b, int rank, const Dim *const *dims, Value *const *at);
 void index_split(Builder *b, Value *linear, int rank, const Dim *const *dims, Value **at);
 
-// ---- whole tensors ---------------------------------------------------------------------------------------
+// ---- whole tensors ------------------------------------------------------------------------------
 
 Value *tensor_reshape(Builder *b, Value *x, int rank, const Dim *const *dims);
 // The slices of axis 0 of x at the positions that `at` holds.
@@ -83,7 +85,8 @@ Value *tensor_rows(Builder *b, Value *x, Value *at);
 // x broadcast to these sizes; x itself where it has them.
 Value *tensor_spread(Builder *b, Value *x, int rank, const Dim *const *dims);
 // The run fails where a size is not the one wanted (nor, with `one`, 1). broadcast.c.
-bool check_sizes(Builder *b, int n, const Dim *const *have, const Dim *const *want, bool one, const char *message);
+bool check_sizes(Builder *b, int n, const Dim *const *have, const Dim *const *want, bool one,
+                 const char *message);
 Value *tensor_transpose(Builder *b, Value *x, int rank, const int64_t *perm);
 Value *tensor_cast(Builder *b, Value *x, DType t);
 // Of tensors, or of scalars in a region.
@@ -97,23 +100,27 @@ Value *tensor_number(Builder *b, DType t, double v);
 Value *tensor_reduce(Builder *b, enum OpCode code, Value *x, int n, const int64_t *axes);
 // A vector along `axis` of a tensor of the given rank: shape 1 x .. x C x .. x 1.
 Value *tensor_along(Builder *b, Value *vec, int rank, int axis);
-// ---- choosing (select.c): the kernels of ir/ops/kernel.yaml -----------------------------------------
+// ---- choosing (select.c): the kernels of ir/ops/kernel.yaml -------------------------------------
 
 // What was chosen of each row, and how many: tensors of i32.
 typedef struct Chosen {
 	Value *at, *count; // NULL after a diagnostic
 } Chosen;
 
-// Positions of the elements of each row (last axis) of x in order, at most `limit` of them; `above`: those over it.
+// Positions of the elements of each row (last axis) of x in order, at most `limit` of them;
+// `above`: those over it.
 Chosen select_sorted(Builder *b, Value *x, bool descending, const double *above, const Dim *limit);
 // Boxes [.. x M x 4] in the order of `order`, without those that overlap too much with one before.
-Chosen select_apart(Builder *b, Value *boxes, Chosen order, double threshold, double eta, bool pixels);
+Chosen select_apart(Builder *b, Value *boxes, Chosen order, double threshold, double eta,
+                    bool pixels);
 // The linear positions of what is true.
 Chosen select_true(Builder *b, Value *mask);
-// A running sum, prod, max, min or logsumexp along an axis. `which` (may be NULL): of max and min, which element it is.
-Value *scan_along(Builder *b, Value *x, const char *kind, int axis, bool exclusive, bool reverse, Value **which);
-// x [R x width] with the rows `at` [K] replaced by those of updates [K x width], or changed by them (see
-// kernel.scatter). Positions must have been checked.
+// A running sum, prod, max, min or logsumexp along an axis. `which` (may be NULL): of max and min,
+// which element it is.
+Value *scan_along(Builder *b, Value *x, const char *kind, int axis, bool exclusive, bool reverse,
+                  Value **which);
+// x [R x width] with the rows `at` [K] replaced by those of updates [K x width], or changed by them
+// (see kernel.scatter). Positions must have been checked.
 Value *scatter_rows(Builder *b, Value *x, Value *at, Value *updates, const char *how);
 // Tells the run what size `count` (a tensor of one whole number) stands for.
 bool bind_size(Builder *b, Value *count, const Dim *size);

@@ -1,4 +1,5 @@
-// Building the kernels that choose elements (nest.h): for define hooks whose results depend on an order or a mask.
+// Building the kernels that choose elements (nest.h): for define hooks whose results depend on an
+// order or a mask.
 #include "ir/build/nest.h"
 
 static void op_place(Builder *b, Op *op)
@@ -9,7 +10,8 @@ static void op_place(Builder *b, Op *op)
 		op_append(b->block, op);
 }
 
-static Chosen select_build(Builder *b, enum OpCode code, int n, Value *const *operands, const Type *at, const Type *count)
+static Chosen select_build(Builder *b, enum OpCode code, int n, Value *const *operands,
+                           const Type *at, const Type *count)
 {
 	const Type *types[] = {at, count};
 	for (int i = 0; i < n; i++)
@@ -31,14 +33,16 @@ Chosen select_sorted(Builder *b, Value *x, bool descending, const double *above,
 		dims[d] = x->type->dims[d];
 	dims[last] = limit;
 	const Type *count = type_tensor(c, DT_I32, last, dims, 0);
-	Chosen s = select_build(b, OP_KERNEL_SORT, 1, &x, type_tensor(c, DT_I32, last + 1, dims, 0), count);
+	Chosen s = select_build(b, OP_KERNEL_SORT, 1, &x, type_tensor(c, DT_I32, last + 1, dims, 0),
+	                        count);
 	op_set_attr(s.at->def, "descending", attr_bool(c, descending));
 	if (above)
 		op_set_attr(s.at->def, "above", attr_float(c, *above));
 	return s;
 }
 
-Chosen select_apart(Builder *b, Value *boxes, Chosen order, double threshold, double eta, bool pixels)
+Chosen select_apart(Builder *b, Value *boxes, Chosen order, double threshold, double eta,
+                    bool pixels)
 {
 	Context *c = b->ctx;
 	Value *const operands[] = {boxes, order.at, order.count};
@@ -61,7 +65,8 @@ Chosen select_true(Builder *b, Value *mask)
 	                    type_tensor(c, DT_I32, 0, NULL, 0));
 }
 
-Value *scan_along(Builder *b, Value *x, const char *kind, int axis, bool exclusive, bool reverse, Value **which)
+Value *scan_along(Builder *b, Value *x, const char *kind, int axis, bool exclusive, bool reverse,
+                  Value **which)
 {
 	Context *c = b->ctx;
 	if (!x)

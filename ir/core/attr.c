@@ -31,12 +31,12 @@ static void *list_copy(Context *c, const void *v, int n, size_t size)
 }
 
 // Fills a new attribute's list.
-#define LIST_ATTR(kind, field, v, n)                                    \
-	Attr *a = attr_slot(c, kind, v, n, sizeof *(v));                \
-	if (a->n < 0) {                                                 \
-		a->field = list_copy(c, v, n, sizeof *(v));             \
-		a->n = n;                                               \
-	}                                                               \
+#define LIST_ATTR(kind, field, v, n)                 \
+	Attr *a = attr_slot(c, kind, v, n, sizeof *(v)); \
+	if (a->n < 0) {                                  \
+		a->field = list_copy(c, v, n, sizeof *(v));  \
+		a->n = n;                                    \
+	}                                                \
 	return a
 
 const Attr *attr_bool(Context *c, bool v)
@@ -167,21 +167,11 @@ static void print_tensor(Text *t, const Tensor *v)
 static void print_element(Text *t, const Attr *a, int i)
 {
 	switch (a->kind) {
-	case ATTR_INTS:
-		text_printf(t, "%lld", (long long)a->ints[i]);
-		break;
-	case ATTR_BOOLS:
-		text_str(t, a->ints[i] ? "true" : "false");
-		break;
-	case ATTR_FLOATS:
-		text_float(t, a->floats[i], false);
-		break;
-	case ATTR_STRS:
-		text_quoted(t, a->strs[i]);
-		break;
-	default:
-		dim_print(t, a->dims[i]);
-		break;
+	case ATTR_INTS: text_printf(t, "%lld", (long long)a->ints[i]); break;
+	case ATTR_BOOLS: text_str(t, a->ints[i] ? "true" : "false"); break;
+	case ATTR_FLOATS: text_float(t, a->floats[i], false); break;
+	case ATTR_STRS: text_quoted(t, a->strs[i]); break;
+	default: dim_print(t, a->dims[i]); break;
 	}
 }
 
@@ -189,50 +179,32 @@ static const char *list_word(const Attr *a)
 {
 	// An empty list cannot show its kind, so all but ints say it.
 	switch (a->kind) {
-	case ATTR_DIMS:
-		return "dims ";
-	case ATTR_FLOATS:
-		return a->n ? "" : "floats ";
-	case ATTR_STRS:
-		return a->n ? "" : "strs ";
-	case ATTR_BOOLS:
-		return a->n ? "" : "bools ";
-	default:
-		return "";
+	case ATTR_DIMS: return "dims ";
+	case ATTR_FLOATS: return a->n ? "" : "floats ";
+	case ATTR_STRS: return a->n ? "" : "strs ";
+	case ATTR_BOOLS: return a->n ? "" : "bools ";
+	default: return "";
 	}
 }
 
 void attr_print(Text *t, const Attr *a)
 {
 	switch (a->kind) {
-	case ATTR_BOOL:
-		text_str(t, a->i ? "true" : "false");
-		return;
-	case ATTR_INT:
-		text_printf(t, "%lld", (long long)a->i);
-		return;
-	case ATTR_FLOAT:
-		text_float(t, a->f, false);
-		return;
-	case ATTR_STR:
-		text_quoted(t, a->s);
-		return;
+	case ATTR_BOOL: text_str(t, a->i ? "true" : "false"); return;
+	case ATTR_INT: text_printf(t, "%lld", (long long)a->i); return;
+	case ATTR_FLOAT: text_float(t, a->f, false); return;
+	case ATTR_STR: text_quoted(t, a->s); return;
 	case ATTR_TYPE:
 		text_str(t, "type ");
 		type_print(t, a->type);
 		return;
-	case ATTR_DTYPE:
-		text_str(t, dtype_name((DType)a->i));
-		return;
+	case ATTR_DTYPE: text_str(t, dtype_name((DType)a->i)); return;
 	case ATTR_DIM:
 		text_str(t, "dim ");
 		dim_print(t, a->dim);
 		return;
-	case ATTR_TENSOR:
-		print_tensor(t, a->tensor);
-		return;
-	default:
-		break;
+	case ATTR_TENSOR: print_tensor(t, a->tensor); return;
+	default: break;
 	}
 	text_str(t, list_word(a));
 	text_char(t, '[');

@@ -5,12 +5,23 @@
 #include "ir/core/tensor.h"
 
 typedef enum AttrKind {
-	ATTR_BOOL, ATTR_INT, ATTR_FLOAT, ATTR_STR, ATTR_TYPE, ATTR_DTYPE, ATTR_INTS, ATTR_FLOATS, ATTR_STRS,
-	ATTR_BOOLS, ATTR_DIM, ATTR_DIMS, ATTR_TENSOR
+	ATTR_BOOL,
+	ATTR_INT,
+	ATTR_FLOAT,
+	ATTR_STR,
+	ATTR_TYPE,
+	ATTR_DTYPE,
+	ATTR_INTS,
+	ATTR_FLOATS,
+	ATTR_STRS,
+	ATTR_BOOLS,
+	ATTR_DIM,
+	ATTR_DIMS,
+	ATTR_TENSOR
 } AttrKind;
 
-// Printed: true | 7 | 1.5 | "s" | type tensor<..> | f32 | [1, 2] | [1.0, 2.0] | ["a"] | [true] | dim ?n |
-// dims [?n, 3] | dense<2x2xf32 [..]> (small constants only; large data are parameters).
+// Printed: true | 7 | 1.5 | "s" | type tensor<..> | f32 | [1, 2] | [1.0, 2.0] | ["a"] | [true] |
+// dim ?n | dims [?n, 3] | dense<2x2xf32 [..]> (small constants only; large data are parameters).
 struct Attr {
 	AttrKind kind;
 	int64_t i;               // BOOL, INT, DTYPE

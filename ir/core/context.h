@@ -29,14 +29,16 @@ struct Context {
 	Arena *arena;
 	Diag *diag;
 	const OpFunctions *functions; // [OP_COUNT]
-	struct Uniquer *uniquer; // private to context.c and its friends
+	struct Uniquer *uniquer;      // private to context.c and its friends
 	struct ParamTable *params;
-	const char *file; // the model, for diagnostics
-	bool checks_sizes; // what inference cannot tell to be equal is checked where the operation is built (translation)
-	bool nests_only;  // definitions may not use kernel.scatter, which goes in sequence (CUDA)
+	const char *file;  // the model, for diagnostics
+	bool checks_sizes; // what inference cannot tell to be equal is checked where the operation is
+	                   // built (translation)
+	bool nests_only;   // definitions may not use kernel.scatter, which goes in sequence (CUDA)
 };
 
-// `functions`: what operators do, [OP_COUNT]. Everybody else calls context_new (ir/ir.h), which knows them.
+// `functions`: what operators do, [OP_COUNT]. Everybody else calls context_new (ir/ir.h), which
+// knows them.
 Context *context_make(const OpFunctions *functions);
 void context_free(Context *c); // NULL is fine
 // The one copy of a string in this context.
@@ -44,7 +46,8 @@ const char *context_str(Context *c, const char *s);
 const char *context_strn(Context *c, const char *s, size_t n);
 // The one copy of a location.
 const Loc *context_loc(Context *c, const Loc *l);
-// Where a function that takes long keeps what it has found about two unique objects: NULL at first. `who` is its own.
+// Where a function that takes long keeps what it has found about two unique objects: NULL at first.
+// `who` is its own.
 void **context_found(Context *c, const void *who, const void *a, const void *b);
 
 #endif

@@ -1,14 +1,17 @@
 // Sizes: integer expressions over symbols, kept in a normal form.
 //
-// The normal form is a polynomial: a sum of terms, each a coefficient times atoms (symbols, and what
-// polynomials cannot say: floor division, remainder, maximum, minimum, broadcast). Terms and atoms are ordered by
-// what they are, so that equal expressions are one object whatever way they were built, and print alike
-// in every context (text read back prints the same bytes).
+// The normal form is a polynomial: a sum of terms, each a coefficient times atoms (symbols, and
+// what polynomials cannot say: floor division, remainder, maximum, minimum, broadcast). Terms and
+// atoms are ordered by what they are, so that equal expressions are one object whatever way they
+// were built, and print alike in every context (text read back prints the same bytes).
 #include "ir/core/intern.h"
 
 #include <string.h>
 
-enum { MAX_ATOMS = 16, MAX_TERMS = 24 }; // a tensor of MAX_RANK axes, each of a size of its own, has a number of elements
+enum {
+	MAX_ATOMS = 16,
+	MAX_TERMS = 24
+}; // a tensor of MAX_RANK axes, each of a size of its own, has a number of elements
 
 typedef struct Term {
 	int64_t coeff;
@@ -79,7 +82,7 @@ const Dim *dim_sym_bounded(Context *c, const char *name)
 	return dim_substitute(c, dim_intern(c, &d));
 }
 
-// ---- polynomials ----------------------------------------------------------------------------------
+// ---- polynomials --------------------------------------------------------------------------------
 
 // Order of two sizes by what they are: symbols by name, others by their parts.
 static int dim_order(const Dim *a, const Dim *b)
@@ -242,7 +245,7 @@ static const Dim *dim_too_big(Context *c)
 	return dim_const(c, INT64_MAX);
 }
 
-// ---- arithmetic ---------------------------------------------------------------------------------------
+// ---- arithmetic ---------------------------------------------------------------------------------
 
 static const Dim *dim_sum(Context *c, const Dim *a, const Dim *b, int64_t factor)
 {
@@ -302,8 +305,8 @@ static bool poly_exact_div(const Poly *a, const Poly *b, Poly *quotient)
 	return !rest.n;
 }
 
-// Splits p into what the constant v > 0 divides (already divided) and the rest, whose constant term is
-// brought into [0, v).
+// Splits p into what the constant v > 0 divides (already divided) and the rest, whose constant term
+// is brought into [0, v).
 static void poly_split(const Poly *p, int64_t v, Poly *whole, Poly *rest)
 {
 	whole->n = rest->n = 0;
@@ -428,7 +431,7 @@ const Dim *dim_broadcast(Context *c, const Dim *a, const Dim *b)
 	return d;
 }
 
-// ---- equalities --------------------------------------------------------------------------------------
+// ---- equalities ---------------------------------------------------------------------------------
 
 static const Dim *dim_substitute(Context *c, const Dim *d)
 {
@@ -444,24 +447,18 @@ static const Dim *dim_substitute(Context *c, const Dim *d)
 	}
 	const Dim *a = dim_substitute(c, d->a), *b = dim_substitute(c, d->b);
 	switch (d->kind) {
-	case DIM_ADD:
-		return dim_add(c, a, b);
-	case DIM_MUL:
-		return dim_mul(c, a, b);
-	case DIM_DIV:
-		return dim_div(c, a, b);
-	case DIM_MOD:
-		return dim_mod(c, a, b);
-	case DIM_MAX:
-		return dim_max(c, a, b);
-	case DIM_BROADCAST:
-		return dim_broadcast(c, a, b);
-	default:
-		return dim_min(c, a, b);
+	case DIM_ADD: return dim_add(c, a, b);
+	case DIM_MUL: return dim_mul(c, a, b);
+	case DIM_DIV: return dim_div(c, a, b);
+	case DIM_MOD: return dim_mod(c, a, b);
+	case DIM_MAX: return dim_max(c, a, b);
+	case DIM_BROADCAST: return dim_broadcast(c, a, b);
+	default: return dim_min(c, a, b);
 	}
 }
 
-static void pair_push(Context *c, int *n, int *cap, const Dim ***xs, const Dim ***ys, const Dim *x, const Dim *y)
+static void pair_push(Context *c, int *n, int *cap, const Dim ***xs, const Dim ***ys, const Dim *x,
+                      const Dim *y)
 {
 	if (*n == *cap) {
 		int more = *cap ? *cap * 2 : 16;
@@ -485,7 +482,8 @@ static void poly_reduce(Context *c, Poly *p)
 	Term common = p->terms[0];
 	for (int i = 1; i < p->n; i++) {
 		const Term *t = &p->terms[i];
-		int64_t a = common.coeff < 0 ? -common.coeff : common.coeff, b = t->coeff < 0 ? -t->coeff : t->coeff;
+		int64_t a = common.coeff < 0 ? -common.coeff : common.coeff,
+				b = t->coeff < 0 ? -t->coeff : t->coeff;
 		while (b) {
 			int64_t r = a % b;
 			a = b;
@@ -614,7 +612,7 @@ void dim_check_get(Context *c, int i, const Dim **a, const Dim **b)
 	*b = dim_substitute(c, f->right[i]);
 }
 
-// ---- evaluation, ranges, text ---------------------------------------------------------------------------
+// ---- evaluation, ranges, text -------------------------------------------------------------------
 
 bool dim_eval(const Dim *d, int64_t (*value_of)(const Dim *, void *), void *arg, int64_t *out)
 {
@@ -626,19 +624,11 @@ bool dim_eval(const Dim *d, int64_t (*value_of)(const Dim *, void *), void *arg,
 	if (!dim_eval(d->a, value_of, arg, &a) || !dim_eval(d->b, value_of, arg, &b))
 		return false;
 	switch (d->kind) {
-	case DIM_ADD:
-		return !__builtin_add_overflow(a, b, out);
-	case DIM_MUL:
-		return !__builtin_mul_overflow(a, b, out);
-	case DIM_MAX:
-		*out = a > b ? a : b;
-		return true;
-	case DIM_MIN:
-		*out = a < b ? a : b;
-		return true;
-	case DIM_BROADCAST:
-		*out = a == 1 ? b : a;
-		return true;
+	case DIM_ADD: return !__builtin_add_overflow(a, b, out);
+	case DIM_MUL: return !__builtin_mul_overflow(a, b, out);
+	case DIM_MAX: *out = a > b ? a : b; return true;
+	case DIM_MIN: *out = a < b ? a : b; return true;
+	case DIM_BROADCAST: *out = a == 1 ? b : a; return true;
 	default:
 		if (!b || (b == -1 && a == INT64_MIN))
 			return false;
@@ -681,7 +671,8 @@ static int64_t max64(int64_t a, int64_t b)
 
 static void range_mul(int64_t alo, int64_t ahi, int64_t blo, int64_t bhi, int64_t *lo, int64_t *hi)
 {
-	int64_t p = end_mul(alo, blo), q = end_mul(alo, bhi), r = end_mul(ahi, blo), s = end_mul(ahi, bhi);
+	int64_t p = end_mul(alo, blo), q = end_mul(alo, bhi), r = end_mul(ahi, blo),
+			s = end_mul(ahi, bhi);
 	*lo = min64(min64(p, q), min64(r, s));
 	*hi = max64(max64(p, q), max64(r, s));
 }
@@ -706,9 +697,7 @@ static void range_of(const Dim *d, int least, int64_t *lo, int64_t *hi)
 		*lo = end_add(alo, blo);
 		*hi = end_add(ahi, bhi);
 		return;
-	case DIM_MUL:
-		range_mul(alo, ahi, blo, bhi, lo, hi);
-		return;
+	case DIM_MUL: range_mul(alo, ahi, blo, bhi, lo, hi); return;
 	case DIM_MAX:
 		*lo = max64(alo, blo);
 		*hi = max64(ahi, bhi);
@@ -772,7 +761,8 @@ static bool print_negative(Text *t, const Dim *b)
 		text_printf(t, " - %lld", (long long)-b->value);
 		return true;
 	}
-	if (b->kind != DIM_MUL || b->a->kind != DIM_CONST || b->a->value >= 0 || b->a->value == INT64_MIN)
+	if (b->kind != DIM_MUL || b->a->kind != DIM_CONST || b->a->value >= 0 ||
+	    b->a->value == INT64_MIN)
 		return false;
 	if (b->a->value == -1)
 		text_str(t, " - ");
@@ -784,14 +774,11 @@ static bool print_negative(Text *t, const Dim *b)
 
 static void print_expr(Text *t, const Dim *d)
 {
-	static const char *const infix[] = {[DIM_ADD] = " + ", [DIM_MUL] = " * ", [DIM_DIV] = " / ", [DIM_MOD] = " % "};
+	static const char *const infix[] = {
+		[DIM_ADD] = " + ", [DIM_MUL] = " * ", [DIM_DIV] = " / ", [DIM_MOD] = " % "};
 	switch (d->kind) {
-	case DIM_CONST:
-		text_printf(t, "%lld", (long long)d->value);
-		return;
-	case DIM_SYM:
-		text_printf(t, "?%s%s", d->bounded ? "!" : "", d->name);
-		return;
+	case DIM_CONST: text_printf(t, "%lld", (long long)d->value); return;
+	case DIM_SYM: text_printf(t, "?%s%s", d->bounded ? "!" : "", d->name); return;
 	case DIM_MAX:
 	case DIM_MIN:
 	case DIM_BROADCAST:
@@ -801,8 +788,7 @@ static void print_expr(Text *t, const Dim *d)
 		print_expr(t, d->b);
 		text_char(t, ')');
 		return;
-	default:
-		break;
+	default: break;
 	}
 	print_operand(t, d->a, precedence(d->a) < precedence(d));
 	if (d->kind == DIM_ADD && print_negative(t, d->b))

@@ -4,17 +4,28 @@
 
 #include "ir/core/context.h"
 
-// A size. Either a constant, a symbol (`?n`), or an integer expression over symbols in a normal form:
-// equal expressions are equal pointers as far as polynomial algebra tells.
-typedef enum DimKind { DIM_CONST, DIM_SYM, DIM_ADD, DIM_MUL, DIM_DIV, DIM_MOD, DIM_MAX, DIM_MIN, DIM_BROADCAST } DimKind;
+// A size. Either a constant, a symbol (`?n`), or an integer expression over symbols in a normal
+// form: equal expressions are equal pointers as far as polynomial algebra tells.
+typedef enum DimKind {
+	DIM_CONST,
+	DIM_SYM,
+	DIM_ADD,
+	DIM_MUL,
+	DIM_DIV,
+	DIM_MOD,
+	DIM_MAX,
+	DIM_MIN,
+	DIM_BROADCAST
+} DimKind;
 
 struct Dim {
 	DimKind kind;
 	int64_t value;    // DIM_CONST
 	const char *name; // DIM_SYM, without the question mark
 	const Dim *a, *b; // the others; DIV and MOD round towards minus infinity
-	bool bounded;     // DIM_SYM: found only at run time (range, nonzero ...), so it has a declared bound
-	uint32_t id;      // order of creation: dim_unify solves for the youngest symbol
+	bool
+		bounded; // DIM_SYM: found only at run time (range, nonzero ...), so it has a declared bound
+	uint32_t id; // order of creation: dim_unify solves for the youngest symbol
 };
 
 const Dim *dim_const(Context *c, int64_t v);
@@ -28,19 +39,27 @@ const Dim *dim_div(Context *c, const Dim *a, const Dim *b); // floor; b must not
 const Dim *dim_mod(Context *c, const Dim *a, const Dim *b);
 const Dim *dim_max(Context *c, const Dim *a, const Dim *b);
 const Dim *dim_min(Context *c, const Dim *a, const Dim *b);
-// What two sizes broadcast to: the other one where one is 1, else both. Whoever builds it sees to it that a run checks
-// that nothing else meets (pd.expand does).
+// What two sizes broadcast to: the other one where one is 1, else both. Whoever builds it sees to
+// it that a run checks that nothing else meets (pd.expand does).
 const Dim *dim_broadcast(Context *c, const Dim *a, const Dim *b);
-static inline bool dim_is_const(const Dim *d) { return d->kind == DIM_CONST; }
-static inline bool dim_is(const Dim *d, int64_t v) { return d->kind == DIM_CONST && d->value == v; }
-// Declares two sizes equal (they met in one operation). One must be a symbol that the other does not
-// contain; later look-ups of that symbol give the other. Returns true when something new was learnt:
-// the translator then starts over, so that no type keeps the old symbol.
+static inline bool dim_is_const(const Dim *d)
+{
+	return d->kind == DIM_CONST;
+}
+static inline bool dim_is(const Dim *d, int64_t v)
+{
+	return d->kind == DIM_CONST && d->value == v;
+}
+// Declares two sizes equal (they met in one operation). One must be a symbol that the other does
+// not contain; later look-ups of that symbol give the other. Returns true when something new was
+// learnt: the translator then starts over, so that no type keeps the old symbol.
 bool dim_unify(Context *c, const Dim *a, const Dim *b);
-// Counts what dim_unify has learnt; the translator starts over when it grew, calling dim_restart first.
+// Counts what dim_unify has learnt; the translator starts over when it grew, calling dim_restart
+// first.
 int dim_generation(Context *c);
 void dim_restart(Context *c);
-// A symbol that control flow gives another value again and again: never replaced by what it once met.
+// A symbol that control flow gives another value again and again: never replaced by what it once
+// met.
 void dim_keep(Context *c, const Dim *sym);
 // Forgets all equalities: what they were learnt from was not so.
 void dim_forget(Context *c);
@@ -48,29 +67,35 @@ void dim_forget(Context *c);
 int dim_check_count(Context *c);
 void dim_check_get(Context *c, int i, const Dim **a, const Dim **b);
 // The value under `value_of(symbol, arg)`; false on overflow or division by zero.
-bool dim_eval(const Dim *d, int64_t (*value_of)(const Dim *sym, void *arg), void *arg, int64_t *out);
+bool dim_eval(const Dim *d, int64_t (*value_of)(const Dim *sym, void *arg), void *arg,
+              int64_t *out);
 // `3`, `?n`, `[?h / 2 + 1]`.
 void dim_print(Text *t, const Dim *d);
-// Smallest and largest value known when every symbol is at least 1 (INT64_MAX: no bound); or at least 0.
+// Smallest and largest value known when every symbol is at least 1 (INT64_MAX: no bound); or at
+// least 0.
 void dim_range(const Dim *d, int64_t *lo, int64_t *hi);
 void dim_range_empty(const Dim *d, int64_t *lo, int64_t *hi);
 
 // dim_bound.c: how large sizes that a run finds may become
 
-// What a symbol `?!n` is at most, before the run: over symbols that the caller gives, and found ones whose bounds the
-// caller states. NULL: not known. Setting replaces what was known; NULL forgets it.
+// What a symbol `?!n` is at most, before the run: over symbols that the caller gives, and found
+// ones whose bounds the caller states. NULL: not known. Setting replaces what was known; NULL
+// forgets it.
 const Dim *dim_bound(Context *c, const Dim *sym);
 void dim_set_bound(Context *c, const Dim *sym, const Dim *bound);
-// Attributes of a module say it in text: `bounds` (symbol, bound, symbol, bound …) and `may_be_empty` (symbols).
+// Attributes of a module say it in text: `bounds` (symbol, bound, symbol, bound …) and
+// `may_be_empty` (symbols).
 void size_facts_to_module(Op *module);
 void size_facts_from_module(const Op *module);
-// A feed may have no elements: a symbol that the caller gives is 0 then. Whoever takes it for at least 1 says so; the
-// program then refuses 0.
+// A feed may have no elements: a symbol that the caller gives is 0 then. Whoever takes it for at
+// least 1 says so; the program then refuses 0.
 void dim_rely(Context *c, const Dim *d);
 bool dim_may_be_empty(Context *c, const Dim *sym);
-// What is decided while this is set is right for sizes of at least 1, which is known to whoever set it.
+// What is decided while this is set is right for sizes of at least 1, which is known to whoever set
+// it.
 void dim_rely_on_none(Context *c, bool on);
-// The most that d may become, whatever a run finds; `?!n` in it stands for the bound that the caller states.
+// The most that d may become, whatever a run finds; `?!n` in it stands for the bound that the
+// caller states.
 const Dim *dim_at_most(Context *c, const Dim *d);
 const Dim *type_bytes_at_most(Context *c, const Type *tensor);
 bool dim_mentions(const Dim *d, const Dim *sym);

@@ -1,6 +1,6 @@
-// Bounds of sizes that a run finds: what a symbol `?!n` is at most, where that is known before the run. Inference and
-// the pass `bounds` set them; the memory plan asks how much an expression may become, and codegen asks the caller for a
-// bound where none is known.
+// Bounds of sizes that a run finds: what a symbol `?!n` is at most, where that is known before the
+// run. Inference and the pass `bounds` set them; the memory plan asks how much an expression may
+// become, and codegen asks the caller for a bound where none is known.
 #include "ir/base/vec.h"
 #include "ir/core/intern.h"
 
@@ -10,7 +10,7 @@ typedef struct BoundFacts {
 	int n, cap;
 	const Dim **syms, **bounds;
 	int nrely, crely;
-	const Dim **rely; // symbols that are at least 1
+	const Dim **rely;  // symbols that are at least 1
 	const Attr *empty; // those that text says may be 0
 	bool all, none;
 } BoundFacts;
@@ -89,7 +89,7 @@ void dim_set_bound(Context *c, const Dim *sym, const Dim *bound)
 	f->bounds[i] = bound;
 }
 
-// ---- symbols that must not be 0 -----------------------------------------------------------------------------------
+// ---- symbols that must not be 0 -----------------------------------------------------------------
 
 static bool is_relied_on(const BoundFacts *f, const Dim *sym)
 {
@@ -128,7 +128,7 @@ bool dim_may_be_empty(Context *c, const Dim *sym)
 	return !sym->bounded && !is_relied_on(bound_facts(c), sym);
 }
 
-// ---- the ends of expressions -----------------------------------------------------------------------------------
+// ---- the ends of expressions --------------------------------------------------------------------
 
 static bool is_unbounded(Context *c, const Dim *d)
 {
@@ -141,8 +141,8 @@ static bool is_large(const Dim *d)
 	return dim_is_const(d) && d->value > LARGE;
 }
 
-// Found symbols count as anything from 0 to their bound, or to themselves where there is none; ordinary symbols as what
-// they are.
+// Found symbols count as anything from 0 to their bound, or to themselves where there is none;
+// ordinary symbols as what they are.
 static const Dim *dim_end(Context *c, const Dim *d, bool high)
 {
 	int64_t alo, ahi, blo, bhi;
@@ -154,10 +154,8 @@ static const Dim *dim_end(Context *c, const Dim *d, bool high)
 	}
 	const Dim *a = dim_end(c, d->a, high), *b = dim_end(c, d->b, high);
 	switch (d->kind) {
-	case DIM_ADD:
-		return dim_add(c, a, b);
-	case DIM_MAX:
-		return dim_max(c, a, b);
+	case DIM_ADD: return dim_add(c, a, b);
+	case DIM_MAX: return dim_max(c, a, b);
 	case DIM_BROADCAST: // one of the two
 		return high ? dim_max(c, a, b) : dim_min(c, a, b);
 	case DIM_MIN:
@@ -203,14 +201,15 @@ const Dim *type_bytes_at_most(Context *c, const Type *t)
 		int64_t lo, hi;
 		const Dim *most = dim_at_most(c, t->dims[i]);
 		dim_range(most, &lo, &hi);
-		// Only what a run finds is clamped: sizes that the caller gives are refused when others come out negative.
+		// Only what a run finds is clamped: sizes that the caller gives are refused when others
+		// come out negative.
 		bool clamp = lo < 0 && dim_is_found(t->dims[i]);
 		bytes = dim_mul(c, bytes, clamp ? dim_max(c, most, dim_const(c, 0)) : most);
 	}
 	return bytes;
 }
 
-// ---- text ---------------------------------------------------------------------------------------------------------
+// ---- text ---------------------------------------------------------------------------------------
 
 static bool type_mentions(const Type *t, const Dim *sym)
 {
@@ -256,7 +255,9 @@ static const Attr *empty_attr(Op *module)
 	int n = 0;
 	for (const Block *b = module->regions[0].first; b; b = b->next)
 		for (const Op *op = b->first; op; op = op->next)
-			for (int d = 0; op->code == OP_PD_FEED && op->results[0].type->kind == TY_TENSOR && d < op->results[0].type->rank; d++)
+			for (int d = 0; op->code == OP_PD_FEED && op->results[0].type->kind == TY_TENSOR &&
+			                d < op->results[0].type->rank;
+			     d++)
 				n = empty_collect(module->ctx, op->results[0].type->dims[d], list, n);
 	return n ? attr_dims(module->ctx, n, list) : NULL;
 }

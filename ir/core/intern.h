@@ -4,10 +4,18 @@
 
 #include "ir/core/core.h"
 
-typedef enum InternKind { INTERN_STR, INTERN_LOC, INTERN_DIM, INTERN_TYPE, INTERN_ATTR, INTERN_FOUND, INTERN_COUNT } InternKind;
+typedef enum InternKind {
+	INTERN_STR,
+	INTERN_LOC,
+	INTERN_DIM,
+	INTERN_TYPE,
+	INTERN_ATTR,
+	INTERN_FOUND,
+	INTERN_COUNT
+} InternKind;
 
-// A key under construction: words and bytes, in order. It stays where key_init found it: short ones are in `few`, so that
-// looking up what exists takes no memory.
+// A key under construction: words and bytes, in order. It stays where key_init found it: short ones
+// are in `few`, so that looking up what exists takes no memory.
 typedef struct Key {
 	Text bytes;
 	char few[128];

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-Op *op_new(Context *c, enum OpCode code, const Loc *loc, int nresult, const Type *const *types, int noperand,
-           Value *const *operands, int nregion, int nsucc)
+Op *op_new(Context *c, enum OpCode code, const Loc *loc, int nresult, const Type *const *types,
+           int noperand, Value *const *operands, int nregion, int nsucc)
 {
 	Op *op = NEW(c->arena, Op);
 	op->code = code;
@@ -112,7 +112,7 @@ int op_operand_list(const Op *op, int i, Value *const **list)
 	return n;
 }
 
-// ---- places ------------------------------------------------------------------------------------------
+// ---- places -------------------------------------------------------------------------------------
 
 static void op_link(Block *b, Op *prev, Op *op, Op *next)
 {
@@ -182,7 +182,7 @@ bool op_is_before(const Op *a, const Op *b)
 	return false;
 }
 
-// ---- attributes -----------------------------------------------------------------------------------------
+// ---- attributes ---------------------------------------------------------------------------------
 
 static int attr_position(const Op *op, const char *name, bool *found)
 {
@@ -212,7 +212,8 @@ void op_set_attr(Op *op, const char *name, const Attr *a)
 		return;
 	}
 	if (found) {
-		memmove(op->attrs + at, op->attrs + at + 1, (size_t)(op->nattr - at - 1) * sizeof *op->attrs);
+		memmove(op->attrs + at, op->attrs + at + 1,
+		        (size_t)(op->nattr - at - 1) * sizeof *op->attrs);
 		op->nattr--;
 		return;
 	}
@@ -270,7 +271,7 @@ int op_ints(const Op *op, const char *name, int64_t *out, int max)
 	return a->n;
 }
 
-// ---- values and blocks ----------------------------------------------------------------------------------
+// ---- values and blocks --------------------------------------------------------------------------
 
 bool value_used(const Value *v)
 {
@@ -333,7 +334,7 @@ Op *module_new(Context *c)
 	return m;
 }
 
-// ---- cloning and walking ----------------------------------------------------------------------------------
+// ---- cloning and walking ------------------------------------------------------------------------
 
 typedef struct MapEntry {
 	const void *from;
@@ -438,7 +439,8 @@ Op *op_clone(Context *c, const Op *op, ValueMap *m)
 		types[i] = op->results[i].type;
 	for (int i = 0; i < op->noperand; i++)
 		operands[i] = value_map_get(m, op->operands[i].value);
-	Op *copy = op_new(c, op->code, op->loc, op->nresult, types, op->noperand, operands, op->nregion, op->nsucc);
+	Op *copy = op_new(c, op->code, op->loc, op->nresult, types, op->noperand, operands, op->nregion,
+	                  op->nsucc);
 	if (!m)
 		m = value_map_new(c->arena);
 	for (int i = 0; i < op->nresult; i++) {

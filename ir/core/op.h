@@ -7,15 +7,16 @@
 // A result of an operation, or an argument of a block.
 struct Value {
 	const Type *type;
-	Use *uses;               // every operand slot that reads it, in the order in which they were set
-	Use **uses_end;          // where the next one goes; NULL while there is none (op.c's own)
-	Op *def;                 // the operation, or NULL for a block argument
-	Block *block;            // the block whose argument it is, or NULL
-	uint32_t index;          // which result or argument
+	Use *uses;      // every operand slot that reads it, in the order in which they were set
+	Use **uses_end; // where the next one goes; NULL while there is none (op.c's own)
+	Op *def;        // the operation, or NULL for a block argument
+	Block *block;   // the block whose argument it is, or NULL
+	uint32_t index; // which result or argument
 	bool stop_gradient, persistable;
-	const char *name;        // the legacy variable it came from; a hint for printing, may be NULL
-	const Dim *const *known; // what an integer tensor of few elements holds, as far as inference can
-	int nknown;              // tell (shape arithmetic); known is NULL when it cannot
+	const char *name; // the legacy variable it came from; a hint for printing, may be NULL
+	const Dim *const
+		*known; // what an integer tensor of few elements holds, as far as inference can
+	int nknown; // tell (shape arithmetic); known is NULL when it cannot
 };
 
 // An operand slot, linked into its value's list of uses.
@@ -40,17 +41,17 @@ typedef struct Succ {
 struct Op {
 	enum OpCode code;
 	const OpInfo *info;
-	const Loc *loc;          // never NULL; loc_unknown at the least
+	const Loc *loc; // never NULL; loc_unknown at the least
 	Context *ctx;
-	Block *block;            // where it is; NULL while detached
+	Block *block; // where it is; NULL while detached
 	Op *prev, *next;
 	int nresult, noperand, nsucc, nregion, nattr;
-	Value *results;          // [nresult]
-	Use *operands;           // [noperand]
-	Succ *succs;             // [nsucc]
-	Region *regions;         // [nregion]
-	NamedAttr *attrs;        // [nattr], sorted by name
-	void *scratch;           // a pass's own; meaningless between passes
+	Value *results;   // [nresult]
+	Use *operands;    // [noperand]
+	Succ *succs;      // [nsucc]
+	Region *regions;  // [nregion]
+	NamedAttr *attrs; // [nattr], sorted by name
+	void *scratch;    // a pass's own; meaningless between passes
 };
 
 struct Block {
@@ -59,33 +60,41 @@ struct Block {
 	Op *first, *last;
 	int narg, carg;
 	Value **args;
-	uint32_t id;             // for printing
+	uint32_t id; // for printing
 };
 
 struct Region {
-	Op *op;                  // the operation that holds it
+	Op *op; // the operation that holds it
 	Block *first, *last;
 };
 
 extern const Loc loc_unknown;
 
-// Makes a detached operation. `operands` may hold NULLs. Result types must be known (or see build.c).
-Op *op_new(Context *c, enum OpCode code, const Loc *loc, int nresult, const Type *const *result_types,
-           int noperand, Value *const *operands, int nregion, int nsucc);
-void op_append(Block *b, Op *op);             // at the end
+// Makes a detached operation. `operands` may hold NULLs. Result types must be known (or see
+// build.c).
+Op *op_new(Context *c, enum OpCode code, const Loc *loc, int nresult,
+           const Type *const *result_types, int noperand, Value *const *operands, int nregion,
+           int nsucc);
+void op_append(Block *b, Op *op); // at the end
 void op_insert_before(Op *where, Op *op);
 void op_insert_after(Op *where, Op *op);
-void op_detach(Op *op);                       // out of its block, operands kept
-void op_erase(Op *op);                        // detach and drop operands and regions; results must be unused
-static inline Value *op_result(Op *op, int i) { return &op->results[i]; }
-static inline Value *op_operand(const Op *op, int i) { return i < op->noperand ? op->operands[i].value : NULL; }
+void op_detach(Op *op); // out of its block, operands kept
+void op_erase(Op *op);  // detach and drop operands and regions; results must be unused
+static inline Value *op_result(Op *op, int i)
+{
+	return &op->results[i];
+}
+static inline Value *op_operand(const Op *op, int i)
+{
+	return i < op->noperand ? op->operands[i].value : NULL;
+}
 void op_set_operand(Op *op, int i, Value *v); // the only way to change a use list
 void op_add_operand(Op *op, Value *v);        // appends a slot
 void op_remove_operand(Op *op, int i);
 // Elements of operand i: those of the builtin.combine that made it, or itself. Returns how many.
 int op_operand_list(const Op *op, int i, Value *const **list); // arena array
-const Attr *op_attr(const Op *op, const char *name); // NULL: not set
-void op_set_attr(Op *op, const char *name, const Attr *a); // a NULL removes
+const Attr *op_attr(const Op *op, const char *name);           // NULL: not set
+void op_set_attr(Op *op, const char *name, const Attr *a);     // a NULL removes
 // Shorthands that fall back to `otherwise`.
 int64_t op_int(const Op *op, const char *name, int64_t otherwise);
 bool op_bool(const Op *op, const char *name, bool otherwise);
@@ -94,22 +103,29 @@ Tensor *param_constant(const Op *get);
 double op_float(const Op *op, const char *name, double otherwise);
 const char *op_str(const Op *op, const char *name, const char *otherwise);
 DType op_dtype(const Op *op, const char *name, DType otherwise);
-// Which word of its enumeration an attribute, or else its default, holds: a ReduceKind and the like, or their _COUNT.
+// Which word of its enumeration an attribute, or else its default, holds: a ReduceKind and the
+// like, or their _COUNT.
 int op_enum(const Op *op, const char *name);
 // Copies an INTS attribute into out[max]; returns its length, or -1 when absent or too long.
 int op_ints(const Op *op, const char *name, int64_t *out, int max);
-Op *op_parent(const Op *op);                  // the operation around its block; NULL at the top
-bool op_is_before(const Op *a, const Op *b);  // in one block (linear)
+Op *op_parent(const Op *op);                 // the operation around its block; NULL at the top
+bool op_is_before(const Op *a, const Op *b); // in one block (linear)
 bool value_used(const Value *v);
 int value_use_count(const Value *v);
-void value_replace(Value *from, Value *to);   // all uses
-Op *value_op(const Value *v);                 // defining operation, or the one around its block
+void value_replace(Value *from, Value *to); // all uses
+Op *value_op(const Value *v);               // defining operation, or the one around its block
 
-Block *block_new(Context *c, Region *r);      // appended
+Block *block_new(Context *c, Region *r); // appended
 Value *block_add_arg(Context *c, Block *b, const Type *t);
-void block_remove_arg(Block *b, int i);       // must be unused
-static inline Op *block_terminator(const Block *b) { return b->last; }
-static inline Block *region_entry(const Region *r) { return r->first; }
+void block_remove_arg(Block *b, int i); // must be unused
+static inline Op *block_terminator(const Block *b)
+{
+	return b->last;
+}
+static inline Block *region_entry(const Region *r)
+{
+	return r->first;
+}
 // Clones op (regions included) with operands mapped through map (NULL: identity); see op.c.
 typedef struct ValueMap ValueMap;
 ValueMap *value_map_new(Arena *a);
@@ -123,6 +139,9 @@ bool op_walk(Op *op, bool (*visit)(Op *op, void *arg), void *arg);
 
 // The module: an op builtin.module with one region of one block.
 Op *module_new(Context *c);
-static inline Block *module_block(Op *module) { return module->regions[0].first; }
+static inline Block *module_block(Op *module)
+{
+	return module->regions[0].first;
+}
 
 #endif

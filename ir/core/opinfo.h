@@ -5,13 +5,26 @@
 #include "ir/core/op.h"
 
 typedef enum OpKind {
-	KIND_MAP, KIND_REDUCE, KIND_SCAN, KIND_INDEX, KIND_CONTRACT, KIND_KERNEL, KIND_COMPOSITE, KIND_CONTROL,
-	KIND_RANDOM, KIND_BUILTIN, KIND_LOOP
+	KIND_MAP,
+	KIND_REDUCE,
+	KIND_SCAN,
+	KIND_INDEX,
+	KIND_CONTRACT,
+	KIND_KERNEL,
+	KIND_COMPOSITE,
+	KIND_CONTROL,
+	KIND_RANDOM,
+	KIND_BUILTIN,
+	KIND_LOOP
 } OpKind;
 
 // What a scalar definition, a gradient or a composition says: nodes in post-order (operands first).
 typedef enum ExprKind {
-	EX_NUMBER, EX_NAME /* operand, attribute, earlier statement, `x.dtype`, true, f32 */, EX_STRING, EX_CALL /* op by name */, EX_LIST
+	EX_NUMBER,
+	EX_NAME /* operand, attribute, earlier statement, `x.dtype`, true, f32 */,
+	EX_STRING,
+	EX_CALL /* op by name */,
+	EX_LIST
 } ExprKind;
 
 typedef struct Expr {
@@ -25,7 +38,7 @@ typedef struct Expr {
 	const char *const *keys; // [nargs]; NULL: positional
 } Expr;
 
-typedef struct ExprDef {     // one or several statements; the last one is the value
+typedef struct ExprDef { // one or several statements; the last one is the value
 	int nnode;
 	const Expr *nodes;
 	int nstmt;
@@ -34,16 +47,22 @@ typedef struct ExprDef {     // one or several statements; the last one is the v
 } ExprDef;
 
 typedef enum OperandClass { // what element types an operand takes
-	CLASS_ANY, CLASS_FLOAT, CLASS_INT, CLASS_BOOL, CLASS_NUMBER /* float or int */, CLASS_INDEX /* i32, i64 */
+	CLASS_ANY,
+	CLASS_FLOAT,
+	CLASS_INT,
+	CLASS_BOOL,
+	CLASS_NUMBER /* float or int */,
+	CLASS_INDEX /* i32, i64 */
 } OperandClass;
 
 typedef struct OperandInfo {
 	const char *name;
 	OperandClass klass;
-	bool optional, vec;      // vec: a builtin.combine
+	bool optional, vec; // vec: a builtin.combine
 } OperandInfo;
 
-// The words that an attribute may hold (YAML: `enum NAME`). For ops/enums.yaml opgen writes C enumerations, too.
+// The words that an attribute may hold (YAML: `enum NAME`). For ops/enums.yaml opgen writes C
+// enumerations, too.
 typedef struct EnumInfo {
 	const char *name;
 	int n;
@@ -63,14 +82,16 @@ typedef struct AttrInfo {
 // An attribute of legacy operators that does not change what they compute.
 typedef struct IgnoredAttr {
 	const char *name;  // `*end`: any name that ends so
-	const char *value; // only while it holds this, or one of `a | b`, in the text form of attributes; NULL: whatever it holds
+	const char *value; // only while it holds this, or one of `a | b`, in the text form of
+	                   // attributes; NULL: whatever it holds
 } IgnoredAttr;
 
 // How a legacy operator maps to this operation.
 typedef struct LegacyMap {
-	const char *type;             // OpDesc.type
-	const char *const *slots;     // [noperand]: input slot of each operand; "A|B" tries A, then B; NULL: none
-	const char *const *outs;      // [nresult]
+	const char *type; // OpDesc.type
+	const char *const
+		*slots; // [noperand]: input slot of each operand; "A|B" tries A, then B; NULL: none
+	const char *const *outs; // [nresult]
 	int nattr;
 	const char *const *attr_from; // legacy attribute
 	const char *const *attr_to;   // ours
@@ -88,34 +109,37 @@ typedef struct LegacyMap {
 // How an operation of Paddle 3 (dialect pd_op) maps to one of ours. Its slots bear the names of our
 // operands and results.
 typedef struct PirMap {
-	LegacyMap map;           // type "pd_op.conv2d"
+	LegacyMap map; // type "pd_op.conv2d"
 	enum OpCode code;
 	int nin;
-	const char *const *in;   // [nin]: by position an operand, a slot, or an attribute; NULL: not read
+	const char *const *in; // [nin]: by position an operand, a slot, or an attribute; NULL: not read
 	int nout;
-	const char *const *out;  // [nout]
+	const char *const *out; // [nout]
 	int ninplace;
-	const int *inplace;      // [2 * ninplace]: a result, and the operand whose place it takes
+	const int *inplace; // [2 * ninplace]: a result, and the operand whose place it takes
 	int nignored;
 	const char *const *ignored; // attributes that change nothing
 } PirMap;
 
-enum { // OpInfo.traits
-	TRAIT_PURE = 1,         // no effect but its results
+enum {              // OpInfo.traits
+	TRAIT_PURE = 1, // no effect but its results
 	TRAIT_TERMINATOR = 2,
 	TRAIT_COMMUTATIVE = 4,
-	TRAIT_VIEW = 8,         // result may alias operand 0 (reshape, squeeze ...)
-	TRAIT_BROADCAST = 16,   // operands broadcast against each other (maps)
-	TRAIT_PRIMITIVE = 32,   // a map without a scalar definition: interpreter and printers know it
-	TRAIT_COMPARE = 64,     // map whose result is bool
+	TRAIT_VIEW = 8,       // result may alias operand 0 (reshape, squeeze ...)
+	TRAIT_BROADCAST = 16, // operands broadcast against each other (maps)
+	TRAIT_PRIMITIVE = 32, // a map without a scalar definition: interpreter and printers know it
+	TRAIT_COMPARE = 64,   // map whose result is bool
 	TRAIT_CONSTANT = 128,
-	TRAIT_REPEAT_OPERAND = 256, // the last operand listed may repeat, or be absent (YAML: `index...`)
-	TRAIT_REPEAT_RESULT = 512,  // any number of results
-	TRAIT_CHEAP = 1 << 10,      // of single numbers, it costs less than a jump that is not foreseen
-	TRAIT_STEPS = 1 << 11,      // goes through its input step by step: a loop, before passes on control flow
-	TRAIT_APART = 1 << 12,      // worth more in the parts that its definition makes
-	TRAIT_APART_C = 1 << 13,    // the same, but for CUDA
-	TRAIT_SPACE = 1 << 14,      // works on axes 2 and 3 of an image, as far as its attributes say no other
+	TRAIT_REPEAT_OPERAND =
+		256, // the last operand listed may repeat, or be absent (YAML: `index...`)
+	TRAIT_REPEAT_RESULT = 512, // any number of results
+	TRAIT_CHEAP = 1 << 10,     // of single numbers, it costs less than a jump that is not foreseen
+	TRAIT_STEPS =
+		1 << 11, // goes through its input step by step: a loop, before passes on control flow
+	TRAIT_APART = 1 << 12,   // worth more in the parts that its definition makes
+	TRAIT_APART_C = 1 << 13, // the same, but for CUDA
+	TRAIT_SPACE =
+		1 << 14, // works on axes 2 and 3 of an image, as far as its attributes say no other
 	TRAIT_ENLARGES = 1 << 15,   // its result is likely to be larger
 	TRAIT_REPACKS = 1 << 16,    // the same elements in another layout
 	TRAIT_ROUNDS = 1 << 17,     // CUDA: computes in f32 and may round each result to what it stores
@@ -125,8 +149,8 @@ enum { // OpInfo.traits
 
 struct OpInfo {
 	enum OpCode code;
-	const char *name;         // "pd.conv2d"
-	const char *short_name;   // "conv2d"
+	const char *name;       // "pd.conv2d"
+	const char *short_name; // "conv2d"
 	const char *doc;
 	OpKind kind;
 	unsigned traits;
@@ -137,26 +161,27 @@ struct OpInfo {
 	const AttrInfo *attrs;
 	int min_regions, max_regions;
 	const char *const *region_names; // [max_regions], for text
-	const char *c_expr;       // primitives: C expression with ${x} for operands, {f} for the libm suffix
-	const ExprDef *scalar;    // maps
-	const ExprDef *compose;   // composites
+	const char *c_expr; // primitives: C expression with ${x} for operands, {f} for the libm suffix
+	const ExprDef *scalar;  // maps
+	const ExprDef *compose; // composites
 	int ngrad;
 	const char *const *grad_names;
 	const ExprDef *const *grads;
 	int nlegacy;
 	const LegacyMap *legacy;
-	double cost, index_cost;  // of one element beside an addition; of positions
-	FilterKind filter;        // contractions: how operand `filter`, or else 1, lies
+	double cost, index_cost; // of one element beside an addition; of positions
+	FilterKind filter;       // contractions: how operand `filter`, or else 1, lies
 };
 
-// What an operator does that its row cannot say, each or none. The functions lie in all rooms of ir/, so they are reached through the
-// Context, which has them from ir/ir.c.
+// What an operator does that its row cannot say, each or none. The functions lie in all rooms of
+// ir/, so they are reached through the Context, which has them from ir/ir.c.
 struct OpFunctions {
-	bool (*infer)(Op *op);    // sets result types (and `known`); false after a diagnostic
-	bool (*verify)(Op *op);   // further checks
-	bool (*define)(struct Builder *b, Op *op, Value **results); // builds its meaning in simpler operations
-	bool (*interpret)(struct Interp *in, Op *op);               // only what define cannot say
-	bool (*gradient)(struct GradientJob *g);                    // what the rules in grads cannot say (ir/gradient)
+	bool (*infer)(Op *op);  // sets result types (and `known`); false after a diagnostic
+	bool (*verify)(Op *op); // further checks
+	bool (*define)(struct Builder *b, Op *op,
+	               Value **results);              // builds its meaning in simpler operations
+	bool (*interpret)(struct Interp *in, Op *op); // only what define cannot say
+	bool (*gradient)(struct GradientJob *g); // what the rules in grads cannot say (ir/gradient)
 };
 
 static inline const OpFunctions *op_functions(const Op *op)
@@ -165,16 +190,16 @@ static inline const OpFunctions *op_functions(const Op *op)
 }
 
 extern const OpInfo op_table[OP_COUNT];
-const OpInfo *op_info_by_name(const char *name, size_t n);                          // "pd.add"; NULL: none
+const OpInfo *op_info_by_name(const char *name, size_t n); // "pd.add"; NULL: none
 // Attributes that no legacy operator reads unless its map says so.
 const IgnoredAttr *op_info_ignored(int *n);
 // NULL: none; "pd_op.x" is one, too.
 const OpInfo *op_info_by_legacy(const char *type, const LegacyMap **map);
 // Of an operation of Paddle 3, "conv2d" or, in place, "relu_"; NULL: none.
 const PirMap *op_info_by_pir(const char *name, const OpInfo **info);
-int op_info_operand(const OpInfo *info, const char *name);                          // -1: none
+int op_info_operand(const OpInfo *info, const char *name); // -1: none
 const AttrInfo *op_info_attr(const OpInfo *info, const char *name);
-int enum_find(const EnumInfo *e, const char *word);                                 // e->n: none
+int enum_find(const EnumInfo *e, const char *word); // e->n: none
 // "sum, prod or max"
 const char *enum_text(Context *c, const EnumInfo *e);
 

@@ -100,20 +100,13 @@ uint16_t float_to_bf16(float f)
 double tensor_get_f(const Tensor *t, int64_t i)
 {
 	switch (t->dtype) {
-	case DT_F16:
-		return half_to_float(((const uint16_t *)t->data)[i]);
-	case DT_BF16:
-		return bf16_to_float(((const uint16_t *)t->data)[i]);
-	case DT_F32:
-		return ((const float *)t->data)[i];
-	case DT_F64:
-		return ((const double *)t->data)[i];
-	case DT_C64:
-		return ((const float *)t->data)[2 * i];
-	case DT_C128:
-		return ((const double *)t->data)[2 * i];
-	default:
-		return (double)tensor_get_i(t, i);
+	case DT_F16: return half_to_float(((const uint16_t *)t->data)[i]);
+	case DT_BF16: return bf16_to_float(((const uint16_t *)t->data)[i]);
+	case DT_F32: return ((const float *)t->data)[i];
+	case DT_F64: return ((const double *)t->data)[i];
+	case DT_C64: return ((const float *)t->data)[2 * i];
+	case DT_C128: return ((const double *)t->data)[2 * i];
+	default: return (double)tensor_get_i(t, i);
 	}
 }
 
@@ -126,76 +119,39 @@ int64_t int_from_double(double v)
 int64_t tensor_get_i(const Tensor *t, int64_t i)
 {
 	switch (t->dtype) {
-	case DT_BOOL:
-		return ((const uint8_t *)t->data)[i] != 0;
-	case DT_U8:
-		return ((const uint8_t *)t->data)[i];
-	case DT_I8:
-		return ((const int8_t *)t->data)[i];
-	case DT_I16:
-		return ((const int16_t *)t->data)[i];
-	case DT_I32:
-		return ((const int32_t *)t->data)[i];
-	case DT_I64:
-		return ((const int64_t *)t->data)[i];
-	default:
-		return int_from_double(tensor_get_f(t, i));
+	case DT_BOOL: return ((const uint8_t *)t->data)[i] != 0;
+	case DT_U8: return ((const uint8_t *)t->data)[i];
+	case DT_I8: return ((const int8_t *)t->data)[i];
+	case DT_I16: return ((const int16_t *)t->data)[i];
+	case DT_I32: return ((const int32_t *)t->data)[i];
+	case DT_I64: return ((const int64_t *)t->data)[i];
+	default: return int_from_double(tensor_get_f(t, i));
 	}
 }
 
 void tensor_set_f(Tensor *t, int64_t i, double v)
 {
 	switch (t->dtype) {
-	case DT_F16:
-		((uint16_t *)t->data)[i] = float_to_half((float)v);
-		break;
-	case DT_BF16:
-		((uint16_t *)t->data)[i] = float_to_bf16((float)v);
-		break;
-	case DT_F32:
-		((float *)t->data)[i] = (float)v;
-		break;
-	case DT_F64:
-		((double *)t->data)[i] = v;
-		break;
-	case DT_C64:
-		((float *)t->data)[2 * i] = (float)v;
-		break;
-	case DT_C128:
-		((double *)t->data)[2 * i] = v;
-		break;
-	case DT_BOOL:
-		((uint8_t *)t->data)[i] = v != 0;
-		break;
-	default:
-		tensor_set_i(t, i, int_from_double(v));
-		break;
+	case DT_F16: ((uint16_t *)t->data)[i] = float_to_half((float)v); break;
+	case DT_BF16: ((uint16_t *)t->data)[i] = float_to_bf16((float)v); break;
+	case DT_F32: ((float *)t->data)[i] = (float)v; break;
+	case DT_F64: ((double *)t->data)[i] = v; break;
+	case DT_C64: ((float *)t->data)[2 * i] = (float)v; break;
+	case DT_C128: ((double *)t->data)[2 * i] = v; break;
+	case DT_BOOL: ((uint8_t *)t->data)[i] = v != 0; break;
+	default: tensor_set_i(t, i, int_from_double(v)); break;
 	}
 }
 
 void tensor_set_i(Tensor *t, int64_t i, int64_t v)
 {
 	switch (t->dtype) {
-	case DT_BOOL:
-		((uint8_t *)t->data)[i] = v != 0;
-		break;
-	case DT_U8:
-		((uint8_t *)t->data)[i] = (uint8_t)v;
-		break;
-	case DT_I8:
-		((int8_t *)t->data)[i] = (int8_t)v;
-		break;
-	case DT_I16:
-		((int16_t *)t->data)[i] = (int16_t)v;
-		break;
-	case DT_I32:
-		((int32_t *)t->data)[i] = (int32_t)v;
-		break;
-	case DT_I64:
-		((int64_t *)t->data)[i] = v;
-		break;
-	default:
-		tensor_set_f(t, i, (double)v);
-		break;
+	case DT_BOOL: ((uint8_t *)t->data)[i] = v != 0; break;
+	case DT_U8: ((uint8_t *)t->data)[i] = (uint8_t)v; break;
+	case DT_I8: ((int8_t *)t->data)[i] = (int8_t)v; break;
+	case DT_I16: ((int16_t *)t->data)[i] = (int16_t)v; break;
+	case DT_I32: ((int32_t *)t->data)[i] = (int32_t)v; break;
+	case DT_I64: ((int64_t *)t->data)[i] = v; break;
+	default: tensor_set_f(t, i, (double)v); break;
 	}
 }

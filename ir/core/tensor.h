@@ -10,7 +10,7 @@ struct Tensor {
 	int rank;
 	int64_t dims[MAX_RANK];
 	void *data;
-	int nlod;              // LoD levels; lod[i] holds lod_len[i] offsets
+	int nlod; // LoD levels; lod[i] holds lod_len[i] offsets
 	size_t *lod_len;
 	int64_t **lod;
 };
@@ -24,7 +24,8 @@ double tensor_get_f(const Tensor *t, int64_t i);
 int64_t tensor_get_i(const Tensor *t, int64_t i);
 void tensor_set_f(Tensor *t, int64_t i, double v); // rounds to the dtype
 void tensor_set_i(Tensor *t, int64_t i, int64_t v);
-int64_t int_from_double(double v); // towards 0; INT64_MIN for what does not fit, as processors have it
+int64_t int_from_double(
+	double v); // towards 0; INT64_MIN for what does not fit, as processors have it
 float half_to_float(uint16_t h);
 uint16_t float_to_half(float f); // round to nearest even
 float bf16_to_float(uint16_t h);

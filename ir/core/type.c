@@ -7,9 +7,9 @@ static const struct {
 	const char *name;
 	size_t size;
 } dtypes[DT_COUNT] = {
-	[DT_BOOL] = {"bool", 1}, [DT_U8] = {"u8", 1},     [DT_I8] = {"i8", 1},   [DT_I16] = {"i16", 2},
-	[DT_I32] = {"i32", 4},   [DT_I64] = {"i64", 8},   [DT_F16] = {"f16", 2}, [DT_BF16] = {"bf16", 2},
-	[DT_F32] = {"f32", 4},   [DT_F64] = {"f64", 8},   [DT_C64] = {"c64", 8}, [DT_C128] = {"c128", 16},
+	[DT_BOOL] = {"bool", 1}, [DT_U8] = {"u8", 1},   [DT_I8] = {"i8", 1},   [DT_I16] = {"i16", 2},
+	[DT_I32] = {"i32", 4},   [DT_I64] = {"i64", 8}, [DT_F16] = {"f16", 2}, [DT_BF16] = {"bf16", 2},
+	[DT_F32] = {"f32", 4},   [DT_F64] = {"f64", 8}, [DT_C64] = {"c64", 8}, [DT_C128] = {"c128", 16},
 };
 
 const char *dtype_name(DType t)
@@ -75,7 +75,8 @@ const Type *type_index(Context *c)
 
 const Type *type_tensor(Context *c, DType t, int rank, const Dim *const *dims, int lod)
 {
-	return type_intern(c, &(Type){.kind = TY_TENSOR, .dtype = t, .rank = rank, .dims = dims, .lod = lod});
+	return type_intern(
+		c, &(Type){.kind = TY_TENSOR, .dtype = t, .rank = rank, .dims = dims, .lod = lod});
 }
 
 const Type *type_unranked(Context *c, DType t)
@@ -107,7 +108,8 @@ const Type *type_func(Context *c, int nin, const Type *const *in, int nout, cons
 		all[i] = in[i];
 	for (int i = 0; i < nout; i++)
 		all[nin + i] = out[i];
-	return type_intern(c, &(Type){.kind = TY_FUNC, .nelem = nin + nout, .ninput = nin, .elems = all});
+	return type_intern(c,
+	                   &(Type){.kind = TY_FUNC, .nelem = nin + nout, .ninput = nin, .elems = all});
 }
 
 const Type *type_none(Context *c)
@@ -165,22 +167,16 @@ static void print_list(Text *out, const Type *const *types, int n)
 void type_print(Text *out, const Type *t)
 {
 	switch (t->kind) {
-	case TY_SCALAR:
-		text_str(out, dtype_name(t->dtype));
-		break;
-	case TY_INDEX:
-		text_str(out, "index");
-		break;
-	case TY_NONE:
-		text_str(out, "none");
-		break;
-	case TY_UNRANKED:
-		text_printf(out, "tensor<* x %s>", dtype_name(t->dtype));
-		break;
+	case TY_SCALAR: text_str(out, dtype_name(t->dtype)); break;
+	case TY_INDEX: text_str(out, "index"); break;
+	case TY_NONE: text_str(out, "none"); break;
+	case TY_UNRANKED: text_printf(out, "tensor<* x %s>", dtype_name(t->dtype)); break;
 	case TY_TENSOR:
 	case TY_SELECTED_ROWS:
 	case TY_ARRAY:
-		text_str(out, t->kind == TY_TENSOR ? "tensor<" : t->kind == TY_ARRAY ? "array<" : "selected_rows<");
+		text_str(out, t->kind == TY_TENSOR  ? "tensor<"
+		              : t->kind == TY_ARRAY ? "array<"
+		                                    : "selected_rows<");
 		print_shape(out, t);
 		if (t->lod)
 			text_printf(out, ", lod %d", t->lod);

@@ -5,21 +5,50 @@
 #include "ir/core/dim.h"
 
 typedef enum DType {
-	DT_BOOL, DT_U8, DT_I8, DT_I16, DT_I32, DT_I64, DT_F16, DT_BF16, DT_F32, DT_F64, DT_C64, DT_C128,
+	DT_BOOL,
+	DT_U8,
+	DT_I8,
+	DT_I16,
+	DT_I32,
+	DT_I64,
+	DT_F16,
+	DT_BF16,
+	DT_F32,
+	DT_F64,
+	DT_C64,
+	DT_C128,
 	DT_COUNT
 } DType;
 
-const char *dtype_name(DType t);            // "f32"
+const char *dtype_name(DType t); // "f32"
 bool dtype_from_name(const char *s, size_t n, DType *out);
-size_t dtype_size(DType t);                 // bytes of one element
-static inline bool dtype_is_float(DType t) { return t >= DT_F16 && t <= DT_F64; }
-static inline bool dtype_is_half(DType t) { return t == DT_F16 || t == DT_BF16; }
+size_t dtype_size(DType t); // bytes of one element
+static inline bool dtype_is_float(DType t)
+{
+	return t >= DT_F16 && t <= DT_F64;
+}
+static inline bool dtype_is_half(DType t)
+{
+	return t == DT_F16 || t == DT_BF16;
+}
 // What kernels read and write that have f32 inside.
-static inline bool dtype_is_f32_or_half(DType t) { return t == DT_F32 || dtype_is_half(t); }
-static inline bool dtype_is_int(DType t) { return t >= DT_U8 && t <= DT_I64; }
-static inline bool dtype_is_complex(DType t) { return t >= DT_C64; }
+static inline bool dtype_is_f32_or_half(DType t)
+{
+	return t == DT_F32 || dtype_is_half(t);
+}
+static inline bool dtype_is_int(DType t)
+{
+	return t >= DT_U8 && t <= DT_I64;
+}
+static inline bool dtype_is_complex(DType t)
+{
+	return t >= DT_C64;
+}
 // The type of the real and imaginary part; of other types themselves.
-static inline DType dtype_part(DType t) { return t == DT_C64 ? DT_F32 : t == DT_C128 ? DT_F64 : t; }
+static inline DType dtype_part(DType t)
+{
+	return t == DT_C64 ? DT_F32 : t == DT_C128 ? DT_F64 : t;
+}
 
 typedef enum TypeKind {
 	TY_SCALAR,        // f32: an element, inside loop regions
@@ -36,12 +65,12 @@ typedef enum TypeKind {
 
 struct Type {
 	TypeKind kind;
-	DType dtype;               // scalar, tensor, selected_rows, array
-	int rank;                  // tensor, selected_rows, array
-	int lod;                   // tensor: levels
-	const Dim *const *dims;    // [rank]
-	int nelem, ninput;         // vec, stack: elements; func: inputs then results
-	const Type *const *elems;  // [nelem]
+	DType dtype;              // scalar, tensor, selected_rows, array
+	int rank;                 // tensor, selected_rows, array
+	int lod;                  // tensor: levels
+	const Dim *const *dims;   // [rank]
+	int nelem, ninput;        // vec, stack: elements; func: inputs then results
+	const Type *const *elems; // [nelem]
 };
 
 enum { MAX_RANK = 12 };
@@ -55,7 +84,10 @@ const Type *type_shaped(Context *c, TypeKind k, DType t, int rank, const Dim *co
 const Type *type_group(Context *c, TypeKind k, int n, const Type *const *elems); // vec, stack
 const Type *type_func(Context *c, int nin, const Type *const *in, int nout, const Type *const *out);
 const Type *type_none(Context *c);
-static inline bool type_is_tensor(const Type *t) { return t->kind == TY_TENSOR; }
+static inline bool type_is_tensor(const Type *t)
+{
+	return t->kind == TY_TENSOR;
+}
 // Number of elements, as a Dim.
 const Dim *type_numel(Context *c, const Type *t);
 // Number of elements of an all-constant tensor; false when symbolic or over INT64_MAX.

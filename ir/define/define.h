@@ -1,27 +1,34 @@
-// What operations mean in simpler ones: from their entries in the operator table (expr.c), and by the hooks in define_*.c. Leaves the
-// results built where a Builder stands. Uses ir/build and ir/infer.
+// What operations mean in simpler ones: from their entries in the operator table (expr.c), and by
+// the hooks in define_*.c. Leaves the results built where a Builder stands. Uses ir/build and
+// ir/infer.
 #ifndef PDCC_IR_DEFINE_DEFINE_H
 #define PDCC_IR_DEFINE_DEFINE_H
 
 #include "ir/build/build.h"
 
-// Evaluates a definition from the table: names are looked up in env (nenv pairs). With scalar operands it
-// makes scalar operations, with tensors tensor operations. NULL after a diagnostic.
-typedef struct EnvEntry { const char *name; Value *value; const Attr *attr; } EnvEntry;
+// Evaluates a definition from the table: names are looked up in env (nenv pairs). With scalar
+// operands it makes scalar operations, with tensors tensor operations. NULL after a diagnostic.
+typedef struct EnvEntry {
+	const char *name;
+	Value *value;
+	const Attr *attr;
+} EnvEntry;
 Value *build_expr(Builder *b, const ExprDef *def, int nenv, const EnvEntry *env);
-// The names that an operation's definitions may use, with its operands and attributes (defaults from the
-// table included); returns how many. Arena array.
+// The names that an operation's definitions may use, with its operands and attributes (defaults
+// from the table included); returns how many. Arena array.
 int op_env(const Op *op, const EnvEntry **env);
-// Builds what an operation means in simpler ones, whatever its entry has: the define hook, the scalar
-// definition (or the primitive itself) as a loop.nest, or the composition. False after a diagnostic.
+// Builds what an operation means in simpler ones, whatever its entry has: the define hook, the
+// scalar definition (or the primitive itself) as a loop.nest, or the composition. False after a
+// diagnostic.
 bool op_define(Builder *b, Op *op, Value **results);
-// The scalar operations of a map for one element; `x` are scalar operands in the order of op's operands
-// (NULL: left out). Only primitives remain.
+// The scalar operations of a map for one element; `x` are scalar operands in the order of op's
+// operands (NULL: left out). Only primitives remain.
 Value *build_map_scalar(Builder *b, const Op *op, Value *const *x);
 
 // The types that the definition gives (infer_composed.c).
 bool infer_hook_composed(Op *op);
-// A size that an operation finds when it runs, named after its place in the program; at most `bound` (NULL: not known).
+// A size that an operation finds when it runs, named after its place in the program; at most
+// `bound` (NULL: not known).
 const Dim *found_size(const Op *op, const Dim *bound);
 
 #endif

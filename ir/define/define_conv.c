@@ -6,12 +6,14 @@
 #include <float.h>
 #include <string.h>
 
-// ---- convolution ------------------------------------------------------------------------------------------
+// ---- convolution --------------------------------------------------------------------------------
 
-// out[n, oc, o] = sum over c, k of input[n, group of oc + c, o * stride - before + k * dilation] * filter[oc, c, k]
+// out[n, oc, o] = sum over c, k of input[n, group of oc + c, o * stride - before + k * dilation] *
+// filter[oc, c, k]
 bool define_hook_conv(Builder *b, Op *op, Value **results)
 {
-	Value *x = op_operand(op, 0), *filter = op_operand(op, 1), *at[MAX_RANK], *from[MAX_RANK], *inside = NULL;
+	Value *x = op_operand(op, 0), *filter = op_operand(op, 1), *at[MAX_RANK], *from[MAX_RANK],
+		  *inside = NULL;
 	const Type *out = op->results[0].type;
 	int64_t groups = op_int(op, "groups", 1);
 	Window w;
@@ -23,7 +25,8 @@ bool define_hook_conv(Builder *b, Op *op, Value **results)
 	if (groups > 1) {
 		const Dim *per_group = dim_div(b->ctx, filter->type->dims[0], dim_const(b->ctx, groups));
 		Value *group = index_div(&r.b, oc, index_dim(&r.b, per_group));
-		channel = index_add(&r.b, index_mul(&r.b, group, index_dim(&r.b, filter->type->dims[1])), channel);
+		channel = index_add(&r.b, index_mul(&r.b, group, index_dim(&r.b, filter->type->dims[1])),
+		                    channel);
 	}
 	from[0] = n.at[0];
 	from[w.channel] = channel;
@@ -44,9 +47,10 @@ bool define_hook_conv(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// The input position that reaches output position `o` through kernel position k: (o + before - k * dilation)
-// / stride, where that is a position and the division leaves no rest.
-static Value *transposed_position(Nest *r, const Window *w, int i, Value *o, Value *k, Value **inside)
+// The input position that reaches output position `o` through kernel position k: (o + before - k *
+// dilation) / stride, where that is a position and the division leaves no rest.
+static Value *transposed_position(Nest *r, const Window *w, int i, Value *o, Value *k,
+                                  Value **inside)
 {
 	Builder *b = &r->b;
 	Value *way = index_add(b, o, index_dim(b, w->before[i]));
@@ -54,7 +58,8 @@ static Value *transposed_position(Nest *r, const Window *w, int i, Value *o, Val
 	if (w->stride[i] > 1) {
 		Value *safe = index_max(b, way, index_const(b, 0)), *stride = index_const(b, w->stride[i]);
 		*inside = pred_and(b, *inside, index_less(b, index_const(b, -1), way));
-		*inside = pred_and(b, *inside, index_equal(b, index_mod(b, safe, stride), index_const(b, 0)));
+		*inside = pred_and(b, *inside,
+		                   index_equal(b, index_mod(b, safe, stride), index_const(b, 0)));
 		way = index_div(b, safe, stride);
 		*inside = pred_and(b, *inside, index_less(b, way, index_dim(b, w->size[i])));
 		return way;
@@ -65,7 +70,8 @@ static Value *transposed_position(Nest *r, const Window *w, int i, Value *o, Val
 
 bool define_hook_conv_transpose(Builder *b, Op *op, Value **results)
 {
-	Value *x = op_operand(op, 0), *filter = op_operand(op, 1), *at[MAX_RANK], *from[MAX_RANK], *inside = NULL;
+	Value *x = op_operand(op, 0), *filter = op_operand(op, 1), *at[MAX_RANK], *from[MAX_RANK],
+		  *inside = NULL;
 	const Type *out = op->results[0].type;
 	const Dim *extents[4], *groups = dim_const(b->ctx, op_int(op, "groups", 1));
 	Window w;
@@ -81,7 +87,8 @@ bool define_hook_conv_transpose(Builder *b, Op *op, Value **results)
 	if (!dim_is(groups, 1)) {
 		Value *width = index_dim(&r.b, filter->type->dims[1]);
 		at[1] = index_mod(&r.b, oc, width);
-		channel = index_add(&r.b, index_mul(&r.b, index_div(&r.b, oc, width), index_dim(&r.b, per_group)), channel);
+		channel = index_add(
+			&r.b, index_mul(&r.b, index_div(&r.b, oc, width), index_dim(&r.b, per_group)), channel);
 	}
 	at[0] = channel;
 	from[0] = n.at[0];
@@ -96,10 +103,10 @@ bool define_hook_conv_transpose(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// ---- pooling ------------------------------------------------------------------------------------------------
+// ---- pooling ------------------------------------------------------------------------------------
 
-// The window of one output position on one axis: from `start`, at most `extent` long, up to `end`. `end` is
-// NULL where every position of the extent is inside.
+// The window of one output position on one axis: from `start`, at most `extent` long, up to `end`.
+// `end` is NULL where every position of the extent is inside.
 typedef struct Span {
 	Value *start, *end;
 	const Dim *extent;
@@ -117,7 +124,8 @@ static Span pool_span(Builder *b, const Window *w, int i, const Dim *out, Value 
 		s.extent = dim_div(c, w->size[i], out);
 		s.start = index_mul(b, at, index_dim(b, s.extent));
 	} else if (w->adaptive) {
-		// floor(o * size / out) to ceil((o + 1) * size / out), which are at most size / out + 2 positions.
+		// floor(o * size / out) to ceil((o + 1) * size / out), which are at most size / out + 2
+		// positions.
 		Value *size = index_dim(b, w->size[i]), *count = index_dim(b, out);
 		const Dim *less = dim_sub(c, out, dim_const(c, 1));
 		s.start = index_div(b, index_mul(b, at, size), count);
@@ -144,8 +152,8 @@ static Value *span_position(Builder *b, const Span *s, Value *k, Value **inside)
 	return x;
 }
 
-// The number of positions that an average divides by on one axis: those inside the image, or those inside
-// the image with its padding.
+// The number of positions that an average divides by on one axis: those inside the image, or those
+// inside the image with its padding.
 static Value *span_count(Builder *b, const Window *w, int i, const Span *s, bool exclusive)
 {
 	Value *start = s->start, *kernel = index_dim(b, s->extent);
@@ -167,7 +175,8 @@ bool define_hook_pool(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *from[MAX_RANK], *inside = NULL;
 	const Type *out = op->results[0].type;
-	bool max = !strcmp(op_str(op, "pooling_type", ""), "max"), ceil = op_bool(op, "ceil_mode", false);
+	bool max = !strcmp(op_str(op, "pooling_type", ""), "max"),
+		 ceil = op_bool(op, "ceil_mode", false);
 	Window w;
 	Span s[3];
 	const Dim *extents[3];
@@ -223,11 +232,12 @@ bool define_hook_max_pool_with_index(Builder *b, Op *op, Value **results)
 	for (int i = 0; i < w.n; i++)
 		from[w.axis[i]] = place[i] = span_position(&n.b, &s[i], place[i], &none);
 	other = none ? build_scalar_f(&n.b, out->dtype, -FLT_MAX) : NULL;
-	Value *elements[] = {load_or(&n.b, none, other, x, from), index_linear(&n.b, w.n, w.size, place)};
+	Value *elements[] = {load_or(&n.b, none, other, x, from),
+	                     index_linear(&n.b, w.n, w.size, place)};
 	return nest_close_several(&n, elements, results);
 }
 
-// ---- patches ------------------------------------------------------------------------------------------------
+// ---- patches ------------------------------------------------------------------------------------
 
 bool define_hook_unfold(Builder *b, Op *op, Value **results)
 {
@@ -238,7 +248,8 @@ bool define_hook_unfold(Builder *b, Op *op, Value **results)
 	op_ints(op, "strides", stride, 2);
 	op_ints(op, "paddings", pads, 4);
 	op_ints(op, "dilations", dilation, 2);
-	const Dim *inner[3] = {x->type->dims[1], dim_const(c, kernel[0]), dim_const(c, kernel[1])}, *outer[2];
+	const Dim *inner[3] = {x->type->dims[1], dim_const(c, kernel[0]), dim_const(c, kernel[1])},
+			  *outer[2];
 	for (int i = 0; i < 2; i++) {
 		const Dim *room = dim_add(c, x->type->dims[2 + i], dim_const(c, pads[i] + pads[2 + i]));
 		room = dim_sub(c, room, dim_const(c, dilation[i] * (kernel[i] - 1) + 1));

@@ -1,4 +1,5 @@
-// Diagonals, triangles, and products by elements of vectors and matrices (ir/ops/matrix.yaml): types and meaning.
+// Diagonals, triangles, and products by elements of vectors and matrices (ir/ops/matrix.yaml):
+// types and meaning.
 #include "ir/build/nest.h"
 #include "ir/infer/infer.h"
 
@@ -8,7 +9,8 @@
 static const Dim *diagonal_size(Context *c, const Dim *rows, const Dim *cols, int64_t offset)
 {
 	const Dim *shift = dim_const(c, offset < 0 ? -offset : offset), *zero = dim_const(c, 0);
-	const Dim *size = offset < 0 ? dim_min(c, dim_sub(c, rows, shift), cols) : dim_min(c, rows, dim_sub(c, cols, shift));
+	const Dim *size = offset < 0 ? dim_min(c, dim_sub(c, rows, shift), cols)
+	                             : dim_min(c, rows, dim_sub(c, cols, shift));
 	return dim_max(c, size, zero);
 }
 
@@ -25,10 +27,11 @@ static Value *diagonal_column(Builder *b, Value *at, int64_t offset)
 static bool offset_check(const Op *op)
 {
 	int64_t offset = op_int(op, "offset", 0);
-	return (offset > -INT32_MAX && offset < INT32_MAX) || infer_error(op, "an offset of %lld", (long long)offset);
+	return (offset > -INT32_MAX && offset < INT32_MAX) ||
+	       infer_error(op, "an offset of %lld", (long long)offset);
 }
 
-// ---- diagonals ---------------------------------------------------------------------------------------------
+// ---- diagonals ----------------------------------------------------------------------------------
 
 bool infer_hook_diag(Op *op)
 {
@@ -43,7 +46,8 @@ bool infer_hook_diag(Op *op)
 	}
 	if (x->rank > 2)
 		return infer_error(op, "an operand of %d axes", x->rank);
-	const Dim *size = dim_add(c, x->rank ? x->dims[0] : dim_const(c, 1), dim_const(c, offset < 0 ? -offset : offset));
+	const Dim *size = dim_add(c, x->rank ? x->dims[0] : dim_const(c, 1),
+	                          dim_const(c, offset < 0 ? -offset : offset));
 	const Dim *shape[] = {size, size};
 	return infer_result_shape(op, 0, x->dtype, 2, shape);
 }
@@ -54,12 +58,14 @@ bool define_hook_diag(Builder *b, Op *op, Value **results)
 	int64_t offset = op_int(op, "offset", 0);
 	Nest n = nest_open(b, op->results[0].type);
 	if (x->type->rank == 2) {
-		Value *from[] = {diagonal_row(&n.b, n.at[0], offset), diagonal_column(&n.b, n.at[0], offset)};
+		Value *from[] = {diagonal_row(&n.b, n.at[0], offset),
+		                 diagonal_column(&n.b, n.at[0], offset)};
 		results[0] = nest_close(&n, load(&n.b, x, from));
 		return results[0] != NULL;
 	}
 	Value *on = index_equal(&n.b, index_plus(&n.b, n.at[0], offset), n.at[1]);
-	Value *at = n.at[offset < 0 ? 1 : 0], *other = build_scalar_f(&n.b, x->type->dtype, op_number(op, "padding_value"));
+	Value *at = n.at[offset < 0 ? 1 : 0],
+		  *other = build_scalar_f(&n.b, x->type->dtype, op_number(op, "padding_value"));
 	results[0] = nest_close(&n, load_or(&n.b, on, other, x, &at));
 	return results[0] != NULL;
 }
@@ -75,7 +81,8 @@ bool infer_hook_diag_embed(Op *op)
 		return false;
 	if (x->rank < 1 || x->rank + 1 > MAX_RANK)
 		return infer_error(op, "an operand of %d axes", x->rank);
-	if (!infer_axis(op, op_int(op, "dim1", -2), x->rank + 1, &one) || !infer_axis(op, op_int(op, "dim2", -1), x->rank + 1, &two))
+	if (!infer_axis(op, op_int(op, "dim1", -2), x->rank + 1, &one) ||
+	    !infer_axis(op, op_int(op, "dim2", -1), x->rank + 1, &two))
 		return false;
 	if (one == two)
 		return infer_error(op, "both axes are %d", one);
@@ -88,7 +95,8 @@ bool infer_hook_diag_embed(Op *op)
 bool define_hook_diag_embed(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *from[MAX_RANK];
-	int rank = x->type->rank + 1, one = axis_norm(op_int(op, "dim1", -2), rank), two = axis_norm(op_int(op, "dim2", -1), rank);
+	int rank = x->type->rank + 1, one = axis_norm(op_int(op, "dim1", -2), rank),
+		two = axis_norm(op_int(op, "dim2", -1), rank);
 	int64_t offset = op_int(op, "offset", 0);
 	Nest n = nest_open(b, op->results[0].type);
 	for (int d = 0, k = 0; d < rank; d++)
@@ -96,16 +104,19 @@ bool define_hook_diag_embed(Builder *b, Op *op, Value **results)
 			from[k++] = n.at[d];
 	from[rank - 2] = n.at[offset < 0 ? two : one];
 	Value *on = index_equal(&n.b, index_plus(&n.b, n.at[one], offset), n.at[two]);
-	results[0] = nest_close(&n, load_or(&n.b, on, build_scalar_f(&n.b, x->type->dtype, 0), x, from));
+	results[0] = nest_close(&n,
+	                        load_or(&n.b, on, build_scalar_f(&n.b, x->type->dtype, 0), x, from));
 	return results[0] != NULL;
 }
 
 // The axes of the matrices; the others in `rest`.
-static bool matrix_axes(const Op *op, const char *first, const char *second, int rank, int *one, int *two)
+static bool matrix_axes(const Op *op, const char *first, const char *second, int rank, int *one,
+                        int *two)
 {
 	if (rank < 2)
 		return infer_error(op, "an operand of %d axes", rank);
-	if (!infer_axis(op, op_int(op, first, 0), rank, one) || !infer_axis(op, op_int(op, second, 1), rank, two))
+	if (!infer_axis(op, op_int(op, first, 0), rank, one) ||
+	    !infer_axis(op, op_int(op, second, 1), rank, two))
 		return false;
 	return *one != *two || infer_error(op, "both axes are %d", *one);
 }
@@ -127,7 +138,8 @@ bool infer_hook_diagonal(Op *op)
 bool define_hook_diagonal(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *from[MAX_RANK];
-	int rank = x->type->rank, one = axis_norm(op_int(op, "axis1", 0), rank), two = axis_norm(op_int(op, "axis2", 1), rank);
+	int rank = x->type->rank, one = axis_norm(op_int(op, "axis1", 0), rank),
+		two = axis_norm(op_int(op, "axis2", 1), rank);
 	int64_t offset = op_int(op, "offset", 0);
 	Nest n = nest_open(b, op->results[0].type);
 	for (int d = 0, k = 0; d < rank; d++)
@@ -139,8 +151,8 @@ bool define_hook_diagonal(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// As Paddle's kernel goes over the elements in memory: in steps of the sum of all strides, `offset` further on in the row,
-// and, without wrap, only in the first cols x cols elements.
+// As Paddle's kernel goes over the elements in memory: in steps of the sum of all strides, `offset`
+// further on in the row, and, without wrap, only in the first cols x cols elements.
 bool define_hook_fill_diagonal(Builder *b, Op *op, Value **results)
 {
 	Context *c = b->ctx;
@@ -158,7 +170,9 @@ bool define_hook_fill_diagonal(Builder *b, Op *op, Value **results)
 	Nest n = nest_open(b, t);
 	Value *from = index_plus(&n.b, index_linear(&n.b, t->rank, t->dims, n.at), -offset);
 	Value *on = index_inside(&n.b, from, size), *safe = index_max(&n.b, from, index_const(&n.b, 0));
-	on = pred_and(&n.b, on, index_equal(&n.b, index_mod(&n.b, safe, index_dim(&n.b, step)), index_const(&n.b, 0)));
+	on = pred_and(
+		&n.b, on,
+		index_equal(&n.b, index_mod(&n.b, safe, index_dim(&n.b, step)), index_const(&n.b, 0)));
 	Value *column = index_plus(&n.b, index_mod(&n.b, safe, index_dim(&n.b, cols)), offset);
 	on = pred_and(&n.b, on, index_inside(&n.b, column, cols));
 	Value *fill = build_scalar_f(&n.b, t->dtype, op_number(op, "value"));
@@ -191,7 +205,7 @@ bool define_hook_fill_diagonal_tensor(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// ---- triangles -----------------------------------------------------------------------------------------------
+// ---- triangles ----------------------------------------------------------------------------------
 
 // The first position of row r in the triangle, and behind its last one.
 static void triangle_row(const Op *op, int64_t r, int64_t cols, int64_t *first, int64_t *end)
@@ -251,7 +265,7 @@ bool define_hook_triangle_indices(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// ---- products --------------------------------------------------------------------------------------------------
+// ---- products -----------------------------------------------------------------------------------
 
 bool infer_hook_kron(Op *op)
 {
@@ -260,11 +274,14 @@ bool infer_hook_kron(Op *op)
 	if (!y)
 		return false;
 	if (x->dtype != y->dtype)
-		return infer_error(op, "operands of types %s and %s", dtype_name(x->dtype), dtype_name(y->dtype));
+		return infer_error(op, "operands of types %s and %s", dtype_name(x->dtype),
+		                   dtype_name(y->dtype));
 	int rank = x->rank > y->rank ? x->rank : y->rank;
 	for (int d = 0; d < rank; d++) {
 		int i = d - rank + x->rank, j = d - rank + y->rank;
-		shape[d] = i < 0 ? y->dims[j] : j < 0 ? x->dims[i] : dim_mul(op->ctx, x->dims[i], y->dims[j]);
+		shape[d] = i < 0   ? y->dims[j]
+		           : j < 0 ? x->dims[i]
+		                   : dim_mul(op->ctx, x->dims[i], y->dims[j]);
 	}
 	return infer_result_shape(op, 0, x->dtype, rank, shape);
 }
@@ -292,7 +309,7 @@ static bool cross_axis(const Op *op, const Type *x, int *axis)
 	if (given != 9)
 		return infer_axis(op, given, x->rank, axis);
 	for (int d = 0; d < x->rank; d++)
-		if (dim_is(x->dims[*axis = d], 3))
+		if (dim_is(x->dims[ *axis = d], 3))
 			return true;
 	return infer_error(op, "no axis has size 3");
 }
@@ -309,7 +326,8 @@ bool infer_hook_cross(Op *op)
 	for (int d = 0; d < x->rank; d++)
 		if (!infer_same_dim(op, x->dims[d], y->dims[d], "sizes of the operands", &same))
 			return false;
-	return infer_same_dim(op, x->dims[axis], dim_const(op->ctx, 3), "the vectors", &same) && infer_result(op, 0, x);
+	return infer_same_dim(op, x->dims[axis], dim_const(op->ctx, 3), "the vectors", &same) &&
+	       infer_result(op, 0, x);
 }
 
 bool define_hook_cross(Builder *b, Op *op, Value **results)
@@ -325,7 +343,8 @@ bool define_hook_cross(Builder *b, Op *op, Value **results)
 		v[i] = load(&n.b, x, from);
 		v[3 - i] = load(&n.b, y, from);
 	}
-	results[0] = nest_close(&n, tensor_sub(&n.b, tensor_mul(&n.b, v[0], v[2]), tensor_mul(&n.b, v[1], v[3])));
+	results[0] = nest_close(
+		&n, tensor_sub(&n.b, tensor_mul(&n.b, v[0], v[2]), tensor_mul(&n.b, v[1], v[3])));
 	return results[0] != NULL;
 }
 
@@ -346,15 +365,19 @@ bool define_hook_cos_sim(Builder *b, Op *op, Value **results)
 bool define_hook_bilinear(Builder *b, Op *op, Value **results)
 {
 	Context *c = b->ctx;
-	const Type *x = infer_rank(op, 0, 2), *y = x ? infer_rank(op, 1, 2) : NULL, *w = y ? infer_rank(op, 2, 3) : NULL;
+	const Type *x = infer_rank(op, 0, 2), *y = x ? infer_rank(op, 1, 2) : NULL,
+			   *w = y ? infer_rank(op, 2, 3) : NULL;
 	if (!w)
 		return false;
 	const int64_t perm[] = {1, 0, 2}, last[] = {2};
-	const Dim *flat[] = {w->dims[1], dim_mul(c, w->dims[0], w->dims[2])}, *apart[] = {x->dims[0], w->dims[0], w->dims[2]};
+	const Dim *flat[] = {w->dims[1], dim_mul(c, w->dims[0], w->dims[2])},
+			  *apart[] = {x->dims[0], w->dims[0], w->dims[2]};
 	const Dim *row[] = {y->dims[0], dim_const(c, 1), y->dims[1]}, *out[] = {x->dims[0], w->dims[0]};
 	Value *right = tensor_reshape(b, tensor_transpose(b, op_operand(op, 2), 3, perm), 2, flat);
 	Value *product = build2(b, OP_PD_MATMUL, op_operand(op, 0), right, NULL);
-	product = product ? tensor_mul(b, tensor_reshape(b, product, 3, apart), tensor_reshape(b, op_operand(op, 1), 3, row)) : NULL;
+	product = product ? tensor_mul(b, tensor_reshape(b, product, 3, apart),
+	                               tensor_reshape(b, op_operand(op, 1), 3, row))
+	                  : NULL;
 	results[0] = tensor_reshape(b, tensor_reduce(b, OP_PD_SUM, product, 1, last), 2, out);
 	if (op_operand(op, 3))
 		results[0] = tensor_add(b, results[0], op_operand(op, 3));

@@ -16,8 +16,10 @@ static int letter_label(char ch)
 	return ch >= 'A' && ch <= 'Z' ? 26 + ch - 'A' : -1;
 }
 
-// Reads the letters of one operand or of the result up to `end`. `dots` is how many axes `...` stands for.
-static bool read_term(const Op *op, const char *s, const char *end, int dots, int *rank, int *labels)
+// Reads the letters of one operand or of the result up to `end`. `dots` is how many axes `...`
+// stands for.
+static bool read_term(const Op *op, const char *s, const char *end, int dots, int *rank,
+                      int *labels)
 {
 	for (*rank = 0; s < end; s++) {
 		int letter = letter_label(*s);
@@ -43,7 +45,8 @@ static int count_letters(const char *s, const char *end)
 	return n;
 }
 
-// The labels of the sizes that an operand has; equal labels must have equal sizes, those of `...` broadcast.
+// The labels of the sizes that an operand has; equal labels must have equal sizes, those of `...`
+// broadcast.
 static bool term_sizes(const Op *op, Einsum *e, int i, const Type *t)
 {
 	for (int d = 0; d < t->rank; d++) {
@@ -76,7 +79,8 @@ static void implicit_result(Einsum *e, int dots)
 
 bool einsum_read(Op *op, Einsum *e)
 {
-	const char *s = op_str(op, "equation", ""), *arrow = strstr(s, "->"), *stop = arrow ? arrow : s + strlen(s);
+	const char *s = op_str(op, "equation", ""), *arrow = strstr(s, "->"),
+			   *stop = arrow ? arrow : s + strlen(s);
 	Value *const *list;
 	int n = op_operand_list(op, 0, &list), most = 0;
 	*e = (Einsum){.n = 0};
@@ -90,11 +94,13 @@ bool einsum_read(Op *op, Einsum *e)
 		const Type *t = list[e->n]->type;
 		int dots = t->rank - count_letters(s, end);
 		if (dots < 0 || dots > EINSUM_LABELS - FIRST_DOT)
-			return infer_error(op, "term %d of the equation is for a tensor of another rank", e->n + 1);
+			return infer_error(op, "term %d of the equation is for a tensor of another rank",
+			                   e->n + 1);
 		if (!read_term(op, s, end, dots, &e->rank[e->n], e->label[e->n]))
 			return false;
 		if (e->rank[e->n] != t->rank)
-			return infer_error(op, "term %d of the equation is for a tensor of another rank", e->n + 1);
+			return infer_error(op, "term %d of the equation is for a tensor of another rank",
+			                   e->n + 1);
 		most = dots > most ? dots : most;
 		if (!term_sizes(op, e, e->n, t))
 			return false;

@@ -1,11 +1,13 @@
-// Fourier transforms as loop nests (ir/ops/complex.yaml). Along an axis of known size n = r1 r2 .. rp a nest for each factor:
-// the axis is seen as K x r x m (K: digits of the frequency that are done, the first digit outermost), and
+// Fourier transforms as loop nests (ir/ops/complex.yaml). Along an axis of known size n = r1 r2 ..
+// rp a nest for each factor: the axis is seen as K x r x m (K: digits of the frequency that are
+// done, the first digit outermost), and
 //
 //     Y[k, q, j2] = sum over j1 < r of X[k, j1, j2] exp(s i 2 pi (j1 m + j2) q / (r m))
 //
-// takes one digit more (Cooley and Tukey, decimation in frequency, with the twiddle factors in the sum). The last nest reads
-// the digits in the order that puts frequencies where they belong. A size that only a run knows is one sum over all of it.
-// Real and imaginary parts are tensors of their own in between, so that nests are of real numbers.
+// takes one digit more (Cooley and Tukey, decimation in frequency, with the twiddle factors in the
+// sum). The last nest reads the digits in the order that puts frequencies where they belong. A size
+// that only a run knows is one sum over all of it. Real and imaginary parts are tensors of their
+// own in between, so that nests are of real numbers.
 #include "ir/build/nest.h"
 #include "ir/infer/infer.h"
 
@@ -67,14 +69,16 @@ static void turn_load(const Transform *f, Builder *b, Value *step, Value **cosin
 		*sine = load(b, f->sines, &step);
 		return;
 	}
-	Value *part = apply2(b, OP_PD_DIVIDE, scalar_from_index(b, step, DT_F64), scalar_from_index(b, index_dim(b, f->n), DT_F64));
+	Value *part = apply2(b, OP_PD_DIVIDE, scalar_from_index(b, step, DT_F64),
+	                     scalar_from_index(b, index_dim(b, f->n), DT_F64));
 	Value *angle = apply2(b, OP_PD_MULTIPLY, part, build_scalar_f(b, DT_F64, f->sign * full_turn));
 	*cosine = scalar_cast(b, apply1(b, OP_PD_COS, angle), f->t);
 	*sine = scalar_cast(b, apply1(b, OP_PD_SIN, angle), f->t);
 }
 
 // One stage's sum: part 0 real, 1 imaginary. x: [outer, done, r, m, inner].
-static Value *stage_sum(const Transform *f, Nest *n, Parts x, int part, Value *const *at, Value *q, const Dim *r, const Dim *m)
+static Value *stage_sum(const Transform *f, Nest *n, Parts x, int part, Value *const *at, Value *q,
+                        const Dim *r, const Dim *m)
 {
 	Context *c = f->b->ctx;
 	Nest s = reduce_open(&n->b, "sum", f->t, 1, &r);
@@ -87,18 +91,21 @@ static Value *stage_sum(const Transform *f, Nest *n, Parts x, int part, Value *c
 	Value *re = load(&s.b, x.re, from), *v = tensor_mul(&s.b, re, part ? sine : cosine);
 	if (x.im) {
 		Value *im = load(&s.b, x.im, from);
-		v = part ? tensor_add(&s.b, v, tensor_mul(&s.b, im, cosine)) : tensor_sub(&s.b, v, tensor_mul(&s.b, im, sine));
+		v = part ? tensor_add(&s.b, v, tensor_mul(&s.b, im, cosine))
+		         : tensor_sub(&s.b, v, tensor_mul(&s.b, im, sine));
 	}
 	return reduce_close(&s, v);
 }
 
 static Parts parts_reshape(const Transform *f, Parts x, int rank, const Dim *const *dims)
 {
-	Parts p = {tensor_reshape(f->b, x.re, rank, dims), x.im ? tensor_reshape(f->b, x.im, rank, dims) : NULL};
+	Parts p = {tensor_reshape(f->b, x.re, rank, dims),
+	           x.im ? tensor_reshape(f->b, x.im, rank, dims) : NULL};
 	return p;
 }
 
-// A stage that is not the last: [outer, done, r, m, inner] gives [outer, done, r (the new digit), m, inner].
+// A stage that is not the last: [outer, done, r, m, inner] gives [outer, done, r (the new digit),
+// m, inner].
 static Parts stage(const Transform *f, Parts x, int64_t done, int64_t r, const Dim *m)
 {
 	Context *c = f->b->ctx;
@@ -113,7 +120,8 @@ static Parts stage(const Transform *f, Parts x, int64_t done, int64_t r, const D
 	return (Parts){results[0], results[1]};
 }
 
-// The place among the digits done of the frequency whose digits `at` has: the first digit is its lowest.
+// The place among the digits done of the frequency whose digits `at` has: the first digit is its
+// lowest.
 static Value *digits_place(Builder *b, Value *at, int nfactor, const int64_t *factors, Value **last)
 {
 	Value *place = index_const(b, 0), *rest = at;
@@ -127,19 +135,23 @@ static Value *digits_place(Builder *b, Value *at, int nfactor, const int64_t *fa
 }
 
 // The last stage, of the first `count` frequencies.
-static Parts last_stage(const Transform *f, Parts x, int nfactor, const int64_t *factors, const Dim *count, bool imaginary)
+static Parts last_stage(const Transform *f, Parts x, int nfactor, const int64_t *factors,
+                        const Dim *count, bool imaginary)
 {
 	Context *c = f->b->ctx;
 	int64_t done = 1;
 	for (int i = 0; i + 1 < nfactor; i++)
 		done *= factors[i];
-	const Dim *one = dim_const(c, 1), *r = dim_is_const(f->n) ? dim_const(c, factors[nfactor - 1]) : f->n;
-	const Dim *dims[] = {f->outer, dim_const(c, done), r, one, f->inner}, *out[] = {f->outer, count, f->inner};
+	const Dim *one = dim_const(c, 1),
+			  *r = dim_is_const(f->n) ? dim_const(c, factors[nfactor - 1]) : f->n;
+	const Dim *dims[] = {f->outer, dim_const(c, done), r, one, f->inner},
+			  *out[] = {f->outer, count, f->inner};
 	x = parts_reshape(f, x, 5, dims);
 	const Type *t = type_tensor(c, f->t, 3, out, 0), *types[] = {t, t};
 	Nest n = nest_open_several(f->b, imaginary ? 2 : 1, types);
 	Value *q, *place = digits_place(&n.b, n.at[1], nfactor, factors, &q);
-	Value *at[] = {n.at[0], place, NULL, index_const(&n.b, 0), n.at[2]}, *v[2], *results[2] = {NULL, NULL};
+	Value *at[] = {n.at[0], place, NULL, index_const(&n.b, 0), n.at[2]}, *v[2],
+		  *results[2] = {NULL, NULL};
 	for (int part = 0; part < 1 + imaginary; part++)
 		v[part] = stage_sum(f, &n, x, part, at, q, r, one);
 	nest_close_several(&n, v, results);
@@ -147,18 +159,21 @@ static Parts last_stage(const Transform *f, Parts x, int nfactor, const int64_t 
 }
 
 // Along one axis; `count` frequencies are wanted.
-static Parts transform_axis(Builder *b, Parts x, int axis, double sign, const Dim *count, bool imaginary)
+static Parts transform_axis(Builder *b, Parts x, int axis, double sign, const Dim *count,
+                            bool imaginary)
 {
 	Context *c = b->ctx;
 	if (!x.re)
 		return x;
 	const Type *t = x.re->type;
 	const Dim *shape[MAX_RANK], *one = dim_const(c, 1);
-	Transform f = {.b = b, .t = t->dtype, .sign = sign, .outer = one, .n = t->dims[axis], .inner = one};
+	Transform f = {
+		.b = b, .t = t->dtype, .sign = sign, .outer = one, .n = t->dims[axis], .inner = one};
 	for (int d = 0; d < t->rank; d++) {
 		shape[d] = d == axis ? count : t->dims[d];
 		if (d != axis)
-			*(d < axis ? &f.outer : &f.inner) = dim_mul(c, d < axis ? f.outer : f.inner, t->dims[d]);
+			*(d < axis ? &f.outer : &f.inner) = dim_mul(c, d < axis ? f.outer : f.inner,
+			                                            t->dims[d]);
 	}
 	int64_t factors[MAX_FACTORS] = {1}, done = 1;
 	int nfactor = 1;
@@ -175,7 +190,8 @@ static Parts transform_axis(Builder *b, Parts x, int axis, double sign, const Di
 	return parts_reshape(&f, x, t->rank, shape);
 }
 
-// All n elements of the axis of which x has the first half: the others are the conjugates from behind.
+// All n elements of the axis of which x has the first half: the others are the conjugates from
+// behind.
 static Parts mirrored(Builder *b, Parts x, int axis, const Dim *size)
 {
 	Context *c = b->ctx;
@@ -183,16 +199,20 @@ static Parts mirrored(Builder *b, Parts x, int axis, const Dim *size)
 	memcpy(shape, x.re->type->dims, sizeof shape[0] * (size_t)x.re->type->rank);
 	const Dim *have = shape[axis];
 	shape[axis] = size;
-	const Type *t = type_tensor(c, x.re->type->dtype, x.re->type->rank, shape, 0), *types[] = {t, t};
+	const Type *t = type_tensor(c, x.re->type->dtype, x.re->type->rank, shape, 0),
+			   *types[] = {t, t};
 	Nest n = nest_open_several(b, 2, types);
 	Value *zero = build_scalar_f(&n.b, t->dtype, 0), *results[2] = {NULL, NULL}, *from[MAX_RANK];
 	memcpy(from, n.at, sizeof from);
 	Value *half = index_const(&n.b, 2), *at = n.at[axis];
-	Value *first = index_less(&n.b, at, index_plus(&n.b, index_div(&n.b, index_dim(&n.b, size), half), 1));
+	Value *first = index_less(&n.b, at,
+	                          index_plus(&n.b, index_div(&n.b, index_dim(&n.b, size), half), 1));
 	from[axis] = index_where(&n.b, first, at, index_sub(&n.b, index_dim(&n.b, size), at));
-	Value *there = index_less(&n.b, from[axis], index_dim(&n.b, have)); // padded with zeros where there are too few
+	Value *there = index_less(&n.b, from[axis],
+	                          index_dim(&n.b, have)); // padded with zeros where there are too few
 	Value *im = load_or(&n.b, there, zero, x.im, from);
-	Value *v[] = {load_or(&n.b, there, zero, x.re, from), index_where(&n.b, first, im, apply1(&n.b, OP_PD_NEGATIVE, im))};
+	Value *v[] = {load_or(&n.b, there, zero, x.re, from),
+	              index_where(&n.b, first, im, apply1(&n.b, OP_PD_NEGATIVE, im))};
 	nest_close_several(&n, v, results);
 	return (Parts){results[0], results[1]};
 }
@@ -245,13 +265,16 @@ bool define_hook_fft(Builder *b, Op *op, Value **results)
 	if (!t || !fft_axes(op, t, &n, axes))
 		return false;
 	bool to_real = op->code == OP_PD_FFT_C2R, from_real = op->code == OP_PD_FFT_R2C;
-	if (dtype_is_complex(t->dtype) == from_real || (from_real && t->dtype != DT_F32 && t->dtype != DT_F64))
+	if (dtype_is_complex(t->dtype) == from_real ||
+	    (from_real && t->dtype != DT_F32 && t->dtype != DT_F64))
 		return infer_error(op, "the operand holds %s", dtype_name(t->dtype));
 	double sign = op_bool(op, "forward", true) ? -1 : 1;
 	Value *x = op_operand(op, 0);
-	Parts p = {from_real ? x : build1(b, OP_PD_REAL, x, NULL), from_real ? NULL : build1(b, OP_PD_IMAG, x, NULL)};
+	Parts p = {from_real ? x : build1(b, OP_PD_REAL, x, NULL),
+	           from_real ? NULL : build1(b, OP_PD_IMAG, x, NULL)};
 	int last = axes[n - 1];
-	const Dim *one = dim_const(c, 1), *two = dim_const(c, 2), *size = t->dims[last], *total = one, *count = size;
+	const Dim *one = dim_const(c, 1), *two = dim_const(c, 2), *size = t->dims[last], *total = one,
+			  *count = size;
 	if (to_real) {
 		int64_t given = op_int(op, "last_dim_size", 0);
 		size = given > 0 ? dim_const(c, given) : dim_mul(c, two, dim_sub(c, size, one));
@@ -282,7 +305,8 @@ bool infer_hook_as_complex(Op *op)
 	const Dim *same;
 	if (!x || x->rank < 1 || (x->dtype != DT_F32 && x->dtype != DT_F64))
 		return x && infer_error(op, "needs an axis of f32 or f64");
-	return infer_same_dim(op, x->dims[x->rank - 1], dim_const(op->ctx, 2), "the parts of a number", &same) &&
+	return infer_same_dim(op, x->dims[x->rank - 1], dim_const(op->ctx, 2), "the parts of a number",
+	                      &same) &&
 	       infer_result_shape(op, 0, x->dtype == DT_F64 ? DT_C128 : DT_C64, x->rank - 1, x->dims);
 }
 
@@ -299,7 +323,7 @@ bool define_hook_as_complex(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// ---- signals ---------------------------------------------------------------------------------------------
+// ---- signals ------------------------------------------------------------------------------------
 
 // Whether frames lie along the first axis; only the ends are possible.
 static bool frame_axis(const Op *op, bool *first)
@@ -319,11 +343,13 @@ bool infer_hook_frame(Op *op)
 	if (!x || !frame_axis(op, &first))
 		return false;
 	if (length < 1 || hop < 1 || x->rank < 1 || x->rank + 1 > MAX_RANK)
-		return infer_error(op, "frames of %lld elements, %lld apart", (long long)length, (long long)hop);
+		return infer_error(op, "frames of %lld elements, %lld apart", (long long)length,
+		                   (long long)hop);
 	const Dim *size = x->dims[first ? 0 : x->rank - 1];
 	if (dim_is_const(size) && size->value < length)
 		return infer_error(op, "frames are longer than the axis");
-	const Dim *count = dim_add(c, dim_div(c, dim_sub(c, size, dim_const(c, length)), dim_const(c, hop)), dim_const(c, 1));
+	const Dim *count = dim_add(
+		c, dim_div(c, dim_sub(c, size, dim_const(c, length)), dim_const(c, hop)), dim_const(c, 1));
 	int rest = x->rank - 1;
 	for (int d = 0; d < rest; d++)
 		shape[first ? d + 2 : d] = x->dims[first ? d + 1 : d];
@@ -341,7 +367,8 @@ bool define_hook_frame(Builder *b, Op *op, Value **results)
 	Value *frame = n.at[first ? 0 : rest + 1], *in = n.at[first ? 1 : rest];
 	for (int d = 0; d < rest; d++)
 		from[first ? d + 1 : d] = n.at[first ? d + 2 : d];
-	from[first ? 0 : rest] = index_add(&n.b, index_times(&n.b, frame, op_int(op, "hop_length", 1)), in);
+	from[first ? 0 : rest] = index_add(&n.b, index_times(&n.b, frame, op_int(op, "hop_length", 1)),
+	                                   in);
 	results[0] = nest_close(&n, load(&n.b, x, from));
 	return results[0] != NULL;
 }
@@ -361,11 +388,13 @@ bool infer_hook_overlap_add(Op *op)
 	const Dim *count = x->dims[first ? 0 : rest + 1], *length = x->dims[first ? 1 : rest];
 	for (int d = 0; d < rest; d++)
 		shape[first ? d + 1 : d] = x->dims[first ? d + 2 : d];
-	shape[first ? 0 : rest] = dim_add(c, dim_mul(c, dim_sub(c, count, dim_const(c, 1)), dim_const(c, hop)), length);
+	shape[first ? 0 : rest] = dim_add(
+		c, dim_mul(c, dim_sub(c, count, dim_const(c, 1)), dim_const(c, hop)), length);
 	return infer_result_shape(op, 0, x->dtype, x->rank - 1, shape);
 }
 
-// A sum over the frames that may reach a position: the one that begins last before it, and those before.
+// A sum over the frames that may reach a position: the one that begins last before it, and those
+// before.
 bool define_hook_overlap_add(Builder *b, Op *op, Value **results)
 {
 	Context *c = b->ctx;
@@ -373,7 +402,8 @@ bool define_hook_overlap_add(Builder *b, Op *op, Value **results)
 	int rest = x->type->rank - 2;
 	int64_t hop = op_int(op, "hop_length", 1);
 	bool first = op_int(op, "axis", -1) == 0;
-	const Dim *count = x->type->dims[first ? 0 : rest + 1], *length = x->type->dims[first ? 1 : rest];
+	const Dim *count = x->type->dims[first ? 0 : rest + 1],
+			  *length = x->type->dims[first ? 1 : rest];
 	const Dim *reach = dim_div(c, dim_add(c, length, dim_const(c, hop - 1)), dim_const(c, hop));
 	Nest n = nest_open(b, op->results[0].type);
 	Value *at = n.at[first ? 0 : rest];

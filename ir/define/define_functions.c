@@ -1,5 +1,5 @@
-// Special functions of one number (ir/ops/special_functions.yaml), in f64 and rounded at the end, so that one series serves
-// every type.
+// Special functions of one number (ir/ops/special_functions.yaml), in f64 and rounded at the end,
+// so that one series serves every type.
 #include "ir/build/nest.h"
 #include "ir/infer/infer.h"
 
@@ -32,34 +32,45 @@ static Value *polynomial(Builder *b, Value *x, int n, const double *c)
 // Giles, "Approximating the erfinv function" (2010), and two steps of Newton.
 static Value *erfinv_of(Builder *b, Value *x)
 {
-	static const double near[] = {1.50140941, 0.246640727, -0.00417768164, -0.00125372503, 0.00021858087, -4.39150654e-06,
+	static const double near[] = {1.50140941,     0.246640727,    -0.00417768164,
+	                              -0.00125372503, 0.00021858087,  -4.39150654e-06,
 	                              -3.5233877e-06, 3.43273939e-07, 2.81022636e-08};
-	static const double far[] = {2.83297682, 1.00167406, 0.00943887047, -0.0076224613, 0.00573950773, -0.00367342844,
+	static const double far[] = {2.83297682,    1.00167406,     0.00943887047,
+	                             -0.0076224613, 0.00573950773,  -0.00367342844,
 	                             0.00134934322, 0.000100950558, -0.000200214257};
-	Value *one = number(b, 1), *size = apply1(b, OP_PD_ABS, x), *inside = apply2(b, OP_PD_LESS_THAN, size, one);
+	Value *one = number(b, 1), *size = apply1(b, OP_PD_ABS, x),
+		  *inside = apply2(b, OP_PD_LESS_THAN, size, one);
 	Value *safe = index_where(b, inside, x, number(b, 0));
-	Value *w = apply1(b, OP_PD_NEGATIVE, apply1(b, OP_PD_LOG1P, apply1(b, OP_PD_NEGATIVE, tensor_mul(b, safe, safe))));
+	Value *w = apply1(b, OP_PD_NEGATIVE,
+	                  apply1(b, OP_PD_LOG1P, apply1(b, OP_PD_NEGATIVE, tensor_mul(b, safe, safe))));
 	Value *close = apply2(b, OP_PD_LESS_THAN, w, number(b, 5));
 	Value *tail = plus(b, apply1(b, OP_PD_SQRT, w), -3);
-	Value *p = index_where(b, close, polynomial(b, plus(b, w, -2.5), 9, near), polynomial(b, tail, 9, far));
+	Value *p = index_where(b, close, polynomial(b, plus(b, w, -2.5), 9, near),
+	                       polynomial(b, tail, 9, far));
 	Value *y = tensor_mul(b, p, safe);
 	for (int i = 0; i < 2; i++) {
 		Value *away = tensor_sub(b, apply1(b, OP_PD_ERF, y), safe);
-		Value *slope = times(b, apply1(b, OP_PD_EXP, apply1(b, OP_PD_NEGATIVE, tensor_mul(b, y, y))), 1.1283791670955126);
+		Value *slope = times(b,
+		                     apply1(b, OP_PD_EXP, apply1(b, OP_PD_NEGATIVE, tensor_mul(b, y, y))),
+		                     1.1283791670955126);
 		y = tensor_sub(b, y, tensor_div(b, away, slope));
 	}
 	return index_where(b, inside, y, times(b, x, INFINITY)); // as Paddle has it outside, too
 }
 
-// I0 or I1: the power series up to 20, the asymptotic one behind (relative errors below 1e-16 on both sides).
+// I0 or I1: the power series up to 20, the asymptotic one behind (relative errors below 1e-16 on
+// both sides).
 static Value *bessel_of(Builder *b, Value *x, int order, bool scaled)
 {
 	enum { TERMS = 56, FAR_TERMS = 24 };
-	Value *size = apply1(b, OP_PD_ABS, x), *close = apply2(b, OP_PD_LESS_EQUAL, size, number(b, 20)), *one = number(b, 1);
-	Value *low = apply2(b, OP_PD_MINIMUM, size, number(b, 20)), *high = apply2(b, OP_PD_MAXIMUM, size, number(b, 20));
+	Value *size = apply1(b, OP_PD_ABS, x),
+		  *close = apply2(b, OP_PD_LESS_EQUAL, size, number(b, 20)), *one = number(b, 1);
+	Value *low = apply2(b, OP_PD_MINIMUM, size, number(b, 20)),
+		  *high = apply2(b, OP_PD_MAXIMUM, size, number(b, 20));
 	Value *quarter = times(b, tensor_mul(b, low, low), 0.25), *series = one, *tail = one;
 	for (int k = TERMS; k > 0; k--)
-		series = plus(b, times(b, tensor_mul(b, series, quarter), 1.0 / ((double)k * (k + order))), 1);
+		series = plus(b, times(b, tensor_mul(b, series, quarter), 1.0 / ((double)k * (k + order))),
+		              1);
 	series = order ? tensor_mul(b, series, times(b, low, 0.5)) : series;
 	Value *inverse = tensor_div(b, one, times(b, high, 8));
 	for (int k = FAR_TERMS; k > 0; k--) {
@@ -73,7 +84,8 @@ static Value *bessel_of(Builder *b, Value *x, int order, bool scaled)
 		tail = tensor_mul(b, tail, apply1(b, OP_PD_EXP, high));
 	Value *v = index_where(b, close, series, tail);
 	if (order)
-		v = index_where(b, apply2(b, OP_PD_LESS_THAN, x, number(b, 0)), apply1(b, OP_PD_NEGATIVE, v), v);
+		v = index_where(b, apply2(b, OP_PD_LESS_THAN, x, number(b, 0)),
+		                apply1(b, OP_PD_NEGATIVE, v), v);
 	return index_where(b, apply1(b, OP_PD_ISNAN, x), x, v);
 }
 
@@ -83,19 +95,24 @@ static Value *power(Builder *b, Value *base, int64_t n)
 	return apply2(b, OP_PD_ELEMENTWISE_POW, base, number(b, (double)n));
 }
 
-// The Hurwitz zeta function at s (over 1) and q: terms until q + k is over 9, then the formula of Euler and Maclaurin.
+// The Hurwitz zeta function at s (over 1) and q: terms until q + k is over 9, then the formula of
+// Euler and Maclaurin.
 static Value *zeta_of(Builder *b, int64_t s, Value *q)
 {
-	static const double factors[] = {12, -720, 30240, -1209600, 47900160, -1892437580.3183792, 74724249600, -2950130727918.1645};
+	static const double factors[] = {
+		12, -720, 30240, -1209600, 47900160, -1892437580.3183792, 74724249600, -2950130727918.1645};
 	enum { MOST_TERMS = 4096, TERMS = 10 };
 	const Dim *most = dim_const(b->ctx, MOST_TERMS);
-	Value *need = apply1(b, OP_PD_CEIL, apply2(b, OP_PD_MAXIMUM, tensor_sub(b, number(b, TERMS), q), number(b, TERMS)));
+	Value *need = apply1(
+		b, OP_PD_CEIL,
+		apply2(b, OP_PD_MAXIMUM, tensor_sub(b, number(b, TERMS), q), number(b, TERMS)));
 	Value *enough = apply2(b, OP_PD_LESS_THAN, need, number(b, MOST_TERMS));
 	need = index_where(b, enough, need, number(b, TERMS));
 	Value *count = index_from_data(b, scalar_cast(b, need, DT_I64), most, false);
 	Nest r = reduce_open_counted(b, "sum", DT_F64, most, count);
 	Value *at = tensor_add(&r.b, q, scalar_from_index(&r.b, r.at[0], DT_F64));
-	Value *sum = reduce_close(&r, power(&r.b, at, -s)), *w = tensor_add(b, q, need), *last = power(b, w, -s);
+	Value *sum = reduce_close(&r, power(&r.b, at, -s)), *w = tensor_add(b, q, need),
+		  *last = power(b, w, -s);
 	sum = tensor_add(b, sum, tensor_div(b, tensor_mul(b, last, w), number(b, (double)s - 1)));
 	sum = tensor_add(b, sum, times(b, last, 0.5));
 	Value *term = tensor_div(b, last, w), *squared = tensor_mul(b, w, w);
@@ -125,14 +142,11 @@ bool define_hook_function(Builder *b, Op *op, Value **results)
 	Nest n = nest_open(b, op->results[0].type);
 	Value *x = scalar_cast(&n.b, load(&n.b, op_operand(op, 0), n.at), DT_F64), *v;
 	switch (op->code) {
-	case OP_PD_ERFINV:
-		v = erfinv_of(&n.b, x);
-		break;
-	case OP_PD_POLYGAMMA:
-		v = polygamma_of(&n.b, op, x);
-		break;
+	case OP_PD_ERFINV: v = erfinv_of(&n.b, x); break;
+	case OP_PD_POLYGAMMA: v = polygamma_of(&n.b, op, x); break;
 	default:
-		v = bessel_of(&n.b, x, op->code == OP_PD_I1 || op->code == OP_PD_I1E, op->code == OP_PD_I0E || op->code == OP_PD_I1E);
+		v = bessel_of(&n.b, x, op->code == OP_PD_I1 || op->code == OP_PD_I1E,
+		              op->code == OP_PD_I0E || op->code == OP_PD_I1E);
 		break;
 	}
 	results[0] = v ? nest_close(&n, v) : NULL;

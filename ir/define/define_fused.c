@@ -1,4 +1,5 @@
-// Operators that stand for several, and small ones of Paddle's models (ir/ops/fused.yaml): types and meaning.
+// Operators that stand for several, and small ones of Paddle's models (ir/ops/fused.yaml): types
+// and meaning.
 #include "ir/build/build.h"
 #include "ir/build/nest.h"
 #include "ir/define/define.h"
@@ -19,7 +20,9 @@ bool define_hook_fsp(Builder *b, Op *op, Value **results)
 		const Dim *dims[] = {t->dims[0], t->dims[1], size};
 		flat[i] = tensor_reshape(b, op_operand(op, i), 3, dims);
 	}
-	Value *sum = flat[0] && flat[1] ? build2(b, OP_PD_MATMUL, flat[0], flat[1], "transpose_y", attr_bool(c, true), NULL) : NULL;
+	Value *sum = flat[0] && flat[1] ? build2(b, OP_PD_MATMUL, flat[0], flat[1], "transpose_y",
+	                                         attr_bool(c, true), NULL)
+	                                : NULL;
 	if (!sum)
 		return false;
 	Nest n = nest_open(b, sum->type);
@@ -43,11 +46,14 @@ bool define_hook_cvm(Builder *b, Op *op, Value **results)
 		return results[0] != NULL;
 	}
 	Nest n = nest_open(b, t);
-	Value *first[] = {n.at[0], index_const(&n.b, 0)}, *one = build_scalar_f(&n.b, t->dtype, 1), *own = load(&n.b, x, n.at);
+	Value *first[] = {n.at[0], index_const(&n.b, 0)}, *one = build_scalar_f(&n.b, t->dtype, 1),
+		  *own = load(&n.b, x, n.at);
 	Value *shows = apply1(&n.b, OP_PD_LOG, tensor_add(&n.b, load(&n.b, x, first), one));
 	Value *log = apply1(&n.b, OP_PD_LOG, tensor_add(&n.b, own, one));
-	Value *v = index_where(&n.b, index_equal(&n.b, n.at[1], index_const(&n.b, 1)), tensor_sub(&n.b, log, shows), own);
-	results[0] = nest_close(&n, index_where(&n.b, index_equal(&n.b, n.at[1], index_const(&n.b, 0)), log, v));
+	Value *v = index_where(&n.b, index_equal(&n.b, n.at[1], index_const(&n.b, 1)),
+	                       tensor_sub(&n.b, log, shows), own);
+	results[0] = nest_close(
+		&n, index_where(&n.b, index_equal(&n.b, n.at[1], index_const(&n.b, 0)), log, v));
 	return results[0] != NULL;
 }
 
@@ -61,12 +67,13 @@ bool define_hook_number_count(Builder *b, Op *op, Value **results)
 	Value *flat = tensor_reshape(b, op_operand(op, 0), 1, &numel);
 	Nest n = nest_open(b, type_tensor(b->ctx, t->dtype, 1, &count, 0));
 	Nest s = reduce_open(&n.b, "sum", t->dtype, 1, &numel);
-	Value *here = apply2(&s.b, OP_PD_EQUAL, load(&s.b, flat, s.at), scalar_from_index(&s.b, n.at[0], t->dtype));
+	Value *here = apply2(&s.b, OP_PD_EQUAL, load(&s.b, flat, s.at),
+	                     scalar_from_index(&s.b, n.at[0], t->dtype));
 	results[0] = flat ? nest_close(&n, reduce_close(&s, scalar_cast(&s.b, here, t->dtype))) : NULL;
 	return results[0] != NULL;
 }
 
-// ---- boxes ------------------------------------------------------------------------------------------------------
+// ---- boxes --------------------------------------------------------------------------------------
 
 bool define_hook_polygon_box(Builder *b, Op *op, Value **results)
 {
@@ -74,9 +81,11 @@ bool define_hook_polygon_box(Builder *b, Op *op, Value **results)
 	if (!t)
 		return false;
 	Nest n = nest_open(b, t);
-	Value *even = index_equal(&n.b, index_mod(&n.b, n.at[1], index_const(&n.b, 2)), index_const(&n.b, 0));
+	Value *even = index_equal(&n.b, index_mod(&n.b, n.at[1], index_const(&n.b, 2)),
+	                          index_const(&n.b, 0));
 	Value *at = index_times(&n.b, index_where(&n.b, even, n.at[3], n.at[2]), 4);
-	results[0] = nest_close(&n, tensor_sub(&n.b, scalar_from_index(&n.b, at, t->dtype), load(&n.b, op_operand(op, 0), n.at)));
+	results[0] = nest_close(&n, tensor_sub(&n.b, scalar_from_index(&n.b, at, t->dtype),
+	                                       load(&n.b, op_operand(op, 0), n.at)));
 	return results[0] != NULL;
 }
 
@@ -100,7 +109,8 @@ bool define_hook_iou_similarity(Builder *b, Op *op, Value **results)
 		q[i] = load(&n.b, op_operand(op, 1), to);
 	}
 	for (int i = 0; i < 2; i++) {
-		Value *low = apply2(&n.b, OP_PD_MAXIMUM, p[i], q[i]), *high = apply2(&n.b, OP_PD_MINIMUM, p[i + 2], q[i + 2]);
+		Value *low = apply2(&n.b, OP_PD_MAXIMUM, p[i], q[i]),
+			  *high = apply2(&n.b, OP_PD_MINIMUM, p[i + 2], q[i + 2]);
 		Value *length = apply2(&n.b, OP_PD_MAXIMUM, side(&n.b, low, high, more), zero);
 		common = common ? tensor_mul(&n.b, common, length) : length;
 	}
@@ -117,7 +127,8 @@ bool infer_hook_nms(Op *op)
 {
 	const Type *t = infer_rank(op, 0, 2);
 	const Dim *same, *size = t ? found_size(op, t->dims[0]) : NULL;
-	return t && infer_same_dim(op, t->dims[1], dim_const(op->ctx, 4), "the corners of a box", &same) &&
+	return t &&
+	       infer_same_dim(op, t->dims[1], dim_const(op->ctx, 4), "the corners of a box", &same) &&
 	       infer_result_shape(op, 0, DT_I64, 1, &size);
 }
 
@@ -129,7 +140,8 @@ bool define_hook_nms(Builder *b, Op *op, Value **results)
 	Value *order = nest_close(&o, scalar_from_index(&o.b, o.at[0], DT_I32));
 	Nest s = nest_open(b, type_tensor(c, DT_I32, 0, NULL, 0));
 	Value *count = nest_close(&s, scalar_from_index(&s.b, index_dim(&s.b, t->dims[0]), DT_I32));
-	Chosen kept = select_apart(b, op_operand(op, 0), (Chosen){order, count}, op_number(op, "iou_threshold"), 1, false);
+	Chosen kept = select_apart(b, op_operand(op, 0), (Chosen){order, count},
+	                           op_number(op, "iou_threshold"), 1, false);
 	if (!kept.at || !bind_size(b, kept.count, out->dims[0]))
 		return false;
 	Nest n = nest_open(b, out);
@@ -137,7 +149,7 @@ bool define_hook_nms(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// ---- views that are copies here ------------------------------------------------------------------------------------
+// ---- views that are copies here -----------------------------------------------------------------
 
 bool define_hook_as_strided(Builder *b, Op *op, Value **results)
 {
@@ -148,14 +160,16 @@ bool define_hook_as_strided(Builder *b, Op *op, Value **results)
 	int rank = op_ints(op, "dims", sizes, MAX_RANK);
 	if (!t)
 		return false;
-	if (rank < 0 || op_ints(op, "stride", strides, MAX_RANK) != rank || offset % (int64_t)dtype_size(t->dtype))
+	if (rank < 0 || op_ints(op, "stride", strides, MAX_RANK) != rank ||
+	    offset % (int64_t)dtype_size(t->dtype))
 		return infer_error(op, "sizes and strides do not belong together");
 	last = offset /= (int64_t)dtype_size(t->dtype); // Paddle counts it in bytes
 	for (int d = 0; d < rank; d++) {
 		dims[d] = dim_const(c, sizes[d]);
 		last += (sizes[d] - 1) * strides[d];
 		if (sizes[d] < 1 || strides[d] < 0)
-			return infer_error(op, "a size of %lld, a stride of %lld", (long long)sizes[d], (long long)strides[d]);
+			return infer_error(op, "a size of %lld, a stride of %lld", (long long)sizes[d],
+			                   (long long)strides[d]);
 	}
 	if (!type_const_numel(t, &numel) || offset < 0 || last >= numel)
 		return infer_error(op, "elements outside of the operand");
@@ -178,10 +192,13 @@ bool define_hook_tensor_unfold(Builder *b, Op *op, Value **results)
 	int axis;
 	if (!t || !infer_axis(op, op_int(op, "axis", 0), t->rank, &axis))
 		return false;
-	if (size < 1 || step < 1 || t->rank >= MAX_RANK || (dim_is_const(t->dims[axis]) && t->dims[axis]->value < size))
+	if (size < 1 || step < 1 || t->rank >= MAX_RANK ||
+	    (dim_is_const(t->dims[axis]) && t->dims[axis]->value < size))
 		return infer_error(op, "pieces of %lld, %lld apart", (long long)size, (long long)step);
 	memcpy(dims, t->dims, sizeof dims[0] * (size_t)t->rank);
-	dims[axis] = dim_add(c, dim_div(c, dim_sub(c, dims[axis], dim_const(c, size)), dim_const(c, step)), dim_const(c, 1));
+	dims[axis] = dim_add(c,
+	                     dim_div(c, dim_sub(c, dims[axis], dim_const(c, size)), dim_const(c, step)),
+	                     dim_const(c, 1));
 	dims[t->rank] = dim_const(c, size);
 	Nest n = nest_open(b, type_tensor(c, t->dtype, t->rank + 1, dims, 0));
 	memcpy(from, n.at, sizeof from);
@@ -200,7 +217,8 @@ bool define_hook_index_select_strided(Builder *b, Op *op, Value **results)
 	if (!t || !infer_axis(op, op_int(op, "axis", 0), t->rank, &axis))
 		return false;
 	if (!dim_is_const(t->dims[axis]) || at < 0 || at >= t->dims[axis]->value)
-		return infer_error(op, "the axis has no position %lld, or its size is not known", (long long)at);
+		return infer_error(op, "the axis has no position %lld, or its size is not known",
+		                   (long long)at);
 	for (int d = 0; d < t->rank; d++)
 		if (d != axis)
 			dims[k++] = t->dims[d];
@@ -212,7 +230,7 @@ bool define_hook_index_select_strided(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// ---- quantisation ----------------------------------------------------------------------------------------------------
+// ---- quantisation -------------------------------------------------------------------------------
 
 bool define_hook_quantize_abs_max(Builder *b, Op *op, Value **results)
 {
@@ -229,10 +247,12 @@ bool define_hook_quantize_abs_max(Builder *b, Op *op, Value **results)
 			axes[n++] = d;
 	const Dim *size = axis < 0 ? dim_const(c, 1) : t->dims[axis];
 	Value *x = op_operand(op, 0), *largest = apply1(b, OP_PD_ABS, x);
-	results[1] = tensor_reshape(b, n ? tensor_reduce(b, OP_PD_MAX, largest, n, axes) : largest, 1, &size);
+	results[1] = tensor_reshape(b, n ? tensor_reduce(b, OP_PD_MAX, largest, n, axes) : largest, 1,
+	                            &size);
 	bool back = op_bool(op, "back", false);
-	results[0] = results[1] ? build2(b, back ? OP_PD_QUANTIZE_DEQUANTIZE : OP_PD_QUANTIZE_LINEAR, x, results[1], "quant_axis",
-	                                 attr_int(c, axis < 0 ? -1 : axis), "bit_length", attr_int(c, op_int(op, "bit_length", 8)),
+	results[0] = results[1] ? build2(b, back ? OP_PD_QUANTIZE_DEQUANTIZE : OP_PD_QUANTIZE_LINEAR, x,
+	                                 results[1], "quant_axis", attr_int(c, axis < 0 ? -1 : axis),
+	                                 "bit_length", attr_int(c, op_int(op, "bit_length", 8)),
 	                                 "round_type", attr_int(c, op_int(op, "round_type", 1)), NULL)
 	                        : NULL;
 	return results[0] != NULL;
@@ -244,9 +264,12 @@ bool define_hook_dequantize_log(Builder *b, Op *op, Value **results)
 	if (!table)
 		return false;
 	Nest n = nest_open(b, type_like(b->ctx, t, table->dtype));
-	Value *x = scalar_cast(&n.b, load(&n.b, op_operand(op, 0), n.at), DT_I64), *zero = build_scalar_f(&n.b, DT_I64, 0);
-	Value *below = apply2(&n.b, OP_PD_LESS_THAN, x, zero), *moved = tensor_add(&n.b, x, build_scalar_f(&n.b, DT_I64, 128));
-	Value *at = index_from_data(&n.b, index_where(&n.b, below, moved, x), table->dims[0], false), *v = load(&n.b, op_operand(op, 1), &at);
+	Value *x = scalar_cast(&n.b, load(&n.b, op_operand(op, 0), n.at), DT_I64),
+		  *zero = build_scalar_f(&n.b, DT_I64, 0);
+	Value *below = apply2(&n.b, OP_PD_LESS_THAN, x, zero),
+		  *moved = tensor_add(&n.b, x, build_scalar_f(&n.b, DT_I64, 128));
+	Value *at = index_from_data(&n.b, index_where(&n.b, below, moved, x), table->dims[0], false),
+		  *v = load(&n.b, op_operand(op, 1), &at);
 	results[0] = nest_close(&n, index_where(&n.b, below, apply1(&n.b, OP_PD_NEGATIVE, v), v));
 	return results[0] != NULL;
 }

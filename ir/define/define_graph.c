@@ -1,4 +1,5 @@
-// Messages along the edges of graphs, and pooling of segments (ir/ops/graph.yaml): types and meaning.
+// Messages along the edges of graphs, and pooling of segments (ir/ops/graph.yaml): types and
+// meaning.
 #include "ir/build/nest.h"
 #include "ir/infer/geometry.h"
 #include "ir/infer/infer.h"
@@ -12,7 +13,8 @@
 static bool aligned(Builder *b, Value **x, Value **y)
 {
 	Value **less = (*x)->type->rank < (*y)->type->rank ? x : y;
-	int rank = (*x)->type->rank > (*y)->type->rank ? (*x)->type->rank : (*y)->type->rank, have = (*less)->type->rank;
+	int rank = (*x)->type->rank > (*y)->type->rank ? (*x)->type->rank : (*y)->type->rank,
+		have = (*less)->type->rank;
 	const Dim *dims[MAX_RANK];
 	if (have == rank)
 		return true;
@@ -40,7 +42,8 @@ bool define_hook_send_uv(Builder *b, Op *op, Value **results)
 {
 	if (!infer_rank(op, 2, 1) || !infer_rank(op, 3, 1))
 		return false;
-	results[0] = message(b, op, tensor_rows(b, op_operand(op, 0), op_operand(op, 2)), tensor_rows(b, op_operand(op, 1), op_operand(op, 3)));
+	results[0] = message(b, op, tensor_rows(b, op_operand(op, 0), op_operand(op, 2)),
+	                     tensor_rows(b, op_operand(op, 1), op_operand(op, 3)));
 	return results[0] != NULL;
 }
 
@@ -49,7 +52,8 @@ bool infer_hook_graph(Op *op)
 	Context *c = op->ctx;
 	bool edges = op->code == OP_PD_SEND_UE_RECV;
 	const Type *x = infer_tensor(op, 0), *y = x && edges ? infer_tensor(op, 1) : NULL;
-	const Type *source = x ? infer_rank(op, 1 + edges, 1) : NULL, *end = source ? infer_rank(op, 2 + edges, 1) : NULL;
+	const Type *source = x ? infer_rank(op, 1 + edges, 1) : NULL,
+			   *end = source ? infer_rank(op, 2 + edges, 1) : NULL;
 	const Dim *size, *shape[MAX_RANK] = {NULL}, *same;
 	int rank;
 	if (!end || (edges && !y))
@@ -60,25 +64,30 @@ bool infer_hook_graph(Op *op)
 		return false;
 	rank = x->rank;
 	memcpy(shape, x->dims, sizeof shape[0] * (size_t)rank);
-	if (y && !infer_broadcast(op, x->rank - 1, x->dims + 1, y->rank - 1, y->dims + 1, &rank, shape + 1))
+	if (y &&
+	    !infer_broadcast(op, x->rank - 1, x->dims + 1, y->rank - 1, y->dims + 1, &rank, shape + 1))
 		return false;
 	rank += y != NULL;
 	int n = infer_resolve(op, "out_size", &size, 1);
 	if (n < 0 && op_operand(op, 3 + edges))
 		return false;
 	shape[0] = n == 1 && !(dim_is_const(size) && size->value <= 0) ? size : x->dims[0];
-	return infer_result_shape(op, 0, x->dtype, rank, shape) && infer_result_shape(op, 1, DT_I32, 1, shape) && c;
+	return infer_result_shape(op, 0, x->dtype, rank, shape) &&
+	       infer_result_shape(op, 1, DT_I32, 1, shape) && c;
 }
 
-// Of the messages whose end is row at[0] the sum, the largest or the smallest, and how many there are.
-static Value *received(Nest *n, Value *messages, Value *ends, const Dim *nodes, const char *kind, Value **count)
+// Of the messages whose end is row at[0] the sum, the largest or the smallest, and how many there
+// are.
+static Value *received(Nest *n, Value *messages, Value *ends, const Dim *nodes, const char *kind,
+                       Value **count)
 {
 	DType t = messages->type->dtype;
 	const Dim *edges = messages->type->dims[0];
 	Value *from[MAX_RANK];
 	memcpy(from, n->at, sizeof from);
 	Nest s = reduce_open(&n->b, "sum", DT_I32, 1, &edges);
-	Value *here = index_equal(&s.b, index_from_data(&s.b, load(&s.b, ends, s.at), nodes, false), n->at[0]);
+	Value *here = index_equal(&s.b, index_from_data(&s.b, load(&s.b, ends, s.at), nodes, false),
+	                          n->at[0]);
 	*count = reduce_close(&s, scalar_cast(&s.b, here, DT_I32));
 	bool sum = !strcmp(kind, "sum");
 	Nest r = reduce_open(&n->b, kind, t, 1, &edges);
@@ -95,10 +104,14 @@ static Value *received(Nest *n, Value *messages, Value *ends, const Dim *nodes, 
 }
 
 // The reduction of the rows of `messages` whose end is each row of the result.
-static bool receive(Builder *b, const Op *op, const char *how, Value *messages, Value *ends, const Type *out, Value **result)
+static bool receive(Builder *b, const Op *op, const char *how, Value *messages, Value *ends,
+                    const Type *out, Value **result)
 {
 	bool mean = !strcasecmp(how, "MEAN");
-	const char *kind = !strcasecmp(how, "SUM") || mean ? "sum" : !strcasecmp(how, "MAX") ? "max" : !strcasecmp(how, "MIN") ? "min" : NULL;
+	const char *kind = !strcasecmp(how, "SUM") || mean ? "sum"
+	                   : !strcasecmp(how, "MAX")       ? "max"
+	                   : !strcasecmp(how, "MIN")       ? "min"
+	                                                   : NULL;
 	if (!kind)
 		return infer_error(op, "unknown reduction '%s'", how);
 	Value *count;
@@ -114,15 +127,18 @@ static bool receive(Builder *b, const Op *op, const char *how, Value *messages, 
 bool define_hook_graph(Builder *b, Op *op, Value **results)
 {
 	bool edges = op->code == OP_PD_SEND_UE_RECV;
-	Value *messages = tensor_rows(b, op_operand(op, 0), op_operand(op, 1 + edges)), *ends = op_operand(op, 2 + edges);
+	Value *messages = tensor_rows(b, op_operand(op, 0), op_operand(op, 1 + edges)),
+		  *ends = op_operand(op, 2 + edges);
 	if (edges)
 		messages = message(b, op, messages, op_operand(op, 1));
-	if (!messages || !receive(b, op, op_str(op, "reduce_op", "SUM"), messages, ends, op->results[0].type, &results[0]))
+	if (!messages || !receive(b, op, op_str(op, "reduce_op", "SUM"), messages, ends,
+	                          op->results[0].type, &results[0]))
 		return false;
 	Nest n = nest_open(b, op->results[1].type);
 	Nest s = reduce_open(&n.b, "sum", DT_I32, 1, ends->type->dims);
 	Value *at = index_from_data(&s.b, load(&s.b, ends, s.at), op->results[1].type->dims[0], false);
-	results[1] = nest_close(&n, reduce_close(&s, scalar_cast(&s.b, index_equal(&s.b, at, n.at[0]), DT_I32)));
+	results[1] = nest_close(
+		&n, reduce_close(&s, scalar_cast(&s.b, index_equal(&s.b, at, n.at[0]), DT_I32)));
 	return results[1] != NULL;
 }
 

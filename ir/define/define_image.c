@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-// ---- small scalar arithmetic -------------------------------------------------------------------------------
+// ---- small scalar arithmetic --------------------------------------------------------------------
 
 static Value *number(Builder *b, double v)
 {
@@ -48,17 +48,19 @@ static Value *last_of(Builder *b, const Dim *size)
 // A number that is a whole position, brought into [0, size).
 static Value *position(Builder *b, Value *x, const Dim *size)
 {
-	return index_from_data(b, scalar_cast(b, clamp(b, x, 0, last_of(b, size)), DT_I64), size, false);
+	return index_from_data(b, scalar_cast(b, clamp(b, x, 0, last_of(b, size)), DT_I64), size,
+	                       false);
 }
 
-// ---- interpolation -------------------------------------------------------------------------------------------
+// ---- interpolation ------------------------------------------------------------------------------
 
-// How far one step of the result goes in the image, in single precision as Paddle has it. A result of one
-// element looks at the first.
+// How far one step of the result goes in the image, in single precision as Paddle has it. A result
+// of one element looks at the first.
 static Value *interp_ratio(Builder *b, const Op *op, const Resize *r, int i)
 {
 	Context *c = b->ctx;
-	bool corners = op_bool(op, "align_corners", true), known = dim_is_const(r->in[i]) && dim_is_const(r->out[i]);
+	bool corners = op_bool(op, "align_corners", true),
+		 known = dim_is_const(r->in[i]) && dim_is_const(r->out[i]);
 	bool scaled = r->scale[i] > 0 && op_bool(op, "use_scale_ratio", true);
 	const Dim *one = dim_const(c, 1), *in = r->in[i], *out = r->out[i];
 	if (dim_is(out, 1))
@@ -71,7 +73,8 @@ static Value *interp_ratio(Builder *b, const Op *op, const Resize *r, int i)
 	}
 	if (known)
 		return number(b, (float)in->value / (float)out->value);
-	Value *x = scalar_from_index(b, index_dim(b, in), DT_F32), *steps = index_max(b, index_dim(b, out), index_const(b, 1));
+	Value *x = scalar_from_index(b, index_dim(b, in), DT_F32),
+		  *steps = index_max(b, index_dim(b, out), index_const(b, 1));
 	Value *ratio = tensor_div(b, x, scalar_from_index(b, steps, DT_F32));
 	Value *several = index_less(b, index_const(b, 1), index_dim(b, r->out[i]));
 	return index_where(b, several, ratio, number(b, 0));
@@ -120,7 +123,8 @@ bool define_hook_nearest_interp(Builder *b, Op *op, Value **results)
 }
 
 // The ratio as a fraction of whole numbers, where it is one.
-static bool ratio_fraction(Context *c, const Op *op, const Resize *r, int i, const Dim **num, const Dim **den)
+static bool ratio_fraction(Context *c, const Op *op, const Resize *r, int i, const Dim **num,
+                           const Dim **den)
 {
 	const Dim *one = dim_const(c, 1);
 	*num = r->in[i];
@@ -143,9 +147,9 @@ static bool ratio_fraction(Context *c, const Op *op, const Resize *r, int i, con
 	return false;
 }
 
-// A place between positions of one axis: the position below as an index (-1 at least), and how far above it.
-// Whole numbers find the position where they can: interpolation does not jump when rounding puts the place
-// on the other side of one.
+// A place between positions of one axis: the position below as an index (-1 at least), and how far
+// above it. Whole numbers find the position where they can: interpolation does not jump when
+// rounding puts the place on the other side of one.
 typedef struct Place {
 	Value *low, *rest;
 } Place;
@@ -165,7 +169,8 @@ static Place interp_place(Builder *b, const Op *op, const Resize *r, int i, Valu
 		p.low = index_plus(b, position(b, plus(b, floor_of(b, x), 1), beyond), -1);
 	} else if (half) {
 		Value *twice = index_mul(b, index_plus(b, index_times(b, at, 2), 1), index_dim(b, num));
-		p.low = index_div(b, index_add(b, twice, index_dim(b, den)), index_dim(b, dim_mul(c, den, dim_const(c, 2))));
+		p.low = index_div(b, index_add(b, twice, index_dim(b, den)),
+		                  index_dim(b, dim_mul(c, den, dim_const(c, 2))));
 		p.low = index_plus(b, p.low, -1);
 	} else {
 		p.low = index_div(b, index_mul(b, at, index_dim(b, num)), index_dim(b, den));
@@ -220,7 +225,8 @@ bool define_hook_linear_interp(Builder *b, Op *op, Value **results)
 		for (int i = 0; i < r.n; i++) {
 			int side = corner >> (r.n - 1 - i) & 1;
 			from[r.axis[i]] = pairs[i].at[side];
-			weight = weight ? tensor_mul(&n.b, weight, pairs[i].weight[side]) : pairs[i].weight[side];
+			weight = weight ? tensor_mul(&n.b, weight, pairs[i].weight[side])
+			                : pairs[i].weight[side];
 		}
 		Value *term = tensor_mul(&n.b, scalar_cast(&n.b, load(&n.b, x, from), DT_F32), weight);
 		sum = sum ? tensor_add(&n.b, sum, term) : term;
@@ -274,13 +280,15 @@ bool define_hook_bicubic_interp(Builder *b, Op *op, Value **results)
 		return false;
 	Nest n = nest_open(b, op->results[0].type);
 	memcpy(from, n.at, sizeof from);
-	Quad y = cubic_quad(&n.b, op, &r, 0, n.at[r.axis[0]]), z = cubic_quad(&n.b, op, &r, 1, n.at[r.axis[1]]);
+	Quad y = cubic_quad(&n.b, op, &r, 0, n.at[r.axis[0]]),
+		 z = cubic_quad(&n.b, op, &r, 1, n.at[r.axis[1]]);
 	for (int k = 0; k < 4; k++) {
 		Value *row = NULL;
 		from[r.axis[0]] = y.at[k];
 		for (int j = 0; j < 4; j++) {
 			from[r.axis[1]] = z.at[j];
-			Value *term = tensor_mul(&n.b, scalar_cast(&n.b, load(&n.b, x, from), DT_F32), z.weight[j]);
+			Value *term = tensor_mul(&n.b, scalar_cast(&n.b, load(&n.b, x, from), DT_F32),
+			                         z.weight[j]);
 			row = row ? tensor_add(&n.b, row, term) : term;
 		}
 		row = tensor_mul(&n.b, row, y.weight[k]);
@@ -290,7 +298,7 @@ bool define_hook_bicubic_interp(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// ---- sampling at given positions -----------------------------------------------------------------------------
+// ---- sampling at given positions ----------------------------------------------------------------
 
 // Brings a position back into the image, mirrored at its edges as often as needed.
 static Value *reflected(Builder *b, Value *x, const Dim *size, bool corners)
@@ -320,7 +328,11 @@ static Value *grid_position(Builder *b, const Op *op, Value *g, const Dim *size)
 	if (corners)
 		x = tensor_mul(b, times(b, plus(b, g, 1), 0.5), last_of(b, size));
 	else
-		x = times(b, plus(b, tensor_mul(b, plus(b, g, 1), scalar_from_index(b, index_dim(b, size), DT_F32)), -1), 0.5);
+		x = times(
+			b,
+			plus(b, tensor_mul(b, plus(b, g, 1), scalar_from_index(b, index_dim(b, size), DT_F32)),
+		         -1),
+			0.5);
 	if (!strcmp(padding, "border"))
 		return clamp(b, x, 0, last_of(b, size));
 	return !strcmp(padding, "reflection") && x ? reflected(b, x, size, corners) : x;
@@ -337,7 +349,8 @@ static Value *number_inside(Builder *b, Value *x, const Dim *size)
 
 bool define_hook_grid_sample(Builder *b, Op *op, Value **results)
 {
-	Value *x = op_operand(op, 0), *grid = op_operand(op, 1), *from[MAX_RANK], *at[MAX_RANK], *sum = NULL;
+	Value *x = op_operand(op, 0), *grid = op_operand(op, 1), *from[MAX_RANK], *at[MAX_RANK],
+		  *sum = NULL;
 	int n = x->type->rank - 2;
 	bool nearest = !strcmp(op_str(op, "mode", "bilinear"), "nearest");
 	Value *low[3], *weight[3];
@@ -375,7 +388,7 @@ bool define_hook_grid_sample(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// ---- channels to space ----------------------------------------------------------------------------------------
+// ---- channels to space --------------------------------------------------------------------------
 
 bool define_hook_pixel_shuffle(Builder *b, Op *op, Value **results)
 {

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-// ---- gathering -----------------------------------------------------------------------------------------
+// ---- gathering ----------------------------------------------------------------------------------
 
 bool define_hook_gather(Builder *b, Op *op, Value **results)
 {
@@ -54,7 +54,8 @@ bool define_hook_take_along_axis(Builder *b, Op *op, Value **results)
 	int axis = axis_norm(op_int(op, "axis", 1), x->type->rank);
 	Nest n = nest_open(b, op->results[0].type);
 	memcpy(from, n.at, sizeof from);
-	from[axis] = index_from_data(&n.b, load(&n.b, op_operand(op, 1), n.at), x->type->dims[axis], false);
+	from[axis] = index_from_data(&n.b, load(&n.b, op_operand(op, 1), n.at), x->type->dims[axis],
+	                             false);
 	for (int d = 0; d < x->type->rank; d++)
 		if (d != axis && dim_is(x->type->dims[d], 1))
 			from[d] = index_const(&n.b, 0);
@@ -101,14 +102,15 @@ bool define_hook_one_hot(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// ---- as many elements as the data say ----------------------------------------------------------------------
+// ---- as many elements as the data say -----------------------------------------------------------
 
 // The positions of the elements that are not zero; binds the size of the result to their number.
 static Value *find_nonzero(Builder *b, Value *x, const Dim *total)
 {
 	Nest n = nest_open(b, type_like(b->ctx, x->type, DT_BOOL));
 	Value *zero = build_scalar_f(&n.b, x->type->dtype, 0);
-	Chosen found = select_true(b, nest_close(&n, apply2(&n.b, OP_PD_NOT_EQUAL, load(&n.b, x, n.at), zero)));
+	Chosen found = select_true(
+		b, nest_close(&n, apply2(&n.b, OP_PD_NOT_EQUAL, load(&n.b, x, n.at), zero)));
 	return found.at && bind_size(b, found.count, total) ? found.at : NULL;
 }
 
@@ -124,7 +126,8 @@ bool define_hook_nonzero(Builder *b, Op *op, Value **results)
 	index_split(&n.b, at, x->type->rank, x->type->dims, from);
 	Value *element = x->type->rank ? from[0] : index_const(&n.b, 0);
 	for (int d = 1; d < x->type->rank; d++)
-		element = index_where(&n.b, index_equal(&n.b, n.at[1], index_const(&n.b, d)), from[d], element);
+		element = index_where(&n.b, index_equal(&n.b, n.at[1], index_const(&n.b, d)), from[d],
+		                      element);
 	results[0] = nest_close(&n, element);
 	return results[0] != NULL;
 }
@@ -135,7 +138,8 @@ bool define_hook_masked_select(Builder *b, Op *op, Value **results)
 	const Type *out = op->results[0].type;
 	const Dim *shape[MAX_RANK];
 	int rank;
-	if (!infer_broadcast(op, x->type->rank, x->type->dims, mask->type->rank, mask->type->dims, &rank, shape))
+	if (!infer_broadcast(op, x->type->rank, x->type->dims, mask->type->rank, mask->type->dims,
+	                     &rank, shape))
 		return false;
 	x = tensor_spread(b, x, rank, shape);
 	mask = tensor_spread(b, mask, rank, shape);
@@ -152,7 +156,7 @@ bool define_hook_masked_select(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// ---- making ------------------------------------------------------------------------------------------------
+// ---- making -------------------------------------------------------------------------------------
 
 // A scalar of the exact value that a number attribute holds.
 static Value *scalar_attr(Builder *b, const Attr *a, DType t)
@@ -171,7 +175,8 @@ bool define_hook_full(Builder *b, Op *op, Value **results)
 	const Type *out = op->results[0].type;
 	Value *value = op_operand_named(op, "value_tensor");
 	Nest n = nest_open(b, out);
-	Value *element = value ? load_scalar(&n.b, value) : scalar_attr(&n.b, op_attr(op, "value"), out->dtype);
+	Value *element = value ? load_scalar(&n.b, value)
+	                       : scalar_attr(&n.b, op_attr(op, "value"), out->dtype);
 	results[0] = nest_close(&n, element);
 	return results[0] != NULL;
 }
@@ -210,8 +215,8 @@ bool define_hook_arange(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// start + step * i in the first half, stop - step * (num - 1 - i) in the second, in double: so that both
-// ends are exact.
+// start + step * i in the first half, stop - step * (num - 1 - i) in the second, in double: so that
+// both ends are exact.
 bool define_hook_linspace(Builder *b, Op *op, Value **results)
 {
 	Context *c = b->ctx;
@@ -224,7 +229,8 @@ bool define_hook_linspace(Builder *b, Op *op, Value **results)
 		return results[0] != NULL;
 	}
 	Value *stop = scalar_cast(&n.b, load_scalar(&n.b, op_operand(op, 1)), DT_F64);
-	Value *parts = scalar_from_index(&n.b, index_max(&n.b, index_dim(&n.b, last), index_const(&n.b, 1)), DT_F64);
+	Value *parts = scalar_from_index(
+		&n.b, index_max(&n.b, index_dim(&n.b, last), index_const(&n.b, 1)), DT_F64);
 	Value *left = scalar_from_index(&n.b, index_sub(&n.b, index_dim(&n.b, last), n.at[0]), DT_F64);
 	Value *done = scalar_from_index(&n.b, n.at[0], DT_F64);
 	if (!start || !stop || !parts || !left || !done)

@@ -25,7 +25,8 @@ static Value *reduced(Builder *b, const Op *op, Value *x)
 		return NULL;
 	}
 	Nest n = nest_open(b, type_tensor(b->ctx, x->type->dtype, 0, NULL, 0));
-	Value *rows = nest_close(&n, scalar_from_index(&n.b, index_dim(&n.b, x->type->dims[0]), x->type->dtype));
+	Value *rows = nest_close(
+		&n, scalar_from_index(&n.b, index_dim(&n.b, x->type->dims[0]), x->type->dtype));
 	return tensor_div(b, sum_all(b, x), rows);
 }
 
@@ -42,19 +43,22 @@ bool define_hook_nll_loss(Builder *b, Op *op, Value **results)
 	if (x->rank < 2 || t->rank != x->rank - 1)
 		return infer_error(op, "labels of %d axes for an operand of %d", t->rank, x->rank);
 	for (int d = 0; d < t->rank; d++)
-		if (!infer_same_dim(op, t->dims[d], x->dims[d ? d + 1 : 0], "sizes of the operand and of the labels", &same))
+		if (!infer_same_dim(op, t->dims[d], x->dims[d ? d + 1 : 0],
+		                    "sizes of the operand and of the labels", &same))
 			return false;
 	const Type *type = type_like(c, t, x->dtype), *types[] = {type, type};
 	Nest n = nest_open_several(b, 2, types);
 	Value *number = load(&n.b, label, n.at), *zero = build_scalar_f(&n.b, x->dtype, 0);
-	Value *counts = apply2(&n.b, OP_PD_NOT_EQUAL, number, build_scalar_f(&n.b, t->dtype, op_number(op, "ignore_index")));
+	Value *counts = apply2(&n.b, OP_PD_NOT_EQUAL, number,
+	                       build_scalar_f(&n.b, t->dtype, op_number(op, "ignore_index")));
 	Value *class = index_where(&n.b, counts, number, build_scalar_f(&n.b, t->dtype, 0));
 	for (int d = 0; d < t->rank; d++)
 		from[d ? d + 1 : 0] = n.at[d];
 	from[1] = index_from_data(&n.b, class, x->dims[1], false);
 	Value *w = weight ? load(&n.b, weight, &from[1]) : build_scalar_f(&n.b, x->dtype, 1);
 	w = index_where(&n.b, counts, w, zero);
-	Value *loss = apply2(&n.b, OP_PD_MULTIPLY, apply1(&n.b, OP_PD_NEGATIVE, load(&n.b, op_operand(op, 0), from)), w);
+	Value *loss = apply2(&n.b, OP_PD_MULTIPLY,
+	                     apply1(&n.b, OP_PD_NEGATIVE, load(&n.b, op_operand(op, 0), from)), w);
 	Value *const elements[] = {index_where(&n.b, counts, loss, zero), w};
 	Value *parts[2];
 	if (!nest_close_several(&n, elements, parts))
@@ -80,7 +84,8 @@ bool define_hook_kldiv_loss(Builder *b, Op *op, Value **results)
 		return false;
 	Nest n = nest_open(b, t);
 	Value *x = load(&n.b, op_operand(op, 0), n.at), *target = load(&n.b, op_operand(op, 1), n.at);
-	Value *zero = build_scalar_f(&n.b, t->dtype, 0), *positive = apply2(&n.b, OP_PD_GREATER_THAN, target, zero);
+	Value *zero = build_scalar_f(&n.b, t->dtype, 0),
+		  *positive = apply2(&n.b, OP_PD_GREATER_THAN, target, zero);
 	Value *v = tensor_mul(&n.b, target, tensor_sub(&n.b, apply1(&n.b, OP_PD_LOG, target), x));
 	results[0] = reduced(b, op, nest_close(&n, index_where(&n.b, positive, v, zero)));
 	return results[0] != NULL;
@@ -98,9 +103,11 @@ bool define_hook_label_smooth(Builder *b, Op *op, Value **results)
 		return false;
 	Nest n = nest_open(b, t);
 	Value *part = build_scalar_f(&n.b, t->dtype, epsilon);
-	Value *v = tensor_mul(&n.b, load(&n.b, op_operand(op, 0), n.at), build_scalar_f(&n.b, t->dtype, 1 - epsilon));
+	Value *v = tensor_mul(&n.b, load(&n.b, op_operand(op, 0), n.at),
+	                      build_scalar_f(&n.b, t->dtype, 1 - epsilon));
 	Value *other = prior ? tensor_mul(&n.b, part, load(&n.b, prior, &n.at[t->rank - 1]))
-	                     : tensor_div(&n.b, part, scalar_from_index(&n.b, index_dim(&n.b, classes), t->dtype));
+	                     : tensor_div(&n.b, part,
+	                                  scalar_from_index(&n.b, index_dim(&n.b, classes), t->dtype));
 	results[0] = nest_close(&n, tensor_add(&n.b, v, other));
 	return results[0] != NULL;
 }
@@ -110,7 +117,8 @@ bool define_hook_accuracy(Builder *b, Op *op, Value **results)
 	Context *c = b->ctx;
 	const Type *indices = infer_rank(op, 1, 2), *label = indices ? infer_tensor(op, 2) : NULL;
 	const Dim *rows;
-	if (!label || label->rank < 1 || !infer_same_dim(op, indices->dims[0], label->dims[0], "rows and labels", &rows))
+	if (!label || label->rank < 1 ||
+	    !infer_same_dim(op, indices->dims[0], label->dims[0], "rows and labels", &rows))
 		return false;
 	const Type *one = type_tensor(c, DT_I32, 0, NULL, 0);
 	Nest n = nest_open(b, one);
@@ -119,16 +127,18 @@ bool define_hook_accuracy(Builder *b, Op *op, Value **results)
 	Value *at[] = {r.at[0], k.at[0]}, *own[MAX_RANK] = {r.at[0]};
 	for (int d = 1; d < label->rank; d++)
 		own[d] = index_const(&k.b, 0);
-	Value *hit = apply2(&k.b, OP_PD_EQUAL, scalar_cast(&k.b, load(&k.b, op_operand(op, 1), at), DT_I64),
+	Value *hit = apply2(&k.b, OP_PD_EQUAL,
+	                    scalar_cast(&k.b, load(&k.b, op_operand(op, 1), at), DT_I64),
 	                    scalar_cast(&k.b, load(&k.b, op_operand(op, 2), own), DT_I64));
 	results[1] = nest_close(&n, reduce_close(&r, scalar_cast(&r.b, reduce_close(&k, hit), DT_I32)));
 	Nest t = nest_open(b, one);
 	results[2] = nest_close(&t, scalar_from_index(&t.b, index_dim(&t.b, rows), DT_I32));
-	results[0] = tensor_div(b, tensor_cast(b, results[1], DT_F32), tensor_cast(b, results[2], DT_F32));
+	results[0] = tensor_div(b, tensor_cast(b, results[1], DT_F32),
+	                        tensor_cast(b, results[2], DT_F32));
 	return results[0] && results[1] && results[2];
 }
 
-// ---- normalisations -----------------------------------------------------------------------------------------
+// ---- normalisations -----------------------------------------------------------------------------
 
 bool define_hook_renorm(Builder *b, Op *op, Value **results)
 {
@@ -143,7 +153,8 @@ bool define_hook_renorm(Builder *b, Op *op, Value **results)
 	Value *x = op_operand(op, 0), *p = tensor_number(b, t->dtype, op_number(op, "p"));
 	Value *most = tensor_number(b, t->dtype, op_number(op, "max_norm"));
 	Value *powers = apply2(b, OP_PD_ELEMENTWISE_POW, apply1(b, OP_PD_ABS, x), p);
-	Value *size = apply2(b, OP_PD_ELEMENTWISE_POW, n ? tensor_reduce(b, OP_PD_SUM, powers, n, axes) : powers,
+	Value *size = apply2(b, OP_PD_ELEMENTWISE_POW,
+	                     n ? tensor_reduce(b, OP_PD_SUM, powers, n, axes) : powers,
 	                     tensor_number(b, t->dtype, 1 / op_number(op, "p")));
 	Value *shorter = tensor_div(b, most, tensor_add(b, size, tensor_number(b, t->dtype, 1e-7)));
 	Value *over = size ? build2(b, OP_PD_GREATER_THAN, size, most, NULL) : NULL;
@@ -162,7 +173,8 @@ bool define_hook_rms_norm(Builder *b, Op *op, Value **results)
 		return false;
 	if (op_number(op, "quant_scale") > 0)
 		return infer_error(op, "quantised results are not supported");
-	Value *x = op_operand(op, 0), *scale = op_operand_named(op, "scale"), *bias = op_operand_named(op, "bias");
+	Value *x = op_operand(op, 0), *scale = op_operand_named(op, "scale"),
+		  *bias = op_operand_named(op, "bias");
 	if (op_operand_named(op, "residual"))
 		x = tensor_add(b, x, op_operand_named(op, "residual"));
 	if (op_operand_named(op, "bias_in"))
@@ -174,8 +186,15 @@ bool define_hook_rms_norm(Builder *b, Op *op, Value **results)
 	}
 	Value *wide = tensor_cast(b, x, t->dtype == DT_F64 ? DT_F64 : DT_F32);
 	Value *mean = wide ? tensor_reduce(b, OP_PD_MEAN, tensor_mul(b, wide, wide), n, axes) : NULL;
-	Value *root = mean ? apply1(b, OP_PD_RSQRT, tensor_add(b, mean, tensor_number(b, mean->type->dtype, op_number(op, "epsilon")))) : NULL;
-	Value *y = root ? tensor_mul(b, tensor_mul(b, wide, root), tensor_cast(b, tensor_reshape(b, scale, n, shape), mean->type->dtype)) : NULL;
+	Value *root =
+		mean ? apply1(b, OP_PD_RSQRT,
+	                  tensor_add(b, mean,
+	                             tensor_number(b, mean->type->dtype, op_number(op, "epsilon"))))
+			 : NULL;
+	Value *y = root ? tensor_mul(
+						  b, tensor_mul(b, wide, root),
+						  tensor_cast(b, tensor_reshape(b, scale, n, shape), mean->type->dtype))
+	                : NULL;
 	if (bias && y)
 		y = tensor_add(b, y, tensor_cast(b, tensor_reshape(b, bias, n, shape), mean->type->dtype));
 	results[0] = y ? tensor_cast(b, y, t->dtype) : NULL;
@@ -199,17 +218,21 @@ bool define_hook_data_norm(Builder *b, Op *op, Value **results)
 	Nest n = nest_open(b, t);
 	memcpy(from, n.at, sizeof from);
 	Value *own = load(&n.b, x, n.at);
-	Value *y = tensor_mul(&n.b, tensor_sub(&n.b, own, load(&n.b, results[1], &n.at[last])), load(&n.b, results[2], &n.at[last]));
+	Value *y = tensor_mul(&n.b, tensor_sub(&n.b, own, load(&n.b, results[1], &n.at[last])),
+	                      load(&n.b, results[2], &n.at[last]));
 	if (op_bool(op, "enable_scale_and_shift", false)) {
 		if (!op_operand_named(op, "scale_w") || !op_operand_named(op, "bias"))
 			return infer_error(op, "scale_w and bias are missing");
-		y = tensor_add(&n.b, tensor_mul(&n.b, y, load(&n.b, op_operand_named(op, "scale_w"), &n.at[last])),
-		               load(&n.b, op_operand_named(op, "bias"), &n.at[last]));
+		y = tensor_add(
+			&n.b, tensor_mul(&n.b, y, load(&n.b, op_operand_named(op, "scale_w"), &n.at[last])),
+			load(&n.b, op_operand_named(op, "bias"), &n.at[last]));
 	}
 	if (slot > 0) { // a slot that begins with (next to) 0 was not there
 		from[last] = index_times(&n.b, index_div(&n.b, n.at[last], index_const(&n.b, slot)), slot);
-		Value *shown = apply1(&n.b, OP_PD_ABS, load(&n.b, x, from)), *none = build_scalar_f(&n.b, t->dtype, 1e-7);
-		y = index_where(&n.b, apply2(&n.b, OP_PD_LESS_THAN, shown, none), build_scalar_f(&n.b, t->dtype, 0), y);
+		Value *shown = apply1(&n.b, OP_PD_ABS, load(&n.b, x, from)),
+			  *none = build_scalar_f(&n.b, t->dtype, 1e-7);
+		y = index_where(&n.b, apply2(&n.b, OP_PD_LESS_THAN, shown, none),
+		                build_scalar_f(&n.b, t->dtype, 0), y);
 	}
 	results[0] = nest_close(&n, y);
 	return results[0] != NULL;
@@ -227,7 +250,9 @@ static Value *shortened(Builder *b, Value *v, double eps)
 
 static Value *product(Builder *b, Value *x, Value *y, bool transposed)
 {
-	return x && y ? build2(b, OP_PD_MATMUL, x, y, "transpose_x", attr_bool(b->ctx, transposed), NULL) : NULL;
+	return x && y
+	           ? build2(b, OP_PD_MATMUL, x, y, "transpose_x", attr_bool(b->ctx, transposed), NULL)
+	           : NULL;
 }
 
 bool define_hook_spectral_norm(Builder *b, Op *op, Value **results)
@@ -249,7 +274,8 @@ bool define_hook_spectral_norm(Builder *b, Op *op, Value **results)
 	flat[0] = t->dims[axis];
 	Value *w = tensor_reshape(b, tensor_transpose(b, op_operand(op, 0), t->rank, perm), 2, flat);
 	const Dim *rows[] = {flat[0], one}, *cols[] = {flat[1], one};
-	Value *u = tensor_reshape(b, op_operand(op, 1), 2, rows), *v = tensor_reshape(b, op_operand(op, 2), 2, cols);
+	Value *u = tensor_reshape(b, op_operand(op, 1), 2, rows),
+		  *v = tensor_reshape(b, op_operand(op, 2), 2, cols);
 	if (rounds < 0 || rounds > 1000)
 		return infer_error(op, "%lld rounds", (long long)rounds);
 	for (int64_t i = 0; i < rounds; i++) {

@@ -1,5 +1,5 @@
-// Attributes that only data tell (ir/ops/tensor.yaml): an axis that moves to the front, and slices with strides that
-// are not known. Their sizes are found at run time (types: infer_mutable.c).
+// Attributes that only data tell (ir/ops/tensor.yaml): an axis that moves to the front, and slices
+// with strides that are not known. Their sizes are found at run time (types: infer_mutable.c).
 #include "ir/build/build.h"
 #include "ir/build/infer.h"
 #include "ir/build/nest.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-// ---- an axis that moves ----------------------------------------------------------------------------------
+// ---- an axis that moves -------------------------------------------------------------------------
 
 // The axis of x that axis d of the result is.
 static Value *axis_source(Builder *b, const Op *op, Value *axis, int d)
@@ -38,9 +38,12 @@ static bool bind_moved(Builder *b, Op *op)
 		Value *from = axis_source(&n.b, op, axis, d), *here = NULL;
 		for (int k = 0; k < x->rank; k++) {
 			Value *of = index_dim(&n.b, x->dims[k]);
-			here = here ? index_where(&n.b, index_equal(&n.b, from, index_const(&n.b, k)), of, here) : of;
+			here = here ? index_where(&n.b, index_equal(&n.b, from, index_const(&n.b, k)), of, here)
+			            : of;
 		}
-		size = size ? index_where(&n.b, index_equal(&n.b, n.at[0], index_const(&n.b, d)), here, size) : here;
+		size = size
+		           ? index_where(&n.b, index_equal(&n.b, n.at[0], index_const(&n.b, d)), here, size)
+		           : here;
 	}
 	Value *sizes = nest_close(&n, size);
 	const NamedAttr bind = {"dims", attr_dims(b->ctx, out->rank, out->dims)};
@@ -65,13 +68,16 @@ bool define_hook_move_axis(Builder *b, Op *op, Value **results)
 			from[k] = from[k] ? index_where(&n.b, here, n.at[d], from[k]) : n.at[d];
 		}
 	}
-	for (int k = 0; k < rank; k++) // each axis of the result is one of x, so this only says what is so
-		from[k] = index_min(&n.b, from[k], index_dim(&n.b, dim_sub(b->ctx, x->type->dims[k], dim_const(b->ctx, 1))));
+	for (int k = 0; k < rank;
+	     k++) // each axis of the result is one of x, so this only says what is so
+		from[k] = index_min(
+			&n.b, from[k],
+			index_dim(&n.b, dim_sub(b->ctx, x->type->dims[k], dim_const(b->ctx, 1))));
 	results[0] = nest_close(&n, load(&n.b, x, from));
 	return results[0] != NULL;
 }
 
-// ---- slices ------------------------------------------------------------------------------------------------
+// ---- slices -------------------------------------------------------------------------------------
 
 // Element k of a list that operands or attributes hold, as i64.
 static Value *list_element(Builder *b, const Op *op, const char *attr, int k)
@@ -81,7 +87,8 @@ static Value *list_element(Builder *b, const Op *op, const char *attr, int k)
 	if (!v) {
 		const Dim *dims[MAX_RANK];
 		int n = op_dims(op, attr, dims, MAX_RANK);
-		return k < n ? scalar_from_index(b, index_dim(b, dims[k]), DT_I64) : build_scalar_f(b, DT_I64, 1);
+		return k < n ? scalar_from_index(b, index_dim(b, dims[k]), DT_I64)
+		             : build_scalar_f(b, DT_I64, 1);
 	}
 	Value *const *list;
 	int at = op_info_operand(op->info, info->operand);
@@ -106,35 +113,47 @@ static Value *i64(Builder *b, int64_t v)
 // v, from the end where it is negative.
 static Value *from_end(Builder *b, Value *v, Value *size)
 {
-	return index_where(b, apply2(b, OP_PD_LESS_THAN, v, i64(b, 0)), apply2(b, OP_PD_ADD, v, size), v);
+	return index_where(b, apply2(b, OP_PD_LESS_THAN, v, i64(b, 0)), apply2(b, OP_PD_ADD, v, size),
+	                   v);
 }
 
 typedef struct Walk {
 	Value *start, *stride, *count; // i64
 } Walk;
 
-// How list element k walks along an axis of this size. Downwards, an end of -1 means "past the first".
+// How list element k walks along an axis of this size. Downwards, an end of -1 means "past the
+// first".
 static Walk walk_of(Builder *b, const Op *op, int k, const Dim *dim)
 {
-	Value *size = scalar_from_index(b, index_dim(b, dim), DT_I64), *stride = list_element(b, op, "strides", k);
-	Value *start = from_end(b, list_element(b, op, "starts", k), size), *end = list_element(b, op, "ends", k);
-	Value *down = apply2(b, OP_PD_LESS_THAN, stride, i64(b, 0)), *last = apply2(b, OP_PD_SUBTRACT, size, i64(b, 1));
-	Value *low = clamp(b, start, i64(b, 0), size), *high = clamp(b, from_end(b, end, size), i64(b, 0), size);
+	Value *size = scalar_from_index(b, index_dim(b, dim), DT_I64),
+		  *stride = list_element(b, op, "strides", k);
+	Value *start = from_end(b, list_element(b, op, "starts", k), size),
+		  *end = list_element(b, op, "ends", k);
+	Value *down = apply2(b, OP_PD_LESS_THAN, stride, i64(b, 0)),
+		  *last = apply2(b, OP_PD_SUBTRACT, size, i64(b, 1));
+	Value *low = clamp(b, start, i64(b, 0), size),
+		  *high = clamp(b, from_end(b, end, size), i64(b, 0), size);
 	Value *top = clamp(b, start, i64(b, -1), last);
 	Value *bottom = index_where(b, apply2(b, OP_PD_EQUAL, end, i64(b, -1)), end, high);
-	Value *way = index_where(b, down, apply2(b, OP_PD_SUBTRACT, top, bottom), apply2(b, OP_PD_SUBTRACT, high, low));
-	Value *pace = apply2(b, OP_PD_MAXIMUM, index_where(b, down, apply1(b, OP_PD_NEGATIVE, stride), stride), i64(b, 1));
-	way = apply2(b, OP_PD_ADD, apply2(b, OP_PD_MAXIMUM, way, i64(b, 0)), apply2(b, OP_PD_SUBTRACT, pace, i64(b, 1)));
+	Value *way = index_where(b, down, apply2(b, OP_PD_SUBTRACT, top, bottom),
+	                         apply2(b, OP_PD_SUBTRACT, high, low));
+	Value *pace = apply2(b, OP_PD_MAXIMUM,
+	                     index_where(b, down, apply1(b, OP_PD_NEGATIVE, stride), stride),
+	                     i64(b, 1));
+	way = apply2(b, OP_PD_ADD, apply2(b, OP_PD_MAXIMUM, way, i64(b, 0)),
+	             apply2(b, OP_PD_SUBTRACT, pace, i64(b, 1)));
 	return (Walk){index_where(b, down, top, low), stride, apply2(b, OP_PD_FLOOR_DIVIDE, way, pace)};
 }
 
 bool define_open_slice(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *from[MAX_RANK], *starts[MAX_RANK] = {NULL}, *strides[MAX_RANK];
-	const Type *out = op->results[0].type, *none = type_tensor(b->ctx, DT_I64, 0, NULL, 0), *types[] = {none, none, none};
+	const Type *out = op->results[0].type, *none = type_tensor(b->ctx, DT_I64, 0, NULL, 0),
+			   *types[] = {none, none, none};
 	int64_t axes[MAX_RANK], drop[MAX_RANK];
 	bool dropped[MAX_RANK] = {false};
-	int n = op_ints(op, "axes", axes, MAX_RANK), ndrop = op_ints(op, "decrease_axis", drop, MAX_RANK);
+	int n = op_ints(op, "axes", axes, MAX_RANK),
+		ndrop = op_ints(op, "decrease_axis", drop, MAX_RANK);
 	for (int k = 0; k < ndrop; k++)
 		dropped[axis_norm(drop[k], x->type->rank)] = true;
 	for (int k = 0; k < n; k++) {
@@ -156,8 +175,10 @@ bool define_open_slice(Builder *b, Op *op, Value **results)
 		from[d] = dropped[d] ? index_const(&m.b, 0) : m.at[k++];
 		if (!starts[d])
 			continue;
-		Value *way = apply2(&m.b, OP_PD_MULTIPLY, scalar_from_index(&m.b, from[d], DT_I64), load_scalar(&m.b, strides[d]));
-		from[d] = index_from_data(&m.b, apply2(&m.b, OP_PD_ADD, load_scalar(&m.b, starts[d]), way), x->type->dims[d], false);
+		Value *way = apply2(&m.b, OP_PD_MULTIPLY, scalar_from_index(&m.b, from[d], DT_I64),
+		                    load_scalar(&m.b, strides[d]));
+		from[d] = index_from_data(&m.b, apply2(&m.b, OP_PD_ADD, load_scalar(&m.b, starts[d]), way),
+		                          x->type->dims[d], false);
 	}
 	results[0] = nest_close(&m, load(&m.b, x, from));
 	return results[0] != NULL;

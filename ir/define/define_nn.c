@@ -1,4 +1,5 @@
-// What matrix products, normalisations and losses mean: loop nests and simpler operators (ir/ops/nn.yaml).
+// What matrix products, normalisations and losses mean: loop nests and simpler operators
+// (ir/ops/nn.yaml).
 #include "ir/build/build.h"
 #include "ir/build/infer.h"
 #include "ir/build/nest.h"
@@ -18,12 +19,12 @@ static Value *scale_shift(Builder *b, Value *x, Value *scale, Value *bias)
 	return bias ? tensor_add(b, x, bias) : x;
 }
 
-// ---- matrix products ----------------------------------------------------------------------------------------
+// ---- matrix products ----------------------------------------------------------------------------
 
-// Fills `from` with the position in operand t: batch axes aligned at the end of those of the result, then
-// row and column.
-static void matmul_position(Builder *b, const Type *t, const Nest *n, int batch, Value *row, Value *col,
-                            bool transpose, Value **from)
+// Fills `from` with the position in operand t: batch axes aligned at the end of those of the
+// result, then row and column.
+static void matmul_position(Builder *b, const Type *t, const Nest *n, int batch, Value *row,
+                            Value *col, bool transpose, Value **from)
 {
 	int mine = t->rank - 2;
 	for (int d = 0; d < mine; d++)
@@ -69,14 +70,16 @@ static Value *times_number(Builder *b, Value *x, double v)
 // x in the shape of t; the same value when it has it.
 static Value *shaped_like(Builder *b, Value *x, const Type *t)
 {
-	if (!x || (x->type->rank == t->rank && !memcmp(x->type->dims, t->dims, sizeof *t->dims * (size_t)t->rank)))
+	if (!x || (x->type->rank == t->rank &&
+	           !memcmp(x->type->dims, t->dims, sizeof *t->dims * (size_t)t->rank)))
 		return x;
 	return tensor_reshape(b, x, t->rank, t->dims);
 }
 
 bool define_hook_scaled_matmul(Builder *b, Op *op, Value **results)
 {
-	Value *product = matmul_of(b, op_operand(op, 0), op_operand(op, 1), op_bool(op, "transpose_x", false),
+	Value *product = matmul_of(b, op_operand(op, 0), op_operand(op, 1),
+	                           op_bool(op, "transpose_x", false),
 	                           op_bool(op, "transpose_y", false));
 	product = times_number(b, product, op_float(op, "alpha", 1));
 	results[0] = shaped_like(b, product, op->results[0].type);
@@ -104,7 +107,8 @@ bool define_hook_mul(Builder *b, Op *op, Value **results)
 
 bool define_hook_fc(Builder *b, Op *op, Value **results)
 {
-	Value *x = as_matrix(b, op_operand(op, 0), op_int(op, "in_num_col_dims", 1)), *bias = op_operand(op, 2);
+	Value *x = as_matrix(b, op_operand(op, 0), op_int(op, "in_num_col_dims", 1)),
+		  *bias = op_operand(op, 2);
 	Value *out = matmul_of(b, x, op_operand(op, 1), false, false);
 	if (bias)
 		out = tensor_add(b, out, tensor_along(b, bias, 2, 1));
@@ -130,7 +134,8 @@ bool define_hook_dot(Builder *b, Op *op, Value **results)
 {
 	Value *product = tensor_mul(b, op_operand(op, 0), op_operand(op, 1));
 	int64_t last = -1;
-	results[0] = product ? build1(b, OP_PD_SUM, product, "axis", attr_ints(b->ctx, 1, &last), NULL) : NULL;
+	results[0] = product ? build1(b, OP_PD_SUM, product, "axis", attr_ints(b->ctx, 1, &last), NULL)
+	                     : NULL;
 	return results[0] != NULL;
 }
 
@@ -138,13 +143,15 @@ bool define_hook_addmm(Builder *b, Op *op, Value **results)
 {
 	Value *product = matmul_of(b, op_operand(op, 1), op_operand(op, 2), false, false);
 	product = times_number(b, product, op_float(op, "alpha", 1));
-	results[0] = tensor_add(b, product, times_number(b, op_operand(op, 0), op_float(op, "beta", 1)));
+	results[0] = tensor_add(b, product,
+	                        times_number(b, op_operand(op, 0), op_float(op, "beta", 1)));
 	return results[0] != NULL;
 }
 
-// ---- normalisation ------------------------------------------------------------------------------------------
+// ---- normalisation ------------------------------------------------------------------------------
 
-// (x - mean) / sqrt(variance + epsilon) over `n` axes; the mean and variance are kept apart for batch norm.
+// (x - mean) / sqrt(variance + epsilon) over `n` axes; the mean and variance are kept apart for
+// batch norm.
 static Value *normalized(Builder *b, Value *x, int n, const int64_t *axes, double epsilon)
 {
 	Value *mean = tensor_reduce(b, OP_PD_MEAN, x, n, axes);
@@ -178,11 +185,14 @@ bool define_hook_batch_norm(Builder *b, Op *op, Value **results)
 		                         bias ? tensor_along(b, bias, rank, channel) : NULL);
 		return results[0] != NULL;
 	}
-	Value *deviation = apply1(b, OP_PD_SQRT, tensor_add(b, variance, tensor_number(b, variance->type->dtype, epsilon)));
-	Value *factor = scale ? tensor_div(b, scale, deviation) : apply1(b, OP_PD_RECIPROCAL, deviation);
+	Value *deviation = apply1(
+		b, OP_PD_SQRT, tensor_add(b, variance, tensor_number(b, variance->type->dtype, epsilon)));
+	Value *factor = scale ? tensor_div(b, scale, deviation)
+	                      : apply1(b, OP_PD_RECIPROCAL, deviation);
 	Value *shift = tensor_mul(b, mean, factor);
 	shift = bias ? tensor_sub(b, bias, shift) : apply1(b, OP_PD_NEGATIVE, shift);
-	results[0] = scale_shift(b, x, tensor_along(b, factor, rank, channel), tensor_along(b, shift, rank, channel));
+	results[0] = scale_shift(b, x, tensor_along(b, factor, rank, channel),
+	                         tensor_along(b, shift, rank, channel));
 	return results[0] != NULL;
 }
 
@@ -197,20 +207,23 @@ bool define_hook_batch_norm_statistics(Builder *b, Op *op, Value **results)
 	x = tensor_cast(b, x, t);
 	Value *centre = tensor_reduce(b, OP_PD_MEAN, x, n, axes), *off = tensor_sub(b, x, centre);
 	Value *spread = tensor_reduce(b, OP_PD_MEAN, tensor_mul(b, off, off), n, axes);
-	Value *now[] = {tensor_reshape(b, centre, 1, mean->type->dims), tensor_reshape(b, spread, 1, mean->type->dims)};
+	Value *now[] = {tensor_reshape(b, centre, 1, mean->type->dims),
+	                tensor_reshape(b, spread, 1, mean->type->dims)};
 	Value *old[] = {mean, variance};
 	for (int i = 0; i < 2; i++)
 		results[i] = tensor_add(b, tensor_mul(b, old[i], tensor_number(b, t, momentum)),
 		                        tensor_mul(b, now[i], tensor_number(b, t, 1 - momentum)));
 	results[2] = now[0];
-	results[3] = apply1(b, OP_PD_RSQRT, tensor_add(b, now[1], tensor_number(b, t, op_float(op, "epsilon", 1e-5))));
+	results[3] = apply1(b, OP_PD_RSQRT,
+	                    tensor_add(b, now[1], tensor_number(b, t, op_float(op, "epsilon", 1e-5))));
 	return results[0] && results[1] && results[2] && results[3];
 }
 
 bool define_hook_layer_norm(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *scale = op_operand(op, 1), *bias = op_operand(op, 2);
-	int rank = x->type->rank, first = axis_norm(op_int(op, "begin_norm_axis", 1), rank), n = rank - first;
+	int rank = x->type->rank, first = axis_norm(op_int(op, "begin_norm_axis", 1), rank),
+		n = rank - first;
 	int64_t axes[MAX_RANK];
 	for (int i = 0; i < n; i++)
 		axes[i] = first + i;
@@ -257,7 +270,8 @@ bool define_hook_instance_norm(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// The channels are split into groups and channels of a group; all but image and group is normalised.
+// The channels are split into groups and channels of a group; all but image and group is
+// normalised.
 bool define_hook_group_norm(Builder *b, Op *op, Value **results)
 {
 	Context *c = b->ctx;
@@ -274,7 +288,8 @@ bool define_hook_group_norm(Builder *b, Op *op, Value **results)
 	Value *split = tensor_reshape(b, x, rank, shape);
 	if (!split)
 		return false;
-	Value *out = normalized(b, split, other_axes(rank, channel, false, axes), axes, op_float(op, "epsilon", 1e-5));
+	Value *out = normalized(b, split, other_axes(rank, channel, false, axes), axes,
+	                        op_float(op, "epsilon", 1e-5));
 	out = shaped_like(b, out, t);
 	results[0] = scale_shift(b, out, scale ? tensor_along(b, scale, t->rank, channel) : NULL,
 	                         bias ? tensor_along(b, bias, t->rank, channel) : NULL);
@@ -326,13 +341,15 @@ bool define_hook_norm(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// ---- softmax and losses ---------------------------------------------------------------------------------------
+// ---- softmax and losses -------------------------------------------------------------------------
 
-// x minus its maximum along the axis, and not below -64: what Paddle's CPU kernels give to exp, so that no weight is 0.
+// x minus its maximum along the axis, and not below -64: what Paddle's CPU kernels give to exp, so
+// that no weight is 0.
 static Value *shifted_of(Builder *b, Value *x, int64_t axis)
 {
 	Value *way = tensor_sub(b, x, tensor_reduce(b, OP_PD_MAX, x, 1, &axis));
-	return way ? build2(b, OP_PD_MAXIMUM, tensor_number(b, x->type->dtype, -64), way, NULL) : NULL; // keeps NaN
+	return way ? build2(b, OP_PD_MAXIMUM, tensor_number(b, x->type->dtype, -64), way, NULL)
+	           : NULL; // keeps NaN
 }
 
 static Value *softmax_of(Builder *b, Value *x, int64_t axis)
@@ -366,9 +383,10 @@ bool define_hook_log_softmax(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// Minus the log probability that each position's label has: a sum against a distribution, or a choice by
-// class number (nothing where it is ignore_index).
-static Value *label_loss(Builder *b, Op *op, Value *log, Value *label, int64_t axis, const Type *type)
+// Minus the log probability that each position's label has: a sum against a distribution, or a
+// choice by class number (nothing where it is ignore_index).
+static Value *label_loss(Builder *b, Op *op, Value *log, Value *label, int64_t axis,
+                         const Type *type)
 {
 	if (op_bool(op, "soft_label", false)) {
 		Value *sum = tensor_reduce(b, OP_PD_SUM, tensor_mul(b, log, label), 1, &axis);
@@ -391,7 +409,8 @@ static Value *label_loss(Builder *b, Op *op, Value *log, Value *label, int64_t a
 static Value *tolerable_log(Builder *b, Value *x)
 {
 	Value *log = apply1(b, OP_PD_LOG, x);
-	Value *up = log ? build2(b, OP_PD_MAXIMUM, tensor_number(b, x->type->dtype, -1e20), log, NULL) : NULL;
+	Value *up = log ? build2(b, OP_PD_MAXIMUM, tensor_number(b, x->type->dtype, -1e20), log, NULL)
+	                : NULL;
 	return up ? build2(b, OP_PD_MINIMUM, tensor_number(b, x->type->dtype, 1e20), up, NULL) : NULL;
 }
 
@@ -409,11 +428,13 @@ bool define_hook_softmax_cross_entropy(Builder *b, Op *op, Value **results)
 bool define_hook_cross_entropy(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *log = tolerable_log(b, x);
-	results[0] = log ? label_loss(b, op, log, op_operand(op, 1), x->type->rank - 1, op->results[0].type) : NULL;
+	results[0] = log ? label_loss(b, op, log, op_operand(op, 1), x->type->rank - 1,
+	                              op->results[0].type)
+	                 : NULL;
 	return results[0] != NULL;
 }
 
-// ---- prelu ------------------------------------------------------------------------------------------------------
+// ---- prelu --------------------------------------------------------------------------------------
 
 bool define_hook_prelu(Builder *b, Op *op, Value **results)
 {

@@ -1,4 +1,5 @@
-// Random operators (ir/ops/random.yaml), made of pd.uniform. The numbers themselves are not Paddle's; their distribution is.
+// Random operators (ir/ops/random.yaml), made of pd.uniform. The numbers themselves are not
+// Paddle's; their distribution is.
 #include "ir/build/counted.h"
 #include "ir/build/nest.h"
 #include "ir/define/define.h"
@@ -16,21 +17,26 @@ bool infer_hook_random(Op *op)
 }
 
 // Uniform numbers between min and max for the place of op.
-static Value *uniform_numbers(Builder *b, const Op *op, DType t, int rank, const Dim *const *dims, double min, double max)
+static Value *uniform_numbers(Builder *b, const Op *op, DType t, int rank, const Dim *const *dims,
+                              double min, double max)
 {
 	Context *c = b->ctx;
-	return build(b, OP_PD_UNIFORM, 0, NULL, "shape", attr_dims(c, rank, dims), "dtype", attr_dtype(c, t), "min", attr_float(c, min),
-	             "max", attr_float(c, max), "seed", attr_int(c, op_int(op, "seed", 0)), "place", attr_int(c, op_int(op, "place", 0)), NULL);
+	return build(b, OP_PD_UNIFORM, 0, NULL, "shape", attr_dims(c, rank, dims), "dtype",
+	             attr_dtype(c, t), "min", attr_float(c, min), "max", attr_float(c, max), "seed",
+	             attr_int(c, op_int(op, "seed", 0)), "place", attr_int(c, op_int(op, "place", 0)),
+	             NULL);
 }
 
 // Exponentially distributed numbers, above zero.
-static Value *exponential_numbers(Builder *b, const Op *op, DType t, int rank, const Dim *const *dims)
+static Value *exponential_numbers(Builder *b, const Op *op, DType t, int rank,
+                                  const Dim *const *dims)
 {
 	Value *u = uniform_numbers(b, op, t, rank, dims, 0, 1);
 	// 1 - u is above zero, and where it is 1 the logarithm of what is next to it serves.
 	Value *rest = u ? tensor_sub(b, tensor_number(b, t, 1), u) : NULL;
 	Value *v = rest ? apply1(b, OP_PD_NEGATIVE, apply1(b, OP_PD_LOG, rest)) : NULL;
-	return v ? build2(b, OP_PD_MAXIMUM, v, tensor_number(b, t, 2.9802322387695312e-08), NULL) : NULL;
+	return v ? build2(b, OP_PD_MAXIMUM, v, tensor_number(b, t, 2.9802322387695312e-08), NULL)
+	         : NULL;
 }
 
 // The column in which the running sum of each row passes what was drawn: [.., draws].
@@ -50,7 +56,8 @@ static Value *columns_drawn(Builder *b, Value *x, Value *drawn, bool whole)
 	from[last] = s.at[0];
 	Value *passed = apply2(&s.b, OP_PD_LESS_EQUAL, load(&s.b, sums, from), mark);
 	Value *count = reduce_close(&s, scalar_cast(&s.b, passed, DT_I64));
-	Value *most = scalar_from_index(&n.b, index_dim(&n.b, dim_sub(b->ctx, size, dim_const(b->ctx, 1))), DT_I64);
+	Value *most = scalar_from_index(
+		&n.b, index_dim(&n.b, dim_sub(b->ctx, size, dim_const(b->ctx, 1))), DT_I64);
 	return nest_close(&n, apply2(&n.b, OP_PD_MINIMUM, count, most));
 }
 
@@ -67,13 +74,16 @@ bool define_hook_multinomial(Builder *b, Op *op, Value **results)
 	int last = t->rank - 1;
 	if (op_bool(op, "replacement", false)) {
 		dims[last] = count;
-		results[0] = columns_drawn(b, op_operand(op, 0), uniform_numbers(b, op, t->dtype, t->rank, dims, 0, 1), true);
+		results[0] = columns_drawn(b, op_operand(op, 0),
+		                           uniform_numbers(b, op, t->dtype, t->rank, dims, 0, 1), true);
 		return results[0] != NULL;
 	}
 	if (!dim_is_const(count))
 		return infer_error(op, "the number of samples must be known when the program is compiled");
-	// Those with the largest ratio of probability and exponential number, in this order, are drawn one after the other.
-	Value *keys = tensor_div(b, op_operand(op, 0), exponential_numbers(b, op, t->dtype, t->rank, dims));
+	// Those with the largest ratio of probability and exponential number, in this order, are drawn
+	// one after the other.
+	Value *keys = tensor_div(b, op_operand(op, 0),
+	                         exponential_numbers(b, op, t->dtype, t->rank, dims));
 	const NamedAttr attrs[] = {{"k", attr_int(c, count->value)}, {"axis", attr_int(c, last)}};
 	Op *top = keys ? build_op(b, OP_PD_TOPK, 1, &keys, 2, attrs) : NULL;
 	results[0] = top ? op_result(top, 1) : NULL;
@@ -86,7 +96,8 @@ bool define_hook_sampling_id(Builder *b, Op *op, Value **results)
 	if (!t)
 		return false;
 	const Dim *dims[] = {t->dims[0], dim_const(b->ctx, 1)};
-	Value *drawn = uniform_numbers(b, op, t->dtype, 2, dims, op_number(op, "min"), op_number(op, "max"));
+	Value *drawn = uniform_numbers(b, op, t->dtype, 2, dims, op_number(op, "min"),
+	                               op_number(op, "max"));
 	results[0] = tensor_reshape(b, columns_drawn(b, op_operand(op, 0), drawn, false), 1, dims);
 	return results[0] != NULL;
 }
@@ -104,7 +115,8 @@ bool define_hook_randperm(Builder *b, Op *op, Value **results)
 	int64_t n = op_int(op, "n", 0);
 	if (n < 0)
 		return infer_error(op, "%lld numbers", (long long)n);
-	results[0] = tensor_cast(b, random_order(b, op, dim_const(b->ctx, n)), op_dtype(op, "dtype", DT_I64));
+	results[0] = tensor_cast(b, random_order(b, op, dim_const(b->ctx, n)),
+	                         op_dtype(op, "dtype", DT_I64));
 	return results[0] != NULL;
 }
 
@@ -122,7 +134,8 @@ bool define_hook_shuffle_batch(Builder *b, Op *op, Value **results)
 	results[1] = random_order(b, op, dims[0]);
 	Value *moved = tensor_rows(b, rows, results[1]);
 	results[0] = tensor_reshape(b, moved, t->rank, t->dims);
-	results[2] = seed ? tensor_cast(b, tensor_reshape(b, seed, 1, &one), DT_I64) : build_number(b, DT_I64, 1, op_int(op, "startup_seed", 0));
+	results[2] = seed ? tensor_cast(b, tensor_reshape(b, seed, 1, &one), DT_I64)
+	                  : build_number(b, DT_I64, 1, op_int(op, "startup_seed", 0));
 	return results[0] && results[1] && results[2];
 }
 
@@ -137,7 +150,8 @@ bool define_hook_rrelu(Builder *b, Op *op, Value **results)
 		slope = tensor_number(b, t->dtype, (low + high) / 2);
 	else
 		slope = uniform_numbers(b, op, t->dtype, t->rank, t->dims, low, high);
-	Value *below = slope ? build2(b, OP_PD_LESS_THAN, x, tensor_number(b, t->dtype, 0), NULL) : NULL;
+	Value *below = slope ? build2(b, OP_PD_LESS_THAN, x, tensor_number(b, t->dtype, 0), NULL)
+	                     : NULL;
 	Value *const choice[] = {below, slope, tensor_number(b, t->dtype, 1)};
 	results[1] = below ? build(b, OP_PD_WHERE, 3, choice, NULL) : NULL;
 	results[0] = tensor_mul(b, x, results[1]);
@@ -150,7 +164,8 @@ bool define_hook_exponential(Builder *b, Op *op, Value **results)
 	double rate = op_number(op, "rate");
 	if (!t || !(rate > 0))
 		return t && infer_error(op, "a rate that is not positive");
-	results[0] = tensor_div(b, exponential_numbers(b, op, t->dtype, t->rank, t->dims), tensor_number(b, t->dtype, rate));
+	results[0] = tensor_div(b, exponential_numbers(b, op, t->dtype, t->rank, t->dims),
+	                        tensor_number(b, t->dtype, rate));
 	return results[0] != NULL;
 }
 
@@ -163,16 +178,20 @@ bool define_hook_random_like(Builder *b, Op *op, Value **results)
 	if (op->code == OP_PD_UNIFORM_INPLACE) {
 		if (op_int(op, "diag_num", 0))
 			return infer_error(op, "a diagonal of its own is not supported");
-		results[0] = uniform_numbers(b, op, t->dtype, t->rank, t->dims, op_number(op, "min"), op_number(op, "max"));
+		results[0] = uniform_numbers(b, op, t->dtype, t->rank, t->dims, op_number(op, "min"),
+		                             op_number(op, "max"));
 		return results[0] != NULL;
 	}
-	results[0] = build(b, OP_PD_GAUSSIAN, 0, NULL, "shape", attr_dims(c, t->rank, t->dims), "dtype", attr_dtype(c, t->dtype), "mean",
-	                   attr_float(c, op_number(op, "mean")), "std", attr_float(c, op_number(op, "std")), "seed",
-	                   attr_int(c, op_int(op, "seed", 0)), "place", attr_int(c, op_int(op, "place", 0)), NULL);
+	results[0] = build(b, OP_PD_GAUSSIAN, 0, NULL, "shape", attr_dims(c, t->rank, t->dims), "dtype",
+	                   attr_dtype(c, t->dtype), "mean", attr_float(c, op_number(op, "mean")), "std",
+	                   attr_float(c, op_number(op, "std")), "seed",
+	                   attr_int(c, op_int(op, "seed", 0)), "place",
+	                   attr_int(c, op_int(op, "place", 0)), NULL);
 	return results[0] != NULL;
 }
 
-// The inverse of the normal distribution function at numbers that keep within two standard deviations.
+// The inverse of the normal distribution function at numbers that keep within two standard
+// deviations.
 bool define_hook_truncated_gaussian(Builder *b, Op *op, Value **results)
 {
 	const double within = 0.9544997361036416; // erf(sqrt(2)): what lies there
@@ -184,14 +203,15 @@ bool define_hook_truncated_gaussian(Builder *b, Op *op, Value **results)
 		dims[d] = dim_const(b->ctx, sizes[d]);
 	if (rank < 0)
 		return infer_error(op, "no shape");
-	Value *u = uniform_numbers(b, op, t, rank, dims, -within, within), *z = u ? build1(b, OP_PD_ERFINV, u, NULL) : NULL;
+	Value *u = uniform_numbers(b, op, t, rank, dims, -within, within),
+		  *z = u ? build1(b, OP_PD_ERFINV, u, NULL) : NULL;
 	z = tensor_mul(b, z, tensor_number(b, t, 1.4142135623730951 * op_number(op, "std")));
 	results[0] = tensor_add(b, z, tensor_number(b, t, op_number(op, "mean")));
 	return results[0] != NULL;
 }
 
-// Inversion: for k = 0, 1 .. as long as the distribution function at k stays below a uniform number, the result counts on.
-// As many steps as the largest mean needs.
+// Inversion: for k = 0, 1 .. as long as the distribution function at k stays below a uniform
+// number, the result counts on. As many steps as the largest mean needs.
 bool define_hook_poisson(Builder *b, Op *op, Value **results)
 {
 	Context *c = b->ctx;
@@ -201,13 +221,17 @@ bool define_hook_poisson(Builder *b, Op *op, Value **results)
 	if (!t)
 		return false;
 	const Type *wide = type_like(c, t, DT_F64);
-	Value *means = tensor_cast(b, op_operand(op, 0), DT_F64), *u = uniform_numbers(b, op, DT_F64, t->rank, t->dims, 0, 1);
-	Value *most = means ? build1(b, OP_PD_MAX, means, "reduce_all", attr_bool(c, true), NULL) : NULL;
-	Value *spread = most ? tensor_mul(b, apply1(b, OP_PD_SQRT, most), tensor_number(b, DT_F64, 12)) : NULL;
+	Value *means = tensor_cast(b, op_operand(op, 0), DT_F64),
+		  *u = uniform_numbers(b, op, DT_F64, t->rank, t->dims, 0, 1);
+	Value *most = means ? build1(b, OP_PD_MAX, means, "reduce_all", attr_bool(c, true), NULL)
+	                    : NULL;
+	Value *spread = most ? tensor_mul(b, apply1(b, OP_PD_SQRT, most), tensor_number(b, DT_F64, 12))
+	                     : NULL;
 	Value *bound = tensor_add(b, tensor_add(b, most, spread), tensor_number(b, DT_F64, 32));
 	Value *steps = tensor_reshape(b, tensor_cast(b, bound, DT_I64), 1, &one);
 	Value *chance = means ? apply1(b, OP_PD_EXP, apply1(b, OP_PD_NEGATIVE, means)) : NULL;
-	Value *const inits[] = {chance, chance, build_full(b, wide, 0)}; // of k, of up to k, and how many were passed
+	Value *const inits[] = {chance, chance,
+	                        build_full(b, wide, 0)}; // of k, of up to k, and how many were passed
 	if (!steps || !chance || !u || !count_begin(&l, b, steps, false, 3, inits))
 		return false;
 	Value *passed = build2(&l.b, OP_PD_LESS_EQUAL, l.args[1], u, NULL), *next[3];

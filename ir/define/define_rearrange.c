@@ -5,9 +5,10 @@
 
 #include <string.h>
 
-// ---- channels and pixels ------------------------------------------------------------------------------------
+// ---- channels and pixels ------------------------------------------------------------------------
 
-// Splits axis `axis` of x into parts of `inner` and the rest in front (of `outer` known parts, when inner is NULL).
+// Splits axis `axis` of x into parts of `inner` and the rest in front (of `outer` known parts, when
+// inner is NULL).
 static Value *axis_split(Builder *b, Value *x, int axis, int64_t part, bool part_behind)
 {
 	Context *c = b->ctx;
@@ -31,7 +32,8 @@ static Value *axis_merge(Builder *b, Value *x, int axis)
 		return NULL;
 	const Type *t = x->type;
 	for (int d = 0; d + 1 < t->rank; d++)
-		dims[d] = d == axis ? dim_mul(b->ctx, t->dims[d], t->dims[d + 1]) : t->dims[d > axis ? d + 1 : d];
+		dims[d] = d == axis ? dim_mul(b->ctx, t->dims[d], t->dims[d + 1])
+		                    : t->dims[d > axis ? d + 1 : d];
 	return tensor_reshape(b, x, t->rank - 1, dims);
 }
 
@@ -52,9 +54,11 @@ bool define_hook_pixel_unshuffle(Builder *b, Op *op, Value **results)
 		return false;
 	Value *x = axis_split(b, axis_split(b, op_operand(op, 0), y + 1, r, true), y, r, true);
 	const int64_t first_perm[] = {0, 1, 3, 5, 2, 4}, last_perm[] = {0, 1, 3, 5, 2, 4};
-	// NCHW: n c h r w r; NHWC: n h r w r c. Either way the channel comes before its part of the square.
+	// NCHW: n c h r w r; NHWC: n h r w r c. Either way the channel comes before its part of the
+	// square.
 	x = tensor_transpose(b, x, 6, last ? last_perm : first_perm);
-	results[0] = last ? axis_merge(b, axis_merge(b, x, 3), 3) : axis_merge(b, axis_merge(b, x, 1), 1);
+	results[0] = last ? axis_merge(b, axis_merge(b, x, 3), 3)
+	                  : axis_merge(b, axis_merge(b, x, 1), 1);
 	return results[0] != NULL;
 }
 
@@ -77,7 +81,8 @@ bool define_hook_maxout(Builder *b, Op *op, Value **results)
 	const Type *t = infer_tensor(op, 0);
 	int64_t groups = op_int(op, "groups", 1), axes[1];
 	int axis;
-	if (!t || !infer_axis(op, op_int(op, "axis", 1), t->rank, &axis) || !divides(op, t->dims[axis], groups))
+	if (!t || !infer_axis(op, op_int(op, "axis", 1), t->rank, &axis) ||
+	    !divides(op, t->dims[axis], groups))
 		return false;
 	axes[0] = axis + 1;
 	Value *x = axis_split(b, op_operand(op, 0), axis, groups, true);
@@ -96,20 +101,25 @@ bool define_hook_temporal_shift(Builder *b, Op *op, Value **results)
 	double ratio = op_number(op, "shift_ratio");
 	if (!dim_is_const(size))
 		return infer_error(op, "the number of channels must be known when the program is compiled");
-	int64_t before = (int64_t)((float)size->value * (float)ratio), behind = (int64_t)((float)size->value * 2 * (float)ratio);
+	int64_t before = (int64_t)((float)size->value * (float)ratio),
+			behind = (int64_t)((float)size->value * 2 * (float)ratio);
 	Value *from[MAX_RANK];
 	Nest n = nest_open(b, t);
 	memcpy(from, n.at, sizeof from);
 	Value *in = index_mod(&n.b, n.at[0], index_const(&n.b, segments)), *c = n.at[channel];
-	Value *first = index_less(&n.b, c, index_const(&n.b, before)), *second = index_less(&n.b, c, index_const(&n.b, behind));
-	Value *step = index_where(&n.b, first, index_const(&n.b, -1), index_where(&n.b, second, index_const(&n.b, 1), index_const(&n.b, 0)));
+	Value *first = index_less(&n.b, c, index_const(&n.b, before)),
+		  *second = index_less(&n.b, c, index_const(&n.b, behind));
+	Value *step = index_where(
+		&n.b, first, index_const(&n.b, -1),
+		index_where(&n.b, second, index_const(&n.b, 1), index_const(&n.b, 0)));
 	Value *there = index_inside(&n.b, index_add(&n.b, in, step), dim_const(b->ctx, segments));
 	from[0] = index_add(&n.b, n.at[0], step);
-	results[0] = nest_close(&n, load_or(&n.b, there, build_scalar_f(&n.b, t->dtype, 0), op_operand(op, 0), from));
+	results[0] = nest_close(
+		&n, load_or(&n.b, there, build_scalar_f(&n.b, t->dtype, 0), op_operand(op, 0), from));
 	return results[0] != NULL;
 }
 
-// ---- images ---------------------------------------------------------------------------------------------------
+// ---- images -------------------------------------------------------------------------------------
 
 bool infer_hook_affine_grid(Op *op)
 {
@@ -133,7 +143,8 @@ bool infer_hook_affine_grid(Op *op)
 // Where position `at` of an axis lies between -1 and 1.
 static Value *grid_place(Builder *b, Value *at, const Dim *size, bool align, DType t)
 {
-	Value *one = build_scalar_f(b, t, 1), *two = build_scalar_f(b, t, 2), *x = scalar_from_index(b, at, t);
+	Value *one = build_scalar_f(b, t, 1), *two = build_scalar_f(b, t, 2),
+		  *x = scalar_from_index(b, at, t);
 	Value *count = scalar_from_index(b, index_dim(b, size), t);
 	Value *span = align ? apply2(b, OP_PD_MAXIMUM, tensor_sub(b, count, one), one) : count;
 	Value *place = tensor_sub(b, tensor_div(b, tensor_mul(b, x, two), span), one);
@@ -148,7 +159,8 @@ bool define_hook_affine_grid(Builder *b, Op *op, Value **results)
 	bool align = op_bool(op, "align_corners", true);
 	Nest n = nest_open(b, out);
 	// The columns of theta are for x, y (z) and 1: the last axis comes first.
-	Value *at[] = {n.at[0], n.at[out->rank - 1], index_const(&n.b, axes)}, *sum = load(&n.b, theta, at);
+	Value *at[] = {n.at[0], n.at[out->rank - 1], index_const(&n.b, axes)},
+		  *sum = load(&n.b, theta, at);
 	for (int i = axes - 1; i >= 0; i--) {
 		at[2] = index_const(&n.b, i);
 		Value *place = grid_place(&n.b, n.at[axes - i], out->dims[axes - i], align, out->dtype);
@@ -165,8 +177,10 @@ typedef struct FoldShape {
 static bool fold_shape(const Op *op, FoldShape *f)
 {
 	int n = op_ints(op, "paddings", f->pad, 4);
-	if (op_ints(op, "output_sizes", f->size, 2) != 2 || op_ints(op, "kernel_sizes", f->kernel, 2) != 2 ||
-	    op_ints(op, "strides", f->stride, 2) != 2 || op_ints(op, "dilations", f->dilation, 2) != 2 || (n != 2 && n != 4))
+	if (op_ints(op, "output_sizes", f->size, 2) != 2 ||
+	    op_ints(op, "kernel_sizes", f->kernel, 2) != 2 ||
+	    op_ints(op, "strides", f->stride, 2) != 2 ||
+	    op_ints(op, "dilations", f->dilation, 2) != 2 || (n != 2 && n != 4))
 		return infer_error(op, "sizes come in pairs");
 	if (n == 2) {
 		f->pad[2] = f->pad[0];
@@ -175,7 +189,10 @@ static bool fold_shape(const Op *op, FoldShape *f)
 	for (int i = 0; i < 2; i++) {
 		if (f->size[i] < 1 || f->kernel[i] < 1 || f->stride[i] < 1 || f->dilation[i] < 1)
 			return infer_error(op, "a size is not positive");
-		f->count[i] = (f->size[i] + f->pad[i] + f->pad[i + 2] - f->dilation[i] * (f->kernel[i] - 1) - 1) / f->stride[i] + 1;
+		f->count[i] = (f->size[i] + f->pad[i] + f->pad[i + 2] -
+		               f->dilation[i] * (f->kernel[i] - 1) - 1) /
+		                  f->stride[i] +
+		              1;
 	}
 	return true;
 }
@@ -190,7 +207,8 @@ bool infer_hook_fold(Op *op)
 		return false;
 	const Dim *channels = dim_div(c, x->dims[1], dim_const(c, f.kernel[0] * f.kernel[1]));
 	const Dim *shape[] = {x->dims[0], channels, dim_const(c, f.size[0]), dim_const(c, f.size[1])};
-	return infer_same_dim(op, x->dims[2], dim_const(c, f.count[0] * f.count[1]), "patches that there are and that fit", &same) &&
+	return infer_same_dim(op, x->dims[2], dim_const(c, f.count[0] * f.count[1]),
+	                      "patches that there are and that fit", &same) &&
 	       infer_result_shape(op, 0, x->dtype, 4, shape);
 }
 
@@ -206,15 +224,18 @@ bool define_hook_fold(Builder *b, Op *op, Value **results)
 	Value *channel = n.at[1];
 	for (int i = 0; i < 2; i++) {
 		channel = index_add(&s.b, index_times(&s.b, channel, f.kernel[i]), s.at[i]);
-		Value *at = index_sub(&s.b, index_plus(&s.b, n.at[2 + i], f.pad[i]), index_times(&s.b, s.at[i], f.dilation[i]));
+		Value *at = index_sub(&s.b, index_plus(&s.b, n.at[2 + i], f.pad[i]),
+		                      index_times(&s.b, s.at[i], f.dilation[i]));
 		there = pred_and(&s.b, there, index_less(&s.b, index_const(&s.b, -1), at));
 		at = index_max(&s.b, at, index_const(&s.b, 0));
 		Value *stride = index_const(&s.b, f.stride[i]);
-		there = pred_and(&s.b, there, index_equal(&s.b, index_mod(&s.b, at, stride), index_const(&s.b, 0)));
+		there = pred_and(&s.b, there,
+		                 index_equal(&s.b, index_mod(&s.b, at, stride), index_const(&s.b, 0)));
 		patch[i] = index_div(&s.b, at, stride);
 		there = pred_and(&s.b, there, index_less(&s.b, patch[i], index_const(&s.b, f.count[i])));
 	}
-	Value *from[] = {n.at[0], channel, index_add(&s.b, index_times(&s.b, patch[0], f.count[1]), patch[1])};
+	Value *from[] = {n.at[0], channel,
+	                 index_add(&s.b, index_times(&s.b, patch[0], f.count[1]), patch[1])};
 	Value *v = load_or(&s.b, there, build_scalar_f(&s.b, x->type->dtype, 0), x, from);
 	results[0] = nest_close(&n, reduce_close(&s, v));
 	return results[0] != NULL;
@@ -232,18 +253,23 @@ bool infer_hook_unpool(Op *op)
 	if ((axes != 2 && axes != 3) || at->rank != x->rank || channels_last(op))
 		return infer_error(op, "images of 2 or 3 axes behind their channels are needed");
 	for (int d = 0; d < x->rank; d++)
-		if (!infer_same_dim(op, shape[d] = x->dims[d], at->dims[d], "sizes of x and of the positions", &same))
+		if (!infer_same_dim(op, shape[d] = x->dims[d], at->dims[d],
+		                    "sizes of x and of the positions", &same))
 			return false;
 	int n = infer_resolve(op, "output_size", sizes, MAX_RANK);
 	if (n < 0)
 		return false;
 	bool given = n >= axes && !dim_is(sizes[n - 1], 0);
-	if (!given && (op_ints(op, "ksize", kernel, 3) != axes || op_ints(op, "strides", stride, 3) != axes ||
-	               op_ints(op, "paddings", pad, 3) != axes))
+	if (!given &&
+	    (op_ints(op, "ksize", kernel, 3) != axes || op_ints(op, "strides", stride, 3) != axes ||
+	     op_ints(op, "paddings", pad, 3) != axes))
 		return infer_error(op, "%d sizes of windows are needed", axes);
 	for (int i = 0; i < axes; i++) {
-		const Dim *stretched = given ? NULL : dim_mul(c, dim_sub(c, x->dims[2 + i], dim_const(c, 1)), dim_const(c, stride[i]));
-		shape[2 + i] = given ? sizes[n - axes + i] : dim_add(c, stretched, dim_const(c, kernel[i] - 2 * pad[i]));
+		const Dim *stretched = given ? NULL
+		                             : dim_mul(c, dim_sub(c, x->dims[2 + i], dim_const(c, 1)),
+		                                       dim_const(c, stride[i]));
+		shape[2 + i] = given ? sizes[n - axes + i]
+		                     : dim_add(c, stretched, dim_const(c, kernel[i] - 2 * pad[i]));
 	}
 	return infer_result_shape(op, 0, x->dtype, x->rank, shape);
 }
@@ -252,20 +278,24 @@ bool define_hook_unpool(Builder *b, Op *op, Value **results)
 {
 	Context *c = b->ctx;
 	const Type *t = op_operand(op, 0)->type, *out = op->results[0].type;
-	const Dim *images = dim_mul(c, t->dims[0], t->dims[1]), *in[] = {images, dim_const(c, 1)}, *to[] = {images, dim_const(c, 1)};
+	const Dim *images = dim_mul(c, t->dims[0], t->dims[1]), *in[] = {images, dim_const(c, 1)},
+			  *to[] = {images, dim_const(c, 1)};
 	for (int d = 2; d < t->rank; d++) {
 		in[1] = dim_mul(c, in[1], t->dims[d]);
 		to[1] = dim_mul(c, to[1], out->dims[d]);
 	}
 	Value *zeros = build_full(b, type_tensor(c, t->dtype, 2, to, 0), 0);
-	Value *at = tensor_reshape(b, op_operand(op, 1), 2, in), *x = tensor_reshape(b, op_operand(op, 0), 2, in);
+	Value *at = tensor_reshape(b, op_operand(op, 1), 2, in),
+		  *x = tensor_reshape(b, op_operand(op, 0), 2, in);
 	Value *const operands[] = {zeros, at, x};
-	Value *v = zeros && at && x ? build(b, OP_PD_PUT_ALONG_AXIS, 3, operands, "axis", attr_int(c, 1), "reduce", attr_str(c, "assign"), NULL) : NULL;
+	Value *v = zeros && at && x ? build(b, OP_PD_PUT_ALONG_AXIS, 3, operands, "axis",
+	                                    attr_int(c, 1), "reduce", attr_str(c, "assign"), NULL)
+	                            : NULL;
 	results[0] = tensor_reshape(b, v, out->rank, out->dims);
 	return results[0] != NULL;
 }
 
-// ---- lists ------------------------------------------------------------------------------------------------------
+// ---- lists --------------------------------------------------------------------------------------
 
 bool define_hook_broadcast_tensors(Builder *b, Op *op, Value **results)
 {
@@ -281,7 +311,8 @@ bool define_hook_broadcast_tensors(Builder *b, Op *op, Value **results)
 	}
 	Value **parts = NEW_ARRAY(b->ctx->arena, (size_t)count + 1, Value *);
 	for (int i = 0; i < count; i++)
-		if (!(parts[i] = build1(b, OP_PD_EXPAND, list[i], "shape", attr_dims(b->ctx, rank, dims), NULL)))
+		if (!(parts[i] = build1(b, OP_PD_EXPAND, list[i], "shape", attr_dims(b->ctx, rank, dims),
+		                        NULL)))
 			return false;
 	results[0] = build(b, OP_BUILTIN_COMBINE, count, parts, NULL);
 	return results[0] != NULL;
@@ -293,14 +324,16 @@ bool infer_hook_multiplex(Op *op)
 	int count = op_operand_list(op, 0, &list);
 	const Type *index = infer_tensor(op, 1);
 	const Dim *shape[MAX_RANK], *same;
-	if (!index || count < 1 || !list[0] || !type_is_tensor(list[0]->type) || list[0]->type->rank < 1)
+	if (!index || count < 1 || !list[0] || !type_is_tensor(list[0]->type) ||
+	    list[0]->type->rank < 1)
 		return index && infer_error(op, "the list has no tensors");
 	const Type *first = list[0]->type;
 	for (int i = 1; i < count; i++) {
 		if (!list[i] || !type_is_tensor(list[i]->type) || list[i]->type->rank != first->rank)
 			return infer_error(op, "element %d has another rank", i);
 		for (int d = 0; d < first->rank; d++)
-			if (!infer_same_dim(op, first->dims[d], list[i]->type->dims[d], "sizes of the tensors", &same))
+			if (!infer_same_dim(op, first->dims[d], list[i]->type->dims[d], "sizes of the tensors",
+			                    &same))
 				return false;
 	}
 	if (index->rank < 1)
@@ -327,13 +360,17 @@ bool define_hook_multiplex(Builder *b, Op *op, Value **results)
 
 bool define_hook_shard_index(Builder *b, Op *op, Value **results)
 {
-	int64_t total = op_int(op, "index_num", 0), shards = op_int(op, "nshards", 0), shard = op_int(op, "shard_id", 0);
+	int64_t total = op_int(op, "index_num", 0), shards = op_int(op, "nshards", 0),
+			shard = op_int(op, "shard_id", 0);
 	if (total < 1 || shards < 1 || shard < 0 || shard >= shards)
-		return infer_error(op, "shard %lld of %lld of %lld numbers", (long long)shard, (long long)shards, (long long)total);
+		return infer_error(op, "shard %lld of %lld of %lld numbers", (long long)shard,
+		                   (long long)shards, (long long)total);
 	int64_t size = (total + shards - 1) / shards;
 	Nest n = nest_open(b, op->results[0].type);
-	Value *at = index_from_data(&n.b, load(&n.b, op_operand(op, 0), n.at), dim_const(b->ctx, total), false);
-	Value *here = index_equal(&n.b, index_div(&n.b, at, index_const(&n.b, size)), index_const(&n.b, shard));
+	Value *at = index_from_data(&n.b, load(&n.b, op_operand(op, 0), n.at), dim_const(b->ctx, total),
+	                            false);
+	Value *here = index_equal(&n.b, index_div(&n.b, at, index_const(&n.b, size)),
+	                          index_const(&n.b, shard));
 	Value *place = index_mod(&n.b, at, index_const(&n.b, size));
 	Value *v = index_where(&n.b, here, place, index_const(&n.b, op_int(op, "ignore_value", -1)));
 	results[0] = nest_close(&n, scalar_from_index(&n.b, v, op->results[0].type->dtype));
@@ -353,18 +390,21 @@ bool define_hook_partial(Builder *b, Op *op, Value **results)
 		const Type *t = list[i] ? list[i]->type : NULL;
 		if (!t || !type_is_tensor(t) || t->rank != 2)
 			return infer_error(op, "element %d is no matrix", i);
-		const Dim *first = start < 0 ? dim_add(c, t->dims[1], dim_const(c, start)) : dim_const(c, start);
+		const Dim *first = start < 0 ? dim_add(c, t->dims[1], dim_const(c, start))
+		                             : dim_const(c, start);
 		const Dim *end = length < 0 ? t->dims[1] : dim_add(c, first, dim_const(c, length));
 		if (dim_is_const(t->dims[1]) && (first->value < 0 || end->value > t->dims[1]->value))
-			return infer_error(op, "columns %lld to %lld of %lld", (long long)first->value, (long long)end->value,
-			                   (long long)t->dims[1]->value);
-		parts[i] = build1(b, OP_PD_SLICE, list[i], "axes", attr_ints(c, 1, axes), "starts", attr_dims(c, 1, &first), "ends",
-		                  attr_dims(c, 1, &end), NULL);
+			return infer_error(op, "columns %lld to %lld of %lld", (long long)first->value,
+			                   (long long)end->value, (long long)t->dims[1]->value);
+		parts[i] = build1(b, OP_PD_SLICE, list[i], "axes", attr_ints(c, 1, axes), "starts",
+		                  attr_dims(c, 1, &first), "ends", attr_dims(c, 1, &end), NULL);
 		if (!parts[i])
 			return false;
 	}
 	Value *all = build(b, OP_BUILTIN_COMBINE, count, parts, NULL);
 	bool sum = op->code == OP_PD_PARTIAL_SUM;
-	results[0] = !all ? NULL : sum ? build1(b, OP_PD_ADD_N, all, NULL) : build1(b, OP_PD_CONCAT, all, "axis", attr_int(c, 1), NULL);
+	results[0] = !all  ? NULL
+	             : sum ? build1(b, OP_PD_ADD_N, all, NULL)
+	                   : build1(b, OP_PD_CONCAT, all, "axis", attr_int(c, 1), NULL);
 	return results[0] != NULL;
 }

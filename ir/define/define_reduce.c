@@ -8,23 +8,17 @@
 
 enum { FEW = 8 }; // elements that need no kernel of their own
 
-// ---- reductions ----------------------------------------------------------------------------------------
+// ---- reductions ---------------------------------------------------------------------------------
 
 static const char *reduce_kind(const Op *op)
 {
 	switch (op->code) {
-	case OP_PD_PROD:
-		return "prod";
-	case OP_PD_MAX:
-		return "max";
-	case OP_PD_MIN:
-		return "min";
-	case OP_PD_ANY:
-		return "any";
-	case OP_PD_ALL:
-		return "all";
-	default:
-		return "sum";
+	case OP_PD_PROD: return "prod";
+	case OP_PD_MAX: return "max";
+	case OP_PD_MIN: return "min";
+	case OP_PD_ANY: return "any";
+	case OP_PD_ALL: return "all";
+	default: return "sum";
 	}
 }
 
@@ -52,7 +46,8 @@ static Value *reduce_element(Nest *n, Op *op, const char *kind, DType t)
 bool define_hook_reduce(Builder *b, Op *op, Value **results)
 {
 	Nest n = nest_open(b, op->results[0].type);
-	results[0] = nest_close(&n, reduce_element(&n, op, reduce_kind(op), op->results[0].type->dtype));
+	results[0] = nest_close(&n,
+	                        reduce_element(&n, op, reduce_kind(op), op->results[0].type->dtype));
 	return results[0] != NULL;
 }
 
@@ -75,8 +70,9 @@ static Value *reduce_like(Builder *b, const Op *op, enum OpCode code, Value *x, 
 {
 	Context *c = b->ctx;
 	const Attr *axes = op_attr(op, "axis");
-	return x ? build1(b, code, x, "axis", axes ? axes : attr_ints(c, 0, NULL), "keepdim", attr_bool(c, keep),
-	                  "reduce_all", attr_bool(c, op_bool(op, "reduce_all", false)), NULL)
+	return x ? build1(b, code, x, "axis", axes ? axes : attr_ints(c, 0, NULL), "keepdim",
+	                  attr_bool(c, keep), "reduce_all",
+	                  attr_bool(c, op_bool(op, "reduce_all", false)), NULL)
 	         : NULL;
 }
 
@@ -132,7 +128,8 @@ bool define_hook_p_norm(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0);
 	int64_t axis = axis_norm(op_int(op, "axis", -1), x->type->rank);
-	Value *norm = norm_of(b, x, op_float(op, "porder", 2.0), !op_bool(op, "asvector", false), &axis);
+	Value *norm = norm_of(b, x, op_float(op, "porder", 2.0), !op_bool(op, "asvector", false),
+	                      &axis);
 	results[0] = squeeze_to(b, norm, op->results[0].type);
 	return results[0] != NULL;
 }
@@ -162,7 +159,8 @@ bool define_hook_arg_reduce(Builder *b, Op *op, Value **results)
 	Value *x = op_operand(op, 0), *from[MAX_RANK];
 	const Type *out = op->results[0].type;
 	const Dim *numel = type_numel(b->ctx, x->type);
-	bool flat = op_bool(op, "flatten", false) || !x->type->rank, keep = op_bool(op, "keepdims", false);
+	bool flat = op_bool(op, "flatten", false) || !x->type->rank,
+		 keep = op_bool(op, "keepdims", false);
 	if (flat && !(x = tensor_reshape(b, x, 1, &numel)))
 		return false;
 	int axis = flat ? 0 : axis_norm(op_int(op, "axis", -1), x->type->rank);
@@ -179,7 +177,7 @@ bool define_hook_arg_reduce(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// ---- scans -------------------------------------------------------------------------------------------------
+// ---- scans --------------------------------------------------------------------------------------
 
 // Few elements sum their own prefixes: quadratic time along the axis.
 bool define_hook_cumsum(Builder *b, Op *op, Value **results)
@@ -216,7 +214,9 @@ bool define_hook_scan(Builder *b, Op *op, Value **results)
 	Value *x = op_operand(op, 0), *which = NULL;
 	const Type *out = op->results[0].type;
 	bool product = op->code == OP_PD_CUMPROD, order = op->nresult > 1;
-	const char *kind = product ? "prod" : order ? (op->code == OP_PD_CUMMAX ? "max" : "min") : "logsumexp";
+	const char *kind = product ? "prod"
+	                   : order ? (op->code == OP_PD_CUMMAX ? "max" : "min")
+	                           : "logsumexp";
 	if (op_bool(op, "flatten", false) && !(x = tensor_reshape(b, x, 1, out->dims)))
 		return false;
 	const Dim *one = dim_const(b->ctx, 1);
@@ -224,14 +224,16 @@ bool define_hook_scan(Builder *b, Op *op, Value **results)
 		return false;
 	int axis = axis_norm(op_int(op, product ? "dim" : "axis", -1), out->rank ? out->rank : 1);
 	axis = op_bool(op, "flatten", false) || !out->rank ? 0 : axis;
-	Value *v = scan_along(b, x, kind, axis, op_bool(op, "exclusive", false), op_bool(op, "reverse", false), order ? &which : NULL);
+	Value *v = scan_along(b, x, kind, axis, op_bool(op, "exclusive", false),
+	                      op_bool(op, "reverse", false), order ? &which : NULL);
 	results[0] = tensor_reshape(b, v, out->rank, out->dims);
 	if (order)
-		results[1] = tensor_reshape(b, tensor_cast(b, which, op->results[1].type->dtype), out->rank, out->dims);
+		results[1] = tensor_reshape(b, tensor_cast(b, which, op->results[1].type->dtype), out->rank,
+		                            out->dims);
 	return results[0] && (!order || results[1]);
 }
 
-// ---- sorting -----------------------------------------------------------------------------------------------
+// ---- sorting ------------------------------------------------------------------------------------
 
 // By kernel.sort, along the last axis of a transposed x.
 static bool sorted_in_sequence(Builder *b, Op *op, int axis, bool descending, Value **results)

@@ -1,7 +1,7 @@
 // Recurrent networks as loops over time, and their single steps (ops/rnn.yaml).
 //
-// What the input gives to the gates is one product for all steps, in front of the loop. A step then takes its rows of
-// that, adds the product of the state with its weights, and applies the gates.
+// What the input gives to the gates is one product for all steps, in front of the loop. A step then
+// takes its rows of that, adds the product of the state with its weights, and applies the gates.
 #include "ir/build/build.h"
 #include "ir/build/counted.h"
 #include "ir/build/nest.h"
@@ -11,8 +11,8 @@
 static Value *part(Builder *b, Value *x, int64_t axis, int64_t from, int64_t n)
 {
 	const Dim *start = dim_const(b->ctx, from), *end = dim_const(b->ctx, from + n);
-	return x ? build1(b, OP_PD_SLICE, x, "axes", attr_ints(b->ctx, 1, &axis), "starts", attr_dims(b->ctx, 1, &start),
-	                  "ends", attr_dims(b->ctx, 1, &end), NULL)
+	return x ? build1(b, OP_PD_SLICE, x, "axes", attr_ints(b->ctx, 1, &axis), "starts",
+	                  attr_dims(b->ctx, 1, &start), "ends", attr_dims(b->ctx, 1, &end), NULL)
 	         : NULL;
 }
 
@@ -40,7 +40,8 @@ static Value *concat(Builder *b, int n, Value *const *parts, int axis)
 // x times the transposed matrix w.
 static Value *times(Builder *b, Value *x, Value *w)
 {
-	return x && w ? build2(b, OP_PD_MATMUL, x, w, "transpose_y", attr_bool(b->ctx, true), NULL) : NULL;
+	return x && w ? build2(b, OP_PD_MATMUL, x, w, "transpose_y", attr_bool(b->ctx, true), NULL)
+	              : NULL;
 }
 
 // keep * before + (1 - keep) * fresh.
@@ -49,7 +50,7 @@ static Value *blend(Builder *b, Value *keep, Value *before, Value *fresh)
 	return tensor_add(b, tensor_mul(b, tensor_sub(b, before, fresh), keep), fresh);
 }
 
-// ---- one step -------------------------------------------------------------------------------------------
+// ---- one step -----------------------------------------------------------------------------------
 
 // c' = f * c + i * g, h' = o * tanh(c').
 static void lstm_step(Builder *b, Value *i, Value *f, Value *g, Value *o, Value **h, Value **c)
@@ -59,17 +60,18 @@ static void lstm_step(Builder *b, Value *i, Value *f, Value *g, Value *o, Value 
 	*h = tensor_mul(b, apply1(b, OP_PD_SIGMOID, o), apply1(b, OP_PD_TANH, *c));
 }
 
-// From the gates' parts of the input and of the state, which come separately: the reset gate of the candidate sees only
-// the latter, with the bias.
+// From the gates' parts of the input and of the state, which come separately: the reset gate of the
+// candidate sees only the latter, with the bias.
 static Value *gru_step(Builder *b, Value *x, Value *s, Value *bias, int64_t n, Value *h)
 {
 	Value *both = tensor_add(b, columns(b, x, 0, 2 * n), columns(b, s, 0, 2 * n));
-	Value *r = apply1(b, OP_PD_SIGMOID, columns(b, both, 0, n)), *z = apply1(b, OP_PD_SIGMOID, columns(b, both, n, n));
+	Value *r = apply1(b, OP_PD_SIGMOID, columns(b, both, 0, n)),
+		  *z = apply1(b, OP_PD_SIGMOID, columns(b, both, n, n));
 	Value *reset = tensor_mul(b, r, tensor_add(b, columns(b, s, 2 * n, n), bias));
 	return blend(b, z, h, apply1(b, OP_PD_TANH, tensor_add(b, columns(b, x, 2 * n, n), reset)));
 }
 
-// ---- one layer in one direction ------------------------------------------------------------------------------
+// ---- one layer in one direction -----------------------------------------------------------------
 
 typedef struct Pass {
 	const Rnn *r;
@@ -78,7 +80,8 @@ typedef struct Pass {
 	bool down;    // from the last step to the first
 } Pass;
 
-// Biases that are only added are added in front of the loop; that of the GRU's candidate is multiplied.
+// Biases that are only added are added in front of the loop; that of the GRU's candidate is
+// multiplied.
 static bool biases(Builder *b, Pass *p)
 {
 	const Rnn *r = p->r;
@@ -110,8 +113,8 @@ static bool step_build(const Pass *p, CountedLoop *l, Value **next)
 	Value *sum = tensor_add(b, x, s);
 	if (r->mode == RNN_LSTM) {
 		next[1] = l->args[1];
-		lstm_step(b, columns(b, sum, 0, n), columns(b, sum, n, n), columns(b, sum, 2 * n, n), columns(b, sum, 3 * n, n),
-		          &next[0], &next[1]);
+		lstm_step(b, columns(b, sum, 0, n), columns(b, sum, n, n), columns(b, sum, 2 * n, n),
+		          columns(b, sum, 3 * n, n), &next[0], &next[1]);
 		return next[0] && next[1];
 	}
 	next[0] = apply1(b, r->mode == RNN_TANH ? OP_PD_TANH : OP_PD_RELU, sum);
@@ -148,7 +151,8 @@ static Value *pass_build(Builder *b, Pass *p, Value *x, Value **state)
 	for (int i = 0; i < r->nstate; i++)
 		inits[i] = state[i];
 	inits[r->nstate] = build_full(b, type_tensor(b->ctx, t->dtype, 3, dims, 0), 0);
-	if (!count_begin(&l, b, build_size(b, x, 0), p->down, r->nstate + 1, inits) || !step_build(p, &l, next))
+	if (!count_begin(&l, b, build_size(b, x, 0), p->down, r->nstate + 1, inits) ||
+	    !step_build(p, &l, next))
 		return NULL;
 	Value *out = mask_build(p, &l, next);
 	next[r->nstate] = out ? build_set_step(&l.b, l.args[r->nstate], l.at, out) : NULL;
@@ -159,9 +163,10 @@ static Value *pass_build(Builder *b, Pass *p, Value *x, Value **state)
 	return count_result(&l, r->nstate);
 }
 
-// ---- all of them -----------------------------------------------------------------------------------------------
+// ---- all of them --------------------------------------------------------------------------------
 
-// One layer: outputs of its directions side by side. states[i] has a place for every layer and direction.
+// One layer: outputs of its directions side by side. states[i] has a place for every layer and
+// direction.
 static Value *layer_build(Builder *b, const Rnn *r, int layer, Value *x, Value **states[2])
 {
 	Value *parts[2];
@@ -170,7 +175,8 @@ static Value *layer_build(Builder *b, const Rnn *r, int layer, Value *x, Value *
 	for (int d = 0; d < r->directions; d++) {
 		int k = layer * r->directions + d;
 		Value *const *w = r->weights + 2 * k, *const *bias = w + 2 * pairs, *state[2];
-		Pass p = {.r = r, .w_x = w[0], .w_h = w[1], .bias_x = bias[0], .bias_h = bias[1], .down = d == 1};
+		Pass p = {
+			.r = r, .w_x = w[0], .w_h = w[1], .bias_x = bias[0], .bias_h = bias[1], .down = d == 1};
 		for (int i = 0; i < r->nstate; i++) {
 			Value *one = rows(b, r->states[i], k, 1);
 			state[i] = one ? tensor_reshape(b, one, 2, dims) : NULL;
@@ -200,11 +206,12 @@ bool define_hook_rnn(Builder *b, Op *op, Value **results)
 	results[0] = x;
 	for (int i = 0; i < r.nstate; i++)
 		last[i] = x ? concat(b, r.layers * r.directions, states[i], 0) : NULL;
-	results[1] = last[0] && last[r.nstate - 1] ? build(b, OP_BUILTIN_COMBINE, r.nstate, last, NULL) : NULL;
+	results[1] = last[0] && last[r.nstate - 1] ? build(b, OP_BUILTIN_COMBINE, r.nstate, last, NULL)
+	                                           : NULL;
 	return results[0] && results[1];
 }
 
-// ---- single steps ------------------------------------------------------------------------------------------------
+// ---- single steps -------------------------------------------------------------------------------
 
 bool define_hook_lstm_unit(Builder *b, Op *op, Value **results)
 {
@@ -230,20 +237,25 @@ static Value *activation(Builder *b, int64_t which, Value *x)
 // The matrix [n, wide] in the numbers of `weight` from the given one on.
 static Value *part_of_weight(Builder *b, Value *weight, int64_t from, int64_t n, int64_t wide)
 {
-	const Dim *all = type_numel(b->ctx, weight->type), *dims[] = {dim_const(b->ctx, n), dim_const(b->ctx, wide)};
-	Value *flat = tensor_reshape(b, weight, 1, &all), *part = flat ? rows(b, flat, from, n * wide) : NULL;
+	const Dim *all = type_numel(b->ctx, weight->type),
+			  *dims[] = {dim_const(b->ctx, n), dim_const(b->ctx, wide)};
+	Value *flat = tensor_reshape(b, weight, 1, &all),
+		  *part = flat ? rows(b, flat, from, n * wide) : NULL;
 	return part ? tensor_reshape(b, part, 2, dims) : NULL;
 }
 
 bool define_hook_gru_unit(Builder *b, Op *op, Value **results)
 {
-	Value *x = op_operand(op, 0), *h = op_operand(op, 1), *weight = op_operand(op, 2), *bias = op_operand(op, 3);
+	Value *x = op_operand(op, 0), *h = op_operand(op, 1), *weight = op_operand(op, 2),
+		  *bias = op_operand(op, 3);
 	const Dim *wide = h->type->dims[1];
 	int64_t n = wide->value, gate = op_int(op, "gate_activation", 1);
-	Value *w_gates = part_of_weight(b, weight, 0, n, 2 * n), *w_fresh = part_of_weight(b, weight, 2 * n * n, n, n);
+	Value *w_gates = part_of_weight(b, weight, 0, n, 2 * n),
+		  *w_fresh = part_of_weight(b, weight, 2 * n * n, n, n);
 	x = bias ? tensor_add(b, x, bias) : x;
 	Value *sums = tensor_add(b, columns(b, x, 0, 2 * n), apply2(b, OP_PD_MATMUL, h, w_gates));
-	Value *u = activation(b, gate, columns(b, sums, 0, n)), *r = activation(b, gate, columns(b, sums, n, n));
+	Value *u = activation(b, gate, columns(b, sums, 0, n)),
+		  *r = activation(b, gate, columns(b, sums, n, n));
 	Value *reset = tensor_mul(b, r, h);
 	Value *fresh = tensor_add(b, columns(b, x, 2 * n, n), apply2(b, OP_PD_MATMUL, reset, w_fresh));
 	fresh = activation(b, op_int(op, "activation", 2), fresh);

@@ -1,5 +1,6 @@
-// What the operators that change elements at positions from data mean (ir/ops/tensor.yaml). In sequence (kernel.scatter),
-// or, where the target has no such kernel, seen from the element that receives.
+// What the operators that change elements at positions from data mean (ir/ops/tensor.yaml). In
+// sequence (kernel.scatter), or, where the target has no such kernel, seen from the element that
+// receives.
 #include "ir/build/build.h"
 #include "ir/build/infer.h"
 #include "ir/infer/infer.h"
@@ -18,8 +19,10 @@ static Value *as_rows(Builder *b, Value *x, int rows)
 	return tensor_reshape(b, x, 2, dims);
 }
 
-// x with the rows that `at` (one linear position over its first `rows` axes each) names changed by `updates`.
-static Value *change_rows(Builder *b, Value *x, int rows, Value *at, Value *updates, int updates_rows, const char *how)
+// x with the rows that `at` (one linear position over its first `rows` axes each) names changed by
+// `updates`.
+static Value *change_rows(Builder *b, Value *x, int rows, Value *at, Value *updates,
+                          int updates_rows, const char *how)
 {
 	const Dim *count = at ? type_numel(b->ctx, at->type) : NULL;
 	if (!at || !updates)
@@ -29,7 +32,7 @@ static Value *change_rows(Builder *b, Value *x, int rows, Value *at, Value *upda
 	return tensor_reshape(b, changed, x->type->rank, x->type->dims);
 }
 
-// ---- seen from the element that receives ---------------------------------------------------------------------
+// ---- seen from the element that receives --------------------------------------------------------
 
 // Whether row `k` of the indices names row `row`.
 static Value *scatter_hits(Builder *b, Value *index, Value *k, Value *row, const Dim *rows)
@@ -49,7 +52,9 @@ static Value *scatter_last(Nest *n, Value *x, Value *index, Value *updates)
 	Value *number = scalar_from_index(&r.b, index_plus(&r.b, r.at[0], 1), DT_I64);
 	Value *last = reduce_close(&r, index_where(&r.b, hit, number, build_scalar_f(&r.b, DT_I64, 0)));
 	// 0 means that none matched, so that the reduction never has to be negative.
-	Value *any = last ? build2(&n->b, OP_PD_GREATER_THAN, last, build_scalar_f(&n->b, DT_I64, 0), NULL) : NULL;
+	Value *any = last ? build2(&n->b, OP_PD_GREATER_THAN, last, build_scalar_f(&n->b, DT_I64, 0),
+	                           NULL)
+	                  : NULL;
 	const Dim *beyond = dim_add(n->b.ctx, count, dim_const(n->b.ctx, 1));
 	Value *from[MAX_RANK];
 	memcpy(from, n->at, sizeof from);
@@ -73,7 +78,7 @@ static Value *scatter_sum(Nest *n, Value *x, Value *index, Value *updates)
 	return index_where(&n->b, matched, sum, load(&n->b, x, n->at));
 }
 
-// ---- scatter ---------------------------------------------------------------------------------------------------
+// ---- scatter ------------------------------------------------------------------------------------
 
 bool define_hook_scatter(Builder *b, Op *op, Value **results)
 {
@@ -93,11 +98,13 @@ bool define_hook_scatter(Builder *b, Op *op, Value **results)
 		Nest n = nest_open(b, type_tensor(b->ctx, DT_I64, 1, index->type->dims, 0));
 		Value *at[] = {n.at[0], index_const(&n.b, 0)};
 		Value *row = index_from_data(&n.b, load(&n.b, index, at), x->type->dims[0], false);
-		results[0] = change_rows(b, x, 1, nest_close(&n, row), updates, 1, overwrite ? "replace" : "sum");
+		results[0] = change_rows(b, x, 1, nest_close(&n, row), updates, 1,
+		                         overwrite ? "replace" : "sum");
 		return results[0] != NULL;
 	}
 	Nest n = nest_open(b, op->results[0].type);
-	Value *element = overwrite ? scatter_last(&n, x, index, updates) : scatter_sum(&n, x, index, updates);
+	Value *element = overwrite ? scatter_last(&n, x, index, updates)
+	                           : scatter_sum(&n, x, index, updates);
 	results[0] = nest_close(&n, element);
 	return results[0] != NULL;
 }
@@ -129,17 +136,19 @@ bool define_hook_scatter_nd_add(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// ---- in sequence ----------------------------------------------------------------------------------------------
+// ---- in sequence --------------------------------------------------------------------------------
 
-// An index that counts positions of true elements of a mask instead of naming positions: what it stands for.
+// An index that counts positions of true elements of a mask instead of naming positions: what it
+// stands for.
 typedef struct Places {
-	Value *index;      // whole numbers, or the positions of true elements
-	const Type *mask;  // NULL: whole numbers
+	Value *index;     // whole numbers, or the positions of true elements
+	const Type *mask; // NULL: whole numbers
 } Places;
 
-// Where index_put puts: for each place of the indices (broadcast to `dims`) the linear position over the axes that they
-// cover.
-static Value *put_places(Builder *b, const Op *op, int n, const Places *p, int rank, const Dim *const *dims)
+// Where index_put puts: for each place of the indices (broadcast to `dims`) the linear position
+// over the axes that they cover.
+static Value *put_places(Builder *b, const Op *op, int n, const Places *p, int rank,
+                         const Dim *const *dims)
 {
 	const Type *x = op_operand(op, 0)->type;
 	Value *to[MAX_RANK];
@@ -150,10 +159,12 @@ static Value *put_places(Builder *b, const Op *op, int n, const Places *p, int r
 		Value *at[MAX_RANK];
 		int count = p[i].mask ? 1 : t->rank; // axes of this index, aligned at the last
 		for (int d = 0; d < count; d++)
-			at[d] = !p[i].mask && dim_is(t->dims[d], 1) ? index_const(&m.b, 0) : m.at[rank - count + d];
+			at[d] = !p[i].mask && dim_is(t->dims[d], 1) ? index_const(&m.b, 0)
+			                                            : m.at[rank - count + d];
 		Value *v = load(&m.b, p[i].index, at);
 		if (p[i].mask) {
-			index_split(&m.b, index_from_data(&m.b, v, t->dims[0], false), p[i].mask->rank, p[i].mask->dims, to + axis);
+			index_split(&m.b, index_from_data(&m.b, v, t->dims[0], false), p[i].mask->rank,
+			            p[i].mask->dims, to + axis);
 			axis += p[i].mask->rank;
 		} else {
 			to[axis] = index_from_data(&m.b, v, x->dims[axis], true);
@@ -173,7 +184,7 @@ static bool places_of_mask(Builder *b, Value *mask, const Dim *found, Places *p)
 
 bool define_hook_index_put(Builder *b, Op *op, Value **results)
 {
-	Value *x = op_operand(op, 0), *const *indices;
+	Value *x = op_operand(op, 0), *const * indices;
 	int n = op_operand_list(op, 1, &indices), rank = 0, covered = 0, k = 0;
 	const Dim *dims[2 * MAX_RANK], *found = NULL;
 	Places p[MAX_RANK];
@@ -185,14 +196,16 @@ bool define_hook_index_put(Builder *b, Op *op, Value **results)
 		found = index_put_found(op, i);
 		if (mask && !places_of_mask(b, indices[i], found, &p[i]))
 			return false;
-		if (!infer_broadcast(op, rank, dims, mask ? 1 : t->rank, mask ? &found : t->dims, &rank, dims))
+		if (!infer_broadcast(op, rank, dims, mask ? 1 : t->rank, mask ? &found : t->dims, &rank,
+		                     dims))
 			return false;
 	}
 	Value *at = put_places(b, op, n, p, rank, dims);
 	for (int d = covered; d < x->type->rank; d++)
 		dims[rank + k++] = x->type->dims[d];
 	Value *updates = tensor_spread(b, op_operand(op, 2), rank + k, dims);
-	results[0] = change_rows(b, x, covered, at, updates, rank, op_bool(op, "accumulate", false) ? "add" : "replace");
+	results[0] = change_rows(b, x, covered, at, updates, rank,
+	                         op_bool(op, "accumulate", false) ? "add" : "replace");
 	return results[0] != NULL;
 }
 
@@ -216,7 +229,12 @@ static Value *axis_first(Builder *b, Value *x, int axis, bool back)
 {
 	int64_t perm[MAX_RANK];
 	for (int d = 0; x && d < x->type->rank; d++)
-		perm[d] = back ? (d == axis ? 0 : d < axis ? d + 1 : d) : (d == 0 ? axis : d <= axis ? d - 1 : d);
+		perm[d] = back ? (d == axis  ? 0
+		                  : d < axis ? d + 1
+		                             : d)
+		               : (d == 0      ? axis
+		                  : d <= axis ? d - 1
+		                              : d);
 	return axis ? tensor_transpose(b, x, x ? x->type->rank : 0, perm) : x;
 }
 
@@ -225,8 +243,10 @@ bool define_hook_index_add(Builder *b, Op *op, Value **results)
 	Value *x = op_operand(op, 0), *index = op_operand(op, 1);
 	int axis = axis_norm(op_int(op, "axis", 0), x->type->rank);
 	Nest n = nest_open(b, type_like(b->ctx, index->type, DT_I64));
-	Value *at = nest_close(&n, index_from_data(&n.b, load(&n.b, index, n.at), x->type->dims[axis], true));
-	Value *updates = axis_first(b, op_operand(op, 2), axis, false), *first = axis_first(b, x, axis, false);
+	Value *at = nest_close(
+		&n, index_from_data(&n.b, load(&n.b, index, n.at), x->type->dims[axis], true));
+	Value *updates = axis_first(b, op_operand(op, 2), axis, false),
+		  *first = axis_first(b, x, axis, false);
 	Value *changed = first && updates ? change_rows(b, first, 1, at, updates, 1, "add") : NULL;
 	results[0] = axis_first(b, changed, axis, true);
 	return results[0] != NULL;

@@ -1,4 +1,5 @@
-// Searching, counting, order statistics and comparisons of whole tensors (ir/ops/search.yaml): types and meaning.
+// Searching, counting, order statistics and comparisons of whole tensors (ir/ops/search.yaml):
+// types and meaning.
 #include "ir/build/nest.h"
 #include "ir/infer/infer.h"
 #include "ir/define/define.h"
@@ -10,14 +11,15 @@
 const Dim *found_size(const Op *op, const Dim *bound)
 {
 	const Loc *l = op->loc;
-	const char *name = arena_printf(op->ctx->arena, "n_%s_%d_%d", op->info->short_name, l->block < 0 ? 0 : l->block, l->op < 0 ? 0 : l->op);
+	const char *name = arena_printf(op->ctx->arena, "n_%s_%d_%d", op->info->short_name,
+	                                l->block < 0 ? 0 : l->block, l->op < 0 ? 0 : l->op);
 	const Dim *size = dim_sym_bounded(op->ctx, name);
 	if (bound)
 		dim_set_bound(op->ctx, size, bound);
 	return size;
 }
 
-// ---- sorted sequences ------------------------------------------------------------------------------------
+// ---- sorted sequences ---------------------------------------------------------------------------
 
 bool infer_hook_searchsorted(Op *op)
 {
@@ -28,9 +30,11 @@ bool infer_hook_searchsorted(Op *op)
 	if (s->rank < 1 || (s->rank > 1 && s->rank != v->rank))
 		return infer_error(op, "a sequence of %d axes for values of %d", s->rank, v->rank);
 	for (int d = 0; d + 1 < s->rank; d++)
-		if (!infer_same_dim(op, s->dims[d], v->dims[d], "rows of the sequence and of the values", &same))
+		if (!infer_same_dim(op, s->dims[d], v->dims[d], "rows of the sequence and of the values",
+		                    &same))
 			return false;
-	return infer_result(op, 0, type_like(op->ctx, v, op_bool(op, "out_int32", false) ? DT_I32 : DT_I64));
+	return infer_result(op, 0,
+	                    type_like(op->ctx, v, op_bool(op, "out_int32", false) ? DT_I32 : DT_I64));
 }
 
 // The number of halvings that leave nothing of n elements.
@@ -42,7 +46,8 @@ static int halvings(const Dim *n)
 	return steps;
 }
 
-// As std::lower_bound and std::upper_bound halve the range, so that sequences out of order give the same, too.
+// As std::lower_bound and std::upper_bound halve the range, so that sequences out of order give the
+// same, too.
 bool define_hook_searchsorted(Builder *b, Op *op, Value **results)
 {
 	Value *s = op_operand(op, 0), *values = op_operand(op, 1), *at[MAX_RANK];
@@ -61,7 +66,8 @@ bool define_hook_searchsorted(Builder *b, Op *op, Value **results)
 		Value *x = scalar_cast(&n.b, load_or(&n.b, open, zero, s, at), t);
 		Value *behind = apply2(&n.b, right ? OP_PD_LESS_EQUAL : OP_PD_LESS_THAN, x, v);
 		start = index_where(&n.b, pred_and(&n.b, open, behind), index_plus(&n.b, mid, 1), start);
-		end = index_where(&n.b, pred_and(&n.b, open, apply1(&n.b, OP_PD_LOGICAL_NOT, behind)), mid, end);
+		end = index_where(&n.b, pred_and(&n.b, open, apply1(&n.b, OP_PD_LOGICAL_NOT, behind)), mid,
+		                  end);
 	}
 	if (dtype_is_float(t)) // Paddle puts what is not finite behind everything
 		start = index_where(&n.b, apply1(&n.b, OP_PD_ISFINITE, v), start, index_dim(&n.b, size));
@@ -69,7 +75,7 @@ bool define_hook_searchsorted(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// ---- counting ----------------------------------------------------------------------------------------------
+// ---- counting -----------------------------------------------------------------------------------
 
 static Value *flat(Builder *b, Value *x)
 {
@@ -77,14 +83,18 @@ static Value *flat(Builder *b, Value *x)
 	return tensor_reshape(b, x, 1, &numel);
 }
 
-// How many elements of `at` (a vector of i64) are each number below `count`, or the sums of `weights`; others count as nothing.
+// How many elements of `at` (a vector of i64) are each number below `count`, or the sums of
+// `weights`; others count as nothing.
 static Value *counts_of(Builder *b, Value *at, Value *weights, const Dim *count, DType t)
 {
 	Nest n = nest_open(b, type_tensor(b->ctx, t, 1, &count, 0));
 	Nest s = reduce_open(&n.b, "sum", t, 1, at->type->dims);
-	Value *here = apply2(&s.b, OP_PD_EQUAL, load(&s.b, at, s.at), scalar_from_index(&s.b, n.at[0], DT_I64));
-	Value *one = weights ? scalar_cast(&s.b, load(&s.b, weights, s.at), t) : build_scalar_f(&s.b, t, 1);
-	return nest_close(&n, reduce_close(&s, index_where(&s.b, here, one, build_scalar_f(&s.b, t, 0))));
+	Value *here = apply2(&s.b, OP_PD_EQUAL, load(&s.b, at, s.at),
+	                     scalar_from_index(&s.b, n.at[0], DT_I64));
+	Value *one = weights ? scalar_cast(&s.b, load(&s.b, weights, s.at), t)
+	                     : build_scalar_f(&s.b, t, 1);
+	return nest_close(&n,
+	                  reduce_close(&s, index_where(&s.b, here, one, build_scalar_f(&s.b, t, 0))));
 }
 
 // The ends of the range, as tensors without axes: given, or the smallest and the largest element.
@@ -101,7 +111,8 @@ static bool histogram_range(Builder *b, const Op *op, Value *x, DType t, Value *
 		*low = tensor_cast(b, *low, t);
 		*high = tensor_cast(b, *high, t);
 		Value *same = *low && *high ? build2(b, OP_PD_EQUAL, *low, *high, NULL) : NULL;
-		Value *one = same ? build1(b, OP_PD_CAST, same, "dtype", attr_dtype(b->ctx, t), NULL) : NULL;
+		Value *one = same ? build1(b, OP_PD_CAST, same, "dtype", attr_dtype(b->ctx, t), NULL)
+		                  : NULL;
 		*low = tensor_sub(b, *low, one);
 		*high = tensor_add(b, *high, one);
 	}
@@ -119,9 +130,12 @@ bool define_hook_histogram(Builder *b, Op *op, Value **results)
 	if (!x || !histogram_range(b, op, x, real, &low, &high))
 		return false;
 	Nest n = nest_open(b, type_like(b->ctx, x->type, DT_I64));
-	Value *v = scalar_cast(&n.b, load(&n.b, x, n.at), real), *from = load_scalar(&n.b, low), *to = load_scalar(&n.b, high);
-	Value *in = pred_and(&n.b, apply2(&n.b, OP_PD_GREATER_EQUAL, v, from), apply2(&n.b, OP_PD_LESS_EQUAL, v, to));
-	Value *part = tensor_mul(&n.b, tensor_sub(&n.b, v, from), build_scalar_f(&n.b, real, (double)bins));
+	Value *v = scalar_cast(&n.b, load(&n.b, x, n.at), real), *from = load_scalar(&n.b, low),
+		  *to = load_scalar(&n.b, high);
+	Value *in = pred_and(&n.b, apply2(&n.b, OP_PD_GREATER_EQUAL, v, from),
+	                     apply2(&n.b, OP_PD_LESS_EQUAL, v, to));
+	Value *part = tensor_mul(&n.b, tensor_sub(&n.b, v, from),
+	                         build_scalar_f(&n.b, real, (double)bins));
 	part = scalar_cast(&n.b, tensor_div(&n.b, part, tensor_sub(&n.b, to, from)), DT_I64);
 	part = apply2(&n.b, OP_PD_MINIMUM, part, build_scalar_f(&n.b, DT_I64, (double)(bins - 1)));
 	Value *at = nest_close(&n, index_where(&n.b, in, part, build_scalar_f(&n.b, DT_I64, -1)));
@@ -134,7 +148,8 @@ bool infer_hook_bincount(Op *op)
 	const Type *x = infer_rank(op, 0, 1);
 	Value *weights = op_operand_named(op, "weights");
 	const Dim *same;
-	if (!x || (weights && !infer_same_dim(op, x->dims[0], weights->type->dims[0], "numbers and weights", &same)))
+	if (!x || (weights && !infer_same_dim(op, x->dims[0], weights->type->dims[0],
+	                                      "numbers and weights", &same)))
 		return false;
 	DType t = !weights ? x->dtype : weights->type->dtype == DT_F32 ? DT_F32 : DT_F64;
 	const Dim *size = found_size(op, NULL);
@@ -143,11 +158,13 @@ bool infer_hook_bincount(Op *op)
 
 bool define_hook_bincount(Builder *b, Op *op, Value **results)
 {
-	Value *x = tensor_cast(b, op_operand(op, 0), DT_I64), *least = op_operand_named(op, "minlength_tensor");
+	Value *x = tensor_cast(b, op_operand(op, 0), DT_I64),
+		  *least = op_operand_named(op, "minlength_tensor");
 	const Type *out = op->results[0].type;
 	if (!x)
 		return false;
-	// The largest number and one; numbers below 0 make the run fail, as a size that is not possible.
+	// The largest number and one; numbers below 0 make the run fail, as a size that is not
+	// possible.
 	Nest n = nest_open(b, type_tensor(b->ctx, DT_I64, 0, NULL, 0));
 	Nest s = reduce_open(&n.b, "max", DT_I64, 1, x->type->dims);
 	Value *at = index_from_data(&s.b, load(&s.b, x, s.at), dim_const(b->ctx, INT32_MAX), false);
@@ -161,7 +178,7 @@ bool define_hook_bincount(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// ---- order statistics ----------------------------------------------------------------------------------------
+// ---- order statistics ---------------------------------------------------------------------------
 
 static Value *dropped_axis(Builder *b, Value *x, int axis, bool keep)
 {
@@ -183,7 +200,8 @@ bool define_hook_kthvalue(Builder *b, Op *op, Value **results)
 	int64_t k = op_int(op, "k", 1);
 	if (!t || (t->rank && !infer_axis(op, op_int(op, "axis", -1), t->rank, &axis)))
 		return false;
-	const NamedAttr attrs[] = {{"k", attr_int(c, k)}, {"axis", attr_int(c, axis)}, {"largest", attr_bool(c, false)}};
+	const NamedAttr attrs[] = {
+		{"k", attr_int(c, k)}, {"axis", attr_int(c, axis)}, {"largest", attr_bool(c, false)}};
 	Op *top = build_op(b, OP_PD_TOPK, 1, (Value *const[]){op_operand(op, 0)}, 3, attrs);
 	if (!top)
 		return false;
@@ -192,8 +210,8 @@ bool define_hook_kthvalue(Builder *b, Op *op, Value **results)
 	for (int i = 0; i < 2; i++) {
 		Value *v = op_result(top, i);
 		if (t->rank)
-			v = build1(b, OP_PD_SLICE, v, "axes", attr_ints(c, 1, axes), "starts", attr_dims(c, 1, &from), "ends",
-			           attr_dims(c, 1, &to), NULL);
+			v = build1(b, OP_PD_SLICE, v, "axes", attr_ints(c, 1, axes), "starts",
+			           attr_dims(c, 1, &from), "ends", attr_dims(c, 1, &to), NULL);
 		results[i] = dropped_axis(b, v, axis, op_bool(op, "keepdim", false) || !t->rank);
 	}
 	return results[0] && results[1];
@@ -222,16 +240,19 @@ bool define_hook_mode(Builder *b, Op *op, Value **results)
 	dims[axis] = dim_const(b->ctx, 1);
 	Nest v = nest_open(b, type_tensor(b->ctx, t->dtype, t->rank, dims, 0));
 	memcpy(from, v.at, sizeof from);
-	Nest a = reduce_open(&v.b, "argmax", DT_I64, 1, &size); // the first of the most frequent; any with these elements will do
+	Nest a = reduce_open(&v.b, "argmax", DT_I64, 1,
+	                     &size); // the first of the most frequent; any with these elements will do
 	from[axis] = a.at[0];
 	Value *is = apply2(&a.b, OP_PD_EQUAL, load(&a.b, often, from), load(&a.b, most, v.at));
-	Value *first = index_from_data(&v.b, reduce_close(&a, scalar_cast(&a.b, is, DT_I32)), size, false);
+	Value *first = index_from_data(&v.b, reduce_close(&a, scalar_cast(&a.b, is, DT_I32)), size,
+	                               false);
 	from[axis] = first;
 	Value *some = load(&v.b, x, from);
 	Nest m = reduce_open(&v.b, "min", t->dtype, 1, &size);
 	from[axis] = m.at[0];
 	is = apply2(&m.b, OP_PD_EQUAL, load(&m.b, often, from), load(&m.b, most, v.at));
-	Value *least = nest_close(&v, reduce_close(&m, index_where(&m.b, is, load(&m.b, x, from), some)));
+	Value *least = nest_close(&v,
+	                          reduce_close(&m, index_where(&m.b, is, load(&m.b, x, from), some)));
 	if (!least)
 		return false;
 	Nest p = nest_open(b, type_tensor(b->ctx, DT_I64, t->rank, dims, 0));
@@ -239,7 +260,8 @@ bool define_hook_mode(Builder *b, Op *op, Value **results)
 	Nest l = reduce_open(&p.b, "max", DT_I64, 1, &size);
 	from[axis] = l.at[0];
 	is = apply2(&l.b, OP_PD_EQUAL, load(&l.b, x, from), load(&l.b, least, p.at));
-	Value *last = reduce_close(&l, index_where(&l.b, is, scalar_from_index(&l.b, l.at[0], DT_I64), build_scalar_f(&l.b, DT_I64, 0)));
+	Value *last = reduce_close(&l, index_where(&l.b, is, scalar_from_index(&l.b, l.at[0], DT_I64),
+	                                           build_scalar_f(&l.b, DT_I64, 0)));
 	bool keep = op_bool(op, "keepdim", false);
 	results[1] = dropped_axis(b, nest_close(&p, last), axis, keep);
 	results[0] = dropped_axis(b, least, axis, keep);
@@ -247,7 +269,8 @@ bool define_hook_mode(Builder *b, Op *op, Value **results)
 }
 
 // x with the axes to reduce behind the others, as one; and the shape of the result.
-static Value *reduced_behind(Builder *b, Value *x, const bool *flags, bool keep, int *rank, const Dim **out)
+static Value *reduced_behind(Builder *b, Value *x, const bool *flags, bool keep, int *rank,
+                             const Dim **out)
 {
 	const Type *t = x->type;
 	const Dim *dims[MAX_RANK], *inner = dim_const(b->ctx, 1);
@@ -281,26 +304,33 @@ bool define_hook_nanmedian(Builder *b, Op *op, Value **results)
 	int rank, n = op_ints(op, "axis", axes, MAX_RANK);
 	if (!t || !infer_axes(op, n < 0 ? 0 : n, axes, t->rank, true, flags))
 		return false;
-	Value *rows = reduced_behind(b, op_operand(op, 0), flags, op_bool(op, "keepdim", true), &rank, out);
+	Value *rows = reduced_behind(b, op_operand(op, 0), flags, op_bool(op, "keepdim", true), &rank,
+	                             out);
 	if (!rows)
 		return false;
 	DType real = t->dtype;
 	int last = rows->type->rank - 1;
-	Value *order = select_sorted(b, rows, false, NULL, rows->type->dims[last]).at, *from[MAX_RANK], *v[2];
+	Value *order = select_sorted(b, rows, false, NULL, rows->type->dims[last]).at, *from[MAX_RANK],
+		  *v[2];
 	Nest m = nest_open(b, type_tensor(b->ctx, real, last, rows->type->dims, 0));
 	memcpy(from, m.at, sizeof from);
 	const Dim *size = rows->type->dims[last];
 	Nest s = reduce_open(&m.b, "sum", DT_I64, 1, &size);
 	from[last] = s.at[0];
 	Value *x = load(&s.b, rows, from);
-	Value *number = dtype_is_float(t->dtype) ? apply1(&s.b, OP_PD_LOGICAL_NOT, apply1(&s.b, OP_PD_ISNAN, x)) : NULL;
+	Value *number = dtype_is_float(t->dtype)
+	                    ? apply1(&s.b, OP_PD_LOGICAL_NOT, apply1(&s.b, OP_PD_ISNAN, x))
+	                    : NULL;
 	Value *one = number ? scalar_cast(&s.b, number, DT_I64) : build_scalar_f(&s.b, DT_I64, 1);
-	Value *count = index_from_data(&m.b, reduce_close(&s, one), dim_add(b->ctx, size, dim_const(b->ctx, 1)), false);
+	Value *count = index_from_data(&m.b, reduce_close(&s, one),
+	                               dim_add(b->ctx, size, dim_const(b->ctx, 1)), false);
 	// NaN come last in order; where there is nothing else, element 0 is one.
 	for (int i = 0; i < 2; i++) {
 		Value *less = index_max(&m.b, index_plus(&m.b, count, i - 1), index_const(&m.b, 0));
-		from[last] = index_min(&m.b, index_div(&m.b, less, index_const(&m.b, 2)), index_dim(&m.b, dim_sub(b->ctx, size, dim_const(b->ctx, 1))));
-		from[last] = index_from_data(&m.b, scalar_cast(&m.b, load(&m.b, order, from), DT_I64), size, false);
+		from[last] = index_min(&m.b, index_div(&m.b, less, index_const(&m.b, 2)),
+		                       index_dim(&m.b, dim_sub(b->ctx, size, dim_const(b->ctx, 1))));
+		from[last] = index_from_data(&m.b, scalar_cast(&m.b, load(&m.b, order, from), DT_I64), size,
+		                             false);
 		v[i] = load(&m.b, rows, from);
 	}
 	Value *half = tensor_add(&m.b, v[0], v[1]);
@@ -310,7 +340,7 @@ bool define_hook_nanmedian(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// ---- runs of equal elements ----------------------------------------------------------------------------------
+// ---- runs of equal elements ---------------------------------------------------------------------
 
 bool infer_hook_unique_consecutive(Op *op)
 {
@@ -327,8 +357,8 @@ bool infer_hook_unique_consecutive(Op *op)
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
 	shape[n == 1 ? axis : 0] = count;
 	DType t = op_dtype(op, "dtype", DT_I64);
-	return infer_result_shape(op, 0, x->dtype, n == 1 ? x->rank : 1, shape) && infer_result_shape(op, 1, t, 1, &numel) &&
-	       infer_result_shape(op, 2, t, 1, &count);
+	return infer_result_shape(op, 0, x->dtype, n == 1 ? x->rank : 1, shape) &&
+	       infer_result_shape(op, 1, t, 1, &numel) && infer_result_shape(op, 2, t, 1, &count);
 }
 
 // Whether slice i of the axis differs from the one before.
@@ -373,9 +403,12 @@ bool define_hook_unique_consecutive(Builder *b, Op *op, Value **results)
 	from[axis] = index_from_data(&n.b, load(&n.b, found.at, &n.at[axis]), size, false);
 	results[0] = nest_close(&n, load(&n.b, x, from));
 	Value *sums = scan_along(b, tensor_cast(b, starts, DT_I64), "sum", 0, false, false, NULL);
-	results[1] = sums ? tensor_cast(b, tensor_sub(b, sums, tensor_number(b, DT_I64, 1)), op->results[1].type->dtype) : NULL;
+	results[1] = sums ? tensor_cast(b, tensor_sub(b, sums, tensor_number(b, DT_I64, 1)),
+	                                op->results[1].type->dtype)
+	                  : NULL;
 	Nest l = nest_open(b, op->results[2].type);
-	Value *next = index_plus(&l.b, l.at[0], 1), *more = index_less(&l.b, next, index_dim(&l.b, count));
+	Value *next = index_plus(&l.b, l.at[0], 1),
+		  *more = index_less(&l.b, next, index_dim(&l.b, count));
 	Value *start = scalar_cast(&l.b, load(&l.b, found.at, l.at), DT_I64);
 	Value *none = build_scalar_f(&l.b, found.at->type->dtype, 0);
 	Value *end = scalar_cast(&l.b, load_or(&l.b, more, none, found.at, &next), DT_I64);
@@ -384,7 +417,7 @@ bool define_hook_unique_consecutive(Builder *b, Op *op, Value **results)
 	return results[0] && results[1] && results[2];
 }
 
-// ---- comparisons ----------------------------------------------------------------------------------------------
+// ---- comparisons --------------------------------------------------------------------------------
 
 // A tolerance: a tensor of one number, or a text that holds one.
 static Value *tolerance(Builder *b, const Op *op, const char *name, const char *tensor)
@@ -404,17 +437,22 @@ static Value *tolerance(Builder *b, const Op *op, const char *name, const char *
 
 bool define_hook_isclose(Builder *b, Op *op, Value **results)
 {
-	Value *x = tensor_cast(b, op_operand(op, 0), DT_F64), *y = tensor_cast(b, op_operand(op, 1), DT_F64);
-	Value *rtol = tolerance(b, op, "rtol", "rtol_tensor"), *atol = tolerance(b, op, "atol", "atol_tensor");
+	Value *x = tensor_cast(b, op_operand(op, 0), DT_F64),
+		  *y = tensor_cast(b, op_operand(op, 1), DT_F64);
+	Value *rtol = tolerance(b, op, "rtol", "rtol_tensor"),
+		  *atol = tolerance(b, op, "atol", "atol_tensor");
 	if (!x || !y || !rtol || !atol)
 		return false;
 	Value *most = tensor_add(b, atol, tensor_mul(b, rtol, apply1(b, OP_PD_ABS, y)));
 	Value *away = apply1(b, OP_PD_ABS, tensor_sub(b, x, y));
-	Value *close = apply2(b, OP_PD_LOGICAL_OR, apply2(b, OP_PD_EQUAL, x, y), apply2(b, OP_PD_LESS_EQUAL, away, most));
-	close = apply2(b, OP_PD_LOGICAL_OR, close, apply2(b, OP_PD_LESS_EQUAL, apply1(b, OP_PD_ABS, tensor_sub(b, away, most)),
-	                                                  tensor_number(b, DT_F64, 1e-15)));
+	Value *close = apply2(b, OP_PD_LOGICAL_OR, apply2(b, OP_PD_EQUAL, x, y),
+	                      apply2(b, OP_PD_LESS_EQUAL, away, most));
+	close = apply2(b, OP_PD_LOGICAL_OR, close,
+	               apply2(b, OP_PD_LESS_EQUAL, apply1(b, OP_PD_ABS, tensor_sub(b, away, most)),
+	                      tensor_number(b, DT_F64, 1e-15)));
 	if (op_bool(op, "equal_nan", false)) {
-		Value *both = apply2(b, OP_PD_LOGICAL_AND, apply1(b, OP_PD_ISNAN, x), apply1(b, OP_PD_ISNAN, y));
+		Value *both = apply2(b, OP_PD_LOGICAL_AND, apply1(b, OP_PD_ISNAN, x),
+		                     apply1(b, OP_PD_ISNAN, y));
 		close = apply2(b, OP_PD_LOGICAL_OR, close, both);
 	}
 	results[0] = close;
@@ -433,7 +471,8 @@ bool define_hook_allclose(Builder *b, Op *op, Value **results)
 // Shapes are compared when the program runs, where they are not known before.
 bool define_hook_equal_all(Builder *b, Op *op, Value **results)
 {
-	const Type *x = infer_tensor(op, 0), *y = x ? infer_tensor(op, 1) : NULL, *one = type_tensor(b->ctx, DT_BOOL, 0, NULL, 0);
+	const Type *x = infer_tensor(op, 0), *y = x ? infer_tensor(op, 1) : NULL,
+			   *one = type_tensor(b->ctx, DT_BOOL, 0, NULL, 0);
 	if (!y)
 		return false;
 	bool same = x->rank == y->rank;
@@ -447,13 +486,16 @@ bool define_hook_equal_all(Builder *b, Op *op, Value **results)
 	Value *shapes = NULL, *inside = NULL;
 	for (int d = 0; d < x->rank; d++)
 		if (x->dims[d] != y->dims[d])
-			shapes = pred_and(&n.b, shapes, index_equal(&n.b, index_dim(&n.b, x->dims[d]), index_dim(&n.b, y->dims[d])));
+			shapes = pred_and(
+				&n.b, shapes,
+				index_equal(&n.b, index_dim(&n.b, x->dims[d]), index_dim(&n.b, y->dims[d])));
 	if (x->rank)
 		r = reduce_open(&n.b, "all", DT_BOOL, x->rank, x->dims);
 	for (int d = 0; d < x->rank; d++)
 		if (x->dims[d] != y->dims[d])
 			inside = pred_and(&r.b, inside, index_less(&r.b, r.at[d], index_dim(&r.b, y->dims[d])));
-	Value *other = load_or(&r.b, inside, inside ? build_scalar_f(&r.b, y->dtype, 0) : NULL, op_operand(op, 1), r.at);
+	Value *other = load_or(&r.b, inside, inside ? build_scalar_f(&r.b, y->dtype, 0) : NULL,
+	                       op_operand(op, 1), r.at);
 	Value *equal = apply2(&r.b, OP_PD_EQUAL, load(&r.b, op_operand(op, 0), r.at), other);
 	equal = x->rank ? reduce_close(&r, equal) : equal;
 	results[0] = nest_close(&n, pred_and(&n.b, shapes, equal));

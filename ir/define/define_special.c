@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-// ---- quantisation --------------------------------------------------------------------------------------
+// ---- quantisation -------------------------------------------------------------------------------
 
 // The scale of the element at a position: one for all, or one per channel on `axis`.
 static Value *scale_at(const Nest *n, Builder *b, Value *scale, int64_t axis)
@@ -32,7 +32,8 @@ static Value *round_even(Builder *b, Value *x, DType t)
 	Value *half = build_scalar_f(b, t, 0.5), *two = build_scalar_f(b, t, 2);
 	Value *low = apply1(b, OP_PD_FLOOR, x), *rest = apply2(b, OP_PD_SUBTRACT, x, low);
 	Value *odd = apply2(b, OP_PD_SUBTRACT, low,
-	                    apply2(b, OP_PD_MULTIPLY, two, apply1(b, OP_PD_FLOOR, apply2(b, OP_PD_MULTIPLY, low, half))));
+	                    apply2(b, OP_PD_MULTIPLY, two,
+	                           apply1(b, OP_PD_FLOOR, apply2(b, OP_PD_MULTIPLY, low, half))));
 	Value *tie = apply2(b, OP_PD_EQUAL, rest, half);
 	Value *near = apply1(b, OP_PD_FLOOR, apply2(b, OP_PD_ADD, x, half));
 	return index_where(b, tie, apply2(b, OP_PD_ADD, low, odd), near);
@@ -56,10 +57,12 @@ bool define_hook_quantize(Builder *b, Op *op, Value **results)
 	DType t = x->type->dtype;
 	double most = (double)((1LL << (op_int(op, "bit_length", 8) - 1)) - 1);
 	Nest n = nest_open(b, op->results[0].type);
-	Value *s = scalar_cast(&n.b, scale_at(&n, &n.b, op_operand(op, 1), op_int(op, "quant_axis", -1)), t);
+	Value *s = scalar_cast(&n.b,
+	                       scale_at(&n, &n.b, op_operand(op, 1), op_int(op, "quant_axis", -1)), t);
 	// A scale of next to nothing is kept from dividing by zero, as Paddle does it.
 	Value *tiny = build_scalar_f(&n.b, t, 1e-6), *one = build_scalar_f(&n.b, t, 1);
-	Value *safe = index_where(&n.b, apply2(&n.b, OP_PD_LESS_EQUAL, s, tiny), apply2(&n.b, OP_PD_ADD, s, tiny), s);
+	Value *safe = index_where(&n.b, apply2(&n.b, OP_PD_LESS_EQUAL, s, tiny),
+	                          apply2(&n.b, OP_PD_ADD, s, tiny), s);
 	Value *inverse = apply2(&n.b, OP_PD_DIVIDE, one, safe), *top = build_scalar_f(&n.b, t, most);
 	Value *factor = apply2(&n.b, OP_PD_MULTIPLY, top, inverse), *v = load(&n.b, x, n.at);
 	bool fallback_round = op->code == OP_PD_QUANTIZE_DEQUANTIZE;
@@ -80,7 +83,7 @@ bool define_hook_dequantize(Builder *b, Op *op, Value **results)
 {
 	if (passes_through(b, op, results))
 		return results[0] != NULL;
-	Value *x = op_operand(op, 0), *const *scales;
+	Value *x = op_operand(op, 0), *const * scales;
 	const Type *out = op->results[0].type;
 	int64_t bits[2], axis = op_int(op, "quant_axis", -1);
 	int count = op_operand_list(op, 1, &scales), nbits = op_ints(op, "quant_bits", bits, 2);
@@ -95,11 +98,12 @@ bool define_hook_dequantize(Builder *b, Op *op, Value **results)
 	v = apply2(&n.b, OP_PD_MULTIPLY, v, s);
 	if (count == 2)
 		v = apply2(&n.b, OP_PD_MULTIPLY, v, load_scalar(&n.b, scales[1]));
-	results[0] = nest_close(&n, apply2(&n.b, OP_PD_DIVIDE, v, build_scalar_f(&n.b, out->dtype, most)));
+	results[0] = nest_close(&n,
+	                        apply2(&n.b, OP_PD_DIVIDE, v, build_scalar_f(&n.b, out->dtype, most)));
 	return results[0] != NULL;
 }
 
-// ---- random numbers: Philox 2x32 with 10 rounds ---------------------------------------------------------
+// ---- random numbers: Philox 2x32 with 10 rounds -------------------------------------------------
 
 static Value *whole(Builder *b, int64_t v)
 {
@@ -119,8 +123,8 @@ static Value *low_part(Builder *b, Value *x, int64_t unit)
 	return apply2(b, OP_PD_REMAINDER, x, whole(b, unit));
 }
 
-// Two numbers of 32 bits for the element at a position of the nest. All arithmetic stays below 2^63, so that it
-// is the same on every target.
+// Two numbers of 32 bits for the element at a position of the nest. All arithmetic stays below
+// 2^63, so that it is the same on every target.
 static void random_bits(Nest *n, const Op *op, Value **first, Value **second)
 {
 	enum { HALF = 1 << 16 };
@@ -137,9 +141,11 @@ static void random_bits(Nest *n, const Op *op, Value **first, Value **second)
 		Value *high = apply2(b, OP_PD_MULTIPLY, high_part(b, x, HALF), whole(b, multiplier));
 		high = apply2(b, OP_PD_ADD, high, high_part(b, low, HALF));
 		Value *product_high = high_part(b, high, HALF);
-		Value *product_low = apply2(b, OP_PD_ADD, apply2(b, OP_PD_MULTIPLY, low_part(b, high, HALF), whole(b, HALF)),
-		                            low_part(b, low, HALF));
-		x = apply2(b, OP_PD_BITWISE_XOR, apply2(b, OP_PD_BITWISE_XOR, product_high, whole(b, key)), y);
+		Value *product_low = apply2(
+			b, OP_PD_ADD, apply2(b, OP_PD_MULTIPLY, low_part(b, high, HALF), whole(b, HALF)),
+			low_part(b, low, HALF));
+		x = apply2(b, OP_PD_BITWISE_XOR, apply2(b, OP_PD_BITWISE_XOR, product_high, whole(b, key)),
+		           y);
 		y = product_low;
 		key += (uint32_t)step;
 	}
@@ -162,7 +168,8 @@ bool define_hook_uniform(Builder *b, Op *op, Value **results)
 	Value *x, *y;
 	DType t = out->dtype == DT_F64 ? DT_F64 : DT_F32;
 	random_bits(&n, op, &x, &y);
-	Value *v = apply2(&n.b, OP_PD_MULTIPLY, unit_of(&n.b, x, t), build_scalar_f(&n.b, t, max - min));
+	Value *v = apply2(&n.b, OP_PD_MULTIPLY, unit_of(&n.b, x, t),
+	                  build_scalar_f(&n.b, t, max - min));
 	results[0] = nest_close(&n, apply2(&n.b, OP_PD_ADD, v, build_scalar_f(&n.b, t, min)));
 	return results[0] != NULL;
 }
@@ -177,12 +184,15 @@ bool define_hook_gaussian(Builder *b, Op *op, Value **results)
 	random_bits(&n, op, &x, &y);
 	// 1 - u is above zero, so that the logarithm is finite.
 	Value *u = apply2(&n.b, OP_PD_SUBTRACT, build_scalar_f(&n.b, t, 1), unit_of(&n.b, x, t));
-	Value *radius = apply2(&n.b, OP_PD_MULTIPLY, apply1(&n.b, OP_PD_LOG, u), build_scalar_f(&n.b, t, -2));
+	Value *radius = apply2(&n.b, OP_PD_MULTIPLY, apply1(&n.b, OP_PD_LOG, u),
+	                       build_scalar_f(&n.b, t, -2));
 	const double turn = 6.283185307179586;
 	Value *angle = apply2(&n.b, OP_PD_MULTIPLY, unit_of(&n.b, y, t), build_scalar_f(&n.b, t, turn));
-	Value *v = apply2(&n.b, OP_PD_MULTIPLY, apply1(&n.b, OP_PD_SQRT, radius), apply1(&n.b, OP_PD_COS, angle));
+	Value *v = apply2(&n.b, OP_PD_MULTIPLY, apply1(&n.b, OP_PD_SQRT, radius),
+	                  apply1(&n.b, OP_PD_COS, angle));
 	v = apply2(&n.b, OP_PD_MULTIPLY, v, build_scalar_f(&n.b, t, op_float(op, "std", 1)));
-	results[0] = nest_close(&n, apply2(&n.b, OP_PD_ADD, v, build_scalar_f(&n.b, t, op_float(op, "mean", 0))));
+	results[0] = nest_close(
+		&n, apply2(&n.b, OP_PD_ADD, v, build_scalar_f(&n.b, t, op_float(op, "mean", 0))));
 	return results[0] != NULL;
 }
 
@@ -193,7 +203,9 @@ bool define_hook_randint(Builder *b, Op *op, Value **results)
 	Value *x, *y;
 	random_bits(&n, op, &x, &y);
 	// 62 bits, so that the remainder is as good as even.
-	Value *bits = apply2(&n.b, OP_PD_ADD, apply2(&n.b, OP_PD_MULTIPLY, high_part(&n.b, x, 4), whole(&n.b, 1LL << 32)), y);
+	Value *bits = apply2(
+		&n.b, OP_PD_ADD,
+		apply2(&n.b, OP_PD_MULTIPLY, high_part(&n.b, x, 4), whole(&n.b, 1LL << 32)), y);
 	Value *v = apply2(&n.b, OP_PD_REMAINDER, bits, whole(&n.b, high - low));
 	results[0] = nest_close(&n, apply2(&n.b, OP_PD_ADD, v, whole(&n.b, low)));
 	return results[0] != NULL;

@@ -5,10 +5,10 @@
 
 #include <string.h>
 
-// ---- same elements, new shape ------------------------------------------------------------------------
+// ---- same elements, new shape -------------------------------------------------------------------
 
-// Finds the next group of axes of `in` from i and of `out` from j that hold equally many elements: it ends
-// before *i2 and *j2. Sizes that cannot be compared put all that is left in one group.
+// Finds the next group of axes of `in` from i and of `out` from j that hold equally many elements:
+// it ends before *i2 and *j2. Sizes that cannot be compared put all that is left in one group.
 static void view_group(Context *c, const Type *in, const Type *out, int i, int j, int *i2, int *j2)
 {
 	const Dim *p = in->dims[i], *q = out->dims[j];
@@ -29,7 +29,8 @@ static void view_group(Context *c, const Type *in, const Type *out, int i, int j
 }
 
 // The position in `in` of the element at position `at` of `out`.
-static void view_position(Builder *b, const Type *in, const Type *out, Value *const *at, Value **from)
+static void view_position(Builder *b, const Type *in, const Type *out, Value *const *at,
+                          Value **from)
 {
 	int i = 0, j = 0;
 	while (i < in->rank || j < out->rank) {
@@ -67,7 +68,7 @@ bool define_hook_view(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// ---- one load per element --------------------------------------------------------------------------------
+// ---- one load per element -----------------------------------------------------------------------
 
 bool define_hook_transpose(Builder *b, Op *op, Value **results)
 {
@@ -90,15 +91,17 @@ bool define_hook_slice(Builder *b, Op *op, Value **results)
 	if (!extent_of_slice(op, &e))
 		return false;
 	Nest n = nest_open(b, op->results[0].type);
-	// A result without axes left has rank 0, or 1 in programs of old: either way one position per kept axis.
+	// A result without axes left has rank 0, or 1 in programs of old: either way one position per
+	// kept axis.
 	for (int d = 0, k = 0; d < x->type->rank; d++) {
 		Value *at = e.dropped[d] ? index_const(&n.b, 0) : n.at[k++];
 		from[d] = index_add(&n.b, index_times(&n.b, at, e.step[d]), index_dim(&n.b, e.start[d]));
 		int64_t lo, hi;
 		dim_range(e.start[d], &lo, &hi);
 		if (e.single[d]) // x[i - 1] of the first i is the last
-			from[d] = index_from_data(&n.b, scalar_from_index(&n.b, index_dim(&n.b, e.start[d]), DT_I64), x->type->dims[d],
-			                          e.dropped[d] && lo < 0);
+			from[d] = index_from_data(&n.b,
+			                          scalar_from_index(&n.b, index_dim(&n.b, e.start[d]), DT_I64),
+			                          x->type->dims[d], e.dropped[d] && lo < 0);
 	}
 	results[0] = nest_close(&n, load(&n.b, x, from));
 	return results[0] != NULL;
@@ -122,7 +125,9 @@ static Value *stretched_position(Builder *b, Value *at, const Dim *have, const D
 	Value *zero = index_const(b, 0);
 	if (dim_is(have, 1))
 		return zero;
-	return have == want ? at : index_where(b, index_equal(b, index_dim(b, have), index_const(b, 1)), zero, at);
+	return have == want
+	           ? at
+	           : index_where(b, index_equal(b, index_dim(b, have), index_const(b, 1)), zero, at);
 }
 
 bool define_hook_expand(Builder *b, Op *op, Value **results)
@@ -136,7 +141,8 @@ bool define_hook_expand(Builder *b, Op *op, Value **results)
 			have[nopen] = x->type->dims[d];
 			want[nopen++] = out->dims[d + shift];
 		}
-	if (nopen && !check_sizes(b, nopen, have, want, true, "sizes that broadcast must be equal or 1"))
+	if (nopen &&
+	    !check_sizes(b, nopen, have, want, true, "sizes that broadcast must be equal or 1"))
 		return false;
 	Nest n = nest_open(b, out);
 	for (int d = 0; d < x->type->rank; d++)
@@ -153,8 +159,9 @@ bool define_hook_tile(Builder *b, Op *op, Value **results)
 	Nest n = nest_open(b, out);
 	for (int d = 0; d < x->type->rank; d++) {
 		const Dim *size = x->type->dims[d];
-		from[d] = size == out->dims[d + shift] ? n.at[d + shift]
-		                                       : index_mod(&n.b, n.at[d + shift], index_dim(&n.b, size));
+		from[d] = size == out->dims[d + shift]
+		              ? n.at[d + shift]
+		              : index_mod(&n.b, n.at[d + shift], index_dim(&n.b, size));
 	}
 	results[0] = nest_close(&n, load(&n.b, x, from));
 	return results[0] != NULL;
@@ -196,7 +203,8 @@ bool define_hook_roll(Builder *b, Op *op, Value **results)
 	const Dim *shifts[MAX_RANK];
 	int64_t axes[MAX_RANK];
 	int rank = x->type->rank;
-	int count = op_dims(op, "shifts", shifts, MAX_RANK), naxes = op_ints(op, "axis", axes, MAX_RANK);
+	int count = op_dims(op, "shifts", shifts, MAX_RANK),
+		naxes = op_ints(op, "axis", axes, MAX_RANK);
 	Nest n = nest_open(b, op->results[0].type);
 	memcpy(from, n.at, sizeof from);
 	if (naxes <= 0) {
@@ -244,10 +252,11 @@ bool define_hook_tril_triu(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// ---- padding ------------------------------------------------------------------------------------------------
+// ---- padding ------------------------------------------------------------------------------------
 
 // Position in the image of position `at` of the padded image, where it lies outside too.
-static Value *pad_position(Builder *b, const char *mode, Value *at, const Dim *before, const Dim *size)
+static Value *pad_position(Builder *b, const char *mode, Value *at, const Dim *before,
+                           const Dim *size)
 {
 	Context *c = b->ctx;
 	if (!strcmp(mode, "circular"))
@@ -282,12 +291,13 @@ bool define_hook_pad(Builder *b, Op *op, Value **results)
 			from[d] = pad_position(&n.b, mode, n.at[d], p.before[d], size);
 		}
 	}
-	Value *other = inside ? build_scalar_f(&n.b, x->type->dtype, op_float(op, "pad_value", 0)) : NULL;
+	Value *other = inside ? build_scalar_f(&n.b, x->type->dtype, op_float(op, "pad_value", 0))
+	                      : NULL;
 	results[0] = nest_close(&n, load_or(&n.b, inside, other, x, from));
 	return results[0] != NULL;
 }
 
-// ---- several tensors ------------------------------------------------------------------------------------------
+// ---- several tensors ----------------------------------------------------------------------------
 
 bool define_hook_concat(Builder *b, Op *op, Value **results)
 {
@@ -396,10 +406,11 @@ bool define_hook_meshgrid(Builder *b, Op *op, Value **results)
 	return define_pieces(b, op, results, meshgrid_piece);
 }
 
-// ---- assignment to a slice -----------------------------------------------------------------------------
+// ---- assignment to a slice ----------------------------------------------------------------------
 
 // The number of the step that reaches position `at` of axis d, and whether one does.
-static Value *extent_step(Builder *b, const Extent *e, int d, const Dim *size, Value *at, Value **pred)
+static Value *extent_step(Builder *b, const Extent *e, int d, const Dim *size, Value *at,
+                          Value **pred)
 {
 	int64_t step = e->step[d] < 0 ? -e->step[d] : e->step[d];
 	if (step == 1 && e->step[d] > 0 && dim_is(e->start[d], 0) && e->count[d] == size)
@@ -433,9 +444,11 @@ static Value *set_value_constant(Builder *b, const Op *op)
 	int64_t left = count;
 	for (int d = 0; d < rank; d++)
 		left = shape[d] > 0 && left % shape[d] == 0 ? left / shape[d] : 0;
-	Tensor *t = left == 1 ? tensor_new(b->ctx->arena, op_operand(op, 0)->type->dtype, rank, shape) : NULL;
+	Tensor *t = left == 1 ? tensor_new(b->ctx->arena, op_operand(op, 0)->type->dtype, rank, shape)
+	                      : NULL;
 	if (!t) {
-		diag_error(b->ctx->diag, op->loc, "'set_value' has %d values, which its shape does not hold", count);
+		diag_error(b->ctx->diag, op->loc,
+		           "'set_value' has %d values, which its shape does not hold", count);
 		return NULL;
 	}
 	for (int i = 0; i < count; i++)
@@ -453,7 +466,8 @@ static bool list_has(const Op *op, const char *name, int64_t v)
 	return false;
 }
 
-// The value of a set_value in the sizes of the slice, where only a run tells whether they go together.
+// The value of a set_value in the sizes of the slice, where only a run tells whether they go
+// together.
 static Value *spread_over_slice(Builder *b, const Op *op, const Extent *e, Value *value)
 {
 	const Dim *slice[2 * MAX_RANK], *dims[MAX_RANK];

@@ -1,4 +1,5 @@
-// What operators of training mean that a composition cannot say: those of lists (ir/ops/train.yaml).
+// What operators of training mean that a composition cannot say: those of lists
+// (ir/ops/train.yaml).
 #include "ir/build/nest.h"
 
 // Element i of a vec.
@@ -27,9 +28,11 @@ bool define_hook_check_finite(Builder *b, Op *op, Value **results)
 		Value *x = part(b, list, i);
 		Value *good = all_axes(b, OP_PD_ALL, apply1(b, OP_PD_ISFINITE, x));
 		finite = finite ? apply2(b, OP_PD_LOGICAL_AND, finite, good) : good;
-		Value *inverse = scale ? build1(b, OP_PD_RECIPROCAL, tensor_cast(b, scale, DT_F32), NULL) : NULL;
+		Value *inverse = scale ? build1(b, OP_PD_RECIPROCAL, tensor_cast(b, scale, DT_F32), NULL)
+		                       : NULL;
 		Value *wide = x ? tensor_cast(b, x, x->type->dtype == DT_F64 ? DT_F64 : DT_F32) : NULL;
-		Value *scaled = tensor_mul(b, wide, wide && inverse ? tensor_cast(b, inverse, wide->type->dtype) : NULL);
+		Value *scaled = tensor_mul(
+			b, wide, wide && inverse ? tensor_cast(b, inverse, wide->type->dtype) : NULL);
 		out[i] = scaled ? tensor_cast(b, scaled, x->type->dtype) : NULL;
 		if (!out[i] || !finite)
 			return false;
@@ -46,22 +49,28 @@ static Value *choose(Builder *b, Value *condition, Value *x, Value *y)
 }
 
 // After a bad step: the number of them, and a smaller scale (at least 1) once there were enough.
-static void after_bad(Builder *b, const Op *op, Value *scale, Value *bad, Value **next_scale, Value **next_bad)
+static void after_bad(Builder *b, const Op *op, Value *scale, Value *bad, Value **next_scale,
+                      Value **next_bad)
 {
 	DType steps = bad->type->dtype, t = scale->type->dtype;
 	Value *more = tensor_add(b, bad, tensor_number(b, steps, 1));
-	Value *enough = apply2(b, OP_PD_EQUAL, more, tensor_number(b, steps, (double)op_int(op, "decr_every_n_nan_or_inf", 1)));
+	Value *enough = apply2(
+		b, OP_PD_EQUAL, more,
+		tensor_number(b, steps, (double)op_int(op, "decr_every_n_nan_or_inf", 1)));
 	Value *less = tensor_mul(b, scale, tensor_number(b, t, op_float(op, "decr_ratio", 1)));
 	*next_scale = choose(b, enough, apply2(b, OP_PD_MAXIMUM, less, tensor_number(b, t, 1)), scale);
 	*next_bad = choose(b, enough, tensor_number(b, steps, 0), more);
 }
 
-// After a good step: the number of them, and a larger scale, as far as it is finite, once there were enough.
-static void after_good(Builder *b, const Op *op, Value *scale, Value *good, Value **next_scale, Value **next_good)
+// After a good step: the number of them, and a larger scale, as far as it is finite, once there
+// were enough.
+static void after_good(Builder *b, const Op *op, Value *scale, Value *good, Value **next_scale,
+                       Value **next_good)
 {
 	DType steps = good->type->dtype, t = scale->type->dtype;
 	Value *more = tensor_add(b, good, tensor_number(b, steps, 1));
-	Value *enough = apply2(b, OP_PD_EQUAL, more, tensor_number(b, steps, (double)op_int(op, "incr_every_n_steps", 1)));
+	Value *enough = apply2(b, OP_PD_EQUAL, more,
+	                       tensor_number(b, steps, (double)op_int(op, "incr_every_n_steps", 1)));
 	Value *larger = tensor_mul(b, scale, tensor_number(b, t, op_float(op, "incr_ratio", 1)));
 	Value *grown = larger ? choose(b, apply1(b, OP_PD_ISFINITE, larger), larger, scale) : NULL;
 	*next_scale = choose(b, enough, grown, scale);

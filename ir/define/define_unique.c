@@ -1,7 +1,8 @@
 // unique: the type and the meaning, as loop nests that compare all pairs.
 //
-// Slices along the axis (or elements, when there is none) are compared in dictionary order. place[i] is the
-// place of slice i in the result: how many different slices come before it. Everything else follows.
+// Slices along the axis (or elements, when there is none) are compared in dictionary order.
+// place[i] is the place of slice i in the result: how many different slices come before it.
+// Everything else follows.
 #include "ir/build/build.h"
 #include "ir/build/infer.h"
 #include "ir/build/nest.h"
@@ -22,7 +23,8 @@ bool infer_hook_unique(Op *op)
 	int n = op_ints(op, "axis", axes, MAX_RANK);
 	if (n > 1 || (n == 1 && !infer_axis(op, axes[0], x->rank, &axis)))
 		return infer_error(op, "more than one axis");
-	const char *name = arena_printf(c->arena, "n_unique_%d_%d", op->loc->block < 0 ? 0 : op->loc->block,
+	const char *name = arena_printf(c->arena, "n_unique_%d_%d",
+	                                op->loc->block < 0 ? 0 : op->loc->block,
 	                                op->loc->op < 0 ? 0 : op->loc->op);
 	const Dim *count = dim_sym_bounded(c, name);
 	DType t = op_dtype(op, "dtype", DT_I64);
@@ -31,7 +33,8 @@ bool infer_hook_unique(Op *op)
 	numel = n == 1 ? x->dims[axis] : type_numel(c, x);
 	dim_set_bound(c, count, numel);
 	return infer_result_shape(op, OUT, x->dtype, n == 1 ? x->rank : 1, shape) &&
-	       infer_result_shape(op, INDICES, t, 1, &count) && infer_result_shape(op, INVERSE, t, 1, &numel) &&
+	       infer_result_shape(op, INDICES, t, 1, &count) &&
+	       infer_result_shape(op, INVERSE, t, 1, &numel) &&
 	       infer_result_shape(op, COUNTS, t, 1, &count);
 }
 
@@ -64,9 +67,11 @@ static void first_difference(Builder *b, Value *rows, Value *i, Value *j, Value 
 	Value *column = index_const(b, 0);
 	if (!dim_is(width, 1)) {
 		Nest r = reduce_open(b, "argmax", DT_I64, 1, &width);
-		Value *p = load(&r.b, rows, (Value *const[]){i, r.at[0]}), *q = load(&r.b, rows, (Value *const[]){j, r.at[0]});
+		Value *p = load(&r.b, rows, (Value *const[]){i, r.at[0]}),
+			  *q = load(&r.b, rows, (Value *const[]){j, r.at[0]});
 		Value *differ = p && q ? build2(&r.b, OP_PD_NOT_EQUAL, p, q, NULL) : NULL;
-		column = index_from_data(b, reduce_close(&r, scalar_cast(&r.b, differ, DT_I32)), width, false);
+		column = index_from_data(b, reduce_close(&r, scalar_cast(&r.b, differ, DT_I32)), width,
+		                         false);
 	}
 	*x = load(b, rows, (Value *const[]){i, column});
 	*y = load(b, rows, (Value *const[]){j, column});
@@ -84,7 +89,8 @@ static Value *first_equals(Builder *b, Value *rows)
 	return nest_close(&n, reduce_close(&r, scalar_cast(&r.b, same, DT_I32)));
 }
 
-// How many first rows come before each row: in order, or in the order of the program when not sorted.
+// How many first rows come before each row: in order, or in the order of the program when not
+// sorted.
 static Value *places_of(Builder *b, Value *rows, Value *firsts, bool sorted)
 {
 	const Dim *count = rows->type->dims[0];
@@ -99,7 +105,8 @@ static Value *places_of(Builder *b, Value *rows, Value *firsts, bool sorted)
 	} else {
 		before = apply2(&r.b, OP_PD_LESS_THAN, number, load(&r.b, firsts, n.at));
 	}
-	return nest_close(&n, reduce_close(&r, is_first && before ? pred_and(&r.b, is_first, before) : NULL));
+	return nest_close(
+		&n, reduce_close(&r, is_first && before ? pred_and(&r.b, is_first, before) : NULL));
 }
 
 // Tells the run how many different rows there are.
@@ -110,7 +117,8 @@ static bool bind_count(Builder *b, Value *firsts, const Dim *size)
 	Nest n = nest_open(b, type_tensor(c, DT_I64, 0, NULL, 0));
 	Nest r = reduce_open(&n.b, "sum", DT_I64, 1, &count);
 	Value *number = scalar_from_index(&r.b, r.at[0], DT_I64);
-	Value *total = nest_close(&n, reduce_close(&r, apply2(&r.b, OP_PD_EQUAL, load(&r.b, firsts, r.at), number)));
+	Value *total = nest_close(
+		&n, reduce_close(&r, apply2(&r.b, OP_PD_EQUAL, load(&r.b, firsts, r.at), number)));
 	const NamedAttr bind = {"dims", attr_dims(c, 1, &size)};
 	return total && build_op(b, OP_LOOP_BIND, 1, &total, 1, &bind);
 }
@@ -141,7 +149,8 @@ static Value *first_slices(Builder *b, Op *op, Value *indices)
 		return NULL;
 	Nest n = nest_open(b, out);
 	memcpy(from, n.at, sizeof from);
-	from[axis] = index_from_data(&n.b, load(&n.b, indices, &n.at[axis]), x->type->dims[axis], false);
+	from[axis] = index_from_data(&n.b, load(&n.b, indices, &n.at[axis]), x->type->dims[axis],
+	                             false);
 	return nest_close(&n, load(&n.b, x, from));
 }
 

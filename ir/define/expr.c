@@ -1,10 +1,11 @@
 // Builds operations from the expressions of the operator table: scalar definitions, gradients and
-// compositions (ExprDef). With scalar operands it makes scalar operations for a loop region, down to the
-// primitive maps; with tensors it makes tensor operations. Also what an operation means, whatever its
-// entry has for that (op_define): for lowering and for the interpreter.
+// compositions (ExprDef). With scalar operands it makes scalar operations for a loop region, down
+// to the primitive maps; with tensors it makes tensor operations. Also what an operation means,
+// whatever its entry has for that (op_define): for lowering and for the interpreter.
 //
-// Numbers stay numbers as long as they meet only numbers; a number gets an element type, and becomes a
-// constant, when it meets a value. So attributes select branches (`approximate ? a : b`) at no cost.
+// Numbers stay numbers as long as they meet only numbers; a number gets an element type, and
+// becomes a constant, when it meets a value. So attributes select branches (`approximate ? a : b`)
+// at no cost.
 #include "ir/build/build.h"
 #include "ir/build/infer.h"
 #include "ir/build/nest.h"
@@ -30,13 +31,14 @@ typedef struct Eval {
 	const ExprDef *def;
 	int nenv;
 	const EnvEntry *env;
-	Term *memo;            // [nnode]
+	Term *memo;               // [nnode]
 	const Type *default_type; // of numbers that meet no value: the first value in env
-	int depth;             // of definitions inside definitions
+	int depth;                // of definitions inside definitions
 } Eval;
 
 static bool eval_node(Eval *e, int node, Term *out);
-static Value *build_expr_at(Builder *b, const ExprDef *def, int nenv, const EnvEntry *env, int depth);
+static Value *build_expr_at(Builder *b, const ExprDef *def, int nenv, const EnvEntry *env,
+                            int depth);
 
 static bool eval_error(const Eval *e, const char *fmt, const char *what)
 {
@@ -52,17 +54,14 @@ static Term number_term(double v, bool is_int)
 static Term attr_term(const Attr *a)
 {
 	switch (a->kind) {
-	case ATTR_FLOAT:
-		return number_term(a->f, false);
+	case ATTR_FLOAT: return number_term(a->f, false);
 	case ATTR_INT:
-	case ATTR_BOOL:
-		return number_term((double)a->i, true);
-	default:
-		return (Term){.kind = TERM_ATTR, .attr = a};
+	case ATTR_BOOL: return number_term((double)a->i, true);
+	default: return (Term){.kind = TERM_ATTR, .attr = a};
 	}
 }
 
-// ---- names ------------------------------------------------------------------------------------------
+// ---- names --------------------------------------------------------------------------------------
 
 static const EnvEntry *find_env(const Eval *e, const char *name, size_t n)
 {
@@ -119,15 +118,15 @@ static bool eval_name(Eval *e, int node, Term *out)
 	return true;
 }
 
-// ---- numbers and attributes -----------------------------------------------------------------------
+// ---- numbers and attributes ---------------------------------------------------------------------
 
 // A number as a scalar or tensor of the element type of `like`.
 static Value *number_value(Eval *e, double v, const Type *like)
 {
 	Context *c = e->b->ctx;
 	if (like->kind == TY_INDEX)
-		return build(e->b, OP_LOOP_CONSTANT, 0, NULL, "value", attr_int(c, int_from_double(v)), "type",
-		             attr_type(c, like), NULL);
+		return build(e->b, OP_LOOP_CONSTANT, 0, NULL, "value", attr_int(c, int_from_double(v)),
+		             "type", attr_type(c, like), NULL);
 	if (!dtype_is_float(like->dtype) && !dtype_is_complex(like->dtype))
 		v = v > 9.2e18 ? 9.2e18 : v < -9.2e18 ? -9.2e18 : trunc(v);
 	if (like->kind == TY_SCALAR)
@@ -167,19 +166,14 @@ static const Attr *term_attr(Eval *e, const Term *t, const AttrInfo *info)
 		return NULL;
 	}
 	switch (info->kind) {
-	case ATTR_BOOL:
-		return attr_bool(c, t->number != 0);
-	case ATTR_INT:
-		return attr_int(c, int_from_double(t->number));
+	case ATTR_BOOL: return attr_bool(c, t->number != 0);
+	case ATTR_INT: return attr_int(c, int_from_double(t->number));
 	case ATTR_FLOAT:
-		return info->any_number && t->is_int ? attr_int(c, int_from_double(t->number)) : attr_float(c, t->number);
-	case ATTR_INTS:
-		return list_attr(e, 1, t, false);
-	case ATTR_FLOATS:
-		return list_attr(e, 1, t, true);
-	default:
-		eval_error(e, "attribute '%s' in a definition is no number", info->name);
-		return NULL;
+		return info->any_number && t->is_int ? attr_int(c, int_from_double(t->number))
+		                                     : attr_float(c, t->number);
+	case ATTR_INTS: return list_attr(e, 1, t, false);
+	case ATTR_FLOATS: return list_attr(e, 1, t, true);
+	default: eval_error(e, "attribute '%s' in a definition is no number", info->name); return NULL;
 	}
 }
 
@@ -202,70 +196,44 @@ static bool eval_list(Eval *e, const Expr *x, Term *out)
 	for (int i = 0; i < x->nargs; i++)
 		if (terms[i].kind != TERM_VALUE)
 			return eval_error(e, "a list in a definition mixes values and %s", "attributes");
-	*out = (Term){.kind = TERM_VALUE, .value = build(e->b, OP_BUILTIN_COMBINE, x->nargs, values, NULL)};
+	*out = (Term){.kind = TERM_VALUE,
+	              .value = build(e->b, OP_BUILTIN_COMBINE, x->nargs, values, NULL)};
 	return out->value != NULL;
 }
 
-// ---- folding ------------------------------------------------------------------------------------------
+// ---- folding ------------------------------------------------------------------------------------
 
 static bool fold_binary(enum OpCode code, const Term *a, const Term *b, Term *out)
 {
 	double x = a->number, y = b->number;
 	bool ints = a->is_int && b->is_int;
 	switch (code) {
-	case OP_PD_ADD:
-		*out = number_term(x + y, ints);
-		return true;
-	case OP_PD_SUBTRACT:
-		*out = number_term(x - y, ints);
-		return true;
-	case OP_PD_MULTIPLY:
-		*out = number_term(x * y, ints);
-		return true;
-	case OP_PD_DIVIDE:
-		*out = number_term(x / y, false);
-		return !ints;
-	case OP_PD_LESS_THAN:
-		*out = number_term(x < y, true);
-		return true;
-	case OP_PD_LESS_EQUAL:
-		*out = number_term(x <= y, true);
-		return true;
-	case OP_PD_GREATER_THAN:
-		*out = number_term(x > y, true);
-		return true;
-	case OP_PD_GREATER_EQUAL:
-		*out = number_term(x >= y, true);
-		return true;
-	case OP_PD_EQUAL:
-		*out = number_term(x == y, true);
-		return true;
-	case OP_PD_NOT_EQUAL:
-		*out = number_term(x != y, true);
-		return true;
-	default:
-		return false;
+	case OP_PD_ADD: *out = number_term(x + y, ints); return true;
+	case OP_PD_SUBTRACT: *out = number_term(x - y, ints); return true;
+	case OP_PD_MULTIPLY: *out = number_term(x * y, ints); return true;
+	case OP_PD_DIVIDE: *out = number_term(x / y, false); return !ints;
+	case OP_PD_LESS_THAN: *out = number_term(x < y, true); return true;
+	case OP_PD_LESS_EQUAL: *out = number_term(x <= y, true); return true;
+	case OP_PD_GREATER_THAN: *out = number_term(x > y, true); return true;
+	case OP_PD_GREATER_EQUAL: *out = number_term(x >= y, true); return true;
+	case OP_PD_EQUAL: *out = number_term(x == y, true); return true;
+	case OP_PD_NOT_EQUAL: *out = number_term(x != y, true); return true;
+	default: return false;
 	}
 }
 
 static bool fold_unary(enum OpCode code, const Term *a, Term *out)
 {
 	switch (code) {
-	case OP_PD_NEGATIVE:
-		*out = number_term(-a->number, a->is_int);
-		return true;
-	case OP_PD_LOGICAL_NOT:
-		*out = number_term(a->number == 0, true);
-		return true;
-	case OP_PD_SQRT:
-		*out = number_term(sqrt(a->number), false);
-		return true;
-	default:
-		return false;
+	case OP_PD_NEGATIVE: *out = number_term(-a->number, a->is_int); return true;
+	case OP_PD_LOGICAL_NOT: *out = number_term(a->number == 0, true); return true;
+	case OP_PD_SQRT: *out = number_term(sqrt(a->number), false); return true;
+	default: return false;
 	}
 }
 
-// The lazy ones: `c ? a : b`, `a && b`, `a || b` with a constant first argument. *done says whether it was.
+// The lazy ones: `c ? a : b`, `a && b`, `a || b` with a constant first argument. *done says whether
+// it was.
 static bool eval_lazy(Eval *e, const Expr *x, Term *out, bool *done)
 {
 	Term first;
@@ -295,7 +263,8 @@ static bool fold_call(const Expr *x, const Term *args, Term *out)
 		numbers &= args[i].kind == TERM_NUMBER;
 		attrs &= args[i].kind == TERM_ATTR;
 	}
-	if (x->code == OP_PD_CAST && x->nargs > 0 && args[0].kind == TERM_NUMBER) { // takes the type of what it meets
+	if (x->code == OP_PD_CAST && x->nargs > 0 &&
+	    args[0].kind == TERM_NUMBER) { // takes the type of what it meets
 		*out = args[0];
 		return true;
 	}
@@ -318,7 +287,8 @@ static bool drop_neutral(const Expr *x, const Term *args, Term *out)
 			continue;
 		const Type *t = v->value->type;
 		bool whole = t->kind == TY_INDEX || dtype_is_int(t->dtype);
-		if ((x->code == OP_PD_MULTIPLY && number->number == 1 && (whole || dtype_is_float(t->dtype))) ||
+		if ((x->code == OP_PD_MULTIPLY && number->number == 1 &&
+		     (whole || dtype_is_float(t->dtype))) ||
 		    (x->code == OP_PD_ADD && number->number == 0 && whole)) {
 			*out = *v;
 			return true;
@@ -327,7 +297,7 @@ static bool drop_neutral(const Expr *x, const Term *args, Term *out)
 	return false;
 }
 
-// ---- calls ------------------------------------------------------------------------------------------
+// ---- calls --------------------------------------------------------------------------------------
 
 // A call with its arguments sorted into operands and attributes.
 typedef struct Call {
@@ -355,8 +325,8 @@ static bool call_named(Eval *e, Call *call, const char *key, const Term *t)
 	return true;
 }
 
-// Positional arguments: values fill the operands in order, numbers the required ones; the others are the
-// attributes in order.
+// Positional arguments: values fill the operands in order, numbers the required ones; the others
+// are the attributes in order.
 static bool sort_arguments(Eval *e, const Expr *x, const Term *args, Call *call)
 {
 	int next_attr = 0;
@@ -411,9 +381,10 @@ static const Attr *call_find_attr(const Call *call, const char *name)
 	return NULL;
 }
 
-// What a definition of `info` sees: operands, and attributes (default when not set) unless overridden.
-static int make_env(Context *c, const OpInfo *info, int noperand, Value *const *operands, const Call *call,
-                    const Op *op, EnvEntry *env)
+// What a definition of `info` sees: operands, and attributes (default when not set) unless
+// overridden.
+static int make_env(Context *c, const OpInfo *info, int noperand, Value *const *operands,
+                    const Call *call, const Op *op, EnvEntry *env)
 {
 	int n = 0;
 	for (int i = 0; i < info->noperand; i++)
@@ -434,7 +405,8 @@ static int make_env(Context *c, const OpInfo *info, int noperand, Value *const *
 static Value *call_expand(Eval *e, const Call *call, Value *const *values)
 {
 	const OpInfo *info = call->info;
-	EnvEntry *env = NEW_ARRAY(e->b->ctx->arena, (size_t)(info->noperand + info->nattr) + 1, EnvEntry);
+	EnvEntry *env = NEW_ARRAY(e->b->ctx->arena, (size_t)(info->noperand + info->nattr) + 1,
+	                          EnvEntry);
 	int n = make_env(e->b->ctx, info, call->noperand, values, call, NULL, env);
 	return build_expr_at(e->b, info->scalar, n, env, e->depth + 1);
 }
@@ -497,30 +469,23 @@ static bool eval_node(Eval *e, int node, Term *out)
 	bool ok = true;
 	if (memo->kind == TERM_NONE) {
 		switch (x->kind) {
-		case EX_NUMBER:
-			*memo = number_term(x->number, x->is_int);
-			break;
-		case EX_NAME:
-			ok = eval_name(e, node, memo);
-			break;
+		case EX_NUMBER: *memo = number_term(x->number, x->is_int); break;
+		case EX_NAME: ok = eval_name(e, node, memo); break;
 		case EX_STRING:
 			*memo = (Term){.kind = TERM_ATTR, .attr = attr_str(e->b->ctx, x->name)};
 			break;
-		case EX_CALL:
-			ok = eval_call(e, x, memo);
-			break;
-		case EX_LIST:
-			ok = eval_list(e, x, memo);
-			break;
+		case EX_CALL: ok = eval_call(e, x, memo); break;
+		case EX_LIST: ok = eval_list(e, x, memo); break;
 		}
 	}
 	*out = *memo;
 	return ok;
 }
 
-// ---- entry points -----------------------------------------------------------------------------------
+// ---- entry points -------------------------------------------------------------------------------
 
-static Value *build_expr_at(Builder *b, const ExprDef *def, int nenv, const EnvEntry *env, int depth)
+static Value *build_expr_at(Builder *b, const ExprDef *def, int nenv, const EnvEntry *env,
+                            int depth)
 {
 	Term out;
 	Eval e = {.b = b, .def = def, .nenv = nenv, .env = env, .depth = depth};
@@ -550,7 +515,8 @@ Value *build_expr(Builder *b, const ExprDef *def, int nenv, const EnvEntry *env)
 
 int op_env(const Op *op, const EnvEntry **out)
 {
-	EnvEntry *env = NEW_ARRAY(op->ctx->arena, (size_t)(op->info->noperand + op->info->nattr) + 1, EnvEntry);
+	EnvEntry *env = NEW_ARRAY(op->ctx->arena, (size_t)(op->info->noperand + op->info->nattr) + 1,
+	                          EnvEntry);
 	Value **operands = NEW_ARRAY(op->ctx->arena, (size_t)op->noperand + 1, Value *);
 	for (int i = 0; i < op->noperand; i++)
 		operands[i] = op_operand(op, i);
@@ -562,14 +528,17 @@ Value *build_map_scalar(Builder *b, const Op *op, Value *const *x)
 {
 	const OpInfo *info = op->info;
 	if (info->scalar) {
-		EnvEntry *env = NEW_ARRAY(b->ctx->arena, (size_t)(info->noperand + info->nattr) + 1, EnvEntry);
-		return build_expr(b, info->scalar, make_env(b->ctx, info, op->noperand, x, NULL, op, env), env);
+		EnvEntry *env = NEW_ARRAY(b->ctx->arena, (size_t)(info->noperand + info->nattr) + 1,
+		                          EnvEntry);
+		return build_expr(b, info->scalar, make_env(b->ctx, info, op->noperand, x, NULL, op, env),
+		                  env);
 	}
 	Op *element = build_op(b, op->code, op->noperand, x, op->nattr, op->attrs);
 	return element ? op_result(element, 0) : NULL;
 }
 
-// The element of `tensor` that meets position `at` of a result, under broadcasting aligned at the last axis.
+// The element of `tensor` that meets position `at` of a result, under broadcasting aligned at the
+// last axis.
 static Value *load_broadcast(Nest *n, Value *tensor, const Type *result)
 {
 	Value *at[MAX_RANK];
@@ -581,8 +550,9 @@ static Value *load_broadcast(Nest *n, Value *tensor, const Type *result)
 		else if (t->dims[d] == result->dims[to])
 			at[d] = n->at[to];
 		else // sizes that inference could not tell apart: this one is the result's, or 1
-			at[d] = index_min(&n->b, n->at[to], index_dim(&n->b, dim_sub(n->b.ctx, t->dims[d],
-			                                                            dim_const(n->b.ctx, 1))));
+			at[d] = index_min(
+				&n->b, n->at[to],
+				index_dim(&n->b, dim_sub(n->b.ctx, t->dims[d], dim_const(n->b.ctx, 1))));
 	}
 	return load(&n->b, tensor, at);
 }
@@ -611,7 +581,8 @@ static bool build_results(Builder *b, const Op *op, int nenv, const EnvEntry *en
 	e.default_type = op->results[0].type;
 	for (int i = 0; i < op->nresult; i++) {
 		Term t;
-		int node = find_statement(&e, def->nnode, op->info->results[i], strlen(op->info->results[i]));
+		int node = find_statement(&e, def->nnode, op->info->results[i],
+		                          strlen(op->info->results[i]));
 		if (node < 0)
 			return eval_error(&e, "no statement gives '%s'", op->info->results[i]);
 		if (!eval_node(&e, node, &t))

@@ -1,5 +1,6 @@
-// The types of an operation whose definition says them: the definition is built on stand-ins for the operands, and the
-// types of what it gives are the operation's. For entries with `infer: composed`.
+// The types of an operation whose definition says them: the definition is built on stand-ins for
+// the operands, and the types of what it gives are the operation's. For entries with `infer:
+// composed`.
 #include "ir/define/define.h"
 #include "ir/build/build.h"
 #include "ir/infer/infer.h"
@@ -29,7 +30,8 @@ static Value *standin_of(Context *c, Block *block, Value *v, const Loc *loc)
 	Value **parts = NEW_ARRAY(c->arena, (size_t)t->nelem + 1, Value *);
 	bool known = v->def && v->def->code == OP_BUILTIN_COMBINE;
 	for (int i = 0; i < t->nelem; i++)
-		parts[i] = known ? standin(c, block, op_operand(v->def, i)) : block_add_arg(c, block, t->elems[i]);
+		parts[i] = known ? standin(c, block, op_operand(v->def, i))
+		                 : block_add_arg(c, block, t->elems[i]);
 	Builder b = builder_at_end(c, block, loc);
 	return build(&b, OP_BUILTIN_COMBINE, t->nelem, parts, NULL);
 }

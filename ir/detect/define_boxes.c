@@ -21,9 +21,10 @@ static int float_list(const Op *op, const char *name, const double **v)
 	return *v ? a->n : 0;
 }
 
-// ---- boxes around every cell of an image ------------------------------------------------------------------------
+// ---- boxes around every cell of an image --------------------------------------------------------
 
-// The boxes of a cell: half of width and height of each, and where in a cell of which a number are side by side it is.
+// The boxes of a cell: half of width and height of each, and where in a cell of which a number are
+// side by side it is.
 typedef struct Priors {
 	int64_t n;
 	double *half;   // [n x 2]
@@ -106,12 +107,14 @@ static Priors density_sizes(Context *c, const Op *op)
 static Priors anchor_sizes(Context *c, const Op *op)
 {
 	const double *sizes, *ratios, *stride;
-	int n = float_list(op, "anchor_sizes", &sizes), nratio = float_list(op, "aspect_ratios", &ratios);
+	int n = float_list(op, "anchor_sizes", &sizes),
+		nratio = float_list(op, "aspect_ratios", &ratios);
 	float_list(op, "stride", &stride);
 	Priors p = {.half = NEW_ARRAY(c->arena, 2 * (size_t)n * (size_t)nratio + 1, double)};
 	for (int r = 0; r < nratio; r++)
 		for (int s = 0; s < n; s++) {
-			double width = round(sqrt(stride[0] * stride[1] / ratios[r])), height = round(width * ratios[r]);
+			double width = round(sqrt(stride[0] * stride[1] / ratios[r])),
+				   height = round(width * ratios[r]);
 			priors_add(&p, sizes[s] / stride[0] * width - 1, sizes[s] / stride[1] * height - 1);
 		}
 	return p;
@@ -120,12 +123,14 @@ static Priors anchor_sizes(Context *c, const Op *op)
 // The size of the image, or of the cells, on axis `across` (a condition: the horizontal one).
 static Value *size_on(Builder *b, DType t, const Type *image, Value *across)
 {
-	return scalar_from_index(b, index_where(b, across, index_dim(b, image->dims[3]), index_dim(b, image->dims[2])), t);
+	return scalar_from_index(
+		b, index_where(b, across, index_dim(b, image->dims[3]), index_dim(b, image->dims[2])), t);
 }
 
 static Value *pick(Builder *b, DType t, Value *across, double x, double y)
 {
-	return x == y ? build_scalar_f(b, t, x) : index_where(b, across, build_scalar_f(b, t, x), build_scalar_f(b, t, y));
+	return x == y ? build_scalar_f(b, t, x)
+	              : index_where(b, across, build_scalar_f(b, t, x), build_scalar_f(b, t, y));
 }
 
 // The distance of two cells: as given, or what the image has for each of the cells.
@@ -138,8 +143,10 @@ static Value *step_on(Builder *b, const Op *op, DType t, Value *across)
 	return tensor_div(b, image, size_on(b, t, op_operand(op, 0)->type, across));
 }
 
-// How far from the centre of its cell box number `at` is, on an axis: boxes of a cell stand `shift` apart.
-static Value *density_offset(Builder *b, const Op *op, DType t, Value *within, Value *at, Value *axis)
+// How far from the centre of its cell box number `at` is, on an axis: boxes of a cell stand `shift`
+// apart.
+static Value *density_offset(Builder *b, const Op *op, DType t, Value *within, Value *at,
+                             Value *axis)
 {
 	Value *always = build_scalar_f(b, DT_BOOL, 1), *never = build_scalar_f(b, DT_BOOL, 0);
 	Value *sum = tensor_add(b, step_on(b, op, t, always), step_on(b, op, t, never));
@@ -147,7 +154,8 @@ static Value *density_offset(Builder *b, const Op *op, DType t, Value *within, V
 	Value *dense = scalar_cast(b, load(b, within, (Value *const[]){at, index_const(b, 0)}), DT_I32);
 	Value *shift = scalar_cast(b, apply2(b, OP_PD_FLOOR_DIVIDE, average, dense), t);
 	Value *column = load(b, within, (Value *const[]){at, index_plus(b, axis, 1)});
-	Value *start = tensor_mul(b, tensor_sub(b, shift, scalar_cast(b, average, t)), build_scalar_f(b, t, 0.5));
+	Value *start = tensor_mul(b, tensor_sub(b, shift, scalar_cast(b, average, t)),
+	                          build_scalar_f(b, t, 0.5));
 	return tensor_add(b, start, tensor_mul(b, column, shift));
 }
 
@@ -157,11 +165,12 @@ static Value *cell_centre(Builder *b, const Op *op, DType t, Value *const *at, V
 	double offset = op_float(op, "offset", 0.5);
 	Value *cell = scalar_from_index(b, index_where(b, across, at[1], at[0]), t);
 	if (op->code != OP_PD_ANCHOR_GENERATOR)
-		return tensor_mul(b, tensor_add(b, cell, build_scalar_f(b, t, offset)), step_on(b, op, t, across));
+		return tensor_mul(b, tensor_add(b, cell, build_scalar_f(b, t, offset)),
+		                  step_on(b, op, t, across));
 	const double *stride;
 	float_list(op, "stride", &stride);
 	return tensor_add(b, tensor_mul(b, cell, pick(b, t, across, stride[0], stride[1])),
-	            pick(b, t, across, offset * (stride[0] - 1), offset * (stride[1] - 1)));
+	                  pick(b, t, across, offset * (stride[0] - 1), offset * (stride[1] - 1)));
 }
 
 static Value *clamp(Builder *b, DType t, Value *v, bool low, bool high)
@@ -176,18 +185,23 @@ bool define_hook_priors(Builder *b, Op *op, Value **results)
 	const Type *out = op->results[0].type;
 	DType t = out->dtype;
 	bool anchors = op->code == OP_PD_ANCHOR_GENERATOR, dense = op->code == OP_PD_DENSITY_PRIOR_BOX;
-	Priors p = anchors ? anchor_sizes(b->ctx, op) : dense ? density_sizes(b->ctx, op) : prior_sizes(b->ctx, op);
+	Priors p = anchors ? anchor_sizes(b->ctx, op)
+	           : dense ? density_sizes(b->ctx, op)
+	                   : prior_sizes(b->ctx, op);
 	const Dim *const *cells = op_operand(op, 0)->type->dims;
 	const Dim *const dims[] = {cells[2], cells[3], dim_const(b->ctx, p.n), dim_const(b->ctx, 4)};
-	Value *half = table_of(b, t, p.n, 2, p.half), *within = p.within ? table_of(b, t, p.n, 3, p.within) : NULL;
+	Value *half = table_of(b, t, p.n, 2, p.half),
+		  *within = p.within ? table_of(b, t, p.n, 3, p.within) : NULL;
 	const double *v;
 	int nv = float_list(op, "variances", &v);
 	Value *variances = table_of(b, t, nv, 0, v);
 	if (!half || !variances)
 		return false;
 	Nest n = nest_open(b, type_tensor(b->ctx, t, 4, dims, 0));
-	Value *two = index_const(&n.b, 2), *axis = index_mod(&n.b, n.at[3], two), *low = index_less(&n.b, n.at[3], two);
-	Value *across = index_equal(&n.b, axis, index_const(&n.b, 0)), *centre = cell_centre(&n.b, op, t, n.at, across);
+	Value *two = index_const(&n.b, 2), *axis = index_mod(&n.b, n.at[3], two),
+		  *low = index_less(&n.b, n.at[3], two);
+	Value *across = index_equal(&n.b, axis, index_const(&n.b, 0)),
+		  *centre = cell_centre(&n.b, op, t, n.at, across);
 	if (within)
 		centre = tensor_add(&n.b, centre, density_offset(&n.b, op, t, within, n.at[2], axis));
 	Value *extent = load(&n.b, half, (Value *const[]){n.at[2], axis});
@@ -206,7 +220,7 @@ bool define_hook_priors(Builder *b, Op *op, Value **results)
 	return results[0] && results[1];
 }
 
-// ---- boxes relative to others --------------------------------------------------------------------------------------
+// ---- boxes relative to others -------------------------------------------------------------------
 
 // Corner k of box `row`, which may be of a list of lists (column).
 static Value *corner(Builder *b, Value *boxes, Value *row, Value *column, Value *k)
@@ -223,7 +237,8 @@ typedef struct Span {
 static Span span_of(Builder *b, const Op *op, Value *boxes, Value *row, Value *axis)
 {
 	DType t = boxes->type->dtype;
-	Value *low = corner(b, boxes, row, NULL, axis), *high = corner(b, boxes, row, NULL, index_plus(b, axis, 2));
+	Value *low = corner(b, boxes, row, NULL, axis),
+		  *high = corner(b, boxes, row, NULL, index_plus(b, axis, 2));
 	Value *size = tensor_sub(b, high, low);
 	if (!op_bool(op, "box_normalized", true))
 		size = tensor_add(b, size, build_scalar_f(b, t, 1));
@@ -247,8 +262,10 @@ static Value *encode(Nest *n, const Op *op, Value *table)
 	Value *axis = index_mod(b, n->at[2], two);
 	Span p = span_of(b, op, prior, n->at[1], axis), q = span_of(b, op, target, n->at[0], axis);
 	// The middle between the corners, whatever belongs to a box.
-	Value *ends = tensor_add(b, corner(b, target, n->at[0], NULL, axis), corner(b, target, n->at[0], NULL, index_plus(b, axis, 2)));
-	Value *way = tensor_div(b, tensor_sub(b, tensor_mul(b, ends, build_scalar_f(b, t, 0.5)), p.centre), p.size);
+	Value *ends = tensor_add(b, corner(b, target, n->at[0], NULL, axis),
+	                         corner(b, target, n->at[0], NULL, index_plus(b, axis, 2)));
+	Value *way = tensor_div(
+		b, tensor_sub(b, tensor_mul(b, ends, build_scalar_f(b, t, 0.5)), p.centre), p.size);
 	Value *growth = apply1(b, OP_PD_LOG, apply1(b, OP_PD_ABS, tensor_div(b, q.size, p.size)));
 	Value *v = index_where(b, index_less(b, n->at[2], two), way, growth);
 	Value *scale = variance(b, op, table, n->at[1], n->at[2]);
@@ -268,7 +285,8 @@ static Value *decode(Nest *n, const Op *op, Value *table)
 	way = scale ? tensor_mul(b, scale, way) : way;
 	growth = scale ? tensor_mul(b, variance(b, op, table, row, far), growth) : growth;
 	Value *centre = tensor_add(b, tensor_mul(b, way, p.size), p.centre);
-	Value *half = tensor_mul(b, tensor_mul(b, apply1(b, OP_PD_EXP, growth), p.size), build_scalar_f(b, t, 0.5));
+	Value *half = tensor_mul(b, tensor_mul(b, apply1(b, OP_PD_EXP, growth), p.size),
+	                         build_scalar_f(b, t, 0.5));
 	Value *end = tensor_add(b, centre, half);
 	if (!op_bool(op, "box_normalized", true))
 		end = tensor_sub(b, end, build_scalar_f(b, t, 1));

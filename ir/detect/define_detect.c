@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// ---- YOLO head ---------------------------------------------------------------------------------------------
+// ---- YOLO head ----------------------------------------------------------------------------------
 
 // One box of one image: which anchor it is of, and its cell.
 typedef struct Cell {
@@ -62,7 +62,7 @@ static Value *cell_confidence(const Cell *c)
 	double factor = op_float(c->op, "iou_aware_factor", 0.5);
 	Value *iou = cell_sigmoid(c, cell_load(c, c->anchor));
 	return tensor_mul(c->b, apply2(c->b, OP_PD_ELEMENTWISE_POW, conf, cell_number(c, 1 - factor)),
-	             apply2(c->b, OP_PD_ELEMENTWISE_POW, iou, cell_number(c, factor)));
+	                  apply2(c->b, OP_PD_ELEMENTWISE_POW, iou, cell_number(c, factor)));
 }
 
 // v where the box is confident enough, else 0.
@@ -93,16 +93,22 @@ static Value *yolo_coordinate(const Cell *c, Value *which, Value *table)
 	Value *across = index_equal(b, axis, index_const(b, 0)), *low = index_less(b, which, two);
 	Value *cell = index_where(b, across, c->col, c->row);
 	Value *grid = index_where(b, across, index_dim(b, dims[3]), index_dim(b, dims[2]));
-	Value *size = load(b, op_operand(c->op, 1), (Value *const[]){c->image, index_sub(b, index_const(b, 1), axis)});
+	Value *size = load(b, op_operand(c->op, 1),
+	                   (Value *const[]){c->image, index_sub(b, index_const(b, 1), axis)});
 	size = scalar_cast(b, size, c->t);
 	Value *cells = scalar_from_index(b, grid, c->t);
 	Value *centre = tensor_mul(b, cell_sigmoid(c, cell_field(c, axis)), cell_number(c, scale));
-	centre = tensor_add(b, scalar_from_index(b, cell, c->t), tensor_add(b, centre, cell_number(c, -0.5 * (scale - 1))));
+	centre = tensor_add(b, scalar_from_index(b, cell, c->t),
+	                    tensor_add(b, centre, cell_number(c, -0.5 * (scale - 1))));
 	centre = apply2(b, OP_PD_DIVIDE, tensor_mul(b, centre, size), cells);
-	Value *anchor = load(b, table, (Value *const[]){index_add(b, index_times(b, c->anchor, 2), axis)});
-	Value *whole = tensor_mul(b, cells, cell_number(c, (double)op_int(c->op, "downsample_ratio", 1)));
-	Value *extent = tensor_mul(b, apply1(b, OP_PD_EXP, cell_field(c, index_plus(b, axis, 2))), anchor);
-	extent = tensor_mul(b, apply2(b, OP_PD_DIVIDE, tensor_mul(b, extent, size), whole), cell_number(c, 0.5));
+	Value *anchor = load(b, table,
+	                     (Value *const[]){index_add(b, index_times(b, c->anchor, 2), axis)});
+	Value *whole = tensor_mul(b, cells,
+	                          cell_number(c, (double)op_int(c->op, "downsample_ratio", 1)));
+	Value *extent = tensor_mul(b, apply1(b, OP_PD_EXP, cell_field(c, index_plus(b, axis, 2))),
+	                           anchor);
+	extent = tensor_mul(b, apply2(b, OP_PD_DIVIDE, tensor_mul(b, extent, size), whole),
+	                    cell_number(c, 0.5));
 	Value *start = tensor_sub(b, centre, extent), *end = tensor_add(b, centre, extent);
 	if (op_bool(c->op, "clip_bbox", true)) {
 		start = apply2(b, OP_PD_MAXIMUM, start, cell_number(c, 0));
@@ -118,15 +124,17 @@ bool define_hook_yolo_box(Builder *b, Op *op, Value **results)
 		return false;
 	Nest n = nest_open(b, op->results[0].type);
 	Cell c = cell_open(&n, op, n.at[1]);
-	results[0] = nest_close(&n, cell_confident(&c, cell_confidence(&c), yolo_coordinate(&c, n.at[2], table)));
+	results[0] = nest_close(
+		&n, cell_confident(&c, cell_confidence(&c), yolo_coordinate(&c, n.at[2], table)));
 	Nest s = nest_open(b, op->results[1].type);
 	c = cell_open(&s, op, s.at[1]);
-	Value *conf = cell_confidence(&c), *score = cell_sigmoid(&c, cell_field(&c, index_plus(&s.b, s.at[2], 5)));
+	Value *conf = cell_confidence(&c),
+		  *score = cell_sigmoid(&c, cell_field(&c, index_plus(&s.b, s.at[2], 5)));
 	results[1] = nest_close(&s, cell_confident(&c, conf, tensor_mul(&s.b, conf, score)));
 	return results[0] && results[1];
 }
 
-// ---- deformable convolution --------------------------------------------------------------------------------
+// ---- deformable convolution ---------------------------------------------------------------------
 
 // x[image, channel] at the position (p[0], p[1]), between its four neighbours; zero outside.
 static Value *bilinear_at(Builder *b, Value *x, Value *image, Value *channel, Value *const *p)
@@ -143,7 +151,8 @@ static Value *bilinear_at(Builder *b, Value *x, Value *image, Value *channel, Va
 			const Dim *size = x->type->dims[2 + i];
 			bool high = corner >> i & 1;
 			Value *at = high ? tensor_add(b, low[i], build_scalar_f(b, t, 1)) : low[i];
-			Value *last = scalar_from_index(b, index_dim(b, dim_sub(b->ctx, size, dim_const(b->ctx, 1))), t);
+			Value *last = scalar_from_index(
+				b, index_dim(b, dim_sub(b->ctx, size, dim_const(b->ctx, 1))), t);
 			Value *zero = build_scalar_f(b, t, 0);
 			inside = pred_and(b, inside, apply2(b, OP_PD_GREATER_EQUAL, at, zero));
 			inside = pred_and(b, inside, apply2(b, OP_PD_LESS_EQUAL, at, last));
@@ -160,9 +169,11 @@ static Value *bilinear_at(Builder *b, Value *x, Value *image, Value *channel, Va
 
 bool define_hook_deformable_conv(Builder *b, Op *op, Value **results)
 {
-	Value *x = op_operand(op, 0), *offset = op_operand(op, 1), *filter = op_operand(op, 2), *mask = op_operand(op, 3);
+	Value *x = op_operand(op, 0), *offset = op_operand(op, 1), *filter = op_operand(op, 2),
+		  *mask = op_operand(op, 3);
 	const Dim *const *f = filter->type->dims;
-	int64_t stride[2] = {1, 1}, pad[2] = {0}, dilation[2] = {1, 1}, groups = op_int(op, "groups", 1);
+	int64_t stride[2] = {1, 1}, pad[2] = {0}, dilation[2] = {1, 1},
+			groups = op_int(op, "groups", 1);
 	op_ints(op, "strides", stride, 2);
 	op_ints(op, "paddings", pad, 2);
 	op_ints(op, "dilations", dilation, 2);
@@ -177,13 +188,15 @@ bool define_hook_deformable_conv(Builder *b, Op *op, Value **results)
 		channel = index_add(in, index_mul(in, group, index_dim(in, f[1])), channel);
 	}
 	// The tap's number among those of its deformable group, which some of the channels share.
-	const Dim *share = dim_div(c, x->type->dims[1], dim_const(c, op_int(op, "deformable_groups", 1)));
+	const Dim *share = dim_div(c, x->type->dims[1],
+	                           dim_const(c, op_int(op, "deformable_groups", 1)));
 	Value *tap = index_div(in, channel, index_dim(in, share));
 	tap = index_add(in, index_mul(in, tap, index_dim(in, f[2])), r.at[1]);
 	tap = index_add(in, index_mul(in, tap, index_dim(in, f[3])), r.at[2]);
 	for (int i = 0; i < 2; i++) {
 		Value *place = index_times(in, n.at[2 + i], stride[i]);
-		place = index_plus(in, index_add(in, place, index_times(in, r.at[1 + i], dilation[i])), -pad[i]);
+		place = index_plus(in, index_add(in, place, index_times(in, r.at[1 + i], dilation[i])),
+		                   -pad[i]);
 		Value *number = index_plus(in, index_times(in, tap, 2), i);
 		Value *moved = load(in, offset, (Value *const[]){n.at[0], number, n.at[2], n.at[3]});
 		p[i] = tensor_add(in, scalar_from_index(in, place, x->type->dtype), moved);

@@ -1,8 +1,8 @@
-// What multiclass_nms and matrix_nms mean (ir/ops/detect.yaml): boxes in order of their scores, those chosen of each
-// class, the best of all classes, and the rows of the result.
+// What multiclass_nms and matrix_nms mean (ir/ops/detect.yaml): boxes in order of their scores,
+// those chosen of each class, the best of all classes, and the rows of the result.
 //
-// All is done for every image and class at once. Places are positions in what was sorted: place t of (image, class)
-// holds a box, and images have C * T places.
+// All is done for every image and class at once. Places are positions in what was sorted: place t
+// of (image, class) holds a box, and images have C * T places.
 #include "ir/build/build.h"
 #include "ir/build/nest.h"
 #include "ir/sequence/sequence.h"
@@ -15,13 +15,13 @@ typedef struct Nms {
 	Op *op;
 	Context *ctx;
 	DType t;
-	Value *scores;        // [N x C x M]
-	Value *boxes;         // [N or 1 x 1 or C x M x 4]
-	Value *ends;          // rows apart: the row behind each image's last
-	bool apart;           // each class has boxes of its own; images lie one behind the other
+	Value *scores; // [N x C x M]
+	Value *boxes;  // [N or 1 x 1 or C x M x 4]
+	Value *ends;   // rows apart: the row behind each image's last
+	bool apart;    // each class has boxes of its own; images lie one behind the other
 	const Dim *n, *c, *m;
-	const Dim *top;       // T: places per class
-	const Dim *places;    // C * T
+	const Dim *top;    // T: places per class
+	const Dim *places; // C * T
 } Nms;
 
 static Value *number(const Nms *s, Builder *b, double v)
@@ -45,10 +45,12 @@ static const Type *tensor3(const Nms *s, DType t, const Dim *x, const Dim *y, co
 static Value *is_before(Builder *b, Value *position, Value *limits, Value *const *at)
 {
 	Value *limit = load(b, limits, at);
-	return limit ? apply2(b, OP_PD_LESS_THAN, scalar_from_index(b, position, limit->type->dtype), limit) : NULL;
+	return limit ? apply2(b, OP_PD_LESS_THAN, scalar_from_index(b, position, limit->type->dtype),
+	                      limit)
+	             : NULL;
 }
 
-// ---- what comes in --------------------------------------------------------------------------------------------
+// ---- what comes in ------------------------------------------------------------------------------
 
 // scores [M x C] as [N x C x M], -inf outside of the image; boxes [M x C x 4] as [1 x C x M x 4].
 static void nms_open_apart(Nms *s, Value *boxes, Value *scores, Value *num)
@@ -101,7 +103,8 @@ static Chosen nms_candidates(Nms *s)
 		return r;
 	Nest n = nest_open(s->b, r.count->type);
 	Value *none = index_equal(&n.b, n.at[1], index_const(&n.b, background));
-	r.count = nest_close(&n, index_where(&n.b, none, build_scalar_f(&n.b, DT_I32, 0), load(&n.b, r.count, n.at)));
+	r.count = nest_close(
+		&n, index_where(&n.b, none, build_scalar_f(&n.b, DT_I32, 0), load(&n.b, r.count, n.at)));
 	return r;
 }
 
@@ -114,7 +117,8 @@ static Value *box_at(const Nms *s, Builder *b, Chosen r, Value *const *at)
 // Corner k of box m.
 static Value *corner(const Nms *s, Builder *b, Value *n, Value *c, Value *m, Value *k)
 {
-	Value *const own[] = {index_const(b, 0), c, m, k}, *const shared[] = {n, index_const(b, 0), m, k};
+	Value *const own[] = {index_const(b, 0), c, m, k}, *const shared[] = {n, index_const(b, 0), m,
+	                                                                      k};
 	return load(b, s->boxes, s->apart ? own : shared);
 }
 
@@ -122,17 +126,19 @@ static Value *corner(const Nms *s, Builder *b, Value *n, Value *c, Value *m, Val
 static Chosen nms_by_box(Nms *s, Chosen r)
 {
 	Nest n = nest_open(s->b, r.at->type);
-	Value *there = is_before(&n.b, n.at[2], r.count, n.at), *last = build_scalar_f(&n.b, DT_I32, INT32_MAX);
+	Value *there = is_before(&n.b, n.at[2], r.count, n.at),
+		  *last = build_scalar_f(&n.b, DT_I32, INT32_MAX);
 	Value *keys = nest_close(&n, index_where(&n.b, there, load(&n.b, r.at, n.at), last));
 	Chosen order = select_sorted(s->b, keys, false, NULL, s->top);
 	if (!order.at)
 		return order;
 	Nest m = nest_open(s->b, r.at->type);
-	Value *from[] = {m.at[0], m.at[1], index_from_data(&m.b, load(&m.b, order.at, m.at), s->top, false)};
+	Value *from[] = {m.at[0], m.at[1],
+	                 index_from_data(&m.b, load(&m.b, order.at, m.at), s->top, false)};
 	return (Chosen){nest_close(&m, load(&m.b, r.at, from)), r.count};
 }
 
-// ---- the best of all classes --------------------------------------------------------------------------------
+// ---- the best of all classes --------------------------------------------------------------------
 
 // [N x C * T]: the scores that count in the end, -inf where a place is empty.
 static Value *scores_by_box(Nms *s, Chosen r)
@@ -142,7 +148,8 @@ static Value *scores_by_box(Nms *s, Chosen r)
 	const Dim *dims[] = {s->c, s->top};
 	index_split(&n.b, n.at[1], 2, dims, at + 1);
 	Value *score = load(&n.b, s->scores, (Value *const[]){at[0], at[1], box_at(s, &n.b, r, at)});
-	return nest_close(&n, index_where(&n.b, is_before(&n.b, at[2], r.count, at), score, number(s, &n.b, -INFINITY)));
+	return nest_close(&n, index_where(&n.b, is_before(&n.b, at[2], r.count, at), score,
+	                                  number(s, &n.b, -INFINITY)));
 }
 
 // The best keep_top_k of each image; all of them when there is no such number.
@@ -153,7 +160,8 @@ static Chosen nms_best(Nms *s, Value *scores, double above)
 	return select_sorted(s->b, scores, true, &above, limit);
 }
 
-// Whether each place is among the best of its image: its score is over that of the last one, or it comes not after it.
+// Whether each place is among the best of its image: its score is over that of the last one, or it
+// comes not after it.
 static Value *nms_mask(Nms *s, Value *scores, Chosen best)
 {
 	Nest n = nest_open(s->b, tensor2(s, DT_BOOL, s->n, s->places));
@@ -162,9 +170,11 @@ static Value *nms_mask(Nms *s, Value *scores, Chosen best)
 	Value *zero = build_scalar_f(b, DT_I32, 0), *count = load(b, best.count, n.at);
 	Value *last = apply2(b, OP_PD_SUBTRACT, count, build_scalar_f(b, DT_I32, 1));
 	last = index_from_data(b, apply2(b, OP_PD_MAXIMUM, last, zero), limit, false);
-	Value *place = index_from_data(b, load(b, best.at, (Value *const[]){n.at[0], last}), s->places, false);
+	Value *place = index_from_data(b, load(b, best.at, (Value *const[]){n.at[0], last}), s->places,
+	                               false);
 	Value *least = load(b, scores, (Value *const[]){n.at[0], place}), *mine = load(b, scores, n.at);
-	Value *tie = apply2(b, OP_PD_LESS_EQUAL, n.at[1], place), *over = apply2(b, OP_PD_GREATER_THAN, mine, least);
+	Value *tie = apply2(b, OP_PD_LESS_EQUAL, n.at[1], place),
+		  *over = apply2(b, OP_PD_GREATER_THAN, mine, least);
 	Value *equal = apply2(b, OP_PD_EQUAL, mine, least);
 	tie = equal ? pred_and(b, equal, tie) : NULL;
 	Value *some = apply2(b, OP_PD_GREATER_THAN, count, zero);
@@ -172,7 +182,7 @@ static Value *nms_mask(Nms *s, Value *scores, Chosen best)
 	return nest_close(&n, some && in ? pred_and(b, some, in) : NULL);
 }
 
-// ---- rows of the result -------------------------------------------------------------------------------------
+// ---- rows of the result -------------------------------------------------------------------------
 
 // One of the results: where its numbers come from.
 typedef struct Row {
@@ -210,12 +220,14 @@ static bool rows_bind(Nms *s, Value *total)
 	Value *some = apply2(&n.b, OP_PD_GREATER_EQUAL, count, one);
 	Value *width = index_where(&n.b, some, build_scalar_f(&n.b, DT_I32, 6), one);
 	Value *rows = apply2(&n.b, OP_PD_MAXIMUM, count, one);
-	Value *sizes = nest_close(&n, index_where(&n.b, index_equal(&n.b, n.at[0], index_const(&n.b, 0)), rows, width));
+	Value *sizes = nest_close(
+		&n, index_where(&n.b, index_equal(&n.b, n.at[0], index_const(&n.b, 0)), rows, width));
 	const NamedAttr bind = {"dims", attr_dims(s->ctx, 2, out)};
 	return sizes && build_op(s->b, OP_LOOP_BIND, 1, &sizes, 1, &bind);
 }
 
-// `places`: [N x C * T] positions, one behind the other for all images, of the rows; `scores` by place.
+// `places`: [N x C * T] positions, one behind the other for all images, of the rows; `scores` by
+// place.
 static bool nms_results(Nms *s, Chosen places, Value *scores, Chosen r, Value **results)
 {
 	const Type *out = s->op->results[0].type;
@@ -225,14 +237,16 @@ static bool nms_results(Nms *s, Chosen places, Value *scores, Chosen r, Value **
 	Row row = nms_row(s, &n.b, n.at[0], places.at, scores, r);
 	Value *element = row_element(s, &n.b, &row, n.at[1]);
 	if (!dim_is_const(out->dims[1])) {
-		Value *some = apply2(&n.b, OP_PD_GREATER_THAN, load_scalar(&n.b, places.count), build_scalar_f(&n.b, DT_I32, 0));
+		Value *some = apply2(&n.b, OP_PD_GREATER_THAN, load_scalar(&n.b, places.count),
+		                     build_scalar_f(&n.b, DT_I32, 0));
 		element = index_where(&n.b, some, element, number(s, &n.b, -1));
 	}
 	results[0] = nest_close(&n, element);
 	Nest i = nest_open(s->b, s->op->results[1].type);
 	row = nms_row(s, &i.b, i.at[0], places.at, scores, r);
-	Value *position = s->apart ? index_add(&i.b, index_mul(&i.b, row.box, index_dim(&i.b, s->c)), row.c)
-	                           : index_add(&i.b, index_mul(&i.b, row.n, index_dim(&i.b, s->m)), row.box);
+	Value *position = s->apart
+	                      ? index_add(&i.b, index_mul(&i.b, row.box, index_dim(&i.b, s->c)), row.c)
+	                      : index_add(&i.b, index_mul(&i.b, row.n, index_dim(&i.b, s->m)), row.box);
 	results[1] = nest_close(&i, position);
 	return results[0] && results[1];
 }
@@ -245,7 +259,8 @@ static Value *result_offsets(Nms *s, Value *counts)
 		return offsets;
 	Nest n = nest_open(s->b, offsets->type);
 	Value *here = load(&n.b, offsets, n.at), *last = index_dim(&n.b, s->n);
-	Value *none = apply2(&n.b, OP_PD_EQUAL, load(&n.b, offsets, &last), build_scalar_f(&n.b, DT_I64, 0));
+	Value *none = apply2(&n.b, OP_PD_EQUAL, load(&n.b, offsets, &last),
+	                     build_scalar_f(&n.b, DT_I64, 0));
 	Value *one = index_min(&n.b, n.at[0], index_const(&n.b, 1));
 	return nest_close(&n, index_where(&n.b, none, scalar_from_index(&n.b, one, DT_I64), here));
 }
@@ -262,14 +277,15 @@ bool define_hook_multiclass_nms(Builder *b, Op *op, Value **results)
 		r = nms_by_box(&s, r);
 	Value *scores = r.at ? scores_by_box(&s, r) : NULL;
 	Chosen best = nms_best(&s, scores, -INFINITY);
-	if (!best.at || !nms_results(&s, select_true(b, nms_mask(&s, scores, best)), scores, r, results))
+	if (!best.at ||
+	    !nms_results(&s, select_true(b, nms_mask(&s, scores, best)), scores, r, results))
 		return false;
 	results[2] = best.count;
 	results[3] = result_offsets(&s, best.count);
 	return results[3] != NULL;
 }
 
-// ---- matrix_nms -----------------------------------------------------------------------------------------------
+// ---- matrix_nms ---------------------------------------------------------------------------------
 
 static Value *area(const Nms *s, Builder *b, Value *const *p, double more)
 {
@@ -277,7 +293,8 @@ static Value *area(const Nms *s, Builder *b, Value *const *p, double more)
 	Value *zero = number(s, b, 0), *flat = apply2(b, OP_PD_LESS_THAN, w, zero);
 	flat = apply2(b, OP_PD_LOGICAL_OR, flat, apply2(b, OP_PD_LESS_THAN, h, zero));
 	w = apply2(b, OP_PD_ADD, w, number(s, b, more));
-	return index_where(b, flat, zero, apply2(b, OP_PD_MULTIPLY, w, apply2(b, OP_PD_ADD, h, number(s, b, more))));
+	return index_where(b, flat, zero,
+	                   apply2(b, OP_PD_MULTIPLY, w, apply2(b, OP_PD_ADD, h, number(s, b, more))));
 }
 
 // Intersection over union of two boxes of an image.
@@ -294,11 +311,13 @@ static Value *overlap(const Nms *s, Builder *b, Value *n, Value *c, Value *i, Va
 		Value *before = apply2(b, OP_PD_LESS_THAN, q[k + 2], p[k]);
 		far = far ? apply2(b, OP_PD_LOGICAL_OR, far, behind) : behind;
 		far = apply2(b, OP_PD_LOGICAL_OR, far, before);
-		side[k] = apply2(b, OP_PD_SUBTRACT, apply2(b, OP_PD_MINIMUM, p[k + 2], q[k + 2]), apply2(b, OP_PD_MAXIMUM, p[k], q[k]));
+		side[k] = apply2(b, OP_PD_SUBTRACT, apply2(b, OP_PD_MINIMUM, p[k + 2], q[k + 2]),
+		                 apply2(b, OP_PD_MAXIMUM, p[k], q[k]));
 		side[k] = apply2(b, OP_PD_ADD, side[k], number(s, b, more));
 	}
 	Value *both = apply2(b, OP_PD_MULTIPLY, side[0], side[1]);
-	Value *either = apply2(b, OP_PD_SUBTRACT, apply2(b, OP_PD_ADD, area(s, b, p, more), area(s, b, q, more)), both);
+	Value *either = apply2(b, OP_PD_SUBTRACT,
+	                       apply2(b, OP_PD_ADD, area(s, b, p, more), area(s, b, q, more)), both);
 	return index_where(b, far, number(s, b, 0), apply2(b, OP_PD_DIVIDE, both, either));
 }
 
@@ -326,7 +345,8 @@ static Value *decay(const Nms *s, Builder *b, Value *iou, Value *worst)
 	if (!op_bool(s->op, "use_gaussian", false))
 		return apply2(b, OP_PD_DIVIDE, apply2(b, OP_PD_SUBTRACT, number(s, b, 1), iou),
 		              apply2(b, OP_PD_SUBTRACT, number(s, b, 1), worst));
-	Value *way = apply2(b, OP_PD_SUBTRACT, apply2(b, OP_PD_MULTIPLY, worst, worst), apply2(b, OP_PD_MULTIPLY, iou, iou));
+	Value *way = apply2(b, OP_PD_SUBTRACT, apply2(b, OP_PD_MULTIPLY, worst, worst),
+	                    apply2(b, OP_PD_MULTIPLY, iou, iou));
 	Value *sigma = number(s, b, op_float(s->op, "gaussian_sigma", 2));
 	return apply1(b, OP_PD_EXP, apply2(b, OP_PD_MULTIPLY, way, sigma));
 }
@@ -347,7 +367,8 @@ static Value *decayed_scores(Nms *s, Chosen r, Value *worst)
 	least = apply2(&n.b, OP_PD_MINIMUM, least, number(s, &n.b, 1));
 	Value *score = load(&n.b, s->scores, (Value *const[]){at[0], at[1], box_at(s, &n.b, r, at)});
 	score = apply2(&n.b, OP_PD_MULTIPLY, score, least);
-	return nest_close(&n, there ? index_where(&n.b, there, score, number(s, &n.b, -INFINITY)) : NULL);
+	return nest_close(&n,
+	                  there ? index_where(&n.b, there, score, number(s, &n.b, -INFINITY)) : NULL);
 }
 
 // The best of each image, in order, as positions of places over all images, one behind the other.
@@ -360,7 +381,8 @@ static Chosen best_in_order(Nms *s, Chosen best)
 		return rows;
 	Nest m = nest_open(s->b, rows.at->type);
 	const Dim *dims[] = {s->n, limit};
-	Value *at[2], *from = index_from_data(&m.b, load(&m.b, rows.at, m.at), dim_mul(s->ctx, s->n, limit), false);
+	Value *at[2], *from = index_from_data(&m.b, load(&m.b, rows.at, m.at),
+	                                      dim_mul(s->ctx, s->n, limit), false);
 	index_split(&m.b, from, 2, dims, at);
 	Value *place = index_from_data(&m.b, load(&m.b, best.at, at), s->places, false);
 	place = index_add(&m.b, index_mul(&m.b, at[0], index_dim(&m.b, s->places)), place);
@@ -373,7 +395,8 @@ bool define_hook_matrix_nms(Builder *b, Op *op, Value **results)
 	if (!nms_open(&s, b, op))
 		return false;
 	Chosen r = nms_candidates(&s);
-	Value *worst = r.at ? worst_overlap(&s, r) : NULL, *scores = worst ? decayed_scores(&s, r, worst) : NULL;
+	Value *worst = r.at ? worst_overlap(&s, r) : NULL,
+		  *scores = worst ? decayed_scores(&s, r, worst) : NULL;
 	Chosen best = nms_best(&s, scores, op_float(op, "post_threshold", 0));
 	if (!best.at || !nms_results(&s, best_in_order(&s, best), scores, r, results))
 		return false;

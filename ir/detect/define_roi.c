@@ -57,7 +57,8 @@ static Value *edge(const Regions *r, Builder *b, Value *const *at, bool end)
 
 static Value *image_of(const Regions *r, Builder *b, Value *region)
 {
-	return r->image ? index_from_data(b, load(b, r->image, &region), r->x->type->dims[0], false) : index_const(b, 0);
+	return r->image ? index_from_data(b, load(b, r->image, &region), r->x->type->dims[0], false)
+	                : index_const(b, 0);
 }
 
 // The number that an axis (a position) has of two.
@@ -66,7 +67,7 @@ static Value *pick(Builder *b, Value *axis, Value *vertical, Value *horizontal)
 	return index_where(b, index_equal(b, axis, index_const(b, 0)), vertical, horizontal);
 }
 
-// ---- roi_align ----------------------------------------------------------------------------------------------
+// ---- roi_align ----------------------------------------------------------------------------------
 
 typedef struct Samples {
 	Value *start, *size; // [R x 2]: where the region begins, and how large it is
@@ -81,20 +82,25 @@ static bool samples_of(const Regions *r, Samples *s)
 	Value *results[3];
 	Nest n = nest_open_several(r->b, 3, types);
 	Builder *b = &n.b;
-	Value *half = number(r, b, aligned ? 0.5 : 0), *start = apply2(b, OP_PD_SUBTRACT, edge(r, b, n.at, false), half);
-	Value *size = apply2(b, OP_PD_SUBTRACT, apply2(b, OP_PD_SUBTRACT, edge(r, b, n.at, true), half), start);
+	Value *half = number(r, b, aligned ? 0.5 : 0),
+		  *start = apply2(b, OP_PD_SUBTRACT, edge(r, b, n.at, false), half);
+	Value *size = apply2(b, OP_PD_SUBTRACT, apply2(b, OP_PD_SUBTRACT, edge(r, b, n.at, true), half),
+	                     start);
 	if (!aligned)
 		size = apply2(b, OP_PD_MAXIMUM, size, number(r, b, 1));
-	Value *parts = pick(b, n.at[1], number(r, b, (double)pooled(r->op, 0)), number(r, b, (double)pooled(r->op, 1)));
+	Value *parts = pick(b, n.at[1], number(r, b, (double)pooled(r->op, 0)),
+	                    number(r, b, (double)pooled(r->op, 1)));
 	Value *each = apply1(b, OP_PD_CEIL, apply2(b, OP_PD_DIVIDE, size, parts));
-	Value *count = fixed > 0 ? build_scalar_f(b, DT_I32, (double)fixed) : scalar_cast(b, each, DT_I32);
+	Value *count = fixed > 0 ? build_scalar_f(b, DT_I32, (double)fixed)
+	                         : scalar_cast(b, each, DT_I32);
 	if (!nest_close_several(&n, (Value *const[]){start, size, count}, results))
 		return false;
 	*s = (Samples){results[0], results[1], results[2]};
 	return true;
 }
 
-// Between which pixels of an axis a sample lies, and how near to the first; outside: not on the image at all.
+// Between which pixels of an axis a sample lies, and how near to the first; outside: not on the
+// image at all.
 typedef struct Between {
 	Value *low, *high, *near, *outside;
 } Between;
@@ -102,8 +108,10 @@ typedef struct Between {
 static Between between(const Regions *r, Builder *b, Value *v, int axis)
 {
 	const Dim *size = r->x->type->dims[2 + axis];
-	Value *end = scalar_from_index(b, index_dim(b, size), r->t), *last = apply2(b, OP_PD_SUBTRACT, end, number(r, b, 1));
-	Value *before = apply2(b, OP_PD_LESS_THAN, v, number(r, b, -1)), *behind = apply2(b, OP_PD_GREATER_THAN, v, end);
+	Value *end = scalar_from_index(b, index_dim(b, size), r->t),
+		  *last = apply2(b, OP_PD_SUBTRACT, end, number(r, b, 1));
+	Value *before = apply2(b, OP_PD_LESS_THAN, v, number(r, b, -1)),
+		  *behind = apply2(b, OP_PD_GREATER_THAN, v, end);
 	Value *at = apply2(b, OP_PD_MAXIMUM, apply2(b, OP_PD_MINIMUM, v, last), number(r, b, 0));
 	Value *low = apply1(b, OP_PD_FLOOR, at);
 	Value *high = apply2(b, OP_PD_MINIMUM, apply2(b, OP_PD_ADD, low, number(r, b, 1)), last);
@@ -114,14 +122,16 @@ static Between between(const Regions *r, Builder *b, Value *v, int axis)
 }
 
 // The value of channel c between four pixels.
-static Value *sample(const Regions *r, Builder *b, Value *n, Value *c, const Between *y, const Between *x)
+static Value *sample(const Regions *r, Builder *b, Value *n, Value *c, const Between *y,
+                     const Between *x)
 {
 	Value *one = number(r, b, 1), *sum = NULL;
 	for (int k = 0; k < 4; k++) {
 		Value *const at[] = {n, c, k & 2 ? y->high : y->low, k & 1 ? x->high : x->low};
 		Value *wy = k & 2 ? apply2(b, OP_PD_SUBTRACT, one, y->near) : y->near;
 		Value *wx = k & 1 ? apply2(b, OP_PD_SUBTRACT, one, x->near) : x->near;
-		Value *term = apply2(b, OP_PD_MULTIPLY, apply2(b, OP_PD_MULTIPLY, wx, wy), load(b, r->x, at));
+		Value *term = apply2(b, OP_PD_MULTIPLY, apply2(b, OP_PD_MULTIPLY, wx, wy),
+		                     load(b, r->x, at));
 		sum = sum ? apply2(b, OP_PD_ADD, sum, term) : term;
 	}
 	Value *outside = apply2(b, OP_PD_LOGICAL_OR, y->outside, x->outside);
@@ -129,13 +139,16 @@ static Value *sample(const Regions *r, Builder *b, Value *n, Value *c, const Bet
 }
 
 // Where sample i of part `part` of region `region` is on an axis.
-static Value *sample_place(const Regions *r, const Samples *s, Builder *b, Value *region, Value *part, Value *i, int axis)
+static Value *sample_place(const Regions *r, const Samples *s, Builder *b, Value *region,
+                           Value *part, Value *i, int axis)
 {
 	Value *const at[] = {region, index_const(b, axis)};
 	Value *count = scalar_cast(b, load(b, s->count, at), r->t);
 	Value *within = apply2(b, OP_PD_ADD, scalar_from_index(b, i, r->t), number(r, b, 0.5));
-	within = apply2(b, OP_PD_ADD, scalar_from_index(b, part, r->t), apply2(b, OP_PD_DIVIDE, within, count));
-	Value *bin = apply2(b, OP_PD_DIVIDE, load(b, s->size, at), number(r, b, (double)pooled(r->op, axis)));
+	within = apply2(b, OP_PD_ADD, scalar_from_index(b, part, r->t),
+	                apply2(b, OP_PD_DIVIDE, within, count));
+	Value *bin = apply2(b, OP_PD_DIVIDE, load(b, s->size, at),
+	                    number(r, b, (double)pooled(r->op, axis)));
 	return apply2(b, OP_PD_ADD, load(b, s->start, at), apply2(b, OP_PD_MULTIPLY, bin, within));
 }
 
@@ -149,7 +162,9 @@ bool define_hook_roi_align(Builder *b, Op *op, Value **results)
 	Nest n = nest_open(b, op->results[0].type);
 	Value *image = image_of(&r, &n.b, n.at[0]), *count[2];
 	for (int k = 0; k < 2; k++)
-		count[k] = index_from_data(&n.b, load(&n.b, s.count, (Value *const[]){n.at[0], index_const(&n.b, k)}), most, false);
+		count[k] = index_from_data(
+			&n.b, load(&n.b, s.count, (Value *const[]){n.at[0], index_const(&n.b, k)}), most,
+			false);
 	Nest v = reduce_open_counted(&n.b, "sum", r.t, most, count[0]);
 	Between y = between(&r, &v.b, sample_place(&r, &s, &v.b, n.at[0], n.at[2], v.at[0], 0), 0);
 	Nest h = reduce_open_counted(&v.b, "sum", r.t, most, count[1]);
@@ -160,7 +175,7 @@ bool define_hook_roi_align(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// ---- roi_pool -------------------------------------------------------------------------------------------------
+// ---- roi_pool -----------------------------------------------------------------------------------
 
 // The first pixel of a part of a region on an axis, and how many there are.
 typedef struct Part {
@@ -174,15 +189,18 @@ static Value *rounded(const Regions *r, Builder *b, Value *const *at, bool end)
 
 static Part part_of(const Regions *r, Builder *b, Value *region, Value *part, int axis)
 {
-	const Dim *size = r->x->type->dims[2 + axis], *beyond = dim_add(r->ctx, size, dim_const(r->ctx, 1));
+	const Dim *size = r->x->type->dims[2 + axis],
+			  *beyond = dim_add(r->ctx, size, dim_const(r->ctx, 1));
 	Value *const at[] = {region, index_const(b, axis)};
 	Value *start = rounded(r, b, at, false), *one = number(r, b, 1), *zero = number(r, b, 0);
-	Value *length = apply2(b, OP_PD_ADD, apply2(b, OP_PD_SUBTRACT, rounded(r, b, at, true), start), one);
+	Value *length = apply2(b, OP_PD_ADD, apply2(b, OP_PD_SUBTRACT, rounded(r, b, at, true), start),
+	                       one);
 	length = apply2(b, OP_PD_MAXIMUM, length, one);
 	Value *bin = apply2(b, OP_PD_DIVIDE, length, number(r, b, (double)pooled(r->op, axis)));
 	Value *end = scalar_from_index(b, index_dim(b, size), r->t), *edges[2];
 	for (int k = 0; k < 2; k++) {
-		Value *v = apply2(b, OP_PD_MULTIPLY, scalar_from_index(b, index_plus(b, part, k), r->t), bin);
+		Value *v = apply2(b, OP_PD_MULTIPLY, scalar_from_index(b, index_plus(b, part, k), r->t),
+		                  bin);
 		v = apply2(b, OP_PD_ADD, apply1(b, k ? OP_PD_CEIL : OP_PD_FLOOR, v), start);
 		v = apply2(b, OP_PD_MINIMUM, apply2(b, OP_PD_MAXIMUM, v, zero), end);
 		edges[k] = index_from_data(b, scalar_cast(b, v, DT_I64), beyond, false);
@@ -196,10 +214,12 @@ typedef struct Pixels {
 	Value *at[4];
 } Pixels;
 
-static Pixels pixels_open(const Regions *r, Nest *n, const char *kind, DType t, const Part *y, const Part *x)
+static Pixels pixels_open(const Regions *r, Nest *n, const char *kind, DType t, const Part *y,
+                          const Part *x)
 {
 	const Dim *const *size = r->x->type->dims + 2;
-	Pixels p = {.rows = reduce_open_counted(&n->b, kind, t, size[0], y->count), .at = {NULL, n->at[1]}};
+	Pixels p = {.rows = reduce_open_counted(&n->b, kind, t, size[0], y->count),
+	            .at = {NULL, n->at[1]}};
 	p.at[2] = index_add(&p.rows.b, y->first, p.rows.at[0]);
 	p.columns = reduce_open_counted(&p.rows.b, kind, t, size[1], x->count);
 	p.at[3] = index_add(&p.columns.b, x->first, p.columns.at[0]);
@@ -229,15 +249,21 @@ bool define_hook_roi_pool(Builder *b, Op *op, Value **results)
 		Nest n = nest_open(b, op->results[i].type);
 		Value *image = image_of(&r, &n.b, n.at[0]);
 		Part y = part_of(&r, &n.b, n.at[0], n.at[2], 0), x = part_of(&r, &n.b, n.at[0], n.at[3], 1);
-		Value *some = apply2(&n.b, OP_PD_GREATER_THAN, index_mul(&n.b, y.count, x.count), index_const(&n.b, 0));
+		Value *some = apply2(&n.b, OP_PD_GREATER_THAN, index_mul(&n.b, y.count, x.count),
+		                     index_const(&n.b, 0));
 		Pixels p = pixels_open(&r, &n, "max", r.t, &y, &x);
-		Value *v = pixels_close(&p, pixel(&r, &p.columns.b, image, p.at)), *none = number(&r, &n.b, 0);
+		Value *v = pixels_close(&p, pixel(&r, &p.columns.b, image, p.at)),
+			  *none = number(&r, &n.b, 0);
 		if (i == 1) { // the first that is as large
 			Pixels q = pixels_open(&r, &n, "min", DT_I64, &y, &x);
-			Value *same = apply2(&q.columns.b, OP_PD_EQUAL, pixel(&r, &q.columns.b, image, q.at), v);
-			Value *linear = index_mul(&q.columns.b, q.at[2], index_dim(&q.columns.b, r.x->type->dims[3]));
-			linear = scalar_from_index(&q.columns.b, index_add(&q.columns.b, linear, q.at[3]), DT_I64);
-			v = pixels_close(&q, index_where(&q.columns.b, same, linear, build_scalar_f(&q.columns.b, DT_I64, 0x1p62)));
+			Value *same = apply2(&q.columns.b, OP_PD_EQUAL, pixel(&r, &q.columns.b, image, q.at),
+			                     v);
+			Value *linear = index_mul(&q.columns.b, q.at[2],
+			                          index_dim(&q.columns.b, r.x->type->dims[3]));
+			linear = scalar_from_index(&q.columns.b, index_add(&q.columns.b, linear, q.at[3]),
+			                           DT_I64);
+			v = pixels_close(&q, index_where(&q.columns.b, same, linear,
+			                                 build_scalar_f(&q.columns.b, DT_I64, 0x1p62)));
 			none = build_scalar_f(&n.b, DT_I64, -1);
 		}
 		results[i] = nest_close(&n, index_where(&n.b, some, v, none));

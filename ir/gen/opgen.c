@@ -3,9 +3,9 @@
 //   opgen OUTDIR FILE.yaml...      writes OUTDIR/ops_enum.inc and OUTDIR/ops_table.inc
 //   opgen --doc FILE.yaml...       prints docs/operators.md
 //
-// A build tool: the Makefile runs it before anything else is compiled (ir/core/context.h includes the enum, table.c
-// the rows). The format of the descriptions is in docs/internals.md, section 1. It uses nothing of pdcc,
-// and what it allocates goes back when it exits.
+// A build tool: the Makefile runs it before anything else is compiled (ir/core/context.h includes
+// the enum, table.c the rows). The format of the descriptions is in docs/internals.md, section 1.
+// It uses nothing of pdcc, and what it allocates goes back when it exits.
 #include "ir/gen/opgen.h"
 
 #include <ctype.h>
@@ -15,10 +15,10 @@
 #include <string.h>
 
 static const char *const field_names[] = {
-	"op", "kind", "doc", "operands", "attributes", "results", "traits", "scalar", "c", "grad", "gradient",
-	"compose", "infer", "verify", "define", "interpret", "regions", "legacy", "pir", "cost",
-	"index_cost",
-	"filter", "simplify", "decompose", "emit"};
+	"op",     "kind",      "doc",       "operands", "attributes", "results", "traits",
+	"scalar", "c",         "grad",      "gradient", "compose",    "infer",   "verify",
+	"define", "interpret", "regions",   "legacy",   "pir",        "cost",    "index_cost",
+	"filter", "simplify",  "decompose", "emit"};
 
 _Noreturn void fail(const Entry *e, int line, const char *fmt, ...)
 {
@@ -85,7 +85,7 @@ const Item *find_item(const Items *l, const char *key)
 	return NULL;
 }
 
-// ---- reading YAML ---------------------------------------------------------------------------------
+// ---- reading YAML -------------------------------------------------------------------------------
 
 static const char *node_text(const Entry *e, yaml_node_t *n)
 {
@@ -94,8 +94,8 @@ static const char *node_text(const Entry *e, yaml_node_t *n)
 	return copy_n((const char *)n->data.scalar.value, n->data.scalar.length);
 }
 
-// libyaml reads more than YAML is: what other parsers refuse inside of braces and brackets, or read as something
-// else (`{out: like(x, bool)}` has two keys), must stand in quotes.
+// libyaml reads more than YAML is: what other parsers refuse inside of braces and brackets, or read
+// as something else (`{out: like(x, bool)}` has two keys), must stand in quotes.
 static void check_plain(const Entry *e, const yaml_node_t *n)
 {
 	if (n->data.scalar.style != YAML_PLAIN_SCALAR_STYLE)
@@ -111,10 +111,12 @@ static void check_plain(const Entry *e, const yaml_node_t *n)
 // The pairs of a mapping.
 void read_mapping(const Entry *e, yaml_node_t *node, Items *out)
 {
-	bool flow = node->type == YAML_MAPPING_NODE && node->data.mapping.style == YAML_FLOW_MAPPING_STYLE;
+	bool flow = node->type == YAML_MAPPING_NODE &&
+	            node->data.mapping.style == YAML_FLOW_MAPPING_STYLE;
 	if (node->type != YAML_MAPPING_NODE)
 		fail(e, (int)node->start_mark.line + 1, "expected a mapping");
-	for (yaml_node_pair_t *p = node->data.mapping.pairs.start; p < node->data.mapping.pairs.top; p++) {
+	for (yaml_node_pair_t *p = node->data.mapping.pairs.start; p < node->data.mapping.pairs.top;
+	     p++) {
 		yaml_node_t *k = yaml_document_get_node(&e->src->doc, p->key);
 		yaml_node_t *v = yaml_document_get_node(&e->src->doc, p->value);
 		if (out->n == MAX_ITEMS)
@@ -141,7 +143,8 @@ int read_list(const Entry *e, const Item *it, const char **out, int max)
 	if (it->node->type != YAML_SEQUENCE_NODE)
 		fail(e, it->line, "'%s' must be a list", it->key);
 	int n = 0;
-	for (yaml_node_item_t *i = it->node->data.sequence.items.start; i < it->node->data.sequence.items.top; i++) {
+	for (yaml_node_item_t *i = it->node->data.sequence.items.start;
+	     i < it->node->data.sequence.items.top; i++) {
 		if (n == max)
 			fail(e, it->line, "'%s' is too long", it->key);
 		yaml_node_t *v = yaml_document_get_node(&e->src->doc, *i);
@@ -262,7 +265,8 @@ static void read_file(Gen *g, const char *path)
 		return; // an empty file
 	if (root->type != YAML_SEQUENCE_NODE)
 		fail(&at, 1, "expected a list of operators");
-	for (yaml_node_item_t *i = root->data.sequence.items.start; i < root->data.sequence.items.top; i++) {
+	for (yaml_node_item_t *i = root->data.sequence.items.start; i < root->data.sequence.items.top;
+	     i++) {
 		Entry *e = read_fields(src, yaml_document_get_node(&src->doc, *i));
 		const Item *is_enum = find_item(&e->fields, "enum");
 		if (is_enum) {
@@ -294,7 +298,7 @@ const char *field_text(const Entry *e, const char *key)
 	return it ? it->text : NULL;
 }
 
-// ---- docs/operators.md -----------------------------------------------------------------------------
+// ---- docs/operators.md --------------------------------------------------------------------------
 
 static void print_pairs(const char *title, const Items *l)
 {
@@ -312,8 +316,10 @@ static void print_ignored(const Entry *e, const Item *it)
 	Items l = {0};
 	read_mapping(e, it->node, &l);
 	for (int i = 0; i < l.n; i++)
-		printf("%s `%s`%s%s%s", i ? "," : "", l.items[i].key, strcmp(l.items[i].text, "any") ? " (only `" : "",
-		       strcmp(l.items[i].text, "any") ? l.items[i].text : "", strcmp(l.items[i].text, "any") ? "`)" : "");
+		printf("%s `%s`%s%s%s", i ? "," : "", l.items[i].key,
+		       strcmp(l.items[i].text, "any") ? " (only `" : "",
+		       strcmp(l.items[i].text, "any") ? l.items[i].text : "",
+		       strcmp(l.items[i].text, "any") ? "`)" : "");
 }
 
 static void print_names(const Entry *e, const Item *it)
@@ -335,7 +341,8 @@ static void print_legacy(const Entry *e)
 		Items l = {0};
 		if (e->legacy.items[i].node)
 			read_mapping(e, e->legacy.items[i].node, &l);
-		const Item *attr = find_item(&l, "attr"), *reads = find_item(&l, "reads"), *ignored = find_item(&l, "ignored");
+		const Item *attr = find_item(&l, "attr"), *reads = find_item(&l, "reads"),
+				   *ignored = find_item(&l, "ignored");
 		printf("- legacy `%s`%s", e->legacy.items[i].key, attr || reads ? ", reads" : "");
 		if (attr)
 			print_names(e, attr);
@@ -368,7 +375,8 @@ static void print_docs(const Gen *g)
 	printf("# Operators\n\nGenerated by `opgen --doc` from `ir/ops/*.yaml`.\n");
 	print_enums(g);
 	if (g->ignored) {
-		printf("\n## Attributes of legacy operators\n\nAn attribute is read, known to be without effect, or refused by name. Without "
+		printf("\n## Attributes of legacy operators\n\nAn attribute is read, known to be without "
+		       "effect, or refused by name. Without "
 		       "effect for every operator that does not read\nthem are:");
 		print_ignored(g->ignored, find_item(&g->ignored->fields, "ignored"));
 		putchar('\n');
@@ -381,8 +389,8 @@ static void print_docs(const Gen *g)
 		}
 		const char *doc = field_text(e, "doc"), *scalar = field_text(e, "scalar");
 		const char *compose = field_text(e, "compose");
-		printf("\n### `%s` (%s)\n\n%s%s", e->name, field_text(e, "kind"), doc ? trim(doc, strlen(doc)) : "",
-		       doc ? "\n\n" : "");
+		printf("\n### `%s` (%s)\n\n%s%s", e->name, field_text(e, "kind"),
+		       doc ? trim(doc, strlen(doc)) : "", doc ? "\n\n" : "");
 		print_pairs("operands", &e->operands);
 		print_pairs("attributes", &e->attributes);
 		print_pairs("results", &e->results);

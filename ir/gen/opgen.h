@@ -1,4 +1,5 @@
-// What the files of opgen share: the operator descriptions as read from YAML, and helpers. Not part of pdcc.
+// What the files of opgen share: the operator descriptions as read from YAML, and helpers. Not part
+// of pdcc.
 #ifndef PDCC_OPGEN_H
 #define PDCC_OPGEN_H
 
@@ -6,7 +7,14 @@
 #include <stdio.h>
 #include <yaml.h>
 
-enum { MAX_FILES = 64, MAX_OPS = 2048, MAX_ENUMS = 64, MAX_ITEMS = 128, MAX_NODES = 512, MAX_STMTS = 64 };
+enum {
+	MAX_FILES = 64,
+	MAX_OPS = 2048,
+	MAX_ENUMS = 64,
+	MAX_ITEMS = 128,
+	MAX_NODES = 512,
+	MAX_STMTS = 64
+};
 
 // A `key: value` pair of a mapping; value is text, or a node when it is a mapping or a list.
 typedef struct Item {
@@ -37,7 +45,8 @@ typedef struct Entry {
 
 typedef enum NodeKind { NODE_NUMBER, NODE_NAME, NODE_STRING, NODE_CALL, NODE_LIST } NodeKind;
 
-// An enumeration: the words that an attribute may hold. In C: `reduce` is ReduceKind, with REDUCE_SUM ... REDUCE_COUNT.
+// An enumeration: the words that an attribute may hold. In C: `reduce` is ReduceKind, with
+// REDUCE_SUM ... REDUCE_COUNT.
 typedef struct Enum {
 	Entry at; // where it stands
 	const char *name, *type, *prefix;
@@ -71,7 +80,7 @@ typedef struct Gen {
 	Entry *entries[MAX_OPS];
 	Enum *enums[MAX_ENUMS];
 	const Entry *ignored; // `- ignored:`, attributes of any legacy operator; NULL: none
-	int serial; // numbers the static arrays of ops_table.inc
+	int serial;           // numbers the static arrays of ops_table.inc
 } Gen;
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
@@ -86,7 +95,7 @@ char *copy_n(const char *s, size_t n);
 char *format(const char *fmt, ...);
 // `s` without the blanks around it.
 char *trim(const char *s, size_t n);
-char *upper(const char *s); // with `_` for `.`
+char *upper(const char *s);                                    // with `_` for `.`
 int find_word(const char *const *words, int n, const char *s); // -1: none
 const Item *find_item(const Items *l, const char *key);        // NULL: none
 void read_mapping(const Entry *e, yaml_node_t *node, Items *out);
@@ -99,7 +108,7 @@ const Enum *find_enum(const Gen *g, const char *name); // NULL: none
 // The text of a key; NULL when it is not there.
 const char *field_text(const Entry *e, const char *key);
 
-// ---- opgen_expr.c -----------------------------------------------------------------------------------
+// ---- opgen_expr.c -------------------------------------------------------------------------------
 
 extern const char *const dtype_names[];
 enum { NDTYPE = 12 };
@@ -107,17 +116,19 @@ enum { NDTYPE = 12 };
 // Reads the statements in `text` into p, whose entry, line and is_grad are set.
 void parse_statements(const Gen *g, Parser *p, const char *text);
 
-// ---- opgen_legacy.c ---------------------------------------------------------------------------------
+// ---- opgen_legacy.c -----------------------------------------------------------------------------
 
-// The maps of an entry's legacy operators as an array; returns its name, "NULL" when there are none.
+// The maps of an entry's legacy operators as an array; returns its name, "NULL" when there are
+// none.
 const char *write_legacy(Gen *g, FILE *f, const Entry *e);
 void write_ignored_everywhere(Gen *g, FILE *f);
 
-// ---- opgen_table.c ----------------------------------------------------------------------------------
+// ---- opgen_table.c ------------------------------------------------------------------------------
 
 void write_string(FILE *f, const char *s); // as a string literal; NULL: "NULL"
 const char *write_strings(Gen *g, FILE *f, int n, const char *const *s);
-const char *word_code(const Gen *g, const Entry *e, const Item *it, const char *name); // of an enumeration; nothing: the first
+const char *word_code(const Gen *g, const Entry *e, const Item *it,
+                      const char *name); // of an enumeration; nothing: the first
 void write_enum(const Gen *g, const char *dir);
 void write_table(Gen *g, const char *dir);
 void write_functions(const Gen *g, const char *dir);
@@ -126,12 +137,12 @@ const char *write_strings(Gen *g, FILE *f, int n, const char *const *s);
 // The C name of a word of an enumeration; of its first one where `it` is NULL.
 const char *word_code(const Gen *g, const Entry *e, const Item *it, const char *name);
 
-// ---- opgen_pir.c ------------------------------------------------------------------------------------
+// ---- opgen_pir.c --------------------------------------------------------------------------------
 
 // The table of Paddle 3's operations: pir_by_type, sorted.
 void write_pir(Gen *g, FILE *f);
 
-// ---- opgen_hooks.c ----------------------------------------------------------------------------------
+// ---- opgen_hooks.c ------------------------------------------------------------------------------
 
 // A file being written, in memory first.
 typedef struct Output {
@@ -143,7 +154,8 @@ typedef struct Output {
 void output_open(Output *o);
 // Leaves a file alone that holds the same already, so that nothing is compiled again for it.
 void output_close(Output *o, const char *dir, const char *name);
-// ops_KEY.inc: what passes and backends do with an operator, as tables of functions for the folders that have them.
+// ops_KEY.inc: what passes and backends do with an operator, as tables of functions for the folders
+// that have them.
 void write_hooks(const Gen *g, const char *dir);
 
 #endif

@@ -1,13 +1,13 @@
-// opgen: the expression language of the operator descriptions (scalar, compose, grad). A parser by recursive
-// descent that leaves nodes in post-order, as ExprDef in ir/core/opinfo.h has them.
+// opgen: the expression language of the operator descriptions (scalar, compose, grad). A parser by
+// recursive descent that leaves nodes in post-order, as ExprDef in ir/core/opinfo.h has them.
 #include "ir/gen/opgen.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char *const dtype_names[NDTYPE] = {
-	"bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"};
+const char *const dtype_names[NDTYPE] = {"bool", "u8",   "i8",  "i16", "i32", "i64",
+                                         "f16",  "bf16", "f32", "f64", "c64", "c128"};
 static int parse_expr(const Gen *g, Parser *p);
 
 static void skip_blanks(Parser *p)
@@ -45,7 +45,8 @@ static int add_node(Parser *p, NodeKind kind, const char *text)
 	return p->nnode++;
 }
 
-static int add_call(const Gen *g, Parser *p, const char *name, int n, const int *args, const char *const *keys)
+static int add_call(const Gen *g, Parser *p, const char *name, int n, const int *args,
+                    const char *const *keys)
 {
 	const Entry *op = find_entry(g, name);
 	if (!op)
@@ -56,7 +57,8 @@ static int add_call(const Gen *g, Parser *p, const char *name, int n, const int 
 	for (int i = 0; i < n; i++) {
 		p->nodes[at].args[i] = args[i];
 		p->nodes[at].keys[i] = keys ? keys[i] : NULL;
-		if (keys && keys[i] && !find_item(&op->attributes, keys[i]) && !find_item(&op->operands, keys[i]))
+		if (keys && keys[i] && !find_item(&op->attributes, keys[i]) &&
+		    !find_item(&op->operands, keys[i]))
 			fail(p->entry, p->line, "'%s' has no attribute or operand '%s'", name, keys[i]);
 	}
 	return at;
@@ -197,9 +199,11 @@ static int parse_binary(const Gen *g, Parser *p, int level)
 		int level;
 		const char *token, *op;
 	} table[] = {
-		{0, "||", "logical_or"}, {1, "&&", "logical_and"}, {2, "==", "equal"}, {2, "!=", "not_equal"},
-		{3, "<=", "less_equal"}, {3, ">=", "greater_equal"}, {3, "<", "less_than"}, {3, ">", "greater_than"},
-		{4, "+", "add"}, {4, "-", "subtract"}, {5, "*", "multiply"}, {5, "/", "divide"}, {5, "%", "remainder"},
+		{0, "||", "logical_or"}, {1, "&&", "logical_and"}, {2, "==", "equal"},
+		{2, "!=", "not_equal"},  {3, "<=", "less_equal"},  {3, ">=", "greater_equal"},
+		{3, "<", "less_than"},   {3, ">", "greater_than"}, {4, "+", "add"},
+		{4, "-", "subtract"},    {5, "*", "multiply"},     {5, "/", "divide"},
+		{5, "%", "remainder"},
 	};
 	if (level == 6)
 		return parse_unary(g, p);
@@ -241,4 +245,3 @@ void parse_statements(const Gen *g, Parser *p, const char *text)
 	if (!p->nstmt)
 		fail(p->entry, p->line, "no expression");
 }
-

@@ -1,5 +1,6 @@
-// opgen: writes ops_KEY.inc, tables of the functions that passes and backends have for operators. Each is included by the one
-// file that looks into it, so the folders stay apart: the tables of ir/ name no pass and no backend.
+// opgen: writes ops_KEY.inc, tables of the functions that passes and backends have for operators.
+// Each is included by the one file that looks into it, so the folders stay apart: the tables of ir/
+// name no pass and no backend.
 #include "ir/gen/opgen.h"
 
 #include <errno.h>
@@ -37,7 +38,6 @@ void output_close(Output *o, const char *dir, const char *name)
 		fail(NULL, 0, "%s: %s", path, strerror(errno));
 }
 
-
 // A kind of function: `key: name` or `key: {part: name}` of an entry says which.
 typedef struct HookTable {
 	const char *file, *key, *part;
@@ -48,11 +48,14 @@ typedef struct HookTable {
 } HookTable;
 
 static const HookTable tables[] = {
-	{"ops_simplify.inc", "simplify", NULL, "Value *", "Builder *b, Op *op", "simplify_hook_%s", "simplify_hooks", 3},
-	{"ops_decompose.inc", "decompose", NULL, "bool ", "PassContext *p, Op *op", "decompose_hook_%s", "decompose_hooks", 1},
+	{"ops_simplify.inc", "simplify", NULL, "Value *", "Builder *b, Op *op", "simplify_hook_%s",
+     "simplify_hooks", 3},
+	{"ops_decompose.inc", "decompose", NULL, "bool ", "PassContext *p, Op *op", "decompose_hook_%s",
+     "decompose_hooks", 1},
 	{"ops_emit_c.inc", "emit", "c", "bool ", "KernelFunc *k", "%s_emit", "emitters", 1},
 	{"ops_emit_cuda.inc", "emit", "cuda", "bool ", "KernelFunc *k", "%s_emit", "emitters", 1},
-	{"ops_work_cuda.inc", "emit", "work", "const Dim *", "Context *c, const Op *op", "%s_work", "works", 1},
+	{"ops_work_cuda.inc", "emit", "work", "const Dim *", "Context *c, const Op *op", "%s_work",
+     "works", 1},
 };
 
 // The functions that an entry has for a table; returns how many.
@@ -75,7 +78,8 @@ static int hooks_of(const Entry *e, const HookTable *t, const char **out)
 static void write_hook_table(const Gen *g, const HookTable *t, const char *dir)
 {
 	Output o;
-	const char *names[MAX_ITEMS], **seen = allocate(sizeof *seen * (size_t)(g->nentry * t->max + 1));
+	const char *names[MAX_ITEMS],
+		**seen = allocate(sizeof *seen * (size_t)(g->nentry * t->max + 1));
 	int nseen = 0;
 	output_open(&o);
 	for (int i = 0; i < g->nentry; i++)

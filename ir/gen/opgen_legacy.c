@@ -1,9 +1,11 @@
-// opgen: how legacy operators map to operations (the `legacy:` of entries), and which of their attributes may be passed over.
+// opgen: how legacy operators map to operations (the `legacy:` of entries), and which of their
+// attributes may be passed over.
 #include "ir/gen/opgen.h"
 
 #include <string.h>
 
-static const char *const no_slots[] = {"attr", "set", "hook", "lod", "reads", "ignored"}; // keys beside slots
+static const char *const no_slots[] = {"attr", "set",   "hook",
+                                       "lod",  "reads", "ignored"}; // keys beside slots
 
 // The legacy slots that feed `name`: `A|B`; NULL when none does.
 static const char *slots_of(const Entry *e, const Items *l, const char *name)
@@ -52,8 +54,8 @@ static int read_renames(const Entry *e, const Item *it, const char **from, const
 	return l.n;
 }
 
-// `ignored: {name: value}`: attributes without effect, whatever they hold (`any`), or as long as they hold the value (or one of
-// `a | b`), in the text form of attributes.
+// `ignored: {name: value}`: attributes without effect, whatever they hold (`any`), or as long as
+// they hold the value (or one of `a | b`), in the text form of attributes.
 static const char *write_ignored(Gen *g, FILE *f, const Entry *e, const Item *it, int *n)
 {
 	Items l = {0};
@@ -82,14 +84,20 @@ static const char *write_ignored(Gen *g, FILE *f, const Entry *e, const Item *it
 void write_ignored_everywhere(Gen *g, FILE *f)
 {
 	int n = 0;
-	const char *name = g->ignored ? write_ignored(g, f, g->ignored, find_item(&g->ignored->fields, "ignored"), &n) : "NULL";
-	fprintf(f, "static const IgnoredAttr *const ignored_everywhere = %s;\nenum { IGNORED_EVERYWHERE = %d };\n", name, n);
+	const char *name = g->ignored ? write_ignored(g, f, g->ignored,
+	                                              find_item(&g->ignored->fields, "ignored"), &n)
+	                              : "NULL";
+	fprintf(f,
+	        "static const IgnoredAttr *const ignored_everywhere = %s;\nenum { IGNORED_EVERYWHERE = "
+	        "%d };\n",
+	        name, n);
 }
 
 static const char *write_legacy_map(Gen *g, FILE *f, const Entry *e, const Item *it)
 {
 	Items l = {0}, set = {0};
-	const char *slots[MAX_ITEMS], *from[MAX_ITEMS], *to[MAX_ITEMS], *names[MAX_ITEMS], *texts[MAX_ITEMS];
+	const char *slots[MAX_ITEMS], *from[MAX_ITEMS], *to[MAX_ITEMS], *names[MAX_ITEMS],
+		*texts[MAX_ITEMS];
 	if (!it->node)
 		fail(e, it->line, "'%s' must be a mapping", it->key);
 	read_mapping(e, it->node, &l);
@@ -100,7 +108,8 @@ static const char *write_legacy_map(Gen *g, FILE *f, const Entry *e, const Item 
 		slots[i] = slots_of(e, &l, e->results.items[i].key);
 	const char *outs = write_strings(g, f, e->results.n, slots);
 	int nattr = read_renames(e, find_item(&l, "attr"), from, to);
-	const char *attr_from = write_strings(g, f, nattr, from), *attr_to = write_strings(g, f, nattr, to);
+	const char *attr_from = write_strings(g, f, nattr, from),
+			   *attr_to = write_strings(g, f, nattr, to);
 	const Item *set_item = find_item(&l, "set"), *hook = find_item(&l, "hook");
 	if (set_item && set_item->node)
 		read_mapping(e, set_item->node, &set);
@@ -109,14 +118,16 @@ static const char *write_legacy_map(Gen *g, FILE *f, const Entry *e, const Item 
 		texts[i] = set.items[i].text;
 		check_attribute(e, set_item, names[i]);
 	}
-	const char *set_names = write_strings(g, f, set.n, names), *set_texts = write_strings(g, f, set.n, texts);
+	const char *set_names = write_strings(g, f, set.n, names),
+			   *set_texts = write_strings(g, f, set.n, texts);
 	const Item *reads_item = find_item(&l, "reads");
 	int nreads = reads_item ? read_list(e, reads_item, names, MAX_ITEMS) : 0, nignored;
 	const char *reads = write_strings(g, f, nreads, names);
 	const char *ignored = write_ignored(g, f, e, find_item(&l, "ignored"), &nignored);
-	return format("{\"%s\", %s, %s, %d, %s, %s, %s%s%s, %d, %s, %s, %s, %d, %s, %d, %s}", it->key, ins, outs, nattr, attr_from,
-	              attr_to, hook ? "\"" : "", hook ? hook->text : "NULL", hook ? "\"" : "", set.n, set_names,
-	              set_texts, word_code(g, e, find_item(&l, "lod"), "lod"), nreads, reads, nignored, ignored);
+	return format("{\"%s\", %s, %s, %d, %s, %s, %s%s%s, %d, %s, %s, %s, %d, %s, %d, %s}", it->key,
+	              ins, outs, nattr, attr_from, attr_to, hook ? "\"" : "",
+	              hook ? hook->text : "NULL", hook ? "\"" : "", set.n, set_names, set_texts,
+	              word_code(g, e, find_item(&l, "lod"), "lod"), nreads, reads, nignored, ignored);
 }
 
 const char *write_legacy(Gen *g, FILE *f, const Entry *e)

@@ -1,5 +1,6 @@
-// The names of Paddle 3: which operation of the dialect pd_op is which entry, and what its operands are by position.
-// Where names and order agree with the entry's own nothing need be written; `pir:` says what differs. Part of opgen.
+// The names of Paddle 3: which operation of the dialect pd_op is which entry, and what its operands
+// are by position. Where names and order agree with the entry's own nothing need be written; `pir:`
+// says what differs. Part of opgen.
 #include "opgen.h"
 
 #include <stdlib.h>
@@ -20,7 +21,8 @@ static bool has_no_name(const Entry *e)
 	return strncmp(e->name, "pd.", 3) != 0 || find_word(kinds, COUNT(kinds), kind ? kind : "") >= 0;
 }
 
-// Whether an operand holds what an attribute would say, or the LoD of another: those have no position of their own.
+// Whether an operand holds what an attribute would say, or the LoD of another: those have no
+// position of their own.
 static bool has_no_position(const Entry *e, const char *operand)
 {
 	size_t n = strlen(operand);
@@ -59,7 +61,8 @@ static const char *own_name(const char *position, const char *name)
 }
 
 // The slot of one of our operands: its name, where a position has it.
-static void write_slots(const Items *l, int n, const char *const *at, const Items *slots, const char **out)
+static void write_slots(const Items *l, int n, const char *const *at, const Items *slots,
+                        const char **out)
 {
 	for (int i = 0; i < l->n; i++) {
 		out[i] = NULL;
@@ -111,7 +114,8 @@ static const char *write_map(Gen *g, FILE *f, const PirRef *ref)
 	if (ref->it && ref->it->node)
 		read_mapping(e, ref->it->node, &l);
 	const Item *is = find_item(&l, "in"), *os = find_item(&l, "out"), *hook = find_item(&l, "hook");
-	const Item *place = find_item(&l, "inplace"), *ignored = find_item(&l, "ignore"), *sets = find_item(&l, "set");
+	const Item *place = find_item(&l, "inplace"), *ignored = find_item(&l, "ignore"),
+			   *sets = find_item(&l, "set");
 	const Item *named = find_item(&l, "slots");
 	if (named && named->node)
 		read_mapping(e, named->node, &slots);
@@ -119,7 +123,8 @@ static const char *write_map(Gen *g, FILE *f, const PirRef *ref)
 	int nout = os ? read_positions(e, os, out) : default_positions(e, &e->results, false, out);
 	write_slots(&e->operands, nin, in, &slots, a);
 	write_slots(&e->results, nout, out, &slots, b);
-	const char *ins = write_strings(g, f, e->operands.n, a), *outs = write_strings(g, f, e->results.n, b);
+	const char *ins = write_strings(g, f, e->operands.n, a),
+			   *outs = write_strings(g, f, e->results.n, b);
 	int nattr = read_attributes(e, &l, a, b);
 	const char *from = write_strings(g, f, nattr, a), *to = write_strings(g, f, nattr, b);
 	if (sets && sets->node)
@@ -128,14 +133,17 @@ static const char *write_map(Gen *g, FILE *f, const PirRef *ref)
 		a[i] = set.items[i].key;
 		b[i] = set.items[i].text;
 	}
-	const char *set_names = write_strings(g, f, set.n, a), *set_texts = write_strings(g, f, set.n, b);
-	int nignored = ignored ? read_list(e, ignored, a, MAX_ITEMS) : 0, nplace = place ? read_list(e, place, b, MAX_ITEMS) : 0;
+	const char *set_names = write_strings(g, f, set.n, a),
+			   *set_texts = write_strings(g, f, set.n, b);
+	int nignored = ignored ? read_list(e, ignored, a, MAX_ITEMS) : 0,
+		nplace = place ? read_list(e, place, b, MAX_ITEMS) : 0;
 	return format("{{\"pd_op.%s\", %s, %s, %d, %s, %s, %s%s%s, %d, %s, %s, %s, 0, NULL, 0, NULL}, "
 	              "%s, %d, %s, %d, %s, %d, %s, %d, %s}",
-	              ref->name, ins, outs, nattr, from, to, hook ? "\"" : "", hook ? hook->text : "NULL",
-	              hook ? "\"" : "", set.n, set_names, set_texts, word_code(g, e, NULL, "lod"), e->code, nin, write_strings(g, f, nin, in), nout,
-	              write_strings(g, f, nout, out), nplace / 2, write_numbers(g, f, nplace, b), nignored,
-	              write_strings(g, f, nignored, a));
+	              ref->name, ins, outs, nattr, from, to, hook ? "\"" : "",
+	              hook ? hook->text : "NULL", hook ? "\"" : "", set.n, set_names, set_texts,
+	              word_code(g, e, NULL, "lod"), e->code, nin, write_strings(g, f, nin, in), nout,
+	              write_strings(g, f, nout, out), nplace / 2, write_numbers(g, f, nplace, b),
+	              nignored, write_strings(g, f, nignored, a));
 }
 
 static int compare_refs(const void *a, const void *b)
@@ -168,7 +176,8 @@ void write_pir(Gen *g, FILE *f)
 	qsort(refs, (size_t)n, sizeof *refs, compare_refs);
 	for (int i = 0; i < n; i++) {
 		if (i && !strcmp(refs[i].name, refs[i - 1].name))
-			fail(refs[i].entry, refs[i].entry->line, "operation '%s' of Paddle 3 is mapped twice", refs[i].name);
+			fail(refs[i].entry, refs[i].entry->line, "operation '%s' of Paddle 3 is mapped twice",
+			     refs[i].name);
 		refs[i].row = write_map(g, f, &refs[i]);
 	}
 	fputs("\nstatic const PirMap pir_by_type[] = {\n", f);

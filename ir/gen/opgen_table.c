@@ -5,26 +5,29 @@
 #include <string.h>
 
 static const char *const class_names[] = {"any", "float", "int", "bool", "number", "index"};
-static const char *const class_codes[] = {
-	"CLASS_ANY", "CLASS_FLOAT", "CLASS_INT", "CLASS_BOOL", "CLASS_NUMBER", "CLASS_INDEX"};
-static const char *const kind_names[] = {
-	"map", "reduce", "scan", "index", "contract", "kernel", "composite", "control", "random", "builtin", "loop"};
+static const char *const class_codes[] = {"CLASS_ANY",  "CLASS_FLOAT",  "CLASS_INT",
+                                          "CLASS_BOOL", "CLASS_NUMBER", "CLASS_INDEX"};
+static const char *const kind_names[] = {"map",      "reduce",  "scan",      "index",
+                                         "contract", "kernel",  "composite", "control",
+                                         "random",   "builtin", "loop"};
 static const char *const kind_codes[] = {
-	"KIND_MAP", "KIND_REDUCE", "KIND_SCAN", "KIND_INDEX", "KIND_CONTRACT", "KIND_KERNEL",
+	"KIND_MAP",       "KIND_REDUCE",  "KIND_SCAN",   "KIND_INDEX",   "KIND_CONTRACT", "KIND_KERNEL",
 	"KIND_COMPOSITE", "KIND_CONTROL", "KIND_RANDOM", "KIND_BUILTIN", "KIND_LOOP"};
-static const char *const attr_names[] = {
-	"bool", "int", "float", "str", "type", "dtype", "ints", "floats", "strs", "bools", "dim", "dims",
-	"tensor", "number"};
+static const char *const attr_names[] = {"bool",  "int",  "float",  "str",   "type",
+                                         "dtype", "ints", "floats", "strs",  "bools",
+                                         "dim",   "dims", "tensor", "number"};
 static const char *const attr_codes[] = {
-	"ATTR_BOOL", "ATTR_INT", "ATTR_FLOAT", "ATTR_STR", "ATTR_TYPE", "ATTR_DTYPE", "ATTR_INTS",
+	"ATTR_BOOL",   "ATTR_INT",  "ATTR_FLOAT", "ATTR_STR", "ATTR_TYPE", "ATTR_DTYPE",  "ATTR_INTS",
 	"ATTR_FLOATS", "ATTR_STRS", "ATTR_BOOLS", "ATTR_DIM", "ATTR_DIMS", "ATTR_TENSOR", "ATTR_FLOAT"};
 static const char *const trait_names[] = {
-	"pure", "terminator", "commutative", "view", "broadcast", "primitive", "compare", "constant", "cheap", "steps", "apart",
-	"apart_c", "space", "enlarges", "repacks", "rounds", "axis_moves", "axis_new"};
+	"pure",    "terminator", "commutative", "view",   "broadcast",  "primitive",
+	"compare", "constant",   "cheap",       "steps",  "apart",      "apart_c",
+	"space",   "enlarges",   "repacks",     "rounds", "axis_moves", "axis_new"};
 static const char *const trait_codes[] = {
-	"TRAIT_PURE", "TRAIT_TERMINATOR", "TRAIT_COMMUTATIVE", "TRAIT_VIEW", "TRAIT_BROADCAST",
-	"TRAIT_PRIMITIVE", "TRAIT_COMPARE", "TRAIT_CONSTANT", "TRAIT_CHEAP", "TRAIT_STEPS", "TRAIT_APART", "TRAIT_APART_C",
-	"TRAIT_SPACE", "TRAIT_ENLARGES", "TRAIT_REPACKS", "TRAIT_ROUNDS", "TRAIT_AXIS_MOVES", "TRAIT_AXIS_NEW"};
+	"TRAIT_PURE",      "TRAIT_TERMINATOR", "TRAIT_COMMUTATIVE", "TRAIT_VIEW",     "TRAIT_BROADCAST",
+	"TRAIT_PRIMITIVE", "TRAIT_COMPARE",    "TRAIT_CONSTANT",    "TRAIT_CHEAP",    "TRAIT_STEPS",
+	"TRAIT_APART",     "TRAIT_APART_C",    "TRAIT_SPACE",       "TRAIT_ENLARGES", "TRAIT_REPACKS",
+	"TRAIT_ROUNDS",    "TRAIT_AXIS_MOVES", "TRAIT_AXIS_NEW"};
 
 // Of an operation that nobody has given a cost: it is printed as a call.
 #define COST_OF_FUNCTION "15"
@@ -76,7 +79,8 @@ static void write_node(FILE *f, const Node *n, const char *args, const char *key
 	static const char *const kinds[] = {"EX_NUMBER", "EX_NAME", "EX_STRING", "EX_CALL", "EX_LIST"};
 	bool number = n->kind == NODE_NUMBER;
 	bool is_int = number && !strpbrk(n->text, ".eE");
-	fprintf(f, "\t{%s, %s, %s, ", kinds[n->kind], number ? n->text : "0", is_int ? "true" : "false");
+	fprintf(f, "\t{%s, %s, %s, ", kinds[n->kind], number ? n->text : "0",
+	        is_int ? "true" : "false");
 	write_string(f, number ? NULL : n->text);
 	fprintf(f, ", %s, %d, %s, %s},\n", n->op ? n->op->code : "OP_COUNT", n->nargs, args, keys);
 }
@@ -106,8 +110,8 @@ static const char *write_expr(Gen *g, FILE *f, const Entry *e, const Item *it, b
 	fprintf(f, "static const Expr nodes_%d[] = {\n", id);
 	for (int i = 0; i < p->nnode; i++)
 		write_node(f, &p->nodes[i], args[i], keys[i]);
-	fprintf(f, "};\nstatic const ExprDef def_%d = {%d, nodes_%d, %d, %s, %s};\n", id, p->nnode, id, p->nstmt,
-	        names, stmts);
+	fprintf(f, "};\nstatic const ExprDef def_%d = {%d, nodes_%d, %d, %s, %s};\n", id, p->nnode, id,
+	        p->nstmt, names, stmts);
 	return format("&def_%d", id);
 }
 
@@ -178,12 +182,14 @@ static const char *default_text(const Entry *e, const Item *it, Holds h, const c
 	if (!text || strcmp(attr_names[h.kind], "str"))
 		return text;
 	const char *quoted = text[0] == '"' ? text : format("\"%s\"", text);
-	if (h.choices && find_word(h.choices->words, h.choices->n, copy_n(quoted + 1, strlen(quoted) - 2)) < 0)
+	if (h.choices &&
+	    find_word(h.choices->words, h.choices->n, copy_n(quoted + 1, strlen(quoted) - 2)) < 0)
 		fail(e, it->line, "%s is not in '%s'", quoted, h.choices->name);
 	return quoted;
 }
 
-// `kind = default <- operand`, each part after the kind optional; `kind?`: no default, not required.
+// `kind = default <- operand`, each part after the kind optional; `kind?`: no default, not
+// required.
 static const char *write_attributes(Gen *g, FILE *f, const Entry *e)
 {
 	if (!e->attributes.n)
@@ -218,7 +224,8 @@ static const char *write_attributes(Gen *g, FILE *f, const Entry *e)
 // The traits as C text: those listed, and those that follow from the kind and the other keys.
 static const char *traits_of(const Entry *e, const char *kind, bool rest_in, bool rest_out)
 {
-	static const char *const pure_kinds[] = {"map", "reduce", "scan", "index", "contract", "composite"};
+	static const char *const pure_kinds[] = {"map",   "reduce",   "scan",
+	                                         "index", "contract", "composite"};
 	const char *text = "0", *list[MAX_ITEMS];
 	const Item *it = find_item(&e->fields, "traits");
 	int n = it ? read_list(e, it, list, MAX_ITEMS) : 0;
@@ -253,7 +260,7 @@ const char *word_code(const Gen *g, const Entry *e, const Item *it, const char *
 	return format("%s_%s", n->prefix, upper(n->words[i]));
 }
 
-// ---- rows ---------------------------------------------------------------------------------------------
+// ---- rows ---------------------------------------------------------------------------------------
 
 static const char *hook_name(const Entry *e, const char *key)
 {
@@ -274,7 +281,8 @@ static const char *number_text(const Entry *e, const char *key, const char *othe
 	return text;
 }
 
-static void write_result_names(Gen *g, FILE *f, const Entry *e, const char **names, const char **types, bool *rest)
+static void write_result_names(Gen *g, FILE *f, const Entry *e, const char **names,
+                               const char **types, bool *rest)
 {
 	const char *n[MAX_ITEMS] = {0}, *t[MAX_ITEMS];
 	bool any = false;
@@ -341,25 +349,29 @@ static const char *entry_row(Gen *g, FILE *f, const Entry *e)
 	const char *operands = write_operands(g, f, e, &rest_in), *attrs = write_attributes(g, f, e);
 	write_result_names(g, f, e, &results, &types, &rest_out);
 	const char *regions = write_regions(g, f, e, &min_regions, &max_regions);
-	const Item *scalar = find_item(&e->fields, "scalar"), *compose = find_item(&e->fields, "compose");
+	const Item *scalar = find_item(&e->fields, "scalar"),
+			   *compose = find_item(&e->fields, "compose");
 	const char *scalar_def = scalar ? write_expr(g, f, e, scalar, false) : "NULL";
 	const char *compose_def = compose ? write_expr(g, f, e, compose, false) : "NULL";
 	int ngrad = write_grads(g, f, e, &grad_names, &grads);
 	const char *legacy = write_legacy(g, f, e);
 	fprintf(f, "static const char doc_%s[] = ", e->code);
-	write_string(f, field_text(e, "doc") ? trim(field_text(e, "doc"), strlen(field_text(e, "doc"))) : "");
+	write_string(f, field_text(e, "doc") ? trim(field_text(e, "doc"), strlen(field_text(e, "doc")))
+	                                     : "");
 	fputs(";\n", f);
 	if (find_item(&e->fields, "c")) {
 		fprintf(f, "static const char c_%s[] = ", e->code);
 		write_string(f, field_text(e, "c"));
 		fputs(";\n", f);
 	}
-	const char *head = format("%s, \"%s\", \"%s\", doc_%s, %s, %s, %d, %d, %d, %s, %s, %s, %s", e->code, e->name,
-	                          e->short_name, e->code, kind_codes[k], traits_of(e, kind, rest_in, rest_out),
-	                          e->operands.n, e->results.n, e->attributes.n, operands, results, types, attrs);
-	const char *defs = format("%d, %d, %s, %s%s, %s, %s, %d, %s, %s, %d, %s", min_regions, max_regions, regions,
-	                          find_item(&e->fields, "c") ? "c_" : "NULL", find_item(&e->fields, "c") ? e->code : "",
-	                          scalar_def, compose_def, ngrad, grad_names, grads, e->legacy.n, legacy);
+	const char *head = format("%s, \"%s\", \"%s\", doc_%s, %s, %s, %d, %d, %d, %s, %s, %s, %s",
+	                          e->code, e->name, e->short_name, e->code, kind_codes[k],
+	                          traits_of(e, kind, rest_in, rest_out), e->operands.n, e->results.n,
+	                          e->attributes.n, operands, results, types, attrs);
+	const char *defs = format("%d, %d, %s, %s%s, %s, %s, %d, %s, %s, %d, %s", min_regions,
+	                          max_regions, regions, find_item(&e->fields, "c") ? "c_" : "NULL",
+	                          find_item(&e->fields, "c") ? e->code : "", scalar_def, compose_def,
+	                          ngrad, grad_names, grads, e->legacy.n, legacy);
 	const char *cost = number_text(e, "cost", COST_OF_FUNCTION);
 	const char *facts = format("%s, %s, %s", cost, number_text(e, "index_cost", cost),
 	                           word_code(g, e, find_item(&e->fields, "filter"), "filter"));
@@ -410,19 +422,24 @@ static void write_indices(const Gen *g, FILE *f)
 	fputs("};\n", f);
 }
 
-// ops_functions.inc: the functions of struct OpFunctions. They lie in all rooms of ir/, so the table of facts does not name them.
+// ops_functions.inc: the functions of struct OpFunctions. They lie in all rooms of ir/, so the
+// table of facts does not name them.
 void write_functions(const Gen *g, const char *dir)
 {
 	static const struct {
 		const char *key, *params;
-	} hooks[] = {{"infer", "Op *op"}, {"verify", "Op *op"}, {"define", "Builder *b, Op *op, Value **results"},
-	             {"interpret", "Interp *in, Op *op"}, {"gradient", "struct GradientJob *g"}};
+	} hooks[] = {{"infer", "Op *op"},
+	             {"verify", "Op *op"},
+	             {"define", "Builder *b, Op *op, Value **results"},
+	             {"interpret", "Interp *in, Op *op"},
+	             {"gradient", "struct GradientJob *g"}};
 	Output o;
 	output_open(&o);
 	for (int i = 0; i < g->nentry; i++)
 		for (int k = 0; k < COUNT(hooks); k++)
 			if (find_item(&g->entries[i]->fields, hooks[k].key))
-				fprintf(o.to, "bool %s(%s);\n", hook_name(g->entries[i], hooks[k].key), hooks[k].params);
+				fprintf(o.to, "bool %s(%s);\n", hook_name(g->entries[i], hooks[k].key),
+				        hooks[k].params);
 	fputs("\nstatic const OpFunctions op_functions_table[OP_COUNT] = {\n", o.to);
 	for (int i = 0; i < g->nentry; i++) {
 		fprintf(o.to, "\t[%s] = {", g->entries[i]->code);
@@ -460,7 +477,8 @@ void write_table(Gen *g, const char *dir)
 	for (int i = 0; i < g->nenum; i++) {
 		const Enum *n = g->enums[i];
 		const char *words = write_strings(g, o.to, n->n, n->words);
-		fprintf(o.to, "static const EnumInfo enum_%s = {\"%s\", %d, %s};\n", n->name, n->name, n->n, words);
+		fprintf(o.to, "static const EnumInfo enum_%s = {\"%s\", %d, %s};\n", n->name, n->name, n->n,
+		        words);
 	}
 	for (int i = 0; i < g->nentry; i++)
 		rows[i] = entry_row(g, o.to, g->entries[i]);

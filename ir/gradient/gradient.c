@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-// ---- duals: a hash table from values to their gradients ---------------------------------------------------------
+// ---- duals: a hash table from values to their gradients -----------------------------------------
 
 typedef struct Dual {
 	const Value *value;
@@ -173,7 +173,7 @@ void duals_clear(Duals *d, const Value *v)
 	e->parts = NULL;
 }
 
-// ---- what hooks and rules use -----------------------------------------------------------------------------------
+// ---- what hooks and rules use -------------------------------------------------------------------
 
 Value *gradient_of(GradientJob *g, int result)
 {
@@ -236,7 +236,7 @@ bool gradient_give(GradientJob *g, int operand, Value *dv)
 	return duals_add(g->b, g->duals, v, gradient_sum_to(g->b, dv, v->type));
 }
 
-// ---- rules from the table ---------------------------------------------------------------------------------------
+// ---- rules from the table -----------------------------------------------------------------------
 
 static int rule_env(GradientJob *g, const EnvEntry **out)
 {
@@ -272,7 +272,7 @@ static bool gradient_by_rules(GradientJob *g)
 	return true;
 }
 
-// ---- by what an operation means ---------------------------------------------------------------------------------
+// ---- by what an operation means -----------------------------------------------------------------
 
 static bool define_can(const OpFunctions *f, const OpInfo *info)
 {
@@ -286,7 +286,8 @@ static bool gradient_by_meaning(GradientJob *g)
 	Value **results = NEW_ARRAY(b->ctx->arena, (size_t)op->nresult + 1, Value *);
 	if (!op_define(b, op, results))
 		return false;
-	Op *first = before ? before->next : b->block->first, *last = b->before ? b->before->prev : b->block->last;
+	Op *first = before ? before->next : b->block->first,
+	   *last = b->before ? b->before->prev : b->block->last;
 	if (first == b->before)
 		first = NULL;
 	for (int i = 0; i < op->nresult; i++) {
@@ -297,7 +298,7 @@ static bool gradient_by_meaning(GradientJob *g)
 	return !first || gradient_ops(b, g->duals, first, last);
 }
 
-// ---- single operations ------------------------------------------------------------------------------------------
+// ---- single operations --------------------------------------------------------------------------
 
 static bool gradient_combine(GradientJob *g)
 {
@@ -313,13 +314,15 @@ static bool gradient_slice(GradientJob *g)
 {
 	Value *vec = op_operand(g->op, 0), *dv = gradient_of(g, 0);
 	int i = (int)op_int(g->op, "index", 0);
-	return add_part(g->b, &dual_parts(g->duals, dual_of(g->duals, vec))[i], vec->type->elems[i], dv);
+	return add_part(g->b, &dual_parts(g->duals, dual_of(g->duals, vec))[i], vec->type->elems[i],
+	                dv);
 }
 
 static bool gradient_view(GradientJob *g)
 {
 	const Type *t = op_operand(g->op, 0)->type;
-	return duals_add(g->b, g->duals, op_operand(g->op, 0), tensor_reshape(g->b, gradient_of(g, 0), t->rank, t->dims));
+	return duals_add(g->b, g->duals, op_operand(g->op, 0),
+	                 tensor_reshape(g->b, gradient_of(g, 0), t->rank, t->dims));
 }
 
 static bool is_view(const OpInfo *info)
@@ -331,8 +334,8 @@ bool op_has_gradient(const Context *c, enum OpCode code)
 {
 	const OpInfo *info = &op_table[code];
 	const OpFunctions *f = &c->functions[code];
-	return info->ngrad || f->gradient || is_view(info) || define_can(f, info) || code == OP_LOOP_NEST ||
-	       code == OP_BUILTIN_COMBINE || code == OP_BUILTIN_SLICE;
+	return info->ngrad || f->gradient || is_view(info) || define_can(f, info) ||
+	       code == OP_LOOP_NEST || code == OP_BUILTIN_COMBINE || code == OP_BUILTIN_SLICE;
 }
 
 bool op_gradient(Builder *b, Op *op, Duals *d)

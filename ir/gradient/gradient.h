@@ -1,5 +1,6 @@
-// Gradients (reverse mode): operations that compute, from the gradient of each result of an operation, that of each
-// operand. Leaves behind ordinary operations; uses the operator table, define.h and build.c only.
+// Gradients (reverse mode): operations that compute, from the gradient of each result of an
+// operation, that of each operand. Leaves behind ordinary operations; uses the operator table,
+// define.h and build.c only.
 //
 // How a pass or the frontend uses it:
 //
@@ -9,15 +10,17 @@
 //	gradient_ops(&b, d, first, last);  // all operations from first to last of one block, last to first
 //	Value *dx = duals_get(&b, d, x);   // NULL: x does not reach what was added (its gradient is zero)
 //
-// New operations go where the builder says; it must stand behind `last` (or where everything up to it is visible).
-// gradient_ops is duals_reach over the operations in order (which values depend on what is wanted) and then op_gradient
-// over them backwards; a pass that treats some operations itself (pd.if, pd.while) makes the same two loops.
-// Parts of a vec (builtin.combine, builtin.slice) have gradients of their own.
+// New operations go where the builder says; it must stand behind `last` (or where everything up to
+// it is visible). gradient_ops is duals_reach over the operations in order (which values depend on
+// what is wanted) and then op_gradient over them backwards; a pass that treats some operations
+// itself (pd.if, pd.while) makes the same two loops. Parts of a vec (builtin.combine,
+// builtin.slice) have gradients of their own.
 //
-// Where the gradient of an operation comes from, in this order: the `grad:` expressions of its entry, its `gradient:`
-// hook (gradient_*.c), its trait view, or what it means (op_define): the gradient of that, down to loop.nest, whose
-// gradient is made by transposing its loads (gradient_nest.c). The operands and results of the operation are used by
-// name, so it must be in the IR; what a definition computes again, cse merges with the forward operation.
+// Where the gradient of an operation comes from, in this order: the `grad:` expressions of its
+// entry, its `gradient:` hook (gradient_*.c), its trait view, or what it means (op_define): the
+// gradient of that, down to loop.nest, whose gradient is made by transposing its loads
+// (gradient_nest.c). The operands and results of the operation are used by name, so it must be in
+// the IR; what a definition computes again, cse merges with the forward operation.
 #ifndef PDCC_GRADIENT_H
 #define PDCC_GRADIENT_H
 
@@ -27,27 +30,31 @@
 typedef struct Duals Duals;
 
 Duals *duals_new(Context *c);
-// The gradient of v is wanted. Only float and complex tensors and scalars have one; for others nothing happens.
+// The gradient of v is wanted. Only float and complex tensors and scalars have one; for others
+// nothing happens.
 void duals_want(Duals *d, Value *v);
 // Whether v is wanted, or depends on what is, as far as duals_reach has gone.
 bool duals_wanted(const Duals *d, const Value *v);
 // Marks the results of op when it reads a value that is wanted.
 void duals_reach(Duals *d, Op *op);
-// Adds dv to the gradient of v; dv is cast to v's element type. A NULL dv is zero. False after a diagnostic.
+// Adds dv to the gradient of v; dv is cast to v's element type. A NULL dv is zero. False after a
+// diagnostic.
 bool duals_add(Builder *b, Duals *d, Value *v, Value *dv);
-// What has been added up so far, NULL: nothing. Of a vec: a combine, with zeros for parts that got nothing.
+// What has been added up so far, NULL: nothing. Of a vec: a combine, with zeros for parts that got
+// nothing.
 Value *duals_get(Builder *b, Duals *d, Value *v);
-// Forgets what v has got: where a value's gradient is used up and the value gets another one (loops).
+// Forgets what v has got: where a value's gradient is used up and the value gets another one
+// (loops).
 void duals_clear(Duals *d, const Value *v);
 
-// Adds what the gradients of op's results give for its operands that are wanted. False after a diagnostic: an operation
-// without a gradient, and not silently zero.
+// Adds what the gradients of op's results give for its operands that are wanted. False after a
+// diagnostic: an operation without a gradient, and not silently zero.
 bool op_gradient(Builder *b, Op *op, Duals *d);
 bool gradient_ops(Builder *b, Duals *d, Op *first, Op *last);
 // Whether op_gradient knows what to do with operations of this code.
 bool op_has_gradient(const Context *c, enum OpCode code);
 
-// ---- for gradient hooks (ir/gradient_*.c): `bool gradient_hook_NAME(GradientJob *g)` -----------------------------------
+// ---- for gradient hooks (ir/gradient_*.c): `bool gradient_hook_NAME(GradientJob *g)` ------------
 
 struct GradientJob {
 	Builder *b;
@@ -67,11 +74,14 @@ Value *gradient_sum_to(Builder *b, Value *dv, const Type *like);
 // A tensor of zeros, or a zero in a region.
 Value *gradient_zero(Builder *b, const Type *t);
 
-// gradient_nest.c: for op_gradient. The gradient of a loop.nest, given for the tensors that it loads.
+// gradient_nest.c: for op_gradient. The gradient of a loop.nest, given for the tensors that it
+// loads.
 bool gradient_nest(Builder *b, Op *nest, Duals *d);
-// gradient_control.c: of pd.if and pd.while. The operation is gone afterwards when it is a loop: another stands for it.
+// gradient_control.c: of pd.if and pd.while. The operation is gone afterwards when it is a loop:
+// another stands for it.
 bool gradient_control(Builder *b, Op *op, Duals *d);
-// In a nest: the gradient of a loop.reduce, for scalars of the code around it; of a loop.load_or, for its `other`.
+// In a nest: the gradient of a loop.reduce, for scalars of the code around it; of a loop.load_or,
+// for its `other`.
 bool gradient_reduce(Builder *b, Op *reduce, Duals *d);
 bool gradient_load_or(Builder *b, Op *load, Duals *d);
 

@@ -1,12 +1,13 @@
-// Gradients of pd.if and pd.while: another pd.if on the same condition, and a loop that goes through the rounds from the
-// last to the first. What a region computed is computed again where its gradient needs it; a loop keeps only the
-// variables with which each round began (those that the gradient reads), on a stack: the forward loop pushes them, the
-// backward loop pops them. How many rounds there were is counted apart, so that a loop that keeps nothing works, too.
+// Gradients of pd.if and pd.while: another pd.if on the same condition, and a loop that goes
+// through the rounds from the last to the first. What a region computed is computed again where its
+// gradient needs it; a loop keeps only the variables with which each round began (those that the
+// gradient reads), on a stack: the forward loop pushes them, the backward loop pops them. How many
+// rounds there were is counted apart, so that a loop that keeps nothing works, too.
 #include "ir/gradient/gradient.h"
 
 #include <string.h>
 
-// ---- values from around a region ----------------------------------------------------------------------------------
+// ---- values from around a region ----------------------------------------------------------------
 
 typedef struct Captures {
 	Context *c;
@@ -64,7 +65,8 @@ static bool all_tensors(const Op *op, const Captures *k)
 {
 	for (int i = 0; i < k->n; i++)
 		if (k->list[i]->type->kind != TY_TENSOR)
-			return control_fail(op, "the gradient of a list or array from around it is not supported");
+			return control_fail(op,
+			                    "the gradient of a list or array from around it is not supported");
 	return true;
 }
 
@@ -94,10 +96,11 @@ static Value *dual_or_zero(Builder *b, Duals *d, Value *v)
 	return dv ? dv : gradient_zero(b, v->type);
 }
 
-// ---- pd.if ----------------------------------------------------------------------------------------------------------
+// ---- pd.if --------------------------------------------------------------------------------------
 
 // One side: the region again, and what it gives to each of the captured values.
-static bool if_side(GradientJob *g, const Region *from, Region *to, const Captures *k, Value *const *dv)
+static bool if_side(GradientJob *g, const Region *from, Region *to, const Captures *k,
+                    Value *const *dv)
 {
 	Context *c = g->b->ctx;
 	Builder b = builder_at_end(c, block_new(c, to), g->op->loc);
@@ -149,17 +152,17 @@ static bool gradient_if(GradientJob *g)
 	return true;
 }
 
-// ---- pd.while: the forward loop counts and pushes -----------------------------------------------------------------
+// ---- pd.while: the forward loop counts and pushes -----------------------------------------------
 
 typedef struct Loop {
 	GradientJob *g;
-	Op *op;          // the loop as it was; gone once `forward` stands for it
-	int n;           // its variables
-	Op *forward;     // with a counter and a stack behind them
-	Op *push;        // where it pushes; its operands are added once it is known which are read
+	Op *op;      // the loop as it was; gone once `forward` stands for it
+	int n;       // its variables
+	Op *forward; // with a counter and a stack behind them
+	Op *push;    // where it pushes; its operands are added once it is known which are read
 	Captures k;
 	Op *back;
-	Value **saved;   // [n] stand-ins in the body of `back` for what is popped
+	Value **saved; // [n] stand-ins in the body of `back` for what is popped
 } Loop;
 
 // Whether the condition hands the variables on as they are.
@@ -178,7 +181,8 @@ static Value *count_constant(Builder *b, int64_t v)
 	return build_full(b, type_tensor(b->ctx, DT_I64, 1, &one, 0), (double)v);
 }
 
-// The arguments of a region of the loop, then its code, then the terminator with `more` further values behind.
+// The arguments of a region of the loop, then its code, then the terminator with `more` further
+// values behind.
 static void copy_region(Loop *l, int region, const Type *const *types, bool push)
 {
 	Context *c = l->op->ctx;
@@ -245,7 +249,7 @@ static void count_and_push(Loop *l)
 	}
 }
 
-// ---- pd.while: the backward loop ------------------------------------------------------------------------------------
+// ---- pd.while: the backward loop ----------------------------------------------------------------
 
 static bool has_dual(const Type *t)
 {
@@ -286,7 +290,8 @@ static bool back_body(Loop *l, int nvar, const int *vars, const Type *const *typ
 	copy_block(&b, from, m);
 	Op *first = b.block->first, *last = b.block->last;
 	for (int i = 0; i < nvar; i++)
-		if (!duals_add(&b, d, value_map_get(m, op_operand(from->last, vars[i])), b.block->args[1 + i]))
+		if (!duals_add(&b, d, value_map_get(m, op_operand(from->last, vars[i])),
+		               b.block->args[1 + i]))
 			return false;
 	if (first && !gradient_ops(&b, d, first, last))
 		return false;
@@ -383,7 +388,8 @@ static bool back_loop(Loop *l)
 {
 	Context *c = l->op->ctx;
 	GradientJob *g = l->g;
-	int *vars = NEW_ARRAY(c->arena, (size_t)l->n + 1, int), nvar = dual_vars(l, vars), n = 1 + nvar + l->k.n;
+	int *vars = NEW_ARRAY(c->arena, (size_t)l->n + 1, int), nvar = dual_vars(l, vars),
+		n = 1 + nvar + l->k.n;
 	const Type **types = NEW_ARRAY(c->arena, (size_t)n, const Type *);
 	Value **inits = NEW_ARRAY(c->arena, (size_t)n, Value *);
 	inits[0] = op_result(l->forward, l->n);
@@ -415,7 +421,8 @@ static bool gradient_while(GradientJob *g)
 	if (g->op->nregion > 2 && g->op->regions[2].first)
 		return control_fail(g->op, "the gradient of a loop that pushes is not supported");
 	if (!passes_through(g->op))
-		return control_fail(g->op, "the gradient of a loop whose condition changes its variables is not supported");
+		return control_fail(
+			g->op, "the gradient of a loop whose condition changes its variables is not supported");
 	for (int i = 0; i < l.n; i++)
 		if (g->op->results[i].type->kind != TY_TENSOR)
 			return control_fail(g->op, "the gradient of a loop over arrays is not supported");

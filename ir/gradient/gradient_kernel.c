@@ -1,16 +1,19 @@
-// Gradients of the kernels that definitions use: kernel.scan and kernel.scatter (ir/ops/kernel.yaml).
+// Gradients of the kernels that definitions use: kernel.scan and kernel.scatter
+// (ir/ops/kernel.yaml).
 #include "ir/gradient/gradient.h"
 
 #include <string.h>
 
-// ---- scatter -----------------------------------------------------------------------------------------------------
+// ---- scatter ------------------------------------------------------------------------------------
 
-// Rows `at` of x, where `only` (a row number for each row of x; NULL: always) names the row itself; zeros elsewhere.
+// Rows `at` of x, where `only` (a row number for each row of x; NULL: always) names the row itself;
+// zeros elsewhere.
 static Value *rows_of(Builder *b, Value *x, Value *at, Value *only)
 {
 	const Dim *dims[] = {at->type->dims[0], x->type->dims[1]};
 	Nest n = nest_open(b, type_tensor(b->ctx, x->type->dtype, 2, dims, 0));
-	Value *row = index_from_data(&n.b, load(&n.b, at, n.at), x->type->dims[0], false), *from[] = {row, n.at[1]};
+	Value *row = index_from_data(&n.b, load(&n.b, at, n.at), x->type->dims[0], false),
+		  *from[] = {row, n.at[1]};
 	Value *element = load(&n.b, x, from);
 	if (only) {
 		Value *place[] = {row, index_const(&n.b, 0)};
@@ -37,7 +40,8 @@ bool gradient_hook_scatter(GradientJob *g)
 	const char *how = op_str(g->op, "how", "");
 	bool replaces = !strcmp(how, "replace");
 	if (!strcmp(how, "multiply")) {
-		diag_error(g->b->ctx->diag, g->op->loc, "products into rows that data name have no gradient");
+		diag_error(g->b->ctx->diag, g->op->loc,
+		           "products into rows that data name have no gradient");
 		return false;
 	}
 	if (gradient_wants(g, 0)) {
@@ -53,7 +57,7 @@ bool gradient_hook_scatter(GradientJob *g)
 	return (!replaces || last) && gradient_give(g, 2, rows_of(g->b, d, at, last));
 }
 
-// ---- scan --------------------------------------------------------------------------------------------------------
+// ---- scan ---------------------------------------------------------------------------------------
 
 // Adds dv[j] to the element that which[j] names along the axis.
 static Value *to_named(Builder *b, Value *dv, Value *which, int axis)
@@ -70,7 +74,8 @@ static Value *to_named(Builder *b, Value *dv, Value *which, int axis)
 	return nest_close(&n, reduce_close(&r, term));
 }
 
-// Opens the sum over the positions j of the results that element i of the axis is part of: j >= i, or as the scan goes.
+// Opens the sum over the positions j of the results that element i of the axis is part of: j >= i,
+// or as the scan goes.
 static Nest open_later(Nest *n, const Op *op, int axis, Value **at, Value **later)
 {
 	const Type *t = op->results[0].type;
@@ -89,14 +94,15 @@ static Value *scan_exponentials(GradientJob *g, Value *dv, int axis)
 {
 	Value *x = op_operand(g->op, 0), *out = op_result(g->op, 0), *at[MAX_RANK], *later;
 	Nest n = nest_open(g->b, x->type), r = open_later(&n, g->op, axis, at, &later);
-	Value *part = apply1(&r.b, OP_PD_EXP, tensor_sub(&r.b, load(&r.b, x, n.at), load(&r.b, out, at)));
+	Value *part = apply1(&r.b, OP_PD_EXP,
+	                     tensor_sub(&r.b, load(&r.b, x, n.at), load(&r.b, out, at)));
 	Value *term = tensor_mul(&r.b, load(&r.b, dv, at), part);
 	Value *zero = build_scalar_f(&r.b, x->type->dtype, 0);
 	return nest_close(&n, reduce_close(&r, index_where(&r.b, later, term, zero)));
 }
 
-// Element i of a running product: the sum of dv[j] times the product of all others up to j. Those are products over
-// every j for every i, so that a zero among the elements is no harm.
+// Element i of a running product: the sum of dv[j] times the product of all others up to j. Those
+// are products over every j for every i, so that a zero among the elements is no harm.
 static Value *scan_products(GradientJob *g, Value *dv, int axis)
 {
 	Value *x = op_operand(g->op, 0), *at[MAX_RANK], *from[MAX_RANK], *later;
@@ -108,9 +114,12 @@ static Value *scan_products(GradientJob *g, Value *dv, int axis)
 	dims[t->rank] = t->dims[axis]; // which one is left out
 	Nest n = nest_open(g->b, type_tensor(g->b->ctx, t->dtype, t->rank + 1, dims, 0));
 	Value *out = index_equal(&n.b, n.at[axis], n.at[t->rank]);
-	Value *without = nest_close(&n, index_where(&n.b, out, build_scalar_f(&n.b, t->dtype, 1), load(&n.b, x, n.at)));
-	Value *products = without ? scan_along(g->b, without, "prod", axis, op_bool(g->op, "exclusive", false),
-	                                       op_bool(g->op, "reverse", false), NULL) : NULL;
+	Value *without = nest_close(
+		&n, index_where(&n.b, out, build_scalar_f(&n.b, t->dtype, 1), load(&n.b, x, n.at)));
+	Value *products = without ? scan_along(g->b, without, "prod", axis,
+	                                       op_bool(g->op, "exclusive", false),
+	                                       op_bool(g->op, "reverse", false), NULL)
+	                          : NULL;
 	if (!products)
 		return NULL;
 	Nest m = nest_open(g->b, t), r = open_later(&m, g->op, axis, at, &later);

@@ -1,7 +1,8 @@
-// The gradient of a loop.nest: each load of a tensor, transposed. Where the positions of a load are sums of loop
-// variables times constants, every element of the gradient gathers what comes from the iterations that read it
-// (solved for one variable per axis, summed over the others). Other loads, whose positions are data or need division,
-// add what each iteration gives to the element that it read (kernel.scatter).
+// The gradient of a loop.nest: each load of a tensor, transposed. Where the positions of a load are
+// sums of loop variables times constants, every element of the gradient gathers what comes from the
+// iterations that read it (solved for one variable per axis, summed over the others). Other loads,
+// whose positions are data or need division, add what each iteration gives to the element that it
+// read (kernel.scatter).
 #include "ir/base/vec.h"
 #include "ir/gradient/gradient.h"
 
@@ -9,11 +10,13 @@
 
 enum { MAX_VARS = 3 * MAX_RANK, MAX_PATH = MAX_RANK };
 
-// A loop variable around a load: an argument of the nest, or of a loop.reduce on the way to the load.
+// A loop variable around a load: an argument of the nest, or of a loop.reduce on the way to the
+// load.
 typedef struct Var {
 	Value *arg;
 	const Dim *extent;
-	Op *counted; // the loop.reduce whose operand says how many positions there are; NULL: extent does
+	Op *counted; // the loop.reduce whose operand says how many positions there are; NULL: extent
+	             // does
 	Value *at;   // where it is in the nest that is built
 } Var;
 
@@ -37,7 +40,7 @@ static Value *load_index(const Op *load, int axis)
 	return op_operand(load, axis + (load->code == OP_LOOP_LOAD_OR ? 3 : 1));
 }
 
-// ---- positions as sums of variables -----------------------------------------------------------------------------
+// ---- positions as sums of variables -------------------------------------------------------------
 
 // constant + sum of coef * var + sum of sign * leaf, whose leaves depend on no variable.
 typedef struct Affine {
@@ -99,17 +102,17 @@ static bool affine_of(const LoadSite *s, Value *v, int64_t times, Affine *a)
 		a->leaf_coef[a->nleaf++] = times;
 		return true;
 	case OP_PD_ADD:
-		return affine_of(s, op_operand(op, 0), times, a) && affine_of(s, op_operand(op, 1), times, a);
+		return affine_of(s, op_operand(op, 0), times, a) &&
+		       affine_of(s, op_operand(op, 1), times, a);
 	case OP_PD_SUBTRACT:
-		return affine_of(s, op_operand(op, 0), times, a) && affine_of(s, op_operand(op, 1), -times, a);
-	case OP_PD_MULTIPLY:
-		return affine_product(s, op, times, a);
-	default:
-		return false;
+		return affine_of(s, op_operand(op, 0), times, a) &&
+		       affine_of(s, op_operand(op, 1), -times, a);
+	case OP_PD_MULTIPLY: return affine_product(s, op, times, a);
+	default: return false;
 	}
 }
 
-// ---- solving for the variables ----------------------------------------------------------------------------------
+// ---- solving for the variables ------------------------------------------------------------------
 
 // The equations `position on axis d = j[d]`, in the order in which they are solved.
 typedef struct Solution {
@@ -136,7 +139,8 @@ static int pivot_cost(const Solution *x, const LoadSite *s, int axis, int v)
 	return cost;
 }
 
-// One variable per axis; an axis whose variables are all taken is checked instead. False: not a sum of variables.
+// One variable per axis; an axis whose variables are all taken is checked instead. False: not a sum
+// of variables.
 static bool solve(const LoadSite *s, Solution *x)
 {
 	x->naxis = s->tensor->type->rank;
@@ -183,9 +187,10 @@ static bool solve(const LoadSite *s, Solution *x)
 	return nfree <= MAX_RANK;
 }
 
-// ---- the body of the forward nest at a position -------------------------------------------------------------------
+// ---- the body of the forward nest at a position -------------------------------------------------
 
-// A copy of the forward code at the position that s->vars have, in which the load's gradient is found.
+// A copy of the forward code at the position that s->vars have, in which the load's gradient is
+// found.
 typedef struct Body {
 	Builder *b;
 	LoadSite *s;
@@ -202,7 +207,8 @@ static Value *guarded_load(Body *y, const Op *load)
 	for (int i = 0; i < tensor->type->rank; i++)
 		at[i] = value_map_get(y->map, load_index(load, i));
 	if (load->code == OP_LOOP_LOAD)
-		return load_or(y->b, y->guard, y->guard ? build_scalar_f(y->b, tensor->type->dtype, 0) : NULL, tensor, at);
+		return load_or(y->b, y->guard,
+		               y->guard ? build_scalar_f(y->b, tensor->type->dtype, 0) : NULL, tensor, at);
 	Value *pred = pred_and(y->b, y->guard, value_map_get(y->map, op_operand(load, 0)));
 	return load_or(y->b, pred, value_map_get(y->map, op_operand(load, 1)), tensor, at);
 }
@@ -212,7 +218,8 @@ static bool copy_ops(Body *y, const Block *from);
 // A loop.reduce as a whole: for its value.
 static bool copy_reduce(Body *y, Op *reduce)
 {
-	Op *copy = op_new(y->b->ctx, reduce->code, reduce->loc, 1, &reduce->results[0].type, 0, NULL, 1, 0);
+	Op *copy = op_new(y->b->ctx, reduce->code, reduce->loc, 1, &reduce->results[0].type, 0, NULL, 1,
+	                  0);
 	for (int i = 0; i < reduce->nattr; i++)
 		op_set_attr(copy, reduce->attrs[i].name, reduce->attrs[i].attr);
 	if (reduce->noperand)
@@ -264,7 +271,8 @@ static bool copy_ops(Body *y, const Block *from)
 	return true;
 }
 
-// The product of the terms of a reduction without the one at `at`: what division by a term of 0 cannot give.
+// The product of the terms of a reduction without the one at `at`: what division by a term of 0
+// cannot give.
 static Value *other_terms(Body *y, const Op *reduce, Value *const *at)
 {
 	const Attr *extents = op_attr(reduce, "extents");
@@ -280,31 +288,37 @@ static Value *other_terms(Body *y, const Op *reduce, Value *const *at)
 	}
 	if (!copy_ops(&inner, body))
 		return NULL;
-	Value *term = value_map_get(inner.map, op_operand(body->last, 0)), *one = build_scalar_f(&r.b, term->type->dtype, 1);
+	Value *term = value_map_get(inner.map, op_operand(body->last, 0)),
+		  *one = build_scalar_f(&r.b, term->type->dtype, 1);
 	return reduce_close(&r, same ? index_where(&r.b, same, one, term) : one);
 }
 
 // What the term at `at` of a reduction contributes to the gradient `dv` of its value.
-static Value *term_gradient(Body *y, const Op *reduce, Value *const *at, Value *value, Value *term, Value *dv)
+static Value *term_gradient(Body *y, const Op *reduce, Value *const *at, Value *value, Value *term,
+                            Value *dv)
 {
 	const char *kind = op_str(reduce, "kind", "");
 	if (!strcmp(kind, "sum"))
 		return dv;
 	if (!strcmp(kind, "max") || !strcmp(kind, "min"))
-		return index_where(y->b, apply2(y->b, OP_PD_EQUAL, term, value), dv, build_scalar_f(y->b, dv->type->dtype, 0));
+		return index_where(y->b, apply2(y->b, OP_PD_EQUAL, term, value), dv,
+		                   build_scalar_f(y->b, dv->type->dtype, 0));
 	if (!strcmp(kind, "prod"))
 		return tensor_mul(y->b, dv, other_terms(y, reduce, at));
 	return build_scalar_f(y->b, dv->type->dtype, 0);
 }
 
-// Copies the code of a block, brings `dv` for what it yields to `want`, and gives the gradient of that; NULL: none.
-static bool through_block(Body *y, const Block *block, Value *const *dv, int ndv, Op *want, Value **out)
+// Copies the code of a block, brings `dv` for what it yields to `want`, and gives the gradient of
+// that; NULL: none.
+static bool through_block(Body *y, const Block *block, Value *const *dv, int ndv, Op *want,
+                          Value **out)
 {
 	Block *at = y->b->block;
 	Op *before = y->b->before ? y->b->before->prev : at->last;
 	if (!copy_ops(y, block))
 		return false;
-	Op *first = before ? before->next : at->first, *last = y->b->before ? y->b->before->prev : at->last;
+	Op *first = before ? before->next : at->first,
+	   *last = y->b->before ? y->b->before->prev : at->last;
 	Duals *d = duals_new(y->b->ctx);
 	Value *target = value_map_get(y->map, op_result(want, 0));
 	duals_want(d, target);
@@ -317,7 +331,8 @@ static bool through_block(Body *y, const Block *block, Value *const *dv, int ndv
 	return true;
 }
 
-// From the gradient of a reduction's value to that of what its region yields, at the position that s->vars have.
+// From the gradient of a reduction's value to that of what its region yields, at the position that
+// s->vars have.
 static Value *enter_reduce(Body *y, Op *reduce, Value *have)
 {
 	const Block *block = reduce->regions[0].first;
@@ -330,10 +345,12 @@ static Value *enter_reduce(Body *y, Op *reduce, Value *have)
 	bool alike = !strcmp(op_str(reduce, "kind", ""), "sum");
 	if (!alike && !copy_ops(y, block))
 		return NULL;
-	return term_gradient(y, reduce, at, value, alike ? NULL : value_map_get(y->map, op_operand(block->last, 0)), have);
+	return term_gradient(y, reduce, at, value,
+	                     alike ? NULL : value_map_get(y->map, op_operand(block->last, 0)), have);
 }
 
-// The gradient of the load at the position of s->vars, for these gradients of what the nest yields; NULL: zero.
+// The gradient of the load at the position of s->vars, for these gradients of what the nest yields;
+// NULL: zero.
 static bool load_gradient(Body *y, Value *const *dv, int ndv, Value **out)
 {
 	LoadSite *s = y->s;
@@ -372,13 +389,16 @@ static void incoming(Body *y, Value *const *d_results, Value **dv)
 	for (int i = 0; i < s->nest->nresult; i++) {
 		dv[i] = NULL;
 		if (d_results[i] && dtype_is_float(d_results[i]->type->dtype))
-			dv[i] = load_or(y->b, y->guard, y->guard ? build_scalar_f(y->b, d_results[i]->type->dtype, 0) : NULL,
+			dv[i] = load_or(y->b, y->guard,
+			                y->guard ? build_scalar_f(y->b, d_results[i]->type->dtype, 0) : NULL,
 			                d_results[i], at);
 	}
 }
 
-// What iteration s->vars gives to the element that it loads; NULL after a diagnostic, or zero where *none is set.
-static Value *iteration_gradient(Builder *b, LoadSite *s, Value *guard, Value *const *d_results, bool *none)
+// What iteration s->vars gives to the element that it loads; NULL after a diagnostic, or zero where
+// *none is set.
+static Value *iteration_gradient(Builder *b, LoadSite *s, Value *guard, Value *const *d_results,
+                                 bool *none)
 {
 	Body y = {.b = b, .s = s, .guard = guard, .map = value_map_new(b->ctx->arena)};
 	Value **dv = NEW_ARRAY(b->ctx->arena, (size_t)s->nest->nresult, Value *), *out = NULL;
@@ -395,7 +415,8 @@ static Value *iteration_gradient(Builder *b, LoadSite *s, Value *guard, Value *c
 	return index_where(b, guard, out, build_scalar_f(b, out->type->dtype, 0));
 }
 
-// Positions behind the count of a loop.reduce that ends early do not exist. The count is code of the body around it.
+// Positions behind the count of a loop.reduce that ends early do not exist. The count is code of
+// the body around it.
 static bool guard_counts(Builder *b, LoadSite *s, Value **guard)
 {
 	for (int i = 0; i < s->nvar; i++) {
@@ -420,14 +441,16 @@ static bool guard_counts(Builder *b, LoadSite *s, Value **guard)
 	return true;
 }
 
-// ---- gathering ----------------------------------------------------------------------------------------------------
+// ---- gathering ----------------------------------------------------------------------------------
 
 // j minus everything in the equation but the pivot's term.
 static Value *rest_of(Builder *b, const LoadSite *s, const Affine *a, Value *j, int pivot)
 {
 	Value *rest = index_plus(b, j, -a->constant);
 	for (int i = 0; i < a->nleaf; i++)
-		rest = index_sub(b, rest, index_times(b, index_dim(b, op_attr(a->leaf[i]->def, "dim")->dim), a->leaf_coef[i]));
+		rest = index_sub(
+			b, rest,
+			index_times(b, index_dim(b, op_attr(a->leaf[i]->def, "dim")->dim), a->leaf_coef[i]));
 	for (int v = 0; v < s->nvar; v++)
 		if (v != pivot && a->coef[v])
 			rest = index_sub(b, rest, index_times(b, s->vars[v].at, a->coef[v]));
@@ -437,7 +460,8 @@ static Value *rest_of(Builder *b, const LoadSite *s, const Affine *a, Value *j, 
 // Whether the position j itself is in the range of a variable.
 static bool always_inside(const LoadSite *s, const Affine *a, int axis, int pivot)
 {
-	if (a->constant || a->nleaf || a->coef[pivot] != 1 || s->vars[pivot].extent != s->tensor->type->dims[axis])
+	if (a->constant || a->nleaf || a->coef[pivot] != 1 ||
+	    s->vars[pivot].extent != s->tensor->type->dims[axis])
 		return false;
 	for (int v = 0; v < s->nvar; v++)
 		if (v != pivot && a->coef[v])
@@ -446,7 +470,8 @@ static bool always_inside(const LoadSite *s, const Affine *a, int axis, int pivo
 }
 
 // Finds the pivot of one axis and what must hold for it.
-static void solve_axis(Builder *b, LoadSite *s, const Solution *x, int axis, Value *j, Value **guard)
+static void solve_axis(Builder *b, LoadSite *s, const Solution *x, int axis, Value *j,
+                       Value **guard)
 {
 	const Affine *a = &x->axes[axis];
 	int pivot = x->pivot[axis];
@@ -466,14 +491,16 @@ static void solve_axis(Builder *b, LoadSite *s, const Solution *x, int axis, Val
 		Value *by = index_const(b, c), *low = apply2(b, OP_PD_GREATER_EQUAL, rest, zero);
 		Value *safe = index_max(b, rest, zero);
 		v->at = index_div(b, safe, by);
-		*guard = pred_and(b, *guard, pred_and(b, low, index_equal(b, index_mod(b, safe, by), zero)));
+		*guard = pred_and(b, *guard,
+		                  pred_and(b, low, index_equal(b, index_mod(b, safe, by), zero)));
 	}
 	if (!always_inside(s, a, axis, pivot))
 		*guard = pred_and(b, *guard, index_inside(b, v->at, v->extent));
 }
 
 // A nest over the elements of the tensor.
-static Value *gather_gradient(Builder *b, LoadSite *s, const Solution *x, Value *const *d_results, bool *none)
+static Value *gather_gradient(Builder *b, LoadSite *s, const Solution *x, Value *const *d_results,
+                              bool *none)
 {
 	const Type *t = s->tensor->type;
 	const Dim *extents[MAX_VARS];
@@ -502,7 +529,7 @@ static Value *gather_gradient(Builder *b, LoadSite *s, const Solution *x, Value 
 	return nest_close(&n, nfree ? reduce_close(&r, element) : element);
 }
 
-// ---- scattering ---------------------------------------------------------------------------------------------------
+// ---- scattering ---------------------------------------------------------------------------------
 
 // How many of the last axes the load goes along with variables of their own, from end to end.
 static int row_axes(const LoadSite *s, int *vars)
@@ -528,7 +555,8 @@ static int row_axes(const LoadSite *s, int *vars)
 }
 
 // Opens a nest over the variables named and tells them where they are.
-static Nest open_over(Builder *b, LoadSite *s, int nresult, const DType *dtypes, int n, const int *vars)
+static Nest open_over(Builder *b, LoadSite *s, int nresult, const DType *dtypes, int n,
+                      const int *vars)
 {
 	const Dim *dims[MAX_RANK] = {NULL};
 	const Type *types[2] = {NULL, NULL};
@@ -616,11 +644,12 @@ static Value *scatter_gradient(Builder *b, LoadSite *s, Value *const *d_results,
 	Value *zeros = build_full(b, type_tensor(c, t->dtype, 2, target, 0), 0);
 	if (!updates || !at)
 		return NULL;
-	Value *sum = scatter_rows(b, zeros, tensor_reshape(b, at, 1, &count), tensor_reshape(b, updates, 2, matrix), "add");
+	Value *sum = scatter_rows(b, zeros, tensor_reshape(b, at, 1, &count),
+	                          tensor_reshape(b, updates, 2, matrix), "add");
 	return tensor_reshape(b, sum, t->rank, t->dims);
 }
 
-// ---- all loads ------------------------------------------------------------------------------------------------------
+// ---- all loads ----------------------------------------------------------------------------------
 
 typedef struct Sweep {
 	Builder *b;
@@ -694,7 +723,7 @@ bool gradient_nest(Builder *b, Op *nest, Duals *d)
 	return true;
 }
 
-// ---- inside of nests ------------------------------------------------------------------------------------------------
+// ---- inside of nests ----------------------------------------------------------------------------
 
 static bool defined_inside(const Op *op, const Value *v)
 {
@@ -705,12 +734,14 @@ static bool defined_inside(const Op *op, const Value *v)
 }
 
 // Scalars of the code around `op` that code in `region` reads and whose gradients are wanted.
-static int captured(const Duals *d, const Op *op, const Region *region, Value **list, int n, int max)
+static int captured(const Duals *d, const Op *op, const Region *region, Value **list, int n,
+                    int max)
 {
 	for (const Op *o = region->first->first; o; o = o->next) {
 		for (int i = 0; i < o->noperand; i++) {
 			Value *v = o->operands[i].value;
-			bool have = !v || v->type->kind != TY_SCALAR || !duals_wanted(d, v) || defined_inside(op, v);
+			bool have = !v || v->type->kind != TY_SCALAR || !duals_wanted(d, v) ||
+			            defined_inside(op, v);
 			for (int k = 0; k < n && !have; k++)
 				have = list[k] == v;
 			if (!have && n < max)
@@ -743,7 +774,8 @@ bool gradient_reduce(Builder *b, Op *reduce, Duals *d)
 		Value *dterm = term_gradient(&y, reduce, r.at, op_result(reduce, 0), term, have);
 		Duals *inner = duals_new(b->ctx);
 		duals_want(inner, list[i]);
-		if (!dterm || !duals_add(&r.b, inner, term, dterm) || (first && !gradient_ops(&r.b, inner, first, last)))
+		if (!dterm || !duals_add(&r.b, inner, term, dterm) ||
+		    (first && !gradient_ops(&r.b, inner, first, last)))
 			return false;
 		Value *dv = duals_get(&r.b, inner, list[i]);
 		dv = dv ? dv : build_scalar_f(&r.b, list[i]->type->dtype, 0);

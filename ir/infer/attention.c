@@ -1,5 +1,5 @@
-// The shapes of kernel.attention: what its regions' positions run over. Called by the verifier, the interpreter, fusion and
-// code generation.
+// The shapes of kernel.attention: what its regions' positions run over. Called by the verifier, the
+// interpreter, fusion and code generation.
 #include "ir/infer/attention.h"
 #include "ir/core/core.h"
 

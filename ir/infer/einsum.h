@@ -7,11 +7,11 @@
 enum { EINSUM_OPERANDS = 8, EINSUM_LABELS = 64 };
 
 typedef struct Einsum {
-	int n;                                  // operands
+	int n; // operands
 	int rank[EINSUM_OPERANDS];
 	int label[EINSUM_OPERANDS][MAX_RANK];
-	int nout, out[MAX_RANK];                // labels of the result
-	const Dim *size[EINSUM_LABELS];         // NULL: not used
+	int nout, out[MAX_RANK];        // labels of the result
+	const Dim *size[EINSUM_LABELS]; // NULL: not used
 } Einsum;
 
 // False after a diagnostic.

@@ -1,6 +1,6 @@
-// What inference and definition of an operation both need: the windows of convolution and pooling, the
-// extents of slices, the paddings of images. Written in ir/infer/infer_*.c, read again by ir/define/define_*.c, so that
-// the two cannot disagree.
+// What inference and definition of an operation both need: the windows of convolution and pooling,
+// the extents of slices, the paddings of images. Written in ir/infer/infer_*.c, read again by
+// ir/define/define_*.c, so that the two cannot disagree.
 #ifndef PDCC_GEOMETRY_H
 #define PDCC_GEOMETRY_H
 
@@ -10,12 +10,13 @@
 // A list attribute (ints or dims) as dims; its length, or -1 when absent or too long.
 int op_dims(const Op *op, const char *name, const Dim **out, int max);
 
-// As infer_sizes, but elements that are not known become sizes found at run time: inserts a loop.bind before
-// op. -1 after a diagnostic.
+// As infer_sizes, but elements that are not known become sizes found at run time: inserts a
+// loop.bind before op. -1 after a diagnostic.
 int infer_sizes_bound(Op *op, const char *attr, const Dim **out, int max);
-bool infer_bind_value(Op *op, Value *v);   // the same for the elements of an integer tensor
-bool infer_bind_operand(Op *op, int i); // ... of operand i
-// As infer_sizes_bound; then the attribute holds the sizes and the operand that overrode it is dropped.
+bool infer_bind_value(Op *op, Value *v); // the same for the elements of an integer tensor
+bool infer_bind_operand(Op *op, int i);  // ... of operand i
+// As infer_sizes_bound; then the attribute holds the sizes and the operand that overrode it is
+// dropped.
 int infer_resolve(Op *op, const char *attr, const Dim **out, int max);
 // As infer_resolve for numbers that must be known.
 int infer_resolve_ints(Op *op, const char *attr, int64_t *out, int max);
@@ -26,18 +27,18 @@ bool channels_last(const Op *op);
 
 // Windows over the spatial axes of an image, as convolution and pooling slide them.
 typedef struct Window {
-	int n;                    // spatial axes: 2 or 3
-	int axis[3];              // where they are in input and result
-	int channel;              // axis of the channels
-	const Dim *size[3];       // of the image
+	int n;              // spatial axes: 2 or 3
+	int axis[3];        // where they are in input and result
+	int channel;        // axis of the channels
+	const Dim *size[3]; // of the image
 	const Dim *kernel[3];
 	const Dim *before[3], *after[3]; // padding
 	int64_t stride[3], dilation[3];
-	bool adaptive;            // pooling: windows share the image out evenly
-	bool whole;               // pooling: one window that covers everything
+	bool adaptive; // pooling: windows share the image out evenly
+	bool whole;    // pooling: one window that covers everything
 } Window;
 
-bool window_of_conv(Op *op, Window *w);           // convolution, transposed or not
+bool window_of_conv(Op *op, Window *w); // convolution, transposed or not
 bool window_of_pool(Op *op, Window *w);
 // Whether a window may reach over an end of axis i.
 bool window_overhangs(const Window *w, int i);
@@ -46,13 +47,14 @@ bool window_overhangs(const Window *w, int i);
 typedef struct Extent {
 	const Dim *start[MAX_RANK], *count[MAX_RANK];
 	int64_t step[MAX_RANK];
-	bool dropped[MAX_RANK];   // axes that the result does not have
-	bool single[MAX_RANK];    // one element at a position from data, which must be there
+	bool dropped[MAX_RANK]; // axes that the result does not have
+	bool single[MAX_RANK];  // one element at a position from data, which must be there
 } Extent;
 
-// Starts and ends of slices that only data tell become sizes, from the end where they are negative. infer_bounds.c.
+// Starts and ends of slices that only data tell become sizes, from the end where they are negative.
+// infer_bounds.c.
 bool infer_slice_bounds(Op *op, const int64_t *steps, int nstep);
-bool extent_of_slice(Op *op, Extent *e);          // slice, strided_slice, set_value
+bool extent_of_slice(Op *op, Extent *e); // slice, strided_slice, set_value
 
 // A strided_slice whose strides only data tell: infer_mutable.c, define_mutable.c.
 bool slice_is_open(const Op *op);
@@ -64,7 +66,7 @@ typedef struct Padding {
 	const Dim *before[MAX_RANK], *after[MAX_RANK];
 } Padding;
 
-bool padding_of_image(Op *op, Padding *p);        // pad, pad2d, pad3d
+bool padding_of_image(Op *op, Padding *p); // pad, pad2d, pad3d
 
 // Interpolation: for each resized axis its sizes, and the scale that the program gave (0: none).
 typedef struct Resize {

@@ -1,5 +1,6 @@
-// The types of operators: what their results are, from operands and attributes, and what shape arithmetic knows. Leaves result types
-// set, operators that bind sizes in front where only data tell them, or diagnostics. Uses ir/build and what is below.
+// The types of operators: what their results are, from operands and attributes, and what shape
+// arithmetic knows. Leaves result types set, operators that bind sizes in front where only data
+// tell them, or diagnostics. Uses ir/build and what is below.
 #ifndef PDCC_IR_INFER_INFER_H
 #define PDCC_IR_INFER_INFER_H
 

@@ -1,14 +1,14 @@
-// Types of tensor arrays, and of the checks beside control flow. Hooks of ir/ops/array.yaml and of the end of loop.yaml (their
-// rules: verify_array.c).
+// Types of tensor arrays, and of the checks beside control flow. Hooks of ir/ops/array.yaml and of
+// the end of loop.yaml (their rules: verify_array.c).
 //
-// The type of an array has what all its elements share. A size that differs between them is a symbol found at
-// run time (`?!`): every reading operation gives such a size a symbol of its own.
+// The type of an array has what all its elements share. A size that differs between them is a
+// symbol found at run time (`?!`): every reading operation gives such a size a symbol of its own.
 #include "ir/build/build.h"
 #include "ir/build/infer.h"
 
 #include <string.h>
 
-// ---- sizes of elements ------------------------------------------------------------------------------
+// ---- sizes of elements --------------------------------------------------------------------------
 
 // A symbol that this operation finds: its name says which one and which axis.
 static const Dim *found_size(const Op *op, int axis)
@@ -16,8 +16,9 @@ static const Dim *found_size(const Op *op, int axis)
 	const Loc *l = op->loc;
 	// Arrays of offsets are read beside the one that they belong to.
 	const char *part = l->slot && !strncmp(l->slot, "lod", 3) ? l->slot : "";
-	return dim_sym_bounded(op->ctx, arena_printf(op->ctx->arena, "n_%s%s_%d_%d_%d", part, op->info->short_name,
-	                                             l->block < 0 ? 0 : l->block, l->op < 0 ? 0 : l->op, axis));
+	return dim_sym_bounded(op->ctx, arena_printf(op->ctx->arena, "n_%s%s_%d_%d_%d", part,
+	                                             op->info->short_name, l->block < 0 ? 0 : l->block,
+	                                             l->op < 0 ? 0 : l->op, axis));
 }
 
 static bool has_found_symbol(const Dim *d)

@@ -1,6 +1,7 @@
-// Where slices begin and end, when only data say so: negative positions count from the end, and what lies outside is
-// clamped, as the run finds the numbers. A nest in front of the operation does that for one element, and a loop.bind
-// makes it a size in [0, size of the axis], so that inference and definitions go on with sizes.
+// Where slices begin and end, when only data say so: negative positions count from the end, and
+// what lies outside is clamped, as the run finds the numbers. A nest in front of the operation does
+// that for one element, and a loop.bind makes it a size in [0, size of the axis], so that inference
+// and definitions go on with sizes.
 #include "ir/build/build.h"
 #include "ir/build/infer.h"
 #include "ir/build/nest.h"
@@ -13,11 +14,12 @@ typedef struct Bound {
 	const Dim *known;
 } Bound;
 
-// The positions that an operand holds, one per axis; -1: they are not there, or as many as it takes.
+// The positions that an operand holds, one per axis; -1: they are not there, or as many as it
+// takes.
 static int bounds_of(const Op *op, const char *attr, Bound *out)
 {
 	int i = op_info_operand(op->info, op_info_attr(op->info, attr)->operand), n = 0;
-	Value *list_of = op_operand(op, i), *const *list;
+	Value *list_of = op_operand(op, i), *const * list;
 	const Dim *const *known;
 	int64_t numel;
 	if (!list_of)
@@ -25,10 +27,12 @@ static int bounds_of(const Op *op, const char *attr, Bound *out)
 	if (list_of->type->kind == TY_VEC) {
 		n = op_operand_list(op, i, &list);
 		for (int k = 0; k < n && n <= MAX_RANK; k++)
-			out[k] = (Bound){list[k], 0, list[k] && value_known(list[k], &known) == 1 ? known[0] : NULL};
+			out[k] = (Bound){list[k], 0,
+			                 list[k] && value_known(list[k], &known) == 1 ? known[0] : NULL};
 		return n <= MAX_RANK ? n : -1;
 	}
-	if (!type_is_tensor(list_of->type) || !type_const_numel(list_of->type, &numel) || numel > MAX_RANK)
+	if (!type_is_tensor(list_of->type) || !type_const_numel(list_of->type, &numel) ||
+	    numel > MAX_RANK)
 		return -1;
 	n = value_known(list_of, &known);
 	for (int k = 0; k < (int)numel; k++)
@@ -48,37 +52,46 @@ static bool is_next(const Value *x, const Value *y)
 		return false;
 	if (x->def->code == OP_PD_SCALE)
 		return op_number(x->def, "scale") == 1 && op_number(x->def, "bias") == 1;
-	return x->def->code == OP_PD_ADD && value_known(op_operand(x->def, 1), &one) == 1 && dim_is(one[0], 1);
+	return x->def->code == OP_PD_ADD && value_known(op_operand(x->def, 1), &one) == 1 &&
+	       dim_is(one[0], 1);
 }
 
-// What the element is as a position in an axis of this size. Walking down, positions count from 1, so that "in front of
-// the first" is 0; there a strided_slice takes an end of -1 as it is.
+// What the element is as a position in an axis of this size. Walking down, positions count from 1,
+// so that "in front of the first" is 0; there a strided_slice takes an end of -1 as it is.
 static Value *position_build(Op *op, const Bound *x, const Dim *dim, bool down, bool start)
 {
 	Builder b = builder_before(op);
 	Nest n = nest_open(&b, type_tensor(op->ctx, DT_I64, 0, NULL, 0));
-	Value *size = scalar_from_index(&n.b, index_dim(&n.b, dim), DT_I64), *zero = build_scalar_f(&n.b, DT_I64, 0);
-	Value *at = index_const(&n.b, x->at), *v = x->v->type->rank == 1 ? load(&n.b, x->v, &at) : load_scalar(&n.b, x->v);
+	Value *size = scalar_from_index(&n.b, index_dim(&n.b, dim), DT_I64),
+		  *zero = build_scalar_f(&n.b, DT_I64, 0);
+	Value *at = index_const(&n.b, x->at),
+		  *v = x->v->type->rank == 1 ? load(&n.b, x->v, &at) : load_scalar(&n.b, x->v);
 	v = scalar_cast(&n.b, v, DT_I64);
 	Value *one = build_scalar_f(&n.b, DT_I64, 1), *low = zero;
-	Value *from = index_where(&n.b, apply2(&n.b, OP_PD_LESS_THAN, v, zero), apply2(&n.b, OP_PD_ADD, v, size), v);
+	Value *from = index_where(&n.b, apply2(&n.b, OP_PD_LESS_THAN, v, zero),
+	                          apply2(&n.b, OP_PD_ADD, v, size), v);
 	bool past = down && !start; // with an end of -1
-	if (past && op->code == OP_PD_STRIDED_SLICE) // others stop in front of the first element at the latest
+	if (past &&
+	    op->code == OP_PD_STRIDED_SLICE) // others stop in front of the first element at the latest
 		low = one;
 	if (down)
 		from = apply2(&n.b, OP_PD_ADD, from, one);
 	from = apply2(&n.b, OP_PD_MINIMUM, apply2(&n.b, OP_PD_MAXIMUM, from, low), size);
 	if (past)
-		from = index_where(&n.b, apply2(&n.b, OP_PD_EQUAL, v, build_scalar_f(&n.b, DT_I64, -1)), zero, from);
+		from = index_where(&n.b, apply2(&n.b, OP_PD_EQUAL, v, build_scalar_f(&n.b, DT_I64, -1)),
+		                   zero, from);
 	return nest_close(&n, from);
 }
 
-static const Dim *position_bind(Op *op, const Bound *x, int axis, const Dim *dim, bool down, bool start)
+static const Dim *position_bind(Op *op, const Bound *x, int axis, const Dim *dim, bool down,
+                                bool start)
 {
 	Context *c = op->ctx;
 	Value *v = x->v && x->v->type->rank <= 1 ? position_build(op, x, dim, down, start) : NULL;
-	const Dim *sym = dim_sym_bounded(c, arena_printf(c->arena, "%s_%s_%d_%d_%d", start ? "start" : "end", op->info->short_name,
-	                                                 op->loc->block < 0 ? 0 : op->loc->block, op->loc->op < 0 ? 0 : op->loc->op, axis));
+	const Dim *sym = dim_sym_bounded(c, arena_printf(c->arena, "%s_%s_%d_%d_%d",
+	                                                 start ? "start" : "end", op->info->short_name,
+	                                                 op->loc->block < 0 ? 0 : op->loc->block,
+	                                                 op->loc->op < 0 ? 0 : op->loc->op, axis));
 	const NamedAttr attrs[] = {{"certain", attr_bool(c, true)}, {"dims", attr_dims(c, 1, &sym)}};
 	Builder b = builder_before(op);
 	if (!v || !build_op(&b, OP_LOOP_BIND, 1, &v, COUNT_OF(attrs), attrs))
@@ -87,8 +100,8 @@ static const Dim *position_bind(Op *op, const Bound *x, int axis, const Dim *dim
 	return down ? dim_sub(c, sym, dim_const(c, 1)) : sym;
 }
 
-// Whether v changes from round to round of a loop: where a few more instructions for each x[i] would count, an index that
-// is negative ends the run.
+// Whether v changes from round to round of a loop: where a few more instructions for each x[i]
+// would count, an index that is negative ends the run.
 static bool changes_in_loop(const Value *v)
 {
 	const Block *b = v->def ? v->def->block : v->block;
@@ -123,14 +136,16 @@ bool infer_slice_bounds(Op *op, const int64_t *steps, int nstep)
 			if (one && k) // the end is behind the start, wherever that is
 				dims[i] = dim_add(op->ctx, op_attr(op, "starts")->dims[i], dim_const(op->ctx, 1));
 			else if (!(dims[i] = position_bind(op, &x[k][i], d, t->dims[d], down, !k)))
-				return infer_error(op, "a position that only the data tell must be one whole number");
+				return infer_error(op,
+				                   "a position that only the data tell must be one whole number");
 		}
 		for (int i = 0; open && i < n; i++)
 			open = dims[i] != NULL;
 		if (!open)
 			continue;
 		op_set_attr(op, attrs[k], attr_dims(op->ctx, n, dims));
-		op_set_operand(op, op_info_operand(op->info, op_info_attr(op->info, attrs[k])->operand), NULL);
+		op_set_operand(op, op_info_operand(op->info, op_info_attr(op->info, attrs[k])->operand),
+		               NULL);
 	}
 	return true;
 }

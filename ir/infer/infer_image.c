@@ -1,15 +1,17 @@
 // Types of the operators that resize and rearrange images (ir/ops/nn.yaml).
 //
-// The sizes that an interpolation leads to can come from five places; inference leaves them in the attribute
-// `sizes`, and the number of axes it resizes in `spatial`, so that a pass may give the image another layout.
+// The sizes that an interpolation leads to can come from five places; inference leaves them in the
+// attribute `sizes`, and the number of axes it resizes in `spatial`, so that a pass may give the
+// image another layout.
 #include "ir/build/infer.h"
 #include "ir/infer/geometry.h"
 
 #include <string.h>
 
-// ---- interpolation ---------------------------------------------------------------------------------------
+// ---- interpolation ------------------------------------------------------------------------------
 
-// Scales per axis: the list in `scale` (a single number in old programs), one of which stands for all.
+// Scales per axis: the list in `scale` (a single number in old programs), one of which stands for
+// all.
 static bool interp_scales(const Op *op, Resize *r)
 {
 	const Attr *a = op_attr(op, "scale");
@@ -17,14 +19,17 @@ static bool interp_scales(const Op *op, Resize *r)
 	if (n > 1 && n != r->n)
 		return infer_error(op, "%d scales for %d axes", n, r->n);
 	for (int i = 0; i < r->n; i++) {
-		double v = !n ? 0 : a->kind == ATTR_FLOATS ? a->floats[n == 1 ? 0 : i] : a->kind == ATTR_INT ? (double)a->i : a->f;
+		double v = !n                       ? 0
+		           : a->kind == ATTR_FLOATS ? a->floats[n == 1 ? 0 : i]
+		           : a->kind == ATTR_INT    ? (double)a->i
+		                                    : a->f;
 		r->scale[i] = v > 0 ? (float)v : 0;
 	}
 	return true;
 }
 
-// size * scale, cut off, in single precision as Paddle does it; for a symbol the scale must be a fraction
-// with a power of two below.
+// size * scale, cut off, in single precision as Paddle does it; for a symbol the scale must be a
+// fraction with a power of two below.
 static const Dim *scaled_size(const Op *op, const Dim *size, float scale)
 {
 	Context *c = op->ctx;
@@ -64,7 +69,8 @@ static bool scale_from_tensor(Op *op, Resize *r)
 	return true;
 }
 
-// The values of a tensor, or of a list of tensors of one element, as sizes: bound at run time when unknown.
+// The values of a tensor, or of a list of tensors of one element, as sizes: bound at run time when
+// unknown.
 static bool sizes_from_operand(Op *op, const char *name, Resize *r)
 {
 	int at = op_info_operand(op->info, name), n = 0;
@@ -103,7 +109,8 @@ static bool interp_sizes(Op *op, Resize *r)
 		return sizes_from_operand(op, "out_size", r);
 	for (int i = 0; i < r->n; i++) {
 		int64_t given = op_int(op, names[3 - r->n + i], -1);
-		r->out[i] = r->scale[i] > 0 ? scaled_size(op, r->in[i], r->scale[i]) : dim_const(op->ctx, given);
+		r->out[i] = r->scale[i] > 0 ? scaled_size(op, r->in[i], r->scale[i])
+		                            : dim_const(op->ctx, given);
 		if (!r->out[i])
 			return false;
 		if (dim_is_const(r->out[i]) && r->out[i]->value < 1)
@@ -118,7 +125,10 @@ bool resize_of_interp(Op *op, Resize *r)
 	static const struct {
 		enum OpCode code;
 		int n;
-	} fixed[] = {{OP_PD_LINEAR_INTERP, 1}, {OP_PD_BILINEAR_INTERP, 2}, {OP_PD_BICUBIC_INTERP, 2}, {OP_PD_TRILINEAR_INTERP, 3}};
+	} fixed[] = {{OP_PD_LINEAR_INTERP, 1},
+	             {OP_PD_BILINEAR_INTERP, 2},
+	             {OP_PD_BICUBIC_INTERP, 2},
+	             {OP_PD_TRILINEAR_INTERP, 3}};
 	if (!x)
 		return false;
 	*r = (Resize){.n = (int)op_int(op, "spatial", x->rank - 2)};
@@ -163,7 +173,8 @@ bool infer_hook_grid_sample(Op *op)
 		return false;
 	int n = x->rank - 2;
 	if (n < 2 || n > 3 || grid->rank != x->rank || !dim_is(grid->dims[n + 1], n))
-		return infer_error(op, "an image of rank %d and a grid of rank %d do not fit", x->rank, grid->rank);
+		return infer_error(op, "an image of rank %d and a grid of rank %d do not fit", x->rank,
+		                   grid->rank);
 	if (!infer_same_dim(op, x->dims[0], grid->dims[0], "numbers of images and grids", &same))
 		return false;
 	shape[0] = x->dims[0];
@@ -173,7 +184,7 @@ bool infer_hook_grid_sample(Op *op)
 	return infer_result_shape(op, 0, x->dtype, x->rank, shape);
 }
 
-// ---- channels to space and back ----------------------------------------------------------------------------
+// ---- channels to space and back -----------------------------------------------------------------
 
 bool infer_hook_pixel_shuffle(Op *op)
 {
@@ -183,9 +194,10 @@ bool infer_hook_pixel_shuffle(Op *op)
 		return false;
 	int64_t factor = op_int(op, "upscale_factor", 1);
 	int channel = channels_last(op) ? 3 : 1, first = channel == 1 ? 2 : 1;
-	if (factor < 1 || factor > 1 << 15 || (dim_is_const(x->dims[channel]) && x->dims[channel]->value % (factor * factor)))
-		return infer_error(op, "the channels do not divide into blocks of %lld by %lld", (long long)factor,
-		                   (long long)factor);
+	if (factor < 1 || factor > 1 << 15 ||
+	    (dim_is_const(x->dims[channel]) && x->dims[channel]->value % (factor * factor)))
+		return infer_error(op, "the channels do not divide into blocks of %lld by %lld",
+		                   (long long)factor, (long long)factor);
 	const Dim *shape[4], *by = dim_const(c, factor);
 	shape[0] = x->dims[0];
 	shape[channel] = dim_div(c, x->dims[channel], dim_mul(c, by, by));

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- sizes --------------------------------------------------------------------------------------------
+// ---- sizes --------------------------------------------------------------------------------------
 
 bool infer_hook_shape(Op *op)
 {
@@ -27,7 +27,7 @@ bool infer_hook_numel(Op *op)
 	return infer_result_shape(op, 0, DT_I64, 0, NULL);
 }
 
-// ---- indexing ----------------------------------------------------------------------------------------------
+// ---- indexing -----------------------------------------------------------------------------------
 
 // What is known of the elements that are gathered from a known vector.
 static void gather_known(Op *op)
@@ -50,7 +50,8 @@ bool infer_hook_gather(Op *op)
 	const Dim *shape[MAX_RANK];
 	int64_t given;
 	int axis, rank = 0;
-	if (!x || !index || !infer_resolve_int(op, "axis", &given) || !infer_axis(op, given, x->rank, &axis))
+	if (!x || !index || !infer_resolve_int(op, "axis", &given) ||
+	    !infer_axis(op, given, x->rank, &axis))
 		return false;
 	if (index->rank > 2 || (index->rank == 2 && !dim_is(index->dims[1], 1)))
 		return infer_error(op, "the index must be a vector or a scalar");
@@ -96,15 +97,18 @@ bool infer_hook_gather_nd(Op *op)
 	return infer_result_shape(op, 0, x->dtype, rank, shape);
 }
 
-// Updates are of the first `rows` sizes of the index, and then of the sizes of x from axis `from` on.
-static bool check_updates(const Op *op, const Type *x, int from, const Type *index, int rows, const Type *updates)
+// Updates are of the first `rows` sizes of the index, and then of the sizes of x from axis `from`
+// on.
+static bool check_updates(const Op *op, const Type *x, int from, const Type *index, int rows,
+                          const Type *updates)
 {
 	const Dim *same;
 	if (updates->rank != rows + x->rank - from)
 		return infer_error(op, "updates of rank %d do not fit", updates->rank);
 	for (int d = 0; d < updates->rank; d++) {
 		const Dim *want = d < rows ? index->dims[d] : x->dims[from + d - rows];
-		if (!infer_same_dim(op, want, updates->dims[d], "sizes of the updates and of their places", &same))
+		if (!infer_same_dim(op, want, updates->dims[d], "sizes of the updates and of their places",
+		                    &same))
 			return false;
 	}
 	return true;
@@ -112,7 +116,8 @@ static bool check_updates(const Op *op, const Type *x, int from, const Type *ind
 
 bool infer_hook_scatter_nd_add(Op *op)
 {
-	const Type *x = infer_tensor(op, 0), *index = infer_tensor(op, 1), *updates = infer_tensor(op, 2);
+	const Type *x = infer_tensor(op, 0), *index = infer_tensor(op, 1),
+			   *updates = infer_tensor(op, 2);
 	int n;
 	if (!x || !index || !updates || (n = index_width(op, x, index)) < 0)
 		return false;
@@ -121,7 +126,8 @@ bool infer_hook_scatter_nd_add(Op *op)
 
 bool infer_hook_scatter(Op *op)
 {
-	const Type *x = infer_tensor(op, 0), *index = infer_tensor(op, 1), *updates = infer_tensor(op, 2);
+	const Type *x = infer_tensor(op, 0), *index = infer_tensor(op, 1),
+			   *updates = infer_tensor(op, 2);
 	if (!x || !index || !updates)
 		return false;
 	if (!x->rank || index->rank > 2 || (index->rank == 2 && !dim_is(index->dims[1], 1)))
@@ -148,10 +154,10 @@ bool infer_hook_take_along_axis(Op *op)
 		return infer_error(op, "ranks %d and %d differ", x->rank, index->rank);
 	// Another axis of size 1 is read again and again.
 	for (int d = 0; d < x->rank; d++)
-		if (d != axis && dim_is_const(x->dims[d]) && dim_is_const(index->dims[d]) && x->dims[d]->value != 1 &&
-		    index->dims[d]->value > x->dims[d]->value)
-			return infer_error(op, "axis %d has %lld places, but %lld indices", d, (long long)x->dims[d]->value,
-			                   (long long)index->dims[d]->value);
+		if (d != axis && dim_is_const(x->dims[d]) && dim_is_const(index->dims[d]) &&
+		    x->dims[d]->value != 1 && index->dims[d]->value > x->dims[d]->value)
+			return infer_error(op, "axis %d has %lld places, but %lld indices", d,
+			                   (long long)x->dims[d]->value, (long long)index->dims[d]->value);
 	op_set_attr(op, "axis", attr_int(op->ctx, axis));
 	return infer_result_shape(op, 0, x->dtype, index->rank, index->dims);
 }
@@ -194,9 +200,10 @@ bool infer_hook_one_hot(Op *op)
 	return infer_result_shape(op, 0, op_dtype(op, "dtype", DT_F32), rank + 1, shape);
 }
 
-// ---- as many elements as the data say -----------------------------------------------------------------------
+// ---- as many elements as the data say -----------------------------------------------------------
 
-// The number of elements that this operation finds, at most those of x: named after its place in the program.
+// The number of elements that this operation finds, at most those of x: named after its place in
+// the program.
 const Dim *infer_found_size(const Op *op, const Type *x)
 {
 	Text t;
@@ -229,10 +236,10 @@ bool infer_hook_masked_select(Op *op)
 	return infer_result_shape(op, 0, x->dtype, 1, &size);
 }
 
-// ---- making ------------------------------------------------------------------------------------------------
+// ---- making -------------------------------------------------------------------------------------
 
-// `str_value`, when given, takes the place of `value`. Paddle reads it as a double and converts that as the machine does: of what
-// i64 does not hold it makes the least i64.
+// `str_value`, when given, takes the place of `value`. Paddle reads it as a double and converts
+// that as the machine does: of what i64 does not hold it makes the least i64.
 static bool resolve_str_value(Op *op)
 {
 	const char *s = op_str(op, "str_value", "");
@@ -243,7 +250,8 @@ static bool resolve_str_value(Op *op)
 	if (*end)
 		return infer_error(op, "str_value '%s' is not a number", s);
 	if (strspn(s, "-0123456789") == strlen(s))
-		op_set_attr(op, "value", attr_int(op->ctx, v >= -0x1p63 && v < 0x1p63 ? (int64_t)v : INT64_MIN));
+		op_set_attr(op, "value",
+		            attr_int(op->ctx, v >= -0x1p63 && v < 0x1p63 ? (int64_t)v : INT64_MIN));
 	else
 		op_set_attr(op, "value", attr_float(op->ctx, v));
 	op_set_attr(op, "str_value", NULL);
@@ -319,7 +327,8 @@ bool infer_hook_full_batch_size_like(Op *op)
 // The values in the attribute of their type become `values`.
 static const Attr *assigned_values(Op *op)
 {
-	static const char *const names[] = {"fp32_values", "fp64_values", "int32_values", "int64_values", "bool_values"};
+	static const char *const names[] = {"fp32_values", "fp64_values", "int32_values",
+	                                    "int64_values", "bool_values"};
 	for (size_t i = 0; i < COUNT_OF(names); i++) {
 		const Attr *a = op_attr(op, names[i]);
 		if (a && a->n && a->kind == ATTR_BOOLS)
@@ -347,9 +356,11 @@ bool infer_hook_assign_value(Op *op)
 		shape[d] = dim_const(c, sizes[d]);
 	}
 	if ((values ? values->n : 0) != numel)
-		return infer_error(op, "%d values for %lld elements", values ? values->n : 0, (long long)numel);
+		return infer_error(op, "%d values for %lld elements", values ? values->n : 0,
+		                   (long long)numel);
 	for (int i = 0; dtype_is_int(t) && i < numel && numel <= MAX_KNOWN; i++)
-		known[i] = dim_const(c, values->kind == ATTR_INTS ? values->ints[i] : int_from_double(values->floats[i]));
+		known[i] = dim_const(c, values->kind == ATTR_INTS ? values->ints[i]
+		                                                  : int_from_double(values->floats[i]));
 	if (dtype_is_int(t) && numel <= MAX_KNOWN)
 		infer_set_known(op, 0, (int)numel, known);
 	return infer_result_shape(op, 0, t, n, shape);
@@ -358,10 +369,12 @@ bool infer_hook_assign_value(Op *op)
 bool infer_hook_eye(Op *op)
 {
 	int64_t rows, columns;
-	if (!infer_resolve_int(op, "num_rows", &rows) || !infer_resolve_int(op, "num_columns", &columns))
+	if (!infer_resolve_int(op, "num_rows", &rows) ||
+	    !infer_resolve_int(op, "num_columns", &columns))
 		return false;
 	if (rows < 0)
 		return infer_error(op, "%lld rows", (long long)rows);
-	const Dim *shape[] = {dim_const(op->ctx, rows), dim_const(op->ctx, columns < 0 ? rows : columns)};
+	const Dim *shape[] = {dim_const(op->ctx, rows),
+	                      dim_const(op->ctx, columns < 0 ? rows : columns)};
 	return infer_result_shape(op, 0, op_dtype(op, "dtype", DT_F32), 2, shape);
 }

@@ -1,5 +1,5 @@
-// Types of the operators whose attributes only data tell (ir/ops/tensor.yaml; their meaning: define_mutable.c). Their sizes are
-// found at run time.
+// Types of the operators whose attributes only data tell (ir/ops/tensor.yaml; their meaning:
+// define_mutable.c). Their sizes are found at run time.
 #include "ir/build/infer.h"
 #include "ir/infer/geometry.h"
 
@@ -8,19 +8,21 @@
 // A size that this operation finds on axis d of its result.
 static const Dim *found_on(const Op *op, int d)
 {
-	return dim_sym_bounded(op->ctx, arena_printf(op->ctx->arena, "n_%s_%d_%d_%d%s", op->info->short_name,
-	                                             op->loc->block < 0 ? 0 : op->loc->block,
-	                                             op->loc->op < 0 ? 0 : op->loc->op, d,
-	                                             op_bool(op, "back", false) ? "_back" : ""));
+	return dim_sym_bounded(op->ctx,
+	                       arena_printf(op->ctx->arena, "n_%s_%d_%d_%d%s", op->info->short_name,
+	                                    op->loc->block < 0 ? 0 : op->loc->block,
+	                                    op->loc->op < 0 ? 0 : op->loc->op, d,
+	                                    op_bool(op, "back", false) ? "_back" : ""));
 }
 
-// ---- an axis that moves ----------------------------------------------------------------------------------
+// ---- an axis that moves -------------------------------------------------------------------------
 
 bool infer_hook_move_axis(Op *op)
 {
 	const Type *x = infer_tensor(op, 0), *axis = x ? infer_tensor(op, 1) : NULL;
 	const Dim *dims[MAX_RANK], *one;
-	if (!axis || !infer_same_dim(op, type_numel(op->ctx, axis), dim_const(op->ctx, 1), "axes that there are and one", &one))
+	if (!axis || !infer_same_dim(op, type_numel(op->ctx, axis), dim_const(op->ctx, 1),
+	                             "axes that there are and one", &one))
 		return false;
 	bool same = true; // whatever moves where
 	for (int d = 1; d < x->rank; d++)
@@ -30,13 +32,13 @@ bool infer_hook_move_axis(Op *op)
 	return infer_result_shape(op, 0, x->dtype, x->rank, dims);
 }
 
-// ---- slices ------------------------------------------------------------------------------------------------
+// ---- slices -------------------------------------------------------------------------------------
 
 // How long a list is that operands or attributes hold.
 static int list_length(const Op *op, const char *attr)
 {
 	const AttrInfo *info = op_info_attr(op->info, attr);
-	Value *v = op_operand_named(op, info->operand), *const *list;
+	Value *v = op_operand_named(op, info->operand), *const * list;
 	const Dim *dims[MAX_RANK];
 	int64_t n;
 	if (!v)
@@ -51,7 +53,8 @@ bool slice_is_open(const Op *op)
 {
 	const Dim *dims[MAX_RANK];
 	int n = op->code == OP_PD_STRIDED_SLICE && op_operand_named(op, "strides_tensor")
-	                ? infer_sizes(op, "strides", dims, MAX_RANK) : 0;
+	            ? infer_sizes(op, "strides", dims, MAX_RANK)
+	            : 0;
 	for (int k = 0; k < n; k++)
 		if (!dim_is_const(dims[k]))
 			n = -1;
@@ -63,10 +66,12 @@ bool infer_open_slice(Op *op)
 	const Type *x = infer_tensor(op, 0);
 	const Dim *shape[MAX_RANK], *kept[MAX_RANK];
 	int64_t axes[MAX_RANK], drop[MAX_RANK];
-	int n = op_ints(op, "axes", axes, MAX_RANK), ndrop = op_ints(op, "decrease_axis", drop, MAX_RANK), rank = 0, d;
+	int n = op_ints(op, "axes", axes, MAX_RANK),
+		ndrop = op_ints(op, "decrease_axis", drop, MAX_RANK), rank = 0, d;
 	if (!x)
 		return false;
-	if (n < 0 || list_length(op, "starts") != n || list_length(op, "ends") != n || list_length(op, "strides") != n)
+	if (n < 0 || list_length(op, "starts") != n || list_length(op, "ends") != n ||
+	    list_length(op, "strides") != n)
 		return infer_error(op, "axes, starts, ends and strides are of different lengths");
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
 	for (int k = 0; k < n; k++) {

@@ -1,11 +1,11 @@
-// Types of convolution, pooling, normalisation and matrix products (ir/ops/nn.yaml), and the windows that
-// their definitions read (geometry.h).
+// Types of convolution, pooling, normalisation and matrix products (ir/ops/nn.yaml), and the
+// windows that their definitions read (geometry.h).
 #include "ir/build/infer.h"
 #include "ir/infer/geometry.h"
 
 #include <string.h>
 
-// ---- windows ---------------------------------------------------------------------------------------------
+// ---- windows ------------------------------------------------------------------------------------
 
 bool channels_last(const Op *op)
 {
@@ -33,7 +33,8 @@ static bool window_paddings(const Op *op, Window *w)
 {
 	Context *c = op->ctx;
 	const char *algorithm = op_str(op, "padding_algorithm", "EXPLICIT");
-	bool same = !strcmp(algorithm, "SAME"), valid = !strcmp(algorithm, "VALID") || w->adaptive || w->whole;
+	bool same = !strcmp(algorithm, "SAME"),
+		 valid = !strcmp(algorithm, "VALID") || w->adaptive || w->whole;
 	int64_t pads[6] = {0};
 	int n = op_ints(op, "paddings", pads, 6);
 	if (n < 0 && op_attr(op, "paddings"))
@@ -45,8 +46,10 @@ static bool window_paddings(const Op *op, Window *w)
 		w->before[i] = w->after[i] = zero;
 		if (same) {
 			// As many outputs as strides fit, and half of the missing inputs on each side.
-			const Dim *last = dim_mul(c, dim_div(c, dim_sub(c, w->size[i], dim_const(c, 1)), stride), stride);
-			const Dim *sum = dim_max(c, dim_sub(c, dim_add(c, last, w->kernel[i]), w->size[i]), zero);
+			const Dim *last = dim_mul(
+				c, dim_div(c, dim_sub(c, w->size[i], dim_const(c, 1)), stride), stride);
+			const Dim *sum = dim_max(c, dim_sub(c, dim_add(c, last, w->kernel[i]), w->size[i]),
+			                         zero);
 			w->before[i] = dim_div(c, sum, dim_const(c, 2));
 			w->after[i] = dim_sub(c, sum, w->before[i]);
 		} else if (!valid && n > 0) {
@@ -64,8 +67,8 @@ bool window_of_conv(Op *op, Window *w)
 	if (!x || !filter)
 		return false;
 	if (x->rank != w->n + 2 || filter->rank != w->n + 2)
-		return infer_error(op, "input of rank %d and filter of rank %d; both must be %d", x->rank, filter->rank,
-		                   w->n + 2);
+		return infer_error(op, "input of rank %d and filter of rank %d; both must be %d", x->rank,
+		                   filter->rank, w->n + 2);
 	bool last = channels_last(op);
 	w->channel = last ? x->rank - 1 : 1;
 	for (int i = 0; i < w->n; i++) {
@@ -73,7 +76,8 @@ bool window_of_conv(Op *op, Window *w)
 		w->size[i] = x->dims[w->axis[i]];
 		w->kernel[i] = filter->dims[i + 2];
 	}
-	if (!window_ints(op, "strides", 1, w->n, w->stride) || !window_ints(op, "dilations", 1, w->n, w->dilation))
+	if (!window_ints(op, "strides", 1, w->n, w->stride) ||
+	    !window_ints(op, "dilations", 1, w->n, w->dilation))
 		return false;
 	if (!strcmp(op_str(op, "padding_algorithm", "EXPLICIT"), "SAME"))
 		for (int i = 0; i < w->n; i++)
@@ -93,7 +97,8 @@ bool window_of_pool(Op *op, Window *w)
 		return infer_error(op, "a tensor of rank %d where %d is needed", x->rank, w->n + 2);
 	w->whole = op_bool(op, "global_pooling", false);
 	w->adaptive = op_bool(op, "adaptive", false) && !w->whole;
-	if (!window_ints(op, "kernel_size", -1, w->n, kernel) || !window_ints(op, "strides", 1, w->n, w->stride))
+	if (!window_ints(op, "kernel_size", -1, w->n, kernel) ||
+	    !window_ints(op, "strides", 1, w->n, w->stride))
 		return false;
 	bool last = channels_last(op);
 	w->channel = last ? x->rank - 1 : 1;
@@ -112,32 +117,35 @@ bool window_overhangs(const Window *w, int i)
 	const Dim *kernel = w->kernel[i], *size = w->size[i];
 	int64_t span;
 	bool larger = dim_is_const(kernel) && dim_is_const(size) &&
-	              (__builtin_mul_overflow(kernel->value - 1, w->dilation[i], &span) || span >= size->value);
+	              (__builtin_mul_overflow(kernel->value - 1, w->dilation[i], &span) ||
+	               span >= size->value);
 	return larger || !dim_is(w->before[i], 0) || !dim_is(w->after[i], 0);
 }
 
 // How many windows fit on axis i.
 static const Dim *window_count(Context *c, const Window *w, int i, bool ceil)
 {
-	const Dim *span = dim_mul(c, dim_sub(c, w->kernel[i], dim_const(c, 1)), dim_const(c, w->dilation[i]));
+	const Dim *span = dim_mul(c, dim_sub(c, w->kernel[i], dim_const(c, 1)),
+	                          dim_const(c, w->dilation[i]));
 	const Dim *room = dim_add(c, dim_add(c, w->size[i], w->before[i]), w->after[i]);
 	room = dim_sub(c, room, dim_add(c, span, dim_const(c, 1)));
 	if (ceil)
 		room = dim_add(c, room, dim_const(c, w->stride[i] - 1));
-	// Paddle's division truncates: a window that is larger than the room still counts when less than a stride is
-	// missing.
-	const Dim *steps = dim_is_const(room) && room->value < 0 ? dim_const(c, room->value / w->stride[i])
-	                                                         : dim_div(c, room, dim_const(c, w->stride[i]));
+	// Paddle's division truncates: a window that is larger than the room still counts when less
+	// than a stride is missing.
+	const Dim *steps = dim_is_const(room) && room->value < 0
+	                       ? dim_const(c, room->value / w->stride[i])
+	                       : dim_div(c, room, dim_const(c, w->stride[i]));
 	return dim_add(c, steps, dim_const(c, 1));
 }
 
 static bool positive_size(const Op *op, const Dim *d, int axis)
 {
-	return !dim_is_const(d) || d->value > 0 || infer_error(op, "axis %d of the result would have size %lld", axis,
-	                                                       (long long)d->value);
+	return !dim_is_const(d) || d->value > 0 ||
+	       infer_error(op, "axis %d of the result would have size %lld", axis, (long long)d->value);
 }
 
-// ---- convolution ------------------------------------------------------------------------------------------
+// ---- convolution --------------------------------------------------------------------------------
 
 // Only the layout names that Paddle has; what old programs leave open is NCHW.
 static void resolve_layout(Op *op)
@@ -160,7 +168,8 @@ bool infer_hook_conv(Op *op)
 	if (groups < 1)
 		return infer_error(op, "%lld groups", (long long)groups);
 	const Dim *in = dim_mul(c, filter->dims[1], dim_const(c, groups));
-	if (!infer_same_dim(op, x->dims[w.channel], in, "channels of the input and of the filter times groups", &same))
+	if (!infer_same_dim(op, x->dims[w.channel], in,
+	                    "channels of the input and of the filter times groups", &same))
 		return false;
 	if (dim_is_const(filter->dims[0]) && filter->dims[0]->value % groups)
 		return infer_error(op, "%lld output channels do not divide into %lld groups",
@@ -185,20 +194,25 @@ bool infer_hook_conv_transpose(Op *op)
 	if (!window_of_conv(op, &w))
 		return false;
 	const Type *x = op_operand(op, 0)->type, *filter = op_operand(op, 1)->type;
-	if (!infer_same_dim(op, x->dims[w.channel], filter->dims[0], "channels of the input and of the filter", &same))
+	if (!infer_same_dim(op, x->dims[w.channel], filter->dims[0],
+	                    "channels of the input and of the filter", &same))
 		return false;
 	int64_t groups = op_int(op, "groups", 1);
 	if (groups < 1 || (dim_is_const(filter->dims[0]) && filter->dims[0]->value % groups))
-		return infer_error(op, "the input channels do not divide into %lld groups", (long long)groups);
-	int ngiven = infer_resolve(op, "output_size", given, 3), nextra = op_ints(op, "output_padding", extra, 3);
+		return infer_error(op, "the input channels do not divide into %lld groups",
+		                   (long long)groups);
+	int ngiven = infer_resolve(op, "output_size", given, 3),
+		nextra = op_ints(op, "output_padding", extra, 3);
 	if (ngiven < 0 || (ngiven > 0 && ngiven != w.n) || (nextra > 0 && nextra != w.n))
 		return infer_error(op, "'output_size' and 'output_padding' need %d values", w.n);
 	shape[0] = x->dims[0];
 	shape[w.channel] = dim_mul(c, filter->dims[1], dim_const(c, groups));
 	for (int i = 0; i < w.n; i++) {
-		const Dim *one = dim_const(c, 1), *out = dim_mul(c, dim_sub(c, w.size[i], one), dim_const(c, w.stride[i]));
+		const Dim *one = dim_const(c, 1),
+				  *out = dim_mul(c, dim_sub(c, w.size[i], one), dim_const(c, w.stride[i]));
 		out = dim_sub(c, dim_sub(c, out, w.before[i]), w.after[i]);
-		out = dim_add(c, out, dim_mul(c, dim_sub(c, w.kernel[i], one), dim_const(c, w.dilation[i])));
+		out = dim_add(c, out,
+		              dim_mul(c, dim_sub(c, w.kernel[i], one), dim_const(c, w.dilation[i])));
 		out = dim_add(c, out, dim_const(c, 1 + (nextra > 0 ? extra[i] : 0)));
 		shape[w.axis[i]] = ngiven > 0 ? given[i] : out;
 		if (!positive_size(op, shape[w.axis[i]], w.axis[i]))
@@ -207,7 +221,7 @@ bool infer_hook_conv_transpose(Op *op)
 	return infer_result_shape(op, 0, x->dtype, x->rank, shape);
 }
 
-// ---- pooling -------------------------------------------------------------------------------------------------
+// ---- pooling ------------------------------------------------------------------------------------
 
 static bool pool_shape(Op *op, const Dim **shape)
 {
@@ -221,7 +235,8 @@ static bool pool_shape(Op *op, const Dim **shape)
 		if (w.whole)
 			*size = dim_const(op->ctx, 1);
 		else
-			*size = w.adaptive ? w.kernel[i] : window_count(op->ctx, &w, i, op_bool(op, "ceil_mode", false));
+			*size = w.adaptive ? w.kernel[i]
+			                   : window_count(op->ctx, &w, i, op_bool(op, "ceil_mode", false));
 		if (!positive_size(op, *size, w.axis[i]))
 			return false;
 	}
@@ -236,7 +251,8 @@ bool infer_hook_pool(Op *op)
 	resolve_layout(op);
 	if (strcmp(type, "max") && strcmp(type, "avg"))
 		return infer_error(op, "unknown pooling type '%s'", type);
-	if (op_operand_named(op, "kernel_size_tensor") && infer_resolve_ints(op, "kernel_size", kernel, 3) < 0)
+	if (op_operand_named(op, "kernel_size_tensor") &&
+	    infer_resolve_ints(op, "kernel_size", kernel, 3) < 0)
 		return false;
 	if (!pool_shape(op, shape))
 		return false;
@@ -260,7 +276,8 @@ bool infer_hook_unfold(Op *op)
 	const Type *x = infer_rank(op, 0, 4);
 	int64_t kernel[2], pads[4];
 	Window w = {.n = 2};
-	if (!x || !window_ints(op, "strides", 1, 2, w.stride) || !window_ints(op, "dilations", 1, 2, w.dilation) ||
+	if (!x || !window_ints(op, "strides", 1, 2, w.stride) ||
+	    !window_ints(op, "dilations", 1, 2, w.dilation) ||
 	    !window_ints(op, "kernel_sizes", 1, 2, kernel))
 		return false;
 	if (op_ints(op, "paddings", pads, 4) != 4)
@@ -273,11 +290,12 @@ bool infer_hook_unfold(Op *op)
 		w.after[i] = dim_const(c, pads[2 + i]);
 		places = dim_mul(c, places, window_count(c, &w, i, false));
 	}
-	const Dim *shape[] = {x->dims[0], dim_mul(c, x->dims[1], dim_mul(c, w.kernel[0], w.kernel[1])), places};
+	const Dim *shape[] = {x->dims[0], dim_mul(c, x->dims[1], dim_mul(c, w.kernel[0], w.kernel[1])),
+	                      places};
 	return infer_result_shape(op, 0, x->dtype, 3, shape);
 }
 
-// ---- normalisation ------------------------------------------------------------------------------------------
+// ---- normalisation ------------------------------------------------------------------------------
 
 // A vector operand has as many elements as channels.
 static bool check_channels(const Op *op, const char *name, const Dim *channels)
@@ -314,7 +332,8 @@ bool infer_hook_layer_norm(Op *op)
 	const Dim *numel = dim_const(op->ctx, 1);
 	for (int d = axis; d < x->rank; d++)
 		numel = dim_mul(op->ctx, numel, x->dims[d]);
-	return check_channels(op, "scale", numel) && check_channels(op, "bias", numel) && infer_result(op, 0, x);
+	return check_channels(op, "scale", numel) && check_channels(op, "bias", numel) &&
+	       infer_result(op, 0, x);
 }
 
 bool infer_hook_instance_norm(Op *op)
@@ -340,7 +359,8 @@ bool infer_hook_group_norm(Op *op)
 	int64_t groups = op_int(op, "groups", 1);
 	if (groups < 1 || (dim_is_const(channels) && channels->value % groups))
 		return infer_error(op, "the channels do not divide into %lld groups", (long long)groups);
-	return check_channels(op, "scale", channels) && check_channels(op, "bias", channels) && infer_result(op, 0, x);
+	return check_channels(op, "scale", channels) && check_channels(op, "bias", channels) &&
+	       infer_result(op, 0, x);
 }
 
 // As x, for what happens along one axis of it.
@@ -358,7 +378,8 @@ bool infer_hook_along_axis(Op *op)
 	return infer_result(op, 0, x);
 }
 
-// Labels are class numbers, one in the place of every distribution along axis, or distributions themselves.
+// Labels are class numbers, one in the place of every distribution along axis, or distributions
+// themselves.
 static bool check_labels(const Op *op, const Type *x, const Type *label, int axis)
 {
 	const Dim *same, *one = dim_const(op->ctx, 1);
@@ -394,7 +415,8 @@ bool infer_hook_cross_entropy(Op *op)
 	if (!x || !label)
 		return false;
 	if (!x->rank || label->rank != x->rank)
-		return infer_error(op, "labels of rank %d for probabilities of rank %d", label->rank, x->rank);
+		return infer_error(op, "labels of rank %d for probabilities of rank %d", label->rank,
+		                   x->rank);
 	if (!check_labels(op, x, label, x->rank - 1))
 		return false;
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
@@ -432,10 +454,11 @@ bool infer_hook_affine_channel(Op *op)
 	if (x->rank < 2)
 		return infer_error(op, "a tensor of rank %d where 2 or more is needed", x->rank);
 	const Dim *channels = x->dims[channels_last(op) ? x->rank - 1 : 1];
-	return check_channels(op, "scale", channels) && check_channels(op, "bias", channels) && infer_result(op, 0, x);
+	return check_channels(op, "scale", channels) && check_channels(op, "bias", channels) &&
+	       infer_result(op, 0, x);
 }
 
-// ---- matrix products -------------------------------------------------------------------------------------------
+// ---- matrix products ----------------------------------------------------------------------------
 
 // The shape of a matmul; vectors are a row on the left and a column on the right.
 static bool matmul_result(Op *op, const Type *x, const Type *y, bool tx, bool ty)
@@ -445,7 +468,8 @@ static bool matmul_result(Op *op, const Type *x, const Type *y, bool tx, bool ty
 	if (!x->rank || !y->rank)
 		return infer_error(op, "a matrix product of a scalar");
 	if (x->dtype != y->dtype)
-		return infer_error(op, "a product of %s and %s", dtype_name(x->dtype), dtype_name(y->dtype));
+		return infer_error(op, "a product of %s and %s", dtype_name(x->dtype),
+		                   dtype_name(y->dtype));
 	int bx = x->rank > 2 ? x->rank - 2 : 0, by = y->rank > 2 ? y->rank - 2 : 0;
 	if (!infer_broadcast(op, bx, x->dims, by, y->dims, &rank, shape))
 		return false;
@@ -464,7 +488,8 @@ bool infer_hook_matmul(Op *op)
 {
 	const Type *x = infer_tensor(op, 0), *y = infer_tensor(op, 1);
 	return x && y &&
-	       matmul_result(op, x, y, op_bool(op, "transpose_x", false), op_bool(op, "transpose_y", false));
+	       matmul_result(op, x, y, op_bool(op, "transpose_x", false),
+	                     op_bool(op, "transpose_y", false));
 }
 
 bool infer_hook_scaled_matmul(Op *op)
@@ -504,7 +529,8 @@ bool infer_hook_dot(Op *op)
 
 bool infer_hook_addmm(Op *op)
 {
-	const Type *input = infer_tensor(op, 0), *x = infer_rank(op, 1, 2), *y = x ? infer_rank(op, 2, 2) : NULL;
+	const Type *input = infer_tensor(op, 0), *x = infer_rank(op, 1, 2),
+			   *y = x ? infer_rank(op, 2, 2) : NULL;
 	const Dim *shape[MAX_RANK];
 	int rank;
 	if (!input || !y || !matmul_result(op, x, y, false, false))
@@ -531,8 +557,8 @@ static bool mul_result(Op *op, const Type *x, const Type *y, int64_t nx, int64_t
 	Context *c = op->ctx;
 	const Dim *shape[2 * MAX_RANK], *k;
 	if (nx < 1 || nx >= x->rank || ny < 1 || ny >= y->rank)
-		return infer_error(op, "tensors of rank %d and %d do not flatten after %lld and %lld axes", x->rank, y->rank,
-		                   (long long)nx, (long long)ny);
+		return infer_error(op, "tensors of rank %d and %d do not flatten after %lld and %lld axes",
+		                   x->rank, y->rank, (long long)nx, (long long)ny);
 	if (!infer_same_dim(op, size_between(x, c, (int)nx, x->rank), size_between(y, c, 0, (int)ny),
 	                    "inner sizes of the matrices", &k))
 		return false;
@@ -549,7 +575,8 @@ static bool mul_result(Op *op, const Type *x, const Type *y, int64_t nx, int64_t
 bool infer_hook_mul(Op *op)
 {
 	const Type *x = infer_tensor(op, 0), *y = infer_tensor(op, 1);
-	return x && y && mul_result(op, x, y, op_int(op, "x_num_col_dims", 1), op_int(op, "y_num_col_dims", 1));
+	return x && y &&
+	       mul_result(op, x, y, op_int(op, "x_num_col_dims", 1), op_int(op, "y_num_col_dims", 1));
 }
 
 bool infer_hook_fc(Op *op)

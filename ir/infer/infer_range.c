@@ -1,4 +1,5 @@
-// Types of arange and linspace: how many numbers there are is known, follows from sizes, or is counted by the run.
+// Types of arange and linspace: how many numbers there are is known, follows from sizes, or is
+// counted by the run.
 #include "ir/build/build.h"
 #include "ir/build/nest.h"
 #include "ir/infer/geometry.h"
@@ -54,7 +55,9 @@ static const Dim *operand_size(Op *op, int i)
 // The number of steps when all three are constants, in the type of the range: 0.3f / 0.1f is 3.
 static const Dim *arange_constant(Context *c, DType t, const double *v)
 {
-	double n = v[2] == 0 ? 0 : t == DT_F32 ? ((float)v[1] - (float)v[0]) / (float)v[2] : (v[1] - v[0]) / v[2];
+	double n = v[2] == 0     ? 0
+	           : t == DT_F32 ? ((float)v[1] - (float)v[0]) / (float)v[2]
+	                         : (v[1] - v[0]) / v[2];
 	int64_t whole = n >= 0 && n <= 9e15 ? (int64_t)n : 0; // 0 for what is no number, too
 	return dim_const(c, whole + ((double)whole < n));
 }
@@ -65,7 +68,8 @@ static const Dim *whole_number(const Value *v)
 	const Dim *const *known;
 	double constant;
 	if (constant_number(v, &constant))
-		return constant == (double)(int64_t)constant ? dim_const(v->def->ctx, (int64_t)constant) : NULL;
+		return constant == (double)(int64_t)constant ? dim_const(v->def->ctx, (int64_t)constant)
+		                                             : NULL;
 	if (v->def && v->def->code == OP_PD_CAST && value_known(op_operand(v->def, 0), &known) == 1)
 		return known[0];
 	return value_known(v, &known) == 1 ? known[0] : NULL;
@@ -78,7 +82,8 @@ static const Dim *arange_count(Op *op)
 	for (int i = 0; i < 3; i++) {
 		int64_t numbers;
 		if (type_const_numel(op_operand(op, i)->type, &numbers) && numbers != 1) {
-			infer_error(op, "operand %d holds %lld numbers where one is needed", i, (long long)numbers);
+			infer_error(op, "operand %d holds %lld numbers where one is needed", i,
+			            (long long)numbers);
 			return NULL;
 		}
 	}
@@ -87,13 +92,20 @@ static const Dim *arange_count(Op *op)
 	DType t = op_operand(op, 0)->type->dtype;
 	bool whole = dtype_is_int(t);
 	for (int i = 0; i < 3; i++)
-		v[i] = scalar_cast(&n.b, load_scalar(&n.b, op_operand(op, i)), whole ? DT_I64 : t == DT_F64 ? DT_F64 : DT_F32);
+		v[i] = scalar_cast(&n.b, load_scalar(&n.b, op_operand(op, i)),
+		                   whole         ? DT_I64
+		                   : t == DT_F64 ? DT_F64
+		                                 : DT_F32);
 	Value *way = apply2(&n.b, OP_PD_SUBTRACT, v[1], v[0]), *zero = build_scalar_f(&n.b, DT_I64, 0);
 	if (whole) {
-		Value *down = apply2(&n.b, OP_PD_LESS_THAN, v[2], zero), *one = build_scalar_f(&n.b, DT_I64, 1);
-		Value *by = apply2(&n.b, OP_PD_MAXIMUM, index_where(&n.b, down, apply1(&n.b, OP_PD_NEGATIVE, v[2]), v[2]), one);
-		way = apply2(&n.b, OP_PD_MAXIMUM, index_where(&n.b, down, apply1(&n.b, OP_PD_NEGATIVE, way), way), zero);
-		size = apply2(&n.b, OP_PD_FLOOR_DIVIDE, apply2(&n.b, OP_PD_ADD, way, apply2(&n.b, OP_PD_SUBTRACT, by, one)), by);
+		Value *down = apply2(&n.b, OP_PD_LESS_THAN, v[2], zero),
+			  *one = build_scalar_f(&n.b, DT_I64, 1);
+		Value *by = apply2(&n.b, OP_PD_MAXIMUM,
+		                   index_where(&n.b, down, apply1(&n.b, OP_PD_NEGATIVE, v[2]), v[2]), one);
+		way = apply2(&n.b, OP_PD_MAXIMUM,
+		             index_where(&n.b, down, apply1(&n.b, OP_PD_NEGATIVE, way), way), zero);
+		size = apply2(&n.b, OP_PD_FLOOR_DIVIDE,
+		              apply2(&n.b, OP_PD_ADD, way, apply2(&n.b, OP_PD_SUBTRACT, by, one)), by);
 		zero = apply2(&n.b, OP_PD_EQUAL, v[2], zero);
 	} else {
 		Value *none = build_scalar_f(&n.b, v[2]->type->dtype, 0);
@@ -119,7 +131,8 @@ static const Dim *arange_size(Op *op, const Type *t)
 		return arange_constant(c, t->dtype, v);
 	const Dim *start = whole_number(op_operand(op, 0)), *end = whole_number(op_operand(op, 1));
 	const Dim *step = whole_number(op_operand(op, 2));
-	bool upwards = start && dim_is_const(start) && start->value >= 0 && step && dim_is_const(step) && step->value > 0;
+	bool upwards = start && dim_is_const(start) && start->value >= 0 && step &&
+	               dim_is_const(step) && step->value > 0;
 	if (!end && upwards && !is_float && !(end = operand_size(op, 1)))
 		return NULL; // other ranges to the same end are as long
 	if (!start || !end || !step || !dim_is_const(step) || !step->value || step->value == INT64_MIN)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// ---- reductions ----------------------------------------------------------------------------------------
+// ---- reductions ---------------------------------------------------------------------------------
 
 static bool reduced_flags(const Op *op, int rank, bool *flags)
 {
@@ -45,25 +45,17 @@ static void reduce_known(Op *op)
 	const Dim *const *known, *all;
 	int n = infer_known(op, 0, &known);
 	int64_t left;
-	if (n <= 0 || !type_const_numel(op->results[0].type, &left) || left != 1 || op->info->noperand != 1)
+	if (n <= 0 || !type_const_numel(op->results[0].type, &left) || left != 1 ||
+	    op->info->noperand != 1)
 		return;
 	all = known[0];
 	for (int i = 1; i < n; i++) {
 		switch (op->code) {
-		case OP_PD_SUM:
-			all = dim_add(c, all, known[i]);
-			break;
-		case OP_PD_PROD:
-			all = dim_mul(c, all, known[i]);
-			break;
-		case OP_PD_MAX:
-			all = dim_max(c, all, known[i]);
-			break;
-		case OP_PD_MIN:
-			all = dim_min(c, all, known[i]);
-			break;
-		default:
-			return;
+		case OP_PD_SUM: all = dim_add(c, all, known[i]); break;
+		case OP_PD_PROD: all = dim_mul(c, all, known[i]); break;
+		case OP_PD_MAX: all = dim_max(c, all, known[i]); break;
+		case OP_PD_MIN: all = dim_min(c, all, known[i]); break;
+		default: return;
 		}
 	}
 	infer_set_known(op, 0, 1, &all);
@@ -84,7 +76,8 @@ bool infer_hook_reduce(Op *op)
 		else if (keep)
 			shape[rank++] = dim_const(op->ctx, 1);
 	}
-	// Sums of truth values and of i32 are i64 in Paddle, unless a type is asked for; other reductions keep the type.
+	// Sums of truth values and of i32 are i64 in Paddle, unless a type is asked for; other
+	// reductions keep the type.
 	bool wide = op->code == OP_PD_SUM && (x->dtype == DT_BOOL || x->dtype == DT_I32);
 	bool truth = op->code == OP_PD_ANY || op->code == OP_PD_ALL;
 	DType t = truth ? DT_BOOL : wide ? DT_I64 : x->dtype;
@@ -152,15 +145,17 @@ bool infer_hook_add_n(Op *op)
 	for (int i = 1; i < n; i++) {
 		const Dim *same;
 		if (!list[i] || !type_is_tensor(list[i]->type) || list[i]->type->rank != first->rank)
-			return infer_error(op, "element %d of the list is not a tensor of the rank of the first", i);
+			return infer_error(
+				op, "element %d of the list is not a tensor of the rank of the first", i);
 		for (int d = 0; d < first->rank; d++)
-			if (!infer_same_dim(op, first->dims[d], list[i]->type->dims[d], "sizes of the terms", &same))
+			if (!infer_same_dim(op, first->dims[d], list[i]->type->dims[d], "sizes of the terms",
+			                    &same))
 				return false;
 	}
 	return infer_result(op, 0, first);
 }
 
-// ---- scans and sorts ----------------------------------------------------------------------------------------
+// ---- scans and sorts ----------------------------------------------------------------------------
 
 bool infer_hook_cumsum(Op *op)
 {
@@ -183,7 +178,9 @@ bool verify_hook_scan(Op *op)
 {
 	const Type *x = infer_tensor(op, 0);
 	int axis;
-	return x && (!x->rank || infer_axis(op, op_int(op, op->code == OP_PD_CUMPROD ? "dim" : "axis", -1), x->rank, &axis));
+	return x &&
+	       (!x->rank || infer_axis(op, op_int(op, op->code == OP_PD_CUMPROD ? "dim" : "axis", -1),
+	                               x->rank, &axis));
 }
 
 bool infer_hook_argsort(Op *op)
@@ -207,7 +204,8 @@ bool infer_hook_topk(Op *op)
 		return false;
 	if (n != 1)
 		k = dim_const(op->ctx, op_int(op, "k", 1));
-	if (dim_is_const(k) && (k->value < 1 || (x->rank && dim_is_const(x->dims[axis]) && k->value > x->dims[axis]->value)))
+	if (dim_is_const(k) && (k->value < 1 || (x->rank && dim_is_const(x->dims[axis]) &&
+	                                         k->value > x->dims[axis]->value)))
 		return infer_error(op, "k is %lld, which the axis does not have", (long long)k->value);
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
 	if (x->rank)

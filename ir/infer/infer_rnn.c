@@ -8,8 +8,15 @@ enum { MAX_LAYERS = 1024, MAX_SIZE = 1 << 24 };
 
 static bool mode_read(const Op *op, Rnn *r)
 {
-	static const struct { const char *name; RnnMode mode; int gates; } modes[] = {
-		{"LSTM", RNN_LSTM, 4}, {"GRU", RNN_GRU, 3}, {"RNN_TANH", RNN_TANH, 1}, {"RNN_RELU", RNN_RELU, 1},
+	static const struct {
+		const char *name;
+		RnnMode mode;
+		int gates;
+	} modes[] = {
+		{"LSTM", RNN_LSTM, 4},
+		{"GRU", RNN_GRU, 3},
+		{"RNN_TANH", RNN_TANH, 1},
+		{"RNN_RELU", RNN_RELU, 1},
 	};
 	const char *name = op_str(op, "mode", "");
 	for (size_t i = 0; i < COUNT_OF(modes); i++)
@@ -36,13 +43,14 @@ bool rnn_read(Op *op, Rnn *r)
 	r->lengths = op_operand(op, 3);
 	int nweight = op_operand_list(op, 2, &r->weights), nstate = op_operand_list(op, 1, &r->states);
 	if (nweight != 4 * r->layers * r->directions || nstate != r->nstate)
-		return infer_error(op, "%d weights and %d states for %d layers in %d direction%s", nweight, nstate, r->layers,
-		                   r->directions, r->directions > 1 ? "s" : "");
+		return infer_error(op, "%d weights and %d states for %d layers in %d direction%s", nweight,
+		                   nstate, r->layers, r->directions, r->directions > 1 ? "s" : "");
 	return true;
 }
 
 // Whether v is a tensor of these sizes with the elements of op's x.
-static bool check_shape(const Op *op, const Value *v, const char *what, int rank, const Dim *const *dims)
+static bool check_shape(const Op *op, const Value *v, const char *what, int rank,
+                        const Dim *const *dims)
 {
 	const Dim *same;
 	const Type *t = v ? v->type : NULL;
@@ -62,11 +70,13 @@ static bool check_weights(const Op *op, const Rnn *r)
 	const Dim *above = dim_const(c, r->directions * r->hidden);
 	int pairs = r->layers * r->directions;
 	for (int i = 0; i < pairs; i++) {
-		const Dim *from_x[] = {rows, i < r->directions ? r->x->type->dims[2] : above}, *from_h[] = {rows, hidden};
+		const Dim *from_x[] = {rows, i < r->directions ? r->x->type->dims[2] : above},
+				  *from_h[] = {rows, hidden};
 		Value *const *w = r->weights + 2 * i, *const *bias = w + 2 * pairs;
 		if (!check_shape(op, w[0], "a weight of the input", 2, from_x) ||
 		    !check_shape(op, w[1], "a weight of the state", 2, from_h) ||
-		    !check_shape(op, bias[0], "a bias", 1, &rows) || !check_shape(op, bias[1], "a bias", 1, &rows))
+		    !check_shape(op, bias[0], "a bias", 1, &rows) ||
+		    !check_shape(op, bias[1], "a bias", 1, &rows))
 			return false;
 	}
 	return true;
@@ -90,7 +100,8 @@ bool infer_hook_rnn(Op *op)
 		states[i] = type_tensor(c, x->dtype, 3, state, 0);
 	}
 	const Type *lengths = r.lengths ? infer_rank(op, 3, 1) : NULL;
-	if (r.lengths && (!lengths || !infer_same_dim(op, batch, lengths->dims[0], "rows and their lengths", &same)))
+	if (r.lengths &&
+	    (!lengths || !infer_same_dim(op, batch, lengths->dims[0], "rows and their lengths", &same)))
 		return false;
 	const Dim *out[] = {x->dims[0], batch, dim_const(c, r.directions * r.hidden)};
 	infer_result_shape(op, 0, x->dtype, 3, out);
@@ -101,7 +112,8 @@ static bool check_width(const Op *op, const Dim *d)
 {
 	if (dim_is_const(d) && d->value > 0 && d->value <= MAX_SIZE)
 		return true;
-	return infer_error(op, "the size of the state must be known when the program is compiled, and reasonable");
+	return infer_error(
+		op, "the size of the state must be known when the program is compiled, and reasonable");
 }
 
 bool infer_hook_lstm_unit(Op *op)
@@ -112,8 +124,8 @@ bool infer_hook_lstm_unit(Op *op)
 	const Dim *wide = dim_mul(op->ctx, dim_const(op->ctx, 4), before->dims[1]);
 	const Dim *want[] = {before->dims[0], wide};
 	return check_shape(op, op_operand(op, 0), "the gates", 2, want) &&
-	       check_shape(op, op_operand(op, 1), "the state", 2, before->dims) && infer_result(op, 0, before) &&
-	       infer_result(op, 1, before);
+	       check_shape(op, op_operand(op, 1), "the state", 2, before->dims) &&
+	       infer_result(op, 0, before) && infer_result(op, 1, before);
 }
 
 bool infer_hook_gru_unit(Op *op)
@@ -123,14 +135,16 @@ bool infer_hook_gru_unit(Op *op)
 	if (!before || !check_width(op, before->dims[1]))
 		return false;
 	const Dim *d = before->dims[1], *wide = dim_mul(c, dim_const(c, 3), d);
-	const Dim *gates[] = {before->dims[0], wide}, *weight[] = {d, wide}, *bias[] = {dim_const(c, 1), wide};
+	const Dim *gates[] = {before->dims[0], wide}, *weight[] = {d, wide},
+			  *bias[] = {dim_const(c, 1), wide};
 	if (!check_shape(op, op_operand(op, 0), "the input", 2, gates) ||
 	    !check_shape(op, op_operand(op, 1), "the state", 2, before->dims) ||
 	    !check_shape(op, op_operand(op, 2), "the weight", 2, weight) ||
 	    (op_operand(op, 3) && !check_shape(op, op_operand(op, 3), "the bias", 2, bias)))
 		return false;
-	if (op_int(op, "activation", 2) < 0 || op_int(op, "activation", 2) > 3 || op_int(op, "gate_activation", 1) < 0 ||
-	    op_int(op, "gate_activation", 1) > 3)
+	if (op_int(op, "activation", 2) < 0 || op_int(op, "activation", 2) > 3 ||
+	    op_int(op, "gate_activation", 1) < 0 || op_int(op, "gate_activation", 1) > 3)
 		return infer_error(op, "an activation that is none of identity, sigmoid, tanh and relu");
-	return infer_result_shape(op, 0, x->dtype, 2, gates) && infer_result(op, 1, before) && infer_result(op, 2, before);
+	return infer_result_shape(op, 0, x->dtype, 2, gates) && infer_result(op, 1, before) &&
+	       infer_result(op, 2, before);
 }

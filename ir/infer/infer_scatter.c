@@ -1,4 +1,5 @@
-// Types of the operators that change elements at positions from data: index_put, put_along_axis, index_add.
+// Types of the operators that change elements at positions from data: index_put, put_along_axis,
+// index_add.
 #include "ir/build/infer.h"
 #include "ir/infer/infer.h"
 
@@ -6,7 +7,8 @@
 
 const Dim *index_put_found(const Op *op, int i)
 {
-	return dim_sym_bounded(op->ctx, arena_printf(op->ctx->arena, "n_index_put_%d_%d_%d", op->loc->block < 0 ? 0 : op->loc->block,
+	return dim_sym_bounded(op->ctx, arena_printf(op->ctx->arena, "n_index_put_%d_%d_%d",
+	                                             op->loc->block < 0 ? 0 : op->loc->block,
 	                                             op->loc->op < 0 ? 0 : op->loc->op, i));
 }
 
@@ -18,8 +20,10 @@ static bool check_spread(const Op *op, const Type *value, int rank, const Dim *c
 	if (shift < 0)
 		return infer_error(op, "a value of rank %d for places of rank %d", value->rank, rank);
 	for (int d = 0; d < value->rank; d++)
-		if (dim_is_const(value->dims[d]) && !dim_is(value->dims[d], 1) && dim_is_const(dims[d + shift]) &&
-		    !infer_same_dim(op, value->dims[d], dims[d + shift], "sizes of value and places", &same))
+		if (dim_is_const(value->dims[d]) && !dim_is(value->dims[d], 1) &&
+		    dim_is_const(dims[d + shift]) &&
+		    !infer_same_dim(op, value->dims[d], dims[d + shift], "sizes of value and places",
+		                    &same))
 			return false; // what only a run tells is for pd.expand to check
 	return true;
 }
@@ -29,9 +33,11 @@ static bool check_mask(const Op *op, const Type *x, int axis, const Type *mask)
 {
 	const Dim *same;
 	if (!mask->rank || axis + mask->rank > x->rank)
-		return infer_error(op, "a mask of rank %d from axis %d on, of a tensor of rank %d", mask->rank, axis, x->rank);
+		return infer_error(op, "a mask of rank %d from axis %d on, of a tensor of rank %d",
+		                   mask->rank, axis, x->rank);
 	for (int d = 0; d < mask->rank; d++)
-		if (!infer_same_dim(op, x->dims[axis + d], mask->dims[d], "sizes of x and of a mask", &same))
+		if (!infer_same_dim(op, x->dims[axis + d], mask->dims[d], "sizes of x and of a mask",
+		                    &same))
 			return false;
 	return true;
 }
@@ -55,7 +61,8 @@ bool infer_hook_index_put(Op *op)
 			return false;
 		found = index_put_found(op, i);
 		axis += mask ? t->rank : 1;
-		if (!infer_broadcast(op, rank, dims, mask ? 1 : t->rank, mask ? &found : t->dims, &rank, dims))
+		if (!infer_broadcast(op, rank, dims, mask ? 1 : t->rank, mask ? &found : t->dims, &rank,
+		                     dims))
 			return false;
 	}
 	if (axis > x->rank || rank + x->rank - axis > MAX_RANK)
@@ -63,30 +70,36 @@ bool infer_hook_index_put(Op *op)
 	for (; axis < x->rank; axis++)
 		dims[rank++] = x->dims[axis];
 	if (value->dtype != x->dtype)
-		return infer_error(op, "a value of %s for a tensor of %s", dtype_name(value->dtype), dtype_name(x->dtype));
+		return infer_error(op, "a value of %s for a tensor of %s", dtype_name(value->dtype),
+		                   dtype_name(x->dtype));
 	return check_spread(op, value, rank, dims) && infer_result(op, 0, x);
 }
 
 bool infer_hook_put_along_axis(Op *op)
 {
-	const Type *x = infer_tensor(op, 0), *index = x ? infer_tensor(op, 1) : NULL, *value = index ? infer_tensor(op, 2) : NULL;
+	const Type *x = infer_tensor(op, 0), *index = x ? infer_tensor(op, 1) : NULL,
+			   *value = index ? infer_tensor(op, 2) : NULL;
 	const char *how = op_str(op, "reduce", "assign");
 	int axis;
 	if (!value || !infer_axis(op, op_int(op, "axis", 0), x->rank, &axis))
 		return false;
 	if (index->rank != x->rank || value->dtype != x->dtype)
-		return infer_error(op, "x and index must have as many axes, x and value the same element type");
+		return infer_error(op,
+		                   "x and index must have as many axes, x and value the same element type");
 	for (int d = 0; d < x->rank; d++)
-		if (d != axis && dim_is_const(x->dims[d]) && dim_is_const(index->dims[d]) && index->dims[d]->value > x->dims[d]->value)
+		if (d != axis && dim_is_const(x->dims[d]) && dim_is_const(index->dims[d]) &&
+		    index->dims[d]->value > x->dims[d]->value)
 			return infer_error(op, "the index is larger than x on axis %d", d);
-	if (strcmp(how, "assign") && strcmp(how, "add") && strcmp(how, "mul") && strcmp(how, "multiply"))
+	if (strcmp(how, "assign") && strcmp(how, "add") && strcmp(how, "mul") &&
+	    strcmp(how, "multiply"))
 		return infer_error(op, "there is no reduction '%s'", how);
 	return check_spread(op, value, index->rank, index->dims) && infer_result(op, 0, x);
 }
 
 bool infer_hook_index_add(Op *op)
 {
-	const Type *x = infer_tensor(op, 0), *index = x ? infer_rank(op, 1, 1) : NULL, *value = index ? infer_tensor(op, 2) : NULL;
+	const Type *x = infer_tensor(op, 0), *index = x ? infer_rank(op, 1, 1) : NULL,
+			   *value = index ? infer_tensor(op, 2) : NULL;
 	const Dim *same;
 	int axis;
 	if (!value || !infer_axis(op, op_int(op, "axis", 0), x->rank, &axis))
@@ -94,7 +107,8 @@ bool infer_hook_index_add(Op *op)
 	if (value->rank != x->rank || value->dtype != x->dtype)
 		return infer_error(op, "what is added must have the rank and the element type of x");
 	for (int d = 0; d < x->rank; d++)
-		if (!infer_same_dim(op, d == axis ? index->dims[0] : x->dims[d], value->dims[d], "sizes of x and what is added", &same))
+		if (!infer_same_dim(op, d == axis ? index->dims[0] : x->dims[d], value->dims[d],
+		                    "sizes of x and what is added", &same))
 			return false;
 	return infer_result(op, 0, x);
 }

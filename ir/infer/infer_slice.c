@@ -1,4 +1,5 @@
-// Types of slices, paddings and repetitions, and the extents that their definitions read (geometry.h).
+// Types of slices, paddings and repetitions, and the extents that their definitions read
+// (geometry.h).
 #include "ir/build/infer.h"
 #include "ir/infer/geometry.h"
 
@@ -58,7 +59,8 @@ static const Dim *slice_top(Context *c, const Dim *v, const Dim *size)
 	return dim_is_const(v) && v->value >= TO_THE_END ? last : dim_min(c, v, last);
 }
 
-// An end of -1 means "past the first"; other negative ones count from the end, in strided_slice at most to the first.
+// An end of -1 means "past the first"; other negative ones count from the end, in strided_slice at
+// most to the first.
 static const Dim *slice_bottom(const Op *op, const Dim *v, const Dim *size)
 {
 	Context *c = op->ctx;
@@ -77,14 +79,15 @@ static const Dim *steps_between(Context *c, const Dim *from, const Dim *to, int6
 	return dim_div(c, dim_add(c, way, dim_const(c, step - 1)), dim_const(c, step));
 }
 
-static bool extent_axis(const Op *op, Extent *e, int d, const Dim *size, const Dim *start, const Dim *end,
-                        int64_t step)
+static bool extent_axis(const Op *op, Extent *e, int d, const Dim *size, const Dim *start,
+                        const Dim *end, int64_t step)
 {
 	Context *c = op->ctx;
 	if (!step || step < -INT64_MAX)
 		return infer_error(op, "a stride of %lld", (long long)step);
 	e->step[d] = step;
-	e->single[d] = step > 0 && op->code != OP_PD_SET_VALUE && !dim_is_const(start) && dim_is(dim_sub(c, end, start), 1);
+	e->single[d] = step > 0 && op->code != OP_PD_SET_VALUE && !dim_is_const(start) &&
+	               dim_is(dim_sub(c, end, start), 1);
 	if (e->single[d]) {
 		e->start[d] = start;
 		e->count[d] = dim_const(c, 1);
@@ -145,7 +148,8 @@ static void slice_known(Op *op, const Extent *e)
 {
 	const Dim *const *known, *picked[MAX_KNOWN];
 	int n = infer_known(op, 0, &known);
-	if (n < 0 || op_operand(op, 0)->type->rank != 1 || !dim_is_const(e->start[0]) || !dim_is_const(e->count[0]))
+	if (n < 0 || op_operand(op, 0)->type->rank != 1 || !dim_is_const(e->start[0]) ||
+	    !dim_is_const(e->count[0]))
 		return;
 	int64_t count = e->count[0]->value;
 	for (int64_t i = 0; i < count; i++) {
@@ -161,12 +165,16 @@ static bool resolve_bounds(Op *op)
 {
 	const Dim *dims[MAX_RANK];
 	int64_t ints[MAX_RANK];
-	int nstep = op->code == OP_PD_SLICE ? 0 : infer_sizes(op, op->code == OP_PD_SET_VALUE ? "steps" : "strides", dims, MAX_RANK);
+	int nstep = op->code == OP_PD_SLICE
+	                ? 0
+	                : infer_sizes(op, op->code == OP_PD_SET_VALUE ? "steps" : "strides", dims,
+	                              MAX_RANK);
 	for (int i = 0; i < nstep; i++)
 		ints[i] = dim_is_const(dims[i]) ? dims[i]->value : 1;
 	if (!infer_slice_bounds(op, ints, nstep))
 		return false;
-	if (infer_resolve(op, "starts", dims, MAX_RANK) < 0 || infer_resolve(op, "ends", dims, MAX_RANK) < 0)
+	if (infer_resolve(op, "starts", dims, MAX_RANK) < 0 ||
+	    infer_resolve(op, "ends", dims, MAX_RANK) < 0)
 		return false;
 	if (op->code == OP_PD_SLICE)
 		return true;
@@ -200,7 +208,8 @@ bool infer_hook_slice(Op *op)
 // Old programs say the values in the attribute of their type.
 static void merge_values(Op *op)
 {
-	static const char *const names[] = {"fp32_values", "fp64_values", "int32_values", "int64_values", "bool_values"};
+	static const char *const names[] = {"fp32_values", "fp64_values", "int32_values",
+	                                    "int64_values", "bool_values"};
 	Context *c = op->ctx;
 	for (size_t i = 0; i < COUNT_OF(names); i++) {
 		const Attr *a = op_attr(op, names[i]);
@@ -232,7 +241,8 @@ bool infer_hook_crop(Op *op)
 	Value *like = op_operand(op, 1);
 	if (!x)
 		return false;
-	int n = like && type_is_tensor(like->type) ? like->type->rank : infer_resolve(op, "shape", shape, MAX_RANK);
+	int n = like && type_is_tensor(like->type) ? like->type->rank
+	                                           : infer_resolve(op, "shape", shape, MAX_RANK);
 	int noffset = infer_resolve(op, "offsets", offsets, MAX_RANK);
 	if (n != x->rank || noffset < 0 || (noffset && noffset != n))
 		return infer_error(op, "shape and offsets must have one element per axis");
@@ -245,14 +255,15 @@ bool infer_hook_crop(Op *op)
 	return infer_result_shape(op, 0, x->dtype, n, shape);
 }
 
-// ---- repetition ------------------------------------------------------------------------------------------
+// ---- repetition ---------------------------------------------------------------------------------
 
 // Sizes that only a run tells to be 1 or as wanted are checked there (define_hook_expand).
 static bool stretches(const Op *op, const Dim *have, const Dim *want)
 {
 	bool known = dim_is_const(have) && dim_is_const(want);
 	return !known || dim_is(have, 1) || have == want ||
-	       infer_error(op, "size and expanded size differ: %s and %s", dim_text(op->ctx, have), dim_text(op->ctx, want));
+	       infer_error(op, "size and expanded size differ: %s and %s", dim_text(op->ctx, have),
+	                   dim_text(op->ctx, want));
 }
 
 bool infer_hook_expand(Op *op)
@@ -335,7 +346,8 @@ bool infer_hook_repeat_interleave(Op *op)
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
 	if (n != 1 && !dim_is(x->dims[axis], n))
 		return infer_error(op, "%d repeats for the elements of axis %d", n, axis);
-	shape[axis] = n == 1 ? dim_mul(op->ctx, shape[axis], dim_const(op->ctx, total)) : dim_const(op->ctx, total);
+	shape[axis] = n == 1 ? dim_mul(op->ctx, shape[axis], dim_const(op->ctx, total))
+	                     : dim_const(op->ctx, total);
 	return infer_result_shape(op, 0, x->dtype, x->rank, shape);
 }
 
@@ -347,7 +359,8 @@ bool infer_hook_roll(Op *op)
 	bool flags[MAX_RANK];
 	if (!x)
 		return false;
-	int n = infer_resolve(op, "shifts", shifts, MAX_RANK), naxes = op_ints(op, "axis", axes, MAX_RANK);
+	int n = infer_resolve(op, "shifts", shifts, MAX_RANK),
+		naxes = op_ints(op, "axis", axes, MAX_RANK);
 	naxes = naxes < 0 ? 0 : naxes;
 	if (n < 0 || (naxes ? n != naxes : n != 1))
 		return infer_error(op, "%d shifts for %d axes", n, naxes);
@@ -365,9 +378,10 @@ bool infer_hook_flip(Op *op)
 	return infer_axes(op, n < 0 ? 0 : n, axes, x->rank, false, flags) && infer_result(op, 0, x);
 }
 
-// ---- padding ----------------------------------------------------------------------------------------------
+// ---- padding ------------------------------------------------------------------------------------
 
-// First and number of the axes that pad2d and pad3d pad, and the order in which `paddings` has them.
+// First and number of the axes that pad2d and pad3d pad, and the order in which `paddings` has
+// them.
 static void image_axes(const Op *op, int *first, int *count)
 {
 	bool volume = op->code == OP_PD_PAD3D;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// ---- quantisation --------------------------------------------------------------------------------------
+// ---- quantisation -------------------------------------------------------------------------------
 
 static bool check_bits(Op *op, int64_t bits)
 {
@@ -22,7 +22,8 @@ static bool check_scale(Op *op, const Value *scale, const Type *x, int64_t axis)
 	const Type *t = scale->type;
 	if (type_const_numel(t, &count) && (count == 1 || (axis < 0 && count > 0)))
 		return true;
-	if (axis < 0 || !t->rank || !dim_is_const(type_numel(op->ctx, t)) || !dim_is(t->dims[t->rank - 1], count))
+	if (axis < 0 || !t->rank || !dim_is_const(type_numel(op->ctx, t)) ||
+	    !dim_is(t->dims[t->rank - 1], count))
 		return infer_error(op, "a scale has the wrong number of elements");
 	const Dim *size;
 	return infer_same_dim(op, x->dims[axis], t->dims[t->rank - 1], "channels and scales", &size);
@@ -59,13 +60,14 @@ bool infer_hook_dequantize(Op *op)
 	return infer_result(op, 0, passes ? x : type_like(op->ctx, x, scales[0]->type->dtype));
 }
 
-// ---- random numbers -----------------------------------------------------------------------------------------
+// ---- random numbers -----------------------------------------------------------------------------
 
 void infer_keep_place(Op *op)
 {
 	if (!op_attr(op, "place"))
-		op_set_attr(op, "place", attr_int(op->ctx, (op->loc->block < 0 ? 0 : op->loc->block) * 65536LL +
-		                                               (op->loc->op < 0 ? 0 : op->loc->op)));
+		op_set_attr(op, "place",
+		            attr_int(op->ctx, (op->loc->block < 0 ? 0 : op->loc->block) * 65536LL +
+		                                  (op->loc->op < 0 ? 0 : op->loc->op)));
 }
 
 bool infer_hook_uniform(Op *op)
@@ -109,7 +111,7 @@ bool infer_hook_bernoulli(Op *op)
 	return x && infer_result(op, 0, x);
 }
 
-// ---- detection -------------------------------------------------------------------------------------------------
+// ---- detection ----------------------------------------------------------------------------------
 
 bool infer_hook_yolo_box(Op *op)
 {
@@ -122,11 +124,15 @@ bool infer_hook_yolo_box(Op *op)
 	if (!anchors || anchors->n < 2 || anchors->n % 2 || classes < 1 || classes > INT32_MAX)
 		return infer_error(op, "anchors must come in pairs, and there must be a class");
 	const Dim *same;
-	if (!infer_same_dim(op, x->dims[0], size->dims[0], "numbers of images and of their sizes", &same) ||
-	    !infer_same_dim(op, dim_const(c, 2), size->dims[1], "a height, a width and what there is", &same))
+	if (!infer_same_dim(op, x->dims[0], size->dims[0], "numbers of images and of their sizes",
+	                    &same) ||
+	    !infer_same_dim(op, dim_const(c, 2), size->dims[1], "a height, a width and what there is",
+	                    &same))
 		return false;
-	int64_t n = anchors->n / 2, channels = n * (5 + classes + (op_bool(op, "iou_aware", false) ? 1 : 0));
-	if (!infer_same_dim(op, x->dims[1], dim_const(c, channels), "channels that there are and that are needed", &same))
+	int64_t n = anchors->n / 2,
+			channels = n * (5 + classes + (op_bool(op, "iou_aware", false) ? 1 : 0));
+	if (!infer_same_dim(op, x->dims[1], dim_const(c, channels),
+	                    "channels that there are and that are needed", &same))
 		return false;
 	const Dim *boxes = dim_mul(c, dim_const(c, n), dim_mul(c, x->dims[2], x->dims[3]));
 	const Dim *shape[] = {x->dims[0], boxes, dim_const(c, 4)};
@@ -135,14 +141,18 @@ bool infer_hook_yolo_box(Op *op)
 	return infer_result_shape(op, 1, x->dtype, 3, shape);
 }
 
-// The offsets (two for every tap of the filter and group) and the mask (one) have the size of the result.
-static bool check_offsets(const Op *op, const Type *x, const Type *filter, const Type *offset, const Type *t, int each)
+// The offsets (two for every tap of the filter and group) and the mask (one) have the size of the
+// result.
+static bool check_offsets(const Op *op, const Type *x, const Type *filter, const Type *offset,
+                          const Type *t, int each)
 {
 	Context *c = op->ctx;
 	const Dim *taps = dim_mul(c, filter->dims[2], filter->dims[3]), *same;
 	const Dim *want = dim_mul(c, taps, dim_const(c, each * op_int(op, "deformable_groups", 1)));
-	return infer_same_dim(op, x->dims[0], t->dims[0], "numbers of images and of their offsets", &same) &&
-	       infer_same_dim(op, want, t->dims[1], "taps of the filter and channels of their offsets", &same) &&
+	return infer_same_dim(op, x->dims[0], t->dims[0], "numbers of images and of their offsets",
+	                      &same) &&
+	       infer_same_dim(op, want, t->dims[1], "taps of the filter and channels of their offsets",
+	                      &same) &&
 	       infer_same_dim(op, offset->dims[2], t->dims[2], "heights of offset and mask", &same) &&
 	       infer_same_dim(op, offset->dims[3], t->dims[3], "widths of offset and mask", &same);
 }
@@ -165,16 +175,21 @@ bool infer_hook_deformable_conv(Op *op)
 			return infer_error(op, "'%s' needs 2 values", names[i]);
 	for (int i = 0; i < 2; i++)
 		if (lists[0][i] < 1 || lists[2][i] < 1)
-			return infer_error(op, "a stride of %lld, a dilation of %lld", (long long)lists[0][i], (long long)lists[2][i]);
+			return infer_error(op, "a stride of %lld, a dilation of %lld", (long long)lists[0][i],
+			                   (long long)lists[2][i]);
 	int64_t groups = op_int(op, "groups", 1), parts = op_int(op, "deformable_groups", 1);
-	if (groups < 1 || parts < 1 || parts > INT32_MAX || !divides(filter->dims[0], groups) || !divides(x->dims[1], parts))
-		return infer_error(op, "the channels do not divide into %lld and %lld groups", (long long)groups, (long long)parts);
+	if (groups < 1 || parts < 1 || parts > INT32_MAX || !divides(filter->dims[0], groups) ||
+	    !divides(x->dims[1], parts))
+		return infer_error(op, "the channels do not divide into %lld and %lld groups",
+		                   (long long)groups, (long long)parts);
 	const Dim *same, *in = dim_mul(op->ctx, filter->dims[1], dim_const(op->ctx, groups));
 	const Type *mask = op_operand_named(op, "mask") ? infer_rank(op, 3, 4) : NULL;
 	if (op_operand_named(op, "mask") && !mask)
 		return false;
-	if (!infer_same_dim(op, x->dims[1], in, "channels of the input and of the filter times groups", &same) ||
-	    !check_offsets(op, x, filter, offset, offset, 2) || (mask && !check_offsets(op, x, filter, offset, mask, 1)))
+	if (!infer_same_dim(op, x->dims[1], in, "channels of the input and of the filter times groups",
+	                    &same) ||
+	    !check_offsets(op, x, filter, offset, offset, 2) ||
+	    (mask && !check_offsets(op, x, filter, offset, mask, 1)))
 		return false;
 	// The offsets have the size of the result.
 	const Dim *shape[] = {x->dims[0], filter->dims[0], offset->dims[2], offset->dims[3]};

@@ -1,7 +1,8 @@
-// Types of the operators that move elements (ir/ops/tensor.yaml), and shape arithmetic through them.
+// Types of the operators that move elements (ir/ops/tensor.yaml), and shape arithmetic through
+// them.
 //
-// Inference leaves `dims` attributes resolved: the exact sizes, with the operand that overrides them dropped.
-// Definitions and passes then need not look at operands.
+// Inference leaves `dims` attributes resolved: the exact sizes, with the operand that overrides
+// them dropped. Definitions and passes then need not look at operands.
 #include "ir/build/build.h"
 #include "ir/build/infer.h"
 #include "ir/build/nest.h"
@@ -9,11 +10,12 @@
 
 #include <string.h>
 
-// ---- sizes from data --------------------------------------------------------------------------------------
+// ---- sizes from data ----------------------------------------------------------------------------
 
 static bool is_name(char ch)
 {
-	return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') || ch == '_';
+	return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
+	       ch == '_';
 }
 
 // A name for element k of v as a size, the same whenever the program is translated.
@@ -26,7 +28,8 @@ static const char *size_name(const Op *op, const Value *v, int k, int n)
 	text_str(&t, "n_");
 	for (; name && *name; name++)
 		text_char(&t, is_name(*name) ? *name : '_');
-	// In a sub-block, values of one variable follow each other: a loop's argument, and what it becomes.
+	// In a sub-block, values of one variable follow each other: a loop's argument, and what it
+	// becomes.
 	if (!v->name || !v->def || at->block > 0)
 		text_printf(&t, "_%d_%d", at->block < 0 ? 0 : at->block, at->op < 0 ? 0 : at->op);
 	if (n > 1)
@@ -34,20 +37,22 @@ static const char *size_name(const Op *op, const Value *v, int k, int n)
 	return t.text;
 }
 
-// Where what needs the elements of v goes: where the value is, not only where it is needed, so that all that comes after
-// may use it.
+// Where what needs the elements of v goes: where the value is, not only where it is needed, so that
+// all that comes after may use it.
 static Builder builder_behind(Op *op, Value *v)
 {
 	Builder b = builder_before(op);
 	if (v->def && v->def->block && v->def->block != op->block)
-		b = v->def->next ? builder_before(v->def->next) : builder_at_end(op->ctx, v->def->block, op->loc);
+		b = v->def->next ? builder_before(v->def->next)
+		                 : builder_at_end(op->ctx, v->def->block, op->loc);
 	else if (v->block && v->block != op->block && v->block->first)
 		b = builder_before(v->block->first);
 	b.loc = op->loc;
 	return b;
 }
 
-// The first element of a vector that should have one, but whose size only a run tells; 0 when there is none.
+// The first element of a vector that should have one, but whose size only a run tells; 0 when there
+// is none.
 static Value *first_element(Op *op, Value *v)
 {
 	Builder b = builder_behind(op, v);
@@ -57,22 +62,24 @@ static Value *first_element(Op *op, Value *v)
 	return nest_close(&n, load_or(&n.b, there, build_scalar_f(&n.b, v->type->dtype, 0), v, n.at));
 }
 
-// Gives the elements of an integer tensor names: symbols that a loop.bind before `op` reads at run time. `one`: it must
-// have one element.
+// Gives the elements of an integer tensor names: symbols that a loop.bind before `op` reads at run
+// time. `one`: it must have one element.
 static bool bind_sizes(Op *op, Value *v, bool one)
 {
 	int64_t n;
 	Context *c = op->ctx;
 	// What it is computed from may have got a name since.
-	if (v->def && v->def->info->kind == KIND_MAP && value_known(op_operand(v->def, 0), &(const Dim *const *){NULL}) >= 0 &&
-	    op_infer(v->def) && v->known)
+	if (v->def && v->def->info->kind == KIND_MAP &&
+	    value_known(op_operand(v->def, 0), &(const Dim *const *){NULL}) >= 0 && op_infer(v->def) &&
+	    v->known)
 		return true;
 	bool vector = type_is_tensor(v->type) && v->type->rank == 1 && one;
 	bool known = type_is_tensor(v->type) && type_const_numel(v->type, &n);
 	if (vector && !known)
 		n = 1;
 	if ((!known && !vector) || !dtype_is_int(v->type->dtype) || n > MAX_RANK || !op->block)
-		return infer_error(op, "a size that only the data tell must come from an integer tensor of known shape");
+		return infer_error(
+			op, "a size that only the data tell must come from an integer tensor of known shape");
 	const Dim **syms = NEW_ARRAY(c->arena, (size_t)n + 1, const Dim *);
 	for (int k = 0; k < n; k++)
 		syms[k] = dim_sym_bounded(c, size_name(op, v, k, (int)n));
@@ -105,7 +112,8 @@ int infer_sizes_bound(Op *op, const char *attr, const Dim **out, int max)
 	Value *const *list;
 	int count = op_operand_list(op, i, &list);
 	for (int k = 0; k < count; k++)
-		if (!list[k] || (!list[k]->known && !bind_sizes(op, list[k], op_operand(op, i)->type->kind == TY_VEC)))
+		if (!list[k] ||
+		    (!list[k]->known && !bind_sizes(op, list[k], op_operand(op, i)->type->kind == TY_VEC)))
 			return -1;
 	n = infer_sizes(op, attr, out, max);
 	if (n < 0)
@@ -180,7 +188,7 @@ static void pass_known(Op *op)
 		infer_set_known(op, 0, n, known);
 }
 
-// ---- views -----------------------------------------------------------------------------------------------
+// ---- views --------------------------------------------------------------------------------------
 
 static bool reshape_result(Op *op, const Type *x, int n, const Dim **shape)
 {
@@ -188,7 +196,8 @@ static bool reshape_result(Op *op, const Type *x, int n, const Dim **shape)
 	return infer_result(op, 0, type_tensor(op->ctx, x->dtype, n, shape, 0));
 }
 
-// The size that a shape found at run time means on an axis: 0 says that of x; -1 is left to the caller.
+// The size that a shape found at run time means on an axis: 0 says that of x; -1 is left to the
+// caller.
 static Value *meant_size(Builder *b, const Type *x, Value *shape, Value *axis)
 {
 	Value *v = load(b, shape, &axis), *own = build_scalar_f(b, DT_I64, 0);
@@ -209,13 +218,19 @@ static Value *resolve_shape(Op *op, const Type *x, Value *shape)
 	Nest n = nest_open(&b, type);
 	Nest r = reduce_open(&n.b, "prod", DT_I64, 1, type->dims);
 	Value *each = meant_size(&r.b, x, shape, r.at[0]), *one = build_scalar_f(&r.b, DT_I64, 1);
-	Value *given = each ? build2(&r.b, OP_PD_GREATER_EQUAL, each, build_scalar_f(&r.b, DT_I64, 0), NULL) : NULL;
+	Value *given = each ? build2(&r.b, OP_PD_GREATER_EQUAL, each, build_scalar_f(&r.b, DT_I64, 0),
+	                             NULL)
+	                    : NULL;
 	Value *others = reduce_close(&r, index_where(&r.b, given, each, one));
 	Value *numel = scalar_from_index(&n.b, index_dim(&n.b, type_numel(c, x)), DT_I64);
-	Value *safe = others ? build2(&n.b, OP_PD_MAXIMUM, others, build_scalar_f(&n.b, DT_I64, 1), NULL) : NULL;
+	Value *safe = others
+	                  ? build2(&n.b, OP_PD_MAXIMUM, others, build_scalar_f(&n.b, DT_I64, 1), NULL)
+	                  : NULL;
 	Value *rest = safe && numel ? build2(&n.b, OP_PD_FLOOR_DIVIDE, numel, safe, NULL) : NULL;
 	Value *mine = meant_size(&n.b, x, shape, n.at[0]);
-	Value *known = mine ? build2(&n.b, OP_PD_GREATER_EQUAL, mine, build_scalar_f(&n.b, DT_I64, 0), NULL) : NULL;
+	Value *known = mine ? build2(&n.b, OP_PD_GREATER_EQUAL, mine, build_scalar_f(&n.b, DT_I64, 0),
+	                             NULL)
+	                    : NULL;
 	return nest_close(&n, index_where(&n.b, known, mine, rest));
 }
 
@@ -225,8 +240,9 @@ static bool reshape_by_data(Op *op, const Type *x)
 	Value *const *list;
 	if (!op_operand(op, 1) || !op->block)
 		return true;
-	if (op_operand_list(op, 1, &list) != 1 || !list[0] || list[0]->known || !type_is_tensor(list[0]->type) ||
-	    list[0]->type->rank != 1 || !dim_is_const(list[0]->type->dims[0]))
+	if (op_operand_list(op, 1, &list) != 1 || !list[0] || list[0]->known ||
+	    !type_is_tensor(list[0]->type) || list[0]->type->rank != 1 ||
+	    !dim_is_const(list[0]->type->dims[0]))
 		return true;
 	Value *meant = resolve_shape(op, x, list[0]);
 	if (meant)
@@ -243,7 +259,8 @@ bool infer_hook_reshape(Op *op)
 		return false;
 	int n = infer_sizes_bound(op, "shape", shape, MAX_RANK), free_axis = -1;
 	if (n < 0)
-		return diag_errors(c->diag) ? false : infer_error(op, "the shape has more than %d axes", MAX_RANK);
+		return diag_errors(c->diag) ? false
+		                            : infer_error(op, "the shape has more than %d axes", MAX_RANK);
 	const Dim *numel = type_numel(c, x);
 	for (int d = 0; d < n; d++) {
 		if (dim_is(shape[d], 0) && d < x->rank && !dim_is(numel, 0))
@@ -257,7 +274,8 @@ bool infer_hook_reshape(Op *op)
 		free_axis = d;
 	}
 	if (free_axis >= 0) {
-		if (dim_is(known, 0) || (dim_is_const(numel) && dim_is_const(known) && numel->value % known->value))
+		if (dim_is(known, 0) ||
+		    (dim_is_const(numel) && dim_is_const(known) && numel->value % known->value))
 			return infer_error(op, "the elements do not fill the shape evenly");
 		shape[free_axis] = dim_div(c, numel, known);
 	} else if (!infer_same_dim(op, numel, known, "numbers of elements", &known)) {
@@ -359,7 +377,7 @@ bool infer_hook_unsqueeze(Op *op)
 	return reshape_result(op, x, rank, shape);
 }
 
-// ---- permutation, lists ------------------------------------------------------------------------------------
+// ---- permutation, lists -------------------------------------------------------------------------
 
 bool infer_hook_transpose(Op *op)
 {
@@ -478,7 +496,8 @@ static bool list_result(Op *op, int n, const Type *const *types)
 	return infer_result(op, 0, type_group(op->ctx, TY_VEC, n, types));
 }
 
-// Sizes of the pieces: `sections` (one may be -1) or `num` equal ones. Returns how many, -1 after an error.
+// Sizes of the pieces: `sections` (one may be -1) or `num` equal ones. Returns how many, -1 after
+// an error.
 static int split_sizes(Op *op, const Dim *size, const Dim ***out)
 {
 	Context *c = op->ctx;
@@ -497,7 +516,8 @@ static int split_sizes(Op *op, const Dim *size, const Dim ***out)
 		}
 		if (free_piece >= 0)
 			sizes[free_piece] = rest;
-		else if (!infer_same_dim(op, rest, dim_const(c, 0), "the size and the sum of the sections", &rest))
+		else if (!infer_same_dim(op, rest, dim_const(c, 0), "the size and the sum of the sections",
+		                         &rest))
 			return -1;
 		return n;
 	}

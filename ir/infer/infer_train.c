@@ -12,7 +12,8 @@ bool infer_hook_one_element(Op *op)
 bool infer_hook_check_finite(Op *op)
 {
 	const Dim *one = dim_const(op->ctx, 1);
-	return infer_result(op, 0, op_operand(op, 0)->type) && infer_result_shape(op, 1, DT_BOOL, 1, &one);
+	return infer_result(op, 0, op_operand(op, 0)->type) &&
+	       infer_result_shape(op, 1, DT_BOOL, 1, &one);
 }
 
 bool infer_hook_update_loss_scaling(Op *op)

@@ -1,4 +1,5 @@
-// The interpreter's parts and what `interpret` hooks use. Private to the room; the outside sees interp.h.
+// The interpreter's parts and what `interpret` hooks use. Private to the room; the outside sees
+// interp.h.
 //
 //   interp.c          values, sizes, running blocks and operations, hooks of builtin
 //   interp_scalar.c   regions of scalar operations, compiled to instructions on strips of elements (interp_program.h)
@@ -48,15 +49,16 @@ typedef struct LoopFrame {
 	Cell *vars;
 } LoopFrame;
 
-// Tables live in `arena`, what values hold in `temp`: long loops move what is still needed into a new one.
+// Tables live in `arena`, what values hold in `temp`: long loops move what is still needed into a
+// new one.
 struct Interp {
 	Context *ctx;
 	Arena *arena, *temp;
-	size_t full;          // bytes of `temp` after which a loop gives memory back
-	PointerMap index;         // Value to place in cells
+	size_t full;      // bytes of `temp` after which a loop gives memory back
+	PointerMap index; // Value to place in cells
 	int ncell, ccell;
 	Cell *cells;
-	PointerMap expanded;      // Op to place in expansions
+	PointerMap expanded; // Op to place in expansions
 	int nexpansion, cexpansion;
 	struct Expansion **expansions;
 	int nsym, csym;
@@ -66,13 +68,15 @@ struct Interp {
 	int nfetch, cfetch;
 	Cell *fetches;
 	int ncapacity, ccapacity;
-	SymValue *capacities; // how much loop.capacity makes room for; outlives a run that found it too small
-	bool no_room;         // that is why the run ended
+	SymValue *
+		capacities; // how much loop.capacity makes room for; outlives a run that found it too small
+	bool no_room;   // that is why the run ended
 	int depth;
 	LoopFrame *loops;
-	int64_t max_trip;     // rounds that a loop may take; 0: any number
-	int expanding;        // inside of an operation's definition
-	void (*seen)(void *arg, const Value *v, const Tensor *t); // is told of every result; NULL: nobody is
+	int64_t max_trip; // rounds that a loop may take; 0: any number
+	int expanding;    // inside of an operation's definition
+	void (*seen)(void *arg, const Value *v,
+	             const Tensor *t); // is told of every result; NULL: nobody is
 	void *seen_arg;
 };
 
@@ -98,30 +102,30 @@ bool interp_found_dim(Interp *in, const Op *op, const Dim *d, int64_t value);
 bool interp_found_dims(Interp *in, const Op *op, const Value *v);
 // Gives the symbol of a capacity its value in this run.
 void interp_bind_capacity(Interp *in, const Op *op, const Dim *sym);
-// Ends the run since something of size `size` has no room for so many; interp_run tries again with more where `size` is
-// a capacity. Always false.
+// Ends the run since something of size `size` has no room for so many; interp_run tries again with
+// more where `size` is a capacity. Always false.
 bool interp_no_room(Interp *in, const Op *op, const Dim *size, int64_t need);
-// Runs a region from its entry block to the terminator that leaves it, which is what it gives; the operation around the
-// region when there is none. NULL after a diagnostic.
+// Runs a region from its entry block to the terminator that leaves it, which is what it gives; the
+// operation around the region when there is none. NULL after a diagnostic.
 const Op *interp_region(Interp *in, const Region *r, int narg, const Cell *args);
 
-// ---- interp_memory.c ------------------------------------------------------------------------------
+// ---- interp_memory.c ----------------------------------------------------------------------------
 
-// Between two rounds of a loop: when much memory was taken since the last time, frees what no value holds any more.
-// Every Cell outside of the interpreter's tables must be in a LoopFrame.
+// Between two rounds of a loop: when much memory was taken since the last time, frees what no value
+// holds any more. Every Cell outside of the interpreter's tables must be in a LoopFrame.
 void interp_tidy(Interp *in);
 
 // ---- interp_array.c -----------------------------------------------------------------------------
 
-// A feed or fetch of one tensor of a lowered array: made from its elements (NULL after a diagnostic), or added to what
-// is fetched.
+// A feed or fetch of one tensor of a lowered array: made from its elements (NULL after a
+// diagnostic), or added to what is fetched.
 Tensor *interp_feed_part(Interp *in, const Op *op, const CellList *elements);
 bool interp_fetch_part(Interp *in, Op *op, Cell *fetched);
 
-// ---- interp_scalar.c, interp_strip.c ----------------------------------------------------------------
+// ---- interp_scalar.c, interp_strip.c ------------------------------------------------------------
 
-// One element in a register: floats (all kinds) in f, the others in i. The strip of a complex number is followed by one of
-// imaginary parts: COMPLEX_IM lanes behind the real one.
+// One element in a register: floats (all kinds) in f, the others in i. The strip of a complex
+// number is followed by one of imaginary parts: COMPLEX_IM lanes behind the real one.
 typedef union Lane {
 	double f;
 	int64_t i;
@@ -137,7 +141,8 @@ Program *program_compile(Interp *in, const Region *r);
 Lane *program_argument(Program *p, int i);
 const Lane *program_result(const Program *p, int i);
 DType program_result_dtype(const Program *p, int i);
-// Sets arguments [first, first + rank) to the n positions from linear position `at` of a tensor with dims.
+// Sets arguments [first, first + rank) to the n positions from linear position `at` of a tensor
+// with dims.
 void program_set_position(Program *p, int first, int rank, const int64_t *dims, int64_t at, int n);
 // Runs on the first n lanes. False after a diagnostic.
 bool program_run_strip(Program *p, int n);
@@ -146,16 +151,18 @@ bool program_run_strip(Program *p, int n);
 void lanes_gather(const Tensor *t, int n, const int64_t *at, Lane *out);
 void lanes_store(Tensor *t, int64_t at, int n, const Lane *v);
 
-// ---- interp_maps.c --------------------------------------------------------------------------------
+// ---- interp_maps.c ------------------------------------------------------------------------------
 
-// Runs a primitive map on n lanes: `from` is the element type of the operands (of x for where), `to` of the
-// result; index counts as i64. False: not a primitive for these types, or an integer division by zero (then
-// *by_zero is set). Lanes up to the next multiple of 8 may be written too, as by lanes_round.
-bool map_lanes(enum OpCode code, DType from, DType to, int n, Lane *out, const Lane *const *x, bool *by_zero);
+// Runs a primitive map on n lanes: `from` is the element type of the operands (of x for where),
+// `to` of the result; index counts as i64. False: not a primitive for these types, or an integer
+// division by zero (then *by_zero is set). Lanes up to the next multiple of 8 may be written too,
+// as by lanes_round.
+bool map_lanes(enum OpCode code, DType from, DType to, int n, Lane *out, const Lane *const *x,
+               bool *by_zero);
 // Rounds floats, or wraps integers, to an element type.
 void lanes_round(DType t, int n, Lane *v);
 
-// ---- interp_complex.c -----------------------------------------------------------------------------
+// ---- interp_complex.c ---------------------------------------------------------------------------
 
 // map_lanes where an operand or the result is complex. False: not a primitive for these types.
 bool complex_lanes(enum OpCode code, DType from, DType to, int n, Lane *out, const Lane *const *x);

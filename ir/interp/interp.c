@@ -1,6 +1,7 @@
-// The interpreter: runs a module, or single operations, on concrete tensors. Slow and obvious; what it
-// gives is what an operation means. Used for constant folding, `pdcc run --target interp`, `pdcc verify`
-// and tests. An operation runs by its `interpret` hook, or else by running what op_define builds for it.
+// The interpreter: runs a module, or single operations, on concrete tensors. Slow and obvious; what
+// it gives is what an operation means. Used for constant folding, `pdcc run --target interp`, `pdcc
+// verify` and tests. An operation runs by its `interpret` hook, or else by running what op_define
+// builds for it.
 #include "ir/interp/interp.h"
 #include "ir/build/build.h"
 #include "ir/define/define.h"
@@ -15,12 +16,12 @@ enum { MAX_EXPANSIONS = 64, TIDY_BYTES = 1 << 23 };
 typedef struct Expansion {
 	Block *block;
 	int nstandin;
-	const Value **from;   // what the operation reads
-	Value **standins;     // its stand-ins, arguments of the block
+	const Value **from; // what the operation reads
+	Value **standins;   // its stand-ins, arguments of the block
 	Value **results;
 } Expansion;
 
-// ---- values -----------------------------------------------------------------------------------------
+// ---- values -------------------------------------------------------------------------------------
 
 Interp *interp_new(Context *c, Arena *scratch)
 {
@@ -68,7 +69,8 @@ bool interp_error(const Interp *in, const Op *op, const char *fmt, ...)
 Cell *interp_cell(Interp *in, const Value *v)
 {
 	int i = pointer_map_index(&in->index, v);
-	if (i < 0 && v->def && (v->def->code == OP_BUILTIN_CONSTANT || v->def->code == OP_BUILTIN_GET_PARAMETER)) {
+	if (i < 0 && v->def &&
+	    (v->def->code == OP_BUILTIN_CONSTANT || v->def->code == OP_BUILTIN_GET_PARAMETER)) {
 		if (!interp_op(in, v->def))
 			return NULL;
 		i = pointer_map_index(&in->index, v);
@@ -132,7 +134,7 @@ Tensor *interp_result(Interp *in, const Op *op, int i)
 	return t;
 }
 
-// ---- sizes ----------------------------------------------------------------------------------------------
+// ---- sizes --------------------------------------------------------------------------------------
 
 static SymValue *find_sym(const Interp *in, const Dim *sym)
 {
@@ -146,9 +148,9 @@ static SymValue *find_sym(const Interp *in, const Dim *sym)
 typedef struct Lookup {
 	const Interp *in;
 	const Dim *missing;
-	const Dim *trial;      // a symbol that is tried out
+	const Dim *trial; // a symbol that is tried out
 	int64_t trial_value;
-	bool several;          // more than one is missing
+	bool several; // more than one is missing
 } Lookup;
 
 static int64_t lookup_sym(const Dim *sym, void *arg)
@@ -203,7 +205,8 @@ void interp_bind_dim(Interp *in, const Dim *sym, int64_t v)
 	set_sym(in, sym, v, NULL);
 }
 
-// The value of the one missing symbol that makes d equal `value`: d is linear in it, or there is none.
+// The value of the one missing symbol that makes d equal `value`: d is linear in it, or there is
+// none.
 static bool solve_sym(Interp *in, const Dim *d, const Dim *sym, int64_t value, int64_t *out)
 {
 	Lookup l = {.in = in, .trial = sym, .trial_value = 1};
@@ -246,8 +249,8 @@ bool interp_found_dim(Interp *in, const Op *op, const Dim *d, int64_t value)
 	if (match_dim(in, op, d, value) == 1)
 		return true;
 	int64_t have = interp_dim(in, d);
-	return interp_error(in, op, "the size %s is %lld here, not %lld", dim_text(in, d), (long long)value,
-	                    (long long)have);
+	return interp_error(in, op, "the size %s is %lld here, not %lld", dim_text(in, d),
+	                    (long long)value, (long long)have);
 }
 
 static const char *shape_text(const Interp *in, const Tensor *t)
@@ -276,14 +279,15 @@ bool interp_found_dims(Interp *in, const Op *op, const Value *v)
 	if (type->kind != TY_TENSOR || !t)
 		return true;
 	if (t->rank != type->rank || t->dtype != type->dtype)
-		return interp_error(in, op, "%s where the type is %s", shape_text(in, t), type_text(in, type));
+		return interp_error(in, op, "%s where the type is %s", shape_text(in, t),
+		                    type_text(in, type));
 	for (int d = 0; d < t->rank; d++)
 		if (!interp_found_dim(in, op, type->dims[d], t->dims[d]))
 			return false;
 	return true;
 }
 
-// ---- capacities -------------------------------------------------------------------------------------
+// ---- capacities ---------------------------------------------------------------------------------
 
 enum { FIRST_CAPACITY = 16, LAST_CAPACITY = 1 << 24 };
 
@@ -315,7 +319,7 @@ bool interp_no_room(Interp *in, const Op *op, const Dim *size, int64_t need)
 	return false;
 }
 
-// ---- feeds and fetches ------------------------------------------------------------------------------
+// ---- feeds and fetches --------------------------------------------------------------------------
 
 static NamedFeed *find_feed(const Interp *in, const char *name)
 {
@@ -369,36 +373,43 @@ int interp_fetch_length(const Interp *in, int col)
 
 Tensor *interp_fetch_element(Interp *in, int col, int i)
 {
-	return i >= 0 && i < interp_fetch_length(in, col) ? in->fetches[col].list->items[i].tensor : NULL;
+	return i >= 0 && i < interp_fetch_length(in, col) ? in->fetches[col].list->items[i].tensor
+	                                                  : NULL;
 }
 
 static bool feed_mismatch(Interp *in, const Op *op, const Tensor *t)
 {
-	return interp_error(in, op, "input '%s' is %s; the model needs %s", op_str(op, "name", "?"), shape_text(in, t),
-	                    type_text(in, op->results[0].type));
+	return interp_error(in, op, "input '%s' is %s; the model needs %s", op_str(op, "name", "?"),
+	                    shape_text(in, t), type_text(in, op->results[0].type));
 }
 
 static bool feed_missing(Interp *in, const Op *op)
 {
 	const char *name = op_str(op, "name", "");
-	return interp_error(in, op, find_feed(in, name) ? "input '%s' is one tensor, several are given" :
-	                                                  "input '%s' is not given", name);
+	return interp_error(in, op,
+	                    find_feed(in, name) ? "input '%s' is one tensor, several are given"
+	                                        : "input '%s' is not given",
+	                    name);
 }
 
-// The offsets of a LoD level of a fed tensor; without LoD its rows are one sequence. NULL after a diagnostic.
+// The offsets of a LoD level of a fed tensor; without LoD its rows are one sequence. NULL after a
+// diagnostic.
 static Tensor *feed_offsets(Interp *in, const Op *op, const Tensor *t)
 {
 	int64_t level = op_int(op, "level", 0), levels = op_int(op, "levels", 1), n = 2;
 	if (t->nlod && t->nlod != levels) {
-		interp_error(in, op, "input '%s' has %d levels of LoD; the model needs %lld", op_str(op, "name", "?"), t->nlod,
-		             (long long)levels);
+		interp_error(in, op, "input '%s' has %d levels of LoD; the model needs %lld",
+		             op_str(op, "name", "?"), t->nlod, (long long)levels);
 		return NULL;
 	}
 	if (t->nlod)
 		n = (int64_t)t->lod_len[level];
 	Tensor *offsets = tensor_new(in->temp, DT_I64, 1, &n);
 	for (int64_t i = 0; offsets && i < n; i++)
-		tensor_set_i(offsets, i, t->nlod ? t->lod[level][i] : i && level + 1 == levels && t->rank ? t->dims[0] : i);
+		tensor_set_i(offsets, i,
+		             t->nlod                               ? t->lod[level][i]
+		             : i && level + 1 == levels && t->rank ? t->dims[0]
+		                                                   : i);
 	return offsets;
 }
 
@@ -490,7 +501,8 @@ bool interpret_hook_feed(Interp *in, Op *op)
 // Offsets become a level of LoD of the tensor that was fetched before.
 static bool fetch_offsets(Interp *in, const Op *op, const Tensor *offsets)
 {
-	int64_t col = op_int(op, "lod_of", 0), level = op_int(op, "level", 0), levels = op_int(op, "levels", 1);
+	int64_t col = op_int(op, "lod_of", 0), level = op_int(op, "level", 0),
+			levels = op_int(op, "levels", 1);
 	Cell *c = col >= 0 && col < in->nfetch ? &in->fetches[col] : NULL;
 	if (!c || !c->tensor || !offsets || level < 0 || level >= levels || levels > MAX_RANK)
 		return interp_error(in, op, "no tensor in column %lld takes these offsets", (long long)col);
@@ -534,7 +546,7 @@ bool interpret_hook_fetch(Interp *in, Op *op)
 	return true;
 }
 
-// ---- parameters, constants, lists -----------------------------------------------------------------------
+// ---- parameters, constants, lists ---------------------------------------------------------------
 
 bool interpret_hook_get_parameter(Interp *in, Op *op)
 {
@@ -593,7 +605,7 @@ bool interpret_hook_slice_list(Interp *in, Op *op)
 	return true;
 }
 
-// ---- operations -----------------------------------------------------------------------------------------
+// ---- operations ---------------------------------------------------------------------------------
 
 static Value *add_standin(Interp *in, Expansion *x, Value *v)
 {
@@ -606,7 +618,8 @@ static Value *add_standin(Interp *in, Expansion *x, Value *v)
 	return s;
 }
 
-// Clones what op reads and op itself onto stand-ins, so that no use of the program's values is added.
+// Clones what op reads and op itself onto stand-ins, so that no use of the program's values is
+// added.
 static Op *clone_on_standins(Interp *in, Expansion *x, const Op *op)
 {
 	ValueMap *map = value_map_new(in->ctx->arena);
@@ -618,7 +631,7 @@ static Op *clone_on_standins(Interp *in, Expansion *x, const Op *op)
 	x->from = NEW_ARRAY(in->ctx->arena, (size_t)count + 1, const Value *);
 	x->standins = NEW_ARRAY(in->ctx->arena, (size_t)count + 1, Value *);
 	for (int i = 0; i < op->noperand; i++) {
-		Value *v = op_operand(op, i), *const *list;
+		Value *v = op_operand(op, i), *const * list;
 		int n = v ? op_operand_list(op, i, &list) : 0;
 		if (v && value_map_get(map, v) != v)
 			continue;
@@ -724,8 +737,8 @@ static bool is_view(const Op *op)
 {
 	const Value *x = op_operand(op, 0);
 	const Type *t = op->nresult == 1 ? op->results[0].type : NULL;
-	return (op->info->traits & TRAIT_VIEW) && t && t->kind == TY_TENSOR && x && x->type->kind == TY_TENSOR &&
-	       t->dtype == x->type->dtype;
+	return (op->info->traits & TRAIT_VIEW) && t && t->kind == TY_TENSOR && x &&
+	       x->type->kind == TY_TENSOR && t->dtype == x->type->dtype;
 }
 
 bool interp_op(Interp *in, Op *op)
@@ -735,7 +748,9 @@ bool interp_op(Interp *in, Op *op)
 	if (in->depth == MAX_EXPANSIONS)
 		return interp_error(in, op, "definitions or regions are nested too deep");
 	in->depth++;
-	bool ok = op_functions(op)->interpret ? op_functions(op)->interpret(in, op) : is_view(op) ? run_view(in, op) : run_expansion(in, op);
+	bool ok = op_functions(op)->interpret ? op_functions(op)->interpret(in, op)
+	          : is_view(op)               ? run_view(in, op)
+	                                      : run_expansion(in, op);
 	in->depth--;
 	if (!ok)
 		return false;

@@ -1,4 +1,5 @@
-// Interpreter hooks of tensor arrays, of the memory that lowering puts them into, and of pd.assert. Arrays are values: what changes one copies its list.
+// Interpreter hooks of tensor arrays, of the memory that lowering puts them into, and of pd.assert.
+// Arrays are values: what changes one copies its list.
 #include "ir/interp/hooks.h"
 #include "ir/interp/interp.h"
 
@@ -96,10 +97,11 @@ bool interpret_hook_array_slice(Interp *in, Op *op)
 	return true;
 }
 
-// ---- an array as one tensor -----------------------------------------------------------------------------
+// ---- an array as one tensor ---------------------------------------------------------------------
 
 // Dims of the result; false after a diagnostic.
-static bool joined_dims(Interp *in, const Op *op, const CellList *l, int axis, bool stack, Tensor *shape)
+static bool joined_dims(Interp *in, const Op *op, const CellList *l, int axis, bool stack,
+                        Tensor *shape)
 {
 	const Tensor *first = l->n ? l->items[0].tensor : NULL;
 	if (!l->n)
@@ -168,7 +170,7 @@ bool interpret_hook_array_to_tensor(Interp *in, Op *op)
 	return interp_found_dims(in, op, &op->results[0]) && interp_found_dims(in, op, &op->results[1]);
 }
 
-// ---- bounded memory -----------------------------------------------------------------------------------------
+// ---- bounded memory -----------------------------------------------------------------------------
 
 bool interpret_hook_loop_capacity(Interp *in, Op *op)
 {
@@ -204,7 +206,8 @@ bool interpret_hook_loop_update(Interp *in, Op *op)
 	if (i >= data->dims[0])
 		return interp_no_room(in, op, type->dims[0], i < INT64_MAX ? i + 1 : i);
 	if (tensor_numel(x) > slice)
-		return interp_no_room(in, op, type->rank == 2 ? type->dims[1] : type_numel(op->ctx, type), tensor_numel(x));
+		return interp_no_room(in, op, type->rank == 2 ? type->dims[1] : type_numel(op->ctx, type),
+		                      tensor_numel(x));
 	Tensor *out = tensor_new(interp_arena(in), data->dtype, data->rank, data->dims);
 	if (!out)
 		return interp_error(in, op, "the result is too large");
@@ -239,13 +242,14 @@ bool interpret_hook_loop_prefix(Interp *in, Op *op)
 	return true;
 }
 
-// ---- arrays that are fed and fetched as tensors ---------------------------------------------------------------
+// ---- arrays that are fed and fetched as tensors -------------------------------------------------
 
 // Dims of every element, a row each.
 static Tensor *feed_sizes(Interp *in, const CellList *elements)
 {
 	const Tensor *first = elements->n ? elements->items[0].tensor : NULL;
-	Tensor *out = tensor_new(interp_arena(in), DT_I64, 2, (const int64_t[]){elements->n, first ? first->rank : 0});
+	Tensor *out = tensor_new(interp_arena(in), DT_I64, 2,
+	                         (const int64_t[]){elements->n, first ? first->rank : 0});
 	for (int i = 0; out && i < elements->n; i++) {
 		const Tensor *t = elements->items[i].tensor;
 		for (int d = 0; d < t->rank && t->rank == first->rank; d++)
@@ -266,7 +270,9 @@ static Tensor *feed_data(Interp *in, const CellList *elements, bool flat)
 	dims[1] = slice;
 	for (int d = 0; !flat && first && d < rank && d + 1 < MAX_RANK; d++)
 		dims[1 + d] = first->dims[d];
-	Tensor *out = rank < MAX_RANK ? tensor_new(interp_arena(in), first ? first->dtype : DT_F32, 1 + rank, dims) : NULL;
+	Tensor *out = rank < MAX_RANK
+	                  ? tensor_new(interp_arena(in), first ? first->dtype : DT_F32, 1 + rank, dims)
+	                  : NULL;
 	for (int i = 0; out && i < elements->n; i++) {
 		const Tensor *t = elements->items[i].tensor;
 		if (t->dtype == out->dtype && (flat || tensor_numel(t) == tensor_numel(first)))
@@ -281,12 +287,16 @@ Tensor *interp_feed_part(Interp *in, const Op *op, const CellList *elements)
 	for (int i = 1; i < elements->n; i++) {
 		const Tensor *t = elements->items[i].tensor, *first = elements->items[0].tensor;
 		bool same = t->dtype == first->dtype && t->rank == first->rank;
-		if (strcmp(part, "data") ? !same : !same || memcmp(t->dims, first->dims, sizeof *t->dims * (size_t)t->rank)) {
-			interp_error(in, op, "element %d of input '%s' does not go with the first", i, op_str(op, "name", ""));
+		if (strcmp(part, "data")
+		        ? !same
+		        : !same || memcmp(t->dims, first->dims, sizeof *t->dims * (size_t)t->rank)) {
+			interp_error(in, op, "element %d of input '%s' does not go with the first", i,
+			             op_str(op, "name", ""));
 			return NULL;
 		}
 	}
-	Tensor *t = strcmp(part, "sizes") ? feed_data(in, elements, !strcmp(part, "flat")) : feed_sizes(in, elements);
+	Tensor *t = strcmp(part, "sizes") ? feed_data(in, elements, !strcmp(part, "flat"))
+	                                  : feed_sizes(in, elements);
 	if (!t)
 		interp_error(in, op, "the array is too large");
 	return t;
@@ -343,7 +353,7 @@ bool interp_fetch_part(Interp *in, Op *op, Cell *fetched)
 	return true;
 }
 
-// ---- checks -----------------------------------------------------------------------------------------------
+// ---- checks -------------------------------------------------------------------------------------
 
 bool interpret_hook_assert(Interp *in, Op *op)
 {

@@ -1,5 +1,5 @@
-// Interpreter hook of kernel.attention: a row of scores at a time, sums in double. The keys of a split kernel are divided
-// evenly here; what its results make together does not depend on that.
+// Interpreter hook of kernel.attention: a row of scores at a time, sums in double. The keys of a
+// split kernel are divided evenly here; what its results make together does not depend on that.
 #include "ir/infer/attention.h"
 #include "ir/interp/hooks.h"
 
@@ -24,7 +24,8 @@ static bool domain_open(Attention *a, int region)
 {
 	Domain *d = &a->region[region];
 	const Type *t = attention_domain(a->op, region);
-	*d = (Domain){.rank = t->rank, .first = region == ATTENTION_SCORE || region == ATTENTION_EPILOGUE};
+	*d = (Domain){.rank = t->rank,
+	              .first = region == ATTENTION_SCORE || region == ATTENTION_EPILOGUE};
 	for (int i = 0; i < t->rank; i++)
 		if (!interp_size(a->in, a->op, t->dims[i], &d->dims[i]))
 			return false;
@@ -32,7 +33,8 @@ static bool domain_open(Attention *a, int region)
 	return d->program != NULL;
 }
 
-// The region's elements from position `at` on, as f32; acc: what its first argument is for each of them, or NULL.
+// The region's elements from position `at` on, as f32; acc: what its first argument is for each of
+// them, or NULL.
 static bool domain_run(const Domain *d, int64_t at, int64_t n, const double *acc, double *out)
 {
 	for (int64_t done = 0; done < n; done += STRIP) {
@@ -48,7 +50,8 @@ static bool domain_run(const Domain *d, int64_t at, int64_t n, const double *acc
 	return true;
 }
 
-// Gives the logarithm of the sum of exponentials. In a part of the keys, all may be hidden: then the weights are 0.
+// Gives the logarithm of the sum of exponentials. In a part of the keys, all may be hidden: then
+// the weights are 0.
 static double scores_to_weights(int64_t n, double *row, bool part)
 {
 	double max = -INFINITY, sum = 0;
@@ -82,7 +85,8 @@ static int64_t row_begins(const Attention *a, int64_t part, int64_t batch, int64
 // What the keys of a part make of a row; all of them without parts. The row's scores are there.
 static bool part_run(const Attention *a, int64_t part, int64_t batch, int64_t r, Tensor *const *out)
 {
-	const int64_t each = (a->keys + a->split - 1) / a->split, low = part * each < a->keys ? part * each : a->keys;
+	const int64_t each = (a->keys + a->split - 1) / a->split,
+				  low = part * each < a->keys ? part * each : a->keys;
 	const int64_t end = low + each < a->keys ? low + each : a->keys;
 	const double all = scores_to_weights(end - low, a->scores + low, a->split > 1);
 	for (int64_t c = 0; c < a->columns; c++) {

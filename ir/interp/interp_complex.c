@@ -1,19 +1,19 @@
-// Primitive maps on strips of complex numbers, with the formulas of Paddle's complex type: computed in double and rounded
-// at the end. Called by interp_maps.c and interp_strip.c.
+// Primitive maps on strips of complex numbers, with the formulas of Paddle's complex type: computed
+// in double and rounded at the end. Called by interp_maps.c and interp_strip.c.
 #include "ir/interp/hooks.h"
 
 #include <math.h>
 
-#define EACH(real, imaginary)                                                                                         \
-	for (int l = 0; l < n; l++) {                                                                                     \
-		const double re = (real), im = (imaginary);                                                                   \
-		out[l].f = re;                                                                                                \
-		out[COMPLEX_IM + l].f = im;                                                                                   \
-	}                                                                                                                 \
+#define EACH(real, imaginary)                       \
+	for (int l = 0; l < n; l++) {                   \
+		const double re = (real), im = (imaginary); \
+		out[l].f = re;                              \
+		out[COMPLEX_IM + l].f = im;                 \
+	}                                               \
 	break
-#define TRUTH(expr)                                                                                                   \
-	for (int l = 0; l < n; l++)                                                                                       \
-		out[l].i = (expr);                                                                                            \
+#define TRUTH(expr)             \
+	for (int l = 0; l < n; l++) \
+		out[l].i = (expr);      \
 	return true
 #define A x[0][l].f
 #define A_IM x[0][COMPLEX_IM + l].f
@@ -51,28 +51,19 @@ bool complex_lanes(enum OpCode code, DType from, DType to, int n, Lane *out, con
 		return true;
 	}
 	switch (code) {
-	case OP_PD_CAST:
-		EACH(!real || dtype_is_float(from) ? A : (double)x[0][l].i, real ? 0 : A_IM);
-	case OP_PD_COMPLEX:
-		EACH(A, B);
-	case OP_PD_ADD:
-		EACH(A + B, A_IM + B_IM);
-	case OP_PD_SUBTRACT:
-		EACH(A - B, A_IM - B_IM);
-	case OP_PD_MULTIPLY:
-		EACH(A * B - A_IM * B_IM, A * B_IM + A_IM * B);
+	case OP_PD_CAST: EACH(!real || dtype_is_float(from) ? A : (double)x[0][l].i, real ? 0 : A_IM);
+	case OP_PD_COMPLEX: EACH(A, B);
+	case OP_PD_ADD: EACH(A + B, A_IM + B_IM);
+	case OP_PD_SUBTRACT: EACH(A - B, A_IM - B_IM);
+	case OP_PD_MULTIPLY: EACH(A * B - A_IM * B_IM, A * B_IM + A_IM * B);
 	case OP_PD_DIVIDE:
-		EACH((A * B + A_IM * B_IM) / (B * B + B_IM * B_IM), (A_IM * B - A * B_IM) / (B * B + B_IM * B_IM));
-	case OP_PD_NEGATIVE:
-		EACH(-A, -A_IM);
-	case OP_PD_WHERE:
-		EACH(x[0][l].i ? B : x[2][l].f, x[0][l].i ? B_IM : x[2][COMPLEX_IM + l].f);
-	case OP_PD_EQUAL:
-		TRUTH(A == B && A_IM == B_IM);
-	case OP_PD_NOT_EQUAL:
-		TRUTH(A != B || A_IM != B_IM);
-	default:
-		return false;
+		EACH((A * B + A_IM * B_IM) / (B * B + B_IM * B_IM),
+		     (A_IM * B - A * B_IM) / (B * B + B_IM * B_IM));
+	case OP_PD_NEGATIVE: EACH(-A, -A_IM);
+	case OP_PD_WHERE: EACH(x[0][l].i ? B : x[2][l].f, x[0][l].i ? B_IM : x[2][COMPLEX_IM + l].f);
+	case OP_PD_EQUAL: TRUTH(A == B && A_IM == B_IM);
+	case OP_PD_NOT_EQUAL: TRUTH(A != B || A_IM != B_IM);
+	default: return false;
 	}
 	lanes_round(dtype_part(to), n, out);
 	lanes_round(dtype_part(to), n, out + COMPLEX_IM);
@@ -83,8 +74,9 @@ void complex_gather(const Tensor *t, int n, const int64_t *at, Lane *out)
 {
 	for (int l = 0; l < n; l++)
 		for (int part = 0; part < 2; part++)
-			out[part * COMPLEX_IM + l].f = t->dtype == DT_C64 ? ((const float *)t->data)[2 * at[l] + part]
-			                                                  : ((const double *)t->data)[2 * at[l] + part];
+			out[part * COMPLEX_IM + l].f = t->dtype == DT_C64
+			                                   ? ((const float *)t->data)[2 * at[l] + part]
+			                                   : ((const double *)t->data)[2 * at[l] + part];
 }
 
 void complex_store(Tensor *t, int64_t at, int n, const Lane *v)

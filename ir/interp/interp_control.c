@@ -2,7 +2,7 @@
 #include "ir/interp/hooks.h"
 #include "ir/interp/interp.h"
 
-// ---- regions ------------------------------------------------------------------------------------------
+// ---- regions ------------------------------------------------------------------------------------
 
 // Binds a block's arguments; all values are read before any is written (a branch may swap them).
 static bool enter_block(Interp *in, const Op *from, const Block *b, int n, const Cell *cells)
@@ -23,7 +23,8 @@ static bool enter_block(Interp *in, const Op *from, const Block *b, int n, const
 static bool read_cells(Interp *in, const Op *op, int first, int n, Cell *out)
 {
 	for (int i = 0; i < n; i++) {
-		const Cell *c = op_operand(op, first + i) ? interp_cell(in, op_operand(op, first + i)) : NULL;
+		const Cell *c = op_operand(op, first + i) ? interp_cell(in, op_operand(op, first + i))
+		                                          : NULL;
 		if (!c)
 			return interp_error(in, op, "operand %d has no value", first + i);
 		out[i] = *c;
@@ -70,10 +71,12 @@ static bool is_branch(const Op *op)
 
 static bool too_many_rounds(Interp *in, const Op *op, int64_t limit)
 {
-	return interp_error(in, op, "the loop takes more than %lld rounds (--max-trip)", (long long)limit);
+	return interp_error(in, op, "the loop takes more than %lld rounds (--max-trip)",
+	                    (long long)limit);
 }
 
-// Counts a branch to `to`: a way back is one more round, any other way to the head begins the loop anew.
+// Counts a branch to `to`: a way back is one more round, any other way to the head begins the loop
+// anew.
 static bool count_round(Interp *in, PointerMap *rounds, const Op *branch, const Block *to)
 {
 	int64_t limit = op_int(branch, "max_trip", 0);
@@ -115,7 +118,8 @@ const Op *interp_region(Interp *in, const Region *r, int narg, const Cell *args)
 		}
 		const Succ *s = &end->succs[which];
 		Cell *cells = NEW_ARRAY(interp_arena(in), s->count + 1, Cell);
-		if (!count_round(in, &rounds, end, s->block) || !read_cells(in, end, (int)s->first, (int)s->count, cells) ||
+		if (!count_round(in, &rounds, end, s->block) ||
+		    !read_cells(in, end, (int)s->first, (int)s->count, cells) ||
 		    !enter_block(in, end, s->block, (int)s->count, cells))
 			return NULL;
 		b = s->block;
@@ -123,7 +127,7 @@ const Op *interp_region(Interp *in, const Region *r, int narg, const Cell *args)
 	}
 }
 
-// ---- structured operations -------------------------------------------------------------------------
+// ---- structured operations ----------------------------------------------------------------------
 
 bool interpret_hook_if(Interp *in, Op *op)
 {
@@ -164,7 +168,8 @@ static bool run_rounds(Interp *in, const Op *op, LoopFrame *f)
 		const Op *end = interp_region(in, &op->regions[0], f->n, f->vars);
 		if (!end || !read_whole(in, end, 0, &go_on))
 			return false;
-		// The values that the condition passes on; a condition that passes none keeps the variables.
+		// The values that the condition passes on; a condition that passes none keeps the
+		// variables.
 		if (end->noperand == f->n + 1 && !read_cells(in, end, 1, f->n, f->vars))
 			return false;
 		if (!go_on)
@@ -172,7 +177,8 @@ static bool run_rounds(Interp *in, const Op *op, LoopFrame *f)
 		if (in->max_trip && round >= in->max_trip)
 			return too_many_rounds(in, op, in->max_trip);
 		end = interp_region(in, &op->regions[1], f->n, f->vars);
-		if (!end || (end->noperand != f->n && !interp_error(in, op, "the body yields %d values", end->noperand)))
+		if (!end || (end->noperand != f->n &&
+		             !interp_error(in, op, "the body yields %d values", end->noperand)))
 			return false;
 		if (!read_cells(in, end, 0, f->n, f->vars))
 			return false;
@@ -195,7 +201,8 @@ bool interpret_hook_while(Interp *in, Op *op)
 	int n = op->noperand + (op->nregion > 2);
 	if (op->nregion < 2 || op->nresult != n)
 		return interp_error(in, op, "the loop is malformed");
-	LoopFrame f = {.outer = in->loops, .n = n, .vars = NEW_ARRAY(interp_arena(in), (size_t)n + 1, Cell)};
+	LoopFrame f = {
+		.outer = in->loops, .n = n, .vars = NEW_ARRAY(interp_arena(in), (size_t)n + 1, Cell)};
 	if (!enter_loop(in, op, &f))
 		return false;
 	in->loops = &f;
@@ -208,7 +215,7 @@ bool interpret_hook_while(Interp *in, Op *op)
 	return true;
 }
 
-// ---- stacks -------------------------------------------------------------------------------------------
+// ---- stacks -------------------------------------------------------------------------------------
 
 static CellList *read_stack(Interp *in, const Op *op)
 {

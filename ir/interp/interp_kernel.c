@@ -1,12 +1,13 @@
 // Interpreter hooks of the kernel dialect: what the templates compute, in plain loops. Products are
-// accumulated in double and rounded to f32 before the epilogue. Layout changes only move bytes; they run at
-// compile time over whole models, so they are the one part of the interpreter that has to be fast.
+// accumulated in double and rounded to f32 before the epilogue. Layout changes only move bytes;
+// they run at compile time over whole models, so they are the one part of the interpreter that has
+// to be fast.
 #include "ir/interp/hooks.h"
 
 #include <math.h>
 #include <string.h>
 
-// ---- epilogues ------------------------------------------------------------------------------------
+// ---- epilogues ----------------------------------------------------------------------------------
 
 // The elements of a kernel's result, on their way through its epilogue.
 typedef struct Sink {
@@ -17,7 +18,8 @@ typedef struct Sink {
 
 static bool check_f32(Interp *in, const Op *op, const Tensor *t)
 {
-	return t->dtype == DT_F32 || interp_error(in, op, "the kernel is for f32, not %s", dtype_name(t->dtype));
+	return t->dtype == DT_F32 ||
+	       interp_error(in, op, "the kernel is for f32, not %s", dtype_name(t->dtype));
 }
 
 // The elements as f32: as they lie, or a copy.
@@ -74,23 +76,30 @@ static bool sink_put(Sink *s, int64_t at, int64_t n, const double *acc)
 	return true;
 }
 
-// ---- matrix products --------------------------------------------------------------------------------
+// ---- matrix products ----------------------------------------------------------------------------
 
 typedef struct Gemm {
 	int64_t batch, m, n, k, nr, panels;
 	bool shared; // one b for all batches
 } Gemm;
 
-static bool gemm_sizes(Interp *in, const Op *op, const Tensor *a, const Tensor *b, const Tensor *out, Gemm *g)
+static bool gemm_sizes(Interp *in, const Op *op, const Tensor *a, const Tensor *b,
+                       const Tensor *out, Gemm *g)
 {
 	if (a->rank < 2 || b->rank < 3 || out->rank != a->rank)
 		return interp_error(in, op, "operands of rank %d and %d", a->rank, b->rank);
-	*g = (Gemm){.batch = 1, .m = a->dims[a->rank - 2], .n = out->dims[out->rank - 1], .k = a->dims[a->rank - 1],
-	            .nr = b->dims[b->rank - 1], .panels = b->dims[b->rank - 3], .shared = b->rank == 3};
+	*g = (Gemm){.batch = 1,
+	            .m = a->dims[a->rank - 2],
+	            .n = out->dims[out->rank - 1],
+	            .k = a->dims[a->rank - 1],
+	            .nr = b->dims[b->rank - 1],
+	            .panels = b->dims[b->rank - 3],
+	            .shared = b->rank == 3};
 	for (int d = 0; d < a->rank - 2; d++)
 		g->batch *= a->dims[d];
 	int64_t need = g->panels * g->k * g->nr * (g->shared ? 1 : g->batch);
-	if (g->panels * g->nr < g->n || tensor_numel(b) != need || tensor_numel(out) != g->batch * g->m * g->n)
+	if (g->panels * g->nr < g->n || tensor_numel(b) != need ||
+	    tensor_numel(out) != g->batch * g->m * g->n)
 		return interp_error(in, op, "the operands do not fit together");
 	return true;
 }
@@ -127,7 +136,8 @@ bool interpret_hook_kernel_gemm(Interp *in, Op *op)
 	return true;
 }
 
-// The first element of the matrix of `t` that serves matrix `at` of the result; batch dims broadcast.
+// The first element of the matrix of `t` that serves matrix `at` of the result; batch dims
+// broadcast.
 static int64_t matrix_begin(const Tensor *t, const Tensor *out, int64_t at)
 {
 	int64_t begin = 0, stride = t->dims[t->rank - 2] * t->dims[t->rank - 1];
@@ -147,19 +157,24 @@ bool interpret_hook_kernel_matmul(Interp *in, Op *op)
 	if (!a || !b || !sink_open(in, op, 0, &s))
 		return false;
 	const bool ta = op_bool(op, "transpose_a", false), tb = op_bool(op, "transpose_b", false);
-	const int64_t m = s.out->dims[s.out->rank - 2], n = s.out->dims[s.out->rank - 1], k = a->dims[a->rank - (ta ? 2 : 1)];
-	const int64_t split = op_int(op, "split", 1), rows = tensor_numel(s.out) / (n ? n : 1), part = (k + split - 1) / split;
+	const int64_t m = s.out->dims[s.out->rank - 2], n = s.out->dims[s.out->rank - 1],
+				  k = a->dims[a->rank - (ta ? 2 : 1)];
+	const int64_t split = op_int(op, "split", 1), rows = tensor_numel(s.out) / (n ? n : 1),
+				  part = (k + split - 1) / split;
 	const int64_t depth = b->dims[b->rank - (tb ? 1 : 2)];
 	if (depth != k)
 		return interp_error(in, op, "%lld columns times %lld rows", (long long)k, (long long)depth);
 	double *acc = NEW_ARRAY(interp_arena(in), (size_t)n + 1, double);
 	for (int64_t row = 0; s.epilogue && row < rows; row++) {
-		const int64_t begin = row / (rows / split) * part, end = begin + part < k ? begin + part : k;
-		const int64_t x = matrix_begin(a, s.out, row / m) + row % m * (ta ? 1 : k), y = matrix_begin(b, s.out, row / m);
+		const int64_t begin = row / (rows / split) * part,
+					  end = begin + part < k ? begin + part : k;
+		const int64_t x = matrix_begin(a, s.out, row / m) + row % m * (ta ? 1 : k),
+					  y = matrix_begin(b, s.out, row / m);
 		for (int64_t j = 0; j < n; j++) {
 			acc[j] = 0;
 			for (int64_t i = begin; i < end; i++)
-				acc[j] += tensor_get_f(a, x + i * (ta ? m : 1)) * tensor_get_f(b, y + (tb ? j * k + i : i * n + j));
+				acc[j] += tensor_get_f(a, x + i * (ta ? m : 1)) *
+				          tensor_get_f(b, y + (tb ? j * k + i : i * n + j));
 		}
 		if (!sink_put(&s, row * n, n, acc))
 			return false;
@@ -167,7 +182,7 @@ bool interpret_hook_kernel_matmul(Interp *in, Op *op)
 	return true;
 }
 
-// ---- convolutions -----------------------------------------------------------------------------------
+// ---- convolutions -------------------------------------------------------------------------------
 
 typedef struct Window {
 	int64_t strides[2], paddings[4], dilations[2];
@@ -175,41 +190,47 @@ typedef struct Window {
 	int64_t b;                       // channels in a block of x; 1 when x is plain
 	int64_t lanes;                   // channels in a block of the result; 1 when it is plain
 	int64_t kh, kw, q;               // w: window, output channels side by side
-	int64_t rows;                    // of w, one for each output channel, blocked as x is; 0: w is packed
-	int64_t groups, share;           // share: output channels of a group; of one channel when depthwise
-	int64_t split;                   // results side by side, each of a part of the channels
-	int64_t first, end;              // the channels of such a part, in a group
+	int64_t rows;          // of w, one for each output channel, blocked as x is; 0: w is packed
+	int64_t groups, share; // share: output channels of a group; of one channel when depthwise
+	int64_t split;         // results side by side, each of a part of the channels
+	int64_t first, end;    // the channels of such a part, in a group
 	bool depthwise;
 } Window;
 
 static bool window_attributes(Interp *in, const Op *op, Window *w)
 {
-	if (op_ints(op, "strides", w->strides, 2) != 2 || op_ints(op, "paddings", w->paddings, 4) != 4 ||
+	if (op_ints(op, "strides", w->strides, 2) != 2 ||
+	    op_ints(op, "paddings", w->paddings, 4) != 4 ||
 	    op_ints(op, "dilations", w->dilations, 2) != 2)
 		return interp_error(in, op, "strides, paddings or dilations are malformed");
 	w->groups = op_int(op, "groups", 1);
 	w->split = op->code == OP_KERNEL_CONV ? op_int(op, "split", 1) : 1;
-	return (w->groups >= 1 && w->split >= 1) || interp_error(in, op, "%lld groups", (long long)w->groups);
+	return (w->groups >= 1 && w->split >= 1) ||
+	       interp_error(in, op, "%lld groups", (long long)w->groups);
 }
 
 // Whether the filter is that of the window.
 static bool filter_fits(const Window *w, const Tensor *wt, int64_t have, int64_t made, bool plain)
 {
 	if (w->rows)
-		return wt->dims[1] == (w->channels + w->b - 1) / w->b && w->q == w->b && w->rows <= made && w->share * w->groups == made &&
+		return wt->dims[1] == (w->channels + w->b - 1) / w->b && w->q == w->b && w->rows <= made &&
+		       w->share * w->groups == made &&
 		       (w->groups == 1 || (w->channels % w->b == 0 && w->share % w->b == 0));
 	if (w->q % w->lanes || wt->dims[0] * w->q < made)
 		return false;
 	if (w->depthwise)
-		return w->b == w->q && w->b == w->lanes && w->share * have == made && (plain || w->share == 1);
+		return w->b == w->q && w->b == w->lanes && w->share * have == made &&
+		       (plain || w->share == 1);
 	return wt->dims[1] == w->channels && w->share * w->groups == made && (plain || w->groups == 1);
 }
 
-static bool window_sizes(Interp *in, const Op *op, const Tensor *x, const Tensor *wt, const Tensor *out, Window *w)
+static bool window_sizes(Interp *in, const Op *op, const Tensor *x, const Tensor *wt,
+                         const Tensor *out, Window *w)
 {
 	const int skip = w->split > 1, rank = x->rank;
 	const int64_t *d = out->dims + skip;
-	const bool plain = out->rank == 4 + skip, plain_input = plain || op_bool(op, "plain_input", false);
+	const bool plain = out->rank == 4 + skip,
+			   plain_input = plain || op_bool(op, "plain_input", false);
 	w->depthwise = op->code == OP_KERNEL_DEPTHWISE;
 	const int wrank = w->depthwise ? 4 : 5;
 	if (rank != (plain_input ? 4 : 5) || wt->rank != wrank || out->rank != (plain ? 4 : 5) + skip)
@@ -225,14 +246,15 @@ static bool window_sizes(Interp *in, const Op *op, const Tensor *x, const Tensor
 	w->rows = !plain && !w->depthwise && op_attr(op, "schedule") ? wt->dims[0] : 0;
 	const int64_t have = x->dims[1] * w->b, made = d[1] * w->lanes;
 	w->share = w->depthwise ? (have ? made / have : 0) : made / w->groups;
-	return (w->channels * w->groups <= have && d[0] == x->dims[0] && filter_fits(w, wt, have, made, plain)) ||
+	return (w->channels * w->groups <= have && d[0] == x->dims[0] &&
+	        filter_fits(w, wt, have, made, plain)) ||
 	       interp_error(in, op, "the operands do not fit together");
 }
 
-// Adds channel c at input position (h, v) under window position `tap` to the `lanes` sums of an output block
-// that starts at channel oc.
-static void conv_tap(const Window *w, const float *pixel, const float *weights, int64_t c, int64_t tap, int64_t oc,
-                     int64_t lanes, double *acc)
+// Adds channel c at input position (h, v) under window position `tap` to the `lanes` sums of an
+// output block that starts at channel oc.
+static void conv_tap(const Window *w, const float *pixel, const float *weights, int64_t c,
+                     int64_t tap, int64_t oc, int64_t lanes, double *acc)
 {
 	int64_t taps = w->kh * w->kw;
 	if (w->depthwise) {
@@ -254,8 +276,8 @@ static void conv_tap(const Window *w, const float *pixel, const float *weights, 
 }
 
 // The sums of one output position and block.
-static void conv_point(const Window *w, const float *x, const float *weights, int64_t y, int64_t at, int64_t oc,
-                       int64_t lanes, double *acc)
+static void conv_point(const Window *w, const float *x, const float *weights, int64_t y, int64_t at,
+                       int64_t oc, int64_t lanes, double *acc)
 {
 	memset(acc, 0, sizeof *acc * (size_t)lanes);
 	for (int64_t tap = 0; tap < w->kh * w->kw; tap++) {
@@ -268,9 +290,11 @@ static void conv_point(const Window *w, const float *x, const float *weights, in
 			conv_tap(w, x + oc / w->share / w->b * plane + pixel, weights, 0, tap, oc, lanes, acc);
 			continue;
 		}
-		const int64_t first = w->groups > 1 ? oc / w->share * w->channels : 0; // groups are of plain images, or of whole blocks
+		const int64_t first = w->groups > 1 ? oc / w->share * w->channels
+		                                    : 0; // groups are of plain images, or of whole blocks
 		for (int64_t c = w->first; c < w->end; c++)
-			conv_tap(w, x + (first + c) / w->b * plane + pixel + c % w->b, weights, c, tap, oc, lanes, acc);
+			conv_tap(w, x + (first + c) / w->b * plane + pixel + c % w->b, weights, c, tap, oc,
+			         lanes, acc);
 	}
 }
 
@@ -279,14 +303,16 @@ static bool conv_run(Interp *in, Op *op)
 	Tensor *x = interp_operand(in, op, 0), *wt = interp_operand(in, op, 1);
 	Sink s = {0};
 	Window w = {0};
-	if (!x || !wt || !window_attributes(in, op, &w) || !sink_open(in, op, 0, &s) || !window_sizes(in, op, x, wt, s.out, &w))
+	if (!x || !wt || !window_attributes(in, op, &w) || !sink_open(in, op, 0, &s) ||
+	    !window_sizes(in, op, x, wt, s.out, &w))
 		return false;
 	const float *pixels = floats_of(in, x), *weights = floats_of(in, wt);
 	const int64_t *d = s.out->dims + (w.split > 1), lanes = w.lanes, rows = d[0] * d[1] * d[2];
 	double *acc = NEW_ARRAY(interp_arena(in), (size_t)(d[3] * lanes) + 1, double);
 	int64_t image = x->dims[0] ? tensor_numel(x) / x->dims[0] : 0;
 	for (int64_t at = 0; at < w.split * rows && s.epilogue; at++) {
-		int64_t part = at / rows, row = at % rows, n = row / (d[1] * d[2]), oc = row / d[2] % d[1] * lanes, y = row % d[2];
+		int64_t part = at / rows, row = at % rows, n = row / (d[1] * d[2]),
+				oc = row / d[2] % d[1] * lanes, y = row % d[2];
 		w.first = part * w.channels / w.split;
 		w.end = (part + 1) * w.channels / w.split;
 		for (int64_t i = 0; i < d[3]; i++)
@@ -307,7 +333,7 @@ bool interpret_hook_kernel_depthwise(Interp *in, Op *op)
 	return conv_run(in, op);
 }
 
-// ---- softmax and layer norm ---------------------------------------------------------------------------
+// ---- softmax and layer norm ---------------------------------------------------------------------
 
 // Reads n elements from linear position `at` of the result's shape through an input region.
 static bool read_row(Program *p, const Tensor *shape, int64_t at, int64_t n, double *row)
@@ -364,7 +390,8 @@ bool interpret_hook_kernel_softmax(Interp *in, Op *op)
 }
 
 // scale and bias (NULL: none) hold n elements each.
-static void layer_norm_row(int64_t n, double epsilon, const Tensor *scale, const Tensor *bias, double *row)
+static void layer_norm_row(int64_t n, double epsilon, const Tensor *scale, const Tensor *bias,
+                           double *row)
 {
 	double mean = 0, variance = 0;
 	for (int64_t i = 0; i < n; i++)
@@ -385,8 +412,8 @@ static bool row_vector(Interp *in, const Op *op, int i, int64_t n, Tensor **out)
 	if (!op_operand(op, i))
 		return true;
 	*out = interp_operand(in, op, i);
-	return *out && (tensor_numel(*out) == n || interp_error(in, op, "operand %d must hold %lld elements", i,
-	                                                        (long long)n));
+	return *out && (tensor_numel(*out) == n ||
+	                interp_error(in, op, "operand %d must hold %lld elements", i, (long long)n));
 }
 
 bool interpret_hook_kernel_layer_norm(Interp *in, Op *op)
@@ -397,7 +424,8 @@ bool interpret_hook_kernel_layer_norm(Interp *in, Op *op)
 	if (!sink_open(in, op, 1, &s) || !s.epilogue)
 		return s.out && !s.epilogue && tensor_numel(s.out) == 0;
 	if (axes < 1 || axes > s.out->rank)
-		return interp_error(in, op, "%lld axes of a tensor of rank %d", (long long)axes, s.out->rank);
+		return interp_error(in, op, "%lld axes of a tensor of rank %d", (long long)axes,
+		                    s.out->rank);
 	for (int64_t d = s.out->rank - axes; d < s.out->rank; d++)
 		n *= s.out->dims[d];
 	Program *input = kernel_program(in, op, 0, 0, s.out->rank);
@@ -414,10 +442,10 @@ bool interpret_hook_kernel_layer_norm(Interp *in, Op *op)
 	return true;
 }
 
-// ---- layout changes -------------------------------------------------------------------------------------
+// ---- layout changes -----------------------------------------------------------------------------
 
-// All layout changes are one: `count` matrices of n rows and k columns as panels of nr rows each, transposed:
-// [n x k] as [ceil(n / nr) x k x nr].
+// All layout changes are one: `count` matrices of n rows and k columns as panels of nr rows each,
+// transposed: [n x k] as [ceil(n / nr) x k x nr].
 typedef struct Panels {
 	int64_t count, n, k, nr;
 } Panels;
@@ -430,20 +458,15 @@ static int64_t panel_count(const Panels *p)
 static void copy_element(char *to, const char *from, size_t size)
 {
 	switch (size) {
-	case 4:
-		memcpy(to, from, 4);
-		break;
-	case 8:
-		memcpy(to, from, 8);
-		break;
-	default:
-		memcpy(to, from, size);
-		break;
+	case 4: memcpy(to, from, 4); break;
+	case 8: memcpy(to, from, 8); break;
+	default: memcpy(to, from, size); break;
 	}
 }
 
 // Moves between the rows of a matrix and its panels, in tiles of columns that stay in the cache.
-static void move_panel(const Panels *p, int64_t panel, char *rows, char *packed, size_t size, bool pack)
+static void move_panel(const Panels *p, int64_t panel, char *rows, char *packed, size_t size,
+                       bool pack)
 {
 	enum { TILE = 64 };
 	int64_t first = panel * p->nr, n = p->n - first < p->nr ? p->n - first : p->nr;
@@ -459,7 +482,8 @@ static void move_panel(const Panels *p, int64_t panel, char *rows, char *packed,
 	}
 }
 
-static bool move_panels(Interp *in, const Op *op, const Panels *p, const Tensor *rows, const Tensor *packed, bool pack)
+static bool move_panels(Interp *in, const Op *op, const Panels *p, const Tensor *rows,
+                        const Tensor *packed, bool pack)
 {
 	if (p->nr < 1 || rows->dtype != packed->dtype || tensor_numel(rows) != p->count * p->n * p->k ||
 	    tensor_numel(packed) != p->count * panel_count(p) * p->k * p->nr)
@@ -469,7 +493,8 @@ static bool move_panels(Interp *in, const Op *op, const Panels *p, const Tensor 
 	for (int64_t i = 0; i < p->count; i++)
 		for (int64_t panel = 0; panel < panels; panel++)
 			move_panel(p, panel, (char *)rows->data + (size_t)(i * p->n * p->k) * size,
-			           (char *)packed->data + (size_t)(i * panels * p->k * p->nr) * size, size, pack);
+			           (char *)packed->data + (size_t)(i * panels * p->k * p->nr) * size, size,
+			           pack);
 	return true;
 }
 
@@ -494,9 +519,11 @@ bool interpret_hook_kernel_pack_conv(Interp *in, Op *op)
 }
 
 // Columns of a matrix [k x n] side by side in panels: runs of nr elements.
-static bool pack_columns(Interp *in, const Op *op, const Panels *p, const Tensor *b, const Tensor *out)
+static bool pack_columns(Interp *in, const Op *op, const Panels *p, const Tensor *b,
+                         const Tensor *out)
 {
-	if (p->nr < 1 || b->dtype != out->dtype || tensor_numel(out) != p->count * panel_count(p) * p->k * p->nr)
+	if (p->nr < 1 || b->dtype != out->dtype ||
+	    tensor_numel(out) != p->count * panel_count(p) * p->k * p->nr)
 		return interp_error(in, op, "the shapes do not fit together");
 	size_t size = dtype_size(b->dtype);
 	const char *from = b->data;
@@ -526,11 +553,13 @@ bool interpret_hook_kernel_pack_gemm(Interp *in, Op *op)
 }
 
 // `plain` is [N x C x rest..], `blocked` [N x ceil(C / b) x rest.. x b].
-static bool move_blocks(Interp *in, const Op *op, const Tensor *plain, const Tensor *blocked, bool pack)
+static bool move_blocks(Interp *in, const Op *op, const Tensor *plain, const Tensor *blocked,
+                        bool pack)
 {
 	if (plain->rank < 2 || blocked->rank != plain->rank + 1)
 		return interp_error(in, op, "ranks %d and %d", plain->rank, blocked->rank);
-	Panels p = {plain->dims[0], plain->dims[1], extent(plain, 2, plain->rank), blocked->dims[blocked->rank - 1]};
+	Panels p = {plain->dims[0], plain->dims[1], extent(plain, 2, plain->rank),
+	            blocked->dims[blocked->rank - 1]};
 	return move_panels(in, op, &p, plain, blocked, pack);
 }
 

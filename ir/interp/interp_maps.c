@@ -1,22 +1,22 @@
-// Primitive maps on strips of elements: the interpreter's arithmetic. Floats are computed in double and
-// rounded to their type after every operation, which for + - * / and sqrt of f32 is exact; integers wrap.
-// NaN, infinities and conversions out of range are what Paddle's x86 kernels give.
+// Primitive maps on strips of elements: the interpreter's arithmetic. Floats are computed in double
+// and rounded to their type after every operation, which for + - * / and sqrt of f32 is exact;
+// integers wrap. NaN, infinities and conversions out of range are what Paddle's x86 kernels give.
 #include "ir/interp/hooks.h"
 
 #include <math.h>
 
-#define EACH(statement)                                                                                               \
-	for (int l = 0; l < n; l++) {                                                                                     \
-		statement;                                                                                                    \
-	}                                                                                                                 \
+#define EACH(statement)           \
+	for (int l = 0; l < n; l++) { \
+		statement;                \
+	}                             \
 	return true
-// In groups of 8 lanes, some past the n asked for: compilers make vector code of that. For operations that
-// cannot fail and cost next to nothing.
-#define GROUPS(statement)                                                                                             \
-	for (int g = 0; g < n; g += 8)                                                                                    \
-		for (int l = g; l < g + 8; l++) {                                                                             \
-			statement;                                                                                                \
-		}                                                                                                             \
+// In groups of 8 lanes, some past the n asked for: compilers make vector code of that. For
+// operations that cannot fail and cost next to nothing.
+#define GROUPS(statement)                 \
+	for (int g = 0; g < n; g += 8)        \
+		for (int l = g; l < g + 8; l++) { \
+			statement;                    \
+		}                                 \
 	return true
 #define FLOAT(expr) EACH(out[l].f = (expr))
 #define WHOLE(expr) EACH(out[l].i = (expr))
@@ -26,13 +26,13 @@
 #define B x[1][l]
 #define C x[2][l]
 
-// ---- rounding -------------------------------------------------------------------------------------
+// ---- rounding -----------------------------------------------------------------------------------
 
 void lanes_round(DType t, int n, Lane *v)
 {
-#define ROUND(field, expr)                                                                                            \
-	for (int l = 0; l < n; l++)                                                                                       \
-		v[l].field = (expr);                                                                                          \
+#define ROUND(field, expr)      \
+	for (int l = 0; l < n; l++) \
+		v[l].field = (expr);    \
 	break
 	switch (t) {
 	case DT_F32:
@@ -42,20 +42,13 @@ void lanes_round(DType t, int n, Lane *v)
 		break;
 	case DT_F16: // by way of f32, as Paddle computes
 		ROUND(f, half_to_float(float_to_half((float)v[l].f)));
-	case DT_BF16:
-		ROUND(f, bf16_to_float(float_to_bf16((float)v[l].f)));
-	case DT_BOOL:
-		ROUND(i, v[l].i != 0);
-	case DT_U8:
-		ROUND(i, (uint8_t)v[l].i);
-	case DT_I8:
-		ROUND(i, (int8_t)(uint8_t)v[l].i);
-	case DT_I16:
-		ROUND(i, (int16_t)(uint16_t)v[l].i);
-	case DT_I32:
-		ROUND(i, (int32_t)(uint32_t)v[l].i);
-	default:
-		break;
+	case DT_BF16: ROUND(f, bf16_to_float(float_to_bf16((float)v[l].f)));
+	case DT_BOOL: ROUND(i, v[l].i != 0);
+	case DT_U8: ROUND(i, (uint8_t)v[l].i);
+	case DT_I8: ROUND(i, (int8_t)(uint8_t)v[l].i);
+	case DT_I16: ROUND(i, (int16_t)(uint16_t)v[l].i);
+	case DT_I32: ROUND(i, (int32_t)(uint32_t)v[l].i);
+	default: break;
 	}
 #undef ROUND
 }
@@ -67,7 +60,7 @@ static double round_one(DType t, double v)
 	return lanes[0].f;
 }
 
-// ---- special functions ----------------------------------------------------------------------------
+// ---- special functions --------------------------------------------------------------------------
 
 // By recurrence up to 10, then the asymptotic series; reflection below 0.
 static double digamma(double x)
@@ -81,7 +74,8 @@ static double digamma(double x)
 	for (; x < 10; x++)
 		sum -= 1 / x;
 	double y = 1 / (x * x);
-	static const double c[] = {1. / 12, -1. / 120, 1. / 252, -1. / 240, 1. / 132, -691. / 32760, 1. / 12};
+	static const double c[] = {1. / 12,  -1. / 120,     1. / 252, -1. / 240,
+	                           1. / 132, -691. / 32760, 1. / 12};
 	double series = 0;
 	for (int i = (int)COUNT_OF(c) - 1; i >= 0; i--)
 		series = (series + c[i]) * y;
@@ -108,151 +102,93 @@ static double float_floor_divide(DType t, double x, double y)
 	return q - whole > 0.5 ? whole + 1 : whole;
 }
 
-// ---- floats -----------------------------------------------------------------------------------------
+// ---- floats -------------------------------------------------------------------------------------
 
 static bool float_binary(enum OpCode code, DType t, int n, Lane *out, const Lane *const *x)
 {
 	switch (code) {
-	case OP_PD_ADD:
-		FLOAT_QUICK(A.f + B.f);
-	case OP_PD_SUBTRACT:
-		FLOAT_QUICK(A.f - B.f);
-	case OP_PD_MULTIPLY:
-		FLOAT_QUICK(A.f * B.f);
-	case OP_PD_DIVIDE:
-		FLOAT_QUICK(A.f / B.f);
-	case OP_PD_FLOOR_DIVIDE:
-		FLOAT(float_floor_divide(t, A.f, B.f));
-	case OP_PD_REMAINDER:
-		FLOAT(float_remainder(A.f, B.f));
-	case OP_PD_ELEMENTWISE_POW:
-		FLOAT(pow(A.f, B.f));
+	case OP_PD_ADD: FLOAT_QUICK(A.f + B.f);
+	case OP_PD_SUBTRACT: FLOAT_QUICK(A.f - B.f);
+	case OP_PD_MULTIPLY: FLOAT_QUICK(A.f * B.f);
+	case OP_PD_DIVIDE: FLOAT_QUICK(A.f / B.f);
+	case OP_PD_FLOOR_DIVIDE: FLOAT(float_floor_divide(t, A.f, B.f));
+	case OP_PD_REMAINDER: FLOAT(float_remainder(A.f, B.f));
+	case OP_PD_ELEMENTWISE_POW: FLOAT(pow(A.f, B.f));
 	case OP_PD_NEXTAFTER:
 		FLOAT(t == DT_F32 ? (double)nextafterf((float)A.f, (float)B.f) : nextafter(A.f, B.f));
-	case OP_PD_MAXIMUM:
-		FLOAT_QUICK(A.f > B.f ? A.f : B.f);
-	case OP_PD_MINIMUM:
-		FLOAT_QUICK(A.f < B.f ? A.f : B.f);
-	case OP_PD_FMAX:
-		FLOAT(fmax(A.f, B.f));
-	case OP_PD_FMIN:
-		FLOAT(fmin(A.f, B.f));
-	case OP_PD_ATAN2:
-		FLOAT(atan2(A.f, B.f));
-	default:
-		return false;
+	case OP_PD_MAXIMUM: FLOAT_QUICK(A.f > B.f ? A.f : B.f);
+	case OP_PD_MINIMUM: FLOAT_QUICK(A.f < B.f ? A.f : B.f);
+	case OP_PD_FMAX: FLOAT(fmax(A.f, B.f));
+	case OP_PD_FMIN: FLOAT(fmin(A.f, B.f));
+	case OP_PD_ATAN2: FLOAT(atan2(A.f, B.f));
+	default: return false;
 	}
 }
 
 static bool float_compare(enum OpCode code, int n, Lane *out, const Lane *const *x)
 {
 	switch (code) {
-	case OP_PD_LESS_THAN:
-		WHOLE_QUICK(A.f < B.f);
-	case OP_PD_LESS_EQUAL:
-		WHOLE_QUICK(A.f <= B.f);
-	case OP_PD_GREATER_THAN:
-		WHOLE_QUICK(A.f > B.f);
-	case OP_PD_GREATER_EQUAL:
-		WHOLE_QUICK(A.f >= B.f);
-	case OP_PD_EQUAL:
-		WHOLE_QUICK(A.f == B.f);
-	case OP_PD_NOT_EQUAL:
-		WHOLE_QUICK(A.f != B.f);
-	case OP_PD_LOGICAL_AND:
-		WHOLE_QUICK(A.f != 0 && B.f != 0);
-	case OP_PD_LOGICAL_OR:
-		WHOLE_QUICK(A.f != 0 || B.f != 0);
-	case OP_PD_LOGICAL_XOR:
-		WHOLE_QUICK((A.f != 0) != (B.f != 0));
-	case OP_PD_LOGICAL_NOT:
-		WHOLE_QUICK(A.f == 0);
-	case OP_PD_ISNAN:
-		WHOLE_QUICK(isnan(A.f) != 0);
-	case OP_PD_ISINF:
-		WHOLE_QUICK(isinf(A.f) != 0);
-	case OP_PD_ISFINITE:
-		WHOLE_QUICK(isfinite(A.f) != 0);
-	default:
-		return false;
+	case OP_PD_LESS_THAN: WHOLE_QUICK(A.f < B.f);
+	case OP_PD_LESS_EQUAL: WHOLE_QUICK(A.f <= B.f);
+	case OP_PD_GREATER_THAN: WHOLE_QUICK(A.f > B.f);
+	case OP_PD_GREATER_EQUAL: WHOLE_QUICK(A.f >= B.f);
+	case OP_PD_EQUAL: WHOLE_QUICK(A.f == B.f);
+	case OP_PD_NOT_EQUAL: WHOLE_QUICK(A.f != B.f);
+	case OP_PD_LOGICAL_AND: WHOLE_QUICK(A.f != 0 && B.f != 0);
+	case OP_PD_LOGICAL_OR: WHOLE_QUICK(A.f != 0 || B.f != 0);
+	case OP_PD_LOGICAL_XOR: WHOLE_QUICK((A.f != 0) != (B.f != 0));
+	case OP_PD_LOGICAL_NOT: WHOLE_QUICK(A.f == 0);
+	case OP_PD_ISNAN: WHOLE_QUICK(isnan(A.f) != 0);
+	case OP_PD_ISINF: WHOLE_QUICK(isinf(A.f) != 0);
+	case OP_PD_ISFINITE: WHOLE_QUICK(isfinite(A.f) != 0);
+	default: return false;
 	}
 }
 
 static bool float_unary(enum OpCode code, int n, Lane *out, const Lane *const *x)
 {
 	switch (code) {
-	case OP_PD_NEGATIVE:
-		FLOAT_QUICK(-A.f);
-	case OP_PD_ABS:
-		FLOAT_QUICK(fabs(A.f));
-	case OP_PD_SQRT:
-		FLOAT_QUICK(sqrt(A.f));
-	case OP_PD_RSQRT:
-		FLOAT(1 / sqrt(A.f));
-	case OP_PD_EXP:
-		FLOAT(exp(A.f));
-	case OP_PD_EXPM1:
-		FLOAT(expm1(A.f));
-	case OP_PD_LOG:
-		FLOAT(log(A.f));
-	case OP_PD_LOG2:
-		FLOAT(log2(A.f));
-	case OP_PD_LOG10:
-		FLOAT(log10(A.f));
-	case OP_PD_LOG1P:
-		FLOAT(log1p(A.f));
-	case OP_PD_ERF:
-		FLOAT(erf(A.f));
-	case OP_PD_LGAMMA:
-		FLOAT(lgamma(A.f));
-	case OP_PD_DIGAMMA:
-		FLOAT(digamma(A.f));
-	case OP_PD_FLOOR:
-		FLOAT(floor(A.f));
-	case OP_PD_CEIL:
-		FLOAT(ceil(A.f));
-	case OP_PD_ROUND:
-		FLOAT(round(A.f));
-	case OP_PD_TRUNC:
-		FLOAT(trunc(A.f));
-	default:
-		return false;
+	case OP_PD_NEGATIVE: FLOAT_QUICK(-A.f);
+	case OP_PD_ABS: FLOAT_QUICK(fabs(A.f));
+	case OP_PD_SQRT: FLOAT_QUICK(sqrt(A.f));
+	case OP_PD_RSQRT: FLOAT(1 / sqrt(A.f));
+	case OP_PD_EXP: FLOAT(exp(A.f));
+	case OP_PD_EXPM1: FLOAT(expm1(A.f));
+	case OP_PD_LOG: FLOAT(log(A.f));
+	case OP_PD_LOG2: FLOAT(log2(A.f));
+	case OP_PD_LOG10: FLOAT(log10(A.f));
+	case OP_PD_LOG1P: FLOAT(log1p(A.f));
+	case OP_PD_ERF: FLOAT(erf(A.f));
+	case OP_PD_LGAMMA: FLOAT(lgamma(A.f));
+	case OP_PD_DIGAMMA: FLOAT(digamma(A.f));
+	case OP_PD_FLOOR: FLOAT(floor(A.f));
+	case OP_PD_CEIL: FLOAT(ceil(A.f));
+	case OP_PD_ROUND: FLOAT(round(A.f));
+	case OP_PD_TRUNC: FLOAT(trunc(A.f));
+	default: return false;
 	}
 }
 
 static bool float_trigonometric(enum OpCode code, int n, Lane *out, const Lane *const *x)
 {
 	switch (code) {
-	case OP_PD_SIN:
-		FLOAT(sin(A.f));
-	case OP_PD_COS:
-		FLOAT(cos(A.f));
-	case OP_PD_TAN:
-		FLOAT(tan(A.f));
-	case OP_PD_ASIN:
-		FLOAT(asin(A.f));
-	case OP_PD_ACOS:
-		FLOAT(acos(A.f));
-	case OP_PD_ATAN:
-		FLOAT(atan(A.f));
-	case OP_PD_SINH:
-		FLOAT(sinh(A.f));
-	case OP_PD_COSH:
-		FLOAT(cosh(A.f));
-	case OP_PD_TANH:
-		FLOAT(tanh(A.f));
-	case OP_PD_ASINH:
-		FLOAT(asinh(A.f));
-	case OP_PD_ACOSH:
-		FLOAT(acosh(A.f));
-	case OP_PD_ATANH:
-		FLOAT(atanh(A.f));
-	default:
-		return false;
+	case OP_PD_SIN: FLOAT(sin(A.f));
+	case OP_PD_COS: FLOAT(cos(A.f));
+	case OP_PD_TAN: FLOAT(tan(A.f));
+	case OP_PD_ASIN: FLOAT(asin(A.f));
+	case OP_PD_ACOS: FLOAT(acos(A.f));
+	case OP_PD_ATAN: FLOAT(atan(A.f));
+	case OP_PD_SINH: FLOAT(sinh(A.f));
+	case OP_PD_COSH: FLOAT(cosh(A.f));
+	case OP_PD_TANH: FLOAT(tanh(A.f));
+	case OP_PD_ASINH: FLOAT(asinh(A.f));
+	case OP_PD_ACOSH: FLOAT(acosh(A.f));
+	case OP_PD_ATANH: FLOAT(atanh(A.f));
+	default: return false;
 	}
 }
 
-// ---- integers, bool and index -----------------------------------------------------------------------
+// ---- integers, bool and index -------------------------------------------------------------------
 
 static int64_t floor_divide(int64_t a, int64_t b)
 {
@@ -275,7 +211,8 @@ static int64_t floor_remainder(int64_t a, int64_t b)
 	return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-// Integer powers are computed in double and rounded; out of range gives the smallest, as conversions do.
+// Integer powers are computed in double and rounded; out of range gives the smallest, as
+// conversions do.
 static int64_t whole_power(int64_t a, int64_t b)
 {
 	double v = rint(pow((double)a, (double)b));
@@ -304,71 +241,47 @@ static bool whole_divide(enum OpCode code, int n, Lane *out, const Lane *const *
 static bool whole_binary(enum OpCode code, int n, Lane *out, const Lane *const *x)
 {
 	switch (code) {
-	case OP_PD_ADD:
-		WHOLE_QUICK((int64_t)((uint64_t)A.i + (uint64_t)B.i));
-	case OP_PD_SUBTRACT:
-		WHOLE_QUICK((int64_t)((uint64_t)A.i - (uint64_t)B.i));
-	case OP_PD_MULTIPLY:
-		WHOLE_QUICK((int64_t)((uint64_t)A.i * (uint64_t)B.i));
-	case OP_PD_ELEMENTWISE_POW:
-		WHOLE(whole_power(A.i, B.i));
+	case OP_PD_ADD: WHOLE_QUICK((int64_t)((uint64_t)A.i + (uint64_t)B.i));
+	case OP_PD_SUBTRACT: WHOLE_QUICK((int64_t)((uint64_t)A.i - (uint64_t)B.i));
+	case OP_PD_MULTIPLY: WHOLE_QUICK((int64_t)((uint64_t)A.i * (uint64_t)B.i));
+	case OP_PD_ELEMENTWISE_POW: WHOLE(whole_power(A.i, B.i));
 	case OP_PD_MAXIMUM:
-	case OP_PD_FMAX:
-		WHOLE_QUICK(A.i > B.i ? A.i : B.i);
+	case OP_PD_FMAX: WHOLE_QUICK(A.i > B.i ? A.i : B.i);
 	case OP_PD_MINIMUM:
-	case OP_PD_FMIN:
-		WHOLE_QUICK(A.i < B.i ? A.i : B.i);
-	case OP_PD_BITWISE_AND:
-		WHOLE_QUICK(A.i & B.i);
-	case OP_PD_BITWISE_OR:
-		WHOLE_QUICK(A.i | B.i);
-	case OP_PD_BITWISE_XOR:
-		WHOLE_QUICK(A.i ^ B.i);
-	case OP_PD_LOGICAL_AND:
-		WHOLE_QUICK(A.i && B.i);
-	case OP_PD_LOGICAL_OR:
-		WHOLE_QUICK(A.i || B.i);
-	case OP_PD_LOGICAL_XOR:
-		WHOLE_QUICK(!A.i != !B.i);
-	default:
-		return false;
+	case OP_PD_FMIN: WHOLE_QUICK(A.i < B.i ? A.i : B.i);
+	case OP_PD_BITWISE_AND: WHOLE_QUICK(A.i & B.i);
+	case OP_PD_BITWISE_OR: WHOLE_QUICK(A.i | B.i);
+	case OP_PD_BITWISE_XOR: WHOLE_QUICK(A.i ^ B.i);
+	case OP_PD_LOGICAL_AND: WHOLE_QUICK(A.i && B.i);
+	case OP_PD_LOGICAL_OR: WHOLE_QUICK(A.i || B.i);
+	case OP_PD_LOGICAL_XOR: WHOLE_QUICK(!A.i != !B.i);
+	default: return false;
 	}
 }
 
 static bool whole_compare(enum OpCode code, int n, Lane *out, const Lane *const *x)
 {
 	switch (code) {
-	case OP_PD_LESS_THAN:
-		WHOLE_QUICK(A.i < B.i);
-	case OP_PD_LESS_EQUAL:
-		WHOLE_QUICK(A.i <= B.i);
-	case OP_PD_GREATER_THAN:
-		WHOLE_QUICK(A.i > B.i);
-	case OP_PD_GREATER_EQUAL:
-		WHOLE_QUICK(A.i >= B.i);
-	case OP_PD_EQUAL:
-		WHOLE_QUICK(A.i == B.i);
-	case OP_PD_NOT_EQUAL:
-		WHOLE_QUICK(A.i != B.i);
-	default:
-		return false;
+	case OP_PD_LESS_THAN: WHOLE_QUICK(A.i < B.i);
+	case OP_PD_LESS_EQUAL: WHOLE_QUICK(A.i <= B.i);
+	case OP_PD_GREATER_THAN: WHOLE_QUICK(A.i > B.i);
+	case OP_PD_GREATER_EQUAL: WHOLE_QUICK(A.i >= B.i);
+	case OP_PD_EQUAL: WHOLE_QUICK(A.i == B.i);
+	case OP_PD_NOT_EQUAL: WHOLE_QUICK(A.i != B.i);
+	default: return false;
 	}
 }
 
 static bool whole_unary(enum OpCode code, DType from, int n, Lane *out, const Lane *const *x)
 {
 	switch (code) {
-	case OP_PD_NEGATIVE:
-		WHOLE_QUICK((int64_t)(0 - (uint64_t)A.i));
-	case OP_PD_ABS:
-		WHOLE_QUICK(A.i < 0 ? (int64_t)(0 - (uint64_t)A.i) : A.i);
+	case OP_PD_NEGATIVE: WHOLE_QUICK((int64_t)(0 - (uint64_t)A.i));
+	case OP_PD_ABS: WHOLE_QUICK(A.i < 0 ? (int64_t)(0 - (uint64_t)A.i) : A.i);
 	case OP_PD_FLOOR:
 	case OP_PD_CEIL:
 	case OP_PD_ROUND:
-	case OP_PD_TRUNC:
-		WHOLE_QUICK(A.i);
-	case OP_PD_LOGICAL_NOT:
-		WHOLE_QUICK(!A.i);
+	case OP_PD_TRUNC: WHOLE_QUICK(A.i);
+	case OP_PD_LOGICAL_NOT: WHOLE_QUICK(!A.i);
 	case OP_PD_BITWISE_NOT:
 		if (from == DT_BOOL) {
 			WHOLE_QUICK(!A.i);
@@ -376,19 +289,16 @@ static bool whole_unary(enum OpCode code, DType from, int n, Lane *out, const La
 			WHOLE_QUICK(~A.i);
 		}
 	case OP_PD_ISNAN:
-	case OP_PD_ISINF:
-		WHOLE_QUICK(0);
-	case OP_PD_ISFINITE:
-		WHOLE_QUICK(1);
-	default:
-		return false;
+	case OP_PD_ISINF: WHOLE_QUICK(0);
+	case OP_PD_ISFINITE: WHOLE_QUICK(1);
+	default: return false;
 	}
 }
 
-// ---- conversions ------------------------------------------------------------------------------------
+// ---- conversions --------------------------------------------------------------------------------
 
-// Out of range, and NaN, give the smallest integer of the type that the processor converts to: i64, or i32
-// for everything narrower (and then wrap).
+// Out of range, and NaN, give the smallest integer of the type that the processor converts to: i64,
+// or i32 for everything narrower (and then wrap).
 static int64_t float_to_whole(DType to, double v)
 {
 	v = trunc(v);
@@ -409,7 +319,8 @@ static bool cast_lanes(DType from, DType to, int n, Lane *out, const Lane *const
 	}
 }
 
-bool map_lanes(enum OpCode code, DType from, DType to, int n, Lane *out, const Lane *const *x, bool *by_zero)
+bool map_lanes(enum OpCode code, DType from, DType to, int n, Lane *out, const Lane *const *x,
+               bool *by_zero)
 {
 	bool done;
 	*by_zero = false;
@@ -424,11 +335,13 @@ bool map_lanes(enum OpCode code, DType from, DType to, int n, Lane *out, const L
 		done = float_binary(code, from, n, out, x) || float_unary(code, n, out, x) ||
 		       float_trigonometric(code, n, out, x) || float_compare(code, n, out, x);
 	else
-		done = whole_divide(code, n, out, x, by_zero) || (!*by_zero && (whole_binary(code, n, out, x) ||
-		       whole_compare(code, n, out, x) || whole_unary(code, from, n, out, x)));
+		done = whole_divide(code, n, out, x, by_zero) ||
+		       (!*by_zero && (whole_binary(code, n, out, x) || whole_compare(code, n, out, x) ||
+		                      whole_unary(code, from, n, out, x)));
 	if (done && to != DT_BOOL)
 		lanes_round(to, n, out);
-	else if (done && from == DT_BOOL && (code == OP_PD_ADD || code == OP_PD_SUBTRACT || code == OP_PD_NEGATIVE))
+	else if (done && from == DT_BOOL &&
+	         (code == OP_PD_ADD || code == OP_PD_SUBTRACT || code == OP_PD_NEGATIVE))
 		lanes_round(to, n, out); // the others leave 0 or 1
 	return done;
 }

@@ -1,6 +1,7 @@
-// Memory of the interpreter in loops: every round makes new tensors, and nothing frees single ones. Now and then, between
-// two rounds, what values hold moves into a new arena and the old one goes, so a loop of ten million rounds needs no more
-// memory than one of ten. Called by the hooks of loops and branches.
+// Memory of the interpreter in loops: every round makes new tensors, and nothing frees single ones.
+// Now and then, between two rounds, what values hold moves into a new arena and the old one goes,
+// so a loop of ten million rounds needs no more memory than one of ten. Called by the hooks of
+// loops and branches.
 #include "ir/base/vec.h"
 #include "ir/interp/hooks.h"
 
@@ -9,7 +10,7 @@
 typedef struct Tidy {
 	Interp *in;
 	Arena *to;
-	PointerMap moved;     // Tensor or CellList to place in `now`
+	PointerMap moved; // Tensor or CellList to place in `now`
 	int n, cap;
 	void **now;
 } Tidy;
@@ -42,7 +43,8 @@ static void lod_move(Tidy *t, Tensor *copy)
 
 static Tensor *tensor_move(Tidy *t, Tensor *from)
 {
-	bool owned = arena_owns(t->in->temp, from), data = from->data && arena_owns(t->in->temp, from->data);
+	bool owned = arena_owns(t->in->temp, from),
+		 data = from->data && arena_owns(t->in->temp, from->data);
 	if (!owned && !data)
 		return from;
 	Tensor *copy = moved_before(t, from);

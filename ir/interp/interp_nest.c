@@ -24,7 +24,8 @@ bool interpret_hook_loop_nest(Interp *in, Op *op)
 		if (tensor_numel(results[i]) != total)
 			return interp_error(in, op, "the results of the nest differ in shape");
 	if (b->narg != rank)
-		return interp_error(in, op, "the nest has %d positions for a tensor of rank %d", b->narg, rank);
+		return interp_error(in, op, "the nest has %d positions for a tensor of rank %d", b->narg,
+		                    rank);
 	if (total == 0)
 		return true;
 	Program *p = program_compile(in, r);

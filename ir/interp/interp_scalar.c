@@ -1,9 +1,10 @@
-// Regions of scalar operations: compiled once per run of a nest or kernel into instructions over registers,
-// and run on strips of STRIP positions at a time. All control flow in a region (reductions) is the same for
-// every position, so one instruction can work on a whole strip.
+// Regions of scalar operations: compiled once per run of a nest or kernel into instructions over
+// registers, and run on strips of STRIP positions at a time. All control flow in a region
+// (reductions) is the same for every position, so one instruction can work on a whole strip.
 //
-// An operation whose operands do not change inside a reduction, or with its last position alone, is computed
-// outside of that loop. Sums and products of floats are accumulated in double and rounded once at the end.
+// An operation whose operands do not change inside a reduction, or with its last position alone, is
+// computed outside of that loop. Sums and products of floats are accumulated in double and rounded
+// once at the end.
 #include "ir/base/vec.h"
 #include "ir/interp/interp_program.h"
 
@@ -12,7 +13,7 @@
 static bool body_compile(Program *p, Body *body, const Region *r);
 static Body *place_of(const Program *p, Body *b, int nsrc, const int *src);
 
-// ---- registers ------------------------------------------------------------------------------------
+// ---- registers ----------------------------------------------------------------------------------
 
 static int register_add(Program *p, int depth)
 {
@@ -43,7 +44,7 @@ static void register_preset(Program *p, int reg, Lane value)
 	p->presets[p->nconst++] = (struct Preset){reg, value};
 }
 
-// ---- compiling --------------------------------------------------------------------------------------
+// ---- compiling ----------------------------------------------------------------------------------
 
 static Instr *instr_add(Program *p, Body *b, InstrKind kind, const Op *op)
 {
@@ -58,7 +59,8 @@ static Instr *instr_add(Program *p, Body *b, InstrKind kind, const Op *op)
 static bool read_sources(Program *p, const Op *op, int first, int *src)
 {
 	for (int i = first; i < op->noperand; i++) {
-		src[i - first] = op_operand(op, i) ? pointer_map_index(&p->registers, op_operand(op, i)) : -1;
+		src[i - first] = op_operand(op, i) ? pointer_map_index(&p->registers, op_operand(op, i))
+		                                   : -1;
 		if (src[i - first] < 0)
 			return interp_error(p->in, op, "operand %d is no scalar of this region", i);
 	}
@@ -97,7 +99,8 @@ static bool compile_dim(Program *p, const Op *op)
 }
 
 // One axis of a position: computed as far out as its index allows. Failing is left to the load.
-static void compile_offset(Program *p, Body *b, const Op *op, int index, int64_t size, int *offset, int *bad)
+static void compile_offset(Program *p, Body *b, const Op *op, int index, int64_t size, int *offset,
+                           int *bad)
 {
 	int src[2] = {index, *offset};
 	Body *place = place_of(p, b, *offset < 0 ? 1 : 2, src);
@@ -119,7 +122,8 @@ static bool compile_load(Program *p, Body *b, const Op *op, bool guarded)
 		return interp_error(p->in, op, "the tensor has no value");
 	int rank = op->noperand - first - 1;
 	if (rank != cell->tensor->rank || rank > MAX_RANK)
-		return interp_error(p->in, op, "%d indices into a tensor of rank %d", rank, cell->tensor->rank);
+		return interp_error(p->in, op, "%d indices into a tensor of rank %d", rank,
+		                    cell->tensor->rank);
 	if (!read_sources(p, op, first + 1, src))
 		return false;
 	int pred = guarded ? pointer_map_index(&p->registers, op_operand(op, 0)) : -1;
@@ -147,7 +151,8 @@ static bool compile_to_index(Program *p, Body *b, const Op *op)
 	const Attr *a = op_attr(op, "extent");
 	int src[MAX_SOURCES];
 	int64_t extent;
-	if (!a || a->kind != ATTR_DIM || !interp_size(p->in, op, a->dim, &extent) || !read_sources(p, op, 0, src))
+	if (!a || a->kind != ATTR_DIM || !interp_size(p->in, op, a->dim, &extent) ||
+	    !read_sources(p, op, 0, src))
 		return false;
 	Body *place = place_of(p, b, 1, src);
 	Instr *i = instr_add(p, place, INSTR_TO_INDEX, op);
@@ -157,8 +162,8 @@ static bool compile_to_index(Program *p, Body *b, const Op *op)
 	return true;
 }
 
-// The outermost body in which all sources are known, and that runs only if b does: what fails there would
-// have failed in b.
+// The outermost body in which all sources are known, and that runs only if b does: what fails there
+// would have failed in b.
 static Body *place_of(const Program *p, Body *b, int nsrc, const int *src)
 {
 	int depth = 0;
@@ -211,13 +216,14 @@ static bool compile_reduce(Program *p, Body *b, const Op *op)
 {
 	const Attr *extents = op_attr(op, "extents");
 	const Block *block = op->nregion == 1 ? region_entry(&op->regions[0]) : NULL;
-	if (!extents || extents->kind != ATTR_DIMS || extents->n > MAX_RANK || op->nresult != 1 || !block ||
-	    block->narg != extents->n)
+	if (!extents || extents->kind != ATTR_DIMS || extents->n > MAX_RANK || op->nresult != 1 ||
+	    !block || block->narg != extents->n)
 		return interp_error(p->in, op, "the reduction is malformed");
 	if (b->depth + extents->n >= MAX_DEPTH)
 		return interp_error(p->in, op, "reductions are nested too deep");
 	Instr i = {.nextent = extents->n, .pred = -1};
-	if (op_operand(op, 0) && (extents->n != 1 || (i.pred = pointer_map_index(&p->registers, op_operand(op, 0))) < 0))
+	if (op_operand(op, 0) &&
+	    (extents->n != 1 || (i.pred = pointer_map_index(&p->registers, op_operand(op, 0))) < 0))
 		return interp_error(p->in, op, "the count is no index of this region");
 	for (int d = 0; d < extents->n; d++)
 		if (!interp_size(p->in, op, extents->dims[d], &i.extents[d]))
@@ -242,20 +248,13 @@ static bool compile_reduce(Program *p, Body *b, const Op *op)
 static bool op_compile(Program *p, Body *b, const Op *op)
 {
 	switch (op->code) {
-	case OP_LOOP_CONSTANT:
-		return compile_constant(p, op);
-	case OP_LOOP_DIM:
-		return compile_dim(p, op);
-	case OP_LOOP_LOAD:
-		return compile_load(p, b, op, false);
-	case OP_LOOP_LOAD_OR:
-		return compile_load(p, b, op, true);
-	case OP_LOOP_TO_INDEX:
-		return compile_to_index(p, b, op);
-	case OP_LOOP_REDUCE:
-		return compile_reduce(p, b, op);
-	default:
-		return compile_map(p, b, op);
+	case OP_LOOP_CONSTANT: return compile_constant(p, op);
+	case OP_LOOP_DIM: return compile_dim(p, op);
+	case OP_LOOP_LOAD: return compile_load(p, b, op, false);
+	case OP_LOOP_LOAD_OR: return compile_load(p, b, op, true);
+	case OP_LOOP_TO_INDEX: return compile_to_index(p, b, op);
+	case OP_LOOP_REDUCE: return compile_reduce(p, b, op);
+	default: return compile_map(p, b, op);
 	}
 }
 

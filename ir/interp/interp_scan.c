@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-// ---- running sums -----------------------------------------------------------------------------------
+// ---- running sums -------------------------------------------------------------------------------
 
 // Takes v into the accumulator; whether it is the new largest (smallest).
 static bool scan_float(ScanKind kind, bool first, double *acc, double v)
@@ -68,8 +68,14 @@ bool interpret_hook_kernel_scan(Interp *in, Op *op)
 	int64_t axis = op_int(op, "axis", 0);
 	if (!x || !out || (op->nresult > 1 && !which))
 		return false;
-	Scan s = {.kind = (ScanKind)op_enum(op, "kind"), .x = x, .out = out, .which = which, .length = x->dims[axis], .inner = 1,
-	          .exclusive = op_bool(op, "exclusive", false), .reverse = op_bool(op, "reverse", false)};
+	Scan s = {.kind = (ScanKind)op_enum(op, "kind"),
+	          .x = x,
+	          .out = out,
+	          .which = which,
+	          .length = x->dims[axis],
+	          .inner = 1,
+	          .exclusive = op_bool(op, "exclusive", false),
+	          .reverse = op_bool(op, "reverse", false)};
 	for (int64_t d = axis + 1; d < x->rank; d++)
 		s.inner *= x->dims[d];
 	int64_t lines = s.length ? tensor_numel(x) / s.length : 0;
@@ -78,10 +84,11 @@ bool interpret_hook_kernel_scan(Interp *in, Op *op)
 	return true;
 }
 
-// ---- rows that change ---------------------------------------------------------------------------------
+// ---- rows that change ---------------------------------------------------------------------------
 
 // A row and one of the updates become their sum, or their product.
-static void change_row(Tensor *out, int64_t row, const Tensor *updates, int64_t from, int64_t width, bool product)
+static void change_row(Tensor *out, int64_t row, const Tensor *updates, int64_t from, int64_t width,
+                       bool product)
 {
 	for (int64_t i = 0; i < width; i++) {
 		int64_t to = row * width + i, at = from * width + i;
@@ -97,7 +104,8 @@ static void change_row(Tensor *out, int64_t row, const Tensor *updates, int64_t 
 
 bool interpret_hook_kernel_scatter(Interp *in, Op *op)
 {
-	Tensor *x = interp_operand(in, op, 0), *at = interp_operand(in, op, 1), *updates = interp_operand(in, op, 2);
+	Tensor *x = interp_operand(in, op, 0), *at = interp_operand(in, op, 1),
+		   *updates = interp_operand(in, op, 2);
 	Tensor *out = interp_result(in, op, 0);
 	const ScatterKind how = (ScatterKind)op_enum(op, "how");
 	if (!x || !at || !updates || !out)
@@ -117,7 +125,8 @@ bool interpret_hook_kernel_scatter(Interp *in, Op *op)
 		if (how != SCATTER_REPLACE)
 			change_row(out, to, updates, k, width, how == SCATTER_MULTIPLY);
 		else
-			memcpy((char *)out->data + (size_t)to * row, (const char *)updates->data + (size_t)k * row, row);
+			memcpy((char *)out->data + (size_t)to * row,
+			       (const char *)updates->data + (size_t)k * row, row);
 	}
 	return true;
 }

@@ -1,10 +1,11 @@
-// Interpreter hooks of the kernels that choose elements: kernel.sort, kernel.nms, kernel.compact. By other means than
-// the templates (a merge sort, sums in double rounded as C rounds them), so that the two check each other.
+// Interpreter hooks of the kernels that choose elements: kernel.sort, kernel.nms, kernel.compact.
+// By other means than the templates (a merge sort, sums in double rounded as C rounds them), so
+// that the two check each other.
 #include "ir/interp/hooks.h"
 
 #include <math.h>
 
-// ---- sorting --------------------------------------------------------------------------------------------
+// ---- sorting ------------------------------------------------------------------------------------
 
 typedef struct Sorting {
 	const Tensor *x;
@@ -25,12 +26,14 @@ static bool sorting_less(const Sorting *s, int64_t i, int64_t j)
 	return a < b || (isnan(b) && !isnan(a));
 }
 
-// Merges runs of length 1, 2, 4 ... of `at`, with `other` as working space; gives the one that holds the result.
+// Merges runs of length 1, 2, 4 ... of `at`, with `other` as working space; gives the one that
+// holds the result.
 static int64_t *merge_sort(const Sorting *s, int64_t n, int64_t *at, int64_t *other)
 {
 	for (int64_t run = 1; run < n; run *= 2) {
 		for (int64_t low = 0; low < n; low += 2 * run) {
-			int64_t middle = low + run < n ? low + run : n, high = low + 2 * run < n ? low + 2 * run : n;
+			int64_t middle = low + run < n ? low + run : n,
+					high = low + 2 * run < n ? low + 2 * run : n;
 			int64_t i = low, j = middle;
 			for (int64_t k = low; k < high; k++) {
 				bool right = i == middle || (j < high && sorting_less(s, at[j], at[i]));
@@ -46,10 +49,12 @@ static int64_t *merge_sort(const Sorting *s, int64_t n, int64_t *at, int64_t *ot
 
 bool interpret_hook_kernel_sort(Interp *in, Op *op)
 {
-	Tensor *x = interp_operand(in, op, 0), *order = interp_result(in, op, 0), *count = interp_result(in, op, 1);
+	Tensor *x = interp_operand(in, op, 0), *order = interp_result(in, op, 0),
+		   *count = interp_result(in, op, 1);
 	if (!x || !order || !count)
 		return false;
-	int64_t length = x->dims[x->rank - 1], limit = order->dims[order->rank - 1], rows = tensor_numel(count);
+	int64_t length = x->dims[x->rank - 1], limit = order->dims[order->rank - 1],
+			rows = tensor_numel(count);
 	if (tensor_numel(x) != rows * length || tensor_numel(order) != rows * limit)
 		return interp_error(in, op, "the sizes do not go together");
 	const Attr *above = op_attr(op, "above");
@@ -71,7 +76,7 @@ bool interpret_hook_kernel_sort(Interp *in, Op *op)
 	return true;
 }
 
-// ---- boxes that overlap -------------------------------------------------------------------------------------
+// ---- boxes that overlap -------------------------------------------------------------------------
 
 typedef struct Boxes {
 	const Tensor *t;
@@ -89,7 +94,8 @@ static double box_area(const Boxes *b, const double *p)
 	double more = b->pixels ? 1 : 0;
 	if (p[2] < p[0] || p[3] < p[1])
 		return 0;
-	double w = boxes_round(b, boxes_round(b, p[2] - p[0]) + more), h = boxes_round(b, boxes_round(b, p[3] - p[1]) + more);
+	double w = boxes_round(b, boxes_round(b, p[2] - p[0]) + more),
+		   h = boxes_round(b, boxes_round(b, p[3] - p[1]) + more);
 	return boxes_round(b, w * h);
 }
 
@@ -125,7 +131,8 @@ static int64_t boxes_of_row(const Tensor *boxes, const Tensor *order, int64_t r)
 	return set;
 }
 
-static bool nms_row(Interp *in, const Op *op, Boxes *b, int64_t have, const int64_t *from, int64_t *kept, int64_t *number)
+static bool nms_row(Interp *in, const Op *op, Boxes *b, int64_t have, const int64_t *from,
+                    int64_t *kept, int64_t *number)
 {
 	int64_t boxes = b->t->dims[b->t->rank - 2];
 	double threshold = op_float(op, "threshold", 0), eta = boxes_round(b, op_float(op, "eta", 1));
@@ -148,7 +155,8 @@ static bool nms_row(Interp *in, const Op *op, Boxes *b, int64_t have, const int6
 
 bool interpret_hook_kernel_nms(Interp *in, Op *op)
 {
-	Tensor *boxes = interp_operand(in, op, 0), *order = interp_operand(in, op, 1), *count = interp_operand(in, op, 2);
+	Tensor *boxes = interp_operand(in, op, 0), *order = interp_operand(in, op, 1),
+		   *count = interp_operand(in, op, 2);
 	Tensor *kept = interp_result(in, op, 0), *number = interp_result(in, op, 1);
 	if (!boxes || !order || !count || !kept || !number)
 		return false;
@@ -173,11 +181,12 @@ bool interpret_hook_kernel_nms(Interp *in, Op *op)
 	return true;
 }
 
-// ---- what is true ---------------------------------------------------------------------------------------------
+// ---- what is true -------------------------------------------------------------------------------
 
 bool interpret_hook_kernel_compact(Interp *in, Op *op)
 {
-	Tensor *mask = interp_operand(in, op, 0), *at = interp_result(in, op, 0), *count = interp_result(in, op, 1);
+	Tensor *mask = interp_operand(in, op, 0), *at = interp_result(in, op, 0),
+		   *count = interp_result(in, op, 1);
 	if (!mask || !at || !count)
 		return false;
 	int64_t numel = tensor_numel(mask), n = 0;

@@ -1,11 +1,11 @@
-// Runs compiled regions of scalar operations (interp_scalar.c), strip by strip. Called through interp/hooks.h by interp_nest.c
-// and interp_kernel.c.
+// Runs compiled regions of scalar operations (interp_scalar.c), strip by strip. Called through
+// interp/hooks.h by interp_nest.c and interp_kernel.c.
 #include "ir/interp/interp_program.h"
 
 #include <math.h>
 #include <string.h>
 
-// ---- lanes and tensors ------------------------------------------------------------------------------
+// ---- lanes and tensors --------------------------------------------------------------------------
 
 void lanes_gather(const Tensor *t, int n, const int64_t *at, Lane *out)
 {
@@ -28,9 +28,7 @@ void lanes_gather(const Tensor *t, int n, const int64_t *at, Lane *out)
 			out[l].f = tensor_get_f(t, at[l]);
 		break;
 	case DT_C64:
-	case DT_C128:
-		complex_gather(t, n, at, out);
-		break;
+	case DT_C128: complex_gather(t, n, at, out); break;
 	default:
 		for (int l = 0; l < n; l++)
 			out[l].i = tensor_get_i(t, at[l]);
@@ -55,16 +53,14 @@ void lanes_store(Tensor *t, int64_t at, int n, const Lane *v)
 			tensor_set_f(t, at + l, v[l].f);
 		break;
 	case DT_C64:
-	case DT_C128:
-		complex_store(t, at, n, v);
-		break;
+	case DT_C128: complex_store(t, at, n, v); break;
 	default:
 		for (int l = 0; l < n; l++)
 			tensor_set_i(t, at + l, v[l].i);
 		break;
 	}
 }
-// ---- running ------------------------------------------------------------------------------------------
+// ---- running ------------------------------------------------------------------------------------
 
 static bool lane_is_active(const Program *p, int l)
 {
@@ -77,8 +73,10 @@ static bool load_error(const Program *p, const Instr *i, int n)
 	for (int l = 0; l < n; l++) {
 		for (int d = 0; d < i->nsrc; d++) {
 			int64_t at = lanes_of(p, i->src[d])[l].i, size = i->tensor->dims[d];
-			if ((at < 0 || at >= size) && lane_is_active(p, l) && (i->pred < 0 || lanes_of(p, i->pred)[l].i))
-				return interp_error(p->in, i->op, "index %lld is out of range for axis %d, whose size is %lld",
+			if ((at < 0 || at >= size) && lane_is_active(p, l) &&
+			    (i->pred < 0 || lanes_of(p, i->pred)[l].i))
+				return interp_error(p->in, i->op,
+				                    "index %lld is out of range for axis %d, whose size is %lld",
 				                    (long long)at, d, (long long)size);
 		}
 	}
@@ -155,7 +153,8 @@ static bool run_to_index(const Program *p, const Instr *i, int n)
 	for (int l = 0; l < n; l++) {
 		int64_t v = x[l].i + (wrap && x[l].i < 0 ? i->extent : 0);
 		if ((v < 0 || v >= i->extent) && lane_is_active(p, l))
-			return interp_error(p->in, i->op, "index %lld from data is out of range, the size is %lld",
+			return interp_error(p->in, i->op,
+			                    "index %lld from data is out of range, the size is %lld",
 			                    (long long)x[l].i, (long long)i->extent);
 		out[l].i = v;
 	}
@@ -191,25 +190,20 @@ static bool run_map(const Program *p, const Instr *i, int n)
 		return true;
 	if (by_zero && p->active)
 		return run_map_active(p, i, code, n);
-	return interp_error(p->in, i->op, by_zero ? "integer division by zero"
-	                                          : "the interpreter cannot run this on these types");
+	return interp_error(p->in, i->op,
+	                    by_zero ? "integer division by zero"
+	                            : "the interpreter cannot run this on these types");
 }
 
 static int64_t whole_limit(DType t, bool largest)
 {
 	switch (t) {
-	case DT_BOOL:
-		return largest;
-	case DT_U8:
-		return largest ? UINT8_MAX : 0;
-	case DT_I8:
-		return largest ? INT8_MAX : INT8_MIN;
-	case DT_I16:
-		return largest ? INT16_MAX : INT16_MIN;
-	case DT_I32:
-		return largest ? INT32_MAX : INT32_MIN;
-	default:
-		return largest ? INT64_MAX : INT64_MIN;
+	case DT_BOOL: return largest;
+	case DT_U8: return largest ? UINT8_MAX : 0;
+	case DT_I8: return largest ? INT8_MAX : INT8_MIN;
+	case DT_I16: return largest ? INT16_MAX : INT16_MIN;
+	case DT_I32: return largest ? INT32_MAX : INT32_MIN;
+	default: return largest ? INT64_MAX : INT64_MIN;
 	}
 }
 
@@ -217,7 +211,8 @@ static int64_t whole_limit(DType t, bool largest)
 static Lane reduce_start(ReduceKind kind, DType t)
 {
 	bool f = dtype_is_float(t);
-	bool up = kind == REDUCE_MIN || kind == REDUCE_ARGMIN, one = kind == REDUCE_PROD || kind == REDUCE_ALL;
+	bool up = kind == REDUCE_MIN || kind == REDUCE_ARGMIN,
+		 one = kind == REDUCE_PROD || kind == REDUCE_ALL;
 	if (kind == REDUCE_MAX || kind == REDUCE_MIN || kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN)
 		return f ? (Lane){.f = up ? INFINITY : -INFINITY} : (Lane){.i = whole_limit(t, up)};
 	return f ? (Lane){.f = one} : (Lane){.i = one};
@@ -227,24 +222,14 @@ static void accumulate_float(ReduceKind kind, int n, Lane *acc, const Lane *v)
 {
 	for (int l = 0; l < n; l++) {
 		switch (kind) {
-		case REDUCE_SUM:
-			acc[l].f += v[l].f;
-			break;
-		case REDUCE_PROD:
-			acc[l].f *= v[l].f;
-			break;
+		case REDUCE_SUM: acc[l].f += v[l].f; break;
+		case REDUCE_PROD: acc[l].f *= v[l].f; break;
 		case REDUCE_MAX: // a fold as in Paddle's CPU kernels: what comes before NaN is forgotten
 			acc[l].f = acc[l].f > v[l].f ? acc[l].f : v[l].f;
 			break;
-		case REDUCE_MIN:
-			acc[l].f = acc[l].f < v[l].f ? acc[l].f : v[l].f;
-			break;
-		case REDUCE_ANY:
-			acc[l].f = acc[l].f != 0 || v[l].f != 0;
-			break;
-		default:
-			acc[l].f = acc[l].f != 0 && v[l].f != 0;
-			break;
+		case REDUCE_MIN: acc[l].f = acc[l].f < v[l].f ? acc[l].f : v[l].f; break;
+		case REDUCE_ANY: acc[l].f = acc[l].f != 0 || v[l].f != 0; break;
+		default: acc[l].f = acc[l].f != 0 && v[l].f != 0; break;
 		}
 	}
 }
@@ -253,30 +238,20 @@ static void accumulate_whole(ReduceKind kind, int n, Lane *acc, const Lane *v)
 {
 	for (int l = 0; l < n; l++) {
 		switch (kind) {
-		case REDUCE_SUM:
-			acc[l].i = (int64_t)((uint64_t)acc[l].i + (uint64_t)v[l].i);
-			break;
-		case REDUCE_PROD:
-			acc[l].i = (int64_t)((uint64_t)acc[l].i * (uint64_t)v[l].i);
-			break;
-		case REDUCE_MAX:
-			acc[l].i = v[l].i > acc[l].i ? v[l].i : acc[l].i;
-			break;
-		case REDUCE_MIN:
-			acc[l].i = v[l].i < acc[l].i ? v[l].i : acc[l].i;
-			break;
-		case REDUCE_ANY:
-			acc[l].i = acc[l].i || v[l].i;
-			break;
-		default:
-			acc[l].i = acc[l].i && v[l].i;
-			break;
+		case REDUCE_SUM: acc[l].i = (int64_t)((uint64_t)acc[l].i + (uint64_t)v[l].i); break;
+		case REDUCE_PROD: acc[l].i = (int64_t)((uint64_t)acc[l].i * (uint64_t)v[l].i); break;
+		case REDUCE_MAX: acc[l].i = v[l].i > acc[l].i ? v[l].i : acc[l].i; break;
+		case REDUCE_MIN: acc[l].i = v[l].i < acc[l].i ? v[l].i : acc[l].i; break;
+		case REDUCE_ANY: acc[l].i = acc[l].i || v[l].i; break;
+		default: acc[l].i = acc[l].i && v[l].i; break;
 		}
 	}
 }
 
-// Keeps the best value, at first what reduce_start gives, and the linear position of its first occurrence; 0 when nothing is better.
-static void accumulate_position(ReduceKind kind, bool f, int n, int64_t at, Lane *best, int64_t *where, const Lane *v)
+// Keeps the best value, at first what reduce_start gives, and the linear position of its first
+// occurrence; 0 when nothing is better.
+static void accumulate_position(ReduceKind kind, bool f, int n, int64_t at, Lane *best,
+                                int64_t *where, const Lane *v)
 {
 	for (int l = 0; l < n; l++) {
 		bool better;
@@ -293,13 +268,14 @@ static void accumulate_position(ReduceKind kind, bool f, int n, int64_t at, Lane
 
 static bool body_run(Program *p, const Body *b, int n);
 
-// Moves to the next tuple of positions and sets the registers that change. Returns the first extent that
-// changed, -1 after the last tuple. `at` counts tuples.
+// Moves to the next tuple of positions and sets the registers that change. Returns the first extent
+// that changed, -1 after the last tuple. `at` counts tuples.
 static int next_position(const Program *p, const Instr *i, int n, int64_t at, int64_t *index)
 {
 	int changed = 0;
 	if (at > 0) {
-		for (changed = i->nextent - 1; changed >= 0 && ++index[changed] == i->extents[changed]; changed--)
+		for (changed = i->nextent - 1; changed >= 0 && ++index[changed] == i->extents[changed];
+		     changed--)
 			index[changed] = 0;
 	}
 	for (int d = changed; d >= 0 && d < i->nextent; d++) {
@@ -328,10 +304,13 @@ static bool run_reduce(Program *p, const Instr *i, int n)
 	bool active[STRIP];
 	const bool *outer = p->active;
 	int64_t where[STRIP] = {0}, kept_where[STRIP], index[MAX_RANK] = {0};
-	bool f = dtype_is_float(i->from), positions = kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN, empty = false;
+	bool f = dtype_is_float(i->from), positions = kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN,
+		 empty = false;
 	bool wide = dtype_is_complex(i->from);
 	if (kind == REDUCE_COUNT || (wide && kind != REDUCE_SUM && kind != REDUCE_PROD))
-		return interp_error(p->in, i->op, wide ? "no reduction '%s' of complex numbers" : "unknown reduction '%s'", op_str(i->op, "kind", ""));
+		return interp_error(
+			p->in, i->op, wide ? "no reduction '%s' of complex numbers" : "unknown reduction '%s'",
+			op_str(i->op, "kind", ""));
 	for (int l = 0; l < n; l++)
 		acc[l] = reduce_start(kind, dtype_part(i->from));
 	for (int l = 0; wide && l < n; l++)
@@ -341,7 +320,8 @@ static bool run_reduce(Program *p, const Instr *i, int n)
 	const Lane *v = lanes_of(p, i->levels[i->nlevel - 1]->yields[0]);
 	for (int64_t at = 0; !empty; at++) {
 		int changed = next_position(p, i, n, at, index);
-		if (changed < 0 || (i->pred >= 0 && !lanes_active(outer, lanes_of(p, i->pred), at, n, active)))
+		if (changed < 0 ||
+		    (i->pred >= 0 && !lanes_active(outer, lanes_of(p, i->pred), at, n, active)))
 			break;
 		p->active = i->pred >= 0 ? active : outer;
 		bool ok = true;
@@ -388,21 +368,11 @@ static bool body_run(Program *p, const Body *b, int n)
 		const Instr *i = &b->instrs[k];
 		bool ok = true;
 		switch (i->kind) {
-		case INSTR_MAP:
-			ok = run_map(p, i, n);
-			break;
-		case INSTR_OFFSET:
-			run_offset(p, i, n);
-			break;
-		case INSTR_LOAD:
-			ok = run_load(p, i, n);
-			break;
-		case INSTR_TO_INDEX:
-			ok = run_to_index(p, i, n);
-			break;
-		case INSTR_REDUCE:
-			ok = run_reduce(p, i, n);
-			break;
+		case INSTR_MAP: ok = run_map(p, i, n); break;
+		case INSTR_OFFSET: run_offset(p, i, n); break;
+		case INSTR_LOAD: ok = run_load(p, i, n); break;
+		case INSTR_TO_INDEX: ok = run_to_index(p, i, n); break;
+		case INSTR_REDUCE: ok = run_reduce(p, i, n); break;
 		}
 		if (!ok)
 			return false;

@@ -30,29 +30,35 @@ static Value *is_number(Builder *b, Value *x, int64_t v)
 	return x ? apply2(b, OP_PD_EQUAL, x, build_scalar_f(b, x->type->dtype, (double)v)) : NULL;
 }
 
-// ---- one step ---------------------------------------------------------------------------------------------
+// ---- one step -----------------------------------------------------------------------------------
 
 bool infer_hook_beam_search(Op *op)
 {
 	Context *c = op->ctx;
-	const Type *pre_ids = infer_tensor(op, 0), *pre = infer_tensor(op, 1), *scores = infer_rank(op, 3, 2);
-	const Type *offsets = infer_rank(op, 4, 1), *ids = op_operand(op, 2) ? infer_rank(op, 2, 2) : NULL;
+	const Type *pre_ids = infer_tensor(op, 0), *pre = infer_tensor(op, 1),
+			   *scores = infer_rank(op, 3, 2);
+	const Type *offsets = infer_rank(op, 4, 1),
+			   *ids = op_operand(op, 2) ? infer_rank(op, 2, 2) : NULL;
 	const Dim *rows, *same;
 	int64_t beam = op_int(op, "beam_size", 0);
 	if (!pre_ids || !pre || !scores || !offsets || (op_operand(op, 2) && !ids))
 		return false;
 	if (beam < 1)
 		return infer_error(op, "a beam of %lld", (long long)beam);
-	if (!infer_same_dim(op, scores->dims[0], type_numel(c, pre_ids), "numbers of prefixes", &rows) ||
+	if (!infer_same_dim(op, scores->dims[0], type_numel(c, pre_ids), "numbers of prefixes",
+	                    &rows) ||
 	    !infer_same_dim(op, rows, type_numel(c, pre), "numbers of prefixes", &rows))
 		return false;
 	for (int d = 0; ids && d < 2; d++)
 		if (!infer_same_dim(op, ids->dims[d], scores->dims[d], "sizes of ids and scores", &same))
 			return false;
 	const Dim *sources = sequence_count(c, op_operand(op, 4)), *low = plus_one(c, rows);
-	const Dim *shape[] = {sequence_found(op, dim_mul(c, sources, dim_const(c, beam))), dim_const(c, 1)};
-	return infer_result_shape(op, 0, pre_ids->dtype, 2, shape) && infer_result_shape(op, 1, scores->dtype, 2, shape) &&
-	       infer_result_shape(op, 2, DT_I32, 1, shape) && infer_result_shape(op, 3, DT_I64, 1, &low);
+	const Dim *shape[] = {sequence_found(op, dim_mul(c, sources, dim_const(c, beam))),
+	                      dim_const(c, 1)};
+	return infer_result_shape(op, 0, pre_ids->dtype, 2, shape) &&
+	       infer_result_shape(op, 1, scores->dtype, 2, shape) &&
+	       infer_result_shape(op, 2, DT_I32, 1, shape) &&
+	       infer_result_shape(op, 3, DT_I64, 1, &low);
 }
 
 // All ways to go on [prefixes, width].
@@ -83,7 +89,8 @@ static bool ways_collect(Ways *w, Builder *b)
 	Value *before = load(&n.b, w->pre_scores, n.at), *mine = load(&n.b, scores, n.at);
 	if (!op_bool(w->op, "is_accumulated", true))
 		mine = tensor_add(&n.b, before, apply1(&n.b, OP_PD_LOG, mine));
-	Value *next = ids ? scalar_cast(&n.b, load(&n.b, ids, n.at), id) : scalar_from_index(&n.b, n.at[1], id);
+	Value *next = ids ? scalar_cast(&n.b, load(&n.b, ids, n.at), id)
+	                  : scalar_from_index(&n.b, n.at[1], id);
 	Value *first = index_equal(&n.b, n.at[1], index_const(&n.b, 0));
 	Value *elements[] = {index_where(&n.b, ended, build_scalar_f(&n.b, id, (double)end), next),
 	                     index_where(&n.b, ended, scalar_cast(&n.b, before, score), mine),
@@ -94,13 +101,15 @@ static bool ways_collect(Ways *w, Builder *b)
 	w->scores = out[1];
 	w->open = out[2];
 	Nest s = nest_open(b, type_tensor(b->ctx, DT_I64, 1, w->dims, 0));
-	w->source = nest_close(&s, scalar_from_index(&s.b, sequence_of_row(&s.b, w->offsets, s.at[0]), DT_I64));
+	w->source = nest_close(
+		&s, scalar_from_index(&s.b, sequence_of_row(&s.b, w->offsets, s.at[0]), DT_I64));
 	return w->source != NULL;
 }
 
 static Value *source_of(Builder *b, const Ways *w, Value *prefix)
 {
-	return index_from_data(b, load(b, w->source, &prefix), sequence_count(b->ctx, w->offsets), false);
+	return index_from_data(b, load(b, w->source, &prefix), sequence_count(b->ctx, w->offsets),
+	                       false);
 }
 
 // Better is a larger score; of equal ones that of a later prefix, then that of an earlier column.
@@ -110,15 +119,19 @@ static bool ways_rank(Ways *w, Builder *b)
 	Nest n = nest_open(b, ways_type(w, DT_I64));
 	Value *source = source_of(&n.b, w, n.at[0]), *mine = load(&n.b, w->scores, n.at);
 	Value *start = source ? sequence_start(&n.b, w->offsets, source, rows) : NULL;
-	Value *wide = index_dim(&n.b, w->dims[1]), *count = source ? sequence_length(&n.b, w->offsets, source, rows) : NULL;
-	Nest r = reduce_open_counted(&n.b, "sum", DT_I64, dim_mul(b->ctx, rows, w->dims[1]), index_mul(&n.b, count, wide));
+	Value *wide = index_dim(&n.b, w->dims[1]),
+		  *count = source ? sequence_length(&n.b, w->offsets, source, rows) : NULL;
+	Nest r = reduce_open_counted(&n.b, "sum", DT_I64, dim_mul(b->ctx, rows, w->dims[1]),
+	                             index_mul(&n.b, count, wide));
 	Value *at[2];
 	index_split(&r.b, r.at[0], 2, w->dims, at);
 	at[0] = index_add(&r.b, start, at[0]);
 	Value *its = load(&r.b, w->scores, at), *less = apply2(&r.b, OP_PD_GREATER_THAN, its, mine);
 	Value *later = index_less(&r.b, n.at[0], at[0]);
-	Value *beside = pred_and(&r.b, index_equal(&r.b, n.at[0], at[0]), index_less(&r.b, at[1], n.at[1]));
-	Value *tie = pred_and(&r.b, apply2(&r.b, OP_PD_EQUAL, its, mine), logical_or(&r.b, later, beside));
+	Value *beside = pred_and(&r.b, index_equal(&r.b, n.at[0], at[0]),
+	                         index_less(&r.b, at[1], n.at[1]));
+	Value *tie = pred_and(&r.b, apply2(&r.b, OP_PD_EQUAL, its, mine),
+	                      logical_or(&r.b, later, beside));
 	Value *better = pred_and(&r.b, load(&r.b, w->open, at), logical_or(&r.b, less, tie));
 	w->rank = nest_close(&n, reduce_close(&r, better));
 	if (!w->rank)
@@ -137,20 +150,23 @@ static bool ways_prune(Ways *w, Builder *b)
 	int64_t end = op_int(w->op, "end_id", 0);
 	Nest n = nest_open(b, type_tensor(b->ctx, DT_BOOL, 1, &sources, 0));
 	Value *start = sequence_start(&n.b, w->offsets, n.at[0], rows);
-	Value *count = index_mul(&n.b, sequence_length(&n.b, w->offsets, n.at[0], rows), index_dim(&n.b, w->dims[1]));
+	Value *count = index_mul(&n.b, sequence_length(&n.b, w->offsets, n.at[0], rows),
+	                         index_dim(&n.b, w->dims[1]));
 	Nest r = reduce_open_counted(&n.b, "any", DT_BOOL, dim_mul(b->ctx, rows, w->dims[1]), count);
 	Value *at[2];
 	index_split(&r.b, r.at[0], 2, w->dims, at);
 	at[0] = index_add(&r.b, start, at[0]);
 	Value *ended = pred_and(&r.b, is_number(&r.b, load(&r.b, w->ids, at), end),
 	                        is_number(&r.b, load(&r.b, w->pre_ids, at), end));
-	Value *goes_on = pred_and(&r.b, load(&r.b, w->kept, at), apply1(&r.b, OP_PD_LOGICAL_NOT, ended));
+	Value *goes_on = pred_and(&r.b, load(&r.b, w->kept, at),
+	                          apply1(&r.b, OP_PD_LOGICAL_NOT, ended));
 	Value *alive = nest_close(&n, reduce_close(&r, goes_on));
 	if (!alive)
 		return false;
 	Nest k = nest_open(b, ways_type(w, DT_BOOL));
 	Value *source = source_of(&k.b, w, k.at[0]);
-	w->kept = nest_close(&k, source ? pred_and(&k.b, load(&k.b, w->kept, k.at), load(&k.b, alive, &source)) : NULL);
+	w->kept = nest_close(
+		&k, source ? pred_and(&k.b, load(&k.b, w->kept, k.at), load(&k.b, alive, &source)) : NULL);
 	return w->kept != NULL;
 }
 
@@ -181,11 +197,15 @@ static Value *column_of(Builder *b, const Ways *w, Value *prefix, Value *k)
 bool define_hook_beam_search(Builder *b, Op *op, Value **results)
 {
 	const Type *scores = op_operand(op, 3)->type, *out = op->results[0].type;
-	Ways w = {.op = op, .pre_ids = flat(b, op_operand(op, 0)), .pre_scores = flat(b, op_operand(op, 1)),
-	          .offsets = op_operand(op, 4), .dims = {scores->dims[0], scores->dims[1]}};
+	Ways w = {.op = op,
+	          .pre_ids = flat(b, op_operand(op, 0)),
+	          .pre_scores = flat(b, op_operand(op, 1)),
+	          .offsets = op_operand(op, 4),
+	          .dims = {scores->dims[0], scores->dims[1]}};
 	const Type *place = type_tensor(b->ctx, DT_I64, 1, out->dims, 0), *places[] = {place, place};
 	Value *way[2];
-	if (!w.pre_ids || !w.pre_scores || !ways_collect(&w, b) || !ways_rank(&w, b) || !ways_prune(&w, b))
+	if (!w.pre_ids || !w.pre_scores || !ways_collect(&w, b) || !ways_rank(&w, b) ||
+	    !ways_prune(&w, b))
 		return false;
 	results[3] = offsets_of_lengths(b, w.dims[0], kept_length, &w);
 	if (!results[3] || !bind_rows(b, results[3], out->dims[0]))
@@ -194,7 +214,8 @@ bool define_hook_beam_search(Builder *b, Op *op, Value **results)
 	Value *prefix = sequence_of_row(&n.b, results[3], n.at[0]);
 	Value *start = prefix ? sequence_start(&n.b, results[3], prefix, out->dims[0]) : NULL;
 	Value *column = start ? column_of(&n.b, &w, prefix, index_sub(&n.b, n.at[0], start)) : NULL;
-	Value *both[] = {scalar_from_index(&n.b, prefix, DT_I64), scalar_from_index(&n.b, column, DT_I64)};
+	Value *both[] = {scalar_from_index(&n.b, prefix, DT_I64),
+	                 scalar_from_index(&n.b, column, DT_I64)};
 	if (!column || !nest_close_several(&n, both, way))
 		return false;
 	for (int i = 0; i < 2; i++) {
@@ -207,14 +228,16 @@ bool define_hook_beam_search(Builder *b, Op *op, Value **results)
 	return results[0] && results[1] && results[2];
 }
 
-// ---- back through all steps ---------------------------------------------------------------------------------
+// ---- back through all steps ---------------------------------------------------------------------
 
 bool infer_hook_beam_start(Op *op)
 {
 	if (!infer_rank(op, 0, 1))
 		return false;
-	const Dim *shape[] = {sequence_count(op->ctx, op_operand(op, 0)), dim_const(op->ctx, op_int(op, "beam_size", 1))};
-	return infer_result_shape(op, 0, DT_I64, 2, shape) && infer_result_shape(op, 1, DT_I64, 2, shape) &&
+	const Dim *shape[] = {sequence_count(op->ctx, op_operand(op, 0)),
+	                      dim_const(op->ctx, op_int(op, "beam_size", 1))};
+	return infer_result_shape(op, 0, DT_I64, 2, shape) &&
+	       infer_result_shape(op, 1, DT_I64, 2, shape) &&
 	       infer_result_shape(op, 2, op_dtype(op, "dtype", DT_F32), 2, shape);
 }
 
@@ -228,10 +251,13 @@ bool define_hook_beam_start(Builder *b, Op *op, Value **results)
 
 bool infer_hook_beam_step(Op *op)
 {
-	const Type *ids = infer_tensor(op, 0), *scores = infer_tensor(op, 1), *place = infer_rank(op, 4, 2);
-	if (!ids || !scores || !place || !infer_rank(op, 2, 1) || !infer_rank(op, 3, 1) || !infer_rank(op, 5, 2))
+	const Type *ids = infer_tensor(op, 0), *scores = infer_tensor(op, 1),
+			   *place = infer_rank(op, 4, 2);
+	if (!ids || !scores || !place || !infer_rank(op, 2, 1) || !infer_rank(op, 3, 1) ||
+	    !infer_rank(op, 5, 2))
 		return false;
-	const Type *same[] = {type_like(op->ctx, place, ids->dtype), type_like(op->ctx, place, scores->dtype), place, place};
+	const Type *same[] = {type_like(op->ctx, place, ids->dtype),
+	                      type_like(op->ctx, place, scores->dtype), place, place};
 	for (int i = 0; i < 4; i++)
 		infer_result(op, i, same[i]);
 	return true;
@@ -247,7 +273,8 @@ static Value *position_in(Builder *b, Value *vec, Value *at, const Dim *limit)
 bool define_hook_beam_step(Builder *b, Op *op, Value **results)
 {
 	Context *c = b->ctx;
-	Value *ids = flat(b, op_operand(op, 0)), *scores = flat(b, op_operand(op, 1)), *high = op_operand(op, 2);
+	Value *ids = flat(b, op_operand(op, 0)), *scores = flat(b, op_operand(op, 1)),
+		  *high = op_operand(op, 2);
 	Value *low = op_operand(op, 3), *place = op_operand(op, 4), *length = op_operand(op, 5);
 	if (!ids || !scores)
 		return false;
@@ -270,30 +297,37 @@ bool define_hook_beam_step(Builder *b, Op *op, Value **results)
 	Value *at = index_where(&n.b, started, old, fresh);
 	Value *active = index_where(&n.b, started, apply2(&n.b, OP_PD_GREATER_EQUAL, old, none),
 	                            apply2(&n.b, OP_PD_LESS_THAN, fresh, last));
-	at = index_from_data(&n.b, index_where(&n.b, active, at, none), dim_max(c, rows, dim_const(c, 1)), false);
+	at = index_from_data(&n.b, index_where(&n.b, active, at, none),
+	                     dim_max(c, rows, dim_const(c, 1)), false);
 	Value *id = load_or(&n.b, active, build_scalar_f(&n.b, ids->type->dtype, 0), ids, &at);
 	Value *score = load_or(&n.b, active, build_scalar_f(&n.b, scores->type->dtype, 0), scores, &at);
 	// Of the ends of a sentence, one after the other, the last one counts.
-	Value *ended = is_number(&n.b, id, op_int(op, "end_id", 0)), *empty = is_number(&n.b, load(&n.b, length, n.at), 0);
-	Value *taken = pred_and(&n.b, active, logical_or(&n.b, apply1(&n.b, OP_PD_LOGICAL_NOT, ended), empty));
+	Value *ended = is_number(&n.b, id, op_int(op, "end_id", 0)),
+		  *empty = is_number(&n.b, load(&n.b, length, n.at), 0);
+	Value *taken = pred_and(&n.b, active,
+	                        logical_or(&n.b, apply1(&n.b, OP_PD_LOGICAL_NOT, ended), empty));
 	const Dim *count = sequence_count(c, low);
 	Nest r = reduce_open(&n.b, "sum", DT_I64, 1, &count);
 	Value *next = index_plus(&r.b, r.at[0], 1), *mine = scalar_from_index(&r.b, at, DT_I64);
 	Value *prefix = reduce_close(&r, apply2(&r.b, OP_PD_LESS_EQUAL, load(&r.b, low, &next), mine));
-	Value *elements[] = {id, score, taken, index_where(&n.b, active, prefix, build_scalar_f(&n.b, DT_I64, -1))};
+	Value *elements[] = {id, score, taken,
+	                     index_where(&n.b, active, prefix, build_scalar_f(&n.b, DT_I64, -1))};
 	return nest_close_several(&n, elements, results);
 }
 
 bool infer_hook_beam_sentences(Op *op)
 {
 	Context *c = op->ctx;
-	const Type *ids = infer_rank(op, 0, 3), *scores = infer_rank(op, 1, 3), *length = infer_rank(op, 3, 2);
+	const Type *ids = infer_rank(op, 0, 3), *scores = infer_rank(op, 1, 3),
+			   *length = infer_rank(op, 3, 2);
 	if (!ids || !scores || !length || !infer_rank(op, 2, 3) || !infer_rank(op, 4, 2))
 		return false;
 	const Dim *rows = sequence_found(op, type_numel(c, ids)), *high = plus_one(c, length->dims[0]);
 	const Dim *low = plus_one(c, type_numel(c, length));
-	return infer_result_shape(op, 0, ids->dtype, 1, &rows) && infer_result_shape(op, 1, scores->dtype, 1, &rows) &&
-	       infer_result_shape(op, 2, DT_I64, 1, &high) && infer_result_shape(op, 3, DT_I64, 1, &low);
+	return infer_result_shape(op, 0, ids->dtype, 1, &rows) &&
+	       infer_result_shape(op, 1, scores->dtype, 1, &rows) &&
+	       infer_result_shape(op, 2, DT_I64, 1, &high) &&
+	       infer_result_shape(op, 3, DT_I64, 1, &low);
 }
 
 // The sentences of each source from the best to the worst, by their score at the end.
@@ -304,8 +338,10 @@ static Value *sentence_order(Builder *b, Value *best, Value *length)
 	Value *mine = load(&n.b, best, n.at);
 	Nest r = reduce_open(&n.b, "sum", DT_I64, 1, &beam);
 	Value *at[] = {n.at[0], r.at[0]}, *its = load(&r.b, best, at);
-	Value *tie = pred_and(&r.b, apply2(&r.b, OP_PD_EQUAL, its, mine), index_less(&r.b, r.at[0], n.at[1]));
-	Value *rank = nest_close(&n, reduce_close(&r, logical_or(&r.b, apply2(&r.b, OP_PD_GREATER_THAN, its, mine), tie)));
+	Value *tie = pred_and(&r.b, apply2(&r.b, OP_PD_EQUAL, its, mine),
+	                      index_less(&r.b, r.at[0], n.at[1]));
+	Value *rank = nest_close(
+		&n, reduce_close(&r, logical_or(&r.b, apply2(&r.b, OP_PD_GREATER_THAN, its, mine), tie)));
 	if (!rank)
 		return NULL;
 	n = nest_open(b, length->type);
@@ -338,7 +374,8 @@ static Value *steps_behind(Builder *b, Value *taken)
 	Nest r = reduce_open(&n.b, "sum", DT_I64, 1, &steps);
 	Value *at[] = {r.at[0], n.at[1], n.at[2]}, *zero = build_scalar_f(&r.b, DT_I64, 0);
 	Value *other = scalar_cast(&r.b, load(&r.b, taken, at), DT_I64);
-	return nest_close(&n, reduce_close(&r, index_where(&r.b, index_less(&r.b, n.at[0], r.at[0]), other, zero)));
+	return nest_close(
+		&n, reduce_close(&r, index_where(&r.b, index_less(&r.b, n.at[0], r.at[0]), other, zero)));
 }
 
 bool define_hook_beam_sentences(Builder *b, Op *op, Value **results)
@@ -355,7 +392,8 @@ bool define_hook_beam_sentences(Builder *b, Op *op, Value **results)
 	if (!results[3] || !bind_rows(b, results[3], out->dims[0]))
 		return false;
 	Nest h = nest_open(b, op->results[2].type);
-	results[2] = nest_close(&h, scalar_from_index(&h.b, index_mul(&h.b, h.at[0], index_dim(&h.b, beam)), DT_I64));
+	results[2] = nest_close(
+		&h, scalar_from_index(&h.b, index_mul(&h.b, h.at[0], index_dim(&h.b, beam)), DT_I64));
 	const Type *types[] = {op->results[0].type, op->results[1].type};
 	Nest n = nest_open_several(b, 2, types);
 	Value *k = sequence_of_row(&n.b, results[3], n.at[0]);
@@ -366,7 +404,8 @@ bool define_hook_beam_sentences(Builder *b, Op *op, Value **results)
 	Value *place = index_sub(&n.b, n.at[0], sequence_start(&n.b, results[3], k, out->dims[0]));
 	Nest r = reduce_open(&n.b, "argmax", DT_I64, 1, &s.steps);
 	Value *at[] = {r.at[0], split[0], split[1]};
-	Value *here = apply2(&r.b, OP_PD_EQUAL, load(&r.b, behind, at), scalar_from_index(&r.b, place, DT_I64));
+	Value *here = apply2(&r.b, OP_PD_EQUAL, load(&r.b, behind, at),
+	                     scalar_from_index(&r.b, place, DT_I64));
 	Value *counts = apply1(&r.b, OP_PD_LOGICAL_NOT, is_number(&r.b, load(&r.b, taken, at), 0));
 	Value *step = reduce_close(&r, scalar_cast(&r.b, pred_and(&r.b, counts, here), DT_I32));
 	Value *from[] = {index_from_data(&n.b, step, s.steps, false), split[0], split[1]};

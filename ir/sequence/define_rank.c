@@ -1,5 +1,6 @@
-// Sequences by length, as the dynamic recurrent networks of Fluid take them apart, and rows by a mask: types and meaning
-// (ir/ops/sequence.yaml). A rank table has a row (number, length) for each sequence, the longest first.
+// Sequences by length, as the dynamic recurrent networks of Fluid take them apart, and rows by a
+// mask: types and meaning (ir/ops/sequence.yaml). A rank table has a row (number, length) for each
+// sequence, the longest first.
 #include "ir/build/build.h"
 #include "ir/sequence/sequence.h"
 
@@ -10,7 +11,8 @@ enum { NUMBER, LENGTH };
 static bool check_table(const Op *op, int i)
 {
 	const Type *t = infer_rank(op, i, 2);
-	return t && (dim_is(t->dims[1], 2) || infer_error(op, "operand '%s' is no rank table", op->info->operands[i].name));
+	return t && (dim_is(t->dims[1], 2) ||
+	             infer_error(op, "operand '%s' is no rank table", op->info->operands[i].name));
 }
 
 static const Dim *plus_one(Context *c, const Dim *d)
@@ -44,7 +46,7 @@ static Value *load_row(Builder *b, const Nest *n, Value *x, Value *row)
 	return load(b, x, at);
 }
 
-// ---- the table ------------------------------------------------------------------------------------------
+// ---- the table ----------------------------------------------------------------------------------
 
 bool infer_hook_lod_rank_table(Op *op)
 {
@@ -63,7 +65,8 @@ static Value *places_by_length(Builder *b, Value *lod, const Dim *rows)
 	Nest r = reduce_open(&n.b, "sum", DT_I64, 1, &count);
 	Value *its = sequence_length(&r.b, lod, r.at[0], rows);
 	Value *tie = pred_and(&r.b, index_equal(&r.b, its, mine), index_less(&r.b, r.at[0], n.at[0]));
-	return nest_close(&n, reduce_close(&r, apply2(&r.b, OP_PD_LOGICAL_OR, index_less(&r.b, mine, its), tie)));
+	return nest_close(
+		&n, reduce_close(&r, apply2(&r.b, OP_PD_LOGICAL_OR, index_less(&r.b, mine, its), tie)));
 }
 
 bool define_hook_lod_rank_table(Builder *b, Op *op, Value **results)
@@ -80,7 +83,9 @@ bool define_hook_lod_rank_table(Builder *b, Op *op, Value **results)
 	Value *number = reduce_close(&r, scalar_cast(&r.b, found, DT_I32));
 	Value *i = index_from_data(&n.b, number, count, false);
 	Value *length = i ? scalar_from_index(&n.b, sequence_length(&n.b, lod, i, rows), DT_I64) : NULL;
-	results[0] = nest_close(&n, index_where(&n.b, index_equal(&n.b, n.at[1], index_const(&n.b, NUMBER)), number, length));
+	results[0] = nest_close(
+		&n,
+		index_where(&n.b, index_equal(&n.b, n.at[1], index_const(&n.b, NUMBER)), number, length));
 	return results[0] != NULL;
 }
 
@@ -98,9 +103,10 @@ bool define_hook_max_sequence_len(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// ---- steps ----------------------------------------------------------------------------------------------
+// ---- steps --------------------------------------------------------------------------------------
 
-// How many sequences are longer than the step that `i` holds: a tensor of one i64, which gives `size` its value.
+// How many sequences are longer than the step that `i` holds: a tensor of one i64, which gives
+// `size` its value.
 static bool bind_running(Builder *b, Value *table, Value *i, const Dim *size)
 {
 	const Dim *count = table->type->dims[0];
@@ -108,7 +114,8 @@ static bool bind_running(Builder *b, Value *table, Value *i, const Dim *size)
 	Value *step = scalar_cast(&n.b, load_scalar(&n.b, i), DT_I64);
 	Nest r = reduce_open(&n.b, "sum", DT_I64, 1, &count);
 	Value *at[] = {r.at[0], index_const(&r.b, LENGTH)};
-	Value *longer = apply2(&r.b, OP_PD_GREATER_THAN, scalar_cast(&r.b, load(&r.b, table, at), DT_I64), step);
+	Value *longer = apply2(&r.b, OP_PD_GREATER_THAN,
+	                       scalar_cast(&r.b, load(&r.b, table, at), DT_I64), step);
 	return bind_size(b, nest_close(&n, reduce_close(&r, longer)), size);
 }
 
@@ -122,15 +129,18 @@ bool infer_hook_lod_step(Op *op)
 
 bool define_hook_lod_step(Builder *b, Op *op, Value **results)
 {
-	Value *x = op_operand(op, 0), *table = op_operand(op, 1), *i = op_operand(op, 2), *lod = op_operand(op, 3);
+	Value *x = op_operand(op, 0), *table = op_operand(op, 1), *i = op_operand(op, 2),
+		  *lod = op_operand(op, 3);
 	const Type *out = op->results[0].type;
 	const Dim *rows = x->type->dims[0];
 	if (!bind_running(b, table, i, out->dims[0]))
 		return false;
 	Nest n = nest_open(b, out);
 	Value *step = index_from_data(&n.b, load_scalar(&n.b, i), plus_one(b->ctx, rows), false);
-	Value *place = index_from_data(&n.b, scalar_from_index(&n.b, n.at[0], DT_I64), table->type->dims[0], false);
-	Value *number = place ? table_at(&n.b, table, place, NUMBER, sequence_count(b->ctx, lod)) : NULL;
+	Value *place = index_from_data(&n.b, scalar_from_index(&n.b, n.at[0], DT_I64),
+	                               table->type->dims[0], false);
+	Value *number = place ? table_at(&n.b, table, place, NUMBER, sequence_count(b->ctx, lod))
+	                      : NULL;
 	if (!number)
 		return false;
 	Value *row = index_add(&n.b, sequence_start(&n.b, lod, number, rows), step);
@@ -144,10 +154,12 @@ bool infer_hook_lod_unstep(Op *op)
 	const Type *x = infer_tensor(op, 0), *like = infer_tensor(op, 2);
 	if (!x || !like || !check_table(op, 1) || !infer_rank(op, 3, 1))
 		return false;
-	return like->rank ? result_of_rows(op, 0, x, like->dims[0]) : infer_error(op, "'like' has no rows");
+	return like->rank ? result_of_rows(op, 0, x, like->dims[0])
+	                  : infer_error(op, "'like' has no rows");
 }
 
-// Row t of sequence s stands behind the rows of all steps before t, and those of longer sequences in its own.
+// Row t of sequence s stands behind the rows of all steps before t, and those of longer sequences
+// in its own.
 bool define_hook_lod_unstep(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *lod = op_operand(op, 3);
@@ -164,7 +176,8 @@ bool define_hook_lod_unstep(Builder *b, Op *op, Value **results)
 	Value *before = index_min(&r.b, sequence_length(&r.b, lod, r.at[0], rows), step);
 	Value *sum = reduce_close(&r, scalar_from_index(&r.b, before, DT_I64));
 	Value *row = apply2(&n.b, OP_PD_ADD, sum, load(&n.b, places, &i));
-	results[0] = nest_close(&n, load_row(&n.b, &n, x, index_from_data(&n.b, row, x->type->dims[0], false)));
+	results[0] = nest_close(
+		&n, load_row(&n.b, &n, x, index_from_data(&n.b, row, x->type->dims[0], false)));
 	return results[0] != NULL;
 }
 
@@ -183,12 +196,13 @@ bool define_hook_shrink_rnn_memory(Builder *b, Op *op, Value **results)
 	if (!bind_running(b, op_operand(op, 1), op_operand(op, 2), out->dims[0]))
 		return false;
 	Nest n = nest_open(b, out);
-	Value *row = index_from_data(&n.b, scalar_from_index(&n.b, n.at[0], DT_I64), x->type->dims[0], false);
+	Value *row = index_from_data(&n.b, scalar_from_index(&n.b, n.at[0], DT_I64), x->type->dims[0],
+	                             false);
 	results[0] = nest_close(&n, load_row(&n.b, &n, x, row));
 	return results[0] != NULL;
 }
 
-// ---- reordering -------------------------------------------------------------------------------------------
+// ---- reordering ---------------------------------------------------------------------------------
 
 bool infer_hook_reorder_by_rank(Op *op)
 {
@@ -197,9 +211,11 @@ bool infer_hook_reorder_by_rank(Op *op)
 	if (!x || !check_table(op, 1) || (lod && !infer_rank(op, 2, 1)))
 		return false;
 	const Dim *count = op_operand(op, 1)->type->dims[0], *offsets = plus_one(op->ctx, count), *same;
-	if (lod && !infer_same_dim(op, sequence_count(op->ctx, lod), count, "numbers of sequences", &same))
+	if (lod &&
+	    !infer_same_dim(op, sequence_count(op->ctx, lod), count, "numbers of sequences", &same))
 		return false;
-	return result_of_rows(op, 0, x, lod ? x->dims[0] : count) && infer_result_shape(op, 1, DT_I64, 1, &offsets);
+	return result_of_rows(op, 0, x, lod ? x->dims[0] : count) &&
+	       infer_result_shape(op, 1, DT_I64, 1, &offsets);
 }
 
 typedef struct Reorder {
@@ -236,13 +252,14 @@ bool define_hook_reorder_by_rank(Builder *b, Op *op, Value **results)
 	return results[0] && results[1];
 }
 
-// ---- rows by a mask ---------------------------------------------------------------------------------------
+// ---- rows by a mask -----------------------------------------------------------------------------
 
 // A size of the rows that the mask keeps or leaves, at most those of x.
 static const Dim *rows_found(const Op *op, const Dim *rows, const char *which)
 {
 	const Loc *l = op->loc;
-	const Dim *size = dim_sym_bounded(op->ctx, arena_printf(op->ctx->arena, "n_%s_%d_%d", which, l->block < 0 ? 0 : l->block,
+	const Dim *size = dim_sym_bounded(op->ctx, arena_printf(op->ctx->arena, "n_%s_%d_%d", which,
+	                                                        l->block < 0 ? 0 : l->block,
 	                                                        l->op < 0 ? 0 : l->op));
 	dim_set_bound(op->ctx, size, rows);
 	return size;
@@ -254,7 +271,8 @@ bool infer_hook_split_rows(Op *op)
 	const Dim *same;
 	if (!x || !mask || !x->rank)
 		return x && mask ? infer_error(op, "a tensor without rows") : false;
-	return infer_same_dim(op, x->dims[0], type_numel(op->ctx, mask), "numbers of rows and of the mask", &same) &&
+	return infer_same_dim(op, x->dims[0], type_numel(op->ctx, mask),
+	                      "numbers of rows and of the mask", &same) &&
 	       result_of_rows(op, 0, x, rows_found(op, x->dims[0], "true")) &&
 	       result_of_rows(op, 1, x, rows_found(op, x->dims[0], "false"));
 }
@@ -265,14 +283,17 @@ static Value *rows_where(Builder *b, Value *x, Value *mask, const Type *out)
 	if (!kept.at || !bind_size(b, kept.count, out->dims[0]))
 		return NULL;
 	Nest n = nest_open(b, out);
-	Value *at = index_from_data(&n.b, scalar_from_index(&n.b, n.at[0], DT_I64), x->type->dims[0], false);
-	Value *row = at ? index_from_data(&n.b, load(&n.b, kept.at, &at), x->type->dims[0], false) : NULL;
+	Value *at = index_from_data(&n.b, scalar_from_index(&n.b, n.at[0], DT_I64), x->type->dims[0],
+	                            false);
+	Value *row = at ? index_from_data(&n.b, load(&n.b, kept.at, &at), x->type->dims[0], false)
+	                : NULL;
 	return nest_close(&n, row ? load_row(&n.b, &n, x, row) : NULL);
 }
 
 bool define_hook_split_rows(Builder *b, Op *op, Value **results)
 {
-	Value *x = op_operand(op, 0), *mask = tensor_reshape(b, op_operand(op, 1), 1, &x->type->dims[0]);
+	Value *x = op_operand(op, 0),
+		  *mask = tensor_reshape(b, op_operand(op, 1), 1, &x->type->dims[0]);
 	Value *others = apply1(b, OP_PD_LOGICAL_NOT, mask);
 	results[0] = mask ? rows_where(b, x, mask, op->results[0].type) : NULL;
 	results[1] = others ? rows_where(b, x, others, op->results[1].type) : NULL;
@@ -312,7 +333,8 @@ bool define_hook_merge_rows(Builder *b, Op *op, Value **results)
 		const Dim *rows = from[k]->type->dims[0];
 		Value *pred = k ? no : yes, *any = index_where(&n.b, pred, row[k], index_const(&n.b, 0));
 		memcpy(at[k], n.at, sizeof at[k]);
-		at[k][0] = index_from_data(&n.b, scalar_from_index(&n.b, any, DT_I64), dim_max(b->ctx, rows, dim_const(b->ctx, 1)), false);
+		at[k][0] = index_from_data(&n.b, scalar_from_index(&n.b, any, DT_I64),
+		                           dim_max(b->ctx, rows, dim_const(b->ctx, 1)), false);
 		element = load_or(&n.b, pred, element, from[k], at[k]);
 	}
 	results[0] = nest_close(&n, row[1] ? element : NULL);

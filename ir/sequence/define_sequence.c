@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// ---- offsets --------------------------------------------------------------------------------------------
+// ---- offsets ------------------------------------------------------------------------------------
 
 Value *sequence_start(Builder *b, Value *lod, Value *i, const Dim *rows)
 {
@@ -13,7 +13,8 @@ Value *sequence_start(Builder *b, Value *lod, Value *i, const Dim *rows)
 
 Value *sequence_length(Builder *b, Value *lod, Value *i, const Dim *rows)
 {
-	Value *start = sequence_start(b, lod, i, rows), *end = sequence_start(b, lod, index_plus(b, i, 1), rows);
+	Value *start = sequence_start(b, lod, i, rows),
+		  *end = sequence_start(b, lod, index_plus(b, i, 1), rows);
 	return index_max(b, index_sub(b, end, start), index_const(b, 0));
 }
 
@@ -22,7 +23,8 @@ Value *sequence_of_row(Builder *b, Value *lod, Value *row)
 	const Dim *count = sequence_count(b->ctx, lod);
 	Nest r = reduce_open(b, "sum", DT_I64, 1, &count);
 	Value *next = index_plus(&r.b, r.at[0], 1), *end = load(&r.b, lod, &next);
-	Value *before = apply2(&r.b, OP_PD_LESS_EQUAL, end, scalar_from_index(&r.b, row, lod->type->dtype));
+	Value *before = apply2(&r.b, OP_PD_LESS_EQUAL, end,
+	                       scalar_from_index(&r.b, row, lod->type->dtype));
 	return index_from_data(b, reduce_close(&r, before), count, false);
 }
 
@@ -32,7 +34,8 @@ Value *offsets_of_lengths(Builder *b, const Dim *count, SequenceLength *length, 
 	const Dim *size = dim_add(c, count, dim_const(c, 1));
 	Nest n = nest_open(b, type_tensor(c, DT_I64, 1, &size, 0));
 	Nest r = reduce_open_counted(&n.b, "sum", DT_I64, count, n.at[0]);
-	return nest_close(&n, reduce_close(&r, scalar_from_index(&r.b, length(&r.b, r.at[0], arg), DT_I64)));
+	return nest_close(
+		&n, reduce_close(&r, scalar_from_index(&r.b, length(&r.b, r.at[0], arg), DT_I64)));
 }
 
 static Value *length_of(Builder *b, Value *i, void *counts)
@@ -55,7 +58,7 @@ bool bind_rows(Builder *b, Value *lod, const Dim *rows)
 	return bind_size(b, total, rows);
 }
 
-// ---- pooling --------------------------------------------------------------------------------------------
+// ---- pooling ------------------------------------------------------------------------------------
 
 // The place of a row of x, the other positions as in the nest.
 static Value *load_row(Builder *b, const Nest *n, Value *x, Value *row)
@@ -69,7 +72,8 @@ static Value *load_row(Builder *b, const Nest *n, Value *x, Value *row)
 static Value *pool_reduced(Nest *n, Value *x, const char *kind, Value *start, Value *length)
 {
 	bool arg = !strcmp(kind, "argmax");
-	Nest r = reduce_open_counted(&n->b, kind, arg ? DT_I64 : x->type->dtype, x->type->dims[0], length);
+	Nest r = reduce_open_counted(&n->b, kind, arg ? DT_I64 : x->type->dtype, x->type->dims[0],
+	                             length);
 	return reduce_close(&r, load_row(&r.b, n, x, index_add(&r.b, start, r.at[0])));
 }
 
@@ -87,7 +91,8 @@ static Value *pool_element(Nest *n, Value *x, const char *kind, Value *start, Va
 }
 
 // The first or last row where the sequence is not empty, else `other`.
-static Value *pool_end(Nest *n, Value *x, bool last, Value *start, Value *length, Value *some, Value *other)
+static Value *pool_end(Nest *n, Value *x, bool last, Value *start, Value *length, Value *some,
+                       Value *other)
 {
 	Value *at[MAX_RANK];
 	memcpy(at, n->at, sizeof at);
@@ -102,7 +107,8 @@ bool define_hook_sequence_pool(Builder *b, Op *op, Value **results)
 	const Dim *rows = x->type->dims[0];
 	Nest n = nest_open(b, op->results[0].type);
 	Value *pad = build_scalar_f(&n.b, x->type->dtype, op_number(op, "pad_value"));
-	Value *start = sequence_start(&n.b, lod, n.at[0], rows), *length = sequence_length(&n.b, lod, n.at[0], rows);
+	Value *start = sequence_start(&n.b, lod, n.at[0], rows),
+		  *length = sequence_length(&n.b, lod, n.at[0], rows);
 	Value *some = index_less(&n.b, index_const(&n.b, 0), length), *element;
 	bool last = !strcmp(kind, "LAST");
 	if (last || !strcmp(kind, "FIRST"))
@@ -124,7 +130,7 @@ bool define_hook_sequence_pool(Builder *b, Op *op, Value **results)
 	return results[0] && results[1];
 }
 
-// ---- the same rows ------------------------------------------------------------------------------------------
+// ---- the same rows ------------------------------------------------------------------------------
 
 // A row of a nest in its sequence.
 typedef struct RowPlace {
@@ -147,7 +153,8 @@ static Value *columns_reduced(Builder *b, Value *x, Value *lod, Value *most)
 	memcpy(shape, x->type->dims, sizeof shape[0] * (size_t)x->type->rank);
 	shape[0] = sequence_count(b->ctx, lod);
 	Nest n = nest_open(b, type_tensor(b->ctx, x->type->dtype, x->type->rank, shape, 0));
-	Value *start = sequence_start(&n.b, lod, n.at[0], rows), *length = sequence_length(&n.b, lod, n.at[0], rows);
+	Value *start = sequence_start(&n.b, lod, n.at[0], rows),
+		  *length = sequence_length(&n.b, lod, n.at[0], rows);
 	Nest r = reduce_open_counted(&n.b, most ? "sum" : "max", x->type->dtype, rows, length);
 	Value *element = load_row(&r.b, &n, x, index_add(&r.b, start, r.at[0]));
 	if (most)
@@ -158,13 +165,15 @@ static Value *columns_reduced(Builder *b, Value *x, Value *lod, Value *most)
 bool define_hook_sequence_softmax(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *lod = op_operand(op, 1);
-	Value *most = columns_reduced(b, x, lod, NULL), *sum = most ? columns_reduced(b, x, lod, most) : NULL;
+	Value *most = columns_reduced(b, x, lod, NULL),
+		  *sum = most ? columns_reduced(b, x, lod, most) : NULL;
 	if (!sum)
 		return false;
 	Nest n = nest_open(b, op->results[0].type);
 	Value *at = sequence_of_row(&n.b, lod, n.at[0]);
 	Value *small = tensor_sub(&n.b, load(&n.b, x, n.at), load_row(&n.b, &n, most, at));
-	results[0] = nest_close(&n, tensor_div(&n.b, apply1(&n.b, OP_PD_EXP, small), load_row(&n.b, &n, sum, at)));
+	results[0] = nest_close(
+		&n, tensor_div(&n.b, apply1(&n.b, OP_PD_EXP, small), load_row(&n.b, &n, sum, at)));
 	return results[0] != NULL;
 }
 
@@ -187,18 +196,21 @@ bool define_hook_sequence_enumerate(Builder *b, Op *op, Value **results)
 	RowPlace p = row_place(&n.b, lod, n.at[0], x->type->dims[0]);
 	Value *row = index_add(&n.b, n.at[0], n.at[1]), *at[] = {row, index_const(&n.b, 0)};
 	Value *pad = build_scalar_f(&n.b, x->type->dtype, (double)op_int(op, "pad_value", 0));
-	results[0] = nest_close(&n, p.end ? load_or(&n.b, index_less(&n.b, row, p.end), pad, x, at) : NULL);
+	results[0] = nest_close(&n,
+	                        p.end ? load_or(&n.b, index_less(&n.b, row, p.end), pad, x, at) : NULL);
 	return results[0] != NULL;
 }
 
-// The row that a context reaches with `step` (from its start on) is in front of or behind the sequence: one of padding
-// data, or zeros without.
-static Value *context_padding(Nest *n, Value *padding, int64_t up, Value *row, const RowPlace *p, Value *column)
+// The row that a context reaches with `step` (from its start on) is in front of or behind the
+// sequence: one of padding data, or zeros without.
+static Value *context_padding(Nest *n, Value *padding, int64_t up, Value *row, const RowPlace *p,
+                              Value *column)
 {
 	if (!padding)
 		return build_scalar_f(&n->b, n->op->results[0].type->dtype, 0);
 	Value *front = index_less(&n->b, row, p->start);
-	Value *at = index_where(&n->b, front, index_sub(&n->b, row, p->start), index_sub(&n->b, row, p->end));
+	Value *at = index_where(&n->b, front, index_sub(&n->b, row, p->start),
+	                        index_sub(&n->b, row, p->end));
 	at = scalar_from_index(&n->b, index_plus(&n->b, at, up), DT_I64);
 	Value *place[] = {index_from_data(&n->b, at, padding->type->dims[0], false), column};
 	return load(&n->b, padding, place);
@@ -210,17 +222,20 @@ bool define_hook_sequence_conv(Builder *b, Op *op, Value **results)
 	Value *x = op_operand(op, 0), *filter = op_operand(op, 1), *lod = op_operand(op, 3), *split[2];
 	int64_t first = op_int(op, "context_start", 0), length = op_int(op, "context_length", 1);
 	bool trainable = op_bool(op, "padding_trainable", false);
-	const Dim *shape[] = {x->type->dims[0], filter->type->dims[0]}, *parts[] = {dim_const(c, length), x->type->dims[1]};
+	const Dim *shape[] = {x->type->dims[0], filter->type->dims[0]},
+			  *parts[] = {dim_const(c, length), x->type->dims[1]};
 	Nest n = nest_open(b, type_tensor(c, x->type->dtype, 2, shape, 0));
 	RowPlace p = row_place(&n.b, lod, n.at[0], x->type->dims[0]);
 	if (!p.end)
 		return false;
 	index_split(&n.b, n.at[1], 2, parts, split);
-	Value *row = index_plus(&n.b, index_add(&n.b, n.at[0], split[0]), first), *at[] = {row, split[1]};
+	Value *row = index_plus(&n.b, index_add(&n.b, n.at[0], split[0]), first),
+		  *at[] = {row, split[1]};
 	Value *early = apply2(&n.b, OP_PD_GREATER_EQUAL, row, p.start);
 	Value *inside = pred_and(&n.b, early, index_less(&n.b, row, p.end));
 	// What stands for a row inside is not looked at: any row that has padding will do.
-	Value *padding = trainable ? op_operand(op, 2) : NULL, *some = first < 0 ? index_plus(&n.b, p.start, -1) : p.end;
+	Value *padding = trainable ? op_operand(op, 2) : NULL,
+		  *some = first < 0 ? index_plus(&n.b, p.start, -1) : p.end;
 	Value *away = padding ? index_where(&n.b, inside, some, row) : row;
 	Value *other = context_padding(&n, padding, first < 0 ? -first : 0, away, &p, split[1]);
 	Value *context = nest_close(&n, load_or(&n.b, inside, other, x, at));
@@ -248,18 +263,23 @@ bool define_hook_row_conv(Builder *b, Op *op, Value **results)
 
 bool define_hook_sequence_scatter(Builder *b, Op *op, Value **results)
 {
-	Value *x = op_operand(op, 0), *ids = op_operand(op, 1), *updates = op_operand(op, 2), *lod = op_operand(op, 3);
-	const Dim *rows = ids->type->dims[0], *numel = type_numel(b->ctx, updates->type), *many = type_numel(b->ctx, ids->type);
+	Value *x = op_operand(op, 0), *ids = op_operand(op, 1), *updates = op_operand(op, 2),
+		  *lod = op_operand(op, 3);
+	const Dim *rows = ids->type->dims[0], *numel = type_numel(b->ctx, updates->type),
+			  *many = type_numel(b->ctx, ids->type);
 	updates = tensor_reshape(b, updates, 1, &numel);
 	ids = tensor_reshape(b, ids, 1, &many);
 	if (!updates || !ids || x->type->rank != 2)
 		return infer_error(op, "x of rank %d", x->type->rank);
 	Nest n = nest_open(b, op->results[0].type);
-	Value *start = sequence_start(&n.b, lod, n.at[0], rows), *length = sequence_length(&n.b, lod, n.at[0], rows);
+	Value *start = sequence_start(&n.b, lod, n.at[0], rows),
+		  *length = sequence_length(&n.b, lod, n.at[0], rows);
 	Nest r = reduce_open_counted(&n.b, "sum", x->type->dtype, rows, length);
 	Value *at = index_add(&r.b, start, r.at[0]);
-	Value *hit = index_equal(&r.b, index_from_data(&r.b, load(&r.b, ids, &at), x->type->dims[1], false), n.at[1]);
-	Value *sum = reduce_close(&r, load_or(&r.b, hit, build_scalar_f(&r.b, x->type->dtype, 0), updates, &at));
+	Value *hit = index_equal(
+		&r.b, index_from_data(&r.b, load(&r.b, ids, &at), x->type->dims[1], false), n.at[1]);
+	Value *sum = reduce_close(
+		&r, load_or(&r.b, hit, build_scalar_f(&r.b, x->type->dtype, 0), updates, &at));
 	results[0] = nest_close(&n, tensor_add(&n.b, load(&n.b, x, n.at), sum));
 	return results[0] != NULL;
 }

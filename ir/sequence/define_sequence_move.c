@@ -1,5 +1,6 @@
-// What the operators mean that put sequences together, apart, or into other places (ir/ops/sequence.yaml). Where the
-// number of rows follows from data, loop.bind gives it to the run.
+// What the operators mean that put sequences together, apart, or into other places
+// (ir/ops/sequence.yaml). Where the number of rows follows from data, loop.bind gives it to the
+// run.
 #include "ir/build/build.h"
 #include "ir/sequence/sequence.h"
 
@@ -44,13 +45,14 @@ static Value *flat(Builder *b, Value *x)
 	return tensor_reshape(b, x, 1, &numel);
 }
 
-// ---- expand ---------------------------------------------------------------------------------------------------
+// ---- expand -------------------------------------------------------------------------------------
 
 // Without LoD: row r of the result is the row of x whose sequence of y has r.
 static bool expand_rows(Builder *b, Value *x, Value *y_lod, Op *op, Value **results)
 {
 	Nest n = nest_open(b, op->results[0].type);
-	results[0] = nest_close(&n, load_from_row(&n.b, &n, x, sequence_of_row(&n.b, y_lod, n.at[0]), 1));
+	results[0] = nest_close(&n,
+	                        load_from_row(&n.b, &n, x, sequence_of_row(&n.b, y_lod, n.at[0]), 1));
 	return results[0] != NULL;
 }
 
@@ -76,7 +78,8 @@ bool define_hook_sequence_expand(Builder *b, Op *op, Value **results)
 	}
 	Nest s = nest_open(b, type_tensor(b->ctx, DT_I64, 1, &total, 0));
 	Expand e = {.x_lod = x_lod, .rows = x->type->dims[0]};
-	e.source = nest_close(&s, scalar_from_index(&s.b, sequence_of_row(&s.b, y_lod, s.at[0]), DT_I64));
+	e.source = nest_close(&s,
+	                      scalar_from_index(&s.b, sequence_of_row(&s.b, y_lod, s.at[0]), DT_I64));
 	results[1] = e.source ? offsets_of_lengths(b, total, expanded_length, &e) : NULL;
 	if (!results[1] || !bind_rows(b, results[1], rows))
 		return false;
@@ -96,7 +99,7 @@ bool define_hook_sequence_expand_as(Builder *b, Op *op, Value **results)
 	return expand_rows(b, op_operand(op, 0), op_operand(op, 2), op, results);
 }
 
-// ---- concat and reshape -----------------------------------------------------------------------------------------
+// ---- concat and reshape -------------------------------------------------------------------------
 
 typedef struct Concat {
 	int n;
@@ -146,19 +149,22 @@ bool define_hook_sequence_reshape(Builder *b, Op *op, Value **results)
 	Nest n = nest_open(b, op->results[1].type);
 	Value *start = sequence_start(&n.b, lod, n.at[0], x->type->dims[0]);
 	Value *elements = index_mul(&n.b, start, index_dim(&n.b, x->type->dims[1]));
-	results[1] = nest_close(&n, scalar_from_index(&n.b, index_div(&n.b, elements, index_dim(&n.b, out->dims[1])), DT_I64));
+	results[1] = nest_close(
+		&n,
+		scalar_from_index(&n.b, index_div(&n.b, elements, index_dim(&n.b, out->dims[1])), DT_I64));
 	results[0] = tensor_reshape(b, x, 2, out->dims);
 	return results[0] && results[1];
 }
 
-// ---- pad and unpad --------------------------------------------------------------------------------------------------
+// ---- pad and unpad ------------------------------------------------------------------------------
 
 Value *longest_sequence(Builder *b, Value *lod, const Dim *rows)
 {
 	const Dim *count = sequence_count(b->ctx, lod);
 	Nest n = nest_open(b, type_tensor(b->ctx, DT_I64, 0, NULL, 0));
 	Nest r = reduce_open(&n.b, "max", DT_I64, 1, &count);
-	Value *most = reduce_close(&r, scalar_from_index(&r.b, sequence_length(&r.b, lod, r.at[0], rows), DT_I64));
+	Value *most = reduce_close(
+		&r, scalar_from_index(&r.b, sequence_length(&r.b, lod, r.at[0], rows), DT_I64));
 	return nest_close(&n, apply2(&n.b, OP_PD_MAXIMUM, most, build_scalar_f(&n.b, DT_I64, 0)));
 }
 
@@ -182,7 +188,8 @@ bool define_hook_sequence_pad(Builder *b, Op *op, Value **results)
 	if (!dim_is_const(out->dims[1]) && !bind_size(b, longest_sequence(b, lod, rows), out->dims[1]))
 		return false;
 	Nest l = nest_open(b, op->results[1].type);
-	Value *length = index_checked(&l.b, sequence_length(&l.b, lod, l.at[0], rows), plus_one(b->ctx, out->dims[1]));
+	Value *length = index_checked(&l.b, sequence_length(&l.b, lod, l.at[0], rows),
+	                              plus_one(b->ctx, out->dims[1]));
 	results[1] = nest_close(&l, scalar_from_index(&l.b, length, DT_I64));
 	Nest n = nest_open(b, out);
 	Value *from[MAX_RANK], *other = padding_element(&n, pad, out->rank);
@@ -218,14 +225,15 @@ bool define_hook_sequence_unpad(Builder *b, Op *op, Value **results)
 	at[0] = sequence_of_row(&n.b, results[1], n.at[0]);
 	if (!at[0])
 		return false;
-	at[1] = index_checked(&n.b, row_in_sequence(&n.b, results[1], at[0], n.at[0], out->dims[0]), x->type->dims[1]);
+	at[1] = index_checked(&n.b, row_in_sequence(&n.b, results[1], at[0], n.at[0], out->dims[0]),
+	                      x->type->dims[1]);
 	for (int d = 2; d < x->type->rank; d++)
 		at[d] = n.at[d - 1];
 	results[0] = nest_close(&n, load(&n.b, x, at));
 	return results[0] != NULL;
 }
 
-// ---- parts ----------------------------------------------------------------------------------------------------------
+// ---- parts --------------------------------------------------------------------------------------
 
 bool define_hook_sequence_slice(Builder *b, Op *op, Value **results)
 {
@@ -242,8 +250,10 @@ bool define_hook_sequence_slice(Builder *b, Op *op, Value **results)
 	Value *i = sequence_of_row(&n.b, results[1], n.at[0]);
 	if (!i)
 		return false;
-	Value *first = index_add(&n.b, sequence_start(&n.b, lod, i, rows), load_index(&n.b, offset, i, plus_one(b->ctx, rows)));
-	Value *row = index_add(&n.b, first, row_in_sequence(&n.b, results[1], i, n.at[0], out->dims[0]));
+	Value *first = index_add(&n.b, sequence_start(&n.b, lod, i, rows),
+	                         load_index(&n.b, offset, i, plus_one(b->ctx, rows)));
+	Value *row = index_add(&n.b, first,
+	                       row_in_sequence(&n.b, results[1], i, n.at[0], out->dims[0]));
 	results[0] = nest_close(&n, load_from_row(&n.b, &n, x, index_checked(&n.b, row, rows), 1));
 	return results[0] != NULL;
 }
@@ -303,14 +313,17 @@ bool define_hook_sequence_erase(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// ---- ctc_align --------------------------------------------------------------------------------------------------------
+// ---- ctc_align ----------------------------------------------------------------------------------
 
-// Whether the token at `at` stays, where the one before it stands at `before` and counts if `has_before` holds.
-static Value *token_stays(Builder *b, const Op *op, Value *x, Value *const *at, Value *const *before, Value *has_before)
+// Whether the token at `at` stays, where the one before it stands at `before` and counts if
+// `has_before` holds.
+static Value *token_stays(Builder *b, const Op *op, Value *x, Value *const *at,
+                          Value *const *before, Value *has_before)
 {
 	DType t = x->type->dtype;
 	Value *token = load(b, x, at);
-	Value *stays = apply2(b, OP_PD_NOT_EQUAL, token, build_scalar_f(b, t, (double)op_int(op, "blank", 0)));
+	Value *stays = apply2(b, OP_PD_NOT_EQUAL, token,
+	                      build_scalar_f(b, t, (double)op_int(op, "blank", 0)));
 	if (!op_bool(op, "merge_repeated", true))
 		return stays;
 	Value *last = load_or(b, has_before, build_scalar_f(b, t, -1), x, before);
@@ -327,9 +340,12 @@ static bool align_rows(Builder *b, Op *op, Value **results)
 		return false;
 	Nest m = nest_open(b, type_like(c, x->type, DT_BOOL));
 	Value *before[] = {m.at[0], index_plus(&m.b, m.at[1], -1)};
-	Value *stays = token_stays(&m.b, op, x, m.at, before, index_less(&m.b, index_const(&m.b, 0), m.at[1]));
-	Value *inside = index_less(&m.b, m.at[1], load_index(&m.b, lengths, m.at[0], plus_one(c, wide)));
-	Value *counts = counts_of(b, nest_close(&m, stays && inside ? pred_and(&m.b, stays, inside) : NULL));
+	Value *stays = token_stays(&m.b, op, x, m.at, before,
+	                           index_less(&m.b, index_const(&m.b, 0), m.at[1]));
+	Value *inside = index_less(&m.b, m.at[1],
+	                           load_index(&m.b, lengths, m.at[0], plus_one(c, wide)));
+	Value *counts = counts_of(
+		b, nest_close(&m, stays && inside ? pred_and(&m.b, stays, inside) : NULL));
 	if (!counts)
 		return false;
 	Nest l = nest_open(b, op->results[1].type);
@@ -340,7 +356,8 @@ static bool align_rows(Builder *b, Op *op, Value **results)
 	Value *kept = index_from_data(&n.b, load(&n.b, counts, last), plus_one(c, wide), false);
 	Value *from[] = {n.at[0], place_of_count(&n.b, counts, n.at, n.at[1])};
 	Value *pad = build_scalar_f(&n.b, x->type->dtype, (double)op_int(op, "padding_value", 0));
-	results[0] = nest_close(&n, kept ? load_or(&n.b, index_less(&n.b, n.at[1], kept), pad, x, from) : NULL);
+	results[0] = nest_close(&n, kept ? load_or(&n.b, index_less(&n.b, n.at[1], kept), pad, x, from)
+	                                 : NULL);
 	results[2] = build_full(b, op->results[2].type, 0); // nobody asks
 	return results[0] && results[1] && results[2];
 }
@@ -351,7 +368,8 @@ static bool bind_kept(Builder *b, Value *lod, const Dim *rows)
 	const Dim *last = sequence_count(b->ctx, lod);
 	Nest n = nest_open(b, type_tensor(b->ctx, DT_I64, 0, NULL, 0));
 	Value *at = index_dim(&n.b, last);
-	Value *most = apply2(&n.b, OP_PD_MAXIMUM, load(&n.b, lod, &at), build_scalar_f(&n.b, DT_I64, 1));
+	Value *most = apply2(&n.b, OP_PD_MAXIMUM, load(&n.b, lod, &at),
+	                     build_scalar_f(&n.b, DT_I64, 1));
 	return bind_size(b, nest_close(&n, most), rows);
 }
 
@@ -366,7 +384,9 @@ bool define_hook_ctc_align(Builder *b, Op *op, Value **results)
 	Value *i = sequence_of_row(&m.b, lod, m.at[0]);
 	Value *start = i ? sequence_start(&m.b, lod, i, x->type->dims[0]) : NULL;
 	Value *before = index_plus(&m.b, m.at[0], -1);
-	Value *stays = start ? token_stays(&m.b, op, tokens, m.at, &before, index_less(&m.b, start, m.at[0])) : NULL;
+	Value *stays = start ? token_stays(&m.b, op, tokens, m.at, &before,
+	                                   index_less(&m.b, start, m.at[0]))
+	                     : NULL;
 	Value *mask = nest_close(&m, stays);
 	Chosen kept = select_true(b, mask);
 	results[2] = kept.at ? offsets_kept(b, lod, mask) : NULL;
@@ -375,16 +395,20 @@ bool define_hook_ctc_align(Builder *b, Op *op, Value **results)
 	Nest n = nest_open(b, op->results[0].type);
 	// Nothing is behind the last one kept: the first place will do where none is left.
 	Value *end = index_dim(&n.b, sequence_count(b->ctx, lod));
-	Value *none = apply2(&n.b, OP_PD_EQUAL, load(&n.b, results[2], &end), build_scalar_f(&n.b, DT_I64, 0));
-	Value *place = load(&n.b, kept.at, n.at), *first = place ? build_scalar_f(&n.b, place->type->dtype, 0) : NULL;
-	Value *from = index_from_data(&n.b, index_where(&n.b, none, first, place), x->type->dims[0], false);
+	Value *none = apply2(&n.b, OP_PD_EQUAL, load(&n.b, results[2], &end),
+	                     build_scalar_f(&n.b, DT_I64, 0));
+	Value *place = load(&n.b, kept.at, n.at),
+		  *first = place ? build_scalar_f(&n.b, place->type->dtype, 0) : NULL;
+	Value *from = index_from_data(&n.b, index_where(&n.b, none, first, place), x->type->dims[0],
+	                              false);
 	Value *gone = build_scalar_f(&n.b, x->type->dtype, -1);
-	results[0] = nest_close(&n, from ? index_where(&n.b, none, gone, load(&n.b, tokens, &from)) : NULL);
+	results[0] = nest_close(&n,
+	                        from ? index_where(&n.b, none, gone, load(&n.b, tokens, &from)) : NULL);
 	results[1] = build_full(b, op->results[1].type, 0); // nobody asks
 	return results[0] && results[1];
 }
 
-// ---- images, offsets ------------------------------------------------------------------------------------------------------
+// ---- images, offsets ----------------------------------------------------------------------------
 
 bool define_hook_im2sequence(Builder *b, Op *op, Value **results)
 {
@@ -397,7 +421,8 @@ bool define_hook_im2sequence(Builder *b, Op *op, Value **results)
 	op_ints(op, "strides", strides, 2);
 	op_ints(op, "paddings", paddings, 4);
 	for (int i = 0; i < 2; i++) {
-		const Dim *room = dim_add(c, x->type->dims[2 + i], dim_const(c, paddings[i] + paddings[i + 2] - kernels[i]));
+		const Dim *room = dim_add(c, x->type->dims[2 + i],
+		                          dim_const(c, paddings[i] + paddings[i + 2] - kernels[i]));
 		size[i + 1] = dim_add(c, dim_div(c, room, dim_const(c, strides[i])), dim_const(c, 1));
 		window[i + 1] = dim_const(c, kernels[i]);
 	}
@@ -407,7 +432,9 @@ bool define_hook_im2sequence(Builder *b, Op *op, Value **results)
 	at[0] = place[0];
 	at[1] = part[0];
 	for (int i = 0; i < 2; i++) {
-		at[2 + i] = index_plus(&n.b, index_add(&n.b, index_times(&n.b, place[i + 1], strides[i]), part[i + 1]), -paddings[i]);
+		at[2 + i] = index_plus(
+			&n.b, index_add(&n.b, index_times(&n.b, place[i + 1], strides[i]), part[i + 1]),
+			-paddings[i]);
 		inside = pred_and(&n.b, inside, index_inside(&n.b, at[2 + i], x->type->dims[2 + i]));
 	}
 	results[0] = nest_close(&n, load_or(&n.b, inside, build_scalar_f(&n.b, out->dtype, 0), x, at));
@@ -423,12 +450,14 @@ bool define_hook_lod_offsets(Builder *b, Op *op, Value **results)
 	if (!offsets)
 		return false;
 	Nest n = nest_open(b, op->results[0].type);
-	Value *at = load_index(&n.b, offsets, n.at[0], plus_one(b->ctx, op_operand(op, 0)->type->dims[0]));
+	Value *at = load_index(&n.b, offsets, n.at[0],
+	                       plus_one(b->ctx, op_operand(op, 0)->type->dims[0]));
 	results[0] = nest_close(&n, scalar_from_index(&n.b, at, DT_I64));
 	return results[0] != NULL;
 }
 
-// Place r of the result is in the first list that is long enough, counted from behind the ones before it.
+// Place r of the result is in the first list that is long enough, counted from behind the ones
+// before it.
 bool define_hook_lod_concat(Builder *b, Op *op, Value **results)
 {
 	Context *c = b->ctx;
@@ -439,8 +468,10 @@ bool define_hook_lod_concat(Builder *b, Op *op, Value **results)
 	Value *sum = build_scalar_f(&n.b, DT_I64, 0), *element = sum;
 	for (int i = 0; i < count; i++) {
 		const Dim *many = sequence_count(c, list[i]);
-		Value *at = index_sub(&n.b, n.at[0], index_dim(&n.b, before)), *last = index_dim(&n.b, many);
-		Value *here = index_inside(&n.b, at, list[i]->type->dims[0]), *zero = build_scalar_f(&n.b, DT_I64, 0);
+		Value *at = index_sub(&n.b, n.at[0], index_dim(&n.b, before)),
+			  *last = index_dim(&n.b, many);
+		Value *here = index_inside(&n.b, at, list[i]->type->dims[0]),
+			  *zero = build_scalar_f(&n.b, DT_I64, 0);
 		Value *own = scalar_cast(&n.b, load_or(&n.b, here, zero, list[i], &at), DT_I64);
 		element = index_where(&n.b, here, apply2(&n.b, OP_PD_ADD, sum, own), element);
 		sum = apply2(&n.b, OP_PD_ADD, sum, scalar_cast(&n.b, load(&n.b, list[i], &last), DT_I64));

@@ -1,5 +1,5 @@
-// Operators that go through sequences step by step (ir/ops/sequence.yaml): networks with a state, edit_distance. All
-// sequences take a step together; those that have ended keep what they have.
+// Operators that go through sequences step by step (ir/ops/sequence.yaml): networks with a state,
+// edit_distance. All sequences take a step together; those that have ended keep what they have.
 #include "ir/build/build.h"
 #include "ir/build/counted.h"
 #include "ir/sequence/sequence.h"
@@ -15,7 +15,8 @@ typedef struct Steps {
 	Value *count;           // `most` as one i64
 } Steps;
 
-// The longest sequence of an input of the model is one size for all that go through it; the caller states its bound.
+// The longest sequence of an input of the model is one size for all that go through it; the caller
+// states its bound.
 static const Dim *steps_symbol(const Op *op, const Value *lod)
 {
 	const Op *around = op_parent(op);
@@ -35,7 +36,8 @@ static bool steps_begin(Steps *s, Builder *b, Op *op, Value *lod, const Dim *row
 	const Dim *count = sequence_count(c, lod), *one = dim_const(c, 1);
 	*s = (Steps){.lod = lod, .rows = rows, .reverse = op_bool(op, "is_reverse", false)};
 	Nest n = nest_open(b, type_tensor(c, DT_I64, 1, &count, 0));
-	s->lengths = nest_close(&n, scalar_from_index(&n.b, sequence_length(&n.b, lod, n.at[0], rows), DT_I64));
+	s->lengths = nest_close(
+		&n, scalar_from_index(&n.b, sequence_length(&n.b, lod, n.at[0], rows), DT_I64));
 	s->count = tensor_reshape(b, longest_sequence(b, lod, rows), 1, &one);
 	s->most = steps_symbol(op, lod);
 	return s->lengths && bind_size(b, s->count, s->most);
@@ -54,8 +56,10 @@ static Value *steps_row(Builder *b, const Steps *s, Value *x, Value *at)
 	const Dim *dims[] = {s->lengths->type->dims[0], x->type->dims[1]};
 	Nest n = nest_open(b, type_tensor(b->ctx, x->type->dtype, 2, dims, 0));
 	Value *step = index_from_data(&n.b, load_scalar(&n.b, at), s->most, false);
-	Value *start = sequence_start(&n.b, s->lod, n.at[0], s->rows), *length = sequence_length(&n.b, s->lod, n.at[0], s->rows);
-	Value *row = index_add(&n.b, start, s->reverse ? index_plus(&n.b, index_sub(&n.b, length, step), -1) : step);
+	Value *start = sequence_start(&n.b, s->lod, n.at[0], s->rows),
+		  *length = sequence_length(&n.b, s->lod, n.at[0], s->rows);
+	Value *row = index_add(&n.b, start,
+	                       s->reverse ? index_plus(&n.b, index_sub(&n.b, length, step), -1) : step);
 	Value *from[] = {row, n.at[1]}, *zero = build_scalar_f(&n.b, x->type->dtype, 0);
 	return nest_close(&n, load_or(&n.b, index_less(&n.b, step, length), zero, x, from));
 }
@@ -69,8 +73,10 @@ static Value *steps_rows(Builder *b, const Steps *s, Value *kept, const Type *ty
 		return NULL;
 	Value *step = index_sub(&n.b, n.at[0], sequence_start(&n.b, s->lod, i, s->rows));
 	if (s->reverse)
-		step = index_plus(&n.b, index_sub(&n.b, sequence_length(&n.b, s->lod, i, s->rows), step), -1);
-	Value *from[] = {index_from_data(&n.b, scalar_from_index(&n.b, step, DT_I64), s->most, false), i, n.at[1]};
+		step = index_plus(&n.b, index_sub(&n.b, sequence_length(&n.b, s->lod, i, s->rows), step),
+		                  -1);
+	Value *from[] = {index_from_data(&n.b, scalar_from_index(&n.b, step, DT_I64), s->most, false),
+	                 i, n.at[1]};
 	return nest_close(&n, load(&n.b, kept, from));
 }
 
@@ -86,8 +92,8 @@ static Value *part(Builder *b, Value *x, int64_t k, int64_t n)
 {
 	const int64_t axis = 1;
 	const Dim *start = dim_const(b->ctx, k * n), *end = dim_const(b->ctx, (k + 1) * n);
-	return x ? build1(b, OP_PD_SLICE, x, "axes", attr_ints(b->ctx, 1, &axis), "starts", attr_dims(b->ctx, 1, &start),
-	                  "ends", attr_dims(b->ctx, 1, &end), NULL)
+	return x ? build1(b, OP_PD_SLICE, x, "axes", attr_ints(b->ctx, 1, &axis), "starts",
+	                  attr_dims(b->ctx, 1, &start), "ends", attr_dims(b->ctx, 1, &end), NULL)
 	         : NULL;
 }
 
@@ -118,7 +124,7 @@ static Value *where(Builder *b, Value *cond, Value *x, Value *y)
 	return cond && x && y ? build(b, OP_PD_WHERE, 3, (Value *[]){cond, x, y}, NULL) : NULL;
 }
 
-// ---- step by step -----------------------------------------------------------------------------------------------
+// ---- step by step -------------------------------------------------------------------------------
 
 // Rows of x in another order.
 static Value *rows_at(Builder *b, Value *x, Value *order)
@@ -126,12 +132,14 @@ static Value *rows_at(Builder *b, Value *x, Value *order)
 	if (!x || !order)
 		return NULL;
 	Nest n = nest_open(b, x->type);
-	Value *from[] = {index_from_data(&n.b, load(&n.b, order, n.at), x->type->dims[0], false), n.at[1]};
+	Value *from[] = {index_from_data(&n.b, load(&n.b, order, n.at), x->type->dims[0], false),
+	                 n.at[1]};
 	return nest_close(&n, load(&n.b, x, from));
 }
 
 // The row of x at each place when steps stand one behind the other.
-static Value *batch_rows(Builder *b, const Steps *s, Value *starts, Value *sequences, const Type *out)
+static Value *batch_rows(Builder *b, const Steps *s, Value *starts, Value *sequences,
+                         const Type *out)
 {
 	const Dim *size = starts->type->dims[0], *count = s->lengths->type->dims[0];
 	Nest n = nest_open(b, out);
@@ -145,8 +153,10 @@ static Value *batch_rows(Builder *b, const Steps *s, Value *starts, Value *seque
 	Value *i = at ? index_from_data(&n.b, load(&n.b, sequences, &at), count, false) : NULL;
 	if (!i)
 		return NULL;
-	Value *back = index_plus(&n.b, index_sub(&n.b, sequence_length(&n.b, s->lod, i, s->rows), step), -1);
-	Value *row = index_add(&n.b, sequence_start(&n.b, s->lod, i, s->rows), s->reverse ? back : step);
+	Value *back = index_plus(&n.b, index_sub(&n.b, sequence_length(&n.b, s->lod, i, s->rows), step),
+	                         -1);
+	Value *row = index_add(&n.b, sequence_start(&n.b, s->lod, i, s->rows),
+	                       s->reverse ? back : step);
 	return nest_close(&n, scalar_from_index(&n.b, row, DT_I64));
 }
 
@@ -166,11 +176,13 @@ static bool batch_order(Builder *b, const Steps *s, Value *x, const Op *op, Valu
 	n = nest_open(b, type_tensor(c, DT_I64, 1, &count, 0));
 	Value *from[] = {n.at[0], index_const(&n.b, 0)};
 	results[2] = table ? nest_close(&n, load(&n.b, table, from)) : NULL;
-	results[1] = results[0] && results[2] ? batch_rows(b, s, results[0], results[2], op->results[5].type) : NULL;
+	results[1] = results[0] && results[2]
+	                 ? batch_rows(b, s, results[0], results[2], op->results[5].type)
+	                 : NULL;
 	return results[1] != NULL;
 }
 
-// ---- LSTM ---------------------------------------------------------------------------------------------------
+// ---- LSTM ---------------------------------------------------------------------------------------
 
 typedef struct Lstm {
 	const Op *op;
@@ -203,7 +215,9 @@ static bool lstm_step(Builder *b, const Lstm *l, Value *x, Value **h, Value **c)
 	Value *in = lstm_gate(b, l, sum, 1, *c), *keep = lstm_gate(b, l, sum, 2, *c);
 	*c = tensor_add(b, tensor_mul(b, fresh, in), tensor_mul(b, *c, keep));
 	*c = clipped(b, l->op, "cell_clip", *c);
-	*h = *c ? tensor_mul(b, lstm_gate(b, l, sum, 3, *c), activation(b, l->op, "cell_activation", *c)) : NULL;
+	*h = *c ? tensor_mul(b, lstm_gate(b, l, sum, 3, *c),
+	                     activation(b, l->op, "cell_activation", *c))
+	        : NULL;
 	if (l->projection && *h) {
 		*h = activation(b, l->op, "proj_activation", apply2(b, OP_PD_MATMUL, *h, l->projection));
 		*h = clipped(b, l->op, "proj_clip", *h);
@@ -229,13 +243,16 @@ bool define_hook_sequence_lstm(Builder *b, Op *op, Value **results)
 		int64_t axis = 1;
 		const Dim *start = dim_const(b->ctx, 4 * l.n), *end = dim_const(b->ctx, 7 * l.n);
 		if (op_bool(op, "use_peepholes", true))
-			l.peepholes = build1(b, OP_PD_SLICE, bias, "axes", attr_ints(b->ctx, 1, &axis), "starts",
-			                     attr_dims(b->ctx, 1, &start), "ends", attr_dims(b->ctx, 1, &end), NULL);
+			l.peepholes = build1(b, OP_PD_SLICE, bias, "axes", attr_ints(b->ctx, 1, &axis),
+			                     "starts", attr_dims(b->ctx, 1, &start), "ends",
+			                     attr_dims(b->ctx, 1, &end), NULL);
 	}
-	Value *inits[] = {op_operand(op, 1), op_operand(op, 2), steps_room(b, &s, t, hidden->dims[1], true),
+	Value *inits[] = {op_operand(op, 1), op_operand(op, 2),
+	                  steps_room(b, &s, t, hidden->dims[1], true),
 	                  steps_room(b, &s, t, cell->dims[1], true)};
 	for (int i = 0; i < 2; i++)
-		inits[i] = inits[i] ? inits[i] : steps_room(b, &s, t, i ? cell->dims[1] : hidden->dims[1], false);
+		inits[i] = inits[i] ? inits[i]
+		                    : steps_room(b, &s, t, i ? cell->dims[1] : hidden->dims[1], false);
 	if (!x || !count_begin(&loop, b, s.count, false, 4, inits))
 		return false;
 	Value *h = loop.args[0], *c = loop.args[1];
@@ -253,7 +270,7 @@ bool define_hook_sequence_lstm(Builder *b, Op *op, Value **results)
 	return results[0] && results[1];
 }
 
-// ---- GRU ----------------------------------------------------------------------------------------------------
+// ---- GRU ----------------------------------------------------------------------------------------
 
 static int64_t activation_number(const Op *op, const char *attr)
 {
@@ -271,7 +288,8 @@ bool define_hook_sequence_gru(Builder *b, Op *op, Value **results)
 	Context *c = b->ctx;
 	Value *x = op_operand(op, 0), *bias = as_row(b, op_operand(op, 3)), *h = op_operand(op, 1);
 	const Type *hidden = op->results[0].type;
-	int64_t gate = activation_number(op, "gate_activation"), fresh = activation_number(op, "activation");
+	int64_t gate = activation_number(op, "gate_activation"),
+			fresh = activation_number(op, "activation");
 	Steps s;
 	CountedLoop loop;
 	if (gate < 0 || fresh < 0 || !steps_begin(&s, b, op, op_operand(op, 4), x->type->dims[0]))
@@ -284,7 +302,8 @@ bool define_hook_sequence_gru(Builder *b, Op *op, Value **results)
 	if (!x || !count_begin(&loop, b, s.count, false, 4, inits))
 		return false;
 	Value *const operands[] = {steps_row(&loop.b, &s, x, loop.at), loop.args[0], op_operand(op, 2)};
-	const NamedAttr attrs[] = {{"activation", attr_int(c, fresh)}, {"gate_activation", attr_int(c, gate)},
+	const NamedAttr attrs[] = {{"activation", attr_int(c, fresh)},
+	                           {"gate_activation", attr_int(c, gate)},
 	                           {"origin_mode", attr_bool(c, op_bool(op, "origin_mode", false))}};
 	Op *unit = operands[0] ? build_op(&loop.b, OP_PD_GRU_UNIT, 3, operands, 3, attrs) : NULL;
 	if (!unit)
@@ -297,13 +316,14 @@ bool define_hook_sequence_gru(Builder *b, Op *op, Value **results)
 		return false;
 	results[0] = steps_rows(b, &s, count_result(&loop, 1), hidden);
 	for (int i = 1; i <= 3; i++) {
-		Value *rows = i < 3 ? steps_rows(b, &s, count_result(&loop, 1 + i), op->results[i].type) : results[0];
+		Value *rows = i < 3 ? steps_rows(b, &s, count_result(&loop, 1 + i), op->results[i].type)
+		                    : results[0];
 		results[i] = rows_at(b, rows, results[5]);
 	}
 	return results[0] && results[1] && results[2] && results[3];
 }
 
-// ---- edit distance ------------------------------------------------------------------------------------------------
+// ---- edit distance ------------------------------------------------------------------------------
 
 // One of the two lists of sequences: rows of a matrix, or what LoD says.
 typedef struct Tokens {
@@ -329,7 +349,8 @@ static bool tokens_read(Tokens *k, Builder *b, Op *op, int i)
 	if (k->lod)
 		length = sequence_length(&n.b, k->lod, n.at[0], x->type->dims[0]);
 	else
-		length = index_from_data(&n.b, load(&n.b, given, n.at), dim_add(b->ctx, limit, dim_const(b->ctx, 1)), false);
+		length = index_from_data(&n.b, load(&n.b, given, n.at),
+		                         dim_add(b->ctx, limit, dim_const(b->ctx, 1)), false);
 	k->lengths = nest_close(&n, scalar_from_index(&n.b, length, DT_I64));
 	return k->lengths != NULL;
 }
@@ -341,7 +362,8 @@ static Value *token_at(Builder *b, const Tokens *k, Value *i, Value *at, double 
 	Value *length = index_from_data(b, load(b, k->lengths, &i), limit, false), *from[] = {i, at};
 	if (k->lod)
 		from[0] = index_add(b, sequence_start(b, k->lod, i, k->most), at);
-	Value *here = pred_and(b, apply2(b, OP_PD_GREATER_EQUAL, at, index_const(b, 0)), index_less(b, at, length));
+	Value *here = pred_and(b, apply2(b, OP_PD_GREATER_EQUAL, at, index_const(b, 0)),
+	                       index_less(b, at, length));
 	return load_or(b, here, build_scalar_f(b, k->x->type->dtype, other), k->x, from);
 }
 
@@ -350,36 +372,45 @@ static Value *scalar_number(Builder *b, double v)
 	return build_scalar_f(b, DT_F32, v);
 }
 
-// The distances of the first `step` + 1 tokens from those of refs, without insertions of the latter: keep or change the
-// token before, or leave this one out.
-static Value *distances_before(Builder *b, Value *old, Value *at, const Tokens *hyps, const Tokens *refs)
+// The distances of the first `step` + 1 tokens from those of refs, without insertions of the
+// latter: keep or change the token before, or leave this one out.
+static Value *distances_before(Builder *b, Value *old, Value *at, const Tokens *hyps,
+                               const Tokens *refs)
 {
 	Nest n = nest_open(b, old->type);
 	Value *step = index_from_data(&n.b, load_scalar(&n.b, at), hyps->most, false);
-	Value *before[] = {n.at[0], index_plus(&n.b, n.at[1], -1)}, *first = index_less(&n.b, index_const(&n.b, 0), n.at[1]);
-	Value *x = token_at(&n.b, hyps, n.at[0], step, -1), *y = token_at(&n.b, refs, n.at[0], before[1], -2);
+	Value *before[] = {n.at[0], index_plus(&n.b, n.at[1], -1)},
+		  *first = index_less(&n.b, index_const(&n.b, 0), n.at[1]);
+	Value *x = token_at(&n.b, hyps, n.at[0], step, -1),
+		  *y = token_at(&n.b, refs, n.at[0], before[1], -2);
 	Value *change = scalar_cast(&n.b, apply2(&n.b, OP_PD_NOT_EQUAL, x, y), DT_F32);
 	Value *all = scalar_from_index(&n.b, index_plus(&n.b, step, 1), DT_F32);
 	Value *changed = tensor_add(&n.b, load_or(&n.b, first, all, old, before), change);
 	Value *left_out = tensor_add(&n.b, load(&n.b, old, n.at), scalar_number(&n.b, 1));
-	return nest_close(&n, index_where(&n.b, first, apply2(&n.b, OP_PD_MINIMUM, changed, left_out), all));
+	return nest_close(
+		&n, index_where(&n.b, first, apply2(&n.b, OP_PD_MINIMUM, changed, left_out), all));
 }
 
-// With insertions: place j from any place before it, one for each step. Sequences that have ended stay.
+// With insertions: place j from any place before it, one for each step. Sequences that have ended
+// stay.
 static Value *distances_next(Builder *b, Value *old, Value *before, Value *at, const Tokens *hyps)
 {
 	Nest n = nest_open(b, old->type);
-	Nest r = reduce_open_counted(&n.b, "min", DT_F32, old->type->dims[1], index_plus(&n.b, n.at[1], 1));
-	Value *from[] = {n.at[0], r.at[0]}, *way = scalar_from_index(&r.b, index_sub(&r.b, n.at[1], r.at[0]), DT_F32);
+	Nest r = reduce_open_counted(&n.b, "min", DT_F32, old->type->dims[1],
+	                             index_plus(&n.b, n.at[1], 1));
+	Value *from[] = {n.at[0], r.at[0]},
+		  *way = scalar_from_index(&r.b, index_sub(&r.b, n.at[1], r.at[0]), DT_F32);
 	Value *least = reduce_close(&r, tensor_add(&r.b, load(&r.b, before, from), way));
-	Value *inside = apply2(&n.b, OP_PD_LESS_THAN, load_scalar(&n.b, at), load(&n.b, hyps->lengths, n.at));
+	Value *inside = apply2(&n.b, OP_PD_LESS_THAN, load_scalar(&n.b, at),
+	                       load(&n.b, hyps->lengths, n.at));
 	return nest_close(&n, index_where(&n.b, inside, least, load(&n.b, old, n.at)));
 }
 
 static Value *longest(Builder *b, const Tokens *k)
 {
 	const Dim *one = dim_const(b->ctx, 1);
-	return tensor_reshape(b, build1(b, OP_PD_MAX, k->lengths, "reduce_all", attr_bool(b->ctx, true), NULL), 1, &one);
+	return tensor_reshape(
+		b, build1(b, OP_PD_MAX, k->lengths, "reduce_all", attr_bool(b->ctx, true), NULL), 1, &one);
 }
 
 bool define_hook_edit_distance(Builder *b, Op *op, Value **results)
@@ -399,7 +430,8 @@ bool define_hook_edit_distance(Builder *b, Op *op, Value **results)
 		dims[1] = wide;
 	}
 	Nest n = nest_open(b, type_tensor(c, DT_F32, 2, dims, 0));
-	Value *init = nest_close(&n, scalar_from_index(&n.b, n.at[1], DT_F32)), *steps = longest(b, &hyps);
+	Value *init = nest_close(&n, scalar_from_index(&n.b, n.at[1], DT_F32)),
+		  *steps = longest(b, &hyps);
 	if (!steps || !count_begin(&loop, b, steps, false, 1, &init))
 		return false;
 	Value *old = loop.args[0], *before = distances_before(&loop.b, old, loop.at, &hyps, &refs);
@@ -414,6 +446,7 @@ bool define_hook_edit_distance(Builder *b, Op *op, Value **results)
 		distance = tensor_div(&n.b, distance, scalar_cast(&n.b, length, DT_F32));
 	results[1] = nest_close(&n, distance);
 	Nest count = nest_open(b, op->results[0].type);
-	results[0] = nest_close(&count, scalar_from_index(&count.b, index_dim(&count.b, out->dims[0]), DT_I64));
+	results[0] = nest_close(&count,
+	                        scalar_from_index(&count.b, index_dim(&count.b, out->dims[0]), DT_I64));
 	return results[0] && results[1];
 }

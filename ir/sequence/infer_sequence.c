@@ -8,13 +8,13 @@ const Dim *sequence_count(Context *c, const Value *lod)
 	return dim_sub(c, lod->type->dims[0], dim_const(c, 1));
 }
 
-// ---- what they share --------------------------------------------------------------------------------------
+// ---- what they share ----------------------------------------------------------------------------
 
 const Dim *sequence_found(const Op *op, const Dim *bound)
 {
 	const Loc *l = op->loc;
-	const char *name = arena_printf(op->ctx->arena, "n_%s_%d_%d", op->info->short_name, l->block < 0 ? 0 : l->block,
-	                                l->op < 0 ? 0 : l->op);
+	const char *name = arena_printf(op->ctx->arena, "n_%s_%d_%d", op->info->short_name,
+	                                l->block < 0 ? 0 : l->block, l->op < 0 ? 0 : l->op);
 	const Dim *size = dim_sym_bounded(op->ctx, name);
 	dim_set_bound(op->ctx, size, bound);
 	return size;
@@ -36,7 +36,8 @@ static bool check_offsets(const Op *op, int i)
 {
 	const Type *t = infer_rank(op, i, 1);
 	if (t && dim_is(t->dims[0], 0))
-		return infer_error(op, "operand '%s' must hold at least one offset", op->info->operands[i].name);
+		return infer_error(op, "operand '%s' must hold at least one offset",
+		                   op->info->operands[i].name);
 	return t != NULL;
 }
 
@@ -55,10 +56,11 @@ bool infer_hook_sequence_pool(Op *op)
 		return infer_error(op, "there is no pooltype '%s'", kind);
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
 	shape[0] = sequence_count(op->ctx, op_operand(op, 1));
-	return infer_result_shape(op, 0, x->dtype, x->rank, shape) && infer_result_shape(op, 1, DT_I32, x->rank, shape);
+	return infer_result_shape(op, 0, x->dtype, x->rank, shape) &&
+	       infer_result_shape(op, 1, DT_I32, x->rank, shape);
 }
 
-// ---- as many rows as before ------------------------------------------------------------------------------
+// ---- as many rows as before ---------------------------------------------------------------------
 
 bool infer_hook_row_conv(Op *op)
 {
@@ -69,7 +71,8 @@ bool infer_hook_row_conv(Op *op)
 		return false;
 	if (x->rank != (dense ? 3 : 2))
 		return infer_error(op, "x of rank %d", x->rank);
-	return infer_same_dim(op, x->dims[x->rank - 1], filter->dims[1], "widths of x and filter", &same) &&
+	return infer_same_dim(op, x->dims[x->rank - 1], filter->dims[1], "widths of x and filter",
+	                      &same) &&
 	       infer_result(op, 0, x);
 }
 
@@ -104,7 +107,7 @@ bool infer_hook_sequence_enumerate(Op *op)
 	return infer_result_shape(op, 0, x->dtype, 2, shape);
 }
 
-// ---- other rows -------------------------------------------------------------------------------------------
+// ---- other rows ---------------------------------------------------------------------------------
 
 // A result like x with so many rows, and the offsets of `count` sequences of them.
 static bool result_rows(Op *op, const Type *x, const Dim *rows, const Dim *count)
@@ -112,7 +115,8 @@ static bool result_rows(Op *op, const Type *x, const Dim *rows, const Dim *count
 	const Dim *shape[MAX_RANK], *size = dim_add(op->ctx, count, dim_const(op->ctx, 1));
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
 	shape[0] = rows;
-	return infer_result_shape(op, 0, x->dtype, x->rank, shape) && infer_result_shape(op, 1, DT_I64, 1, &size);
+	return infer_result_shape(op, 0, x->dtype, x->rank, shape) &&
+	       infer_result_shape(op, 1, DT_I64, 1, &size);
 }
 
 bool infer_hook_sequence_expand(Op *op)
@@ -125,9 +129,11 @@ bool infer_hook_sequence_expand(Op *op)
 	if (!total)
 		return infer_error(op, "attribute 'total' is missing");
 	have = op_operand(op, 3) ? sequence_count(op->ctx, op_operand(op, 3)) : x->dims[0];
-	if (!infer_same_dim(op, have, sequence_count(op->ctx, op_operand(op, 2)), "numbers of sequences", &same))
+	if (!infer_same_dim(op, have, sequence_count(op->ctx, op_operand(op, 2)),
+	                    "numbers of sequences", &same))
 		return false;
-	return result_rows(op, x, op_operand(op, 3) ? sequence_found(op, NULL) : total->dim, total->dim);
+	return result_rows(op, x, op_operand(op, 3) ? sequence_found(op, NULL) : total->dim,
+	                   total->dim);
 }
 
 bool infer_hook_sequence_expand_as(Op *op)
@@ -138,8 +144,8 @@ bool infer_hook_sequence_expand_as(Op *op)
 		return false;
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
 	shape[0] = y->dims[0];
-	return infer_same_dim(op, x->dims[0], sequence_count(op->ctx, op_operand(op, 2)), "rows of x and sequences of y",
-	                      &same) &&
+	return infer_same_dim(op, x->dims[0], sequence_count(op->ctx, op_operand(op, 2)),
+	                      "rows of x and sequences of y", &same) &&
 	       infer_result_shape(op, 0, x->dtype, x->rank, shape);
 }
 
@@ -153,13 +159,15 @@ bool infer_hook_sequence_concat(Op *op)
 		return infer_error(op, "%d inputs and %d LoDs", n, nlod);
 	for (int i = 0; i < n; i++) {
 		const Type *t = x[i]->type;
-		if (!type_is_tensor(t) || !t->rank || t->rank != x[0]->type->rank || t->dtype != x[0]->type->dtype ||
-		    !type_is_tensor(lod[i]->type) || lod[i]->type->rank != 1)
+		if (!type_is_tensor(t) || !t->rank || t->rank != x[0]->type->rank ||
+		    t->dtype != x[0]->type->dtype || !type_is_tensor(lod[i]->type) ||
+		    lod[i]->type->rank != 1)
 			return infer_error(op, "input %d is of another kind", i);
 		for (int d = 1; d < t->rank; d++)
 			if (!infer_same_dim(op, t->dims[d], x[0]->type->dims[d], "sizes of rows", &same))
 				return false;
-		if (!infer_same_dim(op, lod[i]->type->dims[0], lod[0]->type->dims[0], "numbers of sequences", &same))
+		if (!infer_same_dim(op, lod[i]->type->dims[0], lod[0]->type->dims[0],
+		                    "numbers of sequences", &same))
 			return false;
 		rows = dim_add(c, rows, t->dims[0]);
 	}
@@ -193,7 +201,8 @@ bool infer_hook_sequence_pad(Op *op)
 	shape[1] = length < 0 ? sequence_found(op, NULL) : dim_const(op->ctx, length);
 	for (int d = 1; d < x->rank; d++)
 		shape[d + 1] = x->dims[d];
-	return infer_result_shape(op, 0, x->dtype, x->rank + 1, shape) && infer_result_shape(op, 1, DT_I64, 1, shape);
+	return infer_result_shape(op, 0, x->dtype, x->rank + 1, shape) &&
+	       infer_result_shape(op, 1, DT_I64, 1, shape);
 }
 
 bool infer_hook_sequence_unpad(Op *op)
@@ -205,7 +214,8 @@ bool infer_hook_sequence_unpad(Op *op)
 		return false;
 	if (x->rank < 2)
 		return infer_error(op, "x of rank %d", x->rank);
-	if (!infer_same_dim(op, x->dims[0], type_numel(c, length), "numbers of sequences and lengths", &same))
+	if (!infer_same_dim(op, x->dims[0], type_numel(c, length), "numbers of sequences and lengths",
+	                    &same))
 		return false;
 	for (int d = 2; d < x->rank; d++)
 		shape[d - 1] = x->dims[d];
@@ -224,7 +234,8 @@ bool infer_hook_sequence_slice(Op *op)
 		return false;
 	const Dim *count = sequence_count(c, op_operand(op, 3));
 	for (int i = 1; i <= 2; i++)
-		if (!infer_same_dim(op, type_numel(c, op_operand(op, i)->type), count, "numbers of sequences and slices", &same))
+		if (!infer_same_dim(op, type_numel(c, op_operand(op, i)->type), count,
+		                    "numbers of sequences and slices", &same))
 			return false;
 	return result_rows(op, x, sequence_found(op, x->dims[0]), count);
 }
@@ -236,7 +247,8 @@ bool infer_hook_sequence_erase(Op *op)
 		return false;
 	if (x->rank > 2 || (x->rank == 2 && !dim_is(x->dims[1], 1)))
 		return infer_error(op, "rows of more than one id");
-	return result_rows(op, x, sequence_found(op, x->dims[0]), sequence_count(op->ctx, op_operand(op, 1)));
+	return result_rows(op, x, sequence_found(op, x->dims[0]),
+	                   sequence_count(op->ctx, op_operand(op, 1)));
 }
 
 bool infer_hook_ctc_align(Op *op)
@@ -258,8 +270,8 @@ bool infer_hook_ctc_align(Op *op)
 	if (!dim_is(x->dims[1], 1))
 		return infer_error(op, "rows of more than one token");
 	const Dim *shape[] = {sequence_found(op, dim_max(c, x->dims[0], one)), one};
-	return infer_result_shape(op, 0, x->dtype, 2, shape) && infer_result_shape(op, 1, x->dtype, 2, lengths) &&
-	       infer_result(op, 2, lod->type);
+	return infer_result_shape(op, 0, x->dtype, 2, shape) &&
+	       infer_result_shape(op, 1, x->dtype, 2, lengths) && infer_result(op, 2, lod->type);
 }
 
 bool infer_hook_im2sequence(Op *op)
@@ -275,14 +287,17 @@ bool infer_hook_im2sequence(Op *op)
 		return infer_error(op, "needs 2 kernels, 2 strides and 4 paddings");
 	for (int i = 0; i < 2; i++) {
 		if (kernels[i] < 1 || strides[i] < 1 || paddings[i] < 0 || paddings[i + 2] < 0)
-			return infer_error(op, "a window of %lld in steps of %lld", (long long)kernels[i], (long long)strides[i]);
-		const Dim *room = dim_add(c, x->dims[2 + i], dim_const(c, paddings[i] + paddings[i + 2] - kernels[i]));
+			return infer_error(op, "a window of %lld in steps of %lld", (long long)kernels[i],
+			                   (long long)strides[i]);
+		const Dim *room = dim_add(c, x->dims[2 + i],
+		                          dim_const(c, paddings[i] + paddings[i + 2] - kernels[i]));
 		size[i] = dim_add(c, dim_div(c, room, dim_const(c, strides[i])), dim_const(c, 1));
 	}
 	const Dim *wide = dim_mul(c, x->dims[1], dim_const(c, kernels[0] * kernels[1]));
 	const Dim *shape[] = {dim_mul(c, x->dims[0], dim_mul(c, size[0], size[1])), wide};
 	const Dim *offsets = dim_add(c, x->dims[0], dim_const(c, 1));
-	return infer_result_shape(op, 0, x->dtype, 2, shape) && infer_result_shape(op, 1, DT_I64, 1, &offsets);
+	return infer_result_shape(op, 0, x->dtype, 2, shape) &&
+	       infer_result_shape(op, 1, DT_I64, 1, &offsets);
 }
 
 bool infer_hook_lod_offsets(Op *op)
@@ -307,16 +322,19 @@ bool infer_hook_lod_concat(Op *op)
 	return infer_result_shape(op, 0, DT_I64, 1, &count);
 }
 
-// ---- step by step ---------------------------------------------------------------------------------------------
+// ---- step by step -------------------------------------------------------------------------------
 
-// Operand i, when it is there, is a matrix of this width, and of as many rows as there are sequences.
+// Operand i, when it is there, is a matrix of this width, and of as many rows as there are
+// sequences.
 static bool check_state(const Op *op, int i, const Dim *wide, const Value *lod)
 {
 	const Dim *same;
 	if (!op_operand(op, i))
 		return true;
 	const Type *t = infer_rank(op, i, 2);
-	return t && infer_same_dim(op, t->dims[0], sequence_count(op->ctx, lod), "numbers of sequences and states", &same) &&
+	return t &&
+	       infer_same_dim(op, t->dims[0], sequence_count(op->ctx, lod),
+	                      "numbers of sequences and states", &same) &&
 	       infer_same_dim(op, t->dims[1], wide, "widths of states", &same);
 }
 
@@ -324,16 +342,19 @@ static bool check_state(const Op *op, int i, const Dim *wide, const Value *lod)
 static bool check_lstm(const Op *op, const Dim *hidden, const Dim *state, const Value *lod)
 {
 	Context *c = op->ctx;
-	const Type *x = infer_rank(op, 0, 2), *w = infer_rank(op, 3, 2), *bias = op_operand(op, 4) ? infer_tensor(op, 4) : NULL;
+	const Type *x = infer_rank(op, 0, 2), *w = infer_rank(op, 3, 2),
+			   *bias = op_operand(op, 4) ? infer_tensor(op, 4) : NULL;
 	const Dim *four = dim_mul(c, hidden, dim_const(c, 4)), *same;
 	bool peepholes = op_bool(op, "use_peepholes", true) && bias;
 	if (!x || !w || (op_operand(op, 4) && !bias))
 		return false;
 	if (!infer_same_dim(op, x->dims[1], four, "widths of input and gates", &same) ||
-	    !infer_same_dim(op, w->dims[0], state, "rows of the weight and widths of the state", &same) ||
+	    !infer_same_dim(op, w->dims[0], state, "rows of the weight and widths of the state",
+	                    &same) ||
 	    !infer_same_dim(op, w->dims[1], four, "widths of weight and gates", &same))
 		return false;
-	if (bias && !infer_same_dim(op, type_numel(c, bias), peepholes ? dim_mul(c, hidden, dim_const(c, 7)) : four,
+	if (bias && !infer_same_dim(op, type_numel(c, bias),
+	                            peepholes ? dim_mul(c, hidden, dim_const(c, 7)) : four,
 	                            "sizes of the bias", &same))
 		return false;
 	return check_state(op, 1, state, lod) && check_state(op, 2, hidden, lod);
@@ -357,7 +378,8 @@ bool infer_hook_sequence_lstm(Op *op)
 	if (!hidden || !check_lstm(op, hidden, hidden, op_operand(op, 5)))
 		return false;
 	const Dim *shape[] = {x->dims[0], hidden};
-	return infer_result_shape(op, 0, x->dtype, 2, shape) && infer_result_shape(op, 1, x->dtype, 2, shape);
+	return infer_result_shape(op, 0, x->dtype, 2, shape) &&
+	       infer_result_shape(op, 1, x->dtype, 2, shape);
 }
 
 bool infer_hook_sequence_lstmp(Op *op)
@@ -368,39 +390,48 @@ bool infer_hook_sequence_lstmp(Op *op)
 	    !infer_same_dim(op, proj->dims[0], hidden, "rows of the projection", &same))
 		return false;
 	const Dim *shape[] = {x->dims[0], proj->dims[1]}, *cell[] = {x->dims[0], hidden};
-	return infer_result_shape(op, 0, x->dtype, 2, shape) && infer_result_shape(op, 1, x->dtype, 2, cell);
+	return infer_result_shape(op, 0, x->dtype, 2, shape) &&
+	       infer_result_shape(op, 1, x->dtype, 2, cell);
 }
 
-// Three results from `first` on say how rows stand step by step: where steps begin, which row and which sequence is where.
+// Three results from `first` on say how rows stand step by step: where steps begin, which row and
+// which sequence is where.
 static bool batch_order(Op *op, int first, const Dim *rows, const Value *lod)
 {
 	Context *c = op->ctx;
 	const Loc *l = op->loc;
-	const Dim *starts = dim_sym_bounded(c, arena_printf(c->arena, "n_%s_starts_%d_%d", op->info->short_name,
-	                                                    l->block < 0 ? 0 : l->block, l->op < 0 ? 0 : l->op));
+	const Dim *starts = dim_sym_bounded(
+		c, arena_printf(c->arena, "n_%s_starts_%d_%d", op->info->short_name,
+	                    l->block < 0 ? 0 : l->block, l->op < 0 ? 0 : l->op));
 	const Dim *count = sequence_count(c, lod);
 	dim_set_bound(c, starts, dim_add(c, rows, dim_const(c, 1)));
-	return infer_result_shape(op, first, DT_I64, 1, &starts) && infer_result_shape(op, first + 1, DT_I64, 1, &rows) &&
+	return infer_result_shape(op, first, DT_I64, 1, &starts) &&
+	       infer_result_shape(op, first + 1, DT_I64, 1, &rows) &&
 	       infer_result_shape(op, first + 2, DT_I64, 1, &count);
 }
 
 bool infer_hook_sequence_gru(Op *op)
 {
 	Context *c = op->ctx;
-	const Type *x = infer_rank(op, 0, 2), *w = infer_rank(op, 2, 2), *bias = op_operand(op, 3) ? infer_tensor(op, 3) : NULL;
+	const Type *x = infer_rank(op, 0, 2), *w = infer_rank(op, 2, 2),
+			   *bias = op_operand(op, 3) ? infer_tensor(op, 3) : NULL;
 	const Dim *same;
 	if (!x || !w || (op_operand(op, 3) && !bias) || !check_offsets(op, 4))
 		return false;
 	if (!dim_is_const(w->dims[0]))
 		return infer_error(op, "the size of the weight must be known");
-	const Dim *hidden = w->dims[0], *three = dim_mul(c, hidden, dim_const(c, 3)), *shape[] = {x->dims[0], hidden};
+	const Dim *hidden = w->dims[0], *three = dim_mul(c, hidden, dim_const(c, 3)),
+			  *shape[] = {x->dims[0], hidden};
 	const Dim *gates[] = {x->dims[0], three};
 	return infer_same_dim(op, x->dims[1], three, "widths of input and gates", &same) &&
 	       infer_same_dim(op, w->dims[1], three, "widths of weight and gates", &same) &&
 	       (!bias || infer_same_dim(op, type_numel(c, bias), three, "sizes of the bias", &same)) &&
-	       check_state(op, 1, hidden, op_operand(op, 4)) && infer_result_shape(op, 0, x->dtype, 2, shape) &&
-	       infer_result_shape(op, 1, x->dtype, 2, gates) && infer_result_shape(op, 2, x->dtype, 2, shape) &&
-	       infer_result_shape(op, 3, x->dtype, 2, shape) && batch_order(op, 4, x->dims[0], op_operand(op, 4));
+	       check_state(op, 1, hidden, op_operand(op, 4)) &&
+	       infer_result_shape(op, 0, x->dtype, 2, shape) &&
+	       infer_result_shape(op, 1, x->dtype, 2, gates) &&
+	       infer_result_shape(op, 2, x->dtype, 2, shape) &&
+	       infer_result_shape(op, 3, x->dtype, 2, shape) &&
+	       batch_order(op, 4, x->dims[0], op_operand(op, 4));
 }
 
 bool infer_hook_edit_distance(Op *op)
@@ -415,13 +446,16 @@ bool infer_hook_edit_distance(Op *op)
 		const Type *t = op_operand(op, k)->type;
 		bool dense = !lod;
 		if (dense && (!op_operand(op, 2 + k) || t->rank != 2))
-			return infer_error(op, "operand '%s' has neither LoD nor lengths", op->info->operands[k].name);
+			return infer_error(op, "operand '%s' has neither LoD nor lengths",
+			                   op->info->operands[k].name);
 		if (!dense && (!check_offsets(op, 4 + k) || t->rank > 2))
-			return infer_error(op, "operand '%s' must hold one token in a row", op->info->operands[k].name);
+			return infer_error(op, "operand '%s' must hold one token in a row",
+			                   op->info->operands[k].name);
 		const Dim *count = dense ? t->dims[0] : sequence_count(c, lod);
 		if (k && !infer_same_dim(op, shape[0], count, "numbers of sequences", &same))
 			return false;
 		shape[0] = count;
 	}
-	return infer_result_shape(op, 0, DT_I64, 1, &shape[1]) && infer_result_shape(op, 1, DT_F32, 2, shape);
+	return infer_result_shape(op, 0, DT_I64, 1, &shape[1]) &&
+	       infer_result_shape(op, 1, DT_F32, 2, shape);
 }

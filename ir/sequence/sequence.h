@@ -1,6 +1,6 @@
-// Sequences of rows, as LoD has them: sequence i is the rows from offset i to offset i + 1; types and meaning of the operators on
-// them. Leaves nests, and operators one step simpler; offsets come from data, so every use of them is checked. Uses ir/build,
-// ir/infer and ir/define.
+// Sequences of rows, as LoD has them: sequence i is the rows from offset i to offset i + 1; types
+// and meaning of the operators on them. Leaves nests, and operators one step simpler; offsets come
+// from data, so every use of them is checked. Uses ir/build, ir/infer and ir/define.
 #ifndef PDCC_SEQUENCE_H
 #define PDCC_SEQUENCE_H
 
@@ -10,13 +10,14 @@
 
 // How many sequences these offsets are of.
 const Dim *sequence_count(Context *c, const Value *lod);
-// Where sequence i begins, and how many rows it has (at least 0). `rows`: of the tensor that they are rows of.
+// Where sequence i begins, and how many rows it has (at least 0). `rows`: of the tensor that they
+// are rows of.
 Value *sequence_start(Builder *b, Value *lod, Value *i, const Dim *rows);
 Value *sequence_length(Builder *b, Value *lod, Value *i, const Dim *rows);
 // The sequence that a row belongs to.
 Value *sequence_of_row(Builder *b, Value *lod, Value *row);
-// A nest over one position gives the elements of a vector of i64: the offsets of sequences of these lengths. `length`
-// makes the length of sequence i.
+// A nest over one position gives the elements of a vector of i64: the offsets of sequences of these
+// lengths. `length` makes the length of sequence i.
 typedef Value *SequenceLength(Builder *b, Value *i, void *arg);
 Value *offsets_of_lengths(Builder *b, const Dim *count, SequenceLength *length, void *arg);
 // The offsets (i64) of parts of these lengths, one behind the other.
@@ -25,8 +26,8 @@ Value *offsets_of_counts(Builder *b, Value *counts);
 Value *longest_sequence(Builder *b, Value *lod, const Dim *rows);
 // Binds the size `rows` to the last of these offsets.
 bool bind_rows(Builder *b, Value *lod, const Dim *rows);
-// A size that an operation finds when it runs, named after it and its place in the program. `bound`: what it is at most;
-// NULL: the caller says.
+// A size that an operation finds when it runs, named after it and its place in the program.
+// `bound`: what it is at most; NULL: the caller says.
 const Dim *sequence_found(const Op *op, const Dim *bound);
 
 #endif

@@ -1,5 +1,5 @@
-// The lowest part of the IR parser: blanks, words, numbers, strings, and where they are. Called by parse.c
-// and parse_attr.c.
+// The lowest part of the IR parser: blanks, words, numbers, strings, and where they are. Called by
+// parse.c and parse_attr.c.
 #include "ir/text/lex.h"
 #include "ir/base/vec.h"
 
@@ -15,7 +15,8 @@ void ptr_list_add(Context *c, PtrList *l, const void *item)
 
 void lex_init(Lexer *l, Context *c, const char *file, const char *text, size_t n)
 {
-	*l = (Lexer){.ctx = c, .file = context_str(c, file), .start = text, .at = text, .end = text + n};
+	*l = (Lexer){
+		.ctx = c, .file = context_str(c, file), .start = text, .at = text, .end = text + n};
 	l->line = 1;
 	l->line_at = l->line_start = text;
 }
@@ -32,7 +33,10 @@ Loc lex_loc(Lexer *l, const char *where)
 			l->line_start = l->line_at + 1;
 		}
 	}
-	return (Loc){.file = l->file, .block = -1, .op = -1, .line = l->line,
+	return (Loc){.file = l->file,
+	             .block = -1,
+	             .op = -1,
+	             .line = l->line,
 	             .col = (int)(where - l->line_start) + 1};
 }
 

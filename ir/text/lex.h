@@ -1,8 +1,9 @@
-// What the parts of the IR parser share: the place in the text, words, numbers, and the parsers of dims,
-// types and attributes (lex.c, parse_attr.c). Private to ir/; the outside calls ir_parse and attr_parse.
+// What the parts of the IR parser share: the place in the text, words, numbers, and the parsers of
+// dims, types and attributes (lex.c, parse_attr.c). Private to ir/; the outside calls ir_parse and
+// attr_parse.
 //
-// Every function that can fail reports once, with line and column, and returns false or NULL; the callers
-// stop at once, so that one fault in the text is one diagnostic.
+// Every function that can fail reports once, with line and column, and returns false or NULL; the
+// callers stop at once, so that one fault in the text is one diagnostic.
 #ifndef PDCC_LEX_H
 #define PDCC_LEX_H
 
@@ -12,10 +13,10 @@ typedef struct Lexer {
 	Context *ctx;
 	const char *file;
 	const char *start, *at, *end;
-	int depth;            // of nested types and regions, to bound recursion
-	int dim_depth;        // of the dim being read
-	int dim_ops;          // operators in the dim being read: it becomes a tree as deep
-	const char *line_at;  // a place already located, so that locating is linear in the whole text
+	int depth;           // of nested types and regions, to bound recursion
+	int dim_depth;       // of the dim being read
+	int dim_ops;         // operators in the dim being read: it becomes a tree as deep
+	const char *line_at; // a place already located, so that locating is linear in the whole text
 	int line;
 	const char *line_start;
 } Lexer;
@@ -42,18 +43,18 @@ Loc lex_loc(Lexer *l, const char *where);
 // Reports at `where`; always false.
 bool lex_fail(Lexer *l, const char *where, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-void lex_space(Lexer *l);                      // blanks and // comments
-char lex_peek(Lexer *l);                       // next character after blanks; 0 at the end
-bool lex_accept(Lexer *l, const char *token);  // punctuation
-bool lex_expect(Lexer *l, const char *token);  // reports when it is not there
-bool lex_is_word(char c);                      // letters, digits, _ . @ $
-bool lex_word(Lexer *l, Word *out);            // [A-Za-z_][A-Za-z0-9_.@$]*; false (no report) when none
-bool lex_keyword(Lexer *l, const char *word);  // takes exactly this word, if it is next
-bool lex_int(Lexer *l, int64_t *out);          // reports
+void lex_space(Lexer *l);                     // blanks and // comments
+char lex_peek(Lexer *l);                      // next character after blanks; 0 at the end
+bool lex_accept(Lexer *l, const char *token); // punctuation
+bool lex_expect(Lexer *l, const char *token); // reports when it is not there
+bool lex_is_word(char c);                     // letters, digits, _ . @ $
+bool lex_word(Lexer *l, Word *out); // [A-Za-z_][A-Za-z0-9_.@$]*; false (no report) when none
+bool lex_keyword(Lexer *l, const char *word); // takes exactly this word, if it is next
+bool lex_int(Lexer *l, int64_t *out);         // reports
 // An integer or, with a point, exponent, inf or nan, a float. Reports.
 bool lex_number(Lexer *l, bool *is_int, int64_t *i, double *f);
-const char *lex_string(Lexer *l);              // "..."; uniqued. Reports
-bool lex_enter(Lexer *l);                      // one level deeper; reports when too deep
+const char *lex_string(Lexer *l); // "..."; uniqued. Reports
+bool lex_enter(Lexer *l);         // one level deeper; reports when too deep
 void lex_leave(Lexer *l);
 
 const Dim *parse_dim(Lexer *l);

@@ -1,12 +1,14 @@
-// Reads the text form of the IR: operations, blocks and regions; recursive descent, no tokens kept. Called by
-// the driver for `.pdir` files and by tests. Dims, types and attributes are in parse_attr.c.
+// Reads the text form of the IR: operations, blocks and regions; recursive descent, no tokens kept.
+// Called by the driver for `.pdir` files and by tests. Dims, types and attributes are in
+// parse_attr.c.
 //
 //   %a, %b!s = pd.op(%x, _, %y) ^1(%z), ^2 {k = v} : (T, T, T) -> (T, T) loc(0:12 "type" Slot "var") name {...}
 //
-// What cannot be read at all ends the reading with one diagnostic; what can be read but makes no sense (an
-// unknown operation, an undefined value, a wrong type) is reported, and reading goes on to find the rest.
-// Names are visible in their region and in those nested in it; uses may come before definitions, since blocks
-// stand in any order: whether a definition reaches its uses is the verifier's business.
+// What cannot be read at all ends the reading with one diagnostic; what can be read but makes no
+// sense (an unknown operation, an undefined value, a wrong type) is reported, and reading goes on
+// to find the rest. Names are visible in their region and in those nested in it; uses may come
+// before definitions, since blocks stand in any order: whether a definition reaches its uses is the
+// verifier's business.
 #include "ir/text/lex.h"
 #include "ir/text/text.h"
 
@@ -46,7 +48,7 @@ typedef struct Label {
 typedef struct Parser {
 	Lexer lex;
 	Context *ctx;
-	PtrList names;   // Name, in order of definition
+	PtrList names; // Name, in order of definition
 	Name **buckets;
 	size_t nbucket;
 	PtrList pending; // Pending
@@ -138,7 +140,8 @@ static void names_leave(Parser *p, int mark)
 	}
 }
 
-// `%name`, `%"any name"`, `%name#2` or `%7`: the key, and the hint when it names a variable. NULL: reported.
+// `%name`, `%"any name"`, `%name#2` or `%7`: the key, and the hint when it names a variable. NULL:
+// reported.
 static const char *parse_value_name(Parser *p, const char **hint)
 {
 	Lexer *l = &p->lex;
@@ -193,7 +196,7 @@ static Definition *parse_definition(Parser *p)
 	return d;
 }
 
-// ---- the parts of an operation --------------------------------------------------------------------------
+// ---- the parts of an operation ------------------------------------------------------------------
 
 static bool parse_results(Parser *p, Draft *d)
 {
@@ -346,7 +349,8 @@ static bool parse_int32(Parser *p, int *out)
 	return true;
 }
 
-// `(0:12 "conv2d" Output "conv2d_0.tmp_0")`; the place in the text stays beside the place in the model.
+// `(0:12 "conv2d" Output "conv2d_0.tmp_0")`; the place in the text stays beside the place in the
+// model.
 static bool parse_loc(Parser *p, Loc *loc)
 {
 	Lexer *l = &p->lex;
@@ -415,9 +419,10 @@ static bool parse_draft(Parser *p, Draft *d)
 	return true;
 }
 
-// ---- from a draft to an operation -----------------------------------------------------------------------
+// ---- from a draft to an operation ---------------------------------------------------------------
 
-static void check_operand_type(Parser *p, const char *where, const char *key, const Value *v, const Type *said)
+static void check_operand_type(Parser *p, const char *where, const char *key, const Value *v,
+                               const Type *said)
 {
 	if (v->type == said)
 		return;
@@ -430,7 +435,8 @@ static void check_operand_type(Parser *p, const char *where, const char *key, co
 	lex_fail(&p->lex, where, "%s", t.text);
 }
 
-static void add_pending(Parser *p, Op *op, int index, const char *key, const char *where, const Type *type)
+static void add_pending(Parser *p, Op *op, int index, const char *key, const char *where,
+                        const Type *type)
 {
 	Pending *u = NEW(p->ctx->arena, Pending);
 	*u = (Pending){.key = key, .where = where, .op = op, .index = index, .type = type};
@@ -472,8 +478,8 @@ static Op *draft_make(Parser *p, const Draft *d, int nregion)
 	// An unknown operation was reported; any code will do for what never leaves the parser.
 	enum OpCode code = d->info ? d->info->code : OP_BUILTIN_MODULE;
 	Value **operands = NEW_ARRAY(p->ctx->arena, (size_t)d->keys.n, Value *);
-	Op *op = op_new(p->ctx, code, d->loc, d->results.n, (const Type *const *)d->out.items, d->keys.n, operands,
-	                nregion, d->succs.n);
+	Op *op = op_new(p->ctx, code, d->loc, d->results.n, (const Type *const *)d->out.items,
+	                d->keys.n, operands, nregion, d->succs.n);
 	for (int i = 0; i < d->nattr; i++)
 		op_set_attr(op, d->attrs[i].name, d->attrs[i].attr);
 	if (code == OP_BUILTIN_SET_PARAMETER)
@@ -485,7 +491,7 @@ static Op *draft_make(Parser *p, const Draft *d, int nregion)
 	return op;
 }
 
-// ---- blocks and regions -----------------------------------------------------------------------------------
+// ---- blocks and regions -------------------------------------------------------------------------
 
 static Op *parse_op(Parser *p, Block *into);
 
@@ -562,7 +568,8 @@ static void resolve_jumps(Parser *p)
 		const Jump *j = p->jumps.items[i];
 		const Block *b = label_find(p, j->label);
 		if (!b)
-			lex_fail(&p->lex, j->where, "there is no block ^%lld in this region", (long long)j->label);
+			lex_fail(&p->lex, j->where, "there is no block ^%lld in this region",
+			         (long long)j->label);
 		j->op->succs[j->succ].block = (Block *)b;
 	}
 }
@@ -603,7 +610,8 @@ static bool parse_region(Parser *p, Region *r)
 	return ok;
 }
 
-// Whether a region comes next: `{`, or a name and `{`. The names of operations have a point in them.
+// Whether a region comes next: `{`, or a name and `{`. The names of operations have a point in
+// them.
 static bool region_ahead(Parser *p, Word *name)
 {
 	Lexer ahead = p->lex;
@@ -613,7 +621,8 @@ static bool region_ahead(Parser *p, Word *name)
 	return lex_word(&ahead, name) && !memchr(name->s, '.', name->n) && lex_peek(&ahead) == '{';
 }
 
-// Which of the operation's regions `name` is; -1 after a report. Without a name, the first that is free.
+// Which of the operation's regions `name` is; -1 after a report. Without a name, the first that is
+// free.
 static int region_index(Parser *p, const Draft *d, const Word *name, const bool *taken)
 {
 	int i = 0, n = d->info ? d->info->max_regions : 0;
@@ -631,7 +640,8 @@ static int region_index(Parser *p, const Draft *d, const Word *name, const bool 
 		}
 	}
 	if (i == MAX_REGIONS || taken[i]) {
-		lex_fail(&p->lex, p->lex.at, i == MAX_REGIONS ? "too many regions" : "this region is there twice");
+		lex_fail(&p->lex, p->lex.at,
+		         i == MAX_REGIONS ? "too many regions" : "this region is there twice");
 		return -1;
 	}
 	return i;
@@ -695,7 +705,8 @@ Op *ir_parse(Context *c, const char *file, const char *text, size_t n)
 		lex_fail(&p.lex, u->where, "%%%s is not defined here", u->key);
 	}
 	for (int i = 0; i < p.jumps.n; i++)
-		lex_fail(&p.lex, ((const Jump *)p.jumps.items[i])->where, "a successor outside of any region");
+		lex_fail(&p.lex, ((const Jump *)p.jumps.items[i])->where,
+		         "a successor outside of any region");
 	if (diag_errors(c->diag) != errors)
 		return NULL;
 	size_facts_from_module(op);

@@ -1,5 +1,6 @@
-// Reads dims, types and attributes in the form that dim_print, type_print and attr_print write. Called by
-// parse.c, and through attr_parse by whoever has an attribute as text (defaults in the operator table).
+// Reads dims, types and attributes in the form that dim_print, type_print and attr_print write.
+// Called by parse.c, and through attr_parse by whoever has an attribute as text (defaults in the
+// operator table).
 #include "ir/text/lex.h"
 #include "ir/text/text.h"
 
@@ -80,7 +81,8 @@ static const Dim *parse_factor(Lexer *l)
 
 static bool count_operator(Lexer *l)
 {
-	return ++l->dim_ops <= LEX_MAX_DIM_OPS || lex_fail(l, l->at, "this size has too many operators");
+	return ++l->dim_ops <= LEX_MAX_DIM_OPS ||
+	       lex_fail(l, l->at, "this size has too many operators");
 }
 
 static const Dim *parse_product(Lexer *l)
@@ -129,7 +131,7 @@ const Dim *parse_dim(Lexer *l)
 	return d && lex_expect(l, "]") ? d : NULL;
 }
 
-// ---- types ----------------------------------------------------------------------------------------
+// ---- types --------------------------------------------------------------------------------------
 
 static bool parse_dtype_word(Lexer *l, DType *out)
 {
@@ -233,7 +235,8 @@ static const Type *parse_func(Lexer *l)
 	PtrList in = {0}, out = {0};
 	if (!parse_type_list(l, &in) || !lex_expect(l, "->") || !parse_type_list(l, &out))
 		return NULL;
-	return type_func(l->ctx, in.n, (const Type *const *)in.items, out.n, (const Type *const *)out.items);
+	return type_func(l->ctx, in.n, (const Type *const *)in.items, out.n,
+	                 (const Type *const *)out.items);
 }
 
 static const Type *parse_type_here(Lexer *l)
@@ -271,7 +274,7 @@ const Type *parse_type(Lexer *l)
 	return t;
 }
 
-// ---- attributes -------------------------------------------------------------------------------------
+// ---- attributes ---------------------------------------------------------------------------------
 
 // Elements of a list, all of one kind but for integers among floats.
 typedef struct Elements {
@@ -334,7 +337,8 @@ static bool parse_elements(Lexer *l, bool dims, Elements *e)
 		int kind = parse_element(l, e, dims);
 		if (kind < 0)
 			return false;
-		bool numbers = (kind == ATTR_INT || kind == ATTR_FLOAT) && (e->kind == ATTR_INT || e->kind == ATTR_FLOAT);
+		bool numbers = (kind == ATTR_INT || kind == ATTR_FLOAT) &&
+		               (e->kind == ATTR_INT || e->kind == ATTR_FLOAT);
 		if (e->kind >= 0 && kind != e->kind && !numbers)
 			return lex_fail(l, where, "elements of different kinds in one list");
 		if (e->kind < 0 || kind == ATTR_FLOAT)
@@ -347,21 +351,16 @@ static bool parse_elements(Lexer *l, bool dims, Elements *e)
 static const Attr *list_attr(Context *c, int kind, const Elements *e)
 {
 	switch (kind) {
-	case ATTR_FLOATS:
-		return attr_floats(c, e->n, e->floats);
-	case ATTR_STRS:
-		return attr_strs(c, e->n, (const char *const *)e->objects);
-	case ATTR_BOOLS:
-		return attr_bools(c, e->n, e->ints);
-	case ATTR_DIMS:
-		return attr_dims(c, e->n, (const Dim *const *)e->objects);
-	default:
-		return attr_ints(c, e->n, e->ints);
+	case ATTR_FLOATS: return attr_floats(c, e->n, e->floats);
+	case ATTR_STRS: return attr_strs(c, e->n, (const char *const *)e->objects);
+	case ATTR_BOOLS: return attr_bools(c, e->n, e->ints);
+	case ATTR_DIMS: return attr_dims(c, e->n, (const Dim *const *)e->objects);
+	default: return attr_ints(c, e->n, e->ints);
 	}
 }
 
-// A list without a word before it: what its elements say, or the table when it has none. Integers become
-// floats or dims where the table wants those.
+// A list without a word before it: what its elements say, or the table when it has none. Integers
+// become floats or dims where the table wants those.
 static const Attr *parse_list(Lexer *l, int want)
 {
 	Elements e;
@@ -407,7 +406,8 @@ static bool parse_tensor_element(Lexer *l, Tensor *t, int64_t i)
 	return true;
 }
 
-// How many elements a list that starts here can have at most: no element is shorter than two characters.
+// How many elements a list that starts here can have at most: no element is shorter than two
+// characters.
 static bool list_fits(const Lexer *l, int64_t n)
 {
 	return n <= (l->end - l->at) / 2 + 1;
@@ -449,8 +449,10 @@ static const Attr *parse_worded_list(Lexer *l, int kind)
 	const char *where = l->at;
 	if (!parse_elements(l, kind == ATTR_DIMS, &e))
 		return NULL;
-	bool fits = e.n == 0 || (kind == ATTR_DIMS && e.kind == ATTR_DIM) || (kind == ATTR_STRS && e.kind == ATTR_STR) ||
-	            (kind == ATTR_BOOLS && e.kind == ATTR_BOOL) || (kind == ATTR_INTS && e.kind == ATTR_INT) ||
+	bool fits = e.n == 0 || (kind == ATTR_DIMS && e.kind == ATTR_DIM) ||
+	            (kind == ATTR_STRS && e.kind == ATTR_STR) ||
+	            (kind == ATTR_BOOLS && e.kind == ATTR_BOOL) ||
+	            (kind == ATTR_INTS && e.kind == ATTR_INT) ||
 	            (kind == ATTR_FLOATS && (e.kind == ATTR_FLOAT || e.kind == ATTR_INT));
 	if (!fits) {
 		lex_fail(l, where, "the elements are not what the word before the list says");
@@ -495,8 +497,14 @@ const Attr *parse_attr(Lexer *l, int want)
 		const Dim *d = parse_dim(l);
 		return d ? attr_dim(c, d) : NULL;
 	}
-	static const struct { const char *word; AttrKind kind; } lists[] = {
-		{"dims", ATTR_DIMS}, {"floats", ATTR_FLOATS}, {"strs", ATTR_STRS}, {"bools", ATTR_BOOLS}, {"ints", ATTR_INTS}};
+	static const struct {
+		const char *word;
+		AttrKind kind;
+	} lists[] = {{"dims", ATTR_DIMS},
+	             {"floats", ATTR_FLOATS},
+	             {"strs", ATTR_STRS},
+	             {"bools", ATTR_BOOLS},
+	             {"ints", ATTR_INTS}};
 	for (size_t i = 0; i < COUNT_OF(lists); i++) {
 		if (lex_keyword(l, lists[i].word))
 			return parse_worded_list(l, lists[i].kind);

@@ -1,10 +1,12 @@
-// Prints IR as text that ir_parse reads back to the same IR, and so to the same bytes. Called by the driver
+// Prints IR as text that ir_parse reads back to the same IR, and so to the same bytes. Called by
+// the driver
 // (`--emit`, `pdcc opt`), by tests, and from a debugger on any single operation.
 //
-// A value prints as `%name` after the legacy variable that it came from; the second value of that name is
-// `%name#1`, a name that is not a plain word is quoted, and a value without a name gets a number. The hint is
-// only decorated, never changed, so reading the text restores it. Where a value is defined, `!s` after it
-// says stop_gradient and `!p` persistable (`!sp`: both).
+// A value prints as `%name` after the legacy variable that it came from; the second value of that
+// name is
+// `%name#1`, a name that is not a plain word is quoted, and a value without a name gets a number.
+// The hint is only decorated, never changed, so reading the text restores it. Where a value is
+// defined, `!s` after it says stop_gradient and `!p` persistable (`!sp`: both).
 #include "ir/core/core.h"
 #include "ir/text/text.h"
 
@@ -94,7 +96,8 @@ static void print_value(Printer *p, const Value *v)
 	Arena *a = p->out->arena;
 	uint32_t *number = number_map_at(a, &p->values, v);
 	if (!*number)
-		*number = v->name ? ++*number_map_at(a, &p->names, context_str(p->ctx, v->name)) : ++p->unnamed;
+		*number = v->name ? ++*number_map_at(a, &p->names, context_str(p->ctx, v->name))
+		                  : ++p->unnamed;
 	text_char(p->out, '%');
 	if (!v->name) {
 		text_printf(p->out, "%u", *number - 1);
@@ -216,7 +219,8 @@ static void new_line(Printer *p)
 		text_str(p->out, "  ");
 }
 
-// The entry block without arguments needs no label; every other block has one, and so does an empty one.
+// The entry block without arguments needs no label; every other block has one, and so does an empty
+// one.
 static bool block_has_label(const Block *b)
 {
 	return b != b->region->first || b->narg || !b->first;

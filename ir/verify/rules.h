@@ -1,5 +1,5 @@
-// What the parts of the verifier share. Private to ir/; the outside calls ir_verify. The rules of single
-// operations are verify hooks of the operator table (verify_control.c, verify_loop.c).
+// What the parts of the verifier share. Private to ir/; the outside calls ir_verify. The rules of
+// single operations are verify hooks of the operator table (verify_control.c, verify_loop.c).
 #ifndef PDCC_VERIFY_H
 #define PDCC_VERIFY_H
 
@@ -10,13 +10,15 @@ bool verify_fail(const Op *op, const char *fmt, ...) PRINTF_LIKE(2, 3);
 const char *type_text(Context *c, const Type *t);
 // What to call operand i in a diagnostic: its name in the table.
 const char *operand_text(const Op *op, int i);
-// Whether a value of type a fits where b stands: equal, or both stacks of which one does not know its elements, or
-// b leaves sizes to be found at run time.
+// Whether a value of type a fits where b stands: equal, or both stacks of which one does not know
+// its elements, or b leaves sizes to be found at run time.
 bool types_agree(const Type *a, const Type *b);
-// The values of `op` from operand `first` on have the types of `want`; `what` names the operation's operands.
+// The values of `op` from operand `first` on have the types of `want`; `what` names the operation's
+// operands.
 bool verify_operand_types(const Op *op, int first, int n, Value *const *want, const char *what);
 
-// verify_scope.c: every value is visible, and defined before it is used. Numbers ops (scratch) and blocks (id).
+// verify_scope.c: every value is visible, and defined before it is used. Numbers ops (scratch) and
+// blocks (id).
 bool verify_scope(Op *root);
 
 #endif

@@ -1,8 +1,10 @@
-// Checks IR: that it hangs together, that every operation is what the operator table says, that values are
-// visible where they are used, and that types agree with inference. Called after every pass in debug builds
-// and by `pdcc opt`. The rules of control flow and of loop nests are in verify_control.c and verify_loop.c.
+// Checks IR: that it hangs together, that every operation is what the operator table says, that
+// values are visible where they are used, and that types agree with inference. Called after every
+// pass in debug builds and by `pdcc opt`. The rules of control flow and of loop nests are in
+// verify_control.c and verify_loop.c.
 //
-// It goes from the general to the special and stops where what follows would rest on what is broken.
+// It goes from the general to the special and stops where what follows would rest on what is
+// broken.
 #include "ir/verify/verify.h"
 #include "ir/build/build.h"
 #include "ir/verify/rules.h"
@@ -47,7 +49,8 @@ bool types_agree(const Type *a, const Type *b)
 	if (a == b || (a->kind == TY_STACK && b->kind == TY_STACK && (!a->nelem || !b->nelem)))
 		return true;
 	bool shaped = a->kind == TY_TENSOR || a->kind == TY_ARRAY;
-	if (!shaped || a->kind != b->kind || a->dtype != b->dtype || a->rank != b->rank || a->lod != b->lod)
+	if (!shaped || a->kind != b->kind || a->dtype != b->dtype || a->rank != b->rank ||
+	    a->lod != b->lod)
 		return false;
 	for (int d = 0; d < a->rank; d++)
 		if (a->dims[d] != b->dims[d] && !dim_takes_any(b->dims[d]))
@@ -63,13 +66,13 @@ bool verify_operand_types(const Op *op, int first, int n, Value *const *want, co
 	for (int i = 0; i < n; i++) {
 		const Type *have = op->operands[first + i].value->type, *need = want[i]->type;
 		if (!types_agree(have, need))
-			return verify_fail(op, "value %d has type %s, but %s have %s", i, type_text(c, have), what,
-			                   type_text(c, need));
+			return verify_fail(op, "value %d has type %s, but %s have %s", i, type_text(c, have),
+			                   what, type_text(c, need));
 	}
 	return true;
 }
 
-// ---- structure: pointers agree with each other --------------------------------------------------------
+// ---- structure: pointers agree with each other --------------------------------------------------
 
 static bool inside(const Op *op, const Op *root)
 {
@@ -86,9 +89,11 @@ static bool check_uses(const Op *op, const Value *v, const Op *root)
 			return verify_fail(op, "the list of uses of a value is broken");
 		const Op *user = u->user;
 		if (!user || (int)u->index >= user->noperand || &user->operands[u->index] != u)
-			return verify_fail(op, "the list of uses of a value holds something that is no operand");
+			return verify_fail(op,
+			                   "the list of uses of a value holds something that is no operand");
 		if (!inside(user, root))
-			return verify_fail(op, "a value is used by '%s', which is not in the program", user->info->name);
+			return verify_fail(op, "a value is used by '%s', which is not in the program",
+			                   user->info->name);
 	}
 	return true;
 }
@@ -120,8 +125,8 @@ static bool check_attr_order(const Op *op)
 		if (!op->attrs[i].name || !op->attrs[i].attr)
 			return verify_fail(op, "attribute %d has no name or no value", i);
 		if (i && strcmp(op->attrs[i - 1].name, op->attrs[i].name) >= 0)
-			return verify_fail(op, "attributes '%s' and '%s' are out of order", op->attrs[i - 1].name,
-			                   op->attrs[i].name);
+			return verify_fail(op, "attributes '%s' and '%s' are out of order",
+			                   op->attrs[i - 1].name, op->attrs[i].name);
 	}
 	return true;
 }
@@ -176,7 +181,7 @@ static bool check_structure(const Op *op, const Op *root)
 	return true;
 }
 
-// ---- successors and terminators: what the scope rule rests on -------------------------------------------
+// ---- successors and terminators: what the scope rule rests on -----------------------------------
 
 static bool check_successors(const Op *op)
 {
@@ -196,8 +201,8 @@ static bool check_successors(const Op *op)
 	return true;
 }
 
-// Whether blocks of this operation's regions may end without a terminator: the module's, and those of a
-// pd.if that has nothing to give.
+// Whether blocks of this operation's regions may end without a terminator: the module's, and those
+// of a pd.if that has nothing to give.
 static bool terminator_optional(const Op *op)
 {
 	return op->code == OP_BUILTIN_MODULE || (op->code == OP_PD_IF && !op->nresult);
@@ -230,28 +235,22 @@ static bool visit_flow(Op *op, void *arg)
 	return true;
 }
 
-// ---- what the operator table says ------------------------------------------------------------------------
+// ---- what the operator table says ---------------------------------------------------------------
 
 static const char *const class_names[] = {
-	[CLASS_ANY] = "anything", [CLASS_FLOAT] = "floating-point", [CLASS_INT] = "integers", [CLASS_BOOL] = "bool",
-	[CLASS_NUMBER] = "numbers", [CLASS_INDEX] = "i32 or i64",
+	[CLASS_ANY] = "anything", [CLASS_FLOAT] = "floating-point", [CLASS_INT] = "integers",
+	[CLASS_BOOL] = "bool",    [CLASS_NUMBER] = "numbers",       [CLASS_INDEX] = "i32 or i64",
 };
 
 static bool class_takes(OperandClass k, DType t)
 {
 	switch (k) {
-	case CLASS_ANY:
-		return true;
-	case CLASS_FLOAT:
-		return dtype_is_float(t) || dtype_is_complex(t);
-	case CLASS_INT:
-		return dtype_is_int(t);
-	case CLASS_BOOL:
-		return t == DT_BOOL;
-	case CLASS_NUMBER:
-		return t != DT_BOOL;
-	case CLASS_INDEX:
-		return t == DT_I32 || t == DT_I64;
+	case CLASS_ANY: return true;
+	case CLASS_FLOAT: return dtype_is_float(t) || dtype_is_complex(t);
+	case CLASS_INT: return dtype_is_int(t);
+	case CLASS_BOOL: return t == DT_BOOL;
+	case CLASS_NUMBER: return t != DT_BOOL;
+	case CLASS_INDEX: return t == DT_I32 || t == DT_I64;
 	}
 	return false;
 }
@@ -281,8 +280,8 @@ static bool check_operand(const Op *op, int i)
 	if (!v)
 		return (o->optional && !rest) || verify_fail(op, "%s is missing", operand_text(op, i));
 	if (!class_takes_type(o->klass, v->type))
-		return verify_fail(op, "%s must hold %s, not %s", operand_text(op, i), class_names[o->klass],
-		                   type_text(op->ctx, v->type));
+		return verify_fail(op, "%s must hold %s, not %s", operand_text(op, i),
+		                   class_names[o->klass], type_text(op->ctx, v->type));
 	if (v->type->kind == TY_VEC && !o->vec && o->klass != CLASS_ANY)
 		return verify_fail(op, "%s must be one tensor, not a list", operand_text(op, i));
 	return true;
@@ -303,10 +302,19 @@ static bool check_operands(const Op *op)
 }
 
 static const char *const attr_kind_names[] = {
-	[ATTR_BOOL] = "a bool", [ATTR_INT] = "an integer", [ATTR_FLOAT] = "a float", [ATTR_STR] = "a string",
-	[ATTR_TYPE] = "a type", [ATTR_DTYPE] = "an element type", [ATTR_INTS] = "a list of integers",
-	[ATTR_FLOATS] = "a list of floats", [ATTR_STRS] = "a list of strings", [ATTR_BOOLS] = "a list of bools",
-	[ATTR_DIM] = "a dim", [ATTR_DIMS] = "a list of dims", [ATTR_TENSOR] = "a tensor",
+	[ATTR_BOOL] = "a bool",
+	[ATTR_INT] = "an integer",
+	[ATTR_FLOAT] = "a float",
+	[ATTR_STR] = "a string",
+	[ATTR_TYPE] = "a type",
+	[ATTR_DTYPE] = "an element type",
+	[ATTR_INTS] = "a list of integers",
+	[ATTR_FLOATS] = "a list of floats",
+	[ATTR_STRS] = "a list of strings",
+	[ATTR_BOOLS] = "a list of bools",
+	[ATTR_DIM] = "a dim",
+	[ATTR_DIMS] = "a list of dims",
+	[ATTR_TENSOR] = "a tensor",
 };
 
 static bool attr_kind_fits(const AttrInfo *a, AttrKind have)
@@ -320,8 +328,8 @@ static bool attr_kind_fits(const AttrInfo *a, AttrKind have)
 // Attributes that passes may leave on any operation (docs/internals.md, section 5).
 static bool attr_is_general(const char *name)
 {
-	static const char *const names[] = {"place", "offset", "moves", "workspace", "weights",
-	                                    "initial", "state"};
+	static const char *const names[] = {"place",   "offset",  "moves", "workspace",
+	                                    "weights", "initial", "state"};
 	for (size_t i = 0; i < COUNT_OF(names); i++) {
 		if (!strcmp(name, names[i]))
 			return true;
@@ -339,11 +347,11 @@ static bool check_attributes(const Op *op)
 		if (!a && !attr_is_general(op->attrs[i].name))
 			ok = verify_fail(op, "it has no attribute '%s'", op->attrs[i].name);
 		else if (a && !attr_kind_fits(a, have))
-			ok = verify_fail(op, "attribute '%s' must be %s, not %s", a->name, attr_kind_names[a->kind],
-			                 attr_kind_names[have]);
+			ok = verify_fail(op, "attribute '%s' must be %s, not %s", a->name,
+			                 attr_kind_names[a->kind], attr_kind_names[have]);
 		else if (a && a->choices && enum_find(a->choices, op->attrs[i].attr->s) == a->choices->n)
-			ok = verify_fail(op, "attribute '%s' must be %s, not '%s'", a->name, enum_text(op->ctx, a->choices),
-			                 op->attrs[i].attr->s);
+			ok = verify_fail(op, "attribute '%s' must be %s, not '%s'", a->name,
+			                 enum_text(op->ctx, a->choices), op->attrs[i].attr->s);
 	}
 	for (int i = 0; i < info->nattr; i++) {
 		const AttrInfo *a = &info->attrs[i];
@@ -361,7 +369,8 @@ static bool check_regions(const Op *op)
 		return true;
 	if (info->min_regions == info->max_regions)
 		return verify_fail(op, "%d regions, but it has %d", op->nregion, info->min_regions);
-	return verify_fail(op, "%d regions, but it has %d to %d", op->nregion, info->min_regions, info->max_regions);
+	return verify_fail(op, "%d regions, but it has %d to %d", op->nregion, info->min_regions,
+	                   info->max_regions);
 }
 
 // What stands outside of nests, of the loop dialect.
@@ -374,10 +383,8 @@ static bool works_on_tensors(const Op *op)
 	case OP_LOOP_EMPTY:
 	case OP_LOOP_UPDATE:
 	case OP_LOOP_APPEND:
-	case OP_LOOP_PREFIX:
-		return true;
-	default:
-		return false;
+	case OP_LOOP_PREFIX: return true;
+	default: return false;
 	}
 }
 
@@ -403,11 +410,12 @@ static bool check_level(const Op *op)
 	return true;
 }
 
-// ---- inference again -------------------------------------------------------------------------------------
+// ---- inference again ----------------------------------------------------------------------------
 
 static bool is_bounded(const Dim *d)
 {
-	return d->kind == DIM_SYM ? d->bounded : (d->a && is_bounded(d->a)) || (d->b && is_bounded(d->b));
+	return d->kind == DIM_SYM ? d->bounded
+	                          : (d->a && is_bounded(d->a)) || (d->b && is_bounded(d->b));
 }
 
 static bool has_bounded_dim(const Type *t)
@@ -436,12 +444,13 @@ static bool lost_contents(const Value *v)
 	return !type_const_numel(v->type, &n) || n <= 64;
 }
 
-// Whether inferring once more must give the same: not where inference reads what integer tensors hold, nor
-// where it makes new symbols.
+// Whether inferring once more must give the same: not where inference reads what integer tensors
+// hold, nor where it makes new symbols.
 static bool inference_repeats(const Op *op)
 {
 	const OpInfo *info = op->info;
-	if ((!op_functions(op)->infer && !info->result_types) || !(info->traits & TRAIT_PURE) || op->nregion)
+	if ((!op_functions(op)->infer && !info->result_types) || !(info->traits & TRAIT_PURE) ||
+	    op->nregion)
 		return false;
 	for (int i = 0; i < info->nattr; i++) {
 		const AttrInfo *a = &info->attrs[i];
@@ -466,7 +475,8 @@ static bool check_inferred(const Op *op, const Value *before, const Value *after
 	for (int i = 0; i < op->nresult; i++) {
 		if (after[i].type && after[i].type != before[i].type && !has_computed_dim(before[i].type))
 			return verify_fail(op, "result %d has type %s, but should have %s", i,
-			                   type_text(op->ctx, before[i].type), type_text(op->ctx, after[i].type));
+			                   type_text(op->ctx, before[i].type),
+			                   type_text(op->ctx, after[i].type));
 	}
 	return true;
 }
@@ -496,10 +506,10 @@ static bool check_inference(Op *op)
 	return check_inferred(op, before, after);
 }
 
-// ---- sizes ---------------------------------------------------------------------------------------------------
+// ---- sizes --------------------------------------------------------------------------------------
 
-// No tensor takes more bytes than this, whatever its symbols are: sums and small multiples of sizes then stay far
-// from the end of 64 bits, in the passes and in generated code.
+// No tensor takes more bytes than this, whatever its symbols are: sums and small multiples of sizes
+// then stay far from the end of 64 bits, in the passes and in generated code.
 #define MOST_BYTES (INT64_C(1) << 42)
 
 // Sizes are not negative, and their product is within reason.
@@ -512,13 +522,15 @@ static bool check_size(const Op *op, const Value *v)
 		return true;
 	for (int i = 0; i < t->rank; i++) {
 		if (dim_is_const(t->dims[i]) && t->dims[i]->value < 0)
-			return verify_fail(op, "result %d has a negative size: %s", (int)v->index, type_text(op->ctx, t));
+			return verify_fail(op, "result %d has a negative size: %s", (int)v->index,
+			                   type_text(op->ctx, t));
 		dim_range(t->dims[i], &low, &high);
 		empty |= dim_is(t->dims[i], 0);
 		large |= low > MOST_BYTES / least;
 		least *= low > 1 && !large ? low : 1;
 	}
-	return empty || !large || verify_fail(op, "result %d is too large: %s", (int)v->index, type_text(op->ctx, t));
+	return empty || !large ||
+	       verify_fail(op, "result %d is too large: %s", (int)v->index, type_text(op->ctx, t));
 }
 
 static bool check_sizes(const Op *op)
@@ -529,7 +541,7 @@ static bool check_sizes(const Op *op)
 	return true;
 }
 
-// ---- all together -------------------------------------------------------------------------------------------
+// ---- all together -------------------------------------------------------------------------------
 
 static bool visit_op(Op *op, void *arg)
 {
@@ -537,7 +549,8 @@ static bool visit_op(Op *op, void *arg)
 	bool sound = check_operands(op);
 	sound &= check_attributes(op);
 	sound &= check_regions(op);
-	sound = sound && check_sizes(op) && check_level(op) && (!op_functions(op)->verify || op_functions(op)->verify(op)) && check_inference(op);
+	sound = sound && check_sizes(op) && check_level(op) &&
+	        (!op_functions(op)->verify || op_functions(op)->verify(op)) && check_inference(op);
 	*ok &= sound;
 	return true;
 }

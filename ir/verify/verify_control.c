@@ -1,9 +1,11 @@
-// The rules of control flow: pd.if, pd.while, the stacks of their gradients, branches and functions; and of the
-// module with its feeds, fetches and parameters. These are verify hooks of the operator table: each is called by
-// ir_verify on an operation whose operands, attributes and number of regions are already known to be right.
+// The rules of control flow: pd.if, pd.while, the stacks of their gradients, branches and
+// functions; and of the module with its feeds, fetches and parameters. These are verify hooks of
+// the operator table: each is called by ir_verify on an operation whose operands, attributes and
+// number of regions are already known to be right.
 //
-// pd.if has the regions `then` and `else`, pd.while `cond` and `body`. With a gradient each has a third, `init`,
-// that makes a stack; the stack is then the last argument of the other regions and the last result.
+// pd.if has the regions `then` and `else`, pd.while `cond` and `body`. With a gradient each has a
+// third, `init`, that makes a stack; the stack is then the last argument of the other regions and
+// the last result.
 #include "ir/verify/rules.h"
 
 #include <string.h>
@@ -26,7 +28,7 @@ bool verify_hook_module(Op *op);
 bool verify_hook_get_parameter(Op *op);
 bool verify_hook_set_parameter(Op *op);
 
-// ---- regions --------------------------------------------------------------------------------------
+// ---- regions ------------------------------------------------------------------------------------
 
 static const char *region_text(const Op *op, int i)
 {
@@ -81,11 +83,13 @@ static bool args_match(const Op *op, int region, int n, Value *const *want, cons
 	const Block *b = op->regions[region].first;
 	const char *name = region_text(op, region);
 	if (b->narg != n)
-		return verify_fail(op, "region '%s' has %d arguments, but there are %d %s", name, b->narg, n, what);
+		return verify_fail(op, "region '%s' has %d arguments, but there are %d %s", name, b->narg,
+		                   n, what);
 	for (int i = 0; i < n; i++) {
 		if (!types_agree(want[i]->type, b->args[i]->type))
-			return verify_fail(op, "argument %d of region '%s' has type %s, but %s have %s", i, name,
-			                   type_text(op->ctx, b->args[i]->type), what, type_text(op->ctx, want[i]->type));
+			return verify_fail(op, "argument %d of region '%s' has type %s, but %s have %s", i,
+			                   name, type_text(op->ctx, b->args[i]->type), what,
+			                   type_text(op->ctx, want[i]->type));
 	}
 	return true;
 }
@@ -95,14 +99,16 @@ static bool is_stack(const Value *v)
 	return v->type->kind == TY_STACK;
 }
 
-// `init` holds cf.create_stack and the cf.yield that hands on its arguments and the stack, and nothing else.
+// `init` holds cf.create_stack and the cf.yield that hands on its arguments and the stack, and
+// nothing else.
 static bool init_is_right(const Op *op, int region)
 {
 	if (!region_single_block(op, region))
 		return false;
 	const Block *b = op->regions[region].first;
 	const Op *create = b->first, *yield = b->last;
-	if (!create || create->code != OP_CF_CREATE_STACK || create->next != yield || yield->code != OP_CF_YIELD)
+	if (!create || create->code != OP_CF_CREATE_STACK || create->next != yield ||
+	    yield->code != OP_CF_YIELD)
 		return verify_fail(op, "region 'init' must hold cf.create_stack and cf.yield only");
 	int n = yield->noperand;
 	if (n != b->narg + 1 || op_operand(yield, n - 1) != &create->results[0])
@@ -133,7 +139,7 @@ static bool condition_is_one(const Op *op, int operand)
 	return one_element(op, operand, "the condition");
 }
 
-// ---- pd.if, pd.if_grad --------------------------------------------------------------------------------
+// ---- pd.if, pd.if_grad --------------------------------------------------------------------------
 
 static bool branch_is_right(const Op *op, int region, bool has_init)
 {
@@ -167,7 +173,7 @@ bool verify_hook_if(Op *op)
 	return branch_is_right(op, 1, has_init) && then;
 }
 
-// ---- pd.while, pd.while_grad ----------------------------------------------------------------------------
+// ---- pd.while, pd.while_grad --------------------------------------------------------------------
 
 // What enters `cond`: the operands, or what `init` yields from them.
 static bool loop_entry_is_right(const Op *op)
@@ -182,7 +188,8 @@ static bool loop_entry_is_right(const Op *op)
 
 bool verify_hook_while(Op *op)
 {
-	if (!values_present(op) || !region_single_block(op, 0) || !region_single_block(op, 1) || !loop_entry_is_right(op))
+	if (!values_present(op) || !region_single_block(op, 0) || !region_single_block(op, 1) ||
+	    !loop_entry_is_right(op))
 		return false;
 	const Op *again = region_end(op, 0, OP_CF_COND_YIELD), *next = region_end(op, 1, OP_CF_YIELD);
 	if (!again || !next || !again->noperand || !values_present(again) || !values_present(next))
@@ -210,18 +217,19 @@ bool verify_hook_cond_yield(Op *op)
 	return condition_is_one(op, 0);
 }
 
-// ---- stacks -----------------------------------------------------------------------------------------------
+// ---- stacks -------------------------------------------------------------------------------------
 
 bool verify_hook_create_stack(Op *op)
 {
-	return is_stack(&op->results[0]) ||
-	       verify_fail(op, "the result must be a stack, not %s", type_text(op->ctx, op->results[0].type));
+	return is_stack(&op->results[0]) || verify_fail(op, "the result must be a stack, not %s",
+	                                                type_text(op->ctx, op->results[0].type));
 }
 
 static bool operand_is_stack(const Op *op)
 {
 	return is_stack(op->operands[0].value) ||
-	       verify_fail(op, "operand 'stack' must be a stack, not %s", type_text(op->ctx, op->operands[0].value->type));
+	       verify_fail(op, "operand 'stack' must be a stack, not %s",
+	                   type_text(op->ctx, op->operands[0].value->type));
 }
 
 // A stack that knows its elements takes and gives these and no others.
@@ -237,14 +245,16 @@ static bool stack_holds(const Op *op, int n, Value *const *values)
 	for (int i = 0; i < n; i++) {
 		if (!types_agree(values[i]->type, stack->elems[i]))
 			return verify_fail(op, "value %d has type %s, but the stack holds %s", i,
-			                   type_text(op->ctx, values[i]->type), type_text(op->ctx, stack->elems[i]));
+			                   type_text(op->ctx, values[i]->type),
+			                   type_text(op->ctx, stack->elems[i]));
 	}
 	return true;
 }
 
 bool verify_hook_push_back(Op *op)
 {
-	return operand_is_stack(op) && values_present(op) && stack_holds(op, op->noperand - 1, operand_values(op) + 1);
+	return operand_is_stack(op) && values_present(op) &&
+	       stack_holds(op, op->noperand - 1, operand_values(op) + 1);
 }
 
 bool verify_hook_pop_back(Op *op)
@@ -257,7 +267,7 @@ bool verify_hook_is_empty(Op *op)
 	return operand_is_stack(op);
 }
 
-// ---- branches -----------------------------------------------------------------------------------------------
+// ---- branches -----------------------------------------------------------------------------------
 
 static bool branch_args_match(const Op *op, int fixed, int nsucc)
 {
@@ -272,13 +282,15 @@ static bool branch_args_match(const Op *op, int fixed, int nsucc)
 	for (int s = 0; s < nsucc; s++) {
 		const Succ *succ = &op->succs[s];
 		if ((int)succ->count != succ->block->narg)
-			return verify_fail(op, "%u values for successor %d, which has %d arguments", succ->count, s,
-			                   succ->block->narg);
+			return verify_fail(op, "%u values for successor %d, which has %d arguments",
+			                   succ->count, s, succ->block->narg);
 		for (uint32_t i = 0; i < succ->count; i++) {
-			const Type *have = op->operands[succ->first + i].value->type, *need = succ->block->args[i]->type;
+			const Type *have = op->operands[succ->first + i].value->type,
+					   *need = succ->block->args[i]->type;
 			if (!types_agree(have, need))
-				return verify_fail(op, "value %u for successor %d has type %s, but the argument has %s", i, s,
-				                   type_text(c, have), type_text(c, need));
+				return verify_fail(op,
+				                   "value %u for successor %d has type %s, but the argument has %s",
+				                   i, s, type_text(c, have), type_text(c, need));
 		}
 	}
 	return true;
@@ -294,15 +306,16 @@ static bool block_is_before(const Block *b, const Block *other)
 
 static bool goes_back(const Op *op)
 {
-	return op && op->code == OP_CF_BR && op->nsucc == 1 && block_is_before(op->succs[0].block, op->block);
+	return op && op->code == OP_CF_BR && op->nsucc == 1 &&
+	       block_is_before(op->succs[0].block, op->block);
 }
 
 // Whether the branch alone leaves the blocks between the head of a loop and its way back.
 static bool leaves_loop(const Op *op)
 {
 	for (const Block *b = op->block; b; b = b->next)
-		if (goes_back(b->last) && block_is_before(b->last->succs[0].block, op->block) && block_is_before(op->succs[0].block, b) &&
-		    !block_is_before(op->succs[1].block, b))
+		if (goes_back(b->last) && block_is_before(b->last->succs[0].block, op->block) &&
+		    block_is_before(op->succs[0].block, b) && !block_is_before(op->succs[1].block, b))
 			return true;
 	return false;
 }
@@ -314,7 +327,10 @@ static bool role_is(const Op *op, int role, bool is)
 	if (around->code != OP_BUILTIN_MODULE || (op_enum(op, "role") == role) == is)
 		return true;
 	const char *name = role == ROLE_BACK ? "back" : "loop";
-	return verify_fail(op, is ? "it is part of a loop, but its role is not '%s'" : "its role is '%s', but it is no such part of a loop", name);
+	return verify_fail(op,
+	                   is ? "it is part of a loop, but its role is not '%s'"
+	                      : "its role is '%s', but it is no such part of a loop",
+	                   name);
 }
 
 bool verify_hook_br(Op *op)
@@ -324,7 +340,8 @@ bool verify_hook_br(Op *op)
 
 bool verify_hook_cond_br(Op *op)
 {
-	return condition_is_one(op, 0) && branch_args_match(op, 1, 2) && role_is(op, ROLE_LOOP, leaves_loop(op));
+	return condition_is_one(op, 0) && branch_args_match(op, 1, 2) &&
+	       role_is(op, ROLE_LOOP, leaves_loop(op));
 }
 
 bool verify_hook_switch(Op *op)
@@ -341,17 +358,17 @@ bool verify_hook_switch(Op *op)
 	return branch_args_match(op, 1, cases->n + 1);
 }
 
-// ---- functions ------------------------------------------------------------------------------------------------
+// ---- functions ----------------------------------------------------------------------------------
 
-static bool types_are(const Op *op, int n, const Type *const *have, int nwant, const Type *const *want,
-                      const char *what)
+static bool types_are(const Op *op, int n, const Type *const *have, int nwant,
+                      const Type *const *want, const char *what)
 {
 	if (n != nwant)
 		return verify_fail(op, "%d %s, but the function's type has %d", n, what, nwant);
 	for (int i = 0; i < n; i++) {
 		if (!types_agree(have[i], want[i]))
-			return verify_fail(op, "%s: number %d has type %s, but the function's type has %s", what, i,
-			                   type_text(op->ctx, have[i]), type_text(op->ctx, want[i]));
+			return verify_fail(op, "%s: number %d has type %s, but the function's type has %s",
+			                   what, i, type_text(op->ctx, have[i]), type_text(op->ctx, want[i]));
 	}
 	return true;
 }
@@ -369,10 +386,12 @@ bool verify_hook_func(Op *op)
 	const Type *t = op_attr(op, "type")->type;
 	const Block *entry = op->regions[0].first;
 	if (t->kind != TY_FUNC)
-		return verify_fail(op, "attribute 'type' must be the type of a function, not %s", type_text(op->ctx, t));
+		return verify_fail(op, "attribute 'type' must be the type of a function, not %s",
+		                   type_text(op->ctx, t));
 	if (!entry)
 		return verify_fail(op, "a function needs a body");
-	if (!types_are(op, entry->narg, value_types(op->ctx, entry->narg, entry->args), t->ninput, t->elems, "arguments"))
+	if (!types_are(op, entry->narg, value_types(op->ctx, entry->narg, entry->args), t->ninput,
+	               t->elems, "arguments"))
 		return false;
 	for (const Block *b = entry; b; b = b->next) {
 		const Op *last = b->last;
@@ -381,7 +400,8 @@ bool verify_hook_func(Op *op)
 		if (last->code != OP_FUNC_RETURN && last->code != OP_CF_RETURN)
 			return verify_fail(last, "a function must end with func.return");
 		if (!values_present(last) ||
-		    !types_are(last, last->noperand, value_types(op->ctx, last->noperand, operand_values(last)),
+		    !types_are(last, last->noperand,
+		               value_types(op->ctx, last->noperand, operand_values(last)),
 		               t->nelem - t->ninput, t->elems + t->ninput, "values"))
 			return false;
 	}
@@ -393,7 +413,8 @@ bool verify_hook_return(Op *op)
 	const Op *parent = op_parent(op);
 	if (parent && parent->code == OP_BUILTIN_MODULE)
 		return !op->noperand || verify_fail(op, "a module has no values to return");
-	return (parent && parent->code == OP_FUNC_FUNC) || verify_fail(op, "only allowed in the region of func.func");
+	return (parent && parent->code == OP_FUNC_FUNC) ||
+	       verify_fail(op, "only allowed in the region of func.func");
 }
 
 // The function of that name, in the module around op; NULL: none.
@@ -419,13 +440,13 @@ bool verify_hook_call(Op *op)
 		return true; // reported at the function
 	const Type *t = type->type;
 	return values_present(op) &&
-	       types_are(op, op->noperand, value_types(op->ctx, op->noperand, operand_values(op)), t->ninput, t->elems,
-	                 "arguments") &&
-	       types_are(op, op->nresult, value_types(op->ctx, op->nresult, result_values(op)), t->nelem - t->ninput,
-	                 t->elems + t->ninput, "results");
+	       types_are(op, op->noperand, value_types(op->ctx, op->noperand, operand_values(op)),
+	                 t->ninput, t->elems, "arguments") &&
+	       types_are(op, op->nresult, value_types(op->ctx, op->nresult, result_values(op)),
+	                 t->nelem - t->ninput, t->elems + t->ninput, "results");
 }
 
-// ---- the module -----------------------------------------------------------------------------------------------
+// ---- the module ---------------------------------------------------------------------------------
 
 // Feeds of one name, or fetches of one column, would be one member of the generated structures.
 static bool columns_differ(const Op *a, const Op *b)
@@ -435,7 +456,8 @@ static bool columns_differ(const Op *a, const Op *b)
 	bool levels = op_attr(a, "lod_of") || op_attr(b, "lod_of");
 	bool same_level = !levels || (op_int(a, "lod_of", -1) == op_int(b, "lod_of", -1) &&
 	                              op_int(a, "level", 0) == op_int(b, "level", 0));
-	if (a->code == OP_PD_FEED && same_level && !strcmp(op_str(a, "name", ""), op_str(b, "name", "")))
+	if (a->code == OP_PD_FEED && same_level &&
+	    !strcmp(op_str(a, "name", ""), op_str(b, "name", "")))
 		return verify_fail(b, "input '%s' is there twice", op_str(b, "name", ""));
 	if (a->code == OP_PD_FETCH && op_int(a, "col", 0) == op_int(b, "col", 0))
 		return verify_fail(b, "output column %lld is there twice", (long long)op_int(b, "col", 0));
@@ -480,12 +502,14 @@ bool verify_hook_set_parameter(Op *op)
 	if (!module || module->code != OP_BUILTIN_MODULE)
 		return verify_fail(op, "it must stand in the module's own blocks");
 	if (op_operand(op, 0) && op_operand(op, 0)->type->kind != TY_TENSOR)
-		return verify_fail(op, "a parameter is a tensor, not %s", type_text(op->ctx, op_operand(op, 0)->type));
+		return verify_fail(op, "a parameter is a tensor, not %s",
+		                   type_text(op->ctx, op_operand(op, 0)->type));
 	for (const Op *x = op->next; x; x = x->next) {
 		if (x->code == OP_BUILTIN_SET_PARAMETER && op_attr(x, "name") == name)
 			return verify_fail(op, "parameter '%s' is set twice", op_str(op, "name", ""));
 		if (x->code == OP_BUILTIN_GET_PARAMETER && op_attr(x, "name") == name)
-			return verify_fail(op, "parameter '%s' is read after it was set", op_str(op, "name", ""));
+			return verify_fail(op, "parameter '%s' is read after it was set",
+			                   op_str(op, "name", ""));
 	}
 	return true;
 }

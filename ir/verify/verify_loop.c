@@ -1,6 +1,6 @@
-// The rules of loop nests and of the regions of kernels (docs/internals.md, sections 3 and 4). Verify hooks of the
-// operator table, called by ir_verify on an operation whose operands, attributes and number of regions are
-// already known to be right.
+// The rules of loop nests and of the regions of kernels (docs/internals.md, sections 3 and 4).
+// Verify hooks of the operator table, called by ir_verify on an operation whose operands,
+// attributes and number of regions are already known to be right.
 #include "ir/infer/attention.h"
 #include "ir/verify/rules.h"
 #include "ir/verify/verify.h"
@@ -29,7 +29,7 @@ static bool is_element(const Type *t)
 	return t->kind == TY_SCALAR || t->kind == TY_INDEX;
 }
 
-// ---- regions --------------------------------------------------------------------------------------
+// ---- regions ------------------------------------------------------------------------------------
 
 // The loop.yield that ends a one-block region; NULL after a diagnostic.
 static const Op *body_end(const Op *op, int region)
@@ -52,7 +52,8 @@ static bool args_are_positions(const Op *op, int region, int first, int n)
 {
 	const Block *b = op->regions[region].first;
 	if (b->narg != first + n)
-		return verify_fail(op, "its region has %d arguments, but should have %d", b->narg, first + n);
+		return verify_fail(op, "its region has %d arguments, but should have %d", b->narg,
+		                   first + n);
 	for (int i = first; i < b->narg; i++) {
 		if (b->args[i]->type->kind != TY_INDEX)
 			return verify_fail(op, "argument %d of its region must be an index, not %s", i,
@@ -65,13 +66,15 @@ static bool args_are_positions(const Op *op, int region, int first, int n)
 static bool yields(const Op *yield, int n, const Type *const *want)
 {
 	if (yield->noperand != n)
-		return verify_fail(yield, "%d values, but the operation around it takes %d", yield->noperand, n);
+		return verify_fail(yield, "%d values, but the operation around it takes %d",
+		                   yield->noperand, n);
 	for (int i = 0; i < n; i++) {
 		const Value *v = yield->operands[i].value;
 		if (!v)
 			return verify_fail(yield, "operand %d is missing", i);
 		if (want[i] ? v->type != want[i] : v->type->kind != TY_SCALAR)
-			return verify_fail(yield, "value %d has type %s, not %s", i, type_text(yield->ctx, v->type),
+			return verify_fail(yield, "value %d has type %s, not %s", i,
+			                   type_text(yield->ctx, v->type),
 			                   want[i] ? type_text(yield->ctx, want[i]) : "a scalar");
 	}
 	return true;
@@ -96,7 +99,7 @@ bool verify_hook_loop_yield(Op *op)
 	return verify_fail(op, "only allowed in the regions of loop nests and kernels");
 }
 
-// ---- nests and reductions -------------------------------------------------------------------------
+// ---- nests and reductions -----------------------------------------------------------------------
 
 bool verify_hook_loop_nest(Op *op)
 {
@@ -126,13 +129,15 @@ bool verify_hook_loop_reduce(Op *op)
 	const ReduceKind kind = (ReduceKind)op_enum(op, "kind");
 	const Attr *extents = op_attr(op, "extents");
 	const Type *result = op->results[0].type, *want = result;
-	bool logical = kind == REDUCE_ANY || kind == REDUCE_ALL, position = kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN;
+	bool logical = kind == REDUCE_ANY || kind == REDUCE_ALL,
+		 position = kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN;
 	if (!yield)
 		return false;
 	if (result->kind != TY_SCALAR)
 		return verify_fail(op, "the result must be a scalar, not %s", type_text(c, result));
 	if (logical && result->dtype != DT_BOOL)
-		return verify_fail(op, "the result of '%s' must be bool, not %s", op_str(op, "kind", ""), type_text(c, result));
+		return verify_fail(op, "the result of '%s' must be bool, not %s", op_str(op, "kind", ""),
+		                   type_text(c, result));
 	if (position && (result->dtype != DT_I64 || extents->n != 1))
 		return verify_fail(op, "'%s' gives an i64, over one extent", op_str(op, "kind", ""));
 	if (op_operand(op, 0) && (op_operand(op, 0)->type->kind != TY_INDEX || extents->n != 1))
@@ -142,7 +147,7 @@ bool verify_hook_loop_reduce(Op *op)
 	return args_are_positions(op, 0, 0, extents->n) && yields(yield, 1, &want);
 }
 
-// ---- single operations ------------------------------------------------------------------------------
+// ---- single operations --------------------------------------------------------------------------
 
 // Operand `tensor` is a tensor and the operands after it are one position per dim.
 static bool load_is_right(const Op *op, int tensor)
@@ -150,7 +155,8 @@ static bool load_is_right(const Op *op, int tensor)
 	const Value *t = op_operand(op, tensor);
 	int n = op->noperand - tensor - 1;
 	if (t->type->kind != TY_TENSOR)
-		return verify_fail(op, "operand 'tensor' must be a tensor, not %s", type_text(op->ctx, t->type));
+		return verify_fail(op, "operand 'tensor' must be a tensor, not %s",
+		                   type_text(op->ctx, t->type));
 	if (n != t->type->rank)
 		return verify_fail(op, "%d positions for %s", n, type_text(op->ctx, t->type));
 	for (int i = tensor + 1; i < op->noperand; i++) {
@@ -202,7 +208,8 @@ bool load_verify_bounds(const Op *op)
 			last = op_int(at->def, "value", 0);
 		}
 		if (last >= t->dims[d]->value && !runs_never(op))
-			return verify_fail(op, "position %lld on axis %d is outside of %s", (long long)last, d, type_text(op->ctx, t));
+			return verify_fail(op, "position %lld on axis %d is outside of %s", (long long)last, d,
+			                   type_text(op->ctx, t));
 	}
 	return true;
 }
@@ -220,8 +227,8 @@ bool verify_hook_loop_load_or(Op *op)
 	if (!load_is_right(op, 2))
 		return false;
 	return other == op->results[0].type ||
-	       verify_fail(op, "operand 'other' must be %s, not %s", type_text(op->ctx, op->results[0].type),
-	                   type_text(op->ctx, other));
+	       verify_fail(op, "operand 'other' must be %s, not %s",
+	                   type_text(op->ctx, op->results[0].type), type_text(op->ctx, other));
 }
 
 bool verify_hook_loop_constant(Op *op)
@@ -229,16 +236,18 @@ bool verify_hook_loop_constant(Op *op)
 	const Attr *type = op_attr(op, "type");
 	const Type *result = op->results[0].type;
 	if (!is_element(result))
-		return verify_fail(op, "the result must be a scalar or an index, not %s", type_text(op->ctx, result));
+		return verify_fail(op, "the result must be a scalar or an index, not %s",
+		                   type_text(op->ctx, result));
 	return !type || type->type == result ||
-	       verify_fail(op, "the result has type %s, but attribute 'type' says %s", type_text(op->ctx, result),
-	                   type_text(op->ctx, type->type));
+	       verify_fail(op, "the result has type %s, but attribute 'type' says %s",
+	                   type_text(op->ctx, result), type_text(op->ctx, type->type));
 }
 
 bool verify_hook_loop_from_index(Op *op)
 {
 	const Type *x = op_operand(op, 0)->type;
-	return x->kind == TY_INDEX || verify_fail(op, "the operand must be an index, not %s", type_text(op->ctx, x));
+	return x->kind == TY_INDEX ||
+	       verify_fail(op, "the operand must be an index, not %s", type_text(op->ctx, x));
 }
 
 bool verify_hook_loop_to_index(Op *op)
@@ -248,10 +257,10 @@ bool verify_hook_loop_to_index(Op *op)
 	return fits || verify_fail(op, "the operand must be an integer, not %s", type_text(op->ctx, x));
 }
 
-// ---- kernels ------------------------------------------------------------------------------------------
+// ---- kernels ------------------------------------------------------------------------------------
 
-// `input` gets the position and gives an element to start from; `epilogue` gets what the template computed and
-// the position, and gives the element of the result.
+// `input` gets the position and gives an element to start from; `epilogue` gets what the template
+// computed and the position, and gives the element of the result.
 static bool kernel_region(const Op *op, int region)
 {
 	const Op *yield = body_end(op, region);
@@ -275,7 +284,8 @@ bool verify_hook_kernel(Op *op)
 	for (int i = 0; i < op->noperand; i++) {
 		const Value *v = op_operand(op, i);
 		if (v && v->type->kind != TY_TENSOR)
-			return verify_fail(op, "%s must be a tensor, not %s", operand_text(op, i), type_text(op->ctx, v->type));
+			return verify_fail(op, "%s must be a tensor, not %s", operand_text(op, i),
+			                   type_text(op->ctx, v->type));
 	}
 	for (int i = 0; i < op->nregion; i++) {
 		if (!kernel_region(op, i))
@@ -288,7 +298,8 @@ bool verify_hook_kernel(Op *op)
 static bool batch_fits(const Type *t, const Type *out)
 {
 	for (int i = 3; i <= t->rank; i++)
-		if (i > out->rank || (t->dims[t->rank - i] != out->dims[out->rank - i] && !dim_is(t->dims[t->rank - i], 1)))
+		if (i > out->rank ||
+		    (t->dims[t->rank - i] != out->dims[out->rank - i] && !dim_is(t->dims[t->rank - i], 1)))
 			return false;
 	return true;
 }
@@ -303,16 +314,20 @@ bool verify_hook_kernel_matmul(Op *op)
 {
 	if (!verify_hook_kernel(op))
 		return false;
-	const Type *a = op_operand(op, 0)->type, *b = op_operand(op, 1)->type, *out = op->results[0].type;
+	const Type *a = op_operand(op, 0)->type, *b = op_operand(op, 1)->type,
+			   *out = op->results[0].type;
 	const int ta = op_bool(op, "transpose_a", false), tb = op_bool(op, "transpose_b", false);
 	const int64_t split = op_int(op, "split", 1);
-	if (a->rank < 2 || b->rank < 2 || out->rank < 2 + (split > 1) || (split > 1 && !dim_is(out->dims[0], split)) || split < 1)
+	if (a->rank < 2 || b->rank < 2 || out->rank < 2 + (split > 1) ||
+	    (split > 1 && !dim_is(out->dims[0], split)) || split < 1)
 		return verify_fail(op, "operands of rank %d and %d", a->rank, b->rank);
-	const bool fits = depths_fit(a->dims[a->rank - 1 - ta], b->dims[b->rank - 2 + tb]) && a->dtype == b->dtype &&
+	const bool fits = depths_fit(a->dims[a->rank - 1 - ta], b->dims[b->rank - 2 + tb]) &&
+	                  a->dtype == b->dtype &&
 	                  a->dims[a->rank - 2 + ta] == out->dims[out->rank - 2] &&
-	                  b->dims[b->rank - 1 - tb] == out->dims[out->rank - 1] && batch_fits(a, out) && batch_fits(b, out);
-	return fits || verify_fail(op, "%s and %s do not give %s", type_text(op->ctx, a), type_text(op->ctx, b),
-	                           type_text(op->ctx, out));
+	                  b->dims[b->rank - 1 - tb] == out->dims[out->rank - 1] && batch_fits(a, out) &&
+	                  batch_fits(b, out);
+	return fits || verify_fail(op, "%s and %s do not give %s", type_text(op->ctx, a),
+	                           type_text(op->ctx, b), type_text(op->ctx, out));
 }
 
 // The result's axes are those of [batch.. x rows x columns] in some order, columns last.
@@ -338,8 +353,9 @@ static bool attention_parts(const Op *op)
 	const Type *t = op->results[0].type, *sums = op->nresult == 2 ? op->results[1].type : NULL;
 	if (!attention_is_split(op))
 		return op->nresult == 1;
-	if (!sums || t->rank < 3 || !dim_is(t->dims[0], op_int(op, "split", 1)) || t->dtype != DT_F32 || op_attr(op, "perm") ||
-	    sums->kind != TY_TENSOR || sums->dtype != DT_F32 || sums->rank != t->rank - 1)
+	if (!sums || t->rank < 3 || !dim_is(t->dims[0], op_int(op, "split", 1)) || t->dtype != DT_F32 ||
+	    op_attr(op, "perm") || sums->kind != TY_TENSOR || sums->dtype != DT_F32 ||
+	    sums->rank != t->rank - 1)
 		return false;
 	return !memcmp(sums->dims, t->dims, sizeof *t->dims * (size_t)sums->rank);
 }
@@ -347,16 +363,21 @@ static bool attention_parts(const Op *op)
 bool verify_hook_kernel_attention(Op *op)
 {
 	if (op->nresult < 1 || !attention_order(op))
-		return verify_fail(op, "perm must order the axes of the result, a tensor, and leave the last in its place");
+		return verify_fail(
+			op,
+			"perm must order the axes of the result, a tensor, and leave the last in its place");
 	const Type *result = op->results[0].type, *f32 = type_scalar(op->ctx, DT_F32);
 	if (!attention_parts(op))
-		return verify_fail(op, "its results must be one tensor or, of a split kernel, two of f32 that begin with the parts");
+		return verify_fail(op, "its results must be one tensor or, of a split kernel, two of f32 "
+		                       "that begin with the parts");
 	if (op_int(op, "depth", 0) < 1)
 		return verify_fail(op, "depth must be at least 1");
 	for (int i = 0; i < op->nregion; i++) {
 		const Op *yield = body_end(op, i);
 		const bool sum = i == ATTENTION_SCORE || i == ATTENTION_EPILOGUE;
-		if (!yield || !args_are_positions(op, i, sum, result->rank - (attention_is_split(op) && i != ATTENTION_EPILOGUE)))
+		if (!yield ||
+		    !args_are_positions(op, i, sum,
+		                        result->rank - (attention_is_split(op) && i != ATTENTION_EPILOGUE)))
 			return false;
 		if (sum && yield->block->args[0]->type != f32)
 			return verify_fail(op, "argument 0 of its %s must be f32", op->info->region_names[i]);
@@ -371,11 +392,13 @@ bool verify_hook_kernel_attention(Op *op)
 static bool chosen(Op *op, int i, int rank, const Dim *const *dims)
 {
 	const Type *t = op->results[i].type;
-	bool same = t->kind == TY_TENSOR && t->rank == rank && (t->dtype == DT_I32 || t->dtype == DT_I64);
+	bool same = t->kind == TY_TENSOR && t->rank == rank &&
+	            (t->dtype == DT_I32 || t->dtype == DT_I64);
 	for (int d = 0; same && d < rank; d++)
 		same = t->dims[d] == dims[d];
-	return same || verify_fail(op, "result %d must be positions or numbers of the right sizes, not %s", i,
-	                           type_text(op->ctx, t));
+	return same ||
+	       verify_fail(op, "result %d must be positions or numbers of the right sizes, not %s", i,
+	                   type_text(op->ctx, t));
 }
 
 bool verify_hook_kernel_sort(Op *op)
@@ -385,7 +408,8 @@ bool verify_hook_kernel_sort(Op *op)
 	if (!verify_hook_kernel(op))
 		return false;
 	if (x->rank < 1 || dtype_is_complex(x->dtype))
-		return verify_fail(op, "its operand must have an axis to sort along, not %s", type_text(op->ctx, x));
+		return verify_fail(op, "its operand must have an axis to sort along, not %s",
+		                   type_text(op->ctx, x));
 	for (int d = 0; d < x->rank; d++)
 		dims[d] = d + 1 == x->rank && order->rank == x->rank ? order->dims[d] : x->dims[d];
 	return chosen(op, 0, x->rank, dims) && chosen(op, 1, x->rank - 1, dims);
@@ -395,11 +419,14 @@ bool verify_hook_kernel_nms(Op *op)
 {
 	if (!verify_hook_kernel(op))
 		return false;
-	const Type *boxes = op_operand(op, 0)->type, *order = op_operand(op, 1)->type, *count = op_operand(op, 2)->type;
-	bool fits = order->rank >= 1 && boxes->rank == order->rank + 1 && dim_is(boxes->dims[order->rank], 4) &&
-	            count->rank == order->rank - 1 && order->dtype == op->results[0].type->dtype;
+	const Type *boxes = op_operand(op, 0)->type, *order = op_operand(op, 1)->type,
+			   *count = op_operand(op, 2)->type;
+	bool fits = order->rank >= 1 && boxes->rank == order->rank + 1 &&
+	            dim_is(boxes->dims[order->rank], 4) && count->rank == order->rank - 1 &&
+	            order->dtype == op->results[0].type->dtype;
 	for (int d = 0; fits && d + 1 < order->rank; d++)
-		fits = (dim_is(boxes->dims[d], 1) || boxes->dims[d] == order->dims[d]) && count->dims[d] == order->dims[d];
+		fits = (dim_is(boxes->dims[d], 1) || boxes->dims[d] == order->dims[d]) &&
+		       count->dims[d] == order->dims[d];
 	if (!fits || !dtype_is_int(order->dtype) || !dtype_is_int(count->dtype))
 		return verify_fail(op, "its operands do not go together");
 	return chosen(op, 0, order->rank, order->dims) && chosen(op, 1, count->rank, count->dims);
@@ -411,7 +438,8 @@ bool verify_hook_kernel_compact(Op *op)
 		return false;
 	const Type *mask = op_operand(op, 0)->type;
 	const Dim *numel = mask->dtype == DT_BOOL ? type_numel(op->ctx, mask) : NULL;
-	return numel ? chosen(op, 0, 1, &numel) && chosen(op, 1, 0, NULL) : verify_fail(op, "its mask must be of bools");
+	return numel ? chosen(op, 0, 1, &numel) && chosen(op, 1, 0, NULL)
+	             : verify_fail(op, "its mask must be of bools");
 }
 
 bool verify_hook_kernel_scan(Op *op)
@@ -431,8 +459,11 @@ bool verify_hook_kernel_scatter(Op *op)
 {
 	if (!verify_hook_kernel(op))
 		return false;
-	const Type *x = op_operand(op, 0)->type, *at = op_operand(op, 1)->type, *updates = op_operand(op, 2)->type;
+	const Type *x = op_operand(op, 0)->type, *at = op_operand(op, 1)->type,
+			   *updates = op_operand(op, 2)->type;
 	bool fits = x->rank == 2 && at->rank == 1 && updates->rank == 2 && dtype_is_int(at->dtype);
-	fits = fits && updates->dims[0] == at->dims[0] && updates->dims[1] == x->dims[1] && updates->dtype == x->dtype;
-	return (fits && op->results[0].type == x) || verify_fail(op, "its operands and its result do not go together");
+	fits = fits && updates->dims[0] == at->dims[0] && updates->dims[1] == x->dims[1] &&
+	       updates->dtype == x->dtype;
+	return (fits && op->results[0].type == x) ||
+	       verify_fail(op, "its operands and its result do not go together");
 }

@@ -1,5 +1,6 @@
-// The scope rule: a value is visible after its definition in its region and in the regions nested in it, never
-// outside. Within a region of several blocks, "after" is dominance. Called by ir_verify, on a sound structure.
+// The scope rule: a value is visible after its definition in its region and in the regions nested
+// in it, never outside. Within a region of several blocks, "after" is dominance. Called by
+// ir_verify, on a sound structure.
 #include "ir/verify/rules.h"
 
 #include <string.h>
@@ -8,7 +9,8 @@
 typedef struct Scope {
 	const Region *region;
 	const struct Scope *outer;
-	const int *idom; // by block id: id of the immediate dominator, -1 for unreachable blocks; NULL: one block
+	const int *idom; // by block id: id of the immediate dominator, -1 for unreachable blocks; NULL:
+	                 // one block
 } Scope;
 
 // The control flow of a region, while dominators are found.
@@ -17,8 +19,8 @@ typedef struct Flow {
 	const Block **blocks; // by id
 	int *order;           // reachable blocks in postorder
 	int norder;
-	int *position;        // by id: place in `order`, -1 for unreachable blocks
-	int *pred_start;      // predecessors of b: preds[pred_start[b]] up to preds[pred_start[b + 1]]
+	int *position;   // by id: place in `order`, -1 for unreachable blocks
+	int *pred_start; // predecessors of b: preds[pred_start[b]] up to preds[pred_start[b + 1]]
 	int *preds;
 } Flow;
 
@@ -45,7 +47,8 @@ static void flow_preds(Context *c, Flow *f)
 // Depth-first from the entry, without recursion: the depth is the user's.
 static void flow_order(Context *c, Flow *f)
 {
-	int *stack = NEW_ARRAY(c->arena, (size_t)f->n, int), *next = NEW_ARRAY(c->arena, (size_t)f->n, int);
+	int *stack = NEW_ARRAY(c->arena, (size_t)f->n, int),
+		*next = NEW_ARRAY(c->arena, (size_t)f->n, int);
 	f->order = NEW_ARRAY(c->arena, (size_t)f->n, int);
 	f->position = NEW_ARRAY(c->arena, (size_t)f->n, int);
 	bool *seen = NEW_ARRAY(c->arena, (size_t)f->n, bool);
@@ -123,7 +126,8 @@ static bool block_dominates(const Scope *s, const Block *a, const Block *b)
 static const char *value_text(const Op *op, int i)
 {
 	const Value *v = op->operands[i].value;
-	return v->name ? arena_printf(op->ctx->arena, "%s (%%%s)", operand_text(op, i), v->name) : operand_text(op, i);
+	return v->name ? arena_printf(op->ctx->arena, "%s (%%%s)", operand_text(op, i), v->name)
+	               : operand_text(op, i);
 }
 
 static bool check_use(const Op *user, int i, const Scope *scope)
@@ -131,14 +135,16 @@ static bool check_use(const Op *user, int i, const Scope *scope)
 	const Value *v = user->operands[i].value;
 	const Block *home = v->def ? v->def->block : v->block;
 	if (!home)
-		return verify_fail(user, "%s is defined by an operation that is not in the program", value_text(user, i));
+		return verify_fail(user, "%s is defined by an operation that is not in the program",
+		                   value_text(user, i));
 	// The operation of the value's region that is, or that holds, the user.
 	const Op *at = user;
 	const Scope *s = scope;
 	for (; s && s->region != home->region; s = s->outer)
 		at = s->region->op;
 	if (!s)
-		return verify_fail(user, "%s is used outside of the region that defines it", value_text(user, i));
+		return verify_fail(user, "%s is used outside of the region that defines it",
+		                   value_text(user, i));
 	if (at == v->def && at != user)
 		return verify_fail(user, "%s is a result of the operation around it", value_text(user, i));
 	bool after = !v->def || (uintptr_t)v->def->scratch < (uintptr_t)at->scratch;

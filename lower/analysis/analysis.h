@@ -1,5 +1,5 @@
-// Questions about IR: rounds of loops, loops among blocks, what must wait for what, orders of dims. Leaves the IR as it was. Uses ir/
-// and lower/pass.
+// Questions about IR: rounds of loops, loops among blocks, what must wait for what, orders of dims.
+// Leaves the IR as it was. Uses ir/ and lower/pass.
 #ifndef PDCC_LOWER_ANALYSIS_ANALYSIS_H
 #define PDCC_LOWER_ANALYSIS_ANALYSIS_H
 
@@ -7,10 +7,12 @@
 
 // trip_count.c
 
-// How many rounds a pd.while takes: exactly, and at most; either is NULL when that is not known. Sizes may hold symbols
-// that are bound outside of the loop only. Returns whether `at_most` is known. Before nests are made.
+// How many rounds a pd.while takes: exactly, and at most; either is NULL when that is not known.
+// Sizes may hold symbols that are bound outside of the loop only. Returns whether `at_most` is
+// known. Before nests are made.
 bool while_trip_count(Context *c, const Op *loop, const Dim **exact, const Dim **at_most);
-// Where the counter of a loop begins and what it is compared with, when numbers in front of the loop decide: base + offset.
+// Where the counter of a loop begins and what it is compared with, when numbers in front of the
+// loop decide: base + offset.
 typedef struct TripEnd {
 	Value *base; // an integer of one element; NULL: 0
 	const Dim *offset;
@@ -18,7 +20,7 @@ typedef struct TripEnd {
 
 typedef struct TripEnds {
 	TripEnd first, end;
-	int64_t step; // less than 0: downwards
+	int64_t step;   // less than 0: downwards
 	bool inclusive; // the last round is that at `end`
 } TripEnds;
 
@@ -56,23 +58,27 @@ typedef struct Waits {
 	const int *steps;
 } Waits;
 
-// For each of n steps in the order of the program. Steps of which neither waits for the other may run at one time.
+// For each of n steps in the order of the program. Steps of which neither waits for the other may
+// run at one time.
 const Waits *deps_find(Context *c, Arena *a, int n, const Accesses *steps);
 
 // loop_blocks.c: loops among blocks
 
 // The branch back to that block; NULL: it does not begin a loop.
 const Op *loop_back(const Block *head);
-// Whether a branch on a condition is that of a loop: it alone leaves the blocks between the head and the way back.
+// Whether a branch on a condition is that of a loop: it alone leaves the blocks between the head
+// and the way back.
 bool branch_is_of_loop(const Op *op);
 bool branch_enters_loop(const Op *op); // from outside, or for another round
 bool branch_joins(const Op *op);       // to where the parts of a branch meet
 bool block_joins(const Block *b);      // whether they meet there
-bool op_is_silent(const Op *op); // nothing is done for it
-// Loops whose rounds are known on entry: the branch at the head's end, which never looks at its condition; NULL: another loop.
+bool op_is_silent(const Op *op);       // nothing is done for it
+// Loops whose rounds are known on entry: the branch at the head's end, which never looks at its
+// condition; NULL: another loop.
 const Op *loop_counted(const Block *head);
 const Dim *loop_rounds(const Block *head); // as far as the host knows; NULL: it does not
-// What only counts: an argument of a block, an operation. It has no memory, and nothing is printed for it.
+// What only counts: an argument of a block, an operation. It has no memory, and nothing is printed
+// for it.
 bool argument_counts(const Value *arg);
 bool op_counts(const Op *op);
 
@@ -80,7 +86,8 @@ bool op_counts(const Op *op);
 
 // The indices in shape `to` of the element at `index` in shape `from` (same elements). False when
 // the shapes do not go together axis by axis; with b NULL nothing is built.
-bool index_reshape(Context *c, Builder *b, const Type *from, Value *const *index, const Type *to, Value **out);
+bool index_reshape(Context *c, Builder *b, const Type *from, Value *const *index, const Type *to,
+                   Value **out);
 // How many divisions that takes; -1 when it does not work.
 int index_reshape_divisions(Context *c, const Type *from, const Type *to);
 bool same_dims(const Type *a, const Type *b);

@@ -1,13 +1,13 @@
-// Dependencies between the steps of a program: which must be done before which, because one writes bytes that the other
-// reads or writes. Offsets may be symbolic; what cannot be told apart counts as the same bytes. What is left out is what
-// follows from the rest. Called by codegen/cuda/nodes.c for the nodes of a graph, and by
-// plan_parallel.c.
+// Dependencies between the steps of a program: which must be done before which, because one writes
+// bytes that the other reads or writes. Offsets may be symbolic; what cannot be told apart counts
+// as the same bytes. What is left out is what follows from the rest. Called by codegen/cuda/nodes.c
+// for the nodes of a graph, and by plan_parallel.c.
 #include "ir/base/vec.h"
 #include "lower/analysis/analysis.h"
 
 #include <string.h>
 
-// ---- accesses -------------------------------------------------------------------------------------------
+// ---- accesses -----------------------------------------------------------------------------------
 
 void accesses_add(Arena *a, Accesses *set, Access access)
 {
@@ -30,7 +30,8 @@ void accesses_add_all(Arena *a, Accesses *set, const Accesses *more)
 
 static bool may_overlap(Context *c, const Access *x, const Access *y)
 {
-	if (dim_is_const(x->begin) && dim_is_const(x->end) && dim_is_const(y->begin) && dim_is_const(y->end))
+	if (dim_is_const(x->begin) && dim_is_const(x->end) && dim_is_const(y->begin) &&
+	    dim_is_const(y->end))
 		return x->begin->value < y->end->value && y->begin->value < x->end->value;
 	return !dim_at_least(c, x->begin, y->end) && !dim_at_least(c, y->begin, x->end);
 }
@@ -38,7 +39,8 @@ static bool may_overlap(Context *c, const Access *x, const Access *y)
 static bool accesses_conflict(Context *c, const Access *x, const Access *y)
 {
 	const unsigned both = x->how | y->how;
-	return x->memory == y->memory && both != ACCESS_READ && both != ACCESS_UPDATE && may_overlap(c, x, y);
+	return x->memory == y->memory && both != ACCESS_READ && both != ACCESS_UPDATE &&
+	       may_overlap(c, x, y);
 }
 
 static bool steps_conflict(Context *c, const Accesses *x, const Accesses *y)
@@ -50,7 +52,7 @@ static bool steps_conflict(Context *c, const Accesses *x, const Accesses *y)
 	return false;
 }
 
-// ---- steps ----------------------------------------------------------------------------------------------
+// ---- steps --------------------------------------------------------------------------------------
 
 const Waits *deps_find(Context *c, Arena *a, int n, const Accesses *steps)
 {

@@ -1,10 +1,11 @@
-// Proves that one size is at least another, whatever the symbols are (every symbol is at least 1). Used by
-// the memory plan to drop what cannot be the maximum. A proof that is not found only costs memory.
+// Proves that one size is at least another, whatever the symbols are (every symbol is at least 1).
+// Used by the memory plan to drop what cannot be the maximum. A proof that is not found only costs
+// memory.
 #include "lower/analysis/analysis.h"
 //
-// a >= b is read as: the terms of a - b with positive coefficients cover those with negative ones. A product
-// covers another when each factor of the other is matched by a factor that is no smaller; factors are
-// compared by what they are made of (x / k >= y when x >= k * y, and so on).
+// a >= b is read as: the terms of a - b with positive coefficients cover those with negative ones.
+// A product covers another when each factor of the other is matched by a factor that is no smaller;
+// factors are compared by what they are made of (x / k >= y when x >= k * y, and so on).
 
 enum { MAX_DEPTH = 12, MAX_TERMS = 32, MAX_FACTORS = 16, MAX_STEPS = 400 };
 
@@ -69,18 +70,23 @@ static bool positive_const(const Dim *d)
 // a >= b for factors of a product.
 static bool atom_at_least(Proof *p, const Dim *a, const Dim *b, int depth)
 {
-	if ((b->kind == DIM_MAX || b->kind == DIM_BROADCAST) && at_least(p, a, b->a, depth) && at_least(p, a, b->b, depth))
+	if ((b->kind == DIM_MAX || b->kind == DIM_BROADCAST) && at_least(p, a, b->a, depth) &&
+	    at_least(p, a, b->b, depth))
 		return true;
 	if (b->kind == DIM_MIN && (at_least(p, a, b->a, depth) || at_least(p, a, b->b, depth)))
 		return true;
 	if (a->kind == DIM_MAX && (at_least(p, a->a, b, depth) || at_least(p, a->b, b, depth)))
 		return true;
-	if ((a->kind == DIM_MIN || a->kind == DIM_BROADCAST) && at_least(p, a->a, b, depth) && at_least(p, a->b, b, depth))
+	if ((a->kind == DIM_MIN || a->kind == DIM_BROADCAST) && at_least(p, a->a, b, depth) &&
+	    at_least(p, a->b, b, depth))
 		return true;
-	if (a->kind == DIM_DIV && positive_const(a->b) && at_least(p, a->a, times(p->c, a->b->value, b), depth))
+	if (a->kind == DIM_DIV && positive_const(a->b) &&
+	    at_least(p, a->a, times(p->c, a->b->value, b), depth))
 		return true;
 	if (b->kind == DIM_DIV && positive_const(b->b)) // a >= floor(x / k) when k a + k - 1 >= x
-		return at_least(p, dim_add(p->c, times(p->c, b->b->value, a), dim_const(p->c, b->b->value - 1)), b->a, depth);
+		return at_least(
+			p, dim_add(p->c, times(p->c, b->b->value, a), dim_const(p->c, b->b->value - 1)), b->a,
+			depth);
 	return false;
 }
 
@@ -157,8 +163,8 @@ static const Product *maximum_term(const Sum *s)
 
 static bool nonnegative(Proof *p, const Dim *d, int depth);
 
-// d with the maximum in `term` replaced by each of what it is made of: one must do where the maximum counts
-// for us, both where it counts against us.
+// d with the maximum in `term` replaced by each of what it is made of: one must do where the
+// maximum counts for us, both where it counts against us.
 static bool maximum_split(Proof *p, const Dim *d, const Product *term, int depth)
 {
 	const Dim *max = term->factors[0], *rest = dim_sub(p->c, d, times(p->c, term->k, max));
@@ -168,8 +174,9 @@ static bool maximum_split(Proof *p, const Dim *d, const Product *term, int depth
 	return nonnegative(p, dim_add(p->c, rest, times(p->c, term->k, max->b)), depth);
 }
 
-// d with the outermost quotient that stands alone replaced by what it is at least, or where it is subtracted at
-// most: floor(x / k) is between (x - k + 1) / k and x / k. Outermost is the youngest: it contains the others.
+// d with the outermost quotient that stands alone replaced by what it is at least, or where it is
+// subtracted at most: floor(x / k) is between (x - k + 1) / k and x / k. Outermost is the youngest:
+// it contains the others.
 static bool quotient_split(Proof *p, const Dim *d, const Sum *s, int depth)
 {
 	const Product *t = NULL;

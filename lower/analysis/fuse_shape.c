@@ -42,7 +42,7 @@ static int dims_covering(Context *c, const Dim *product, int n, const Dim *const
 // Goes through both shapes in groups of axes with equal products. Builds when b is given; counts
 // divisions.
 static bool reshape_walk(Context *c, Builder *b, const Type *from, Value *const *index,
-						 const Type *to, Value **out, int *divisions)
+                         const Type *to, Value **out, int *divisions)
 {
 	int i = 0, j = 0;
 	while (i < from->rank && j < to->rank) {
@@ -72,7 +72,7 @@ static bool reshape_walk(Context *c, Builder *b, const Type *from, Value *const 
 }
 
 bool index_reshape(Context *c, Builder *b, const Type *from, Value *const *index, const Type *to,
-				   Value **out)
+                   Value **out)
 {
 	int divisions = 0;
 	return reshape_walk(c, b, from, index, to, out, &divisions);

@@ -1,11 +1,12 @@
-// Loops and branches among the blocks that flatten leaves, by the roles that it gives to branches; and, for CUDA, whether a loop counts its rounds
-// (count_loops.c), so that its condition and what counts in the blocks are neither kept nor printed. Called by plan.c and by code
-// generation.
+// Loops and branches among the blocks that flatten leaves, by the roles that it gives to branches;
+// and, for CUDA, whether a loop counts its rounds (count_loops.c), so that its condition and what
+// counts in the blocks are neither kept nor printed. Called by plan.c and by code generation.
 #include "lower/analysis/analysis.h"
 
 static bool has_role(const Op *op, RoleKind role)
 {
-	return op && (op->code == OP_CF_BR || op->code == OP_CF_COND_BR) && op_enum(op, "role") == (int)role;
+	return op && (op->code == OP_CF_BR || op->code == OP_CF_COND_BR) &&
+	       op_enum(op, "role") == (int)role;
 }
 
 const Op *loop_back(const Block *head)
@@ -41,11 +42,12 @@ bool block_joins(const Block *b)
 
 bool op_is_silent(const Op *op)
 {
-	return op->code == OP_PD_FEED || op->code == OP_BUILTIN_GET_PARAMETER || op->code == OP_BUILTIN_CONSTANT ||
-	       op->code == OP_BUILTIN_COMBINE || op->code == OP_LOOP_EMPTY || (op->info->traits & TRAIT_VIEW);
+	return op->code == OP_PD_FEED || op->code == OP_BUILTIN_GET_PARAMETER ||
+	       op->code == OP_BUILTIN_CONSTANT || op->code == OP_BUILTIN_COMBINE ||
+	       op->code == OP_LOOP_EMPTY || (op->info->traits & TRAIT_VIEW);
 }
 
-// ---- loops that count ------------------------------------------------------------------------------------------
+// ---- loops that count ---------------------------------------------------------------------------
 
 static const Value *last_operand(const Op *op)
 {
@@ -61,11 +63,12 @@ static bool is_read_once(const Value *v)
 const Op *loop_counted(const Block *head)
 {
 	const Op *back = loop_back(head), *branch = head->last;
-	if (!back || !op_bool(back, "counted", false) || !branch || branch->code != OP_CF_COND_BR || !branch_is_of_loop(branch) ||
-	    !is_read_once(last_operand(back)))
+	if (!back || !op_bool(back, "counted", false) || !branch || branch->code != OP_CF_COND_BR ||
+	    !branch_is_of_loop(branch) || !is_read_once(last_operand(back)))
 		return NULL;
 	for (const Op *op = head->first; op != branch; op = op->next)
-		if (!op_is_silent(op) && !(op == op_operand(branch, 0)->def && is_read_once(op_operand(branch, 0))))
+		if (!op_is_silent(op) &&
+		    !(op == op_operand(branch, 0)->def && is_read_once(op_operand(branch, 0))))
 			return NULL;
 	return branch;
 }

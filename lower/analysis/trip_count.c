@@ -1,17 +1,18 @@
-// How often a loop runs: counters that a round changes by a constant, compared with a size that the loop does not
-// change, or with a number that is there before it. Called by passes that bound sizes, give tensor arrays their capacity, and
-// make counted loops.
+// How often a loop runs: counters that a round changes by a constant, compared with a size that the
+// loop does not change, or with a number that is there before it. Called by passes that bound
+// sizes, give tensor arrays their capacity, and make counted loops.
 //
-// Works on pd operators, that is before they become nests. The condition may stand in the region `cond`, or be a
-// variable that the body computes for the next round. A counter is an integer variable of one element, or a size of a
-// variable, as in `while x.shape[0] > 1`.
+// Works on pd operators, that is before they become nests. The condition may stand in the region
+// `cond`, or be a variable that the body computes for the next round. A counter is an integer
+// variable of one element, or a size of a variable, as in `while x.shape[0] > 1`.
 #include "lower/analysis/analysis.h"
 #include "lower/pass/control.h"
 #include "lower/pass/rewrite.h"
 
 enum { MAX_DEPTH = 24 };
 
-// What an integer is in terms of a counter, of a number from outside of the loop, or of neither: that + offset.
+// What an integer is in terms of a counter, of a number from outside of the loop, or of neither:
+// that + offset.
 typedef struct Affine {
 	int var;           // loop variable; -1: none
 	const Dim *sym;    // a size of a loop variable; NULL: none
@@ -28,7 +29,7 @@ typedef struct Trip {
 
 static const Affine affine_unknown = {.var = -1, .sym = NULL, .offset = NULL};
 
-// ---- symbols ------------------------------------------------------------------------------------------------
+// ---- symbols ------------------------------------------------------------------------------------
 
 static bool type_mentions(const Type *t, const Dim *sym)
 {
@@ -38,7 +39,8 @@ static bool type_mentions(const Type *t, const Dim *sym)
 	return false;
 }
 
-// Whether op itself gives the symbol a value: loop.bind, a slot of control flow, or a size that data decide.
+// Whether op itself gives the symbol a value: loop.bind, a slot of control flow, or a size that
+// data decide.
 static bool op_binds(const Op *op, const Dim *sym)
 {
 	if (op->code == OP_LOOP_BIND) {
@@ -86,7 +88,7 @@ bool dim_changes_in(const Dim *d, const Op *op)
 	return false;
 }
 
-// ---- counters -----------------------------------------------------------------------------------------------
+// ---- counters -----------------------------------------------------------------------------------
 
 static Affine affine_of(const Trip *t, const Value *v, int depth);
 
@@ -112,7 +114,8 @@ static Affine affine_of_dim(const Trip *t, const Dim *d)
 static Affine affine_sum(const Trip *t, Affine a, Affine b, bool subtract)
 {
 	bool counter = b.var >= 0 || b.sym;
-	if (!a.offset || !b.offset || a.base || b.base || (counter && (subtract || a.var >= 0 || a.sym)))
+	if (!a.offset || !b.offset || a.base || b.base ||
+	    (counter && (subtract || a.var >= 0 || a.sym)))
 		return affine_unknown;
 	a.offset = subtract ? dim_sub(t->c, a.offset, b.offset) : dim_add(t->c, a.offset, b.offset);
 	if (counter) {
@@ -144,7 +147,8 @@ static bool attr_small(const Attr *a, int64_t *out)
 static Affine affine_of_scale(const Trip *t, const Op *op, int depth)
 {
 	int64_t bias;
-	if (op_operand(op, 1) || op_float(op, "scale", 1) != 1 || !attr_small(op_attr(op, "bias"), &bias))
+	if (op_operand(op, 1) || op_float(op, "scale", 1) != 1 ||
+	    !attr_small(op_attr(op, "bias"), &bias))
 		return affine_unknown;
 	return affine_shift(t, affine_of(t, op_operand(op, 0), depth), (double)bias);
 }
@@ -155,7 +159,8 @@ static Affine affine_of_data(const Trip *t, const Value *v)
 	int64_t n;
 	if (data && tensor_numel(data) == 1)
 		return (Affine){.var = -1, .offset = dim_const(t->c, tensor_get_i(data, 0))};
-	if (v->def && v->def->code == OP_PD_FULL && !v->def->noperand && type_const_numel(v->type, &n) && n == 1) {
+	if (v->def && v->def->code == OP_PD_FULL && !v->def->noperand &&
+	    type_const_numel(v->type, &n) && n == 1) {
 		const char *text = op_str(v->def, "str_value", "");
 		if (!*text && attr_small(op_attr(v->def, "value"), &n))
 			return (Affine){.var = -1, .offset = dim_const(t->c, n)};
@@ -170,8 +175,8 @@ static Affine affine_of_slice(const Trip *t, const Op *op)
 {
 	const Attr *starts = op_attr(op, "starts");
 	const Value *shape = op_operand(op, 0);
-	if (!shape->def || shape->def->code != OP_PD_SHAPE || !starts || starts->kind != ATTR_DIMS || starts->n != 1 ||
-	    !dim_is_const(starts->dims[0]))
+	if (!shape->def || shape->def->code != OP_PD_SHAPE || !starts || starts->kind != ATTR_DIMS ||
+	    starts->n != 1 || !dim_is_const(starts->dims[0]))
 		return affine_unknown;
 	const Type *x = op_operand(shape->def, 0)->type;
 	int64_t at = starts->dims[0]->value, n = x->kind == TY_TENSOR ? x->rank : 0;
@@ -184,28 +189,24 @@ static Affine affine_of_op(const Trip *t, const Value *v, int depth)
 	const Op *op = v->def;
 	switch (op->code) {
 	case OP_PD_CAST:
-		if (!type_is_tensor(op_operand(op, 0)->type) || !dtype_is_int(op_operand(op, 0)->type->dtype))
+		if (!type_is_tensor(op_operand(op, 0)->type) ||
+		    !dtype_is_int(op_operand(op, 0)->type->dtype))
 			return affine_unknown;
 		return affine_of(t, op_operand(op, 0), depth);
 	case OP_PD_ASSIGN:
 	case OP_PD_RESHAPE:
 	case OP_PD_SQUEEZE:
-	case OP_PD_UNSQUEEZE:
-		return affine_of(t, op_operand(op, 0), depth);
-	case OP_PD_SCALE:
-		return affine_of_scale(t, op, depth);
+	case OP_PD_UNSQUEEZE: return affine_of(t, op_operand(op, 0), depth);
+	case OP_PD_SCALE: return affine_of_scale(t, op, depth);
 	case OP_PD_INCREMENT:
 		return affine_shift(t, affine_of(t, op_operand(op, 0), depth), op_float(op, "value", 1));
 	case OP_PD_ADD:
 	case OP_PD_SUBTRACT:
-		return affine_sum(t, affine_of(t, op_operand(op, 0), depth), affine_of(t, op_operand(op, 1), depth),
-		                  op->code == OP_PD_SUBTRACT);
-	case OP_PD_SHAPE:
-		return affine_of_dim(t, op_operand(op, 0)->type->dims[0]); // of one axis
-	case OP_PD_SLICE:
-		return affine_of_slice(t, op);
-	default:
-		return affine_unknown;
+		return affine_sum(t, affine_of(t, op_operand(op, 0), depth),
+		                  affine_of(t, op_operand(op, 1), depth), op->code == OP_PD_SUBTRACT);
+	case OP_PD_SHAPE: return affine_of_dim(t, op_operand(op, 0)->type->dims[0]); // of one axis
+	case OP_PD_SLICE: return affine_of_slice(t, op);
+	default: return affine_unknown;
 	}
 }
 
@@ -214,8 +215,8 @@ static bool variable_stays(const Trip *t, int i)
 	return op_operand(t->body->last, i) == t->body->args[i];
 }
 
-// An integer of one element. What is computed outside of the loop from something of which nothing is known counts as it is,
-// however narrow its type.
+// An integer of one element. What is computed outside of the loop from something of which nothing
+// is known counts as it is, however narrow its type.
 static Affine affine_of(const Trip *t, const Value *v, int depth)
 {
 	int64_t n;
@@ -230,7 +231,8 @@ static Affine affine_of(const Trip *t, const Value *v, int depth)
 	Affine a = v->def ? affine_of_op(t, v, depth + 1) : affine_unknown;
 	if (!a.offset)
 		a = affine_of_data(t, v);
-	if ((!a.offset || a.base || a.sym) && !value_is_in(v, t->loop)) // a size that the loop changes is here as it was
+	if ((!a.offset || a.base || a.sym) &&
+	    !value_is_in(v, t->loop)) // a size that the loop changes is here as it was
 		a = (Affine){.var = -1, .base = (Value *)v, .offset = dim_const(t->c, 0)};
 	return a;
 }
@@ -256,14 +258,14 @@ static bool counter_find(const Trip *t, const Affine *a, Affine *first, int64_t 
 				change = dim_sub(t->c, next->dims[k], a->sym);
 			}
 	}
-	if (!change || !first->offset || !dim_is_const(change) || change->value == 0 || change->value == INT64_MIN ||
-	    dim_changes_in(first->offset, t->loop))
+	if (!change || !first->offset || !dim_is_const(change) || change->value == 0 ||
+	    change->value == INT64_MIN || dim_changes_in(first->offset, t->loop))
 		return false;
 	*step = change->value;
 	return true;
 }
 
-// ---- conditions ---------------------------------------------------------------------------------------------
+// ---- conditions ---------------------------------------------------------------------------------
 
 // A comparison of two integers that holds while the loop goes on.
 typedef struct Compare {
@@ -299,11 +301,13 @@ static bool compare_find(const Trip *t, const Value *v, bool negated, Compare *o
 {
 	const Op *op = v->def;
 	bool is = op && (op->info->traits & TRAIT_COMPARE) && op->noperand == 2 &&
-	          (op->code == OP_PD_LESS_THAN || op->code == OP_PD_LESS_EQUAL || op->code == OP_PD_GREATER_THAN ||
-	           op->code == OP_PD_GREATER_EQUAL || op->code == OP_PD_EQUAL || op->code == OP_PD_NOT_EQUAL);
+	          (op->code == OP_PD_LESS_THAN || op->code == OP_PD_LESS_EQUAL ||
+	           op->code == OP_PD_GREATER_THAN || op->code == OP_PD_GREATER_EQUAL ||
+	           op->code == OP_PD_EQUAL || op->code == OP_PD_NOT_EQUAL);
 	if (!is)
 		return false;
-	*out = (Compare){op->code, affine_of(t, op_operand(op, 0), 0), affine_of(t, op_operand(op, 1), 0)};
+	*out = (Compare){op->code, affine_of(t, op_operand(op, 0), 0),
+	                 affine_of(t, op_operand(op, 1), 0)};
 	if (!out->left.offset || !out->right.offset)
 		return false;
 	if (out->right.var >= 0 || out->right.sym) {
@@ -318,7 +322,8 @@ static bool compare_find(const Trip *t, const Value *v, bool negated, Compare *o
 }
 
 // How often v + k * step, k = 0, 1 ..., compares in a row; NULL: not known, or for ever.
-static const Dim *count_steps(Context *c, enum OpCode code, const Dim *v, int64_t step, const Dim *end)
+static const Dim *count_steps(Context *c, enum OpCode code, const Dim *v, int64_t step,
+                              const Dim *end)
 {
 	const Dim *zero = dim_const(c, 0), *way = dim_sub(c, end, v);
 	int64_t lo, hi;
@@ -349,7 +354,8 @@ static Count count_condition(const Trip *t, const Value *v, bool negated, int de
 // Both must hold: the loop ends no later than with the first that fails.
 static Count count_both(const Trip *t, const Op *op, bool negated, int depth)
 {
-	Count a = count_condition(t, op_operand(op, 0), negated, depth), b = count_condition(t, op_operand(op, 1), negated, depth);
+	Count a = count_condition(t, op_operand(op, 0), negated, depth),
+		  b = count_condition(t, op_operand(op, 1), negated, depth);
 	if (!a.at_most || !b.at_most)
 		return (Count){NULL, a.at_most ? a.at_most : b.at_most};
 	Count r = {.at_most = dim_min(t->c, a.at_most, b.at_most)};
@@ -368,14 +374,16 @@ static Count count_condition(const Trip *t, const Value *v, bool negated, int de
 		return count_condition(t, op_operand(op, 0), !negated, depth + 1);
 	if (op->code == (negated ? OP_PD_LOGICAL_OR : OP_PD_LOGICAL_AND))
 		return count_both(t, op, negated, depth + 1);
-	if (op->code == OP_PD_ASSIGN || op->code == OP_PD_RESHAPE || op->code == OP_PD_SQUEEZE || op->code == OP_PD_UNSQUEEZE)
+	if (op->code == OP_PD_ASSIGN || op->code == OP_PD_RESHAPE || op->code == OP_PD_SQUEEZE ||
+	    op->code == OP_PD_UNSQUEEZE)
 		return count_condition(t, op_operand(op, 0), negated, depth + 1);
 	Affine first;
 	int64_t step, n;
 	if (!type_const_numel(v->type, &n) || n != 1 || !compare_find(t, v, negated, &cmp) ||
 	    !counter_find(t, &cmp.left, &first, &step) || first.base || cmp.right.base)
 		return (Count){NULL, NULL};
-	const Dim *count = count_steps(t->c, cmp.code, dim_add(t->c, first.offset, cmp.left.offset), step, cmp.right.offset);
+	const Dim *count = count_steps(t->c, cmp.code, dim_add(t->c, first.offset, cmp.left.offset),
+	                               step, cmp.right.offset);
 	return (Count){count, count};
 }
 
@@ -409,7 +417,8 @@ bool while_trip_count(Context *c, const Op *loop, const Dim **exact, const Dim *
 	if (carried) { // looked at for the first time after the first round
 		const Value *init = op_operand(loop, (int)go->index);
 		const Dim *one = dim_const(c, 1);
-		count.exact = count.exact && condition_holds(&t, init) ? dim_add(c, count.exact, one) : NULL;
+		count.exact = count.exact && condition_holds(&t, init) ? dim_add(c, count.exact, one)
+		                                                       : NULL;
 		count.at_most = count.at_most ? dim_add(c, count.at_most, one) : NULL;
 	}
 	*exact = count.exact;
@@ -428,11 +437,13 @@ bool while_trip_ends(Context *c, const Op *loop, TripEnds *out)
 	const Value *go = op_operand(t.cond->last, 0);
 	for (; go->def && go->def->code == OP_PD_LOGICAL_NOT; go = op_operand(go->def, 0))
 		negated = !negated;
-	if (!compare_find(&t, go, negated, &cmp) || cmp.code == OP_PD_NOT_EQUAL || !counter_find(&t, &cmp.left, &first, &out->step))
+	if (!compare_find(&t, go, negated, &cmp) || cmp.code == OP_PD_NOT_EQUAL ||
+	    !counter_find(&t, &cmp.left, &first, &out->step))
 		return false;
 	const bool up = cmp.code == OP_PD_LESS_THAN || cmp.code == OP_PD_LESS_EQUAL;
 	const DType counter = cmp.left.var >= 0 ? t.body->args[cmp.left.var]->type->dtype : DT_I64;
-	if (up != (out->step > 0) || (dtype_size(counter) < 4 && out->step != 1 && out->step != -1)) // it might jump over the end
+	if (up != (out->step > 0) || (dtype_size(counter) < 4 && out->step != 1 &&
+	                              out->step != -1)) // it might jump over the end
 		return false;
 	out->inclusive = cmp.code == OP_PD_LESS_EQUAL || cmp.code == OP_PD_GREATER_EQUAL;
 	out->first = (TripEnd){first.base, dim_add(c, first.offset, cmp.left.offset)};

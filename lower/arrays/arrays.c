@@ -1,13 +1,14 @@
-// Tensor arrays become tensors while control flow still has its structure, so that everything behind this pass knows
-// tensors only. An array is
+// Tensor arrays become tensors while control flow still has its structure, so that everything
+// behind this pass knows tensors only. An array is
 //
 //   data    [capacity x dims of an element], or [capacity x slice] where elements differ in size
 //   length  i64 [1]
 //   sizes   i64 [capacity x rank] where elements differ in size, -1 in positions that hold nothing; else
 //   present bool [capacity] where positions may be skipped
 //
-// A write is a loop.update, which the memory plan does in place. Loops and branches pass these tensors instead of the
-// array, feeds and fetches get one column for each (`part` says which it is, `of` the column of the data).
+// A write is a loop.update, which the memory plan does in place. Loops and branches pass these
+// tensors instead of the array, feeds and fetches get one column for each (`part` says which it is,
+// `of` the column of the data).
 #include "lower/arrays/arrays.h"
 #include "lower/arrays/parts.h"
 #include "lower/pass/pass.h"
@@ -19,7 +20,7 @@ enum { MAX_NESTING = 200 };
 
 static bool region_rewrite(Arrays *a, Region *r, int depth);
 
-// ---- lists of values ------------------------------------------------------------------------------------------
+// ---- lists of values ----------------------------------------------------------------------------
 
 typedef struct ValueList {
 	int n;
@@ -48,7 +49,7 @@ static const char *part_name(Arrays *a, const char *name, int part)
 	return name ? context_str(a->ctx, arena_printf(a->arena, "%s%s", name, suffix[part])) : NULL;
 }
 
-// ---- control flow -----------------------------------------------------------------------------------------------
+// ---- control flow -------------------------------------------------------------------------------
 
 // The block's arguments, arrays as their tensors.
 static void block_expand(Arrays *a, Block *b)
@@ -119,11 +120,13 @@ static void results_move(Arrays *a, Op *op, Op *with)
 	}
 }
 
-// An operation like op with these operands and results, in its place; its regions move along. The new results still
-// have to be used.
-static Op *op_remake(Arrays *a, Op *op, const ValueList *operands, int nresult, const Type *const *types)
+// An operation like op with these operands and results, in its place; its regions move along. The
+// new results still have to be used.
+static Op *op_remake(Arrays *a, Op *op, const ValueList *operands, int nresult,
+                     const Type *const *types)
 {
-	Op *with = op_new(a->ctx, op->code, op->loc, nresult, types, operands->n, operands->values, op->nregion, 0);
+	Op *with = op_new(a->ctx, op->code, op->loc, nresult, types, operands->n, operands->values,
+	                  op->nregion, 0);
 	with->attrs = op->attrs;
 	with->nattr = op->nattr;
 	op_insert_before(op, with);
@@ -147,7 +150,7 @@ static bool control_rewrite(Arrays *a, Op *op, int depth)
 	return true;
 }
 
-// ---- operations -------------------------------------------------------------------------------------------------
+// ---- operations ---------------------------------------------------------------------------------
 
 static bool op_has_array(Arrays *a, const Op *op)
 {
@@ -177,7 +180,8 @@ static bool op_rewrite(Arrays *a, Op *op, int depth)
 	} else if (op_has_array(a, op))
 		ok = array_op_rewrite(a, op);
 	if (!ok && diag_errors(a->ctx->diag) == errors)
-		diag_error(a->ctx->diag, op->loc, "'%s': this use of a tensor array cannot be compiled", op->info->name);
+		diag_error(a->ctx->diag, op->loc, "'%s': this use of a tensor array cannot be compiled",
+		           op->info->name);
 	return ok;
 }
 
@@ -225,9 +229,8 @@ static bool columns_visit(Op *op, void *arg)
 	return true;
 }
 
-// Needs: structured control flow (before flatten); operators of pd that make positions (before to-loops).
-// Keeps: names and locations.
-// Breaks: nothing; no array is left.
+// Needs: structured control flow (before flatten); operators of pd that make positions (before
+// to-loops). Keeps: names and locations. Breaks: nothing; no array is left.
 bool pass_arrays(PassContext *p)
 {
 	Arena *arena = arena_scratch(p->ctx->arena);

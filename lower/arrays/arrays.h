@@ -1,5 +1,5 @@
-// Passes on tensor arrays and stacks: stacks to arrays, arrays to tensors. Leaves neither. Uses lower/pass, lower/clean, lower/analysis
-// and ir/.
+// Passes on tensor arrays and stacks: stacks to arrays, arrays to tensors. Leaves neither. Uses
+// lower/pass, lower/clean, lower/analysis and ir/.
 #ifndef PDCC_LOWER_ARRAYS_ARRAYS_H
 #define PDCC_LOWER_ARRAYS_ARRAYS_H
 

@@ -1,8 +1,8 @@
-// Which arrays a program has, and which of them share their memory: those that a write, a loop or a branch makes of
-// each other. Called by arrays.c.
+// Which arrays a program has, and which of them share their memory: those that a write, a loop or a
+// branch makes of each other. Called by arrays.c.
 #include "lower/arrays/parts.h"
 
-// ---- the table --------------------------------------------------------------------------------------------
+// ---- the table ----------------------------------------------------------------------------------
 
 static ArrayGroup *group_slot(const Arrays *a, const Value *v)
 {
@@ -39,7 +39,7 @@ static void group_add(Arrays *a, const Value *v)
 	a->ngroup++;
 }
 
-// ---- classes ----------------------------------------------------------------------------------------------
+// ---- classes ------------------------------------------------------------------------------------
 
 ArrayClass *array_class(ArrayClass *c)
 {
@@ -103,13 +103,14 @@ static bool join_visit(Op *op, void *arg)
 	return true;
 }
 
-// ---- elements ---------------------------------------------------------------------------------------------
+// ---- elements -----------------------------------------------------------------------------------
 
 // An element of that type joins the class.
 static bool class_add_element(ArrayClass *c, const Op *op, const Type *t)
 {
 	if (c->typed && (c->dtype != t->dtype || c->rank != t->rank)) {
-		diag_error(op->ctx->diag, op->loc, "'%s': elements of different types or numbers of axes cannot be compiled",
+		diag_error(op->ctx->diag, op->loc,
+		           "'%s': elements of different types or numbers of axes cannot be compiled",
 		           op->info->name);
 		return false;
 	}
@@ -129,11 +130,13 @@ typedef struct Learn {
 	bool ok;
 } Learn;
 
-// Whether v was read from an array of that class, so that it says nothing new about the sizes of elements.
+// Whether v was read from an array of that class, so that it says nothing new about the sizes of
+// elements.
 static bool value_is_copy(Arrays *a, const ArrayClass *c, const Value *v)
 {
 	const Op *def = v->def;
-	const ArrayGroup *g = def && def->code == OP_PD_ARRAY_READ ? array_group(a, op_operand(def, 0)) : NULL;
+	const ArrayGroup *g = def && def->code == OP_PD_ARRAY_READ ? array_group(a, op_operand(def, 0))
+	                                                           : NULL;
 	return g && array_class(g->c) == c;
 }
 

@@ -1,6 +1,7 @@
-// Tensor arrays while they are still arrays: what was written is not read again, a length that is known is a number, and
-// what is overwritten before anybody reads it is not written. Loops that were unrolled leave such arrays. Also what the
-// passes on arrays know of positions. Run in front of pass `arrays`.
+// Tensor arrays while they are still arrays: what was written is not read again, a length that is
+// known is a number, and what is overwritten before anybody reads it is not written. Loops that
+// were unrolled leave such arrays. Also what the passes on arrays know of positions. Run in front
+// of pass `arrays`.
 #include "ir/build/build.h"
 #include "ir/build/infer.h"
 #include "ir/build/nest.h"
@@ -10,8 +11,7 @@
 #include "lower/pass/pass.h"
 #include "lower/pass/rewrite.h"
 
-
-// ---- positions --------------------------------------------------------------------------------------------
+// ---- positions ----------------------------------------------------------------------------------
 
 // Whether a tensor of one integer is known to hold `*n`.
 bool position_number(const Value *v, int64_t *n)
@@ -71,7 +71,7 @@ static int positions_equal(const Value *a, const Value *b)
 	return position_number(p, &x) && position_number(q, &y) ? x + m == y + n : -1;
 }
 
-// ---- rewriting --------------------------------------------------------------------------------------------
+// ---- rewriting ----------------------------------------------------------------------------------
 
 // What a read gives when the element was written in sight; NULL: not known.
 static Value *read_forward(const Op *op)
@@ -127,8 +127,10 @@ static Value *length_forward(Op *op)
 // A write that only the next write at the same position sees is not needed.
 static void write_skip(Op *op)
 {
-	for (const Op *def = op_operand(op, 0)->def; def && def->code == OP_PD_ARRAY_WRITE; def = op_operand(op, 0)->def) {
-		if (value_use_count(&def->results[0]) != 1 || positions_equal(op_operand(op, 1), op_operand(def, 1)) != 1)
+	for (const Op *def = op_operand(op, 0)->def; def && def->code == OP_PD_ARRAY_WRITE;
+	     def = op_operand(op, 0)->def) {
+		if (value_use_count(&def->results[0]) != 1 ||
+		    positions_equal(op_operand(op, 1), op_operand(def, 1)) != 1)
 			return;
 		op_set_operand(op, 0, op_operand(def, 0));
 	}
@@ -139,7 +141,9 @@ static void region_forward(Region *r)
 	for (Block *b = r->first; b; b = b->next)
 		for (Op *op = b->first, *next; op; op = next) {
 			next = op->next;
-			Value *v = op->code == OP_PD_ARRAY_READ ? read_forward(op) : op->code == OP_PD_ARRAY_LENGTH ? length_forward(op) : NULL;
+			Value *v = op->code == OP_PD_ARRAY_READ     ? read_forward(op)
+			           : op->code == OP_PD_ARRAY_LENGTH ? length_forward(op)
+			                                            : NULL;
 			if (v)
 				op_replace(op, &v);
 			else if (op->code == OP_PD_ARRAY_WRITE)

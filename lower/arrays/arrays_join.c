@@ -1,18 +1,18 @@
-// pd.array_to_tensor on the tensors of an array. Along the first axis the elements of one size already lie one behind the
-// other, so the result is the beginning of the array's memory; else a nest collects them. Called by arrays_ops.c.
+// pd.array_to_tensor on the tensors of an array. Along the first axis the elements of one size
+// already lie one behind the other, so the result is the beginning of the array's memory; else a
+// nest collects them. Called by arrays_ops.c.
 #include "ir/build/build.h"
 #include "ir/build/nest.h"
 #include "lower/arrays/parts.h"
 #include "lower/pass/rewrite.h"
-
 
 typedef struct Join {
 	Arrays *a;
 	Builder b;
 	Op *op;
 	const ArrayGroup *g;
-	const Type *type;   // of the result
-	const Dim *count;   // elements
+	const Type *type; // of the result
+	const Dim *count; // elements
 	int axis;
 	bool stack;
 } Join;
@@ -29,7 +29,7 @@ static int element_axis(const Join *j, int d)
 	return !j->stack || d < j->axis ? d : d == j->axis ? -1 : d - 1;
 }
 
-// ---- checks -----------------------------------------------------------------------------------------------
+// ---- checks -------------------------------------------------------------------------------------
 
 static bool check(Join *j, Value *holds, const char *message)
 {
@@ -40,14 +40,17 @@ static bool check(Join *j, Value *holds, const char *message)
 static bool check_not_empty(Join *j)
 {
 	Nest n = nest_open(&j->b, type_shaped(j->a->ctx, TY_TENSOR, DT_BOOL, 0, NULL));
-	Value *some = apply2(&n.b, OP_PD_LESS_THAN, build_scalar_f(&n.b, DT_I64, 0), load_scalar(&n.b, j->g->length));
+	Value *some = apply2(&n.b, OP_PD_LESS_THAN, build_scalar_f(&n.b, DT_I64, 0),
+	                     load_scalar(&n.b, j->g->length));
 	return check(j, nest_close(&n, some), "the array is empty");
 }
 
-// Whether size d of element e is as it must be: that of the first one, or at least 0 where the sizes may differ.
+// Whether size d of element e is as it must be: that of the first one, or at least 0 where the
+// sizes may differ.
 static Value *size_fits(Join *j, Builder *b, Value *e, int d)
 {
-	Value *at[] = {e, index_const(b, d)}, *first[] = {index_const(b, 0), at[1]}, *size = load(b, j->g->extra, at);
+	Value *at[] = {e, index_const(b, d)}, *first[] = {index_const(b, 0), at[1]},
+		  *size = load(b, j->g->extra, at);
 	if (d == (j->stack ? -1 : j->axis))
 		return apply2(b, OP_PD_LESS_EQUAL, build_scalar_f(b, DT_I64, 0), size);
 	return apply2(b, OP_PD_EQUAL, size, load(b, j->g->extra, first));
@@ -66,11 +69,12 @@ static bool check_elements(Join *j)
 		fits = load(&all.b, j->g->extra, all.at);
 	for (int d = 0; j->g->c->open && d < j->g->c->rank; d++)
 		fits = pred_and(&all.b, fits, size_fits(j, &all.b, all.at[0], d));
-	return check(j, nest_close(&n, reduce_close(&all, apply2(&all.b, OP_PD_LOGICAL_OR, outside, fits))),
-	             "an element is missing, or has another size");
+	return check(
+		j, nest_close(&n, reduce_close(&all, apply2(&all.b, OP_PD_LOGICAL_OR, outside, fits))),
+		"an element is missing, or has another size");
 }
 
-// ---- sizes ------------------------------------------------------------------------------------------------
+// ---- sizes --------------------------------------------------------------------------------------
 
 // How long the result is along the axis, as a scalar.
 static Value *size_along(Join *j, Builder *b)
@@ -80,11 +84,13 @@ static Value *size_along(Join *j, Builder *b)
 	if (j->stack)
 		return length;
 	if (!c->open)
-		return apply2(b, OP_PD_MULTIPLY, length, scalar_from_index(b, index_dim(b, c->dims[j->axis]), DT_I64));
+		return apply2(b, OP_PD_MULTIPLY, length,
+		              scalar_from_index(b, index_dim(b, c->dims[j->axis]), DT_I64));
 	Nest sum = reduce_open(b, "sum", DT_I64, 1, &c->capacity);
-	Value *e = scalar_from_index(&sum.b, sum.at[0], DT_I64), *at[] = {sum.at[0], index_const(&sum.b, j->axis)};
-	Value *where[] = {apply2(&sum.b, OP_PD_LESS_THAN, e, load_scalar(&sum.b, j->g->length)), load(&sum.b, j->g->extra, at),
-	                  build_scalar_f(&sum.b, DT_I64, 0)};
+	Value *e = scalar_from_index(&sum.b, sum.at[0], DT_I64),
+		  *at[] = {sum.at[0], index_const(&sum.b, j->axis)};
+	Value *where[] = {apply2(&sum.b, OP_PD_LESS_THAN, e, load_scalar(&sum.b, j->g->length)),
+	                  load(&sum.b, j->g->extra, at), build_scalar_f(&sum.b, DT_I64, 0)};
 	return reduce_close(&sum, build(&sum.b, OP_PD_WHERE, 3, where, NULL));
 }
 
@@ -125,7 +131,7 @@ static bool bind_sizes(Join *j)
 	return true;
 }
 
-// ---- elements -----------------------------------------------------------------------------------------------
+// ---- elements -----------------------------------------------------------------------------------
 
 // Positions at which the elements begin along the axis, i64 [count].
 static Value *build_starts(Join *j)
@@ -133,22 +139,26 @@ static Value *build_starts(Join *j)
 	Nest n = nest_open(&j->b, type_tensor(j->a->ctx, DT_I64, 1, &j->count, 0));
 	Nest sum = reduce_open(&n.b, "sum", DT_I64, 1, &j->count);
 	Value *at[] = {sum.at[0], index_const(&sum.b, j->axis)};
-	Value *where[] = {index_less(&sum.b, sum.at[0], n.at[0]), load(&sum.b, j->g->extra, at), build_scalar_f(&sum.b, DT_I64, 0)};
+	Value *where[] = {index_less(&sum.b, sum.at[0], n.at[0]), load(&sum.b, j->g->extra, at),
+	                  build_scalar_f(&sum.b, DT_I64, 0)};
 	return nest_close(&n, reduce_close(&sum, build(&sum.b, OP_PD_WHERE, 3, where, NULL)));
 }
 
-// Which element holds each position along the axis, i64 [along]: the last one that does not begin behind it.
+// Which element holds each position along the axis, i64 [along]: the last one that does not begin
+// behind it.
 static Value *build_owners(Join *j, Value *starts)
 {
 	Nest n = nest_open(&j->b, type_tensor(j->a->ctx, DT_I64, 1, &j->type->dims[j->axis], 0));
 	Nest sum = reduce_open(&n.b, "sum", DT_I64, 1, &j->count);
 	Value *at = scalar_from_index(&sum.b, n.at[0], DT_I64);
-	Value *begun = scalar_cast(&sum.b, apply2(&sum.b, OP_PD_LESS_EQUAL, load(&sum.b, starts, sum.at), at), DT_I64);
+	Value *begun = scalar_cast(
+		&sum.b, apply2(&sum.b, OP_PD_LESS_EQUAL, load(&sum.b, starts, sum.at), at), DT_I64);
 	Value *behind = reduce_close(&sum, begun);
 	return nest_close(&n, apply2(&n.b, OP_PD_SUBTRACT, behind, build_scalar_f(&n.b, DT_I64, 1)));
 }
 
-// The element at `at` (positions in element e) of an open array: the size along the axis is that of the element.
+// The element at `at` (positions in element e) of an open array: the size along the axis is that of
+// the element.
 static Value *load_open(Join *j, Builder *b, Value *e, Value *const *at)
 {
 	const ArrayClass *c = j->g->c;
@@ -188,7 +198,8 @@ static Value *collect(Join *j, Value *starts, Value *owners)
 static Value *elements_join(Join *j)
 {
 	if (!j->g->c->open && j->axis == 0) {
-		Op *prefix = op_new(j->a->ctx, OP_LOOP_PREFIX, j->op->loc, 1, &j->type, 1, &j->g->data, 0, 0);
+		Op *prefix = op_new(j->a->ctx, OP_LOOP_PREFIX, j->op->loc, 1, &j->type, 1, &j->g->data, 0,
+		                    0);
 		op_insert_before(j->op, prefix);
 		return &prefix->results[0];
 	}
@@ -215,13 +226,19 @@ static Value *build_sizes(Join *j)
 bool array_join_rewrite(Arrays *a, Op *op)
 {
 	const Type *t = op->results[0].type;
-	Join j = {.a = a, .b = builder_before(op), .op = op, .g = array_group(a, op_operand(op, 0)), .type = t};
+	Join j = {.a = a,
+	          .b = builder_before(op),
+	          .op = op,
+	          .g = array_group(a, op_operand(op, 0)),
+	          .type = t};
 	j.stack = op_bool(op, "use_stack", false);
 	j.count = op->results[1].type->dims[0];
 	j.axis = axis_norm(op_int(op, "axis", 0), t->rank);
-	if (t->rank != j.g->c->rank + j.stack || !check_not_empty(&j) || !check_elements(&j) || !bind_sizes(&j))
+	if (t->rank != j.g->c->rank + j.stack || !check_not_empty(&j) || !check_elements(&j) ||
+	    !bind_sizes(&j))
 		return false;
-	Value *with[2] = {elements_join(&j), value_used(&op->results[1]) ? build_sizes(&j) : &op->results[1]};
+	Value *with[2] = {elements_join(&j),
+	                  value_used(&op->results[1]) ? build_sizes(&j) : &op->results[1]};
 	if (!with[0] || !with[1])
 		return false;
 	op_replace(op, with);

@@ -1,13 +1,12 @@
-// Operations on tensor arrays as operations on the tensors that hold them. Called by arrays.c, in program order, so that
-// the arrays that an operation reads have their tensors. Positions and lengths stay operators of pd; elements move in
-// loop.update and in nests.
+// Operations on tensor arrays as operations on the tensors that hold them. Called by arrays.c, in
+// program order, so that the arrays that an operation reads have their tensors. Positions and
+// lengths stay operators of pd; elements move in loop.update and in nests.
 #include "ir/build/build.h"
 #include "ir/build/nest.h"
 #include "lower/arrays/parts.h"
 #include "lower/pass/rewrite.h"
 
-
-// ---- groups -----------------------------------------------------------------------------------------------
+// ---- groups -------------------------------------------------------------------------------------
 
 static const Type *length_type(Context *c)
 {
@@ -48,7 +47,7 @@ void array_set_parts(ArrayGroup *g, int n, Value **parts)
 	g->extra = n > 2 ? parts[2] : NULL;
 }
 
-// ---- building ---------------------------------------------------------------------------------------------
+// ---- building -----------------------------------------------------------------------------------
 
 static Value *number(Builder *b, int64_t v)
 {
@@ -80,7 +79,8 @@ static Value *as_index(Builder *b, Value *at, Value *valid, const Dim *extent)
 
 Value *array_slice_index(Builder *b, const ArrayGroup *g, Value *at)
 {
-	Value *index = as_index(b, at, apply2(b, OP_PD_LESS_THAN, at, load_scalar(b, g->length)), g->c->capacity);
+	Value *index = as_index(b, at, apply2(b, OP_PD_LESS_THAN, at, load_scalar(b, g->length)),
+	                        g->c->capacity);
 	if (!g->c->holes || g->c->open)
 		return index; // sizes of -1 tell
 	return as_index(b, at, load(b, g->extra, &index), g->c->capacity);
@@ -93,7 +93,8 @@ Value *array_sizes_of(Builder *b, const Type *t)
 	Value *size = NULL;
 	for (int d = t->rank; d-- > 0;) {
 		Value *own = index_dim(&n.b, t->dims[d]);
-		size = size ? index_where(&n.b, index_equal(&n.b, n.at[0], index_const(&n.b, d)), own, size) : own;
+		size = size ? index_where(&n.b, index_equal(&n.b, n.at[0], index_const(&n.b, d)), own, size)
+		            : own;
 	}
 	return nest_close(&n, scalar_from_index(&n.b, size, DT_I64));
 }
@@ -104,15 +105,16 @@ bool array_bind(Builder *b, Value *sizes, int n, const Dim *const *dims)
 	return sizes && build_op(b, OP_LOOP_BIND, 1, &sizes, 1, &attr);
 }
 
-// One size may be that of several arrays. The first of them, in the order of the program, is where a run finds it: only
-// its bound can be asked of the caller there, as the others may not have been filled yet.
+// One size may be that of several arrays. The first of them, in the order of the program, is where
+// a run finds it: only its bound can be asked of the caller there, as the others may not have been
+// filled yet.
 void array_set_bound(Context *c, const Dim *sym, const Dim *bound)
 {
 	if (!dim_bound(c, sym))
 		dim_set_bound(c, sym, bound);
 }
 
-// ---- operations -------------------------------------------------------------------------------------------
+// ---- operations ---------------------------------------------------------------------------------
 
 static bool group_done(ArrayGroup *g, const char *name)
 {
@@ -120,7 +122,8 @@ static bool group_done(ArrayGroup *g, const char *name)
 		return false;
 	g->data->name = name;
 	if (!g->length->name && name)
-		g->length->name = context_str(g->length->def->ctx, arena_printf(g->length->def->ctx->arena, "%s_length", name));
+		g->length->name = context_str(g->length->def->ctx,
+		                              arena_printf(g->length->def->ctx->arena, "%s_length", name));
 	return true;
 }
 
@@ -151,7 +154,8 @@ static bool write_rewrite(Arrays *a, Op *op)
 	if (g->c->open)
 		g->extra = update(&b, from.extra, at, array_sizes_of(&b, x->type));
 	else if (g->c->holes)
-		g->extra = update(&b, from.extra, at, build_full(&b, type_shaped(a->ctx, TY_TENSOR, DT_BOOL, 0, NULL), 1));
+		g->extra = update(&b, from.extra, at,
+		                  build_full(&b, type_shaped(a->ctx, TY_TENSOR, DT_BOOL, 0, NULL), 1));
 	// Nobody needs the old length any more, so the new one can take its place.
 	Value *behind = at ? tensor_add(&b, at, number(&b, 1)) : NULL;
 	g->length = at_end || !behind ? behind : apply2(&b, OP_PD_MAXIMUM, from.length, behind);
@@ -222,9 +226,10 @@ static bool length_rewrite(Arrays *a, Op *op)
 	return true;
 }
 
-// ---- slices -----------------------------------------------------------------------------------------------
+// ---- slices -------------------------------------------------------------------------------------
 
-// A bound of a slice as a scalar: negative ones count from the end, and all are between 0 and the length.
+// A bound of a slice as a scalar: negative ones count from the end, and all are between 0 and the
+// length.
 static Value *slice_bound(Builder *b, Value *bound, Value *length)
 {
 	Value *zero = build_scalar_f(b, DT_I64, 0), *at = load_scalar(b, bound);
@@ -241,11 +246,13 @@ static Value *shift(Builder *b, Value *from, Value *offset, Value *length, doubl
 	Value *index[MAX_RANK + 1];
 	for (int d = 0; d < t->rank; d++)
 		index[d] = n.at[d];
-	Value *first = index_from_data(&n.b, load_scalar(&n.b, offset), dim_add(b->ctx, t->dims[0], dim_const(b->ctx, 1)), false);
+	Value *first = index_from_data(&n.b, load_scalar(&n.b, offset),
+	                               dim_add(b->ctx, t->dims[0], dim_const(b->ctx, 1)), false);
 	Value *at = scalar_from_index(&n.b, n.at[0], DT_I64);
 	Value *inside = apply2(&n.b, OP_PD_LESS_THAN, at, load_scalar(&n.b, length));
 	index[0] = index_add(&n.b, n.at[0], first);
-	return nest_close(&n, load_or(&n.b, inside, build_scalar_f(&n.b, t->dtype, nothing), from, index));
+	return nest_close(&n,
+	                  load_or(&n.b, inside, build_scalar_f(&n.b, t->dtype, nothing), from, index));
 }
 
 static bool slice_rewrite(Arrays *a, Op *op)
@@ -253,14 +260,16 @@ static bool slice_rewrite(Arrays *a, Op *op)
 	Builder b = builder_before(op);
 	const ArrayGroup from = *array_group(a, op_operand(op, 0));
 	ArrayGroup *g = array_group(a, &op->results[0]);
-	Value *start = position(&b, op_operand(op, 1)), *end = position(&b, op_operand(op, 2)), *parts[2];
+	Value *start = position(&b, op_operand(op, 1)), *end = position(&b, op_operand(op, 2)),
+		  *parts[2];
 	const Type *one = length_type(a->ctx), *const types[] = {one, one};
 	if (!start || !end)
 		return false;
 	Nest n = nest_open_several(&b, 2, types);
 	Value *length = load_scalar(&n.b, from.length), *first = slice_bound(&n.b, start, length);
 	Value *count = apply2(&n.b, OP_PD_SUBTRACT, slice_bound(&n.b, end, length), first);
-	Value *const elements[] = {first, apply2(&n.b, OP_PD_MAXIMUM, build_scalar_f(&n.b, DT_I64, 0), count)};
+	Value *const elements[] = {first,
+	                           apply2(&n.b, OP_PD_MAXIMUM, build_scalar_f(&n.b, DT_I64, 0), count)};
 	if (!nest_close_several(&n, elements, parts))
 		return false;
 	const Tensor *known = value_constant(start);
@@ -271,7 +280,7 @@ static bool slice_rewrite(Arrays *a, Op *op)
 	return from_start ? g->length != NULL : group_done(g, op->results[0].name);
 }
 
-// ---- feeds and fetches --------------------------------------------------------------------------------------
+// ---- feeds and fetches --------------------------------------------------------------------------
 
 // Marks a feed or fetch as one of the tensors of an array.
 static void port_mark(Op *port, const char *name, int64_t col, const char *part, int64_t of)
@@ -301,8 +310,10 @@ static Value *widen(Builder *b, Value *fed, const Type *t, double nothing)
 	Value *inside = NULL;
 	for (int d = 0; d < t->rank; d++)
 		if (t->dims[d] != fed->type->dims[d])
-			inside = pred_and(&n.b, inside, index_less(&n.b, n.at[d], index_dim(&n.b, fed->type->dims[d])));
-	return nest_close(&n, load_or(&n.b, inside, build_scalar_f(&n.b, t->dtype, nothing), fed, n.at));
+			inside = pred_and(&n.b, inside,
+			                  index_less(&n.b, n.at[d], index_dim(&n.b, fed->type->dims[d])));
+	return nest_close(&n,
+	                  load_or(&n.b, inside, build_scalar_f(&n.b, t->dtype, nothing), fed, n.at));
 }
 
 static bool feed_rewrite(Arrays *a, Op *op)
@@ -320,10 +331,13 @@ static bool feed_rewrite(Arrays *a, Op *op)
 	g->data = widen(&b, part_feed(a, op, fed, g->c->open ? "flat" : "data", true), types[0], 0);
 	dims[1] = dim_const(a->ctx, g->c->rank);
 	if (g->c->open) {
-		g->extra = widen(&b, part_feed(a, op, type_tensor(a->ctx, DT_I64, 2, dims, 0), "sizes", false), types[2], -1);
+		g->extra = widen(&b,
+		                 part_feed(a, op, type_tensor(a->ctx, DT_I64, 2, dims, 0), "sizes", false),
+		                 types[2], -1);
 	} else if (n > 2) {
 		Nest present = nest_open(&b, types[2]);
-		g->extra = nest_close(&present, index_less(&present.b, present.at[0], index_dim(&present.b, count)));
+		g->extra = nest_close(&present,
+		                      index_less(&present.b, present.at[0], index_dim(&present.b, count)));
 	}
 	g->length = array_sizes_of(&b, type_shaped(a->ctx, TY_TENSOR, DT_I64, 1, dims));
 	return group_done(g, op->results[0].name);
@@ -332,12 +346,14 @@ static bool feed_rewrite(Arrays *a, Op *op)
 static bool fetch_rewrite(Arrays *a, Op *op)
 {
 	const ArrayGroup *g = array_group(a, op_operand(op, 0));
-	const char *const names[] = {g->c->open ? "flat" : "data", "length", g->c->open ? "sizes" : "present"};
+	const char *const names[] = {g->c->open ? "flat" : "data", "length",
+	                             g->c->open ? "sizes" : "present"};
 	Value *parts[GROUP_MAX];
 	int n = array_parts(g, parts);
 	for (int i = 0; i < n; i++) {
 		Op *fetch = op_new(a->ctx, OP_PD_FETCH, op->loc, 0, NULL, 1, &parts[i], 0, 0);
-		port_mark(fetch, op_str(op, "name", ""), i ? a->nfetch++ : op_int(op, "col", 0), names[i], op_int(op, "col", 0));
+		port_mark(fetch, op_str(op, "name", ""), i ? a->nfetch++ : op_int(op, "col", 0), names[i],
+		          op_int(op, "col", 0));
 		op_insert_before(op, fetch);
 	}
 	return true;
@@ -355,7 +371,8 @@ bool array_op_rewrite(Arrays *a, Op *op)
 	case OP_PD_FEED: return feed_rewrite(a, op);
 	case OP_PD_FETCH: return fetch_rewrite(a, op);
 	default:
-		diag_error(op->ctx->diag, op->loc, "'%s' on a tensor array cannot be compiled", op->info->name);
+		diag_error(op->ctx->diag, op->loc, "'%s' on a tensor array cannot be compiled",
+		           op->info->name);
 		return false;
 	}
 }

@@ -1,8 +1,10 @@
-// How long an array may become, and whether positions may be skipped. Called by arrays.c while operations on arrays are
-// still there. What cannot be told becomes a symbol that the caller sets: a member `max_<array>` of the dims struct.
+// How long an array may become, and whether positions may be skipped. Called by arrays.c while
+// operations on arrays are still there. What cannot be told becomes a symbol that the caller sets:
+// a member `max_<array>` of the dims struct.
 //
-// A write at a position makes an array no longer than that position says; one at its own length makes it longer by one.
-// So an array holds at most as many elements as the largest position, and one more for every write at the end.
+// A write at a position makes an array no longer than that position says; one at its own length
+// makes it longer by one. So an array holds at most as many elements as the largest position, and
+// one more for every write at the end.
 #include "ir/base/vec.h"
 #include "ir/build/infer.h"
 #include "lower/analysis/analysis.h"
@@ -12,20 +14,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 // A bound that is not reached may be far too large; over so many slices the caller says how many.
 enum { MAX_GUESS = 4096, MAX_DEPTH = 24 };
 
-// ---- counters ---------------------------------------------------------------------------------------------
+// ---- counters -----------------------------------------------------------------------------------
 
-// The loop one of whose regions has v as an argument that the condition passes on as it is; NULL: none.
+// The loop one of whose regions has v as an argument that the condition passes on as it is; NULL:
+// none.
 static const Op *counter_loop(const Value *v)
 {
 	const Op *loop = v->block ? value_op(v) : NULL;
 	if (!loop || loop->code != OP_PD_WHILE || loop->nregion != 2)
 		return NULL;
 	const Block *cond = loop->regions[0].first;
-	bool passed = (int)v->index + 1 < cond->last->noperand && op_operand(cond->last, (int)v->index + 1) == cond->args[v->index];
+	bool passed = (int)v->index + 1 < cond->last->noperand &&
+	              op_operand(cond->last, (int)v->index + 1) == cond->args[v->index];
 	return passed ? loop : NULL;
 }
 
@@ -37,14 +40,14 @@ static bool counter_step(const Op *loop, int k, int64_t *step)
 	return position_base(op_operand(body->last, k), step) == body->args[k];
 }
 
-// ---- capacity ---------------------------------------------------------------------------------------------
+// ---- capacity -----------------------------------------------------------------------------------
 
 typedef struct Extent {
 	Arrays *a;
 	const ArrayClass *c;
 	const Dim *end; // behind the last position written
 	bool unknown;
-	bool guess;     // loops may end before
+	bool guess; // loops may end before
 } Extent;
 
 // How many rounds a loop takes at most; NULL: not known.
@@ -129,7 +132,9 @@ static const Dim *loop_growth(Extent *e, const Op *op)
 		return dim_add(c, cond, body);
 	const Dim *trips = loop_trips(e, op);
 	e->unknown |= !trips;
-	return trips ? dim_add(c, dim_mul(c, cond, dim_add(c, trips, dim_const(c, 1))), dim_mul(c, body, trips)) : body;
+	return trips ? dim_add(c, dim_mul(c, cond, dim_add(c, trips, dim_const(c, 1))),
+	                       dim_mul(c, body, trips))
+	             : body;
 }
 
 static const Dim *region_growth(Extent *e, const Region *r)
@@ -138,7 +143,8 @@ static const Dim *region_growth(Extent *e, const Region *r)
 	const Dim *sum = dim_const(c, 0);
 	for (const Block *b = r->first; b; b = b->next)
 		for (const Op *op = b->first; op; op = op->next) {
-			const ArrayGroup *g = op->code == OP_PD_ARRAY_WRITE ? array_group(e->a, &op->results[0]) : NULL;
+			const ArrayGroup *g = op->code == OP_PD_ARRAY_WRITE ? array_group(e->a, &op->results[0])
+			                                                    : NULL;
 			if (g && g->c == e->c)
 				sum = dim_add(c, sum, write_growth(e, op));
 			g = op->code == OP_PD_FEED ? array_group(e->a, &op->results[0]) : NULL;
@@ -147,12 +153,14 @@ static const Dim *region_growth(Extent *e, const Region *r)
 			if (op->code == OP_PD_WHILE)
 				sum = dim_add(c, sum, loop_growth(e, op));
 			else if (op->nregion == 2) // one of them runs
-				sum = dim_add(c, sum, dim_max(c, region_growth(e, &op->regions[0]), region_growth(e, &op->regions[1])));
+				sum = dim_add(c, sum,
+				              dim_max(c, region_growth(e, &op->regions[0]),
+				                      region_growth(e, &op->regions[1])));
 		}
 	return sum;
 }
 
-// ---- symbols ----------------------------------------------------------------------------------------------
+// ---- symbols ------------------------------------------------------------------------------------
 
 typedef struct Symbols {
 	Arrays *a;
@@ -164,7 +172,8 @@ typedef struct Symbols {
 static const Dim *symbol_new(Symbols *s, const ArrayClass *c, const char *suffix)
 {
 	Arena *arena = s->a->arena;
-	char *stem = arena_printf(arena, "%s%s", c->name && isalpha((unsigned char)*c->name) ? c->name : "array", suffix);
+	char *stem = arena_printf(
+		arena, "%s%s", c->name && isalpha((unsigned char)*c->name) ? c->name : "array", suffix);
 	for (char *p = stem; *p; p++)
 		if (!isalnum((unsigned char)*p))
 			*p = '_';
@@ -191,7 +200,7 @@ static void symbols_declare(const Symbols *s)
 		op_append(b, op);
 }
 
-// ---- slices -----------------------------------------------------------------------------------------------
+// ---- slices -------------------------------------------------------------------------------------
 
 typedef struct SliceSearch {
 	const ArrayClass *c;
@@ -212,7 +221,9 @@ static bool slice_visit(Op *op, void *arg)
 		return true;
 	}
 	const Value *x = op_operand(op, 2);
-	const ArrayGroup *from = x->def && x->def->code == OP_PD_ARRAY_READ ? array_group(s->a, op_operand(x->def, 0)) : NULL;
+	const ArrayGroup *from = x->def && x->def->code == OP_PD_ARRAY_READ
+	                             ? array_group(s->a, op_operand(x->def, 0))
+	                             : NULL;
 	if (from && from->c == s->c)
 		return true;
 	const Dim *n = type_numel(s->a->ctx, x->type);
@@ -231,7 +242,7 @@ static const Dim *class_slice(Arrays *a, const ArrayClass *c, Symbols *symbols)
 	return s.unknown ? dim_max(a->ctx, symbol_new(symbols, c, "_size"), s.largest) : s.largest;
 }
 
-// ---- positions that are skipped ---------------------------------------------------------------------------------
+// ---- positions that are skipped -----------------------------------------------------------------
 
 // Whether `array` is never shorter than `from`, which it is made of.
 static bool array_keeps(const Value *array, const Value *from, int depth)
@@ -250,7 +261,8 @@ static bool array_keeps(const Value *array, const Value *from, int depth)
 	if (op->code != OP_PD_WHILE || op->nregion != 2)
 		return false;
 	const Block *body = op->regions[1].first;
-	return counter_loop(body->args[i]) && array_keeps(op_operand(body->last, i), body->args[i], depth + 1) &&
+	return counter_loop(body->args[i]) &&
+	       array_keeps(op_operand(body->last, i), body->args[i], depth + 1) &&
 	       array_keeps(op_operand(op, i), from, depth + 1);
 }
 
@@ -284,7 +296,8 @@ static int64_t length_min(const Value *v, int depth)
 	return 0;
 }
 
-// Whether `array` is `from` with nothing but writes in between, one of them at `at` + offset (at may be NULL: any).
+// Whether `array` is `from` with nothing but writes in between, one of them at `at` + offset (at
+// may be NULL: any).
 static bool array_extends(const Value *array, const Value *from, const Value *at, int64_t offset)
 {
 	bool found = !at;
@@ -304,7 +317,8 @@ static bool loop_starts_dense(const Op *loop, int j, int k, int64_t offset)
 	const Value *init = position_base(op_operand(loop, k), &offset), *array = op_operand(loop, j);
 	if (position_number(init, &n))
 		return n + offset <= length_min(array, 0);
-	return position_length_of(init) && offset <= 0 && array_extends(array, position_length_of(init), NULL, 0);
+	return position_length_of(init) && offset <= 0 &&
+	       array_extends(array, position_length_of(init), NULL, 0);
 }
 
 // Whether a loop writes its variable j at the position in variable k + offset, which counts along.
@@ -312,7 +326,8 @@ static bool loop_fills(const Op *op, const Value *counter, int64_t offset)
 {
 	const Op *loop = counter_loop(counter);
 	int64_t step;
-	if (!loop || !counter_step(loop, (int)counter->index, &step) || step != 1 || op->block != counter->block)
+	if (!loop || !counter_step(loop, (int)counter->index, &step) || step != 1 ||
+	    op->block != counter->block)
 		return false;
 	const Block *body = loop->regions[1].first;
 	const Value *from = op_operand(op, 0);
@@ -344,12 +359,13 @@ static bool holes_visit(Op *op, void *arg)
 	return true;
 }
 
-// ---- the pass ---------------------------------------------------------------------------------------------------
+// ---- the pass -----------------------------------------------------------------------------------
 
 const Dim *array_feed_symbol(Arrays *a, const Op *feed, const char *what)
 {
 	const char *name = op_str(feed, "name", "array");
-	char *text = arena_printf(a->arena, "%s_%s", isalpha((unsigned char)*name) ? name : "array", what);
+	char *text = arena_printf(a->arena, "%s_%s", isalpha((unsigned char)*name) ? name : "array",
+	                          what);
 	for (char *p = text; *p; p++)
 		if (!isalnum((unsigned char)*p))
 			*p = '_';

@@ -1,6 +1,7 @@
-// Stacks become tensor arrays, one for each value of a group: a push is a write at the end, a pop reads the last element and
-// cuts it off. Stacks change in place, arrays are values, so loops and branches that push or pop take the arrays along as
-// variables and results. Regions `init` disappear: what they made is made in front of the operation.
+// Stacks become tensor arrays, one for each value of a group: a push is a write at the end, a pop
+// reads the last element and cuts it off. Stacks change in place, arrays are values, so loops and
+// branches that push or pop take the arrays along as variables and results. Regions `init`
+// disappear: what they made is made in front of the operation.
 #include "ir/build/build.h"
 #include "ir/build/nest.h"
 #include "lower/arrays/arrays.h"
@@ -8,14 +9,14 @@
 #include "lower/pass/pass.h"
 #include "lower/pass/rewrite.h"
 
-
 enum { MAX_NESTING = 200, MAX_GROUP = 64 };
 
 typedef struct Stack {
 	const Value *value; // what cf.create_stack gave
 	int n;              // values of a group
 	const Type *types[MAX_GROUP];
-	Value *arrays[MAX_GROUP]; // as they are at the operation at hand; arrays[0] is NULL before it is created
+	Value *arrays[MAX_GROUP]; // as they are at the operation at hand; arrays[0] is NULL before it
+	                          // is created
 } Stack;
 
 typedef struct Stacks {
@@ -38,7 +39,7 @@ static bool is_stack(const Value *v)
 	return v && v->type->kind == TY_STACK;
 }
 
-// ---- every use sees the operation that made the stack ---------------------------------------------------------------
+// ---- every use sees the operation that made the stack -------------------------------------------
 
 static const Op *terminator_of(const Op *op, int r)
 {
@@ -46,7 +47,8 @@ static const Op *terminator_of(const Op *op, int r)
 	return b && b->last && (b->last->info->traits & TRAIT_TERMINATOR) ? b->last : NULL;
 }
 
-// The stack that op takes as result i from outside, or from its own region `init`; NULL: it comes from inside.
+// The stack that op takes as result i from outside, or from its own region `init`; NULL: it comes
+// from inside.
 static Value *stack_from_outside(Op *op, int i)
 {
 	if (op->nregion > 2 && i == op->nresult - 1) {
@@ -60,7 +62,8 @@ static Value *stack_from_outside(Op *op, int i)
 
 static bool region_resolve(Region *r, int depth);
 
-// Takes operand i away from what ends region r; it must be `root`, when that is known. Gives what it was.
+// Takes operand i away from what ends region r; it must be `root`, when that is known. Gives what
+// it was.
 static Value *end_take(Op *op, int r, int i, const Value *root)
 {
 	Op *end = (Op *)terminator_of(op, r);
@@ -166,7 +169,7 @@ static bool region_resolve(Region *r, int depth)
 	return true;
 }
 
-// ---- what stacks hold ---------------------------------------------------------------------------------------
+// ---- what stacks hold ---------------------------------------------------------------------------
 
 static Stack *stack_find(const Stacks *s, const Value *v)
 {
@@ -207,23 +210,30 @@ static bool push_visit(Op *op, void *arg)
 	bool fits = n > 0 && n <= MAX_GROUP && (!k->n || k->n == n);
 	for (int i = 0; i < n && fits; i++) {
 		const Type *t = op_operand(op, 1 + i)->type;
-		fits = t->kind == TY_TENSOR && (!k->n || (k->types[i]->dtype == t->dtype && k->types[i]->rank == t->rank));
+		fits = t->kind == TY_TENSOR &&
+		       (!k->n || (k->types[i]->dtype == t->dtype && k->types[i]->rank == t->rank));
 		if (fits && !k->n)
 			k->types[i] = array_of(s->ctx, t);
 	}
 	if (!fits)
-		s->ok = stack_fail(op, "a stack of groups that are not alike, or not of tensors, cannot be compiled");
+		s->ok = stack_fail(
+			op, "a stack of groups that are not alike, or not of tensors, cannot be compiled");
 	else
 		k->n = n;
 	return true;
 }
 
-// ---- operations ------------------------------------------------------------------------------------------------
+// ---- operations ---------------------------------------------------------------------------------
 
 static Value *array_op(Op *where, enum OpCode code, const Type *t, Value *array, Value *i, Value *x)
 {
 	Value *const operands[] = {array, i, x};
-	Op *op = op_new(where->ctx, code, where->loc, 1, &t, x ? 3 : i ? 2 : array ? 1 : 0, operands, 0, 0);
+	Op *op = op_new(where->ctx, code, where->loc, 1, &t,
+	                x       ? 3
+	                : i     ? 2
+	                : array ? 1
+	                        : 0,
+	                operands, 0, 0);
 	op_insert_before(where, op);
 	return &op->results[0];
 }
@@ -240,7 +250,8 @@ static void push_rewrite(Op *op, Stack *k)
 	for (int i = 0; i < k->n; i++) {
 		Builder b = builder_before(op);
 		Value *length = build1(&b, OP_PD_ARRAY_LENGTH, k->arrays[i], NULL);
-		k->arrays[i] = array_op(op, OP_PD_ARRAY_WRITE, k->types[i], k->arrays[i], length, op_operand(op, 1 + i));
+		k->arrays[i] = array_op(op, OP_PD_ARRAY_WRITE, k->types[i], k->arrays[i], length,
+		                        op_operand(op, 1 + i));
 		k->arrays[i]->name = k->value->name;
 	}
 }
@@ -256,7 +267,8 @@ static bool pop_rewrite(Op *op, Stack *k)
 		if (!last)
 			return false;
 		Value *x = array_op(op, OP_PD_ARRAY_READ, op->results[i].type, k->arrays[i], last, NULL);
-		k->arrays[i] = array_op(op, OP_PD_ARRAY_SLICE, k->types[i], k->arrays[i], whole(&b, 0), last);
+		k->arrays[i] = array_op(op, OP_PD_ARRAY_SLICE, k->types[i], k->arrays[i], whole(&b, 0),
+		                        last);
 		k->arrays[i]->name = k->value->name;
 		x->name = op->results[i].name;
 		value_replace(&op->results[i], x);
@@ -269,7 +281,8 @@ static bool empty_rewrite(Op *op, Stack *k)
 	Builder b = builder_before(op);
 	Value *length = build1(&b, OP_PD_ARRAY_LENGTH, k->arrays[0], NULL);
 	Value *none = length ? build2(&b, OP_PD_EQUAL, length, whole(&b, 0), NULL) : NULL;
-	Value *v = none ? tensor_reshape(&b, none, op->results[0].type->rank, op->results[0].type->dims) : NULL;
+	Value *v = none ? tensor_reshape(&b, none, op->results[0].type->rank, op->results[0].type->dims)
+	                : NULL;
 	if (v)
 		value_replace(&op->results[0], v);
 	return v != NULL;
@@ -301,7 +314,7 @@ static bool stack_op_rewrite(Stacks *s, Op *op)
 	return ok;
 }
 
-// ---- control flow ------------------------------------------------------------------------------------------------
+// ---- control flow -------------------------------------------------------------------------------
 
 typedef struct Changes {
 	Stacks *s;
@@ -332,7 +345,8 @@ static int arrays_list(Stacks *s, const bool *changed, Value **list, Value *cons
 	return n;
 }
 
-static bool body_rewrite(Stacks *s, Op *op, int r, const bool *changed, int n, Value *const *before, int depth)
+static bool body_rewrite(Stacks *s, Op *op, int r, const bool *changed, int n, Value *const *before,
+                         int depth)
 {
 	Region *region = &op->regions[r];
 	Block *b = region->first ? region->first : block_new(s->ctx, region);
@@ -373,7 +387,8 @@ static bool control_rewrite(Stacks *s, Op *op, int depth)
 		operands[op->noperand + i] = before[i];
 	}
 	int noperand = op->noperand + (op->code == OP_PD_WHILE ? added : 0);
-	Op *with = op_new(s->ctx, op->code, op->loc, n + added, types, noperand, operands, op->nregion, 0);
+	Op *with = op_new(s->ctx, op->code, op->loc, n + added, types, noperand, operands, op->nregion,
+	                  0);
 	with->attrs = op->attrs;
 	with->nattr = op->nattr;
 	op_insert_before(op, with);
@@ -402,8 +417,8 @@ static bool region_rewrite(Stacks *s, Region *r, int depth)
 			bool ok = true;
 			if (op->code == OP_PD_IF || op->code == OP_PD_WHILE)
 				ok = control_rewrite(s, op, depth);
-			else if (op->noperand && is_stack(op_operand(op, 0)) && op->info->kind == KIND_CONTROL &&
-			         !(op->info->traits & TRAIT_TERMINATOR))
+			else if (op->noperand && is_stack(op_operand(op, 0)) &&
+			         op->info->kind == KIND_CONTROL && !(op->info->traits & TRAIT_TERMINATOR))
 				ok = stack_op_rewrite(s, op);
 			else if (op->code == OP_CF_CREATE_STACK)
 				ok = stack_op_rewrite(s, op);

@@ -1,12 +1,14 @@
-// Bounds of sizes that control flow changes: how large a result of pd.if or a variable of pd.while may become, as a size
-// that is known before the run. Where none is found the caller states one. Runs on the clean program, when trip counts
-// can still be read off; inference has set bounds of operations such as nonzero before.
+// Bounds of sizes that control flow changes: how large a result of pd.if or a variable of pd.while
+// may become, as a size that is known before the run. Where none is found the caller states one.
+// Runs on the clean program, when trip counts can still be read off; inference has set bounds of
+// operations such as nonzero before.
 #include "lower/analysis/analysis.h"
 #include "lower/clean/clean.h"
 #include "lower/pass/control.h"
 #include "lower/pass/pass.h"
 
-// What comes around for a size `s` of a loop variable is at most max(abs, s + rel); NULL: that side is not needed.
+// What comes around for a size `s` of a loop variable is at most max(abs, s + rel); NULL: that side
+// is not needed.
 typedef struct Growth {
 	bool known;
 	const Dim *abs, *rel;
@@ -51,7 +53,8 @@ static Growth growth_of_sum(Context *c, const Dim *d, const Dim *s)
 	return (Growth){true, add_or(c, g.abs, most), add_or(c, g.rel, most)};
 }
 
-// 0: grows, 1: does not, but may be as large as a size that has nothing to do with it, 2: never more than before.
+// 0: grows, 1: does not, but may be as large as a size that has nothing to do with it, 2: never
+// more than before.
 static int growth_rank(Growth g)
 {
 	if (!g.known)
@@ -72,8 +75,7 @@ static Growth growth_of(Context *c, const Dim *d, const Dim *s)
 		return dim_mentions(most, s) ? (Growth){0} : (Growth){true, most, NULL};
 	}
 	switch (d->kind) {
-	case DIM_ADD:
-		return growth_of_sum(c, d, s);
+	case DIM_ADD: return growth_of_sum(c, d, s);
 	case DIM_MIN:
 		a = growth_of(c, d->a, s);
 		b = growth_of(c, d->b, s);
@@ -88,14 +90,12 @@ static Growth growth_of(Context *c, const Dim *d, const Dim *s)
 			return (Growth){0};
 		a = growth_of(c, d->a, s); // x / k is at most x, or at most 0
 		return (Growth){a.known, max_or(c, a.abs, dim_const(c, 0)), a.rel};
-	case DIM_MOD:
-		return growth_of(c, d->b, s);
-	default:
-		return (Growth){0};
+	case DIM_MOD: return growth_of(c, d->b, s);
+	default: return (Growth){0};
 	}
 }
 
-// ---- control flow --------------------------------------------------------------------------------------------
+// ---- control flow -------------------------------------------------------------------------------
 
 static const Dim *slot_symbol(const Type *t, int i)
 {
@@ -106,7 +106,8 @@ static const Dim *slot_symbol(const Type *t, int i)
 static void loop_bound(Context *c, const Op *loop, int i, int axis, const Dim *trips)
 {
 	const Dim *s = slot_symbol(loop->results[i].type, axis);
-	const Type *first = op_operand(loop, i)->type, *next = op_operand(loop->regions[1].first->last, i)->type;
+	const Type *first = op_operand(loop, i)->type,
+			   *next = op_operand(loop->regions[1].first->last, i)->type;
 	if (!s || dim_bound(c, s) || first->dims[axis] == s)
 		return;
 	const Dim *init = dim_at_most(c, first->dims[axis]);
@@ -123,12 +124,14 @@ static void loop_bound(Context *c, const Op *loop, int i, int axis, const Dim *t
 	dim_set_bound(c, s, most);
 }
 
-// One symbol in several slots may get its size from any of them: only what all slots agree on is a bound.
+// One symbol in several slots may get its size from any of them: only what all slots agree on is a
+// bound.
 static bool symbol_is_alone(const Op *op, const Dim *s)
 {
 	int n = 0;
 	for (int i = 0; i < op->nresult; i++)
-		for (int d = 0; op->results[i].type->kind == TY_TENSOR && d < op->results[i].type->rank; d++)
+		for (int d = 0; op->results[i].type->kind == TY_TENSOR && d < op->results[i].type->rank;
+		     d++)
 			n += op->results[i].type->dims[d] == s;
 	return n == 1;
 }
@@ -144,7 +147,8 @@ static bool variables_have_types(const Op *loop)
 {
 	const Block *cond = loop->regions[0].first, *body = loop->regions[1].first;
 	for (int i = 0; i < loop->nresult; i++)
-		if (cond->args[i]->type != loop->results[i].type || body->args[i]->type != loop->results[i].type)
+		if (cond->args[i]->type != loop->results[i].type ||
+		    body->args[i]->type != loop->results[i].type)
 			return false;
 	return true;
 }
@@ -157,7 +161,8 @@ static void while_bounds(Context *c, const Op *op)
 	while_trip_count(c, op, &exact, &trips);
 	for (int round = 0; round < 2; round++) // one size may hang on another
 		for (int i = 0; i < op->nresult; i++)
-			for (int d = 0; op->results[i].type->kind == TY_TENSOR && d < op->results[i].type->rank; d++)
+			for (int d = 0; op->results[i].type->kind == TY_TENSOR && d < op->results[i].type->rank;
+			     d++)
 				if (slot_is_plain(op, i, d))
 					loop_bound(c, op, i, d, trips);
 }
@@ -171,16 +176,18 @@ static void if_bounds(Context *c, const Op *op)
 			return;
 	}
 	for (int i = 0; i < op->nresult; i++)
-		for (int d = 0; op->results[i].type->kind == TY_TENSOR && d < op->results[i].type->rank; d++) {
+		for (int d = 0; op->results[i].type->kind == TY_TENSOR && d < op->results[i].type->rank;
+		     d++) {
 			if (!slot_is_plain(op, i, d) || dim_bound(c, op->results[i].type->dims[d]))
 				continue;
-			dim_set_bound(c, op->results[i].type->dims[d], dim_max(c, dim_at_most(c, op_operand(ends[0], i)->type->dims[d]),
-			                                                       dim_at_most(c, op_operand(ends[1], i)->type->dims[d])));
+			dim_set_bound(c, op->results[i].type->dims[d],
+			              dim_max(c, dim_at_most(c, op_operand(ends[0], i)->type->dims[d]),
+			                      dim_at_most(c, op_operand(ends[1], i)->type->dims[d])));
 		}
 }
 
-// What a loop holds at first is bounded before the loop, what its body does inside of it: results of inner operations
-// come first, and once more when the variables that they depend on have bounds.
+// What a loop holds at first is bounded before the loop, what its body does inside of it: results
+// of inner operations come first, and once more when the variables that they depend on have bounds.
 static void region_bounds(Context *c, const Region *r)
 {
 	for (const Block *b = r->first; b; b = b->next)
@@ -197,8 +204,8 @@ static void region_bounds(Context *c, const Region *r)
 }
 
 // Needs: pd operators, so that trip counts can be read off.
-// Keeps: everything; bounds are facts of the context, and the attribute `bounds` of the module says them in text.
-// Breaks: nothing.
+// Keeps: everything; bounds are facts of the context, and the attribute `bounds` of the module says
+// them in text. Breaks: nothing.
 bool pass_bounds(PassContext *p)
 {
 	region_bounds(p->ctx, &p->module->regions[0]);

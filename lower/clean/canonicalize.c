@@ -1,9 +1,10 @@
-// Canonical forms: removes operations that change nothing, says with constants what inference knows, drops
-// operands that only carried shapes, and brings what can be said in several ways into one (views to
-// reshape, channels to axis 1). Nothing here changes a result by a bit, but for the sign of zero in x + 0.
-// Runs first, and after passes that leave such things behind.
+// Canonical forms: removes operations that change nothing, says with constants what inference
+// knows, drops operands that only carried shapes, and brings what can be said in several ways into
+// one (views to reshape, channels to axis 1). Nothing here changes a result by a bit, but for the
+// sign of zero in x + 0. Runs first, and after passes that leave such things behind.
 //
-// The operator table says which patterns an operation has (`simplify: [..]`); they run over the module until nothing changes.
+// The operator table says which patterns an operation has (`simplify: [..]`); they run over the
+// module until nothing changes.
 #include "ir/build/build.h"
 #include "ir/build/infer.h"
 #include "lower/clean/clean.h"
@@ -14,7 +15,8 @@
 
 enum { MAX_SWEEPS = 16, MAX_CONSTANT_SHAPE = 64 };
 
-// A pattern gives what result 0 of op can be replaced by, or NULL: does not apply (or failed, after a diagnostic).
+// A pattern gives what result 0 of op can be replaced by, or NULL: does not apply (or failed, after
+// a diagnostic).
 #include "ops_simplify.inc"
 
 static bool same_type(const Op *op, const Value *v)
@@ -32,7 +34,7 @@ static Value *build_transpose(Builder *b, Value *x, int n, const int64_t *perm)
 	return build1(b, OP_PD_TRANSPOSE, x, "perm", attr_ints(b->ctx, n, perm), NULL);
 }
 
-// ---- arithmetic -----------------------------------------------------------------------------------------
+// ---- arithmetic ---------------------------------------------------------------------------------
 
 static bool all_equal(const Value *v, double to)
 {
@@ -73,7 +75,8 @@ Value *simplify_hook_scale(Builder *b, Op *op)
 {
 	(void)b;
 	Value *x = op_operand(op, 0);
-	bool neutral = op_float(op, "scale", 1) == 1 && op_float(op, "bias", 0) == 0 && !op_operand(op, 1);
+	bool neutral = op_float(op, "scale", 1) == 1 && op_float(op, "bias", 0) == 0 &&
+	               !op_operand(op, 1);
 	return neutral && same_type(op, x) ? x : NULL;
 }
 
@@ -90,7 +93,8 @@ Value *simplify_hook_cast_back(Builder *b, Op *op)
 {
 	(void)b;
 	const Value *x = op_operand(op, 0);
-	if (op->results[0].type->dtype != DT_BOOL || !x->def || x->def->code != OP_PD_CAST || dtype_is_complex(x->type->dtype))
+	if (op->results[0].type->dtype != DT_BOOL || !x->def || x->def->code != OP_PD_CAST ||
+	    dtype_is_complex(x->type->dtype))
 		return NULL;
 	Value *truth = op_operand(x->def, 0);
 	return same_type(op, truth) ? truth : NULL;
@@ -122,7 +126,7 @@ Value *simplify_hook_pad(Builder *b, Op *op)
 	return n > 0 ? simplify_hook_same_type(b, op) : NULL;
 }
 
-// ---- views ------------------------------------------------------------------------------------------------
+// ---- views --------------------------------------------------------------------------------------
 
 // squeeze, unsqueeze, flatten ...: one way to say it.
 Value *simplify_hook_view(Builder *b, Op *op)
@@ -179,7 +183,7 @@ Value *simplify_hook_slice(Builder *b, Op *op)
 	return same_type(op, x) ? x : build_reshape(b, x, type);
 }
 
-// ---- lists -------------------------------------------------------------------------------------------------
+// ---- lists --------------------------------------------------------------------------------------
 
 Value *simplify_hook_single(Builder *b, Op *op)
 {
@@ -198,7 +202,7 @@ Value *simplify_hook_list_slice(Builder *b, Op *op)
 	return op_operand(list->def, (int)at);
 }
 
-// ---- channels to axis 1 -------------------------------------------------------------------------------------
+// ---- channels to axis 1 -------------------------------------------------------------------------
 
 // perm moves the channels of a rank-n image from the last axis to axis 1 (or back).
 static void channel_perm(int n, bool back, int64_t *perm)
@@ -214,8 +218,8 @@ Value *simplify_hook_channels(Builder *b, Op *op)
 	static const char *const formats[] = {"NC", "NCL", "NCHW", "NCDHW"};
 	Value *x = op_operand(op, 0);
 	int n = x->type->rank;
-	if (!format_channels_last(op_str(op, "data_format", "")) || !type_is_tensor(x->type) || n < 2 || n > 5 ||
-	    op->results[0].type->rank != n || !strcmp(op_str(op, "mode", ""), "element"))
+	if (!format_channels_last(op_str(op, "data_format", "")) || !type_is_tensor(x->type) || n < 2 ||
+	    n > 5 || op->results[0].type->rank != n || !strcmp(op_str(op, "mode", ""), "element"))
 		return NULL;
 	int64_t perm[MAX_RANK];
 	channel_perm(n, false, perm);
@@ -233,7 +237,7 @@ Value *simplify_hook_channels(Builder *b, Op *op)
 	return n > 2 ? build_transpose(b, op_result(clone, 0), n, perm) : op_result(clone, 0);
 }
 
-// ---- known values ----------------------------------------------------------------------------------------------
+// ---- known values -------------------------------------------------------------------------------
 
 static bool all_const(int n, const Dim *const *dims)
 {
@@ -249,9 +253,10 @@ static Value *known_constant(Builder *b, Op *op)
 	const Value *v = &op->results[0];
 	const Type *t = v->type;
 	int64_t n;
-	if (op->nresult != 1 || !v->known || !(op->info->traits & TRAIT_PURE) || (op->info->traits & TRAIT_CONSTANT) ||
-	    !type_is_tensor(t) || !type_const_numel(t, &n) || n != v->nknown || !all_const(v->nknown, v->known) ||
-	    t->dtype == DT_BOOL || !dtype_is_int(t->dtype))
+	if (op->nresult != 1 || !v->known || !(op->info->traits & TRAIT_PURE) ||
+	    (op->info->traits & TRAIT_CONSTANT) || !type_is_tensor(t) || !type_const_numel(t, &n) ||
+	    n != v->nknown || !all_const(v->nknown, v->known) || t->dtype == DT_BOOL ||
+	    !dtype_is_int(t->dtype))
 		return NULL;
 	int64_t dims[MAX_RANK];
 	for (int i = 0; i < t->rank; i++)
@@ -264,7 +269,8 @@ static Value *known_constant(Builder *b, Op *op)
 	return build_constant(b, data);
 }
 
-// What inference knows of an operand that may be a list of single numbers. Returns how many, -1: not all.
+// What inference knows of an operand that may be a list of single numbers. Returns how many, -1:
+// not all.
 static int operand_known(const Op *op, int i, const Dim **out, int max)
 {
 	Value *const *list;
@@ -280,7 +286,8 @@ static int operand_known(const Op *op, int i, const Dim **out, int max)
 	return count;
 }
 
-// The attribute that says what operand `i` says, given that result types are inferred; NULL: it cannot.
+// The attribute that says what operand `i` says, given that result types are inferred; NULL: it
+// cannot.
 static const Attr *operand_as_attr(const Op *op, int i, const AttrInfo *a)
 {
 	const Dim *known[MAX_CONSTANT_SHAPE];
@@ -308,14 +315,16 @@ static void refresh_known(Op *op)
 {
 	const Type *type = op->nresult == 1 ? op->results[0].type : NULL;
 	int64_t n;
-	if (!type || op->results[0].known || !(op->info->traits & TRAIT_PURE) || !type_is_tensor(type) ||
-	    !dtype_is_int(type->dtype) || !type_const_numel(type, &n) || n > MAX_KNOWN)
+	if (!type || op->results[0].known || !(op->info->traits & TRAIT_PURE) ||
+	    !type_is_tensor(type) || !dtype_is_int(type->dtype) || !type_const_numel(type, &n) ||
+	    n > MAX_KNOWN)
 		return;
 	op_infer(op);
 	op->results[0].type = type;
 }
 
-// Turns operands that override attributes into those attributes where they are known. True: changed.
+// Turns operands that override attributes into those attributes where they are known. True:
+// changed.
 static bool drop_shape_operands(Op *op)
 {
 	bool changed = false;
@@ -332,7 +341,7 @@ static bool drop_shape_operands(Op *op)
 	return changed;
 }
 
-// ---- the pass ---------------------------------------------------------------------------------------------------
+// ---- the pass -----------------------------------------------------------------------------------
 
 static bool op_replace_by(Op *op, Value *with)
 {

@@ -1,6 +1,6 @@
-// Common subexpression elimination: of two equal pure operations, the later one gives way to the earlier.
-// Structural hashing, scoped by block: what a region found is forgotten when it ends, what encloses it
-// stays visible inside. Run by the pipeline after canonicalize and fold.
+// Common subexpression elimination: of two equal pure operations, the later one gives way to the
+// earlier. Structural hashing, scoped by block: what a region found is forgotten when it ends, what
+// encloses it stays visible inside. Run by the pipeline after canonicalize and fold.
 #include "lower/clean/clean.h"
 #include "lower/pass/pass.h"
 #include "lower/pass/rewrite.h"
@@ -56,14 +56,14 @@ static bool operands_equal(const Op *a, const Op *b)
 		same = same && op_operand(a, i) == op_operand(b, i);
 	if (same)
 		return true;
-	return (a->info->traits & TRAIT_COMMUTATIVE) && a->noperand == 2 && op_operand(a, 0) == op_operand(b, 1) &&
-	       op_operand(a, 1) == op_operand(b, 0);
+	return (a->info->traits & TRAIT_COMMUTATIVE) && a->noperand == 2 &&
+	       op_operand(a, 0) == op_operand(b, 1) && op_operand(a, 1) == op_operand(b, 0);
 }
 
 static bool op_equal(const Op *a, const Op *b)
 {
-	if (a->code != b->code || a->noperand != b->noperand || a->nattr != b->nattr || a->nresult != b->nresult ||
-	    !operands_equal(a, b))
+	if (a->code != b->code || a->noperand != b->noperand || a->nattr != b->nattr ||
+	    a->nresult != b->nresult || !operands_equal(a, b))
 		return false;
 	for (int i = 0; i < a->nattr; i++)
 		if (a->attrs[i].name != b->attrs[i].name || a->attrs[i].attr != b->attrs[i].attr)
@@ -76,8 +76,8 @@ static bool op_equal(const Op *a, const Op *b)
 
 static bool op_mergeable(const Op *op)
 {
-	return (op->info->traits & (TRAIT_PURE | TRAIT_CONSTANT)) && !(op->info->traits & TRAIT_TERMINATOR) &&
-	       op->nregion == 0 && op->nresult > 0;
+	return (op->info->traits & (TRAIT_PURE | TRAIT_CONSTANT)) &&
+	       !(op->info->traits & TRAIT_TERMINATOR) && op->nregion == 0 && op->nresult > 0;
 }
 
 // Replaces op by an equal one that is visible, or remembers it.

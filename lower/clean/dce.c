@@ -1,6 +1,6 @@
 // Dead code elimination: removes operations without effect whose results nobody reads, and takes
-// parameters that nothing reads any more out of the weights. Run by the pipeline after every pass that
-// leaves dead code behind.
+// parameters that nothing reads any more out of the weights. Run by the pipeline after every pass
+// that leaves dead code behind.
 #include "lower/clean/clean.h"
 #include "lower/pass/control.h"
 #include "lower/pass/pass.h"
@@ -31,7 +31,8 @@ static bool op_ends(const Op *op)
 static bool op_is_dead(const Op *op)
 {
 	const bool loop = op->code == OP_PD_WHILE && control_is_pure(op) && op_ends(op);
-	if ((!loop && !(op->info->traits & (TRAIT_PURE | TRAIT_CONSTANT))) || (op->info->traits & TRAIT_TERMINATOR))
+	if ((!loop && !(op->info->traits & (TRAIT_PURE | TRAIT_CONSTANT))) ||
+	    (op->info->traits & TRAIT_TERMINATOR))
 		return false;
 	if (op->nresult == 0)
 		return false;
@@ -71,10 +72,13 @@ static bool mention_visit(Op *op, void *arg)
 	return !m->found;
 }
 
-// The name of a size that nobody uses: what it is computed from may read sizes whose operations are gone.
+// The name of a size that nobody uses: what it is computed from may read sizes whose operations are
+// gone.
 static bool bind_is_dead(const PassContext *p, const Op *op)
 {
-	const Attr *dims = op->code == OP_LOOP_BIND && op_bool(op, "certain", false) ? op_attr(op, "dims") : NULL;
+	const Attr *dims = op->code == OP_LOOP_BIND && op_bool(op, "certain", false)
+	                       ? op_attr(op, "dims")
+	                       : NULL;
 	Mention m = {op, dims && dims->n == 1 ? dims->dims[0] : NULL, false};
 	if (!m.size || m.size->kind != DIM_SYM)
 		return false;

@@ -1,5 +1,6 @@
-// Operators that go through their input step by step become the loops that they mean: first of all passes, so that
-// those on control flow see them and products in their bodies become kernels with packed weights.
+// Operators that go through their input step by step become the loops that they mean: first of all
+// passes, so that those on control flow see them and products in their bodies become kernels with
+// packed weights.
 #include "ir/build/build.h"
 #include "ir/define/define.h"
 #include "lower/clean/clean.h"

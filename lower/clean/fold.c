@@ -1,7 +1,7 @@
-// Constant folding: operations that read nothing but constants and parameters are evaluated now, through
-// the interpreter (so folding cannot disagree with it), and their results become constants or parameters.
-// Layout changes of parameters always fold: that is how packed weights come to be. The pipeline runs this
-// early, and again after layout and fuse.
+// Constant folding: operations that read nothing but constants and parameters are evaluated now,
+// through the interpreter (so folding cannot disagree with it), and their results become constants
+// or parameters. Layout changes of parameters always fold: that is how packed weights come to be.
+// The pipeline runs this early, and again after layout and fuse.
 #include "ir/base/vec.h"
 #include "ir/build/build.h"
 #include "ir/interp/interp.h"
@@ -11,19 +11,25 @@
 
 #include <string.h>
 
-// A fold must not make the weights explode (expand, tile, full), nor take minutes. A position bias gathered from a
-// small table, or the mask of shifted windows, is worth its bytes.
-enum { SMALL_BYTES = 1 << 20, GROWTH = 4, MAX_CONSTANT = 64, LARGEST_FULL = 64, MAX_MADE = 64 << 10 };
+// A fold must not make the weights explode (expand, tile, full), nor take minutes. A position bias
+// gathered from a small table, or the mask of shifted windows, is worth its bytes.
+enum {
+	SMALL_BYTES = 1 << 20,
+	GROWTH = 4,
+	MAX_CONSTANT = 64,
+	LARGEST_FULL = 64,
+	MAX_MADE = 64 << 10
+};
 #define MAX_STEPS (INT64_C(1) << 26)
 
 // What folding one operation would need.
 typedef struct Need {
 	const Op *op;
 	int ninput, cinput;
-	Value **inputs;   // constants, and values made from nothing, from outside, each once
-	int64_t bytes;    // of them
-	int64_t largest;  // elements
-	bool constant;    // nothing else is read
+	Value **inputs;  // constants, and values made from nothing, from outside, each once
+	int64_t bytes;   // of them
+	int64_t largest; // elements
+	bool constant;   // nothing else is read
 	Arena *arena;
 } Need;
 
@@ -35,13 +41,14 @@ static bool op_reads_nothing(const Op *op)
 	return true;
 }
 
-// Operations that make a small tensor from nothing (full, eye ...) are left alone by themselves, since they are
-// cheaper than bytes, but what reads only them folds.
+// Operations that make a small tensor from nothing (full, eye ...) are left alone by themselves,
+// since they are cheaper than bytes, but what reads only them folds.
 static bool value_is_made(const Value *v)
 {
 	int64_t n;
 	const Op *op = v->def;
-	if (!op || op->nresult != 1 || op->nregion || op->info->kind != KIND_INDEX || !(op->info->traits & TRAIT_PURE))
+	if (!op || op->nresult != 1 || op->nregion || op->info->kind != KIND_INDEX ||
+	    !(op->info->traits & TRAIT_PURE))
 		return false;
 	return op_reads_nothing(op) && type_is_tensor(v->type) && type_const_numel(v->type, &n) &&
 	       n <= MAX_MADE / (int64_t)dtype_size(v->type->dtype);
@@ -141,7 +148,8 @@ static bool steps_visit(Op *op, void *arg)
 static bool work_is_small(Op *op, const Need *n, int64_t elements)
 {
 	int64_t steps = elements > 0 ? elements : 1;
-	if (op->info->kind == KIND_CONTRACT) // a sum over at most what is in an operand for every element
+	if (op->info->kind ==
+	    KIND_CONTRACT) // a sum over at most what is in an operand for every element
 		return n->largest <= MAX_STEPS / steps;
 	op_walk(op, steps_visit, &steps);
 	return steps <= MAX_STEPS;
@@ -150,8 +158,9 @@ static bool work_is_small(Op *op, const Need *n, int64_t elements)
 static bool op_folds(Op *op, Need *n)
 {
 	const OpInfo *info = op->info;
-	if (!(info->traits & TRAIT_PURE) || (info->traits & (TRAIT_CONSTANT | TRAIT_TERMINATOR)) || op->nresult == 0 ||
-	    info->kind == KIND_BUILTIN || info->kind == KIND_RANDOM || info->kind == KIND_CONTROL)
+	if (!(info->traits & TRAIT_PURE) || (info->traits & (TRAIT_CONSTANT | TRAIT_TERMINATOR)) ||
+	    op->nresult == 0 || info->kind == KIND_BUILTIN || info->kind == KIND_RANDOM ||
+	    info->kind == KIND_CONTROL)
 		return false;
 	int64_t bytes, elements = result_elements(op, &bytes);
 	if (elements < 0)
@@ -168,7 +177,7 @@ static bool op_folds(Op *op, Need *n)
 	return (bytes <= SMALL_BYTES || bytes <= GROWTH * n->bytes) && work_is_small(op, n, elements);
 }
 
-// ---- evaluation --------------------------------------------------------------------------------------
+// ---- evaluation ---------------------------------------------------------------------------------
 
 // A view has the bytes of its operand.
 static Tensor *evaluate_view(Op *op)
@@ -234,7 +243,8 @@ static Value *build_folded(Builder *b, const Op *op, int i, Tensor *t, const Nee
 	} else {
 		const char *from = n->ninput ? n->inputs[0]->name : NULL;
 		bool packed = (op->info->traits & TRAIT_REPACKS);
-		v = build_parameter(b, packed || !old->name ? from : old->name, packed ? "packed" : "folded", t);
+		v = build_parameter(b, packed || !old->name ? from : old->name,
+		                    packed ? "packed" : "folded", t);
 	}
 	if (v && v->type != old->type)
 		v->type = old->type; // equal but for what a constant cannot say

@@ -1,6 +1,7 @@
-// Batch norms with constant statistics: folded into the weights of the convolution or matrix product before
-// them (through an addition of a constant bias), else turned into one multiplication and one addition per
-// channel. The pipeline runs this after fold, when statistics and weights are parameters.
+// Batch norms with constant statistics: folded into the weights of the convolution or matrix
+// product before them (through an addition of a constant bias), else turned into one multiplication
+// and one addition per channel. The pipeline runs this after fold, when statistics and weights are
+// parameters.
 #include "ir/build/build.h"
 #include "lower/clean/clean.h"
 #include "lower/pass/pass.h"
@@ -14,7 +15,7 @@ typedef struct Affine {
 	double *scale, *shift;
 } Affine;
 
-// ---- what a batch norm does ---------------------------------------------------------------------------
+// ---- what a batch norm does ---------------------------------------------------------------------
 
 // One value per channel: operand i, or `otherwise` where it is left out. NULL: not constant.
 static double *channel_values(const Op *op, int i, int64_t channels, double otherwise)
@@ -51,7 +52,7 @@ static bool affine_of(const Op *bn, Affine *a)
 	return true;
 }
 
-// ---- what is before it ----------------------------------------------------------------------------------
+// ---- what is before it --------------------------------------------------------------------------
 
 // The channel of the result that weight element i goes into.
 typedef struct Weights {
@@ -75,7 +76,9 @@ static bool weights_of_transposed(const Op *op, const Tensor *t, Weights *w)
 	int64_t groups = op_int(op, "groups", 1);
 	if (t->rank != 4 || groups < 1 || t->dims[0] % groups)
 		return false;
-	*w = (Weights){.operand = 1, .inner = t->dims[2] * t->dims[3], .channels = t->dims[1],
+	*w = (Weights){.operand = 1,
+	               .inner = t->dims[2] * t->dims[3],
+	               .channels = t->dims[1],
 	               .group_channels = t->dims[1]};
 	w->group_elements = t->dims[0] / groups * t->dims[1] * w->inner;
 	return true;
@@ -86,8 +89,10 @@ static bool weights_of_matmul(const Op *op, const Tensor *t, Weights *w)
 	if (t->rank != 2 || op->results[0].type->rank != 2 || op_operand(op, 0)->type->rank != 2)
 		return false;
 	bool transposed = op_bool(op, "transpose_y", false);
-	*w = (Weights){.operand = 1, .inner = transposed ? t->dims[1] : 1,
-	               .channels = transposed ? t->dims[0] : t->dims[1], .group_elements = tensor_numel(t)};
+	*w = (Weights){.operand = 1,
+	               .inner = transposed ? t->dims[1] : 1,
+	               .channels = transposed ? t->dims[0] : t->dims[1],
+	               .group_elements = tensor_numel(t)};
 	return true;
 }
 
@@ -99,17 +104,17 @@ static bool weights_of(const Op *op, Weights *w)
 		return false;
 	switch (op->info->filter) {
 	case FILTER_OUT:
-		*w = (Weights){.operand = 1, .inner = tensor_numel(t) / t->dims[0], .channels = t->dims[0],
+		*w = (Weights){.operand = 1,
+		               .inner = tensor_numel(t) / t->dims[0],
+		               .channels = t->dims[0],
 		               .group_elements = tensor_numel(t)};
 		break;
 	case FILTER_IN:
 		if (!weights_of_transposed(op, t, w))
 			return false;
 		break;
-	case FILTER_MATRIX:
-		return weights_of_matmul(op, t, w);
-	default:
-		return false;
+	case FILTER_MATRIX: return weights_of_matmul(op, t, w);
+	default: return false;
 	}
 	return !format_channels_last(op_str(op, "data_format", "NCHW"));
 }
@@ -144,7 +149,8 @@ static const Value *bias_skip(const Value *v, Affine *a)
 	double *bias = NEW_ARRAY(add->ctx->arena, (size_t)a->channels + 1, double);
 	for (int i = 0; i < 2; i++) {
 		const Value *other = op_operand(add, 1 - i);
-		if (other->type != v->type || !bias_values(value_constant(op_operand(add, i)), v->type, a->channels, bias))
+		if (other->type != v->type ||
+		    !bias_values(value_constant(op_operand(add, i)), v->type, a->channels, bias))
 			continue;
 		for (int64_t c = 0; c < a->channels; c++)
 			a->shift[c] += bias[c] * a->scale[c];
@@ -153,11 +159,11 @@ static const Value *bias_skip(const Value *v, Affine *a)
 	return v;
 }
 
-// ---- rewriting ------------------------------------------------------------------------------------------
+// ---- rewriting ----------------------------------------------------------------------------------
 
 // values[channels] as a parameter that broadcasts along axis 1 of `type`.
-static Value *build_channels(Builder *b, const Type *type, int64_t n, const double *values, const char *name,
-                             const char *suffix)
+static Value *build_channels(Builder *b, const Type *type, int64_t n, const double *values,
+                             const char *name, const char *suffix)
 {
 	int64_t dims[MAX_RANK] = {n};
 	int rank = type->rank - 1;
@@ -219,7 +225,8 @@ static bool batch_norm_fold(Op *bn)
 		Value *scale = build_channels(&b, type, a.channels, a.scale, scale_name, "scale");
 		scaled = scale ? build2(&b, OP_PD_MULTIPLY, x, scale, NULL) : NULL;
 	}
-	Value *shift = scaled ? build_channels(&b, type, a.channels, a.shift, bias_name, "shift") : NULL;
+	Value *shift = scaled ? build_channels(&b, type, a.channels, a.shift, bias_name, "shift")
+	                      : NULL;
 	Value *out = shift ? build2(&b, OP_PD_ADD, scaled, shift, NULL) : NULL;
 	if (!out)
 		return false;

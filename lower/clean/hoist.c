@@ -1,19 +1,20 @@
-// Loops made smaller: variables that a loop does not change are read from outside of it, and operations that give the
-// same in every round move in front of it. Run when the program is clean, and again after fusion, when packed weights
-// and what was not fused show what is left.
+// Loops made smaller: variables that a loop does not change are read from outside of it, and
+// operations that give the same in every round move in front of it. Run when the program is clean,
+// and again after fusion, when packed weights and what was not fused show what is left.
 #include "lower/clean/hoist.h"
 #include "lower/clean/clean.h"
 #include "lower/pass/pass.h"
 
 #include <string.h>
 
-// ---- variables that stay -----------------------------------------------------------------------------------
+// ---- variables that stay ------------------------------------------------------------------------
 
 // Whether variable i goes through condition and body as it came.
 static bool variable_stays(const Op *loop, int i)
 {
 	const Block *cond = loop->regions[0].first, *body = loop->regions[1].first;
-	return op_operand(cond->last, i + 1) == cond->args[i] && op_operand(body->last, i) == body->args[i];
+	return op_operand(cond->last, i + 1) == cond->args[i] &&
+	       op_operand(body->last, i) == body->args[i];
 }
 
 static bool variables_correspond(const Op *loop)
@@ -31,7 +32,8 @@ static void variables_replace(Op *loop)
 	const Block *cond = loop->regions[0].first, *body = loop->regions[1].first;
 	for (int i = 0; i < loop->noperand; i++) {
 		Value *init = op_operand(loop, i);
-		if (!variable_stays(loop, i) || cond->args[i]->type != init->type || loop->results[i].type != init->type)
+		if (!variable_stays(loop, i) || cond->args[i]->type != init->type ||
+		    loop->results[i].type != init->type)
 			continue;
 		value_replace(&loop->results[i], init);
 		value_replace(cond->args[i], init);
@@ -39,7 +41,7 @@ static void variables_replace(Op *loop)
 	}
 }
 
-// ---- operations that stay ------------------------------------------------------------------------------------
+// ---- operations that stay -----------------------------------------------------------------------
 
 static bool region_holds(const Region *r, const Block *b)
 {
@@ -73,10 +75,12 @@ static bool reads_from_outside(const Op *op, const Op *self, const Region *r)
 // Whether op checks what it reads, or divides whole numbers.
 static bool op_may_fail(const Op *op)
 {
-	bool divides = op->code == OP_PD_FLOOR_DIVIDE || op->code == OP_PD_REMAINDER || op->code == OP_PD_DIVIDE;
+	bool divides = op->code == OP_PD_FLOOR_DIVIDE || op->code == OP_PD_REMAINDER ||
+	               op->code == OP_PD_DIVIDE;
 	if (op->code == OP_LOOP_TO_INDEX)
 		return true;
-	if (divides && op->results[0].type->kind != TY_INDEX && dtype_is_int(op->results[0].type->dtype))
+	if (divides && op->results[0].type->kind != TY_INDEX &&
+	    dtype_is_int(op->results[0].type->dtype))
 		return true;
 	for (int k = 0; k < op->nregion; k++)
 		for (const Block *b = op->regions[k].first; b; b = b->next)
@@ -94,15 +98,17 @@ static bool results_are_found(const Op *op)
 	return false;
 }
 
-// A loop may run no round at all, so what moves must be harmless. Index operators wait until they are nests: only
-// then it shows whether they check positions.
+// A loop may run no round at all, so what moves must be harmless. Index operators wait until they
+// are nests: only then it shows whether they check positions.
 static bool op_may_move(const Op *op)
 {
 	const OpInfo *info = op->info;
-	if (!(info->traits & TRAIT_PURE) || (info->traits & (TRAIT_CONSTANT | TRAIT_TERMINATOR)) || results_are_found(op))
+	if (!(info->traits & TRAIT_PURE) || (info->traits & (TRAIT_CONSTANT | TRAIT_TERMINATOR)) ||
+	    results_are_found(op))
 		return false;
-	bool harmless = info->kind == KIND_MAP || info->kind == KIND_REDUCE || info->kind == KIND_CONTRACT ||
-	                op->code == OP_LOOP_NEST || (info->traits & TRAIT_VIEW) || !strncmp(info->name, "kernel.", 7);
+	bool harmless = info->kind == KIND_MAP || info->kind == KIND_REDUCE ||
+	                info->kind == KIND_CONTRACT || op->code == OP_LOOP_NEST ||
+	                (info->traits & TRAIT_VIEW) || !strncmp(info->name, "kernel.", 7);
 	return harmless && !op_may_fail(op);
 }
 
@@ -134,8 +140,9 @@ static bool reads_marked(const Op *op, const void *mark)
 	return false;
 }
 
-// Cheap operations leave the body at once; dear ones, and what reads those, under a guard where the loop may run no round.
-// `held` is where they wait: outside of the body, so that what reads them is seen to read from outside.
+// Cheap operations leave the body at once; dear ones, and what reads those, under a guard where the
+// loop may run no round. `held` is where they wait: outside of the body, so that what reads them is
+// seen to read from outside.
 static void body_hoist(Op *loop)
 {
 	Region *r = &loop->regions[1];

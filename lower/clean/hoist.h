@@ -4,12 +4,13 @@
 
 #include "lower/pass/control.h"
 
-// Whether op costs so much that a loop without rounds must not run it: products, composites, branches that hold such.
+// Whether op costs so much that a loop without rounds must not run it: products, composites,
+// branches that hold such.
 bool op_is_dear(const Op *op);
 // Whether the loop may run no round, and its condition can be asked in front of it.
 bool loop_wants_guard(const Op *loop);
-// Moves the operations of the body, which read nothing made in it but by each other, in front of the loop, for the case
-// that there is a round.
+// Moves the operations of the body, which read nothing made in it but by each other, in front of
+// the loop, for the case that there is a round.
 void hoist_guarded(Op *loop, Op *const *ops, int n);
 
 #endif

@@ -1,5 +1,6 @@
-// Dear operations in front of a loop that may run no round: under a pd.if on the condition as it is at first, so that a
-// loop without rounds does not pay for them. Called by hoist.c before nests are made.
+// Dear operations in front of a loop that may run no round: under a pd.if on the condition as it is
+// at first, so that a loop without rounds does not pay for them. Called by hoist.c before nests are
+// made.
 #include "ir/build/build.h"
 #include "lower/analysis/analysis.h"
 #include "lower/clean/hoist.h"
@@ -56,7 +57,8 @@ static Value *first_condition(Op *loop)
 	return given[0];
 }
 
-// Gives the branch what its readers outside read: as results, for which zeros stand where the loop runs no round.
+// Gives the branch what its readers outside read: as results, for which zeros stand where the loop
+// runs no round.
 static void results_give(Op *guard, Value *const *out, int n)
 {
 	Region *then = &guard->regions[0];
@@ -86,7 +88,8 @@ void hoist_guarded(Op *loop, Op *const *ops, int n)
 	int nout = 0, most = 0;
 	for (int i = 0; i < n; i++)
 		most += ops[i]->nresult;
-	Region *held = NEW(c->arena, Region); // stands for the region until it is known how many results there are
+	Region *held = NEW(
+		c->arena, Region); // stands for the region until it is known how many results there are
 	Block *into = block_new(c, held);
 	for (int i = 0; i < n; i++) {
 		op_detach(ops[i]);
@@ -100,7 +103,8 @@ void hoist_guarded(Op *loop, Op *const *ops, int n)
 				types[nout] = ops[i]->results[k].type;
 				out[nout++] = op_result(ops[i], k);
 			}
-	Op *guard = op_new(c, OP_PD_IF, loop->loc, nout, types, 1, (Value *[]){first_condition(loop)}, 2, 0);
+	Op *guard = op_new(c, OP_PD_IF, loop->loc, nout, types, 1, (Value *[]){first_condition(loop)},
+	                   2, 0);
 	guard->regions[0].first = guard->regions[0].last = into;
 	into->region = &guard->regions[0];
 	block_new(c, &guard->regions[1]);

@@ -1,5 +1,5 @@
-// Loop variables that need not be variables: those that stay as they were, those that always equal another one, and those
-// that nobody reads but themselves. Run when the program is clean.
+// Loop variables that need not be variables: those that stay as they were, those that always equal
+// another one, and those that nobody reads but themselves. Run when the program is clean.
 #include "lower/clean/clean.h"
 #include "lower/pass/control.h"
 #include "lower/pass/pass.h"
@@ -10,8 +10,9 @@ enum { MAX_COMPARED = 8 }; // depth to which two computations are compared
 static bool same_types(const Op *loop, int i, const Value *v)
 {
 	const Type *t = v->type;
-	return loop->regions[0].first->args[i]->type == t && loop->regions[1].first->args[i]->type == t &&
-	       loop->results[i].type == t && op_operand(loop, i)->type == t;
+	return loop->regions[0].first->args[i]->type == t &&
+	       loop->regions[1].first->args[i]->type == t && loop->results[i].type == t &&
+	       op_operand(loop, i)->type == t;
 }
 
 static void variable_replace(Op *loop, int i, Value *cond, Value *body, Value *result)
@@ -21,7 +22,7 @@ static void variable_replace(Op *loop, int i, Value *cond, Value *body, Value *r
 	value_replace(op_result(loop, i), result);
 }
 
-// ---- variables that stay --------------------------------------------------------------------------------------
+// ---- variables that stay ------------------------------------------------------------------------
 
 static bool variables_that_stay(Op *loop, bool *keep)
 {
@@ -40,7 +41,7 @@ static bool variables_that_stay(Op *loop, bool *keep)
 	return any;
 }
 
-// ---- variables that are one -----------------------------------------------------------------------------------
+// ---- variables that are one ---------------------------------------------------------------------
 
 // Whether a and b are the same once argument j of the body is argument i.
 static bool same_value(const Op *loop, int i, int j, const Value *a, const Value *b, int depth)
@@ -49,9 +50,9 @@ static bool same_value(const Op *loop, int i, int j, const Value *a, const Value
 	if (a == b || (a == body->args[i] && b == body->args[j]))
 		return true;
 	const Op *x = a->def, *y = b->def;
-	if (!x || !y || depth > MAX_COMPARED || x->code != y->code || !(x->info->traits & TRAIT_PURE) || x->nregion ||
-	    x->noperand != y->noperand || x->nattr != y->nattr || a->index != b->index || a->type != b->type ||
-	    !value_is_in(a, loop) || !value_is_in(b, loop))
+	if (!x || !y || depth > MAX_COMPARED || x->code != y->code || !(x->info->traits & TRAIT_PURE) ||
+	    x->nregion || x->noperand != y->noperand || x->nattr != y->nattr || a->index != b->index ||
+	    a->type != b->type || !value_is_in(a, loop) || !value_is_in(b, loop))
 		return false;
 	for (int k = 0; k < x->nattr; k++)
 		if (x->attrs[k].name != y->attrs[k].name || x->attrs[k].attr != y->attrs[k].attr)
@@ -70,8 +71,8 @@ static bool variables_that_are_one(Op *loop, bool *keep)
 	bool any = false;
 	for (int j = 1; j < loop->nresult; j++)
 		for (int i = 0; i < j && keep[j]; i++) {
-			if (!keep[i] || op_operand(loop, i) != op_operand(loop, j) || !same_types(loop, i, cond->args[j]) ||
-			    !same_types(loop, j, cond->args[i]) ||
+			if (!keep[i] || op_operand(loop, i) != op_operand(loop, j) ||
+			    !same_types(loop, i, cond->args[j]) || !same_types(loop, j, cond->args[i]) ||
 			    !same_value(loop, i, j, op_operand(body->last, i), op_operand(body->last, j), 0))
 				continue;
 			variable_replace(loop, j, cond->args[i], body->args[i], op_result(loop, i));
@@ -81,7 +82,7 @@ static bool variables_that_are_one(Op *loop, bool *keep)
 	return any;
 }
 
-// ---- variables that nobody reads ------------------------------------------------------------------------------
+// ---- variables that nobody reads ----------------------------------------------------------------
 
 typedef struct Live {
 	const Op *loop;
@@ -130,7 +131,8 @@ static bool scratch_clear(Op *op, void *arg)
 	return true;
 }
 
-// live[i]: variable i, which has a result that is read, or on which such a variable or an effect depends.
+// live[i]: variable i, which has a result that is read, or on which such a variable or an effect
+// depends.
 static void variables_live(Op *loop, bool *live)
 {
 	const Block *cond = loop->regions[0].first, *body = loop->regions[1].first;
@@ -165,7 +167,7 @@ static bool variables_that_are_dead(Op *loop, bool *keep)
 	return any;
 }
 
-// ---- the pass -------------------------------------------------------------------------------------------------
+// ---- the pass -----------------------------------------------------------------------------------
 
 static bool loop_simplify(PassContext *p, Op *loop)
 {

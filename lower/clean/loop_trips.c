@@ -1,6 +1,7 @@
-// Loops whose rounds are counted at compile time: none, and the variables keep what they were given; one, and the body takes
-// the loop's place; few rounds of a small body stand one after the other. A loop that ends and that nobody reads is
-// dropped. Run when the program is clean; what is uncovered is folded afterwards.
+// Loops whose rounds are counted at compile time: none, and the variables keep what they were
+// given; one, and the body takes the loop's place; few rounds of a small body stand one after the
+// other. A loop that ends and that nobody reads is dropped. Run when the program is clean; what is
+// uncovered is folded afterwards.
 #include "lower/analysis/analysis.h"
 #include "lower/clean/clean.h"
 #include "lower/pass/control.h"
@@ -81,11 +82,14 @@ static bool loop_count(PassContext *p, Op *loop)
 		op_erase(loop);
 		return true;
 	}
-	if (!exact || !dim_is_const(exact) || !types_stay(loop) || (p->max_trip && exact->value > p->max_trip))
+	if (!exact || !dim_is_const(exact) || !types_stay(loop) ||
+	    (p->max_trip && exact->value > p->max_trip))
 		return true;
 	int64_t rounds = exact->value;
-	bool small = rounds <= MAX_ROUNDS && !region_finds(&loop->regions[0]) && !region_finds(&loop->regions[1]) &&
-	             rounds * (region_size(&loop->regions[0]) + region_size(&loop->regions[1])) <= MAX_UNROLLED;
+	bool small = rounds <= MAX_ROUNDS && !region_finds(&loop->regions[0]) &&
+	             !region_finds(&loop->regions[1]) &&
+	             rounds * (region_size(&loop->regions[0]) + region_size(&loop->regions[1])) <=
+	                 MAX_UNROLLED;
 	if (rounds > 1 && !small)
 		return true;
 	if (rounds == 1 && region_finds(&loop->regions[0]))

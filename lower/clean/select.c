@@ -1,13 +1,15 @@
-// Small branches that only choose between single numbers, computed cheaply if at all, become pd.where: a choice costs less
-// than a jump that is not foreseen, and what it gives is fused with what reads it. Run when the program is clean, after `sink`.
+// Small branches that only choose between single numbers, computed cheaply if at all, become
+// pd.where: a choice costs less than a jump that is not foreseen, and what it gives is fused with
+// what reads it. Run when the program is clean, after `sink`.
 #include "ir/build/build.h"
 #include "lower/clean/clean.h"
 #include "lower/pass/control.h"
 #include "lower/pass/pass.h"
 #include "lower/pass/rewrite.h"
 
-// Elements of a result, and operations in both sides, up to which computing both is cheaper than to jump. For more elements
-// the branch that is not taken would be felt, and a program that was written with branches should stay readable.
+// Elements of a result, and operations in both sides, up to which computing both is cheaper than to
+// jump. For more elements the branch that is not taken would be felt, and a program that was
+// written with branches should stay readable.
 enum { MAX_ELEMENTS = 1, MAX_OPS = 4 };
 
 static bool op_is_cheap(const Op *op)
@@ -50,7 +52,8 @@ static bool side_is_cheap(const Region *r)
 static bool branch_is_small(const Op *op)
 {
 	int64_t n;
-	if (!control_is_plain(op) || op->nresult == 0 || !type_const_numel(op_operand(op, 0)->type, &n) || n != 1 ||
+	if (!control_is_plain(op) || op->nresult == 0 ||
+	    !type_const_numel(op_operand(op, 0)->type, &n) || n != 1 ||
 	    op_operand(op, 0)->type->dtype != DT_BOOL)
 		return false;
 	for (int i = 0; i < op->nresult; i++)
@@ -65,7 +68,8 @@ static bool branch_select(PassContext *p, Op *op)
 	if (!branch_is_small(op))
 		return true;
 	Arena *a = p->ctx->arena;
-	Value **yes = NEW_ARRAY(a, (size_t)op->nresult, Value *), **no = NEW_ARRAY(a, (size_t)op->nresult, Value *);
+	Value **yes = NEW_ARRAY(a, (size_t)op->nresult, Value *),
+		  **no = NEW_ARRAY(a, (size_t)op->nresult, Value *);
 	region_inline(&op->regions[0], op, 0, yes);
 	region_inline(&op->regions[1], op, 0, no);
 	Builder b = builder_before(op);

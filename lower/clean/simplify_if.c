@@ -1,12 +1,13 @@
-// Branches that are none, or fewer: a condition that is known, here or by a branch around; a negated condition; results that
-// nobody reads or that both sides agree on; neighbours on one condition. Run when the program is clean.
+// Branches that are none, or fewer: a condition that is known, here or by a branch around; a
+// negated condition; results that nobody reads or that both sides agree on; neighbours on one
+// condition. Run when the program is clean.
 #include "ir/build/build.h"
 #include "lower/clean/clean.h"
 #include "lower/pass/control.h"
 #include "lower/pass/pass.h"
 #include "lower/pass/rewrite.h"
 
-// ---- known conditions -----------------------------------------------------------------------------------------
+// ---- known conditions ---------------------------------------------------------------------------
 
 static bool condition_known(const Value *v, bool *is)
 {
@@ -92,19 +93,20 @@ static void region_swap(Op *op)
 static bool negation_drop(Op *op)
 {
 	const Op *not = op_operand(op, 0)->def;
-	if (!not || not->code != OP_PD_LOGICAL_NOT || op_operand(not, 0)->type->dtype != DT_BOOL)
+	if (!not || not ->code != OP_PD_LOGICAL_NOT || op_operand(not, 0)->type->dtype != DT_BOOL)
 		return false;
 	op_set_operand(op, 0, op_operand(not, 0));
 	region_swap(op);
 	return true;
 }
 
-// ---- results --------------------------------------------------------------------------------------------------
+// ---- results ------------------------------------------------------------------------------------
 
 // The value from outside that both sides give.
 static Value *result_agreed(const Op *op, int i)
 {
-	Value *a = op_operand(op->regions[0].first->last, i), *b = op_operand(op->regions[1].first->last, i);
+	Value *a = op_operand(op->regions[0].first->last, i),
+		  *b = op_operand(op->regions[1].first->last, i);
 	return a == b && a->type == op->results[i].type && !value_is_in(a, op) ? a : NULL;
 }
 
@@ -114,7 +116,8 @@ static int result_twin(const Op *op, int i)
 	for (int k = 0; k < i; k++) {
 		bool same = op->results[k].type == op->results[i].type && value_used(&op->results[k]);
 		for (int side = 0; side < 2; side++)
-			same = same && op_operand(op->regions[side].first->last, k) == op_operand(op->regions[side].first->last, i);
+			same = same && op_operand(op->regions[side].first->last, k) ==
+			                   op_operand(op->regions[side].first->last, i);
 		if (same)
 			return k;
 	}
@@ -151,7 +154,7 @@ static bool if_is_dead(const Op *op)
 	return true;
 }
 
-// ---- neighbours -----------------------------------------------------------------------------------------------
+// ---- neighbours ---------------------------------------------------------------------------------
 
 // Whether `op`, or what is in its regions, reads a result of `made`.
 static bool op_reads(const Op *op, const Op *made)
@@ -172,16 +175,16 @@ static bool results_are_found(const Op *op)
 	return region_finds(&op->regions[0]) || region_finds(&op->regions[1]);
 }
 
-// The pd.if on the same condition, further on in the block, with which op can run; NULL: none. Nothing in between reads
-// op, or the other one reads nothing in between.
+// The pd.if on the same condition, further on in the block, with which op can run; NULL: none.
+// Nothing in between reads op, or the other one reads nothing in between.
 static Op *if_neighbour(const Op *op)
 {
 	enum { MAX_DISTANCE = 64 };
 	bool pure = control_is_pure(op), read = false, all_pure = true;
 	int distance = 0;
 	for (Op *at = op->next; at && distance < MAX_DISTANCE; at = at->next, distance++) {
-		if (at->code == OP_PD_IF && control_is_plain(at) && op_operand(at, 0) == op_operand(op, 0) && !read &&
-		    (pure || all_pure))
+		if (at->code == OP_PD_IF && control_is_plain(at) &&
+		    op_operand(at, 0) == op_operand(op, 0) && !read && (pure || all_pure))
 			return at;
 		read = read || op_reads(at, op);
 		all_pure = all_pure && control_is_pure(at);
@@ -189,7 +192,8 @@ static Op *if_neighbour(const Op *op)
 	return NULL;
 }
 
-// What region `side` of b holds goes to the end of that of a; what reads results of a there reads what the side gives.
+// What region `side` of b holds goes to the end of that of a; what reads results of a there reads
+// what the side gives.
 static void side_append(Op *a, Op *b, int side)
 {
 	Op *end = a->regions[side].first->last;
@@ -245,9 +249,10 @@ static Op *neighbours_merge(Op *op)
 	}
 }
 
-// ---- the pass -------------------------------------------------------------------------------------------------
+// ---- the pass -----------------------------------------------------------------------------------
 
-// One operation. True: changed. `*now` is what stands in its place; NULL: nothing, or what was in it.
+// One operation. True: changed. `*now` is what stands in its place; NULL: nothing, or what was in
+// it.
 static bool if_simplify(Op *op, Op **now)
 {
 	bool changed = negation_drop(op) | condition_spread(op);

@@ -1,5 +1,5 @@
-// What one side of a branch alone reads is computed there, so that the other side does not pay for it. Run when the program
-// is clean, before `hoist`: nothing goes into a loop from outside of it.
+// What one side of a branch alone reads is computed there, so that the other side does not pay for
+// it. Run when the program is clean, before `hoist`: nothing goes into a loop from outside of it.
 #include "lower/clean/clean.h"
 #include "lower/pass/control.h"
 #include "lower/pass/pass.h"
@@ -26,7 +26,8 @@ static Region *sink_region(const Op *op)
 
 static bool op_may_sink(const Op *op)
 {
-	if (!(op->info->traits & TRAIT_PURE) || (op->info->traits & (TRAIT_CONSTANT | TRAIT_TERMINATOR)) || op->nregion)
+	if (!(op->info->traits & TRAIT_PURE) ||
+	    (op->info->traits & (TRAIT_CONSTANT | TRAIT_TERMINATOR)) || op->nregion)
 		return false;
 	for (int i = 0; i < op->nresult; i++)
 		if (op->results[i].type->kind != TY_TENSOR || type_is_found(op->results[i].type))

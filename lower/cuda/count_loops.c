@@ -1,6 +1,7 @@
-// For CUDA: a loop whose rounds are known on entry gets one more variable, which says how many are left and is all that its
-// condition looks at. What the condition was computed from goes away where nobody else reads it, and code generation needs no
-// condition at all (loop_blocks.c). Run on pd operators, where counters can be told.
+// For CUDA: a loop whose rounds are known on entry gets one more variable, which says how many are
+// left and is all that its condition looks at. What the condition was computed from goes away where
+// nobody else reads it, and code generation needs no condition at all (loop_blocks.c). Run on pd
+// operators, where counters can be told.
 #include "ir/build/build.h"
 #include "ir/build/nest.h"
 #include "lower/analysis/analysis.h"
@@ -9,14 +10,13 @@
 #include "lower/pass/pass.h"
 #include "lower/pass/rewrite.h"
 
-
 static const Type *count_type(Context *c)
 {
 	const Dim *one = dim_const(c, 1);
 	return type_tensor(c, DT_I64, 1, &one, 0);
 }
 
-// ---- how many ---------------------------------------------------------------------------------------------------
+// ---- how many -----------------------------------------------------------------------------------
 
 static Value *count_of_dim(Builder *b, const Dim *rounds)
 {
@@ -34,7 +34,9 @@ static Value *end_value(Builder *b, const TripEnd *e)
 	if (!e->base)
 		return scalar_from_index(b, index_dim(b, e->offset), DT_I64);
 	Value *base = scalar_cast(b, load_scalar(b, e->base), DT_I64);
-	return dim_is(e->offset, 0) ? base : apply2(b, OP_PD_ADD, base, scalar_from_index(b, index_dim(b, e->offset), DT_I64));
+	return dim_is(e->offset, 0)
+	           ? base
+	           : apply2(b, OP_PD_ADD, base, scalar_from_index(b, index_dim(b, e->offset), DT_I64));
 }
 
 // How many steps lead from one end to the other.
@@ -49,11 +51,12 @@ static Value *count_of_ends(Builder *b, const TripEnds *e)
 		way = apply2(&n.b, OP_PD_SUBTRACT, way, build_scalar_f(&n.b, DT_I64, (double)less));
 	if (step > 1)
 		way = apply2(&n.b, OP_PD_FLOOR_DIVIDE, way, build_scalar_f(&n.b, DT_I64, (double)step));
-	Value *which[] = {apply2(&n.b, e->inclusive ? OP_PD_LESS_EQUAL : OP_PD_LESS_THAN, low, high), way, zero};
+	Value *which[] = {apply2(&n.b, e->inclusive ? OP_PD_LESS_EQUAL : OP_PD_LESS_THAN, low, high),
+	                  way, zero};
 	return nest_close(&n, build(&n.b, OP_PD_WHERE, 3, which, NULL));
 }
 
-// ---- the variable -----------------------------------------------------------------------------------------------
+// ---- the variable -------------------------------------------------------------------------------
 
 // The loop with one more variable, which a round makes one less.
 static Op *loop_with_count(Op *loop, Value *count)
@@ -70,14 +73,16 @@ static Op *loop_with_count(Op *loop, Value *count)
 	operands[n] = count;
 	Op *with = op_new(c, OP_PD_WHILE, loop->loc, n + 1, types, n + 1, operands, 2, 0);
 	op_take_regions(with, loop, 2);
-	Builder at_test = builder_before(with->regions[0].first->last), at_end = builder_before(with->regions[1].first->last);
+	Builder at_test = builder_before(with->regions[0].first->last),
+			at_end = builder_before(with->regions[1].first->last);
 	Value *left = block_add_arg(c, with->regions[0].first, count->type);
-	Value *more = build2(&at_test, OP_PD_GREATER_THAN, left, build_full(&at_test, count->type, 0), NULL);
+	Value *more = build2(&at_test, OP_PD_GREATER_THAN, left, build_full(&at_test, count->type, 0),
+	                     NULL);
 	op_set_operand(with->regions[0].first->last, 0, more);
 	op_add_operand(with->regions[0].first->last, left);
 	left = block_add_arg(c, with->regions[1].first, count->type);
-	op_add_operand(with->regions[1].first->last,
-	               build2(&at_end, OP_PD_SUBTRACT, left, build_full(&at_end, count->type, 1), NULL));
+	op_add_operand(with->regions[1].first->last, build2(&at_end, OP_PD_SUBTRACT, left,
+	                                                    build_full(&at_end, count->type, 1), NULL));
 	for (int i = 0; i < n; i++) {
 		with->results[i].name = loop->results[i].name;
 		with->results[i].stop_gradient = loop->results[i].stop_gradient;
@@ -99,7 +104,8 @@ static bool loop_count(PassContext *p, Op *loop)
 {
 	const Dim *exact, *at_most;
 	TripEnds ends;
-	if (!loop_is_plain(loop) || op_bool(loop, "counted", false) || !region_is_pure(&loop->regions[0]))
+	if (!loop_is_plain(loop) || op_bool(loop, "counted", false) ||
+	    !region_is_pure(&loop->regions[0]))
 		return true;
 	while_trip_count(p->ctx, loop, &exact, &at_most);
 	if (!rounds_are_few(p, exact) || (!exact && !while_trip_ends(p->ctx, loop, &ends)))

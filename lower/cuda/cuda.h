@@ -1,9 +1,11 @@
-// Passes for CUDA alone. Leaves in the IR what its printers need to know. Uses lower/pass, lower/analysis, lower/target and ir/.
+// Passes for CUDA alone. Leaves in the IR what its printers need to know. Uses lower/pass,
+// lower/analysis, lower/target and ir/.
 #ifndef PDCC_LOWER_CUDA_CUDA_H
 #define PDCC_LOWER_CUDA_CUDA_H
 
 #include "lower/pass/pass.h"
 
-bool pass_count_loops(PassContext *p);    // count_loops.c: loops whose rounds are known on entry count them, for CUDA
+bool pass_count_loops(
+	PassContext *p); // count_loops.c: loops whose rounds are known on entry count them, for CUDA
 
 #endif

@@ -7,7 +7,8 @@
 
 static bool fail(Op *module, const char *text, const char *name)
 {
-	diag_error(module->ctx->diag, &(Loc){.file = module->ctx->file, .block = -1, .op = -1}, text, name);
+	diag_error(module->ctx->diag, &(Loc){.file = module->ctx->file, .block = -1, .op = -1}, text,
+	           name);
 	return false;
 }
 
@@ -73,7 +74,8 @@ bool differentiate(Op *module, const char *of, int nwrt, const char *const *wrt)
 		duals_want(d, values[i]);
 	}
 	Builder b = builder_at_end(c, block, fetch->loc);
-	if (!duals_add(&b, d, y, build_full(&b, y->type, 1)) || !gradient_ops(&b, d, block->first, last))
+	if (!duals_add(&b, d, y, build_full(&b, y->type, 1)) ||
+	    !gradient_ops(&b, d, block->first, last))
 		return false;
 	for (int i = 0; i < nwrt; i++) {
 		Value *dv = duals_get(&b, d, values[i]);

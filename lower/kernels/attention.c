@@ -1,9 +1,10 @@
-// Attention: softmax(scores of query and key) times value becomes one kernel.attention, so that the scores never reach memory.
-// What stands between the product and softmax (a factor, masks, a bias) is its region `score`; what reads and shapes the
-// operands is left to fusion, which puts transpositions and slices into the regions `query`, `key` and `value`. Scores and
-// weights are f32 in any case, so casts of them to f16 or bf16 and back, of which programs with softmax in f32 have two, go. Few
-// rows of long keys are taken in parts, side by side, which a nest puts together. Only for CUDA: in C the products have their
-// tuned kernels.
+// Attention: softmax(scores of query and key) times value becomes one kernel.attention, so that the
+// scores never reach memory. What stands between the product and softmax (a factor, masks, a bias)
+// is its region `score`; what reads and shapes the operands is left to fusion, which puts
+// transpositions and slices into the regions `query`, `key` and `value`. Scores and weights are f32
+// in any case, so casts of them to f16 or bf16 and back, of which programs with softmax in f32 have
+// two, go. Few rows of long keys are taken in parts, side by side, which a nest puts together. Only
+// for CUDA: in C the products have their tuned kernels.
 #include "ir/build/build.h"
 #include "ir/build/nest.h"
 #include "ir/define/define.h"
@@ -27,8 +28,8 @@ typedef struct Attention {
 	int nstep;
 	struct {
 		Op *op;
-		int through; // the operand that comes from the product
-	} steps[MAX_STEPS];          // from softmax back to the product
+		int through;    // the operand that comes from the product
+	} steps[MAX_STEPS]; // from softmax back to the product
 } Attention;
 
 // ---- what fits ----------------------------------------------------------------------------------
@@ -52,28 +53,33 @@ static bool type_broadcasts(const Type *x, const Type *t)
 // Between types in which scores and weights may stand: nothing is done for it.
 static bool cast_fits(const Op *op)
 {
-	return op->code == OP_PD_CAST && dtype_fits(op_operand(op, 0)->type) && dtype_fits(op->results[0].type);
+	return op->code == OP_PD_CAST && dtype_fits(op_operand(op, 0)->type) &&
+	       dtype_fits(op->results[0].type);
 }
 
 // A map that takes scores to scores, and nothing but numbers beside them.
 static bool step_fits(const Op *op)
 {
 	const Type *t = op->results[0].type;
-	if (op->info->kind != KIND_MAP || op->nresult != 1 || op->nregion || (op->code == OP_PD_CAST && !cast_fits(op)))
+	if (op->info->kind != KIND_MAP || op->nresult != 1 || op->nregion ||
+	    (op->code == OP_PD_CAST && !cast_fits(op)))
 		return false;
 	for (int i = 0; i < op->noperand; i++) {
 		const Value *x = op_operand(op, i);
-		if (x && (!type_broadcasts(x->type, t) || (!same_dims(x->type, t) && !(op->info->traits & TRAIT_BROADCAST))))
+		if (x && (!type_broadcasts(x->type, t) ||
+		          (!same_dims(x->type, t) && !(op->info->traits & TRAIT_BROADCAST))))
 			return false;
 	}
 	return true;
 }
 
-// A view that leaves the last two axes alone: images cut into windows and back, with a mask for each.
+// A view that leaves the last two axes alone: images cut into windows and back, with a mask for
+// each.
 static bool view_fits(const Op *op)
 {
 	const Type *from = op->noperand ? op_operand(op, 0)->type : NULL, *to = op->results[0].type;
-	if (op->code != OP_PD_RESHAPE || !from || from->rank < 2 || to->rank < 2 || from->dims[from->rank - 1] != to->dims[to->rank - 1] ||
+	if (op->code != OP_PD_RESHAPE || !from || from->rank < 2 || to->rank < 2 ||
+	    from->dims[from->rank - 1] != to->dims[to->rank - 1] ||
 	    from->dims[from->rank - 2] != to->dims[to->rank - 2])
 		return false;
 	return index_reshape_divisions(op->ctx, to, from) >= 0;
@@ -122,7 +128,8 @@ static bool width_fits(const Dim *d)
 static bool stores_between(const Attention *a)
 {
 	for (const Op *op = a->product; op != a->sum; op = op->next)
-		if (op->code == OP_BUILTIN_SET_PARAMETER || op->code == OP_LOOP_UPDATE || op->code == OP_LOOP_APPEND || op->info->kind == KIND_CONTROL)
+		if (op->code == OP_BUILTIN_SET_PARAMETER || op->code == OP_LOOP_UPDATE ||
+		    op->code == OP_LOOP_APPEND || op->info->kind == KIND_CONTROL)
 			return true;
 	return false;
 }
@@ -137,37 +144,44 @@ static const Type *domain_like(Context *c, const Type *t, const Dim *rows, const
 	return type_tensor(c, DT_F32, t->rank, dims, 0);
 }
 
-// Whether a position among the weights can be told in the shapes of the product and of all that is behind it.
+// Whether a position among the weights can be told in the shapes of the product and of all that is
+// behind it.
 static bool positions_fit(const Attention *a)
 {
 	Context *c = a->sum->ctx;
 	const Type *t = a->softmax->results[0].type, *product = a->product->results[0].type;
 	const Value *key = op_operand(a->product, 1);
 	const bool turned = op_bool(a->product, "transpose_y", false);
-	const Dim *rows = t->dims[t->rank - 2], *keys = t->dims[t->rank - 1], *depth = axis_of(key, turned, 0);
+	const Dim *rows = t->dims[t->rank - 2], *keys = t->dims[t->rank - 1],
+			  *depth = axis_of(key, turned, 0);
 	for (int s = 0; s < a->nstep; s++)
 		if (index_reshape_divisions(c, t, a->steps[s].op->results[0].type) < 0)
 			return false;
 	return index_reshape_divisions(c, t, product) >= 0 &&
-	       index_reshape_divisions(c, domain_like(c, t, rows, depth), domain_like(c, product, rows, depth)) >= 0 &&
-	       index_reshape_divisions(c, domain_like(c, t, keys, depth), domain_like(c, product, keys, depth)) >= 0;
+	       index_reshape_divisions(c, domain_like(c, t, rows, depth),
+	                               domain_like(c, product, rows, depth)) >= 0 &&
+	       index_reshape_divisions(c, domain_like(c, t, keys, depth),
+	                               domain_like(c, product, keys, depth)) >= 0;
 }
 
 static bool attention_match(Op *sum, Attention *a)
 {
 	*a = (Attention){.sum = sum};
-	if (sum->code != OP_PD_MATMUL || op_bool(sum, "transpose_x", false) || !dtype_fits(sum->results[0].type))
+	if (sum->code != OP_PD_MATMUL || op_bool(sum, "transpose_x", false) ||
+	    !dtype_fits(sum->results[0].type))
 		return false;
 	Value *weights = op_operand(sum, 0), *value = op_operand(sum, 1);
 	const Type *out = sum->results[0].type, *t = weights->type;
-	if (value_use_count(weights) == 1 && weights->def && weights->def->block == sum->block && cast_fits(weights->def))
+	if (value_use_count(weights) == 1 && weights->def && weights->def->block == sum->block &&
+	    cast_fits(weights->def))
 		weights = op_operand(weights->def, 0);
 	a->softmax = weights->def;
-	if (!a->softmax || a->softmax->code != OP_PD_SOFTMAX || a->softmax->block != sum->block || value_use_count(weights) != 1)
+	if (!a->softmax || a->softmax->code != OP_PD_SOFTMAX || a->softmax->block != sum->block ||
+	    value_use_count(weights) != 1)
 		return false;
 	const int64_t axis = op_int(a->softmax, "axis", -1);
-	if ((axis != -1 && axis != t->rank - 1) || t->rank < 2 || t->rank != out->rank || value->type->rank < 2 ||
-	    value->type->rank > t->rank || value == op_operand(sum, 0))
+	if ((axis != -1 && axis != t->rank - 1) || t->rank < 2 || t->rank != out->rank ||
+	    value->type->rank < 2 || value->type->rank > t->rank || value == op_operand(sum, 0))
 		return false;
 	for (int i = 0; i < t->rank - 1; i++)
 		if (t->dims[i] != out->dims[i])
@@ -175,7 +189,8 @@ static bool attention_match(Op *sum, Attention *a)
 	if (!product_find(a, op_operand(a->softmax, 0)) || stores_between(a))
 		return false;
 	const Value *key = op_operand(a->product, 1);
-	return positions_fit(a) && width_fits(axis_of(key, op_bool(a->product, "transpose_y", false), 0)) &&
+	return positions_fit(a) &&
+	       width_fits(axis_of(key, op_bool(a->product, "transpose_y", false), 0)) &&
 	       width_fits(axis_of(value, op_bool(sum, "transpose_y", false), 1));
 }
 
@@ -187,7 +202,8 @@ static Value *number(Builder *b, Value *v)
 	return narrow ? build1(b, OP_PD_CAST, v, "dtype", attr_dtype(b->ctx, DT_F32), NULL) : v;
 }
 
-// The element of x at a position of `rank` axes, to which x broadcasts; swap: its last two stand the other way.
+// The element of x at a position of `rank` axes, to which x broadcasts; swap: its last two stand
+// the other way.
 static Value *element(Builder *b, Value *x, Value *const *at, int rank, bool swap)
 {
 	Value *index[MAX_RANK];
@@ -224,8 +240,10 @@ static bool operand_region(Op *kernel, int region, Value *x, const Type *batches
 	Value *at[MAX_RANK], *from[MAX_RANK];
 	const Type *domain = attention_domain(kernel, region);
 	Builder b = region_open(kernel, region, NULL, at);
-	const Type *to = domain_like(kernel->ctx, batches, domain->dims[domain->rank - 2], domain->dims[domain->rank - 1]);
-	return index_reshape(kernel->ctx, &b, domain, at, to, from) && region_close(&b, element(&b, x, from, to->rank, swap));
+	const Type *to = domain_like(kernel->ctx, batches, domain->dims[domain->rank - 2],
+	                             domain->dims[domain->rank - 1]);
+	return index_reshape(kernel->ctx, &b, domain, at, to, from) &&
+	       region_close(&b, element(&b, x, from, to->rank, swap));
 }
 
 static bool score_region(Op *kernel, const Attention *a)
@@ -241,7 +259,9 @@ static bool score_region(Op *kernel, const Attention *a)
 		if (!index_reshape(kernel->ctx, &b, domain, at, t, here))
 			return false;
 		for (int i = 0; i < op->noperand; i++)
-			x[i] = i == a->steps[s].through ? v : op_operand(op, i) ? element(&b, op_operand(op, i), here, t->rank, false) : NULL;
+			x[i] = i == a->steps[s].through ? v
+			       : op_operand(op, i)      ? element(&b, op_operand(op, i), here, t->rank, false)
+			                                : NULL;
 		v = build_map_scalar(&b, op, x);
 	}
 	return region_close(&b, v);
@@ -254,7 +274,8 @@ static Op *transpose_behind(const Op *sum)
 	Op *op = v->uses && !v->uses->next ? v->uses->user : NULL;
 	int64_t perm[MAX_RANK];
 	const int rank = v->type->rank;
-	if (!op || op->code != OP_PD_TRANSPOSE || op->block != sum->block || op_ints(op, "perm", perm, MAX_RANK) != rank)
+	if (!op || op->code != OP_PD_TRANSPOSE || op->block != sum->block ||
+	    op_ints(op, "perm", perm, MAX_RANK) != rank)
 		return NULL;
 	return perm[rank - 1] == rank - 1 ? op : NULL;
 }
@@ -262,17 +283,25 @@ static Op *transpose_behind(const Op *sum)
 // What both products' operands are: f16 or bf16 for tensor cores, else they count as f32.
 static DType operand_dtype(const Attention *a)
 {
-	const DType t = op_operand(a->product, 0)->type->dtype, u = op_operand(a->product, 1)->type->dtype;
+	const DType t = op_operand(a->product, 0)->type->dtype,
+				u = op_operand(a->product, 1)->type->dtype;
 	const DType v = op_operand(a->sum, 1)->type->dtype;
 	return t == u && t == v ? t : DT_F32;
 }
 
-static CudaAttentionSchedule schedule(const PassContext *p, const Attention *a, const Dim *keys, int64_t depth)
+static CudaAttentionSchedule schedule(const PassContext *p, const Attention *a, const Dim *keys,
+                                      int64_t depth)
 {
 	Context *c = p->ctx;
 	const Type *t = a->sum->results[0].type;
 	const int64_t columns = t->dims[t->rank - 1]->value;
-	CudaHeads h = {c, dim_const(c, 1), t->dims[t->rank - 2], keys, depth > columns ? depth : columns, operand_dtype(a), p->allow_tf32};
+	CudaHeads h = {c,
+	               dim_const(c, 1),
+	               t->dims[t->rank - 2],
+	               keys,
+	               depth > columns ? depth : columns,
+	               operand_dtype(a),
+	               p->allow_tf32};
 	for (int i = 0; i < t->rank - 2; i++)
 		h.batches = dim_mul(c, h.batches, t->dims[i]);
 	CudaAttentionSchedule s = cuda_schedule_attention(&h);
@@ -295,7 +324,8 @@ static Op *kernel_new(const PassContext *p, const Attention *a, const Op *turn, 
 		types[0] = type_tensor(c, DT_F32, t->rank + 1, dims, 0);
 		types[1] = type_tensor(c, DT_F32, t->rank, dims, 0);
 	}
-	Op *kernel = op_new(c, OP_KERNEL_ATTENTION, a->softmax->loc, s.split > 1 ? 2 : 1, types, 0, NULL, ATTENTION_REGIONS, 0);
+	Op *kernel = op_new(c, OP_KERNEL_ATTENTION, a->softmax->loc, s.split > 1 ? 2 : 1, types, 0,
+	                    NULL, ATTENTION_REGIONS, 0);
 	op_insert_before(a->sum, kernel);
 	op_set_attr(kernel, "keys", attr_dim(c, keys));
 	op_set_attr(kernel, "depth", attr_int(c, depth));
@@ -311,7 +341,8 @@ static Op *kernel_new(const PassContext *p, const Attention *a, const Op *turn, 
 
 // ---- parts --------------------------------------------------------------------------------------
 
-// Over the parts, of what the kernel found for a row: exp(sum - base), times the element; or, without a base, the largest sum.
+// Over the parts, of what the kernel found for a row: exp(sum - base), times the element; or,
+// without a base, the largest sum.
 static Value *parts_reduce(Builder *b, Op *kernel, Value *const *at, Value *base, bool element)
 {
 	const Dim *parts = kernel->results[0].type->dims[0];
@@ -341,11 +372,13 @@ static Value *parts_join(Op *kernel, const Op *turn, const Value *end)
 	for (int i = 0; i < t->rank; i++)
 		at[turn ? perm[i] : i] = n.at[i];
 	Value *base = parts_reduce(&n.b, kernel, at, NULL, false);
-	Value *sum = parts_reduce(&n.b, kernel, at, base, false), *v = tensor_div(&n.b, parts_reduce(&n.b, kernel, at, base, true), sum);
+	Value *sum = parts_reduce(&n.b, kernel, at, base, false),
+		  *v = tensor_div(&n.b, parts_reduce(&n.b, kernel, at, base, true), sum);
 	const Dim *keys = op_attr(kernel, "keys")->dim;
 	dim_range(keys, &lo, &hi);
 	if (lo < 1 && v) {
-		Value *any[3] = {index_less(&n.b, index_const(&n.b, 0), index_dim(&n.b, keys)), v, build_scalar_f(&n.b, DT_F32, 0)};
+		Value *any[3] = {index_less(&n.b, index_const(&n.b, 0), index_dim(&n.b, keys)), v,
+		                 build_scalar_f(&n.b, DT_F32, 0)};
 		v = build(&n.b, OP_PD_WHERE, 3, any, NULL);
 	}
 	return nest_close(&n, v);
@@ -354,16 +387,20 @@ static Value *parts_join(Op *kernel, const Op *turn, const Value *end)
 static bool attention_build(const PassContext *p, const Attention *a)
 {
 	Op *sum = a->sum, *turn = transpose_behind(sum), *end = turn ? turn : sum;
-	Value *query = op_operand(a->product, 0), *key = op_operand(a->product, 1), *value = op_operand(sum, 1);
+	Value *query = op_operand(a->product, 0), *key = op_operand(a->product, 1),
+		  *value = op_operand(sum, 1);
 	const bool turned = op_bool(a->product, "transpose_y", false);
 	const Type *batches = a->product->results[0].type;
 	Op *kernel = kernel_new(p, a, turn, &end->results[0]);
-	if (!operand_region(kernel, ATTENTION_QUERY, query, batches, op_bool(a->product, "transpose_x", false)) ||
+	if (!operand_region(kernel, ATTENTION_QUERY, query, batches,
+	                    op_bool(a->product, "transpose_x", false)) ||
 	    !operand_region(kernel, ATTENTION_KEY, key, batches, !turned) ||
-	    !operand_region(kernel, ATTENTION_VALUE, value, sum->results[0].type, op_bool(sum, "transpose_y", false)) ||
+	    !operand_region(kernel, ATTENTION_VALUE, value, sum->results[0].type,
+	                    op_bool(sum, "transpose_y", false)) ||
 	    !score_region(kernel, a) || !region_pass(kernel, &kernel->regions[ATTENTION_EPILOGUE]))
 		return false;
-	Value *out = attention_is_split(kernel) ? parts_join(kernel, turn, &end->results[0]) : &kernel->results[0];
+	Value *out = attention_is_split(kernel) ? parts_join(kernel, turn, &end->results[0])
+	                                        : &kernel->results[0];
 	if (!out)
 		return false;
 	out->name = end->results[0].name;

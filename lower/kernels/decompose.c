@@ -1,6 +1,6 @@
 // Decompose: brings operators into the forms that layout and the kernels want. Composites whose
-// parts are worth more than the whole are taken apart by their definitions; softmax and norms become
-// kernels that read their input through a region (rows.c).
+// parts are worth more than the whole are taken apart by their definitions; softmax and norms
+// become kernels that read their input through a region (rows.c).
 #include "ir/build/build.h"
 #include "lower/clean/clean.h"
 #include "lower/kernels/kernels.h"
@@ -11,8 +11,8 @@
 
 #include <string.h>
 
-// What the operator table has for single operators (`decompose: name`); false after a diagnostic, and what does not fit stays
-// as it is.
+// What the operator table has for single operators (`decompose: name`); false after a diagnostic,
+// and what does not fit stays as it is.
 #include "ops_decompose.inc"
 
 // ---- products with vectors ----------------------------------------------------------------------
@@ -29,7 +29,7 @@ bool decompose_hook_matmul_of_matrices(PassContext *p, Op *op)
 	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
 	const Dim *one = dim_const(c, 1);
 	if (!type_is_tensor(x->type) || !type_is_tensor(y->type) ||
-		(x->type->rank != 1 && y->type->rank != 1))
+	    (x->type->rank != 1 && y->type->rank != 1))
 		return true;
 	Builder b = builder_before(op);
 	bool row = x->type->rank == 1, column = y->type->rank == 1;
@@ -68,7 +68,7 @@ bool decompose_hook_pad3d_of_image(PassContext *pass, Op *op)
 	int64_t p[6];
 	const char *format = op_str(op, "data_format", "NCDHW");
 	if (op_operand(op, 1) || strcmp(format, "NCDHW") || op_numbers(op, "paddings", p, 6) != 6 ||
-		p[4] || p[5])
+	    p[4] || p[5])
 		return true;
 	Builder b = builder_before(op);
 	Value *x = image_of_volume(&b, op_operand(op, 0));
@@ -81,9 +81,9 @@ bool decompose_hook_pad3d_of_image(PassContext *pass, Op *op)
 	mode = !strcmp(mode, "replicate") ? "edge" : mode;
 	const Attr *value = op_attr(op, "pad_value");
 	Value *out = build1(&b, OP_PD_PAD2D, x, "paddings",
-						attr_numbers(c, 4, (int64_t[]){p[2], p[3], p[0], p[1]}), "mode",
-						attr_str(c, mode), "data_format", attr_str(c, "NCHW"), "pad_value",
-						value ? value : attr_float(c, 0), NULL);
+	                    attr_numbers(c, 4, (int64_t[]){p[2], p[3], p[0], p[1]}), "mode",
+	                    attr_str(c, mode), "data_format", attr_str(c, "NCHW"), "pad_value",
+	                    value ? value : attr_float(c, 0), NULL);
 	const Type *t = op->results[0].type;
 	if (!out || !(out = reshaped(&b, out, t->rank, t->dims)))
 		return false;
@@ -112,7 +112,7 @@ bool decompose_hook_split_to_slices(PassContext *p, Op *op)
 	for (int i = 0; i < pieces->nelem; i++) {
 		int64_t end = start + pieces->elems[i]->dims[axis]->value;
 		parts[i] = build1(&b, OP_PD_SLICE, x, "axes", attr_ints(c, 1, &axis), "starts",
-						  attr_numbers(c, 1, &start), "ends", attr_numbers(c, 1, &end), NULL);
+		                  attr_numbers(c, 1, &start), "ends", attr_numbers(c, 1, &end), NULL);
 		if (!parts[i])
 			return false;
 		start = end;
@@ -129,13 +129,15 @@ bool decompose_hook_scatter_to_update(PassContext *p, Op *op)
 {
 	Value *x = op_operand(op, 0), *at = op_operand(op, 1), *slice = op_operand(op, 2);
 	int64_t positions;
-	if (p->target->cuda || !op_bool(op, "overwrite", true) || !type_is_tensor(x->type) || x->type->rank < 1 || !type_is_tensor(slice->type) ||
+	if (p->target->cuda || !op_bool(op, "overwrite", true) || !type_is_tensor(x->type) ||
+	    x->type->rank < 1 || !type_is_tensor(slice->type) ||
 	    !type_const_numel(at->type, &positions) || positions != 1)
 		return true;
 	const Type *t = x->type;
 	const Dim *dims[MAX_RANK] = {dim_const(op->ctx, 1)};
 	memcpy(dims + 1, t->dims + 1, sizeof *dims * (size_t)(t->rank - 1));
-	if (type_numel(op->ctx, slice->type) != type_numel(op->ctx, type_tensor(op->ctx, t->dtype, t->rank, dims, 0)))
+	if (type_numel(op->ctx, slice->type) !=
+	    type_numel(op->ctx, type_tensor(op->ctx, t->dtype, t->rank, dims, 0)))
 		return true;
 	Builder b = builder_before(op);
 	Value *const operands[] = {x, at, slice};
@@ -155,7 +157,8 @@ static bool is_carried(const Value *v)
 	return loop && loop->code == OP_PD_WHILE && v->block->region == &loop->regions[1];
 }
 
-// `all`, and x behind it along the axis, in front of which all axes are 1; NULL: x has other sizes than those of `out`.
+// `all`, and x behind it along the axis, in front of which all axes are 1; NULL: x has other sizes
+// than those of `out`.
 static Value *append_build(Op *op, Value *all, Value *x, const Type *out, int axis)
 {
 	Context *c = op->ctx;
@@ -163,7 +166,8 @@ static Value *append_build(Op *op, Value *all, Value *x, const Type *out, int ax
 	memcpy(dims, out->dims, sizeof *dims * (size_t)out->rank);
 	dims[axis] = dim_add(c, all->type->dims[axis], x->type->dims[axis]);
 	const Type *t = type_tensor(c, out->dtype, out->rank, dims, 0);
-	if (x->type->dtype != out->dtype || type_numel(c, t) != dim_add(c, type_numel(c, all->type), type_numel(c, x->type)))
+	if (x->type->dtype != out->dtype ||
+	    type_numel(c, t) != dim_add(c, type_numel(c, all->type), type_numel(c, x->type)))
 		return NULL;
 	Value *const operands[] = {all, x};
 	Op *append = op_new(c, OP_LOOP_APPEND, op->loc, 1, &t, 2, operands, 0, 0);
@@ -177,7 +181,8 @@ bool decompose_hook_concat_to_appends(PassContext *p, Op *op)
 	Value *const *list;
 	const Type *out = op->results[0].type;
 	int n = op_operand_list(op, 0, &list), axis = (int)op_int(op, "axis", 0);
-	if (n < 2 || axis < 0 || axis >= out->rank || !dim_is_found(list[0]->type->dims[axis]) || !is_carried(list[0]))
+	if (n < 2 || axis < 0 || axis >= out->rank || !dim_is_found(list[0]->type->dims[axis]) ||
+	    !is_carried(list[0]))
 		return true;
 	for (int d = 0; d < axis; d++)
 		if (!dim_is(out->dims[d], 1))
@@ -196,7 +201,8 @@ bool decompose_hook_concat_to_appends(PassContext *p, Op *op)
 // Composites that layout has no kernel for, but for their parts.
 static bool takes_apart(const PassContext *p, const Op *op)
 {
-	return (op->info->traits & (p->target->cuda ? TRAIT_APART : TRAIT_APART | TRAIT_APART_C)) && op_functions(op)->define;
+	return (op->info->traits & (p->target->cuda ? TRAIT_APART : TRAIT_APART | TRAIT_APART_C)) &&
+	       op_functions(op)->define;
 }
 
 static bool op_take_apart(Op *op)

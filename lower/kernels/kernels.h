@@ -1,14 +1,17 @@
-// Passes that make kernels of operators: attention, softmax and norms, contractions in the layouts that their templates want, cut
-// reductions, calls of libraries. Leaves kernel.* operations and nests. Uses lower/pass, lower/clean, lower/analysis, lower/target and ir/.
+// Passes that make kernels of operators: attention, softmax and norms, contractions in the layouts
+// that their templates want, cut reductions, calls of libraries. Leaves kernel.* operations and
+// nests. Uses lower/pass, lower/clean, lower/analysis, lower/target and ir/.
 #ifndef PDCC_LOWER_KERNELS_KERNELS_H
 #define PDCC_LOWER_KERNELS_KERNELS_H
 
 #include "lower/pass/pass.h"
 
-bool pass_attention(PassContext *p);      // attention.c: products around softmax to one kernel, for CUDA
-bool pass_decompose(PassContext *p);      // decompose.c: composites, transposed convolutions, softmax and norms to kernels
-bool pass_layout(PassContext *p);         // layout.c: contractions to kernels, blocked channels, packed weights
+bool pass_attention(PassContext *p); // attention.c: products around softmax to one kernel, for CUDA
+bool pass_decompose(PassContext *p); // decompose.c: composites, transposed convolutions, softmax
+                                     // and norms to kernels
+bool pass_layout(
+	PassContext *p); // layout.c: contractions to kernels, blocked channels, packed weights
 bool pass_split_reductions(PassContext *p); // split_reduce.c
-bool pass_scratch(PassContext *p);        // library.c: memory for calls of libraries
+bool pass_scratch(PassContext *p);          // library.c: memory for calls of libraries
 
 #endif

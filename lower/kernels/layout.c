@@ -15,7 +15,7 @@
 bool type_blockable(const Type *t)
 {
 	return type_is_tensor(t) && t->rank == 4 && !t->lod && dim_is_const(t->dims[1]) &&
-		   t->dims[1]->value > 0;
+	       t->dims[1]->value > 0;
 }
 
 int64_t type_channels(const Type *t)
@@ -27,7 +27,7 @@ const Type *type_blocked(const Layout *l, const Type *t)
 {
 	int64_t b = l->target->lanes;
 	const Dim *dims[5] = {t->dims[0], dim_const(l->ctx, (type_channels(t) + b - 1) / b), t->dims[2],
-						  t->dims[3], dim_const(l->ctx, b)};
+	                      t->dims[3], dim_const(l->ctx, b)};
 	return type_tensor(l->ctx, t->dtype, 5, dims, 0);
 }
 
@@ -52,8 +52,8 @@ Op *op_rebuild(Op *op, const Type *type, int noperand, Value *const *operands)
 
 Op *layout_kernel(Op *op, enum OpCode code, const Type *type, int noperand, Value *const *operands)
 {
-	Op *kernel =
-		op_new(op->ctx, code, op->loc, 1, &type, noperand, operands, op_table[code].max_regions, 0);
+	Op *kernel = op_new(op->ctx, code, op->loc, 1, &type, noperand, operands,
+	                    op_table[code].max_regions, 0);
 	kernel->results[0].name = op->results[0].name;
 	op_insert_before(op, kernel);
 	return kernel;
@@ -103,7 +103,8 @@ Value *build_view(Builder *b, Value *x, int rank, const Dim *const *dims)
 Value *build_parts_sum(Builder *b, Value *parts, DType t)
 {
 	Value *sum = build1(b, OP_PD_SUM, parts, "axis", attr_ints(b->ctx, 1, (int64_t[]){0}), NULL);
-	return sum && t != DT_F32 ? build1(b, OP_PD_CAST, sum, "dtype", attr_dtype(b->ctx, t), NULL) : sum;
+	return sum && t != DT_F32 ? build1(b, OP_PD_CAST, sum, "dtype", attr_dtype(b->ctx, t), NULL)
+	                          : sum;
 }
 
 // ---- what exists in blocked form ----------------------------------------------------------------
@@ -128,7 +129,7 @@ static Builder builder_after(Layout *l, Value *v)
 static bool layouts_agree(const Layout *l, const Type *plain)
 {
 	return dim_is(plain->dims[2], 1) && dim_is(plain->dims[3], 1) &&
-		   type_channels(plain) % l->target->lanes == 0;
+	       type_channels(plain) % l->target->lanes == 0;
 }
 
 Value *block_by_nest(Builder *b, Value *v, const Type *type)
@@ -146,12 +147,13 @@ Value *unblock_by_nest(Builder *b, Value *v, const Type *type)
 {
 	Nest n = nest_open(b, type);
 	Value *lanes = index_dim(&n.b, v->type->dims[4]), *c = n.at[1];
-	Value *at[5] = {n.at[0], index_div(&n.b, c, lanes), n.at[2], n.at[3], index_mod(&n.b, c, lanes)};
+	Value *at[5] = {n.at[0], index_div(&n.b, c, lanes), n.at[2], n.at[3],
+	                index_mod(&n.b, c, lanes)};
 	return nest_close(&n, load(&n.b, v, at));
 }
 
 static Value *change_layout(Layout *l, Value *v, enum OpCode code, const Type *type,
-							const char *key, int64_t n)
+                            const char *key, int64_t n)
 {
 	Builder b = builder_after(l, v);
 	if (layouts_agree(l, code == OP_KERNEL_BLOCK ? v->type : type))
@@ -203,7 +205,7 @@ static void old_drop(Layout *l)
 			continue;
 		if (value_used(v)) {
 			Value *plain = change_layout(l, form, OP_KERNEL_UNBLOCK, v->type, "channels",
-										 type_channels(v->type));
+			                             type_channels(v->type));
 			plain->name = v->name;
 			value_replace(v, plain);
 		}
@@ -215,8 +217,8 @@ static void old_drop(Layout *l)
 
 static bool layout_contraction(Layout *l, Op *op)
 {
-	return (l->target->cuda ? layout_image_conv(l, op) : layout_conv(l, op)) || layout_conv_transpose(l, op) || layout_matmul(l, op) ||
-	       layout_space(l, op);
+	return (l->target->cuda ? layout_image_conv(l, op) : layout_conv(l, op)) ||
+	       layout_conv_transpose(l, op) || layout_matmul(l, op) || layout_space(l, op);
 }
 
 static void block_layout(Layout *l, Block *block)
@@ -229,21 +231,14 @@ static void block_layout(Layout *l, Block *block)
 		if (op->nresult != 1 || !type_is_tensor(op->results[0].type))
 			continue;
 		switch (op->info->kind) {
-		case KIND_MAP:
-			layout_map(l, op);
-			break;
-		case KIND_CONTRACT:
-			layout_contraction(l, op);
-			break;
-		case KIND_REDUCE:
-			layout_space(l, op);
-			break;
+		case KIND_MAP: layout_map(l, op); break;
+		case KIND_CONTRACT: layout_contraction(l, op); break;
+		case KIND_REDUCE: layout_space(l, op); break;
 		case KIND_INDEX:
 			if (!layout_space(l, op) && !layout_flatten(l, op))
 				layout_channels(l, op);
 			break;
-		default:
-			break;
+		default: break;
 		}
 	}
 }
@@ -252,7 +247,10 @@ static void block_layout(Layout *l, Block *block)
 // NCHW inside chains of image operations; for CUDA only of those for tensor cores.
 bool pass_layout(PassContext *p)
 {
-	Layout l = {.ctx = p->ctx, .target = p->target, .allow_tf32 = p->allow_tf32, .cuda_libs = p->cuda_libs,
+	Layout l = {.ctx = p->ctx,
+	            .target = p->target,
+	            .allow_tf32 = p->allow_tf32,
+	            .cuda_libs = p->cuda_libs,
 	            .blocked = value_map_new(p->ctx->arena)};
 	block_layout(&l, module_block(p->module));
 	old_drop(&l);

@@ -2,8 +2,8 @@
 //
 // The pass walks the program once. A tensor [N x C x H x W] may get a second form, blocked [N x
 // ceil(C/b) x H x W x b]; operations that can run on that form are built anew on it and the old
-// ones kept until the end, when those that still have readers get a kernel.unblock. For CUDA only images for tensor cores have
-// that form, of eight channels, and nests make and read it.
+// ones kept until the end, when those that still have readers get a kernel.unblock. For CUDA only
+// images for tensor cores have that form, of eight channels, and nests make and read it.
 #ifndef PDCC_LAYOUT_H
 #define PDCC_LAYOUT_H
 
@@ -14,8 +14,8 @@ typedef struct Layout {
 	Context *ctx;
 	const Target *target;
 	bool allow_tf32, cuda_libs;
-	ValueMap *blocked;  // plain value -> its blocked form
-	Op **old;           // operations that were rebuilt in blocked form, in order
+	ValueMap *blocked; // plain value -> its blocked form
+	Op **old;          // operations that were rebuilt in blocked form, in order
 	int nold, cold;
 } Layout;
 
@@ -24,8 +24,8 @@ typedef struct Layout {
 // Whether a tensor can have a blocked form: [N x C x H x W] with C known.
 bool type_blockable(const Type *t);
 const Type *type_blocked(const Layout *l, const Type *t);
-// Whether convolutions of this type run on blocked images: for CUDA those on tensor cores, but not beside cuDNN, which wants
-// plain ones.
+// Whether convolutions of this type run on blocked images: for CUDA those on tensor cores, but not
+// beside cuDNN, which wants plain ones.
 bool layout_has_blocks(const Layout *l, DType t);
 int64_t type_channels(const Type *t); // of a blockable type
 // The blocked form, NULL when v has none yet.
@@ -52,19 +52,20 @@ const Attr *attr_numbers(Context *c, int n, const int64_t *v); // the same as a 
 // x in another shape with the same elements, before the builder's place; x itself when it has it
 // already.
 Value *build_view(Builder *b, Value *x, int rank, const Dim *const *dims);
-// For CUDA: parts of the depth, f32, are products of their own along axis 0, which a sum adds up, always in the same order.
+// For CUDA: parts of the depth, f32, are products of their own along axis 0, which a sum adds up,
+// always in the same order.
 Value *build_parts_sum(Builder *b, Value *parts, DType t);
 
 // ---- layout_conv.c ------------------------------------------------------------------------------
 
 // A convolution, with everything that the kernel needs to know as numbers.
 typedef struct Conv {
-	Op *op;                 // where it comes from: location, name, place
+	Op *op; // where it comes from: location, name, place
 	Value *x, *filter;
 	int64_t oc, ic, kh, kw; // of the filter: ic per group
 	int64_t channels;       // of the input
 	int64_t strides[2], dilations[2];
-	int64_t paddings[4];    // top, left, bottom, right
+	int64_t paddings[4]; // top, left, bottom, right
 } Conv;
 
 // kernel.conv for a convolution of one group whose result is `out` (plain); gives the blocked
@@ -73,34 +74,31 @@ Value *conv_dense(Layout *l, const Conv *cv, const Type *out);
 
 // ---- layout_image.c -----------------------------------------------------------------------------
 
-// What a convolution is for CUDA: a product on plain images or on blocked ones, or, on plain images, sums of all channels of a group
-// in each thread.
-typedef enum ImageForm {
-	IMAGE_NONE,
-	IMAGE_PLAIN,
-	IMAGE_NARROW,
-	IMAGE_BLOCKED
-} ImageForm;
+// What a convolution is for CUDA: a product on plain images or on blocked ones, or, on plain
+// images, sums of all channels of a group in each thread.
+typedef enum ImageForm { IMAGE_NONE, IMAGE_PLAIN, IMAGE_NARROW, IMAGE_BLOCKED } ImageForm;
 ImageForm conv_image_form(const Layout *l, const Conv *cv, int64_t groups);
 // The kernel whose result is `out`, or that in blocked form.
-Value *conv_image(Layout *l, const Conv *cv, ImageForm form, const Type *out, Value *x, int64_t groups);
+Value *conv_image(Layout *l, const Conv *cv, ImageForm form, const Type *out, Value *x,
+                  int64_t groups);
 
 // ---- library.c ----------------------------------------------------------------------------------
 
 // Whether cuBLASLt can do a product of that depth, and cuDNN a convolution whose result is `out`.
-bool library_takes_product(Context *c, const Type *a, const Type *b, const Type *out, const Dim *depth);
+bool library_takes_product(Context *c, const Type *a, const Type *b, const Type *out,
+                           const Dim *depth);
 bool library_takes_conv(Context *c, const Conv *cv, const Type *x, const Type *out);
 
 // ---- handlers: true when they rebuilt or replaced `op`, or left a blocked form for it -----------
 
-bool layout_conv(Layout *l, Op *op);            // layout_conv.c
-bool layout_conv_transpose(Layout *l, Op *op);  // layout_deconv.c
-bool layout_matmul(Layout *l, Op *op);          // layout_gemm.c
-bool layout_image_conv(Layout *l, Op *op);      // layout_image.c
-bool layout_map(Layout *l, Op *op);             // layout_blocked.c: elementwise
+bool layout_conv(Layout *l, Op *op);           // layout_conv.c
+bool layout_conv_transpose(Layout *l, Op *op); // layout_deconv.c
+bool layout_matmul(Layout *l, Op *op);         // layout_gemm.c
+bool layout_image_conv(Layout *l, Op *op);     // layout_image.c
+bool layout_map(Layout *l, Op *op);            // layout_blocked.c: elementwise
 bool layout_space(Layout *l,
-				  Op *op); // layout_blocked.c: pooling, interpolation, padding, reductions
-bool layout_flatten(Layout *l, Op *op);         // layout_blocked.c: views of images of one pixel
+                  Op *op); // layout_blocked.c: pooling, interpolation, padding, reductions
+bool layout_flatten(Layout *l, Op *op);  // layout_blocked.c: views of images of one pixel
 bool layout_channels(Layout *l, Op *op); // layout_channels.c: concat and slice along channels
 
 #endif

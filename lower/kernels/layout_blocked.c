@@ -44,8 +44,8 @@ static Value *map_operand(Layout *l, Op *op, Value *v, const Type *out)
 		Value *form = blocked_find(l, v);
 		if (form)
 			return build1(&b, OP_PD_SLICE, form, "axes", attr_ints(c, 1, (int64_t[]){4}), "starts",
-						  attr_numbers(c, 1, (int64_t[]){0}), "ends",
-						  attr_numbers(c, 1, (int64_t[]){1}), NULL);
+			              attr_numbers(c, 1, (int64_t[]){0}), "ends",
+			              attr_numbers(c, 1, (int64_t[]){1}), NULL);
 		dims[4] = dim_const(c, 1);
 		return build_view(&b, v, 5, dims);
 	}
@@ -70,7 +70,7 @@ static bool map_wants_blocks(const Layout *l, const Op *op)
 		if (full && blocked_find(l, v))
 			any = true;
 		else if (full && !value_constant(v) && !(v->def && v->def->code == OP_PD_FEED) && !any &&
-				 i > 0)
+		         i > 0)
 			return false;
 	}
 	return any;
@@ -130,7 +130,8 @@ static bool op_is_spatial(const Op *op)
 	if (op_info_attr(op->info, "paddings"))
 		return pads_space_only(op);
 	if (op_info_attr(op->info, "axes"))
-		return axes_are_space(op, "axes") && op_numbers(op, "decrease_axis", dropped, MAX_RANK) <= 0;
+		return axes_are_space(op, "axes") &&
+		       op_numbers(op, "decrease_axis", dropped, MAX_RANK) <= 0;
 	return axes_are_space(op, "axis") && !op_bool(op, "reduce_all", false);
 }
 
@@ -162,7 +163,7 @@ bool layout_space(Layout *l, Op *op)
 	Value *x = op_operand(op, 0), *form = blocked_find(l, x);
 	const Type *t = op->results[0].type;
 	if (!form || !op_is_spatial(op) ||
-		((op->info->traits & TRAIT_ENLARGES) && 2 * type_channels(x->type) <= l->target->lanes))
+	    ((op->info->traits & TRAIT_ENLARGES) && 2 * type_channels(x->type) <= l->target->lanes))
 		return false; // enlarging mostly empty lanes costs more than unblocking before
 	bool reduce = op->info->kind == KIND_REDUCE;
 	if (reduce && !op_bool(op, "keepdim", false))
@@ -191,8 +192,8 @@ static bool replace_by_matrix(Layout *l, Op *op, Value *form, int64_t channels)
 	Value *v = build_view(&b, form, 2, (const Dim *[]){f->dims[0], all});
 	if (v && all->value != channels)
 		v = build1(&b, OP_PD_SLICE, v, "axes", attr_ints(c, 1, (int64_t[]){1}), "starts",
-				   attr_numbers(c, 1, (int64_t[]){0}), "ends",
-				   attr_numbers(c, 1, (int64_t[]){channels}), NULL);
+		           attr_numbers(c, 1, (int64_t[]){0}), "ends",
+		           attr_numbers(c, 1, (int64_t[]){channels}), NULL);
 	if (!v || !(v = build_view(&b, v, t->rank, t->dims)))
 		return false;
 	op_replace(op, &v);
@@ -218,7 +219,7 @@ bool layout_flatten(Layout *l, Op *op)
 {
 	Value *x = op->noperand ? op_operand(op, 0) : NULL, *form = blocked_find(l, x);
 	if (!form || !(op->info->traits & TRAIT_VIEW) || !dim_is(x->type->dims[2], 1) ||
-		!dim_is(x->type->dims[3], 1))
+	    !dim_is(x->type->dims[3], 1))
 		return false;
 	return replace_by_matrix(l, op, form, type_channels(x->type));
 }

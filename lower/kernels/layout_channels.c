@@ -93,8 +93,8 @@ static Value *shuffled_image(Op *last, Op **transpose, Op **first, int64_t *grou
 	int64_t perm[5];
 	Op *t = op_operand(last, 0)->def;
 	if (last->code != OP_PD_RESHAPE || !t || t->code != OP_PD_TRANSPOSE ||
-		op_numbers(t, "perm", perm, 5) != 5 || memcmp(perm, swap, sizeof swap) ||
-		value_use_count(&t->results[0]) != 1)
+	    op_numbers(t, "perm", perm, 5) != 5 || memcmp(perm, swap, sizeof swap) ||
+	    value_use_count(&t->results[0]) != 1)
 		return NULL;
 	Op *f = op_operand(t, 0)->def;
 	if (!f || f->code != OP_PD_RESHAPE || value_use_count(&f->results[0]) != 1)
@@ -126,8 +126,8 @@ static bool layout_shuffle(Layout *l, Op *op)
 	Builder *b = &n.b;
 	int64_t channels = type_channels(t);
 	Value *c = channel_at(l, &n, channels), *g = index_const(b, groups), *at[5];
-	Value *from =
-		index_add(b, index_times(b, index_mod(b, c, g), channels / groups), index_div(b, c, g));
+	Value *from = index_add(b, index_times(b, index_mod(b, c, g), channels / groups),
+	                        index_div(b, c, g));
 	channel_place(l, &n, from, at);
 	Value *out = nest_close(&n, load(b, form, at));
 	if (!out)
@@ -157,8 +157,8 @@ static bool layout_slice(Layout *l, Op *op)
 	Value *x = op_operand(op, 0), *form = blocked_find(l, x);
 	const Type *t = op->results[0].type;
 	if (!form || op_numbers(op, "axes", &axis, 1) != 1 || (axis != 1 && axis != -3) ||
-		!type_blockable(t) || op_numbers(op, "starts", &start, 1) != 1 ||
-		op_numbers(op, "decrease_axis", dropped, MAX_RANK) > 0)
+	    !type_blockable(t) || op_numbers(op, "starts", &start, 1) != 1 ||
+	    op_numbers(op, "decrease_axis", dropped, MAX_RANK) > 0)
 		return false;
 	for (int i = 1; i < op->noperand; i++)
 		if (op_operand(op, i))
@@ -206,7 +206,7 @@ static bool layout_concat(Layout *l, Op *op)
 			return false;
 		blocked += blocked_find(l, parts[i]) != NULL;
 		whole = whole &&
-				(axis != 1 || i == n - 1 || type_channels(parts[i]->type) % l->target->lanes == 0);
+		        (axis != 1 || i == n - 1 || type_channels(parts[i]->type) % l->target->lanes == 0);
 	}
 	if (2 * blocked < n || blocked == 0 || axis == 0)
 		return false;
@@ -223,13 +223,9 @@ static bool layout_concat(Layout *l, Op *op)
 bool layout_channels(Layout *l, Op *op)
 {
 	switch (op->code) {
-	case OP_PD_CONCAT:
-		return layout_concat(l, op);
-	case OP_PD_SLICE:
-		return layout_slice(l, op);
-	case OP_PD_RESHAPE:
-		return layout_shuffle(l, op);
-	default:
-		return false;
+	case OP_PD_CONCAT: return layout_concat(l, op);
+	case OP_PD_SLICE: return layout_slice(l, op);
+	case OP_PD_RESHAPE: return layout_shuffle(l, op);
+	default: return false;
 	}
 }

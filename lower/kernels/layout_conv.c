@@ -35,7 +35,7 @@ static bool conv_read(Op *op, Conv *cv)
 	cv->filter = op_operand(op, 1);
 	const Type *t = cv->x->type, *f = cv->filter->type;
 	if (strcmp(op_str(op, "data_format", "NCHW"), "NCHW") &&
-		strcmp(op_str(op, "data_format", ""), "AnyLayout"))
+	    strcmp(op_str(op, "data_format", ""), "AnyLayout"))
 		return false;
 	if (!type_blockable(t) || t->dtype != DT_F32 || f->dtype != DT_F32 || f->rank != 4)
 		return false;
@@ -104,7 +104,7 @@ static Value *conv_depthwise(Layout *l, const Conv *cv)
 	int64_t b = l->target->lanes, sizes[4] = {(cv->oc + b - 1) / b, cv->kh, cv->kw, b};
 	Value *w = pack_filter(cv->op, cv->filter, 4, sizes), *x = blocked_get(l, cv->x);
 	Op *kernel = layout_kernel(cv->op, OP_KERNEL_DEPTHWISE,
-							   type_blocked(l, cv->op->results[0].type), 2, (Value *[]){x, w});
+	                           type_blocked(l, cv->op->results[0].type), 2, (Value *[]){x, w});
 	set_geometry(kernel, cv);
 	epilogue_identity(kernel, &kernel->regions[0]);
 	return &kernel->results[0];

@@ -16,16 +16,16 @@
 // One spatial axis.
 typedef struct Phase {
 	int64_t stride, kernel, before;
-	int64_t taps;           // of each phase: ceil(kernel / stride)
-	int64_t first;          // q of the first result
-	int64_t pad[2];         // of the small convolution
-	const Dim *count;       // its results
+	int64_t taps;     // of each phase: ceil(kernel / stride)
+	int64_t first;    // q of the first result
+	int64_t pad[2];   // of the small convolution
+	const Dim *count; // its results
 } Phase;
 
 static bool phase_read(Context *c, const Window *w, int i, const Dim *out, Phase *p)
 {
 	if (!dim_is_const(w->kernel[i]) || !dim_is_const(w->before[i]) || w->dilation[i] != 1 ||
-		w->stride[i] < 1)
+	    w->stride[i] < 1)
 		return false;
 	*p = (Phase){
 		.stride = w->stride[i], .kernel = w->kernel[i]->value, .before = w->before[i]->value};
@@ -33,9 +33,9 @@ static bool phase_read(Context *c, const Window *w, int i, const Dim *out, Phase
 	p->first = p->before / p->stride;
 	p->pad[0] = p->taps - 1 - p->first;
 	// What the result has more than a transposed convolution without padding behind it.
-	const Dim *full =
-		dim_add(c, dim_mul(c, dim_sub(c, w->size[i], dim_const(c, 1)), dim_const(c, p->stride)),
-				dim_const(c, p->kernel - p->before));
+	const Dim *full = dim_add(
+		c, dim_mul(c, dim_sub(c, w->size[i], dim_const(c, 1)), dim_const(c, p->stride)),
+		dim_const(c, p->kernel - p->before));
 	const Dim *more = dim_sub(c, out, full);
 	if (!dim_is_const(more))
 		return false;
@@ -45,11 +45,13 @@ static bool phase_read(Context *c, const Window *w, int i, const Dim *out, Phase
 	return p->pad[0] >= 0 && last >= 0;
 }
 
-// [IC x OC / groups x KH x KW] to [groups * phases * each x IC / groups x taps x taps], flipped; `each` is OC / groups, or more
-// with zeros behind.
-static Tensor *phase_filter(Context *c, const Tensor *w, const Phase *p, int64_t groups, int64_t each)
+// [IC x OC / groups x KH x KW] to [groups * phases * each x IC / groups x taps x taps], flipped;
+// `each` is OC / groups, or more with zeros behind.
+static Tensor *phase_filter(Context *c, const Tensor *w, const Phase *p, int64_t groups,
+                            int64_t each)
 {
-	int64_t ic = w->dims[0] / groups, oc = w->dims[1], kh = w->dims[2], kw = w->dims[3], sx = p[1].stride;
+	int64_t ic = w->dims[0] / groups, oc = w->dims[1], kh = w->dims[2], kw = w->dims[3],
+			sx = p[1].stride;
 	int64_t share = p[0].stride * sx * each; // of a group
 	int64_t dims[4] = {groups * share, ic, p[0].taps, p[1].taps};
 	Tensor *t = tensor_new(c->arena, w->dtype, 4, dims);
@@ -62,12 +64,17 @@ static Tensor *phase_filter(Context *c, const Tensor *w, const Phase *p, int64_t
 		for (int64_t i = 0; i < ic; i++)
 			for (int64_t y = 0; y < dims[2]; y++)
 				for (int64_t x = 0; x < dims[3]; x++, to += size) {
-					int64_t phase = o % share / each, channel = o % each, from_channel = o / share * ic + i;
+					int64_t phase = o % share / each, channel = o % each,
+							from_channel = o / share * ic + i;
 					int64_t ky = phase / sx + p[0].stride * (p[0].taps - 1 - y);
 					int64_t kx = phase % sx + sx * (p[1].taps - 1 - x);
 					bool inside = channel < oc && ky < kh && kx < kw;
 					if (inside)
-						memcpy(to, from + (size_t)(((from_channel * oc + channel) * kh + ky) * kw + kx) * size, size);
+						memcpy(to,
+						       from +
+						           (size_t)(((from_channel * oc + channel) * kh + ky) * kw + kx) *
+						               size,
+						       size);
 				}
 	return t;
 }
@@ -81,11 +88,12 @@ static Value *phase_split(Builder *b, const Phase *p, Value *at, Value **rest)
 	return index_div(b, t, s);
 }
 
-// How the convolution for all phases is built: its images, and where a phase begins among its channels.
+// How the convolution for all phases is built: its images, and where a phase begins among its
+// channels.
 typedef struct Phases {
-	bool blocked;  // its images
-	bool plain;    // the result
-	int64_t each;  // channels from one phase to the next
+	bool blocked;          // its images
+	bool plain;            // the result
+	int64_t each;          // channels from one phase to the next
 	int64_t groups, count; // count: phases, which stand side by side in each group
 } Phases;
 
@@ -94,7 +102,10 @@ typedef struct Phases {
 static Phases phases_of(const Layout *l, DType t, const Phase *p, int64_t groups, int64_t oc)
 {
 	const int64_t lanes = l->target->lanes;
-	Phases s = {.blocked = groups == 1 && layout_has_blocks(l, t), .each = oc, .groups = groups, .count = p[0].stride * p[1].stride};
+	Phases s = {.blocked = groups == 1 && layout_has_blocks(l, t),
+	            .each = oc,
+	            .groups = groups,
+	            .count = p[0].stride * p[1].stride};
 	s.plain = !s.blocked || 2 * oc <= lanes;
 	if (!s.plain && (p[0].stride > 1 || p[1].stride > 1))
 		s.each = (oc + lanes - 1) / lanes * lanes;
@@ -108,7 +119,9 @@ static void phase_place(const Layout *l, Nest *n, Value *phase, const Phases *s,
 	const int64_t lanes = l->target->lanes;
 	at[1] = index_add(b, index_times(b, phase, s->plain ? s->each : s->each / lanes), n->at[1]);
 	if (s->groups > 1)
-		at[1] = index_add(b, at[1], index_times(b, index_div(b, n->at[1], index_const(b, s->each)), (s->count - 1) * s->each));
+		at[1] = index_add(b, at[1],
+		                  index_times(b, index_div(b, n->at[1], index_const(b, s->each)),
+		                              (s->count - 1) * s->each));
 	if (!s->blocked)
 		return;
 	at[4] = n->at[4];
@@ -139,7 +152,8 @@ static Value *phases_convolve(Layout *l, const Conv *cv, const Phases *s, const 
 	ImageForm form = conv_image_form(l, cv, s->groups);
 	if (s->groups > 1 && form == IMAGE_BLOCKED)
 		form = IMAGE_PLAIN; // phases are no whole blocks
-	return (form == IMAGE_BLOCKED) == s->blocked ? conv_image(l, cv, form, out, cv->x, s->groups) : NULL;
+	return (form == IMAGE_BLOCKED) == s->blocked ? conv_image(l, cv, form, out, cv->x, s->groups)
+	                                             : NULL;
 }
 
 static bool deconv_dtype(const Layout *l, DType t)
@@ -158,9 +172,9 @@ bool layout_conv_transpose(Layout *l, Op *op)
 	const Type *out = op->results[0].type;
 	Window win;
 	Phase p[2];
-	if (!w || w->dtype != x->type->dtype || w->rank != 4 || !deconv_dtype(l, w->dtype) || !type_blockable(x->type) ||
-		!type_blockable(out) || w->dims[0] != type_channels(x->type) || w->dims[1] * groups != type_channels(out) ||
-		!window_of_conv(op, &win) || win.channel != 1)
+	if (!w || w->dtype != x->type->dtype || w->rank != 4 || !deconv_dtype(l, w->dtype) ||
+	    !type_blockable(x->type) || !type_blockable(out) || w->dims[0] != type_channels(x->type) ||
+	    w->dims[1] * groups != type_channels(out) || !window_of_conv(op, &win) || win.channel != 1)
 		return false;
 	for (int i = 0; i < 2; i++)
 		if (!phase_read(c, &win, i, out->dims[2 + i], &p[i]))
@@ -172,16 +186,16 @@ bool layout_conv_transpose(Layout *l, Op *op)
 		return false;
 	Builder b = builder_before(op);
 	Conv cv = {.op = op,
-			   .x = x,
-			   .filter = build_parameter(&b, filter->name, "phases", t),
-			   .oc = t->dims[0],
-			   .ic = t->dims[1],
-			   .kh = t->dims[2],
-			   .kw = t->dims[3],
-			   .channels = t->dims[1] * groups,
-			   .strides = {1, 1},
-			   .dilations = {1, 1},
-			   .paddings = {p[0].pad[0], p[1].pad[0], p[0].pad[1], p[1].pad[1]}};
+	           .x = x,
+	           .filter = build_parameter(&b, filter->name, "phases", t),
+	           .oc = t->dims[0],
+	           .ic = t->dims[1],
+	           .kh = t->dims[2],
+	           .kw = t->dims[3],
+	           .channels = t->dims[1] * groups,
+	           .strides = {1, 1},
+	           .dilations = {1, 1},
+	           .paddings = {p[0].pad[0], p[1].pad[0], p[0].pad[1], p[1].pad[1]}};
 	const Dim *dims[4] = {out->dims[0], dim_const(c, cv.oc), p[0].count, p[1].count};
 	const Type *made = single ? out : type_tensor(c, out->dtype, 4, dims, 0);
 	Value *phases = phases_convolve(l, &cv, &s, made);

@@ -1,6 +1,6 @@
 // Matrix products to kernel.gemm: the right operand packed into panels, at compile time when it is
-// a parameter; leading axes of the left operand are rows when the right one has none. For CUDA to kernel.matmul, which
-// packs nothing. Called by layout.c.
+// a parameter; leading axes of the left operand are rows when the right one has none. For CUDA to
+// kernel.matmul, which packs nothing. Called by layout.c.
 #include "ir/build/build.h"
 #include "ir/build/nest.h"
 #include "lower/kernels/layout.h"
@@ -17,11 +17,11 @@ enum {
 
 typedef struct Product {
 	Op *op;
-	Value *x, *y;              // [batch.. x M x K], [batch.. x K x N] (or transposed)
+	Value *x, *y; // [batch.. x M x K], [batch.. x K x N] (or transposed)
 	bool transpose_x, transpose_y;
 	const Dim *m, *k, *n;
-	const Dim *rows;           // m, with the leading axes when y has none
-	int nbatch;                // of y, once both have the same
+	const Dim *rows; // m, with the leading axes when y has none
+	int nbatch;      // of y, once both have the same
 	const Dim *const *batch;
 } Product;
 
@@ -94,8 +94,9 @@ static bool is_one_matrix(const Type *t)
 }
 
 // Columns in a panel: as many vectors as the register tile has, or fewer, so that all panels are
-// about as full. The tile of a lone row is as wide as others are large: each element of the row is read once for all of its
-// columns. Weights that others read as well stay as they want them, so that they are packed once.
+// about as full. The tile of a lone row is as wide as others are large: each element of the row is
+// read once for all of its columns. Weights that others read as well stay as they want them, so
+// that they are packed once.
 static int64_t panel_columns(const Target *t, const Product *p)
 {
 	const Dim *n = p->n;
@@ -129,8 +130,8 @@ static Value *pack_by_nest(const Product *p, Value *y, const Type *type)
 	Builder *b = &n.b;
 	const Dim *nr = type->dims[type->rank - 1];
 	Value *k = n.at[type->rank - 2], *at[MAX_RANK];
-	Value *column =
-		index_add(b, index_mul(b, n.at[type->rank - 3], index_dim(b, nr)), n.at[type->rank - 1]);
+	Value *column = index_add(b, index_mul(b, n.at[type->rank - 3], index_dim(b, nr)),
+	                          n.at[type->rank - 1]);
 	bool full = dim_is(dim_mod(before.ctx, p->n, nr), 0);
 	Value *pred = full ? NULL : index_less(b, column, index_dim(b, p->n));
 	int nbatch = type->rank - 3;
@@ -163,7 +164,7 @@ static Value *gemm(const Product *p, Value *x, Value *packed)
 	memcpy(dims, t->dims, (size_t)t->rank * sizeof *dims);
 	dims[t->rank - 1] = p->n;
 	Op *op = layout_kernel(p->op, OP_KERNEL_GEMM, type_tensor(c, t->dtype, t->rank, dims, 0), 2,
-	                    (Value *[]){x, packed});
+	                       (Value *[]){x, packed});
 	op_set_attr(op, "k", attr_dim(c, p->k));
 	op_set_attr(op, "n", attr_dim(c, p->n));
 	epilogue_identity(op, &op->regions[0]);
@@ -209,14 +210,16 @@ static Value *matmul(const Product *p, Value *x, Value *y, const Type *out, cons
 	return &op->results[0];
 }
 
-static Value *product_split(const Product *p, Builder *b, Value *x, Value *y, const Type *out, const CudaSchedule *s)
+static Value *product_split(const Product *p, Builder *b, Value *x, Value *y, const Type *out,
+                            const CudaSchedule *s)
 {
 	Context *c = b->ctx;
 	const Dim *dims[MAX_RANK] = {dim_const(c, s->split)};
 	if (out->rank == MAX_RANK)
 		return matmul(p, x, y, out, &(CudaSchedule){s->tile, 1});
 	memcpy(dims + 1, out->dims, (size_t)out->rank * sizeof *dims);
-	return build_parts_sum(b, matmul(p, x, y, type_tensor(c, DT_F32, out->rank + 1, dims, 0), s), out->dtype);
+	return build_parts_sum(b, matmul(p, x, y, type_tensor(c, DT_F32, out->rank + 1, dims, 0), s),
+	                       out->dtype);
 }
 
 // A parameter that nobody else wants as it is: it is turned at compile time.
@@ -225,7 +228,8 @@ static bool turns_for_free(const Value *y)
 	return y->def && (y->def->info->traits & TRAIT_CONSTANT) && value_use_count(y) == 1;
 }
 
-// A GPU reads matrices as they lie, through shared memory. Batches of rows that meet one matrix are one matrix, too.
+// A GPU reads matrices as they lie, through shared memory. Batches of rows that meet one matrix are
+// one matrix, too.
 static Value *product_tiled(const Layout *l, const Product *p, Builder *b)
 {
 	Context *c = b->ctx;
@@ -236,7 +240,8 @@ static Value *product_tiled(const Layout *l, const Product *p, Builder *b)
 		for (int i = 0; i < tx->rank - 2; i++)
 			m = dim_mul(c, m, tx->dims[i]);
 		out = type_tensor(c, out->dtype, 2, (const Dim *[]){m, p->n}, 0);
-		x = build_view(b, x, 2, p->transpose_x ? (const Dim *[]){p->k, m} : (const Dim *[]){m, p->k});
+		x = build_view(b, x, 2,
+		               p->transpose_x ? (const Dim *[]){p->k, m} : (const Dim *[]){m, p->k});
 		y = build_view(b, y, 2, ty->dims + ty->rank - 2);
 	}
 	if (!x || !y)
@@ -248,14 +253,18 @@ static Value *product_tiled(const Layout *l, const Product *p, Builder *b)
 		const CudaSchedule s = cuda_schedule_library(l->allow_tf32);
 		return matmul(p, x, y, out, &s);
 	}
-	const CudaTile *rows = p->transpose_x ? NULL : cuda_schedule_rows(&(CudaProduct){c, batches, m, p->n, p->k, x->type->dtype, false, false});
+	const CudaTile *rows = p->transpose_x
+	                           ? NULL
+	                           : cuda_schedule_rows(&(CudaProduct){c, batches, m, p->n, p->k,
+	                                                               x->type->dtype, false, false});
 	if (rows && (p->transpose_y || turns_for_free(p->y))) {
 		Product turned = *p;
 		turned.transpose_y = true;
 		y = p->transpose_y ? y : swap_last_axes(b, y);
 		return y ? matmul(&turned, x, y, out, &(CudaSchedule){rows, 1}) : NULL;
 	}
-	const CudaSchedule s = cuda_schedule(&(CudaProduct){c, batches, m, p->n, p->k, x->type->dtype, l->allow_tf32, false});
+	const CudaSchedule s = cuda_schedule(
+		&(CudaProduct){c, batches, m, p->n, p->k, x->type->dtype, l->allow_tf32, false});
 	return s.split > 1 ? product_split(p, b, x, y, out, &s) : matmul(p, x, y, out, &s);
 }
 

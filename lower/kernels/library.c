@@ -1,5 +1,6 @@
-// --cuda-libs: which products and convolutions are calls of cuBLASLt and cuDNN, and the memory that each call works in.
-// Called by layout_gemm.c and layout_image.c; the pass scratch is one of the last.
+// --cuda-libs: which products and convolutions are calls of cuBLASLt and cuDNN, and the memory that
+// each call works in. Called by layout_gemm.c and layout_image.c; the pass scratch is one of the
+// last.
 #include "lower/kernels/library.h"
 #include "lower/kernels/kernels.h"
 #include "lower/kernels/layout.h"
@@ -45,18 +46,23 @@ const Dim *matrix_stride(Context *c, const Type *t, const Type *out)
 }
 
 // Nothing is summed up for a depth of 0, which the library does not do.
-bool library_takes_product(Context *c, const Type *a, const Type *b, const Type *out, const Dim *depth)
+bool library_takes_product(Context *c, const Type *a, const Type *b, const Type *out,
+                           const Dim *depth)
 {
-	return dim_is_const(depth) && depth->value > 0 && type_suits(a) && type_suits(b) && type_suits(out) &&
-	       matrix_stride(c, a, out) && matrix_stride(c, b, out);
+	return dim_is_const(depth) && depth->value > 0 && type_suits(a) && type_suits(b) &&
+	       type_suits(out) && matrix_stride(c, a, out) && matrix_stride(c, b, out);
 }
 
-// The library knows only borders that are alike on both sides, and that give the size which there is.
+// The library knows only borders that are alike on both sides, and that give the size which there
+// is.
 static bool border_suits(Context *c, const Conv *cv, int i, const Dim *from, const Dim *to)
 {
-	const int64_t before = cv->paddings[i], after = cv->paddings[2 + i], reach = (i ? cv->kw : cv->kh) - 1;
+	const int64_t before = cv->paddings[i], after = cv->paddings[2 + i],
+				  reach = (i ? cv->kw : cv->kh) - 1;
 	const Dim *free = dim_add(c, from, dim_const(c, 2 * before - cv->dilations[i] * reach - 1));
-	return before >= 0 && (before == after || dim_add(c, dim_div(c, free, dim_const(c, cv->strides[i])), dim_const(c, 1)) == to);
+	return before >= 0 &&
+	       (before == after ||
+	        dim_add(c, dim_div(c, free, dim_const(c, cv->strides[i])), dim_const(c, 1)) == to);
 }
 
 bool library_takes_conv(Context *c, const Conv *cv, const Type *x, const Type *out)
@@ -71,22 +77,26 @@ bool library_takes_conv(Context *c, const Conv *cv, const Type *x, const Type *o
 static const Dim *copy_bytes(Context *c, const Type *t)
 {
 	const Dim *const each = dim_const(c, DNN_CHANNELS);
-	const Dim *channels = dim_mul(c, dim_div(c, dim_add(c, t->dims[1], dim_const(c, DNN_CHANNELS - 1)), each), each);
+	const Dim *channels = dim_mul(
+		c, dim_div(c, dim_add(c, t->dims[1], dim_const(c, DNN_CHANNELS - 1)), each), each);
 	const Dim *n = dim_mul(c, dim_mul(c, t->dims[0], channels), dim_mul(c, t->dims[2], t->dims[3]));
 	return dim_mul(c, n, dim_const(c, (int64_t)dtype_size(t->dtype)));
 }
 
-// Most that a call may use: it takes of the ways to compute its result the best one that gets by with this.
+// Most that a call may use: it takes of the ways to compute its result the best one that gets by
+// with this.
 static const Dim *scratch_bytes(Context *c, const Op *op)
 {
 	const Type *out = op->results[0].type;
 	const Dim *n;
 	if (op->code == OP_KERNEL_MATMUL) {
-		const Dim *parts = dim_mul(c, type_numel(c, out), dim_const(c, LT_PARTS * (int64_t)sizeof(float)));
+		const Dim *parts = dim_mul(c, type_numel(c, out),
+		                           dim_const(c, LT_PARTS * (int64_t)sizeof(float)));
 		n = dim_min(c, parts, dim_const(c, LT_MOST));
 	} else {
 		const Dim *images = dim_add(c, copy_bytes(c, op_operand(op, 0)->type), copy_bytes(c, out));
-		n = dim_add(c, dim_add(c, images, copy_bytes(c, op_operand(op, 1)->type)), dim_const(c, DNN_TABLES));
+		n = dim_add(c, dim_add(c, images, copy_bytes(c, op_operand(op, 1)->type)),
+		            dim_const(c, DNN_TABLES));
 	}
 	return dim_add(c, n, dim_const(c, ALIGN_SLACK));
 }
@@ -109,8 +119,9 @@ static void scratch_add(Context *c, Op *op)
 	op_erase(op);
 }
 
-// Needs: control flow as blocks (flatten), all kernels in place. Keeps: values, names, locations. Breaks: that kernels have
-// one result, so it is the last but the memory plan, which gives each call bytes of its own where calls may run side by side.
+// Needs: control flow as blocks (flatten), all kernels in place. Keeps: values, names, locations.
+// Breaks: that kernels have one result, so it is the last but the memory plan, which gives each
+// call bytes of its own where calls may run side by side.
 bool pass_scratch(PassContext *p)
 {
 	for (Block *b = p->module->regions[0].first; b; b = b->next)

@@ -4,8 +4,8 @@
 
 #include "ir/core/core.h"
 
-// How many matrices lie in front of the last two dims; and how far apart they are in an operand of a product of that type,
-// 0: there is one for all, NULL: they lie otherwise.
+// How many matrices lie in front of the last two dims; and how far apart they are in an operand of
+// a product of that type, 0: there is one for all, NULL: they lie otherwise.
 const Dim *matrix_count(Context *c, const Type *t);
 const Dim *matrix_stride(Context *c, const Type *t, const Type *out);
 

@@ -1,6 +1,6 @@
-// Softmax and norms to kernels that take a row at a time. They read their input through a region, so that fusion can put work
-// into them, and write through another. C has them for f32; CUDA for 16-bit types as well, with f32 between the regions.
-// Called by decompose.c and attention.c.
+// Softmax and norms to kernels that take a row at a time. They read their input through a region,
+// so that fusion can put work into them, and write through another. C has them for f32; CUDA for
+// 16-bit types as well, with f32 between the regions. Called by decompose.c and attention.c.
 #include "lower/kernels/rows.h"
 #include "ir/build/build.h"
 #include "lower/pass/pass.h"
@@ -8,7 +8,9 @@
 
 static Value *cast_to(Builder *b, Value *v, DType dtype)
 {
-	return v && v->type->dtype != dtype ? build1(b, OP_PD_CAST, v, "dtype", attr_dtype(b->ctx, dtype), NULL) : v;
+	return v && v->type->dtype != dtype
+	           ? build1(b, OP_PD_CAST, v, "dtype", attr_dtype(b->ctx, dtype), NULL)
+	           : v;
 }
 
 bool region_read(Op *kernel, Region *r, Value *x)
@@ -36,8 +38,10 @@ bool region_pass(Op *kernel, Region *r)
 	return acc && build_op(&b, OP_LOOP_YIELD, 1, &acc, 0, NULL) != NULL;
 }
 
-// A kernel over `x` element by element, whose result has elements of type t: regions input and epilogue.
-static Op *kernel_reading(Op *op, enum OpCode code, Value *x, DType t, int noperand, Value *const *operands)
+// A kernel over `x` element by element, whose result has elements of type t: regions input and
+// epilogue.
+static Op *kernel_reading(Op *op, enum OpCode code, Value *x, DType t, int noperand,
+                          Value *const *operands)
 {
 	const Type *result = type_like(op->ctx, x->type, t);
 	Op *kernel = op_new(op->ctx, code, op->loc, 1, &result, noperand, operands, 2, 0);
@@ -65,7 +69,8 @@ static Value *swap_with_last(Builder *b, Value *x, int axis)
 	return build1(b, OP_PD_TRANSPOSE, x, "perm", attr_ints(b->ctx, last + 1, perm), NULL);
 }
 
-// CUDA has threads side by side behind any axis; in C that is moved to the end, and nests evaluate the logarithm faster.
+// CUDA has threads side by side behind any axis; in C that is moved to the end, and nests evaluate
+// the logarithm faster.
 bool decompose_hook_softmax(PassContext *p, Op *op)
 {
 	Value *x = op_operand(op, 0);
@@ -73,7 +78,8 @@ bool decompose_hook_softmax(PassContext *p, Op *op)
 	const bool log = op->code == OP_PD_LOG_SOFTMAX;
 	int64_t axis = op_int(op, "axis", -1);
 	axis = axis < 0 ? axis + t->rank : axis;
-	if (!dtype_has_kernel(p, t->dtype) || t->rank < 1 || op->results[0].type != t || axis < 0 || axis >= t->rank)
+	if (!dtype_has_kernel(p, t->dtype) || t->rank < 1 || op->results[0].type != t || axis < 0 ||
+	    axis >= t->rank)
 		return true;
 	Builder b = builder_before(op);
 	const bool last = axis == t->rank - 1, swap = !last && !p->target->cuda;
@@ -113,8 +119,9 @@ bool decompose_hook_layer_norm(PassContext *p, Op *op)
 	Value *x = op_operand(op, 0), *scale = op_operand(op, 1), *bias = op_operand(op, 2);
 	const Type *t = x->type;
 	int64_t begin = op_int(op, "begin_norm_axis", 1);
-	if (!dtype_has_kernel(p, t->dtype) || op->results[0].type != t || begin < 0 || begin >= t->rank ||
-	    (scale && !dtype_has_kernel(p, scale->type->dtype)) || (bias && !dtype_has_kernel(p, bias->type->dtype)))
+	if (!dtype_has_kernel(p, t->dtype) || op->results[0].type != t || begin < 0 ||
+	    begin >= t->rank || (scale && !dtype_has_kernel(p, scale->type->dtype)) ||
+	    (bias && !dtype_has_kernel(p, bias->type->dtype)))
 		return true;
 	Builder b = builder_before(op);
 	Value *factor = cast_to(&b, scale, DT_F32), *shift = cast_to(&b, bias, DT_F32);
@@ -155,8 +162,9 @@ bool decompose_hook_norm_of_channels(PassContext *p, Op *op)
 	Context *c = op->ctx;
 	Value *x = op_operand(op, 0), *scale = op_operand(op, 1), *bias = op_operand(op, 2), *rows = x;
 	const Type *t = x->type;
-	if (!p->target->cuda || !dtype_has_kernel(p, t->dtype) || t->rank < 3 || t->rank >= MAX_RANK || op->results[0].type != t ||
-	    (scale && !dtype_has_kernel(p, scale->type->dtype)) || (bias && !dtype_has_kernel(p, bias->type->dtype)))
+	if (!p->target->cuda || !dtype_has_kernel(p, t->dtype) || t->rank < 3 || t->rank >= MAX_RANK ||
+	    op->results[0].type != t || (scale && !dtype_has_kernel(p, scale->type->dtype)) ||
+	    (bias && !dtype_has_kernel(p, bias->type->dtype)))
 		return true;
 	Builder b = builder_before(op);
 	if (op->code == OP_PD_GROUP_NORM) {

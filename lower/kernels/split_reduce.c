@@ -1,6 +1,6 @@
-// CUDA: few elements, each of very many terms, would leave most of a GPU idle. Such a reduction becomes one of parts, which are
-// elements of a nest of their own, and a short one over the parts. How terms are grouped depends on sizes alone, so results
-// are the same in each run.
+// CUDA: few elements, each of very many terms, would leave most of a GPU idle. Such a reduction
+// becomes one of parts, which are elements of a nest of their own, and a short one over the parts.
+// How terms are grouped depends on sizes alone, so results are the same in each run.
 #include "ir/build/build.h"
 #include "ir/build/nest.h"
 #include "lower/kernels/kernels.h"
@@ -8,9 +8,17 @@
 
 #include <string.h>
 
-// So many blocks of threads fill a GPU; a part should be worth one. COLUMNS: neighbouring elements that share a block where
-// they lie side by side. What is computed for each part again may reduce FEW_TERMS itself.
-enum { WANTED_BLOCKS = 512, MIN_PART_TERMS = 2048, MAX_PARTS = 256, MIN_PARTS = 4, COLUMNS = 32, FEW_TERMS = 1024 };
+// So many blocks of threads fill a GPU; a part should be worth one. COLUMNS: neighbouring elements
+// that share a block where they lie side by side. What is computed for each part again may reduce
+// FEW_TERMS itself.
+enum {
+	WANTED_BLOCKS = 512,
+	MIN_PART_TERMS = 2048,
+	MAX_PARTS = 256,
+	MIN_PARTS = 4,
+	COLUMNS = 32,
+	FEW_TERMS = 1024
+};
 
 // Which of a reduction's loops is cut, in how many parts of what length.
 typedef struct Cut {
@@ -54,7 +62,8 @@ static bool elements_lie_side_by_side(const Op *nest, const Op *reduce)
 	const Block *body = nest->regions[0].first;
 	const Value *last = body->narg ? body->args[body->narg - 1] : NULL;
 	for (const Op *op = reduce->regions[0].first->first; op; op = op->next)
-		if ((op->code == OP_LOOP_LOAD || op->code == OP_LOOP_LOAD_OR) && last && op_operand(op, op->noperand - 1) == last)
+		if ((op->code == OP_LOOP_LOAD || op->code == OP_LOOP_LOAD_OR) && last &&
+		    op_operand(op, op->noperand - 1) == last)
 			return true;
 	return false;
 }
@@ -64,13 +73,17 @@ static int64_t parts_wanted(const Op *nest, const Op *reduce)
 	int64_t elements, parts = 1, terms = least_terms(reduce);
 	if (!type_const_numel(nest->results[0].type, &elements))
 		return 1;
-	const int64_t blocks = elements_lie_side_by_side(nest, reduce) ? (elements + COLUMNS - 1) / COLUMNS : elements;
-	while (parts < MAX_PARTS && blocks * parts < WANTED_BLOCKS && terms / (2 * parts) >= MIN_PART_TERMS)
+	const int64_t blocks = elements_lie_side_by_side(nest, reduce)
+	                           ? (elements + COLUMNS - 1) / COLUMNS
+	                           : elements;
+	while (parts < MAX_PARTS && blocks * parts < WANTED_BLOCKS &&
+	       terms / (2 * parts) >= MIN_PART_TERMS)
 		parts *= 2;
 	return parts;
 }
 
-// The largest number of equal parts, at most `most`; where loads go along the loop, of multiples of 16 terms if there is one.
+// The largest number of equal parts, at most `most`; where loads go along the loop, of multiples of
+// 16 terms if there is one.
 static int64_t equal_parts(int64_t extent, int64_t most)
 {
 	int64_t best = 1;
@@ -95,14 +108,16 @@ static bool cut_find(Context *c, const Op *reduce, int64_t wanted, Cut *cut)
 	}
 	if (extents->n == 1 && cut->parts < MIN_PARTS) {
 		const Dim *whole = dim_add(c, extents->dims[0], dim_const(c, wanted - 1));
-		*cut = (Cut){.parts = wanted, .length = dim_div(c, whole, dim_const(c, wanted)), .counted = true};
+		*cut = (Cut){
+			.parts = wanted, .length = dim_div(c, whole, dim_const(c, wanted)), .counted = true};
 	}
 	return cut->parts >= MIN_PARTS;
 }
 
-// ---- the nest of parts -------------------------------------------------------------------------------------------
+// ---- the nest of parts --------------------------------------------------------------------------
 
-// What the reduction needs of the nest's body, from the reduction up; false where that is too much to compute again.
+// What the reduction needs of the nest's body, from the reduction up; false where that is too much
+// to compute again.
 static bool needs_find(const Op *reduce, const Op **needs, int *n)
 {
 	*n = 0;
@@ -119,7 +134,8 @@ static bool needs_find(const Op *reduce, const Op **needs, int *n)
 			}
 		if (!used)
 			continue;
-		if (op->nregion && (op->code != OP_LOOP_REDUCE || !body_suits(op) || least_terms(op) > FEW_TERMS))
+		if (op->nregion &&
+		    (op->code != OP_LOOP_REDUCE || !body_suits(op) || least_terms(op) > FEW_TERMS))
 			return false;
 		needs[(*n)++] = op;
 	}
@@ -136,16 +152,19 @@ static Value *part_sum(Builder *b, const Op *reduce, const Cut *cut, Value *part
 		dims[i] = i == cut->loop ? cut->length : extents->dims[i];
 	Value *start = index_mul(b, part, index_dim(b, cut->length));
 	Value *left = cut->counted ? index_sub(b, index_dim(b, extents->dims[0]), start) : NULL;
-	Nest r = left ? reduce_open_counted(b, op_str(reduce, "kind", ""), t, cut->length, index_min(b, left, index_dim(b, cut->length)))
+	Nest r = left ? reduce_open_counted(b, op_str(reduce, "kind", ""), t, cut->length,
+	                                    index_min(b, left, index_dim(b, cut->length)))
 	              : reduce_open(b, op_str(reduce, "kind", ""), t, extents->n, dims);
 	for (int i = 0; i < extents->n; i++)
-		value_map_set(map, from->args[i], i == cut->loop ? index_add(&r.b, start, r.at[i]) : r.at[i]);
+		value_map_set(map, from->args[i],
+		              i == cut->loop ? index_add(&r.b, start, r.at[i]) : r.at[i]);
 	for (const Op *op = from->first; op != block_terminator(from); op = op->next)
 		op_append(r.b.block, op_clone(b->ctx, op, map));
 	return reduce_close(&r, value_map_get(map, op_operand(block_terminator(from), 0)));
 }
 
-static Value *parts_nest(Op *nest, const Op *reduce, const Cut *cut, const Op *const *needs, int nneed)
+static Value *parts_nest(Op *nest, const Op *reduce, const Cut *cut, const Op *const *needs,
+                         int nneed)
 {
 	Context *c = nest->ctx;
 	const Block *body = nest->regions[0].first;
@@ -169,13 +188,15 @@ static bool reduce_split(Op *nest, Op *reduce)
 	Cut cut;
 	int nneed = 0, nop = 0;
 	const Block *body = nest->regions[0].first;
-	if (op_operand(reduce, 0) || nest->results[0].type->rank == MAX_RANK || !kind_suits(reduce) || !body_suits(reduce))
+	if (op_operand(reduce, 0) || nest->results[0].type->rank == MAX_RANK || !kind_suits(reduce) ||
+	    !body_suits(reduce))
 		return true;
 	const int64_t wanted = parts_wanted(nest, reduce);
 	for (const Op *op = body->first; op; op = op->next)
 		nop++;
 	const Op **needs = NEW_ARRAY(nest->ctx->arena, (size_t)nop, const Op *);
-	if (wanted < MIN_PARTS || !cut_find(nest->ctx, reduce, wanted, &cut) || !needs_find(reduce, needs, &nneed))
+	if (wanted < MIN_PARTS || !cut_find(nest->ctx, reduce, wanted, &cut) ||
+	    !needs_find(reduce, needs, &nneed))
 		return true;
 	Value *parts = parts_nest(nest, reduce, &cut, needs, nneed), *at[MAX_RANK];
 	if (!parts)

@@ -1,6 +1,7 @@
-// Flattening: pd.if and pd.while become blocks of the module with branches between them (cf.br, cf.cond_br). What
-// they gave as results are arguments of blocks, and so are the variables of loops. Runs after all passes that want
-// structure, and before the memory plan. A module without control flow stays as it is.
+// Flattening: pd.if and pd.while become blocks of the module with branches between them (cf.br,
+// cf.cond_br). What they gave as results are arguments of blocks, and so are the variables of
+// loops. Runs after all passes that want structure, and before the memory plan. A module without
+// control flow stays as it is.
 //
 //   pd.while:  head(variables): condition -> body or done     pd.if:  then or else
 //              body: ... -> head                                       then: ... -> after(results)
@@ -13,7 +14,7 @@
 
 typedef struct Flatten {
 	Context *ctx;
-	Region *region;   // the module's
+	Region *region; // the module's
 	Block *entry;
 	Block *at;        // where operations go now
 	int64_t max_trip; // 0: loops may go on for ever
@@ -23,9 +24,10 @@ typedef struct Flatten {
 static bool ops_flatten(Flatten *f, Op *first);
 static void op_to_entry(Flatten *f, Op *op);
 
-// ---- blocks ---------------------------------------------------------------------------------------------
+// ---- blocks -------------------------------------------------------------------------------------
 
-// From here on operations go to `b`, which becomes the last block: blocks stand in the order of their text.
+// From here on operations go to `b`, which becomes the last block: blocks stand in the order of
+// their text.
 static void block_begin(Flatten *f, Block *b)
 {
 	Region *r = f->region;
@@ -40,9 +42,10 @@ static void block_begin(Flatten *f, Block *b)
 	f->at = b;
 }
 
-// Ends the block at hand. The values from operand `first` of `from` on go to every successor; without `cond` to the
-// only one.
-static Op *branch_build(Flatten *f, const Op *at, Value *cond, Block *yes, Block *no, const Op *from, int first)
+// Ends the block at hand. The values from operand `first` of `from` on go to every successor;
+// without `cond` to the only one.
+static Op *branch_build(Flatten *f, const Op *at, Value *cond, Block *yes, Block *no,
+                        const Op *from, int first)
 {
 	int nsucc = cond ? 2 : 1, n = from && from->noperand > first ? from->noperand - first : 0;
 	Op *op = op_new(f->ctx, cond ? OP_CF_COND_BR : OP_CF_BR, at->loc, 0, NULL, 0, NULL, 0, nsucc);
@@ -82,17 +85,20 @@ static void block_take_results(Flatten *f, Block *b, Op *op)
 		block_take_value(f, b, &op->results[i]);
 }
 
-// ---- structured operations -----------------------------------------------------------------------------------
+// ---- structured operations ----------------------------------------------------------------------
 
-// Whether a slot of type `want` takes a value of type `have`: where a size is a symbol that the run finds, any.
+// Whether a slot of type `want` takes a value of type `have`: where a size is a symbol that the run
+// finds, any.
 static bool type_fits(const Type *have, const Type *want)
 {
 	if (have == want)
 		return true;
-	if (have->kind != TY_TENSOR || want->kind != TY_TENSOR || have->dtype != want->dtype || have->rank != want->rank)
+	if (have->kind != TY_TENSOR || want->kind != TY_TENSOR || have->dtype != want->dtype ||
+	    have->rank != want->rank)
 		return false;
 	for (int i = 0; i < want->rank; i++)
-		if (have->dims[i] != want->dims[i] && !(want->dims[i]->kind == DIM_SYM && want->dims[i]->bounded))
+		if (have->dims[i] != want->dims[i] &&
+		    !(want->dims[i]->kind == DIM_SYM && want->dims[i]->bounded))
 			return false;
 	return true;
 }
@@ -103,8 +109,10 @@ static bool types_fit(const Op *op, const Op *from, int first, int n, const Valu
 	for (int i = 0; i < n && from && first + i < from->noperand; i++) {
 		if (type_fits(op_operand(from, first + i)->type, want[i]->type))
 			continue;
-		diag_error(op->ctx->diag, op->loc, "'%s': the type of value %d%s%s differs from one round or branch to the next, "
-		           "which cannot be compiled", op->info->name, i, want[i]->name ? ", " : "",
+		diag_error(op->ctx->diag, op->loc,
+		           "'%s': the type of value %d%s%s differs from one round or branch to the next, "
+		           "which cannot be compiled",
+		           op->info->name, i, want[i]->name ? ", " : "",
 		           want[i]->name ? want[i]->name : "");
 		return false;
 	}
@@ -235,7 +243,7 @@ static bool control_flatten(Flatten *f, Op *op)
 	return true;
 }
 
-// ---- operations ----------------------------------------------------------------------------------------------
+// ---- operations ---------------------------------------------------------------------------------
 
 // In front of the first branch, where every block sees it.
 static void op_to_entry(Flatten *f, Op *op)
@@ -297,9 +305,10 @@ static void fetches_append(Flatten *f)
 	op_append(f->at, op_new(f->ctx, OP_CF_RETURN, f->region->op->loc, 0, NULL, 0, NULL, 0, 0));
 }
 
-// ---- arguments that are not needed ---------------------------------------------------------------------------
+// ---- arguments that are not needed --------------------------------------------------------------
 
-// What all branches pass for an argument, but for itself; NULL: different values. `*any` is set when one does.
+// What all branches pass for an argument, but for itself; NULL: different values. `*any` is set
+// when one does.
 static Value *arg_incoming(const Region *r, const Value *arg)
 {
 	Value *only = NULL;
@@ -318,7 +327,7 @@ static Value *arg_incoming(const Region *r, const Value *arg)
 	return only;
 }
 
-// ---- sizes that branches set ---------------------------------------------------------------------------------
+// ---- sizes that branches set --------------------------------------------------------------------
 
 static bool type_mentions(const Type *t, const Dim *sym)
 {
@@ -371,7 +380,8 @@ static void arg_remove(Region *r, Block *of, int i)
 	block_remove_arg(of, i);
 }
 
-// Whether branches that pass something for the argument give a value to a size that is named elsewhere.
+// Whether branches that pass something for the argument give a value to a size that is named
+// elsewhere.
 static bool arg_binds(const Region *r, const Value *arg)
 {
 	for (int i = 0; arg->type->kind == TY_TENSOR && i < arg->type->rank; i++) {
@@ -382,8 +392,9 @@ static bool arg_binds(const Region *r, const Value *arg)
 	return false;
 }
 
-// Removes arguments that nobody reads and those that always are one value: variables that a loop does not change,
-// results that both branches agree on, and all arguments of blocks with one branch to them.
+// Removes arguments that nobody reads and those that always are one value: variables that a loop
+// does not change, results that both branches agree on, and all arguments of blocks with one branch
+// to them.
 static void args_simplify(Region *r)
 {
 	for (bool changed = true; changed;) {
@@ -415,9 +426,8 @@ static bool block_has_control(const Block *b)
 }
 
 // Needs: nothing but the structure.
-// Keeps: values, names, locations. `max_trip` on the branch back to the head of a loop bounds its rounds; attributes of the
-// loop stand there, too.
-// Breaks: passes that look for pd.if and pd.while.
+// Keeps: values, names, locations. `max_trip` on the branch back to the head of a loop bounds its
+// rounds; attributes of the loop stand there, too. Breaks: passes that look for pd.if and pd.while.
 bool pass_flatten(PassContext *p)
 {
 	Block *block = module_block(p->module);

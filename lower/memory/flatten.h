@@ -6,8 +6,8 @@
 
 enum { MAX_CASES = 256 };
 
-// pd.if operations, each in the else region of the one before, that compare `value` with `cases`. What is left over is the
-// else region of the last.
+// pd.if operations, each in the else region of the one before, that compare `value` with `cases`.
+// What is left over is the else region of the last.
 typedef struct SwitchChain {
 	Value *value;
 	int n;

@@ -1,13 +1,16 @@
-// Chains of pd.if that compare one number with constants, which is what switch_case becomes: flatten makes one cf.switch of
-// them. The conditions are loop nests by now, so it is the nests that are looked at.
+// Chains of pd.if that compare one number with constants, which is what switch_case becomes:
+// flatten makes one cf.switch of them. The conditions are loop nests by now, so it is the nests
+// that are looked at.
 #include "lower/memory/flatten.h"
 
-// The constant of `load(t) == constant`, when that is all that `cond` is and t is one whole number; NULL: it is not.
+// The constant of `load(t) == constant`, when that is all that `cond` is and t is one whole number;
+// NULL: it is not.
 static Value *compared_with(const Value *cond, int64_t *constant)
 {
 	const Op *nest = cond->def, *end, *equal;
-	if (!nest || nest->code != OP_LOOP_NEST || nest->nresult != 1 || !(end = nest->regions[0].first->last) ||
-	    end->noperand != 1 || !(equal = op_operand(end, 0)->def) || equal->code != OP_PD_EQUAL)
+	if (!nest || nest->code != OP_LOOP_NEST || nest->nresult != 1 ||
+	    !(end = nest->regions[0].first->last) || end->noperand != 1 ||
+	    !(equal = op_operand(end, 0)->def) || equal->code != OP_PD_EQUAL)
 		return NULL;
 	for (int i = 0; i < 2; i++) {
 		const Op *load = op_operand(equal, i)->def, *number = op_operand(equal, 1 - i)->def;
@@ -25,21 +28,25 @@ static Value *compared_with(const Value *cond, int64_t *constant)
 	return NULL;
 }
 
-// Whether `op` gives what `inner` gives, result for result, and does nothing else in its else region but find out the
-// condition of `inner`.
+// Whether `op` gives what `inner` gives, result for result, and does nothing else in its else
+// region but find out the condition of `inner`.
 static bool else_is_only(const Op *op, const Op *inner)
 {
 	const Block *b = op->regions[1].first;
 	const Op *end = b->last;
-	if (end->code != OP_CF_YIELD || end->noperand != inner->nresult || op->nresult != inner->nresult)
+	if (end->code != OP_CF_YIELD || end->noperand != inner->nresult ||
+	    op->nresult != inner->nresult)
 		return false;
 	for (int i = 0; i < inner->nresult; i++)
-		if (op_operand(end, i) != &inner->results[i] || inner->results[i].type != op->results[i].type ||
+		if (op_operand(end, i) != &inner->results[i] ||
+		    inner->results[i].type != op->results[i].type ||
 		    value_use_count(&inner->results[i]) != 1)
 			return false;
 	for (const Op *o = b->first; o != end; o = o->next)
-		if (o != inner && !(o->code == OP_LOOP_NEST && o->nresult == 1 && value_use_count(&o->results[0]) == 1 &&
-		                    &o->results[0] == op_operand(inner, 0)) && !(o->info->traits & TRAIT_CONSTANT))
+		if (o != inner &&
+		    !(o->code == OP_LOOP_NEST && o->nresult == 1 && value_use_count(&o->results[0]) == 1 &&
+		      &o->results[0] == op_operand(inner, 0)) &&
+		    !(o->info->traits & TRAIT_CONSTANT))
 			return false;
 	return true;
 }
@@ -68,8 +75,8 @@ bool switch_find(const Op *op, SwitchChain *c)
 	int64_t constant;
 	c->n = 0;
 	c->value = compared_with(op_operand(op, 0), &constant);
-	while (op && c->n < MAX_CASES && c->value && compared_with(op_operand(op, 0), &constant) == c->value &&
-	       !case_is_there(c, constant)) {
+	while (op && c->n < MAX_CASES && c->value &&
+	       compared_with(op_operand(op, 0), &constant) == c->value && !case_is_there(c, constant)) {
 		c->cases[c->n] = constant;
 		c->ifs[c->n++] = op;
 		op = next_in_chain(op);

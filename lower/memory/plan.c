@@ -1,11 +1,11 @@
-// The memory plan: where every tensor of the module lives. Last pass; codegen reads what it leaves in the
-// attributes `place` and `offset` of operations, `workspace` and `weights` of the module.
+// The memory plan: where every tensor of the module lives. Last pass; codegen reads what it leaves
+// in the attributes `place` and `offset` of operations, `workspace` and `weights` of the module.
 //
-// Feeds stay in the caller's buffers and are never written. A fetched value is computed where the caller
-// wants it. Parameters and constants lie one behind the other in the weights, those that runs change in front of the
-// workspace. Views share the bytes of what
-// they look at. Everything else is packed into one workspace by lifetime, and a nest that reads an operand
-// only at the element that it writes takes over the operand's bytes when nobody needs them afterwards.
+// Feeds stay in the caller's buffers and are never written. A fetched value is computed where the
+// caller wants it. Parameters and constants lie one behind the other in the weights, those that
+// runs change in front of the workspace. Views share the bytes of what they look at. Everything
+// else is packed into one workspace by lifetime, and a nest that reads an operand only at the
+// element that it writes takes over the operand's bytes when nobody needs them afterwards.
 #include "lower/memory/plan.h"
 #include "lower/analysis/analysis.h"
 #include "lower/memory/memory.h"
@@ -37,7 +37,7 @@ Buffer *value_buffer(const Plan *p, const Value *v)
 	return r ? buffer_root(r->buffer) : NULL;
 }
 
-// ---- buffers ------------------------------------------------------------------------------------------
+// ---- buffers ------------------------------------------------------------------------------------
 
 bool op_is_view(const Op *op)
 {
@@ -89,7 +89,8 @@ static bool op_make_buffers(Plan *p, Op *op)
 {
 	OpPlan *plan = op_plan(op);
 	if (op->info->kind == KIND_CONTROL && op->nregion > 0) {
-		diag_error(p->ctx->diag, op->loc, "'%s': a memory plan needs blocks (pass 'flatten')", op->info->name);
+		diag_error(p->ctx->diag, op->loc, "'%s': a memory plan needs blocks (pass 'flatten')",
+		           op->info->name);
 		return false;
 	}
 	for (int i = 0; i < op->nresult; i++) {
@@ -145,11 +146,11 @@ static bool plan_make_buffers(Plan *p)
 	return true;
 }
 
-// ---- outputs ------------------------------------------------------------------------------------------
+// ---- outputs ------------------------------------------------------------------------------------
 
-// Lets the first fetch of every computed value name the place where it is computed. Later fetches of the
-// same bytes, and fetches of feeds and parameters, copy. So do fetches of what lies in turns in several buffers, and
-// of counters, and fetches that are not at the end of it all.
+// Lets the first fetch of every computed value name the place where it is computed. Later fetches
+// of the same bytes, and fetches of feeds and parameters, copy. So do fetches of what lies in turns
+// in several buffers, and of counters, and fetches that are not at the end of it all.
 static void plan_fetches(Plan *p)
 {
 	const Block *last = p->region->last;
@@ -158,14 +159,15 @@ static void plan_fetches(Plan *p)
 			continue;
 		const Value *v = op_operand(op, 0);
 		Buffer *b = v ? value_buffer(p, v) : NULL;
-		if (!b || b->place != IN_WORKSPACE || b->moving || buffer_is_counter(b) || b->bytes != type_bytes_at_most(p->ctx, v->type))
+		if (!b || b->place != IN_WORKSPACE || b->moving || buffer_is_counter(b) ||
+		    b->bytes != type_bytes_at_most(p->ctx, v->type))
 			continue;
 		b->place = IN_OUTPUT;
 		b->col = op_int(op, "col", 0);
 	}
 }
 
-// ---- offsets ------------------------------------------------------------------------------------------
+// ---- offsets ------------------------------------------------------------------------------------
 
 static const Dim *plan_workspace(Plan *p, const Dim *state)
 {
@@ -178,7 +180,8 @@ static const Dim *plan_workspace(Plan *p, const Dim *state)
 		items[n] = (SizedItem){b->bytes, {b->first, b->last, n, NULL}, NULL};
 		of[n++] = b;
 	}
-	const Dim *size = p->parallel ? pack_parallel(p, n, of, items) : pack_sized(p->ctx, p->arena, n, items);
+	const Dim *size = p->parallel ? pack_parallel(p, n, of, items)
+	                              : pack_sized(p->ctx, p->arena, n, items);
 	for (int i = 0; i < n; i++)
 		of[i]->offset = dim_add(p->ctx, state, items[i].offset);
 	return dim_add(p->ctx, state, size);
@@ -198,13 +201,14 @@ static const Dim *plan_weights(Plan *p)
 			continue;
 		b->offset = end;
 		// One without elements has a place of its own, too: a place is known by its offset.
-		const Dim *padded = dim_add(p->ctx, dim_max(p->ctx, b->bytes, dim_const(p->ctx, 1)), dim_const(p->ctx, PLAN_ALIGN - 1));
+		const Dim *padded = dim_add(p->ctx, dim_max(p->ctx, b->bytes, dim_const(p->ctx, 1)),
+		                            dim_const(p->ctx, PLAN_ALIGN - 1));
 		end = dim_add(p->ctx, end, dim_mul(p->ctx, dim_div(p->ctx, padded, align), align));
 	}
 	return end;
 }
 
-// ---- attributes -----------------------------------------------------------------------------------------
+// ---- attributes ---------------------------------------------------------------------------------
 
 static const char *place_text(Context *c, const Buffer *b)
 {
@@ -319,10 +323,9 @@ static bool scratch_clear(Op *op, void *arg)
 	return true;
 }
 
-// Needs: only nests, kernels, views, constants, feeds and fetches in the module's blocks, and branches between them
-// (flatten).
-// Keeps: everything; adds attributes.
-// Breaks: any pass that changes operations after it makes the plan wrong.
+// Needs: only nests, kernels, views, constants, feeds and fetches in the module's blocks, and
+// branches between them (flatten). Keeps: everything; adds attributes. Breaks: any pass that
+// changes operations after it makes the plan wrong.
 bool pass_plan(PassContext *p)
 {
 	Arena *arena = arena_scratch(p->ctx->arena);

@@ -1,7 +1,8 @@
-// Arguments of blocks in the memory plan. What a branch passes is computed where the argument lies when nobody needs
-// the argument's old value any more by then: a loop variable is updated in place, and the branch back moves nothing.
-// Else the branch copies, or, when the bytes that it copies from are free afterwards, the two buffers exchange their
-// roles: generated code swaps two pointers. Called by plan.c.
+// Arguments of blocks in the memory plan. What a branch passes is computed where the argument lies
+// when nobody needs the argument's old value any more by then: a loop variable is updated in place,
+// and the branch back moves nothing. Else the branch copies, or, when the bytes that it copies from
+// are free afterwards, the two buffers exchange their roles: generated code swaps two pointers.
+// Called by plan.c.
 #include "lower/memory/plan.h"
 
 // Copying so few bytes is as good as swapping pointers.
@@ -25,7 +26,7 @@ static Buffer *passed_buffer(const Plan *p, const Op *branch, const Succ *s, int
 	return value_buffer(p, op_operand(branch, (int)s->first + i));
 }
 
-// ---- joining ----------------------------------------------------------------------------------------------
+// ---- joining ------------------------------------------------------------------------------------
 
 bool buffers_can_be_one(const Plan *p, const Buffer *a, const Buffer *b)
 {
@@ -57,7 +58,7 @@ void plan_join_args(Plan *p)
 		}
 }
 
-// ---- moves ------------------------------------------------------------------------------------------------
+// ---- moves --------------------------------------------------------------------------------------
 
 // What a branch does for one successor, as buffers.
 typedef struct Edge {
@@ -71,7 +72,10 @@ typedef struct Edge {
 static Edge edge_find(const Plan *p, const Op *branch, int s)
 {
 	const Succ *succ = &branch->succs[s];
-	Edge e = {.plan = p, .succ = succ, .n = (int)succ->count, .back = succ->block->id <= branch->block->id};
+	Edge e = {.plan = p,
+	          .succ = succ,
+	          .n = (int)succ->count,
+	          .back = succ->block->id <= branch->block->id};
 	e.to = NEW_ARRAY(p->arena, (size_t)e.n + 1, Buffer *);
 	e.from = NEW_ARRAY(p->arena, (size_t)e.n + 1, Buffer *);
 	for (int i = 0; i < e.n; i++) {
@@ -126,14 +130,17 @@ static bool move_exchanges(const Edge *e, const Move *moves, int i)
 	const Buffer *to = e->to[i], *from = e->from[i];
 	// In a loop it is worth some room to exchange buffers of sizes that differ from round to round.
 	bool same = to->bytes == from->bytes || (e->back && buffers_can_be_one(e->plan, to, from));
-	return !bytes_are_few(to->bytes) && same && to->place == IN_WORKSPACE && from->place == IN_WORKSPACE &&
-	       source_is_free(e, from) && !source_is_taken(e, moves, from);
+	return !bytes_are_few(to->bytes) && same && to->place == IN_WORKSPACE &&
+	       from->place == IN_WORKSPACE && source_is_free(e, from) &&
+	       !source_is_taken(e, moves, from);
 }
 
 static void edge_moves(const Edge *e, Move *moves)
 {
 	for (int i = 0; i < e->n; i++)
-		moves[i] = e->to[i] == e->from[i] ? MOVE_NONE : edge_is_cycle(e, i) ? MOVE_EXCHANGE : MOVE_COPY;
+		moves[i] = e->to[i] == e->from[i] ? MOVE_NONE
+		           : edge_is_cycle(e, i)  ? MOVE_EXCHANGE
+		                                  : MOVE_COPY;
 	for (int i = 0; i < e->n; i++)
 		if (moves[i] == MOVE_COPY && move_exchanges(e, moves, i))
 			moves[i] = MOVE_EXCHANGE;
@@ -145,7 +152,7 @@ void branch_moves(const Plan *p, const Op *branch, int s, Move *moves)
 	edge_moves(&e, moves);
 }
 
-// ---- buffers that move --------------------------------------------------------------------------------------
+// ---- buffers that move --------------------------------------------------------------------------
 
 static Buffer *exchange_group(Buffer *b)
 {
@@ -170,7 +177,8 @@ static void edge_mark_moving(const Edge *e)
 	}
 }
 
-// Each of a group of buffers that are exchanged holds, in turns, what any of them does. Returns whether some became larger.
+// Each of a group of buffers that are exchanged holds, in turns, what any of them does. Returns
+// whether some became larger.
 static bool groups_join_sizes(Plan *p)
 {
 	bool changed = false;
@@ -209,8 +217,8 @@ static void edges_mark_moving(Plan *p)
 	}
 }
 
-// Which moves are exchanges hangs on sizes and places, and exchanges change both: until nothing changes. Sizes only grow,
-// and places only become the workspace.
+// Which moves are exchanges hangs on sizes and places, and exchanges change both: until nothing
+// changes. Sizes only grow, and places only become the workspace.
 void plan_find_moving(Plan *p)
 {
 	int n = 0, outside;

@@ -1,10 +1,9 @@
-// Which values of a module are needed where: who reads each of them, in which blocks they live, and from which
-// operation to which their bytes are in use. Called by plan.c.
+// Which values of a module are needed where: who reads each of them, in which blocks they live, and
+// from which operation to which their bytes are in use. Called by plan.c.
 #include "ir/base/vec.h"
 #include "lower/memory/plan.h"
 
-
-// ---- readers --------------------------------------------------------------------------------------------
+// ---- readers ------------------------------------------------------------------------------------
 
 static void root_add_use(Plan *p, Root *r, int at)
 {
@@ -20,7 +19,8 @@ static const Op *op_outermost(const Plan *p, const Op *op)
 	return op;
 }
 
-// Readers of v, which is the root or shows its bytes; a list keeps its elements alive as long as it is read itself.
+// Readers of v, which is the root or shows its bytes; a list keeps its elements alive as long as it
+// is read itself.
 static void root_find_uses(Plan *p, Root *r, const Value *v)
 {
 	for (const Use *u = v->uses; u; u = u->next) {
@@ -34,7 +34,7 @@ static void root_find_uses(Plan *p, Root *r, const Value *v)
 	}
 }
 
-// ---- blocks ---------------------------------------------------------------------------------------------
+// ---- blocks -------------------------------------------------------------------------------------
 
 static BlockPlan *block_of(const Plan *p, int at)
 {
@@ -141,7 +141,7 @@ void plan_find_uses(Plan *p)
 		blocks_flood(p);
 }
 
-// ---- lifetimes ------------------------------------------------------------------------------------------
+// ---- lifetimes ----------------------------------------------------------------------------------
 
 static void span_add(Buffer *b, int at)
 {
@@ -189,7 +189,7 @@ void plan_find_spans(Plan *p)
 	}
 }
 
-// ---- conflicts ------------------------------------------------------------------------------------------
+// ---- conflicts ----------------------------------------------------------------------------------
 
 bool root_needed_at_start(const Root *r, const BlockPlan *b)
 {

@@ -1,11 +1,12 @@
-// Packs buffers of constant size with lifetimes into one workspace: best-fit by offset, tried in several
-// orders and then improved by letting the buffers that stick out go first; the smallest result is kept.
-// Called by plan_symbolic.c; knows nothing of operations.
+// Packs buffers of constant size with lifetimes into one workspace: best-fit by offset, tried in
+// several orders and then improved by letting the buffers that stick out go first; the smallest
+// result is kept. Called by plan_symbolic.c; knows nothing of operations.
 #include "lower/memory/plan.h"
 
 #include <stdlib.h>
 
-// So often; less where items are kept apart, whose plans are not near to the floor by which one knows the end.
+// So often; less where items are kept apart, whose plans are not near to the floor by which one
+// knows the end.
 enum { IMPROVEMENTS = 200, IMPROVEMENTS_APART = 16 };
 
 bool spans_meet(const PackSpan *a, const PackSpan *b)
@@ -21,7 +22,8 @@ int64_t pack_floor(int n, const PackItem *items)
 	for (int i = 0; i < n; i++) { // live bytes only rise where something starts
 		int64_t live = 0;
 		for (int j = 0; j < n; j++)
-			if (items[j].span.first <= items[i].span.first && items[j].span.last >= items[i].span.first)
+			if (items[j].span.first <= items[i].span.first &&
+			    items[j].span.last >= items[i].span.first)
 				live += items[j].size;
 		if (live > most)
 			most = live;
@@ -123,7 +125,8 @@ static void best_keep(Best *best, int64_t size, int n, const PackItem *items)
 		best->offsets[i] = items[i].offset;
 }
 
-// Moves the first item in `order` that reaches up to `size` to the front. False when it is there already.
+// Moves the first item in `order` that reaches up to `size` to the front. False when it is there
+// already.
 static bool tallest_first(int n, PackItem **order, int64_t size)
 {
 	for (int i = 0; i < n; i++) {

@@ -1,10 +1,11 @@
-// The memory plan where operations that do not wait for each other run side by side: a buffer that takes the bytes of
-// another makes its operations wait for those of the other. So buffers are kept apart when nothing else orders them, as far
-// as the workspace grows little by it: first all of them, then only such as stand near each other in the program. Called by
-// plan.c.
+// The memory plan where operations that do not wait for each other run side by side: a buffer that
+// takes the bytes of another makes its operations wait for those of the other. So buffers are kept
+// apart when nothing else orders them, as far as the workspace grows little by it: first all of
+// them, then only such as stand near each other in the program. Called by plan.c.
 //
-// Memory that calls of libraries work in is large and nobody's operand: calls side by side get bytes of their own where that
-// does not double the workspace, else they wait for each other, and the rest is as without them.
+// Memory that calls of libraries work in is large and nobody's operand: calls side by side get
+// bytes of their own where that does not double the workspace, else they wait for each other, and
+// the rest is as without them.
 //
 // Only buffers of one block, which is what becomes one graph, are looked at.
 #include "lower/analysis/analysis.h"
@@ -18,16 +19,17 @@
 #define MAX_SCRATCH_GROWTH 2.0
 enum { LITTLE_BYTES = 64 << 10 };
 
-// Who is kept apart: how many operations may be between two buffers; and whether memory to work in counts.
+// Who is kept apart: how many operations may be between two buffers; and whether memory to work in
+// counts.
 typedef struct Attempt {
 	int window;
 	bool scratch;
 } Attempt;
 
-static const Attempt attempts[] = {{INT32_MAX, true}, {64, true}, {16, true}, {4, true}, {1, true},
-                                   {INT32_MAX, false}, {64, false}, {16, false}};
+static const Attempt attempts[] = {{INT32_MAX, true}, {64, true},         {16, true},  {4, true},
+                                   {1, true},         {INT32_MAX, false}, {64, false}, {16, false}};
 
-// ---- what is ordered ----------------------------------------------------------------------------------------
+// ---- what is ordered ----------------------------------------------------------------------------
 
 // The operations of a block, and for each the set of those that are done before it begins.
 typedef struct Order {
@@ -101,7 +103,7 @@ static bool buffer_done_before(const Order *o, const Buffer *a, const Buffer *b)
 	return true;
 }
 
-// ---- who is kept apart --------------------------------------------------------------------------------------
+// ---- who is kept apart --------------------------------------------------------------------------
 
 static bool inside_block(const BlockPlan *block, const Buffer *b)
 {
@@ -120,12 +122,14 @@ static bool counts(const Attempt *t, const BlockPlan *block, const Buffer *b)
 	return inside_block(block, b) && (t->scratch || !is_scratch(b));
 }
 
-static void block_keep_apart(const Order *o, int n, Buffer *const *of, const Attempt *t, uint64_t **apart)
+static void block_keep_apart(const Order *o, int n, Buffer *const *of, const Attempt *t,
+                             uint64_t **apart)
 {
 	for (int i = 0; i < n; i++)
 		for (int k = 0; k < n && counts(t, o->block, of[i]); k++) {
 			const Buffer *a = of[i], *b = of[k];
-			if (a->last >= b->first || b->first - a->last > t->window || !counts(t, o->block, b) || buffer_done_before(o, a, b))
+			if (a->last >= b->first || b->first - a->last > t->window || !counts(t, o->block, b) ||
+			    buffer_done_before(o, a, b))
 				continue;
 			set_add(apart[i], k);
 			set_add(apart[k], i);
@@ -156,7 +160,8 @@ const Dim *pack_parallel(Plan *p, int n, Buffer *const *of, SizedItem *items)
 		for (int k = 0; k < p->nblock; k++)
 			block_keep_apart(&orders[k], n, of, t, apart);
 		const Dim *size = pack_sized(p->ctx, p->arena, n, wide);
-		if (dim_weight(size) > growth * dim_weight(least) + dim_weight(dim_const(p->ctx, LITTLE_BYTES)))
+		if (dim_weight(size) >
+		    growth * dim_weight(least) + dim_weight(dim_const(p->ctx, LITTLE_BYTES)))
 			continue;
 		memcpy(items, wide, (size_t)n * sizeof *items);
 		return size;

@@ -1,5 +1,6 @@
-// Computing in place: a nest that reads an operand only at the element that it writes takes over the operand's bytes
-// when nobody needs them afterwards; so does an update, which then writes nothing but the new elements. Called by plan.c.
+// Computing in place: a nest that reads an operand only at the element that it writes takes over
+// the operand's bytes when nobody needs them afterwards; so does an update, which then writes
+// nothing but the new elements. Called by plan.c.
 #include "lower/memory/plan.h"
 
 #include <string.h>
@@ -9,7 +10,8 @@ static bool index_is_position(const Value *v, const Block *body, int i, const Di
 {
 	if (v == body->args[i])
 		return true;
-	return dim_is(dim, 1) && v->def && v->def->code == OP_LOOP_CONSTANT && op_int(v->def, "value", -1) == 0;
+	return dim_is(dim, 1) && v->def && v->def->code == OP_LOOP_CONSTANT &&
+	       op_int(v->def, "value", -1) == 0;
 }
 
 static bool load_at_identity(const Op *load, const Op *nest)
@@ -19,7 +21,8 @@ static bool load_at_identity(const Op *load, const Op *nest)
 	if (load->block != body || load->noperand != tensor + 1 + body->narg)
 		return false; // in a reduction it may be read again after the element was written
 	for (int i = 0; i < body->narg; i++)
-		if (!index_is_position(op_operand(load, tensor + 1 + i), body, i, nest->results[0].type->dims[i]))
+		if (!index_is_position(op_operand(load, tensor + 1 + i), body, i,
+		                       nest->results[0].type->dims[i]))
 			return false;
 	return true;
 }
@@ -41,9 +44,12 @@ static bool reads_visit(Op *op, void *arg)
 		if (!v || value_root(r->plan, v) != r->root)
 			continue;
 		const Type *t = v->type;
-		bool same = t->rank == r->result->rank && dtype_size(t->dtype) == dtype_size(r->result->dtype) &&
-		            (t->rank == 0 || !memcmp(t->dims, r->result->dims, sizeof *t->dims * (size_t)t->rank));
-		if (!same || (op->code != OP_LOOP_LOAD && op->code != OP_LOOP_LOAD_OR) || !load_at_identity(op, r->nest))
+		bool same = t->rank == r->result->rank &&
+		            dtype_size(t->dtype) == dtype_size(r->result->dtype) &&
+		            (t->rank == 0 ||
+		             !memcmp(t->dims, r->result->dims, sizeof *t->dims * (size_t)t->rank));
+		if (!same || (op->code != OP_LOOP_LOAD && op->code != OP_LOOP_LOAD_OR) ||
+		    !load_at_identity(op, r->nest))
 			r->only_identity = false;
 	}
 	return r->only_identity;
@@ -55,7 +61,8 @@ static bool append_reads_in_place(const Plan *p, const Op *op, const Root *r)
 	return value_root(p, op_operand(op, 0)) == r && value_root(p, op_operand(op, 1)) != r;
 }
 
-// An update leaves what it does not replace; but the new elements and the position must not lie in between.
+// An update leaves what it does not replace; but the new elements and the position must not lie in
+// between.
 static bool update_reads_in_place(const Plan *p, const Op *op, const Root *r)
 {
 	return value_root(p, op_operand(op, 0)) == r && value_root(p, op_operand(op, 1)) != r &&
@@ -96,11 +103,12 @@ static void search_try(Search *s, const Value *v)
 {
 	const Buffer *result = value_buffer(s->plan, &s->op->results[s->result]);
 	Buffer *b = v ? value_buffer(s->plan, v) : NULL;
-	bool fits = b && (b->bytes == result->bytes || (s->op->code == OP_LOOP_APPEND && result->place == IN_WORKSPACE &&
-	                                                buffers_can_be_one(s->plan, b, result)));
+	bool fits = b && (b->bytes == result->bytes ||
+	                  (s->op->code == OP_LOOP_APPEND && result->place == IN_WORKSPACE &&
+	                   buffers_can_be_one(s->plan, b, result)));
 	if (b && b != result && fits && b->place == IN_WORKSPACE &&
-	    !(b->moving && result->place != IN_WORKSPACE) && !(buffer_has_args(b) && result->place == IN_STATE) &&
-	    !buffers_meet(s->plan, b, result))
+	    !(b->moving && result->place != IN_WORKSPACE) &&
+	    !(buffer_has_args(b) && result->place == IN_STATE) && !buffers_meet(s->plan, b, result))
 		s->found = b;
 }
 
@@ -137,6 +145,7 @@ void plan_in_place(Plan *p)
 {
 	for (int k = 0; k < p->nblock; k++)
 		for (Op *op = p->blocks[k].block->first; op; op = op->next)
-			if (op->code == OP_LOOP_NEST || op->code == OP_LOOP_UPDATE || op->code == OP_LOOP_APPEND)
+			if (op->code == OP_LOOP_NEST || op->code == OP_LOOP_UPDATE ||
+			    op->code == OP_LOOP_APPEND)
 				op_in_place(p, op);
 }

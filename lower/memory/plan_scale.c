@@ -1,8 +1,9 @@
-// Rounds symbolic sizes up so that they compare: a model of images halves its sizes again and again, and
-// `(?h + 1) / 2` and `((?h + 1) / 2 + 1) / 2` have no ratio. But `?h <= 4 * (((?h + 1) / 2 + 1) / 2)` always holds,
-// with equality where 4 divides ?h. Saying every factor of every size by the smallest one of its kind makes
-// sizes multiples of each other, which pack like constants; nothing is lost for the image sizes that models
-// are made for. Called by plan_symbolic.c.
+// Rounds symbolic sizes up so that they compare: a model of images halves its sizes again and
+// again, and
+// `(?h + 1) / 2` and `((?h + 1) / 2 + 1) / 2` have no ratio. But `?h <= 4 * (((?h + 1) / 2 + 1) /
+// 2)` always holds, with equality where 4 divides ?h. Saying every factor of every size by the
+// smallest one of its kind makes sizes multiples of each other, which pack like constants; nothing
+// is lost for the image sizes that models are made for. Called by plan_symbolic.c.
 #include "lower/memory/plan.h"
 
 enum { MAX_ATOMS = 64 };
@@ -45,8 +46,8 @@ static int64_t sample_ratio(const Dim *a, const Dim *b)
 	int64_t ratio = 0;
 	for (int64_t symbol = 640; symbol <= 1920; symbol *= 3) {
 		int64_t x, y;
-		if (!dim_eval(a, sample_symbol, &symbol, &x) || !dim_eval(b, sample_symbol, &symbol, &y) || y < 1 || x % y ||
-		    (ratio && x / y != ratio))
+		if (!dim_eval(a, sample_symbol, &symbol, &x) || !dim_eval(b, sample_symbol, &symbol, &y) ||
+		    y < 1 || x % y || (ratio && x / y != ratio))
 			return 0;
 		ratio = x / y;
 	}

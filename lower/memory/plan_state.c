@@ -1,6 +1,6 @@
-// Parameters that runs change, in the memory plan. They lie in front of all else in the workspace, at constant offsets, and
-// share their bytes with nothing but their own next value: what a run stores is computed in place when nobody needs the old
-// value by then. Called by plan.c.
+// Parameters that runs change, in the memory plan. They lie in front of all else in the workspace,
+// at constant offsets, and share their bytes with nothing but their own next value: what a run
+// stores is computed in place when nobody needs the old value by then. Called by plan.c.
 #include "lower/memory/plan.h"
 
 #include <string.h>
@@ -42,11 +42,12 @@ bool buffer_has_args(const Buffer *b)
 	return false;
 }
 
-// The value is computed where the parameter lies. Not what branches pass: they might exchange the buffer for another.
+// The value is computed where the parameter lies. Not what branches pass: they might exchange the
+// buffer for another.
 static void state_compute_in_place(const Plan *p, Buffer *state, Buffer *b)
 {
-	if (b == state || b->place != IN_WORKSPACE || b->moving || b->bytes != state->bytes || buffer_has_args(b) ||
-	    buffers_meet(p, state, b))
+	if (b == state || b->place != IN_WORKSPACE || b->moving || b->bytes != state->bytes ||
+	    buffer_has_args(b) || buffers_meet(p, state, b))
 		return;
 	buffers_merge(state, b);
 }
@@ -61,8 +62,10 @@ bool plan_states(Plan *p)
 		const Value *v = op_operand(op, 0);
 		Buffer *state = state_find(p, op_attr(op, "name"));
 		if (!dim_is_const(type_bytes_at_most(p->ctx, v->type)) || type_is_found(v->type)) {
-			diag_error(p->ctx->diag, op->loc, "parameter '%s' is stored with a size that is not known when the model is compiled",
-			           op_str(op, "name", ""));
+			diag_error(
+				p->ctx->diag, op->loc,
+				"parameter '%s' is stored with a size that is not known when the model is compiled",
+				op_str(op, "name", ""));
 			return false;
 		}
 		if (!state)
@@ -107,11 +110,14 @@ const Dim *plan_state_initial(const Plan *p, const Dim *weights)
 	const Dim *align = dim_const(p->ctx, PLAN_ALIGN);
 	for (const Block *b = p->region->first; b; b = b->next)
 		for (Op *op = b->first; op; op = op->next) {
-			if (op->code != OP_BUILTIN_GET_PARAMETER || value_buffer(p, &op->results[0])->place != IN_STATE || state_begins_as_zeros(op))
+			if (op->code != OP_BUILTIN_GET_PARAMETER ||
+			    value_buffer(p, &op->results[0])->place != IN_STATE || state_begins_as_zeros(op))
 				continue;
 			op_set_attr(op, "initial", attr_dim(p->ctx, weights));
-			const Dim *padded = dim_add(p->ctx, type_bytes_at_most(p->ctx, op->results[0].type), dim_const(p->ctx, PLAN_ALIGN - 1));
-			weights = dim_add(p->ctx, weights, dim_mul(p->ctx, dim_div(p->ctx, padded, align), align));
+			const Dim *padded = dim_add(p->ctx, type_bytes_at_most(p->ctx, op->results[0].type),
+			                            dim_const(p->ctx, PLAN_ALIGN - 1));
+			weights = dim_add(p->ctx, weights,
+			                  dim_mul(p->ctx, dim_div(p->ctx, padded, align), align));
 		}
 	return weights;
 }

@@ -1,10 +1,12 @@
-// Packs buffers whose sizes may be symbolic. Called by plan.c. Three plans are made, each with its strength,
-// and the one that comes out smallest at sizes as models have them is kept:
+// Packs buffers whose sizes may be symbolic. Called by plan.c. Three plans are made, each with its
+// strength, and the one that comes out smallest at sizes as models have them is kept:
 //
-// - groups: a size is split into a constant and the rest (`c * R`). Buffers of one rest are packed by their
+// - groups: a size is split into a constant and the rest (`c * R`). Buffers of one rest are packed
+// by their
 //   constants, so a model that is symbolic only in its batch size packs as well as a static one; groups of
 //   different rests lie one behind the other.
-// - stacks: packed at sample sizes, which says who lies below whom; everyone's offset is then the largest end of
+// - stacks: packed at sample sizes, which says who lies below whom; everyone's offset is then the
+// largest end of
 //   those below. Good for images of any size.
 // - slots: buffers take turns in slots, each as large as its largest user. Always short to say.
 #include "lower/memory/plan.h"
@@ -28,7 +30,7 @@ static int64_t align_up(int64_t v)
 	return (v + PLAN_ALIGN - 1) / PLAN_ALIGN * PLAN_ALIGN;
 }
 
-// ---- sizes ----------------------------------------------------------------------------------------------
+// ---- sizes --------------------------------------------------------------------------------------
 
 static int64_t gcd(int64_t a, int64_t b)
 {
@@ -45,15 +47,10 @@ static int64_t dim_coefficient(const Dim *d)
 {
 	int64_t k;
 	switch (d->kind) {
-	case DIM_CONST:
-		return d->value;
-	case DIM_MUL:
-		return dim_coefficient(d->a) * dim_coefficient(d->b);
-	case DIM_ADD:
-		k = gcd(dim_coefficient(d->a), dim_coefficient(d->b));
-		return k ? k : 1;
-	default:
-		return 1;
+	case DIM_CONST: return d->value;
+	case DIM_MUL: return dim_coefficient(d->a) * dim_coefficient(d->b);
+	case DIM_ADD: k = gcd(dim_coefficient(d->a), dim_coefficient(d->b)); return k ? k : 1;
+	default: return 1;
 	}
 }
 
@@ -118,7 +115,7 @@ static int dim_nodes(const Dim *d, int limit)
 	return n >= limit ? n : n + dim_nodes(d->b, limit - n);
 }
 
-// ---- groups ---------------------------------------------------------------------------------------------
+// ---- groups -------------------------------------------------------------------------------------
 
 static const Dim *pack_groups(Context *c, Arena *scratch, int n, SizedItem *items)
 {
@@ -143,13 +140,14 @@ static const Dim *pack_groups(Context *c, Arena *scratch, int n, SizedItem *item
 		}
 		int64_t size = pack_items(scratch, count, group);
 		for (int k = 0; k < count; k++)
-			items[member[k]].offset = dim_add(c, base, dim_mul(c, dim_const(c, group[k].offset), rest[i]));
+			items[member[k]].offset = dim_add(c, base,
+			                                  dim_mul(c, dim_const(c, group[k].offset), rest[i]));
 		base = dim_add(c, base, dim_mul(c, dim_const(c, size), rest[i]));
 	}
 	return base;
 }
 
-// ---- stacks ---------------------------------------------------------------------------------------------
+// ---- stacks -------------------------------------------------------------------------------------
 
 // An item among the others in the order of their sample offsets.
 typedef struct Layer {
@@ -160,10 +158,12 @@ typedef struct Layer {
 static int by_offset(const void *a, const void *b)
 {
 	const Layer *x = a, *y = b;
-	return x->offset != y->offset ? (x->offset < y->offset ? -1 : 1) : (x->item < y->item ? -1 : x->item > y->item);
+	return x->offset != y->offset ? (x->offset < y->offset ? -1 : 1)
+	                              : (x->item < y->item ? -1 : x->item > y->item);
 }
 
-// Whether an item between layers i and k lies above i's and below k's: then i's end need not be looked at.
+// Whether an item between layers i and k lies above i's and below k's: then i's end need not be
+// looked at.
 static bool layer_is_hidden(const Layer *layers, const SizedItem *items, int i, int k)
 {
 	const SizedItem *low = &items[layers[i].item], *high = &items[layers[k].item];
@@ -206,7 +206,7 @@ static const Dim *pack_stacks(Context *c, Arena *scratch, int n, SizedItem *item
 	return size;
 }
 
-// ---- slots ----------------------------------------------------------------------------------------------
+// ---- slots --------------------------------------------------------------------------------------
 
 typedef struct Slot {
 	const Dim *size;
@@ -221,10 +221,12 @@ typedef struct SlotUse {
 static int by_weight(const void *a, const void *b)
 {
 	const SlotUse *x = a, *y = b;
-	return x->weight != y->weight ? (x->weight > y->weight ? -1 : 1) : (x->item < y->item ? -1 : x->item > y->item);
+	return x->weight != y->weight ? (x->weight > y->weight ? -1 : 1)
+	                              : (x->item < y->item ? -1 : x->item > y->item);
 }
 
-static bool slot_is_free(const Slot *s, const SlotUse *uses, const SizedItem *items, const SizedItem *it)
+static bool slot_is_free(const Slot *s, const SlotUse *uses, const SizedItem *items,
+                         const SizedItem *it)
 {
 	for (int u = s->first_user; u >= 0; u = uses[u].next)
 		if (spans_meet(&items[uses[u].item].span, &it->span))
@@ -263,10 +265,10 @@ static const Dim *pack_slots(Context *c, Arena *scratch, int n, SizedItem *items
 	return base;
 }
 
-// ---- the choice -----------------------------------------------------------------------------------------
+// ---- the choice ---------------------------------------------------------------------------------
 
-// Rounds sizes to the alignment: the constant factor where that costs next to nothing compared to the largest
-// size, which keeps expressions simple; else the size itself.
+// Rounds sizes to the alignment: the constant factor where that costs next to nothing compared to
+// the largest size, which keeps expressions simple; else the size itself.
 static void items_align(Context *c, int n, SizedItem *items)
 {
 	double largest = 0;
@@ -295,7 +297,8 @@ static int count_rests(Context *c, int n, const SizedItem *items)
 }
 
 // Takes over the plan in `other` when it is clearly smaller than `*size`.
-static void keep_smaller(const Dim **size, const Dim *other_size, int n, SizedItem *items, const SizedItem *other)
+static void keep_smaller(const Dim **size, const Dim *other_size, int n, SizedItem *items,
+                         const SizedItem *other)
 {
 	if (!other_size || dim_weight(other_size) >= (1 - MAX_WASTE) * dim_weight(*size))
 		return;
@@ -317,7 +320,8 @@ static double floor_weight(Arena *scratch, int n, const SizedItem *items)
 	return sum;
 }
 
-// The best of the three plans for these sizes; the simple ones first, and no more once one is good enough.
+// The best of the three plans for these sizes; the simple ones first, and no more once one is good
+// enough.
 static const Dim *pack_best(Context *c, Arena *scratch, int n, SizedItem *items, double good)
 {
 	SizedItem *other = NEW_ARRAY(scratch, (size_t)n + 1, SizedItem);

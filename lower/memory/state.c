@@ -1,6 +1,6 @@
-// Gets what runs leave in parameters ready for the memory plan. The plan computes the new value of a parameter where the old
-// one lies, when nobody needs that any more, and else it is copied there at the end of the run; so all that is stored is
-// stored at the end, behind the fetches.
+// Gets what runs leave in parameters ready for the memory plan. The plan computes the new value of
+// a parameter where the old one lies, when nobody needs that any more, and else it is copied there
+// at the end of the run; so all that is stored is stored at the end, behind the fetches.
 #include "ir/build/nest.h"
 #include "lower/memory/memory.h"
 #include "lower/pass/rewrite.h"
@@ -32,12 +32,14 @@ static bool set_is_known(Op *set)
 	return true;
 }
 
-// When the old value of one parameter is the new one of another, its bytes may be gone by the time they are copied.
+// When the old value of one parameter is the new one of another, its bytes may be gone by the time
+// they are copied.
 static void set_copy_operand(Op *set, Op *before)
 {
 	Value *v = op_operand(set, 0);
 	const Op *get = shown_parameter(v);
-	if (!get || op_attr(get, "name") == op_attr(set, "name") || !param_is_written(set->ctx, op_str(get, "name", "")))
+	if (!get || op_attr(get, "name") == op_attr(set, "name") ||
+	    !param_is_written(set->ctx, op_str(get, "name", "")))
 		return;
 	Builder b = builder_before(before);
 	b.loc = set->loc;
@@ -45,8 +47,8 @@ static void set_copy_operand(Op *set, Op *before)
 	op_set_operand(set, 0, nest_close(&n, load(&n.b, v, n.at)));
 }
 
-// Needs: blocks (flatten). Keeps: what is fetched. Leaves: all builtin.set_parameter at the end of the last block, none
-// that stores what another parameter held.
+// Needs: blocks (flatten). Keeps: what is fetched. Leaves: all builtin.set_parameter at the end of
+// the last block, none that stores what another parameter held.
 bool pass_state(PassContext *p)
 {
 	Block *last = p->module->regions[0].last;

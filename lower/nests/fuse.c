@@ -1,7 +1,7 @@
 // Fusion: loop nests go into the nests and kernels that read them, and into the epilogue of the
 // kernel whose result they read, so that intermediate tensors never reach memory. This file is the
-// driver; fuse_inline.c, fuse_epilogue.c and fuse_join.c decide and rewrite, fuse_index.c keeps the scalar
-// code simple.
+// driver; fuse_inline.c, fuse_epilogue.c and fuse_join.c decide and rewrite, fuse_index.c keeps the
+// scalar code simple.
 #include "lower/nests/fuse.h"
 #include "lower/clean/clean.h"
 #include "lower/nests/nests.h"

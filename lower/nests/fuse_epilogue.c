@@ -46,7 +46,8 @@ static bool only_read_here(const Value *v, const Op *nest)
 	return true;
 }
 
-// Kernels of rows for CUDA are f32 inside, whatever comes in and goes out; other kernels make what they have.
+// Kernels of rows for CUDA are f32 inside, whatever comes in and goes out; other kernels make what
+// they have.
 static bool kernel_may_make(const Op *kernel, DType t, bool cuda)
 {
 	if (kernel->results[0].type->dtype == t)
@@ -111,7 +112,7 @@ static Value *value_in_shape(Value *v, const Type *like, Op *where)
 	}
 	Builder b = builder_before(where);
 	return build1(&b, OP_PD_RESHAPE, v, "shape", attr_dims(where->ctx, like->rank, like->dims),
-				  NULL);
+	              NULL);
 }
 
 // A load at the nest's own position, of a tensor other than the kernel's result, in the kernel's
@@ -184,7 +185,7 @@ bool nest_merge_into_kernel(Op *nest, bool cuda)
 	Context *c = nest->ctx;
 	Value *read = NULL;
 	if (nest->nresult != 1 || op_contains(nest, OP_LOOP_REDUCE) ||
-		op_contains(nest, OP_LOOP_TO_INDEX))
+	    op_contains(nest, OP_LOOP_TO_INDEX))
 		return false;
 	Op *kernel = kernel_choose(nest, cuda, &read);
 	if (!kernel || region_size(kernel) + region_size(nest) > MAX_EPILOGUE)
@@ -201,7 +202,7 @@ bool nest_merge_into_kernel(Op *nest, bool cuda)
 	if (reshaped) {
 		Builder b = builder_before(nest);
 		with = build1(&b, OP_PD_RESHAPE, made, "shape",
-					  attr_dims(c, result->type->rank, result->type->dims), NULL);
+		              attr_dims(c, result->type->rank, result->type->dims), NULL);
 		if (!with)
 			return false;
 		with->name = result->name;

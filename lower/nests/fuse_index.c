@@ -158,8 +158,7 @@ static Range range_binary(const Op *op, int depth)
 {
 	Range a = range_of(op_operand(op, 0), depth + 1), b = range_of(op_operand(op, 1), depth + 1);
 	switch (op->code) {
-	case OP_PD_ADD:
-		return range_sum(op, a, b, depth);
+	case OP_PD_ADD: return range_sum(op, a, b, depth);
 	case OP_PD_SUBTRACT:
 		return (Range){add_sat(a.lo, neg_sat(b.hi)), add_sat(a.hi, neg_sat(b.lo)),
 		               b.lo >= 0 ? a.below : NULL};
@@ -167,19 +166,16 @@ static Range range_binary(const Op *op, int depth)
 		if (a.lo < 0 || b.lo < 0)
 			return range_any;
 		return (Range){mul_sat(a.lo, b.lo), mul_sat(a.hi, b.hi), NULL};
-	case OP_PD_FLOOR_DIVIDE:
-		return range_divided(op, a);
+	case OP_PD_FLOOR_DIVIDE: return range_divided(op, a);
 	case OP_PD_REMAINDER: {
 		const Dim *by = index_size(op_operand(op, 1));
 		return a.lo >= 0 && by ? range_below(by) : range_any;
 	}
 	case OP_PD_MINIMUM:
 		return (Range){a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi,
-					   a.below ? a.below : b.below};
-	case OP_PD_MAXIMUM:
-		return (Range){a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi, NULL};
-	default:
-		return range_any;
+		               a.below ? a.below : b.below};
+	case OP_PD_MAXIMUM: return (Range){a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi, NULL};
+	default: return range_any;
 	}
 }
 
@@ -261,8 +257,8 @@ static Value *simplify_split(const Op *op, const Dim *d)
 		if (!mul || mul->code != OP_PD_MULTIPLY)
 			continue;
 		int at = index_size(op_operand(mul, 1)) == d   ? 0
-				 : index_size(op_operand(mul, 0)) == d ? 1
-													   : -1;
+		         : index_size(op_operand(mul, 0)) == d ? 1
+		                                               : -1;
 		Range r = range_of(inner, 0);
 		bool small = r.lo >= 0 && (r.below == d || (dim_is_const(d) && r.hi < d->value));
 		if (at >= 0 && small)
@@ -311,8 +307,8 @@ static Value *simplify_rejoin(const Op *op)
 		const Op *div = op_operand(mul, 0)->def;
 		const Dim *d = index_size(op_operand(mul, 1));
 		if (d && div && div->code == OP_PD_FLOOR_DIVIDE &&
-			op_operand(div, 0) == op_operand(rem, 0) && index_size(op_operand(div, 1)) == d &&
-			index_size(op_operand(rem, 1)) == d)
+		    op_operand(div, 0) == op_operand(rem, 0) && index_size(op_operand(div, 1)) == d &&
+		    index_size(op_operand(rem, 1)) == d)
 			return op_operand(rem, 0);
 	}
 	return NULL;
@@ -337,25 +333,21 @@ static Value *simplify_arithmetic(Builder *b, const Op *op)
 	if (kx && ky && fold_constants(op->code, cx, cy, &out))
 		return build_index_constant(b, out);
 	switch (op->code) {
-	case OP_PD_ADD:
-		return simplify_sum(b, op);
+	case OP_PD_ADD: return simplify_sum(b, op);
 	case OP_PD_SUBTRACT:
 		return ky && cy == 0 ? x
-			   : x == y      ? build_index_constant(b, 0)
-			   : ky          ? simplify_offsets(b, op, cy)
-							 : NULL;
+		       : x == y      ? build_index_constant(b, 0)
+		       : ky          ? simplify_offsets(b, op, cy)
+		                     : NULL;
 	case OP_PD_MULTIPLY:
 		if ((kx && cx == 0) || (ky && cy == 0))
 			return build_index_constant(b, 0);
 		return kx && cx == 1 ? y : ky && cy == 1 ? x : NULL;
 	case OP_PD_FLOOR_DIVIDE:
-	case OP_PD_REMAINDER:
-		return simplify_division(b, op);
+	case OP_PD_REMAINDER: return simplify_division(b, op);
 	case OP_PD_MINIMUM:
-	case OP_PD_MAXIMUM:
-		return simplify_min_max(op);
-	default:
-		return NULL;
+	case OP_PD_MAXIMUM: return simplify_min_max(op);
+	default: return NULL;
 	}
 }
 
@@ -378,12 +370,8 @@ static Value *simplify_compare(Builder *b, const Op *op)
 	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
 	int known = -1;
 	switch (op->code) {
-	case OP_PD_LESS_THAN:
-		known = known_less(x, y);
-		break;
-	case OP_PD_GREATER_THAN:
-		known = known_less(y, x);
-		break;
+	case OP_PD_LESS_THAN: known = known_less(x, y); break;
+	case OP_PD_GREATER_THAN: known = known_less(y, x); break;
 	case OP_PD_LESS_EQUAL:
 		known = known_less(y, x);
 		known = known < 0 ? known : !known;
@@ -399,8 +387,7 @@ static Value *simplify_compare(Builder *b, const Op *op)
 		else if (known_less(x, y) == 1 || known_less(y, x) == 1)
 			known = op->code == OP_PD_NOT_EQUAL;
 		break;
-	default:
-		break;
+	default: break;
 	}
 	return known < 0 ? NULL : build_bool(b, known);
 }
@@ -409,19 +396,17 @@ static Value *simplify_compare(Builder *b, const Op *op)
 static Value *simplify_same(Builder *b, const Op *op)
 {
 	const Value *x = op_operand(op, 0);
-	if (op->noperand != 2 || x != op_operand(op, 1) || x->type->kind != TY_SCALAR || !dtype_is_int(x->type->dtype))
+	if (op->noperand != 2 || x != op_operand(op, 1) || x->type->kind != TY_SCALAR ||
+	    !dtype_is_int(x->type->dtype))
 		return NULL;
 	switch (op->code) {
 	case OP_PD_EQUAL:
 	case OP_PD_LESS_EQUAL:
-	case OP_PD_GREATER_EQUAL:
-		return build_bool(b, true);
+	case OP_PD_GREATER_EQUAL: return build_bool(b, true);
 	case OP_PD_NOT_EQUAL:
 	case OP_PD_LESS_THAN:
-	case OP_PD_GREATER_THAN:
-		return build_bool(b, false);
-	default:
-		return NULL;
+	case OP_PD_GREATER_THAN: return build_bool(b, false);
+	default: return NULL;
 	}
 }
 
@@ -435,9 +420,9 @@ static Value *simplify_logic(Builder *b, const Op *op)
 	if (x == y)
 		return x;
 	if (scalar_constant(x, &v))
-		return (v != 0) == and ? y : x;
+		return (v != 0) == and? y : x;
 	if (scalar_constant(y, &v))
-		return (v != 0) == and ? x : y;
+		return (v != 0) == and? x : y;
 	return NULL;
 }
 
@@ -475,7 +460,7 @@ static bool op_same(const Op *a, const Op *b)
 static bool same_value(const Value *a, const Value *b)
 {
 	return a == b ||
-		   (a->def && b->def && a->def->code == OP_LOOP_CONSTANT && op_same(a->def, b->def));
+	       (a->def && b->def && a->def->code == OP_LOOP_CONSTANT && op_same(a->def, b->def));
 }
 
 // A choice between a load under the same predicate and something else is one load_or.
@@ -495,7 +480,7 @@ static Value *simplify_guarded(Builder *b, const Op *where)
 static bool number_is(const Value *v, double to)
 {
 	return v && v->def && v->def->code == OP_LOOP_CONSTANT &&
-		   op_float(v->def, "value", to + 1) == to;
+	       op_float(v->def, "value", to + 1) == to;
 }
 
 // Arithmetic of elements with neutral constants, as `scale` and its like make it. (Of x + 0 the
@@ -504,16 +489,11 @@ static Value *simplify_neutral(const Op *op)
 {
 	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
 	switch (op->code) {
-	case OP_PD_ADD:
-		return number_is(y, 0) ? x : number_is(x, 0) ? y : NULL;
-	case OP_PD_SUBTRACT:
-		return number_is(y, 0) ? x : NULL;
-	case OP_PD_MULTIPLY:
-		return number_is(y, 1) ? x : number_is(x, 1) ? y : NULL;
-	case OP_PD_DIVIDE:
-		return number_is(y, 1) ? x : NULL;
-	default:
-		return NULL;
+	case OP_PD_ADD: return number_is(y, 0) ? x : number_is(x, 0) ? y : NULL;
+	case OP_PD_SUBTRACT: return number_is(y, 0) ? x : NULL;
+	case OP_PD_MULTIPLY: return number_is(y, 1) ? x : number_is(x, 1) ? y : NULL;
+	case OP_PD_DIVIDE: return number_is(y, 1) ? x : NULL;
+	default: return NULL;
 	}
 }
 
@@ -526,10 +506,10 @@ static Value *simplify_cast(Builder *b, const Op *op)
 	bool number = x->def && x->def->code == OP_LOOP_CONSTANT && x->type->kind == TY_SCALAR;
 	// Between floats only: other conversions truncate and wrap.
 	return number && dtype_is_float(x->type->dtype) && (to->dtype == DT_F32 || to->dtype == DT_F64)
-			   ? build_scalar_f(b, to->dtype,
-								to->dtype == DT_F32 ? (float)op_float(x->def, "value", 0)
-													: op_float(x->def, "value", 0))
-			   : NULL;
+	           ? build_scalar_f(b, to->dtype,
+	                            to->dtype == DT_F32 ? (float)op_float(x->def, "value", 0)
+	                                                : op_float(x->def, "value", 0))
+	           : NULL;
 }
 
 // Constants go to the right of sums and products, where the rules below look for them.
@@ -537,7 +517,7 @@ static void order_operands(Op *op)
 {
 	int64_t v;
 	if ((op->code == OP_PD_ADD || op->code == OP_PD_MULTIPLY) &&
-		scalar_constant(op_operand(op, 0), &v) && !scalar_constant(op_operand(op, 1), &v)) {
+	    scalar_constant(op_operand(op, 0), &v) && !scalar_constant(op_operand(op, 1), &v)) {
 		Value *x = op_operand(op, 0);
 		op_set_operand(op, 0, op_operand(op, 1));
 		op_set_operand(op, 1, x);
@@ -551,20 +531,16 @@ static Value *simplify_op(Op *op)
 	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
 	int64_t v;
 	switch (op->code) {
-	case OP_LOOP_LOAD_OR:
-		return simplify_load_or(&b, op);
+	case OP_LOOP_LOAD_OR: return simplify_load_or(&b, op);
 	case OP_PD_WHERE:
 		if (same_value(y, op_operand(op, 2)))
 			return y;
 		return scalar_constant(x, &v) ? op_operand(op, v ? 1 : 2) : simplify_guarded(&b, op);
 	case OP_PD_LOGICAL_AND:
 	case OP_PD_LOGICAL_OR:
-	case OP_PD_LOGICAL_NOT:
-		return value_is_bool(x) ? simplify_logic(&b, op) : NULL;
-	case OP_PD_CAST:
-		return simplify_cast(&b, op);
-	default:
-		break;
+	case OP_PD_LOGICAL_NOT: return value_is_bool(x) ? simplify_logic(&b, op) : NULL;
+	case OP_PD_CAST: return simplify_cast(&b, op);
+	default: break;
 	}
 	if (op->results[0].type->kind == TY_SCALAR && dtype_is_float(op->results[0].type->dtype))
 		return simplify_neutral(op);
@@ -661,7 +637,8 @@ void scalar_simplify(Op *op)
 		Block *block = op->regions[i].first;
 		if (!block)
 			continue;
-		for (int round = 0; round < 2; round++) { // what has been merged shows that a number is compared with itself
+		for (int round = 0; round < 2;
+		     round++) { // what has been merged shows that a number is compared with itself
 			block_simplify(block);
 			seen.n = 0;
 			block_merge_equal(block, &seen);

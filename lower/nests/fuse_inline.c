@@ -70,8 +70,8 @@ static bool reads_parameters(const Op *op)
 	return false;
 }
 
-// Whether something between op and `to` writes into the bytes of v, if nobody reads them afterwards: an update, or a loop
-// that takes v along.
+// Whether something between op and `to` writes into the bytes of v, if nobody reads them
+// afterwards: an update, or a loop that takes v along.
 static bool value_is_updated(const Op *op, const Op *to, const Value *v)
 {
 	for (const Use *u = v->uses; u; u = u->next) {
@@ -86,7 +86,8 @@ static bool value_is_updated(const Op *op, const Op *to, const Value *v)
 	return false;
 }
 
-// Whether op reads, as it is, what is updated in place further down: as a later reader it would make the update copy.
+// Whether op reads, as it is, what is updated in place further down: as a later reader it would
+// make the update copy.
 static bool reads_updated(const Op *op, const Op *in, const Op *to)
 {
 	for (int r = 0; r < in->nregion; r++)
@@ -199,14 +200,14 @@ static bool sites_find(const Op *nest, const Value *v, Sites *s)
 {
 	for (const Use *u = v->uses; u; u = u->next) {
 		if ((u->user->info->traits & TRAIT_VIEW) && u->index == 0 &&
-			u->user->block == nest->block) {
+		    u->user->block == nest->block) {
 			if (!sites_find(nest, &u->user->results[0], s))
 				return false;
 			continue;
 		}
 		Op *top = top_beside(u->user, nest->block);
 		if (!load_reads(u->user, (int)u->index) || !top || !op_has_region_code(top) ||
-			s->n == MAX_SITES)
+		    s->n == MAX_SITES)
 			return false;
 		s->loads[s->n] = u->user;
 		s->tops[s->n++] = top;
@@ -239,8 +240,8 @@ static double view_cost(const Op *nest, const Op *load)
 static bool site_takes_loop(const Op *nest, const Op *load, const Op *top)
 {
 	return top->code == OP_LOOP_NEST && op_parent(load) == top && load->code == OP_LOOP_LOAD &&
-		   trip_count(load, top) <=
-			   dims_estimate(nest->results[0].type->rank, nest->results[0].type->dims);
+	       trip_count(load, top) <=
+	           dims_estimate(nest->results[0].type->rank, nest->results[0].type->dims);
 }
 
 static bool inlining_pays(const Op *nest, const Sites *s)
@@ -350,7 +351,7 @@ bool nest_inline(Op *nest)
 {
 	Sites sites = {.n = 0};
 	if (nest->nresult != 1 || !sites_find(nest, &nest->results[0], &sites) ||
-		!inlining_pays(nest, &sites))
+	    !inlining_pays(nest, &sites))
 		return false;
 	for (int i = 0; i < sites.n; i++)
 		if (!load_inline(nest, sites.loads[i]))

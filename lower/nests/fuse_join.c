@@ -1,6 +1,6 @@
-// Nests that cannot go into their readers, because several read them, but whose first reader takes them element by
-// element: both become one nest with several results, and what only that reader wanted never reaches memory. Called by
-// fuse.c, when nests no longer move into others.
+// Nests that cannot go into their readers, because several read them, but whose first reader takes
+// them element by element: both become one nest with several results, and what only that reader
+// wanted never reaches memory. Called by fuse.c, when nests no longer move into others.
 #include "lower/nests/fuse.h"
 
 enum { MAX_JOINED_BODY = 300, MAX_RESULTS = 8, MAX_USERS = 32 };
@@ -20,8 +20,8 @@ static bool nest_is_joinable(const Op *op)
 {
 	int64_t n;
 	const Type *t = op->nresult ? op->results[0].type : NULL;
-	return op->code == OP_LOOP_NEST && !(type_const_numel(t, &n) && n <= 1) && op->nresult <= MAX_RESULTS / 2 &&
-	       body_is_plain(op);
+	return op->code == OP_LOOP_NEST && !(type_const_numel(t, &n) && n <= 1) &&
+	       op->nresult <= MAX_RESULTS / 2 && body_is_plain(op);
 }
 
 static bool load_is_identity(const Op *load, const Op *nest)
@@ -64,7 +64,8 @@ static bool reads_identity(const Op *nest, const Op *by)
 {
 	for (int i = 0; i < nest->nresult; i++)
 		for (const Use *u = nest->results[i].uses; u; u = u->next)
-			if (beside(u->user, nest->block) == by && (u->index != 0 || !load_is_identity(u->user, by)))
+			if (beside(u->user, nest->block) == by &&
+			    (u->index != 0 || !load_is_identity(u->user, by)))
 				return false;
 	return true;
 }
@@ -78,7 +79,8 @@ static bool read_elsewhere(const Value *v, const Op *by)
 }
 
 // A copy of the nest's body at the end of `b`. Loads of `made`'s results are what `element` has.
-static void body_append(Block *b, const Op *nest, const Op *made, Value *const *element, Value **out)
+static void body_append(Block *b, const Op *nest, const Op *made, Value *const *element,
+                        Value **out)
 {
 	const Block *body = nest->regions[0].first;
 	ValueMap *map = value_map_new(nest->ctx->arena);

@@ -1,5 +1,6 @@
-// What a reduction computes anew for each of its terms, though it does not change from term to term, goes in front of it: what
-// printers and the schedule of CUDA see of a nest is then what is printed. Called by pipeline.c.
+// What a reduction computes anew for each of its terms, though it does not change from term to
+// term, goes in front of it: what printers and the schedule of CUDA see of a nest is then what is
+// printed. Called by pipeline.c.
 #include "lower/nests/nests.h"
 
 static bool value_is_inside(const Value *v, const Op *around)
@@ -13,7 +14,8 @@ static bool value_is_inside(const Value *v, const Op *around)
 	return false;
 }
 
-// Whether nothing that `op` uses, in its regions too, is made inside of `around`, leaving out op itself.
+// Whether nothing that `op` uses, in its regions too, is made inside of `around`, leaving out op
+// itself.
 static bool op_is_invariant(const Op *op, const Op *self, const Op *around)
 {
 	for (int i = 0; i < op->noperand; i++) {
@@ -30,7 +32,8 @@ static bool op_is_invariant(const Op *op, const Op *self, const Op *around)
 
 static bool op_reads_memory(const Op *op)
 {
-	return op->code == OP_LOOP_LOAD || op->code == OP_LOOP_LOAD_OR || op->code == OP_LOOP_TO_INDEX || op->nregion;
+	return op->code == OP_LOOP_LOAD || op->code == OP_LOOP_LOAD_OR ||
+	       op->code == OP_LOOP_TO_INDEX || op->nregion;
 }
 
 static bool runs_at_least_once(const Op *reduce)
@@ -57,7 +60,8 @@ static void block_hoist(Block *b)
 		const bool runs = runs_at_least_once(op);
 		for (Op *in = inner->first, *after; in; in = after) {
 			after = in->next;
-			if (in == block_terminator(inner) || (op_reads_memory(in) && !runs) || !op_is_invariant(in, in, op))
+			if (in == block_terminator(inner) || (op_reads_memory(in) && !runs) ||
+			    !op_is_invariant(in, in, op))
 				continue;
 			op_detach(in);
 			op_insert_before(op, in);

@@ -1,6 +1,6 @@
-// Expands every operation that is not a kernel, a view or control flow into loop nests, by its definition
-// in the operator table: a `define` hook, a composition, or a scalar expression inside a nest. Runs after
-// layout has taken what tuned templates do better, and before fuse.
+// Expands every operation that is not a kernel, a view or control flow into loop nests, by its
+// definition in the operator table: a `define` hook, a composition, or a scalar expression inside a
+// nest. Runs after layout has taken what tuned templates do better, and before fuse.
 #include "ir/build/build.h"
 #include "ir/define/define.h"
 #include "ir/verify/verify.h"
@@ -22,14 +22,13 @@ static bool op_expands(const Op *op)
 	case KIND_CONTROL:
 	case KIND_BUILTIN:
 	case KIND_LOOP:
-	case KIND_RANDOM:
-		return false;
-	default:
-		break;
+	case KIND_RANDOM: return false;
+	default: break;
 	}
 	if ((info->traits & TRAIT_VIEW) || !strncmp(info->name, "kernel.", 7))
 		return false;
-	return op_functions(op)->define || info->compose || info->scalar || (info->traits & TRAIT_PRIMITIVE);
+	return op_functions(op)->define || info->compose || info->scalar ||
+	       (info->traits & TRAIT_PRIMITIVE);
 }
 
 static bool op_expand(Op *op)
@@ -39,12 +38,14 @@ static bool op_expand(Op *op)
 	int errors = diag_errors(op->ctx->diag);
 	if (!op_define(&b, op, results)) {
 		if (diag_errors(op->ctx->diag) == errors)
-			diag_error(op->ctx->diag, op->loc, "'%s' is not supported for these types or sizes", op->info->name);
+			diag_error(op->ctx->diag, op->loc, "'%s' is not supported for these types or sizes",
+			           op->info->name);
 		return false;
 	}
 	for (int i = 0; i < op->nresult; i++) {
 		if (!results[i] && value_used(&op->results[i])) {
-			diag_error(op->ctx->diag, op->loc, "'%s': the definition gives no result %d", op->info->name, i);
+			diag_error(op->ctx->diag, op->loc, "'%s': the definition gives no result %d",
+			           op->info->name, i);
 			return false;
 		}
 		if (!results[i])
@@ -74,7 +75,8 @@ static Value *list_element(const Op *op)
 {
 	const Value *list = op->code == OP_BUILTIN_SLICE ? op_operand(op, 0) : NULL;
 	int64_t at = op_int(op, "index", -1);
-	if (!list || !list->def || list->def->code != OP_BUILTIN_COMBINE || at < 0 || at >= list->def->noperand)
+	if (!list || !list->def || list->def->code != OP_BUILTIN_COMBINE || at < 0 ||
+	    at >= list->def->noperand)
 		return NULL;
 	return op_operand(list->def, (int)at);
 }
@@ -85,13 +87,14 @@ static bool region_expand(Region *r, int *budget)
 		for (Op *op = block->first, *next; op; op = next) {
 			next = op->next;
 			if (op->code == OP_LOOP_NEST)
-				continue; // scalars inside
+				continue;                      // scalars inside
 			Value *element = list_element(op); // of what a definition just made
 			if (element)
 				op_replace(op, &element);
 			else if (!op_expands(op)) {
 				for (int i = 0; i < op->nregion; i++)
-					if (strncmp(op->info->name, "kernel.", 7) && !region_expand(&op->regions[i], budget))
+					if (strncmp(op->info->name, "kernel.", 7) &&
+					    !region_expand(&op->regions[i], budget))
 						return false;
 			} else if (!op_expand_within(op, budget, &next))
 				return false;
@@ -100,8 +103,9 @@ static bool region_expand(Region *r, int *budget)
 	return true;
 }
 
-// Sizes of operands that do not go together, which inference should have found, must not become code that reads
-// outside of a tensor. A constant of equal elements, loaded from anywhere, is a number.
+// Sizes of operands that do not go together, which inference should have found, must not become
+// code that reads outside of a tensor. A constant of equal elements, loaded from anywhere, is a
+// number.
 static bool load_visit(Op *op, void *arg)
 {
 	bool *ok = arg;
@@ -109,7 +113,8 @@ static bool load_visit(Op *op, void *arg)
 		return true;
 	*ok &= load_verify_bounds(op);
 	const Op *def = op_operand(op, 0)->def;
-	const Tensor *t = def && def->code == OP_BUILTIN_CONSTANT ? value_constant(op_operand(op, 0)) : NULL;
+	const Tensor *t = def && def->code == OP_BUILTIN_CONSTANT ? value_constant(op_operand(op, 0))
+	                                                          : NULL;
 	int64_t n = t ? tensor_numel(t) : 0;
 	if (n == 0 || dtype_is_complex(t->dtype))
 		return true;
@@ -126,7 +131,8 @@ static bool load_visit(Op *op, void *arg)
 
 // Needs: what `layout` wants for itself is in kernels already.
 // Keeps: kernels, views, control flow, names and locations.
-// Breaks: nothing; afterwards no operation of pd is left but views, feeds, fetches and control flow.
+// Breaks: nothing; afterwards no operation of pd is left but views, feeds, fetches and control
+// flow.
 bool pass_to_loops(PassContext *p)
 {
 	int budget = MAX_EXPANSIONS;

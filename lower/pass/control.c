@@ -1,9 +1,10 @@
-// What passes on pd.if and pd.while share: what may be moved or dropped, results that go away, regions that are put in
-// the place of their operation. Called by simplify_if.c, loop_args.c, loop_trips.c, sink.c, select.c and hoist.c.
+// What passes on pd.if and pd.while share: what may be moved or dropped, results that go away,
+// regions that are put in the place of their operation. Called by simplify_if.c, loop_args.c,
+// loop_trips.c, sink.c, select.c and hoist.c.
 #include "lower/pass/control.h"
 #include "lower/pass/pass.h"
 
-// ---- what an operation does ---------------------------------------------------------------------------------
+// ---- what an operation does ---------------------------------------------------------------------
 
 bool region_is_pure(const Region *r)
 {
@@ -91,7 +92,8 @@ bool region_finds(const Region *r)
 	return false;
 }
 
-bool control_visit(PassContext *p, Region *r, enum OpCode code, bool (*visit)(PassContext *p, Op *op))
+bool control_visit(PassContext *p, Region *r, enum OpCode code,
+                   bool (*visit)(PassContext *p, Op *op))
 {
 	for (Block *b = r->first; b; b = b->next)
 		for (Op *op = b->first, *next; op; op = next) {
@@ -119,7 +121,7 @@ int region_size(const Region *r)
 	return n;
 }
 
-// ---- structure ------------------------------------------------------------------------------------------------
+// ---- structure ----------------------------------------------------------------------------------
 
 bool control_is_plain(const Op *op)
 {

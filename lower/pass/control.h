@@ -4,27 +4,34 @@
 
 #include "lower/pass/pass.h"
 
-// Whether op has no effect but its results, its regions included. Whether a loop ends does not count.
+// Whether op has no effect but its results, its regions included. Whether a loop ends does not
+// count.
 bool control_is_pure(const Op *op);
 bool region_is_pure(const Region *r);
-// Whether an attribute of op mentions a size that a run finds: such a size is known only behind the operation that finds it.
+// Whether an attribute of op mentions a size that a run finds: such a size is known only behind the
+// operation that finds it.
 bool attrs_are_found(const Op *op);
-// Whether a size stands in the op's results' types, its attributes, or its blocks' arguments; not what is inside of it.
+// Whether a size stands in the op's results' types, its attributes, or its blocks' arguments; not
+// what is inside of it.
 bool op_mentions(const Op *op, const Dim *size);
 // Whether an operation of the region works with a size that is found only at run time.
 bool region_finds(const Region *r);
-// Visits all of the region that are `code` (OP_PD_IF or OP_PD_WHILE), inner ones first; a visit may replace what it visits.
-// Stops at the first that fails.
-bool control_visit(PassContext *p, Region *r, enum OpCode code, bool (*visit)(PassContext *p, Op *op));
+// Visits all of the region that are `code` (OP_PD_IF or OP_PD_WHILE), inner ones first; a visit may
+// replace what it visits. Stops at the first that fails.
+bool control_visit(PassContext *p, Region *r, enum OpCode code,
+                   bool (*visit)(PassContext *p, Op *op));
 // A pd.if or pd.while without a stack, whose regions are one block each.
 bool control_is_plain(const Op *op);
 // A plain pd.while whose variables go through the condition as they come.
 bool loop_is_plain(const Op *loop);
-// The operations in a region, those of its own regions included; constants and terminators count nothing.
+// The operations in a region, those of its own regions included; constants and terminators count
+// nothing.
 int region_size(const Region *r);
-// Rebuilds the operation with the results (and variables) that `keep` says. The others must be unused.
+// Rebuilds the operation with the results (and variables) that `keep` says. The others must be
+// unused.
 Op *control_keep(Op *op, const bool *keep);
-// Moves the operations of a region in front of `where` and drops the terminator, whose operands from `first` on are given.
+// Moves the operations of a region in front of `where` and drops the terminator, whose operands
+// from `first` on are given.
 void region_inline(Region *r, Op *where, int first, Value **given);
 // As region_inline with a copy of the operations, through the map.
 void region_copy(const Region *r, Op *where, int first, ValueMap *m, Value **given);

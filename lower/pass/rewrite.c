@@ -1,5 +1,5 @@
-// Small helpers that several passes share: replacing operations, looking through to constant data, and
-// making parameters.
+// Small helpers that several passes share: replacing operations, looking through to constant data,
+// and making parameters.
 #include "lower/pass/rewrite.h"
 #include "ir/build/build.h"
 
@@ -11,7 +11,8 @@ void op_replace(Op *op, Value *const *with)
 		Value *from = &op->results[i], *to = with[i];
 		if (from == to)
 			continue;
-		// The name is a hint for generated code; what replaces a named value without one takes it over.
+		// The name is a hint for generated code; what replaces a named value without one takes it
+		// over.
 		if (!to->name)
 			to->name = from->name;
 		value_replace(from, to);
@@ -39,7 +40,8 @@ Tensor *value_constant(const Value *v)
 		return param_constant(op);
 	if (op->code == OP_BUILTIN_CONSTANT) {
 		const Attr *a = op_attr(op, "value");
-		// An Attr's tensor is immutable; so is what callers get here, const is dropped for Tensor's users.
+		// An Attr's tensor is immutable; so is what callers get here, const is dropped for Tensor's
+		// users.
 		return a && a->kind == ATTR_TENSOR ? (Tensor *)a->tensor : NULL;
 	}
 	return NULL;
@@ -60,8 +62,8 @@ static bool tensors_equal(const Tensor *a, const Tensor *b)
 	       (!tensor_bytes(a) || !memcmp(a->data, b->data, tensor_bytes(a)));
 }
 
-// The name of a parameter that holds t. Two layers, or a loop and what stands in front of it, may derive the same from
-// one weight: then it is one parameter; others of that name are numbered.
+// The name of a parameter that holds t. Two layers, or a loop and what stands in front of it, may
+// derive the same from one weight: then it is one parameter; others of that name are numbered.
 static const char *parameter_name(Context *c, const char *name, const char *suffix, Tensor *t)
 {
 	Text text;
@@ -108,7 +110,9 @@ Value *build_element(Builder *b, const Tensor *t, int64_t i)
 	const Type *type = type_scalar(b->ctx, t->dtype);
 	Op *op = op_new(b->ctx, OP_LOOP_CONSTANT, b->loc, 1, &type, 0, NULL, 0, 0);
 	bool real = dtype_is_float(t->dtype);
-	op_set_attr(op, "value", real ? attr_float(b->ctx, tensor_get_f(t, i)) : attr_int(b->ctx, tensor_get_i(t, i)));
+	op_set_attr(op, "value",
+	            real ? attr_float(b->ctx, tensor_get_f(t, i))
+	                 : attr_int(b->ctx, tensor_get_i(t, i)));
 	builder_insert(b, op);
 	return op_result(op, 0);
 }

@@ -1,17 +1,19 @@
-// The schedule tables of CUDA: from the sizes of a product to the tile that a block computes and how often the depth is split;
-// from those of attention to rows and keys of a block, and how often the keys are split. Called by the layout and attention
-// passes, which leave the name of the row on the kernel, and by codegen, which looks the row up. A graphics processor is taken for one with 132 SMs (H100, H200; A100 has 108) of 128 lanes.
+// The schedule tables of CUDA: from the sizes of a product to the tile that a block computes and
+// how often the depth is split; from those of attention to rows and keys of a block, and how often
+// the keys are split. Called by the layout and attention passes, which leave the name of the row on
+// the kernel, and by codegen, which looks the row up. A graphics processor is taken for one with
+// 132 SMs (H100, H200; A100 has 108) of 128 lanes.
 #include "lower/target/schedule.h"
 
 #include <string.h>
 
 enum {
 	SMS = 132,
-	LANES = 128,      // products of f32 that an SM makes in a cycle
-	LATENCY = 800,    // cycles until what is asked for has come from memory
-	L2_RATE = 32,     // bytes that an SM gets from L2 in a cycle while all do
-	UNKNOWN = 256,    // what a size is taken for that nothing is known of
-	MIN_DEPTH = 128,  // of a part of a split product
+	LANES = 128,     // products of f32 that an SM makes in a cycle
+	LATENCY = 800,   // cycles until what is asked for has come from memory
+	L2_RATE = 32,    // bytes that an SM gets from L2 in a cycle while all do
+	UNKNOWN = 256,   // what a size is taken for that nothing is known of
+	MIN_DEPTH = 128, // of a part of a split product
 	MAX_SPLIT = 16,
 	MAX_ROWS = 8,     // that go through the products of rows
 	ROW_BLOCKS = 4,   // of these, on an SM
@@ -19,59 +21,203 @@ enum {
 	TRAFFIC = 2000,   // bytes that all SMs move in a cycle
 	FEW_ROWS = 4,     // of attention, that have blocks of their own
 	OPEN_ROWS = 64,   // of a block, where sizes are open
-	OPEN_KEYS = 2048, // what keys without a bound are taken for beside a known number of rows: parts in vain cost one launch
+	OPEN_KEYS = 2048, // what keys without a bound are taken for beside a known number of rows:
+	                  // parts in vain cost one launch
 	MIN_KEYS = 256,   // of a part: what a block takes for fewer is less than another launch
 	MAX_PARTS = 32
 };
 
-// What the blocks of an SM share: of sm_80, which has the least shared memory (sm_90: 228 KiB). The system takes some for each.
+// What the blocks of an SM share: of sm_80, which has the least shared memory (sm_90: 228 KiB). The
+// system takes some for each.
 enum { REGISTERS = 65536, MAX_THREADS = 2048, SHARED = 164 << 10, SHARED_OF_SYSTEM = 1 << 10 };
 
-// `stages` slices of both operands, `depth` deep, lie in shared memory. All rows stay under 99 KiB, which a block may have on any
-// GPU from sm_80 on. `speed` is what of the rate of FMAs the inner loop gets when there are threads enough. f32: two reads of 16
-// bytes from shared memory serve 4 x 4 products, four 8 x 8. Tensor cores do 800 (16 bits) or 400 (tf32), but a warp of W x V reads
-// 1 / W + 1 / V elements of shared memory for each product, at 128 bytes a cycle: no more than 800 or 400 for 32 x 32, half of it
-// for 16 x 16, and what is copied there and instructions in between take their share, too. docs/kernels.md has the figures.
+// `stages` slices of both operands, `depth` deep, lie in shared memory. All rows stay under 99 KiB,
+// which a block may have on any GPU from sm_80 on. `speed` is what of the rate of FMAs the inner
+// loop gets when there are threads enough. f32: two reads of 16 bytes from shared memory serve 4 x
+// 4 products, four 8 x 8. Tensor cores do 800 (16 bits) or 400 (tf32), but a warp of W x V reads 1
+// / W + 1 / V elements of shared memory for each product, at 128 bytes a cycle: no more than 800 or
+// 400 for 32 x 32, half of it for 16 x 16, and what is copied there and instructions in between
+// take their share, too. docs/kernels.md has the figures.
 static const CudaTile tiles[] = {
 	// Three blocks: 12 warps hide what 64 independent sums per thread leave to hide.
-	{.name = "fma_128x64", .rows = 128, .columns = 64, .depth = 8, .stages = 4, .part_rows = 8, .part_columns = 8, .registers = 168, .speed = 100},
+	{.name = "fma_128x64",
+     .rows = 128,
+     .columns = 64,
+     .depth = 8,
+     .stages = 4,
+     .part_rows = 8,
+     .part_columns = 8,
+     .registers = 168,
+     .speed = 100},
 	// Half the tile for products that leave SMs without work.
-	{.name = "fma_64x64", .rows = 64, .columns = 64, .depth = 16, .stages = 4, .part_rows = 8, .part_columns = 4, .registers = 128, .speed = 85},
-	{.name = "fma_32x64", .rows = 32, .columns = 64, .depth = 16, .stages = 4, .part_rows = 4, .part_columns = 4, .registers = 96, .speed = 65},
+	{.name = "fma_64x64",
+     .rows = 64,
+     .columns = 64,
+     .depth = 16,
+     .stages = 4,
+     .part_rows = 8,
+     .part_columns = 4,
+     .registers = 128,
+     .speed = 85},
+	{.name = "fma_32x64",
+     .rows = 32,
+     .columns = 64,
+     .depth = 16,
+     .stages = 4,
+     .part_rows = 4,
+     .part_columns = 4,
+     .registers = 96,
+     .speed = 65},
 	// Small images at the end of a network, heads of attention.
-	{.name = "fma_32x32", .rows = 32, .columns = 32, .depth = 16, .stages = 4, .part_rows = 4, .part_columns = 4, .registers = 128, .speed = 60},
+	{.name = "fma_32x32",
+     .rows = 32,
+     .columns = 32,
+     .depth = 16,
+     .stages = 4,
+     .part_rows = 4,
+     .part_columns = 4,
+     .registers = 128,
+     .speed = 60},
 	// Few rows: recurrent steps, small batches.
-	{.name = "fma_16x64", .rows = 16, .columns = 64, .depth = 16, .stages = 4, .part_rows = 4, .part_columns = 4, .registers = 128, .speed = 55},
-	// Up to eight rows, whose products read each weight once: memory decides. A warp for one to four columns, as many as leave four
+	{.name = "fma_16x64",
+     .rows = 16,
+     .columns = 64,
+     .depth = 16,
+     .stages = 4,
+     .part_rows = 4,
+     .part_columns = 4,
+     .registers = 128,
+     .speed = 55},
+	// Up to eight rows, whose products read each weight once: memory decides. A warp for one to
+	// four columns, as many as leave four
 	// blocks for each SM; nothing is shared.
-	{.name = "row_4", .unit = CUDA_ROW, .rows = 8, .columns = 16, .part_rows = 8, .part_columns = 4, .speed = 100},
-	{.name = "row_2", .unit = CUDA_ROW, .rows = 8, .columns = 8, .part_rows = 8, .part_columns = 2, .speed = 100},
-	{.name = "row_1", .unit = CUDA_ROW, .rows = 8, .columns = 4, .part_rows = 8, .part_columns = 1, .speed = 100},
-	// Tensor cores: a slice is 64 bytes deep. Eight warps of 64 x 64, a block for each SM: least traffic, for the largest products.
-	{.name = "tf32_256x128", .unit = CUDA_TF32, .rows = 256, .columns = 128, .depth = 16, .stages = 4, .part_rows = 64, .part_columns = 64,
-	 .registers = 255, .speed = 400},
-	{.name = "half_256x128", .unit = CUDA_HALF, .rows = 256, .columns = 128, .depth = 32, .stages = 4, .part_rows = 64, .part_columns = 64,
-	 .registers = 255, .speed = 800},
+	{.name = "row_4",
+     .unit = CUDA_ROW,
+     .rows = 8,
+     .columns = 16,
+     .part_rows = 8,
+     .part_columns = 4,
+     .speed = 100},
+	{.name = "row_2",
+     .unit = CUDA_ROW,
+     .rows = 8,
+     .columns = 8,
+     .part_rows = 8,
+     .part_columns = 2,
+     .speed = 100},
+	{.name = "row_1",
+     .unit = CUDA_ROW,
+     .rows = 8,
+     .columns = 4,
+     .part_rows = 8,
+     .part_columns = 1,
+     .speed = 100},
+	// Tensor cores: a slice is 64 bytes deep. Eight warps of 64 x 64, a block for each SM: least
+	// traffic, for the largest products.
+	{.name = "tf32_256x128",
+     .unit = CUDA_TF32,
+     .rows = 256,
+     .columns = 128,
+     .depth = 16,
+     .stages = 4,
+     .part_rows = 64,
+     .part_columns = 64,
+     .registers = 255,
+     .speed = 400},
+	{.name = "half_256x128",
+     .unit = CUDA_HALF,
+     .rows = 256,
+     .columns = 128,
+     .depth = 32,
+     .stages = 4,
+     .part_rows = 64,
+     .part_columns = 64,
+     .registers = 255,
+     .speed = 800},
 	// Eight warps of 64 x 32; of 16 bits two blocks.
-	{.name = "tf32_128x128", .unit = CUDA_TF32, .rows = 128, .columns = 128, .depth = 16, .stages = 4, .part_rows = 64, .part_columns = 32,
-	 .registers = 255, .speed = 350},
-	{.name = "half_128x128", .unit = CUDA_HALF, .rows = 128, .columns = 128, .depth = 32, .stages = 4, .part_rows = 64, .part_columns = 32,
-	 .registers = 128, .speed = 720},
+	{.name = "tf32_128x128",
+     .unit = CUDA_TF32,
+     .rows = 128,
+     .columns = 128,
+     .depth = 16,
+     .stages = 4,
+     .part_rows = 64,
+     .part_columns = 32,
+     .registers = 255,
+     .speed = 350},
+	{.name = "half_128x128",
+     .unit = CUDA_HALF,
+     .rows = 128,
+     .columns = 128,
+     .depth = 32,
+     .stages = 4,
+     .part_rows = 64,
+     .part_columns = 32,
+     .registers = 128,
+     .speed = 720},
 	// Four warps of 32 x 32, four blocks.
-	{.name = "tf32_64x64", .unit = CUDA_TF32, .rows = 64, .columns = 64, .depth = 16, .stages = 4, .part_rows = 32, .part_columns = 32,
-	 .registers = 128, .speed = 300},
-	{.name = "half_64x64", .unit = CUDA_HALF, .rows = 64, .columns = 64, .depth = 32, .stages = 4, .part_rows = 32, .part_columns = 32,
-	 .registers = 128, .speed = 600},
+	{.name = "tf32_64x64",
+     .unit = CUDA_TF32,
+     .rows = 64,
+     .columns = 64,
+     .depth = 16,
+     .stages = 4,
+     .part_rows = 32,
+     .part_columns = 32,
+     .registers = 128,
+     .speed = 300},
+	{.name = "half_64x64",
+     .unit = CUDA_HALF,
+     .rows = 64,
+     .columns = 64,
+     .depth = 32,
+     .stages = 4,
+     .part_rows = 32,
+     .part_columns = 32,
+     .registers = 128,
+     .speed = 600},
 	// Four warps of 16 x 16, for few rows or few blocks; six of these.
-	{.name = "tf32_32x32", .unit = CUDA_TF32, .rows = 32, .columns = 32, .depth = 16, .stages = 4, .part_rows = 16, .part_columns = 16,
-	 .registers = 80, .speed = 150},
-	{.name = "half_32x32", .unit = CUDA_HALF, .rows = 32, .columns = 32, .depth = 32, .stages = 4, .part_rows = 16, .part_columns = 16,
-	 .registers = 80, .speed = 300},
+	{.name = "tf32_32x32",
+     .unit = CUDA_TF32,
+     .rows = 32,
+     .columns = 32,
+     .depth = 16,
+     .stages = 4,
+     .part_rows = 16,
+     .part_columns = 16,
+     .registers = 80,
+     .speed = 150},
+	{.name = "half_32x32",
+     .unit = CUDA_HALF,
+     .rows = 32,
+     .columns = 32,
+     .depth = 32,
+     .stages = 4,
+     .part_rows = 16,
+     .part_columns = 16,
+     .registers = 80,
+     .speed = 300},
 	// Two warps of 16 x 32, eight blocks.
-	{.name = "tf32_16x64", .unit = CUDA_TF32, .rows = 16, .columns = 64, .depth = 16, .stages = 3, .part_rows = 16, .part_columns = 32,
-	 .registers = 128, .speed = 150},
-	{.name = "half_16x64", .unit = CUDA_HALF, .rows = 16, .columns = 64, .depth = 32, .stages = 3, .part_rows = 16, .part_columns = 32,
-	 .registers = 128, .speed = 300},
+	{.name = "tf32_16x64",
+     .unit = CUDA_TF32,
+     .rows = 16,
+     .columns = 64,
+     .depth = 16,
+     .stages = 3,
+     .part_rows = 16,
+     .part_columns = 32,
+     .registers = 128,
+     .speed = 150},
+	{.name = "half_16x64",
+     .unit = CUDA_HALF,
+     .rows = 16,
+     .columns = 64,
+     .depth = 32,
+     .stages = 3,
+     .part_rows = 16,
+     .part_columns = 32,
+     .registers = 128,
+     .speed = 300},
 	// What a library does is its own affair.
 	{.name = "library", .unit = CUDA_LIBRARY},
 	{.name = "library_tf32", .unit = CUDA_LIBRARY},
@@ -92,7 +238,9 @@ CudaSchedule cuda_schedule_library(bool tf32)
 
 bool cuda_op_is_library(const Op *op)
 {
-	const CudaTile *t = op->code == OP_KERNEL_MATMUL || op->code == OP_KERNEL_CONV ? cuda_tile_find(op_str(op, "schedule", NULL)) : NULL;
+	const CudaTile *t = op->code == OP_KERNEL_MATMUL || op->code == OP_KERNEL_CONV
+	                        ? cuda_tile_find(op_str(op, "schedule", NULL))
+	                        : NULL;
 	return t && t->unit == CUDA_LIBRARY;
 }
 
@@ -123,7 +271,8 @@ int cuda_tile_threads(const CudaTile *t)
 
 int cuda_tile_blocks(const CudaTile *t)
 {
-	const int threads = cuda_tile_threads(t), shared = SHARED / (cuda_tile_shared(t) + SHARED_OF_SYSTEM);
+	const int threads = cuda_tile_threads(t),
+			  shared = SHARED / (cuda_tile_shared(t) + SHARED_OF_SYSTEM);
 	const int registers = t->unit == CUDA_ROW ? ROW_BLOCKS : REGISTERS / (t->registers * threads);
 	const int least = registers < shared ? registers : shared;
 	return least < MAX_THREADS / threads ? least : MAX_THREADS / threads;
@@ -144,15 +293,18 @@ static double count_of(double n, double each)
 	return (double)(int64_t)((n + each - 1) / each);
 }
 
-// Cycles for a product of `depth`: SMs work side by side, each on its share of the blocks, so many at once as fit. While these
-// multiply a slice, the ones that follow come: as many bytes as L2 gives, and within the time of the slices between. So many warps
-// that wait in turns reach warps / (warps + 2) of what the loop can. A block begins with nothing to multiply.
+// Cycles for a product of `depth`: SMs work side by side, each on its share of the blocks, so many
+// at once as fit. While these multiply a slice, the ones that follow come: as many bytes as L2
+// gives, and within the time of the slices between. So many warps that wait in turns reach warps /
+// (warps + 2) of what the loop can. A block begins with nothing to multiply.
 static double tile_cycles(const CudaTile *t, double batches, double m, double n, double depth)
 {
-	const double blocks = batches * count_of(m, t->rows) * count_of(n, t->columns), most = cuda_tile_blocks(t);
+	const double blocks = batches * count_of(m, t->rows) * count_of(n, t->columns),
+				 most = cuda_tile_blocks(t);
 	const double each = count_of(blocks, SMS), side = each < most ? each : most;
 	const double warps = side * cuda_tile_threads(t) / 32, bytes = cuda_tile_shared(t) / t->stages;
-	double slice = (double)t->rows * t->columns * t->depth / LANES * 100 / t->speed * (warps + 2) / warps; // of one block
+	double slice = (double)t->rows * t->columns * t->depth / LANES * 100 / t->speed * (warps + 2) /
+	               warps; // of one block
 	if (slice < bytes / L2_RATE)
 		slice = bytes / L2_RATE;
 	if (side * slice < LATENCY / (t->stages - 1))
@@ -164,12 +316,15 @@ const CudaTile *cuda_schedule_rows(const CudaProduct *p)
 {
 	int64_t lo, hi;
 	dim_range(p->k, &lo, &hi);
-	if (!dim_is_const(p->m) || p->m->value < 1 || p->m->value > MAX_ROWS || p->dtype != DT_F32 || hi < LANES / 2)
+	if (!dim_is_const(p->m) || p->m->value < 1 || p->m->value > MAX_ROWS || p->dtype != DT_F32 ||
+	    hi < LANES / 2)
 		return NULL;
 	const CudaTile *best = NULL;
 	for (size_t i = 0; i < COUNT_OF(tiles); i++) {
 		const CudaTile *t = &tiles[i];
-		if (t->unit != CUDA_ROW || (best && size_guess(p->batches) * count_of(size_guess(p->n), best->columns) >= SMS * ROW_BLOCKS))
+		if (t->unit != CUDA_ROW ||
+		    (best && size_guess(p->batches) * count_of(size_guess(p->n), best->columns) >=
+		                 SMS * ROW_BLOCKS))
 			continue;
 		best = t;
 	}
@@ -184,15 +339,20 @@ static double split_cycles(int split, double batches, double m, double n)
 
 CudaSchedule cuda_schedule(const CudaProduct *p)
 {
-	const double batches = size_guess(p->batches), m = size_guess(p->m), n = size_guess(p->n), k = size_guess(p->k);
-	const bool known = !p->whole && dim_is_const(p->k) && dim_is_const(dim_mul(p->ctx, p->batches, dim_mul(p->ctx, p->m, p->n)));
+	const double batches = size_guess(p->batches), m = size_guess(p->m), n = size_guess(p->n),
+				 k = size_guess(p->k);
+	const bool known = !p->whole && dim_is_const(p->k) &&
+	                   dim_is_const(dim_mul(p->ctx, p->batches, dim_mul(p->ctx, p->m, p->n)));
 	const int parts = known ? (int)(k / MIN_DEPTH) : 1; // a split costs memory: not for a guess
 	const CudaUnit unit = dtype_size(p->dtype) == 2 ? CUDA_HALF : p->tf32 ? CUDA_TF32 : CUDA_FMA;
 	CudaSchedule best = {.tile = NULL};
 	double least = 0;
 	for (size_t i = 0; i < COUNT_OF(tiles); i++)
-		for (int split = 1; tiles[i].unit == unit && (split == 1 || (split <= parts && split <= MAX_SPLIT)); split *= 2) {
-			const double cycles = tile_cycles(&tiles[i], batches * split, m, n, k / split) + split_cycles(split, batches, m, n);
+		for (int split = 1;
+		     tiles[i].unit == unit && (split == 1 || (split <= parts && split <= MAX_SPLIT));
+		     split *= 2) {
+			const double cycles = tile_cycles(&tiles[i], batches * split, m, n, k / split) +
+			                      split_cycles(split, batches, m, n);
 			if (!best.tile || cycles < (split > best.split ? 0.8 : 1) * least) {
 				best = (CudaSchedule){&tiles[i], split};
 				least = cycles;
@@ -201,26 +361,110 @@ CudaSchedule cuda_schedule(const CudaProduct *p)
 	return best;
 }
 
-// ---- attention --------------------------------------------------------------------------------------------------
+// ---- attention ----------------------------------------------------------------------------------
 
 // For each unit, those with more rows first: keys and values are read once for all of them.
 static const CudaAttention attentions[] = {
-	{.name = "row", .unit = CUDA_ROW, .rows = 1, .keys = 128, .width = CUDA_MAX_HEAD, .threads = 256, .blocks = 1},
-	{.name = "fma_64x32", .unit = CUDA_FMA, .rows = 64, .keys = 32, .width = 64, .threads = 128, .blocks = 3},
-	{.name = "fma_32x32", .unit = CUDA_FMA, .rows = 32, .keys = 32, .width = 64, .threads = 128, .blocks = 3},
-	{.name = "fma_32x16", .unit = CUDA_FMA, .rows = 32, .keys = 16, .width = CUDA_MAX_HEAD, .threads = 128, .blocks = 3},
-	// A warp has 16 rows, whose query and sums take up to 96 registers (tf32: 128) of each thread; what is on its way from memory
-	// takes the more the fewer warps there are.
-	{.name = "half_128x64", .unit = CUDA_HALF, .rows = 128, .keys = 64, .width = 64, .threads = 256, .blocks = 1},
-	{.name = "half_128x32", .unit = CUDA_HALF, .rows = 128, .keys = 32, .width = CUDA_MAX_HEAD, .threads = 256, .blocks = 1},
-	{.name = "half_64x64", .unit = CUDA_HALF, .rows = 64, .keys = 64, .width = 64, .threads = 128, .blocks = 2},
-	{.name = "half_64x32", .unit = CUDA_HALF, .rows = 64, .keys = 32, .width = CUDA_MAX_HEAD, .threads = 128, .blocks = 2},
-	{.name = "half_32x64", .unit = CUDA_HALF, .rows = 32, .keys = 64, .width = 64, .threads = 64, .blocks = 4},
-	{.name = "half_32x32", .unit = CUDA_HALF, .rows = 32, .keys = 32, .width = 96, .threads = 64, .blocks = 4},
-	{.name = "tf32_64x32", .unit = CUDA_TF32, .rows = 64, .keys = 32, .width = 64, .threads = 128, .blocks = 2},
-	{.name = "tf32_64x16", .unit = CUDA_TF32, .rows = 64, .keys = 16, .width = CUDA_MAX_HEAD, .threads = 128, .blocks = 2},
-	{.name = "tf32_32x32", .unit = CUDA_TF32, .rows = 32, .keys = 32, .width = 64, .threads = 64, .blocks = 4},
-	{.name = "tf32_32x16", .unit = CUDA_TF32, .rows = 32, .keys = 16, .width = 96, .threads = 64, .blocks = 4},
+	{.name = "row",
+     .unit = CUDA_ROW,
+     .rows = 1,
+     .keys = 128,
+     .width = CUDA_MAX_HEAD,
+     .threads = 256,
+     .blocks = 1},
+	{.name = "fma_64x32",
+     .unit = CUDA_FMA,
+     .rows = 64,
+     .keys = 32,
+     .width = 64,
+     .threads = 128,
+     .blocks = 3},
+	{.name = "fma_32x32",
+     .unit = CUDA_FMA,
+     .rows = 32,
+     .keys = 32,
+     .width = 64,
+     .threads = 128,
+     .blocks = 3},
+	{.name = "fma_32x16",
+     .unit = CUDA_FMA,
+     .rows = 32,
+     .keys = 16,
+     .width = CUDA_MAX_HEAD,
+     .threads = 128,
+     .blocks = 3},
+	// A warp has 16 rows, whose query and sums take up to 96 registers (tf32: 128) of each thread;
+    // what is on its way from memory takes the more the fewer warps there are.
+	{.name = "half_128x64",
+     .unit = CUDA_HALF,
+     .rows = 128,
+     .keys = 64,
+     .width = 64,
+     .threads = 256,
+     .blocks = 1},
+	{.name = "half_128x32",
+     .unit = CUDA_HALF,
+     .rows = 128,
+     .keys = 32,
+     .width = CUDA_MAX_HEAD,
+     .threads = 256,
+     .blocks = 1},
+	{.name = "half_64x64",
+     .unit = CUDA_HALF,
+     .rows = 64,
+     .keys = 64,
+     .width = 64,
+     .threads = 128,
+     .blocks = 2},
+	{.name = "half_64x32",
+     .unit = CUDA_HALF,
+     .rows = 64,
+     .keys = 32,
+     .width = CUDA_MAX_HEAD,
+     .threads = 128,
+     .blocks = 2},
+	{.name = "half_32x64",
+     .unit = CUDA_HALF,
+     .rows = 32,
+     .keys = 64,
+     .width = 64,
+     .threads = 64,
+     .blocks = 4},
+	{.name = "half_32x32",
+     .unit = CUDA_HALF,
+     .rows = 32,
+     .keys = 32,
+     .width = 96,
+     .threads = 64,
+     .blocks = 4},
+	{.name = "tf32_64x32",
+     .unit = CUDA_TF32,
+     .rows = 64,
+     .keys = 32,
+     .width = 64,
+     .threads = 128,
+     .blocks = 2},
+	{.name = "tf32_64x16",
+     .unit = CUDA_TF32,
+     .rows = 64,
+     .keys = 16,
+     .width = CUDA_MAX_HEAD,
+     .threads = 128,
+     .blocks = 2},
+	{.name = "tf32_32x32",
+     .unit = CUDA_TF32,
+     .rows = 32,
+     .keys = 32,
+     .width = 64,
+     .threads = 64,
+     .blocks = 4},
+	{.name = "tf32_32x16",
+     .unit = CUDA_TF32,
+     .rows = 32,
+     .keys = 16,
+     .width = 96,
+     .threads = 64,
+     .blocks = 4},
 };
 
 const CudaAttention *cuda_attention_find(const char *name)
@@ -231,17 +475,21 @@ const CudaAttention *cuda_attention_find(const char *name)
 	return NULL;
 }
 
-// The tallest that leaves no SM without work and no half of it without rows, or else the lowest. Where sizes are open, one in
-// between, lest a batch of one be left to a few SMs.
+// The tallest that leaves no SM without work and no half of it without rows, or else the lowest.
+// Where sizes are open, one in between, lest a batch of one be left to a few SMs.
 static const CudaAttention *attention_tile(const CudaHeads *h, double batches, double rows)
 {
 	const bool few = dim_is_const(h->rows) && h->rows->value <= FEW_ROWS;
-	const CudaUnit unit = few ? CUDA_ROW : dtype_size(h->dtype) == 2 ? CUDA_HALF : h->tf32 ? CUDA_TF32 : CUDA_FMA;
+	const CudaUnit unit = few                         ? CUDA_ROW
+	                      : dtype_size(h->dtype) == 2 ? CUDA_HALF
+	                      : h->tf32                   ? CUDA_TF32
+	                                                  : CUDA_FMA;
 	const bool known = dim_is_const(dim_mul(h->ctx, h->batches, h->rows));
 	const CudaAttention *best = NULL;
 	for (size_t i = 0; i < COUNT_OF(attentions); i++) {
 		const CudaAttention *t = &attentions[i];
-		if ((t->rows > OPEN_ROWS && !known) || t->unit != unit || t->width < h->width || (best && best->rows == t->rows))
+		if ((t->rows > OPEN_ROWS && !known) || t->unit != unit || t->width < h->width ||
+		    (best && best->rows == t->rows))
 			continue;
 		best = t;
 		if (batches * count_of(rows, t->rows) >= SMS && 2 * rows > t->rows)
@@ -250,9 +498,10 @@ static const CudaAttention *attention_tile(const CudaHeads *h, double batches, d
 	return best;
 }
 
-// What comes of parts is little beside the keys of a row alone, so there an open batch is taken for the least; when keys are open,
-// too, they are as likely few.
-static int attention_split(const CudaHeads *h, const CudaAttention *tile, double batches, double rows)
+// What comes of parts is little beside the keys of a row alone, so there an open batch is taken for
+// the least; when keys are open, too, they are as likely few.
+static int attention_split(const CudaHeads *h, const CudaAttention *tile, double batches,
+                           double rows)
 {
 	int64_t lo, keys, least, most;
 	dim_range(h->keys, &lo, &keys);
@@ -267,7 +516,8 @@ static int attention_split(const CudaHeads *h, const CudaAttention *tile, double
 	const double blocks = batches * count_of(rows, tile->rows);
 	if (2 * blocks > SMS || keys < 2 * MIN_KEYS)
 		return 1;
-	const int wanted = (int)(2 * SMS / blocks), parts = keys / MIN_KEYS < MAX_PARTS ? (int)(keys / MIN_KEYS) : MAX_PARTS;
+	const int wanted = (int)(2 * SMS / blocks),
+			  parts = keys / MIN_KEYS < MAX_PARTS ? (int)(keys / MIN_KEYS) : MAX_PARTS;
 	return wanted < parts ? wanted : parts;
 }
 

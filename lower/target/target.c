@@ -1,26 +1,65 @@
-// The target table: what `--isa` may name and the tile sizes that the kernel templates are built with.
-// The driver looks targets up here; the layout pass and codegen read the sizes from PassContext.
+// The target table: what `--isa` may name and the tile sizes that the kernel templates are built
+// with. The driver looks targets up here; the layout pass and codegen read the sizes from
+// PassContext.
 #include "lower/target/target.h"
 
 #include <string.h>
 
-// Register tiles leave room for the operands that stream past the accumulators: of 32 vector registers
-// 24 accumulate (neon) or 28 (avx512 convolutions), of 16 twelve do (avx2, sse4). `generic` is plain ISO C11: its
-// "vectors" are four floats, which most machines have registers for, and short arrays where the compiler has no vectors.
-// Convolutions on avx512 are 7 pixels high because images are 7 times a power of two wide at the end of most networks.
+// Register tiles leave room for the operands that stream past the accumulators: of 32 vector
+// registers 24 accumulate (neon) or 28 (avx512 convolutions), of 16 twelve do (avx2, sse4).
+// `generic` is plain ISO C11: its "vectors" are four floats, which most machines have registers
+// for, and short arrays where the compiler has no vectors. Convolutions on avx512 are 7 pixels high
+// because images are 7 times a power of two wide at the end of most networks.
 static const Target targets[] = {
-	{.name = "avx512", .cflags = "-mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma", .vector = true, .lanes = 16,
-	 .gemm_mr = 8, .gemm_nv = 3, .conv_ur = 7, .conv_nv = 4},
-	{.name = "avx2", .cflags = "-mavx2 -mfma", .vector = true, .lanes = 8,
-	 .gemm_mr = 6, .gemm_nv = 2, .conv_ur = 6, .conv_nv = 2},
-	{.name = "sse4", .cflags = "-msse4.2", .vector = true, .lanes = 4,
-	 .gemm_mr = 6, .gemm_nv = 2, .conv_ur = 6, .conv_nv = 2},
-	{.name = "neon", .cflags = "", .vector = true, .lanes = 4,
-	 .gemm_mr = 8, .gemm_nv = 3, .conv_ur = 8, .conv_nv = 3},
-	{.name = "generic", .cflags = "", .vector = false, .lanes = 4,
-	 .gemm_mr = 6, .gemm_nv = 2, .conv_ur = 6, .conv_nv = 2},
-	{.name = "cuda", .cflags = "", .cuda = true, .vector = false, .lanes = 8,
-	 .gemm_mr = 4, .gemm_nv = 4, .conv_ur = 8, .conv_nv = 1},
+	{.name = "avx512",
+     .cflags = "-mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma",
+     .vector = true,
+     .lanes = 16,
+     .gemm_mr = 8,
+     .gemm_nv = 3,
+     .conv_ur = 7,
+     .conv_nv = 4},
+	{.name = "avx2",
+     .cflags = "-mavx2 -mfma",
+     .vector = true,
+     .lanes = 8,
+     .gemm_mr = 6,
+     .gemm_nv = 2,
+     .conv_ur = 6,
+     .conv_nv = 2},
+	{.name = "sse4",
+     .cflags = "-msse4.2",
+     .vector = true,
+     .lanes = 4,
+     .gemm_mr = 6,
+     .gemm_nv = 2,
+     .conv_ur = 6,
+     .conv_nv = 2},
+	{.name = "neon",
+     .cflags = "",
+     .vector = true,
+     .lanes = 4,
+     .gemm_mr = 8,
+     .gemm_nv = 3,
+     .conv_ur = 8,
+     .conv_nv = 3},
+	{.name = "generic",
+     .cflags = "",
+     .vector = false,
+     .lanes = 4,
+     .gemm_mr = 6,
+     .gemm_nv = 2,
+     .conv_ur = 6,
+     .conv_nv = 2},
+	{.name = "cuda",
+     .cflags = "",
+     .cuda = true,
+     .vector = false,
+     .lanes = 8,
+     .gemm_mr = 4,
+     .gemm_nv = 4,
+     .conv_ur = 8,
+     .conv_nv = 1},
 };
 
 const Target *target_find(const char *name)

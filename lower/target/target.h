@@ -1,19 +1,21 @@
-// Tables of machines: instruction sets and the sizes that kernel templates are built with, and the schedules of CUDA. Leaves the row
-// that suits. Uses ir/core only.
+// Tables of machines: instruction sets and the sizes that kernel templates are built with, and the
+// schedules of CUDA. Leaves the row that suits. Uses ir/core only.
 #ifndef PDCC_LOWER_TARGET_TARGET_H
 #define PDCC_LOWER_TARGET_TARGET_H
 
 #include "ir/core/core.h"
 
-// What code is made for: the instruction set and the sizes that the kernel templates are built with.
+// What code is made for: the instruction set and the sizes that the kernel templates are built
+// with.
 typedef struct Target {
-	const char *name;      // --isa: "avx512", "avx2", "sse4", "neon", "generic"; "cuda"
-	const char *cflags;    // what the external compiler needs to be told, e.g. "-mavx2 -mfma"
+	const char *name;   // --isa: "avx512", "avx2", "sse4", "neon", "generic"; "cuda"
+	const char *cflags; // what the external compiler needs to be told, e.g. "-mavx2 -mfma"
 	bool cuda;
-	bool vector;           // GCC vector extensions; else plain ISO C11
-	int lanes;             // f32 in a vector register, and b of the blocked layout
-	int gemm_mr, gemm_nv;  // register tile of GEMM: rows x vectors; NR = gemm_nv * lanes
-	int conv_ur, conv_nv;  // register tile of convolution: output pixels x vectors of output channels
+	bool vector;          // GCC vector extensions; else plain ISO C11
+	int lanes;            // f32 in a vector register, and b of the blocked layout
+	int gemm_mr, gemm_nv; // register tile of GEMM: rows x vectors; NR = gemm_nv * lanes
+	int conv_ur,
+		conv_nv; // register tile of convolution: output pixels x vectors of output channels
 } Target;
 
 // NULL: no such target. "native" is resolved by the driver before.

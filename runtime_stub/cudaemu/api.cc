@@ -1,20 +1,23 @@
-// The functions of the CUDA runtime, as cuda_runtime_api.h and cuda_runtime.h declare them: each counts its call (report.cc),
-// says what is wrong use, and leaves the rest to memory.cc and queue.cc. Called by generated CUDA and by tests.
+// The functions of the CUDA runtime, as cuda_runtime_api.h and cuda_runtime.h declare them: each
+// counts its call (report.cc), says what is wrong use, and leaves the rest to memory.cc and
+// queue.cc. Called by generated CUDA and by tests.
 #include "objects.h"
 
 using namespace cudaemu;
 
-#define ENTER()                                         \
+#define ENTER()                                       \
 	if (const cudaError_t failed_ = called(__func__)) \
 	return failed_
 
-// ---- kernels ------------------------------------------------------------------------------------------------------
+// ---- kernels ------------------------------------------------------------------------------------
 
-namespace cudaemu {
+namespace cudaemu
+{
 
 int current_device;
 
-cudaError_t launch(void *kernel, dim3 grid, dim3 block, void *const *args, size_t shared, cudaStream_t stream)
+cudaError_t launch(void *kernel, dim3 grid, dim3 block, void *const *args, size_t shared,
+                   cudaStream_t stream)
 {
 	if (const cudaError_t failed = called("cudaLaunchKernel"))
 		return failed;
@@ -41,7 +44,7 @@ cudaError_t attribute_set(void *kernel, cudaFuncAttribute which, int value)
 
 } // namespace cudaemu
 
-// ---- devices ------------------------------------------------------------------------------------------------------
+// ---- devices ------------------------------------------------------------------------------------
 
 enum { DEVICES = 2 };
 
@@ -104,7 +107,7 @@ cudaError_t cudaDeviceSynchronize()
 	return cudaSuccess;
 }
 
-// ---- memory -------------------------------------------------------------------------------------------------------
+// ---- memory -------------------------------------------------------------------------------------
 
 cudaError_t cudaMalloc(void **p, size_t n)
 {
@@ -123,11 +126,15 @@ static void copy_check(const void *to, const void *from, size_t n, cudaMemcpyKin
 {
 	const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
 	const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-	if (n && kind != cudaMemcpyDefault && (!memory_holds(to, n, to_device) || !memory_holds(from, n, from_device)))
-		die("misuse: a copy of %zu bytes whose ends are not where its kind says, or not inside of an allocation", n);
+	if (n && kind != cudaMemcpyDefault &&
+	    (!memory_holds(to, n, to_device) || !memory_holds(from, n, from_device)))
+		die("misuse: a copy of %zu bytes whose ends are not where its kind says, or not inside of "
+		    "an allocation",
+		    n);
 }
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, cudaMemcpyKind kind, cudaStream_t stream)
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, cudaMemcpyKind kind,
+                            cudaStream_t stream)
 {
 	ENTER();
 	copy_check(to, from, n, kind);
@@ -168,7 +175,7 @@ cudaError_t cudaMemset(void *to, int value, size_t n)
 	return cudaSuccess;
 }
 
-// ---- streams ------------------------------------------------------------------------------------------------------
+// ---- streams ------------------------------------------------------------------------------------
 
 cudaError_t cudaStreamCreate(cudaStream_t *s)
 {
@@ -213,7 +220,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s)
 	return cudaSuccess;
 }
 
-// ---- graphs -------------------------------------------------------------------------------------------------------
+// ---- graphs -------------------------------------------------------------------------------------
 
 cudaError_t cudaGraphCreate(cudaGraph_t *g, unsigned flags)
 {
@@ -228,16 +235,18 @@ cudaError_t cudaGraphDestroy(cudaGraph_t g)
 	return cudaSuccess;
 }
 
-cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps, size_t ndep,
-                                   const cudaKernelNodeParams *p)
+cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps,
+                                   size_t ndep, const cudaKernelNodeParams *p)
 {
 	ENTER();
 	cudaGraphNode_t n;
-	const cudaError_t e = kernel_node(&n, p->func, p->gridDim, p->blockDim, p->kernelParams, p->sharedMemBytes);
+	const cudaError_t e = kernel_node(&n, p->func, p->gridDim, p->blockDim, p->kernelParams,
+	                                  p->sharedMemBytes);
 	return result(e == cudaSuccess ? graph_add(out, g, deps, ndep, n) : e);
 }
 
-cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps, size_t ndep, void *to,
+cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *out, cudaGraph_t g,
+                                     const cudaGraphNode_t *deps, size_t ndep, void *to,
                                      const void *from, size_t bytes, cudaMemcpyKind kind)
 {
 	ENTER();
@@ -251,8 +260,8 @@ cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *out, cudaGraph_t g, const 
 	return graph_add(out, g, deps, ndep, n);
 }
 
-cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps, size_t ndep,
-                                       cudaGraph_t child)
+cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *out, cudaGraph_t g,
+                                       const cudaGraphNode_t *deps, size_t ndep, cudaGraph_t child)
 {
 	ENTER();
 	cudaGraphNode_t n = node_new(NODE_CHILD);
@@ -261,22 +270,26 @@ cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *out, cudaGraph_t g, cons
 	return graph_add(out, g, deps, ndep, n);
 }
 
-cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps, size_t ndep)
+cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps,
+                                  size_t ndep)
 {
 	ENTER();
 	return graph_add(out, g, deps, ndep, node_new(NODE_EMPTY));
 }
 
-cudaError_t cudaGraphAddNode(cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps, size_t ndep,
-                             cudaGraphNodeParams *p)
+cudaError_t cudaGraphAddNode(cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps,
+                             size_t ndep, cudaGraphNodeParams *p)
 {
 	ENTER();
 	cudaConditionalNodeParams *c = &p->conditional;
 	Condition *condition = reinterpret_cast<Condition *>(static_cast<uintptr_t>(c->handle));
-	const unsigned most = c->type == cudaGraphCondTypeIf ? 2 : c->type == cudaGraphCondTypeWhile ? 1 : 1u << 16;
+	const unsigned most = c->type == cudaGraphCondTypeIf      ? 2
+	                      : c->type == cudaGraphCondTypeWhile ? 1
+	                                                          : 1u << 16;
 	if (p->type != cudaGraphNodeTypeConditional || !c->size || c->size > most)
 		return result(cudaErrorInvalidValue);
-	if (driver_version() < 12080 && c->type != cudaGraphCondTypeWhile && (c->type != cudaGraphCondTypeIf || c->size > 1))
+	if (driver_version() < 12080 && c->type != cudaGraphCondTypeWhile &&
+	    (c->type != cudaGraphCondTypeIf || c->size > 1))
 		return result(cudaErrorInvalidValue);
 	if (condition->bound || condition->root != g->root)
 		die("misuse: a handle for two conditional nodes, or of another graph");
@@ -292,7 +305,8 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t *out, cudaGraph_t g, const cudaGrap
 	return graph_add(out, g, deps, ndep, n);
 }
 
-cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle *h, cudaGraph_t g, unsigned initial, unsigned flags)
+cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle *h, cudaGraph_t g,
+                                             unsigned initial, unsigned flags)
 {
 	ENTER();
 	Condition *c = static_cast<Condition *>(calloc(1, sizeof *c));
@@ -339,7 +353,8 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
 // Nodes may differ in arguments only, and all are compared in the order in which they were added.
 static bool node_is_alike(cudaGraphNode_t x, cudaGraphNode_t y)
 {
-	if (x->kind != y->kind || x->kind == NODE_CONDITIONAL || x->kind == NODE_CHILD || x->ndep != y->ndep || x->launch.kernel != y->launch.kernel)
+	if (x->kind != y->kind || x->kind == NODE_CONDITIONAL || x->kind == NODE_CHILD ||
+	    x->ndep != y->ndep || x->launch.kernel != y->launch.kernel)
 		return false;
 	for (size_t i = 0; i < x->ndep; i++)
 		if (x->deps[i].from->number != y->deps[i].from->number)
@@ -347,7 +362,8 @@ static bool node_is_alike(cudaGraphNode_t x, cudaGraphNode_t y)
 	return true;
 }
 
-cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t g, cudaGraphExecUpdateResultInfo *info)
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t g,
+                                cudaGraphExecUpdateResultInfo *info)
 {
 	ENTER();
 	all_drain(); // what was launched before is as it was

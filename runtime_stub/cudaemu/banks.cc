@@ -1,7 +1,8 @@
-// Counts bank conflicts of shared memory, for CUDAEMU_BANKS: 32 banks, each a word of 4 bytes wide; lanes of a warp that need
-// different words of one bank take turns. Of 8 bytes half a warp goes at once, of 16 a quarter. Threads here run one after the
-// other: what lanes do in one line of the source for the n-th time counts as one instruction. Called by cuda_runtime.h for
-// each access, block.cc and report.cc.
+// Counts bank conflicts of shared memory, for CUDAEMU_BANKS: 32 banks, each a word of 4 bytes wide;
+// lanes of a warp that need different words of one bank take turns. Of 8 bytes half a warp goes at
+// once, of 16 a quarter. Threads here run one after the other: what lanes do in one line of the
+// source for the n-th time counts as one instruction. Called by cuda_runtime.h for each access,
+// block.cc and report.cc.
 #include "cudaemu.h"
 
 #include <stdio.h>
@@ -10,7 +11,8 @@
 #include <map>
 #include <unordered_map>
 
-namespace cudaemu {
+namespace cudaemu
+{
 
 enum { WARP = 32, BANKS = 32, WORD = 4 };
 
@@ -62,7 +64,8 @@ void banks_access(const void *at, size_t bytes, int line)
 {
 	const unsigned thread = thread_number(), lane = thread % WARP;
 	const unsigned n = visits[(uint64_t)thread << 32 | (unsigned)line]++;
-	Instruction *i = &instructions[(uint64_t)(thread / WARP) << 56 | (uint64_t)(unsigned)line << 32 | n];
+	Instruction *i =
+		&instructions[(uint64_t)(thread / WARP) << 56 | (uint64_t)(unsigned)line << 32 | n];
 	i->line = line;
 	i->bytes = (unsigned)bytes;
 	i->at[lane] = reinterpret_cast<uintptr_t>(at);

@@ -1,6 +1,6 @@
-// Runs kernels: one block after the other, its threads as fibers that go on until they must wait. Threads start in an
-// order drawn from the seed; one that has ended hands its fiber to the next. Checks barriers, warp operations and shared
-// memory. Called by queue.cc.
+// Runs kernels: one block after the other, its threads as fibers that go on until they must wait.
+// Threads start in an order drawn from the seed; one that has ended hands its fiber to the next.
+// Checks barriers, warp operations and shared memory. Called by queue.cc.
 #include "cudaemu.h"
 #include "order.h"
 
@@ -15,22 +15,25 @@
 uint3 blockIdx;
 dim3 blockDim, gridDim;
 
-namespace cudaemu {
+namespace cudaemu
+{
 
 enum { MAX_THREADS = 1024, STACK = 256 << 10, GUARD = 4096 };
 
 Fiber *current;
 
-// ---- switching ---------------------------------------------------------------------------------------------
+// ---- switching ----------------------------------------------------------------------------------
 
 #if defined(__x86_64__)
-namespace {
+namespace
+{
 struct Context {
 	void *sp;
 };
 } // namespace
 
-// The registers that a function must keep go to the old stack; those of the other come from its stack.
+// The registers that a function must keep go to the old stack; those of the other come from its
+// stack.
 extern "C" void cudaemu_switch(void **from, void *to);
 __asm__(".text\n.type cudaemu_switch,@function\ncudaemu_switch:\n"
         "\tpush %rbp\n\tpush %rbx\n\tpush %r12\n\tpush %r13\n\tpush %r14\n\tpush %r15\n"
@@ -53,7 +56,8 @@ static void context_make(Context *c, char *stack, void (*entry)())
 	c->sp = top;
 }
 #else
-namespace {
+namespace
+{
 struct Context {
 	ucontext_t u;
 };
@@ -74,13 +78,14 @@ static void context_make(Context *c, char *stack, void (*entry)())
 }
 #endif
 
-// ---- the block that runs -------------------------------------------------------------------------------------
+// ---- the block that runs ------------------------------------------------------------------------
 
 struct SharedCell : Cell {
 	unsigned copier; // the thread whose copy to it is under way + 1; 0: none
 };
 
-namespace {
+namespace
+{
 
 // To shared memory, by cp.async.
 struct Copy {
@@ -106,9 +111,11 @@ struct Private {
 	unsigned groups; // of copies, so far
 };
 
-namespace {
+namespace
+{
 
-// Lanes that do warp operations with one mask. Values alternate between two rows: nobody can be two operations ahead.
+// Lanes that do warp operations with one mask. Values alternate between two rows: nobody can be two
+// operations ahead.
 struct Group {
 	unsigned mask, arrived;
 	int line;
@@ -154,8 +161,8 @@ const char *accesses_describe(const Accesses *a)
 	if (a->who & SEVERAL_WARPS)
 		snprintf(text, sizeof text, "threads of several warps of block %u", number / WARP - 1);
 	else
-		snprintf(text, sizeof text, "thread %u of block %u", number % WARP * WARP + (unsigned)__builtin_ctz(a->lanes),
-		         number / WARP - 1);
+		snprintf(text, sizeof text, "thread %u of block %u",
+		         number % WARP * WARP + (unsigned)__builtin_ctz(a->lanes), number / WARP - 1);
 	return text;
 }
 
@@ -163,8 +170,8 @@ bool thread_describe(char *text, size_t size)
 {
 	if (!current)
 		return false;
-	snprintf(text, size, "thread (%u, %u, %u) of block (%u, %u, %u)", current->index.x, current->index.y, current->index.z,
-	         blockIdx.x, blockIdx.y, blockIdx.z);
+	snprintf(text, size, "thread (%u, %u, %u) of block (%u, %u, %u)", current->index.x,
+	         current->index.y, current->index.z, blockIdx.x, blockIdx.y, blockIdx.z);
 	return true;
 }
 
@@ -221,7 +228,8 @@ static void fiber_main()
 		Fiber *f = current;
 		block.launch->how->call(block.launch->kernel, block.launch->args);
 		if (f->p->ncopy)
-			die("a thread ends while a copy that it began in line %d is under way", f->p->copies[0].line);
+			die("a thread ends while a copy that it began in line %d is under way",
+			    f->p->copies[0].line);
 		block.ended++;
 		if (block.started < block.n && !block.nready) {
 			thread_take(f);
@@ -239,7 +247,8 @@ static Fiber *fiber_new()
 		return idle[--nidle];
 	Fiber *f = static_cast<Fiber *>(calloc(1, sizeof *f));
 	f->p = static_cast<Private *>(calloc(1, sizeof *f->p));
-	void *m = mmap(nullptr, STACK + GUARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *m = mmap(nullptr, STACK + GUARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+	               0);
 	if (m == MAP_FAILED)
 		die("no memory for a stack");
 	mprotect(m, GUARD, PROT_NONE);
@@ -248,7 +257,7 @@ static Fiber *fiber_new()
 	return f;
 }
 
-// ---- waiting --------------------------------------------------------------------------------------------------
+// ---- waiting ------------------------------------------------------------------------------------
 
 static void wait_as(decltype(Private::state) s, int line)
 {
@@ -260,8 +269,7 @@ static void wait_as(decltype(Private::state) s, int line)
 }
 
 // Those that wait and are meant go on.
-template <typename Meant>
-static void release(Meant meant)
+template <typename Meant> static void release(Meant meant)
 {
 	int kept = 0;
 	for (int i = 0; i < block.nwaiting; i++) {
@@ -279,7 +287,8 @@ void barrier(int line)
 	if (!current)
 		die("__syncthreads outside of a kernel");
 	if (block.arrived && block.line != line)
-		die("divergent barrier: threads of one block wait in __syncthreads of lines %d and %d", block.line, line);
+		die("divergent barrier: threads of one block wait in __syncthreads of lines %d and %d",
+		    block.line, line);
 	block.line = line;
 	if (++block.arrived < block.n) {
 		wait_as(Private::WAITS_BARRIER, line);
@@ -329,7 +338,8 @@ static const uint64_t *exchange(unsigned mask, uint64_t value, bool orders, int 
 	Warp *w = warp_of(current->number);
 	const unsigned lane = warp_lane(), warp = current->number / WARP;
 	if (!(mask >> lane & 1))
-		die("line %d: lane %u calls a warp operation whose mask 0x%08x leaves it out", line, lane, mask);
+		die("line %d: lane %u calls a warp operation whose mask 0x%08x leaves it out", line, lane,
+		    mask);
 	Group *g = group_find(w, mask);
 	if (g->arrived && g->line != line)
 		die("divergent warp: lanes of mask 0x%08x are in lines %d and %d", mask, g->line, line);
@@ -348,7 +358,9 @@ static const uint64_t *exchange(unsigned mask, uint64_t value, bool orders, int 
 		moment_next();
 		lanes_join(&w->order, mask);
 	}
-	release([=](Fiber *f) { return f->p->state == Private::WAITS_WARP && f->p->mask == mask && f->number / WARP == warp; });
+	release([=](Fiber *f) {
+		return f->p->state == Private::WAITS_WARP && f->p->mask == mask && f->number / WARP == warp;
+	});
 	return row;
 }
 
@@ -357,7 +369,8 @@ const uint64_t *warp_exchange(unsigned mask, uint64_t value, int line)
 	return exchange(mask, value, false, line);
 }
 
-// The only operation of a warp that orders what its lanes do to memory: shuffles and votes promise no such thing.
+// The only operation of a warp that orders what its lanes do to memory: shuffles and votes promise
+// no such thing.
 void warp_barrier(unsigned mask, int line)
 {
 	exchange(mask, 0, true, line);
@@ -370,7 +383,9 @@ static float mma_element(MmaKind kind, uint32_t bits, int i)
 	float x;
 	if (kind == MMA_F16) {
 		const int exponent = half >> 10 & 31, fraction = half & 0x3ff;
-		x = exponent == 31 ? (fraction ? NAN : INFINITY) : ldexpf((float)(exponent ? fraction + 1024 : fraction), (exponent ? exponent : 1) - 25);
+		x = exponent == 31 ? (fraction ? NAN : INFINITY)
+		                   : ldexpf((float)(exponent ? fraction + 1024 : fraction),
+		                            (exponent ? exponent : 1) - 25);
 		return half >> 15 ? -x : x;
 	}
 	bits = kind == MMA_TF32 ? bits & 0xffffe000 : half << 16; // the hardware does not look at more
@@ -379,7 +394,8 @@ static float mma_element(MmaKind kind, uint32_t bits, int i)
 }
 
 // c += a x b, 16 rows by 8 columns; see cuda_ptx.c for who holds what.
-void warp_mma(MmaKind kind, float *const (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], int line)
+void warp_mma(MmaKind kind, float *const (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
+              int line)
 {
 	uint32_t all[WARP][6];
 	for (int part = 0; part < 3; part++) {
@@ -411,11 +427,14 @@ void lane_outside(int lane, int line)
 {
 	const Fiber *f = block.waiting[0];
 	if (block.arrived && block.arrived + block.ended == block.n)
-		die("divergent barrier: %u threads ended without reaching __syncthreads in line %d", block.ended, block.line);
+		die("divergent barrier: %u threads ended without reaching __syncthreads in line %d",
+		    block.ended, block.line);
 	if (f->p->state == Private::WAITS_WARP)
-		die("divergent warp: line %d waits for lanes of mask 0x%08x that do something else or have ended", f->p->line,
-		    f->p->mask);
-	die("deadlock: some threads wait at the barrier in line %d, others in warp operations", block.line);
+		die("divergent warp: line %d waits for lanes of mask 0x%08x that do something else or have "
+		    "ended",
+		    f->p->line, f->p->mask);
+	die("deadlock: some threads wait at the barrier in line %d, others in warp operations",
+	    block.line);
 }
 
 static void fiber_resume(Fiber *f)
@@ -471,17 +490,18 @@ void kernel_run(const Launch *l)
 	block.n = l->block.x * l->block.y * l->block.z;
 	for (unsigned i = 0; i < block.n; i++)
 		block.order[i] = i;
-	const uint64_t blocks = (uint64_t)l->grid.x * l->grid.y * l->grid.z, first = random_next((uint32_t)blocks);
+	const uint64_t blocks = (uint64_t)l->grid.x * l->grid.y * l->grid.z,
+				   first = random_next((uint32_t)blocks);
 	for (uint64_t i = 0; i < blocks; i++) {
 		const uint64_t b = (i + first) % blocks;
 		block.number = (uint32_t)b;
 		blockIdx = {(unsigned)(b % l->grid.x), (unsigned)(b / l->grid.x % l->grid.y),
-		               (unsigned)(b / l->grid.x / l->grid.y)};
+		            (unsigned)(b / l->grid.x / l->grid.y)};
 		block_run();
 	}
 }
 
-// ---- shared memory ---------------------------------------------------------------------------------------------
+// ---- shared memory ------------------------------------------------------------------------------
 
 void site_enter(Site *s, size_t count, size_t size, bool dynamic)
 {
@@ -490,11 +510,13 @@ void site_enter(Site *s, size_t count, size_t size, bool dynamic)
 	if (s->serial == block.serial)
 		return;
 	s->serial = block.serial;
-	const size_t at = (block.shared_used + 15) / 16 * 16, most = dynamic ? SHARED_BYTES : SHARED_ALWAYS;
+	const size_t at = (block.shared_used + 15) / 16 * 16,
+				 most = dynamic ? SHARED_BYTES : SHARED_ALWAYS;
 	if (count * size > most || at + count * size > most)
 		die("more than %zu bytes of shared memory in a block, with '%s'", most, s->name);
 	if (dynamic && count * size > block.launch->shared)
-		die("shared memory '%s' has %zu bytes, but the launch gives %zu", s->name, count * size, block.launch->shared);
+		die("shared memory '%s' has %zu bytes, but the launch gives %zu", s->name, count * size,
+		    block.launch->shared);
 	block.shared_used = at + count * size;
 	s->data = shared_bytes + at;
 	free(s->cells);
@@ -505,17 +527,20 @@ void site_enter(Site *s, size_t count, size_t size, bool dynamic)
 static void shared_access(const Site *s, size_t i, size_t count, AccessKind kind, int line)
 {
 	if (i >= count)
-		die("line %d: element %zd of shared memory '%s', which has %zu", line, (ssize_t)i, s->name, count);
+		die("line %d: element %zd of shared memory '%s', which has %zu", line, (ssize_t)i, s->name,
+		    count);
 	SharedCell *c = &s->cells[i];
 	if (c->copier)
-		die("line %d: element %zu of shared memory '%s' is %s while a copy to it that thread %u has begun is under way", line, i,
-		    s->name, kind == ACCESS_READ ? "read" : "written", c->copier - 1);
+		die("line %d: element %zu of shared memory '%s' is %s while a copy to it that thread %u "
+		    "has begun is under way",
+		    line, i, s->name, kind == ACCESS_READ ? "read" : "written", c->copier - 1);
 	if (kind == ACCESS_READ && !c->written)
-		die("line %d: element %zu of shared memory '%s' is read, but nobody wrote it", line, i, s->name);
+		die("line %d: element %zu of shared memory '%s' is read, but nobody wrote it", line, i,
+		    s->name);
 	if (const Accesses *other = cell_access(c, kind))
-		die("line %d: race: %s element %zu of shared memory '%s' that %s %s, no barrier between", line,
-		    kind == ACCESS_READ ? "a read of" : "a write to", i, s->name, accesses_describe(other),
-		    other == &c->changes ? "wrote" : "read");
+		die("line %d: race: %s element %zu of shared memory '%s' that %s %s, no barrier between",
+		    line, kind == ACCESS_READ ? "a read of" : "a write to", i, s->name,
+		    accesses_describe(other), other == &c->changes ? "wrote" : "read");
 }
 
 void shared_read(const Site *s, size_t i, size_t count, int line)
@@ -531,20 +556,24 @@ void shared_write(const Site *s, size_t i, size_t count, int line)
 void shared_aligned(const Site *s, size_t i, size_t n, int line)
 {
 	if (i % n)
-		die("line %d: misaligned address: %zu elements from %zu on of shared memory '%s'", line, n, i, s->name);
+		die("line %d: misaligned address: %zu elements from %zu on of shared memory '%s'", line, n,
+		    i, s->name);
 }
 
-// ---- copies to shared memory -----------------------------------------------------------------------------------
+// ---- copies to shared memory --------------------------------------------------------------------
 
 void copy_aligned(const void *from, size_t bytes, int line)
 {
 	const size_t over = reinterpret_cast<uintptr_t>(from) % bytes;
 	if (over)
-		die("line %d: misaligned address: a copy of %zu bytes from %zu bytes behind a multiple of them", line, bytes, over);
+		die("line %d: misaligned address: a copy of %zu bytes from %zu bytes behind a multiple of "
+		    "them",
+		    line, bytes, over);
 }
 
 // What is copied to counts as written now, and as unknown until the thread has waited.
-void copy_begin(const Site *s, size_t i, size_t count, size_t n, size_t size, const void *bytes, int line)
+void copy_begin(const Site *s, size_t i, size_t count, size_t n, size_t size, const void *bytes,
+                int line)
 {
 	Private *p = current->p;
 	shared_aligned(s, i, n, line);
@@ -592,9 +621,10 @@ void copies_wait(unsigned groups_left)
 
 } // namespace cudaemu
 
-// ---- alignment ---------------------------------------------------------------------------------------------------
+// ---- alignment ----------------------------------------------------------------------------------
 
-// What g++ and clang call (-fsanitize=alignment) for an access that the machine could do, but a GPU cannot.
+// What g++ and clang call (-fsanitize=alignment) for an access that the machine could do, but a GPU
+// cannot.
 struct TypeMismatch {
 	struct {
 		const char *file;
@@ -603,13 +633,13 @@ struct TypeMismatch {
 	const struct {
 		uint16_t kind, info;
 		char name[1]; // longer, with quotes
-	} *type;
+	} * type;
 	unsigned char log_alignment, kind;
 };
 
 extern "C" void __ubsan_handle_type_mismatch_v1(const TypeMismatch *m, uintptr_t at)
 {
 	const unsigned align = 1u << m->log_alignment;
-	cudaemu::die("line %u: misaligned address: %s at %u bytes behind a multiple of %u", m->at.line, m->type->name,
-	             (unsigned)(at % align), align);
+	cudaemu::die("line %u: misaligned address: %s at %u bytes behind a multiple of %u", m->at.line,
+	             m->type->name, (unsigned)(at % align), align);
 }

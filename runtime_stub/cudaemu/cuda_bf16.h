@@ -1,4 +1,5 @@
-// The CUDA emulator: bfloat16, as far as generated code uses it. Conversions round to nearest, ties to even.
+// The CUDA emulator: bfloat16, as far as generated code uses it. Conversions round to nearest, ties
+// to even.
 #ifndef CUDAEMU_BF16_H
 #define CUDAEMU_BF16_H
 

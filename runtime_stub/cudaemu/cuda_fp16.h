@@ -1,4 +1,5 @@
-// The CUDA emulator: half precision, as far as generated code uses it. Conversions round to nearest, ties to even.
+// The CUDA emulator: half precision, as far as generated code uses it. Conversions round to
+// nearest, ties to even.
 #ifndef CUDAEMU_FP16_H
 #define CUDAEMU_FP16_H
 
@@ -24,7 +25,8 @@ static inline float __half2float(__half h)
 {
 	const int exponent = h.bits >> 10 & 31, fraction = h.bits & 1023;
 	const float magnitude = exponent == 31 ? (fraction ? NAN : INFINITY)
-	                                       : ldexpf((float)(exponent ? fraction + 1024 : fraction), (exponent ? exponent : 1) - 25);
+	                                       : ldexpf((float)(exponent ? fraction + 1024 : fraction),
+	                                                (exponent ? exponent : 1) - 25);
 	return h.bits & 0x8000 ? -magnitude : magnitude;
 }
 

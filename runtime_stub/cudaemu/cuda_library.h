@@ -1,5 +1,6 @@
-// What the emulated libraries (cublasLt.h, cudnn.h) share: elements of the types that they take, scratch memory that is filled,
-// so that whoever shares it wrongly is seen, and calls that fail where CUDAEMU_FAIL wants it.
+// What the emulated libraries (cublasLt.h, cudnn.h) share: elements of the types that they take,
+// scratch memory that is filled, so that whoever shares it wrongly is seen, and calls that fail
+// where CUDAEMU_FAIL wants it.
 #ifndef CUDAEMU_CUDA_LIBRARY_H
 #define CUDAEMU_CUDA_LIBRARY_H
 
@@ -7,9 +8,15 @@
 #include "cuda_fp16.h"
 #include "cudaemu.h"
 
-namespace cudaemu {
+namespace cudaemu
+{
 
-enum LibraryType { LIBRARY_F32, LIBRARY_TF32, LIBRARY_F16, LIBRARY_BF16 }; // TF32: f32, rounded when it is multiplied
+enum LibraryType {
+	LIBRARY_F32,
+	LIBRARY_TF32,
+	LIBRARY_F16,
+	LIBRARY_BF16
+}; // TF32: f32, rounded when it is multiplied
 
 static inline float library_load(const void *from, int64_t i, LibraryType t)
 {
@@ -61,15 +68,13 @@ static inline void scratch_check(const void *scratch, size_t room)
 }
 
 // Handles and descriptors; lost ones are seen.
-template <typename T>
-static void library_new(T **object)
+template <typename T> static void library_new(T **object)
 {
 	*object = new T();
 	library_objects++;
 }
 
-template <typename T>
-static void library_delete(T *object)
+template <typename T> static void library_delete(T *object)
 {
 	delete object;
 	library_objects--;

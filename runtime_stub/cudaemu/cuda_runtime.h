@@ -1,6 +1,7 @@
-// The CUDA emulator for tests: lets g++ compile a .cu whose launches go through functions, and run it on the CPU. Threads
-// of a block are fibers that run in an order drawn from a seed; the runtime (cudaemu.h) finds races and reads of
-// nothing in shared memory, barriers that not all threads reach, and accesses outside of memory, and ends the program.
+// The CUDA emulator for tests: lets g++ compile a .cu whose launches go through functions, and run
+// it on the CPU. Threads of a block are fibers that run in an order drawn from a seed; the runtime
+// (cudaemu.h) finds races and reads of nothing in shared memory, barriers that not all threads
+// reach, and accesses outside of memory, and ends the program.
 //
 //   CUDAEMU_SEED=N       another order of threads, of blocks, and of graph nodes that do not depend on each other
 //   CUDAEMU_REPORT=FILE  at exit, how often each function of the API was called
@@ -43,7 +44,9 @@ struct uint3 {
 
 struct dim3 {
 	unsigned x, y, z;
-	dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+	dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_)
+	{
+	}
 };
 
 struct alignas(8) float2 {
@@ -59,13 +62,14 @@ static inline float4 make_float4(float x, float y, float z, float w)
 	return {x, y, z, w};
 }
 
-// ---- threads ---------------------------------------------------------------------------------------------
+// ---- threads ------------------------------------------------------------------------------------
 
-namespace cudaemu {
+namespace cudaemu
+{
 
 struct Fiber {
-	uint3 index;      // threadIdx
-	unsigned number;  // of the thread in its block
+	uint3 index;     // threadIdx
+	unsigned number; // of the thread in its block
 	struct Private *p;
 };
 
@@ -92,15 +96,17 @@ void shared_write(const Site *s, size_t i, size_t count, int line);
 void atomic_done(const void *p, size_t n, const void *pc);
 void element_copied(const void *to, const void *from, size_t n, const void *pc);
 
-template <typename T>
-CUDAEMU_UNSEEN void element_copy(T *to, const T *from)
+template <typename T> CUDAEMU_UNSEEN void element_copy(T *to, const T *from)
 {
 	element_copied(to, from, sizeof *to, __builtin_return_address(0));
 	*to = *from;
 }
-void shared_aligned(const Site *s, size_t i, size_t n, int line); // element i of vectors of n elements
-// Copies to shared memory of n elements, `size` bytes each, that the thread begins; what it waits for.
-void copy_begin(const Site *s, size_t i, size_t count, size_t n, size_t size, const void *bytes, int line);
+void shared_aligned(const Site *s, size_t i, size_t n,
+                    int line); // element i of vectors of n elements
+// Copies to shared memory of n elements, `size` bytes each, that the thread begins; what it waits
+// for.
+void copy_begin(const Site *s, size_t i, size_t count, size_t n, size_t size, const void *bytes,
+                int line);
 void copy_aligned(const void *from, size_t bytes, int line);
 void copies_commit();
 void copies_wait(unsigned groups_left);
@@ -109,8 +115,7 @@ extern bool banks_counted;
 void banks_access(const void *at, size_t bytes, int line);
 void banks_matrices(const void *base, const uint64_t *rows, size_t bytes, int line);
 
-template <typename T>
-struct Element {
+template <typename T> struct Element {
 	T *at;
 	const Site *site;
 	size_t i, count;
@@ -129,22 +134,31 @@ struct Element {
 			banks_access(at, sizeof *at, line);
 		return *at = v;
 	}
-	T operator=(const Element &other) const { return *this = (T)other; }
-	T operator+=(T v) const { return *this = (T)(*this) + v; }
+	T operator=(const Element &other) const
+	{
+		return *this = (T)other;
+	}
+	T operator+=(T v) const
+	{
+		return *this = (T)(*this) + v;
+	}
 };
 
 struct Index { // an index, and the line that it stands in
 	size_t i;
 	int line;
-	template <typename I>
-	Index(I i_, int line_ = __builtin_LINE()) : i((size_t)i_), line(line_) {}
+	template <typename I> Index(I i_, int line_ = __builtin_LINE()) : i((size_t)i_), line(line_)
+	{
+	}
 };
 
-template <typename T>
-struct Shared {
+template <typename T> struct Shared {
 	Site *site;
 	size_t count;
-	Shared(Site *s, size_t n, bool dynamic = false) : site(s), count(n) { site_enter(s, n, sizeof(T), dynamic); }
+	Shared(Site *s, size_t n, bool dynamic = false) : site(s), count(n)
+	{
+		site_enter(s, n, sizeof(T), dynamic);
+	}
 	Element<T> operator[](Index at) const
 	{
 		return {reinterpret_cast<T *>(site->data) + at.i, site, at.i, count, at.line};
@@ -166,8 +180,7 @@ struct Shared {
 	}
 };
 
-template <typename T>
-T shuffle(unsigned mask, T v, int from, int line)
+template <typename T> T shuffle(unsigned mask, T v, int from, int line)
 {
 	static_assert(sizeof(T) <= 8, "at most 64 bits");
 	uint64_t bits = 0;
@@ -179,9 +192,11 @@ T shuffle(unsigned mask, T v, int from, int line)
 	return v;
 }
 
-// Products of a warp on tensor cores. a, b and c are the registers of the lane that calls, as PTX lays them out.
+// Products of a warp on tensor cores. a, b and c are the registers of the lane that calls, as PTX
+// lays them out.
 enum MmaKind { MMA_TF32, MMA_F16, MMA_BF16 };
-void warp_mma(MmaKind kind, float *const (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], int line);
+void warp_mma(MmaKind kind, float *const (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
+              int line);
 
 } // namespace cudaemu
 
@@ -190,11 +205,11 @@ extern uint3 blockIdx;
 extern dim3 blockDim, gridDim;
 
 // What pdrt_cuda.h makes of `__shared__` under nvcc.
-#define PD_SHARED(type, name, n)                        \
+#define PD_SHARED(type, name, n)                         \
 	static cudaemu::Site name##_site = {#name, 0, 0, 0}; \
 	const cudaemu::Shared<type> name(&name##_site, n)
 
-#define PD_DYNAMIC(type, name, n)                       \
+#define PD_DYNAMIC(type, name, n)                        \
 	static cudaemu::Site name##_site = {#name, 0, 0, 0}; \
 	const cudaemu::Shared<type> name(&name##_site, n, true)
 
@@ -221,13 +236,13 @@ void pd_shared_store(const cudaemu::Shared<T> &s, size_t i, V v, int line = __bu
 	memcpy(at, &v, sizeof v);
 }
 
-// ---- PTX: what cuda_ptx.c has under nvcc ----------------------------------------------------------------
+// ---- PTX: what cuda_ptx.c has under nvcc --------------------------------------------------------
 
-#define PD_MMA(name, kind)                                                                                               \
-	static inline void name(float &c0, float &c1, float &c2, float &c3, const uint32_t (&a)[4], const uint32_t (&b)[2],     \
-	                        int line = __builtin_LINE())                                                                    \
-	{                                                                                                                       \
-		cudaemu::warp_mma(kind, {&c0, &c1, &c2, &c3}, a, b, line);                                                             \
+#define PD_MMA(name, kind)                                                                     \
+	static inline void name(float &c0, float &c1, float &c2, float &c3, const uint32_t(&a)[4], \
+	                        const uint32_t(&b)[2], int line = __builtin_LINE())                \
+	{                                                                                          \
+		cudaemu::warp_mma(kind, {&c0, &c1, &c2, &c3}, a, b, line);                             \
 	}
 PD_MMA(pd_mma_tf32, cudaemu::MMA_TF32)
 PD_MMA(pd_mma_f16, cudaemu::MMA_F16)
@@ -258,7 +273,8 @@ static inline float pd_fast_exp(float x)
 }
 
 template <bool TRANSPOSED, typename T>
-void pd_load_matrices(uint32_t (&r)[4], const cudaemu::Shared<T> &tile, size_t at, int line = __builtin_LINE())
+void pd_load_matrices(uint32_t (&r)[4], const cudaemu::Shared<T> &tile, size_t at,
+                      int line = __builtin_LINE())
 {
 	enum { EACH = 4 / sizeof(T) }; // elements in a register
 	cudaemu::shared_aligned(tile.site, at, 16 / sizeof(T), line);
@@ -275,7 +291,8 @@ void pd_load_matrices(uint32_t (&r)[4], const cudaemu::Shared<T> &tile, size_t a
 }
 
 template <int BYTES, typename T>
-void pd_copy_async(const cudaemu::Shared<T> &tile, size_t at, const T *from, bool inside, int line = __builtin_LINE())
+void pd_copy_async(const cudaemu::Shared<T> &tile, size_t at, const T *from, bool inside,
+                   int line = __builtin_LINE())
 {
 	static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16, "what cp.async copies");
 	struct alignas(BYTES) Bytes {
@@ -294,8 +311,7 @@ static inline void pd_copies_commit()
 	cudaemu::copies_commit();
 }
 
-template <int N>
-void pd_copies_wait()
+template <int N> void pd_copies_wait()
 {
 	cudaemu::copies_wait(N);
 }
@@ -357,10 +373,9 @@ static inline int __all_sync(unsigned mask, int pred, int line = __builtin_LINE(
 	return __ballot_sync(mask, pred, line) == mask;
 }
 
-// ---- functions of the device -----------------------------------------------------------------------------
+// ---- functions of the device --------------------------------------------------------------------
 
-template <typename T>
-CUDAEMU_UNSEEN T atomicAdd(T *p, T v)
+template <typename T> CUDAEMU_UNSEEN T atomicAdd(T *p, T v)
 {
 	cudaemu::atomic_done(p, sizeof *p, __builtin_return_address(0));
 	const T old = *p;
@@ -368,8 +383,7 @@ CUDAEMU_UNSEEN T atomicAdd(T *p, T v)
 	return old;
 }
 
-template <typename T>
-CUDAEMU_UNSEEN T atomicExch(T *p, T v)
+template <typename T> CUDAEMU_UNSEEN T atomicExch(T *p, T v)
 {
 	cudaemu::atomic_done(p, sizeof *p, __builtin_return_address(0));
 	const T old = *p;
@@ -377,8 +391,7 @@ CUDAEMU_UNSEEN T atomicExch(T *p, T v)
 	return old;
 }
 
-template <typename T>
-CUDAEMU_UNSEEN T atomicCAS(T *p, T expected, T v)
+template <typename T> CUDAEMU_UNSEEN T atomicCAS(T *p, T expected, T v)
 {
 	cudaemu::atomic_done(p, sizeof *p, __builtin_return_address(0));
 	const T old = *p;
@@ -386,8 +399,7 @@ CUDAEMU_UNSEEN T atomicCAS(T *p, T expected, T v)
 	return old;
 }
 
-template <typename T>
-CUDAEMU_UNSEEN T atomicMax(T *p, T v)
+template <typename T> CUDAEMU_UNSEEN T atomicMax(T *p, T v)
 {
 	cudaemu::atomic_done(p, sizeof *p, __builtin_return_address(0));
 	const T old = *p;
@@ -405,15 +417,14 @@ static inline double rsqrt(double x)
 	return 1.0 / sqrt(x);
 }
 
-template <typename T>
-T __ldg(const T *p)
+template <typename T> T __ldg(const T *p)
 {
 	return *p;
 }
 
 void cudaGraphSetConditional(cudaGraphConditionalHandle handle, unsigned value);
 
-// ---- the API in C++ ----------------------------------------------------------------------------------------
+// ---- the API in C++ -----------------------------------------------------------------------------
 
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 
@@ -422,7 +433,8 @@ struct cudaFuncAttributes {
 	size_t sharedSizeBytes, localSizeBytes;
 };
 
-namespace cudaemu {
+namespace cudaemu
+{
 
 // How to call a kernel whose arguments are a list of pointers.
 struct Callable {
@@ -433,12 +445,11 @@ struct Callable {
 
 void callable_register(void *kernel, const Callable *c);
 
-template <size_t... I>
-struct Numbers {};
-template <size_t N, size_t... I>
-struct NumbersTo : NumbersTo<N - 1, N - 1, I...> {};
-template <size_t... I>
-struct NumbersTo<0, I...> {
+template <size_t... I> struct Numbers {
+};
+template <size_t N, size_t... I> struct NumbersTo : NumbersTo<N - 1, N - 1, I...> {
+};
+template <size_t... I> struct NumbersTo<0, I...> {
 	typedef Numbers<I...> Type;
 };
 
@@ -449,14 +460,13 @@ void call_unpacked(void (*kernel)(P...), void *const *args, Numbers<I...>)
 	kernel(*static_cast<P *>(args[I])...);
 }
 
-template <typename... P>
-void call_kernel(void *kernel, void *const *args)
+template <typename... P> void call_kernel(void *kernel, void *const *args)
 {
-	call_unpacked(reinterpret_cast<void (*)(P...)>(kernel), args, typename NumbersTo<sizeof...(P)>::Type());
+	call_unpacked(reinterpret_cast<void (*)(P...)>(kernel), args,
+	              typename NumbersTo<sizeof...(P)>::Type());
 }
 
-template <typename... P>
-void *kernel_known(void (*kernel)(P...))
+template <typename... P> void *kernel_known(void (*kernel)(P...))
 {
 	static const size_t sizes[] = {sizeof(P)..., 0};
 	static const Callable c = {call_kernel<P...>, (int)sizeof...(P), sizes};
@@ -467,7 +477,8 @@ void *kernel_known(void (*kernel)(P...))
 
 cudaError_t attributes_get(cudaFuncAttributes *a);
 cudaError_t attribute_set(void *kernel, cudaFuncAttribute which, int value);
-cudaError_t launch(void *kernel, dim3 grid, dim3 block, void *const *args, size_t shared, cudaStream_t stream);
+cudaError_t launch(void *kernel, dim3 grid, dim3 block, void *const *args, size_t shared,
+                   cudaStream_t stream);
 
 } // namespace cudaemu
 
@@ -485,14 +496,13 @@ cudaError_t cudaFuncSetAttribute(void (*kernel)(P...), cudaFuncAttribute which, 
 }
 
 template <typename... P>
-cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **args, size_t shared = 0,
-                             cudaStream_t stream = 0)
+cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **args,
+                             size_t shared = 0, cudaStream_t stream = 0)
 {
 	return cudaemu::launch(cudaemu::kernel_known(kernel), grid, block, args, shared, stream);
 }
 
-template <typename T>
-cudaError_t cudaMalloc(T **p, size_t n)
+template <typename T> cudaError_t cudaMalloc(T **p, size_t n)
 {
 	return cudaMalloc(reinterpret_cast<void **>(p), n);
 }
@@ -505,7 +515,11 @@ struct cudaKernelNodeParams {
 };
 
 enum cudaGraphNodeType { cudaGraphNodeTypeKernel, cudaGraphNodeTypeConditional = 13 };
-enum cudaGraphConditionalNodeType { cudaGraphCondTypeIf, cudaGraphCondTypeWhile, cudaGraphCondTypeSwitch };
+enum cudaGraphConditionalNodeType {
+	cudaGraphCondTypeIf,
+	cudaGraphCondTypeWhile,
+	cudaGraphCondTypeSwitch
+};
 enum { cudaGraphCondAssignDefault = 1 };
 
 struct cudaConditionalNodeParams {
@@ -520,30 +534,36 @@ struct cudaGraphNodeParams {
 	cudaConditionalNodeParams conditional;
 };
 
-cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps, size_t n,
+cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                   const cudaGraphNode_t *deps, size_t n,
                                    const cudaKernelNodeParams *params);
-cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps, size_t n,
-                                     void *to, const void *from, size_t bytes, cudaMemcpyKind kind);
-cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps, size_t n,
-                                       cudaGraph_t child);
-cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps, size_t n);
+cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t graph,
+                                     const cudaGraphNode_t *deps, size_t n, void *to,
+                                     const void *from, size_t bytes, cudaMemcpyKind kind);
+cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                       const cudaGraphNode_t *deps, size_t n, cudaGraph_t child);
+cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                  const cudaGraphNode_t *deps, size_t n);
 // CUDA 12, and 13 with data for the edges.
-cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps, size_t n,
-                             cudaGraphNodeParams *params);
-static inline cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps,
-                                           const void *, size_t n, cudaGraphNodeParams *params)
+cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps,
+                             size_t n, cudaGraphNodeParams *params);
+static inline cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                           const cudaGraphNode_t *deps, const void *, size_t n,
+                                           cudaGraphNodeParams *params)
 {
 	return cudaGraphAddNode(node, graph, deps, n, params);
 }
-cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle *handle, cudaGraph_t graph, unsigned initial,
-                                             unsigned flags);
+cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle *handle, cudaGraph_t graph,
+                                             unsigned initial, unsigned flags);
 enum cudaGraphExecUpdateResult { cudaGraphExecUpdateSuccess, cudaGraphExecUpdateError };
 
 struct cudaGraphExecUpdateResultInfo {
 	cudaGraphExecUpdateResult result;
 };
 
-cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo *info);
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags = 0);
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
+                                cudaGraphExecUpdateResultInfo *info);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
+                                 unsigned long long flags = 0);
 
 #endif

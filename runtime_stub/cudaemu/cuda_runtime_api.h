@@ -1,5 +1,6 @@
-/* The CUDA emulator for tests: types and entry points of the runtime that generated code uses, for C and C++. Found in
- * place of the toolkit's header through -I; cuda_runtime.h has the device side, cudaemu.cc the runtime. */
+/* The CUDA emulator for tests: types and entry points of the runtime that generated code uses, for
+ * C and C++. Found in place of the toolkit's header through -I; cuda_runtime.h has the device side,
+ * cudaemu.cc the runtime. */
 #ifndef CUDAEMU_RUNTIME_API_H
 #define CUDAEMU_RUNTIME_API_H
 
@@ -30,13 +31,20 @@ typedef enum cudaError {
 } cudaError_t;
 
 typedef enum cudaMemcpyKind {
-	cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault
+	cudaMemcpyHostToHost,
+	cudaMemcpyHostToDevice,
+	cudaMemcpyDeviceToHost,
+	cudaMemcpyDeviceToDevice,
+	cudaMemcpyDefault
 } cudaMemcpyKind;
 
 typedef enum cudaDeviceAttr { cudaDevAttrPageableMemoryAccess = 88 } cudaDeviceAttr;
 
 typedef enum cudaMemoryType {
-	cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice, cudaMemoryTypeManaged
+	cudaMemoryTypeUnregistered,
+	cudaMemoryTypeHost,
+	cudaMemoryTypeDevice,
+	cudaMemoryTypeManaged
 } cudaMemoryType;
 
 typedef struct cudaPointerAttributes {
@@ -46,7 +54,9 @@ typedef struct cudaPointerAttributes {
 } cudaPointerAttributes;
 
 typedef enum cudaStreamCaptureMode {
-	cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed
+	cudaStreamCaptureModeGlobal,
+	cudaStreamCaptureModeThreadLocal,
+	cudaStreamCaptureModeRelaxed
 } cudaStreamCaptureMode;
 
 enum { cudaStreamDefault, cudaStreamNonBlocking };
@@ -74,7 +84,8 @@ cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaMalloc(void **p, size_t n);
 cudaError_t cudaFree(void *p);
 cudaError_t cudaMemcpy(void *to, const void *from, size_t n, cudaMemcpyKind kind);
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, cudaMemcpyKind kind,
+                            cudaStream_t stream);
 cudaError_t cudaMemset(void *to, int value, size_t n);
 cudaError_t cudaMemsetAsync(void *to, int value, size_t n, cudaStream_t stream);
 cudaError_t cudaStreamCreate(cudaStream_t *stream);
@@ -88,9 +99,9 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
 
-/* For tests: what CUDAEMU_FAIL says, from now on (NULL: nothing), and whether that has happened; how many allocations, streams
- * and graphs there are; the most bytes of memory that were allocated at one time, since the last question; how often a
- * function was called (NULL: all). */
+/* For tests: what CUDAEMU_FAIL says, from now on (NULL: nothing), and whether that has happened;
+ * how many allocations, streams and graphs there are; the most bytes of memory that were allocated
+ * at one time, since the last question; how often a function was called (NULL: all). */
 void cudaemu_fail(const char *what);
 int cudaemu_failed(void);
 long cudaemu_live(void);

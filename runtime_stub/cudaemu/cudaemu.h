@@ -1,6 +1,7 @@
-// What the files of the emulator's runtime share: api.cc has the API, report.cc messages and counts, memory.cc allocations,
-// queue.cc runs what is queued (objects.h), block.cc the threads of a block, banks.cc counts bank conflicts, races.cc compares
-// what nodes of graphs touch, shadow.cc what threads do to memory of the device (order.h).
+// What the files of the emulator's runtime share: api.cc has the API, report.cc messages and
+// counts, memory.cc allocations, queue.cc runs what is queued (objects.h), block.cc the threads of
+// a block, banks.cc counts bank conflicts, races.cc compares what nodes of graphs touch, shadow.cc
+// what threads do to memory of the device (order.h).
 #ifndef CUDAEMU_H
 #define CUDAEMU_H
 
@@ -8,7 +9,8 @@
 
 #include "cuda_runtime.h"
 
-namespace cudaemu {
+namespace cudaemu
+{
 
 // report.cc. A message on stderr, and the end with status 86: for what is wrong on a GPU, too.
 [[noreturn]] void die(const char *form, ...) __attribute__((format(printf, 1, 2)));
@@ -19,19 +21,23 @@ bool random_wanted();
 cudaError_t called(const char *name);
 cudaError_t result(cudaError_t e); // which is the last error, if it is one
 
-extern int current_device; // api.cc
-long objects_live();       // queue.cc: streams and graphs
+extern int current_device;   // api.cc
+long objects_live();         // queue.cc: streams and graphs
 extern long library_objects; // report.cc: those that are left of a library (cuda/library.h)
 
 // memory.cc
 cudaError_t memory_new(void **p, size_t n);
 cudaError_t memory_free(void *p);
-void memory_check();                                     // that nobody wrote beside an allocation
-int memory_device(const void *p);                        // whose it is; -2: of none
-bool memory_holds(const void *p, size_t n, bool device); // whether these bytes are all of the device, or all of the host
+void memory_check();              // that nobody wrote beside an allocation
+int memory_device(const void *p); // whose it is; -2: of none
+bool memory_holds(const void *p, size_t n,
+                  bool device); // whether these bytes are all of the device, or all of the host
 long memory_live();
 
-enum { SHARED_BYTES = 163 << 10, SHARED_ALWAYS = 48 << 10 }; // of a block, on sm_80; without being asked for
+enum {
+	SHARED_BYTES = 163 << 10,
+	SHARED_ALWAYS = 48 << 10
+}; // of a block, on sm_80; without being asked for
 
 struct Launch {
 	void *kernel;
@@ -50,8 +56,8 @@ bool thread_describe(char *text, size_t size);
 void banks_block_end();
 void banks_report(FILE *f);
 
-// races.cc: where accesses come from now. A graph begins and ends; before: for each of its nodes the set of those that edges
-// put before it, each of so many words. Its node of that number runs.
+// races.cc: where accesses come from now. A graph begins and ends; before: for each of its nodes
+// the set of those that edges put before it, each of so many words. Its node of that number runs.
 struct RacePlace {
 	unsigned frame, event;
 };

@@ -1,12 +1,14 @@
-// Memory of the device: allocations between guard pages, which also say where they are when something is written beside them.
-// Called by api.cc, and by queue.cc when a stream has been waited for.
+// Memory of the device: allocations between guard pages, which also say where they are when
+// something is written beside them. Called by api.cc, and by queue.cc when a stream has been waited
+// for.
 #include "cudaemu.h"
 
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-namespace cudaemu {
+namespace cudaemu
+{
 
 struct Allocation {
 	char *base, *data;
@@ -49,7 +51,8 @@ static void faults_catch()
 	sigaction(SIGBUS, &a, nullptr);
 }
 
-// The end of an allocation lies at a guard page, but for what its alignment asks; those bytes are looked at later.
+// The end of an allocation lies at a guard page, but for what its alignment asks; those bytes are
+// looked at later.
 cudaError_t memory_new(void **p, size_t n)
 {
 	if (n > (size_t)1 << 40)
@@ -59,7 +62,8 @@ cudaError_t memory_new(void **p, size_t n)
 	const size_t page = page_size(), rounded = (n + ALIGN - 1) / ALIGN * ALIGN;
 	Allocation *a = static_cast<Allocation *>(calloc(1, sizeof *a));
 	a->mapped = (rounded + page - 1) / page * page + 2 * page;
-	void *m = mmap(nullptr, a->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *m = mmap(nullptr, a->mapped, PROT_READ | PROT_WRITE,
+	               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (m == MAP_FAILED) {
 		free(a);
 		return result(cudaErrorMemoryAllocation);
@@ -99,7 +103,8 @@ static void slack_check(const Allocation *a)
 		if (p == a->data)
 			p += a->size;
 		if (p < end && (unsigned char)*p != SLACK_BYTE)
-			die("out of bounds: byte %td of an allocation of %zu bytes was written", p - a->data, a->size);
+			die("out of bounds: byte %td of an allocation of %zu bytes was written", p - a->data,
+			    a->size);
 	}
 }
 

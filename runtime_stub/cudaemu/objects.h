@@ -4,7 +4,15 @@
 
 #include "cudaemu.h"
 
-enum NodeKind { NODE_EMPTY, NODE_KERNEL, NODE_COPY, NODE_SET, NODE_GRAPH, NODE_CHILD, NODE_CONDITIONAL };
+enum NodeKind {
+	NODE_EMPTY,
+	NODE_KERNEL,
+	NODE_COPY,
+	NODE_SET,
+	NODE_GRAPH,
+	NODE_CHILD,
+	NODE_CONDITIONAL
+};
 
 struct Condition {
 	unsigned value, initial;
@@ -43,9 +51,10 @@ struct CUgraph_st {
 	cudaGraphNode_t first, last;
 	cudaGraph_t root; // itself, unless it is the body of a conditional node
 	Condition *conditions;
-	uint64_t *before; // for each node the set of those that edges put before it; NULL: not asked so far
-	int execs;       // made from it
-	bool destroyed;  // once there are none
+	uint64_t
+		*before; // for each node the set of those that edges put before it; NULL: not asked so far
+	int execs;   // made from it
+	bool destroyed; // once there are none
 	bool running;
 };
 
@@ -61,16 +70,19 @@ struct CUstream_st {
 };
 
 // All of queue.cc.
-namespace cudaemu {
+namespace cudaemu
+{
 
 cudaGraphNode_t node_new(NodeKind kind);
 void kernel_shared_most(void *kernel, size_t bytes); // that its launches may ask for
-cudaError_t kernel_node(cudaGraphNode_t *out, void *kernel, dim3 grid, dim3 block, void *const *args, size_t shared);
+cudaError_t kernel_node(cudaGraphNode_t *out, void *kernel, dim3 grid, dim3 block,
+                        void *const *args, size_t shared);
 
 cudaGraph_t graph_new(cudaGraph_t root); // NULL: it is no body
 void graph_free(cudaGraph_t g);          // now, or once nothing is left that was made from it
 void graph_release(cudaGraph_t g);       // that something was made from
-cudaError_t graph_add(cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps, size_t ndep, cudaGraphNode_t n);
+cudaError_t graph_add(cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps, size_t ndep,
+                      cudaGraphNode_t n);
 
 cudaStream_t stream_new();
 void stream_free(cudaStream_t s);

@@ -1,30 +1,35 @@
-// Who touched an element of shared memory or bytes of the device, when, and whether that is known to have happened before what
-// the current thread does now. The same for both: block.cc keeps the moments up to date and has the cells of shared memory,
-// shadow.cc those of memory of the device.
+// Who touched an element of shared memory or bytes of the device, when, and whether that is known
+// to have happened before what the current thread does now. The same for both: block.cc keeps the
+// moments up to date and has the cells of shared memory, shadow.cc those of memory of the device.
 //
-// Nothing depends on the order in which threads happen to run: what came before is what a launch, a barrier of the block or
-// __syncwarp puts there. A cell keeps the accesses that nothing orders among each other, as a set: a later one that comes after
-// all of them takes their place, for whoever comes after it comes after them, too. Sets are kept as widely as the next step that
-// can order them: lanes of a warp (__syncwarp), several warps (a barrier), several blocks (the end of the launch).
+// Nothing depends on the order in which threads happen to run: what came before is what a launch, a
+// barrier of the block or
+// __syncwarp puts there. A cell keeps the accesses that nothing orders among each other, as a set:
+// a later one that comes after all of them takes their place, for whoever comes after it comes
+// after them, too. Sets are kept as widely as the next step that can order them: lanes of a warp
+// (__syncwarp), several warps (a barrier), several blocks (the end of the launch).
 #ifndef CUDAEMU_ORDER_H
 #define CUDAEMU_ORDER_H
 
 #include <stdint.h>
 
-namespace cudaemu {
+namespace cudaemu
+{
 
 enum { WARP = 32 };
 
-// What lanes of a warp know to be over: all that lanes did before `all`; what lane j did before seen[i][j], in lane i.
+// What lanes of a warp know to be over: all that lanes did before `all`; what lane j did before
+// seen[i][j], in lane i.
 struct WarpOrder {
 	uint32_t all;
 	uint32_t seen[WARP][WARP];
 };
 
-// Moments number what happens one after the other. This is the current one, and what thread it belongs to.
+// Moments number what happens one after the other. This is the current one, and what thread it
+// belongs to.
 struct Moment {
 	uint32_t now, launch, block; // when its launch began; the last barrier of its block
-	uint32_t who;                // its warp: that of the block in the launch + 1, times 32, and that in the block
+	uint32_t who; // its warp: that of the block in the launch + 1, times 32, and that in the block
 	uint32_t lane;
 	const WarpOrder *warp;
 };
@@ -33,7 +38,8 @@ extern Moment moment; // block.cc
 void moment_next();
 const char *accesses_describe(const struct Accesses *a);
 
-// Of one or several threads, the last of them at `when`; zeros: of none. Before the launch `who` does not count.
+// Of one or several threads, the last of them at `when`; zeros: of none. Before the launch `who`
+// does not count.
 struct Accesses {
 	uint32_t who, lanes, when;
 };

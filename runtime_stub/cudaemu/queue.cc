@@ -1,13 +1,15 @@
-// What is queued, and when it runs: nodes, in graphs or in streams. A stream does its work when the host waits for it, and other
-// streams may get ahead meanwhile; a graph runs its nodes in an order that the dependencies allow. Called by api.cc.
+// What is queued, and when it runs: nodes, in graphs or in streams. A stream does its work when the
+// host waits for it, and other streams may get ahead meanwhile; a graph runs its nodes in an order
+// that the dependencies allow. Called by api.cc.
 #include "objects.h"
 
 #include <utility>
 #include <vector>
 
-namespace cudaemu {
+namespace cudaemu
+{
 
-// ---- kernels ------------------------------------------------------------------------------------------------------
+// ---- kernels ------------------------------------------------------------------------------------
 
 struct Known {
 	void *kernel;
@@ -40,14 +42,15 @@ void kernel_shared_most(void *kernel, size_t bytes)
 	known_find(kernel)->shared = bytes;
 }
 
-cudaError_t kernel_node(cudaGraphNode_t *out, void *kernel, dim3 grid, dim3 block, void *const *args, size_t shared)
+cudaError_t kernel_node(cudaGraphNode_t *out, void *kernel, dim3 grid, dim3 block,
+                        void *const *args, size_t shared)
 {
 	const Known *k = known_find(kernel);
 	const uint64_t threads = (uint64_t)block.x * block.y * block.z;
 	if (!k)
 		return cudaErrorInvalidDeviceFunction;
-	if (!threads || threads > 1024 || block.z > 64 || !grid.x || !grid.y || !grid.z || grid.x > 2147483647u ||
-	    grid.y > 65535 || grid.z > 65535)
+	if (!threads || threads > 1024 || block.z > 64 || !grid.x || !grid.y || !grid.z ||
+	    grid.x > 2147483647u || grid.y > 65535 || grid.z > 65535)
 		return cudaErrorInvalidConfiguration;
 	if (shared > k->shared)
 		return cudaErrorInvalidValue;
@@ -67,7 +70,7 @@ cudaError_t kernel_node(cudaGraphNode_t *out, void *kernel, dim3 grid, dim3 bloc
 	return cudaSuccess;
 }
 
-// ---- nodes and graphs ---------------------------------------------------------------------------------------------
+// ---- nodes and graphs ---------------------------------------------------------------------------
 
 static long graphs_live, streams_live;
 
@@ -124,7 +127,8 @@ void graph_release(cudaGraph_t g)
 		graph_free(g);
 }
 
-cudaError_t graph_add(cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps, size_t ndep, cudaGraphNode_t n)
+cudaError_t graph_add(cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps, size_t ndep,
+                      cudaGraphNode_t n)
 {
 	n->graph = g;
 	n->number = g->last ? g->last->number + 1 : 0;
@@ -142,7 +146,7 @@ cudaError_t graph_add(cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t
 	return cudaSuccess;
 }
 
-// ---- running ------------------------------------------------------------------------------------------------------
+// ---- running ------------------------------------------------------------------------------------
 
 static void graph_run(cudaGraph_t g);
 
@@ -167,11 +171,8 @@ static void conditional_run(cudaGraphNode_t n)
 static void node_run(cudaGraphNode_t n)
 {
 	switch (n->kind) {
-	case NODE_EMPTY:
-		break;
-	case NODE_KERNEL:
-		kernel_run(&n->launch);
-		break;
+	case NODE_EMPTY: break;
+	case NODE_KERNEL: kernel_run(&n->launch); break;
 	case NODE_COPY:
 		races_touch(n->from, n->bytes, false);
 		races_touch(n->to, n->bytes, true);
@@ -190,12 +191,8 @@ static void node_run(cudaGraphNode_t n)
 		graph_run(n->exec->graph);
 		n->exec->graph->running = false;
 		break;
-	case NODE_CHILD:
-		graph_run(n->child);
-		break;
-	case NODE_CONDITIONAL:
-		conditional_run(n);
-		break;
+	case NODE_CHILD: graph_run(n->child); break;
+	case NODE_CONDITIONAL: conditional_run(n); break;
 	}
 }
 
@@ -248,7 +245,8 @@ static void graph_run_drawn(cudaGraph_t g)
 // Nodes depend on older ones only, so without a seed they run as they were added.
 static void graph_run(cudaGraph_t g)
 {
-	const RacePlace outer = races_wanted() ? races_enter(graph_before(g), graph_words(g)) : RacePlace();
+	const RacePlace outer = races_wanted() ? races_enter(graph_before(g), graph_words(g))
+	                                       : RacePlace();
 	if (random_wanted())
 		graph_run_drawn(g);
 	else
@@ -258,7 +256,7 @@ static void graph_run(cudaGraph_t g)
 		races_leave(outer);
 }
 
-// ---- streams ------------------------------------------------------------------------------------------------------
+// ---- streams ------------------------------------------------------------------------------------
 
 static CUstream_st null_stream; // of whatever device
 static cudaStream_t streams = &null_stream;

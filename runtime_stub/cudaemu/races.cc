@@ -1,20 +1,23 @@
-// Finds nodes of a graph that touch the same bytes of the device, one of them writing, though no edge orders them. For
-// programs that were compiled with calls for each access (-fsanitize=thread) and run with CUDAEMU_RACES. Called by
-// queue.cc and memory.cc, and by shadow.cc for each access.
+// Finds nodes of a graph that touch the same bytes of the device, one of them writing, though no
+// edge orders them. For programs that were compiled with calls for each access (-fsanitize=thread)
+// and run with CUDAEMU_RACES. Called by queue.cc and memory.cc, and by shadow.cc for each access.
 //
-// Each run of a node is an event; memory remembers who wrote it last and who read it since. Atomic operations are not seen:
-// they may come in any order. What lies in different launches is ordered, and so are the rounds of a loop.
+// Each run of a node is an event; memory remembers who wrote it last and who read it since. Atomic
+// operations are not seen: they may come in any order. What lies in different launches is ordered,
+// and so are the rounds of a loop.
 #include "cudaemu.h"
 
 #include <unordered_map>
 #include <vector>
 
-namespace cudaemu {
+namespace cudaemu
+{
 
 enum { GRAIN = 4 }; // bytes that are remembered together
 static const unsigned MANY = 1u << 31;
 
-namespace {
+namespace
+{
 
 struct Event {
 	unsigned frame, node;
@@ -71,7 +74,7 @@ void races_memory(const void *at, size_t n, bool there)
 		}
 }
 
-// ---- events ------------------------------------------------------------------------------------------------------
+// ---- events -------------------------------------------------------------------------------------
 
 RacePlace races_enter(const uint64_t *before, size_t words)
 {
@@ -85,7 +88,8 @@ RacePlace races_enter(const uint64_t *before, size_t words)
 			if (r.cells)
 				memset(r.cells, 0, cells_of(r) * sizeof(NodeCell));
 	}
-	frames.push_back({current_event, current_event ? frames[current_frame].depth + 1 : 0, before, words});
+	frames.push_back(
+		{current_event, current_event ? frames[current_frame].depth + 1 : 0, before, words});
 	current_frame = (unsigned)frames.size() - 1;
 	return outer;
 }
@@ -134,11 +138,13 @@ static bool known_before(unsigned a)
 	return !a || a == current_event || happened_before(a, current_event);
 }
 
-// ---- accesses ----------------------------------------------------------------------------------------------------
+// ---- accesses -----------------------------------------------------------------------------------
 
-[[noreturn]] static void race(const Range *r, size_t cell, unsigned other, const char *then, const char *now)
+[[noreturn]] static void race(const Range *r, size_t cell, unsigned other, const char *then,
+                              const char *now)
 {
-	die("race: node %u of a graph %s byte %zu of an allocation of %td bytes, which node %u %s; nothing orders them",
+	die("race: node %u of a graph %s byte %zu of an allocation of %td bytes, which node %u %s; "
+	    "nothing orders them",
 	    events[current_event].node, now, cell * GRAIN, r->end - r->begin, events[other].node, then);
 }
 
@@ -163,7 +169,8 @@ static unsigned readers_join(unsigned readers)
 	if (had != joined.end())
 		return had->second;
 	std::vector<unsigned> list(1, current_event);
-	const std::vector<unsigned> old = readers & MANY ? lists[readers & ~MANY] : std::vector<unsigned>(1, readers);
+	const std::vector<unsigned> old = readers & MANY ? lists[readers & ~MANY]
+	                                                 : std::vector<unsigned>(1, readers);
 	for (unsigned r : old)
 		if (r != current_event && !happened_before(r, current_event))
 			list.push_back(r);
@@ -211,7 +218,8 @@ void races_touch(const void *at, size_t n, bool writes)
 		return;
 	if (!r->cells)
 		r->cells = static_cast<NodeCell *>(calloc(cells_of(*r), sizeof(NodeCell)));
-	const size_t first = (size_t)(p - r->begin) / GRAIN, last = (size_t)(p + n - 1 - r->begin) / GRAIN;
+	const size_t first = (size_t)(p - r->begin) / GRAIN,
+				 last = (size_t)(p + n - 1 - r->begin) / GRAIN;
 	for (size_t i = first; i <= last && i < cells_of(*r); i++)
 		writes ? cell_write(r, i) : cell_read(r, i);
 }

@@ -1,13 +1,14 @@
-// What the emulator says and counts, and what it is made to do: messages that end the program, chance from CUDAEMU_SEED, how
-// often each function of the API was called, calls that CUDAEMU_FAIL wants to fail, the errors of the API. Called by the other
-// files; cudaemu_* by tests.
+// What the emulator says and counts, and what it is made to do: messages that end the program,
+// chance from CUDAEMU_SEED, how often each function of the API was called, calls that CUDAEMU_FAIL
+// wants to fail, the errors of the API. Called by the other files; cudaemu_* by tests.
 #include "cudaemu.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 
-namespace cudaemu {
+namespace cudaemu
+{
 
 void die(const char *form, ...)
 {
@@ -23,7 +24,7 @@ void die(const char *form, ...)
 	_exit(86);
 }
 
-// ---- chance -------------------------------------------------------------------------------------------------------
+// ---- chance -------------------------------------------------------------------------------------
 
 static uint64_t seed_state;
 
@@ -45,7 +46,7 @@ uint32_t random_next(uint32_t below)
 	return (uint32_t)((seed_state >> 32) % below);
 }
 
-// ---- calls that are counted, and fail -----------------------------------------------------------------------------
+// ---- calls that are counted, and fail -----------------------------------------------------------
 
 struct Counter {
 	const char *name;
@@ -65,7 +66,8 @@ static void report()
 	if (f)
 		fclose(f);
 	if (getenv("CUDAEMU_LEAKS") && cudaemu_live()) {
-		fprintf(stderr, "error: cudaemu: %ld allocations, streams or graphs are left\n", cudaemu_live());
+		fprintf(stderr, "error: cudaemu: %ld allocations, streams or graphs are left\n",
+		        cudaemu_live());
 		_exit(86);
 	}
 }
@@ -132,7 +134,7 @@ cudaError_t called(const char *name)
 
 using namespace cudaemu;
 
-// ---- the API ------------------------------------------------------------------------------------------------------
+// ---- the API ------------------------------------------------------------------------------------
 
 const char *cudaGetErrorName(cudaError_t e)
 {
@@ -141,11 +143,20 @@ const char *cudaGetErrorName(cudaError_t e)
 		const char *name;
 	} names[] = {
 #define NAME(e) {e, #e}
-		NAME(cudaSuccess), NAME(cudaErrorInvalidValue), NAME(cudaErrorMemoryAllocation), NAME(cudaErrorInvalidConfiguration),
-		NAME(cudaErrorInsufficientDriver), NAME(cudaErrorInvalidDeviceFunction), NAME(cudaErrorNoDevice),
-		NAME(cudaErrorCallRequiresNewerDriver), NAME(cudaErrorInvalidDevice),
-		NAME(cudaErrorNoKernelImageForDevice), NAME(cudaErrorInvalidResourceHandle), NAME(cudaErrorIllegalAddress),
-		NAME(cudaErrorNotSupported), NAME(cudaErrorGraphExecUpdateFailure),
+		NAME(cudaSuccess),
+		NAME(cudaErrorInvalidValue),
+		NAME(cudaErrorMemoryAllocation),
+		NAME(cudaErrorInvalidConfiguration),
+		NAME(cudaErrorInsufficientDriver),
+		NAME(cudaErrorInvalidDeviceFunction),
+		NAME(cudaErrorNoDevice),
+		NAME(cudaErrorCallRequiresNewerDriver),
+		NAME(cudaErrorInvalidDevice),
+		NAME(cudaErrorNoKernelImageForDevice),
+		NAME(cudaErrorInvalidResourceHandle),
+		NAME(cudaErrorIllegalAddress),
+		NAME(cudaErrorNotSupported),
+		NAME(cudaErrorGraphExecUpdateFailure),
 #undef NAME
 	};
 	for (const auto &n : names)

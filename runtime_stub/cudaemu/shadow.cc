@@ -1,6 +1,7 @@
-// What the threads of a kernel do to memory of the device, byte by byte (order.h): races between threads of one launch, reads of
-// what nobody wrote, and accesses outside of allocations. With CUDAEMU_RACES sees the accesses of code that was compiled with
-// -fsanitize=thread, whose calls end here and not in a library of the compiler; races.cc hears of them, too. Called by memory.cc,
+// What the threads of a kernel do to memory of the device, byte by byte (order.h): races between
+// threads of one launch, reads of what nobody wrote, and accesses outside of allocations. With
+// CUDAEMU_RACES sees the accesses of code that was compiled with -fsanitize=thread, whose calls end
+// here and not in a library of the compiler; races.cc hears of them, too. Called by memory.cc,
 // queue.cc and api.cc for what is not an access of a kernel.
 #include "cudaemu.h"
 #include "order.h"
@@ -10,9 +11,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-namespace cudaemu {
+namespace cudaemu
+{
 
-namespace {
+namespace
+{
 
 enum : uintptr_t { WORD = 4 };
 
@@ -51,13 +54,15 @@ static Region *region_find(uintptr_t at)
 
 static Cell *cells_new(size_t n)
 {
-	void *m = mmap(nullptr, n * sizeof(Cell), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *m = mmap(nullptr, n * sizeof(Cell), PROT_READ | PROT_WRITE,
+	               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (m == MAP_FAILED)
 		die("no memory to watch an allocation of %zu bytes", n);
 	return static_cast<Cell *>(m);
 }
 
-// The cell for what begins at a place in a region and is n bytes long; *size: how many of these it is for, a word or a byte.
+// The cell for what begins at a place in a region and is n bytes long; *size: how many of these it
+// is for, a word or a byte.
 static Cell *cell_at(const Region *r, uintptr_t at, size_t n, size_t *size)
 {
 	const uintptr_t i = at - r->begin;
@@ -112,10 +117,11 @@ void shadow_drop(const void *base)
 	}
 }
 
-// ---- accesses ----------------------------------------------------------------------------------------------------------
+// ---- accesses -----------------------------------------------------------------------------------
 
 // Ends the program, and says where in the source, if addr2line can.
-[[noreturn]] __attribute__((format(printf, 2, 3))) static void wrong(const void *pc, const char *form, ...)
+[[noreturn]] __attribute__((format(printf, 2, 3))) static void wrong(const void *pc,
+                                                                     const char *form, ...)
 {
 	char text[512], command[128], line[256] = "";
 	va_list ap;
@@ -130,7 +136,8 @@ void shadow_drop(const void *base)
 	die("%s%s%s", line, *line ? ": " : "", text);
 }
 
-static void access(const void *p, size_t n, AccessKind kind, const void *pc, bool unwritten_too = false)
+static void access(const void *p, size_t n, AccessKind kind, const void *pc,
+                   bool unwritten_too = false)
 {
 	static const char *const does[] = {"reads", "writes", "changes"};
 	const uintptr_t begin = reinterpret_cast<uintptr_t>(p);
@@ -145,12 +152,16 @@ static void access(const void *p, size_t n, AccessKind kind, const void *pc, boo
 	for (uintptr_t at = begin; at < begin + n; at += size) {
 		Cell *c = cell_at(r, at, begin + n - at, &size);
 		if (c->changes.who == NOWHERE)
-			wrong(pc, "out of bounds: %s behind or in front of an allocation", kind == ACCESS_READ ? "a read" : "a write");
+			wrong(pc, "out of bounds: %s behind or in front of an allocation",
+			      kind == ACCESS_READ ? "a read" : "a write");
 		if (kind != ACCESS_WRITE && !c->written && !unwritten_too)
 			wrong(pc, "a read of memory of the device that nobody wrote");
 		if (const Accesses *other = cell_access(c, kind))
-			wrong(pc, "race: a thread %s what %s %s, no barrier between", does[kind], accesses_describe(other),
-			      other == &c->reads ? "read" : c->atomic ? "changed at once" : "wrote");
+			wrong(pc, "race: a thread %s what %s %s, no barrier between", does[kind],
+			      accesses_describe(other),
+			      other == &c->reads ? "read"
+			      : c->atomic        ? "changed at once"
+			                         : "wrote");
 	}
 }
 
@@ -164,7 +175,8 @@ static bool written(const Region *r, uintptr_t at, size_t n, size_t *size)
 // Copies keep what nobody wrote as it is. Other copies and kernels come before or after.
 void shadow_copied(const void *to, const void *from, size_t n)
 {
-	const uintptr_t at = reinterpret_cast<uintptr_t>(to), source = reinterpret_cast<uintptr_t>(from);
+	const uintptr_t at = reinterpret_cast<uintptr_t>(to),
+					source = reinterpret_cast<uintptr_t>(from);
 	const Region *r = region_find(at), *other = region_find(source);
 	for (size_t i = 0, size, step; r && i < n; i += size) {
 		const bool known = written(other, source + i, n - i, &size);
@@ -177,7 +189,8 @@ void element_copied(const void *to, const void *from, size_t n, const void *pc)
 {
 	access(from, n, ACCESS_READ, pc, true);
 	access(to, n, ACCESS_WRITE, pc);
-	const uintptr_t at = reinterpret_cast<uintptr_t>(to), source = reinterpret_cast<uintptr_t>(from);
+	const uintptr_t at = reinterpret_cast<uintptr_t>(to),
+					source = reinterpret_cast<uintptr_t>(from);
 	const Region *r = region_find(at), *other = region_find(source);
 	for (size_t i = 0, size, step; r && other && i < n; i += size) {
 		const bool known = written(other, source + i, n - i, &size);
@@ -193,15 +206,27 @@ void atomic_done(const void *p, size_t n, const void *pc)
 
 } // namespace cudaemu
 
-// ---- what the compiler calls -----------------------------------------------------------------------------------------
+// ---- what the compiler calls --------------------------------------------------------------------
 
 using cudaemu::access;
 
-#define ACCESSES(n)                                                                                                    \
-	extern "C" void __tsan_read##n(void *p) { access(p, n, cudaemu::ACCESS_READ, __builtin_return_address(0)); }                     \
-	extern "C" void __tsan_write##n(void *p) { access(p, n, cudaemu::ACCESS_WRITE, __builtin_return_address(0)); }                     \
-	extern "C" void __tsan_unaligned_read##n(void *p) { access(p, n, cudaemu::ACCESS_READ, __builtin_return_address(0)); }           \
-	extern "C" void __tsan_unaligned_write##n(void *p) { access(p, n, cudaemu::ACCESS_WRITE, __builtin_return_address(0)); }
+#define ACCESSES(n)                                                       \
+	extern "C" void __tsan_read##n(void *p)                               \
+	{                                                                     \
+		access(p, n, cudaemu::ACCESS_READ, __builtin_return_address(0));  \
+	}                                                                     \
+	extern "C" void __tsan_write##n(void *p)                              \
+	{                                                                     \
+		access(p, n, cudaemu::ACCESS_WRITE, __builtin_return_address(0)); \
+	}                                                                     \
+	extern "C" void __tsan_unaligned_read##n(void *p)                     \
+	{                                                                     \
+		access(p, n, cudaemu::ACCESS_READ, __builtin_return_address(0));  \
+	}                                                                     \
+	extern "C" void __tsan_unaligned_write##n(void *p)                    \
+	{                                                                     \
+		access(p, n, cudaemu::ACCESS_WRITE, __builtin_return_address(0)); \
+	}
 
 ACCESSES(1)
 ACCESSES(2)
@@ -232,8 +257,16 @@ extern "C" void *__tsan_memset(void *to, int byte, size_t n)
 	return memset(to, byte, n);
 }
 
-extern "C" void __tsan_vptr_update(void **, void *) {}
-extern "C" void __tsan_func_entry(void *) {}
-extern "C" void __tsan_func_exit() {}
+extern "C" void __tsan_vptr_update(void **, void *)
+{
+}
+extern "C" void __tsan_func_entry(void *)
+{
+}
+extern "C" void __tsan_func_exit()
+{
+}
 
-extern "C" void __tsan_init() {}
+extern "C" void __tsan_init()
+{
+}

@@ -1,5 +1,6 @@
-// Checks instances of the kernel templates (INSTANCES, written by kernels.c) against plain loops in double, or
-// times them against the machine's peak of fused multiply-adds. Usage: kernels_run check|time. Run by kernels.sh.
+// Checks instances of the kernel templates (INSTANCES, written by kernels.c) against plain loops in
+// double, or times them against the machine's peak of fused multiply-adds. Usage: kernels_run
+// check|time. Run by kernels.sh.
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
 #include <stdbool.h>
@@ -21,8 +22,8 @@ typedef struct Case {
 #include INSTANCES
 
 typedef struct Data {
-	float *a, *b, *t, *out;     // as the kernel sees them: exactly as long as they must be
-	double *pa, *pb;            // plain: before packing
+	float *a, *b, *t, *out; // as the kernel sees them: exactly as long as they must be
+	double *pa, *pb;        // plain: before packing
 	int64_t nout;
 } Data;
 
@@ -73,7 +74,7 @@ static bool differs(const Case *x, float got, double want, double scale)
 	return true;
 }
 
-// ---- matrix products -----------------------------------------------------------------------------
+// ---- matrix products ----------------------------------------------------------------------------
 
 static void gemm_data(const Case *x, Data *d)
 {
@@ -100,13 +101,14 @@ static bool gemm_check(const Case *x, const Data *d)
 				double sum = 0;
 				for (int64_t p = 0; p < k; p++)
 					sum += d->a[(b * m + i) * k + p] * d->pb[((x->d[4] ? b : 0) * k + p) * n + j];
-				if (differs(x, d->out[(b * m + i) * n + j], finish(x, sum, d->t[j]), sqrt((double)k)))
+				if (differs(x, d->out[(b * m + i) * n + j], finish(x, sum, d->t[j]),
+				            sqrt((double)k)))
 					return false;
 			}
 	return true;
 }
 
-// ---- convolutions ----------------------------------------------------------------------------------
+// ---- convolutions -------------------------------------------------------------------------------
 
 static int64_t out_size(const Case *x, int axis)
 {
@@ -116,7 +118,8 @@ static int64_t out_size(const Case *x, int axis)
 
 static void conv_data(const Case *x, Data *d)
 {
-	const int64_t n = x->d[0], c = x->d[1], h = x->d[2], w = x->d[3], oc = x->d[4], taps = x->d[5] * x->d[6];
+	const int64_t n = x->d[0], c = x->d[1], h = x->d[2], w = x->d[3], oc = x->d[4],
+				  taps = x->d[5] * x->d[6];
 	const int64_t q = x->d[15] * LANES, cp = up(c, LANES), per = x->kind == 'd' ? 1 : c;
 	d->pa = doubles(n * c * h * w);
 	d->pb = doubles(oc * per * taps);
@@ -127,8 +130,9 @@ static void conv_data(const Case *x, Data *d)
 	for (int64_t i = 0; i < n; i++)
 		for (int64_t ch = 0; ch < c; ch++)
 			for (int64_t p = 0; p < h * w; p++) {
-				int64_t at = x->kind == 'p' ? (i * c + ch) * h * w + p
-				                            : (i * cp + ch / LANES * LANES) * h * w + p * LANES + ch % LANES;
+				int64_t at = x->kind == 'p'
+				                 ? (i * c + ch) * h * w + p
+				                 : (i * cp + ch / LANES * LANES) * h * w + p * LANES + ch % LANES;
 				d->a[at] = (float)d->pa[(i * c + ch) * h * w + p];
 			}
 	for (int64_t o = 0; o < oc; o++)
@@ -142,14 +146,17 @@ static void conv_data(const Case *x, Data *d)
 
 static double conv_one(const Case *x, const Data *d, int64_t n, int64_t o, int64_t y, int64_t xx)
 {
-	const int64_t c = x->d[1], h = x->d[2], w = x->d[3], kh = x->d[5], kw = x->d[6], deep = x->kind == 'd', per = deep ? 1 : c;
+	const int64_t c = x->d[1], h = x->d[2], w = x->d[3], kh = x->d[5], kw = x->d[6],
+				  deep = x->kind == 'd', per = deep ? 1 : c;
 	double sum = 0;
 	for (int64_t i = 0; i < per; i++)
 		for (int64_t ky = 0; ky < kh; ky++)
 			for (int64_t kx = 0; kx < kw; kx++) {
-				int64_t iy = y * x->d[7] - x->d[9] + ky * x->d[13], ix = xx * x->d[8] - x->d[10] + kx * x->d[14];
+				int64_t iy = y * x->d[7] - x->d[9] + ky * x->d[13],
+						ix = xx * x->d[8] - x->d[10] + kx * x->d[14];
 				if (iy >= 0 && iy < h && ix >= 0 && ix < w)
-					sum += d->pa[((n * c + (deep ? o : i)) * h + iy) * w + ix] * d->pb[((o * per + i) * kh + ky) * kw + kx];
+					sum += d->pa[((n * c + (deep ? o : i)) * h + iy) * w + ix] *
+					       d->pb[((o * per + i) * kh + ky) * kw + kx];
 			}
 	return sum;
 }
@@ -161,7 +168,10 @@ static bool conv_check(const Case *x, const Data *d)
 		for (int64_t o = 0; o < oc; o++)
 			for (int64_t y = 0; y < oh; y++)
 				for (int64_t xx = 0; xx < ow; xx++) {
-					float got = d->out[(((n * up(oc, LANES) / LANES + o / LANES) * oh + y) * ow + xx) * LANES + o % LANES];
+					float got =
+						d->out[(((n * up(oc, LANES) / LANES + o / LANES) * oh + y) * ow + xx) *
+					               LANES +
+					           o % LANES];
 					double want = finish(x, conv_one(x, d, n, o, y, xx), d->t[o]);
 					if (differs(x, got, want, sqrt((double)(x->d[1] * x->d[5] * x->d[6]))))
 						return false;
@@ -169,7 +179,7 @@ static bool conv_check(const Case *x, const Data *d)
 	return true;
 }
 
-// ---- rows ----------------------------------------------------------------------------------------
+// ---- rows ---------------------------------------------------------------------------------------
 
 static void rows_data(const Case *x, Data *d)
 {
@@ -201,7 +211,7 @@ static bool rows_check(const Case *x, const Data *d)
 	return true;
 }
 
-// ---- all -------------------------------------------------------------------------------------------
+// ---- all ----------------------------------------------------------------------------------------
 
 static void case_data(const Case *x, Data *d)
 {
@@ -251,7 +261,8 @@ static double work(const Case *x) // multiply-adds
 		return (double)d[0] * d[1] * d[2] * d[3];
 	if (x->kind == 's' || x->kind == 'n')
 		return (double)d[0] * d[1];
-	return (double)d[0] * out_size(x, 0) * out_size(x, 1) * d[4] * (x->kind == 'd' ? 1 : d[1]) * d[5] * d[6];
+	return (double)d[0] * out_size(x, 0) * out_size(x, 1) * d[4] * (x->kind == 'd' ? 1 : d[1]) *
+	       d[5] * d[6];
 }
 
 // The time of one run: the least of many.
@@ -285,10 +296,12 @@ static double peak(void)
 		for (int i = 0; i < 200000; i++) {
 			s0 += x * y, s1 += x * y, s2 += x * y, s3 += x * y, s4 += x * y;
 			s5 += x * y, s6 += x * y, s7 += x * y, s8 += x * y, s9 += x * y;
-			__asm__ volatile("" : PEAK_REGISTER(s0), PEAK_REGISTER(s1), PEAK_REGISTER(s2), PEAK_REGISTER(s3),
-			                 PEAK_REGISTER(s4));
-			__asm__ volatile("" : PEAK_REGISTER(s5), PEAK_REGISTER(s6), PEAK_REGISTER(s7), PEAK_REGISTER(s8),
-			                 PEAK_REGISTER(s9));
+			__asm__ volatile(""
+			                 : PEAK_REGISTER(s0), PEAK_REGISTER(s1), PEAK_REGISTER(s2),
+			                   PEAK_REGISTER(s3), PEAK_REGISTER(s4));
+			__asm__ volatile(""
+			                 : PEAK_REGISTER(s5), PEAK_REGISTER(s6), PEAK_REGISTER(s7),
+			                   PEAK_REGISTER(s8), PEAK_REGISTER(s9));
 		}
 		double rate = 2.0 * 200000 * 10 * LANES / (now() - start) * 1e-9;
 		best = rate > best ? rate : best;
@@ -316,7 +329,8 @@ static int time_all(void)
 			all += work(x), convs += t;
 		data_free(&d);
 	}
-	printf("convolutions together: %.1f GFLOP/s, %.0f %%\n", 2e-9 * all / convs, 200e-9 * all / convs / top);
+	printf("convolutions together: %.1f GFLOP/s, %.0f %%\n", 2e-9 * all / convs,
+	       200e-9 * all / convs / top);
 	return 0;
 }
 

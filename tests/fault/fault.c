@@ -1,9 +1,11 @@
-// Failures on demand: linked over a pdcc whose calls of allocation and of files are wrapped (`make fault`).
+// Failures on demand: linked over a pdcc whose calls of allocation and of files are wrapped (`make
+// fault`).
 //
-// PDCC_FAULT=KIND:N makes the Nth call of a kind fail, and all later ones succeed. Kinds: `alloc`; `io` (files
-// and folders); `short` (a write takes half of its bytes, the next one fails: a disk that fills up). When the
-// program ends, what it still holds is counted: blocks of memory, mappings and files. Then it ends with status 99.
-// `fault: not reached` on standard error tells sweep.py that N is past the last call.
+// PDCC_FAULT=KIND:N makes the Nth call of a kind fail, and all later ones succeed. Kinds: `alloc`;
+// `io` (files and folders); `short` (a write takes half of its bytes, the next one fails: a disk
+// that fills up). When the program ends, what it still holds is counted: blocks of memory, mappings
+// and files. Then it ends with status 99. `fault: not reached` on standard error tells sweep.py
+// that N is past the last call.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -28,7 +30,8 @@ static void report(void)
 		fputs("fault: not reached\n", stderr);
 	if (!fault.blocks && !fault.mappings && !fault.files)
 		return;
-	fprintf(stderr, "fault: leaks %ld blocks, %ld mappings, %ld files\n", fault.blocks, fault.mappings, fault.files);
+	fprintf(stderr, "fault: leaks %ld blocks, %ld mappings, %ld files\n", fault.blocks,
+	        fault.mappings, fault.files);
 	_exit(99);
 }
 
@@ -45,7 +48,8 @@ __attribute__((constructor)) static void begin(void)
 static bool fails(const char *kind)
 {
 	size_t n = strlen(kind);
-	if (!fault.kind || strncmp(fault.kind, kind, n) != 0 || fault.kind[n] != ':' || ++fault.seen != fault.at)
+	if (!fault.kind || strncmp(fault.kind, kind, n) != 0 || fault.kind[n] != ':' ||
+	    ++fault.seen != fault.at)
 		return false;
 	return fault.hit = true;
 }
@@ -58,7 +62,7 @@ static bool io_fails(int error)
 	return true;
 }
 
-// ---- memory ------------------------------------------------------------------------------------------------
+// ---- memory -------------------------------------------------------------------------------------
 
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
@@ -100,7 +104,7 @@ void __wrap_free(void *p)
 	__real_free(p);
 }
 
-// ---- files -------------------------------------------------------------------------------------------------
+// ---- files --------------------------------------------------------------------------------------
 
 int __real_close(int fd);
 ssize_t __real_read(int fd, void *p, size_t n);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- arena ----------------------------------------------------------------------------------------
+// ---- arena --------------------------------------------------------------------------------------
 
 static void arena_gives_zeroed_aligned_memory(void **state)
 {
@@ -92,7 +92,7 @@ static void arena_copies_strings(void **state)
 	arena_free(a);
 }
 
-// ---- text -----------------------------------------------------------------------------------------
+// ---- text ---------------------------------------------------------------------------------------
 
 static void arrays_grow(void **state)
 {
@@ -156,8 +156,21 @@ static const char *float_text(Context *c, double v, bool single)
 static void floats_read_back_the_same(void **state)
 {
 	Context *c = *state;
-	static const double values[] = {0.0,    -0.0,  1.0,      0.1,     1.0 / 3, 1e300, 5e-324, 1.7976931348623157e308,
-	                                123456, 1e-5,  16777217, 1e15,    1e22,    -2.5,  0.30000000000000004};
+	static const double values[] = {0.0,
+	                                -0.0,
+	                                1.0,
+	                                0.1,
+	                                1.0 / 3,
+	                                1e300,
+	                                5e-324,
+	                                1.7976931348623157e308,
+	                                123456,
+	                                1e-5,
+	                                16777217,
+	                                1e15,
+	                                1e22,
+	                                -2.5,
+	                                0.30000000000000004};
 	for (size_t i = 0; i < COUNT_OF(values); i++) {
 		const char *s = float_text(c, values[i], false);
 		double back = strtod(s, NULL);
@@ -181,7 +194,7 @@ static void quoted_text_is_escaped(void **state)
 	assert_string_equal(t.text, "\"a\\\"b\\\\c\\nd\\te\\x01\"");
 }
 
-// ---- diagnostics ------------------------------------------------------------------------------------
+// ---- diagnostics --------------------------------------------------------------------------------
 
 static const char *flushed(Context *c)
 {
@@ -199,15 +212,17 @@ static const char *flushed(Context *c)
 static void diagnostics_say_where(void **state)
 {
 	Context *c = *state;
-	const Loc model = {.file = "m.pdmodel", .block = 1, .op = 7, .type = "conv2d", .slot = "Output", .var = "y"};
+	const Loc model = {
+		.file = "m.pdmodel", .block = 1, .op = 7, .type = "conv2d", .slot = "Output", .var = "y"};
 	const Loc text = {.file = "m.pdir", .block = -1, .op = -1, .line = 3, .col = 9};
 	diag_error(c->diag, &model, "bad %s", "thing");
 	diag_warning(c->diag, &text, "odd");
 	diag_note(c->diag, NULL, "by the way");
 	assert_int_equal(diag_errors(c->diag), 1);
-	assert_string_equal(flushed(c), "m.pdmodel: block 1, op 7 'conv2d' (Output 'y'): error: bad thing\n"
-	                                "m.pdir:3:9: warning: odd\n"
-	                                "pdcc: note: by the way\n");
+	assert_string_equal(flushed(c),
+	                    "m.pdmodel: block 1, op 7 'conv2d' (Output 'y'): error: bad thing\n"
+	                    "m.pdir:3:9: warning: odd\n"
+	                    "pdcc: note: by the way\n");
 	assert_string_equal(flushed(c), "");
 }
 

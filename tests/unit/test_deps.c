@@ -2,7 +2,6 @@
 #include "lower/analysis/analysis.h"
 #include "tests/unit/unit.h"
 
-
 static void touch(Context *c, Accesses *step, unsigned how, int64_t begin, int64_t end)
 {
 	accesses_add(c->arena, step, (Access){0, how, dim_const(c, begin), dim_const(c, end)});
@@ -40,7 +39,8 @@ static void test_branches(void **state)
 	WAITS_ARE(&w[3], 2, 1, -1);
 }
 
-// Bytes that are taken over: the new owner waits for readers of the old one, and for its writer where nobody read.
+// Bytes that are taken over: the new owner waits for readers of the old one, and for its writer
+// where nobody read.
 static void test_reuse(void **state)
 {
 	Context *c = *state;
@@ -48,7 +48,7 @@ static void test_reuse(void **state)
 	touch(c, &s[0], ACCESS_WRITE, 0, 128);
 	touch(c, &s[1], ACCESS_READ, 0, 64);
 	touch(c, &s[2], ACCESS_READ, 64, 128);
-	touch(c, &s[3], ACCESS_WRITE, 0, 65); // one byte of what step 2 reads
+	touch(c, &s[3], ACCESS_WRITE, 0, 65);    // one byte of what step 2 reads
 	touch(c, &s[4], ACCESS_WRITE, 128, 192); // next to all
 	const Waits *w = deps_find(c, c->arena, 5, s);
 	WAITS_ARE(&w[3], 2, 1, -1);
@@ -111,11 +111,8 @@ static void test_symbolic(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_branches),
-		TEST(test_reuse),
-		TEST(test_updates),
-		TEST(test_joined),
-		TEST(test_symbolic),
+		TEST(test_branches), TEST(test_reuse),    TEST(test_updates),
+		TEST(test_joined),   TEST(test_symbolic),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

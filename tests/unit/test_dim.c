@@ -7,7 +7,8 @@
 static void equal_expressions_are_one_pointer(void **state)
 {
 	Context *c = *state;
-	const Dim *h = dim_sym(c, "h"), *w = dim_sym(c, "w"), *one = dim_const(c, 1), *two = dim_const(c, 2);
+	const Dim *h = dim_sym(c, "h"), *w = dim_sym(c, "w"), *one = dim_const(c, 1),
+			  *two = dim_const(c, 2);
 	assert_ptr_equal(h, dim_sym(c, "h"));
 	assert_ptr_not_equal(h, dim_sym_bounded(c, "h"));
 	assert_ptr_equal(dim_add(c, h, w), dim_add(c, w, h));
@@ -51,7 +52,8 @@ static void text_is_readable(void **state)
 	assert_string_equal(dim_text_of(c, dim_const(c, 3)), "3");
 	assert_string_equal(dim_text_of(c, h), "?h");
 	assert_string_equal(dim_text_of(c, r), "?!r");
-	assert_string_equal(dim_text_of(c, dim_add(c, dim_div(c, h, two), dim_const(c, 1))), "[?h / 2 + 1]");
+	assert_string_equal(dim_text_of(c, dim_add(c, dim_div(c, h, two), dim_const(c, 1))),
+	                    "[?h / 2 + 1]");
 	assert_string_equal(dim_text_of(c, dim_sub(c, h, dim_mul(c, two, r))), "[?h - 2 * ?!r]");
 }
 
@@ -110,14 +112,16 @@ static int64_t value_of_first(const Dim *sym, void *arg)
 static void broadcast_keeps_what_is_not_1(void **state)
 {
 	Context *c = *state;
-	const Dim *n = dim_sym(c, "n"), *k = dim_sym_bounded(c, "k"), *one = dim_const(c, 1), *d = dim_broadcast(c, n, k);
+	const Dim *n = dim_sym(c, "n"), *k = dim_sym_bounded(c, "k"), *one = dim_const(c, 1),
+			  *d = dim_broadcast(c, n, k);
 	assert_ptr_equal(dim_broadcast(c, one, k), k);
 	assert_ptr_equal(dim_broadcast(c, n, n), n);
 	assert_ptr_equal(dim_broadcast(c, k, n), d);
 	assert_ptr_equal(dim_broadcast(c, d, n), d);
 	assert_true(dim_is(dim_broadcast(c, d, dim_const(c, 4)), 4));
 	assert_true(dim_is(dim_broadcast(c, dim_const(c, 0), one), 0));
-	static const int64_t cases[][3] = {{1, 5, 5}, {5, 1, 5}, {5, 5, 5}, {1, 0, 0}, {0, 1, 0}, {1, 1, 1}};
+	static const int64_t cases[][3] = {{1, 5, 5}, {5, 1, 5}, {5, 5, 5},
+	                                   {1, 0, 0}, {0, 1, 0}, {1, 1, 1}};
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		int64_t values[] = {cases[i][0], cases[i][1]}, got;
 		assert_true(dim_eval(d, value_of_first, values, &got));
@@ -146,10 +150,14 @@ static void slots_are_not_replaced(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(equal_expressions_are_one_pointer), TEST(constants_fold),
-		TEST(text_does_not_depend_on_age),       TEST(text_is_readable),
-		TEST(evaluation_follows_the_text),       TEST(ranges_hold),
-		TEST(unifying_teaches_once),             TEST(broadcast_keeps_what_is_not_1),
+		TEST(equal_expressions_are_one_pointer),
+		TEST(constants_fold),
+		TEST(text_does_not_depend_on_age),
+		TEST(text_is_readable),
+		TEST(evaluation_follows_the_text),
+		TEST(ranges_hold),
+		TEST(unifying_teaches_once),
+		TEST(broadcast_keeps_what_is_not_1),
 		TEST(slots_are_not_replaced),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
-// Unit tests of ir/gradient: the gradient of operations against central differences in f64, through the interpreter, over
-// shapes and attributes. Covers rules, definitions, transposed nests, scatters and scans; maps are in test_operators.c.
+// Unit tests of ir/gradient: the gradient of operations against central differences in f64, through
+// the interpreter, over shapes and attributes. Covers rules, definitions, transposed nests,
+// scatters and scans; maps are in test_operators.c.
 #include "ir/build/build.h"
 #include "ir/build/nest.h"
 #include "ir/gradient/gradient.h"
@@ -45,7 +46,9 @@ static const Case cases[] = {
 	{"conv2d", {"1,4,6,6", "4,2,2,2"}, "strides=[1, 1];dilations=[2, 2];groups=2"},
 	{"depthwise_conv2d", {"1,3,4,4", "3,1,3,3"}, "strides=[1, 1];paddings=[1, 1];groups=3"},
 	{"conv2d_transpose", {"1,2,3,3", "2,3,2,2"}, "strides=[2, 2]"},
-	{"pool2d", {"1,2,5,5"}, "kernel_size=[3, 3];strides=[2, 2];paddings=[1, 1];pooling_type=\"avg\""},
+	{"pool2d",
+     {"1,2,5,5"},
+     "kernel_size=[3, 3];strides=[2, 2];paddings=[1, 1];pooling_type=\"avg\""},
 	{"pool2d", {"1,2,4,4"}, "kernel_size=[2, 2];strides=[2, 2];pooling_type=\"max\""},
 	{"reshape", {"2,6"}, "shape=dims [3, 4]"},
 	{"transpose", {"2,3,4"}, "perm=[2, 0, 1]"},
@@ -64,7 +67,9 @@ static const Case cases[] = {
 	{"scatter_nd_add", {"4,3", "i5,1 4", "5,3"}, ""},
 	{"scatter", {"4,3", "i3 4", "3,3"}, ""},
 	{"topk", {"3,5"}, "k=2"},
-	{"unfold", {"1,2,4,4"}, "kernel_sizes=[2, 2];strides=[2, 2];paddings=[0, 0, 0, 0];dilations=[1, 1]"},
+	{"unfold",
+     {"1,2,4,4"},
+     "kernel_sizes=[2, 2];strides=[2, 2];paddings=[0, 0, 0, 0];dilations=[1, 1]"},
 	{"squared_l2_norm", {"2,3"}, ""},
 	{"clip_by_norm", {"2,3"}, "max_norm=0.5"},
 };
@@ -126,10 +131,12 @@ static int attrs_of(Context *c, const OpInfo *info, const char *text, NamedAttr 
 static Value *weighted_sum(Builder *b, Value *y)
 {
 	Nest n = nest_open(b, type_tensor(b->ctx, DT_F64, y->type->rank, y->type->dims, 0));
-	Value *linear = scalar_from_index(&n.b, index_linear(&n.b, y->type->rank, y->type->dims, n.at), DT_F64);
+	Value *linear = scalar_from_index(&n.b, index_linear(&n.b, y->type->rank, y->type->dims, n.at),
+	                                  DT_F64);
 	Value *w = apply1(&n.b, OP_PD_COS, linear);
 	Value *weights = nest_close(&n, w);
-	return build1(b, OP_PD_SUM, tensor_mul(b, y, weights), "reduce_all", attr_bool(b->ctx, true), NULL);
+	return build1(b, OP_PD_SUM, tensor_mul(b, y, weights), "reduce_all", attr_bool(b->ctx, true),
+	              NULL);
 }
 
 static double loss_of(Context *c, Op *module, int n, Tensor **x, Tensor **grads, const int *columns)
@@ -153,7 +160,8 @@ static double loss_of(Context *c, Op *module, int n, Tensor **x, Tensor **grads,
 	return loss;
 }
 
-static void check_slopes(Context *c, const Case *t, Op *module, int n, Tensor **x, const int *columns)
+static void check_slopes(Context *c, const Case *t, Op *module, int n, Tensor **x,
+                         const int *columns)
 {
 	Tensor *grads[MAX_OPERANDS];
 	for (int i = 0; i < n; i++)
@@ -169,8 +177,8 @@ static void check_slopes(Context *c, const Case *t, Op *module, int n, Tensor **
 			tensor_set_f(x[i], k, at);
 			double want = (up - down) / (2 * h), have = tensor_get_f(grads[i], k);
 			if (!(fabs(want - have) <= 1e-7 + 1e-6 * fabs(want)))
-				fail_msg("pd.%s %s: operand %d, element %lld: gradient %.9g, slope %.9g", t->op, t->attrs, i,
-				         (long long)k, have, want);
+				fail_msg("pd.%s %s: operand %d, element %lld: gradient %.9g, slope %.9g", t->op,
+				         t->attrs, i, (long long)k, have, want);
 		}
 	}
 }

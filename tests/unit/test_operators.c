@@ -1,4 +1,5 @@
-// Unit tests of the operator table: look-ups, and that the gradient of every map is the slope of the map.
+// Unit tests of the operator table: look-ups, and that the gradient of every map is the slope of
+// the map.
 #include "ir/ir.h"
 #include "ir/build/build.h"
 #include "ir/define/define.h"
@@ -32,7 +33,7 @@ static void test_look_ups(void **state)
 	assert_null(op_info_by_legacy("no_such_operator", &map));
 }
 
-// ---- gradients ------------------------------------------------------------------------------------------
+// ---- gradients ----------------------------------------------------------------------------------
 
 enum { MAX_OPERANDS = 4, NPOINT = 3 };
 
@@ -44,7 +45,8 @@ typedef struct Points {
 
 static const Points *points_of(const OpInfo *info)
 {
-	static const Points usual = {NULL, {{0.3, 0.62, 0.81}, {0.45, 0.2, 0.9}, {0.4, 0.6, 0.5}, {0.1, 0.2, 0.3}}};
+	static const Points usual = {
+		NULL, {{0.3, 0.62, 0.81}, {0.45, 0.2, 0.9}, {0.4, 0.6, 0.5}, {0.1, 0.2, 0.3}}};
 	static const Points special[] = {
 		{"acosh", {{1.3, 2.5, 4}}},
 		{"where", {{1, 0, 1}, {0.3, 0.4, 0.5}, {0.6, 0.7, 0.8}}},
@@ -112,7 +114,8 @@ static Value *build_gradient(Builder *b, const OpInfo *info, const ExprDef *def,
 	assert_true(n + 2 <= (int)COUNT_OF(env));
 	memcpy(env, own, sizeof *env * (size_t)n);
 	env[n++] = (EnvEntry){info->results[0], op_result(op, 0), NULL};
-	env[n++] = (EnvEntry){arena_printf(b->ctx->arena, "d_%s", info->results[0]), constant(b, DT_F64, ones, 0), NULL};
+	env[n++] = (EnvEntry){arena_printf(b->ctx->arena, "d_%s", info->results[0]),
+	                      constant(b, DT_F64, ones, 0), NULL};
 	return build_expr(b, def, n, env);
 }
 
@@ -134,13 +137,14 @@ static void check_gradient(Context *c, const OpInfo *info, int which, const Expr
 	assert_non_null(slope);
 	Interp *in = interp_new(c, c->arena);
 	run_all(in, module);
-	const Tensor *hi = interp_value(in, after), *lo = interp_value(in, before), *got = interp_value(in, slope);
+	const Tensor *hi = interp_value(in, after), *lo = interp_value(in, before),
+				 *got = interp_value(in, slope);
 	for (int i = 0; i < NPOINT; i++) {
 		double want = (tensor_get_f(hi, i) - tensor_get_f(lo, i)) / (2 * h);
 		double have = tensor_get_f(got, tensor_numel(got) == 1 ? 0 : i);
 		if (!(fabs(want - have) <= 1e-6 + 1e-6 * fabs(want)))
-			fail_msg("%s: d_%s at %g is %.9g, the slope is %.9g", info->name, info->operands[which].name,
-			         at->x[which][i], have, want);
+			fail_msg("%s: d_%s at %g is %.9g, the slope is %.9g", info->name,
+			         info->operands[which].name, at->x[which][i], have, want);
 	}
 }
 

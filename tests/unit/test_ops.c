@@ -46,7 +46,8 @@ static void use_lists_follow_operands(void **state)
 {
 	Context *c = *state;
 	Block *b = module_block(module_new(c));
-	Value *x = op_result(make(c, b, OP_PD_FEED, 0, NULL), 0), *y = op_result(make(c, b, OP_PD_FEED, 0, NULL), 0);
+	Value *x = op_result(make(c, b, OP_PD_FEED, 0, NULL), 0),
+		  *y = op_result(make(c, b, OP_PD_FEED, 0, NULL), 0);
 	Value *operands[] = {x, x, NULL, y};
 	Op *op = make(c, b, OP_BUILTIN_COMBINE, 4, operands);
 	assert_int_equal(value_use_count(x), 2);
@@ -127,7 +128,8 @@ static void clones_are_independent(void **state)
 {
 	Context *c = *state;
 	Block *b = module_block(module_new(c));
-	Value *x = op_result(make(c, b, OP_PD_FEED, 0, NULL), 0), *cond = op_result(make(c, b, OP_PD_FEED, 0, NULL), 0);
+	Value *x = op_result(make(c, b, OP_PD_FEED, 0, NULL), 0),
+		  *cond = op_result(make(c, b, OP_PD_FEED, 0, NULL), 0);
 	Op *op = make_if(c, b, cond, x);
 	op->results[0].name = context_str(c, "out");
 	ValueMap *m = value_map_new(c->arena);
@@ -199,7 +201,7 @@ static void lists_see_through_combine(void **state)
 {
 	Context *c = *state;
 	Block *b = module_block(module_new(c));
-	Value *x = op_result(make(c, b, OP_PD_FEED, 0, NULL), 0), *const *list;
+	Value *x = op_result(make(c, b, OP_PD_FEED, 0, NULL), 0), *const * list;
 	Value *two[] = {x, x};
 	Value *v = op_result(make(c, b, OP_BUILTIN_COMBINE, 2, two), 0);
 	Value *operands[] = {v, x, NULL};
@@ -214,10 +216,10 @@ static void lists_see_through_combine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(operations_link_into_blocks),      TEST(use_lists_follow_operands),
-		TEST(attributes_are_sorted_by_name),    TEST(block_arguments_keep_their_index),
-		TEST(clones_are_independent),           TEST(walks_go_outside_in),
-		TEST(a_walk_may_erase_what_it_sees),    TEST(lists_see_through_combine),
+		TEST(operations_link_into_blocks),   TEST(use_lists_follow_operands),
+		TEST(attributes_are_sorted_by_name), TEST(block_arguments_keep_their_index),
+		TEST(clones_are_independent),        TEST(walks_go_outside_in),
+		TEST(a_walk_may_erase_what_it_sees), TEST(lists_see_through_combine),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-// Unit tests of the memory plan's packing: nothing that lives at one time overlaps, and little is wasted.
+// Unit tests of the memory plan's packing: nothing that lives at one time overlaps, and little is
+// wasted.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,8 +41,10 @@ static void test_random(void **state)
 		uint32_t r = seed;
 		for (int i = 0; i < N; i++) {
 			int first = (int)(next_random(&r) % 300);
-			int64_t size = PLAN_ALIGN * (1 + (int64_t)(next_random(&r) % (1u << next_random(&r) % 10)));
-			items[i] = (PackItem){size, {first, first + (int)(next_random(&r) % (i % 10 ? 4 : 60)), i, NULL}, -1};
+			int64_t size = PLAN_ALIGN *
+			               (1 + (int64_t)(next_random(&r) % (1u << next_random(&r) % 10)));
+			items[i] = (PackItem){
+				size, {first, first + (int)(next_random(&r) % (i % 10 ? 4 : 60)), i, NULL}, -1};
 		}
 		int64_t size = pack_items(a, N, items), floor = pack_floor(N, items);
 		check_items(N, items, size);
@@ -57,7 +60,8 @@ static int make_network(PackItem *items)
 	for (int stage = 0; stage < 4; stage++) {
 		for (int block = 0; block < 4; block++) {
 			int64_t size = PLAN_ALIGN * (4096 >> stage);
-			items[n++] = (PackItem){size, {at, at + 3, 0, NULL}, -1};     // block input, read by the shortcut
+			items[n++] = (PackItem){
+				size, {at, at + 3, 0, NULL}, -1}; // block input, read by the shortcut
 			items[n++] = (PackItem){size / 2, {at + 1, at + 2, 0, NULL}, -1};
 			items[n++] = (PackItem){size / 2, {at + 2, at + 3, 0, NULL}, -1};
 			at += 3;
@@ -86,7 +90,7 @@ static void test_empty(void **state)
 	arena_free(a);
 }
 
-// ---- symbolic sizes ---------------------------------------------------------------------------------------
+// ---- symbolic sizes -----------------------------------------------------------------------------
 
 typedef struct Binding {
 	int64_t n, h;
@@ -156,7 +160,7 @@ static void test_images_of_any_size(void **state)
 	context_free(c);
 }
 
-// ---- comparing sizes --------------------------------------------------------------------------------------
+// ---- comparing sizes ----------------------------------------------------------------------------
 
 // A random size over n and h, as shape inference makes them.
 static const Dim *random_size(Context *c, uint32_t *r, int depth)
@@ -166,20 +170,13 @@ static const Dim *random_size(Context *c, uint32_t *r, int depth)
 		return next_random(r) % 3 ? dim_sym(c, next_random(r) % 2 ? "n" : "h") : k;
 	const Dim *a = random_size(c, r, depth - 1), *b = random_size(c, r, depth - 1);
 	switch (next_random(r) % 7) {
-	case 0:
-		return dim_add(c, a, b);
-	case 1:
-		return dim_mul(c, a, b);
-	case 2:
-		return dim_max(c, a, b);
-	case 3:
-		return dim_sub(c, a, k);
-	case 4:
-		return dim_min(c, a, b);
-	case 5:
-		return dim_div(c, dim_add(c, a, k), dim_const(c, 2));
-	default:
-		return dim_div(c, a, k);
+	case 0: return dim_add(c, a, b);
+	case 1: return dim_mul(c, a, b);
+	case 2: return dim_max(c, a, b);
+	case 3: return dim_sub(c, a, k);
+	case 4: return dim_min(c, a, b);
+	case 5: return dim_div(c, dim_add(c, a, k), dim_const(c, 2));
+	default: return dim_div(c, a, k);
 	}
 }
 
@@ -200,7 +197,8 @@ static void test_proofs_hold(void **state)
 		proved++;
 		for (size_t x = 0; x < COUNT_OF(values); x++)
 			for (size_t y = 0; y < COUNT_OF(values); y++)
-				assert_true(eval(a, &(Binding){values[x], values[y]}) >= eval(b, &(Binding){values[x], values[y]}));
+				assert_true(eval(a, &(Binding){values[x], values[y]}) >=
+				            eval(b, &(Binding){values[x], values[y]}));
 	}
 	assert_true(proved > 500);
 	context_free(c);
@@ -217,7 +215,8 @@ static void test_halves_compare(void **state)
 	for (int i = 0; i < 6; i++) {
 		for (int j = i; j < 6; j++) {
 			assert_true(dim_at_least(c, level[i], level[j]));
-			assert_true(dim_at_least(c, dim_mul(c, dim_const(c, 1 << (j - i)), level[j]), level[i]));
+			assert_true(
+				dim_at_least(c, dim_mul(c, dim_const(c, 1 << (j - i)), level[j]), level[i]));
 		}
 	}
 	context_free(c);
@@ -231,7 +230,8 @@ static void test_restated_sizes_cover(void **state)
 		Context *c = context_new();
 		SizedItem before[16], after[16];
 		for (int i = 0; i < 16; i++)
-			after[i] = before[i] = (SizedItem){dim_max(c, random_size(c, &r, 3), dim_const(c, 1)), {0, 1, 0, NULL}, NULL};
+			after[i] = before[i] = (SizedItem){
+				dim_max(c, random_size(c, &r, 3), dim_const(c, 1)), {0, 1, 0, NULL}, NULL};
 		sizes_restate(c, 16, after);
 		for (int i = 0; i < 16; i++)
 			for (int64_t v = 1; v < 40; v++) {

@@ -207,10 +207,8 @@ static Paddle__ProgramDesc *param_program(Arena *arena)
 		Paddle__VarDesc *v = block->vars[i] = NEW(arena, Paddle__VarDesc);
 		paddle__var_desc__init(v);
 		paddle__var_type__init(v->type = NEW(arena, Paddle__VarType));
-		paddle__lod_tensor_desc__init(
-			v->type->lod_tensor = NEW(arena, Paddle__LodTensorDesc));
-		paddle__tensor_desc__init(
-			v->type->lod_tensor->tensor = NEW(arena, Paddle__TensorDesc));
+		paddle__lod_tensor_desc__init(v->type->lod_tensor = NEW(arena, Paddle__LodTensorDesc));
+		paddle__tensor_desc__init(v->type->lod_tensor->tensor = NEW(arena, Paddle__TensorDesc));
 		v->name = i ? "b" : "a";
 		v->has_persistable = v->persistable = 1;
 		v->type->type = PADDLE__VAR_KIND__LOD_TENSOR;
@@ -226,7 +224,7 @@ static uint8_t *pack_params(Context *c, size_t *size)
 {
 	uint8_t *data;
 	Tensor *a = tensor_new(c->arena, DT_F32, 2, (int64_t[]){2, 3}),
-	       *b = tensor_new(c->arena, DT_I64, 1, (int64_t[]){4});
+		   *b = tensor_new(c->arena, DT_I64, 1, (int64_t[]){4});
 	for (int i = 0; i < 6; i++)
 		tensor_set_f(a, i, 0.5 * i);
 	for (int i = 0; i < 4; i++)
@@ -367,7 +365,8 @@ static void test_npy_refused(void **state)
 		"{",
 		"",
 		"[]",
-		"{'descr': '<i2', 'fortran_order': False, 'shape': (9223372036854775807, 9223372036854775807, 0)}",
+		"{'descr': '<i2', 'fortran_order': False, 'shape': (9223372036854775807, "
+		"9223372036854775807, 0)}",
 		"{'descr': '<i2', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1,1,1,1,1)}"};
 	for (size_t i = 0; i < COUNT_OF(headers); i++) {
 		put_npy(f->path, headers[i], "\1\0", 2);

@@ -1,5 +1,5 @@
-// Rules of the verifier that text cannot break, since it does not even parse: values used outside of their regions, branches
-// into other regions, operations that are not in the program.
+// Rules of the verifier that text cannot break, since it does not even parse: values used outside
+// of their regions, branches into other regions, operations that are not in the program.
 #include "ir/text/text.h"
 #include "ir/verify/verify.h"
 #include "tests/unit/unit.h"
@@ -7,24 +7,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char text[] =
-	"builtin.module {\n"
-	"  %c = pd.feed() {name = \"c\"} : () -> (tensor<1 x bool>)\n"
-	"  %x = pd.feed() {name = \"x\"} : () -> (tensor<f32>)\n"
-	"  %r = pd.if(%c) : (tensor<1 x bool>) -> (tensor<f32>) then {\n"
-	"    %in = pd.abs(%x) : (tensor<f32>) -> (tensor<f32>)\n"
-	"    cf.yield(%in) : (tensor<f32>) -> ()\n"
-	"  } else {\n"
-	"    %neg = pd.negative(%x) : (tensor<f32>) -> (tensor<f32>)\n"
-	"    cf.yield(%neg) : (tensor<f32>) -> ()\n"
-	"  }\n"
-	"  func.func() {name = \"f\", type = type () -> ()} : () -> () {\n"
-	"    cf.br() ^1 : () -> ()\n"
-	"    ^1:\n"
-	"      func.return() : () -> ()\n"
-	"  }\n"
-	"  pd.fetch(%r) {col = 0, name = \"r\"} : (tensor<f32>) -> ()\n"
-	"}\n";
+static const char text[] = "builtin.module {\n"
+						   "  %c = pd.feed() {name = \"c\"} : () -> (tensor<1 x bool>)\n"
+						   "  %x = pd.feed() {name = \"x\"} : () -> (tensor<f32>)\n"
+						   "  %r = pd.if(%c) : (tensor<1 x bool>) -> (tensor<f32>) then {\n"
+						   "    %in = pd.abs(%x) : (tensor<f32>) -> (tensor<f32>)\n"
+						   "    cf.yield(%in) : (tensor<f32>) -> ()\n"
+						   "  } else {\n"
+						   "    %neg = pd.negative(%x) : (tensor<f32>) -> (tensor<f32>)\n"
+						   "    cf.yield(%neg) : (tensor<f32>) -> ()\n"
+						   "  }\n"
+						   "  func.func() {name = \"f\", type = type () -> ()} : () -> () {\n"
+						   "    cf.br() ^1 : () -> ()\n"
+						   "    ^1:\n"
+						   "      func.return() : () -> ()\n"
+						   "  }\n"
+						   "  pd.fetch(%r) {col = 0, name = \"r\"} : (tensor<f32>) -> ()\n"
+						   "}\n";
 
 typedef struct Found {
 	Op *module, *branch, *fetch, *function;
@@ -64,14 +63,17 @@ static void value_of_a_branch_is_not_seen_after_it(void **state)
 {
 	Found f = parse(*state);
 	op_set_operand(f.fetch, 0, op_result(f.branch->regions[0].first->first, 0));
-	must_say(*state, f.module, "pd.fetch: operand 'x' (%in) is used outside of the region that defines it");
+	must_say(*state, f.module,
+	         "pd.fetch: operand 'x' (%in) is used outside of the region that defines it");
 }
 
 static void value_of_one_branch_is_not_seen_in_the_other(void **state)
 {
 	Found f = parse(*state);
-	op_set_operand(f.branch->regions[1].first->last, 0, op_result(f.branch->regions[0].first->first, 0));
-	must_say(*state, f.module, "cf.yield: operand 0 (%in) is used outside of the region that defines it");
+	op_set_operand(f.branch->regions[1].first->last, 0,
+	               op_result(f.branch->regions[0].first->first, 0));
+	must_say(*state, f.module,
+	         "cf.yield: operand 0 (%in) is used outside of the region that defines it");
 }
 
 static void user_must_be_in_the_program(void **state)
@@ -106,9 +108,12 @@ static void argument_belongs_to_its_block(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(value_of_a_branch_is_not_seen_after_it), TEST(value_of_one_branch_is_not_seen_in_the_other),
-		TEST(user_must_be_in_the_program),           TEST(branch_stays_in_its_region),
-		TEST(successors_take_the_last_operands),      TEST(argument_belongs_to_its_block),
+		TEST(value_of_a_branch_is_not_seen_after_it),
+		TEST(value_of_one_branch_is_not_seen_in_the_other),
+		TEST(user_must_be_in_the_program),
+		TEST(branch_stays_in_its_region),
+		TEST(successors_take_the_last_operands),
+		TEST(argument_belongs_to_its_block),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,8 @@
 
 static const char module_text[] =
 	"builtin.module {\n"
-	"  %x!s = pd.feed() {col = 0, name = \"x\"} : () -> (tensor<?n x 4 x f32>) loc(0:0 \"feed\" Out \"x\")\n"
+	"  %x!s = pd.feed() {col = 0, name = \"x\"} : () -> (tensor<?n x 4 x f32>) loc(0:0 \"feed\" "
+	"Out \"x\")\n"
 	"  %\"a b\"!p = pd.abs(%x) : (tensor<?n x 4 x f32>) -> (tensor<?n x 4 x f32>)\n"
 	"  %x#1 = pd.abs(%\"a b\") : (tensor<?n x 4 x f32>) -> (tensor<?n x 4 x f32>)\n"
 	"  %0 = pd.abs(%x#1) : (tensor<?n x 4 x f32>) -> (tensor<?n x 4 x f32>)\n"
@@ -42,7 +43,8 @@ static void one_operation_prints_alone(void **state)
 {
 	Context *c = *state;
 	const Op *abs = module_block(parse(c, module_text))->last;
-	assert_string_equal(op_text_of(c, abs), "%0 = pd.abs(%x) : (tensor<?n x 4 x f32>) -> (tensor<?n x 4 x f32>)\n");
+	assert_string_equal(op_text_of(c, abs),
+	                    "%0 = pd.abs(%x) : (tensor<?n x 4 x f32>) -> (tensor<?n x 4 x f32>)\n");
 }
 
 static void an_empty_block_is_not_an_empty_region(void **state)
@@ -73,9 +75,12 @@ static void deep_text_is_refused(void **state)
 	enum { DEEP = 100000 };
 	assert_null(parse(c, repeated(c, "", "builtin.module { ", DEEP)));
 	assert_null(parse(c, repeated(c, "builtin.module { %a = pd.feed() : () -> (", "vec<", DEEP)));
-	assert_null(parse(c, repeated(c, "builtin.module { %a = pd.feed() : () -> (tensor<[", "(", DEEP)));
-	assert_null(parse(c, repeated(c, "builtin.module { %a = pd.feed() : () -> (tensor<[", "-", DEEP)));
-	assert_null(parse(c, repeated(c, "builtin.module { %a = pd.feed() : () -> (tensor<[?a", " / ?b", DEEP)));
+	assert_null(
+		parse(c, repeated(c, "builtin.module { %a = pd.feed() : () -> (tensor<[", "(", DEEP)));
+	assert_null(
+		parse(c, repeated(c, "builtin.module { %a = pd.feed() : () -> (tensor<[", "-", DEEP)));
+	assert_null(parse(
+		c, repeated(c, "builtin.module { %a = pd.feed() : () -> (tensor<[?a", " / ?b", DEEP)));
 	assert_int_equal(diag_errors(c->diag), 5);
 }
 
@@ -95,7 +100,7 @@ static void every_prefix_is_refused_or_read(void **state)
 	}
 }
 
-// ---- damage that the verifier finds -------------------------------------------------------------------
+// ---- damage that the verifier finds -------------------------------------------------------------
 
 static void broken_use_lists_are_found(void **state)
 {
@@ -162,10 +167,14 @@ static void attributes_out_of_order_are_found(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(text_restores_the_ir),           TEST(one_operation_prints_alone),
-		TEST(an_empty_block_is_not_an_empty_region), TEST(deep_text_is_refused),
-		TEST(every_prefix_is_refused_or_read), TEST(broken_use_lists_are_found),
-		TEST(broken_links_are_found),         TEST(detached_definitions_and_users_are_found),
+		TEST(text_restores_the_ir),
+		TEST(one_operation_prints_alone),
+		TEST(an_empty_block_is_not_an_empty_region),
+		TEST(deep_text_is_refused),
+		TEST(every_prefix_is_refused_or_read),
+		TEST(broken_use_lists_are_found),
+		TEST(broken_links_are_found),
+		TEST(detached_definitions_and_users_are_found),
 		TEST(attributes_out_of_order_are_found),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,8 @@ static void strings_and_locations_are_unique(void **state)
 	assert_ptr_equal(s, context_strn(c, "names", 4));
 	assert_ptr_not_equal(s, text);
 	assert_null(context_str(c, NULL));
-	const Loc a = {.file = "f", .block = 1, .op = 2, .type = "t"}, b = {.file = "f", .block = 1, .op = 3, .type = "t"};
+	const Loc a = {.file = "f", .block = 1, .op = 2, .type = "t"},
+			  b = {.file = "f", .block = 1, .op = 3, .type = "t"};
 	assert_ptr_equal(context_loc(c, &a), context_loc(c, &a));
 	assert_ptr_not_equal(context_loc(c, &a), context_loc(c, &b));
 }
@@ -106,11 +107,25 @@ static void equal_attributes_are_one_pointer(void **state)
 static void attribute_text_reads_back(void **state)
 {
 	Context *c = *state;
-	static const struct { AttrKind kind; const char *text; } cases[] = {
-		{ATTR_BOOL, "true"}, {ATTR_INT, "-7"}, {ATTR_FLOAT, "1e-05"}, {ATTR_STR, "\"NCHW\""}, {ATTR_DTYPE, "f32"},
-		{ATTR_INTS, "[1, 2]"}, {ATTR_INTS, "[]"}, {ATTR_FLOATS, "[1.5, nan]"}, {ATTR_FLOATS, "floats []"},
-		{ATTR_STRS, "[\"a\"]"}, {ATTR_BOOLS, "[true, false]"}, {ATTR_DIM, "dim [?n + 1]"}, {ATTR_DIMS, "dims [?n, 3]"},
-		{ATTR_TYPE, "type tensor<2 x f32>"}, {ATTR_TENSOR, "dense<2 x i64 [1, -2]>"},
+	static const struct {
+		AttrKind kind;
+		const char *text;
+	} cases[] = {
+		{ATTR_BOOL, "true"},
+		{ATTR_INT, "-7"},
+		{ATTR_FLOAT, "1e-05"},
+		{ATTR_STR, "\"NCHW\""},
+		{ATTR_DTYPE, "f32"},
+		{ATTR_INTS, "[1, 2]"},
+		{ATTR_INTS, "[]"},
+		{ATTR_FLOATS, "[1.5, nan]"},
+		{ATTR_FLOATS, "floats []"},
+		{ATTR_STRS, "[\"a\"]"},
+		{ATTR_BOOLS, "[true, false]"},
+		{ATTR_DIM, "dim [?n + 1]"},
+		{ATTR_DIMS, "dims [?n, 3]"},
+		{ATTR_TYPE, "type tensor<2 x f32>"},
+		{ATTR_TENSOR, "dense<2 x i64 [1, -2]>"},
 	};
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		const Attr *a = attr_parse(c, cases[i].kind, cases[i].text);
@@ -196,11 +211,11 @@ static void parameters_come_in_order_of_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(strings_and_locations_are_unique), TEST(equal_types_are_one_pointer),
-		TEST(looking_up_takes_no_memory),       TEST(types_have_text),
-		TEST(element_counts_do_not_overflow),   TEST(dtypes_know_their_names),
-		TEST(equal_attributes_are_one_pointer), TEST(attribute_text_reads_back),
-		TEST(tensors_convert_elements),         TEST(halves_round_to_nearest_even),
+		TEST(strings_and_locations_are_unique),  TEST(equal_types_are_one_pointer),
+		TEST(looking_up_takes_no_memory),        TEST(types_have_text),
+		TEST(element_counts_do_not_overflow),    TEST(dtypes_know_their_names),
+		TEST(equal_attributes_are_one_pointer),  TEST(attribute_text_reads_back),
+		TEST(tensors_convert_elements),          TEST(halves_round_to_nearest_even),
 		TEST(parameters_come_in_order_of_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

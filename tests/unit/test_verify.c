@@ -3,7 +3,6 @@
 #include "ir/text/text.h"
 #include "tests/unit/unit.h"
 
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,15 +11,19 @@ static const char loop_text[] =
 	"builtin.module {\n"
 	"  %%n = builtin.constant() {value = dense<1 x i64 [3]>} : () -> (tensor<1 x i64>)\n"
 	"  %%i0 = builtin.constant() {value = dense<1 x i64 [0]>} : () -> (tensor<1 x i64>)\n"
-	"  %%i, %%y = pd.while(%%i0, %%n) : (tensor<1 x i64>, tensor<1 x i64>) -> (tensor<1 x i64>, tensor<1 x i64>) cond {\n"
+	"  %%i, %%y = pd.while(%%i0, %%n) : (tensor<1 x i64>, tensor<1 x i64>) -> (tensor<1 x i64>, "
+	"tensor<1 x i64>) cond {\n"
 	"    ^0(%%a: tensor<1 x i64>, %%b: tensor<1 x i64>):\n"
-	"      %%go = pd.less_than(%%a, %%n) : (tensor<1 x i64>, tensor<1 x i64>) -> (tensor<1 x bool>)\n"
-	"      cf.cond_yield(%%go, %%a, %%b) : (tensor<1 x bool>, tensor<1 x i64>, tensor<1 x i64>) -> ()\n"
+	"      %%go = pd.less_than(%%a, %%n) : (tensor<1 x i64>, tensor<1 x i64>) -> (tensor<1 x "
+	"bool>)\n"
+	"      cf.cond_yield(%%go, %%a, %%b) : (tensor<1 x bool>, tensor<1 x i64>, tensor<1 x i64>) -> "
+	"()\n"
 	"  } body {\n"
 	"    ^0(%%c: tensor<1 x i64>, %%d: tensor<1 x i64>):\n"
 	"      %%next = pd.scale(%%c) {bias = 1.0} : (tensor<1 x i64>) -> (tensor<1 x i64>)\n"
 	"      %%twice = pd.add(%%d, %%d) : (tensor<1 x i64>, tensor<1 x i64>) -> (tensor<1 x i64>)\n"
-	"      %%small = pd.%s(%%twice, %%n) : (tensor<1 x i64>, tensor<1 x i64>) -> (tensor<1 x i64>)\n"
+	"      %%small = pd.%s(%%twice, %%n) : (tensor<1 x i64>, tensor<1 x i64>) -> (tensor<1 x "
+	"i64>)\n"
 	"      cf.yield(%%next, %%small) : (tensor<1 x i64>, tensor<1 x i64>) -> ()\n"
 	"  }\n"
 	"  pd.fetch(%%y) {col = 0} : (tensor<1 x i64>) -> ()\n"
@@ -50,19 +53,22 @@ static const char *found(Context *c, const char *a, const char *b)
 static void first_operator_is_named(void **state)
 {
 	assert_non_null(strstr(found(*state, "maximum", "remainder"),
-	                       "loop.pdir:12:16: error: 'small' is the first value that pass 'x' changes: element 0 is 0, before 6"));
+	                       "loop.pdir:12:16: error: 'small' is the first value that pass 'x' "
+	                       "changes: element 0 is 0, before 6"));
 }
 
 // 6 / 3 and 6 & 3 are 2; 4 / 3 and 4 & 3 are 1 and 0.
 static void later_rounds_are_counted(void **state)
 {
-	assert_non_null(strstr(found(*state, "floor_divide", "bitwise_and"),
-	                       "'small' is the first value that pass 'x' changes, in round 2: element 0 is 0, before 1"));
+	assert_non_null(strstr(
+		found(*state, "floor_divide", "bitwise_and"),
+		"'small' is the first value that pass 'x' changes, in round 2: element 0 is 0, before 1"));
 }
 
 static void equal_programs_do_not_differ(void **state)
 {
-	assert_non_null(strstr(found(*state, "add", "add"), "no value that is there before and after pass 'x' differs"));
+	assert_non_null(strstr(found(*state, "add", "add"),
+	                       "no value that is there before and after pass 'x' differs"));
 }
 
 int main(void)
