@@ -37,7 +37,7 @@ static bool op_is_dead(const Op *op)
 	if (op->nresult == 0)
 		return false;
 	for (int i = 0; i < op->nresult; i++)
-		if (value_used(&op->results[i]))
+		if (result_needed(&op->results[i]))
 			return false;
 	return true;
 }

@@ -154,7 +154,7 @@ static bool variables_that_are_dead(Op *loop, bool *keep)
 {
 	bool any = false, *live = NEW_ARRAY(loop->ctx->arena, (size_t)loop->nresult + 1, bool);
 	for (int i = 0; i < loop->nresult; i++)
-		live[i] = value_used(&loop->results[i]) && keep[i];
+		live[i] = result_needed(&loop->results[i]) && keep[i];
 	variables_live(loop, live);
 	for (int i = 0; i < loop->nresult; i++) {
 		Value *init = op_operand(loop, i);

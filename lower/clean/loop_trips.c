@@ -54,7 +54,7 @@ static void loop_unroll(Op *loop, int64_t rounds)
 static bool loop_is_dead(const Op *loop, const Dim *at_most)
 {
 	for (int i = 0; i < loop->nresult; i++)
-		if (value_used(&loop->results[i]))
+		if (result_needed(&loop->results[i]))
 			return false;
 	return at_most && control_is_pure(loop);
 }

@@ -132,7 +132,7 @@ static bool results_drop(Op *op, Op **now)
 		int twin = agreed || !value_used(&op->results[i]) ? -1 : result_twin(op, i);
 		if (agreed || twin >= 0)
 			value_replace(op_result(op, i), agreed ? agreed : op_result(op, twin));
-		keep[i] = value_used(&op->results[i]);
+		keep[i] = result_needed(&op->results[i]);
 		any |= !keep[i];
 	}
 	*now = any ? control_keep(op, keep) : op;
@@ -142,7 +142,7 @@ static bool results_drop(Op *op, Op **now)
 static bool if_is_dead(const Op *op)
 {
 	for (int i = 0; i < op->nresult; i++)
-		if (value_used(&op->results[i]))
+		if (result_needed(&op->results[i]))
 			return false;
 	for (int side = 0; side < 2; side++) {
 		if (!region_is_pure(&op->regions[side]))

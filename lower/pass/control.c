@@ -40,30 +40,94 @@ bool attrs_are_found(const Op *op)
 	return false;
 }
 
-bool op_mentions(const Op *op, const Dim *size)
+static bool type_mentions(const Type *t, const Dim *size)
 {
-	for (int i = 0; i < op->nresult; i++) {
-		const Type *t = op->results[i].type;
-		for (int d = 0; type_is_found(t) && d < t->rank; d++)
-			if (dim_mentions(t->dims[d], size))
-				return true;
-	}
+	for (int d = 0; type_is_found(t) && d < t->rank; d++)
+		if (dim_mentions(t->dims[d], size))
+			return true;
+	return false;
+}
+
+static bool attrs_mention(const Op *op, const Dim *size)
+{
 	for (int i = 0; i < op->nattr; i++) {
 		const Attr *a = op->attrs[i].attr;
 		if (a->kind == ATTR_DIM && dim_mentions(a->dim, size))
 			return true;
-		for (int k = 0; a->kind == ATTR_DIMS && op->code != OP_BUILTIN_MODULE && k < a->n; k++)
+		for (int k = 0; a->kind == ATTR_DIMS && k < a->n; k++)
 			if (dim_mentions(a->dims[k], size))
 				return true;
 	}
+	return false;
+}
+
+bool op_mentions(const Op *op, const Dim *size)
+{
+	for (int i = 0; i < op->nresult; i++)
+		if (type_mentions(op->results[i].type, size))
+			return true;
+	if (op->code != OP_BUILTIN_MODULE && attrs_mention(op, size))
+		return true;
 	for (int r = 0; r < op->nregion; r++)
 		for (const Block *b = op->regions[r].first; b; b = b->next)
-			for (int i = 0; i < b->narg; i++) {
-				const Type *t = b->args[i]->type;
-				for (int d = 0; type_is_found(t) && d < t->rank; d++)
-					if (dim_mentions(t->dims[d], size))
-						return true;
-			}
+			for (int i = 0; i < b->narg; i++)
+				if (type_mentions(b->args[i]->type, size))
+					return true;
+	return false;
+}
+
+// Whether a size comes from what op reads, attributes and what its regions end with included.
+static bool op_is_given(const Op *op, const Dim *size)
+{
+	for (int i = 0; i < op->noperand; i++)
+		if (op_operand(op, i) && type_mentions(op_operand(op, i)->type, size))
+			return true;
+	if (attrs_mention(op, size))
+		return true;
+	for (int r = 0; r < op->nregion; r++)
+		for (const Block *b = op->regions[r].first; b; b = b->next)
+			if (b->last && (b->last->info->traits & TRAIT_TERMINATOR) && op_is_given(b->last, size))
+				return true;
+	return false;
+}
+
+typedef struct Reader {
+	const Op *gives;
+	const Dim *size;
+	bool found;
+} Reader;
+
+static bool reader_visit(Op *op, void *arg)
+{
+	Reader *r = arg;
+	r->found |= op != r->gives && op_mentions(op, r->size);
+	return !r->found;
+}
+
+static bool size_needed(const Op *op, const Dim *d)
+{
+	if (d->kind == DIM_CONST)
+		return false;
+	if (d->kind != DIM_SYM)
+		return size_needed(op, d->a) || size_needed(op, d->b);
+	if (!d->bounded || op_is_given(op, d) || !op->block)
+		return false;
+	Reader r = {op, d, false};
+	Op *top = op->block->region->op;
+	while (top->block)
+		top = top->block->region->op;
+	op_walk(top, reader_visit, &r);
+	return r.found;
+}
+
+bool result_needed(const Value *result)
+{
+	const Type *t = result->type;
+	if (value_used(result))
+		return true;
+	for (int d = 0; type_is_found(t) && d < t->rank; d++)
+		if (size_needed(result->def, t->dims[d]))
+			return true;
 	return false;
 }
 

@@ -14,6 +14,9 @@ bool attrs_are_found(const Op *op);
 // Whether a size stands in the op's results' types, its attributes, or its blocks' arguments; not
 // what is inside of it.
 bool op_mentions(const Op *op, const Dim *size);
+// Whether a result is read, or a size that a run finds with it is: `full(shape(nonzero(x)))` needs
+// no element of nonzero's result. A result that is not needed may go.
+bool result_needed(const Value *result);
 // Whether an operation of the region works with a size that is found only at run time.
 bool region_finds(const Region *r);
 // Visits all of the region that are `code` (OP_PD_IF or OP_PD_WHILE), inner ones first; a visit may
