@@ -240,6 +240,8 @@ bool define_hook_quantize_abs_max(Builder *b, Op *op, Value **results)
 	int n = 0;
 	if (!t || axis >= t->rank)
 		return t && infer_error(op, "no axis %lld", (long long)axis);
+	if (!infer_bits(op, op_int(op, "bit_length", 8)))
+		return false;
 	if (op_bool(op, "is_test", false)) // the scale of training, which is no input
 		return infer_error(op, "is_test is not supported");
 	for (int d = 0; d < t->rank; d++)

@@ -13,5 +13,7 @@ const Dim *index_put_found(const Op *op, int i);
 
 // Says where in the program random numbers are drawn: two draws with one seed must differ.
 void infer_keep_place(Op *op);
+// Whether quantised numbers may have so many bits; an error of op otherwise.
+bool infer_bits(Op *op, int64_t bits);
 
 #endif

@@ -1,12 +1,13 @@
 // Types of the operators of ops/special.yaml that have no file of their own.
 #include "ir/build/infer.h"
 #include "ir/infer/geometry.h"
+#include "ir/infer/infer.h"
 
 #include <string.h>
 
 // ---- quantisation -------------------------------------------------------------------------------
 
-static bool check_bits(Op *op, int64_t bits)
+bool infer_bits(Op *op, int64_t bits)
 {
 	return (bits >= 2 && bits <= 31) || infer_error(op, "%lld bits", (long long)bits);
 }
@@ -36,7 +37,7 @@ bool verify_hook_quantize(Op *op)
 		return false;
 	if (!op_bool(op, "is_test", true))
 		return infer_error(op, "scales can only be learnt in training, which is not supported");
-	return check_bits(op, op_int(op, "bit_length", 8)) &&
+	return infer_bits(op, op_int(op, "bit_length", 8)) &&
 	       check_scale(op, op_operand(op, 1), x, op_int(op, "quant_axis", -1));
 }
 
@@ -53,7 +54,7 @@ bool infer_hook_dequantize(Op *op)
 	// Of two scales the first is per channel of the product, the second is one for all.
 	int64_t axis = n == 2 ? 1 : op_int(op, "quant_axis", -1);
 	for (int i = 0; i < n; i++)
-		if (!check_bits(op, nbits > i ? bits[i] : op_int(op, "bit_length", 8)) ||
+		if (!infer_bits(op, nbits > i ? bits[i] : op_int(op, "bit_length", 8)) ||
 		    !check_scale(op, scales[i], x, i ? -1 : axis))
 			return false;
 	const bool passes = op_bool(op, "only_observer", false);
