@@ -150,7 +150,7 @@ docs: obj/opgen pdcc
 	$(PYTHON) $(SRC)/docs/control-flow/generate.py ./pdcc > $(SRC)/docs/control-flow.md
 	$(PYTHON) $(SRC)/tests/layers.py --map > $(SRC)/docs/map.md
 
-VERSION := $(shell sed -n 's/^\#define PDCC_VERSION "\(.*\)"/\1/p' $(SRC)/frontend/driver/options.c)
+VERSION := $(shell sed -n 's/^\#define PDCC_VERSION "\(.*\)"/\1/p' $(SRC)/frontend/driver/options.h)
 INSTALL = install
 dest = $(DESTDIR)$(prefix)
 .PHONY: install

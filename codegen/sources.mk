@@ -12,7 +12,7 @@ SOURCES += codegen/device/attention.c codegen/device/conv.c codegen/device/depth
 	codegen/device/reduce.c codegen/device/rows.c codegen/device/select.c codegen/device/tile.c \
 	codegen/device/turn.c codegen/device/vector.c codegen/device/wide.c
 SOURCES += codegen/func/func.c codegen/func/scalar.c codegen/func/sizes.c
-SOURCES += codegen/model/branch.c codegen/model/header.c codegen/model/info.c \
+SOURCES += codegen/model/branch.c codegen/model/header.c codegen/model/identity.c codegen/model/info.c \
 	codegen/model/locals.c codegen/model/module.c codegen/model/ports.c codegen/model/run.c \
 	codegen/model/state.c codegen/model/update.c codegen/model/weights.c
 SOURCES += codegen/nest/kernel_scan.c codegen/nest/kernel_select.c codegen/nest/lanes.c \

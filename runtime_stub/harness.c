@@ -652,7 +652,10 @@ static void weights_read(Harness *h)
 	h->weights_size = h->info->weights_size;
 	h->weights = zone_new(h->weights_size);
 	read_exactly(f, h->weights, h->weights_size, h->weights_path);
-	if (getc(f) != EOF || pd_hash(h->weights, h->weights_size) != h->info->weights_hash)
+	const size_t header = sizeof(pd_weights_header);
+	if (getc(f) != EOF || h->weights_size < header ||
+	    pd_hash((const char *)h->weights + header, h->weights_size - header) !=
+	        h->info->weights_hash)
 		fail("'%s' does not hold the weights of this model", h->weights_path);
 	fclose(f);
 }

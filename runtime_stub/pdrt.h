@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define PDRT_ABI_VERSION 4
+#define PDRT_ABI_VERSION 5
 
 /* In front of a loop whose iterations are the lanes of vectors: keeps GCC from unrolling it to
  * scalars before it vectorises. */
@@ -63,7 +63,7 @@ typedef enum pd_status {
 	                   bytes, tensors of CUDA 16 */
 	PD_DIMS,        /* a size is not positive, too large, or contradicts another */
 	PD_WORKSPACE,   /* the workspace is too small for these sizes */
-	PD_WEIGHTS,     /* the weights have another size than those of this model */
+	PD_WEIGHTS,     /* the weights are of another model, instruction set or version, or not whole */
 	PD_INDEX,       /* an index that came from data is out of range */
 	PD_CAPACITY,    /* a size found at run time exceeds its declared bound */
 	PD_DEVICE,      /* the accelerator reported a failure */
@@ -143,6 +143,22 @@ typedef struct pd_parameter {
 	void *data;                    /* as long as the instance; of CUDA: memory of the device */
 } pd_parameter;
 
+/* What a weights file begins with. `init` compares all of it with what the code was made for, which
+ * takes the same short time for any model. Numbers lie as on little-endian machines, like the
+ * weights behind them. */
+typedef struct pd_weights_header {
+	char magic[8];    /* PD_WEIGHTS_MAGIC */
+	uint32_t abi;     /* PDRT_ABI_VERSION */
+	uint32_t offset;  /* of the weights in the file */
+	char layout[16];  /* the instruction set that they are packed for: "avx2" */
+	uint64_t size;    /* of the weights, in bytes */
+	uint64_t model;   /* FNV-1a of the model's file, */
+	uint64_t weights; /* of the weights, */
+	uint64_t plan;    /* and of which of them lies where */
+} pd_weights_header;
+
+#define PD_WEIGHTS_MAGIC "pdcc-w1"
+
 /* A model for programs that do not know its types. Arrays of pointers are in column order. */
 typedef struct pd_model_info {
 	int abi_version;
@@ -150,8 +166,8 @@ typedef struct pd_model_info {
 	int inputs, outputs, symbols;
 	const pd_tensor_info *input, *output;
 	const pd_symbol_info *symbol;
-	uint64_t weights_hash; /* FNV-1a of the weights file */
-	size_t weights_size;   /* 0: the weights are part of the code */
+	uint64_t weights_hash; /* FNV-1a of the weights, without the header of their file */
+	size_t weights_size;   /* of the file; 0: the weights are part of the code */
 	size_t instance_size;  /* bytes of the struct that `init` fills */
 	/* Bytes of workspace; SIZE_MAX when the sizes are invalid. */
 	size_t (*workspace_size)(const int64_t *symbols);

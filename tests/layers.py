@@ -155,6 +155,8 @@ def check_circles(uses, edges):
 
 
 def header(room):
+    if room == 'runtime_stub':
+        return SRC / 'runtime_stub/pdrt.h'
     return SRC / room / (room.rpartition('/')[2] + '.h')
 
 

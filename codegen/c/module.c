@@ -2,6 +2,7 @@
 // through c_backend.
 #include "codegen/c/c.h"
 #include "codegen/nest/nest.h"
+#include "runtime_stub/pdrt.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -17,14 +18,34 @@ static void object_print(Codegen *cg, Text *out)
 	text_printf(out,
 	            "__asm__(\".section .rodata\\n\\t.balign 64\\n\\t.globl %s\\n\\t.hidden %s\\n\"\n",
 	            symbol, symbol);
-	text_printf(out, "        \"%s:\\n\\t.incbin \" %s \"\\n\\t.previous\\n\");\n\n", symbol,
-	            string_literal(cg->arena, file));
+	text_printf(out,
+	            "        \"%s:\\n\\t.incbin \" %s \", 0, %" PRId64 "\\n\\t.previous\\n\");\n\n",
+	            symbol, string_literal(cg->arena, file), weights_file_size(cg));
+}
+
+static void init_weights_print(Codegen *cg, Text *out)
+{
+	const size_t header = sizeof(pd_weights_header);
+	if (weights_in_file(cg)) {
+		weights_check_print(cg, out);
+		text_line(out, 1, "if ((uintptr_t)weights %% 64)");
+		text_line(out, 2, "return PD_ALIGNMENT;");
+		text_line(out, 1, "m->weights = (const unsigned char *)weights + %zu;", header);
+		return;
+	}
+	text_str(out, "\t(void)weights;\n\t(void)n;\n");
+	if (!cg->object_weights) {
+		text_line(out, 1, "m->weights = NULL;");
+		return;
+	}
+	text_line(out, 1, "if (memcmp(%s_weights_data, &weights_header, %zu))", cg->prefix, header);
+	text_line(out, 2, "return PD_WEIGHTS;");
+	text_line(out, 1, "m->weights = %s_weights_data + %zu;", cg->prefix, header);
 }
 
 static void init_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
-	bool file = !cg->inline_weights && !cg->object_weights;
 	text_printf(out,
 	            "pd_status %s_init(%s *m, const void *weights, size_t n, void *workspace, size_t "
 	            "size)\n{\n",
@@ -33,19 +54,7 @@ static void init_print(Codegen *cg, Text *out)
 	text_line(out, 2, "return PD_NULL;");
 	text_line(out, 1, "m->ready = false;");
 	text_line(out, 1, "m->failed = NULL;");
-	if (file) {
-		text_line(out, 1, "if (!weights)");
-		text_line(out, 2, "return PD_NULL;");
-		text_line(out, 1, "if (n != %" PRId64 "u)", cg->weights_size);
-		text_line(out, 2, "return PD_WEIGHTS;");
-		text_line(out, 1, "if ((uintptr_t)weights %% 64)");
-		text_line(out, 2, "return PD_ALIGNMENT;");
-		text_line(out, 1, "m->weights = (const unsigned char *)weights;");
-	} else {
-		text_str(out, "\t(void)weights;\n\t(void)n;\n");
-		text_line(out, 1, "m->weights = %s;",
-		          cg->object_weights ? arena_printf(cg->arena, "%s_weights_data", p) : "NULL");
-	}
+	init_weights_print(cg, out);
 	text_line(out, 1, "if (!workspace && size)");
 	text_line(out, 2, "return PD_NULL;");
 	text_line(out, 1, "if ((uintptr_t)workspace %% 64)");
@@ -81,15 +90,17 @@ static void source_print(Codegen *cg, Text *out)
 	info_print(cg, &tail);
 	if (o->call)
 		call_print(cg, &tail);
-	text_printf(out, "/* Written by pdcc%s%s for %s. Do not edit. */\n", o->banner ? " from " : "",
-	            o->banner ? comment_text(cg->arena, o->banner) : "", cg->target->name);
+	banner_print(cg, out, "");
 	text_printf(out, "#include %s\n\n#include <math.h>\n#include <string.h>\n\n",
 	            string_literal(cg->arena, o->header_name));
+	demands_print(cg, out);
 	Text user;
 	text_init(&user, cg->arena);
 	text_str(&user, cg->functions.text ? cg->functions.text : "");
 	text_str(&user, tail.text);
 	prelude_print(cg->arena, false, out, user.text);
+	if (!cg->inline_weights)
+		weights_header_print(cg, out);
 	if (cg->object_weights)
 		object_print(cg, out);
 	weights_print(cg, out);

@@ -21,7 +21,7 @@ static void cuda_init_declarations(Codegen *cg, Text *out)
 		text_printf(out,
 		            "`weights` are the %" PRId64
 		            " bytes of %s in memory of the host, not needed afterwards.",
-		            cg->weights_size, comment_text(cg->arena, cg->options->weights_name));
+		            weights_file_size(cg), comment_text(cg->arena, cg->options->weights_name));
 	text_str(out, " Waits for `stream`. */\n");
 	text_printf(out,
 	            "pd_status %s_init(%s *m, const void *weights, size_t n, void *memory, size_t "

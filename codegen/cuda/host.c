@@ -375,6 +375,14 @@ static const char *libraries(const Codegen *cg)
 	                                     : "";
 }
 
+static const char *compile_line(Codegen *cg)
+{
+	const char *how = cg->options->compile, *with = libraries(cg);
+	return how ? arena_printf(cg->arena, "Compile with: %s%s%s", comment_text(cg->arena, how),
+	                          *with ? "; link with" : "", with)
+	           : "";
+}
+
 static void cuda_source_print(Codegen *cg, Text *out)
 {
 	const CodegenOptions *o = cg->options;
@@ -391,16 +399,14 @@ static void cuda_source_print(Codegen *cg, Text *out)
 	text_str(&user, tail.text);
 	text_init(&prelude, cg->arena);
 	prelude_print(cg->arena, true, &prelude, user.text);
-	text_printf(out, "/* Written by pdcc%s%s for CUDA. Do not edit.%s%s%s%s */\n",
-	            o->banner ? " from " : "", o->banner ? comment_text(cg->arena, o->banner) : "",
-	            o->compile ? "\n * Compile with: " : "",
-	            o->compile ? comment_text(cg->arena, o->compile) : "",
-	            o->compile && *libraries(cg) ? "; link with" : "", o->compile ? libraries(cg) : "");
+	banner_print(cg, out, compile_line(cg));
 	text_printf(
 		out,
 		"#include %s\n\n#include <math.h>\n#include <string.h>\n\n#include \"pdrt_cuda.h\"\n\n",
 		string_literal(cg->arena, o->header_name));
 	prelude_adapt(out, prelude.text ? prelude.text : "");
+	if (!cg->inline_weights)
+		weights_header_print(cg, out);
 	weights_print(cg, out);
 	prelude_adapt(out, user.text);
 }

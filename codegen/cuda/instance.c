@@ -83,10 +83,7 @@ static void init_print(Codegen *cg, Text *out)
 	if (cg->inline_weights) {
 		text_str(out, "\t(void)weights;\n\t(void)n;\n");
 	} else {
-		text_line(out, 1, "if (!weights)");
-		text_line(out, 2, "return PD_NULL;");
-		text_line(out, 1, "if (n != %" PRId64 "u)", cg->weights_size);
-		text_line(out, 2, "return PD_WEIGHTS;");
+		weights_check_print(cg, out);
 	}
 	queue_print(out);
 	text_line(out, 1,
@@ -97,7 +94,10 @@ static void init_print(Codegen *cg, Text *out)
 	          cuda_state_bytes(cg));
 	text_line(out, 2, "m->weights = uploads;");
 	if (!cg->inline_weights)
-		text_line(out, 2, "pd_copy_in(&queue, uploads, weights, n);");
+		text_line(
+			out, 2,
+			"pd_copy_in(&queue, uploads, (const unsigned char *)weights + weights_header.offset, "
+			"n - weights_header.offset);");
 	else if (cg->uploads.text && cg->uploads.len)
 		text_str(out, cg->uploads.text);
 	if (cg->nstate)

@@ -246,7 +246,8 @@ struct Codegen {
 	bool inline_weights;
 	const Dim *workspace; // bytes
 	int64_t weights_size;
-	uint8_t *weights;
+	uint8_t *weights, *weights_file;     // the second: with the header in front
+	uint64_t weights_hash, weights_plan; // of the bytes, and of what lies where
 	int nstate;
 	State *states;           // by name
 	int64_t state_bytes;     // of the workspace

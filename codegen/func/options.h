@@ -15,8 +15,11 @@ typedef struct CodegenOptions {
 	const char *prefix;       // C identifier that all global symbols begin with: "model"
 	const char *header_name;  // "model.h": what the source includes
 	const char *weights_name; // "model.weights": what .incbin reads and comments name
-	const char *banner;  // one line: what the code was made from ("lenet/model.pdmodel"), or NULL
-	const char *compile; // CUDA: how the code says to compile it, or NULL
+	const char *version;      // of pdcc: "0.1.0"
+	const char *banner;       // what the code was made from: "model.pdmodel"
+	const char *given;        // the options that the code hangs on: "--weights=file", or ""
+	uint64_t model_hash;      // of the model's file
+	const char *compile;      // CUDA: how the code says to compile it, or NULL
 	WeightsMode weights;
 	bool call; // also print model_call, with a static workspace (static shapes only)
 } CodegenOptions;
@@ -34,7 +37,7 @@ typedef struct CudaLaunch {
 typedef struct CodegenResult {
 	Text source;            // model.c or model.cu
 	Text header;            // model.h
-	const uint8_t *weights; // bytes of model.weights; NULL when they are inline
+	const uint8_t *weights; // bytes of model.weights, header and all; NULL when they are inline
 	size_t weights_size;
 	int nstate;
 	const char **states; // names of the parameters that runs change

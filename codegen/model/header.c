@@ -89,7 +89,7 @@ static void weights_comment(Codegen *cg, Text *out)
 		text_printf(out,
 		            "/* `weights` are the %" PRId64
 		            " bytes of %s; they must stay as long as the model is used.",
-		            cg->weights_size, comment_text(cg->arena, name));
+		            weights_file_size(cg), comment_text(cg->arena, name));
 	text_str(out, "\n * `workspace` is `size` bytes for this model alone. Both want an alignment "
 	              "of 64 bytes. */\n");
 }
@@ -117,10 +117,10 @@ static void entry_points(Codegen *cg, Text *out)
 void header_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix, *guard = name_upper(cg->arena, p);
-	text_printf(out, "/* Written by pdcc%s%s. Do not edit. */\n",
-	            cg->options->banner ? " from " : "",
-	            cg->options->banner ? comment_text(cg->arena, cg->options->banner) : "");
+	text_printf(out, "/* Written by pdcc %s from %s. Do not edit. */\n", cg->options->version,
+	            comment_text(cg->arena, cg->options->banner));
 	text_printf(out, "#ifndef %s_H\n#define %s_H\n\n#include \"pdrt.h\"\n\n", guard, guard);
+	abi_print(out);
 	if (cg->target->cuda)
 		text_str(out, "#include <cuda_runtime_api.h>\n\n");
 	text_str(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");

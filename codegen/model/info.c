@@ -1,6 +1,7 @@
 // Prints model_info, the description that programs can walk, with the type-erased entry points
 // behind it; and model_call. Called by codegen.c.
 #include "codegen/model/model.h"
+#include "runtime_stub/pdrt.h"
 
 #include <inttypes.h>
 
@@ -198,16 +199,14 @@ void info_print(Codegen *cg, Text *out)
 	else
 		run_function(cg, out);
 	states_info_functions(cg, out);
-	bool file = !cg->inline_weights && !cg->object_weights;
 	text_printf(
 		out, "const pd_model_info *%s_info(void)\n{\n\tstatic const pd_model_info info = {\n", p);
-	text_printf(out, "\t\tPDRT_ABI_VERSION, \"%s\", %d, %d, %d,\n", p, cg->ninput, cg->noutput,
+	text_printf(out, "\t\t%d, \"%s\", %d, %d, %d,\n", PDRT_ABI_VERSION, p, cg->ninput, cg->noutput,
 	            cg->nsymbol);
 	text_printf(out, "\t\t%s, %s, %s,\n", cg->ninput ? "input_tensors" : "NULL",
 	            cg->noutput ? "output_tensors" : "NULL", cg->nsymbol ? "symbol_infos" : "NULL");
 	text_printf(out, "\t\tUINT64_C(0x%016" PRIx64 "), %" PRId64 ", sizeof(struct %s),\n",
-	            bytes_hash(BYTES_HASH_START, cg->weights, (size_t)cg->weights_size),
-	            file ? cg->weights_size : 0,
+	            cg->weights_hash, weights_in_file(cg) ? weights_file_size(cg) : 0,
 	            cg->target->cuda ? arena_printf(cg->arena, "%s_staged", p) : p);
 	static const char *const entries[] = {"workspace_size", "shapes", "room",
 	                                      "init",           "run",    "failed"};

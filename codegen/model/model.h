@@ -20,6 +20,21 @@ const char *string_literal(Arena *a, const char *s);
 bool weights_collect(Codegen *cg); // cg->weights; in inline mode cg->arrays and cg->param_arrays
 void weights_print(const Codegen *cg, Text *out); // the arrays that are used
 
+// ---- identity.c ---------------------------------------------------------------------------------
+
+// The comment that a source begins with; more: another line of it, or "".
+void banner_print(Codegen *cg, Text *out, const char *more);
+void demands_print(Codegen *cg, Text *out); // #error where the compiler has not what the code needs
+void abi_print(Text *out);                  // #error where pdrt.h is of another version
+
+bool weights_in_file(const Codegen *cg);      // which the caller hands to init
+int64_t weights_file_size(const Codegen *cg); // header and all
+uint8_t *weights_room(Codegen *cg);           // zeros behind a header in cg->weights_file
+void weights_plan_add(Codegen *cg, const char *name, const Type *t, int64_t offset);
+void weights_sign(Codegen *cg); // the header and cg->weights_hash, once all weights are there
+void weights_header_print(Codegen *cg, Text *out); // of C, with which the next compares
+void weights_check_print(Codegen *cg, Text *out);
+
 // ---- state.c ------------------------------------------------------------------------------------
 
 void states_collect(Codegen *cg);

@@ -77,8 +77,8 @@ void codegen_end(Codegen *cg, CodegenResult *out)
 	for (int i = 0; i < cg->nstate; i++)
 		out->states[i] = cg->states[i].name;
 	if (!cg->inline_weights) {
-		out->weights = cg->weights;
-		out->weights_size = (size_t)cg->weights_size;
+		out->weights = cg->weights_file;
+		out->weights_size = (size_t)weights_file_size(cg);
 	}
 	text_init(&out->source, cg->arena);
 	text_init(&out->header, cg->arena);

@@ -124,6 +124,7 @@ static bool initial_collect(Codegen *cg, const Op *op)
 	if (!parameter_check(cg, op, data, &p, &offset))
 		return false;
 	memcpy(cg->weights + offset, data->data, tensor_bytes(data));
+	weights_plan_add(cg, s->name, op->results[0].type, offset);
 	if (cg->inline_weights && !s->array)
 		array_collect(cg, op, data, offset, &s->array);
 	if (s->array)
@@ -152,8 +153,8 @@ bool weights_collect(Codegen *cg)
 	                     (mode == WEIGHTS_AUTO && cg->weights_size <= INLINE_LIMIT) ||
 	                     !cg->weights_size;
 	cg->object_weights = !cg->inline_weights && (mode == WEIGHTS_OBJECT || cg->options->call);
-	cg->weights = arena_big(cg->arena, (size_t)cg->weights_size + 1);
-	memset(cg->weights, 0, (size_t)cg->weights_size + 1);
+	cg->weights = weights_room(cg);
+	cg->weights_plan = BYTES_HASH_START;
 	states_collect(cg);
 	WeightsArray **arrays = NEW_ARRAY(cg->arena, (size_t)cg->weights_size / 64 + 1, WeightsArray *);
 	for (const Op *op = module_first(cg->module); op; op = module_next(op)) {
@@ -170,8 +171,10 @@ bool weights_collect(Codegen *cg)
 			return false;
 		if (tensor_bytes(data))
 			memcpy(cg->weights + offset, data->data, tensor_bytes(data));
+		weights_plan_add(cg, op_str(op, "name", ""), op->results[0].type, offset);
 		if (cg->inline_weights && !constant_is_text(cg, &op->results[0]))
 			array_collect(cg, op, data, offset, &arrays[offset / 64]);
 	}
+	weights_sign(cg);
 	return true;
 }

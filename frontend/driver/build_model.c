@@ -48,7 +48,10 @@ bool model_sources(Driver *d, Op *module, const Target *t, const char *folder, b
 		.prefix = "model",
 		.header_name = "model.h",
 		.weights_name = "model.weights",
+		.version = PDCC_VERSION,
 		.banner = d->options->model,
+		.given = d->options->given,
+		.model_hash = c->file_hash,
 		.weights = WEIGHTS_AUTO,
 	};
 	if (!driver_codegen(d, module, t, &options, r))

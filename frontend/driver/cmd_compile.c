@@ -206,7 +206,10 @@ static bool emit_code(Driver *d, Op *module, EmitKind kind, const char *output,
 		.prefix = o->prefix ? o->prefix : default_prefix(c, output),
 		.header_name = base_name(header),
 		.weights_name = base_name(weights),
+		.version = PDCC_VERSION,
 		.banner = base_name(o->model),
+		.given = o->given,
+		.model_hash = c->file_hash,
 		.compile = nvcc_line(d, t, to_stdout ? "model.cu" : output),
 		.weights = shared                     ? WEIGHTS_OBJECT
 	               : to_stdout && !o->weights ? WEIGHTS_INLINE

@@ -9,10 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef PDCC_VERSION
-#define PDCC_VERSION "0.1.0"
-#endif
-
 enum {
 	C = 1u << CMD_COMPILE,
 	R = 1u << CMD_RUN,
@@ -20,7 +16,8 @@ enum {
 	B = 1u << CMD_BENCH,
 	I = 1u << CMD_INFO,
 	O = 1u << CMD_OPT,
-	ALL = C | R | V | B | I | O
+	ALL = C | R | V | B | I | O,
+	CODE = OPTION_IN_CODE
 };
 
 static const struct {
@@ -382,22 +379,22 @@ static const OptionSpec table[] = {
 	{0, "arch", "sm_NN,..", C | R | V | B, PARSE(parse_arch),
      "CUDA: the GPUs to compile for (default: the one that is here); compile: how the code says to "
      "compile it"},
-	{0, "cuda-libs", NULL, C | R | V | B | I | O, FLAG(cuda_libs),
+	{0, "cuda-libs", NULL, C | R | V | B | I | O | CODE, FLAG(cuda_libs),
      "CUDA: products through cuBLASLt, convolutions through cuDNN; link with -lcublasLt -lcudnn"},
-	{0, "shape", "NAME=D,D", C | R | V | B | I, PARSE(parse_shape),
+	{0, "shape", "NAME=D,D", C | R | V | B | I | CODE, PARSE(parse_shape),
      "pin the dims of feed NAME; -1 leaves one symbolic"},
 	{0, "params", "FILE", ALL, TEXT(params),
      "parameters: a combined file or a folder (default: beside the model)"},
 	{0, "param-names", "A,B", ALL, PARSE(parse_names),
      "the parameters that FILE holds, when not all"},
-	{0, "writable", "A,B|all", C | R | V | B, TEXT(writable),
+	{0, "writable", "A,B|all", C | R | V | B | CODE, TEXT(writable),
      "parameters that the program of the user writes between runs: PREFIX_parameter(&m, \"A\") "
      "gives them"},
-	{0, "prefix", "NAME", C, TEXT(prefix),
+	{0, "prefix", "NAME", C | CODE, TEXT(prefix),
      "prefix of every symbol (default: from the output's name)"},
-	{0, "weights", "HOW", C, WORD(weights, "inline|file|object"),
+	{0, "weights", "HOW", C | CODE, WORD(weights, "inline|file|object"),
      "inline, file or object (default: inline below 64 KiB, else file)"},
-	{0, "call", NULL, C, FLAG(call),
+	{0, "call", NULL, C | CODE, FLAG(call),
      "also emit PREFIX_call(inputs, outputs), with a workspace of its own"},
 	{0, "-MD", NULL, C, FLAG(depfile), "write a make rule with the files read, to OUT.d"},
 	{0, "-MF", "FILE", C, PARSE(parse_depfile), "write that rule to FILE"},
@@ -415,10 +412,10 @@ static const OptionSpec table[] = {
 	{0, "next", NULL, R, PARSE(parse_next), "start another run on the same state"},
 	{0, "save-state", "FILE", R, TEXT(save_state),
      "write what the persistables hold after the last run, as a combined parameter file"},
-	{0, "grad", "FETCH", C | R, TEXT(grad),
+	{0, "grad", "FETCH", C | R | CODE, TEXT(grad),
      "also give the gradients of FETCH (of the sum of its elements) with respect to what --wrt "
      "names; run: DIR/<run>/grad.A.npy"},
-	{0, "wrt", "A,B", C | R, PARSE(parse_wrt),
+	{0, "wrt", "A,B", C | R | CODE, PARSE(parse_wrt),
      "inputs, parameters or other variables whose gradients --grad gives"},
 	{0, "out-dir", "DIR", R | V, TEXT(out_dir),
      "write DIR/<run>/<fetch>.npy; verify: what the program gave as it was read"},
@@ -428,12 +425,12 @@ static const OptionSpec table[] = {
 	{0, "redzone", NULL, R, FLAG(redzone),
      "surround workspace and outputs with guard bytes and check them"},
 	{0, "threads", "N", B, COUNT(threads), "threads; 1 is all that there is so far"},
-	{0, "max-trip", "N", C | R | V | B, COUNT(max_trip),
+	{0, "max-trip", "N", C | R | V | B | CODE, COUNT(max_trip),
      "a loop that takes more than N rounds ends the run with a status"},
-	{0, "max-array", "N", C | R | V | B, COUNT(max_array),
+	{0, "max-array", "N", C | R | V | B | CODE, COUNT(max_array),
      "room for N elements in a tensor array where the model does not say (default: a member of "
      "dims)"},
-	{0, "allow-tf32", NULL, C | R | V | B | I | O, FLAG(allow_tf32),
+	{0, "allow-tf32", NULL, C | R | V | B | I | O | CODE, FLAG(allow_tf32),
      "cuda: products of f32 on tensor cores, from operands rounded to 10 bits of fraction"},
 	{0, "repeat", "N", B, COUNT(repeat), "timed runs (default: about two seconds)"},
 	{0, "html", "FILE", I, TEXT(html),
@@ -522,6 +519,7 @@ static bool options_check(const Options *o)
 OptionsResult options_parse(Context *c, int argc, char **argv, Options *o)
 {
 	*o = (Options){.command = CMD_COMPILE,
+	               .given = "",
 	               .colour = "auto",
 	               .target = "c",
 	               .threads = 1,
@@ -566,6 +564,9 @@ OptionsResult options_parse(Context *c, int argc, char **argv, Options *o)
 			value = argv[++i];
 		if (!option_apply(c, o, s, value))
 			return OPTIONS_USAGE;
+		if (s->commands & CODE)
+			o->given = arena_printf(c->arena, "%s%s--%s%s%s", o->given, *o->given ? " " : "",
+			                        s->name, s->arg ? "=" : "", s->arg ? value : "");
 		if (s->kind == OPTION_PRINT)
 			return OPTIONS_DONE;
 	}

@@ -5,6 +5,8 @@
 #include "frontend/read/read.h"
 #include "frontend/translate/translate.h"
 
+#define PDCC_VERSION "0.1.0"
+
 typedef enum Command {
 	CMD_COMPILE,
 	CMD_RUN,
@@ -70,7 +72,8 @@ typedef struct Options {
 	const char *writable; // "all" or "A,B"
 	const char *grad;     // a fetch; NULL: no gradients
 	int nwrt;
-	const char **wrt; // of what the gradients are asked for
+	const char **wrt;  // of what the gradients are asked for
+	const char *given; // the options that generated code hangs on, as they were given; or ""
 } Options;
 
 typedef enum OptionsResult {
@@ -92,11 +95,14 @@ typedef enum OptionKind {
 	OPTION_PRINT  // `parse` prints something, and that is all
 } OptionKind;
 
+// Generated code hangs on it, and says so.
+enum { OPTION_IN_CODE = 1u << 16 };
+
 typedef struct OptionSpec {
 	char letter;       // 0: none
 	const char *name;  // without dashes; single-dash words (-MD) are listed with their dash
 	const char *arg;   // metavariable; NULL: a flag
-	unsigned commands; // bit per Command
+	unsigned commands; // bit per Command, and OPTION_IN_CODE
 	OptionKind kind;
 	size_t member;                                            // offset in Options
 	const char *words;                                        // OPTION_WORD: "a|b|c"

@@ -84,6 +84,7 @@ static Op *load_text(Driver *d)
 	if (!text)
 		return NULL;
 	const Options *o = d->options;
+	d->ctx->file_hash = bytes_hash(BYTES_HASH_START, text, size);
 	Op *module = ir_parse(d->ctx, o->model, (const char *)text, size);
 	if (module && o->params &&
 	    !params_load_module(d->ctx, module, o->params, o->nparam_names, o->param_names))

@@ -299,6 +299,7 @@ Paddle__ProgramDesc *model_read(Context *c, const char *path)
 	const uint8_t *data = file_map(c, path, &size);
 	if (!data)
 		return NULL;
+	c->file_hash = bytes_hash(BYTES_HASH_START, data, size);
 	if (is_json(data, size)) {
 		Paddle__ProgramDesc *pir = pir_read(c, path, data, size);
 		return pir && check_program(c, pir, path) ? pir : NULL;

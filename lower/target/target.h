@@ -10,6 +10,7 @@
 typedef struct Target {
 	const char *name;   // --isa: "avx512", "avx2", "sse4", "neon", "generic"; "cuda"
 	const char *cflags; // what the external compiler needs to be told, e.g. "-mavx2 -mfma"
+	const char *macros; // what compilers define that may make such code: "__AVX2__ __FMA__"
 	bool cuda;
 	bool vector;          // GCC vector extensions; else plain ISO C11
 	int lanes;            // f32 in a vector register, and b of the blocked layout

@@ -1,8 +1,15 @@
-/* Written by pdcc from digits.pdmodel for generic. Do not edit. */
+/* Written by pdcc 0.1.0 from digits.pdmodel (90ca9a9b6437d9e6) for generic. Do not edit.
+ * Options: --weights=file */
 #include "digits.h"
 
 #include <math.h>
 #include <string.h>
+
+/* What digits.weights begins with. */
+static const pd_weights_header weights_header = {
+	PD_WEIGHTS_MAGIC, 5, 64, "generic", 120832,
+	UINT64_C(0x90ca9a9b6437d9e6), UINT64_C(0xd57232d321851d84), UINT64_C(0x7f7f592f5779f354),
+};
 
 // PD_UNROLL: unroll the next loop completely, so that its array of accumulators lives in registers.
 // PD_LANES: iterations of the next loop touch different elements, even where the result shares bytes with an operand.
@@ -619,11 +626,11 @@ pd_status digits_init(digits *m, const void *weights, size_t n, void *workspace,
 	m->failed = NULL;
 	if (!weights)
 		return PD_NULL;
-	if (n != 120832u)
+	if (n != 120896u || memcmp(weights, &weights_header, 64))
 		return PD_WEIGHTS;
 	if ((uintptr_t)weights % 64)
 		return PD_ALIGNMENT;
-	m->weights = (const unsigned char *)weights;
+	m->weights = (const unsigned char *)weights + 64;
 	if (!workspace && size)
 		return PD_NULL;
 	if ((uintptr_t)workspace % 64)
@@ -760,9 +767,9 @@ static const char *digits_info_failed(const void *instance)
 const pd_model_info *digits_info(void)
 {
 	static const pd_model_info info = {
-		PDRT_ABI_VERSION, "digits", 1, 1, 1,
+		5, "digits", 1, 1, 1,
 		input_tensors, output_tensors, symbol_infos,
-		UINT64_C(0xd57232d321851d84), 120832, sizeof(struct digits),
+		UINT64_C(0xd57232d321851d84), 120896, sizeof(struct digits),
 		digits_info_workspace_size,
 		digits_info_shapes,
 		digits_info_room,

@@ -1,8 +1,12 @@
-/* Written by pdcc from digits.pdmodel. Do not edit. */
+/* Written by pdcc 0.1.0 from digits.pdmodel. Do not edit. */
 #ifndef DIGITS_H
 #define DIGITS_H
 
 #include "pdrt.h"
+
+#if PDRT_ABI_VERSION != 5
+#error "this code goes with version 5 of pdrt.h, which comes with the pdcc that wrote it"
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,7 +40,7 @@ typedef struct digits {
  * possible. */
 size_t digits_workspace_size(const digits_dims *dims);
 
-/* `weights` are the 120832 bytes of digits.weights; they must stay as long as the model is used.
+/* `weights` are the 120896 bytes of digits.weights; they must stay as long as the model is used.
  * `workspace` is `size` bytes for this model alone. Both want an alignment of 64 bytes. */
 pd_status digits_init(digits *m, const void *weights, size_t n, void *workspace, size_t size);
 pd_status digits_run(digits *m, const digits_inputs *in, digits_outputs *out);
