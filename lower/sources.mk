@@ -13,11 +13,11 @@ SOURCES += lower/cuda/count_loops.c
 SOURCES += lower/grad/differentiate.c
 SOURCES += lower/kernels/attention.c lower/kernels/decompose.c lower/kernels/layout.c \
 	lower/kernels/layout_blocked.c lower/kernels/layout_channels.c lower/kernels/layout_conv.c \
-	lower/kernels/layout_deconv.c lower/kernels/layout_gemm.c lower/kernels/layout_image.c \
+	lower/kernels/layout_deconv.c lower/kernels/layout_form.c lower/kernels/layout_gemm.c lower/kernels/layout_image.c \
 	lower/kernels/library.c lower/kernels/rows.c lower/kernels/split_reduce.c
 SOURCES += lower/memory/flatten.c lower/memory/flatten_switch.c lower/memory/plan.c \
-	lower/memory/plan_branch.c lower/memory/plan_live.c lower/memory/plan_pack.c \
-	lower/memory/plan_parallel.c lower/memory/plan_place.c lower/memory/plan_scale.c \
+	lower/memory/plan_branch.c lower/memory/plan_buffer.c lower/memory/plan_live.c lower/memory/plan_pack.c \
+	lower/memory/plan_parallel.c lower/memory/plan_place.c lower/memory/plan_reads.c lower/memory/plan_scale.c \
 	lower/memory/plan_state.c lower/memory/plan_symbolic.c lower/memory/state.c
 SOURCES += lower/nests/fuse.c lower/nests/fuse_epilogue.c lower/nests/fuse_index.c \
 	lower/nests/fuse_inline.c lower/nests/fuse_join.c lower/nests/hoist_terms.c \

@@ -5,21 +5,9 @@
 
 #include <string.h>
 
-static const char *dim_text(Context *c, const Dim *d)
+static const char *size_text(Context *c, const Dim *d)
 {
-	Text t;
-	text_init(&t, c->arena);
-	if (d)
-		dim_print(&t, d);
-	return d ? t.text : "?";
-}
-
-static const char *type_text(Context *c, const Type *type)
-{
-	Text t;
-	text_init(&t, c->arena);
-	type_print(&t, type);
-	return t.text;
+	return d ? dim_text(c, d) : "?";
 }
 
 // 569000000 as "569.0 M", or the symbolic expression.
@@ -27,7 +15,7 @@ static const char *count_text(Context *c, const Dim *d)
 {
 	static const char *const units[] = {"", " k", " M", " G", " T"};
 	if (!dim_is_const(d))
-		return dim_text(c, d);
+		return size_text(c, d);
 	double v = (double)d->value;
 	size_t unit = 0;
 	for (; v >= 1000 && unit + 1 < COUNT_OF(units); unit++)
@@ -69,8 +57,8 @@ static void print_text(Text *t, Context *c, const Op *module, const Stats *s, co
 	            (long long)s->param_elements, (long long)s->param_bytes);
 	text_printf(t, "MACs         %s\n", count_text(c, s->macs));
 	text_printf(t, "for --isa=%s\n", target->name);
-	text_printf(t, "  workspace  %s bytes\n", dim_text(c, module_dim(module, "workspace")));
-	text_printf(t, "  weights    %s bytes\n", dim_text(c, module_dim(module, "weights")));
+	text_printf(t, "  workspace  %s bytes\n", size_text(c, module_dim(module, "workspace")));
+	text_printf(t, "  weights    %s bytes\n", size_text(c, module_dim(module, "weights")));
 	if (kernels)
 		cuda_stats_print(t, kernels);
 }
@@ -108,7 +96,7 @@ static void json_dim(Text *t, Context *c, const char *key, const Dim *d, const c
 	if (d && dim_is_const(d))
 		text_printf(t, "%lld", (long long)d->value);
 	else
-		json_text(t, dim_text(c, d));
+		json_text(t, size_text(c, d));
 	text_str(t, end);
 }
 

@@ -149,7 +149,7 @@ static Tensor *read_record(Loader *l)
 
 // ---- against the program --------------------------------------------------------------------
 
-static const char *type_text(Context *c, DType t, size_t rank, const int64_t *dims)
+static const char *numbers_text(Context *c, DType t, size_t rank, const int64_t *dims)
 {
 	Text x;
 	text_init(&x, c->arena);
@@ -184,8 +184,8 @@ static bool check_record(Loader *l, const Paddle__VarDesc *v, const Tensor *t)
 	same |= numel == 1 && tensor_numel(t) == 1;
 	if (same && dtype == t->dtype)
 		return true;
-	const char *says = type_text(l->c, dtype, d->n_dims, d->dims);
-	const char *holds = type_text(l->c, t->dtype, (size_t)t->rank, t->dims);
+	const char *says = numbers_text(l->c, dtype, d->n_dims, d->dims);
+	const char *holds = numbers_text(l->c, t->dtype, (size_t)t->rank, t->dims);
 	if (!same && (open || dtype != t->dtype || numel != tensor_numel(t)))
 		return loader_fail(
 			l, "the program says %s, the file %s: wrong file, or parameters out of step", says,

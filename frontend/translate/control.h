@@ -65,7 +65,6 @@ void binding_save(Translator *t, Binding *b);
 // there is none. `open` gets a bit for every such axis (and says which are so from the start).
 const Type *type_join(Context *c, const Type *a, const Type *b, const char *stem, uint32_t *open);
 // A variable's name with nothing but letters, digits and underscores.
-const char *type_text_of(Context *c, const Type *type);
 const char *symbol_text(Context *c, const char *var);
 // `var` and the place of the operator as the beginning of a symbol's name.
 const char *size_stem(const OpJob *j, const char *var);

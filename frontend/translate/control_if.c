@@ -128,7 +128,7 @@ static Value *same_rank(OpJob *j, OpenIf *i, int region, Value *v, const Type *w
 static const char *side_text(Context *c, const Value *v)
 {
 	const Loc *l = v && v->def ? v->def->loc : NULL;
-	const char *type = v ? type_text_of(c, v->type) : "nothing";
+	const char *type = v ? type_text(c, v->type) : "nothing";
 	if (!l || l->op < 0 || !l->type)
 		return type;
 	return arena_printf(c->arena, "%s (block %d, op %d '%s')", type, l->block, l->op, l->type);

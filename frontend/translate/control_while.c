@@ -338,14 +338,6 @@ static void fit_rank(Loop *l, LoopVar *v, bool *again)
 	v->next = with_rank(&b, v->next, v->type);
 }
 
-const char *type_text_of(Context *c, const Type *type)
-{
-	Text t;
-	text_init(&t, c->arena);
-	type_print(&t, type);
-	return t.text;
-}
-
 // LoD that comes around as another one is carried in the next attempt.
 static void compare_lod(Loop *l, LoopVar *v, bool *again)
 {
@@ -421,7 +413,7 @@ static bool compare_types(Loop *l, bool *again)
 		}
 		if (!joined)
 			ok = job_fail(l->j, "loop variable '%s' comes back with another type: %s, not %s",
-			              v->name, type_text_of(c, v->next->type), type_text_of(c, v->type));
+			              v->name, type_text(c, v->next->type), type_text(c, v->type));
 		*again |= v->memo->open != before;
 		feed_open(l->j->t, v->name, v->init, v->memo->open);
 	}

@@ -178,7 +178,7 @@ static bool state_keeps_type(Translator *t, const char *name, const Op *set)
 		return true;
 	diag_error(t->c->diag, set->loc,
 	           "persistable '%s' is %s, and a run leaves %s in it: not supported", name,
-	           type_text_of(t->c, before), type_text_of(t->c, now));
+	           type_text(t->c, before), type_text(t->c, now));
 	return false;
 }
 

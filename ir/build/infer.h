@@ -13,6 +13,8 @@ bool infer_error(const Op *op, const char *fmt, ...) PRINTF_LIKE(2, 3);
 const Type *infer_tensor(const Op *op, int i);
 // As infer_tensor, with this rank.
 const Type *infer_rank(const Op *op, int i, int rank);
+// What the table says of operand i; the last one listed may repeat.
+const OperandInfo *op_operand_info(const OpInfo *info, int i);
 // The operand named so in the table; NULL when left out.
 Value *op_operand_named(const Op *op, const char *name);
 // The attribute, or its default from the table; NULL when neither is there.
@@ -37,7 +39,6 @@ bool infer_same_dim(const Op *op, const Dim *a, const Dim *b, const char *what, 
 bool infer_broadcast(const Op *op, int ra, const Dim *const *a, int rb, const Dim *const *b,
                      int *rank, const Dim **dims);
 
-const char *dim_text(Context *c, const Dim *d);
 // Before inference of an operation that broadcasts its operands: where only a run tells whether a
 // size is 1, a pd.expand in front of op brings it to the size that it meets. False after a
 // diagnostic.

@@ -84,7 +84,7 @@ Value *tensor_reshape(Builder *b, Value *x, int rank, const Dim *const *dims);
 Value *tensor_rows(Builder *b, Value *x, Value *at);
 // x broadcast to these sizes; x itself where it has them.
 Value *tensor_spread(Builder *b, Value *x, int rank, const Dim *const *dims);
-// The run fails where a size is not the one wanted (nor, with `one`, 1). broadcast.c.
+// The run fails where a size is not the one wanted (nor, with `one`, 1). stretch.c.
 bool check_sizes(Builder *b, int n, const Dim *const *have, const Dim *const *want, bool one,
                  const char *message);
 Value *tensor_transpose(Builder *b, Value *x, int rank, const int64_t *perm);

@@ -275,12 +275,6 @@ const Dim *dim_mul(Context *c, const Dim *a, const Dim *b)
 	return r.bad ? dim_too_big(c) : dim_of_poly(c, &r);
 }
 
-static int64_t floor_div(int64_t a, int64_t b)
-{
-	int64_t q = a / b;
-	return a % b && (a < 0) != (b < 0) ? q - 1 : q;
-}
-
 // quotient = a / b when b divides a as a polynomial.
 static bool poly_exact_div(const Poly *a, const Poly *b, Poly *quotient)
 {
@@ -313,7 +307,7 @@ static void poly_split(const Poly *p, int64_t v, Poly *whole, Poly *rest)
 	whole->bad = rest->bad = false;
 	for (int i = 0; i < p->n; i++) {
 		Term t = p->terms[i], q = t;
-		q.coeff = t.natom ? (t.coeff % v ? 0 : t.coeff / v) : floor_div(t.coeff, v);
+		q.coeff = t.natom ? (t.coeff % v ? 0 : t.coeff / v) : int_floor_div(t.coeff, v);
 		t.coeff -= q.coeff * v;
 		poly_add_term(whole, &q);
 		poly_add_term(rest, &t);
@@ -348,7 +342,7 @@ const Dim *dim_div(Context *c, const Dim *a, const Dim *b)
 	if (poly_exact_div(&p, &q, &r))
 		return dim_of_poly(c, &r);
 	if (dim_is_const(a) && dim_is_const(b))
-		return dim_const(c, floor_div(a->value, b->value));
+		return dim_const(c, int_floor_div(a->value, b->value));
 	if (dim_is_const(b) && b->value > 0)
 		return div_by_const(c, &p, b->value);
 	return dim_intern(c, &(Dim){.kind = DIM_DIV, .a = a, .b = b});
@@ -610,199 +604,4 @@ void dim_check_get(Context *c, int i, const Dim **a, const Dim **b)
 	const DimFacts *f = dim_facts(c);
 	*a = dim_substitute(c, f->left[i]);
 	*b = dim_substitute(c, f->right[i]);
-}
-
-// ---- evaluation, ranges, text -------------------------------------------------------------------
-
-bool dim_eval(const Dim *d, int64_t (*value_of)(const Dim *, void *), void *arg, int64_t *out)
-{
-	int64_t a = 0, b = 0;
-	if (d->kind == DIM_CONST || d->kind == DIM_SYM) {
-		*out = d->kind == DIM_CONST ? d->value : value_of(d, arg);
-		return true;
-	}
-	if (!dim_eval(d->a, value_of, arg, &a) || !dim_eval(d->b, value_of, arg, &b))
-		return false;
-	switch (d->kind) {
-	case DIM_ADD: return !__builtin_add_overflow(a, b, out);
-	case DIM_MUL: return !__builtin_mul_overflow(a, b, out);
-	case DIM_MAX: *out = a > b ? a : b; return true;
-	case DIM_MIN: *out = a < b ? a : b; return true;
-	case DIM_BROADCAST: *out = a == 1 ? b : a; return true;
-	default:
-		if (!b || (b == -1 && a == INT64_MIN))
-			return false;
-		*out = d->kind == DIM_DIV ? floor_div(a, b) : a - floor_div(a, b) * b;
-		return true;
-	}
-}
-
-// Arithmetic on ends of ranges, where INT64_MIN and INT64_MAX mean "no bound".
-static int64_t end_add(int64_t a, int64_t b)
-{
-	int64_t r;
-	if (a == INT64_MIN || b == INT64_MIN)
-		return INT64_MIN;
-	if (a == INT64_MAX || b == INT64_MAX)
-		return INT64_MAX;
-	return __builtin_add_overflow(a, b, &r) ? (a < 0 ? INT64_MIN : INT64_MAX) : r;
-}
-
-static int64_t end_mul(int64_t a, int64_t b)
-{
-	int64_t r;
-	if (!a || !b)
-		return 0;
-	bool unbounded = a == INT64_MIN || b == INT64_MIN || a == INT64_MAX || b == INT64_MAX;
-	if (unbounded || __builtin_mul_overflow(a, b, &r))
-		return (a < 0) != (b < 0) ? INT64_MIN : INT64_MAX;
-	return r;
-}
-
-static int64_t min64(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static int64_t max64(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
-static void range_mul(int64_t alo, int64_t ahi, int64_t blo, int64_t bhi, int64_t *lo, int64_t *hi)
-{
-	int64_t p = end_mul(alo, blo), q = end_mul(alo, bhi), r = end_mul(ahi, blo),
-			s = end_mul(ahi, bhi);
-	*lo = min64(min64(p, q), min64(r, s));
-	*hi = max64(max64(p, q), max64(r, s));
-}
-
-// `least`: of symbols that the caller gives.
-static void range_of(const Dim *d, int least, int64_t *lo, int64_t *hi)
-{
-	int64_t alo = 0, ahi = 0, blo = 0, bhi = 0;
-	if (d->kind == DIM_CONST) {
-		*lo = *hi = d->value;
-		return;
-	}
-	if (d->kind == DIM_SYM) {
-		*lo = d->bounded ? 0 : least;
-		*hi = INT64_MAX;
-		return;
-	}
-	range_of(d->a, least, &alo, &ahi);
-	range_of(d->b, least, &blo, &bhi);
-	switch (d->kind) {
-	case DIM_ADD:
-		*lo = end_add(alo, blo);
-		*hi = end_add(ahi, bhi);
-		return;
-	case DIM_MUL: range_mul(alo, ahi, blo, bhi, lo, hi); return;
-	case DIM_MAX:
-		*lo = max64(alo, blo);
-		*hi = max64(ahi, bhi);
-		return;
-	case DIM_MIN:
-		*lo = min64(alo, blo);
-		*hi = min64(ahi, bhi);
-		return;
-	case DIM_BROADCAST: // of sizes of at least 1 the larger one, else it may be the 0
-		*lo = alo > 0 && blo > 0 ? max64(alo, blo) : min64(alo, blo);
-		*hi = max64(ahi, bhi);
-		return;
-	case DIM_DIV:
-		if (blo > 0 && blo == bhi) {
-			*lo = alo == INT64_MIN ? alo : floor_div(alo, blo);
-			*hi = ahi == INT64_MAX ? ahi : floor_div(ahi, blo);
-			return;
-		}
-		*lo = alo >= 0 && blo > 0 ? 0 : INT64_MIN;
-		*hi = blo > 0 ? max64(ahi, 0) : INT64_MAX;
-		return;
-	default:
-		*lo = blo > 0 ? 0 : INT64_MIN;
-		*hi = blo > 0 && bhi != INT64_MAX ? bhi - 1 : INT64_MAX;
-		return;
-	}
-}
-
-void dim_range(const Dim *d, int64_t *lo, int64_t *hi)
-{
-	range_of(d, 1, lo, hi);
-}
-
-void dim_range_empty(const Dim *d, int64_t *lo, int64_t *hi)
-{
-	range_of(d, 0, lo, hi);
-}
-
-static int precedence(const Dim *d)
-{
-	if (d->kind == DIM_ADD)
-		return 1;
-	return d->kind == DIM_MUL || d->kind == DIM_DIV || d->kind == DIM_MOD ? 2 : 3;
-}
-
-static void print_expr(Text *t, const Dim *d);
-
-static void print_operand(Text *t, const Dim *d, bool parens)
-{
-	if (parens)
-		text_char(t, '(');
-	print_expr(t, d);
-	if (parens)
-		text_char(t, ')');
-}
-
-// `a - 2 * b` for a sum whose second term is negative.
-static bool print_negative(Text *t, const Dim *b)
-{
-	if (b->kind == DIM_CONST && b->value < 0 && b->value != INT64_MIN) {
-		text_printf(t, " - %lld", (long long)-b->value);
-		return true;
-	}
-	if (b->kind != DIM_MUL || b->a->kind != DIM_CONST || b->a->value >= 0 ||
-	    b->a->value == INT64_MIN)
-		return false;
-	if (b->a->value == -1)
-		text_str(t, " - ");
-	else
-		text_printf(t, " - %lld * ", (long long)-b->a->value);
-	print_operand(t, b->b, precedence(b->b) <= 2);
-	return true;
-}
-
-static void print_expr(Text *t, const Dim *d)
-{
-	static const char *const infix[] = {
-		[DIM_ADD] = " + ", [DIM_MUL] = " * ", [DIM_DIV] = " / ", [DIM_MOD] = " % "};
-	switch (d->kind) {
-	case DIM_CONST: text_printf(t, "%lld", (long long)d->value); return;
-	case DIM_SYM: text_printf(t, "?%s%s", d->bounded ? "!" : "", d->name); return;
-	case DIM_MAX:
-	case DIM_MIN:
-	case DIM_BROADCAST:
-		text_str(t, d->kind == DIM_MAX ? "max(" : d->kind == DIM_MIN ? "min(" : "broadcast(");
-		print_expr(t, d->a);
-		text_str(t, ", ");
-		print_expr(t, d->b);
-		text_char(t, ')');
-		return;
-	default: break;
-	}
-	print_operand(t, d->a, precedence(d->a) < precedence(d));
-	if (d->kind == DIM_ADD && print_negative(t, d->b))
-		return;
-	text_str(t, infix[d->kind]);
-	print_operand(t, d->b, precedence(d->b) <= precedence(d));
-}
-
-void dim_print(Text *t, const Dim *d)
-{
-	bool plain = d->kind == DIM_CONST || d->kind == DIM_SYM;
-	if (!plain)
-		text_char(t, '[');
-	print_expr(t, d);
-	if (!plain)
-		text_char(t, ']');
 }

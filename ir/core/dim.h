@@ -1,4 +1,5 @@
-// Sizes, known or symbolic, and how large those may become that a run finds (dim.c, dim_bound.c).
+// Sizes, known or symbolic: made in dim.c, read in dim_range.c; how large those may become that a
+// run finds (dim_bound.c), and what a module says of it (size_facts.c).
 #ifndef PDCC_IR_CORE_DIM_H
 #define PDCC_IR_CORE_DIM_H
 
@@ -42,6 +43,12 @@ const Dim *dim_min(Context *c, const Dim *a, const Dim *b);
 // What two sizes broadcast to: the other one where one is 1, else both. Whoever builds it sees to
 // it that a run checks that nothing else meets (pd.expand does).
 const Dim *dim_broadcast(Context *c, const Dim *a, const Dim *b);
+// a / b rounded down; b is not 0, and the quotient fits.
+static inline int64_t int_floor_div(int64_t a, int64_t b)
+{
+	int64_t q = a / b;
+	return a % b && (a < 0) != (b < 0) ? q - 1 : q;
+}
 static inline bool dim_is_const(const Dim *d)
 {
 	return d->kind == DIM_CONST;
@@ -71,6 +78,7 @@ bool dim_eval(const Dim *d, int64_t (*value_of)(const Dim *sym, void *arg), void
               int64_t *out);
 // `3`, `?n`, `[?h / 2 + 1]`.
 void dim_print(Text *t, const Dim *d);
+const char *dim_text(Context *c, const Dim *d);
 // Smallest and largest value known when every symbol is at least 1 (INT64_MAX: no bound); or at
 // least 0.
 void dim_range(const Dim *d, int64_t *lo, int64_t *hi);
@@ -83,24 +91,32 @@ void dim_range_empty(const Dim *d, int64_t *lo, int64_t *hi);
 // forgets it.
 const Dim *dim_bound(Context *c, const Dim *sym);
 void dim_set_bound(Context *c, const Dim *sym, const Dim *bound);
-// Attributes of a module say it in text: `bounds` (symbol, bound, symbol, bound …) and
-// `may_be_empty` (symbols).
-void size_facts_to_module(Op *module);
-void size_facts_from_module(const Op *module);
+// All of them, in order; a bound that was forgotten is NULL.
+int dim_bound_count(Context *c);
+const Dim *dim_bound_get(Context *c, int i, const Dim **sym);
 // A feed may have no elements: a symbol that the caller gives is 0 then. Whoever takes it for at
 // least 1 says so; the program then refuses 0.
 void dim_rely(Context *c, const Dim *d);
 bool dim_may_be_empty(Context *c, const Dim *sym);
+// All symbols are relied on but those.
+void dim_rely_on_others(Context *c, int n, const Dim *const *may_be_empty);
 // What is decided while this is set is right for sizes of at least 1, which is known to whoever set
 // it.
 void dim_rely_on_none(Context *c, bool on);
 // The most that d may become, whatever a run finds; `?!n` in it stands for the bound that the
 // caller states.
 const Dim *dim_at_most(Context *c, const Dim *d);
-const Dim *type_bytes_at_most(Context *c, const Type *tensor);
 bool dim_mentions(const Dim *d, const Dim *sym);
-// Whether a symbol that a run finds stands in the size, or in the type.
+// Whether a symbol that a run finds stands in the size.
 bool dim_is_found(const Dim *d);
+
+// size_facts.c: of types and modules
+
 bool type_is_found(const Type *t);
+const Dim *type_bytes_at_most(Context *c, const Type *tensor);
+// Attributes of a module say it in text: `bounds` (symbol, bound, symbol, bound …) and
+// `may_be_empty` (symbols).
+void size_facts_to_module(Op *module);
+void size_facts_from_module(const Op *module);
 
 #endif

@@ -4,14 +4,17 @@
 #include "ir/base/vec.h"
 #include "ir/core/intern.h"
 
-enum { MAX_EMPTY = 64 };
+typedef struct Bound {
+	const Dim *sym, *most; // NULL: not known any more
+} Bound;
 
 typedef struct BoundFacts {
 	int n, cap;
-	const Dim **syms, **bounds;
+	Bound *bounds;
 	int nrely, crely;
-	const Dim **rely;  // symbols that are at least 1
-	const Attr *empty; // those that text says may be 0
+	const Dim **rely; // symbols that are at least 1
+	int nempty;
+	const Dim *const *empty; // those that text says may be 0
 	bool all, none;
 } BoundFacts;
 
@@ -26,37 +29,16 @@ static BoundFacts *bound_facts(Context *c)
 static int bound_find(const BoundFacts *f, const Dim *sym)
 {
 	for (int i = 0; i < f->n; i++)
-		if (f->syms[i] == sym)
+		if (f->bounds[i].sym == sym)
 			return i;
 	return -1;
-}
-
-bool dim_mentions(const Dim *d, const Dim *sym)
-{
-	return d == sym || (d->a && (dim_mentions(d->a, sym) || dim_mentions(d->b, sym)));
-}
-
-bool dim_is_found(const Dim *d)
-{
-	if (d->kind == DIM_CONST || d->kind == DIM_SYM)
-		return d->kind == DIM_SYM && d->bounded;
-	return dim_is_found(d->a) || dim_is_found(d->b);
-}
-
-bool type_is_found(const Type *t)
-{
-	bool shaped = t->kind == TY_TENSOR || t->kind == TY_ARRAY || t->kind == TY_SELECTED_ROWS;
-	for (int i = 0; shaped && i < t->rank; i++)
-		if (dim_is_found(t->dims[i]))
-			return true;
-	return false;
 }
 
 const Dim *dim_bound(Context *c, const Dim *sym)
 {
 	const BoundFacts *f = bound_facts(c);
 	int i = bound_find(f, sym);
-	return i < 0 ? NULL : f->bounds[i];
+	return i < 0 ? NULL : f->bounds[i].most;
 }
 
 void dim_set_bound(Context *c, const Dim *sym, const Dim *bound)
@@ -66,27 +48,28 @@ void dim_set_bound(Context *c, const Dim *sym, const Dim *bound)
 		return;
 	int i = bound_find(f, sym);
 	if (i >= 0)
-		f->bounds[i] = NULL; // not to be asked for now
+		f->bounds[i].most = NULL; // not to be asked for now
 	if (bound && (bound = dim_at_most(c, bound)) && dim_mentions(bound, sym))
 		bound = NULL;
 	if (i < 0 && !bound)
 		return;
-	if (i < 0 && f->n == f->cap) {
-		int more = f->cap ? 2 * f->cap : 16;
-		const Dim **syms = NEW_ARRAY(c->arena, (size_t)more, const Dim *);
-		const Dim **bounds = NEW_ARRAY(c->arena, (size_t)more, const Dim *);
-		for (int k = 0; k < f->n; k++) {
-			syms[k] = f->syms[k];
-			bounds[k] = f->bounds[k];
-		}
-		f->syms = syms;
-		f->bounds = bounds;
-		f->cap = more;
-	}
-	if (i < 0)
+	if (i < 0) {
+		VEC_ROOM(c->arena, f->bounds, f->n, f->cap);
 		i = f->n++;
-	f->syms[i] = sym;
-	f->bounds[i] = bound;
+	}
+	f->bounds[i] = (Bound){sym, bound};
+}
+
+int dim_bound_count(Context *c)
+{
+	return bound_facts(c)->n;
+}
+
+const Dim *dim_bound_get(Context *c, int i, const Dim **sym)
+{
+	const Bound *b = &bound_facts(c)->bounds[i];
+	*sym = b->sym;
+	return b->most;
 }
 
 // ---- symbols that must not be 0 -----------------------------------------------------------------
@@ -96,8 +79,8 @@ static bool is_relied_on(const BoundFacts *f, const Dim *sym)
 	for (int i = 0; i < f->nrely; i++)
 		if (f->rely[i] == sym)
 			return true;
-	for (int i = 0; f->empty && i < f->empty->n; i++)
-		if (f->empty->dims[i] == sym)
+	for (int i = 0; i < f->nempty; i++)
+		if (f->empty[i] == sym)
 			return false;
 	return f->all;
 }
@@ -123,6 +106,14 @@ void dim_rely_on_none(Context *c, bool on)
 	bound_facts(c)->none = on;
 }
 
+void dim_rely_on_others(Context *c, int n, const Dim *const *may_be_empty)
+{
+	BoundFacts *f = bound_facts(c);
+	f->all = true;
+	f->nempty = n;
+	f->empty = may_be_empty;
+}
+
 bool dim_may_be_empty(Context *c, const Dim *sym)
 {
 	return !sym->bounded && !is_relied_on(bound_facts(c), sym);
@@ -141,16 +132,73 @@ static bool is_large(const Dim *d)
 	return dim_is_const(d) && d->value > LARGE;
 }
 
+static const Dim *dim_end(Context *c, const Dim *d, bool high);
+
+// Signs are not known: more than any memory has.
+static const Dim *end_unknown(Context *c, bool high)
+{
+	return dim_const(c, high ? INT64_MAX : -INT64_MAX);
+}
+
+static const Dim *product_end(Context *c, const Dim *d, bool high)
+{
+	int64_t alo, ahi, blo, bhi;
+	if (dim_is_const(d->a) && d->a->value < 0)
+		return dim_mul(c, d->a, dim_end(c, d->b, !high));
+	dim_range(d->a, &alo, &ahi);
+	dim_range(d->b, &blo, &bhi);
+	if (blo < 0 || (alo < 0 && ahi > 0))
+		return end_unknown(c, high);
+	return dim_mul(c, dim_end(c, d->a, high), dim_end(c, d->b, alo >= 0 ? high : !high));
+}
+
+static const Dim *quotient_end(Context *c, const Dim *d, bool high)
+{
+	int64_t lo, hi;
+	const Dim *a = dim_end(c, d->a, high);
+	if (dim_is_const(d->b) && d->b->value > 0)
+		return dim_div(c, a, d->b);
+	dim_range(d->a, &lo, &hi);
+	if (lo < 0)
+		return end_unknown(c, high);
+	return high ? a : dim_const(c, 0);
+}
+
+// Whether the end `a` needs no bound from the caller, which `other` does, and is no number that
+// only means "all".
+static bool spares_bound(Context *c, const Dim *other, const Dim *a)
+{
+	return is_unbounded(c, other) && !dim_is_found(a) && !is_large(a);
+}
+
+static const Dim *minimum_end(Context *c, const Dim *d, bool high)
+{
+	const Dim *a = dim_end(c, d->a, high), *b = dim_end(c, d->b, high);
+	if (high && spares_bound(c, d->a, b))
+		return b;
+	if (high && spares_bound(c, d->b, a))
+		return a;
+	return dim_min(c, a, b);
+}
+
+static const Dim *found_end(Context *c, const Dim *sym, bool high)
+{
+	const Dim *bound = dim_bound(c, sym);
+	return !high ? dim_const(c, 0) : bound ? dim_end(c, bound, true) : sym;
+}
+
 // Found symbols count as anything from 0 to their bound, or to themselves where there is none;
 // ordinary symbols as what they are.
 static const Dim *dim_end(Context *c, const Dim *d, bool high)
 {
-	int64_t alo, ahi, blo, bhi;
 	if (!dim_is_found(d))
 		return d;
-	if (d->kind == DIM_SYM) {
-		const Dim *bound = dim_bound(c, d);
-		return !high ? dim_const(c, 0) : bound ? dim_end(c, bound, true) : d;
+	switch (d->kind) {
+	case DIM_SYM: return found_end(c, d, high);
+	case DIM_MUL: return product_end(c, d, high);
+	case DIM_DIV: return quotient_end(c, d, high);
+	case DIM_MIN: return minimum_end(c, d, high);
+	default: break;
 	}
 	const Dim *a = dim_end(c, d->a, high), *b = dim_end(c, d->b, high);
 	switch (d->kind) {
@@ -158,137 +206,12 @@ static const Dim *dim_end(Context *c, const Dim *d, bool high)
 	case DIM_MAX: return dim_max(c, a, b);
 	case DIM_BROADCAST: // one of the two
 		return high ? dim_max(c, a, b) : dim_min(c, a, b);
-	case DIM_MIN:
-		// What needs no bound from the caller, unless it is a number that only means "all".
-		if (high && is_unbounded(c, d->a) && !dim_is_found(b) && !is_large(b))
-			return b;
-		if (high && is_unbounded(c, d->b) && !dim_is_found(a) && !is_large(a))
-			return a;
-		return dim_min(c, a, b);
-	case DIM_MUL:
-		if (dim_is_const(d->a) && d->a->value < 0)
-			return dim_mul(c, d->a, dim_end(c, d->b, !high));
-		dim_range(d->a, &alo, &ahi);
-		dim_range(d->b, &blo, &bhi);
-		if (alo >= 0 && blo >= 0)
-			return dim_mul(c, a, b);
-		if (ahi <= 0 && blo >= 0)
-			return dim_mul(c, a, dim_end(c, d->b, !high));
-		break;
-	case DIM_DIV:
-		dim_range(d->a, &alo, &ahi);
-		if (dim_is_const(d->b) && d->b->value > 0)
-			return dim_div(c, a, d->b);
-		if (alo >= 0)
-			return high ? a : dim_const(c, 0);
-		break;
 	default: // a remainder
 		return high ? b : dim_const(c, 0);
 	}
-	// Signs are not known: more than any memory has.
-	return dim_const(c, high ? INT64_MAX : -INT64_MAX);
 }
 
 const Dim *dim_at_most(Context *c, const Dim *d)
 {
 	return dim_end(c, d, true);
-}
-
-const Dim *type_bytes_at_most(Context *c, const Type *t)
-{
-	const Dim *bytes = dim_const(c, (int64_t)dtype_size(t->dtype));
-	for (int i = 0; i < t->rank; i++) {
-		int64_t lo, hi;
-		const Dim *most = dim_at_most(c, t->dims[i]);
-		dim_range(most, &lo, &hi);
-		// Only what a run finds is clamped: sizes that the caller gives are refused when others
-		// come out negative.
-		bool clamp = lo < 0 && dim_is_found(t->dims[i]);
-		bytes = dim_mul(c, bytes, clamp ? dim_max(c, most, dim_const(c, 0)) : most);
-	}
-	return bytes;
-}
-
-// ---- text ---------------------------------------------------------------------------------------
-
-static bool type_mentions(const Type *t, const Dim *sym)
-{
-	for (int i = 0; type_is_found(t) && i < t->rank; i++)
-		if (dim_mentions(t->dims[i], sym))
-			return true;
-	return false;
-}
-
-static bool region_mentions(const Region *r, const Dim *sym)
-{
-	for (const Block *b = r->first; b; b = b->next) {
-		for (int i = 0; i < b->narg; i++)
-			if (type_mentions(b->args[i]->type, sym))
-				return true;
-		for (const Op *op = b->first; op; op = op->next) {
-			for (int i = 0; i < op->nresult; i++)
-				if (type_mentions(op->results[i].type, sym))
-					return true;
-			for (int i = 0; i < op->nregion; i++)
-				if (region_mentions(&op->regions[i], sym))
-					return true;
-		}
-	}
-	return false;
-}
-
-static int empty_collect(Context *c, const Dim *d, const Dim **list, int n)
-{
-	if (d->a)
-		return empty_collect(c, d->b, list, empty_collect(c, d->a, list, n));
-	bool take = d->kind == DIM_SYM && dim_may_be_empty(c, d);
-	for (int i = 0; i < n && take; i++)
-		take = list[i] != d;
-	if (take && n < MAX_EMPTY)
-		list[n++] = d;
-	return n;
-}
-
-static const Attr *empty_attr(Op *module)
-{
-	const Dim *list[MAX_EMPTY];
-	int n = 0;
-	for (const Block *b = module->regions[0].first; b; b = b->next)
-		for (const Op *op = b->first; op; op = op->next)
-			for (int d = 0; op->code == OP_PD_FEED && op->results[0].type->kind == TY_TENSOR &&
-			                d < op->results[0].type->rank;
-			     d++)
-				n = empty_collect(module->ctx, op->results[0].type->dims[d], list, n);
-	return n ? attr_dims(module->ctx, n, list) : NULL;
-}
-
-static const Attr *bounds_attr(Op *module)
-{
-	Context *c = module->ctx;
-	const BoundFacts *f = bound_facts(c);
-	const Dim **list = NEW_ARRAY(c->arena, 2 * (size_t)f->n + 1, const Dim *);
-	int n = 0;
-	for (int i = 0; i < f->n; i++) {
-		if (!f->bounds[i] || !region_mentions(&module->regions[0], f->syms[i]))
-			continue;
-		list[n++] = f->syms[i];
-		list[n++] = f->bounds[i];
-	}
-	return n ? attr_dims(c, n, list) : NULL;
-}
-
-void size_facts_to_module(Op *module)
-{
-	op_set_attr(module, "bounds", bounds_attr(module));
-	op_set_attr(module, "may_be_empty", empty_attr(module));
-}
-
-void size_facts_from_module(const Op *module)
-{
-	BoundFacts *f = bound_facts(module->ctx);
-	const Attr *a = op_attr(module, "bounds"), *empty = op_attr(module, "may_be_empty");
-	for (int i = 0; a && a->kind == ATTR_DIMS && i + 1 < a->n; i += 2)
-		dim_set_bound(module->ctx, a->dims[i], a->dims[i + 1]);
-	f->all = true;
-	f->empty = empty && empty->kind == ATTR_DIMS ? empty : NULL;
 }

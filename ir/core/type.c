@@ -198,3 +198,11 @@ void type_print(Text *out, const Type *t)
 		break;
 	}
 }
+
+const char *type_text(Context *c, const Type *t)
+{
+	Text text;
+	text_init(&text, c->arena);
+	type_print(&text, t);
+	return text.text;
+}

@@ -84,6 +84,11 @@ const Type *type_shaped(Context *c, TypeKind k, DType t, int rank, const Dim *co
 const Type *type_group(Context *c, TypeKind k, int n, const Type *const *elems); // vec, stack
 const Type *type_func(Context *c, int nin, const Type *const *in, int nout, const Type *const *out);
 const Type *type_none(Context *c);
+// An element, not a tensor of them.
+static inline bool type_is_scalar(const Type *t)
+{
+	return t->kind == TY_SCALAR || t->kind == TY_INDEX;
+}
 static inline bool type_is_tensor(const Type *t)
 {
 	return t->kind == TY_TENSOR;
@@ -93,5 +98,6 @@ const Dim *type_numel(Context *c, const Type *t);
 // Number of elements of an all-constant tensor; false when symbolic or over INT64_MAX.
 bool type_const_numel(const Type *t, int64_t *n);
 void type_print(Text *t, const Type *ty);
+const char *type_text(Context *c, const Type *t);
 
 #endif

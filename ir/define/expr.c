@@ -413,7 +413,7 @@ static Value *call_expand(Eval *e, const Call *call, Value *const *values)
 
 static bool is_element(const Value *v)
 {
-	return v && (v->type->kind == TY_SCALAR || v->type->kind == TY_INDEX);
+	return v && type_is_scalar(v->type);
 }
 
 static Value *build_call(Eval *e, const Call *call, Value *const *values)

@@ -166,21 +166,14 @@ static int64_t lookup_sym(const Dim *sym, void *arg)
 	return 1;
 }
 
-static const char *dim_text(const Interp *in, const Dim *d)
-{
-	Text t;
-	text_init(&t, in->ctx->arena);
-	dim_print(&t, d);
-	return t.text;
-}
-
 bool interp_size(Interp *in, const Op *op, const Dim *d, int64_t *out)
 {
 	Lookup l = {.in = in};
 	bool ok = dim_eval(d, lookup_sym, &l, out);
 	if (l.missing)
-		return interp_error(in, op, "the size %s is not known", dim_text(in, d));
-	return ok || interp_error(in, op, "the size %s overflows, or divides by zero", dim_text(in, d));
+		return interp_error(in, op, "the size %s is not known", dim_text(in->ctx, d));
+	return ok ||
+	       interp_error(in, op, "the size %s overflows, or divides by zero", dim_text(in->ctx, d));
 }
 
 int64_t interp_dim(Interp *in, const Dim *d)
@@ -241,7 +234,8 @@ bool interp_found_dim(Interp *in, const Op *op, const Dim *d, int64_t value)
 	// In a loop the operation finds its symbol anew every time.
 	SymValue *s = d->kind == DIM_SYM ? find_sym(in, d) : NULL;
 	if (value < 0)
-		return interp_error(in, op, "the size %s would be %lld", dim_text(in, d), (long long)value);
+		return interp_error(in, op, "the size %s would be %lld", dim_text(in->ctx, d),
+		                    (long long)value);
 	if (s && s->op == op) {
 		s->value = value;
 		return true;
@@ -249,7 +243,7 @@ bool interp_found_dim(Interp *in, const Op *op, const Dim *d, int64_t value)
 	if (match_dim(in, op, d, value) == 1)
 		return true;
 	int64_t have = interp_dim(in, d);
-	return interp_error(in, op, "the size %s is %lld here, not %lld", dim_text(in, d),
+	return interp_error(in, op, "the size %s is %lld here, not %lld", dim_text(in->ctx, d),
 	                    (long long)value, (long long)have);
 }
 
@@ -264,14 +258,6 @@ static const char *shape_text(const Interp *in, const Tensor *t)
 	return s.text;
 }
 
-static const char *type_text(const Interp *in, const Type *t)
-{
-	Text s;
-	text_init(&s, in->ctx->arena);
-	type_print(&s, t);
-	return s.text;
-}
-
 bool interp_found_dims(Interp *in, const Op *op, const Value *v)
 {
 	const Type *type = v->type;
@@ -280,7 +266,7 @@ bool interp_found_dims(Interp *in, const Op *op, const Value *v)
 		return true;
 	if (t->rank != type->rank || t->dtype != type->dtype)
 		return interp_error(in, op, "%s where the type is %s", shape_text(in, t),
-		                    type_text(in, type));
+		                    type_text(in->ctx, type));
 	for (int d = 0; d < t->rank; d++)
 		if (!interp_found_dim(in, op, type->dims[d], t->dims[d]))
 			return false;
@@ -380,7 +366,7 @@ Tensor *interp_fetch_element(Interp *in, int col, int i)
 static bool feed_mismatch(Interp *in, const Op *op, const Tensor *t)
 {
 	return interp_error(in, op, "input '%s' is %s; the model needs %s", op_str(op, "name", "?"),
-	                    shape_text(in, t), type_text(in, op->results[0].type));
+	                    shape_text(in, t), type_text(in->ctx, op->results[0].type));
 }
 
 static bool feed_missing(Interp *in, const Op *op)
@@ -681,7 +667,7 @@ static bool check_result(Interp *in, const Op *op, int i, const Cell *c)
 	for (int d = 0; fits && d < type->rank; d++)
 		fits = interp_size(in, op, type->dims[d], &size) && size == c->tensor->dims[d];
 	return fits || interp_error(in, op, "the definition gives %s as result %d, the type is %s",
-	                            shape_text(in, c->tensor), i, type_text(in, type));
+	                            shape_text(in, c->tensor), i, type_text(in->ctx, type));
 }
 
 static bool run_expansion(Interp *in, Op *op)

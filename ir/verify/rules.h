@@ -7,7 +7,6 @@
 
 // Reports at op, beginning with its name; always false.
 bool verify_fail(const Op *op, const char *fmt, ...) PRINTF_LIKE(2, 3);
-const char *type_text(Context *c, const Type *t);
 // What to call operand i in a diagnostic: its name in the table.
 const char *operand_text(const Op *op, int i);
 // Whether a value of type a fits where b stands: equal, or both stacks of which one does not know

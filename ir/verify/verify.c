@@ -21,14 +21,6 @@ bool verify_fail(const Op *op, const char *fmt, ...)
 	return false;
 }
 
-const char *type_text(Context *c, const Type *t)
-{
-	Text out;
-	text_init(&out, c->arena);
-	type_print(&out, t);
-	return out.text;
-}
-
 const char *operand_text(const Op *op, int i)
 {
 	const OpInfo *info = op->info;

@@ -24,11 +24,6 @@ bool verify_hook_kernel_compact(Op *op);
 bool verify_hook_kernel_scan(Op *op);
 bool verify_hook_kernel_scatter(Op *op);
 
-static bool is_element(const Type *t)
-{
-	return t->kind == TY_SCALAR || t->kind == TY_INDEX;
-}
-
 // ---- regions ------------------------------------------------------------------------------------
 
 // The loop.yield that ends a one-block region; NULL after a diagnostic.
@@ -235,7 +230,7 @@ bool verify_hook_loop_constant(Op *op)
 {
 	const Attr *type = op_attr(op, "type");
 	const Type *result = op->results[0].type;
-	if (!is_element(result))
+	if (!type_is_scalar(result))
 		return verify_fail(op, "the result must be a scalar or an index, not %s",
 		                   type_text(op->ctx, result));
 	return !type || type->type == result ||

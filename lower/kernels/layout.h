@@ -19,7 +19,7 @@ typedef struct Layout {
 	int nold, cold;
 } Layout;
 
-// ---- layout.c -----------------------------------------------------------------------------------
+// ---- layout_form.c ------------------------------------------------------------------------------
 
 // Whether a tensor can have a blocked form: [N x C x H x W] with C known.
 bool type_blockable(const Type *t);
@@ -39,6 +39,9 @@ Value *unblock_by_nest(Builder *b, Value *v, const Type *type);
 void blocked_set(Layout *l, Op *op, Value *form);
 // Has an operation that nobody needs once its readers are rebuilt erased at the end.
 void old_add(Layout *l, Op *op);
+// Erases them, and brings those back into plain layout that somebody still reads. Backwards: by the
+// time an operation is looked at, its rebuilt readers are gone, and who is left wants it plain.
+void old_drop(Layout *l);
 // A new operation of op's kind and attributes in front of it, with other operands and result type.
 Op *op_rebuild(Op *op, const Type *type, int noperand, Value *const *operands);
 // A kernel with `nregion` regions in front of `op`.

@@ -15,34 +15,7 @@
 
 static const char *const place_names[] = {"workspace", "input", "output", "param", "state"};
 
-Buffer *buffer_root(Buffer *b)
-{
-	while (b->merged)
-		b = b->merged;
-	return b;
-}
-
-Root *value_root(const Plan *p, const Value *v)
-{
-	if (!type_is_tensor(v->type))
-		return NULL;
-	if (v->def)
-		return op_plan(v->def) ? op_plan(v->def)->roots[v->index] : NULL;
-	return v->block->region == p->region ? p->blocks[v->block->id].args[v->index] : NULL;
-}
-
-Buffer *value_buffer(const Plan *p, const Value *v)
-{
-	Root *r = value_root(p, v);
-	return r ? buffer_root(r->buffer) : NULL;
-}
-
 // ---- buffers ------------------------------------------------------------------------------------
-
-bool op_is_view(const Op *op)
-{
-	return (op->info->traits & TRAIT_VIEW) && op->noperand > 0 && op->nresult > 0;
-}
 
 static bool only_counts(const Value *v)
 {

@@ -10,7 +10,7 @@
 
 enum { PLAN_ALIGN = 64 };
 
-// ---- buffers: plan.c ----------------------------------------------------------------------------
+// ---- buffers: plan_buffer.c ---------------------------------------------------------------------
 
 typedef enum BufferPlace { IN_WORKSPACE, IN_INPUT, IN_OUTPUT, IN_PARAM, IN_STATE } BufferPlace;
 
@@ -75,6 +75,11 @@ Buffer *buffer_root(Buffer *b);
 Root *value_root(const Plan *p, const Value *v);
 Buffer *value_buffer(const Plan *p, const Value *v);
 bool op_is_view(const Op *op);
+bool buffer_has_args(const Buffer *b);
+// Whether one buffer can be as large as both must be, as far as that can be told: sizes that a run
+// finds differ.
+bool buffers_can_be_one(const Plan *p, const Buffer *a, const Buffer *b);
+void buffers_merge(Buffer *into, Buffer *b);
 
 // ---- plan_live.c --------------------------------------------------------------------------------
 
@@ -90,11 +95,13 @@ const BlockPlan *root_block(const Plan *p, const Root *r);
 // made. The operation that makes it may read the value only if it does so in place.
 bool buffers_meet(const Plan *p, const Buffer *a, const Buffer *b);
 
-// ---- plan_place.c -------------------------------------------------------------------------------
+// ---- plan_reads.c -------------------------------------------------------------------------------
 
 // Whether the operation reads r, at most, at the element of result i that it then writes.
 bool op_reads_in_place(const Plan *p, const Op *op, int i, const Root *r);
-void buffers_merge(Buffer *into, Buffer *b);
+
+// ---- plan_place.c -------------------------------------------------------------------------------
+
 void plan_in_place(Plan *p);
 
 // ---- plan_branch.c ------------------------------------------------------------------------------
@@ -103,9 +110,6 @@ typedef enum Move { MOVE_NONE, MOVE_COPY, MOVE_EXCHANGE } Move;
 
 // Lets what branches pass be computed where the argument lies.
 void plan_join_args(Plan *p);
-// Whether one buffer can be as large as both must be, as far as that can be told: sizes that a run
-// finds differ.
-bool buffers_can_be_one(const Plan *p, const Buffer *a, const Buffer *b);
 // Finds the buffers that branches exchange instead of copying.
 void plan_find_moving(Plan *p);
 // Whether branches pass what is in the buffer, and it is so little that it may live in registers:
@@ -118,7 +122,6 @@ void branch_moves(const Plan *p, const Op *branch, int s, Move *moves);
 
 // Gives parameters that runs change buffers of their own. False after a diagnostic.
 bool plan_states(Plan *p);
-bool buffer_has_args(const Buffer *b);
 // Returns how many bytes they take at the beginning of the workspace.
 const Dim *plan_state_offsets(Plan *p);
 // Adds what they hold before the first run to the weights; returns the size of those.

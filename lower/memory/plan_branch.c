@@ -28,12 +28,6 @@ static Buffer *passed_buffer(const Plan *p, const Op *branch, const Succ *s, int
 
 // ---- joining ------------------------------------------------------------------------------------
 
-bool buffers_can_be_one(const Plan *p, const Buffer *a, const Buffer *b)
-{
-	const Dim *most = dim_max(p->ctx, a->bytes, b->bytes);
-	return most == a->bytes || most == b->bytes;
-}
-
 static void succ_join(Plan *p, const Op *branch, const Succ *s)
 {
 	for (int i = 0; i < (int)s->count; i++) {

@@ -34,14 +34,6 @@ static Buffer *state_new(Plan *p, const Op *set)
 	return b;
 }
 
-bool buffer_has_args(const Buffer *b)
-{
-	for (const Root *r = b->roots; r; r = r->next)
-		if (!r->value->def)
-			return true;
-	return false;
-}
-
 // The value is computed where the parameter lies. Not what branches pass: they might exchange the
 // buffer for another.
 static void state_compute_in_place(const Plan *p, Buffer *state, Buffer *b)

@@ -42,14 +42,9 @@ static const char *counter_loop(Context *c, const char *init, const char *cond, 
 		init, cond, next);
 }
 
-static const char *dim_text(Context *c, const Dim *d)
+static const char *count_text(Context *c, const Dim *d)
 {
-	Text t;
-	text_init(&t, c->arena);
-	if (!d)
-		return "-";
-	dim_print(&t, d);
-	return t.text;
+	return d ? dim_text(c, d) : "-";
 }
 
 // Checks the only loop of the module.
@@ -63,8 +58,8 @@ static void check_text(Context *c, const char *text, const char *exact, const ch
 	while (loop->code != OP_PD_WHILE)
 		loop = loop->next;
 	assert_int_equal(while_trip_count(c, loop, &e, &m), strcmp(at_most, "-") != 0);
-	assert_string_equal(dim_text(c, e), exact);
-	assert_string_equal(dim_text(c, m), at_most);
+	assert_string_equal(count_text(c, e), exact);
+	assert_string_equal(count_text(c, m), at_most);
 }
 
 #define TT "(tensor<1 x i64>, tensor<1 x i64>) -> "

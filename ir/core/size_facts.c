@@ -1,0 +1,111 @@
+// Facts about sizes as types and modules have them: how large a tensor may become, and the
+// attributes in which the text of a module keeps what dim_bound.c knows.
+#include "ir/core/core.h"
+
+enum { MAX_EMPTY = 64 };
+
+bool type_is_found(const Type *t)
+{
+	bool shaped = t->kind == TY_TENSOR || t->kind == TY_ARRAY || t->kind == TY_SELECTED_ROWS;
+	for (int i = 0; shaped && i < t->rank; i++)
+		if (dim_is_found(t->dims[i]))
+			return true;
+	return false;
+}
+
+const Dim *type_bytes_at_most(Context *c, const Type *t)
+{
+	const Dim *bytes = dim_const(c, (int64_t)dtype_size(t->dtype));
+	for (int i = 0; i < t->rank; i++) {
+		int64_t lo, hi;
+		const Dim *most = dim_at_most(c, t->dims[i]);
+		dim_range(most, &lo, &hi);
+		// Only what a run finds is clamped: sizes that the caller gives are refused when others
+		// come out negative.
+		bool clamp = lo < 0 && dim_is_found(t->dims[i]);
+		bytes = dim_mul(c, bytes, clamp ? dim_max(c, most, dim_const(c, 0)) : most);
+	}
+	return bytes;
+}
+
+static bool type_mentions(const Type *t, const Dim *sym)
+{
+	for (int i = 0; type_is_found(t) && i < t->rank; i++)
+		if (dim_mentions(t->dims[i], sym))
+			return true;
+	return false;
+}
+
+static bool region_mentions(const Region *r, const Dim *sym)
+{
+	for (const Block *b = r->first; b; b = b->next) {
+		for (int i = 0; i < b->narg; i++)
+			if (type_mentions(b->args[i]->type, sym))
+				return true;
+		for (const Op *op = b->first; op; op = op->next) {
+			for (int i = 0; i < op->nresult; i++)
+				if (type_mentions(op->results[i].type, sym))
+					return true;
+			for (int i = 0; i < op->nregion; i++)
+				if (region_mentions(&op->regions[i], sym))
+					return true;
+		}
+	}
+	return false;
+}
+
+static int empty_collect(Context *c, const Dim *d, const Dim **list, int n)
+{
+	if (d->a)
+		return empty_collect(c, d->b, list, empty_collect(c, d->a, list, n));
+	bool take = d->kind == DIM_SYM && dim_may_be_empty(c, d);
+	for (int i = 0; i < n && take; i++)
+		take = list[i] != d;
+	if (take && n < MAX_EMPTY)
+		list[n++] = d;
+	return n;
+}
+
+static const Attr *empty_attr(Op *module)
+{
+	const Dim *list[MAX_EMPTY];
+	int n = 0;
+	for (const Block *b = module->regions[0].first; b; b = b->next)
+		for (const Op *op = b->first; op; op = op->next)
+			for (int d = 0; op->code == OP_PD_FEED && op->results[0].type->kind == TY_TENSOR &&
+			                d < op->results[0].type->rank;
+			     d++)
+				n = empty_collect(module->ctx, op->results[0].type->dims[d], list, n);
+	return n ? attr_dims(module->ctx, n, list) : NULL;
+}
+
+static const Attr *bounds_attr(Op *module)
+{
+	Context *c = module->ctx;
+	const int count = dim_bound_count(c);
+	const Dim **list = NEW_ARRAY(c->arena, 2 * (size_t)count + 1, const Dim *), *sym;
+	int n = 0;
+	for (int i = 0; i < count; i++) {
+		const Dim *bound = dim_bound_get(c, i, &sym);
+		if (!bound || !region_mentions(&module->regions[0], sym))
+			continue;
+		list[n++] = sym;
+		list[n++] = bound;
+	}
+	return n ? attr_dims(c, n, list) : NULL;
+}
+
+void size_facts_to_module(Op *module)
+{
+	op_set_attr(module, "bounds", bounds_attr(module));
+	op_set_attr(module, "may_be_empty", empty_attr(module));
+}
+
+void size_facts_from_module(const Op *module)
+{
+	const Attr *a = op_attr(module, "bounds"), *empty = op_attr(module, "may_be_empty");
+	for (int i = 0; a && a->kind == ATTR_DIMS && i + 1 < a->n; i += 2)
+		dim_set_bound(module->ctx, a->dims[i], a->dims[i + 1]);
+	const bool some = empty && empty->kind == ATTR_DIMS;
+	dim_rely_on_others(module->ctx, some ? empty->n : 0, some ? empty->dims : NULL);
+}

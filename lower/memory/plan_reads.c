@@ -1,0 +1,82 @@
+// How an operation reads a value: at most at the element that it then writes, so that it may
+// compute in place.
+#include "lower/memory/plan.h"
+
+#include <string.h>
+
+// Whether index v is the nest's position along axis i, of size `dim`.
+static bool index_is_position(const Value *v, const Block *body, int i, const Dim *dim)
+{
+	if (v == body->args[i])
+		return true;
+	return dim_is(dim, 1) && v->def && v->def->code == OP_LOOP_CONSTANT &&
+	       op_int(v->def, "value", -1) == 0;
+}
+
+static bool load_at_identity(const Op *load, const Op *nest)
+{
+	const Block *body = region_entry(&nest->regions[0]);
+	int tensor = load->code == OP_LOOP_LOAD ? 0 : 2;
+	if (load->block != body || load->noperand != tensor + 1 + body->narg)
+		return false; // in a reduction it may be read again after the element was written
+	for (int i = 0; i < body->narg; i++)
+		if (!index_is_position(op_operand(load, tensor + 1 + i), body, i,
+		                       nest->results[0].type->dims[i]))
+			return false;
+	return true;
+}
+
+// What a nest does with one value.
+typedef struct Reads {
+	const Plan *plan;
+	const Op *nest;
+	const Root *root;
+	const Type *result;
+	bool only_identity;
+} Reads;
+
+static bool reads_visit(Op *op, void *arg)
+{
+	Reads *r = arg;
+	for (int i = 0; i < op->noperand; i++) {
+		const Value *v = op_operand(op, i);
+		if (!v || value_root(r->plan, v) != r->root)
+			continue;
+		const Type *t = v->type;
+		bool same = t->rank == r->result->rank &&
+		            dtype_size(t->dtype) == dtype_size(r->result->dtype) &&
+		            (t->rank == 0 ||
+		             !memcmp(t->dims, r->result->dims, sizeof *t->dims * (size_t)t->rank));
+		if (!same || (op->code != OP_LOOP_LOAD && op->code != OP_LOOP_LOAD_OR) ||
+		    !load_at_identity(op, r->nest))
+			r->only_identity = false;
+	}
+	return r->only_identity;
+}
+
+// What is appended must not lie in front of where it goes.
+static bool append_reads_in_place(const Plan *p, const Op *op, const Root *r)
+{
+	return value_root(p, op_operand(op, 0)) == r && value_root(p, op_operand(op, 1)) != r;
+}
+
+// An update leaves what it does not replace; but the new elements and the position must not lie in
+// between.
+static bool update_reads_in_place(const Plan *p, const Op *op, const Root *r)
+{
+	return value_root(p, op_operand(op, 0)) == r && value_root(p, op_operand(op, 1)) != r &&
+	       value_root(p, op_operand(op, 2)) != r;
+}
+
+bool op_reads_in_place(const Plan *p, const Op *op, int i, const Root *r)
+{
+	if (op->code == OP_LOOP_UPDATE)
+		return update_reads_in_place(p, op, r);
+	if (op->code == OP_LOOP_APPEND)
+		return append_reads_in_place(p, op, r);
+	if (op->code != OP_LOOP_NEST)
+		return false;
+	Reads reads = {p, op, r, op->results[i].type, true};
+	op_walk((Op *)op, reads_visit, &reads); // looks only
+	return reads.only_identity;
+}
