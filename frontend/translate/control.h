@@ -102,6 +102,19 @@ bool guard_resolve(OpJob *j, const char *var, Binding *b);
 // A pd.if of its own that chooses between two values that are there.
 Value *build_choice(OpJob *j, Value *pred, Value *yes, Value *no, const char *var);
 
+// What a branch runs: the operators of a block, and what else is done in its region in front of
+// them and behind them (NULL: nothing).
+typedef struct BranchBody {
+	int block;
+	bool (*before)(OpJob *j, struct BranchBody *body), (*behind)(OpJob *j, struct BranchBody *body);
+	void *with; // for these
+	int n;      // variables of the code around it that get values[] of the region, or else other[]
+	const char **names; // NULL: not this one
+	Value **values, **other;
+} BranchBody;
+
+// A branch on the operator's condition. False after a diagnostic.
+bool branch_translate(OpJob *j, BranchBody *body);
 bool conditional_translate(OpJob *j);
 bool select_input_translate(OpJob *j);
 bool select_output_translate(OpJob *j);

@@ -196,7 +196,8 @@ bool flow_live_after(Translator *t, const char *var)
 	for (const Frame *f = &t->frame; f; f = f->outer) {
 		const BlockFlow *flow = flow_of(t, f->block);
 		uintptr_t last = (uintptr_t)name_map_get(flow->last_read, var);
-		if (last > (uintptr_t)f->op + 1)
+		if (last > (uintptr_t)f->op + 1 ||
+		    (f->later && name_map_get(flow_of(t, f->later)->last_read, var)))
 			return true;
 		if (name_map_get(flow->declared, var))
 			return f->block == 0 && !has_fetches(t);

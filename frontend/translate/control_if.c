@@ -6,6 +6,7 @@
 // what was there before. It becomes a result of the pd.if when somebody reads it. As long as no
 // result is used, the pd.if moves down to where the second block, or a further result, needs it.
 #include "frontend/translate/control.h"
+#include "frontend/translate/gradient.h"
 #include "frontend/translate/lod.h"
 #include "ir/base/vec.h"
 #include "ir/build/build.h"
@@ -348,18 +349,39 @@ static bool read_branch(OpJob *j, const NameList *names, Value **after)
 	return true;
 }
 
-static bool translate_branch(OpJob *j, OpenIf *i, int region, int block)
+// Variables that the branch gives a value of its own, whatever the other side holds.
+static void set_given(OpJob *j, OpenIf *i, int region, const BranchBody *body)
+{
+	for (int n = 0; n < body->n; n++) {
+		if (!body->names[n])
+			continue;
+		Guard *g = NEW(j->t->c->arena, Guard);
+		Binding *b = write_binding(j->t, body->names[n]);
+		binding_save(j->t, b);
+		*g = (Guard){.i = i, .before = body->other[n]};
+		g->value[region] = body->values[n];
+		b->value = NULL;
+		b->guard = g;
+		b->broken = false;
+		note_guard(j->t, i, b);
+	}
+}
+
+static bool translate_branch(OpJob *j, OpenIf *i, int region, BranchBody *body)
 {
 	Translator *t = j->t;
-	const NameList *names = &flow_of(t, block)->writes;
+	const NameList *names = &flow_of(t, body->block)->writes;
 	Value **after = NEW_ARRAY(t->c->arena, (size_t)names->n + 1, Value *);
 	Block *into = region_entry(&i->op->regions[region]);
 	Op *yield = block_terminator(into);
 	Outside o;
 	op_detach(yield);
-	region_enter(t, &o, into, block);
+	region_enter(t, &o, into, body->block);
 	forget_first(t, i);
-	bool ok = region_translate(t) && read_branch(j, names, after);
+	OpJob inner = *j;
+	inner.b = builder_at_end(t->c, into, j->b.loc);
+	bool ok = (!body->before || body->before(&inner, body)) && region_translate(t) &&
+	          read_branch(&inner, names, after) && (!body->behind || body->behind(&inner, body));
 	region_leave(t, &o);
 	op_append(into, yield);
 	i->filled[region] = true;
@@ -369,11 +391,14 @@ static bool translate_branch(OpJob *j, OpenIf *i, int region, int block)
 		if (after[n] && after[n] != before)
 			set_guard(j, i, region, names->names[n], after[n]);
 	}
+	if (ok)
+		set_given(j, i, region, body);
 	return ok;
 }
 
-static bool branch_on(OpJob *j, Value *cond, int block)
+static bool branch_on(OpJob *j, Value *cond, BranchBody *body)
 {
+	const int block = body->block;
 	Translator *t = j->t;
 	bool negated;
 	strip_not(cond, &negated);
@@ -387,7 +412,7 @@ static bool branch_on(OpJob *j, Value *cond, int block)
 	} else if (!if_move_down(t, i)) {
 		return job_fail(j, "depends on the branch before it");
 	}
-	return translate_branch(j, i, i->negated != negated, block);
+	return translate_branch(j, i, i->negated != negated, body);
 }
 
 // Old programs run the block when no input is empty.
@@ -408,19 +433,16 @@ static Value *inputs_not_empty(OpJob *j)
 	return all;
 }
 
-bool conditional_translate(OpJob *j)
+bool branch_translate(OpJob *j, BranchBody *body)
 {
 	const char *var = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Cond"), 0);
 	const Paddle__OpAttr *a = attr_find(j->desc, "is_scalar_condition");
 	int64_t scalar = 0;
-	int block = sub_block_of(j);
-	if (block < 0)
-		return false;
 	if (a && !attr_int_at(a, 0, &scalar))
 		return job_fail(j, "attribute 'is_scalar_condition' is no bool");
 	if (!scalar) {
 		Value *cond = inputs_not_empty(j);
-		return cond && branch_on(j, cond, block);
+		return cond && branch_on(j, cond, body);
 	}
 	if (!var)
 		return job_fail(j, "input Cond has no variable");
@@ -429,7 +451,13 @@ bool conditional_translate(OpJob *j)
 		return false;
 	if (cond->type->dtype != DT_BOOL)
 		return job_fail(j, "input Cond must be bool, not %s", dtype_name(cond->type->dtype));
-	return branch_on(j, cond, block);
+	return branch_on(j, cond, body);
+}
+
+bool conditional_translate(OpJob *j)
+{
+	BranchBody body = {.block = sub_block_of(j)};
+	return body.block >= 0 && branch_keep_reads(j, body.block) && branch_translate(j, &body);
 }
 
 // ---- select_input -----------------------------------------------------------------------------

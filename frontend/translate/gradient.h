@@ -26,7 +26,9 @@ bool gradient_is_known(const Context *c, const char *type);
 // A gradient operator: op_gradient of the operator that it belongs to.
 bool gradient_translate(OpJob *j);
 
-// conditional_block_grad (gradient_branch.c).
+// conditional_block_grad (gradient_branch.c), and what it needs to know of the conditional_block:
+// the values that the block reads.
+bool branch_keep_reads(OpJob *j, int block);
 bool branch_gradient_translate(OpJob *j);
 // while_grad (gradient_loop.c).
 bool loop_gradient_translate(OpJob *j);

@@ -1,180 +1,165 @@
-// conditional_block_grad: a pd.if on the same condition, whose region computes what the forward
-// block computed again and then its gradient; where the condition does not hold, the gradients are
-// zero. The block that the legacy operator holds says the same operator by operator, on variables
-// that the forward block left in its scope; it is not read.
+// conditional_block_grad: a branch on the same condition. Its block runs in the scope that the
+// forward block has left; here the region translates the forward block again, on the values that it
+// read then, and the gradient block behind it, which sees the forward block's variables. Where the
+// condition does not hold, the gradients are zero.
 #include "frontend/translate/control.h"
 #include "frontend/translate/gradient.h"
+#include "frontend/translate/lod.h"
 #include "ir/gradient/gradient.h"
 
 #include <string.h>
 
 typedef struct Branch {
-	OpJob *j;
-	const Paddle__OpDesc *forward;
-	int block; // what the forward operator runs
-	const Paddle__OpSlot *in, *out, *d_in, *d_out;
-	int n;          // gradients asked for
-	size_t *which;  // of which inputs
-	Value **inputs; // their values out here
-	Value **copies; // in the region
-	Value **d_outs;
+	const OpTrace *forward;
+	int block;            // what it ran
+	const char **inside;  // the gradients in the region, in the order of BranchBody.names
+	const Binding **were; // what held them in front of the branch; NULL: nobody
+	const Value **held;   // and what that was
 } Branch;
 
-static bool same_outputs(const Paddle__OpSlot *a, const Paddle__OpSlot *b)
+static bool has_later_gradient(const Paddle__BlockDesc *b, size_t from)
 {
-	if (!a || !b || a->n_arguments != b->n_arguments)
-		return false;
-	for (size_t i = 0; i < a->n_arguments; i++)
-		if (strcmp(a->arguments[i], b->arguments[i]))
+	for (size_t i = from; i < b->n_ops; i++)
+		if (!strcmp(b->ops[i]->type, "conditional_block_grad"))
+			return true;
+	return false;
+}
+
+bool branch_keep_reads(OpJob *j, int block)
+{
+	Translator *t = j->t;
+	const Frame *f = &t->frame;
+	const NameList *names = &flow_of(t, block)->exposed;
+	if (!has_later_gradient(t->p->blocks[f->block], (size_t)f->op) &&
+	    !(f->later && has_later_gradient(t->p->blocks[f->later], 0)))
+		return true;
+	for (int i = 0; i < names->n; i++) {
+		const Binding *b = scope_find(t, names->names[i]);
+		bool implied = b && b->desc &&
+		               (var_is_state(b->desc) ||
+		                b->desc->type->type == PADDLE__VAR_KIND__LOD_TENSOR_ARRAY);
+		if (b && (b->value || b->guard || implied) && !read_var(j, "Input", names->names[i]))
 			return false;
+	}
 	return true;
 }
 
-// The last conditional_block before this operator with these outputs.
-static bool find_forward(Branch *w)
+// The last conditional_block before this operator that left this scope.
+static bool find_forward(OpJob *j, Branch *w)
 {
-	Translator *t = w->j->t;
-	const Paddle__BlockDesc *b = t->p->blocks[t->block_index];
-	for (int i = t->frame.op - 1; i >= 0 && !w->forward; i--) {
-		const Paddle__OpDesc *d = b->ops[i];
-		if (!strcmp(d->type, "conditional_block") &&
-		    same_outputs(slot_find(d->n_outputs, d->outputs, "Out"), w->out))
-			w->forward = d;
+	const char *scope = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Scope"), 0);
+	for (const OpTrace *t = j->t->traces; t && scope && !w->forward; t = t->before) {
+		const Paddle__OpDesc *d = t->desc;
+		const char *left = slot_var(slot_find(d->n_outputs, d->outputs, "Scope"), 0);
+		if (!strcmp(d->type, "conditional_block") && left && !strcmp(left, scope) &&
+		    t->block == j->t->block)
+			w->forward = t;
 	}
-	const Paddle__OpAttr *a = w->forward ? attr_find(w->forward, "sub_block") : NULL;
+	const Paddle__OpAttr *a = w->forward ? attr_find(w->forward->desc, "sub_block") : NULL;
 	w->block = a && a->has_block_idx ? a->block_idx : -1;
-	return w->block > 0 || job_fail(w->j, "no conditional_block before it has these outputs");
+	return w->block > 0 || job_fail(j, "no conditional_block before it left its scope");
 }
 
-static bool read_all(Branch *w)
+// Variables from around the forward block as it found them.
+static void pin_outer(OpJob *j, const Branch *w, Scope *into)
 {
-	OpJob *j = w->j;
-	size_t n = w->in ? w->in->n_arguments : 0, m = w->out->n_arguments;
-	w->which = NEW_ARRAY(j->t->c->arena, n + 1, size_t);
-	w->inputs = NEW_ARRAY(j->t->c->arena, n + 1, Value *);
-	w->copies = NEW_ARRAY(j->t->c->arena, n + 1, Value *);
-	w->d_outs = NEW_ARRAY(j->t->c->arena, m + 1, Value *);
-	for (size_t i = 0; i < n; i++) {
-		if (!slot_var(w->in, i) || !slot_var(w->d_in, i))
-			continue;
-		Value *v = read_var(j, "Input", slot_var(w->in, i));
-		if (!v)
-			return false;
-		if (!type_is_tensor(v->type))
-			return job_fail(j, "the gradient of '%s', which is no tensor, is not supported",
-			                slot_var(w->in, i));
-		w->inputs[w->n] = v;
-		w->which[w->n++] = i;
-	}
-	for (size_t i = 0; i < m; i++) {
-		const char *var = slot_var(w->d_out, i);
-		const Binding *b = var ? scope_find(j->t, var) : NULL;
-		if (!b || (!b->value && !b->guard && !b->broken))
-			continue; // nothing has come in for it
-		if (!(w->d_outs[i] = read_var(j, "Out@GRAD", var)))
-			return false;
-	}
-	return true;
-}
-
-// In the region: variables whose gradients are asked for hold copies, each a value of its own.
-static void bind_copies(Branch *w, Builder *b, Duals *d)
-{
-	Translator *t = w->j->t;
-	for (int i = 0; i < w->n; i++) {
-		Binding *to = NEW(t->c->arena, Binding);
-		*to = *scope_find(t, slot_var(w->in, w->which[i]));
-		w->copies[i] = to->value = build1(b, OP_PD_ASSIGN, w->inputs[i], NULL);
-		to->written = true; // what the block does to it stays here
-		to->guard = NULL;
-		name_map_set(t->scope->vars, slot_var(w->in, w->which[i]), to);
-		duals_want(d, w->copies[i]);
+	const BlockFlow *f = flow_of(j->t, w->block);
+	const NameList *const lists[] = {&f->exposed, &f->writes};
+	for (size_t k = 0; k < COUNT_OF(lists); k++) {
+		for (int i = 0; i < lists[k]->n; i++) {
+			const char *var = lists[k]->names[i];
+			const Binding *b = scope_find(j->t, var);
+			Binding *to = NEW(j->t->c->arena, Binding);
+			*to = (Binding){.desc = b ? b->desc : NULL, .written = true};
+			for (const TracedVar *r = w->forward->reads; r; r = r->next)
+				if (!strcmp(r->var, var))
+					to->value = r->value;
+			name_map_set(into->vars, var, to);
+		}
 	}
 }
 
-static bool add_outputs(Branch *w, OpJob *inner, Duals *d)
+static bool forward_again(OpJob *j, BranchBody *body)
 {
-	for (size_t i = 0; i < w->out->n_arguments; i++) {
-		if (!w->d_outs[i])
-			continue;
-		Value *out = read_var(inner, "Out", slot_var(w->out, i)), *dv = w->d_outs[i];
-		if (!out)
-			return false;
-		if (type_is_tensor(out->type) && type_is_tensor(dv->type) &&
-		    out->type->rank != dv->type->rank)
-			dv = build1(&inner->b, OP_PD_RESHAPE, dv, "shape",
-			            attr_dims(inner->t->c, out->type->rank, out->type->dims), NULL);
-		if (!dv || !duals_add(&inner->b, d, out, dv))
-			return false;
-	}
-	return true;
-}
-
-static bool taken_side(Branch *w, Op *branch)
-{
-	Translator *t = w->j->t;
-	Context *c = t->c;
-	Outside o;
-	Block *into = block_new(c, &branch->regions[0]);
-	Duals *d = duals_new(c);
-	Value **yields = NEW_ARRAY(c->arena, (size_t)w->n + 1, Value *);
-	region_enter(t, &o, into, w->block);
-	OpJob inner = {.t = t, .desc = w->j->desc, .b = builder_at_end(c, into, w->j->b.loc)};
-	bind_copies(w, &inner.b, d);
+	const Branch *w = body->with;
+	Translator *t = j->t;
+	Scope *gradient = t->scope, *outer = gradient->parent, *pinned = NEW(t->c->arena, Scope);
+	const Frame frame = t->frame;
+	*pinned = (Scope){outer, name_map_new(t->c->arena)};
+	pin_outer(j, w, pinned);
+	t->scope = scope_new(t, w->block, pinned);
+	t->block_index = w->block;
+	t->frame = (Frame){.block = w->block, .outer = frame.outer, .later = body->block};
 	bool ok = region_translate(t);
-	Op *last = into->last;
-	ok = ok && add_outputs(w, &inner, d);
-	// Reading an output may have closed a branch inside.
-	last = ok && into->last ? into->last : last;
-	ok = ok && (!last || gradient_ops(&inner.b, d, into->first, last));
-	for (int i = 0; i < w->n && ok; i++) {
-		yields[i] = duals_get(&inner.b, d, w->copies[i]);
-		yields[i] = yields[i] ? yields[i] : gradient_zero(&inner.b, w->inputs[i]->type);
-		ok = yields[i] != NULL;
-	}
-	region_leave(t, &o);
-	if (ok)
-		op_append(into, op_new(c, OP_CF_YIELD, w->j->b.loc, 0, NULL, w->n, yields, 0, 0));
+	t->scope->parent = outer;
+	gradient->parent = t->scope;
+	t->scope = gradient;
+	t->block_index = body->block;
+	t->frame = frame;
 	return ok;
 }
 
-static void other_side(Branch *w, Op *branch)
+// The gradients as the region leaves them; zero where it has not written any.
+static bool read_gradients(OpJob *j, BranchBody *body)
 {
-	Context *c = w->j->t->c;
-	Block *into = block_new(c, &branch->regions[1]);
-	Builder b = builder_at_end(c, into, w->j->b.loc);
-	Value **yields = NEW_ARRAY(c->arena, (size_t)w->n + 1, Value *);
-	for (int i = 0; i < w->n; i++)
-		yields[i] = gradient_zero(&b, w->inputs[i]->type);
-	op_append(into, op_new(c, OP_CF_YIELD, w->j->b.loc, 0, NULL, w->n, yields, 0, 0));
+	const Branch *w = body->with;
+	for (int i = 0; i < body->n; i++) {
+		const Binding *b = scope_find(j->t, w->inside[i]);
+		bool written = b && (b != w->were[i] || b->guard || b->value != w->held[i]) &&
+		               (b->value || b->guard);
+		Value *v = written ? read_var(j, "Input@GRAD", w->inside[i]) : body->other[i];
+		if (!v)
+			return false;
+		const Type *want = body->other[i]->type;
+		if (type_is_tensor(v->type) && type_is_tensor(want) && v->type->rank != want->rank)
+			v = tensor_reshape(&j->b, v, want->rank, want->dims);
+		if (!v)
+			return false;
+		body->values[i] = v;
+	}
+	return true;
+}
+
+static bool list_gradients(OpJob *j, Branch *w, BranchBody *body)
+{
+	Context *c = j->t->c;
+	const Paddle__OpDesc *d = j->desc;
+	const Paddle__OpSlot *in = slot_find(d->n_inputs, d->inputs, "Input"),
+						 *out = slot_find(d->n_outputs, d->outputs, "Input@GRAD");
+	size_t n = in ? in->n_arguments : 0;
+	body->names = NEW_ARRAY(c->arena, n + 1, const char *);
+	body->values = NEW_ARRAY(c->arena, n + 1, Value *);
+	body->other = NEW_ARRAY(c->arena, n + 1, Value *);
+	w->inside = NEW_ARRAY(c->arena, n + 1, const char *);
+	w->were = NEW_ARRAY(c->arena, n + 1, const Binding *);
+	w->held = NEW_ARRAY(c->arena, n + 1, const Value *);
+	for (size_t i = 0; i < n; i++) {
+		const char *var = slot_var(in, i), *gradient = slot_var(out, i);
+		Value *v = var && gradient ? read_var(j, "Input", var) : NULL;
+		if (!var || !gradient)
+			continue;
+		if (!v)
+			return false;
+		if (!type_is_tensor(v->type))
+			return job_fail(j, "the gradient of '%s', which is no tensor, is not supported", var);
+		Value *zero = gradient_zero(&j->b, v->type);
+		if (!zero)
+			return false;
+		lod_set(j->t, zero, lod_of(j->t, v));
+		w->inside[body->n] = context_str(c, arena_printf(c->arena, "%s@GRAD", var));
+		w->were[body->n] = scope_find(j->t, w->inside[body->n]);
+		w->held[body->n] = w->were[body->n] ? w->were[body->n]->value : NULL;
+		body->names[body->n] = gradient;
+		body->other[body->n++] = zero;
+	}
+	return true;
 }
 
 bool branch_gradient_translate(OpJob *j)
 {
-	Context *c = j->t->c;
-	const Paddle__OpDesc *d = j->desc;
-	Branch w = {.j = j,
-	            .in = slot_find(d->n_inputs, d->inputs, "Input"),
-	            .out = slot_find(d->n_inputs, d->inputs, "Out"),
-	            .d_in = slot_find(d->n_outputs, d->outputs, "Input@GRAD"),
-	            .d_out = slot_find(d->n_inputs, d->inputs, "Out@GRAD")};
-	const char *var = slot_var(slot_find(d->n_inputs, d->inputs, "Cond"), 0);
-	Value *cond = var ? read_var(j, "Cond", var) : NULL;
-	if (!cond || !w.out)
-		return var ? false : job_fail(j, "has no condition, or no outputs");
-	if (!find_forward(&w) || !read_all(&w))
-		return false;
-	if (!w.n)
-		return true;
-	const Type **types = NEW_ARRAY(c->arena, (size_t)w.n, const Type *);
-	for (int i = 0; i < w.n; i++)
-		types[i] = w.inputs[i]->type;
-	Op *branch = op_new(c, OP_PD_IF, j->b.loc, w.n, types, 1, &cond, 2, 0);
-	op_append(j->t->block, branch);
-	if (!taken_side(&w, branch))
-		return false;
-	other_side(&w, branch);
-	for (int i = 0; i < w.n; i++)
-		write_var(j, slot_var(w.d_in, w.which[i]), op_result(branch, i));
-	return true;
+	Branch w = {0};
+	BranchBody body = {
+		.block = sub_block_of(j), .before = forward_again, .behind = read_gradients, .with = &w};
+	return body.block >= 0 && find_forward(j, &w) && list_gradients(j, &w, &body) &&
+	       branch_translate(j, &body);
 }

@@ -30,6 +30,7 @@ typedef struct Frame {
 	int block, op;
 	bool loop;             // the block is the body of a loop
 	const char *condition; // of that loop
+	int later;             // a block that runs behind this one and sees its variables; 0: none
 	const struct Frame *outer;
 } Frame;
 
