@@ -8,7 +8,7 @@ SOURCES += codegen/cuda/backend.c codegen/cuda/cuda.c codegen/cuda/graph.c codeg
 	codegen/cuda/library_epilogue.c codegen/cuda/loop.c codegen/cuda/move.c codegen/cuda/nodes.c \
 	codegen/cuda/report.c codegen/cuda/rounds.c codegen/cuda/step.c
 SOURCES += codegen/device/attention.c codegen/device/conv.c codegen/device/depthwise.c \
-	codegen/device/index.c codegen/device/matmul.c codegen/device/narrow.c codegen/device/nest.c \
+	codegen/device/matmul.c codegen/device/narrow.c codegen/device/nest.c \
 	codegen/device/reduce.c codegen/device/rows.c codegen/device/select.c codegen/device/tile.c \
 	codegen/device/turn.c codegen/device/vector.c codegen/device/wide.c
 SOURCES += codegen/func/func.c codegen/func/scalar.c codegen/func/sizes.c

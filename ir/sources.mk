@@ -33,7 +33,7 @@ SOURCES += ir/sequence/define_beam.c ir/sequence/define_rank.c ir/sequence/defin
 	ir/sequence/infer_sequence.c
 SOURCES += ir/text/lex.c ir/text/parse.c ir/text/parse_attr.c ir/text/print.c
 SOURCES += ir/verify/verify.c ir/verify/verify_array.c ir/verify/verify_control.c \
-	ir/verify/verify_loop.c ir/verify/verify_scope.c
+	ir/verify/verify_loop.c ir/verify/verify_schedule.c ir/verify/verify_scope.c
 # The table of operators, and what generates C from it.
 OPS_YAML += ir/ops/complex.yaml ir/ops/fused.yaml ir/ops/graph.yaml ir/ops/linalg.yaml ir/ops/loss.yaml ir/ops/matrix.yaml \
 	ir/ops/random.yaml ir/ops/rearrange.yaml ir/ops/search.yaml \

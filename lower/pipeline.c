@@ -48,6 +48,7 @@ static const Pass passes[] = {
 	{"scratch", "CUDA: memory for calls of cuBLASLt and cuDNN", pass_scratch},
 	{"state", "what runs store in parameters goes to their end", pass_state},
 	{"plan", "a place in memory for every value", pass_plan},
+	{"cuda-forms", "CUDA: vectors, squares and teams of threads for each nest", pass_cuda_forms},
 };
 
 // A stage is what `--emit=` and lower_run's `until` can stop after.
@@ -69,6 +70,7 @@ static const Stage stages[] = {
 	{"to-loops", "to-loops"},
 	{"fuse", "fuse,fold,dce,hoist,to-loops,split-reductions,hoist-terms"},
 	{"plan", "flatten,state,dce,scratch,plan"},
+	{"schedule", "cuda-forms"},
 };
 
 const Pass *pass_table(int *n)

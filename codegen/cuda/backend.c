@@ -43,7 +43,6 @@ const Backend cuda_backend = {
 	.tensor = tensor_pointer,
 	.sum_fits = sum_fits,
 	.reduce = reduce_print,
-	.suits_team = reduce_suits_team,
 	.team_reduce = team_reduce_print,
 	.members = cuda_members,
 	.entry_points = cuda_entry_points,

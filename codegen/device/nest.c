@@ -1,10 +1,10 @@
-// Prints loop.nest for CUDA. A nest takes one of these forms, all of which stride over the grid, so
-// that any grid is right:
+// Prints loop.nest for CUDA, in the form that lower/cuda/forms.c chose. All stride over the grid,
+// so that any grid is right:
 //   vectors   a thread computes a few neighbouring elements (device/wide.c)
 //   turned    a block moves a square of elements through shared memory (device/turn.c)
 //   team      a warp, a block, or columns of a block reduce one element each (device/reduce.c)
 //   elements  a thread computes one element
-// Positions are of type int where that is wide enough (device/index.c). Called by cuda.c.
+// Called by cuda.c.
 #include "codegen/device/nest.h"
 
 #include <string.h>
@@ -90,18 +90,10 @@ void positions_advance(Nest *n, int depth)
 		text_line(n->out, depth + opened, "}");
 }
 
-bool nest_has_regions(const Nest *n)
-{
-	for (const Op *op = n->body->first; op; op = op->next)
-		if (nest_needed(n, op) && op->nregion)
-			return true;
-	return false;
-}
-
 // ---- one element after the other ----------------------------------------------------------------
 
 // The head of a loop over elements, one for each thread, warp or block.
-static void elements_open(Nest *n, ReduceTeam team)
+static void elements_open(Nest *n, TeamKind team)
 {
 	const char *t = n->k->index;
 	if (team == TEAM_COLUMNS) {
@@ -130,7 +122,7 @@ static void elements_open(Nest *n, ReduceTeam team)
 }
 
 // Who of a team stores; who reads the element that is about to be written has done so.
-static void stores_open(Nest *n, ReduceTeam team)
+static void stores_open(Nest *n, TeamKind team)
 {
 	if (team == TEAM_NONE)
 		return;
@@ -141,13 +133,11 @@ static void stores_open(Nest *n, ReduceTeam team)
 	                               : "threadIdx.x < 32 && column < total");
 }
 
-static bool elements_print(Nest *n, const Dim *total)
+static bool elements_print(Nest *n)
 {
 	KernelFunc *k = n->k;
-	const ReduceTeam team = reduce_team(n, total);
+	const TeamKind team = (TeamKind)op_enum(n->op, "team");
 	const Op *end = block_terminator(n->body);
-	n->s.team = team;
-	n->s.together = team ? n->body : NULL;
 	k->block_threads = team ? TEAM_WARPS * 32 : 0;
 	k->per_block = team == TEAM_WARP ? TEAM_WARPS : team == TEAM_COLUMNS ? 32 : 0;
 	elements_open(n, team);
@@ -169,21 +159,39 @@ static bool elements_print(Nest *n, const Dim *total)
 	return true;
 }
 
+// The C type of positions.
+static void index_type_set(KernelFunc *k)
+{
+	const IndexKind index = (IndexKind)op_enum(k->op, "index");
+	if (index == INDEX_INT)
+		k->index = "int";
+	if (index != INDEX_RUN)
+		return;
+	k->index = "I";
+	k->sizes = op_attr(k->op, "index_sizes")->dim;
+	k->sizes_most = op_int(k->op, "index_most", 0);
+}
+
+static bool form_print(Nest *n)
+{
+	KernelFunc *k = n->k;
+	const FormKind form = (FormKind)op_enum(n->op, "form");
+	if (form == FORM_TURNED)
+		return nest_turned_print(n);
+	const Dim *total = type_numel(k->ctx, k->op->results[0].type);
+	text_line(n->out, 1, "const %s total = %s;", k->index,
+	          expression_unwrap(k->arena, kernel_dim(k, total)));
+	return form == FORM_VECTORS ? nest_wide_print(n, total) : elements_print(n);
+}
+
 bool cuda_nest_emit(KernelFunc *k)
 {
 	Nest n;
 	Text body;
-	bool done = false;
 	text_init(&body, k->arena);
+	index_type_set(k);
 	nest_init(&n, k, &body);
-	index_width_choose(&n);
-	const Dim *total = type_numel(k->ctx, k->op->results[0].type);
-	if (!nest_turned_print(&n, &done))
-		return false;
-	if (!done)
-		text_line(&body, 1, "const %s total = %s;", k->index,
-		          expression_unwrap(k->arena, kernel_dim(k, total)));
-	if ((!done && !nest_wide_print(&n, total, &done)) || (!done && !elements_print(&n, total)))
+	if (!form_print(&n))
 		return false;
 	text_printf(&k->text, "%sstatic __global__ void %s(%s)\n{\n",
 	            k->sizes ? "template <typename I>\n" : "", KERNEL_FN, KERNEL_PARAMS);

@@ -6,137 +6,11 @@
 
 #include <string.h>
 
-// MIN_*: terms from which on a warp, rows of threads, a block take an element, and of the loop that
-// they share; a block when there are no more than FEW_ELEMENTS, rows of threads no more than
-// MANY_ELEMENTS, which fill a GPU anyway.
-enum {
-	MIN_WARP = 32,
-	MIN_SHARED = 16,
-	MIN_ROWS = 64,
-	MIN_BLOCK = 1024,
-	FEW_ELEMENTS = 1024,
-	MANY_ELEMENTS = 1 << 16
-};
-
-// ---- choice -------------------------------------------------------------------------------------
-
-static bool has_index_check(const Block *b)
-{
-	for (const Op *op = b->first; op; op = op->next)
-		if (op->code == OP_LOOP_TO_INDEX || (op->nregion && has_index_check(op->regions[0].first)))
-			return true;
-	return false;
-}
-
-// How many terms, as far as that is a number; INT64_MAX otherwise.
-static int64_t term_count(const Op *op)
-{
-	const Attr *extents = op_attr(op, "extents");
-	int64_t n = 1;
-	for (int i = 0; i < extents->n; i++) {
-		if (!dim_is_const(extents->dims[i]))
-			return INT64_MAX;
-		n *= extents->dims[i]->value < INT32_MAX ? extents->dims[i]->value : INT32_MAX;
-		n = n < INT32_MAX ? n : INT32_MAX;
-	}
-	return n;
-}
-
-static int64_t loop_length(const Loop *l)
-{
-	return dim_is_const(l->extent) ? l->extent->value : INT64_MAX;
-}
-
-// The loop whose terms the threads share: the innermost, whose terms lie side by side, when it is
-// long enough.
-static Loop *loop_of_team(Loop *loops, int nloop)
-{
-	Loop *best = &loops[nloop - 1];
-	for (int i = nloop - 1; i-- > 0 && loop_length(best) < MIN_WARP;)
-		if (loop_length(&loops[i]) > loop_length(best))
-			best = &loops[i];
-	return best;
-}
-
-// The loops of a reduction; merging them here names nothing in the nest.
-static int reduction_loops(KernelFunc *k, const Op *op, Scalars *s, Loop *loops)
-{
-	scalars_init(s, k);
-	return loops_merge(s, op->regions[0].first, op_attr(op, "extents")->dims, loops);
-}
-
-bool reduce_suits_team(KernelFunc *k, const Op *op)
-{
-	Scalars s;
-	Loop loops[MAX_RANK];
-	if (op->code != OP_LOOP_REDUCE || has_index_check(op->regions[0].first) ||
-	    reduce_kind(op) == REDUCE_COUNT)
-		return false;
-	if (type_is_complex(op_operand(block_terminator(op->regions[0].first), 0)->type) ||
-	    term_count(op) < MIN_WARP)
-		return false;
-	const int nloop = reduction_loops(k, op, &s, loops);
-	return nloop && loop_length(loop_of_team(loops, nloop)) >= MIN_SHARED;
-}
-
-// What lies side by side: the terms of the reduction, or the elements of the result.
-static void sides_find(const Nest *n, const Op *op, bool *terms, bool *elements)
-{
-	Scalars s;
-	Loop loops[MAX_RANK];
-	Strides along = {0}, across = {0};
-	const Block *b = op->regions[0].first;
-	const int nloop = reduction_loops(n->k, op, &s, loops);
-	strides_count(&s, b, loop_of_team(loops, nloop)->arg, &along);
-	if (n->nloop)
-		strides_count(&n->s, b, n->loops[n->nloop - 1].arg, &across);
-	*terms = along.n[1] > 0 && !along.n[2];
-	*elements = across.n[1] > 0;
-}
-
-ReduceTeam reduce_team(const Nest *n, const Dim *total)
-{
-	const Op *longest = NULL;
-	for (const Op *op = n->body->first; op; op = op->next)
-		if (nest_needed(n, op) && reduce_suits_team(n->k, op) &&
-		    (!longest || term_count(op) > term_count(longest)))
-			longest = op;
-	if (!longest)
-		return TEAM_NONE;
-	const int64_t terms = term_count(longest);
-	const bool few = dim_is_const(total) && total->value <= FEW_ELEMENTS;
-	const bool many = dim_is_const(total) && total->value > MANY_ELEMENTS;
-	bool along, across;
-	sides_find(n, longest, &along, &across);
-	if (!along && across)
-		return many || terms < MIN_ROWS || has_index_check(n->body) ? TEAM_NONE : TEAM_COLUMNS;
-	if (few && terms >= MIN_BLOCK)
-		return TEAM_BLOCK;
-	return along || few ? TEAM_WARP : TEAM_NONE;
-}
-
 // ---- printing -----------------------------------------------------------------------------------
 
-static bool load_is_along(const WideBlock *l, const Op *op)
+static TeamKind team_of(const Op *reduce)
 {
-	return load_stride(l->s, op, l->arg) == 1 && load_power(l->s, op, l->arg, l->width) >= l->width;
-}
-
-// The terms of the innermost loop as vectors; width 1 when they do not lie so.
-static void terms_lanes(Scalars *s, const Op *op, const Loop *inner, WideBlock *l)
-{
-	const Block *b = op->regions[0].first;
-	*l = (WideBlock){.s = s, .body = b, .arg = inner->arg, .width = 1, .is_vector = load_is_along};
-	for (const Op *in = b->first; in; in = in->next)
-		if (in->nregion)
-			return;
-	const int width = wide_lanes(s, b, inner->arg, NULL, 0);
-	if (inner->end || size_power(s->k->ctx, inner->extent) < width)
-		return;
-	l->width = width;
-	wide_init(l);
-	if (!wide_any(l))
-		l->width = 1;
+	return (TeamKind)op_enum(op_parent(reduce), "team");
 }
 
 static bool term_print(Scalars *s, const Op *op, const Accumulator *acc, const Loop *loops,
@@ -154,7 +28,7 @@ static bool terms_print(Scalars *s, const Op *op, const Accumulator *acc, Loop *
                         WideBlock *lanes, int depth, Text *out)
 {
 	const Block *b = op->regions[0].first;
-	if (lanes->width == 1) {
+	if (lanes->lanes.width == 1) {
 		for (const Op *in = b->first; in != block_terminator(b); in = in->next)
 			if (!scalar_op_print(s, in, true, depth, out))
 				return false;
@@ -163,7 +37,7 @@ static bool terms_print(Scalars *s, const Op *op, const Accumulator *acc, Loop *
 	lanes->first = loops[nloop - 1].var;
 	if (!wide_base_print(lanes, depth, out))
 		return false;
-	text_line(out, depth, "PD_UNROLL for (int l = 0; l < %d; l++) {", lanes->width);
+	text_line(out, depth, "PD_UNROLL for (int l = 0; l < %d; l++) {", lanes->lanes.width);
 	const char *name = arena_printf(s->k->arena, "(%s + l)", lanes->first);
 	if (!wide_lane_print(lanes, name, depth + 1, out) ||
 	    !term_print(s, op, acc, loops, nloop, depth + 1, out))
@@ -199,7 +73,7 @@ static void join_print(Scalars *s, const Op *op, const Accumulator *a, const cha
 {
 	static const char *const teams[] = {
 		[TEAM_WARP] = "warp", [TEAM_BLOCK] = "block", [TEAM_COLUMNS] = "columns"};
-	const char *team = teams[s->team], *type = join_type(a),
+	const char *team = teams[team_of(op)], *type = join_type(a),
 			   *result = type_c_scalar(op->results[0].type);
 	if (a->kind == REDUCE_ARGMAX || a->kind == REDUCE_ARGMIN) {
 		text_line(out, depth, "%s = pd_%s_best<%s>(%s, %s, %s());", a->name, team, type, a->best,
@@ -208,8 +82,8 @@ static void join_print(Scalars *s, const Op *op, const Accumulator *a, const cha
 	}
 	const bool truth = a->kind == REDUCE_ANY || a->kind == REDUCE_ALL || !strcmp(result, "bool");
 	const char *joined = arena_printf(s->k->arena, "pd_%s_reduce<%s>(%s, %s%s%s())", team, type,
-	                                  a->name, s->team == TEAM_BLOCK ? neutral : "",
-	                                  s->team == TEAM_BLOCK ? ", " : "", join_name(a));
+	                                  a->name, team_of(op) == TEAM_BLOCK ? neutral : "",
+	                                  team_of(op) == TEAM_BLOCK ? ", " : "", join_name(a));
 	if (truth)
 		text_line(out, depth, "%s = %s != 0;", a->name, joined);
 	else if (strcmp(type, result))
@@ -227,16 +101,21 @@ bool team_reduce_print(Scalars *s, const Op *op, Loop *loops, int nloop, int dep
 	KernelFunc *k = s->k;
 	Accumulator acc;
 	WideBlock lanes;
-	Loop *shared = loop_of_team(loops, nloop);
-	terms_lanes(s, op, &loops[nloop - 1], &lanes);
-	if (shared != &loops[nloop - 1] || s->team == TEAM_COLUMNS)
-		lanes.width = 1;
-	const char *step = s->team == TEAM_WARP ? "32"
-	                   : s->team == TEAM_COLUMNS
-	                       ? arena_printf(k->arena, "%d", TEAM_WARPS)
-	                       : arena_printf(k->arena, "(%s)blockDim.x", k->index);
-	const char *times = lanes.width > 1 ? arena_printf(k->arena, " * %d", lanes.width) : "";
-	shared->first = arena_printf(k->arena, "(%s)%s%s", k->index, firsts[s->team], times);
+	const TeamKind team = team_of(op);
+	const int width = (int)op_int(op, "lanes", 1);
+	Loop *shared = &loops[op_int(op, "shared", 0)];
+	lanes = (WideBlock){.s = s};
+	lanes.lanes = (Lanes){.ctx = s->k->ctx, .body = op->regions[0].first, .merged = &s->merged};
+	lanes.lanes.arg = loops[nloop - 1].arg;
+	lanes.lanes.width = width;
+	if (width > 1)
+		wide_init(&lanes);
+	const char *step = team == TEAM_WARP      ? "32"
+	                   : team == TEAM_COLUMNS ? arena_printf(k->arena, "%d", TEAM_WARPS)
+	                                          : arena_printf(k->arena, "(%s)blockDim.x", k->index);
+	const char *times = lanes.lanes.width > 1 ? arena_printf(k->arena, " * %d", lanes.lanes.width)
+	                                          : "";
+	shared->first = arena_printf(k->arena, "(%s)%s%s", k->index, firsts[team], times);
 	shared->step = arena_printf(k->arena, "%s%s", step, times);
 	if (!accumulator_open(s, op, 0, &acc, depth, out))
 		return false;

@@ -6,60 +6,25 @@
 #include <string.h>
 
 // A square of SIDE x SIDE elements, its rows padded against bank conflicts; a block has ROWS rows
-// of threads. Sides shorter than MIN_SIDE are not worth it.
-enum { SIDE = 32, ROWS = 8, MIN_SIDE = 16, MAX_TURNED = 2 };
+// of threads.
+enum { SIDE = 32, ROWS = 8 };
 
 typedef struct Tile {
 	Nest *n;
-	int across; // the loop along which the operands lie
-	const Op *turned[MAX_TURNED];
-	int nturned;
+	int across;              // the loop along which the operands lie
 	PointerMap first, later; // Op -> itself: what the addresses of turned loads need; what is
 	                         // computed per element
 } Tile;
 
-static bool is_long(const Dim *extent)
-{
-	return !dim_is_const(extent) || extent->value >= MIN_SIDE;
-}
-
-// The loop other than the innermost along which a load moves to the next element; -1: none.
-static int loop_along(const Nest *n, const Op *load)
-{
-	const Value *inner = n->loops[n->nloop - 1].arg;
-	if (load->code != OP_LOOP_LOAD || load_stride(&n->s, load, inner) != 2)
-		return -1;
-	for (int i = 0; i < n->nloop - 1; i++)
-		if (load_stride(&n->s, load, n->loops[i].arg) == 1)
-			return i;
-	return -1;
-}
-
-static bool tile_find(Tile *t)
-{
-	const Nest *n = t->n;
-	t->across = -1;
-	if (n->nloop < 2 || nest_has_regions(n) || !is_long(n->loops[n->nloop - 1].extent))
-		return false;
-	for (const Op *op = n->body->first; op; op = op->next) {
-		if (op->code == OP_LOOP_TO_INDEX && nest_needed(n, op))
-			return false;
-		const int loop = nest_needed(n, op) ? loop_along(n, op) : -1;
-		if (loop < 0 || (t->across >= 0 && loop != t->across) || t->nturned == MAX_TURNED ||
-		    !is_long(n->loops[loop].extent))
-			continue;
-		t->across = loop;
-		t->turned[t->nturned++] = op;
-	}
-	return t->nturned > 0;
-}
-
+// The number of its array in shared memory; -1: the operation is no load that is turned.
 static int tile_number(const Tile *t, const Op *op)
 {
-	for (int i = 0; i < t->nturned; i++)
-		if (t->turned[i] == op)
-			return i;
-	return -1;
+	int n = 0;
+	if (op->code != OP_LOOP_LOAD || !op_bool(op, "turned", false))
+		return -1;
+	for (const Op *at = t->n->body->first; at != op; at = at->next)
+		n += at->code == OP_LOOP_LOAD && op_bool(at, "turned", false);
+	return n;
 }
 
 static void operands_mark(PointerMap *m, const Op *op)
@@ -173,15 +138,12 @@ static bool results_print(Tile *t)
 	return nest_stores_print(n, 4);
 }
 
-bool nest_turned_print(Nest *n, bool *done)
+bool nest_turned_print(Nest *n)
 {
-	Tile t = {.n = n};
+	Tile t = {.n = n, .across = (int)op_int(n->op, "across", 0)};
 	KernelFunc *k = n->k;
 	Context *c = k->ctx;
 	const char *names[2];
-	*done = tile_find(&t);
-	if (!*done)
-		return true;
 	uses_mark(&t);
 	const Dim *total = dim_const(c, 1);
 	for (int i = 0; i < n->nloop; i++) {
@@ -192,9 +154,10 @@ bool nest_turned_print(Nest *n, bool *done)
 	k->block_threads = SIDE * ROWS;
 	k->shares = true;
 	k->work = total;
-	for (int i = 0; i < t.nturned; i++)
-		text_line(n->out, 1, "PD_SHARED(%s, tile%d, %d * %d);",
-		          dtype_c_memory(op_operand(t.turned[i], 0)->type->dtype), i, SIDE, SIDE + 1);
+	for (const Op *op = n->body->first; op; op = op->next)
+		if (tile_number(&t, op) >= 0)
+			text_line(n->out, 1, "PD_SHARED(%s, tile%d, %d * %d);",
+			          dtype_c_memory(load_tensor(op)->dtype), tile_number(&t, op), SIDE, SIDE + 1);
 	text_line(n->out, 1, "const %s total = %s;", k->index,
 	          expression_unwrap(k->arena, kernel_dim(k, total)));
 	text_line(n->out, 1, "for (%s t = (%s)blockIdx.x; t < total; t += (%s)gridDim.x) {", k->index,

@@ -218,7 +218,6 @@ typedef struct Backend {
 	const char *(*tensor)(Codegen *cg, const Value *v);
 	bool (*sum_fits)(const Codegen *cg, const Op *op);
 	bool (*reduce)(Scalars *s, const Op *op, int depth, Text *out);
-	bool (*suits_team)(KernelFunc *k, const Op *op);
 	bool (*team_reduce)(Scalars *s, const Op *op, Loop *loops, int nloop, int depth, Text *out);
 	// model.h and model_info.
 	void (*members)(Codegen *cg, Text *out);
@@ -331,18 +330,13 @@ void rooms_print(const SizeLocals *l, const SizeLocals *more, Text *out);
 
 // ---- scalar.c -----------------------------------------------------------------------------------
 
-// CUDA: threads that reduce an element together. COLUMNS: 32 neighbouring elements, each by one of
-// 32 columns of a block.
-typedef enum ReduceTeam { TEAM_NONE, TEAM_WARP, TEAM_BLOCK, TEAM_COLUMNS } ReduceTeam;
-enum { TEAM_WARPS = 8 }; // of a block
+enum { TEAM_WARPS = 8 }; // CUDA: of a block whose threads reduce elements together
 
 // Printing of scalar operations: what each value is called, and which predicates are known here.
 struct Scalars {
 	KernelFunc *k;
-	PointerMap names;      // Value -> C expression
-	PointerMap merged;     // block argument -> the next one, which runs with it in one loop
-	const Block *together; // CUDA: what threads reduce together stands in this block of the region
-	ReduceTeam team;       // CUDA: which threads
+	PointerMap names;  // Value -> C expression
+	PointerMap merged; // block argument -> the next one, which runs with it in one loop
 	int nknown;
 	const Value *known[8]; // predicates known in this place …
 	bool known_value[8];   // … and what they are

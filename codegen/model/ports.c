@@ -1,6 +1,7 @@
 // What goes in and out of a model: feeds, fetches, and the symbols that their sizes hang on. Called
 // by codegen.c.
 #include "codegen/model/model.h"
+#include "lower/analysis/analysis.h"
 #include "ir/base/vec.h"
 
 #include <string.h>
@@ -195,23 +196,11 @@ static void slots_collect(Codegen *cg)
 		}
 }
 
-static bool bytes_mention(Codegen *cg, const Value *v, const Dim *sym)
-{
-	return v->type->kind == TY_TENSOR && type_is_found(v->type) &&
-	       dim_mentions(type_bytes_at_most(cg->ctx, v->type), sym);
-}
-
 // Whether the size of some tensor in memory hangs on the bound of a symbol, or another bound does.
 static bool bound_is_needed(Codegen *cg, const Dim *sym)
 {
-	for (const Block *b = cg->module->regions[0].first; b; b = b->next)
-		for (int i = 0; i < b->narg; i++)
-			if (bytes_mention(cg, b->args[i], sym))
-				return true;
-	for (const Op *op = module_first(cg->module); op; op = module_next(op))
-		for (int i = 0; i < op->nresult; i++)
-			if (bytes_mention(cg, &op->results[i], sym))
-				return true;
+	if (memory_mentions(cg->module, sym))
+		return true;
 	for (int i = 0; i < cg->nsymbol; i++)
 		if (cg->symbols[i].bound && dim_mentions(cg->symbols[i].bound, sym))
 			return true;

@@ -22,13 +22,13 @@ typedef enum Finish {
 	FINISH_ADD
 } Finish; // what the last group of a block does
 
-typedef struct Lanes {
+typedef struct LaneTile {
 	Nest *n;
-	PointerMap moves; // Value -> itself: differs from lane to lane
+	Lanes lanes;
 	int width;
 	int ngroup, cgroup; // the group being gathered
 	const Op **group;
-} Lanes;
+} LaneTile;
 
 // What ends a block.
 typedef struct BlockEnd {
@@ -40,38 +40,22 @@ typedef struct BlockEnd {
 
 // ---- what moves with the lane -------------------------------------------------------------------
 
-static bool op_moves(Lanes *l, const Op *op)
+static bool value_moves(const LaneTile *l, const Value *v)
 {
-	bool moves = false;
-	for (int i = 0; i < op->noperand; i++)
-		moves |= op_operand(op, i) && pointer_map_get(&l->moves, op_operand(op, i));
-	for (int i = 0; i < op->nregion; i++)
-		for (const Op *in = op->regions[i].first->first; in; in = in->next)
-			moves |= op_moves(l, in);
-	for (int i = 0; i < op->nresult && moves; i++)
-		pointer_map_set(&l->moves, &op->results[i], &op->results[i]);
-	return moves;
+	return lane_state(&l->lanes, v) == LANE_MOVES;
 }
 
-static bool value_moves(const Lanes *l, const Value *v)
+static void tile_init(LaneTile *l, Nest *n)
 {
-	return pointer_map_get(&l->moves, v) != NULL;
-}
-
-static void lanes_init(Lanes *l, Nest *n)
-{
-	*l = (Lanes){.n = n};
-	pointer_map_init(&l->moves, n->k->arena);
-	for (int i = 0; i < n->body->narg; i++)
-		if (nest_level(n, n->body->args[i]) == n->nloop)
-			pointer_map_set(&l->moves, n->body->args[i], n->body->args[i]);
-	for (const Op *op = n->body->first; op; op = op->next)
-		op_moves(l, op);
+	*l = (LaneTile){.n = n};
+	l->lanes = (Lanes){.ctx = n->k->ctx, .body = n->body, .merged = &n->s.merged};
+	l->lanes.arg = n->loops[n->nloop - 1].arg;
+	lanes_find(&l->lanes, n->k->arena);
 }
 
 // ---- groups -------------------------------------------------------------------------------------
 
-static bool in_group(const Lanes *l, const Op *op)
+static bool in_group(const LaneTile *l, const Op *op)
 {
 	for (int i = 0; i < l->ngroup; i++)
 		if (l->group[i] == op)
@@ -79,14 +63,14 @@ static bool in_group(const Lanes *l, const Op *op)
 	return false;
 }
 
-static void group_add(Lanes *l, const Op *op)
+static void group_add(LaneTile *l, const Op *op)
 {
 	VEC_ROOM(l->n->k->arena, l->group, l->ngroup, l->cgroup);
 	l->group[l->ngroup++] = op;
 }
 
 // Whether a value of this group is read after it.
-static bool outlives(const Lanes *l, const Op *op, const BlockEnd *end)
+static bool outlives(const LaneTile *l, const Op *op, const BlockEnd *end)
 {
 	for (const Use *u = op->results[0].uses; u; u = u->next)
 		if (!in_group(l, u->user) && !(end && u->user == end->terminator))
@@ -94,7 +78,7 @@ static bool outlives(const Lanes *l, const Op *op, const BlockEnd *end)
 	return false;
 }
 
-static bool element_print(Lanes *l, const Op *op, const BlockEnd *end, int depth)
+static bool element_print(LaneTile *l, const Op *op, const BlockEnd *end, int depth)
 {
 	Scalars *s = &l->n->s;
 	if (!outlives(l, op, end))
@@ -114,7 +98,7 @@ static bool element_print(Lanes *l, const Op *op, const BlockEnd *end, int depth
 	return true;
 }
 
-static bool end_print(Lanes *l, const BlockEnd *end, int depth)
+static bool end_print(LaneTile *l, const BlockEnd *end, int depth)
 {
 	if (end->finish == FINISH_STORE)
 		return nest_stores_print(l->n, depth);
@@ -125,7 +109,7 @@ static bool end_print(Lanes *l, const BlockEnd *end, int depth)
 	return true;
 }
 
-static bool lane_loop_print(Lanes *l, const BlockEnd *end, int depth)
+static bool lane_loop_print(LaneTile *l, const BlockEnd *end, int depth)
 {
 	Text *out = l->n->out;
 	text_line(out, depth, "PDRT_LANES for (int l = 0; l < %d; l++) {", l->width);
@@ -142,12 +126,12 @@ static bool lane_loop_print(Lanes *l, const BlockEnd *end, int depth)
 
 static bool pred_stays(Nest *n, const Value *pred)
 {
-	return !value_moves(n->lanes, pred);
+	return !value_moves(n->tile, pred);
 }
 
 // Whether the reduction's element is, under the known predicates, the neutral constant: then it
 // adds nothing.
-static bool adds_nothing(Lanes *l, const BlockEnd *end)
+static bool adds_nothing(LaneTile *l, const BlockEnd *end)
 {
 	if (!end || end->finish != FINISH_ADD || end->acc->kind == REDUCE_ARGMAX ||
 	    end->acc->kind == REDUCE_ARGMIN)
@@ -166,7 +150,7 @@ static bool adds_nothing(Lanes *l, const BlockEnd *end)
 	return constant && neutral && !strcmp(constant, neutral);
 }
 
-static bool group_branch(Lanes *l, const BlockEnd *end, int depth)
+static bool group_branch(LaneTile *l, const BlockEnd *end, int depth)
 {
 	Nest *n = l->n;
 	const Value *pred = nest_predicate(n, l->group, l->ngroup, pred_stays);
@@ -194,7 +178,7 @@ static bool group_branch(Lanes *l, const BlockEnd *end, int depth)
 }
 
 // Prints the group and starts the next. `end` is NULL unless the block ends here.
-static bool group_print(Lanes *l, const BlockEnd *end, int depth)
+static bool group_print(LaneTile *l, const BlockEnd *end, int depth)
 {
 	KernelFunc *k = l->n->k;
 	if (!l->ngroup && !end)
@@ -214,9 +198,9 @@ static bool group_print(Lanes *l, const BlockEnd *end, int depth)
 
 // ---- blocks -------------------------------------------------------------------------------------
 
-static bool lanes_reduce_print(Lanes *l, const Op *op, int depth);
+static bool lanes_reduce_print(LaneTile *l, const Op *op, int depth);
 
-static bool lanes_op_print(Lanes *l, const Op *op, int depth)
+static bool lanes_op_print(LaneTile *l, const Op *op, int depth)
 {
 	if (value_moves(l, &op->results[0])) {
 		if (op->code != OP_LOOP_REDUCE) {
@@ -229,7 +213,7 @@ static bool lanes_op_print(Lanes *l, const Op *op, int depth)
 	return scalar_op_print(&l->n->s, op, index, depth, l->n->out);
 }
 
-static bool lanes_block_print(Lanes *l, const Block *b, BlockEnd *end, int depth)
+static bool lanes_block_print(LaneTile *l, const Block *b, BlockEnd *end, int depth)
 {
 	end->terminator = block_terminator(b);
 	for (const Op *op = b->first; op != end->terminator; op = op->next) {
@@ -243,7 +227,7 @@ static bool lanes_block_print(Lanes *l, const Block *b, BlockEnd *end, int depth
 	return group_print(l, end, depth);
 }
 
-static bool lanes_reduce_print(Lanes *l, const Op *op, int depth)
+static bool lanes_reduce_print(LaneTile *l, const Op *op, int depth)
 {
 	Nest *n = l->n;
 	Accumulator acc;
@@ -301,9 +285,9 @@ bool nest_wants_lanes(Nest *n)
 		    nest_level(n, &op->results[0]) != n->nloop)
 			continue;
 		const Block *b = op->regions[0].first;
-		strides_count(&n->s, b, inner->arg, &out);
+		strides_count(b, inner->arg, &out);
 		if (b->narg)
-			strides_count(&n->s, b, b->args[b->narg - 1], &in);
+			strides_count(b, b->args[b->narg - 1], &in);
 		any = true;
 	}
 	return any && (!out.n[2] || out.n[2] < in.n[2]);
@@ -317,7 +301,7 @@ static int tile_width(const Nest *n)
 	return dim_is_const(extent) && extent->value < lanes ? (int)extent->value : lanes;
 }
 
-static bool tile_print(Lanes *l, int width, const char *arg, int depth)
+static bool tile_print(LaneTile *l, int width, const char *arg, int depth)
 {
 	Nest *n = l->n;
 	l->width = width;
@@ -328,9 +312,9 @@ static bool tile_print(Lanes *l, int width, const char *arg, int depth)
 
 bool nest_lanes_print(Nest *n, int depth)
 {
-	Lanes l;
-	lanes_init(&l, n);
-	n->lanes = &l;
+	LaneTile l;
+	tile_init(&l, n);
+	n->tile = &l;
 	const Loop *inner = &n->loops[n->nloop - 1];
 	int width = tile_width(n);
 	if (dim_is(inner->extent, width))

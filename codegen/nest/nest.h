@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "codegen/func/func.h"
+#include "lower/analysis/nest.h"
 
 // One C loop: a block argument, or several merged into their last.
 struct Loop {
@@ -16,29 +17,13 @@ struct Loop {
 	const char *step;        // C expression; NULL: 1
 };
 
-// Merges arguments that only ever stand side by side in loads of tensors with the same dims there:
-// fewer and longer loops. Fills loops[MAX_RANK] and the merged and names maps; returns how many
-// loops there are.
+// As nest_loops; names the arguments that are 0.
 int loops_merge(Scalars *s, const Block *b, const Dim *const *extents, Loop *loops);
 // Prints the head of a loop (nothing when its extent is 1) and names its argument.
 void loop_open(Scalars *s, Loop *loop, int *depth, Text *out);
 // A reduction with a count ends its loop there. False after a diagnostic.
 bool loop_count(Scalars *s, const Op *reduce, Loop *loop);
 void loop_close(const Loop *loop, int *depth, Text *out);
-
-// The operand at which the indices of a load begin; 0: not a load.
-int load_indices_at(const Op *op);
-// How much an index grows when `var` grows by one; some large number when that is not a constant.
-int64_t index_stride(const Value *index, const Value *var);
-// 0: the load does not move with var; 1: to the next element; 2: otherwise.
-int load_stride(const Scalars *s, const Op *load, const Value *var);
-
-// How many loads stay, move to the next element, or jump when an index grows by one.
-typedef struct Strides {
-	int n[3];
-} Strides;
-
-void strides_count(const Scalars *s, const Block *b, const Value *var, Strides *count);
 
 typedef struct Accumulator {
 	ReduceKind kind;
@@ -75,8 +60,8 @@ typedef struct Nest {
 	PointerMap levels; // Value in the body -> its level + 1, as a pointer: the innermost loop that
 	                   // it depends on
 	PointerMap needed; // Op -> itself: what is printed under the predicates that are known
-	struct Lanes *lanes; // lanes.c, while it prints
-	bool turned;         // the last two loops run in the other order
+	struct LaneTile *tile; // lanes.c, while it prints
+	bool turned;           // the last two loops run in the other order
 } Nest;
 
 void nest_init(Nest *n, KernelFunc *k, Text *out);
@@ -94,9 +79,7 @@ bool nest_stores_print(Nest *n, int depth);
 // The scalars of the innermost loop, and the stores.
 bool nest_element_print(Nest *n, int depth);
 
-// device/reduce.c: whether threads can do a reduction together: many terms, of a kind and type that
-// they can join; and that.
-bool reduce_suits_team(KernelFunc *k, const Op *op);
+// device/reduce.c: a reduction that threads do together.
 bool team_reduce_print(Scalars *s, const Op *op, Loop *loops, int nloop, int depth, Text *out);
 
 // lanes.c: the innermost loop in tiles, reductions outside of the tile.

@@ -6,43 +6,17 @@
 
 #include <string.h>
 
-// ---- merged indices -----------------------------------------------------------------------------
-
-int load_indices_at(const Op *op)
-{
-	return op->code == OP_LOOP_LOAD ? 1 : op->code == OP_LOOP_LOAD_OR ? 3 : 0;
-}
-
-// Whether every use of `arg` is an index of a load that has `other` beside it (at `step`), where
-// the dim of the second one is `extent`.
-static bool always_beside(const Value *arg, const Value *other, int step, const Dim *extent)
-{
-	for (const Use *u = arg->uses; u; u = u->next) {
-		int first = load_indices_at(u->user), at = (int)u->index;
-		if (!first || at < first || at + step < first || op_operand(u->user, at + step) != other)
-			return false;
-		const Type *t = op_operand(u->user, first - 1)->type;
-		int second = (step > 0 ? at + 1 : at) - first;
-		if (second >= t->rank || t->dims[second] != extent)
-			return false;
-	}
-	return true;
-}
+// ---- loops --------------------------------------------------------------------------------------
 
 int loops_merge(Scalars *s, const Block *b, const Dim *const *extents, Loop *loops)
 {
-	Context *c = s->k->ctx;
-	int n = 0;
-	for (int i = 0; i < b->narg; i++) {
-		const Dim *extent = extents[i];
-		while (i + 1 < b->narg && always_beside(b->args[i], b->args[i + 1], 1, extents[i + 1]) &&
-		       always_beside(b->args[i + 1], b->args[i], -1, extents[i + 1])) {
-			pointer_map_set(&s->merged, b->args[i], b->args[i + 1]);
+	NestLoop found[MAX_RANK + 1];
+	const int n = nest_loops(s->k->ctx, b, extents, &s->merged, found);
+	for (int i = 0; i < b->narg; i++)
+		if (pointer_map_get(&s->merged, b->args[i]))
 			pointer_map_set(&s->names, b->args[i], "0");
-			extent = dim_mul(c, extent, extents[++i]);
-		}
-		loops[n++] = (Loop){.arg = b->args[i], .extent = extent};
-	}
+	for (int i = 0; i < n; i++)
+		loops[i] = (Loop){.arg = found[i].arg, .extent = found[i].extent};
 	return n;
 }
 
@@ -73,86 +47,6 @@ void loop_close(const Loop *loop, int *depth, Text *out)
 {
 	if (!dim_is(loop->extent, 1) || loop->end)
 		text_line(out, --*depth, "}");
-}
-
-// ---- strides ------------------------------------------------------------------------------------
-
-enum { COEF_UNKNOWN = INT32_MAX, MAX_COEF_DEPTH = 24 };
-
-// Coefficients stay small, so that sums of them do.
-static int64_t coef_clip(int64_t coef)
-{
-	return coef > -COEF_UNKNOWN && coef < COEF_UNKNOWN ? coef : COEF_UNKNOWN;
-}
-
-static int64_t index_coef(const Value *index, const Value *var, int depth)
-{
-	if (index == var)
-		return 1;
-	if (!index->def)
-		return 0;
-	const Op *op = index->def;
-	if (op->code == OP_LOOP_CONSTANT || op->code == OP_LOOP_DIM)
-		return 0;
-	if (depth > MAX_COEF_DEPTH || op->code == OP_LOOP_REDUCE)
-		return COEF_UNKNOWN;
-	int64_t x[2] = {0, 0};
-	bool all_zero = true;
-	for (int i = 0; i < op->noperand; i++) {
-		int64_t coef = op_operand(op, i) ? index_coef(op_operand(op, i), var, depth + 1) : 0;
-		all_zero &= coef == 0;
-		if (i < 2)
-			x[i] = coef;
-	}
-	if (all_zero)
-		return 0;
-	if (x[0] == COEF_UNKNOWN || x[1] == COEF_UNKNOWN)
-		return COEF_UNKNOWN;
-	const Value *y = op_operand(op, 1);
-	if (op->code == OP_PD_ADD)
-		return coef_clip(x[0] + x[1]);
-	if (op->code == OP_PD_SUBTRACT)
-		return coef_clip(x[0] - x[1]);
-	if (op->code == OP_PD_MULTIPLY && !x[1] && y->def && y->def->code == OP_LOOP_CONSTANT) {
-		const Attr *v = op_attr(y->def, "value");
-		int64_t factor = coef_clip(v->kind == ATTR_FLOAT ? int_from_double(v->f) : v->i);
-		return factor == COEF_UNKNOWN ? factor : coef_clip(x[0] * factor);
-	}
-	return COEF_UNKNOWN;
-}
-
-int64_t index_stride(const Value *index, const Value *var)
-{
-	return index_coef(index, var, 0);
-}
-
-int load_stride(const Scalars *s, const Op *load, const Value *var)
-{
-	int first = load_indices_at(load), stride = 0;
-	const Type *t = op_operand(load, first - 1)->type;
-	for (int d = 0; d < t->rank; d++) {
-		const Value *index = op_operand(load, first + d);
-		int64_t coef = index_coef(index, var, 0);
-		if (dim_is(t->dims[d], 1) && load->code == OP_LOOP_LOAD)
-			continue;
-		if (stride && !dim_is(t->dims[d], 1))
-			return 2;
-		if (coef)
-			stride = coef == 1 ? 1 : 2;
-		if (stride == 2)
-			return 2;
-	}
-	return stride;
-}
-
-void strides_count(const Scalars *s, const Block *b, const Value *var, Strides *count)
-{
-	for (const Op *op = b->first; op; op = op->next) {
-		if (load_indices_at(op))
-			count->n[load_stride(s, op, var)]++;
-		for (int i = 0; i < op->nregion; i++)
-			strides_count(s, op->regions[i].first, var, count);
-	}
 }
 
 // ---- accumulators -------------------------------------------------------------------------------
@@ -398,7 +292,7 @@ static int lanes_wanted(Reduction *r)
 		return 0;
 	const Loop *inner = &r->loops[r->nloop - 1];
 	Strides count = {0};
-	strides_count(r->s, b, inner->arg, &count);
+	strides_count(b, inner->arg, &count);
 	if (count.n[2] || !count.n[1])
 		return 0;
 	if (dim_is_const(inner->extent) && inner->extent->value < 2 * t->lanes)
@@ -459,8 +353,7 @@ bool reduce_print(Scalars *s, const Op *op, int depth, Text *out)
 	r.nloop = loops_merge(s, op->regions[0].first, extents->dims, r.loops);
 	if (!loop_count(s, op, r.loops))
 		return false;
-	if (s->together && s->together == op->block && r.nloop &&
-	    s->k->cg->backend->suits_team(s->k, op))
+	if (op_attr(op, "shared"))
 		return s->k->cg->backend->team_reduce(s, op, r.loops, r.nloop, depth, out);
 	int lanes = lanes_wanted(&r);
 	return lanes ? lanes_print(&r, lanes, depth) : plain_print(&r, depth);

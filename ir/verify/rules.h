@@ -16,6 +16,11 @@ bool types_agree(const Type *a, const Type *b);
 // operands.
 bool verify_operand_types(const Op *op, int first, int n, Value *const *want, const char *what);
 
+// verify_schedule.c: what stands in the IR of how threads of CUDA share a nest.
+bool nest_form_is_sound(const Op *nest);
+bool reduce_form_is_sound(const Op *reduce);
+bool load_form_is_sound(const Op *load);
+
 // verify_scope.c: every value is visible, and defined before it is used. Numbers ops (scratch) and
 // blocks (id).
 bool verify_scope(Op *root);

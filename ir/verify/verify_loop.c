@@ -114,7 +114,8 @@ bool verify_hook_loop_nest(Op *op)
 			                   type_text(op->ctx, t));
 		want[i] = type_scalar(op->ctx, t->dtype);
 	}
-	return args_are_positions(op, 0, 0, first->rank) && yields(yield, op->nresult, want);
+	return args_are_positions(op, 0, 0, first->rank) && yields(yield, op->nresult, want) &&
+	       nest_form_is_sound(op);
 }
 
 bool verify_hook_loop_reduce(Op *op)
@@ -139,7 +140,8 @@ bool verify_hook_loop_reduce(Op *op)
 		return verify_fail(op, "a count must be an index, over one extent");
 	if (position)
 		want = NULL;
-	return args_are_positions(op, 0, 0, extents->n) && yields(yield, 1, &want);
+	return args_are_positions(op, 0, 0, extents->n) && yields(yield, 1, &want) &&
+	       reduce_form_is_sound(op);
 }
 
 // ---- single operations --------------------------------------------------------------------------
@@ -211,7 +213,7 @@ bool load_verify_bounds(const Op *op)
 
 bool verify_hook_loop_load(Op *op)
 {
-	return load_is_right(op, 0) && load_verify_bounds(op);
+	return load_is_right(op, 0) && load_verify_bounds(op) && load_form_is_sound(op);
 }
 
 bool verify_hook_loop_load_or(Op *op)
@@ -219,7 +221,7 @@ bool verify_hook_loop_load_or(Op *op)
 	const Type *pred = op_operand(op, 0)->type, *other = op_operand(op, 1)->type;
 	if (pred != type_scalar(op->ctx, DT_BOOL))
 		return verify_fail(op, "operand 'pred' must be bool, not %s", type_text(op->ctx, pred));
-	if (!load_is_right(op, 2))
+	if (!load_is_right(op, 2) || !load_form_is_sound(op))
 		return false;
 	return other == op->results[0].type ||
 	       verify_fail(op, "operand 'other' must be %s, not %s",

@@ -92,6 +92,11 @@ bool index_reshape(Context *c, Builder *b, const Type *from, Value *const *index
 int index_reshape_divisions(Context *c, const Type *from, const Type *to);
 bool same_dims(const Type *a, const Type *b);
 
+// found_sizes.c
+
+// Whether the bytes of some value hang on that size.
+bool memory_mentions(const Op *module, const Dim *sym);
+
 // dim_order.c
 
 // Whether a >= b can be proved for all symbols of at least 1.

@@ -1,12 +1,11 @@
-// Positions in CUDA kernels: how wide their arithmetic must be, and which power of two divides the
-// index of a load, so that several elements may be one access. Called by device/nest.c,
-// device/wide.c and device/reduce.c.
-#include "codegen/device/nest.h"
+// How wide the positions of a nest are on CUDA: int where no size, and nothing that is computed
+// from positions, can be too large; where only a run tells, the launch chooses between two
+// instances. Called by forms.c.
+#include "lower/analysis/analysis.h"
+#include "lower/cuda/forms.h"
 
 // MAX_POSITION leaves room for the step of a grid behind the last position.
-enum { MAX_POSITION = 1 << 30, MAX_FACTOR = 1 << 16, MAX_DEPTH = 24, MAX_POWER = 16 };
-
-// ---- width --------------------------------------------------------------------------------------
+enum { MAX_POSITION = 1 << 30, MAX_FACTOR = 1 << 16, MAX_DEPTH = 24 };
 
 // An index is at most `times` the sum of the kernel's sizes, and `more`; as a size of its own, it
 // is at most `most`.
@@ -157,103 +156,33 @@ static void block_reach(Width *w, const Block *b)
 }
 
 // Whether the host knows the size, or a bound of it, before a run.
-static bool host_knows(const Codegen *cg, const Dim *d)
+static bool host_knows(const NestForm *f, const Dim *d)
 {
 	if (d->kind == DIM_CONST)
 		return true;
 	if (d->kind != DIM_SYM)
-		return host_knows(cg, d->a) && host_knows(cg, d->b);
-	const Symbol *s = symbol_find(cg, d);
-	return s && (!s->dim->bounded || s->max || s->room);
+		return host_knows(f, d->a) && host_knows(f, d->b);
+	return !d->bounded || dim_may_be_empty(f->ctx, d) || dim_at_most(f->ctx, d) != d ||
+	       memory_mentions(f->module, d);
 }
 
-void index_width_choose(const Nest *n)
+void index_width_choose(const NestForm *f)
 {
-	KernelFunc *k = n->k;
-	Width w = {.ctx = k->ctx, .sizes = dim_const(k->ctx, 0), .times = 1};
-	for (int i = 0; i < k->op->nresult; i++)
-		size_add(&w, type_numel(k->ctx, k->op->results[i].type));
-	block_reach(&w, n->body);
+	Op *op = f->op;
+	Width w = {.ctx = f->ctx, .sizes = dim_const(f->ctx, 0), .times = 1};
+	for (int i = 0; i < op->nresult; i++)
+		size_add(&w, type_numel(f->ctx, op->results[i].type));
+	block_reach(&w, f->body);
 	const int64_t most = (MAX_POSITION - w.more) / w.times;
 	int64_t lo, hi;
 	dim_range_empty(w.sizes, &lo, &hi);
 	if (w.wide || lo > most)
 		return;
 	if (hi <= most) {
-		k->index = "int";
-	} else if ((n->nloop > 1 || nest_has_regions(n)) &&
-	           host_knows(k->cg, w.sizes)) { // else there is hardly any arithmetic
-		k->index = "I";
-		k->sizes = w.sizes;
-		k->sizes_most = most;
+		op_set_attr(op, "index", attr_str(f->ctx, "int"));
+	} else if ((f->nloop > 1 || f->has_regions) && host_knows(f, w.sizes)) {
+		op_set_attr(op, "index", attr_str(f->ctx, "run")); // else there is hardly any arithmetic
+		op_set_attr(op, "index_sizes", attr_dim(f->ctx, w.sizes));
+		op_set_attr(op, "index_most", attr_int(f->ctx, most));
 	}
-}
-
-// ---- divisors -----------------------------------------------------------------------------------
-
-static int power_min(int a, int b)
-{
-	return a < b ? a : b;
-}
-
-static int power_product(int a, int b)
-{
-	return a * b < MAX_POWER ? a * b : MAX_POWER;
-}
-
-static int number_power(int64_t v)
-{
-	int p = MAX_POWER;
-	while (v % p)
-		p /= 2;
-	return p;
-}
-
-int size_power(Context *c, const Dim *d)
-{
-	int p = MAX_POWER;
-	while (p > 1 && !dim_is(dim_mod(c, d, dim_const(c, p)), 0))
-		p /= 2;
-	return p;
-}
-
-static int power_at(const Scalars *s, const Value *v, const Value *arg, int width, int depth)
-{
-	if (v == arg)
-		return width;
-	if (pointer_map_get(&s->merged, v))
-		return MAX_POWER; // it is 0, the next one counts for both
-	const Op *op = v->def;
-	if (!op || depth == MAX_DEPTH)
-		return 1;
-	if (op->code == OP_LOOP_CONSTANT) {
-		const Attr *a = op_attr(op, "value");
-		return number_power(a->kind == ATTR_FLOAT ? int_from_double(a->f) : a->i);
-	}
-	if (op->code == OP_LOOP_DIM)
-		return size_power(s->k->ctx, op_attr(op, "dim")->dim);
-	if (op->code != OP_PD_ADD && op->code != OP_PD_SUBTRACT && op->code != OP_PD_MULTIPLY)
-		return 1;
-	const int a = power_at(s, op_operand(op, 0), arg, width, depth + 1);
-	const int b = power_at(s, op_operand(op, 1), arg, width, depth + 1);
-	return op->code == OP_PD_MULTIPLY ? power_product(a, b) : power_min(a, b);
-}
-
-int index_power(const Scalars *s, const Value *index, const Value *arg, int width)
-{
-	return power_at(s, index, arg, width, 0);
-}
-
-int load_power(const Scalars *s, const Op *load, const Value *arg, int width)
-{
-	const int first = load_indices_at(load);
-	const Type *t = op_operand(load, first - 1)->type;
-	int power = MAX_POWER;
-	const Dim *behind = dim_const(s->k->ctx, 1);
-	for (int d = t->rank; d-- > 0;) {
-		const int p = index_power(s, op_operand(load, first + d), arg, width);
-		power = power_min(power, power_product(p, size_power(s->k->ctx, behind)));
-		behind = dim_mul(s->k->ctx, behind, t->dims[d]);
-	}
-	return power;
 }

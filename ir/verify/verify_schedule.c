@@ -1,0 +1,84 @@
+// The rules of what stands in the IR of how threads of CUDA share nests (lower/cuda): that a form
+// has what it needs and nothing of another, and that what is inside agrees with it. Called by the
+// hooks of loop nests in verify_loop.c.
+#include "ir/verify/rules.h"
+
+#include <inttypes.h>
+
+static bool lanes_are_sound(const Op *op)
+{
+	const int64_t n = op_int(op, "lanes", 1);
+	return n == 1 || n == 2 || n == 4 || n == 8 || n == 16 ||
+	       verify_fail(op, "lanes must be 1, 2, 4, 8 or 16, not %" PRId64, n);
+}
+
+// Whether something directly in the body of the nest has the attribute.
+static bool body_has(const Op *nest, const char *attr)
+{
+	for (const Op *op = nest->regions[0].first->first; op; op = op->next)
+		if (op_attr(op, attr))
+			return true;
+	return false;
+}
+
+static bool form_has(const Op *nest, const char *attr, bool has, bool should)
+{
+	if (has == should)
+		return true;
+	return verify_fail(nest, should ? "its form '%s' needs %s" : "its form '%s' has no %s",
+	                   op_str(nest, "form", "elements"), attr);
+}
+
+static bool index_is_sound(const Op *nest)
+{
+	const bool run = op_enum(nest, "index") == INDEX_RUN;
+	if (run != (op_attr(nest, "index_sizes") != NULL) ||
+	    run != (op_attr(nest, "index_most") != NULL))
+		return verify_fail(nest,
+		                   "'index_sizes' and 'index_most' go with an index that a run chooses");
+	return !run ||
+	       (op_int(nest, "index_most", 0) > 0 && op_int(nest, "index_most", 0) <= INT32_MAX) ||
+	       verify_fail(nest, "'index_most' must be a positive int");
+}
+
+bool nest_form_is_sound(const Op *nest)
+{
+	const FormKind form = (FormKind)op_enum(nest, "form");
+	const int64_t across = op_int(nest, "across", -1);
+	const bool vectors = form == FORM_VECTORS, turned = form == FORM_TURNED,
+			   team = form == FORM_TEAM;
+	if (!lanes_are_sound(nest) || !index_is_sound(nest) ||
+	    !form_has(nest, "lanes", op_int(nest, "lanes", 1) > 1, vectors) ||
+	    !form_has(nest, "team", op_enum(nest, "team") != TEAM_NONE, team) ||
+	    !form_has(nest, "reduction that is shared", body_has(nest, "shared"), team) ||
+	    !form_has(nest, "loop across", across >= 0, turned) ||
+	    !form_has(nest, "turned load", body_has(nest, "turned"), turned))
+		return false;
+	if (op_bool(nest, "runs_on", false) && !vectors)
+		return form_has(nest, "vectors that run on", true, false);
+	return across < nest->results[0].type->rank - 1 || !turned ||
+	       verify_fail(nest, "it has no loop %" PRId64 " but the innermost to go across", across);
+}
+
+bool reduce_form_is_sound(const Op *reduce)
+{
+	const Attr *shared = op_attr(reduce, "shared");
+	if (!lanes_are_sound(reduce))
+		return false;
+	if (!shared && op_int(reduce, "lanes", 1) > 1)
+		return verify_fail(reduce, "lanes of a reduction that no team shares");
+	return !shared || (shared->i >= 0 && shared->i < op_attr(reduce, "extents")->n) ||
+	       verify_fail(reduce, "it has no loop %" PRId64 " to share", shared->i);
+}
+
+// What is one access for several lanes stands in a block of as many.
+bool load_form_is_sound(const Op *load)
+{
+	const int64_t lanes = op_int(load, "lanes", 1);
+	const Op *around = op_parent(load);
+	if (!lanes_are_sound(load))
+		return false;
+	if (lanes > 1 && (!around || op_int(around, "lanes", 1) != lanes))
+		return verify_fail(load, "%" PRId64 " lanes, but what is around it has others", lanes);
+	return true;
+}
