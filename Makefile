@@ -162,6 +162,7 @@ install: pdcc
 	$(INSTALL) -m 644 $(SRC)/runtime_stub/pdrt.c $(dest)/share/pdcc/pdrt.c
 	sed -e 's|@prefix@|$(prefix)|' -e 's|@version@|$(VERSION)|' $(SRC)/runtime_stub/pdcc.pc.in > $(dest)/lib/pkgconfig/pdcc.pc
 	$(INSTALL) -m 644 $(SRC)/runtime_stub/pdccConfig.cmake.in $(dest)/lib/cmake/pdcc/pdccConfig.cmake
+	sed 's|@version@|$(VERSION)|' $(SRC)/runtime_stub/pdccConfigVersion.cmake.in > $(dest)/lib/cmake/pdcc/pdccConfigVersion.cmake
 	./pdcc --man > $(dest)/share/man/man1/pdcc.1
 	./pdcc --completion=bash > $(dest)/share/bash-completion/completions/pdcc
 	./pdcc --completion=zsh > $(dest)/share/zsh/site-functions/_pdcc

@@ -101,27 +101,6 @@ static bool emit_legacy(Driver *d, const char *output)
 	return file_write(d->ctx, output, text.text ? text.text : "", text.len);
 }
 
-// -MD: a rule for make. Without a path when none is wanted. It is written with the output, so that
-// make never takes an output for complete whose rule is missing.
-static FilePiece make_depfile(Driver *d, const char *output)
-{
-	const Options *o = d->options;
-	Text text;
-	if (!o->depfile)
-		return (FilePiece){0};
-	text_init(&text, d->ctx->arena);
-	text_printf(&text, "%s:", output);
-	for (int i = 0; i < d->nread; i++) {
-		text_char(&text, ' ');
-		for (const char *p = d->read[i]; *p; p++)
-			text_printf(&text, strchr(" #\\", *p) ? "\\%c" : *p == '$' ? "$%c" : "%c", *p);
-	}
-	text_char(&text, '\n');
-	const char *path = o->depfile_path ? o->depfile_path
-	                                   : arena_printf(d->ctx->arena, "%s.d", output);
-	return (FilePiece){path, text.text, text.len};
-}
-
 static WeightsMode weights_mode(const Options *o)
 {
 	if (!o->weights)
@@ -255,7 +234,7 @@ int cmd_compile(Driver *d)
 	if (!module)
 		return 1;
 	bool view = kind == EMIT_IR || kind == EMIT_CFG || kind == EMIT_DOT || kind == EMIT_JSON;
-	const FilePiece depfile = make_depfile(d, output);
+	const FilePiece depfile = depfile_make(d, output);
 	return !(view ? emit_view(d, module, kind, output, &depfile)
 	              : emit_code(d, module, kind, output, &depfile));
 }

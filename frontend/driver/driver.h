@@ -18,8 +18,6 @@ typedef struct Driver {
 	} stages[24];
 	double stage_start;
 	bool progress_shown;
-	int nread;
-	const char *read[3]; // files read, for -MD: the model, its parameters
 	int npersistable;
 	const char *const *persistables; // of the model, sorted: what --save-state writes
 } Driver;
@@ -41,6 +39,12 @@ bool driver_lower(Driver *d, Op *module, const Target *t, const char *until);
 // Generates code under `prefix`, for C or CUDA as the target says.
 bool driver_codegen(Driver *d, Op *module, const Target *t, const CodegenOptions *o,
                     CodegenResult *r);
+
+// depfile.c
+// The rule of -MD for what was made from the files read so far. Without a path when none is wanted.
+// It is written with the output, so that make never takes an output for complete whose rule is
+// missing.
+FilePiece depfile_make(Driver *d, const char *output);
 
 // cmd_run.c
 // An interpreter with what --in and --lod say fed. NULL after diagnostics.

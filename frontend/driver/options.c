@@ -398,6 +398,9 @@ static const OptionSpec table[] = {
      "also emit PREFIX_call(inputs, outputs), with a workspace of its own"},
 	{0, "-MD", NULL, C, FLAG(depfile), "write a make rule with the files read, to OUT.d"},
 	{0, "-MF", "FILE", C, PARSE(parse_depfile), "write that rule to FILE"},
+	{0, "-MT", "TARGET", C, TEXT(depfile_target), "its target (default: OUT), as it is given"},
+	{0, "-MP", NULL, C, FLAG(depfile_phony),
+     "with a rule without commands for each parameter file, so that one may be deleted"},
 	{0, "target", "T", R | V | B | I, WORD(target, "c|cuda|interp"),
      "c (default), cuda (run and verify: emulated without a GPU), or interp, the interpreter; "
      "verify: interp leaves generated code "
@@ -513,6 +516,8 @@ static bool options_check(const Options *o)
 		return usage_error(o, "--threads %d: generated code runs on one thread so far", o->threads);
 	if (o->depfile && !o->depfile_path && (!o->output || !strcmp(o->output, "-")))
 		return usage_error(o, "-MD needs -o FILE or -MF FILE");
+	if ((o->depfile_target || o->depfile_phony) && !o->depfile)
+		return usage_error(o, "-MT and -MP go with -MD");
 	return true;
 }
 

@@ -55,8 +55,10 @@ typedef struct Options {
 	ShapePin *pins;
 	const char *print_before, *print_after;
 	bool call, depfile, werror, time_report, verify, json;
-	const char *depfile_path; // -MF
-	const char *colour;       // auto, always, never
+	const char *depfile_path;   // -MF
+	const char *depfile_target; // -MT, as it is to stand there; NULL: the output
+	bool depfile_phony;         // -MP
+	const char *colour;         // auto, always, never
 	const char *target, *cc, *cflags, *out_dir, *keep;
 	const char *arch; // "sm_80,sm_90"; NULL: that of the GPU which is here
 	int ncall;

@@ -98,9 +98,6 @@ static Op *load_text(Driver *d)
 static Op *load_module(Driver *d)
 {
 	const Options *o = d->options;
-	d->read[d->nread++] = o->model;
-	if (o->params)
-		d->read[d->nread++] = o->params;
 	stage_begin(d, "read");
 	if (has_suffix(o->model, ".pdir"))
 		return load_text(d);

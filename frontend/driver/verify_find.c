@@ -130,7 +130,6 @@ void verify_find(Driver *d, Op *before, Op *after, const char *stage)
 // The model once more, through passes. NULL after diagnostics.
 static Op *lowered_again(Driver *d, const Target *t, const char *passes)
 {
-	d->nread = 0;
 	Op *module = driver_load(d);
 	return module && verify_lower(d, module, t, passes) ? module : NULL;
 }
@@ -200,7 +199,6 @@ void verify_find_code(Driver *d, const Target *t)
 	Context *c = d->ctx;
 	const Value **values = NEW_ARRAY(c->arena, MAX_EXTRA_FETCHES, const Value *);
 	Origin *origins = NEW_ARRAY(c->arena, MAX_EXTRA_FETCHES, Origin);
-	d->nread = 0;
 	Op *module = driver_load(d);
 	if (!module)
 		return;

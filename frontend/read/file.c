@@ -3,6 +3,7 @@
 // Output goes to a temporary file beside its destination, is flushed to disk and renamed: whoever
 // looks sees the old file or the new one, never a part. Devices and pipes are written to directly.
 #include "frontend/read/read.h"
+#include "ir/base/vec.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -108,6 +109,8 @@ const uint8_t *file_map(Context *c, const char *path, size_t *size)
 	const uint8_t *data = map_fd(c, m, path, size);
 	close(m->fd);
 	m->fd = -1;
+	VEC_ROOM(c->arena, c->files, c->nfile, c->cfile);
+	c->files[c->nfile++] = context_str(c, path);
 	return data;
 }
 

@@ -33,9 +33,11 @@ struct Context {
 	struct ParamTable *params;
 	const char *file;   // the model, for diagnostics
 	uint64_t file_hash; // FNV-1a of its bytes; 0: they come from nowhere
-	bool checks_sizes;  // what inference cannot tell to be equal is checked where the operation is
-	                    // built (translation)
-	bool nests_only;    // definitions may not use kernel.scatter, which goes in sequence (CUDA)
+	const char **files; // that were read, in order
+	int nfile, cfile;
+	bool checks_sizes; // what inference cannot tell to be equal is checked where the operation is
+	                   // built (translation)
+	bool nests_only;   // definitions may not use kernel.scatter, which goes in sequence (CUDA)
 };
 
 // `functions`: what operators do, [OP_COUNT]. Everybody else calls context_new (ir/ir.h), which

@@ -6,12 +6,12 @@ from pdcc_tests import SRC, run
 SLOW = False
 PREFIX = '/opt/pdcc'
 FILES = ('bin/pdcc include/pdrt.h include/pdrt_cuda.h include/pdrt_cuda_device.h share/pdcc/pdrt.c share/man/man1/pdcc.1 lib/pkgconfig/pdcc.pc '
-         'lib/cmake/pdcc/pdccConfig.cmake share/bash-completion/completions/pdcc share/zsh/site-functions/_pdcc '
+         'lib/cmake/pdcc/pdccConfig.cmake lib/cmake/pdcc/pdccConfigVersion.cmake share/bash-completion/completions/pdcc share/zsh/site-functions/_pdcc '
          'share/fish/vendor_completions.d/pdcc.fish').split()
 
 CMAKE = '''cmake_minimum_required(VERSION 3.16)
 project(app C)
-find_package(pdcc REQUIRED)
+find_package(pdcc {version} REQUIRED)
 pdcc_add_model(digits MODEL "{model}" ISA generic OPTIONS --weights=inline)
 add_executable(app "{main}")
 target_link_libraries(app PRIVATE digits)
@@ -68,12 +68,57 @@ def cmake(root, tmp):
     src = tmp / 'app'
     src.mkdir()
     (src / 'main.c').write_text(MAIN)
-    (src / 'CMakeLists.txt').write_text(CMAKE.format(model=SRC / 'samples/digits/digits.pdmodel', main=src / 'main.c'))
+    version = run([root / 'bin/pdcc', '--version']).stdout.split()[1]
+    lists = CMAKE.format(model=SRC / 'samples/digits/digits.pdmodel', main=src / 'main.c', version=version)
+    (src / 'CMakeLists.txt').write_text(lists)
     p = run(['cmake', '-S', src, '-B', tmp / 'build', f'-Dpdcc_DIR={root}/lib/cmake/pdcc'])
     if p.returncode == 0:
         p = run(['cmake', '--build', tmp / 'build'])
     q = run([tmp / 'build/app']) if p.returncode == 0 else p
     yield 'pdcc_add_model() in CMake', q.returncode == 0 and q.stdout == 'sum 1.000\n', p.stdout[-2500:] + q.stdout
+    (src / 'CMakeLists.txt').write_text(lists.replace(version, '99.0'))
+    p = run(['cmake', '-S', src, '-B', tmp / 'newer', f'-Dpdcc_DIR={root}/lib/cmake/pdcc'])
+    yield 'find_package() of a version that is not there', p.returncode != 0 and version in p.stdout, p.stdout
+
+
+REBUILD = '''cmake_minimum_required(VERSION 3.20)
+project(app C)
+find_package(pdcc REQUIRED)
+pdcc_add_model(digits MODEL digits.pdmodel ISA native OPTIONS --weights=file)
+'''
+
+
+def rebuilds(root, tmp):
+    """What CMake makes again: code and weights, when parameters change or the weights are not there, and only then."""
+    if not shutil.which('cmake'):
+        return
+    for generator in ('Unix Makefiles', *(['Ninja'] if shutil.which('ninja') else [])):
+        src, build = tmp / f'src {generator}', tmp / f'build {generator}'
+        src.mkdir()
+        for name in ('digits.pdmodel', 'digits.pdiparams'):
+            shutil.copy(SRC / 'samples/digits' / name, src)
+        (src / 'CMakeLists.txt').write_text(REBUILD)
+        p = run(['cmake', '-S', src, '-B', build, '-G', generator, f'-Dpdcc_DIR={root}/lib/cmake/pdcc'])
+        out, weights = p.stdout, build / 'pdcc/digits/digits.weights'
+
+        def built():
+            nonlocal out
+            p = run(['cmake', '--build', build])
+            out += p.stdout
+            return weights.read_bytes() if p.returncode == 0 and weights.exists() else b'', 'pdcc digits' in p.stdout
+
+        first, made = built()
+        yield f'{generator}: ISA native', made and len(first) > 1000, out[-2500:]
+        again, made = built()
+        yield f'{generator}: nothing changed', first == again and not made, out[-2500:]
+        weights.unlink()
+        again, made = built()
+        yield f'{generator}: weights deleted', first == again and made, out[-2500:]
+        data = bytearray((src / 'digits.pdiparams').read_bytes())
+        data[-1] ^= 1
+        (src / 'digits.pdiparams').write_bytes(data)
+        again, made = built()
+        yield f'{generator}: parameters changed', made and len(again) == len(first) and again != first, out[-2500:]
 
 
 def suite(t):
@@ -90,3 +135,4 @@ def suite(t):
         yield from completion(root)
         yield from pkg_config(root, dest)
         yield from cmake(root, pathlib.Path(tmp))
+        yield from rebuilds(root, pathlib.Path(tmp))
