@@ -18,5 +18,5 @@ SOURCES += frontend/translate/attrs.c frontend/translate/control_array.c \
 	frontend/translate/control_while.c frontend/translate/feeds.c frontend/translate/gradient.c frontend/translate/gradient_branch.c \
 	frontend/translate/gradient_loop.c \
 	frontend/translate/lod.c frontend/translate/lod_beam.c frontend/translate/lod_ops.c \
-	frontend/translate/lod_rank.c frontend/translate/mutable.c frontend/translate/steps.c \
+	frontend/translate/lod_rank.c frontend/translate/mutable.c frontend/translate/selected_rows.c frontend/translate/steps.c \
 	frontend/translate/translate.c frontend/translate/variables.c

@@ -1,5 +1,6 @@
 // Loading, lowering and generating code: the steps that every command takes in its own order.
 #include "frontend/driver/driver.h"
+#include "frontend/read/desc.h"
 #include "frontend/read/read.h"
 #include "frontend/translate/translate.h"
 #include "ir/text/text.h"
@@ -95,6 +96,47 @@ static Op *load_text(Driver *d)
 	return load_end(d, module);
 }
 
+static const Paddle__VarDesc *fed_variable(const Paddle__ProgramDesc *p, const char *name)
+{
+	for (size_t i = 0; i < p->blocks[0]->n_vars; i++)
+		if (!strcmp(p->blocks[0]->vars[i]->name, name))
+			return p->blocks[0]->vars[i];
+	return NULL;
+}
+
+// An input that is fed with another number of axes than the file declares has those, as --shape
+// would say it.
+static bool pins_from_inputs(Driver *d, const Paddle__ProgramDesc *p, TranslateOptions *t)
+{
+	Context *c = d->ctx;
+	const RunCall *call = d->options->calls;
+	const int n = d->options->ncall ? call->ninput : 0;
+	ShapePin *pins = NEW_ARRAY(c->arena, (size_t)(t->npins + n) + 1, ShapePin);
+	for (int i = 0; i < t->npins; i++)
+		pins[i] = t->pins[i];
+	t->pins = pins;
+	for (int i = 0; i < n; i++) {
+		const RunInput *in = &call->inputs[i];
+		const Paddle__VarDesc *v = fed_variable(p, in->name);
+		const Paddle__TensorDesc *desc = v && v->type->type == PADDLE__VAR_KIND__LOD_TENSOR
+		                                     ? var_tensor(v)
+		                                     : NULL;
+		const int rank = desc ? npy_rank(c, in->path) : 0;
+		bool pinned = false;
+		for (int k = 0; k < t->npins; k++)
+			pinned |= !strcmp(pins[k].name, in->name);
+		if (rank < 0)
+			return false;
+		if (!desc || pinned || rank == (int)desc->n_dims)
+			continue;
+		pins[t->npins] = (ShapePin){.name = in->name, .rank = rank};
+		for (int k = 0; k < rank; k++)
+			pins[t->npins].dims[k] = -1;
+		t->npins++;
+	}
+	return true;
+}
+
 static Op *load_module(Driver *d)
 {
 	const Options *o = d->options;
@@ -107,7 +149,9 @@ static Op *load_module(Driver *d)
 	d->persistables = params_names(d->ctx, p, &d->npersistable);
 	each_writable(d, NULL, writable_mark);
 	stage_begin(d, "translate");
-	const TranslateOptions t = {.npins = o->npins, .pins = o->pins, .detach = o->grad != NULL};
+	TranslateOptions t = {.npins = o->npins, .pins = o->pins, .detach = o->grad != NULL};
+	if (!pins_from_inputs(d, p, &t))
+		return NULL;
 	Op *module = translate(d->ctx, p, &t);
 	return load_end(d, module);
 }

@@ -192,23 +192,41 @@ static const char *npy_frame(const uint8_t *data, size_t size, size_t *start, si
 	return *length > size - *start ? "the file ends in its header" : NULL;
 }
 
-Tensor *npy_read(Context *c, const char *path)
+// The header, and where the elements begin. NULL after a diagnostic.
+static const uint8_t *npy_open(Context *c, const char *path, NpyHeader *h, size_t *size,
+                               size_t *start)
 {
-	size_t size, start = 0, length = 0;
-	NpyHeader h = {0};
-	const uint8_t *data = file_map(c, path, &size);
+	size_t length = 0;
+	const uint8_t *data = file_map(c, path, size);
 	if (!data)
 		return NULL;
-	const char *why = npy_frame(data, size, &start, &length);
+	const char *why = npy_frame(data, *size, start, &length);
 	if (!why) {
-		Scan s = {(const char *)data + start, (const char *)data + start + length};
-		why = header_parse(&s, &h);
+		Scan s = {(const char *)data + *start, (const char *)data + *start + length};
+		why = header_parse(&s, h);
 	}
 	if (why) {
 		npy_fail(c, path, why);
 		return NULL;
 	}
-	start += length;
+	*start += length;
+	return data;
+}
+
+int npy_rank(Context *c, const char *path)
+{
+	size_t size, start = 0;
+	NpyHeader h = {0};
+	return npy_open(c, path, &h, &size, &start) ? h.rank : -1;
+}
+
+Tensor *npy_read(Context *c, const char *path)
+{
+	size_t size, start = 0;
+	NpyHeader h = {0};
+	const uint8_t *data = npy_open(c, path, &h, &size, &start);
+	if (!data)
+		return NULL;
 	// Count before allocating: a header may claim anything.
 	uint64_t bytes;
 	if (!dims_bytes(h.dtype, h.rank, h.dims, &bytes)) {

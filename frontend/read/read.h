@@ -50,6 +50,8 @@ bool params_encode(Context *c, int n, Tensor *const *tensors, uint8_t **data, si
 
 // NULL after a diagnostic. C and Fortran order, '<' only; unsigned 16-bit elements are bfloat16.
 Tensor *npy_read(Context *c, const char *path);
+// The number of axes, from the header; -1 after a diagnostic.
+int npy_rank(Context *c, const char *path);
 bool npy_write(Context *c, const char *path, const Tensor *t);
 
 // legacy_text.c

@@ -72,6 +72,12 @@ const char *size_stem(const OpJob *j, const char *var);
 // may be any until the loop has learnt one (control_while.c). Whether v is that, or the mark of a
 // variable that is not defined; asking counts as use.
 bool value_is_nothing(Translator *t, const Value *v);
+// A run that comes here ends with this message.
+bool assert_never(Builder *b, const char *message);
+// A condition or mask, which must be one element: v, or, where v is known to have another number of
+// them, what may be taken for it behind an assertion that fails when a run gets there. NULL after a
+// diagnostic.
+Value *single_element(OpJob *j, Value *v, const char *slot);
 // Stands where a variable has no value, and nobody should look: zeros.
 Value *undefined_value(Builder *b, const Type *t);
 

@@ -100,6 +100,11 @@ const Type *array_level_type(Translator *t, const char *name, const Type *elemen
 	return now;
 }
 
+static const char *element_text(Context *c, DType t, int rank)
+{
+	return arena_printf(c->arena, "%s with %d axes", dtype_name(t), rank);
+}
+
 bool array_learn(OpJob *j, const char *var, const Type *e)
 {
 	Translator *t = j->t;
@@ -114,7 +119,9 @@ bool array_learn(OpJob *j, const char *var, const Type *e)
 	if (e->kind == TY_ARRAY && e->rank == 0 && (!m->known || m->rank))
 		return true;
 	if (m->known && (m->dtype != e->dtype || m->rank != e->rank))
-		return job_fail(j, "array '%s' has elements of different types or numbers of axes", var);
+		return job_fail(j, "array '%s' has elements of %s, and gets one of %s: not supported", var,
+		                element_text(t->c, m->dtype, m->rank),
+		                element_text(t->c, e->dtype, e->rank));
 	memo_add(t, m, b->desc->name, e);
 	t->misled |= array_type(t, b->desc) != before;
 	t->stale |= t->misled;
@@ -166,6 +173,47 @@ static bool position_is_one(OpJob *j, const Value *v, const char *slot)
 	return true;
 }
 
+static bool declared_as(const Paddle__VarDesc *v, DType dtype, int rank)
+{
+	const Paddle__TensorDesc *d = var_tensor(v);
+	DType want;
+	return d && dtype_from_kind(d->data_type, &want) && want == dtype && (int)d->n_dims == rank;
+}
+
+// Elements of two kinds, as branches may write them: the array holds those that its variable
+// declares, and a write of the others ends the run. Whether e is none of these.
+static bool array_takes(OpJob *j, const char *var, const Type *e)
+{
+	Translator *t = j->t;
+	const Binding *b = scope_find(t, var);
+	if (!b || !b->desc || b->desc->type->type != PADDLE__VAR_KIND__LOD_TENSOR_ARRAY ||
+	    e->kind != TY_TENSOR)
+		return true; // array_learn says what is wrong
+	ArrayMemo *m = memo_of(t, b->desc->name);
+	if (!m->known || (m->dtype == e->dtype && m->rank == e->rank))
+		return true;
+	const bool now = declared_as(b->desc, m->dtype, m->rank);
+	if (now == declared_as(b->desc, e->dtype, e->rank))
+		return true;
+	if (now)
+		return false;
+	m->known = false;
+	t->misled = t->stale = true;
+	return true;
+}
+
+// The run ends where it comes to a write that the array cannot take.
+static bool array_refuse(OpJob *j, const char *var, const Type *e)
+{
+	Context *c = j->t->c;
+	const ArrayMemo *m = memo_of(j->t, var);
+	const char *text = arena_printf(
+		c->arena, "array '%s' has elements of %s, and this would be one of %s", var,
+		element_text(c, m->dtype, m->rank), element_text(c, e->dtype, e->rank));
+	diag_warning(c->diag, j->b.loc, "%s: a run that comes here ends", text);
+	return assert_never(&j->b, text);
+}
+
 bool array_write_translate(OpJob *j)
 {
 	const char *x = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "X"), 0);
@@ -174,7 +222,11 @@ bool array_write_translate(OpJob *j)
 	if (!x || !i || !out)
 		return job_fail(j, "needs variables in X, I and Out");
 	Value *element = read_var(j, "X", x), *at = read_var(j, "I", i);
-	if (!element || !at || !array_learn(j, out, element->type) || !position_is_one(j, at, "I"))
+	if (!element || !at)
+		return false;
+	if (!array_takes(j, out, element->type))
+		return array_refuse(j, out, element->type);
+	if (!array_learn(j, out, element->type) || !position_is_one(j, at, "I"))
 		return false;
 	if (element->type->kind != TY_TENSOR)
 		return job_fail(j, "input X is no tensor");

@@ -5,6 +5,8 @@
 #include "ir/base/vec.h"
 #include "ir/build/build.h"
 
+#include <inttypes.h>
+
 // ---- entering and leaving -----------------------------------------------------------------------
 
 void region_enter(Translator *t, Outside *o, Block *into, int index)
@@ -56,6 +58,56 @@ void binding_save(Translator *t, Binding *b)
 		return; // at the top nothing is undone
 	VEC_ROOM(t->c->arena, t->undo, t->nundo, t->cundo);
 	t->undo[t->nundo++] = (UndoEntry){.binding = b, .old = *b};
+}
+
+// ---- one element, or none -----------------------------------------------------------------------
+
+bool assert_never(Builder *b, const char *message)
+{
+	Value *never = build_full(b, type_tensor(b->ctx, DT_BOOL, 0, NULL, 0), 0);
+	const NamedAttr text = {"message", attr_str(b->ctx, message)};
+	return never && build_op(b, OP_PD_ASSERT, 1, &never, 1, &text);
+}
+
+// Stands for the one element of v, which has another number of them: nobody gets to see it. Values
+// that are one condition, its negations and masks, stay that.
+static Value *stand_in(OpJob *j, Value *v)
+{
+	Translator *t = j->t;
+	Value *have = value_map_get(t->stand_ins, v);
+	if (have != v)
+		return have;
+	const bool follows = v->def &&
+	                     (v->def->code == OP_PD_LOGICAL_NOT || v->def->code == OP_PD_CAST);
+	Value *x = follows ? stand_in(j, op_operand(v->def, 0)) : NULL;
+	Builder b = j->b;
+	if (v->def && v->def->next)
+		b = builder_before(v->def->next);
+	else if (v->def)
+		b = builder_at_end(t->c, v->def->block, j->b.loc);
+	b.loc = j->b.loc;
+	Op *op = x ? build_op(&b, v->def->code, 1, &x, v->def->nattr, v->def->attrs) : NULL;
+	Value *one = !follows ? build_full(&b, type_tensor(t->c, v->type->dtype, 0, NULL, 0), 0)
+	             : op     ? op_result(op, 0)
+	                      : NULL;
+	if (one)
+		value_map_set(t->stand_ins, v, one);
+	return one;
+}
+
+Value *single_element(OpJob *j, Value *v, const char *slot)
+{
+	Context *c = j->t->c;
+	int64_t n;
+	if (!type_is_tensor(v->type)) {
+		job_fail(j, "input %s must be a tensor of one element", slot);
+		return NULL;
+	}
+	if (!type_const_numel(v->type, &n) || n == 1)
+		return v;
+	const char *text = arena_printf(c->arena, "input %s must be one element, not %" PRId64, slot,
+	                                n);
+	return assert_never(&j->b, text) ? stand_in(j, v) : NULL;
 }
 
 // ---- types that two ways bring together ---------------------------------------------------------

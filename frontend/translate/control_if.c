@@ -35,14 +35,6 @@ static const Value *strip_not(const Value *v, bool *negated)
 	return v;
 }
 
-static bool is_one(OpJob *j, const Value *v, const char *slot)
-{
-	int64_t n;
-	if (!type_is_tensor(v->type) || (type_const_numel(v->type, &n) && n != 1))
-		return job_fail(j, "input %s must be one element", slot);
-	return true;
-}
-
 // Truth of an integer mask.
 static Value *as_bool(OpJob *j, Value *v)
 {
@@ -135,6 +127,34 @@ static const char *side_text(Context *c, const Value *v)
 	return arena_printf(c->arena, "%s (block %d, op %d '%s')", type, l->block, l->op, l->type);
 }
 
+// Whether the file declares var as what v is.
+static bool declared_like(OpJob *j, const char *var, const Value *v)
+{
+	const Binding *b = scope_find(j->t, var);
+	const Paddle__TensorDesc *d = b && b->desc ? var_tensor(b->desc) : NULL;
+	DType want;
+	return d && type_is_tensor(v->type) && dtype_from_kind(d->data_type, &want) &&
+	       want == v->type->dtype && (int)d->n_dims == v->type->rank;
+}
+
+// Sides of which only one is what the variable is declared as: the run ends where it would come to
+// the other one.
+static bool one_side(OpJob *j, OpenIf *i, Value **v, const char *var)
+{
+	Context *c = j->t->c;
+	const int right = declared_like(j, var, v[0]) ? 0 : 1;
+	if (declared_like(j, var, v[0]) == declared_like(j, var, v[1]))
+		return false;
+	const char *text = arena_printf(
+		c->arena, "variable '%s' has different types after the two branches: %s and %s", var,
+		side_text(c, v[0]), side_text(c, v[1]));
+	diag_warning(c->diag, j->b.loc, "%s: a run that comes to the %s ends", text,
+	             right ? "first" : "second");
+	Builder b = builder_before(yield_of(i, !right));
+	v[!right] = assert_never(&b, text) ? undefined_value(&b, v[right]->type) : NULL;
+	return v[!right] != NULL;
+}
+
 // The result that gives value[0] after `then` and value[1] after `else` (NULL: whatever). NULL
 // after a diagnostic.
 static Value *add_result(OpJob *j, OpenIf *i, Value *const *value, const char *var)
@@ -156,6 +176,10 @@ static Value *add_result(OpJob *j, OpenIf *i, Value *const *value, const char *v
 	if (v[0])
 		v[1] = v[1] ? same_rank(j, i, 1, v[1], v[0]->type) : NULL;
 	const Type *type = v[0] && v[1] ? type_join(c, v[0]->type, v[1]->type, stem, &open) : NULL;
+	if (!type && v[0] && v[1] && one_side(j, i, v, var)) {
+		open = 0;
+		type = type_join(c, v[0]->type, v[1]->type, stem, &open);
+	}
 	if (!type) {
 		job_fail(j, "variable '%s' has different types after the two branches: %s and %s", var,
 		         side_text(c, v[0]), side_text(c, v[1]));
@@ -433,25 +457,32 @@ static Value *inputs_not_empty(OpJob *j)
 	return all;
 }
 
-bool branch_translate(OpJob *j, BranchBody *body)
+// Whether the block runs. NULL after a diagnostic.
+static Value *branch_condition(OpJob *j)
 {
 	const char *var = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Cond"), 0);
 	const Paddle__OpAttr *a = attr_find(j->desc, "is_scalar_condition");
 	int64_t scalar = 0;
-	if (a && !attr_int_at(a, 0, &scalar))
-		return job_fail(j, "attribute 'is_scalar_condition' is no bool");
-	if (!scalar) {
-		Value *cond = inputs_not_empty(j);
-		return cond && branch_on(j, cond, body);
+	if (a && !attr_int_at(a, 0, &scalar)) {
+		job_fail(j, "attribute 'is_scalar_condition' is no bool");
+		return NULL;
 	}
+	if (!scalar)
+		return inputs_not_empty(j);
 	if (!var)
-		return job_fail(j, "input Cond has no variable");
-	Value *cond = read_var(j, "Cond", var);
-	if (!cond || !is_one(j, cond, "Cond"))
-		return false;
-	if (cond->type->dtype != DT_BOOL)
-		return job_fail(j, "input Cond must be bool, not %s", dtype_name(cond->type->dtype));
-	return branch_on(j, cond, body);
+		job_fail(j, "input Cond has no variable");
+	Value *cond = var ? read_var(j, "Cond", var) : NULL;
+	if (cond && type_is_tensor(cond->type) && cond->type->dtype != DT_BOOL) {
+		job_fail(j, "input Cond must be bool, not %s", dtype_name(cond->type->dtype));
+		return NULL;
+	}
+	return cond ? single_element(j, cond, "Cond") : NULL;
+}
+
+bool branch_translate(OpJob *j, BranchBody *body)
+{
+	Value *cond = branch_condition(j);
+	return cond && branch_on(j, cond, body);
 }
 
 bool conditional_translate(OpJob *j)
@@ -568,7 +599,9 @@ bool select_input_translate(OpJob *j)
 	if (!mask || !s.x || !s.x->n_arguments || !s.out)
 		return job_fail(j, "needs variables in Mask, X and Out");
 	s.mask = read_var(j, "Mask", mask);
-	if (!s.mask || !is_one(j, s.mask, "Mask"))
+	if (s.mask)
+		s.mask = single_element(j, s.mask, "Mask");
+	if (!s.mask)
 		return false;
 	if (dtype_is_float(s.mask->type->dtype))
 		return job_fail(j, "input Mask must be an integer, not %s",
@@ -608,7 +641,9 @@ bool select_output_translate(OpJob *j)
 	if (!x || !m || !out || !out->n_arguments)
 		return job_fail(j, "needs variables in X, Mask and Out");
 	Value *v = read_var(j, "X", x), *mask = v ? read_var(j, "Mask", m) : NULL;
-	if (!mask || !is_one(j, mask, "Mask"))
+	if (mask)
+		mask = single_element(j, mask, "Mask");
+	if (!mask)
 		return false;
 	if (mask->type->dtype != DT_BOOL && !check_mask(j, mask, out->n_arguments))
 		return false;

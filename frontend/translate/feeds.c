@@ -146,15 +146,12 @@ const Type *var_type(OpJob *j, const Paddle__VarDesc *v, const char *base)
 		job_fail(j, "variable '%s' has %zu axes: more than %d", v->name, d->n_dims, MAX_RANK);
 		return NULL;
 	}
-	int rank = (int)d->n_dims;
 	const ShapePin *pin = find_pin(j->t, v->name);
-	if (pin && pin->rank != rank) {
-		job_fail(j, "--shape gives '%s' %d axes; it has %d", v->name, pin->rank, rank);
-		return NULL;
-	}
+	const int declared = (int)d->n_dims, rank = pin ? pin->rank : declared;
 	const uint32_t *open = name_map_get(j->t->memo, open_key(j->t, v->name));
 	for (int i = 0; i < rank; i++) {
-		int64_t size = pin && pin->dims[i] >= 0 ? pin->dims[i] : d->dims[i];
+		// Paddle runs with what is fed, whatever number of axes the file declares.
+		int64_t size = pin && pin->dims[i] >= 0 ? pin->dims[i] : rank == declared ? d->dims[i] : -1;
 		if (open && *open >> i & 1 && !(pin && pin->dims[i] >= 0))
 			size = -1;
 		dims[i] = size < 0 ? axis_symbol(j->t, base, rank, i) : dim_const(c, size);
@@ -162,13 +159,25 @@ const Type *var_type(OpJob *j, const Paddle__VarDesc *v, const char *base)
 	return type_tensor(c, dtype, rank, dims, 0);
 }
 
+static void warn_of_rank(Translator *t, const ShapePin *pin)
+{
+	const Binding *b = scope_find(t, pin->name);
+	const Paddle__TensorDesc *d = b && b->desc ? var_tensor(b->desc) : NULL;
+	if (d && (int)d->n_dims != pin->rank)
+		diag_warning(t->c->diag, &(Loc){.file = t->c->file, .block = -1, .op = -1},
+		             "input '%s' has %zu axes in the file; this is for %d", pin->name, d->n_dims,
+		             pin->rank);
+}
+
 // Every --shape must name an input.
 bool check_pins(Translator *t)
 {
 	bool ok = true;
 	for (int i = 0; t->o && i < t->o->npins; i++) {
-		if (name_map_get(t->columns, arena_printf(t->c->arena, "fed %s", t->o->pins[i].name)))
+		if (name_map_get(t->columns, arena_printf(t->c->arena, "fed %s", t->o->pins[i].name))) {
+			warn_of_rank(t, &t->o->pins[i]);
 			continue;
+		}
 		diag_error(t->c->diag, &(Loc){.file = t->c->file, .block = -1, .op = -1},
 		           "--shape %s: the model has no such input", t->o->pins[i].name);
 		ok = false;

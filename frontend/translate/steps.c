@@ -344,6 +344,8 @@ static const OpSteps steps_table[] = {
 	{.hook = "split_lod_tensor", .create = split_lod_tensor_create},
 	{.hook = "slice", .create = slice_create},
 	{.hook = "gather_tree", .whole = gather_tree_translate},
+	{.hook = "merge_selected_rows", .whole = merge_rows_translate},
+	{.hook = "get_tensor_from_selected_rows", .whole = rows_tensor_translate},
 	{.hook = "recurrent", .whole = recurrent_translate},
 	{.hook = "dropout", .whole = dropout_translate},
 	{.hook = "batch_norm", .record = batch_norm_record, .state = true},

@@ -529,11 +529,13 @@ static void translate_op(Translator *t, int index)
 	static const LegacyMap port = {.nread = COUNT_OF(port_reads), .reads = port_reads};
 	OpJob j = job_new(t, index, d);
 	trace_begin(&j);
-	bool ok = !is_feed(d) && !is_fetch(d)    ? translate_job(&j)
+	bool ok = !is_feed(d) && !is_fetch(d)    ? rows_may_be_read(&j) && translate_job(&j)
 	          : !check_attributes(&j, &port) ? false
 	          : is_feed(d)                   ? feed_translate(&j)
 	                                         : translate_fetch(&j);
 	trace_end(&j);
+	if (ok)
+		rows_note(&j);
 	if (ok || t->stale)
 		return;
 	t->failed = true;
@@ -626,6 +628,8 @@ static bool translate_once(Translator *t)
 	t->symbols = name_map_new(t->c->arena);
 	t->columns = name_map_new(t->c->arena);
 	t->lods = lod_table_new(t->c);
+	t->rows = NULL;
+	t->stand_ins = value_map_new(t->c->arena);
 	t->flows = NEW_ARRAY(t->c->arena, t->p->n_blocks, struct BlockFlow *);
 	t->generation = dim_generation(t->c);
 	translate_feeds(t);

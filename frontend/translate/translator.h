@@ -9,6 +9,7 @@
 
 typedef struct Guard Guard;       // control.h
 typedef struct LodTable LodTable; // lod.c
+typedef struct RowSet RowSet;     // selected_rows.c
 
 // What a legacy variable is at this point of the translation.
 typedef struct Binding {
@@ -69,6 +70,8 @@ typedef struct Translator {
 	UndoEntry *undo;
 	NameMap *memo;             // what is learnt about loops and arrays: outlives a restart
 	LodTable *lods;            // of values
+	ValueMap *stand_ins;       // control_block.c, single_element
+	RowSet *rows;              // of values that are SELECTED_ROWS, the latest first
 	struct OpTrace *traces;    // operators so far, for their gradients (gradient.h); the latest
 	struct LoopMemo *nothings; // loop variables without a type of their own so far: control_while.c
 } Translator;
@@ -160,6 +163,17 @@ Builder top_builder(OpJob *j, const Loc *l);
 void break_outputs(OpJob *j);
 // Writes changed state back, at the end of the block.
 bool set_parameters(Translator *t); // true: some were taken for constants until now
+
+// ---- selected_rows.c: kinds of variables, and SELECTED_ROWS -------------------------------------
+// False after a diagnostic: the operator reads SELECTED_ROWS, and would have to know which they
+// are.
+bool rows_may_be_read(OpJob *j);
+// Whether a variable that is declared like this may get v. False after a diagnostic.
+bool kind_may_hold(OpJob *j, const char *var, const Paddle__VarDesc *d, const Value *v);
+// Remembers which rows the outputs of an operator have. Called after its translation.
+void rows_note(OpJob *j);
+bool merge_rows_translate(OpJob *j);
+bool rows_tensor_translate(OpJob *j);
 
 // ---- attrs.c: legacy attributes -------------------------------------------------------------
 // To the wanted kind; NULL (no diagnostic) when it cannot be said in it.

@@ -142,6 +142,8 @@ void write_var(OpJob *j, const char *var, Value *v)
 	Binding *b = write_binding(j->t, var);
 	binding_save(j->t, b);
 	trace_write(j, var, v);
+	if (b->desc && j->desc && !kind_may_hold(j, var, b->desc, v))
+		j->t->failed = true;
 	b->value = v;
 	b->guard = NULL;
 	b->broken = false;
