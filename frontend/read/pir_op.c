@@ -228,25 +228,8 @@ static bool take_apart(PirReader *r, json_object *op, bool all)
 
 // ---- the dialect pd_op --------------------------------------------------------------------------
 
-// Whatever is said of a result beside what it is computed from.
-static const char *const without_effect[] = {"struct_name", "op_callstack", "op_role",
-                                             "op_role_var", "sym_shape_str"};
-
-static bool attribute_known(const PirMap *m, const char *name)
-{
-	for (int i = 0; i < m->map.nattr; i++)
-		if (strcmp(m->map.attr_from[i], name) == 0)
-			return true;
-	for (int i = 0; i < m->nignored; i++)
-		if (strcmp(m->ignored[i], name) == 0)
-			return true;
-	for (size_t i = 0; i < COUNT_OF(without_effect); i++)
-		if (strcmp(without_effect[i], name) == 0)
-			return true;
-	return false;
-}
-
-static bool attributes(PirReader *r, Paddle__OpDesc *d, const PirMap *m, json_object *op)
+// Whether somebody reads them is asked by who translates them.
+static bool attributes(PirReader *r, Paddle__OpDesc *d, json_object *op)
 {
 	json_object *list = pir_get(op, "A", json_type_array);
 	bool ok = true;
@@ -257,9 +240,7 @@ static bool attributes(PirReader *r, Paddle__OpDesc *d, const PirMap *m, json_ob
 		bool good = name && at;
 		const char *key = name ? json_object_get_string(name) : "";
 		Paddle__OpAttr *attr = good ? pir_attr(r, key, at, &good) : NULL;
-		if (attr && !attribute_known(m, key))
-			good = pir_fail(r, "attribute '%s' is not known", key);
-		else if (attr)
+		if (attr)
 			pir_add_attr(r, d, attr);
 		else if (!name || !at)
 			pir_fail(r, "an attribute has no name or no value");
@@ -398,7 +379,7 @@ static bool general(PirReader *r, PirBlock *b, json_object *op, const char *name
 	// An operation that has a name of its own in place is the same one.
 	Paddle__OpDesc *d = pir_append(r, b, m->map.type);
 	bool ok = operands(r, d, info, m, op);
-	ok &= attributes(r, d, m, op);
+	ok &= attributes(r, d, op);
 	return results(r, b, d, m, op, stem, name[strlen(name) - 1] == '_') && ok;
 }
 

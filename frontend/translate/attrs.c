@@ -75,6 +75,12 @@ static bool element_is_real(const Paddle__OpAttr *a, int i)
 	return !s || s->type != PADDLE__SCALAR__KIND__K_COMPLEX128 || !s->c || s->c->i == 0;
 }
 
+// Whether a float is a number that an integer can hold as well.
+static bool is_integral(double f)
+{
+	return fabs(f) < 9.2e18 && f == trunc(f);
+}
+
 bool attr_int_at(const Paddle__OpAttr *a, int i, int64_t *v)
 {
 	double f;
@@ -82,7 +88,7 @@ bool attr_int_at(const Paddle__OpAttr *a, int i, int64_t *v)
 		return false;
 	if (element_is_int(a, i, v, &f))
 		return true;
-	if (!(fabs(f) < 9.2e18) || f != trunc(f))
+	if (!is_integral(f))
 		return false;
 	*v = (int64_t)f;
 	return true;
@@ -219,7 +225,7 @@ static bool add_number(NumberList *l, bool whole, int64_t n, double f)
 	if (l->n == (int)COUNT_OF(l->ints))
 		return false;
 	l->whole[l->n] = whole;
-	l->ints[l->n] = n;
+	l->ints[l->n] = whole || !is_integral(f) ? n : (int64_t)f;
 	l->floats[l->n++] = f;
 	return true;
 }
@@ -258,8 +264,9 @@ bool numbers_of_value(Context *c, const Value *v, NumberList *l)
 const Attr *attr_from_numbers(Context *c, const AttrInfo *a, const NumberList *l)
 {
 	bool whole = true;
+	bool as_written = a->kind == ATTR_FLOAT; // which of an integer and a float it is matters
 	for (int i = 0; i < l->n; i++)
-		whole &= l->whole[i];
+		whole &= l->whole[i] || (!as_written && is_integral(l->floats[i]));
 	bool single = a->kind == ATTR_FLOAT || a->kind == ATTR_INT || a->kind == ATTR_BOOL ||
 	              a->kind == ATTR_DIM;
 	if (single ? l->n != 1 : a->kind != ATTR_FLOATS && !whole)

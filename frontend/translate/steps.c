@@ -184,6 +184,26 @@ static bool int_array_create(OpJob *j)
 	return assign_value_create(j);
 }
 
+// ---- arange: of an element type of its own ------------------------------------------------------
+
+static bool arange_inputs(OpJob *j)
+{
+	const Paddle__OpAttr *a = attr_find(j->desc, "dtype");
+	int64_t kind = -1;
+	DType dtype;
+	if (!general_inputs(j))
+		return false;
+	if (!a || (attr_int_at(a, 0, &kind) && kind < 0))
+		return true;
+	if (!dtype_from_kind(kind, &dtype))
+		return job_fail(j, "attribute 'dtype' is no element type");
+	for (int i = 0; i < j->info->noperand; i++)
+		if (!(j->operands[i] = build1(&j->b, OP_PD_CAST, j->operands[i], "dtype",
+		                              attr_dtype(j->t->c, dtype), NULL)))
+			return false;
+	return true;
+}
+
 // ---- sequence_mask: which positions lie below each length --------------------------------------
 
 // How long the masks are: a variable, an attribute, or the largest length. A tensor of rank 0.
@@ -192,7 +212,13 @@ static Value *mask_size(OpJob *j, Value *x)
 	Context *c = j->t->c;
 	const char *var = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "MaxLenTensor"), 0);
 	const Paddle__OpAttr *a = attr_find(j->desc, "maxlen");
+	Value *v = var ? read_var(j, "MaxLenTensor", var) : NULL;
+	NumberList list = {0};
 	int64_t size = -1;
+	if (var && !v)
+		return NULL;
+	if (v && numbers_of_value(c, v, &list) && list.n == 1 && list.floats[0] <= 0)
+		var = NULL; // Paddle 3 says so that there is none
 	if (a && !attr_int_at(a, 0, &size)) {
 		job_fail(j, "attribute 'maxlen' is no integer");
 		return NULL;
@@ -201,7 +227,6 @@ static Value *mask_size(OpJob *j, Value *x)
 		return build_number(&j->b, x->type->dtype, 0, size);
 	if (!var)
 		return build1(&j->b, OP_PD_MAX, x, "reduce_all", attr_bool(c, true), NULL);
-	Value *v = read_var(j, "MaxLenTensor", var);
 	v = v ? build1(&j->b, OP_PD_RESHAPE, v, "shape", attr_dims(c, 0, NULL), NULL) : NULL;
 	return v ? build1(&j->b, OP_PD_CAST, v, "dtype", attr_dtype(c, x->type->dtype), NULL) : NULL;
 }
@@ -324,6 +349,7 @@ static bool batch_norm_record(OpJob *j)
 
 static const OpSteps steps_table[] = {
 	{.hook = "elementwise", .inputs = elementwise_inputs},
+	{.hook = "arange", .inputs = arange_inputs},
 	{.hook = "assign_value", .create = assign_value_create},
 	{.hook = "full_int_array", .create = int_array_create},
 	{.hook = "assign", .create = assign_create, .record = assign_record},

@@ -164,8 +164,11 @@ static bool variable_attr(OpJob *j, int i)
 		return true;
 	if (!j->operands[i])
 		return false;
-	if (a->kind == ATTR_FLOAT && numbers_of_value(j->t->c, j->operands[i], &list))
-		j->operands[i] = NULL; // general_attribute takes the number
+	// General_attribute takes the number. Paddle 3 gives sizes as floats, too.
+	bool floats = type_is_tensor(j->operands[i]->type) &&
+	              dtype_is_float(j->operands[i]->type->dtype);
+	if ((a->kind == ATTR_FLOAT || floats) && numbers_of_value(j->t->c, j->operands[i], &list))
+		j->operands[i] = NULL;
 	return true;
 }
 
@@ -323,13 +326,10 @@ bool general_missing(OpJob *j, const AttrInfo *a)
 	return job_fail(j, "attribute '%s' is missing", legacy);
 }
 
-// Every attribute is read, known to be without effect, or refused. Those of Paddle 3's operations
-// pir_op.c has looked through.
+// Every attribute is read, known to be without effect, or refused.
 static bool check_attributes(OpJob *j, const LegacyMap *map)
 {
 	bool ok = true;
-	if (map->type && strncmp(map->type, "pd_op.", 6) == 0)
-		return true;
 	for (size_t i = 0; i < j->desc->n_attrs; i++) {
 		const char *why = attr_objection(j->t->c, map, j->desc->attrs[i]);
 		if (why)

@@ -372,8 +372,9 @@ bool define_hook_matrix_rank(Builder *b, Op *op, Value **results)
 		limit = tensor_mul(b, tensor_reduce(b, OP_PD_MAX, s, 1, last), part);
 	}
 	Value *counts = limit ? build2(b, OP_PD_GREATER_THAN, s, limit, NULL) : NULL;
-	Value *count = counts ? build1(b, OP_PD_SUM, tensor_cast(b, counts, DT_I32), "axis",
-	                               attr_ints(c, 1, last), "dtype", attr_dtype(c, DT_I32), NULL)
+	DType whole = op_dtype(op, "dtype", DT_I32);
+	Value *count = counts ? build1(b, OP_PD_SUM, tensor_cast(b, counts, whole), "axis",
+	                               attr_ints(c, 1, last), "dtype", attr_dtype(c, whole), NULL)
 	                      : NULL;
 	results[0] = matrices_back(b, count, t, 2);
 	return results[0] != NULL;

@@ -117,8 +117,6 @@ typedef struct PirMap {
 	const char *const *out; // [nout]
 	int ninplace;
 	const int *inplace; // [2 * ninplace]: a result, and the operand whose place it takes
-	int nignored;
-	const char *const *ignored; // attributes that change nothing
 } PirMap;
 
 enum {              // OpInfo.traits

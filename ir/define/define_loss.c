@@ -84,10 +84,16 @@ bool define_hook_kldiv_loss(Builder *b, Op *op, Value **results)
 		return false;
 	Nest n = nest_open(b, t);
 	Value *x = load(&n.b, op_operand(op, 0), n.at), *target = load(&n.b, op_operand(op, 1), n.at);
-	Value *zero = build_scalar_f(&n.b, t->dtype, 0),
-		  *positive = apply2(&n.b, OP_PD_GREATER_THAN, target, zero);
-	Value *v = tensor_mul(&n.b, target, tensor_sub(&n.b, apply1(&n.b, OP_PD_LOG, target), x));
-	results[0] = reduced(b, op, nest_close(&n, index_where(&n.b, positive, v, zero)));
+	Value *v;
+	if (op_bool(op, "log_target", false)) {
+		v = tensor_mul(&n.b, apply1(&n.b, OP_PD_EXP, target), tensor_sub(&n.b, target, x));
+	} else {
+		Value *zero = build_scalar_f(&n.b, t->dtype, 0),
+			  *positive = apply2(&n.b, OP_PD_GREATER_THAN, target, zero);
+		v = tensor_mul(&n.b, target, tensor_sub(&n.b, apply1(&n.b, OP_PD_LOG, target), x));
+		v = index_where(&n.b, positive, v, zero);
+	}
+	results[0] = reduced(b, op, nest_close(&n, v));
 	return results[0] != NULL;
 }
 

@@ -1,5 +1,6 @@
 // What reductions, scans and sorts mean, as loop nests (ir/ops/reduce.yaml).
 #include "ir/build/build.h"
+#include "ir/build/infer.h"
 #include "ir/build/nest.h"
 #include "ir/infer/geometry.h"
 
@@ -283,4 +284,28 @@ bool define_hook_argsort(Builder *b, Op *op, Value **results)
 bool define_hook_topk(Builder *b, Op *op, Value **results)
 {
 	return sorted_elements(b, op, op_bool(op, "largest", true), results);
+}
+
+bool define_hook_reduce_as(Builder *b, Op *op, Value **results)
+{
+	const Type *x = infer_tensor(op, 0), *target = infer_tensor(op, 1);
+	int64_t axes[MAX_RANK];
+	int n = 0;
+	if (!x || !target)
+		return false;
+	int more = x->rank - target->rank;
+	if (more < 0)
+		return infer_error(op, "target has %d axes, x only %d", target->rank, x->rank);
+	for (int d = 0; d < x->rank; d++) {
+		const Dim *want = d < more ? NULL : target->dims[d - more];
+		if (want == x->dims[d])
+			continue;
+		if (want && !dim_is(want, 1))
+			return infer_error(op, "axis %d is %s, in target %s", d, dim_text(b->ctx, x->dims[d]),
+			                   dim_text(b->ctx, want));
+		axes[n++] = d;
+	}
+	Value *sum = n ? tensor_reduce(b, OP_PD_SUM, op_operand(op, 0), n, axes) : op_operand(op, 0);
+	results[0] = sum ? tensor_reshape(b, sum, target->rank, target->dims) : NULL;
+	return results[0] != NULL;
 }

@@ -121,6 +121,8 @@ void parse_statements(const Gen *g, Parser *p, const char *text);
 // The maps of an entry's legacy operators as an array; returns its name, "NULL" when there are
 // none.
 const char *write_legacy(Gen *g, FILE *f, const Entry *e);
+// `ignored: {name: value}` as an array of IgnoredAttr: its name. *n: how many; it may be NULL.
+const char *write_ignored(Gen *g, FILE *f, const Entry *e, const Item *it, int *n);
 void write_ignored_everywhere(Gen *g, FILE *f);
 
 // ---- opgen_table.c ------------------------------------------------------------------------------

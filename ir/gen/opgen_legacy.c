@@ -56,7 +56,7 @@ static int read_renames(const Entry *e, const Item *it, const char **from, const
 
 // `ignored: {name: value}`: attributes without effect, whatever they hold (`any`), or as long as
 // they hold the value (or one of `a | b`), in the text form of attributes.
-static const char *write_ignored(Gen *g, FILE *f, const Entry *e, const Item *it, int *n)
+const char *write_ignored(Gen *g, FILE *f, const Entry *e, const Item *it, int *n)
 {
 	Items l = {0};
 	*n = 0;

@@ -114,8 +114,7 @@ static const char *write_map(Gen *g, FILE *f, const PirRef *ref)
 	if (ref->it && ref->it->node)
 		read_mapping(e, ref->it->node, &l);
 	const Item *is = find_item(&l, "in"), *os = find_item(&l, "out"), *hook = find_item(&l, "hook");
-	const Item *place = find_item(&l, "inplace"), *ignored = find_item(&l, "ignore"),
-			   *sets = find_item(&l, "set");
+	const Item *place = find_item(&l, "inplace"), *sets = find_item(&l, "set");
 	const Item *named = find_item(&l, "slots");
 	if (named && named->node)
 		read_mapping(e, named->node, &slots);
@@ -135,15 +134,15 @@ static const char *write_map(Gen *g, FILE *f, const PirRef *ref)
 	}
 	const char *set_names = write_strings(g, f, set.n, a),
 			   *set_texts = write_strings(g, f, set.n, b);
-	int nignored = ignored ? read_list(e, ignored, a, MAX_ITEMS) : 0,
-		nplace = place ? read_list(e, place, b, MAX_ITEMS) : 0;
-	return format("{{\"pd_op.%s\", %s, %s, %d, %s, %s, %s%s%s, %d, %s, %s, %s, 0, NULL, 0, NULL}, "
-	              "%s, %d, %s, %d, %s, %d, %s, %d, %s}",
+	int nplace = place ? read_list(e, place, b, MAX_ITEMS) : 0, nignored;
+	const char *ignored = write_ignored(g, f, e, find_item(&l, "ignored"), &nignored);
+	return format("{{\"pd_op.%s\", %s, %s, %d, %s, %s, %s%s%s, %d, %s, %s, %s, 0, NULL, %d, %s}, "
+	              "%s, %d, %s, %d, %s, %d, %s}",
 	              ref->name, ins, outs, nattr, from, to, hook ? "\"" : "",
 	              hook ? hook->text : "NULL", hook ? "\"" : "", set.n, set_names, set_texts,
-	              word_code(g, e, NULL, "lod"), e->code, nin, write_strings(g, f, nin, in), nout,
-	              write_strings(g, f, nout, out), nplace / 2, write_numbers(g, f, nplace, b),
-	              nignored, write_strings(g, f, nignored, a));
+	              word_code(g, e, NULL, "lod"), nignored, ignored, e->code, nin,
+	              write_strings(g, f, nin, in), nout, write_strings(g, f, nout, out), nplace / 2,
+	              write_numbers(g, f, nplace, b));
 }
 
 static int compare_refs(const void *a, const void *b)

@@ -70,7 +70,7 @@ static Value *position_build(Op *op, const Bound *x, const Dim *dim, bool down, 
 	Value *one = build_scalar_f(&n.b, DT_I64, 1), *low = zero;
 	Value *from = index_where(&n.b, apply2(&n.b, OP_PD_LESS_THAN, v, zero),
 	                          apply2(&n.b, OP_PD_ADD, v, size), v);
-	bool past = down && !start; // with an end of -1
+	bool past = down && !start && !op_bool(op, "from_end", false); // with an end of -1
 	if (past &&
 	    op->code == OP_PD_STRIDED_SLICE) // others stop in front of the first element at the latest
 		low = one;

@@ -368,13 +368,13 @@ bool infer_hook_assign_value(Op *op)
 
 bool infer_hook_eye(Op *op)
 {
-	int64_t rows, columns;
-	if (!infer_resolve_int(op, "num_rows", &rows) ||
-	    !infer_resolve_int(op, "num_columns", &columns))
-		return false;
-	if (rows < 0)
-		return infer_error(op, "%lld rows", (long long)rows);
-	const Dim *shape[] = {dim_const(op->ctx, rows),
-	                      dim_const(op->ctx, columns < 0 ? rows : columns)};
+	const Dim *shape[2];
+	if (infer_resolve(op, "num_rows", shape, 1) != 1 ||
+	    infer_resolve(op, "num_columns", shape + 1, 1) != 1)
+		return infer_error(op, "one number of rows and one of columns needed");
+	if (dim_is_const(shape[0]) && shape[0]->value < 0)
+		return infer_error(op, "%lld rows", (long long)shape[0]->value);
+	if (dim_is_const(shape[1]) && shape[1]->value < 0)
+		shape[1] = shape[0];
 	return infer_result_shape(op, 0, op_dtype(op, "dtype", DT_F32), 2, shape);
 }

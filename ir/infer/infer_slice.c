@@ -60,7 +60,7 @@ static const Dim *slice_top(Context *c, const Dim *v, const Dim *size)
 }
 
 // An end of -1 means "past the first"; other negative ones count from the end, in strided_slice at
-// most to the first.
+// most to the first. With `from_end` all of them count from the end, as in Python.
 static const Dim *slice_bottom(const Op *op, const Dim *v, const Dim *size)
 {
 	Context *c = op->ctx;
@@ -68,9 +68,11 @@ static const Dim *slice_bottom(const Op *op, const Dim *v, const Dim *size)
 		return v;
 	if (!dim_is_const(v) || v->value >= 0)
 		return dim_min(c, v, size);
-	if (v->value == -1)
+	bool python = op_bool(op, "from_end", false);
+	if (v->value == -1 && !python)
 		return v;
-	return dim_max(c, dim_add(c, v, size), dim_const(c, op->code == OP_PD_STRIDED_SLICE ? 0 : -1));
+	int64_t last = op->code == OP_PD_STRIDED_SLICE && !python ? 0 : -1;
+	return dim_max(c, dim_add(c, v, size), dim_const(c, last));
 }
 
 static const Dim *steps_between(Context *c, const Dim *from, const Dim *to, int64_t step)
