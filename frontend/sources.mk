@@ -7,16 +7,17 @@ SOURCES += frontend/driver/build_cache.c frontend/driver/build_cuda.c \
 	frontend/driver/options.c frontend/driver/pdcc.c frontend/driver/report.c \
 	frontend/driver/session.c frontend/driver/stages.c frontend/driver/stats.c \
 	frontend/driver/verify_expect.c frontend/driver/verify_find.c
-SOURCES += frontend/read/pir_flow.c frontend/read/pir_op.c frontend/read/pir_read.c \
+SOURCES += frontend/read/pir_flow.c frontend/read/pir_json.c frontend/read/pir_op.c frontend/read/pir_read.c \
 	frontend/read/pir_type.c
 SOURCES += frontend/read/desc.c frontend/read/file.c frontend/read/legacy_text.c \
 	frontend/read/model.c frontend/read/names.c frontend/read/npy.c frontend/read/params.c
-SOURCES += frontend/translate/attrs.c frontend/translate/control_array.c \
-	frontend/translate/control_block.c frontend/translate/control_condition.c \
-	frontend/translate/control_flow.c frontend/translate/control_if.c \
-	frontend/translate/control_recurrent.c frontend/translate/control_tree.c \
-	frontend/translate/control_while.c frontend/translate/feeds.c frontend/translate/gradient.c frontend/translate/gradient_branch.c \
-	frontend/translate/gradient_loop.c \
-	frontend/translate/lod.c frontend/translate/lod_beam.c frontend/translate/lod_ops.c \
-	frontend/translate/lod_rank.c frontend/translate/mutable.c frontend/translate/selected_rows.c frontend/translate/steps.c \
-	frontend/translate/translate.c frontend/translate/variables.c
+SOURCES += frontend/translate/array_type.c frontend/translate/attrs.c \
+	frontend/translate/control_array.c frontend/translate/control_block.c \
+	frontend/translate/control_condition.c frontend/translate/control_flow.c \
+	frontend/translate/control_if.c frontend/translate/control_recurrent.c \
+	frontend/translate/control_while.c frontend/translate/feeds.c frontend/translate/general.c \
+	frontend/translate/gradient.c frontend/translate/gradient_branch.c \
+	frontend/translate/gradient_loop.c frontend/translate/job.c frontend/translate/lod.c \
+	frontend/translate/lod_beam.c frontend/translate/lod_ops.c frontend/translate/lod_rule.c \
+	frontend/translate/mutable.c frontend/translate/selected_rows.c frontend/translate/steps.c \
+	frontend/translate/translate.c frontend/translate/var_type.c frontend/translate/variables.c

@@ -8,6 +8,7 @@
 // place (`array_write_`, `set_value_` ...) writes the variable of its operand, which is what the
 // file means by it.
 //
+//   pir_json.c   members of the document, errors
 //   pir_read.c   the document, its version and limits
 //   pir_type.c   types and attributes
 //   pir_op.c     operations
@@ -46,6 +47,7 @@ typedef struct PirReader {
 	const char *at; // the operation at hand, for diagnostics
 } PirReader;
 
+// ---- pir_json.c -------------------------------------------------------------------------------
 // The operation at hand in a sentence of one line. Returns false.
 bool PRINTF_LIKE(2, 3) pir_fail(PirReader *r, const char *fmt, ...);
 // Member `key` of an object when it is of that type; NULL otherwise.
@@ -55,8 +57,6 @@ bool pir_int(json_object *o, const char *key, int64_t *v);
 // A text of the document, copied into the arena.
 char *pir_text(PirReader *r, json_object *string);
 char *pir_copy(PirReader *r, const char *s);
-// Grows an array of pointers in the arena so that it has room for one more.
-void *pir_grow(PirReader *r, void *array, size_t n, size_t *room);
 
 // ---- pir_read.c -------------------------------------------------------------------------------
 // The program in a file's bytes. NULL after diagnostics.

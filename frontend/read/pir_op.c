@@ -3,6 +3,7 @@
 // attributes that name variables), and what may stand in `A`. What the table does not know is
 // refused by name.
 #include "frontend/read/pir.h"
+#include "ir/base/vec.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -64,7 +65,7 @@ static void declare_var(PirReader *r, PirBlock *b, char *name, Paddle__VarType *
 		paddle__var_type__init(v->type);
 		v->type->type = PADDLE__VAR_KIND__LOD_TENSOR;
 	}
-	b->desc->vars = pir_grow(r, b->desc->vars, b->desc->n_vars, &b->cvars);
+	VEC_ROOM(r->c->arena, b->desc->vars, b->desc->n_vars, b->cvars);
 	b->desc->vars[b->desc->n_vars++] = v;
 }
 
@@ -84,7 +85,7 @@ Paddle__OpDesc *pir_append(PirReader *r, PirBlock *b, const char *type)
 	Paddle__OpDesc *d = NEW(r->c->arena, Paddle__OpDesc);
 	paddle__op_desc__init(d);
 	d->type = pir_copy(r, type);
-	b->desc->ops = pir_grow(r, b->desc->ops, b->desc->n_ops, &b->cops);
+	VEC_ROOM(r->c->arena, b->desc->ops, b->desc->n_ops, b->cops);
 	b->desc->ops[b->desc->n_ops++] = d;
 	return d;
 }

@@ -2,6 +2,7 @@
 // at, and its blocks. Called by model.c when a file begins as JSON does. Schema and versions:
 // Paddle's serialize_deserialize, 3.0 to 3.3.
 #include "frontend/read/pir.h"
+#include "ir/base/vec.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -13,59 +14,7 @@ enum {
 	MAX_BLOCKS = INT16_MAX
 };
 
-bool pir_fail(PirReader *r, const char *fmt, ...)
-{
-	va_list ap;
-	va_start(ap, fmt);
-	const char *text = arena_vprintf(r->c->arena, fmt, ap);
-	va_end(ap);
-	Loc l = {.file = r->path, .block = -1, .op = -1};
-	if (r->at)
-		diag_error(r->c->diag, &l, "operation %s: %s", r->at, text);
-	else
-		diag_error(r->c->diag, &l, "%s", text);
-	return false;
-}
-
 // ---- the document -----------------------------------------------------------------------------
-
-json_object *pir_get(json_object *o, const char *key, enum json_type type)
-{
-	json_object *v = NULL;
-	if (!json_object_is_type(o, json_type_object) || !json_object_object_get_ex(o, key, &v))
-		return NULL;
-	return json_object_is_type(v, type) ? v : NULL;
-}
-
-bool pir_int(json_object *o, const char *key, int64_t *v)
-{
-	json_object *n = pir_get(o, key, json_type_int);
-	if (n)
-		*v = json_object_get_int64(n);
-	return n != NULL;
-}
-
-char *pir_text(PirReader *r, json_object *string)
-{
-	return arena_strndup(r->c->arena, json_object_get_string(string),
-	                     (size_t)json_object_get_string_len(string));
-}
-
-char *pir_copy(PirReader *r, const char *s)
-{
-	return arena_strndup(r->c->arena, s, strlen(s));
-}
-
-void *pir_grow(PirReader *r, void *array, size_t n, size_t *room)
-{
-	if (n < *room)
-		return array;
-	*room = *room ? 2 * *room : 8;
-	void **more = NEW_ARRAY(r->c->arena, *room, void *);
-	if (n)
-		memcpy(more, array, n * sizeof *more);
-	return more;
-}
 
 static void document_free(void *what)
 {
@@ -138,7 +87,7 @@ PirBlock pir_block_new(PirReader *r, int parent)
 	paddle__block_desc__init(d);
 	d->idx = (int32_t)r->p->n_blocks;
 	d->parent_idx = parent;
-	r->p->blocks = pir_grow(r, r->p->blocks, r->p->n_blocks, &r->cblocks);
+	VEC_ROOM(r->c->arena, r->p->blocks, r->p->n_blocks, r->cblocks);
 	r->p->blocks[r->p->n_blocks++] = d;
 	return (PirBlock){.desc = d};
 }

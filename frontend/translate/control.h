@@ -6,7 +6,7 @@
 //   control_while.c      while
 //   control_condition.c  the condition of a loop, once
 //   control_array.c      tensor arrays
-//   control_tree.c       gather_tree
+//   array_type.c         their types
 //   control_recurrent.c  recurrent
 #ifndef PDCC_FRONTEND_CONTROL_H
 #define PDCC_FRONTEND_CONTROL_H
@@ -58,8 +58,6 @@ void region_enter(Translator *t, Outside *o, Block *into, int index);
 void region_leave(Translator *t, const Outside *o);
 // All operators of the current legacy block. False when one failed, or all must start over.
 bool region_translate(Translator *t);
-// To be called before a binding changes.
-void binding_save(Translator *t, Binding *b);
 
 // A type that holds both: sizes that differ are found at run time, named after `stem`. NULL when
 // there is none. `open` gets a bit for every such axis (and says which are so from the start).
@@ -132,13 +130,17 @@ bool while_translate(OpJob *j);
 // true is returned: the condition needs no loop variable. Else nothing is built.
 bool condition_build(OpJob *j, Op *loop, int nvar, Value *const *next, Value **cond);
 
-// ---- control_array.c
-// ---------------------------------------------------------------------------------- The type of a
-// tensor array variable, as far as it is known.
+// ---- array_type.c, control_array.c --------------------------------------------------------------
+// The type of a tensor array variable, as far as it is known.
 const Type *array_type(Translator *t, const Paddle__VarDesc *v);
 // The variable gets elements like this; starts over when its type must change. False after a
 // diagnostic.
 bool array_learn(OpJob *j, const char *var, const Type *element);
+// Elements of two kinds, as branches may write them: the array holds those that its variable
+// declares, and a write of the others ends the run. Whether e is none of these.
+bool array_takes(OpJob *j, const char *var, const Type *element);
+// The run ends where it comes to a write that the array cannot take.
+bool array_refuse(OpJob *j, const char *var, const Type *element);
 // The type of the array of offsets `name`, which gets elements like this; starts over when it
 // changes. NULL: none.
 const Type *array_level_type(Translator *t, const char *name, const Type *element);
@@ -149,8 +151,7 @@ Value *array_empty(OpJob *j, const Paddle__VarDesc *v);
 bool array_write_translate(OpJob *j);
 bool slice_create(OpJob *j);
 
-// ---- control_tree.c, control_recurrent.c --------------------------------------------------------
-bool gather_tree_translate(OpJob *j);
+// ---- control_recurrent.c ------------------------------------------------------------------------
 bool recurrent_translate(OpJob *j);
 
 #endif

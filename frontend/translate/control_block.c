@@ -47,17 +47,9 @@ bool region_translate(Translator *t)
 {
 	bool before = t->failed;
 	t->failed = false;
-	bool ok = !translate_ops(t) && !t->failed;
+	bool ok = !t->hooks->ops(t) && !t->failed;
 	t->failed |= before;
 	return ok;
-}
-
-void binding_save(Translator *t, Binding *b)
-{
-	if (!t->top)
-		return; // at the top nothing is undone
-	VEC_ROOM(t->c->arena, t->undo, t->nundo, t->cundo);
-	t->undo[t->nundo++] = (UndoEntry){.binding = b, .old = *b};
 }
 
 // ---- one element, or none -----------------------------------------------------------------------
@@ -111,19 +103,6 @@ Value *single_element(OpJob *j, Value *v, const char *slot)
 }
 
 // ---- types that two ways bring together ---------------------------------------------------------
-
-const char *symbol_text(Context *c, const char *var)
-{
-	Text t;
-	text_init(&t, c->arena);
-	text_str(&t, "");
-	for (const char *p = var; *p; p++) {
-		bool fits = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
-		            (*p >= '0' && *p <= '9');
-		text_char(&t, fits ? *p : '_');
-	}
-	return t.text;
-}
 
 const char *size_stem(const OpJob *j, const char *var)
 {

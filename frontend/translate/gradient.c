@@ -19,46 +19,6 @@
 #include <stdio.h>
 #include <string.h>
 
-// ---- what operators read and wrote --------------------------------------------------------------
-
-void trace_read(OpJob *j, const char *var, Value *v)
-{
-	for (TracedVar *r = j->trace ? j->trace->reads : NULL; r; r = r->next)
-		if (!strcmp(r->var, var))
-			return;
-	if (!j->trace)
-		return;
-	TracedVar *r = NEW(j->t->c->arena, TracedVar);
-	*r = (TracedVar){var, v, j->trace->reads};
-	j->trace->reads = r;
-}
-
-void trace_write(OpJob *j, const char *var, Value *v)
-{
-	if (!j->trace)
-		return;
-	TracedVar *w = NEW(j->t->c->arena, TracedVar);
-	*w = (TracedVar){var, v, j->trace->writes};
-	j->trace->writes = w;
-}
-
-void trace_begin(OpJob *j)
-{
-	OpTrace *trace = NEW(j->t->c->arena, OpTrace);
-	*trace = (OpTrace){.desc = j->desc, .block = j->t->block, .last = j->t->block->last};
-	j->trace = trace;
-}
-
-void trace_end(OpJob *j)
-{
-	OpTrace *trace = j->trace;
-	Op *last = trace->block->last;
-	trace->first = trace->last ? trace->last->next : trace->block->first;
-	trace->last = trace->first ? last : NULL;
-	trace->before = j->t->traces;
-	j->t->traces = trace;
-}
-
 static Value *traced(const TracedVar *list, const char *var)
 {
 	for (; list && var; list = list->next)
@@ -624,4 +584,12 @@ bool gradient_translate(OpJob *j)
 	if (ok && again)
 		use_given_results(&w, &f);
 	return ok;
+}
+
+bool translate_job(OpJob *j)
+{
+	const LegacyMap *map;
+	if (!op_info_by_legacy(j->desc->type, &map) && gradient_is_known(j->b.ctx, j->desc->type))
+		return gradient_translate(j);
+	return translate_as(j, j->desc->type);
 }

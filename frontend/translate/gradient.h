@@ -1,5 +1,5 @@
 // What the translator remembers of operators for the gradient operators of legacy programs
-// (gradient.c). Private to frontend/.
+// (job.c, gradient.c). Private to frontend/.
 #ifndef PDCC_FRONTEND_GRADIENT_H
 #define PDCC_FRONTEND_GRADIENT_H
 
@@ -21,6 +21,8 @@ typedef struct OpTrace {
 	struct OpTrace *before;
 } OpTrace;
 
+// One operator, whose variables are in scope: by its entry, or as the gradient of another.
+bool translate_job(OpJob *j);
 // Whether a legacy type is the gradient of an operator in the table.
 bool gradient_is_known(const Context *c, const char *type);
 // A gradient operator: op_gradient of the operator that it belongs to.

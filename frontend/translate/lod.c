@@ -2,6 +2,7 @@
 // by translate.c, feeds.c, lod_ops.c and the control_*.c files.
 #include "frontend/translate/lod.h"
 #include "frontend/translate/control.h"
+#include "ir/base/map.h"
 #include "ir/build/build.h"
 
 #include <string.h>
@@ -14,61 +15,26 @@ struct LodLevel {
 
 // ---- which value has which --------------------------------------------------------------------
 
-// A table from values to their LoD, of one attempt at translating.
+// From values to their LoD, of one attempt at translating.
 struct LodTable {
-	Arena *arena;
-	size_t n, cap;
-	const Value **values;
-	const Lod **lods;
+	PointerMap map;
 };
-
-static size_t slot_of(const LodTable *m, const Value *v)
-{
-	size_t i = (size_t)((uintptr_t)v >> 4) * 0x9e3779b97f4a7c15u & (m->cap - 1);
-	while (m->values[i] && m->values[i] != v)
-		i = (i + 1) & (m->cap - 1);
-	return i;
-}
 
 LodTable *lod_table_new(Context *c)
 {
 	LodTable *m = NEW(c->arena, LodTable);
-	m->arena = c->arena;
+	pointer_map_init(&m->map, c->arena);
 	return m;
 }
 
 const Lod *lod_of(const Translator *t, const Value *v)
 {
-	const LodTable *m = t->lods;
-	return m && m->cap && v ? m->lods[slot_of(m, v)] : NULL;
-}
-
-static void table_grow(LodTable *m)
-{
-	LodTable old = *m;
-	m->cap = old.cap ? 2 * old.cap : 64;
-	m->values = NEW_ARRAY(m->arena, m->cap, const Value *);
-	m->lods = NEW_ARRAY(m->arena, m->cap, const Lod *);
-	for (size_t i = 0; i < old.cap; i++) {
-		if (!old.values[i])
-			continue;
-		size_t at = slot_of(m, old.values[i]);
-		m->values[at] = old.values[i];
-		m->lods[at] = old.lods[i];
-	}
+	return t->lods && v ? pointer_map_get(&t->lods->map, v) : NULL;
 }
 
 void lod_set(Translator *t, const Value *v, const Lod *l)
 {
-	LodTable *m = t->lods;
-	if (!l && !lod_of(t, v))
-		return;
-	if (2 * (m->n + 1) > m->cap)
-		table_grow(m);
-	size_t at = slot_of(m, v);
-	m->n += !m->values[at];
-	m->values[at] = v;
-	m->lods[at] = l;
+	pointer_map_set(&t->lods->map, v, l);
 }
 
 // ---- making -----------------------------------------------------------------------------------

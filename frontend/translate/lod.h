@@ -1,5 +1,5 @@
 // LoD during translation: which offsets say where the sequences of a variable's rows begin. What
-// lod.c, lod_ops.c and the translator share. Private to frontend/.
+// the lod_*.c files and the translator share. Private to frontend/.
 //
 // A level of offsets is an i64 tensor of one size more than there are sequences. Values share
 // levels: two values have the same LoD when their levels are the same pointers. The levels of an
@@ -44,29 +44,35 @@ bool lod_fetch(OpJob *j, const char *var, Value *v, int64_t col);
 // Columns of the additional inputs and outputs, behind all others; those that nobody needs go.
 void lod_finish(Translator *t);
 
-// ---- lod_beam.c: LoD of the elements of arrays, beam search -------------------------------------
+// ---- lod_rule.c: what operators do with it ------------------------------------------------------
+// Where an operation for level k of a variable's LoD comes from.
+const Loc *lod_level_loc(OpJob *j, int k);
+// The array beside `var` that has the offsets of its elements.
 const char *lod_level_name(Translator *t, const char *var, int k);
 // `after` is the array `before` of variable var with an element written.
 bool lod_array_write(OpJob *j, const char *var, Value *before, Value *at, Value *element,
                      Value *after);
 // An element was read.
 bool lod_array_read(OpJob *j, Value *array, Value *at, Value *element);
-bool beam_search_inputs(OpJob *j);
-bool beam_search_record(OpJob *j);
-bool beam_search_decode_translate(OpJob *j);
-
-// ---- lod_ops.c: what operators do with it -------------------------------------------------------
 // Operand `<x>_lod`, which no slot feeds: the innermost offsets of operand x. False: not such an
 // operand; then *ok says nothing.
 bool lod_operand(OpJob *j, int i, bool *ok);
 // After an operator: the LoD of its results.
 bool lod_record(OpJob *j);
 bool lod_record_part(OpJob *j, int result, int i, Value *part);
+
+// ---- lod_beam.c: beam search --------------------------------------------------------------------
+bool beam_search_inputs(OpJob *j);
+bool beam_search_record(OpJob *j);
+bool beam_search_decode_translate(OpJob *j);
+bool gather_tree_translate(OpJob *j);
+
+// ---- lod_ops.c: operators of sequences ----------------------------------------------------------
 bool sequence_expand_create(OpJob *j);
 bool batch_order_record(OpJob *j);
 bool lod_reset_translate(OpJob *j);
 
-// ---- lod_rank.c: rank tables, arrays of steps ---------------------------------------------------
+// ---- lod_ops.c: rank tables, arrays of steps ----------------------------------------------------
 bool lod_rank_table_translate(OpJob *j);
 bool lod_tensor_to_array_translate(OpJob *j);
 bool array_to_lod_tensor_translate(OpJob *j);

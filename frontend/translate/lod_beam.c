@@ -1,62 +1,14 @@
-// LoD of the elements of tensor arrays, and Fluid's beam search, which hands its beams from step to
-// step that way. Offsets of the elements are arrays beside the array. Called from control_array.c
-// and through the hooks in steps.c.
+// Beam search: Fluid's, which hands its beams from step to step in the LoD of an array's elements,
+// and gather_tree.
+// Called through the hooks in steps.c.
 #include "frontend/translate/control.h"
+#include "frontend/translate/general.h"
 #include "frontend/translate/lod.h"
 #include "ir/build/build.h"
 #include "ir/build/counted.h"
 #include "ir/build/nest.h"
 
 #include <string.h>
-
-// ---- arrays -------------------------------------------------------------------------------------
-
-// Where an operation for level k of what `var` holds comes from.
-static const Loc *level_loc(OpJob *j, int k)
-{
-	Loc l = *j->b.loc;
-	l.slot = context_str(j->t->c, arena_printf(j->t->c->arena, "lod%d", k));
-	return context_loc(j->t->c, &l);
-}
-
-const char *lod_level_name(Translator *t, const char *var, int k)
-{
-	return context_str(t->c, arena_printf(t->c->arena, "%s.lod%d", var, k));
-}
-
-bool lod_array_write(OpJob *j, const char *var, Value *before, Value *at, Value *element,
-                     Value *after)
-{
-	Translator *t = j->t;
-	const Lod *l = lod_of(t, element), *had = lod_of(t, before), *now = NULL;
-	for (int k = 0; l && k < l->n; k++) {
-		Value *offsets = lod_offsets(j, l, k);
-		const Type *type = array_level_type(t, lod_level_name(t, var, k), offsets->type);
-		Value *array = had && k < had->n ? lod_offsets(j, had, k) : undefined_value(&j->b, type);
-		Value *const operands[] = {array, at, offsets};
-		Op *op = op_new(t->c, OP_PD_ARRAY_WRITE, level_loc(j, k), 1, &type, 3, operands, 0, 0);
-		op_append(t->block, op);
-		op_result(op, 0)->name = lod_level_name(t, var, k);
-		now = lod_extend(t, now, k, op_result(op, 0));
-	}
-	lod_set(t, after, now);
-	return true;
-}
-
-bool lod_array_read(OpJob *j, Value *array, Value *at, Value *element)
-{
-	const Lod *l = lod_of(j->t, array), *now = NULL;
-	for (int k = 0; l && k < l->n; k++) {
-		Builder b = j->b;
-		b.loc = level_loc(j, k);
-		Value *offsets = build2(&b, OP_PD_ARRAY_READ, lod_offsets(j, l, k), at, NULL);
-		if (!offsets)
-			return false;
-		now = lod_extend(j->t, now, k, offsets);
-	}
-	lod_set(j->t, element, now);
-	return true;
-}
 
 // ---- one step -----------------------------------------------------------------------------------
 
@@ -122,7 +74,7 @@ static Value *array_add(Builder *b, Value *array, Value *at, Value *x)
 static Value *read_at(OpJob *j, Builder *b, Value *array, Value *at, int part)
 {
 	Builder with = *b;
-	with.loc = level_loc(j, part);
+	with.loc = lod_level_loc(j, part);
 	return build2(&with, OP_PD_ARRAY_READ, array, at, NULL);
 }
 
@@ -180,7 +132,7 @@ static bool track_finish(OpJob *j, const CountedLoop *loop)
 	Value *operands[5] = {NULL, NULL, NULL, count_result(loop, LENGTH), count_result(loop, BEST)};
 	for (int i = 0; i < 3; i++) {
 		Builder b = j->b;
-		b.loc = level_loc(j, 4 + i);
+		b.loc = lod_level_loc(j, 4 + i);
 		operands[i] = build1(&b, OP_PD_ARRAY_TO_TENSOR, count_result(loop, IDS + i), "axis",
 		                     attr_int(b.ctx, 0), "use_stack", attr_bool(b.ctx, true), NULL);
 		if (!operands[i])
@@ -226,4 +178,52 @@ bool beam_search_decode_translate(OpJob *j)
 	    !track_step(j, &k, &loop, next) || !count_end(&loop, next) || !track_finish(j, &loop))
 		return false;
 	return general_record(j);
+}
+
+// ---- gather_tree: the beams of a search from their last step back, as a loop --------------------
+
+// Every beam at the last step: 0, 1, 2 ... along the last axis, for every batch.
+static Value *last_beams(Builder *b, const Type *t)
+{
+	Context *c = b->ctx;
+	const int64_t axes[] = {0};
+	Value *start = build_number(b, t->dtype, 0, 0), *step = build_number(b, t->dtype, 0, 1);
+	Value *zeros = build_full(b, type_tensor(c, t->dtype, 2, t->dims + 1, 0), 0);
+	Value *size = build_size(b, zeros, 1);
+	Value *end = build1(b, OP_PD_CAST, size, "dtype", attr_dtype(c, t->dtype), NULL);
+	Value *scalar = end ? build1(b, OP_PD_SQUEEZE, end, "axis", attr_ints(c, 1, axes), NULL) : NULL;
+	Value *const bounds[] = {start, scalar, step};
+	Value *beams = scalar ? build(b, OP_PD_ARANGE, 3, bounds, NULL) : NULL;
+	return beams ? build2(b, OP_PD_ADD, zeros, beams, NULL) : NULL;
+}
+
+bool gather_tree_translate(OpJob *j)
+{
+	const char *i = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Ids"), 0);
+	const char *p = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Parents"), 0);
+	const char *out = slot_var(slot_find(j->desc->n_outputs, j->desc->outputs, "Out"), 0);
+	if (!i || !p || !out)
+		return job_fail(j, "needs variables in Ids, Parents and Out");
+	Context *c = j->t->c;
+	Value *ids = read_var(j, "Ids", i), *parents = ids ? read_var(j, "Parents", p) : NULL;
+	if (!parents)
+		return false;
+	if (!type_is_tensor(ids->type) || ids->type->rank != 3 || !dtype_is_int(ids->type->dtype) ||
+	    !type_is_tensor(parents->type) || parents->type->rank != 3)
+		return job_fail(j, "Ids and Parents must be integers of three axes");
+	Value *count = build_size(&j->b, ids, 0), *beams = last_beams(&j->b, parents->type);
+	if (!count || !beams)
+		return false;
+	CountedLoop l;
+	if (!count_begin(&l, &j->b, count, true, 2, (Value *const[]){beams, ids}))
+		return false;
+	const Attr *axis = attr_int(c, 1);
+	Value *id = build_step(&l.b, ids, l.at), *parent = build_step(&l.b, parents, l.at);
+	Value *picked = build2(&l.b, OP_PD_TAKE_ALONG_AXIS, id, l.args[0], "axis", axis, NULL);
+	Value *above = build2(&l.b, OP_PD_TAKE_ALONG_AXIS, parent, l.args[0], "axis", axis, NULL);
+	Value *path = picked ? build_set_step(&l.b, l.args[1], l.at, picked) : NULL;
+	if (!above || !path || !count_end(&l, (Value *const[]){above, path}))
+		return false;
+	write_var(j, out, count_result(&l, 1));
+	return true;
 }

@@ -1,192 +1,13 @@
-// What operators do with LoD: which offsets they read, and which their results have. Called by
-// translate.c for every operator that follows the general rules; operators of sequences whose slots
-// are not enough stand here too.
+// Operators of sequences whose slots do not say enough, and those on rank tables and on arrays with
+// the steps of sequences, as the dynamic recurrent networks of Fluid use them. A rank table is a
+// tensor whose LoD is that of the sequences in it. Called through the hooks in steps.c.
+#include "frontend/translate/control.h"
+#include "frontend/translate/general.h"
 #include "frontend/translate/lod.h"
 #include "ir/build/build.h"
+#include "ir/build/counted.h"
 
 #include <string.h>
-
-// ---- operands ---------------------------------------------------------------------------------
-
-// The length of the name in front of `_lod`; 0: the name does not end so.
-static size_t lod_base(const char *name)
-{
-	size_t n = strlen(name), end = sizeof "_lod" - 1;
-	return n > end && !strcmp(name + n - end, "_lod") ? n - end : 0;
-}
-
-// The value that operand or list `name[0, n)` of the operation begins with.
-static Value *named_value(const OpJob *j, const char *name, size_t n)
-{
-	Value *v = job_operand(j, arena_strndup(j->t->c->arena, name, n));
-	return v && v->def && v->def->code == OP_BUILTIN_COMBINE ? op_operand(v->def, 0) : v;
-}
-
-// The level that operand `<x>_lod` means: the innermost, unless the operator says which.
-static int wanted_level(const OpJob *j, const char *operand)
-{
-	const Paddle__OpAttr *a = attr_find(j->desc, "ref_level");
-	int64_t level = -1;
-	if (a && !strcmp(operand, "y_lod") && attr_int_at(a, 0, &level))
-		return (int)level;
-	return strcmp(j->desc->type, "sequence_expand_as") ? -1 : 0;
-}
-
-static Value *offsets_of(OpJob *j, Value *v, const char *operand)
-{
-	const Lod *l = lod_of(j->t, v);
-	int level = wanted_level(j, operand);
-	return l && level < l->n && level >= -l->n ? lod_offsets(j, l, level) : NULL;
-}
-
-// A list of inputs has a list of offsets.
-static Value *offsets_of_list(OpJob *j, Value *list, const char *operand)
-{
-	Op *def = list->def;
-	Value **offsets = NEW_ARRAY(j->t->c->arena, (size_t)def->noperand + 1, Value *);
-	for (int i = 0; i < def->noperand; i++)
-		if (!(offsets[i] = offsets_of(j, op_operand(def, i), operand)))
-			return NULL;
-	return build(&j->b, OP_BUILTIN_COMBINE, def->noperand, offsets, NULL);
-}
-
-bool lod_operand(OpJob *j, int i, bool *ok)
-{
-	const OperandInfo *o = &j->info->operands[i];
-	size_t n = lod_base(o->name);
-	if (!n || j->map->slots[i])
-		return false;
-	Value *v = job_operand(j, arena_strndup(j->t->c->arena, o->name, n));
-	if (v)
-		j->operands[i] = o->vec ? offsets_of_list(j, v, o->name) : offsets_of(j, v, o->name);
-	*ok = o->optional || !v || j->operands[i];
-	if (!*ok)
-		job_fail(j, "input '%.*s' has no LoD that says where its sequences begin", (int)n, o->name);
-	return true;
-}
-
-// ---- results ----------------------------------------------------------------------------------
-
-// An operation may have results that only say something when it reads LoD.
-static bool gives_offsets(const OpJob *j)
-{
-	for (int i = 0; j->map->lod == LOD_GIVEN && i < j->info->noperand; i++) {
-		const OperandInfo *o = &j->info->operands[i];
-		if (o->optional && lod_base(o->name))
-			return job_operand(j, o->name) != NULL;
-	}
-	return j->map->lod != LOD_NONE;
-}
-
-static bool same_rows(const Value *a, const Value *b)
-{
-	return type_is_tensor(a->type) && type_is_tensor(b->type) && a->type->rank && b->type->rank &&
-	       a->type->dims[0] == b->type->dims[0];
-}
-
-static const Lod *shared_lod(const OpJob *j, const Value *result)
-{
-	for (int i = 0; i < j->info->noperand; i++) {
-		Value *v = j->operands[i] ? named_value(j, j->info->operands[i].name,
-		                                        strlen(j->info->operands[i].name))
-		                          : NULL;
-		const Lod *l = lod_of(j->t, v);
-		if (l && same_rows(v, result))
-			return l;
-	}
-	for (int i = 0; i < j->op->nresult; i++) {
-		const Lod *l = lod_of(j->t, op_result(j->op, i));
-		if (l && same_rows(op_result(j->op, i), result))
-			return l;
-	}
-	return NULL;
-}
-
-// Result `<out>_lod` holds the innermost offsets of result `out`.
-static void record_offsets(OpJob *j, int i)
-{
-	const char *name = j->info->results[i];
-	size_t n = lod_base(name);
-	bool vec = op_result(j->op, i)->type->kind == TY_VEC; // lod_record_part
-	for (int k = 0; n && !vec && gives_offsets(j) && k < j->info->nresult; k++)
-		if (strlen(j->info->results[k]) == n && !strncmp(j->info->results[k], name, n))
-			lod_set(j->t, op_result(j->op, k), lod_extend(j->t, NULL, 0, op_result(j->op, i)));
-}
-
-// The LoD of a result that the operation gives no offsets for.
-static const Lod *lod_by_rule(const OpJob *j, LodKind rule, const Value *result)
-{
-	const Lod *l;
-	switch (rule) {
-	case LOD_SHARE:
-	case LOD_GIVEN: return shared_lod(j, result);
-	case LOD_POP: l = lod_of(j->t, j->operands[0]); return l ? lod_outer(j->t, l, l->n - 1) : NULL;
-	case LOD_Y: return lod_of(j->t, job_operand(j, "y"));
-	default: return NULL;
-	}
-}
-
-// Rows of several tensors one behind the other have the sequences of all of them.
-static bool concat_record(OpJob *j)
-{
-	Value *x = op_operand(j->op, 0), *const * list, **offsets;
-	int n = op_operand_list(j->op, 0, &list);
-	const Lod *first = lod_of(j->t, list[0]), *joined = NULL;
-	offsets = NEW_ARRAY(j->t->c->arena, (size_t)n, Value *);
-	for (int i = 0; first && i < n; i++)
-		if (!lod_of(j->t, list[i]) || lod_of(j->t, list[i])->n != first->n)
-			first = NULL;
-	for (int k = 0; first && x && k < first->n; k++) {
-		for (int i = 0; i < n; i++)
-			offsets[i] = lod_offsets(j, lod_of(j->t, list[i]), k);
-		Value *all = build(&j->b, OP_BUILTIN_COMBINE, n, offsets, NULL);
-		all = all ? build1(&j->b, OP_PD_LOD_CONCAT, all, NULL) : NULL;
-		if (!all)
-			return false;
-		joined = lod_extend(j->t, joined, k, all);
-	}
-	lod_set(j->t, op_result(j->op, 0), joined);
-	return true;
-}
-
-bool lod_record(OpJob *j)
-{
-	const LodKind rule = gives_offsets(j) ? j->map->lod : LOD_NONE;
-	if (j->op->code == OP_PD_CONCAT && op_int(j->op, "axis", 0) == 0)
-		return concat_record(j);
-	if (j->op->code == OP_PD_ARRAY_READ)
-		return lod_array_read(j, op_operand(j->op, 0), op_operand(j->op, 1), op_result(j->op, 0));
-	for (int i = 0; i < j->op->nresult && i < j->info->nresult; i++)
-		record_offsets(j, i);
-	for (int i = 0; i < j->op->nresult && i < j->info->nresult; i++) {
-		Value *v = op_result(j->op, i);
-		if (!lod_base(j->info->results[i]) && !lod_of(j->t, v))
-			lod_set(j->t, v, lod_by_rule(j, rule, v));
-	}
-	return true;
-}
-
-// Element i of a result that is a list: its offsets are element i of the list of that name and
-// `_lod`.
-bool lod_record_part(OpJob *j, int result, int i, Value *part)
-{
-	const char *name = j->info->results[result];
-	size_t n = strlen(name);
-	for (int k = 0; k < j->info->nresult; k++) {
-		Value *lists = op_result(j->op, k);
-		if (lod_base(j->info->results[k]) != n || strncmp(j->info->results[k], name, n) ||
-		    lists->type->kind != TY_VEC)
-			continue;
-		Value *offsets = build1(&j->b, OP_BUILTIN_SLICE, lists, "index", attr_int(j->t->c, i),
-		                        NULL);
-		if (!offsets)
-			return false;
-		lod_set(j->t, part, lod_extend(j->t, NULL, 0, offsets));
-	}
-	return true;
-}
-
-// ---- operators that need more than that --------------------------------------------------------
 
 // As many sequences as the level has lengths: those of the next level, or the rows.
 bool sequence_expand_create(OpJob *j)
@@ -272,4 +93,120 @@ bool lod_reset_translate(OpJob *j)
 	lod_set(j->t, v, l ? l : lod_extend(j->t, own, own ? own->n : 0, offsets));
 	write_var(j, out, v);
 	return true;
+}
+
+// ---- rank tables, arrays of steps ---------------------------------------------------------------
+
+static const char *input_var(const OpJob *j, const char *slot)
+{
+	return slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, slot), 0);
+}
+
+static const char *output_var(const OpJob *j, const char *slot)
+{
+	return slot_var(slot_find(j->desc->n_outputs, j->desc->outputs, slot), 0);
+}
+
+// The variable of an input slot; NULL after a diagnostic.
+static Value *read_slot(OpJob *j, const char *slot)
+{
+	const char *var = input_var(j, slot);
+	if (!var) {
+		job_fail(j, "input %s has no variable", slot);
+		return NULL;
+	}
+	return read_var(j, slot, var);
+}
+
+bool lod_rank_table_translate(OpJob *j)
+{
+	Value *x = read_slot(j, "X");
+	const char *out = output_var(j, "Out");
+	const Paddle__OpAttr *a = attr_find(j->desc, "level");
+	const Lod *l = lod_of(j->t, x);
+	int64_t level = 0;
+	if (!x || !out)
+		return x && job_fail(j, "output Out has no variable");
+	if (a && !attr_int_at(a, 0, &level))
+		return job_fail(j, "attribute 'level' is no integer");
+	if (!l || level != l->n - 1)
+		return job_fail(
+			j, "the innermost level of LoD is needed: input X has %d, and level %d is asked for",
+			l ? l->n : 0, (int)level);
+	Value *table = build2(&j->b, OP_PD_LOD_RANK_TABLE, x, lod_offsets(j, l, -1), NULL);
+	if (!table)
+		return false;
+	lod_set(j->t, table, l);
+	write_var(j, out, table);
+	return true;
+}
+
+// The rank table of slot RankTable, with its LoD.
+static Value *read_table(OpJob *j, const Lod **l)
+{
+	Value *table = read_slot(j, "RankTable");
+	*l = lod_of(j->t, table);
+	if (!table || *l)
+		return table;
+	job_fail(j, "input RankTable is no rank table");
+	return NULL;
+}
+
+// An array whose element t holds row t of all sequences that have one.
+bool lod_tensor_to_array_translate(OpJob *j)
+{
+	const Lod *l;
+	Value *x = read_slot(j, "X"), *table = x ? read_table(j, &l) : NULL;
+	const char *out = output_var(j, "Out");
+	if (!table || !out)
+		return table && job_fail(j, "output Out has no variable");
+	const Lod *own = lod_of(j->t, x);
+	Value *array = read_var(j, "Out", out),
+		  *count = build1(&j->b, OP_PD_MAX_SEQUENCE_LEN, table, NULL);
+	CountedLoop loop;
+	if (!array || !count || !count_begin(&loop, &j->b, count, false, 1, &array))
+		return false;
+	Value *const operands[] = {x, table, loop.at, lod_offsets(j, own ? own : l, -1)};
+	Value *step = build(&loop.b, OP_PD_LOD_STEP, 4, operands, NULL);
+	if (!step || !array_learn(j, out, step->type))
+		return false;
+	Value *const write[] = {loop.args[0], loop.at, step};
+	Op *op = op_new(j->t->c, OP_PD_ARRAY_WRITE, j->b.loc, 1, &array->type, 3, write, 0, 0);
+	op_append(loop.body, op);
+	Value *next = op_result(op, 0);
+	if (!count_end(&loop, &next))
+		return false;
+	write_var(j, out, count_result(&loop, 0));
+	return true;
+}
+
+// The rows of all steps one after the other, and then where they belong.
+bool array_to_lod_tensor_translate(OpJob *j)
+{
+	const Lod *l;
+	Value *array = read_slot(j, "X"), *table = array ? read_table(j, &l) : NULL;
+	const char *out = output_var(j, "Out");
+	if (!table || !out)
+		return table && job_fail(j, "output Out has no variable");
+	if (!table->def || table->def->code != OP_PD_LOD_RANK_TABLE)
+		return job_fail(j, "the rank table must be made outside of loops and branches");
+	if (array->type->kind != TY_ARRAY)
+		return job_fail(j, "input X is no tensor array");
+	Value *rows = build1(&j->b, OP_PD_ARRAY_TO_TENSOR, array, "axis", attr_int(j->t->c, 0), NULL);
+	Op *both = rows ? rows->def : NULL;
+	Value *const operands[] = {both ? op_result(both, 0) : NULL, table, op_operand(table->def, 0),
+	                           op_operand(table->def, 1)};
+	Value *v = both ? build(&j->b, OP_PD_LOD_UNSTEP, 4, operands, NULL) : NULL;
+	if (!v)
+		return false;
+	lod_set(j->t, v, l);
+	write_var(j, out, v);
+	return true;
+}
+
+bool split_lod_tensor_create(OpJob *j)
+{
+	if (lod_of(j->t, job_operand(j, "x")))
+		return job_fail(j, "splitting whole sequences is not supported");
+	return general_create(j);
 }

@@ -1,6 +1,7 @@
 // Operators whose translation needs more than their table entry says: overrides of single steps, by
 // the `hook:` of the entry. Used by translate.c.
 #include "frontend/translate/control.h"
+#include "frontend/translate/general.h"
 #include "frontend/translate/lod.h"
 #include "ir/build/build.h"
 
@@ -378,10 +379,26 @@ static const OpSteps steps_table[] = {
 	{.hook = "optimizer", .inputs = optimizer_inputs, .create = optimizer_create},
 };
 
-const OpSteps *steps_find(const char *hook)
+static const OpSteps *steps_find(const char *hook)
 {
 	for (size_t i = 0; i < COUNT_OF(steps_table); i++)
 		if (strcmp(steps_table[i].hook, hook) == 0)
 			return &steps_table[i];
 	return NULL;
+}
+
+bool translate_as(OpJob *j, const char *type)
+{
+	static const OpSteps none = {0};
+	j->info = op_info_by_legacy(type, &j->map);
+	if (!j->info)
+		return job_fail(j, "operator '%s' is not supported", type);
+	j->steps = j->map->hook ? steps_find(j->map->hook) : &none;
+	if (!j->steps)
+		return job_fail(j, "the table names an unknown hook '%s'", j->map->hook);
+	j->operands = NEW_ARRAY(j->t->c->arena, (size_t)j->info->noperand, Value *);
+	j->attrs = NEW_ARRAY(j->t->c->arena, (size_t)j->info->nattr, NamedAttr);
+	if (!check_attributes(j, j->map))
+		return false;
+	return j->steps->whole ? j->steps->whole(j) : general_translate(j);
 }

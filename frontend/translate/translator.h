@@ -1,4 +1,4 @@
-// The translator from inside: what translate.c, attrs.c, feeds.c and steps.c share. Private to
+// The translator from inside: what its files share. Private to
 // frontend/.
 #ifndef PDCC_FRONTEND_TRANSLATE_H
 #define PDCC_FRONTEND_TRANSLATE_H
@@ -41,7 +41,23 @@ typedef struct UndoEntry {
 	Binding old;
 } UndoEntry;
 
-typedef struct Translator {
+struct OpJob;
+
+typedef struct Translator Translator;
+
+// What stands above whoever needs it, as translate.c has it.
+typedef struct TranslatorHooks {
+	// All operators of the current block; true when the translation must start over.
+	bool (*ops)(Translator *t);
+	// What a variable holds that only branches have written, an array that nobody has, and an input
+	// of a program without feed operators. False and NULL after a diagnostic.
+	bool (*guard)(struct OpJob *j, const char *var, Binding *b);
+	Value *(*array)(struct OpJob *j, const Paddle__VarDesc *v);
+	Value *(*feed)(struct OpJob *j, const Paddle__VarDesc *v);
+} TranslatorHooks;
+
+struct Translator {
+	const TranslatorHooks *hooks;
 	Context *c;
 	const Paddle__ProgramDesc *p;
 	const TranslateOptions *o;
@@ -74,7 +90,7 @@ typedef struct Translator {
 	RowSet *rows;              // of values that are SELECTED_ROWS, the latest first
 	struct OpTrace *traces;    // operators so far, for their gradients (gradient.h); the latest
 	struct LoopMemo *nothings; // loop variables without a type of their own so far: control_while.c
-} Translator;
+};
 
 struct OpSteps;
 
@@ -110,23 +126,11 @@ typedef struct OpSteps {
 	bool state; // `record` writes what the operator changes besides its results
 } OpSteps;
 
-const OpSteps *steps_find(const char *hook); // NULL: no such hook
-
-// ---- translate.c: operators of the current block; true when the translation must start over ---
-bool translate_ops(Translator *t);
-// One operator, whose variables are in scope.
-bool translate_job(OpJob *j);
-// By the entry of this legacy type. Its general rule, whatever its hook says of the whole.
+// One operator by the entry of this legacy type.
 bool translate_as(OpJob *j, const char *type);
-bool general_translate(OpJob *j);
 
-// ---- translate.c: general rules, which overriding steps may call ----------------------------
+// ---- job.c -----------------------------------------------------------------------------------
 bool PRINTF_LIKE(2, 3) job_fail(OpJob *j, const char *fmt, ...);
-bool general_inputs(OpJob *j);
-bool general_attribute(OpJob *j, const AttrInfo *a, const Paddle__OpAttr *legacy);
-bool general_missing(OpJob *j, const AttrInfo *a);
-bool general_create(OpJob *j);
-bool general_record(OpJob *j);
 // By the name of ours; NULL when the operand is left out, or there is none of that name.
 Value *job_operand(const OpJob *j, const char *name);
 void job_set_operand(OpJob *j, const char *name, Value *v);
@@ -155,6 +159,8 @@ Value *read_var(OpJob *j, const char *slot, const char *var);
 void write_var(OpJob *j, const char *var, Value *v);
 // The binding that a write to the variable changes.
 Binding *write_binding(Translator *t, const char *var);
+// To be called before a binding changes, so that leaving a region can undo it.
+void binding_save(Translator *t, Binding *b);
 // State that changes is written back at the end.
 void note_written(Translator *t, Binding *b);
 // For operations that all regions see: in the module, before the operation around the block.
@@ -199,11 +205,13 @@ const Attr *attr_from_numbers(Context *c, const AttrInfo *a,
 // Whole-operator properties that pdcc does not do (fusions of other compilers): a message, or NULL.
 const char *attr_objection(Context *c, const LegacyMap *map, const Paddle__OpAttr *a);
 
-// ---- feeds.c: inputs and the names of their sizes -------------------------------------------
+// ---- feeds.c: inputs and outputs ------------------------------------------------------------
 bool feed_translate(OpJob *j);                            // a feed operator
 Value *feed_implicit(OpJob *j, const Paddle__VarDesc *v); // NULL after a diagnostic
 bool fetch_translate(OpJob *j, const char *var, int64_t col);
 bool check_pins(Translator *t);
+
+// ---- var_type.c: types of variables and the names of their sizes ----------------------------
 // A symbol that is called `word`, or after `base` and the word when another owner has it; the same
 // every time.
 const Dim *named_symbol(Translator *t, const char *base, const char *word, const char *owner);

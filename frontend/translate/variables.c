@@ -97,7 +97,7 @@ static Value *get_parameter(OpJob *j, const Paddle__VarDesc *d)
 Value *read_var(OpJob *j, const char *slot, const char *var)
 {
 	Binding *b = scope_find(j->t, var);
-	if (b && b->guard && !guard_resolve(j, var, b))
+	if (b && b->guard && !j->t->hooks->guard(j, var, b))
 		return NULL;
 	if (b && b->value) {
 		trace_read(j, var, b->value);
@@ -110,9 +110,9 @@ Value *read_var(OpJob *j, const char *slot, const char *var)
 	if (b && b->desc && var_is_state(b->desc)) {
 		b->value = get_parameter(j, b->desc);
 	} else if (b && b->desc && b->desc->type->type == PADDLE__VAR_KIND__LOD_TENSOR_ARRAY) {
-		b->value = array_empty(j, b->desc);
+		b->value = j->t->hooks->array(j, b->desc);
 	} else if (b && b->desc && j->t->implicit_feeds && j->t->block_index == 0) {
-		b->value = feed_implicit(j, b->desc);
+		b->value = j->t->hooks->feed(j, b->desc);
 		if (b->value)
 			mark_value(b->value, b->desc, context_str(j->t->c, var));
 	} else if (b && b->desc && b->desc->type->type != PADDLE__VAR_KIND__LOD_TENSOR) {
@@ -193,7 +193,7 @@ bool set_parameters(Translator *t)
 		const char *name = context_str(c, b->desc->name);
 		Loc l = {.file = c->file, .block = t->block_index, .op = -1, .var = name};
 		OpJob j = {.t = t, .b = builder_at_end(c, t->block, context_loc(c, &l))};
-		if ((b->guard && !guard_resolve(&j, name, b)) || !b->value)
+		if ((b->guard && !t->hooks->guard(&j, name, b)) || !b->value)
 			continue;
 		Op *op = op_new(c, OP_BUILTIN_SET_PARAMETER, context_loc(c, &l), 0, NULL, 1, &b->value, 0,
 		                0);
@@ -204,4 +204,12 @@ bool set_parameters(Translator *t)
 		param_set_written(c, name);
 	}
 	return learnt && !t->failed;
+}
+
+void binding_save(Translator *t, Binding *b)
+{
+	if (!t->top)
+		return; // at the top nothing is undone
+	VEC_ROOM(t->c->arena, t->undo, t->nundo, t->cundo);
+	t->undo[t->nundo++] = (UndoEntry){.binding = b, .old = *b};
 }

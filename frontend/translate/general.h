@@ -1,0 +1,27 @@
+// The general rule by which operators are translated, and the steps of it that others may call.
+// Private to frontend/translate.
+#ifndef PDCC_FRONTEND_GENERAL_H
+#define PDCC_FRONTEND_GENERAL_H
+
+#include "frontend/translate/translator.h"
+
+bool general_inputs(OpJob *j);
+bool general_attribute(OpJob *j, const AttrInfo *a, const Paddle__OpAttr *legacy);
+bool general_missing(OpJob *j, const AttrInfo *a);
+bool general_create(OpJob *j);
+bool general_record(OpJob *j);
+// All of it, whatever the operator's hook says of the whole.
+bool general_translate(OpJob *j);
+// Every attribute is read, known to be without effect, or refused.
+bool check_attributes(OpJob *j, const LegacyMap *map);
+
+// ---- job.c --------------------------------------------------------------------------------------
+
+// Whether slot stands in the list of alternatives `A|B`.
+bool slot_in(const char *alternatives, const char *slot);
+// Walks `A|B`: copies the next alternative into buf. False at the end.
+bool next_slot(const char **at, char *buf, size_t size);
+// The slot of result i; NULL: the operator has none.
+const Paddle__OpSlot *output_slot(const OpJob *j, int result);
+
+#endif
