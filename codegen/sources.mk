@@ -5,8 +5,8 @@ SOURCES += codegen/c/kernel_conv.c codegen/c/kernel_depthwise.c codegen/c/kernel
 	codegen/c/kernel_softmax.c codegen/c/module.c codegen/c/run.c codegen/c/update.c
 SOURCES += codegen/cuda/backend.c codegen/cuda/cuda.c codegen/cuda/graph.c codegen/cuda/header.c \
 	codegen/cuda/host.c codegen/cuda/instance.c codegen/cuda/library.c codegen/cuda/library_conv.c \
-	codegen/cuda/library_epilogue.c codegen/cuda/loop.c codegen/cuda/move.c codegen/cuda/nodes.c \
-	codegen/cuda/report.c codegen/cuda/rounds.c codegen/cuda/step.c
+	codegen/cuda/library_epilogue.c codegen/cuda/move.c codegen/cuda/nodes.c \
+	codegen/cuda/report.c codegen/cuda/step.c
 SOURCES += codegen/device/attention.c codegen/device/conv.c codegen/device/depthwise.c \
 	codegen/device/matmul.c codegen/device/narrow.c codegen/device/nest.c \
 	codegen/device/reduce.c codegen/device/rows.c codegen/device/select.c codegen/device/tile.c \

@@ -49,6 +49,8 @@ static const Pass passes[] = {
 	{"state", "what runs store in parameters goes to their end", pass_state},
 	{"plan", "a place in memory for every value", pass_plan},
 	{"cuda-forms", "CUDA: vectors, squares and teams of threads for each nest", pass_cuda_forms},
+	{"cuda-steps", "CUDA: what one block of threads does, and the form of each loop",
+     pass_cuda_steps},
 };
 
 // A stage is what `--emit=` and lower_run's `until` can stop after.
@@ -70,7 +72,7 @@ static const Stage stages[] = {
 	{"to-loops", "to-loops"},
 	{"fuse", "fuse,fold,dce,hoist,to-loops,split-reductions,hoist-terms"},
 	{"plan", "flatten,state,dce,scratch,plan"},
-	{"schedule", "cuda-forms"},
+	{"schedule", "cuda-forms,cuda-steps"},
 };
 
 const Pass *pass_table(int *n)

@@ -5,6 +5,7 @@
 
 #include "codegen/model/model.h"
 #include "lower/analysis/analysis.h"
+#include "lower/analysis/work.h"
 
 // ---- cuda.c -------------------------------------------------------------------------------------
 
@@ -76,23 +77,15 @@ bool cuda_function_print(Codegen *cg, KernelFunc *k, const char *blocks, int thr
 void cuda_step_before(Codegen *cg, const Op *op); // op is about to be printed
 void cuda_steps_end(Codegen *cg);
 bool cuda_steps_are_open(const Codegen *cg);
-// Whether one block of threads is enough for an operation, or for so many elements; and how much
-// there is to do where it is, or may be when a run knows its sizes. NULL: it is not.
-bool cuda_op_fits_block(Codegen *cg, const Op *op);
-bool cuda_count_fits_block(Codegen *cg, const Dim *n);
-const Dim *cuda_op_work(Codegen *cg, const Op *op);
-const Dim *cuda_count_work(Codegen *cg, const Dim *n);
-// How much several steps do that sizes of the run make little or not, and C that says whether these
-// do; "": always.
-typedef struct CudaWorks {
-	int n, cap;
-	const Dim **items;
-} CudaWorks;
-void cuda_works_add(Codegen *cg, CudaWorks *w, const Dim *work);
-const char *cuda_works_little(Codegen *cg, const CudaWorks *w);
+// How much there is to do for an operation that one block of threads is enough for, or may be when
+// a run knows its sizes; NULL: it is not. Likewise for so many elements that a branch moves (NULL:
+// none does).
+const Dim *cuda_op_work(const Codegen *cg, const Op *op);
+const Dim *cuda_count_work(const Codegen *cg, const Dim *n, const Op *branch);
+// C that says whether all that several steps do is little; "": it always is.
+const char *cuda_works_little(Codegen *cg, const Works *w);
 // All steps in between are calls in one kernel of one block, named after op; they take no more
 // arguments than CUDA_MAX_LOOP_PARAMS. May be nested.
-enum { CUDA_MAX_LOOP_PARAMS = 360 };
 void cuda_loop_kernel_begin(Codegen *cg, const Op *op);
 void cuda_loop_kernel_end(Codegen *cg);
 bool cuda_in_loop_kernel(const Codegen *cg);
@@ -161,19 +154,6 @@ bool cuda_library_print(Codegen *cg, const Op *op);
 
 void cuda_instance_print(Codegen *cg, Text *out); // model_init, model_init_shared, model_free
 const char *cuda_first_instance(const Codegen *cg);
-
-// ---- loop.c -------------------------------------------------------------------------------------
-
-// Whether one block of threads is enough for all that a loop does; and whether it may be: when all
-// `works` are little.
-bool cuda_loop_fits_block(Codegen *cg, const Block *head);
-bool cuda_loop_may_fit_block(Codegen *cg, const Block *head, CudaWorks *works);
-
-// ---- rounds.c -----------------------------------------------------------------------------------
-
-// How often a loop that counts is written into the graph, one round behind the other; 0: it is a
-// conditional node.
-int64_t cuda_loop_unrolled(Codegen *cg, const Block *head);
 
 // ---- host.c -------------------------------------------------------------------------------------
 

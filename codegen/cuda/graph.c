@@ -355,7 +355,8 @@ static bool counted_node_print(Walk *w, const Op *enter, const Op *branch)
 
 static const Op *counted_print(Walk *w, const Op *enter, const Op *branch, bool in_kernel)
 {
-	const int64_t unrolled = in_kernel ? 0 : cuda_loop_unrolled(w->cg, enter->succs[0].block);
+	const Op *back = loop_back(enter->succs[0].block);
+	const int64_t unrolled = in_kernel ? 0 : op_int(back, "unrolled", 0);
 	const bool ok = in_kernel  ? counted_kernel_print(w, enter, branch)
 	                : unrolled ? counted_unrolled_print(w, enter, branch, unrolled)
 	                           : counted_node_print(w, enter, branch);
@@ -371,11 +372,11 @@ static const Op *form_print(Walk *w, const Op *enter, bool in_kernel, int64_t li
 }
 
 // A loop that one block does where it is little, else as rounds of the graph.
-static const Op *either_form_print(Walk *w, const Op *enter, const CudaWorks *works, int64_t limit,
+static const Op *either_form_print(Walk *w, const Op *enter, const Attr *little, int64_t limit,
                                    int counter)
 {
+	const Works works = {.n = little->n, .items = (const Dim **)little->dims};
 	Codegen *cg = w->cg;
-	const Dim *large = cg->large;
 	cuda_steps_end(cg);
 	cuda_node_begin(cg, op_stem(cg, enter));
 	cuda_node_launches(cg, CUDA_NEVER_COUNTS);
@@ -384,16 +385,13 @@ static const Op *either_form_print(Walk *w, const Op *enter, const CudaWorks *wo
 	const Op *branch = form_print(w, enter, true, limit, counter);
 	cuda_steps_end(cg);
 	cg->looped--;
-	cuda_scope_close(cg, outer, arena_printf(cg->arena, "if (%s) ", cuda_works_little(cg, works)),
+	cuda_scope_close(cg, outer, arena_printf(cg->arena, "if (%s) ", cuda_works_little(cg, &works)),
 	                 NULL);
 	outer = cuda_scope_open(cg);
 	cuda_nodes_begin(cg);
-	if (works->n == 1)
-		cg->large = works->items[0];
 	if (branch)
 		branch = form_print(w, enter, false, limit, counter);
 	cuda_steps_end(cg);
-	cg->large = large;
 	cuda_nodes_end(cg, true);
 	cuda_scope_close(cg, outer, "else ", NULL);
 	cuda_node_end(cg);
@@ -415,10 +413,11 @@ static const Op *while_print(Walk *w, const Op *enter)
 		return NULL;
 	}
 	w->heads[w->nhead++] = head;
-	CudaWorks works = {0};
-	const bool in_kernel = cuda_in_loop_kernel(cg) || cuda_loop_may_fit_block(cg, head, &works);
-	const Op *branch = in_kernel && works.n ? either_form_print(w, enter, &works, limit, counter)
-	                                        : form_print(w, enter, in_kernel, limit, counter);
+	const InBlockKind in_block = (InBlockKind)op_enum(back, "in_block");
+	const bool in_kernel = cuda_in_loop_kernel(cg) || in_block == IN_BLOCK_ALWAYS;
+	const Op *branch = !in_kernel && in_block == IN_BLOCK_LITTLE
+	                       ? either_form_print(w, enter, op_attr(back, "little"), limit, counter)
+	                       : form_print(w, enter, in_kernel, limit, counter);
 	w->nhead--;
 	return branch && edge_print(cg, branch, 1) ? branch : NULL;
 }

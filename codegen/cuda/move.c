@@ -61,7 +61,7 @@ static bool count_arguments(Codegen *cg, const Type *t, CudaArg *args, int *narg
 // what comes back, `pd_swap`; where the device knows how many there are, `pd_move_sized` and
 // `pd_swap_sized`.
 static void transfer_print(Codegen *cg, const char *to, const char *from, const Type *t,
-                           const Type *back, const Dim *most)
+                           const Type *back, const Dim *most, const Op *branch)
 {
 	const char *type = dtype_c_memory(t->dtype), *pointer = arena_printf(cg->arena, "%s *", type),
 			   *n = expression_unwrap(cg->arena, dim_in_locals(&cg->plan, most));
@@ -78,7 +78,7 @@ static void transfer_print(Codegen *cg, const char *to, const char *from, const 
 	narg = sized ? counted : narg;
 	int64_t lo, hi;
 	dim_range(most, &lo, &hi);
-	const Dim *work = cuda_count_work(cg, most);
+	const Dim *work = cuda_count_work(cg, most, branch);
 	cuda_step_print(
 		cg, &(CudaStep){
 				.kernel = arena_printf(cg->arena, "pd_%s%s<%s>", what, sized ? "_sized" : "", type),
@@ -88,7 +88,7 @@ static void transfer_print(Codegen *cg, const char *to, const char *from, const 
 				.threads = THREADS,
 				.width = hi,
 				.fits = work != NULL,
-				.work = cuda_count_fits_block(cg, most) ? NULL : work,
+				.work = work && !work_is_little(work) ? work : NULL,
 				.narg = narg,
 				.args = args,
 			});
@@ -135,18 +135,18 @@ static int moves_collect(Codegen *cg, const Op *op, int s, Move *moves)
 
 // `back`: as what the place that the value comes from takes what was in the other; NULL: it moves
 // there, and that is all.
-static void move_print(Codegen *cg, Move *m, const Type *back)
+static void move_print(Codegen *cg, const Op *branch, Move *m, const Type *back)
 {
 	const char *type = dtype_c_memory(m->arg->type->dtype), *source = m->source;
 	const Dim *count = count_most(cg, m->value);
 	if (strcmp(type, dtype_c_memory(m->from.root->type->dtype)))
 		source = arena_printf(cg->arena, "(%s *)%s", type, source);
-	if (!cuda_count_work(cg, count))
+	if (!cuda_count_work(cg, count, branch))
 		cuda_steps_end(cg);
 	cuda_node_begin(cg, name_sanitize(cg->arena, m->arg->name ? m->arg->name : "move"));
 	cuda_node_place(cg, &m->to, ACCESS_WRITE);
 	cuda_node_place(cg, &m->from, back ? ACCESS_WRITE : ACCESS_READ);
-	transfer_print(cg, m->target, source, m->arg->type, back, count);
+	transfer_print(cg, m->target, source, m->arg->type, back, count, branch);
 	cuda_node_end(cg);
 	m->done = true;
 }
@@ -180,14 +180,14 @@ bool cuda_moves_print(Codegen *cg, const Op *op, int s)
 		int before = left;
 		for (int i = 0; i < n; i++)
 			if (!moves[i].done && !move_must_wait(moves, n, &moves[i])) {
-				move_print(cg, &moves[i], NULL);
+				move_print(cg, op, &moves[i], NULL);
 				left--;
 			}
 		for (int i = 0; i < n && left == before; i++) {
 			Move *m = &moves[i];
 			if (m->done)
 				continue;
-			move_print(cg, m, type_that_leaves(moves, n, m));
+			move_print(cg, op, m, type_that_leaves(moves, n, m));
 			left--;
 			for (int k = 0; k < n; k++)
 				if (!moves[k].done && places_equal(&moves[k].from, &m->to)) {
@@ -212,7 +212,7 @@ void cuda_fetch_print(Codegen *cg, const Value *v, int col, const char *from)
 	if (strcmp(type, dtype_c_memory(value_place(v).root->type->dtype)))
 		from = arena_printf(cg->arena, "(const %s *)%s", type, from);
 	if (type_is_found(v->type))
-		transfer_print(cg, to, from, v->type, NULL, count_most(cg, v));
+		transfer_print(cg, to, from, v->type, NULL, count_most(cg, v), NULL);
 	else
 		text_line(&cg->run, 1, "pd_copy(queue, %s, %s, (size_t)%s);", to, from,
 		          dim_in_locals(&cg->plan, cuda_bytes(cg, v)));

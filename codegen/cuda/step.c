@@ -1,8 +1,8 @@
 // Steps of a CUDA program: what is launched as a kernel of its own, or, where one block of threads
 // is enough, called in a kernel that does several steps with barriers in between: small steps of a
-// conditional part that stand side by side, or a whole loop (cuda/loop.c). The text of a function
-// serves both: as __global__, as __device__, or as both, one around the other. Called by cuda.c and
-// cuda/graph.c for all that is launched, and by cuda/host.c for the text.
+// conditional part that stand side by side, or a whole loop (lower/cuda/steps.c). The text of a
+// function serves both: as __global__, as __device__, or as both, one around the other. Called by
+// cuda.c and cuda/graph.c for all that is launched, and by cuda/host.c for the text.
 #include "codegen/cuda/cuda.h"
 #include "codegen/device/device.h"
 #include "lower/analysis/analysis.h"
@@ -12,163 +12,31 @@
 #include <inttypes.h>
 #include <string.h>
 
-// One block does a step when it has at most so many elements to read (those of reductions
-// included), and each of its threads so few that it costs less than a launch: about 2 us on recent
-// GPUs. MAX_TOGETHER: results that all threads reduce together, one after the other.
-enum { BLOCK_THREADS = 256, MAX_WORK = 8192, MAX_TOGETHER = 16, WARP = 32 };
+enum { BLOCK_THREADS = 256, WARP = 32 };
 
 // A kernel takes at most 4 KiB of arguments.
 enum { MAX_PARAMS = 480 };
 
 // ---- what fits one block ------------------------------------------------------------------------
 
-static const Dim *dims_product(Context *c, int n, const Dim *const *dims)
+// Where only a run tells whether work is little, a text for either is worth it where it is gone
+// through again and again.
+static const Dim *work_here(const Codegen *cg, const Dim *work)
 {
-	const Dim *all = dim_const(c, 1);
-	for (int i = 0; i < n; i++)
-		all = dim_mul(c, all, dim_at_most(c, dims[i]));
-	return all;
+	return work_is_little(work) || cg->nested || cg->looped ? work : NULL;
 }
 
-static const Dim *elements(Context *c, const Type *t)
+const Dim *cuda_op_work(const Codegen *cg, const Op *op)
 {
-	return dims_product(c, t->rank, t->dims);
+	const Attr *work = op_attr(op, "block_work");
+	return work ? work_here(cg, work->dim) : NULL;
 }
 
-// Elements that a region reads each time it runs, but for a constant.
-static const Dim *region_work(const Region *r)
+const Dim *cuda_count_work(const Codegen *cg, const Dim *n, const Op *branch)
 {
-	Context *c = r->op->ctx;
-	const Dim *work = dim_const(c, 1);
-	for (const Op *op = r->first->first; op; op = op->next) {
-		if (op->code != OP_LOOP_REDUCE)
-			continue;
-		const Attr *extents = op_attr(op, "extents");
-		work = dim_add(
-			c, work,
-			dim_mul(c, dims_product(c, extents->n, extents->dims), region_work(&op->regions[0])));
-	}
-	return work;
-}
-
-// Elements that a step reads or writes, and how many threads have something to do.
-static const Dim *op_work_of(const Op *op, const Dim **threads)
-{
-	Context *c = op->ctx;
-	const Dim *out = dim_const(c, 1), *in = out;
-	*threads = out;
-	if (op->code == OP_LOOP_BIND || op->code == OP_LOOP_CAPACITY)
-		return out;
-	if (op->code == OP_PD_ASSERT)
-		return *threads = elements(c, op_operand(op, 0)->type);
-	const bool updates = op->code == OP_LOOP_UPDATE || op->code == OP_LOOP_APPEND;
-	if (updates && update_keeps(op)) // only what is new moves
-		return *threads = elements(c, op_operand(op, op->code == OP_LOOP_UPDATE ? 2 : 1)->type);
-	for (int i = 0; i < op->nresult; i++)
-		out = dim_max(c, out, elements(c, op->results[i].type));
-	*threads = out;
-	if (op->code == OP_LOOP_NEST)
-		return dim_mul(c, out, region_work(&op->regions[0]));
-	for (int i = 0; i < op->noperand; i++)
-		if (op_operand(op, i))
-			in = dim_max(c, in, elements(c, op_operand(op, i)->type));
-	in = dim_max(c, in, out);
-	return updates ? in : dim_mul(c, in, dim_const(c, WARP)); // few threads have long rows
-}
-
-// The same for sizes of at least 1: those of 0 have even less.
-static const Dim *op_work(const Op *op, const Dim **threads)
-{
-	dim_rely_on_none(op->ctx, true);
-	const Dim *work = op_work_of(op, threads);
-	dim_rely_on_none(op->ctx, false);
-	return work;
-}
-
-static int64_t dim_most(const Dim *d)
-{
-	int64_t lo, hi;
-	dim_range(d, &lo, &hi);
-	return hi;
-}
-
-static bool is_little(const Dim *work)
-{
-	return dim_most(work) <= MAX_WORK;
-}
-
-static bool is_no_less(Codegen *cg, const Dim *a, const Dim *b)
-{
-	int64_t lo, hi;
-	dim_range(dim_sub(cg->ctx, a, b), &lo, &hi);
-	return lo >= 0;
-}
-
-// Whether it can be little: that is seen when a run knows the sizes that its caller chose. A text
-// for either is worth it where it is gone through again and again.
-static bool may_be_little(Codegen *cg, const Dim *work)
-{
-	int64_t lo, hi;
-	dim_range(work, &lo, &hi);
-	if (hi <= MAX_WORK)
-		return true;
-	return lo <= MAX_WORK && !dim_is_found(work) && (cg->nested || cg->looped) &&
-	       !(cg->large && is_no_less(cg, work, cg->large));
-}
-
-// Whether what is printed for the operation is right in one block; helpers that it needs are there
-// afterwards. Where each result keeps all threads busy, there may be few: these count for more.
-// Arrays that a block shares are there for each step, so only steps that surely are little have
-// any.
-static bool emits_one_block(Codegen *cg, const Op *op, const Dim **work)
-{
-	bool (*emit)(KernelFunc * k) = cuda_emitter_of(op);
-	if (!emit)
-		return op->code == OP_LOOP_BIND || op->code == OP_LOOP_CAPACITY ||
-		       op->code == OP_PD_ASSERT || op->code == OP_LOOP_UPDATE || op->code == OP_LOOP_APPEND;
-	KernelFunc *k = kernel_new(cg, op);
-	if (!emit(k) || !k->one_block)
-		return false;
-	if (!is_little(*work) && k->shares)
-		return false;
-	if (op->code != OP_LOOP_NEST || !k->block_threads || k->per_block)
-		return true;
-	const Dim *together = dim_mul(cg->ctx, elements(cg->ctx, op->results[0].type),
-	                              dim_const(cg->ctx, MAX_WORK / MAX_TOGETHER));
-	dim_rely_on_none(cg->ctx, true);
-	*work = dim_max(cg->ctx, *work, together);
-	dim_rely_on_none(cg->ctx, false);
-	return may_be_little(cg, *work);
-}
-
-const Dim *cuda_op_work(Codegen *cg, const Op *op)
-{
-	const Dim *work = pointer_map_get(&cg->block_work, op), *threads;
-	if (!work) {
-		work = op_work(op, &threads);
-		if (cuda_op_is_library(op) || !may_be_little(cg, work) || !emits_one_block(cg, op, &work))
-			work = dim_const(cg->ctx, MAX_WORK + 1);
-		if (cg->nested || cg->looped || is_little(work)) // else it may be asked for again in a loop
-			pointer_map_set(&cg->block_work, op, work);
-	}
-	return may_be_little(cg, work) ? work : NULL;
-}
-
-bool cuda_op_fits_block(Codegen *cg, const Op *op)
-{
-	const Dim *work = cuda_op_work(cg, op);
-	return work && is_little(work);
-}
-
-const Dim *cuda_count_work(Codegen *cg, const Dim *n)
-{
+	const Attr *much = branch ? op_attr(branch, "much") : NULL;
 	const Dim *most = dim_at_most(cg->ctx, n);
-	return may_be_little(cg, most) ? most : NULL;
-}
-
-bool cuda_count_fits_block(Codegen *cg, const Dim *n)
-{
-	return is_little(dim_at_most(cg->ctx, n));
+	return work_may_be_little(cg->ctx, most, much ? much->dim : NULL) ? work_here(cg, most) : NULL;
 }
 
 // ---- what a block does --------------------------------------------------------------------------
@@ -189,8 +57,8 @@ struct CudaBlock {
 	int64_t threads;
 	int loops; // around what comes next
 	bool has_loop, has_ops;
-	CudaWorks works; // of steps that sizes of the run make little or not
-	Text outer;      // in loops: cg->run around them, which holds comments inside
+	Works works; // of steps that sizes of the run make little or not
+	Text outer;  // in loops: cg->run around them, which holds comments inside
 };
 
 static void item_push(Codegen *cg, Item item)
@@ -448,13 +316,14 @@ static void block_print(Codegen *cg, const CudaBlock *b)
 		block_kernel(cg, b);
 }
 
-const char *cuda_works_little(Codegen *cg, const CudaWorks *w)
+const char *cuda_works_little(Codegen *cg, const Works *w)
 {
 	Text text;
 	text_init(&text, cg->arena);
 	for (int i = 0; i < w->n; i++)
 		text_printf(&text, "%s%s <= %d", i ? " && " : "",
-		            expression_unwrap(cg->arena, dim_in_locals(&cg->plan, w->items[i])), MAX_WORK);
+		            expression_unwrap(cg->arena, dim_in_locals(&cg->plan, w->items[i])),
+		            CUDA_LITTLE_WORK);
 	return w->n ? text.text : "";
 }
 
@@ -492,30 +361,6 @@ static void either_print(Codegen *cg, const CudaBlock *b)
 	}
 	cuda_nodes_end(cg, true);
 	cuda_scope_close(cg, outer, "else ", NULL);
-}
-
-// Where one is little, what is no more is, too.
-void cuda_works_add(Codegen *cg, CudaWorks *w, const Dim *work)
-{
-	int n = 0;
-	bool follows = is_little(work);
-	dim_rely_on_none(cg->ctx, true);
-	for (int i = 0; i < w->n && !follows; i++)
-		follows = is_no_less(cg, w->items[i], work);
-	for (int i = 0; i < w->n && !follows; i++)
-		if (!is_no_less(cg, work, w->items[i]))
-			w->items[n++] = w->items[i];
-	dim_rely_on_none(cg->ctx, false);
-	if (follows)
-		return;
-	if ((w->n = n) == w->cap) {
-		w->cap = w->cap ? 2 * w->cap : 4;
-		const Dim **more = NEW_ARRAY(cg->arena, (size_t)w->cap, const Dim *);
-		if (n)
-			memcpy(more, w->items, (size_t)n * sizeof *more);
-		w->items = more;
-	}
-	w->items[w->n++] = work;
 }
 
 bool cuda_steps_are_open(const Codegen *cg)
@@ -586,7 +431,7 @@ void cuda_step_print(Codegen *cg, const CudaStep *s)
 	if (s->width > cg->block->threads)
 		cg->block->threads = s->width;
 	if (s->work && !cuda_in_loop_kernel(cg))
-		cuda_works_add(cg, &cg->block->works, s->work);
+		works_add(cg->ctx, &cg->block->works, s->work);
 	CudaStep *kept = NEW(cg->arena, CudaStep);
 	*kept = *s;
 	item_add(
@@ -634,10 +479,11 @@ bool cuda_function_print(Codegen *cg, KernelFunc *k, const char *blocks, int thr
 			k->sizes_most, name, name);
 	const Dim *work = k->op->nsucc ? dim_const(cg->ctx, 1) : cuda_op_work(cg, k->op), *wide;
 	s.fits = work != NULL;
-	s.work = work && !is_little(work) ? work : NULL;
+	s.work = work && !work_is_little(work) ? work : NULL;
 	if (s.fits && threads > 1 && !k->op->nsucc) {
-		op_work(k->op, &wide);
-		s.width = dim_most(wide);
+		int64_t least;
+		step_work(k->op, &wide);
+		dim_range(wide, &least, &s.width);
 	}
 	if (k->block_threads)
 		s.width = BLOCK_THREADS;

@@ -441,7 +441,7 @@ bool cuda_attention_emit(KernelFunc *k)
 		           op_str(k->op, "schedule", ""), dtype_name(t), (int)width);
 		return false;
 	}
-	k->skips = k->shares = true;
+	k->skips = true;
 	k->block_threads = a.tile->threads;
 	const int n = attention_keys(&a, keys);
 	if (!n)

@@ -53,7 +53,6 @@ bool cuda_narrow_emit(KernelFunc *k, const ConvOp *v)
 	const Dim *strips = dim_div(c, dim_add(c, v->out[2], dim_const(c, rows - 1)),
 	                            dim_const(c, rows));
 	k->work = dim_mul(c, dim_mul(c, v->out[0], dim_const(c, parts)), dim_mul(c, strips, v->out[3]));
-	k->one_block = true;
 	const TemplateKey keys[] = {
 		{"each", tile_int(k, rows)},
 		{"step", tile_int(k, v->kh < MAX_STEP ? v->kh : MAX_STEP)},

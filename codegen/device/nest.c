@@ -196,6 +196,5 @@ bool cuda_nest_emit(KernelFunc *k)
 	text_printf(&k->text, "%sstatic __global__ void %s(%s)\n{\n",
 	            k->sizes ? "template <typename I>\n" : "", KERNEL_FN, KERNEL_PARAMS);
 	text_printf(&k->text, "%s}\n", body.text);
-	k->one_block = true;
 	return true;
 }

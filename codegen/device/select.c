@@ -8,17 +8,13 @@
 #include <math.h>
 #include <string.h>
 
-// SORT_BYTES: of shared memory, a value and a place for each element. MIN_SCAN: elements for which
-// a block is worth it; MANY_ROWS fill a GPU with a thread for each, whose accesses lie side by side
-// where the axis is not the last.
+// SORT_BYTES: of shared memory, a value and a place for each element.
 enum {
 	THREADS = 256,
 	SORT_THREADS = 512,
 	SORT_BYTES = 1 << 15,
 	COMPACT_BLOCKS = 128,
-	SCAN_ITEMS = 4,
-	MIN_SCAN = 32,
-	MANY_ROWS = 1 << 14
+	SCAN_ITEMS = 4
 };
 
 static const char *result_type(const KernelFunc *k, int i)
@@ -70,7 +66,6 @@ bool cuda_sort_emit(KernelFunc *k)
 		{"number", result_type(k, 1)},
 	};
 	int n = 11;
-	k->one_block = k->shares = true;
 	if (!in_turns) {
 		keys[n++] = (TemplateKey){"wanted", wanted ? arena_printf(k->arena, " && %s", wanted) : ""};
 		return kernel_template(k, "cuda_sort.c", n, keys);
@@ -88,7 +83,6 @@ bool cuda_nms_emit(KernelFunc *k)
 		return false;
 	keys[n++] = (TemplateKey){"threads", tile_int(k, THREADS)};
 	k->block_threads = THREADS;
-	k->one_block = true;
 	return kernel_template(k, "cuda_nms.c", n, keys);
 }
 
@@ -106,7 +100,6 @@ bool cuda_compact_emit(KernelFunc *k)
 		{"index", result_type(k, 0)},
 		{"number", result_type(k, 1)},
 	};
-	k->one_block = true;
 	kernel_moves(k, DT_BOOL, 16);
 	return kernel_template(k, "cuda_compact.c", COUNT_OF(keys), keys);
 }
@@ -119,16 +112,6 @@ static const Dim *rows_of(Context *c, const Type *t, int axis)
 	for (int d = 0; d < t->rank; d++)
 		n = d == axis ? n : dim_mul(c, n, t->dims[d]);
 	return n;
-}
-
-static bool wants_block(Context *c, const Type *t, int axis)
-{
-	const Dim *length = t->dims[axis], *rows = rows_of(c, t, axis);
-	const Dim *inner = type_numel(
-		c, type_shaped(c, TY_TENSOR, t->dtype, t->rank - axis - 1, t->dims + axis + 1));
-	if (dim_is_const(length) && length->value < MIN_SCAN)
-		return false;
-	return dim_is(inner, 1) || (dim_is_const(rows) && rows->value < MANY_ROWS);
 }
 
 static const char *scan_join(ScanKind kind)
@@ -268,11 +251,10 @@ bool cuda_scan_emit(KernelFunc *k)
 	const DType t = s.x->dtype;
 	s.kind = (ScanKind)op_enum(k->op, "kind");
 	s.reverse = op_bool(k->op, "reverse", false);
-	if (dtype_is_complex(t) || !wants_block(k->ctx, s.x, s.axis))
+	if (!op_bool(k->op, "by_blocks", false))
 		return kernel_scan_emit(k);
 	s.state = scan_state(k, s.kind, t, &s.neutral);
 	scan_width(&s);
-	k->one_block = true;
 	if (s.wide)
 		return scan_wide_emit(&s);
 	Text store;

@@ -152,7 +152,6 @@ bool nest_turned_print(Nest *n)
 		                i == n->nloop - 1 || i == t.across ? sides_count(c, extent) : extent);
 	}
 	k->block_threads = SIDE * ROWS;
-	k->shares = true;
 	k->work = total;
 	for (const Op *op = n->body->first; op; op = op->next)
 		if (tile_number(&t, op) >= 0)

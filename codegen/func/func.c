@@ -27,57 +27,6 @@ const Op *module_next(const Op *op)
 
 // ---- places -------------------------------------------------------------------------------------
 
-// What the plan says of the i-th value of an operation: a result, or a value that a branch passes
-// on.
-static Place place_read(const Op *op, int i, bool *view)
-{
-	Place p = {.kind = PLACE_NONE};
-	const Attr *places = op_attr(op, "place"), *offsets = op_attr(op, "offset");
-	*view = false;
-	if (!places || places->kind != ATTR_STRS || i >= places->n)
-		return p;
-	const char *s = places->strs[i];
-	if (offsets && offsets->kind == ATTR_DIMS && i < offsets->n)
-		p.offset = offsets->dims[i];
-	if (!strcmp(s, "view") && op_operand(op, 0))
-		*view = true;
-	else if ((p.state = !strcmp(s, "state")) || !strcmp(s, "workspace") ||
-	         sscanf(s, "moving %d", &p.moving) == 1)
-		p.kind = PLACE_WORKSPACE;
-	else if (!strcmp(s, "param"))
-		p.kind = PLACE_PARAM;
-	else if (sscanf(s, "input %d", &p.col) == 1)
-		p.kind = PLACE_INPUT;
-	else if (sscanf(s, "output %d", &p.col) == 1)
-		p.kind = PLACE_OUTPUT;
-	return p;
-}
-
-// Any branch to a block says where the block's arguments lie.
-static Place arg_place(const Value *v)
-{
-	bool view;
-	for (const Block *b = v->block->region->first; b; b = b->next)
-		for (int s = 0, at = 0; b->last && s < b->last->nsucc; at += (int)b->last->succs[s++].count)
-			if (b->last->succs[s].block == v->block)
-				return place_read(b->last, at + (int)v->index, &view);
-	return (Place){.kind = PLACE_NONE};
-}
-
-Place value_place(const Value *v)
-{
-	bool view = false;
-	for (; v->def; v = op_operand(v->def, 0)) {
-		Place p = place_read(v->def, (int)v->index, &view);
-		p.root = v;
-		if (!view)
-			return p;
-	}
-	Place p = arg_place(v);
-	p.root = v;
-	return p;
-}
-
 static bool places_meet(const Place *a, const Place *b)
 {
 	return a->kind == b->kind && a->kind != PLACE_NONE && a->col == b->col &&

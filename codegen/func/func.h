@@ -12,6 +12,7 @@
 
 #include "codegen/func/options.h"
 #include "codegen/text/text.h"
+#include "lower/analysis/places.h"
 #include "lower/target/target.h"
 
 // ---- functions under construction: func.c -------------------------------------------------------
@@ -54,9 +55,6 @@ typedef struct KernelFunc {
 	const Dim *grid;   // CUDA: it must be launched with so many blocks; NULL: any number is right
 	int access;        // CUDA: the most bytes that a thread moves at once; 0: one element
 	bool tensor_cores; // CUDA: it multiplies on them
-	bool shares;       // CUDA: a block has arrays of its own (PD_SHARED)
-	bool one_block;    // CUDA: right in one block of block_threads, or, where these are 0, of any
-	                   // number of warps
 	int number;        // CUDA: among cg->funcs, once finished
 	int64_t blocks;    // CUDA: of the launch, for reports; 0: one
 	bool inlined;      // no function: statements in model_run
@@ -96,25 +94,6 @@ bool kernel_helper(KernelFunc *k, const char *name, int nkey, const TemplateKey 
 
 // ---- a program under construction ---------------------------------------------------------------
 
-// Where a tensor lies, by the plan's attributes; views are followed to what they show.
-typedef enum PlaceKind {
-	PLACE_NONE,
-	PLACE_WORKSPACE,
-	PLACE_INPUT,
-	PLACE_OUTPUT,
-	PLACE_PARAM
-} PlaceKind;
-
-typedef struct Place {
-	PlaceKind kind;
-	int col;    // INPUT, OUTPUT
-	int moving; // WORKSPACE: number of a buffer that branches exchange with others; 0: it stays
-	const Dim *offset; // WORKSPACE, PARAM; bytes
-	bool state;        // WORKSPACE: of a parameter that runs change
-	const Value *root; // the value whose bytes these are
-} Place;
-
-Place value_place(const Value *v);
 // The operations of the module, block after block.
 const Op *module_first(const Op *module);
 const Op *module_next(const Op *op);
@@ -265,14 +244,12 @@ struct Codegen {
 	CudaLaunch *launches;
 	PointerMap weights_read; // value of a parameter -> bytes of it that are read (int64_t)
 	int64_t least_bytes;
-	CudaNodes *nodes;      // CUDA: of the innermost graph
-	CudaBlock *block;      // CUDA: what is open, see cuda/step.c
-	PointerMap block_work; // CUDA: Op -> how much it does, as a Dim: cuda_op_work
-	int nested;            // CUDA: conditional parts around what is printed
-	int looped;            // CUDA: loops around it that are written out
-	const Dim *large;      // CUDA: what is known to be more than one block should do; NULL: nothing
-	int ncondition;        // CUDA: of ifs and loops that are nodes
-	PointerMap conditions; // CUDA: name of one -> its number, as a Dim
+	CudaNodes *nodes;         // CUDA: of the innermost graph
+	CudaBlock *block;         // CUDA: what is open, see cuda/step.c
+	int nested;               // CUDA: conditional parts around what is printed
+	int looped;               // CUDA: loops around it that are written out
+	int ncondition;           // CUDA: of ifs and loops that are nodes
+	PointerMap conditions;    // CUDA: name of one -> its number, as a Dim
 	bool calls_lt, calls_dnn; // CUDA: there are calls of cuBLASLt, of cuDNN
 	SizeLocals plan;          // offsets in model_run
 	SizeLocals sizes;         // CUDA: what launches are given

@@ -163,13 +163,6 @@ static void exchanges_print(const Edge *e)
 		}
 }
 
-bool places_equal(const Place *a, const Place *b)
-{
-	if (a->moving || b->moving)
-		return a->moving == b->moving;
-	return a->kind == b->kind && a->col == b->col && a->offset == b->offset;
-}
-
 // Whether a copy that is still to come reads what m writes.
 static bool copy_must_wait(const Edge *e, const EdgeMove *m)
 {

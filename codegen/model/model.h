@@ -71,9 +71,6 @@ const char *branch_kind(const Op *op);
 // Moves what the branch passes on, and goes. False after a diagnostic.
 bool branch_print(Codegen *cg, const Op *op);
 
-// Whether two tensors lie at the same bytes.
-bool places_equal(const Place *a, const Place *b);
-
 // The symbols in the types of a block's arguments take the sizes of what a branch passes.
 typedef struct EdgeSizes {
 	Codegen *cg;
@@ -91,10 +88,6 @@ const Dim *edge_size_from(const EdgeSizes *z, const Dim *sym); // NULL: the bran
 bool edge_size_is_same(const EdgeSizes *z, const Dim *want, const Dim *have);
 
 // ---- update.c -----------------------------------------------------------------------------------
-
-// Whether what these leave as it is need not be copied: it lies where the result does, or nothing
-// was written so far.
-bool update_keeps(const Op *op);
 
 // Room that something needs, and the size that the caller may raise to make it; NULL: there is
 // none.

@@ -41,10 +41,3 @@ UpdateChecks update_checks(const Codegen *cg, const Op *op)
 		.elements = room_of(cg, t->rank == 2 ? t->dims[1] : slice),
 	};
 }
-
-bool update_keeps(const Op *op)
-{
-	const Value *data = op_operand(op, 0);
-	const Place old = value_place(data), place = value_place(&op->results[0]);
-	return places_equal(&old, &place) || (data->def && data->def->code == OP_LOOP_EMPTY);
-}

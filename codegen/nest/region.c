@@ -79,7 +79,6 @@ const char *tile_each(KernelFunc *k, const char *name, const char *count)
 {
 	if (!k->target->cuda)
 		return arena_printf(k->arena, "int64_t %s = 0; %s < %s; %s++", name, name, count, name);
-	k->one_block = true;
 	return arena_printf(k->arena,
 	                    "int64_t %s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; %s < %s; "
 	                    "%s += (int64_t)gridDim.x * blockDim.x",

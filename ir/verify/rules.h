@@ -20,6 +20,9 @@ bool verify_operand_types(const Op *op, int first, int n, Value *const *want, co
 bool nest_form_is_sound(const Op *nest);
 bool reduce_form_is_sound(const Op *reduce);
 bool load_form_is_sound(const Op *load);
+// And of what one block does: of any operation; of a branch, which may be the way back of a loop.
+bool step_is_sound(const Op *op);
+bool loop_form_is_sound(const Op *branch);
 
 // verify_scope.c: every value is visible, and defined before it is used. Numbers ops (scratch) and
 // blocks (id).

@@ -335,7 +335,8 @@ static bool role_is(const Op *op, int role, bool is)
 
 bool verify_hook_br(Op *op)
 {
-	return branch_args_match(op, 0, 1) && role_is(op, ROLE_BACK, goes_back(op));
+	return branch_args_match(op, 0, 1) && role_is(op, ROLE_BACK, goes_back(op)) &&
+	       loop_form_is_sound(op);
 }
 
 bool verify_hook_cond_br(Op *op)

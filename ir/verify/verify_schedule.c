@@ -82,3 +82,27 @@ bool load_form_is_sound(const Op *load)
 		return verify_fail(load, "%" PRId64 " lanes, but what is around it has others", lanes);
 	return true;
 }
+
+// What one block is enough for is right in one block, and is not known to be too much for it.
+bool step_is_sound(const Op *op)
+{
+	const Attr *work = op_attr(op, "block_work"), *much = op_attr(op, "much");
+	if (work && work->kind != ATTR_DIM && work->kind != ATTR_INT)
+		return verify_fail(op, "'block_work' must be a size");
+	if (work && !(op->info->traits & TRAIT_ONE_BLOCK))
+		return verify_fail(op, "'block_work', but it is no step that one block can do");
+	return !much || op->nsucc || verify_fail(op, "'much' is for branches");
+}
+
+bool loop_form_is_sound(const Op *branch)
+{
+	const InBlockKind in_block = (InBlockKind)op_enum(branch, "in_block");
+	const Attr *little = op_attr(branch, "little"), *unrolled = op_attr(branch, "unrolled");
+	if (op_enum(branch, "role") != ROLE_BACK && (op_attr(branch, "in_block") || little || unrolled))
+		return verify_fail(branch, "it has the form of a loop, but is not the way back of one");
+	if ((in_block == IN_BLOCK_LITTLE) != (little && little->n > 0))
+		return verify_fail(branch,
+		                   "'little' goes with a loop that is in one block where that is so");
+	return !unrolled || (op_bool(branch, "counted", false) && unrolled->i > 0) ||
+	       verify_fail(branch, "rounds of a loop that does not count them are written out");
+}

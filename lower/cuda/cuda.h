@@ -8,5 +8,6 @@
 bool pass_count_loops(
 	PassContext *p); // count_loops.c: loops whose rounds are known on entry count them, for CUDA
 bool pass_cuda_forms(PassContext *p); // forms.c: vectors, squares, teams of threads
+bool pass_cuda_steps(PassContext *p); // steps.c: what one block does; the forms of loops
 
 #endif

@@ -110,6 +110,27 @@ static bool turned_choose(NestForm *f)
 	return n > 0;
 }
 
+// ---- scans --------------------------------------------------------------------------------------
+
+// MIN_SCAN: elements for which a block is worth it; MANY_ROWS fill a GPU with a thread for each,
+// whose accesses lie side by side where the axis is not the last.
+enum { MIN_SCAN = 32, MANY_ROWS = 1 << 14 };
+
+static bool scan_wants_blocks(Context *c, const Op *scan)
+{
+	const Type *t = op_operand(scan, 0)->type;
+	const int axis = (int)op_int(scan, "axis", 0);
+	const Dim *rows = dim_const(c, 1), *inner = rows;
+	for (int d = 0; d < t->rank; d++) {
+		rows = d == axis ? rows : dim_mul(c, rows, t->dims[d]);
+		inner = d <= axis ? inner : dim_mul(c, inner, t->dims[d]);
+	}
+	if (dtype_is_complex(t->dtype) ||
+	    (dim_is_const(t->dims[axis]) && t->dims[axis]->value < MIN_SCAN))
+		return false;
+	return dim_is(inner, 1) || (dim_is_const(rows) && rows->value < MANY_ROWS);
+}
+
 // ---- the pass -----------------------------------------------------------------------------------
 
 // What an earlier choice left, in IR that was read, does not count.
@@ -158,10 +179,14 @@ bool pass_cuda_forms(PassContext *p)
 {
 	for (Block *b = p->module->regions[0].first; b; b = b->next)
 		for (Op *op = b->first; op; op = op->next) {
+			const bool cuda = p->target && p->target->cuda;
+			if (op->code == OP_KERNEL_SCAN)
+				op_set_attr(op, "by_blocks",
+				            cuda && scan_wants_blocks(p->ctx, op) ? attr_bool(p->ctx, true) : NULL);
 			if (op->code != OP_LOOP_NEST)
 				continue;
 			form_clear(op);
-			if (p->target && p->target->cuda)
+			if (cuda)
 				nest_choose(p->module, op);
 		}
 	return true;

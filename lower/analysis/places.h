@@ -1,0 +1,33 @@
+// Where the plan lets tensors lie. Leaves the IR as it was. Uses ir/core; for passes behind the
+// plan, and for printers.
+#ifndef PDCC_LOWER_ANALYSIS_PLACES_H
+#define PDCC_LOWER_ANALYSIS_PLACES_H
+
+#include "ir/core/core.h"
+
+// Where a tensor lies, by the plan's attributes; views are followed to what they show.
+typedef enum PlaceKind {
+	PLACE_NONE,
+	PLACE_WORKSPACE,
+	PLACE_INPUT,
+	PLACE_OUTPUT,
+	PLACE_PARAM
+} PlaceKind;
+
+typedef struct Place {
+	PlaceKind kind;
+	int col;    // INPUT, OUTPUT
+	int moving; // WORKSPACE: number of a buffer that branches exchange with others; 0: it stays
+	const Dim *offset; // WORKSPACE, PARAM; bytes
+	bool state;        // WORKSPACE: of a parameter that runs change
+	const Value *root; // the value whose bytes these are
+} Place;
+
+Place value_place(const Value *v);
+// Whether two tensors lie at the same bytes.
+bool places_equal(const Place *a, const Place *b);
+// Whether what an update or an append leaves as it is need not be copied: it lies where the result
+// does, or nothing was written so far.
+bool update_keeps(const Op *op);
+
+#endif
