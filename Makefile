@@ -139,6 +139,11 @@ bench-gpu: pdcc
 demo: pdcc
 	@$(MAKE) --no-print-directory -C $(SRC)/samples/digits PDCC=$(CURDIR)/pdcc CC="$(CC)" OUT=$(CURDIR)/obj/digits run
 
+# Two networks of Paddle 3 and the program around them, which read a drawn page of text.
+.PHONY: demo-ocr
+demo-ocr: pdcc
+	@$(MAKE) --no-print-directory -C $(SRC)/samples/ocr PDCC=$(CURDIR)/pdcc CC="$(CC)" OUT=$(CURDIR)/obj/ocr run
+
 # Renews what is checked in and made by pdcc; a test compares.
 .PHONY: golden
 golden: pdcc
@@ -172,6 +177,7 @@ install: pdcc
 help:
 	@echo 'all (default)   the compiler, ./pdcc (V=1 prints the commands)'
 	@echo 'demo            compiles the digits sample with it and measures its accuracy'
+	@echo 'demo-ocr        reads a page of text with two networks of Paddle 3'
 	@echo 'check           the tests that take minutes at most'
 	@echo 'check-all       all tests'
 	@echo 'format          the C sources as .clang-format says; format-check: whether they are'

@@ -1,4 +1,4 @@
-"""The digits program where mistakes show: under sanitizers and valgrind, and as NEON code under qemu."""
+"""The digits program where mistakes show: under sanitizers and valgrind, and as NEON code under qemu; the one that reads text, too."""
 import pathlib, re, tempfile
 
 from pdcc_tests import SRC, run
@@ -23,6 +23,12 @@ def verdict(name, built, *wrapper):
     return name, p.returncode == 0 and RIGHT in p.stdout, p.stdout[-2500:]
 
 
+def reads_text(t, tmp, name, *settings):
+    """The OCR sample built with these make variables; it fails when it reads less than it should."""
+    p = run(['make', '-s', '-C', SRC / 'samples/ocr', f'PDCC={t.pdcc}', f'OUT={tmp}/ocr-{name.split()[0]}', *settings, 'run'])
+    return f'ocr, {name}', p.returncode == 0, p.stdout[-2500:]
+
+
 def native_isas():
     """The instruction sets that this machine runs."""
     flags = set(re.findall(r'\w+', pathlib.Path('/proc/cpuinfo').read_text()))
@@ -36,6 +42,7 @@ def suite(t):
     with tempfile.TemporaryDirectory() as tmp:
         for isa in native_isas():
             yield verdict(f'sanitizers, {isa}', build(t, tmp, f'sanitize-{isa}', f'ISA={isa}', f'CFLAGS={SANITIZE}', 'CC=gcc'))
+        yield reads_text(t, tmp, 'sanitizers', 'ISA=native', f'CFLAGS={SANITIZE}', 'CC=gcc')
         if t.config.get('VALGRIND'):
             # Valgrind does not know AVX-512.
             yield verdict('valgrind', build(t, tmp, 'valgrind', 'ISA=generic', 'CC=gcc', 'CFLAGS=-O1 -g'),
@@ -43,3 +50,5 @@ def suite(t):
         if t.config.get('QEMU_AARCH64') and t.config.get('CC_AARCH64'):
             yield verdict('neon under qemu', build(t, tmp, 'neon', 'ISA=neon', f"CC={t.config['CC_AARCH64']}", 'LDFLAGS=-static'),
                           t.config['QEMU_AARCH64'])
+            yield reads_text(t, tmp, 'neon under qemu', 'ISA=neon', f"CC={t.config['CC_AARCH64']}", 'LDFLAGS=-static',
+                             f"WRAPPER={t.config['QEMU_AARCH64']}")

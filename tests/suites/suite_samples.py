@@ -1,4 +1,5 @@
-"""The samples: the digits program's accuracy, the C beside it, the benchmark's recipe for weights; what the README shows."""
+"""The samples: accuracy of the digits program and of the one that reads text, the C beside the former, the benchmark's recipe for
+weights; what the README shows."""
 import pathlib, re, tempfile
 
 from pdcc_tests import SRC, run
@@ -24,6 +25,14 @@ def mobilenet(t, tmp):
     yield 'mobilenet_v1 compiles', p.returncode == 0 and (out / 'mobilenet_v1.c').exists(), p.stdout
 
 
+def ocr(t, tmp):
+    folder = SRC / 'samples/ocr'
+    p = run(['make', '-s', '-C', folder, f'PDCC={t.pdcc}', f"CC={t.config['CC']}", f'OUT={tmp}/ocr', 'run'])
+    yield 'ocr reads its page', p.returncode == 0, p.stdout
+    shown = re.search(r'\n\n((?:    +[^\n]*\n)+)', (folder / 'README.md').read_text().partition('What it prints')[2])[1]
+    yield "ocr's README", [line.strip() for line in shown.splitlines()] == [line.strip() for line in p.stdout.splitlines()], p.stdout
+
+
 def readme(t, tmp):
     """What the README shows is what pdcc prints and writes."""
     text = (SRC / 'README.md').read_text()
@@ -44,4 +53,5 @@ def suite(t):
     with tempfile.TemporaryDirectory() as tmp:
         yield from readme(t, tmp)
         yield from digits(t, tmp)
+        yield from ocr(t, tmp)
         yield from mobilenet(t, tmp)
