@@ -362,6 +362,11 @@ static const char *complex_expression(Scalars *s, const Op *op, const char *x, c
 	case OP_PD_IMAG: return arena_printf(a, "%s.im", x);
 	case OP_PD_ABS: return arena_printf(a, "pd_%s_abs(%s)", name, x);
 	case OP_PD_NOT_EQUAL: return arena_printf(a, "!pd_%s_equal(%s, %s)", name, x, y);
+	case OP_PD_EXP:
+	case OP_PD_SIN:
+	case OP_PD_COS:
+	case OP_PD_SINH:
+	case OP_PD_COSH: return arena_printf(a, "pd_%s_%s(%s)", name, op->info->short_name, x);
 	default:
 		diag_error(s->k->ctx->diag, op->loc, "code generation: no C for '%s' on complex numbers",
 		           op->info->name);
@@ -519,6 +524,14 @@ static const char *where_expression(Scalars *s, const Op *op)
 	return arena_printf(s->k->arena, "%s ? %s : %s", c, x, y);
 }
 
+// Whether op is a power of a half, known when the program is compiled.
+static bool is_pow_half(const Op *op)
+{
+	const Op *y = op->code == OP_PD_ELEMENTWISE_POW ? op_operand(op, 1)->def : NULL;
+	return y && y->code == OP_LOOP_CONSTANT && dtype_is_float(op->results[0].type->dtype) &&
+	       op_float(y, "value", 0) == 0.5;
+}
+
 static const char *primitive_expression(Scalars *s, const Op *op)
 {
 	const char *x[2] = {"", ""};
@@ -537,6 +550,9 @@ static const char *primitive_expression(Scalars *s, const Op *op)
 	const char *e = integer_expression(s, op, x[0], x[1]);
 	if (e)
 		return e;
+	if (is_pow_half(op))
+		return arena_printf(s->k->arena, "pd_pow_half_%s(%s)",
+		                    op->results[0].type->dtype == DT_F64 ? "f64" : "f32", x[0]);
 	if (op->info->c_expr)
 		return table_expression(s, op);
 	diag_error(s->k->ctx->diag, op->loc, "code generation: no C for '%s' on scalars",

@@ -320,6 +320,13 @@ static bool legacy_flag(const OpJob *j, const char *name)
 	return a && attr_int_at(a, 0, &on) && on;
 }
 
+static bool sigmoid_cross_entropy_translate(OpJob *j)
+{
+	return input_is_there(j, "pos_weight")
+	           ? translate_as(j, "sigmoid_cross_entropy_with_logits.weighted")
+	           : general_translate(j);
+}
+
 static bool dropout_translate(OpJob *j)
 {
 	return legacy_flag(j, "is_test") ? general_translate(j) : translate_as(j, "dropout.training");
@@ -374,6 +381,7 @@ static const OpSteps steps_table[] = {
 	{.hook = "merge_selected_rows", .whole = merge_rows_translate},
 	{.hook = "get_tensor_from_selected_rows", .whole = rows_tensor_translate},
 	{.hook = "recurrent", .whole = recurrent_translate},
+	{.hook = "sigmoid_cross_entropy", .whole = sigmoid_cross_entropy_translate},
 	{.hook = "dropout", .whole = dropout_translate},
 	{.hook = "batch_norm", .record = batch_norm_record, .state = true},
 	{.hook = "optimizer", .inputs = optimizer_inputs, .create = optimizer_create},

@@ -219,6 +219,30 @@ static bool svd_tall(Builder *b, Value *x, bool full, Value **u, Value **s, Valu
 	return *u && *v;
 }
 
+// Of matrices of which only a run tells whether they have more rows than columns: rows of zeros are
+// added as far as they must be, and what they lead to is cut off. Vectors of singular values that
+// are zero keep to the first rows, too, since all reflections do.
+static bool svd_open(Builder *b, Value *x, bool full, Value **u, Value **s, Value **v)
+{
+	Context *c = b->ctx;
+	const Dim *rows = x->type->dims[1], *cols = x->type->dims[2], *none = dim_const(c, 0),
+			  *less = dim_min(c, rows, cols),
+			  *dims[] = {x->type->dims[0], dim_max(c, rows, cols), cols};
+	Nest n = nest_open(b, type_tensor(c, x->type->dtype, 3, dims, 0));
+	Value *there = index_less(&n.b, n.at[1], index_dim(&n.b, rows)),
+		  *zero = build_scalar_f(&n.b, x->type->dtype, 0);
+	if (!svd_tall(b, nest_close(&n, load_or(&n.b, there, zero, x, n.at)), full, u, s, v))
+		return false;
+	Value *left = matrices_part(b, *u, 2, none, full ? rows : less);
+	*u = matrices_part(b, left, 1, none, rows);
+	if (!full)
+		*v = matrices_part(b, *v, 2, none, less);
+	dims[1] = less;
+	Nest part = nest_open(b, type_tensor(c, x->type->dtype, 2, dims, 0));
+	*s = nest_close(&part, load(&part.b, *s, part.at));
+	return *u && *s && *v;
+}
+
 bool matrices_svd(Builder *b, Value *x, bool full, Value **u, Value **s, Value **v)
 {
 	if (!x)
@@ -227,12 +251,8 @@ bool matrices_svd(Builder *b, Value *x, bool full, Value **u, Value **s, Value *
 	dim_range(dim_sub(b->ctx, x->type->dims[1], x->type->dims[2]), &lo, &hi);
 	if (lo >= 0)
 		return svd_tall(b, x, full, u, s, v);
-	if (hi > 0) {
-		diag_error(b->ctx->diag, b->loc,
-		           "whether matrices have more rows than columns must be known when the program is "
-		           "compiled");
-		return false;
-	}
+	if (hi > 0)
+		return svd_open(b, x, full, u, s, v);
 	Value *t = matrices_transposed(b, x);
 	return t && svd_tall(b, t, full, v, s, u);
 }

@@ -31,7 +31,7 @@ static bool matrices_pair(Builder *b, const Op *op, Value **a, Value **y, const 
 	const Type *p = (*a)->type, *q = (*y)->type;
 	const Dim *dims[MAX_RANK + 2];
 	int rank;
-	if (!infer_broadcast(op, p->rank - 2, p->dims, q->rank - 2, q->dims, &rank, dims))
+	if (!infer_broadcast_open(op, p->rank - 2, p->dims, q->rank - 2, q->dims, &rank, dims))
 		return false;
 	Value **each[] = {a, y};
 	for (int i = 0; i < 2; i++) {

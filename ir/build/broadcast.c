@@ -89,4 +89,20 @@ bool infer_broadcast(const Op *op, int ra, const Dim *const *a, int rb, const Di
 	return true;
 }
 
+bool infer_broadcast_open(const Op *op, int ra, const Dim *const *a, int rb, const Dim *const *b,
+                          int *rank, const Dim **dims)
+{
+	const Dim *one = dim_const(op->ctx, 1);
+	*rank = ra > rb ? ra : rb;
+	for (int d = 0; d < *rank; d++) {
+		const Dim *x = d < *rank - ra ? one : a[d - (*rank - ra)],
+				  *y = d < *rank - rb ? one : b[d - (*rank - rb)];
+		if (x != y && dim_is_const(x) && dim_is_const(y) && !dim_is(x, 1) && !dim_is(y, 1))
+			return infer_error(op, "sizes that broadcast differ: %s and %s", dim_text(op->ctx, x),
+			                   dim_text(op->ctx, y));
+		dims[d] = dim_broadcast(op->ctx, x, y);
+	}
+	return true;
+}
+
 // ---- checks -------------------------------------------------------------------------------------

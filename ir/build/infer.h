@@ -36,8 +36,11 @@ bool infer_result_shape(Op *op, int i, DType t, int rank, const Dim *const *dims
 bool infer_same_dim(const Op *op, const Dim *a, const Dim *b, const char *what, const Dim **out);
 // Shape of a broadcast of two shapes, aligned at the last axis; 1 stretches. Sizes that may be 1 or
 // not have been stretched by broadcast_operands.
+// infer_broadcast_open: where the operands will be expanded, they stay open.
 bool infer_broadcast(const Op *op, int ra, const Dim *const *a, int rb, const Dim *const *b,
                      int *rank, const Dim **dims);
+bool infer_broadcast_open(const Op *op, int ra, const Dim *const *a, int rb, const Dim *const *b,
+                          int *rank, const Dim **dims);
 
 // Before inference of an operation that broadcasts its operands: where only a run tells whether a
 // size is 1, a pd.expand in front of op brings it to the size that it meets. False after a

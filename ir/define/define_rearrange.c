@@ -306,7 +306,8 @@ bool define_hook_broadcast_tensors(Builder *b, Op *op, Value **results)
 		if (!list[i] || !type_is_tensor(list[i]->type))
 			return infer_error(op, "element %d is no tensor", i);
 		memcpy(have, dims, sizeof have);
-		if (!infer_broadcast(op, rank, have, list[i]->type->rank, list[i]->type->dims, &rank, dims))
+		if (!infer_broadcast_open(op, rank, have, list[i]->type->rank, list[i]->type->dims, &rank,
+		                          dims))
 			return false;
 	}
 	Value **parts = NEW_ARRAY(b->ctx->arena, (size_t)count + 1, Value *);

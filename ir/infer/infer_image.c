@@ -4,6 +4,7 @@
 // attribute `sizes`, and the number of axes it resizes in `spatial`, so that a pass may give the
 // image another layout.
 #include "ir/build/infer.h"
+#include "ir/build/nest.h"
 #include "ir/infer/geometry.h"
 
 #include <string.h>
@@ -28,9 +29,28 @@ static bool interp_scales(const Op *op, Resize *r)
 	return true;
 }
 
-// size * scale, cut off, in single precision as Paddle does it; for a symbol the scale must be a
-// fraction with a power of two below.
-static const Dim *scaled_size(const Op *op, const Dim *size, float scale)
+// size * scale computed when the program runs, before op.
+static const Dim *scaled_size_found(Op *op, int axis, const Dim *size, float scale)
+{
+	Context *c = op->ctx;
+	Builder b = builder_before(op);
+	Nest n = nest_open(&b, type_tensor(c, DT_I64, 0, NULL, 0));
+	Value *x = apply2(&n.b, OP_PD_MULTIPLY, scalar_from_index(&n.b, index_dim(&n.b, size), DT_F32),
+	                  build_scalar_f(&n.b, DT_F32, scale));
+	Value *count = nest_close(&n, scalar_cast(&n.b, x, DT_I64));
+	const Dim *sym = dim_sym_bounded(c, arena_printf(c->arena, "scaled_%d_%d_%d",
+	                                                 op->loc->block < 0 ? 0 : op->loc->block,
+	                                                 op->loc->op < 0 ? 0 : op->loc->op, axis));
+	const NamedAttr dims = {"dims", attr_dims(c, 1, &sym)};
+	if (!count || !build_op(&b, OP_LOOP_BIND, 1, &count, 1, &dims))
+		return NULL;
+	dim_set_bound(c, sym, dim_mul(c, size, dim_const(c, (int64_t)scale + 1)));
+	return sym;
+}
+
+// size * scale, cut off, in single precision as Paddle does it: a symbol where the scale is a
+// fraction with a power of two below, else found when the program runs.
+static const Dim *scaled_size(Op *op, int axis, const Dim *size, float scale)
 {
 	Context *c = op->ctx;
 	if (dim_is_const(size))
@@ -40,8 +60,7 @@ static const Dim *scaled_size(const Op *op, const Dim *size, float scale)
 		if (num == (double)(int64_t)num)
 			return dim_div(c, dim_mul(c, size, dim_const(c, (int64_t)num)), dim_const(c, den));
 	}
-	infer_error(op, "a scale of %g of a size that only run time tells", (double)scale);
-	return NULL;
+	return scaled_size_found(op, axis, size, scale);
 }
 
 // A scale that a tensor gives must be a constant of the program.
@@ -109,7 +128,7 @@ static bool interp_sizes(Op *op, Resize *r)
 		return sizes_from_operand(op, "out_size", r);
 	for (int i = 0; i < r->n; i++) {
 		int64_t given = op_int(op, names[3 - r->n + i], -1);
-		r->out[i] = r->scale[i] > 0 ? scaled_size(op, r->in[i], r->scale[i])
+		r->out[i] = r->scale[i] > 0 ? scaled_size(op, i, r->in[i], r->scale[i])
 		                            : dim_const(op->ctx, given);
 		if (!r->out[i])
 			return false;

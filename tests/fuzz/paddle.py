@@ -638,6 +638,7 @@ def main():
             compared += runs
             if why:
                 bad += 1
+                os.makedirs(o.keep, exist_ok=True)
                 pathlib.Path(o.keep, 'paddle-%d.txt' % seed).write_text(make(seed)[0].text())
                 print('seed %d: %s' % (seed, why), flush=True)
     print('%d programs, %d runs compared, %d failed' % (o.count, compared, bad))
