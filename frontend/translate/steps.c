@@ -311,6 +311,68 @@ static bool optimizer_create(OpJob *j)
 	return true;
 }
 
+// ---- merged_momentum, merged_adam: one of the ordinary kind for each parameter ------------------
+
+// Slots with only their k-th variable.
+static Paddle__OpSlot **one_of_each(Context *c, size_t n, Paddle__OpSlot *const *slots, size_t k)
+{
+	Paddle__OpSlot **list = NEW_ARRAY(c->arena, n + 1, Paddle__OpSlot *);
+	for (size_t i = 0; i < n; i++) {
+		list[i] = NEW(c->arena, Paddle__OpSlot);
+		*list[i] = *slots[i];
+		if (k < slots[i]->n_arguments) {
+			list[i]->arguments = slots[i]->arguments + k;
+			list[i]->n_arguments = 1;
+		} else {
+			list[i]->n_arguments = 0;
+		}
+	}
+	return list;
+}
+
+// The attribute for parameter k: what is a list here is one value there.
+static Paddle__OpAttr *attr_of(Context *c, const Paddle__OpAttr *a, size_t k)
+{
+	Paddle__OpAttr *one = NEW(c->arena, Paddle__OpAttr);
+	*one = *a;
+	if (a->type == PADDLE__ATTR_KIND__STRINGS && !strcmp(a->name, "regularization_method")) {
+		one->type = PADDLE__ATTR_KIND__STRING;
+		one->s = k < a->n_strings ? a->strings[k] : "";
+	} else if (a->type == PADDLE__ATTR_KIND__FLOATS && !strcmp(a->name, "regularization_coeff")) {
+		one->type = PADDLE__ATTR_KIND__FLOAT;
+		one->has_f = true;
+		one->f = k < a->n_floats ? a->floats[k] : 0;
+	}
+	return one;
+}
+
+static bool merged_translate(OpJob *j)
+{
+	Context *c = j->t->c;
+	const Paddle__OpDesc *d = j->desc;
+	const Paddle__OpSlot *params = slot_find(d->n_inputs, d->inputs, "Param");
+	const size_t n = params ? params->n_arguments : 0;
+	for (size_t i = 0; i < d->n_outputs + d->n_inputs; i++) {
+		const Paddle__OpSlot *s = i < d->n_outputs ? d->outputs[i] : d->inputs[i - d->n_outputs];
+		if (s->n_arguments && s->n_arguments != n)
+			return job_fail(j, "%s has %zu variables, and there are %zu parameters", s->parameter,
+			                s->n_arguments, n);
+	}
+	for (size_t k = 0; k < n; k++) {
+		Paddle__OpDesc *one = NEW(c->arena, Paddle__OpDesc);
+		*one = *d;
+		one->inputs = one_of_each(c, d->n_inputs, d->inputs, k);
+		one->outputs = one_of_each(c, d->n_outputs, d->outputs, k);
+		one->attrs = NEW_ARRAY(c->arena, d->n_attrs + 1, Paddle__OpAttr *);
+		for (size_t i = 0; i < d->n_attrs; i++)
+			one->attrs[i] = attr_of(c, d->attrs[i], k);
+		OpJob job = {.t = j->t, .desc = one, .b = j->b, .trace = j->trace};
+		if (!translate_as(&job, d->type + strlen("merged_")))
+			return false;
+	}
+	return true;
+}
+
 // ---- operators that do something else in training -----------------------------------------------
 
 static bool legacy_flag(const OpJob *j, const char *name)
@@ -378,6 +440,8 @@ static const OpSteps steps_table[] = {
 	{.hook = "split_lod_tensor", .create = split_lod_tensor_create},
 	{.hook = "slice", .create = slice_create},
 	{.hook = "gather_tree", .whole = gather_tree_translate},
+	{.hook = "merged", .whole = merged_translate},
+	{.hook = "data", .whole = data_translate},
 	{.hook = "merge_selected_rows", .whole = merge_rows_translate},
 	{.hook = "get_tensor_from_selected_rows", .whole = rows_tensor_translate},
 	{.hook = "recurrent", .whole = recurrent_translate},

@@ -208,6 +208,7 @@ const char *attr_objection(Context *c, const LegacyMap *map, const Paddle__OpAtt
 // ---- feeds.c: inputs and outputs ------------------------------------------------------------
 bool feed_translate(OpJob *j);                            // a feed operator
 Value *feed_implicit(OpJob *j, const Paddle__VarDesc *v); // NULL after a diagnostic
+bool data_translate(OpJob *j);                            // an input, as Paddle 3 says it
 bool fetch_translate(OpJob *j, const char *var, int64_t col);
 bool check_pins(Translator *t);
 

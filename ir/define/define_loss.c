@@ -292,3 +292,76 @@ bool define_hook_spectral_norm(Builder *b, Op *op, Value **results)
 	results[0] = tensor_div(b, op_operand(op, 0), tensor_reshape(b, sigma, 0, NULL));
 	return results[0] != NULL;
 }
+
+// ---- of the element that a label names ----------------------------------------------------------
+
+// labels of rows of x: those of x without its last axis, as they are or with an axis of size 1.
+static Value *row_labels(Builder *b, const Op *op)
+{
+	const Type *x = infer_tensor(op, 0), *l = x ? infer_tensor(op, 1) : NULL;
+	const Dim *same;
+	if (!l)
+		return NULL;
+	const bool column = l->rank == x->rank && dim_is(l->dims[l->rank - 1], 1);
+	bool ok = x->rank >= 1 && (column || l->rank == x->rank - 1);
+	if (!ok)
+		infer_error(op, "labels of %d axes for an operand of %d", l->rank, x->rank);
+	for (int d = 0; ok && d + 1 < x->rank; d++)
+		ok = infer_same_dim(op, l->dims[d], x->dims[d], "rows of the operand and of the labels",
+		                    &same);
+	return ok ? tensor_reshape(b, op_operand(op, 1), x->rank - 1, x->dims) : NULL;
+}
+
+bool define_hook_bpr_loss(Builder *b, Op *op, Value **results)
+{
+	Value *label = row_labels(b, op), *x = op_operand(op, 0), *from[MAX_RANK], *own[MAX_RANK];
+	const Dim *dims[MAX_RANK];
+	if (!label)
+		return false;
+	const Type *t = x->type;
+	const int last = t->rank - 1;
+	memcpy(dims, t->dims, sizeof dims[0] * (size_t)last);
+	dims[last] = dim_const(b->ctx, 1);
+	Nest n = nest_open(b, type_tensor(b->ctx, t->dtype, t->rank, dims, 0));
+	memcpy(own, n.at, sizeof own);
+	own[last] = index_from_data(&n.b, load(&n.b, label, n.at), t->dims[last], false);
+	Value *mine = load(&n.b, x, own), *one = build_scalar_f(&n.b, t->dtype, 1);
+	Nest s = reduce_open(&n.b, "sum", t->dtype, 1, &t->dims[last]);
+	memcpy(from, n.at, sizeof from);
+	from[last] = s.at[0];
+	Value *more = apply1(&s.b, OP_PD_EXP, tensor_sub(&s.b, load(&s.b, x, from), mine));
+	more = apply1(&s.b, OP_PD_LOG, tensor_add(&s.b, one, more));
+	Value *sum = reduce_close(&s, index_where(&s.b, index_equal(&s.b, s.at[0], own[last]),
+	                                          build_scalar_f(&s.b, t->dtype, 0), more));
+	Value *others = index_plus(&n.b, index_dim(&n.b, t->dims[last]), -1);
+	results[0] = nest_close(&n, tensor_div(&n.b, sum, scalar_from_index(&n.b, others, t->dtype)));
+	return results[0] != NULL;
+}
+
+bool define_hook_cross_entropy2(Builder *b, Op *op, Value **results)
+{
+	Value *label = row_labels(b, op), *x = op_operand(op, 0), *own[MAX_RANK];
+	const Dim *dims[MAX_RANK];
+	if (!label)
+		return false;
+	const Type *t = x->type;
+	const int last = t->rank - 1;
+	memcpy(dims, t->dims, sizeof dims[0] * (size_t)last);
+	dims[last] = dim_const(b->ctx, 1);
+	const Type *out = type_tensor(b->ctx, t->dtype, t->rank, dims, 0), *types[] = {out, out};
+	Nest n = nest_open_several(b, 2, types);
+	Value *number = load(&n.b, label, n.at), *one = build_scalar_f(&n.b, t->dtype, 1);
+	DType whole = label->type->dtype;
+	Value *counts = apply2(&n.b, OP_PD_NOT_EQUAL, number,
+	                       build_scalar_f(&n.b, whole, op_number(op, "ignore_index")));
+	memcpy(own, n.at, sizeof own);
+	own[last] = index_from_data(&n.b,
+	                            index_where(&n.b, counts, number, build_scalar_f(&n.b, whole, 0)),
+	                            t->dims[last], false);
+	Value *match = load(&n.b, x, own), *zero = build_scalar_f(&n.b, t->dtype, 0);
+	Value *safe = index_where(&n.b, counts, match, one);
+	Value *loss = apply1(&n.b, OP_PD_NEGATIVE, apply1(&n.b, OP_PD_LOG, safe));
+	Value *const elements[] = {index_where(&n.b, counts, loss, zero),
+	                           index_where(&n.b, counts, match, zero)};
+	return nest_close_several(&n, elements, results);
+}
