@@ -13,6 +13,20 @@ static Emitter *emitter_of(const Op *op)
 	return emitters[op->code];
 }
 
+// The run ends, and names the operation whose index is out of range.
+static void faults_print(Codegen *cg, const KernelFunc *k)
+{
+	text_line(&cg->run, 1, "if (fault) {");
+	text_str(&cg->run, "\t\tm->failed = ");
+	for (int i = 0; i + 1 < k->nfault; i++)
+		text_printf(&cg->run, "fault == %d\n\t\t\t? %s\n\t\t\t: ", i + 1,
+		            string_literal(cg->arena, op_where(cg, k->faults[i])));
+	text_printf(&cg->run, "%s;\n",
+	            string_literal(cg->arena, op_where(cg, k->faults[k->nfault - 1])));
+	text_line(&cg->run, 2, "return PD_INDEX;");
+	text_line(&cg->run, 1, "}");
+}
+
 static bool compute_print(Codegen *cg, const Op *op, Emitter *emit)
 {
 	KernelFunc *k = kernel_new(cg, op);
@@ -35,8 +49,8 @@ static bool compute_print(Codegen *cg, const Op *op, Emitter *emit)
 		text_line(&cg->run, 1, "%s(%s);", name, args.text ? args.text : "");
 		return true;
 	}
-	text_line(&cg->run, 1, "status = %s(%s);", name, args.text ? args.text : "");
-	failure_print(cg, "status != PD_OK", "status", op);
+	text_line(&cg->run, 1, "fault = %s(%s);", name, args.text ? args.text : "");
+	faults_print(cg, k);
 	return true;
 }
 
@@ -118,7 +132,7 @@ static bool assert_print(Codegen *cg, const Op *op)
 	text_line(&cg->run, 1, "for (int64_t i = 0; i < %s; i++) {",
 	          dim_in_run(cg, type_numel(cg->ctx, t)));
 	text_line(&cg->run, 2, "if (!%s[i]) {", cond);
-	text_line(&cg->run, 3, "m->failed = %s;", string_literal(cg->arena, op_title(cg, op)));
+	text_line(&cg->run, 3, "m->failed = %s;", string_literal(cg->arena, op_where(cg, op)));
 	text_line(&cg->run, 3, "return %s;", assert_status(op));
 	text_line(&cg->run, 2, "}");
 	text_line(&cg->run, 1, "}");
@@ -162,7 +176,8 @@ void c_run_print(Codegen *cg, Text *out)
 	run_checks_print(cg, out);
 	run_locals_print(cg, out);
 	if (cg->fails)
-		text_line(out, 1, "pd_status status;");
+		text_line(out, 1,
+		          "int fault; /* of the last call, which of its indices is out of range */");
 	text_str(out, cg->declarations.text ? cg->declarations.text : "");
 	text_str(out, cg->run.text ? cg->run.text : "");
 	text_str(out, "\treturn PD_OK;\n}\n");

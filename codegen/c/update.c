@@ -10,7 +10,7 @@ static void room_check(Codegen *cg, const Op *op, const char *condition, const R
 	text_line(&cg->run, 1, "if (%s) {", condition);
 	if (room->symbol)
 		text_line(&cg->run, 2, "out->found_%s = %s;", room->symbol->name, need);
-	text_line(&cg->run, 2, "m->failed = %s;", string_literal(cg->arena, op_title(cg, op)));
+	text_line(&cg->run, 2, "m->failed = %s;", string_literal(cg->arena, op_where(cg, op)));
 	text_line(&cg->run, 2, "return PD_CAPACITY;");
 	text_line(&cg->run, 1, "}");
 }

@@ -3,6 +3,7 @@
 // their bounds, and kernels get the address. Called by run.c and cuda/graph.c.
 #include "codegen/cuda/cuda.h"
 #include "codegen/device/device.h"
+#include "ir/base/vec.h"
 
 #include "ops_emit_cuda.inc"
 #include "ops_work_cuda.inc"
@@ -34,21 +35,32 @@ Emitter *cuda_emitter_of(const Op *op)
 
 // ---- launches -----------------------------------------------------------------------------------
 
+static bool failures_are(const Codegen *cg, int at, int n, const char *const *titles)
+{
+	for (int i = 0; i < n; i++)
+		if (at + i >= cg->nfailure || strcmp(cg->failures[at + i], titles[i]))
+			return false;
+	return true;
+}
+
+int cuda_failures(Codegen *cg, int n, const Op *const *ops)
+{
+	const char **titles = NEW_ARRAY(cg->arena, (size_t)n, const char *);
+	for (int i = 0; i < n; i++)
+		titles[i] = op_where(cg, ops[i]);
+	for (int at = 0; at < cg->nfailure; at++)
+		if (failures_are(cg, at, n, titles))
+			return at;
+	for (int i = 0; i < n; i++) {
+		VEC_ROOM(cg->arena, cg->failures, cg->nfailure, cg->cfailure);
+		cg->failures[cg->nfailure++] = titles[i];
+	}
+	return cg->nfailure - n;
+}
+
 int cuda_failure(Codegen *cg, const Op *op)
 {
-	const char *title = op_title(cg, op);
-	for (int i = 0; i < cg->nfailure; i++)
-		if (!strcmp(cg->failures[i], title))
-			return i;
-	if (cg->nfailure == cg->cfailure) {
-		cg->cfailure = cg->cfailure ? 2 * cg->cfailure : 16;
-		const char **more = NEW_ARRAY(cg->arena, (size_t)cg->cfailure, const char *);
-		if (cg->nfailure)
-			memcpy(more, cg->failures, (size_t)cg->nfailure * sizeof *more);
-		cg->failures = more;
-	}
-	cg->failures[cg->nfailure] = title;
-	return cg->nfailure++;
+	return cuda_failures(cg, 1, &op);
 }
 
 // How many threads have something to do: as many as the last result has elements, where the table

@@ -16,6 +16,7 @@ void cuda_members(Codegen *cg, Text *out);      // of an instance
 void cuda_entry_points(Codegen *cg, Text *out); // in model.h
 bool cuda_launch_print(Codegen *cg, KernelFunc *k);
 // The number that stands for the operation where it says that it failed.
+int cuda_failures(Codegen *cg, int n, const Op *const *ops); // of several, the first of them
 int cuda_failure(Codegen *cg, const Op *op);
 // A size found at run time: its place among the words of `sizes`, and its address in model_run.
 int cuda_size_word(const Codegen *cg, const Symbol *s);

@@ -468,7 +468,9 @@ bool cuda_function_print(Codegen *cg, KernelFunc *k, const char *blocks, int thr
 	}
 	if (k->status) {
 		args[s.narg++] = (CudaArg){"pd_state *", cuda_state(cg)};
-		args[s.narg++] = (CudaArg){"int ", arena_printf(cg->arena, "%d", cuda_failure(cg, k->op))};
+		const int failure = k->nfault ? cuda_failures(cg, k->nfault, k->faults)
+		                              : cuda_failure(cg, k->op);
+		args[s.narg++] = (CudaArg){"int ", arena_printf(cg->arena, "%d", failure)};
 	}
 	s.stem = name + strcspn(name, "_") + 1;
 	if (k->sizes) // of a template the instance whose positions are wide enough for the sizes of

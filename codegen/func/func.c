@@ -200,6 +200,19 @@ const char *kernel_param_type(const KernelFunc *k, const KernelParam *p)
 	                    dtype_c_memory(p->value->type->dtype));
 }
 
+int kernel_fault(KernelFunc *k, const Op *op)
+{
+	k->status = true;
+	if (!op->loc->type)
+		op = k->op;
+	for (int i = 0; i < k->nfault; i++)
+		if (k->faults[i]->loc == op->loc)
+			return i;
+	VEC_ROOM(k->arena, k->faults, k->nfault, k->cfault);
+	k->faults[k->nfault] = op;
+	return k->nfault++;
+}
+
 static const char *params_text(KernelFunc *k)
 {
 	Text t;

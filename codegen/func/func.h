@@ -58,8 +58,10 @@ typedef struct KernelFunc {
 	int number;        // CUDA: among cg->funcs, once finished
 	int64_t blocks;    // CUDA: of the launch, for reports; 0: one
 	bool inlined;      // no function: statements in model_run
-	bool status;       // it returns pd_status (else void): see kernel_return_type
-	bool sets_sizes;   // CUDA: those among its parameters
+	bool status;       // it tells a failure; C: it returns int (else void), see kernel_fault
+	const Op **faults; // the operations whose checks of indices it makes, in order
+	int nfault, cfault;
+	bool sets_sizes; // CUDA: those among its parameters
 	int nparam;
 	KernelParam *params; // results first, then operands, then what was asked for, in that order
 	int cparam, nlocal;  // private: room, and the number of the next local variable
@@ -81,6 +83,9 @@ const char *kernel_result(KernelFunc *k, int i);
 const char *kernel_dim(KernelFunc *k, const Dim *d);
 // A parameter that is neither tensor nor size: what the call passes is an expression of model_run.
 void kernel_given(KernelFunc *k, const char *type, const char *name, const char *given);
+// The number, from 0, of the check that `op` makes; what stands for one operation of the model has
+// one. A function of C returns one more, or 0 when nothing is out of range.
+int kernel_fault(KernelFunc *k, const Op *op);
 // A fresh local name: `v0`, `v1` …, or with a stem of your own.
 const char *kernel_local(KernelFunc *k, const char *stem);
 // CUDA: notes that a thread moves so many elements at once.

@@ -606,15 +606,16 @@ static bool to_index_print(Scalars *s, const Op *op, int depth, Text *out)
 		text_line(out, depth, "const int64_t %s = (int64_t)%s;", name, x);
 	}
 	text_line(out, depth, "if (%s < 0 || %s >= %s)%s", name, name, extent, s->k->skips ? " {" : "");
-	text_line(out, depth + 1,
-	          s->k->skips          ? "pd_fail(pd_run, PD_INDEX, pd_op);"
-	          : s->k->target->cuda ? "return pd_fail(pd_run, PD_INDEX, pd_op);"
-	                               : "return PD_INDEX;");
+	const int fault = kernel_fault(s->k, op);
+	if (!s->k->target->cuda)
+		text_line(out, depth + 1, "return %d;", fault + 1);
+	else
+		text_line(out, depth + 1, "%spd_fail(pd_run, PD_INDEX, %s);", s->k->skips ? "" : "return ",
+		          fault ? arena_printf(s->k->arena, "pd_op + %d", fault) : "pd_op");
 	if (s->k->skips) {
 		text_line(out, depth + 1, "continue;");
 		text_line(out, depth, "}");
 	}
-	s->k->status = true;
 	if (strcmp(s->k->index, "int64_t")) {
 		const char *narrow = kernel_local(s->k, "v");
 		text_line(out, depth, "const %s %s = (%s)%s;", s->k->index, narrow, s->k->index, name);

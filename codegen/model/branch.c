@@ -296,7 +296,7 @@ static void size_fail(const EdgeSizes *z, const Op *op, int depth, const char *c
 	text_line(&cg->run, depth, "if (%s) {", condition);
 	if (found && found->reported)
 		text_line(&cg->run, depth + 1, "out->found_%s = %s;", found->name, found->next);
-	text_line(&cg->run, depth + 1, "m->failed = %s;", string_literal(cg->arena, op_title(cg, op)));
+	text_line(&cg->run, depth + 1, "m->failed = %s;", string_literal(cg->arena, op_where(cg, op)));
 	text_line(&cg->run, depth + 1, "return %s;", status);
 	text_line(&cg->run, depth, "}");
 }

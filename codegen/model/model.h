@@ -124,7 +124,8 @@ const Moving *moving_find(Codegen *cg, const Place *p);
 const Moving *moving_at(const Codegen *cg, int number);
 const char *moving_as(Codegen *cg, const Moving *m, DType t); // as a pointer to such elements
 const char *op_title(Codegen *cg, const Op *op);
-const char *op_stem(Codegen *cg, const Op *op); // an identifier made from its variable
+const char *op_where(Codegen *cg, const Op *op); // that, and where in the model it stands
+const char *op_stem(Codegen *cg, const Op *op);  // an identifier made from its variable
 // Bytes of a tensor as large as it is now; never negative.
 const Dim *type_bytes_in_run(const Codegen *cg, const Type *t);
 // The argument of a call for one parameter; NULL after a diagnostic.

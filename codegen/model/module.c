@@ -30,9 +30,9 @@ static void codegen_init(Codegen *cg, Context *c, const Op *module, const Target
 	static const char *const interface[] = {
 		"init",           "init_shared", "run",    "info",    "call",  "wait",     "free",
 		"workspace_size", "dims",        "inputs", "outputs", "reset", "parameter"};
-	static const char *const run_names[] = {"m",      "in",     "out",   "workspace", "weights",
-	                                        "status", "stream", "queue", "state",     "sizes",
-	                                        "error",  "graph",  "body",  "parts",     "parts_on"};
+	static const char *const run_names[] = {"m",     "in",     "out",   "workspace", "weights",
+	                                        "fault", "stream", "queue", "state",     "sizes",
+	                                        "error", "graph",  "body",  "parts",     "parts_on"};
 	*cg = (Codegen){.ctx = c,
 	                .arena = c->arena,
 	                .module = module,

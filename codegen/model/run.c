@@ -155,6 +155,14 @@ const char *op_title(Codegen *cg, const Op *op)
 	return var ? arena_printf(cg->arena, "%s '%s'", type, var) : type;
 }
 
+const char *op_where(Codegen *cg, const Op *op)
+{
+	const char *title = op_title(cg, op);
+	return op->loc->op < 0 ? title
+	                       : arena_printf(cg->arena, "%s (block %d, op %d)", title, op->loc->block,
+	                                      op->loc->op);
+}
+
 const char *call_argument(Codegen *cg, const KernelParam *p)
 {
 	if (p->given)
@@ -181,7 +189,7 @@ bool call_arguments(Codegen *cg, const KernelFunc *k, Text *args)
 void failure_print(Codegen *cg, const char *condition, const char *status, const Op *op)
 {
 	text_line(&cg->run, 1, "if (%s) {", condition);
-	text_line(&cg->run, 2, "m->failed = %s;", string_literal(cg->arena, op_title(cg, op)));
+	text_line(&cg->run, 2, "m->failed = %s;", string_literal(cg->arena, op_where(cg, op)));
 	text_line(&cg->run, 2, "return %s;", status);
 	text_line(&cg->run, 1, "}");
 }

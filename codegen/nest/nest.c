@@ -404,10 +404,10 @@ bool nest_emit(KernelFunc *k)
 	if (!loops_print(&n))
 		return false;
 	text_printf(&k->text, "%s %s %s(%s)\n{\n", n.nloop ? kernel_linkage(k) : "static",
-	            k->status ? "pd_status" : "void", KERNEL_FN, KERNEL_PARAMS);
+	            k->status ? "int" : "void", KERNEL_FN, KERNEL_PARAMS);
 	text_str(&k->text, body.text ? body.text : "");
 	if (k->status)
-		text_str(&k->text, "\treturn PD_OK;\n");
+		text_str(&k->text, "\treturn 0;\n");
 	text_str(&k->text, "}\n");
 	return true;
 }

@@ -111,21 +111,20 @@ const char *tile_pass_on(KernelFunc *k, const char *head, const char *suffix, co
 	const char *call = arena_printf(k->arena, KERNEL_FN "%s(%s, %s)", suffix, first,
 	                                tile_arguments(k));
 	if (k->status)
-		return arena_printf(
-			k->arena,
-			"%s%s{\n\tconst pd_status status = %s;\n\tif (status != PD_OK)\n\t\treturn status;\n}",
-			head, *head ? " " : "", call);
+		return arena_printf(k->arena,
+		                    "%s%s{\n\tconst int fault = %s;\n\tif (fault)\n\t\treturn fault;\n}",
+		                    head, *head ? " " : "", call);
 	return arena_printf(k->arena, "%s%s%s;", head, *head ? "\n\t" : "", call);
 }
 
 const char *tile_returns(const KernelFunc *k)
 {
-	return k->status ? "pd_status" : "void";
+	return k->status ? "int" : "void";
 }
 
 const char *tile_done(const KernelFunc *k)
 {
-	return k->status ? "return PD_OK;" : "";
+	return k->status ? "return 0;" : "";
 }
 
 bool region_is_identity(const Region *r)
