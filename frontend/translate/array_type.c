@@ -2,6 +2,7 @@
 // over all writes in the program. It is learnt while translating, and starting over makes it known
 // everywhere.
 #include "frontend/translate/control.h"
+#include "ir/build/infer.h"
 
 #include <string.h>
 
@@ -44,7 +45,7 @@ static const Type *memo_type(Translator *t, const ArrayMemo *m, const char *var)
 {
 	Context *c = t->c;
 	const Dim *dims[MAX_RANK];
-	const char *stem = symbol_text(c, var);
+	const char *stem = symbol_part(c, var);
 	for (int i = 0; i < m->rank; i++) {
 		bool open = m->open >> i & 1;
 		// Adding nothing says a size anew, with all that was learnt about its symbols.

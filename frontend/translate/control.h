@@ -59,13 +59,16 @@ void region_leave(Translator *t, const Outside *o);
 // All operators of the current legacy block. False when one failed, or all must start over.
 bool region_translate(Translator *t);
 
+// How the names of sizes begin: see dim_sym_found.
+typedef struct SizeStem {
+	const char *brief, *full;
+} SizeStem;
+
 // A type that holds both: sizes that differ are found at run time, named after `stem`. NULL when
 // there is none. `open` gets a bit for every such axis (and says which are so from the start).
-const Type *type_join(Context *c, const Type *a, const Type *b, const char *stem, uint32_t *open);
-// A variable's name with nothing but letters, digits and underscores.
-const char *symbol_text(Context *c, const char *var);
-// `var` and the place of the operator as the beginning of a symbol's name.
-const char *size_stem(const OpJob *j, const char *var);
+const Type *type_join(Context *c, const Type *a, const Type *b, SizeStem stem, uint32_t *open);
+// After `var`, and the place of the operator.
+SizeStem size_stem(const OpJob *j, const char *var);
 // A loop variable that came in with nothing in it, and an inner operator has given it a type: it
 // may be any until the loop has learnt one (control_while.c). Whether v is that, or the mark of a
 // variable that is not defined; asking counts as use.

@@ -2,6 +2,7 @@
 // variables hold afterwards. Also the types that join what two ways bring. Used by control_if.c,
 // control_while.c.
 #include "frontend/translate/control.h"
+#include "ir/build/infer.h"
 #include "ir/base/vec.h"
 #include "ir/build/build.h"
 
@@ -104,13 +105,20 @@ Value *single_element(OpJob *j, Value *v, const char *slot)
 
 // ---- types that two ways bring together ---------------------------------------------------------
 
-const char *size_stem(const OpJob *j, const char *var)
+SizeStem size_stem(const OpJob *j, const char *var)
 {
-	Context *c = j->t->c;
-	return arena_printf(c->arena, "n_%s_%d_%d", symbol_text(c, var), j->b.loc->block, j->b.loc->op);
+	Arena *a = j->t->c->arena;
+	const char *brief = arena_printf(a, "n_%s", symbol_part(j->t->c, var));
+	return (SizeStem){brief, arena_printf(a, "%s_%d_%d", brief, j->b.loc->block, j->b.loc->op)};
 }
 
-const Type *type_join(Context *c, const Type *a, const Type *b, const char *stem, uint32_t *open)
+static const Dim *axis_found(Context *c, SizeStem stem, int axis)
+{
+	return dim_sym_found(c, arena_printf(c->arena, "%s_%d", stem.brief, axis),
+	                     arena_printf(c->arena, "%s_%d", stem.full, axis), NULL, NULL);
+}
+
+const Type *type_join(Context *c, const Type *a, const Type *b, SizeStem stem, uint32_t *open)
 {
 	const Dim *dims[MAX_RANK];
 	if (a == b && !*open)
@@ -122,7 +130,7 @@ const Type *type_join(Context *c, const Type *a, const Type *b, const char *stem
 		if (a->dims[d] != b->dims[d])
 			*open |= UINT32_C(1) << d;
 		bool found = *open >> d & 1;
-		dims[d] = found ? dim_sym_bounded(c, arena_printf(c->arena, "%s_%d", stem, d)) : a->dims[d];
+		dims[d] = found ? axis_found(c, stem, d) : a->dims[d];
 		if (found)
 			dim_keep(c, dims[d]);
 	}

@@ -140,16 +140,3 @@ void trace_end(OpJob *j)
 	trace->before = j->t->traces;
 	j->t->traces = trace;
 }
-
-const char *symbol_text(Context *c, const char *var)
-{
-	Text t;
-	text_init(&t, c->arena);
-	text_str(&t, "");
-	for (const char *p = var; *p; p++) {
-		bool fits = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
-		            (*p >= '0' && *p <= '9');
-		text_char(&t, fits ? *p : '_');
-	}
-	return t.text;
-}

@@ -296,3 +296,43 @@ bool infer_hook_is_empty(Op *op)
 {
 	return infer_result_shape(op, 0, DT_BOOL, 0, NULL);
 }
+
+// ---- sizes that operations find -----------------------------------------------------------------
+
+const char *symbol_part(Context *c, const char *name)
+{
+	char *s = arena_printf(c->arena, "%s", name);
+	for (char *p = s; *p; p++) {
+		const bool fits = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+		                  (*p >= '0' && *p <= '9');
+		*p = fits ? *p : '_';
+	}
+	return s;
+}
+
+bool infer_mentions(const Dim *sym, const void *op_of)
+{
+	const Op *op = op_of;
+	for (int i = 0; i < op->nresult; i++) {
+		const Type *t = op->results[i].type;
+		for (int d = 0; t && t->kind == TY_TENSOR && d < t->rank; d++)
+			if (dim_mentions(t->dims[d], sym))
+				return true;
+	}
+	return false;
+}
+
+const Dim *infer_found(const Op *op, const char *kind, const char *what, int k)
+{
+	Context *c = op->ctx;
+	const Loc *l = op->loc;
+	const char *which = k < 0 ? "" : arena_printf(c->arena, "_%d", k);
+	const char *full = arena_printf(c->arena, "%s%s_%d_%d%s", kind, what,
+	                                l->block < 0 ? 0 : l->block, l->op < 0 ? 0 : l->op, which);
+	if (!l->var)
+		return dim_sym_bounded(c, full);
+	const bool same = l->type && !strcmp(l->type, what);
+	const char *brief = arena_printf(c->arena, "%s%s%s%s%s", kind, same ? "" : what,
+	                                 same ? "" : "_", symbol_part(c, l->var), which);
+	return dim_sym_found(c, brief, full, infer_mentions, op);
+}

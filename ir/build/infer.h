@@ -50,6 +50,14 @@ bool broadcast_operands(Op *op);
 // checked. `mark`: how many such pairs there were before.
 bool check_equal_sizes(Op *op, int mark);
 
+// The size that op finds, called `what` (of its kind: "n_", "start_"), number k (-1: the only one)
+// of them: named after the variable that op computes.
+const Dim *infer_found(const Op *op, const char *kind, const char *what, int k);
+// Whether the types of the results of op (an Op) have a size: for dim_sym_found.
+bool infer_mentions(const Dim *sym, const void *op);
+// `x.y` as part of a symbol.
+const char *symbol_part(Context *c, const char *name);
+
 // ---- shape arithmetic ---------------------------------------------------------------------------
 enum { MAX_KNOWN = 64 };
 // What operand i (an integer tensor) holds, as sizes; the number of elements, or -1 when not known.

@@ -82,6 +82,30 @@ const Dim *dim_sym_bounded(Context *c, const char *name)
 	return dim_substitute(c, dim_intern(c, &d));
 }
 
+// What stands for a name: under "=full" the name that it has, under "@brief" who has that.
+static const char **name_slot(Context *c, const char *kind, const char *name)
+{
+	const char *key = arena_printf(c->arena, "%s%s", kind, name);
+	return (const char **)intern_slot(c, INTERN_DIM, key, strlen(key));
+}
+
+const Dim *dim_sym_found(Context *c, const char *brief, const char *full,
+                         bool (*mine)(const Dim *sym, const void *arg), const void *arg)
+{
+	const char *name = *name_slot(c, "=", full);
+	if (name)
+		return dim_sym_bounded(c, name);
+	const int before = (int)dim_facts(c)->next_id;
+	const Dim *sym = dim_intern(
+		c, &(Dim){.kind = DIM_SYM, .name = context_str(c, brief), .bounded = true});
+	const bool fresh = (int)sym->id >= before;
+	const char *owner = *name_slot(c, "@", brief);
+	name = !owner && (fresh || (mine && mine(sym, arg))) ? brief : full;
+	*name_slot(c, "@", name) = full;
+	*name_slot(c, "=", full) = name = context_str(c, name);
+	return dim_sym_bounded(c, name);
+}
+
 // ---- polynomials --------------------------------------------------------------------------------
 
 // Order of two sizes by what they are: symbols by name, others by their parts.

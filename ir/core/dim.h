@@ -33,6 +33,12 @@ const Dim *dim_const(Context *c, int64_t v);
 const Dim *dim_sym(Context *c, const char *name);
 // A symbol whose value an operation finds at run time; its bound is a member of the dims struct.
 const Dim *dim_sym_bounded(Context *c, const char *name);
+// As dim_sym_bounded, for a size that `loc` (NULL: none) finds. `full` names it alone, in this
+// program; `brief` is what people should see, which no unrelated change moves: it becomes the name
+// when no other size has it. `mine`: whether the symbol `brief`, when it is there and nobody has
+// asked for it (it was read as text), is this one.
+const Dim *dim_sym_found(Context *c, const char *brief, const char *full,
+                         bool (*mine)(const Dim *sym, const void *arg), const void *arg);
 const Dim *dim_add(Context *c, const Dim *a, const Dim *b);
 const Dim *dim_sub(Context *c, const Dim *a, const Dim *b);
 const Dim *dim_mul(Context *c, const Dim *a, const Dim *b);

@@ -10,10 +10,7 @@
 
 const Dim *found_size(const Op *op, const Dim *bound)
 {
-	const Loc *l = op->loc;
-	const char *name = arena_printf(op->ctx->arena, "n_%s_%d_%d", op->info->short_name,
-	                                l->block < 0 ? 0 : l->block, l->op < 0 ? 0 : l->op);
-	const Dim *size = dim_sym_bounded(op->ctx, name);
+	const Dim *size = infer_found(op, "n_", op->info->short_name, -1);
 	if (bound)
 		dim_set_bound(op->ctx, size, bound);
 	return size;

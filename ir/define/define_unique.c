@@ -23,10 +23,7 @@ bool infer_hook_unique(Op *op)
 	int n = op_ints(op, "axis", axes, MAX_RANK);
 	if (n > 1 || (n == 1 && !infer_axis(op, axes[0], x->rank, &axis)))
 		return infer_error(op, "more than one axis");
-	const char *name = arena_printf(c->arena, "n_unique_%d_%d",
-	                                op->loc->block < 0 ? 0 : op->loc->block,
-	                                op->loc->op < 0 ? 0 : op->loc->op);
-	const Dim *count = dim_sym_bounded(c, name);
+	const Dim *count = infer_found(op, "n_", "unique", -1);
 	DType t = op_dtype(op, "dtype", DT_I64);
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
 	shape[n == 1 ? axis : 0] = count;

@@ -16,9 +16,8 @@ static const Dim *found_size(const Op *op, int axis)
 	const Loc *l = op->loc;
 	// Arrays of offsets are read beside the one that they belong to.
 	const char *part = l->slot && !strncmp(l->slot, "lod", 3) ? l->slot : "";
-	return dim_sym_bounded(op->ctx, arena_printf(op->ctx->arena, "n_%s%s_%d_%d_%d", part,
-	                                             op->info->short_name, l->block < 0 ? 0 : l->block,
-	                                             l->op < 0 ? 0 : l->op, axis));
+	return infer_found(op, "n_", arena_printf(op->ctx->arena, "%s%s", part, op->info->short_name),
+	                   axis);
 }
 
 static bool has_found_symbol(const Dim *d)

@@ -88,10 +88,7 @@ static const Dim *position_bind(Op *op, const Bound *x, int axis, const Dim *dim
 {
 	Context *c = op->ctx;
 	Value *v = x->v && x->v->type->rank <= 1 ? position_build(op, x, dim, down, start) : NULL;
-	const Dim *sym = dim_sym_bounded(c, arena_printf(c->arena, "%s_%s_%d_%d_%d",
-	                                                 start ? "start" : "end", op->info->short_name,
-	                                                 op->loc->block < 0 ? 0 : op->loc->block,
-	                                                 op->loc->op < 0 ? 0 : op->loc->op, axis));
+	const Dim *sym = infer_found(op, start ? "start_" : "end_", op->info->short_name, axis);
 	const NamedAttr attrs[] = {{"certain", attr_bool(c, true)}, {"dims", attr_dims(c, 1, &sym)}};
 	Builder b = builder_before(op);
 	if (!v || !build_op(&b, OP_LOOP_BIND, 1, &v, COUNT_OF(attrs), attrs))

@@ -7,10 +7,7 @@
 // most.
 static const Dim *found(const Op *op, const char *what, const Dim *bound)
 {
-	const Loc *l = op->loc;
-	const Dim *size = dim_sym_bounded(op->ctx, arena_printf(op->ctx->arena, "n_%s_%d_%d", what,
-	                                                        l->block < 0 ? 0 : l->block,
-	                                                        l->op < 0 ? 0 : l->op));
+	const Dim *size = infer_found(op, "n_", what, -1);
 	dim_set_bound(op->ctx, size, bound);
 	return size;
 }

@@ -206,11 +206,7 @@ bool infer_hook_one_hot(Op *op)
 // the program.
 const Dim *infer_found_size(const Op *op, const Type *x)
 {
-	Text t;
-	text_init(&t, op->ctx->arena);
-	text_printf(&t, "n_%s_%d_%d", op->info->short_name, op->loc->block < 0 ? 0 : op->loc->block,
-	            op->loc->op < 0 ? 0 : op->loc->op);
-	const Dim *size = dim_sym_bounded(op->ctx, t.text);
+	const Dim *size = infer_found(op, "n_", op->info->short_name, -1);
 	if (x)
 		dim_set_bound(op->ctx, size, type_numel(op->ctx, x));
 	return size;

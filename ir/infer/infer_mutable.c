@@ -8,11 +8,8 @@
 // A size that this operation finds on axis d of its result.
 static const Dim *found_on(const Op *op, int d)
 {
-	return dim_sym_bounded(op->ctx,
-	                       arena_printf(op->ctx->arena, "n_%s_%d_%d_%d%s", op->info->short_name,
-	                                    op->loc->block < 0 ? 0 : op->loc->block,
-	                                    op->loc->op < 0 ? 0 : op->loc->op, d,
-	                                    op_bool(op, "back", false) ? "_back" : ""));
+	const char *what = op->info->short_name;
+	return infer_found(op, op_bool(op, "back", false) ? "n_back_" : "n_", what, d);
 }
 
 // ---- an axis that moves -------------------------------------------------------------------------

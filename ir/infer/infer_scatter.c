@@ -7,9 +7,7 @@
 
 const Dim *index_put_found(const Op *op, int i)
 {
-	return dim_sym_bounded(op->ctx, arena_printf(op->ctx->arena, "n_index_put_%d_%d_%d",
-	                                             op->loc->block < 0 ? 0 : op->loc->block,
-	                                             op->loc->op < 0 ? 0 : op->loc->op, i));
+	return infer_found(op, "n_", "index_put", i);
 }
 
 // What a value must be broadcast to must not have more axes, nor sizes that differ.

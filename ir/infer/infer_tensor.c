@@ -12,29 +12,18 @@
 
 // ---- sizes from data ----------------------------------------------------------------------------
 
-static bool is_name(char ch)
+// Element k of v (of n) as a size, the same whenever the program is translated. Values of one
+// variable may follow each other: a loop's argument, and what it becomes.
+static const Dim *element_size(const Op *op, const Value *v, int k, int n)
 {
-	return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
-	       ch == '_';
-}
-
-// A name for element k of v as a size, the same whenever the program is translated.
-static const char *size_name(const Op *op, const Value *v, int k, int n)
-{
-	Text t;
-	text_init(&t, op->ctx->arena);
+	Context *c = op->ctx;
 	const Loc *at = v->def ? v->def->loc : op->loc;
-	const char *name = v->name ? v->name : at->var;
-	text_str(&t, "n_");
-	for (; name && *name; name++)
-		text_char(&t, is_name(*name) ? *name : '_');
-	// In a sub-block, values of one variable follow each other: a loop's argument, and what it
-	// becomes.
-	if (!v->name || !v->def || at->block > 0)
-		text_printf(&t, "_%d_%d", at->block < 0 ? 0 : at->block, at->op < 0 ? 0 : at->op);
-	if (n > 1)
-		text_printf(&t, "_%d", k);
-	return t.text;
+	const char *name = v->name ? v->name : at->var ? at->var : "";
+	const char *which = n > 1 ? arena_printf(c->arena, "_%d", k) : "";
+	const char *brief = arena_printf(c->arena, "n_%s%s", symbol_part(c, name), which);
+	const char *full = arena_printf(c->arena, "n_%s_%d_%d%s", symbol_part(c, name),
+	                                at->block < 0 ? 0 : at->block, at->op < 0 ? 0 : at->op, which);
+	return *name ? dim_sym_found(c, brief, full, infer_mentions, op) : dim_sym_bounded(c, full);
 }
 
 // Where what needs the elements of v goes: where the value is, not only where it is needed, so that
@@ -82,7 +71,7 @@ static bool bind_sizes(Op *op, Value *v, bool one)
 			op, "a size that only the data tell must come from an integer tensor of known shape");
 	const Dim **syms = NEW_ARRAY(c->arena, (size_t)n + 1, const Dim *);
 	for (int k = 0; k < n; k++)
-		syms[k] = dim_sym_bounded(c, size_name(op, v, k, (int)n));
+		syms[k] = element_size(op, v, k, (int)n);
 	v->known = syms;
 	v->nknown = (int)n;
 	Builder b = builder_behind(op, v);

@@ -257,10 +257,7 @@ bool define_hook_reorder_by_rank(Builder *b, Op *op, Value **results)
 // A size of the rows that the mask keeps or leaves, at most those of x.
 static const Dim *rows_found(const Op *op, const Dim *rows, const char *which)
 {
-	const Loc *l = op->loc;
-	const Dim *size = dim_sym_bounded(op->ctx, arena_printf(op->ctx->arena, "n_%s_%d_%d", which,
-	                                                        l->block < 0 ? 0 : l->block,
-	                                                        l->op < 0 ? 0 : l->op));
+	const Dim *size = infer_found(op, "n_", which, -1);
 	dim_set_bound(op->ctx, size, rows);
 	return size;
 }

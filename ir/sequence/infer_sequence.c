@@ -12,10 +12,7 @@ const Dim *sequence_count(Context *c, const Value *lod)
 
 const Dim *sequence_found(const Op *op, const Dim *bound)
 {
-	const Loc *l = op->loc;
-	const char *name = arena_printf(op->ctx->arena, "n_%s_%d_%d", op->info->short_name,
-	                                l->block < 0 ? 0 : l->block, l->op < 0 ? 0 : l->op);
-	const Dim *size = dim_sym_bounded(op->ctx, name);
+	const Dim *size = infer_found(op, "n_", op->info->short_name, -1);
 	dim_set_bound(op->ctx, size, bound);
 	return size;
 }
@@ -399,10 +396,8 @@ bool infer_hook_sequence_lstmp(Op *op)
 static bool batch_order(Op *op, int first, const Dim *rows, const Value *lod)
 {
 	Context *c = op->ctx;
-	const Loc *l = op->loc;
-	const Dim *starts = dim_sym_bounded(
-		c, arena_printf(c->arena, "n_%s_starts_%d_%d", op->info->short_name,
-	                    l->block < 0 ? 0 : l->block, l->op < 0 ? 0 : l->op));
+	const Dim *starts = infer_found(op, "n_",
+	                                arena_printf(c->arena, "%s_starts", op->info->short_name), -1);
 	const Dim *count = sequence_count(c, lod);
 	dim_set_bound(c, starts, dim_add(c, rows, dim_const(c, 1)));
 	return infer_result_shape(op, first, DT_I64, 1, &starts) &&
