@@ -21,8 +21,10 @@ SOURCES += codegen/text/names.c codegen/text/prelude.c codegen/text/template.c
 # Texts that pdcc carries: the templates of generated code, the runtime stub, the emulator of CUDA.
 TEXTS += codegen/c/kernels/conv.c.in codegen/c/kernels/conv_plain.c.in \
 	codegen/c/kernels/conv_point.c.in codegen/c/kernels/conv_shape.c.in \
-	codegen/c/kernels/conv_tile.c.in codegen/c/kernels/depthwise.c.in \
-	codegen/c/kernels/depthwise_tile.c.in codegen/c/kernels/gemm.c.in \
+	codegen/c/kernels/conv_groups.c.in codegen/c/kernels/conv_tile.c.in \
+	codegen/c/kernels/depthwise.c.in codegen/c/kernels/depthwise_call.c.in \
+	codegen/c/kernels/depthwise_taps.c.in codegen/c/kernels/depthwise_tile.c.in \
+	codegen/c/kernels/spread_gnu.c.in codegen/c/kernels/spread_plain.c.in codegen/c/kernels/gemm.c.in \
 	codegen/c/kernels/gemm_rows.c.in codegen/c/kernels/gemm_tile.c.in \
 	codegen/c/kernels/interleave.c.in codegen/c/kernels/layer_norm.c.in codegen/c/kernels/panels.c.in \
 	codegen/c/kernels/row_max.c.in codegen/c/kernels/row_spread.c.in codegen/c/kernels/row_sum.c.in \

@@ -14,6 +14,7 @@ typedef struct Conv {
 	KernelFunc *k;
 	int lanes, ur, nv, q; // q: output channels in a group of packed weights
 	int64_t stride[2], pad[2], dilation[2], channels, kh, kw, out_blocks;
+	int64_t groups, share; // share: output channels of a group
 	const Type *x, *out;
 	bool plain, point, flat; // flat: rows of pixels run into each other
 } Conv;
@@ -112,12 +113,13 @@ static const char *shape_text(Conv *v)
 	if (v->point)
 		return "";
 	const char *by = v->plain ? "" : arena_printf(v->k->arena, " * %d", v->lanes);
-	return arena_printf(v->k->arena,
-	                    "const conv_shape shape = {%" PRId64 ", height, width, %" PRId64
-	                    ", %" PRId64 ", %" PRId64 ", %" PRId64
-	                    ", width%s, height * width%s}; // channels, height, width, kh, kw, "
-	                    "dilation_y, dilation_x, row, plane",
-	                    v->channels, v->kh, v->kw, v->dilation[0], v->dilation[1], by, by);
+	return arena_printf(
+		v->k->arena,
+		"const conv_shape shape = {%" PRId64 ", height, width, %" PRId64 ", %" PRId64 ", %" PRId64
+		", %" PRId64 ", width%s, height * width%s, %s}; // channels, height, width, kh, kw, "
+		"dilation_y, dilation_x, row, plane, lane",
+		v->channels, v->kh, v->kw, v->dilation[0], v->dilation[1], by, by,
+		v->groups > 1 ? arena_printf(v->k->arena, "channels %% %d", v->lanes) : "0");
 }
 
 // acc, n, cb, y, x, c
@@ -150,48 +152,108 @@ static void group_loops(Conv *v, const char **full, const char **last)
 		                     arena_printf(a, "n, %" PRId64 ", %" PRId64, whole, rest));
 }
 
+// Sizes as C expressions; asked for before what lists the function's parameters.
+typedef struct ConvSizes {
+	const char *batch, *x_blocks, *height, *width, *rows, *columns, *end;
+} ConvSizes;
+
+static bool conv_sizes(Conv *v, ConvSizes *s)
+{
+	KernelFunc *k = v->k;
+	const Dim *const *t = v->out->dims, *const *d = v->x->dims;
+	const Dim *across = v->flat ? dim_mul(k->ctx, t[2], t[3]) : t[3];
+	v->ur = tile_height(k->target->conv_ur, k->target->conv_nv, v->nv);
+	*s = (ConvSizes){
+		.rows = v->flat ? "1" : kernel_dim(k, t[2]),
+		.columns = kernel_dim(k, across),
+		.end = tile_end(k, "first", "columns", across, v->ur),
+		.height = kernel_dim(k, d[2]),
+		.width = kernel_dim(k, d[3]),
+		.x_blocks = kernel_dim(k, d[1]),
+		.batch = kernel_dim(k, t[0]),
+	};
+	return s->end != NULL;
+}
+
+// Several groups: each begins with a row of packed weights, and has `parts` of them.
+static bool groups_print(Conv *v)
+{
+	KernelFunc *k = v->k;
+	Arena *a = k->arena;
+	const int64_t parts = (v->share + v->q - 1) / v->q;
+	const bool whole = v->share % v->lanes == 0; // groups begin with a block
+	ConvSizes s;
+	const char *value, *epilogue = epilogue_text(v, &value);
+	if (!epilogue || !conv_sizes(v, &s) || !tile_helper(v, v->nv))
+		return false;
+	const char *next = arena_printf(a, "done + %d", v->lanes);
+	const TemplateKey keys[] = {
+		{"height", s.height},
+		{"width", s.width},
+		{"x_blocks", s.x_blocks},
+		{"parts", tile_int(k, parts)},
+		{"channels", tile_int(k, v->channels)},
+		{"share", tile_int(k, v->share)},
+		{"filter", tile_int(k, v->channels * v->kh * v->kw * v->q)},
+		{"q", tile_int(k, v->q)},
+		{"rows", s.rows},
+		{"columns", s.columns},
+		{"end", s.end},
+		{"ur", tile_int(k, v->ur)},
+		{"shape", shape_text(v)},
+		{"tile_calls", tile_call(v, v->nv)},
+		{"lanes", tile_int(k, v->lanes)},
+		{"lane", whole ? "0" : arena_printf(a, "(from + done) %% %d", v->lanes)},
+		{"next", whole ? next : arena_printf(a, "%s - lane < made ? %s - lane : made", next, next)},
+		{"out_blocks", tile_int(k, v->out_blocks)},
+		{"type", dtype_c_memory(v->out->dtype)},
+		{"epilogue", epilogue},
+		{"store", scalar_store(k, v->out->dtype, "to", "c", value)},
+		{"batch", s.batch},
+		{"sizes", tile_sizes(k)},
+		{"all_rows",
+	     tile_pass_on(
+			 k, arena_printf(a, "for (int64_t at = 0; at < %" PRId64 "; at++)", v->groups * parts),
+			 "_row", "n, at")},
+		{"returns", tile_returns(k)},
+		{"done", tile_done(k)},
+	};
+	return kernel_template(k, "conv_groups.c", COUNT_OF(keys), keys);
+}
+
 static bool conv_print(Conv *v)
 {
 	KernelFunc *k = v->k;
-	const Type *t = v->out;
+	ConvSizes s;
 	if (v->out_blocks < v->nv)
 		v->nv = (int)v->out_blocks; // the group is not full: no tile is wider than that
-	v->ur = tile_height(k->target->conv_ur, k->target->conv_nv, v->nv);
-	const char *value, *epilogue = epilogue_text(v, &value), *shape = shape_text(v),
-					   *calls = tile_calls(v);
-	if (!epilogue || !calls)
+	const char *value, *epilogue = epilogue_text(v, &value), *full, *last;
+	if (!epilogue || !conv_sizes(v, &s))
 		return false;
-	const char *rows = v->flat ? "1" : kernel_dim(k, t->dims[2]);
-	const Dim *across = v->flat ? dim_mul(k->ctx, t->dims[2], t->dims[3]) : t->dims[3];
-	const char *columns = kernel_dim(k, across),
-			   *end = tile_end(k, "first", "columns", across, v->ur);
-	if (!end)
+	const char *calls = tile_calls(v);
+	if (!calls)
 		return false;
-	const Dim *const *d = v->x->dims;
-	const char *height = kernel_dim(k, d[2]), *width = kernel_dim(k, d[3]),
-			   *x_blocks = kernel_dim(k, d[1]);
-	const char *batch = kernel_dim(k, t->dims[0]), *full, *last;
 	group_loops(v, &full, &last); // after all sizes: they are parameters
 	const TemplateKey keys[] = {
-		{"height", height},
-		{"width", width},
-		{"x_blocks", x_blocks},
+		{"height", s.height},
+		{"width", s.width},
+		{"x_blocks", s.x_blocks},
 		{"x_lanes", tile_int(k, v->plain ? 1 : v->lanes)},
 		{"filter", tile_int(k, v->channels * v->kh * v->kw * v->q)},
 		{"q", tile_int(k, v->q)},
-		{"rows", rows},
-		{"columns", columns},
-		{"end", end},
+		{"rows", s.rows},
+		{"columns", s.columns},
+		{"end", s.end},
 		{"ur", tile_int(k, v->ur)},
-		{"shape", shape},
+		{"shape", shape_text(v)},
 		{"tile_calls", calls},
 		{"nv", tile_int(k, v->nv)},
 		{"lanes", tile_int(k, v->lanes)},
 		{"out_blocks", tile_int(k, v->out_blocks)},
-		{"type", dtype_c_memory(t->dtype)},
+		{"type", dtype_c_memory(v->out->dtype)},
 		{"epilogue", epilogue},
-		{"store", scalar_store(k, t->dtype, "to", "c", value)},
-		{"batch", batch},
+		{"store", scalar_store(k, v->out->dtype, "to", "c", value)},
+		{"batch", s.batch},
 		{"sizes", tile_sizes(k)},
 		{"full_groups", full},
 		{"last_group", last},
@@ -212,8 +274,8 @@ static bool conv_read(Conv *v)
 	v->plain = op_bool(op, "plain_input", false);
 	v->channels = op_int(op, "in_channels", 0);
 	if (op_ints(op, "strides", v->stride, 2) != 2 || op_ints(op, "paddings", pad, 4) != 4 ||
-	    op_ints(op, "dilations", v->dilation, 2) != 2 || op_int(op, "groups", 1) != 1 ||
-	    out->rank != 5 || w->rank != 5 || x->rank != (v->plain ? 4 : 5))
+	    op_ints(op, "dilations", v->dilation, 2) != 2 || out->rank != 5 || w->rank != 5 ||
+	    x->rank != (v->plain ? 4 : 5))
 		return false;
 	for (int i = 2; i < 5; i++)
 		if (!dim_is_const(w->dims[i]))
@@ -228,9 +290,13 @@ static bool conv_read(Conv *v)
 	v->kw = w->dims[3]->value;
 	v->q = (int)w->dims[4]->value;
 	v->nv = v->q / v->lanes;
-	v->point = !v->plain && v->kh == 1 && v->kw == 1 && !pad[0] && !pad[1] && !pad[2] && !pad[3];
+	v->groups = op_int(op, "groups", 1);
+	v->share = op_int(op, "out_channels", 0);
+	v->point = !v->plain && v->kh == 1 && v->kw == 1 && !pad[0] && !pad[1] && !pad[2] && !pad[3] &&
+	           (v->groups == 1 || v->channels % v->lanes == 0);
 	v->flat = v->point && v->stride[0] == 1 && v->stride[1] == 1;
-	return v->nv >= 1 && v->nv <= 8 && v->channels > 0;
+	return v->nv >= 1 && v->nv <= 8 && v->channels > 0 &&
+	       (v->groups == 1 || (v->groups > 1 && v->share > 0 && !v->plain));
 }
 
 bool kernel_conv_emit(KernelFunc *k)
@@ -244,5 +310,5 @@ bool kernel_conv_emit(KernelFunc *k)
 		return false;
 	}
 	return tile_prelude(k) && (v.point || kernel_helper(k, "conv_shape.c", 0, NULL)) &&
-	       conv_print(&v);
+	       (v.groups > 1 ? groups_print(&v) : conv_print(&v));
 }

@@ -1,17 +1,21 @@
 // Emits kernel.depthwise: one block of channels, a register tile of pixels of a row at a time.
 // Called by codegen.c.
 //
-// Filter size, strides and dilations are constants of the tile function (depthwise_tile.c.in),
-// which convolutions of equal filters share.
+// Filter size, strides and dilations are constants of the tile function (depthwise_tile.c.in, or
+// depthwise_taps.c.in), which convolutions of equal filters share. Groups narrower than a block
+// spread each of their channels over their lanes (spread_gnu.c.in, spread_plain.c.in).
 #include "codegen/nest/region.h"
 
 #include <inttypes.h>
 #include <string.h>
 
+enum { MAX_COLUMNS = 8 }; // of a filter whose weights for a row stay in registers
+
 typedef struct Depthwise {
 	KernelFunc *k;
 	int lanes, ur;
 	int64_t stride[2], pad[4], dilation[2], kh, kw;
+	int64_t group;    // channels of a group, 1 when depthwise
 	const char *name; // of the tile function
 } Depthwise;
 
@@ -21,34 +25,73 @@ static bool depthwise_read(Depthwise *v)
 	const Type *x = op_operand(op, 0)->type, *w = op_operand(op, 1)->type,
 			   *out = op->results[0].type;
 	if (op_ints(op, "strides", v->stride, 2) != 2 || op_ints(op, "paddings", v->pad, 4) != 4 ||
-	    op_ints(op, "dilations", v->dilation, 2) != 2 || out->rank != 5 || w->rank != 4 ||
-	    x->rank != 5)
+	    op_ints(op, "dilations", v->dilation, 2) != 2 || out->rank != 5 || x->rank != 5 ||
+	    (w->rank != 4 && w->rank != 5))
 		return false;
-	if (!dim_is_const(w->dims[1]) || !dim_is_const(w->dims[2]) || !dim_is(w->dims[3], v->lanes) ||
-	    !dim_is(out->dims[4], v->lanes) || out->dims[1] != x->dims[1])
+	const Dim *const *window = w->dims + w->rank - 3;
+	for (const Dim *const *d = w->dims + 1; d < w->dims + w->rank; d++)
+		if (!dim_is_const(*d))
+			return false;
+	if (!dim_is(window[2], v->lanes) || !dim_is(out->dims[4], v->lanes) ||
+	    out->dims[1] != x->dims[1])
 		return false;
-	v->kh = w->dims[1]->value;
-	v->kw = w->dims[2]->value;
+	v->group = w->rank == 5 ? w->dims[1]->value : 1;
+	if (v->lanes % v->group)
+		return false;
+	v->kh = window[0]->value;
+	v->kw = window[1]->value;
 	v->ur = tile_height(v->k->target->conv_ur, v->k->target->conv_nv, v->k->target->conv_nv);
 	v->name = arena_printf(v->k->arena, "%" PRId64 "x%" PRId64 "_s%" PRId64, v->kh, v->kw,
 	                       v->stride[1]);
+	if (v->group > 1)
+		v->name = arena_printf(v->k->arena, "%s_g%" PRId64, v->name, v->group);
 	if (v->dilation[0] != 1 || v->dilation[1] != 1)
 		v->name = arena_printf(v->k->arena, "%s_d%" PRId64 "x%" PRId64, v->name, v->dilation[0],
 		                       v->dilation[1]);
 	return true;
 }
 
-static bool tile_helper(Depthwise *v)
+// The function that gives all lanes of a group its element j.
+static bool spread_helper(const Depthwise *v)
 {
 	KernelFunc *k = v->k;
 	Text cases;
 	text_init(&cases, k->arena);
+	for (int64_t j = 0; j < v->group; j++) {
+		text_printf(&cases, "case %" PRId64 ": VF_SPREAD(", j);
+		for (int64_t i = 0; i < v->lanes; i++)
+			text_printf(&cases, "%s%" PRId64, i ? ", " : "", i / v->group * v->group + j);
+		text_str(&cases, ");\n");
+	}
+	const TemplateKey keys[] = {
+		{"group", tile_int(k, v->group)},
+		{"lanes", tile_int(k, v->lanes)},
+		{"bytes", tile_int(k, v->lanes * 4)},
+		{"cases", cases.text},
+	};
+	if (!k->target->vector)
+		return kernel_helper(k, "spread_plain.c", 2, keys);
+	const TemplateKey gnu[] = {keys[0], keys[2], keys[3]};
+	return kernel_helper(k, "spread_gnu.c", COUNT_OF(gnu), gnu);
+}
+
+static const char *tile_cases(const Depthwise *v)
+{
+	Text cases;
+	text_init(&cases, v->k->arena);
 	for (int i = 1; i <= v->ur; i++)
 		text_printf(
 			&cases,
 			"case %d: depthwise_pixels_%s(%d, true, height, width, x, w, iy, ix, tile); break;\n"
 			"case -%d: depthwise_pixels_%s(%d, false, height, width, x, w, iy, ix, tile); break;\n",
 			i, v->name, i, i, v->name, i);
+	return cases.text;
+}
+
+static bool tile_helper(Depthwise *v)
+{
+	KernelFunc *k = v->k;
+	const bool by_taps = v->dilation[1] != 1 || v->kw > MAX_COLUMNS, spreads = v->group > 1;
 	const TemplateKey keys[] = {
 		{"name", v->name},
 		{"kh", tile_int(k, v->kh)},
@@ -56,12 +99,25 @@ static bool tile_helper(Depthwise *v)
 		{"ur", tile_int(k, v->ur)},
 		{"lanes", tile_int(k, v->lanes)},
 		{"stride", tile_int(k, v->stride[1])},
-		{"cases", cases.text},
+		{"group", tile_int(k, v->group)},
+		{"spread", spreads ? arena_printf(k->arena, "vf_spread_%" PRId64 "(", v->group) : ""},
+		{"by", spreads ? ", j)" : ""},
 		{"dilation_y", tile_int(k, v->dilation[0])},
 		{"dilation_x", tile_int(k, v->dilation[1])},
 	};
-	return kernel_helper(k, "conv_shape.c", 0, NULL) &&
-	       kernel_helper(k, "depthwise_tile.c", COUNT_OF(keys), keys);
+	const int by_columns = (int)COUNT_OF(keys) - 1; // without dilation_x
+	const TemplateKey call[] = {
+		keys[0],
+		{"kw", tile_int(k, v->kw)},
+		{"stride", tile_int(k, v->stride[1])},
+		{"dilation_x", tile_int(k, v->dilation[1])},
+		{"cases", tile_cases(v)},
+	};
+	return (!spreads || spread_helper(v)) &&
+	       (by_taps ? kernel_helper(k, "conv_shape.c", 0, NULL) &&
+	                      kernel_helper(k, "depthwise_taps.c", COUNT_OF(keys), keys)
+	                : kernel_helper(k, "depthwise_tile.c", by_columns, keys)) &&
+	       kernel_helper(k, "depthwise_call.c", COUNT_OF(call), call);
 }
 
 static bool depthwise_print(Depthwise *v)
@@ -85,7 +141,7 @@ static bool depthwise_print(Depthwise *v)
 		{"width", kernel_dim(k, x->dims[3])},
 		{"rows", kernel_dim(k, t->dims[2])},
 		{"columns", kernel_dim(k, t->dims[3])},
-		{"taps", tile_int(k, v->kh * v->kw * v->lanes)},
+		{"taps", tile_int(k, v->group * v->kh * v->kw * v->lanes)},
 		{"stride_y", tile_int(k, v->stride[0])},
 		{"stride_x", tile_int(k, v->stride[1])},
 		{"top", tile_int(k, v->pad[0])},

@@ -192,8 +192,10 @@ typedef struct Window {
 	int64_t kh, kw, q;               // w: window, output channels side by side
 	int64_t rows;          // of w, one for each output channel, blocked as x is; 0: w is packed
 	int64_t groups, share; // share: output channels of a group; of one channel when depthwise
-	int64_t split;         // results side by side, each of a part of the channels
-	int64_t first, end;    // the channels of such a part, in a group
+	int64_t narrow; // channels of groups that share blocks, 1 when depthwise; 0: rows of w are of
+	                // one group
+	int64_t split;  // results side by side, each of a part of the channels
+	int64_t first, end; // the channels of such a part, in a group
 	bool depthwise;
 } Window;
 
@@ -220,8 +222,12 @@ static bool filter_fits(const Window *w, const Tensor *wt, int64_t have, int64_t
 		return false;
 	if (w->depthwise)
 		return w->b == w->q && w->b == w->lanes && w->share * have == made &&
-		       (plain || w->share == 1);
-	return wt->dims[1] == w->channels && w->share * w->groups == made && (plain || w->groups == 1);
+		       (plain || w->share == 1) && w->narrow > 0 && w->b % w->narrow == 0;
+	const int64_t parts = w->share ? (w->share + w->q - 1) / w->q : 0; // rows of w in a group
+	if (!plain && w->groups > 1)
+		return w->share > 0 && wt->dims[1] == w->channels && w->share * w->groups <= made &&
+		       wt->dims[0] == parts * w->groups;
+	return wt->dims[1] == w->channels && w->share * w->groups == made;
 }
 
 static bool window_sizes(Interp *in, const Op *op, const Tensor *x, const Tensor *wt,
@@ -232,7 +238,8 @@ static bool window_sizes(Interp *in, const Op *op, const Tensor *x, const Tensor
 	const bool plain = out->rank == 4 + skip,
 			   plain_input = plain || op_bool(op, "plain_input", false);
 	w->depthwise = op->code == OP_KERNEL_DEPTHWISE;
-	const int wrank = w->depthwise ? 4 : 5;
+	const int wrank = w->depthwise && wt->rank == 4 ? 4 : 5;
+	w->narrow = !w->depthwise ? 0 : wrank == 5 ? wt->dims[1] : 1;
 	if (rank != (plain_input ? 4 : 5) || wt->rank != wrank || out->rank != (plain ? 4 : 5) + skip)
 		return interp_error(in, op, "operands of rank %d and %d", x->rank, wt->rank);
 	w->b = plain_input ? 1 : x->dims[4];
@@ -246,6 +253,8 @@ static bool window_sizes(Interp *in, const Op *op, const Tensor *x, const Tensor
 	w->rows = !plain && !w->depthwise && op_attr(op, "schedule") ? wt->dims[0] : 0;
 	const int64_t have = x->dims[1] * w->b, made = d[1] * w->lanes;
 	w->share = w->depthwise ? (have ? made / have : 0) : made / w->groups;
+	if (!plain && w->groups > 1 && !w->rows)
+		w->share = op_int(op, "out_channels", 0);
 	return (w->channels * w->groups <= have && d[0] == x->dims[0] &&
 	        filter_fits(w, wt, have, made, plain)) ||
 	       interp_error(in, op, "the operands do not fit together");
@@ -275,6 +284,26 @@ static void conv_tap(const Window *w, const float *pixel, const float *weights, 
 		acc[l] += (double)*pixel * from[l];
 }
 
+// Adds all channels of their groups to the lanes of a blocked result, in groups that need not be of
+// whole blocks.
+static void conv_lanes(const Window *w, const float *x, const float *weights, int64_t pixel,
+                       int64_t plane, int64_t tap, int64_t oc, int64_t lanes, double *acc)
+{
+	const int64_t share = w->narrow ? w->narrow : w->share,
+				  channels = w->narrow ? w->narrow : w->channels, parts = (share + w->q - 1) / w->q,
+				  taps = w->kh * w->kw;
+	for (int64_t at = oc; at < oc + lanes && (w->narrow || at < share * w->groups); at++) {
+		const int64_t group = at / share,
+					  row = w->narrow ? at / w->q : group * parts + at % share / w->q,
+					  lane = w->narrow ? at % w->q : at % share % w->q;
+		for (int64_t j = 0; j < channels; j++) {
+			const int64_t c = group * channels + j;
+			acc[at - oc] += (double)x[c / w->b * plane + pixel + c % w->b] *
+			                weights[((row * channels + j) * taps + tap) * w->q + lane];
+		}
+	}
+}
+
 // The sums of one output position and block.
 static void conv_point(const Window *w, const float *x, const float *weights, int64_t y, int64_t at,
                        int64_t oc, int64_t lanes, double *acc)
@@ -286,6 +315,10 @@ static void conv_point(const Window *w, const float *x, const float *weights, in
 		if (h < 0 || h >= w->height || v < 0 || v >= w->width)
 			continue;
 		int64_t pixel = (h * w->width + v) * w->b, plane = w->height * w->width * w->b;
+		if (lanes > 1 && !w->rows && (w->narrow > 1 || w->groups > 1)) {
+			conv_lanes(w, x, weights, pixel, plane, tap, oc, lanes, acc);
+			continue;
+		}
 		if (w->depthwise) {
 			conv_tap(w, x + oc / w->share / w->b * plane + pixel, weights, 0, tap, oc, lanes, acc);
 			continue;

@@ -1,6 +1,6 @@
 // Convolutions to kernel.conv and kernel.depthwise on blocked tensors, with weights packed as these
-// read them. Called by layout.c. What does not fit (other element types, odd groups, sizes that
-// only a run tells) stays for to-loops.
+// read them. Called by layout.c. What does not fit (other element types, sizes that only a run
+// tells) stays for to-loops.
 #include "ir/infer/geometry.h"
 #include "lower/kernels/layout.h"
 
@@ -99,13 +99,61 @@ Value *conv_dense(Layout *l, const Conv *cv, const Type *out)
 	return &kernel->results[0];
 }
 
-static Value *conv_depthwise(Layout *l, const Conv *cv)
+// Groups that share blocks, as many channels in as out: lanes need not leave their block.
+static bool groups_are_narrow(const Layout *l, const Conv *cv, int64_t groups)
 {
-	int64_t b = l->target->lanes, sizes[4] = {(cv->oc + b - 1) / b, cv->kh, cv->kw, b};
-	Value *w = pack_filter(cv->op, cv->filter, 4, sizes), *x = blocked_get(l, cv->x);
+	return cv->ic * groups == cv->oc && cv->ic < l->target->lanes && l->target->lanes % cv->ic == 0;
+}
+
+static Value *conv_narrow(Layout *l, const Conv *cv)
+{
+	int64_t b = l->target->lanes, sizes[5] = {(cv->oc + b - 1) / b, cv->ic, cv->kh, cv->kw, b};
+	const bool depthwise = cv->ic == 1;
+	if (depthwise)
+		memmove(sizes + 1, sizes + 2, 3 * sizeof *sizes);
+	Value *w = pack_filter(cv->op, cv->filter, depthwise ? 4 : 5, sizes),
+		  *x = blocked_get(l, cv->x);
 	Op *kernel = layout_kernel(cv->op, OP_KERNEL_DEPTHWISE,
 	                           type_blocked(l, cv->op->results[0].type), 2, (Value *[]){x, w});
 	set_geometry(kernel, cv);
+	epilogue_identity(kernel, &kernel->regions[0]);
+	return &kernel->results[0];
+}
+
+// Each group's filters begin a row of packed weights, which they need not fill.
+static Value *filter_of_groups(const Conv *cv, int64_t groups, int64_t q)
+{
+	Context *c = cv->op->ctx;
+	Builder b = builder_before(cv->op);
+	const int64_t share = cv->oc / groups, more = (share + q - 1) / q * q - share;
+	const Dim *const *f = cv->filter->type->dims;
+	if (!more)
+		return cv->filter;
+	Value *w = build_view(
+		&b, cv->filter, 5,
+		(const Dim *[]){dim_const(c, groups), dim_const(c, share), f[1], f[2], f[3]});
+	w = build1(&b, OP_PD_PAD, w, "paddings",
+	           attr_ints(c, 10, (int64_t[]){0, 0, 0, more, 0, 0, 0, 0, 0, 0}), NULL);
+	return w ? build_view(&b, w, 4,
+	                      (const Dim *[]){dim_const(c, groups * (share + more)), f[1], f[2], f[3]})
+	         : NULL;
+}
+
+static Value *conv_groups(Layout *l, const Conv *cv, int64_t groups)
+{
+	Context *c = l->ctx;
+	const int64_t share = cv->oc / groups, q = tile_vectors(l, share) * l->target->lanes;
+	Value *filter = filter_of_groups(cv, groups, q), *x = filter ? blocked_get(l, cv->x) : NULL;
+	if (!x)
+		return NULL;
+	const int64_t rows = groups * ((share + q - 1) / q);
+	Value *w = pack_filter(cv->op, filter, 5, (int64_t[]){rows, cv->ic, cv->kh, cv->kw, q});
+	Op *kernel = layout_kernel(cv->op, OP_KERNEL_CONV, type_blocked(l, cv->op->results[0].type), 2,
+	                           (Value *[]){x, w});
+	set_geometry(kernel, cv);
+	op_set_attr(kernel, "groups", attr_int(c, groups));
+	op_set_attr(kernel, "in_channels", attr_int(c, cv->ic));
+	op_set_attr(kernel, "out_channels", attr_int(c, share));
 	epilogue_identity(kernel, &kernel->regions[0]);
 	return &kernel->results[0];
 }
@@ -116,11 +164,12 @@ bool layout_conv(Layout *l, Op *op)
 	if (!conv_read(op, &cv))
 		return false;
 	int64_t groups = op_int(op, "groups", 1);
-	if (groups == 1 && cv.ic == cv.channels)
-		blocked_set(l, op, conv_dense(l, &cv, op->results[0].type));
-	else if (groups == cv.channels && cv.oc == groups && cv.ic == 1)
-		blocked_set(l, op, conv_depthwise(l, &cv));
-	else
+	if (groups < 1 || cv.ic * groups != cv.channels || cv.oc % groups)
 		return false;
-	return true;
+	Value *made = groups == 1                         ? conv_dense(l, &cv, op->results[0].type)
+	              : groups_are_narrow(l, &cv, groups) ? conv_narrow(l, &cv)
+	                                                  : conv_groups(l, &cv, groups);
+	if (made)
+		blocked_set(l, op, made);
+	return made != NULL;
 }

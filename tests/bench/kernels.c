@@ -6,6 +6,7 @@
 #include "ir/build/build.h"
 #include "ir/ir.h"
 #include "lower/target/target.h"
+#include "ops_emit_c.inc"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -70,10 +71,10 @@ static Op *kernel(Gen *g, enum OpCode code, int noperand, Value *const *operands
 	return op_new(g->c, code, context_loc(g->c, &loc), 1, &t, noperand, operands, nregion, 0);
 }
 
-static bool instance_emit(Gen *g, Op *op, const Instance *x, bool (*emit)(KernelFunc *k))
+static bool instance_emit(Gen *g, Op *op, const Instance *x)
 {
 	KernelFunc *k = kernel_new(&g->cg, op);
-	if (!emit(k))
+	if (!emitters[op->code](k))
 		return false;
 	const char *name = kernel_finish(k);
 	text_printf(
@@ -121,7 +122,7 @@ static bool gemm(Gen *g, const Instance *x)
 	op_set_attr(op, "k", attr_dim(c, k));
 	op_set_attr(op, "n", attr_dim(c, n));
 	region_fill(g, op, 0, 3, x->epilogue ? tensor(g, 1, &n) : NULL, 1, (int[]){2});
-	return instance_emit(g, op, x, kernel_gemm_emit);
+	return instance_emit(g, op, x);
 }
 
 // d: N, C, H, W, OC, KH, KW, stride y, x, top, left, bottom, right, dilation y, x, q
@@ -157,7 +158,7 @@ static bool conv(Gen *g, const Instance *x)
 	}
 	Value *bias = x->epilogue ? tensor(g, 2, (const Dim *[]){out_blocks, b}) : NULL;
 	region_fill(g, op, 0, 5, bias, 2, (int[]){1, 4});
-	return instance_emit(g, op, x, deep ? kernel_depthwise_emit : kernel_conv_emit);
+	return instance_emit(g, op, x);
 }
 
 // d: rows, columns
@@ -174,7 +175,7 @@ static bool rows(Gen *g, const Instance *x)
 		op_set_attr(op, "axes", attr_int(c, 1));
 	region_fill(g, op, 0, 2, in, 2, (int[]){0, 1});
 	region_fill(g, op, 1, 2, NULL, 0, NULL);
-	return instance_emit(g, op, x, norm ? kernel_layer_norm_emit : kernel_softmax_emit);
+	return instance_emit(g, op, x);
 }
 
 static bool instance(Gen *g, char kind, bool epilogue, bool symbolic, int n, const int64_t *d)

@@ -39,7 +39,7 @@ for isa; do
 	fi
 	"$generator" "$isa" "$what" > "$work/kernels_$isa.c"
 	# shellcheck disable=SC2046,SC2086
-	$cc -std=c11 $optimise -Wall -Wextra -fno-math-errno -ffp-contract=fast $(flags_of "$isa") ${CFLAGS:-} \
+	$cc -std=c11 $optimise -Wall -Wextra -fno-math-errno -ffp-contract=fast $(flags_of "$isa") ${CFLAGS:-} "-I$here/../.." \
 		"-DINSTANCES=\"$work/kernels_$isa.c\"" "$here/kernels_run.c" -o "$work/kernels_$isa" -lm
 	echo "$isa:"
 	"$work/kernels_$isa" "$what" || bad=1

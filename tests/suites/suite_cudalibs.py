@@ -5,7 +5,7 @@ import pathlib, re, shutil
 import emulated
 from pdcc_tests import SRC, run
 from suite_cuda import nvcc_compile
-from suite_cudaconv import Case
+from suite_conv import Case
 
 SLOW = True
 TOLERANCE = {'f32': 1e-5, 'f16': 4e-3, 'bf16': 3e-2}  # of products

@@ -1,13 +1,14 @@
-"""Convolutions for CUDA, on the emulator and as lowered IR in the interpreter, against the interpreter on the program as it
-was written: windows, paddings, groups, layouts, sizes that the caller chooses, tensor cores; with nvcc, that they compile under the
+"""Convolutions, for CUDA on the emulator, as C for each instruction set that is here, and as lowered IR in the interpreter, against
+the interpreter on the program as it was written: windows, paddings, groups, layouts, sizes that the caller chooses, tensor cores; with nvcc, that they compile under the
 gates and use tensor cores."""
-import re
+import pathlib, re, tempfile
 
 import emulated
 from pdcc_tests import run
 from suite_cuda import tensor_cores
 
 SLOW = True
+HERE = {'generic': None, 'sse4': 'sse4_2', 'avx2': 'avx2', 'avx512': 'avx512dq'}  # what /proc/cpuinfo says
 TOLERANCE = {'f32': 2e-5, 'tf32': 2e-3, 'f16': 2e-3, 'bf16': 2e-2}
 
 
@@ -156,6 +157,37 @@ CASES = (
 )
 
 
+# Groups of every width beside that of a block, the filters of narrow ones by columns and by taps.
+CPU_CASES = (
+    Case('depthwise', (2, 5, 9, 13), 5, 3, groups=5),
+    Case('depthwise, residual, rows of several tiles', (1, 40, 5, 31), 40, 3, groups=40, residual=True),
+    Case('depthwise 5 x 5, stride 2, uneven paddings', (2, 20, 11, 10), 20, 5, 2, [0, 1, 2, 3], groups=20),
+    Case('depthwise, dilated', (1, 20, 15, 15), 20, 3, 1, [4, 4, 4, 4], 4, groups=20),
+    Case('depthwise, one column', (1, 3, 20, 1), 3, (3, 1), groups=3),
+    Case('depthwise 7 x 7', (1, 17, 9, 16), 17, 7, groups=17),
+    Case('depthwise, a large filter', (1, 3, 13, 14), 3, 11, groups=3, residual=True),
+    Case('depthwise, open sizes', (2, 6, 9, 13), 6, 3, groups=6, residual=True, symbols='nhw'),
+    Case('depthwise, stride past the filter', (1, 18, 11, 12), 18, 1, 2, groups=18),
+    Case('groups of 2', (2, 22, 9, 10), 22, 3, groups=11, residual=True),
+    Case('groups of 4', (2, 36, 9, 17), 36, 3, groups=9),
+    Case('groups of 4, stride 2', (1, 32, 10, 17), 32, 3, 2, groups=8),
+    Case('groups of 8, dilated', (1, 24, 9, 9), 24, 3, 1, [2, 2, 2, 2], 2, groups=3),
+    Case('groups of 8, 1 x 1', (1, 40, 5, 5), 40, 1, groups=5),
+    Case('groups of 16', (1, 48, 7, 7), 48, 3, groups=3, residual=True),
+    Case('groups of 32, 1 x 1', (2, 64, 7, 9), 64, 1, groups=2),
+    Case('groups of 24', (1, 72, 8, 8), 72, 3, groups=3, residual=True),
+    Case('groups of 40, 1 x 1', (1, 80, 5, 6), 80, 1, 2, groups=2),
+    Case('groups of 80', (1, 160, 4, 5), 160, 3, groups=2),
+    Case('groups of 3', (2, 15, 6, 7), 15, 3, groups=5),
+    Case('groups of 6 to 10', (2, 18, 6, 7), 30, 3, groups=3),
+    Case('groups of 8 to 4', (1, 32, 6, 7), 16, 3, 2, groups=4),
+    Case('groups of 4 to 16', (1, 12, 6, 7), 48, (1, 3), groups=3),
+    Case('two results a channel', (3, 5, 7, 7), 10, 3, groups=5),
+    Case('groups of 24, open sizes', (2, 48, 6, 9), 48, 3, groups=2, residual=True, symbols='nhw'),
+    Case('groups of 4, open sizes', (2, 20, 6, 9), 20, 3, groups=5, residual=True, symbols='nhw'),
+    Case('3 x 3', (2, 17, 9, 10), 33, 3),
+    Case('3 x 3, residual', (1, 24, 8, 8), 24, 3, residual=True),
+)
 TRANSPOSED = (
     Transposed('transposed, groups', (2, 12, 5, 6), 15, 4, 2, 3),
     Transposed('transposed, groups, stride 1', (1, 4, 5, 6), 6, 3, 1, 2),
@@ -218,7 +250,34 @@ def transposed(t, tmp):
     yield from program.agrees('emulated', lambda case, have, want: case.near(have, want, case.dtype))
 
 
+def isas():
+    flags = pathlib.Path('/proc/cpuinfo').read_text() if pathlib.Path('/proc/cpuinfo').exists() else ''
+    return [isa for isa, flag in HERE.items() if flag is None or f' {flag} ' in flags]
+
+
+def cpu_results(program, isa):
+    """As C; and as the interpreter runs what lowering for that instruction set leaves."""
+    lowered = program.tmp / f'{isa}.pdir'
+    p = run([program.t.pdcc, 'opt', program.model, '--isa', isa, '--passes=decompose,layout,to-loops,fuse', '-o', lowered])
+    yield f'{isa}: lowers', p.returncode == 0, p.stdout[-3000:]
+    for out, target, model, flags in ((f'{isa}: as C', 'c', None, ('--isa', isa)), (f'{isa}: lowered', 'interp', lowered, ())):
+        p = program.run(target, out, *flags, model=model)
+        yield f'{out}: runs', p.returncode == 0, p.stdout[-3000:]
+        if p.returncode == 0:
+            yield from program.agrees(out, lambda case, have, want: case.near(have, want, 'f32'))
+
+
+def cpu(t):
+    with tempfile.TemporaryDirectory() as tmp:
+        program = emulated.Program(t, pathlib.Path(tmp), CPU_CASES)
+        p = program.run('interp', 'want')
+        yield 'cpu: runs', p.returncode == 0, p.stdout[-3000:]
+        for isa in isas():
+            yield from cpu_results(program, isa)
+
+
 def suite(t):
+    yield from cpu(t)
     with emulated.folder() as tmp:
         program = emulated.Program(t, tmp, CASES)
         yield from program.lowered_and_emulated('decompose,layout,to-loops,fuse', lambda case, have, want: case.near(have, want, case.dtype))
