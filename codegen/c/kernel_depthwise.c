@@ -17,6 +17,7 @@ typedef struct Depthwise {
 	int64_t stride[2], pad[4], dilation[2], kh, kw;
 	int64_t group;    // channels of a group, 1 when depthwise
 	const char *name; // of the tile function
+	bool last;        // channels behind the pixels
 } Depthwise;
 
 static bool depthwise_read(Depthwise *v)
@@ -25,15 +26,17 @@ static bool depthwise_read(Depthwise *v)
 	const Type *x = op_operand(op, 0)->type, *w = op_operand(op, 1)->type,
 			   *out = op->results[0].type;
 	if (op_ints(op, "strides", v->stride, 2) != 2 || op_ints(op, "paddings", v->pad, 4) != 4 ||
-	    op_ints(op, "dilations", v->dilation, 2) != 2 || out->rank != 5 || x->rank != 5 ||
-	    (w->rank != 4 && w->rank != 5))
+	    op_ints(op, "dilations", v->dilation, 2) != 2 || out->rank != (v->last ? 4 : 5) ||
+	    x->rank != out->rank || (w->rank != 4 && w->rank != 5))
 		return false;
 	const Dim *const *window = w->dims + w->rank - 3;
-	for (const Dim *const *d = w->dims + 1; d < w->dims + w->rank; d++)
+	for (const Dim *const *d = w->dims + (v->last ? 0 : 1); d < w->dims + w->rank; d++)
 		if (!dim_is_const(*d))
 			return false;
-	if (!dim_is(window[2], v->lanes) || !dim_is(out->dims[4], v->lanes) ||
-	    out->dims[1] != x->dims[1])
+	if (!dim_is(window[2], v->lanes) ||
+	    (v->last ? out->dims[3] != x->dims[3] ||
+	                   !dim_is(out->dims[3], w->dims[0]->value * v->lanes) || w->rank != 4
+	             : !dim_is(out->dims[4], v->lanes) || out->dims[1] != x->dims[1]))
 		return false;
 	v->group = w->rank == 5 ? w->dims[1]->value : 1;
 	if (v->lanes % v->group)
@@ -43,6 +46,8 @@ static bool depthwise_read(Depthwise *v)
 	v->ur = tile_height(v->k->target->conv_ur, v->k->target->conv_nv, v->k->target->conv_nv);
 	v->name = arena_printf(v->k->arena, "%" PRId64 "x%" PRId64 "_s%" PRId64, v->kh, v->kw,
 	                       v->stride[1]);
+	if (v->last)
+		v->name = arena_printf(v->k->arena, "%s_last", v->name);
 	if (v->group > 1)
 		v->name = arena_printf(v->k->arena, "%s_g%" PRId64, v->name, v->group);
 	if (v->dilation[0] != 1 || v->dilation[1] != 1)
@@ -82,9 +87,10 @@ static const char *tile_cases(const Depthwise *v)
 	for (int i = 1; i <= v->ur; i++)
 		text_printf(
 			&cases,
-			"case %d: depthwise_pixels_%s(%d, true, height, width, x, w, iy, ix, tile); break;\n"
-			"case -%d: depthwise_pixels_%s(%d, false, height, width, x, w, iy, ix, tile); break;\n",
-			i, v->name, i, i, v->name, i);
+			"case %d: depthwise_pixels_%s(%d, true, height, width%s, x, w, iy, ix, tile); break;\n"
+			"case -%d: depthwise_pixels_%s(%d, false, height, width%s, x, w, iy, ix, tile); "
+			"break;\n",
+			i, v->name, i, v->last ? ", step" : "", i, v->name, i, v->last ? ", step" : "");
 	return cases.text;
 }
 
@@ -102,12 +108,15 @@ static bool tile_helper(Depthwise *v)
 		{"group", tile_int(k, v->group)},
 		{"spread", spreads ? arena_printf(k->arena, "vf_spread_%" PRId64 "(", v->group) : ""},
 		{"by", spreads ? ", j)" : ""},
+		{"step", v->last ? "step" : tile_int(k, v->lanes)},
+		{"step_parameter", v->last ? ", int64_t step" : ""},
 		{"dilation_y", tile_int(k, v->dilation[0])},
 		{"dilation_x", tile_int(k, v->dilation[1])},
 	};
 	const int by_columns = (int)COUNT_OF(keys) - 1; // without dilation_x
 	const TemplateKey call[] = {
 		keys[0],
+		{"step_parameter", v->last ? ", int64_t step" : ""},
 		{"kw", tile_int(k, v->kw)},
 		{"stride", tile_int(k, v->stride[1])},
 		{"dilation_x", tile_int(k, v->dilation[1])},
@@ -122,25 +131,42 @@ static bool tile_helper(Depthwise *v)
 
 static bool depthwise_print(Depthwise *v)
 {
+	static const char *const blocked[] = {"acc", "n", "cb", "row", "p", "c"};
 	KernelFunc *k = v->k;
+	Arena *a = k->arena;
 	const Type *x = op_operand(k->op, 0)->type, *t = k->op->results[0].type;
+	const char *const behind[] = {"acc", "n", "row", "p",
+	                              arena_printf(a, "(cb * %d + c)", v->lanes)};
+	const int space = v->last ? 1 : 2; // axis of the rows
 	const char *value,
-		*epilogue = region_text(k, &k->op->regions[0],
-	                            (const char *[]){"acc", "n", "cb", "row", "p", "c"}, &value);
-	const char *end = tile_end(k, "first", "columns", t->dims[3], v->ur);
+		*epilogue = region_text(k, &k->op->regions[0], v->last ? behind : blocked, &value);
+	const char *end = tile_end(k, "first", "columns", t->dims[space + 1], v->ur);
 	if (!epilogue || !end)
 		return false;
+	const char *over_blocks = "int64_t cb = 0; cb < blocks; cb++",
+			   *over_rows = "int64_t row = 0; row < rows; row++";
 	const TemplateKey keys[] = {
 		{"name", v->name},
 		{"lanes", tile_int(k, v->lanes)},
 		{"ur", tile_int(k, v->ur)},
 		{"end", end},
 		{"batch", kernel_dim(k, t->dims[0])},
-		{"blocks", kernel_dim(k, t->dims[1])},
-		{"height", kernel_dim(k, x->dims[2])},
-		{"width", kernel_dim(k, x->dims[3])},
-		{"rows", kernel_dim(k, t->dims[2])},
-		{"columns", kernel_dim(k, t->dims[3])},
+		{"blocks", kernel_dim(k, v->last ? op_operand(k->op, 1)->type->dims[0] : t->dims[1])},
+		{"height", kernel_dim(k, x->dims[space])},
+		{"width", kernel_dim(k, x->dims[space + 1])},
+		{"rows", kernel_dim(k, t->dims[space])},
+		{"columns", kernel_dim(k, t->dims[space + 1])},
+		{"outer", v->last ? over_rows : over_blocks},
+		{"inner", v->last ? over_blocks : over_rows},
+		{"step", v->last ? arena_printf(a, ", blocks * %d", v->lanes) : ""},
+		{"image", v->last
+	                  ? arena_printf(a, "x + (n * height * width * blocks + cb) * %d", v->lanes)
+	                  : arena_printf(a, "x + (n * blocks + cb) * height * width * %d", v->lanes)},
+		{"to", v->last
+	               ? arena_printf(a, "out + (((n * rows + row) * columns + p) * blocks + cb) * %d",
+	                              v->lanes)
+	               : arena_printf(a, "out + (((n * blocks + cb) * rows + row) * columns + p) * %d",
+	                              v->lanes)},
 		{"taps", tile_int(k, v->group * v->kh * v->kw * v->lanes)},
 		{"stride_y", tile_int(k, v->stride[0])},
 		{"stride_x", tile_int(k, v->stride[1])},
@@ -157,7 +183,8 @@ static bool depthwise_print(Depthwise *v)
 
 bool kernel_depthwise_emit(KernelFunc *k)
 {
-	Depthwise v = {.k = k, .lanes = k->target->lanes};
+	Depthwise v = {
+		.k = k, .lanes = k->target->lanes, .last = op_bool(k->op, "channels_last", false)};
 	if (!tile_check_f32(k))
 		return false;
 	if (!depthwise_read(&v)) {

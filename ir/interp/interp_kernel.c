@@ -361,8 +361,56 @@ bool interpret_hook_kernel_conv(Interp *in, Op *op)
 	return conv_run(in, op);
 }
 
+// The sums of row y of an image [H x W x C], filters of C / q blocks.
+static void depthwise_row(const Window *w, const float *x, const float *weights, int64_t y,
+                          int64_t columns, double *acc)
+{
+	const int64_t taps = w->kh * w->kw;
+	memset(acc, 0, sizeof *acc * (size_t)(columns * w->channels));
+	for (int64_t i = 0; i < columns * taps; i++) {
+		const int64_t at = i / taps, tap = i % taps,
+					  h = y * w->strides[0] - w->paddings[0] + tap / w->kw * w->dilations[0],
+					  v = at * w->strides[1] - w->paddings[1] + tap % w->kw * w->dilations[1];
+		if (h < 0 || h >= w->height || v < 0 || v >= w->width)
+			continue;
+		for (int64_t c = 0; c < w->channels; c++)
+			acc[at * w->channels + c] += (double)x[(h * w->width + v) * w->channels + c] *
+			                             weights[(c / w->q * taps + tap) * w->q + c % w->q];
+	}
+}
+
+static bool depthwise_last(Interp *in, Op *op)
+{
+	Tensor *x = interp_operand(in, op, 0), *wt = interp_operand(in, op, 1);
+	Sink s = {0};
+	Window w = {0};
+	if (!x || !wt || !window_attributes(in, op, &w) || !sink_open(in, op, 0, &s))
+		return false;
+	const int64_t *d = s.out->dims;
+	if (x->rank != 4 || s.out->rank != 4 || wt->rank != 4 || d[0] != x->dims[0] ||
+	    d[3] != x->dims[3] || wt->dims[0] * wt->dims[3] != d[3])
+		return interp_error(in, op, "the operands do not fit together");
+	w.height = x->dims[1];
+	w.width = x->dims[2];
+	w.channels = x->dims[3];
+	w.kh = wt->dims[1];
+	w.kw = wt->dims[2];
+	w.q = wt->dims[3];
+	const float *pixels = floats_of(in, x), *weights = floats_of(in, wt);
+	const int64_t row = d[2] * d[3], image = w.height * w.width * w.channels;
+	double *acc = NEW_ARRAY(interp_arena(in), (size_t)row + 1, double);
+	for (int64_t at = 0; at < d[0] * d[1] && s.epilogue; at++) {
+		depthwise_row(&w, pixels + at / d[1] * image, weights, at % d[1], d[2], acc);
+		if (!sink_put(&s, at * row, row, acc))
+			return false;
+	}
+	return true;
+}
+
 bool interpret_hook_kernel_depthwise(Interp *in, Op *op)
 {
+	if (op_bool(op, "channels_last", false))
+		return depthwise_last(in, op);
 	return conv_run(in, op);
 }
 

@@ -21,11 +21,14 @@ static void block_layout(Layout *l, Block *block)
 		if (op->nresult != 1 || !type_is_tensor(op->results[0].type))
 			continue;
 		switch (op->info->kind) {
-		case KIND_MAP: layout_map(l, op); break;
+		case KIND_MAP:
+			if (!last_map(l, op))
+				layout_map(l, op);
+			break;
 		case KIND_CONTRACT: layout_contraction(l, op); break;
 		case KIND_REDUCE: layout_space(l, op); break;
 		case KIND_INDEX:
-			if (!layout_space(l, op) && !layout_flatten(l, op))
+			if (!layout_turn(l, op) && !layout_space(l, op) && !layout_flatten(l, op))
 				layout_channels(l, op);
 			break;
 		default: break;
@@ -41,7 +44,8 @@ bool pass_layout(PassContext *p)
 	            .target = p->target,
 	            .allow_tf32 = p->allow_tf32,
 	            .cuda_libs = p->cuda_libs,
-	            .blocked = value_map_new(p->ctx->arena)};
+	            .blocked = value_map_new(p->ctx->arena),
+	            .last = value_map_new(p->ctx->arena)};
 	block_layout(&l, module_block(p->module));
 	old_drop(&l);
 	return diag_errors(p->ctx->diag) == 0;

@@ -15,6 +15,7 @@ typedef struct Layout {
 	const Target *target;
 	bool allow_tf32, cuda_libs;
 	ValueMap *blocked; // plain value -> its blocked form
+	ValueMap *last;    // plain value -> its form [N x H x W x C]
 	Op **old;          // operations that were rebuilt in blocked form, in order
 	int nold, cold;
 } Layout;
@@ -59,6 +60,17 @@ Value *build_view(Builder *b, Value *x, int rank, const Dim *const *dims);
 // always in the same order.
 Value *build_parts_sum(Builder *b, Value *parts, DType t);
 
+// ---- layout_last.c ------------------------------------------------------------------------------
+
+// The form [N x H x W x C] of an image, NULL when there is none; a view may be built before
+// `before`.
+Value *last_find(Layout *l, Op *before, Value *v);
+// As blocked_set.
+void last_set(Layout *l, Op *op, Value *form);
+// From that form to the plain one, and to a blocked one of this type (NULL: lanes would be empty).
+Value *last_to_plain(Layout *l, Builder *b, Value *v);
+Value *last_to_blocks(Layout *l, Builder *b, Value *form, const Type *type);
+
 // ---- layout_conv.c ------------------------------------------------------------------------------
 
 // A convolution, with everything that the kernel needs to know as numbers.
@@ -101,6 +113,8 @@ bool layout_image_conv(Layout *l, Op *op);     // layout_image.c
 bool layout_map(Layout *l, Op *op);            // layout_blocked.c: elementwise
 bool layout_space(Layout *l,
                   Op *op); // layout_blocked.c: pooling, interpolation, padding, reductions
+bool layout_turn(Layout *l, Op *op);     // layout_last.c: channels behind the pixels
+bool last_map(Layout *l, Op *op);        // layout_last.c: elementwise on such
 bool layout_flatten(Layout *l, Op *op);  // layout_blocked.c: views of images of one pixel
 bool layout_channels(Layout *l, Op *op); // layout_channels.c: concat and slice along channels
 

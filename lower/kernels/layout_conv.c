@@ -158,6 +158,23 @@ static Value *conv_groups(Layout *l, const Conv *cv, int64_t groups)
 	return &kernel->results[0];
 }
 
+// On an image whose channels lie behind each other, in whole vectors; NULL: it is none.
+static Value *conv_last(Layout *l, const Conv *cv)
+{
+	const int64_t b = l->target->lanes, sizes[4] = {cv->oc / b, cv->kh, cv->kw, b};
+	Value *x = blocked_find(l, cv->x) || cv->oc % b ? NULL : last_find(l, cv->op, cv->x);
+	if (!x)
+		return NULL;
+	const Dim *const *d = cv->op->results[0].type->dims, *dims[4] = {d[0], d[2], d[3], d[1]};
+	Value *w = pack_filter(cv->op, cv->filter, 4, sizes);
+	Op *kernel = layout_kernel(cv->op, OP_KERNEL_DEPTHWISE, type_tensor(l->ctx, DT_F32, 4, dims, 0),
+	                           2, (Value *[]){x, w});
+	set_geometry(kernel, cv);
+	op_set_attr(kernel, "channels_last", attr_bool(l->ctx, true));
+	epilogue_identity(kernel, &kernel->regions[0]);
+	return &kernel->results[0];
+}
+
 bool layout_conv(Layout *l, Op *op)
 {
 	Conv cv = {0};
@@ -166,6 +183,11 @@ bool layout_conv(Layout *l, Op *op)
 	int64_t groups = op_int(op, "groups", 1);
 	if (groups < 1 || cv.ic * groups != cv.channels || cv.oc % groups)
 		return false;
+	Value *last = cv.ic == 1 && cv.oc == groups ? conv_last(l, &cv) : NULL;
+	if (last) {
+		last_set(l, op, last);
+		return true;
+	}
 	Value *made = groups == 1                         ? conv_dense(l, &cv, op->results[0].type)
 	              : groups_are_narrow(l, &cv, groups) ? conv_narrow(l, &cv)
 	                                                  : conv_groups(l, &cv, groups);

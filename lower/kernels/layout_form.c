@@ -171,7 +171,13 @@ Value *blocked_get(Layout *l, Value *v)
 	Value *form = blocked_find(l, v);
 	if (form)
 		return form;
-	form = change_layout(l, v, OP_KERNEL_BLOCK, type_blocked(l, v->type), "b", l->target->lanes);
+	const Type *type = type_blocked(l, v->type);
+	Builder after = builder_after(l, v);
+	Value *last = after.before ? last_find(l, after.before, v) : NULL;
+	if (last)
+		form = last_to_blocks(l, &after, last, type);
+	if (!form)
+		form = change_layout(l, v, OP_KERNEL_BLOCK, type, "b", l->target->lanes);
 	form->name = v->name;
 	value_map_set(l->blocked, v, form);
 	return form;
@@ -196,11 +202,14 @@ void old_drop(Layout *l)
 		Op *op = l->old[i];
 		Value *v = &op->results[0];
 		Value *form = blocked_find(l, v);
-		if (value_used(v) && !form)
-			continue;
 		if (value_used(v)) {
-			Value *plain = change_layout(l, form, OP_KERNEL_UNBLOCK, v->type, "channels",
-			                             type_channels(v->type));
+			Builder b = builder_after(l, v);
+			Value *plain = last_to_plain(l, &b, v);
+			if (!plain && !form)
+				continue;
+			if (!plain)
+				plain = change_layout(l, form, OP_KERNEL_UNBLOCK, v->type, "channels",
+				                      type_channels(v->type));
 			plain->name = v->name;
 			value_replace(v, plain);
 		}

@@ -102,6 +102,61 @@ class Transposed:
         return have.shape == want.shape and np.allclose(have, want, rtol=TOLERANCE[kind] * 8, atol=TOLERANCE[kind] * 8)
 
 
+class Tokens:
+    """Tokens [N x H*W x C] seen as an image by a depthwise convolution, with what follows: a bias, a map, `residual` tokens as an
+    image, tokens again. `dense`: one more convolution, of all channels, in between. `behind`: the image is made of [N x H x W x C]."""
+
+    def __init__(self, name, n, h, w, c, kernel=3, stride=1, residual=False, dense=False, behind=False, batch=None):
+        self.name, self.n, self.h, self.w, self.c, self.kernel, self.stride = name, n, h, w, c, kernel, stride
+        self.residual, self.dense, self.behind, self.batch = residual, dense, behind, batch or n
+
+    def feeds(self, np, random):
+        c, k = self.c, self.kernel
+        return [(name, random.standard_normal(dims).astype(np.float32))
+                for name, dims in (('x', (self.n, self.h * self.w, c)), ('w', (c, 1, k, k)), ('b', (1, c, 1, 1)), ('v', (c, c, 1, 1)))]
+
+    def text(self, i, column):
+        n, h, w, c, k = self.batch, self.h, self.w, self.c, self.kernel
+        oh, ow = (after(size, k, self.stride, k // 2, k // 2, 1) for size in (h, w))
+        x, rows, image, turned = ([n, h * w, c], [n, c, h * w], [n, c, h, w], [n, h, w, c])
+        out, made, back = [n, c, oh, ow], [n, c, oh * ow], [n, oh * ow, c]
+        lines, last = [], []
+
+        def op(name, text, ins, dims):
+            types = ', '.join(tensor(d, i, 'f32') for d in ins)
+            lines.append(f'  %{name}{i} = {text} : ({types}) -> ({tensor(dims, i, "f32")})')
+
+        def sized(dims):
+            return ', '.join(f'{d}{i}' if str(d)[0] == '?' else str(d) for d in dims)
+
+        for place, (name, dims) in enumerate((('x', x), ('w', [c, 1, k, k]), ('b', [1, c, 1, 1]), ('v', [c, c, 1, 1]))):
+            op(name, f'pd.feed() {{name = "{name}_{i}", col = {column + place}}}', [], dims)
+        op('e', f'pd.tanh(%x{i})', [x], x)
+        if self.behind:
+            op('s', f'pd.reshape(%e{i}, _) {{shape = dims [{sized(turned)}]}}', [x], turned)
+            op('m', f'pd.transpose(%s{i}) {{perm = [0, 3, 1, 2]}}', [turned], image)
+        else:
+            op('s', f'pd.transpose(%e{i}) {{perm = [0, 2, 1]}}', [x], rows)
+            op('m', f'pd.reshape(%s{i}, _) {{shape = dims [{sized(image)}]}}', [rows], image)
+        op('d', f'pd.depthwise_conv2d(%m{i}, %w{i}) {{strides = [{self.stride}, {self.stride}], paddings = [{k // 2}, {k // 2}], groups = {c}}}',
+           [image, [c, 1, k, k]], out)
+        last = f'%d{i}'
+        if self.dense:
+            op('y', f'pd.conv2d({last}, %v{i}) {{strides = [1, 1], paddings = [0, 0]}}', [out, [c, c, 1, 1]], out)
+            last = f'%y{i}'
+        op('a', f'pd.add({last}, %b{i})', [out, [1, c, 1, 1]], out)
+        op('g', f'pd.gelu(%a{i})', [out], out)
+        if self.residual:
+            op('h', f'pd.add(%g{i}, %m{i})', [out, image], out)
+        op('f', f'pd.reshape(%{"h" if self.residual else "g"}{i}, _) {{shape = dims [{sized(made)}]}}', [out], made)
+        op('r', f'pd.transpose(%f{i}) {{perm = [0, 2, 1]}}', [made], back)
+        return lines + [f'  pd.fetch(%r{i}) {{name = "r{i}", col = {i}}} : ({tensor(back, i, "f32")}) -> ()']
+
+    def near(self, have, want, kind):
+        import numpy as np
+        return have.shape == want.shape and np.allclose(have, want, rtol=1e-4, atol=1e-4 * self.c ** 0.5)
+
+
 def tensor(dims, i, dtype):
     return 'tensor<' + ' x '.join(f'{d}{i}' if str(d)[0] == '?' else str(d) for d in dims) + f' x {dtype}>'
 
@@ -188,6 +243,18 @@ CPU_CASES = (
     Case('3 x 3', (2, 17, 9, 10), 33, 3),
     Case('3 x 3, residual', (1, 24, 8, 8), 24, 3, residual=True),
 )
+TOKENS = (
+    Tokens('tokens', 2, 7, 9, 32),
+    Tokens('tokens, residual, open batch', 2, 5, 11, 48, residual=True, batch='?n'),
+    Tokens('tokens, channels that fill no vector', 1, 5, 6, 18, residual=True),
+    Tokens('tokens, stride 2', 1, 8, 9, 16, stride=2),
+    Tokens('tokens, 7 x 7', 1, 9, 9, 16, kernel=7, behind=True),
+    Tokens('tokens, large filter', 1, 9, 9, 16, kernel=9),
+    Tokens('tokens, dense between', 2, 6, 5, 64, dense=True),
+    Tokens('tokens, dense between, residual', 2, 6, 5, 32, residual=True, dense=True, behind=True, batch='?n'),
+    Tokens('tokens, dense between, odd channels', 1, 6, 5, 20, residual=True, dense=True, behind=True),
+)
+
 TRANSPOSED = (
     Transposed('transposed, groups', (2, 12, 5, 6), 15, 4, 2, 3),
     Transposed('transposed, groups, stride 1', (1, 4, 5, 6), 6, 3, 1, 2),
@@ -269,7 +336,7 @@ def cpu_results(program, isa):
 
 def cpu(t):
     with tempfile.TemporaryDirectory() as tmp:
-        program = emulated.Program(t, pathlib.Path(tmp), CPU_CASES)
+        program = emulated.Program(t, pathlib.Path(tmp), CPU_CASES + TOKENS)
         p = program.run('interp', 'want')
         yield 'cpu: runs', p.returncode == 0, p.stdout[-3000:]
         for isa in isas():
