@@ -175,6 +175,43 @@ static Value *conv_last(Layout *l, const Conv *cv)
 	return &kernel->results[0];
 }
 
+// x [N x C x H x W] with the columns as channels and the rows side by side, [N x C * W x 1 x H].
+static Value *rows_as_columns(Builder *b, Value *x)
+{
+	const Dim *const *d = x->type->dims;
+	Value *v = build1(b, OP_PD_TRANSPOSE, x, "perm", attr_ints(b->ctx, 4, (int64_t[]){0, 1, 3, 2}),
+	                  NULL);
+	const Dim *dims[4] = {d[0], dim_mul(b->ctx, d[1], d[3]), dim_const(b->ctx, 1), d[2]};
+	return v ? build_view(b, v, 4, dims) : NULL;
+}
+
+// A filter as wide as the image, as texts have it: there is one column of results, and a tile wants
+// pixels of a row. NULL: it is none.
+static Value *conv_narrow_image(Layout *l, const Conv *cv)
+{
+	const Type *t = cv->op->results[0].type, *x = cv->x->type;
+	if (!dim_is(x->dims[3], cv->kw) || cv->kw == 1 || !dim_is(t->dims[3], 1) ||
+	    dim_is(t->dims[2], 1) || cv->paddings[1] || cv->paddings[3] || blocked_find(l, cv->x))
+		return NULL;
+	Builder b = builder_before(cv->op);
+	Conv turned = *cv;
+	turned.x = rows_as_columns(&b, cv->x);
+	turned.filter = rows_as_columns(&b, cv->filter);
+	turned.ic = turned.channels = cv->channels * cv->kw;
+	turned.kh = 1;
+	turned.kw = cv->kh;
+	for (int i = 0; i < 4; i++) // rows are columns now, and there is one row
+		turned.paddings[i] = i % 2 ? cv->paddings[i - 1] : 0;
+	turned.strides[0] = turned.dilations[0] = 1;
+	turned.strides[1] = cv->strides[0];
+	turned.dilations[1] = cv->dilations[0];
+	const Dim *dims[4] = {t->dims[0], t->dims[1], t->dims[3], t->dims[2]};
+	if (!turned.x || !turned.filter)
+		return NULL;
+	Value *made = conv_dense(l, &turned, type_tensor(l->ctx, t->dtype, 4, dims, 0));
+	return made ? build_view(&b, made, 5, type_blocked(l, t)->dims) : NULL;
+}
+
 bool layout_conv(Layout *l, Op *op)
 {
 	Conv cv = {0};
@@ -186,6 +223,11 @@ bool layout_conv(Layout *l, Op *op)
 	Value *last = cv.ic == 1 && cv.oc == groups ? conv_last(l, &cv) : NULL;
 	if (last) {
 		last_set(l, op, last);
+		return true;
+	}
+	Value *rows = groups == 1 ? conv_narrow_image(l, &cv) : NULL;
+	if (rows) {
+		blocked_set(l, op, rows);
 		return true;
 	}
 	Value *made = groups == 1                         ? conv_dense(l, &cv, op->results[0].type)

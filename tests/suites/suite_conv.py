@@ -242,6 +242,8 @@ CPU_CASES = (
     Case('groups of 4, open sizes', (2, 20, 6, 9), 20, 3, groups=5, residual=True, symbols='nhw'),
     Case('3 x 3', (2, 17, 9, 10), 33, 3),
     Case('3 x 3, residual', (1, 24, 8, 8), 24, 3, residual=True),
+    Case('text', (2, 1, 19, 24), 20, (3, 24), pads=[0, 0, 0, 0]),
+    Case('text, padded, stride 2, channels, open batch', (2, 3, 19, 10), 20, (4, 10), 2, [2, 1, 0, 0], symbols='n'),
 )
 TOKENS = (
     Tokens('tokens', 2, 7, 9, 32),
