@@ -44,7 +44,8 @@ typedef struct PirReader {
 	NameMap *names;  // variables
 	int depth;
 	int nfeed;
-	const char *at; // the operation at hand, for diagnostics
+	const char *at; // the operation at hand, for diagnostics; NULL: none
+	int block, op;  // and its place: the block counted as those of the program are, and in its list
 } PirReader;
 
 // ---- pir_json.c -------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ bool pir_fail(PirReader *r, const char *fmt, ...)
 	va_end(ap);
 	Loc l = {.file = r->path, .block = -1, .op = -1};
 	if (r->at)
-		diag_error(r->c->diag, &l, "operation %s: %s", r->at, text);
+		diag_error(r->c->diag, &l, "block %d, operation %d '%s': %s", r->block, r->op, r->at, text);
 	else
 		diag_error(r->c->diag, &l, "%s", text);
 	return false;

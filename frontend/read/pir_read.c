@@ -121,14 +121,18 @@ bool pir_region(PirReader *r, PirBlock *b, json_object *region, json_object **te
 	bool ok = true;
 	for (size_t i = 0; i < json_object_array_length(ops); i++) {
 		json_object *op = json_object_array_get_idx(ops, i);
-		const char *outer = r->at;
+		const PirReader outer = *r;
+		r->block = b->desc->idx;
+		r->op = (int)i;
 		if (*terminator)
 			return pir_fail(r, "an operation follows the end of a block");
 		if (is_terminator(op))
 			*terminator = op;
 		else
 			ok &= pir_op(r, b, op);
-		r->at = outer;
+		r->at = outer.at;
+		r->block = outer.block;
+		r->op = outer.op;
 	}
 	r->depth--;
 	return ok;

@@ -275,3 +275,32 @@ bool define_hook_dequantize_log(Builder *b, Op *op, Value **results)
 	results[0] = nest_close(&n, index_where(&n.b, below, apply1(&n.b, OP_PD_NEGATIVE, v), v));
 	return results[0] != NULL;
 }
+
+// Half k of x along its last axis.
+static Value *half_of(Builder *b, Op *op, int k)
+{
+	Context *c = b->ctx;
+	const Type *t = op_operand(op, 0)->type;
+	const int64_t axis = t->rank - 1;
+	const Dim *size = t->dims[axis], *half = dim_div(c, size, dim_const(c, 2));
+	const Dim *from[] = {k ? half : dim_const(c, 0)}, *to[] = {k ? size : half};
+	if (dim_is_const(size) && size->value % 2) {
+		infer_error(op, "%lld elements have no halves", (long long)size->value);
+		return NULL;
+	}
+	return build1(b, OP_PD_SLICE, op_operand(op, 0), "axes", attr_ints(c, 1, &axis), "starts",
+	              attr_dims(c, 1, from), "ends", attr_dims(c, 1, to), NULL);
+}
+
+bool define_hook_swiglu(Builder *b, Op *op, Value **results)
+{
+	const Type *t = infer_tensor(op, 0);
+	if (!t || t->rank < 1)
+		return t && infer_error(op, "no axis");
+	Value *x = op_operand(op, 0), *y = op->noperand > 1 ? op_operand(op, 1) : NULL;
+	if (!y && (!(y = half_of(b, op, 1)) || !(x = half_of(b, op, 0))))
+		return false;
+	Value *gate = build1(b, OP_PD_SILU, x, NULL);
+	results[0] = gate ? build2(b, OP_PD_MULTIPLY, gate, y, NULL) : NULL;
+	return results[0] != NULL;
+}

@@ -3,13 +3,13 @@
 
     mutate.py [--pdcc PATH] [--rounds N] [--seed N] [--stage NAME,...] [--seconds N] MODEL...
 
-MODEL is a .pdmodel (parameters beside it are used as they are), a .pdir text, or a description for mkmodel.py (.test,
-.txt). Damage is of three kinds: bytes at random; fields of the wire format replaced by others that are well formed;
+MODEL is a .pdmodel (parameters beside it are used as they are), a program of Paddle 3 (.json), a .pdir text, or a
+description for mkmodel.py (.test, .txt). Damage is of three kinds: bytes at random; fields of the wire format replaced by others that are well formed;
 and values of attributes, sizes and names of variables that do not fit together, which gets past the readers and the
-translation. Text is damaged by numbers, words and lines. Meant for builds with sanitizers (make asan). A failure
+translation; of JSON, whole subtrees change places, too. Text is damaged by numbers, words and lines. Meant for builds with sanitizers (make asan). A failure
 prints the command and keeps the file.
 """
-import argparse, os, pathlib, random, re, shlex, shutil, subprocess, sys, tempfile, time
+import argparse, json, os, pathlib, random, re, shlex, shutil, subprocess, sys, tempfile, time
 
 INTERESTING = [0, 1, 2, 3, 7, 127, 128, 255, 1 << 15, (1 << 31) - 1, 1 << 31, (1 << 63) - 1, (1 << 64) - 1, (1 << 64) - 2,
                (1 << 64) - (1 << 31), 1 << 63]
@@ -291,6 +291,49 @@ def damage_model(data, rng):
     return data
 
 
+# ---- damage to programs of Paddle 3 ----------------------------------------------------------------------------
+
+ODD = ['', '1.conv2d', '1.while', '1.if', '0.combine', '0.split', '2.yield', '1.fetch', '1.array_write_', 'p', 'NULL', '0.t_vec',
+       '0.t_f16', '0.a_array', '1.a_intarray', '\u0000', 'x' * 300, None, True, [], {}, [[]], 1.5, -1e308, 1e400, 10 ** 30]
+
+
+def json_places(node, out):
+    """Every (container, key) of a document."""
+    for key in (list(node) if isinstance(node, dict) else range(len(node))):
+        out.append((node, key))
+        if isinstance(node[key], (dict, list)):
+            json_places(node[key], out)
+    return out
+
+
+def damage_json(data, rng):
+    dice = rng.random()
+    if dice < 0.1:
+        out = bytearray(data[:rng.randrange(1, len(data))] if rng.random() < 0.3 else data)
+        for _ in range(rng.randrange(1, 8)):
+            out[rng.randrange(len(out))] = rng.choice(b'[]{},:"0-9eE.tfn\\ \xff\0')
+        return bytes(out)
+    document = json.loads(data)
+    for _ in range(rng.choice((1, 1, 1, 2, 4))):
+        places = json_places(document, [])
+        node, key = rng.choice(places)
+        old, dice = node[key], rng.random()
+        other, at = rng.choice([p for p in places if type(p[0][p[1]]) is type(old)])
+        if dice < 0.15:
+            del node[key]
+        elif dice < 0.3 and isinstance(node, list):
+            node.insert(key, json.loads(json.dumps(rng.choice(node))))
+        elif dice < 0.4:
+            node[key] = rng.choice(ODD)
+        elif isinstance(old, int) and dice < 0.8:
+            node[key] = rng.choice(MEANT)
+        else: # what stands elsewhere
+            node[key] = json.loads(json.dumps(other[at]))
+        if not document:
+            break
+    return json.dumps(document).encode()
+
+
 # ---- damage to text --------------------------------------------------------------------------------------------
 
 TOKEN = re.compile(rb'"[^"\n]*"|[%^?!][\w#.]*|-?\d[\w.]*|[A-Za-z_][\w.]*|[^\s\w]')
@@ -387,7 +430,7 @@ class Fuzz:
         suffix, data, params = seed
         rng = random.Random(f'{self.o.seed} {os.path.basename(os.path.dirname(model))} {number}')
         path = self.folder / f'{self.runs}{suffix}'
-        data = (damage_text if suffix == '.pdir' else damage_model)(data, rng)
+        data = {'.pdir': damage_text, '.json': damage_json}.get(suffix, damage_model)(data, rng)
         path.write_bytes(data)
         self.runs += 1
         passes = ','.join(sorted(rng.sample(PASSES, rng.randrange(len(PASSES))), key=PASSES.index)) # in their order
