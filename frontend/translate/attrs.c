@@ -230,35 +230,50 @@ static bool add_number(NumberList *l, bool whole, int64_t n, double f)
 	return true;
 }
 
+static bool add_sizes(NumberList *l, int n, const Dim *const *sizes)
+{
+	for (int i = 0; i < n; i++)
+		if (!dim_is_const(sizes[i]) ||
+		    !add_number(l, true, sizes[i]->value, (double)sizes[i]->value))
+			return false;
+	return true;
+}
+
+static bool add_elements(NumberList *l, DType type, int64_t n, const Tensor *t)
+{
+	bool whole = !dtype_is_float(type);
+	for (int64_t i = 0; i < n; i++)
+		if (!add_number(l, whole, whole ? tensor_get_i(t, i) : 0, tensor_get_f(t, i)))
+			return false;
+	return true;
+}
+
+static bool add_times(NumberList *l, int64_t n, const Attr *a)
+{
+	bool whole = a->kind != ATTR_FLOAT;
+	for (int64_t i = 0; i < n; i++)
+		if (!add_number(l, whole, a->i, whole ? (double)a->i : a->f))
+			return false;
+	return true;
+}
+
 bool numbers_of_value(Context *c, const Value *v, NumberList *l)
 {
 	const Op *def = v->def;
-	const Attr *a;
 	int64_t n;
-	bool ok = true;
-	if (v->known) {
-		for (int i = 0; i < v->nknown && ok; i++)
-			ok = dim_is_const(v->known[i]) &&
-			     add_number(l, true, v->known[i]->value, (double)v->known[i]->value);
-		return ok;
-	}
+	if (v->known)
+		return add_sizes(l, v->nknown, v->known);
 	if (!def || !type_is_tensor(v->type) || !type_const_numel(v->type, &n) ||
 	    n > (int64_t)COUNT_OF(l->ints))
 		return false;
-	const Tensor *t = NULL;
-	if (def->code == OP_BUILTIN_CONSTANT && (a = op_attr(def, "value")))
-		t = a->tensor;
-	else if (def->code == OP_BUILTIN_GET_PARAMETER)
-		t = param_constant(def);
-	bool whole = !dtype_is_float(v->type->dtype);
-	for (int64_t i = 0; t && i < n && ok; i++)
-		ok = add_number(l, whole, whole ? tensor_get_i(t, i) : 0, tensor_get_f(t, i));
-	if (t || def->code != OP_PD_FULL || def->noperand || !(a = op_attr(def, "value")))
-		return t && ok;
-	for (int64_t i = 0; i < n && ok; i++)
-		ok = add_number(l, a->kind != ATTR_FLOAT, a->i,
-		                a->kind == ATTR_FLOAT ? a->f : (double)a->i);
-	return ok;
+	if (def->code == OP_BUILTIN_GET_PARAMETER) {
+		const Tensor *t = param_constant(def);
+		return t && add_elements(l, v->type->dtype, n, t);
+	}
+	const Attr *a = op_attr(def, "value");
+	if (a && def->code == OP_BUILTIN_CONSTANT && a->tensor)
+		return add_elements(l, v->type->dtype, n, a->tensor);
+	return a && def->code == OP_PD_FULL && !def->noperand && add_times(l, n, a);
 }
 
 const Attr *attr_from_numbers(Context *c, const AttrInfo *a, const NumberList *l)

@@ -240,6 +240,22 @@ typedef struct Forward {
 	Op *first, *last;
 } Forward;
 
+// Whether variable i of input slot s is there once: no other one had its value, and no slot up to
+// this one names it again.
+static bool is_single(const OpTrace *t, size_t s, size_t i)
+{
+	const Paddle__OpDesc *f = t->desc;
+	const char *var = slot_var(f->inputs[s], i);
+	for (const TracedVar *r = t->reads; r; r = r->next)
+		if (strcmp(r->var, var) && r->value == traced(t->reads, var))
+			return false;
+	for (size_t q = 0; q <= s; q++)
+		for (size_t k = 0; k < (q < s ? f->inputs[q]->n_arguments : i); k++)
+			if (slot_var(f->inputs[q], k) && !strcmp(slot_var(f->inputs[q], k), var))
+				return false;
+	return true;
+}
+
 // Whether what the forward operator had is what the gradient operator is given, each variable once.
 static bool can_stay(Backward *w)
 {
@@ -252,15 +268,9 @@ static bool can_stay(Backward *w)
 			bool missing;
 			const char *var = slot_var(f->inputs[s], i);
 			if (var &&
-			    given_value(w, f->inputs[s]->parameter, i, &missing) != traced(t->reads, var))
+			    (given_value(w, f->inputs[s]->parameter, i, &missing) != traced(t->reads, var) ||
+			     !is_single(t, s, i)))
 				return false;
-			for (const TracedVar *r = t->reads; var && r; r = r->next)
-				if (strcmp(r->var, var) && r->value == traced(t->reads, var))
-					return false;
-			for (size_t q = 0; var && q <= s; q++)
-				for (size_t k = 0; k < (q < s ? f->inputs[q]->n_arguments : i); k++)
-					if (slot_var(f->inputs[q], k) && !strcmp(slot_var(f->inputs[q], k), var))
-						return false;
 		}
 	}
 	for (size_t s = 0; s < f->n_outputs; s++) {

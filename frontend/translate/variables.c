@@ -94,6 +94,28 @@ static Value *get_parameter(OpJob *j, const Paddle__VarDesc *d)
 	return op_result(op, 0);
 }
 
+// What a variable holds that no operator has written; NULL after a diagnostic.
+static Value *first_value(OpJob *j, const char *slot, const char *var, const Paddle__VarDesc *d)
+{
+	const Translator *t = j->t;
+	if (d && var_is_state(d))
+		return get_parameter(j, d);
+	if (d && d->type->type == PADDLE__VAR_KIND__LOD_TENSOR_ARRAY)
+		return t->hooks->array(j, d);
+	if (d && t->implicit_feeds && t->block_index == 0) {
+		Value *v = t->hooks->feed(j, d);
+		if (v)
+			mark_value(v, d, context_str(t->c, var));
+		return v;
+	}
+	if (d && d->type->type != PADDLE__VAR_KIND__LOD_TENSOR)
+		job_fail(j, "input %s: variable '%s' is a %s: not supported", slot, var,
+		         kind_name(d->type->type));
+	else
+		job_fail(j, "input %s: nothing has written variable '%s'", slot, var);
+	return NULL;
+}
+
 Value *read_var(OpJob *j, const char *slot, const char *var)
 {
 	Binding *b = scope_find(j->t, var);
@@ -107,22 +129,9 @@ Value *read_var(OpJob *j, const char *slot, const char *var)
 		j->broken = true;
 		return NULL;
 	}
-	if (b && b->desc && var_is_state(b->desc)) {
-		b->value = get_parameter(j, b->desc);
-	} else if (b && b->desc && b->desc->type->type == PADDLE__VAR_KIND__LOD_TENSOR_ARRAY) {
-		b->value = j->t->hooks->array(j, b->desc);
-	} else if (b && b->desc && j->t->implicit_feeds && j->t->block_index == 0) {
-		b->value = j->t->hooks->feed(j, b->desc);
-		if (b->value)
-			mark_value(b->value, b->desc, context_str(j->t->c, var));
-	} else if (b && b->desc && b->desc->type->type != PADDLE__VAR_KIND__LOD_TENSOR) {
-		job_fail(j, "input %s: variable '%s' is a %s: not supported", slot, var,
-		         kind_name(b->desc->type->type));
-	} else {
-		job_fail(j, "input %s: nothing has written variable '%s'", slot, var);
-	}
 	if (!b)
 		b = write_binding(j->t, var);
+	b->value = first_value(j, slot, var, b->desc);
 	b->broken = !b->value;
 	trace_read(j, var, b->value);
 	return b->value;

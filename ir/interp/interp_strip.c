@@ -297,68 +297,106 @@ static bool lanes_active(const bool *outer, const Lane *count, int64_t at, int n
 	return any;
 }
 
+// What a reduction has so far, in each lane.
+typedef struct Totals {
+	ReduceKind kind;
+	bool whole, wide, positions; // of integers; of complex numbers; the result is where, not what
+	Lane acc[2 * STRIP];
+	int64_t where[STRIP];
+} Totals;
+
+static bool totals_init(Program *p, const Instr *i, int n, Totals *t)
+{
+	const ReduceKind kind = (ReduceKind)op_enum(i->op, "kind");
+	*t = (Totals){.kind = kind};
+	t->wide = dtype_is_complex(i->from);
+	t->whole = !t->wide && !dtype_is_float(i->from);
+	t->positions = kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN;
+	if (kind == REDUCE_COUNT || (t->wide && kind != REDUCE_SUM && kind != REDUCE_PROD))
+		return interp_error(p->in, i->op,
+		                    t->wide ? "no reduction '%s' of complex numbers"
+		                            : "unknown reduction '%s'",
+		                    op_str(i->op, "kind", ""));
+	for (int l = 0; l < n; l++)
+		t->acc[l] = reduce_start(kind, dtype_part(i->from));
+	for (int l = 0; t->wide && l < n; l++)
+		t->acc[COMPLEX_IM + l].f = 0;
+	return true;
+}
+
+static void totals_add(Totals *t, int n, int64_t at, const Lane *v)
+{
+	if (t->positions)
+		accumulate_position(t->kind, !t->whole, n, at, t->acc, t->where, v);
+	else if (t->wide)
+		complex_accumulate(t->kind == REDUCE_PROD, n, t->acc, v);
+	else if (t->whole)
+		accumulate_whole(t->kind, n, t->acc, v);
+	else
+		accumulate_float(t->kind, n, t->acc, v);
+}
+
+// Lanes that did not take part have what they had before.
+static void totals_keep(Totals *t, int n, const bool *active, const Totals *before)
+{
+	for (int l = 0; l < n; l++) {
+		if (active[l])
+			continue;
+		t->acc[l] = before->acc[l];
+		if (t->wide)
+			t->acc[COMPLEX_IM + l] = before->acc[COMPLEX_IM + l];
+		t->where[l] = before->where[l];
+	}
+}
+
+static void totals_store(const Totals *t, int n, DType to, Lane *out)
+{
+	for (int l = 0; l < n; l++)
+		out[l] = t->positions ? (Lane){.i = t->where[l]} : t->acc[l];
+	lanes_round(dtype_part(to), n, out);
+	if (!t->wide)
+		return;
+	memcpy(out + COMPLEX_IM, t->acc + COMPLEX_IM, sizeof *out * (size_t)n);
+	lanes_round(dtype_part(to), n, out + COMPLEX_IM);
+}
+
+// The body at one position, for the lanes that take part.
+static bool reduce_step(Program *p, const Instr *i, int n, int changed, const bool *active)
+{
+	const bool *outer = p->active;
+	bool ok = true;
+	p->active = active;
+	for (int d = changed; ok && d < i->nlevel; d++)
+		ok = body_run(p, i->levels[d], n);
+	p->active = outer;
+	return ok;
+}
+
 static bool run_reduce(Program *p, const Instr *i, int n)
 {
-	ReduceKind kind = (ReduceKind)op_enum(i->op, "kind");
-	Lane acc[2 * STRIP], kept[2 * STRIP];
-	bool active[STRIP];
-	const bool *outer = p->active;
-	int64_t where[STRIP] = {0}, kept_where[STRIP], index[MAX_RANK] = {0};
-	bool f = dtype_is_float(i->from), positions = kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN,
-		 empty = false;
-	bool wide = dtype_is_complex(i->from);
-	if (kind == REDUCE_COUNT || (wide && kind != REDUCE_SUM && kind != REDUCE_PROD))
-		return interp_error(
-			p->in, i->op, wide ? "no reduction '%s' of complex numbers" : "unknown reduction '%s'",
-			op_str(i->op, "kind", ""));
-	for (int l = 0; l < n; l++)
-		acc[l] = reduce_start(kind, dtype_part(i->from));
-	for (int l = 0; wide && l < n; l++)
-		acc[COMPLEX_IM + l].f = 0;
+	Totals t, before;
+	bool active[STRIP], empty = false;
+	int64_t index[MAX_RANK] = {0};
+	const bool guarded = i->pred >= 0;
+	if (!totals_init(p, i, n, &t))
+		return false;
 	for (int d = 0; d < i->nextent; d++)
 		empty |= i->extents[d] <= 0;
 	const Lane *v = lanes_of(p, i->levels[i->nlevel - 1]->yields[0]);
 	for (int64_t at = 0; !empty; at++) {
 		int changed = next_position(p, i, n, at, index);
 		if (changed < 0 ||
-		    (i->pred >= 0 && !lanes_active(outer, lanes_of(p, i->pred), at, n, active)))
+		    (guarded && !lanes_active(p->active, lanes_of(p, i->pred), at, n, active)))
 			break;
-		p->active = i->pred >= 0 ? active : outer;
-		bool ok = true;
-		for (int d = changed; ok && d < i->nlevel; d++)
-			ok = body_run(p, i->levels[d], n);
-		p->active = outer;
-		if (!ok)
+		if (!reduce_step(p, i, n, changed, guarded ? active : p->active))
 			return false;
-		if (i->pred >= 0) {
-			memcpy(kept, acc, sizeof kept);
-			memcpy(kept_where, where, sizeof where);
-		}
-		if (positions)
-			accumulate_position(kind, f, n, at, acc, where, v);
-		else if (wide)
-			complex_accumulate(kind == REDUCE_PROD, n, acc, v);
-		else if (f)
-			accumulate_float(kind, n, acc, v);
-		else
-			accumulate_whole(kind, n, acc, v);
-		for (int l = 0; i->pred >= 0 && l < n; l++) {
-			if (active[l])
-				continue;
-			acc[l] = kept[l];
-			if (wide)
-				acc[COMPLEX_IM + l] = kept[COMPLEX_IM + l];
-			where[l] = kept_where[l];
-		}
+		if (guarded)
+			before = t;
+		totals_add(&t, n, at, v);
+		if (guarded)
+			totals_keep(&t, n, active, &before);
 	}
-	Lane *out = lanes_of(p, i->dst);
-	for (int l = 0; l < n; l++)
-		out[l] = positions ? (Lane){.i = where[l]} : acc[l];
-	lanes_round(dtype_part(i->to), n, out);
-	if (wide)
-		memcpy(out + COMPLEX_IM, acc + COMPLEX_IM, sizeof *out * (size_t)n);
-	if (wide)
-		lanes_round(dtype_part(i->to), n, out + COMPLEX_IM);
+	totals_store(&t, n, i->to, lanes_of(p, i->dst));
 	return true;
 }
 

@@ -118,6 +118,25 @@ bool lex_keyword(Lexer *l, const char *word)
 	return false;
 }
 
+static const char *digits_end(const char *p, const char *end)
+{
+	while (p < end && isdigit((unsigned char)*p))
+		p++;
+	return p;
+}
+
+// Behind an exponent that begins at p, or p: there is none.
+static const char *exponent_end(const char *p, const char *end)
+{
+	if (p == end || (*p != 'e' && *p != 'E'))
+		return p;
+	const char *e = p + 1;
+	if (e < end && (*e == '-' || *e == '+'))
+		e++;
+	const char *last = digits_end(e, end);
+	return last == e ? p : last;
+}
+
 // The end of the number that starts at `s`: sign, digits, fraction, exponent, or inf and nan.
 static const char *number_end(const char *s, const char *end, bool *is_int)
 {
@@ -130,26 +149,13 @@ static const char *number_end(const char *s, const char *end, bool *is_int)
 		*is_int = false;
 		return p + 3;
 	}
-	while (p < end && isdigit((unsigned char)*p))
-		p++;
+	const char *whole = p = digits_end(p, end);
 	if (p == digits)
 		return NULL;
-	if (end - p > 1 && *p == '.' && isdigit((unsigned char)p[1])) {
-		*is_int = false;
-		for (p++; p < end && isdigit((unsigned char)*p);)
-			p++;
-	}
-	if (p < end && (*p == 'e' || *p == 'E')) {
-		const char *e = p + 1;
-		if (e < end && (*e == '-' || *e == '+'))
-			e++;
-		if (e < end && isdigit((unsigned char)*e)) {
-			*is_int = false;
-			while (e < end && isdigit((unsigned char)*e))
-				e++;
-			p = e;
-		}
-	}
+	if (end - p > 1 && *p == '.' && isdigit((unsigned char)p[1]))
+		p = digits_end(p + 1, end);
+	p = exponent_end(p, end);
+	*is_int = p == whole;
 	return p;
 }
 

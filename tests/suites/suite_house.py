@@ -4,7 +4,7 @@ an operator stands there: few other files name it. Commit subjects are short, an
 A place of an operator is a file that must know it. `compose:` expressions of tables are left out: they use what an operator
 means to everybody, as a program does that calls it, and know nothing of how it is inferred, defined or lowered. C files that
 build it are places. Names of other operators that contain its name (`fused_bias_dropout_residual_layer_norm`) are none."""
-import pathlib, re, tempfile
+import pathlib, re, shutil, tempfile
 
 from pdcc_tests import SRC, Skip, run
 
@@ -13,6 +13,9 @@ SLOW = False
 BASE, MAX_SUBJECT = 'e4979aa63df6e46bc8e1e146f023ee7b48781cac', 72
 # True with the commit that formats the tree (make format).
 FORMATTED = True
+# Files and functions stay short, and few are tangled: this many may have a cyclomatic complexity over 15, as lizard counts.
+FLOORS = ('ir', 'lower', 'codegen', 'frontend', 'runtime_stub')
+MAX_FILE, MAX_FUNCTION, MAX_TANGLED = 800, 60, 118
 TABLES = sorted((SRC / 'ir/ops').glob('*.yaml'))
 
 # An entry with a mistake, and what opgen says of it.
@@ -51,10 +54,39 @@ def code(path):
 
 def places():
     """(operator, files that name it, how many may)"""
-    floors = ('ir', 'lower', 'codegen', 'frontend', 'runtime_stub')
-    sources = {p: code(p) for f in floors for p in sorted((SRC / f).rglob('*')) if p.suffix in ('.c', '.h', '.yaml')}
+    sources = {p: code(p) for f in FLOORS for p in sorted((SRC / f).rglob('*')) if p.suffix in ('.c', '.h', '.yaml')}
     for name, (pattern, most) in PLACES.items():
         yield name, [str(p.relative_to(SRC)) for p in sources if re.search(pattern, sources[p], re.I)], most
+
+
+def functions(lines):
+    """(where it begins, how many lines it has) of each function: its signature stands at the margin, and so do its braces."""
+    begin = None
+    for n, line in enumerate(lines, 1):
+        if re.match(r'[A-Za-z_][^;={]*\(', line):
+            begin = n
+        elif line == '}' and begin:
+            yield begin, n - begin + 1
+        if line.startswith('}'):
+            begin = None
+
+
+def sizes():
+    """Files and functions that are too long."""
+    for path in (p for f in FLOORS for p in sorted((SRC / f).rglob('*.[ch]'))):
+        lines = path.read_text().splitlines()
+        name = path.relative_to(SRC)
+        if len(lines) > MAX_FILE:
+            yield f'{name} has {len(lines)} lines'
+        yield from (f'{name}:{at} has {n} lines' for at, n in functions(lines) if n > MAX_FUNCTION)
+
+
+def tangled():
+    """Functions that lizard counts more than 15 ways through; None without lizard."""
+    if not shutil.which('lizard'):
+        return None
+    p = run(['lizard', '-l', 'c', '-w', '-C', '15', *(SRC / f for f in FLOORS)])
+    return [line for line in p.stdout.splitlines() if 'warning' in line]
 
 
 def texts(value):
@@ -82,6 +114,13 @@ def style(t):
 
 def suite(t):
     yield from style(t)
+    long = list(sizes())
+    yield 'sizes', not long, '\n'.join(long)
+    found = tangled()
+    if found is None:
+        print('house: no lizard: complexity is not counted')
+    else:
+        yield 'complexity', len(found) <= MAX_TANGLED, f'{len(found)} functions over 15, at most {MAX_TANGLED}'
     try:
         import yaml
     except ImportError:
