@@ -44,13 +44,13 @@ static bool edge_print(Codegen *cg, const Op *op, int s)
 static void nodes_begin(Codegen *cg)
 {
 	cuda_nodes_begin(cg);
-	cg->nested++;
+	cg->cuda.nested++;
 }
 
 static void nodes_end(Codegen *cg)
 {
 	cuda_steps_end(cg);
-	cg->nested--;
+	cg->cuda.nested--;
 	cuda_nodes_end(cg, false);
 }
 
@@ -82,8 +82,8 @@ static const char *condition_new(Codegen *cg, const char *stem, bool has_else)
 {
 	const char *name = names_unique(&cg->locals, stem);
 	text_line(&cg->run, 1, "const pd_condition %s = pd_condition_new(queue, parts_on + %d, %s);",
-	          name, 2 * cg->ncondition, has_else ? "true" : "false");
-	pointer_map_set(&cg->conditions, name, dim_const(cg->ctx, cg->ncondition++));
+	          name, 2 * cg->cuda.ncondition, has_else ? "true" : "false");
+	pointer_map_set(&cg->cuda.conditions, name, dim_const(cg->ctx, cg->cuda.ncondition++));
 	return name;
 }
 
@@ -235,10 +235,10 @@ static bool counted_unrolled_print(Walk *w, const Op *enter, const Op *branch, i
 	cuda_node_begin(cg, op_stem(cg, enter));
 	Text outer = cuda_scope_open(cg);
 	cuda_nodes_begin(cg);
-	cg->looped++;
+	cg->cuda.looped++;
 	const bool ok = counted_round_print(w, enter->succs[0].block, branch);
 	cuda_steps_end(cg);
-	cg->looped--;
+	cg->cuda.looped--;
 	cuda_nodes_end(cg, true);
 	cuda_scope_close(
 		cg, outer,
@@ -328,12 +328,12 @@ static bool counted_node_print(Walk *w, const Op *enter, const Op *branch)
 	Codegen *cg = w->cg;
 	const Block *head = enter->succs[0].block;
 	const Dim *rounds = loop_rounds(head);
-	const int word = counter_word(cg, cg->ncounter++);
+	const int word = counter_word(cg, cg->cuda.ncounter++);
 	const char *again = names_unique(&cg->locals, "again");
 	text_line(&cg->run, 1,
 	          "const pd_condition %s = pd_counter_new(queue, parts_on + %d, sizes + %d);", again,
-	          2 * cg->ncondition, word);
-	pointer_map_set(&cg->conditions, again, dim_const(cg->ctx, cg->ncondition++));
+	          2 * cg->cuda.ncondition, word);
+	pointer_map_set(&cg->cuda.conditions, again, dim_const(cg->ctx, cg->cuda.ncondition++));
 	if (!count_print(cg, enter, word, again))
 		return false;
 	cuda_node_begin(cg, op_stem(cg, enter));
@@ -381,10 +381,10 @@ static const Op *either_form_print(Walk *w, const Op *enter, const Attr *little,
 	cuda_node_begin(cg, op_stem(cg, enter));
 	cuda_node_launches(cg, CUDA_NEVER_COUNTS);
 	Text outer = cuda_scope_open(cg);
-	cg->looped++;
+	cg->cuda.looped++;
 	const Op *branch = form_print(w, enter, true, limit, counter);
 	cuda_steps_end(cg);
-	cg->looped--;
+	cg->cuda.looped--;
 	cuda_scope_close(cg, outer, arena_printf(cg->arena, "if (%s) ", cuda_works_little(cg, &works)),
 	                 NULL);
 	outer = cuda_scope_open(cg);
@@ -405,8 +405,8 @@ static const Op *while_print(Walk *w, const Op *enter)
 	const Block *head = enter->succs[0].block;
 	const Op *back = loop_back(head);
 	const int64_t limit = op_int(back, "max_trip", 0);
-	const int counter = cg->ncounter;
-	cg->ncounter += limit > 0 && !loop_counted(head);
+	const int counter = cg->cuda.ncounter;
+	cg->cuda.ncounter += limit > 0 && !loop_counted(head);
 	if (w->nhead == (int)COUNT_OF(w->heads)) {
 		diag_error(cg->ctx->diag, enter->loc,
 		           "code generation: more than %d loops inside of each other", w->nhead);
@@ -545,9 +545,9 @@ static const Block *switch_node_print(Walk *w, const Op *op, const char *pointer
 	const Block *meet = NULL;
 	const char *choice = names_unique(&cg->locals, "choice");
 	text_line(&cg->run, 1, "const pd_choice<%d> %s = pd_choice_new<%d>(queue, parts_on + %d);",
-	          op->nsucc, choice, op->nsucc, 2 * cg->ncondition);
-	pointer_map_set(&cg->conditions, choice, dim_const(cg->ctx, cg->ncondition));
-	cg->ncondition += (op->nsucc + 1) / 2; // two words each
+	          op->nsucc, choice, op->nsucc, 2 * cg->cuda.ncondition);
+	pointer_map_set(&cg->cuda.conditions, choice, dim_const(cg->ctx, cg->cuda.ncondition));
+	cg->cuda.ncondition += (op->nsucc + 1) / 2; // two words each
 	choose_print(cg, op, pointer, choice);
 	cuda_node_begin(cg, op_stem(cg, op));
 	cuda_node_condition(cg, choice, ACCESS_READ);

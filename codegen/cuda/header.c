@@ -83,7 +83,7 @@ void cuda_members(Codegen *cg, Text *out)
 	text_line(out, 1, "int64_t told[%d]; /* by the device, at the last wait */",
 	          cuda_told_words(cg));
 	text_line(out, 1, "cudaGraphExec_t graph;");
-	if (cg->ncondition)
+	if (cg->cuda.ncondition)
 		text_line(out, 1, "bool guarded; /* without conditional nodes */");
 	text_line(out, 1, "%s_inputs in;", p);
 	text_line(out, 1, "%s_outputs out;", p);

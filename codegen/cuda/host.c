@@ -26,7 +26,8 @@ int cuda_told_words(const Codegen *cg)
 // Behind what is told, counters of loops, and two words for each condition: which of its parts run.
 int64_t cuda_state_bytes(const Codegen *cg)
 {
-	return (8 * ((int64_t)cuda_told_words(cg) + cg->ncounter + cg->ncondition) + 63) / 64 * 64;
+	return (8 * ((int64_t)cuda_told_words(cg) + cg->cuda.ncounter + cg->cuda.ncondition) + 63) /
+	       64 * 64;
 }
 
 // What is printed in front of everything that may fail.
@@ -55,9 +56,9 @@ static void device_locals_print(Codegen *cg, Text *out)
 		text_line(out, 1, "pd_state *const state = (pd_state *)m->memory;");
 	if (cg->uses_sizes)
 		text_line(out, 1, "int64_t *const sizes = (int64_t *)(m->memory + %d);", STATE_BYTES);
-	if (cg->ncondition)
+	if (cg->cuda.ncondition)
 		text_line(out, 1, "int *const parts_on = (int *)(m->memory + %d);",
-		          8 * (cuda_told_words(cg) + cg->ncounter));
+		          8 * (cuda_told_words(cg) + cg->cuda.ncounter));
 }
 
 // Whether the graph was made for these tensors and sizes.
@@ -91,7 +92,7 @@ static void graph_make_print(Codegen *cg, Text *out)
 			   *types = arena_printf(cg->arena, "%s *m, const %s_inputs *in, %s_outputs *out", p, p,
 	                                 p);
 	const char *begin = "pd_queue graph = pd_graph_begin(stream, error), *const queue = &graph;";
-	if (cg->ncondition)
+	if (cg->cuda.ncondition)
 		text_printf(
 			out,
 			"/* The whole program. */\nstatic void program_queue(const %s, pd_queue *queue)\n{\n",
@@ -105,7 +106,7 @@ static void graph_make_print(Codegen *cg, Text *out)
 	device_locals_print(cg, out);
 	text_str(out, cg->declarations.text ? cg->declarations.text : "");
 	text_str(out, run_text(cg));
-	if (cg->ncondition) {
+	if (cg->cuda.ncondition) {
 		text_printf(
 			out, "}\n\nstatic void graph_make(%s, cudaStream_t stream, pd_error *error)\n{\n\t%s\n",
 			types, begin);
@@ -145,7 +146,7 @@ static void cuda_run_print(Codegen *cg, Text *out)
 	device_check_print(out);
 	text_line(out, 1, "if (pd_ok(queue) && !graph_fits(m, in, out)) {");
 	tensors_check_print(cg, out);
-	if (cg->ncondition) {
+	if (cg->cuda.ncondition) {
 		text_line(out, 2, "if (pd_ok(queue) && !m->guarded)");
 		text_line(out, 3, "graph_make(m, in, out, stream, &error);");
 		text_line(out, 2, "m->guarded = m->guarded || pd_lacks_conditions(&error);");
@@ -158,12 +159,13 @@ static void cuda_run_print(Codegen *cg, Text *out)
 	if (cg->noutput)
 		text_line(out, 2, "m->out = *out;");
 	text_line(out, 1, "}");
-	if (cg->ncondition) {
+	if (cg->cuda.ncondition) {
 		text_line(out, 1, "if (m->guarded)");
 		text_line(out, 2, "program_queue(m, in, out, queue);");
 		text_line(out, 1, "else");
 	}
-	text_line(out, cg->ncondition ? 2 : 1, "pd_check(queue, cudaGraphLaunch(m->graph, stream));");
+	text_line(out, cg->cuda.ncondition ? 2 : 1,
+	          "pd_check(queue, cudaGraphLaunch(m->graph, stream));");
 	text_line(out, 1, "return pd_ok(queue) ? PD_OK : pd_failure(&error, &m->failed, &m->error);");
 	text_str(out, "}\n\n");
 }

@@ -38,7 +38,7 @@ struct CudaNodes {
 
 static void node_touches(Codegen *cg, int memory, const Dim *begin, const Dim *bytes, unsigned how)
 {
-	CudaNodes *g = cg->nodes;
+	CudaNodes *g = cg->cuda.nodes;
 	if (!g || !g->depth)
 		return;
 	const Access access = {memory, how, begin, dim_add(cg->ctx, begin, bytes)};
@@ -48,14 +48,14 @@ static void node_touches(Codegen *cg, int memory, const Dim *begin, const Dim *b
 
 Accesses cuda_node_noted(Codegen *cg)
 {
-	const Accesses noted = cg->nodes->noted;
-	cg->nodes->noted = (Accesses){0};
+	const Accesses noted = cg->cuda.nodes->noted;
+	cg->cuda.nodes->noted = (Accesses){0};
 	return noted;
 }
 
 void cuda_node_accesses(Codegen *cg, const Accesses *more)
 {
-	accesses_add_all(cg->arena, &cg->nodes->nodes[cg->nodes->n - 1].accesses, more);
+	accesses_add_all(cg->arena, &cg->cuda.nodes->nodes[cg->cuda.nodes->n - 1].accesses, more);
 }
 
 void cuda_node_place(Codegen *cg, const Place *p, unsigned how)
@@ -86,7 +86,7 @@ void cuda_node_word(Codegen *cg, int word, unsigned how)
 
 void cuda_node_condition(Codegen *cg, const char *name, unsigned how)
 {
-	node_touches(cg, MEMORY_CONDITIONS, pointer_map_get(&cg->conditions, name),
+	node_touches(cg, MEMORY_CONDITIONS, pointer_map_get(&cg->cuda.conditions, name),
 	             dim_const(cg->ctx, 1), how);
 }
 
@@ -147,14 +147,14 @@ void cuda_scope_close(Codegen *cg, Text outer, const char *head, const char *com
 void cuda_nodes_begin(Codegen *cg)
 {
 	CudaNodes *g = NEW(cg->arena, CudaNodes);
-	*g = (CudaNodes){.outer = cg->nodes, .outer_run = cg->run};
+	*g = (CudaNodes){.outer = cg->cuda.nodes, .outer_run = cg->run};
 	text_init(&cg->run, cg->arena);
-	cg->nodes = g;
+	cg->cuda.nodes = g;
 }
 
 void cuda_node_begin(Codegen *cg, const char *stem)
 {
-	CudaNodes *g = cg->nodes;
+	CudaNodes *g = cg->cuda.nodes;
 	if (g->depth++)
 		return;
 	if (g->n == g->cap) {
@@ -170,7 +170,7 @@ void cuda_node_begin(Codegen *cg, const char *stem)
 
 void cuda_node_end(Codegen *cg)
 {
-	CudaNodes *g = cg->nodes;
+	CudaNodes *g = cg->cuda.nodes;
 	if (--g->depth)
 		return;
 	if (cg->run.len)
@@ -182,7 +182,7 @@ void cuda_node_end(Codegen *cg)
 
 void cuda_node_launches(Codegen *cg, int func)
 {
-	CudaNodes *g = cg->nodes;
+	CudaNodes *g = cg->cuda.nodes;
 	CudaNode *node = g && g->depth > 0 ? &g->nodes[g->n - 1] : NULL;
 	if (!node || node->func != -1)
 		return;
@@ -195,7 +195,7 @@ void cuda_node_launches(Codegen *cg, int func)
 
 int cuda_node_count_down(Codegen *cg, int word, const char *condition, const char *line)
 {
-	CudaNodes *g = cg->nodes;
+	CudaNodes *g = cg->cuda.nodes;
 	int i = g->n;
 	while (i > 0 && g->nodes[i - 1].func < 0)
 		i--;
@@ -206,7 +206,7 @@ int cuda_node_count_down(Codegen *cg, int word, const char *condition, const cha
 	const Dim *one = dim_const(cg->ctx, 1), *at_word = dim_const(cg->ctx, word);
 	accesses_add(cg->arena, &node->accesses,
 	             (Access){MEMORY_SIZES, ACCESS_WRITE, at_word, dim_add(cg->ctx, at_word, one)});
-	const Dim *number = pointer_map_get(&cg->conditions, condition);
+	const Dim *number = pointer_map_get(&cg->cuda.conditions, condition);
 	accesses_add(cg->arena, &node->accesses,
 	             (Access){MEMORY_CONDITIONS, ACCESS_WRITE, number, dim_add(cg->ctx, number, one)});
 	return node->func;
@@ -284,7 +284,7 @@ static const char *round_begin_print(Codegen *cg, int n, const Waits *waits)
 
 void cuda_nodes_end(Codegen *cg, bool repeated)
 {
-	CudaNodes *g = cg->nodes;
+	CudaNodes *g = cg->cuda.nodes;
 	Accesses *accesses = NEW_ARRAY(cg->arena, (size_t)g->n + 1, Accesses);
 	for (int i = 0; i < g->n; i++)
 		accesses[i] = g->nodes[i].accesses;
@@ -293,7 +293,7 @@ void cuda_nodes_end(Codegen *cg, bool repeated)
 	dim_rely_on_none(cg->ctx, false);
 	const Waits none = {0}, last = repeated ? nodes_last(cg, g, waits) : none;
 	const char **names = nodes_name(cg, g, waits, last.n > 1 ? &last : &none);
-	cg->nodes = g->outer;
+	cg->cuda.nodes = g->outer;
 	cg->run = g->outer_run;
 	const char *begun = repeated ? round_begin_print(cg, g->n, waits) : NULL;
 	for (int i = 0; i < g->n; i++) {

@@ -23,7 +23,7 @@ enum { MAX_PARAMS = 480 };
 // through again and again.
 static const Dim *work_here(const Codegen *cg, const Dim *work)
 {
-	return work_is_little(work) || cg->nested || cg->looped ? work : NULL;
+	return work_is_little(work) || cg->cuda.nested || cg->cuda.looped ? work : NULL;
 }
 
 const Dim *cuda_op_work(const Codegen *cg, const Op *op)
@@ -63,7 +63,7 @@ struct CudaBlock {
 
 static void item_push(Codegen *cg, Item item)
 {
-	CudaBlock *b = cg->block;
+	CudaBlock *b = cg->cuda.block;
 	if (b->nitem == b->citem) {
 		b->citem = b->citem ? 2 * b->citem : 8;
 		Item *more = NEW_ARRAY(cg->arena, (size_t)b->citem, Item);
@@ -78,7 +78,7 @@ static void item_push(Codegen *cg, Item item)
 // In a loop the comments that were printed meanwhile go with it.
 static void item_add(Codegen *cg, Item item)
 {
-	if (cg->block->loops && cg->run.len) {
+	if (cg->cuda.block->loops && cg->run.len) {
 		const char *text = cg->run.text + strspn(cg->run.text, "\n\t");
 		item_push(
 			cg, (Item){.before = arena_strndup(cg->arena, text, strcspn(text, "\n")), .after = ""});
@@ -89,22 +89,22 @@ static void item_add(Codegen *cg, Item item)
 
 static void block_open(Codegen *cg, const char *stem)
 {
-	cg->block = NEW(cg->arena, CudaBlock);
-	*cg->block = (CudaBlock){.stem = stem, .depth = 1, .threads = 1};
+	cg->cuda.block = NEW(cg->arena, CudaBlock);
+	*cg->cuda.block = (CudaBlock){.stem = stem, .depth = 1, .threads = 1};
 	cuda_node_begin(cg, stem);
 }
 
 bool cuda_in_loop_kernel(const Codegen *cg)
 {
-	return cg->block && cg->block->loops;
+	return cg->cuda.block && cg->cuda.block->loops;
 }
 
 void cuda_block_text(Codegen *cg, const char *text, int depth)
 {
-	cg->block->depth += depth < 0 ? depth : 0;
+	cg->cuda.block->depth += depth < 0 ? depth : 0;
 	if (*text)
 		item_add(cg, (Item){.before = text, .after = ""});
-	cg->block->depth += depth > 0 ? depth : 0;
+	cg->cuda.block->depth += depth > 0 ? depth : 0;
 }
 
 void cuda_block_test(Codegen *cg, const char *before, const char *type, const char *pointer,
@@ -128,7 +128,7 @@ void cuda_block_rounds(Codegen *cg, const char *pointer)
 	                    .after = "); left > 0; left--) {",
 	                    .args = args,
 	                    .narg = 2});
-	cg->block->depth++;
+	cg->cuda.block->depth++;
 }
 
 void cuda_block_case(Codegen *cg, const char *before, const char *type, const char *pointer,
@@ -229,8 +229,8 @@ static void func_launched(Codegen *cg, int func)
 	if (func < 0)
 		return;
 	cg->funcs[func].launched = true;
-	cg->funcs[func].guarded |= cg->nested > 0;
-	if (cg->nested)
+	cg->funcs[func].guarded |= cg->cuda.nested > 0;
+	if (cg->cuda.nested)
 		cuda_node_launches(cg, func);
 }
 
@@ -239,11 +239,6 @@ static void step_launch(Codegen *cg, const CudaStep *s)
 	func_launched(cg, s->func);
 	launch_print(cg, s, s->narg, s->args);
 	cuda_launch_note(cg, s->kernel, s->threads, &s->figures);
-}
-
-static bool is_template(const EmittedFunc *f)
-{
-	return !strncmp(f->text, "template", 8);
 }
 
 // What the function of a step is called by a block: a template has positions of any width.
@@ -255,7 +250,7 @@ static const char *step_called(Codegen *cg, const CudaStep *s)
 	if (!f->called)
 		f->called = names_unique(
 			&cg->globals, arena_printf(cg->arena, "block_%s", f->name + strcspn(f->name, "_") + 1));
-	return is_template(f) ? arena_printf(cg->arena, "%s<int64_t>", f->called) : f->called;
+	return f->is_template ? arena_printf(cg->arena, "%s<int64_t>", f->called) : f->called;
 }
 
 static void item_print(Codegen *cg, const Item *item, Params *p, bool last, Text *out)
@@ -365,15 +360,15 @@ static void either_print(Codegen *cg, const CudaBlock *b)
 
 bool cuda_steps_are_open(const Codegen *cg)
 {
-	return cg->block != NULL;
+	return cg->cuda.block != NULL;
 }
 
 void cuda_steps_end(Codegen *cg)
 {
-	CudaBlock *b = cg->block;
+	CudaBlock *b = cg->cuda.block;
 	if (!b || b->loops)
 		return;
-	cg->block = NULL;
+	cg->cuda.block = NULL;
 	if (b->nitem > 1 && b->works.n)
 		either_print(cg, b);
 	else
@@ -385,31 +380,31 @@ void cuda_steps_end(Codegen *cg)
 // small operations gave must not wait for a loop.
 static bool loop_stands_alone(const Codegen *cg)
 {
-	return !cg->nested && !cuda_in_loop_kernel(cg);
+	return !cg->cuda.nested && !cuda_in_loop_kernel(cg);
 }
 
 void cuda_loop_kernel_begin(Codegen *cg, const Op *op)
 {
 	const char *stem = name_sanitize(cg->arena, op->loc->var ? op->loc->var : "rounds");
-	if (cg->block && !cg->block->loops &&
-	    (args_count(cg->block) > MAX_PARAMS - CUDA_MAX_LOOP_PARAMS || cg->block->works.n ||
-	     (loop_stands_alone(cg) && cg->block->has_ops)))
+	if (cg->cuda.block && !cg->cuda.block->loops &&
+	    (args_count(cg->cuda.block) > MAX_PARAMS - CUDA_MAX_LOOP_PARAMS ||
+	     cg->cuda.block->works.n || (loop_stands_alone(cg) && cg->cuda.block->has_ops)))
 		cuda_steps_end(cg);
-	if (!cg->block)
+	if (!cg->cuda.block)
 		block_open(cg, stem);
-	if (!cg->block->loops++) {
-		cg->block->stem = stem;
-		cg->block->has_loop = true;
-		cg->block->outer = cg->run;
+	if (!cg->cuda.block->loops++) {
+		cg->cuda.block->stem = stem;
+		cg->cuda.block->has_loop = true;
+		cg->cuda.block->outer = cg->run;
 		text_init(&cg->run, cg->arena);
 	}
 }
 
 void cuda_loop_kernel_end(Codegen *cg)
 {
-	if (--cg->block->loops)
+	if (--cg->cuda.block->loops)
 		return;
-	cg->run = cg->block->outer;
+	cg->run = cg->cuda.block->outer;
 	if (loop_stands_alone(cg))
 		cuda_steps_end(cg);
 }
@@ -417,21 +412,21 @@ void cuda_loop_kernel_end(Codegen *cg)
 void cuda_step_print(Codegen *cg, const CudaStep *s)
 {
 	if (!cuda_in_loop_kernel(cg)) {
-		if (cg->block && (!s->fits || args_count(cg->block) + s->narg > MAX_PARAMS ||
-		                  (cg->block->has_loop && s->work)))
+		if (cg->cuda.block && (!s->fits || args_count(cg->cuda.block) + s->narg > MAX_PARAMS ||
+		                       (cg->cuda.block->has_loop && s->work)))
 			cuda_steps_end(cg);
 		if (!s->fits || !cg->blocks) {
 			step_launch(cg, s);
 			return;
 		}
-		if (!cg->block)
+		if (!cg->cuda.block)
 			block_open(cg, s->stem);
-		cg->block->has_ops |= s->func >= 0;
+		cg->cuda.block->has_ops |= s->func >= 0;
 	}
-	if (s->width > cg->block->threads)
-		cg->block->threads = s->width;
+	if (s->width > cg->cuda.block->threads)
+		cg->cuda.block->threads = s->width;
 	if (s->work && !cuda_in_loop_kernel(cg))
-		works_add(cg->ctx, &cg->block->works, s->work);
+		works_add(cg->ctx, &cg->cuda.block->works, s->work);
 	CudaStep *kept = NEW(cg->arena, CudaStep);
 	*kept = *s;
 	item_add(
@@ -441,7 +436,7 @@ void cuda_step_print(Codegen *cg, const CudaStep *s)
 
 void cuda_step_before(Codegen *cg, const Op *op)
 {
-	if (cg->block && !cg->block->loops && !op_is_silent(op) && !cuda_op_work(cg, op))
+	if (cg->cuda.block && !cg->cuda.block->loops && !op_is_silent(op) && !cuda_op_work(cg, op))
 		cuda_steps_end(cg);
 }
 
@@ -557,8 +552,8 @@ void cuda_functions_print(Codegen *cg, Text *out)
 			called_print(cg, f, out);
 		if (f->called && f->launched)
 			text = arena_printf(cg->arena, "%sstatic __global__ void %s(%s)\n{\n\t%s%s(%s);\n}\n",
-			                    is_template(f) ? "template <typename I>\n" : "", KERNEL_FN,
-			                    KERNEL_PARAMS, f->called, is_template(f) ? "<I>" : "",
+			                    f->is_template ? "template <typename I>\n" : "", KERNEL_FN,
+			                    KERNEL_PARAMS, f->called, f->is_template ? "<I>" : "",
 			                    f->arguments);
 		if (f->launched)
 			kernel_print(f, text, out);

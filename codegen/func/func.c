@@ -290,5 +290,6 @@ const char *kernel_finish(KernelFunc *k)
 	const char *var = k->op->loc->var ? k->op->loc->var : k->op->info->short_name;
 	const char *stem = arena_printf(k->arena, "compute_%s", name_sanitize(k->arena, var));
 	k->number = kernel_add(k->cg, k->text.text, params_text(k), param_names(k), stem);
+	k->cg->funcs[k->number].is_template = k->sizes != NULL;
 	return k->cg->funcs[k->number].name;
 }

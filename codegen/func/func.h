@@ -108,6 +108,7 @@ typedef struct EmittedFunc {
 	const char *text, *params, *name;
 	const char *arguments; // CUDA: the names of its parameters
 	const char *called;    // CUDA: its name where a block of threads calls it; NULL: nobody does
+	bool is_template;      // CUDA: over the type of positions
 	bool launched;         // CUDA: as a kernel
 	bool guarded;          // CUDA: in a part of the program that may not run
 	bool counts;           // CUDA: and may have to count the rounds that it is part of
@@ -211,6 +212,17 @@ typedef struct Backend {
 
 extern const Backend c_backend, cuda_backend; // codegen/c/run.c, codegen/cuda/backend.c
 
+// Where the printing of a CUDA program is.
+typedef struct CudaState {
+	CudaNodes *nodes;      // of the innermost graph
+	CudaBlock *block;      // what is open, see cuda/step.c
+	int nested;            // conditional parts around what is printed
+	int looped;            // loops around it that are written out
+	int ncounter;          // loops whose rounds are counted on the device
+	int ncondition;        // of ifs and loops that are nodes
+	PointerMap conditions; // name of one -> its number, as a Dim
+} CudaState;
+
 struct Codegen {
 	const Backend *backend;
 	Context *ctx;
@@ -244,17 +256,10 @@ struct Codegen {
 	Text uploads;                      // CUDA: the copies of inline weights to the device
 	int nfailure, cfailure;
 	const char **failures; // CUDA: titles of the operations that may fail, by number
-	int ncounter;          // CUDA: loops whose rounds are counted on the device
 	int nlaunch, claunch;  // CUDA, with the next three: cuda/report.c
 	CudaLaunch *launches;
 	PointerMap weights_read; // value of a parameter -> bytes of it that are read (int64_t)
 	int64_t least_bytes;
-	CudaNodes *nodes;         // CUDA: of the innermost graph
-	CudaBlock *block;         // CUDA: what is open, see cuda/step.c
-	int nested;               // CUDA: conditional parts around what is printed
-	int looped;               // CUDA: loops around it that are written out
-	int ncondition;           // CUDA: of ifs and loops that are nodes
-	PointerMap conditions;    // CUDA: name of one -> its number, as a Dim
 	bool calls_lt, calls_dnn; // CUDA: there are calls of cuBLASLt, of cuDNN
 	SizeLocals plan;          // offsets in model_run
 	SizeLocals sizes;         // CUDA: what launches are given
@@ -267,8 +272,9 @@ struct Codegen {
 	Moving *moving;                    // by number
 	bool fails;                        // some kernel returns a status
 	bool uses_workspace, uses_weights; // pointers into them stand in model_run
-	bool uses_state, uses_sizes;       // CUDA: what kernels tell, sizes and counters
-	bool object_weights;               // .incbin
+	CudaState cuda;
+	bool uses_state, uses_sizes; // CUDA: what kernels tell, sizes and counters
+	bool object_weights;         // .incbin
 };
 
 // ---- functions: func.c --------------------------------------------------------------------------

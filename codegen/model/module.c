@@ -47,7 +47,7 @@ static void codegen_init(Codegen *cg, Context *c, const Op *module, const Target
 		names_unique(&cg->globals, arena_printf(c->arena, "%s_%s", o->prefix, interface[i]));
 	names_unique(&cg->locals, o->prefix);
 	pointer_map_init(&cg->pointers, c->arena);
-	pointer_map_init(&cg->conditions, c->arena);
+	pointer_map_init(&cg->cuda.conditions, c->arena);
 	pointer_map_init(&cg->param_arrays, c->arena);
 	pointer_map_init(&cg->used_arrays, c->arena);
 	pointer_map_init(&cg->weights_read, c->arena);
