@@ -73,12 +73,13 @@ static void size_bind(Codegen *cg, const Op *op, const Dim *d, const char *eleme
 {
 	Arena *a = cg->arena;
 	const Symbol *s = d->kind == DIM_SYM ? symbol_find(cg, d) : NULL;
-	if (!s || !s->dim->bounded || s->next || bound[s - cg->symbols]) {
+	const bool again = s && bound[s - cg->symbols];
+	if (!s || !s->dim->bounded || s->next || (again && !op_bool(op, "anew", false))) {
 		failure_print(cg, arena_printf(a, "%s != %s", element, dim_in_run(cg, d)), "PD_DIMS", op);
 		return;
 	}
 	bound[s - cg->symbols] = op;
-	if (cg->blocks)
+	if (cg->blocks && !again)
 		text_line(&cg->declarations, 1, "int64_t %s = 0;", s->name);
 	text_line(&cg->run, 1, "%s%s = %s;", cg->blocks ? "" : "const int64_t ", s->name, element);
 	if (s->reported)

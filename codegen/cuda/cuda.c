@@ -161,7 +161,8 @@ bool cuda_bind_print(Codegen *cg, const Op *op, const Op **bound)
 		const Symbol *s = d->kind == DIM_SYM ? symbol_find(cg, d) : NULL;
 		const char *element = arena_printf(cg->arena, "(int64_t)%s[%d]", x, i);
 		if (!s || !s->dim->bounded || s->next ||
-		    (bound[s - cg->symbols] && bound[s - cg->symbols] != op)) {
+		    (bound[s - cg->symbols] && bound[s - cg->symbols] != op &&
+		     !op_bool(op, "anew", false))) {
 			text_line(&body, 1, "if (%s != %s)", element, kernel_dim(k, d));
 			text_line(&body, 2, "pd_fail(pd_run, PD_DIMS, pd_op);");
 			continue;

@@ -152,6 +152,7 @@ bool array_assign(OpJob *j, const char *var, Value *v);
 // An empty array at the top of the program.
 Value *array_empty(OpJob *j, const Paddle__VarDesc *v);
 bool array_write_translate(OpJob *j);
+bool array_read_inputs(OpJob *j);
 bool slice_create(OpJob *j);
 
 // ---- control_recurrent.c ------------------------------------------------------------------------

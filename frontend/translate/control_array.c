@@ -77,6 +77,49 @@ bool array_write_translate(OpJob *j)
 	return lod_array_write(j, out, array, at, element, after);
 }
 
+// Whether `element` was written to an array, but never at `at`.
+static bool written_elsewhere(const Value *element, const Value *at)
+{
+	bool written = false;
+	for (const Use *u = element->uses; u; u = u->next) {
+		if (u->user->code != OP_PD_ARRAY_WRITE || u->index != 2)
+			continue;
+		if (op_operand(u->user, 1) == at)
+			return false;
+		written = true;
+	}
+	return written;
+}
+
+// As the gradient of a write it names the tensor that was written: an element that is not there
+// would be zeros like that one. Gradients of arrays have all elements. Where a loop has counted on
+// since the write, Paddle reads another element's gradient: what that is depends on how it stores
+// them.
+bool array_read_inputs(OpJob *j)
+{
+	Context *c = j->t->c;
+	const char *x = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "X_W"), 0);
+	const char *i = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "I"), 0);
+	Value *element = x ? read_var(j, "X_W", x) : NULL,
+		  *at = element && i ? read_var(j, "I", i) : NULL;
+	if (x && (!element || !at))
+		return false;
+	if (x && written_elsewhere(element, at))
+		return job_fail(j,
+		                "'%s' was written where '%s' no longer points: the gradient of another "
+		                "element is not supported",
+		                x, i);
+	Paddle__OpDesc *d = NEW(c->arena, Paddle__OpDesc);
+	*d = *j->desc;
+	d->inputs = NEW_ARRAY(c->arena, d->n_inputs + 1, Paddle__OpSlot *);
+	d->n_inputs = 0;
+	for (size_t s = 0; s < j->desc->n_inputs; s++)
+		if (strcmp(j->desc->inputs[s]->parameter, "X_W") != 0)
+			d->inputs[d->n_inputs++] = j->desc->inputs[s];
+	j->desc = d;
+	return general_inputs(j);
+}
+
 // ---- slice: of a tensor, or of an array ---------------------------------------------------------
 
 // A bound of the slice as one integer: the operand, or the attribute.

@@ -12,6 +12,7 @@
 // what comes in for I@GRAD (DDX, grad_x@GRAD) and gives what goes to foo's inputs, to foo's outputs
 // where foo_grad reads them, and to O@GRAD (DDOut, grad_out@GRAD).
 #include "frontend/translate/gradient.h"
+#include "frontend/translate/control.h"
 #include "frontend/translate/lod.h"
 #include "ir/gradient/gradient.h"
 
@@ -428,21 +429,25 @@ static void want_inputs(Duals *d, const Forward *f)
 	}
 }
 
-static bool write_gradient(Backward *w, const char *var, Value *of, Value *dv)
+bool gradient_write(OpJob *j, const char *var, Value *v, Value *dv)
 {
-	if (!var)
-		return true;
-	if (!of || !type_is_tensor(of->type))
-		return job_fail(w->j, "the gradient '%s' belongs to no tensor", var);
-	if (!dv)
-		dv = gradient_zero(&w->j->b, of->type);
+	if (!v || (!type_is_tensor(v->type) && v->type->kind != TY_ARRAY))
+		return job_fail(j, "the gradient '%s' belongs to no tensor", var);
+	dv = dv ? dv : gradient_zeros_for(&j->b, v);
 	if (!dv)
 		return false;
 	// Its rows are those of the variable: they belong to the same sequences.
-	if (lod_of(w->j->t, of) && !lod_of(w->j->t, dv))
-		lod_set(w->j->t, dv, lod_of(w->j->t, of));
-	write_var(w->j, var, dv);
+	if (lod_of(j->t, v) && !lod_of(j->t, dv))
+		lod_set(j->t, dv, lod_of(j->t, v));
+	if (v->type->kind == TY_ARRAY)
+		return array_assign(j, var, dv);
+	write_var(j, var, dv);
 	return true;
+}
+
+static bool write_gradient(Backward *w, const char *var, Value *of, Value *dv)
+{
+	return !var || gradient_write(w->j, var, of, dv);
 }
 
 // Adds what comes in for the forward operator's outputs, and differentiates it.

@@ -28,6 +28,10 @@ bool gradient_is_known(const Context *c, const char *type);
 // A gradient operator: op_gradient of the operator that it belongs to.
 bool gradient_translate(OpJob *j);
 
+// The variable gets the gradient dv of v (NULL: zero), a tensor or an array. False after a
+// diagnostic.
+bool gradient_write(OpJob *j, const char *var, Value *v, Value *dv);
+
 // conditional_block_grad (gradient_branch.c), and what it needs to know of the conditional_block:
 // the values that the block reads.
 bool branch_keep_reads(OpJob *j, int block);

@@ -140,10 +140,10 @@ static bool list_gradients(OpJob *j, Branch *w, BranchBody *body)
 			continue;
 		if (!v)
 			return false;
-		if (!type_is_tensor(v->type))
+		if (!type_is_tensor(v->type) && v->type->kind != TY_ARRAY)
 			return job_fail(j, "the gradient of '%s', which is no tensor, is not supported", var);
-		Value *zero = gradient_zero(&j->b, v->type);
-		if (!zero)
+		Value *zero = gradient_zeros_for(&j->b, v);
+		if (!zero || (v->type->kind == TY_ARRAY && !array_learn(j, gradient, v->type)))
 			return false;
 		lod_set(j->t, zero, lod_of(j->t, v));
 		w->inside[body->n] = context_str(c, arena_printf(c->arena, "%s@GRAD", var));

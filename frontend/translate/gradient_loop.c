@@ -90,6 +90,7 @@ bool loop_gradient_translate(OpJob *j)
 	Duals *d = duals_new(j->t->c);
 	size_t n = in ? in->n_arguments : 0;
 	Value **values = NEW_ARRAY(j->t->c->arena, n + 1, Value *);
+	duals_overwrite(d);
 	if (!loop)
 		return job_fail(j, "no while before it has these step scopes");
 	for (size_t i = 0; i < n; i++) {
@@ -112,11 +113,8 @@ bool loop_gradient_translate(OpJob *j)
 	for (size_t i = 0; i < n; i++) {
 		if (!values[i])
 			continue;
-		Value *dv = duals_get(&j->b, d, values[i]);
-		if (!type_is_tensor(values[i]->type))
-			return job_fail(j, "the gradient of '%s', which is no tensor, is not supported",
-			                slot_var(in, i));
-		write_var(j, slot_var(out, i), dv ? dv : gradient_zero(&j->b, values[i]->type));
+		if (!gradient_write(j, slot_var(out, i), values[i], duals_get(&j->b, d, values[i])))
+			return false;
 	}
 	return true;
 }

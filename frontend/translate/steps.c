@@ -427,6 +427,7 @@ static const OpSteps steps_table[] = {
 	{.hook = "conditional_block", .whole = conditional_translate},
 	{.hook = "select_input", .whole = select_input_translate},
 	{.hook = "select_output", .whole = select_output_translate},
+	{.hook = "array_read", .inputs = array_read_inputs},
 	{.hook = "array_write", .whole = array_write_translate},
 	{.hook = "sequence_mask", .whole = sequence_mask_translate},
 	{.hook = "sequence_expand", .create = sequence_expand_create},

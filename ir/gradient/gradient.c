@@ -18,6 +18,7 @@ struct Duals {
 	Context *c;
 	size_t count, cap;
 	Dual *entries;
+	bool overwrite;
 };
 
 enum { FIRST_CAP = 32 };
@@ -29,6 +30,16 @@ Duals *duals_new(Context *c)
 	d->cap = FIRST_CAP;
 	d->entries = NEW_ARRAY(c->arena, d->cap, Dual);
 	return d;
+}
+
+void duals_overwrite(Duals *d)
+{
+	d->overwrite = true;
+}
+
+bool duals_overwrites(const Duals *d)
+{
+	return d->overwrite;
 }
 
 static Dual *dual_slot(Dual *entries, size_t cap, const Value *v)
@@ -69,7 +80,6 @@ static bool differentiable(const Type *t)
 				return true;
 		return false;
 	}
-	// What goes through arrays must not be lost: operations on them say that they have no gradient.
 	bool kept = t->kind == TY_TENSOR || t->kind == TY_SCALAR || t->kind == TY_ARRAY;
 	return kept && (dtype_is_float(t->dtype) || dtype_is_complex(t->dtype));
 }
@@ -135,6 +145,10 @@ bool duals_add(Builder *b, Duals *d, Value *v, Value *dv)
 	if (!dv || !differentiable(v->type))
 		return true;
 	Dual *e = dual_of(d, v);
+	if (v->type->kind == TY_ARRAY) {
+		e->sum = e->sum ? gradient_add_arrays(b, e->sum, dv) : dv;
+		return e->sum != NULL;
+	}
 	if (v->type->kind != TY_VEC)
 		return add_part(b, &e->sum, v->type, dv);
 	for (int i = 0; i < v->type->nelem; i++) {
@@ -150,6 +164,11 @@ bool duals_add(Builder *b, Duals *d, Value *v, Value *dv)
 Value *gradient_zero(Builder *b, const Type *t)
 {
 	return t->kind == TY_SCALAR ? build_scalar_f(b, t->dtype, 0) : build_full(b, t, 0);
+}
+
+Value *gradient_zeros_for(Builder *b, Value *v)
+{
+	return v->type->kind == TY_ARRAY ? gradient_zero_array(b, v) : gradient_zero(b, v->type);
 }
 
 Value *duals_get(Builder *b, Duals *d, Value *v)
@@ -178,7 +197,7 @@ void duals_clear(Duals *d, const Value *v)
 Value *gradient_of(GradientJob *g, int result)
 {
 	Value *v = op_result(g->op, result), *dv = duals_get(g->b, g->duals, v);
-	return dv ? dv : gradient_zero(g->b, v->type);
+	return dv ? dv : gradient_zeros_for(g->b, v);
 }
 
 bool gradient_comes(GradientJob *g, int result)

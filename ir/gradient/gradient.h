@@ -33,6 +33,10 @@ Duals *duals_new(Context *c);
 // The gradient of v is wanted. Only float and complex tensors and scalars have one; for others
 // nothing happens.
 void duals_want(Duals *d, Value *v);
+// Elements of arrays as the gradients of legacy programs go: what comes in for a read takes the
+// place of what there was, and an element that was written keeps what came in for it.
+void duals_overwrite(Duals *d);
+bool duals_overwrites(const Duals *d);
 // Whether v is wanted, or depends on what is, as far as duals_reach has gone.
 bool duals_wanted(const Duals *d, const Value *v);
 // Marks the results of op when it reads a value that is wanted.
@@ -73,7 +77,21 @@ bool gradient_give(GradientJob *g, int operand, Value *dv);
 Value *gradient_sum_to(Builder *b, Value *dv, const Type *like);
 // A tensor of zeros, or a zero in a region.
 Value *gradient_zero(Builder *b, const Type *t);
+// Zeros for the gradient of v: of an array, as many elements as it has. NULL after a diagnostic.
+Value *gradient_zeros_for(Builder *b, Value *v);
 
+// array_sums.c: operations on arrays, zeros for each element of one, and sums of two. NULL after a
+// diagnostic.
+Value *gradient_array_write(Builder *b, Value *array, Value *at, Value *x);
+Value *gradient_array_read(Builder *b, Value *array, Value *at);
+Value *gradient_array_length(Builder *b, Value *array);
+Value *gradient_array_empty(Builder *b, const Type *t);
+Value *gradient_zeros_of(Builder *b, Value *x); // a tensor
+Value *gradient_zero_array(Builder *b, Value *array);
+Value *gradient_add_arrays(Builder *b, Value *x, Value *y);
+// Ends a loop over positions that carries one array.
+struct CountedLoop;
+Value *gradient_array_end(struct CountedLoop *l, Value *next);
 // gradient_nest.c: for op_gradient. The gradient of a loop.nest, given for the tensors that it
 // loads.
 bool gradient_nest(Builder *b, Op *nest, Duals *d);

@@ -61,12 +61,16 @@ static bool control_fail(const Op *op, const char *text)
 	return false;
 }
 
-static bool all_tensors(const Op *op, const Captures *k)
+static bool is_kept(const Type *t)
+{
+	return t->kind == TY_TENSOR || t->kind == TY_ARRAY;
+}
+
+static bool all_kept(const Op *op, const Captures *k)
 {
 	for (int i = 0; i < k->n; i++)
-		if (k->list[i]->type->kind != TY_TENSOR)
-			return control_fail(op,
-			                    "the gradient of a list or array from around it is not supported");
+		if (!is_kept(k->list[i]->type))
+			return control_fail(op, "the gradient of a list from around it is not supported");
 	return true;
 }
 
@@ -93,7 +97,16 @@ static void end_region(Builder *b, enum OpCode code, int n, Value *const *values
 static Value *dual_or_zero(Builder *b, Duals *d, Value *v)
 {
 	Value *dv = duals_get(b, d, v);
-	return dv ? dv : gradient_zero(b, v->type);
+	return dv ? dv : gradient_zeros_for(b, v);
+}
+
+// For the operations of a region.
+static Duals *duals_inside(const GradientJob *g)
+{
+	Duals *d = duals_new(g->b->ctx);
+	if (duals_overwrites(g->duals))
+		duals_overwrite(d);
+	return d;
 }
 
 // ---- pd.if --------------------------------------------------------------------------------------
@@ -104,7 +117,7 @@ static bool if_side(GradientJob *g, const Region *from, Region *to, const Captur
 {
 	Context *c = g->b->ctx;
 	Builder b = builder_at_end(c, block_new(c, to), g->op->loc);
-	Duals *d = duals_new(c);
+	Duals *d = duals_inside(g);
 	ValueMap *m = value_map_new(c->arena);
 	Value **out = NEW_ARRAY(c->arena, (size_t)k->n + 1, Value *);
 	const Block *body = from->first;
@@ -133,7 +146,7 @@ static bool gradient_if(GradientJob *g)
 	if (op->nregion > 2 && op->regions[2].first)
 		return control_fail(op, "the gradient of a branch that pushes is not supported");
 	find_captures(&k, g->duals, op, op);
-	if (!all_tensors(op, &k) || !k.n)
+	if (!all_kept(op, &k) || !k.n)
 		return k.n == 0;
 	Value **dv = NEW_ARRAY(c->arena, (size_t)op->nresult + 1, Value *), *cond = op_operand(op, 0);
 	const Type **types = NEW_ARRAY(c->arena, (size_t)k.n + 1, const Type *);
@@ -162,7 +175,10 @@ typedef struct Loop {
 	Op *push;    // where it pushes; its operands are added once it is known which are read
 	Captures k;
 	Op *back;
-	Value **saved; // [n] stand-ins in the body of `back` for what is popped
+	int nsaved;    // stand-ins in the body of `back` for what is popped:
+	Value **saved; // for the n variables, then for tensors that a round took out of arrays, which
+	Value **kept;  // are kept in place of the arrays; [nsaved] in the body of `forward`
+	ValueMap *map; // values of the body of `op` to those of `forward`
 } Loop;
 
 // Whether the condition hands the variables on as they are.
@@ -196,6 +212,7 @@ static void copy_region(Loop *l, int region, const Type *const *types, bool push
 	}
 	Value *count = b.block->args[l->n], *stack = b.block->args[l->n + 1];
 	if (push) {
+		l->map = m;
 		l->push = op_new(c, OP_CF_PUSH_BACK, l->op->loc, 0, NULL, 1, &stack, 0, 0);
 		op_append(b.block, l->push);
 	}
@@ -253,7 +270,7 @@ static void count_and_push(Loop *l)
 
 static bool has_dual(const Type *t)
 {
-	return t->kind == TY_TENSOR && dtype_is_float(t->dtype);
+	return is_kept(t) && dtype_is_float(t->dtype);
 }
 
 // Which variables of the loop have a gradient: those of floating type.
@@ -266,6 +283,46 @@ static int dual_vars(const Loop *l, int *vars)
 	return n;
 }
 
+static void save(Loop *l, Block *body, const Type *t, Value *kept)
+{
+	l->kept[l->nsaved] = kept;
+	l->saved[l->nsaved++] = block_add_arg(l->op->ctx, body, t);
+}
+
+// Whether op gives tensors and reads arrays.
+static bool takes_from_array(const Op *op)
+{
+	bool array = false;
+	for (int i = 0; i < op->nresult; i++)
+		if (op->results[i].type->kind != TY_TENSOR)
+			return false;
+	for (int i = 0; i < op->noperand; i++)
+		array |= op_operand(op, i) && op_operand(op, i)->type->kind == TY_ARRAY;
+	return array && !op->nregion;
+}
+
+// What the round backwards computes again from arrays is popped: an array is not kept.
+static void save_elements(Loop *l, Block *body, ValueMap *m)
+{
+	for (Op *o = l->op->regions[1].first->first; o; o = o->next) {
+		for (int i = 0; takes_from_array(o) && i < o->nresult; i++) {
+			Value *again = value_map_get(m, op_result(o, i));
+			if (!value_used(again))
+				continue;
+			save(l, body, again->type, value_map_get(l->map, op_result(o, i)));
+			value_replace(again, l->saved[l->nsaved - 1]);
+		}
+	}
+}
+
+static int count_results(const Block *b)
+{
+	int n = 0;
+	for (const Op *o = b->first; o; o = o->next)
+		n += o->nresult;
+	return n;
+}
+
 // A round backwards: pops what the round began with, computes it again, and differentiates it.
 static bool back_body(Loop *l, int nvar, const int *vars, const Type *const *types)
 {
@@ -275,12 +332,14 @@ static bool back_body(Loop *l, int nvar, const int *vars, const Type *const *typ
 	Builder b = builder_at_end(c, block_new(c, &l->back->regions[1]), l->op->loc);
 	Value **out = NEW_ARRAY(c->arena, (size_t)n, Value *);
 	ValueMap *m = value_map_new(c->arena);
-	Duals *d = duals_new(c);
+	Duals *d = duals_inside(l->g);
 	for (int i = 0; i < n; i++)
 		block_add_arg(c, b.block, types[i]);
-	l->saved = NEW_ARRAY(c->arena, (size_t)l->n, Value *);
+	int room = l->n + count_results(from);
+	l->saved = NEW_ARRAY(c->arena, (size_t)room + 1, Value *);
+	l->kept = NEW_ARRAY(c->arena, (size_t)room + 1, Value *);
 	for (int i = 0; i < l->n; i++) {
-		l->saved[i] = block_add_arg(c, b.block, l->op->results[i].type);
+		save(l, b.block, l->op->results[i].type, l->push->block->args[i]);
 		value_map_set(m, from->args[i], l->saved[i]);
 	}
 	for (int i = 0; i < nvar; i++)
@@ -289,6 +348,11 @@ static bool back_body(Loop *l, int nvar, const int *vars, const Type *const *typ
 		duals_want(d, l->k.list[i]);
 	copy_block(&b, from, m);
 	Op *first = b.block->first, *last = b.block->last;
+	// Arrays are added to where they are.
+	for (int i = 0; i < l->k.n; i++)
+		if (l->k.list[i]->type->kind == TY_ARRAY &&
+		    !duals_add(&b, d, l->k.list[i], b.block->args[1 + nvar + i]))
+			return false;
 	for (int i = 0; i < nvar; i++)
 		if (!duals_add(&b, d, value_map_get(m, op_operand(from->last, vars[i])),
 		               b.block->args[1 + i]))
@@ -300,12 +364,14 @@ static bool back_body(Loop *l, int nvar, const int *vars, const Type *const *typ
 		out[1 + i] = dual_or_zero(&b, d, l->saved[vars[i]]);
 	for (int i = 0; i < l->k.n; i++) {
 		Value *sum = b.block->args[1 + nvar + i], *dv = duals_get(&b, d, l->k.list[i]);
-		out[1 + nvar + i] = dv ? tensor_add(&b, sum, dv) : sum;
+		bool whole = sum->type->kind == TY_ARRAY; // dv holds the sum
+		out[1 + nvar + i] = !dv ? sum : whole ? dv : tensor_add(&b, sum, dv);
 	}
 	for (int i = 0; i < n; i++)
 		if (!out[i])
 			return false;
 	end_region(&b, OP_CF_YIELD, n, out);
+	save_elements(l, b.block, m);
 	return true;
 }
 
@@ -333,19 +399,32 @@ static void drop_unread(Block *b)
 	}
 }
 
+static void push_behind(Op *push, Op *def)
+{
+	if (!def || op_is_before(def, push))
+		return;
+	Op *next = def->next;
+	op_detach(push);
+	op_insert_before(next, push);
+}
+
 // Pushes what the backward loop reads of the saved variables, and pops it there.
-static void push_and_pop(Loop *l)
+static bool push_and_pop(Loop *l)
 {
 	Context *c = l->op->ctx;
 	Block *body = l->back->regions[1].first;
-	const Type **types = NEW_ARRAY(c->arena, (size_t)l->n + 1, const Type *);
-	int n = 0, first = body->narg - l->n;
+	const Type **types = NEW_ARRAY(c->arena, (size_t)l->nsaved + 1, const Type *);
+	int n = 0, first = body->narg - l->nsaved;
 	drop_unread(body);
-	for (int i = 0; i < l->n; i++) {
+	for (int i = 0; i < l->nsaved; i++) {
 		if (!value_used(l->saved[i]))
 			continue;
+		if (l->saved[i]->type->kind != TY_TENSOR)
+			return control_fail(l->op, "the gradient of a loop that must keep an array of every "
+			                           "round is not supported");
 		types[n++] = l->saved[i]->type;
-		op_add_operand(l->push, l->push->block->args[i]);
+		op_add_operand(l->push, l->kept[i]);
+		push_behind(l->push, l->kept[i]->def);
 	}
 	if (n) {
 		Value *stack = op_result(l->forward, l->n + 1);
@@ -354,14 +433,15 @@ static void push_and_pop(Loop *l)
 			op_insert_before(body->first, pop);
 		else
 			op_append(body, pop);
-		for (int i = 0, k = 0; i < l->n; i++)
+		for (int i = 0, k = 0; i < l->nsaved; i++)
 			if (value_used(l->saved[i]))
 				value_replace(l->saved[i], op_result(pop, k++));
 	} else {
 		op_erase(l->push);
 	}
-	for (int i = l->n - 1; i >= 0; i--)
+	for (int i = l->nsaved - 1; i >= 0; i--)
 		block_remove_arg(body, first + i);
+	return true;
 }
 
 // The stack's type is known now; one that nobody pushes on goes, with the region that makes it.
@@ -396,7 +476,7 @@ static bool back_loop(Loop *l)
 	for (int i = 0; i < nvar; i++)
 		inits[1 + i] = gradient_of(g, vars[i]);
 	for (int i = 0; i < l->k.n; i++)
-		inits[1 + nvar + i] = gradient_zero(g->b, l->k.list[i]->type);
+		inits[1 + nvar + i] = gradient_zeros_for(g->b, l->k.list[i]);
 	for (int i = 0; i < n; i++)
 		types[i] = i && i <= nvar ? l->op->results[vars[i - 1]].type : inits[i]->type;
 	l->back = op_new(c, OP_PD_WHILE, l->op->loc, n, types, n, inits, 2, 0);
@@ -404,7 +484,8 @@ static bool back_loop(Loop *l)
 	back_cond(l, n, types);
 	if (!back_body(l, nvar, vars, types))
 		return false;
-	push_and_pop(l);
+	if (!push_and_pop(l))
+		return false;
 	settle_stack(l);
 	for (int i = 0; i < nvar; i++)
 		if (!duals_add(g->b, g->duals, op_operand(l->op, vars[i]), op_result(l->back, 1 + i)))
@@ -424,10 +505,10 @@ static bool gradient_while(GradientJob *g)
 		return control_fail(
 			g->op, "the gradient of a loop whose condition changes its variables is not supported");
 	for (int i = 0; i < l.n; i++)
-		if (g->op->results[i].type->kind != TY_TENSOR)
-			return control_fail(g->op, "the gradient of a loop over arrays is not supported");
+		if (!is_kept(g->op->results[i].type))
+			return control_fail(g->op, "the gradient of a loop over lists is not supported");
 	find_captures(&l.k, g->duals, g->op, g->op);
-	if (!all_tensors(g->op, &l.k))
+	if (!all_kept(g->op, &l.k))
 		return false;
 	count_and_push(&l);
 	if (!back_loop(&l))

@@ -229,6 +229,19 @@ static int match_dim(Interp *in, const Op *op, const Dim *d, int64_t value)
 	return 1;
 }
 
+// Whether the symbol that `by` found belongs to a loop that is over where op stands.
+static bool found_in_other_loop(const Op *by, const Op *op)
+{
+	for (const Op *loop = by ? op_parent(by) : NULL; loop; loop = op_parent(loop)) {
+		const Op *around = op_parent(op);
+		while (around && around != loop)
+			around = op_parent(around);
+		if (loop->code == OP_PD_WHILE && !around)
+			return true;
+	}
+	return op_bool(op, "anew", false);
+}
+
 bool interp_found_dim(Interp *in, const Op *op, const Dim *d, int64_t value)
 {
 	// In a loop the operation finds its symbol anew every time.
@@ -236,8 +249,9 @@ bool interp_found_dim(Interp *in, const Op *op, const Dim *d, int64_t value)
 	if (value < 0)
 		return interp_error(in, op, "the size %s would be %lld", dim_text(in->ctx, d),
 		                    (long long)value);
-	if (s && s->op == op) {
+	if (s && (s->op == op || found_in_other_loop(s->op, op))) {
 		s->value = value;
+		s->op = op;
 		return true;
 	}
 	if (match_dim(in, op, d, value) == 1)

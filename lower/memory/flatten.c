@@ -11,6 +11,7 @@
 #include "lower/memory/flatten.h"
 #include "lower/memory/memory.h"
 #include "lower/pass/pass.h"
+#include "ir/base/vec.h"
 
 typedef struct Flatten {
 	Context *ctx;
@@ -19,6 +20,9 @@ typedef struct Flatten {
 	Block *at;        // where operations go now
 	int64_t max_trip; // 0: loops may go on for ever
 	Op *fetches;      // chained through `scratch`, the last one first
+	int nsize, csize, nbefore, cbefore;
+	const Dim **sizes;  // symbols found so far, without those that loops found which are over
+	const Dim **before; // with them
 } Flatten;
 
 static bool ops_flatten(Flatten *f, Op *first);
@@ -215,10 +219,12 @@ static bool while_flatten(Flatten *f, Op *op)
 	if (!ops_flatten(f, cond->first))
 		return false;
 	role_set(f, branch_build(f, op, op_operand(again, 0), round, done, again, 1), "loop");
+	const int found = f->nsize;
 	block_begin(f, round);
 	block_take_args(f, round, body);
 	if (!ops_flatten(f, body->first))
 		return false;
+	f->nsize = found;
 	Op *back = branch_build(f, op, NULL, head, NULL, next, 0);
 	role_set(f, back, "back");
 	if (f->max_trip)
@@ -256,6 +262,35 @@ static void op_to_entry(Flatten *f, Op *op)
 		op_append(f->entry, op);
 }
 
+static bool is_listed(const Dim *d, int n, const Dim *const *list)
+{
+	for (int i = 0; i < n; i++)
+		if (list[i] == d)
+			return true;
+	return false;
+}
+
+// Symbols that a loop found which is over get their values once more.
+static void note_sizes(Flatten *f, Op *bind)
+{
+	const Attr *dims = op_attr(bind, "dims");
+	bool known = false, before = false;
+	for (int i = 0; i < dims->n; i++) {
+		const Dim *d = dims->dims[i];
+		if (d->kind != DIM_SYM || !d->bounded || is_listed(d, f->nsize, f->sizes)) {
+			known = true;
+			continue;
+		}
+		before |= is_listed(d, f->nbefore, f->before);
+		VEC_ROOM(f->ctx->arena, f->sizes, f->nsize, f->csize);
+		f->sizes[f->nsize++] = d;
+		VEC_ROOM(f->ctx->arena, f->before, f->nbefore, f->cbefore);
+		f->before[f->nbefore++] = d;
+	}
+	if (before && !known)
+		op_set_attr(bind, "anew", attr_bool(f->ctx, true));
+}
+
 static bool op_flatten(Flatten *f, Op *op)
 {
 	if (op->info->kind == KIND_CONTROL && op->nregion)
@@ -264,6 +299,8 @@ static bool op_flatten(Flatten *f, Op *op)
 		op_to_entry(f, op);
 		return true;
 	}
+	if (op->code == OP_LOOP_BIND)
+		note_sizes(f, op);
 	bool outer = op_parent(op) == f->region->op;
 	op_detach(op);
 	if (op->code != OP_PD_FETCH) {

@@ -1,7 +1,8 @@
 """Random programs with loops, branches and arrays: interpreter, passes, C and emulated CUDA give the same
-(tests/fuzz/control.py)."""
+(tests/fuzz/control.py); gradients of programs with control flow (tests/gradients.py)."""
 import argparse, shutil, sys, tempfile
 
+import gradients
 from pdcc_tests import SRC, run
 
 SLOW = True
@@ -29,6 +30,7 @@ def shrinks(t):
 
 
 def suite(t):
+    yield from gradients.suite(t)
     yield 'shrinker', *shrinks(t)
     for how, first, count in PROGRAMS:
         if '--cuda' in how and not shutil.which('g++'):
