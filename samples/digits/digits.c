@@ -113,6 +113,7 @@ typedef struct conv_shape {
 	int64_t kh, kw;                  // filter
 	int64_t dilation_y, dilation_x;
 	int64_t row, plane;              // offset of the next input row, of the next block of channels
+	int64_t lane;                    // of the first channel in its block
 } conv_shape;
 
 // How many steps of `step` from `from` stay below `end`; at most `max`.
@@ -188,7 +189,7 @@ PD_INLINE void compute_conv2d_0_tmp_0_group(const int64_t n, const int64_t group
 	const int64_t rows = 8, columns = 8;
 	const int64_t height = 8, width = 8;
 	const float *image = x + n * 1 * height * width * 1, *filter = w + group * 72;
-	const conv_shape shape = {1, height, width, 3, 3, 1, 1, width, height * width}; // channels, height, width, kh, kw, dilation_y, dilation_x, row, plane
+	const conv_shape shape = {1, height, width, 3, 3, 1, 1, width, height * width, 0}; // channels, height, width, kh, kw, dilation_y, dilation_x, row, plane, lane
 	for (int64_t row = 0; row < rows; row++)
 		for (int64_t first = 0, last; first < columns; first = last) {
 			last = first + 4;
@@ -263,9 +264,10 @@ PD_INLINE void conv_pixels_6x2of8_s1(const int pixels, const conv_shape *s, cons
 	for (int i = 0; i < pixels * 2; i++)
 		sum[i] = vf_splat(0);
 	const int64_t next_w = s->kh * s->kw * 8;
-	for (int64_t c = 0; c < s->channels; c += 4) {
-		const int64_t channels = s->channels - c < 4 ? s->channels - c : 4;
-		const float *block = x + c / 4 * s->plane;
+	for (int64_t c = 0, channels; c < s->channels; c += channels) {
+		const int64_t lane = (s->lane + c) % 4, left = s->channels - c;
+		const float *block = x + (s->lane + c) / 4 * s->plane + lane;
+		channels = left < 4 - lane ? left : 4 - lane;
 		for (int64_t ky = 0; ky < s->kh; ky++) {
 			const int64_t y = iy + ky * s->dilation_y;
 			if (y < 0 || y >= s->height)
@@ -304,7 +306,7 @@ PD_INLINE void compute_conv2d_1_tmp_0_group(const int64_t n, const int64_t group
 	const int64_t rows = 8, columns = 8;
 	const int64_t height = 8, width = 8;
 	const float *image = x + n * 4 * height * width * 4, *filter = w + group * 1152;
-	const conv_shape shape = {16, height, width, 3, 3, 1, 1, width * 4, height * width * 4}; // channels, height, width, kh, kw, dilation_y, dilation_x, row, plane
+	const conv_shape shape = {16, height, width, 3, 3, 1, 1, width * 4, height * width * 4, 0}; // channels, height, width, kh, kw, dilation_y, dilation_x, row, plane, lane
 	for (int64_t row = 0; row < rows; row++)
 		for (int64_t first = 0, last; first < columns; first = last) {
 			last = first + 4;
