@@ -5,8 +5,11 @@
 
 #include "lower/pass/pass.h"
 
-bool pass_stacks(PassContext *p);         // stacks.c: stacks to tensor arrays
-bool pass_forward_arrays(PassContext *p); // arrays_forward.c: stores to loads, known lengths
-bool pass_arrays(PassContext *p);         // arrays.c: tensor arrays to tensors
+// stacks.c: stacks to tensor arrays
+bool pass_stacks(PassContext *p);
+// arrays_forward.c: stores to loads, known lengths
+bool pass_forward_arrays(PassContext *p);
+// arrays.c: tensor arrays to tensors
+bool pass_arrays(PassContext *p);
 
 #endif

@@ -6,22 +6,31 @@
 
 #include "lower/pass/pass.h"
 
-bool pass_expand(PassContext *p);       // expand.c: operators that go step by step to loops
-bool pass_canonicalize(PassContext *p); // canonicalize.c: identities, views, dead shape operands
-bool pass_fold(
-	PassContext *p); // fold.c: operations on constants and parameters, through the interpreter
-bool pass_fold_batch_norm(
-	PassContext *p);              // fold_batch_norm.c: into the weights of the convolution before
-bool pass_cse(PassContext *p);    // cse.c
-bool pass_dce(PassContext *p);    // dce.c
-bool pass_hoist(PassContext *p);  // hoist.c: what does not change in a loop goes in front of it
-bool pass_bounds(PassContext *p); // bounds.c: how large sizes become that control flow changes
-bool pass_simplify_if(
-	PassContext *p); // simplify_if.c: known conditions, results nobody needs, neighbours
-bool pass_loop_args(
-	PassContext *p); // loop_args.c: variables that stay, that are one, that nobody reads
-bool pass_loop_trips(PassContext *p); // loop_trips.c: loops of no, one and few rounds
-bool pass_select(PassContext *p);     // select.c: small branches to pd.where
-bool pass_sink(PassContext *p);       // sink.c: what one branch alone reads moves into it
+// expand.c: operators that go step by step to loops
+bool pass_expand(PassContext *p);
+// canonicalize.c: identities, views, dead shape operands
+bool pass_canonicalize(PassContext *p);
+// fold.c: operations on constants and parameters, through the interpreter
+bool pass_fold(PassContext *p);
+// fold_batch_norm.c: into the weights of the convolution before
+bool pass_fold_batch_norm(PassContext *p);
+// cse.c
+bool pass_cse(PassContext *p);
+// dce.c
+bool pass_dce(PassContext *p);
+// hoist.c: what does not change in a loop goes in front of it
+bool pass_hoist(PassContext *p);
+// bounds.c: how large sizes become that control flow changes
+bool pass_bounds(PassContext *p);
+// simplify_if.c: known conditions, results nobody needs, neighbours
+bool pass_simplify_if(PassContext *p);
+// loop_args.c: variables that stay, that are one, that nobody reads
+bool pass_loop_args(PassContext *p);
+// loop_trips.c: loops of no, one and few rounds
+bool pass_loop_trips(PassContext *p);
+// select.c: small branches to pd.where
+bool pass_select(PassContext *p);
+// sink.c: what one branch alone reads moves into it
+bool pass_sink(PassContext *p);
 
 #endif

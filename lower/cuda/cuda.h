@@ -5,9 +5,11 @@
 
 #include "lower/pass/pass.h"
 
-bool pass_count_loops(
-	PassContext *p); // count_loops.c: loops whose rounds are known on entry count them, for CUDA
-bool pass_cuda_forms(PassContext *p); // forms.c: vectors, squares, teams of threads
-bool pass_cuda_steps(PassContext *p); // steps.c: what one block does; the forms of loops
+// count_loops.c: loops whose rounds are known on entry count them, for CUDA
+bool pass_count_loops(PassContext *p);
+// forms.c: vectors, squares, teams of threads
+bool pass_cuda_forms(PassContext *p);
+// steps.c: what one block does; the forms of loops
+bool pass_cuda_steps(PassContext *p);
 
 #endif

@@ -6,12 +6,16 @@
 
 #include "lower/pass/pass.h"
 
-bool pass_attention(PassContext *p); // attention.c: products around softmax to one kernel, for CUDA
-bool pass_decompose(PassContext *p); // decompose.c: composites, transposed convolutions, softmax
-                                     // and norms to kernels
-bool pass_layout(
-	PassContext *p); // layout.c: contractions to kernels, blocked channels, packed weights
-bool pass_split_reductions(PassContext *p); // split_reduce.c
-bool pass_scratch(PassContext *p);          // library.c: memory for calls of libraries
+// attention.c: products around softmax to one kernel, for CUDA
+bool pass_attention(PassContext *p);
+// decompose.c: composites, transposed convolutions, softmax
+bool pass_decompose(PassContext *p);
+// and norms to kernels
+// layout.c: contractions to kernels, blocked channels, packed weights
+bool pass_layout(PassContext *p);
+// split_reduce.c
+bool pass_split_reductions(PassContext *p);
+// library.c: memory for calls of libraries
+bool pass_scratch(PassContext *p);
 
 #endif

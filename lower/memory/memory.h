@@ -5,8 +5,11 @@
 
 #include "lower/pass/pass.h"
 
-bool pass_flatten(PassContext *p); // flatten.c: pd.if and pd.while to blocks and branches
-bool pass_state(PassContext *p);   // state.c: what is stored in parameters, at the end
-bool pass_plan(PassContext *p);    // plan.c: one workspace
+// flatten.c: pd.if and pd.while to blocks and branches
+bool pass_flatten(PassContext *p);
+// state.c: what is stored in parameters, at the end
+bool pass_state(PassContext *p);
+// plan.c: one workspace
+bool pass_plan(PassContext *p);
 
 #endif

@@ -5,9 +5,11 @@
 
 #include "lower/pass/pass.h"
 
-bool pass_to_loops(PassContext *p); // to_loops.c: everything else to loop nests by its definition
-bool pass_fuse(PassContext *p);     // fuse.c: nests into nests, into epilogues and prologues
-bool pass_hoist_terms(
-	PassContext *p); // hoist_terms.c: what no term of a reduction changes goes in front of it
+// to_loops.c: everything else to loop nests by its definition
+bool pass_to_loops(PassContext *p);
+// fuse.c: nests into nests, into epilogues and prologues
+bool pass_fuse(PassContext *p);
+// hoist_terms.c: what no term of a reduction changes goes in front of it
+bool pass_hoist_terms(PassContext *p);
 
 #endif

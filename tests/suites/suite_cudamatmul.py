@@ -111,7 +111,7 @@ def cases(rows):
 
 def table():
     text = (SRC / 'lower/target/cuda_schedule.c').read_text()
-    rows = re.findall(r'\.name = "(\w+)",.*?\.rows = (\d+), \.columns = (\d+)', text)
+    rows = re.findall(r'\.name = "(\w+)",[^}]*?\.rows = (\d+),\s+\.columns = (\d+)', text)
     return [(name, int(m), int(n)) for name, m, n in rows]
 
 
