@@ -1,4 +1,4 @@
-/* Written by pdcc 0.1.0 from digits.pdmodel (90ca9a9b6437d9e6) for generic. Do not edit.
+/* Written by pdcc 0.1.0 from digits.pdmodel (e100618da3645c9f) for generic. Do not edit.
  * Options: --weights=file */
 #include "digits.h"
 
@@ -8,7 +8,7 @@
 /* What digits.weights begins with. */
 static const pd_weights_header weights_header = {
 	PD_WEIGHTS_MAGIC, 5, 64, "generic", 120832,
-	UINT64_C(0x90ca9a9b6437d9e6), UINT64_C(0xd57232d321851d84), UINT64_C(0x7f7f592f5779f354),
+	UINT64_C(0xe100618da3645c9f), UINT64_C(0xd57232d321851d84), UINT64_C(0x7f7f592f5779f354),
 };
 
 // PD_UNROLL: unroll the next loop completely, so that its array of accumulators lives in registers.

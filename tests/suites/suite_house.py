@@ -112,8 +112,15 @@ def style(t):
         yield 'format', p.returncode == 0, p.stdout[-2000:]
 
 
+def models():
+    """Bundled models say nothing of the machine that wrote them."""
+    found = [str(p.relative_to(SRC)) for f in ('samples', 'tests') for p in (SRC / f).rglob('*.pdmodel') if b'op_callstack' in p.read_bytes()]
+    yield 'models without call stacks', not found, ' '.join(found)
+
+
 def suite(t):
     yield from style(t)
+    yield from models()
     long = list(sizes())
     yield 'sizes', not long, '\n'.join(long)
     found = tangled()
