@@ -449,7 +449,8 @@ def run_code(o, folder, cases):
         shutil.copy(stub / name, folder)
     names = ['p%d_info' % c.number for c in cases]
     (folder / 'dispatch.c').write_text(DISPATCH % ('\n'.join('const pd_model_info *%s(void);' % n for n in names), ', '.join(names)))
-    cc = [o.cc, '-std=gnu11', '-w', *o.cflags.split(), '-I', folder]
+    simd = ['-march=native'] if o.isa == 'native' else []  # generated code asks for what it needs
+    cc = [o.cc, '-std=gnu11', '-w', *o.cflags.split(), *simd, '-I', folder]
     objects = []
     for c in cases:
         status, text = call([*cc, '-c', c.folder / ('p%d.c' % c.number), '-o', c.folder / 'p.o'], 300)
