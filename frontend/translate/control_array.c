@@ -94,7 +94,7 @@ static bool written_elsewhere(const Value *element, const Value *at)
 // As the gradient of a write it names the tensor that was written: an element that is not there
 // would be zeros like that one. Gradients of arrays have all elements. Where a loop has counted on
 // since the write, Paddle reads another element's gradient: what that is depends on how it stores
-// them.
+// them, and is refused if anybody reads it.
 bool array_read_inputs(OpJob *j)
 {
 	Context *c = j->t->c;
@@ -104,7 +104,8 @@ bool array_read_inputs(OpJob *j)
 		  *at = element && i ? read_var(j, "I", i) : NULL;
 	if (x && (!element || !at))
 		return false;
-	if (x && written_elsewhere(element, at))
+	const char *out = slot_var(slot_find(j->desc->n_outputs, j->desc->outputs, "Out"), 0);
+	if (x && out && flow_live_after(j->t, out) && written_elsewhere(element, at))
 		return job_fail(j,
 		                "'%s' was written where '%s' no longer points: the gradient of another "
 		                "element is not supported",
