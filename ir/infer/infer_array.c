@@ -20,13 +20,6 @@ static const Dim *found_size(const Op *op, int axis)
 	                   axis);
 }
 
-static bool has_found_symbol(const Dim *d)
-{
-	if (d->kind == DIM_SYM)
-		return d->bounded;
-	return d->kind != DIM_CONST && (has_found_symbol(d->a) || has_found_symbol(d->b));
-}
-
 static const Type *array_operand(const Op *op)
 {
 	const Type *t = op_operand(op, 0)->type;
@@ -43,7 +36,7 @@ bool infer_hook_array_read(Op *op)
 	if (!t)
 		return false;
 	for (int d = 0; d < t->rank; d++)
-		dims[d] = has_found_symbol(t->dims[d]) ? found_size(op, d) : t->dims[d];
+		dims[d] = dim_is_found(t->dims[d]) ? found_size(op, d) : t->dims[d];
 	return infer_result_shape(op, 0, t->dtype, t->rank, dims);
 }
 
@@ -68,7 +61,7 @@ bool infer_hook_array_to_tensor(Op *op)
 		if (d == axis)
 			dims[d] = along;
 		else
-			dims[d] = has_found_symbol(t->dims[n]) ? found_size(op, d) : t->dims[n];
+			dims[d] = dim_is_found(t->dims[n]) ? found_size(op, d) : t->dims[n];
 		n += d != axis || !stack;
 	}
 	return infer_result_shape(op, 0, t->dtype, t->rank + stack, dims) &&

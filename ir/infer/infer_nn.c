@@ -306,16 +306,23 @@ static bool check_channels(const Op *op, const char *name, const Dim *channels)
 	return !v || infer_same_dim(op, type_numel(op->ctx, v->type), channels, what, &same);
 }
 
+// The size of the axis of channels; NULL after an error.
+static const Dim *channels_of(Op *op, const Type *x)
+{
+	resolve_layout(op);
+	if (x->rank >= 2)
+		return x->dims[channels_last(op) ? x->rank - 1 : 1];
+	infer_error(op, "a tensor of rank %d where 2 or more is needed", x->rank);
+	return NULL;
+}
+
 bool infer_hook_batch_norm(Op *op)
 {
 	static const char *const names[] = {"mean", "variance", "scale", "bias"};
 	const Type *x = infer_tensor(op, 0);
-	resolve_layout(op);
-	if (!x)
+	const Dim *channels = x ? channels_of(op, x) : NULL;
+	if (!channels)
 		return false;
-	if (x->rank < 2)
-		return infer_error(op, "a tensor of rank %d where 2 or more is needed", x->rank);
-	const Dim *channels = x->dims[channels_last(op) ? x->rank - 1 : 1];
 	for (size_t i = 0; i < COUNT_OF(names); i++)
 		if (!check_channels(op, names[i], channels))
 			return false;
@@ -350,12 +357,9 @@ bool infer_hook_instance_norm(Op *op)
 bool infer_hook_group_norm(Op *op)
 {
 	const Type *x = infer_tensor(op, 0);
-	resolve_layout(op);
-	if (!x)
+	const Dim *channels = x ? channels_of(op, x) : NULL;
+	if (!channels)
 		return false;
-	if (x->rank < 2)
-		return infer_error(op, "a tensor of rank %d where 2 or more is needed", x->rank);
-	const Dim *channels = x->dims[channels_last(op) ? x->rank - 1 : 1];
 	int64_t groups = op_int(op, "groups", 1);
 	if (groups < 1 || (dim_is_const(channels) && channels->value % groups))
 		return infer_error(op, "the channels do not divide into %lld groups", (long long)groups);
@@ -448,12 +452,9 @@ bool infer_hook_prelu(Op *op)
 bool infer_hook_affine_channel(Op *op)
 {
 	const Type *x = infer_tensor(op, 0);
-	resolve_layout(op);
-	if (!x)
+	const Dim *channels = x ? channels_of(op, x) : NULL;
+	if (!channels)
 		return false;
-	if (x->rank < 2)
-		return infer_error(op, "a tensor of rank %d where 2 or more is needed", x->rank);
-	const Dim *channels = x->dims[channels_last(op) ? x->rank - 1 : 1];
 	return check_channels(op, "scale", channels) && check_channels(op, "bias", channels) &&
 	       infer_result(op, 0, x);
 }

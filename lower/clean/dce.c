@@ -58,43 +58,26 @@ static void region_sweep(Region *r)
 	}
 }
 
-typedef struct Mention {
-	const Op *binds;
-	const Dim *size;
-	bool found;
-} Mention;
-
-static bool mention_visit(Op *op, void *arg)
-{
-	Mention *m = arg;
-	if (op != m->binds && op_mentions(op, m->size))
-		m->found = true;
-	return !m->found;
-}
-
 // The name of a size that nobody uses: what it is computed from may read sizes whose operations are
 // gone.
-static bool bind_is_dead(const PassContext *p, const Op *op)
+static bool bind_is_dead(const Op *op)
 {
 	const Attr *dims = op->code == OP_LOOP_BIND && op_bool(op, "certain", false)
 	                       ? op_attr(op, "dims")
 	                       : NULL;
-	Mention m = {op, dims && dims->n == 1 ? dims->dims[0] : NULL, false};
-	if (!m.size || m.size->kind != DIM_SYM)
-		return false;
-	op_walk(p->module, mention_visit, &m);
-	return !m.found;
+	const Dim *size = dims && dims->n == 1 ? dims->dims[0] : NULL;
+	return size && size->kind == DIM_SYM && !size_used_beside(op, size);
 }
 
-static bool binds_sweep(const PassContext *p, Region *r)
+static bool binds_sweep(Region *r)
 {
 	bool any = false;
 	for (Block *b = r->last; b; b = b->prev)
 		for (Op *op = b->last, *prev; op; op = prev) {
 			prev = op->prev;
 			for (int i = 0; i < op->nregion && op->info->kind == KIND_CONTROL; i++)
-				any |= binds_sweep(p, &op->regions[i]);
-			if (bind_is_dead(p, op)) {
+				any |= binds_sweep(&op->regions[i]);
+			if (bind_is_dead(op)) {
 				op_erase(op);
 				any = true;
 			}
@@ -108,6 +91,6 @@ bool pass_dce(PassContext *p)
 	Region *r = &p->module->regions[0];
 	do
 		region_sweep(r);
-	while (binds_sweep(p, r));
+	while (binds_sweep(r));
 	return true;
 }

@@ -92,7 +92,7 @@ static bool op_is_given(const Op *op, const Dim *size)
 }
 
 typedef struct Reader {
-	const Op *gives;
+	const Op *but;
 	const Dim *size;
 	bool found;
 } Reader;
@@ -100,8 +100,18 @@ typedef struct Reader {
 static bool reader_visit(Op *op, void *arg)
 {
 	Reader *r = arg;
-	r->found |= op != r->gives && op_mentions(op, r->size);
+	r->found |= op != r->but && op_mentions(op, r->size);
 	return !r->found;
+}
+
+bool size_used_beside(const Op *op, const Dim *size)
+{
+	Reader r = {op, size, false};
+	Op *top = op->block->region->op;
+	while (top->block)
+		top = top->block->region->op;
+	op_walk(top, reader_visit, &r);
+	return r.found;
 }
 
 static bool size_needed(const Op *op, const Dim *d)
@@ -110,14 +120,7 @@ static bool size_needed(const Op *op, const Dim *d)
 		return false;
 	if (d->kind != DIM_SYM)
 		return size_needed(op, d->a) || size_needed(op, d->b);
-	if (!d->bounded || op_is_given(op, d) || !op->block)
-		return false;
-	Reader r = {op, d, false};
-	Op *top = op->block->region->op;
-	while (top->block)
-		top = top->block->region->op;
-	op_walk(top, reader_visit, &r);
-	return r.found;
+	return d->bounded && op->block && !op_is_given(op, d) && size_used_beside(op, d);
 }
 
 bool result_needed(const Value *result)

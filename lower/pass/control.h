@@ -14,6 +14,8 @@ bool attrs_are_found(const Op *op);
 // Whether a size stands in the op's results' types, its attributes, or its blocks' arguments; not
 // what is inside of it.
 bool op_mentions(const Op *op, const Dim *size);
+// Whether an operation of the module other than `op` mentions the size.
+bool size_used_beside(const Op *op, const Dim *size);
 // Whether a result is read, or a size that a run finds with it is: `full(shape(nonzero(x)))` needs
 // no element of nonzero's result. A result that is not needed may go.
 bool result_needed(const Value *result);
