@@ -39,23 +39,32 @@ static void print_ports(Text *t, const char *what, int n, const PortStats *ports
 	}
 }
 
+static void print_count(Text *t, Context *c, const OpCount *n)
+{
+	const bool once = !dim_is(n->macs, 0), rounds = !dim_is(n->round_macs, 0);
+	text_printf(t, "  %5d  ", n->count);
+	text_printf(t, once || rounds ? "%-28s" : "%s", n->info->short_name);
+	if (once)
+		text_printf(t, " %s MAC", count_text(c, n->macs));
+	if (rounds)
+		text_printf(t, "%s %s MAC in a round", once ? "," : "", count_text(c, n->round_macs));
+	text_char(t, '\n');
+}
+
 static void print_text(Text *t, Context *c, const Op *module, const Stats *s, const Target *target,
                        const CudaStats *kernels)
 {
 	print_ports(t, "inputs", s->ninput, s->inputs);
 	print_ports(t, "outputs", s->noutput, s->outputs);
 	text_printf(t, "operators\n");
-	for (int i = 0; i < s->nop; i++) {
-		const char *name = s->ops[i].info->short_name;
-		if (dim_is(s->ops[i].macs, 0))
-			text_printf(t, "  %5d  %s\n", s->ops[i].count, name);
-		else
-			text_printf(t, "  %5d  %-28s %s MAC\n", s->ops[i].count, name,
-			            count_text(c, s->ops[i].macs));
-	}
+	for (int i = 0; i < s->nkind; i++)
+		print_count(t, c, &s->ops[i]);
 	text_printf(t, "parameters   %d tensors, %lld elements, %lld bytes\n", s->nparam,
 	            (long long)s->param_elements, (long long)s->param_bytes);
 	text_printf(t, "MACs         %s\n", count_text(c, s->macs));
+	if (!dim_is(s->round_macs, 0))
+		text_printf(t, "             %s in a round of the loops whose rounds a run finds\n",
+		            count_text(c, s->round_macs));
 	text_printf(t, "for --isa=%s\n", target->name);
 	text_printf(t, "  workspace  %s bytes\n", size_text(c, module_dim(module, "workspace")));
 	text_printf(t, "  weights    %s bytes\n", size_text(c, module_dim(module, "weights")));
@@ -107,12 +116,13 @@ static void print_json(Text *t, Context *c, const Op *module, const Stats *s, co
 	json_ports(t, c, "inputs", s->ninput, s->inputs);
 	json_ports(t, c, "outputs", s->noutput, s->outputs);
 	text_str(t, "  \"operators\": {");
-	for (int i = 0; i < s->nop; i++)
+	for (int i = 0; i < s->nkind; i++)
 		text_printf(t, "%s\"%s\": %d", i ? ", " : "", s->ops[i].info->short_name, s->ops[i].count);
 	text_printf(t,
 	            "},\n  \"parameters\": {\"tensors\": %d, \"elements\": %lld, \"bytes\": %lld},\n",
 	            s->nparam, (long long)s->param_elements, (long long)s->param_bytes);
 	json_dim(t, c, "macs", s->macs, ",\n");
+	json_dim(t, c, "macs_of_a_round", s->round_macs, ",\n");
 	text_printf(t, "  \"isa\": \"%s\",\n", target->name);
 	if (kernels)
 		cuda_stats_json(t, kernels);

@@ -2,6 +2,7 @@
 // arcs from producers to consumers, the cost beside it, and the memory plan as a chart over the
 // same order.
 #include "frontend/driver/stats.h"
+#include "ir/base/map.h"
 #include "lower/target/target.h"
 
 #include <string.h>
@@ -27,6 +28,26 @@ static int64_t sample(const Dim *sym, void *arg)
 	(void)arg;
 	bool space = strchr("hw", sym->name[0]) || strstr(sym->name, "_h") || strstr(sym->name, "_w");
 	return space ? SPATIAL_SAMPLE : 1;
+}
+
+// What the symbols of the inputs are drawn as: "?n = 1, ?x_h = 224"; "" without symbols.
+static const char *sample_text(Context *c, const Stats *s)
+{
+	PointerMap seen;
+	Text t;
+	text_init(&t, c->arena);
+	pointer_map_init(&seen, c->arena);
+	for (int i = 0; i < s->ninput; i++) {
+		const Type *type = s->inputs[i].type;
+		for (int k = 0; type_is_tensor(type) && k < type->rank; k++) {
+			const Dim *d = type->dims[k];
+			if (d->kind != DIM_SYM || pointer_map_index(&seen, d) >= 0)
+				continue;
+			pointer_map_set_index(&seen, d, 0);
+			text_printf(&t, "%s%s = %d", t.len ? ", " : "", dim_text(c, d), (int)sample(d, NULL));
+		}
+	}
+	return t.len ? t.text : "";
 }
 
 static double dim_number(const Dim *d)
@@ -70,6 +91,12 @@ static const Op *top_user(const Op *module, const Op *user)
 	return user;
 }
 
+static const Attr *attr_of(const Op *op, const char *name, AttrKind kind)
+{
+	const Attr *a = op_attr(op, name);
+	return a && a->kind == kind ? a : NULL;
+}
+
 static int row_of(const Page *p, const Op *op)
 {
 	for (int i = 0; i < p->n; i++) {
@@ -82,8 +109,12 @@ static int row_of(const Page *p, const Op *op)
 static void add_row(Page *p, Context *c, const Op *op)
 {
 	Row r = {.op = op, .macs = dim_number(op_macs(op)), .last_use = p->n};
-	for (int i = 0; i < op->nresult; i++)
-		r.bytes += value_bytes(c, &op->results[i]);
+	// A view writes nothing: its elements are where they were.
+	const Attr *place = attr_of(op, "place", ATTR_STRS);
+	for (int i = 0; i < op->nresult; i++) {
+		if (!place || i >= place->n || strcmp(place->strs[i], "view") != 0)
+			r.bytes += value_bytes(c, &op->results[i]);
+	}
 	p->macs += r.macs;
 	p->bytes += r.bytes;
 	p->rows[p->n++] = r;
@@ -161,12 +192,6 @@ static void print_rows(const Page *p)
 	text_str(p->t, "</table>\n");
 }
 
-static const Attr *attr_of(const Op *op, const char *name, AttrKind kind)
-{
-	const Attr *a = op_attr(op, name);
-	return a && a->kind == kind ? a : NULL;
-}
-
 static void print_buffer(const Page *p, Context *c, int i, int k, double top)
 {
 	const Row *r = &p->rows[i];
@@ -220,15 +245,15 @@ void info_html(Text *t, const Driver *d, const Op *module, const Stats *s, const
 		   ".memory{border:1px solid "
 		   "#ccc;background:#fafafa}rect{stroke:#fff;stroke-width:.3}\n</style>\n<h1>");
 	html_text(t, d->options->model);
+	const char *samples = sample_text(c, s);
 	text_printf(t,
 	            "</h1>\n<p>%d operators, %d parameters (%.2f MB), compiled for %s: %d steps, "
 	            "workspace %.3f MB, weights %.2f MB, "
-	            "%.1f million multiply-accumulates, those of a loop for one round. Symbolic sizes "
-	            "are drawn for a batch of 1 and %d x %d images.</p>\n",
+	            "%.1f million multiply-accumulates, those of a loop for one round.%s%s%s</p>\n",
 	            s->nop, s->nparam, (double)s->param_bytes / 1e6, target->name, p.n,
 	            p.workspace / 1e6,
 	            weights && weights->kind == ATTR_DIM ? dim_number(weights->dim) / 1e6 : 0.0,
-	            p.macs / 1e6, SPATIAL_SAMPLE, SPATIAL_SAMPLE);
+	            p.macs / 1e6, *samples ? " Drawn for " : "", samples, *samples ? "." : "");
 	text_str(t, "<h2>Workspace over time</h2>\n<p>Each rectangle is a buffer: when it lives (left "
 	            "to right, in the order of the steps "
 	            "below) and where it lies (bottom is offset 0). Point at one for its name.</p>\n");

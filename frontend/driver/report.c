@@ -1,4 +1,4 @@
-// Other views of a module: a graphviz picture and JSON.
+// A module as JSON.
 #include "frontend/driver/driver.h"
 
 #include <string.h>
@@ -11,47 +11,6 @@ static int op_number(const Op *module, const Op *op)
 	for (const Op *o = module->regions[0].first->first; o && o != op; o = o->next)
 		n++;
 	return n;
-}
-
-static void dot_node(Text *t, const Op *op, int n)
-{
-	const char *shape = op->code == OP_PD_FEED || op->code == OP_PD_FETCH ? "ellipse" : "box";
-	Text label;
-	text_init(&label, t->arena);
-	text_str(&label, op->info->short_name);
-	const char *name = op_str(op, "name", op->nresult ? op->results[0].name : NULL);
-	if (name)
-		text_printf(&label, "\n%s", name);
-	if (op->nresult) {
-		text_char(&label, '\n');
-		type_print(&label, op->results[0].type);
-	}
-	text_printf(t, "\tn%d [shape=%s, label=", n, shape);
-	text_quoted(t, label.text);
-	text_str(t, "];\n");
-}
-
-// Parameters and constants would drown the picture: only operations that compute are drawn.
-static bool dot_hidden(const Op *op)
-{
-	return op->code == OP_BUILTIN_GET_PARAMETER || op->code == OP_BUILTIN_CONSTANT;
-}
-
-void emit_dot(Text *t, const Op *module)
-{
-	text_str(t, "digraph model {\n\trankdir=TB;\n\tnode [fontname=\"Helvetica\", fontsize=10];\n");
-	int n = 0;
-	for (const Op *op = module->regions[0].first->first; op; op = op->next, n++) {
-		if (dot_hidden(op))
-			continue;
-		dot_node(t, op, n);
-		for (int i = 0; i < op->noperand; i++) {
-			const Value *v = op_operand(op, i);
-			if (v && v->def && !dot_hidden(v->def))
-				text_printf(t, "\tn%d -> n%d;\n", op_number(module, v->def), n);
-		}
-	}
-	text_str(t, "}\n");
 }
 
 static void json_value(Text *t, const Op *module, const Value *v)

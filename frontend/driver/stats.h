@@ -5,10 +5,11 @@
 #include "frontend/driver/driver.h"
 #include "lower/target/target.h"
 
+// Operations of one kind, those in branches and loops, too.
 typedef struct OpCount {
 	const OpInfo *info;
 	int count;
-	const Dim *macs; // of all of them
+	const Dim *macs, *round_macs; // of all of them, as in Stats
 } OpCount;
 
 // A column of the program. What pd.feed and pd.fetch say, since lowering may replace them.
@@ -21,9 +22,10 @@ typedef struct PortStats {
 typedef struct Stats {
 	int ninput, noutput;
 	PortStats *inputs, *outputs; // in order of their columns
-	int nop;
-	OpCount *ops;    // most frequent first
-	const Dim *macs; // multiply-accumulates of one run
+	int nop, nkind;              // operations; kinds of them
+	OpCount *ops;                // most frequent first
+	const Dim *macs;             // multiply-accumulates of one run, with both sides of a branch
+	const Dim *round_macs; // of a round of each loop whose number of rounds a run finds; may be 0
 	int nparam;
 	int64_t param_elements, param_bytes;
 } Stats;
