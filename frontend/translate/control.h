@@ -67,8 +67,8 @@ typedef struct SizeStem {
 // A type that holds both: sizes that differ are found at run time, named after `stem`. NULL when
 // there is none. `open` gets a bit for every such axis (and says which are so from the start).
 const Type *type_join(Context *c, const Type *a, const Type *b, SizeStem stem, uint32_t *open);
-// After `var`, and the place of the operator.
-SizeStem size_stem(const OpJob *j, const char *var);
+// After `var`, and the place of the operator that finds the size.
+SizeStem size_stem(Context *c, const Loc *at, const char *var);
 // A loop variable that came in with nothing in it, and an inner operator has given it a type: it
 // may be any until the loop has learnt one (control_while.c). Whether v is that, or the mark of a
 // variable that is not defined; asking counts as use.

@@ -105,11 +105,10 @@ Value *single_element(OpJob *j, Value *v, const char *slot)
 
 // ---- types that two ways bring together ---------------------------------------------------------
 
-SizeStem size_stem(const OpJob *j, const char *var)
+SizeStem size_stem(Context *c, const Loc *at, const char *var)
 {
-	Arena *a = j->t->c->arena;
-	const char *brief = arena_printf(a, "n_%s", symbol_part(j->t->c, var));
-	return (SizeStem){brief, arena_printf(a, "%s_%d_%d", brief, j->b.loc->block, j->b.loc->op)};
+	const char *brief = arena_printf(c->arena, "n_%s", symbol_part(c, var));
+	return (SizeStem){brief, arena_printf(c->arena, "%s_%d_%d", brief, at->block, at->op)};
 }
 
 static const Dim *axis_found(Context *c, SizeStem stem, int axis)

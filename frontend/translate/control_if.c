@@ -162,7 +162,7 @@ static Value *add_result(OpJob *j, OpenIf *i, Value *const *value, const char *v
 	Context *c = j->t->c;
 	Value *v[2] = {value[0], value[1]};
 	uint32_t open = 0;
-	const SizeStem stem = size_stem(j, var);
+	const SizeStem stem = size_stem(c, i->op->loc, var); // of the branch, wherever it is asked for
 	int taken = known_branch(j, i);
 	for (int k = 0; k < 2; k++)
 		if (v[k] && v[!k] && v[k]->type != v[!k]->type &&

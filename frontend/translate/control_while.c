@@ -197,6 +197,11 @@ static Value *add_arg(Loop *l, Block *b, const LoopVar *v)
 	return arg;
 }
 
+static SizeStem loop_stem(const Loop *l, const LoopVar *v)
+{
+	return size_stem(l->j->t->c, l->j->b.loc, v->name);
+}
+
 // Sizes that are known to change get symbols.
 static bool set_types(Loop *l)
 {
@@ -206,8 +211,7 @@ static bool set_types(Loop *l)
 			continue;
 		v->type = v->init->type;
 		if (v->memo->open)
-			v->type = type_join(l->j->t->c, v->type, v->type, size_stem(l->j, v->name),
-			                    &v->memo->open);
+			v->type = type_join(l->j->t->c, v->type, v->type, loop_stem(l, v), &v->memo->open);
 		if (!v->type)
 			return job_fail(l->j, "loop variable '%s' changes in ways that are not supported",
 			                v->name);
@@ -405,8 +409,7 @@ static bool compare_types(Loop *l, bool *again)
 		}
 		fit_rank(l, v, again);
 		compare_lod(l, v, again);
-		const Type *joined = type_join(c, v->type, v->next->type, size_stem(l->j, v->name),
-		                               &v->memo->open);
+		const Type *joined = type_join(c, v->type, v->next->type, loop_stem(l, v), &v->memo->open);
 		if (!joined && retype_unseen(l, v)) {
 			*again = true;
 			continue;
