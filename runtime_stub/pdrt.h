@@ -73,7 +73,7 @@ typedef enum pd_status {
 	                   current */
 } pd_status;
 
-const char *pd_status_text(pd_status status);
+PDRT_EXPORT const char *pd_status_text(pd_status status);
 
 typedef enum pd_dtype {
 	PD_BOOL,
@@ -90,7 +90,7 @@ typedef enum pd_dtype {
 	PD_C128
 } pd_dtype;
 
-size_t pd_dtype_size(pd_dtype dtype); /* bytes of one element; bool is one byte, 0 or 1 */
+PDRT_EXPORT size_t pd_dtype_size(pd_dtype dtype); /* bytes of one element; bool is one byte, 0 or 1 */
 
 typedef struct pd_dim {
 	int64_t value; /* symbol < 0: the size */
@@ -195,7 +195,7 @@ typedef struct pd_model_info {
 } pd_model_info;
 
 /* FNV-1a, for comparing weights with weights_hash. */
-uint64_t pd_hash(const void *data, size_t size);
+PDRT_EXPORT uint64_t pd_hash(const void *data, size_t size);
 
 #ifdef __cplusplus
 }

@@ -88,7 +88,7 @@ static void source_print(Codegen *cg, Text *out)
 	c_run_print(cg, &tail);
 	text_char(&tail, '\n');
 	info_print(cg, &tail);
-	if (o->call)
+	if (call_wanted(cg))
 		call_print(cg, &tail);
 	banner_print(cg, out, "");
 	text_printf(out, "#include %s\n\n#include <math.h>\n#include <string.h>\n\n",

@@ -21,7 +21,9 @@ typedef struct CodegenOptions {
 	uint64_t model_hash;      // of the model's file
 	const char *compile;      // CUDA: how the code says to compile it, or NULL
 	WeightsMode weights;
-	bool call; // also print model_call, with a static workspace (static shapes only)
+	bool call;   // also print model_call, with a static workspace (static shapes only)
+	bool shared; // for a shared library: what the header declares is visible outside of it, with
+	             // model_call where shapes are static
 } CodegenOptions;
 
 // One launch of generated CUDA, for reports: see cuda/report.c for what sizes count as.

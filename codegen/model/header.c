@@ -70,14 +70,14 @@ static void workspace_declaration(Codegen *cg, Text *out)
 		int64_t bytes = cg->workspace->kind == DIM_CONST ? cg->workspace->value : 0;
 		text_printf(out, "/* Bytes of %s, exactly. */\n#define %s_WORKSPACE_BYTES %" PRId64 "u\n",
 		            what, name_upper(cg->arena, p), bytes);
-		text_printf(out, "size_t %s_workspace_size(void);\n\n", p);
+		text_printf(out, "%ssize_t %s_workspace_size(void);\n\n", exported(cg), p);
 		return;
 	}
 	text_printf(
 		out,
 		"/* Bytes of %s that a run with these sizes needs, exactly; SIZE_MAX when they are not\n"
-		" * possible. */\nsize_t %s_workspace_size(const %s_dims *dims);\n\n",
-		what, p, p);
+		" * possible. */\n%ssize_t %s_workspace_size(const %s_dims *dims);\n\n",
+		what, exported(cg), p, p);
 }
 
 static void weights_comment(Codegen *cg, Text *out)
@@ -100,13 +100,13 @@ static void entry_points(Codegen *cg, Text *out)
 	weights_comment(cg, out);
 	text_printf(
 		out,
-		"pd_status %s_init(%s *m, const void *weights, size_t n, void *workspace, size_t size);\n",
-		p, p);
-	text_printf(out, "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out);\n", p, p, p,
-	            p);
+		"%spd_status %s_init(%s *m, const void *weights, size_t n, void *workspace, size_t size);\n",
+		exported(cg), p, p);
+	text_printf(out, "%spd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out);\n",
+	            exported(cg), p, p, p, p);
 	states_declare(cg, out);
 	text_printf(out, "PDRT_EXPORT const pd_model_info *%s_info(void);\n", p);
-	if (cg->options->call)
+	if (call_wanted(cg))
 		text_printf(out,
 		            "/* Runs with a workspace of its own, one call at a time. Arrays are in column "
 		            "order. */\n"

@@ -149,6 +149,16 @@ const char *assert_status(const Op *op);
 // ---- header.c, info.c ---------------------------------------------------------------------------
 
 void header_print(Codegen *cg, Text *out);
+// In front of what the header declares: whether it is seen outside of a shared library.
+static inline const char *exported(const Codegen *cg)
+{
+	return cg->options->shared ? "PDRT_EXPORT " : "";
+}
+// Whether model_call is printed, which takes no sizes.
+static inline bool call_wanted(const Codegen *cg)
+{
+	return cg->options->call || (cg->options->shared && !cg->nsymbol);
+}
 void info_print(Codegen *cg, Text *out); // model_info and what it points to
 void call_print(Codegen *cg, Text *out); // model_call
 

@@ -168,7 +168,8 @@ void states_declare(Codegen *cg, Text *out)
 		"each run goes on from the one\n"
 		" * before, reset starts anew. After a run that failed they may be changed in part. */\n",
 		cuda ? ", in its memory" : ", in its workspace");
-	text_printf(out, "pd_status %s_reset(%s *m%s);\n", p, p, cuda ? ", cudaStream_t stream" : "");
+	text_printf(out, "%spd_status %s_reset(%s *m%s);\n", exported(cg), p, p,
+	            cuda ? ", cudaStream_t stream" : "");
 	text_printf(out,
 	            "/* Such a parameter by its name, to read and to write%s; info and data are NULL "
 	            "when there is none:",
@@ -176,7 +177,8 @@ void states_declare(Codegen *cg, Text *out)
 	for (int i = 0; i < cg->nstate; i++)
 		text_printf(out, "\n * %s %s", comment_text(cg->arena, cg->states[i].name),
 		            shape_comment(cg, cg->states[i].type));
-	text_printf(out, " */\npd_parameter %s_parameter(%s *m, const char *name);\n", p, p);
+	text_printf(out, " */\n%spd_parameter %s_parameter(%s *m, const char *name);\n", exported(cg),
+	            p, p);
 }
 
 void states_info_functions(Codegen *cg, Text *out)

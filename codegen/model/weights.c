@@ -152,7 +152,7 @@ bool weights_collect(Codegen *cg)
 	cg->inline_weights = mode == WEIGHTS_INLINE ||
 	                     (mode == WEIGHTS_AUTO && cg->weights_size <= INLINE_LIMIT) ||
 	                     !cg->weights_size;
-	cg->object_weights = !cg->inline_weights && (mode == WEIGHTS_OBJECT || cg->options->call);
+	cg->object_weights = !cg->inline_weights && (mode == WEIGHTS_OBJECT || call_wanted(cg));
 	cg->weights = weights_room(cg);
 	cg->weights_plan = BYTES_HASH_START;
 	states_collect(cg);

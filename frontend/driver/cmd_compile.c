@@ -110,9 +110,9 @@ static WeightsMode weights_mode(const Options *o)
 	                                     : WEIGHTS_OBJECT;
 }
 
-// The library carries its weights, so that it can be moved alone.
+// The library carries its weights, so that it and its header can be moved alone.
 static bool build_shared(Driver *d, const Target *t, const CodegenResult *r, const char *output,
-                         const FilePiece *depfile)
+                         const char *header, const FilePiece *depfile)
 {
 	Context *c = d->ctx;
 	const char *folder = temp_folder(c);
@@ -122,10 +122,10 @@ static bool build_shared(Driver *d, const Target *t, const CodegenResult *r, con
 	const char *paths[COUNT_OF(files)];
 	for (size_t i = 0; i < COUNT_OF(files); i++)
 		paths[i] = arena_printf(c->arena, "%s/%s", folder, files[i]);
-	const char *header = embed_text("pdrt.h"), *stub = embed_text("pdrt.c");
+	const char *runtime = embed_text("pdrt.h"), *stub = embed_text("pdrt.c");
 	const FilePiece pieces[] = {
 		{paths[0], r->source.text, r->source.len}, {paths[1], r->header.text, r->header.len},
-		{paths[3], header, strlen(header)},        {paths[4], stub, strlen(stub)},
+		{paths[3], runtime, strlen(runtime)},      {paths[4], stub, strlen(stub)},
 		{paths[2], r->weights, r->weights_size},
 	};
 	if (!file_write_group(c, r->weights ? 5 : 4, pieces))
@@ -134,7 +134,8 @@ static bool build_shared(Driver *d, const Target *t, const CodegenResult *r, con
 	const char *const sources[] = {paths[0], paths[4]};
 	if (!compile_external(d, t, folder, 2, sources, output, true))
 		return false;
-	if (!depfile->path || file_write_group(c, 1, depfile))
+	const FilePiece beside[] = {{header, r->header.text, r->header.len}, *depfile};
+	if (file_write_group(c, depfile->path ? 2 : 1, beside))
 		return true;
 	remove(output);
 	return false;
@@ -178,12 +179,12 @@ static bool emit_code(Driver *d, Op *module, EmitKind kind, const char *output,
 	}
 	const char *weights = shared ? "model.weights"
 	                             : with_suffix(c, to_stdout ? "model" : output, ".weights");
-	const char *header = shared ? "model.h" : with_suffix(c, to_stdout ? "model" : output, ".h");
+	const char *header = with_suffix(c, to_stdout ? "model" : output, ".h");
 	if (!names_are_free(c, output, header))
 		return false;
 	const CodegenOptions options = {
 		.prefix = o->prefix ? o->prefix : default_prefix(c, output),
-		.header_name = base_name(header),
+		.header_name = shared ? "model.h" : base_name(header),
 		.weights_name = base_name(weights),
 		.version = PDCC_VERSION,
 		.banner = base_name(o->model),
@@ -193,14 +194,15 @@ static bool emit_code(Driver *d, Op *module, EmitKind kind, const char *output,
 		.weights = shared                     ? WEIGHTS_OBJECT
 	               : to_stdout && !o->weights ? WEIGHTS_INLINE
 	                                          : weights_mode(o),
-		.call = o->call || shared,
+		.call = o->call,
+		.shared = shared,
 	};
 	CodegenResult r;
 	if (!driver_lower(d, module, t, NULL) || !driver_codegen(d, module, t, &options, &r))
 		return false;
 	stage_begin(d, "write");
 	if (shared)
-		return build_shared(d, t, &r, output, depfile);
+		return build_shared(d, t, &r, output, header, depfile);
 	FilePiece pieces[4];
 	int n = 0;
 	if (kind != EMIT_HEADER)

@@ -154,6 +154,38 @@ def library(t, tmp):
     yield 'model_call of a shared library', q.returncode == 0, q.stdout
 
 
+OPEN_LIBRARY = """
+#include "libdigits.h"
+#include <stdlib.h>
+int main(void)
+{
+	static digits m;
+	static float x[2 * 64], y[2 * 10];
+	const digits_inputs in = {.dims = {2}, .image = x};
+	digits_outputs out = {.save_infer_model_scale_0_tmp_0 = y};
+	const size_t size = digits_workspace_size(&in.dims);
+	pd_status s = digits_init(&m, NULL, 0, aligned_alloc(64, (size + 63) / 64 * 64), size);
+	s = s == PD_OK ? digits_run(&m, &in, &out) : s;
+	const float sum = y[0] + y[1] + y[2] + y[3] + y[4] + y[5] + y[6] + y[7] + y[8] + y[9];
+	const int shape = out.save_infer_model_scale_0_tmp_0_dims[0] == 2 && digits_info()->symbols == 1;
+	return s != PD_OK || !shape || sum < 0.999f || sum > 1.001f || y[0] != y[10];
+}
+"""
+
+
+def open_library(t, tmp):
+    """A shared library of a model with an open size has its header beside it and exports what that declares."""
+    folder = pathlib.Path(tmp) / 'open'
+    folder.mkdir()
+    p = run([t.pdcc, digits(), '-o', folder / 'libdigits.so'])
+    yield 'a shared library with an open size', p.returncode == 0 and (folder / 'libdigits.h').exists(), p.stdout
+    (folder / 'main.c').write_text(OPEN_LIBRARY)
+    p = run([*t.config['CC'].split(), '-std=c11', '-Wall', '-Wextra', '-Werror', '-I', SRC / 'runtime_stub',
+             folder / 'main.c', '-o', folder / 'main', '-L', folder, '-ldigits', f'-Wl,-rpath,{folder}'])
+    p = run([folder / 'main']) if p.returncode == 0 else p
+    yield 'a program that uses it', p.returncode == 0, p.stdout
+
+
 STILL_FOLDERS = ['cf', 'cf-beyond', 'p2o', 'paddle-ut', 'pir']
 BROKEN = ['changed the IR', 'the module was valid before pass']
 STILL_TARGETS = {'c': ['-o', os.devnull, '--emit=c', '--isa=avx2'], 'cuda': ['-o', os.devnull, '--emit=cuda']}
@@ -193,3 +225,4 @@ def suite(t):
         yield from determinism(t, tmp)
         yield from weights(t, tmp)
         yield from library(t, tmp)
+        yield from open_library(t, tmp)
