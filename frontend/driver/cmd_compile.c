@@ -164,6 +164,23 @@ static bool names_are_free(Context *c, const char *output, const char *header)
 	return true;
 }
 
+// C and CUDA of one name would share a header and weights: the second would break the first.
+static bool header_is_free(Context *c, const char *output, EmitKind kind)
+{
+	const char *other = with_suffix(c, output, kind == EMIT_CUDA ? ".c" : ".cu");
+	char begin[64] = "";
+	FILE *f = kind == EMIT_C || kind == EMIT_CUDA ? fopen(other, "r") : NULL;
+	const bool ours = f && fgets(begin, sizeof begin, f) && strstr(begin, "by pdcc");
+	if (f)
+		fclose(f);
+	if (ours)
+		diag_error(c->diag, NULL,
+		           "'%s' was written by pdcc, too, and has the same header and weights as '%s' "
+		           "would; -o needs another name",
+		           other, base_name(output));
+	return !ours;
+}
+
 static bool emit_code(Driver *d, Op *module, EmitKind kind, const char *output,
                       const FilePiece *depfile)
 {
@@ -180,7 +197,7 @@ static bool emit_code(Driver *d, Op *module, EmitKind kind, const char *output,
 	const char *weights = shared ? "model.weights"
 	                             : with_suffix(c, to_stdout ? "model" : output, ".weights");
 	const char *header = with_suffix(c, to_stdout ? "model" : output, ".h");
-	if (!names_are_free(c, output, header))
+	if (!names_are_free(c, output, header) || !(to_stdout || header_is_free(c, output, kind)))
 		return false;
 	const CodegenOptions options = {
 		.prefix = o->prefix ? o->prefix : default_prefix(c, output),

@@ -141,6 +141,27 @@ def weights(t, tmp):
         yield f'--weights={mode}', ok, p.stdout
 
 
+def weights_object(t, tmp):
+    """--weights=object: the assembler is told where the file is, whatever the name and the working folder."""
+    folder = pathlib.Path(tmp) / 'else where'
+    folder.mkdir()
+    p = run([t.pdcc, digits(), '-o', folder / 'a b.c', '--weights=object', '--prefix=digits'])
+    for name, flags in {'-I': ['-I', folder], '-D': [f'-DDIGITS_WEIGHTS_FILE="{folder}/a b.weights"']}.items():
+        q = run([*t.config['CC'].split(), '-c', '-I', SRC / 'runtime_stub', *flags, folder / 'a b.c',
+                 '-o', folder / 'digits.o'], cwd='/') if p.returncode == 0 else p
+        yield f'--weights=object found by {name}', q.returncode == 0, q.stdout
+
+
+def same_name(t, tmp):
+    """C and CUDA of one name would overwrite each other's header and weights."""
+    folder = pathlib.Path(tmp) / 'same'
+    folder.mkdir()
+    p = run([t.pdcc, digits(), '-o', folder / 'digits.c'])
+    q = run([t.pdcc, digits(), '-o', folder / 'digits.cu'])
+    yield 'C and CUDA of one name in one folder', p.returncode == 0 and q.returncode == 1 and \
+        'has the same header and weights' in q.stdout and not (folder / 'digits.cu').exists(), q.stdout
+
+
 def library(t, tmp):
     """A shared library's one-call entry."""
     so = pathlib.Path(tmp) / 'libdigits.so'
@@ -224,5 +245,7 @@ def suite(t):
         yield from symbols(t, tmp)
         yield from determinism(t, tmp)
         yield from weights(t, tmp)
+        yield from weights_object(t, tmp)
+        yield from same_name(t, tmp)
         yield from library(t, tmp)
         yield from open_library(t, tmp)
