@@ -331,6 +331,15 @@ static void elements_read(const Harness *h, int number, Run *r, int k)
 	free(elements);
 }
 
+static void fail_unknown_input(const pd_model_info *info, const char *name)
+{
+	fprintf(stderr, "error: the model has no input '%s'; its inputs are", name);
+	for (int i = 0; i < info->inputs; i++)
+		fprintf(stderr, "%s '%s'", i ? "," : "", info->input[i].name);
+	fprintf(stderr, info->inputs ? "\n" : " none\n");
+	exit(1);
+}
+
 static void inputs_read(const Harness *h, int number, Run *r)
 {
 	const pd_model_info *info = h->info;
@@ -342,7 +351,7 @@ static void inputs_read(const Harness *h, int number, Run *r)
 		if (f->run != number || f->lod)
 			continue;
 		if (k == info->inputs)
-			fail("the model has no input '%s'", f->name);
+			fail_unknown_input(info, f->name);
 		if (info->input[k].part == PD_ARRAY_DATA) {
 			if (!r->in[k].data)
 				elements_read(h, number, r, k);
@@ -632,8 +641,11 @@ static void bench(const Harness *h)
 	qsort(times, (size_t)n, sizeof *times, double_compare);
 	print_time("median", times[n / 2]);
 	print_time(", min", times[0]);
-	printf(" (%d runs); workspace %zu bytes, weights %zu bytes\n", n, r.workspace_size,
-	       h->weights_size);
+	printf(" (%d runs", n);
+	for (int i = 0; i < h->info->symbols; i++)
+		if (!h->info->symbol[i].found)
+			printf(", %s = %" PRId64, h->info->symbol[i].name, r.symbols[i]);
+	printf("); workspace %zu bytes, weights %zu bytes\n", r.workspace_size, h->weights_size);
 	free(times);
 	run_free(h, &r);
 }

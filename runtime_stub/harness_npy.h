@@ -72,6 +72,19 @@ static void zone_free(unsigned char *p)
 static const char *const dtype_descr[] = {"|b1", "|u1", "|i1", "<i2", "<i4", "<i8",
                                           "<f2", "<u2", "<f4", "<f8", "<c8", "<c16"};
 
+static const char *const dtype_names[] = {"bool", "u8",   "i8",  "i16", "i32", "i64",
+                                          "f16",  "bf16", "f32", "f64", "c64", "c128"};
+
+static void fail_dtype(const char *path, const char *descr, pd_dtype want)
+{
+	const size_t given = strcspn(descr + 1, "'\"");
+	for (size_t i = 0; i < sizeof dtype_descr / sizeof *dtype_descr; i++)
+		if (strlen(dtype_descr[i]) == given && !strncmp(descr + 1, dtype_descr[i], given))
+			fail("'%s' holds %s, but the model wants %s", path, dtype_names[i], dtype_names[want]);
+	fail("'%s' holds elements of type %.*s, but the model wants %s", path, (int)given + 2, descr,
+	     dtype_names[want]);
+}
+
 static void read_exactly(FILE *f, void *to, size_t n, const char *path)
 {
 	if (fread(to, 1, n, f) != n)
@@ -156,8 +169,7 @@ static Array npy_read(const char *path, pd_dtype want)
 	a.descr = dtype_descr[want];
 	size_t n = strlen(a.descr), size = pd_dtype_size(want);
 	if (strncmp(descr + 1, a.descr, n) || descr[n + 1] != *descr)
-		fail("'%s': element type %.*s, but the model wants %s", path, (int)strcspn(descr, ","),
-		     descr, a.descr);
+		fail_dtype(path, descr, want);
 	shape_read(&a, header_value(header, "'shape'", path), path);
 	a.bytes = size;
 	for (int d = 0; d < a.rank; d++) {

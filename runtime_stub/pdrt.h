@@ -90,7 +90,8 @@ typedef enum pd_dtype {
 	PD_C128
 } pd_dtype;
 
-PDRT_EXPORT size_t pd_dtype_size(pd_dtype dtype); /* bytes of one element; bool is one byte, 0 or 1 */
+PDRT_EXPORT size_t
+pd_dtype_size(pd_dtype dtype); /* bytes of one element; bool is one byte, 0 or 1 */
 
 typedef struct pd_dim {
 	int64_t value; /* symbol < 0: the size */

@@ -12,21 +12,24 @@
 static void object_print(Codegen *cg, Text *out)
 {
 	const char *symbol = arena_printf(cg->arena, "%s_weights_data", cg->prefix);
-	const char *file = arena_printf(cg->arena, "%s_WEIGHTS_FILE", name_upper(cg->arena, cg->prefix));
+	const char *file = arena_printf(cg->arena, "%s_WEIGHTS_FILE",
+	                                name_upper(cg->arena, cg->prefix));
 	// A name within a string of the assembler within one of C.
 	const char *name = string_literal(cg->arena, cg->options->weights_name);
 	name = arena_printf(cg->arena, "%.*s", (int)strlen(name) - 2, name + 1);
-	text_printf(out,
-	            "/* The assembler looks for it in the working folder and those of -I; a path for it "
-	            "is given by\n * -D%s='\"PATH\"'. */\n#ifndef %s\n#define %s %s\n#endif\n",
-	            file, file, file, string_literal(cg->arena, name));
+	text_printf(
+		out,
+		"/* The assembler looks for it in the working folder and those of -I; a path for it "
+		"is given by\n * -D%s='\"PATH\"'. */\n#ifndef %s\n#define %s %s\n#endif\n",
+		file, file, file, string_literal(cg->arena, name));
 	text_printf(out, "extern const unsigned char %s[] __attribute__((visibility(\"hidden\")));\n",
 	            symbol);
 	text_printf(out,
 	            "__asm__(\".section .rodata\\n\\t.balign 64\\n\\t.globl %s\\n\\t.hidden %s\\n\"\n",
 	            symbol, symbol);
 	text_printf(out,
-	            "        \"%s:\\n\\t.incbin \\\"\" %s \"\\\", 0, %" PRId64 "\\n\\t.previous\\n\");\n\n",
+	            "        \"%s:\\n\\t.incbin \\\"\" %s \"\\\", 0, %" PRId64
+	            "\\n\\t.previous\\n\");\n\n",
 	            symbol, file, weights_file_size(cg));
 }
 

@@ -98,10 +98,10 @@ static void entry_points(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
 	weights_comment(cg, out);
-	text_printf(
-		out,
-		"%spd_status %s_init(%s *m, const void *weights, size_t n, void *workspace, size_t size);\n",
-		exported(cg), p, p);
+	text_printf(out,
+	            "%spd_status %s_init(%s *m, const void *weights, size_t n, void *workspace, size_t "
+	            "size);\n",
+	            exported(cg), p, p);
 	text_printf(out, "%spd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out);\n",
 	            exported(cg), p, p, p, p);
 	states_declare(cg, out);

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 // Passes may reorder float arithmetic (folding a batch norm, another order of summation), not more.
 enum { TOLERANCE_PPM = 1000 };
@@ -154,6 +155,13 @@ static const char *list_append(Driver *d, const char *list, const char *pass)
 	return *list ? arena_printf(d->ctx->arena, "%s,%s", list, pass) : pass;
 }
 
+// On a terminal, the pass that runs now; "": nothing any more.
+static void progress_show(const char *pass)
+{
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\r\x1b[K%s%s", *pass ? "after pass " : "", pass);
+}
+
 // All passes in the order of a compilation. False after diagnostics.
 static bool passes_agree(Driver *d, Op *module, const Target *t, Interp *reference, int *count)
 {
@@ -163,6 +171,7 @@ static bool passes_agree(Driver *d, Op *module, const Target *t, Interp *referen
 			len = strcspn(list, ",");
 			const char *pass = context_strn(d->ctx, list, len);
 			const char *differs = NULL;
+			progress_show(pass);
 			if (!stage_run(d, module, t, pass, reference, &differs))
 				return false;
 			if (differs) {
@@ -223,15 +232,17 @@ int cmd_verify(Driver *d)
 	const Target *t = module ? driver_target_to_run(d) : NULL;
 	bool code = strcmp(d->options->target, "interp") != 0;
 	Expected *expected = NEW_ARRAY(d->ctx->arena, (size_t)d->options->nexpect + 1, Expected);
-	if (!t || !expect_load(d, module, expected))
+	if (!t || !expect_load(d, module, expected) || !verify_inputs(d, module))
 		return 1;
 	stage_begin(d, "passes and interpreter");
 	Interp *reference = verify_interpret(d, module, NULL, NULL);
 	int n = 0;
 	if (!reference || (d->options->out_dir && !driver_write_fetches(d, reference, 0)))
 		return 1;
-	if (!expect_check(d, expected, "as read", read_fetch, reference) ||
-	    !passes_agree(d, module, t, reference, &n))
+	const bool agree = expect_check(d, expected, "as read", read_fetch, reference) &&
+	                   passes_agree(d, module, t, reference, &n);
+	progress_show("");
+	if (!agree)
 		return 1;
 	const char *differs = NULL;
 	if (code && !code_agrees(d, module, t, reference, expected, &differs)) {

@@ -61,6 +61,9 @@ Interp *verify_interpret(Driver *d, Op *module,
 bool tensor_agrees(Driver *d, const Tensor *want, const Tensor *got, const char **why);
 // The module through passes, with the options of the command line. False after diagnostics.
 bool verify_lower(Driver *d, Op *module, const Target *t, const char *passes);
+// verify_inputs.c: makes up the inputs of the first run that the command line does not give, and
+// says so. False after diagnostics.
+bool verify_inputs(Driver *d, Op *module);
 // verify_find.c: names the first operator whose value `pass` changes, when `before` ran before it
 // (a list of passes).
 void verify_find_pass(Driver *d, const Target *t, const char *before, const char *pass);

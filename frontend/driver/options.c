@@ -257,6 +257,21 @@ static bool parse_lod(Context *c, Options *o, const char *v)
 }
 
 // One of the words in `allowed`, which is a list like "a|b|c".
+// "; did you mean 'info'?", or "".
+static const char *meant(Context *c, const char *word, int n, const char *const *names)
+{
+	const char *name = name_nearest(word, n, names);
+	return name ? arena_printf(c->arena, "; did you mean '%s'?", name) : "";
+}
+
+static const char *command_meant(Context *c, const char *word)
+{
+	const char *names[CMD_COUNT];
+	for (int i = 0; i < CMD_COUNT; i++)
+		names[i] = commands[i].name;
+	return meant(c, word, CMD_COUNT, names);
+}
+
 static bool one_of(const Options *o, const char *name, const char *v, const char *allowed)
 {
 	size_t n = strlen(v);
@@ -269,28 +284,30 @@ static bool one_of(const Options *o, const char *name, const char *v, const char
 	return usage_error(o, "%s takes one of %s, not '%s'", name, allowed, v);
 }
 
-static bool pass_is_known(const Options *o, const char *option, const char *v)
+static bool pass_is_known(Context *c, const Options *o, const char *option, const char *v)
 {
 	int n;
 	const Pass *passes = pass_table(&n);
-	for (int i = 0; i < n; i++)
-		if (!strcmp(passes[i].name, v))
+	const char **names = NEW_ARRAY(c->arena, (size_t)n, const char *);
+	for (int i = 0; i < n; i++) {
+		names[i] = passes[i].name;
+		if (!strcmp(names[i], v))
 			return true;
-	return !strcmp(v, "all") || usage_error(o, "%s: no pass is named '%s'", option, v);
+	}
+	return !strcmp(v, "all") ||
+	       usage_error(o, "%s: no pass is named '%s'%s", option, v, meant(c, v, n, names));
 }
 
 static bool parse_print_before(Context *c, Options *o, const char *v)
 {
-	(void)c;
 	o->print_before = v;
-	return pass_is_known(o, "--print-before", v);
+	return pass_is_known(c, o, "--print-before", v);
 }
 
 static bool parse_print_after(Context *c, Options *o, const char *v)
 {
-	(void)c;
 	o->print_after = v;
-	return pass_is_known(o, "--print-after", v);
+	return pass_is_known(c, o, "--print-after", v);
 }
 
 static bool parse_depfile(Context *c, Options *o, const char *v)
@@ -407,7 +424,7 @@ static const OptionSpec table[] = {
      "out"},
 	{0, "in", "NAME=FILE", R | V | B, PARSE(parse_input), "feed NAME from a .npy file"},
 	{0, "lod", "NAME=0,2,5[;..]", R | V, PARSE(parse_lod),
-     "the LoD of feed NAME: offsets, level by level (interpreter only)"},
+     "the LoD of feed NAME: offsets, level by level"},
 	{0, "expect", "NAME=FILE", V, PARSE(parse_expect),
      "what the framework gave for fetch NAME (or its number), as .npy: compare with that, too"},
 	{0, "tolerance", "R[,A]", V, PARSE(parse_tolerance),
@@ -502,6 +519,18 @@ static const OptionSpec *option_find(const char *a, const char **value)
 	return NULL;
 }
 
+static const char *option_meant(Context *c, const Options *o, const char *word)
+{
+	const char *names[COUNT_OF(table)];
+	int n = 0;
+	for (size_t i = 0; i < COUNT_OF(table); i++) {
+		const OptionSpec *s = &table[i];
+		if (s->commands & 1u << o->command && s->name[0] != '-')
+			names[n++] = arena_printf(c->arena, "--%s", s->name);
+	}
+	return meant(c, context_strn(c, word, strcspn(word, "=")), n, names);
+}
+
 static bool options_check(const Options *o)
 {
 	if (!o->model)
@@ -542,7 +571,8 @@ OptionsResult options_parse(Context *c, int argc, char **argv, Options *o)
 		const char *a = argv[i], *value;
 		if (words_only || a[0] != '-' || !a[1]) {
 			if (o->model) {
-				usage_error(o, "two models given: '%s' and '%s'", o->model, a);
+				usage_error(o, "two models given: '%s' and '%s'%s", o->model, a,
+				            command_meant(c, o->model));
 				return OPTIONS_USAGE;
 			}
 			o->model = a;
@@ -554,7 +584,7 @@ OptionsResult options_parse(Context *c, int argc, char **argv, Options *o)
 		}
 		const OptionSpec *s = option_find(a, &value);
 		if (!s || !(s->commands & 1u << o->command)) {
-			usage_error(o, "unknown option '%s'", a);
+			usage_error(o, "unknown option '%s'%s", a, option_meant(c, o, a));
 			return OPTIONS_USAGE;
 		}
 		if (!s->arg && value) {

@@ -128,12 +128,54 @@ static size_t broken_field(const uint8_t *data, size_t size)
 	return size;
 }
 
+// Other formats of models, by how their files begin. What the bytes at `at` are.
+static const struct {
+	size_t at;
+	const char *begin, *what;
+} other_formats[] = {
+	{0, "PK\x03\x04", "a zip archive, as PyTorch writes it"},
+	{0, "\x80\x02", "a pickle, as Python writes it (.pdparams holds parameters and no program)"},
+	{0, "\x80\x04", "a pickle, as Python writes it (.pdparams holds parameters and no program)"},
+	{0, "\x89HDF", "an HDF5 file, as Keras writes it"},
+	{4, "TFL3", "a TensorFlow Lite model"},
+	{0,
+     "\x7f"
+     "ELF",
+     "a program or shared library"},
+};
+
+// ONNX begins with its version (field 1, a number) and the name or version of what wrote it (2, 3).
+static bool is_onnx(const char *path, const uint8_t *data, size_t size)
+{
+	const size_t n = strlen(path);
+	return (n > 5 && !strcmp(path + n - 5, ".onnx")) ||
+	       (size > 4 && data[0] == 0x08 && data[1] < 0x20 && (data[2] == 0x12 || data[2] == 0x1a));
+}
+
+static const char *format_of(const char *path, const uint8_t *data, size_t size)
+{
+	if (is_onnx(path, data, size))
+		return "an ONNX model";
+	for (size_t i = 0; i < COUNT_OF(other_formats); i++) {
+		const size_t at = other_formats[i].at, n = strlen(other_formats[i].begin);
+		if (size >= at + n && !memcmp(data + at, other_formats[i].begin, n))
+			return other_formats[i].what;
+	}
+	return NULL;
+}
+
 static void report_unreadable(Context *c, const char *path, const uint8_t *data, size_t size)
 {
 	Loc l = model_loc(path);
 	size_t at = broken_field(data, size);
+	const char *format = size ? format_of(path, data, size) : NULL;
 	if (size == 0)
 		diag_error(c->diag, &l, "is empty");
+	else if (format)
+		diag_error(c->diag, &l,
+		           "is %s, not a Paddle program; pdcc takes what paddle.jit.save and "
+		           "paddle.static.save_inference_model write (.pdmodel, .json)",
+		           format);
 	else if (data[0] != 0x0a) // field 1, a block
 		diag_error(c->diag, &l, "not a Paddle program");
 	else if (at < size)

@@ -17,6 +17,18 @@ static void warn_of_rank(Translator *t, const ShapePin *pin)
 		             pin->rank);
 }
 
+// "; its inputs are 'x', 'y'".
+static const char *inputs_text(Translator *t)
+{
+	Text names;
+	text_init(&names, t->c->arena);
+	for (const Op *op = module_block(t->module)->first; op; op = op->next)
+		if (op->code == OP_PD_FEED)
+			text_printf(&names, "%s'%s'", names.len ? ", " : "; its inputs are ",
+			            op_str(op, "name", "?"));
+	return names.len ? names.text : "";
+}
+
 // Every --shape must name an input.
 bool check_pins(Translator *t)
 {
@@ -27,7 +39,7 @@ bool check_pins(Translator *t)
 			continue;
 		}
 		diag_error(t->c->diag, &(Loc){.file = t->c->file, .block = -1, .op = -1},
-		           "--shape %s: the model has no such input", t->o->pins[i].name);
+		           "--shape %s: the model has no such input%s", t->o->pins[i].name, inputs_text(t));
 		ok = false;
 	}
 	return ok;

@@ -85,6 +85,10 @@ void text_printf(Text *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void text_float(Text *t, double v, bool single);
 // "..." with \" \\ \n \t and \xNN for what is not printable.
 void text_quoted(Text *t, const char *s);
+// For messages: the name that `word` is a slip of, which is at most a third of its letters (at most
+// two) changed, left out, doubled or exchanged with the next; NULL: none of them. The first of
+// equally near ones.
+const char *name_nearest(const char *word, int n, const char *const *names);
 
 // ---- context.c ----------------------------------------------------------------------------------
 

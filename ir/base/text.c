@@ -99,3 +99,48 @@ void text_quoted(Text *t, const char *s)
 	}
 	text_char(t, '"');
 }
+
+enum { NAME_MAX_LETTERS = 40 };
+
+// Optimal string alignment distance (Damerau 1964): letters put in, left out, changed, and
+// neighbours exchanged, no place more than once.
+static int name_distance(const char *a, const char *b)
+{
+	const int n = (int)strlen(a), m = (int)strlen(b);
+	int rows[3][NAME_MAX_LETTERS + 1];
+	int *before = rows[0], *last = rows[1], *row = rows[2];
+	if (n > NAME_MAX_LETTERS || m > NAME_MAX_LETTERS)
+		return NAME_MAX_LETTERS;
+	for (int k = 0; k <= m; k++)
+		last[k] = before[k] = k;
+	for (int i = 1; i <= n; i++) {
+		row[0] = i;
+		for (int k = 1; k <= m; k++) {
+			int d = last[k - 1] + (a[i - 1] != b[k - 1]);
+			d = last[k] + 1 < d ? last[k] + 1 : d;
+			d = row[k - 1] + 1 < d ? row[k - 1] + 1 : d;
+			if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1])
+				d = before[k - 2] + 1 < d ? before[k - 2] + 1 : d;
+			row[k] = d;
+		}
+		int *const free_row = before;
+		before = last;
+		last = row;
+		row = free_row;
+	}
+	return last[m];
+}
+
+const char *name_nearest(const char *word, int n, const char *const *names)
+{
+	const int letters = (int)strlen(word), limit = letters / 3 < 2 ? letters / 3 : 2;
+	const char *found = NULL;
+	for (int i = 0, least = limit + 1; i < n; i++) {
+		const int distance = name_distance(word, names[i]);
+		if (distance < least) {
+			least = distance;
+			found = names[i];
+		}
+	}
+	return found;
+}
