@@ -383,8 +383,11 @@ Value *tensor_reduce(Builder *b, enum OpCode code, Value *x, int n, const int64_
 {
 	if (!x)
 		return NULL;
+	const DType t = x->type->dtype;
+	const bool widens = code == OP_PD_SUM && (t == DT_I32 || t == DT_BOOL);
 	return build1(b, code, x, "axis", attr_ints(b->ctx, n, axes), "keepdim",
-	              attr_bool(b->ctx, true), "reduce_all", attr_bool(b->ctx, n == 0), NULL);
+	              attr_bool(b->ctx, true), "reduce_all", attr_bool(b->ctx, n == 0),
+	              widens ? "dtype" : NULL, attr_dtype(b->ctx, t), NULL);
 }
 
 Value *tensor_along(Builder *b, Value *vec, int rank, int axis)

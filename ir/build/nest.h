@@ -96,7 +96,7 @@ Value *tensor_mul(Builder *b, Value *x, Value *y);
 Value *tensor_div(Builder *b, Value *x, Value *y);
 // A tensor of rank 0 (it broadcasts with anything).
 Value *tensor_number(Builder *b, DType t, double v);
-// Reduces with keepdim; op is OP_PD_SUM, OP_PD_MAX ...
+// Reduces with keepdim, in the type of x; op is OP_PD_SUM, OP_PD_MAX ...
 Value *tensor_reduce(Builder *b, enum OpCode code, Value *x, int n, const int64_t *axes);
 // A vector along `axis` of a tensor of the given rank: shape 1 x .. x C x .. x 1.
 Value *tensor_along(Builder *b, Value *vec, int rank, int axis);

@@ -134,7 +134,8 @@ bool define_hook_dot(Builder *b, Op *op, Value **results)
 {
 	Value *product = tensor_mul(b, op_operand(op, 0), op_operand(op, 1));
 	int64_t last = -1;
-	results[0] = product ? build1(b, OP_PD_SUM, product, "axis", attr_ints(b->ctx, 1, &last), NULL)
+	results[0] = product ? build1(b, OP_PD_SUM, product, "axis", attr_ints(b->ctx, 1, &last),
+	                              "dtype", attr_dtype(b->ctx, product->type->dtype), NULL)
 	                     : NULL;
 	return results[0] != NULL;
 }
@@ -176,13 +177,16 @@ bool define_hook_batch_norm(Builder *b, Op *op, Value **results)
 	Value *x = op_operand(op, 0), *mean = op_operand(op, 1), *variance = op_operand(op, 2);
 	Value *scale = op_operand(op, 3), *bias = op_operand(op, 4);
 	int rank = x->type->rank, channel = channel_axis(op, rank);
+	const DType narrow = x->type->dtype;
 	double epsilon = op_float(op, "epsilon", 1e-5);
+	x = tensor_cast(b, x, mean->type->dtype); // statistics of f16 are f32
 	bool test = op_bool(op, "is_test", false) && !op_bool(op, "trainable_statistics", false);
 	if (!test && !op_bool(op, "use_global_stats", false)) {
 		int64_t axes[MAX_RANK];
 		Value *out = normalized(b, x, other_axes(rank, channel, true, axes), axes, epsilon);
-		results[0] = scale_shift(b, out, scale ? tensor_along(b, scale, rank, channel) : NULL,
-		                         bias ? tensor_along(b, bias, rank, channel) : NULL);
+		out = scale_shift(b, out, scale ? tensor_along(b, scale, rank, channel) : NULL,
+		                  bias ? tensor_along(b, bias, rank, channel) : NULL);
+		results[0] = tensor_cast(b, out, narrow);
 		return results[0] != NULL;
 	}
 	Value *deviation = apply1(
@@ -191,8 +195,9 @@ bool define_hook_batch_norm(Builder *b, Op *op, Value **results)
 	                      : apply1(b, OP_PD_RECIPROCAL, deviation);
 	Value *shift = tensor_mul(b, mean, factor);
 	shift = bias ? tensor_sub(b, bias, shift) : apply1(b, OP_PD_NEGATIVE, shift);
-	results[0] = scale_shift(b, x, tensor_along(b, factor, rank, channel),
+	Value *out = scale_shift(b, x, tensor_along(b, factor, rank, channel),
 	                         tensor_along(b, shift, rank, channel));
+	results[0] = tensor_cast(b, out, narrow);
 	return results[0] != NULL;
 }
 
@@ -225,13 +230,15 @@ bool define_hook_layer_norm(Builder *b, Op *op, Value **results)
 	int rank = x->type->rank, first = axis_norm(op_int(op, "begin_norm_axis", 1), rank),
 		n = rank - first;
 	int64_t axes[MAX_RANK];
+	const DType narrow = x->type->dtype; // of f16, the scale and bias may be f32
+	x = tensor_cast(b, x, scale ? scale->type->dtype : bias ? bias->type->dtype : narrow);
 	for (int i = 0; i < n; i++)
 		axes[i] = first + i;
 	Value *out = normalized(b, x, n, axes, op_float(op, "epsilon", 1e-5));
 	const Dim *const *dims = x->type->dims + first;
 	scale = scale && n > 1 ? tensor_reshape(b, scale, n, dims) : scale;
 	bias = bias && n > 1 ? tensor_reshape(b, bias, n, dims) : bias;
-	results[0] = scale_shift(b, out, scale, bias);
+	results[0] = tensor_cast(b, scale_shift(b, out, scale, bias), narrow);
 	return results[0] != NULL;
 }
 

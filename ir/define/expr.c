@@ -594,7 +594,7 @@ static bool build_results(Builder *b, const Op *op, int nenv, const EnvEntry *en
 	return true;
 }
 
-bool op_define(Builder *b, Op *op, Value **results)
+static bool define_by_entry(Builder *b, Op *op, Value **results)
 {
 	const OpInfo *info = op->info;
 	const EnvEntry *env;
@@ -610,4 +610,24 @@ bool op_define(Builder *b, Op *op, Value **results)
 	if (op->nresult == 1 && (info->scalar || (info->traits & TRAIT_PRIMITIVE)))
 		return define_map(b, op, results);
 	return infer_error(op, "the operator has no definition");
+}
+
+// A definition that gives elements of another type than inference says would change what the
+// program gives: neither is believed.
+static bool same_elements(const Op *op, Value *const *results)
+{
+	for (int i = 0; i < op->nresult; i++) {
+		const Type *want = op->results[i].type, *have = results[i] ? results[i]->type : NULL;
+		if (!want || !have || !type_is_tensor(want) || !type_is_tensor(have))
+			continue;
+		if (want->dtype != have->dtype)
+			return infer_error(op, "the definition gives %s, not %s", type_text(op->ctx, have),
+			                   type_text(op->ctx, want));
+	}
+	return true;
+}
+
+bool op_define(Builder *b, Op *op, Value **results)
+{
+	return define_by_entry(b, op, results) && same_elements(op, results);
 }
