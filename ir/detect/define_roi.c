@@ -175,6 +175,72 @@ bool define_hook_roi_align(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
+// The weights with which the pixels of an axis count in the parts of each region, [R x parts x
+// pixels].
+static Value *axis_weights(const Regions *r, const Samples *s, int axis)
+{
+	const Dim *most = dim_const(r->ctx, INT32_MAX), *size = r->x->type->dims[2 + axis];
+	const Dim *dims[] = {r->boxes->type->dims[0], dim_const(r->ctx, pooled(r->op, axis)), size};
+	Nest n = nest_open(r->b, type_tensor(r->ctx, r->t, 3, dims, 0));
+	Value *at[] = {n.at[0], index_const(&n.b, axis)};
+	Value *count = index_from_data(&n.b, load(&n.b, s->count, at), most, false);
+	Nest v = reduce_open_counted(&n.b, "sum", r->t, most, count);
+	Between p = between(r, &v.b, sample_place(r, s, &v.b, n.at[0], n.at[1], v.at[0], axis), axis);
+	Value *zero = number(r, &v.b, 0), *far = tensor_sub(&v.b, number(r, &v.b, 1), p.near);
+	Value *low = index_where(&v.b, index_equal(&v.b, p.low, n.at[2]), p.near, zero),
+		  *high = index_where(&v.b, index_equal(&v.b, p.high, n.at[2]), far, zero);
+	Value *sum = reduce_close(&v, index_where(&v.b, p.outside, zero, tensor_add(&v.b, low, high)));
+	return nest_close(&n, tensor_div(&n.b, sum, scalar_from_index(&n.b, count, r->t)));
+}
+
+// d_out [R x C x parts x parts] spread over the columns, [R * parts x C * W].
+static Value *spread_columns(const Regions *r, Value *weights, Value *d_out)
+{
+	Context *c = r->ctx;
+	const Dim *const *x = r->x->type->dims, *const *out = d_out->type->dims;
+	const Dim *dims[] = {out[0], out[2], x[1], x[3]},
+			  *flat[] = {dim_mul(c, out[0], out[2]), dim_mul(c, x[1], x[3])};
+	Nest n = nest_open(r->b, type_tensor(c, r->t, 4, dims, 0));
+	Nest s = reduce_open(&n.b, "sum", r->t, 1, &out[3]);
+	Value *from[] = {n.at[0], n.at[2], n.at[1], s.at[0]}, *w[] = {n.at[0], s.at[0], n.at[3]};
+	Value *v = tensor_mul(&s.b, load(&s.b, d_out, from), load(&s.b, weights, w));
+	return tensor_reshape(r->b, nest_close(&n, reduce_close(&s, v)), 2, flat);
+}
+
+// The weights of the rows of each image, [N x H x R * parts]: 0 for regions of other images.
+static Value *image_rows(const Regions *r, Value *weights)
+{
+	Context *c = r->ctx;
+	const Dim *const *x = r->x->type->dims, *const *w = weights->type->dims;
+	const Dim *dims[] = {x[0], x[2], w[0], w[1]}, *flat[] = {x[0], x[2], dim_mul(c, w[0], w[1])};
+	Nest n = nest_open(r->b, type_tensor(c, r->t, 4, dims, 0));
+	Value *here = index_equal(&n.b, image_of(r, &n.b, n.at[2]), n.at[0]),
+		  *from[] = {n.at[2], n.at[3], n.at[1]};
+	Value *v = index_where(&n.b, here, load(&n.b, weights, from), number(r, &n.b, 0));
+	return tensor_reshape(r->b, nest_close(&n, v), 3, flat);
+}
+
+// How much a pixel counts in a part is the product of how much its row and its column do: the
+// gradient is two products of matrices.
+bool define_hook_roi_align_back(Builder *b, Op *op, Value **results)
+{
+	Regions r;
+	Samples s;
+	if (!regions_open(&r, b, op) || !samples_of(&r, &s))
+		return false;
+	Value *rows = axis_weights(&r, &s, 0), *columns = axis_weights(&r, &s, 1),
+		  *d_out = op_operand(op, op->noperand - 1);
+	Value *across = columns ? spread_columns(&r, columns, d_out) : NULL,
+		  *down = rows ? image_rows(&r, rows) : NULL;
+	Value *sum = across && down ? build2(b, OP_PD_MATMUL, down, across, NULL) : NULL;
+	if (!sum)
+		return false;
+	const Dim *const *x = r.x->type->dims, *dims[] = {x[0], x[2], x[1], x[3]};
+	const int64_t perm[] = {0, 2, 1, 3};
+	results[0] = tensor_transpose(b, tensor_reshape(b, sum, 4, dims), 4, perm);
+	return results[0] != NULL;
+}
+
 // ---- roi_pool -----------------------------------------------------------------------------------
 
 // The first pixel of a part of a region on an axis, and how many there are.

@@ -257,6 +257,20 @@ bool gradient_give(GradientJob *g, int operand, Value *dv)
 
 // ---- rules from the table -----------------------------------------------------------------------
 
+// Rules are written for real numbers: d_out times the slope. What a complex result passes on is
+// d_out times the conjugate of the slope (Paddle's convention), that is the conjugate of the rule
+// for the conjugate of d_out.
+static Value *conjugate(Builder *b, Value *v)
+{
+	return v && dtype_is_complex(v->type->dtype) ? apply1(b, OP_PD_CONJ, v) : v;
+}
+
+static bool gives_complex(const Op *op)
+{
+	const Type *t = op->nresult ? op->results[0].type : NULL;
+	return t && (t->kind == TY_TENSOR || t->kind == TY_SCALAR) && dtype_is_complex(t->dtype);
+}
+
 static int rule_env(GradientJob *g, const EnvEntry **out)
 {
 	const EnvEntry *names;
@@ -267,7 +281,7 @@ static int rule_env(GradientJob *g, const EnvEntry **out)
 	for (int i = 0; i < info->nresult; i++) {
 		const char *name = arena_printf(g->b->ctx->arena, "d_%s", info->results[i]);
 		if (differentiable(g->op->results[i].type))
-			env[k++] = (EnvEntry){name, gradient_of(g, i), NULL};
+			env[k++] = (EnvEntry){name, conjugate(g->b, gradient_of(g, i)), NULL};
 		env[k++] = (EnvEntry){info->results[i], op_result(g->op, i), NULL};
 	}
 	memcpy(env + k, names, sizeof *env * (size_t)n);
@@ -285,6 +299,7 @@ static bool gradient_by_rules(GradientJob *g)
 		if (!gradient_wants(g, operand))
 			continue;
 		Value *dv = build_expr(g->b, info->grads[i], n, env);
+		dv = gives_complex(g->op) ? conjugate(g->b, dv) : dv;
 		if (!dv || !gradient_give(g, operand, dv))
 			return false;
 	}

@@ -148,13 +148,24 @@ static void check_gradient(Context *c, const OpInfo *info, int which, const Expr
 	}
 }
 
+// Maps between real and complex numbers have no slope as others do: what their gradients are stands
+// in tests/corpus/cases/complex-gradient.
+static bool is_real(const OpInfo *info)
+{
+	static const char *const parts[] = {"real", "imag", "complex"};
+	for (size_t i = 0; i < COUNT_OF(parts); i++)
+		if (!strcmp(parts[i], info->short_name))
+			return false;
+	return true;
+}
+
 static void test_gradients(void **state)
 {
 	(void)state;
 	int tried = 0;
 	for (int code = 0; code < OP_COUNT; code++) {
 		const OpInfo *info = &op_table[code];
-		for (int i = 0; info->kind == KIND_MAP && i < info->ngrad; i++) {
+		for (int i = 0; info->kind == KIND_MAP && is_real(info) && i < info->ngrad; i++) {
 			Context *c = context_new();
 			check_gradient(c, info, op_info_operand(info, info->grad_names[i]), info->grads[i]);
 			if (diag_errors(c->diag)) {

@@ -1,5 +1,5 @@
 // Losses, measures and normalisations (ir/ops/loss.yaml) as compositions.
-#include "ir/build/nest.h"
+#include "ir/loss/loss.h"
 #include "ir/infer/geometry.h"
 #include "ir/infer/infer.h"
 
