@@ -11,7 +11,7 @@ SOURCES += frontend/read/pir_flow.c frontend/read/pir_json.c frontend/read/pir_o
 	frontend/read/pir_type.c
 SOURCES += frontend/read/desc.c frontend/read/file.c frontend/read/legacy_text.c \
 	frontend/read/model.c frontend/read/names.c frontend/read/npy.c frontend/read/params.c
-SOURCES += frontend/translate/array_type.c frontend/translate/attrs.c \
+SOURCES += frontend/translate/attrs.c \
 	frontend/translate/control_array.c frontend/translate/control_block.c \
 	frontend/translate/control_condition.c frontend/translate/control_flow.c \
 	frontend/translate/control_if.c frontend/translate/control_recurrent.c \
@@ -19,5 +19,6 @@ SOURCES += frontend/translate/array_type.c frontend/translate/attrs.c \
 	frontend/translate/gradient.c frontend/translate/gradient_branch.c \
 	frontend/translate/gradient_loop.c frontend/translate/job.c frontend/translate/lod.c \
 	frontend/translate/lod_beam.c frontend/translate/lod_ops.c frontend/translate/lod_rule.c \
-	frontend/translate/mutable.c frontend/translate/selected_rows.c frontend/translate/steps.c \
+	frontend/translate/mutable.c frontend/translate/optimizers.c \
+	frontend/translate/selected_rows.c frontend/translate/steps.c \
 	frontend/translate/translate.c frontend/translate/var_type.c frontend/translate/variables.c

@@ -5,8 +5,7 @@
 //   control_if.c         conditional_block, select_input, select_output
 //   control_while.c      while
 //   control_condition.c  the condition of a loop, once
-//   control_array.c      tensor arrays
-//   array_type.c         their types
+//   control_array.c      tensor arrays, and their types
 //   control_recurrent.c  recurrent
 #ifndef PDCC_FRONTEND_CONTROL_H
 #define PDCC_FRONTEND_CONTROL_H
@@ -133,7 +132,7 @@ bool while_translate(OpJob *j);
 // true is returned: the condition needs no loop variable. Else nothing is built.
 bool condition_build(OpJob *j, Op *loop, int nvar, Value *const *next, Value **cond);
 
-// ---- array_type.c, control_array.c --------------------------------------------------------------
+// ---- control_array.c ----------------------------------------------------------------------------
 // The type of a tensor array variable, as far as it is known.
 const Type *array_type(Translator *t, const Paddle__VarDesc *v);
 // The variable gets elements like this; starts over when its type must change. False after a

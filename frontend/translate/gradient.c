@@ -60,10 +60,25 @@ static int forward_type(Context *c, const char *type, const char **forward)
 	return 0;
 }
 
+// What translates the gradient of an operator that has a block; NULL: it is none.
+static bool (*control_gradient(const char *type))(OpJob *)
+{
+	static const struct {
+		const char *type;
+		bool (*translate)(OpJob *);
+	} all[] = {{"conditional_block_grad", branch_gradient_translate},
+	           {"while_grad", loop_gradient_translate},
+	           {"recurrent_grad", recurrent_gradient_translate}};
+	for (size_t i = 0; i < COUNT_OF(all); i++)
+		if (!strcmp(type, all[i].type))
+			return all[i].translate;
+	return NULL;
+}
+
 bool gradient_is_known(const Context *c, const char *type)
 {
 	static const char *const ends[] = {"_grad_grad", "_double_grad", "_grad"};
-	if (!strcmp(type, "conditional_block_grad") || !strcmp(type, "while_grad"))
+	if (control_gradient(type))
 		return true;
 	char name[128];
 	const LegacyMap *map;
@@ -111,11 +126,6 @@ static const Paddle__OpSlot *grad_slot(size_t n, Paddle__OpSlot *const *slots, c
 			return slots[i];
 	}
 	return NULL;
-}
-
-static bool is_slot(size_t n, Paddle__OpSlot *const *slots, const char *name)
-{
-	return slot_find(n, slots, name) != NULL;
 }
 
 // ---- the forward operator -----------------------------------------------------------------------
@@ -215,11 +225,41 @@ static Value *given_value(Backward *w, const char *slot, size_t i, bool *missing
 	return v;
 }
 
+static const Paddle__OpSlot *output_gradient(const Backward *w, const char *slot)
+{
+	const Paddle__OpDesc *d = w->j->desc;
+	const Paddle__OpSlot *in = grad_slot(d->n_inputs, d->inputs, slot, 1, w->order > 1);
+	const Paddle__OpSlot *of =
+		w->trace ? slot_find(w->trace->desc->n_outputs, w->trace->desc->outputs, slot) : NULL;
+	// Some call the slot otherwise than the forward operator does: then variables tell.
+	for (size_t i = 0; !in && of && i < d->n_inputs; i++) {
+		size_t n;
+		if (ends_with(d->inputs[i]->parameter, GRAD, &n) && named_after(d->inputs[i], of))
+			in = d->inputs[i];
+	}
+	return in;
+}
+
+// What comes in is never left aside.
+static bool all_come_in(const Backward *w)
+{
+	const Paddle__OpDesc *d = w->j->desc, *f = w->trace ? w->trace->desc : NULL;
+	for (size_t i = 0; f && w->order == 1 && i < d->n_inputs; i++) {
+		size_t n;
+		bool found = !ends_with(d->inputs[i]->parameter, GRAD, &n) || !slot_var(d->inputs[i], 0);
+		for (size_t s = 0; !found && s < f->n_outputs; s++)
+			found = output_gradient(w, f->outputs[s]->parameter) == d->inputs[i];
+		if (!found)
+			return job_fail(w->j, "input %s is the gradient of no output of '%s'",
+			                d->inputs[i]->parameter, w->forward);
+	}
+	return true;
+}
+
 // What comes in for an output of the forward operator; NULL: nothing.
 static Value *given_gradient(Backward *w, const char *slot, size_t i, const Type *type)
 {
-	const Paddle__OpDesc *d = w->j->desc;
-	const char *var = slot_var(grad_slot(d->n_inputs, d->inputs, slot, 1, w->order > 1), i);
+	const char *var = slot_var(output_gradient(w, slot), i);
 	Value *v = NULL;
 	if (var)
 		v = read_var(w->j, slot, var);
@@ -518,9 +558,8 @@ static bool write_second(Backward *w, size_t n, Paddle__OpSlot *const *slots, co
 {
 	const Paddle__OpDesc *desc = w->j->desc;
 	for (size_t s = 0; s < n; s++) {
-		const Paddle__OpSlot *out = slot_find(
-			desc->n_outputs, desc->outputs,
-			arena_printf(w->j->t->c->arena, "%s" GRAD, slots[s]->parameter));
+		const Paddle__OpSlot *out = grad_slot(desc->n_outputs, desc->outputs, slots[s]->parameter,
+		                                      1, true);
 		for (size_t i = 0; out && i < slots[s]->n_arguments; i++) {
 			Value *v = traced(vars, slot_var(slots[s], i));
 			if (v && !write_gradient(w, slot_var(out, i), v, duals_get(&w->j->b, d, v)))
@@ -547,8 +586,7 @@ static bool second_order(Backward *w, const Forward *f)
 			if (!duals_add(&w->j->b, d1, out, dout[s]))
 				return false;
 		}
-		leaf |= is_slot(desc->n_outputs, desc->outputs,
-		                arena_printf(c->arena, "%s" GRAD, slot->parameter));
+		leaf |= grad_slot(desc->n_outputs, desc->outputs, slot->parameter, 1, true) != NULL;
 		if (leaf && out)
 			duals_want(d2, out);
 	}
@@ -581,10 +619,8 @@ bool gradient_translate(OpJob *j)
 {
 	Backward w = {.j = j};
 	Forward f;
-	if (!strcmp(j->desc->type, "conditional_block_grad"))
-		return branch_gradient_translate(j);
-	if (!strcmp(j->desc->type, "while_grad"))
-		return loop_gradient_translate(j);
+	if (control_gradient(j->desc->type))
+		return control_gradient(j->desc->type)(j);
 	w.order = forward_type(j->t->c, j->desc->type, &w.forward);
 	if (w.order > 1) {
 		w.first = find_trace(&w, arena_printf(j->t->c->arena, "%s_grad", w.forward), true);
@@ -592,7 +628,7 @@ bool gradient_translate(OpJob *j)
 	} else {
 		w.trace = find_trace(&w, w.forward, false);
 	}
-	if (!find_forward(&w, &f))
+	if (!all_come_in(&w) || !find_forward(&w, &f))
 		return false;
 	bool again = !w.trace || f.desc != w.trace->desc;
 	bool ok = w.order > 1 ? second_order(&w, &f) : first_order(&w, &f);

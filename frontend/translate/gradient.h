@@ -36,8 +36,9 @@ bool gradient_write(OpJob *j, const char *var, Value *v, Value *dv);
 // the values that the block reads.
 bool branch_keep_reads(OpJob *j, int block);
 bool branch_gradient_translate(OpJob *j);
-// while_grad (gradient_loop.c).
+// while_grad, recurrent_grad (gradient_loop.c).
 bool loop_gradient_translate(OpJob *j);
+bool recurrent_gradient_translate(OpJob *j);
 
 void trace_read(OpJob *j, const char *var, Value *v);
 void trace_write(OpJob *j, const char *var, Value *v);

@@ -1,20 +1,31 @@
-// while_grad: the gradient (ir/gradient) of what the forward while became, which is run once more
-// with the variables that the backward rounds read on a stack. The block that the legacy operator
-// holds is not read.
+// while_grad, recurrent_grad: the gradient (ir/gradient) of what the forward loop became, which is
+// run once more with the variables that the backward rounds read on a stack. The block that the
+// legacy operator holds tells only what goes from round to round (where Paddle 2 computes another
+// gradient than the loop's, so does this, with a warning), and which counters it counts down.
+#include "frontend/translate/control.h"
 #include "frontend/translate/gradient.h"
 #include "ir/gradient/gradient.h"
 
 #include <string.h>
 
-// The last while before this operator with these step scopes.
-static const OpTrace *find_loop(OpJob *j)
+// A gradient operator on its way.
+typedef struct LoopJob {
+	OpJob *j;
+	const OpTrace *forward;
+	const Op *loop; // what the forward operator became
+	Op *again;      // the same once more
+	Duals *duals;
+	const Paddle__BlockDesc *back; // the block of a round backwards
+} LoopJob;
+
+// The last operator of this type before this one with these step scopes.
+static const OpTrace *find_loop(OpJob *j, const char *type, const char *slot)
 {
-	const char *scopes = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "StepScopes"), 0);
+	const char *scopes = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, slot), 0);
 	for (const OpTrace *t = j->t->traces; t && scopes; t = t->before) {
-		if (strcmp(t->desc->type, "while"))
+		if (strcmp(t->desc->type, type))
 			continue;
-		const char *have = slot_var(slot_find(t->desc->n_outputs, t->desc->outputs, "StepScopes"),
-		                            0);
+		const char *have = slot_var(slot_find(t->desc->n_outputs, t->desc->outputs, slot), 0);
 		if (have && !strcmp(have, scopes) && t->block == j->t->block)
 			return t;
 	}
@@ -59,62 +70,274 @@ static const char *output_of(const Paddle__OpSlot *out, const char *gradient)
 	return NULL;
 }
 
-static bool add_results(OpJob *j, const OpTrace *t, const Op *loop, Op *again, Duals *d)
+// ---- what Paddle does between rounds ------------------------------------------------------------
+
+static bool slots_name(size_t n, Paddle__OpSlot *const *slots, const char *var, bool gradient)
 {
+	const size_t length = strlen(var);
+	for (size_t s = 0; s < n; s++) {
+		for (size_t i = 0; i < slots[s]->n_arguments; i++) {
+			const char *have = slot_var(slots[s], i);
+			if (have && !strncmp(have, var, length) &&
+			    !strcmp(have + length, gradient ? "@GRAD" : ""))
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool block_writes_gradient(const Paddle__BlockDesc *b, const char *var)
+{
+	for (size_t i = 0; i < b->n_ops; i++)
+		if (slots_name(b->ops[i]->n_outputs, b->ops[i]->outputs, var, true))
+			return true;
+	return false;
+}
+
+// Whether the block reads the gradient that it finds.
+static bool block_finds_gradient(const Paddle__BlockDesc *b, const char *var)
+{
+	for (size_t i = 0; i < b->n_ops; i++) {
+		if (slots_name(b->ops[i]->n_inputs, b->ops[i]->inputs, var, true))
+			return true;
+		if (slots_name(b->ops[i]->n_outputs, b->ops[i]->outputs, var, true))
+			return false;
+	}
+	return false;
+}
+
+// The gradient that is asked for of a variable; NULL: none.
+static const char *asked_of(const OpJob *j, const char *var)
+{
+	const Paddle__OpSlot *in = slot_find(j->desc->n_inputs, j->desc->inputs, "X");
+	const Paddle__OpSlot *out = slot_find(j->desc->n_outputs, j->desc->outputs, "X@GRAD");
+	for (size_t i = 0; in && i < in->n_arguments; i++)
+		if (slot_var(in, i) && !strcmp(slot_var(in, i), var))
+			return slot_var(out, i);
+	return NULL;
+}
+
+static bool comes_in(const OpJob *j, const char *var)
+{
+	const Paddle__OpSlot *given = slot_find(j->desc->n_inputs, j->desc->inputs, "Out@GRAD");
+	const size_t n = strlen(var);
+	for (size_t i = 0; given && i < given->n_arguments; i++) {
+		const char *g = slot_var(given, i);
+		if (g && !strncmp(g, var, n) && !strncmp(g + n, "@GRAD", 5))
+			return true;
+	}
+	return false;
+}
+
+static bool holds_nothing(OpJob *j, const char *var)
+{
+	const Binding *b = scope_find(j->t, var);
+	return !b || (!b->value && !b->guard && !b->broken);
+}
+
+// A program may be translated more than once.
+static void warn_once(OpJob *j, const char *var, const char *text)
+{
+	Translator *t = j->t;
+	const char *key = context_str(
+		t->c, arena_printf(t->c->arena, "gradient %d %d %s", t->block_index, t->frame.op, var));
+	if (name_map_get(t->memo, key))
+		return;
+	name_map_set(t->memo, key, (void *)key);
+	diag_warning(t->c->diag, j->b.loc,
+	             "the gradient of '%s' %s: so Paddle 2 computes it, and it is not the loop's", var,
+	             text);
+}
+
+// Paddle hands a variable's gradient on from round to round where it comes in from outside. What
+// the rounds do not write stays as it came, also where the variable is written anew in every round;
+// a variable whose gradient does not come in is treated as one from around the loop.
+static void set_flow(LoopJob *w)
+{
+	const Paddle__OpSlot *out = slot_find(w->j->desc->n_inputs, w->j->desc->inputs, "Out");
+	for (size_t i = 0; out && i < out->n_arguments; i++) {
+		const char *var = slot_var(out, i), *asked = var ? asked_of(w->j, var) : NULL;
+		const Value *v = var ? written(w->forward, var) : NULL;
+		if (!v || v->def != w->loop || !type_is_tensor(v->type) || !dtype_is_float(v->type->dtype))
+			continue;
+		bool flows = asked && block_writes_gradient(w->back, var);
+		LoopDual how = comes_in(w->j, var) ? flows ? LOOP_FLOWS : LOOP_STAYS
+		               : asked             ? LOOP_ADDS
+		                                   : LOOP_FORGETS;
+		const char *in = arena_printf(w->j->t->c->arena, "%s@GRAD", var);
+		if (how == LOOP_ADDS)
+			warn_once(w->j, var, "is the sum of what the rounds give");
+		if (how == LOOP_STAYS && !holds_nothing(w->j, in))
+			warn_once(w->j, var, "comes in for every round, not only for the last one");
+		duals_loop(w->duals, w->again, (int)v->index, how);
+	}
+}
+
+// Counters that the rounds backwards count down have their first values again.
+static void count_down(LoopJob *w)
+{
+	for (size_t i = 0; i < w->back->n_ops; i++) {
+		const Paddle__OpDesc *o = w->back->ops[i];
+		const char *var = slot_var(slot_find(o->n_outputs, o->outputs, "Out"), 0);
+		const Value *after = var ? written(w->forward, var) : NULL;
+		if (!strcmp(o->type, "increment") && after && after->def == w->loop &&
+		    slots_name(o->n_inputs, o->inputs, var, false))
+			write_var(w->j, var, op_operand(w->loop, (int)after->index));
+	}
+}
+
+// ---- the gradient operators ---------------------------------------------------------------------
+
+// Adds what comes in for a result of the loop.
+static bool add_result(LoopJob *w, const char *slot, const char *gradient, int result)
+{
+	OpJob *j = w->j;
+	Value *dv = read_var(j, slot, gradient), *to = op_result(w->again, result);
+	if (dv && type_is_tensor(dv->type) && type_is_tensor(to->type) &&
+	    dv->type->rank != to->type->rank)
+		dv = tensor_reshape(&j->b, dv, to->type->rank, to->type->dims);
+	return dv && duals_add(&j->b, w->duals, to, dv);
+}
+
+static bool add_results(LoopJob *w)
+{
+	OpJob *j = w->j;
 	const Paddle__OpSlot *out = slot_find(j->desc->n_inputs, j->desc->inputs, "Out");
 	const Paddle__OpSlot *given = slot_find(j->desc->n_inputs, j->desc->inputs, "Out@GRAD");
 	for (size_t i = 0; given && i < given->n_arguments; i++) {
 		const char *g = slot_var(given, i), *var = g ? output_of(out, g) : NULL;
-		const Binding *b = g ? scope_find(j->t, g) : NULL;
-		if (!b || (!b->value && !b->guard && !b->broken))
+		if (!g || holds_nothing(j, g))
 			continue; // nothing has come in for it
-		const Value *v = var ? written(t, var) : NULL;
-		if (!v || v->def != loop)
+		const Value *v = var ? written(w->forward, var) : NULL;
+		if (!v || v->def != w->loop)
 			return job_fail(j, "'%s' is the gradient of no variable of the loop", g);
-		Value *dv = read_var(j, "Out@GRAD", g), *to = op_result(again, (int)v->index);
-		if (dv && type_is_tensor(dv->type) && type_is_tensor(to->type) &&
-		    dv->type->rank != to->type->rank)
-			dv = tensor_reshape(&j->b, dv, to->type->rank, to->type->dims);
-		if (!dv || !duals_add(&j->b, d, to, dv))
+		if (!add_result(w, "Out@GRAD", g, (int)v->index))
 			return false;
 	}
 	return true;
 }
 
+static bool begin(LoopJob *w, OpJob *j, const char *type, const char *scopes)
+{
+	const int block = sub_block_of(j);
+	*w = (LoopJob){.j = j, .forward = find_loop(j, type, scopes), .duals = duals_new(j->t->c)};
+	w->loop = w->forward ? loop_of(w->forward) : NULL;
+	if (!w->loop)
+		return job_fail(j, "no %s before it has these step scopes", type);
+	if (block < 0)
+		return false;
+	w->back = j->t->p->blocks[block];
+	duals_overwrite(w->duals);
+	w->again = op_clone(j->t->c, w->loop, NULL);
+	return true;
+}
+
+// The gradients of the n values, which the loop reads, to the variables `out`.
+static bool differentiate(LoopJob *w, size_t n, Value *const *values, const char *const *out)
+{
+	OpJob *j = w->j;
+	if (!op_gradient(&j->b, w->again, w->duals))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (values[i] &&
+		    !gradient_write(j, out[i], values[i], duals_get(&j->b, w->duals, values[i])))
+			return false;
+	return true;
+}
+
 bool loop_gradient_translate(OpJob *j)
 {
-	const OpTrace *t = find_loop(j);
-	Op *loop = t ? loop_of(t) : NULL;
+	LoopJob w;
 	const Paddle__OpSlot *in = slot_find(j->desc->n_inputs, j->desc->inputs, "X");
 	const Paddle__OpSlot *out = slot_find(j->desc->n_outputs, j->desc->outputs, "X@GRAD");
-	Duals *d = duals_new(j->t->c);
 	size_t n = in ? in->n_arguments : 0;
 	Value **values = NEW_ARRAY(j->t->c->arena, n + 1, Value *);
-	duals_overwrite(d);
-	if (!loop)
-		return job_fail(j, "no while before it has these step scopes");
+	const char **names = NEW_ARRAY(j->t->c->arena, n + 1, const char *);
+	if (!begin(&w, j, "while", "StepScopes"))
+		return false;
 	for (size_t i = 0; i < n; i++) {
-		if (!slot_var(in, i) || !slot_var(out, i))
+		names[i] = slot_var(out, i);
+		if (!slot_var(in, i) || !names[i])
 			continue;
-		values[i] = value_before(j, t, loop, slot_var(in, i));
+		values[i] = value_before(j, w.forward, w.loop, slot_var(in, i));
 		if (!values[i])
 			return false;
 		for (size_t k = 0; k < i; k++)
 			if (values[k] == values[i])
 				return job_fail(j, "'%s' and '%s' are one value: not supported", slot_var(in, i),
 				                slot_var(in, k));
-		duals_want(d, values[i]);
+		duals_want(w.duals, values[i]);
 	}
-	Op *again = op_clone(j->t->c, loop, NULL);
-	op_append(j->t->block, again);
-	duals_reach(d, again);
-	if (!add_results(j, t, loop, again, d) || !op_gradient(&j->b, again, d))
+	op_append(j->t->block, w.again);
+	duals_reach(w.duals, w.again);
+	set_flow(&w);
+	if (!add_results(&w) || !differentiate(&w, n, values, names))
 		return false;
+	count_down(&w);
+	return true;
+}
+
+// What the forward operator read.
+static Value *was_read(const LoopJob *w, const char *var)
+{
+	for (const TracedVar *r = w->forward->reads; r; r = r->next)
+		if (!strcmp(r->var, var))
+			return r->value;
+	return NULL;
+}
+
+// The variables of recurrent are a counter, its states and its outputs. Whether a state's gradient
+// goes from step to step is said by the block: whether it reads what comes in for the state.
+static bool add_steps(LoopJob *w)
+{
+	OpJob *j = w->j;
+	const Paddle__OpDesc *d = j->desc;
+	const Paddle__OpSlot *given = slot_find(d->n_inputs, d->inputs, "outputs@GRAD");
+	const Paddle__OpAttr *states = attr_find(d, "states");
+	const size_t n = states ? states->n_strings : 0;
 	for (size_t i = 0; i < n; i++) {
-		if (!values[i])
+		if (block_finds_gradient(w->back, states->strings[i]))
 			continue;
-		if (!gradient_write(j, slot_var(out, i), values[i], duals_get(&j->b, d, values[i])))
+		duals_loop(w->duals, w->again, 1 + (int)i, LOOP_FORGETS);
+		warn_once(j, states->strings[i],
+		          "does not go from step to step, as its block does not "
+		          "read it");
+	}
+	for (size_t i = 0; given && i < given->n_arguments; i++) {
+		const char *g = slot_var(given, i);
+		if (g && !holds_nothing(j, g) && !add_result(w, "outputs@GRAD", g, 1 + (int)(n + i)))
 			return false;
 	}
 	return true;
+}
+
+bool recurrent_gradient_translate(OpJob *j)
+{
+	static const char *const slots[] = {"inputs", "initial_states", "parameters"};
+	LoopJob w;
+	size_t n = 0, room = 1;
+	for (size_t s = 0; s < j->desc->n_inputs; s++)
+		room += j->desc->inputs[s]->n_arguments;
+	Value **values = NEW_ARRAY(j->t->c->arena, room, Value *);
+	const char **names = NEW_ARRAY(j->t->c->arena, room, const char *);
+	if (!begin(&w, j, "recurrent", "step_scopes"))
+		return false;
+	for (size_t s = 0; s < COUNT_OF(slots); s++) {
+		const Paddle__OpSlot *in = slot_find(j->desc->n_inputs, j->desc->inputs, slots[s]);
+		const Paddle__OpSlot *out = slot_find(j->desc->n_outputs, j->desc->outputs,
+		                                      arena_printf(j->t->c->arena, "%s@GRAD", slots[s]));
+		for (size_t i = 0; in && i < in->n_arguments; i++) {
+			const char *var = slot_var(in, i);
+			if (!var || !slot_var(out, i))
+				continue;
+			values[n] = was_read(&w, var);
+			if (!values[n] && !(values[n] = read_var(j, slots[s], var)))
+				return false;
+			duals_want(w.duals, values[n]);
+			names[n++] = slot_var(out, i);
+		}
+	}
+	op_append(j->t->block, w.again);
+	duals_reach(w.duals, w.again);
+	return add_steps(&w) && differentiate(&w, n, values, names);
 }

@@ -263,116 +263,6 @@ static bool sequence_mask_translate(OpJob *j)
 	return mask != NULL;
 }
 
-// ---- optimizers: variables of lower precision, several at once ----------------------------------
-
-static bool input_is_there(const OpJob *j, const char *slot)
-{
-	return slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, slot), 0) != NULL;
-}
-
-// What the table does not say of optimizers is refused, unless it changes nothing.
-static bool optimizer_inputs(OpJob *j)
-{
-	static const char *const tensors[] = {"Beta1Tensor", "Beta2Tensor", "EpsilonTensor",
-	                                      "MasterParam"};
-	for (size_t i = 0; i < COUNT_OF(tensors); i++)
-		if (input_is_there(j, tensors[i]))
-			return job_fail(j, "input %s is not supported", tensors[i]);
-	if (!general_inputs(j))
-		return false;
-	const Paddle__OpAttr *lazy = attr_find(j->desc, "lazy_mode");
-	const char *grad = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Grad"), 0);
-	const Binding *b = grad ? scope_find(j->t, grad) : NULL;
-	int64_t on = 0;
-	if (lazy && attr_int_at(lazy, 0, &on) && on && b && b->desc &&
-	    b->desc->type->type == PADDLE__VAR_KIND__SELECTED_ROWS)
-		return job_fail(j, "lazy_mode with a gradient of selected rows: not supported");
-	return true;
-}
-
-// A step that is skipped leaves everything as it was.
-static bool optimizer_create(OpJob *j)
-{
-	Value *skip = job_operand(j, "skip_update");
-	job_set_operand(j, "skip_update", NULL);
-	if (!general_create(j))
-		return false;
-	if (!skip)
-		return true;
-	j->results = NEW_ARRAY(j->t->c->arena, (size_t)j->info->nresult, Value *);
-	for (int i = 0; i < j->info->nresult; i++) {
-		size_t n = strlen(j->info->results[i]) - strlen("_out");
-		Value *old = job_operand(j, context_strn(j->t->c, j->info->results[i], n));
-		Value *const operands[] = {skip, old, op_result(j->op, i)};
-		j->results[i] = build(&j->b, OP_PD_WHERE, 3, operands, NULL);
-		if (!j->results[i])
-			return false;
-	}
-	return true;
-}
-
-// ---- merged_momentum, merged_adam: one of the ordinary kind for each parameter ------------------
-
-// Slots with only their k-th variable.
-static Paddle__OpSlot **one_of_each(Context *c, size_t n, Paddle__OpSlot *const *slots, size_t k)
-{
-	Paddle__OpSlot **list = NEW_ARRAY(c->arena, n + 1, Paddle__OpSlot *);
-	for (size_t i = 0; i < n; i++) {
-		list[i] = NEW(c->arena, Paddle__OpSlot);
-		*list[i] = *slots[i];
-		if (k < slots[i]->n_arguments) {
-			list[i]->arguments = slots[i]->arguments + k;
-			list[i]->n_arguments = 1;
-		} else {
-			list[i]->n_arguments = 0;
-		}
-	}
-	return list;
-}
-
-// The attribute for parameter k: what is a list here is one value there.
-static Paddle__OpAttr *attr_of(Context *c, const Paddle__OpAttr *a, size_t k)
-{
-	Paddle__OpAttr *one = NEW(c->arena, Paddle__OpAttr);
-	*one = *a;
-	if (a->type == PADDLE__ATTR_KIND__STRINGS && !strcmp(a->name, "regularization_method")) {
-		one->type = PADDLE__ATTR_KIND__STRING;
-		one->s = k < a->n_strings ? a->strings[k] : "";
-	} else if (a->type == PADDLE__ATTR_KIND__FLOATS && !strcmp(a->name, "regularization_coeff")) {
-		one->type = PADDLE__ATTR_KIND__FLOAT;
-		one->has_f = true;
-		one->f = k < a->n_floats ? a->floats[k] : 0;
-	}
-	return one;
-}
-
-static bool merged_translate(OpJob *j)
-{
-	Context *c = j->t->c;
-	const Paddle__OpDesc *d = j->desc;
-	const Paddle__OpSlot *params = slot_find(d->n_inputs, d->inputs, "Param");
-	const size_t n = params ? params->n_arguments : 0;
-	for (size_t i = 0; i < d->n_outputs + d->n_inputs; i++) {
-		const Paddle__OpSlot *s = i < d->n_outputs ? d->outputs[i] : d->inputs[i - d->n_outputs];
-		if (s->n_arguments && s->n_arguments != n)
-			return job_fail(j, "%s has %zu variables, and there are %zu parameters", s->parameter,
-			                s->n_arguments, n);
-	}
-	for (size_t k = 0; k < n; k++) {
-		Paddle__OpDesc *one = NEW(c->arena, Paddle__OpDesc);
-		*one = *d;
-		one->inputs = one_of_each(c, d->n_inputs, d->inputs, k);
-		one->outputs = one_of_each(c, d->n_outputs, d->outputs, k);
-		one->attrs = NEW_ARRAY(c->arena, d->n_attrs + 1, Paddle__OpAttr *);
-		for (size_t i = 0; i < d->n_attrs; i++)
-			one->attrs[i] = attr_of(c, d->attrs[i], k);
-		OpJob job = {.t = j->t, .desc = one, .b = j->b, .trace = j->trace};
-		if (!translate_as(&job, d->type + strlen("merged_")))
-			return false;
-	}
-	return true;
-}
-
 // ---- operators that do something else in training -----------------------------------------------
 
 static bool legacy_flag(const OpJob *j, const char *name)
@@ -384,7 +274,7 @@ static bool legacy_flag(const OpJob *j, const char *name)
 
 static bool sigmoid_cross_entropy_translate(OpJob *j)
 {
-	return input_is_there(j, "pos_weight")
+	return slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "pos_weight"), 0)
 	           ? translate_as(j, "sigmoid_cross_entropy_with_logits.weighted")
 	           : general_translate(j);
 }

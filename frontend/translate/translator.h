@@ -178,8 +178,16 @@ bool rows_may_be_read(OpJob *j);
 bool kind_may_hold(OpJob *j, const char *var, const Paddle__VarDesc *d, const Value *v);
 // Remembers which rows the outputs of an operator have. Called after its translation.
 void rows_note(OpJob *j);
+// Which rows v has: bool [height x 1], NULL after a diagnostic. False (no diagnostic): nobody
+// knows.
+bool rows_mask(OpJob *j, const Value *v, Value **mask);
 bool merge_rows_translate(OpJob *j);
 bool rows_tensor_translate(OpJob *j);
+
+// ---- optimizers.c -------------------------------------------------------------------------------
+bool optimizer_inputs(OpJob *j);
+bool optimizer_create(OpJob *j);
+bool merged_translate(OpJob *j); // merged_momentum, merged_adam
 
 // ---- attrs.c: legacy attributes -------------------------------------------------------------
 // To the wanted kind; NULL (no diagnostic) when it cannot be said in it.

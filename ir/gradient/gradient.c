@@ -19,6 +19,8 @@ struct Duals {
 	size_t count, cap;
 	Dual *entries;
 	bool overwrite;
+	const Op *loop; // of `how`
+	LoopDual *how;  // [nresult of loop]
 };
 
 enum { FIRST_CAP = 32 };
@@ -40,6 +42,19 @@ void duals_overwrite(Duals *d)
 bool duals_overwrites(const Duals *d)
 {
 	return d->overwrite;
+}
+
+void duals_loop(Duals *d, const Op *loop, int i, LoopDual how)
+{
+	if (d->loop != loop)
+		d->how = NEW_ARRAY(d->c->arena, (size_t)loop->nresult, LoopDual);
+	d->loop = loop;
+	d->how[i] = how;
+}
+
+LoopDual duals_loop_how(const Duals *d, const Op *loop, int i)
+{
+	return d->loop == loop ? d->how[i] : LOOP_FLOWS;
 }
 
 static Dual *dual_slot(Dual *entries, size_t cap, const Value *v)

@@ -37,6 +37,17 @@ void duals_want(Duals *d, Value *v);
 // place of what there was, and an element that was written keeps what came in for it.
 void duals_overwrite(Duals *d);
 bool duals_overwrites(const Duals *d);
+// What a variable of a loop hands backwards from round to round.
+typedef enum LoopDual {
+	LOOP_FLOWS,   // what comes in for it at the end of a round gives what it has at its beginning
+	LOOP_STAYS,   // what comes in comes in for the end of every round: legacy programs that do not
+	              // clear it
+	LOOP_ADDS,    // nothing comes in at the end of a round; what rounds give is added up
+	LOOP_FORGETS, // nothing comes in at the end of a round; what the first round gives is left
+} LoopDual;
+// For variable i of this loop; the others flow.
+void duals_loop(Duals *d, const Op *loop, int i, LoopDual how);
+LoopDual duals_loop_how(const Duals *d, const Op *loop, int i);
 // Whether v is wanted, or depends on what is, as far as duals_reach has gone.
 bool duals_wanted(const Duals *d, const Value *v);
 // Marks the results of op when it reads a value that is wanted.

@@ -283,6 +283,23 @@ static int dual_vars(const Loop *l, int *vars)
 	return n;
 }
 
+static LoopDual how_of(const Loop *l, int var)
+{
+	return l->op->results[var].type->kind == TY_TENSOR ? duals_loop_how(l->g->duals, l->op, var)
+	                                                   : LOOP_FLOWS;
+}
+
+// What a variable has at the beginning of a round. `came`: at its end.
+static Value *dual_before(Loop *l, Builder *b, Duals *d, int var, Value *came)
+{
+	Value *dv = duals_get(b, d, l->saved[var]);
+	switch (how_of(l, var)) {
+	case LOOP_STAYS: return came;
+	case LOOP_ADDS: return dv ? tensor_add(b, came, dv) : came;
+	default: return dv ? dv : gradient_zeros_for(b, l->saved[var]);
+	}
+}
+
 static void save(Loop *l, Block *body, const Type *t, Value *kept)
 {
 	l->kept[l->nsaved] = kept;
@@ -354,14 +371,15 @@ static bool back_body(Loop *l, int nvar, const int *vars, const Type *const *typ
 		    !duals_add(&b, d, l->k.list[i], b.block->args[1 + nvar + i]))
 			return false;
 	for (int i = 0; i < nvar; i++)
-		if (!duals_add(&b, d, value_map_get(m, op_operand(from->last, vars[i])),
+		if (how_of(l, vars[i]) <= LOOP_STAYS &&
+		    !duals_add(&b, d, value_map_get(m, op_operand(from->last, vars[i])),
 		               b.block->args[1 + i]))
 			return false;
 	if (first && !gradient_ops(&b, d, first, last))
 		return false;
 	out[0] = tensor_sub(&b, b.block->args[0], count_constant(&b, 1));
 	for (int i = 0; i < nvar; i++)
-		out[1 + i] = dual_or_zero(&b, d, l->saved[vars[i]]);
+		out[1 + i] = dual_before(l, &b, d, vars[i], b.block->args[1 + i]);
 	for (int i = 0; i < l->k.n; i++) {
 		Value *sum = b.block->args[1 + nvar + i], *dv = duals_get(&b, d, l->k.list[i]);
 		bool whole = sum->type->kind == TY_ARRAY; // dv holds the sum
