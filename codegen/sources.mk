@@ -2,7 +2,7 @@
 SOURCES += codegen/codegen.c
 SOURCES += codegen/c/kernel_conv.c codegen/c/kernel_depthwise.c codegen/c/kernel_gemm.c \
 	codegen/c/kernel_layout.c codegen/c/kernel_norm.c codegen/c/kernel_row.c \
-	codegen/c/kernel_softmax.c codegen/c/module.c codegen/c/run.c codegen/c/update.c
+	codegen/c/kernel_softmax.c codegen/c/kernel_winograd.c codegen/c/module.c codegen/c/run.c codegen/c/update.c
 SOURCES += codegen/cuda/backend.c codegen/cuda/cuda.c codegen/cuda/graph.c codegen/cuda/header.c \
 	codegen/cuda/host.c codegen/cuda/instance.c codegen/cuda/library.c codegen/cuda/library_conv.c \
 	codegen/cuda/library_epilogue.c codegen/cuda/move.c codegen/cuda/nodes.c \
@@ -28,7 +28,10 @@ TEXTS += codegen/c/kernels/conv.c.in codegen/c/kernels/conv_plain.c.in \
 	codegen/c/kernels/gemm_rows.c.in codegen/c/kernels/gemm_tile.c.in \
 	codegen/c/kernels/interleave.c.in codegen/c/kernels/layer_norm.c.in codegen/c/kernels/panels.c.in \
 	codegen/c/kernels/row_max.c.in codegen/c/kernels/row_spread.c.in codegen/c/kernels/row_sum.c.in \
-	codegen/c/kernels/softmax.c.in codegen/c/kernels/unblock.c.in
+	codegen/c/kernels/softmax.c.in codegen/c/kernels/unblock.c.in \
+	codegen/c/kernels/winograd.c.in codegen/c/kernels/winograd_2.c.in \
+	codegen/c/kernels/winograd_4.c.in codegen/c/kernels/winograd_products.c.in \
+	codegen/c/kernels/winograd_shape.c.in codegen/c/kernels/winograd_tile.c.in
 TEXTS += codegen/cuda/kernels/cuda_attention.c.in codegen/cuda/kernels/cuda_attention_mma.c.in \
 	codegen/cuda/kernels/cuda_attention_row.c.in codegen/cuda/kernels/cuda_compact.c.in \
 	codegen/cuda/kernels/cuda_conv.c.in codegen/cuda/kernels/cuda_conv_blocked.c.in \

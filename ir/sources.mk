@@ -5,7 +5,7 @@ SOURCES += ir/base/arena.c ir/base/diag.c ir/base/map.c ir/base/text.c ir/base/v
 SOURCES += ir/build/broadcast.c ir/build/build.c ir/build/counted.c ir/build/infer.c \
 	ir/build/infer_math.c ir/build/infer_rule.c ir/build/nest.c ir/build/select.c ir/build/stretch.c
 SOURCES += ir/core/attr.c ir/core/context.c ir/core/dim.c ir/core/dim_bound.c ir/core/dim_range.c ir/core/op.c \
-	ir/core/size_facts.c ir/core/table.c ir/core/tensor.c ir/core/type.c
+	ir/core/size_facts.c ir/core/table.c ir/core/tensor.c ir/core/type.c ir/core/winograd.c
 SOURCES += ir/define/define_diagonal.c ir/define/define_fft.c ir/define/define_functions.c ir/define/define_fused.c \
 	ir/define/define_graph.c ir/define/define_random.c \
 	ir/define/define_rearrange.c ir/define/define_search.c ir/define/infer_composed.c
@@ -28,14 +28,14 @@ SOURCES += ir/interp/interp.c ir/interp/interp_array.c ir/interp/interp_attentio
 	ir/interp/interp_complex.c ir/interp/interp_control.c ir/interp/interp_kernel.c \
 	ir/interp/interp_maps.c ir/interp/interp_memory.c ir/interp/interp_nest.c \
 	ir/interp/interp_scalar.c ir/interp/interp_scan.c ir/interp/interp_select.c \
-	ir/interp/interp_strip.c
+	ir/interp/interp_strip.c ir/interp/interp_winograd.c
 SOURCES += ir/loss/define_classes.c ir/loss/define_loss.c ir/loss/define_measure.c
 SOURCES += ir/sequence/define_beam.c ir/sequence/define_ctc.c ir/sequence/define_rank.c ir/sequence/define_sequence.c \
 	ir/sequence/define_sequence_move.c ir/sequence/define_sequence_step.c \
 	ir/sequence/infer_sequence.c
 SOURCES += ir/text/lex.c ir/text/parse.c ir/text/parse_attr.c ir/text/print.c
 SOURCES += ir/verify/verify.c ir/verify/verify_array.c ir/verify/verify_control.c \
-	ir/verify/verify_loop.c ir/verify/verify_schedule.c ir/verify/verify_scope.c
+	ir/verify/verify_loop.c ir/verify/verify_schedule.c ir/verify/verify_scope.c ir/verify/verify_winograd.c
 # The table of operators, and what generates C from it.
 OPS_YAML += ir/ops/complex.yaml ir/ops/fused.yaml ir/ops/graph.yaml ir/ops/linalg.yaml ir/ops/loss.yaml ir/ops/matrix.yaml \
 	ir/ops/random.yaml ir/ops/rearrange.yaml ir/ops/search.yaml \

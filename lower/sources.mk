@@ -16,7 +16,8 @@ SOURCES += lower/grad/differentiate.c
 SOURCES += lower/kernels/attention.c lower/kernels/decompose.c lower/kernels/layout.c \
 	lower/kernels/layout_blocked.c lower/kernels/layout_channels.c lower/kernels/layout_conv.c \
 	lower/kernels/layout_deconv.c lower/kernels/layout_form.c lower/kernels/layout_gemm.c lower/kernels/layout_image.c lower/kernels/layout_last.c \
-	lower/kernels/library.c lower/kernels/rows.c lower/kernels/split_reduce.c
+	lower/kernels/library.c lower/kernels/rows.c lower/kernels/scratch.c lower/kernels/split_reduce.c \
+	lower/kernels/winograd.c
 SOURCES += lower/memory/flatten.c lower/memory/flatten_switch.c lower/memory/plan.c \
 	lower/memory/plan_branch.c lower/memory/plan_buffer.c lower/memory/plan_live.c lower/memory/plan_pack.c \
 	lower/memory/plan_parallel.c lower/memory/plan_place.c lower/memory/plan_reads.c lower/memory/plan_scale.c \
@@ -25,4 +26,4 @@ SOURCES += lower/nests/fuse.c lower/nests/fuse_epilogue.c lower/nests/fuse_index
 	lower/nests/fuse_inline.c lower/nests/fuse_join.c lower/nests/hoist_terms.c \
 	lower/nests/to_loops.c
 SOURCES += lower/pass/control.c lower/pass/rewrite.c
-SOURCES += lower/target/cuda_schedule.c lower/target/target.c
+SOURCES += lower/target/cuda_schedule.c lower/target/target.c lower/target/winograd.c

@@ -5,6 +5,7 @@
 // pixels), conv_plain.c.in (input not blocked: a network's first convolution) and conv_tile.c.in
 // (everything else). Each convolution gets thin loops around one of them, with its sizes as
 // constants and its epilogue over the finished tile.
+#include "codegen/c/point.h"
 #include "codegen/nest/region.h"
 
 #include <inttypes.h>
@@ -61,6 +62,14 @@ static bool tile_helper(Conv *v, int nv)
 	};
 	int nkey = v->plain ? 7 : 8;
 	return kernel_helper(k, arena_printf(k->arena, "%s.c", tile_name(v)), nkey, keys);
+}
+
+const char *conv_point_function(KernelFunc *k, int height, int nv, int q)
+{
+	Conv v = {.k = k, .lanes = k->target->lanes, .ur = height, .q = q, .point = true};
+	v.stride[1] = 1;
+	return tile_helper(&v, nv) ? arena_printf(k->arena, "conv_point_%dx%dof%d_s1", height, nv, q)
+	                           : NULL;
 }
 
 // `name * scale - less`, without what says nothing.

@@ -67,8 +67,9 @@ typedef struct Options {
 	RunInput *expect;  // fetches, and what they should be
 	double rtol, atol; // of --expect
 	int threads, repeat;
-	int max_trip;  // 0: any number
-	int max_array; // 0: the caller of the generated code says it
+	int max_trip;         // 0: any number
+	int max_array;        // 0: the caller of the generated code says it
+	const char *winograd; // auto, off
 	bool redzone, cuda_libs, allow_tf32;
 	const char *html, *passes, *save_state;
 	const char *writable; // "all" or "A,B"

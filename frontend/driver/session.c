@@ -210,6 +210,7 @@ PassContext driver_passes(Driver *d, Op *module, const Target *t)
 	                     .max_trip = o->max_trip,
 	                     .max_array = o->max_array,
 	                     .allow_tf32 = o->allow_tf32,
+	                     .winograd = !strcmp(o->winograd, "auto"),
 	                     .cuda_libs = o->cuda_libs};
 }
 

@@ -18,6 +18,7 @@ static const Dim *depth_of(const Op *op, const Type *w)
 		                                 ? last
 		                                 : last - 1];
 	case FILTER_PANELS: return w->dims[last - 1];
+	case FILTER_TRANSFORMED: return dim_mul(c, w->dims[1], w->dims[2]); // for a tile of results
 	default:
 		for (int i = 1; i < w->rank - (op->info->filter == FILTER_PACKED); i++)
 			depth = dim_mul(c, depth, w->dims[i]);
@@ -34,7 +35,10 @@ const Dim *op_macs(const Op *op)
 		return dim_const(c, 0);
 	// A transposed convolution goes through its weights once for each element that comes in.
 	const Value *each = op->info->filter == FILTER_IN ? x : &op->results[0];
-	return dim_mul(c, type_numel(c, each->type), depth_of(op, w->type));
+	const int64_t tile = op_int(op, "tile", 1);
+	const Dim *macs = dim_mul(c, type_numel(c, each->type), depth_of(op, w->type));
+	return op->info->filter == FILTER_TRANSFORMED ? dim_div(c, macs, dim_const(c, tile * tile))
+	                                              : macs;
 }
 
 static int by_count(const void *a, const void *b)

@@ -8,6 +8,7 @@
 //   interp_complex.c  those on complex numbers
 //   interp_nest.c     loop.nest, loop.bind
 //   interp_kernel.c   kernel.*
+//   interp_winograd.c kernel.winograd
 //   interp_control.c  pd.if, pd.while, stacks
 //   interp_array.c    tensor arrays, the memory that they are lowered to, pd.assert
 //   interp_memory.c   memory of loops that run long
@@ -150,6 +151,21 @@ bool program_run_strip(Program *p, int n);
 // n elements of t at linear positions, as lanes; and back, from position `at` on.
 void lanes_gather(const Tensor *t, int n, const int64_t *at, Lane *out);
 void lanes_store(Tensor *t, int64_t at, int n, const Lane *v);
+
+// ---- interp_kernel.c ----------------------------------------------------------------------------
+
+// The elements of a kernel's result, on their way through its epilogue.
+typedef struct Sink {
+	Interp *in;
+	Tensor *out;
+	Program *epilogue; // NULL: the result has no elements
+} Sink;
+
+bool interp_check_f32(Interp *in, const Op *op, const Tensor *t);
+// Makes result 0; `region` is the epilogue. False after a diagnostic, as the next.
+bool sink_open(Interp *in, const Op *op, int region, Sink *s);
+// Puts n sums through the epilogue, for the elements from linear position `at` on.
+bool sink_put(Sink *s, int64_t at, int64_t n, const double *acc);
 
 // ---- interp_maps.c ------------------------------------------------------------------------------
 

@@ -9,14 +9,7 @@
 
 // ---- epilogues ----------------------------------------------------------------------------------
 
-// The elements of a kernel's result, on their way through its epilogue.
-typedef struct Sink {
-	Interp *in;
-	Tensor *out;
-	Program *epilogue;
-} Sink;
-
-static bool check_f32(Interp *in, const Op *op, const Tensor *t)
+bool interp_check_f32(Interp *in, const Op *op, const Tensor *t)
 {
 	return t->dtype == DT_F32 ||
 	       interp_error(in, op, "the kernel is for f32, not %s", dtype_name(t->dtype));
@@ -45,7 +38,7 @@ static Program *kernel_program(Interp *in, const Op *op, int i, int nextra, int 
 	return program_compile(in, &op->regions[i]);
 }
 
-static bool sink_open(Interp *in, const Op *op, int region, Sink *s)
+bool sink_open(Interp *in, const Op *op, int region, Sink *s)
 {
 	s->in = in;
 	s->out = interp_result(in, op, 0);
@@ -60,8 +53,7 @@ static bool sink_open(Interp *in, const Op *op, int region, Sink *s)
 	       interp_error(in, op, "the epilogue yields another type than the result's");
 }
 
-// Puts n sums through the epilogue, for the elements from linear position `at` on.
-static bool sink_put(Sink *s, int64_t at, int64_t n, const double *acc)
+bool sink_put(Sink *s, int64_t at, int64_t n, const double *acc)
 {
 	for (int64_t done = 0; done < n; done += STRIP) {
 		int m = n - done < STRIP ? (int)(n - done) : STRIP;
@@ -123,8 +115,8 @@ bool interpret_hook_kernel_gemm(Interp *in, Op *op)
 	Tensor *a = interp_operand(in, op, 0), *b = interp_operand(in, op, 1);
 	Sink s = {0};
 	Gemm g = {0};
-	if (!a || !b || !check_f32(in, op, a) || !check_f32(in, op, b) || !sink_open(in, op, 0, &s) ||
-	    !gemm_sizes(in, op, a, b, s.out, &g))
+	if (!a || !b || !interp_check_f32(in, op, a) || !interp_check_f32(in, op, b) ||
+	    !sink_open(in, op, 0, &s) || !gemm_sizes(in, op, a, b, s.out, &g))
 		return false;
 	double *acc = NEW_ARRAY(interp_arena(in), (size_t)(g.panels * g.nr) + 1, double);
 	for (int64_t row = 0; row < g.batch * g.m && s.epilogue; row++) {

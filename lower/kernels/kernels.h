@@ -15,7 +15,9 @@ bool pass_decompose(PassContext *p);
 bool pass_layout(PassContext *p);
 // split_reduce.c
 bool pass_split_reductions(PassContext *p);
-// library.c: memory for calls of libraries
+// winograd.c: convolutions by 3 x 3 filters
+bool pass_winograd(PassContext *p);
+// scratch.c: memory that kernels work in
 bool pass_scratch(PassContext *p);
 
 #endif

@@ -1,11 +1,8 @@
 // --cuda-libs: which products and convolutions are calls of cuBLASLt and cuDNN, and the memory that
-// each call works in. Called by layout_gemm.c and layout_image.c; the pass scratch is one of the
-// last.
+// each call works in. Called by layout_gemm.c, layout_image.c and scratch.c.
 #include "lower/kernels/library.h"
-#include "lower/kernels/kernels.h"
 #include "lower/kernels/layout.h"
-#include "lower/pass/pass.h"
-#include "lower/pass/rewrite.h"
+#include "lower/kernels/scratch.h"
 #include "lower/target/schedule.h"
 
 enum {
@@ -101,34 +98,7 @@ static const Dim *scratch_bytes(Context *c, const Op *op)
 	return dim_add(c, n, dim_const(c, ALIGN_SLACK));
 }
 
-// The same call with one more result, which nobody reads.
-static void scratch_add(Context *c, Op *op)
+const Type *library_scratch(Context *c, const Op *op)
 {
-	const Dim *const bytes = scratch_bytes(c, op);
-	const Type *types[] = {op->results[0].type, type_tensor(c, DT_U8, 1, &bytes, 0)};
-	Op *with = op_new(c, op->code, op->loc, 2, types, 0, NULL, op->nregion, 0);
-	for (int i = 0; i < op->noperand; i++)
-		op_add_operand(with, op_operand(op, i));
-	for (int i = 0; i < op->nattr; i++)
-		op_set_attr(with, op->attrs[i].name, op->attrs[i].attr);
-	op_take_regions(with, op, op->nregion);
-	op_insert_before(op, with);
-	with->results[0].name = op->results[0].name;
-	with->results[1].name = "scratch";
-	value_replace(&op->results[0], &with->results[0]);
-	op_erase(op);
-}
-
-// Needs: control flow as blocks (flatten), all kernels in place. Keeps: values, names, locations.
-// Breaks: that kernels have one result, so it is the last but the memory plan, which gives each
-// call bytes of its own where calls may run side by side.
-bool pass_scratch(PassContext *p)
-{
-	for (Block *b = p->module->regions[0].first; b; b = b->next)
-		for (Op *op = b->first, *next; op; op = next) {
-			next = op->next;
-			if (cuda_op_is_library(op) && op->nresult == 1)
-				scratch_add(p->ctx, op);
-		}
-	return true;
+	return type_tensor(c, DT_U8, 1, (const Dim *[]){scratch_bytes(c, op)}, 0);
 }

@@ -17,6 +17,7 @@ typedef struct PassContext {
 	bool allow_tf32;  // CUDA: products of f32 may round their operands
 	bool cuda_libs;   // CUDA: products and convolutions are calls of cuBLASLt and cuDNN where these
 	                  // can do them
+	bool winograd;    // convolutions may go through Winograd's transforms
 	int64_t max_array; // elements of a tensor array where the program does not say; 0: the caller
 	                   // says it
 } PassContext;

@@ -3,11 +3,12 @@ the interpreter on the program as it was written: windows, paddings, groups, lay
 gates and use tensor cores."""
 import pathlib, re, tempfile
 
-import emulated
+import emulated, winograd
 from pdcc_tests import run
 from suite_cuda import tensor_cores
 
 SLOW = True
+LANES = {'generic': 4, 'sse4': 4, 'avx2': 8, 'avx512': 16}
 HERE = {'generic': None, 'sse4': 'sse4_2', 'avx2': 'avx2', 'avx512': 'avx512dq'}  # what /proc/cpuinfo says
 TOLERANCE = {'f32': 2e-5, 'tf32': 2e-3, 'f16': 2e-3, 'bf16': 2e-2}
 
@@ -347,6 +348,7 @@ def cpu(t):
 
 def suite(t):
     yield from cpu(t)
+    yield from winograd.cases(t, {isa: LANES[isa] for isa in isas()})
     with emulated.folder() as tmp:
         program = emulated.Program(t, tmp, CASES)
         yield from program.lowered_and_emulated('decompose,layout,to-loops,fuse', lambda case, have, want: case.near(have, want, case.dtype))

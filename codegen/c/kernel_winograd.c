@@ -1,0 +1,170 @@
+// Emits kernel.winograd: groups of tiles are transformed, multiplied for one group of output
+// channels after the other, and transformed back into the epilogue. The operator table names it.
+//
+// Everything but the last step is in shared functions: winograd_2.c.in or winograd_4.c.in (a row of
+// a tile), winograd_tile.c.in (tiles around it), and the products of conv_point.c.in.
+#include "codegen/c/point.h"
+#include "codegen/nest/region.h"
+#include "ir/core/winograd.h"
+#include "lower/target/winograd.h"
+
+#include <inttypes.h>
+
+typedef struct Conv {
+	KernelFunc *k;
+	Winograd t;
+	int lanes, q, nv, height; // height: of the register tile
+	int64_t channels, pad[4], group, out_blocks;
+	const Type *x, *w, *out;
+} Conv;
+
+static bool conv_read(Conv *v)
+{
+	const Op *op = v->k->op;
+	v->x = op_operand(op, 0)->type;
+	v->w = op_operand(op, 1)->type;
+	v->out = op->results[0].type;
+	if (op->nresult != 2 || !winograd_init(&v->t, (int)op_int(op, "tile", 0)) ||
+	    op_ints(op, "paddings", v->pad, 4) != 4 || !dim_is(v->x->dims[4], v->lanes))
+		return false;
+	v->channels = op_int(op, "in_channels", 0);
+	v->group = op_int(op, "group", 1);
+	v->out_blocks = v->out->dims[1]->value;
+	v->q = (int)v->w->dims[3]->value;
+	v->nv = v->q / v->lanes;
+	v->height = tile_height(v->k->target->conv_ur, v->k->target->conv_nv, v->nv);
+	return v->nv <= 8;
+}
+
+// ---- shared functions ---------------------------------------------------------------------------
+
+static const char *number(KernelFunc *k, double v)
+{
+	return scalar_float(k->arena, DT_F32, v);
+}
+
+static bool row_helper(Conv *v)
+{
+	KernelFunc *k = v->k;
+	const double p = v->t.points[0], q = v->t.tile == 4 ? v->t.points[1] : 0;
+	const TemplateKey keys[] = {
+		{"p", number(k, p)},
+		{"less_p", number(k, -p)},
+		{"less_pp", number(k, -p * p)},
+		{"pp", number(k, p * p)},
+		{"q", number(k, q)},
+		{"less_q", number(k, -q)},
+		{"qq", number(k, q * q)},
+		{"less_qq", number(k, -q * q)},
+		{"less_sum", number(k, -p * p - q * q)},
+		{"product", number(k, p * p * q * q)},
+		{"ppp", number(k, p * p * p)},
+		{"qqq", number(k, q * q * q)},
+	};
+	return v->t.tile == 2 ? kernel_helper(k, "winograd_2.c", 3, keys)
+	                      : kernel_helper(k, "winograd_4.c", COUNT_OF(keys), keys);
+}
+
+static bool tile_helpers(Conv *v, const char *point)
+{
+	KernelFunc *k = v->k;
+	const TemplateKey keys[] = {
+		{"m", tile_int(k, v->t.tile)},
+		{"a", tile_int(k, v->t.inputs)},
+		{"aa", tile_int(k, v->t.inputs * v->t.inputs)},
+		{"lanes", tile_int(k, v->lanes)},
+	};
+	const TemplateKey products[] = {
+		{"point", point},         {"ur", tile_int(k, v->height)},   {"nv", tile_int(k, v->nv)},
+		{"q", tile_int(k, v->q)}, {"lanes", tile_int(k, v->lanes)},
+	};
+	return row_helper(v) && kernel_helper(k, "winograd_shape.c", 0, NULL) &&
+	       kernel_helper(k, "winograd_tile.c", COUNT_OF(keys), keys) &&
+	       kernel_helper(k, "tile_end.c", 0, NULL) &&
+	       kernel_helper(k, "winograd_products.c", COUNT_OF(products), products);
+}
+
+// ---- the function of one convolution ------------------------------------------------------------
+
+static const char *tiles_along(Conv *v, const Dim *size)
+{
+	Context *c = v->k->ctx;
+	return kernel_dim(
+		v->k, dim_div(c, dim_add(c, size, dim_const(c, v->t.tile - 1)), dim_const(c, v->t.tile)));
+}
+
+// The calls of the last step: for whole groups of output channels, and the rest.
+static const char *results(Conv *v, const char *suffix)
+{
+	Arena *a = v->k->arena;
+	const int64_t rest = v->out_blocks % v->nv;
+	const char *blocks = tile_int(v->k, v->nv);
+	if (rest)
+		blocks = v->out_blocks < v->nv ? tile_int(v->k, rest)
+		                               : arena_printf(a, "group < %" PRId64 " ? %d : %" PRId64,
+		                                              v->out_blocks / v->nv, v->nv, rest);
+	return tile_pass_on(v->k, "", suffix,
+	                    arena_printf(a, "group, %s, first, last - first, sums", blocks));
+}
+
+static bool conv_print(Conv *v, const char *point)
+{
+	KernelFunc *k = v->k;
+	const Dim *const *out = v->out->dims, *const *x = v->x->dims;
+	const char *args[6] = {"acc", "n", "cb", "row", "p", "c"}, *value;
+	const char *epilogue = region_text(k, &k->op->regions[0], args, &value);
+	if (!epilogue || !tile_helpers(v, point))
+		return false;
+	const int64_t blocks = x[1]->value, numbers = v->t.inputs * v->t.inputs;
+	const TemplateKey sizes[] = {
+		{"batch", kernel_dim(k, out[0])},   {"rows", kernel_dim(k, out[2])},
+		{"columns", kernel_dim(k, out[3])}, {"down", tiles_along(v, out[2])},
+		{"across", tiles_along(v, out[3])}, {"height", kernel_dim(k, x[2])},
+		{"width", kernel_dim(k, x[3])},
+	};
+	const TemplateKey rest[] = {
+		{"m", tile_int(k, v->t.tile)},
+		{"aa", tile_int(k, numbers)},
+		{"lanes", tile_int(k, v->lanes)},
+		{"top", tile_int(k, v->pad[0])},
+		{"left", tile_int(k, v->pad[1])},
+		{"blocks", tile_int(k, blocks)},
+		{"channels", tile_int(k, v->channels)},
+		{"out_blocks", tile_int(k, v->out_blocks)},
+		{"groups", tile_int(k, v->w->dims[0]->value)},
+		{"group", tile_int(k, v->group)},
+		{"filter", tile_int(k, numbers * v->channels * v->q)},
+		{"behind", tile_int(k, numbers * winograd_stride(v->group, blocks, v->lanes))},
+		{"nv", tile_int(k, v->nv)},
+		{"products", arena_printf(k->arena, "winograd_products_%dx%dof%d", v->height, v->nv, v->q)},
+		{"type", dtype_c_memory(v->out->dtype)},
+		{"epilogue", epilogue},
+		{"store", scalar_store(k, v->out->dtype, "to", "c", value)},
+		{"out", kernel_result(k, 0)},
+		{"scratch", kernel_result(k, 1)},
+		{"sizes", tile_sizes(k)},
+		{"results", results(v, "_results")}, // after all sizes: they are parameters
+		{"returns", tile_returns(k)},
+		{"done", tile_done(k)},
+	};
+	TemplateKey keys[COUNT_OF(sizes) + COUNT_OF(rest)];
+	for (size_t i = 0; i < COUNT_OF(keys); i++)
+		keys[i] = i < COUNT_OF(sizes) ? sizes[i] : rest[i - COUNT_OF(sizes)];
+	return kernel_template(k, "winograd.c", COUNT_OF(keys), keys);
+}
+
+bool kernel_winograd_emit(KernelFunc *k)
+{
+	Conv v = {.k = k, .lanes = k->target->lanes};
+	if (!tile_check_f32(k))
+		return false;
+	if (!conv_read(&v)) {
+		diag_error(k->ctx->diag, k->op->loc,
+		           "kernel.winograd: operands are not in the layout of this target");
+		return false;
+	}
+	if (!tile_prelude(k))
+		return false;
+	const char *point = conv_point_function(k, v.height, v.nv, v.q);
+	return point && conv_print(&v, point);
+}

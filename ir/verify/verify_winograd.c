@@ -1,0 +1,89 @@
+// The rules of kernel.winograd and of the weights that it reads (docs/internals.md, section 4).
+// Verify hooks of the operator table, called by ir_verify.
+#include "ir/core/winograd.h"
+#include "ir/verify/rules.h"
+
+bool verify_hook_kernel(Op *op);
+bool verify_hook_kernel_winograd(Op *op);
+bool verify_hook_kernel_pack_winograd(Op *op);
+
+// The transform that an operation names; false after a diagnostic.
+static bool transform_of(const Op *op, Winograd *t)
+{
+	const int64_t tile = op_int(op, "tile", 0);
+	return (tile > 0 && tile <= WINOGRAD_INPUTS && winograd_init(t, (int)tile)) ||
+	       verify_fail(op, "there are tiles of 2 and 4, not of %lld", (long long)tile);
+}
+
+static bool is_image(const Type *t)
+{
+	return t->rank == 5 && t->dtype == DT_F32 && dim_is_const(t->dims[1]) &&
+	       dim_is_const(t->dims[4]);
+}
+
+static bool sizes_are_known(const Type *t)
+{
+	for (int i = 0; i < t->rank; i++)
+		if (!dim_is_const(t->dims[i]) || t->dims[i]->value < 1)
+			return false;
+	return t->rank == 4 && t->dtype == DT_F32;
+}
+
+// How many groups of `of` there are in n.
+static int64_t groups_of(int64_t n, int64_t of)
+{
+	return (n + of - 1) / of;
+}
+
+bool verify_hook_kernel_pack_winograd(Op *op)
+{
+	Winograd t;
+	if (!verify_hook_kernel(op) || !transform_of(op, &t))
+		return false;
+	const Type *w = op_operand(op, 0)->type, *out = op->results[0].type;
+	const bool fits = sizes_are_known(w) && sizes_are_known(out) && dim_is(w->dims[2], 3) &&
+	                  dim_is(w->dims[3], 3) && dim_is(out->dims[1], t.inputs * t.inputs) &&
+	                  out->dims[2] == w->dims[1] &&
+	                  dim_is(out->dims[0], groups_of(w->dims[0]->value, out->dims[3]->value));
+	return fits || verify_fail(op, "%s does not become %s with tiles of %d", type_text(op->ctx, w),
+	                           type_text(op->ctx, out), t.tile);
+}
+
+// The size behind a window of 3, stride 1; two sizes may have different names.
+static bool size_fits(const Op *op, const Dim *in, int64_t pad, const Dim *out)
+{
+	const Dim *want = dim_add(op->ctx, in, dim_const(op->ctx, pad - 2));
+	return want == out || !dim_is_const(want) || !dim_is_const(out);
+}
+
+static bool filter_fits(const Op *op, const Winograd *t, const Type *x, const Type *w,
+                        const Type *out)
+{
+	const int64_t channels = op_int(op, "in_channels", 0), b = x->dims[4]->value;
+	if (!sizes_are_known(w) || channels < 1 || b < 1 || out->dims[4] != x->dims[4])
+		return false;
+	const int64_t q = w->dims[3]->value;
+	return dim_is(x->dims[1], groups_of(channels, b)) && q % b == 0 &&
+	       dim_is(w->dims[0], groups_of(out->dims[1]->value * b, q)) &&
+	       dim_is(w->dims[1], t->inputs * t->inputs) && dim_is(w->dims[2], channels);
+}
+
+bool verify_hook_kernel_winograd(Op *op)
+{
+	Winograd t;
+	int64_t pad[4];
+	if (!verify_hook_kernel(op) || !transform_of(op, &t))
+		return false;
+	const Type *x = op_operand(op, 0)->type, *w = op_operand(op, 1)->type,
+			   *out = op->results[0].type;
+	if (op_ints(op, "paddings", pad, 4) != 4 || op_int(op, "group", 0) < 1)
+		return verify_fail(op, "paddings are four numbers, and a group has a tile or more");
+	if (op->nresult > 2 || (op->nresult == 2 && op->results[1].type->kind != TY_TENSOR))
+		return verify_fail(op, "behind its result there is memory that it works in, nothing else");
+	const bool fits = is_image(x) && is_image(out) && filter_fits(op, &t, x, w, out) &&
+	                  x->dims[0] == out->dims[0] &&
+	                  size_fits(op, x->dims[2], pad[0] + pad[2], out->dims[2]) &&
+	                  size_fits(op, x->dims[3], pad[1] + pad[3], out->dims[3]);
+	return fits || verify_fail(op, "%s and %s do not give %s", type_text(op->ctx, x),
+	                           type_text(op->ctx, w), type_text(op->ctx, out));
+}

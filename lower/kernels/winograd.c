@@ -1,0 +1,119 @@
+// Convolutions by 3 x 3 filters to kernel.winograd, where the table in lower/target/winograd.c has
+// it faster than direct ones. Run by lower/pipeline.c behind layout, and by scratch.c.
+#include "ir/build/build.h"
+#include "ir/core/winograd.h"
+#include "lower/kernels/kernels.h"
+#include "lower/kernels/scratch.h"
+#include "lower/pass/rewrite.h"
+#include "lower/target/winograd.h"
+
+#include <string.h>
+
+static int64_t known(const Dim *d)
+{
+	return dim_is_const(d) ? d->value : 0;
+}
+
+static bool all_are(const Op *op, const char *name, int64_t want)
+{
+	int64_t v[2];
+	return op_ints(op, name, v, 2) == 2 && v[0] == want && v[1] == want;
+}
+
+// The operation that packs the filter of a convolution which could be transformed; NULL: it cannot.
+static Op *pack_of(const Op *conv)
+{
+	Op *pack = op_operand(conv, 1)->def;
+	if (!pack || pack->code != OP_KERNEL_PACK_CONV || !value_constant(op_operand(pack, 0)))
+		return NULL;
+	const Type *w = op_operand(pack, 0)->type, *out = conv->results[0].type;
+	const bool plain = op_bool(conv, "plain_input", false) || out->rank != 5;
+	return !plain && w->rank == 4 && w->dtype == DT_F32 && dim_is(w->dims[2], 3) &&
+	               dim_is(w->dims[3], 3) && op_int(conv, "groups", 1) == 1 &&
+	               all_are(conv, "strides", 1) && all_are(conv, "dilations", 1)
+	           ? pack
+	           : NULL;
+}
+
+static Value *weights_of(Op *pack, const WinogradLayer *l, int tile)
+{
+	Context *c = pack->ctx;
+	const Type *packed = pack->results[0].type;
+	const Dim *dims[4] = {packed->dims[0], dim_const(c, (tile + 2) * (tile + 2)),
+	                      dim_const(c, l->channels), packed->dims[4]};
+	Builder b = builder_before(pack);
+	Value *w = op_operand(pack, 0);
+	const Type *type = type_tensor(c, DT_F32, 4, dims, 0);
+	Op *op = op_new(c, OP_KERNEL_PACK_WINOGRAD, pack->loc, 1, &type, 1, &w, 0, 0);
+	op_set_attr(op, "tile", attr_int(c, tile));
+	op->results[0].name = pack->results[0].name;
+	op_insert_before(b.before, op);
+	return &op->results[0];
+}
+
+static void conv_replace(Op *conv, Op *pack, const WinogradLayer *l, int tile)
+{
+	Context *c = conv->ctx;
+	Value *operands[2] = {op_operand(conv, 0), weights_of(pack, l, tile)};
+	Op *op = op_new(c, OP_KERNEL_WINOGRAD, conv->loc, 1, &conv->results[0].type, 2, operands, 1, 0);
+	op_set_attr(op, "tile", attr_int(c, tile));
+	op_set_attr(op, "group", attr_int(c, winograd_group(l, tile)));
+	op_set_attr(op, "paddings", op_attr(conv, "paddings"));
+	op_set_attr(op, "in_channels", attr_int(c, l->channels));
+	op_take_regions(op, conv, 1);
+	op->results[0].name = conv->results[0].name;
+	op_insert_before(conv, op);
+	value_replace(&conv->results[0], &op->results[0]);
+	op_erase(conv);
+	if (!value_used(&pack->results[0]))
+		op_erase(pack);
+}
+
+static void conv_visit(const Target *t, Op *conv)
+{
+	Op *pack = pack_of(conv);
+	if (!pack)
+		return;
+	const Dim *const *out = conv->results[0].type->dims;
+	const WinogradLayer l = {.channels = op_int(conv, "in_channels", 0),
+	                         .outputs = known(op_operand(pack, 0)->type->dims[0]),
+	                         .images = known(out[0]),
+	                         .rows = known(out[2]),
+	                         .columns = known(out[3]),
+	                         .lanes = t->lanes,
+	                         .q = known(pack->results[0].type->dims[4]),
+	                         .height = t->conv_ur};
+	const int tile = winograd_tile(&l);
+	if (tile)
+		conv_replace(conv, pack, &l, tile);
+}
+
+static void region_visit(const Target *t, Region *r)
+{
+	for (Block *b = r->first; b; b = b->next)
+		for (Op *op = b->first, *next; op; op = next) {
+			next = op->next;
+			for (int i = 0; i < op->nregion && op->info->kind == KIND_CONTROL; i++)
+				region_visit(t, &op->regions[i]);
+			if (op->info->filter == FILTER_PACKED && op_int(op, "in_channels", 0) > 0)
+				conv_visit(t, op); // not one filter for each channel
+		}
+}
+
+const Type *winograd_scratch(Context *c, const Op *op)
+{
+	const Type *x = op_operand(op, 0)->type, *w = op_operand(op, 1)->type;
+	const int64_t lanes = x->dims[4]->value, group = op_int(op, "group", 1);
+	const int64_t each = winograd_stride(group, x->dims[1]->value, lanes) +
+	                     winograd_stride(group, w->dims[3]->value / lanes, lanes);
+	return type_tensor(c, DT_F32, 1, (const Dim *[]){dim_const(c, w->dims[1]->value * each)}, 0);
+}
+
+// Needs: kernels with packed weights, not folded yet (layout). Keeps: names, locations, epilogues;
+// values but for rounding. Breaks: nothing.
+bool pass_winograd(PassContext *p)
+{
+	if (p->winograd && !p->target->cuda)
+		region_visit(p->target, &p->module->regions[0]);
+	return true;
+}

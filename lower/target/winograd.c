@@ -1,0 +1,45 @@
+// The table of convolutions for which Winograd's transforms are worth their time and the weights
+// that they make larger. Read by lower/kernels/winograd.c.
+#include "lower/target/winograd.h"
+
+// Rows count from the first that fits. Measured on AVX-512 and AVX2 (docs/performance.md).
+static const struct {
+	int tile;
+	int64_t channels, outputs; // at least; of the input, of the result
+	int64_t pixels;            // of an image of the result, at least
+} rules[] = {
+	{4, 16, 16, 256},
+	{2, 32, 32, 49},
+};
+
+enum {
+	UNKNOWN = 196,           // pixels of an image that only a run knows
+	CACHE = 512 << 10,       // bytes of a group of tiles
+	LARGE_CACHE = 2 << 20,   // the same where weights are large, since each group reads them again
+	LARGE_WEIGHTS = 1 << 20, // bytes
+};
+
+int winograd_tile(const WinogradLayer *l)
+{
+	const int64_t pixels = l->rows && l->columns ? l->rows * l->columns : UNKNOWN;
+	for (size_t i = 0; i < COUNT_OF(rules); i++)
+		if (l->channels >= rules[i].channels && l->outputs >= rules[i].outputs &&
+		    pixels >= rules[i].pixels)
+			return rules[i].tile;
+	return 0;
+}
+
+int64_t winograd_group(const WinogradLayer *l, int tile)
+{
+	const int64_t numbers = (tile + 2) * (tile + 2), size = (int64_t)sizeof(float);
+	const int64_t weights = numbers * l->channels * l->outputs * size;
+	const int64_t cache = weights > LARGE_WEIGHTS ? LARGE_CACHE : CACHE;
+	int64_t group = cache / (numbers * (l->channels + l->q) * size) / l->height * l->height;
+	if (group < l->height)
+		group = l->height;
+	if (!l->images || !l->rows || !l->columns)
+		return group;
+	const int64_t tiles = l->images * ((l->rows + tile - 1) / tile) *
+	                      ((l->columns + tile - 1) / tile);
+	return group < tiles ? group : tiles;
+}

@@ -1,0 +1,30 @@
+// Which convolutions are worth Winograd's transforms, by a table of measurements, and how much
+// memory these work in (winograd.c).
+#ifndef PDCC_LOWER_TARGET_WINOGRAD_H
+#define PDCC_LOWER_TARGET_WINOGRAD_H
+
+#include "ir/core/core.h"
+
+// A convolution by a 3 x 3 filter, stride 1, of one group.
+typedef struct WinogradLayer {
+	int64_t channels, outputs;     // of the input, of the result
+	int64_t images, rows, columns; // of the result; 0: only a run knows
+	int64_t lanes;                 // channels in a block
+	int64_t q;                     // output channels side by side in packed weights
+	int64_t height;                // of the target's register tile
+} WinogradLayer;
+
+// Results of a tile in each direction: 2 or 4; 0: a direct convolution is faster.
+int winograd_tile(const WinogradLayer *l);
+// The most tiles whose products are in memory at once.
+int64_t winograd_group(const WinogradLayer *l, int tile);
+
+// Floats from one of the (tile + 2)^2 numbers of `tiles` tiles to the next: of the input, with
+// `blocks` blocks of channels, or of a group of output channels, which has as many blocks. One
+// block more keeps it from being a power of two.
+static inline int64_t winograd_stride(int64_t tiles, int64_t blocks, int64_t lanes)
+{
+	return (tiles * blocks + 1) * lanes;
+}
+
+#endif
