@@ -9,6 +9,8 @@ bool update_print(Codegen *cg, const Op *op); // loop.update
 bool append_print(Codegen *cg, const Op *op); // loop.append
 bool c_module_print(Context *c, const Op *module, const Target *t, const CodegenOptions *o,
                     CodegenResult *out);
+// blocks.c: all of them, with their operations; false after diagnostics.
+bool blocks_print(Codegen *cg, const Op **bound);
 void c_run_print(Codegen *cg, Text *out); // model_run
 
 #endif

@@ -16,15 +16,18 @@ static Emitter *emitter_of(const Op *op)
 // The run ends, and names the operation whose index is out of range.
 static void faults_print(Codegen *cg, const KernelFunc *k)
 {
-	text_line(&cg->run, 1, "if (fault) {");
-	text_str(&cg->run, "\t\tm->failed = ");
-	for (int i = 0; i + 1 < k->nfault; i++)
-		text_printf(&cg->run, "fault == %d\n\t\t\t? %s\n\t\t\t: ", i + 1,
-		            string_literal(cg->arena, op_where(cg, k->faults[i])));
-	text_printf(&cg->run, "%s;\n",
-	            string_literal(cg->arena, op_where(cg, k->faults[k->nfault - 1])));
-	text_line(&cg->run, 2, "return PD_INDEX;");
-	text_line(&cg->run, 1, "}");
+	const char *last = string_literal(cg->arena, op_where(cg, k->faults[k->nfault - 1]));
+	run_line(cg, 1, "if (fault) {");
+	if (k->nfault == 1)
+		run_line(cg, 2, "m->failed = %s;", last);
+	for (int i = 0; i + 1 < k->nfault; i++) {
+		run_line(cg, i ? 3 : 2, "%sfault == %d", i ? ": " : "m->failed = ", i + 1);
+		run_line(cg, 3, "? %s", string_literal(cg->arena, op_where(cg, k->faults[i])));
+	}
+	if (k->nfault > 1)
+		run_line(cg, 3, ": %s;", last);
+	run_line(cg, 2, "return PD_INDEX;");
+	run_line(cg, 1, "}");
 }
 
 static bool compute_print(Codegen *cg, const Op *op, Emitter *emit)
@@ -34,7 +37,7 @@ static bool compute_print(Codegen *cg, const Op *op, Emitter *emit)
 	if (!(k->inlined ? nest_statement(k) : emit(k)))
 		return false;
 	const char *name = k->inlined ? NULL : kernel_finish(k);
-	text_printf(&cg->run, "\n\t/* %s: %s */\n", comment_text(cg->arena, op_title(cg, op)),
+	run_comment(cg, "%s: %s", comment_text(cg->arena, op_title(cg, op)),
 	            shape_comment(cg, op->results[0].type));
 	if (k->inlined) {
 		text_str(&cg->run, k->text.text);
@@ -46,24 +49,24 @@ static bool compute_print(Codegen *cg, const Op *op, Emitter *emit)
 	if (!call_arguments(cg, k, &args))
 		return false;
 	if (!k->status) {
-		text_line(&cg->run, 1, "%s(%s);", name, args.text ? args.text : "");
+		run_line(cg, 1, "%s(%s);", name, args.text ? args.text : "");
 		return true;
 	}
-	text_line(&cg->run, 1, "fault = %s(%s);", name, args.text ? args.text : "");
+	run_line(cg, 1, "fault = %s(%s);", name, args.text ? args.text : "");
 	faults_print(cg, k);
 	return true;
 }
 
 static void fetch_print(Codegen *cg, const Value *v, int col, const char *from)
 {
-	text_line(&cg->run, 1, "memcpy(out->%s, %s, (size_t)%s);", cg->outputs[col].member, from,
-	          dim_in_run(cg, type_bytes_in_run(cg, v->type)));
+	run_line(cg, 1, "memcpy(out->%s, %s, (size_t)%s);", cg->outputs[col].member, from,
+	         dim_in_run(cg, type_bytes_in_run(cg, v->type)));
 }
 
 static void store_print(Codegen *cg, const Value *v, const Place *to, const char *at,
                         const char *data, const char *bytes)
 {
-	text_line(&cg->run, 1, "memcpy(%s, %s, (size_t)%s);", at, data, bytes);
+	run_line(cg, 1, "memcpy(%s, %s, (size_t)%s);", at, data, bytes);
 }
 
 // An element becomes the size of a symbol, within its bound; or is checked to be the size that is
@@ -81,9 +84,9 @@ static void size_bind(Codegen *cg, const Op *op, const Dim *d, const char *eleme
 	bound[s - cg->symbols] = op;
 	if (cg->blocks && !again)
 		text_line(&cg->declarations, 1, "int64_t %s = 0;", s->name);
-	text_line(&cg->run, 1, "%s%s = %s;", cg->blocks ? "" : "const int64_t ", s->name, element);
+	run_line(cg, 1, "%s%s = %s;", cg->blocks ? "" : "const int64_t ", s->name, element);
 	if (s->reported)
-		text_line(&cg->run, 1, "out->found_%s = %s;", s->name, s->name);
+		run_line(cg, 1, "out->found_%s = %s;", s->name, s->name);
 	failure_print(cg, arena_printf(a, "%s < 0", s->name), "PD_DIMS", op);
 	if (s->max)
 		failure_print(cg, arena_printf(a, "%s > %s", s->name, s->max), "PD_CAPACITY", op);
@@ -92,8 +95,7 @@ static void size_bind(Codegen *cg, const Op *op, const Dim *d, const char *eleme
 static bool bind_print(Codegen *cg, const Op *op, const Op **bound)
 {
 	const Attr *dims = op_attr(op, "dims");
-	text_printf(&cg->run, "\n\t/* %s: sizes that follow from data */\n",
-	            comment_text(cg->arena, op_title(cg, op)));
+	run_comment(cg, "%s: sizes that follow from data", comment_text(cg->arena, op_title(cg, op)));
 	const char *x = dims->n == 1 ? tensor_element(cg, op_operand(op, 0))
 	                             : tensor_pointer(cg, op_operand(op, 0));
 	for (int i = 0; x && i < dims->n; i++)
@@ -108,7 +110,7 @@ static bool bind_print(Codegen *cg, const Op *op, const Op **bound)
 static bool capacity_print(Codegen *cg, const Op *op, const Op **bound)
 {
 	const Attr *dims = op_attr(op, "dims");
-	text_str(&cg->run, "\n\t/* room in tensor arrays */\n");
+	run_comment(cg, "room in tensor arrays");
 	for (int i = 0; i < dims->n; i++) {
 		const Symbol *s = symbol_find(cg, dims->dims[i]);
 		bound[s - cg->symbols] = op;
@@ -116,9 +118,9 @@ static bool capacity_print(Codegen *cg, const Op *op, const Op **bound)
 			continue;
 		if (cg->blocks)
 			text_line(&cg->declarations, 1, "int64_t %s = 0;", s->name);
-		text_line(&cg->run, 1, "%s%s = %s;", cg->blocks ? "" : "const int64_t ", s->name, s->max);
+		run_line(cg, 1, "%s%s = %s;", cg->blocks ? "" : "const int64_t ", s->name, s->max);
 		if (!s->bound)
-			text_line(&cg->run, 1, "out->found_%s = %s;", s->name, s->name);
+			run_line(cg, 1, "out->found_%s = %s;", s->name, s->name);
 	}
 	return true;
 }
@@ -126,17 +128,23 @@ static bool capacity_print(Codegen *cg, const Op *op, const Op **bound)
 static bool assert_print(Codegen *cg, const Op *op)
 {
 	const Type *t = op_operand(op, 0)->type;
-	const char *cond = tensor_pointer(cg, op_operand(op, 0));
+	int64_t n;
+	const bool one = type_const_numel(t, &n) && n == 1;
+	const char *cond = one ? tensor_element(cg, op_operand(op, 0))
+	                       : tensor_pointer(cg, op_operand(op, 0));
 	if (!cond)
 		return false;
-	text_printf(&cg->run, "\n\t/* %s */\n", comment_text(cg->arena, op_title(cg, op)));
-	text_line(&cg->run, 1, "for (int64_t i = 0; i < %s; i++) {",
-	          dim_in_run(cg, type_numel(cg->ctx, t)));
-	text_line(&cg->run, 2, "if (!%s[i]) {", cond);
-	text_line(&cg->run, 3, "m->failed = %s;", string_literal(cg->arena, op_where(cg, op)));
-	text_line(&cg->run, 3, "return %s;", assert_status(op));
-	text_line(&cg->run, 2, "}");
-	text_line(&cg->run, 1, "}");
+	run_comment(cg, "%s", comment_text(cg->arena, op_title(cg, op)));
+	if (one) {
+		failure_print(cg, arena_printf(cg->arena, "!%s", cond), assert_status(op), op);
+		return true;
+	}
+	run_line(cg, 1, "for (int64_t i = 0; i < %s; i++) {", dim_in_run(cg, type_numel(cg->ctx, t)));
+	run_line(cg, 2, "if (!%s[i]) {", cond);
+	run_line(cg, 3, "m->failed = %s;", string_literal(cg->arena, op_where(cg, op)));
+	run_line(cg, 3, "return %s;", assert_status(op));
+	run_line(cg, 2, "}");
+	run_line(cg, 1, "}");
 	return true;
 }
 
@@ -145,25 +153,20 @@ static void output_dims_print(Codegen *cg)
 {
 	for (int i = 0; i < cg->nsymbol; i++)
 		if (cg->symbols[i].next && cg->symbols[i].reported)
-			text_line(&cg->run, 1, "out->found_%s = %s;", cg->symbols[i].name, cg->symbols[i].name);
+			run_line(cg, 1, "out->found_%s = %s;", cg->symbols[i].name, cg->symbols[i].name);
 	for (int i = 0; i < cg->noutput; i++)
 		for (int d = 0; cg->outputs[i].dims && d < cg->outputs[i].type->rank; d++)
-			text_line(&cg->run, 1, "out->%s[%d] = %s;", cg->outputs[i].dims, d,
-			          dim_in_run(cg, cg->outputs[i].type->dims[d]));
+			run_line(cg, 1, "out->%s[%d] = %s;", cg->outputs[i].dims, d,
+			         dim_in_run(cg, cg->outputs[i].type->dims[d]));
 }
 
-static bool blocks_print(Codegen *cg, const Op **bound)
+static bool program_print(Codegen *cg, const Op **bound)
 {
-	int errors = diag_errors(cg->ctx->diag);
 	for (int i = 0; i < cg->nsymbol; i++)
 		if (cg->symbols[i].next)
 			text_line(&cg->declarations, 1, "int64_t %s = 0;", cg->symbols[i].name);
-	for (const Block *b = cg->module->regions[0].first; b; b = b->next) {
-		block_label_print(cg, b);
-		for (const Op *op = b->first; op; op = op->next)
-			if (!run_op_print(cg, op, bound))
-				return run_no_code(cg, op, errors);
-	}
+	if (!blocks_print(cg, bound))
+		return false;
 	text_char(&cg->run, '\n');
 	output_dims_print(cg);
 	return true;
@@ -188,7 +191,7 @@ const Backend c_backend = {
 	.name = "C",
 	.module = c_module_print,
 	.emitter = emitter_of,
-	.walk = blocks_print,
+	.walk = program_print,
 	.compute = compute_print,
 	.bind = bind_print,
 	.capacity = capacity_print,

@@ -7,12 +7,12 @@
 static void room_check(Codegen *cg, const Op *op, const char *condition, const Room *room,
                        const char *need)
 {
-	text_line(&cg->run, 1, "if (%s) {", condition);
+	run_line(cg, 1, "if (%s) {", condition);
 	if (room->symbol)
-		text_line(&cg->run, 2, "out->found_%s = %s;", room->symbol->name, need);
-	text_line(&cg->run, 2, "m->failed = %s;", string_literal(cg->arena, op_where(cg, op)));
-	text_line(&cg->run, 2, "return PD_CAPACITY;");
-	text_line(&cg->run, 1, "}");
+		run_line(cg, 2, "out->found_%s = %s;", room->symbol->name, need);
+	run_line(cg, 2, "m->failed = %s;", string_literal(cg->arena, op_where(cg, op)));
+	run_line(cg, 2, "return PD_CAPACITY;");
+	run_line(cg, 1, "}");
 }
 
 // Checks the position, which `at` says.
@@ -45,8 +45,7 @@ bool update_print(Codegen *cg, const Op *op)
 	const Type *t = out->type;
 	const UpdateChecks u = update_checks(cg, op);
 	const Dim *n = u.count, *slice = u.slice;
-	text_printf(&cg->run, "\n\t/* %s: into %s */\n", comment_text(cg->arena, op_title(cg, op)),
-	            shape_comment(cg, t));
+	run_comment(cg, "%s: into %s", comment_text(cg->arena, op_title(cg, op)), shape_comment(cg, t));
 	const char *to = tensor_pointer(cg, out),
 			   *from = update_keeps(op) ? to : tensor_pointer(cg, data);
 	const char *new = tensor_pointer(cg, x);
@@ -60,13 +59,13 @@ bool update_print(Codegen *cg, const Op *op)
 		           arena_printf(cg->arena, "%s > %s", dim_in_run(cg, n), dim_in_run(cg, slice)),
 		           &u.elements, dim_in_run(cg, n));
 	if (!update_keeps(op))
-		text_line(&cg->run, 1, "memcpy(%s, %s, (size_t)%s);", to, from,
-		          bytes_in_run(cg, type_numel(c, t), t->dtype));
+		run_line(cg, 1, "memcpy(%s, %s, (size_t)%s);", to, from,
+		         bytes_in_run(cg, type_numel(c, t), t->dtype));
 	if (dim_is(slice, 1) && dim_is(n, 1))
-		text_line(&cg->run, 1, "%s[%s] = %s;", to, at, pointer_element(cg->arena, new));
+		run_line(cg, 1, "%s[%s] = %s;", to, at, pointer_element(cg->arena, new));
 	else
-		text_line(&cg->run, 1, "memcpy(%s + %s * %s, %s, (size_t)%s);", to, at,
-		          dim_in_run(cg, slice), new, bytes_in_run(cg, n, t->dtype));
+		run_line(cg, 1, "memcpy(%s + %s * %s, %s, (size_t)%s);", to, at, dim_in_run(cg, slice), new,
+		         bytes_in_run(cg, n, t->dtype));
 	return true;
 }
 
@@ -74,7 +73,7 @@ bool append_print(Codegen *cg, const Op *op)
 {
 	const Value *data = op_operand(op, 0), *x = op_operand(op, 1), *out = &op->results[0];
 	DType t = out->type->dtype;
-	text_printf(&cg->run, "\n\t/* %s: %s */\n", comment_text(cg->arena, op_title(cg, op)),
+	run_comment(cg, "%s: %s", comment_text(cg->arena, op_title(cg, op)),
 	            shape_comment(cg, out->type));
 	const char *to = tensor_pointer(cg, out),
 			   *from = update_keeps(op) ? to : tensor_pointer(cg, data);
@@ -83,12 +82,12 @@ bool append_print(Codegen *cg, const Op *op)
 		return false;
 	const Dim *had = type_numel(cg->ctx, data->type), *more = type_numel(cg->ctx, x->type);
 	if (!update_keeps(op))
-		text_line(&cg->run, 1, "memcpy(%s, %s, (size_t)%s);", to, from, bytes_in_run(cg, had, t));
+		run_line(cg, 1, "memcpy(%s, %s, (size_t)%s);", to, from, bytes_in_run(cg, had, t));
 	if (dim_is(more, 1))
-		text_line(&cg->run, 1, "%s[%s] = *%s;", to,
-		          expression_unwrap(cg->arena, dim_in_run(cg, had)), new);
+		run_line(cg, 1, "%s[%s] = *%s;", to, expression_unwrap(cg->arena, dim_in_run(cg, had)),
+		         new);
 	else
-		text_line(&cg->run, 1, "memcpy(%s + %s, %s, (size_t)%s);", to, dim_in_run(cg, had), new,
-		          bytes_in_run(cg, more, t));
+		run_line(cg, 1, "memcpy(%s + %s, %s, (size_t)%s);", to, dim_in_run(cg, had), new,
+		         bytes_in_run(cg, more, t));
 	return true;
 }

@@ -266,6 +266,8 @@ struct Codegen {
 	Text run;                 // the calls of model_run
 	Text declarations;        // with several blocks: its locals, in front of the first label
 	bool blocks;              // there are several
+	int depth;                // of what `run` gets now, in loops and ifs of model_run
+	bool opened;              // one of them has just begun
 	PointerMap number_class;  // value of one element -> another that is the same variable
 	PointerMap in_memory;     // such values that are none
 	int nmoving;

@@ -125,8 +125,8 @@ static int moving_after(const Edge *e, int moving)
 static void pointer_assign(const Edge *e, const Moving *to, const Moving *from)
 {
 	bool same = !strcmp(to->type, from->type);
-	text_line(&e->cg->run, e->depth + 1, "%s = %s%s;", to->name,
-	          same ? "" : arena_printf(e->cg->arena, "(%s *)", to->type), from->name);
+	run_line(e->cg, e->depth + 1, "%s = %s%s;", to->name,
+	         same ? "" : arena_printf(e->cg->arena, "(%s *)", to->type), from->name);
 }
 
 // All buffers that hang together with the one that m writes take each other's place: a swap, or a
@@ -137,8 +137,8 @@ static void exchange_print(const Edge *e, EdgeMove *m)
 	int first = m->to.moving;
 	const Moving *at = moving_find(cg, &m->to);
 	const Moving swapped = {"swapped", at->type};
-	text_line(&cg->run, e->depth, "{");
-	text_line(&cg->run, e->depth + 1, "%s *const swapped = %s;", at->type, at->name);
+	run_line(cg, e->depth, "{");
+	run_line(cg, e->depth + 1, "%s *const swapped = %s;", at->type, at->name);
 	while (m && m->from.moving != first) {
 		const Moving *from = moving_find(cg, &m->from);
 		pointer_assign(e, at, from);
@@ -149,7 +149,7 @@ static void exchange_print(const Edge *e, EdgeMove *m)
 	if (m)
 		m->done = true;
 	pointer_assign(e, at, &swapped);
-	text_line(&cg->run, e->depth, "}");
+	run_line(cg, e->depth, "}");
 }
 
 // The ends of chains first; what is left then goes round in circles.
@@ -183,7 +183,7 @@ static bool copy_print(const Edge *e, EdgeMove *m)
 	if (!m->from.moving && type_const_numel(t, &n) && n == 1) {
 		const char *x = tensor_element(cg, m->arg), *y = tensor_element(cg, m->value);
 		if (x && y)
-			text_line(&cg->run, e->depth, "%s = %s;", x, y);
+			run_line(cg, e->depth, "%s = %s;", x, y);
 		return x && y;
 	}
 	const char *to = tensor_pointer(cg, m->arg);
@@ -192,10 +192,10 @@ static bool copy_print(const Edge *e, EdgeMove *m)
 	if (!to || !from)
 		return false;
 	if (type_const_numel(t, &n) && n == 1)
-		text_line(&cg->run, e->depth, "*%s = *%s;", to, from);
+		run_line(cg, e->depth, "*%s = *%s;", to, from);
 	else
-		text_line(&cg->run, e->depth, "memcpy(%s, %s, (size_t)%s);", to, from,
-		          dim_in_run(cg, type_bytes_in_run(cg, m->value->type)));
+		run_line(cg, e->depth, "memcpy(%s, %s, (size_t)%s);", to, from,
+		         dim_in_run(cg, type_bytes_in_run(cg, m->value->type)));
 	return true;
 }
 
@@ -293,12 +293,12 @@ static void size_fail(const EdgeSizes *z, const Op *op, int depth, const char *c
                       const Symbol *found, const char *status)
 {
 	Codegen *cg = z->cg;
-	text_line(&cg->run, depth, "if (%s) {", condition);
+	run_line(cg, depth, "if (%s) {", condition);
 	if (found && found->reported)
-		text_line(&cg->run, depth + 1, "out->found_%s = %s;", found->name, found->next);
-	text_line(&cg->run, depth + 1, "m->failed = %s;", string_literal(cg->arena, op_where(cg, op)));
-	text_line(&cg->run, depth + 1, "return %s;", status);
-	text_line(&cg->run, depth, "}");
+		run_line(cg, depth + 1, "out->found_%s = %s;", found->name, found->next);
+	run_line(cg, depth + 1, "m->failed = %s;", string_literal(cg->arena, op_where(cg, op)));
+	run_line(cg, depth + 1, "return %s;", status);
+	run_line(cg, depth, "}");
 }
 
 // What symbols become, before anything moves.
@@ -311,8 +311,8 @@ static void sizes_print_next(EdgeSizes *z, const Op *op, int depth)
 		int64_t lo, hi;
 		if (from == s->dim)
 			continue;
-		text_line(&cg->run, depth, "const int64_t %s = %s;", s->next,
-		          expression_unwrap(cg->arena, dim_in_run(cg, from)));
+		run_line(cg, depth, "const int64_t %s = %s;", s->next,
+		         expression_unwrap(cg->arena, dim_in_run(cg, from)));
 		dim_range(from, &lo, &hi);
 		if (lo < 0)
 			size_fail(z, op, depth, arena_printf(cg->arena, "%s < 0", s->next), NULL, "PD_DIMS");
@@ -356,16 +356,15 @@ static bool edge_print(Edge *e, const Op *op, int s)
 		sizes_print_checks(&z, op, &op->succs[s], e->depth);
 		return moves_print(e, op, s);
 	}
-	text_line(&cg->run, e->depth++, "{");
+	run_line(cg, e->depth++, "{");
 	sizes_print_next(&z, op, e->depth);
 	sizes_print_checks(&z, op, &op->succs[s], e->depth);
 	if (!moves_print(e, op, s))
 		return false;
 	for (int i = 0; i < z.n; i++)
 		if (z.items[i].from != z.items[i].symbol->dim)
-			text_line(&cg->run, e->depth, "%s = %s;", z.items[i].symbol->name,
-			          z.items[i].symbol->next);
-	text_line(&cg->run, --e->depth, "}");
+			run_line(cg, e->depth, "%s = %s;", z.items[i].symbol->name, z.items[i].symbol->next);
+	run_line(cg, --e->depth, "}");
 	return true;
 }
 
@@ -381,69 +380,98 @@ static void trips_print(Codegen *cg, const Op *op, int s, int depth)
 		return;
 	const char *counter = arena_printf(cg->arena, "trips_%u", head->id);
 	if (op != back) {
-		text_line(&cg->run, depth, "%s = 0;", counter);
+		run_line(cg, depth, "%s = 0;", counter);
 		return;
 	}
 	text_line(&cg->declarations, 1, "int64_t %s;", counter);
 	failure_print(cg, arena_printf(cg->arena, "++%s > %" PRId64, counter, bound), "PD_TRIPS", op);
 }
 
-static bool succ_print(Codegen *cg, const Op *op, int s, int depth)
+static bool edge_and_trips_print(Codegen *cg, const Op *op, int s, int depth)
 {
 	Edge e = {.cg = cg, .depth = depth};
 	if (!edge_print(&e, op, s))
 		return false;
 	trips_print(cg, op, s, depth);
-	if (!succ_falls_through(op, s))
-		text_line(&cg->run, depth, "goto bb%u;", op->succs[s].block->id);
 	return true;
+}
+
+bool branch_passes(const Op *op, int s)
+{
+	const Attr *how = op_attr(op, "moves");
+	const Succ *succ = &op->succs[s];
+	int at = 0;
+	for (int i = 0; i < s; i++)
+		at += (int)op->succs[i].count;
+	for (int i = 0; i < (int)succ->count; i++) {
+		int64_t n;
+		const bool still = how && how->kind == ATTR_STRS && at + i < how->n &&
+		                   !strcmp(how->strs[at + i], "none");
+		if (!still || !type_const_numel(succ->block->args[i]->type, &n))
+			return true;
+	}
+	return false;
+}
+
+bool branch_moves_print(Codegen *cg, const Op *op, int s)
+{
+	return edge_and_trips_print(cg, op, s, 1);
+}
+
+static bool succ_print(Codegen *cg, const Op *op, int s, int depth)
+{
+	if (!edge_and_trips_print(cg, op, s, depth))
+		return false;
+	if (!succ_falls_through(op, s))
+		run_line(cg, depth, "goto bb%u;", op->succs[s].block->id);
+	return true;
+}
+
+const char *branch_condition(Codegen *cg, const Op *op)
+{
+	const Value *v = op_operand(op, 0);
+	const char *condition = tensor_element(cg, v);
+	int64_t n;
+	if (condition && !type_const_numel(v->type, &n))
+		failure_print(
+			cg, arena_printf(cg->arena, "%s != 1", dim_in_run(cg, type_numel(cg->ctx, v->type))),
+			"PD_DIMS", op);
+	return condition;
 }
 
 static bool cond_br_print(Codegen *cg, const Op *op)
 {
-	const Value *v = op_operand(op, 0);
-	const char *cond = tensor_element(cg, v);
-	int64_t n;
+	const char *cond = branch_condition(cg, op);
 	if (!cond)
 		return false;
-	if (!type_const_numel(v->type, &n))
-		failure_print(
-			cg, arena_printf(cg->arena, "%s != 1", dim_in_run(cg, type_numel(cg->ctx, v->type))),
-			"PD_DIMS", op);
 	int inner = succ_falls_through(op, 0) ? 1 : 0; // the one that goes elsewhere
 	bool bare = op->succs[inner].count == 0;       // nothing but the goto
-	text_line(&cg->run, 1, "if (%s%s)%s", inner ? "!" : "", cond, bare ? "" : " {");
+	run_line(cg, 1, "if (%s%s)%s", inner ? "!" : "", cond, bare ? "" : " {");
 	if (!succ_print(cg, op, inner, 2))
 		return false;
 	if (!bare)
-		text_line(&cg->run, 1, "}");
+		run_line(cg, 1, "}");
 	return succ_print(cg, op, !inner, 1);
 }
 
 static bool switch_print(Codegen *cg, const Op *op)
 {
 	const Attr *cases = op_attr(op, "cases");
-	const Value *v = op_operand(op, 0);
-	const char *value = tensor_pointer(cg, v);
-	int64_t n;
+	const char *value = branch_condition(cg, op);
 	if (!value)
 		return false;
-	if (!type_const_numel(v->type, &n))
-		failure_print(
-			cg, arena_printf(cg->arena, "%s != 1", dim_in_run(cg, type_numel(cg->ctx, v->type))),
-			"PD_DIMS", op);
-	text_line(&cg->run, 1, "switch (*%s) {", value);
+	run_line(cg, 1, "switch (%s) {", value);
 	for (int s = 0; s < op->nsucc; s++) {
 		if (s < cases->n && cases->ints[s] == INT64_MIN)
-			text_line(&cg->run, 1, "case INT64_MIN:");
+			run_line(cg, 1, "case INT64_MIN:");
 		else if (s < cases->n)
-			text_line(&cg->run, 1, "case %" PRId64 ":", cases->ints[s]);
+			run_line(cg, 1, "case %" PRId64 ":", cases->ints[s]);
 		else
-			text_line(&cg->run, 1, "default:");
+			run_line(cg, 1, "default:");
 		if (!succ_print(cg, op, s, 2))
 			return false;
 	}
-	text_line(&cg->run, 1, "}");
+	run_line(cg, 1, "}");
 	return true;
 }
 

@@ -62,6 +62,14 @@ bool sum_fits(const Codegen *cg, const Op *op);
 // Whether a nest computes single numbers and is printed where it is called.
 bool nest_is_statement(const Codegen *cg, const Op *op);
 
+// ---- lines.c ------------------------------------------------------------------------------------
+
+// `depth` is 1 for the statements of the innermost loop or if, 2 within one of them.
+void run_line(Codegen *cg, int depth, const char *fmt, ...) PRINTF_LIKE(3, 4);
+void run_comment(Codegen *cg, const char *fmt, ...) PRINTF_LIKE(2, 3); // after an empty line
+void run_open(Codegen *cg, const char *text); // "if (x)", without its brace
+void run_close(Codegen *cg);
+
 // ---- branch.c -----------------------------------------------------------------------------------
 
 // The label and comment in front of a block; nothing for the first.
@@ -70,6 +78,11 @@ void block_label_print(Codegen *cg, const Block *b);
 const char *branch_kind(const Op *op);
 // Moves what the branch passes on, and goes. False after a diagnostic.
 bool branch_print(Codegen *cg, const Op *op);
+// The same without going: what happens on the way to successor s.
+bool branch_moves_print(Codegen *cg, const Op *op, int s);
+bool branch_passes(const Op *op, int s); // whether anything may happen on that way
+// What a branch looks at, as C, after a check that it is one element. NULL after a diagnostic.
+const char *branch_condition(Codegen *cg, const Op *op);
 
 // The symbols in the types of a block's arguments take the sizes of what a branch passes.
 typedef struct EdgeSizes {

@@ -188,10 +188,10 @@ bool call_arguments(Codegen *cg, const KernelFunc *k, Text *args)
 
 void failure_print(Codegen *cg, const char *condition, const char *status, const Op *op)
 {
-	text_line(&cg->run, 1, "if (%s) {", condition);
-	text_line(&cg->run, 2, "m->failed = %s;", string_literal(cg->arena, op_where(cg, op)));
-	text_line(&cg->run, 2, "return %s;", status);
-	text_line(&cg->run, 1, "}");
+	run_line(cg, 1, "if (%s) {", condition);
+	run_line(cg, 2, "m->failed = %s;", string_literal(cg->arena, op_where(cg, op)));
+	run_line(cg, 2, "return %s;", status);
+	run_line(cg, 1, "}");
 }
 
 const Dim *type_bytes_in_run(const Codegen *cg, const Type *t)
@@ -212,13 +212,13 @@ static bool fetch_print(Codegen *cg, const Op *op)
 	int col = (int)op_int(op, "col", 0);
 	if (p.kind == PLACE_OUTPUT && p.col == col)
 		return true;
-	text_printf(&cg->run, "\n\t/* %s: %s */\n", comment_text(cg->arena, op_title(cg, op)),
+	run_comment(cg, "%s: %s", comment_text(cg->arena, op_title(cg, op)),
 	            shape_comment(cg, v->type));
 	const char *from = tensor_pointer(cg, v);
 	if (!from)
 		return false;
 	if (number_local(cg, &p)) {
-		text_line(&cg->run, 1, "*out->%s = %s;", cg->outputs[col].member, tensor_element(cg, v));
+		run_line(cg, 1, "*out->%s = %s;", cg->outputs[col].member, tensor_element(cg, v));
 		return true;
 	}
 	cg->backend->fetch(cg, v, col, from);
@@ -236,7 +236,7 @@ static bool set_print(Codegen *cg, const Op *op)
 	to.offset = dim_const(cg->ctx, s->offset);
 	if (from.state && from.offset == to.offset)
 		return true;
-	text_printf(&cg->run, "\n\t/* parameter '%s': %s */\n", comment_text(cg->arena, s->name),
+	run_comment(cg, "parameter '%s': %s", comment_text(cg->arena, s->name),
 	            shape_comment(cg, v->type));
 	const char *type = dtype_c_memory(v->type->dtype), *at = place_expression(cg, &to, type),
 			   *bytes = dim_in_run(cg, type_bytes_in_run(cg, v->type));
@@ -244,7 +244,7 @@ static bool set_print(Codegen *cg, const Op *op)
 	if (!data)
 		return false;
 	if (number_local(cg, &from)) {
-		text_line(&cg->run, 1, "*%s = %s;", at, tensor_element(cg, v));
+		run_line(cg, 1, "*%s = %s;", at, tensor_element(cg, v));
 	} else {
 		cg->backend->store(cg, v, &to, at, data, bytes);
 	}
@@ -260,8 +260,6 @@ bool run_op_print(Codegen *cg, const Op *op, const Op **bound)
 {
 	if (op_is_silent(op))
 		return true;
-	if (op->info->traits & TRAIT_TERMINATOR)
-		return branch_print(cg, op);
 	if (op->code == OP_LOOP_BIND)
 		return cg->backend->bind(cg, op, bound);
 	if (op->code == OP_LOOP_CAPACITY)

@@ -381,18 +381,34 @@ bool nest_statement(KernelFunc *k)
 	text_init(&locals, k->arena);
 	text_init(&stores, k->arena);
 	nest_init(&n, k, &locals);
-	if (n.nloop || !level_print(&n, 0, 2))
+	const int base = k->cg->depth;
+	if (n.nloop || !level_print(&n, 0, base + 2))
 		return false;
-	int depth = locals.len ? 2 : 1;
+	int depth = base + (locals.len ? 2 : 1);
 	if (!locals.len)
 		n.out = &stores;
 	if (!nest_stores_print(&n, depth))
 		return false;
-	if (locals.len) // C++ has no goto past a declaration that stays in sight
-		text_printf(&k->text, "\t{\n%s\t}\n", locals.text);
-	else
+	if (locals.len) { // C++ has no goto past a declaration that stays in sight
+		text_line(&k->text, base + 1, "{");
+		text_str(&k->text, locals.text);
+		text_line(&k->text, base + 1, "}");
+	} else {
 		text_str(&k->text, stores.text);
+	}
 	return true;
+}
+
+const char *nest_number(KernelFunc *k)
+{
+	Nest n;
+	Text locals;
+	text_init(&locals, k->arena);
+	nest_init(&n, k, &locals);
+	if (n.nloop || !level_print(&n, 0, 1))
+		return NULL;
+	const char *value = stored_value(&n, op_operand(block_terminator(n.body), 0), 1);
+	return locals.len ? NULL : value;
 }
 
 bool nest_emit(KernelFunc *k)

@@ -90,6 +90,8 @@ bool reduce_print(Scalars *s, const Op *op, int depth, Text *out);
 
 bool nest_emit(KernelFunc *k); // nest.c
 
-bool nest_statement(KernelFunc *k); // nest.c: a nest of one element as statements, one tab deep
+bool nest_statement(KernelFunc *k); // nest.c: a nest of one element as statements of model_run
+// Such a nest of one result as an expression; NULL: it needs statements.
+const char *nest_number(KernelFunc *k);
 
 #endif

@@ -62,6 +62,26 @@ typedef struct Waits {
 // run at one time.
 const Waits *deps_find(Context *c, Arena *a, int n, const Accesses *steps);
 
+// structure.c: loops, ifs and switches among blocks
+
+typedef enum BlockTailKind {
+	TAIL_THROUGH, // goes on in the next block, or ends the program
+	TAIL_TEST,    // of a loop: leaves it, or goes on in the next block
+	TAIL_ROUND,   // of a loop: back to its head
+	TAIL_IF,      // its first part comes next
+	TAIL_SWITCH,
+	TAIL_PART, // of an if or switch: part `part` of it comes next
+	TAIL_JOIN  // its last part is over; part 1: it had no else
+} BlockTailKind;
+typedef struct BlockTail {
+	BlockTailKind kind;
+	const Op *owner; // the branch whose parts these are, or the test of the loop
+	int part;
+} BlockTail;
+
+// (*tails)[i]: how the i-th block of the region ends. False where the blocks do not nest.
+bool blocks_nest(Arena *a, const Region *r, BlockTail **tails);
+
 // loop_blocks.c: loops among blocks
 
 // The branch back to that block; NULL: it does not begin a loop.
