@@ -30,7 +30,7 @@ SOURCES += ir/interp/interp.c ir/interp/interp_array.c ir/interp/interp_attentio
 	ir/interp/interp_scalar.c ir/interp/interp_scan.c ir/interp/interp_select.c \
 	ir/interp/interp_strip.c ir/interp/interp_winograd.c
 SOURCES += ir/loss/define_classes.c ir/loss/define_loss.c ir/loss/define_measure.c
-SOURCES += ir/sequence/define_beam.c ir/sequence/define_ctc.c ir/sequence/define_rank.c ir/sequence/define_sequence.c \
+SOURCES += ir/sequence/define_beam.c ir/sequence/define_crf.c ir/sequence/define_ctc.c ir/sequence/define_rank.c ir/sequence/define_sequence.c \
 	ir/sequence/define_sequence_move.c ir/sequence/define_sequence_step.c \
 	ir/sequence/infer_sequence.c
 SOURCES += ir/text/lex.c ir/text/parse.c ir/text/parse_attr.c ir/text/print.c
