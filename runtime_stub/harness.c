@@ -554,6 +554,13 @@ static void run_once(const Harness *h, Run *r)
 	status_check(h, status);
 }
 
+/* Of an output that is one of several types: whether the run has given it as this one. */
+static bool type_counts(const Harness *h, const Run *r, const pd_tensor_info *t)
+{
+	const int which = part_find(h->info->output, h->info->outputs, t->part_of, PD_WHICH);
+	return which >= 0 && *(const int64_t *)r->out[which].data == t->level;
+}
+
 static void outputs_write(const Harness *h, int number, const Run *r)
 {
 	size_t n = strlen(h->out_dir) + 64;
@@ -569,9 +576,12 @@ static void outputs_write(const Harness *h, int number, const Run *r)
 			snprintf(path, n, "%s/%d/%d", h->out_dir, number, i);
 			array_write(h->info->output, h->info->outputs, r->out, i, path);
 		}
-		if (t->part != PD_WHOLE)
+		if (t->part != PD_WHOLE && !(t->part == PD_TYPE && type_counts(h, r, t)))
 			continue;
-		snprintf(path, n, "%s/%d/%d.%s", h->out_dir, number, lod ? t->lod_of : i,
+		snprintf(path, n, "%s/%d/%d.%s", h->out_dir, number,
+		         lod                  ? t->lod_of
+		         : t->part == PD_TYPE ? t->part_of
+		                              : i,
 		         lod ? "lod" : "npy");
 		if (lod)
 			lod_write(path, &r->out[i], t->level == 0);

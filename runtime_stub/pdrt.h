@@ -101,15 +101,18 @@ typedef struct pd_dim {
 
 enum { PD_DIM_FIXED = -1, PD_DIM_DERIVED = -2 };
 
-/* A tensor array goes in or out as several tensors. */
+/* A tensor array goes in or out as several tensors; what runs leave as tensors of different types,
+ * or ranks, comes out as one of each. */
 typedef enum pd_part {
-	PD_WHOLE,        /* no part of an array */
-	PD_ARRAY_DATA,   /* elements, a slice each: [capacity x dims], or [capacity x slice] where
-	                    elements differ in size */
-	PD_ARRAY_LENGTH, /* how many there are: i64 [1]; an input has its own first size */
-	PD_ARRAY_SIZES,  /* where they differ in size: the dims of each, i64 [capacity x rank]; -1:
-	                    nothing is there */
-	PD_ARRAY_PRESENT /* where positions may be empty: bool [capacity] */
+	PD_WHOLE,         /* no part of an array */
+	PD_ARRAY_DATA,    /* elements, a slice each: [capacity x dims], or [capacity x slice] where
+	                     elements differ in size */
+	PD_ARRAY_LENGTH,  /* how many there are: i64 [1]; an input has its own first size */
+	PD_ARRAY_SIZES,   /* where they differ in size: the dims of each, i64 [capacity x rank]; -1:
+	                     nothing is there */
+	PD_ARRAY_PRESENT, /* where positions may be empty: bool [capacity] */
+	PD_TYPE,          /* of an output that is one of several types: number `level` of them */
+	PD_WHICH          /* which of them the run has given: i64; the others hold nothing of use */
 } pd_part;
 
 typedef struct pd_tensor_info {
@@ -120,7 +123,7 @@ typedef struct pd_tensor_info {
 	int lod_of; /* the offsets of a LoD level of the input or output in this column; -1: an ordinary
 	               tensor */
 	int level, levels; /* which level, from the outside in, of how many */
-	pd_part part;      /* of the array whose data are in column `part_of` */
+	pd_part part;      /* of the array, or the output, whose data are in column `part_of` */
 	int part_of;
 } pd_tensor_info;
 

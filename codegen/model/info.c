@@ -44,8 +44,9 @@ static void tensor_dims(Codegen *cg, Text *out, const char *which, const Port *p
 	}
 	if (!n)
 		return;
-	static const char *const parts[] = {"PD_WHOLE", "PD_ARRAY_DATA", "PD_ARRAY_LENGTH",
-	                                    "PD_ARRAY_SIZES", "PD_ARRAY_PRESENT"};
+	static const char *const parts[] = {"PD_WHOLE",       "PD_ARRAY_DATA",    "PD_ARRAY_LENGTH",
+	                                    "PD_ARRAY_SIZES", "PD_ARRAY_PRESENT", "PD_TYPE",
+	                                    "PD_WHICH"};
 	text_printf(out, "static const pd_tensor_info %s_tensors[] = {\n", which);
 	for (int i = 0; i < n; i++)
 		text_printf(out, "\t{%s, %s, %d, %s, %d, %d, %d, %s, %d},\n",

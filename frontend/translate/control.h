@@ -55,6 +55,8 @@ typedef struct Outside {
 void region_enter(Translator *t, Outside *o, Block *into, int index);
 // Back again; outer variables hold what they held before. Call after reading the new values.
 void region_leave(Translator *t, const Outside *o);
+// Outer variables hold what they held when the undo log was that long.
+void undo_to(Translator *t, size_t mark);
 // All operators of the current legacy block. False when one failed, or all must start over.
 bool region_translate(Translator *t);
 
@@ -91,7 +93,8 @@ typedef struct OpenIf {
 	bool filled[2]; // regions then and else
 	int cresult;    // results that there is room for
 	int nguard, cguard;
-	Binding **guards; // variables that depend on it
+	Binding **guards;    // variables that depend on it
+	struct Mixed *mixed; // results of several types
 } OpenIf;
 
 // What a variable holds that only branches have written.
@@ -103,6 +106,13 @@ struct Guard {
 
 // The mark of a variable that is not defined, or an array that nobody has written to.
 bool is_undefined(const Value *v);
+// A pd.if with empty regions at the end of the current block, with room for so many results.
+OpenIf *if_open(OpJob *j, Value *cond, int room);
+// The result that is value[0] after the first region and value[1] after the second (NULL:
+// whatever), with its LoD. NULL after a diagnostic.
+Value *if_join(OpJob *j, OpenIf *i, Value *const *value, const char *var);
+// Whether the file declares var as what v is.
+bool declared_like(OpJob *j, const char *var, const Value *v);
 // Makes a guarded variable an ordinary value: a result of its pd.if. False after a diagnostic.
 bool guard_resolve(OpJob *j, const char *var, Binding *b);
 // A pd.if of its own that chooses between two values that are there.

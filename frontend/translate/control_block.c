@@ -2,6 +2,7 @@
 // variables hold afterwards. Also the types that join what two ways bring. Used by control_if.c,
 // control_while.c.
 #include "frontend/translate/control.h"
+#include "frontend/translate/variant.h"
 #include "ir/build/infer.h"
 #include "ir/base/vec.h"
 #include "ir/build/build.h"
@@ -28,14 +29,19 @@ void region_enter(Translator *t, Outside *o, Block *into, int index)
 	t->frame = (Frame){.block = index, .outer = &o->frame};
 }
 
-void region_leave(Translator *t, const Outside *o)
+void undo_to(Translator *t, size_t mark)
 {
-	while (t->nundo > o->mark) {
+	while (t->nundo > mark) {
 		const UndoEntry *e = &t->undo[--t->nundo];
 		bool written = e->binding->written;
 		*e->binding = e->old;
 		e->binding->written = written; // in a list already
 	}
+}
+
+void region_leave(Translator *t, const Outside *o)
+{
+	undo_to(t, o->mark);
 	t->block = o->block;
 	t->block_index = o->block_index;
 	t->scope = o->scope;
@@ -156,4 +162,128 @@ Value *undefined_value(Builder *b, const Type *t)
 	for (int d = 0; d < t->rank; d++)
 		dims[d] = dim_is_const(t->dims[d]) ? t->dims[d] : dim_const(c, 1);
 	return build_full(b, type_tensor(c, t->dtype, t->rank, dims, 0), 0);
+}
+
+// ---- values of several types --------------------------------------------------------------------
+// What branches or rounds of a loop leave as other element types, or other numbers of axes, is a
+// mark, builtin.variant, that only bindings hold: which of its alternatives it is, and a value of
+// each type (zeros where it is another). The marks go when the translation ends.
+
+// Whether the file declares var as what v is.
+bool declared_like(OpJob *j, const char *var, const Value *v)
+{
+	const Binding *b = scope_find(j->t, var);
+	const Paddle__TensorDesc *d = b && b->desc ? var_tensor(b->desc) : NULL;
+	DType want;
+	return d && type_is_tensor(v->type) && dtype_from_kind(d->data_type, &want) &&
+	       want == v->type->dtype && (int)d->n_dims == v->type->rank;
+}
+
+bool types_go_together(const Type *a, const Type *b)
+{
+	return a == b || (a->kind == b->kind && a->dtype == b->dtype && a->rank == b->rank);
+}
+
+// The number of the alternative.
+static Value *which_of(Builder *b, const Value *v)
+{
+	if (is_variant(v))
+		return op_operand(v->def, 0);
+	return build_full(b, type_tensor(b->ctx, DT_I64, 0, NULL, 0), 0);
+}
+
+bool variant_types_add(VariantTypes *list, const Value *v)
+{
+	for (int k = 0; k < variant_count(v); k++) {
+		const Type *t = variant_part(v, k)->type;
+		int at = 0;
+		while (at < list->n && !types_go_together(list->types[at], t))
+			at++;
+		if (t->kind != TY_TENSOR || at == MAX_VARIANTS)
+			return false;
+		if (at == list->n)
+			list->types[list->n++] = t;
+	}
+	return true;
+}
+
+static int place_of(const VariantTypes *list, const Type *t)
+{
+	for (int k = 0; k < list->n; k++)
+		if (types_go_together(list->types[k], t))
+			return k;
+	return -1;
+}
+
+Value *variant_which(Builder *b, const VariantTypes *list, const Value *v)
+{
+	const Type *number = type_tensor(b->ctx, DT_I64, 0, NULL, 0);
+	Value *which = which_of(b, v), *out = NULL;
+	for (int k = variant_count(v) - 1; k >= 0; k--) {
+		const int place = place_of(list, variant_part(v, k)->type);
+		Value *here = build_full(b, number, place < 0 ? 0 : place);
+		Value *is = out ? build2(b, OP_PD_EQUAL, which, build_full(b, number, k), NULL) : NULL;
+		Value *const choice[] = {is, here, out};
+		out = out ? build(b, OP_PD_WHERE, 3, choice, NULL) : here;
+	}
+	return out;
+}
+
+Value *variant_alternative(const VariantTypes *list, int k, const Value *v)
+{
+	for (int i = 0; v && i < variant_count(v); i++)
+		if (types_go_together(variant_part(v, i)->type, list->types[k]))
+			return variant_part(v, i);
+	return NULL;
+}
+
+Value *variant_make(Builder *b, Value *which, int n, Value *const *alternatives)
+{
+	Value *parts[MAX_VARIANTS + 1] = {which};
+	const Type *types[MAX_VARIANTS];
+	for (int k = 0; k < n; k++) {
+		parts[k + 1] = alternatives[k];
+		types[k] = alternatives[k]->type;
+	}
+	const Type *all = type_group(b->ctx, TY_VEC, n, types);
+	Op *op = op_new(b->ctx, OP_BUILTIN_VARIANT, b->loc, 1, &all, n + 1, parts, 0, 0);
+	if (b->before)
+		op_insert_before(b->before, op);
+	else
+		op_append(b->block, op);
+	return op_result(op, 0);
+}
+
+void variants_erase(Region *r)
+{
+	for (Block *b = r->first; b; b = b->next)
+		for (Op *op = b->first, *next; op; op = next) {
+			next = op->next;
+			for (int i = 0; i < op->nregion; i++)
+				variants_erase(&op->regions[i]);
+			if (op->code == OP_BUILTIN_VARIANT)
+				op_erase(op);
+		}
+}
+
+// ---- one type after all -------------------------------------------------------------------------
+
+Value *variant_settle(OpJob *j, const char *var, Value *v)
+{
+	Context *c = j->t->c;
+	int pick = -1;
+	for (int k = 0; k < variant_count(v); k++)
+		if (declared_like(j, var, variant_part(v, k)))
+			pick = k;
+	if (pick < 0) {
+		job_fail(j, "variable '%s' may have different types here: %s", var, type_text(c, v->type));
+		return NULL;
+	}
+	Value *number = build_full(&j->b, type_tensor(c, DT_I64, 0, NULL, 0), pick);
+	Value *is = build2(&j->b, OP_PD_EQUAL, which_of(&j->b, v), number, NULL);
+	const char *text = arena_printf(c->arena, "variable '%s' has another type than %s", var,
+	                                type_text(c, variant_part(v, pick)->type));
+	const NamedAttr message = {"message", attr_str(c, text)};
+	diag_warning(c->diag, j->b.loc, "%s in some runs, which end here", text);
+	return is && build_op(&j->b, OP_PD_ASSERT, 1, &is, 1, &message) ? variant_part(v, pick) : NULL;
 }

@@ -8,6 +8,7 @@
 #include "frontend/translate/control.h"
 #include "frontend/translate/gradient.h"
 #include "frontend/translate/lod.h"
+#include "frontend/translate/variant.h"
 #include "ir/base/vec.h"
 #include "ir/build/build.h"
 
@@ -45,7 +46,7 @@ static Value *as_bool(OpJob *j, Value *v)
 
 // ---- a pd.if that grows -----------------------------------------------------------------------
 
-static OpenIf *if_open(OpJob *j, Value *cond, int room)
+OpenIf *if_open(OpJob *j, Value *cond, int room)
 {
 	Context *c = j->t->c;
 	OpenIf *i = NEW(c->arena, OpenIf);
@@ -73,16 +74,35 @@ static bool is_there(const OpenIf *i, const Value *v)
 	return !v || !v->def || v->def->block != i->op->block || op_is_before(v->def, i->op);
 }
 
+// Results of several types: the mark for them, behind the pd.if (variant.h).
+typedef struct Mixed {
+	struct Mixed *next;
+	Value *sides[2], *all;
+} Mixed;
+
+// Whether only such marks use v.
+static bool used_by_marks(const Value *v)
+{
+	for (const Use *u = v->uses; u; u = u->next)
+		if (u->user->code != OP_BUILTIN_VARIANT)
+			return false;
+	return true;
+}
+
 // Down to the end of the current block, if nothing in between needs it.
 static bool if_move_down(Translator *t, OpenIf *i)
 {
 	if (i->op->block != t->block)
 		return false;
 	for (int r = 0; r < i->op->nresult; r++)
-		if (value_used(&i->op->results[r]))
+		if (!used_by_marks(&i->op->results[r]))
 			return false;
 	op_detach(i->op);
 	op_append(t->block, i->op);
+	for (const Mixed *m = i->mixed; m; m = m->next) {
+		op_detach(m->all->def);
+		op_append(t->block, m->all->def);
+	}
 	return true;
 }
 
@@ -127,16 +147,6 @@ static const char *side_text(Context *c, const Value *v)
 	return arena_printf(c->arena, "%s (block %d, op %d '%s')", type, l->block, l->op, l->type);
 }
 
-// Whether the file declares var as what v is.
-static bool declared_like(OpJob *j, const char *var, const Value *v)
-{
-	const Binding *b = scope_find(j->t, var);
-	const Paddle__TensorDesc *d = b && b->desc ? var_tensor(b->desc) : NULL;
-	DType want;
-	return d && type_is_tensor(v->type) && dtype_from_kind(d->data_type, &want) &&
-	       want == v->type->dtype && (int)d->n_dims == v->type->rank;
-}
-
 // Sides of which only one is what the variable is declared as: the run ends where it would come to
 // the other one.
 static bool one_side(OpJob *j, OpenIf *i, Value **v, const char *var)
@@ -155,6 +165,47 @@ static bool one_side(OpJob *j, OpenIf *i, Value **v, const char *var)
 	return v[!right] != NULL;
 }
 
+static Value *add_result(OpJob *j, OpenIf *i, Value *const *value, const char *var);
+
+// Values of several types: which one, and one result for each type.
+static Value *add_mixed(OpJob *j, OpenIf *i, Value *const *v, const char *var)
+{
+	Context *c = j->t->c;
+	VariantTypes list = {0};
+	Value *which[2] = {NULL}, *parts[MAX_VARIANTS];
+	bool fits = true;
+	for (int k = 0; k < 2 && fits; k++)
+		fits = !v[k] || variant_types_add(&list, v[k]);
+	if (!fits || i->op->nresult + list.n + 1 > i->cresult) {
+		job_fail(j, "variable '%s' has different types after the two branches: %s and %s", var,
+		         side_text(c, v[0]), side_text(c, v[1]));
+		return NULL;
+	}
+	for (int k = 0; k < 2; k++) {
+		Builder b = builder_before(yield_of(i, k));
+		which[k] = v[k] ? variant_which(&b, &list, v[k]) : NULL;
+	}
+	Value *number = add_result(j, i, which, arena_printf(c->arena, "%s.which", var));
+	for (int k = 0; number && k < list.n; k++) {
+		Value *const sides[] = {variant_alternative(&list, k, v[0]),
+		                        variant_alternative(&list, k, v[1])};
+		parts[k] = add_result(j, i, sides, arena_printf(c->arena, "%s.type%d", var, k));
+		if (!parts[k])
+			return NULL;
+		parts[k]->name = context_str(c, var);
+	}
+	if (!number)
+		return NULL;
+	Builder b = builder_at_end(c, i->op->block, j->b.loc);
+	if (i->op->next)
+		b = builder_before(i->op->next);
+	Mixed *m = NEW(c->arena, Mixed);
+	*m = (Mixed){.next = i->mixed, .sides = {v[0], v[1]}};
+	m->all = variant_make(&b, number, list.n, parts);
+	i->mixed = m;
+	return m->all;
+}
+
 // The result that gives value[0] after `then` and value[1] after `else` (NULL: whatever). NULL
 // after a diagnostic.
 static Value *add_result(OpJob *j, OpenIf *i, Value *const *value, const char *var)
@@ -168,6 +219,8 @@ static Value *add_result(OpJob *j, OpenIf *i, Value *const *value, const char *v
 		if (v[k] && v[!k] && v[k]->type != v[!k]->type &&
 		    (taken == !k || value_is_nothing(j->t, v[k])))
 			v[k] = NULL;
+	if ((v[0] && is_variant(v[0])) || (v[1] && is_variant(v[1])))
+		return add_mixed(j, i, v, var);
 	for (int k = 0; k < 2; k++) {
 		Builder b = builder_before(yield_of(i, k));
 		if (!v[k])
@@ -176,6 +229,8 @@ static Value *add_result(OpJob *j, OpenIf *i, Value *const *value, const char *v
 	if (v[0])
 		v[1] = v[1] ? same_rank(j, i, 1, v[1], v[0]->type) : NULL;
 	const Type *type = v[0] && v[1] ? type_join(c, v[0]->type, v[1]->type, stem, &open) : NULL;
+	if (!type && v[0] && v[1] && !j->t->graded)
+		return add_mixed(j, i, v, var);
 	if (!type && v[0] && v[1] && one_side(j, i, v, var)) {
 		open = 0;
 		type = type_join(c, v[0]->type, v[1]->type, stem, &open);
@@ -220,10 +275,19 @@ static bool result_lod(OpJob *j, OpenIf *i, Value *const *value, const char *var
 	return true;
 }
 
+Value *if_join(OpJob *j, OpenIf *i, Value *const *value, const char *var)
+{
+	Value *v = add_result(j, i, value, var);
+	return v && (is_variant(v) || result_lod(j, i, value, var, v)) ? v : NULL;
+}
+
 // As add_result; NULL without a diagnostic when this pd.if cannot give it.
 static bool if_result(OpJob *j, OpenIf *i, Value *const *value, const char *var, Value **out)
 {
 	*out = NULL;
+	for (const Mixed *m = i->mixed; m; m = m->next)
+		if (m->sides[0] == value[0] && m->sides[1] == value[1])
+			*out = m->all;
 	for (int r = 0; r < i->op->nresult; r++)
 		if (op_operand(yield_of(i, 0), r) == value[0] && op_operand(yield_of(i, 1), r) == value[1])
 			*out = &i->op->results[r];
@@ -233,8 +297,8 @@ static bool if_result(OpJob *j, OpenIf *i, Value *const *value, const char *var,
 		return true;
 	if ((!is_there(i, value[0]) || !is_there(i, value[1])) && !if_move_down(j->t, i))
 		return true;
-	*out = add_result(j, i, value, var);
-	return *out && result_lod(j, i, value, var, *out);
+	*out = if_join(j, i, value, var);
+	return *out != NULL;
 }
 
 // ---- guards -----------------------------------------------------------------------------------
@@ -265,9 +329,8 @@ Value *build_choice(OpJob *j, Value *pred, Value *yes, Value *no, const char *va
 	Value *const sides[] = {yes, no};
 	if (yes == no)
 		return yes;
-	OpenIf *i = if_open(j, pred, 1 + MAX_LOD);
-	Value *v = add_result(j, i, sides, var);
-	return v && result_lod(j, i, sides, var, v) ? v : NULL;
+	OpenIf *i = if_open(j, pred, 2 + MAX_LOD + MAX_VARIANTS);
+	return if_join(j, i, sides, var);
 }
 
 // ---- conditional_block ------------------------------------------------------------------------
@@ -298,7 +361,7 @@ static int count_results(OpJob *j, int block)
 		n += 2 * flow_of(j->t, a->block_idx)->writes.n;
 		blocks++;
 	}
-	return n + MAX_LOD * (n < 64 ? n : 64);
+	return n + (MAX_LOD + MAX_VARIANTS) * (n < 64 ? n : 64);
 }
 
 // Makes what the outer variables hold definite, so that a branch can change it.
@@ -391,6 +454,22 @@ static void set_given(OpJob *j, OpenIf *i, int region, const BranchBody *body)
 	}
 }
 
+// What sizes must be in a branch is not known outside of it. How many there were outside is
+// remembered from the first time that the branch is translated.
+static uint32_t sizes_outside(OpJob *j, int region)
+{
+	Translator *t = j->t;
+	const char *key = context_str(
+		t->c, arena_printf(t->c->arena, "branch %d %d %d", j->b.loc->block, j->b.loc->op, region));
+	uint32_t *count = name_map_get(t->memo, key);
+	if (!count) {
+		count = NEW(t->c->arena, uint32_t);
+		*count = dim_count(t->c);
+		name_map_set(t->memo, key, count);
+	}
+	return dim_set_older(t->c, *count);
+}
+
 static bool translate_branch(OpJob *j, OpenIf *i, int region, BranchBody *body)
 {
 	Translator *t = j->t;
@@ -401,11 +480,13 @@ static bool translate_branch(OpJob *j, OpenIf *i, int region, BranchBody *body)
 	Outside o;
 	op_detach(yield);
 	region_enter(t, &o, into, body->block);
+	const uint32_t older = sizes_outside(j, region);
 	forget_first(t, i);
 	OpJob inner = *j;
 	inner.b = builder_at_end(t->c, into, j->b.loc);
 	bool ok = (!body->before || body->before(&inner, body)) && region_translate(t) &&
 	          read_branch(&inner, names, after) && (!body->behind || body->behind(&inner, body));
+	dim_set_older(t->c, older);
 	region_leave(t, &o);
 	op_append(into, yield);
 	i->filled[region] = true;
@@ -531,7 +612,7 @@ static bool side_of(OpJob *j, const Select *s, int k, const OpenIf *i, int regio
 		*out = guard_side(b->guard, region);
 		return true;
 	}
-	*out = read_var(j, "X", var);
+	*out = read_any(j, "X", var);
 	return *out != NULL;
 }
 
@@ -580,9 +661,9 @@ static bool check_mask(OpJob *j, Value *mask, size_t n)
 static Value *select_values(OpJob *j, const Select *s)
 {
 	size_t n = s->x->n_arguments;
-	Value *v = read_var(j, "X", s->x->arguments[n - 1]);
+	Value *v = read_any(j, "X", s->x->arguments[n - 1]);
 	for (size_t k = n - 1; v && k-- > 0;) {
-		Value *x = read_var(j, "X", s->x->arguments[k]);
+		Value *x = read_any(j, "X", s->x->arguments[k]);
 		Value *pred = !x ? NULL : n == 2 ? as_bool(j, s->mask) : mask_is(j, s->mask, (int64_t)k);
 		if (!pred)
 			return NULL;
@@ -615,7 +696,7 @@ bool select_input_translate(OpJob *j)
 	// A known mask may still pick what only a branch has.
 	const Binding *picked = k < 0 ? NULL : scope_find(j->t, s.x->arguments[k]);
 	if (k >= 0 && (!picked || !picked->guard))
-		v = read_var(j, "X", s.x->arguments[k]);
+		v = read_any(j, "X", s.x->arguments[k]);
 	else if (s.pred->type->dtype != DT_BOOL && !check_mask(j, s.mask, s.x->n_arguments))
 		return false;
 	else if (s.x->n_arguments == 2 && !select_branches(j, &s, &v))

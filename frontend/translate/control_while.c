@@ -8,8 +8,10 @@
 // translated (it may stand in another loop, or the translation starts over).
 #include "frontend/translate/control.h"
 #include "frontend/translate/lod.h"
+#include "frontend/translate/variant.h"
 #include "ir/base/vec.h"
 #include "ir/build/build.h"
+#include "ir/infer/geometry.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -27,6 +29,8 @@ typedef struct LoopMemo {
 	const Type *fitted;    // of one element: with the number of axes that comes around
 	int levels;            // of LoD that changes from round to round
 	bool bare;             // its LoD gets lost
+	VariantTypes types;    // of a variable that changes its type from round to round
+	bool grows;            // begins at 0 or above, and never becomes less
 } LoopMemo;
 
 enum { MAX_RETYPED = 6 };
@@ -40,6 +44,7 @@ typedef struct LoopVar {
 	bool replaced; // a value of another type went in: zeros stand for it
 	int of,
 		level; // the offsets of a LoD level of the variable at this place; -1: an ordinary variable
+	bool split; // of several types: this is which one, and those behind it (`of`) are the values
 } LoopVar;
 
 typedef struct Loop {
@@ -97,15 +102,27 @@ bool value_is_nothing(Translator *t, const Value *v)
 	return false;
 }
 
-// Whether one variable may hold both, but for sizes.
-static bool types_go_together(const Type *a, const Type *b)
-{
-	return a == b || (a->kind == b->kind && a->dtype == b->dtype && a->rank == b->rank);
-}
-
 static Value *init_undefined(Loop *l, LoopVar *v)
 {
 	return v->init = undefined_value(&l->j->b, v->memo->undefined);
+}
+
+// What the variable holds before the loop is one of its types.
+static bool split_types(Loop *l, LoopVar *v)
+{
+	v->split = true;
+	return value_is_nothing(l->j->t, v->init) || variant_types_add(&v->memo->types, v->init) ||
+	       job_fail(l->j, "loop variable '%s' has too many types", v->name);
+}
+
+// Without a value before the loop.
+static bool init_nothing(Loop *l, LoopVar *v)
+{
+	if (v->memo->types.n) {
+		v->init = undefined_value(&l->j->b, v->memo->types.types[0]);
+		return split_types(l, v);
+	}
+	return !v->memo->undefined || init_undefined(l, v);
 }
 
 // The value before the loop. Without one the variable is left out of the first attempt; then its
@@ -115,11 +132,12 @@ static bool find_init(Loop *l, LoopVar *v, bool exposed)
 {
 	Binding *b = v->binding;
 	const bool there = b->value || b->guard || b->broken || is_implied(b) || exposed;
-	if (!there && !v->memo->undefined)
-		return true;
 	if (!there)
-		return init_undefined(l, v) != NULL;
-	v->init = read_var(l->j, strcmp(v->name, l->condition) ? "X" : "Condition", v->name);
+		return init_nothing(l, v);
+	const bool condition = !strcmp(v->name, l->condition);
+	v->init = condition ? read_var(l->j, "Condition", v->name) : read_any(l->j, "X", v->name);
+	if (v->init && (v->memo->types.n || is_variant(v->init)))
+		return split_types(l, v);
 	if (v->init && v->memo->fitted)
 		v->init = with_rank(&l->j->b, v->init, v->memo->fitted);
 	if (v->init && v->memo->undefined &&
@@ -163,12 +181,35 @@ static bool add_levels(Loop *l, int of)
 	return true;
 }
 
+// The values of each type are carried beside the number of the one that counts.
+static bool add_types(Loop *l, int of)
+{
+	Builder *b = &l->j->b;
+	const VariantTypes list = l->vars[of].memo->types;
+	Value *all = l->vars[of].init;
+	const bool nothing = value_is_nothing(l->j->t, all);
+	for (int k = 0; k < list.n; k++) {
+		const char *name = arena_printf(b->ctx->arena, "%s.type%d", l->vars[of].name, k);
+		LoopVar *v = next_var(l, name);
+		v->of = of;
+		v->level = k;
+		v->init = nothing ? NULL : variant_alternative(&list, k, all);
+		if (!v->init)
+			v->init = undefined_value(b, list.types[k]);
+	}
+	l->vars[of].init = nothing ? build_full(b, type_tensor(b->ctx, DT_I64, 0, NULL, 0), 0)
+	                           : variant_which(b, &list, all);
+	return l->vars[of].init != NULL;
+}
+
 static bool add_var(Loop *l, const char *name, bool exposed)
 {
 	int at = l->n;
 	LoopVar *v = next_var(l, name);
 	v->binding = write_binding(l->j->t, name);
-	return find_init(l, v, exposed) && add_levels(l, at);
+	if (!find_init(l, v, exposed))
+		return false;
+	return l->vars[at].split ? add_types(l, at) : add_levels(l, at);
 }
 
 // A variable is carried when a round needs what the one before left, or somebody does after the
@@ -244,6 +285,8 @@ static void set_lods(Loop *l, Value *const *args)
 	Translator *t = l->j->t;
 	for (int i = 0; i < l->n; i++) {
 		const LoopVar *v = &l->vars[i];
+		if (v->split || (v->of >= 0 && l->vars[v->of].split))
+			continue;
 		if (v->of >= 0)
 			lod_set(t, args[v->of], lod_extend(t, lod_of(t, args[v->of]), v->level, args[i]));
 		else if (args[i] && !v->memo->levels && !v->memo->bare)
@@ -256,7 +299,7 @@ static void next_levels(Loop *l)
 {
 	for (int i = 0; i < l->n; i++) {
 		LoopVar *v = &l->vars[i];
-		Value *of = v->of >= 0 ? l->vars[v->of].next : NULL;
+		Value *of = v->of >= 0 && !l->vars[v->of].split ? l->vars[v->of].next : NULL;
 		const Lod *lod = lod_of(l->j->t, of);
 		if (lod && v->level < lod->n)
 			v->next = lod_offsets(l->j, lod, v->level);
@@ -290,6 +333,29 @@ static void settle_nothings(Loop *l, struct LoopMemo *outer, bool *again)
 	}
 }
 
+// The variable at `at`, from the number and the values of each type.
+static Value *join_types(const Loop *l, int at, Builder *b, Value *const *values)
+{
+	return variant_make(b, values[at], l->vars[at].memo->types.n, values + at + 1);
+}
+
+// The number and the values of each type that come around. False: there is a type that is new.
+static bool next_types(Loop *l, int at)
+{
+	LoopVar *v = &l->vars[at];
+	Builder b = builder_at_end(l->j->t->c, region_entry(&l->op->regions[1]), l->j->b.loc);
+	Value *all = v->next;
+	const int n = v->memo->types.n;
+	if (!all || !variant_types_add(&v->memo->types, all) || v->memo->types.n > n)
+		return false;
+	v->next = variant_which(&b, &v->memo->types, all);
+	for (int k = 0; k < n; k++) {
+		Value *here = variant_alternative(&v->memo->types, k, all);
+		v[k + 1].next = here ? here : undefined_value(&b, v->memo->types.types[k]);
+	}
+	return true;
+}
+
 // Translates the body and reads what its variables hold then. False when something failed;
 // variables that failed have no next value.
 static bool translate_body(Loop *l)
@@ -304,12 +370,19 @@ static bool translate_body(Loop *l)
 	for (int i = 0; i < l->n; i++) {
 		LoopVar *v = &l->vars[i];
 		args[i] = v->init ? add_arg(l, body, v) : NULL;
+		if (args[i])
+			args[i]->never_negative = v->memo->grows;
 		note_nothing(l, v, args[i]);
 		if (v->of >= 0)
 			continue;
 		binding_save(t, v->binding);
 		v->binding->guard = NULL;
 		v->binding->value = args[i];
+	}
+	for (int i = 0; i < l->n; i++) {
+		Builder b = builder_at_end(t->c, body, l->j->b.loc);
+		if (l->vars[i].split)
+			l->vars[i].binding->value = join_types(l, i, &b, args);
 	}
 	set_lods(l, args);
 	bool ok = region_translate(t);
@@ -388,6 +461,35 @@ static bool retype_unseen(Loop *l, LoopVar *v)
 	return retype(v);
 }
 
+static Value *body_arg(Loop *l, int var)
+{
+	int n = 0;
+	for (int i = 0; i < var; i++)
+		n += l->vars[i].init != NULL;
+	return region_entry(&l->op->regions[1])->args[n];
+}
+
+// A counter whose sign somebody asked for, and that only grows: they may know in the next attempt.
+static void learn_growth(LoopVar *v, Value *arg, bool *again)
+{
+	if (!arg->sign_asked || v->memo->grows || !value_never_negative(v->init, 8))
+		return;
+	arg->never_negative = true;
+	v->memo->grows = value_never_negative(v->next, 8);
+	arg->never_negative = false;
+	*again |= v->memo->grows;
+}
+
+// Types of which one does not go with the others. False when they are too many, or no tensors'.
+static bool learn_types(Loop *l, LoopVar *v)
+{
+	VariantTypes *list = &v->memo->types;
+	if (l->j->t->graded || v == &l->vars[l->n - 1] || v->of >= 0)
+		return false;
+	return (!v->init || value_is_nothing(l->j->t, v->init) || variant_types_add(list, v->init)) &&
+	       variant_types_add(list, v->next);
+}
+
 // Compares what comes around with what went in. *again: more was learnt, another attempt is needed.
 static bool compare_types(Loop *l, bool *again)
 {
@@ -398,6 +500,11 @@ static bool compare_types(Loop *l, bool *again)
 		uint32_t before = v->memo->open;
 		if (!v->next)
 			continue;
+		if (v->split ? !next_types(l, i) : is_variant(v->next)) {
+			*again = true;
+			ok = ok && (v->split || learn_types(l, v));
+			continue;
+		}
 		if (!v->init) {
 			*again |= v->memo->undefined != v->next->type;
 			v->memo->undefined = v->next->type;
@@ -414,10 +521,15 @@ static bool compare_types(Loop *l, bool *again)
 			*again = true;
 			continue;
 		}
+		if (!joined && learn_types(l, v)) {
+			*again = true;
+			continue;
+		}
 		if (!joined)
 			ok = job_fail(l->j, "loop variable '%s' comes back with another type: %s, not %s",
 			              v->name, type_text(c, v->next->type), type_text(c, v->type));
 		*again |= v->memo->open != before;
+		learn_growth(v, body_arg(l, i), again);
 		feed_open(l->j->t, v->name, v->init, v->memo->open);
 	}
 	return ok;
@@ -482,11 +594,15 @@ static bool finish(Loop *l)
 		pass[i + 1] = cond->args[i];
 	op_append(cond, op_new(c, OP_CF_COND_YIELD, j->b.loc, 0, NULL, l->n + 1, pass, 0, 0));
 	Value **results = NEW_ARRAY(c->arena, (size_t)l->n + 1, Value *);
+	Builder after = builder_at_end(c, j->t->block, j->b.loc);
 	for (int i = 0; i < l->n; i++) {
 		results[i] = op_result(l->op, i);
 		results[i]->name = l->vars[i].name;
+	}
+	for (int i = 0; i < l->n; i++) {
 		if (l->vars[i].of < 0)
-			write_var(j, l->vars[i].name, results[i]);
+			write_var(j, l->vars[i].name,
+			          l->vars[i].split ? join_types(l, i, &after, results) : results[i]);
 	}
 	set_lods(l, results);
 	check_replaced(l, first);

@@ -181,6 +181,12 @@ static bool is_level(const Op *op, enum OpCode code)
 	return op->code == code && op_attr(op, "lod_of");
 }
 
+// Ports that get columns behind the ordinary ones.
+static bool comes_behind(const Op *op)
+{
+	return op_attr(op, "lod_of") || op_int(op, "col", 0) < 0;
+}
+
 void lod_finish(Translator *t)
 {
 	int64_t ninput = 0, noutput = 0;
@@ -192,13 +198,13 @@ void lod_finish(Translator *t)
 	}
 	for (const Op *op = b->first; op; op = op->next) {
 		int64_t *n = op->code == OP_PD_FEED ? &ninput : op->code == OP_PD_FETCH ? &noutput : NULL;
-		if (n && !op_attr(op, "lod_of") && op_int(op, "col", 0) >= *n)
+		if (n && !comes_behind(op) && op_int(op, "col", 0) >= *n)
 			*n = op_int(op, "col", 0) + 1;
 	}
 	for (Op *op = b->first; op; op = op->next) {
 		if (is_level(op, OP_PD_FEED))
 			op_set_attr(op, "col", attr_int(t->c, ninput++));
-		if (is_level(op, OP_PD_FETCH))
+		if (op->code == OP_PD_FETCH && comes_behind(op))
 			op_set_attr(op, "col", attr_int(t->c, noutput++));
 	}
 }

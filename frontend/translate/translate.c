@@ -14,6 +14,8 @@
 #include "frontend/translate/general.h"
 #include "frontend/translate/gradient.h"
 #include "frontend/translate/lod.h"
+#include "frontend/translate/variant.h"
+#include "ir/base/vec.h"
 #include "ir/build/build.h"
 #include "ir/text/text.h"
 
@@ -88,17 +90,184 @@ static OpJob job_new(Translator *t, int index, const Paddle__OpDesc *d)
 	return j;
 }
 
+static void translate_op(Translator *t, int index);
+
+// ---- an operator for each alternative -----------------------------------------------------------
+
+typedef struct Cases {
+	OpJob *j;
+	int index;         // of the operator, in its block
+	Value *variant;    // what it reads
+	int n;             // variables that it writes
+	const char **vars; // their names
+} Cases;
+
+static const char *const one_for_all[] = {
+	"while", "conditional_block", "select_input", "recurrent",      "select_output",
+	"fetch", "fetch_v2",          "feed",         "write_to_array", "shadow_feed"};
+
+// The first variable with several types that the operator reads. Guards become values, as they do
+// when operands are read.
+static Value *first_variant(OpJob *j)
+{
+	for (size_t i = 0; i < COUNT_OF(one_for_all); i++)
+		if (!strcmp(j->desc->type, one_for_all[i]))
+			return NULL;
+	for (size_t s = 0; s < j->desc->n_inputs; s++)
+		for (size_t k = 0; k < j->desc->inputs[s]->n_arguments; k++) {
+			const char *var = slot_var(j->desc->inputs[s], k);
+			Binding *b = var ? scope_find(j->t, var) : NULL;
+			if (b && b->guard && !j->t->hooks->guard(j, var, b))
+				return NULL;
+			if (b && is_variant(b->value))
+				return b->value;
+		}
+	return NULL;
+}
+
+static void list_outputs(Cases *c)
+{
+	const Paddle__OpDesc *d = c->j->desc;
+	int cap = 0;
+	for (size_t s = 0; s < d->n_outputs; s++)
+		for (size_t k = 0; k < d->outputs[s]->n_arguments; k++) {
+			const char *var = slot_var(d->outputs[s], k);
+			bool twice = !var;
+			for (int i = 0; i < c->n; i++)
+				twice = twice || !strcmp(c->vars[i], var);
+			if (twice)
+				continue;
+			VEC_ROOM(c->j->t->c->arena, c->vars, c->n, cap);
+			c->vars[c->n++] = var;
+		}
+}
+
+// The operator with this in place of the variant, in the current block, which a region is. after[]:
+// what it leaves in the variables that it writes. False when it does not take that type.
+static bool one_case(Cases *c, Value *v, Value **after)
+{
+	Translator *t = c->j->t;
+	const Paddle__OpDesc *d = c->j->desc;
+	const bool failed = t->failed;
+	DiagMark diag = diag_mark(t->c->diag);
+	for (size_t s = 0; s < d->n_inputs; s++)
+		for (size_t k = 0; k < d->inputs[s]->n_arguments; k++) {
+			const char *var = slot_var(d->inputs[s], k);
+			Binding *b = var ? scope_find(t, var) : NULL;
+			if (!b || b->value != c->variant)
+				continue;
+			binding_save(t, b);
+			b->value = v;
+		}
+	t->failed = false;
+	translate_op(t, c->index);
+	const bool ok = !t->failed;
+	for (int i = 0; i < c->n; i++) {
+		const Binding *b = scope_find(t, c->vars[i]);
+		after[i] = ok && b ? b->value : NULL;
+	}
+	t->failed = failed;
+	if (!ok && !t->stale)
+		diag_rewind(t->c->diag, diag);
+	return ok;
+}
+
+static int all_cases(Cases *c, int k, Value **after);
+
+// One region of the pd.if: 0 for alternative k, 1 for those after it. How many alternatives suited.
+static int region_cases(Cases *c, OpenIf *i, int region, int k, Value **after)
+{
+	Translator *t = c->j->t;
+	Block *into = region_entry(&i->op->regions[region]), *block = t->block;
+	Op *yield = block_terminator(into), *top = t->top;
+	OpenIf *ifs = t->ifs;
+	const size_t mark = t->nundo;
+	op_detach(yield);
+	if (!t->top)
+		t->top = i->op;
+	t->block = into;
+	t->ifs = NULL;
+	int n = region ? all_cases(c, k + 1, after) : one_case(c, variant_part(c->variant, k), after);
+	Builder b = builder_at_end(t->c, into, c->j->b.loc);
+	if (!n)
+		assert_never(&b, "a variable has a type here that the operator does not take");
+	undo_to(t, mark);
+	t->block = block;
+	t->top = top;
+	t->ifs = ifs;
+	op_append(into, yield);
+	return n;
+}
+
+// Alternatives from k on.
+static int all_cases(Cases *c, int k, Value **after)
+{
+	Translator *t = c->j->t;
+	if (k == variant_count(c->variant) - 1)
+		return one_case(c, variant_part(c->variant, k), after);
+	OpJob j = *c->j;
+	j.b = builder_at_end(t->c, t->block, c->j->b.loc);
+	Value *number = build_full(&j.b, type_tensor(t->c, DT_I64, 0, NULL, 0), k);
+	Value *is = build2(&j.b, OP_PD_EQUAL, op_operand(c->variant->def, 0), number, NULL);
+	Value **side[2];
+	int n = 0;
+	if (!is)
+		return 0;
+	OpenIf *i = if_open(&j, is, c->n * (MAX_LOD + 1) * (MAX_VARIANTS + 1) + 1);
+	for (int r = 0; r < 2; r++) {
+		side[r] = NEW_ARRAY(t->c->arena, (size_t)c->n + 1, Value *);
+		n += region_cases(c, i, r, k, side[r]);
+	}
+	for (int o = 0; n && o < c->n; o++) {
+		Value *const sides[] = {side[0][o], side[1][o]};
+		if ((sides[0] || sides[1]) && !(after[o] = if_join(&j, i, sides, c->vars[o])))
+			return 0;
+	}
+	return n;
+}
+
+static bool variant_translate(OpJob *j, int index, bool *ok)
+{
+	Value *v = first_variant(j);
+	if (!v)
+		return false;
+	Translator *t = j->t;
+	Cases c = {.j = j, .index = index, .variant = v};
+	list_outputs(&c);
+	*ok = true;
+	if (!strcmp(j->desc->type, "assign") && c.n == 1) {
+		write_var(j, c.vars[0], v);
+		return true;
+	}
+	Value **after = NEW_ARRAY(t->c->arena, (size_t)c.n + 1, Value *);
+	*ok = all_cases(&c, 0, after) > 0;
+	if (!*ok && !t->stale)
+		job_fail(j, "takes none of the types that an input may have: %s", type_text(t->c, v->type));
+	j->b = builder_at_end(t->c, t->block, j->b.loc);
+	for (int i = 0; *ok && i < c.n; i++)
+		if (after[i])
+			write_var(j, c.vars[i], after[i]);
+	return true;
+}
+
 static void translate_op(Translator *t, int index)
 {
 	const Paddle__OpDesc *d = t->p->blocks[t->block_index]->ops[index];
 	static const char *const port_reads[] = {"col", "deepcopy"};
 	static const LegacyMap port = {.nread = COUNT_OF(port_reads), .reads = port_reads};
 	OpJob j = job_new(t, index, d);
+	bool ok;
+	if (variant_translate(&j, index, &ok)) {
+		t->failed |= !ok && !t->stale;
+		if (!ok && !t->stale)
+			break_outputs(&j);
+		return;
+	}
 	trace_begin(&j);
-	bool ok = !is_feed(d) && !is_fetch(d)    ? rows_may_be_read(&j) && translate_job(&j)
-	          : !check_attributes(&j, &port) ? false
-	          : is_feed(d)                   ? feed_translate(&j)
-	                                         : translate_fetch(&j);
+	ok = !is_feed(d) && !is_fetch(d)    ? rows_may_be_read(&j) && translate_job(&j)
+	     : !check_attributes(&j, &port) ? false
+	     : is_feed(d)                   ? feed_translate(&j)
+	                                    : translate_fetch(&j);
 	trace_end(&j);
 	if (ok)
 		rows_note(&j);
@@ -184,7 +353,8 @@ static void fetch_leaves(Translator *t)
 	}
 }
 
-static const TranslatorHooks hooks = {translate_ops, guard_resolve, array_empty, feed_implicit};
+static const TranslatorHooks hooks = {translate_ops, guard_resolve, array_empty, feed_implicit,
+                                      variant_settle};
 
 // One attempt; true when it must start over.
 static bool translate_once(Translator *t)
@@ -232,17 +402,30 @@ static bool check_supported(Context *c, const Paddle__ProgramDesc *p)
 	return ok;
 }
 
+static bool has_gradients(const Paddle__ProgramDesc *p)
+{
+	for (size_t b = 0; b < p->n_blocks; b++)
+		for (size_t i = 0; i < p->blocks[b]->n_ops; i++) {
+			const char *type = p->blocks[b]->ops[i]->type, *end = strstr(type, "_grad");
+			if (end && (!end[5] || !strcmp(end + 5, "_grad")))
+				return true;
+		}
+	return false;
+}
+
 Op *translate(Context *c, const Paddle__ProgramDesc *p, const TranslateOptions *o)
 {
 	if (!check_supported(c, p))
 		return NULL;
 	NameMap *memo = name_map_new(c->arena);
 	for (int i = 0; i < MAX_RESTARTS; i++) {
-		Translator t = {.c = c, .p = p, .o = o, .memo = memo};
+		Translator t = {.c = c, .p = p, .o = o, .memo = memo, .graded = has_gradients(p)};
 		dim_restart(c);
+		dim_set_older(c, 0);
 		c->checks_sizes = true;
 		bool again = translate_once(&t);
 		c->checks_sizes = false;
+		dim_set_older(c, UINT32_MAX); // nothing is learnt any more
 		if (again) {
 			if (t.misled)
 				dim_forget(c);
@@ -250,6 +433,7 @@ Op *translate(Context *c, const Paddle__ProgramDesc *p, const TranslateOptions *
 		}
 		if (t.failed || !check_pins(&t))
 			return NULL;
+		variants_erase(&t.module->regions[0]);
 		size_facts_to_module(t.module);
 		return t.module;
 	}

@@ -54,6 +54,8 @@ typedef struct TranslatorHooks {
 	bool (*guard)(struct OpJob *j, const char *var, Binding *b);
 	Value *(*array)(struct OpJob *j, const Paddle__VarDesc *v);
 	Value *(*feed)(struct OpJob *j, const Paddle__VarDesc *v);
+	// One value of a variable of several types; NULL after a diagnostic.
+	Value *(*settle)(struct OpJob *j, const char *var, Value *v);
 } TranslatorHooks;
 
 struct Translator {
@@ -75,6 +77,7 @@ struct Translator {
 	bool stale;  // something was learnt: what is built so far is out of date
 	bool misled; // the type of an array was wrong: so may be all equalities of sizes that were
 	             // learnt with it
+	bool graded; // the program has gradient operators
 	int generation;
 
 	// Control flow (control_*.c).
@@ -156,6 +159,8 @@ Binding *scope_find(Translator *t, const char *var); // NULL: not declared, neve
 // The variable's current value: written before, a parameter, or a feed of a program without feed
 // operators. NULL after a diagnostic, or silently when broken.
 Value *read_var(OpJob *j, const char *slot, const char *var);
+// The same; of several types (variant.h), all of them.
+Value *read_any(OpJob *j, const char *slot, const char *var);
 void write_var(OpJob *j, const char *var, Value *v);
 // The binding that a write to the variable changes.
 Binding *write_binding(Translator *t, const char *var);

@@ -2,6 +2,7 @@
 // written back. Used by translate.c and steps.c.
 #include "frontend/translate/control.h"
 #include "frontend/translate/gradient.h"
+#include "frontend/translate/variant.h"
 #include "ir/base/vec.h"
 #include "ir/build/build.h"
 
@@ -116,7 +117,7 @@ static Value *first_value(OpJob *j, const char *slot, const char *var, const Pad
 	return NULL;
 }
 
-Value *read_var(OpJob *j, const char *slot, const char *var)
+Value *read_any(OpJob *j, const char *slot, const char *var)
 {
 	Binding *b = scope_find(j->t, var);
 	if (b && b->guard && !j->t->hooks->guard(j, var, b))
@@ -135,6 +136,12 @@ Value *read_var(OpJob *j, const char *slot, const char *var)
 	b->broken = !b->value;
 	trace_read(j, var, b->value);
 	return b->value;
+}
+
+Value *read_var(OpJob *j, const char *slot, const char *var)
+{
+	Value *v = read_any(j, slot, var);
+	return is_variant(v) ? j->t->hooks->settle(j, var, v) : v;
 }
 
 void note_written(Translator *t, Binding *b)
@@ -203,6 +210,8 @@ bool set_parameters(Translator *t)
 		Loc l = {.file = c->file, .block = t->block_index, .op = -1, .var = name};
 		OpJob j = {.t = t, .b = builder_at_end(c, t->block, context_loc(c, &l))};
 		if ((b->guard && !t->hooks->guard(&j, name, b)) || !b->value)
+			continue;
+		if (is_variant(b->value) && !(b->value = t->hooks->settle(&j, name, b->value)))
 			continue;
 		Op *op = op_new(c, OP_BUILTIN_SET_PARAMETER, context_loc(c, &l), 0, NULL, 1, &b->value, 0,
 		                0);

@@ -32,7 +32,7 @@ typedef struct DimFacts {
 	const Dim **left, **right;
 	int nkept, ckept;
 	const Dim **kept, **kept_too; // the same twice
-	uint32_t next_id;
+	uint32_t next_id, older;      // symbols before `older` are not replaced
 	int generation;
 } DimFacts;
 
@@ -542,6 +542,18 @@ static bool is_kept(Context *c, const Dim *sym)
 	return false;
 }
 
+uint32_t dim_count(Context *c)
+{
+	return dim_facts(c)->next_id;
+}
+
+uint32_t dim_set_older(Context *c, uint32_t older)
+{
+	const uint32_t before = dim_facts(c)->older;
+	dim_facts(c)->older = older;
+	return before;
+}
+
 void dim_keep(Context *c, const Dim *sym)
 {
 	DimFacts *f = dim_facts(c);
@@ -570,7 +582,7 @@ static const Dim *poly_solve(Context *c, const Poly *p, const Dim **solution)
 			continue;
 		const Dim *value = dim_of_poly(c, &rest);
 		// A size found at run time never replaces one that the caller gives.
-		bool allowed = sym->bounded || !dim_is_found(value);
+		bool allowed = (sym->bounded || !dim_is_found(value)) && sym->id >= dim_facts(c)->older;
 		if (dim_mentions(value, sym) || !allowed || is_kept(c, sym) || (best && best->id > sym->id))
 			continue;
 		best = sym;

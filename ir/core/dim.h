@@ -74,6 +74,10 @@ void dim_restart(Context *c);
 // A symbol that control flow gives another value again and again: never replaced by what it once
 // met.
 void dim_keep(Context *c, const Dim *sym);
+// Code that may not run has begun: sizes that were there when dim_count was `older` are not learnt
+// from it, but checked when it runs. Gives what held before; 0 ends it.
+uint32_t dim_count(Context *c);
+uint32_t dim_set_older(Context *c, uint32_t older);
 // Forgets all equalities: what they were learnt from was not so.
 void dim_forget(Context *c);
 // Equalities that could not be solved for a symbol: checked when the program runs.

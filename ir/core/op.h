@@ -13,7 +13,9 @@ struct Value {
 	Block *block;   // the block whose argument it is, or NULL
 	uint32_t index; // which result or argument
 	bool stop_gradient, persistable;
-	const char *name; // the legacy variable it came from; a hint for printing, may be NULL
+	bool never_negative; // a variable of a loop that begins at 0 or above, and only grows
+	bool sign_asked;     // somebody would do with less if it were
+	const char *name;    // the legacy variable it came from; a hint for printing, may be NULL
 	const Dim *const
 		*known; // what an integer tensor of few elements holds, as far as inference can
 	int nknown; // tell (shape arithmetic); known is NULL when it cannot

@@ -303,14 +303,19 @@ bool define_hook_kron(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-static bool cross_axis(const Op *op, const Type *x, int *axis)
+// The axis that is given; or else the first of three: *axis when none of those before it is, the
+// open ones in `maybe`, as a run finds them.
+static bool cross_axis(const Op *op, const Type *x, int *axis, bool *maybe)
 {
 	int64_t given = op_int(op, "axis", 9);
+	memset(maybe, 0, MAX_RANK * sizeof *maybe);
 	if (given != 9)
 		return infer_axis(op, given, x->rank, axis);
-	for (int d = 0; d < x->rank; d++)
+	for (int d = 0; d < x->rank; d++) {
 		if (dim_is(x->dims[ *axis = d], 3))
 			return true;
+		maybe[d] = !dim_is_const(x->dims[d]);
+	}
 	return infer_error(op, "no axis has size 3");
 }
 
@@ -319,7 +324,8 @@ bool infer_hook_cross(Op *op)
 	const Type *x = infer_tensor(op, 0), *y = x ? infer_tensor(op, 1) : NULL;
 	const Dim *same;
 	int axis = 0;
-	if (!y || !cross_axis(op, x, &axis))
+	bool maybe[MAX_RANK];
+	if (!y || !cross_axis(op, x, &axis, maybe))
 		return false;
 	if (x->rank != y->rank || x->dtype != y->dtype)
 		return infer_error(op, "operands of other rank or type");
@@ -330,16 +336,34 @@ bool infer_hook_cross(Op *op)
 	       infer_result(op, 0, x);
 }
 
+// The position `by` further along the axis of the vectors, which are on the first axis of three:
+// the last one, unless one of those before it is.
+static void cross_from(Nest *n, const Type *x, int axis, const bool *maybe, int by, Value **from)
+{
+	Value *none = NULL;
+	memcpy(from, n->at, MAX_RANK * sizeof *from);
+	for (int d = 0; d <= axis; d++) {
+		if (d < axis && !maybe[d])
+			continue;
+		Value *on = index_mod(&n->b, index_plus(&n->b, n->at[d], by), index_const(&n->b, 3));
+		Value *size = index_dim(&n->b, x->dims[d]), *three = index_const(&n->b, 3);
+		Value *is = d < axis ? pred_and(&n->b, none, index_equal(&n->b, size, three)) : none;
+		from[d] = is ? index_where(&n->b, is, on, n->at[d]) : on;
+		if (d < axis)
+			none = pred_and(&n->b, none, apply2(&n->b, OP_PD_NOT_EQUAL, size, three));
+	}
+}
+
 bool define_hook_cross(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *y = op_operand(op, 1), *from[MAX_RANK], *v[4];
+	bool maybe[MAX_RANK];
 	int axis = 0;
-	if (!cross_axis(op, x->type, &axis))
+	if (!cross_axis(op, x->type, &axis, maybe))
 		return false;
 	Nest n = nest_open(b, op->results[0].type);
-	memcpy(from, n.at, sizeof from);
 	for (int i = 0; i < 2; i++) {
-		from[axis] = index_mod(&n.b, index_plus(&n.b, n.at[axis], i + 1), index_const(&n.b, 3));
+		cross_from(&n, x->type, axis, maybe, i + 1, from);
 		v[i] = load(&n.b, x, from);
 		v[3 - i] = load(&n.b, y, from);
 	}

@@ -413,16 +413,18 @@ static Value *extent_step(Builder *b, const Extent *e, int d, const Dim *size, V
                           Value **pred)
 {
 	int64_t step = e->step[d] < 0 ? -e->step[d] : e->step[d];
-	if (step == 1 && e->step[d] > 0 && dim_is(e->start[d], 0) && e->count[d] == size)
+	if (step == 1 && !e->stride[d] && e->step[d] > 0 && dim_is(e->start[d], 0) &&
+	    e->count[d] == size)
 		return at;
 	Value *start = index_dim(b, e->start[d]);
 	Value *way = e->step[d] < 0 ? index_sub(b, start, at) : index_sub(b, at, start);
 	Value *number = way;
-	if (step > 1) {
+	if (step > 1 || e->stride[d]) {
 		Value *safe = index_max(b, way, index_const(b, 0));
-		Value *rest = index_mod(b, safe, index_const(b, step));
+		Value *by = e->stride[d] ? index_dim(b, e->stride[d]) : index_const(b, step);
+		Value *rest = index_mod(b, safe, by);
 		*pred = pred_and(b, *pred, index_equal(b, rest, index_const(b, 0)));
-		number = index_div(b, safe, index_const(b, step));
+		number = index_div(b, safe, by);
 		*pred = pred_and(b, *pred, index_less(b, index_const(b, -1), way));
 		*pred = pred_and(b, *pred, index_less(b, number, index_dim(b, e->count[d])));
 		return number;

@@ -47,14 +47,19 @@ bool window_overhangs(const Window *w, int i);
 typedef struct Extent {
 	const Dim *start[MAX_RANK], *count[MAX_RANK];
 	int64_t step[MAX_RANK];
-	bool dropped[MAX_RANK]; // axes that the result does not have
-	bool single[MAX_RANK];  // one element at a position from data, which must be there
+	const Dim *stride[MAX_RANK]; // in place of step, at least 1, where only data tell; else NULL
+	bool dropped[MAX_RANK];      // axes that the result does not have
+	bool single[MAX_RANK];       // one element at a position from data, which must be there
 } Extent;
 
 // Starts and ends of slices that only data tell become sizes, from the end where they are negative.
 // infer_bounds.c.
 bool infer_slice_bounds(Op *op, const int64_t *steps, int nstep);
-bool extent_of_slice(Op *op, Extent *e); // slice, strided_slice, set_value
+// Whether the one element of v is surely at least 0, as far as `depth` operations tell; asks block
+// arguments (Value.sign_asked).
+bool value_never_negative(Value *v, int depth);
+bool infer_slice_strides(Op *op, const char *attr); // strides likewise, which must be positive
+bool extent_of_slice(Op *op, Extent *e);            // slice, strided_slice, set_value
 
 // A strided_slice whose strides only data tell: infer_mutable.c, define_mutable.c.
 bool slice_is_open(const Op *op);

@@ -97,8 +97,50 @@ static const Dim *position_bind(Op *op, const Bound *x, int axis, const Dim *dim
 	return down ? dim_sub(c, sym, dim_const(c, 1)) : sym;
 }
 
+// The element of x, plus `more`, as an i64 in front of op.
+static Value *element_plus(Op *op, const Bound *x, int64_t more)
+{
+	Builder b = builder_before(op);
+	Nest n = nest_open(&b, type_tensor(op->ctx, DT_I64, 0, NULL, 0));
+	Value *at = index_const(&n.b, x->at),
+		  *v = x->v->type->rank == 1 ? load(&n.b, x->v, &at) : load_scalar(&n.b, x->v);
+	v = scalar_cast(&n.b, v, DT_I64);
+	return nest_close(&n, apply2(&n.b, OP_PD_ADD, v, build_scalar_f(&n.b, DT_I64, (double)more)));
+}
+
+// A stride that only data tell must be positive: what is bound, a size, is one less.
+static const Dim *stride_bind(Op *op, const Bound *x, int axis)
+{
+	Context *c = op->ctx;
+	Value *less = x->v && x->v->type->rank <= 1 ? element_plus(op, x, -1) : NULL;
+	const Dim *sym = infer_found(op, "stride_", op->info->short_name, axis);
+	const NamedAttr attrs[] = {{"dims", attr_dims(c, 1, &sym)}};
+	Builder b = builder_before(op);
+	if (!less || !build_op(&b, OP_LOOP_BIND, 1, &less, COUNT_OF(attrs), attrs))
+		return NULL;
+	dim_set_bound(c, sym, dim_const(c, INT32_MAX));
+	return dim_add(c, sym, dim_const(c, 1));
+}
+
+bool infer_slice_strides(Op *op, const char *attr)
+{
+	Bound x[MAX_RANK];
+	const Dim *dims[MAX_RANK];
+	int n = bounds_of(op, attr, x);
+	if (n < 0)
+		return true;
+	for (int i = 0; i < n; i++) {
+		dims[i] = x[i].known ? x[i].known : stride_bind(op, &x[i], i);
+		if (!dims[i])
+			return infer_error(op, "a stride that only the data tell must be one whole number");
+	}
+	op_set_attr(op, attr, attr_dims(op->ctx, n, dims));
+	op_set_operand(op, op_info_operand(op->info, op_info_attr(op->info, attr)->operand), NULL);
+	return true;
+}
+
 // Whether v changes from round to round of a loop: where a few more instructions for each x[i]
-// would count, an index that is negative ends the run.
+// would count.
 static bool changes_in_loop(const Value *v)
 {
 	const Block *b = v->def ? v->def->block : v->block;
@@ -106,6 +148,61 @@ static bool changes_in_loop(const Value *v)
 		if (op->code == OP_PD_WHILE)
 			return true;
 	return false;
+}
+
+// Of the operation that makes a value whose first operand is not: whether the result is not either,
+// as far as its numbers and second operand tell.
+static bool keeps_sign(const Op *op, int depth)
+{
+	switch (op->code) {
+	case OP_PD_SCALE: return op_number(op, "scale") >= 0 && op_number(op, "bias") >= 0;
+	case OP_PD_INCREMENT: return op_number(op, "value") >= 0;
+	case OP_PD_CAST: return true;
+	case OP_PD_ADD:
+	case OP_PD_MULTIPLY:
+	case OP_PD_FLOOR_DIVIDE:
+	case OP_PD_REMAINDER: return value_never_negative(op_operand(op, 1), depth);
+	default: return op->info->traits & TRAIT_VIEW;
+	}
+}
+
+bool value_never_negative(Value *v, int depth)
+{
+	const Dim *const *known;
+	int64_t lo = -1, hi;
+	if (value_known(v, &known) == 1)
+		dim_range(known[0], &lo, &hi);
+	if (lo >= 0 || v->never_negative || !depth)
+		return lo >= 0 || v->never_negative;
+	v->sign_asked = v->sign_asked || !v->def;
+	return v->def && v->def->noperand && keeps_sign(v->def, depth - 1) &&
+	       value_never_negative(op_operand(v->def, 0), depth - 1);
+}
+
+// The element of x, from the end of an axis of this size where it is negative.
+static Value *element_wrapped(Op *op, const Bound *x, const Dim *dim)
+{
+	Builder b = builder_before(op);
+	Nest n = nest_open(&b, type_tensor(op->ctx, DT_I64, 0, NULL, 0));
+	Value *at = index_const(&n.b, x->at),
+		  *v = x->v->type->rank == 1 ? load(&n.b, x->v, &at) : load_scalar(&n.b, x->v);
+	v = scalar_cast(&n.b, v, DT_I64);
+	Value *size = scalar_from_index(&n.b, index_dim(&n.b, dim), DT_I64),
+		  *zero = build_scalar_f(&n.b, DT_I64, 0);
+	return nest_close(&n, index_where(&n.b, apply2(&n.b, OP_PD_LESS_THAN, v, zero),
+	                                  apply2(&n.b, OP_PD_ADD, v, size), v));
+}
+
+// The start of x[i], whose end is one further: a size, which the read checks to lie in the axis.
+static const Dim *index_bind(Op *op, const Bound *x, int axis, const Dim *dim)
+{
+	Value *v = x->v && x->v->type->rank <= 1 ? element_wrapped(op, x, dim) : NULL;
+	const Dim *sym = infer_found(op, "start_", op->info->short_name, axis);
+	const NamedAttr attrs[] = {{"dims", attr_dims(op->ctx, 1, &sym)}};
+	Builder b = builder_before(op);
+	if (!v || !build_op(&b, OP_LOOP_BIND, 1, &v, COUNT_OF(attrs), attrs))
+		return NULL;
+	return sym;
 }
 
 bool infer_slice_bounds(Op *op, const int64_t *steps, int nstep)
@@ -127,9 +224,14 @@ bool infer_slice_bounds(Op *op, const int64_t *steps, int nstep)
 				return false;
 			bool one = count[!k] == n && op->code == OP_PD_SLICE && is_next(x[1][i].v, x[0][i].v);
 			dims[i] = x[k][i].known;
-			if (dims[i] || (one && changes_in_loop(x[0][i].v)))
+			const bool loop = one && changes_in_loop(x[0][i].v);
+			if (dims[i] || (loop && value_never_negative(x[0][i].v, 8)))
 				continue;
 			open = true;
+			if (loop && !k)
+				dims[i] = index_bind(op, &x[0][i], d, t->dims[d]);
+			if (loop && !k && dims[i])
+				continue;
 			if (one && k) // the end is behind the start, wherever that is
 				dims[i] = dim_add(op->ctx, op_attr(op, "starts")->dims[i], dim_const(op->ctx, 1));
 			else if (!(dims[i] = position_bind(op, &x[k][i], d, t->dims[d], down, !k)))

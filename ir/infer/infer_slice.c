@@ -75,33 +75,37 @@ static const Dim *slice_bottom(const Op *op, const Dim *v, const Dim *size)
 	return dim_max(c, dim_add(c, v, size), dim_const(c, last));
 }
 
-static const Dim *steps_between(Context *c, const Dim *from, const Dim *to, int64_t step)
+static const Dim *steps_between(Context *c, const Dim *from, const Dim *to, const Dim *step)
 {
 	const Dim *way = at_least_0(c, dim_sub(c, to, from));
-	return dim_div(c, dim_add(c, way, dim_const(c, step - 1)), dim_const(c, step));
+	return dim_div(c, dim_add(c, way, dim_sub(c, step, dim_const(c, 1))), step);
 }
 
 static bool extent_axis(const Op *op, Extent *e, int d, const Dim *size, const Dim *start,
-                        const Dim *end, int64_t step)
+                        const Dim *end, const Dim *stride)
 {
 	Context *c = op->ctx;
+	const bool known = dim_is_const(stride);
+	const int64_t step = known ? stride->value : 1;
+	e->stride[d] = known ? NULL : stride;
 	if (!step || step < -INT64_MAX)
 		return infer_error(op, "a stride of %lld", (long long)step);
 	e->step[d] = step;
-	e->single[d] = step > 0 && op->code != OP_PD_SET_VALUE && !dim_is_const(start) &&
+	e->single[d] = known && step > 0 && op->code != OP_PD_SET_VALUE && !dim_is_const(start) &&
 	               dim_is(dim_sub(c, end, start), 1);
 	if (e->single[d]) {
 		e->start[d] = start;
 		e->count[d] = dim_const(c, 1);
 	} else if (step > 0) {
 		e->start[d] = slice_bound(c, start, size);
-		e->count[d] = steps_between(c, e->start[d], slice_bound(c, end, size), step);
+		e->count[d] = steps_between(c, e->start[d], slice_bound(c, end, size), stride);
 	} else {
 		bool bound = is_inside(c, dim_add(c, end, dim_const(c, 1)), size);
 		if (!dim_is_const(end) && !bound && may_be_negative(end))
 			return infer_error(op, "a walk down to %s, which may be negative", dim_text(c, end));
 		e->start[d] = slice_top(c, start, size);
-		e->count[d] = steps_between(c, slice_bottom(op, end, size), e->start[d], -step);
+		e->count[d] = steps_between(c, slice_bottom(op, end, size), e->start[d],
+		                            dim_const(c, -step));
 	}
 	return true;
 }
@@ -124,15 +128,17 @@ bool extent_of_slice(Op *op, Extent *e)
 		e->start[d] = dim_const(op->ctx, 0);
 		e->count[d] = x->dims[d];
 		e->step[d] = 1;
+		e->stride[d] = NULL;
 		e->dropped[d] = false;
 		e->single[d] = false;
 	}
 	for (int i = 0; i < n; i++) {
 		int d;
-		if (nstep && !dim_is_const(steps[i]))
+		if (nstep && !dim_is_const(steps[i]) && !set)
 			return infer_error(op, "strides must be known when the program is compiled");
 		if (!infer_axis(op, axes[i], x->rank, &d) ||
-		    !extent_axis(op, e, d, x->dims[d], starts[i], ends[i], nstep ? steps[i]->value : 1))
+		    !extent_axis(op, e, d, x->dims[d], starts[i], ends[i],
+		                 nstep ? steps[i] : dim_const(op->ctx, 1)))
 			return false;
 	}
 	int ndrop = op_ints(op, set ? "decrease_axes" : "decrease_axis", drop, MAX_RANK);
@@ -181,7 +187,7 @@ static bool resolve_bounds(Op *op)
 	if (op->code == OP_PD_SLICE)
 		return true;
 	if (op->code == OP_PD_SET_VALUE)
-		return infer_resolve(op, "steps", dims, MAX_RANK) >= 0;
+		return infer_slice_strides(op, "steps") && infer_resolve(op, "steps", dims, MAX_RANK) >= 0;
 	return infer_resolve_ints(op, "strides", ints, MAX_RANK) >= 0;
 }
 

@@ -328,12 +328,31 @@ static Tensor *sized_element(Interp *in, const Tensor *t, const Tensor *sizes, i
 	return out;
 }
 
+// Of a value of several types, those after the first are kept until it is known which counts.
+static bool fetch_type(Interp *in, const Op *op, Cell *fetched, Tensor *t)
+{
+	if (!fetched->list)
+		fetched->list = NEW(interp_arena(in), CellList);
+	if (!strcmp(op_str(op, "part", ""), "type")) {
+		cell_list_add(in, fetched->list, (Cell){.tensor = t});
+		return true;
+	}
+	const int64_t which = tensor_get_i(t, 0);
+	if (which < 0 || which > fetched->list->n)
+		return interp_error(in, op, "there is no type number %lld", (long long)which);
+	*fetched = (Cell){.tensor = which ? fetched->list->items[which - 1].tensor : fetched->tensor};
+	return true;
+}
+
 bool interp_fetch_part(Interp *in, Op *op, Cell *fetched)
 {
-	const Tensor *t = interp_operand(in, op, 0), *data = fetched->tensor;
+	Tensor *t = interp_operand(in, op, 0);
+	const Tensor *data = fetched->tensor;
 	const char *part = op_str(op, "part", "");
 	if (!t)
 		return false;
+	if (!strcmp(part, "type") || !strcmp(part, "which"))
+		return fetch_type(in, op, fetched, t);
 	if (!strcmp(part, "length") && data) {
 		CellList *l = NEW(interp_arena(in), CellList);
 		for (int64_t i = 0; i < tensor_get_i(t, 0) && i < data->dims[0]; i++)
