@@ -301,12 +301,14 @@ bool cuda_update_print(Codegen *cg, const Op *op)
 	const char *new = kernel_tensor(k, op_operand(op, 2));
 	elements_open(&body,
 	              inside ? "n" : expression_unwrap(cg->arena, kernel_dim(k, type_numel(c, t))));
-	if (inside)
+	if (inside) {
 		text_line(&body, 2, "out[at * slice + e] = %s[e];", new);
-	else
-		text_line(&body, 2,
-		          "out[e] = e >= at * slice && e < at * slice + n ? %s[e - at * slice] : %s[e];",
-		          new, kernel_tensor(k, data));
+	} else { // of an array's room, what nobody has written yet stays so
+		text_line(&body, 2, "if (e >= at * slice && e < at * slice + n)");
+		text_line(&body, 3, "out[e] = %s[e - at * slice];", new);
+		text_line(&body, 2, "else");
+		text_line(&body, 3, "PD_COPY(out[e], %s[e]);", kernel_tensor(k, data));
+	}
 	text_line(&body, 1, "}");
 	text_printf(&cg->run, "\n\t/* %s: into %s */\n", comment_text(cg->arena, op_title(cg, op)),
 	            shape_comment(cg, t));

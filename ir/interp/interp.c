@@ -213,7 +213,8 @@ static bool solve_sym(Interp *in, const Dim *d, const Dim *sym, int64_t value, i
 	return dim_eval(d, lookup_sym, &l, &at) && at == value;
 }
 
-// 1: known now and equal, or solved; 0: cannot tell yet; -1: differs.
+// 1: known now and equal, or solved; 0: cannot tell yet; -1: differs; -2: one symbol is missing,
+// and this size does not say which value it has (n / 2), but another one may.
 static int match_dim(Interp *in, const Op *op, const Dim *d, int64_t value)
 {
 	Lookup l = {.in = in};
@@ -224,7 +225,7 @@ static int match_dim(Interp *in, const Op *op, const Dim *d, int64_t value)
 	if (l.several)
 		return 0;
 	if (!solve_sym(in, d, l.missing, value, &have))
-		return -1;
+		return -2;
 	set_sym(in, l.missing, have, op);
 	return 1;
 }
@@ -426,8 +427,9 @@ static Tensor *feed_value(Interp *in, const Op *op)
 	return t && op_attr(op, "lod_of") ? feed_offsets(in, op, t) : t;
 }
 
-// One round over the sizes of all feeds. Counts what is not settled yet, and what was matched.
-static bool match_feeds(Interp *in, const Block *b, int *open, int *matched)
+// One round over the sizes of all feeds; in the last one nothing more will be known. Counts what is
+// not settled yet, and what was matched.
+static bool match_feeds(Interp *in, const Block *b, bool last, int *open, int *matched)
 {
 	*open = *matched = 0;
 	for (const Op *op = b->first; op; op = op->next) {
@@ -441,10 +443,10 @@ static bool match_feeds(Interp *in, const Block *b, int *open, int *matched)
 			return feed_mismatch(in, op, t);
 		for (int d = 0; d < t->rank; d++) {
 			int match = match_dim(in, NULL, type->dims[d], t->dims[d]);
-			if (match < 0)
+			if (match == -1 || (match == -2 && last))
 				return feed_mismatch(in, op, t);
-			*open += match == 0;
-			*matched += match;
+			*open += match != 1;
+			*matched += match == 1;
 		}
 	}
 	return true;
@@ -456,11 +458,13 @@ static bool run_once(Interp *in, Op *module)
 	const Block *b = module_block(module);
 	in->nsym = 0;
 	in->nfetch = 0;
-	if (!match_feeds(in, b, &open, &matched))
+	if (!match_feeds(in, b, false, &open, &matched))
 		return false;
 	for (; open && matched != before; before = matched)
-		if (!match_feeds(in, b, &open, &matched))
+		if (!match_feeds(in, b, false, &open, &matched))
 			return false;
+	if (open && !match_feeds(in, b, true, &open, &matched))
+		return false;
 	if (b->next) // flattened
 		return interp_region(in, b->region, 0, NULL) != NULL;
 	for (Op *op = b->first; op; op = op->next)

@@ -428,8 +428,8 @@ def compare(folder, want):
 
 
 def narrowed(p, message):
-    """Sizes that a concat or stack in a block needs to be equal are taken to be so, even where the block does not run: the inputs are refused."""
-    inner = any(op.kind in ('concat', 'set_value', 'tensor_array_to_tensor', 'stack', 'sum') for at, _, ops in p.blocks if at for op in ops)
+    """Sizes that a concat or scatter in a block needs to be equal are taken to be so, even where the block does not run: the inputs are refused."""
+    inner = any(op.kind in ('concat', 'set_value', 'tensor_array_to_tensor', 'stack', 'sum', 'scatter', 'reshape2') for at, _, ops in p.blocks if at for op in ops)
     return inner and ('the model needs' in message or "error: input '" in message)
 
 
