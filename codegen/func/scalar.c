@@ -289,6 +289,14 @@ static const char *wrapping(Scalars *s, const Type *t, const char *x, const char
 	                    x, operator, wide, y);
 }
 
+// Shifts depend on how many bits there are.
+static const char *shifted(Scalars *s, const Type *t, const char *function, const char *x,
+                           const char *y)
+{
+	return arena_printf(s->k->arena, "(%s)%s(%s, %s, %d)", memory_types[t->dtype], function, x, y,
+	                    (int)dtype_size(t->dtype) * 8);
+}
+
 static const char *integer_expression(Scalars *s, const Op *op, const char *x, const char *y)
 {
 	Arena *a = s->k->arena;
@@ -319,6 +327,9 @@ static const char *integer_expression(Scalars *s, const Op *op, const char *x, c
 		return arena_printf(a, "(%s)pd_int_pow(%s, %s)", memory_types[t->dtype], x, y);
 	case OP_PD_BITWISE_NOT: return arena_printf(a, "(%s)~%s", memory_types[t->dtype], x);
 	case OP_PD_ABS: return arena_printf(a, "(%s)pd_int_abs(%s)", memory_types[t->dtype], x);
+	case OP_PD_BITWISE_LEFT_SHIFT: return shifted(s, t, "pd_left_shift", x, y);
+	case OP_PD_RIGHT_SHIFT: return shifted(s, t, "pd_right_shift", x, y);
+	case OP_PD_RIGHT_SHIFT_LOGICAL: return shifted(s, t, "pd_right_shift_logical", x, y);
 	default: return NULL;
 	}
 }

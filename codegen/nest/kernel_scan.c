@@ -86,6 +86,9 @@ static const char *scatter_store(KernelFunc *k, DType t, ScatterKind how)
 	const char *sign = how != SCATTER_MULTIPLY ? "+" : "*";
 	if (how == SCATTER_REPLACE)
 		return "row[i] = from[i]";
+	if (how == SCATTER_MAX || how == SCATTER_MIN)
+		return arena_printf(k->arena, "if (%s %s %s)\n\trow[i] = from[i]", new,
+		                    how == SCATTER_MAX ? ">" : "<", old);
 	if (dtype_is_int(t)) // whole numbers wrap
 		return arena_printf(k->arena, "row[i] = (%s)((uint64_t)%s %s (uint64_t)%s)",
 		                    dtype_c_memory(t), old, sign, new);

@@ -95,10 +95,12 @@ PirBlock pir_block_new(PirReader *r, int parent)
 static json_object *only(PirReader *r, json_object *holder, const char *key, const char *what)
 {
 	json_object *list = pir_get(holder, key, json_type_array);
-	if (list && json_object_array_length(list) == 1)
-		return json_object_array_get_idx(list, 0);
-	pir_fail(r, "must hold one %s", what);
-	return NULL;
+	json_object *one = list && json_object_array_length(list) == 1
+	                       ? json_object_array_get_idx(list, 0)
+	                       : NULL;
+	if (!one) // a null, too
+		pir_fail(r, "must hold one %s", what);
+	return one;
 }
 
 static bool is_terminator(json_object *op)

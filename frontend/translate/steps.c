@@ -279,6 +279,16 @@ static bool sigmoid_cross_entropy_translate(OpJob *j)
 	           : general_translate(j);
 }
 
+// With decimals, 10 to the power of their number is an attribute of its own.
+static bool round_translate(OpJob *j)
+{
+	const Paddle__OpAttr *a = attr_find(j->desc, "decimals");
+	int64_t decimals = 0;
+	if (a && attr_int_at(a, 0, &decimals) && decimals)
+		return translate_as(j, "pd_op.round.decimals");
+	return general_translate(j);
+}
+
 static bool dropout_translate(OpJob *j)
 {
 	return legacy_flag(j, "is_test") ? general_translate(j) : translate_as(j, "dropout.training");
@@ -338,6 +348,7 @@ static const OpSteps steps_table[] = {
 	{.hook = "recurrent", .whole = recurrent_translate},
 	{.hook = "sigmoid_cross_entropy", .whole = sigmoid_cross_entropy_translate},
 	{.hook = "dropout", .whole = dropout_translate},
+	{.hook = "round", .whole = round_translate},
 	{.hook = "batch_norm", .record = batch_norm_record, .state = true},
 	{.hook = "optimizer", .inputs = optimizer_inputs, .create = optimizer_create},
 };

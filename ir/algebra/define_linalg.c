@@ -235,6 +235,32 @@ bool define_hook_solve(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
+// P L U x = b, or its transpose.
+bool define_hook_lu_solve(Builder *b, Op *op, Value **results)
+{
+	Value *y = op_operand(op, 0), *a = op_operand(op, 1);
+	Value *const packed[] = {a, op_operand(op, 2)};
+	const char *trans = op_str(op, "trans", "N");
+	const Type *like;
+	bool plain = !strcmp(trans, "N");
+	if (!plain && strcmp(trans, "T"))
+		return infer_error(op, "trans is '%s': only N and T are supported", trans);
+	if (!matrix_type(op, 0, false) || !matrix_type(op, 1, true))
+		return false;
+	Op *parts = build_op(b, OP_PD_LU_UNPACK, 2, packed, 0, NULL);
+	Value *swaps = parts ? op_result(parts, 0) : NULL;
+	if (!swaps || !matrices_pair(b, op, &swaps, &y, &like))
+		return false;
+	y = op_operand(op, 0);
+	if (!matrices_pair(b, op, &a, &y, &like))
+		return false;
+	Value *x = plain ? matrices_product(b, swaps, y, true, false) : y;
+	x = matrices_solve_triangle(b, a, x, !plain, !plain, plain);
+	x = matrices_solve_triangle(b, a, x, plain, !plain, !plain);
+	results[0] = matrices_back(b, plain ? x : matrices_product(b, swaps, x, false, false), like, 2);
+	return results[0] != NULL;
+}
+
 bool define_hook_inverse(Builder *b, Op *op, Value **results)
 {
 	const Type *t = matrix_type(op, 0, true);

@@ -4,6 +4,7 @@
 #include "ir/infer/geometry.h"
 
 #include <float.h>
+#include <math.h>
 #include <string.h>
 
 // ---- convolution --------------------------------------------------------------------------------
@@ -171,12 +172,19 @@ static Value *span_count(Builder *b, const Window *w, int i, const Span *s, bool
 	return index_sub(b, end, start);
 }
 
+static Value *powered(Builder *b, Value *x, double by)
+{
+	return x ? apply2(b, OP_PD_ELEMENTWISE_POW, x, build_scalar_f(b, x->type->dtype, by)) : NULL;
+}
+
 bool define_hook_pool(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *from[MAX_RANK], *inside = NULL;
 	const Type *out = op->results[0].type;
-	bool max = !strcmp(op_str(op, "pooling_type", ""), "max"),
-		 ceil = op_bool(op, "ceil_mode", false);
+	const double norm = op_float(op, "norm_type", 0);
+	const bool lp = op->code == OP_PD_LP_POOL2D && !isinf(norm),
+			   max = isinf(norm) || !strcmp(op_str(op, "pooling_type", ""), "max"),
+			   ceil = op_bool(op, "ceil_mode", false);
 	Window w;
 	Span s[3];
 	const Dim *extents[3];
@@ -192,8 +200,13 @@ bool define_hook_pool(Builder *b, Op *op, Value **results)
 	for (int i = 0; i < w.n; i++)
 		from[w.axis[i]] = span_position(&r.b, &s[i], r.at[i], &inside);
 	Value *other = inside ? build_scalar_f(&r.b, out->dtype, max ? -FLT_MAX : 0) : NULL;
-	Value *element = reduce_close(&r, load_or(&r.b, inside, other, x, from));
-	if (!max) {
+	Value *element = load_or(&r.b, inside, other, x, from);
+	if (lp)
+		element = powered(&r.b, element, norm);
+	element = reduce_close(&r, element);
+	if (lp) {
+		element = powered(&n.b, element, 1 / norm);
+	} else if (!max) {
 		Value *count = index_const(&n.b, 1);
 		bool exclusive = op_bool(op, "exclusive", true) || w.adaptive;
 		for (int i = 0; i < w.n; i++)
@@ -216,7 +229,8 @@ bool define_hook_max_pool_with_index(Builder *b, Op *op, Value **results)
 		return false;
 	Nest n = nest_open_several(b, 2, types);
 	for (int i = 0; i < w.n; i++) {
-		s[i] = pool_span(&n.b, &w, i, out->dims[w.axis[i]], n.at[w.axis[i]], false);
+		s[i] = pool_span(&n.b, &w, i, out->dims[w.axis[i]], n.at[w.axis[i]],
+		                 op_bool(op, "ceil_mode", false));
 		extents[i] = s[i].extent;
 		size = dim_mul(b->ctx, size, s[i].extent);
 	}

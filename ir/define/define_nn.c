@@ -242,6 +242,16 @@ bool define_hook_layer_norm(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
+// x normalised from axis `first` on, with the operands scale and norm_bias of op.
+static Value *norm_of_sum(Builder *b, const Op *op, Value *x, const char *epsilon, int first)
+{
+	Value *const operands[] = {x, op_operand_named(op, "scale"), op_operand_named(op, "norm_bias")};
+	return x ? build(b, OP_PD_LAYER_NORM, 3, operands, "epsilon",
+	                 attr_float(b->ctx, op_number(op, epsilon)), "begin_norm_axis",
+	                 attr_int(b->ctx, first), NULL)
+	         : NULL;
+}
+
 // Of x + bias after dropout, and the residual, over the last axis; and that sum.
 bool define_hook_bias_residual_norm(Builder *b, Op *op, Value **results)
 {
@@ -258,12 +268,47 @@ bool define_hook_bias_residual_norm(Builder *b, Op *op, Value **results)
 	results[1] = tensor_add(b, x, op_operand(op, 1));
 	if (!results[1])
 		return false;
-	Value *const operands[] = {results[1], op_operand_named(op, "scale"),
-	                           op_operand_named(op, "norm_bias")};
-	results[0] = build(b, OP_PD_LAYER_NORM, 3, operands, "epsilon",
-	                   attr_float(c, op_number(op, "ln_epsilon")), "begin_norm_axis",
-	                   attr_int(c, t->rank - 1), NULL);
+	results[0] = norm_of_sum(b, op, results[1], "ln_epsilon", t->rank - 1);
 	return results[0] != NULL;
+}
+
+// Mean and variance of each row, which begins at axis `first`.
+static bool row_moments(Builder *b, Value *x, int first, Value **results)
+{
+	int64_t axes[MAX_RANK];
+	const Dim *rows = dim_const(b->ctx, 1);
+	for (int d = 0; d < x->type->rank; d++) {
+		axes[d] = first + d;
+		rows = d < first ? dim_mul(b->ctx, rows, x->type->dims[d]) : rows;
+	}
+	Value *mean = tensor_reduce(b, OP_PD_MEAN, x, x->type->rank - first, axes),
+		  *away = tensor_sub(b, x, mean);
+	Value *spread = away ? tensor_reduce(b, OP_PD_MEAN, tensor_mul(b, away, away),
+	                                     x->type->rank - first, axes)
+	                     : NULL;
+	results[0] = tensor_reshape(b, mean, 1, &rows);
+	results[1] = tensor_reshape(b, spread, 1, &rows);
+	return results[0] && results[1];
+}
+
+// Of x + bias + residual times residual_alpha, from axis begin_norm_axis on; that sum, and the
+// moments of its rows.
+bool define_hook_bias_residual_layernorm(Builder *b, Op *op, Value **results)
+{
+	const Type *t = infer_tensor(op, 0);
+	if (!t || op_int(op, "begin_norm_axis", 1) < 0 || op_int(op, "begin_norm_axis", 1) > t->rank)
+		return t && infer_error(op, "no axis to normalise");
+	Value *x = op_operand(op, 0), *bias = op_operand(op, 1), *residual = op_operand(op, 2);
+	if (bias)
+		x = tensor_add(b, x, bias);
+	if (residual) {
+		Value *alpha = tensor_number(b, residual->type->dtype, op_float(op, "residual_alpha", 1));
+		x = tensor_add(b, x, tensor_mul(b, residual, alpha));
+	}
+	const int first = (int)op_int(op, "begin_norm_axis", 1);
+	results[0] = norm_of_sum(b, op, x, "epsilon", first);
+	results[1] = x;
+	return results[0] && row_moments(b, x, first, results + 2);
 }
 
 bool define_hook_instance_norm(Builder *b, Op *op, Value **results)

@@ -209,18 +209,44 @@ bool define_hook_index_put(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
+// Elements of x (as rows of one) that `at` names and updates become what `reduce` says.
+static Value *reduced_at(Builder *b, Value *x, Value *at, Value *updates, const char *reduce,
+                         bool include_self)
+{
+	DType t = x->type->dtype;
+	if (!strcmp(reduce, "assign"))
+		return scatter_rows(b, x, at, updates, "replace");
+	if (!strcmp(reduce, "add"))
+		return scatter_rows(b, x, at, updates, include_self ? "add" : "sum");
+	if (!strcmp(reduce, "mean")) {
+		Value *sum = scatter_rows(b, x, at, updates, include_self ? "add" : "sum");
+		Value *count = build_full(b, type_like(b->ctx, x->type, t), include_self);
+		count = scatter_rows(b, count, at, build_full(b, updates->type, 1), "add");
+		return tensor_div(b, sum, apply2(b, OP_PD_MAXIMUM, count, build_full(b, x->type, 1)));
+	}
+	bool max = !strcmp(reduce, "amax"), least = !strcmp(reduce, "amin");
+	if (!include_self) // the largest of an update and itself is the update
+		x = scatter_rows(b, x, at, max || least ? updates : build_full(b, updates->type, 1),
+		                 "replace");
+	return scatter_rows(b, x, at, updates, max ? "max" : least ? "min" : "multiply");
+}
+
 bool define_hook_put_along_axis(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *index = op_operand(op, 1), *to[MAX_RANK];
 	int axis = axis_norm(op_int(op, "axis", 0), x->type->rank), rank = x->type->rank;
-	const char *how = op_str(op, "reduce", "assign");
 	Nest n = nest_open(b, type_like(b->ctx, index->type, DT_I64));
 	memcpy(to, n.at, sizeof to);
 	to[axis] = index_from_data(&n.b, load(&n.b, index, n.at), x->type->dims[axis], true);
 	Value *at = nest_close(&n, index_linear(&n.b, rank, x->type->dims, to));
 	Value *updates = tensor_spread(b, op_operand(op, 2), rank, index->type->dims);
-	how = !strcmp(how, "assign") ? "replace" : !strcmp(how, "add") ? "add" : "multiply";
-	results[0] = change_rows(b, x, rank, at, updates, rank, how);
+	const Dim *count = type_numel(b->ctx, index->type);
+	if (!at || !updates)
+		return false;
+	Value *changed = reduced_at(b, as_rows(b, x, rank), tensor_reshape(b, at, 1, &count),
+	                            as_rows(b, updates, rank), op_str(op, "reduce", "assign"),
+	                            op_bool(op, "include_self", true));
+	results[0] = tensor_reshape(b, changed, rank, x->type->dims);
 	return results[0] != NULL;
 }
 

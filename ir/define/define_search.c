@@ -97,11 +97,11 @@ static Value *counts_of(Builder *b, Value *at, Value *weights, const Dim *count,
 // The ends of the range, as tensors without axes: given, or the smallest and the largest element.
 static bool histogram_range(Builder *b, const Op *op, Value *x, DType t, Value **low, Value **high)
 {
-	int64_t min = op_int(op, "min", 0), max = op_int(op, "max", 0);
+	double min = op_number(op, "min"), max = op_number(op, "max");
 	if (max < min)
 		return infer_error(op, "max is below min");
-	*low = tensor_number(b, t, (double)min);
-	*high = tensor_number(b, t, (double)max);
+	*low = tensor_number(b, t, min);
+	*high = tensor_number(b, t, max);
 	if (min == max) {
 		*low = build1(b, OP_PD_MIN, x, "reduce_all", attr_bool(b->ctx, true), NULL);
 		*high = build1(b, OP_PD_MAX, x, "reduce_all", attr_bool(b->ctx, true), NULL);
@@ -116,6 +116,44 @@ static bool histogram_range(Builder *b, const Op *op, Value *x, DType t, Value *
 	return *low && *high;
 }
 
+// Counts as a density: over the sum of all and the width of a part.
+static Value *density_of(Builder *b, Value *counts, Value *low, Value *high, DType t)
+{
+	const int64_t first = 0;
+	Value *sum = tensor_reduce(b, OP_PD_SUM, counts, 1, &first);
+	Nest n = nest_open(b, type_like(b->ctx, counts->type, DT_F32));
+	Value *bins = scalar_from_index(&n.b, index_dim(&n.b, counts->type->dims[0]), t);
+	Value *width = tensor_sub(&n.b, load_scalar(&n.b, high), load_scalar(&n.b, low));
+	Value *all = tensor_mul(&n.b, load_scalar(&n.b, sum), tensor_div(&n.b, width, bins));
+	return nest_close(&n, tensor_div(&n.b, load(&n.b, counts, n.at), all));
+}
+
+// Which part of the range from low to high each element of x lies in; -1: none.
+static Value *parts_of(Builder *b, Value *x, Value *low, Value *high, int64_t bins, DType real)
+{
+	Nest n = nest_open(b, type_like(b->ctx, x->type, DT_I64));
+	Value *v = scalar_cast(&n.b, load(&n.b, x, n.at), real), *from = load_scalar(&n.b, low),
+		  *to = load_scalar(&n.b, high);
+	Value *in = pred_and(&n.b, apply2(&n.b, OP_PD_GREATER_EQUAL, v, from),
+	                     apply2(&n.b, OP_PD_LESS_EQUAL, v, to));
+	Value *part = tensor_mul(&n.b, tensor_sub(&n.b, v, from),
+	                         build_scalar_f(&n.b, real, (double)bins));
+	part = scalar_cast(&n.b, tensor_div(&n.b, part, tensor_sub(&n.b, to, from)), DT_I64);
+	part = apply2(&n.b, OP_PD_MINIMUM, part, build_scalar_f(&n.b, DT_I64, (double)(bins - 1)));
+	return nest_close(&n, index_where(&n.b, in, part, build_scalar_f(&n.b, DT_I64, -1)));
+}
+
+// The weights of elements x as a vector, where there are some.
+static bool weights_of(Builder *b, const Op *op, const Value *x, Value **weight)
+{
+	const Dim *same;
+	if (!*weight)
+		return true;
+	*weight = flat(b, *weight);
+	return *weight && infer_same_dim(op, x->type->dims[0], (*weight)->type->dims[0],
+	                                 "elements and weights", &same);
+}
+
 bool define_hook_histogram(Builder *b, Op *op, Value **results)
 {
 	int64_t bins = op_int(op, "bins", 100);
@@ -126,17 +164,14 @@ bool define_hook_histogram(Builder *b, Op *op, Value **results)
 	Value *x = flat(b, op_operand(op, 0)), *low = NULL, *high = NULL;
 	if (!x || !histogram_range(b, op, x, real, &low, &high))
 		return false;
-	Nest n = nest_open(b, type_like(b->ctx, x->type, DT_I64));
-	Value *v = scalar_cast(&n.b, load(&n.b, x, n.at), real), *from = load_scalar(&n.b, low),
-		  *to = load_scalar(&n.b, high);
-	Value *in = pred_and(&n.b, apply2(&n.b, OP_PD_GREATER_EQUAL, v, from),
-	                     apply2(&n.b, OP_PD_LESS_EQUAL, v, to));
-	Value *part = tensor_mul(&n.b, tensor_sub(&n.b, v, from),
-	                         build_scalar_f(&n.b, real, (double)bins));
-	part = scalar_cast(&n.b, tensor_div(&n.b, part, tensor_sub(&n.b, to, from)), DT_I64);
-	part = apply2(&n.b, OP_PD_MINIMUM, part, build_scalar_f(&n.b, DT_I64, (double)(bins - 1)));
-	Value *at = nest_close(&n, index_where(&n.b, in, part, build_scalar_f(&n.b, DT_I64, -1)));
-	results[0] = at ? counts_of(b, at, NULL, dim_const(b->ctx, bins), DT_I64) : NULL;
+	Value *at = parts_of(b, x, low, high, bins, real);
+	Value *weight = op_operand(op, 1);
+	bool density = op_bool(op, "density", false);
+	DType sums = density ? real : weight ? weight->type->dtype : DT_I64;
+	if (!at || !weights_of(b, op, x, &weight))
+		return false;
+	Value *counts = counts_of(b, at, weight, dim_const(b->ctx, bins), sums);
+	results[0] = density && counts ? density_of(b, counts, low, high, real) : counts;
 	return results[0] != NULL;
 }
 

@@ -167,11 +167,46 @@ bool define_hook_tile(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
+// As often as data say: an element comes from where the running sum of the counts passes it.
+static Value *repeated_by_data(Builder *b, Op *op, Value *x, Value *repeats, int axis)
+{
+	const Type *out = op->results[0].type;
+	const Dim *most = dim_const(b->ctx, INT32_MAX), *one = dim_const(b->ctx, 1);
+	Value *from[MAX_RANK];
+	repeats = tensor_spread(b, repeats, 1, &x->type->dims[axis]);
+	if (!repeats)
+		return NULL;
+	Nest c = nest_open(b, type_like(b->ctx, repeats->type, DT_I64));
+	Value *count = index_from_data(&c.b, load(&c.b, repeats, c.at), most, false);
+	Value *counts = nest_close(&c, scalar_from_index(&c.b, count, DT_I64));
+	Value *ends = counts ? build1(b, OP_PD_CUMSUM, counts, "axis", attr_int(b->ctx, 0), NULL)
+	                     : NULL;
+	const int64_t first = 0;
+	Value *total = counts ? tensor_reduce(b, OP_PD_SUM, counts, 1, &first) : NULL;
+	if (!ends || !total || !bind_size(b, tensor_reshape(b, total, 1, &one), out->dims[axis]))
+		return NULL;
+	Nest p = nest_open(b, type_tensor(b->ctx, DT_I64, 1, &out->dims[axis], 0));
+	Value *places = nest_close(&p, scalar_from_index(&p.b, p.at[0], DT_I64));
+	Value *at = places ? build2(b, OP_PD_SEARCHSORTED, ends, places, "right",
+	                            attr_bool(b->ctx, true), NULL)
+	                   : NULL;
+	if (!at)
+		return NULL;
+	Nest n = nest_open(b, out);
+	memcpy(from, n.at, sizeof from);
+	from[axis] = index_from_data(&n.b, load(&n.b, at, &n.at[axis]), x->type->dims[axis], false);
+	return nest_close(&n, load(&n.b, x, from));
+}
+
 bool define_hook_repeat_interleave(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *from[MAX_RANK];
 	int axis = axis_norm(op_int(op, "axis", 0), x->type->rank);
 	const Attr *repeats = op_attr(op, "repeats");
+	if (!repeats) {
+		results[0] = repeated_by_data(b, op, x, op_operand(op, 1), axis);
+		return results[0] != NULL;
+	}
 	Nest n = nest_open(b, op->results[0].type);
 	memcpy(from, n.at, sizeof from);
 	if (repeats->n == 1) {

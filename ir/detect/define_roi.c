@@ -336,3 +336,52 @@ bool define_hook_roi_pool(Builder *b, Op *op, Value **results)
 	}
 	return results[0] && results[1];
 }
+
+// ---- psroi_pool ---------------------------------------------------------------------------------
+
+// Which pixels of an axis part `part` of a region covers, at least partly. Corners are whole pixels
+// before they are scaled, and the last one is inside.
+static Part part_with_scale(const Regions *r, Builder *b, Value *region, Value *part, int axis)
+{
+	const Dim *size = r->x->type->dims[2 + axis],
+			  *beyond = dim_add(r->ctx, size, dim_const(r->ctx, 1));
+	Value *scale = number(r, b, op_float(r->op, "spatial_scale", 1)), *corner[2], *edges[2];
+	for (int k = 0; k < 2; k++) {
+		Value *const at[] = {region, index_const(b, (k ? 3 : 1) - axis)};
+		Value *v = apply1(b, OP_PD_ROUND, load(b, r->boxes, at));
+		corner[k] = tensor_mul(b, k ? tensor_add(b, v, number(r, b, 1)) : v, scale);
+	}
+	Value *length = apply2(b, OP_PD_MAXIMUM, tensor_sub(b, corner[1], corner[0]),
+	                       number(r, b, 0.1));
+	Value *bin = tensor_div(b, length, number(r, b, (double)pooled(r->op, axis)));
+	Value *end = scalar_from_index(b, index_dim(b, size), r->t);
+	for (int k = 0; k < 2; k++) {
+		Value *v = tensor_mul(b, bin, scalar_from_index(b, index_plus(b, part, k), r->t));
+		v = apply1(b, k ? OP_PD_CEIL : OP_PD_FLOOR, tensor_add(b, v, corner[0]));
+		v = apply2(b, OP_PD_MINIMUM, apply2(b, OP_PD_MAXIMUM, v, number(r, b, 0)), end);
+		edges[k] = index_from_data(b, scalar_cast(b, v, DT_I64), beyond, false);
+	}
+	return (Part){edges[0], index_max(b, index_sub(b, edges[1], edges[0]), index_const(b, 0))};
+}
+
+bool define_hook_psroi_pool(Builder *b, Op *op, Value **results)
+{
+	Regions r;
+	if (!regions_open(&r, b, op))
+		return false;
+	const Type *out = op->results[0].type;
+	Nest n = nest_open(b, out);
+	Value *image = image_of(&r, &n.b, n.at[0]);
+	Part y = part_with_scale(&r, &n.b, n.at[0], n.at[2], 0),
+		 x = part_with_scale(&r, &n.b, n.at[0], n.at[3], 1);
+	Value *channel = index_linear(&n.b, 3, out->dims + 1, n.at + 1);
+	Pixels p = pixels_open(&r, &n, "sum", r.t, &y, &x);
+	p.at[1] = channel;
+	Value *sum = pixels_close(&p, pixel(&r, &p.columns.b, image, p.at));
+	Value *count = index_mul(&n.b, y.count, x.count);
+	Value *some = index_less(&n.b, index_const(&n.b, 0), count);
+	Value *mean = tensor_div(
+		&n.b, sum, scalar_from_index(&n.b, index_max(&n.b, count, index_const(&n.b, 1)), r.t));
+	results[0] = nest_close(&n, index_where(&n.b, some, mean, number(&r, &n.b, 0)));
+	return results[0] != NULL;
+}

@@ -39,9 +39,9 @@ bool gradient_hook_scatter(GradientJob *g)
 	Value *at = op_operand(g->op, 1), *updates = op_operand(g->op, 2), *d = gradient_of(g, 0);
 	const char *how = op_str(g->op, "how", "");
 	bool replaces = !strcmp(how, "replace");
-	if (!strcmp(how, "multiply")) {
+	if (!strcmp(how, "multiply") || !strcmp(how, "max") || !strcmp(how, "min")) {
 		diag_error(g->b->ctx->diag, g->op->loc,
-		           "products into rows that data name have no gradient");
+		           "what changes rows that data name by '%s' has no gradient", how);
 		return false;
 	}
 	if (gradient_wants(g, 0)) {

@@ -264,6 +264,19 @@ bool infer_hook_distribute_fpn_proposals(Op *op)
 // ---- regions of interest ------------------------------------------------------------------------
 
 // roi_align and roi_pool: [regions x channels x pooled_height x pooled_width].
+// The channels of the result [.. x channels x height x width], where each part has its own
+// (psroi_pool).
+static bool channels_of_parts(const Op *op, const Dim **shape)
+{
+	Context *c = op->ctx;
+	const Dim *same, *have = shape[1];
+	if (op->code != OP_PD_PSROI_POOL)
+		return true;
+	shape[1] = dim_const(c, op_int(op, "output_channels", 1));
+	return infer_same_dim(op, have, dim_mul(c, shape[1], dim_mul(c, shape[2], shape[3])),
+	                      "channels and those of all parts", &same);
+}
+
 bool infer_hook_roi(Op *op)
 {
 	Context *c = op->ctx;
@@ -284,6 +297,8 @@ bool infer_hook_roi(Op *op)
 	if (!infer_same_dim(op, x->dims[0], images, "numbers of images", &same))
 		return false;
 	const Dim *shape[] = {boxes->dims[0], x->dims[1], dim_const(c, height), dim_const(c, width)};
+	if (!channels_of_parts(op, shape))
+		return false;
 	return infer_result_shape(op, 0, x->dtype, 4, shape) &&
 	       (op->nresult < 2 || infer_result_shape(op, 1, DT_I64, 4, shape));
 }

@@ -249,8 +249,11 @@ bool infer_hook_pool(Op *op)
 	int64_t kernel[3];
 	const char *type = op_str(op, "pooling_type", "");
 	resolve_layout(op);
-	if (strcmp(type, "max") && strcmp(type, "avg"))
+	if (op->code == OP_PD_LP_POOL2D ? strcmp(type, "lp")
+	                                : strcmp(type, "max") && strcmp(type, "avg"))
 		return infer_error(op, "unknown pooling type '%s'", type);
+	if (op->code == OP_PD_LP_POOL2D && !(op_float(op, "norm_type", 0) > 0))
+		return infer_error(op, "'norm_type' must be over 0");
 	if (op_operand_named(op, "kernel_size_tensor") &&
 	    infer_resolve_ints(op, "kernel_size", kernel, 3) < 0)
 		return false;

@@ -88,8 +88,11 @@ bool infer_hook_put_along_axis(Op *op)
 		if (d != axis && dim_is_const(x->dims[d]) && dim_is_const(index->dims[d]) &&
 		    index->dims[d]->value > x->dims[d]->value)
 			return infer_error(op, "the index is larger than x on axis %d", d);
-	if (strcmp(how, "assign") && strcmp(how, "add") && strcmp(how, "mul") &&
-	    strcmp(how, "multiply"))
+	static const char *const known[] = {"assign", "add", "mul", "multiply", "amax", "amin", "mean"};
+	size_t k = 0;
+	while (k < COUNT_OF(known) && strcmp(how, known[k]) != 0)
+		k++;
+	if (k == COUNT_OF(known))
 		return infer_error(op, "there is no reduction '%s'", how);
 	return check_spread(op, value, index->rank, index->dims) && infer_result(op, 0, x);
 }

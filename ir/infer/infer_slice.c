@@ -337,21 +337,42 @@ bool infer_hook_tile(Op *op)
 	return infer_result_shape(op, 0, x->dtype, rank, shape);
 }
 
+// Whether the counts of repetitions are constants.
+static bool repeats_known(const Op *op)
+{
+	const Dim *const *known;
+	int n = infer_known(op, 1, &known);
+	for (int i = 0; i < n; i++)
+		if (!dim_is_const(known[i]))
+			return false;
+	return n >= 0;
+}
+
 bool infer_hook_repeat_interleave(Op *op)
 {
 	const Type *x = infer_tensor(op, 0);
 	const Dim *shape[MAX_RANK];
 	int64_t repeats[MAX_KNOWN], total = 0;
 	int axis, n;
-	if (!x || !infer_axis(op, op_int(op, "axis", 0), x->rank, &axis) ||
-	    (n = infer_resolve_ints(op, "repeats", repeats, MAX_KNOWN)) < 0)
+	if (!x || !infer_axis(op, op_int(op, "axis", 0), x->rank, &axis))
+		return false;
+	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
+	if (op_operand_named(op, "repeats_tensor") && !repeats_known(op)) {
+		const Type *r = infer_rank(op, 1, 1);
+		const Dim *same;
+		if (!r || (!dim_is(r->dims[0], 1) &&
+		           !infer_same_dim(op, r->dims[0], x->dims[axis], "repeats", &same)))
+			return false;
+		shape[axis] = infer_found(op, "n_", op->info->short_name, -1);
+		return infer_result_shape(op, 0, x->dtype, x->rank, shape);
+	}
+	if ((n = infer_resolve_ints(op, "repeats", repeats, MAX_KNOWN)) < 0)
 		return false;
 	for (int i = 0; i < n; i++) {
 		if (repeats[i] < (n == 1))
 			return infer_error(op, "repeats is %lld", (long long)repeats[i]);
 		total += repeats[i];
 	}
-	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
 	if (n != 1 && !dim_is(x->dims[axis], n))
 		return infer_error(op, "%d repeats for the elements of axis %d", n, axis);
 	shape[axis] = n == 1 ? dim_mul(op->ctx, shape[axis], dim_const(op->ctx, total))

@@ -82,6 +82,38 @@ static double digamma(double x)
 	return sum + log(x) - 0.5 / x - series;
 }
 
+// The regularised upper incomplete gamma function of order a from x on: the power series of the
+// lower one up to x = a, else the continued fraction (Abramowitz and Stegun 6.5.29 and 6.5.31).
+static double gammaincc(double a, double x)
+{
+	if (isnan(a) || isnan(x))
+		return NAN;
+	if (x <= 0 || a <= 0)
+		return 1;
+	double scale = a * log(x) - x - lgamma(a);
+	bool series = x < 1 || x < a;
+	if (scale < -709.782712893384)
+		return series ? 1 : 0;
+	scale = exp(scale);
+	if (series) {
+		double sum = 1, term = 1;
+		for (double r = a + 1; term > sum * 1e-17; r++)
+			sum += term *= x / r;
+		return 1 - sum * scale / a;
+	}
+	double b = x + 1 - a, c = 1e300, d = 1 / b, value = d;
+	for (int i = 1; i < 100000; i++) { // Lentz
+		double an = -i * (i - a);
+		b += 2;
+		d = 1 / (an * d + b);
+		c = b + an / c;
+		value *= c * d;
+		if (fabs(c * d - 1) < 1e-16)
+			break;
+	}
+	return value * scale;
+}
+
 static double float_remainder(double x, double y)
 {
 	double r = fmod(x, y);
@@ -121,6 +153,7 @@ static bool float_binary(enum OpCode code, DType t, int n, Lane *out, const Lane
 	case OP_PD_FMAX: FLOAT(fmax(A.f, B.f));
 	case OP_PD_FMIN: FLOAT(fmin(A.f, B.f));
 	case OP_PD_ATAN2: FLOAT(atan2(A.f, B.f));
+	case OP_PD_GAMMAINCC: FLOAT(gammaincc(A.f, B.f));
 	default: return false;
 	}
 }
@@ -259,6 +292,30 @@ static bool whole_binary(enum OpCode code, int n, Lane *out, const Lane *const *
 	}
 }
 
+// x with its bits y places lower. At or over its width, or below 0: only the sign stays, or
+// nothing.
+static int64_t shifted_right(DType t, int64_t x, int64_t y, bool logical)
+{
+	const int64_t bits = (int64_t)dtype_size(t) * 8;
+	if (y < 0 || y >= bits)
+		return logical || x >= 0 ? 0 : -1;
+	if (logical && y)
+		return (int64_t)(((uint64_t)x << (64 - bits)) >> (64 - bits + y));
+	return x < 0 ? ~(~x >> y) : x >> y;
+}
+
+static bool whole_shift(enum OpCode code, DType t, int n, Lane *out, const Lane *const *x)
+{
+	const int64_t bits = (int64_t)dtype_size(t) * 8;
+	switch (code) {
+	case OP_PD_BITWISE_LEFT_SHIFT:
+		WHOLE(B.i < 0 || B.i >= bits ? 0 : (int64_t)((uint64_t)A.i << B.i));
+	case OP_PD_RIGHT_SHIFT: WHOLE(shifted_right(t, A.i, B.i, false));
+	case OP_PD_RIGHT_SHIFT_LOGICAL: WHOLE(shifted_right(t, A.i, B.i, true));
+	default: return false;
+	}
+}
+
 static bool whole_compare(enum OpCode code, int n, Lane *out, const Lane *const *x)
 {
 	switch (code) {
@@ -336,8 +393,9 @@ bool map_lanes(enum OpCode code, DType from, DType to, int n, Lane *out, const L
 		       float_trigonometric(code, n, out, x) || float_compare(code, n, out, x);
 	else
 		done = whole_divide(code, n, out, x, by_zero) ||
-		       (!*by_zero && (whole_binary(code, n, out, x) || whole_compare(code, n, out, x) ||
-		                      whole_unary(code, from, n, out, x)));
+		       (!*by_zero &&
+		        (whole_binary(code, n, out, x) || whole_compare(code, n, out, x) ||
+		         whole_shift(code, from, n, out, x) || whole_unary(code, from, n, out, x)));
 	if (done && to != DT_BOOL)
 		lanes_round(to, n, out);
 	else if (done && from == DT_BOOL &&

@@ -86,18 +86,38 @@ bool interpret_hook_kernel_scan(Interp *in, Op *op)
 
 // ---- rows that change ---------------------------------------------------------------------------
 
-// A row and one of the updates become their sum, or their product.
+static double changed_float(double a, double b, ScatterKind how)
+{
+	switch (how) {
+	case SCATTER_MULTIPLY: return a * b;
+	case SCATTER_MAX: return b > a ? b : a;
+	case SCATTER_MIN: return b < a ? b : a;
+	default: return a + b;
+	}
+}
+
+static int64_t changed_whole(int64_t a, int64_t b, ScatterKind how)
+{
+	switch (how) {
+	case SCATTER_MULTIPLY: return (int64_t)((uint64_t)a * (uint64_t)b);
+	case SCATTER_MAX: return b > a ? b : a;
+	case SCATTER_MIN: return b < a ? b : a;
+	default: return (int64_t)((uint64_t)a + (uint64_t)b);
+	}
+}
+
+// A row and one of the updates become what `how` says.
 static void change_row(Tensor *out, int64_t row, const Tensor *updates, int64_t from, int64_t width,
-                       bool product)
+                       ScatterKind how)
 {
 	for (int64_t i = 0; i < width; i++) {
 		int64_t to = row * width + i, at = from * width + i;
 		if (dtype_is_float(out->dtype)) {
 			double a = tensor_get_f(out, to), b = tensor_get_f(updates, at);
-			tensor_set_f(out, to, product ? a * b : a + b);
+			tensor_set_f(out, to, changed_float(a, b, how));
 		} else {
-			uint64_t a = (uint64_t)tensor_get_i(out, to), b = (uint64_t)tensor_get_i(updates, at);
-			tensor_set_i(out, to, (int64_t)(product ? a * b : a + b));
+			int64_t a = tensor_get_i(out, to), b = tensor_get_i(updates, at);
+			tensor_set_i(out, to, changed_whole(a, b, how));
 		}
 	}
 }
@@ -123,7 +143,7 @@ bool interpret_hook_kernel_scatter(Interp *in, Op *op)
 	for (int64_t k = 0; k < count && row; k++) {
 		int64_t to = tensor_get_i(at, k);
 		if (how != SCATTER_REPLACE)
-			change_row(out, to, updates, k, width, how == SCATTER_MULTIPLY);
+			change_row(out, to, updates, k, width, how);
 		else
 			memcpy((char *)out->data + (size_t)to * row,
 			       (const char *)updates->data + (size_t)k * row, row);
