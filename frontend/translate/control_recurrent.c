@@ -3,6 +3,7 @@
 // pd.while that fills the outputs step by step.
 #include "frontend/translate/control.h"
 #include "ir/build/build.h"
+#include "ir/build/nest.h"
 
 #include <string.h>
 
@@ -94,6 +95,20 @@ static void bind(Translator *t, const char *var, Value *v)
 	b->value = v;
 }
 
+// A state as the step began with it: one size that is not known to be the same is checked by a run.
+static Value *as_before(Builder *b, Value *next, const Type *type)
+{
+	int differ = 0;
+	if (next->type == type)
+		return next;
+	if (!type_is_tensor(next->type) || next->type->dtype != type->dtype ||
+	    next->type->rank != type->rank)
+		return NULL;
+	for (int i = 0; i < type->rank; i++)
+		differ += next->type->dims[i] != type->dims[i];
+	return differ == 1 ? tensor_reshape(b, next, type->rank, type->dims) : NULL;
+}
+
 // The variables after one step: states, then outputs.
 static bool read_step(Recurrent *r, CountedLoop *l, Value **next)
 {
@@ -101,11 +116,10 @@ static bool read_step(Recurrent *r, CountedLoop *l, Value **next)
 	Builder b = builder_at_end(j->t->c, l->body, j->b.loc);
 	const Type **types = NEW_ARRAY(j->t->c->arena, (size_t)r->nout + 1, const Type *);
 	for (int i = 0; i < r->nstate; i++) {
-		next[i] = read_var(j, "states", r->after[i]);
-		if (next[i] && next[i]->type != r->first[i]->type)
-			return job_fail(j, "state '%s' changes its type", r->after[i]);
+		Value *v = read_var(j, "states", r->after[i]);
+		next[i] = v ? as_before(&b, v, r->first[i]->type) : NULL;
 		if (!next[i])
-			return false;
+			return v && job_fail(j, "state '%s' changes its type", r->after[i]);
 	}
 	for (int i = 0; i < r->nout; i++) {
 		Value *v = read_var(j, "outputs", r->out->arguments[i]);

@@ -347,6 +347,29 @@ static bool gradient_by_meaning(GradientJob *g)
 	return !first || gradient_ops(b, g->duals, first, last);
 }
 
+// Of an operator that reads one triangle of a symmetric matrix: what goes to an element of it goes
+// half to each of the two that are equal.
+bool gradient_hook_symmetric(GradientJob *g)
+{
+	Duals *own = duals_new(g->b->ctx);
+	GradientJob meaning = {g->b, g->op, own};
+	Value *x = op_operand(g->op, 0);
+	int64_t perm[MAX_RANK];
+	const int rank = x->type->rank;
+	duals_want(own, x);
+	for (int i = 0; i < g->op->nresult; i++)
+		if (gradient_comes(g, i) && !duals_add(g->b, own, op_result(g->op, i), gradient_of(g, i)))
+			return false;
+	if (!gradient_by_meaning(&meaning))
+		return false;
+	Value *dv = duals_get(g->b, own, x);
+	for (int i = 0; i < rank; i++)
+		perm[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
+	Value *sum = dv ? tensor_add(g->b, dv, tensor_transpose(g->b, dv, rank, perm)) : NULL;
+	return !dv ||
+	       gradient_give(g, 0, tensor_mul(g->b, sum, tensor_number(g->b, sum->type->dtype, 0.5)));
+}
+
 // ---- single operations --------------------------------------------------------------------------
 
 static bool gradient_combine(GradientJob *g)
