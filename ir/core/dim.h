@@ -123,6 +123,10 @@ bool dim_is_found(const Dim *d);
 // size_facts.c: of types and modules
 
 bool type_is_found(const Type *t);
+// Whether a symbol stands in the sizes of a tensor, of an array's elements or of rows; in an
+// attribute.
+bool type_mentions(const Type *t, const Dim *sym);
+bool attrs_mention(const Op *op, const Dim *sym);
 const Dim *type_bytes_at_most(Context *c, const Type *tensor);
 // Attributes of a module say it in text: `bounds` (symbol, bound, symbol, bound …) and
 // `may_be_empty` (symbols).

@@ -4,10 +4,14 @@
 
 enum { MAX_EMPTY = 64 };
 
+static bool is_shaped(const Type *t)
+{
+	return t->kind == TY_TENSOR || t->kind == TY_ARRAY || t->kind == TY_SELECTED_ROWS;
+}
+
 bool type_is_found(const Type *t)
 {
-	bool shaped = t->kind == TY_TENSOR || t->kind == TY_ARRAY || t->kind == TY_SELECTED_ROWS;
-	for (int i = 0; shaped && i < t->rank; i++)
+	for (int i = 0; is_shaped(t) && i < t->rank; i++)
 		if (dim_is_found(t->dims[i]))
 			return true;
 	return false;
@@ -28,11 +32,24 @@ const Dim *type_bytes_at_most(Context *c, const Type *t)
 	return bytes;
 }
 
-static bool type_mentions(const Type *t, const Dim *sym)
+bool type_mentions(const Type *t, const Dim *sym)
 {
-	for (int i = 0; type_is_found(t) && i < t->rank; i++)
+	for (int i = 0; is_shaped(t) && i < t->rank; i++)
 		if (dim_mentions(t->dims[i], sym))
 			return true;
+	return false;
+}
+
+bool attrs_mention(const Op *op, const Dim *sym)
+{
+	for (int i = 0; i < op->nattr; i++) {
+		const Attr *a = op->attrs[i].attr;
+		if (a->kind == ATTR_DIM && dim_mentions(a->dim, sym))
+			return true;
+		for (int k = 0; a->kind == ATTR_DIMS && k < a->n; k++)
+			if (dim_mentions(a->dims[k], sym))
+				return true;
+	}
 	return false;
 }
 

@@ -31,14 +31,6 @@ static const Affine affine_unknown = {.var = -1, .sym = NULL, .offset = NULL};
 
 // ---- symbols ------------------------------------------------------------------------------------
 
-static bool type_mentions(const Type *t, const Dim *sym)
-{
-	for (int i = 0; t->kind == TY_TENSOR && i < t->rank; i++)
-		if (dim_mentions(t->dims[i], sym))
-			return true;
-	return false;
-}
-
 // Whether op itself gives the symbol a value: loop.bind, a slot of control flow, or a size that
 // data decide.
 static bool op_binds(const Op *op, const Dim *sym)

@@ -366,27 +366,6 @@ static Value *arg_incoming(const Region *r, const Value *arg)
 
 // ---- sizes that branches set --------------------------------------------------------------------
 
-static bool type_mentions(const Type *t, const Dim *sym)
-{
-	for (int i = 0; t->kind == TY_TENSOR && i < t->rank; i++)
-		if (dim_mentions(t->dims[i], sym))
-			return true;
-	return false;
-}
-
-static bool attrs_mention(const Op *op, const Dim *sym)
-{
-	for (int i = 0; i < op->nattr; i++) {
-		const Attr *a = op->attrs[i].attr;
-		if (a->kind == ATTR_DIM && dim_mentions(a->dim, sym))
-			return true;
-		for (int k = 0; a->kind == ATTR_DIMS && k < a->n; k++)
-			if (dim_mentions(a->dims[k], sym))
-				return true;
-	}
-	return false;
-}
-
 // Whether a size anywhere but in the type of `but` has the symbol.
 static bool region_mentions(const Region *r, const Dim *sym, const Value *but)
 {

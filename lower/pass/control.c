@@ -40,27 +40,6 @@ bool attrs_are_found(const Op *op)
 	return false;
 }
 
-static bool type_mentions(const Type *t, const Dim *size)
-{
-	for (int d = 0; type_is_found(t) && d < t->rank; d++)
-		if (dim_mentions(t->dims[d], size))
-			return true;
-	return false;
-}
-
-static bool attrs_mention(const Op *op, const Dim *size)
-{
-	for (int i = 0; i < op->nattr; i++) {
-		const Attr *a = op->attrs[i].attr;
-		if (a->kind == ATTR_DIM && dim_mentions(a->dim, size))
-			return true;
-		for (int k = 0; a->kind == ATTR_DIMS && k < a->n; k++)
-			if (dim_mentions(a->dims[k], size))
-				return true;
-	}
-	return false;
-}
-
 bool op_mentions(const Op *op, const Dim *size)
 {
 	for (int i = 0; i < op->nresult; i++)
