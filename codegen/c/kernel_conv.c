@@ -88,8 +88,8 @@ static const char *scaled(Conv *v, const char *name, int64_t scale, int64_t less
 static const char *tile_call(Conv *v, int nv)
 {
 	Arena *a = v->k->arena;
-	const char *head = arena_printf(a, "%s_%dx%dof%d_s%" PRId64 "((int)(last - first), ",
-	                                tile_name(v), v->ur, nv, v->q, v->stride[1]);
+	const char *head = arena_printf(a, "%s_%dx%dof%d_s%" PRId64 "(pixels, ", tile_name(v), v->ur,
+	                                nv, v->q, v->stride[1]);
 	const char *column = scaled(v, "first", v->stride[1], v->pad[1]);
 	if (v->flat)
 		return arena_printf(

@@ -193,10 +193,11 @@ PD_INLINE void compute_conv2d_0_tmp_0_group(const int64_t n, const int64_t group
 	for (int64_t row = 0; row < rows; row++)
 		for (int64_t first = 0, last; first < columns; first = last) {
 			last = first + 4;
+			const int pixels = (int)(last - first);
 			float tile[6 * 8] PD_ALIGNED;
-			conv_plain_6x2of8_s1((int)(last - first), &shape, image, filter, row - 1, first - 1, tile);
+			conv_plain_6x2of8_s1(pixels, &shape, image, filter, row - 1, first - 1, tile);
 			for (int v = 0; v < blocks; v++)
-				for (int64_t p = first; p < last; p++) {
+				for (int64_t p = first; p < first + pixels; p++) {
 					const int64_t cb = group * 2 + v;
 					const float *sums = tile + ((p - first) * blocks + v) * 4;
 					float *to = out + ((n * 4 + cb) * rows * columns + row * columns + p) * 4;
@@ -310,10 +311,11 @@ PD_INLINE void compute_conv2d_1_tmp_0_group(const int64_t n, const int64_t group
 	for (int64_t row = 0; row < rows; row++)
 		for (int64_t first = 0, last; first < columns; first = last) {
 			last = first + 4;
+			const int pixels = (int)(last - first);
 			float tile[6 * 8] PD_ALIGNED;
-			conv_tile_6x2of8_s1((int)(last - first), &shape, image, filter, row - 1, first - 1, tile);
+			conv_tile_6x2of8_s1(pixels, &shape, image, filter, row - 1, first - 1, tile);
 			for (int v = 0; v < blocks; v++)
-				for (int64_t p = first; p < last; p++) {
+				for (int64_t p = first; p < first + pixels; p++) {
 					const int64_t cb = group * 2 + v;
 					const float *sums = tile + ((p - first) * blocks + v) * 4;
 					float *to = out + ((n * 8 + cb) * rows * columns + row * columns + p) * 4;
