@@ -7,7 +7,7 @@
 // How an accumulator is held: whole numbers wrap, so they are summed without sign.
 static const char *scan_scalar(const KernelFunc *k, DType t, ScanKind kind)
 {
-	if (dtype_is_float(t) || kind == SCAN_MAX || kind == SCAN_MIN)
+	if (dtype_is_float(t) || dtype_is_complex(t) || kind == SCAN_MAX || kind == SCAN_MIN)
 		return type_c_scalar(type_scalar(k->ctx, t));
 	return "uint64_t";
 }
@@ -16,13 +16,18 @@ static const char *scan_start(KernelFunc *k, DType t, ScanKind kind)
 {
 	if (kind == SCAN_LOGSUMEXP)
 		return scalar_float(k->arena, t == DT_F64 ? DT_F64 : DT_F32, -(double)INFINITY);
-	return kind == SCAN_PROD ? "1" : "0";
+	const char *start = kind == SCAN_PROD ? "1" : "0";
+	return dtype_is_complex(t) ? arena_printf(k->arena, "pd_%s_of(%s)", dtype_name(t), start)
+	                           : start;
 }
 
 // The statement that takes `v` into the accumulator.
 static const char *scan_update(KernelFunc *k, DType t, ScanKind kind)
 {
 	const char *f = t == DT_F64 ? "" : "f";
+	if (dtype_is_complex(t))
+		return arena_printf(k->arena, "acc = pd_%s_%s(acc, v);", dtype_name(t),
+		                    kind == SCAN_PROD ? "mul" : "add");
 	if (kind == SCAN_SUM)
 		return dtype_is_float(t) ? "acc += v;" : "acc += (uint64_t)v;";
 	if (kind == SCAN_PROD)
@@ -50,8 +55,6 @@ bool kernel_scan_emit(KernelFunc *k)
 	const char *out = kernel_result(k, 0), *length = kernel_dim(k, x->dims[axis]);
 	bool exclusive = op_bool(k->op, "exclusive", false), indices = k->op->nresult > 1;
 	DType t = x->dtype;
-	if (dtype_is_complex(t))
-		return false;
 	const char *value = scan_scalar(k, t, kind);
 	const char *result = dtype_is_float(t) || value[0] != 'u'
 	                         ? "acc"

@@ -194,7 +194,7 @@ bool define_hook_cumsum(Builder *b, Op *op, Value **results)
 	int axis = op_bool(op, "flatten", false) ? 0 : axis_norm(op_int(op, "axis", -1), out->rank);
 	bool reverse = op_bool(op, "reverse", false), exclusive = op_bool(op, "exclusive", false);
 	const Dim *extent = out->dims[axis];
-	if (!(dim_is_const(extent) && extent->value <= FEW) && !dtype_is_complex(out->dtype)) {
+	if (!(dim_is_const(extent) && extent->value <= FEW)) {
 		results[0] = scan_along(b, x, "sum", axis, exclusive, reverse, NULL);
 		return results[0] != NULL;
 	}

@@ -178,6 +178,8 @@ bool verify_hook_scan(Op *op)
 {
 	const Type *x = infer_tensor(op, 0);
 	int axis;
+	if (x && op->nresult > 1 && dtype_is_complex(x->dtype))
+		return infer_error(op, "complex numbers have no order");
 	return x &&
 	       (!x->rank || infer_axis(op, op_int(op, op->code == OP_PD_CUMPROD ? "dim" : "axis", -1),
 	                               x->rank, &axis));

@@ -61,6 +61,23 @@ static void scan_line(const Scan *s, int64_t first)
 	}
 }
 
+static void scan_complex_line(const Scan *s, int64_t first)
+{
+	const bool product = s->kind == SCAN_PROD;
+	Lane acc[COMPLEX_IM + 1], v[COMPLEX_IM + 1];
+	acc[0].f = product;
+	acc[COMPLEX_IM].f = 0;
+	for (int64_t k = 0; k < s->length; k++) {
+		const int64_t at = first + (s->reverse ? s->length - 1 - k : k) * s->inner;
+		complex_gather(s->x, 1, &at, v);
+		if (s->exclusive)
+			complex_store(s->out, at, 1, acc);
+		complex_accumulate(product, 1, acc, v);
+		if (!s->exclusive)
+			complex_store(s->out, at, 1, acc);
+	}
+}
+
 bool interpret_hook_kernel_scan(Interp *in, Op *op)
 {
 	Tensor *x = interp_operand(in, op, 0), *out = interp_result(in, op, 0);
@@ -79,8 +96,13 @@ bool interpret_hook_kernel_scan(Interp *in, Op *op)
 	for (int64_t d = axis + 1; d < x->rank; d++)
 		s.inner *= x->dims[d];
 	int64_t lines = s.length ? tensor_numel(x) / s.length : 0;
-	for (int64_t i = 0; i < lines; i++)
-		scan_line(&s, i / s.inner * s.length * s.inner + i % s.inner);
+	for (int64_t i = 0; i < lines; i++) {
+		const int64_t first = i / s.inner * s.length * s.inner + i % s.inner;
+		if (dtype_is_complex(x->dtype))
+			scan_complex_line(&s, first);
+		else
+			scan_line(&s, first);
+	}
 	return true;
 }
 

@@ -449,6 +449,8 @@ bool verify_hook_kernel_scan(Op *op)
 	int64_t axis = op_int(op, "axis", -1);
 	if (axis < 0 || axis >= x->rank || op->results[0].type != x || op->nresult > 1 + order)
 		return verify_fail(op, "its axis or results do not go with %s", type_text(op->ctx, x));
+	if (dtype_is_complex(x->dtype) && kind != SCAN_SUM && kind != SCAN_PROD)
+		return verify_fail(op, "complex numbers have no order");
 	return op->nresult < 2 || chosen(op, 1, x->rank, x->dims);
 }
 
