@@ -453,8 +453,8 @@ static const OptionSpec table[] = {
 	{0, "allow-tf32", NULL, C | R | V | B | I | O | CODE, FLAG(allow_tf32),
      "cuda: products of f32 on tensor cores, from operands rounded to 10 bits of fraction"},
 	{0, "winograd", "WHEN", C | R | V | B | I | O | CODE, WORD(winograd, "auto|off"),
-     "auto: C: convolutions by 3 x 3 filters through Winograd's transforms where that is faster; "
-     "off"},
+     "C: convolutions by 3 x 3 filters through Winograd's transforms where that is faster (auto, "
+     "the default), or never (off)"},
 	{0, "repeat", "N", B, COUNT(repeat), "timed runs (default: about two seconds)"},
 	{0, "html", "FILE", I, TEXT(html),
      "write one page: graph, memory over time, cost per operator"},
@@ -558,7 +558,7 @@ OptionsResult options_parse(Context *c, int argc, char **argv, Options *o)
 	*o = (Options){.command = CMD_COMPILE,
 	               .given = "",
 	               .colour = "auto",
-	               .winograd = "off",
+	               .winograd = "auto",
 	               .target = "c",
 	               .threads = 1,
 	               .rtol = 1e-5,
