@@ -4,7 +4,7 @@ SOURCES += frontend/driver/build_cache.c frontend/driver/build_cuda.c \
 	frontend/driver/cmd_compile.c frontend/driver/cmd_info.c frontend/driver/cmd_opt.c \
 	frontend/driver/cmd_run.c frontend/driver/cmd_verify.c frontend/driver/completion.c frontend/driver/depfile.c \
 	frontend/driver/external.c frontend/driver/info_cuda.c frontend/driver/info_html.c \
-	frontend/driver/options.c frontend/driver/pdcc.c frontend/driver/report.c frontend/driver/report_dot.c \
+	frontend/driver/options.c frontend/driver/pdcc.c frontend/driver/report_dot.c \
 	frontend/driver/session.c frontend/driver/stages.c frontend/driver/stats.c \
 	frontend/driver/verify_expect.c frontend/driver/verify_find.c frontend/driver/verify_inputs.c
 SOURCES += frontend/read/pir_flow.c frontend/read/pir_json.c frontend/read/pir_op.c frontend/read/pir_read.c \
@@ -22,3 +22,6 @@ SOURCES += frontend/translate/attrs.c \
 	frontend/translate/mutable.c frontend/translate/optimizers.c \
 	frontend/translate/selected_rows.c frontend/translate/steps.c \
 	frontend/translate/translate.c frontend/translate/var_type.c frontend/translate/variables.c
+SOURCES += frontend/write/pir_out.c frontend/write/pir_out_base.c frontend/write/pir_out_flow.c \
+	frontend/write/pir_out_op.c frontend/write/pir_out_program.c frontend/write/pir_out_size.c \
+	frontend/write/pir_out_state.c frontend/write/pir_out_type.c

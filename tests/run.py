@@ -168,10 +168,10 @@ SLOW = [suite_interpreter, suite_redzone, suite_models]
 
 
 def extra_suites():
-    """Suites that live in files of their own: tests/suites/suite_*.py with `SLOW` and `suite(t)`."""
+    """Suites that live in files of their own: tests/suites/**/suite_*.py with `SLOW` and `suite(t)`."""
     import importlib.util
     sys.path[:0] = [str(SRC / 'tests'), str(SRC / 'tests/suites')]
-    for path in sorted((SRC / 'tests/suites').glob('suite_*.py')):
+    for path in sorted((SRC / 'tests/suites').rglob('suite_*.py')):
         spec = importlib.util.spec_from_file_location(path.stem, path)
         module = importlib.util.module_from_spec(spec)
         sys.modules['pdcc_tests'] = sys.modules[__name__]

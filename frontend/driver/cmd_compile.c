@@ -2,7 +2,9 @@
 // stage.
 #include "frontend/driver/driver.h"
 #include "frontend/read/read.h"
+#include "frontend/write/write.h"
 #include "ir/text/text.h"
+#include "lower/lower.h"
 #include "lower/target/target.h"
 
 #include <ctype.h>
@@ -69,7 +71,7 @@ static EmitKind emit_kind(const Options *o)
 	return EMIT_DEFAULT;
 }
 
-// Views of the IR, before lowering (ir, dot, json) or after it (cfg).
+// Views of the IR, before lowering (ir, dot) or after it (cfg).
 static bool emit_view(Driver *d, Op *module, EmitKind kind, const char *output,
                       const FilePiece *depfile)
 {
@@ -80,13 +82,35 @@ static bool emit_view(Driver *d, Op *module, EmitKind kind, const char *output,
 	text_init(&text, d->ctx->arena);
 	if (kind == EMIT_DOT)
 		emit_dot(&text, module);
-	else if (kind == EMIT_JSON)
-		emit_json(&text, module);
 	else
 		ir_print(&text, module);
 	stage_begin(d, "write");
 	const FilePiece pieces[] = {{output, text.text, text.len}, *depfile};
 	return file_write_group(d->ctx, depfile->path ? 2 : 1, pieces);
+}
+
+// Paddle 3's program, and its parameters beside it. What nobody reads has no need of a form there.
+static bool emit_pir(Driver *d, Op *module, const char *output, const FilePiece *depfile)
+{
+	Context *c = d->ctx;
+	PassContext passes = driver_passes(d, module, NULL);
+	Text text;
+	Tensor **params;
+	uint8_t *data = NULL;
+	int nparam, n = 0;
+	size_t size;
+	text_init(&text, c->arena);
+	if (!lower_run_list(&passes, "dce") || !pir_write(module, &text, &params, &nparam) ||
+	    !params_encode(c, nparam, params, &data, &size))
+		return false;
+	stage_begin(d, "write");
+	FilePiece pieces[3];
+	pieces[n++] = (FilePiece){output, text.text, text.len};
+	if (strcmp(output, "-") != 0 && nparam)
+		pieces[n++] = (FilePiece){with_suffix(c, output, ".pdiparams"), data, size};
+	if (depfile->path)
+		pieces[n++] = *depfile;
+	return file_write_group(c, n, pieces);
 }
 
 // The model as it was read; nothing is translated, so parameters are not needed.
@@ -252,8 +276,10 @@ int cmd_compile(Driver *d)
 	Op *module = driver_load(d);
 	if (!module)
 		return 1;
-	bool view = kind == EMIT_IR || kind == EMIT_CFG || kind == EMIT_DOT || kind == EMIT_JSON;
+	bool view = kind == EMIT_IR || kind == EMIT_CFG || kind == EMIT_DOT;
 	const FilePiece depfile = depfile_make(d, output);
+	if (kind == EMIT_JSON)
+		return !emit_pir(d, module, output, &depfile);
 	return !(view ? emit_view(d, module, kind, output, &depfile)
 	              : emit_code(d, module, kind, output, &depfile));
 }

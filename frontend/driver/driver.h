@@ -142,8 +142,7 @@ int cmd_bench(Driver *d);
 int cmd_info(Driver *d);
 int cmd_opt(Driver *d);
 
-// report_dot.c and report.c: other views of a module, as text.
+// report_dot.c: another view of a module, as text.
 void emit_dot(Text *t, const Op *module);
-void emit_json(Text *t, const Op *module);
 
 #endif

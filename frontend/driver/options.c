@@ -389,8 +389,8 @@ static const OptionSpec table[] = {
      "write FILE, - is standard output; compile: its suffix (.c .cu .h .so .pdir .cfg .dot .json) "
      "says what"},
 	{0, "emit", "KIND", C, PARSE(parse_emit),
-     "c, cuda, header, ir, cfg, dot, json or source (the program as it was read), whatever the "
-     "suffix"},
+     "c, cuda, header, ir, cfg, dot, json (as Paddle 3 reads it, .pdiparams beside it) or source "
+     "(the program as it was read), whatever the suffix"},
 	{0, "isa", "ISA", C | R | V | B | I | O, WORD(isa, "avx512|avx2|sse4|neon|generic|native|cuda"),
      "avx512, avx2, sse4, neon, generic (plain C11) or native; compile: generic, else native"},
 	{0, "arch", "sm_NN,..", C | R | V | B, PARSE(parse_arch),

@@ -81,6 +81,8 @@ Paddle__OpAttr *pir_attr_new(PirReader *r, const char *name, int kind);
 
 // ---- pir_op.c ---------------------------------------------------------------------------------
 bool pir_op(PirReader *r, PirBlock *b, json_object *op);
+// Whether no gradient goes through result i of an operation.
+bool pir_stops_gradient(json_object *op, size_t i);
 // The value with that number; NULL after a diagnostic, or when `id` is 0: none.
 PirValue *pir_value(PirReader *r, int64_t id);
 // The id of entry i of a list of values ("I" or "O"). False when there is none.

@@ -52,6 +52,8 @@ static PirValue *result_vars(PirReader *r, PirBlock *b, json_object *op, const c
 			return NULL;
 		}
 		pir_declare(r, b, arena_printf(r->c->arena, "%s.tmp_%zu", stem, i), &v[i]);
+		b->desc->vars[b->desc->n_vars - 1]->has_stop_gradient = 1;
+		b->desc->vars[b->desc->n_vars - 1]->stop_gradient = pir_stops_gradient(op, i);
 		pir_bind(r, id, &v[i]);
 	}
 	return v;

@@ -304,7 +304,7 @@ static PirValue *in_place(PirReader *r, const PirMap *m, size_t i, json_object *
 	return NULL;
 }
 
-static bool stops_gradient(json_object *op, size_t i)
+bool pir_stops_gradient(json_object *op, size_t i)
 {
 	json_object *list = pir_get(op, "OA", json_type_array);
 	for (size_t k = 0; list && k < json_object_array_length(list); k++) {
@@ -332,7 +332,7 @@ static PirValue *result_new(PirReader *r, PirBlock *b, json_object *op, json_obj
 		return NULL;
 	for (size_t k = first; k < b->desc->n_vars; k++) {
 		b->desc->vars[k]->has_stop_gradient = 1;
-		b->desc->vars[k]->stop_gradient = stops_gradient(op, i);
+		b->desc->vars[k]->stop_gradient = pir_stops_gradient(op, i);
 	}
 	return v;
 }
@@ -422,6 +422,8 @@ static bool data(PirReader *r, PirBlock *b, json_object *op)
 	if (name_map_get(r->names, var))
 		return pir_fail(r, "there are two inputs or parameters called '%s'", var);
 	pir_declare(r, b, var, v);
+	b->desc->vars[b->desc->n_vars - 1]->has_stop_gradient = 1;
+	b->desc->vars[b->desc->n_vars - 1]->stop_gradient = pir_stops_gradient(op, 0);
 	Paddle__OpDesc *d = pir_append(r, b, "feed");
 	pir_output(r, d, "Out", 1, v->vars);
 	add_column(r, d, r->nfeed++);
@@ -446,6 +448,9 @@ static bool fetch(PirReader *r, PirBlock *b, json_object *op)
 	Paddle__OpDesc *d = pir_append(r, b, "fetch");
 	pir_input(r, d, "X", 1, out->vars);
 	add_column(r, d, col);
+	Paddle__OpAttr *called = pir_attr_new(r, "name", PADDLE__ATTR_KIND__STRING);
+	called->s = pir_text(r, name);
+	pir_add_attr(r, d, called);
 	return true;
 }
 

@@ -34,6 +34,25 @@ int32_t pir_dtype(const char *token)
 	return strncmp(token, "Undefined", 9) == 0 ? -1 : -2;
 }
 
+static int element_index(DType t)
+{
+	const int32_t kind = kind_from_dtype(t);
+	int i = 0;
+	while (elements[i].kind != kind)
+		i++;
+	return i;
+}
+
+const char *pir_type_name(DType t)
+{
+	return elements[element_index(t)].type;
+}
+
+const char *pir_dtype_token(DType t)
+{
+	return elements[element_index(t)].token;
+}
+
 static int32_t element_kind(json_object *type)
 {
 	json_object *name = pir_get(type, "#", json_type_string);

@@ -54,6 +54,12 @@ Tensor *npy_read(Context *c, const char *path);
 int npy_rank(Context *c, const char *path);
 bool npy_write(Context *c, const char *path, const Tensor *t);
 
+// pir_type.c
+
+// How Paddle 3's programs call an element type: "0.t_f32" in types, "float32" in attributes.
+const char *pir_type_name(DType t);
+const char *pir_dtype_token(DType t);
+
 // legacy_text.c
 
 // A program as Paddle prints it.

@@ -130,11 +130,11 @@ bool data_translate(OpJob *j)
 
 // ---- fetch ----------------------------------------------------------------------------------
 
-static Op *make_fetch(OpJob *j, const char *var, Value *v, int64_t col)
+static Op *make_fetch(OpJob *j, const char *name, Value *v, int64_t col)
 {
 	Context *c = j->t->c;
 	Op *op = op_new(c, OP_PD_FETCH, j->b.loc, 0, NULL, 1, &v, 0, 0);
-	op_set_attr(op, "name", attr_str(c, var));
+	op_set_attr(op, "name", attr_str(c, name));
 	op_set_attr(op, "col", attr_int(c, col));
 	op_append(j->t->block, op);
 	return op;
@@ -142,27 +142,27 @@ static Op *make_fetch(OpJob *j, const char *var, Value *v, int64_t col)
 
 // A value of several types: each comes out, and which of them it is. All but the first get columns
 // behind the others.
-static void fetch_types(OpJob *j, const char *var, const Value *v, int64_t col)
+static void fetch_types(OpJob *j, const char *name, const Value *v, int64_t col)
 {
 	Context *c = j->t->c;
 	for (int k = 1; k <= v->def->noperand; k++) {
 		const bool which = k == v->def->noperand;
-		Op *op = make_fetch(j, var, op_operand(v->def, which ? 0 : k), k == 1 ? col : -1);
+		Op *op = make_fetch(j, name, op_operand(v->def, which ? 0 : k), k == 1 ? col : -1);
 		op_set_attr(op, "part", attr_str(c, which ? "which" : "type"));
 		op_set_attr(op, "of", attr_int(c, col));
 		op_set_attr(op, "level", attr_int(c, which ? 0 : k - 1));
 	}
 }
 
-bool fetch_translate(OpJob *j, const char *var, int64_t col)
+bool fetch_translate(OpJob *j, const char *var, const char *name, int64_t col)
 {
 	Value *v = read_any(j, "X", var);
 	if (!v || !take_column(j, "fetch", col))
 		return false;
 	if (is_variant(v)) {
-		fetch_types(j, var, v, col);
+		fetch_types(j, name, v, col);
 		return true;
 	}
-	make_fetch(j, var, v, col);
+	make_fetch(j, name, v, col);
 	return lod_fetch(j, var, v, col);
 }

@@ -199,7 +199,8 @@ static bool arange_inputs(OpJob *j)
 	if (!dtype_from_kind(kind, &dtype))
 		return job_fail(j, "attribute 'dtype' is no element type");
 	for (int i = 0; i < j->info->noperand; i++)
-		if (!(j->operands[i] = build1(&j->b, OP_PD_CAST, j->operands[i], "dtype",
+		if (j->operands[i]->type->dtype != dtype &&
+		    !(j->operands[i] = build1(&j->b, OP_PD_CAST, j->operands[i], "dtype",
 		                              attr_dtype(j->t->c, dtype), NULL)))
 			return false;
 	return true;

@@ -80,7 +80,8 @@ static bool translate_fetch(OpJob *j)
 		return job_fail(j, "fetches in a sub-block: not supported");
 	if (a && !attr_int_at(a, 0, &col))
 		return job_fail(j, "attribute 'col' is no integer");
-	return fetch_translate(j, var, col);
+	const Paddle__OpAttr *name = attr_find(j->desc, "name"); // Paddle 3 says how it is called
+	return fetch_translate(j, var, name && name->s ? name->s : var, col);
 }
 
 static OpJob job_new(Translator *t, int index, const Paddle__OpDesc *d)
@@ -253,7 +254,7 @@ static bool variant_translate(OpJob *j, int index, bool *ok)
 static void translate_op(Translator *t, int index)
 {
 	const Paddle__OpDesc *d = t->p->blocks[t->block_index]->ops[index];
-	static const char *const port_reads[] = {"col", "deepcopy"};
+	static const char *const port_reads[] = {"col", "deepcopy", "name"};
 	static const LegacyMap port = {.nread = COUNT_OF(port_reads), .reads = port_reads};
 	OpJob j = job_new(t, index, d);
 	bool ok;
@@ -347,7 +348,7 @@ static void fetch_leaves(Translator *t)
 				if (!v || !v->value || v->value->persistable)
 					continue;
 				name_map_set(read, var, read);
-				t->failed |= !fetch_translate(&j, var, col++);
+				t->failed |= !fetch_translate(&j, var, var, col++);
 			}
 		}
 	}

@@ -222,7 +222,8 @@ const char *attr_objection(Context *c, const LegacyMap *map, const Paddle__OpAtt
 bool feed_translate(OpJob *j);                            // a feed operator
 Value *feed_implicit(OpJob *j, const Paddle__VarDesc *v); // NULL after a diagnostic
 bool data_translate(OpJob *j);                            // an input, as Paddle 3 says it
-bool fetch_translate(OpJob *j, const char *var, int64_t col);
+// An output that is called `name`.
+bool fetch_translate(OpJob *j, const char *var, const char *name, int64_t col);
 bool check_pins(Translator *t);
 
 // ---- var_type.c: types of variables and the names of their sizes ----------------------------

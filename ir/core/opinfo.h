@@ -106,6 +106,12 @@ typedef struct LegacyMap {
 	const IgnoredAttr *ignored;
 } LegacyMap;
 
+// Attributes and texts.
+typedef struct PirPairs {
+	int n;
+	const char *const *names, *const *texts;
+} PirPairs;
+
 // How an operation of Paddle 3 (dialect pd_op) maps to one of ours. Its slots bear the names of our
 // operands and results.
 typedef struct PirMap {
@@ -117,7 +123,56 @@ typedef struct PirMap {
 	const char *const *out; // [nout]
 	int ninplace;
 	const int *inplace; // [2 * ninplace]: a result, and the operand whose place it takes
+	// What only writing asks for (frontend/write).
+	const char *rest; // the list of sizes in which -1 stands for what is left; NULL: none
+	PirPairs give;    // their attributes that we do not have, and what they hold
+	PirPairs unless;  // not this operation while our attribute holds that
+	PirPairs upward;  // our attribute says nothing while that list of numbers is positive
+	int nderived;     // attributes that say what the others say
+	const char *const *derived;
 } PirMap;
+
+// What Paddle 3 declares of an operation (ops/paddle3.yaml): a program that is written says all of
+// it, in these kinds.
+typedef enum PirKind {
+	PIR_TENSOR, // operands: a tensor; a list of integers; a number
+	PIR_INTS,
+	PIR_NUMBER,
+	PIR_BOOL, // attributes
+	PIR_I32,
+	PIR_I64,
+	PIR_F32,
+	PIR_F64,
+	PIR_STR,
+	PIR_I32S,
+	PIR_I64S,
+	PIR_F32S,
+	PIR_STRS,
+	PIR_DTYPE,
+	PIR_PLACE,
+	PIR_INTARRAY,
+	PIR_SCALARS,
+	PIR_SCALAR_F32, // a number, which stands as this
+	PIR_SCALAR_F64,
+	PIR_SCALAR_I64
+} PirKind;
+
+typedef struct PirArg {
+	const char *name;
+	PirKind kind;
+	bool optional, vec;   // operands and results
+	const char *fallback; // of an attribute, in the text form of attributes; NULL: none
+} PirArg;
+
+typedef struct PirDeclared {
+	const char *name; // "conv2d"
+	int nin;
+	const PirArg *in;
+	int nattr;
+	const PirArg *attrs;
+	int nout;
+	const PirArg *out;
+} PirDeclared;
 
 enum {              // OpInfo.traits
 	TRAIT_PURE = 1, // no effect but its results
@@ -196,6 +251,10 @@ const IgnoredAttr *op_info_ignored(int *n);
 const OpInfo *op_info_by_legacy(const char *type, const LegacyMap **map);
 // Of an operation of Paddle 3, "conv2d" or, in place, "relu_"; NULL: none.
 const PirMap *op_info_by_pir(const char *name, const OpInfo **info);
+// Those that stand for an operation of ours, the one of its own name first; i counts from 0, NULL
+// ends.
+const PirMap *op_info_pir(enum OpCode code, int i);
+const PirDeclared *pir_declared(const char *name);         // NULL: Paddle has no such operation
 int op_info_operand(const OpInfo *info, const char *name); // -1: none
 const AttrInfo *op_info_attr(const OpInfo *info, const char *name);
 int enum_find(const EnumInfo *e, const char *word); // e->n: none

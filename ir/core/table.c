@@ -63,6 +63,37 @@ const PirMap *op_info_by_pir(const char *name, const OpInfo **info)
 	return m;
 }
 
+const PirMap *op_info_pir(enum OpCode code, int i)
+{
+	const PirMap *own = NULL;
+	const char *name = op_table[code].short_name;
+	for (size_t k = 0; k < COUNT_OF(pir_by_type) && !own; k++)
+		if (pir_by_type[k].code == code &&
+		    !strcmp(pir_by_type[k].map.type + strlen("pd_op."), name))
+			own = &pir_by_type[k];
+	if (own && !i--)
+		return own;
+	for (size_t k = 0; k < COUNT_OF(pir_by_type); k++)
+		if (pir_by_type[k].code == code && &pir_by_type[k] != own && !i--)
+			return &pir_by_type[k];
+	return NULL;
+}
+
+const PirDeclared *pir_declared(const char *name)
+{
+	for (size_t lo = 0, hi = COUNT_OF(pir_declared_by_name); lo < hi;) {
+		size_t mid = lo + (hi - lo) / 2;
+		int order = strcmp(pir_declared_by_name[mid].name, name);
+		if (!order)
+			return &pir_declared_by_name[mid];
+		if (order < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return NULL;
+}
+
 const OpInfo *op_info_by_legacy(const char *type, const LegacyMap **map)
 {
 	const OpInfo *info = NULL;

@@ -280,6 +280,12 @@ static void read_file(Gen *g, const char *path)
 			g->ignored = e;
 			continue;
 		}
+		if (!find_item(&e->fields, "op") && find_item(&e->fields, "pir")) {
+			if (g->ndeclared == MAX_OPS)
+				fail(e, e->line, "too many operations of Paddle 3");
+			g->declared[g->ndeclared++] = e;
+			continue;
+		}
 		read_entry(e);
 		if (find_entry(g, e->name))
 			fail(e, e->line, "'%s' is defined twice", e->name);

@@ -79,8 +79,10 @@ typedef struct Gen {
 	Source sources[MAX_FILES];
 	Entry *entries[MAX_OPS];
 	Enum *enums[MAX_ENUMS];
-	const Entry *ignored; // `- ignored:`, attributes of any legacy operator; NULL: none
-	int serial;           // numbers the static arrays of ops_table.inc
+	int ndeclared;
+	Entry *declared[MAX_OPS]; // `- pir: NAME`, what Paddle 3 declares of an operation
+	const Entry *ignored;     // `- ignored:`, attributes of any legacy operator; NULL: none
+	int serial;               // numbers the static arrays of ops_table.inc
 } Gen;
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
@@ -143,6 +145,8 @@ const char *word_code(const Gen *g, const Entry *e, const Item *it, const char *
 
 // The table of Paddle 3's operations: pir_by_type, sorted.
 void write_pir(Gen *g, FILE *f);
+// What Paddle 3 declares of them: pir_declared_by_name, sorted.
+void write_declared(Gen *g, FILE *f);
 
 // ---- opgen_hooks.c ------------------------------------------------------------------------------
 

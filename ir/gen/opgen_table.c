@@ -489,5 +489,6 @@ void write_table(Gen *g, const char *dir)
 	fputs("};\n", o.to);
 	write_indices(g, o.to);
 	write_pir(g, o.to);
+	write_declared(g, o.to);
 	output_close(&o, dir, "ops_table.inc");
 }

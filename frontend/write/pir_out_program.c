@@ -1,0 +1,125 @@
+// The document: which file writes which operation, the parameters. Above the other pir_out files.
+#include "frontend/write/pir_out.h"
+#include "ir/base/vec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// ---- blocks -------------------------------------------------------------------------------------
+
+static bool no_operation(PirWriter *w, const Op *op)
+{
+	(void)w;
+	(void)op;
+	return true;
+}
+
+// Checks of sizes are Paddle's own business.
+static bool out_assert(PirWriter *w, const Op *op)
+{
+	return op_bool(op, "sizes", false) || out_general(w, op);
+}
+
+static bool bind(PirWriter *w, const Op *op)
+{
+	out_size_bind(w, op);
+	return true;
+}
+
+static const struct {
+	enum OpCode code;
+	bool (*write)(PirWriter *w, const Op *op);
+} special[] = {
+	{OP_PD_FEED, out_feed},
+	{OP_PD_FETCH, out_fetch},
+	{OP_PD_IF, out_if},
+	{OP_PD_WHILE, out_while},
+	{OP_PD_CREATE_ARRAY, out_create_array},
+	{OP_PD_ARRAY_WRITE, out_array_write},
+	{OP_PD_ASSERT, out_assert},
+	{OP_LOOP_BIND, bind},
+	{OP_CF_YIELD, no_operation},
+	{OP_CF_COND_YIELD, no_operation},
+	{OP_BUILTIN_GET_PARAMETER, out_parameter},
+	{OP_BUILTIN_SET_PARAMETER, out_set_parameter},
+	{OP_BUILTIN_CONSTANT, out_constant},
+	{OP_BUILTIN_COMBINE, out_combine},
+	{OP_BUILTIN_SLICE, out_slice},
+};
+
+static bool write_op(PirWriter *w, const Op *op)
+{
+	for (size_t i = 0; i < COUNT_OF(special); i++)
+		if (special[i].code == op->code)
+			return special[i].write(w, op);
+	return out_general(w, op);
+}
+
+static bool write_block(PirWriter *w, const Block *b)
+{
+	bool ok = true;
+	for (const Op *op = b->first; op; op = op->next) {
+		const Op *outer = w->at;
+		w->at = op;
+		ok &= write_op(w, op);
+		w->at = outer;
+	}
+	return ok;
+}
+
+// ---- parameters, the document -------------------------------------------------------------------
+
+static bool number_op(Op *op, void *arg)
+{
+	PointerMap *m = arg;
+	pointer_map_set_index(m, op, (int)m->count);
+	return true;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+// Each parameter that is read, once.
+static bool parameters(PirWriter *w, Tensor ***tensors, int *n)
+{
+	const char **names = NULL;
+	int count = 0, room = 0, kept = 0;
+	for (const Op *op = module_block(w->module)->first; op; op = op->next)
+		if (op->code == OP_BUILTIN_GET_PARAMETER) {
+			VEC_ROOM(w->c->arena, names, count, room);
+			names[count++] = op_str(op, "name", "");
+		}
+	if (count)
+		qsort(names, (size_t)count, sizeof *names, compare_names);
+	*tensors = NEW_ARRAY(w->c->arena, (size_t)count + 1, Tensor *);
+	for (int i = 0; i < count; i++)
+		if (!i || strcmp(names[i], names[i - 1]) != 0)
+			(*tensors)[kept++] = param_get(w->c, names[i]);
+	*n = kept;
+	return true;
+}
+
+bool pir_write(Op *module, Text *json, Tensor ***params, int *nparam)
+{
+	PirWriter w = {.block = write_block,
+	               .c = module->ctx,
+	               .module = module,
+	               .t = json,
+	               .next = 1,
+	               .next_arg = -1,
+	               .first = true};
+	pointer_map_init(&w.numbers, w.c->arena);
+	pointer_map_init(&w.positions, w.c->arena);
+	pointer_map_init(&w.placed, w.c->arena);
+	pointer_map_init(&w.parameters, w.c->arena);
+	op_walk(module, number_op, &w.positions);
+	text_str(json, "{\"base_code\":{\"magic\":\"pir\",\"trainable\":true,\"version\":3},"
+	               "\"program\":{\"regions\":[");
+	out_region_begin(&w, 0, NULL);
+	const bool ok = write_block(&w, module_block(module));
+	out_region_end(&w);
+	text_str(json, "]}}\n");
+	return ok && !diag_errors(w.c->diag) && parameters(&w, params, nparam);
+}
