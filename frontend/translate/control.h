@@ -36,7 +36,8 @@ typedef struct BlockFlow {
 const BlockFlow *flow_of(Translator *t, int block);
 // Whether anything that runs after the operator at hand may read the variable.
 bool flow_live_after(Translator *t, const char *var);
-// The block in attribute sub_block; -1 after a diagnostic.
+// The block in attribute sub_block; -1: there is none, the second after a diagnostic.
+int sub_block(const Paddle__OpDesc *d);
 int sub_block_of(OpJob *j);
 
 // ---- control_block.c --------------------------------------------------------------------------

@@ -8,7 +8,7 @@
 
 // ---- operators --------------------------------------------------------------------------------
 
-static int sub_block(const Paddle__OpDesc *d)
+int sub_block(const Paddle__OpDesc *d)
 {
 	const Paddle__OpAttr *a = attr_find(d, "sub_block");
 	return a && a->type == PADDLE__ATTR_KIND__BLOCK && a->has_block_idx ? a->block_idx : -1;

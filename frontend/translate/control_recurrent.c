@@ -55,6 +55,9 @@ static bool find_inputs(Recurrent *r)
 	r->nout = r->out ? (int)r->out->n_arguments : 0;
 	if (!r->nin)
 		return job_fail(j, "has no inputs: the number of steps is not known");
+	const Paddle__OpAttr *has = attr_find(j->desc, "has_states");
+	if (has && has->has_b && !has->b != !r->nstate)
+		return job_fail(j, "attribute 'has_states' does not go with %d initial states", r->nstate);
 	if (!read_names(j, "ex_states", r->nstate, &r->before) ||
 	    !read_names(j, "states", r->nstate, &r->after))
 		return false;

@@ -173,6 +173,28 @@ static void set_flow(LoopJob *w)
 	}
 }
 
+// The block is not translated, but an attribute that may change what it computes is no more passed
+// over there than elsewhere.
+static bool attributes_known(OpJob *j, const Paddle__BlockDesc *b)
+{
+	bool ok = true;
+	for (size_t i = 0; i < b->n_ops; i++) {
+		const Paddle__OpDesc *o = b->ops[i];
+		const int inner = sub_block(o);
+		const LegacyMap *map;
+		if (inner >= 0)
+			ok = attributes_known(j, j->t->p->blocks[inner]) && ok;
+		if (!op_info_by_legacy(o->type, &map))
+			continue;
+		for (size_t k = 0; k < o->n_attrs; k++) {
+			const char *why = attr_objection(j->t->c, map, o->attrs[k]);
+			if (why)
+				ok = job_fail(j, "its block %d, op %zu '%s': %s", b->idx, i, o->type, why);
+		}
+	}
+	return ok;
+}
+
 // Counters that the rounds backwards count down have their first values again.
 static void count_down(LoopJob *w)
 {
@@ -227,6 +249,8 @@ static bool begin(LoopJob *w, OpJob *j, const char *type, const char *scopes)
 	if (block < 0)
 		return false;
 	w->back = j->t->p->blocks[block];
+	if (!attributes_known(j, w->back))
+		return false;
 	duals_overwrite(w->duals);
 	w->again = op_clone(j->t->c, w->loop, NULL);
 	return true;

@@ -233,6 +233,12 @@ static bool variant_translate(OpJob *j, int index, bool *ok)
 	if (!v)
 		return false;
 	Translator *t = j->t;
+	const LegacyMap *map;
+	// What no type could mend is said once, and as it is.
+	if (op_info_by_legacy(j->desc->type, &map) && !check_attributes(j, map)) {
+		*ok = false;
+		return true;
+	}
 	Cases c = {.j = j, .index = index, .variant = v};
 	list_outputs(&c);
 	*ok = true;
