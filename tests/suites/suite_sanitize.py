@@ -65,7 +65,7 @@ def commands(asan, tmp):
     bad.write_bytes(DIGITS.read_bytes().replace(b'relu', b'relX'))
     ir = tmp / 'leak.pdir'
     for label, args, status in (
-            ('compile', [DIGITS, '-o', tmp / 'l.c', '-MD'], 0), ('cuda', [DIGITS, '-o', tmp / 'l.cu'], 0),
+            ('compile', [DIGITS, '-o', tmp / 'l.c', '-MD'], 0), ('cuda', [DIGITS, '-o', tmp / 'device.cu'], 0),
             ('ir', [DIGITS, '-o', ir], 0), ('dot', [DIGITS, '-o', tmp / 'l.dot'], 0), ('json', [DIGITS, '-o', tmp / 'l.json'], 0),
             ('text', [ir, '--params', DIGITS.with_suffix('.pdiparams'), '-o', tmp / 'm.c'], 0),
             ('info', ['info', DIGITS], 0), ('html', ['info', DIGITS, f'--html={tmp}/i.html'], 0),
