@@ -7,6 +7,8 @@
 #include "lower/pass/pass.h"
 
 const Pass *pass_table(int *n); // each pass once, by name
+// "; did you mean 'fold'?" for the end of a message about a name that no pass has, or "".
+const char *pass_meant(Context *c, const char *name);
 // Runs the whole pipeline, or stops after the stage that `until` names (NULL: all).
 bool lower_run(PassContext *p, const char *until);
 // The name of stage i of the pipeline and its passes, comma-separated; NULL after the last one.

@@ -83,6 +83,14 @@ const Pass *pass_table(int *n)
 	return passes;
 }
 
+const char *pass_meant(Context *c, const char *name)
+{
+	const char *names[COUNT_OF(passes)];
+	for (size_t i = 0; i < COUNT_OF(passes); i++)
+		names[i] = passes[i].name;
+	return name_meant(c->arena, name, COUNT_OF(passes), names);
+}
+
 static const Pass *pass_find(const char *name, size_t len)
 {
 	for (size_t i = 0; i < COUNT_OF(passes); i++)
@@ -129,18 +137,6 @@ static const char *stage_passes(const char *name, size_t len)
 	return NULL;
 }
 
-static void report_unknown(Context *c, const char *name)
-{
-	int n;
-	const Pass *const all = pass_table(&n);
-	const char **names = NEW_ARRAY(c->arena, (size_t)n, const char *);
-	for (int i = 0; i < n; i++)
-		names[i] = all[i].name;
-	const char *near = name_nearest(name, n, names);
-	diag_error(c->diag, &loc_unknown, "no pass is named '%s'%s", name,
-	           near ? arena_printf(c->arena, "; did you mean '%s'?", near) : "");
-}
-
 bool lower_run_list(PassContext *p, const char *names)
 {
 	p->ctx->nests_only = p->target && p->target->cuda;
@@ -149,7 +145,9 @@ bool lower_run_list(PassContext *p, const char *names)
 		const Pass *pass = pass_find(names, len);
 		const char *stage = pass ? NULL : stage_passes(names, len);
 		if (!pass && !stage) {
-			report_unknown(p->ctx, context_strn(p->ctx, names, len));
+			const char *name = context_strn(p->ctx, names, len);
+			diag_error(p->ctx->diag, &loc_unknown, "no pass is named '%s'%s", name,
+			           pass_meant(p->ctx, name));
 			return false;
 		}
 		// What a stage lists are passes, so this goes no deeper.

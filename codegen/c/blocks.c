@@ -16,6 +16,14 @@ static bool is_printed(const Op *op)
 	return !(op->info->traits & TRAIT_TERMINATOR) && !op_is_silent(op);
 }
 
+static int count_printed(const Block *b)
+{
+	int n = 0;
+	for (const Op *op = b->first; op; op = op->next)
+		n += is_printed(op);
+	return n;
+}
+
 // What computes the condition of a block's branch, as an expression that stands in the branch:
 // nothing else reads it, and nothing happens in between. NULL: not so.
 static const char *condition_fold(Codegen *cg, const Block *b)
@@ -39,10 +47,7 @@ static const char *condition_fold(Codegen *cg, const Block *b)
 static bool head_only_asks(const Block *head, const BlockTail *tail)
 {
 	const Op *test = head->last;
-	int printed = 0;
-	for (const Op *op = head->first; op; op = op->next)
-		printed += is_printed(op);
-	return tail->kind == TAIL_TEST && printed == 1 && !branch_passes(test, 0) &&
+	return tail->kind == TAIL_TEST && count_printed(head) == 1 && !branch_passes(test, 0) &&
 	       !branch_passes(test, 1);
 }
 
@@ -84,12 +89,8 @@ static void asking_open(Codegen *cg, const char *words, const char *condition)
 static bool part_is_empty(const Op *owner, int s)
 {
 	const Block *b = owner->succs[s].block;
-	if (branch_passes(owner, s) || !branch_joins(b->last) || branch_passes(b->last, 0))
-		return false;
-	for (const Op *op = b->first; op; op = op->next)
-		if (is_printed(op))
-			return false;
-	return true;
+	return !branch_passes(owner, s) && branch_joins(b->last) && !branch_passes(b->last, 0) &&
+	       !count_printed(b);
 }
 
 // Of an if with an else.
@@ -128,6 +129,18 @@ static bool switch_print(Codegen *cg, const Op *op, const char *value)
 	return branch_moves_print(cg, op, 0);
 }
 
+static void case_close(Codegen *cg)
+{
+	run_line(cg, 1, "break;");
+	run_close(cg);
+}
+
+static void else_open(Codegen *cg)
+{
+	cg->depth--;
+	run_open(cg, "} else");
+}
+
 // From one part of an if or switch to the next.
 static bool part_print(Codegen *cg, const Op *op, const BlockTail *tail)
 {
@@ -136,14 +149,12 @@ static bool part_print(Codegen *cg, const Op *op, const BlockTail *tail)
 	if (!branch_moves_print(cg, op, 0))
 		return false;
 	if (tail->owner->code == OP_CF_SWITCH) {
-		run_line(cg, 1, "break;");
-		run_close(cg);
+		case_close(cg);
 		case_print(cg, tail->owner, tail->part);
 	} else if (part_is_empty(tail->owner, 1)) {
 		return true;
 	} else {
-		cg->depth--;
-		run_open(cg, "} else");
+		else_open(cg);
 	}
 	return branch_moves_print(cg, tail->owner, tail->part);
 }
@@ -153,14 +164,12 @@ static bool join_print(Codegen *cg, const Op *op, const BlockTail *tail)
 	if (!branch_moves_print(cg, op, 0))
 		return false;
 	if (tail->owner->code == OP_CF_SWITCH) {
-		run_line(cg, 1, "break;");
-		run_close(cg);
+		case_close(cg);
 		run_line(cg, 1, "}");
 		return true;
 	}
 	if (tail->part && branch_passes(tail->owner, 1)) {
-		cg->depth--;
-		run_open(cg, "} else");
+		else_open(cg);
 		if (!branch_moves_print(cg, tail->owner, 1))
 			return false;
 	}

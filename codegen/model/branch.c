@@ -72,21 +72,28 @@ typedef struct Edge {
 	EdgeMove *moves;
 } Edge;
 
-static bool edge_collect(Edge *e, const Op *op, int s)
+// How argument i of successor s gets its value, as the plan says: "none", "copy" or "exchange";
+// NULL: it does not say.
+static const char *move_kind(const Op *op, int s, int i)
 {
 	const Attr *how = op_attr(op, "moves");
+	int at = i;
+	for (int k = 0; k < s; k++)
+		at += (int)op->succs[k].count;
+	return how && how->kind == ATTR_STRS && at < how->n ? how->strs[at] : NULL;
+}
+
+static bool edge_collect(Edge *e, const Op *op, int s)
+{
 	const Succ *succ = &op->succs[s];
-	int at = 0;
-	for (int i = 0; i < s; i++)
-		at += (int)op->succs[i].count;
 	e->moves = NEW_ARRAY(e->cg->arena, (size_t)succ->count + 1, EdgeMove);
 	for (int i = 0; i < (int)succ->count; i++) {
-		if (!how || how->kind != ATTR_STRS || at + i >= how->n) {
+		const char *kind = move_kind(op, s, i);
+		if (!kind) {
 			diag_error(e->cg->ctx->diag, op->loc,
 			           "code generation: the plan does not say what '%s' moves", op->info->name);
 			return false;
 		}
-		const char *kind = how->strs[at + i];
 		if (!strcmp(kind, "none"))
 			continue;
 		EdgeMove m = {.arg = succ->block->args[i], .value = op_operand(op, (int)succ->first + i)};
@@ -398,16 +405,11 @@ static bool edge_and_trips_print(Codegen *cg, const Op *op, int s, int depth)
 
 bool branch_passes(const Op *op, int s)
 {
-	const Attr *how = op_attr(op, "moves");
 	const Succ *succ = &op->succs[s];
-	int at = 0;
-	for (int i = 0; i < s; i++)
-		at += (int)op->succs[i].count;
 	for (int i = 0; i < (int)succ->count; i++) {
+		const char *kind = move_kind(op, s, i);
 		int64_t n;
-		const bool still = how && how->kind == ATTR_STRS && at + i < how->n &&
-		                   !strcmp(how->strs[at + i], "none");
-		if (!still || !type_const_numel(succ->block->args[i]->type, &n))
+		if (!kind || strcmp(kind, "none") != 0 || !type_const_numel(succ->block->args[i]->type, &n))
 			return true;
 	}
 	return false;

@@ -257,19 +257,12 @@ static bool parse_lod(Context *c, Options *o, const char *v)
 }
 
 // One of the words in `allowed`, which is a list like "a|b|c".
-// "; did you mean 'info'?", or "".
-static const char *meant(Context *c, const char *word, int n, const char *const *names)
-{
-	const char *name = name_nearest(word, n, names);
-	return name ? arena_printf(c->arena, "; did you mean '%s'?", name) : "";
-}
-
 static const char *command_meant(Context *c, const char *word)
 {
 	const char *names[CMD_COUNT];
 	for (int i = 0; i < CMD_COUNT; i++)
 		names[i] = commands[i].name;
-	return meant(c, word, CMD_COUNT, names);
+	return name_meant(c->arena, word, CMD_COUNT, names);
 }
 
 static bool one_of(const Options *o, const char *name, const char *v, const char *allowed)
@@ -288,14 +281,11 @@ static bool pass_is_known(Context *c, const Options *o, const char *option, cons
 {
 	int n;
 	const Pass *passes = pass_table(&n);
-	const char **names = NEW_ARRAY(c->arena, (size_t)n, const char *);
-	for (int i = 0; i < n; i++) {
-		names[i] = passes[i].name;
-		if (!strcmp(names[i], v))
+	for (int i = 0; i < n; i++)
+		if (!strcmp(passes[i].name, v))
 			return true;
-	}
 	return !strcmp(v, "all") ||
-	       usage_error(o, "%s: no pass is named '%s'%s", option, v, meant(c, v, n, names));
+	       usage_error(o, "%s: no pass is named '%s'%s", option, v, pass_meant(c, v));
 }
 
 static bool parse_print_before(Context *c, Options *o, const char *v)
@@ -531,7 +521,7 @@ static const char *option_meant(Context *c, const Options *o, const char *word)
 		if (s->commands & 1u << o->command && s->name[0] != '-')
 			names[n++] = arena_printf(c->arena, "--%s", s->name);
 	}
-	return meant(c, context_strn(c, word, strcspn(word, "=")), n, names);
+	return name_meant(c->arena, context_strn(c, word, strcspn(word, "=")), n, names);
 }
 
 static bool options_check(const Options *o)

@@ -94,10 +94,14 @@ static bool feed_is_plain(const Op *op)
 bool verify_inputs(Driver *d, Op *module)
 {
 	Context *c = d->ctx;
-	int n = 0;
-	for (const Op *op = module_block(module)->first; op; op = op->next)
-		n += op->code == OP_PD_FEED;
 	const RunCall given = d->options->ncall ? d->options->calls[0] : (RunCall){0};
+	int n = 0, missing = 0;
+	for (const Op *op = module_block(module)->first; op; op = op->next) {
+		n += op->code == OP_PD_FEED;
+		missing += feed_is_plain(op) && !input_find(&given, op_str(op, "name", ""));
+	}
+	if (!missing)
+		return true;
 	RunCall *call = NEW(c->arena, RunCall);
 	*call = (RunCall){.ninput = given.ninput, .cap = given.ninput + n};
 	call->inputs = NEW_ARRAY(c->arena, (size_t)call->cap + 1, RunInput);

@@ -89,6 +89,8 @@ void text_quoted(Text *t, const char *s);
 // two) changed, left out, doubled or exchanged with the next; NULL: none of them. The first of
 // equally near ones.
 const char *name_nearest(const char *word, int n, const char *const *names);
+// "; did you mean 'x'?" for the end of a message, or "" without such a name.
+const char *name_meant(Arena *a, const char *word, int n, const char *const *names);
 
 // ---- context.c ----------------------------------------------------------------------------------
 

@@ -144,3 +144,9 @@ const char *name_nearest(const char *word, int n, const char *const *names)
 	}
 	return found;
 }
+
+const char *name_meant(Arena *a, const char *word, int n, const char *const *names)
+{
+	const char *name = name_nearest(word, n, names);
+	return name ? arena_printf(a, "; did you mean '%s'?", name) : "";
+}

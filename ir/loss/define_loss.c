@@ -312,17 +312,23 @@ static Value *row_labels(Builder *b, const Op *op)
 	return ok ? tensor_reshape(b, op_operand(op, 1), x->rank - 1, x->dims) : NULL;
 }
 
+// One element for each row of x.
+static const Type *row_type(Context *c, const Type *x)
+{
+	const Dim *dims[MAX_RANK];
+	memcpy(dims, x->dims, sizeof dims[0] * (size_t)x->rank);
+	dims[x->rank - 1] = dim_const(c, 1);
+	return type_tensor(c, x->dtype, x->rank, dims, 0);
+}
+
 bool define_hook_bpr_loss(Builder *b, Op *op, Value **results)
 {
 	Value *label = row_labels(b, op), *x = op_operand(op, 0), *from[MAX_RANK], *own[MAX_RANK];
-	const Dim *dims[MAX_RANK];
 	if (!label)
 		return false;
 	const Type *t = x->type;
 	const int last = t->rank - 1;
-	memcpy(dims, t->dims, sizeof dims[0] * (size_t)last);
-	dims[last] = dim_const(b->ctx, 1);
-	Nest n = nest_open(b, type_tensor(b->ctx, t->dtype, t->rank, dims, 0));
+	Nest n = nest_open(b, row_type(b->ctx, t));
 	memcpy(own, n.at, sizeof own);
 	own[last] = index_from_data(&n.b, load(&n.b, label, n.at), t->dims[last], false);
 	Value *mine = load(&n.b, x, own), *one = build_scalar_f(&n.b, t->dtype, 1);
@@ -341,14 +347,11 @@ bool define_hook_bpr_loss(Builder *b, Op *op, Value **results)
 bool define_hook_cross_entropy2(Builder *b, Op *op, Value **results)
 {
 	Value *label = row_labels(b, op), *x = op_operand(op, 0), *own[MAX_RANK];
-	const Dim *dims[MAX_RANK];
 	if (!label)
 		return false;
 	const Type *t = x->type;
 	const int last = t->rank - 1;
-	memcpy(dims, t->dims, sizeof dims[0] * (size_t)last);
-	dims[last] = dim_const(b->ctx, 1);
-	const Type *out = type_tensor(b->ctx, t->dtype, t->rank, dims, 0), *types[] = {out, out};
+	const Type *out = row_type(b->ctx, t), *types[] = {out, out};
 	Nest n = nest_open_several(b, 2, types);
 	Value *number = load(&n.b, label, n.at), *one = build_scalar_f(&n.b, t->dtype, 1);
 	DType whole = label->type->dtype;

@@ -47,10 +47,7 @@ static bool weights_fit(const Op *op, const Chain *k, int64_t more)
 
 static Value *length_of(Builder *b, const Chain *k, Value *i)
 {
-	if (!k->lengths)
-		return sequence_length(b, k->lod, i, k->most);
-	return index_from_data(b, load(b, k->lengths, &i),
-	                       dim_add(b->ctx, k->most, dim_const(b->ctx, 1)), false);
+	return sequence_length_or(b, k->lengths, k->lod, i, k->most);
 }
 
 // Element of a tensor with the rows of x: of step t of sequence i, in `column` (NULL: there is

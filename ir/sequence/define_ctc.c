@@ -50,10 +50,7 @@ static Value *number(Builder *b, const Ctc *k, double v)
 // How many parts sequence i has.
 static Value *length_of(Builder *b, const Parts *p, Value *i)
 {
-	if (!p->lengths)
-		return sequence_length(b, p->lod, i, p->most);
-	return index_from_data(b, load(b, p->lengths, &i),
-	                       dim_add(b->ctx, p->most, dim_const(b->ctx, 1)), false);
+	return sequence_length_or(b, p->lengths, p->lod, i, p->most);
 }
 
 // The class of a place: a label at odd ones, else blank.

@@ -18,6 +18,14 @@ Value *sequence_length(Builder *b, Value *lod, Value *i, const Dim *rows)
 	return index_max(b, index_sub(b, end, start), index_const(b, 0));
 }
 
+Value *sequence_length_or(Builder *b, Value *lengths, Value *lod, Value *i, const Dim *rows)
+{
+	if (!lengths)
+		return sequence_length(b, lod, i, rows);
+	const Dim *end = dim_add(b->ctx, rows, dim_const(b->ctx, 1));
+	return index_from_data(b, load(b, lengths, &i), end, false);
+}
+
 Value *sequence_of_row(Builder *b, Value *lod, Value *row)
 {
 	const Dim *count = sequence_count(b->ctx, lod);

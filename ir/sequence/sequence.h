@@ -14,6 +14,8 @@ const Dim *sequence_count(Context *c, const Value *lod);
 // are rows of.
 Value *sequence_start(Builder *b, Value *lod, Value *i, const Dim *rows);
 Value *sequence_length(Builder *b, Value *lod, Value *i, const Dim *rows);
+// The same where `lengths` may say it: data, of at most `rows`; NULL: `lod` does.
+Value *sequence_length_or(Builder *b, Value *lengths, Value *lod, Value *i, const Dim *rows);
 // The sequence that a row belongs to.
 Value *sequence_of_row(Builder *b, Value *lod, Value *row);
 // A nest over one position gives the elements of a vector of i64: the offsets of sequences of these

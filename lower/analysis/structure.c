@@ -16,11 +16,6 @@ typedef struct Nesting {
 	Open *open;
 } Nesting;
 
-static bool has_role(const Op *op, RoleKind role)
-{
-	return op_enum(op, "role") == (int)role;
-}
-
 static Open *top_of(Nesting *z)
 {
 	return z->n ? &z->open[z->n - 1] : NULL;
@@ -66,7 +61,7 @@ static bool tail_branch(Nesting *z, const Op *op, const Block *next, BlockTail *
 	Open *top = top_of(z);
 	if (op->succs[0].block != next)
 		return false;
-	if (op->code == OP_CF_COND_BR && has_role(op, ROLE_LOOP)) {
+	if (branch_is_of_loop(op)) {
 		if (!top || !top->head || top->owner)
 			return false;
 		top->owner = op;
@@ -87,9 +82,9 @@ static bool block_tail(Nesting *z, const Block *b, BlockTail *tail)
 		return !b->next && !z->n;
 	if (op->code != OP_CF_BR)
 		return tail_branch(z, op, b->next, tail);
-	if (has_role(op, ROLE_BACK))
+	if (loop_back(op->succs[0].block) == op)
 		return tail_round(z, op, b->next, tail);
-	if (has_role(op, ROLE_JOIN))
+	if (branch_joins(op))
 		return tail_part(z, op, b->next, tail);
 	return op->succs[0].block == b->next;
 }
