@@ -11,6 +11,11 @@ typedef enum WeightsMode {
 	WEIGHTS_OBJECT  // model.weights pulled into the object file with .incbin (GNU assembler)
 } WeightsMode;
 
+// A name that the user chose, in place of the one that pdcc would give.
+typedef struct NamePair {
+	const char *old, *chosen;
+} NamePair;
+
 typedef struct CodegenOptions {
 	const char *prefix;       // C identifier that all global symbols begin with: "model"
 	const char *header_name;  // "model.h": what the source includes
@@ -21,6 +26,8 @@ typedef struct CodegenOptions {
 	uint64_t model_hash;      // of the model's file
 	const char *compile;      // CUDA: how the code says to compile it, or NULL
 	WeightsMode weights;
+	int nsize_name;
+	const NamePair *size_names; // of sizes that the caller chooses or the run finds
 	bool call;   // also print model_call, with a static workspace (static shapes only)
 	bool shared; // for a shared library: what the header declares is visible outside of it, with
 	             // model_call where shapes are static

@@ -49,6 +49,42 @@ const char *shape_comment(Codegen *cg, const Type *t)
 
 static void dim_symbols(Codegen *cg, const Dim *d);
 
+// The name that the user chose for a size which would be called `name`.
+static const char *size_chosen(Codegen *cg, const char *name)
+{
+	const CodegenOptions *o = cg->options;
+	for (int i = 0; i < o->nsize_name; i++) {
+		if (strcmp(o->size_names[i].old, name))
+			continue;
+		const char *chosen = o->size_names[i].chosen;
+		if (strcmp(names_unique(&cg->locals, chosen), chosen))
+			diag_error(cg->ctx->diag, &loc_unknown,
+			           "--name-size: something else is called '%s' already", chosen);
+		return chosen;
+	}
+	return name;
+}
+
+// Every size that --name-size names is there.
+static bool sizes_chosen(Codegen *cg)
+{
+	const CodegenOptions *o = cg->options;
+	for (int i = 0; i < o->nsize_name; i++) {
+		Text there;
+		text_init(&there, cg->arena);
+		bool found = false;
+		for (int k = 0; k < cg->nsymbol; k++) {
+			found |= !strcmp(cg->symbols[k].name, o->size_names[i].chosen);
+			text_printf(&there, "%s'%s'", k ? ", " : "", cg->symbols[k].name);
+		}
+		if (!found)
+			diag_error(cg->ctx->diag, &loc_unknown,
+			           "--name-size: there is no size '%s'; the sizes are %s", o->size_names[i].old,
+			           cg->nsymbol ? there.text : "none");
+	}
+	return !diag_errors(cg->ctx->diag);
+}
+
 static void symbol_add(Codegen *cg, const Dim *sym)
 {
 	if (symbol_find(cg, sym))
@@ -57,7 +93,7 @@ static void symbol_add(Codegen *cg, const Dim *sym)
 	if (bound != sym)
 		dim_symbols(cg, bound);
 	VEC_ROOM(cg->arena, cg->symbols, cg->nsymbol, cg->csymbol);
-	const char *name = names_unique(&cg->locals, name_local(cg->arena, sym->name));
+	const char *name = size_chosen(cg, names_unique(&cg->locals, name_local(cg->arena, sym->name)));
 	const char *max = sym->bounded
 	                      ? names_unique(&cg->locals, arena_printf(cg->arena, "max_%s", name))
 	                      : NULL;
@@ -259,6 +295,8 @@ bool ports_collect(Codegen *cg)
 	}
 	slots_collect(cg);
 	bounds_settle(cg);
+	if (!sizes_chosen(cg))
+		return false;
 	for (const Op *op = first; op; op = module_next(op))
 		if (!op_sizes_known(cg, op))
 			return false;

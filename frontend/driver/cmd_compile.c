@@ -235,6 +235,8 @@ static bool emit_code(Driver *d, Op *module, EmitKind kind, const char *output,
 		.weights = shared                     ? WEIGHTS_OBJECT
 	               : to_stdout && !o->weights ? WEIGHTS_INLINE
 	                                          : weights_mode(o),
+		.nsize_name = o->nsize_name,
+		.size_names = o->size_names,
 		.call = o->call,
 		.shared = shared,
 	};
@@ -274,7 +276,7 @@ int cmd_compile(Driver *d)
 	if (kind == EMIT_LEGACY)
 		return !emit_legacy(d, output);
 	Op *module = driver_load(d);
-	if (!module)
+	if (!module || !driver_rename(d, module))
 		return 1;
 	bool view = kind == EMIT_IR || kind == EMIT_CFG || kind == EMIT_DOT;
 	const FilePiece depfile = depfile_make(d, output);

@@ -40,6 +40,11 @@ bool driver_lower(Driver *d, Op *module, const Target *t, const char *until);
 bool driver_codegen(Driver *d, Op *module, const Target *t, const CodegenOptions *o,
                     CodegenResult *r);
 
+// rename.c
+// Gives feeds and fetches the names that --rename-input and --rename-output chose. False after
+// diagnostics, which say what there is.
+bool driver_rename(Driver *d, Op *module);
+
 // depfile.c
 // The rule of -MD for what was made from the files read so far. Without a path when none is wanted.
 // It is written with the output, so that make never takes an output for complete whose rule is

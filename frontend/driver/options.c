@@ -1,5 +1,6 @@
 // The option table and its parser.
 #include "frontend/driver/options.h"
+#include "codegen/text/text.h"
 #include "frontend/translate/translate.h"
 #include "ir/base/vec.h"
 #include "ir/build/build.h"
@@ -181,6 +182,36 @@ static bool parse_shape(Context *c, Options *o, const char *v)
 	pins[o->npins++] = pin;
 	o->pins = pins;
 	return true;
+}
+
+// OLD=NEW, where NEW is to be a name in C.
+static bool parse_pair(Context *c, Options *o, const char *option, const char *v, NamePair **list,
+                       int *n)
+{
+	const char *eq = strrchr(v, '=');
+	if (!eq || eq == v || strcmp(name_local(c->arena, eq + 1), eq + 1))
+		return usage_error(o, "%s takes OLD=NEW with a name of C, not '%s'", option, v);
+	NamePair *pairs = NEW_ARRAY(c->arena, (size_t)*n + 1, NamePair);
+	if (*n)
+		memcpy(pairs, *list, (size_t)*n * sizeof *pairs);
+	pairs[(*n)++] = (NamePair){context_strn(c, v, (size_t)(eq - v)), eq + 1};
+	*list = pairs;
+	return true;
+}
+
+static bool parse_size_name(Context *c, Options *o, const char *v)
+{
+	return parse_pair(c, o, "--name-size", v, &o->size_names, &o->nsize_name);
+}
+
+static bool parse_input_name(Context *c, Options *o, const char *v)
+{
+	return parse_pair(c, o, "--rename-input", v, &o->input_names, &o->ninput_name);
+}
+
+static bool parse_output_name(Context *c, Options *o, const char *v)
+{
+	return parse_pair(c, o, "--rename-output", v, &o->output_names, &o->noutput_name);
 }
 
 static RunCall *next_call(Context *c, Options *o)
@@ -399,6 +430,10 @@ static const OptionSpec table[] = {
      "gives them"},
 	{0, "prefix", "NAME", C | CODE, TEXT(prefix),
      "prefix of every symbol (default: from the output's name)"},
+	{0, "name-size", "OLD=NEW", C | CODE, PARSE(parse_size_name),
+     "call size OLD of the dims struct NEW"},
+	{0, "rename-input", "OLD=NEW", C | CODE, PARSE(parse_input_name), "call input OLD NEW"},
+	{0, "rename-output", "OLD=NEW", C | CODE, PARSE(parse_output_name), "call output OLD NEW"},
 	{0, "weights", "HOW", C | CODE, WORD(weights, "inline|file|object"),
      "inline, file or object (default: inline below 64 KiB, else file)"},
 	{0, "call", NULL, C | CODE, FLAG(call),

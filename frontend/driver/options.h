@@ -2,6 +2,7 @@
 #ifndef PDCC_OPTIONS_H
 #define PDCC_OPTIONS_H
 
+#include "codegen/func/options.h"
 #include "frontend/read/read.h"
 #include "frontend/translate/translate.h"
 
@@ -75,7 +76,9 @@ typedef struct Options {
 	const char *writable; // "all" or "A,B"
 	const char *grad;     // a fetch; NULL: no gradients
 	int nwrt;
-	const char **wrt;  // of what the gradients are asked for
+	const char **wrt; // of what the gradients are asked for
+	int nsize_name, ninput_name, noutput_name;
+	NamePair *size_names, *input_names, *output_names;
 	const char *given; // the options that generated code hangs on, as they were given; or ""
 } Options;
 
