@@ -1,10 +1,19 @@
 // From a lowered module to source, header and weights. Called by the driver. The only file that
 // sees both backends.
 #include "codegen/codegen.h"
-#include "codegen/func/func.h"
+#include "codegen/model/model.h"
 
 bool codegen(Context *c, const Op *module, const Target *t, const CodegenOptions *o,
              CodegenResult *out)
 {
-	return (t->cuda ? &cuda_backend : &c_backend)->module(c, module, t, o, out);
+	const Backend *backend = t->cuda ? &cuda_backend : &c_backend;
+	Codegen *cg = NEW(c->arena, Codegen);
+	CodegenOptions *options = NEW(c->arena, CodegenOptions);
+	*options = *o;
+	if ((backend->options && !backend->options(c, options)) ||
+	    !codegen_begin(cg, backend, c, module, t, options))
+		return false;
+	codegen_end(cg, out);
+	backend->module(cg, out);
+	return true;
 }

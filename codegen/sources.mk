@@ -6,7 +6,7 @@ SOURCES += codegen/c/kernel_conv.c codegen/c/kernel_depthwise.c codegen/c/kernel
 SOURCES += codegen/cuda/backend.c codegen/cuda/cuda.c codegen/cuda/graph.c codegen/cuda/header.c \
 	codegen/cuda/host.c codegen/cuda/instance.c codegen/cuda/library.c codegen/cuda/library_conv.c \
 	codegen/cuda/library_epilogue.c codegen/cuda/move.c codegen/cuda/nodes.c \
-	codegen/cuda/report.c codegen/cuda/step.c
+	codegen/cuda/report.c codegen/cuda/state.c codegen/cuda/step.c
 SOURCES += codegen/device/attention.c codegen/device/conv.c codegen/device/depthwise.c \
 	codegen/device/matmul.c codegen/device/narrow.c codegen/device/nest.c \
 	codegen/device/reduce.c codegen/device/rows.c codegen/device/select.c codegen/device/tile.c \

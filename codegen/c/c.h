@@ -7,8 +7,7 @@
 
 bool update_print(Codegen *cg, const Op *op); // loop.update
 bool append_print(Codegen *cg, const Op *op); // loop.append
-bool c_module_print(Context *c, const Op *module, const Target *t, const CodegenOptions *o,
-                    CodegenResult *out);
+void c_module_print(Codegen *cg, CodegenResult *out);
 // blocks.c: all of them, with their operations; false after diagnostics.
 bool blocks_print(Codegen *cg, const Op **bound);
 void c_run_print(Codegen *cg, Text *out); // model_run

@@ -117,14 +117,8 @@ static void source_print(Codegen *cg, Text *out)
 	text_str(out, user.text);
 }
 
-bool c_module_print(Context *c, const Op *module, const Target *t, const CodegenOptions *o,
-                    CodegenResult *out)
+void c_module_print(Codegen *cg, CodegenResult *out)
 {
-	Codegen *cg = NEW(c->arena, Codegen);
-	if (!codegen_begin(cg, &c_backend, c, module, t, o))
-		return false;
-	codegen_end(cg, out);
 	source_print(cg, &out->source);
 	header_print(cg, &out->header);
-	return true;
 }

@@ -28,6 +28,7 @@ static void store_print(Codegen *cg, const Value *v, const Place *to, const char
 
 const Backend cuda_backend = {
 	.name = "CUDA",
+	.options = cuda_options_check,
 	.module = cuda_module_print,
 	.walk = cuda_graph_print,
 	.emitter = cuda_emitter_of,

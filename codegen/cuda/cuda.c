@@ -3,12 +3,10 @@
 // their bounds, and kernels get the address. Called by run.c and cuda/graph.c.
 #include "codegen/cuda/cuda.h"
 #include "codegen/device/device.h"
-#include "ir/base/vec.h"
 
 #include "ops_emit_cuda.inc"
 #include "ops_work_cuda.inc"
 
-#include <inttypes.h>
 #include <string.h>
 
 enum { THREADS = 256 };
@@ -35,34 +33,6 @@ Emitter *cuda_emitter_of(const Op *op)
 
 // ---- launches -----------------------------------------------------------------------------------
 
-static bool failures_are(const Codegen *cg, int at, int n, const char *const *titles)
-{
-	for (int i = 0; i < n; i++)
-		if (at + i >= cg->nfailure || strcmp(cg->failures[at + i], titles[i]))
-			return false;
-	return true;
-}
-
-int cuda_failures(Codegen *cg, int n, const Op *const *ops)
-{
-	const char **titles = NEW_ARRAY(cg->arena, (size_t)n, const char *);
-	for (int i = 0; i < n; i++)
-		titles[i] = op_where(cg, ops[i]);
-	for (int at = 0; at < cg->nfailure; at++)
-		if (failures_are(cg, at, n, titles))
-			return at;
-	for (int i = 0; i < n; i++) {
-		VEC_ROOM(cg->arena, cg->failures, cg->nfailure, cg->cfailure);
-		cg->failures[cg->nfailure++] = titles[i];
-	}
-	return cg->nfailure - n;
-}
-
-int cuda_failure(Codegen *cg, const Op *op)
-{
-	return cuda_failures(cg, 1, &op);
-}
-
 // How many threads have something to do: as many as the last result has elements, where the table
 // has no function.
 static const Dim *launch_total(Context *c, const Op *op)
@@ -85,38 +55,6 @@ bool cuda_launch_print(Codegen *cg, KernelFunc *k)
 }
 
 // ---- sizes that a run finds ---------------------------------------------------------------------
-
-int cuda_size_word(const Codegen *cg, const Symbol *s)
-{
-	int number = 0;
-	for (const Symbol *at = cg->symbols; at < s; at++)
-		number += at->dim->bounded;
-	return number;
-}
-
-const char *cuda_word(Codegen *cg, int word)
-{
-	cg->uses_sizes = true;
-	return arena_printf(cg->arena, "sizes + %d", word);
-}
-
-const char *cuda_size(Codegen *cg, const Symbol *s)
-{
-	return cuda_word(cg, cuda_size_word(cg, s));
-}
-
-const char *cuda_state(Codegen *cg)
-{
-	cg->uses_state = true;
-	return "state";
-}
-
-const Dim *cuda_bytes(const Codegen *cg, const Value *v)
-{
-	const Dim *bytes = type_bytes_at_most(cg->ctx, v->type),
-			  *root = type_bytes_at_most(cg->ctx, value_place(v).root->type);
-	return bytes == root ? bytes : dim_min(cg->ctx, bytes, root); // a view of less
-}
 
 // A kernel of one thread that reads and sets sizes; its parameters are what its text asks for.
 static KernelFunc *size_kernel(Codegen *cg, const Op *op)

@@ -7,14 +7,14 @@
 #include "lower/analysis/analysis.h"
 #include "lower/analysis/work.h"
 
-// ---- cuda.c -------------------------------------------------------------------------------------
+// ---- state.c ------------------------------------------------------------------------------------
 
-Emitter *cuda_emitter_of(const Op *op); // NULL: none
-bool cuda_module_print(Context *c, const Op *module, const Target *t, const CodegenOptions *o,
-                       CodegenResult *out);
-void cuda_members(Codegen *cg, Text *out);      // of an instance
-void cuda_entry_points(Codegen *cg, Text *out); // in model.h
-bool cuda_launch_print(Codegen *cg, KernelFunc *k);
+enum { CUDA_STATE_BYTES = 8 }; // of pd_state, in front of `sizes`
+
+// Bytes in front of the weights: what kernels tell, and sizes.
+int64_t cuda_state_bytes(const Codegen *cg);
+int cuda_told_words(const Codegen *cg); // of 8 bytes: those that model_wait reads
+int cuda_found_count(const Codegen *cg);
 // The number that stands for the operation where it says that it failed.
 int cuda_failures(Codegen *cg, int n, const Op *const *ops); // of several, the first of them
 int cuda_failure(Codegen *cg, const Op *op);
@@ -26,6 +26,13 @@ const char *cuda_word(Codegen *cg, int word);
 const char *cuda_state(Codegen *cg);
 // How many bytes of a tensor are copied when its size is on the device: all that it may have.
 const Dim *cuda_bytes(const Codegen *cg, const Value *v);
+
+// ---- cuda.c -------------------------------------------------------------------------------------
+
+Emitter *cuda_emitter_of(const Op *op);         // NULL: none
+void cuda_members(Codegen *cg, Text *out);      // of an instance
+void cuda_entry_points(Codegen *cg, Text *out); // in model.h
+bool cuda_launch_print(Codegen *cg, KernelFunc *k);
 bool cuda_bind_print(Codegen *cg, const Op *op, const Op **bound);
 bool cuda_capacity_print(Codegen *cg, const Op *op, const Op **bound);
 bool cuda_update_print(Codegen *cg, const Op *op);
@@ -160,9 +167,7 @@ const char *cuda_first_instance(const Codegen *cg);
 
 // For model_info: entry points that take tensors of the host.
 void cuda_info_functions(Codegen *cg, Text *out);
-// Bytes in front of the weights: what kernels tell, and sizes.
-int64_t cuda_state_bytes(const Codegen *cg);
-int cuda_told_words(const Codegen *cg); // of 8 bytes: those that model_wait reads
-int cuda_found_count(const Codegen *cg);
+bool cuda_options_check(Context *c, CodegenOptions *o); // false after a diagnostic
+void cuda_module_print(Codegen *cg, CodegenResult *out);
 
 #endif

@@ -5,30 +5,7 @@
 #include "codegen/device/device.h"
 #include "lower/target/target.h"
 
-#include <inttypes.h>
 #include <string.h>
-
-enum { STATE_BYTES = 8 };
-
-int cuda_found_count(const Codegen *cg)
-{
-	int n = 0;
-	for (int i = 0; i < cg->nsymbol; i++)
-		n += cg->symbols[i].dim->bounded;
-	return n;
-}
-
-int cuda_told_words(const Codegen *cg)
-{
-	return STATE_BYTES / 8 + 2 * cuda_found_count(cg);
-}
-
-// Behind what is told, counters of loops, and two words for each condition: which of its parts run.
-int64_t cuda_state_bytes(const Codegen *cg)
-{
-	return (8 * ((int64_t)cuda_told_words(cg) + cg->cuda.ncounter + cg->cuda.ncondition) + 63) /
-	       64 * 64;
-}
 
 // What is printed in front of everything that may fail.
 static void queue_print(Text *out, const char *name)
@@ -55,7 +32,7 @@ static void device_locals_print(Codegen *cg, Text *out)
 	if (cg->uses_state)
 		text_line(out, 1, "pd_state *const state = (pd_state *)m->memory;");
 	if (cg->uses_sizes)
-		text_line(out, 1, "int64_t *const sizes = (int64_t *)(m->memory + %d);", STATE_BYTES);
+		text_line(out, 1, "int64_t *const sizes = (int64_t *)(m->memory + %d);", CUDA_STATE_BYTES);
 	if (cg->cuda.ncondition)
 		text_line(out, 1, "int *const parts_on = (int *)(m->memory + %d);",
 		          8 * (cuda_told_words(cg) + cg->cuda.ncounter));
@@ -242,7 +219,7 @@ static void cuda_wait_print(Codegen *cg, Text *out)
 	HostSizes told = {.cg = cg};
 	output_sizes_print(&told, &sizes);
 	if (told.told)
-		text_line(out, 1, "const int64_t *const sizes = m->told + %d;", STATE_BYTES / 8);
+		text_line(out, 1, "const int64_t *const sizes = m->told + %d;", CUDA_STATE_BYTES / 8);
 	text_str(out, sizes.len ? sizes.text : "");
 	if (cg->nfailure) {
 		text_line(out, 1, "const pd_state state = pd_state_of(m->told);");
@@ -402,10 +379,7 @@ static void cuda_source_print(Codegen *cg, Text *out)
 	text_init(&prelude, cg->arena);
 	prelude_print(cg->arena, true, &prelude, user.text);
 	banner_print(cg, out, compile_line(cg));
-	text_printf(
-		out,
-		"#include %s\n\n#include <math.h>\n#include <string.h>\n\n#include \"pdrt_cuda.h\"\n\n",
-		string_literal(cg->arena, o->header_name));
+	text_printf(out, string_literal(cg->arena, o->header_name));
 	prelude_adapt(out, prelude.text ? prelude.text : "");
 	if (!cg->inline_weights)
 		weights_header_print(cg, out);
@@ -413,25 +387,23 @@ static void cuda_source_print(Codegen *cg, Text *out)
 	prelude_adapt(out, user.text);
 }
 
-bool cuda_module_print(Context *c, const Op *module, const Target *t, const CodegenOptions *o,
-                       CodegenResult *out)
+bool cuda_options_check(Context *c, CodegenOptions *o)
 {
-	Codegen *cg = NEW(c->arena, Codegen);
 	if (o->call) {
 		diag_error(c->diag, &loc_unknown, "%s_call is for C, not for CUDA", o->prefix);
 		return false;
 	}
-	CodegenOptions options = *o;
-	if (options.weights == WEIGHTS_OBJECT)
-		options.weights = WEIGHTS_FILE;
-	if (!codegen_begin(cg, &cuda_backend, c, module, t, &options))
-		return false;
-	cg->workspace = dim_add(c, cg->workspace,
-	                        dim_const(c, cg->weights_size + cuda_state_bytes(cg)));
-	codegen_end(cg, out);
+	if (o->weights == WEIGHTS_OBJECT)
+		o->weights = WEIGHTS_FILE;
+	return true;
+}
+
+void cuda_module_print(Codegen *cg, CodegenResult *out)
+{
+	cg->workspace = dim_add(cg->ctx, cg->workspace,
+	                        dim_const(cg->ctx, cg->weights_size + cuda_state_bytes(cg)));
 	cuda_report_end(cg, out);
 	out->libraries = libraries(cg);
 	cuda_source_print(cg, &out->source);
 	header_print(cg, &out->header);
-	return true;
 }

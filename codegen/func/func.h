@@ -182,9 +182,9 @@ typedef struct Scalars Scalars;
 
 // C or CUDA: what printers that are shared leave to it. NULL where it has nothing to say.
 typedef struct Backend {
-	const char *name; // in diagnostics
-	bool (*module)(Context *c, const Op *module, const Target *t, const CodegenOptions *o,
-	               CodegenResult *out);
+	const char *name;                                // in diagnostics
+	bool (*options)(Context *c, CodegenOptions *o);  // false after a diagnostic; may change them
+	void (*module)(Codegen *cg, CodegenResult *out); // the files, once all operations are printed
 	// model_run: all blocks; one operation of each kind. `bound` as in run_op_print.
 	bool (*walk)(Codegen *cg, const Op **bound);
 	Emitter *(*emitter)(const Op *op); // NULL: it has none for op
