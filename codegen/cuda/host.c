@@ -379,7 +379,10 @@ static void cuda_source_print(Codegen *cg, Text *out)
 	text_init(&prelude, cg->arena);
 	prelude_print(cg->arena, true, &prelude, user.text);
 	banner_print(cg, out, compile_line(cg));
-	text_printf(out, string_literal(cg->arena, o->header_name));
+	text_printf(
+		out,
+		"#include %s\n\n#include <math.h>\n#include <string.h>\n\n#include \"pdrt_cuda.h\"\n\n",
+		string_literal(cg->arena, o->header_name));
 	prelude_adapt(out, prelude.text ? prelude.text : "");
 	if (!cg->inline_weights)
 		weights_header_print(cg, out);
