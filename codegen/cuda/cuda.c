@@ -80,8 +80,7 @@ static void size_set_print(KernelFunc *k, const Symbol *s, const char *value, Te
 
 static bool size_kernel_launch(Codegen *cg, KernelFunc *k, const Text *body)
 {
-	text_printf(&k->text, "static __global__ void %s(%s)\n{\n%s}\n", KERNEL_FN, KERNEL_PARAMS,
-	            body->text);
+	text_printf(&k->text, KERNEL_HEAD "\n%s}\n", body->text);
 	return cuda_function_print(cg, k, "1", 1);
 }
 
@@ -169,8 +168,7 @@ bool cuda_edge_sizes_print(Codegen *cg, const Op *op, const EdgeSizes *z, const 
 
 static bool elements_launch(Codegen *cg, KernelFunc *k, const Text *body, const Type *t)
 {
-	text_printf(&k->text, "static __global__ void %s(%s)\n{\n%s}\n", KERNEL_FN, KERNEL_PARAMS,
-	            body->text);
+	text_printf(&k->text, KERNEL_HEAD "\n%s}\n", body->text);
 	const char *total = expression_unwrap(cg->arena,
 	                                      dim_in_locals(&cg->plan, type_numel(cg->ctx, t)));
 	return cuda_function_print(cg, k, arena_printf(cg->arena, "pd_blocks(%s, %d)", total, THREADS),

@@ -55,9 +55,10 @@ void cuda_report_end(Codegen *cg, CodegenResult *out);
 
 // ---- step.c -------------------------------------------------------------------------------------
 
-// What a launch passes: the type of the parameter and C on the host.
+// What a launch passes: the type of the parameter, C on the host, and an identifier to name the
+// parameter by where several steps are one kernel; NULL: a literal, which can stand there itself.
 typedef struct CudaArg {
-	const char *type, *text;
+	const char *type, *text, *stem;
 } CudaArg;
 
 // What one launch does, or one call in a kernel of one block.
@@ -77,6 +78,16 @@ typedef struct CudaStep {
 	CudaLaunch figures; // for reports
 } CudaStep;
 
+// Arguments: where a tensor lies (`text` is its C name, after a cast if it is `cast`), a word of
+// `sizes`, the state, a number of the plan, a literal.
+CudaArg cuda_arg_tensor(Codegen *cg, const char *type, const Value *v, const char *text, bool cast);
+CudaArg cuda_arg_word(Codegen *cg, const char *type, int word);
+CudaArg cuda_arg_state(Codegen *cg, const char *type);
+CudaArg cuda_arg_number(Codegen *cg, const Dim *d);
+static inline CudaArg cuda_arg_literal(const char *type, const char *text)
+{
+	return (CudaArg){type, text, NULL};
+}
 void cuda_step_print(Codegen *cg, const CudaStep *s);
 // Finishes a function and prints the step that it is. False after a diagnostic.
 bool cuda_function_print(Codegen *cg, KernelFunc *k, const char *blocks, int threads);
@@ -100,13 +111,13 @@ bool cuda_in_loop_kernel(const Codegen *cg);
 // A line of that kernel, after which lines stand so much deeper; or, when less than 0, it itself
 // stands less deep. And a line with a test of an element, which all threads make at once.
 void cuda_block_text(Codegen *cg, const char *text, int depth);
-void cuda_block_test(Codegen *cg, const char *before, const char *type, const char *pointer,
+void cuda_block_test(Codegen *cg, const char *before, const Value *v, const char *pointer,
                      const char *after);
 // Likewise a line with a comparison, whose end `after` has the number.
-void cuda_block_case(Codegen *cg, const char *before, const char *type, const char *pointer,
+void cuda_block_case(Codegen *cg, const char *before, const Value *v, const char *pointer,
                      const char *after);
 // And the head of a loop with as many rounds as an element says.
-void cuda_block_rounds(Codegen *cg, const char *pointer);
+void cuda_block_rounds(Codegen *cg, const Value *v, const char *pointer);
 // All functions of the device.
 void cuda_functions_print(Codegen *cg, Text *out);
 

@@ -90,9 +90,10 @@ static const char *condition_new(Codegen *cg, const char *stem, bool has_else)
 static void decide_print(Codegen *cg, const Value *cond, const char *pointer, const char *condition)
 {
 	const char *type = dtype_c_memory(cond->type->dtype);
-	const CudaArg args[] = {{arena_printf(cg->arena, "const %s *", type), pointer},
-	                        {"pd_state *", cuda_state(cg)},
-	                        {"pd_condition ", condition}};
+	const CudaArg args[] = {
+		cuda_arg_tensor(cg, arena_printf(cg->arena, "const %s *", type), cond, pointer, false),
+		cuda_arg_state(cg, "pd_state *"),
+		{"pd_condition ", condition, condition}};
 	cuda_node_begin(cg, condition);
 	cuda_node_tensor(cg, cond, ACCESS_READ);
 	cuda_node_state(cg, ACCESS_READ);
@@ -118,11 +119,13 @@ static void trips_print(Walk *w, const Op *op, const Op *back, int64_t limit, in
 	const int word = counter_word(cg, counter);
 	if (!limit)
 		return;
-	const CudaArg args[] = {
-		{"int64_t *", cuda_word(cg, word)},
-		{"int64_t ", op == back ? arena_printf(cg->arena, "%" PRId64, limit) : "0"},
-		{"pd_state *", op == back ? cuda_state(cg) : ""},
-		{"int ", arena_printf(cg->arena, "%d", cuda_failure(cg, op))}};
+	CudaArg args[4] = {cuda_arg_word(cg, "int64_t *", word),
+	                   cuda_arg_literal("int64_t ", op == back
+	                                                    ? arena_printf(cg->arena, "%" PRId64, limit)
+	                                                    : "0")};
+	if (op == back)
+		args[2] = cuda_arg_state(cg, "pd_state *");
+	args[3] = cuda_arg_literal("int ", arena_printf(cg->arena, "%d", cuda_failure(cg, op)));
 	cuda_node_begin(cg, "trips");
 	cuda_node_word(cg, word, ACCESS_WRITE);
 	if (op == back)
@@ -157,8 +160,7 @@ static const Op *condition_print(Walk *w, const Block *head, const char *again)
 	else {
 		cuda_node_tensor(cg, op_operand(b->last, 0), ACCESS_READ);
 		cuda_node_state(cg, ACCESS_READ);
-		cuda_block_test(cg, "if (!", dtype_c_memory(op_operand(b->last, 0)->type->dtype), cond,
-		                ")");
+		cuda_block_test(cg, "if (!", op_operand(b->last, 0), cond, ")");
 	}
 	return b->last;
 }
@@ -248,9 +250,14 @@ static bool counted_unrolled_print(Walk *w, const Op *enter, const Op *branch, i
 	return ok;
 }
 
+static const Value *count_of(const Op *enter)
+{
+	return op_operand(enter, enter->noperand - 1);
+}
+
 static const char *count_pointer(Codegen *cg, const Op *enter)
 {
-	const Value *count = op_operand(enter, enter->noperand - 1);
+	const Value *count = count_of(enter);
 	cuda_node_tensor(cg, count, ACCESS_READ);
 	cuda_node_state(cg, ACCESS_READ);
 	return tensor_pointer(cg, count);
@@ -273,7 +280,7 @@ static bool counted_kernel_print(Walk *w, const Op *enter, const Op *branch)
 		const char *count = count_pointer(cg, enter);
 		if (!count)
 			return false;
-		cuda_block_rounds(cg, count);
+		cuda_block_rounds(cg, count_of(enter), count);
 	}
 	const bool ok = counted_round_print(w, head, branch);
 	cuda_block_text(cg, "}", -1);
@@ -292,23 +299,24 @@ static bool count_print(Codegen *cg, const Op *enter, int word, const char *agai
 {
 	cuda_node_begin(cg, again);
 	const char *from = count_pointer(cg, enter);
-	const CudaArg args[] = {{"int64_t *", cuda_word(cg, word)},
-	                        {"const int64_t *", from},
-	                        {"pd_state *", cuda_state(cg)},
-	                        {"pd_condition ", again}};
+	if (!from)
+		return false;
+	const CudaArg args[] = {cuda_arg_word(cg, "int64_t *", word),
+	                        cuda_arg_tensor(cg, "const int64_t *", count_of(enter), from, false),
+	                        cuda_arg_state(cg, "pd_state *"),
+	                        {"pd_condition ", again, again}};
 	count_touches(cg, word, again);
-	if (from)
-		thread_print(cg, "pd_count<int64_t>", again, COUNT_OF(args), args);
+	thread_print(cg, "pd_count<int64_t>", again, COUNT_OF(args), args);
 	cuda_node_end(cg);
 	cuda_steps_end(cg);
-	return from != NULL;
+	return true;
 }
 
 // At the end of a round: one of the small steps there; else beside what some kernel of the round
 // does; else a kernel.
 static void count_down_print(Codegen *cg, int word, const char *again)
 {
-	const CudaArg args[] = {{"int64_t *", cuda_word(cg, word)}, {"pd_condition ", again}};
+	const CudaArg args[] = {cuda_arg_word(cg, "int64_t *", word), {"pd_condition ", again, again}};
 	const char *line = arena_printf(cg->arena, "pd_count_with_next(queue, %s, %s);", args[0].text,
 	                                again);
 	const int func = cuda_steps_are_open(cg) ? -1 : cuda_node_count_down(cg, word, again, line);
@@ -472,7 +480,7 @@ static void if_in_kernel_print(Walk *w, const Op *op, const char *cond, const Bl
 	Codegen *cg = w->cg;
 	cuda_node_tensor(cg, op_operand(op, 0), ACCESS_READ);
 	cuda_node_state(cg, ACCESS_READ);
-	cuda_block_test(cg, "if (", dtype_c_memory(op_operand(op, 0)->type->dtype), cond, ") {");
+	cuda_block_test(cg, "if (", op_operand(op, 0), cond, ") {");
 	for (int s = 0; s < 2; s++) {
 		cuda_block_text(cg, s ? "} else {" : "", 1);
 		meet[s] = part_print(w, op, s);
@@ -507,16 +515,19 @@ static void choose_print(Codegen *cg, const Op *op, const char *pointer, const c
 	const char *choice_type = arena_printf(cg->arena, "pd_choice<%d> ", op->nsucc);
 	Text text;
 	text_init(&text, cg->arena);
-	text_printf(&text, "static __global__ void %s(%s)\n{\n\tswitch (*x) {\n", KERNEL_FN,
-	            KERNEL_PARAMS);
+	text_str(&text, KERNEL_HEAD "\n\tswitch (*x) {\n");
 	for (int i = 0; i < cases->n; i++)
 		text_line(&text, 1, "case %s: return pd_choose(choice, %d);",
 		          scalar_int(cg->arena, type_scalar(cg->ctx, DT_I64), cases->ints[i]), i);
 	text_printf(&text, "\tdefault: return pd_choose(choice, %d);\n\t}\n}\n", cases->n);
-	const int func = kernel_add(cg, text.text,
-	                            arena_printf(cg->arena, "%sx, %schoice", type, choice_type),
-	                            "x, choice", arena_printf(cg->arena, "choose_%s", op_stem(cg, op)));
-	const CudaArg args[] = {{type, pointer}, {choice_type, choice}};
+	const char *params = arena_printf(cg->arena, "%sx, %schoice", type, choice_type);
+	const int func = kernel_add(
+		cg,
+		(EmittedFunc){
+			.text = text.text, .params = params, .called_params = params, .arguments = "x, choice"},
+		arena_printf(cg->arena, "choose_%s", op_stem(cg, op)));
+	const CudaArg args[] = {cuda_arg_tensor(cg, type, op_operand(op, 0), pointer, false),
+	                        {choice_type, choice, choice}};
 	cuda_node_begin(cg, choice);
 	cuda_node_tensor(cg, op_operand(op, 0), ACCESS_READ);
 	cuda_node_condition(cg, choice, ACCESS_WRITE);
@@ -574,8 +585,7 @@ static const Block *switch_in_kernel_print(Walk *w, const Op *op, const char *po
 	for (int s = 0; s < op->nsucc; s++) {
 		if (s < cases->n)
 			cuda_block_case(
-				cg, s ? "} else if (" : "if (", dtype_c_memory(op_operand(op, 0)->type->dtype),
-				pointer,
+				cg, s ? "} else if (" : "if (", op_operand(op, 0), pointer,
 				arena_printf(cg->arena, ", %s)) {",
 			                 scalar_int(cg->arena, type_scalar(cg->ctx, DT_I64), cases->ints[s])));
 		else
@@ -669,7 +679,8 @@ static const Block *walk(Walk *w, const Block *b)
 static void sizes_clear_print(Codegen *cg)
 {
 	const int words = 2 * cuda_found_count(cg);
-	const CudaArg args[] = {{"int64_t *", "sizes"}, {"int ", arena_printf(cg->arena, "%d", words)}};
+	const CudaArg args[] = {{"int64_t *", "sizes", "sizes"},
+	                        cuda_arg_literal("int ", arena_printf(cg->arena, "%d", words))};
 	if (!words)
 		return;
 	cg->uses_sizes = true;

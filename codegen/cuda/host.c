@@ -5,8 +5,6 @@
 #include "codegen/device/device.h"
 #include "lower/target/target.h"
 
-#include <string.h>
-
 // What is printed in front of everything that may fail.
 static void queue_print(Text *out, const char *name)
 {
@@ -334,17 +332,6 @@ void cuda_info_functions(Codegen *cg, Text *out)
 
 // ---- the file -----------------------------------------------------------------------------------
 
-// Helpers run on both sides.
-static void prelude_adapt(Text *out, const char *text)
-{
-	static const char plain[] = "static inline ";
-	for (const char *hit; (hit = strstr(text, plain)); text = hit + strlen(plain)) {
-		text_strn(out, text, (size_t)(hit - text));
-		text_str(out, "static __host__ __device__ inline ");
-	}
-	text_str(out, text);
-}
-
 // What a program is linked with besides the runtime of CUDA.
 static const char *libraries(const Codegen *cg)
 {
@@ -365,7 +352,7 @@ static const char *compile_line(Codegen *cg)
 static void cuda_source_print(Codegen *cg, Text *out)
 {
 	const CodegenOptions *o = cg->options;
-	Text tail, user, prelude;
+	Text tail, user;
 	text_init(&tail, cg->arena);
 	workspace_print(cg, &tail);
 	cuda_instance_print(cg, &tail);
@@ -376,18 +363,16 @@ static void cuda_source_print(Codegen *cg, Text *out)
 	text_str(&user, cg->functions.text ? cg->functions.text : "");
 	cuda_functions_print(cg, &user);
 	text_str(&user, tail.text);
-	text_init(&prelude, cg->arena);
-	prelude_print(cg->arena, true, &prelude, user.text);
 	banner_print(cg, out, compile_line(cg));
 	text_printf(
 		out,
 		"#include %s\n\n#include <math.h>\n#include <string.h>\n\n#include \"pdrt_cuda.h\"\n\n",
 		string_literal(cg->arena, o->header_name));
-	prelude_adapt(out, prelude.text ? prelude.text : "");
+	prelude_print(cg->arena, true, out, user.text);
 	if (!cg->inline_weights)
 		weights_header_print(cg, out);
 	weights_print(cg, out);
-	prelude_adapt(out, user.text);
+	text_str(out, user.text);
 }
 
 bool cuda_options_check(Context *c, CodegenOptions *o)

@@ -47,11 +47,11 @@ static bool count_arguments(Codegen *cg, const Type *t, CudaArg *args, int *narg
 	for (int d = 0; d < t->rank; d++)
 		if (!count_add(cg, &c, t->dims[d]))
 			return false;
-	args[(*narg)++] = (CudaArg){"int64_t ",
-	                            expression_unwrap(cg->arena, dim_in_locals(&cg->plan, c.host))};
+	args[(*narg)++] = cuda_arg_number(cg, c.host);
 	for (int i = 0; i < MOST_SIZES; i++)
-		args[(*narg)++] = (CudaArg){"const int64_t *",
-		                            i < c.n ? cuda_size(cg, c.sizes[i]) : "NULL"};
+		args[(*narg)++] = i < c.n
+		                      ? cuda_arg_word(cg, "const int64_t *", cuda_size_word(cg, c.sizes[i]))
+		                      : cuda_arg_literal("const int64_t *", "NULL");
 	for (int i = 0; i < c.n; i++)
 		cuda_node_word(cg, cuda_size_word(cg, c.sizes[i]), ACCESS_READ);
 	return c.n > 0;
@@ -60,17 +60,19 @@ static bool count_arguments(Codegen *cg, const Type *t, CudaArg *args, int *narg
 // The step `pd_move` for a tensor of type t with at most so many elements, or, with the type of
 // what comes back, `pd_swap`; where the device knows how many there are, `pd_move_sized` and
 // `pd_swap_sized`.
-static void transfer_print(Codegen *cg, const char *to, const char *from, const Type *t,
-                           const Type *back, const Dim *most, const Op *branch)
+static void transfer_print(Codegen *cg, CudaArg to, CudaArg from, const Type *t, const Type *back,
+                           const Dim *most, const Op *branch)
 {
-	const char *type = dtype_c_memory(t->dtype), *pointer = arena_printf(cg->arena, "%s *", type),
-			   *n = expression_unwrap(cg->arena, dim_in_locals(&cg->plan, most));
+	const char *type = dtype_c_memory(t->dtype), *pointer = arena_printf(cg->arena, "%s *", type);
+	const CudaArg n = cuda_arg_number(cg, most);
 	const char *what = back ? "swap" : "move";
 	CudaArg *args = NEW_ARRAY(cg->arena, 3 + 2 * (1 + MOST_SIZES), CudaArg);
 	int narg = 0;
-	args[narg++] = (CudaArg){pointer, to};
-	args[narg++] = (CudaArg){back ? pointer : arena_printf(cg->arena, "const %s", pointer), from};
-	args[narg++] = (CudaArg){"int64_t ", n};
+	to.type = pointer;
+	from.type = back ? pointer : arena_printf(cg->arena, "const %s", pointer);
+	args[narg++] = to;
+	args[narg++] = from;
+	args[narg++] = n;
 	int counted = narg;
 	const bool sized = count_arguments(cg, t, args, &counted) &&
 	                   (!back ||
@@ -84,7 +86,7 @@ static void transfer_print(Codegen *cg, const char *to, const char *from, const 
 				.kernel = arena_printf(cg->arena, "pd_%s%s<%s>", what, sized ? "_sized" : "", type),
 				.stem = what,
 				.func = -1,
-				.blocks = arena_printf(cg->arena, "pd_blocks(%s, %d)", n, THREADS),
+				.blocks = arena_printf(cg->arena, "pd_blocks(%s, %d)", n.text, THREADS),
 				.threads = THREADS,
 				.width = hi,
 				.fits = work != NULL,
@@ -139,14 +141,17 @@ static void move_print(Codegen *cg, const Op *branch, Move *m, const Type *back)
 {
 	const char *type = dtype_c_memory(m->arg->type->dtype), *source = m->source;
 	const Dim *count = count_most(cg, m->value);
-	if (strcmp(type, dtype_c_memory(m->from.root->type->dtype)))
+	const bool cast = strcmp(type, dtype_c_memory(m->from.root->type->dtype)) != 0;
+	if (cast)
 		source = arena_printf(cg->arena, "(%s *)%s", type, source);
 	if (!cuda_count_work(cg, count, branch))
 		cuda_steps_end(cg);
 	cuda_node_begin(cg, name_sanitize(cg->arena, m->arg->name ? m->arg->name : "move"));
 	cuda_node_place(cg, &m->to, ACCESS_WRITE);
 	cuda_node_place(cg, &m->from, back ? ACCESS_WRITE : ACCESS_READ);
-	transfer_print(cg, m->target, source, m->arg->type, back, count, branch);
+	transfer_print(cg, cuda_arg_tensor(cg, NULL, m->arg, m->target, false),
+	               cuda_arg_tensor(cg, NULL, m->from.root, source, cast), m->arg->type, back, count,
+	               branch);
 	cuda_node_end(cg);
 	m->done = true;
 }
@@ -209,10 +214,13 @@ void cuda_fetch_print(Codegen *cg, const Value *v, int col, const char *from)
 	cuda_node_tensor(cg, v, ACCESS_READ);
 	cuda_node_output(cg, col, ACCESS_WRITE);
 	const char *type = dtype_c_memory(v->type->dtype);
-	if (strcmp(type, dtype_c_memory(value_place(v).root->type->dtype)))
+	const bool cast = strcmp(type, dtype_c_memory(value_place(v).root->type->dtype)) != 0;
+	if (cast)
 		from = arena_printf(cg->arena, "(const %s *)%s", type, from);
 	if (type_is_found(v->type))
-		transfer_print(cg, to, from, v->type, NULL, count_most(cg, v), NULL);
+		transfer_print(cg, (CudaArg){NULL, to, cg->outputs[col].member},
+		               cuda_arg_tensor(cg, NULL, v, from, cast), v->type, NULL, count_most(cg, v),
+		               NULL);
 	else
 		text_line(&cg->run, 1, "pd_copy(queue, %s, %s, (size_t)%s);", to, from,
 		          dim_in_locals(&cg->plan, cuda_bytes(cg, v)));

@@ -8,7 +8,6 @@
 #include "lower/analysis/analysis.h"
 #include "lower/target/schedule.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -37,6 +36,41 @@ const Dim *cuda_count_work(const Codegen *cg, const Dim *n, const Op *branch)
 	const Attr *much = branch ? op_attr(branch, "much") : NULL;
 	const Dim *most = dim_at_most(cg->ctx, n);
 	return work_may_be_little(cg->ctx, most, much ? much->dim : NULL) ? work_here(cg, most) : NULL;
+}
+
+// ---- arguments ----------------------------------------------------------------------------------
+
+// What has no name in C.
+static const char unnamed[] = "x";
+
+CudaArg cuda_arg_tensor(Codegen *cg, const char *type, const Value *v, const char *text, bool cast)
+{
+	const Place p = value_place(v);
+	const DType t = p.root->type->dtype;
+	const char *stem = p.kind == PLACE_INPUT    ? cg->inputs[p.col].member
+	                   : p.kind == PLACE_OUTPUT ? cg->outputs[p.col].member
+	                   : cast || (p.moving && moving_as(cg, moving_find(cg, &p), t) != text)
+	                       ? unnamed
+	                       : text;
+	return (CudaArg){type, text, stem};
+}
+
+CudaArg cuda_arg_word(Codegen *cg, const char *type, int word)
+{
+	return (CudaArg){type, cuda_word(cg, word), arena_printf(cg->arena, "size_%d", word)};
+}
+
+CudaArg cuda_arg_state(Codegen *cg, const char *type)
+{
+	const char *state = cuda_state(cg);
+	return (CudaArg){type, state, state};
+}
+
+CudaArg cuda_arg_number(Codegen *cg, const Dim *d)
+{
+	const char *text = expression_unwrap(cg->arena, dim_in_locals(&cg->plan, d));
+	const char *name = d->kind == DIM_SYM ? text : dim_local(&cg->plan, d);
+	return (CudaArg){"int64_t ", text, dim_is_const(d) ? NULL : name ? name : unnamed};
 }
 
 // ---- what a block does --------------------------------------------------------------------------
@@ -107,39 +141,41 @@ void cuda_block_text(Codegen *cg, const char *text, int depth)
 	cg->cuda.block->depth += depth > 0 ? depth : 0;
 }
 
-void cuda_block_test(Codegen *cg, const char *before, const char *type, const char *pointer,
+// What a block of threads looks at: where v lies, and the state.
+static CudaArg *test_args(Codegen *cg, const Value *v, const char *pointer, bool state)
+{
+	const char *type = dtype_c_memory(v->type->dtype);
+	CudaArg *args = NEW_ARRAY(cg->arena, 2, CudaArg);
+	args[0] = cuda_arg_tensor(cg, arena_printf(cg->arena, "const %s *", type), v, pointer, false);
+	if (state)
+		args[1] = cuda_arg_state(cg, "const pd_state *");
+	return args;
+}
+
+void cuda_block_test(Codegen *cg, const char *before, const Value *v, const char *pointer,
                      const char *after)
 {
-	CudaArg *args = NEW_ARRAY(cg->arena, 2, CudaArg);
-	args[0] = (CudaArg){arena_printf(cg->arena, "const %s *", type), pointer};
-	args[1] = (CudaArg){"const pd_state *", cuda_state(cg)};
 	item_add(cg, (Item){.before = arena_printf(cg->arena, "%spd_block_holds(", before),
 	                    .after = arena_printf(cg->arena, ")%s", after),
-	                    .args = args,
+	                    .args = test_args(cg, v, pointer, true),
 	                    .narg = 2});
 }
 
-void cuda_block_rounds(Codegen *cg, const char *pointer)
+void cuda_block_rounds(Codegen *cg, const Value *v, const char *pointer)
 {
-	CudaArg *args = NEW_ARRAY(cg->arena, 2, CudaArg);
-	args[0] = (CudaArg){"const int64_t *", pointer};
-	args[1] = (CudaArg){"const pd_state *", cuda_state(cg)};
 	item_add(cg, (Item){.before = "for (int64_t left = pd_block_rounds(",
 	                    .after = "); left > 0; left--) {",
-	                    .args = args,
+	                    .args = test_args(cg, v, pointer, true),
 	                    .narg = 2});
 	cg->cuda.block->depth++;
 }
 
-void cuda_block_case(Codegen *cg, const char *before, const char *type, const char *pointer,
+void cuda_block_case(Codegen *cg, const char *before, const Value *v, const char *pointer,
                      const char *after)
 {
-	const CudaArg arg = {arena_printf(cg->arena, "const %s *", type), pointer};
-	CudaArg *args = NEW(cg->arena, CudaArg);
-	*args = arg;
 	item_add(cg, (Item){.before = arena_printf(cg->arena, "%spd_block_is(", before),
 	                    .after = after,
-	                    .args = args,
+	                    .args = test_args(cg, v, pointer, false),
 	                    .narg = 1});
 }
 
@@ -153,30 +189,9 @@ typedef struct Params {
 	const char **param; // what they are called in the kernel
 } Params;
 
-static bool is_literal(const char *text)
-{
-	if (!strcmp(text, "NULL"))
-		return true;
-	if (*text == '-')
-		text++;
-	return isdigit((unsigned char)*text) && !text[strspn(text, "0123456789")];
-}
-
-// `in->x` and `(float *)(workspace + 64)` as identifiers.
-static const char *param_stem(Arena *a, const char *text)
-{
-	const char *arrow = strstr(text, "->");
-	if (arrow)
-		text = arrow + 2;
-	for (const char *p = text; *p; p++)
-		if (!isalnum((unsigned char)*p) && *p != '_')
-			return !strncmp(text, "sizes + ", 8) ? arena_printf(a, "size_%s", text + 8) : "x";
-	return text;
-}
-
 static const char *param_of(Params *p, const CudaArg *arg)
 {
-	if (is_literal(arg->text))
+	if (!arg->stem)
 		return arg->text;
 	for (int i = 0; i < p->n; i++)
 		if (!strcmp(p->items[i].text, arg->text)) {
@@ -185,7 +200,7 @@ static const char *param_of(Params *p, const CudaArg *arg)
 			return p->param[i];
 		}
 	p->items[p->n] = *arg;
-	return p->param[p->n++] = names_unique(&p->names, param_stem(p->arena, arg->text));
+	return p->param[p->n++] = names_unique(&p->names, arg->stem);
 }
 
 static void params_init(Params *p, Codegen *cg, int most)
@@ -292,10 +307,10 @@ static void block_kernel(Codegen *cg, const CudaBlock *b)
 		text_printf(&params, "%s%s%s", i ? ", " : "", p.items[i].type, p.param[i]);
 	const int threads = b->threads > BLOCK_THREADS ? BLOCK_THREADS
 	                                               : ((int)b->threads + WARP - 1) / WARP * WARP;
-	const char *text = arena_printf(cg->arena, "static __global__ void %s(%s)\n{\n%s}\n", KERNEL_FN,
-	                                KERNEL_PARAMS, body.text);
 	const int func = kernel_add(
-		cg, text, p.n ? params.text : "void", "",
+		cg,
+		(EmittedFunc){.text = arena_printf(cg->arena, KERNEL_HEAD "\n%s}\n", body.text),
+	                  .params = p.n ? params.text : ""},
 		arena_printf(cg->arena, "%s_%s", b->has_loop ? "loop" : "steps", b->stem));
 	func_launched(cg, func);
 	launch_print(cg, &(CudaStep){.kernel = cg->funcs[func].name, .blocks = "1", .threads = threads},
@@ -442,6 +457,22 @@ void cuda_step_before(Codegen *cg, const Op *op)
 
 // ---- steps of the program's own functions -------------------------------------------------------
 
+// What the call passes for a parameter; false after a diagnostic.
+static bool param_pass(const KernelFunc *k, const KernelParam *p, CudaArg *arg)
+{
+	Codegen *cg = k->cg;
+	const char *type = kernel_param_type(k, p), *text = call_argument(cg, p);
+	if (!text)
+		return false;
+	if (p->value)
+		*arg = cuda_arg_tensor(cg, type, p->value, text, false);
+	else if (!p->given && !p->bound && size_is_on_device(cg, p->sym))
+		*arg = cuda_arg_word(cg, type, cuda_size_word(cg, symbol_find(cg, p->sym)));
+	else
+		*arg = (CudaArg){type, text, p->given ? unnamed : text};
+	return true;
+}
+
 bool cuda_function_print(Codegen *cg, KernelFunc *k, const char *blocks, int threads)
 {
 	const char *name = kernel_finish(k);
@@ -456,16 +487,14 @@ bool cuda_function_print(Codegen *cg, KernelFunc *k, const char *blocks, int thr
 	s.figures = cuda_figures(cg, k);
 	s.figures.blocks = k->blocks;
 	s.figures.shared = k->block_shared;
-	for (int i = 0; i < k->nparam; i++) {
-		args[s.narg].type = kernel_param_type(k, &k->params[i]);
-		if (!(args[s.narg++].text = call_argument(cg, &k->params[i])))
+	for (int i = 0; i < k->nparam; i++)
+		if (!param_pass(k, &k->params[i], &args[s.narg++]))
 			return false;
-	}
 	if (k->status) {
-		args[s.narg++] = (CudaArg){"pd_state *", cuda_state(cg)};
+		args[s.narg++] = cuda_arg_state(cg, "pd_state *");
 		const int failure = k->nfault ? cuda_failures(cg, k->nfault, k->faults)
 		                              : cuda_failure(cg, k->op);
-		args[s.narg++] = (CudaArg){"int ", arena_printf(cg->arena, "%d", failure)};
+		args[s.narg++] = cuda_arg_literal("int ", arena_printf(cg->arena, "%d", failure));
 	}
 	s.stem = name + strcspn(name, "_") + 1;
 	if (k->sizes) // of a template the instance whose positions are wide enough for the sizes of
@@ -490,55 +519,34 @@ bool cuda_function_print(Codegen *cg, KernelFunc *k, const char *blocks, int thr
 
 // ---- the text -----------------------------------------------------------------------------------
 
-// `text` as a function of the device: nobody promises what restrict says, since other steps of the
-// kernel write.
-static void called_print(Codegen *cg, const EmittedFunc *f, Text *out)
+// The head of a function, as it is launched: one with a guard looks whether its part runs.
+static void launched_head(const EmittedFunc *f, Text *out)
 {
-	static const char global[] = "__global__ ", bounds[] = "__launch_bounds__(",
-					  restricted[] = "PDRT_RESTRICT ";
-	Text params;
-	text_init(&params, cg->arena);
-	for (const char *p = f->params; *p; p++) {
-		if (!strncmp(p, restricted, strlen(restricted)))
-			p += strlen(restricted);
-		text_char(&params, *p);
-	}
-	for (const char *s = f->text; *s; s++) {
-		if (!strncmp(s, global, strlen(global))) {
-			text_str(out, "__device__ ");
-			s += strlen(global);
-		}
-		if (!strncmp(s, bounds, strlen(bounds)))
-			s += strcspn(s, ")") + 2;
-		if (*s == KERNEL_FN[0])
-			text_str(out, f->called);
-		else if (*s == KERNEL_PARAMS[0])
-			text_str(out, params.text);
-		else
-			text_char(out, *s);
-	}
-	text_char(out, '\n');
+	text_str(out, "static __global__ void ");
+	if (f->bounds)
+		text_printf(out, "__launch_bounds__(%s) ", f->bounds);
+	text_printf(out, "%s(", f->name);
+	if (f->guarded)
+		text_printf(out, "%s pd_part%s", f->counts ? "pd_turn" : "pd_guard",
+		            *f->params ? ", " : "");
+	text_printf(out, "%s)\n{", *f->params || f->guarded ? f->params : "void");
+	if (f->guarded)
+		text_str(out, "\n\tif (pd_is_off(pd_part))\n\t\treturn;");
 }
 
-static void kernel_print(const EmittedFunc *f, const char *text, Text *out)
+// `text` as a function that is launched, or that blocks call.
+static void function_print(const EmittedFunc *f, const char *text, bool called, Text *out)
 {
-	const bool void_params = !strcmp(f->params, "void");
-	bool open = f->guarded;
 	for (const char *s = text; *s; s++) {
 		if (*s == KERNEL_FN[0])
-			text_str(out, f->name);
-		else if (*s == KERNEL_PARAMS[0] && f->guarded)
-			text_printf(out, "%s pd_part%s%s", f->counts ? "pd_turn" : "pd_guard",
-			            void_params ? "" : ", ", void_params ? "" : f->params);
-		else if (*s == KERNEL_PARAMS[0])
-			text_str(out, f->params);
+			text_str(out, called ? f->called : f->name);
+		else if (*s == KERNEL_HEAD[0] && called)
+			text_printf(out, "static __device__ void %s(%s)\n{", f->called,
+			            *f->params ? f->called_params : "void");
+		else if (*s == KERNEL_HEAD[0])
+			launched_head(f, out);
 		else
 			text_char(out, *s);
-		if (open && !strncmp(s, "\n{\n", 3)) {
-			text_str(out, "{\n\tif (pd_is_off(pd_part))\n\t\treturn;\n");
-			s += 2;
-			open = false;
-		}
 	}
 	text_char(out, '\n');
 }
@@ -549,13 +557,12 @@ void cuda_functions_print(Codegen *cg, Text *out)
 		const EmittedFunc *f = &cg->funcs[i];
 		const char *text = f->text;
 		if (f->called)
-			called_print(cg, f, out);
+			function_print(f, text, true, out);
 		if (f->called && f->launched)
-			text = arena_printf(cg->arena, "%sstatic __global__ void %s(%s)\n{\n\t%s%s(%s);\n}\n",
-			                    f->is_template ? "template <typename I>\n" : "", KERNEL_FN,
-			                    KERNEL_PARAMS, f->called, f->is_template ? "<I>" : "",
-			                    f->arguments);
+			text = arena_printf(cg->arena, "%s" KERNEL_HEAD "\n\t%s%s(%s);\n}\n",
+			                    f->is_template ? "template <typename I>\n" : "", f->called,
+			                    f->is_template ? "<I>" : "", f->arguments);
 		if (f->launched)
-			kernel_print(f, text, out);
+			function_print(f, text, false, out);
 	}
 }

@@ -347,6 +347,7 @@ static bool fma_emit(const Attention *a, int n, TemplateKey *keys)
 	keys[n++] = (TemplateKey){"key_loads", tile_int(k, (tile * depth4 + 127) / 128)};
 	keys[n++] = (TemplateKey){"value_loads", tile_int(k, (tile * columns4 + 127) / 128)};
 	kernel_moves(k, DT_F32, 4);
+	k->bounds = "128, 3";
 	return kernel_template(k, "cuda_attention.c", n, keys);
 }
 
@@ -392,7 +393,6 @@ static bool mma_emit(const Attention *a, int n, TemplateKey *keys)
 	keys[n++] = (TemplateKey){"element", each == 4 ? "uint32_t" : "uint16_t"};
 	keys[n++] = (TemplateKey){"each", tile_int(k, each)};
 	keys[n++] = (TemplateKey){"threads", tile_int(k, t->threads)};
-	keys[n++] = (TemplateKey){"blocks", tile_int(k, t->blocks)};
 	keys[n++] = (TemplateKey){"tile_rows", tile_int(k, t->rows)};
 	keys[n++] = (TemplateKey){"tile_keys", tile_int(k, t->keys)};
 	keys[n++] = (TemplateKey){"width", tile_int(k, a->depth)};
@@ -405,6 +405,7 @@ static bool mma_emit(const Attention *a, int n, TemplateKey *keys)
 	                          tile_int(k, key_loads > value_loads ? key_loads : value_loads)};
 	k->tensor_cores = true;
 	kernel_moves(k, DT_F32, 4);
+	k->bounds = arena_printf(k->arena, "%d, %d", t->threads, t->blocks);
 	return kernel_template(k, "cuda_attention_mma.c", n, keys);
 }
 
@@ -426,6 +427,7 @@ static bool rows_emit(const Attention *a, int n, TemplateKey *keys)
 	keys[n++] = (TemplateKey){"e", tile_int(k, (a->columns + 31) / 32)};
 	keys[n++] = (TemplateKey){"key_loads", tile_int(k, (a->depth + 31) / 32)};
 	kernel_moves(k, DT_F32, 4);
+	k->bounds = "256, 1";
 	return kernel_template(k, "cuda_attention_row.c", n, keys);
 }
 

@@ -74,6 +74,7 @@ static bool rows_emit(KernelFunc *k, const TileProduct *p)
 	kernel_moves(k, a->type->dtype,
 	             a_aligned || b_aligned ? 16 / (int)dtype_size(a->type->dtype) : 1);
 	k->block_threads = cuda_tile_threads(t);
+	k->bounds = tile_int(k, k->block_threads);
 	k->grid = dim_mul(
 		c, p->batches,
 		dim_div(c, dim_add(c, p->n, dim_const(c, t->columns - 1)), dim_const(c, t->columns)));

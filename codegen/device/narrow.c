@@ -76,5 +76,6 @@ bool cuda_narrow_emit(KernelFunc *k, const ConvOp *v)
 		{"epilogue", epilogue},
 		{"store", scalar_store(k, k->op->results[0].type->dtype, "out", "to", value)},
 	};
+	k->bounds = "256, 2";
 	return kernel_template(k, "cuda_narrow.c", COUNT_OF(keys), keys);
 }

@@ -193,8 +193,7 @@ bool cuda_nest_emit(KernelFunc *k)
 	nest_init(&n, k, &body);
 	if (!form_print(&n))
 		return false;
-	text_printf(&k->text, "%sstatic __global__ void %s(%s)\n{\n",
-	            k->sizes ? "template <typename I>\n" : "", KERNEL_FN, KERNEL_PARAMS);
-	text_printf(&k->text, "%s}\n", body.text);
+	text_printf(&k->text, "%s" KERNEL_HEAD "\n%s}\n", k->sizes ? "template <typename I>\n" : "",
+	            body.text);
 	return true;
 }

@@ -319,7 +319,8 @@ static const char *output_text(const Rows *w)
 
 // ---- the kernels --------------------------------------------------------------------------------
 
-// The keys that all four templates have, and those of the ones that hold a row in registers.
+// The keys that all four templates have, and those of the ones that hold a row in registers; sets
+// the bounds of a launch.
 // Returns how many there are.
 static int row_keys(const Rows *w, TemplateKey *keys)
 {
@@ -330,7 +331,7 @@ static int row_keys(const Rows *w, TemplateKey *keys)
 	keys[n++] = (TemplateKey){"columns", kernel_dim(k, row_length(k->ctx, k->op))};
 	keys[n++] = (TemplateKey){"wide", tile_int(k, w->wide)};
 	keys[n++] = (TemplateKey){"width", tile_int(k, w->count ? w->threads : w->threads * w->wide)};
-	keys[n++] = (TemplateKey){"bounds", tile_int(k, warp ? WARP_BLOCK : w->threads)};
+	k->bounds = arena_printf(k->arena, "%d, 1", warp ? WARP_BLOCK : w->threads);
 	if (!w->count)
 		return n;
 	keys[n++] = (TemplateKey){"count", tile_int(k, w->count)};
@@ -368,6 +369,7 @@ static bool softmax_across_emit(Rows *w, bool log)
 	if (!output)
 		return false;
 	k->block_threads = ACROSS_BLOCK;
+	k->bounds = arena_printf(k->arena, "%d, 1", ACROSS_BLOCK);
 	k->per_block = ACROSS_BLOCK / w->threads;
 	k->work = dim_mul(k->ctx, row_count(k->ctx, k->op),
 	                  dim_div(k->ctx, inner, dim_const(k->ctx, w->wide)));

@@ -71,7 +71,7 @@ bool cuda_sort_emit(KernelFunc *k)
 		return kernel_template(k, "cuda_sort.c", n, keys);
 	}
 	keys[n++] = (TemplateKey){"wanted", wanted ? wanted : "true"};
-	keys[n++] = (TemplateKey){"threads", tile_int(k, k->block_threads)};
+	k->bounds = arena_printf(k->arena, "%d, 1", k->block_threads);
 	return kernel_template(k, "cuda_sort_long.c", n, keys);
 }
 
@@ -83,6 +83,7 @@ bool cuda_nms_emit(KernelFunc *k)
 		return false;
 	keys[n++] = (TemplateKey){"threads", tile_int(k, THREADS)};
 	k->block_threads = THREADS;
+	k->bounds = arena_printf(k->arena, "%d, 1", THREADS);
 	return kernel_template(k, "cuda_nms.c", n, keys);
 }
 

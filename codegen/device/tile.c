@@ -198,6 +198,7 @@ bool cuda_tile_emit(KernelFunc *k, const TileProduct *p)
 		return false;
 	const Dim *products = dim_mul(k->ctx, dim_const(k->ctx, p->split), p->batches);
 	k->block_threads = cuda_tile_threads(t);
+	k->bounds = arena_printf(k->arena, "%d, %d", k->block_threads, blocks_of(t, light));
 	k->block_shared = cuda_tile_shared(t);
 	k->tensor_cores = t->unit != CUDA_FMA;
 	k->grid = dim_mul(
@@ -206,8 +207,6 @@ bool cuda_tile_emit(KernelFunc *k, const TileProduct *p)
 	const TemplateKey keys[] = {
 		{"tile_rows", tile_int(k, t->rows)},
 		{"tile_columns", tile_int(k, t->columns)},
-		{"threads", tile_int(k, k->block_threads)},
-		{"blocks", tile_int(k, blocks_of(t, light))},
 		{"unit", unit_text(k, t)},
 		{"element", t->unit == CUDA_HALF ? "uint16_t" : "float"},
 		{"shared", tile_int(k, k->block_shared)},

@@ -213,20 +213,18 @@ int kernel_fault(KernelFunc *k, const Op *op)
 	return k->nfault++;
 }
 
-static const char *params_text(KernelFunc *k)
+static const char *params_text(KernelFunc *k, bool restricted)
 {
 	Text t;
 	text_init(&t, k->arena);
 	for (int i = 0; i < k->nparam; i++) {
 		const KernelParam *p = &k->params[i];
 		text_printf(&t, "%s%s%s%s", i ? ", " : "", kernel_param_type(k, p),
-		            p->value && !param_shared(k, i) ? "PDRT_RESTRICT " : "", p->name);
+		            restricted && p->value && !param_shared(k, i) ? "PDRT_RESTRICT " : "", p->name);
 	}
 	if (k->status && k->target->cuda)
 		text_printf(&t, "%spd_state *pd_run, int pd_op", k->nparam ? ", " : "");
-	else if (!k->nparam)
-		text_str(&t, "void");
-	return t.text;
+	return t.text ? t.text : "";
 }
 
 static const char *param_names(KernelFunc *k)
@@ -263,22 +261,26 @@ static void func_print(Codegen *cg, const EmittedFunc *f)
 		if (*s == KERNEL_FN[0])
 			text_str(&cg->functions, f->name);
 		else if (*s == KERNEL_PARAMS[0])
-			text_str(&cg->functions, f->params);
+			text_str(&cg->functions, *f->params ? f->params : "void");
 		else
 			text_char(&cg->functions, *s);
 	}
 	text_char(&cg->functions, '\n');
 }
 
-int kernel_add(Codegen *cg, const char *text, const char *params, const char *arguments,
-               const char *stem)
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+int kernel_add(Codegen *cg, EmittedFunc f, const char *stem)
 {
 	for (int i = 0; i < cg->nfunc; i++)
-		if (!strcmp(cg->funcs[i].text, text) && !strcmp(cg->funcs[i].params, params))
+		if (same_text(cg->funcs[i].text, f.text) && same_text(cg->funcs[i].params, f.params) &&
+		    same_text(cg->funcs[i].bounds, f.bounds))
 			return i;
-	const char *name = names_unique(&cg->globals, stem);
-	func_add(cg->arena, &cg->funcs, &cg->nfunc, &cg->cfunc,
-	         (EmittedFunc){.text = text, .params = params, .name = name, .arguments = arguments});
+	f.name = names_unique(&cg->globals, stem);
+	func_add(cg->arena, &cg->funcs, &cg->nfunc, &cg->cfunc, f);
 	if (!cg->target->cuda)
 		func_print(cg, &cg->funcs[cg->nfunc - 1]);
 	return cg->nfunc - 1;
@@ -289,7 +291,13 @@ const char *kernel_finish(KernelFunc *k)
 	params_order(k);
 	const char *var = k->op->loc->var ? k->op->loc->var : k->op->info->short_name;
 	const char *stem = arena_printf(k->arena, "compute_%s", name_sanitize(k->arena, var));
-	k->number = kernel_add(k->cg, k->text.text, params_text(k), param_names(k), stem);
+	k->number = kernel_add(k->cg,
+	                       (EmittedFunc){.text = k->text.text,
+	                                     .params = params_text(k, true),
+	                                     .bounds = k->bounds,
+	                                     .arguments = param_names(k),
+	                                     .called_params = params_text(k, false)},
+	                       stem);
 	k->cg->funcs[k->number].is_template = k->sizes != NULL;
 	return k->cg->funcs[k->number].name;
 }

@@ -37,9 +37,10 @@ typedef struct KernelFunc {
 	const Target *target;
 	const Op *op; // what it does: loop.nest or kernel.*
 	Text text;    // the function: everything from `static` to the last brace, with KERNEL_FN and
-	              // KERNEL_PARAMS; it is preceded by helpers that only it uses, if any
-	int block_threads; // CUDA: threads of a block; 0: the usual number
-	int block_shared;  // CUDA: bytes of shared memory that the launch gives a block (PD_DYNAMIC)
+	           // KERNEL_PARAMS, or KERNEL_HEAD; it is preceded by helpers that only it uses, if any
+	int block_threads;  // CUDA: threads of a block; 0: the usual number
+	const char *bounds; // CUDA: arguments of __launch_bounds__; NULL: none
+	int block_shared;   // CUDA: bytes of shared memory that the launch gives a block (PD_DYNAMIC)
 	int per_block; // CUDA: what a block does of the positions that the launch counts; 0: one with
 	               // block_threads, else one for each thread
 	const char *index;  // the C type of positions: int64_t; CUDA also int, or I, the parameter of a
@@ -105,13 +106,15 @@ const Op *module_next(const Op *op);
 
 // A function that was emitted, or a helper.
 typedef struct EmittedFunc {
-	const char *text, *params, *name;
-	const char *arguments; // CUDA: the names of its parameters
-	const char *called;    // CUDA: its name where a block of threads calls it; NULL: nobody does
-	bool is_template;      // CUDA: over the type of positions
-	bool launched;         // CUDA: as a kernel
-	bool guarded;          // CUDA: in a part of the program that may not run
-	bool counts;           // CUDA: and may have to count the rounds that it is part of
+	const char *text, *params, *name; // params: "" for none
+	const char *bounds;               // CUDA: arguments of __launch_bounds__; NULL: none
+	const char *arguments;            // CUDA: the names of its parameters
+	const char *called; // CUDA: its name where a block of threads calls it; NULL: nobody does
+	const char *called_params; // CUDA: then nobody promises what restrict says
+	bool is_template;          // CUDA: over the type of positions
+	bool launched;             // CUDA: as a kernel
+	bool guarded;              // CUDA: in a part of the program that may not run
+	bool counts;               // CUDA: and may have to count the rounds that it is part of
 } EmittedFunc;
 
 // A tensor that goes in or out.
@@ -168,10 +171,11 @@ typedef enum SizeKind { SIZES_OF_PLAN, SIZES_IN_DOUBLE, SIZES_OF_RUN } SizeKind;
 typedef struct SizeLocals {
 	Codegen *cg;
 	SizeKind kind;
-	Names *scope;     // that locals are unique in; NULL: nothing else has such names
-	Text text;        // declarations of locals
-	PointerMap names; // Dim -> C expression
-	PointerMap rooms; // Symbol -> itself: those that count as `room`
+	Names *scope;        // that locals are unique in; NULL: nothing else has such names
+	Text text;           // declarations of locals
+	PointerMap names;    // Dim -> C expression
+	PointerMap declared; // Dim -> name of its local
+	PointerMap rooms;    // Symbol -> itself: those that count as `room`
 	int count;
 } SizeLocals;
 
@@ -285,9 +289,8 @@ KernelFunc *kernel_new(Codegen *cg, const Op *op);
 // Adds the function (or finds its twin) and returns its name; then its arguments are those of
 // k->params.
 const char *kernel_finish(KernelFunc *k);
-// Adds a function; CUDA prints all of them at the end. Returns its number.
-int kernel_add(Codegen *cg, const char *text, const char *params, const char *arguments,
-               const char *stem);
+// Adds a function, named after stem; CUDA prints all of them at the end. Returns its number.
+int kernel_add(Codegen *cg, EmittedFunc f, const char *stem);
 // The type of a parameter, as C text.
 const char *kernel_param_type(const KernelFunc *k, const KernelParam *p);
 // The bound of a size found at run time, as a parameter.
@@ -312,6 +315,7 @@ bool size_is_on_device(const Codegen *cg, const Dim *sym);
 // A number as an expression in which large parts, and quotients of quotients, are locals, declared
 // in l->text. In the plan, sizes found at run time count with their bounds.
 const char *dim_in_locals(SizeLocals *l, const Dim *d);
+const char *dim_local(const SizeLocals *l, const Dim *d); // its local; NULL: it has none
 void size_locals_init(SizeLocals *l, Codegen *cg, SizeKind kind, Names *scope);
 void workspace_print(Codegen *cg, Text *out); // model_workspace_size
 // Locals for what symbols count as in the plan, as far as numbers of l, or of `more` (NULL: none),

@@ -118,6 +118,7 @@ void size_locals_init(SizeLocals *l, Codegen *cg, SizeKind kind, Names *scope)
 	*l = (SizeLocals){.cg = cg, .kind = kind, .scope = scope};
 	text_init(&l->text, cg->arena);
 	pointer_map_init(&l->names, cg->arena);
+	pointer_map_init(&l->declared, cg->arena);
 	pointer_map_init(&l->rooms, cg->arena);
 }
 
@@ -182,9 +183,14 @@ const char *dim_in_locals(SizeLocals *l, const Dim *d)
 	const char *x = dim_in_locals(l, d->a), *y = dim_in_locals(l, d->b);
 	name = (l->kind == SIZES_IN_DOUBLE ? double_binary : dim_binary)(l->cg->arena, d, x, y);
 	if (strlen(name) > (d->kind == DIM_DIV ? MAX_QUOTIENT_LENGTH : MAX_LENGTH))
-		name = local_declare(l, name);
+		pointer_map_set(&l->declared, d, name = local_declare(l, name));
 	pointer_map_set(&l->names, d, name);
 	return name;
+}
+
+const char *dim_local(const SizeLocals *l, const Dim *d)
+{
+	return pointer_map_get(&l->declared, d);
 }
 
 // ---- model_workspace_size -----------------------------------------------------------------------

@@ -67,7 +67,7 @@ bool kernel_scan_emit(KernelFunc *k)
 	if (indices)
 		store = arena_printf(k->arena, "%s\n%s[at] = which;", store, kernel_result(k, 1));
 	const TemplateKey keys[] = {
-		{"function", tile_function_kind(k)},
+		{"head", tile_function_head(k)},
 		{"length", length},
 		{"each",
 	     tile_each(k, "i", arena_printf(k->arena, "%s * inner", tile_product(k, axis, x->dims)))},

@@ -70,9 +70,9 @@ const char *tile_position(KernelFunc *k, const char *linear, int n, const Dim *c
 	return first ? q : arena_printf(k->arena, "(%s %% %s)", q, kernel_dim(k, dims[i]));
 }
 
-const char *tile_function_kind(const KernelFunc *k)
+const char *tile_function_head(const KernelFunc *k)
 {
-	return k->target->cuda ? "static __global__ void" : "static void";
+	return k->target->cuda ? KERNEL_HEAD : "static void " KERNEL_FN "(" KERNEL_PARAMS ")\n{";
 }
 
 const char *tile_each(KernelFunc *k, const char *name, const char *count)

@@ -24,9 +24,9 @@ const char *tile_position(KernelFunc *k, const char *linear, int n, const Dim *c
 // "out, a, b, dim_n": the function's parameters as they stand now, as arguments for a function of
 // its own.
 const char *tile_arguments(KernelFunc *k);
-// The head of a function without a result; of a loop over `count` positions, each of which CUDA
-// gives a thread.
-const char *tile_function_kind(const KernelFunc *k);
+// The head of a function without a result, with its brace; of a loop over `count` positions, each
+// of which CUDA gives a thread.
+const char *tile_function_head(const KernelFunc *k);
 const char *tile_each(KernelFunc *k, const char *name, const char *count);
 // Statements that count as a use of each size among the parameters: what is only passed on must not
 // warn.

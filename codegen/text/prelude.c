@@ -67,6 +67,22 @@ static bool words_mark(Section *s, int n, const char *text, size_t size)
 	return marked;
 }
 
+// A section; where it is CUDA's, its functions run on both sides.
+static void section_print(const Section *s, bool cuda, Text *out)
+{
+	static const char linkage[] = "static inline ";
+	for (const char *line = s->text, *end = s->text + s->ntext; line < end;) {
+		size_t n = strcspn(line, "\n") + 1;
+		n = n < (size_t)(end - line) ? n : (size_t)(end - line);
+		const size_t skip = cuda && !strncmp(line, linkage, strlen(linkage)) ? strlen(linkage) : 0;
+		text_str(out, skip ? "static __host__ __device__ inline " : "");
+		text_strn(out, line + skip, n - skip);
+		line += n;
+	}
+	if (s->ntext < 2 || s->text[s->ntext - 2] != '\n')
+		text_char(out, '\n');
+}
+
 void prelude_print(Arena *a, bool cuda, Text *out, const char *user)
 {
 	Section *s = NEW_ARRAY(a, MAX_SECTIONS, Section);
@@ -84,11 +100,7 @@ void prelude_print(Arena *a, bool cuda, Text *out, const char *user)
 			if (s[i].used)
 				again |= words_mark(s, n, s[i].text, s[i].ntext);
 	}
-	for (int i = 0; i < n; i++) {
-		if (!s[i].used)
-			continue;
-		text_strn(out, s[i].text, s[i].ntext);
-		if (s[i].ntext < 2 || s[i].text[s[i].ntext - 2] != '\n')
-			text_char(out, '\n');
-	}
+	for (int i = 0; i < n; i++)
+		if (s[i].used)
+			section_print(&s[i], cuda, out);
 }

@@ -29,6 +29,8 @@ static const char *key_text(Expansion *x, const char *key, size_t n)
 		return KERNEL_FN;
 	if (n == 6 && !memcmp(key, "params", 6))
 		return KERNEL_PARAMS;
+	if (n == 6 && !memcmp(key, "kernel", 6))
+		return KERNEL_HEAD;
 	for (int i = 0; i < x->nkey; i++)
 		if (strlen(x->keys[i].key) == n && !memcmp(x->keys[i].key, key, n)) {
 			x->used[i] = true;

@@ -39,11 +39,13 @@ typedef struct TemplateKey {
 
 // Expands `${key}` in the embedded text `name` into out. An unknown or unused key is a diagnostic.
 // A value of several lines that stands alone on its line is indented like that line. `${fn}` and
-// `${params}` may always be used: they become KERNEL_FN and KERNEL_PARAMS.
+// `${params}` may always be used: they become KERNEL_FN and KERNEL_PARAMS; `${kernel}`, the whole
+// head of a function of CUDA with its brace, becomes KERNEL_HEAD.
 bool template_expand(Context *c, Text *out, const char *name, int nkey, const TemplateKey *keys);
 
 #define KERNEL_FN "\x01"     // in k->text: stands for the function's name
 #define KERNEL_PARAMS "\x02" // in k->text: stands for its parameter list
+#define KERNEL_HEAD "\x03"   // in k->text of CUDA: stands for all up to the brace of its body
 
 // ---- prelude.c ----------------------------------------------------------------------------------
 
