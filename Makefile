@@ -15,7 +15,8 @@ vpath tests/% $(SRC)
 say = $(if $(V),,@printf '  %-8s %s\n' '$(1)' '$(2)';)
 
 WARN = -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wno-unused-parameter
-CPPFLAGS_ALL = -D_POSIX_C_SOURCE=200809L -Iobj -I$(SRC) $(PB_CFLAGS) $(JSON_CFLAGS)
+CPPFLAGS_ALL = -D_POSIX_C_SOURCE=200809L -Iobj -I$(SRC) $(PB_CFLAGS) $(JSON_CFLAGS) $(YAML_CFLAGS)
+LIBS = $(PB_LIBS) $(JSON_LIBS) $(YAML_LIBS)
 COMPILE = $(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) -MMD -MP -c
 
 # What is built: each floor lists its sources. Build tools (OPGEN, embed.c) have a main of their own.
@@ -30,7 +31,7 @@ EMBEDDED = $(TEXTS:%=$(SRC)/%)
 all: pdcc
 
 pdcc: $(OBJECTS)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJECTS) $(PB_LIBS) $(JSON_LIBS) -lm -ldl
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJECTS) $(LIBS) -lm -ldl
 
 # configure leaves config.mk alone when nothing changes, so only other flags compile everything again.
 obj/%.o: %.c config.mk | obj/ops_enum.inc obj/program_desc.pb-c.h obj/kernels.inc
@@ -39,7 +40,7 @@ obj/%.o: %.c config.mk | obj/ops_enum.inc obj/program_desc.pb-c.h obj/kernels.in
 
 obj/opgen: $(OPGEN) ir/gen/opgen.h
 	@mkdir -p $(@D)
-	$(call say,TOOL,$@)$(CC) $(WARN) $(CPPFLAGS_ALL) $(YAML_CFLAGS) $(CFLAGS) $(filter %.c,$^) -o $@ $(YAML_LIBS)
+	$(call say,TOOL,$@)$(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) $(filter %.c,$^) -o $@ $(YAML_LIBS)
 
 # opgen leaves files alone that would not change; the stamp says when it ran.
 obj/ops.stamp: obj/opgen $(OPS)
@@ -68,7 +69,7 @@ UNIT_TESTS = $(patsubst $(SRC)/tests/unit/%.c,obj/tests/%,$(wildcard $(SRC)/test
 unit-tests: $(UNIT_TESTS)
 obj/tests/%: tests/unit/%.c $(LIB_OBJECTS)
 	@mkdir -p $(@D)
-	$(call say,CC,tests/unit/$*.c)$(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) $(LDFLAGS) -MMD -MP $< -o $@ $(LIB_OBJECTS) $(PB_LIBS) $(JSON_LIBS) $(CMOCKA_LIBS) -lm -ldl
+	$(call say,CC,tests/unit/$*.c)$(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) $(LDFLAGS) -MMD -MP $< -o $@ $(LIB_OBJECTS) $(LIBS) $(CMOCKA_LIBS) -lm -ldl
 
 # The style of the C sources is that of .clang-format, in version 14: others differ. Rules between sections end at column 100.
 STYLED = $(shell cd $(SRC) && find ir lower codegen frontend runtime_stub tests/unit tests/fault tests/bench -name '*.[ch]' -o -name '*.cc')
@@ -108,12 +109,12 @@ obj/fault/arena.o: ir/base/arena.c
 	@mkdir -p $(@D)
 	$(COMPILE) -DARENA_CHUNK_BYTES=16 $< -o $@
 obj/fault/pdcc: tests/fault/fault.c obj/fault/arena.o $(OBJECTS)
-	$(CC) $(CFLAGS) $(LDFLAGS) $(FAULTS:%=-Wl,--wrap=%) -o $@ $< obj/fault/arena.o $(filter-out obj/ir/base/arena.o,$(OBJECTS)) $(PB_LIBS) $(JSON_LIBS) -lm -ldl
+	$(CC) $(CFLAGS) $(LDFLAGS) $(FAULTS:%=-Wl,--wrap=%) -o $@ $< obj/fault/arena.o $(filter-out obj/ir/base/arena.o,$(OBJECTS)) $(LIBS) -lm -ldl
 
 # The kernel templates by themselves: instances of all kinds against plain loops, and their speed.
 obj/bench/kernels: tests/bench/kernels.c $(LIB_OBJECTS)
 	@mkdir -p $(@D)
-	$(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) $(LDFLAGS) $< -o $@ $(LIB_OBJECTS) $(PB_LIBS) $(JSON_LIBS) -lm -ldl
+	$(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) $(LDFLAGS) $< -o $@ $(LIB_OBJECTS) $(LIBS) -lm -ldl
 .PHONY: check-cuda-all
 check-cuda-all: pdcc
 	$(PYTHON) $(SRC)/tests/cuda_models.py $(CURDIR)

@@ -4,12 +4,13 @@ SOURCES += frontend/driver/build_cache.c frontend/driver/build_cuda.c \
 	frontend/driver/cmd_compile.c frontend/driver/cmd_info.c frontend/driver/cmd_opt.c \
 	frontend/driver/cmd_run.c frontend/driver/cmd_verify.c frontend/driver/completion.c frontend/driver/depfile.c \
 	frontend/driver/external.c frontend/driver/info_cuda.c frontend/driver/info_html.c \
-	frontend/driver/options.c frontend/driver/pdcc.c frontend/driver/rename.c frontend/driver/report_dot.c \
+	frontend/driver/options.c frontend/driver/pdcc.c frontend/driver/rename.c \
 	frontend/driver/session.c frontend/driver/stages.c frontend/driver/stats.c \
 	frontend/driver/verify_expect.c frontend/driver/verify_find.c frontend/driver/verify_inputs.c
 SOURCES += frontend/read/pir_flow.c frontend/read/pir_json.c frontend/read/pir_op.c frontend/read/pir_read.c \
 	frontend/read/pir_type.c
-SOURCES += frontend/read/desc.c frontend/read/file.c frontend/read/legacy_text.c \
+SOURCES += frontend/read/config.c frontend/read/config_yaml.c frontend/read/desc.c \
+	frontend/read/file.c frontend/read/folder.c frontend/read/legacy_text.c \
 	frontend/read/model.c frontend/read/names.c frontend/read/npy.c frontend/read/params.c
 SOURCES += frontend/translate/attrs.c \
 	frontend/translate/control_array.c frontend/translate/control_block.c \
@@ -22,6 +23,7 @@ SOURCES += frontend/translate/attrs.c \
 	frontend/translate/mutable.c frontend/translate/optimizers.c \
 	frontend/translate/selected_rows.c frontend/translate/steps.c \
 	frontend/translate/translate.c frontend/translate/var_type.c frontend/translate/variables.c
+SOURCES += frontend/report/config.c frontend/report/dot.c frontend/report/quote.c
 SOURCES += frontend/write/pir_out.c frontend/write/pir_out_base.c frontend/write/pir_out_flow.c \
 	frontend/write/pir_out_op.c frontend/write/pir_out_program.c frontend/write/pir_out_size.c \
 	frontend/write/pir_out_state.c frontend/write/pir_out_type.c

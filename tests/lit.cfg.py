@@ -6,6 +6,7 @@
 #   %pdcc       the compiler         PDCC, else ./pdcc in the folder above or in the working folder
 #   %FileCheck  the pattern checker  FILECHECK, else FileCheck or FileCheck-NN on the path
 #   %cc         the C compiler       CC, else cc
+#   %python     the interpreter that runs lit
 #   %mkmodel    writes a legacy program from a description (mkmodel.py)
 #   %mknpy      writes an array: OUT.npy DTYPE SHAPE VALUE... (mknpy.py)
 import os
@@ -41,6 +42,7 @@ pdcc = setting("PDCC", [os.path.join(root, "pdcc"), os.path.join(os.getcwd(), "p
 config.substitutions += [
     ("%pdcc", os.path.abspath(pdcc)),
     ("%FileCheck", setting("FILECHECK", filechecks)),
+    ("%python", sys.executable),
     ("%mkmodel", "%s %s" % (sys.executable, os.path.join(config.test_source_root, "mkmodel.py"))),
     ("%mknpy", "%s %s" % (sys.executable, os.path.join(config.test_source_root, "mknpy.py"))),
     ("%cc", setting("CC", ["cc", "gcc", "clang"])),

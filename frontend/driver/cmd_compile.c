@@ -2,6 +2,7 @@
 // stage.
 #include "frontend/driver/driver.h"
 #include "frontend/read/read.h"
+#include "frontend/report/report.h"
 #include "frontend/write/write.h"
 #include "ir/text/text.h"
 #include "lower/lower.h"

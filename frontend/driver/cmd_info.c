@@ -1,6 +1,7 @@
 // `pdcc info`: what is in a model and what it costs.
 #include "frontend/driver/stats.h"
 #include "frontend/read/read.h"
+#include "frontend/report/report.h"
 #include "lower/target/target.h"
 
 #include <string.h>
@@ -72,20 +73,6 @@ static void print_text(Text *t, Context *c, const Op *module, const Stats *s, co
 		cuda_stats_print(t, kernels);
 }
 
-static void json_text(Text *t, const char *s)
-{
-	text_char(t, '"');
-	for (; *s; s++) {
-		if (*s == '"' || *s == '\\')
-			text_char(t, '\\');
-		if ((unsigned char)*s < 0x20)
-			text_printf(t, "\\u%04x", (unsigned char)*s);
-		else
-			text_char(t, *s);
-	}
-	text_char(t, '"');
-}
-
 static void json_ports(Text *t, Context *c, const char *what, int n, const PortStats *ports)
 {
 	text_printf(t, "  \"%s\": [", what);
@@ -112,7 +99,6 @@ static void json_dim(Text *t, Context *c, const char *key, const Dim *d, const c
 static void print_json(Text *t, Context *c, const Op *module, const Stats *s, const Target *target,
                        const CudaStats *kernels)
 {
-	text_str(t, "{\n");
 	json_ports(t, c, "inputs", s->ninput, s->inputs);
 	json_ports(t, c, "outputs", s->noutput, s->outputs);
 	text_str(t, "  \"operators\": {");
@@ -139,18 +125,23 @@ int cmd_info(Driver *d)
 	if (!target)
 		return 1;
 	Stats s;
+	ModelConfig *config;
 	stats_collect(c, module, &s);
 	CudaStats kernels;
-	if (!driver_lower(d, module, target, NULL) ||
+	if (!config_read(c, c->file, &config) || !driver_lower(d, module, target, NULL) ||
 	    (target->cuda && !cuda_stats_collect(d, module, target, &kernels)))
 		return 1;
 	stage_begin(d, "report");
 	Text t;
 	text_init(&t, c->arena);
 	if (d->options->html) {
-		info_html(&t, d, module, &s, target);
+		info_html(&t, d, module, &s, target, config);
 		return !file_write(c, d->options->html, t.text, t.len);
 	}
+	if (d->options->json)
+		text_str(&t, "{\n");
+	if (config)
+		(d->options->json ? config_json : config_print)(&t, config);
 	if (d->options->json)
 		print_json(&t, c, module, &s, target, target->cuda ? &kernels : NULL);
 	else

@@ -147,7 +147,4 @@ int cmd_bench(Driver *d);
 int cmd_info(Driver *d);
 int cmd_opt(Driver *d);
 
-// report_dot.c: another view of a module, as text.
-void emit_dot(Text *t, const Op *module);
-
 #endif

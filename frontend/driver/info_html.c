@@ -2,6 +2,7 @@
 // arcs from producers to consumers, the cost beside it, and the memory plan as a chart over the
 // same order.
 #include "frontend/driver/stats.h"
+#include "frontend/report/report.h"
 #include "ir/base/map.h"
 #include "lower/target/target.h"
 
@@ -61,20 +62,6 @@ static double value_bytes(Context *c, const Value *v)
 	return type_is_tensor(v->type)
 	           ? dim_number(type_numel(c, v->type)) * (double)dtype_size(v->type->dtype)
 	           : 0;
-}
-
-static void html_text(Text *t, const char *s)
-{
-	for (; *s; s++) {
-		if (*s == '<')
-			text_str(t, "&lt;");
-		else if (*s == '&')
-			text_str(t, "&amp;");
-		else if (*s == '"')
-			text_str(t, "&quot;");
-		else
-			text_char(t, *s);
-	}
 }
 
 static bool op_shown(const Op *op)
@@ -225,7 +212,8 @@ static void print_memory(const Page *p, Context *c)
 	text_str(p->t, "</svg>\n");
 }
 
-void info_html(Text *t, const Driver *d, const Op *module, const Stats *s, const Target *target)
+void info_html(Text *t, const Driver *d, const Op *module, const Stats *s, const Target *target,
+               const ModelConfig *config)
 {
 	Context *c = d->ctx;
 	const Attr *workspace = op_attr(module, "workspace"), *weights = op_attr(module, "weights");
@@ -254,6 +242,8 @@ void info_html(Text *t, const Driver *d, const Op *module, const Stats *s, const
 	            p.workspace / 1e6,
 	            weights && weights->kind == ATTR_DIM ? dim_number(weights->dim) / 1e6 : 0.0,
 	            p.macs / 1e6, *samples ? " Drawn for " : "", samples, *samples ? "." : "");
+	if (config)
+		config_html(t, config);
 	text_str(t, "<h2>Workspace over time</h2>\n<p>Each rectangle is a buffer: when it lives (left "
 	            "to right, in the order of the steps "
 	            "below) and where it lies (bottom is offset 0). Point at one for its name.</p>\n");

@@ -29,7 +29,8 @@ static const struct {
 	[CMD_VERIFY] = {"verify", "MODEL",
                     "compare every pass and the generated code with the model as it was read"},
 	[CMD_BENCH] = {"bench", "MODEL", "measure latency and memory"},
-	[CMD_INFO] = {"info", "MODEL", "inputs, outputs, operators, parameters, MACs, memory"},
+	[CMD_INFO] = {"info", "MODEL",
+                  "inputs, outputs, operators, parameters, MACs, memory, steps around it"},
 	[CMD_OPT] = {"opt", "FILE", "IR text to IR text through chosen passes"},
 };
 

@@ -3,6 +3,7 @@
 #define PDCC_STATS_H
 
 #include "frontend/driver/driver.h"
+#include "frontend/read/config.h"
 #include "lower/target/target.h"
 
 // Operations of one kind, those in branches and loops, too.
@@ -65,7 +66,8 @@ void cuda_stats_print(Text *t, const CudaStats *s);
 void cuda_stats_json(Text *t, const CudaStats *s); // one member, with a comma behind it
 
 // info_html.c: one page with the graph, the memory plan over time and the cost per operator.
-// `module` has been lowered; `s` was collected before.
-void info_html(Text *t, const Driver *d, const Op *module, const Stats *s, const Target *target);
+// `module` has been lowered; `s` was collected before; config may be NULL.
+void info_html(Text *t, const Driver *d, const Op *module, const Stats *s, const Target *target,
+               const ModelConfig *config);
 
 #endif

@@ -1,77 +1,18 @@
-// Finds and reads a program: the protobuf of `.pdmodel` and `__model__`, and what its wire format
+// Reads a program: the protobuf of `.pdmodel` and `__model__`, and what its wire format
 // leaves open; JSON is read by pir_read.c.
 //
 // Whatever passes here is safe to walk: every block index is in range, parents and sub-blocks form
 // trees.
 #include "frontend/read/pir.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { MAX_NESTING = 64, MAX_VAR_KIND = 63 };
 
 static Loc model_loc(const char *path)
 {
 	return (Loc){.file = path, .block = -1, .op = -1};
-}
-
-// ---- finding the file -----------------------------------------------------------------------
-
-static bool ends_with(const char *s, const char *suffix)
-{
-	size_t n = strlen(s), k = strlen(suffix);
-	return n > k && strcmp(s + n - k, suffix) == 0;
-}
-
-static bool is_directory(const char *path)
-{
-	struct stat st;
-	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-static void folder_close(void *what)
-{
-	DIR **d = what;
-	if (*d)
-		closedir(*d);
-	*d = NULL;
-}
-
-// The program in a folder: `__model__`, or its only .pdmodel or, without one, its only .json.
-static const char *folder_model(Context *c, const char *folder)
-{
-	const char *found = NULL;
-	Loc l = model_loc(folder);
-	DIR **d = NEW(c->arena, DIR *);
-	arena_on_free(c->arena, folder_close, d); // names are kept in the arena, which may fail
-	if (!(*d = opendir(folder))) {
-		diag_error(c->diag, &l, "cannot open: %s", strerror(errno));
-		return NULL;
-	}
-	bool many = false, old = false, legacy = false;
-	for (struct dirent *e; (e = readdir(*d));) {
-		bool pdmodel = ends_with(e->d_name, ".pdmodel");
-		old |= strcmp(e->d_name, "__model__") == 0;
-		if (!pdmodel &&
-		    (legacy || !ends_with(e->d_name, ".json") || !strcmp(e->d_name, "config.json")))
-			continue;
-		many = found && legacy == pdmodel;
-		legacy |= pdmodel;
-		found = arena_printf(c->arena, "%s/%s", folder, e->d_name);
-	}
-	folder_close(d);
-	if (old)
-		return arena_printf(c->arena, "%s/__model__", folder);
-	if (many) {
-		diag_error(c->diag, &l, "holds several programs (.pdmodel or .json); name one of them");
-		return NULL;
-	}
-	if (!found)
-		diag_error(c->diag, &l, "holds neither a .pdmodel or .json file nor __model__");
-	return found;
 }
 
 // ---- the wire format ------------------------------------------------------------------------
@@ -332,8 +273,8 @@ static bool is_json(const uint8_t *data, size_t size)
 Paddle__ProgramDesc *model_read(Context *c, const char *path)
 {
 	size_t size;
-	if (is_directory(path)) {
-		path = folder_model(c, path);
+	if (path_is_folder(path)) {
+		path = folder_program(c, path);
 		if (!path)
 			return NULL;
 	}

@@ -316,18 +316,6 @@ static NameMap *read_first(Context *c, const Paddle__ProgramDesc *p)
 	return needed;
 }
 
-static bool is_file(const char *path)
-{
-	struct stat st;
-	return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
-}
-
-static bool is_folder(const char *path)
-{
-	struct stat st;
-	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 // One file for each persistable. Those that the program sets before it reads them may be missing.
 static bool load_folder(Loader *l, const Paddle__ProgramDesc *p, const char *folder, size_t n,
                         Paddle__VarDesc *const *vars)
@@ -336,7 +324,7 @@ static bool load_folder(Loader *l, const Paddle__ProgramDesc *p, const char *fol
 	bool ok = true;
 	for (size_t i = 0; i < n; i++) {
 		const char *path = arena_printf(l->c->arena, "%s/%s", folder, vars[i]->name);
-		if (!is_file(path)) {
+		if (!path_is_file(path)) {
 			if (!name_map_get(needed, vars[i]->name))
 				continue;
 			l->file = folder;
@@ -361,13 +349,13 @@ static const char *find_beside(Context *c, const char *model, const char *folder
 	if (dot && dot > model && (!strcmp(dot, ".pdmodel") || !strcmp(dot, ".json"))) {
 		path = arena_printf(c->arena, "%.*s.pdiparams", (int)(dot - model), model);
 		text_str(tried, path);
-		if (is_file(path))
+		if (path_is_file(path))
 			return path;
 	}
 	for (size_t i = 0; i < COUNT_OF(fixed); i++) {
 		path = arena_printf(c->arena, "%s/%s", folder, fixed[i]);
 		text_printf(tried, "%s%s", tried->len ? ", " : "", path);
-		if (is_file(path))
+		if (path_is_file(path))
 			return path;
 	}
 	return NULL;
@@ -381,17 +369,20 @@ static const char *folder_of(Context *c, const char *path)
 	return slash == path ? "/" : arena_strndup(c->arena, path, (size_t)(slash - path));
 }
 
-static bool load_beside(Loader *l, const Paddle__ProgramDesc *p, const char *model, size_t n,
-                        Paddle__VarDesc *const *vars)
+// given: what the user named, the program or its folder.
+static bool load_beside(Loader *l, const Paddle__ProgramDesc *p, const char *model,
+                        const char *given, size_t n, Paddle__VarDesc *const *vars)
 {
 	Text tried;
 	text_init(&tried, l->c->arena);
 	const char *folder = folder_of(l->c, model);
 	const char *path = find_beside(l->c, model, folder, &tried);
+	if (!path && path_is_folder(given) && !folder_params(l->c, given, &path))
+		return false;
 	if (path)
 		return load_combined(l, path, n, vars);
 	for (size_t i = 0; i < n; i++)
-		if (is_file(arena_printf(l->c->arena, "%s/%s", folder, vars[i]->name)))
+		if (path_is_file(arena_printf(l->c->arena, "%s/%s", folder, vars[i]->name)))
 			return load_folder(l, p, folder, n, vars);
 	NameMap *needed = read_first(l->c, p);
 	for (size_t i = 0; i < n; i++) {
@@ -418,12 +409,14 @@ bool params_load(Context *c, const Paddle__ProgramDesc *p, const char *model_pat
 	// model_read has resolved a folder to the file in it.
 	const char *model = c->file ? c->file : model_path;
 	if (!path)
-		return load_beside(&l, p, model, n, vars);
-	if (!is_folder(path))
+		return load_beside(&l, p, model, model_path, n, vars);
+	if (!path_is_folder(path))
 		return load_combined(&l, path, n, vars);
 	Text tried;
 	text_init(&tried, c->arena);
 	const char *combined = find_beside(c, "", path, &tried);
+	if (!combined && !folder_params(c, path, &combined))
+		return false;
 	return combined ? load_combined(&l, combined, n, vars) : load_folder(&l, p, path, n, vars);
 }
 
@@ -503,7 +496,7 @@ bool params_load_module(Context *c, Op *module, const char *path, int nnames,
 	} else {
 		wanted = module_names(c, module, false, &n);
 	}
-	bool folder = is_folder(path);
+	bool folder = path_is_folder(path);
 	if (!folder && !open_file(&l, path))
 		return false;
 	for (size_t i = 0; i < n; i++) {

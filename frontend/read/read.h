@@ -1,5 +1,5 @@
-// Bytes to structs: legacy programs, parameter files, .npy arrays. Leaves a checked ProgramDesc,
-// and tensors in the Context. Uses ir/core only.
+// Bytes to structs: programs, parameter files, .npy arrays, .yml. Leaves a checked ProgramDesc, and
+// tensors in the Context. Uses ir/core only.
 #ifndef PDCC_FRONTEND_READ_READ_H
 #define PDCC_FRONTEND_READ_READ_H
 
@@ -21,6 +21,16 @@ typedef struct FilePiece {
 } FilePiece;
 bool file_write_group(Context *c, int n, const FilePiece *pieces);
 
+// folder.c
+
+bool path_is_folder(const char *path);
+bool path_is_file(const char *path); // there, and no folder
+// The one program in a folder: .pdmodel, __model__, or a .json that is one. NULL after a
+// diagnostic, which names the files where there are several.
+const char *folder_program(Context *c, const char *folder);
+// The one .pdiparams in a folder; *path is NULL where there is none. False after a diagnostic.
+bool folder_params(Context *c, const char *folder, const char **path);
+
 // model.c
 
 // Reads `.pdmodel`, `__model__`, Paddle 3's `.json`, or a folder that holds one of them. Checks
@@ -31,9 +41,9 @@ Paddle__ProgramDesc *model_read(Context *c, const char *path);
 // params.c
 
 // Loads persistables into the context's parameter table. `path`: a combined file, a folder with one
-// file each, or NULL (look beside the model: NAME.pdiparams, __params__, params, single files).
-// names (nnames, may be 0): which persistables the file holds when not all. Data stay in the
-// mapping.
+// file each, or NULL (look beside the model: NAME.pdiparams, __params__, params; where a folder was
+// given its only .pdiparams; single files). names (nnames, may be 0): which persistables the file
+// holds when not all. Data stay in the mapping.
 bool params_load(Context *c, const Paddle__ProgramDesc *p, const char *model_path, const char *path,
                  int nnames, const char *const *names);
 // As params_load, for a module from text: the parameters that it reads, or the named ones, in the

@@ -19,6 +19,7 @@ def jobs(tmp):
     folder.mkdir()
     shutil.copy(DIGITS, folder / 'm.pdmodel')
     shutil.copy(DIGITS.with_suffix('.pdiparams'), folder / 'm.pdiparams')
+    shutil.copy(SRC / 'tests/frontend/Inputs/recognise.yml', folder / 'm.yml')
     case = SRC / 'tests/corpus/cases/relu-0'
     feed = next((case / 'data').glob('r0.in0.npy'))
     name = next(line.split(':')[0].strip(" '") for line in (case / 'case.yaml').read_text().splitlines() if 'r0.in0' in line)
@@ -27,7 +28,7 @@ def jobs(tmp):
     yield 'shared', [DIGITS, '--cc=true', '--shape=image=1,1,8,8', '-o', 'OUT/libd.so'] # the temporary folder goes
     yield 'folder', [folder, '--emit=ir', '-o', 'OUT/d.pdir']
     yield 'text', [text, '--params', DIGITS.with_suffix('.pdiparams'), '-o', 'OUT/d.c']
-    yield 'info', ['info', DIGITS, '--html=OUT/i.html']
+    yield 'info', ['info', folder, '--html=OUT/i.html']
     yield 'opt', ['opt', text, '--passes=canonicalize,cse,dce', '-o', 'OUT/d.pdir']
     yield 'interp', ['run', case / 'model.pdmodel', '--target=interp', f'--in={name}={feed}', '--out-dir', 'OUT']
 

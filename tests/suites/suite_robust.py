@@ -63,6 +63,22 @@ def noise(probe, model, params, count):
         yield f'random bytes {i}', probe.fails_well(bytes(data), params, None)
 
 
+def configs(t, tmp):
+    """The .yml beside a program, cut short and with bytes of its own elsewhere."""
+    folder, rng = pathlib.Path(tmp) / 'shipped', random.Random(2)
+    folder.mkdir()
+    shutil.copy(SRC / 'tests/frontend/Inputs/pir-same.json', folder / 'inference.json')
+    text = (SRC / 'tests/frontend/Inputs/recognise.yml').read_bytes()
+    for i in range(120):
+        data = bytearray(text[:i * 7] if i % 2 else text)
+        for _ in range(rng.randint(0, 6) if data else 0):
+            data[rng.randrange(len(data))] = rng.choice(text + b'\0\xff&*!|>%@`?{}[]')
+        (folder / 'inference.yml').write_bytes(data)
+        r = run([t.pdcc, 'info', folder], timeout=60)
+        ok = r.returncode == 0 or (r.returncode == 1 and 'inference.yml' in r.stdout and 'error:' in r.stdout)
+        yield f'damaged .yml {i}', (ok, f'exit status {r.returncode}\n{r.stdout[-800:]}')
+
+
 def usage(t, tmp):
     out = pathlib.Path(tmp) / 'u.c'
     cases = {
@@ -108,6 +124,7 @@ def suite(t):
         yield gather('model cut short', cuts(probe, model, params, 61))
         yield gather('parameters cut short', param_cuts(probe, model, params))
         yield gather('random bytes', noise(probe, model, params, 150))
+        yield gather('damaged .yml', configs(t, tmp))
         yield from usage(t, tmp)
         yield from unsupported(t, tmp)
     if t.all or t.only:

@@ -1,5 +1,5 @@
 // A module as a graphviz picture: a node per operation that computes, a box around each region.
-#include "frontend/driver/driver.h"
+#include "frontend/report/report.h"
 #include "ir/base/map.h"
 
 #include <string.h>
