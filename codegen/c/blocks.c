@@ -33,7 +33,7 @@ static const char *condition_fold(Codegen *cg, const Block *b)
 		op = op->prev;
 	if (branch->code != OP_CF_COND_BR || !op || op_operand(branch, 0)->def != op ||
 	    op->nresult != 1 || op->results[0].uses->next || op->results[0].type->dtype != DT_BOOL ||
-	    !nest_is_statement(cg, op))
+	    !nest_is_statement(&cg->numbers, op))
 		return NULL;
 	const Place place = value_place(&op->results[0]);
 	if (!number_local(cg, &place))

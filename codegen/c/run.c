@@ -33,7 +33,7 @@ static void faults_print(Codegen *cg, const KernelFunc *k)
 static bool compute_print(Codegen *cg, const Op *op, Emitter *emit)
 {
 	KernelFunc *k = kernel_new(cg, op);
-	k->inlined = nest_is_statement(cg, op);
+	k->inlined = nest_is_statement(&cg->numbers, op);
 	if (!(k->inlined ? nest_statement(k) : emit(k)))
 		return false;
 	const char *name = k->inlined ? NULL : kernel_finish(k);
@@ -201,6 +201,5 @@ const Backend c_backend = {
 	.fetch = fetch_print,
 	.store = store_print,
 	.tensor = tensor_pointer,
-	.sum_fits = sum_fits,
 	.reduce = reduce_print,
 };

@@ -42,7 +42,6 @@ const Backend cuda_backend = {
 	.store = store_print,
 	.size = cuda_size,
 	.tensor = tensor_pointer,
-	.sum_fits = sum_fits,
 	.reduce = reduce_print,
 	.team_reduce = team_reduce_print,
 	.members = cuda_members,

@@ -12,7 +12,7 @@
 
 #include "codegen/func/options.h"
 #include "codegen/text/text.h"
-#include "lower/analysis/places.h"
+#include "lower/analysis/numbers.h"
 #include "lower/target/target.h"
 
 // ---- functions under construction: func.c -------------------------------------------------------
@@ -205,7 +205,6 @@ typedef struct Backend {
 	                    const Symbol *s); // what a call passes for a size that stays on the device
 	// Inside of functions: what is asked of rooms above.
 	const char *(*tensor)(Codegen *cg, const Value *v);
-	bool (*sum_fits)(const Codegen *cg, const Op *op);
 	bool (*reduce)(Scalars *s, const Op *op, int depth, Text *out);
 	bool (*team_reduce)(Scalars *s, const Op *op, Loop *loops, int nloop, int depth, Text *out);
 	// model.h and model_info.
@@ -272,8 +271,7 @@ struct Codegen {
 	bool blocks;              // there are several
 	int depth;                // of what `run` gets now, in loops and ifs of model_run
 	bool opened;              // one of them has just begun
-	PointerMap number_class;  // value of one element -> another that is the same variable
-	PointerMap in_memory;     // such values that are none
+	Numbers numbers;          // which are variables of model_run
 	int nmoving;
 	Moving *moving;                    // by number
 	bool fails;                        // some kernel returns a status

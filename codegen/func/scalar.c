@@ -311,7 +311,7 @@ static const char *integer_expression(Scalars *s, const Op *op, const char *x, c
 	}
 	if (!type_is_int(t))
 		return NULL;
-	if (operator&& s->k->inlined && s->k->cg->backend->sum_fits(s->k->cg, op))
+	if (operator&& s->k->inlined && sum_fits(s->k->arena, op))
 		return arena_printf(a, "%s %s %s", x, operator, y);
 	if (operator)
 		return wrapping(s, t, x, operator, y);

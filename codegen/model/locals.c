@@ -1,119 +1,29 @@
-// Single numbers in model_run: tensors of one element in the workspace are variables of C where
-// there are loops and branches, and nests that compute nothing else are statements. So a counter
-// lives in a register, and a condition reads as one. Called by run.c, branch.c and the printers of
-// scalars.
+// Single numbers in model_run, as C. Which are variables says lower/analysis/numbers.c. Called by
+// run.c, branch.c and the backends.
 #include "codegen/model/model.h"
-
-#include <string.h>
-
-enum { MAX_STATEMENTS = 16 };
-
-// ---- which values are one variable --------------------------------------------------------------
-
-static bool value_is_number(const Value *v)
-{
-	int64_t n;
-	return type_is_tensor(v->type) && type_const_numel(v->type, &n) && n == 1 &&
-	       !dtype_is_complex(v->type->dtype);
-}
-
-static const Value *class_of(const Codegen *cg, const Value *v)
-{
-	for (const Value *up; (up = pointer_map_get(&cg->number_class, v)); v = up)
-		;
-	return v;
-}
-
-// Branches leave in place what was computed there: argument and value are one variable.
-static void classes_join(Codegen *cg, const Op *branch)
-{
-	const Attr *how = op_attr(branch, "moves");
-	int at = 0;
-	for (int s = 0; s < branch->nsucc; s++)
-		for (uint32_t i = 0; i < branch->succs[s].count; i++, at++) {
-			if (!how || how->kind != ATTR_STRS || at >= how->n || strcmp(how->strs[at], "none"))
-				continue;
-			const Value *arg = class_of(cg, branch->succs[s].block->args[i]);
-			const Value *value = class_of(
-				cg, value_place(op_operand(branch, (int)(branch->succs[s].first + i))).root);
-			if (arg != value)
-				pointer_map_set(&cg->number_class, value, arg);
-		}
-}
-
-// What loop.update changes lies in memory, also when it is one element.
-static void memory_mark(Codegen *cg, const Value *v)
-{
-	const Value *root = class_of(cg, value_place(v).root);
-	pointer_map_set(&cg->in_memory, root, root);
-}
-
-void locals_collect(Codegen *cg)
-{
-	pointer_map_init(&cg->number_class, cg->arena);
-	pointer_map_init(&cg->in_memory, cg->arena);
-	if (!cg->blocks || cg->target->cuda)
-		return;
-	const Region *r = &cg->module->regions[0];
-	for (const Block *b = r->first; b; b = b->next)
-		if (b->last && b->last->nsucc)
-			classes_join(cg, b->last);
-	for (const Op *op = module_first(cg->module); op; op = module_next(op))
-		if (op->code == OP_LOOP_UPDATE) {
-			memory_mark(cg, op_operand(op, 0));
-			memory_mark(cg, &op->results[0]);
-		}
-}
 
 const Value *number_local(const Codegen *cg, const Place *p)
 {
-	if (!cg->blocks || cg->target->cuda || p->kind != PLACE_WORKSPACE || p->moving || p->state ||
-	    !value_is_number(p->root))
-		return NULL;
-	const Value *root = class_of(cg, p->root);
-	return pointer_map_get(&cg->in_memory, root) ? NULL : root;
+	return number_variable(&cg->numbers, p);
 }
-
-// ---- elements -----------------------------------------------------------------------------------
 
 // What a constant of one element holds, as C; NULL: it is none.
 static const char *constant_text(const Codegen *cg, const Value *v)
 {
-	const Op *op = v->def;
-	const Attr *data = op && op->code == OP_BUILTIN_CONSTANT ? op_attr(op, "value") : NULL;
-	DType t = v->type->dtype;
-	if (!data || data->kind != ATTR_TENSOR || !value_is_number(v) || dtype_is_half(t) ||
-	    cg->target->cuda)
+	const DType t = v->type->dtype;
+	if (cg->target->cuda || !constant_is_number(v))
 		return NULL;
+	const Attr *data = op_attr(v->def, "value");
 	if (dtype_is_float(t))
 		return scalar_float(cg->arena, t, tensor_get_f(data->tensor, 0));
 	return scalar_int(cg->arena, type_scalar(cg->ctx, t == DT_BOOL ? DT_U8 : t),
 	                  tensor_get_i(data->tensor, 0));
 }
 
-// Whether a branch passes the operand to arguments of one element alone.
-static bool passes_number(const Op *branch, uint32_t operand)
-{
-	bool passes = false;
-	for (int s = 0; s < branch->nsucc; s++) {
-		const Succ *succ = &branch->succs[s];
-		if (operand < succ->first || operand >= succ->first + succ->count)
-			continue;
-		if (!value_is_number(succ->block->args[operand - succ->first]))
-			return false;
-		passes = true;
-	}
-	return passes;
-}
-
 bool constant_is_text(const Codegen *cg, const Value *v)
 {
-	if (cg->module->regions[0].first == cg->module->regions[0].last || !constant_text(cg, v))
-		return false;
-	for (const Use *u = v->uses; u; u = u->next)
-		if (!u->user->nsucc || !passes_number(u->user, u->index))
-			return false;
-	return true;
+	const Region *r = &cg->module->regions[0];
+	return r->first != r->last && !cg->target->cuda && constant_is_passed(v);
 }
 
 const char *tensor_element(Codegen *cg, const Value *v)
@@ -123,105 +33,4 @@ const char *tensor_element(Codegen *cg, const Value *v)
 		return text;
 	const char *pointer = tensor_pointer(cg, v);
 	return pointer ? pointer_element(cg->arena, pointer) : NULL;
-}
-
-// ---- sums that cannot overflow ------------------------------------------------------------------
-
-// Whether every way from the first block to `b` leads through `over`. Blocks are numbered.
-static bool block_dominates(const Codegen *cg, const Block *over, const Block *b)
-{
-	const Region *r = b->region;
-	size_t n = r->last->id + (size_t)1;
-	bool *seen = NEW_ARRAY(cg->arena, n, bool);
-	const Block **todo = NEW_ARRAY(cg->arena, n, const Block *);
-	size_t count = 0;
-	if (r->first != over) {
-		seen[r->first->id] = true;
-		todo[count++] = r->first;
-	}
-	while (count) {
-		const Block *at = todo[--count];
-		if (at == b)
-			return false;
-		for (int s = 0; at->last && s < at->last->nsucc; s++) {
-			const Block *to = at->last->succs[s].block;
-			if (to == over || seen[to->id])
-				continue;
-			seen[to->id] = true;
-			todo[count++] = to;
-		}
-	}
-	return true;
-}
-
-// Whether the way into the block is this branch alone.
-static bool branch_leads_alone(const Op *branch, const Block *b)
-{
-	int ways = 0;
-	for (const Block *from = b->region->first; from; from = from->next)
-		for (int s = 0; from->last && s < from->last->nsucc; s++)
-			ways += from->last->succs[s].block == b;
-	return ways == 1 && branch->succs[0].block == b;
-}
-
-static const Value *loaded(const Value *v)
-{
-	return v && v->def && v->def->code == OP_LOOP_LOAD ? op_operand(v->def, 0) : NULL;
-}
-
-// Whether cond says that what `v` holds is less (or greater) than something.
-static bool condition_bounds(const Value *cond, const Value *v, bool above)
-{
-	const Op *nest = cond->def;
-	if (!nest || nest->code != OP_LOOP_NEST)
-		return false;
-	const Value *test = op_operand(nest->regions[0].first->last, (int)cond->index);
-	const Op *op = test ? test->def : NULL;
-	if (!op || (op->code != OP_PD_LESS_THAN && op->code != OP_PD_GREATER_THAN))
-		return false;
-	return loaded(op_operand(op, (op->code == OP_PD_LESS_THAN) == above ? 0 : 1)) == v;
-}
-
-// Where conditions that read v are branched on: a branch there bounds v on its way to `b`.
-static bool value_is_bounded(const Codegen *cg, const Value *v, bool above, const Block *b)
-{
-	for (const Block *from = b->region->first; from; from = from->next) {
-		const Op *end = from->last;
-		if (end && end->code == OP_CF_COND_BR && condition_bounds(op_operand(end, 0), v, above) &&
-		    branch_leads_alone(end, end->succs[0].block) &&
-		    block_dominates(cg, end->succs[0].block, b))
-			return true;
-	}
-	return false;
-}
-
-bool sum_fits(const Codegen *cg, const Op *op)
-{
-	const Type *t = op->results[0].type;
-	const Op *by = op_operand(op, 1) ? op_operand(op, 1)->def : NULL, *nest = op_parent(op);
-	const Value *v = loaded(op_operand(op, 0));
-	bool counts = (op->code == OP_PD_ADD || op->code == OP_PD_SUBTRACT) && v && by &&
-	              by->code == OP_LOOP_CONSTANT && t->kind == TY_SCALAR &&
-	              (t->dtype == DT_I64 || t->dtype == DT_I32);
-	const Attr *step = counts ? op_attr(by, "value") : NULL;
-	int64_t n = step && step->kind == ATTR_INT ? step->i : 0;
-	if ((n != 1 && n != -1) || !nest || !nest->block)
-		return false;
-	return value_is_bounded(cg, v, (n > 0) == (op->code == OP_PD_ADD), nest->block);
-}
-
-// ---- statements ---------------------------------------------------------------------------------
-
-bool nest_is_statement(const Codegen *cg, const Op *op)
-{
-	if (op->code != OP_LOOP_NEST || !cg->blocks || cg->target->cuda)
-		return false;
-	for (int i = 0; i < op->nresult; i++)
-		if (!value_is_number(&op->results[i]))
-			return false;
-	int n = 0;
-	for (const Op *in = op->regions[0].first->first; in; in = in->next, n++)
-		if (in->nregion || in->code == OP_LOOP_TO_INDEX)
-			return false;
-	return n <= MAX_STATEMENTS;
 }

@@ -46,7 +46,6 @@ const char *dtype_info_name(DType t); // info.c: "PD_F32"
 
 // ---- locals.c -----------------------------------------------------------------------------------
 
-void locals_collect(Codegen *cg); // before anything is printed
 // The value that names the C variable in which a tensor of one element lives; NULL: it lies in
 // memory.
 const Value *number_local(const Codegen *cg, const Place *p);
@@ -56,11 +55,6 @@ const char *tensor_element(Codegen *cg, const Value *v);
 const char *pointer_element(Arena *a, const char *pointer);
 // Whether a constant is only ever printed as its value.
 bool constant_is_text(const Codegen *cg, const Value *v);
-// Whether a sum or difference in a nest counts a number that a branch around has compared with a
-// larger (smaller) one.
-bool sum_fits(const Codegen *cg, const Op *op);
-// Whether a nest computes single numbers and is printed where it is called.
-bool nest_is_statement(const Codegen *cg, const Op *op);
 
 // ---- lines.c ------------------------------------------------------------------------------------
 

@@ -295,7 +295,7 @@ bool run_collect(Codegen *cg)
 	const Op **bound = NEW_ARRAY(cg->arena, (size_t)cg->nsymbol + 1, const Op *);
 	const Region *r = &cg->module->regions[0];
 	cg->blocks = r->first != r->last;
-	locals_collect(cg);
+	numbers_find(&cg->numbers, cg->arena, cg->module, !cg->target->cuda);
 	return cg->backend->walk(cg, bound);
 }
 

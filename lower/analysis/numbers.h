@@ -1,0 +1,30 @@
+// Which tensors of one element are variables, which constants and nests need no memory or function,
+// which sums cannot overflow. Leaves the IR as it was. Uses ir/core; for printers, behind the plan.
+#ifndef PDCC_LOWER_ANALYSIS_NUMBERS_H
+#define PDCC_LOWER_ANALYSIS_NUMBERS_H
+
+#include "ir/base/map.h"
+#include "lower/analysis/places.h"
+
+typedef struct Numbers {
+	bool variables;       // single numbers are variables
+	PointerMap classes;   // value of one element -> another that is the same variable
+	PointerMap in_memory; // such values that are none
+} Numbers;
+
+// `wanted`: whether there are variables where a program has several blocks.
+void numbers_find(Numbers *n, Arena *a, const Op *module, bool wanted);
+// The value that names the variable in which a tensor of one element lives; NULL: it lies in
+// memory.
+const Value *number_variable(const Numbers *n, const Place *p);
+// Whether a nest computes single numbers and is printed where it is called.
+bool nest_is_statement(const Numbers *numbers, const Op *op);
+// Whether v is a constant of one element; and whether all that is done with it is that branches
+// pass it on to arguments that are single numbers.
+bool constant_is_number(const Value *v);
+bool constant_is_passed(const Value *v);
+// Whether a sum or difference in a nest counts a number that a branch around has compared with a
+// larger (smaller) one.
+bool sum_fits(Arena *a, const Op *op);
+
+#endif
