@@ -259,7 +259,9 @@ struct Codegen {
 	Text uploads;                      // CUDA: the copies of inline weights to the device
 	int nfailure, cfailure;
 	const char **failures; // CUDA: titles of the operations that may fail, by number
-	int nlaunch, claunch;  // CUDA, with the next three: cuda/report.c
+	int nmark, cmark;      // marks that stand in `run`
+	const Op **marks;
+	int nlaunch, claunch; // CUDA, with the next three: cuda/report.c
 	CudaLaunch *launches;
 	PointerMap weights_read; // value of a parameter -> bytes of it that are read (int64_t)
 	int64_t least_bytes;

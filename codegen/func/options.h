@@ -29,6 +29,7 @@ typedef struct CodegenOptions {
 	int nsize_name;
 	const NamePair *size_names; // of sizes that the caller chooses or the run finds
 	bool call;   // also print model_call, with a static workspace (static shapes only)
+	bool marks;  // C: model_run calls pd_mark after each step: see CodegenResult
 	bool shared; // for a shared library: what the header declares is visible outside of it, with
 	             // model_call where shapes are static
 } CodegenOptions;
@@ -50,7 +51,9 @@ typedef struct CodegenResult {
 	size_t weights_size;
 	int nstate;
 	const char **states; // names of the parameters that runs change
-	int nlaunch;         // CUDA
+	int nmark; // with `marks`: pd_mark(i) stands behind marks[i], pd_mark(-1) where a run begins
+	const Op *const *marks;
+	int nlaunch; // CUDA
 	const CudaLaunch *launches;
 	int64_t least_bytes;   // CUDA: inputs, outputs and what is read of weights, each once
 	const char *libraries; // CUDA: what to link with besides the runtime: " -lcublasLt", or ""

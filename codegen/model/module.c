@@ -73,6 +73,8 @@ void codegen_end(Codegen *cg, CodegenResult *out)
 {
 	*out = (CodegenResult){.nstate = cg->nstate,
 	                       .states = NEW_ARRAY(cg->arena, (size_t)cg->nstate + 1, const char *)};
+	out->marks = cg->marks;
+	out->nmark = cg->nmark;
 	for (int i = 0; i < cg->nstate; i++)
 		out->states[i] = cg->states[i].name;
 	if (!cg->inline_weights) {

@@ -1,6 +1,7 @@
 // The body of model_run: walks the operations, has a function made for each that computes, and
 // prints its call under a comment that says which operator and variable it is. Called by codegen.c.
 #include "codegen/model/model.h"
+#include "ir/base/vec.h"
 #include "lower/analysis/analysis.h"
 #include "lower/target/schedule.h"
 
@@ -256,10 +257,8 @@ const char *assert_status(const Op *op)
 	return op_bool(op, "sizes", false) ? "PD_DIMS" : "PD_ASSERT";
 }
 
-bool run_op_print(Codegen *cg, const Op *op, const Op **bound)
+static bool step_print(Codegen *cg, const Op *op, const Op **bound)
 {
-	if (op_is_silent(op))
-		return true;
 	if (op->code == OP_LOOP_BIND)
 		return cg->backend->bind(cg, op, bound);
 	if (op->code == OP_LOOP_CAPACITY)
@@ -280,6 +279,26 @@ bool run_op_print(Codegen *cg, const Op *op, const Op **bound)
 	diag_error(cg->ctx->diag, op->loc, "code generation: no %s for '%s'", cg->backend->name,
 	           op->info->name);
 	return false;
+}
+
+// For who measures: the step ends here.
+static void mark_print(Codegen *cg, const Op *op)
+{
+	VEC_ROOM(cg->arena, cg->marks, cg->nmark, cg->cmark);
+	cg->marks[cg->nmark] = op;
+	run_line(cg, 1, "pd_mark(%d);", cg->nmark++);
+}
+
+bool run_op_print(Codegen *cg, const Op *op, const Op **bound)
+{
+	const size_t before = cg->run.len;
+	if (op_is_silent(op))
+		return true;
+	if (!step_print(cg, op, bound))
+		return false;
+	if (cg->options->marks && cg->run.len != before)
+		mark_print(cg, op);
+	return true;
 }
 
 bool run_no_code(const Codegen *cg, const Op *op, int errors)

@@ -23,9 +23,9 @@ static bool sources_write(Driver *d, const char *folder, const CodegenResult *r,
                           const BuiltModel *b, bool cuda, bool to_run)
 {
 	static const char *const stubs[] = {"pdrt.h", "pdrt_cuda.h", "pdrt_cuda_device.h"};
-	static const char *const harness[] = {"pdrt.c", "harness.c", "harness_npy.h"};
+	static const char *const harness[] = {"pdrt.c", "harness.c", "harness_npy.h", "profile.c"};
 	Context *c = d->ctx;
-	FilePiece pieces[9] = {
+	FilePiece pieces[10] = {
 		{join(c, folder, cuda ? "model.cu" : "model.c"), r->source.text, r->source.len},
 		{join(c, folder, "model.h"), r->header.text, r->header.len},
 	};
@@ -53,6 +53,7 @@ bool model_sources(Driver *d, Op *module, const Target *t, const char *folder, b
 		.given = d->options->given,
 		.model_hash = c->file_hash,
 		.weights = WEIGHTS_AUTO,
+		.marks = d->options->profile,
 	};
 	if (!driver_codegen(d, module, t, &options, r))
 		return false;
@@ -61,6 +62,8 @@ bool model_sources(Driver *d, Op *module, const Target *t, const char *folder, b
 	b->folder = folder;
 	b->libraries = r->libraries;
 	b->nstate = r->nstate;
+	b->nmark = r->nmark;
+	b->marks = r->marks;
 	b->states = r->states;
 	b->program = join(c, folder, "model.run");
 	b->weights = r->weights ? join(c, folder, "model.weights") : NULL;
@@ -101,8 +104,9 @@ bool model_build(Driver *d, Op *module, const Target *t, const char *folder, Bui
 	if (!harness)
 		return false;
 	const char *const sources[] = {join(c, b->folder, "model.c"), join(c, b->folder, "pdrt.c"),
-	                               harness};
-	return compile_external(d, t, b->folder, 3, sources, b->program, false);
+	                               harness, join(c, b->folder, "profile.c")};
+	return compile_external(d, t, b->folder, d->options->profile ? 4 : 3, sources, b->program,
+	                        false);
 }
 
 // What the program left in parameters becomes what they hold here.

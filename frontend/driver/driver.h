@@ -113,6 +113,8 @@ int words_append(Context *c, const char *text, const char **argv, int n, int max
 typedef struct BuiltModel {
 	const char *folder, *program, *weights; // paths
 	const char *libraries;                  // flags of the linker; NULL: none
+	int nmark;                              // of --profile, as in CodegenResult
+	const Op *const *marks;
 	int nstate;
 	const char *const *states; // parameters that runs change, in the order of the model's table
 } BuiltModel;

@@ -484,7 +484,9 @@ static const OptionSpec table[] = {
 	{0, "repeat", "N", B, COUNT(repeat), "timed runs (default: about two seconds)"},
 	{0, "html", "FILE", I, TEXT(html),
      "write one page: graph, memory over time, cost per operator"},
-	{0, "json", NULL, I, FLAG(json), "print JSON"},
+	{0, "profile", NULL, B, FLAG(profile),
+     "C: time, rate, bytes and share of the machine's peak of each step"},
+	{0, "json", NULL, I | B, FLAG(json), "print JSON; bench: with --profile"},
 	{0, "passes", "A,B", O, TEXT(passes), "the passes to run, in order"},
 	{0, "time-report", NULL, ALL, FLAG(time_report), "print the time of each stage"},
 	{0, "verify-each", NULL, ALL, FLAG(verify), "verify the IR after every pass"},
@@ -560,6 +562,17 @@ static const char *option_meant(Context *c, const Options *o, const char *word)
 	return name_meant(c->arena, context_strn(c, word, strcspn(word, "=")), n, names);
 }
 
+static bool bench_check(const Options *o)
+{
+	if (!strcmp(o->target, "interp"))
+		return usage_error(o, "--target takes one of c|cuda, not 'interp'");
+	if (o->profile && strcmp(o->target, "c"))
+		return usage_error(o, "--profile measures C; `info --target cuda` has figures of CUDA");
+	if (o->json && !o->profile)
+		return usage_error(o, "--json goes with --profile");
+	return true;
+}
+
 static bool options_check(const Options *o)
 {
 	if (!o->model)
@@ -568,8 +581,8 @@ static bool options_check(const Options *o)
 		return usage_error(o, "no output given (-o FILE)");
 	if (o->command == CMD_RUN && !o->out_dir)
 		return usage_error(o, "no --out-dir given");
-	if (o->command == CMD_BENCH && !strcmp(o->target, "interp"))
-		return usage_error(o, "--target takes one of c|cuda, not 'interp'");
+	if (o->command == CMD_BENCH && !bench_check(o))
+		return false;
 	if (o->threads > 1)
 		return usage_error(o, "--threads %d: generated code runs on one thread so far", o->threads);
 	if (o->depfile && !o->depfile_path && (!o->output || !strcmp(o->output, "-")))

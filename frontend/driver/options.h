@@ -71,6 +71,7 @@ typedef struct Options {
 	int max_trip;         // 0: any number
 	int max_array;        // 0: the caller of the generated code says it
 	const char *winograd; // auto, off
+	bool profile;         // bench: of each step
 	bool redzone, cuda_libs, allow_tf32;
 	const char *html, *passes, *save_state;
 	const char *writable; // "all" or "A,B"
