@@ -18,8 +18,9 @@ SOURCES += ir/define/define_conv.c ir/define/define_einsum.c ir/define/define_im
 SOURCES += ir/detect/define_boxes.c ir/detect/define_detect.c ir/detect/define_match.c ir/detect/define_nms.c \
 	ir/detect/define_proposals.c ir/detect/define_roi.c
 SOURCES += ir/gradient/array_sums.c ir/gradient/gradient.c ir/gradient/gradient_array.c \
-	ir/gradient/gradient_control.c ir/gradient/gradient_kernel.c \
-	ir/gradient/gradient_nest.c
+	ir/gradient/gradient_control.c ir/gradient/gradient_keep.c ir/gradient/gradient_kernel.c \
+	ir/gradient/gradient_nest.c ir/gradient/tangent.c ir/gradient/tangent_control.c \
+	ir/gradient/tangent_nest.c
 SOURCES += ir/infer/attention.c ir/infer/infer_array.c ir/infer/infer_bounds.c \
 	ir/infer/infer_detect.c \
 	ir/infer/infer_image.c ir/infer/infer_index.c ir/infer/infer_mutable.c ir/infer/infer_nn.c \

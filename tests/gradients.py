@@ -1,5 +1,6 @@
-"""Gradients through control flow: --grad of small programs against central differences of the program itself, in f64, by the
-interpreter and by C. Each line of a program is `result = operator operands`, `while c {`, `if c {` or `}`; a result with `!`
+"""Derivatives through control flow: --grad of small programs against central differences of the program itself, in f64, --jvp
+against --grad, and products with the Hessian (--jvp of a gradient; --grad of a tangent) against each other and against central
+differences of the gradient, by the interpreter and by C. Each line of a program is `result = operator operands`, `while c {`, `if c {` or `}`; a result with `!`
 stops gradients. The loss is the sum of `y`; gradients are with respect to the inputs, which are named x, w ...
 """
 import pathlib, subprocess, sys, tempfile
@@ -19,7 +20,7 @@ def loop(rounds, body):
 
 def choose(x, then, other):
     """y = then or other, where the sum of x is positive or not."""
-    return (f's = sum {x}\nz = const 0\np = greater s z\nq = not p\ny = const 0\n'
+    return (f's = sum {x}\nz = const 0\np = greater s z\nq = not p\ny = scale {x} 0\n'
             f'if p {{\n{then}\n}}\nif q {{\n{other}\n}}')
 
 
@@ -27,6 +28,10 @@ def choose(x, then, other):
 PROGRAMS = {
     'counter that is squared': ({'x': [1.5]}, 'i = assign x\nj = assign x\nk = int 0\nn = int 5\nc = less k n\nwhile c {\n'
                                 'j = mul i i\none = const 0.25\ni = add i one\nk = inc k\nc = less k n\n}\ny = mul j j'),
+    'square of the round before': ({'x': [0.0], 'i': [1.0]}, 't = const 10.5\ny = assign x\nj = assign i\nc = less j t\nwhile c {\n'
+                                   'y = mul j j\none = const 1\nj = add j one\nc = less j t\n}'),
+    'halves while it is large': ({'x': [3.0]}, 'y = scale x 2\n' + loop(3, 'h = const 1\np = greater y h\nif p {\ny = scale y 0.5\n}')),
+    'fourth power': ({'x': [2.0]}, 'y = assign x\n' + loop(3, 'y = mul y x')),
     'power by a loop': ({'x': [1.3, 0.7]}, 'y = const 1\ny = add x y\n' + loop(4, 'y = mul y x')),
     'square in every round': ({'x': [1.3, 0.7]}, 'y = assign x\n' + loop(4, 'h = mul y y\ny = scale h 0.3')),
     'no round': ({'x': [1.3, 0.7]}, 'y = assign x\n' + loop(0, 'y = mul y x')),
@@ -76,6 +81,9 @@ PROGRAMS = {
     'detached beside the same value': ({'x': [0.6, 0.4]}, 'd! = assign x\ne = assign x\nt = mul d e\ny = mul t x'),
     'detached in a branch': ({'x': [0.6, 0.4]}, choose('x', 'd! = assign x\ny = mul x d', 'y = assign x')),
 }
+# What some of them give, in numbers: gradients, and the second derivative.
+NUMBERS = {'square of the round before': {'grad.i': 20.0, 'grad.x': 0.0}, 'halves while it is large': {'grad.x': 0.25},
+           'fourth power': {'grad.x': 32.0, 'grad.x.x': 48.0}}
 # What is a constant to the gradient: the program with `d` as an input of its own, with the value that it has there.
 CONSTANT = {'detached': lambda x: x, 'detached by sharing': lambda x: x, 'detached beside the same value': lambda x: 2 * x * x,
             'detached in a loop': lambda x: x ** 3, 'detached in a branch': lambda x: x}
@@ -159,8 +167,8 @@ class Model:
         return '\n'.join(out) + '\n'
 
 
-def pdcc(t, tmp, model, runs, *more):
-    """The losses of the runs (each a dict of inputs)."""
+def pdcc(t, tmp, model, runs, fetches, *more):
+    """What the runs (each a dict of inputs) give: a dict for each. Fetches are columns or names of derivatives."""
     command = [t.pdcc, 'run', model, '--out-dir', tmp / 'out', *more]
     for n, values in enumerate(runs):
         command += ['--next'] if n else []
@@ -170,41 +178,94 @@ def pdcc(t, tmp, model, runs, *more):
     p = run([str(c) for c in command])
     if p.returncode:
         raise RuntimeError(p.stdout[-1500:])
-    return [float(np.load(tmp / f'out/{n}/0.npy')) for n in range(len(runs))]
+    return [{f: np.load(tmp / f'out/{n}/{f}.npy') for f in fetches} for n in range(len(runs))]
 
 
-def differences(t, tmp, model, inputs, h=1e-5):
-    """Central differences of the fourth order, for each element of each input."""
-    places = [(name, at) for name in inputs for at in np.ndindex(np.shape(inputs[name]))]
-    runs = []
+def slope(at, h=1e-5):
+    """The slope at 0 of a function whose values stand at -2h, -h, h and 2h: central differences of the fourth order."""
+    a, b, c, d = at
+    return (a - 8 * b + 8 * c - d) / (12 * h)
+
+
+def moved(inputs, by, h=1e-5):
+    """The inputs at four places along the direction `by`."""
+    return [{k: np.array(v, 'f8') + step * h * by.get(k, 0) for k, v in inputs.items()} for step in (-2, -1, 1, 2)]
+
+
+def differences(t, tmp, model, inputs):
+    """Slopes of the loss, for each element of each input."""
+    places, runs = [(name, at) for name in inputs for at in np.ndindex(np.shape(inputs[name]))], []
     for name, at in places:
-        for step in (-2, -1, 1, 2):
-            moved = {k: np.array(v, 'f8') for k, v in inputs.items()}
-            moved[name][at] += step * h
-            runs.append(moved)
-    got = np.array(pdcc(t, tmp, model, runs, '--target', 'interp')).reshape(-1, 4)
+        unit = np.zeros(np.shape(inputs[name]))
+        unit[at] = 1
+        runs += moved(inputs, {name: unit})
+    got = [float(r['0']) for r in pdcc(t, tmp, model, runs, ['0'], '--target', 'interp')]
     out = {name: np.zeros(np.shape(v)) for name, v in inputs.items()}
-    for (name, at), (a, b, c, d) in zip(places, got):
-        out[name][at] = (a - 8 * b + 8 * c - d) / (12 * h)
+    for n, (name, at) in enumerate(places):
+        out[name][at] = slope(got[4 * n:4 * n + 4])
     return out
+
+
+def directions(inputs):
+    """A direction for every input, the same each time."""
+    rng = np.random.default_rng(1)
+    return {name: rng.standard_normal(np.shape(v)) for name, v in inputs.items()}
+
+
+def near(what, got, want, rtol, atol):
+    """What is wrong; '': nothing."""
+    got, want = np.asarray(got), np.asarray(want)
+    same = got.shape == want.shape and np.allclose(got, want, rtol=rtol, atol=atol)
+    return '' if same else f'{what} is {got.tolist()}, not {want.tolist()}'
+
+
+def derivatives(inputs):
+    """Options for gradients, tangents and both ways to multiply the Hessian with a direction; and what that gives."""
+    wrt = ['--wrt', ','.join(inputs)]
+    options = ['--grad', 'loss', *wrt, '--jvp', 'loss', *wrt, '--grad', 'tangent.loss', *wrt]
+    for name in inputs:
+        options += ['--jvp', f'grad.{name}', *wrt]
+    fetches = ['tangent.loss'] + [f'{kind}.{name}' for name in inputs for kind in ('grad', 'tangent.loss', 'tangent.grad')]
+    return options, fetches
+
+
+def check_values(t, tmp, model, name, inputs, target, want, along):
+    """What is wrong with the derivatives; '': nothing. `want`: the gradients; along: four gradients near `inputs`, or None."""
+    by = directions(inputs)
+    options, fetches = derivatives(inputs)
+    given = {**inputs, **{f'tangent.{k}': v for k, v in by.items()}}
+    got = pdcc(t, tmp, model, [given], fetches, '--target', target, *options)[0]
+    wrong = [near(f'd {k}', got[f'grad.{k}'], w, 1e-6, 1e-9) for k, w in want.items()]
+    whole = sum(np.sum(got[f'grad.{k}'] * by[k]) for k in inputs)
+    wrong.append(near('the tangent', float(got['tangent.loss']), whole, 1e-12, 1e-12))
+    for k in inputs:
+        wrong.append(near(f'H v for {k}: --jvp of --grad', got[f'tangent.grad.{k}'], got[f'tangent.loss.{k}'], 1e-11, 1e-11))
+        if along:
+            wrong.append(near(f'H v for {k}', got[f'tangent.grad.{k}'], slope([g[f'grad.{k}'] for g in along]), 1e-6, 1e-7))
+    if name in NUMBERS:
+        twice = pdcc(t, tmp, model, [inputs], NUMBERS[name], '--target', target, '--grad', 'loss', '--wrt', ','.join(inputs),
+                     '--grad', 'grad.x', '--wrt', 'x')[0]
+        wrong += [near(k, float(twice[k]), v, 1e-12, 0) for k, v in NUMBERS[name].items()]
+    return '; '.join(w for w in wrong if w)
 
 
 def check(t, name, inputs, text):
     with tempfile.TemporaryDirectory() as tmp:
-        tmp = pathlib.Path(tmp)
+        tmp, along = pathlib.Path(tmp), None
+        model = tmp / 'm.pdmodel'
         (tmp / 'm.txt').write_text(Model(inputs, text).text())
-        subprocess.run([sys.executable, SRC / 'tests/mkmodel.py', tmp / 'm.txt', tmp / 'm.pdmodel'], check=True)
+        subprocess.run([sys.executable, SRC / 'tests/mkmodel.py', tmp / 'm.txt', model], check=True)
         try:
             if name in CONSTANT:
                 want = {'x': CONSTANT[name](np.array(inputs['x']))}
             else:
-                want = differences(t, tmp, tmp / 'm.pdmodel', inputs)
+                want = differences(t, tmp, model, inputs)
+                along = pdcc(t, tmp, model, moved(inputs, directions(inputs)), [f'grad.{k}' for k in inputs], '--target', 'interp',
+                             '--grad', 'loss', '--wrt', ','.join(inputs))
             for target in ('interp', 'c'):
-                pdcc(t, tmp, tmp / 'm.pdmodel', [inputs], '--target', target, '--grad', 'loss', '--wrt', ','.join(inputs))
-                for wrt, w in want.items():
-                    got = np.load(tmp / f'out/0/grad.{wrt}.npy')
-                    if got.shape != w.shape or not np.allclose(got, w, rtol=1e-6, atol=1e-9):
-                        return False, f'{target}: d {wrt} is {got.tolist()}, differences give {w.tolist()}'
+                wrong = check_values(t, tmp, model, name, inputs, target, want, along)
+                if wrong:
+                    return False, f'{target}: {wrong}'
         except RuntimeError as e:
             return False, str(e)
     return True, ''

@@ -158,43 +158,46 @@ static bool run_model(Driver *d, Op *module)
 	       model_execute(d, &b, d->options->out_dir);
 }
 
-// Gradients are called after what they belong to, not after their columns.
-static bool name_gradients(Driver *d, int first)
+// Derivatives are called after what they belong to, not after their columns.
+static bool name_derivatives(Driver *d, int column)
 {
 	Context *c = d->ctx;
 	const Options *o = d->options;
-	for (int run = 0; run < (o->ncall ? o->ncall : 1); run++) {
-		for (int i = 0; i < o->nwrt; i++) {
-			const char *from = arena_printf(c->arena, "%s/%d/%d.npy", o->out_dir, run, first + i);
-			const char *to = arena_printf(c->arena, "%s/%d/grad.%s.npy", o->out_dir, run,
-			                              o->wrt[i]);
-			if (!rename(from, to))
-				continue;
-			diag_error(c->diag, NULL, "%s: %s", to, strerror(errno));
-			return false;
-		}
+	for (int i = 0; i < o->nderivative; i++) {
+		const Derivative *v = &o->derivatives[i];
+		for (int k = 0; k < (v->forward ? 1 : v->nwrt); k++, column++)
+			for (int run = 0; run < (o->ncall ? o->ncall : 1); run++) {
+				const char *from = arena_printf(c->arena, "%s/%d/%d.npy", o->out_dir, run, column),
+						   *to = arena_printf(c->arena, "%s/%d/%s.npy", o->out_dir, run,
+				                              derivative_name(c, v, k));
+				if (!rename(from, to))
+					continue;
+				diag_error(c->diag, NULL, "%s: %s", to, strerror(errno));
+				return false;
+			}
 	}
 	return true;
 }
 
-// The column of the first gradient.
-static int gradient_column(const Options *o, Op *module)
+// The column of the first derivative; all of them stand behind the others.
+static int derivative_column(const Options *o, Op *module)
 {
 	int64_t first = 0;
-	for (const Op *op = module_block(module)->first; o->grad && op; op = op->next)
+	for (const Op *op = module_block(module)->first; op; op = op->next)
 		if (op->code == OP_PD_FETCH && op_int(op, "col", 0) >= first)
 			first = op_int(op, "col", 0) + 1;
-	return (int)first - o->nwrt;
+	for (int i = 0; i < o->nderivative; i++)
+		first -= o->derivatives[i].forward ? 1 : o->derivatives[i].nwrt;
+	return (int)first;
 }
 
 int cmd_run(Driver *d)
 {
 	const Options *o = d->options;
 	Op *module = driver_load(d);
-	int first = module ? gradient_column(o, module) : 0;
-	if (!module || !folder_make(d->ctx, o->out_dir) || !run_model(d, module))
-		return 1;
-	if (o->grad && !name_gradients(d, first))
+	int first = module ? derivative_column(o, module) : 0;
+	if (!module || !folder_make(d->ctx, o->out_dir) || !run_model(d, module) ||
+	    !name_derivatives(d, first))
 		return 1;
 	return o->save_state && !save_state(d);
 }

@@ -157,10 +157,51 @@ static bool parse_names(Context *c, Options *o, const char *v)
 	return true;
 }
 
+static bool derivative_add(Context *c, Options *o, bool forward, const char *of)
+{
+	Derivative *list = NEW_ARRAY(c->arena, (size_t)o->nderivative + 1, Derivative);
+	if (o->nderivative)
+		memcpy(list, o->derivatives, (size_t)o->nderivative * sizeof *list);
+	list[o->nderivative++] = (Derivative){.forward = forward, .of = of};
+	o->derivatives = list;
+	return true;
+}
+
+static bool parse_grad(Context *c, Options *o, const char *v)
+{
+	return derivative_add(c, o, false, v);
+}
+
+static bool parse_jvp(Context *c, Options *o, const char *v)
+{
+	return derivative_add(c, o, true, v);
+}
+
+// The derivative that --wrt and --cotangent belong to: the last one.
+static Derivative *derivative_last(const Options *o, const char *option)
+{
+	if (!o->nderivative)
+		usage_error(o, "%s goes with --grad or --jvp, which stand in front of it", option);
+	return o->nderivative ? &o->derivatives[o->nderivative - 1] : NULL;
+}
+
 static bool parse_wrt(Context *c, Options *o, const char *v)
 {
-	o->wrt = list_of(c, v, &o->nwrt);
-	return true;
+	Derivative *d = derivative_last(o, "--wrt");
+	if (d)
+		d->wrt = list_of(c, v, &d->nwrt);
+	return d != NULL;
+}
+
+static bool parse_cotangent(Context *c, Options *o, const char *v)
+{
+	(void)c;
+	Derivative *d = derivative_last(o, "--cotangent");
+	if (d && d->forward)
+		return usage_error(o, "--cotangent goes with --grad, not with --jvp");
+	if (d)
+		d->cotangent = v;
+	return d != NULL;
 }
 
 static bool parse_shape(Context *c, Options *o, const char *v)
@@ -458,11 +499,16 @@ static const OptionSpec table[] = {
 	{0, "next", NULL, R, PARSE(parse_next), "start another run on the same state"},
 	{0, "save-state", "FILE", R, TEXT(save_state),
      "write what the persistables hold after the last run, as a combined parameter file"},
-	{0, "grad", "FETCH", C | R | CODE, TEXT(grad),
+	{0, "grad", "FETCH", C | R | V | B | CODE, PARSE(parse_grad),
      "also give the gradients of FETCH (of the sum of its elements) with respect to what --wrt "
-     "names; run: DIR/<run>/grad.A.npy"},
-	{0, "wrt", "A,B", C | R | CODE, PARSE(parse_wrt),
-     "inputs, parameters or other variables whose gradients --grad gives"},
+     "names, as grad.A (of a derivative: FETCH.A); run: DIR/<run>/grad.A.npy"},
+	{0, "jvp", "FETCH", C | R | V | B | CODE, PARSE(parse_jvp),
+     "also give how FETCH moves, as tangent.FETCH, when each A of --wrt moves as the new input "
+     "tangent.A says; FETCH may be a gradient: a product with the Hessian"},
+	{0, "wrt", "A,B", C | R | V | B | CODE, PARSE(parse_wrt),
+     "inputs, parameters or other variables for the --grad or --jvp in front of it"},
+	{0, "cotangent", "NAME", C | R | V | B | CODE, PARSE(parse_cotangent),
+     "what comes in for the FETCH of the --grad in front of it is a new input NAME, not ones"},
 	{0, "out-dir", "DIR", R | V, TEXT(out_dir),
      "write DIR/<run>/<fetch>.npy; verify: what the program gave as it was read"},
 	{0, "cc", "CC", C | R | V | B, TEXT(cc), "the external C compiler (default: $CC, else cc)"},

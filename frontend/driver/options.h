@@ -5,6 +5,7 @@
 #include "codegen/func/options.h"
 #include "frontend/read/read.h"
 #include "frontend/translate/translate.h"
+#include "lower/grad/grad.h"
 
 #define PDCC_VERSION "0.1.0"
 
@@ -75,9 +76,8 @@ typedef struct Options {
 	bool redzone, cuda_libs, allow_tf32;
 	const char *html, *passes, *save_state;
 	const char *writable; // "all" or "A,B"
-	const char *grad;     // a fetch; NULL: no gradients
-	int nwrt;
-	const char **wrt; // of what the gradients are asked for
+	int nderivative;
+	Derivative *derivatives; // as --grad and --jvp ask for them, in order
 	int nsize_name, ninput_name, noutput_name;
 	NamePair *size_names, *input_names, *output_names;
 	const char *given; // the options that generated code hangs on, as they were given; or ""

@@ -149,7 +149,7 @@ static Op *load_module(Driver *d)
 	d->persistables = params_names(d->ctx, p, &d->npersistable);
 	each_writable(d, NULL, writable_mark);
 	stage_begin(d, "translate");
-	TranslateOptions t = {.npins = o->npins, .pins = o->pins, .detach = o->grad != NULL};
+	TranslateOptions t = {.npins = o->npins, .pins = o->pins, .detach = o->nderivative > 0};
 	if (!pins_from_inputs(d, p, &t))
 		return NULL;
 	Op *module = translate(d->ctx, p, &t);
@@ -160,10 +160,11 @@ Op *driver_load(Driver *d)
 {
 	const Options *o = d->options;
 	Op *module = load_module(d);
-	if (!module || !o->grad)
+	if (!module || !o->nderivative)
 		return module;
 	stage_begin(d, "differentiate");
-	return differentiate(module, o->grad, o->nwrt, o->wrt) && ir_verify(module) ? module : NULL;
+	return differentiate(module, o->nderivative, o->derivatives) && ir_verify(module) ? module
+	                                                                                  : NULL;
 }
 
 static const char *native_isa(void)

@@ -168,6 +168,17 @@ void op_erase(Op *op)
 	op->nregion = 0;
 }
 
+void op_take_regions(Op *op, Op *from, int n)
+{
+	for (int i = 0; i < n; i++) {
+		op->regions[i].first = from->regions[i].first;
+		op->regions[i].last = from->regions[i].last;
+		from->regions[i].first = from->regions[i].last = NULL;
+		for (Block *b = op->regions[i].first; b; b = b->next)
+			b->region = &op->regions[i];
+	}
+}
+
 Op *op_parent(const Op *op)
 {
 	return op->block && op->block->region ? op->block->region->op : NULL;

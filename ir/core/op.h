@@ -110,6 +110,8 @@ DType op_dtype(const Op *op, const char *name, DType otherwise);
 int op_enum(const Op *op, const char *name);
 // Copies an INTS attribute into out[max]; returns its length, or -1 when absent or too long.
 int op_ints(const Op *op, const char *name, int64_t *out, int max);
+// Moves the first n regions of `from` to op, which has none yet.
+void op_take_regions(Op *op, Op *from, int n);
 Op *op_parent(const Op *op);                 // the operation around its block; NULL at the top
 bool op_is_before(const Op *a, const Op *b); // in one block (linear)
 bool value_used(const Value *v);

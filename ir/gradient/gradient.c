@@ -18,7 +18,7 @@ struct Duals {
 	Context *c;
 	size_t count, cap;
 	Dual *entries;
-	bool overwrite;
+	bool overwrite, arrays;
 	const Op *loop; // of `how`
 	LoopDual *how;  // [nresult of loop]
 };
@@ -34,6 +34,14 @@ Duals *duals_new(Context *c)
 	return d;
 }
 
+Duals *duals_like(const Duals *d)
+{
+	Duals *like = duals_new(d->c);
+	like->overwrite = d->overwrite;
+	like->arrays = d->arrays;
+	return like;
+}
+
 void duals_overwrite(Duals *d)
 {
 	d->overwrite = true;
@@ -42,6 +50,16 @@ void duals_overwrite(Duals *d)
 bool duals_overwrites(const Duals *d)
 {
 	return d->overwrite;
+}
+
+void duals_keep_arrays(Duals *d)
+{
+	d->arrays = true;
+}
+
+bool duals_keeps_arrays(const Duals *d)
+{
+	return d->arrays;
 }
 
 void duals_loop(Duals *d, const Op *loop, int i, LoopDual how)
@@ -87,11 +105,11 @@ static Dual *dual_of(Duals *d, const Value *v)
 	return e;
 }
 
-static bool differentiable(const Type *t)
+bool type_moves(const Type *t)
 {
 	if (t->kind == TY_VEC) {
 		for (int i = 0; i < t->nelem; i++)
-			if (differentiable(t->elems[i]))
+			if (type_moves(t->elems[i]))
 				return true;
 		return false;
 	}
@@ -101,7 +119,7 @@ static bool differentiable(const Type *t)
 
 void duals_want(Duals *d, Value *v)
 {
-	if (v && differentiable(v->type))
+	if (v && type_moves(v->type))
 		dual_of(d, v)->wanted = true;
 }
 
@@ -157,7 +175,7 @@ static Value **dual_parts(Duals *d, Dual *e)
 
 bool duals_add(Builder *b, Duals *d, Value *v, Value *dv)
 {
-	if (!dv || !differentiable(v->type))
+	if (!dv || !type_moves(v->type))
 		return true;
 	Dual *e = dual_of(d, v);
 	if (v->type->kind == TY_ARRAY) {
@@ -167,7 +185,7 @@ bool duals_add(Builder *b, Duals *d, Value *v, Value *dv)
 	if (v->type->kind != TY_VEC)
 		return add_part(b, &e->sum, v->type, dv);
 	for (int i = 0; i < v->type->nelem; i++) {
-		if (!differentiable(v->type->elems[i]))
+		if (!type_moves(v->type->elems[i]))
 			continue;
 		Value *part = build1(b, OP_BUILTIN_SLICE, dv, "index", attr_int(b->ctx, i), NULL);
 		if (!part || !add_part(b, &dual_parts(d, dual_of(d, v))[i], v->type->elems[i], part))
@@ -295,7 +313,7 @@ static int rule_env(GradientJob *g, const EnvEntry **out)
 	// The gradients stand first: a number that meets no value takes their type.
 	for (int i = 0; i < info->nresult; i++) {
 		const char *name = arena_printf(g->b->ctx->arena, "d_%s", info->results[i]);
-		if (differentiable(g->op->results[i].type))
+		if (type_moves(g->op->results[i].type))
 			env[k++] = (EnvEntry){name, conjugate(g->b, gradient_of(g, i)), NULL};
 		env[k++] = (EnvEntry){info->results[i], op_result(g->op, i), NULL};
 	}
@@ -351,7 +369,7 @@ static bool gradient_by_meaning(GradientJob *g)
 // half to each of the two that are equal.
 bool gradient_hook_symmetric(GradientJob *g)
 {
-	Duals *own = duals_new(g->b->ctx);
+	Duals *own = duals_like(g->duals);
 	GradientJob meaning = {g->b, g->op, own};
 	Value *x = op_operand(g->op, 0);
 	int64_t perm[MAX_RANK];
@@ -455,7 +473,7 @@ bool gradient_ops(Builder *b, Duals *d, Op *first, Op *last)
 	for (size_t i = 0; i < n; i++, op = op->next)
 		ops[i] = op;
 	while (n-- > 0)
-		if (!op_gradient(b, ops[n], d))
+		if (!stops_gradient(ops[n]) && !op_gradient(b, ops[n], d))
 			return false;
 	return true;
 }

@@ -30,6 +30,8 @@
 typedef struct Duals Duals;
 
 Duals *duals_new(Context *c);
+// Another one, that goes about it in the same way.
+Duals *duals_like(const Duals *d);
 // The gradient of v is wanted. Only float and complex tensors and scalars have one; for others
 // nothing happens.
 void duals_want(Duals *d, Value *v);
@@ -37,6 +39,10 @@ void duals_want(Duals *d, Value *v);
 // place of what there was, and an element that was written keeps what came in for it.
 void duals_overwrite(Duals *d);
 bool duals_overwrites(const Duals *d);
+// What is built is going to be differentiated again: rounds of loops keep what the gradient needs
+// in arrays, not on stacks.
+void duals_keep_arrays(Duals *d);
+bool duals_keeps_arrays(const Duals *d);
 // What a variable of a loop hands backwards from round to round.
 typedef enum LoopDual {
 	LOOP_FLOWS,   // what comes in for it at the end of a round gives what it has at its beginning
@@ -48,6 +54,12 @@ typedef enum LoopDual {
 // For variable i of this loop; the others flow.
 void duals_loop(Duals *d, const Op *loop, int i, LoopDual how);
 LoopDual duals_loop_how(const Duals *d, const Op *loop, int i);
+// Whether values of this type have a gradient.
+bool type_moves(const Type *t);
+static inline bool value_moves(const Value *v)
+{
+	return type_moves(v->type);
+}
 // Whether v is wanted, or depends on what is, as far as duals_reach has gone.
 bool duals_wanted(const Duals *d, const Value *v);
 // Marks the results of op when it reads a value that is wanted.
@@ -68,6 +80,18 @@ bool op_gradient(Builder *b, Op *op, Duals *d);
 bool gradient_ops(Builder *b, Duals *d, Op *first, Op *last);
 // Whether op_gradient knows what to do with operations of this code.
 bool op_has_gradient(const Context *c, enum OpCode code);
+
+// ---- forward mode (tangent.c): how values move when what is wanted does -------------------------
+//
+//	duals_want(d, x);
+//	duals_add(&b, d, x, dx);       // how x moves
+//	tangent_ops(d, first, last);   // all operations of one block from first to last, in order
+//	duals_get(&b, d, y);           // how y does; NULL: not
+//
+// The tangents of an operation are computed right behind it. They come from the slopes of maps,
+// from what an operation means (op_define), down to loop.nest, or from its gradient transposed;
+// loops and branches pass them on beside the values. False after a diagnostic.
+bool tangent_ops(Duals *d, Op *first, Op *last);
 
 // ---- for gradient hooks (ir/gradient_*.c): `bool gradient_hook_NAME(GradientJob *g)` ------------
 
@@ -109,9 +133,15 @@ bool gradient_nest(Builder *b, Op *nest, Duals *d);
 // gradient_control.c: of pd.if and pd.while. The operation is gone afterwards when it is a loop:
 // another stands for it.
 bool gradient_control(Builder *b, Op *op, Duals *d);
+// gradient_keep.c: the loop that counts its rounds (its last but one variable) and pushes on the
+// stack behind that, made to one that keeps arrays; the loop backwards pops. With NULL for both:
+// one that keeps nothing. NULL after a diagnostic.
+Op *gradient_keep_arrays(Op *loop, Op *push, Op *pop);
 // In a nest: the gradient of a loop.reduce, for scalars of the code around it; of a loop.load_or,
 // for its `other`.
 bool gradient_reduce(Builder *b, Op *reduce, Duals *d);
 bool gradient_load_or(Builder *b, Op *load, Duals *d);
+// Of operators that read one triangle of a symmetric matrix.
+bool gradient_hook_symmetric(struct GradientJob *g);
 
 #endif

@@ -100,15 +100,6 @@ static Value *dual_or_zero(Builder *b, Duals *d, Value *v)
 	return dv ? dv : gradient_zeros_for(b, v);
 }
 
-// For the operations of a region.
-static Duals *duals_inside(const GradientJob *g)
-{
-	Duals *d = duals_new(g->b->ctx);
-	if (duals_overwrites(g->duals))
-		duals_overwrite(d);
-	return d;
-}
-
 // ---- pd.if --------------------------------------------------------------------------------------
 
 // One side: the region again, and what it gives to each of the captured values.
@@ -117,7 +108,7 @@ static bool if_side(GradientJob *g, const Region *from, Region *to, const Captur
 {
 	Context *c = g->b->ctx;
 	Builder b = builder_at_end(c, block_new(c, to), g->op->loc);
-	Duals *d = duals_inside(g);
+	Duals *d = duals_like(g->duals);
 	ValueMap *m = value_map_new(c->arena);
 	Value **out = NEW_ARRAY(c->arena, (size_t)k->n + 1, Value *);
 	const Block *body = from->first;
@@ -173,6 +164,7 @@ typedef struct Loop {
 	int n;       // its variables
 	Op *forward; // with a counter and a stack behind them
 	Op *push;    // where it pushes; its operands are added once it is known which are read
+	Op *pop;     // NULL: nothing is pushed
 	Captures k;
 	Op *back;
 	int nsaved;    // stand-ins in the body of `back` for what is popped:
@@ -349,7 +341,7 @@ static bool back_body(Loop *l, int nvar, const int *vars, const Type *const *typ
 	Builder b = builder_at_end(c, block_new(c, &l->back->regions[1]), l->op->loc);
 	Value **out = NEW_ARRAY(c->arena, (size_t)n, Value *);
 	ValueMap *m = value_map_new(c->arena);
-	Duals *d = duals_inside(l->g);
+	Duals *d = duals_like(l->g->duals);
 	for (int i = 0; i < n; i++)
 		block_add_arg(c, b.block, types[i]);
 	int room = l->n + count_results(from);
@@ -446,14 +438,11 @@ static bool push_and_pop(Loop *l)
 	}
 	if (n) {
 		Value *stack = op_result(l->forward, l->n + 1);
-		Op *pop = op_new(c, OP_CF_POP_BACK, l->op->loc, n, types, 1, &stack, 0, 0);
-		if (body->first)
-			op_insert_before(body->first, pop);
-		else
-			op_append(body, pop);
+		l->pop = op_new(c, OP_CF_POP_BACK, l->op->loc, n, types, 1, &stack, 0, 0);
+		op_insert_before(body->first, l->pop);
 		for (int i = 0, k = 0; i < l->nsaved; i++)
 			if (value_used(l->saved[i]))
-				value_replace(l->saved[i], op_result(pop, k++));
+				value_replace(l->saved[i], op_result(l->pop, k++));
 	} else {
 		op_erase(l->push);
 	}
@@ -463,23 +452,22 @@ static bool push_and_pop(Loop *l)
 }
 
 // The stack's type is known now; one that nobody pushes on goes, with the region that makes it.
-static void settle_stack(Loop *l)
+static bool settle_stack(Loop *l)
 {
 	Context *c = l->op->ctx;
-	Block *body = l->forward->regions[1].first;
-	const Op *push = NULL;
-	for (const Op *op = body->first; op; op = op->next)
-		push = op->code == OP_CF_PUSH_BACK && op_operand(op, 0) == body->args[l->n + 1] ? op : push;
-	if (!push)
-		return;
-	const Type **types = NEW_ARRAY(c->arena, (size_t)push->noperand, const Type *);
-	for (int i = 1; i < push->noperand; i++)
-		types[i - 1] = op_operand(push, i)->type;
-	const Type *stack = type_group(c, TY_STACK, push->noperand - 1, types);
+	if (!l->pop || duals_keeps_arrays(l->g->duals)) {
+		l->forward = gradient_keep_arrays(l->forward, l->pop ? l->push : NULL, l->pop);
+		return l->forward != NULL;
+	}
+	const Type **types = NEW_ARRAY(c->arena, (size_t)l->push->noperand, const Type *);
+	for (int i = 1; i < l->push->noperand; i++)
+		types[i - 1] = op_operand(l->push, i)->type;
+	const Type *stack = type_group(c, TY_STACK, l->push->noperand - 1, types);
 	for (int r = 0; r < 2; r++)
 		l->forward->regions[r].first->args[l->n + 1]->type = stack;
 	op_result(l->forward, l->n + 1)->type = stack;
 	op_result(l->forward->regions[2].first->first, 0)->type = stack;
+	return true;
 }
 
 static bool back_loop(Loop *l)
@@ -504,7 +492,8 @@ static bool back_loop(Loop *l)
 		return false;
 	if (!push_and_pop(l))
 		return false;
-	settle_stack(l);
+	if (!settle_stack(l))
+		return false;
 	for (int i = 0; i < nvar; i++)
 		if (!duals_add(g->b, g->duals, op_operand(l->op, vars[i]), op_result(l->back, 1 + i)))
 			return false;

@@ -1,24 +1,29 @@
-// Gradients of a whole program (grad.h).
+// Derivatives of a whole program (grad.h).
 #include "lower/grad/grad.h"
-#include "ir/gradient/gradient.h"
 #include "ir/build/build.h"
+#include "ir/gradient/gradient.h"
 
 #include <string.h>
 
-static bool fail(Op *module, const char *text, const char *name)
+static const char *option_of(const Derivative *d)
+{
+	return d->forward ? "--jvp" : "--grad";
+}
+
+static bool fail(Op *module, const char *option, const char *text, const char *name)
 {
 	diag_error(module->ctx->diag, &(Loc){.file = module->ctx->file, .block = -1, .op = -1}, text,
-	           name);
+	           option, name);
 	return false;
 }
 
-// The fetch of that name; *columns is how many columns there are in all.
-static Op *find_fetch(Op *module, const char *name, int64_t *columns)
+// The feed or fetch of that name; *columns is how many columns there are in all.
+static Op *find_port(Op *module, enum OpCode code, const char *name, int64_t *columns)
 {
 	Op *found = NULL;
 	*columns = 0;
 	for (Op *op = module_block(module)->first; op; op = op->next) {
-		if (op->code != OP_PD_FETCH)
+		if (op->code != code)
 			continue;
 		int64_t col = op_int(op, "col", 0);
 		*columns = col >= *columns ? col + 1 : *columns;
@@ -42,44 +47,132 @@ static Value *find_value(Op *module, const char *name)
 	return NULL;
 }
 
-static void fetch_gradient(Builder *b, const char *of, int64_t col, Value *dv)
+const char *derivative_name(Context *c, const Derivative *d, int i)
 {
-	Context *c = b->ctx;
-	const char *name = context_str(c, arena_printf(c->arena, "grad.%s", of));
-	Op *op = op_new(c, OP_PD_FETCH, b->loc, 0, NULL, 1, &dv, 0, 0);
-	op_set_attr(op, "name", attr_str(c, name));
-	op_set_attr(op, "col", attr_int(c, col));
-	op_append(b->block, op);
+	const bool twice = !strncmp(d->of, "grad.", 5) || !strncmp(d->of, "tangent.", 8);
+	if (d->forward)
+		return context_str(c, arena_printf(c->arena, "tangent.%s", d->of));
+	return context_str(c, arena_printf(c->arena, "%s.%s", twice ? d->of : "grad", d->wrt[i]));
 }
 
-bool differentiate(Op *module, const char *of, int nwrt, const char *const *wrt)
+static bool fetch(Op *module, const char *option, const char *name, Value *v)
+{
+	Context *c = module->ctx;
+	int64_t col;
+	if (find_port(module, OP_PD_FETCH, name, &col))
+		return fail(module, option, "%s: '%s' is fetched already", name);
+	Op *op = op_new(c, OP_PD_FETCH, &loc_unknown, 0, NULL, 1, &v, 0, 0);
+	op_set_attr(op, "name", attr_str(c, name));
+	op_set_attr(op, "col", attr_int(c, col));
+	op_append(module_block(module), op);
+	return true;
+}
+
+// A new input like v, in front of everything; NULL after a diagnostic.
+static Value *feed_like(Op *module, const char *option, const char *name, const Value *v)
+{
+	Context *c = module->ctx;
+	const Type *t = type_tensor(c, v->type->dtype, v->type->rank, v->type->dims, 0);
+	int64_t col;
+	name = context_str(c, name);
+	find_port(module, OP_PD_FEED, name, &col);
+	if (type_is_found(t)) {
+		fail(module, option, "%s: input '%s' would have a size that only the run finds", name);
+		return NULL;
+	}
+	Op *op = op_new(c, OP_PD_FEED, &loc_unknown, 1, &t, 0, NULL, 0, 0);
+	op_set_attr(op, "name", attr_str(c, name));
+	op_set_attr(op, "col", attr_int(c, col));
+	op_result(op, 0)->name = name;
+	op_insert_before(module_block(module)->first, op);
+	return op_result(op, 0);
+}
+
+// What the derivative is with respect to.
+static bool find_wrt(Op *module, const Derivative *d, Value **values, Duals *duals)
+{
+	if (!d->nwrt)
+		return fail(module, option_of(d), "%s: --wrt says nothing for '%s'", d->of);
+	for (int i = 0; i < d->nwrt; i++) {
+		values[i] = find_value(module, d->wrt[i]);
+		if (!values[i])
+			return fail(module, "--wrt", "%s: the program has no '%s'", d->wrt[i]);
+		if (!type_is_tensor(values[i]->type) || !dtype_is_float(values[i]->type->dtype))
+			return fail(module, "--wrt", "%s: '%s' is no tensor of floating numbers", d->wrt[i]);
+		duals_want(duals, values[i]);
+	}
+	return true;
+}
+
+static bool reverse(Op *module, const Derivative *r, Value *y, Value **values, Duals *d)
+{
+	Block *block = module_block(module);
+	Op *last = block->last;
+	int64_t col;
+	if (r->cotangent && find_port(module, OP_PD_FEED, r->cotangent, &col))
+		return fail(module, "--cotangent", "%s: there is an input '%s' already", r->cotangent);
+	Value *in = r->cotangent ? feed_like(module, "--cotangent", r->cotangent, y) : NULL;
+	Builder b = builder_at_end(module->ctx, block, last->loc);
+	in = r->cotangent ? in : build_full(&b, y->type, 1);
+	if (!in || !duals_add(&b, d, y, in) || !gradient_ops(&b, d, block->first, last))
+		return false;
+	for (int i = 0; i < r->nwrt; i++) {
+		Value *dv = duals_get(&b, d, values[i]);
+		if (!fetch(module, "--grad", derivative_name(b.ctx, r, i),
+		           dv ? dv : gradient_zero(&b, values[i]->type)))
+			return false;
+	}
+	return true;
+}
+
+static bool forward(Op *module, const Derivative *r, Value *y, Value **values, Duals *d)
 {
 	Context *c = module->ctx;
 	Block *block = module_block(module);
 	int64_t col;
-	Op *fetch = find_fetch(module, of, &col), *last = block->last;
+	for (int i = 0; i < r->nwrt; i++) {
+		const char *name = arena_printf(c->arena, "tangent.%s", r->wrt[i]);
+		Op *feed = find_port(module, OP_PD_FEED, name, &col);
+		Value *t = feed ? op_result(feed, 0) : feed_like(module, "--jvp", name, values[i]);
+		Builder b = builder_before(block->first);
+		if (!t || !duals_add(&b, d, values[i], t))
+			return false;
+	}
+	// y may be the result of a loop, which is another then.
+	Op *reads = op_new(c, OP_PD_FETCH, &loc_unknown, 0, NULL, 1, &y, 0, 0);
+	op_append(block, reads);
+	bool ok = tangent_ops(d, block->first, reads->prev);
+	y = op_operand(reads, 0);
+	op_erase(reads);
+	Builder b = builder_at_end(c, block, &loc_unknown);
+	Value *t = ok ? duals_get(&b, d, y) : NULL;
+	return ok &&
+	       fetch(module, "--jvp", derivative_name(c, r, 0), t ? t : gradient_zero(&b, y->type));
+}
+
+static bool derive(Op *module, const Derivative *r, bool again)
+{
+	Context *c = module->ctx;
+	int64_t col;
+	Op *fetched = find_port(module, OP_PD_FETCH, r->of, &col);
 	Duals *d = duals_new(c);
-	Value **values = NEW_ARRAY(c->arena, (size_t)nwrt + 1, Value *);
-	if (!fetch)
-		return fail(module, "--grad: nothing that is called '%s' is fetched", of);
-	Value *y = op_operand(fetch, 0);
+	Value **values = NEW_ARRAY(c->arena, (size_t)r->nwrt + 1, Value *);
+	if (!fetched)
+		return fail(module, option_of(r), "%s: nothing that is called '%s' is fetched", r->of);
+	Value *y = op_operand(fetched, 0);
 	if (!type_is_tensor(y->type) || !dtype_is_float(y->type->dtype))
-		return fail(module, "--grad: '%s' is no tensor of floating numbers", of);
-	for (int i = 0; i < nwrt; i++) {
-		values[i] = find_value(module, wrt[i]);
-		if (!values[i])
-			return fail(module, "--wrt: the program has no '%s'", wrt[i]);
-		if (!type_is_tensor(values[i]->type) || !dtype_is_float(values[i]->type->dtype))
-			return fail(module, "--wrt: '%s' is no tensor of floating numbers", wrt[i]);
-		duals_want(d, values[i]);
-	}
-	Builder b = builder_at_end(c, block, fetch->loc);
-	if (!duals_add(&b, d, y, build_full(&b, y->type, 1)) ||
-	    !gradient_ops(&b, d, block->first, last))
+		return fail(module, option_of(r), "%s: '%s' is no tensor of floating numbers", r->of);
+	if (!find_wrt(module, r, values, d))
 		return false;
-	for (int i = 0; i < nwrt; i++) {
-		Value *dv = duals_get(&b, d, values[i]);
-		fetch_gradient(&b, wrt[i], col + i, dv ? dv : gradient_zero(&b, values[i]->type));
-	}
+	if (again)
+		duals_keep_arrays(d);
+	return r->forward ? forward(module, r, y, values, d) : reverse(module, r, y, values, d);
+}
+
+bool differentiate(Op *module, int n, const Derivative *list)
+{
+	for (int i = 0; i < n; i++)
+		if (!derive(module, &list[i], i + 1 < n))
+			return false;
 	return true;
 }

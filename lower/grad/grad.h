@@ -1,13 +1,25 @@
-// Gradients of programs: what `--grad FETCH --wrt A,B` asks for. Leaves operations that compute
-// them behind the program's own, and a fetch `grad.A` for each. Uses ir/gradient and ir/.
+// Derivatives of programs: what `--grad FETCH --wrt A,B` and `--jvp FETCH --wrt A,B` ask for.
+// Leaves operations that compute them beside the program's own, and fetches behind all others. Uses
+// ir/gradient and ir/.
 #ifndef PDCC_LOWER_GRAD_GRAD_H
 #define PDCC_LOWER_GRAD_GRAD_H
 
 #include "ir/core/core.h"
 
-// Adds to the module the gradients of the fetched tensor `of` (the sum of its elements) with
-// respect to feeds, parameters or other values of these names, as fetches in the columns behind all
-// others. False after a diagnostic.
-bool differentiate(Op *module, const char *of, int nwrt, const char *const *wrt);
+typedef struct Derivative {
+	bool forward;   // how `of` moves when `wrt` moves, or else the gradients of `of`
+	const char *of; // a fetched tensor
+	int nwrt;
+	const char *const *wrt; // feeds, parameters or other values
+	const char *cotangent;  // reverse: the name of the new input that holds what comes in for `of`;
+	                        // NULL: ones, which is the gradient of the sum of its elements
+} Derivative;
+
+// Adds these derivatives to the module, one after the other: a later one may be of what an earlier
+// one fetches. Reverse: a fetch `grad.A` for each of wrt; of a derivative OF, `OF.A`. Forward: an
+// input `tangent.A` for each of wrt, and a fetch `tangent.OF`. False after a diagnostic.
+bool differentiate(Op *module, int n, const Derivative *list);
+// The name of what the derivative fetches for wrt number i; forward has one.
+const char *derivative_name(Context *c, const Derivative *d, int i);
 
 #endif

@@ -20,17 +20,6 @@ void op_replace(Op *op, Value *const *with)
 	op_erase(op);
 }
 
-void op_take_regions(Op *op, Op *from, int n)
-{
-	for (int i = 0; i < n; i++) {
-		op->regions[i].first = from->regions[i].first;
-		op->regions[i].last = from->regions[i].last;
-		from->regions[i].first = from->regions[i].last = NULL;
-		for (Block *b = op->regions[i].first; b; b = b->next)
-			b->region = &op->regions[i];
-	}
-}
-
 Tensor *value_constant(const Value *v)
 {
 	if (!v || !v->def)

@@ -6,8 +6,6 @@
 
 // Replaces op's results by `with` (types must agree) and erases it.
 void op_replace(Op *op, Value *const *with);
-// Moves the first n regions of `from` to op, which has none yet.
-void op_take_regions(Op *op, Op *from, int n);
 // Parameter or constant behind a value: its data, or NULL.
 Tensor *value_constant(const Value *v);
 // A new parameter (named after `name` and a suffix) holding t, read at `b`.
