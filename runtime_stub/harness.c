@@ -1,8 +1,8 @@
 /* Runs a generated model on .npy files: what `pdcc run` and `pdcc bench` build around the code.
  * Reaches the model only through model_info().
  *
- *   prog [--weights F] [--redzone] [--state S] --out-dir D {--in NAME=F.npy [--lod
- * NAME=0,2,5[;..]]}... [--next {--in ...}...]
+ *   prog [--weights F] [--redzone] [--state S] [--trace | --trace-values F] --out-dir D {--in
+ * NAME=F.npy [--lod NAME=0,2,5[;..]]}... [--next {--in ...}...]
  *   prog [--weights F] --bench N {--in NAME=F.npy}...      N timed runs; 0: as many as fit in two seconds, 10 at least
  *
  * Run r writes its outputs to D/r/COLUMN.npy, elements of tensor arrays to D/r/COLUMN.<i>.npy; --in
@@ -14,6 +14,7 @@
 #include "model.h"
 
 #include "harness_npy.h"
+#include "harness_trace.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -41,12 +42,13 @@ typedef struct Feed {
 typedef struct Harness {
 	const pd_model_info *info;
 	const char *weights_path, *out_dir, *state_dir;
-	bool redzone, bench;
+	bool redzone, bench, trace;
 	int repeat, nfeed, nrun; /* repeat 0: by the clock */
 	Feed *feeds;
 	void *weights;
 	size_t weights_size;
 	void *instance;
+	Tracer tracer;
 	Array *parameters; /* after the last run; data NULL: there was none */
 } Harness;
 
@@ -489,10 +491,12 @@ static void status_check(const Harness *h, pd_status status)
 }
 
 /* An instance whose parameters hold what the last run left in them. */
-static void model_start(const Harness *h, Run *r)
+static void model_start(Harness *h, Run *r)
 {
 	status_check(h, h->info->init(h->instance, h->weights, h->weights_size, r->workspace,
 	                              r->workspace_size));
+	if (h->trace && h->info->trace)
+		h->info->trace(h->instance, trace_event, &h->tracer);
 	for (int i = 0; i < h->info->parameters; i++)
 		if (h->parameters[i].data)
 			status_check(h, h->info->parameter_set(h->instance, i, h->parameters[i].data));
@@ -534,7 +538,7 @@ static pd_status run_again(const Harness *h, Run *r)
 }
 
 /* Raises the bounds of sizes that the run finds until they are enough. */
-static void run_once(const Harness *h, Run *r)
+static void run_once(Harness *h, Run *r)
 {
 	pd_status status = run_again(h, r);
 	for (bool raised = true; status == PD_CAPACITY && raised;) {
@@ -591,7 +595,7 @@ static void outputs_write(const Harness *h, int number, const Run *r)
 	free(path);
 }
 
-static void run_files(const Harness *h, int number)
+static void run_files(Harness *h, int number)
 {
 	Run r = {0};
 	run_prepare(h, number, &r);
@@ -633,7 +637,7 @@ static void print_time(const char *what, double seconds)
 		printf("%s %.3f ms", what, seconds * 1e3);
 }
 
-static void bench(const Harness *h)
+static void bench(Harness *h)
 {
 	Run r = {0};
 	run_prepare(h, 0, &r);
@@ -692,17 +696,24 @@ static void feed_add(Harness *h, char *text, bool lod)
 	h->feeds[h->nfeed++] = (Feed){text, path, h->nrun - 1, lod};
 }
 
+static bool flag_read(Harness *h, const char *o)
+{
+	const bool next = !strcmp(o, "--next"), redzone = !strcmp(o, "--redzone");
+	const bool trace = !strcmp(o, "--trace");
+	h->nrun += next;
+	h->redzone |= redzone;
+	h->trace |= trace;
+	return next || redzone || trace;
+}
+
 static void options_read(Harness *h, int argc, char **argv)
 {
 	h->nrun = 1;
 	h->feeds = list_new(argc, sizeof *h->feeds);
 	for (int i = 1; i < argc; i++) {
 		const char *o = argv[i];
-		if (!strcmp(o, "--next") || !strcmp(o, "--redzone")) {
-			h->nrun += o[2] == 'n';
-			h->redzone |= o[2] == 'r';
+		if (flag_read(h, o))
 			continue;
-		}
 		if (i + 1 == argc)
 			fail("unknown option '%s', or its value is missing", o);
 		char *value = argv[++i];
@@ -714,7 +725,10 @@ static void options_read(Harness *h, int argc, char **argv)
 			h->out_dir = value;
 		else if (!strcmp(o, "--state"))
 			h->state_dir = value;
-		else if (!strcmp(o, "--bench")) {
+		else if (!strcmp(o, "--trace-values")) {
+			h->trace = true;
+			tracer_open(&h->tracer, value);
+		} else if (!strcmp(o, "--bench")) {
 			h->bench = true;
 			h->repeat = atoi(value);
 		} else
@@ -735,6 +749,7 @@ int main(int argc, char **argv)
 		bench(&h);
 	for (int r = 0; r < h.nrun && h.out_dir; r++)
 		run_files(&h, r);
+	tracer_close(&h.tracer);
 	if (h.state_dir)
 		parameters_write(&h);
 	if (h.info->free)

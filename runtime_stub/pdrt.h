@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define PDRT_ABI_VERSION 5
+#define PDRT_ABI_VERSION 6
 
 /* In front of a loop whose iterations are the lanes of vectors: keeps GCC from unrolling it to
  * scalars before it vectorises. */
@@ -58,19 +58,21 @@ typedef struct pd_c128 {
 
 typedef enum pd_status {
 	PD_OK = 0,
-	PD_NULL,        /* a pointer that must be given is null */
-	PD_ALIGNMENT,   /* a pointer is not aligned for its elements; the workspace and weights want 64
-	                   bytes, tensors of CUDA 16 */
-	PD_DIMS,        /* a size is not positive, too large, or contradicts another */
-	PD_WORKSPACE,   /* the workspace is too small for these sizes */
-	PD_WEIGHTS,     /* the weights are of another model, instruction set or version, or not whole */
-	PD_INDEX,       /* an index that came from data is out of range */
-	PD_CAPACITY,    /* a size found at run time exceeds its declared bound */
-	PD_DEVICE,      /* the accelerator reported a failure */
-	PD_TRIPS,       /* a loop takes more rounds than --max-trip allows */
-	PD_ASSERT,      /* an assertion of the model does not hold */
-	PD_WRONG_DEVICE /* the instance, or its memory, is of another device than the one that is
-	                   current */
+	PD_NULL,      /* a pointer that must be given is null */
+	PD_ALIGNMENT, /* a pointer is not aligned for its elements; the workspace and weights want 64
+	                 bytes, tensors of CUDA 16 */
+	PD_DIMS,      /* a size is not positive, too large, or contradicts another */
+	PD_WORKSPACE, /* the workspace is too small for these sizes */
+	PD_WEIGHTS,   /* the weights are of another model, instruction set or version, or not whole */
+	PD_INDEX,     /* an index that came from data is out of range */
+	PD_CAPACITY,  /* a size found at run time exceeds its declared bound */
+	PD_DEVICE,    /* the accelerator reported a failure */
+	PD_TRIPS,     /* a loop takes more rounds than --max-trip allows */
+	PD_ASSERT,    /* an assertion of the model does not hold */
+	PD_WRONG_DEVICE, /* the instance, or its memory, is of another device than the one that is
+	                    current */
+	PD_NOT_FINITE    /* --assert-finite: an input, or what an operator gave, holds an infinity or
+	                    NaN */
 } pd_status;
 
 PDRT_EXPORT const char *pd_status_text(pd_status status);
@@ -163,6 +165,49 @@ typedef struct pd_weights_header {
 
 #define PD_WEIGHTS_MAGIC "pdcc-w1"
 
+/* ---- what --trace compiles in ---------------------------------------------------------------- */
+
+/* An operator of the generated code; several of the model's may be one. */
+typedef struct pd_trace_op {
+	int number;        /* from 0, in the order of the code */
+	const char *title; /* "conv2d 'conv2d_0.tmp_0'" */
+	int block, op;     /* where it stands in the model; -1: nowhere */
+} pd_trace_op;
+
+typedef enum pd_trace_what {
+	PD_TRACE_BEGIN, /* the operator begins */
+	PD_TRACE_END,   /* it has ended: the time in between is its own */
+	PD_TRACE_VALUE  /* one of its results, behind its end, as it lies in memory */
+} pd_trace_what;
+
+typedef struct pd_trace_event {
+	pd_trace_what what;
+	const pd_trace_op *op;
+	/* PD_TRACE_VALUE: */
+	int result; /* which one, from 0 */
+	pd_dtype dtype;
+	int rank;
+	const int64_t *dims; /* [rank] */
+	const void *data;    /* during the call */
+} pd_trace_event;
+
+/* Is called in the thread of the run and must not use the instance. An operator that fails has no
+ * end. */
+typedef void pd_trace(void *arg, const pd_trace_event *event);
+
+typedef struct pd_tracer {
+	pd_trace *callback; /* NULL: nobody listens */
+	void *arg;
+} pd_tracer;
+
+/* What generated code calls: tells the callback, if there is one. */
+PDRT_EXPORT void pd_trace_step(const pd_tracer *t, const pd_trace_op *op, pd_trace_what what);
+PDRT_EXPORT void pd_trace_value(const pd_tracer *t, const pd_trace_op *op, int result,
+                                pd_dtype dtype, int rank, const int64_t *dims, const void *data);
+
+/* --assert-finite: whether none of n elements is an infinity or NaN. */
+PDRT_EXPORT bool pd_all_finite(pd_dtype dtype, const void *data, int64_t n);
+
 /* A model for programs that do not know its types. Arrays of pointers are in column order. */
 typedef struct pd_model_info {
 	int abi_version;
@@ -196,6 +241,8 @@ typedef struct pd_model_info {
 	const pd_parameter_info *parameter;
 	pd_status (*parameter_get)(void *instance, int i, void *data);
 	pd_status (*parameter_set)(void *instance, int i, const void *data);
+	/* Who is told of operators, from now to the next init; NULL: compiled without --trace. */
+	void (*trace)(void *instance, pd_trace *callback, void *arg);
 } pd_model_info;
 
 /* FNV-1a, for comparing weights with weights_hash. */

@@ -57,7 +57,8 @@ static bool block_ops_print(Codegen *cg, const Block *b, bool folded, const Op *
 	const int errors = diag_errors(cg->ctx->diag);
 	const Value *condition = folded ? op_operand(b->last, 0) : NULL;
 	for (const Op *op = b->first; op; op = op->next)
-		if (is_printed(op) && !(condition && condition->def == op) && !run_op_print(cg, op, bound))
+		if (is_printed(op) && !(condition && condition->def == op) &&
+		    !traced_op_print(cg, op, bound))
 			return run_no_code(cg, op, errors);
 	return true;
 }

@@ -8,6 +8,11 @@
 bool update_print(Codegen *cg, const Op *op); // loop.update
 bool append_print(Codegen *cg, const Op *op); // loop.append
 void c_module_print(Codegen *cg, CodegenResult *out);
+// trace.c: one operation, with what --trace and --assert-finite want around it; `bound` as in
+// run_op_print. False after a diagnostic.
+bool traced_op_print(Codegen *cg, const Op *op, const Op **bound);
+void trace_inputs_print(Codegen *cg);         // --assert-finite: of what goes in
+void trace_ops_print(Codegen *cg, Text *out); // the table of operators, and model_trace
 // blocks.c: all of them, with their operations; false after diagnostics.
 bool blocks_print(Codegen *cg, const Op **bound);
 void c_run_print(Codegen *cg, Text *out); // model_run

@@ -64,6 +64,8 @@ static void init_print(Codegen *cg, Text *out)
 	text_line(out, 2, "return PD_NULL;");
 	text_line(out, 1, "m->ready = false;");
 	text_line(out, 1, "m->failed = NULL;");
+	if (cg->options->trace)
+		text_line(out, 1, "m->tracer.callback = NULL;");
 	init_weights_print(cg, out);
 	text_line(out, 1, "if (!workspace && size)");
 	text_line(out, 2, "return PD_NULL;");

@@ -165,6 +165,7 @@ static bool program_print(Codegen *cg, const Op **bound)
 	for (int i = 0; i < cg->nsymbol; i++)
 		if (cg->symbols[i].next)
 			text_line(&cg->declarations, 1, "int64_t %s = 0;", cg->symbols[i].name);
+	trace_inputs_print(cg);
 	if (!blocks_print(cg, bound))
 		return false;
 	text_char(&cg->run, '\n');
@@ -175,6 +176,7 @@ static bool program_print(Codegen *cg, const Op **bound)
 void c_run_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
+	trace_ops_print(cg, out);
 	text_printf(out, "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out)\n{\n", p, p, p,
 	            p);
 	run_checks_print(cg, out);

@@ -163,6 +163,20 @@ typedef struct Moving {
 	const char *name, *type; // NULL: not used so far
 } Moving;
 
+// --trace: operators as they are told to the callback.
+typedef struct LateValue {
+	const Value *value; // NULL: told
+	int number;
+} LateValue;
+
+typedef struct TraceState {
+	const Op *next; // begins where its comment is printed; NULL: has begun, or --trace is not given
+	const Op **ops; // by number
+	int n, cap;
+	LateValue *late; // results whose sizes were not known where they were computed
+	int nlate, clate;
+} TraceState;
+
 typedef struct CudaNodes CudaNodes; // of the graph that is being printed: cuda/nodes.c
 
 // Numbers in one C function: of the memory plan, that plan's estimate in floating point, or sizes
@@ -278,6 +292,7 @@ struct Codegen {
 	Moving *moving;                    // by number
 	bool fails;                        // some kernel returns a status
 	bool uses_workspace, uses_weights; // pointers into them stand in model_run
+	TraceState trace;
 	CudaState cuda;
 	bool uses_state, uses_sizes; // CUDA: what kernels tell, sizes and counters
 	bool object_weights;         // .incbin

@@ -28,8 +28,10 @@ typedef struct CodegenOptions {
 	WeightsMode weights;
 	int nsize_name;
 	const NamePair *size_names; // of sizes that the caller chooses or the run finds
-	bool call;   // also print model_call, with a static workspace (static shapes only)
-	bool marks;  // C: model_run calls pd_mark after each step: see CodegenResult
+	bool marks;                 // C: model_run calls pd_mark after each step: see CodegenResult
+	bool trace;         // C: model_trace, and calls of what it is given around each operator
+	bool assert_finite; // C: a result that is not finite ends the run
+	bool call;          // also print model_call, with a static workspace (static shapes only)
 	bool shared; // for a shared library: what the header declares is visible outside of it, with
 	             // model_call where shapes are static
 } CodegenOptions;
@@ -50,10 +52,12 @@ typedef struct CodegenResult {
 	const uint8_t *weights; // bytes of model.weights, header and all; NULL when they are inline
 	size_t weights_size;
 	int nstate;
-	const char **states; // names of the parameters that runs change
 	int nmark; // with `marks`: pd_mark(i) stands behind marks[i], pd_mark(-1) where a run begins
 	const Op *const *marks;
-	int nlaunch; // CUDA
+	const char **states;     // names of the parameters that runs change
+	int ntraced;             // with --trace
+	const Op *const *traced; // the operations, by their number in events
+	int nlaunch;             // CUDA
 	const CudaLaunch *launches;
 	int64_t least_bytes;   // CUDA: inputs, outputs and what is read of weights, each once
 	const char *libraries; // CUDA: what to link with besides the runtime: " -lcublasLt", or ""

@@ -105,6 +105,11 @@ static void entry_points(Codegen *cg, Text *out)
 	text_printf(out, "%spd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out);\n",
 	            exported(cg), p, p, p, p);
 	states_declare(cg, out);
+	if (cg->options->trace)
+		text_printf(out,
+		            "/* From now on `callback` is told of each operator of a run, until the next "
+		            "init. */\n%svoid %s_trace(%s *m, pd_trace *callback, void *arg);\n",
+		            exported(cg), p, p);
 	text_printf(out, "PDRT_EXPORT const pd_model_info *%s_info(void);\n", p);
 	if (call_wanted(cg))
 		text_printf(out,
@@ -140,6 +145,8 @@ void header_print(Codegen *cg, Text *out)
 	          "const char *failed; /* the operator at which the last run failed%s, or NULL */",
 	          cg->target->cuda ? ", or the kernel or call of CUDA" : "");
 	text_line(out, 1, "bool ready;");
+	if (cg->options->trace)
+		text_line(out, 1, "pd_tracer tracer;");
 	if (cg->backend->members)
 		cg->backend->members(cg, out);
 	text_printf(out, "} %s;\n\n", p);

@@ -179,6 +179,17 @@ static void run_function(Codegen *cg, Text *out)
 	text_printf(out, "{\n\treturn ((const struct %s *)instance)->failed;\n}\n\n", p);
 }
 
+static void trace_function(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	if (!cg->options->trace)
+		return;
+	text_printf(out,
+	            "static void %s_info_trace(void *instance, pd_trace *callback, void *arg)\n{\n", p);
+	text_line(out, 1, "%s_trace((struct %s *)instance, callback, arg);", p, p);
+	text_str(out, "}\n\n");
+}
+
 void info_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
@@ -200,6 +211,7 @@ void info_print(Codegen *cg, Text *out)
 	else
 		run_function(cg, out);
 	states_info_functions(cg, out);
+	trace_function(cg, out);
 	text_printf(
 		out, "const pd_model_info *%s_info(void)\n{\n\tstatic const pd_model_info info = {\n", p);
 	text_printf(out, "\t\t%d, \"%s\", %d, %d, %d,\n", PDRT_ABI_VERSION, p, cg->ninput, cg->noutput,
@@ -220,6 +232,8 @@ void info_print(Codegen *cg, Text *out)
 		          cg->nstate, p, p);
 	else
 		text_line(out, 2, "0, NULL, NULL, NULL,");
+	text_line(out, 2, "%s,",
+	          cg->options->trace ? arena_printf(cg->arena, "%s_info_trace", p) : "NULL");
 	text_str(out, "\t};\n\treturn &info;\n}\n");
 }
 

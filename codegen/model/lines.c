@@ -1,6 +1,7 @@
 // Lines and comments of model_run, as deep as the blocks around them. Called by whatever prints
 // calls.
 #include "codegen/model/model.h"
+#include "ir/base/vec.h"
 
 #include <stdarg.h>
 
@@ -13,6 +14,18 @@ void run_line(Codegen *cg, int depth, const char *fmt, ...)
 	cg->opened = false;
 }
 
+// --trace: with its comment an operator begins.
+static void trace_begin(Codegen *cg)
+{
+	TraceState *t = &cg->trace;
+	if (!t->next)
+		return;
+	VEC_ROOM(cg->arena, t->ops, t->n, t->cap);
+	t->ops[t->n] = t->next;
+	t->next = NULL;
+	run_line(cg, 1, "pd_trace_step(&m->tracer, &trace_ops[%d], PD_TRACE_BEGIN);", t->n++);
+}
+
 void run_comment(Codegen *cg, const char *fmt, ...)
 {
 	va_list ap;
@@ -22,11 +35,12 @@ void run_comment(Codegen *cg, const char *fmt, ...)
 	if (!cg->opened)
 		text_char(&cg->run, '\n');
 	run_line(cg, 1, "/* %s */", text);
+	trace_begin(cg);
 }
 
 void run_open(Codegen *cg, const char *text)
 {
-	run_line(cg, 1, "%s {", text);
+	run_line(cg, 1, *text ? "%s {" : "%s{", text);
 	cg->depth++;
 	cg->opened = true;
 }

@@ -21,6 +21,12 @@ static bool options_check(Codegen *cg)
 		           o->prefix, cg->symbols[0].name);
 		return false;
 	}
+	if (cg->target->cuda && (o->trace || o->assert_finite)) {
+		diag_error(cg->ctx->diag, &loc_unknown,
+		           "%s goes with C: what runs as one graph of CUDA calls nobody in between",
+		           o->trace ? "--trace" : "--assert-finite");
+		return false;
+	}
 	return true;
 }
 
@@ -28,8 +34,8 @@ static void codegen_init(Codegen *cg, Context *c, const Op *module, const Target
                          const CodegenOptions *o)
 {
 	static const char *const interface[] = {
-		"init",           "init_shared", "run",    "info",    "call",  "wait",     "free",
-		"workspace_size", "dims",        "inputs", "outputs", "reset", "parameter"};
+		"init",           "init_shared", "run",    "info",    "call",  "wait",      "free",
+		"workspace_size", "dims",        "inputs", "outputs", "reset", "parameter", "trace"};
 	static const char *const run_names[] = {"m",     "in",     "out",   "workspace", "weights",
 	                                        "fault", "stream", "queue", "state",     "sizes",
 	                                        "error", "graph",  "body",  "parts",     "parts_on"};
@@ -75,6 +81,8 @@ void codegen_end(Codegen *cg, CodegenResult *out)
 	                       .states = NEW_ARRAY(cg->arena, (size_t)cg->nstate + 1, const char *)};
 	out->marks = cg->marks;
 	out->nmark = cg->nmark;
+	out->ntraced = cg->trace.n;
+	out->traced = cg->trace.ops;
 	for (int i = 0; i < cg->nstate; i++)
 		out->states[i] = cg->states[i].name;
 	if (!cg->inline_weights) {

@@ -23,9 +23,10 @@ static bool sources_write(Driver *d, const char *folder, const CodegenResult *r,
                           const BuiltModel *b, bool cuda, bool to_run)
 {
 	static const char *const stubs[] = {"pdrt.h", "pdrt_cuda.h", "pdrt_cuda_device.h"};
-	static const char *const harness[] = {"pdrt.c", "harness.c", "harness_npy.h", "profile.c"};
+	static const char *const harness[] = {"pdrt.c", "harness.c", "harness_npy.h", "harness_trace.h",
+	                                      "profile.c"};
 	Context *c = d->ctx;
-	FilePiece pieces[10] = {
+	FilePiece pieces[11] = {
 		{join(c, folder, cuda ? "model.cu" : "model.c"), r->source.text, r->source.len},
 		{join(c, folder, "model.h"), r->header.text, r->header.len},
 	};
@@ -54,6 +55,8 @@ bool model_sources(Driver *d, Op *module, const Target *t, const char *folder, b
 		.model_hash = c->file_hash,
 		.weights = WEIGHTS_AUTO,
 		.marks = d->options->profile,
+		.trace = d->options->trace,
+		.assert_finite = d->options->assert_finite,
 	};
 	if (!driver_codegen(d, module, t, &options, r))
 		return false;
@@ -64,6 +67,9 @@ bool model_sources(Driver *d, Op *module, const Target *t, const char *folder, b
 	b->nstate = r->nstate;
 	b->nmark = r->nmark;
 	b->marks = r->marks;
+	b->values = NULL;
+	b->ntraced = r->ntraced;
+	b->traced = r->traced;
 	b->states = r->states;
 	b->program = join(c, folder, "model.run");
 	b->weights = r->weights ? join(c, folder, "model.weights") : NULL;
@@ -99,7 +105,7 @@ bool model_build(Driver *d, Op *module, const Target *t, const char *folder, Bui
 	stage_begin(d, "external compiler");
 	if (t->cuda)
 		return cuda_build(d, b);
-	static const char *const texts[] = {"pdrt.h", "harness.c", "harness_npy.h"};
+	static const char *const texts[] = {"pdrt.h", "harness.c", "harness_npy.h", "harness_trace.h"};
 	const char *harness = object_cached(d, b, "harness", COUNT_OF(texts), texts, harness_build);
 	if (!harness)
 		return false;
@@ -139,6 +145,12 @@ bool model_execute(Driver *d, const BuiltModel *b, const char *out_dir)
 	}
 	if (o->redzone)
 		argv[n++] = "--redzone";
+	if (b->values) {
+		argv[n++] = "--trace-values";
+		argv[n++] = b->values;
+	} else if (o->trace) {
+		argv[n++] = "--trace";
+	}
 	const char *state = o->save_state && b->nstate ? join(c, b->folder, "state") : NULL;
 	if (state) {
 		argv[n++] = "--state";

@@ -126,6 +126,60 @@ static bool emit_legacy(Driver *d, const char *output)
 	return file_write(d->ctx, output, text.text ? text.text : "", text.len);
 }
 
+// ---- names that the command line chooses --------------------------------------------------------
+
+// What can be renamed, for a message.
+static const char *ports_list(Arena *a, Op *module, enum OpCode code)
+{
+	Text t;
+	text_init(&t, a);
+	for (const Op *op = module_block(module)->first; op; op = op->next)
+		if (op->code == code && !op_attr(op, "lod_of") && !op_attr(op, "part"))
+			text_printf(&t, "%s'%s'", t.len ? ", " : "", op_str(op, "name", ""));
+	return t.len ? t.text : "none";
+}
+
+static bool port_rename(Context *c, Op *module, enum OpCode code, const NamePair *pair)
+{
+	const char *what = code == OP_PD_FEED ? "input" : "output";
+	bool found = false, taken = false;
+	for (Op *op = module_block(module)->first; op; op = op->next) {
+		if (op->code != code)
+			continue;
+		const char *name = op_str(op, "name", "");
+		if (!strcmp(name, pair->old)) {
+			op_set_attr(op, "name", attr_str(c, pair->chosen));
+			found = true;
+		} else {
+			taken |= !strcmp(name, pair->chosen);
+		}
+	}
+	if (!found)
+		diag_error(c->diag, NULL, "--rename-%s: there is no %s '%s'; the %ss are %s", what, what,
+		           pair->old, what, ports_list(c->arena, module, code));
+	else if (taken)
+		diag_error(c->diag, NULL, "--rename-%s: another %s is called '%s'", what, what,
+		           pair->chosen);
+	return found && !taken;
+}
+
+static bool ports_rename(Context *c, Op *module, enum OpCode code, int n, const NamePair *pairs)
+{
+	bool ok = true;
+	for (int i = 0; i < n; i++)
+		ok &= port_rename(c, module, code, &pairs[i]);
+	return ok;
+}
+
+static bool ports_named(Driver *d, Op *module)
+{
+	const Options *o = d->options;
+	const bool in = ports_rename(d->ctx, module, OP_PD_FEED, o->ninput_name, o->input_names);
+	return ports_rename(d->ctx, module, OP_PD_FETCH, o->noutput_name, o->output_names) && in;
+}
+
+// ---- code ---------------------------------------------------------------------------------------
+
 static WeightsMode weights_mode(const Options *o)
 {
 	if (!o->weights)
@@ -238,6 +292,8 @@ static bool emit_code(Driver *d, Op *module, EmitKind kind, const char *output,
 	                                          : weights_mode(o),
 		.nsize_name = o->nsize_name,
 		.size_names = o->size_names,
+		.trace = o->trace,
+		.assert_finite = o->assert_finite,
 		.call = o->call,
 		.shared = shared,
 	};
@@ -277,7 +333,7 @@ int cmd_compile(Driver *d)
 	if (kind == EMIT_LEGACY)
 		return !emit_legacy(d, output);
 	Op *module = driver_load(d);
-	if (!module || !driver_rename(d, module))
+	if (!module || !ports_named(d, module))
 		return 1;
 	bool view = kind == EMIT_IR || kind == EMIT_CFG || kind == EMIT_DOT;
 	const FilePiece depfile = depfile_make(d, output);

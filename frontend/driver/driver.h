@@ -40,11 +40,6 @@ bool driver_lower(Driver *d, Op *module, const Target *t, const char *until);
 bool driver_codegen(Driver *d, Op *module, const Target *t, const CodegenOptions *o,
                     CodegenResult *r);
 
-// rename.c
-// Gives feeds and fetches the names that --rename-input and --rename-output chose. False after
-// diagnostics, which say what there is.
-bool driver_rename(Driver *d, Op *module);
-
 // depfile.c
 // The rule of -MD for what was made from the files read so far. Without a path when none is wanted.
 // It is written with the output, so that make never takes an output for complete whose rule is
@@ -73,8 +68,10 @@ bool verify_inputs(Driver *d, Op *module);
 // (a list of passes).
 void verify_find_pass(Driver *d, const Target *t, const char *before, const char *pass);
 void verify_find(Driver *d, Op *before, Op *after, const char *stage); // the same for two modules
-// The same for generated code, by fetching intermediate values too.
+// The same for generated CUDA, by fetching intermediate values too.
 void verify_find_code(Driver *d, const Target *t);
+// verify_trace.c: for generated C, which is compiled with --trace.
+void verify_trace(Driver *d, const Target *t);
 
 // verify_expect.c: what --expect says, and how well a stage gives it.
 typedef struct Expected {
@@ -116,6 +113,9 @@ typedef struct BuiltModel {
 	int nmark;                              // of --profile, as in CodegenResult
 	const Op *const *marks;
 	int nstate;
+	int ntraced;               // with --trace
+	const Op *const *traced;   // the operations, by their number in events
+	const char *values;        // where the program writes what they gave; NULL: nowhere
 	const char *const *states; // parameters that runs change, in the order of the model's table
 } BuiltModel;
 // build_cache.c. $CC, --cc or cc.

@@ -527,6 +527,12 @@ static const OptionSpec table[] = {
 	{0, "winograd", "WHEN", C | R | V | B | I | O | CODE, WORD(winograd, "auto|off"),
      "C: convolutions by 3 x 3 filters through Winograd's transforms where that is faster (auto, "
      "the default), or never (off)"},
+	{0, "trace", NULL, C | R | CODE, FLAG(trace),
+     "C: PREFIX_trace(&m, f, arg), and f is told of each operator of a run: when it begins and "
+     "ends, and what it gave; run: prints that"},
+	{0, "assert-finite", NULL, C | R | V | CODE, FLAG(assert_finite),
+     "C: an infinity or NaN, in inputs or what an operator gives, ends the run and names the "
+     "operator"},
 	{0, "repeat", "N", B, COUNT(repeat), "timed runs (default: about two seconds)"},
 	{0, "html", "FILE", I, TEXT(html),
      "write one page: graph, memory over time, cost per operator"},

@@ -73,6 +73,7 @@ typedef struct Options {
 	int max_array;        // 0: the caller of the generated code says it
 	const char *winograd; // auto, off
 	bool profile;         // bench: of each step
+	bool trace, assert_finite;
 	bool redzone, cuda_libs, allow_tf32;
 	const char *html, *passes, *save_state;
 	const char *writable; // "all" or "A,B"

@@ -7,7 +7,7 @@
 
 /* What digits.weights begins with. */
 static const pd_weights_header weights_header = {
-	PD_WEIGHTS_MAGIC, 5, 64, "generic", 120832,
+	PD_WEIGHTS_MAGIC, 6, 64, "generic", 120832,
 	UINT64_C(0xe100618da3645c9f), UINT64_C(0xd57232d321851d84), UINT64_C(0x7f7f592f5779f354),
 };
 
@@ -771,7 +771,7 @@ static const char *digits_info_failed(const void *instance)
 const pd_model_info *digits_info(void)
 {
 	static const pd_model_info info = {
-		5, "digits", 1, 1, 1,
+		6, "digits", 1, 1, 1,
 		input_tensors, output_tensors, symbol_infos,
 		UINT64_C(0xd57232d321851d84), 120896, sizeof(struct digits),
 		digits_info_workspace_size,
@@ -782,6 +782,7 @@ const pd_model_info *digits_info(void)
 		digits_info_failed,
 		NULL,
 		0, NULL, NULL, NULL,
+		NULL,
 	};
 	return &info;
 }
