@@ -324,7 +324,12 @@ static const char *integer_expression(Scalars *s, const Op *op, const char *x, c
 	case OP_PD_DIVIDE:
 		return arena_printf(a, "(%s)pd_int_div(%s, %s)", memory_types[t->dtype], x, y);
 	case OP_PD_ELEMENTWISE_POW:
-		return arena_printf(a, "(%s)pd_int_pow(%s, %s)", memory_types[t->dtype], x, y);
+		return arena_printf(a, "(%s)pd_int_pow%s(%s, %s)", memory_types[t->dtype],
+		                    t->dtype == DT_I64 ? "" : "_narrow", x, y);
+	case OP_PD_FLOOR:
+	case OP_PD_CEIL:
+	case OP_PD_ROUND:
+	case OP_PD_TRUNC: return x;
 	case OP_PD_BITWISE_NOT: return arena_printf(a, "(%s)~%s", memory_types[t->dtype], x);
 	case OP_PD_ABS: return arena_printf(a, "(%s)pd_int_abs(%s)", memory_types[t->dtype], x);
 	case OP_PD_BITWISE_LEFT_SHIFT: return shifted(s, t, "pd_left_shift", x, y);
@@ -385,7 +390,18 @@ static const char *complex_expression(Scalars *s, const Op *op, const char *x, c
 	}
 }
 
-// Conversion from a floating number to a narrow integer goes through i32, as the machine does it.
+// The number of an integer type, from a floating one: through i32 or i64, as the machine does it.
+static const char *whole_of_float(Scalars *s, const Type *from, const Type *to, const char *x)
+{
+	const bool wide = to->dtype == DT_I64;
+	const char *whole = arena_printf(s->k->arena, "pd_%s_to_%s(%s)",
+	                                 from->dtype == DT_F64 ? "f64" : "f32", wide ? "i64" : "i32",
+	                                 expression_unwrap(s->k->arena, x));
+	return wide || to->dtype == DT_I32
+	           ? whole
+	           : arena_printf(s->k->arena, "(%s)%s", type_c_scalar(to), whole);
+}
+
 static const char *cast_expression(Scalars *s, const Op *op, const char *x)
 {
 	Arena *a = s->k->arena;
@@ -396,10 +412,8 @@ static const char *cast_expression(Scalars *s, const Op *op, const char *x)
 		return complex_cast(s, from, to, x);
 	if (to->kind == TY_SCALAR && to->dtype == DT_BOOL)
 		return arena_printf(a, "%s != 0", x);
-	bool narrow = to->kind == TY_SCALAR &&
-	              (to->dtype == DT_U8 || to->dtype == DT_I8 || to->dtype == DT_I16);
-	if (narrow && from->kind == TY_SCALAR && dtype_is_float(from->dtype))
-		return arena_printf(a, "(%s)(int32_t)%s", type_c_scalar(to), x);
+	if (type_is_int(to) && from->kind == TY_SCALAR && dtype_is_float(from->dtype))
+		return whole_of_float(s, from, to, x);
 	return arena_printf(a, "(%s)%s", kernel_scalar(s->k, to), x);
 }
 

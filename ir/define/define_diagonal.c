@@ -121,12 +121,25 @@ static bool matrix_axes(const Op *op, const char *first, const char *second, int
 	return *one != *two || infer_error(op, "both axes are %d", *one);
 }
 
+// The axes that count rows and columns.
+static bool diagonal_axes(Op *op, int rank, int *one, int *two)
+{
+	if (!matrix_axes(op, "axis1", "axis2", rank, one, two))
+		return false;
+	if (op_bool(op, "ordered", false) && *one > *two) {
+		const int rows = *two;
+		*two = *one;
+		*one = rows;
+	}
+	return true;
+}
+
 bool infer_hook_diagonal(Op *op)
 {
 	const Type *x = infer_tensor(op, 0);
 	const Dim *shape[MAX_RANK];
 	int one, two, k = 0;
-	if (!x || !offset_check(op) || !matrix_axes(op, "axis1", "axis2", x->rank, &one, &two))
+	if (!x || !offset_check(op) || !diagonal_axes(op, x->rank, &one, &two))
 		return false;
 	for (int d = 0; d < x->rank; d++)
 		if (d != one && d != two)
@@ -138,9 +151,10 @@ bool infer_hook_diagonal(Op *op)
 bool define_hook_diagonal(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *from[MAX_RANK];
-	int rank = x->type->rank, one = axis_norm(op_int(op, "axis1", 0), rank),
-		two = axis_norm(op_int(op, "axis2", 1), rank);
+	int rank = x->type->rank, one, two;
 	int64_t offset = op_int(op, "offset", 0);
+	if (!diagonal_axes(op, rank, &one, &two))
+		return false;
 	Nest n = nest_open(b, op->results[0].type);
 	for (int d = 0, k = 0; d < rank; d++)
 		if (d != one && d != two)

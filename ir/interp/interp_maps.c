@@ -244,12 +244,21 @@ static int64_t floor_remainder(int64_t a, int64_t b)
 	return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
+// Out of range, and NaN, give the smallest integer of the type that the processor converts to: i64,
+// or i32 for everything narrower (and then wrap).
+static int64_t float_to_whole(DType to, double v)
+{
+	v = trunc(v);
+	if (to == DT_I64)
+		return v >= -0x1p63 && v < 0x1p63 ? (int64_t)v : INT64_MIN;
+	return v >= -0x1p31 && v < 0x1p31 ? (int64_t)v : INT32_MIN;
+}
+
 // Integer powers are computed in double and rounded; out of range gives the smallest, as
 // conversions do.
-static int64_t whole_power(int64_t a, int64_t b)
+static int64_t whole_power(DType t, int64_t a, int64_t b)
 {
-	double v = rint(pow((double)a, (double)b));
-	return v >= -0x1p63 && v < 0x1p63 ? (int64_t)v : INT64_MIN;
+	return float_to_whole(t, rint(pow((double)a, (double)b)));
 }
 
 static bool whole_divide(enum OpCode code, int n, Lane *out, const Lane *const *x, bool *by_zero)
@@ -271,13 +280,13 @@ static bool whole_divide(enum OpCode code, int n, Lane *out, const Lane *const *
 	}
 }
 
-static bool whole_binary(enum OpCode code, int n, Lane *out, const Lane *const *x)
+static bool whole_binary(enum OpCode code, DType t, int n, Lane *out, const Lane *const *x)
 {
 	switch (code) {
 	case OP_PD_ADD: WHOLE_QUICK((int64_t)((uint64_t)A.i + (uint64_t)B.i));
 	case OP_PD_SUBTRACT: WHOLE_QUICK((int64_t)((uint64_t)A.i - (uint64_t)B.i));
 	case OP_PD_MULTIPLY: WHOLE_QUICK((int64_t)((uint64_t)A.i * (uint64_t)B.i));
-	case OP_PD_ELEMENTWISE_POW: WHOLE(whole_power(A.i, B.i));
+	case OP_PD_ELEMENTWISE_POW: WHOLE(whole_power(t, A.i, B.i));
 	case OP_PD_MAXIMUM:
 	case OP_PD_FMAX: WHOLE_QUICK(A.i > B.i ? A.i : B.i);
 	case OP_PD_MINIMUM:
@@ -354,16 +363,6 @@ static bool whole_unary(enum OpCode code, DType from, int n, Lane *out, const La
 
 // ---- conversions --------------------------------------------------------------------------------
 
-// Out of range, and NaN, give the smallest integer of the type that the processor converts to: i64,
-// or i32 for everything narrower (and then wrap).
-static int64_t float_to_whole(DType to, double v)
-{
-	v = trunc(v);
-	if (to == DT_I64)
-		return v >= -0x1p63 && v < 0x1p63 ? (int64_t)v : INT64_MIN;
-	return v >= -0x1p31 && v < 0x1p31 ? (int64_t)v : INT32_MIN;
-}
-
 static bool cast_lanes(DType from, DType to, int n, Lane *out, const Lane *const *x)
 {
 	bool f = dtype_is_float(from);
@@ -394,7 +393,7 @@ bool map_lanes(enum OpCode code, DType from, DType to, int n, Lane *out, const L
 	else
 		done = whole_divide(code, n, out, x, by_zero) ||
 		       (!*by_zero &&
-		        (whole_binary(code, n, out, x) || whole_compare(code, n, out, x) ||
+		        (whole_binary(code, to, n, out, x) || whole_compare(code, n, out, x) ||
 		         whole_shift(code, from, n, out, x) || whole_unary(code, from, n, out, x)));
 	if (done && to != DT_BOOL)
 		lanes_round(to, n, out);
