@@ -2,7 +2,7 @@
 SOURCES += lower/pipeline.c
 SOURCES += lower/analysis/deps.c lower/analysis/dim_order.c lower/analysis/found_sizes.c \
 	lower/analysis/fuse_shape.c lower/analysis/lanes.c \
-	lower/analysis/loop_blocks.c lower/analysis/nest_loops.c lower/analysis/numbers.c lower/analysis/places.c lower/analysis/structure.c lower/analysis/trip_count.c \
+	lower/analysis/loop_blocks.c lower/analysis/nest_loops.c lower/analysis/numbers.c lower/analysis/places.c lower/analysis/rows.c lower/analysis/structure.c lower/analysis/trip_count.c \
 	lower/analysis/work.c
 SOURCES += lower/arrays/arrays.c lower/arrays/arrays_find.c lower/arrays/arrays_forward.c \
 	lower/arrays/arrays_join.c lower/arrays/arrays_ops.c lower/arrays/arrays_size.c \
@@ -11,7 +11,7 @@ SOURCES += lower/clean/bounds.c lower/clean/canonicalize.c lower/clean/cse.c low
 	lower/clean/expand.c lower/clean/fold.c lower/clean/fold_batch_norm.c lower/clean/hoist.c \
 	lower/clean/hoist_guard.c lower/clean/loop_args.c lower/clean/loop_trips.c lower/clean/select.c \
 	lower/clean/simplify_if.c lower/clean/sink.c
-SOURCES += lower/cuda/count_loops.c lower/cuda/forms.c lower/cuda/index_width.c lower/cuda/steps.c lower/cuda/teams.c
+SOURCES += lower/cuda/count_loops.c lower/cuda/forms.c lower/cuda/index_width.c lower/cuda/rows.c lower/cuda/steps.c lower/cuda/teams.c
 SOURCES += lower/grad/differentiate.c
 SOURCES += lower/kernels/attention.c lower/kernels/decompose.c lower/kernels/layout.c \
 	lower/kernels/layout_blocked.c lower/kernels/layout_channels.c lower/kernels/layout_conv.c \

@@ -1,23 +1,17 @@
-// Emits kernel.softmax and kernel.layer_norm for CUDA. A warp takes a row of up to 1024 elements, a
-// block a longer one or one of few; either keeps it in registers. Rows that are longer still, or of
-// any length, are read again for each step. Called by run.c and cuda.c.
+// Emits kernel.softmax and kernel.layer_norm for CUDA, as lower/cuda/rows.c has it: a warp or a
+// block takes a row and keeps it in registers, or reads it again for each step. Called by run.c and
+// cuda.c.
 #include "codegen/device/vector.h"
 #include "codegen/nest/nest.h"
 #include "codegen/nest/region.h"
+#include "lower/analysis/rows.h"
 
 #include <string.h>
 
 enum {
 	WARP = 32,
-	WARP_BLOCK = 256,   // threads of a block whose warps have rows of their own
-	MAX_COUNT = 32,     // elements of a row that a thread holds
-	MAX_THREADS = 512,  // that share a row; more would have to spill
-	FEW_ROWS = 64,      // so few leave most of the GPU idle
-	LONG_THREADS = 256, // that share a row of unknown length
-	ACROSS_BLOCK =
-		256,  // threads of a block for rows that stand across memory, as pd_columns_reduce has it
-	DEEP = 8, // of them that share a row
-	MAX_ACROSS = 64, // elements that each of them holds, of all its rows
+	WARP_BLOCK = 256,  // threads of a block whose warps have rows of their own
+	ACROSS_BLOCK = 256 // and for rows that stand across memory, as pd_columns_reduce has it
 };
 
 // Axes [begin, end) of the result; where an element is along them, as C.
@@ -39,123 +33,29 @@ typedef struct Rows {
 
 // ---- who does what ------------------------------------------------------------------------------
 
-static const Dim *dims_product(Context *c, int n, const Dim *const *dims)
-{
-	const Dim *all = dim_const(c, 1);
-	for (int i = 0; i < n; i++)
-		all = dim_mul(c, all, dims[i]);
-	return all;
-}
-
-static void row_axes(const Op *op, int *begin, int *end)
-{
-	const int rank = op->results[0].type->rank,
-			  axis = op->code == OP_KERNEL_SOFTMAX ? (int)op_int(op, "axis", -1) : -1;
-	*end = axis < 0 ? rank : axis + 1;
-	*begin = op->code == OP_KERNEL_SOFTMAX ? *end - 1 : rank - (int)op_int(op, "axes", 1);
-}
-
-static bool row_is_across(const Op *op)
-{
-	int begin, end;
-	row_axes(op, &begin, &end);
-	return end < op->results[0].type->rank;
-}
-
-// Of a tensor whose rows lie along the last axes.
-static const Dim *row_count(Context *c, const Op *op)
-{
-	int begin, end;
-	row_axes(op, &begin, &end);
-	return dims_product(c, begin, op->results[0].type->dims);
-}
-
-static const Dim *row_length(Context *c, const Op *op)
-{
-	int begin, end;
-	row_axes(op, &begin, &end);
-	return dims_product(c, end - begin, op->results[0].type->dims + begin);
-}
-
-// Threads that share a row: a warp, or a block so large that each has about eight elements.
-static int row_threads(Context *c, const Op *op)
-{
-	const Dim *rows = row_count(c, op), *columns = row_length(c, op);
-	const bool few = dim_is_const(rows) && rows->value <= FEW_ROWS;
-	if (!dim_is_const(columns))
-		return LONG_THREADS;
-	if (columns->value <= 8 * WARP || (columns->value <= MAX_COUNT * WARP && !few))
-		return WARP;
-	const int64_t threads = (columns->value / 8 + WARP - 1) / WARP * WARP;
-	return threads > MAX_THREADS ? MAX_THREADS : (int)threads;
-}
-
-// How many neighbours along the last axis a thread moves at once: 16 bytes of the narrowest, if the
-// others allow that.
-static int neighbours(const Op *op)
-{
-	const Value *result = &op->results[0];
-	const int rank = result->type->rank;
-	const Dim *last = result->type->dims[rank - 1];
-	const bool halves = dtype_size(result->type->dtype) == 2 ||
-	                    vector_reads_halves(&op->regions[0], rank - 1) ||
-	                    vector_reads_halves(&op->regions[1], rank);
-	for (int wide = halves ? 8 : 4; wide >= 4; wide /= 2) {
-		bool suits = dim_is_const(last) && last->value % wide == 0 &&
-		             vector_suits(&op->regions[0], rank - 1, wide) &&
-		             vector_suits(&op->regions[1], rank, wide);
-		for (int i = 0; i < op->noperand; i++) // scale and bias
-			suits = suits && (!op_operand(op, i) || vector_aligned(op_operand(op, i), wide));
-		if (suits)
-			return wide;
-	}
-	return 1;
-}
-
-// Rows that stand across memory: threads lie side by side behind their axis, and DEEP of them share
-// a long row.
-static void across_plan(Rows *w)
-{
-	const Dim *length = row_length(w->k->ctx, w->k->op);
-	w->threads = DEEP;
-	w->at = "(o * length + k) * inner + j";
-	w->spans[0] = (Span){0, w->begin, "o"};
-	w->spans[1] = (Span){w->begin, w->end, "k"};
-	w->spans[2] = (Span){w->end, w->k->op->results[0].type->rank, "j"};
-	if (!dim_is_const(length))
-		return;
-	if (length->value * w->wide <= MAX_COUNT)
-		w->threads = 1;
-	const int64_t count = (length->value + w->threads - 1) / w->threads * w->wide;
-	w->count = count > MAX_ACROSS ? 0 : count ? (int)count : w->wide;
-}
-
+// How threads share rows says the IR (lower/cuda/rows.c); without that rows are read again for each
+// step, an element at a time.
 static Rows rows_plan(KernelFunc *k)
 {
 	const Op *op = k->op;
-	Rows w = {.k = k, .wide = neighbours(op)};
+	const bool across = row_is_across(op);
+	Rows w = {.k = k,
+	          .threads = (int)op_int(op, "threads", across ? ROW_DEEP : ROW_THREADS),
+	          .wide = (int)op_int(op, "lanes", 1),
+	          .count = (int)op_int(op, "held", 0)};
 	row_axes(op, &w.begin, &w.end);
-	if (row_is_across(op)) {
-		across_plan(&w);
-		return w;
-	}
-	const Dim *columns = row_length(k->ctx, op);
-	w.threads = row_threads(k->ctx, op);
-	w.at = "r * columns + j";
-	w.spans[0] = (Span){0, w.begin, "r"};
-	w.spans[1] = (Span){w.begin, w.end, "j"};
-	if (!dim_is_const(columns))
-		return w;
-	const int64_t step = (int64_t)w.threads * w.wide,
-				  count = (columns->value + step - 1) / step * w.wide;
-	w.count = count > MAX_COUNT ? 0 : count ? (int)count : w.wide;
+	w.at = across ? "(o * length + k) * inner + j" : "r * columns + j";
+	w.spans[0] = (Span){0, w.begin, across ? "o" : "r"};
+	w.spans[1] = (Span){w.begin, w.end, across ? "k" : "j"};
+	if (across)
+		w.spans[2] = (Span){w.end, op->results[0].type->rank, "j"};
 	return w;
 }
 
 const Dim *cuda_rows_work(Context *c, const Op *op)
 {
 	const Dim *rows = row_count(c, op);
-	return row_threads(c, op) == WARP ? dim_mul(c, rows, dim_const(c, WARP)) : rows;
+	return op_int(op, "threads", ROW_THREADS) == WARP ? dim_mul(c, rows, dim_const(c, WARP)) : rows;
 }
 
 // ---- what stands in the templates ---------------------------------------------------------------
@@ -173,8 +73,8 @@ static const char *span_position(const Rows *w, const Span *span, int begin, int
 {
 	const Dim *const *dims = w->k->op->results[0].type->dims;
 	const char *behind = tile_product(w->k, span->end - end, dims + end);
-	const Dim *front = dims_product(w->k->ctx, begin - span->begin, dims + span->begin),
-			  *all = dims_product(w->k->ctx, end - begin, dims + begin);
+	const Dim *front = row_product(w->k->ctx, begin - span->begin, dims + span->begin),
+			  *all = row_product(w->k->ctx, end - begin, dims + begin);
 	const char *q = strcmp(behind, "1")
 	                    ? arena_printf(w->k->arena, "(%s / %s)", span->position, behind)
 	                    : span->position;
@@ -363,7 +263,7 @@ static bool softmax_across_emit(Rows *w, bool log)
 {
 	KernelFunc *k = w->k;
 	const Type *t = k->op->results[0].type;
-	const Dim *inner = dims_product(k->ctx, t->rank - w->end, t->dims + w->end);
+	const Dim *inner = row_product(k->ctx, t->rank - w->end, t->dims + w->end);
 	k->skips = true;
 	const char *input = input_text(w), *output = input ? output_text(w) : NULL;
 	if (!output)

@@ -198,7 +198,8 @@ enum {              // OpInfo.traits
 	TRAIT_ROUNDS = 1 << 17,     // CUDA: computes in f32 and may round each result to what it stores
 	TRAIT_AXIS_MOVES = 1 << 18, // an `axis` that only a run tells may be moved to the front
 	TRAIT_AXIS_NEW = 1 << 19,   // and it is one of the result, not of operands
-	TRAIT_ONE_BLOCK = 1 << 20   // CUDA: its kernel is right in one block of threads
+	TRAIT_ONE_BLOCK = 1 << 20,  // CUDA: its kernel is right in one block of threads
+	TRAIT_ROWS = 1 << 21        // kernel.*: of rows along `axis`, or the last `axes`
 };
 
 struct OpInfo {

@@ -16,6 +16,7 @@ bool verify_hook_loop_from_index(Op *op);
 bool verify_hook_loop_to_index(Op *op);
 bool verify_hook_loop_yield(Op *op);
 bool verify_hook_kernel(Op *op);
+bool verify_hook_kernel_rows(Op *op);
 bool verify_hook_kernel_matmul(Op *op);
 bool verify_hook_kernel_attention(Op *op);
 bool verify_hook_kernel_sort(Op *op);
@@ -289,6 +290,11 @@ bool verify_hook_kernel(Op *op)
 			return false;
 	}
 	return true;
+}
+
+bool verify_hook_kernel_rows(Op *op)
+{
+	return verify_hook_kernel(op) && rows_form_is_sound(op);
 }
 
 // Whether batch dims of an operand are those of the result, or 1, or absent.

@@ -83,6 +83,25 @@ bool load_form_is_sound(const Op *load)
 	return true;
 }
 
+// Rows lie in warps, or stand across memory, where threads behind each other share them; what a
+// thread holds of them it moves `lanes` at once.
+bool rows_form_is_sound(const Op *kernel)
+{
+	const int64_t threads = op_int(kernel, "threads", 32), lanes = op_int(kernel, "lanes", 1),
+				  held = op_int(kernel, "held", 0);
+	const int rank = kernel->results[0].type->rank;
+	const int64_t axis = op_int(kernel, "axis", -1);
+	const bool across = axis >= 0 && axis < rank - 1;
+	if (!lanes_are_sound(kernel))
+		return false;
+	if (across && op_attr(kernel, "threads") ? threads != 1 && threads != 8
+	                                         : threads % 32 || threads < 32 || threads > 512)
+		return verify_fail(kernel, "%" PRId64 " threads cannot share a row", threads);
+	return (held >= 0 && held <= 64 && held % lanes == 0) ||
+	       verify_fail(kernel, "a thread cannot hold %" PRId64 " elements in lanes of %" PRId64,
+	                   held, lanes);
+}
+
 // What one block is enough for is right in one block, and is not known to be too much for it.
 bool step_is_sound(const Op *op)
 {

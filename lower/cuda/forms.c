@@ -183,6 +183,8 @@ bool pass_cuda_forms(PassContext *p)
 			if (op->code == OP_KERNEL_SCAN)
 				op_set_attr(op, "by_blocks",
 				            cuda && scan_wants_blocks(p->ctx, op) ? attr_bool(p->ctx, true) : NULL);
+			if (op->info->traits & TRAIT_ROWS)
+				rows_choose(op, cuda);
 			if (op->code != OP_LOOP_NEST)
 				continue;
 			form_clear(op);
