@@ -13,6 +13,10 @@ void c_module_print(Codegen *cg, CodegenResult *out);
 bool traced_op_print(Codegen *cg, const Op *op, const Op **bound);
 void trace_inputs_print(Codegen *cg);         // --assert-finite: of what goes in
 void trace_ops_print(Codegen *cg, Text *out); // the table of operators, and model_trace
+// map.c: notes that op's lines in cg->run begin at `from` and end here; then, as JSON, all lines of
+// a source in which cg->functions and cg->run begin at these positions.
+void map_note(Codegen *cg, const Op *op, int function, size_t from);
+void map_print(Codegen *cg, const Text *source, size_t functions, size_t run, Text *out);
 // blocks.c: all of them, with their operations; false after diagnostics.
 bool blocks_print(Codegen *cg, const Op **bound);
 void c_run_print(Codegen *cg, Text *out); // model_run

@@ -89,7 +89,7 @@ static void init_print(Codegen *cg, Text *out)
 
 // ---- the file -----------------------------------------------------------------------------------
 
-static void source_print(Codegen *cg, Text *out)
+static void source_print(Codegen *cg, Text *out, Text *map)
 {
 	const CodegenOptions *o = cg->options;
 	Text tail;
@@ -118,11 +118,14 @@ static void source_print(Codegen *cg, Text *out)
 	if (cg->object_weights)
 		object_print(cg, out);
 	weights_print(cg, out);
+	const size_t functions = out->len, run = functions + cg->functions.len + cg->map.run_at;
 	text_str(out, user.text);
+	if (o->map)
+		map_print(cg, out, functions, run, map);
 }
 
 void c_module_print(Codegen *cg, CodegenResult *out)
 {
-	source_print(cg, &out->source);
+	source_print(cg, &out->source, &out->map);
 	header_print(cg, &out->header);
 }

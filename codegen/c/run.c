@@ -36,8 +36,10 @@ static bool compute_print(Codegen *cg, const Op *op, Emitter *emit)
 	k->inlined = nest_is_statement(&cg->numbers, op);
 	if (!(k->inlined ? nest_statement(k) : emit(k)))
 		return false;
+	k->comment = op_kinds(cg, op) ? comment_text(cg->arena, op_kinds(cg, op)) : NULL;
 	const char *name = k->inlined ? NULL : kernel_finish(k);
-	run_comment(cg, "%s: %s", comment_text(cg->arena, op_title(cg, op)),
+	cg->map.called = k->inlined ? -1 : k->number;
+	run_comment(cg, "%s: %s", comment_text(cg->arena, op_names(cg, op)),
 	            shape_comment(cg, op->results[0].type));
 	if (k->inlined) {
 		text_str(&cg->run, k->text.text);
@@ -187,6 +189,7 @@ void c_run_print(Codegen *cg, Text *out)
 	text_str(out, cg->declarations.text ? cg->declarations.text : "");
 	if (cg->options->marks)
 		text_line(out, 1, "pd_mark(-1);");
+	cg->map.run_at = out->len;
 	text_str(out, cg->run.text ? cg->run.text : "");
 	text_str(out, "\treturn PD_OK;\n}\n");
 }

@@ -124,7 +124,13 @@ static bool trace_end(Codegen *cg, const Op *op, const Op **bound)
 bool traced_op_print(Codegen *cg, const Op *op, const Op **bound)
 {
 	cg->trace.next = cg->options->trace ? op : NULL;
-	return run_op_print(cg, op, bound) && trace_end(cg, op, bound);
+	const size_t from = cg->run.len;
+	cg->map.called = -1;
+	if (!run_op_print(cg, op, bound))
+		return false;
+	if (cg->options->map && cg->run.len > from)
+		map_note(cg, op, cg->map.called, from);
+	return trace_end(cg, op, bound);
 }
 
 void trace_inputs_print(Codegen *cg)
@@ -145,7 +151,7 @@ void trace_ops_print(Codegen *cg, Text *out)
 	text_str(out, "static const pd_trace_op trace_ops[] = {\n");
 	for (int i = 0; i < t->n; i++)
 		text_line(out, 1, "{%d, %s, %d, %d},", i,
-		          string_literal(cg->arena, op_title(cg, t->ops[i])), t->ops[i]->loc->block,
+		          string_literal(cg->arena, op_names(cg, t->ops[i])), t->ops[i]->loc->block,
 		          t->ops[i]->loc->op);
 	if (!t->n)
 		text_line(out, 1, "{0, NULL, -1, -1},");

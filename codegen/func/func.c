@@ -255,8 +255,11 @@ static void params_order(KernelFunc *k)
 	k->params = ordered;
 }
 
-static void func_print(Codegen *cg, const EmittedFunc *f)
+static void func_print(Codegen *cg, EmittedFunc *f)
 {
+	f->from = cg->functions.len;
+	if (f->comment)
+		text_printf(&cg->functions, "/* %s */\n", f->comment);
 	for (const char *s = f->text; *s; s++) {
 		if (*s == KERNEL_FN[0])
 			text_str(&cg->functions, f->name);
@@ -265,6 +268,7 @@ static void func_print(Codegen *cg, const EmittedFunc *f)
 		else
 			text_char(&cg->functions, *s);
 	}
+	f->to = cg->functions.len;
 	text_char(&cg->functions, '\n');
 }
 
@@ -293,6 +297,7 @@ const char *kernel_finish(KernelFunc *k)
 	const char *stem = arena_printf(k->arena, "compute_%s", name_sanitize(k->arena, var));
 	k->number = kernel_add(k->cg,
 	                       (EmittedFunc){.text = k->text.text,
+	                                     .comment = k->comment,
 	                                     .params = params_text(k, true),
 	                                     .bounds = k->bounds,
 	                                     .arguments = param_names(k),

@@ -53,14 +53,15 @@ typedef struct KernelFunc {
 	            // others
 	const Dim
 		*work; // CUDA: how many things blocks share; NULL: elements, or what the operation says
-	const Dim *grid;   // CUDA: it must be launched with so many blocks; NULL: any number is right
-	int access;        // CUDA: the most bytes that a thread moves at once; 0: one element
-	bool tensor_cores; // CUDA: it multiplies on them
-	int number;        // CUDA: among cg->funcs, once finished
-	int64_t blocks;    // CUDA: of the launch, for reports; 0: one
-	bool inlined;      // no function: statements in model_run
-	bool status;       // it tells a failure; C: it returns int (else void), see kernel_fault
-	const Op **faults; // the operations whose checks of indices it makes, in order
+	const Dim *grid;     // CUDA: it must be launched with so many blocks; NULL: any number is right
+	int access;          // CUDA: the most bytes that a thread moves at once; 0: one element
+	bool tensor_cores;   // CUDA: it multiplies on them
+	const char *comment; // what stands over the function; NULL: nothing
+	int number;          // CUDA: among cg->funcs, once finished
+	int64_t blocks;      // CUDA: of the launch, for reports; 0: one
+	bool inlined;        // no function: statements in model_run
+	bool status;         // it tells a failure; C: it returns int (else void), see kernel_fault
+	const Op **faults;   // the operations whose checks of indices it makes, in order
 	int nfault, cfault;
 	bool sets_sizes; // CUDA: those among its parameters
 	int nparam;
@@ -106,6 +107,8 @@ const Op *module_next(const Op *op);
 
 // A function that was emitted, or a helper.
 typedef struct EmittedFunc {
+	const char *comment; // C: the kinds of operators that it was made for; NULL: not known
+	size_t from, to;     // C: where it lies in cg->functions
 	const char *text, *params, *name; // params: "" for none
 	const char *bounds;               // CUDA: arguments of __launch_bounds__; NULL: none
 	const char *arguments;            // CUDA: the names of its parameters
@@ -176,6 +179,20 @@ typedef struct TraceState {
 	LateValue *late; // results whose sizes were not known where they were computed
 	int nlate, clate;
 } TraceState;
+
+// --map: what an operation became.
+typedef struct MapStep {
+	const Op *op;
+	int function;    // of cg->funcs, which it calls; -1: none
+	size_t from, to; // where its lines lie in cg->run
+} MapStep;
+
+typedef struct SourceMap {
+	MapStep *steps;
+	int n, cap;
+	size_t run_at; // where cg->run begins in the functions of the interface
+	int called;    // the function that the operation printed last calls; -1: none
+} SourceMap;
 
 typedef struct CudaNodes CudaNodes; // of the graph that is being printed: cuda/nodes.c
 
@@ -293,6 +310,7 @@ struct Codegen {
 	bool fails;                        // some kernel returns a status
 	bool uses_workspace, uses_weights; // pointers into them stand in model_run
 	TraceState trace;
+	SourceMap map;
 	CudaState cuda;
 	bool uses_state, uses_sizes; // CUDA: what kernels tell, sizes and counters
 	bool object_weights;         // .incbin

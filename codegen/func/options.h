@@ -29,6 +29,7 @@ typedef struct CodegenOptions {
 	int nsize_name;
 	const NamePair *size_names; // of sizes that the caller chooses or the run finds
 	bool marks;                 // C: model_run calls pd_mark after each step: see CodegenResult
+	bool map;                   // C: CodegenResult gets a source map
 	bool trace;         // C: model_trace, and calls of what it is given around each operator
 	bool assert_finite; // C: a result that is not finite ends the run
 	bool call;          // also print model_call, with a static workspace (static shapes only)
@@ -49,6 +50,7 @@ typedef struct CudaLaunch {
 typedef struct CodegenResult {
 	Text source;            // model.c or model.cu
 	Text header;            // model.h
+	Text map;               // JSON: see --map in docs/internals.md
 	const uint8_t *weights; // bytes of model.weights, header and all; NULL when they are inline
 	size_t weights_size;
 	int nstate;

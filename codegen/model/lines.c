@@ -4,6 +4,9 @@
 #include "ir/base/vec.h"
 
 #include <stdarg.h>
+#include <string.h>
+
+enum { COLUMNS = 100, TAB = 4 };
 
 void run_line(Codegen *cg, int depth, const char *fmt, ...)
 {
@@ -26,6 +29,26 @@ static void trace_begin(Codegen *cg)
 	run_line(cg, 1, "pd_trace_step(&m->tracer, &trace_ops[%d], PD_TRACE_BEGIN);", t->n++);
 }
 
+// Broken at words where it is too long.
+static void comment_print(Codegen *cg, const char *text)
+{
+	const size_t room = (size_t)(COLUMNS - TAB * (cg->depth + 1)) - strlen("/*  */");
+	const char *begin = "/* ";
+	while (strlen(text) > room) {
+		size_t n = room;
+		while (n && text[n] != ' ')
+			n--;
+		if (!n)
+			n = strcspn(text, " ");
+		if (!text[n])
+			break;
+		run_line(cg, 1, "%s%.*s", begin, (int)n, text);
+		begin = " * ";
+		text += n + 1;
+	}
+	run_line(cg, 1, "%s%s */", begin, text);
+}
+
 void run_comment(Codegen *cg, const char *fmt, ...)
 {
 	va_list ap;
@@ -34,7 +57,7 @@ void run_comment(Codegen *cg, const char *fmt, ...)
 	va_end(ap);
 	if (!cg->opened)
 		text_char(&cg->run, '\n');
-	run_line(cg, 1, "/* %s */", text);
+	comment_print(cg, text);
 	trace_begin(cg);
 }
 

@@ -144,6 +144,18 @@ void failure_print(Codegen *cg, const char *condition, const char *status, const
 void run_checks_print(Codegen *cg, Text *out); // its beginning
 void run_locals_print(Codegen *cg, Text *out); // sizes, and where memory begins
 
+// ---- story.c ------------------------------------------------------------------------------------
+
+typedef struct Story {
+	const Loc **locs; // one for each operator of the model, in their order
+	int n, cap;
+} Story;
+
+Story op_story(Codegen *cg, const Op *op);
+// `conv2d 'c.tmp_0' + relu 'r.tmp_0'`; what op_title says where no operator is known.
+const char *op_names(Codegen *cg, const Op *op);
+const char *op_kinds(Codegen *cg, const Op *op); // `conv2d + relu`; NULL: not known
+
 // ---- module.c -----------------------------------------------------------------------------------
 
 // Everything up to the texts of functions and calls; false after diagnostics.

@@ -21,10 +21,11 @@ static bool options_check(Codegen *cg)
 		           o->prefix, cg->symbols[0].name);
 		return false;
 	}
-	if (cg->target->cuda && (o->trace || o->assert_finite)) {
-		diag_error(cg->ctx->diag, &loc_unknown,
-		           "%s goes with C: what runs as one graph of CUDA calls nobody in between",
-		           o->trace ? "--trace" : "--assert-finite");
+	if (cg->target->cuda && (o->trace || o->assert_finite || o->map)) {
+		diag_error(cg->ctx->diag, &loc_unknown, "%s goes with C, not with CUDA",
+		           o->map     ? "--map"
+		           : o->trace ? "--trace"
+		                      : "--assert-finite");
 		return false;
 	}
 	return true;
@@ -91,4 +92,5 @@ void codegen_end(Codegen *cg, CodegenResult *out)
 	}
 	text_init(&out->source, cg->arena);
 	text_init(&out->header, cg->arena);
+	text_init(&out->map, cg->arena);
 }

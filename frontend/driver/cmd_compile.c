@@ -292,6 +292,7 @@ static bool emit_code(Driver *d, Op *module, EmitKind kind, const char *output,
 	                                          : weights_mode(o),
 		.nsize_name = o->nsize_name,
 		.size_names = o->size_names,
+		.map = o->map != NULL,
 		.trace = o->trace,
 		.assert_finite = o->assert_finite,
 		.call = o->call,
@@ -303,7 +304,7 @@ static bool emit_code(Driver *d, Op *module, EmitKind kind, const char *output,
 	stage_begin(d, "write");
 	if (shared)
 		return build_shared(d, t, &r, output, header, depfile);
-	FilePiece pieces[4];
+	FilePiece pieces[5];
 	int n = 0;
 	if (kind != EMIT_HEADER)
 		pieces[n++] = (FilePiece){output, r.source.text, r.source.len};
@@ -312,6 +313,8 @@ static bool emit_code(Driver *d, Op *module, EmitKind kind, const char *output,
 		                          r.header.len};
 	if (!to_stdout && kind != EMIT_HEADER && r.weights)
 		pieces[n++] = (FilePiece){weights, r.weights, r.weights_size};
+	if (o->map)
+		pieces[n++] = (FilePiece){o->map, r.map.text, r.map.len};
 	if (depfile->path)
 		pieces[n++] = *depfile;
 	return file_write_group(c, n, pieces);

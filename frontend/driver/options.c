@@ -527,6 +527,9 @@ static const OptionSpec table[] = {
 	{0, "winograd", "WHEN", C | R | V | B | I | O | CODE, WORD(winograd, "auto|off"),
      "C: convolutions by 3 x 3 filters through Winograd's transforms where that is faster (auto, "
      "the default), or never (off)"},
+	{0, "map", "FILE", C, TEXT(map),
+     "C: write what each line does of the model to FILE, as JSON: lines, functions, operators with "
+     "block and number"},
 	{0, "trace", NULL, C | R | CODE, FLAG(trace),
      "C: PREFIX_trace(&m, f, arg), and f is told of each operator of a run: when it begins and "
      "ends, and what it gave; run: prints that"},

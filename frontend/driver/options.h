@@ -74,6 +74,7 @@ typedef struct Options {
 	const char *winograd; // auto, off
 	bool profile;         // bench: of each step
 	bool trace, assert_finite;
+	const char *map; // where the source map goes; NULL: none
 	bool redzone, cuda_libs, allow_tf32;
 	const char *html, *passes, *save_state;
 	const char *writable; // "all" or "A,B"

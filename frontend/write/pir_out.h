@@ -101,7 +101,6 @@ bool out_read_later(PirWriter *w, const Value *v, const Op *op);
 // ---- pir_out_type.c -----------------------------------------------------------------------------
 // False: Paddle 3 has no such type.
 bool out_type(PirWriter *w, Text *t, const Type *type);
-void out_json_string(Text *t, const char *s);
 const Type *out_tensor(PirWriter *w, DType t, int rank, const int64_t *dims);
 // Appends an attribute of that kind. False (no diagnostic): the value does not fit.
 bool out_attr(OutOp *o, const char *name, PirKind kind, const Attr *a);

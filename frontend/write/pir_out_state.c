@@ -122,7 +122,7 @@ bool out_parameter(PirWriter *w, const Op *op)
 	}
 	text_printf(w->t, "%s\n{\"#\":\"p\",\"A\":[0,1,1,", w->first ? "" : ",");
 	w->first = false;
-	out_json_string(w->t, name);
+	text_json(w->t, name);
 	text_printf(w->t, "],\"DA\":[],\"O\":{\"%%\":%lld,\"TT\":", (long long)w->next);
 	if (!out_type(w, w->t, v->type))
 		return false;

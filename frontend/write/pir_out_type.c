@@ -5,21 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-void out_json_string(Text *t, const char *s)
-{
-	text_char(t, '"');
-	for (; *s; s++) {
-		const unsigned char c = (unsigned char)*s;
-		if (c == '"' || c == '\\')
-			text_printf(t, "\\%c", c);
-		else if (c < 0x20)
-			text_printf(t, "\\u%04x", c);
-		else
-			text_char(t, (char)c);
-	}
-	text_char(t, '"');
-}
-
 // ---- types --------------------------------------------------------------------------------------
 
 static void dims_text(Text *t, const Type *type)
@@ -75,7 +60,7 @@ static void attr_begin(OutOp *o)
 static void attr_end(OutOp *o, const char *name)
 {
 	text_str(&o->attrs, ",\"N\":");
-	out_json_string(&o->attrs, name);
+	text_json(&o->attrs, name);
 	text_char(&o->attrs, '}');
 }
 
@@ -179,7 +164,7 @@ static Attr list_element(const Attr *a, int i)
 static void str_text(Text *t, const char *s)
 {
 	text_str(t, "{\"#\":\"0.a_str\",\"D\":");
-	out_json_string(t, s);
+	text_json(t, s);
 	text_char(t, '}');
 }
 

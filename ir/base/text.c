@@ -79,6 +79,21 @@ void text_float(Text *t, double v, bool single)
 		text_str(t, ".0");
 }
 
+void text_json(Text *t, const char *s)
+{
+	text_char(t, '"');
+	for (; *s; s++) {
+		const unsigned char c = (unsigned char)*s;
+		if (c == '"' || c == '\\')
+			text_printf(t, "\\%c", c);
+		else if (c < 0x20)
+			text_printf(t, "\\u%04x", c);
+		else
+			text_char(t, (char)c);
+	}
+	text_char(t, '"');
+}
+
 void text_quoted(Text *t, const char *s)
 {
 	text_char(t, '"');

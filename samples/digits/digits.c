@@ -182,6 +182,7 @@ PD_SHARED void conv_plain_6x2of8_s1(int pixels, const conv_shape *s, const float
 	}
 }
 
+/* conv2d + batch_norm + relu */
 // Output channels of one group of packed weights: 8, or what is left of them.
 PD_INLINE void compute_conv2d_0_tmp_0_group(const int64_t n, const int64_t group, const int blocks, float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x, const float *PDRT_RESTRICT w, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
@@ -300,6 +301,7 @@ PD_SHARED void conv_tile_6x2of8_s1(int pixels, const conv_shape *s, const float 
 	}
 }
 
+/* conv2d + elementwise_add + relu */
 // Output channels of one group of packed weights: 8, or what is left of them.
 PD_INLINE void compute_conv2d_1_tmp_0_group(const int64_t n, const int64_t group, const int blocks, float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x, const float *PDRT_RESTRICT w, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
@@ -337,6 +339,7 @@ static void compute_conv2d_1_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_R
 	}
 }
 
+/* pool2d */
 static void compute_pool2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
 	for (int64_t i0 = 0; i0 < 8 * dim_n; i0++) {
@@ -363,6 +366,7 @@ static void compute_pool2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_R
 	}
 }
 
+/* pool2d */
 // The opposite of interleaving: channels of a blocked tensor as rows again.
 static void compute_pool2d_0_tmp_0_2(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x, int64_t dim_n)
 {
@@ -443,6 +447,7 @@ PD_SHARED void gemm_tile_2of8(int rows, const float *a, int64_t lda, const float
 	}
 }
 
+/* matmul_v2 + elementwise_add + relu */
 // Columns [n0, n0 + cols): one panel of b.
 PD_INLINE void compute_linear_0_tmp_0_panel(const int64_t n0, const int cols, float *PDRT_RESTRICT out, const float *PDRT_RESTRICT a, const float *PDRT_RESTRICT b, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
@@ -526,6 +531,7 @@ PD_SHARED void gemm_tile_1of8(int rows, const float *a, int64_t lda, const float
 	}
 }
 
+/* matmul_v2 + elementwise_add */
 // Columns [n0, n0 + cols): one panel of b.
 PD_INLINE void compute_linear_1_tmp_0_panel(const int64_t n0, const int cols, float *PDRT_RESTRICT out, const float *PDRT_RESTRICT a, const float *PDRT_RESTRICT b, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
@@ -589,6 +595,7 @@ PD_SHARED float row_sum(const float *x, int64_t n)
 	return sum + lane[0];
 }
 
+/* softmax */
 static void compute_softmax_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
 	const int64_t rows = dim_n, columns = 10;
@@ -666,13 +673,15 @@ pd_status digits_run(digits *m, const digits_inputs *in, digits_outputs *out)
 	unsigned char *const workspace = m->workspace;
 	const unsigned char *const weights = m->weights;
 
-	/* conv2d 'conv2d_0.tmp_0': [n x 4 x 8 x 8 x 4] f32 */
+	/* conv2d 'conv2d_0.tmp_0' + batch_norm 'batch_norm_0.tmp_2' + relu 'relu_0.tmp_0': [n x 4 x
+	 * 8 x 8 x 4] f32 */
 	float *const relu_0_tmp_0 = (float *)(workspace + (8192 * room_n));
 	const float *const conv2d_0_w_0_bn_packed = (const float *)weights;
 	const float *const batch_norm_0_tmp_2 = (const float *)(weights + 576);
 	compute_conv2d_0_tmp_0(relu_0_tmp_0, in->image, conv2d_0_w_0_bn_packed, batch_norm_0_tmp_2, n);
 
-	/* conv2d 'conv2d_1.tmp_0': [n x 8 x 8 x 8 x 4] f32 */
+	/* conv2d 'conv2d_1.tmp_0' + elementwise_add 'conv2d_1.tmp_1' + relu 'relu_1.tmp_0': [n x 8 x
+	 * 8 x 8 x 4] f32 */
 	float *const relu_1_tmp_0 = (float *)workspace;
 	const float *const conv2d_1_w_0_packed = (const float *)(weights + 640);
 	const float *const reshape2_1_tmp_0 = (const float *)(weights + 19072);
@@ -686,13 +695,14 @@ pd_status digits_run(digits *m, const digits_inputs *in, digits_outputs *out)
 	float *const pool2d_0_tmp_0_2 = (float *)workspace;
 	compute_pool2d_0_tmp_0_2(pool2d_0_tmp_0_2, pool2d_0_tmp_0, n);
 
-	/* matmul_v2 'linear_0.tmp_0': [n x 48] f32 */
+	/* matmul_v2 'linear_0.tmp_0' + elementwise_add 'linear_0.tmp_1' + relu 'relu_2.tmp_0': [n x
+	 * 48] f32 */
 	float *const relu_2_tmp_0 = (float *)(workspace + (2048 * room_n));
 	const float *const linear_0_w_0_packed = (const float *)(weights + 19200);
 	const float *const linear_0_b_0 = (const float *)(weights + 117504);
 	compute_linear_0_tmp_0(relu_2_tmp_0, pool2d_0_tmp_0_2, linear_0_w_0_packed, linear_0_b_0, n);
 
-	/* matmul_v2 'linear_1.tmp_0': [n x 10] f32 */
+	/* matmul_v2 'linear_1.tmp_0' + elementwise_add 'linear_1.tmp_1': [n x 10] f32 */
 	float *const linear_1_tmp_1 = (float *)workspace;
 	const float *const linear_1_w_0_packed = (const float *)(weights + 117696);
 	const float *const linear_1_b_0 = (const float *)(weights + 120768);

@@ -1,0 +1,71 @@
+// Which operators of the model one operation of the lowered program stands for: its own and those
+// that were fused into it, by the locations that passes keep. Called by the printers of comments,
+// events and source maps.
+#include "codegen/model/model.h"
+#include "ir/base/vec.h"
+
+#include <string.h>
+
+enum { MOST = 6 }; // that a comment names
+
+static void story_add(Codegen *cg, Story *s, const Loc *loc)
+{
+	if (!loc->type)
+		return;
+	int at = s->n;
+	for (int i = s->n; i-- > 0;) {
+		const Loc *have = s->locs[i];
+		if (have->block == loc->block && have->op == loc->op && !strcmp(have->type, loc->type))
+			return;
+		if (have->block > loc->block || (have->block == loc->block && have->op > loc->op))
+			at = i;
+	}
+	VEC_ROOM(cg->arena, s->locs, s->n, s->cap);
+	memmove(s->locs + at + 1, s->locs + at, (size_t)(s->n++ - at) * sizeof *s->locs);
+	s->locs[at] = loc;
+}
+
+static void region_add(Codegen *cg, Story *s, const Region *r)
+{
+	for (const Block *b = r->first; b; b = b->next)
+		for (const Op *op = b->first; op; op = op->next) {
+			story_add(cg, s, op->loc);
+			for (int i = 0; i < op->nregion; i++)
+				region_add(cg, s, &op->regions[i]);
+		}
+}
+
+Story op_story(Codegen *cg, const Op *op)
+{
+	Story s = {0};
+	story_add(cg, &s, op->loc);
+	for (int i = 0; i < op->nregion; i++)
+		region_add(cg, &s, &op->regions[i]);
+	return s;
+}
+
+static const char *story_text(Codegen *cg, const Op *op, bool names)
+{
+	const Story s = op_story(cg, op);
+	Text t;
+	text_init(&t, cg->arena);
+	for (int i = 0; i < s.n && i < MOST; i++) {
+		text_printf(&t, "%s%s", i ? " + " : "", s.locs[i]->type);
+		if (names && s.locs[i]->var)
+			text_printf(&t, " '%s'", s.locs[i]->var);
+	}
+	if (s.n > MOST)
+		text_printf(&t, " + %d more", s.n - MOST);
+	return t.len ? t.text : NULL;
+}
+
+const char *op_names(Codegen *cg, const Op *op)
+{
+	const char *text = story_text(cg, op, true);
+	return text ? text : op_title(cg, op);
+}
+
+const char *op_kinds(Codegen *cg, const Op *op)
+{
+	return story_text(cg, op, false);
+}
