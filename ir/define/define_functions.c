@@ -132,13 +132,16 @@ static Value *polygamma_of(Builder *b, const Op *op, Value *x)
 		infer_error(op, "derivative %lld", (long long)n);
 		return NULL;
 	}
-	if (!n)
-		return apply1(b, OP_PD_DIGAMMA, x);
 	return times(b, zeta_of(b, n + 1, x), (n % 2 ? 1 : -1) * tgamma((double)n + 1));
 }
 
 bool define_hook_function(Builder *b, Op *op, Value **results)
 {
+	// As a whole, for its gradient is no code of a nest.
+	if (op->code == OP_PD_POLYGAMMA && !op_int(op, "n", 0)) {
+		results[0] = apply1(b, OP_PD_DIGAMMA, op_operand(op, 0));
+		return results[0] != NULL;
+	}
 	Nest n = nest_open(b, op->results[0].type);
 	Value *x = scalar_cast(&n.b, load(&n.b, op_operand(op, 0), n.at), DT_F64), *v;
 	switch (op->code) {

@@ -208,6 +208,18 @@ static Pair linear_pair(Builder *b, const Op *op, const Resize *r, int i, Value 
 	return p;
 }
 
+// Weights are f32; elements are weighed in their own type where that is f64, else in f32.
+static DType weighed_type(const Value *x)
+{
+	return x->type->dtype == DT_F64 ? DT_F64 : DT_F32;
+}
+
+static Value *weighed(Builder *b, Value *x, Value *const *at, Value *weight)
+{
+	const DType t = weighed_type(x);
+	return tensor_mul(b, scalar_cast(b, load(b, x, at), t), scalar_cast(b, weight, t));
+}
+
 // linear, bilinear and trilinear: the weighted sum over the corners around a position.
 bool define_hook_linear_interp(Builder *b, Op *op, Value **results)
 {
@@ -228,7 +240,7 @@ bool define_hook_linear_interp(Builder *b, Op *op, Value **results)
 			weight = weight ? tensor_mul(&n.b, weight, pairs[i].weight[side])
 			                : pairs[i].weight[side];
 		}
-		Value *term = tensor_mul(&n.b, scalar_cast(&n.b, load(&n.b, x, from), DT_F32), weight);
+		Value *term = weighed(&n.b, x, from, weight);
 		sum = sum ? tensor_add(&n.b, sum, term) : term;
 	}
 	results[0] = nest_close(&n, sum);
@@ -287,11 +299,10 @@ bool define_hook_bicubic_interp(Builder *b, Op *op, Value **results)
 		from[r.axis[0]] = y.at[k];
 		for (int j = 0; j < 4; j++) {
 			from[r.axis[1]] = z.at[j];
-			Value *term = tensor_mul(&n.b, scalar_cast(&n.b, load(&n.b, x, from), DT_F32),
-			                         z.weight[j]);
+			Value *term = weighed(&n.b, x, from, z.weight[j]);
 			row = row ? tensor_add(&n.b, row, term) : term;
 		}
-		row = tensor_mul(&n.b, row, y.weight[k]);
+		row = tensor_mul(&n.b, row, scalar_cast(&n.b, y.weight[k], weighed_type(x)));
 		sum = sum ? tensor_add(&n.b, sum, row) : row;
 	}
 	results[0] = nest_close(&n, sum);

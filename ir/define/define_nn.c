@@ -365,6 +365,8 @@ bool define_hook_lrn(Builder *b, Op *op, Value **results)
 	int channel = channel_axis(op, t->rank);
 	int64_t count = op_int(op, "n", 5);
 	const Dim *extent = dim_const(b->ctx, count);
+	if (channel >= t->rank)
+		return infer_error(op, "there is no axis of channels among %d", t->rank);
 	Nest n = nest_open(b, t);
 	Nest r = reduce_open(&n.b, "sum", t->dtype, 1, &extent);
 	memcpy(from, n.at, sizeof from);

@@ -1,5 +1,6 @@
 // What the operators that move elements mean, as loop nests (ir/ops/tensor.yaml).
 #include "ir/build/build.h"
+#include "ir/build/infer.h"
 #include "ir/build/nest.h"
 #include "ir/infer/geometry.h"
 
@@ -276,6 +277,8 @@ bool define_hook_tril_triu(Builder *b, Op *op, Value **results)
 	Value *x = op_operand(op, 0);
 	int rank = x->type->rank;
 	int64_t diagonal = op_int(op, "diagonal", 0);
+	if (rank < 2)
+		return infer_error(op, "a matrix is needed, not %d axes", rank);
 	Nest n = nest_open(b, op->results[0].type);
 	Value *row = index_plus(&n.b, n.at[rank - 2], diagonal), *col = n.at[rank - 1];
 	bool lower = op_bool(op, "lower", true);

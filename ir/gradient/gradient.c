@@ -322,11 +322,28 @@ static int rule_env(GradientJob *g, const EnvEntry **out)
 	return k + n;
 }
 
+// An operand without a rule has no gradient, which is not silently zero.
+static bool all_have_rules(const GradientJob *g)
+{
+	const OpInfo *info = g->op->info;
+	for (int i = 0; i < info->noperand; i++) {
+		bool has = !gradient_wants(g, i);
+		for (int k = 0; k < info->ngrad; k++)
+			has |= !strcmp(info->grad_names[k], info->operands[i].name);
+		if (!has)
+			return infer_error(g->op, "it has no gradient with respect to '%s'",
+			                   info->operands[i].name);
+	}
+	return true;
+}
+
 static bool gradient_by_rules(GradientJob *g)
 {
 	const OpInfo *info = g->op->info;
 	const EnvEntry *env;
 	int n = rule_env(g, &env);
+	if (!all_have_rules(g))
+		return false;
 	for (int i = 0; i < info->ngrad; i++) {
 		int operand = op_info_operand(info, info->grad_names[i]);
 		if (!gradient_wants(g, operand))

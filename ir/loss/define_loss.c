@@ -38,7 +38,7 @@ bool define_hook_nll_loss(Builder *b, Op *op, Value **results)
 	Value *label = op_operand(op, 1), *weight = op_operand(op, 2), *from[MAX_RANK];
 	const char *how = op_str(op, "reduction", "mean");
 	const Dim *same;
-	if (!t)
+	if (!t || (weight && !infer_rank(op, 2, 1)))
 		return false;
 	if (x->rank < 2 || t->rank != x->rank - 1)
 		return infer_error(op, "labels of %d axes for an operand of %d", t->rank, x->rank);
@@ -90,7 +90,9 @@ bool define_hook_kldiv_loss(Builder *b, Op *op, Value **results)
 	} else {
 		Value *zero = build_scalar_f(&n.b, t->dtype, 0),
 			  *positive = apply2(&n.b, OP_PD_GREATER_THAN, target, zero);
-		v = tensor_mul(&n.b, target, tensor_sub(&n.b, apply1(&n.b, OP_PD_LOG, target), x));
+		// The gradient goes through both sides: neither may have a NaN.
+		Value *some = index_where(&n.b, positive, target, build_scalar_f(&n.b, t->dtype, 1));
+		v = tensor_mul(&n.b, target, tensor_sub(&n.b, apply1(&n.b, OP_PD_LOG, some), x));
 		v = index_where(&n.b, positive, v, zero);
 	}
 	results[0] = reduced(b, op, nest_close(&n, v));
