@@ -640,6 +640,26 @@ static bool head_is_open(const Walk *w, const Block *b)
 	return false;
 }
 
+// Whether walking on from there makes no sense.
+static bool is_place(const Block *b)
+{
+	return b == &at_error || b == &at_end || b == &at_loop_branch;
+}
+
+// A branch that only goes on. Returns the block behind it, with `on` set where it is to be walked.
+static const Block *way_print(Walk *w, const Op *op, bool *on)
+{
+	const Block *to = op->succs[0].block;
+	if (!edge_print(w->cg, op, 0))
+		return &at_error;
+	if (head_is_open(w, to) || branch_joins(op))
+		return to;
+	const bool loop = branch_enters_loop(op);
+	const Op *branch = loop ? while_print(w, op) : NULL;
+	*on = !loop || branch;
+	return !loop ? to : branch ? branch->succs[1].block : &at_error;
+}
+
 // Prints from block b on, with everything inside, up to where the part of the program that b is in
 // ends: a block where the parts of an if meet, the head of the loop around, or one of the places
 // above.
@@ -655,23 +675,14 @@ static const Block *walk(Walk *w, const Block *b)
 			return &at_loop_branch;
 		if (op->nsucc > 1) {
 			b = (op->code == OP_CF_SWITCH ? switch_print : if_print)(w, op);
-			if (b == &at_error || b == &at_end || b == &at_loop_branch)
+			if (is_place(b))
 				return b;
 			continue;
 		}
-		const Block *to = op->succs[0].block;
-		if (!edge_print(w->cg, op, 0))
-			return &at_error;
-		if (head_is_open(w, to) || branch_joins(op))
-			return to;
-		if (branch_enters_loop(op)) {
-			const Op *branch = while_print(w, op);
-			if (!branch)
-				return &at_error;
-			b = branch->succs[1].block;
-		} else {
-			b = to;
-		}
+		bool on = false;
+		b = way_print(w, op, &on);
+		if (!on)
+			return b;
 	}
 }
 

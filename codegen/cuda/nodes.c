@@ -218,12 +218,15 @@ static bool follows(const Waits *waits, int i)
 	return i ? waits[i].n == 1 && waits[i].steps[0] == i - 1 : true;
 }
 
-static void after_print(Codegen *cg, const char *const *names, const Waits *w)
+static const char *after_text(Codegen *cg, const char *const *names, const Waits *w)
 {
-	text_str(&cg->run, w->n ? "\tpd_after(queue" : "\tpd_after_nothing(queue");
+	Text out;
+	text_init(&out, cg->arena);
+	text_str(&out, w->n ? "\tpd_after(queue" : "\tpd_after_nothing(queue");
 	for (int k = w->n - 1; k >= 0; k--)
-		text_printf(&cg->run, ", %s", names[w->steps[k]]);
-	text_str(&cg->run, ");\n");
+		text_printf(&out, ", %s", names[w->steps[k]]);
+	text_str(&out, ");\n");
+	return out.text;
 }
 
 // The nodes that none waits for.
@@ -263,7 +266,7 @@ static void round_end_print(Codegen *cg, const char *const *names, const Waits *
 {
 	if (last->n < 2)
 		return;
-	after_print(cg, names, last);
+	text_str(&cg->run, after_text(cg, names, last));
 	text_line(&cg->run, 1, "pd_meet(queue);");
 }
 
@@ -282,6 +285,23 @@ static const char *round_begin_print(Codegen *cg, int n, const Waits *waits)
 	return name;
 }
 
+// A node, behind `after`: those that it is printed to wait for; "": the one in front of it.
+static void node_print(Codegen *cg, const CudaNode *node, const char *after, const char *name)
+{
+	const char *head = node->head.len ? node->head.text : "", *text = node->text.text;
+	if (*(*head ? head : text) == '\n') { // stands in front of what is said of the node, too
+		text_char(&cg->run, '\n');
+		*head ? head++ : text++;
+	}
+	text_str(&cg->run, after);
+	text_str(&cg->run, head);
+	if (node->count)
+		text_line(&cg->run, 1, "%s", node->count);
+	text_str(&cg->run, text);
+	if (name)
+		text_line(&cg->run, 1, "const cudaGraphNode_t %s = pd_last(queue);", name);
+}
+
 void cuda_nodes_end(Codegen *cg, bool repeated)
 {
 	CudaNodes *g = cg->cuda.nodes;
@@ -297,22 +317,11 @@ void cuda_nodes_end(Codegen *cg, bool repeated)
 	cg->run = g->outer_run;
 	const char *begun = repeated ? round_begin_print(cg, g->n, waits) : NULL;
 	for (int i = 0; i < g->n; i++) {
-		const CudaNode *node = &g->nodes[i];
-		const char *head = node->head.len ? node->head.text : "", *text = node->text.text;
-		if (*(*head ? head : text) == '\n') { // stands in front of what is said of the node, too
-			text_char(&cg->run, '\n');
-			*head ? head++ : text++;
-		}
-		if (!follows(waits, i) && begun && !waits[i].n)
-			text_line(&cg->run, 1, "pd_after(queue, %s);", begun);
-		else if (!follows(waits, i))
-			after_print(cg, names, &waits[i]);
-		text_str(&cg->run, head);
-		if (node->count)
-			text_line(&cg->run, 1, "%s", node->count);
-		text_str(&cg->run, text);
-		if (names[i])
-			text_line(&cg->run, 1, "const cudaGraphNode_t %s = pd_last(queue);", names[i]);
+		const char *after = follows(waits, i) ? ""
+		                    : begun && !waits[i].n
+		                        ? arena_printf(cg->arena, "\tpd_after(queue, %s);\n", begun)
+		                        : after_text(cg, names, &waits[i]);
+		node_print(cg, &g->nodes[i], after, names[i]);
 		if (g->outer && g->outer->depth > 0)
 			accesses_add_all(cg->arena, &g->outer->nodes[g->outer->n - 1].accesses, &accesses[i]);
 	}

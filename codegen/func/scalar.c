@@ -363,26 +363,39 @@ static const char *complex_cast(Scalars *s, const Type *from, const Type *to, co
 	return arena_printf(a, "(%s)%s%s.re", type_c_scalar(to), narrow ? "(int32_t)" : "", x);
 }
 
-static const char *complex_expression(Scalars *s, const Op *op, const char *x, const char *y)
+// What a helper for complex numbers is called after its type; NULL: there is none.
+static const char *complex_helper(const Op *op)
 {
-	Arena *a = s->k->arena;
-	const char *name = dtype_name(op_operand(op, 0)->type->dtype);
 	switch (op->code) {
-	case OP_PD_ADD: return arena_printf(a, "pd_%s_add(%s, %s)", name, x, y);
-	case OP_PD_SUBTRACT: return arena_printf(a, "pd_%s_sub(%s, %s)", name, x, y);
-	case OP_PD_MULTIPLY: return arena_printf(a, "pd_%s_mul(%s, %s)", name, x, y);
-	case OP_PD_DIVIDE: return arena_printf(a, "pd_%s_div(%s, %s)", name, x, y);
-	case OP_PD_NEGATIVE: return arena_printf(a, "pd_%s_neg(%s)", name, x);
-	case OP_PD_EQUAL: return arena_printf(a, "pd_%s_equal(%s, %s)", name, x, y);
-	case OP_PD_REAL: return arena_printf(a, "%s.re", x);
-	case OP_PD_IMAG: return arena_printf(a, "%s.im", x);
-	case OP_PD_ABS: return arena_printf(a, "pd_%s_abs(%s)", name, x);
-	case OP_PD_NOT_EQUAL: return arena_printf(a, "!pd_%s_equal(%s, %s)", name, x, y);
+	case OP_PD_ADD: return "add";
+	case OP_PD_SUBTRACT: return "sub";
+	case OP_PD_MULTIPLY: return "mul";
+	case OP_PD_DIVIDE: return "div";
+	case OP_PD_NEGATIVE: return "neg";
+	case OP_PD_EQUAL: return "equal";
+	case OP_PD_ABS:
 	case OP_PD_EXP:
 	case OP_PD_SIN:
 	case OP_PD_COS:
 	case OP_PD_SINH:
-	case OP_PD_COSH: return arena_printf(a, "pd_%s_%s(%s)", name, op->info->short_name, x);
+	case OP_PD_COSH: return op->info->short_name;
+	default: return NULL;
+	}
+}
+
+static const char *complex_expression(Scalars *s, const Op *op, const char *x, const char *y)
+{
+	Arena *a = s->k->arena;
+	const char *name = dtype_name(op_operand(op, 0)->type->dtype);
+	const char *helper = complex_helper(op);
+	if (helper && op->noperand > 1)
+		return arena_printf(a, "pd_%s_%s(%s, %s)", name, helper, x, y);
+	if (helper)
+		return arena_printf(a, "pd_%s_%s(%s)", name, helper, x);
+	switch (op->code) {
+	case OP_PD_REAL: return arena_printf(a, "%s.re", x);
+	case OP_PD_IMAG: return arena_printf(a, "%s.im", x);
+	case OP_PD_NOT_EQUAL: return arena_printf(a, "!pd_%s_equal(%s, %s)", name, x, y);
 	default:
 		diag_error(s->k->ctx->diag, op->loc, "code generation: no C for '%s' on complex numbers",
 		           op->info->name);

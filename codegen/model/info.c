@@ -190,19 +190,24 @@ static void trace_function(Codegen *cg, Text *out)
 	text_str(out, "}\n\n");
 }
 
+static void symbol_infos(const Codegen *cg, Text *out)
+{
+	if (!cg->nsymbol)
+		return;
+	text_str(out, "static const pd_symbol_info symbol_infos[] = {");
+	for (int i = 0; i < cg->nsymbol; i++)
+		text_printf(out, "%s{\"%s\", %s, %s}", i ? ", " : "", cg->symbols[i].name,
+		            cg->symbols[i].dim->bounded ? "true" : "false",
+		            cg->symbols[i].bound ? "true" : "false");
+	text_str(out, "};\n\n");
+}
+
 void info_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
 	tensor_dims(cg, out, "input", cg->inputs, cg->ninput);
 	tensor_dims(cg, out, "output", cg->outputs, cg->noutput);
-	if (cg->nsymbol) {
-		text_str(out, "static const pd_symbol_info symbol_infos[] = {");
-		for (int i = 0; i < cg->nsymbol; i++)
-			text_printf(out, "%s{\"%s\", %s, %s}", i ? ", " : "", cg->symbols[i].name,
-			            cg->symbols[i].dim->bounded ? "true" : "false",
-			            cg->symbols[i].bound ? "true" : "false");
-		text_str(out, "};\n\n");
-	}
+	symbol_infos(cg, out);
 	size_function(cg, out);
 	shapes_function(cg, out);
 	room_function(cg, out);

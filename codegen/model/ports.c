@@ -271,19 +271,13 @@ static void bounds_settle(Codegen *cg)
 	}
 }
 
-bool ports_collect(Codegen *cg)
+// The symbols of inputs, then those that operations give values.
+static void symbols_collect(Codegen *cg)
 {
-	const Op *first = module_first(cg->module);
-	for (const Op *op = first; op; op = module_next(op)) {
-		if (op->code == OP_PD_FEED && !port_add(cg, op, &cg->inputs, &cg->ninput))
-			return false;
-		if (op->code == OP_PD_FETCH && !port_add(cg, op, &cg->outputs, &cg->noutput))
-			return false;
-	}
 	for (int i = 0; i < cg->ninput; i++)
 		for (int d = 0; cg->inputs[i].type && d < cg->inputs[i].type->rank; d++)
 			dim_symbols(cg, cg->inputs[i].type->dims[d]);
-	for (const Op *op = first; op; op = module_next(op)) {
+	for (const Op *op = module_first(cg->module); op; op = module_next(op)) {
 		const Attr *found = op->code == OP_LOOP_BIND || op->code == OP_LOOP_CAPACITY
 		                        ? op_attr(op, "dims")
 		                        : NULL;
@@ -293,6 +287,18 @@ bool ports_collect(Codegen *cg)
 				((Symbol *)symbol_find(cg, found->dims[d]))->by_op = true; // one of cg's own
 		}
 	}
+}
+
+bool ports_collect(Codegen *cg)
+{
+	const Op *first = module_first(cg->module);
+	for (const Op *op = first; op; op = module_next(op)) {
+		if (op->code == OP_PD_FEED && !port_add(cg, op, &cg->inputs, &cg->ninput))
+			return false;
+		if (op->code == OP_PD_FETCH && !port_add(cg, op, &cg->outputs, &cg->noutput))
+			return false;
+	}
+	symbols_collect(cg);
 	slots_collect(cg);
 	bounds_settle(cg);
 	if (!sizes_chosen(cg))

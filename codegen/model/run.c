@@ -103,6 +103,16 @@ const char *moving_as(Codegen *cg, const Moving *m, DType t)
 	return strcmp(type, m->type) ? arena_printf(cg->arena, "(%s *)%s", type, m->name) : m->name;
 }
 
+// The address of a variable that a single number is, declared.
+static const char *number_declare(Codegen *cg, const Value *number, const char *type)
+{
+	const char *var = names_unique(&cg->locals, local_stem(cg, number));
+	text_line(&cg->declarations, 1, "%s %s = 0;", type, var);
+	if (!value_used(number)) // one of several results that one nest gives
+		text_line(&cg->declarations, 1, "(void)%s;", var);
+	return arena_printf(cg->arena, "(&%s)", var);
+}
+
 const char *tensor_pointer(Codegen *cg, const Value *v)
 {
 	Place p = value_place(v);
@@ -124,11 +134,7 @@ const char *tensor_pointer(Codegen *cg, const Value *v)
 	if (local && local != p.root) {
 		name = tensor_pointer(cg, local);
 	} else if (local) {
-		const char *var = names_unique(&cg->locals, local_stem(cg, local));
-		text_line(&cg->declarations, 1, "%s %s = 0;", type, var);
-		if (!value_used(local)) // one of several results that one nest gives
-			text_line(&cg->declarations, 1, "(void)%s;", var);
-		name = arena_printf(cg->arena, "(&%s)", var);
+		name = number_declare(cg, local, type);
 	} else if (p.kind == PLACE_WORKSPACE ||
 	           (p.kind == PLACE_PARAM && (!cg->inline_weights || cg->target->cuda))) {
 		name = names_unique(&cg->locals, local_stem(cg, p.root));

@@ -139,6 +139,16 @@ void weights_print(const Codegen *cg, Text *out)
 			text_str(out, a->text.text);
 }
 
+// Where weights go, by the options.
+static void weights_mode(Codegen *cg)
+{
+	const WeightsMode mode = cg->options->weights;
+	cg->inline_weights = mode == WEIGHTS_INLINE ||
+	                     (mode == WEIGHTS_AUTO && cg->weights_size <= INLINE_LIMIT) ||
+	                     !cg->weights_size;
+	cg->object_weights = !cg->inline_weights && (mode == WEIGHTS_OBJECT || call_wanted(cg));
+}
+
 bool weights_collect(Codegen *cg)
 {
 	const Attr *size = op_attr(cg->module, "weights");
@@ -148,11 +158,7 @@ bool weights_collect(Codegen *cg)
 		return false;
 	}
 	cg->weights_size = size ? size->dim->value : 0;
-	WeightsMode mode = cg->options->weights;
-	cg->inline_weights = mode == WEIGHTS_INLINE ||
-	                     (mode == WEIGHTS_AUTO && cg->weights_size <= INLINE_LIMIT) ||
-	                     !cg->weights_size;
-	cg->object_weights = !cg->inline_weights && (mode == WEIGHTS_OBJECT || call_wanted(cg));
+	weights_mode(cg);
 	cg->weights = weights_room(cg);
 	cg->weights_plan = BYTES_HASH_START;
 	states_collect(cg);

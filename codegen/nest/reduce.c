@@ -107,30 +107,33 @@ static const Type *accumulated_type(const Op *op, ReduceKind kind)
 	return op->results[0].type;
 }
 
+// A term of a sum, or a factor of a product. Integers wrap.
+static void accumulate_term(const Accumulator *a, const char *acc, const char *value, int depth,
+                            Text *out)
+{
+	const Type *t = a->type;
+	const bool sum = a->kind == REDUCE_SUM;
+	const char *wide = t->dtype == DT_I64 ? "uint64_t" : "uint32_t";
+	if (type_is_complex(t))
+		text_line(out, depth, "%s = pd_%s_%s(%s, %s);", acc, dtype_name(t->dtype),
+		          sum ? "add" : "mul", acc, value);
+	else if (t->kind == TY_SCALAR && dtype_is_int(t->dtype))
+		text_line(out, depth, "%s = (%s)((%s)%s %s (%s)%s);", acc, type_c_scalar(t), wide, acc,
+		          sum ? "+" : "*", wide, value);
+	else
+		text_line(out, depth, "%s %s= %s;", acc, sum ? "+" : "*", value);
+}
+
 // One more element into the accumulator `acc`. Of floats, max and min are what Paddle's CPU kernels
 // compute: a fold in which NaN comes after everything, and everything after NaN.
 static void accumulate(Scalars *s, const Accumulator *a, const char *acc, const char *value,
                        const char *index, int depth, Text *out)
 {
 	const ReduceKind kind = a->kind;
-	const Type *t = a->type;
 	const char *best = a->best, *sign = kind == REDUCE_MAX ? ">" : "<";
-	bool whole = t->kind == TY_SCALAR && dtype_is_int(t->dtype);
-	const char *wide = whole && t->dtype == DT_I64 ? "uint64_t" : "uint32_t";
 	switch (kind) {
 	case REDUCE_SUM:
-	case REDUCE_PROD: {
-		sign = kind == REDUCE_SUM ? "+" : "*";
-		if (type_is_complex(t))
-			text_line(out, depth, "%s = pd_%s_%s(%s, %s);", acc, dtype_name(t->dtype),
-			          kind == REDUCE_SUM ? "add" : "mul", acc, value);
-		else if (whole)
-			text_line(out, depth, "%s = (%s)((%s)%s %s (%s)%s);", acc, type_c_scalar(t), wide, acc,
-			          sign, wide, value);
-		else
-			text_line(out, depth, "%s %s= %s;", acc, sign, value);
-		return;
-	}
+	case REDUCE_PROD: accumulate_term(a, acc, value, depth, out); return;
 	case REDUCE_MAX:
 	case REDUCE_MIN:
 		if (a->keeps_nan)

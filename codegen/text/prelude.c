@@ -47,16 +47,27 @@ static bool section_has(const Section *s, const char *word, size_t n)
 	return false;
 }
 
+static size_t word_length(const char *text, size_t most)
+{
+	size_t len = 0;
+	while (len < most && (isalnum((unsigned char)text[len]) || text[len] == '_'))
+		len++;
+	return len;
+}
+
+// Whether the prelude may define such a name.
+static bool is_candidate(const char *word, size_t len)
+{
+	return len > 3 && (word[0] == 'p' || word[0] == 'P') && (word[1] == 'd' || word[1] == 'D');
+}
+
 // Marks the sections that define an identifier of the text; true when a new one was marked.
 static bool words_mark(Section *s, int n, const char *text, size_t size)
 {
 	bool marked = false;
 	for (size_t i = 0; i < size;) {
-		size_t len = 0;
-		while (i + len < size && (isalnum((unsigned char)text[i + len]) || text[i + len] == '_'))
-			len++;
-		bool candidate = len > 3 && (text[i] == 'p' || text[i] == 'P') &&
-		                 (text[i + 1] == 'd' || text[i + 1] == 'D');
+		const size_t len = word_length(text + i, size - i);
+		const bool candidate = is_candidate(text + i, len);
 		int k = 0;
 		while (candidate && k < n && !section_has(&s[k], text + i, len))
 			k++;

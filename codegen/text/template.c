@@ -57,14 +57,19 @@ static void block_expand(Expansion *x, const char *indent, size_t width, const c
 	}
 }
 
+// Whether `${key}` is all that stands from `open` to `end`; key: how long the key is.
+static bool is_one_hole(const char *open, const char *end, size_t *key)
+{
+	const char *close = end - open > 3 ? memchr(open, '}', (size_t)(end - open)) : NULL;
+	*key = close ? (size_t)(close - open - 2) : 0;
+	return close && open[0] == '$' && open[1] == '{' && close + 1 == end;
+}
+
 static bool line_expand(Expansion *x, const char *line, size_t n, bool newline)
 {
-	size_t width = strspn(line, " \t");
-	const char *open = line + width;
-	const char *close = width < n ? memchr(open, '}', n - width) : NULL;
-	if (newline && close && n - width > 3 && open[0] == '$' && open[1] == '{' &&
-	    close + 1 == line + n) {
-		const char *text = key_text(x, open + 2, (size_t)(close - open - 2));
+	size_t width = strspn(line, " \t"), key;
+	if (newline && width < n && is_one_hole(line + width, line + n, &key)) {
+		const char *text = key_text(x, line + width + 2, key);
 		if (!text)
 			return false;
 		block_expand(x, line, width, text);

@@ -628,6 +628,15 @@ static bool bench_check(const Options *o)
 	return true;
 }
 
+static bool depfile_check(const Options *o)
+{
+	if (o->depfile && !o->depfile_path && (!o->output || !strcmp(o->output, "-")))
+		return usage_error(o, "-MD needs -o FILE or -MF FILE");
+	if ((o->depfile_target || o->depfile_phony) && !o->depfile)
+		return usage_error(o, "-MT and -MP go with -MD");
+	return true;
+}
+
 static bool options_check(const Options *o)
 {
 	if (!o->model)
@@ -640,11 +649,7 @@ static bool options_check(const Options *o)
 		return false;
 	if (o->threads > 1)
 		return usage_error(o, "--threads %d: generated code runs on one thread so far", o->threads);
-	if (o->depfile && !o->depfile_path && (!o->output || !strcmp(o->output, "-")))
-		return usage_error(o, "-MD needs -o FILE or -MF FILE");
-	if ((o->depfile_target || o->depfile_phony) && !o->depfile)
-		return usage_error(o, "-MT and -MP go with -MD");
-	return true;
+	return depfile_check(o);
 }
 
 OptionsResult options_parse(Context *c, int argc, char **argv, Options *o)

@@ -38,10 +38,19 @@ int attr_count(const Paddle__OpAttr *a)
 	return n > INT32_MAX ? -1 : (int)n;
 }
 
+static bool scalar_is_int(const Paddle__Scalar *s, int64_t *n, double *f)
+{
+	switch (s->type) {
+	case PADDLE__SCALAR__KIND__K_BOOLEAN: *n = s->b != 0; return true;
+	case PADDLE__SCALAR__KIND__K_LONG: *n = s->i; return true;
+	case PADDLE__SCALAR__KIND__K_COMPLEX128: *f = s->c ? s->c->r : 0; return false;
+	default: *f = s->r; return false;
+	}
+}
+
 // Element i as an integer in *n or, when the result is false, as a float in *f.
 static bool element_is_int(const Paddle__OpAttr *a, int i, int64_t *n, double *f)
 {
-	const Paddle__Scalar *s = NULL;
 	*n = 0;
 	*f = 0;
 	switch (a->type) {
@@ -55,14 +64,8 @@ static bool element_is_int(const Paddle__OpAttr *a, int i, int64_t *n, double *f
 	case PADDLE__ATTR_KIND__FLOATS: *f = (double)a->floats[i]; return false;
 	case PADDLE__ATTR_KIND__FLOAT64: *f = a->float64; return false;
 	case PADDLE__ATTR_KIND__FLOAT64S: *f = a->float64s[i]; return false;
-	case PADDLE__ATTR_KIND__SCALAR: s = a->scalar; break;
-	default: s = a->scalars[i]; break;
-	}
-	switch (s->type) {
-	case PADDLE__SCALAR__KIND__K_BOOLEAN: *n = s->b != 0; return true;
-	case PADDLE__SCALAR__KIND__K_LONG: *n = s->i; return true;
-	case PADDLE__SCALAR__KIND__K_COMPLEX128: *f = s->c ? s->c->r : 0; return false;
-	default: *f = s->r; return false;
+	case PADDLE__ATTR_KIND__SCALAR: return scalar_is_int(a->scalar, n, f);
+	default: return scalar_is_int(a->scalars[i], n, f);
 	}
 }
 

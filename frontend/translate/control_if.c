@@ -364,6 +364,13 @@ static int count_results(OpJob *j, int block)
 	return n + (MAX_LOD + MAX_VARIANTS) * (n < 64 ? n : 64);
 }
 
+// Whether a variable has a value before anything writes it.
+static bool value_is_implied(const Binding *b)
+{
+	return b->desc &&
+	       (var_is_state(b->desc) || b->desc->type->type == PADDLE__VAR_KIND__LOD_TENSOR_ARRAY);
+}
+
 // Makes what the outer variables hold definite, so that a branch can change it.
 static bool settle_outer(OpJob *j, const BlockFlow *f, const OpenIf *i)
 {
@@ -379,9 +386,7 @@ static bool settle_outer(OpJob *j, const BlockFlow *f, const OpenIf *i)
 		}
 		if (b->guard && b->guard->i != i && !guard_resolve(j, names->names[n], b))
 			return false;
-		bool implied = b->desc && (var_is_state(b->desc) ||
-		                           b->desc->type->type == PADDLE__VAR_KIND__LOD_TENSOR_ARRAY);
-		if (!b->guard && !b->value && !b->broken && implied &&
+		if (!b->guard && !b->value && !b->broken && value_is_implied(b) &&
 		    !read_var(j, "Input", names->names[n]))
 			return false;
 	}

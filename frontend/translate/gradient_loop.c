@@ -149,6 +149,13 @@ static void warn_once(OpJob *j, const char *var, const char *text)
 	             text);
 }
 
+static LoopDual dual_of(const LoopJob *w, const char *var, bool asked)
+{
+	if (!comes_in(w->j, var))
+		return asked ? LOOP_ADDS : LOOP_FORGETS;
+	return asked && block_writes_gradient(w->back, var) ? LOOP_FLOWS : LOOP_STAYS;
+}
+
 // Paddle hands a variable's gradient on from round to round where it comes in from outside. What
 // the rounds do not write stays as it came, also where the variable is written anew in every round;
 // a variable whose gradient does not come in is treated as one from around the loop.
@@ -160,10 +167,7 @@ static void set_flow(LoopJob *w)
 		const Value *v = var ? written(w->forward, var) : NULL;
 		if (!v || v->def != w->loop || !type_is_tensor(v->type) || !dtype_is_float(v->type->dtype))
 			continue;
-		bool flows = asked && block_writes_gradient(w->back, var);
-		LoopDual how = comes_in(w->j, var) ? flows ? LOOP_FLOWS : LOOP_STAYS
-		               : asked             ? LOOP_ADDS
-		                                   : LOOP_FORGETS;
+		const LoopDual how = dual_of(w, var, asked != NULL);
 		const char *in = arena_printf(w->j->t->c->arena, "%s@GRAD", var);
 		if (how == LOOP_ADDS)
 			warn_once(w->j, var, "is the sum of what the rounds give");

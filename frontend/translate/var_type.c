@@ -18,17 +18,20 @@ static const char *const c_keywords[] = {
 	"union",   "unsigned", "using",   "virtual", "void",     "volatile", "while",
 };
 
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 // A C identifier that resembles `name`.
 static const char *identifier(Context *c, const char *name)
 {
 	Text t;
 	text_init(&t, c->arena);
-	if (!((*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z')))
+	if (!is_letter(*name))
 		text_char(&t, 'v');
 	for (const char *p = name; *p; p++) {
-		bool fits = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
-		            (*p >= '0' && *p <= '9');
-		if (fits)
+		if (is_letter(*p) || (*p >= '0' && *p <= '9'))
 			text_char(&t, *p);
 		else if (t.len && t.text[t.len - 1] != '_')
 			text_char(&t, '_');
@@ -95,16 +98,24 @@ static const char *open_key(Translator *t, const char *var)
 	return arena_printf(t->c->arena, "open %s", var);
 }
 
+// Those of the axes whose sizes the program fixes.
+static uint32_t axes_fixed(const Paddle__TensorDesc *desc, const Type *fed, uint32_t axes)
+{
+	uint32_t fixed = 0;
+	for (int d = 0; desc && d < (int)desc->n_dims && d < fed->rank; d++)
+		if (axes >> d & 1 && desc->dims[d] >= 0)
+			fixed |= UINT32_C(1) << d;
+	return fixed;
+}
+
 void feed_open(Translator *t, const char *var, const Value *fed, uint32_t axes)
 {
 	const bool is_fed = fed && fed->def && fed->def->code == OP_PD_FEED &&
 	                    !strcmp(op_str(fed->def, "name", ""), var);
 	const Binding *b = is_fed ? scope_find(t, var) : NULL;
 	const Paddle__TensorDesc *desc = b && b->desc ? var_tensor(b->desc) : NULL;
-	uint32_t fixed = 0, *open = name_map_get(t->memo, open_key(t, var));
-	for (int d = 0; desc && d < (int)desc->n_dims && d < fed->type->rank; d++)
-		if (axes >> d & 1 && desc->dims[d] >= 0 && !(open && *open >> d & 1))
-			fixed |= UINT32_C(1) << d;
+	uint32_t *open = name_map_get(t->memo, open_key(t, var));
+	const uint32_t fixed = desc ? axes_fixed(desc, fed->type, axes) & ~(open ? *open : 0) : 0;
 	if (!fixed)
 		return;
 	if (!open) {

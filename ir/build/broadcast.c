@@ -20,23 +20,31 @@ static bool rule_lists(const char *rule, const char *name)
 	return false;
 }
 
+// How many last axes of the operands stay out of it; -1: it does not broadcast by a rule of its
+// own.
+static int axes_apart(const Op *op)
+{
+	switch (op->code) {
+	case OP_PD_MATMUL:
+	case OP_PD_SCALED_MATMUL:
+	case OP_PD_BMM: return 2;
+	case OP_PD_DOT:
+	case OP_PD_DIST:
+	case OP_PD_MASKED_SELECT: return 0;
+	default: return -1;
+	}
+}
+
 Group broadcast_group(const Op *op)
 {
 	Group g = {0};
 	const char *rule = op->info->result_types && op->info->nresult ? op->info->result_types[0]
 	                                                               : NULL;
 	bool ruled = rule && !strncmp(rule, "broadcast(", 10);
-	switch (op->code) {
-	case OP_PD_MATMUL:
-	case OP_PD_SCALED_MATMUL:
-	case OP_PD_BMM: g.apart = 2; break;
-	case OP_PD_DOT:
-	case OP_PD_DIST:
-	case OP_PD_MASKED_SELECT: break;
-	default:
-		if (!ruled)
-			return g;
-	}
+	const int apart = axes_apart(op);
+	if (apart < 0 && !ruled)
+		return g;
+	g.apart = apart > 0 ? apart : 0;
 	for (int i = 0; i < op->info->noperand && i < op->noperand && g.n < MAX_GROUP; i++) {
 		const Value *v = op_operand(op, i);
 		if (ruled && !rule_lists(rule, op->info->operands[i].name))

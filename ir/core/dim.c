@@ -561,6 +561,20 @@ void dim_keep(Context *c, const Dim *sym)
 		pair_push(c, &f->nkept, &f->ckept, &f->kept, &f->kept_too, sym, sym);
 }
 
+// What the symbol of term i is where p = 0; NULL: it overflows.
+static const Dim *term_solve(Context *c, const Poly *p, int i)
+{
+	Poly rest = {.n = 0};
+	for (int j = 0; j < p->n; j++) {
+		Term u = p->terms[j];
+		if (p->terms[i].coeff == 1)
+			rest.bad |= __builtin_sub_overflow(0, u.coeff, &u.coeff);
+		if (j != i)
+			poly_add_term(&rest, &u);
+	}
+	return rest.bad ? NULL : dim_of_poly(c, &rest);
+}
+
 // Solves p = 0 for the youngest symbol that stands alone in one term. Returns it, or NULL.
 static const Dim *poly_solve(Context *c, const Poly *p, const Dim **solution)
 {
@@ -570,17 +584,9 @@ static const Dim *poly_solve(Context *c, const Poly *p, const Dim **solution)
 		if (t->natom != 1 || t->atoms[0]->kind != DIM_SYM || (t->coeff != 1 && t->coeff != -1))
 			continue;
 		const Dim *sym = t->atoms[0];
-		Poly rest = {.n = 0};
-		for (int j = 0; j < p->n; j++) {
-			Term u = p->terms[j];
-			if (t->coeff == 1)
-				rest.bad |= __builtin_sub_overflow(0, u.coeff, &u.coeff);
-			if (j != i)
-				poly_add_term(&rest, &u);
-		}
-		if (rest.bad)
+		const Dim *value = term_solve(c, p, i);
+		if (!value)
 			continue;
-		const Dim *value = dim_of_poly(c, &rest);
 		// A size found at run time never replaces one that the caller gives.
 		bool allowed = (sym->bounded || !dim_is_found(value)) && sym->id >= dim_facts(c)->older;
 		if (dim_mentions(value, sym) || !allowed || is_kept(c, sym) || (best && best->id > sym->id))

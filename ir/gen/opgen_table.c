@@ -189,6 +189,15 @@ static const char *default_text(const Entry *e, const Item *it, Holds h, const c
 	return quoted;
 }
 
+// The operand that stands behind the arrow of an attribute's text; NULL: none.
+static const char *operand_of(const Entry *e, const Item *it, const char *arrow)
+{
+	const char *operand = arrow ? trim(arrow + 2, strlen(arrow + 2)) : NULL;
+	if (operand && !find_item(&e->operands, operand))
+		fail(e, it->line, "no operand '%s'", operand);
+	return operand;
+}
+
 // `kind = default <- operand`, each part after the kind optional; `kind?`: no default, not
 // required.
 static const char *write_attributes(Gen *g, FILE *f, const Entry *e)
@@ -201,14 +210,12 @@ static const char *write_attributes(Gen *g, FILE *f, const Entry *e)
 		const Item *it = &e->attributes.items[i];
 		const char *text = it->text ? it->text : "";
 		const char *arrow = strstr(text, "<-");
-		const char *operand = arrow ? trim(arrow + 2, strlen(arrow + 2)) : NULL;
+		const char *operand = operand_of(e, it, arrow);
 		size_t n = arrow ? (size_t)(arrow - text) : strlen(text);
 		const char *eq = memchr(text, '=', n);
 		const char *fallback = eq ? trim(eq + 1, n - (size_t)(eq + 1 - text)) : NULL;
 		Suffixed s = split_suffix(trim(text, eq ? (size_t)(eq - text) : n));
 		Holds h = attribute_holds(g, e, it, s.word);
-		if (operand && !find_item(&e->operands, operand))
-			fail(e, it->line, "no operand '%s'", operand);
 		fallback = default_text(e, it, h, fallback);
 		fprintf(f, "{\"%s\", %s, %s, ", it->key, attr_codes[h.kind],
 		        fallback || operand || s.optional ? "false" : "true");

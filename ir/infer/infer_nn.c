@@ -464,6 +464,13 @@ bool infer_hook_affine_channel(Op *op)
 
 // ---- matrix products ----------------------------------------------------------------------------
 
+// A size of a matrix's last two axes, the last one or, with `other`, the one before it; a vector
+// has only one.
+static const Dim *matrix_dim(const Type *t, bool other)
+{
+	return t->dims[t->rank == 1 ? 0 : other ? t->rank - 2 : t->rank - 1];
+}
+
 // The shape of a matmul; vectors are a row on the left and a column on the right.
 static bool matmul_result(Op *op, const Type *x, const Type *y, bool tx, bool ty)
 {
@@ -477,14 +484,13 @@ static bool matmul_result(Op *op, const Type *x, const Type *y, bool tx, bool ty
 	int bx = x->rank > 2 ? x->rank - 2 : 0, by = y->rank > 2 ? y->rank - 2 : 0;
 	if (!infer_broadcast(op, bx, x->dims, by, y->dims, &rank, shape))
 		return false;
-	const Dim *kx = x->dims[x->rank == 1 ? 0 : tx ? x->rank - 2 : x->rank - 1];
-	const Dim *ky = y->dims[y->rank == 1 ? 0 : ty ? y->rank - 1 : y->rank - 2];
-	if (!infer_same_dim(op, kx, ky, "inner sizes of the matrices", &k))
+	if (!infer_same_dim(op, matrix_dim(x, tx), matrix_dim(y, !ty), "inner sizes of the matrices",
+	                    &k))
 		return false;
 	if (x->rank > 1)
-		shape[rank++] = x->dims[tx ? x->rank - 1 : x->rank - 2];
+		shape[rank++] = matrix_dim(x, !tx);
 	if (y->rank > 1)
-		shape[rank++] = y->dims[ty ? y->rank - 2 : y->rank - 1];
+		shape[rank++] = matrix_dim(y, ty);
 	return infer_result_shape(op, 0, x->dtype, rank, shape);
 }
 

@@ -119,6 +119,20 @@ static const Dim *arange_count(Op *op)
 	return count && build_op(&b, OP_LOOP_BIND, 1, &count, 1, &dims) ? sym : NULL;
 }
 
+static bool is_positive(const Dim *d, int64_t least)
+{
+	return d && dim_is_const(d) && d->value >= least;
+}
+
+// From start to end in steps of a constant that is not 0.
+static const Dim *steps_between(Context *c, const Dim *start, const Dim *end, int64_t by)
+{
+	const Dim *way = by > 0 ? dim_sub(c, end, start) : dim_sub(c, start, end);
+	by = by < 0 ? -by : by;
+	way = dim_max(c, way, dim_const(c, 0));
+	return dim_div(c, dim_add(c, way, dim_const(c, by - 1)), dim_const(c, by));
+}
+
 // The number of steps from start to end, as Paddle counts it: ceil(|end - start| / |step|).
 static const Dim *arange_size(Op *op, const Type *t)
 {
@@ -131,17 +145,12 @@ static const Dim *arange_size(Op *op, const Type *t)
 		return arange_constant(c, t->dtype, v);
 	const Dim *start = whole_number(op_operand(op, 0)), *end = whole_number(op_operand(op, 1));
 	const Dim *step = whole_number(op_operand(op, 2));
-	bool upwards = start && dim_is_const(start) && start->value >= 0 && step &&
-	               dim_is_const(step) && step->value > 0;
+	const bool upwards = is_positive(start, 0) && is_positive(step, 1);
 	if (!end && upwards && !is_float && !(end = operand_size(op, 1)))
 		return NULL; // other ranges to the same end are as long
 	if (!start || !end || !step || !dim_is_const(step) || !step->value || step->value == INT64_MIN)
 		return arange_count(op);
-	int64_t by = step->value;
-	const Dim *way = by > 0 ? dim_sub(c, end, start) : dim_sub(c, start, end);
-	by = by < 0 ? -by : by;
-	way = dim_max(c, way, dim_const(c, 0));
-	return dim_div(c, dim_add(c, way, dim_const(c, by - 1)), dim_const(c, by));
+	return steps_between(c, start, end, step->value);
 }
 
 bool infer_hook_arange(Op *op)

@@ -73,6 +73,15 @@ bool infer_hook_index_put(Op *op)
 	return check_spread(op, value, rank, dims) && infer_result(op, 0, x);
 }
 
+static bool is_reduction(const char *how)
+{
+	static const char *const known[] = {"assign", "add", "mul", "multiply", "amax", "amin", "mean"};
+	for (size_t k = 0; k < COUNT_OF(known); k++)
+		if (!strcmp(how, known[k]))
+			return true;
+	return false;
+}
+
 bool infer_hook_put_along_axis(Op *op)
 {
 	const Type *x = infer_tensor(op, 0), *index = x ? infer_tensor(op, 1) : NULL,
@@ -88,11 +97,7 @@ bool infer_hook_put_along_axis(Op *op)
 		if (d != axis && dim_is_const(x->dims[d]) && dim_is_const(index->dims[d]) &&
 		    index->dims[d]->value > x->dims[d]->value)
 			return infer_error(op, "the index is larger than x on axis %d", d);
-	static const char *const known[] = {"assign", "add", "mul", "multiply", "amax", "amin", "mean"};
-	size_t k = 0;
-	while (k < COUNT_OF(known) && strcmp(how, known[k]) != 0)
-		k++;
-	if (k == COUNT_OF(known))
+	if (!is_reduction(how))
 		return infer_error(op, "there is no reduction '%s'", how);
 	return check_spread(op, value, index->rank, index->dims) && infer_result(op, 0, x);
 }

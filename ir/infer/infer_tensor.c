@@ -51,16 +51,21 @@ static Value *first_element(Op *op, Value *v)
 	return nest_close(&n, load_or(&n.b, there, build_scalar_f(&n.b, v->type->dtype, 0), v, n.at));
 }
 
+// Whether what v is computed from has got a name since, and v from it.
+static bool names_follow(Value *v)
+{
+	return v->def && v->def->info->kind == KIND_MAP &&
+	       value_known(op_operand(v->def, 0), &(const Dim *const *){NULL}) >= 0 &&
+	       op_infer(v->def) && v->known;
+}
+
 // Gives the elements of an integer tensor names: symbols that a loop.bind before `op` reads at run
 // time. `one`: it must have one element.
 static bool bind_sizes(Op *op, Value *v, bool one)
 {
 	int64_t n;
 	Context *c = op->ctx;
-	// What it is computed from may have got a name since.
-	if (v->def && v->def->info->kind == KIND_MAP &&
-	    value_known(op_operand(v->def, 0), &(const Dim *const *){NULL}) >= 0 && op_infer(v->def) &&
-	    v->known)
+	if (names_follow(v))
 		return true;
 	bool vector = type_is_tensor(v->type) && v->type->rank == 1 && one;
 	bool known = type_is_tensor(v->type) && type_const_numel(v->type, &n);
@@ -239,6 +244,28 @@ static bool reshape_by_data(Op *op, const Type *x)
 	return meant != NULL;
 }
 
+// Of the n sizes of a shape those that are 0 are x's, and at most one is -1: its axis, or -1; -2
+// after a diagnostic. `known` becomes the product of the others.
+static int shape_settle(Op *op, const Type *x, int n, const Dim **shape, const Dim **known)
+{
+	const Dim *numel = type_numel(op->ctx, x);
+	int free_axis = -1;
+	for (int d = 0; d < n; d++) {
+		if (dim_is(shape[d], 0) && d < x->rank && !dim_is(numel, 0))
+			shape[d] = x->dims[d];
+		if (!dim_is(shape[d], -1)) {
+			*known = dim_mul(op->ctx, *known, shape[d]);
+			continue;
+		}
+		if (free_axis >= 0) {
+			infer_error(op, "more than one -1 in the shape");
+			return -2;
+		}
+		free_axis = d;
+	}
+	return free_axis;
+}
+
 bool infer_hook_reshape(Op *op)
 {
 	Context *c = op->ctx;
@@ -246,22 +273,14 @@ bool infer_hook_reshape(Op *op)
 	const Dim *shape[MAX_RANK], *known = dim_const(c, 1);
 	if (!x || !reshape_by_data(op, x))
 		return false;
-	int n = infer_sizes_bound(op, "shape", shape, MAX_RANK), free_axis = -1;
+	const int n = infer_sizes_bound(op, "shape", shape, MAX_RANK);
 	if (n < 0)
 		return diag_errors(c->diag) ? false
 		                            : infer_error(op, "the shape has more than %d axes", MAX_RANK);
 	const Dim *numel = type_numel(c, x);
-	for (int d = 0; d < n; d++) {
-		if (dim_is(shape[d], 0) && d < x->rank && !dim_is(numel, 0))
-			shape[d] = x->dims[d];
-		if (!dim_is(shape[d], -1)) {
-			known = dim_mul(c, known, shape[d]);
-			continue;
-		}
-		if (free_axis >= 0)
-			return infer_error(op, "more than one -1 in the shape");
-		free_axis = d;
-	}
+	const int free_axis = shape_settle(op, x, n, shape, &known);
+	if (free_axis < -1)
+		return false;
 	if (free_axis >= 0) {
 		if (dim_is(known, 0) ||
 		    (dim_is_const(numel) && dim_is_const(known) && numel->value % known->value))

@@ -99,9 +99,8 @@ bool interpret_hook_array_slice(Interp *in, Op *op)
 
 // ---- an array as one tensor ---------------------------------------------------------------------
 
-// Dims of the result; false after a diagnostic.
-static bool joined_dims(Interp *in, const Op *op, const CellList *l, int axis, bool stack,
-                        Tensor *shape)
+// Whether all elements go together; `axis`, if it is one, may differ.
+static bool elements_fit(Interp *in, const Op *op, const CellList *l, int axis)
 {
 	const Tensor *first = l->n ? l->items[0].tensor : NULL;
 	if (!l->n)
@@ -111,9 +110,19 @@ static bool joined_dims(Interp *in, const Op *op, const CellList *l, int axis, b
 		if (!t || t->rank != first->rank || t->dtype != first->dtype)
 			return interp_error(in, op, "element %d is missing, or has another rank", i);
 		for (int d = 0; d < t->rank; d++)
-			if ((d != axis || stack) && t->dims[d] != first->dims[d])
+			if (d != axis && t->dims[d] != first->dims[d])
 				return interp_error(in, op, "element %d has another size on axis %d", i, d);
 	}
+	return true;
+}
+
+// Dims of the result; false after a diagnostic.
+static bool joined_dims(Interp *in, const Op *op, const CellList *l, int axis, bool stack,
+                        Tensor *shape)
+{
+	if (!elements_fit(in, op, l, stack ? -1 : axis))
+		return false;
+	const Tensor *first = l->items[0].tensor;
 	shape->dtype = first->dtype;
 	shape->rank = first->rank + stack;
 	for (int d = 0, from = 0; d < shape->rank; d++) {
@@ -258,14 +267,21 @@ static Tensor *feed_sizes(Interp *in, const CellList *elements)
 	return out;
 }
 
+static int64_t largest_numel(const CellList *elements)
+{
+	int64_t most = 1;
+	for (int i = 0; i < elements->n; i++)
+		if (tensor_numel(elements->items[i].tensor) > most)
+			most = tensor_numel(elements->items[i].tensor);
+	return most;
+}
+
 // A slice for each element: of its dims, or, `flat`, as long as the largest.
 static Tensor *feed_data(Interp *in, const CellList *elements, bool flat)
 {
 	const Tensor *first = elements->n ? elements->items[0].tensor : NULL;
-	int64_t dims[MAX_RANK + 1] = {elements->n}, slice = 1;
-	for (int i = 0; i < elements->n; i++)
-		if (tensor_numel(elements->items[i].tensor) > slice)
-			slice = tensor_numel(elements->items[i].tensor);
+	const int64_t slice = largest_numel(elements);
+	int64_t dims[MAX_RANK + 1] = {elements->n};
 	int rank = flat || !first ? 1 : first->rank;
 	dims[1] = slice;
 	for (int d = 0; !flat && first && d < rank && d + 1 < MAX_RANK; d++)

@@ -91,6 +91,25 @@ static bool count_round(Interp *in, PointerMap *rounds, const Op *branch, const 
 	return n <= limit || too_many_rounds(in, branch, limit);
 }
 
+// Goes where a branch leads: the block; NULL after an error.
+static const Block *branch_run(Interp *in, PointerMap *rounds, Op *end)
+{
+	int which;
+	if (!choose(in, end, &which))
+		return NULL;
+	if (which >= end->nsucc) {
+		interp_error(in, end, "the branch has no successor %d", which);
+		return NULL;
+	}
+	const Succ *s = &end->succs[which];
+	Cell *cells = NEW_ARRAY(interp_arena(in), s->count + 1, Cell);
+	return count_round(in, rounds, end, s->block) &&
+	               read_cells(in, end, (int)s->first, (int)s->count, cells) &&
+	               enter_block(in, end, s->block, (int)s->count, cells)
+	           ? s->block
+	           : NULL;
+}
+
 const Op *interp_region(Interp *in, const Region *r, int narg, const Cell *args)
 {
 	const Block *b = region_entry(r);
@@ -109,25 +128,24 @@ const Op *interp_region(Interp *in, const Region *r, int narg, const Cell *args)
 			return r->op;
 		if (!is_branch(end))
 			return end;
-		int which;
-		if (!choose(in, end, &which))
+		b = branch_run(in, &rounds, end);
+		if (!b)
 			return NULL;
-		if (which >= end->nsucc) {
-			interp_error(in, end, "the branch has no successor %d", which);
-			return NULL;
-		}
-		const Succ *s = &end->succs[which];
-		Cell *cells = NEW_ARRAY(interp_arena(in), s->count + 1, Cell);
-		if (!count_round(in, &rounds, end, s->block) ||
-		    !read_cells(in, end, (int)s->first, (int)s->count, cells) ||
-		    !enter_block(in, end, s->block, (int)s->count, cells))
-			return NULL;
-		b = s->block;
 		interp_tidy(in);
 	}
 }
 
 // ---- structured operations ----------------------------------------------------------------------
+
+static bool bind_results(Interp *in, Op *op, const Cell *cells)
+{
+	for (int i = 0; i < op->nresult; i++) {
+		interp_bind_cell(in, &op->results[i], cells[i]);
+		if (!interp_found_dims(in, op, &op->results[i]))
+			return false;
+	}
+	return true;
+}
 
 bool interpret_hook_if(Interp *in, Op *op)
 {
@@ -149,14 +167,7 @@ bool interpret_hook_if(Interp *in, Op *op)
 	if (given != op->nresult)
 		return interp_error(in, op, "a region yields %d values for %d results", given, op->nresult);
 	Cell *cells = NEW_ARRAY(interp_arena(in), (size_t)op->nresult + 1, Cell);
-	if (!read_cells(in, end, 0, op->nresult, cells))
-		return false;
-	for (int i = 0; i < op->nresult; i++) {
-		interp_bind_cell(in, &op->results[i], cells[i]);
-		if (!interp_found_dims(in, op, &op->results[i]))
-			return false;
-	}
-	return true;
+	return read_cells(in, end, 0, op->nresult, cells) && bind_results(in, op, cells);
 }
 
 // The rounds of a loop, until its condition does not hold.

@@ -8,21 +8,32 @@ static void store_strip(const Program *p, int nresult, Tensor *const *results, i
 		lanes_store(results[i], at, n, program_result(p, i));
 }
 
+// The results, all of one shape; NULL after a diagnostic.
+static Tensor **nest_results(Interp *in, Op *op)
+{
+	Tensor **results = NEW_ARRAY(interp_arena(in), (size_t)op->nresult, Tensor *);
+	for (int i = 0; i < op->nresult; i++)
+		if (!(results[i] = interp_result(in, op, i)))
+			return NULL;
+	for (int i = 1; i < op->nresult; i++)
+		if (tensor_numel(results[i]) != tensor_numel(results[0])) {
+			interp_error(in, op, "the results of the nest differ in shape");
+			return NULL;
+		}
+	return results;
+}
+
 bool interpret_hook_loop_nest(Interp *in, Op *op)
 {
 	const Region *r = &op->regions[0];
 	const Block *b = region_entry(r);
 	if (op->nresult < 1 || !b || !b->last || b->last->noperand != op->nresult)
 		return interp_error(in, op, "the nest is malformed");
-	Tensor **results = NEW_ARRAY(interp_arena(in), (size_t)op->nresult, Tensor *);
-	for (int i = 0; i < op->nresult; i++)
-		if (!(results[i] = interp_result(in, op, i)))
-			return false;
-	int64_t total = tensor_numel(results[0]);
-	int rank = results[0]->rank;
-	for (int i = 1; i < op->nresult; i++)
-		if (tensor_numel(results[i]) != total)
-			return interp_error(in, op, "the results of the nest differ in shape");
+	Tensor **results = nest_results(in, op);
+	if (!results)
+		return false;
+	const int64_t total = tensor_numel(results[0]);
+	const int rank = results[0]->rank;
 	if (b->narg != rank)
 		return interp_error(in, op, "the nest has %d positions for a tensor of rank %d", b->narg,
 		                    rank);

@@ -380,6 +380,19 @@ static bool works_on_tensors(const Op *op)
 	}
 }
 
+// Operands of maps are elements, or tensors.
+static bool operands_are(const Op *op, bool scalar)
+{
+	for (int i = 0; i < op->noperand; i++) {
+		const Value *v = op->operands[i].value;
+		bool element = v && (v->type->kind == TY_SCALAR || v->type->kind == TY_INDEX);
+		if (v && element != scalar)
+			return verify_fail(op, "%s has type %s, but here it must be a %s", operand_text(op, i),
+			                   type_text(op->ctx, v->type), scalar ? "scalar" : "tensor");
+	}
+	return true;
+}
+
 // Inside of loop nests and kernels everything is one element, outside everything is a whole tensor.
 static bool check_level(const Op *op)
 {
@@ -390,16 +403,7 @@ static bool check_level(const Op *op)
 		return verify_fail(op, "not allowed inside of a loop nest");
 	if (parent && !scalar && kind == KIND_LOOP && !works_on_tensors(op))
 		return verify_fail(op, "only allowed inside of a loop nest");
-	if (kind != KIND_MAP)
-		return true;
-	for (int i = 0; i < op->noperand; i++) {
-		const Value *v = op->operands[i].value;
-		bool element = v && (v->type->kind == TY_SCALAR || v->type->kind == TY_INDEX);
-		if (v && element != scalar)
-			return verify_fail(op, "%s has type %s, but here it must be a %s", operand_text(op, i),
-			                   type_text(op->ctx, v->type), scalar ? "scalar" : "tensor");
-	}
-	return true;
+	return kind != KIND_MAP || operands_are(op, scalar);
 }
 
 // ---- inference again ----------------------------------------------------------------------------

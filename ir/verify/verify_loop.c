@@ -119,27 +119,32 @@ bool verify_hook_loop_nest(Op *op)
 	       nest_form_is_sound(op);
 }
 
+// What each kind of reduction gives.
+static bool reduce_result_fits(const Op *op, ReduceKind kind)
+{
+	const Type *result = op->results[0].type;
+	if (result->kind != TY_SCALAR)
+		return verify_fail(op, "the result must be a scalar, not %s", type_text(op->ctx, result));
+	if ((kind == REDUCE_ANY || kind == REDUCE_ALL) && result->dtype != DT_BOOL)
+		return verify_fail(op, "the result of '%s' must be bool, not %s", op_str(op, "kind", ""),
+		                   type_text(op->ctx, result));
+	if ((kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN) &&
+	    (result->dtype != DT_I64 || op_attr(op, "extents")->n != 1))
+		return verify_fail(op, "'%s' gives an i64, over one extent", op_str(op, "kind", ""));
+	return true;
+}
+
 bool verify_hook_loop_reduce(Op *op)
 {
-	Context *c = op->ctx;
 	const Op *yield = body_end(op, 0);
 	const ReduceKind kind = (ReduceKind)op_enum(op, "kind");
 	const Attr *extents = op_attr(op, "extents");
-	const Type *result = op->results[0].type, *want = result;
-	bool logical = kind == REDUCE_ANY || kind == REDUCE_ALL,
-		 position = kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN;
-	if (!yield)
+	const Type *want = op->results[0].type;
+	if (!yield || !reduce_result_fits(op, kind))
 		return false;
-	if (result->kind != TY_SCALAR)
-		return verify_fail(op, "the result must be a scalar, not %s", type_text(c, result));
-	if (logical && result->dtype != DT_BOOL)
-		return verify_fail(op, "the result of '%s' must be bool, not %s", op_str(op, "kind", ""),
-		                   type_text(c, result));
-	if (position && (result->dtype != DT_I64 || extents->n != 1))
-		return verify_fail(op, "'%s' gives an i64, over one extent", op_str(op, "kind", ""));
 	if (op_operand(op, 0) && (op_operand(op, 0)->type->kind != TY_INDEX || extents->n != 1))
 		return verify_fail(op, "a count must be an index, over one extent");
-	if (position)
+	if (kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN)
 		want = NULL;
 	return args_are_positions(op, 0, 0, extents->n) && yields(yield, 1, &want) &&
 	       reduce_form_is_sound(op);

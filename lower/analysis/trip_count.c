@@ -207,13 +207,18 @@ static bool variable_stays(const Trip *t, int i)
 	return op_operand(t->body->last, i) == t->body->args[i];
 }
 
+static bool is_integer(const Value *v)
+{
+	int64_t n;
+	return type_is_tensor(v->type) && dtype_is_int(v->type->dtype) &&
+	       type_const_numel(v->type, &n) && n == 1;
+}
+
 // An integer of one element. What is computed outside of the loop from something of which nothing
 // is known counts as it is, however narrow its type.
 static Affine affine_of(const Trip *t, const Value *v, int depth)
 {
-	int64_t n;
-	if (!v || depth > MAX_DEPTH || !type_is_tensor(v->type) || !dtype_is_int(v->type->dtype) ||
-	    !type_const_numel(v->type, &n) || n != 1)
+	if (!v || depth > MAX_DEPTH || !is_integer(v))
 		return affine_unknown;
 	if (!v->def && (v->block == t->cond || v->block == t->body)) {
 		if (variable_stays(t, (int)v->index))
@@ -229,6 +234,23 @@ static Affine affine_of(const Trip *t, const Value *v, int depth)
 	return a;
 }
 
+// A counter that is a size: what it is at first, and how much more a round makes it; NULL: it is
+// none.
+static const Dim *size_counter(const Trip *t, const Dim *sym, Affine *first)
+{
+	const Dim *change = NULL;
+	for (int i = 0; i < t->n; i++) {
+		const Type *arg = t->body->args[i]->type, *init = op_operand(t->loop, i)->type;
+		const Type *next = op_operand(t->body->last, i)->type;
+		for (int k = 0; arg->kind == TY_TENSOR && k < arg->rank; k++)
+			if (arg->dims[k] == sym) {
+				*first = (Affine){.var = -1, .offset = init->dims[k]};
+				change = dim_sub(t->c, next->dims[k], sym);
+			}
+	}
+	return change;
+}
+
 // What the counter holds at first, and what a round adds to it: a constant, not 0.
 static bool counter_find(const Trip *t, const Affine *a, Affine *first, int64_t *step)
 {
@@ -241,15 +263,8 @@ static bool counter_find(const Trip *t, const Affine *a, Affine *first, int64_t 
 			*first = init;
 		change = next.var == a->var ? next.offset : NULL;
 	}
-	for (int i = 0; i < t->n && a->sym; i++) {
-		const Type *arg = t->body->args[i]->type, *init = op_operand(t->loop, i)->type;
-		const Type *next = op_operand(t->body->last, i)->type;
-		for (int k = 0; arg->kind == TY_TENSOR && k < arg->rank; k++)
-			if (arg->dims[k] == a->sym) {
-				*first = (Affine){.var = -1, .offset = init->dims[k]};
-				change = dim_sub(t->c, next->dims[k], a->sym);
-			}
-	}
+	const Dim *grown = a->sym ? size_counter(t, a->sym, first) : NULL;
+	change = grown ? grown : change;
 	if (!change || !first->offset || !dim_is_const(change) || change->value == 0 ||
 	    change->value == INT64_MIN || dim_changes_in(first->offset, t->loop))
 		return false;
@@ -288,15 +303,19 @@ static enum OpCode compare_negate(enum OpCode code)
 	}
 }
 
+static bool is_comparison(const Op *op)
+{
+	return op && (op->info->traits & TRAIT_COMPARE) && op->noperand == 2 &&
+	       (op->code == OP_PD_LESS_THAN || op->code == OP_PD_LESS_EQUAL ||
+	        op->code == OP_PD_GREATER_THAN || op->code == OP_PD_GREATER_EQUAL ||
+	        op->code == OP_PD_EQUAL || op->code == OP_PD_NOT_EQUAL);
+}
+
 // The comparison that v is, with the counter on its left.
 static bool compare_find(const Trip *t, const Value *v, bool negated, Compare *out)
 {
 	const Op *op = v->def;
-	bool is = op && (op->info->traits & TRAIT_COMPARE) && op->noperand == 2 &&
-	          (op->code == OP_PD_LESS_THAN || op->code == OP_PD_LESS_EQUAL ||
-	           op->code == OP_PD_GREATER_THAN || op->code == OP_PD_GREATER_EQUAL ||
-	           op->code == OP_PD_EQUAL || op->code == OP_PD_NOT_EQUAL);
-	if (!is)
+	if (!is_comparison(op))
 		return false;
 	*out = (Compare){op->code, affine_of(t, op_operand(op, 0), 0),
 	                 affine_of(t, op_operand(op, 1), 0)};
@@ -355,6 +374,13 @@ static Count count_both(const Trip *t, const Op *op, bool negated, int depth)
 	return r;
 }
 
+// Whether the operation hands its operand on.
+static bool is_same_number(const Op *op)
+{
+	return op->code == OP_PD_ASSIGN || op->code == OP_PD_RESHAPE || op->code == OP_PD_SQUEEZE ||
+	       op->code == OP_PD_UNSQUEEZE;
+}
+
 // How often in a row v holds, when it is looked at once per round and never before the first.
 static Count count_condition(const Trip *t, const Value *v, bool negated, int depth)
 {
@@ -366,8 +392,7 @@ static Count count_condition(const Trip *t, const Value *v, bool negated, int de
 		return count_condition(t, op_operand(op, 0), !negated, depth + 1);
 	if (op->code == (negated ? OP_PD_LOGICAL_OR : OP_PD_LOGICAL_AND))
 		return count_both(t, op, negated, depth + 1);
-	if (op->code == OP_PD_ASSIGN || op->code == OP_PD_RESHAPE || op->code == OP_PD_SQUEEZE ||
-	    op->code == OP_PD_UNSQUEEZE)
+	if (is_same_number(op))
 		return count_condition(t, op_operand(op, 0), negated, depth + 1);
 	Affine first;
 	int64_t step, n;

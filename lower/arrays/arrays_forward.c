@@ -13,6 +13,16 @@
 
 // ---- positions ----------------------------------------------------------------------------------
 
+// What pd.full fills a tensor of integers with.
+static bool full_number(const Value *v, int64_t *n)
+{
+	if (!v->def || v->def->code != OP_PD_FULL || v->def->noperand || !dtype_is_int(v->type->dtype))
+		return false;
+	const Attr *a = op_attr(v->def, "value");
+	*n = a && a->kind == ATTR_INT ? a->i : a && a->kind == ATTR_FLOAT ? (int64_t)a->f : 0;
+	return a && (a->kind == ATTR_INT || a->kind == ATTR_FLOAT);
+}
+
 // Whether a tensor of one integer is known to hold `*n`.
 bool position_number(const Value *v, int64_t *n)
 {
@@ -26,11 +36,7 @@ bool position_number(const Value *v, int64_t *n)
 		*n = known[0]->value;
 		return true;
 	}
-	if (!v->def || v->def->code != OP_PD_FULL || v->def->noperand || !dtype_is_int(v->type->dtype))
-		return false;
-	const Attr *a = op_attr(v->def, "value");
-	*n = a && a->kind == ATTR_INT ? a->i : a && a->kind == ATTR_FLOAT ? (int64_t)a->f : 0;
-	return a && (a->kind == ATTR_INT || a->kind == ATTR_FLOAT);
+	return full_number(v, n);
 }
 
 // v without casts, other shapes and added constants, whose sum is added to *offset.

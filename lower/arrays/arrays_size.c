@@ -266,21 +266,29 @@ static bool array_keeps(const Value *array, const Value *from, int depth)
 	       array_keeps(op_operand(op, i), from, depth + 1);
 }
 
+static int64_t length_min(const Value *v, int depth);
+
+// Behind a write, which may be one behind the last.
+static int64_t length_written(const Op *write, int depth)
+{
+	int64_t offset = 0, n;
+	const Value *base = position_base(op_operand(write, 1), &offset);
+	const int64_t least = length_min(op_operand(write, 0), depth + 1);
+	n = position_number(base, &n) ? n + offset : -1;
+	if (position_length_of(base) == op_operand(write, 0) && offset == 0)
+		n = least;
+	return n + 1 > least ? n + 1 : least;
+}
+
 // How long an array is at least.
 static int64_t length_min(const Value *v, int depth)
 {
 	const Op *op = v->def ? v->def : value_op(v);
-	int64_t offset = 0, n, least;
+	int64_t n, least;
 	if (!op || depth > MAX_DEPTH)
 		return 0;
-	if (v->def && op->code == OP_PD_ARRAY_WRITE) {
-		const Value *base = position_base(op_operand(op, 1), &offset);
-		least = length_min(op_operand(op, 0), depth + 1);
-		n = position_number(base, &n) ? n + offset : -1;
-		if (position_length_of(base) == op_operand(op, 0) && offset == 0)
-			n = least;
-		return n + 1 > least ? n + 1 : least;
-	}
+	if (v->def && op->code == OP_PD_ARRAY_WRITE)
+		return length_written(op, depth);
 	if (op->code == OP_PD_WHILE && op->nregion == 2) {
 		const Block *body = op->regions[1].first;
 		const Value *arg = body->args[v->index];

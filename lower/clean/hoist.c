@@ -50,6 +50,14 @@ static bool region_holds(const Region *r, const Block *b)
 	return b != NULL;
 }
 
+static bool regions_hold(const Op *op, const Block *b)
+{
+	for (int k = 0; k < op->nregion; k++)
+		if (region_holds(&op->regions[k], b))
+			return true;
+	return false;
+}
+
 // Whether op, with all that is in its regions, reads nothing that is made in r but by itself.
 static bool reads_from_outside(const Op *op, const Op *self, const Region *r)
 {
@@ -58,10 +66,7 @@ static bool reads_from_outside(const Op *op, const Op *self, const Region *r)
 	for (int i = 0; i < op->noperand; i++) {
 		const Value *v = op_operand(op, i);
 		const Block *home = !v ? NULL : v->def ? v->def->block : v->block;
-		bool own = false;
-		for (int k = 0; home && k < self->nregion; k++)
-			own = own || region_holds(&self->regions[k], home);
-		if (home && !own && (region_holds(r, home) || type_is_found(v->type)))
+		if (home && !regions_hold(self, home) && (region_holds(r, home) || type_is_found(v->type)))
 			return false;
 	}
 	for (int k = 0; k < op->nregion; k++)

@@ -72,6 +72,16 @@ static bool holds_loop(const Region *r)
 	return false;
 }
 
+// Whether so many rounds are better written out.
+static bool rounds_are_few(const Op *loop, int64_t rounds)
+{
+	const Region *cond = &loop->regions[0], *body = &loop->regions[1];
+	if (rounds == 1)
+		return !region_finds(cond); // else the condition would be there twice
+	return rounds < 1 || (rounds <= MAX_ROUNDS && !region_finds(cond) && !region_finds(body) &&
+	                      rounds * (region_size(cond) + region_size(body)) <= MAX_UNROLLED);
+}
+
 static bool loop_count(PassContext *p, Op *loop)
 {
 	const Dim *exact, *at_most;
@@ -85,16 +95,8 @@ static bool loop_count(PassContext *p, Op *loop)
 	if (!exact || !dim_is_const(exact) || !types_stay(loop) ||
 	    (p->max_trip && exact->value > p->max_trip))
 		return true;
-	int64_t rounds = exact->value;
-	bool small = rounds <= MAX_ROUNDS && !region_finds(&loop->regions[0]) &&
-	             !region_finds(&loop->regions[1]) &&
-	             rounds * (region_size(&loop->regions[0]) + region_size(&loop->regions[1])) <=
-	                 MAX_UNROLLED;
-	if (rounds > 1 && !small)
-		return true;
-	if (rounds == 1 && region_finds(&loop->regions[0]))
-		return true; // the condition would be there twice
-	loop_unroll(loop, rounds);
+	if (rounds_are_few(loop, exact->value))
+		loop_unroll(loop, exact->value);
 	return true;
 }
 

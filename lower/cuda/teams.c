@@ -86,13 +86,20 @@ static void sides_find(NestForm *f, const Op *op, bool *terms, bool *elements)
 	*elements = across.n[1] > 0;
 }
 
-static TeamKind team_of(NestForm *f)
+// The longest of the reductions that a team suits; NULL: there is none.
+static const Op *longest_reduction(NestForm *f)
 {
 	const Op *longest = NULL;
 	for (const Op *op = f->body->first; op; op = op->next)
 		if (pointer_map_get(&f->needed, op) && suits_team(f, op) &&
 		    (!longest || term_count(op) > term_count(longest)))
 			longest = op;
+	return longest;
+}
+
+static TeamKind team_of(NestForm *f)
+{
+	const Op *longest = longest_reduction(f);
 	if (!longest)
 		return TEAM_NONE;
 	const int64_t terms = term_count(longest);

@@ -85,11 +85,18 @@ static bool view_fits(const Op *op)
 	return index_reshape_divisions(op->ctx, to, from) >= 0;
 }
 
+// Whether what is behind the sum may be made of v alone.
+static bool value_serves(const Attention *a, const Value *v)
+{
+	return v->def && v->def->block == a->sum->block && value_use_count(v) == 1 &&
+	       dtype_fits(v->type);
+}
+
 // Walks from a value back to the product that it is made of.
 static bool product_find(Attention *a, Value *v)
 {
 	Op *op = v->def;
-	if (!op || op->block != a->sum->block || value_use_count(v) != 1 || !dtype_fits(v->type))
+	if (!value_serves(a, v))
 		return false;
 	if (op->code == OP_PD_MATMUL) {
 		a->product = op;

@@ -151,6 +151,15 @@ static Value *slice_blocks(Layout *l, Op *op, Value *form, int64_t start)
 	return &copy->results[0];
 }
 
+// Whether all that says where a slice begins and ends are attributes.
+static bool is_fixed(const Op *op)
+{
+	for (int i = 1; i < op->noperand; i++)
+		if (op_operand(op, i))
+			return false;
+	return true;
+}
+
 static bool layout_slice(Layout *l, Op *op)
 {
 	int64_t axis, start, dropped[MAX_RANK];
@@ -158,11 +167,8 @@ static bool layout_slice(Layout *l, Op *op)
 	const Type *t = op->results[0].type;
 	if (!form || op_numbers(op, "axes", &axis, 1) != 1 || (axis != 1 && axis != -3) ||
 	    !type_blockable(t) || op_numbers(op, "starts", &start, 1) != 1 ||
-	    op_numbers(op, "decrease_axis", dropped, MAX_RANK) > 0)
+	    op_numbers(op, "decrease_axis", dropped, MAX_RANK) > 0 || !is_fixed(op))
 		return false;
-	for (int i = 1; i < op->noperand; i++)
-		if (op_operand(op, i))
-			return false;
 	start = start < 0 ? start + type_channels(x->type) : start;
 	if (start < 0 || start + type_channels(t) > type_channels(x->type))
 		return false;
@@ -188,6 +194,22 @@ static Value *concat_blocks(Layout *l, Op *op, int n, Value *const *parts, int64
 	return &copy->results[0];
 }
 
+// Most of the parts must be blocked already, or blocking costs more than it saves. `whole`: whether
+// each begins with a block of the result.
+static bool parts_are_blocked(Layout *l, int n, Value *const *parts, int64_t axis, bool *whole)
+{
+	int blocked = 0;
+	*whole = true;
+	for (int i = 0; i < n; i++) {
+		if (!type_blockable(parts[i]->type))
+			return false;
+		blocked += blocked_find(l, parts[i]) != NULL;
+		*whole = *whole &&
+		         (axis != 1 || i == n - 1 || type_channels(parts[i]->type) % l->target->lanes == 0);
+	}
+	return 2 * blocked >= n && blocked > 0;
+}
+
 static bool layout_concat(Layout *l, Op *op)
 {
 	Value *const *parts;
@@ -197,18 +219,8 @@ static bool layout_concat(Layout *l, Op *op)
 	axis = axis < 0 ? axis + t->rank : axis;
 	if (!type_blockable(t) || (op->noperand > 1 && op_operand(op, 1)))
 		return false;
-	// Most of the result must come from blocked tensors already, or blocking costs more than it
-	// saves.
-	int blocked = 0;
-	bool whole = true;
-	for (int i = 0; i < n; i++) {
-		if (!type_blockable(parts[i]->type))
-			return false;
-		blocked += blocked_find(l, parts[i]) != NULL;
-		whole = whole &&
-		        (axis != 1 || i == n - 1 || type_channels(parts[i]->type) % l->target->lanes == 0);
-	}
-	if (2 * blocked < n || blocked == 0 || axis == 0)
+	bool whole;
+	if (axis == 0 || !parts_are_blocked(l, n, parts, axis, &whole))
 		return false;
 	Value *out = whole ? concat_blocks(l, op, n, parts, axis) : concat_by_channel(l, op, n, parts);
 	if (!out)

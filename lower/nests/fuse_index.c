@@ -216,12 +216,13 @@ static Value *build_bool(Builder *b, bool v)
 
 static bool fold_constants(enum OpCode code, int64_t a, int64_t b, int64_t *out)
 {
+	const bool divides = b > 0 && a >= 0;
 	switch (code) {
 	case OP_PD_ADD: *out = a + b; return true;
 	case OP_PD_SUBTRACT: *out = a - b; return true;
 	case OP_PD_MULTIPLY: *out = a * b; return true;
-	case OP_PD_FLOOR_DIVIDE: *out = b > 0 && a >= 0 ? a / b : 0; return b > 0 && a >= 0;
-	case OP_PD_REMAINDER: *out = b > 0 && a >= 0 ? a % b : 0; return b > 0 && a >= 0;
+	case OP_PD_FLOOR_DIVIDE: *out = divides ? a / b : 0; return divides;
+	case OP_PD_REMAINDER: *out = divides ? a % b : 0; return divides;
 	case OP_PD_MINIMUM: *out = a < b ? a : b; return true;
 	case OP_PD_MAXIMUM: *out = a > b ? a : b; return true;
 	default: return false;
