@@ -2,7 +2,7 @@
 SOURCES += codegen/codegen.c
 SOURCES += codegen/c/kernel_conv.c codegen/c/kernel_depthwise.c codegen/c/kernel_gemm.c \
 	codegen/c/kernel_layout.c codegen/c/kernel_norm.c codegen/c/kernel_row.c \
-	codegen/c/blocks.c codegen/c/kernel_softmax.c codegen/c/kernel_winograd.c codegen/c/map.c codegen/c/module.c codegen/c/run.c codegen/c/trace.c codegen/c/update.c
+	codegen/c/blocks.c codegen/c/kernel_softmax.c codegen/c/kernel_winograd.c codegen/c/map.c codegen/c/plan.c codegen/c/module.c codegen/c/run.c codegen/c/trace.c codegen/c/update.c
 SOURCES += codegen/cuda/backend.c codegen/cuda/cuda.c codegen/cuda/graph.c codegen/cuda/header.c \
 	codegen/cuda/host.c codegen/cuda/instance.c codegen/cuda/library.c codegen/cuda/library_conv.c \
 	codegen/cuda/library_epilogue.c codegen/cuda/move.c codegen/cuda/nodes.c \
@@ -17,7 +17,7 @@ SOURCES += codegen/model/branch.c codegen/model/header.c codegen/model/identity.
 	codegen/model/state.c codegen/model/story.c codegen/model/update.c codegen/model/weights.c
 SOURCES += codegen/nest/kernel_scan.c codegen/nest/kernel_select.c codegen/nest/lanes.c \
 	codegen/nest/nest.c codegen/nest/reduce.c codegen/nest/region.c
-SOURCES += codegen/text/names.c codegen/text/prelude.c codegen/text/template.c
+SOURCES += codegen/text/names.c codegen/text/prelude.c codegen/text/template.c codegen/text/wrap.c
 # Texts that pdcc carries: the templates of generated code, the runtime stub, the emulator of CUDA.
 TEXTS += codegen/c/kernels/conv.c.in codegen/c/kernels/conv_plain.c.in \
 	codegen/c/kernels/conv_point.c.in codegen/c/kernels/conv_shape.c.in \

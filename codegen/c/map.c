@@ -3,6 +3,8 @@
 #include "codegen/c/c.h"
 #include "ir/base/vec.h"
 
+#include <string.h>
+
 void map_note(Codegen *cg, const Op *op, int function, size_t from)
 {
 	SourceMap *m = &cg->map;
@@ -10,21 +12,55 @@ void map_note(Codegen *cg, const Op *op, int function, size_t from)
 	m->steps[m->n++] = (MapStep){op, function, from, cg->run.len};
 }
 
-// The line, from 1, on which a position of the source lies.
-static int line_at(const Text *source, size_t at)
+// Where the lines of a source begin, and which they are, from 1, once it is wrapped.
+typedef struct Lines {
+	const Text *source;
+	int n, cap;
+	struct Line {
+		size_t begin;
+		int number;
+	} * items;
+} Lines;
+
+static Lines lines_collect(Codegen *cg, const Text *source)
 {
-	int line = 1;
-	for (size_t i = 0; i < at && i < source->len; i++)
-		line += source->text[i] == '\n';
-	return line;
+	Lines l = {.source = source};
+	int number = 1;
+	for (size_t at = 0; at < source->len;) {
+		const char *stop = memchr(source->text + at, '\n', source->len - at);
+		const size_t next = stop ? (size_t)(stop - source->text) + 1 : source->len;
+		VEC_ROOM(cg->arena, l.items, l.n, l.cap);
+		l.items[l.n++] = (struct Line){at, number};
+		Text wrapped;
+		text_init(&wrapped, cg->arena);
+		text_wrap(source->text + at, next - at, &wrapped);
+		for (size_t i = 0; i < wrapped.len; i++)
+			number += wrapped.text[i] == '\n';
+		at = next;
+	}
+	return l;
 }
 
-static void lines_print(const Text *source, size_t from, size_t to, Text *out)
+// Of the line in which a position lies, the number, and that of the next one.
+static int line_at(const Lines *l, size_t at, bool next)
 {
-	while (from < to && source->text[from] == '\n')
+	int low = 0, high = l->n - 1;
+	while (low < high) {
+		const int middle = (low + high + 1) / 2;
+		if (l->items[middle].begin <= at)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return l->items[next && low + 1 < l->n ? low + 1 : low].number;
+}
+
+static void lines_print(const Lines *l, size_t from, size_t to, Text *out)
+{
+	while (from < to && l->source->text[from] == '\n')
 		from++;
-	text_printf(out, "\"lines\": [%d, %d]", line_at(source, from),
-	            line_at(source, to ? to - 1 : 0));
+	text_printf(out, "\"lines\": [%d, %d]", line_at(l, from, false),
+	            line_at(l, to ? to - 1 : 0, true) - 1);
 }
 
 static void operators_print(Codegen *cg, const Story *s, bool *first, Text *out)
@@ -42,12 +78,12 @@ static void operators_print(Codegen *cg, const Story *s, bool *first, Text *out)
 	}
 }
 
-static void step_print(Codegen *cg, const MapStep *step, const Text *source, size_t base, Text *out)
+static void step_print(Codegen *cg, const MapStep *step, const Lines *lines, size_t base, Text *out)
 {
 	bool first = true;
 	const Story s = op_story(cg, step->op);
 	text_str(out, "\t\t{");
-	lines_print(source, base + step->from, base + step->to, out);
+	lines_print(lines, base + step->from, base + step->to, out);
 	if (step->function >= 0) {
 		text_str(out, ", \"calls\": ");
 		text_json(out, cg->funcs[step->function].name);
@@ -58,13 +94,13 @@ static void step_print(Codegen *cg, const MapStep *step, const Text *source, siz
 }
 
 // A function stands for the operators of all that call it.
-static void function_print(Codegen *cg, int f, const Text *source, size_t base, Text *out)
+static void function_print(Codegen *cg, int f, const Lines *lines, size_t base, Text *out)
 {
 	bool first = true;
 	text_str(out, "\t\t{\"name\": ");
 	text_json(out, cg->funcs[f].name);
 	text_str(out, ", ");
-	lines_print(source, base + cg->funcs[f].from, base + cg->funcs[f].to, out);
+	lines_print(lines, base + cg->funcs[f].from, base + cg->funcs[f].to, out);
 	text_str(out, ", \"operators\": [");
 	for (int i = 0; i < cg->map.n; i++)
 		if (cg->map.steps[i].function == f) {
@@ -76,16 +112,17 @@ static void function_print(Codegen *cg, int f, const Text *source, size_t base, 
 
 void map_print(Codegen *cg, const Text *source, size_t functions, size_t run, Text *out)
 {
+	const Lines lines = lines_collect(cg, source);
 	text_str(out, "{\n\t\"model\": ");
 	text_json(out, cg->options->banner);
 	text_str(out, ",\n\t\"functions\": [\n");
 	for (int i = 0; i < cg->nfunc; i++) {
-		function_print(cg, i, source, functions, out);
+		function_print(cg, i, &lines, functions, out);
 		text_str(out, i + 1 < cg->nfunc ? ",\n" : "\n");
 	}
 	text_str(out, "\t],\n\t\"run\": [\n");
 	for (int i = 0; i < cg->map.n; i++) {
-		step_print(cg, &cg->map.steps[i], source, run, out);
+		step_print(cg, &cg->map.steps[i], &lines, run, out);
 		text_str(out, i + 1 < cg->map.n ? ",\n" : "\n");
 	}
 	text_str(out, "\t]\n}\n");

@@ -126,6 +126,11 @@ static void source_print(Codegen *cg, Text *out, Text *map)
 
 void c_module_print(Codegen *cg, CodegenResult *out)
 {
-	source_print(cg, &out->source, &out->map);
-	header_print(cg, &out->header);
+	Text source, header;
+	text_init(&source, cg->arena);
+	text_init(&header, cg->arena);
+	source_print(cg, &source, &out->map);
+	header_print(cg, &header);
+	text_wrap(source.text, source.len, &out->source);
+	text_wrap(header.text, header.len, &out->header);
 }

@@ -49,11 +49,11 @@ void demands_print(Codegen *cg, Text *out)
 	for (const char *p = t->macros; *p;) {
 		const size_t n = strcspn(p, " ");
 		text_printf(out, "%s!defined(%.*s)", before, (int)n, p);
-		before = " || ";
+		before = " || \\\n\t";
 		p += n + strspn(p + n, " ");
 	}
-	text_printf(out, "\n#error \"this code is for %s%s%s; pdcc --isa= makes it for others\"\n",
-	            t->name, *t->cflags ? ": compile it with " : "", t->cflags);
+	text_printf(out, "\n#error \"this code is for %s%s%s\"\n", t->name,
+	            *t->cflags ? ": compile it with " : "; pdcc --isa= makes it for others", t->cflags);
 	text_str(out, "#endif\n\n");
 }
 

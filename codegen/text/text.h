@@ -47,6 +47,11 @@ bool template_expand(Context *c, Text *out, const char *name, int nkey, const Te
 #define KERNEL_PARAMS "\x02" // in k->text: stands for its parameter list
 #define KERNEL_HEAD "\x03"   // in k->text of CUDA: stands for all up to the brace of its body
 
+// ---- wrap.c -------------------------------------------------------------------------------------
+
+// n bytes of C, which are whole lines, with those of more than 100 columns broken.
+void text_wrap(const char *text, size_t n, Text *out);
+
 // ---- prelude.c ----------------------------------------------------------------------------------
 
 // Sections of the prelude that `user` mentions, and those that these mention, in file order.

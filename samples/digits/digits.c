@@ -12,7 +12,8 @@ static const pd_weights_header weights_header = {
 };
 
 // PD_UNROLL: unroll the next loop completely, so that its array of accumulators lives in registers.
-// PD_LANES: iterations of the next loop touch different elements, even where the result shares bytes with an operand.
+// PD_LANES: iterations of the next loop touch different elements, even where the result shares
+// bytes with an operand.
 #if defined(__clang__)
 #pragma clang diagnostic ignored "-Wpass-failed" // PD_LANES allows, it does not demand
 #define PD_UNROLL _Pragma("clang loop unroll(full)")
@@ -35,7 +36,8 @@ static const pd_weights_header weights_header = {
 #define PD_ALIGNED
 #endif
 
-// Groups of 4 floats: vectors where the compiler knows such (-DPD_PLAIN: not even there), else arrays.
+// Groups of 4 floats: vectors where the compiler knows such (-DPD_PLAIN: not even there), else
+// arrays.
 #if defined(__GNUC__) && !defined(PD_PLAIN)
 typedef float vf __attribute__((vector_size(16)));
 typedef float vf_memory __attribute__((vector_size(16), aligned(4), may_alias));
@@ -123,10 +125,12 @@ static inline int conv_steps(int64_t from, int64_t end, int64_t step, int max)
 	return n < max ? (int)n : max;
 }
 
-// As conv_tile, for an input that is not blocked (the first convolution of a network): s->plane leads to the next channel.
+// As conv_tile, for an input that is not blocked (the first convolution of a network): s->plane
+// leads to the next channel.
 // `inside`: no column of the filter leaves the input.
 PD_INLINE void conv_plain_pixels_6x2of8_s1(const int pixels, const bool inside, const conv_shape *s,
-                                                        const float *x, const float *w, int64_t iy, int64_t ix,
+                                                        const float *x, const float *w, int64_t iy,
+		int64_t ix,
                                                         float *tile)
 {
 	vf sum[12];
@@ -140,7 +144,8 @@ PD_INLINE void conv_plain_pixels_6x2of8_s1(const int pixels, const bool inside, 
 				continue;
 			const float *filter = w + (c * s->kh + ky) * s->kw * 8;
 			for (int64_t kx = 0; kx < s->kw; kx++) {
-				const int64_t column = ix + kx * s->dilation_x, at = c * s->plane + y * s->row + column;
+				const int64_t column = ix + kx * s->dilation_x, at = c * s->plane + y * s->row +
+						column;
 				vf f[2];
 				PD_UNROLL
 				for (int v = 0; v < 2; v++)
@@ -184,13 +189,16 @@ PD_SHARED void conv_plain_6x2of8_s1(int pixels, const conv_shape *s, const float
 
 /* conv2d + batch_norm + relu */
 // Output channels of one group of packed weights: 8, or what is left of them.
-PD_INLINE void compute_conv2d_0_tmp_0_group(const int64_t n, const int64_t group, const int blocks, float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x, const float *PDRT_RESTRICT w, const float *PDRT_RESTRICT t0, int64_t dim_n)
+PD_INLINE void compute_conv2d_0_tmp_0_group(const int64_t n, const int64_t group, const int blocks,
+		float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x, const float *PDRT_RESTRICT w,
+		const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
 	(void)dim_n;
 	const int64_t rows = 8, columns = 8;
 	const int64_t height = 8, width = 8;
 	const float *image = x + n * 1 * height * width * 1, *filter = w + group * 72;
-	const conv_shape shape = {1, height, width, 3, 3, 1, 1, width, height * width, 0}; // channels, height, width, kh, kw, dilation_y, dilation_x, row, plane, lane
+	const conv_shape shape = {1, height, width, 3, 3, 1, 1, width, height * width, 0}; // channels,
+			// height, width, kh, kw, dilation_y, dilation_x, row, plane, lane
 	for (int64_t row = 0; row < rows; row++)
 		for (int64_t first = 0, last; first < columns; first = last) {
 			last = first + 4;
@@ -212,7 +220,8 @@ PD_INLINE void compute_conv2d_0_tmp_0_group(const int64_t n, const int64_t group
 		}
 }
 
-static void compute_conv2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x, const float *PDRT_RESTRICT w, const float *PDRT_RESTRICT t0, int64_t dim_n)
+static void compute_conv2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x,
+		const float *PDRT_RESTRICT w, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
 	for (int64_t n = 0; n < dim_n; n++) {
 		for (int64_t group = 0; group < 2; group++)
@@ -220,9 +229,11 @@ static void compute_conv2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_R
 	}
 }
 
-// Adds one tap of the filter, for `channels` channels, to the pixels [lo, hi) that it falls inside the input for.
+// Adds one tap of the filter, for `channels` channels, to the pixels [lo, hi) that it falls inside
+// the input for.
 // `at` is where pixel 0 would read.
-PD_INLINE void conv_tap_6x2of8_s1(const int pixels, vf *sum, const float *x, int64_t at, int lo, int hi,
+PD_INLINE void conv_tap_6x2of8_s1(const int pixels, vf *sum, const float *x, int64_t at, int lo,
+		int hi,
                                                const float *w, int64_t next_w, int64_t channels)
 {
 	if (lo == 0 && hi == pixels) {
@@ -257,8 +268,10 @@ PD_INLINE void conv_tap_6x2of8_s1(const int pixels, vf *sum, const float *x, int
 	}
 }
 
-// `pixels` pixels of one output row, 2 blocks of channels; the first pixel's filter begins at (iy, ix) of the input.
-PD_INLINE void conv_pixels_6x2of8_s1(const int pixels, const conv_shape *s, const float *x, const float *w,
+// `pixels` pixels of one output row, 2 blocks of channels; the first pixel's filter begins at (iy,
+// ix) of the input.
+PD_INLINE void conv_pixels_6x2of8_s1(const int pixels, const conv_shape *s, const float *x,
+		const float *w,
                                                   int64_t iy, int64_t ix, float *tile)
 {
 	vf sum[12];
@@ -279,7 +292,8 @@ PD_INLINE void conv_pixels_6x2of8_s1(const int pixels, const conv_shape *s, cons
 				conv_tap_6x2of8_s1(pixels, sum, block, y * s->row + column * 4,
 				                                conv_steps(column, 0, 1, pixels),
 				                                conv_steps(column, s->width, 1, pixels),
-				                                w + (c * s->kh * s->kw + ky * s->kw + kx) * 8, next_w, channels);
+				                                w + (c * s->kh * s->kw + ky * s->kw + kx) * 8,
+						next_w, channels);
 			}
 		}
 	}
@@ -303,13 +317,16 @@ PD_SHARED void conv_tile_6x2of8_s1(int pixels, const conv_shape *s, const float 
 
 /* conv2d + elementwise_add + relu */
 // Output channels of one group of packed weights: 8, or what is left of them.
-PD_INLINE void compute_conv2d_1_tmp_0_group(const int64_t n, const int64_t group, const int blocks, float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x, const float *PDRT_RESTRICT w, const float *PDRT_RESTRICT t0, int64_t dim_n)
+PD_INLINE void compute_conv2d_1_tmp_0_group(const int64_t n, const int64_t group, const int blocks,
+		float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x, const float *PDRT_RESTRICT w,
+		const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
 	(void)dim_n;
 	const int64_t rows = 8, columns = 8;
 	const int64_t height = 8, width = 8;
 	const float *image = x + n * 4 * height * width * 4, *filter = w + group * 1152;
-	const conv_shape shape = {16, height, width, 3, 3, 1, 1, width * 4, height * width * 4, 0}; // channels, height, width, kh, kw, dilation_y, dilation_x, row, plane, lane
+	const conv_shape shape = {16, height, width, 3, 3, 1, 1, width * 4, height * width * 4, 0}; //
+			// channels, height, width, kh, kw, dilation_y, dilation_x, row, plane, lane
 	for (int64_t row = 0; row < rows; row++)
 		for (int64_t first = 0, last; first < columns; first = last) {
 			last = first + 4;
@@ -331,7 +348,8 @@ PD_INLINE void compute_conv2d_1_tmp_0_group(const int64_t n, const int64_t group
 		}
 }
 
-static void compute_conv2d_1_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x, const float *PDRT_RESTRICT w, const float *PDRT_RESTRICT t0, int64_t dim_n)
+static void compute_conv2d_1_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x,
+		const float *PDRT_RESTRICT w, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
 	for (int64_t n = 0; n < dim_n; n++) {
 		for (int64_t group = 0; group < 4; group++)
@@ -340,7 +358,8 @@ static void compute_conv2d_1_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_R
 }
 
 /* pool2d */
-static void compute_pool2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT t0, int64_t dim_n)
+static void compute_pool2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT t0,
+		int64_t dim_n)
 {
 	for (int64_t i0 = 0; i0 < 8 * dim_n; i0++) {
 		for (int64_t i1 = 0; i1 < 4; i1++) {
@@ -368,7 +387,8 @@ static void compute_pool2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_R
 
 /* pool2d */
 // The opposite of interleaving: channels of a blocked tensor as rows again.
-static void compute_pool2d_0_tmp_0_2(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x, int64_t dim_n)
+static void compute_pool2d_0_tmp_0_2(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x,
+		int64_t dim_n)
 {
 	const int64_t channels = 32, inner = 16, groups = (channels + 4 - 1) / 4;
 	for (int64_t i = 0; i < dim_n * groups; i++) {
@@ -384,7 +404,8 @@ static void compute_pool2d_0_tmp_0_2(float *PDRT_RESTRICT out, const float *PDRT
 	}
 }
 
-// Where the tile that begins at `first` ends: tiles are `height` high, but the last two share what is left.
+// Where the tile that begins at `first` ends: tiles are `height` high, but the last two share what
+// is left.
 PDRT_MAYBE_UNUSED static inline int64_t pd_tile_end(int64_t first, int64_t end, int64_t height)
 {
 	const int64_t left = end - first;
@@ -415,7 +436,8 @@ PD_INLINE void gemm_rows_2of8(const int rows, const int split, const float *a, i
 				const vf x = vf_splat(a[i * lda + p + s]);
 				PD_UNROLL
 				for (int v = 0; v < 2; v++)
-					sum[(s * rows + i) * 2 + v] = vf_multiply_add(sum[(s * rows + i) * 2 + v], x, w[v]);
+					sum[(s * rows + i) * 2 + v] = vf_multiply_add(sum[(s * rows + i) * 2 + v], x,
+							w[v]);
 			}
 		}
 	}
@@ -449,7 +471,9 @@ PD_SHARED void gemm_tile_2of8(int rows, const float *a, int64_t lda, const float
 
 /* matmul_v2 + elementwise_add + relu */
 // Columns [n0, n0 + cols): one panel of b.
-PD_INLINE void compute_linear_0_tmp_0_panel(const int64_t n0, const int cols, float *PDRT_RESTRICT out, const float *PDRT_RESTRICT a, const float *PDRT_RESTRICT b, const float *PDRT_RESTRICT t0, int64_t dim_n)
+PD_INLINE void compute_linear_0_tmp_0_panel(const int64_t n0, const int cols,
+		float *PDRT_RESTRICT out, const float *PDRT_RESTRICT a, const float *PDRT_RESTRICT b,
+		const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
 	const int64_t M = dim_n, N = 48, K = 512;
 	for (int64_t m0 = 0, m1; m0 < M; m0 = m1) {
@@ -471,7 +495,8 @@ PD_INLINE void compute_linear_0_tmp_0_panel(const int64_t n0, const int cols, fl
 	}
 }
 
-static void compute_linear_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT a, const float *PDRT_RESTRICT b, const float *PDRT_RESTRICT t0, int64_t dim_n)
+static void compute_linear_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT a,
+		const float *PDRT_RESTRICT b, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
 	for (int64_t n0 = 0; n0 < 48; n0 += 8)
 		compute_linear_0_tmp_0_panel(n0, 8, out, a, b, t0, dim_n);
@@ -499,7 +524,8 @@ PD_INLINE void gemm_rows_1of8(const int rows, const int split, const float *a, i
 				const vf x = vf_splat(a[i * lda + p + s]);
 				PD_UNROLL
 				for (int v = 0; v < 1; v++)
-					sum[(s * rows + i) * 1 + v] = vf_multiply_add(sum[(s * rows + i) * 1 + v], x, w[v]);
+					sum[(s * rows + i) * 1 + v] = vf_multiply_add(sum[(s * rows + i) * 1 + v], x,
+							w[v]);
 			}
 		}
 	}
@@ -533,7 +559,9 @@ PD_SHARED void gemm_tile_1of8(int rows, const float *a, int64_t lda, const float
 
 /* matmul_v2 + elementwise_add */
 // Columns [n0, n0 + cols): one panel of b.
-PD_INLINE void compute_linear_1_tmp_0_panel(const int64_t n0, const int cols, float *PDRT_RESTRICT out, const float *PDRT_RESTRICT a, const float *PDRT_RESTRICT b, const float *PDRT_RESTRICT t0, int64_t dim_n)
+PD_INLINE void compute_linear_1_tmp_0_panel(const int64_t n0, const int cols,
+		float *PDRT_RESTRICT out, const float *PDRT_RESTRICT a, const float *PDRT_RESTRICT b,
+		const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
 	const int64_t M = dim_n, N = 10, K = 48;
 	for (int64_t m0 = 0, m1; m0 < M; m0 = m1) {
@@ -556,7 +584,8 @@ PD_INLINE void compute_linear_1_tmp_0_panel(const int64_t n0, const int cols, fl
 	}
 }
 
-static void compute_linear_1_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT a, const float *PDRT_RESTRICT b, const float *PDRT_RESTRICT t0, int64_t dim_n)
+static void compute_linear_1_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT a,
+		const float *PDRT_RESTRICT b, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
 	compute_linear_1_tmp_0_panel(0, 8, out, a, b, t0, dim_n);
 	compute_linear_1_tmp_0_panel(8, 2, out, a, b, t0, dim_n);
@@ -596,7 +625,8 @@ PD_SHARED float row_sum(const float *x, int64_t n)
 }
 
 /* softmax */
-static void compute_softmax_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT t0, int64_t dim_n)
+static void compute_softmax_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT t0,
+		int64_t dim_n)
 {
 	const int64_t rows = dim_n, columns = 10;
 	for (int64_t r = 0; r < rows; r++) {
@@ -652,6 +682,17 @@ pd_status digits_init(digits *m, const void *weights, size_t n, void *workspace,
 	return PD_OK;
 }
 
+/* What lies where in the workspace, until what reads it last:
+ * at 0:
+ *     relu_1_tmp_0, 8192 * n bytes, until pool2d_0_tmp_0
+ *     pool2d_0_tmp_0_2, 2048 * n bytes, until relu_2_tmp_0
+ *     linear_1_tmp_1, 40 * n bytes, until softmax_0_tmp_0
+ * at 8192 * room_n:
+ *     relu_0_tmp_0, 4096 * n bytes, until relu_1_tmp_0
+ *     pool2d_0_tmp_0, 2048 * n bytes, until pool2d_0_tmp_0
+ * at 2048 * room_n:
+ *     relu_2_tmp_0, 192 * n bytes, until linear_1_tmp_1
+ */
 pd_status digits_run(digits *m, const digits_inputs *in, digits_outputs *out)
 {
 	if (!m || !in || !out || !m->ready)
@@ -662,7 +703,8 @@ pd_status digits_run(digits *m, const digits_inputs *in, digits_outputs *out)
 		return PD_ALIGNMENT;
 	if (!out->save_infer_model_scale_0_tmp_0)
 		return PD_NULL;
-	if ((uintptr_t)out->save_infer_model_scale_0_tmp_0 % sizeof *out->save_infer_model_scale_0_tmp_0)
+	if ((uintptr_t)out->save_infer_model_scale_0_tmp_0 %
+			sizeof *out->save_infer_model_scale_0_tmp_0)
 		return PD_ALIGNMENT;
 	if (digits_workspace_size(&in->dims) > m->workspace_size)
 		return digits_workspace_size(&in->dims) == SIZE_MAX ? PD_DIMS : PD_WORKSPACE;

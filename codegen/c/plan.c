@@ -1,0 +1,119 @@
+// The memory plan as a comment over model_run: what lies where in the workspace, one after the
+// other where bytes are shared, how large it is, and what reads it last. Called by run.c.
+#include "codegen/c/c.h"
+#include "ir/base/vec.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+typedef struct Buffer {
+	const Value *value;
+	const char *name; // of its pointer in model_run
+	const Dim *offset;
+	bool moving;
+	int order; // in the code
+} Buffer;
+
+typedef struct Buffers {
+	Codegen *cg;
+	Buffer *items;
+	int n, cap;
+	PointerMap readers; // root -> the operation that reads it last
+} Buffers;
+
+// What an operation reads, in its regions, too.
+static void reads_note(Buffers *b, const Op *op, const Op *reader)
+{
+	for (int i = 0; i < op->noperand; i++) {
+		const Value *v = op_operand(op, i);
+		if (v && type_is_tensor(v->type))
+			pointer_map_set(&b->readers, value_place(v).root, reader);
+	}
+	for (int r = 0; r < op->nregion; r++)
+		for (const Block *k = op->regions[r].first; k; k = k->next)
+			for (const Op *in = k->first; in; in = in->next)
+				reads_note(b, in, reader);
+}
+
+static void buffer_add(Buffers *b, const Value *v)
+{
+	Codegen *cg = b->cg;
+	if (!type_is_tensor(v->type))
+		return;
+	const Place p = value_place(v);
+	if (p.kind != PLACE_WORKSPACE || p.root != v || !p.offset)
+		return;
+	const char *name = p.moving ? p.moving < cg->nmoving ? moving_at(cg, p.moving)->name : NULL
+	                            : pointer_map_get(&cg->pointers, v);
+	if (!name || name[0] == '(') // nobody asked for it, or it is a variable
+		return;
+	for (int i = 0; i < b->n; i++)
+		if (b->items[i].name == name)
+			return;
+	VEC_ROOM(cg->arena, b->items, b->n, b->cap);
+	b->items[b->n] = (Buffer){v, name, p.offset, p.moving != 0, b->n};
+	b->n++;
+}
+
+static void buffers_collect(Buffers *b)
+{
+	for (const Block *k = b->cg->module->regions[0].first; k; k = k->next) {
+		for (int i = 0; i < k->narg; i++)
+			buffer_add(b, k->args[i]);
+		for (const Op *op = k->first; op; op = op->next) {
+			for (int i = 0; i < op->nresult; i++)
+				buffer_add(b, &op->results[i]);
+			reads_note(b, op, op);
+		}
+	}
+}
+
+// By address, as far as it is known; then in the order of the code.
+static int compare(const void *x, const void *y)
+{
+	const Buffer *a = x, *b = y;
+	const bool fixed = dim_is_const(a->offset);
+	if (fixed != dim_is_const(b->offset))
+		return fixed ? -1 : 1;
+	if (fixed && a->offset->value != b->offset->value)
+		return a->offset->value < b->offset->value ? -1 : 1;
+	return (a->order > b->order) - (a->order < b->order);
+}
+
+static void buffer_print(Buffers *b, const Buffer *f, Text *out)
+{
+	Codegen *cg = b->cg;
+	const Op *reader = pointer_map_get(&b->readers, f->value);
+	const char *bytes = dim_of_bounds(cg, type_bytes_at_most(cg->ctx, f->value->type));
+	text_printf(out, " *     %s, %s bytes", f->name, expression_unwrap(cg->arena, bytes));
+	if (f->moving)
+		text_str(out, ", exchanged by branches");
+	else if (reader)
+		text_printf(out, ", until %s", comment_text(cg->arena, op_stem(cg, reader)));
+	text_char(out, '\n');
+}
+
+void plan_print(Codegen *cg, Text *out)
+{
+	Buffers b = {.cg = cg};
+	pointer_map_init(&b.readers, cg->arena);
+	buffers_collect(&b);
+	if (!b.n)
+		return;
+	qsort(b.items, (size_t)b.n, sizeof *b.items, compare);
+	bool *done = NEW_ARRAY(cg->arena, (size_t)b.n, bool);
+	text_str(out, "/* What lies where in the workspace, until what reads it last:\n");
+	for (int i = 0; i < b.n; i++) {
+		if (done[i])
+			continue;
+		text_printf(out, " * at %s:\n",
+		            expression_unwrap(cg->arena, dim_in_locals(&cg->plan, b.items[i].offset)));
+		for (int k = i; k < b.n; k++) {
+			if (b.items[k].offset != b.items[i].offset)
+				continue;
+			buffer_print(&b, &b.items[k], out);
+			done[k] = true;
+		}
+	}
+	text_str(out, " */\n");
+}
