@@ -272,6 +272,18 @@ static bool conv_print(Conv *v)
 	return kernel_template(k, "conv.c", COUNT_OF(keys), keys);
 }
 
+// Whether operands and result lie as the templates have it.
+static bool conv_fits(const Conv *v, const Type *x, const Type *w, const Type *out)
+{
+	if (out->rank != 5 || w->rank != 5 || x->rank != (v->plain ? 4 : 5))
+		return false;
+	for (int i = 2; i < 5; i++)
+		if (!dim_is_const(w->dims[i]))
+			return false;
+	return dim_is_const(out->dims[1]) && dim_is(out->dims[4], v->lanes) &&
+	       w->dims[4]->value % v->lanes == 0;
+}
+
 static bool conv_read(Conv *v)
 {
 	const Op *op = v->k->op;
@@ -283,14 +295,7 @@ static bool conv_read(Conv *v)
 	v->plain = op_bool(op, "plain_input", false);
 	v->channels = op_int(op, "in_channels", 0);
 	if (op_ints(op, "strides", v->stride, 2) != 2 || op_ints(op, "paddings", pad, 4) != 4 ||
-	    op_ints(op, "dilations", v->dilation, 2) != 2 || out->rank != 5 || w->rank != 5 ||
-	    x->rank != (v->plain ? 4 : 5))
-		return false;
-	for (int i = 2; i < 5; i++)
-		if (!dim_is_const(w->dims[i]))
-			return false;
-	if (!dim_is_const(out->dims[1]) || !dim_is(out->dims[4], v->lanes) ||
-	    w->dims[4]->value % v->lanes)
+	    op_ints(op, "dilations", v->dilation, 2) != 2 || !conv_fits(v, x, w, out))
 		return false;
 	v->pad[0] = pad[0];
 	v->pad[1] = pad[1];
@@ -301,7 +306,8 @@ static bool conv_read(Conv *v)
 	v->nv = v->q / v->lanes;
 	v->groups = op_int(op, "groups", 1);
 	v->share = op_int(op, "out_channels", 0);
-	v->point = !v->plain && v->kh == 1 && v->kw == 1 && !pad[0] && !pad[1] && !pad[2] && !pad[3] &&
+	const bool padded = pad[0] || pad[1] || pad[2] || pad[3];
+	v->point = !v->plain && v->kh == 1 && v->kw == 1 && !padded &&
 	           (v->groups == 1 || v->channels % v->lanes == 0);
 	v->flat = v->point && v->stride[0] == 1 && v->stride[1] == 1;
 	return v->nv >= 1 && v->nv <= 8 && v->channels > 0 &&

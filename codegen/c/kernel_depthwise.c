@@ -20,39 +20,53 @@ typedef struct Depthwise {
 	bool last;        // channels behind the pixels
 } Depthwise;
 
+// Whether operands and result lie as the templates have it.
+static bool depthwise_fits(const Depthwise *v, const Type *x, const Type *w, const Type *out)
+{
+	if (out->rank != (v->last ? 4 : 5) || x->rank != out->rank ||
+	    (w->rank != 4 && (v->last || w->rank != 5)))
+		return false;
+	for (const Dim *const *d = w->dims + (v->last ? 0 : 1); d < w->dims + w->rank; d++)
+		if (!dim_is_const(*d))
+			return false;
+	if (!dim_is(w->dims[w->rank - 1], v->lanes))
+		return false;
+	return v->last
+	           ? out->dims[3] == x->dims[3] && dim_is(out->dims[3], w->dims[0]->value * v->lanes)
+	           : dim_is(out->dims[4], v->lanes) && out->dims[1] == x->dims[1];
+}
+
+// A name for the function: by all that its text depends on.
+static const char *depthwise_name(const Depthwise *v)
+{
+	Arena *a = v->k->arena;
+	const char *name = arena_printf(a, "%" PRId64 "x%" PRId64 "_s%" PRId64, v->kh, v->kw,
+	                                v->stride[1]);
+	if (v->last)
+		name = arena_printf(a, "%s_last", name);
+	if (v->group > 1)
+		name = arena_printf(a, "%s_g%" PRId64, name, v->group);
+	if (v->dilation[0] != 1 || v->dilation[1] != 1)
+		name = arena_printf(a, "%s_d%" PRId64 "x%" PRId64, name, v->dilation[0], v->dilation[1]);
+	return name;
+}
+
 static bool depthwise_read(Depthwise *v)
 {
 	const Op *op = v->k->op;
 	const Type *x = op_operand(op, 0)->type, *w = op_operand(op, 1)->type,
 			   *out = op->results[0].type;
 	if (op_ints(op, "strides", v->stride, 2) != 2 || op_ints(op, "paddings", v->pad, 4) != 4 ||
-	    op_ints(op, "dilations", v->dilation, 2) != 2 || out->rank != (v->last ? 4 : 5) ||
-	    x->rank != out->rank || (w->rank != 4 && w->rank != 5))
+	    op_ints(op, "dilations", v->dilation, 2) != 2 || !depthwise_fits(v, x, w, out))
 		return false;
 	const Dim *const *window = w->dims + w->rank - 3;
-	for (const Dim *const *d = w->dims + (v->last ? 0 : 1); d < w->dims + w->rank; d++)
-		if (!dim_is_const(*d))
-			return false;
-	if (!dim_is(window[2], v->lanes) ||
-	    (v->last ? out->dims[3] != x->dims[3] ||
-	                   !dim_is(out->dims[3], w->dims[0]->value * v->lanes) || w->rank != 4
-	             : !dim_is(out->dims[4], v->lanes) || out->dims[1] != x->dims[1]))
-		return false;
 	v->group = w->rank == 5 ? w->dims[1]->value : 1;
 	if (v->lanes % v->group)
 		return false;
 	v->kh = window[0]->value;
 	v->kw = window[1]->value;
 	v->ur = tile_height(v->k->target->conv_ur, v->k->target->conv_nv, v->k->target->conv_nv);
-	v->name = arena_printf(v->k->arena, "%" PRId64 "x%" PRId64 "_s%" PRId64, v->kh, v->kw,
-	                       v->stride[1]);
-	if (v->last)
-		v->name = arena_printf(v->k->arena, "%s_last", v->name);
-	if (v->group > 1)
-		v->name = arena_printf(v->k->arena, "%s_g%" PRId64, v->name, v->group);
-	if (v->dilation[0] != 1 || v->dilation[1] != 1)
-		v->name = arena_printf(v->k->arena, "%s_d%" PRId64 "x%" PRId64, v->name, v->dilation[0],
-		                       v->dilation[1]);
+	v->name = depthwise_name(v);
 	return true;
 }
 

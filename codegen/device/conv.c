@@ -8,6 +8,20 @@
 
 #include <inttypes.h>
 
+// Whether filters, images and result are of types and in a layout that the templates know.
+static bool conv_layout_fits(const ConvOp *v, const Type *out, int filter_rank)
+{
+	const Type *x = v->x, *w = v->w;
+	bool fits = x->rank == 4 + v->blocked && out->rank == x->rank + (v->split > 1) &&
+	            w->rank == filter_rank && dim_is_const(x->dims[1]) && dim_is_const(v->out[1]) &&
+	            dtype_is_f32_or_half(x->dtype) && w->dtype == x->dtype;
+	for (int i = 0; fits && i < w->rank; i++)
+		fits = dim_is_const(w->dims[i]);
+	return fits &&
+	       (!v->blocked || (dim_is(x->dims[4], CONV_LANES) && dim_is(v->out[4], CONV_LANES) &&
+	                        dim_is(w->dims[w->rank - 1], CONV_LANES)));
+}
+
 bool conv_op_read(const Op *op, ConvOp *v)
 {
 	const bool depthwise = op->code == OP_KERNEL_DEPTHWISE;
@@ -15,21 +29,11 @@ bool conv_op_read(const Op *op, ConvOp *v)
 	*v = (ConvOp){.x = op_operand(op, 0)->type,
 	              .w = op_operand(op, 1)->type,
 	              .split = depthwise ? 1 : (int)op_int(op, "split", 1)};
-	const int skip = v->split > 1;
 	v->blocked = v->x->rank == 5;
-	v->out = out->dims + skip;
-	bool fits = op_ints(op, "strides", v->stride, 2) == 2 &&
-	            op_ints(op, "paddings", v->pad, 4) == 4 &&
-	            op_ints(op, "dilations", v->dilation, 2) == 2 && v->x->rank == 4 + v->blocked &&
-	            out->rank == v->x->rank + skip && v->w->rank == (depthwise ? 4 : 5) &&
-	            dim_is_const(v->x->dims[1]) && dim_is_const(v->out[1]) &&
-	            dtype_is_f32_or_half(v->x->dtype) && v->w->dtype == v->x->dtype;
-	for (int i = 0; fits && i < v->w->rank; i++)
-		fits = dim_is_const(v->w->dims[i]);
-	if (fits && v->blocked)
-		fits = dim_is(v->x->dims[4], CONV_LANES) && dim_is(v->out[4], CONV_LANES) &&
-		       dim_is(v->w->dims[v->w->rank - 1], CONV_LANES);
-	if (!fits)
+	v->out = out->dims + (v->split > 1);
+	if (op_ints(op, "strides", v->stride, 2) != 2 || op_ints(op, "paddings", v->pad, 4) != 4 ||
+	    op_ints(op, "dilations", v->dilation, 2) != 2 ||
+	    !conv_layout_fits(v, out, depthwise ? 4 : 5))
 		return diag_error(op->ctx->diag, op->loc,
 		                  "%s: operands are not of types or in a layout of this target",
 		                  op->info->name),

@@ -652,6 +652,31 @@ static bool options_check(const Options *o)
 	return depfile_check(o);
 }
 
+static bool model_take(Context *c, Options *o, const char *word)
+{
+	if (o->model)
+		return usage_error(o, "two models given: '%s' and '%s'%s", o->model, word,
+		                   command_meant(c, o->model));
+	o->model = word;
+	return true;
+}
+
+// An option and its value, NULL where none is given; false after a diagnostic.
+static bool option_take(Context *c, Options *o, const OptionSpec *s, const char *word,
+                        const char *value)
+{
+	if (!s->arg && value)
+		return usage_error(o, "option '%s' takes no value", word);
+	if (s->arg && !value)
+		return usage_error(o, "option '%s' needs a value (%s)", word, s->arg);
+	if (!option_apply(c, o, s, value))
+		return false;
+	if (s->commands & CODE)
+		o->given = arena_printf(c->arena, "%s%s--%s%s%s", o->given, *o->given ? " " : "", s->name,
+		                        s->arg ? "=" : "", s->arg ? value : "");
+	return true;
+}
+
 OptionsResult options_parse(Context *c, int argc, char **argv, Options *o)
 {
 	*o = (Options){.command = CMD_COMPILE,
@@ -673,12 +698,8 @@ OptionsResult options_parse(Context *c, int argc, char **argv, Options *o)
 	for (; i < argc; i++) {
 		const char *a = argv[i], *value;
 		if (words_only || a[0] != '-' || !a[1]) {
-			if (o->model) {
-				usage_error(o, "two models given: '%s' and '%s'%s", o->model, a,
-				            command_meant(c, o->model));
+			if (!model_take(c, o, a))
 				return OPTIONS_USAGE;
-			}
-			o->model = a;
 			continue;
 		}
 		if (!strcmp(a, "--")) {
@@ -690,21 +711,10 @@ OptionsResult options_parse(Context *c, int argc, char **argv, Options *o)
 			usage_error(o, "unknown option '%s'%s", a, option_meant(c, o, a));
 			return OPTIONS_USAGE;
 		}
-		if (!s->arg && value) {
-			usage_error(o, "option '%s' takes no value", a);
-			return OPTIONS_USAGE;
-		}
-		if (s->arg && !value && i + 1 == argc) {
-			usage_error(o, "option '%s' needs a value (%s)", a, s->arg);
-			return OPTIONS_USAGE;
-		}
-		if (s->arg && !value)
+		if (s->arg && !value && i + 1 < argc)
 			value = argv[++i];
-		if (!option_apply(c, o, s, value))
+		if (!option_take(c, o, s, a, value))
 			return OPTIONS_USAGE;
-		if (s->commands & CODE)
-			o->given = arena_printf(c->arena, "%s%s--%s%s%s", o->given, *o->given ? " " : "",
-			                        s->name, s->arg ? "=" : "", s->arg ? value : "");
 		if (s->kind == OPTION_PRINT)
 			return OPTIONS_DONE;
 	}

@@ -279,15 +279,25 @@ bool numbers_of_value(Context *c, const Value *v, NumberList *l)
 	return a && def->code == OP_PD_FULL && !def->noperand && add_times(l, n, a);
 }
 
+static bool kind_is_single(AttrKind kind)
+{
+	return kind == ATTR_FLOAT || kind == ATTR_INT || kind == ATTR_BOOL || kind == ATTR_DIM;
+}
+
+// Whether all are integers; where as_written, they were written as such.
+static bool numbers_are_whole(const NumberList *l, bool as_written)
+{
+	for (int i = 0; i < l->n; i++)
+		if (!l->whole[i] && (as_written || !is_integral(l->floats[i])))
+			return false;
+	return true;
+}
+
 const Attr *attr_from_numbers(Context *c, const AttrInfo *a, const NumberList *l)
 {
-	bool whole = true;
-	bool as_written = a->kind == ATTR_FLOAT; // which of an integer and a float it is matters
-	for (int i = 0; i < l->n; i++)
-		whole &= l->whole[i] || (!as_written && is_integral(l->floats[i]));
-	bool single = a->kind == ATTR_FLOAT || a->kind == ATTR_INT || a->kind == ATTR_BOOL ||
-	              a->kind == ATTR_DIM;
-	if (single ? l->n != 1 : a->kind != ATTR_FLOATS && !whole)
+	// Which of an integer and a float one number is matters.
+	const bool whole = numbers_are_whole(l, a->kind == ATTR_FLOAT);
+	if (kind_is_single(a->kind) ? l->n != 1 : a->kind != ATTR_FLOATS && !whole)
 		return NULL;
 	const Dim *dims[COUNT_OF(l->ints)];
 	for (int i = 0; i < l->n; i++)

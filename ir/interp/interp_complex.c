@@ -39,6 +39,20 @@ static bool parts_of_complex(enum OpCode code, int n, Lane *out, const Lane *con
 	return true;
 }
 
+// Functions that have a series; false: another one.
+static bool complex_function(enum OpCode code, int n, Lane *out, const Lane *const *x)
+{
+	switch (code) {
+	case OP_PD_EXP: EACH(exp(A) * cos(A_IM), exp(A) * sin(A_IM));
+	case OP_PD_SIN: EACH(sin(A) * cosh(A_IM), cos(A) * sinh(A_IM));
+	case OP_PD_COS: EACH(cos(A) * cosh(A_IM), -sin(A) * sinh(A_IM));
+	case OP_PD_SINH: EACH(sinh(A) * cos(A_IM), cosh(A) * sin(A_IM));
+	case OP_PD_COSH: EACH(cosh(A) * cos(A_IM), sinh(A) * sin(A_IM));
+	default: return false;
+	}
+	return true;
+}
+
 bool complex_lanes(enum OpCode code, DType from, DType to, int n, Lane *out, const Lane *const *x)
 {
 	bool real = !dtype_is_complex(from);
@@ -60,15 +74,12 @@ bool complex_lanes(enum OpCode code, DType from, DType to, int n, Lane *out, con
 		EACH((A * B + A_IM * B_IM) / (B * B + B_IM * B_IM),
 		     (A_IM * B - A * B_IM) / (B * B + B_IM * B_IM));
 	case OP_PD_NEGATIVE: EACH(-A, -A_IM);
-	case OP_PD_EXP: EACH(exp(A) * cos(A_IM), exp(A) * sin(A_IM));
-	case OP_PD_SIN: EACH(sin(A) * cosh(A_IM), cos(A) * sinh(A_IM));
-	case OP_PD_COS: EACH(cos(A) * cosh(A_IM), -sin(A) * sinh(A_IM));
-	case OP_PD_SINH: EACH(sinh(A) * cos(A_IM), cosh(A) * sin(A_IM));
-	case OP_PD_COSH: EACH(cosh(A) * cos(A_IM), sinh(A) * sin(A_IM));
 	case OP_PD_WHERE: EACH(x[0][l].i ? B : x[2][l].f, x[0][l].i ? B_IM : x[2][COMPLEX_IM + l].f);
 	case OP_PD_EQUAL: TRUTH(A == B && A_IM == B_IM);
 	case OP_PD_NOT_EQUAL: TRUTH(A != B || A_IM != B_IM);
-	default: return false;
+	default:
+		if (!complex_function(code, n, out, x))
+			return false;
 	}
 	lanes_round(dtype_part(to), n, out);
 	lanes_round(dtype_part(to), n, out + COMPLEX_IM);

@@ -118,6 +118,34 @@ static void op_remake(Op *op)
 	op_erase(op);
 }
 
+// The argument of a region through which the stack of result i comes in; -1: none.
+static int stack_argument(const Op *op, const Block *b, int i)
+{
+	const int at = !b ? -1 : op->code == OP_PD_WHILE ? i : b->narg - 1;
+	return at >= 0 && at < b->narg ? at : -1;
+}
+
+// Regions see the stack itself instead of their argument.
+static void stack_hand_in(Op *op, int i, Value *root)
+{
+	for (int r = 0; r < 2; r++) {
+		Block *b = op->regions[r].first;
+		const int at = stack_argument(op, b, i);
+		if (at >= 0 && (op->code == OP_PD_WHILE || is_stack(b->args[at])))
+			value_replace(b->args[at], root);
+	}
+}
+
+static void stack_arguments_remove(Op *op, int i)
+{
+	for (int r = 0; r < 2; r++) {
+		Block *b = op->regions[r].first;
+		const int at = stack_argument(op, b, i);
+		if (at >= 0 && is_stack(b->args[at]) && !value_used(b->args[at]))
+			block_remove_arg(b, at);
+	}
+}
+
 static bool control_resolve(Op *op, int depth)
 {
 	Value **roots = NEW_ARRAY(op->ctx->arena, (size_t)op->nresult + 1, Value *);
@@ -127,13 +155,8 @@ static bool control_resolve(Op *op, int depth)
 			continue;
 		any = true;
 		roots[i] = stack_from_outside(op, i);
-		for (int r = 0; r < 2 && roots[i]; r++) {
-			Block *b = op->regions[r].first;
-			if (b && b->narg && is_stack(b->args[b->narg - 1]) && op->code != OP_PD_WHILE)
-				value_replace(b->args[b->narg - 1], roots[i]);
-			else if (b && op->code == OP_PD_WHILE && i < b->narg)
-				value_replace(b->args[i], roots[i]);
-		}
+		if (roots[i])
+			stack_hand_in(op, i, roots[i]);
 	}
 	for (int r = 0; r < 2; r++)
 		if (!region_resolve(&op->regions[r], depth + 1))
@@ -141,12 +164,7 @@ static bool control_resolve(Op *op, int depth)
 	for (int i = op->nresult; i-- > 0 && any;) {
 		if (!is_stack(&op->results[i]))
 			continue;
-		for (int r = 0; r < 2; r++) {
-			Block *b = op->regions[r].first;
-			int at = op->code == OP_PD_WHILE ? i : b ? b->narg - 1 : -1;
-			if (b && at >= 0 && at < b->narg && is_stack(b->args[at]) && !value_used(b->args[at]))
-				block_remove_arg(b, at);
-		}
+		stack_arguments_remove(op, i);
 		if (!result_resolve(op, i, roots[i]))
 			return false;
 	}

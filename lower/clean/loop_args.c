@@ -43,6 +43,18 @@ static bool variables_that_stay(Op *loop, bool *keep)
 
 // ---- variables that are one ---------------------------------------------------------------------
 
+// Whether two pure operations compute the same of the same operands.
+static bool same_work(const Op *x, const Op *y)
+{
+	if (x->code != y->code || !(x->info->traits & TRAIT_PURE) || x->nregion ||
+	    x->noperand != y->noperand || x->nattr != y->nattr)
+		return false;
+	for (int k = 0; k < x->nattr; k++)
+		if (x->attrs[k].name != y->attrs[k].name || x->attrs[k].attr != y->attrs[k].attr)
+			return false;
+	return true;
+}
+
 // Whether a and b are the same once argument j of the body is argument i.
 static bool same_value(const Op *loop, int i, int j, const Value *a, const Value *b, int depth)
 {
@@ -50,13 +62,9 @@ static bool same_value(const Op *loop, int i, int j, const Value *a, const Value
 	if (a == b || (a == body->args[i] && b == body->args[j]))
 		return true;
 	const Op *x = a->def, *y = b->def;
-	if (!x || !y || depth > MAX_COMPARED || x->code != y->code || !(x->info->traits & TRAIT_PURE) ||
-	    x->nregion || x->noperand != y->noperand || x->nattr != y->nattr || a->index != b->index ||
+	if (!x || !y || depth > MAX_COMPARED || !same_work(x, y) || a->index != b->index ||
 	    a->type != b->type || !value_is_in(a, loop) || !value_is_in(b, loop))
 		return false;
-	for (int k = 0; k < x->nattr; k++)
-		if (x->attrs[k].name != y->attrs[k].name || x->attrs[k].attr != y->attrs[k].attr)
-			return false;
 	for (int k = 0; k < x->noperand; k++) {
 		const Value *u = op_operand(x, k), *v = op_operand(y, k);
 		if (!u != !v || (u && !same_value(loop, i, j, u, v, depth + 1)))

@@ -171,28 +171,45 @@ static bool positions_fit(const Attention *a)
 	                               domain_like(c, product, keys, depth)) >= 0;
 }
 
+// The softmax that the weights of a sum are, possibly behind a cast; NULL: it is none, or somebody
+// else reads it.
+static Op *softmax_of(const Op *sum)
+{
+	const Value *weights = op_operand(sum, 0);
+	if (value_use_count(weights) == 1 && weights->def && weights->def->block == sum->block &&
+	    cast_fits(weights->def))
+		weights = op_operand(weights->def, 0);
+	Op *op = weights->def;
+	if (!op || op->code != OP_PD_SOFTMAX || op->block != sum->block ||
+	    value_use_count(weights) != 1)
+		return NULL;
+	const int64_t axis = op_int(op, "axis", -1);
+	return axis == -1 || axis == weights->type->rank - 1 ? op : NULL;
+}
+
+// Whether the result has the dims of the weights, but for the last one: else scores are repeated.
+static bool weights_fit(const Type *weights, const Type *value, const Type *out)
+{
+	if (weights->rank < 2 || weights->rank != out->rank || value->rank < 2 ||
+	    value->rank > weights->rank)
+		return false;
+	for (int i = 0; i < weights->rank - 1; i++)
+		if (weights->dims[i] != out->dims[i])
+			return false;
+	return true;
+}
+
 static bool attention_match(Op *sum, Attention *a)
 {
 	*a = (Attention){.sum = sum};
 	if (sum->code != OP_PD_MATMUL || op_bool(sum, "transpose_x", false) ||
 	    !dtype_fits(sum->results[0].type))
 		return false;
-	Value *weights = op_operand(sum, 0), *value = op_operand(sum, 1);
-	const Type *out = sum->results[0].type, *t = weights->type;
-	if (value_use_count(weights) == 1 && weights->def && weights->def->block == sum->block &&
-	    cast_fits(weights->def))
-		weights = op_operand(weights->def, 0);
-	a->softmax = weights->def;
-	if (!a->softmax || a->softmax->code != OP_PD_SOFTMAX || a->softmax->block != sum->block ||
-	    value_use_count(weights) != 1)
+	const Value *weights = op_operand(sum, 0), *value = op_operand(sum, 1);
+	a->softmax = softmax_of(sum);
+	if (!a->softmax || value == weights ||
+	    !weights_fit(weights->type, value->type, sum->results[0].type))
 		return false;
-	const int64_t axis = op_int(a->softmax, "axis", -1);
-	if ((axis != -1 && axis != t->rank - 1) || t->rank < 2 || t->rank != out->rank ||
-	    value->type->rank < 2 || value->type->rank > t->rank || value == op_operand(sum, 0))
-		return false;
-	for (int i = 0; i < t->rank - 1; i++)
-		if (t->dims[i] != out->dims[i])
-			return false; // scores are repeated
 	if (!product_find(a, op_operand(a->softmax, 0)) || stores_between(a))
 		return false;
 	const Value *key = op_operand(a->product, 1);

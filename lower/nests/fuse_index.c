@@ -326,6 +326,15 @@ static Value *simplify_sum(Builder *b, const Op *op)
 	return simplify_rejoin(op);
 }
 
+static Value *simplify_difference(Builder *b, const Op *op)
+{
+	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
+	int64_t by;
+	if (x == y)
+		return build_index_constant(b, 0);
+	return !scalar_constant(y, &by) ? NULL : by == 0 ? x : simplify_offsets(b, op, by);
+}
+
 static Value *simplify_arithmetic(Builder *b, const Op *op)
 {
 	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
@@ -335,11 +344,7 @@ static Value *simplify_arithmetic(Builder *b, const Op *op)
 		return build_index_constant(b, out);
 	switch (op->code) {
 	case OP_PD_ADD: return simplify_sum(b, op);
-	case OP_PD_SUBTRACT:
-		return ky && cy == 0 ? x
-		       : x == y      ? build_index_constant(b, 0)
-		       : ky          ? simplify_offsets(b, op, cy)
-		                     : NULL;
+	case OP_PD_SUBTRACT: return simplify_difference(b, op);
 	case OP_PD_MULTIPLY:
 		if ((kx && cx == 0) || (ky && cy == 0))
 			return build_index_constant(b, 0);
