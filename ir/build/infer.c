@@ -108,6 +108,22 @@ bool infer_result_shape(Op *op, int i, DType t, int rank, const Dim *const *dims
 	return infer_result(op, i, type_tensor(op->ctx, t, rank, dims, 0));
 }
 
+// Whether op stands in a branch or a loop, so that a run may do without it.
+static bool may_not_run(const Op *op)
+{
+	while (op && op->code != OP_PD_IF && op->code != OP_PD_WHILE)
+		op = op_parent(op);
+	return op != NULL;
+}
+
+void infer_equal_dims(const Op *op, const Dim *a, const Dim *b)
+{
+	if (may_not_run(op))
+		dim_check(op->ctx, a, b);
+	else
+		dim_unify(op->ctx, a, b);
+}
+
 bool infer_same_dim(const Op *op, const Dim *a, const Dim *b, const char *what, const Dim **out)
 {
 	*out = dim_is_const(a) ? a : dim_is_const(b) ? b : a;
@@ -116,7 +132,7 @@ bool infer_same_dim(const Op *op, const Dim *a, const Dim *b, const char *what, 
 	if (dim_is_const(a) && dim_is_const(b))
 		return infer_error(op, "%s differ: %s and %s", what, dim_text(op->ctx, a),
 		                   dim_text(op->ctx, b));
-	dim_unify(op->ctx, a, b);
+	infer_equal_dims(op, a, b);
 	return true;
 }
 

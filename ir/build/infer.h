@@ -31,6 +31,9 @@ bool infer_axes(const Op *op, int n, const int64_t *axes, int rank, bool none_is
 // Sets result i's type. False is never returned: for `return infer_result(...)`.
 bool infer_result(Op *op, int i, const Type *t);
 bool infer_result_shape(Op *op, int i, DType t, int rank, const Dim *const *dims);
+// Two sizes that a run needs equal: declared so, but checked in branches and loops, which may not
+// run.
+void infer_equal_dims(const Op *op, const Dim *a, const Dim *b);
 // Two sizes that must be equal: learns when they differ symbolically, an error when both are
 // constants. *out is the better known one. `what` names them in the error.
 bool infer_same_dim(const Op *op, const Dim *a, const Dim *b, const char *what, const Dim **out);

@@ -620,6 +620,15 @@ bool dim_unify(Context *c, const Dim *a, const Dim *b)
 	return false;
 }
 
+void dim_check(Context *c, const Dim *a, const Dim *b)
+{
+	DimFacts *f = dim_facts(c);
+	a = dim_substitute(c, a);
+	b = dim_substitute(c, b);
+	if (a != b)
+		pair_push(c, &f->ncheck, &f->ccheck, &f->left, &f->right, a, b);
+}
+
 int dim_generation(Context *c)
 {
 	return dim_facts(c)->generation;

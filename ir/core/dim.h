@@ -67,6 +67,9 @@ static inline bool dim_is(const Dim *d, int64_t v)
 // not contain; later look-ups of that symbol give the other. Returns true when something new was
 // learnt: the translator then starts over, so that no type keeps the old symbol.
 bool dim_unify(Context *c, const Dim *a, const Dim *b);
+// Says that a run must find two sizes equal before the operation of inference, and declares
+// nothing.
+void dim_check(Context *c, const Dim *a, const Dim *b);
 // Counts what dim_unify has learnt; the translator starts over when it grew, calling dim_restart
 // first.
 int dim_generation(Context *c);

@@ -354,7 +354,7 @@ bool infer_hook_squeeze(Op *op)
 		// An axis of another size stays, as Paddle has it; one that may be 1 is taken to be.
 		drop[axis] = !dim_is_const(x->dims[axis]) || dim_is(x->dims[axis], 1);
 		if (!dim_is_const(x->dims[axis]))
-			dim_unify(op->ctx, x->dims[axis], dim_const(op->ctx, 1));
+			infer_equal_dims(op, x->dims[axis], dim_const(op->ctx, 1));
 	}
 	for (int d = 0; d < x->rank; d++)
 		if (count ? !drop[d] : !dim_is(x->dims[d], 1))
@@ -569,7 +569,7 @@ bool infer_hook_unstack(Op *op)
 		return false;
 	size = x->dims[axis];
 	if (!dim_is_const(size) && op_int(op, "num", 0) > 0) {
-		dim_unify(c, size, dim_const(c, op_int(op, "num", 0)));
+		infer_equal_dims(op, size, dim_const(c, op_int(op, "num", 0)));
 		size = dim_const(c, op_int(op, "num", 0));
 	}
 	if (!dim_is_const(size) || size->value > 4096)
