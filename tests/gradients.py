@@ -152,6 +152,7 @@ class Model:
                   'write': lambda: f'write_to_array X={x} I={args[1]} -> Out={out}',
                   'read': lambda: f'read_from_array X={x} I={args[1]} -> Out={out}',
                   'stack': lambda: f'tensor_array_to_tensor X={x} -> Out={out} OutIndex={out}_index {{axis: 0, use_stack: True}}',
+                  'cat': lambda: f'concat X={x},{args[1]} -> Out={out} {{axis: 0}}',
                   'slice': lambda: f'gather X={x} Index={args[1]} -> Out={out}',
                   }.get(name, lambda: f'{name} X={x} -> Out={out}')()
         dtype = 'i64' if name in ('int', 'inc') else 'bool' if name in COMPARE or name == 'not' else 'f64'

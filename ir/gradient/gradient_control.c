@@ -100,11 +100,27 @@ static Value *dual_or_zero(Builder *b, Duals *d, Value *v)
 	return dv ? dv : gradient_zeros_for(b, v);
 }
 
+// The gradient of an array from around a region is handed in, added to there, and comes back whole;
+// NULL: of a tensor, or nothing has come in for it yet.
+static Value *dual_taken(const GradientJob *g, Value *v)
+{
+	Value *dv = v->type->kind == TY_ARRAY ? duals_get(g->b, g->duals, v) : NULL;
+	if (dv)
+		duals_clear(g->duals, v);
+	return dv;
+}
+
 // ---- pd.if --------------------------------------------------------------------------------------
+
+// dv where a value of this type was given: sides may give other sizes than the result says.
+static Value *sized_like(Builder *b, Value *dv, const Type *t)
+{
+	return t->kind == TY_TENSOR && dv->type != t ? tensor_reshape(b, dv, t->rank, t->dims) : dv;
+}
 
 // One side: the region again, and what it gives to each of the captured values.
 static bool if_side(GradientJob *g, const Region *from, Region *to, const Captures *k,
-                    Value *const *dv)
+                    Value *const *taken, Value *const *dv)
 {
 	Context *c = g->b->ctx;
 	Builder b = builder_at_end(c, block_new(c, to), g->op->loc);
@@ -112,14 +128,19 @@ static bool if_side(GradientJob *g, const Region *from, Region *to, const Captur
 	ValueMap *m = value_map_new(c->arena);
 	Value **out = NEW_ARRAY(c->arena, (size_t)k->n + 1, Value *);
 	const Block *body = from->first;
-	for (int i = 0; i < k->n; i++)
+	for (int i = 0; i < k->n; i++) {
 		duals_want(d, k->list[i]);
+		if (!duals_add(&b, d, k->list[i], taken[i]))
+			return false;
+	}
 	if (body && body->last) {
 		copy_block(&b, body, m);
 		Op *first = b.block->first, *last = b.block->last;
-		for (int i = 0; i < body->last->noperand && i < g->op->nresult; i++)
-			if (dv[i] && !duals_add(&b, d, value_map_get(m, op_operand(body->last, i)), dv[i]))
+		for (int i = 0; i < body->last->noperand && i < g->op->nresult; i++) {
+			Value *given = value_map_get(m, op_operand(body->last, i));
+			if (dv[i] && !duals_add(&b, d, given, sized_like(&b, dv[i], given->type)))
 				return false;
+		}
 		if (first && !gradient_ops(&b, d, first, last))
 			return false;
 	}
@@ -140,15 +161,18 @@ static bool gradient_if(GradientJob *g)
 	if (!all_kept(op, &k) || !k.n)
 		return k.n == 0;
 	Value **dv = NEW_ARRAY(c->arena, (size_t)op->nresult + 1, Value *), *cond = op_operand(op, 0);
+	Value **taken = NEW_ARRAY(c->arena, (size_t)k.n + 1, Value *);
 	const Type **types = NEW_ARRAY(c->arena, (size_t)k.n + 1, const Type *);
 	for (int i = 0; i < op->nresult; i++)
 		dv[i] = gradient_comes(g, i) ? gradient_of(g, i) : NULL;
-	for (int i = 0; i < k.n; i++)
+	for (int i = 0; i < k.n; i++) {
 		types[i] = k.list[i]->type;
+		taken[i] = dual_taken(g, k.list[i]);
+	}
 	Op *back = op_new(c, OP_PD_IF, op->loc, k.n, types, 1, &cond, 2, 0);
 	insert_op(g->b, back);
 	for (int r = 0; r < 2; r++)
-		if (!if_side(g, &op->regions[r], &back->regions[r], &k, dv))
+		if (!if_side(g, &op->regions[r], &back->regions[r], &k, taken, dv))
 			return false;
 	for (int i = 0; i < k.n; i++)
 		if (!duals_add(g->b, g->duals, k.list[i], op_result(back, i)))
@@ -181,6 +205,19 @@ static bool passes_through(const Op *op)
 		if (op_operand(cond->last, i + 1) != cond->args[i])
 			return false;
 	return true;
+}
+
+// Whether a variable that has a gradient ends a round with another size than it began with.
+static bool changes_sizes(const Op *op)
+{
+	const Block *body = op->regions[1].first;
+	for (int i = 0; i < op->nresult; i++) {
+		const Type *t = body->args[i]->type, *next = op_operand(body->last, i)->type;
+		for (int d = 0; t->kind == TY_TENSOR && type_moves(t) && d < t->rank; d++)
+			if (t->dims[d] != next->dims[d])
+				return true;
+	}
+	return false;
 }
 
 static Value *count_constant(Builder *b, int64_t v)
@@ -396,15 +433,19 @@ static void back_cond(Loop *l, int n, const Type *const *types)
 	end_region(&b, OP_CF_COND_YIELD, n + 1, out);
 }
 
-// Erases operations of a block that nobody reads, so that only what the gradient needs is popped.
+// Erases operations of a block, and of regions in it, that nobody reads, so that only what the
+// gradient needs is popped.
 static void drop_unread(Block *b)
 {
 	for (Op *op = b->last, *before; op; op = before) {
 		before = op->prev;
-		bool read = !(op->info->traits & TRAIT_PURE) && !op->nregion;
+		bool read = !op->nresult || (!(op->info->traits & TRAIT_PURE) && !op->nregion);
 		for (int i = 0; i < op->nresult; i++)
 			read |= value_used(op_result(op, i));
-		if (!read && op->nresult)
+		for (int r = 0; r < op->nregion && read; r++)
+			for (Block *inner = op->regions[r].first; inner; inner = inner->next)
+				drop_unread(inner);
+		if (!read)
 			op_erase(op);
 	}
 }
@@ -481,8 +522,10 @@ static bool back_loop(Loop *l)
 	inits[0] = op_result(l->forward, l->n);
 	for (int i = 0; i < nvar; i++)
 		inits[1 + i] = gradient_of(g, vars[i]);
-	for (int i = 0; i < l->k.n; i++)
-		inits[1 + nvar + i] = gradient_zeros_for(g->b, l->k.list[i]);
+	for (int i = 0; i < l->k.n; i++) {
+		Value *taken = dual_taken(g, l->k.list[i]);
+		inits[1 + nvar + i] = taken ? taken : gradient_zeros_for(g->b, l->k.list[i]);
+	}
 	for (int i = 0; i < n; i++)
 		types[i] = i && i <= nvar ? l->op->results[vars[i - 1]].type : inits[i]->type;
 	l->back = op_new(c, OP_PD_WHILE, l->op->loc, n, types, n, inits, 2, 0);
@@ -514,6 +557,10 @@ static bool gradient_while(GradientJob *g)
 	for (int i = 0; i < l.n; i++)
 		if (!is_kept(g->op->results[i].type))
 			return control_fail(g->op, "the gradient of a loop over lists is not supported");
+	if (changes_sizes(g->op))
+		return control_fail(
+			g->op,
+			"the gradient of a loop that changes the size of its variables is not supported");
 	find_captures(&l.k, g->duals, g->op, g->op);
 	if (!all_kept(g->op, &l.k))
 		return false;

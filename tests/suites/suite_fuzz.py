@@ -4,6 +4,7 @@ import pathlib, os, tempfile
 from pdcc_tests import SRC, run, score
 
 SLOW = True
+DERIVED = 600 # programs of which derivatives are checked: about a minute
 ROUNDS, SECONDS = 18, 900  # rounds decide, so that every machine tries the same; the time is for one that hangs
 
 
@@ -23,3 +24,6 @@ def suite(t):
         yield from score(t, [SRC / 'tests/corpus/cases'], 'asan', target='interp')
     finally:
         t.pdcc = plain
+    with tempfile.TemporaryDirectory() as keep:
+        p = run([sys.executable, SRC / 'tests/fuzz/gradients.py', t.pdcc, '--count', DERIVED, '--compiled', 40, '--keep', keep])
+        yield 'derivatives: ' + p.stdout.strip().split('\n')[-1], p.returncode == 0, p.stdout[-3000:]
