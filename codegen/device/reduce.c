@@ -50,10 +50,13 @@ static bool terms_print(Scalars *s, const Op *op, const Accumulator *acc, Loop *
 // threads.
 static const char *join_name(const Accumulator *a)
 {
-	static const char *const names[REDUCE_COUNT] = {"pd_sum", "pd_prod", "pd_max", "pd_min",
-	                                                "pd_max", "pd_min",  "pd_max", "pd_min"};
+	static const char *const names[REDUCE_COUNT] = {
+		[REDUCE_SUM] = "pd_sum",   [REDUCE_PROD] = "pd_prod",   [REDUCE_MAX] = "pd_max",
+		[REDUCE_MIN] = "pd_min",   [REDUCE_HIGHEST] = "pd_max", [REDUCE_LOWEST] = "pd_min",
+		[REDUCE_ANY] = "pd_max",   [REDUCE_ALL] = "pd_min",     [REDUCE_ARGMAX] = "pd_max",
+		[REDUCE_ARGMIN] = "pd_min"};
 	if (a->keeps_nan)
-		return a->kind == REDUCE_MAX ? "pd_highest" : "pd_lowest";
+		return a->kind == REDUCE_MAX || a->kind == REDUCE_HIGHEST ? "pd_highest" : "pd_lowest";
 	return names[a->kind];
 }
 

@@ -71,6 +71,16 @@ static const char *lowest(Scalars *s, const Type *t, bool highest)
 	return highest ? high[t->dtype] : low[t->dtype];
 }
 
+static bool is_max(ReduceKind kind)
+{
+	return kind == REDUCE_MAX || kind == REDUCE_HIGHEST;
+}
+
+static bool is_order(ReduceKind kind)
+{
+	return is_max(kind) || kind == REDUCE_MIN || kind == REDUCE_LOWEST;
+}
+
 const char *reduce_neutral(Scalars *s, const Op *op, ReduceKind kind, const Type *t)
 {
 	bool real = t->kind == TY_SCALAR && dtype_is_float(t->dtype);
@@ -83,12 +93,13 @@ const char *reduce_neutral(Scalars *s, const Op *op, ReduceKind kind, const Type
 		           op_str(op, "kind", ""));
 		return NULL;
 	}
+	if (is_max(kind) || kind == REDUCE_ARGMAX)
+		return lowest(s, t, false);
 	switch (kind) {
 	case REDUCE_SUM: return real ? scalar_float(s->k->arena, t->dtype, 0) : "0";
 	case REDUCE_PROD: return real ? scalar_float(s->k->arena, t->dtype, 1) : "1";
-	case REDUCE_MAX:
-	case REDUCE_ARGMAX: return lowest(s, t, false);
 	case REDUCE_MIN:
+	case REDUCE_LOWEST:
 	case REDUCE_ARGMIN: return lowest(s, t, true);
 	case REDUCE_ANY: return "false";
 	case REDUCE_ALL: return "true";
@@ -124,18 +135,27 @@ static void accumulate_term(const Accumulator *a, const char *acc, const char *v
 		text_line(out, depth, "%s %s= %s;", acc, sum ? "+" : "*", value);
 }
 
+// As Paddle 3 has it: whatever the order, NaN is what comes out.
+static bool stays_nan(const Accumulator *a)
+{
+	return (a->kind == REDUCE_HIGHEST || a->kind == REDUCE_LOWEST) && a->type->kind == TY_SCALAR &&
+	       dtype_is_float(a->type->dtype);
+}
+
 // One more element into the accumulator `acc`. Of floats, max and min are what Paddle's CPU kernels
 // compute: a fold in which NaN comes after everything, and everything after NaN.
 static void accumulate(Scalars *s, const Accumulator *a, const char *acc, const char *value,
                        const char *index, int depth, Text *out)
 {
 	const ReduceKind kind = a->kind;
-	const char *best = a->best, *sign = kind == REDUCE_MAX ? ">" : "<";
+	const char *best = a->best, *sign = is_max(kind) ? ">" : "<";
 	switch (kind) {
 	case REDUCE_SUM:
 	case REDUCE_PROD: accumulate_term(a, acc, value, depth, out); return;
 	case REDUCE_MAX:
 	case REDUCE_MIN:
+	case REDUCE_HIGHEST:
+	case REDUCE_LOWEST:
 		if (a->keeps_nan)
 			text_line(out, depth, "%s = %s %s %s || %s != %s ? %s : %s;", acc, value, sign, acc,
 			          value, value, value, acc);
@@ -160,7 +180,7 @@ bool accumulator_open(Scalars *s, const Op *op, int lanes, Accumulator *a, int d
 	KernelFunc *k = s->k;
 	a->kind = reduce_kind(op);
 	a->type = accumulated_type(op, a->kind);
-	a->keeps_nan = false;
+	a->keeps_nan = stays_nan(a);
 	const char *neutral = reduce_neutral(s, op, a->kind, a->type);
 	if (!neutral)
 		return false;
@@ -205,8 +225,8 @@ void accumulator_add(Scalars *s, const Accumulator *a, const char *value, const 
 
 void accumulator_keep_nan(Accumulator *a)
 {
-	const bool order = a->kind == REDUCE_MAX || a->kind == REDUCE_MIN;
-	a->keeps_nan = order && a->type->kind == TY_SCALAR && dtype_is_float(a->type->dtype);
+	a->keeps_nan = is_order(a->kind) && a->type->kind == TY_SCALAR &&
+	               dtype_is_float(a->type->dtype);
 }
 
 // ---- printing -----------------------------------------------------------------------------------
@@ -252,7 +272,7 @@ bool reduce_again_print(Scalars *s, const Op *op, const Accumulator *a, Loop *lo
 {
 	Reduction r = {.s = s, .op = op, .out = out, .nloop = nloop, .acc = *a};
 	const char *neutral = reduce_neutral(s, op, a->kind, a->type);
-	if (!a->keeps_nan || !neutral)
+	if (!a->keeps_nan || stays_nan(a) || !neutral)
 		return neutral != NULL;
 	memcpy(r.loops, loops, (size_t)nloop * sizeof *loops);
 	r.acc.keeps_nan = false;
@@ -289,8 +309,7 @@ static int lanes_wanted(Reduction *r)
 	const Target *t = r->s->k->target;
 	const Block *b = r->op->regions[0].first;
 	ReduceKind kind = reduce_kind(r->op);
-	bool fits = kind == REDUCE_SUM || kind == REDUCE_PROD || kind == REDUCE_MAX ||
-	            kind == REDUCE_MIN;
+	bool fits = kind == REDUCE_SUM || kind == REDUCE_PROD || is_order(kind);
 	if (t->cuda || !fits || !r->nloop || !block_is_simple(b))
 		return 0;
 	const Loop *inner = &r->loops[r->nloop - 1];

@@ -163,6 +163,8 @@ bool array_assign(OpJob *j, const char *var, Value *v);
 Value *array_empty(OpJob *j, const Paddle__VarDesc *v);
 bool array_write_translate(OpJob *j);
 bool array_read_inputs(OpJob *j);
+bool array_element_inputs(OpJob *j);
+bool array_slice_create(OpJob *j);
 bool slice_create(OpJob *j);
 
 // ---- control_recurrent.c ------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include "frontend/translate/lod.h"
 #include "ir/build/build.h"
 #include "ir/build/infer.h"
+#include "ir/build/nest.h"
 
 #include <string.h>
 
@@ -306,6 +307,47 @@ static Value *slice_bound(OpJob *j, const char *operand, const char *attr)
 	return build_constant(&j->b, t);
 }
 
+// The position of an element that a slice names: a negative one counts from the last, and what lies
+// before the first is the first.
+static Value *slice_position(OpJob *j, Value *array, Value *at)
+{
+	Builder *b = &j->b;
+	if (at->nknown == 1 && dim_is_const(at->known[0]) && at->known[0]->value >= 0)
+		return at;
+	Value *zero = build_number(b, DT_I64, 1, 0),
+		  *length = build1(b, OP_PD_ARRAY_LENGTH, array, NULL);
+	at = tensor_reshape(b, tensor_cast(b, at, DT_I64), 1, zero->type->dims);
+	Value *wraps = at && length ? build2(b, OP_PD_LESS_THAN, at, zero, NULL) : NULL,
+		  *behind = wraps ? tensor_add(b, at, length) : NULL,
+		  *first = behind ? build2(b, OP_PD_MAXIMUM, behind, zero, NULL) : NULL;
+	Value *const operands[] = {wraps, first, at};
+	return first ? build(b, OP_PD_WHERE, 3, operands, NULL) : NULL;
+}
+
+// Paddle 3's slice of one element.
+bool array_element_inputs(OpJob *j)
+{
+	if (!general_inputs(j))
+		return false;
+	if (!position_is_one(j, j->operands[1], "starts"))
+		return false;
+	j->operands[1] = slice_position(j, j->operands[0], j->operands[1]);
+	return j->operands[1] != NULL;
+}
+
+// Paddle 3's slice of several: an array.
+bool array_slice_create(OpJob *j)
+{
+	const char *out = job_output(j, 0, 0);
+	if (!position_is_one(j, j->operands[1], "starts") ||
+	    !position_is_one(j, j->operands[2], "ends") || !out ||
+	    !array_learn(j, out, j->operands[0]->type))
+		return false;
+	Value *after = build_array(j, OP_PD_ARRAY_SLICE, 3, j->operands, out);
+	j->op = after ? after->def : NULL;
+	return after != NULL;
+}
+
 bool slice_create(OpJob *j)
 {
 	Value *array = job_operand(j, "input");
@@ -320,7 +362,8 @@ bool slice_create(OpJob *j)
 		return job_fail(j, "a slice of a tensor array needs one start and one end");
 	Value *const operands[] = {array, start, end};
 	if (drop && drop->n) {
-		Value *v = build2(&j->b, OP_PD_ARRAY_READ, array, start, NULL);
+		start = slice_position(j, array, start);
+		Value *v = start ? build2(&j->b, OP_PD_ARRAY_READ, array, start, NULL) : NULL;
 		j->op = v ? v->def : NULL;
 		return v != NULL;
 	}

@@ -61,6 +61,18 @@ static bool elementwise_inputs(OpJob *j)
 	return small != NULL;
 }
 
+// Paddle 3's larger and smaller: NaN when either is; the operation gives y then.
+static bool keep_nan_create(OpJob *j)
+{
+	if (!general_create(j) || !dtype_is_float(op_result(j->op, 0)->type->dtype))
+		return j->op != NULL;
+	Value *x = op_operand(j->op, 0), *nan = build1(&j->b, OP_PD_ISNAN, x, NULL);
+	Value *const operands[] = {nan, x, op_result(j->op, 0)};
+	Value *out = nan ? build(&j->b, OP_PD_WHERE, 3, operands, NULL) : NULL;
+	j->op = out ? out->def : NULL;
+	return out != NULL;
+}
+
 // ---- assign: another name for a value -------------------------------------------------------
 
 static bool assign_create(OpJob *j)
@@ -320,6 +332,7 @@ static bool batch_norm_record(OpJob *j)
 
 static const OpSteps steps_table[] = {
 	{.hook = "elementwise", .inputs = elementwise_inputs},
+	{.hook = "keep_nan", .create = keep_nan_create},
 	{.hook = "arange", .inputs = arange_inputs},
 	{.hook = "assign_value", .create = assign_value_create},
 	{.hook = "full_int_array", .create = int_array_create},
@@ -329,6 +342,8 @@ static const OpSteps steps_table[] = {
 	{.hook = "select_input", .whole = select_input_translate},
 	{.hook = "select_output", .whole = select_output_translate},
 	{.hook = "array_read", .inputs = array_read_inputs},
+	{.hook = "array_element", .inputs = array_element_inputs},
+	{.hook = "array_slice", .create = array_slice_create},
 	{.hook = "array_write", .whole = array_write_translate},
 	{.hook = "sequence_mask", .whole = sequence_mask_translate},
 	{.hook = "sequence_expand", .create = sequence_expand_create},

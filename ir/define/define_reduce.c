@@ -13,10 +13,11 @@ enum { FEW = 8 }; // elements that need no kernel of their own
 
 static const char *reduce_kind(const Op *op)
 {
+	const bool stays = op_bool(op, "keep_nan", false) && dtype_is_float(op->results[0].type->dtype);
 	switch (op->code) {
 	case OP_PD_PROD: return "prod";
-	case OP_PD_MAX: return "max";
-	case OP_PD_MIN: return "min";
+	case OP_PD_MAX: return stays ? "highest" : "max";
+	case OP_PD_MIN: return stays ? "lowest" : "min";
 	case OP_PD_ANY: return "any";
 	case OP_PD_ALL: return "all";
 	default: return "sum";

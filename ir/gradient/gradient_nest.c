@@ -300,7 +300,8 @@ static Value *term_gradient(Body *y, const Op *reduce, Value *const *at, Value *
 	const char *kind = op_str(reduce, "kind", "");
 	if (!strcmp(kind, "sum"))
 		return dv;
-	if (!strcmp(kind, "max") || !strcmp(kind, "min"))
+	if (!strcmp(kind, "max") || !strcmp(kind, "min") || !strcmp(kind, "highest") ||
+	    !strcmp(kind, "lowest"))
 		return index_where(y->b, apply2(y->b, OP_PD_EQUAL, term, value), dv,
 		                   build_scalar_f(y->b, dv->type->dtype, 0));
 	if (!strcmp(kind, "prod"))

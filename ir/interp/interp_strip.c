@@ -211,11 +211,18 @@ static int64_t whole_limit(DType t, bool largest)
 static Lane reduce_start(ReduceKind kind, DType t)
 {
 	bool f = dtype_is_float(t);
-	bool up = kind == REDUCE_MIN || kind == REDUCE_ARGMIN,
+	bool up = kind == REDUCE_MIN || kind == REDUCE_LOWEST || kind == REDUCE_ARGMIN,
+		 down = kind == REDUCE_MAX || kind == REDUCE_HIGHEST || kind == REDUCE_ARGMAX,
 		 one = kind == REDUCE_PROD || kind == REDUCE_ALL;
-	if (kind == REDUCE_MAX || kind == REDUCE_MIN || kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN)
+	if (up || down)
 		return f ? (Lane){.f = up ? INFINITY : -INFINITY} : (Lane){.i = whole_limit(t, up)};
 	return f ? (Lane){.f = one} : (Lane){.i = one};
+}
+
+// NaN stays, as in Paddle 3.
+static double farther(double a, double b, bool up)
+{
+	return (up ? b > a : b < a) || isnan(b) ? b : a;
 }
 
 static void accumulate_float(ReduceKind kind, int n, Lane *acc, const Lane *v)
@@ -228,6 +235,8 @@ static void accumulate_float(ReduceKind kind, int n, Lane *acc, const Lane *v)
 			acc[l].f = acc[l].f > v[l].f ? acc[l].f : v[l].f;
 			break;
 		case REDUCE_MIN: acc[l].f = acc[l].f < v[l].f ? acc[l].f : v[l].f; break;
+		case REDUCE_HIGHEST:
+		case REDUCE_LOWEST: acc[l].f = farther(acc[l].f, v[l].f, kind == REDUCE_HIGHEST); break;
 		case REDUCE_ANY: acc[l].f = acc[l].f != 0 || v[l].f != 0; break;
 		default: acc[l].f = acc[l].f != 0 && v[l].f != 0; break;
 		}
@@ -240,8 +249,10 @@ static void accumulate_whole(ReduceKind kind, int n, Lane *acc, const Lane *v)
 		switch (kind) {
 		case REDUCE_SUM: acc[l].i = (int64_t)((uint64_t)acc[l].i + (uint64_t)v[l].i); break;
 		case REDUCE_PROD: acc[l].i = (int64_t)((uint64_t)acc[l].i * (uint64_t)v[l].i); break;
-		case REDUCE_MAX: acc[l].i = v[l].i > acc[l].i ? v[l].i : acc[l].i; break;
-		case REDUCE_MIN: acc[l].i = v[l].i < acc[l].i ? v[l].i : acc[l].i; break;
+		case REDUCE_MAX:
+		case REDUCE_HIGHEST: acc[l].i = v[l].i > acc[l].i ? v[l].i : acc[l].i; break;
+		case REDUCE_MIN:
+		case REDUCE_LOWEST: acc[l].i = v[l].i < acc[l].i ? v[l].i : acc[l].i; break;
 		case REDUCE_ANY: acc[l].i = acc[l].i || v[l].i; break;
 		default: acc[l].i = acc[l].i && v[l].i; break;
 		}

@@ -69,6 +69,16 @@ static Value *powers_of_two(Builder *b, int64_t classes)
 	return powers ? build_constant(b, powers) : NULL;
 }
 
+// The given ways, [rows x depth], and a turn at each node of them.
+static bool ways_agree(Op *op, const Dim *rows)
+{
+	const Type *table = infer_rank(op, 3, 2), *turns = table ? infer_rank(op, 4, 2) : NULL;
+	const Dim *same;
+	return turns && infer_same_dim(op, rows, table->dims[0], "numbers of rows and ways", &same) &&
+	       infer_same_dim(op, table->dims[0], turns->dims[0], "numbers of ways and turns", &same) &&
+	       infer_same_dim(op, table->dims[1], turns->dims[1], "lengths of ways and turns", &same);
+}
+
 static bool tree_open(Builder *b, Op *op, Tree *t)
 {
 	const Type *x = infer_rank(op, 0, 2), *w = x ? infer_rank(op, 1, 2) : NULL;
@@ -81,6 +91,8 @@ static bool tree_open(Builder *b, Op *op, Tree *t)
 	if (!table != !turns || (!table && classes < 2) || classes > INT32_MAX)
 		return infer_error(op, "%lld classes, or a table of nodes without one of turns",
 		                   (long long)classes);
+	if (table && !ways_agree(op, x->dims[0]))
+		return false;
 	const Dim *numel = type_numel(b->ctx, label);
 	if (!infer_same_dim(op, x->dims[0], numel, "numbers of rows and labels", &same))
 		return false;
