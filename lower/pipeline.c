@@ -20,6 +20,7 @@ static const Pass passes[] = {
      "remove identities, turn what is known into constants, drop dead shape operands",
      pass_canonicalize},
 	{"fold", "evaluate operations on constants and parameters", pass_fold},
+	{"unit-rows", "sequences stay images of one row between convolutions", pass_unit_rows},
 	{"fold-batch-norm", "fold batch norms into the weights before them", pass_fold_batch_norm},
 	{"cse", "merge equal operations", pass_cse},
 	{"dce", "remove what nobody reads, unused parameters included", pass_dce},
@@ -64,7 +65,8 @@ typedef struct Stage {
 // Clean runs its passes twice: folded weights uncover identities, and the other way around; and
 // once more after loops and branches became fewer.
 static const Stage stages[] = {
-	{"clean", "expand,canonicalize,fold,fold-batch-norm,canonicalize,fold,cse,simplify-if,loop-"
+	{"clean", "expand,canonicalize,fold,unit-rows,canonicalize,fold-batch-norm,canonicalize,fold,"
+              "cse,simplify-if,loop-"
               "args,loop-trips,"
               "canonicalize,fold,cse,simplify-if,loop-args,dce,sink,select,hoist,cse,simplify-if,"
               "dce,bounds"},

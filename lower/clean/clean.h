@@ -12,6 +12,8 @@ bool pass_expand(PassContext *p);
 bool pass_canonicalize(PassContext *p);
 // fold.c: operations on constants and parameters, through the interpreter
 bool pass_fold(PassContext *p);
+// unit_rows.c: sequences stay images of one row between convolutions
+bool pass_unit_rows(PassContext *p);
 // fold_batch_norm.c: into the weights of the convolution before
 bool pass_fold_batch_norm(PassContext *p);
 // cse.c
