@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MAX_PLAIN_CHANNELS = 8 }; // an unblocked input with more channels is blocked first
+enum { MAX_PLAIN_CHANNELS = 12 }; // an unblocked input with more channels is blocked first
 
 // ---- attributes ---------------------------------------------------------------------------------
 
