@@ -1,8 +1,11 @@
-// Emits the changes of layout: kernel.pack_gemm, kernel.pack_conv, kernel.block, kernel.unblock.
+// Emits the changes of layout: kernel.pack_gemm, kernel.pack_conv, kernel.block,
+// kernel.unblock, kernel.join_blocks.
 // All but the packing of an untransposed matrix interleave the rows of a matrix, or undo that.
 // Called by codegen.c; what is packed from parameters never gets here, it is folded at compile
 // time.
 #include "codegen/nest/region.h"
+
+#include <inttypes.h>
 
 // A batch of matrices of `rows` x `inner` elements; `q` rows (columns, for panels) go together.
 typedef struct Interleave {
@@ -84,4 +87,61 @@ bool kernel_unblock_emit(KernelFunc *k)
 		.q = last_size(k, v->type),
 	};
 	return interleave_emit(k, &x, v);
+}
+
+// ---- blocks behind each other -------------------------------------------------------------------
+
+// Channels [from, from + n) of operand i, or zeros, become those from `to` on, within one block of
+// each.
+static void piece_print(KernelFunc *k, Text *t, int i, int64_t from, int64_t to, int64_t n)
+{
+	const int64_t b = k->target->lanes;
+	Arena *a = k->arena;
+	const Type *out = k->op->results[0].type;
+	const char *all = kernel_dim(k, out->dims[1]);
+	text_printf(t, "for (int64_t p = p0; p < end; p++)\n\t");
+	const char *target = arena_printf(
+		a, "out + ((n * %s + %" PRId64 ") * pixels + p) * %" PRId64 " + %" PRId64, all, to / b, b,
+		to % b);
+	if (i < 0) {
+		text_printf(t, "memset(%s, 0, %" PRId64 " * sizeof *out);\n", target, n);
+		return;
+	}
+	const Value *x = op_operand(k->op, i);
+	text_printf(t,
+	            "memcpy(%s, %s + ((n * %s + %" PRId64 ") * pixels + p) * %" PRId64 " + %" PRId64
+	            ", %" PRId64 " * sizeof *out);\n",
+	            target, kernel_tensor(k, x), kernel_dim(k, x->type->dims[1]), from / b, b, from % b,
+	            n);
+}
+
+// What lies in one block in front and behind is one piece.
+static const char *pieces_text(KernelFunc *k)
+{
+	const int64_t b = k->target->lanes;
+	const Attr *channels = op_attr(k->op, "channels");
+	int64_t to = 0;
+	Text t;
+	text_init(&t, k->arena);
+	for (int i = 0; i < k->op->noperand; i++)
+		for (int64_t from = 0, n; from < channels->ints[i]; from += n, to += n) {
+			const int64_t left = channels->ints[i] - from, room = b - to % b, have = b - from % b;
+			n = left < room ? left : room;
+			n = have < n ? have : n;
+			piece_print(k, &t, i, from, to, n);
+		}
+	if (to % b)
+		piece_print(k, &t, -1, 0, to, b - to % b);
+	return t.text;
+}
+
+bool kernel_join_blocks_emit(KernelFunc *k)
+{
+	const Type *out = k->op->results[0].type;
+	const TemplateKey keys[] = {
+		{"batch", kernel_dim(k, out->dims[0])},
+		{"pixels", tile_product(k, out->rank - 3, out->dims + 2)},
+		{"pieces", pieces_text(k)},
+	};
+	return kernel_template(k, "join_blocks.c", COUNT_OF(keys), keys);
 }

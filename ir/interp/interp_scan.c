@@ -172,3 +172,36 @@ bool interpret_hook_kernel_scatter(Interp *in, Op *op)
 	}
 	return true;
 }
+
+// Channel `c` of image `n` in a blocked tensor, at the first pixel; pixels lie `b` elements apart.
+static char *channel_at(const Tensor *t, int64_t n, int64_t pixels, int64_t c)
+{
+	const int64_t b = t->dims[t->rank - 1];
+	return (char *)t->data +
+	       (size_t)((n * t->dims[1] + c / b) * pixels * b + c % b) * dtype_size(t->dtype);
+}
+
+bool interpret_hook_kernel_join_blocks(Interp *in, Op *op)
+{
+	const Attr *channels = op_attr(op, "channels");
+	Tensor *out = interp_result(in, op, 0);
+	if (!out)
+		return false;
+	const size_t size = dtype_size(out->dtype);
+	const int64_t b = out->dims[out->rank - 1];
+	int64_t pixels = 1, to = 0;
+	for (int d = 2; d < out->rank - 1; d++)
+		pixels *= out->dims[d];
+	memset(out->data, 0, (size_t)tensor_numel(out) * size);
+	for (int i = 0; i < op->noperand; to += channels->ints[i++]) {
+		const Tensor *x = interp_operand(in, op, i);
+		if (!x)
+			return false;
+		for (int64_t n = 0; n < out->dims[0]; n++)
+			for (int64_t c = 0; c < channels->ints[i]; c++)
+				for (int64_t p = 0; p < pixels; p++)
+					memcpy(channel_at(out, n, pixels, to + c) + (size_t)(p * b) * size,
+					       channel_at(x, n, pixels, c) + (size_t)(p * b) * size, size);
+	}
+	return true;
+}

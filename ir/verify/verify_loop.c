@@ -17,6 +17,7 @@ bool verify_hook_loop_to_index(Op *op);
 bool verify_hook_loop_yield(Op *op);
 bool verify_hook_kernel(Op *op);
 bool verify_hook_kernel_rows(Op *op);
+bool verify_hook_kernel_join_blocks(Op *op);
 bool verify_hook_kernel_matmul(Op *op);
 bool verify_hook_kernel_attention(Op *op);
 bool verify_hook_kernel_sort(Op *op);
@@ -300,6 +301,34 @@ bool verify_hook_kernel(Op *op)
 bool verify_hook_kernel_rows(Op *op)
 {
 	return verify_hook_kernel(op) && rows_form_is_sound(op);
+}
+
+// Whether `t` has `channels` channels of images as those of `out`, in its blocks of b.
+static bool image_joins(const Type *t, const Type *out, int64_t channels, int64_t b)
+{
+	bool same = t->rank == out->rank && t->dtype == out->dtype && channels > 0 &&
+	            dim_is(t->dims[1], (channels + b - 1) / b);
+	for (int d = 0; d < out->rank && same; d++)
+		same = d == 1 || t->dims[d] == out->dims[d];
+	return same;
+}
+
+bool verify_hook_kernel_join_blocks(Op *op)
+{
+	const Attr *channels = op_attr(op, "channels");
+	const Type *out = op->results[0].type;
+	int64_t all = 0;
+	if (!verify_hook_kernel(op))
+		return false;
+	if (channels->n != op->noperand || out->rank < 3 || !dim_is_const(out->dims[out->rank - 1]))
+		return verify_fail(op, "channels must be given for each operand");
+	const int64_t b = out->dims[out->rank - 1]->value;
+	for (int i = 0; i < op->noperand; all += channels->ints[i++])
+		if (!image_joins(op_operand(op, i)->type, out, channels->ints[i], b))
+			return verify_fail(op, "%s is not of the result's images", operand_text(op, i));
+	if (!dim_is(out->dims[1], (all + b - 1) / b))
+		return verify_fail(op, "the result has not the blocks of all channels");
+	return true;
 }
 
 // Whether batch dims of an operand are those of the result, or 1, or absent.

@@ -201,18 +201,25 @@ static Value *op_on_images(const Rows *r, Builder *b, const Op *op)
 	}
 }
 
+// Gives one sequence, perhaps of images.
+static bool is_candidate(const Op *op, bool first)
+{
+	const Type *t = op->nresult == 1 ? op->results[0].type : NULL;
+	return t && type_is_tensor(t) && t->rank == SEQUENCE &&
+	       (first || op->info->kind == KIND_MAP || op->code == OP_BUILTIN_SLICE);
+}
+
 static bool op_widen(Rows *r, Op *op)
 {
 	Value *x = op->noperand ? op_operand(op, 0) : NULL;
 	const bool first = x && type_is_tensor(x->type) && image_of(r, x);
 	if (op->info->kind == KIND_REDUCE && first)
 		return reduce_on_image(r, op);
-	const Type *t = op->nresult == 1 ? op->results[0].type : NULL;
-	if (!t || !type_is_tensor(t) || t->rank != SEQUENCE ||
-	    !(first || op->info->kind == KIND_MAP || op->code == OP_BUILTIN_SLICE))
+	if (!is_candidate(op, first))
 		return true;
 	Builder b = builder_before(op);
 	const int errors = diag_errors(op->ctx->diag);
+	const Type *t = op->results[0].type;
 	Value *image = op_on_images(r, &b, op);
 	if (!image)
 		return diag_errors(op->ctx->diag) == errors;

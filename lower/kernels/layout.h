@@ -86,6 +86,11 @@ typedef struct Conv {
 // kernel.conv for a convolution of one group whose result is `out` (plain); gives the blocked
 // result.
 Value *conv_dense(Layout *l, const Conv *cv, const Type *out);
+// The convolution of images [N x C x H x W] by the last two axes of a window; paddings are
+// constant.
+struct Window;
+Value *build_image_conv(Builder *b, Value *x, Value *filter, const struct Window *w,
+                        int64_t groups);
 
 // ---- layout_image.c -----------------------------------------------------------------------------
 

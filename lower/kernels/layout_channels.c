@@ -54,6 +54,21 @@ static void part_place(const Layout *l, Nest *n, Value *c, int64_t start, Value 
 	at[1] = index_sub(b, index_max(b, n->at[1], s), s);
 }
 
+static Value *concat_by_pieces(Layout *l, Op *op, int count, Value *const *parts)
+{
+	Context *c = l->ctx;
+	Value **forms = NEW_ARRAY(c->arena, (size_t)count, Value *);
+	int64_t *channels = NEW_ARRAY(c->arena, (size_t)count, int64_t);
+	for (int i = 0; i < count; i++) {
+		forms[i] = blocked_get(l, parts[i]);
+		channels[i] = type_channels(parts[i]->type);
+	}
+	Op *kernel = layout_kernel(op, OP_KERNEL_JOIN_BLOCKS, type_blocked(l, op->results[0].type),
+	                           count, forms);
+	op_set_attr(kernel, "channels", attr_ints(c, count, channels));
+	return &kernel->results[0];
+}
+
 static Value *concat_by_channel(Layout *l, Op *op, int count, Value *const *parts)
 {
 	Builder before = builder_before(op);
@@ -222,7 +237,9 @@ static bool layout_concat(Layout *l, Op *op)
 	bool whole;
 	if (axis == 0 || !parts_are_blocked(l, n, parts, axis, &whole))
 		return false;
-	Value *out = whole ? concat_blocks(l, op, n, parts, axis) : concat_by_channel(l, op, n, parts);
+	Value *out = whole             ? concat_blocks(l, op, n, parts, axis)
+	             : l->target->cuda ? concat_by_channel(l, op, n, parts)
+	                               : concat_by_pieces(l, op, n, parts);
 	if (!out)
 		return false;
 	Op *list = op_operand(op, 0)->def;

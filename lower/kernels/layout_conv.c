@@ -212,6 +212,20 @@ static Value *conv_narrow_image(Layout *l, const Conv *cv)
 	return made ? build_view(&b, made, 5, type_blocked(l, t)->dims) : NULL;
 }
 
+Value *build_image_conv(Builder *b, Value *x, Value *filter, const Window *w, int64_t groups)
+{
+	Context *c = b->ctx;
+	const int space = w->n - 2;
+	int64_t paddings[4];
+	for (int i = 0; i < 2; i++) {
+		paddings[2 * i] = w->before[space + i]->value;
+		paddings[2 * i + 1] = w->after[space + i]->value;
+	}
+	return build2(b, OP_PD_CONV2D, x, filter, "strides", attr_ints(c, 2, w->stride + space),
+	              "paddings", attr_ints(c, 4, paddings), "dilations",
+	              attr_ints(c, 2, w->dilation + space), "groups", attr_int(c, groups), NULL);
+}
+
 bool layout_conv(Layout *l, Op *op)
 {
 	Conv cv = {0};

@@ -59,20 +59,6 @@ static Value *filter_of_image(Builder *b, const Volume *v)
 	return build_view(b, filter, 4, (const Dim *[]){f[0], dim_mul(b->ctx, f[1], f[2]), f[3], f[4]});
 }
 
-static Value *image_convolved(Builder *b, const Volume *v, Value *x, Value *filter)
-{
-	Context *c = b->ctx;
-	const Window *w = &v->w;
-	int64_t paddings[4];
-	for (int i = 0; i < 2; i++) {
-		paddings[2 * i] = w->before[1 + i]->value;
-		paddings[2 * i + 1] = w->after[1 + i]->value;
-	}
-	return build2(b, OP_PD_CONV2D, x, filter, "strides", attr_ints(c, 2, w->stride + 1), "paddings",
-	              attr_ints(c, 4, paddings), "dilations", attr_ints(c, 2, w->dilation + 1),
-	              "groups", attr_int(c, op_int(v->op, "groups", 1)), NULL);
-}
-
 bool decompose_hook_conv3d_of_images(PassContext *p, Op *op)
 {
 	Volume v = {0};
@@ -82,7 +68,8 @@ bool decompose_hook_conv3d_of_images(PassContext *p, Op *op)
 	Builder b = builder_before(op);
 	const Type *t = op->results[0].type;
 	Value *x = slices_gathered(&b, &v), *filter = filter_of_image(&b, &v);
-	Value *out = x && filter ? image_convolved(&b, &v, x, filter) : NULL;
+	Value *out = x && filter ? build_image_conv(&b, x, filter, &v.w, op_int(op, "groups", 1))
+	                         : NULL;
 	if (!out)
 		return false;
 	out = build_view(&b, out, 5,
