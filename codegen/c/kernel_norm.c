@@ -9,20 +9,13 @@ bool kernel_layer_norm_emit(KernelFunc *k)
 	if (!tile_check_f32(k) || !row_helper(k, "row_sum.c") || !row_helper(k, "row_spread.c") ||
 	    !row_texts(k, (int)op_int(k->op, "axes", 1), &x))
 		return false;
-	const TemplateKey keys[] = {
-		{"rows", x.rows},
-		{"columns", x.columns},
-		{"buffer", x.buffer},
-		{"row", x.row},
-		{"input", x.input},
-		{"value", x.value},
-		{"epilogue", x.epilogue},
-		{"store", x.store},
-		{"epsilon", scalar_float(k->arena, DT_F32, op_float(k->op, "epsilon", 1e-5))},
-		{"scale", scale ? arena_printf(k->arena, " * %s[j]", kernel_tensor(k, scale)) : ""},
-		{"bias", bias ? arena_printf(k->arena, " + %s[j]", kernel_tensor(k, bias)) : ""},
-		{"returns", tile_returns(k)},
-		{"done", tile_done(k)},
-	};
-	return kernel_template(k, "layer_norm.c", COUNT_OF(keys), keys);
+	TemplateKey keys[ROW_KEYS + 3];
+	int n = row_keys(k, &x, keys);
+	keys[n++] = (TemplateKey){"epsilon",
+	                          scalar_float(k->arena, DT_F32, op_float(k->op, "epsilon", 1e-5))};
+	keys[n++] = (TemplateKey){
+		"scale", scale ? arena_printf(k->arena, " * %s[j]", kernel_tensor(k, scale)) : ""};
+	keys[n++] = (TemplateKey){
+		"bias", bias ? arena_printf(k->arena, " + %s[j]", kernel_tensor(k, bias)) : ""};
+	return kernel_template(k, "layer_norm.c", n, keys);
 }

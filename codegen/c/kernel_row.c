@@ -4,6 +4,7 @@
 #include "codegen/c/kernel_row.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum { BUFFER_FLOATS = 16384 }; // the longest row that goes on the stack
 
@@ -60,6 +61,18 @@ bool row_texts(KernelFunc *k, int axes, RowTexts *x)
 	x->buffer = arena_printf(k->arena, "float buffer[%" PRId64 "] PD_ALIGNED;",
 	                         length > 0 ? length : 1);
 	return true;
+}
+
+int row_keys(KernelFunc *k, const RowTexts *t, TemplateKey *keys)
+{
+	const TemplateKey all[ROW_KEYS] = {
+		{"rows", t->rows},         {"columns", t->columns}, {"buffer", t->buffer},
+		{"row", t->row},           {"input", t->input},     {"value", t->value},
+		{"epilogue", t->epilogue}, {"store", t->store},     {"returns", tile_returns(k)},
+		{"done", tile_done(k)},
+	};
+	memcpy(keys, all, sizeof all);
+	return ROW_KEYS;
 }
 
 bool row_helper(KernelFunc *k, const char *name)

@@ -16,6 +16,9 @@ typedef struct RowTexts {
 
 // Rows over the last `axes` axes. False after a diagnostic.
 bool row_texts(KernelFunc *k, int axes, RowTexts *t);
+// The keys of these texts, and of what the function returns; returns how many there are.
+enum { ROW_KEYS = 10 };
+int row_keys(KernelFunc *k, const RowTexts *t, TemplateKey *keys);
 // A reduction over a row: row_max.c, row_sum.c or row_spread.c.
 bool row_helper(KernelFunc *k, const char *name);
 

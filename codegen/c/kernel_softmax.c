@@ -7,18 +7,8 @@ bool kernel_softmax_emit(KernelFunc *k)
 	RowTexts x;
 	if (!row_helper(k, "row_max.c") || !row_helper(k, "row_sum.c") || !row_texts(k, 1, &x))
 		return false;
-	const TemplateKey keys[] = {
-		{"rows", x.rows},
-		{"columns", x.columns},
-		{"buffer", x.buffer},
-		{"row", x.row},
-		{"input", x.input},
-		{"value", x.value},
-		{"epilogue", x.epilogue},
-		{"store", x.store},
-		{"exp", k->target->vector ? "pd_expf" : "expf"},
-		{"returns", tile_returns(k)},
-		{"done", tile_done(k)},
-	};
-	return kernel_template(k, "softmax.c", COUNT_OF(keys), keys);
+	TemplateKey keys[ROW_KEYS + 1];
+	int n = row_keys(k, &x, keys);
+	keys[n++] = (TemplateKey){"exp", k->target->vector ? "pd_expf" : "expf"};
+	return kernel_template(k, "softmax.c", n, keys);
 }

@@ -29,6 +29,10 @@ const Type *type_blocked(const Layout *l, const Type *t);
 // beside cuDNN, which wants plain ones.
 bool layout_has_blocks(const Layout *l, DType t);
 int64_t type_channels(const Type *t); // of a blockable type
+// The map again, on operands that `form` gives of those that are there, for a result of `type`;
+// NULL when one has none, or there are too many.
+typedef Value *OperandForm(Layout *l, Op *op, Value *v, const Type *out);
+Op *layout_rebuild(Layout *l, Op *op, const Type *type, OperandForm *form);
 // The blocked form, NULL when v has none yet.
 Value *blocked_find(const Layout *l, Value *v);
 // The blocked form, made by kernel.block when there is none.

@@ -79,17 +79,12 @@ static bool map_wants_blocks(const Layout *l, const Op *op)
 bool layout_map(Layout *l, Op *op)
 {
 	const Type *out = op->results[0].type;
-	Value *operands[8];
-	if (!type_blockable(out) || op->noperand > (int)COUNT_OF(operands) || !map_wants_blocks(l, op))
+	if (!type_blockable(out) || !map_wants_blocks(l, op))
 		return false;
-	for (int i = 0; i < op->noperand; i++) {
-		Value *v = op_operand(op, i);
-		operands[i] = v ? map_operand(l, op, v, out) : NULL;
-		if (v && !operands[i])
-			return false;
-	}
-	blocked_set(l, op, &op_rebuild(op, type_blocked(l, out), op->noperand, operands)->results[0]);
-	return true;
+	Op *new = layout_rebuild(l, op, type_blocked(l, out), map_operand);
+	if (new)
+		blocked_set(l, op, &new->results[0]);
+	return new != NULL;
 }
 
 // ---- operations on axes 2 and 3 -----------------------------------------------------------------

@@ -216,3 +216,19 @@ void old_drop(Layout *l)
 		op_erase(op);
 	}
 }
+
+// ---- maps ---------------------------------------------------------------------------------------
+
+Op *layout_rebuild(Layout *l, Op *op, const Type *type, OperandForm *form)
+{
+	Value *operands[8];
+	if (op->noperand > (int)COUNT_OF(operands))
+		return NULL;
+	for (int i = 0; i < op->noperand; i++) {
+		Value *v = op_operand(op, i);
+		operands[i] = v ? form(l, op, v, op->results[0].type) : NULL;
+		if (v && !operands[i])
+			return NULL;
+	}
+	return op_rebuild(op, type, op->noperand, operands);
+}

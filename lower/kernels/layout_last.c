@@ -151,17 +151,12 @@ static bool map_wants_last(Layout *l, Op *op)
 bool last_map(Layout *l, Op *op)
 {
 	const Type *out = op->results[0].type;
-	Value *operands[8];
-	if (!type_blockable(out) || op->noperand > (int)COUNT_OF(operands) || !map_wants_last(l, op))
+	if (!type_blockable(out) || !map_wants_last(l, op))
 		return false;
-	for (int i = 0; i < op->noperand; i++) {
-		Value *v = op_operand(op, i);
-		operands[i] = v ? map_operand(l, op, v, out) : NULL;
-		if (v && !operands[i])
-			return false;
-	}
 	const Dim *const *d = out->dims, *dims[4] = {d[0], d[2], d[3], d[1]};
 	const Type *type = type_tensor(l->ctx, out->dtype, 4, dims, 0);
-	last_set(l, op, &op_rebuild(op, type, op->noperand, operands)->results[0]);
-	return true;
+	Op *new = layout_rebuild(l, op, type, map_operand);
+	if (new)
+		last_set(l, op, &new->results[0]);
+	return new != NULL;
 }
