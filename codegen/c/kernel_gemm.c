@@ -35,9 +35,14 @@ static bool tile_helper(Gemm *g, int nv)
 		            "case %d: gemm_rows_%dof%d(%d, %d, a, lda, panel, k, out, ldo); break;\n", rows,
 		            nv, g->nr, rows, split);
 	}
+	// Where sum i goes: with one vector in a row, i is the row.
+	const char *row = nv == 1 ? "i" : arena_printf(k->arena, "i / %d", nv);
+	const char *column = nv == 1 ? "" : arena_printf(k->arena, " + i %% %d * %d", nv, g->lanes);
 	const TemplateKey rows[] = {
-		{"rows", tile_int(k, g->mr)},     {"nv", tile_int(k, nv)},     {"nr", tile_int(k, g->nr)},
-		{"lanes", tile_int(k, g->lanes)}, {"sums", tile_int(k, sums)},
+		{"rows", tile_int(k, g->mr)}, {"nv", tile_int(k, nv)},
+		{"nr", tile_int(k, g->nr)},   {"lanes", tile_int(k, g->lanes)},
+		{"sums", tile_int(k, sums)},  {"row", row},
+		{"column", column},
 	};
 	if (!kernel_helper(k, "gemm_rows.c", COUNT_OF(rows), rows))
 		return false;

@@ -532,15 +532,15 @@ PD_INLINE void gemm_rows_1of8(const int rows, const int split, const float *a, i
 	for (int64_t p = whole; p < k; p++) {
 		PD_UNROLL
 		for (int i = 0; i < rows * 1; i++)
-			sum[i] = vf_multiply_add(sum[i], vf_splat(a[i / 1 * lda + p]),
-			                         vf_load(panel + p * 8 + i % 1 * 4));
+			sum[i] = vf_multiply_add(sum[i], vf_splat(a[i * lda + p]),
+			                         vf_load(panel + p * 8));
 	}
 	PD_UNROLL
 	for (int i = 0; i < rows * 1; i++) {
 		PD_UNROLL
 		for (int s = 1; s < split; s++)
 			sum[i] = vf_add(sum[i], sum[s * rows * 1 + i]);
-		vf_store(out + i / 1 * ldo + i % 1 * 4, sum[i]);
+		vf_store(out + i * ldo, sum[i]);
 	}
 }
 

@@ -6,6 +6,7 @@ from pdcc_tests import SHARED, SRC, Skip, run
 
 SLOW = False
 STRICT = '-Wall -Wextra -Wpedantic -Werror -O1 -fno-math-errno -ffp-contract=fast -c'.split()
+STRICTER = ['-Wconversion', '-Wshadow']  # of C
 SIMD = {'avx512': '-mavx512f -mavx512vl -mavx512bw -mavx512dq -mfma'.split(), 'avx2': '-mavx2 -mfma'.split(),
         'sse4': ['-msse4.2'], 'generic': []}
 
@@ -59,7 +60,7 @@ def strict(t, tmp):
                 continue
             std = '-std=c11' if isa == 'generic' else '-std=gnu11'
             for cc in compilers(t):
-                p = run([cc, std, *STRICT, *simd, '-I', SRC / 'runtime_stub', out, '-o', out.with_suffix('.o')])
+                p = run([cc, std, *STRICT, *STRICTER, *simd, '-I', SRC / 'runtime_stub', out, '-o', out.with_suffix('.o')])
                 yield f'{name}/{isa}/{cc}', p.returncode == 0, p.stdout[-2000:]
             if shutil.which('g++') and isa in ('generic', 'avx2'):
                 p = run(['g++', '-x', 'c++', '-std=gnu++17', *STRICT, *simd, '-I', SRC / 'runtime_stub', out, '-o', os.devnull])
@@ -76,7 +77,7 @@ def warnings_of(t, tmp, case):
     out = pathlib.Path(tmp) / f'{name}.c'
     if run([t.pdcc, case / 'model.pdmodel', '-o', out, '--isa=generic']).returncode:
         return []
-    commands = [[cc, '-std=c11', *STRICT, level] for cc in compilers(t) for level in ('-O1', '-O3')]
+    commands = [[cc, '-std=c11', *STRICT, *STRICTER, level] for cc in compilers(t) for level in ('-O1', '-O3')]
     if shutil.which('g++'):
         commands.append(['g++', '-x', 'c++', '-std=gnu++17', *STRICT, '-O3'])
     found = []
