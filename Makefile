@@ -45,7 +45,7 @@ obj/opgen: $(OPGEN) ir/gen/opgen.h
 # opgen leaves files alone that would not change; the stamp says when it ran.
 obj/ops.stamp: obj/opgen $(OPS)
 	$(call say,TABLE,$@)obj/opgen obj $(OPS) && touch $@
-OPS_TABLES = enum table functions simplify decompose emit_c emit_cuda work_cuda
+OPS_TABLES = enum table functions simplify decompose share emit_c emit_cuda work_cuda
 $(OPS_TABLES:%=obj/ops_%.inc): obj/ops.stamp ;
 
 obj/embed: codegen/text/embed.c
@@ -164,8 +164,8 @@ install: pdcc
 	$(INSTALL) -d $(dest)/bin $(dest)/include $(dest)/share/pdcc $(dest)/share/man/man1 $(dest)/lib/pkgconfig $(dest)/lib/cmake/pdcc \
 		$(dest)/share/bash-completion/completions $(dest)/share/zsh/site-functions $(dest)/share/fish/vendor_completions.d
 	$(INSTALL) pdcc $(dest)/bin/pdcc
-	$(INSTALL) -m 644 $(addprefix $(SRC)/runtime_stub/,pdrt.h pdrt_cuda.h pdrt_cuda_device.h) $(dest)/include
-	$(INSTALL) -m 644 $(SRC)/runtime_stub/pdrt.c $(dest)/share/pdcc/pdrt.c
+	$(INSTALL) -m 644 $(addprefix $(SRC)/runtime_stub/,pdrt.h pdrt_threads.h pdrt_cuda.h pdrt_cuda_device.h) $(dest)/include
+	$(INSTALL) -m 644 $(addprefix $(SRC)/runtime_stub/,pdrt.c pdrt_threads.c) $(dest)/share/pdcc
 	sed -e 's|@prefix@|$(prefix)|' -e 's|@version@|$(VERSION)|' $(SRC)/runtime_stub/pdcc.pc.in > $(dest)/lib/pkgconfig/pdcc.pc
 	$(INSTALL) -m 644 $(SRC)/runtime_stub/pdccConfig.cmake.in $(dest)/lib/cmake/pdcc/pdccConfig.cmake
 	sed 's|@version@|$(VERSION)|' $(SRC)/runtime_stub/pdccConfigVersion.cmake.in > $(dest)/lib/cmake/pdcc/pdccConfigVersion.cmake

@@ -2,7 +2,7 @@
 SOURCES += codegen/codegen.c
 SOURCES += codegen/c/kernel_conv.c codegen/c/kernel_depthwise.c codegen/c/kernel_gemm.c \
 	codegen/c/kernel_layout.c codegen/c/kernel_norm.c codegen/c/kernel_row.c \
-	codegen/c/blocks.c codegen/c/kernel_softmax.c codegen/c/kernel_winograd.c codegen/c/map.c codegen/c/plan.c codegen/c/module.c codegen/c/run.c codegen/c/trace.c codegen/c/update.c
+	codegen/c/blocks.c codegen/c/kernel_softmax.c codegen/c/kernel_winograd.c codegen/c/map.c codegen/c/plan.c codegen/c/module.c codegen/c/run.c codegen/c/share.c codegen/c/trace.c codegen/c/update.c
 SOURCES += codegen/cuda/backend.c codegen/cuda/cuda.c codegen/cuda/graph.c codegen/cuda/header.c \
 	codegen/cuda/host.c codegen/cuda/instance.c codegen/cuda/library.c codegen/cuda/library_conv.c \
 	codegen/cuda/library_epilogue.c codegen/cuda/move.c codegen/cuda/nodes.c \
@@ -63,5 +63,6 @@ TEXTS += runtime_stub/cudaemu/api.cc runtime_stub/cudaemu/banks.cc runtime_stub/
 	runtime_stub/cudaemu/cudnn.h runtime_stub/cudaemu/memory.cc runtime_stub/cudaemu/objects.h \
 	runtime_stub/cudaemu/order.h runtime_stub/cudaemu/queue.cc runtime_stub/cudaemu/races.cc \
 	runtime_stub/cudaemu/report.cc runtime_stub/cudaemu/shadow.cc
-TEXTS += runtime_stub/profile.c runtime_stub/harness.c runtime_stub/harness_npy.h runtime_stub/harness_trace.h runtime_stub/pdrt.c runtime_stub/pdrt.h \
+TEXTS += runtime_stub/profile.c runtime_stub/harness.c runtime_stub/harness_npy.h runtime_stub/harness_threads.h runtime_stub/harness_trace.h runtime_stub/pdrt.c runtime_stub/pdrt.h \
+	runtime_stub/pdrt_threads.c runtime_stub/pdrt_threads.h \
 	runtime_stub/pdrt_cuda.h runtime_stub/pdrt_cuda_device.h

@@ -48,6 +48,7 @@ static const Pass passes[] = {
 	{"hoist", "what a loop does not change goes in front of it", pass_hoist},
 	{"bounds", "how large sizes may become that change in control flow", pass_bounds},
 	{"flatten", "pd.if and pd.while to blocks with branches between them", pass_flatten},
+	{"threads", "C: kernels and nests that several threads share", pass_threads},
 	{"scratch", "memory that kernels work in", pass_scratch},
 	{"state", "what runs store in parameters goes to their end", pass_state},
 	{"plan", "a place in memory for every value", pass_plan},
@@ -75,7 +76,7 @@ static const Stage stages[] = {
 	{"layout", "layout,winograd,canonicalize,fold,cse,dce"},
 	{"to-loops", "to-loops"},
 	{"fuse", "fuse,fold,dce,hoist,to-loops,split-reductions,hoist-terms"},
-	{"plan", "flatten,state,dce,scratch,plan"},
+	{"plan", "flatten,state,dce,threads,scratch,plan"},
 	{"schedule", "cuda-forms,cuda-steps"},
 };
 

@@ -3,6 +3,8 @@
  *
  *   prog [--weights F] [--redzone] [--state S] [--trace | --trace-values F] --out-dir D {--in
  * NAME=F.npy [--lod NAME=0,2,5[;..]]}... [--next {--in ...}...]
+ *   (--threads N, built with HARNESS_THREADS for a model that was made with --threads: N threads
+ * share each run)
  *   prog [--weights F] --bench N {--in NAME=F.npy}...      N timed runs; 0: as many as fit in two seconds, 10 at least
  *
  * Run r writes its outputs to D/r/COLUMN.npy, elements of tensor arrays to D/r/COLUMN.<i>.npy; --in
@@ -14,6 +16,7 @@
 #include "model.h"
 
 #include "harness_npy.h"
+#include "harness_threads.h"
 #include "harness_trace.h"
 
 #include <errno.h>
@@ -44,6 +47,8 @@ typedef struct Harness {
 	const char *weights_path, *out_dir, *state_dir;
 	bool redzone, bench, trace;
 	int repeat, nfeed, nrun; /* repeat 0: by the clock */
+	int threads;
+	void *pool;
 	Feed *feeds;
 	void *weights;
 	size_t weights_size;
@@ -497,6 +502,7 @@ static void model_start(Harness *h, Run *r)
 	                              r->workspace_size));
 	if (h->trace && h->info->trace)
 		h->info->trace(h->instance, trace_event, &h->tracer);
+	status_check(h, threads_give(h->instance, h->threads, h->pool));
 	for (int i = 0; i < h->info->parameters; i++)
 		if (h->parameters[i].data)
 			status_check(h, h->info->parameter_set(h->instance, i, h->parameters[i].data));
@@ -708,7 +714,7 @@ static bool flag_read(Harness *h, const char *o)
 
 static void options_read(Harness *h, int argc, char **argv)
 {
-	h->nrun = 1;
+	h->nrun = h->threads = 1;
 	h->feeds = list_new(argc, sizeof *h->feeds);
 	for (int i = 1; i < argc; i++) {
 		const char *o = argv[i];
@@ -723,6 +729,8 @@ static void options_read(Harness *h, int argc, char **argv)
 			h->weights_path = value;
 		else if (!strcmp(o, "--out-dir"))
 			h->out_dir = value;
+		else if (!strcmp(o, "--threads"))
+			h->threads = atoi(value);
 		else if (!strcmp(o, "--state"))
 			h->state_dir = value;
 		else if (!strcmp(o, "--trace-values")) {
@@ -743,6 +751,7 @@ int main(int argc, char **argv)
 	Harness h = {.info = model_info()};
 	options_read(&h, argc, argv);
 	weights_read(&h);
+	h.pool = threads_start(h.threads);
 	h.instance = list_new(1, h.info->instance_size);
 	h.parameters = list_new(h.info->parameters, sizeof *h.parameters);
 	if (h.bench)
@@ -754,6 +763,7 @@ int main(int argc, char **argv)
 		parameters_write(&h);
 	if (h.info->free)
 		h.info->free(h.instance);
+	threads_stop(h.pool);
 	for (int i = 0; i < h.info->parameters; i++)
 		zone_free(h.parameters[i].data);
 	free(h.parameters);

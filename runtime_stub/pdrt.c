@@ -20,6 +20,7 @@ const char *pd_status_text(pd_status status)
 	case PD_ASSERT: return "an assertion of the model does not hold";
 	case PD_NOT_FINITE: return "a value is not finite";
 	case PD_WRONG_DEVICE: return "another device is current, or the memory is not of this one";
+	case PD_THREADS: return "the system gives no more threads";
 	}
 	return "unknown status";
 }

@@ -71,8 +71,9 @@ typedef enum pd_status {
 	PD_ASSERT,    /* an assertion of the model does not hold */
 	PD_WRONG_DEVICE, /* the instance, or its memory, is of another device than the one that is
 	                    current */
-	PD_NOT_FINITE    /* --assert-finite: an input, or what an operator gave, holds an infinity or
+	PD_NOT_FINITE,   /* --assert-finite: an input, or what an operator gave, holds an infinity or
 	                    NaN */
+	PD_THREADS       /* the system gives no thread, or no memory for a pool of them */
 } pd_status;
 
 PDRT_EXPORT const char *pd_status_text(pd_status status);

@@ -20,6 +20,9 @@ void map_print(Codegen *cg, const Text *source, size_t functions, size_t run, Te
 void plan_print(Codegen *cg, Text *out); // plan.c: the memory plan, as a comment
 // blocks.c: all of them, with their operations; false after diagnostics.
 bool blocks_print(Codegen *cg, const Op **bound);
+// share.c: what kernels with `units` need behind their function, and the call that shares them.
+void share_print(KernelFunc *k);
+void share_call_print(Codegen *cg, const KernelFunc *k, const char *name, const char *args);
 void c_run_print(Codegen *cg, Text *out); // model_run
 
 #endif

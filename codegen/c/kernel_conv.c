@@ -144,29 +144,93 @@ static const char *epilogue_text(Conv *v, const char **value)
 	return region_text(v->k, r, args, value);
 }
 
-// The loop over whole groups of packed weights, and the rest.
-static void group_loops(Conv *v, const char **full, const char **last)
+// `calls` for each image.
+static const char *images_loop(Conv *v, const char *batch, const char *calls)
+{
+	Text t;
+	text_init(&t, v->k->arena);
+	text_printf(&t, "for (int64_t n = 0; n < %s; n++) {\n", batch);
+	tile_indent(&t, calls);
+	text_str(&t, "}");
+	return t.text;
+}
+
+// The loops over images and whole groups of packed weights, and the rest.
+static const char *group_loops(Conv *v, const char *batch)
 {
 	Arena *a = v->k->arena;
-	int64_t whole = v->out_blocks / v->nv, rest = v->out_blocks % v->nv;
-	*full = *last = "";
+	const int64_t whole = v->out_blocks / v->nv, rest = v->out_blocks % v->nv;
+	Text calls;
+	text_init(&calls, a);
 	if (whole == 1)
-		*full = tile_pass_on(v->k, "", "_group", arena_printf(a, "n, 0, %d", v->nv));
+		text_str(&calls, tile_pass_on(v->k, "", "_group", arena_printf(a, "n, 0, %d", v->nv)));
 	else if (whole)
-		*full = tile_pass_on(
-			v->k, arena_printf(a, "for (int64_t group = 0; group < %" PRId64 "; group++)", whole),
-			"_group", arena_printf(a, "n, group, %d", v->nv));
+		text_str(&calls, tile_pass_on(
+							 v->k,
+							 arena_printf(
+								 a, "for (int64_t group = 0; group < %" PRId64 "; group++)", whole),
+							 "_group", arena_printf(a, "n, group, %d", v->nv)));
 	if (rest)
-		*last = tile_pass_on(v->k, "", "_group",
-		                     arena_printf(a, "n, %" PRId64 ", %" PRId64, whole, rest));
+		text_printf(&calls, "%s%s", whole ? "\n" : "",
+		            tile_pass_on(v->k, "", "_group",
+		                         arena_printf(a, "n, %" PRId64 ", %" PRId64, whole, rest)));
+	return images_loop(v, batch, calls.text);
+}
+
+// The same where threads share them, and the rows or tiles of each.
+static const char *group_shares(Conv *v, const char *inner)
+{
+	Arena *a = v->k->arena;
+	const int64_t whole = v->out_blocks / v->nv, rest = v->out_blocks % v->nv,
+				  groups = whole + (rest > 0);
+	const char *head = whole && rest ? arena_printf(a, "if (group < %" PRId64 ")", whole) : "";
+	Text calls;
+	text_init(&calls, a);
+	text_printf(&calls, "const int64_t n = unit / %" PRId64 ", group = unit %% %" PRId64 ";\n",
+	            groups, groups);
+	if (whole)
+		text_printf(&calls, "%s\n",
+		            tile_pass_on(v->k, head, "_group",
+		                         arena_printf(a, "n, group, %d, from, until", v->nv)));
+	if (rest)
+		text_str(&calls, tile_pass_on(v->k, whole ? "else" : "", "_group",
+		                              arena_printf(a, "n, group, %" PRId64 ", from, until", rest)));
+	return tile_share(v->k, inner, calls.text);
 }
 
 // Sizes as C expressions; asked for before what lists the function's parameters.
 typedef struct ConvSizes {
 	const char *batch, *x_blocks, *height, *width, *rows, *columns, *end;
+	// Shared by threads: rows, or tiles of a flat image; and where a part of these begins and ends.
+	const char *inner, *part, *row_from, *row_until, *from, *until;
 } ConvSizes;
 
-static bool conv_sizes(Conv *v, ConvSizes *s)
+// `units`: of the images and the groups of channels, each of which has rows or tiles.
+static void conv_parts(Conv *v, int64_t groups, ConvSizes *s)
+{
+	KernelFunc *k = v->k;
+	const Dim *const *t = v->out->dims;
+	const Dim *across = dim_mul(k->ctx, t[2], t[3]),
+			  *inner = v->flat ? tile_count(k, across, v->ur) : t[2];
+	const Dim *units = dim_mul(k->ctx, dim_mul(k->ctx, t[0], dim_const(k->ctx, groups)), inner);
+	s->part = s->inner = "";
+	s->row_from = s->from = "0";
+	s->row_until = "rows";
+	s->until = "columns";
+	if (!kernel_share(k, units))
+		return;
+	s->inner = kernel_dim(k, inner);
+	s->part = "const int64_t begin, const int64_t end, ";
+	if (v->flat) {
+		s->from = tile_begin(k, "begin", "columns", across, v->ur);
+		s->until = tile_begin(k, "end", "columns", across, v->ur);
+	} else {
+		s->row_from = "begin";
+		s->row_until = "end";
+	}
+}
+
+static bool conv_sizes(Conv *v, int64_t groups, ConvSizes *s)
 {
 	KernelFunc *k = v->k;
 	const Dim *const *t = v->out->dims, *const *d = v->x->dims;
@@ -181,7 +245,25 @@ static bool conv_sizes(Conv *v, ConvSizes *s)
 		.x_blocks = kernel_dim(k, d[1]),
 		.batch = kernel_dim(k, t[0]),
 	};
+	conv_parts(v, groups, s);
 	return s->end != NULL;
+}
+
+// All rows of packed weights, of each image.
+static const char *row_loops(Conv *v, int64_t n, const ConvSizes *s)
+{
+	KernelFunc *k = v->k;
+	Arena *a = k->arena;
+	if (!k->units)
+		return images_loop(
+			v, s->batch,
+			tile_pass_on(k, arena_printf(a, "for (int64_t at = 0; at < %" PRId64 "; at++)", n),
+		                 "_row", "n, at"));
+	return tile_share(
+		k, s->inner,
+		tile_pass_on(
+			k, "", "_row",
+			arena_printf(a, "unit / %" PRId64 ", unit %% %" PRId64 ", from, until", n, n)));
 }
 
 // Several groups: each begins with a row of packed weights, and has `parts` of them.
@@ -193,7 +275,7 @@ static bool groups_print(Conv *v)
 	const bool whole = v->share % v->lanes == 0; // groups begin with a block
 	ConvSizes s;
 	const char *value, *epilogue = epilogue_text(v, &value);
-	if (!epilogue || !conv_sizes(v, &s) || !tile_helper(v, v->nv))
+	if (!epilogue || !conv_sizes(v, v->groups * parts, &s) || !tile_helper(v, v->nv))
 		return false;
 	const char *next = arena_printf(a, "done + %d", v->lanes);
 	const TemplateKey keys[] = {
@@ -218,12 +300,14 @@ static bool groups_print(Conv *v)
 		{"type", dtype_c_memory(v->out->dtype)},
 		{"epilogue", epilogue},
 		{"store", scalar_store(k, v->out->dtype, "to", "c", value)},
-		{"batch", s.batch},
+		{"part", s.part},
+		{"row_from", s.row_from},
+		{"row_until", s.row_until},
+		{"from", s.from},
+		{"until", s.until},
 		{"sizes", tile_sizes(k)},
-		{"all_rows",
-	     tile_pass_on(
-			 k, arena_printf(a, "for (int64_t at = 0; at < %" PRId64 "; at++)", v->groups * parts),
-			 "_row", "n, at")},
+		{"loops", row_loops(v, v->groups * parts, &s)},
+		{"range", kernel_range(k)},
 		{"returns", tile_returns(k)},
 		{"done", tile_done(k)},
 	};
@@ -236,13 +320,12 @@ static bool conv_print(Conv *v)
 	ConvSizes s;
 	if (v->out_blocks < v->nv)
 		v->nv = (int)v->out_blocks; // the group is not full: no tile is wider than that
-	const char *value, *epilogue = epilogue_text(v, &value), *full, *last;
-	if (!epilogue || !conv_sizes(v, &s))
+	const char *value, *epilogue = epilogue_text(v, &value);
+	if (!epilogue || !conv_sizes(v, (v->out_blocks + v->nv - 1) / v->nv, &s))
 		return false;
 	const char *calls = tile_calls(v);
 	if (!calls)
 		return false;
-	group_loops(v, &full, &last); // after all sizes: they are parameters
 	const TemplateKey keys[] = {
 		{"height", s.height},
 		{"width", s.width},
@@ -262,10 +345,14 @@ static bool conv_print(Conv *v)
 		{"type", dtype_c_memory(v->out->dtype)},
 		{"epilogue", epilogue},
 		{"store", scalar_store(k, v->out->dtype, "to", "c", value)},
-		{"batch", s.batch},
+		{"part", s.part},
+		{"row_from", s.row_from},
+		{"row_until", s.row_until},
+		{"from", s.from},
+		{"until", s.until},
 		{"sizes", tile_sizes(k)},
-		{"full_groups", full},
-		{"last_group", last},
+		{"loops", k->units ? group_shares(v, s.inner) : group_loops(v, s.batch)},
+		{"range", kernel_range(k)},
 		{"returns", tile_returns(k)},
 		{"done", tile_done(k)},
 	};

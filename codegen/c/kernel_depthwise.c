@@ -143,6 +143,38 @@ static bool tile_helper(Depthwise *v)
 	       kernel_helper(k, "depthwise_call.c", COUNT_OF(call), call);
 }
 
+// Over images, blocks of channels and rows, or, where channels are behind the pixels, over rows
+// and blocks. Threads share all three.
+typedef struct DepthwiseLoops {
+	const char *head, *outer, *inner;
+} DepthwiseLoops;
+
+static void depthwise_loops(const Depthwise *v, DepthwiseLoops *loops)
+{
+	KernelFunc *k = v->k;
+	Arena *a = k->arena;
+	const Type *t = k->op->results[0].type;
+	const Dim *blocks = v->last ? op_operand(k->op, 1)->type->dims[0] : t->dims[1],
+			  *rows = t->dims[v->last ? 1 : 2];
+	const char *outer = v->last ? "rows" : "blocks", *at = v->last ? "row" : "cb",
+			   *inner = v->last ? "blocks" : "rows", *in = v->last ? "cb" : "row";
+	if (kernel_share(k, dim_mul(k->ctx, t->dims[0], dim_mul(k->ctx, blocks, rows)))) {
+		loops->head = arena_printf(a,
+		                           "for (int64_t at = begin, next; at < end; at = next) {\n"
+		                           "\tnext = pd_range_end(at, %s, end);",
+		                           inner);
+		loops->outer = arena_printf(a,
+		                            "const int64_t n = at / %s / %s, %s = at / %s %% %s, from = at "
+		                            "%% %s, until = from + next - at;",
+		                            inner, outer, at, inner, outer, inner);
+		loops->inner = arena_printf(a, "int64_t %s = from; %s < until; %s++", in, in, in);
+		return;
+	}
+	loops->head = arena_printf(a, "for (int64_t n = 0; n < %s; n++)", kernel_dim(k, t->dims[0]));
+	loops->outer = arena_printf(a, "for (int64_t %s = 0; %s < %s; %s++)", at, at, outer, at);
+	loops->inner = arena_printf(a, "int64_t %s = 0; %s < %s; %s++", in, in, inner, in);
+}
+
 static bool depthwise_print(Depthwise *v)
 {
 	static const char *const blocked[] = {"acc", "n", "cb", "row", "p", "c"};
@@ -157,21 +189,23 @@ static bool depthwise_print(Depthwise *v)
 	const char *end = tile_end(k, "first", "columns", t->dims[space + 1], v->ur);
 	if (!epilogue || !end)
 		return false;
-	const char *over_blocks = "int64_t cb = 0; cb < blocks; cb++",
-			   *over_rows = "int64_t row = 0; row < rows; row++";
+	DepthwiseLoops loops;
+	depthwise_loops(v, &loops);
 	const TemplateKey keys[] = {
 		{"name", v->name},
 		{"lanes", tile_int(k, v->lanes)},
 		{"ur", tile_int(k, v->ur)},
 		{"end", end},
-		{"batch", kernel_dim(k, t->dims[0])},
+		{"over_images", loops.head},
+		{"over_outer", loops.outer},
+		{"close", k->units ? "}" : ""},
+		{"range", kernel_range(k)},
 		{"blocks", kernel_dim(k, v->last ? op_operand(k->op, 1)->type->dims[0] : t->dims[1])},
 		{"height", kernel_dim(k, x->dims[space])},
 		{"width", kernel_dim(k, x->dims[space + 1])},
 		{"rows", kernel_dim(k, t->dims[space])},
 		{"columns", kernel_dim(k, t->dims[space + 1])},
-		{"outer", v->last ? over_rows : over_blocks},
-		{"inner", v->last ? over_blocks : over_rows},
+		{"inner", loops.inner},
 		{"step", v->last ? arena_printf(a, ", blocks * %d", v->lanes) : ""},
 		{"image", v->last
 	                  ? arena_printf(a, "x + (n * height * width * blocks + cb) * %d", v->lanes)

@@ -118,6 +118,29 @@ static void panel_loops(Gemm *g, const char **full, const char **last)
 		                     arena_printf(a, "%" PRId64 ", %" PRId64, whole, rest));
 }
 
+// The same where threads share panels, and the rows, or the products of a batch, of each.
+static void panel_shares(Gemm *g, const char *inner, const char **full, const char **last)
+{
+	KernelFunc *k = g->k;
+	Arena *a = k->arena;
+	const char *n = kernel_dim(k, g->n_dim);
+	const char *whole = arena_printf(a, "if (unit < %s / %d)", n, g->nr);
+	Text calls;
+	text_init(&calls, a);
+	if (dim_is_const(g->n_dim))
+		whole = g->n_dim->value < g->nr ? NULL : g->n_dim->value % g->nr == 0 ? "" : whole;
+	if (whole)
+		text_printf(&calls, "%s\n",
+		            tile_pass_on(k, whole, "_panel",
+		                         arena_printf(a, "unit * %d, %d, from, until", g->nr, g->nr)));
+	if (!whole || *whole)
+		text_str(&calls, tile_pass_on(k, whole ? "else" : "", "_panel",
+		                              arena_printf(a, "unit * %d, (int)(%s %% %d), from, until",
+		                                           g->nr, n, g->nr)));
+	*full = tile_share(k, inner, calls.text);
+	*last = "";
+}
+
 // acc, then the position in each dim: rows of one product, and the products of a batch, are counted
 // through.
 static const char *epilogue_text(Gemm *g, const char **value)
@@ -142,18 +165,40 @@ static const char *epilogue_text(Gemm *g, const char **value)
 	return region_text(k, r, args, value);
 }
 
+// What stands around the tiles of a panel: the loop over a batch, and which rows; of shared ones,
+// how many products or tiles of rows a panel has.
+typedef struct PanelLoops {
+	const char *batch, *from, *until, *inner;
+} PanelLoops;
+
+static void panel_begin(Gemm *g, const Dim *rows, PanelLoops *x)
+{
+	KernelFunc *k = g->k;
+	const bool batched = g->nlead > 0;
+	const Dim *batches = tile_size(k, g->nlead, g->out->dims),
+			  *inner = batched ? batches : tile_count(k, rows, g->mr);
+	*x = (PanelLoops){"", "0", "M", NULL};
+	if (kernel_share(k, dim_mul(k->ctx, inner, tile_count(k, g->n_dim, g->nr))))
+		x->inner = kernel_dim(k, inner);
+	if (batched)
+		x->batch = x->inner ? "for (int64_t batch = begin; batch < end; batch++)"
+		                    : arena_printf(k->arena, "for (int64_t batch = 0; batch < %s; batch++)",
+		                                   kernel_dim(k, batches));
+	if (batched || !x->inner)
+		return;
+	x->from = tile_begin(k, "begin", "M", rows, g->mr);
+	x->until = tile_begin(k, "end", "M", rows, g->mr);
+}
+
 static bool gemm_print(Gemm *g)
 {
 	KernelFunc *k = g->k;
 	Arena *a = k->arena;
 	const Type *t = g->out;
 	bool batched = g->nlead > 0;
-	const char *batch = batched ? arena_printf(a, "for (int64_t batch = 0; batch < %s; batch++)",
-	                                           tile_product(k, g->nlead, t->dims))
-	                            : "";
-	const Dim *rows = dim_const(k->ctx, 1);
-	for (int i = g->nlead; i < t->rank - 1; i++)
-		rows = dim_mul(k->ctx, rows, t->dims[i]);
+	const Dim *rows = tile_size(k, t->rank - 1 - g->nlead, t->dims + g->nlead);
+	PanelLoops loops;
+	panel_begin(g, rows, &loops);
 	const char *m = kernel_dim(k, rows), *end = tile_end(k, "m0", "M", rows, g->mr);
 	const char *row = batched ? "(batch * M + m)" : "m",
 			   *first_row = batched ? "(batch * M + m0)" : "m0";
@@ -168,7 +213,10 @@ static bool gemm_print(Gemm *g)
 			a, "if (cols == %d) {\n\t%s\n\tcontinue;\n}", g->nr,
 			tile_call(g, g->nv, arena_printf(a, "out + %s * N + n0", first_row), "N"));
 	const char *full, *last;
-	panel_loops(g, &full, &last);
+	if (loops.inner)
+		panel_shares(g, loops.inner, &full, &last);
+	else
+		panel_loops(g, &full, &last);
 	const char *panel = batched ? arena_printf(a, "b + (batch * ((N + %d) / %d * %d) + n0) * K",
 	                                           g->nr - 1, g->nr, g->nr)
 	                            : "b + n0 * K";
@@ -179,7 +227,7 @@ static bool gemm_print(Gemm *g)
 		{"k", kk},
 		{"mr", tile_int(k, g->mr)},
 		{"nr", tile_int(k, g->nr)},
-		{"batch_loop", batch},
+		{"batch_loop", loops.batch},
 		{"a_rows", arena_printf(a, "a + %s * K", first_row)},
 		{"panel", panel},
 		{"out_row", arena_printf(a, "out + %s * N + n0", row)},
@@ -190,6 +238,11 @@ static bool gemm_print(Gemm *g)
 		{"store", scalar_store(k, t->dtype, "to", "j", value)},
 		{"full_panels", full},
 		{"last_panel", last},
+		{"sizes", loops.inner ? tile_sizes(k) : ""},
+		{"part", loops.inner ? "const int64_t begin, const int64_t end, " : ""},
+		{"m_from", loops.from},
+		{"m_until", loops.until},
+		{"range", kernel_range(k)},
 		{"linkage", kernel_linkage(k)},
 		{"returns", tile_returns(k)},
 		{"done", tile_done(k)},

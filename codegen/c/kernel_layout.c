@@ -9,26 +9,35 @@
 
 // A batch of matrices of `rows` x `inner` elements; `q` rows (columns, for panels) go together.
 typedef struct Interleave {
-	const char *template, *batch, *rows, *inner, *q;
+	const char *template;
+	const Dim *batch, *rows, *inner;
+	const char *groups; // what the template calls those that are made of the rows of a matrix
+	const Dim *q;
 } Interleave;
 
 static bool interleave_emit(KernelFunc *k, const Interleave *x, const Value *source)
 {
+	const bool shared = dim_is_const(x->q) &&
+	                    kernel_share(
+							k, dim_mul(k->ctx, x->batch, tile_count(k, x->rows, (int)x->q->value)));
 	const TemplateKey keys[] = {
-		{"batch", x->batch},
-		{"rows", x->rows},
-		{"inner", x->inner},
-		{"q", x->q},
+		{"first", shared ? "begin" : "0"},
+		{"end",
+	     shared ? "end" : arena_printf(k->arena, "%s * %s", kernel_dim(k, x->batch), x->groups)},
+		{"rows", kernel_dim(k, x->rows)},
+		{"inner", kernel_dim(k, x->inner)},
+		{"q", kernel_dim(k, x->q)},
+		{"range", kernel_range(k)},
 		{"type", dtype_c_memory(source->type->dtype)},
 		{"source", kernel_tensor(k, source)},
 	};
-	int nkey = x->template[0] == 'u' ? 5 : 6; // unblock names its operand
+	int nkey = x->template[0] == 'u' ? 7 : 8; // unblock names its operand
 	return kernel_template(k, x->template, nkey, keys);
 }
 
-static const char *last_size(KernelFunc *k, const Type *t)
+static const Dim *last_size(const Type *t)
 {
-	return kernel_dim(k, t->dims[t->rank - 1]);
+	return t->dims[t->rank - 1];
 }
 
 bool kernel_pack_gemm_emit(KernelFunc *k)
@@ -40,10 +49,11 @@ bool kernel_pack_gemm_emit(KernelFunc *k)
 			  *inner = t->dims[t->rank - (transposed ? 1 : 2)];
 	Interleave x = {
 		.template = transposed ? "interleave.c" : "panels.c",
-		.batch = tile_product(k, t->rank - 2, t->dims),
-		.rows = kernel_dim(k, rows),
-		.inner = kernel_dim(k, inner),
-		.q = last_size(k, k->op->results[0].type),
+		.batch = tile_size(k, t->rank - 2, t->dims),
+		.rows = rows,
+		.inner = inner,
+		.groups = transposed ? "groups" : "panels",
+		.q = last_size(k->op->results[0].type),
 	};
 	return interleave_emit(k, &x, b);
 }
@@ -53,10 +63,11 @@ bool kernel_pack_conv_emit(KernelFunc *k)
 	const Value *w = op_operand(k->op, 0);
 	Interleave x = {
 		.template = "interleave.c",
-		.batch = "1",
-		.rows = kernel_dim(k, w->type->dims[0]),
-		.inner = tile_product(k, w->type->rank - 1, w->type->dims + 1),
-		.q = last_size(k, k->op->results[0].type),
+		.batch = dim_const(k->ctx, 1),
+		.rows = w->type->dims[0],
+		.inner = tile_size(k, w->type->rank - 1, w->type->dims + 1),
+		.groups = "groups",
+		.q = last_size(k->op->results[0].type),
 	};
 	return interleave_emit(k, &x, w);
 }
@@ -67,10 +78,11 @@ bool kernel_block_emit(KernelFunc *k)
 	const Type *t = v->type;
 	Interleave x = {
 		.template = "interleave.c",
-		.batch = kernel_dim(k, t->dims[0]),
-		.rows = kernel_dim(k, t->dims[1]),
-		.inner = tile_product(k, t->rank - 2, t->dims + 2),
-		.q = last_size(k, k->op->results[0].type),
+		.batch = t->dims[0],
+		.rows = t->dims[1],
+		.inner = tile_size(k, t->rank - 2, t->dims + 2),
+		.groups = "groups",
+		.q = last_size(k->op->results[0].type),
 	};
 	return interleave_emit(k, &x, v);
 }
@@ -81,10 +93,11 @@ bool kernel_unblock_emit(KernelFunc *k)
 	const Type *t = k->op->results[0].type;
 	Interleave x = {
 		.template = "unblock.c",
-		.batch = kernel_dim(k, t->dims[0]),
-		.rows = kernel_dim(k, t->dims[1]),
-		.inner = tile_product(k, t->rank - 2, t->dims + 2),
-		.q = last_size(k, v->type),
+		.batch = t->dims[0],
+		.rows = t->dims[1],
+		.inner = tile_size(k, t->rank - 2, t->dims + 2),
+		.groups = "groups",
+		.q = last_size(v->type),
 	};
 	return interleave_emit(k, &x, v);
 }

@@ -36,7 +36,11 @@ bool row_texts(KernelFunc *k, int axes, RowTexts *x)
 		diag_error(k->ctx->diag, k->op->loc, "%s: %d axes of %d", k->op->info->name, axes, t->rank);
 		return false;
 	}
-	x->rows = tile_product(k, t->rank - axes, t->dims);
+	const Dim *rows = tile_size(k, t->rank - axes, t->dims);
+	const bool shared = kernel_share(k, rows);
+	x->rows = shared ? "" : arena_printf(k->arena, "rows = %s, ", kernel_dim(k, rows));
+	x->first = shared ? "begin" : "0";
+	x->end = shared ? "end" : "rows";
 	x->columns = tile_product(k, axes, t->dims + t->rank - axes);
 	x->input = row_region(k, 0, axes, NULL, &x->value);
 	x->epilogue = row_region(k, 1, axes, "acc", &result);
@@ -66,9 +70,12 @@ bool row_texts(KernelFunc *k, int axes, RowTexts *x)
 int row_keys(KernelFunc *k, const RowTexts *t, TemplateKey *keys)
 {
 	const TemplateKey all[ROW_KEYS] = {
-		{"rows", t->rows},         {"columns", t->columns}, {"buffer", t->buffer},
-		{"row", t->row},           {"input", t->input},     {"value", t->value},
-		{"epilogue", t->epilogue}, {"store", t->store},     {"returns", tile_returns(k)},
+		{"rows_are", t->rows},   {"first", t->first},
+		{"end", t->end},         {"range", kernel_range(k)},
+		{"columns", t->columns}, {"buffer", t->buffer},
+		{"row", t->row},         {"input", t->input},
+		{"value", t->value},     {"epilogue", t->epilogue},
+		{"store", t->store},     {"returns", tile_returns(k)},
 		{"done", tile_done(k)},
 	};
 	memcpy(keys, all, sizeof all);

@@ -7,17 +7,19 @@
 
 // The texts that both templates have in common.
 typedef struct RowTexts {
-	const char *rows, *columns; // counts
-	const char *row;            // where row r is kept: the result itself, or a buffer
-	const char *buffer;         // that buffer's declaration, or ""
-	const char *input, *value;  // statements that evaluate element j, and it
+	const char *rows;          // "rows = R, ", where their count is needed
+	const char *first, *end;   // which rows
+	const char *columns;       // how many
+	const char *row;           // where row r is kept: the result itself, or a buffer
+	const char *buffer;        // that buffer's declaration, or ""
+	const char *input, *value; // statements that evaluate element j, and it
 	const char *epilogue, *store;
 } RowTexts;
 
 // Rows over the last `axes` axes. False after a diagnostic.
 bool row_texts(KernelFunc *k, int axes, RowTexts *t);
 // The keys of these texts, and of what the function returns; returns how many there are.
-enum { ROW_KEYS = 10 };
+enum { ROW_KEYS = 13 };
 int row_keys(KernelFunc *k, const RowTexts *t, TemplateKey *keys);
 // A reduction over a row: row_max.c, row_sum.c or row_spread.c.
 bool row_helper(KernelFunc *k, const char *name);

@@ -62,6 +62,11 @@ static void init_print(Codegen *cg, Text *out)
 	            p, p);
 	text_line(out, 1, "if (!m)");
 	text_line(out, 2, "return PD_NULL;");
+	if (cg->threads > 1) {
+		text_line(out, 1, "m->threads = 1;");
+		text_line(out, 1, "m->parallel_for = NULL;");
+		text_line(out, 1, "m->pool = NULL;");
+	}
 	text_line(out, 1, "m->ready = false;");
 	text_line(out, 1, "m->failed = NULL;");
 	if (cg->options->trace)
@@ -87,6 +92,23 @@ static void init_print(Codegen *cg, Text *out)
 		text_str(out, "\treturn PD_OK;\n}\n\n");
 }
 
+static void threads_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix, *most = name_upper(cg->arena, p);
+	text_printf(out,
+	            "pd_status %s_threads(%s *m, int threads, pd_parallel_for *parallel_for, void "
+	            "*pool)\n{\n",
+	            p, p);
+	text_line(out, 1, "if (!m || !m->ready || (threads > 1 && !parallel_for))");
+	text_line(out, 2, "return PD_NULL;");
+	text_line(out, 1, "if (threads < 1)");
+	text_line(out, 2, "return PD_DIMS;");
+	text_line(out, 1, "m->threads = threads < %s_THREADS ? threads : %s_THREADS;", most, most);
+	text_line(out, 1, "m->parallel_for = parallel_for;");
+	text_line(out, 1, "m->pool = pool;");
+	text_str(out, "\treturn PD_OK;\n}\n\n");
+}
+
 // ---- the file -----------------------------------------------------------------------------------
 
 static void source_print(Codegen *cg, Text *out, Text *map)
@@ -97,6 +119,8 @@ static void source_print(Codegen *cg, Text *out, Text *map)
 	workspace_print(cg, &tail);
 	states_print(cg, &tail);
 	init_print(cg, &tail);
+	if (cg->threads > 1)
+		threads_print(cg, &tail);
 	c_run_print(cg, &tail);
 	text_char(&tail, '\n');
 	info_print(cg, &tail);

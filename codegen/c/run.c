@@ -36,6 +36,8 @@ static bool compute_print(Codegen *cg, const Op *op, Emitter *emit)
 	k->inlined = nest_is_statement(&cg->numbers, op);
 	if (!(k->inlined ? nest_statement(k) : emit(k)))
 		return false;
+	if (k->units)
+		share_print(k);
 	k->comment = op_kinds(cg, op) ? comment_text(cg->arena, op_kinds(cg, op)) : NULL;
 	const char *name = k->inlined ? NULL : kernel_finish(k);
 	cg->map.called = k->inlined ? -1 : k->number;
@@ -50,12 +52,12 @@ static bool compute_print(Codegen *cg, const Op *op, Emitter *emit)
 	text_init(&args, cg->arena);
 	if (!call_arguments(cg, k, &args))
 		return false;
-	if (!k->status) {
-		run_line(cg, 1, "%s(%s);", name, args.text ? args.text : "");
-		return true;
-	}
-	run_line(cg, 1, "fault = %s(%s);", name, args.text ? args.text : "");
-	faults_print(cg, k);
+	if (k->units)
+		share_call_print(cg, k, name, args.text);
+	else
+		run_line(cg, 1, "%s%s(%s);", k->status ? "fault = " : "", name, args.text ? args.text : "");
+	if (k->status)
+		faults_print(cg, k);
 	return true;
 }
 

@@ -139,6 +139,18 @@ const char *kernel_local(KernelFunc *k, const char *stem)
 	return k->inlined ? names_unique(&k->cg->locals, name) : name;
 }
 
+bool kernel_share(KernelFunc *k, const Dim *units)
+{
+	if (op_attr(k->op, "parallel") && !(dim_is_const(units) && units->value < 2))
+		k->units = units;
+	return k->units != NULL;
+}
+
+const char *kernel_range(const KernelFunc *k)
+{
+	return k->units ? ", const int64_t begin, const int64_t end" : "";
+}
+
 void kernel_moves(KernelFunc *k, DType t, int lanes)
 {
 	const int bytes = (int)dtype_size(t) * lanes;

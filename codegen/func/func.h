@@ -53,6 +53,7 @@ typedef struct KernelFunc {
 	            // others
 	const Dim
 		*work; // CUDA: how many things blocks share; NULL: elements, or what the operation says
+	const Dim *units;    // C: threads share as many, [begin, end) each; NULL: one does all
 	const Dim *grid;     // CUDA: it must be launched with so many blocks; NULL: any number is right
 	int access;          // CUDA: the most bytes that a thread moves at once; 0: one element
 	bool tensor_cores;   // CUDA: it multiplies on them
@@ -85,6 +86,10 @@ const char *kernel_result(KernelFunc *k, int i);
 const char *kernel_dim(KernelFunc *k, const Dim *d);
 // A parameter that is neither tensor nor size: what the call passes is an expression of model_run.
 void kernel_given(KernelFunc *k, const char *type, const char *name, const char *given);
+// C: threads share `units` of it where `parallel` says so and there are several: k->units is set,
+// and the function ends its parameters with kernel_range, which is "" otherwise.
+bool kernel_share(KernelFunc *k, const Dim *units);
+const char *kernel_range(const KernelFunc *k);
 // The number, from 0, of the check that `op` makes; what stands for one operation of the model has
 // one. A function of C returns one more, or 0 when nothing is out of range.
 int kernel_fault(KernelFunc *k, const Op *op);
@@ -292,6 +297,7 @@ struct Codegen {
 	const char **failures; // CUDA: titles of the operations that may fail, by number
 	int nmark, cmark;      // marks that stand in `run`
 	const Op **marks;
+	int threads;          // C: as many may share a run
 	int nlaunch, claunch; // CUDA, with the next three: cuda/report.c
 	CudaLaunch *launches;
 	PointerMap weights_read; // value of a parameter -> bytes of it that are read (int64_t)

@@ -104,6 +104,17 @@ static void entry_points(Codegen *cg, Text *out)
 	            exported(cg), p, p);
 	text_printf(out, "%spd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out);\n",
 	            exported(cg), p, p, p, p);
+	if (cg->threads > 1)
+		text_printf(
+			out,
+			"/* From then on up to `threads` parts of a run are side by side: parallel_for(pool, "
+			"..) "
+			"runs them,\n * pd_threads_for for a pool of pd_threads_start. 1 to %s_THREADS, more "
+			"counts as that; after init it\n * is 1. Outputs are the same for any number. */\n"
+			"#define %s_THREADS %d\n"
+			"%spd_status %s_threads(%s *m, int threads, pd_parallel_for *parallel_for, void "
+			"*pool);\n",
+			name_upper(cg->arena, p), name_upper(cg->arena, p), cg->threads, exported(cg), p, p);
 	states_declare(cg, out);
 	if (cg->options->trace)
 		text_printf(out,
@@ -124,7 +135,8 @@ void header_print(Codegen *cg, Text *out)
 	const char *p = cg->prefix, *guard = name_upper(cg->arena, p);
 	text_printf(out, "/* Written by pdcc %s from %s. Do not edit. */\n", cg->options->version,
 	            comment_text(cg->arena, cg->options->banner));
-	text_printf(out, "#ifndef %s_H\n#define %s_H\n\n#include \"pdrt.h\"\n\n", guard, guard);
+	text_printf(out, "#ifndef %s_H\n#define %s_H\n\n#include \"%s.h\"\n\n", guard, guard,
+	            cg->threads > 1 ? "pdrt_threads" : "pdrt");
 	abi_print(out);
 	if (cg->target->cuda)
 		text_str(out, "#include <cuda_runtime_api.h>\n\n");
@@ -147,6 +159,11 @@ void header_print(Codegen *cg, Text *out)
 	text_line(out, 1, "bool ready;");
 	if (cg->options->trace)
 		text_line(out, 1, "pd_tracer tracer;");
+	if (cg->threads > 1) {
+		text_line(out, 1, "int threads;");
+		text_line(out, 1, "pd_parallel_for *parallel_for;");
+		text_line(out, 1, "void *pool;");
+	}
 	if (cg->backend->members)
 		cg->backend->members(cg, out);
 	text_printf(out, "} %s;\n\n", p);

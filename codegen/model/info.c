@@ -242,6 +242,22 @@ void info_print(Codegen *cg, Text *out)
 	text_str(out, "\t};\n\treturn &info;\n}\n");
 }
 
+// The last statements of model_call where threads share a run: a pool as long as the program.
+static void call_threads_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix, *most = name_upper(cg->arena, p);
+	text_line(out, 1, "static pd_threads *pool; /* as long as the program */");
+	text_line(out, 1, "if (status != PD_OK)");
+	text_line(out, 2, "return status;");
+	text_line(out, 1, "if (!pool) {");
+	text_line(out, 2, "const pd_status started = pd_threads_start(&pool, %s_THREADS);", most);
+	text_line(out, 2, "if (started != PD_OK)");
+	text_line(out, 3, "return started;");
+	text_line(out, 1, "}");
+	text_line(out, 1, "%s_threads(&m, %s_THREADS, pd_threads_for, pool);", p, most);
+	text_line(out, 1, "return %s_info_run(&m, inputs, outputs, NULL);", p);
+}
+
 void call_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
@@ -257,7 +273,10 @@ void call_print(Codegen *cg, Text *out)
 	text_line(out, 1,
 	          "const pd_status status = %s%s_init(&m, NULL, 0, workspace, sizeof workspace);",
 	          cg->nstate ? "m.ready ? PD_OK : " : "", p);
-	text_line(out, 1, "return status != PD_OK ? status : %s_info_run(&m, inputs, outputs, NULL);",
-	          p);
+	if (cg->threads > 1)
+		call_threads_print(cg, out);
+	else
+		text_line(out, 1,
+		          "return status != PD_OK ? status : %s_info_run(&m, inputs, outputs, NULL);", p);
 	text_str(out, "}\n");
 }

@@ -35,8 +35,8 @@ static void codegen_init(Codegen *cg, Context *c, const Op *module, const Target
                          const CodegenOptions *o)
 {
 	static const char *const interface[] = {
-		"init",           "init_shared", "run",    "info",    "call",  "wait",      "free",
-		"workspace_size", "dims",        "inputs", "outputs", "reset", "parameter", "trace"};
+		"init", "init_shared", "run",     "info",  "call",      "wait",  "free",   "workspace_size",
+		"dims", "inputs",      "outputs", "reset", "parameter", "trace", "threads"};
 	static const char *const run_names[] = {"m",     "in",     "out",   "workspace", "weights",
 	                                        "fault", "stream", "queue", "state",     "sizes",
 	                                        "error", "graph",  "body",  "parts",     "parts_on"};
@@ -65,6 +65,7 @@ static void codegen_init(Codegen *cg, Context *c, const Op *module, const Target
 	size_locals_init(&cg->plan, cg, SIZES_OF_PLAN, &cg->locals);
 	size_locals_init(&cg->sizes, cg, SIZES_OF_RUN, &cg->locals);
 	const Attr *workspace = op_attr(module, "workspace");
+	cg->threads = (int)op_int(module, "threads", 1);
 	cg->workspace = workspace ? workspace->dim : dim_const(c, 0);
 }
 

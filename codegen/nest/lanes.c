@@ -319,9 +319,10 @@ bool nest_lanes_print(Nest *n, int depth)
 	int width = tile_width(n);
 	if (dim_is(inner->extent, width))
 		return tile_print(&l, width, "l", depth);
-	const char *j = kernel_local(n->k, "i"), *extent = kernel_dim(n->k, inner->extent);
+	const char *j = kernel_local(n->k, "i"),
+			   *extent = inner->end ? inner->end : kernel_dim(n->k, inner->extent);
 	const char *arg = arena_printf(n->k->arena, "(%s + l)", j);
-	text_line(n->out, depth, "int64_t %s = 0;", j);
+	text_line(n->out, depth, "int64_t %s = %s;", j, inner->first ? inner->first : "0");
 	text_line(n->out, depth, "for (; %s + %d <= %s; %s += %d) {", j, width, extent, j, width);
 	if (!tile_print(&l, width, arg, depth + 1))
 		return false;
@@ -330,7 +331,10 @@ bool nest_lanes_print(Nest *n, int depth)
 		int rest = (int)(inner->extent->value % width);
 		if (!rest)
 			return true;
-		text_line(n->out, depth, "{");
+		if (inner->end) // one part of the loop has the rest
+			text_line(n->out, depth, "if (%s < %s) {", j, extent);
+		else
+			text_line(n->out, depth, "{");
 		if (!tile_print(&l, rest, arg, depth + 1))
 			return false;
 		text_line(n->out, depth, "}");

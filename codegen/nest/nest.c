@@ -1,7 +1,8 @@
 // Prints loop.nest as a C function: loops over the dims (merged where every access allows it), each
 // scalar at the outermost loop that it depends on, predicates that the innermost loop does not
 // change decided before it. Called by codegen.c through nest_emit.
-#include "codegen/nest/nest.h"
+#include "codegen/nest/region.h"
+#include "lower/target/threads.h"
 
 #include <string.h>
 
@@ -261,9 +262,11 @@ static void strip_open(Nest *n, Loop *inner, int *depth)
 {
 	Arena *a = n->k->arena;
 	const char *extent = expression_unwrap(a, kernel_dim(n->k, inner->extent));
+	const char *from = inner->first ? inner->first : "0";
+	extent = inner->end ? inner->end : extent;
 	inner->first = kernel_local(n->k, "i");
 	inner->end = kernel_local(n->k, "end");
-	text_line(n->out, (*depth)++, "for (int64_t %s = 0; %s < %s; %s += %d) {", inner->first,
+	text_line(n->out, (*depth)++, "for (int64_t %s = %s; %s < %s; %s += %d) {", inner->first, from,
 	          inner->first, extent, inner->first, STRIP);
 	text_line(n->out, *depth, "const int64_t %s = %s + %d < %s ? %s + %d : %s;", inner->end,
 	          inner->first, STRIP, extent, inner->first, STRIP, extent);
@@ -411,16 +414,41 @@ const char *nest_number(KernelFunc *k)
 	return locals.len ? NULL : value;
 }
 
+// The loop that threads share goes over a part of its range; the innermost in steps.
+static void nest_share(Nest *n)
+{
+	KernelFunc *k = n->k;
+	const Value *arg = n->body->args[op_int(n->op, "along", 0)];
+	for (const Value *next; (next = pointer_map_get(&n->s.merged, arg)) != NULL;)
+		arg = next;
+	for (int i = 0; i < n->nloop; i++) {
+		Loop *loop = &n->loops[i];
+		const int step = i + 1 < n->nloop ? 1 : THREADS_STEP;
+		if (loop->arg != arg || !kernel_share(k, tile_count(k, loop->extent, step)))
+			continue;
+		loop->first = "begin";
+		loop->end = "end";
+		if (step == 1)
+			continue;
+		loop->first = "first";
+		loop->end = "last";
+		text_line(n->out, 1, "const int64_t first = begin * %d, last = pd_dim_min(end * %d, %s);",
+		          step, step, expression_unwrap(k->arena, kernel_dim(k, loop->extent)));
+	}
+}
+
 bool nest_emit(KernelFunc *k)
 {
 	Nest n;
 	Text body;
 	text_init(&body, k->arena);
 	nest_init(&n, k, &body);
+	if (op_attr(k->op, "parallel"))
+		nest_share(&n);
 	if (!loops_print(&n))
 		return false;
-	text_printf(&k->text, "%s %s %s(%s)\n{\n", n.nloop ? kernel_linkage(k) : "static",
-	            k->status ? "int" : "void", KERNEL_FN, KERNEL_PARAMS);
+	text_printf(&k->text, "%s %s %s(%s%s)\n{\n", n.nloop ? kernel_linkage(k) : "static",
+	            k->status ? "int" : "void", KERNEL_FN, KERNEL_PARAMS, kernel_range(k));
 	text_str(&k->text, body.text ? body.text : "");
 	if (k->status)
 		text_str(&k->text, "\treturn 0;\n");

@@ -44,17 +44,60 @@ const char *tile_end(KernelFunc *k, const char *from, const char *name, const Di
 	return arena_printf(k->arena, "pd_tile_end(%s, %s, %d)", from, name, height);
 }
 
+const Dim *tile_count(KernelFunc *k, const Dim *end, int height)
+{
+	Context *c = k->ctx;
+	return dim_div(c, dim_add(c, end, dim_const(c, height - 1)), dim_const(c, height));
+}
+
+const char *tile_begin(KernelFunc *k, const char *tile, const char *name, const Dim *end,
+                       int height)
+{
+	const Dim *tiles = tile_count(k, end, height);
+	if (dim_is_const(end) && end->value > 0 && end->value % tiles->value == 0)
+		return arena_printf(k->arena, "%s * %" PRId64, tile, end->value / tiles->value);
+	return arena_printf(k->arena, "pd_tile_begin(%s, %s, %d)", tile, name, height);
+}
+
+void tile_indent(Text *out, const char *text)
+{
+	for (size_t n; *text; text += n + (text[n] == '\n')) {
+		n = strcspn(text, "\n");
+		text_char(out, '\t');
+		text_strn(out, text, n);
+		text_char(out, '\n');
+	}
+}
+
+const char *tile_share(KernelFunc *k, const char *inner, const char *calls)
+{
+	Text t;
+	text_init(&t, k->arena);
+	text_str(&t, "for (int64_t at = begin, next; at < end; at = next) {\n");
+	text_printf(&t, "\tnext = pd_range_end(at, %s, end);\n", inner);
+	text_printf(&t, "\tconst int64_t unit = at / %s, from = at %% %s, until = from + next - at;\n",
+	            inner, inner);
+	tile_indent(&t, calls);
+	text_str(&t, "}");
+	return t.text;
+}
+
 const char *tile_int(KernelFunc *k, int64_t v)
 {
 	return arena_printf(k->arena, "%" PRId64, v);
 }
 
-const char *tile_product(KernelFunc *k, int n, const Dim *const *dims)
+const Dim *tile_size(KernelFunc *k, int n, const Dim *const *dims)
 {
 	const Dim *all = dim_const(k->ctx, 1);
 	for (int i = 0; i < n; i++)
 		all = dim_mul(k->ctx, all, dims[i]);
-	return kernel_dim(k, all);
+	return all;
+}
+
+const char *tile_product(KernelFunc *k, int n, const Dim *const *dims)
+{
+	return kernel_dim(k, tile_size(k, n, dims));
 }
 
 const char *tile_position(KernelFunc *k, const char *linear, int n, const Dim *const *dims, int i)

@@ -15,9 +15,21 @@ int tile_split(int height, int nv);
 // `height`: a C expression. Tiles are all alike where the count is known and can be divided so;
 // else a helper is emitted.
 const char *tile_end(KernelFunc *k, const char *from, const char *name, const Dim *end, int height);
+// Where tile number `tile` of those begins, and how many there are.
+const char *tile_begin(KernelFunc *k, const char *tile, const char *name, const Dim *end,
+                       int height);
+const Dim *tile_count(KernelFunc *k, const Dim *end, int height);
+// The lines of `text`, a tab deeper.
+void tile_indent(Text *out, const char *text);
+// The loop of a function that threads share over its range of units: `calls`, once for each run of
+// up to `inner` units, knows which run it is (`unit`), and which of its units are meant, [from,
+// until).
+const char *tile_share(KernelFunc *k, const char *inner, const char *calls);
 // A number as text.
 const char *tile_int(KernelFunc *k, int64_t v);
-// `a * b * c`, factors that are 1 left out; "1" when none is left.
+// The product of sizes; the same as C, `a * b * c`, factors that are 1 left out; "1" when none is
+// left.
+const Dim *tile_size(KernelFunc *k, int n, const Dim *const *dims);
 const char *tile_product(KernelFunc *k, int n, const Dim *const *dims);
 // Position `i` of the row-major position `linear` over dims[0..n), as a C expression.
 const char *tile_position(KernelFunc *k, const char *linear, int n, const Dim *const *dims, int i);

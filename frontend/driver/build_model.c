@@ -23,16 +23,19 @@ static bool sources_write(Driver *d, const char *folder, const CodegenResult *r,
                           const BuiltModel *b, bool cuda, bool to_run)
 {
 	static const char *const stubs[] = {"pdrt.h", "pdrt_cuda.h", "pdrt_cuda_device.h"};
-	static const char *const harness[] = {"pdrt.c", "harness.c", "harness_npy.h", "harness_trace.h",
-	                                      "profile.c"};
+	static const char *const harness[] = {"pdrt.c",          "harness.c",         "harness_npy.h",
+	                                      "harness_trace.h", "harness_threads.h", "profile.c"};
+	static const char *const threads[] = {"pdrt_threads.h", "pdrt_threads.c"};
 	Context *c = d->ctx;
-	FilePiece pieces[11] = {
+	FilePiece pieces[14] = {
 		{join(c, folder, cuda ? "model.cu" : "model.c"), r->source.text, r->source.len},
 		{join(c, folder, "model.h"), r->header.text, r->header.len},
 	};
 	int n = 2;
 	for (int i = 0; i < (cuda ? 3 : 1); i++)
 		pieces[n++] = stub_piece(c, folder, stubs[i]);
+	for (int i = 0; d->options->threads > 1 && i < (to_run ? 2 : 1); i++)
+		pieces[n++] = stub_piece(c, folder, threads[i]);
 	for (size_t i = 0; to_run && i < COUNT_OF(harness); i++)
 		pieces[n++] = stub_piece(c, folder, harness[i]);
 	if (to_run && r->weights)
@@ -87,6 +90,8 @@ static bool harness_build(Driver *d, const BuiltModel *b, const char *object)
 		return false;
 	}
 	n = words_append(c, "-std=gnu11 -O2 -c", argv, n, 32);
+	if (d->options->threads > 1)
+		argv[n++] = "-DHARNESS_THREADS";
 	n = words_append(c, d->options->cflags, argv, n, 56);
 	argv[n++] = "-I";
 	argv[n++] = b->folder;
@@ -105,14 +110,20 @@ bool model_build(Driver *d, Op *module, const Target *t, const char *folder, Bui
 	stage_begin(d, "external compiler");
 	if (t->cuda)
 		return cuda_build(d, b);
-	static const char *const texts[] = {"pdrt.h", "harness.c", "harness_npy.h", "harness_trace.h"};
-	const char *harness = object_cached(d, b, "harness", COUNT_OF(texts), texts, harness_build);
+	static const char *const texts[] = {"pdrt.h",          "harness.c",         "harness_npy.h",
+	                                    "harness_trace.h", "harness_threads.h", "pdrt_threads.h"};
+	const bool threads = d->options->threads > 1;
+	const char *harness = object_cached(d, b, threads ? "harness_threads" : "harness",
+	                                    threads ? 6 : 5, texts, harness_build);
 	if (!harness)
 		return false;
-	const char *const sources[] = {join(c, b->folder, "model.c"), join(c, b->folder, "pdrt.c"),
-	                               harness, join(c, b->folder, "profile.c")};
-	return compile_external(d, t, b->folder, d->options->profile ? 4 : 3, sources, b->program,
-	                        false);
+	const char *sources[5] = {join(c, b->folder, "model.c"), join(c, b->folder, "pdrt.c"), harness};
+	int n = 3;
+	if (d->options->profile)
+		sources[n++] = join(c, b->folder, "profile.c");
+	if (threads)
+		sources[n++] = join(c, b->folder, "pdrt_threads.c");
+	return compile_external(d, t, b->folder, n, sources, b->program, false);
 }
 
 // What the program left in parameters becomes what they hold here.
@@ -125,6 +136,15 @@ static bool state_read(Context *c, const BuiltModel *b, const char *folder)
 		param_set(c, b->states[i], t);
 	}
 	return true;
+}
+
+int threads_append(const Driver *d, const char **argv, int n)
+{
+	if (d->options->threads > 1) {
+		argv[n++] = "--threads";
+		argv[n++] = arena_printf(d->ctx->arena, "%d", d->options->threads);
+	}
+	return n;
 }
 
 bool model_execute(Driver *d, const BuiltModel *b, const char *out_dir)
@@ -143,6 +163,7 @@ bool model_execute(Driver *d, const BuiltModel *b, const char *out_dir)
 		argv[n++] = "--weights";
 		argv[n++] = b->weights;
 	}
+	n = threads_append(d, argv, n);
 	if (o->redzone)
 		argv[n++] = "--redzone";
 	if (b->values) {

@@ -288,11 +288,12 @@ int cmd_bench(Driver *d)
 	if (!t || !driver_lower(d, module, t, NULL) || !model_build(d, module, t, o->keep, &b))
 		return 1;
 	const RunCall *call = o->ncall ? &o->calls[0] : &(const RunCall){0};
-	const char **argv = NEW_ARRAY(c->arena, 8 + 2 * (size_t)call->ninput, const char *);
+	const char **argv = NEW_ARRAY(c->arena, 10 + 2 * (size_t)call->ninput, const char *);
 	int n = 0;
 	argv[n++] = b.program;
 	argv[n++] = "--bench";
 	argv[n++] = arena_printf(c->arena, "%d", o->repeat);
+	n = threads_append(d, argv, n);
 	if (b.weights) {
 		argv[n++] = "--weights";
 		argv[n++] = b.weights;

@@ -197,21 +197,28 @@ static bool build_shared(Driver *d, const Target *t, const CodegenResult *r, con
 	const char *folder = temp_folder(c);
 	if (!folder)
 		return false;
-	const char *files[] = {"model.c", "model.h", "model.weights", "pdrt.h", "pdrt.c"};
+	const bool threads = d->options->threads > 1;
+	const char *files[] = {"model.c", "model.h",        "model.weights", "pdrt.h",
+	                       "pdrt.c",  "pdrt_threads.h", "pdrt_threads.c"};
 	const char *paths[COUNT_OF(files)];
 	for (size_t i = 0; i < COUNT_OF(files); i++)
 		paths[i] = arena_printf(c->arena, "%s/%s", folder, files[i]);
-	const char *runtime = embed_text("pdrt.h"), *stub = embed_text("pdrt.c");
-	const FilePiece pieces[] = {
-		{paths[0], r->source.text, r->source.len}, {paths[1], r->header.text, r->header.len},
-		{paths[3], runtime, strlen(runtime)},      {paths[4], stub, strlen(stub)},
-		{paths[2], r->weights, r->weights_size},
+	FilePiece pieces[COUNT_OF(files)] = {
+		{paths[0], r->source.text, r->source.len},
+		{paths[1], r->header.text, r->header.len},
 	};
-	if (!file_write_group(c, r->weights ? 5 : 4, pieces))
+	int n = 2;
+	if (r->weights)
+		pieces[n++] = (FilePiece){paths[2], r->weights, r->weights_size};
+	for (size_t i = 3; i < (threads ? COUNT_OF(files) : 5); i++) {
+		const char *text = embed_text(files[i]);
+		pieces[n++] = (FilePiece){paths[i], text, strlen(text)};
+	}
+	if (!file_write_group(c, n, pieces))
 		return false;
 	stage_begin(d, "external compiler");
-	const char *const sources[] = {paths[0], paths[4]};
-	if (!compile_external(d, t, folder, 2, sources, output, true))
+	const char *const sources[] = {paths[0], paths[4], paths[6]};
+	if (!compile_external(d, t, folder, threads ? 3 : 2, sources, output, true))
 		return false;
 	const FilePiece beside[] = {{header, r->header.text, r->header.len}, *depfile};
 	if (file_write_group(c, depfile->path ? 2 : 1, beside))

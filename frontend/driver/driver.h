@@ -138,6 +138,9 @@ const char *cuda_compiler(void);      // $NVCC, else nvcc, in its usual place wh
 const char *cuda_arch_flags(
 	Context *c, const char *archs); // flags of nvcc for --arch; NULL: for the GPU that is here
 bool nvcc_build(Driver *d, const BuiltModel *b);
+// What --threads asks of the program, appended to its arguments (two of them); returns the new
+// count.
+int threads_append(const Driver *d, const char **argv, int n);
 // Runs it on what --in said; results go to out_dir/<run>/<column>.npy.
 bool model_execute(Driver *d, const BuiltModel *b, const char *out_dir);
 

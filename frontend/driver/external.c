@@ -137,6 +137,7 @@ bool compile_external(Driver *d, const Target *t, const char *folder, int n,
 	k = words_append(c, "-O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast", argv, k,
 	                 MAX_WORDS);
 	k = words_append(c, t->cflags, argv, k, MAX_WORDS);
+	k = words_append(c, d->options->threads > 1 ? "-pthread" : NULL, argv, k, MAX_WORDS);
 	k = words_append(c, shared ? "-shared -fPIC -fvisibility=hidden" : NULL, argv, k, MAX_WORDS);
 	k = words_append(c, d->options->cflags, argv, k, MAX_WORDS);
 	if (k + n + 6 > MAX_WORDS) {

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
 	C = 1u << CMD_COMPILE,
@@ -301,6 +302,19 @@ static bool parse_tolerance(Context *c, Options *o, const char *v)
 	return true;
 }
 
+static bool parse_threads(Context *c, Options *o, const char *v)
+{
+	(void)c;
+	const bool runs = (1u << o->command) & (R | V | B);
+	const long here = runs ? sysconf(_SC_NPROCESSORS_ONLN) : MAX_CPU_THREADS;
+	if (strcmp(v, "max"))
+		return parse_count(o, "--threads", v, &o->threads) &&
+		       (o->threads <= MAX_CPU_THREADS ||
+		        usage_error(o, "--threads takes at most %d, not '%s'", MAX_CPU_THREADS, v));
+	o->threads = here < 1 ? 1 : here > MAX_CPU_THREADS ? MAX_CPU_THREADS : (int)here;
+	return true;
+}
+
 static bool parse_input(Context *c, Options *o, const char *v)
 {
 	const char *eq = file_split(v);
@@ -516,7 +530,9 @@ static const OptionSpec table[] = {
 	{0, "keep", "DIR", R | B, TEXT(keep), "keep the generated files in DIR"},
 	{0, "redzone", NULL, R, FLAG(redzone),
      "surround workspace and outputs with guard bytes and check them"},
-	{0, "threads", "N", B, COUNT(threads), "threads; 1 is all that there is so far"},
+	{0, "threads", "N|max", C | R | V | B | I | O | CODE, PARSE(parse_threads),
+     "C: up to N threads share a run (compile: PREFIX_threads says how many, and whose; compile "
+     "with -pthread); max: 64; run, verify, bench: as many as there are processors"},
 	{0, "max-trip", "N", C | R | V | B | CODE, COUNT(max_trip),
      "a loop that takes more than N rounds ends the run with a status"},
 	{0, "max-array", "N", C | R | V | B | CODE, COUNT(max_array),
@@ -647,8 +663,8 @@ static bool options_check(const Options *o)
 		return usage_error(o, "no --out-dir given");
 	if (o->command == CMD_BENCH && !bench_check(o))
 		return false;
-	if (o->threads > 1)
-		return usage_error(o, "--threads %d: generated code runs on one thread so far", o->threads);
+	if (o->threads > 1 && !strcmp(o->target, "cuda"))
+		return usage_error(o, "--threads is for C; the threads of CUDA are the GPU's");
 	return depfile_check(o);
 }
 

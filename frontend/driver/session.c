@@ -209,6 +209,7 @@ PassContext driver_passes(Driver *d, Op *module, const Target *t)
 	                     .print_before = o->print_before,
 	                     .print_after = o->print_after,
 	                     .max_trip = o->max_trip,
+	                     .threads = o->threads,
 	                     .max_array = o->max_array,
 	                     .allow_tf32 = o->allow_tf32,
 	                     .winograd = !strcmp(o->winograd, "auto"),

@@ -74,6 +74,7 @@ struct Type {
 };
 
 enum { MAX_RANK = 12 };
+enum { MAX_CPU_THREADS = 64 }; // of generated C: PD_THREADS_MAX of pdrt_threads.h
 
 const Type *type_scalar(Context *c, DType t);
 const Type *type_index(Context *c);

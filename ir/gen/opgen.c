@@ -18,7 +18,7 @@ static const char *const field_names[] = {
 	"op",     "kind",      "doc",       "operands", "attributes", "results", "traits",
 	"scalar", "c",         "grad",      "gradient", "compose",    "infer",   "verify",
 	"define", "interpret", "regions",   "legacy",   "pir",        "cost",    "index_cost",
-	"filter", "simplify",  "decompose", "emit"};
+	"filter", "simplify",  "decompose", "emit",     "share"};
 
 _Noreturn void fail(const Entry *e, int line, const char *fmt, ...)
 {

@@ -52,6 +52,8 @@ static const HookTable tables[] = {
      "simplify_hooks", 3},
 	{"ops_decompose.inc", "decompose", NULL, "bool ", "PassContext *p, Op *op", "decompose_hook_%s",
      "decompose_hooks", 1},
+	{"ops_share.inc", "share", NULL, "const Dim *", "Context *c, const Op *op", "share_hook_%s",
+     "share_hooks", 1},
 	{"ops_emit_c.inc", "emit", "c", "bool ", "KernelFunc *k", "%s_emit", "emitters", 1},
 	{"ops_emit_cuda.inc", "emit", "cuda", "bool ", "KernelFunc *k", "%s_emit", "emitters", 1},
 	{"ops_work_cuda.inc", "emit", "work", "const Dim *", "Context *c, const Op *op", "%s_work",

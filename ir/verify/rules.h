@@ -20,6 +20,8 @@ bool verify_operand_types(const Op *op, int first, int n, Value *const *want, co
 bool nest_form_is_sound(const Op *nest);
 bool reduce_form_is_sound(const Op *reduce);
 bool load_form_is_sound(const Op *load);
+// Which threads of C share a kernel or a nest.
+bool share_is_sound(const Op *op);
 bool rows_form_is_sound(const Op *kernel);
 // And of what one block does: of any operation; of a branch, which may be the way back of a loop.
 bool step_is_sound(const Op *op);

@@ -487,6 +487,9 @@ bool verify_hook_module(Op *op)
 		return verify_fail(op, "region 'body' must have a block");
 	if (first->narg)
 		return verify_fail(op, "a module takes no arguments");
+	const Attr *threads = op_attr(op, "threads");
+	if (threads && (threads->i < 2 || threads->i > MAX_CPU_THREADS))
+		return verify_fail(op, "'threads' must be 2 to %d", MAX_CPU_THREADS);
 	bool ok = true;
 	for (const Block *b = first; b; b = b->next)
 		for (const Op *x = b->first; x; x = x->next)

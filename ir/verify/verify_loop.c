@@ -295,7 +295,7 @@ bool verify_hook_kernel(Op *op)
 		if (!kernel_region(op, i))
 			return false;
 	}
-	return true;
+	return share_is_sound(op);
 }
 
 bool verify_hook_kernel_rows(Op *op)

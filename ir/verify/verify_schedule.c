@@ -41,13 +41,26 @@ static bool index_is_sound(const Op *nest)
 	       verify_fail(nest, "'index_most' must be a positive int");
 }
 
+bool share_is_sound(const Op *op)
+{
+	const Attr *parallel = op_attr(op, "parallel"), *along = op_attr(op, "along");
+	if (parallel && dim_is_const(parallel->dim) && parallel->dim->value < 2)
+		return verify_fail(op, "'parallel' must be 2 or more, not %" PRId64, parallel->dim->value);
+	if (parallel && op_attr(op, "schedule"))
+		return verify_fail(op, "'parallel' is of kernels of C, a schedule of those of CUDA");
+	if (op->code == OP_LOOP_NEST && !parallel != !along)
+		return verify_fail(op, "'parallel' and 'along' go together");
+	return !along || (along->i >= 0 && along->i < op->results[0].type->rank) ||
+	       verify_fail(op, "it has no dim %" PRId64 " to go along", along->i);
+}
+
 bool nest_form_is_sound(const Op *nest)
 {
 	const FormKind form = (FormKind)op_enum(nest, "form");
 	const int64_t across = op_int(nest, "across", -1);
 	const bool vectors = form == FORM_VECTORS, turned = form == FORM_TURNED,
 			   team = form == FORM_TEAM;
-	if (!lanes_are_sound(nest) || !index_is_sound(nest) ||
+	if (!lanes_are_sound(nest) || !index_is_sound(nest) || !share_is_sound(nest) ||
 	    !form_has(nest, "lanes", op_int(nest, "lanes", 1) > 1, vectors) ||
 	    !form_has(nest, "team", op_enum(nest, "team") != TEAM_NONE, team) ||
 	    !form_has(nest, "reduction that is shared", body_has(nest, "shared"), team) ||

@@ -17,6 +17,8 @@ bool pass_layout(PassContext *p);
 bool pass_split_reductions(PassContext *p);
 // winograd.c: convolutions by 3 x 3 filters
 bool pass_winograd(PassContext *p);
+// threads.c: what several threads of C share
+bool pass_threads(PassContext *p);
 // scratch.c: memory that kernels work in
 bool pass_scratch(PassContext *p);
 

@@ -18,6 +18,7 @@ typedef struct PassContext {
 	bool cuda_libs;   // CUDA: products and convolutions are calls of cuBLASLt and cuDNN where these
 	                  // can do them
 	bool winograd;    // convolutions may go through Winograd's transforms
+	int threads;      // C: as many may share a run; below 2: one
 	int64_t max_array; // elements of a tensor array where the program does not say; 0: the caller
 	                   // says it
 } PassContext;

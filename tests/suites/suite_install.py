@@ -5,7 +5,7 @@ from pdcc_tests import SRC, run
 
 SLOW = False
 PREFIX = '/opt/pdcc'
-FILES = ('bin/pdcc include/pdrt.h include/pdrt_cuda.h include/pdrt_cuda_device.h share/pdcc/pdrt.c share/man/man1/pdcc.1 lib/pkgconfig/pdcc.pc '
+FILES = ('bin/pdcc include/pdrt.h include/pdrt_threads.h include/pdrt_cuda.h include/pdrt_cuda_device.h share/pdcc/pdrt.c share/pdcc/pdrt_threads.c share/man/man1/pdcc.1 lib/pkgconfig/pdcc.pc '
          'lib/cmake/pdcc/pdccConfig.cmake lib/cmake/pdcc/pdccConfigVersion.cmake share/bash-completion/completions/pdcc share/zsh/site-functions/_pdcc '
          'share/fish/vendor_completions.d/pdcc.fish').split()
 

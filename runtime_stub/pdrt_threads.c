@@ -1,0 +1,199 @@
+/* A pool of POSIX threads: see pdrt_threads.h. Link it, with -pthread, with programs that start
+ * one.
+ *
+ * Each thread waits at a gate of its own until another one opens it; the caller of a task opens as
+ * many as there are parts, and then waits at the gate that these open when they are done. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include "pdrt_threads.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+
+enum {
+	SPINS = 1 << 12, /* about 100 us: longer than what a run does between two tasks */
+	YIELDS = 16,     /* then others may have the core, */
+	LINE = 128       /* bytes that caches move at once */
+};
+
+/* A number that goes up, and who waits for it. */
+typedef struct gate {
+	unsigned count; /* atomic */
+	int sleeping;   /* atomic */
+	pthread_mutex_t lock;
+	pthread_cond_t opened;
+	char apart[LINE];
+} gate;
+
+typedef struct worker {
+	gate start;
+	pd_threads *pool;
+	int number;
+	pthread_t thread;
+} worker;
+
+struct pd_threads {
+	gate done; /* counts parts */
+	int busy;  /* atomic: somebody has the pool */
+	int nworker;
+	int stop; /* with the next three: written before gates are opened */
+	pd_task *task;
+	void *context;
+	int parts;
+	worker workers[PD_THREADS_MAX - 1];
+};
+
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ __volatile__("yield");
+#endif
+}
+
+static bool gate_init(gate *g)
+{
+	if (pthread_mutex_init(&g->lock, NULL))
+		return false;
+	if (!pthread_cond_init(&g->opened, NULL))
+		return true;
+	pthread_mutex_destroy(&g->lock);
+	return false;
+}
+
+static void gate_free(gate *g)
+{
+	pthread_cond_destroy(&g->opened);
+	pthread_mutex_destroy(&g->lock);
+}
+
+static bool gate_reached(gate *g, unsigned count)
+{
+	return (int)(__atomic_load_n(&g->count, __ATOMIC_SEQ_CST) - count) >= 0;
+}
+
+static void gate_wait(gate *g, unsigned count)
+{
+	for (int i = 0; i < SPINS; i++) {
+		if (gate_reached(g, count))
+			return;
+		relax();
+	}
+	for (int i = 0; i < YIELDS; i++) {
+		if (gate_reached(g, count))
+			return;
+		sched_yield();
+	}
+	pthread_mutex_lock(&g->lock);
+	__atomic_store_n(&g->sleeping, 1, __ATOMIC_SEQ_CST); /* before the count is read again */
+	while (!gate_reached(g, count))
+		pthread_cond_wait(&g->opened, &g->lock);
+	__atomic_store_n(&g->sleeping, 0, __ATOMIC_SEQ_CST);
+	pthread_mutex_unlock(&g->lock);
+}
+
+static void gate_open(gate *g)
+{
+	__atomic_add_fetch(&g->count, 1, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&g->sleeping, __ATOMIC_SEQ_CST))
+		return;
+	pthread_mutex_lock(&g->lock);
+	pthread_cond_signal(&g->opened);
+	pthread_mutex_unlock(&g->lock);
+}
+
+/* What falls to one thread when there are more parts than threads. */
+static void parts_run(const pd_threads *pool, int number)
+{
+	for (int i = number; i < pool->parts; i += pool->nworker + 1)
+		pool->task(pool->context, i);
+}
+
+static void *worker_main(void *argument)
+{
+	worker *w = (worker *)argument;
+	for (unsigned round = 1;; round++) {
+		gate_wait(&w->start, round);
+		if (w->pool->stop)
+			return NULL;
+		parts_run(w->pool, w->number);
+		gate_open(&w->pool->done);
+	}
+}
+
+void pd_threads_for(void *pool, pd_task *task, void *context, int parts)
+{
+	pd_threads *p = (pd_threads *)pool;
+	const int helpers = parts - 1 < p->nworker ? parts - 1 : p->nworker;
+	if (helpers < 1 || __atomic_exchange_n(&p->busy, 1, __ATOMIC_ACQUIRE)) {
+		for (int i = 0; i < parts; i++)
+			task(context, i);
+		return;
+	}
+	const unsigned done = __atomic_load_n(&p->done.count, __ATOMIC_RELAXED) + (unsigned)helpers;
+	p->task = task;
+	p->context = context;
+	p->parts = parts;
+	for (int i = 0; i < helpers; i++)
+		gate_open(&p->workers[i].start);
+	parts_run(p, 0);
+	gate_wait(&p->done, done);
+	__atomic_store_n(&p->busy, 0, __ATOMIC_RELEASE);
+}
+
+/* Signals go to the threads of the program, which has handlers for them. */
+static bool worker_start(pd_threads *pool, worker *w, int number)
+{
+	sigset_t all, before;
+	w->pool = pool;
+	w->number = number;
+	if (!gate_init(&w->start))
+		return false;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	const int failed = pthread_create(&w->thread, NULL, worker_main, w);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (failed)
+		gate_free(&w->start);
+	return !failed;
+}
+
+pd_status pd_threads_start(pd_threads **pool, int threads)
+{
+	if (!pool)
+		return PD_NULL;
+	*pool = NULL;
+	if (threads < 1 || threads > PD_THREADS_MAX)
+		return PD_DIMS;
+	pd_threads *p = (pd_threads *)calloc(1, sizeof *p);
+	if (!p || !gate_init(&p->done)) {
+		free(p);
+		return PD_THREADS;
+	}
+	for (; p->nworker < threads - 1; p->nworker++)
+		if (!worker_start(p, &p->workers[p->nworker], p->nworker + 1)) {
+			pd_threads_stop(p);
+			return PD_THREADS;
+		}
+	*pool = p;
+	return PD_OK;
+}
+
+void pd_threads_stop(pd_threads *pool)
+{
+	if (!pool)
+		return;
+	pool->stop = 1;
+	for (int i = 0; i < pool->nworker; i++)
+		gate_open(&pool->workers[i].start);
+	for (int i = 0; i < pool->nworker; i++) {
+		pthread_join(pool->workers[i].thread, NULL);
+		gate_free(&pool->workers[i].start);
+	}
+	gate_free(&pool->done);
+	free(pool);
+}
