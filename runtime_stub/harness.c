@@ -5,7 +5,7 @@
  * NAME=F.npy [--lod NAME=0,2,5[;..]]}... [--next {--in ...}...]
  *   (--threads N, built with HARNESS_THREADS for a model that was made with --threads: N threads
  * share each run)
- *   prog [--weights F] --bench N {--in NAME=F.npy}...      N timed runs; 0: as many as fit in two seconds, 10 at least
+ *   prog [--weights F] [--profile F] --bench N {--in NAME=F.npy}...      N timed runs; 0: as many as fit in two seconds, 10 at least
  *
  * Run r writes its outputs to D/r/COLUMN.npy, elements of tensor arrays to D/r/COLUMN.<i>.npy; --in
  * that names such an input again feeds its next element. What parameters become goes from run to
@@ -17,6 +17,7 @@
 
 #include "harness_npy.h"
 #include "harness_threads.h"
+#include "harness_profile.h"
 #include "harness_trace.h"
 
 #include <errno.h>
@@ -54,6 +55,7 @@ typedef struct Harness {
 	size_t weights_size;
 	void *instance;
 	Tracer tracer;
+	Profile profile;
 	Array *parameters; /* after the last run; data NULL: there was none */
 } Harness;
 
@@ -255,14 +257,6 @@ typedef struct Run {
 	unsigned char *workspace;
 	size_t workspace_size;
 } Run;
-
-static void *list_new(int n, size_t size)
-{
-	void *p = calloc((size_t)n + 1, size);
-	if (!p)
-		fail("out of memory");
-	return p;
-}
 
 /* Made-up contents: fractions for floating numbers, zeros (valid indices) otherwise. */
 static void array_fill(Array *a, pd_dtype dtype)
@@ -503,6 +497,8 @@ static void model_start(Harness *h, Run *r)
 	if (h->trace && h->info->trace)
 		h->info->trace(h->instance, trace_event, &h->tracer);
 	status_check(h, threads_give(h->instance, h->threads, h->pool));
+	if (h->profile.file && h->info->trace)
+		h->info->trace(h->instance, profile_event, &h->profile);
 	for (int i = 0; i < h->info->parameters; i++)
 		if (h->parameters[i].data)
 			status_check(h, h->info->parameter_set(h->instance, i, h->parameters[i].data));
@@ -650,6 +646,7 @@ static void bench(Harness *h)
 	model_start(h, &r);
 	for (int i = 0; i < WARM_UP; i++)
 		run_once(h, &r);
+	profile_run(&h->profile, false);
 	const int most = h->repeat ? h->repeat : BENCH_MAX;
 	double *times = list_new(most, sizeof *times), begin = now();
 	int n = 0;
@@ -657,6 +654,7 @@ static void bench(Harness *h)
 		double start = now();
 		run_once(h, &r);
 		times[n++] = now() - start;
+		profile_run(&h->profile, true);
 	}
 	qsort(times, (size_t)n, sizeof *times, double_compare);
 	print_time("median", times[n / 2]);
@@ -712,6 +710,21 @@ static bool flag_read(Harness *h, const char *o)
 	return next || redzone || trace;
 }
 
+static void measure_read(Harness *h, const char *o, const char *value)
+{
+	if (!strcmp(o, "--trace-values")) {
+		h->trace = true;
+		tracer_open(&h->tracer, value);
+	} else if (!strcmp(o, "--profile")) {
+		profile_open(&h->profile, value);
+	} else if (!strcmp(o, "--bench")) {
+		h->bench = true;
+		h->repeat = atoi(value);
+	} else {
+		fail("unknown option '%s'", o);
+	}
+}
+
 static void options_read(Harness *h, int argc, char **argv)
 {
 	h->nrun = h->threads = 1;
@@ -733,14 +746,8 @@ static void options_read(Harness *h, int argc, char **argv)
 			h->threads = atoi(value);
 		else if (!strcmp(o, "--state"))
 			h->state_dir = value;
-		else if (!strcmp(o, "--trace-values")) {
-			h->trace = true;
-			tracer_open(&h->tracer, value);
-		} else if (!strcmp(o, "--bench")) {
-			h->bench = true;
-			h->repeat = atoi(value);
-		} else
-			fail("unknown option '%s'", o);
+		else
+			measure_read(h, o, value);
 	}
 	if (h->repeat < 0 || (!h->bench && !h->out_dir))
 		fail("--out-dir or --bench is missing");
@@ -759,6 +766,7 @@ int main(int argc, char **argv)
 	for (int r = 0; r < h.nrun && h.out_dir; r++)
 		run_files(&h, r);
 	tracer_close(&h.tracer);
+	profile_close(&h.profile);
 	if (h.state_dir)
 		parameters_write(&h);
 	if (h.info->free)

@@ -35,6 +35,14 @@ static void fail(const char *form, ...)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
+static void *list_new(int n, size_t size)
+{
+	void *p = calloc((size_t)n + 1, size);
+	if (!p)
+		fail("out of memory");
+	return p;
+}
+
 static size_t round_up(size_t n)
 {
 	return (n + 63) / 64 * 64;

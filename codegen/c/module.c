@@ -130,8 +130,6 @@ static void source_print(Codegen *cg, Text *out, Text *map)
 	text_printf(out, "#include %s\n\n#include <math.h>\n#include <string.h>\n\n",
 	            string_literal(cg->arena, o->header_name));
 	demands_print(cg, out);
-	if (o->marks)
-		text_str(out, "void pd_mark(int step); /* of who measures: a step has ended */\n\n");
 	Text user;
 	text_init(&user, cg->arena);
 	text_str(&user, cg->functions.text ? cg->functions.text : "");

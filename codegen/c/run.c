@@ -190,8 +190,6 @@ void c_run_print(Codegen *cg, Text *out)
 		text_line(out, 1,
 		          "int fault; /* of the last call, which of its indices is out of range */");
 	text_str(out, cg->declarations.text ? cg->declarations.text : "");
-	if (cg->options->marks)
-		text_line(out, 1, "pd_mark(-1);");
 	cg->map.run_at = out->len;
 	text_str(out, cg->run.text ? cg->run.text : "");
 	text_str(out, "\treturn PD_OK;\n}\n");

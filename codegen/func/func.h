@@ -295,10 +295,8 @@ struct Codegen {
 	Text uploads;                      // CUDA: the copies of inline weights to the device
 	int nfailure, cfailure;
 	const char **failures; // CUDA: titles of the operations that may fail, by number
-	int nmark, cmark;      // marks that stand in `run`
-	const Op **marks;
-	int threads;          // C: as many may share a run
-	int nlaunch, claunch; // CUDA, with the next three: cuda/report.c
+	int threads;           // C: as many may share a run
+	int nlaunch, claunch;  // CUDA, with the next three: cuda/report.c
 	CudaLaunch *launches;
 	PointerMap weights_read; // value of a parameter -> bytes of it that are read (int64_t)
 	int64_t least_bytes;

@@ -28,7 +28,6 @@ typedef struct CodegenOptions {
 	WeightsMode weights;
 	int nsize_name;
 	const NamePair *size_names; // of sizes that the caller chooses or the run finds
-	bool marks;                 // C: model_run calls pd_mark after each step: see CodegenResult
 	bool map;                   // C: CodegenResult gets a source map
 	bool trace;         // C: model_trace, and calls of what it is given around each operator
 	bool assert_finite; // C: a result that is not finite ends the run
@@ -54,8 +53,6 @@ typedef struct CodegenResult {
 	const uint8_t *weights; // bytes of model.weights, header and all; NULL when they are inline
 	size_t weights_size;
 	int nstate;
-	int nmark; // with `marks`: pd_mark(i) stands behind marks[i], pd_mark(-1) where a run begins
-	const Op *const *marks;
 	const char **states;     // names of the parameters that runs change
 	int ntraced;             // with --trace
 	const Op *const *traced; // the operations, by their number in events

@@ -81,8 +81,6 @@ void codegen_end(Codegen *cg, CodegenResult *out)
 {
 	*out = (CodegenResult){.nstate = cg->nstate,
 	                       .states = NEW_ARRAY(cg->arena, (size_t)cg->nstate + 1, const char *)};
-	out->marks = cg->marks;
-	out->nmark = cg->nmark;
 	out->ntraced = cg->trace.n;
 	out->traced = cg->trace.ops;
 	for (int i = 0; i < cg->nstate; i++)

@@ -1,7 +1,6 @@
 // The body of model_run: walks the operations, has a function made for each that computes, and
 // prints its call under a comment that says which operator and variable it is. Called by codegen.c.
 #include "codegen/model/model.h"
-#include "ir/base/vec.h"
 #include "lower/analysis/analysis.h"
 #include "lower/target/schedule.h"
 
@@ -287,24 +286,9 @@ static bool step_print(Codegen *cg, const Op *op, const Op **bound)
 	return false;
 }
 
-// For who measures: the step ends here.
-static void mark_print(Codegen *cg, const Op *op)
-{
-	VEC_ROOM(cg->arena, cg->marks, cg->nmark, cg->cmark);
-	cg->marks[cg->nmark] = op;
-	run_line(cg, 1, "pd_mark(%d);", cg->nmark++);
-}
-
 bool run_op_print(Codegen *cg, const Op *op, const Op **bound)
 {
-	const size_t before = cg->run.len;
-	if (op_is_silent(op))
-		return true;
-	if (!step_print(cg, op, bound))
-		return false;
-	if (cg->options->marks && cg->run.len != before)
-		mark_print(cg, op);
-	return true;
+	return op_is_silent(op) || step_print(cg, op, bound);
 }
 
 bool run_no_code(const Codegen *cg, const Op *op, int errors)

@@ -23,11 +23,12 @@ static bool sources_write(Driver *d, const char *folder, const CodegenResult *r,
                           const BuiltModel *b, bool cuda, bool to_run)
 {
 	static const char *const stubs[] = {"pdrt.h", "pdrt_cuda.h", "pdrt_cuda_device.h"};
-	static const char *const harness[] = {"pdrt.c",          "harness.c",         "harness_npy.h",
-	                                      "harness_trace.h", "harness_threads.h", "profile.c"};
+	static const char *const harness[] = {"pdrt.c",           "harness.c",         "harness_npy.h",
+	                                      "harness_trace.h",  "harness_threads.h", "machine.c",
+	                                      "harness_profile.h"};
 	static const char *const threads[] = {"pdrt_threads.h", "pdrt_threads.c"};
 	Context *c = d->ctx;
-	FilePiece pieces[14] = {
+	FilePiece pieces[15] = {
 		{join(c, folder, cuda ? "model.cu" : "model.c"), r->source.text, r->source.len},
 		{join(c, folder, "model.h"), r->header.text, r->header.len},
 	};
@@ -57,8 +58,7 @@ bool model_sources(Driver *d, Op *module, const Target *t, const char *folder, b
 		.given = d->options->given,
 		.model_hash = c->file_hash,
 		.weights = WEIGHTS_AUTO,
-		.marks = d->options->profile,
-		.trace = d->options->trace,
+		.trace = d->options->trace || d->options->profile,
 		.assert_finite = d->options->assert_finite,
 	};
 	if (!driver_codegen(d, module, t, &options, r))
@@ -68,8 +68,6 @@ bool model_sources(Driver *d, Op *module, const Target *t, const char *folder, b
 	b->folder = folder;
 	b->libraries = r->libraries;
 	b->nstate = r->nstate;
-	b->nmark = r->nmark;
-	b->marks = r->marks;
 	b->values = NULL;
 	b->ntraced = r->ntraced;
 	b->traced = r->traced;
@@ -111,16 +109,15 @@ bool model_build(Driver *d, Op *module, const Target *t, const char *folder, Bui
 	if (t->cuda)
 		return cuda_build(d, b);
 	static const char *const texts[] = {"pdrt.h",          "harness.c",         "harness_npy.h",
-	                                    "harness_trace.h", "harness_threads.h", "pdrt_threads.h"};
+	                                    "harness_trace.h", "harness_profile.h", "harness_threads.h",
+	                                    "pdrt_threads.h"};
 	const bool threads = d->options->threads > 1;
 	const char *harness = object_cached(d, b, threads ? "harness_threads" : "harness",
-	                                    threads ? 6 : 5, texts, harness_build);
+	                                    threads ? 7 : 6, texts, harness_build);
 	if (!harness)
 		return false;
-	const char *sources[5] = {join(c, b->folder, "model.c"), join(c, b->folder, "pdrt.c"), harness};
+	const char *sources[4] = {join(c, b->folder, "model.c"), join(c, b->folder, "pdrt.c"), harness};
 	int n = 3;
-	if (d->options->profile)
-		sources[n++] = join(c, b->folder, "profile.c");
 	if (threads)
 		sources[n++] = join(c, b->folder, "pdrt_threads.c");
 	return compile_external(d, t, b->folder, n, sources, b->program, false);

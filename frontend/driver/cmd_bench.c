@@ -1,14 +1,13 @@
 // `pdcc bench`: latency of the generated code: the harness runs the model repeatedly and prints the
 // figures. --profile: how long each step of a run takes, what it computes and moves, and the share
-// of what the machine could do, as runtime_stub/profile.c measured both.
+// of what the machine could do, as the harness and runtime_stub/machine.c measured
+// them.
 //
 // Products and sums of kernels count as they are computed (Winograd's fewer ones, too), an
 // operation of a nest's region as one of each element. Bytes are those of operands and results,
 // each once; of a tensor that a nest reads in part, what it may read at most. What hangs on sizes
 // that a run finds is not known, and left out.
-#define _POSIX_C_SOURCE 200809L // setenv
 #include "frontend/driver/stats.h"
-#include "frontend/report/report.h"
 #include "ir/base/map.h"
 
 #include <stdio.h>
@@ -145,7 +144,8 @@ static void step_add(Context *c, Profile *p, const Op *op, long calls, double ns
 	p->us += s->us;
 }
 
-static bool profile_read(Driver *d, const char *path, const BuiltModel *b, Profile *p)
+// What the machine can do, or what the model's steps took: the former first.
+static bool figures_read(Driver *d, const char *path, const BuiltModel *b, Profile *p)
 {
 	Context *c = d->ctx;
 	char line[256];
@@ -154,7 +154,6 @@ static bool profile_read(Driver *d, const char *path, const BuiltModel *b, Profi
 		diag_error(c->diag, NULL, "the generated program left no profile");
 		return false;
 	}
-	p->steps = NEW_ARRAY(c->arena, (size_t)b->nmark + 1, Step);
 	while (fgets(line, sizeof line, f)) {
 		int step;
 		long calls;
@@ -165,11 +164,10 @@ static bool profile_read(Driver *d, const char *path, const BuiltModel *b, Profi
 			p->level_bytes[p->nlevel] = size;
 			p->gbytes[p->nlevel++] = ns;
 		} else if (sscanf(line, "step %d %ld %lf", &step, &calls, &ns) == 3 && step >= 0 &&
-		           step < b->nmark && p->n < b->nmark)
-			step_add(c, p, b->marks[step], calls, ns);
+		           step < b->ntraced && p->n < b->ntraced)
+			step_add(c, p, b->traced[step], calls, ns);
 	}
 	fclose(f);
-	qsort(p->steps, (size_t)p->n, sizeof *p->steps, slower);
 	return true;
 }
 
@@ -233,9 +231,9 @@ static void print_json(Text *t, const Profile *p)
 		const Step *s = &p->steps[i];
 		text_printf(t, "%s\n    {\"kernel\": \"%s\", \"operator\": ", i ? "," : "",
 		            s->op->info->name);
-		json_text(t, op_type(s->op));
+		text_json(t, op_type(s->op));
 		text_str(t, ", \"variable\": ");
-		json_text(t, op_var(s->op));
+		text_json(t, op_var(s->op));
 		text_printf(t, ", \"calls\": %ld, \"us\": %.3f, \"share\": %.4f", s->calls, s->us,
 		            s->us / p->us);
 		json_figure(t, "flop", s->flop);
@@ -247,12 +245,30 @@ static void print_json(Text *t, const Profile *p)
 	text_str(t, "\n  ]\n}\n");
 }
 
-static bool profile_print(Driver *d, const char *path, const BuiltModel *b)
+// By a program of its own, compiled as the model is; false after a diagnostic.
+static bool machine_measure(Driver *d, const Target *t, const BuiltModel *b, const char *figures)
 {
-	Profile p = {0};
-	Text t;
-	if (!profile_read(d, path, b, &p))
+	Context *c = d->ctx;
+	const char *source = arena_printf(c->arena, "%s/machine.c", b->folder);
+	const char *argv[] = {arena_printf(c->arena, "%s/machine.run", b->folder), NULL};
+	int status = 0;
+	if (!compile_external(d, t, b->folder, 1, &source, argv[0], false))
 		return false;
+	if (external_run_quiet(c, argv, figures, &status))
+		return true;
+	diag_error(c->diag, NULL, "the program that measures the machine failed");
+	return false;
+}
+
+static bool profile_print(Driver *d, const Target *target, const char *path, const BuiltModel *b)
+{
+	const char *machine = arena_printf(d->ctx->arena, "%s/machine.txt", b->folder);
+	Profile p = {.steps = NEW_ARRAY(d->ctx->arena, (size_t)b->ntraced + 1, Step)};
+	Text t;
+	if (!machine_measure(d, target, b, machine) || !figures_read(d, machine, b, &p) ||
+	    !figures_read(d, path, b, &p))
+		return false;
+	qsort(p.steps, (size_t)p.n, sizeof *p.steps, slower);
 	text_init(&t, d->ctx->arena);
 	(d->options->json ? print_json : print_text)(&t, &p);
 	fputs(t.text, stdout);
@@ -261,15 +277,38 @@ static bool profile_print(Driver *d, const char *path, const BuiltModel *b)
 
 // ---- the command --------------------------------------------------------------------------------
 
-static bool bench_run(Driver *d, const char **argv, const char *profile, const BuiltModel *b,
-                      int *status)
+static bool bench_run(Driver *d, const char **argv, const BuiltModel *b, int *status)
 {
 	Context *c = d->ctx;
-	if (profile)
-		setenv("PDCC_PROFILE", profile, 1);
 	// Its own line would be in the way of who reads JSON.
 	const char *quiet = d->options->json ? arena_printf(c->arena, "%s/bench.txt", b->folder) : NULL;
 	return quiet ? external_run_quiet(c, argv, quiet, status) : external_run(c, argv, status);
+}
+
+static const char **bench_argv(const Driver *d, const BuiltModel *b, const char *profile)
+{
+	Context *c = d->ctx;
+	const Options *o = d->options;
+	const RunCall *call = o->ncall ? &o->calls[0] : &(const RunCall){0};
+	const char **argv = NEW_ARRAY(c->arena, 10 + 2 * (size_t)call->ninput, const char *);
+	int n = 0;
+	argv[n++] = b->program;
+	argv[n++] = "--bench";
+	argv[n++] = arena_printf(c->arena, "%d", o->repeat);
+	n = threads_append(d, argv, n);
+	if (b->weights) {
+		argv[n++] = "--weights";
+		argv[n++] = b->weights;
+	}
+	for (int i = 0; i < call->ninput; i++) {
+		argv[n++] = "--in";
+		argv[n++] = arena_printf(c->arena, "%s=%s", call->inputs[i].name, call->inputs[i].path);
+	}
+	if (profile) {
+		argv[n++] = "--profile";
+		argv[n++] = profile;
+	}
+	return argv;
 }
 
 int cmd_bench(Driver *d)
@@ -287,28 +326,14 @@ int cmd_bench(Driver *d)
 	}
 	if (!t || !driver_lower(d, module, t, NULL) || !model_build(d, module, t, o->keep, &b))
 		return 1;
-	const RunCall *call = o->ncall ? &o->calls[0] : &(const RunCall){0};
-	const char **argv = NEW_ARRAY(c->arena, 10 + 2 * (size_t)call->ninput, const char *);
-	int n = 0;
-	argv[n++] = b.program;
-	argv[n++] = "--bench";
-	argv[n++] = arena_printf(c->arena, "%d", o->repeat);
-	n = threads_append(d, argv, n);
-	if (b.weights) {
-		argv[n++] = "--weights";
-		argv[n++] = b.weights;
-	}
-	for (int i = 0; i < call->ninput; i++) {
-		argv[n++] = "--in";
-		argv[n++] = arena_printf(c->arena, "%s=%s", call->inputs[i].name, call->inputs[i].path);
-	}
+	const char *profile = o->profile ? arena_printf(c->arena, "%s/profile.txt", b.folder) : NULL;
+	const char **argv = bench_argv(d, &b, profile);
 	stage_end(d);
 	int status = 0;
-	const char *profile = o->profile ? arena_printf(c->arena, "%s/profile.txt", b.folder) : NULL;
 	if (t->cuda)
 		printf("each run with its tensors to the device and back: ");
-	if (bench_run(d, argv, profile, &b, &status))
-		return profile && !profile_print(d, profile, &b);
+	if (bench_run(d, argv, &b, &status))
+		return profile && !profile_print(d, t, profile, &b);
 	diag_error(c->diag, NULL, "the generated program failed (exit status %d)", status);
 	return 1;
 }

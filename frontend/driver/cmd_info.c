@@ -78,9 +78,9 @@ static void json_ports(Text *t, Context *c, const char *what, int n, const PortS
 	text_printf(t, "  \"%s\": [", what);
 	for (int i = 0; i < n; i++) {
 		text_printf(t, "%s{\"name\": ", i ? ", " : "");
-		json_text(t, ports[i].name);
+		text_json(t, ports[i].name);
 		text_str(t, ", \"type\": ");
-		json_text(t, type_text(c, ports[i].type));
+		text_json(t, type_text(c, ports[i].type));
 		text_char(t, '}');
 	}
 	text_str(t, "],\n");
@@ -92,7 +92,7 @@ static void json_dim(Text *t, Context *c, const char *key, const Dim *d, const c
 	if (d && dim_is_const(d))
 		text_printf(t, "%lld", (long long)d->value);
 	else
-		json_text(t, size_text(c, d));
+		text_json(t, size_text(c, d));
 	text_str(t, end);
 }
 

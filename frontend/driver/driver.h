@@ -110,10 +110,8 @@ int words_append(Context *c, const char *text, const char **argv, int n, int max
 typedef struct BuiltModel {
 	const char *folder, *program, *weights; // paths
 	const char *libraries;                  // flags of the linker; NULL: none
-	int nmark;                              // of --profile, as in CodegenResult
-	const Op *const *marks;
 	int nstate;
-	int ntraced;               // with --trace
+	int ntraced;               // with --trace or --profile
 	const Op *const *traced;   // the operations, by their number in events
 	const char *values;        // where the program writes what they gave; NULL: nowhere
 	const char *const *states; // parameters that runs change, in the order of the model's table

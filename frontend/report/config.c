@@ -56,7 +56,7 @@ static void word_print(Text *t, const char *s)
 	if (isalpha((unsigned char)*s) && !*end)
 		text_str(t, s);
 	else
-		json_text(t, s);
+		text_json(t, s);
 }
 
 static void scalar_print(Text *t, const ConfigNode *n, bool json)
@@ -67,7 +67,7 @@ static void scalar_print(Text *t, const ConfigNode *n, bool json)
 	else if (word)
 		text_str(t, word);
 	else if (json && !(n->plain && is_number(n->text)))
-		json_text(t, n->text);
+		text_json(t, n->text);
 	else if (n->plain && is_number(n->text))
 		text_str(t, n->text);
 	else
@@ -87,7 +87,7 @@ static void value_print(Text *t, const ConfigNode *n, bool json)
 	for (int i = 0; i < shown; i++) {
 		text_str(t, i ? ", " : "");
 		if (!list) {
-			json_text(t, n->keys[i]);
+			text_json(t, n->keys[i]);
 			text_str(t, ": ");
 		}
 		value_print(t, n->items[i], json);
@@ -164,7 +164,7 @@ static void steps_json(Text *t, const char *what, int n, const ConfigStep *steps
 	text_printf(t, ", \"%s\": [", what);
 	for (int i = 0; i < n; i++) {
 		text_str(t, i ? ", {\"name\": " : "{\"name\": ");
-		json_text(t, steps[i].name);
+		text_json(t, steps[i].name);
 		if (steps[i].parameters) {
 			text_str(t, ", \"parameters\": ");
 			value_print(t, steps[i].parameters, true);
@@ -177,10 +177,10 @@ static void steps_json(Text *t, const char *what, int n, const ConfigStep *steps
 void config_json(Text *t, const ModelConfig *m)
 {
 	text_str(t, "  \"config\": {\"file\": ");
-	json_text(t, m->path);
+	text_json(t, m->path);
 	if (m->name) {
 		text_str(t, ", \"name\": ");
-		json_text(t, m->name);
+		text_json(t, m->name);
 	}
 	steps_json(t, "preprocessing", m->npre, m->pre);
 	steps_json(t, "postprocessing", m->npost, m->post);

@@ -14,7 +14,6 @@ void config_json(Text *t, const ModelConfig *m); // one member, with a comma beh
 void config_html(Text *t, const ModelConfig *m);
 
 // quote.c
-void json_text(Text *t, const char *s); // in quotes; control characters are escaped
 void html_text(Text *t, const char *s);
 
 #endif

@@ -83,7 +83,7 @@ void text_printf(Text *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
 // The shortest decimal that reads back to the same double (or float, when `single`); always with a
 // point or exponent, or `inf`, `-inf`, `nan`.
 void text_float(Text *t, double v, bool single);
-void text_json(Text *t, const char *s); // as a string of JSON, with its quotes
+void text_json(Text *t, const char *s); // in quotes; control characters are escaped
 // "..." with \" \\ \n \t and \xNN for what is not printable.
 void text_quoted(Text *t, const char *s);
 // For messages: the name that `word` is a slip of, which is at most a third of its letters (at most

@@ -79,17 +79,20 @@ void text_float(Text *t, double v, bool single)
 		text_str(t, ".0");
 }
 
+// Control characters, those of two bytes (U+0080 on) too, are escaped.
 void text_json(Text *t, const char *s)
 {
 	text_char(t, '"');
 	for (; *s; s++) {
-		const unsigned char c = (unsigned char)*s;
-		if (c == '"' || c == '\\')
-			text_printf(t, "\\%c", c);
-		else if (c < 0x20)
-			text_printf(t, "\\u%04x", c);
+		const unsigned char byte = (unsigned char)*s, next = (unsigned char)s[1];
+		const bool two = byte == 0xC2 && next >= 0x80 && next < 0xA0;
+		if (byte == '"' || byte == '\\')
+			text_char(t, '\\');
+		if (byte < 0x20 || byte == 0x7F || two)
+			text_printf(t, "\\u%04x", two ? next : byte);
 		else
-			text_char(t, (char)c);
+			text_char(t, *s);
+		s += two;
 	}
 	text_char(t, '"');
 }

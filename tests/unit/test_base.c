@@ -192,6 +192,9 @@ static void quoted_text_is_escaped(void **state)
 	text_init(&t, c->arena);
 	text_quoted(&t, "a\"b\\c\nd\te\x01");
 	assert_string_equal(t.text, "\"a\\\"b\\\\c\\nd\\te\\x01\"");
+	text_init(&t, c->arena);
+	text_json(&t, "a\"b\\c\nd\x7f\xc2\x9b\xc3\xbc");
+	assert_string_equal(t.text, "\"a\\\"b\\\\c\\u000ad\\u007f\\u009b\xc3\xbc\"");
 }
 
 // ---- diagnostics --------------------------------------------------------------------------------
