@@ -17,11 +17,11 @@ enum {
 };
 
 #if defined(__GNUC__) && defined(__AVX512F__)
-typedef float Lanes __attribute__((vector_size(64), aligned(64)));
+typedef float Lanes __attribute__((vector_size(64)));
 #elif defined(__GNUC__) && defined(__AVX__)
-typedef float Lanes __attribute__((vector_size(32), aligned(64)));
+typedef float Lanes __attribute__((vector_size(32)));
 #elif defined(__GNUC__)
-typedef float Lanes __attribute__((vector_size(16), aligned(64)));
+typedef float Lanes __attribute__((vector_size(16)));
 #else
 typedef float Lanes;
 #endif
