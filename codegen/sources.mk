@@ -1,6 +1,6 @@
 # The sources of codegen/, room by room.
 SOURCES += codegen/codegen.c
-SOURCES += codegen/c/kernel_conv.c codegen/c/kernel_depthwise.c codegen/c/kernel_gemm.c \
+SOURCES += codegen/c/kernel_conv.c codegen/c/kernel_depthwise.c codegen/c/kernel_gemm.c codegen/c/kernel_integer.c \
 	codegen/c/kernel_layout.c codegen/c/kernel_norm.c codegen/c/kernel_row.c \
 	codegen/c/blocks.c codegen/c/kernel_softmax.c codegen/c/kernel_winograd.c codegen/c/map.c codegen/c/plan.c codegen/c/module.c codegen/c/run.c codegen/c/share.c codegen/c/trace.c codegen/c/update.c
 SOURCES += codegen/cuda/backend.c codegen/cuda/cuda.c codegen/cuda/graph.c codegen/cuda/header.c \
@@ -26,6 +26,8 @@ TEXTS += codegen/c/kernels/conv.c.in codegen/c/kernels/conv_plain.c.in \
 	codegen/c/kernels/depthwise_taps.c.in codegen/c/kernels/depthwise_tile.c.in \
 	codegen/c/kernels/spread_gnu.c.in codegen/c/kernels/spread_plain.c.in codegen/c/kernels/gemm.c.in \
 	codegen/c/kernels/gemm_rows.c.in codegen/c/kernels/gemm_tile.c.in \
+	codegen/c/kernels/conv_steps.c.in codegen/c/kernels/integer_conv.c.in codegen/c/kernels/integer_matrix.c.in \
+	codegen/c/kernels/integer_shape.c.in codegen/c/kernels/integer_tile.c.in codegen/c/kernels/vector_integer.c.in \
 	codegen/c/kernels/interleave.c.in codegen/c/kernels/join_blocks.c.in codegen/c/kernels/layer_norm.c.in codegen/c/kernels/panels.c.in \
 	codegen/c/kernels/row_max.c.in codegen/c/kernels/row_spread.c.in codegen/c/kernels/row_sum.c.in \
 	codegen/c/kernels/interleave_lanes.c.in codegen/c/kernels/softmax.c.in codegen/c/kernels/turn_gnu.c.in \

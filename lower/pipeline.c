@@ -22,6 +22,8 @@ static const Pass passes[] = {
 	{"fold", "evaluate operations on constants and parameters", pass_fold},
 	{"unit-rows", "sequences stay images of one row between convolutions", pass_unit_rows},
 	{"fold-batch-norm", "fold batch norms into the weights before them", pass_fold_batch_norm},
+	{"integers", "products of quantised values in integers, quantisation as single steps",
+     pass_integers},
 	{"cse", "merge equal operations", pass_cse},
 	{"dce", "remove what nobody reads, unused parameters included", pass_dce},
 	{"stacks", "stacks to tensor arrays", pass_stacks},
@@ -66,8 +68,8 @@ typedef struct Stage {
 // Clean runs its passes twice: folded weights uncover identities, and the other way around; and
 // once more after loops and branches became fewer.
 static const Stage stages[] = {
-	{"clean", "expand,canonicalize,fold,unit-rows,canonicalize,fold-batch-norm,canonicalize,fold,"
-              "cse,simplify-if,loop-"
+	{"clean", "expand,canonicalize,integers,fold,unit-rows,canonicalize,fold-batch-norm,"
+              "canonicalize,fold,cse,simplify-if,loop-"
               "args,loop-trips,"
               "canonicalize,fold,cse,simplify-if,loop-args,dce,sink,select,hoist,cse,simplify-if,"
               "dce,bounds"},

@@ -9,13 +9,13 @@ SOURCES += lower/arrays/arrays.c lower/arrays/arrays_find.c lower/arrays/arrays_
 	lower/arrays/stacks.c
 SOURCES += lower/clean/bounds.c lower/clean/canonicalize.c lower/clean/cse.c lower/clean/dce.c \
 	lower/clean/expand.c lower/clean/fold.c lower/clean/fold_batch_norm.c lower/clean/hoist.c \
-	lower/clean/hoist_guard.c lower/clean/loop_args.c lower/clean/loop_trips.c lower/clean/select.c \
+	lower/clean/hoist_guard.c lower/clean/integers.c lower/clean/loop_args.c lower/clean/loop_trips.c lower/clean/select.c \
 	lower/clean/simplify_if.c lower/clean/sink.c lower/clean/unit_rows.c
 SOURCES += lower/cuda/count_loops.c lower/cuda/forms.c lower/cuda/index_width.c lower/cuda/rows.c lower/cuda/steps.c lower/cuda/teams.c
 SOURCES += lower/grad/differentiate.c
 SOURCES += lower/kernels/attention.c lower/kernels/decompose.c lower/kernels/layout.c \
 	lower/kernels/layout_blocked.c lower/kernels/layout_channels.c lower/kernels/layout_conv.c \
-	lower/kernels/layout_deconv.c lower/kernels/layout_form.c lower/kernels/layout_gemm.c lower/kernels/layout_image.c lower/kernels/layout_last.c \
+	lower/kernels/layout_deconv.c lower/kernels/layout_form.c lower/kernels/layout_gemm.c lower/kernels/layout_image.c lower/kernels/layout_integer.c lower/kernels/layout_last.c \
 	lower/kernels/library.c lower/kernels/rows.c lower/kernels/scratch.c lower/kernels/split_reduce.c lower/kernels/volumes.c \
 	lower/kernels/threads.c lower/kernels/winograd.c
 SOURCES += lower/memory/flatten.c lower/memory/flatten_switch.c lower/memory/plan.c \

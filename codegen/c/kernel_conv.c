@@ -411,6 +411,8 @@ bool kernel_conv_emit(KernelFunc *k)
 		           "kernel.conv: operands are not in the layout of this target");
 		return false;
 	}
-	return tile_prelude(k) && (v.point || kernel_helper(k, "conv_shape.c", 0, NULL)) &&
+	return tile_prelude(k) &&
+	       (v.point || (kernel_helper(k, "conv_shape.c", 0, NULL) &&
+	                    kernel_helper(k, "conv_steps.c", 0, NULL))) &&
 	       (v.groups > 1 ? groups_print(&v) : conv_print(&v));
 }

@@ -137,7 +137,7 @@ static bool tile_helper(Depthwise *v)
 		{"cases", tile_cases(v)},
 	};
 	return (!spreads || spread_helper(v)) &&
-	       (by_taps ? kernel_helper(k, "conv_shape.c", 0, NULL) &&
+	       (by_taps ? kernel_helper(k, "conv_steps.c", 0, NULL) &&
 	                      kernel_helper(k, "depthwise_taps.c", COUNT_OF(keys), keys)
 	                : kernel_helper(k, "depthwise_tile.c", by_columns, keys)) &&
 	       kernel_helper(k, "depthwise_call.c", COUNT_OF(call), call);

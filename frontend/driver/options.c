@@ -468,8 +468,10 @@ static const OptionSpec table[] = {
 	{0, "emit", "KIND", C, PARSE(parse_emit),
      "c, cuda, header, ir, cfg, dot, json (as Paddle 3 reads it, .pdiparams beside it) or source "
      "(the program as it was read), whatever the suffix"},
-	{0, "isa", "ISA", C | R | V | B | I | O, WORD(isa, "avx512|avx2|sse4|neon|generic|native|cuda"),
-     "avx512, avx2, sse4, neon, generic (plain C11) or native; compile: generic, else native"},
+	{0, "isa", "ISA", C | R | V | B | I | O,
+     WORD(isa, "avx512vnni|avx512|avx2|sse4|neon|generic|native|cuda"),
+     "avx512vnni, avx512, avx2, sse4, neon, generic (plain C11) or native; compile: generic, else "
+     "native"},
 	{0, "arch", "sm_NN,..", C | R | V | B, PARSE(parse_arch),
      "CUDA: the GPUs to compile for (default: the one that is here); compile: how the code says to "
      "compile it"},

@@ -173,7 +173,7 @@ static const char *native_isa(void)
 	__builtin_cpu_init();
 	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
 	    __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
-		return "avx512";
+		return __builtin_cpu_supports("avx512vnni") ? "avx512vnni" : "avx512";
 	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
 		return "avx2";
 	if (__builtin_cpu_supports("sse4.2"))

@@ -19,6 +19,10 @@ static const Dim *depth_of(const Op *op, const Type *w)
 		                                 : last - 1];
 	case FILTER_PANELS: return w->dims[last - 1];
 	case FILTER_TRANSFORMED: return dim_mul(c, w->dims[1], w->dims[2]); // for a tile of results
+	case FILTER_DOTS: // quads of bytes, pairs of i16
+		for (int i = 1; i < last; i++)
+			depth = dim_mul(c, depth, w->dims[i]);
+		return dim_mul(c, depth, dim_const(c, 4 / (int64_t)dtype_size(w->dtype)));
 	default:
 		for (int i = 1; i < w->rank - (op->info->filter == FILTER_PACKED); i++)
 			depth = dim_mul(c, depth, w->dims[i]);

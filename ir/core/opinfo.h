@@ -199,7 +199,8 @@ enum {              // OpInfo.traits
 	TRAIT_AXIS_MOVES = 1 << 18, // an `axis` that only a run tells may be moved to the front
 	TRAIT_AXIS_NEW = 1 << 19,   // and it is one of the result, not of operands
 	TRAIT_ONE_BLOCK = 1 << 20,  // CUDA: its kernel is right in one block of threads
-	TRAIT_ROWS = 1 << 21        // kernel.*: of rows along `axis`, or the last `axes`
+	TRAIT_ROWS = 1 << 21,       // kernel.*: of rows along `axis`, or the last `axes`
+	TRAIT_RETYPES = 1 << 22     // C: its epilogue may yield any element type
 };
 
 struct OpInfo {

@@ -41,10 +41,13 @@ bool define_hook_conv(Builder *b, Op *op, Value **results)
 		if (window_overhangs(&w, i))
 			inside = pred_and(&r.b, inside, index_inside(&r.b, from[w.axis[i]], w.size[i]));
 	}
-	Value *zero = inside ? build_scalar_f(&r.b, out->dtype, 0) : NULL;
-	Value *element = load_or(&r.b, inside, zero, x, from);
-	Value *sum = reduce_close(&r, tensor_mul(&r.b, element, load(&r.b, filter, at)));
-	results[0] = nest_close(&n, sum);
+	const int64_t zero_point = op_int(op, "zero_point", 0);
+	Value *zero = inside ? build_scalar_f(&r.b, x->type->dtype, (double)zero_point) : NULL;
+	Value *element = scalar_cast(&r.b, load_or(&r.b, inside, zero, x, from), out->dtype);
+	if (zero_point)
+		element = tensor_sub(&r.b, element, build_scalar_f(&r.b, out->dtype, (double)zero_point));
+	Value *weight = scalar_cast(&r.b, load(&r.b, filter, at), out->dtype);
+	results[0] = nest_close(&n, reduce_close(&r, tensor_mul(&r.b, element, weight)));
 	return results[0] != NULL;
 }
 

@@ -45,11 +45,14 @@ bool define_hook_matmul(Builder *b, Op *op, Value **results)
 	from[0] = r.at[0];
 	if (tx->rank > 1)
 		matmul_position(&r.b, tx, &n, batch, n.at[batch], r.at[0], flip_x, from);
-	Value *left = load(&r.b, x, from);
+	Value *left = scalar_cast(&r.b, load(&r.b, x, from), out->dtype);
+	const int64_t zero_point = op_int(op, "zero_point", 0);
+	if (zero_point)
+		left = tensor_sub(&r.b, left, build_scalar_f(&r.b, out->dtype, (double)zero_point));
 	from[0] = r.at[0];
 	if (ty->rank > 1)
 		matmul_position(&r.b, ty, &n, batch, r.at[0], n.at[out->rank - 1], flip_y, from);
-	Value *right = load(&r.b, y, from);
+	Value *right = scalar_cast(&r.b, load(&r.b, y, from), out->dtype);
 	results[0] = nest_close(&n, reduce_close(&r, tensor_mul(&r.b, left, right)));
 	return results[0] != NULL;
 }

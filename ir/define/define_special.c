@@ -26,19 +26,6 @@ static Value *clamp(Builder *b, Value *x, Value *low, Value *high)
 	return apply2(b, OP_PD_MINIMUM, apply2(b, OP_PD_MAXIMUM, x, low), high);
 }
 
-// Halves to the even neighbour; pd.round takes them away from zero.
-static Value *round_even(Builder *b, Value *x, DType t)
-{
-	Value *half = build_scalar_f(b, t, 0.5), *two = build_scalar_f(b, t, 2);
-	Value *low = apply1(b, OP_PD_FLOOR, x), *rest = apply2(b, OP_PD_SUBTRACT, x, low);
-	Value *odd = apply2(b, OP_PD_SUBTRACT, low,
-	                    apply2(b, OP_PD_MULTIPLY, two,
-	                           apply1(b, OP_PD_FLOOR, apply2(b, OP_PD_MULTIPLY, low, half))));
-	Value *tie = apply2(b, OP_PD_EQUAL, rest, half);
-	Value *near = apply1(b, OP_PD_FLOOR, apply2(b, OP_PD_ADD, x, half));
-	return index_where(b, tie, apply2(b, OP_PD_ADD, low, odd), near);
-}
-
 // Models that were only observed while they ran keep their operators, which pass on what comes.
 static bool passes_through(Builder *b, const Op *op, Value **results)
 {
@@ -67,7 +54,7 @@ bool define_hook_quantize(Builder *b, Op *op, Value **results)
 	Value *factor = apply2(&n.b, OP_PD_MULTIPLY, top, inverse), *v = load(&n.b, x, n.at);
 	bool fallback_round = op->code == OP_PD_QUANTIZE_DEQUANTIZE;
 	if (op_int(op, "round_type", fallback_round) == 0) {
-		v = round_even(&n.b, apply2(&n.b, OP_PD_MULTIPLY, factor, v), t);
+		v = apply1(&n.b, OP_PD_RINT, apply2(&n.b, OP_PD_MULTIPLY, factor, v));
 		v = clamp(&n.b, v, build_scalar_f(&n.b, t, -most - 1), top);
 	} else {
 		v = clamp(&n.b, v, apply1(&n.b, OP_PD_NEGATIVE, s), s);

@@ -184,6 +184,19 @@ bool infer_hook_conv(Op *op)
 	return infer_result_shape(op, 0, x->dtype, x->rank, shape);
 }
 
+// The result of a contraction of whole numbers is exact.
+static bool infer_whole(Op *op, bool inferred)
+{
+	if (inferred)
+		op->results[0].type = type_like(op->ctx, op->results[0].type, DT_I32);
+	return inferred;
+}
+
+bool infer_hook_integer_conv(Op *op)
+{
+	return infer_whole(op, infer_hook_conv(op));
+}
+
 bool infer_hook_conv_transpose(Op *op)
 {
 	Context *c = op->ctx;
@@ -478,7 +491,7 @@ static bool matmul_result(Op *op, const Type *x, const Type *y, bool tx, bool ty
 	int rank = 0;
 	if (!x->rank || !y->rank)
 		return infer_error(op, "a matrix product of a scalar");
-	if (x->dtype != y->dtype)
+	if (x->dtype != y->dtype && op->code != OP_PD_INTEGER_MATMUL)
 		return infer_error(op, "a product of %s and %s", dtype_name(x->dtype),
 		                   dtype_name(y->dtype));
 	int bx = x->rank > 2 ? x->rank - 2 : 0, by = y->rank > 2 ? y->rank - 2 : 0;
@@ -500,6 +513,11 @@ bool infer_hook_matmul(Op *op)
 	return x && y &&
 	       matmul_result(op, x, y, op_bool(op, "transpose_x", false),
 	                     op_bool(op, "transpose_y", false));
+}
+
+bool infer_hook_integer_matmul(Op *op)
+{
+	return infer_whole(op, infer_hook_matmul(op));
 }
 
 bool infer_hook_scaled_matmul(Op *op)

@@ -8,6 +8,7 @@
 //   interp_complex.c  those on complex numbers
 //   interp_nest.c     loop.nest, loop.bind
 //   interp_kernel.c   kernel.*
+//   interp_integer.c  kernel.integer_conv
 //   interp_winograd.c kernel.winograd
 //   interp_control.c  pd.if, pd.while, stacks
 //   interp_array.c    tensor arrays, the memory that they are lowered to, pd.assert
@@ -159,6 +160,7 @@ typedef struct Sink {
 	Interp *in;
 	Tensor *out;
 	Program *epilogue; // NULL: the result has no elements
+	bool whole;        // it gets integers
 } Sink;
 
 bool interp_check_f32(Interp *in, const Op *op, const Tensor *t);

@@ -49,6 +49,7 @@ bool sink_open(Interp *in, const Op *op, int region, Sink *s)
 	s->epilogue = kernel_program(in, op, region, 1, s->out->rank);
 	if (!s->epilogue)
 		return false;
+	s->whole = dtype_is_int(region_entry(&op->regions[region])->args[0]->type->dtype);
 	return program_result_dtype(s->epilogue, 0) == s->out->dtype ||
 	       interp_error(in, op, "the epilogue yields another type than the result's");
 }
@@ -59,7 +60,10 @@ bool sink_put(Sink *s, int64_t at, int64_t n, const double *acc)
 		int m = n - done < STRIP ? (int)(n - done) : STRIP;
 		Lane *arg = program_argument(s->epilogue, 0);
 		for (int l = 0; l < m; l++)
-			arg[l].f = (float)acc[done + l];
+			if (s->whole)
+				arg[l].i = (int64_t)acc[done + l];
+			else
+				arg[l].f = (float)acc[done + l];
 		program_set_position(s->epilogue, 1, s->out->rank, s->out->dims, at + done, m);
 		if (!program_run_strip(s->epilogue, m))
 			return false;

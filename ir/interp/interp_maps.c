@@ -197,6 +197,7 @@ static bool float_unary(enum OpCode code, int n, Lane *out, const Lane *const *x
 	case OP_PD_FLOOR: FLOAT(floor(A.f));
 	case OP_PD_CEIL: FLOAT(ceil(A.f));
 	case OP_PD_ROUND: FLOAT(round(A.f));
+	case OP_PD_RINT: FLOAT(rint(A.f));
 	case OP_PD_TRUNC: FLOAT(trunc(A.f));
 	default: return false;
 	}
@@ -346,6 +347,7 @@ static bool whole_unary(enum OpCode code, DType from, int n, Lane *out, const La
 	case OP_PD_FLOOR:
 	case OP_PD_CEIL:
 	case OP_PD_ROUND:
+	case OP_PD_RINT:
 	case OP_PD_TRUNC: WHOLE_QUICK(A.i);
 	case OP_PD_LOGICAL_NOT: WHOLE_QUICK(!A.i);
 	case OP_PD_BITWISE_NOT:

@@ -16,6 +16,8 @@ bool pass_fold(PassContext *p);
 bool pass_unit_rows(PassContext *p);
 // fold_batch_norm.c: into the weights of the convolution before
 bool pass_fold_batch_norm(PassContext *p);
+// integers.c: products of quantised values in integers
+bool pass_integers(PassContext *p);
 // cse.c
 bool pass_cse(PassContext *p);
 // dce.c

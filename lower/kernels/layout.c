@@ -7,7 +7,8 @@
 
 static bool layout_contraction(Layout *l, Op *op)
 {
-	return (l->target->cuda ? layout_image_conv(l, op) : layout_conv(l, op)) ||
+	return layout_integer(l, op) ||
+	       (l->target->cuda ? layout_image_conv(l, op) : layout_conv(l, op)) ||
 	       layout_conv_transpose(l, op) || layout_matmul(l, op) || layout_space(l, op);
 }
 

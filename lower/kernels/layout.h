@@ -96,6 +96,13 @@ struct Window;
 Value *build_image_conv(Builder *b, Value *x, Value *filter, const struct Window *w,
                         int64_t groups);
 
+// Reads strides, dilations and paddings; false where only a run tells them.
+bool conv_window(Conv *cv);
+void conv_set_geometry(Op *kernel, const Conv *cv);
+// How many vectors of output channels a register tile takes: full tiles as far as possible, all
+// alike.
+int64_t conv_tile_vectors(const Layout *l, int64_t oc);
+
 // ---- layout_image.c -----------------------------------------------------------------------------
 
 // What a convolution is for CUDA: a product on plain images or on blocked ones, or, on plain
@@ -119,6 +126,7 @@ bool layout_conv(Layout *l, Op *op);           // layout_conv.c
 bool layout_conv_transpose(Layout *l, Op *op); // layout_deconv.c
 bool layout_matmul(Layout *l, Op *op);         // layout_gemm.c
 bool layout_image_conv(Layout *l, Op *op);     // layout_image.c
+bool layout_integer(Layout *l, Op *op);        // layout_integer.c
 bool layout_map(Layout *l, Op *op);            // layout_blocked.c: elementwise
 bool layout_space(Layout *l,
                   Op *op); // layout_blocked.c: pooling, interpolation, padding, reductions

@@ -10,7 +10,7 @@ enum { MAX_PLAIN_CHANNELS = 12 }; // an unblocked input with more channels is bl
 
 // ---- attributes ---------------------------------------------------------------------------------
 
-static bool read_window(Conv *cv)
+bool conv_window(Conv *cv)
 {
 	Window w;
 	if (!window_of_conv(cv->op, &w) || w.n != 2)
@@ -47,12 +47,12 @@ static bool conv_read(Op *op, Conv *cv)
 	cv->kh = f->dims[2]->value;
 	cv->kw = f->dims[3]->value;
 	cv->channels = type_channels(t);
-	return type_blockable(op->results[0].type) && read_window(cv);
+	return type_blockable(op->results[0].type) && conv_window(cv);
 }
 
 // ---- kernels ------------------------------------------------------------------------------------
 
-static void set_geometry(Op *kernel, const Conv *cv)
+void conv_set_geometry(Op *kernel, const Conv *cv)
 {
 	Context *c = kernel->ctx;
 	op_set_attr(kernel, "strides", attr_ints(c, 2, cv->strides));
@@ -72,9 +72,7 @@ static Value *pack_filter(Op *op, Value *filter, int rank, const int64_t *sizes)
 	return &pack->results[0];
 }
 
-// How many vectors of output channels a register tile takes: full tiles as far as possible, all
-// alike.
-static int64_t tile_vectors(const Layout *l, int64_t oc)
+int64_t conv_tile_vectors(const Layout *l, int64_t oc)
 {
 	int64_t b = l->target->lanes, blocks = (oc + b - 1) / b, max = l->target->conv_nv;
 	int64_t groups = (blocks + max - 1) / max;
@@ -84,14 +82,14 @@ static int64_t tile_vectors(const Layout *l, int64_t oc)
 Value *conv_dense(Layout *l, const Conv *cv, const Type *out)
 {
 	Context *c = l->ctx;
-	int64_t q = tile_vectors(l, cv->oc) * l->target->lanes;
+	int64_t q = conv_tile_vectors(l, cv->oc) * l->target->lanes;
 	int64_t sizes[5] = {(cv->oc + q - 1) / q, cv->ic, cv->kh, cv->kw, q};
 	Value *w = pack_filter(cv->op, cv->filter, 5, sizes), *x = blocked_find(l, cv->x);
 	bool plain = !x && cv->channels <= MAX_PLAIN_CHANNELS;
 	if (!x)
 		x = plain ? cv->x : blocked_get(l, cv->x);
 	Op *kernel = layout_kernel(cv->op, OP_KERNEL_CONV, type_blocked(l, out), 2, (Value *[]){x, w});
-	set_geometry(kernel, cv);
+	conv_set_geometry(kernel, cv);
 	op_set_attr(kernel, "groups", attr_int(c, 1));
 	op_set_attr(kernel, "in_channels", attr_int(c, cv->channels));
 	op_set_attr(kernel, "plain_input", attr_bool(c, plain));
@@ -115,7 +113,7 @@ static Value *conv_narrow(Layout *l, const Conv *cv)
 		  *x = blocked_get(l, cv->x);
 	Op *kernel = layout_kernel(cv->op, OP_KERNEL_DEPTHWISE,
 	                           type_blocked(l, cv->op->results[0].type), 2, (Value *[]){x, w});
-	set_geometry(kernel, cv);
+	conv_set_geometry(kernel, cv);
 	epilogue_identity(kernel, &kernel->regions[0]);
 	return &kernel->results[0];
 }
@@ -142,7 +140,7 @@ static Value *filter_of_groups(const Conv *cv, int64_t groups, int64_t q)
 static Value *conv_groups(Layout *l, const Conv *cv, int64_t groups)
 {
 	Context *c = l->ctx;
-	const int64_t share = cv->oc / groups, q = tile_vectors(l, share) * l->target->lanes;
+	const int64_t share = cv->oc / groups, q = conv_tile_vectors(l, share) * l->target->lanes;
 	Value *filter = filter_of_groups(cv, groups, q), *x = filter ? blocked_get(l, cv->x) : NULL;
 	if (!x)
 		return NULL;
@@ -150,7 +148,7 @@ static Value *conv_groups(Layout *l, const Conv *cv, int64_t groups)
 	Value *w = pack_filter(cv->op, filter, 5, (int64_t[]){rows, cv->ic, cv->kh, cv->kw, q});
 	Op *kernel = layout_kernel(cv->op, OP_KERNEL_CONV, type_blocked(l, cv->op->results[0].type), 2,
 	                           (Value *[]){x, w});
-	set_geometry(kernel, cv);
+	conv_set_geometry(kernel, cv);
 	op_set_attr(kernel, "groups", attr_int(c, groups));
 	op_set_attr(kernel, "in_channels", attr_int(c, cv->ic));
 	op_set_attr(kernel, "out_channels", attr_int(c, share));
@@ -169,7 +167,7 @@ static Value *conv_last(Layout *l, const Conv *cv)
 	Value *w = pack_filter(cv->op, cv->filter, 4, sizes);
 	Op *kernel = layout_kernel(cv->op, OP_KERNEL_DEPTHWISE, type_tensor(l->ctx, DT_F32, 4, dims, 0),
 	                           2, (Value *[]){x, w});
-	set_geometry(kernel, cv);
+	conv_set_geometry(kernel, cv);
 	op_set_attr(kernel, "channels_last", attr_bool(l->ctx, true));
 	epilogue_identity(kernel, &kernel->regions[0]);
 	return &kernel->results[0];

@@ -50,7 +50,7 @@ static bool only_read_here(const Value *v, const Op *nest)
 // they have.
 static bool kernel_may_make(const Op *kernel, DType t, bool cuda)
 {
-	if (kernel->results[0].type->dtype == t)
+	if (kernel->results[0].type->dtype == t || (!cuda && (kernel->info->traits & TRAIT_RETYPES)))
 		return true;
 	return cuda && (kernel->info->traits & TRAIT_ROUNDS) && dtype_is_f32_or_half(t);
 }

@@ -5,10 +5,17 @@
 
 #include "ir/core/core.h"
 
+// What 32 bits of a vector of whole numbers are multiplied and summed by one instruction, if any.
+typedef enum DotKind {
+	DOT_NONE,
+	DOT_PAIRS, // i16 and i16
+	DOT_QUADS, // u8 and i8
+} DotKind;
+
 // What code is made for: the instruction set and the sizes that the kernel templates are built
 // with.
 typedef struct Target {
-	const char *name;   // --isa: "avx512", "avx2", "sse4", "neon", "generic"; "cuda"
+	const char *name;   // --isa: "avx512vnni", "avx512", "avx2", "sse4", "neon", "generic"; "cuda"
 	const char *cflags; // what the external compiler needs to be told, e.g. "-mavx2 -mfma"
 	const char *macros; // what compilers define that may make such code: "__AVX2__ __FMA__"
 	bool cuda;
@@ -17,6 +24,7 @@ typedef struct Target {
 	int gemm_mr, gemm_nv; // register tile of GEMM: rows x vectors; NR = gemm_nv * lanes
 	int conv_ur,
 		conv_nv; // register tile of convolution: output pixels x vectors of output channels
+	DotKind dots;
 } Target;
 
 // NULL: no such target. "native" is resolved by the driver before.

@@ -20,7 +20,7 @@ static const pd_weights_header weights_header = {
 #define PD_LANES _Pragma("clang loop vectorize(assume_safety) unroll(disable)")
 #elif defined(__GNUC__)
 #define PD_UNROLL _Pragma("GCC unroll 64")
-#define PD_LANES _Pragma("GCC ivdep")
+#define PD_LANES _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
 #else
 #define PD_UNROLL
 #define PD_LANES

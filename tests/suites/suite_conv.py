@@ -3,7 +3,7 @@ the interpreter on the program as it was written: windows, paddings, groups, lay
 gates and use tensor cores."""
 import pathlib, re, tempfile
 
-import emulated, winograd
+import emulated, integers, winograd
 from pdcc_tests import run
 from suite_cuda import tensor_cores
 
@@ -348,6 +348,7 @@ def cpu(t):
 
 def suite(t):
     yield from cpu(t)
+    yield from integers.cases(t)
     yield from winograd.cases(t, {isa: LANES[isa] for isa in isas()})
     with emulated.folder() as tmp:
         program = emulated.Program(t, tmp, CASES)

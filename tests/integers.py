@@ -1,0 +1,136 @@
+"""Products of whole numbers: convolutions and matrix products as C for each instruction set that is here, equal to sums that numpy
+makes, and as lowered IR in the interpreter; and that the C is clean under strict flags as C and C++."""
+import pathlib, subprocess, tempfile
+
+from pdcc_tests import SRC, run
+from suite_generated import SIMD, STRICT
+
+HERE = {'generic': None, 'sse4': 'sse4_2', 'avx2': 'avx2', 'avx512': 'avx512dq', 'avx512vnni': 'avx512_vnni'}
+KERNELS = {'sse4': 'i16', 'avx2': 'i16', 'avx512': 'i16', 'avx512vnni': 'u8'}  # the element type that they multiply
+
+
+class Conv:
+    def __init__(self, name, x, out, kernel, stride=1, pads=(0, 0, 0, 0), dilation=1, batch=None):
+        self.name, self.x, self.stride, self.pads, self.dilation = name, x, stride, pads, dilation
+        self.w, self.open = (out, x[1], *kernel), batch or x[0]
+
+    def size(self, i):
+        before, behind = self.pads[2 * i], self.pads[2 * i + 1]
+        return (self.x[2 + i] + before + behind - (self.w[2 + i] - 1) * self.dilation - 1) // self.stride + 1
+
+    def op(self):
+        return 'integer_conv', (self.open, self.w[0], self.size(0), self.size(1)), \
+            f'strides = [{self.stride}, {self.stride}], paddings = {list(self.pads)}, dilations = [{self.dilation}, {self.dilation}]'
+
+    def want(self, np, x, w):
+        (top, bottom, left, right), step, far = self.pads, self.stride, self.dilation
+        x = np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)))
+        out = np.zeros((x.shape[0], self.w[0], self.size(0), self.size(1)), np.int64)
+        for ky in range(self.w[2]):
+            for kx in range(self.w[3]):
+                part = x[:, :, ky * far:, kx * far:][:, :, ::step, ::step][:, :, :out.shape[2], :out.shape[3]]
+                out += np.einsum('nchw,oc->nohw', part, w[:, :, ky, kx])
+        return out
+
+
+class Matmul:
+    def __init__(self, name, x, columns, open_=None):
+        self.name, self.x, self.w, self.open = name, x, (x[-1], columns), open_ or x[0]
+
+    def op(self):
+        return 'integer_matmul', (self.open, *self.x[1:-1], self.w[1]), 'transpose_x = false'
+
+    def want(self, np, x, w):
+        return x @ w
+
+
+CASES = (
+    Conv('3 x 3', (2, 19, 9, 10), 33, (3, 3), pads=(1, 1, 1, 1)),
+    Conv('1 x 1', (1, 32, 7, 7), 64, (1, 1)),
+    Conv('1 x 1, odd channels, open batch', (3, 21, 5, 6), 130, (1, 1), batch='?n'),
+    Conv('1 x 1, stride 2', (1, 17, 9, 8), 24, (1, 1), 2),
+    Conv('few channels, stride 2', (1, 3, 16, 15), 8, (3, 3), 2, (1, 1, 1, 1)),
+    Conv('one channel', (2, 1, 28, 28), 6, (5, 5), 1, (2, 2, 2, 2)),
+    Conv('dilated, uneven padding', (1, 12, 11, 9), 20, (3, 2), 1, (2, 0, 0, 3), 2),
+    Conv('filter larger than the image', (1, 6, 2, 3), 16, (5, 7), 1, (3, 3, 4, 4)),
+    Conv('all padding at the edge', (1, 8, 4, 4), 16, (3, 3), 3, (3, 3, 3, 3)),
+    Matmul('matrix', (7, 40), 33),
+    Matmul('lone row', (1, 64), 300),
+    Matmul('rows of a depth that fills no dot', (5, 27), 10),
+    Matmul('leading axes, open', (2, 3, 48), 16, '?m'),
+    Matmul('column', (9, 30), 1),
+)
+
+
+def tensor(dims, dtype):
+    return f'tensor<{" x ".join(map(str, dims))} x {dtype}>'
+
+
+def program(np, random, dtype, inputs, weights):
+    """Feeds are f32; unsigned numbers are 128 more than what they stand for."""
+    zero, rows = 128 if dtype == 'u8' else 0, ['builtin.module {']
+    for i, case in enumerate(CASES):
+        dims = (case.open, *case.x[1:])
+        if isinstance(case.open, str):
+            dims = (f'{case.open}{i}', *dims[1:])
+        x = random.integers(-128, 128, case.x)
+        w = random.integers(-128, 128, case.w)
+        x.flat[:4], w.flat[:4] = -128, -128  # the ends of both ranges
+        inputs.append(x)
+        weights.append(w)
+        op, out, attributes = case.op()
+        out = (dims[0], *out[1:])
+        rows += [f'  %x{i} = pd.feed() {{name = "x{i}", col = {i}}} : () -> ({tensor(dims, "f32")})',
+                 f'  %q{i} = pd.cast(%x{i}) {{dtype = {dtype}}} : ({tensor(dims, "f32")}) -> ({tensor(dims, dtype)})',
+                 f'  %w{i} = builtin.constant() {{value = dense<{tensor(case.w, "i8")[7:-1]} [{", ".join(map(str, w.flat))}]>}} : () -> '
+                 f'({tensor(case.w, "i8")})',
+                 f'  %y{i} = pd.{op}(%q{i}, %w{i}) {{{attributes}, zero_point = {zero}}} : ({tensor(dims, dtype)}, {tensor(case.w, "i8")}) -> '
+                 f'({tensor(out, "i32")})',
+                 f'  pd.fetch(%y{i}) {{name = "y{i}", col = {i}}} : ({tensor(out, "i32")}) -> ()']
+    return '\n'.join(rows) + '\n}\n'
+
+
+def isas():
+    flags = pathlib.Path('/proc/cpuinfo').read_text() if pathlib.Path('/proc/cpuinfo').exists() else ''
+    return [isa for isa, flag in HERE.items() if flag is None or f' {flag} ' in flags]
+
+
+def clean(t, tmp, model, isa):
+    source = tmp / f'{isa}.c'
+    run([t.pdcc, model, '--isa', isa, '-o', source])
+    flags = [*STRICT, *SIMD.get(isa, SIMD['avx512'] + ['-mavx512vnni']), '-I', SRC / 'runtime_stub', '-o', '/dev/null', source]
+    for compiler in (['gcc', '-std=c11'], ['g++', '-x', 'c++', '-std=c++17']):
+        p = subprocess.run([*compiler, *flags], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        yield f'{isa}: clean with {compiler[0]}', p.returncode == 0, p.stdout[-2000:]
+
+
+def results(t, np, tmp, isa, dtype):
+    inputs, weights, model = [], [], tmp / f'{isa}_{dtype}.pdir'
+    model.write_text(program(np, np.random.default_rng(5), dtype, inputs, weights))
+    feeds = []
+    for i, x in enumerate(inputs):
+        np.save(tmp / f'{dtype}{i}.npy', (x + (128 if dtype == 'u8' else 0)).astype(np.float32))
+        feeds += ['--in', f'x{i}={tmp / f"{dtype}{i}.npy"}']
+    lowered = tmp / f'{isa}_lowered.pdir'
+    p = run([t.pdcc, 'opt', '--verify-each', model, '--isa', isa, '--passes=layout,to-loops,fuse', '-o', lowered])
+    yield f'{isa} {dtype}: lowers', p.returncode == 0, p.stdout[-2000:]
+    kernels = lowered.read_text().count('kernel.integer_conv') if lowered.exists() else -1
+    want = len(CASES) if KERNELS.get(isa) == dtype else 0
+    yield f'{isa} {dtype}: kernels', kernels == want, f'{kernels} kernels, not {want}'
+    out = tmp / f'{isa}_{dtype}'
+    p = run([t.pdcc, 'run', model, '--isa', isa, '--out-dir', out, *feeds])
+    yield f'{isa} {dtype}: runs', p.returncode == 0, p.stdout[-2000:]
+    for i, case in enumerate(CASES if p.returncode == 0 else ()):
+        have, want = np.load(out / f'0/{i}.npy'), case.want(np, inputs[i], weights[i])
+        yield f'{isa} {dtype}: {case.name}', have.shape == want.shape and (have == want).all(), f'{have}\n{want}'
+    p = run([t.pdcc, 'verify', model, '--isa', isa, '--target', 'interp', *feeds])
+    yield f'{isa} {dtype}: as lowered, in the interpreter', p.returncode == 0, p.stdout[-2000:]
+    if isa in ('avx2', 'avx512vnni'):
+        yield from clean(t, tmp, model, isa)
+
+
+def cases(t):
+    import numpy as np
+    with tempfile.TemporaryDirectory() as tmp:
+        for isa in isas():
+            yield from results(t, np, pathlib.Path(tmp), isa, KERNELS.get(isa, 'u8'))
