@@ -326,6 +326,8 @@ static const char *integer_expression(Scalars *s, const Op *op, const char *x, c
 	case OP_PD_ELEMENTWISE_POW:
 		return arena_printf(a, "(%s)pd_int_pow%s(%s, %s)", memory_types[t->dtype],
 		                    t->dtype == DT_I64 ? "" : "_narrow", x, y);
+	case OP_PD_WHOLE_POW:
+		return arena_printf(a, "(%s)pd_whole_pow(%s, %s)", memory_types[t->dtype], x, y);
 	case OP_PD_FLOOR:
 	case OP_PD_CEIL:
 	case OP_PD_ROUND:
@@ -565,7 +567,8 @@ static const char *where_expression(Scalars *s, const Op *op)
 // Whether op is a power of a half, known when the program is compiled.
 static bool is_pow_half(const Op *op)
 {
-	const Op *y = op->code == OP_PD_ELEMENTWISE_POW ? op_operand(op, 1)->def : NULL;
+	const bool power = op->code == OP_PD_ELEMENTWISE_POW || op->code == OP_PD_WHOLE_POW;
+	const Op *y = power ? op_operand(op, 1)->def : NULL;
 	return y && y->code == OP_LOOP_CONSTANT && dtype_is_float(op->results[0].type->dtype) &&
 	       op_float(y, "value", 0) == 0.5;
 }

@@ -145,7 +145,8 @@ static bool float_binary(enum OpCode code, DType t, int n, Lane *out, const Lane
 	case OP_PD_DIVIDE: FLOAT_QUICK(A.f / B.f);
 	case OP_PD_FLOOR_DIVIDE: FLOAT(float_floor_divide(t, A.f, B.f));
 	case OP_PD_REMAINDER: FLOAT(float_remainder(A.f, B.f));
-	case OP_PD_ELEMENTWISE_POW: FLOAT(pow(A.f, B.f));
+	case OP_PD_ELEMENTWISE_POW:
+	case OP_PD_WHOLE_POW: FLOAT(pow(A.f, B.f));
 	case OP_PD_NEXTAFTER:
 		FLOAT(t == DT_F32 ? (double)nextafterf((float)A.f, (float)B.f) : nextafter(A.f, B.f));
 	case OP_PD_MAXIMUM: FLOAT_QUICK(A.f > B.f ? A.f : B.f);
@@ -262,6 +263,17 @@ static int64_t whole_power(DType t, int64_t a, int64_t b)
 	return float_to_whole(t, rint(pow((double)a, (double)b)));
 }
 
+// Multiplied out, which wraps; 1 over it, towards 0, where the power is negative.
+static int64_t multiplied_power(int64_t a, int64_t b)
+{
+	uint64_t x = (uint64_t)a, out = 1;
+	if (b < 0)
+		return a != 1 && a != -1 ? 0 : b % 2 ? a : 1;
+	for (; b; b /= 2, x *= x)
+		out *= b % 2 ? x : 1;
+	return (int64_t)out;
+}
+
 static bool whole_divide(enum OpCode code, int n, Lane *out, const Lane *const *x, bool *by_zero)
 {
 	if (code != OP_PD_DIVIDE && code != OP_PD_FLOOR_DIVIDE && code != OP_PD_REMAINDER)
@@ -288,6 +300,7 @@ static bool whole_binary(enum OpCode code, DType t, int n, Lane *out, const Lane
 	case OP_PD_SUBTRACT: WHOLE_QUICK((int64_t)((uint64_t)A.i - (uint64_t)B.i));
 	case OP_PD_MULTIPLY: WHOLE_QUICK((int64_t)((uint64_t)A.i * (uint64_t)B.i));
 	case OP_PD_ELEMENTWISE_POW: WHOLE(whole_power(t, A.i, B.i));
+	case OP_PD_WHOLE_POW: WHOLE(multiplied_power(A.i, B.i));
 	case OP_PD_MAXIMUM:
 	case OP_PD_FMAX: WHOLE_QUICK(A.i > B.i ? A.i : B.i);
 	case OP_PD_MINIMUM:
