@@ -108,10 +108,12 @@ bool infer_result_shape(Op *op, int i, DType t, int rank, const Dim *const *dims
 	return infer_result(op, i, type_tensor(op->ctx, t, rank, dims, 0));
 }
 
-// Whether op stands in a branch or a loop, so that a run may do without it.
+// Whether op stands in a branch or a loop, or in what flattening made of one, so that a run may do
+// without it.
 static bool may_not_run(const Op *op)
 {
-	while (op && op->code != OP_PD_IF && op->code != OP_PD_WHILE)
+	while (op && op->code != OP_PD_IF && op->code != OP_PD_WHILE &&
+	       (!op->block || op->block == region_entry(op->block->region)))
 		op = op_parent(op);
 	return op != NULL;
 }

@@ -494,6 +494,12 @@ bool verify_hook_kernel_scan(Op *op)
 	return op->nresult < 2 || chosen(op, 1, x->rank, x->dims);
 }
 
+// Of sizes that differ as symbols, translation left it to the run to find them equal.
+static bool may_equal(const Dim *a, const Dim *b)
+{
+	return a == b || !dim_is_const(a) || !dim_is_const(b);
+}
+
 bool verify_hook_kernel_scatter(Op *op)
 {
 	if (!verify_hook_kernel(op))
@@ -501,8 +507,8 @@ bool verify_hook_kernel_scatter(Op *op)
 	const Type *x = op_operand(op, 0)->type, *at = op_operand(op, 1)->type,
 			   *updates = op_operand(op, 2)->type;
 	bool fits = x->rank == 2 && at->rank == 1 && updates->rank == 2 && dtype_is_int(at->dtype);
-	fits = fits && updates->dims[0] == at->dims[0] && updates->dims[1] == x->dims[1] &&
-	       updates->dtype == x->dtype;
+	fits = fits && may_equal(updates->dims[0], at->dims[0]) &&
+	       may_equal(updates->dims[1], x->dims[1]) && updates->dtype == x->dtype;
 	return (fits && op->results[0].type == x) ||
 	       verify_fail(op, "its operands and its result do not go together");
 }
