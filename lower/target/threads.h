@@ -1,5 +1,5 @@
-// What work is worth several threads of generated C: measured on cores that reach each other in
-// about 100 ns (docs/performance.md). Read by lower/kernels/threads.c and the printers of nests.
+// What work is worth several threads of generated C: estimates for cores that reach each other in
+// about 100 ns. Read by lower/kernels/threads.c and the printers of nests.
 #ifndef PDCC_LOWER_TARGET_THREADS_H
 #define PDCC_LOWER_TARGET_THREADS_H
 
