@@ -25,5 +25,5 @@ def suite(t):
     finally:
         t.pdcc = plain
     with tempfile.TemporaryDirectory() as keep:
-        p = run([sys.executable, SRC / 'tests/fuzz/gradients.py', t.pdcc, '--count', DERIVED, '--compiled', 40, '--keep', keep])
+        p = run([t.python, SRC / 'tests/fuzz/gradients.py', t.pdcc, '--count', DERIVED, '--compiled', 40, '--keep', keep])
         yield 'derivatives: ' + p.stdout.strip().split('\n')[-1], p.returncode == 0, p.stdout[-3000:]

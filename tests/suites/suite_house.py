@@ -4,7 +4,7 @@ an operator stands there: few other files name it. Commit subjects are short, an
 A place of an operator is a file that must know it. `compose:` expressions of tables are left out: they use what an operator
 means to everybody, as a program does that calls it, and know nothing of how it is inferred, defined or lowered. C files that
 build it are places. Names of other operators that contain its name (`fused_bias_dropout_residual_layer_norm`) are none."""
-import pathlib, re, shutil, tempfile
+import builtins, pathlib, re, shutil, symtable, tempfile
 
 from pdcc_tests import SRC, Skip, run
 
@@ -113,6 +113,41 @@ def style(t):
         yield 'format', p.returncode == 0, p.stdout[-2000:]
 
 
+def undefined(path):
+    """Names that a script uses as globals and defines nowhere: they would fail only where that line runs."""
+    def own(s):
+        return s.is_assigned() or s.is_imported() or s.is_namespace() or s.is_parameter()
+
+    def names(table):
+        for symbol in table.get_symbols():
+            # A function called "top" is taken for the module by symtable, its own names for global ones.
+            if symbol.is_referenced() and (symbol.is_global() and not own(symbol) or table.get_type() == 'module'):
+                yield symbol.get_name()
+        for inner in table.get_children():
+            yield from names(inner)
+
+    def bound(table):
+        yield from (s.get_name() for s in table.get_symbols() if own(s)
+                    and (table.get_type() == 'module' or s.is_declared_global()))
+        for inner in table.get_children():
+            yield from bound(inner)
+
+    module = symtable.symtable(path.read_text(), str(path), 'exec')
+    known = {*bound(module), *dir(builtins), '__file__', '__name__', '__doc__'}
+    return sorted(set(names(module)) - known)
+
+
+def scripts():
+    """The Python of the tree."""
+    found = [f'{p.relative_to(SRC)}: {name}' for f in (*FLOORS, 'tests', 'samples', 'docs') for p in sorted((SRC / f).rglob('*.py'))
+             if p.name != 'lit.cfg.py' for name in undefined(p)] # lit gives its configuration a name
+    yield 'names of scripts', not found, ', '.join(found)
+    with tempfile.TemporaryDirectory() as tmp:
+        wrong = pathlib.Path(tmp) / 'wrong.py'
+        wrong.write_text('import os\ndef f(a):\n    return [os.sep + b for b in sys.argv + a]\n')
+        yield 'a name of no module', undefined(wrong) == ['sys'], str(undefined(wrong))
+
+
 def models():
     """Bundled models say nothing of the machine that wrote them."""
     found = [str(p.relative_to(SRC)) for f in ('samples', 'tests') for p in (SRC / f).rglob('*.pdmodel') if b'op_callstack' in p.read_bytes()]
@@ -122,6 +157,7 @@ def models():
 def suite(t):
     yield from style(t)
     yield from models()
+    yield from scripts()
     long = list(sizes())
     yield 'sizes', not long, '\n'.join(long)
     found = tangled()
