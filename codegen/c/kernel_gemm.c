@@ -175,7 +175,7 @@ static void panel_begin(Gemm *g, const Dim *rows, PanelLoops *x)
 {
 	KernelFunc *k = g->k;
 	const bool batched = g->nlead > 0;
-	const Dim *batches = tile_size(k, g->nlead, g->out->dims),
+	const Dim *batches = dims_product(k->ctx, g->nlead, g->out->dims),
 			  *inner = batched ? batches : tile_count(k, rows, g->mr);
 	*x = (PanelLoops){"", "0", "M", NULL};
 	if (kernel_share(k, dim_mul(k->ctx, inner, tile_count(k, g->n_dim, g->nr))))
@@ -196,7 +196,7 @@ static bool gemm_print(Gemm *g)
 	Arena *a = k->arena;
 	const Type *t = g->out;
 	bool batched = g->nlead > 0;
-	const Dim *rows = tile_size(k, t->rank - 1 - g->nlead, t->dims + g->nlead);
+	const Dim *rows = dims_product(k->ctx, t->rank - 1 - g->nlead, t->dims + g->nlead);
 	PanelLoops loops;
 	panel_begin(g, rows, &loops);
 	const char *m = kernel_dim(k, rows), *end = tile_end(k, "m0", "M", rows, g->mr);

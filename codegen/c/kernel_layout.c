@@ -114,7 +114,7 @@ bool kernel_pack_gemm_emit(KernelFunc *k)
 			  *inner = t->dims[t->rank - (transposed ? 1 : 2)];
 	Interleave x = {
 		.template = transposed ? "interleave.c" : "panels.c",
-		.batch = tile_size(k, t->rank - 2, t->dims),
+		.batch = dims_product(k->ctx, t->rank - 2, t->dims),
 		.rows = rows,
 		.inner = inner,
 		.groups = transposed ? "groups" : "panels",
@@ -130,7 +130,7 @@ bool kernel_pack_conv_emit(KernelFunc *k)
 		.template = "interleave.c",
 		.batch = dim_const(k->ctx, 1),
 		.rows = w->type->dims[0],
-		.inner = tile_size(k, w->type->rank - 1, w->type->dims + 1),
+		.inner = dims_product(k->ctx, w->type->rank - 1, w->type->dims + 1),
 		.groups = "groups",
 		.q = last_size(k->op->results[0].type),
 	};
@@ -145,7 +145,7 @@ bool kernel_block_emit(KernelFunc *k)
 		.template = "interleave.c",
 		.batch = t->dims[0],
 		.rows = t->dims[1],
-		.inner = tile_size(k, t->rank - 2, t->dims + 2),
+		.inner = dims_product(k->ctx, t->rank - 2, t->dims + 2),
 		.groups = "groups",
 		.q = last_size(k->op->results[0].type),
 	};
@@ -160,7 +160,7 @@ bool kernel_unblock_emit(KernelFunc *k)
 		.template = "unblock.c",
 		.batch = t->dims[0],
 		.rows = t->dims[1],
-		.inner = tile_size(k, t->rank - 2, t->dims + 2),
+		.inner = dims_product(k->ctx, t->rank - 2, t->dims + 2),
 		.groups = "groups",
 		.q = last_size(v->type),
 	};

@@ -36,7 +36,7 @@ bool row_texts(KernelFunc *k, int axes, RowTexts *x)
 		diag_error(k->ctx->diag, k->op->loc, "%s: %d axes of %d", k->op->info->name, axes, t->rank);
 		return false;
 	}
-	const Dim *rows = tile_size(k, t->rank - axes, t->dims);
+	const Dim *rows = dims_product(k->ctx, t->rank - axes, t->dims);
 	const bool shared = kernel_share(k, rows);
 	x->rows = shared ? "" : arena_printf(k->arena, "rows = %s, ", kernel_dim(k, rows));
 	x->first = shared ? "begin" : "0";

@@ -32,10 +32,7 @@ static Attention attention_plan(KernelFunc *k, const Op *op)
 
 static const Dim *batch_count(Context *c, const Attention *a)
 {
-	const Dim *n = dim_const(c, 1);
-	for (int i = 0; i < a->rank - 2; i++)
-		n = dim_mul(c, n, a->domain[ATTENTION_QUERY]->dims[i]);
-	return n;
+	return dims_product(c, a->rank - 2, a->domain[ATTENTION_QUERY]->dims);
 }
 
 static const Dim *rows_of(const Attention *a)

@@ -73,8 +73,8 @@ static const char *span_position(const Rows *w, const Span *span, int begin, int
 {
 	const Dim *const *dims = w->k->op->results[0].type->dims;
 	const char *behind = tile_product(w->k, span->end - end, dims + end);
-	const Dim *front = row_product(w->k->ctx, begin - span->begin, dims + span->begin),
-			  *all = row_product(w->k->ctx, end - begin, dims + begin);
+	const Dim *front = dims_product(w->k->ctx, begin - span->begin, dims + span->begin),
+			  *all = dims_product(w->k->ctx, end - begin, dims + begin);
 	const char *q = strcmp(behind, "1")
 	                    ? arena_printf(w->k->arena, "(%s / %s)", span->position, behind)
 	                    : span->position;
@@ -263,7 +263,7 @@ static bool softmax_across_emit(Rows *w, bool log)
 {
 	KernelFunc *k = w->k;
 	const Type *t = k->op->results[0].type;
-	const Dim *inner = row_product(k->ctx, t->rank - w->end, t->dims + w->end);
+	const Dim *inner = dims_product(k->ctx, t->rank - w->end, t->dims + w->end);
 	k->skips = true;
 	const char *input = input_text(w), *output = input ? output_text(w) : NULL;
 	if (!output)

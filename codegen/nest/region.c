@@ -87,17 +87,9 @@ const char *tile_int(KernelFunc *k, int64_t v)
 	return arena_printf(k->arena, "%" PRId64, v);
 }
 
-const Dim *tile_size(KernelFunc *k, int n, const Dim *const *dims)
-{
-	const Dim *all = dim_const(k->ctx, 1);
-	for (int i = 0; i < n; i++)
-		all = dim_mul(k->ctx, all, dims[i]);
-	return all;
-}
-
 const char *tile_product(KernelFunc *k, int n, const Dim *const *dims)
 {
-	return kernel_dim(k, tile_size(k, n, dims));
+	return kernel_dim(k, dims_product(k->ctx, n, dims));
 }
 
 const char *tile_position(KernelFunc *k, const char *linear, int n, const Dim *const *dims, int i)

@@ -27,9 +27,7 @@ void tile_indent(Text *out, const char *text);
 const char *tile_share(KernelFunc *k, const char *inner, const char *calls);
 // A number as text.
 const char *tile_int(KernelFunc *k, int64_t v);
-// The product of sizes; the same as C, `a * b * c`, factors that are 1 left out; "1" when none is
-// left.
-const Dim *tile_size(KernelFunc *k, int n, const Dim *const *dims);
+// The product of sizes as C, `a * b * c`, factors that are 1 left out; "1" when none is left.
 const char *tile_product(KernelFunc *k, int n, const Dim *const *dims);
 // Position `i` of the row-major position `linear` over dims[0..n), as a C expression.
 const char *tile_position(KernelFunc *k, const char *linear, int n, const Dim *const *dims, int i);

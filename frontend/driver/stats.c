@@ -10,23 +10,18 @@ static const Dim *depth_of(const Op *op, const Type *w)
 {
 	Context *c = op->ctx;
 	const int last = w->rank - 1;
-	const Dim *depth = dim_const(c, 1);
 	switch (op->info->filter) {
 	case FILTER_MATRIX:
-		return w->rank < 2 ? depth
+		return w->rank < 2 ? dim_const(c, 1)
 		                   : w->dims[op_bool(op, "transpose_b", op_bool(op, "transpose_y", false))
 		                                 ? last
 		                                 : last - 1];
 	case FILTER_PANELS: return w->dims[last - 1];
 	case FILTER_TRANSFORMED: return dim_mul(c, w->dims[1], w->dims[2]); // for a tile of results
 	case FILTER_DOTS: // quads of bytes, pairs of i16
-		for (int i = 1; i < last; i++)
-			depth = dim_mul(c, depth, w->dims[i]);
-		return dim_mul(c, depth, dim_const(c, 4 / (int64_t)dtype_size(w->dtype)));
-	default:
-		for (int i = 1; i < w->rank - (op->info->filter == FILTER_PACKED); i++)
-			depth = dim_mul(c, depth, w->dims[i]);
-		return depth;
+		return dim_mul(c, dims_product(c, last - 1, w->dims + 1),
+		               dim_const(c, 4 / (int64_t)dtype_size(w->dtype)));
+	default: return dims_product(c, last - (op->info->filter == FILTER_PACKED), w->dims + 1);
 	}
 }
 

@@ -459,22 +459,6 @@ static void set_given(OpJob *j, OpenIf *i, int region, const BranchBody *body)
 	}
 }
 
-// What sizes must be in a branch is not known outside of it. How many there were outside is
-// remembered from the first time that the branch is translated.
-static uint32_t sizes_outside(OpJob *j, int region)
-{
-	Translator *t = j->t;
-	const char *key = context_str(
-		t->c, arena_printf(t->c->arena, "branch %d %d %d", j->b.loc->block, j->b.loc->op, region));
-	uint32_t *count = name_map_get(t->memo, key);
-	if (!count) {
-		count = NEW(t->c->arena, uint32_t);
-		*count = dim_count(t->c);
-		name_map_set(t->memo, key, count);
-	}
-	return dim_set_older(t->c, *count);
-}
-
 static bool translate_branch(OpJob *j, OpenIf *i, int region, BranchBody *body)
 {
 	Translator *t = j->t;
@@ -485,13 +469,11 @@ static bool translate_branch(OpJob *j, OpenIf *i, int region, BranchBody *body)
 	Outside o;
 	op_detach(yield);
 	region_enter(t, &o, into, body->block);
-	const uint32_t older = sizes_outside(j, region);
 	forget_first(t, i);
 	OpJob inner = *j;
 	inner.b = builder_at_end(t->c, into, j->b.loc);
 	bool ok = (!body->before || body->before(&inner, body)) && region_translate(t) &&
 	          read_branch(&inner, names, after) && (!body->behind || body->behind(&inner, body));
-	dim_set_older(t->c, older);
 	region_leave(t, &o);
 	op_append(into, yield);
 	i->filled[region] = true;

@@ -428,11 +428,11 @@ Op *translate(Context *c, const Paddle__ProgramDesc *p, const TranslateOptions *
 	for (int i = 0; i < MAX_RESTARTS; i++) {
 		Translator t = {.c = c, .p = p, .o = o, .memo = memo, .graded = has_gradients(p)};
 		dim_restart(c);
-		dim_set_older(c, 0);
+		dim_set_learning(c, true);
 		c->checks_sizes = true;
 		bool again = translate_once(&t);
 		c->checks_sizes = false;
-		dim_set_older(c, UINT32_MAX); // nothing is learnt any more
+		dim_set_learning(c, false);
 		if (again) {
 			if (t.misled)
 				dim_forget(c);

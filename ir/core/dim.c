@@ -32,8 +32,9 @@ typedef struct DimFacts {
 	const Dim **left, **right;
 	int nkept, ckept;
 	const Dim **kept, **kept_too; // the same twice
-	uint32_t next_id, older;      // symbols before `older` are not replaced
+	uint32_t next_id;
 	int generation;
+	bool settled; // nothing is learnt any more
 } DimFacts;
 
 static DimFacts *dim_facts(Context *c)
@@ -299,6 +300,14 @@ const Dim *dim_mul(Context *c, const Dim *a, const Dim *b)
 	return r.bad ? dim_too_big(c) : dim_of_poly(c, &r);
 }
 
+const Dim *dims_product(Context *c, int n, const Dim *const *dims)
+{
+	const Dim *all = dim_const(c, 1);
+	for (int i = 0; i < n; i++)
+		all = dim_mul(c, all, dims[i]);
+	return all;
+}
+
 // quotient = a / b when b divides a as a polynomial.
 static bool poly_exact_div(const Poly *a, const Poly *b, Poly *quotient)
 {
@@ -542,15 +551,10 @@ static bool is_kept(Context *c, const Dim *sym)
 	return false;
 }
 
-uint32_t dim_count(Context *c)
+bool dim_set_learning(Context *c, bool on)
 {
-	return dim_facts(c)->next_id;
-}
-
-uint32_t dim_set_older(Context *c, uint32_t older)
-{
-	const uint32_t before = dim_facts(c)->older;
-	dim_facts(c)->older = older;
+	const bool before = !dim_facts(c)->settled;
+	dim_facts(c)->settled = !on;
 	return before;
 }
 
@@ -588,7 +592,7 @@ static const Dim *poly_solve(Context *c, const Poly *p, const Dim **solution)
 		if (!value)
 			continue;
 		// A size found at run time never replaces one that the caller gives.
-		bool allowed = (sym->bounded || !dim_is_found(value)) && sym->id >= dim_facts(c)->older;
+		bool allowed = (sym->bounded || !dim_is_found(value));
 		if (dim_mentions(value, sym) || !allowed || is_kept(c, sym) || (best && best->id > sym->id))
 			continue;
 		best = sym;
@@ -607,7 +611,7 @@ bool dim_unify(Context *c, const Dim *a, const Dim *b)
 	if (!p.n)
 		return false;
 	poly_reduce(c, &p);
-	const Dim *value = NULL, *sym = poly_solve(c, &p, &value);
+	const Dim *value = NULL, *sym = f->settled ? NULL : poly_solve(c, &p, &value);
 	int64_t lo, hi;
 	if (sym)
 		dim_range(value, &lo, &hi);

@@ -46,6 +46,8 @@ const Dim *dim_div(Context *c, const Dim *a, const Dim *b); // floor; b must not
 const Dim *dim_mod(Context *c, const Dim *a, const Dim *b);
 const Dim *dim_max(Context *c, const Dim *a, const Dim *b);
 const Dim *dim_min(Context *c, const Dim *a, const Dim *b);
+// 1 when n is 0.
+const Dim *dims_product(Context *c, int n, const Dim *const *dims);
 // What two sizes broadcast to: the other one where one is 1, else both. Whoever builds it sees to
 // it that a run checks that nothing else meets (pd.expand does).
 const Dim *dim_broadcast(Context *c, const Dim *a, const Dim *b);
@@ -77,10 +79,9 @@ void dim_restart(Context *c);
 // A symbol that control flow gives another value again and again: never replaced by what it once
 // met.
 void dim_keep(Context *c, const Dim *sym);
-// Code that may not run has begun: sizes that were there when dim_count was `older` are not learnt
-// from it, but checked when it runs. Gives what held before; 0 ends it.
-uint32_t dim_count(Context *c);
-uint32_t dim_set_older(Context *c, uint32_t older);
+// Whether dim_unify learns: it only checks once a program has been translated. True at first; gives
+// what held before.
+bool dim_set_learning(Context *c, bool on);
 // Forgets all equalities: what they were learnt from was not so.
 void dim_forget(Context *c);
 // Equalities that could not be solved for a symbol: checked when the program runs.
@@ -119,6 +120,8 @@ void dim_rely_on_none(Context *c, bool on);
 // The most that d may become, whatever a run finds; `?!n` in it stands for the bound that the
 // caller states.
 const Dim *dim_at_most(Context *c, const Dim *d);
+// The product of the most that each may become.
+const Dim *dims_at_most(Context *c, int n, const Dim *const *dims);
 bool dim_mentions(const Dim *d, const Dim *sym);
 // Whether a symbol that a run finds stands in the size.
 bool dim_is_found(const Dim *d);

@@ -215,3 +215,11 @@ const Dim *dim_at_most(Context *c, const Dim *d)
 {
 	return dim_end(c, d, true);
 }
+
+const Dim *dims_at_most(Context *c, int n, const Dim *const *dims)
+{
+	const Dim *all = dim_const(c, 1);
+	for (int i = 0; i < n; i++)
+		all = dim_mul(c, all, dim_at_most(c, dims[i]));
+	return all;
+}

@@ -305,6 +305,14 @@ void value_replace(Value *from, Value *to)
 		op_set_operand(from->uses->user, (int)from->uses->index, to);
 }
 
+void value_take(Value *from, Value *to)
+{
+	to->name = from->name;
+	to->stop_gradient = from->stop_gradient;
+	to->persistable = from->persistable;
+	value_replace(from, to);
+}
+
 Op *value_op(const Value *v)
 {
 	return v->def ? v->def : v->block && v->block->region ? v->block->region->op : NULL;

@@ -117,6 +117,7 @@ bool op_is_before(const Op *a, const Op *b); // in one block (linear)
 bool value_used(const Value *v);
 int value_use_count(const Value *v);
 void value_replace(Value *from, Value *to); // all uses
+void value_take(Value *from, Value *to);    // and what people know `from` by: its name, its marks
 Op *value_op(const Value *v);               // defining operation, or the one around its block
 
 Block *block_new(Context *c, Region *r); // appended

@@ -119,10 +119,7 @@ const Type *type_none(Context *c)
 
 const Dim *type_numel(Context *c, const Type *t)
 {
-	const Dim *n = dim_const(c, 1);
-	for (int i = 0; i < t->rank; i++)
-		n = dim_mul(c, n, t->dims[i]);
-	return n;
+	return dims_product(c, t->rank, t->dims);
 }
 
 bool type_const_numel(const Type *t, int64_t *n)

@@ -322,19 +322,17 @@ static int rule_env(GradientJob *g, const EnvEntry **out)
 	return k + n;
 }
 
-// An operand without a rule has no gradient, which is not silently zero.
-static bool all_have_rules(const GradientJob *g)
+const char *gradient_rule_missing(const Duals *d, const Op *op)
 {
-	const OpInfo *info = g->op->info;
+	const OpInfo *info = op->info;
 	for (int i = 0; i < info->noperand; i++) {
-		bool has = !gradient_wants(g, i);
+		bool has = !duals_wanted(d, op_operand(op, i));
 		for (int k = 0; k < info->ngrad; k++)
 			has |= !strcmp(info->grad_names[k], info->operands[i].name);
 		if (!has)
-			return infer_error(g->op, "it has no gradient with respect to '%s'",
-			                   info->operands[i].name);
+			return info->operands[i].name;
 	}
-	return true;
+	return NULL;
 }
 
 static bool gradient_by_rules(GradientJob *g)
@@ -342,8 +340,9 @@ static bool gradient_by_rules(GradientJob *g)
 	const OpInfo *info = g->op->info;
 	const EnvEntry *env;
 	int n = rule_env(g, &env);
-	if (!all_have_rules(g))
-		return false;
+	const char *without = gradient_rule_missing(g->duals, g->op);
+	if (without)
+		return infer_error(g->op, "it has no gradient with respect to '%s'", without);
 	for (int i = 0; i < info->ngrad; i++) {
 		int operand = op_info_operand(info, info->grad_names[i]);
 		if (!gradient_wants(g, operand))

@@ -106,6 +106,8 @@ Value *gradient_of(GradientJob *g, int result);
 // Whether anything comes in for result i.
 bool gradient_comes(GradientJob *g, int result);
 bool gradient_wants(const GradientJob *g, int operand);
+// The first operand that is wanted and has no rule, so that its gradient is not silently zero.
+const char *gradient_rule_missing(const Duals *d, const Op *op);
 // Adds to the gradient of an operand, summed over the axes along which the operand was broadcast.
 bool gradient_give(GradientJob *g, int operand, Value *dv);
 // dv, which has the dims of what `like` was broadcast to, summed to the dims of `like`.

@@ -61,13 +61,8 @@ Op *gradient_keep_arrays(Op *loop, Op *push, Op *pop)
 	op_remove_operand(body->last, own);
 	block_remove_arg(body, own);
 	op_take_regions(with, loop, 2);
-	for (int i = 0; i < own; i++) {
-		Value *to = op_result(with, i), *from = op_result(loop, i);
-		to->name = from->name;
-		to->stop_gradient = from->stop_gradient;
-		to->persistable = from->persistable;
-		value_replace(from, to);
-	}
+	for (int i = 0; i < own; i++)
+		value_take(op_result(loop, i), op_result(with, i));
 	Value **arrays = NEW_ARRAY(c->arena, (size_t)n + 1, Value *);
 	for (int i = 0; i < n; i++)
 		arrays[i] = op_result(with, own + i);

@@ -598,7 +598,8 @@ static Value *scatter_gradient(Builder *b, LoadSite *s, Value *const *d_results,
 	Context *c = b->ctx;
 	const Type *t = s->tensor->type;
 	int along[MAX_RANK], over[MAX_VARS], n = 0, width = row_axes(s, along), rows = t->rank - width;
-	const Dim *count = dim_const(c, 1), *wide = dim_const(c, 1), *high = dim_const(c, 1);
+	const Dim *count = dim_const(c, 1), *wide = dims_product(c, width, t->dims + rows),
+			  *high = dims_product(c, rows, t->dims);
 	DType whole = DT_I64;
 	for (int v = 0; v < s->nvar; v++) {
 		bool inner = false;
@@ -610,14 +611,8 @@ static Value *scatter_gradient(Builder *b, LoadSite *s, Value *const *d_results,
 		}
 	}
 	int outer = n;
-	for (int d = 0; d < t->rank; d++) {
-		if (d < rows)
-			high = dim_mul(c, high, t->dims[d]);
-		else
-			wide = dim_mul(c, wide, t->dims[d]);
-		if (d >= rows)
-			over[n++] = along[d];
-	}
+	for (int d = rows; d < t->rank; d++)
+		over[n++] = along[d];
 	if (n > MAX_RANK) {
 		diag_error(c->diag, s->nest->loc, "its gradient has more than %d loops", MAX_RANK);
 		return NULL;

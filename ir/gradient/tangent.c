@@ -58,15 +58,6 @@ static bool tangent_same(Duals *d, Op *op)
 	return true;
 }
 
-static bool tangent_has_rule(const Duals *d, const Op *op, int operand)
-{
-	const OpInfo *info = op->info;
-	bool has = !duals_wanted(d, op_operand(op, operand));
-	for (int k = 0; k < info->ngrad; k++)
-		has |= op_info_operand(info, info->grad_names[k]) == operand;
-	return has;
-}
-
 // The rules of a map are slopes, times the gradient of the result; here times the tangent of the
 // operand.
 static bool tangent_by_rules(Duals *d, Op *op)
@@ -76,10 +67,9 @@ static bool tangent_by_rules(Duals *d, Op *op)
 	Value *out = op_result(op, 0);
 	const bool tensor = type_is_tensor(out->type);
 	const EnvEntry *names;
-	for (int i = 0; i < op->noperand; i++)
-		if (!tangent_has_rule(d, op, i))
-			return infer_error(op, "it has no tangent with respect to '%s'",
-			                   op_operand_info(info, i)->name);
+	const char *without = gradient_rule_missing(d, op);
+	if (without)
+		return infer_error(op, "it has no tangent with respect to '%s'", without);
 	int n = op_env(op, &names);
 	EnvEntry *env = NEW_ARRAY(b.ctx->arena, (size_t)n + 2, EnvEntry);
 	for (int i = 0; i < n; i++)

@@ -21,13 +21,8 @@ static bool take_place(Duals *d, Op *op, Op *with, const Moving *m)
 {
 	Builder b = tangent_behind(with);
 	op_take_regions(with, op, op->nregion);
-	for (int i = 0; i < op->nresult; i++) {
-		Value *from = op_result(op, i), *to = op_result(with, i);
-		to->name = from->name;
-		to->stop_gradient = from->stop_gradient;
-		to->persistable = from->persistable;
-		value_replace(from, to);
-	}
+	for (int i = 0; i < op->nresult; i++)
+		value_take(op_result(op, i), op_result(with, i));
 	for (int i = 0; i < m->n; i++) {
 		Value *t = op_result(with, op->nresult + i);
 		if (!duals_add(&b, d, op_result(op, m->which[i]), t) ||

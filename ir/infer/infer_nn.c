@@ -352,9 +352,7 @@ bool infer_hook_layer_norm(Op *op)
 	if (!x || !infer_axis(op, op_int(op, "begin_norm_axis", 1), x->rank, &axis))
 		return false;
 	op_set_attr(op, "begin_norm_axis", attr_int(op->ctx, axis));
-	const Dim *numel = dim_const(op->ctx, 1);
-	for (int d = axis; d < x->rank; d++)
-		numel = dim_mul(op->ctx, numel, x->dims[d]);
+	const Dim *numel = dims_product(op->ctx, x->rank - axis, x->dims + axis);
 	return check_channels(op, "scale", numel) && check_channels(op, "bias", numel) &&
 	       infer_result(op, 0, x);
 }
@@ -457,8 +455,7 @@ bool infer_hook_prelu(Op *op)
 			return infer_error(op, "a scalar has no channels");
 		need = x->dims[x->rank == 1 ? 0 : channels_last(op) ? x->rank - 1 : 1];
 	} else if (!strcmp(mode, "element")) {
-		for (int d = 1; d < x->rank; d++)
-			need = dim_mul(c, need, x->dims[d]);
+		need = dims_product(c, x->rank - 1, x->dims + 1);
 	} else if (strcmp(mode, "all")) {
 		return infer_error(op, "unknown mode '%s'", mode);
 	}
@@ -570,15 +567,6 @@ bool infer_hook_addmm(Op *op)
 	       infer_error(op, "the input is larger than the product that it is added to");
 }
 
-// Product of the sizes of axes [from, to).
-static const Dim *size_between(const Type *t, Context *c, int from, int to)
-{
-	const Dim *n = dim_const(c, 1);
-	for (int d = from; d < to; d++)
-		n = dim_mul(c, n, t->dims[d]);
-	return n;
-}
-
 // x and y as matrices after nx and ny axes.
 static bool mul_result(Op *op, const Type *x, const Type *y, int64_t nx, int64_t ny)
 {
@@ -587,8 +575,8 @@ static bool mul_result(Op *op, const Type *x, const Type *y, int64_t nx, int64_t
 	if (nx < 1 || nx >= x->rank || ny < 1 || ny >= y->rank)
 		return infer_error(op, "tensors of rank %d and %d do not flatten after %lld and %lld axes",
 		                   x->rank, y->rank, (long long)nx, (long long)ny);
-	if (!infer_same_dim(op, size_between(x, c, (int)nx, x->rank), size_between(y, c, 0, (int)ny),
-	                    "inner sizes of the matrices", &k))
+	if (!infer_same_dim(op, dims_product(c, x->rank - (int)nx, x->dims + nx),
+	                    dims_product(c, (int)ny, y->dims), "inner sizes of the matrices", &k))
 		return false;
 	int rank = 0;
 	for (int d = 0; d < nx; d++)

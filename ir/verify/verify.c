@@ -477,15 +477,6 @@ static bool check_inferred(const Op *op, const Value *before, const Value *after
 	return true;
 }
 
-// Sizes that an operation of a branch wants to be equal are checked where the branch runs.
-static bool in_branch(const Op *op)
-{
-	for (const Op *up = op->block->region->op; up; up = up->block ? up->block->region->op : NULL)
-		if (up->code == OP_PD_IF)
-			return true;
-	return false;
-}
-
 static bool check_inference(Op *op)
 {
 	if (!inference_repeats(op))
@@ -499,9 +490,9 @@ static bool check_inference(Op *op)
 	if (nattr)
 		memcpy(attrs, own, (size_t)nattr * sizeof *attrs);
 	op->attrs = attrs; // a hook may complete attributes: into a copy
-	const uint32_t older = dim_set_older(c, in_branch(op) ? UINT32_MAX : 0);
+	const bool learning = dim_set_learning(c, true);
 	bool ok = op_infer(op);
-	dim_set_older(c, older);
+	dim_set_learning(c, learning);
 	memcpy(after, op->results, n * sizeof *after);
 	memcpy(op->results, before, n * sizeof *before);
 	op->attrs = own;

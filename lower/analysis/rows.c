@@ -4,14 +4,6 @@
 
 // ---- rows ---------------------------------------------------------------------------------------
 
-const Dim *row_product(Context *c, int n, const Dim *const *dims)
-{
-	const Dim *all = dim_const(c, 1);
-	for (int i = 0; i < n; i++)
-		all = dim_mul(c, all, dims[i]);
-	return all;
-}
-
 void row_axes(const Op *op, int *begin, int *end)
 {
 	const int axis = (int)op_int(op, "axis", -1);
@@ -30,14 +22,14 @@ const Dim *row_count(Context *c, const Op *op)
 {
 	int begin, end;
 	row_axes(op, &begin, &end);
-	return row_product(c, begin, op->results[0].type->dims);
+	return dims_product(c, begin, op->results[0].type->dims);
 }
 
 const Dim *row_length(Context *c, const Op *op)
 {
 	int begin, end;
 	row_axes(op, &begin, &end);
-	return row_product(c, end - begin, op->results[0].type->dims + begin);
+	return dims_product(c, end - begin, op->results[0].type->dims + begin);
 }
 
 // ---- neighbours ---------------------------------------------------------------------------------

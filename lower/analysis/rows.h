@@ -9,7 +9,6 @@
 // Threads that share a row of unknown length; and one that stands across memory.
 enum { ROW_THREADS = 256, ROW_DEEP = 8 };
 
-const Dim *row_product(Context *c, int n, const Dim *const *dims);
 void row_axes(const Op *op, int *begin, int *end); // of the result
 // Whether rows stand across memory: there are axes behind theirs.
 bool row_is_across(const Op *op);

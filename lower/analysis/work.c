@@ -6,17 +6,9 @@
 
 enum { WARP = 32 };
 
-static const Dim *dims_product(Context *c, int n, const Dim *const *dims)
-{
-	const Dim *all = dim_const(c, 1);
-	for (int i = 0; i < n; i++)
-		all = dim_mul(c, all, dim_at_most(c, dims[i]));
-	return all;
-}
-
 static const Dim *elements(Context *c, const Type *t)
 {
-	return dims_product(c, t->rank, t->dims);
+	return dims_at_most(c, t->rank, t->dims);
 }
 
 // Elements that a region reads each time it runs, but for a constant.
@@ -30,7 +22,7 @@ static const Dim *region_work(const Region *r)
 		const Attr *extents = op_attr(op, "extents");
 		work = dim_add(
 			c, work,
-			dim_mul(c, dims_product(c, extents->n, extents->dims), region_work(&op->regions[0])));
+			dim_mul(c, dims_at_most(c, extents->n, extents->dims), region_work(&op->regions[0])));
 	}
 	return work;
 }

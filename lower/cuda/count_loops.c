@@ -83,12 +83,8 @@ static Op *loop_with_count(Op *loop, Value *count)
 	left = block_add_arg(c, with->regions[1].first, count->type);
 	op_add_operand(with->regions[1].first->last, build2(&at_end, OP_PD_SUBTRACT, left,
 	                                                    build_full(&at_end, count->type, 1), NULL));
-	for (int i = 0; i < n; i++) {
-		with->results[i].name = loop->results[i].name;
-		with->results[i].stop_gradient = loop->results[i].stop_gradient;
-		with->results[i].persistable = loop->results[i].persistable;
-		value_replace(&loop->results[i], &with->results[i]);
-	}
+	for (int i = 0; i < n; i++)
+		value_take(&loop->results[i], &with->results[i]);
 	op_insert_before(loop, with);
 	op_erase(loop);
 	return with;

@@ -142,10 +142,7 @@ static void block_reach(Width *w, const Block *b)
 			most_meet(w, reach_of(w, &op->results[i], 0));
 		if (op->code == OP_LOOP_REDUCE) {
 			const Attr *extents = op_attr(op, "extents");
-			const Dim *all = dim_const(w->ctx, 1);
-			for (int i = 0; i < extents->n; i++)
-				all = dim_mul(w->ctx, all, extents->dims[i]);
-			size_add(w, all);
+			size_add(w, dims_product(w->ctx, extents->n, extents->dims));
 			// Its neutral elements are those of 64 bits.
 			w->wide |= op_operand(block_terminator(op->regions[0].first), 0)->type->kind ==
 			           TY_INDEX;

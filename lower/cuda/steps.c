@@ -40,14 +40,6 @@ static bool is_right_in_block(const Op *op)
 	return op->info->traits & TRAIT_ONE_BLOCK;
 }
 
-static const Dim *tensor_elements(Context *c, const Type *t)
-{
-	const Dim *n = dim_const(c, 1);
-	for (int i = 0; i < t->rank; i++)
-		n = dim_mul(c, n, dim_at_most(c, t->dims[i]));
-	return n;
-}
-
 // How much a block has to do; more than is little where it is no step for one. Where each result
 // keeps all threads busy, there may be few: these count for more.
 static const Dim *block_work_find(Context *c, const Op *op)
@@ -59,8 +51,9 @@ static const Dim *block_work_find(Context *c, const Op *op)
 	if (op->code != OP_LOOP_NEST ||
 	    (op_enum(op, "form") != FORM_TURNED && op_enum(op, "team") != TEAM_BLOCK))
 		return work;
-	const Dim *together = dim_mul(c, tensor_elements(c, op->results[0].type),
-	                              dim_const(c, CUDA_LITTLE_WORK / MAX_TOGETHER));
+	const Dim *together = dim_mul(
+		c, dims_at_most(c, op->results[0].type->rank, op->results[0].type->dims),
+		dim_const(c, CUDA_LITTLE_WORK / MAX_TOGETHER));
 	dim_rely_on_none(c, true);
 	work = dim_max(c, work, together);
 	dim_rely_on_none(c, false);

@@ -320,14 +320,12 @@ static CudaAttentionSchedule schedule(const PassContext *p, const Attention *a, 
 	const Type *t = a->sum->results[0].type;
 	const int64_t columns = t->dims[t->rank - 1]->value;
 	CudaHeads h = {c,
-	               dim_const(c, 1),
+	               dims_product(c, t->rank - 2, t->dims),
 	               t->dims[t->rank - 2],
 	               keys,
 	               depth > columns ? depth : columns,
 	               operand_dtype(a),
 	               p->allow_tf32};
-	for (int i = 0; i < t->rank - 2; i++)
-		h.batches = dim_mul(c, h.batches, t->dims[i]);
 	CudaAttentionSchedule s = cuda_schedule_attention(&h);
 	s.split = t->rank < MAX_RANK ? s.split : 1;
 	return s;

@@ -4,6 +4,7 @@
 #include "ir/build/build.h"
 #include "ir/build/nest.h"
 #include "lower/kernels/layout.h"
+#include "lower/kernels/library.h"
 #include "lower/pass/rewrite.h"
 #include "lower/target/schedule.h"
 #include "lower/target/target.h"
@@ -237,8 +238,7 @@ static Value *product_tiled(const Layout *l, const Product *p, Builder *b)
 	Value *x = p->x, *y = p->y;
 	const Dim *m = p->m;
 	if (is_one_matrix(ty) && (!p->transpose_x || is_one_matrix(tx))) {
-		for (int i = 0; i < tx->rank - 2; i++)
-			m = dim_mul(c, m, tx->dims[i]);
+		m = dim_mul(c, m, matrix_count(c, tx));
 		out = type_tensor(c, out->dtype, 2, (const Dim *[]){m, p->n}, 0);
 		x = build_view(b, x, 2,
 		               p->transpose_x ? (const Dim *[]){p->k, m} : (const Dim *[]){m, p->k});
@@ -246,9 +246,7 @@ static Value *product_tiled(const Layout *l, const Product *p, Builder *b)
 	}
 	if (!x || !y)
 		return NULL;
-	const Dim *batches = dim_const(c, 1);
-	for (int i = 0; i < out->rank - 2; i++)
-		batches = dim_mul(c, batches, out->dims[i]);
+	const Dim *batches = matrix_count(c, out);
 	if (l->cuda_libs && library_takes_product(c, x->type, y->type, out, p->k)) {
 		const CudaSchedule s = cuda_schedule_library(l->allow_tf32);
 		return matmul(p, x, y, out, &s);

@@ -137,9 +137,7 @@ static bool integer_matmul(Layout *l, Op *op)
 		return false;
 	const int64_t d = dot_numbers(l->target), lanes = l->target->lanes, depth = w->dims[0],
 				  vectors = (w->dims[1] + lanes - 1) / lanes;
-	const Dim *one = dim_const(c, 1), *rows = one;
-	for (int i = 0; i < x->rank - 1; i++)
-		rows = dim_mul(c, rows, x->dims[i]);
+	const Dim *one = dim_const(c, 1), *rows = dims_product(c, x->rank - 1, x->dims);
 	const bool lone = dim_is(rows, 1);
 	const Pack p = {.from = w,
 	                .oc = w->dims[1],

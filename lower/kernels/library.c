@@ -26,10 +26,7 @@ static bool type_suits(const Type *t)
 
 const Dim *matrix_count(Context *c, const Type *t)
 {
-	const Dim *n = dim_const(c, 1);
-	for (int i = 0; i < t->rank - 2; i++)
-		n = dim_mul(c, n, t->dims[i]);
-	return n;
+	return dims_product(c, t->rank - 2, t->dims);
 }
 
 const Dim *matrix_stride(Context *c, const Type *t, const Type *out)

@@ -11,22 +11,10 @@
 
 // ---- how much there is to do, in elements that take as long as an addition ----------------------
 
-static const Dim *dims_product(Context *c, const Dim *of, int n, const Dim *const *dims)
-{
-	for (int i = 0; i < n; i++)
-		of = dim_mul(c, of, dims[i]);
-	return of;
-}
-
-static const Dim *elements(Context *c, const Type *t)
-{
-	return dims_product(c, dim_const(c, 1), t->rank, t->dims);
-}
-
 // `each` products and sums for each element of the result.
 static const Dim *products(Context *c, const Op *op, const Dim *each)
 {
-	return dim_div(c, dim_mul(c, elements(c, op->results[0].type), each),
+	return dim_div(c, dim_mul(c, type_numel(c, op->results[0].type), each),
 	               dim_const(c, THREADS_PRODUCTS));
 }
 
@@ -39,20 +27,20 @@ const Dim *share_hook_gemm(Context *c, const Op *op)
 const Dim *share_hook_windows(Context *c, const Op *op)
 {
 	const Type *w = op_operand(op, 1)->type;
-	return products(c, op, dims_product(c, dim_const(c, 1), 3, w->dims + 1));
+	return products(c, op, dims_product(c, 3, w->dims + 1));
 }
 
 // Weights [blocks x .. x rows x columns x channels of a block].
 const Dim *share_hook_taps(Context *c, const Op *op)
 {
 	const Type *w = op_operand(op, 1)->type;
-	const Dim *taps = dims_product(c, dim_const(c, 1), w->rank - 2, w->dims + 1);
+	const Dim *taps = dims_product(c, w->rank - 2, w->dims + 1);
 	return dim_mul(c, products(c, op, taps), dim_const(c, THREADS_TAPS));
 }
 
 const Dim *share_hook_move(Context *c, const Op *op)
 {
-	return elements(c, op->results[0].type);
+	return type_numel(c, op->results[0].type);
 }
 
 static const Dim *block_cost(Context *c, const Block *b);
@@ -64,7 +52,8 @@ static const Dim *op_cost(Context *c, const Op *op)
 		                        ? (int64_t)op->info->index_cost
 		                        : (int64_t)op->info->cost);
 	const Attr *extents = op_attr(op, "extents");
-	return dims_product(c, block_cost(c, op->regions[0].first), extents->n, extents->dims);
+	return dim_mul(c, block_cost(c, op->regions[0].first),
+	               dims_product(c, extents->n, extents->dims));
 }
 
 static const Dim *block_cost(Context *c, const Block *b)
@@ -77,7 +66,7 @@ static const Dim *block_cost(Context *c, const Block *b)
 
 const Dim *share_hook_nest(Context *c, const Op *op)
 {
-	return dim_mul(c, elements(c, op->results[0].type), block_cost(c, op->regions[0].first));
+	return dim_mul(c, type_numel(c, op->results[0].type), block_cost(c, op->regions[0].first));
 }
 
 const Dim *share_hook_rows(Context *c, const Op *op)
@@ -85,7 +74,7 @@ const Dim *share_hook_rows(Context *c, const Op *op)
 	const Dim *each = dim_const(c, THREADS_ROW_ELEMENT);
 	for (int i = 0; i < op->nregion; i++)
 		each = dim_add(c, each, block_cost(c, op->regions[i].first));
-	return dim_mul(c, elements(c, op->results[0].type), each);
+	return dim_mul(c, type_numel(c, op->results[0].type), each);
 }
 
 // ---- which loop of a nest -----------------------------------------------------------------------

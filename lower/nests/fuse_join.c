@@ -97,14 +97,6 @@ static void body_append(Block *b, const Op *nest, const Op *made, Value *const *
 		out[i] = value_map_get(map, op_operand(body->last, i));
 }
 
-static void value_take(Value *from, Value *to)
-{
-	to->name = from->name;
-	to->persistable = from->persistable;
-	to->stop_gradient = from->stop_gradient;
-	value_replace(from, to);
-}
-
 // Both in the place of `by`.
 static Op *join(Op *nest, Op *by)
 {

@@ -254,11 +254,7 @@ Op *control_keep(Op *op, const bool *keep)
 	for (int i = 0; i < op->nresult; i++) {
 		if (!keep[i])
 			continue;
-		Value *to = op_result(with, n++), *from = op_result(op, i);
-		to->name = from->name;
-		to->stop_gradient = from->stop_gradient;
-		to->persistable = from->persistable;
-		value_replace(from, to);
+		value_take(op_result(op, i), op_result(with, n++));
 	}
 	op_insert_before(op, with);
 	op_erase(op);
