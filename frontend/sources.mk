@@ -1,7 +1,7 @@
 # The sources of frontend/, room by room.
 SOURCES += frontend/driver/build_cache.c frontend/driver/build_cuda.c \
 	frontend/driver/build_model.c frontend/driver/build_nvcc.c frontend/driver/cmd_bench.c \
-	frontend/driver/cmd_compile.c frontend/driver/cmd_info.c frontend/driver/cmd_opt.c \
+	frontend/driver/cmd_compile.c frontend/driver/cmd_diff.c frontend/driver/cmd_info.c frontend/driver/cmd_opt.c \
 	frontend/driver/cmd_run.c frontend/driver/cmd_verify.c frontend/driver/completion.c frontend/driver/depfile.c \
 	frontend/driver/external.c frontend/driver/info_cuda.c frontend/driver/info_html.c \
 	frontend/driver/options.c frontend/driver/pdcc.c \
@@ -23,7 +23,7 @@ SOURCES += frontend/translate/attrs.c \
 	frontend/translate/mutable.c frontend/translate/optimizers.c \
 	frontend/translate/selected_rows.c frontend/translate/steps.c \
 	frontend/translate/translate.c frontend/translate/var_type.c frontend/translate/variables.c
-SOURCES += frontend/report/config.c frontend/report/dot.c frontend/report/quote.c
+SOURCES += frontend/report/align.c frontend/report/compare.c frontend/report/config.c frontend/report/dot.c frontend/report/quote.c
 SOURCES += frontend/write/pir_out.c frontend/write/pir_out_base.c frontend/write/pir_out_flow.c \
 	frontend/write/pir_out_op.c frontend/write/pir_out_program.c frontend/write/pir_out_size.c \
 	frontend/write/pir_out_state.c frontend/write/pir_out_type.c

@@ -108,7 +108,8 @@ void man_print(FILE *to)
 	      "SYNOPSIS\n",
 	      to);
 	for (int c = 0; c < CMD_COUNT; c++)
-		fprintf(to, ".B pdcc %s\n.RI [ options ]\n.I MODEL\n.br\n", command_name((Command)c));
+		fprintf(to, ".B pdcc %s\n.RI [ options ]\n.I MODEL%s\n.br\n", command_name((Command)c),
+		        c == CMD_DIFF ? " MODEL" : "");
 	fputs(".SH DESCRIPTION\nReads a Paddle program (inference.json, .pdmodel or a __model__ "
 	      "folder, with its parameters) and writes standalone "
 	      "C or CUDA source that needs only a tiny runtime stub.\n.SH COMMANDS\n",
@@ -131,5 +132,7 @@ void man_print(FILE *to)
 		roff_print(to, t[i].help);
 		fputs("\n", to);
 	}
-	fputs(".SH EXIT STATUS\n0 done, 1 an error in the input, 2 wrong usage.\n", to);
+	fputs(".SH EXIT STATUS\n0 done, 1 an error in the input, 2 wrong usage. pdcc diff: 0 no "
+	      "difference, 1 some, 2 trouble.\n",
+	      to);
 }

@@ -20,6 +20,7 @@ typedef struct Driver {
 	bool progress_shown;
 	int npersistable;
 	const char *const *persistables; // of the model, sorted: what --save-state writes
+	Context *second;                 // diff: of the second model; else NULL
 } Driver;
 
 // stages.c: a stage begins (and the one before ends). Shown on a terminal once a second has passed.
@@ -142,12 +143,13 @@ int threads_append(const Driver *d, const char **argv, int n);
 // Runs it on what --in said; results go to out_dir/<run>/<column>.npy.
 bool model_execute(Driver *d, const BuiltModel *b, const char *out_dir);
 
-// The commands: exit status.
+// The commands: exit status; of an error that was diagnosed 1, of diff 2.
 int cmd_compile(Driver *d);
 int cmd_run(Driver *d);
 int cmd_verify(Driver *d);
 int cmd_bench(Driver *d);
 int cmd_info(Driver *d);
 int cmd_opt(Driver *d);
+int cmd_diff(Driver *d);
 
 #endif

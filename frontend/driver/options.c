@@ -18,7 +18,8 @@ enum {
 	B = 1u << CMD_BENCH,
 	I = 1u << CMD_INFO,
 	O = 1u << CMD_OPT,
-	ALL = C | R | V | B | I | O,
+	D = 1u << CMD_DIFF,
+	ALL = C | R | V | B | I | O | D,
 	CODE = OPTION_IN_CODE
 };
 
@@ -33,6 +34,8 @@ static const struct {
 	[CMD_INFO] = {"info", "MODEL",
                   "inputs, outputs, operators, parameters, MACs, memory, steps around it"},
 	[CMD_OPT] = {"opt", "FILE", "IR text to IR text through chosen passes"},
+	[CMD_DIFF] = {"diff", "MODEL MODEL",
+                  "compare two models: inputs, outputs, parameters, operators, code"},
 };
 
 const char *command_name(Command c)
@@ -89,6 +92,10 @@ static void help_print(FILE *to, Command c)
 		passes_print(to);
 	if (c == CMD_OPT || c == CMD_COMPILE)
 		fprintf(to, "\nExit status: 0 done, 1 an error in the input, 2 wrong usage.\n");
+	if (c == CMD_DIFF)
+		fprintf(to,
+		        "\nNames of variables inside a model do not count, unless --ir is given.\n"
+		        "Exit status: 0 no difference, 1 some, 2 an error in the input, wrong usage.\n");
 }
 
 static bool usage_error(const Options *o, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -468,21 +475,24 @@ static const OptionSpec table[] = {
 	{0, "emit", "KIND", C, PARSE(parse_emit),
      "c, cuda, header, ir, cfg, dot, json (as Paddle 3 reads it, .pdiparams beside it) or source "
      "(the program as it was read), whatever the suffix"},
-	{0, "isa", "ISA", C | R | V | B | I | O,
+	{0, "c", NULL, D, FLAG(diff_c), "also compare the generated code (--isa=cuda: CUDA)"},
+	{0, "ir", NULL, D, FLAG(diff_ir), "also compare the IR as it was read, names and all"},
+	{0, "isa", "ISA", C | R | V | B | I | O | D,
      WORD(isa, "avx512vnni|avx512|avx2|sse4|neon|generic|native|cuda"),
-     "avx512vnni, avx512, avx2, sse4, neon, generic (plain C11) or native; compile: generic, else "
-     "native"},
+     "avx512vnni, avx512, avx2, sse4, neon, generic (plain C11) or native; compile, diff: generic, "
+     "else native"},
 	{0, "arch", "sm_NN,..", C | R | V | B, PARSE(parse_arch),
      "CUDA: the GPUs to compile for (default: the one that is here); compile: how the code says to "
      "compile it"},
 	{0, "cuda-libs", NULL, C | R | V | B | I | O | CODE, FLAG(cuda_libs),
      "CUDA: products through cuBLASLt, convolutions through cuDNN; link with -lcublasLt -lcudnn"},
-	{0, "shape", "NAME=D,D", C | R | V | B | I | CODE, PARSE(parse_shape),
+	{0, "shape", "NAME=D,D", C | R | V | B | I | D | CODE, PARSE(parse_shape),
      "pin the dims of feed NAME; -1 leaves one symbolic"},
 	{0, "params", "FILE", ALL, TEXT(params),
      "parameters: a combined file or a folder (default: beside the model)"},
 	{0, "param-names", "A,B", ALL, PARSE(parse_names),
      "the parameters that FILE holds, when not all"},
+	{0, "other-params", "FILE", D, TEXT(other_params), "the same for the second model"},
 	{0, "writable", "A,B|all", C | R | V | B | CODE, TEXT(writable),
      "parameters that the program of the user writes between runs: PREFIX_parameter(&m, \"A\") "
      "gives them"},
@@ -559,7 +569,7 @@ static const OptionSpec table[] = {
      "write one page: graph, memory over time, cost per operator"},
 	{0, "profile", NULL, B, FLAG(profile),
      "C: time, rate, bytes and share of the machine's peak of each step"},
-	{0, "json", NULL, I | B, FLAG(json), "print JSON; bench: with --profile"},
+	{0, "json", NULL, I | B | D, FLAG(json), "print JSON; bench: with --profile"},
 	{0, "passes", "A,B", O, TEXT(passes), "the passes to run, in order"},
 	{0, "time-report", NULL, ALL, FLAG(time_report), "print the time of each stage"},
 	{0, "verify-each", NULL, ALL, FLAG(verify), "verify the IR after every pass"},
@@ -661,6 +671,8 @@ static bool options_check(const Options *o)
 		return usage_error(o, "no model given");
 	if (o->command == CMD_COMPILE && !o->output && o->emit == EMIT_DEFAULT)
 		return usage_error(o, "no output given (-o FILE)");
+	if (o->command == CMD_DIFF && !o->other)
+		return usage_error(o, "no second model given");
 	if (o->command == CMD_RUN && !o->out_dir)
 		return usage_error(o, "no --out-dir given");
 	if (o->command == CMD_BENCH && !bench_check(o))
@@ -672,6 +684,10 @@ static bool options_check(const Options *o)
 
 static bool model_take(Context *c, Options *o, const char *word)
 {
+	if (o->command == CMD_DIFF && o->model && !o->other) {
+		o->other = word;
+		return true;
+	}
 	if (o->model)
 		return usage_error(o, "two models given: '%s' and '%s'%s", o->model, word,
 		                   command_meant(c, o->model));

@@ -16,6 +16,7 @@ typedef enum Command {
 	CMD_BENCH,
 	CMD_INFO,
 	CMD_OPT,
+	CMD_DIFF,
 	CMD_COUNT
 } Command;
 
@@ -51,6 +52,8 @@ typedef struct Options {
 	const char *isa; // NULL: the command's default
 	const char *prefix, *weights;
 	const char *params;
+	const char *other, *other_params; // diff: the second model
+	bool diff_c, diff_ir;             // diff: which texts it compares, too
 	int nparam_names;
 	const char **param_names;
 	int npins;

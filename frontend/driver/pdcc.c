@@ -39,50 +39,64 @@ static size_t memory_limit(void)
 	           : 0;
 }
 
+// The exit status of what went wrong: diff says by 1 that there is a difference.
+static int status_of_trouble(const Driver *d)
+{
+	return d->options && d->options->command == CMD_DIFF ? 2 : 1;
+}
+
 static int run_command(Driver *d)
 {
 	static int (*const commands[CMD_COUNT])(Driver *) = {
 		[CMD_COMPILE] = cmd_compile, [CMD_RUN] = cmd_run,   [CMD_VERIFY] = cmd_verify,
 		[CMD_BENCH] = cmd_bench,     [CMD_INFO] = cmd_info, [CMD_OPT] = cmd_opt,
+		[CMD_DIFF] = cmd_diff,
 	};
 	diag_werror(d->ctx->diag, d->options->werror);
 	d->ctx->file = d->options->model;
 	int status = commands[d->options->command](d);
 	stage_end(d);
 	// Nothing fails silently, not even by mistake.
-	if (status == 1 && !diag_errors(d->ctx->diag))
+	if (status == 1 && d->options->command != CMD_DIFF && !diag_errors(d->ctx->diag))
 		diag_error(d->ctx->diag, NULL,
 		           "failed without a reason given: please report this as a bug of pdcc");
-	return diag_errors(d->ctx->diag) ? 1 : status;
+	const int errors = diag_errors(d->ctx->diag) + (d->second ? diag_errors(d->second->diag) : 0);
+	return errors ? status_of_trouble(d) : status;
 }
 
 int main(int argc, char **argv)
 {
 	static OomGuard guard;
+	static Options options;
+	static Driver driver;
 	Context *volatile c = NULL;
 	if (setjmp(guard.jump)) {
+		context_free(driver.second);
 		context_free(c);
 		fprintf(stderr, "pdcc: error: out of memory (%zu bytes asked)\n", guard.asked);
-		return 1;
+		return status_of_trouble(&driver);
 	}
 	guard.limit = memory_limit();
 	oom_guard = &guard;
 	c = context_new();
-	Options options;
-	Driver driver = {.ctx = c, .options = &options};
+	driver = (Driver){.ctx = c, .options = &options};
 	OptionsResult parsed = options_parse(c, argc, argv, &options);
 	int status = parsed == OPTIONS_USAGE ? 2 : 0;
 	if (parsed == OPTIONS_OK) {
 		status = run_command(&driver);
 		diag_flush(c->diag, stderr, want_colour(&options));
+		if (driver.second)
+			diag_flush(driver.second->diag, stderr, want_colour(&options));
 		if (options.time_report)
 			time_report(&driver);
 	}
 	// A full disk or closed pipe behind standard output is an error like any other.
 	if (fflush(stdout) || ferror(stdout)) {
 		fputs("pdcc: error: cannot write standard output\n", stderr);
-		status = status ? status : 1;
+		const int trouble = status_of_trouble(&driver);
+		status = status > trouble ? status : trouble;
 	}
+	context_free(driver.second);
 	context_free(c);
 	return status;
 }

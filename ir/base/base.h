@@ -113,6 +113,10 @@ typedef struct Loc {
 	int line, col;    // in a text file; 0: none
 } Loc;
 
+// The place in the program, as diagnostics name it: "block 1, op 7 'scale' (Out 'x')". False, and
+// nothing written, where there is none.
+bool loc_print(Text *t, const Loc *l);
+
 typedef struct Diag Diag; // collects diagnostics in order
 
 Diag *diag_new(Arena *a);

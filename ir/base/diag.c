@@ -35,6 +35,22 @@ void diag_werror(Diag *d, bool on)
 	d->werror = on;
 }
 
+bool loc_print(Text *t, const Loc *l)
+{
+	if (!l->type && !l->var)
+		return false;
+	if (!l->type) {
+		text_printf(t, "variable '%s'", l->var);
+		return true;
+	}
+	if (l->block >= 0 && l->op >= 0)
+		text_printf(t, "block %d, op %d ", l->block, l->op);
+	text_printf(t, "'%s'", l->type);
+	if (l->var)
+		text_printf(t, " (%s '%s')", l->slot ? l->slot : "variable", l->var);
+	return true;
+}
+
 static const char *loc_prefix(Arena *a, const Loc *l)
 {
 	Text t;
@@ -47,16 +63,8 @@ static const char *loc_prefix(Arena *a, const Loc *l)
 			text_printf(&t, ":%d:%d", l->line, l->col);
 		text_str(&t, ": ");
 	}
-	if (l->type) {
-		if (l->block >= 0 && l->op >= 0)
-			text_printf(&t, "block %d, op %d ", l->block, l->op);
-		text_printf(&t, "'%s'", l->type);
-		if (l->var)
-			text_printf(&t, " (%s '%s')", l->slot ? l->slot : "variable", l->var);
+	if (loc_print(&t, l))
 		text_str(&t, ": ");
-	} else if (l->var) {
-		text_printf(&t, "variable '%s': ", l->var);
-	}
 	return t.text;
 }
 

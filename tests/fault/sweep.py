@@ -30,6 +30,7 @@ def jobs(tmp):
     yield 'text', [text, '--params', DIGITS.with_suffix('.pdiparams'), '-o', 'OUT/d.c']
     yield 'info', ['info', folder, '--html=OUT/i.html']
     yield 'opt', ['opt', text, '--passes=canonicalize,cse,dce', '-o', 'OUT/d.pdir']
+    yield 'diff', ['diff', text, text, '--c', *(f'{o}={DIGITS.with_suffix(".pdiparams")}' for o in ('--params', '--other-params'))]
     yield 'interp', ['run', case / 'model.pdmodel', '--target=interp', f'--in={name}={feed}', '--out-dir', 'OUT']
 
 
@@ -57,15 +58,15 @@ class Sweep:
             return -1, 'timeout', {}
         return p.returncode, p.stderr, self.written()
 
-    def judge(self, status, text, files, good, several):
+    def judge(self, arguments, status, text, files, good):
         """What is wrong, or nothing. Of several results the first may stay when a later one fails."""
         if status == 0:
             return '' if files == good else 'status 0, but the output is another one'
-        if status != 1:
+        if status != (2 if arguments[0] == 'diff' else 1):
             return f'exit status {status}'
         if 'error:' not in text:
             return 'no message'
-        if any(good.get(name) != data for name, data in files.items()) or (files and not several):
+        if any(good.get(name) != data for name, data in files.items()) or (files and arguments[0] != 'run'):
             return f'left {sorted(files)}'
         temps = list(self.temps.iterdir())
         return f'left {temps}' if temps else ''
@@ -80,7 +81,7 @@ class Sweep:
             status, text, files = self.run(arguments, f'{kind}:{n}')
             if 'fault: not reached' in text:
                 return count
-            why = self.judge(status, text, files, good, arguments[0] == 'run')
+            why = self.judge(arguments, status, text, files, good)
             if why:
                 self.failures.append(f'{name}, {kind} {n}: {why}\n{text[-600:]}')
             count += 1

@@ -92,11 +92,19 @@ def usage(t, tmp):
         'unwritable output': ([MODEL, '-o', '/nonexistent/folder/x.c'], 1),
         'output is a folder': ([MODEL, '-o', pathlib.Path(tmp), '--emit=c'], 1),
         'bad shape': ([MODEL, '-o', out, '--shape=image=1,3,8,8'], 1),
+        'no second model': (['diff', MODEL], 2), 'no such second model': (['diff', MODEL, pathlib.Path(tmp) / 'none.pdmodel'], 2),
+        'a damaged second model': (['diff', MODEL, PARAMS], 2),
         'unknown feed in --shape': ([MODEL, '-o', out, '--shape=nobody=1'], 1),
     }
     for name, (args, want) in cases.items():
         p = run([t.pdcc, *args])
         yield name, p.returncode == want and 'error' in p.stdout and not out.exists(), f'{p.returncode}: {p.stdout[-500:]}'
+    text = pathlib.Path(tmp) / 'model.pdir'
+    run([t.pdcc, MODEL, '-o', text])
+    other = SRC / 'tests/corpus/cases/relu-0/model.pdmodel'
+    for name, args, want in ('the same', [text, '--other-params', PARAMS], 0), ('another', [other], 1):
+        p = run([t.pdcc, 'diff', MODEL, *args])
+        yield f'diff: {name}', p.returncode == want, f'{p.returncode}: {p.stdout[-500:]}'
     if os.path.exists('/dev/full'):
         with open('/dev/full', 'w') as full:
             p = run([t.pdcc, MODEL, '--emit=ir', '-o', '-'], stdout=full, stderr=-1)
