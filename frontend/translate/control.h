@@ -142,6 +142,9 @@ bool while_translate(OpJob *j);
 // `next` of the condition are one computation on the loop variables, the region computes it and
 // true is returned: the condition needs no loop variable. Else nothing is built.
 bool condition_build(OpJob *j, Op *loop, int nvar, Value *const *next, Value **cond);
+// What decides of a condition `next` that the body leaves, in the shape `like` that it came with:
+// element 0, where there may be others. NULL when inference fails.
+Value *condition_first(OpJob *j, Block *body, Value *next, const Type *like);
 
 // ---- control_array.c ----------------------------------------------------------------------------
 // The type of a tensor array variable, as far as it is known.

@@ -1,9 +1,10 @@
 // The condition of a loop. The program computes it twice: before the loop on the first values of
 // the loop variables, and at the end of the body on the next ones. When both are one computation,
-// the region `cond` of pd.while does it on its arguments, and the copies are dead. Used by
-// control_while.c.
+// the region `cond` of pd.while does it on its arguments, and the copies are dead. Of a condition
+// that comes back with several elements Paddle looks at the first one. Used by control_while.c.
 #include "frontend/translate/control.h"
 #include "ir/build/build.h"
+#include "ir/build/nest.h"
 
 #include <string.h>
 
@@ -122,4 +123,21 @@ bool condition_build(OpJob *j, Op *loop, int nvar, Value *const *next, Value **c
 	while (m.cond->last)
 		op_erase(m.cond->last);
 	return false;
+}
+
+Value *condition_first(OpJob *j, Block *body, Value *next, const Type *like)
+{
+	int64_t n;
+	const bool bools = type_is_tensor(next->type) && next->type->dtype == DT_BOOL;
+	if (next->type == like || !bools || (type_const_numel(next->type, &n) && n == 1))
+		return next;
+	Context *c = j->t->c;
+	Builder b = builder_at_end(c, body, j->b.loc);
+	const Dim *numel = type_numel(c, next->type), *none = dim_const(c, 0), *one = dim_const(c, 1);
+	const int64_t axis = 0;
+	Value *row = tensor_reshape(&b, next, 1, &numel);
+	row = row ? build1(&b, OP_PD_SLICE, row, "axes", attr_ints(c, 1, &axis), "starts",
+	                   attr_dims(c, 1, &none), "ends", attr_dims(c, 1, &one), NULL)
+	          : NULL;
+	return row ? tensor_reshape(&b, row, like->rank, like->dims) : NULL;
 }

@@ -461,7 +461,7 @@ static bool retype_unseen(Loop *l, LoopVar *v)
 	return retype(v);
 }
 
-static Value *body_arg(Loop *l, int var)
+static Value *body_arg(const Loop *l, int var)
 {
 	int n = 0;
 	for (int i = 0; i < var; i++)
@@ -488,6 +488,19 @@ static bool learn_types(Loop *l, LoopVar *v)
 		return false;
 	return (!v->init || value_is_nothing(l->j->t, v->init) || variant_types_add(list, v->init)) &&
 	       variant_types_add(list, v->next);
+}
+
+// Who reads the condition sees all of it; then it is one element, or the run ends.
+static bool only_decides(const Loop *l)
+{
+	return !value_used(body_arg(l, l->n - 1)) && !flow_live_after(l->j->t, l->condition);
+}
+
+static void decide_by_first(Loop *l)
+{
+	LoopVar *v = &l->vars[l->n - 1];
+	if (v->next && only_decides(l))
+		v->next = condition_first(l->j, region_entry(&l->op->regions[1]), v->next, v->type);
 }
 
 // Compares what comes around with what went in. *again: more was learnt, another attempt is needed.
@@ -576,7 +589,7 @@ static bool finish(Loop *l)
 	Block *cond = region_entry(&l->op->regions[0]), *body = region_entry(&l->op->regions[1]);
 	Value **next = NEW_ARRAY(c->arena, (size_t)l->n + 1, Value *), *again = NULL,
 		  *first = l->vars[l->n - 1].init;
-	bool needed = value_used(body->args[l->n - 1]) || flow_live_after(j->t, l->condition);
+	const bool needed = !only_decides(l);
 	for (int i = 0; i < l->n; i++) {
 		next[i] = l->vars[i].next;
 		add_arg(l, cond, &l->vars[i]);
@@ -631,6 +644,7 @@ static int attempt(Loop *l)
 	l->op = make_loop(l);
 	LoopMemo *outer = t->nothings;
 	bool ok = translate_body(l);
+	decide_by_first(l);
 	ok = !t->stale && compare_types(l, &again) && ok;
 	settle_nothings(l, outer, &again);
 	if (t->stale)

@@ -5,6 +5,7 @@
 #include "ir/build/build.h"
 #include "ir/text/text.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 // ---- operands -----------------------------------------------------------------------------------
@@ -62,6 +63,23 @@ static bool variable_attr(OpJob *j, int i)
 	return true;
 }
 
+// What stands for a number is one element; a run finds that out where the sizes are open.
+static bool one_number(OpJob *j, int i)
+{
+	const AttrInfo *a = overridden_attr(j->info, j->info->operands[i].name);
+	Value *v = j->operands[i];
+	int64_t n;
+	const bool number = a && (a->kind == ATTR_FLOAT || a->kind == ATTR_INT || a->kind == ATTR_BOOL);
+	if (!v || !number || !type_is_tensor(v->type))
+		return true;
+	if (type_const_numel(v->type, &n))
+		return n == 1 ||
+		       job_fail(j, "'%s' is a tensor of %" PRId64 " elements: one is a number", a->name, n);
+	const Dim *one = dim_const(j->t->c, 1);
+	j->operands[i] = build1(&j->b, OP_PD_RESHAPE, v, "shape", attr_dims(j->t->c, 1, &one), NULL);
+	return j->operands[i] != NULL;
+}
+
 static bool read_operand(OpJob *j, int i)
 {
 	const OperandInfo *o = &j->info->operands[i];
@@ -78,9 +96,9 @@ static bool read_operand(OpJob *j, int i)
 			return job_fail(j, "input %s holds %zu variables; one is supported", slot,
 			                s->n_arguments);
 		j->operands[i] = read_list(j, slot, s->n_arguments, s->arguments, o->vec && !o->optional);
-		return j->operands[i] != NULL;
+		return j->operands[i] && one_number(j, i);
 	}
-	if (!variable_attr(j, i))
+	if (!variable_attr(j, i) || !one_number(j, i))
 		return false;
 	if (j->operands[i] || o->optional)
 		return true;

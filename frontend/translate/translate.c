@@ -257,6 +257,16 @@ static bool variant_translate(OpJob *j, int index, bool *ok)
 	return true;
 }
 
+// A shadow_output of what the program never makes: there is nothing to give out.
+static bool shadows_nothing(Translator *t, const Paddle__OpDesc *d)
+{
+	const char *x = slot_var(slot_find(d->n_inputs, d->inputs, "x"), 0);
+	const Binding *b = x ? scope_find(t, x) : NULL;
+	const bool there = b &&
+	                   (b->value || b->guard || b->broken || (b->desc && var_is_state(b->desc)));
+	return !strcmp(d->type, "shadow_output") && x && !there && !t->implicit_feeds;
+}
+
 static void translate_op(Translator *t, int index)
 {
 	const Paddle__OpDesc *d = t->p->blocks[t->block_index]->ops[index];
@@ -264,6 +274,8 @@ static void translate_op(Translator *t, int index)
 	static const LegacyMap port = {.nread = COUNT_OF(port_reads), .reads = port_reads};
 	OpJob j = job_new(t, index, d);
 	bool ok;
+	if (shadows_nothing(t, d))
+		return;
 	if (variant_translate(&j, index, &ok)) {
 		t->failed |= !ok && !t->stale;
 		if (!ok && !t->stale)

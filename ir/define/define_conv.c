@@ -220,7 +220,9 @@ bool define_hook_pool(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// The window is laid out as one axis, so that argmax finds the first largest in row order.
+// The window is laid out as one axis, so that argmax finds the first largest in row order. Paddle
+// takes what is more than -FLT_MAX: where nothing is, as in a window of NaN, that is the maximum,
+// and its place -1.
 bool define_hook_max_pool_with_index(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *from[MAX_RANK], *k[3], *inside = NULL;
@@ -248,9 +250,12 @@ bool define_hook_max_pool_with_index(Builder *b, Op *op, Value **results)
 	index_split(&n.b, index_from_data(&n.b, best, size, false), w.n, extents, place);
 	for (int i = 0; i < w.n; i++)
 		from[w.axis[i]] = place[i] = span_position(&n.b, &s[i], place[i], &none);
-	other = none ? build_scalar_f(&n.b, out->dtype, -FLT_MAX) : NULL;
-	Value *elements[] = {load_or(&n.b, none, other, x, from),
-	                     index_linear(&n.b, w.n, w.size, place)};
+	other = build_scalar_f(&n.b, out->dtype, -FLT_MAX);
+	Value *most = load_or(&n.b, none, none ? other : NULL, x, from);
+	Value *more = apply2(&n.b, OP_PD_GREATER_THAN, most, other);
+	Value *at = index_linear(&n.b, w.n, w.size, place);
+	Value *elements[] = {index_where(&n.b, more, most, other),
+	                     index_where(&n.b, more, at, index_const(&n.b, -1))};
 	return nest_close_several(&n, elements, results);
 }
 
