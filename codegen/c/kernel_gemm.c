@@ -243,7 +243,6 @@ static bool gemm_print(Gemm *g)
 		{"m_from", loops.from},
 		{"m_until", loops.until},
 		{"range", kernel_range(k)},
-		{"linkage", kernel_linkage(k)},
 		{"returns", tile_returns(k)},
 		{"done", tile_done(k)},
 	};

@@ -250,11 +250,6 @@ static const char *param_names(KernelFunc *k)
 	return t.text ? t.text : "";
 }
 
-const char *kernel_linkage(const KernelFunc *k)
-{
-	return k->cg->blocks && !k->target->cuda ? "PD_APART" : "static";
-}
-
 // Tensors first, then sizes, each in the order in which they were asked for.
 static void params_order(KernelFunc *k)
 {
@@ -310,7 +305,7 @@ const char *kernel_finish(KernelFunc *k)
 	k->number = kernel_add(k->cg,
 	                       (EmittedFunc){.text = k->text.text,
 	                                     .comment = k->comment,
-	                                     .params = params_text(k, true),
+	                                     .params = params_text(k, !k->small),
 	                                     .bounds = k->bounds,
 	                                     .arguments = param_names(k),
 	                                     .called_params = params_text(k, false)},

@@ -61,6 +61,7 @@ typedef struct KernelFunc {
 	int number;          // CUDA: among cg->funcs, once finished
 	int64_t blocks;      // CUDA: of the launch, for reports; 0: one
 	bool inlined;        // no function: statements in model_run
+	bool small;          // C: the compiler may inline it, so nothing is `restrict` (see PD_APART)
 	bool status;         // it tells a failure; C: it returns int (else void), see kernel_fault
 	const Op **faults;   // the operations whose checks of indices it makes, in order
 	int nfault, cfault;
@@ -75,8 +76,6 @@ typedef struct KernelFunc {
 // when there are several) and the operands' names in the operator table.
 typedef bool Emitter(KernelFunc *k);
 
-// How its function begins: `static`, or a macro that keeps it out of the loops of model_run.
-const char *kernel_linkage(const KernelFunc *k);
 // The C name of a tensor inside the function; a captured tensor becomes a parameter (`t0`, `t1` …).
 const char *kernel_tensor(KernelFunc *k, const Value *v);
 const char *kernel_result(KernelFunc *k, int i);

@@ -447,7 +447,8 @@ bool nest_emit(KernelFunc *k)
 		nest_share(&n);
 	if (!loops_print(&n))
 		return false;
-	text_printf(&k->text, "%s %s %s(%s%s)\n{\n", n.nloop ? kernel_linkage(k) : "static",
+	k->small = !n.nloop;
+	text_printf(&k->text, "%s %s %s(%s%s)\n{\n", k->small ? "static" : "PD_APART",
 	            k->status ? "int" : "void", KERNEL_FN, KERNEL_PARAMS, kernel_range(k));
 	text_str(&k->text, body.text ? body.text : "");
 	if (k->status)

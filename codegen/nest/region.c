@@ -107,7 +107,7 @@ const char *tile_position(KernelFunc *k, const char *linear, int n, const Dim *c
 
 const char *tile_function_head(const KernelFunc *k)
 {
-	return k->target->cuda ? KERNEL_HEAD : "static void " KERNEL_FN "(" KERNEL_PARAMS ")\n{";
+	return k->target->cuda ? KERNEL_HEAD : "PD_APART void " KERNEL_FN "(" KERNEL_PARAMS ")\n{";
 }
 
 const char *tile_each(KernelFunc *k, const char *name, const char *count)

@@ -95,36 +95,47 @@ bool gradient_is_known(const Context *c, const char *type)
 	return false;
 }
 
+// SavedMean is also saved_mean.
 static bool same_letters(const char *a, const char *b)
 {
-	while (*a && tolower((unsigned char)*a) == tolower((unsigned char)*b)) {
+	while (true) {
+		a += strspn(a, "_");
+		b += strspn(b, "_");
+		if (!*a || tolower((unsigned char)*a) != tolower((unsigned char)*b))
+			return !*a && !*b;
 		a++;
 		b++;
 	}
-	return !*a && !*b;
 }
 
-// The slot of the operator, among inputs or outputs, that is called `slot` or one of the other ways
-// to say it: X@GRAD@GRAD is also DDX and grad_x@GRAD; X@GRAD as an input also DX and grad_x.
+// Whether the slot `name` of an operator that differentiates twice is the gradient of `slot`:
+// X@GRAD@GRAD is also DDX and grad_x@GRAD; X@GRAD is also x@GRAD, and as an input DX and grad_x.
+static bool second_name(const char *name, const char *slot, int depth)
+{
+	static const char *const ways[2][4] = {
+		{"%s@GRAD", "D%s", "grad_%s", "fwd_grad_%s"},
+		{"%s@GRAD@GRAD", "DD%s", "grad_%s@GRAD", "fwd_grad_%s@GRAD"}};
+	char say[160];
+	for (size_t i = 0; i < COUNT_OF(ways[0]); i++) {
+		const char *way = ways[depth - 1][i], *at = strchr(way, '%');
+		snprintf(say, sizeof say, "%.*s%s%s", (int)(at - way), way, slot, at + 2);
+		if (i == 1 ? !strcmp(name, say) : same_letters(name, say))
+			return true;
+	}
+	return same_letters(slot, "Output") && second_name(name, "out", depth);
+}
+
+// The slot of the operator, among inputs or outputs, that is called `slot`, or after its gradient;
 // `depth` counts @GRAD.
 static const Paddle__OpSlot *grad_slot(size_t n, Paddle__OpSlot *const *slots, const char *slot,
                                        int depth, bool second)
 {
-	for (size_t i = 0; i < n; i++) {
-		const char *name = slots[i]->parameter;
-		char say[160];
-		snprintf(say, sizeof say, "%s%s%s", slot, depth > 0 ? GRAD : "", depth > 1 ? GRAD : "");
-		if (!strcmp(name, say))
+	char say[160];
+	snprintf(say, sizeof say, "%s%s%s", slot, depth > 0 ? GRAD : "", depth > 1 ? GRAD : "");
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(slots[i]->parameter, say) ||
+		    (second && depth && second_name(slots[i]->parameter, slot, depth)))
 			return slots[i];
-		if (!second || !depth)
-			continue;
-		snprintf(say, sizeof say, "%s%s", depth > 1 ? "DD" : "D", slot);
-		if (!strcmp(name, say))
-			return slots[i];
-		snprintf(say, sizeof say, "grad_%s%s", slot, depth > 1 ? GRAD : "");
-		if (same_letters(name, say) || (!strncmp(name, "fwd_", 4) && same_letters(name + 4, say)))
-			return slots[i];
-	}
 	return NULL;
 }
 
@@ -244,11 +255,15 @@ static const Paddle__OpSlot *output_gradient(const Backward *w, const char *slot
 static bool all_come_in(const Backward *w)
 {
 	const Paddle__OpDesc *d = w->j->desc, *f = w->trace ? w->trace->desc : NULL;
-	for (size_t i = 0; f && w->order == 1 && i < d->n_inputs; i++) {
+	for (size_t i = 0; f && i < d->n_inputs; i++) {
 		size_t n;
-		bool found = !ends_with(d->inputs[i]->parameter, GRAD, &n) || !slot_var(d->inputs[i], 0);
+		const char *name = d->inputs[i]->parameter;
+		bool found = (!ends_with(name, GRAD, &n) && (w->order == 1 || strncmp(name, "DD", 2))) ||
+		             !slot_var(d->inputs[i], 0);
 		for (size_t s = 0; !found && s < f->n_outputs; s++)
 			found = output_gradient(w, f->outputs[s]->parameter) == d->inputs[i];
+		for (size_t s = 0; !found && w->order > 1 && s < f->n_inputs; s++)
+			found = second_name(name, f->inputs[s]->parameter, 2);
 		if (!found)
 			return job_fail(w->j, "input %s is the gradient of no output of '%s'",
 			                d->inputs[i]->parameter, w->forward);
@@ -448,9 +463,10 @@ static void use_given_results(Backward *w, const Forward *f)
 							 *given = slot_find(d->n_inputs, d->inputs, slot->parameter);
 		for (size_t i = 0; i < slot->n_arguments; i++) {
 			Value *mine = traced(f->writes, slot_var(slot, i));
-			Value *v = slot_var(given, i) ? read_var(w->j, slot->parameter, slot_var(given, i))
-			                              : NULL;
-			if (mine && v && mine != v && mine->type == v->type)
+			Value *v = mine && slot_var(given, i)
+			               ? read_var(w->j, slot->parameter, slot_var(given, i))
+			               : NULL;
+			if (v && mine != v && mine->type == v->type)
 				value_replace(mine, v);
 		}
 	}

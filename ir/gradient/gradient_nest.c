@@ -389,7 +389,7 @@ static void incoming(Body *y, Value *const *d_results, Value **dv)
 		at[i] = s->vars[i].at;
 	for (int i = 0; i < s->nest->nresult; i++) {
 		dv[i] = NULL;
-		if (d_results[i] && dtype_is_float(d_results[i]->type->dtype))
+		if (d_results[i] && type_moves(d_results[i]->type))
 			dv[i] = load_or(y->b, y->guard,
 			                y->guard ? build_scalar_f(y->b, d_results[i]->type->dtype, 0) : NULL,
 			                d_results[i], at);

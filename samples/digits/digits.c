@@ -5,6 +5,16 @@
 #include <math.h>
 #include <string.h>
 
+// What model_run calls stays apart from it: in loops constants of all of them would compete for
+// registers, and where
+// two are inlined side by side, GCC 12 takes the `restrict` of one for that of the other (SLP,
+// -O3).
+#if defined(__GNUC__)
+#define PD_APART static __attribute__((noinline))
+#else
+#define PD_APART static
+#endif
+
 /* What digits.weights begins with. */
 static const pd_weights_header weights_header = {
 	PD_WEIGHTS_MAGIC, 6, 64, "generic", 120832,
@@ -220,7 +230,7 @@ PD_INLINE void compute_conv2d_0_tmp_0_group(const int64_t n, const int64_t group
 		}
 }
 
-static void compute_conv2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x,
+PD_APART void compute_conv2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x,
 		const float *PDRT_RESTRICT w, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
 	for (int64_t n = 0; n < dim_n; n++) {
@@ -348,7 +358,7 @@ PD_INLINE void compute_conv2d_1_tmp_0_group(const int64_t n, const int64_t group
 		}
 }
 
-static void compute_conv2d_1_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x,
+PD_APART void compute_conv2d_1_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x,
 		const float *PDRT_RESTRICT w, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
 	for (int64_t n = 0; n < dim_n; n++) {
@@ -358,7 +368,7 @@ static void compute_conv2d_1_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_R
 }
 
 /* pool2d */
-static void compute_pool2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT t0,
+PD_APART void compute_pool2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT t0,
 		int64_t dim_n)
 {
 	for (int64_t i0 = 0; i0 < 8 * dim_n; i0++) {
@@ -387,7 +397,7 @@ static void compute_pool2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_R
 
 /* pool2d */
 // The opposite of interleaving: channels of a blocked tensor as rows again.
-static void compute_pool2d_0_tmp_0_2(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x,
+PD_APART void compute_pool2d_0_tmp_0_2(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x,
 		int64_t dim_n)
 {
 	const int64_t channels = 32, inner = 16, groups = (channels + 4 - 1) / 4;
@@ -495,7 +505,7 @@ PD_INLINE void compute_linear_0_tmp_0_panel(const int64_t n0, const int cols,
 	}
 }
 
-static void compute_linear_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT a,
+PD_APART void compute_linear_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT a,
 		const float *PDRT_RESTRICT b, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
 	for (int64_t n0 = 0; n0 < 48; n0 += 8)
@@ -584,7 +594,7 @@ PD_INLINE void compute_linear_1_tmp_0_panel(const int64_t n0, const int cols,
 	}
 }
 
-static void compute_linear_1_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT a,
+PD_APART void compute_linear_1_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT a,
 		const float *PDRT_RESTRICT b, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
 	compute_linear_1_tmp_0_panel(0, 8, out, a, b, t0, dim_n);
@@ -625,7 +635,7 @@ PD_SHARED float row_sum(const float *x, int64_t n)
 }
 
 /* softmax */
-static void compute_softmax_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT t0,
+PD_APART void compute_softmax_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT t0,
 		int64_t dim_n)
 {
 	const int64_t rows = dim_n, columns = 10;
