@@ -26,16 +26,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
-enum {
-	FIRST_BOUND = 64,
-	WARM_UP = 3,
-	BENCH_SECONDS = 2,
-	BENCH_MIN = 10,
-	BENCH_MAX = 100000,
-	FIRST_BYTES = 1 << 28
-};
+static const double BENCH_NS = 2e9;
+
+enum { FIRST_BOUND = 64, WARM_UP = 3, BENCH_MIN = 10, BENCH_MAX = 100000, FIRST_BYTES = 1 << 28 };
 
 typedef struct Feed {
 	const char *name, *path; /* path: LoD as text when `lod` */
@@ -618,25 +612,18 @@ static void run_files(Harness *h, int number)
 
 /* ---- bench ----------------------------------------------------------------------------------- */
 
-static double now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static int double_compare(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 	return (x > y) - (x < y);
 }
 
-static void print_time(const char *what, double seconds)
+static void print_time(const char *what, double ns)
 {
-	if (seconds < 1e-3)
-		printf("%s %.2f us", what, seconds * 1e6);
+	if (ns < 1e6)
+		printf("%s %.2f us", what, ns * 1e-3);
 	else
-		printf("%s %.3f ms", what, seconds * 1e3);
+		printf("%s %.3f ms", what, ns * 1e-6);
 }
 
 static void bench(Harness *h)
@@ -648,12 +635,12 @@ static void bench(Harness *h)
 		run_once(h, &r);
 	profile_run(&h->profile, false);
 	const int most = h->repeat ? h->repeat : BENCH_MAX;
-	double *times = list_new(most, sizeof *times), begin = now();
+	double *times = list_new(most, sizeof *times), begin = clock_ns();
 	int n = 0;
-	while (n < most && (h->repeat || n < BENCH_MIN || now() - begin < BENCH_SECONDS)) {
-		double start = now();
+	while (n < most && (h->repeat || n < BENCH_MIN || clock_ns() - begin < BENCH_NS)) {
+		double start = clock_ns();
 		run_once(h, &r);
-		times[n++] = now() - start;
+		times[n++] = clock_ns() - start;
 		profile_run(&h->profile, true);
 	}
 	qsort(times, (size_t)n, sizeof *times, double_compare);

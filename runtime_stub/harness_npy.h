@@ -1,5 +1,5 @@
-/* Errors, guarded memory and .npy files of the harness. A part of harness.c, which alone includes
- * it. */
+/* Errors, the clock, guarded memory and .npy files of the harness. A part of harness.c, which alone
+ * includes it. */
 #ifndef HARNESS_NPY_H
 #define HARNESS_NPY_H
 
@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { MAX_DIMS = 16, ZONE = 256, ZONE_BYTE = 0xa5 };
 
@@ -31,6 +32,13 @@ static void fail(const char *form, ...)
 	fprintf(stderr, "\n");
 	va_end(ap);
 	exit(1);
+}
+
+static double clock_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */

@@ -8,8 +8,6 @@
 
 #include "harness_npy.h"
 
-#include <time.h>
-
 typedef struct Step {
 	double now, least; /* ns: of this run, of the best run */
 	long calls, most;
@@ -21,13 +19,6 @@ typedef struct Profile {
 	Step *steps; /* by the operator's number */
 	double begin;
 } Profile;
-
-static double clock_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
 
 static void profile_room(Profile *p, int number)
 {

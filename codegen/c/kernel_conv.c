@@ -158,22 +158,14 @@ static const char *images_loop(Conv *v, const char *batch, const char *calls)
 // The loops over images and whole groups of packed weights, and the rest.
 static const char *group_loops(Conv *v, const char *batch)
 {
-	Arena *a = v->k->arena;
 	const int64_t whole = v->out_blocks / v->nv, rest = v->out_blocks % v->nv;
 	Text calls;
-	text_init(&calls, a);
-	if (whole == 1)
-		text_str(&calls, tile_pass_on(v->k, "", "_group", arena_printf(a, "n, 0, %d", v->nv)));
-	else if (whole)
-		text_str(&calls, tile_pass_on(
-							 v->k,
-							 arena_printf(
-								 a, "for (int64_t group = 0; group < %" PRId64 "; group++)", whole),
-							 "_group", arena_printf(a, "n, group, %d", v->nv)));
+	text_init(&calls, v->k->arena);
+	if (whole)
+		text_str(&calls, whole == 1 ? tile_group(v->k, "n", 0, v->nv)
+		                            : tile_groups(v->k, "n", whole, v->nv));
 	if (rest)
-		text_printf(&calls, "%s%s", whole ? "\n" : "",
-		            tile_pass_on(v->k, "", "_group",
-		                         arena_printf(a, "n, %" PRId64 ", %" PRId64, whole, rest)));
+		text_printf(&calls, "%s%s", whole ? "\n" : "", tile_group(v->k, "n", whole, rest));
 	return images_loop(v, batch, calls.text);
 }
 

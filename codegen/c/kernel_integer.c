@@ -123,17 +123,10 @@ static const char *tile_calls(const Integers *v)
 // The loop over whole groups of packed weights, and the rest.
 static void group_loops(const Integers *v, const char **full, const char **last)
 {
-	Arena *a = v->k->arena;
 	const char *n = v->matrix ? "0" : "n";
 	const int64_t whole = v->out_blocks / v->nv, rest = v->out_blocks % v->nv;
-	*full = *last = "";
-	if (whole)
-		*full = tile_pass_on(
-			v->k, arena_printf(a, "for (int64_t group = 0; group < %" PRId64 "; group++)", whole),
-			"_group", arena_printf(a, "%s, group, %d", n, v->nv));
-	if (rest)
-		*last = tile_pass_on(v->k, "", "_group",
-		                     arena_printf(a, "%s, %" PRId64 ", %" PRId64, n, whole, rest));
+	*full = whole ? tile_groups(v->k, n, whole, v->nv) : "";
+	*last = rest ? tile_group(v->k, n, whole, rest) : "";
 }
 
 // ---- functions ----------------------------------------------------------------------------------

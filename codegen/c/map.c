@@ -26,17 +26,18 @@ static Lines lines_collect(Codegen *cg, const Text *source)
 {
 	Lines l = {.source = source};
 	int number = 1;
+	bool macro = false;
 	for (size_t at = 0; at < source->len;) {
 		const char *stop = memchr(source->text + at, '\n', source->len - at);
-		const size_t next = stop ? (size_t)(stop - source->text) + 1 : source->len;
+		const size_t end = stop ? (size_t)(stop - source->text) : source->len;
 		VEC_ROOM(cg->arena, l.items, l.n, l.cap);
 		l.items[l.n++] = (struct Line){at, number};
 		Text wrapped;
 		text_init(&wrapped, cg->arena);
-		text_wrap(source->text + at, next - at, &wrapped);
+		text_wrap_line(source->text + at, end - at, &macro, &wrapped);
 		for (size_t i = 0; i < wrapped.len; i++)
 			number += wrapped.text[i] == '\n';
-		at = next;
+		at = end + 1;
 	}
 	return l;
 }

@@ -12,6 +12,7 @@ typedef struct Buffer {
 	const Dim *offset;
 	bool moving;
 	int order; // in the code
+	int group; // the order of the first one at this offset
 } Buffer;
 
 typedef struct Buffers {
@@ -19,6 +20,8 @@ typedef struct Buffers {
 	Buffer *items;
 	int n, cap;
 	PointerMap readers; // root -> the operation that reads it last
+	PointerMap named;   // the names that are there
+	PointerMap groups;  // offset -> the order of its first buffer
 } Buffers;
 
 // What an operation reads, in its regions, too.
@@ -47,11 +50,14 @@ static void buffer_add(Buffers *b, const Value *v)
 	                            : pointer_map_get(&cg->pointers, v);
 	if (!name || name[0] == '(') // nobody asked for it, or it is a variable
 		return;
-	for (int i = 0; i < b->n; i++)
-		if (b->items[i].name == name)
-			return;
+	if (pointer_map_get(&b->named, name))
+		return;
+	pointer_map_set(&b->named, name, v);
+	if (pointer_map_index(&b->groups, p.offset) < 0)
+		pointer_map_set_index(&b->groups, p.offset, b->n);
 	VEC_ROOM(cg->arena, b->items, b->n, b->cap);
-	b->items[b->n] = (Buffer){v, name, p.offset, p.moving != 0, b->n};
+	b->items[b->n] = (Buffer){
+		v, name, p.offset, p.moving != 0, b->n, pointer_map_index(&b->groups, p.offset)};
 	b->n++;
 }
 
@@ -68,7 +74,7 @@ static void buffers_collect(Buffers *b)
 	}
 }
 
-// By address, as far as it is known; then in the order of the code.
+// By address, as far as it is known, else as the code comes to them; then in the order of the code.
 static int compare(const void *x, const void *y)
 {
 	const Buffer *a = x, *b = y;
@@ -77,6 +83,8 @@ static int compare(const void *x, const void *y)
 		return fixed ? -1 : 1;
 	if (fixed && a->offset->value != b->offset->value)
 		return a->offset->value < b->offset->value ? -1 : 1;
+	if (a->group != b->group)
+		return a->group < b->group ? -1 : 1;
 	return (a->order > b->order) - (a->order < b->order);
 }
 
@@ -97,23 +105,18 @@ void plan_print(Codegen *cg, Text *out)
 {
 	Buffers b = {.cg = cg};
 	pointer_map_init(&b.readers, cg->arena);
+	pointer_map_init(&b.named, cg->arena);
+	pointer_map_init(&b.groups, cg->arena);
 	buffers_collect(&b);
 	if (!b.n)
 		return;
 	qsort(b.items, (size_t)b.n, sizeof *b.items, compare);
-	bool *done = NEW_ARRAY(cg->arena, (size_t)b.n, bool);
 	text_str(out, "/* What lies where in the workspace, until what reads it last:\n");
 	for (int i = 0; i < b.n; i++) {
-		if (done[i])
-			continue;
-		text_printf(out, " * at %s:\n",
-		            expression_unwrap(cg->arena, dim_in_locals(&cg->plan, b.items[i].offset)));
-		for (int k = i; k < b.n; k++) {
-			if (b.items[k].offset != b.items[i].offset)
-				continue;
-			buffer_print(&b, &b.items[k], out);
-			done[k] = true;
-		}
+		if (!i || b.items[i].offset != b.items[i - 1].offset)
+			text_printf(out, " * at %s:\n",
+			            expression_unwrap(cg->arena, dim_in_locals(&cg->plan, b.items[i].offset)));
+		buffer_print(&b, &b.items[i], out);
 	}
 	text_str(out, " */\n");
 }

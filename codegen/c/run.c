@@ -38,7 +38,8 @@ static bool compute_print(Codegen *cg, const Op *op, Emitter *emit)
 		return false;
 	if (k->units)
 		share_print(k);
-	k->comment = op_kinds(cg, op) ? comment_text(cg->arena, op_kinds(cg, op)) : NULL;
+	const char *kinds = op_kinds(cg, op);
+	k->comment = kinds ? comment_text(cg->arena, kinds) : NULL;
 	const char *name = k->inlined ? NULL : kernel_finish(k);
 	cg->map.called = k->inlined ? -1 : k->number;
 	run_comment(cg, "%s: %s", comment_text(cg->arena, op_names(cg, op)),

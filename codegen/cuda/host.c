@@ -381,6 +381,13 @@ bool cuda_options_check(Context *c, CodegenOptions *o)
 		diag_error(c->diag, &loc_unknown, "%s_call is for C, not for CUDA", o->prefix);
 		return false;
 	}
+	if (o->trace || o->assert_finite || o->map) {
+		diag_error(c->diag, &loc_unknown, "%s goes with C, not with CUDA",
+		           o->map     ? "--map"
+		           : o->trace ? "--trace"
+		                      : "--assert-finite");
+		return false;
+	}
 	if (o->weights == WEIGHTS_OBJECT)
 		o->weights = WEIGHTS_FILE;
 	return true;

@@ -56,7 +56,7 @@ static const char *join_name(const Accumulator *a)
 		[REDUCE_ANY] = "pd_max",   [REDUCE_ALL] = "pd_min",     [REDUCE_ARGMAX] = "pd_max",
 		[REDUCE_ARGMIN] = "pd_min"};
 	if (a->keeps_nan)
-		return a->kind == REDUCE_MAX || a->kind == REDUCE_HIGHEST ? "pd_highest" : "pd_lowest";
+		return reduce_is_max(a->kind) ? "pd_highest" : "pd_lowest";
 	return names[a->kind];
 }
 

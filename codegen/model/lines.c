@@ -6,8 +6,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-enum { COLUMNS = 100, TAB = 4 };
-
 void run_line(Codegen *cg, int depth, const char *fmt, ...)
 {
 	va_list ap;
@@ -29,35 +27,19 @@ static void trace_begin(Codegen *cg)
 	run_line(cg, 1, "pd_trace_step(&m->tracer, &trace_ops[%d], PD_TRACE_BEGIN);", t->n++);
 }
 
-// Broken at words where it is too long.
-static void comment_print(Codegen *cg, const char *text)
-{
-	const size_t room = (size_t)(COLUMNS - TAB * (cg->depth + 1)) - strlen("/*  */");
-	const char *begin = "/* ";
-	while (strlen(text) > room) {
-		size_t n = room;
-		while (n && text[n] != ' ')
-			n--;
-		if (!n)
-			n = strcspn(text, " ");
-		if (!text[n])
-			break;
-		run_line(cg, 1, "%s%.*s", begin, (int)n, text);
-		begin = " * ";
-		text += n + 1;
-	}
-	run_line(cg, 1, "%s%s */", begin, text);
-}
-
 void run_comment(Codegen *cg, const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
 	const char *text = arena_vprintf(cg->arena, fmt, ap);
 	va_end(ap);
+	Text line;
+	text_init(&line, cg->arena);
 	if (!cg->opened)
 		text_char(&cg->run, '\n');
-	comment_print(cg, text);
+	text_line(&line, cg->depth + 1, "/* %s */", text);
+	text_wrap(line.text, line.len, &cg->run);
+	cg->opened = false;
 	trace_begin(cg);
 }
 

@@ -21,13 +21,6 @@ static bool options_check(Codegen *cg)
 		           o->prefix, cg->symbols[0].name);
 		return false;
 	}
-	if (cg->target->cuda && (o->trace || o->assert_finite || o->map)) {
-		diag_error(cg->ctx->diag, &loc_unknown, "%s goes with C, not with CUDA",
-		           o->map     ? "--map"
-		           : o->trace ? "--trace"
-		                      : "--assert-finite");
-		return false;
-	}
 	return true;
 }
 

@@ -71,16 +71,6 @@ static const char *lowest(Scalars *s, const Type *t, bool highest)
 	return highest ? high[t->dtype] : low[t->dtype];
 }
 
-static bool is_max(ReduceKind kind)
-{
-	return kind == REDUCE_MAX || kind == REDUCE_HIGHEST;
-}
-
-static bool is_order(ReduceKind kind)
-{
-	return is_max(kind) || kind == REDUCE_MIN || kind == REDUCE_LOWEST;
-}
-
 const char *reduce_neutral(Scalars *s, const Op *op, ReduceKind kind, const Type *t)
 {
 	bool real = t->kind == TY_SCALAR && dtype_is_float(t->dtype);
@@ -93,7 +83,7 @@ const char *reduce_neutral(Scalars *s, const Op *op, ReduceKind kind, const Type
 		           op_str(op, "kind", ""));
 		return NULL;
 	}
-	if (is_max(kind) || kind == REDUCE_ARGMAX)
+	if (reduce_is_max(kind) || kind == REDUCE_ARGMAX)
 		return lowest(s, t, false);
 	switch (kind) {
 	case REDUCE_SUM: return real ? scalar_float(s->k->arena, t->dtype, 0) : "0";
@@ -148,7 +138,7 @@ static void accumulate(Scalars *s, const Accumulator *a, const char *acc, const 
                        const char *index, int depth, Text *out)
 {
 	const ReduceKind kind = a->kind;
-	const char *best = a->best, *sign = is_max(kind) ? ">" : "<";
+	const char *best = a->best, *sign = reduce_is_max(kind) ? ">" : "<";
 	switch (kind) {
 	case REDUCE_SUM:
 	case REDUCE_PROD: accumulate_term(a, acc, value, depth, out); return;
@@ -225,7 +215,7 @@ void accumulator_add(Scalars *s, const Accumulator *a, const char *value, const 
 
 void accumulator_keep_nan(Accumulator *a)
 {
-	a->keeps_nan = is_order(a->kind) && a->type->kind == TY_SCALAR &&
+	a->keeps_nan = reduce_is_order(a->kind) && a->type->kind == TY_SCALAR &&
 	               dtype_is_float(a->type->dtype);
 }
 
@@ -309,7 +299,7 @@ static int lanes_wanted(Reduction *r)
 	const Target *t = r->s->k->target;
 	const Block *b = r->op->regions[0].first;
 	ReduceKind kind = reduce_kind(r->op);
-	bool fits = kind == REDUCE_SUM || kind == REDUCE_PROD || is_order(kind);
+	bool fits = kind == REDUCE_SUM || kind == REDUCE_PROD || reduce_is_order(kind);
 	if (t->cuda || !fits || !r->nloop || !block_is_simple(b))
 		return 0;
 	const Loop *inner = &r->loops[r->nloop - 1];

@@ -51,6 +51,9 @@ bool template_expand(Context *c, Text *out, const char *name, int nkey, const Te
 
 // n bytes of C, which are whole lines, with those of more than 100 columns broken.
 void text_wrap(const char *text, size_t n, Text *out);
+// The same for one line, without its end. `macro`: whether it goes on a line of the preprocessor,
+// which stays as it is; false at first.
+void text_wrap_line(const char *line, size_t n, bool *macro, Text *out);
 
 // ---- prelude.c ----------------------------------------------------------------------------------
 

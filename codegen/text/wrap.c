@@ -126,20 +126,25 @@ static void line_wrap(const char *line, size_t n, Text *out)
 	text_char(out, '\n');
 }
 
+void text_wrap_line(const char *line, size_t n, bool *macro, Text *out)
+{
+	*macro = *macro || *line == '#';
+	if (*macro || width_of(line, n) <= COLUMNS) {
+		text_strn(out, line, n);
+		text_char(out, '\n');
+	} else {
+		line_wrap(line, n, out);
+	}
+	*macro = *macro && n && line[n - 1] == '\\';
+}
+
 void text_wrap(const char *text, size_t n, Text *out)
 {
-	bool macro = false; // in one of several lines
+	bool macro = false;
 	for (const char *p = text, *end = text + n; p < end;) {
 		const char *stop = memchr(p, '\n', (size_t)(end - p));
 		const size_t len = (size_t)((stop ? stop : end) - p);
-		macro = macro || *p == '#';
-		if (macro || width_of(p, len) <= COLUMNS) {
-			text_strn(out, p, len);
-			text_char(out, '\n');
-		} else {
-			line_wrap(p, len, out);
-		}
-		macro = macro && len && p[len - 1] == '\\';
+		text_wrap_line(p, len, &macro, out);
 		p += len + 1;
 	}
 }

@@ -64,9 +64,7 @@ static bool common_build(Driver *d, const BuiltModel *b, const char *object)
 // The path of that object; NULL after a diagnostic.
 static const char *common_object(Driver *d, const BuiltModel *b)
 {
-	static const char *const others[] = {"pdrt.h",           "pdrt.c",          "harness.c",
-	                                     "harness_npy.h",    "harness_trace.h", "harness_threads.h",
-	                                     "harness_profile.h"};
+	static const char *const others[] = {"pdrt.h", "pdrt.c", HARNESS_TEXTS};
 	const char *texts[COUNT_OF(headers) + COUNT_OF(sources) + COUNT_OF(others)];
 	int n = 0;
 	for (size_t i = 0; i < COUNT_OF(headers); i++)

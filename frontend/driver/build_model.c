@@ -23,9 +23,7 @@ static bool sources_write(Driver *d, const char *folder, const CodegenResult *r,
                           const BuiltModel *b, bool cuda, bool to_run)
 {
 	static const char *const stubs[] = {"pdrt.h", "pdrt_cuda.h", "pdrt_cuda_device.h"};
-	static const char *const harness[] = {"pdrt.c",           "harness.c",         "harness_npy.h",
-	                                      "harness_trace.h",  "harness_threads.h", "machine.c",
-	                                      "harness_profile.h"};
+	static const char *const harness[] = {"pdrt.c", "machine.c", HARNESS_TEXTS};
 	static const char *const threads[] = {"pdrt_threads.h", "pdrt_threads.c"};
 	Context *c = d->ctx;
 	FilePiece pieces[15] = {
@@ -108,12 +106,10 @@ bool model_build(Driver *d, Op *module, const Target *t, const char *folder, Bui
 	stage_begin(d, "external compiler");
 	if (t->cuda)
 		return cuda_build(d, b);
-	static const char *const texts[] = {"pdrt.h",          "harness.c",         "harness_npy.h",
-	                                    "harness_trace.h", "harness_profile.h", "harness_threads.h",
-	                                    "pdrt_threads.h"};
+	static const char *const texts[] = {"pdrt.h", HARNESS_TEXTS, "pdrt_threads.h"};
 	const bool threads = d->options->threads > 1;
 	const char *harness = object_cached(d, b, threads ? "harness_threads" : "harness",
-	                                    threads ? 7 : 6, texts, harness_build);
+	                                    COUNT_OF(texts) - !threads, texts, harness_build);
 	if (!harness)
 		return false;
 	const char *sources[4] = {join(c, b->folder, "model.c"), join(c, b->folder, "pdrt.c"), harness};

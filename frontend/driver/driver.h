@@ -117,6 +117,10 @@ typedef struct BuiltModel {
 	const char *values;        // where the program writes what they gave; NULL: nowhere
 	const char *const *states; // parameters that runs change, in the order of the model's table
 } BuiltModel;
+// What the harness is compiled from, but for pdrt.h: texts that are embedded.
+#define HARNESS_TEXTS \
+	"harness.c", "harness_npy.h", "harness_trace.h", "harness_threads.h", "harness_profile.h"
+
 // build_cache.c. $CC, --cc or cc.
 const char *external_compiler(const Driver *d);
 // The path of an object that hangs on the compiler, its flags and these embedded texts only: made

@@ -108,6 +108,15 @@ DType op_dtype(const Op *op, const char *name, DType otherwise);
 // Which word of its enumeration an attribute, or else its default, holds: a ReduceKind and the
 // like, or their _COUNT.
 int op_enum(const Op *op, const char *name);
+// Whether a reduction keeps the largest of its elements; the largest or the smallest.
+static inline bool reduce_is_max(ReduceKind kind)
+{
+	return kind == REDUCE_MAX || kind == REDUCE_HIGHEST;
+}
+static inline bool reduce_is_order(ReduceKind kind)
+{
+	return reduce_is_max(kind) || kind == REDUCE_MIN || kind == REDUCE_LOWEST;
+}
 // Copies an INTS attribute into out[max]; returns its length, or -1 when absent or too long.
 int op_ints(const Op *op, const char *name, int64_t *out, int max);
 // Moves the first n regions of `from` to op, which has none yet.

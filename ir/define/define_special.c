@@ -1,6 +1,7 @@
 // What the operators of ops/special.yaml mean that have no file of their own.
 #include "ir/build/build.h"
 #include "ir/build/nest.h"
+#include "ir/infer/geometry.h"
 
 #include <math.h>
 #include <string.h>
@@ -26,10 +27,9 @@ static Value *clamp(Builder *b, Value *x, Value *low, Value *high)
 	return apply2(b, OP_PD_MINIMUM, apply2(b, OP_PD_MAXIMUM, x, low), high);
 }
 
-// Models that were only observed while they ran keep their operators, which pass on what comes.
 static bool passes_through(Builder *b, const Op *op, Value **results)
 {
-	if (!op_bool(op, "only_observer", false))
+	if (!quantised_observes(op))
 		return false;
 	results[0] = apply1(b, OP_PD_ASSIGN, op_operand(op, 0));
 	return true;
@@ -42,7 +42,7 @@ bool define_hook_quantize(Builder *b, Op *op, Value **results)
 		return results[0] != NULL;
 	Value *x = op_operand(op, 0);
 	DType t = x->type->dtype;
-	double most = (double)((1LL << (op_int(op, "bit_length", 8) - 1)) - 1);
+	double most = quantised_most(op_int(op, "bit_length", 8));
 	Nest n = nest_open(b, op->results[0].type);
 	Value *s = scalar_cast(&n.b,
 	                       scale_at(&n, &n.b, op_operand(op, 1), op_int(op, "quant_axis", -1)), t);
@@ -52,8 +52,7 @@ bool define_hook_quantize(Builder *b, Op *op, Value **results)
 	                          apply2(&n.b, OP_PD_ADD, s, tiny), s);
 	Value *inverse = apply2(&n.b, OP_PD_DIVIDE, one, safe), *top = build_scalar_f(&n.b, t, most);
 	Value *factor = apply2(&n.b, OP_PD_MULTIPLY, top, inverse), *v = load(&n.b, x, n.at);
-	bool fallback_round = op->code == OP_PD_QUANTIZE_DEQUANTIZE;
-	if (op_int(op, "round_type", fallback_round) == 0) {
+	if (!quantised_away(op)) {
 		v = apply1(&n.b, OP_PD_RINT, apply2(&n.b, OP_PD_MULTIPLY, factor, v));
 		v = clamp(&n.b, v, build_scalar_f(&n.b, t, -most - 1), top);
 	} else {
@@ -76,7 +75,7 @@ bool define_hook_dequantize(Builder *b, Op *op, Value **results)
 	int count = op_operand_list(op, 1, &scales), nbits = op_ints(op, "quant_bits", bits, 2);
 	double most = 1;
 	for (int i = 0; i < count; i++)
-		most *= (double)((1LL << ((nbits > i ? bits[i] : op_int(op, "bit_length", 8)) - 1)) - 1);
+		most *= quantised_most(nbits > i ? bits[i] : op_int(op, "bit_length", 8));
 	most = op_attr(op, "max_range") ? op_float(op, "max_range", most) : most;
 	Nest n = nest_open(b, out);
 	Value *v = scalar_cast(&n.b, load(&n.b, x, n.at), out->dtype);

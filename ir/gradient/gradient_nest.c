@@ -297,14 +297,13 @@ static Value *other_terms(Body *y, const Op *reduce, Value *const *at)
 static Value *term_gradient(Body *y, const Op *reduce, Value *const *at, Value *value, Value *term,
                             Value *dv)
 {
-	const char *kind = op_str(reduce, "kind", "");
-	if (!strcmp(kind, "sum"))
+	const ReduceKind kind = (ReduceKind)op_enum(reduce, "kind");
+	if (kind == REDUCE_SUM)
 		return dv;
-	if (!strcmp(kind, "max") || !strcmp(kind, "min") || !strcmp(kind, "highest") ||
-	    !strcmp(kind, "lowest"))
+	if (reduce_is_order(kind))
 		return index_where(y->b, apply2(y->b, OP_PD_EQUAL, term, value), dv,
 		                   build_scalar_f(y->b, dv->type->dtype, 0));
-	if (!strcmp(kind, "prod"))
+	if (kind == REDUCE_PROD)
 		return tensor_mul(y->b, dv, other_terms(y, reduce, at));
 	return build_scalar_f(y->b, dv->type->dtype, 0);
 }

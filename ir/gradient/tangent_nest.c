@@ -92,7 +92,7 @@ bool tangent_reduce(Duals *d, Op *reduce)
 		op_erase(r.op);
 		return true;
 	}
-	if (kind == REDUCE_MAX || kind == REDUCE_MIN || kind == REDUCE_HIGHEST || kind == REDUCE_LOWEST)
+	if (reduce_is_order(kind))
 		t = index_where(&r.b, apply2(&r.b, OP_PD_EQUAL, term, value), t,
 		                build_scalar_f(&r.b, t->type->dtype, 0));
 	else if (kind == REDUCE_PROD)

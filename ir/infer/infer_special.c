@@ -30,6 +30,21 @@ static bool check_scale(Op *op, const Value *scale, const Type *x, int64_t axis)
 	return infer_same_dim(op, x->dims[axis], t->dims[t->rank - 1], "channels and scales", &size);
 }
 
+double quantised_most(int64_t bits)
+{
+	return (double)((INT64_C(1) << (bits - 1)) - 1);
+}
+
+bool quantised_away(const Op *op)
+{
+	return op_int(op, "round_type", op->code == OP_PD_QUANTIZE_DEQUANTIZE) != 0;
+}
+
+bool quantised_observes(const Op *op)
+{
+	return op_bool(op, "only_observer", false);
+}
+
 bool verify_hook_quantize(Op *op)
 {
 	const Type *x = infer_tensor(op, 0);
@@ -57,8 +72,8 @@ bool infer_hook_dequantize(Op *op)
 		if (!infer_bits(op, nbits > i ? bits[i] : op_int(op, "bit_length", 8)) ||
 		    !check_scale(op, scales[i], x, i ? -1 : axis))
 			return false;
-	const bool passes = op_bool(op, "only_observer", false);
-	return infer_result(op, 0, passes ? x : type_like(op->ctx, x, scales[0]->type->dtype));
+	return infer_result(op, 0,
+	                    quantised_observes(op) ? x : type_like(op->ctx, x, scales[0]->type->dtype));
 }
 
 // ---- random numbers -----------------------------------------------------------------------------

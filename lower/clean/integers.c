@@ -30,20 +30,15 @@ typedef struct Steps {
 	bool away;   // halves go away from zero, and x is limited first
 } Steps;
 
-static bool op_observes(const Op *op)
-{
-	return op_bool(op, "only_observer", false);
-}
-
 static bool op_quantizes(const Op *op)
 {
 	return op && (op->code == OP_PD_QUANTIZE_LINEAR || op->code == OP_PD_QUANTIZE_DEQUANTIZE) &&
-	       !op_observes(op);
+	       !quantised_observes(op);
 }
 
 static bool op_dequantizes(const Op *op)
 {
-	return op && op->code == OP_PD_DEQUANTIZE_LINEAR && !op_observes(op);
+	return op && op->code == OP_PD_DEQUANTIZE_LINEAR && !quantised_observes(op);
 }
 
 // The one positive number that v holds.
@@ -54,11 +49,6 @@ static bool one_scale(const Value *v, float *scale)
 		return false;
 	*scale = (float)tensor_get_f(t, 0);
 	return *scale > 0 && isfinite(*scale);
-}
-
-static double bits_most(int64_t bits)
-{
-	return (double)((INT64_C(1) << (bits - 1)) - 1);
 }
 
 // As the definition in ir/define/define_special.c has it, in floats.
@@ -72,9 +62,9 @@ static bool steps_read(const Op *op, Steps *s)
 		return false;
 	const float tiny = (float)1e-6, safe = s->scale <= tiny ? s->scale + tiny : s->scale;
 	const float inverse = 1 / safe;
-	s->most = bits_most(bits);
+	s->most = quantised_most(bits);
 	s->factor = (float)s->most * inverse;
-	s->away = op_int(op, "round_type", op->code == OP_PD_QUANTIZE_DEQUANTIZE) != 0;
+	s->away = quantised_away(op);
 	return isfinite(s->factor);
 }
 
@@ -128,7 +118,7 @@ static bool activation_read(const Value *v, Steps *s, double *step)
 		if (op_operand_list(op, 1, &scales) != 1 || !one_scale(scales[0], &scale) ||
 		    op_attr(op, "max_range"))
 			return false;
-		*step = (double)scale / bits_most(op_int(op, "bit_length", 8));
+		*step = (double)scale / quantised_most(op_int(op, "bit_length", 8));
 		op = op_operand(op, 0)->def;
 	}
 	return op && op->code == OP_PD_QUANTIZE_LINEAR && steps_read(op, s);
@@ -177,7 +167,7 @@ static bool weights_read(Context *c, Value *v, int axis, Weights *w)
 		if (op_operand_list(op, 1, &scales) != 1 || op_attr(op, "max_range") ||
 		    !(scale = value_constant(scales[0])) || scale->dtype != DT_F32)
 			return false;
-		most = bits_most(op_int(op, "bit_length", 8));
+		most = quantised_most(op_int(op, "bit_length", 8));
 		v = op_operand(op, 0);
 	}
 	w->given = v;
@@ -299,7 +289,7 @@ static Value *dequantized(Builder *b, const Op *op)
 		return NULL;
 	if (x->type->dtype != DT_F32)
 		x = build1(b, OP_PD_CAST, x, "dtype", attr_dtype(b->ctx, DT_F32), NULL);
-	const double most = bits_most(op_int(op, "bit_length", 8));
+	const double most = quantised_most(op_int(op, "bit_length", 8));
 	return with_number(b, OP_PD_DIVIDE, with_number(b, OP_PD_MULTIPLY, x, scale),
 	                   op_float(op, "max_range", most));
 }
@@ -324,7 +314,7 @@ static void rest_visit(Op *op)
 // Operators that only observed what came pass it on.
 static void observer_visit(Op *op)
 {
-	Value *x = op_observes(op) ? op_operand(op, 0) : NULL;
+	Value *x = quantised_observes(op) ? op_operand(op, 0) : NULL;
 	if (x && x->type == op->results[0].type)
 		op_replace(op, &x);
 }

@@ -129,10 +129,7 @@ static Value *slice_on_image(const Rows *r, Builder *b, const Op *op)
 	int64_t axes[SEQUENCE];
 	int n;
 	const Attr *dropped = op_attr(op, "decrease_axis");
-	for (int i = 1; i < op->noperand; i++)
-		if (op_operand(op, i))
-			return NULL;
-	if ((dropped && dropped->n) || !axes_shift(op, "axes", axes, &n))
+	if (!slice_is_fixed(op) || (dropped && dropped->n) || !axes_shift(op, "axes", axes, &n))
 		return NULL;
 	return first_on_image(r, b, op, "axes", attr_ints(b->ctx, n, axes));
 }

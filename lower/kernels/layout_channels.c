@@ -3,6 +3,7 @@
 #include "ir/build/build.h"
 #include "ir/build/nest.h"
 #include "lower/kernels/layout.h"
+#include "lower/pass/rewrite.h"
 
 #include <string.h>
 
@@ -166,15 +167,6 @@ static Value *slice_blocks(Layout *l, Op *op, Value *form, int64_t start)
 	return &copy->results[0];
 }
 
-// Whether all that says where a slice begins and ends are attributes.
-static bool is_fixed(const Op *op)
-{
-	for (int i = 1; i < op->noperand; i++)
-		if (op_operand(op, i))
-			return false;
-	return true;
-}
-
 static bool layout_slice(Layout *l, Op *op)
 {
 	int64_t axis, start, dropped[MAX_RANK];
@@ -182,7 +174,7 @@ static bool layout_slice(Layout *l, Op *op)
 	const Type *t = op->results[0].type;
 	if (!form || op_numbers(op, "axes", &axis, 1) != 1 || (axis != 1 && axis != -3) ||
 	    !type_blockable(t) || op_numbers(op, "starts", &start, 1) != 1 ||
-	    op_numbers(op, "decrease_axis", dropped, MAX_RANK) > 0 || !is_fixed(op))
+	    op_numbers(op, "decrease_axis", dropped, MAX_RANK) > 0 || !slice_is_fixed(op))
 		return false;
 	start = start < 0 ? start + type_channels(x->type) : start;
 	if (start < 0 || start + type_channels(t) > type_channels(x->type))

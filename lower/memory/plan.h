@@ -139,7 +139,12 @@ typedef struct PackSpan {
 	const uint64_t *apart;
 } PackSpan;
 
-bool spans_meet(const PackSpan *a, const PackSpan *b);
+static inline bool spans_meet(const PackSpan *a, const PackSpan *b)
+{
+	if (a->first <= b->last && b->first <= a->last)
+		return true;
+	return a->apart && (a->apart[b->id / 64] >> (b->id % 64) & 1);
+}
 
 typedef struct PackItem {
 	int64_t size; // in: a multiple of PLAN_ALIGN
@@ -150,7 +155,7 @@ typedef struct PackItem {
 // Gives every item an offset such that no two whose spans meet overlap. Returns the size of it all.
 int64_t pack_items(Arena *scratch, int n, PackItem *items);
 // The most bytes that are live at any one operation: no plan is smaller.
-int64_t pack_floor(int n, const PackItem *items);
+int64_t pack_floor(Arena *scratch, int n, const PackItem *items);
 
 // ---- plan_symbolic.c ----------------------------------------------------------------------------
 

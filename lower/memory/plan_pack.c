@@ -4,37 +4,54 @@
 #include "lower/memory/plan.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 // So often; less where items are kept apart, whose plans are not near to the floor by which one
 // knows the end.
 enum { IMPROVEMENTS = 200, IMPROVEMENTS_APART = 16 };
 
-bool spans_meet(const PackSpan *a, const PackSpan *b)
+// From time `at` on so many bytes more are live.
+typedef struct Change {
+	int at;
+	int64_t bytes;
+} Change;
+
+// Of the same time, those that end come first.
+static int by_at(const void *a, const void *b)
 {
-	if (a->first <= b->last && b->first <= a->last)
-		return true;
-	return a->apart && (a->apart[b->id / 64] >> (b->id % 64) & 1);
+	const Change *x = a, *y = b;
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-int64_t pack_floor(int n, const PackItem *items)
+int64_t pack_floor(Arena *scratch, int n, const PackItem *items)
 {
-	int64_t most = 0;
-	for (int i = 0; i < n; i++) { // live bytes only rise where something starts
-		int64_t live = 0;
-		for (int j = 0; j < n; j++)
-			if (items[j].span.first <= items[i].span.first &&
-			    items[j].span.last >= items[i].span.first)
-				live += items[j].size;
-		if (live > most)
-			most = live;
+	Change *changes = NEW_ARRAY(scratch, 2 * (size_t)n + 1, Change);
+	int64_t live = 0, most = 0;
+	for (int i = 0; i < n; i++) {
+		changes[2 * i] = (Change){items[i].span.first, items[i].size};
+		changes[2 * i + 1] = (Change){items[i].span.last + 1, -items[i].size};
+	}
+	qsort(changes, 2 * (size_t)n, sizeof *changes, by_at);
+	for (int i = 0; i < 2 * n; i++) {
+		live += changes[i].bytes;
+		most = live > most ? live : most;
 	}
 	return most;
 }
 
-// Items placed so far, by rising offset.
+// Where an item was placed.
+typedef struct Spot {
+	PackSpan span;
+	int64_t offset, end;
+} Spot;
+
+// Items placed so far, by rising offset. All of them are gone through for each item, so they lie
+// side by side.
 typedef struct Placed {
 	int n;
-	const PackItem **items;
+	Spot *items;
 } Placed;
 
 // The smallest gap among the items that live when `it` does, or behind them all.
@@ -42,7 +59,7 @@ static int64_t best_gap(const Placed *p, const PackItem *it)
 {
 	int64_t end = 0, best = -1, best_size = INT64_MAX;
 	for (int i = 0; i < p->n; i++) {
-		const PackItem *o = p->items[i];
+		const Spot *o = &p->items[i];
 		if (!spans_meet(&o->span, &it->span))
 			continue;
 		int64_t gap = o->offset - end;
@@ -50,8 +67,8 @@ static int64_t best_gap(const Placed *p, const PackItem *it)
 			best = end;
 			best_size = gap;
 		}
-		if (o->offset + o->size > end)
-			end = o->offset + o->size;
+		if (o->end > end)
+			end = o->end;
 	}
 	return best >= 0 ? best : end;
 }
@@ -59,9 +76,10 @@ static int64_t best_gap(const Placed *p, const PackItem *it)
 static void placed_insert(Placed *p, const PackItem *it)
 {
 	int i = p->n++;
-	for (; i > 0 && p->items[i - 1]->offset > it->offset; i--)
-		p->items[i] = p->items[i - 1];
-	p->items[i] = it;
+	while (i > 0 && p->items[i - 1].offset > it->offset)
+		i--;
+	memmove(p->items + i + 1, p->items + i, (size_t)(p->n - 1 - i) * sizeof *p->items);
+	p->items[i] = (Spot){it->span, it->offset, it->offset + it->size};
 }
 
 static int64_t pack_in_order(Placed *p, int n, PackItem *const *order)
@@ -145,9 +163,9 @@ int64_t pack_items(Arena *scratch, int n, PackItem *items)
 {
 	static int (*const orders[])(const void *, const void *) = {by_size, by_area, by_span, by_time};
 	PackItem **order = NEW_ARRAY(scratch, (size_t)n + 1, PackItem *);
-	Placed placed = {0, NEW_ARRAY(scratch, (size_t)n + 1, const PackItem *)};
+	Placed placed = {0, NEW_ARRAY(scratch, (size_t)n + 1, Spot)};
 	Best best = {-1, NEW_ARRAY(scratch, (size_t)n + 1, int64_t)};
-	int64_t floor = pack_floor(n, items);
+	int64_t floor = pack_floor(scratch, n, items);
 	const int tries = n && items[0].span.apart ? IMPROVEMENTS_APART : IMPROVEMENTS;
 	for (size_t k = 0; k < COUNT_OF(orders) && best.size != floor; k++) {
 		for (int i = 0; i < n; i++)

@@ -315,7 +315,7 @@ static double floor_weight(Arena *scratch, int n, const SizedItem *items)
 	for (size_t k = 0; k < COUNT_OF(samples); k++) {
 		for (int i = 0; i < n; i++)
 			sample[i] = (PackItem){dim_sample(items[i].size, samples[k]), items[i].span, 0};
-		sum += (double)pack_floor(n, sample) / (double)(samples[k] * samples[k]);
+		sum += (double)pack_floor(scratch, n, sample) / (double)(samples[k] * samples[k]);
 	}
 	return sum;
 }

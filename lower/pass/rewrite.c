@@ -111,3 +111,11 @@ bool format_channels_last(const char *format)
 	size_t n = strlen(format);
 	return n > 2 && format[0] == 'N' && format[n - 1] == 'C';
 }
+
+bool slice_is_fixed(const Op *op)
+{
+	for (int i = 1; i < op->noperand; i++)
+		if (op_operand(op, i))
+			return false;
+	return true;
+}

@@ -5,6 +5,12 @@
 
 #include <string.h>
 
+// What targets with vectors of 512 bits share.
+#define TILES_512 \
+	.vector = true, .lanes = 16, .gemm_mr = 8, .gemm_nv = 3, .conv_ur = 7, .conv_nv = 4
+#define FLAGS_512 "-mavx512f -mavx512bw -mavx512vl -mavx512dq"
+#define MACROS_512 "__AVX512F__ __AVX512BW__ __AVX512VL__ __AVX512DQ__"
+
 // Register tiles leave room for the operands that stream past the accumulators: of 32 vector
 // registers 24 accumulate (neon) or 28 (avx512 convolutions), of 16 twelve do (avx2, sse4).
 // `generic` is plain ISO C11: its "vectors" are four floats, which most machines have registers
@@ -12,25 +18,15 @@
 // because images are 7 times a power of two wide at the end of most networks.
 static const Target targets[] = {
 	{.name = "avx512vnni",
-     .cflags = "-mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mfma",
-     .macros = "__AVX512F__ __AVX512BW__ __AVX512VL__ __AVX512DQ__ __AVX512VNNI__ __FMA__",
-     .vector = true,
-     .lanes = 16,
-     .gemm_mr = 8,
-     .gemm_nv = 3,
-     .conv_ur = 7,
-     .conv_nv = 4,
-     .dots = DOT_QUADS},
+     .cflags = FLAGS_512 " -mavx512vnni -mfma",
+     .macros = MACROS_512 " __AVX512VNNI__ __FMA__",
+     .dots = DOT_QUADS,
+     TILES_512},
 	{.name = "avx512",
-     .cflags = "-mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma",
-     .macros = "__AVX512F__ __AVX512BW__ __AVX512VL__ __AVX512DQ__ __FMA__",
-     .vector = true,
-     .lanes = 16,
-     .gemm_mr = 8,
-     .gemm_nv = 3,
-     .conv_ur = 7,
-     .conv_nv = 4,
-     .dots = DOT_PAIRS},
+     .cflags = FLAGS_512 " -mfma",
+     .macros = MACROS_512 " __FMA__",
+     .dots = DOT_PAIRS,
+     TILES_512},
 	{.name = "avx2",
      .cflags = "-mavx2 -mfma",
      .macros = "__AVX2__ __FMA__",

@@ -725,15 +725,15 @@ pd_status digits_run(digits *m, const digits_inputs *in, digits_outputs *out)
 	unsigned char *const workspace = m->workspace;
 	const unsigned char *const weights = m->weights;
 
-	/* conv2d 'conv2d_0.tmp_0' + batch_norm 'batch_norm_0.tmp_2' + relu 'relu_0.tmp_0': [n x 4 x
-	 * 8 x 8 x 4] f32 */
+	/* conv2d 'conv2d_0.tmp_0' + batch_norm 'batch_norm_0.tmp_2' + relu 'relu_0.tmp_0': [n x 4 x 8 x
+	 * 8 x 4] f32 */
 	float *const relu_0_tmp_0 = (float *)(workspace + (8192 * room_n));
 	const float *const conv2d_0_w_0_bn_packed = (const float *)weights;
 	const float *const batch_norm_0_tmp_2 = (const float *)(weights + 576);
 	compute_conv2d_0_tmp_0(relu_0_tmp_0, in->image, conv2d_0_w_0_bn_packed, batch_norm_0_tmp_2, n);
 
-	/* conv2d 'conv2d_1.tmp_0' + elementwise_add 'conv2d_1.tmp_1' + relu 'relu_1.tmp_0': [n x 8 x
-	 * 8 x 8 x 4] f32 */
+	/* conv2d 'conv2d_1.tmp_0' + elementwise_add 'conv2d_1.tmp_1' + relu 'relu_1.tmp_0': [n x 8 x 8
+	 * x 8 x 4] f32 */
 	float *const relu_1_tmp_0 = (float *)workspace;
 	const float *const conv2d_1_w_0_packed = (const float *)(weights + 640);
 	const float *const reshape2_1_tmp_0 = (const float *)(weights + 19072);
@@ -747,8 +747,8 @@ pd_status digits_run(digits *m, const digits_inputs *in, digits_outputs *out)
 	float *const pool2d_0_tmp_0_2 = (float *)workspace;
 	compute_pool2d_0_tmp_0_2(pool2d_0_tmp_0_2, pool2d_0_tmp_0, n);
 
-	/* matmul_v2 'linear_0.tmp_0' + elementwise_add 'linear_0.tmp_1' + relu 'relu_2.tmp_0': [n x
-	 * 48] f32 */
+	/* matmul_v2 'linear_0.tmp_0' + elementwise_add 'linear_0.tmp_1' + relu 'relu_2.tmp_0': [n x 48]
+	 * f32 */
 	float *const relu_2_tmp_0 = (float *)(workspace + (2048 * room_n));
 	const float *const linear_0_w_0_packed = (const float *)(weights + 19200);
 	const float *const linear_0_b_0 = (const float *)(weights + 117504);

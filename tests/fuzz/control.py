@@ -445,9 +445,8 @@ def run_code(o, folder, cases):
     """Builds the C of many programs as one, and runs each."""
     (folder / 'model.h').write_text('#include "pdrt.h"\n#include <stddef.h>\nconst pd_model_info *model_info(void);\n')
     stub = HERE.parent.parent / 'runtime_stub'
-    for name in ('pdrt.h', 'pdrt.c', 'harness.c', 'harness_npy.h', 'harness_trace.h', 'harness_threads.h',
-                 'harness_profile.h'):
-        shutil.copy(stub / name, folder)
+    for path in (stub / 'pdrt.h', stub / 'pdrt.c', *stub.glob('harness*')):
+        shutil.copy(path, folder)
     names = ['p%d_info' % c.number for c in cases]
     (folder / 'dispatch.c').write_text(DISPATCH % ('\n'.join('const pd_model_info *%s(void);' % n for n in names), ', '.join(names)))
     simd = ['-march=native'] if o.isa == 'native' else []  # generated code asks for what it needs

@@ -46,7 +46,7 @@ static void test_random(void **state)
 			items[i] = (PackItem){
 				size, {first, first + (int)(next_random(&r) % (i % 10 ? 4 : 60)), i, NULL}, -1};
 		}
-		int64_t size = pack_items(a, N, items), floor = pack_floor(N, items);
+		int64_t size = pack_items(a, N, items), floor = pack_floor(a, N, items);
 		check_items(N, items, size);
 		assert_true((double)size <= 1.1 * (double)floor);
 		arena_free(a);
@@ -78,7 +78,7 @@ static void test_network_is_tight(void **state)
 	int n = make_network(items);
 	int64_t size = pack_items(a, n, items);
 	check_items(n, items, size);
-	assert_int_equal(size, pack_floor(n, items));
+	assert_int_equal(size, pack_floor(a, n, items));
 	arena_free(a);
 }
 
@@ -134,7 +134,7 @@ static void test_batch_packs_like_static(void **state)
 		items[i] = (SizedItem){dim_mul(c, dim_const(c, fixed[i].size), batch), fixed[i].span, NULL};
 	const Dim *size = pack_sized(c, c->arena, n, items);
 	check_sized(n, items, size);
-	assert_int_equal(eval(size, &(Binding){7, 1}), 7 * pack_floor(n, fixed));
+	assert_int_equal(eval(size, &(Binding){7, 1}), 7 * pack_floor(c->arena, n, fixed));
 	context_free(c);
 }
 
