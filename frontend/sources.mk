@@ -15,14 +15,14 @@ SOURCES += frontend/read/config.c frontend/read/config_yaml.c frontend/read/desc
 SOURCES += frontend/translate/attrs.c \
 	frontend/translate/control_array.c frontend/translate/control_block.c \
 	frontend/translate/control_condition.c frontend/translate/control_flow.c \
-	frontend/translate/control_if.c frontend/translate/control_recurrent.c \
+	frontend/translate/control_if.c frontend/translate/control_select.c frontend/translate/control_recurrent.c \
 	frontend/translate/control_while.c frontend/translate/feeds.c frontend/translate/general.c \
 	frontend/translate/gradient.c frontend/translate/gradient_branch.c \
 	frontend/translate/gradient_loop.c frontend/translate/job.c frontend/translate/lod.c \
 	frontend/translate/lod_beam.c frontend/translate/lod_ops.c frontend/translate/lod_rule.c \
 	frontend/translate/mutable.c frontend/translate/optimizers.c \
 	frontend/translate/selected_rows.c frontend/translate/steps.c \
-	frontend/translate/translate.c frontend/translate/var_type.c frontend/translate/variables.c
+	frontend/translate/translate.c frontend/translate/variables.c
 SOURCES += frontend/report/align.c frontend/report/compare.c frontend/report/config.c frontend/report/dot.c frontend/report/quote.c
 SOURCES += frontend/write/pir_out.c frontend/write/pir_out_base.c frontend/write/pir_out_flow.c \
 	frontend/write/pir_out_op.c frontend/write/pir_out_program.c frontend/write/pir_out_size.c \

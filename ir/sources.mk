@@ -27,7 +27,7 @@ SOURCES += ir/infer/attention.c ir/infer/infer_array.c ir/infer/infer_bounds.c \
 	ir/infer/infer_range.c ir/infer/infer_reduce.c ir/infer/infer_rnn.c ir/infer/infer_scatter.c ir/infer/infer_slice.c \
 	ir/infer/infer_special.c ir/infer/infer_tensor.c ir/infer/infer_train.c
 SOURCES += ir/interp/interp.c ir/interp/interp_array.c ir/interp/interp_attention.c \
-	ir/interp/interp_complex.c ir/interp/interp_control.c ir/interp/interp_integer.c ir/interp/interp_kernel.c \
+	ir/interp/interp_complex.c ir/interp/interp_control.c ir/interp/interp_feeds.c ir/interp/interp_sizes.c ir/interp/interp_integer.c ir/interp/interp_kernel.c \
 	ir/interp/interp_maps.c ir/interp/interp_memory.c ir/interp/interp_nest.c \
 	ir/interp/interp_scalar.c ir/interp/interp_scan.c ir/interp/interp_select.c \
 	ir/interp/interp_strip.c ir/interp/interp_winograd.c

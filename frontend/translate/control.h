@@ -2,7 +2,8 @@
 //
 //   control_flow.c       which variables a block reads and writes
 //   control_block.c      a sub-block as a region, and undoing what it did to outer variables
-//   control_if.c         conditional_block, select_input, select_output
+//   control_if.c         conditional_block
+//   control_select.c     select_input, select_output
 //   control_while.c      while
 //   control_condition.c  the condition of a loop, once
 //   control_array.c      tensor arrays, and their types
@@ -105,6 +106,12 @@ struct Guard {
 	Value *before;   // NULL: nothing
 };
 
+// The condition without negations, and without casts between bool and integers.
+const Value *condition_strip(const Value *v, bool *negated);
+// What the variable holds in a region.
+Value *guard_side(const Guard *g, int region);
+// As if_join; NULL without a diagnostic when this pd.if cannot give it.
+bool if_result(OpJob *j, OpenIf *i, Value *const *value, const char *var, Value **out);
 // The mark of a variable that is not defined, or an array that nobody has written to.
 bool is_undefined(const Value *v);
 // A pd.if with empty regions at the end of the current block, with room for so many results.
@@ -133,6 +140,8 @@ typedef struct BranchBody {
 // A branch on the operator's condition. False after a diagnostic.
 bool branch_translate(OpJob *j, BranchBody *body);
 bool conditional_translate(OpJob *j);
+
+// ---- control_select.c ---------------------------------------------------------------------------
 bool select_input_translate(OpJob *j);
 bool select_output_translate(OpJob *j);
 

@@ -226,7 +226,8 @@ bool data_translate(OpJob *j);                            // an input, as Paddle
 bool fetch_translate(OpJob *j, const char *var, const char *name, int64_t col);
 bool check_pins(Translator *t);
 
-// ---- var_type.c: types of variables and the names of their sizes ----------------------------
+// Types of variables, and the names of their sizes.
+
 // A symbol that is called `word`, or after `base` and the word when another owner has it; the same
 // every time.
 const Dim *named_symbol(Translator *t, const char *base, const char *word, const char *owner);

@@ -1,7 +1,9 @@
 // The interpreter's parts and what `interpret` hooks use. Private to the room; the outside sees
 // interp.h.
 //
-//   interp.c          values, sizes, running blocks and operations, hooks of builtin
+//   interp.c          values, running operations
+//   interp_sizes.c    the values of symbols, capacities
+//   interp_feeds.c    feeds, fetches, parameters, lists; running a module
 //   interp_scalar.c   regions of scalar operations, compiled to instructions on strips of elements (interp_program.h)
 //   interp_strip.c    runs them
 //   interp_maps.c     the primitive maps on strips
@@ -96,6 +98,14 @@ void cell_list_add(Interp *in, CellList *l, Cell cell);
 Tensor *interp_operand(Interp *in, const Op *op, int i);
 // A new tensor of result i's type, bound to it; NULL after a diagnostic.
 Tensor *interp_result(Interp *in, const Op *op, int i);
+// `[2, 3] of f32`.
+const char *interp_shape_text(const Interp *in, const Tensor *t);
+
+// ---- interp_sizes.c -----------------------------------------------------------------------------
+
+// 1: known now and equal, or solved; 0: cannot tell yet; -1: differs; -2: one symbol is missing,
+// and this size does not say which value it has (n / 2), but another one may.
+int interp_match_dim(Interp *in, const Op *op, const Dim *d, int64_t value);
 // A size under the symbols known now; false after a diagnostic at op.
 bool interp_size(Interp *in, const Op *op, const Dim *d, int64_t *out);
 // As interp_bind_dim for a size that `op` found: its symbols get a value or are checked.
@@ -107,6 +117,9 @@ void interp_bind_capacity(Interp *in, const Op *op, const Dim *sym);
 // Ends the run since something of size `size` has no room for so many; interp_run tries again with
 // more where `size` is a capacity. Always false.
 bool interp_no_room(Interp *in, const Op *op, const Dim *size, int64_t need);
+
+// ---- interp_control.c ---------------------------------------------------------------------------
+
 // Runs a region from its entry block to the terminator that leaves it, which is what it gives; the
 // operation around the region when there is none. NULL after a diagnostic.
 const Op *interp_region(Interp *in, const Region *r, int narg, const Cell *args);

@@ -1,0 +1,185 @@
+// What branches leave: select_input, which picks one of several variables by a mask, and
+// select_output, which gives a value to one of them. A mask that is the condition of a pd.if makes
+// the variables its results; any other one makes branches of its own.
+#include "frontend/translate/control.h"
+#include "ir/build/build.h"
+
+#include <string.h>
+
+// Truth of an integer mask.
+static Value *as_bool(OpJob *j, Value *v)
+{
+	if (v->type->dtype == DT_BOOL)
+		return v;
+	return build1(&j->b, OP_PD_CAST, v, "dtype", attr_dtype(j->t->c, DT_BOOL), NULL);
+}
+
+// ---- select_input -----------------------------------------------------------------------------
+
+typedef struct Select {
+	const char *out;
+	const Paddle__OpSlot *x;
+	Value *mask;
+	const Value *pred;
+	bool negated;
+} Select;
+
+// Which variable a mask picks that the program tells; -1: only a run tells.
+static int64_t known_mask(OpJob *j, const Value *mask)
+{
+	NumberList l = {0};
+	return numbers_of_value(j->t->c, mask, &l) && l.n == 1 && l.whole[0] ? l.ints[0] : -1;
+}
+
+// The pd.if that the variables, or others on this mask, depend on.
+static OpenIf *find_if(OpJob *j, const Select *s)
+{
+	for (size_t k = 0; k < s->x->n_arguments; k++) {
+		const Binding *b = scope_find(j->t, s->x->arguments[k]);
+		if (b && b->guard && b->guard->i->pred == s->pred)
+			return b->guard->i;
+	}
+	OpenIf *i = j->t->ifs;
+	while (i && i->pred != s->pred)
+		i = i->next;
+	return i;
+}
+
+// What variable k of the select holds in a region of the pd.if.
+static bool side_of(OpJob *j, const Select *s, int k, const OpenIf *i, int region, Value **out)
+{
+	const char *var = s->x->arguments[k];
+	const Binding *b = scope_find(j->t, var);
+	if (b && b->guard && b->guard->i == i) {
+		*out = guard_side(b->guard, region);
+		return true;
+	}
+	*out = read_any(j, "X", var);
+	return *out != NULL;
+}
+
+// Of two, as a result of the pd.if that made them; *out stays NULL when there is none that can.
+static bool select_branches(OpJob *j, const Select *s, Value **out)
+{
+	OpenIf *i = find_if(j, s);
+	Value *sides[2];
+	*out = NULL;
+	if (!i)
+		return true;
+	int yes = i->negated != s->negated;
+	if (!side_of(j, s, 1, i, yes, &sides[yes]) || !side_of(j, s, 0, i, !yes, &sides[!yes]))
+		return false;
+	if (!sides[0] && !sides[1])
+		return job_fail(j, "nothing has written variable '%s'", s->x->arguments[0]);
+	if (sides[0] == sides[1]) {
+		*out = sides[0];
+		return true;
+	}
+	return if_result(j, i, sides, s->out, out);
+}
+
+static Value *mask_is(OpJob *j, Value *mask, int64_t k)
+{
+	Value *number = build_full(&j->b, mask->type, (double)k);
+	return build2(&j->b, OP_PD_EQUAL, mask, number, NULL);
+}
+
+// A mask that is no condition may have any value.
+static bool check_mask(OpJob *j, Value *mask, size_t n)
+{
+	Context *c = j->t->c;
+	Value *end = build_full(&j->b, mask->type, (double)n), *zero = build_full(&j->b, mask->type, 0);
+	Value *below = build2(&j->b, OP_PD_LESS_THAN, mask, end, NULL);
+	Value *above = build2(&j->b, OP_PD_GREATER_EQUAL, mask, zero, NULL);
+	Value *both = below && above ? build2(&j->b, OP_PD_LOGICAL_AND, below, above, NULL) : NULL;
+	if (!both)
+		return false;
+	const NamedAttr message = {"message",
+	                           attr_str(c, "the mask picks a variable that is not there")};
+	return build_op(&j->b, OP_PD_ASSERT, 1, &both, 1, &message) != NULL;
+}
+
+// Of values that are all there.
+static Value *select_values(OpJob *j, const Select *s)
+{
+	size_t n = s->x->n_arguments;
+	Value *v = read_any(j, "X", s->x->arguments[n - 1]);
+	for (size_t k = n - 1; v && k-- > 0;) {
+		Value *x = read_any(j, "X", s->x->arguments[k]);
+		Value *pred = !x ? NULL : n == 2 ? as_bool(j, s->mask) : mask_is(j, s->mask, (int64_t)k);
+		if (!pred)
+			return NULL;
+		v = n == 2 ? build_choice(j, pred, v, x, s->out) : build_choice(j, pred, x, v, s->out);
+	}
+	return v;
+}
+
+bool select_input_translate(OpJob *j)
+{
+	const char *mask = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Mask"), 0);
+	Select s = {.x = slot_find(j->desc->n_inputs, j->desc->inputs, "X"),
+	            .out = slot_var(slot_find(j->desc->n_outputs, j->desc->outputs, "Out"), 0)};
+	if (!mask || !s.x || !s.x->n_arguments || !s.out)
+		return job_fail(j, "needs variables in Mask, X and Out");
+	s.mask = read_var(j, "Mask", mask);
+	if (s.mask)
+		s.mask = single_element(j, s.mask, "Mask");
+	if (!s.mask)
+		return false;
+	if (dtype_is_float(s.mask->type->dtype))
+		return job_fail(j, "input Mask must be an integer, not %s",
+		                dtype_name(s.mask->type->dtype));
+	s.pred = condition_strip(s.mask, &s.negated);
+	int64_t k = known_mask(j, s.mask);
+	Value *v = NULL;
+	if (k >= (int64_t)s.x->n_arguments)
+		return job_fail(j, "the mask is %lld, and there are %zu variables", (long long)k,
+		                s.x->n_arguments);
+	// A known mask may still pick what only a branch has.
+	const Binding *picked = k < 0 ? NULL : scope_find(j->t, s.x->arguments[k]);
+	if (k >= 0 && (!picked || !picked->guard))
+		v = read_any(j, "X", s.x->arguments[k]);
+	else if (s.pred->type->dtype != DT_BOOL && !check_mask(j, s.mask, s.x->n_arguments))
+		return false;
+	else if (s.x->n_arguments == 2 && !select_branches(j, &s, &v))
+		return false;
+	if (!v && (k < 0 || (picked && picked->guard)))
+		v = select_values(j, &s);
+	if (v && v->type->kind == TY_ARRAY)
+		return array_assign(j, s.out, v);
+	if (v)
+		write_var(j, s.out, v);
+	return v != NULL;
+}
+
+// ---- select_output ----------------------------------------------------------------------------
+
+// An output that is not picked keeps what it holds. One that holds nothing may as well get the
+// value.
+bool select_output_translate(OpJob *j)
+{
+	const char *x = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "X"), 0);
+	const char *m = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Mask"), 0);
+	const Paddle__OpSlot *out = slot_find(j->desc->n_outputs, j->desc->outputs, "Out");
+	if (!x || !m || !out || !out->n_arguments)
+		return job_fail(j, "needs variables in X, Mask and Out");
+	Value *v = read_var(j, "X", x), *mask = v ? read_var(j, "Mask", m) : NULL;
+	if (mask)
+		mask = single_element(j, mask, "Mask");
+	if (!mask)
+		return false;
+	if (mask->type->dtype != DT_BOOL && !check_mask(j, mask, out->n_arguments))
+		return false;
+	for (size_t k = 0; k < out->n_arguments; k++) {
+		const char *var = slot_var(out, k);
+		Binding *b = var ? write_binding(j->t, var) : NULL;
+		if (!b)
+			continue;
+		Value *old = b->value || b->guard ? read_var(j, "Out", var) : v;
+		Value *pred = old == v ? NULL : mask_is(j, mask, (int64_t)k);
+		if (old != v && !(old && pred && (old = build_choice(j, pred, v, old, var))))
+			return false;
+		write_var(j, var, old);
+	}
+	return true;
+}
