@@ -10,6 +10,7 @@ bool codegen(Context *c, const Op *module, const Target *t, const CodegenOptions
 	Codegen *cg = NEW(c->arena, Codegen);
 	CodegenOptions *options = NEW(c->arena, CodegenOptions);
 	*options = *o;
+	options->entry = o->entry ? o->entry : "run";
 	if ((backend->options && !backend->options(c, options)) ||
 	    !codegen_begin(cg, backend, c, module, t, options))
 		return false;

@@ -183,8 +183,8 @@ void c_run_print(Codegen *cg, Text *out)
 	const char *p = cg->prefix;
 	trace_ops_print(cg, out);
 	plan_print(cg, out);
-	text_printf(out, "pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out)\n{\n", p, p, p,
-	            p);
+	text_printf(out, "pd_status %s_%s(%s *m, const %s_inputs *in, %s_outputs *out)\n{\n", p,
+	            cg->options->entry, p, p, p);
 	run_checks_print(cg, out);
 	run_locals_print(cg, out);
 	if (cg->fails)

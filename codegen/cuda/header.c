@@ -44,8 +44,8 @@ void cuda_entry_points(Codegen *cg, Text *out)
 		"/* Queues a run and returns. All tensors are memory that the device reaches. Runs of one "
 		"instance must not overlap: use one stream,\n"
 		" * or wait in between. Instances run side by side on streams of their own. */\n"
-		"pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out, cudaStream_t stream);\n",
-		p, p, p, p);
+		"pd_status %s_%s(%s *m, const %s_inputs *in, %s_outputs *out, cudaStream_t stream);\n",
+		p, cg->options->entry, p, p, p);
 	text_printf(out,
 	            "/* Waits for the stream and tells how the runs on it went since the last wait: "
 	            "what failed first, or PD_OK. Sets the\n"

@@ -114,8 +114,8 @@ static void cuda_run_print(Codegen *cg, Text *out)
 	graph_make_print(cg, out);
 	text_printf(
 		out,
-		"pd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out, cudaStream_t stream)\n{\n",
-		p, p, p, p);
+		"pd_status %s_%s(%s *m, const %s_inputs *in, %s_outputs *out, cudaStream_t stream)\n{\n", p,
+		cg->options->entry, p, p, p);
 	run_checks_print(cg, out);
 	queue_print(out, "queue_of_stream");
 	device_check_print(out);
@@ -304,8 +304,8 @@ static void staged_run_print(Codegen *cg, Text *out)
 		text_line(out, 1, "%s.%s = (%s *)s->pd_host.tensors[%d];", i < cg->ninput ? "in" : "out",
 		          port->member, dtype_c_memory(port->type->dtype), i);
 	}
-	text_line(out, 1, "pd_status status = %s_run(&s->pd_instance, &in, &out, s->pd_host.stream);",
-	          p);
+	text_line(out, 1, "pd_status status = %s_%s(&s->pd_instance, &in, &out, s->pd_host.stream);", p,
+	          cg->options->entry);
 	text_line(out, 1, "if (status == PD_OK)");
 	text_line(out, 2, "status = %s_wait(&s->pd_instance, &out, s->pd_host.stream);", p);
 	text_line(out, 1, "if (status == PD_OK)");

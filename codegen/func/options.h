@@ -18,6 +18,7 @@ typedef struct NamePair {
 
 typedef struct CodegenOptions {
 	const char *prefix;       // C identifier that all global symbols begin with: "model"
+	const char *entry;        // what a run is called behind the prefix: "train_step"; NULL: "run"
 	const char *header_name;  // "model.h": what the source includes
 	const char *weights_name; // "model.weights": what .incbin reads and comments name
 	const char *version;      // of pdcc: "0.1.0"

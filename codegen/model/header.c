@@ -102,8 +102,8 @@ static void entry_points(Codegen *cg, Text *out)
 	            "%spd_status %s_init(%s *m, const void *weights, size_t n, void *workspace, size_t "
 	            "size);\n",
 	            exported(cg), p, p);
-	text_printf(out, "%spd_status %s_run(%s *m, const %s_inputs *in, %s_outputs *out);\n",
-	            exported(cg), p, p, p, p);
+	text_printf(out, "%spd_status %s_%s(%s *m, const %s_inputs *in, %s_outputs *out);\n",
+	            exported(cg), p, cg->options->entry, p, p, p);
 	if (cg->threads > 1)
 		text_printf(
 			out,

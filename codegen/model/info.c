@@ -163,8 +163,8 @@ static void run_function(Codegen *cg, Text *out)
 	if (!cg->noutput)
 		text_str(out, "\t(void)outputs;\n\tout.none = 0;\n");
 	text_line(out, 1, "(void)symbols;");
-	text_printf(out, "\tconst pd_status status = %s_run((struct %s *)instance, &in, &out);\n", p,
-	            p);
+	text_printf(out, "\tconst pd_status status = %s_%s((struct %s *)instance, &in, &out);\n", p,
+	            cg->options->entry, p);
 	for (int i = 0; i < cg->nsymbol; i++)
 		if (cg->symbols[i].reported)
 			text_line(out, 1, "symbols[%d] = out.found_%s;", i, cg->symbols[i].name);

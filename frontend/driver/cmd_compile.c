@@ -287,6 +287,7 @@ static bool emit_code(Driver *d, Op *module, EmitKind kind, const char *output,
 		return false;
 	const CodegenOptions options = {
 		.prefix = o->prefix ? o->prefix : default_prefix(c, output),
+		.entry = o->train ? "train_step" : NULL,
 		.header_name = shared ? "model.h" : base_name(header),
 		.weights_name = base_name(weights),
 		.version = PDCC_VERSION,

@@ -535,6 +535,9 @@ static const OptionSpec table[] = {
      "inputs, parameters or other variables for the --grad or --jvp in front of it"},
 	{0, "cotangent", "NAME", C | R | V | B | CODE, PARSE(parse_cotangent),
      "what comes in for the FETCH of the --grad in front of it is a new input NAME, not ones"},
+	{0, "train", "RECIPE", C | R | V | B | I | CODE, TEXT(train),
+     "a training step: loss, optimizer and schedule as the YAML file RECIPE says; inputs are the "
+     "model's and a label, outputs the loss and metrics; compile: PREFIX_train_step"},
 	{0, "out-dir", "DIR", R | V, TEXT(out_dir),
      "write DIR/<run>/<fetch>.npy; verify: what the program gave as it was read"},
 	{0, "cc", "CC", C | R | V | B, TEXT(cc), "the external C compiler (default: $CC, else cc)"},
@@ -665,6 +668,13 @@ static bool depfile_check(const Options *o)
 	return true;
 }
 
+static bool train_check(const Options *o)
+{
+	return !o->train || !o->nderivative ||
+	       usage_error(o, "--train makes the gradients itself; --%s does not go with it",
+	                   o->derivatives[0].forward ? "jvp" : "grad");
+}
+
 static bool options_check(const Options *o)
 {
 	if (!o->model)
@@ -679,7 +689,7 @@ static bool options_check(const Options *o)
 		return false;
 	if (o->threads > 1 && !strcmp(o->target, "cuda"))
 		return usage_error(o, "--threads is for C; the threads of CUDA are the GPU's");
-	return depfile_check(o);
+	return train_check(o) && depfile_check(o);
 }
 
 static bool model_take(Context *c, Options *o, const char *word)

@@ -83,6 +83,7 @@ typedef struct Options {
 	const char *writable; // "all" or "A,B"
 	int nderivative;
 	Derivative *derivatives; // as --grad and --jvp ask for them, in order
+	const char *train;       // the recipe of a training step; NULL: none
 	int nsize_name, ninput_name, noutput_name;
 	NamePair *size_names, *input_names, *output_names;
 	const char *given; // the options that generated code hangs on, as they were given; or ""

@@ -2,10 +2,12 @@
 #include "frontend/driver/driver.h"
 #include "frontend/read/desc.h"
 #include "frontend/read/read.h"
+#include "frontend/recipe/recipe.h"
 #include "frontend/translate/translate.h"
 #include "ir/text/text.h"
 #include "ir/verify/verify.h"
 #include "lower/grad/grad.h"
+#include "lower/grad/train.h"
 #include "lower/lower.h"
 #include "lower/pass/pass.h"
 #include "lower/target/target.h"
@@ -149,17 +151,49 @@ static Op *load_module(Driver *d)
 	d->persistables = params_names(d->ctx, p, &d->npersistable);
 	each_writable(d, NULL, writable_mark);
 	stage_begin(d, "translate");
-	TranslateOptions t = {.npins = o->npins, .pins = o->pins, .detach = o->nderivative > 0};
+	TranslateOptions t = {
+		.npins = o->npins, .pins = o->pins, .detach = o->nderivative > 0 || o->train};
 	if (!pins_from_inputs(d, p, &t))
 		return NULL;
 	Op *module = translate(d->ctx, p, &t);
 	return load_end(d, module);
 }
 
+// Two sorted lists of names as one, each name once.
+static const char *const *names_join(Driver *d, int n, const char *const *a, int m,
+                                     const char *const *b, int *count)
+{
+	const char **all = NEW_ARRAY(d->ctx->arena, (size_t)(n + m) + 1, const char *);
+	*count = 0;
+	for (int i = 0, k = 0; i < n || k < m;) {
+		const int order = i == n ? 1 : k == m ? -1 : strcmp(a[i], b[k]);
+		all[(*count)++] = order <= 0 ? a[i] : b[k];
+		i += order <= 0;
+		k += order >= 0;
+	}
+	return all;
+}
+
+// The module with what the step does; what it stores is state of the model from then on.
+static Op *load_trained(Driver *d, Op *module)
+{
+	Recipe recipe;
+	int n;
+	stage_begin(d, "train");
+	if (!recipe_read(d->ctx, d->options->train, &recipe) || !train(module, &recipe) ||
+	    !ir_verify(module))
+		return NULL;
+	const char *const *names = params_module_names(d->ctx, module, &n);
+	d->persistables = names_join(d, d->npersistable, d->persistables, n, names, &d->npersistable);
+	return module;
+}
+
 Op *driver_load(Driver *d)
 {
 	const Options *o = d->options;
 	Op *module = load_module(d);
+	if (module && o->train)
+		return load_trained(d, module);
 	if (!module || !o->nderivative)
 		return module;
 	stage_begin(d, "differentiate");

@@ -15,8 +15,9 @@ struct ConfigNode {
 	int n, cap;        // list, map
 	const char **keys; // map
 	const ConfigNode **items;
-	int64_t size; // values in it, those of aliases as often as they stand there
-	int line;     // in the file, from 1
+	const char *again; // map: a key that stands in it twice, of which the last holds; NULL: none
+	int64_t size;      // values in it, those of aliases as often as they stand there
+	int line;          // in the file, from 1
 };
 
 // A step of what happens before or after the program.

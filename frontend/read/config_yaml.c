@@ -107,6 +107,7 @@ static bool add_pair(YamlReader *y, ConfigNode *n, const char *key)
 	int at = 0, cap = n->cap;
 	while (at < n->n && strcmp(n->keys[at], key))
 		at++;
+	n->again = at < n->n ? key : n->again;
 	if (at == MAX_KEYS)
 		return config_fail(y, event_line(y),
 		                   arena_printf(y->c->arena, "more than %d keys", MAX_KEYS)) != NULL;

@@ -2,6 +2,7 @@
 #include "lower/grad/grad.h"
 #include "ir/build/build.h"
 #include "ir/gradient/gradient.h"
+#include "lower/grad/ports.h"
 
 #include <string.h>
 
@@ -15,22 +16,6 @@ static bool fail(Op *module, const char *option, const char *text, const char *n
 	diag_error(module->ctx->diag, &(Loc){.file = module->ctx->file, .block = -1, .op = -1}, text,
 	           option, name);
 	return false;
-}
-
-// The feed or fetch of that name; *columns is how many columns there are in all.
-static Op *find_port(Op *module, enum OpCode code, const char *name, int64_t *columns)
-{
-	Op *found = NULL;
-	*columns = 0;
-	for (Op *op = module_block(module)->first; op; op = op->next) {
-		if (op->code != code)
-			continue;
-		int64_t col = op_int(op, "col", 0);
-		*columns = col >= *columns ? col + 1 : *columns;
-		if (!found && !strcmp(op_str(op, "name", ""), name))
-			found = op;
-	}
-	return found;
 }
 
 // What the program first calls by this name: an input, a parameter, or a result.
@@ -57,35 +42,20 @@ const char *derivative_name(Context *c, const Derivative *d, int i)
 
 static bool fetch(Op *module, const char *option, const char *name, Value *v)
 {
-	Context *c = module->ctx;
-	int64_t col;
-	if (find_port(module, OP_PD_FETCH, name, &col))
+	if (port_find(module, OP_PD_FETCH, name))
 		return fail(module, option, "%s: '%s' is fetched already", name);
-	Op *op = op_new(c, OP_PD_FETCH, &loc_unknown, 0, NULL, 1, &v, 0, 0);
-	op_set_attr(op, "name", attr_str(c, name));
-	op_set_attr(op, "col", attr_int(c, col));
-	op_append(module_block(module), op);
+	port_fetch(module, name, v);
 	return true;
 }
 
 // A new input like v, in front of everything; NULL after a diagnostic.
 static Value *feed_like(Op *module, const char *option, const char *name, const Value *v)
 {
-	Context *c = module->ctx;
-	const Type *t = type_tensor(c, v->type->dtype, v->type->rank, v->type->dims, 0);
-	int64_t col;
-	name = context_str(c, name);
-	find_port(module, OP_PD_FEED, name, &col);
-	if (type_is_found(t)) {
-		fail(module, option, "%s: input '%s' would have a size that only the run finds", name);
-		return NULL;
-	}
-	Op *op = op_new(c, OP_PD_FEED, &loc_unknown, 1, &t, 0, NULL, 0, 0);
-	op_set_attr(op, "name", attr_str(c, name));
-	op_set_attr(op, "col", attr_int(c, col));
-	op_result(op, 0)->name = name;
-	op_insert_before(module_block(module)->first, op);
-	return op_result(op, 0);
+	const Type *t = type_tensor(module->ctx, v->type->dtype, v->type->rank, v->type->dims, 0);
+	if (!type_is_found(t))
+		return port_feed(module, name, t);
+	fail(module, option, "%s: input '%s' would have a size that only the run finds", name);
+	return NULL;
 }
 
 // What the derivative is with respect to.
@@ -108,8 +78,7 @@ static bool reverse(Op *module, const Derivative *r, Value *y, Value **values, D
 {
 	Block *block = module_block(module);
 	Op *last = block->last;
-	int64_t col;
-	if (r->cotangent && find_port(module, OP_PD_FEED, r->cotangent, &col))
+	if (r->cotangent && port_find(module, OP_PD_FEED, r->cotangent))
 		return fail(module, "--cotangent", "%s: there is an input '%s' already", r->cotangent);
 	Value *in = r->cotangent ? feed_like(module, "--cotangent", r->cotangent, y) : NULL;
 	Builder b = builder_at_end(module->ctx, block, last->loc);
@@ -129,10 +98,9 @@ static bool forward(Op *module, const Derivative *r, Value *y, Value **values, D
 {
 	Context *c = module->ctx;
 	Block *block = module_block(module);
-	int64_t col;
 	for (int i = 0; i < r->nwrt; i++) {
 		const char *name = arena_printf(c->arena, "tangent.%s", r->wrt[i]);
-		Op *feed = find_port(module, OP_PD_FEED, name, &col);
+		Op *feed = port_find(module, OP_PD_FEED, name);
 		Value *t = feed ? op_result(feed, 0) : feed_like(module, "--jvp", name, values[i]);
 		Builder b = builder_before(block->first);
 		if (!t || !duals_add(&b, d, values[i], t))
@@ -153,8 +121,7 @@ static bool forward(Op *module, const Derivative *r, Value *y, Value **values, D
 static bool derive(Op *module, const Derivative *r, bool again)
 {
 	Context *c = module->ctx;
-	int64_t col;
-	Op *fetched = find_port(module, OP_PD_FETCH, r->of, &col);
+	Op *fetched = port_find(module, OP_PD_FETCH, r->of);
 	Duals *d = duals_new(c);
 	Value **values = NEW_ARRAY(c->arena, (size_t)r->nwrt + 1, Value *);
 	if (!fetched)

@@ -85,6 +85,16 @@ static Value *turn_by_nest(const Conv *cv, const Type *type)
 	                  load_or(&n.b, inside, build_scalar_f(&n.b, type->dtype, 0), cv->filter, at));
 }
 
+// Whether what is made of the filter is made once, while compiling.
+static bool filter_stays(const Value *filter)
+{
+	const Op *op = filter->def;
+	if (!op || !(op->info->traits & TRAIT_CONSTANT))
+		return false;
+	return op->code != OP_BUILTIN_GET_PARAMETER ||
+	       !param_is_written(op->ctx, op_str(op, "name", ""));
+}
+
 // The filter as one panel: rows of all output channels, each a multiple of 16 bytes long.
 static Value *filter_panel(const Conv *cv)
 {
@@ -94,7 +104,7 @@ static Value *filter_panel(const Conv *cv)
 	const Dim *const *f = cv->filter->type->dims,
 					 *dims[5] = {dim_const(c, 1), f[1], f[2], f[3], dim_const(c, q)};
 	const Type *type = type_tensor(c, t, 5, dims, 0);
-	if (!cv->filter->def || !(cv->filter->def->info->traits & TRAIT_CONSTANT))
+	if (!filter_stays(cv->filter))
 		return turn_by_nest(cv, type);
 	Op *pack = layout_kernel(cv->op, OP_KERNEL_PACK_CONV, type, 1, (Value *[]){cv->filter});
 	pack->results[0].name = cv->filter->name;
@@ -120,7 +130,7 @@ static Value *depthwise_blocks(const Layout *l, const Conv *cv)
 	const Dim *const *f = filter->type->dims, *lanes = dim_const(c, l->target->lanes);
 	const Dim *blocks = dim_div(c, dim_add(c, f[0], dim_const(c, l->target->lanes - 1)), lanes);
 	const Dim *dims[5] = {dim_const(c, 1), blocks, f[2], f[3], lanes};
-	if (filter->def && filter->def->info->traits & TRAIT_CONSTANT) {
+	if (filter_stays(filter)) {
 		Op *pack = layout_kernel(cv->op, OP_KERNEL_PACK_CONV,
 		                         type_tensor(c, filter->type->dtype, 4, dims + 1, 0), 1, &filter);
 		pack->results[0].name = filter->name;

@@ -15,6 +15,8 @@ def command(a, case, meta, out):
     cmd = shlex.split(a.pdcc) + ['run', model, '--target', a.target, '--out-dir', out]
     if (case / 'model.pdiparams').exists():
         cmd += ['--params', case / 'model.pdiparams']
+    if (case / 'recipe.yml').exists():
+        cmd += ['--train', case / 'recipe.yml']
     cmd += shlex.split(a.flags)
     for i, run in enumerate(meta['runs']):
         cmd += ['--next'] if i else []

@@ -36,7 +36,7 @@ WRONG = {
 # Operators, the patterns of what names them in code, and how many C files, headers and tables may. Templates are not counted.
 PLACES = {
     'conv2d': (r'conv2d|(kernel|cuda)[._](conv|depthwise)(?!_transpose)|hook_conv\b|: conv\b', 15),
-    'softmax': (r'(?<![a-z]_)softmax(?!_with|_cross)|(pd_|log_|kernel[._]|cuda_|hook_)softmax(?!_with|_cross)', 8),
+    'softmax': (r'(?<![a-z]_)softmax(?!_with|_cross)|(pd_|log_|kernel[._]|cuda_|hook_)softmax(?!_with|_cross)', 9),
     'layer_norm': (r'(?<!residual_)layer_norm', 8),
     'nms': (r'(kernel|cuda)[._]nms|\bnms_keys', 7),
     'gather': (r'(pd[._]|hook_|op: )gather(?![a-z_])', 5),
