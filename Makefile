@@ -145,6 +145,11 @@ demo: pdcc
 demo-ocr: pdcc
 	@$(MAKE) --no-print-directory -C $(SRC)/samples/ocr PDCC=$(CURDIR)/pdcc CC="$(CC)" OUT=$(CURDIR)/obj/ocr run
 
+# The digits classifier, trained from random weights.
+.PHONY: demo-train
+demo-train: pdcc
+	@$(MAKE) --no-print-directory -C $(SRC)/samples/train PDCC=$(CURDIR)/pdcc CC="$(CC)" OUT=$(CURDIR)/obj/train run
+
 # Renews what is checked in and made by pdcc; a test compares.
 .PHONY: golden
 golden: pdcc
@@ -179,6 +184,7 @@ help:
 	@echo 'all (default)   the compiler, ./pdcc (V=1 prints the commands)'
 	@echo 'demo            compiles the digits sample with it and measures its accuracy'
 	@echo 'demo-ocr        reads a page of text with two networks of Paddle 3'
+	@echo 'demo-train      trains the digits classifier from random weights, in C'
 	@echo 'check           the tests that take minutes at most'
 	@echo 'check-all       all tests'
 	@echo 'format          the C sources as .clang-format says; format-check: whether they are'

@@ -1,5 +1,5 @@
-"""The samples: accuracy of the digits program and of the one that reads text, the C beside the former, the benchmark's recipe for
-weights; what the README shows."""
+"""The samples: accuracy of the digits program, of one that trains it for an epoch, and of the one that reads text; the C beside
+the first, the benchmark's recipe for weights; what the README shows."""
 import pathlib, re, tempfile
 
 from pdcc_tests import SRC, run
@@ -23,6 +23,16 @@ def mobilenet(t, tmp):
     p = run(['make', '-s', '-C', SRC / 'samples/mobilenet_v1', f'PDCC={t.pdcc}', f'PYTHON={t.python}', f'OUT={out}',
              'ISA=generic', 'code'])
     yield 'mobilenet_v1 compiles', p.returncode == 0 and (out / 'mobilenet_v1.c').exists(), p.stdout
+
+
+def train(t, tmp):
+    """One epoch of eight: the program itself says whether that is right enough. The loss falls, and its picture has all steps."""
+    out = pathlib.Path(tmp) / 'train'
+    p = run(['make', '-s', '-C', SRC / 'samples/train', f'PDCC={t.pdcc}', f"CC={t.config['CC']}", f'OUT={out}', 'EPOCHS=1', 'run'])
+    yield 'train learns', p.returncode == 0 and 'epoch 1: loss' in p.stdout, p.stdout
+    points = re.search(r'points="([^"]*)"', (out / 'loss.svg').read_text()) if p.returncode == 0 else None
+    heights = [float(xy.split(',')[1]) for xy in points[1].split()] if points else []
+    yield 'train plots its loss', len(heights) == 22 and heights[0] < heights[-1], points and points[0]
 
 
 def ocr(t, tmp):
@@ -53,5 +63,6 @@ def suite(t):
     with tempfile.TemporaryDirectory() as tmp:
         yield from readme(t, tmp)
         yield from digits(t, tmp)
+        yield from train(t, tmp)
         yield from ocr(t, tmp)
         yield from mobilenet(t, tmp)
