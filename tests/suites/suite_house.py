@@ -104,9 +104,9 @@ def texts(value):
 
 
 def style(t):
-    """Of the commits, where this is no archive and no shallow copy, and of the sources, where there is clang-format-14."""
-    p = run(['git', '-C', SRC, 'log', '--format=%s', f'{BASE}..HEAD'])
-    for subject in p.stdout.splitlines() if p.returncode == 0 else []:
+    """Of the commits, where there is git and this is no archive and no shallow copy, and of the sources, where there is clang-format-14."""
+    p = shutil.which('git') and run(['git', '-C', SRC, 'log', '--format=%s', f'{BASE}..HEAD'])
+    for subject in p.stdout.splitlines() if p and p.returncode == 0 else []:
         yield subject[:40], len(subject) <= MAX_SUBJECT, f'{len(subject)} characters: {subject}'
     if FORMATTED and t.config.get('CLANG_FORMAT'):
         p = run(['make', '-s', '-C', t.build, 'format-check'])
