@@ -92,6 +92,9 @@ static const char *scatter_store(KernelFunc *k, DType t, ScatterKind how)
 	if (how == SCATTER_MAX || how == SCATTER_MIN)
 		return arena_printf(k->arena, "if (%s %s %s)\n\trow[i] = from[i]", new,
 		                    how == SCATTER_MAX ? ">" : "<", old);
+	if (dtype_is_complex(t))
+		return arena_printf(k->arena, "row[i] = pd_%s_%s(row[i], from[i])", dtype_name(t),
+		                    how != SCATTER_MULTIPLY ? "add" : "mul");
 	if (dtype_is_int(t)) // whole numbers wrap
 		return arena_printf(k->arena, "row[i] = (%s)((uint64_t)%s %s (uint64_t)%s)",
 		                    dtype_c_memory(t), old, sign, new);
@@ -104,7 +107,9 @@ bool kernel_scatter_emit(KernelFunc *k)
 	const ScatterKind how = (ScatterKind)op_enum(k->op, "how");
 	const char *width = kernel_dim(k, x->dims[1]);
 	DType t = x->dtype;
-	if (!dtype_is_int(t) && !dtype_is_float(t) && how != SCATTER_REPLACE)
+	const bool ordered = how == SCATTER_MAX || how == SCATTER_MIN || how == SCATTER_SUM;
+	if (!dtype_is_int(t) && !dtype_is_float(t) && how != SCATTER_REPLACE &&
+	    (ordered || !dtype_is_complex(t)))
 		return false;
 	const char *store = scatter_store(k, t, how), *count = kernel_dim(k, at->dims[0]);
 	if (k->target->cuda) {

@@ -366,6 +366,7 @@ static const OpSteps steps_table[] = {
 	{.hook = "dropout", .whole = dropout_translate},
 	{.hook = "round", .whole = round_translate},
 	{.hook = "batch_norm", .record = batch_norm_record, .state = true},
+	{.hook = "kept_state", .state = true}, // state is among its outputs, and stays as it is
 	{.hook = "optimizer", .inputs = optimizer_inputs, .create = optimizer_create},
 };
 

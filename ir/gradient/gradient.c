@@ -293,9 +293,14 @@ bool gradient_give(GradientJob *g, int operand, Value *dv)
 // Rules are written for real numbers: d_out times the slope. What a complex result passes on is
 // d_out times the conjugate of the slope (Paddle's convention), that is the conjugate of the rule
 // for the conjugate of d_out.
-static Value *conjugate(Builder *b, Value *v)
+Value *gradient_conjugate(Builder *b, Value *v)
 {
-	return v && dtype_is_complex(v->type->dtype) ? apply1(b, OP_PD_CONJ, v) : v;
+	if (!v || !dtype_is_complex(v->type->dtype))
+		return v;
+	if (v->type->kind == TY_TENSOR)
+		return apply1(b, OP_PD_CONJ, v);
+	return apply2(b, OP_PD_COMPLEX, apply1(b, OP_PD_REAL, v),
+	              apply1(b, OP_PD_NEGATIVE, apply1(b, OP_PD_IMAG, v)));
 }
 
 static bool gives_complex(const Op *op)
@@ -314,7 +319,7 @@ static int rule_env(GradientJob *g, const EnvEntry **out)
 	for (int i = 0; i < info->nresult; i++) {
 		const char *name = arena_printf(g->b->ctx->arena, "d_%s", info->results[i]);
 		if (type_moves(g->op->results[i].type))
-			env[k++] = (EnvEntry){name, conjugate(g->b, gradient_of(g, i)), NULL};
+			env[k++] = (EnvEntry){name, gradient_conjugate(g->b, gradient_of(g, i)), NULL};
 		env[k++] = (EnvEntry){info->results[i], op_result(g->op, i), NULL};
 	}
 	memcpy(env + k, names, sizeof *env * (size_t)n);
@@ -348,7 +353,7 @@ static bool gradient_by_rules(GradientJob *g)
 		if (!gradient_wants(g, operand))
 			continue;
 		Value *dv = build_expr(g->b, info->grads[i], n, env);
-		dv = gives_complex(g->op) ? conjugate(g->b, dv) : dv;
+		dv = gives_complex(g->op) ? gradient_conjugate(g->b, dv) : dv;
 		if (!dv || !gradient_give(g, operand, dv))
 			return false;
 	}

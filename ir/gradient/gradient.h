@@ -114,6 +114,9 @@ bool gradient_give(GradientJob *g, int operand, Value *dv);
 Value *gradient_sum_to(Builder *b, Value *dv, const Type *like);
 // A tensor of zeros, or a zero in a region.
 Value *gradient_zero(Builder *b, const Type *t);
+// v itself where it is real: what a complex result passes on is times the conjugate of the slope
+// (Paddle's convention).
+Value *gradient_conjugate(Builder *b, Value *v);
 // Zeros for the gradient of v: of an array, as many elements as it has. NULL after a diagnostic.
 Value *gradient_zeros_for(Builder *b, Value *v);
 

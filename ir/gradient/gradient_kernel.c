@@ -125,10 +125,7 @@ static Value *scan_products(GradientJob *g, Value *dv, int axis)
 	Nest m = nest_open(g->b, t), r = open_later(&m, g->op, axis, at, &later);
 	memcpy(from, at, sizeof from);
 	from[t->rank] = m.at[axis];
-	Value *slope = load(&r.b, products, from);
-	if (dtype_is_complex(t->dtype)) // Paddle's convention: times the conjugate
-		slope = apply2(&r.b, OP_PD_COMPLEX, apply1(&r.b, OP_PD_REAL, slope),
-		               apply1(&r.b, OP_PD_NEGATIVE, apply1(&r.b, OP_PD_IMAG, slope)));
+	Value *slope = gradient_conjugate(&r.b, load(&r.b, products, from));
 	Value *term = tensor_mul(&r.b, load(&r.b, dv, at), slope);
 	Value *zero = build_scalar_f(&r.b, t->dtype, 0);
 	return nest_close(&m, reduce_close(&r, index_where(&r.b, later, term, zero)));

@@ -132,9 +132,15 @@ static int64_t changed_whole(int64_t a, int64_t b, ScatterKind how)
 static void change_row(Tensor *out, int64_t row, const Tensor *updates, int64_t from, int64_t width,
                        ScatterKind how)
 {
+	Lane acc[COMPLEX_IM + 1], v[COMPLEX_IM + 1];
 	for (int64_t i = 0; i < width; i++) {
 		int64_t to = row * width + i, at = from * width + i;
-		if (dtype_is_float(out->dtype)) {
+		if (dtype_is_complex(out->dtype)) {
+			complex_gather(out, 1, &to, acc);
+			complex_gather(updates, 1, &at, v);
+			complex_accumulate(how == SCATTER_MULTIPLY, 1, acc, v);
+			complex_store(out, to, 1, acc);
+		} else if (dtype_is_float(out->dtype)) {
 			double a = tensor_get_f(out, to), b = tensor_get_f(updates, at);
 			tensor_set_f(out, to, changed_float(a, b, how));
 		} else {
