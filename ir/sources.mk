@@ -17,6 +17,7 @@ SOURCES += ir/define/define_conv.c ir/define/define_einsum.c ir/define/define_im
 	ir/define/define_unique.c ir/define/expr.c
 SOURCES += ir/detect/define_boxes.c ir/detect/define_detect.c ir/detect/define_match.c ir/detect/define_nms.c \
 	ir/detect/define_proposals.c ir/detect/define_roi.c
+SOURCES += ir/fusion/define_fusion.c ir/fusion/define_pyramid.c ir/fusion/define_transformer.c
 SOURCES += ir/gradient/array_sums.c ir/gradient/gradient.c ir/gradient/gradient_array.c \
 	ir/gradient/gradient_control.c ir/gradient/gradient_keep.c ir/gradient/gradient_kernel.c \
 	ir/gradient/gradient_nest.c ir/gradient/tangent.c ir/gradient/tangent_control.c \
@@ -33,13 +34,13 @@ SOURCES += ir/interp/interp.c ir/interp/interp_array.c ir/interp/interp_attentio
 	ir/interp/interp_strip.c ir/interp/interp_winograd.c
 SOURCES += ir/loss/define_classes.c ir/loss/define_loss.c ir/loss/define_measure.c
 SOURCES += ir/sequence/define_beam.c ir/sequence/define_crf.c ir/sequence/define_ctc.c ir/sequence/define_rank.c ir/sequence/define_sequence.c \
-	ir/sequence/define_sequence_move.c ir/sequence/define_sequence_step.c \
+	ir/sequence/define_sequence_fused.c ir/sequence/define_sequence_move.c ir/sequence/define_sequence_step.c \
 	ir/sequence/infer_sequence.c
 SOURCES += ir/text/lex.c ir/text/parse.c ir/text/parse_attr.c ir/text/print.c
 SOURCES += ir/verify/verify.c ir/verify/verify_array.c ir/verify/verify_control.c \
 	ir/verify/verify_loop.c ir/verify/verify_schedule.c ir/verify/verify_scope.c ir/verify/verify_winograd.c
 # The table of operators, and what generates C from it.
-OPS_YAML += ir/ops/complex.yaml ir/ops/fused.yaml ir/ops/graph.yaml ir/ops/linalg.yaml ir/ops/loss.yaml ir/ops/matrix.yaml \
+OPS_YAML += ir/ops/complex.yaml ir/ops/fused.yaml ir/ops/fusion.yaml ir/ops/graph.yaml ir/ops/linalg.yaml ir/ops/loss.yaml ir/ops/matrix.yaml \
 	ir/ops/random.yaml ir/ops/rearrange.yaml ir/ops/search.yaml \
 	ir/ops/special_functions.yaml
 OPS_YAML += ir/ops/array.yaml ir/ops/attributes.yaml ir/ops/builtin.yaml ir/ops/control.yaml ir/ops/detect.yaml \

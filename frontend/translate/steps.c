@@ -302,6 +302,22 @@ static bool round_translate(OpJob *j)
 	return general_translate(j);
 }
 
+static bool quantize_translate(OpJob *j)
+{
+	const Paddle__OpAttr *a = attr_find(j->desc, "Shift");
+	double shift = 0;
+	if (a && !attr_float_at(a, 0, &shift))
+		return job_fail(j, "attribute 'Shift' is no number");
+	return legacy_flag(j, "is_negative_input") && shift == 0 ? translate_as(j, "quantize.signed")
+	                                                         : general_translate(j);
+}
+
+static bool moving_average_translate(OpJob *j)
+{
+	return legacy_flag(j, "is_test") ? translate_as(j, "moving_average_abs_max_scale.observed")
+	                                 : general_translate(j);
+}
+
 static bool dropout_translate(OpJob *j)
 {
 	return legacy_flag(j, "is_test") ? general_translate(j) : translate_as(j, "dropout.training");
@@ -348,6 +364,8 @@ static const OpSteps steps_table[] = {
 	{.hook = "sequence_mask", .whole = sequence_mask_translate},
 	{.hook = "sequence_expand", .create = sequence_expand_create},
 	{.hook = "lod_reset", .whole = lod_reset_translate},
+	{.hook = "quantize", .whole = quantize_translate},
+	{.hook = "moving_average", .whole = moving_average_translate},
 	{.hook = "gru", .record = batch_order_record},
 	{.hook = "beam_search", .inputs = beam_search_inputs, .record = beam_search_record},
 	{.hook = "beam_search_decode", .whole = beam_search_decode_translate},

@@ -1,6 +1,7 @@
 // What convolution and pooling mean, as loop nests (ir/ops/nn.yaml).
 #include "ir/build/build.h"
 #include "ir/build/nest.h"
+#include "ir/define/define.h"
 #include "ir/infer/geometry.h"
 
 #include <float.h>
@@ -290,5 +291,36 @@ bool define_hook_unfold(Builder *b, Op *op, Value **results)
 	}
 	Value *zero = build_scalar_f(&n.b, x->type->dtype, 0);
 	results[0] = nest_close(&n, load_or(&n.b, inside, zero, x, from));
+	return results[0] != NULL;
+}
+
+// ---- with what stands behind them ---------------------------------------------------------------
+
+// A vector for the channels of an image.
+static Value *of_channels(Builder *b, const Op *op, Value *vector, const Value *image)
+{
+	const char *format = op_str(op, "data_format", "NCHW");
+	return tensor_along(b, vector, image->type->rank, format[1] == 'C' ? 1 : image->type->rank - 1);
+}
+
+bool define_hook_fused_conv(Builder *b, Op *op, Value **results)
+{
+	static const char *const names[] = {"strides",   "paddings", "padding_algorithm",
+	                                    "dilations", "groups",   "data_format"};
+	NamedAttr attrs[COUNT_OF(names)];
+	int n = 0;
+	for (size_t i = 0; i < COUNT_OF(names); i++)
+		if (op_attr(op, names[i]))
+			attrs[n++] = (NamedAttr){names[i], op_attr(op, names[i])};
+	Value *const operands[] = {op_operand(op, 0), op_operand(op, 1)};
+	Value *bias = op_operand(op, 2), *residual = op_operand(op, 3);
+	enum OpCode code = op->code == OP_PD_FUSED_CONV3D ? OP_PD_CONV3D : OP_PD_CONV2D;
+	Op *conv = build_op(b, code, 2, operands, n, attrs);
+	Value *out = conv ? op_result(conv, 0) : NULL;
+	if (out && bias)
+		out = tensor_add(b, out, of_channels(b, op, bias, out));
+	if (out && residual)
+		out = tensor_add(b, out, residual);
+	results[0] = fused_function(b, op, out);
 	return results[0] != NULL;
 }

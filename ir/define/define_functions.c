@@ -4,6 +4,7 @@
 #include "ir/infer/infer.h"
 
 #include <math.h>
+#include <string.h>
 
 static Value *number(Builder *b, double v)
 {
@@ -165,4 +166,61 @@ bool define_hook_round_decimals(Builder *b, Op *op, Value **results)
 	Value *whole = scaled ? build1(b, OP_PD_ROUND, scaled, NULL) : NULL;
 	results[0] = decimals < 0 ? tensor_mul(b, whole, unit) : tensor_div(b, whole, unit);
 	return results[0] != NULL;
+}
+
+// ---- a function by its name ---------------------------------------------------------------------
+
+// How its numbers are called where they are attributes fuse_alpha and fuse_beta.
+typedef struct NamedFunction {
+	const char *name;
+	enum OpCode code;
+	const char *alpha, *beta;
+} NamedFunction;
+
+static const NamedFunction functions[] = {
+	{"relu", OP_PD_LEAKY_RELU, "negative_slope", NULL}, // as that library has it
+	{"relu6", OP_PD_CLIP, "min", "max"},
+	{"clip", OP_PD_CLIP, "min", "max"},
+	{"leaky_relu", OP_PD_LEAKY_RELU, "negative_slope", NULL},
+	{"swish", OP_PD_SWISH, "beta", NULL},
+	{"hard_sigmoid", OP_PD_HARDSIGMOID, "slope", "offset"},
+	{"hard_swish", OP_PD_HARDSIGMOID, "slope", "offset"},
+	{"mish", OP_PD_MISH, NULL, NULL},
+	{"sigmoid", OP_PD_SIGMOID, NULL, NULL},
+	{"tanh", OP_PD_TANH, NULL, NULL},
+	{"abs", OP_PD_ABS, NULL, NULL},
+	{"sqrt", OP_PD_SQRT, NULL, NULL},
+	{"gelu", OP_PD_GELU, NULL, NULL},
+	{"gelu_erf", OP_PD_GELU, NULL, NULL},
+	{"gelu_tanh", OP_PD_GELU, NULL, NULL},
+};
+
+static Value *function_of(Builder *b, const Op *op, const NamedFunction *f, Value *x)
+{
+	NamedAttr attrs[3];
+	int n = 0;
+	if (f->alpha)
+		attrs[n++] = (NamedAttr){f->alpha, attr_float(b->ctx, op_float(op, "fuse_alpha", 0))};
+	if (f->beta)
+		attrs[n++] = (NamedAttr){f->beta, attr_float(b->ctx, op_float(op, "fuse_beta", 0))};
+	if (!strcmp(f->name, "gelu_tanh"))
+		attrs[n++] = (NamedAttr){"approximate", attr_bool(b->ctx, true)};
+	Op *made = build_op(b, f->code, 1, &x, n, attrs);
+	Value *out = made ? op_result(made, 0) : NULL;
+	return out && !strcmp(f->name, "hard_swish") ? tensor_mul(b, x, out) : out;
+}
+
+Value *fused_function(Builder *b, Op *op, Value *x)
+{
+	const char *name = op_str(op, "fuse_activation", "");
+	const bool plain = op_bool(op, "plain", false);
+	if (!*name || !strcmp(name, "identity") || !x)
+		return x;
+	if (!strcmp(name, "relu") && (plain || op_float(op, "fuse_alpha", 0) == 0))
+		return apply1(b, OP_PD_RELU, x);
+	for (size_t i = 0; i < COUNT_OF(functions); i++)
+		if (!strcmp(functions[i].name, name) && (!plain || !functions[i].alpha))
+			return function_of(b, op, &functions[i], x);
+	infer_error(op, "there is no activation '%s'", name);
+	return NULL;
 }

@@ -246,13 +246,23 @@ bool define_hook_layer_norm(Builder *b, Op *op, Value **results)
 }
 
 // x normalised from axis `first` on, with the operands scale and norm_bias of op.
+Value *rows_normalised(Builder *b, Value *x, Value *scale, Value *bias, double epsilon, int first)
+{
+	Value *const operands[] = {x, scale, bias};
+	return x ? build(b, OP_PD_LAYER_NORM, 3, operands, "epsilon", attr_float(b->ctx, epsilon),
+	                 "begin_norm_axis", attr_int(b->ctx, first), NULL)
+	         : NULL;
+}
+
 static Value *norm_of_sum(Builder *b, const Op *op, Value *x, const char *epsilon, int first)
 {
-	Value *const operands[] = {x, op_operand_named(op, "scale"), op_operand_named(op, "norm_bias")};
-	return x ? build(b, OP_PD_LAYER_NORM, 3, operands, "epsilon",
-	                 attr_float(b->ctx, op_number(op, epsilon)), "begin_norm_axis",
-	                 attr_int(b->ctx, first), NULL)
-	         : NULL;
+	return rows_normalised(b, x, op_operand_named(op, "scale"), op_operand_named(op, "norm_bias"),
+	                       op_number(op, epsilon), first);
+}
+
+Value *soft_weights(Builder *b, Value *scores)
+{
+	return scores ? build1(b, OP_PD_SOFTMAX, scores, "axis", attr_int(b->ctx, -1), NULL) : NULL;
 }
 
 // Of x + bias after dropout, and the residual, over the last axis; and that sum.

@@ -7,6 +7,7 @@
 #include "ir/infer/infer.h"
 
 #include <float.h>
+#include <math.h>
 #include <string.h>
 
 // Two operations with the same operands at different places are not the same.
@@ -243,5 +244,124 @@ bool define_hook_poisson(Builder *b, Op *op, Value **results)
 	if (!next[0] || !next[1] || !next[2] || !count_end(&l, next))
 		return false;
 	results[0] = tensor_cast(b, count_result(&l, 2), t->dtype);
+	return results[0] != NULL;
+}
+
+bool define_hook_seed(Builder *b, Op *op, Value **results)
+{
+	const Dim *one = dim_const(b->ctx, 1);
+	const int64_t seed = op_int(op, "seed", 0);
+	Value *u = seed ? NULL : uniform_numbers(b, op, DT_F64, 1, &one, 1, 2147483647);
+	results[0] = seed ? build_number(b, DT_I32, 1, seed) : tensor_cast(b, u, DT_I32);
+	return results[0] != NULL;
+}
+
+// ---- noise contrastive estimation ---------------------------------------------------------------
+
+typedef struct Nce {
+	Op *op;
+	Value *labels; // [rows, true ones and then drawn ones], i64
+	int64_t classes, drawn;
+	bool logarithmic;  // class k with a chance of log((k + 2) / (k + 1)) / log(classes + 1)
+	const Dim *wanted; // how many are true
+} Nce;
+
+// Classes drawn for each row.
+static Value *nce_drawn(Builder *b, const Nce *k, const Dim *rows)
+{
+	const Dim *dims[] = {rows, dim_const(b->ctx, k->drawn)};
+	double top = k->logarithmic ? log((double)k->classes + 1) : (double)k->classes;
+	Value *u = uniform_numbers(b, k->op, DT_F64, 2, dims, 0, top);
+	if (u && k->logarithmic)
+		u = tensor_sub(b, apply1(b, OP_PD_EXP, u), tensor_number(b, DT_F64, 1));
+	u = u ? tensor_cast(b, u, DT_I64) : NULL;
+	return u ? build2(b, OP_PD_MINIMUM, u, tensor_number(b, DT_I64, (double)(k->classes - 1)), NULL)
+	         : NULL;
+}
+
+// The class at a position, and how likely it is: its chance to be drawn times the number of draws.
+static Value *nce_noise(Builder *b, const Nce *k, Value *label, DType t)
+{
+	if (!k->logarithmic)
+		return build_scalar_f(b, t, (double)k->drawn / (double)k->classes);
+	Value *v = scalar_cast(b, label, t), *one = build_scalar_f(b, t, 1);
+	Value *ratio = tensor_div(b, tensor_add(b, v, build_scalar_f(b, t, 2)), tensor_add(b, v, one));
+	double times = (double)k->drawn / log((double)k->classes + 1);
+	return tensor_mul(b, apply1(b, OP_PD_LOG, ratio), build_scalar_f(b, t, times));
+}
+
+// [rows, labels]: the chance of each label.
+static Value *nce_chances(Builder *b, const Nce *k)
+{
+	Value *x = op_operand(k->op, 0), *w = op_operand(k->op, 2), *bias = op_operand(k->op, 3);
+	const Dim *width = x->type->dims[1];
+	Nest n = nest_open(b, type_like(b->ctx, k->labels->type, x->type->dtype));
+	Value *at = index_from_data(&n.b, load(&n.b, k->labels, n.at), w->type->dims[0], false);
+	Nest s = reduce_open(&n.b, "sum", x->type->dtype, 1, &width);
+	Value *from[] = {n.at[0], s.at[0]}, *row[] = {at, s.at[0]};
+	Value *sum = reduce_close(&s, tensor_mul(&s.b, load(&s.b, x, from), load(&s.b, w, row)));
+	Value *first[] = {at, index_const(&n.b, 0)};
+	sum = sum && bias ? tensor_add(&n.b, sum, load(&n.b, bias, first)) : sum;
+	Value *one = build_scalar_f(&n.b, x->type->dtype, 1);
+	Value *falls = sum ? apply1(&n.b, OP_PD_EXP, apply1(&n.b, OP_PD_NEGATIVE, sum)) : NULL;
+	return nest_close(&n, falls ? tensor_div(&n.b, one, tensor_add(&n.b, one, falls)) : NULL);
+}
+
+static Value *nce_cost(Builder *b, const Nce *k, Value *chances)
+{
+	Value *weights = op_operand(k->op, 4);
+	const Type *t = chances->type;
+	const Dim *dims[] = {t->dims[0], dim_const(b->ctx, 1)}, *count = t->dims[1];
+	Nest n = nest_open(b, type_tensor(b->ctx, t->dtype, 2, dims, 0));
+	Nest s = reduce_open(&n.b, "sum", t->dtype, 1, &count);
+	Value *from[] = {n.at[0], s.at[0]}, *chance = load(&s.b, chances, from);
+	Value *noise = nce_noise(&s.b, k, load(&s.b, k->labels, from), t->dtype);
+	Value *is_true = index_less(&s.b, s.at[0], index_dim(&s.b, k->wanted));
+	Value *part = tensor_div(&s.b, index_where(&s.b, is_true, chance, noise),
+	                         tensor_add(&s.b, chance, noise));
+	Value *cost = apply1(&s.b, OP_PD_NEGATIVE, apply1(&s.b, OP_PD_LOG, part));
+	cost = reduce_close(&s, cost);
+	if (cost && weights)
+		cost = tensor_mul(&n.b, cost, load(&n.b, weights, n.at));
+	return nest_close(&n, cost);
+}
+
+// Checks operands and attributes.
+static bool nce_read(Nce *k, Op *op)
+{
+	Context *c = op->ctx;
+	const Type *x = infer_rank(op, 0, 2), *label = x ? infer_tensor(op, 1) : NULL,
+			   *w = label ? infer_rank(op, 2, 2) : NULL;
+	const int64_t sampler = op_int(op, "sampler", 0);
+	const Dim *same;
+	*k = (Nce){.op = op,
+	           .classes = op_int(op, "num_total_classes", 0),
+	           .drawn = op_int(op, "num_neg_samples", 10),
+	           .logarithmic = sampler == 1};
+	if (!w)
+		return false;
+	if (sampler < 0 || sampler > 1)
+		return infer_error(op, "a distribution of its own is not supported");
+	if (k->classes < 1 || k->drawn < 0 || label->rank < 1 || label->rank > 2)
+		return infer_error(op, "%lld classes", (long long)k->classes);
+	k->wanted = label->rank == 2 ? label->dims[1] : dim_const(c, 1);
+	return infer_same_dim(op, label->dims[0], x->dims[0], "rows", &same) &&
+	       infer_same_dim(op, w->dims[0], dim_const(c, k->classes), "classes", &same) &&
+	       infer_same_dim(op, w->dims[1], x->dims[1], "widths", &same);
+}
+
+bool define_hook_nce(Builder *b, Op *op, Value **results)
+{
+	Nce k;
+	if (!nce_read(&k, op))
+		return false;
+	const Dim *dims[] = {op_operand(op, 0)->type->dims[0], k.wanted};
+	Value *parts[] = {tensor_cast(b, tensor_reshape(b, op_operand(op, 1), 2, dims), DT_I64),
+	                  nce_drawn(b, &k, dims[0])};
+	Value *list = parts[0] && parts[1] ? build(b, OP_BUILTIN_COMBINE, 2, parts, NULL) : NULL;
+	results[2] = list ? build1(b, OP_PD_CONCAT, list, "axis", attr_int(b->ctx, 1), NULL) : NULL;
+	k.labels = results[2];
+	results[1] = results[2] ? nce_chances(b, &k) : NULL;
+	results[0] = results[1] ? nce_cost(b, &k, results[1]) : NULL;
 	return results[0] != NULL;
 }

@@ -2,6 +2,7 @@
 //
 // What the input gives to the gates is one product for all steps, in front of the loop. A step then
 // takes its rows of that, adds the product of the state with its weights, and applies the gates.
+#include "ir/infer/infer.h"
 #include "ir/build/build.h"
 #include "ir/build/counted.h"
 #include "ir/build/nest.h"
@@ -263,4 +264,74 @@ bool define_hook_gru_unit(Builder *b, Op *op, Value **results)
 	results[1] = reset;
 	results[2] = op_bool(op, "origin_mode", false) ? blend(b, u, h, fresh) : blend(b, u, fresh, h);
 	return results[0] && results[2];
+}
+
+// ---- weights in one row -------------------------------------------------------------------------
+
+// The weights of w, which stand as those of pd.rnn would, one behind the other.
+static bool weights_cut(Builder *b, Op *op, Value *w, int64_t width, int count, Value **list)
+{
+	int64_t hidden = op_int(op, "hidden_size", 0), at = 0;
+	const int directions = op_bool(op, "is_bidirec", false) ? 2 : 1, pairs = count / 4;
+	const Dim *all = type_numel(b->ctx, w->type), *same;
+	Value *flat = tensor_reshape(b, w, 1, &all);
+	for (int i = 0; i < count && flat; i++) {
+		bool bias = i >= 2 * pairs, state = i % 2;
+		int64_t from = i < 2 * directions ? width : directions * hidden;
+		const Dim *dims[] = {dim_const(b->ctx, 4 * hidden),
+		                     dim_const(b->ctx, state ? hidden : from)};
+		int64_t n = 4 * hidden * (bias ? 1 : dims[1]->value);
+		Value *part = rows(b, flat, at, n);
+		list[i] = part && !bias ? tensor_reshape(b, part, 2, dims) : part;
+		if (!list[i])
+			return false;
+		at += n;
+	}
+	return flat && infer_same_dim(op, all, dim_const(b->ctx, at), "numbers of the weights", &same);
+}
+
+// The weights as pd.rnn takes them.
+static Value *weights_of(Builder *b, Op *op, const Type *x)
+{
+	enum { MAX_LAYERS = 64, MAX_SIZE = 1 << 20 };
+	Value *cut[8 * MAX_LAYERS], *given = op_operand(op, 4);
+	int64_t layers = op_int(op, "num_layers", 1), hidden = op_int(op, "hidden_size", 0);
+	if (layers < 1 || layers > MAX_LAYERS || hidden < 1 || hidden > MAX_SIZE ||
+	    !dim_is_const(x->dims[2])) {
+		infer_error(op, "%lld layers of size %lld", (long long)layers, (long long)hidden);
+		return NULL;
+	}
+	if (given && given->type->nelem)
+		return given;
+	const int count = (int)(4 * layers * (op_bool(op, "is_bidirec", false) ? 2 : 1));
+	if (!op_operand(op, 3)) {
+		infer_error(op, "no weights");
+		return NULL;
+	}
+	return weights_cut(b, op, op_operand(op, 3), x->dims[2]->value, count, cut)
+	           ? build(b, OP_BUILTIN_COMBINE, count, cut, NULL)
+	           : NULL;
+}
+
+bool define_hook_cudnn_lstm(Builder *b, Op *op, Value **results)
+{
+	static const char *const names[] = {"hidden_size", "num_layers", "is_bidirec", "dropout_prob",
+	                                    "is_test"};
+	const Type *x = infer_rank(op, 0, 3);
+	NamedAttr attrs[COUNT_OF(names) + 1] = {{"mode", attr_str(b->ctx, "LSTM")}};
+	Value *states[] = {op_operand(op, 1), op_operand(op, 2)};
+	int n = 1;
+	for (size_t i = 0; i < COUNT_OF(names); i++)
+		if (op_attr(op, names[i]))
+			attrs[n++] = (NamedAttr){names[i], op_attr(op, names[i])};
+	Value *operands[] = {op_operand(op, 0), build(b, OP_BUILTIN_COMBINE, 2, states, NULL),
+	                     x ? weights_of(b, op, x) : NULL, op_operand(op, 5)};
+	Op *rnn = operands[1] && operands[2] ? build_op(b, OP_PD_RNN, 4, operands, n, attrs) : NULL;
+	if (!rnn)
+		return false;
+	results[0] = op_result(rnn, 0);
+	for (int i = 0; i < 2; i++)
+		results[1 + i] = build1(b, OP_BUILTIN_SLICE, op_result(rnn, 1), "index",
+		                        attr_int(b->ctx, i), NULL);
+	return results[1] && results[2];
 }

@@ -1,4 +1,5 @@
 // What prior_box, density_prior_box, anchor_generator and box_coder mean (ir/ops/detect.yaml).
+#include "ir/infer/infer.h"
 #include "ir/build/build.h"
 #include "ir/build/nest.h"
 
@@ -302,4 +303,88 @@ bool define_hook_box_coder(Builder *b, Op *op, Value **results)
 	bool encodes = !strcmp(op_str(op, "code_type", ""), "encode_center_size");
 	results[0] = nest_close(&nest, encodes ? encode(&nest, op, table) : decode(&nest, op, table));
 	return results[0] != NULL;
+}
+
+// ---- the box of the best class ------------------------------------------------------------------
+
+typedef struct Assigned {
+	Op *op;
+	Value *prior, *scale, *delta, *score;
+	DType t;
+} Assigned;
+
+// Side k of the box of row `row` relative to class `class`.
+static Value *assigned_side(Builder *b, const Assigned *a, Value *row, Value *class, int k)
+{
+	const int axis = k % 2;
+	Value *corner[2], *d[2], *one = build_scalar_f(b, a->t, 1),
+							 *half = build_scalar_f(b, a->t, 0.5);
+	for (int i = 0; i < 2; i++) {
+		Value *from[] = {row, index_const(b, axis + 2 * i)}, *at = index_const(b, axis + 2 * i);
+		Value *of[] = {row, index_plus(b, index_times(b, class, 4), axis + 2 * i)};
+		corner[i] = load(b, a->prior, from);
+		d[i] = tensor_mul(b, load(b, a->delta, of), load(b, a->scale, &at));
+	}
+	Value *most = build_scalar_f(b, a->t, op_float(a->op, "box_clip", 4.135));
+	Value *size = tensor_add(b, tensor_sub(b, corner[1], corner[0]), one);
+	Value *centre = tensor_add(b, corner[0], tensor_mul(b, size, half));
+	centre = tensor_add(b, tensor_mul(b, d[0], size), centre);
+	Value *wide = tensor_mul(b, apply1(b, OP_PD_EXP, apply2(b, OP_PD_MINIMUM, d[1], most)), size);
+	wide = tensor_mul(b, wide, half);
+	return k < 2 ? tensor_sub(b, centre, wide) : tensor_sub(b, tensor_add(b, centre, wide), one);
+}
+
+static Value *one_of_four(Builder *b, Value *which, Value *const *v)
+{
+	Value *out = v[3];
+	for (int i = 2; i >= 0; i--)
+		out = index_where(b, index_equal(b, which, index_const(b, i)), v[i], out);
+	return out;
+}
+
+// The class of the highest score that is not the background, and whether there is one over -1.
+static Value *best_class(Builder *b, const Assigned *a, Value *row, Value **some)
+{
+	const Dim *count = dim_sub(b->ctx, a->score->type->dims[1], dim_const(b->ctx, 1));
+	Nest m = reduce_open(b, "max", a->t, 1, &count), n;
+	Value *from[] = {row, index_plus(&m.b, m.at[0], 1)};
+	Value *top = reduce_close(&m, load(&m.b, a->score, from));
+	*some = apply2(b, OP_PD_GREATER_THAN, top, build_scalar_f(b, a->t, -1));
+	n = reduce_open(b, "argmax", DT_I64, 1, &count);
+	from[1] = index_plus(&n.b, n.at[0], 1);
+	Value *at = reduce_close(&n, load(&n.b, a->score, from));
+	return index_plus(b, index_from_data(b, at, count, false), 1);
+}
+
+bool define_hook_box_decoder_and_assign(Builder *b, Op *op, Value **results)
+{
+	Context *c = b->ctx;
+	const Type *t[4], *scale = infer_tensor(op, 1);
+	const Dim *same, *four = dim_const(c, 4);
+	Assigned a = {op, op_operand(op, 0), NULL, op_operand(op, 2), op_operand(op, 3), DT_F32};
+	for (int i = 0; i < 4; i++)
+		if (i != 1 && !(t[i] = infer_rank(op, i, 2)))
+			return false;
+	if (!scale || !infer_same_dim(op, type_numel(c, scale), four, "the variances", &same) ||
+	    !infer_same_dim(op, t[0]->dims[1], four, "the corners of a box", &same) ||
+	    !infer_same_dim(op, t[2]->dims[0], t[0]->dims[0], "boxes", &same) ||
+	    !infer_same_dim(op, t[3]->dims[0], t[0]->dims[0], "boxes", &same) ||
+	    !infer_same_dim(op, t[2]->dims[1], dim_mul(c, t[3]->dims[1], four), "classes", &same))
+		return false;
+	if (!dim_is_const(t[3]->dims[1]) || t[3]->dims[1]->value < 2)
+		return infer_error(op, "there must be a class beside the background");
+	a.t = t[0]->dtype;
+	a.scale = tensor_reshape(b, op_operand(op, 1), 1, &four);
+	Nest n = nest_open(b, t[2]), m;
+	Value *v[4], *class = index_div(&n.b, n.at[1], index_const(&n.b, 4)), *some;
+	for (int k = 0; k < 4; k++)
+		v[k] = assigned_side(&n.b, &a, n.at[0], class, k);
+	Value *which = index_mod(&n.b, n.at[1], index_const(&n.b, 4));
+	results[0] = nest_close(&n, one_of_four(&n.b, which, v));
+	m = nest_open(b, t[0]);
+	class = best_class(&m.b, &a, m.at[0], &some);
+	Value *from[] = {m.at[0], index_add(&m.b, index_times(&m.b, class, 4), m.at[1])};
+	results[1] = nest_close(
+		&m, index_where(&m.b, some, load(&m.b, results[0], from), load(&m.b, a.prior, m.at)));
+	return results[0] && results[1];
 }

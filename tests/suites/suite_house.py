@@ -37,7 +37,7 @@ WRONG = {
 PLACES = {
     'conv2d': (r'conv2d|(kernel|cuda)[._](conv|depthwise)(?!_transpose)|hook_conv\b|: conv\b', 15),
     'softmax': (r'(?<![a-z]_)softmax(?!_with|_cross)|(pd_|log_|kernel[._]|cuda_|hook_)softmax(?!_with|_cross)', 9),
-    'layer_norm': (r'(?<!residual_)layer_norm', 8),
+    'layer_norm': (r'(?<!residual_)(?<!pre_)layer_norm', 8),
     'nms': (r'(kernel|cuda)[._]nms|\bnms_keys', 7),
     'gather': (r'(pd[._]|hook_|op: )gather(?![a-z_])', 5),
     'relu6': (r'relu6', 2),
