@@ -165,7 +165,8 @@ bool model_execute(Driver *d, const BuiltModel *b, const char *out_dir)
 	} else if (o->trace) {
 		argv[n++] = "--trace";
 	}
-	const char *state = o->save_state && b->nstate ? join(c, b->folder, "state") : NULL;
+	const bool kept = o->save_state || o->save_params;
+	const char *state = kept && b->nstate ? join(c, b->folder, "state") : NULL;
 	if (state) {
 		argv[n++] = "--state";
 		argv[n++] = state;

@@ -132,19 +132,18 @@ static bool run_interpreter(Driver *d, Op *module)
 	return true;
 }
 
-// All persistables that have a value, in the order of their names.
-static bool save_state(Driver *d)
+// Those that have a value, in the order of their names. A NULL path wants nothing.
+static bool save_state(Driver *d, const char *path, int count, const char *const *names)
 {
 	Context *c = d->ctx;
-	Tensor **tensors = NEW_ARRAY(c->arena, (size_t)d->npersistable + 1, Tensor *);
+	Tensor **tensors = NEW_ARRAY(c->arena, (size_t)count + 1, Tensor *);
 	int n = 0;
-	for (int i = 0; i < d->npersistable; i++)
-		if ((tensors[n] = param_get(c, d->persistables[i])))
+	for (int i = 0; path && i < count; i++)
+		if ((tensors[n] = param_get(c, names[i])))
 			n++;
 	uint8_t *data;
 	size_t size;
-	return params_encode(c, n, tensors, &data, &size) &&
-	       file_write(c, d->options->save_state, data, size);
+	return !path || (params_encode(c, n, tensors, &data, &size) && file_write(c, path, data, size));
 }
 
 static bool run_model(Driver *d, Op *module)
@@ -199,5 +198,6 @@ int cmd_run(Driver *d)
 	if (!module || !folder_make(d->ctx, o->out_dir) || !run_model(d, module) ||
 	    !name_derivatives(d, first))
 		return 1;
-	return o->save_state && !save_state(d);
+	return !save_state(d, o->save_state, d->npersistable, d->persistables) ||
+	       !save_state(d, o->save_params, d->nown, d->own);
 }

@@ -20,7 +20,9 @@ typedef struct Driver {
 	bool progress_shown;
 	int npersistable;
 	const char *const *persistables; // of the model, sorted: what --save-state writes
-	Context *second;                 // diff: of the second model; else NULL
+	int nown;
+	const char *const *own; // those of the model's file, without a training step's: --save-params
+	Context *second;        // diff: of the second model; else NULL
 } Driver;
 
 // stages.c: a stage begins (and the one before ends). Shown on a terminal once a second has passed.

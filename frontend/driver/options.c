@@ -525,6 +525,8 @@ static const OptionSpec table[] = {
 	{0, "next", NULL, R, PARSE(parse_next), "start another run on the same state"},
 	{0, "save-state", "FILE", R, TEXT(save_state),
      "write what the persistables hold after the last run, as a combined parameter file"},
+	{0, "save-params", "FILE", R, TEXT(save_params),
+     "the same without what --train adds to them: parameters of MODEL as it is"},
 	{0, "grad", "FETCH", C | R | V | B | CODE, PARSE(parse_grad),
      "also give the gradients of FETCH (of the sum of its elements) with respect to what --wrt "
      "names, as grad.A (of a derivative: FETCH.A); run: DIR/<run>/grad.A.npy"},

@@ -192,6 +192,8 @@ Op *driver_load(Driver *d)
 {
 	const Options *o = d->options;
 	Op *module = load_module(d);
+	d->nown = d->npersistable;
+	d->own = d->persistables;
 	if (module && o->train)
 		return load_trained(d, module);
 	if (!module || !o->nderivative)
