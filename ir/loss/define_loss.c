@@ -263,16 +263,6 @@ static Value *product(Builder *b, Value *x, Value *y, bool transposed)
 	           : NULL;
 }
 
-// The vectors that estimate the largest singular value are no function of the weight where it is
-// differentiated, as in the paper (Miyato et al., 2018) and in Paddle.
-static Value *detached(Builder *b, Value *v)
-{
-	Value *out = v ? build1(b, OP_PD_ASSIGN, v, NULL) : NULL;
-	if (out)
-		out->stop_gradient = true;
-	return out;
-}
-
 bool define_hook_spectral_norm(Builder *b, Op *op, Value **results)
 {
 	Context *c = b->ctx;
@@ -296,10 +286,9 @@ bool define_hook_spectral_norm(Builder *b, Op *op, Value **results)
 		  *v = tensor_reshape(b, op_operand(op, 2), 2, cols);
 	if (rounds < 0 || rounds > 1000)
 		return infer_error(op, "%lld rounds", (long long)rounds);
-	Value *fixed = detached(b, w);
 	for (int64_t i = 0; i < rounds; i++) {
-		v = shortened(b, product(b, fixed, u, true), eps);
-		u = shortened(b, product(b, fixed, v, false), eps);
+		v = shortened(b, product(b, w, u, true), eps);
+		u = shortened(b, product(b, w, v, false), eps);
 	}
 	Value *sigma = product(b, u, product(b, w, v, false), true);
 	results[0] = tensor_div(b, op_operand(op, 0), tensor_reshape(b, sigma, 0, NULL));
