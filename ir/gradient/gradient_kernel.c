@@ -34,11 +34,43 @@ static Value *last_update(Builder *b, Value *at, const Dim *rows)
 	return scatter_rows(b, none, at, numbers, "replace");
 }
 
+// The product of the other updates of the row that each update names: what division by an update
+// of 0 cannot give.
+static Value *other_factors(Builder *b, Value *at, Value *updates)
+{
+	const Dim *count = at->type->dims[0];
+	Nest n = nest_open(b, updates->type);
+	Nest r = reduce_open(&n.b, "prod", updates->type->dtype, 1, &count);
+	Value *mine[] = {n.at[0]}, *theirs[] = {r.at[0]}, *from[] = {r.at[0], n.at[1]};
+	Value *same = apply2(&r.b, OP_PD_EQUAL, load(&r.b, at, mine), load(&r.b, at, theirs));
+	Value *self = index_equal(&r.b, r.at[0], n.at[0]);
+	Value *counts = pred_and(&r.b, same, apply1(&r.b, OP_PD_LOGICAL_NOT, self));
+	Value *one = build_scalar_f(&r.b, updates->type->dtype, 1);
+	return nest_close(&n,
+	                  reduce_close(&r, index_where(&r.b, counts, load(&r.b, updates, from), one)));
+}
+
+// Rows that are multiplied: x goes with the product of its updates, each of them with x and the
+// others.
+static bool scatter_products(GradientJob *g, Value *at, Value *updates, Value *d)
+{
+	Value *x = op_operand(g->op, 0);
+	if (gradient_wants(g, 0) &&
+	    !gradient_give(g, 0, scatter_rows(g->b, d, at, updates, "multiply")))
+		return false;
+	if (!gradient_wants(g, 2))
+		return true;
+	Value *before = rows_of(g->b, tensor_mul(g->b, d, x), at, NULL);
+	return gradient_give(g, 2, tensor_mul(g->b, before, other_factors(g->b, at, updates)));
+}
+
 bool gradient_hook_scatter(GradientJob *g)
 {
 	Value *at = op_operand(g->op, 1), *updates = op_operand(g->op, 2), *d = gradient_of(g, 0);
 	const char *how = op_str(g->op, "how", "");
 	bool replaces = !strcmp(how, "replace");
+	if (!strcmp(how, "multiply") && !dtype_is_complex(d->type->dtype))
+		return scatter_products(g, at, updates, d);
 	if (!strcmp(how, "multiply") || !strcmp(how, "max") || !strcmp(how, "min")) {
 		diag_error(g->b->ctx->diag, g->op->loc,
 		           "what changes rows that data name by '%s' has no gradient", how);
