@@ -9,6 +9,7 @@
 #   %python     the interpreter that runs lit
 #   %mkmodel    writes a legacy program from a description (mkmodel.py)
 #   %mknpy      writes an array: OUT.npy DTYPE SHAPE VALUE... (mknpy.py)
+#   %unwrap     joins broken lines of generated code (unwrap.py)
 import os
 import shutil
 import sys
@@ -44,6 +45,7 @@ config.substitutions += [
     ("%FileCheck", setting("FILECHECK", filechecks)),
     ("%python", sys.executable),
     ("%mkmodel", "%s %s" % (sys.executable, os.path.join(config.test_source_root, "mkmodel.py"))),
+    ("%unwrap", "%s %s" % (sys.executable, os.path.join(config.test_source_root, "unwrap.py"))),
     ("%mknpy", "%s %s" % (sys.executable, os.path.join(config.test_source_root, "mknpy.py"))),
     ("%cc", setting("CC", ["cc", "gcc", "clang"])),
 ]

@@ -59,8 +59,10 @@ static bool tile_helper(Conv *v, int nv)
 		{"cases", cases.text},
 		{"sums", tile_int(k, sums)},
 		{"step", tile_int(k, v->stride[1] * v->lanes)},
+		{"pixel", nv > 1 ? arena_printf(k->arena, "i / %d", nv) : "i"},
+		{"vector", nv > 1 ? arena_printf(k->arena, "i %% %d * %d", nv, v->lanes) : "0"},
 	};
-	int nkey = v->plain ? 7 : 8;
+	const int nkey = v->plain ? 7 : v->point ? 10 : 8;
 	return kernel_helper(k, arena_printf(k->arena, "%s.c", tile_name(v)), nkey, keys);
 }
 

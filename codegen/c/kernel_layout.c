@@ -5,6 +5,8 @@
 // time.
 #include "codegen/nest/region.h"
 
+#include <string.h>
+
 #include <inttypes.h>
 
 // A batch of matrices of `rows` x `inner` elements; `q` rows (columns, for panels) go together.
@@ -169,6 +171,17 @@ bool kernel_unblock_emit(KernelFunc *k)
 
 // ---- blocks behind each other -------------------------------------------------------------------
 
+// Where channel `from` of pixel p lies in image n of `blocks` blocks.
+static const char *block_place(Arena *a, const char *pointer, const char *blocks, int64_t from,
+                               int64_t b)
+{
+	const char *block = strcmp(blocks, "1") ? arena_printf(a, "n * %s", blocks) : "n";
+	if (from / b)
+		block = arena_printf(a, "(%s + %" PRId64 ")", block, from / b);
+	const char *place = arena_printf(a, "%s + (%s * pixels + p) * %" PRId64, pointer, block, b);
+	return from % b ? arena_printf(a, "%s + %" PRId64, place, from % b) : place;
+}
+
 // Channels [from, from + n) of operand i, or zeros, become those from `to` on, within one block of
 // each.
 static void piece_print(KernelFunc *k, Text *t, int i, int64_t from, int64_t to, int64_t n)
@@ -176,21 +189,15 @@ static void piece_print(KernelFunc *k, Text *t, int i, int64_t from, int64_t to,
 	const int64_t b = k->target->lanes;
 	Arena *a = k->arena;
 	const Type *out = k->op->results[0].type;
-	const char *all = kernel_dim(k, out->dims[1]);
+	const char *target = block_place(a, "out", kernel_dim(k, out->dims[1]), to, b);
 	text_printf(t, "for (int64_t p = p0; p < end; p++)\n\t");
-	const char *target = arena_printf(
-		a, "out + ((n * %s + %" PRId64 ") * pixels + p) * %" PRId64 " + %" PRId64, all, to / b, b,
-		to % b);
 	if (i < 0) {
 		text_printf(t, "memset(%s, 0, %" PRId64 " * sizeof *out);\n", target, n);
 		return;
 	}
 	const Value *x = op_operand(k->op, i);
-	text_printf(t,
-	            "memcpy(%s, %s + ((n * %s + %" PRId64 ") * pixels + p) * %" PRId64 " + %" PRId64
-	            ", %" PRId64 " * sizeof *out);\n",
-	            target, kernel_tensor(k, x), kernel_dim(k, x->type->dims[1]), from / b, b, from % b,
-	            n);
+	text_printf(t, "memcpy(%s, %s, %" PRId64 " * sizeof *out);\n", target,
+	            block_place(a, kernel_tensor(k, x), kernel_dim(k, x->type->dims[1]), from, b), n);
 }
 
 // What lies in one block in front and behind is one piece.

@@ -48,7 +48,8 @@ static void init_weights_print(Codegen *cg, Text *out)
 		text_line(out, 1, "m->weights = NULL;");
 		return;
 	}
-	text_line(out, 1, "if (memcmp(%s_weights_data, &weights_header, %zu))", cg->prefix, header);
+	text_line(out, 1, "if (memcmp(%s_weights_data, &weights_header, %zu) != 0)", cg->prefix,
+	          header);
 	text_line(out, 2, "return PD_WEIGHTS;");
 	text_line(out, 1, "m->weights = %s_weights_data + %zu;", cg->prefix, header);
 }
@@ -76,7 +77,7 @@ static void init_print(Codegen *cg, Text *out)
 	text_line(out, 2, "return PD_NULL;");
 	text_line(out, 1, "if ((uintptr_t)workspace %% 64)");
 	text_line(out, 2, "return PD_ALIGNMENT;");
-	if (!cg->nmember) {
+	if (!cg->nmember && !dim_is(cg->workspace, 0)) {
 		text_line(out, 1, "if (size < %s_workspace_size())", p);
 		text_line(out, 2, "return PD_WORKSPACE;");
 	} else if (cg->nstate) {

@@ -74,6 +74,12 @@ static void store_print(Codegen *cg, const Value *v, const Place *to, const char
 	run_line(cg, 1, "memcpy(%s, %s, (size_t)%s);", at, data, bytes);
 }
 
+// Whether a number that the code would compare with the size is the literal that the size is.
+static bool size_is_literal(Codegen *cg, const Dim *d, const char *number)
+{
+	return dim_is_const(d) && !strcmp(number, dim_in_run(cg, d));
+}
+
 // An element becomes the size of a symbol, within its bound; or is checked to be the size that is
 // known.
 static void size_bind(Codegen *cg, const Op *op, const Dim *d, const char *element,
@@ -103,11 +109,14 @@ static bool bind_print(Codegen *cg, const Op *op, const Op **bound)
 	run_comment(cg, "%s: sizes that follow from data", comment_text(cg->arena, op_title(cg, op)));
 	const char *x = dims->n == 1 ? tensor_element(cg, op_operand(op, 0))
 	                             : tensor_pointer(cg, op_operand(op, 0));
-	for (int i = 0; x && i < dims->n; i++)
+	for (int i = 0; x && i < dims->n; i++) {
+		if (dims->n == 1 && size_is_literal(cg, dims->dims[i], x))
+			continue;
 		size_bind(cg, op, dims->dims[i],
 		          dims->n == 1 ? arena_printf(cg->arena, "(int64_t)%s", x)
 		                       : arena_printf(cg->arena, "(int64_t)%s[%d]", x, i),
 		          bound);
+	}
 	return x != NULL;
 }
 

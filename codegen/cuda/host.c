@@ -399,6 +399,11 @@ void cuda_module_print(Codegen *cg, CodegenResult *out)
 	                        dim_const(cg->ctx, cg->weights_size + cuda_state_bytes(cg)));
 	cuda_report_end(cg, out);
 	out->libraries = libraries(cg);
-	cuda_source_print(cg, &out->source);
-	header_print(cg, &out->header);
+	Text source, header;
+	text_init(&source, cg->arena);
+	text_init(&header, cg->arena);
+	cuda_source_print(cg, &source);
+	header_print(cg, &header);
+	text_wrap(source.text, source.len, &out->source);
+	text_wrap(header.text, header.len, &out->header);
 }

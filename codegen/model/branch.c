@@ -323,7 +323,9 @@ static void sizes_print_next(EdgeSizes *z, const Op *op, int depth)
 		dim_range(from, &lo, &hi);
 		if (lo < 0)
 			size_fail(z, op, depth, arena_printf(cg->arena, "%s < 0", s->next), NULL, "PD_DIMS");
-		if (s->max)
+		const bool fits = from == s->bound ||
+		                  (s->bound && dim_is_const(s->bound) && hi <= s->bound->value);
+		if (s->max && !fits)
 			size_fail(z, op, depth, arena_printf(cg->arena, "%s > %s", s->next, s->max), s,
 			          "PD_CAPACITY");
 	}

@@ -55,6 +55,8 @@ static const char *sort_heap_text(KernelFunc *k)
 	if (dtype_is_complex(x->dtype))
 		return NULL;
 	const char *name = sort_helpers(k, x), *element = scalar_load(k, x->dtype, "row", "i");
+	const Type *order = k->op->results[0].type;
+	const Dim *limit = order->dims[order->rank - 1];
 	const Attr *above = op_attr(k->op, "above");
 	DType t = x->dtype == DT_F64 ? DT_F64 : DT_F32;
 	const char *skip = above ? arena_printf(k->arena, "if (!(%s > %s))\n\tcontinue;", element,
@@ -65,6 +67,7 @@ static const char *sort_heap_text(KernelFunc *k)
 		{"number", result_type(k, 1)},
 		{"name", name ? name : ""},
 		{"skip", skip},
+		{"some", dim_is_const(limit) && limit->value > 0 ? "" : "n > 0 && "},
 	};
 	Text body;
 	text_init(&body, k->arena);

@@ -128,6 +128,17 @@ bool prefix_is_free(const char *name)
 	       !begins_with(name, "pd_") && !begins_with(name, "pdrt");
 }
 
+bool prefix_is_variable(const char *name)
+{
+	static const char *const variables[] = {
+		"at",     "bias",   "block",  "blocks",  "channels", "columns",  "count",  "dims",  "end",
+		"failed", "fault",  "filter", "first",   "group",    "groups",   "height", "image", "info",
+		"inner",  "inside", "item",   "length",  "limit",    "out",      "pixels", "plane", "rows",
+		"row",    "scale",  "size",   "split",   "stats",    "status",   "sum",    "tail",  "tile",
+		"total",  "value",  "values", "weights", "width",    "workspace"};
+	return strlen(name) <= 2 || is_in(variables, COUNT_OF(variables), name, strlen(name));
+}
+
 // The longest identifier made from a variable name; longer ones are cut and told apart by their
 // number.
 enum { NAME_MAX_LENGTH = 60 };

@@ -2,6 +2,7 @@
 // emitters.
 #include "codegen/text/text.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "kernels.inc" // made by embed.c: embed_table
@@ -65,6 +66,47 @@ static bool is_one_hole(const char *open, const char *end, size_t *key)
 	return close && open[0] == '$' && open[1] == '{' && close + 1 == end;
 }
 
+static bool ends_with(const Text *t, size_t begin, const char *end)
+{
+	const size_t n = strlen(end);
+	return t->len >= begin + n && !memcmp(t->text + t->len - n, end, n);
+}
+
+// Whether the number in a hole does nothing to what stands in front of it: ` * 1`, ` + 0`. `rest`:
+// what follows it.
+static bool hole_undoes(const Text *out, size_t begin, bool one, const char *rest)
+{
+	const bool product = *rest == ' ' && rest[1] && strchr("*/%", rest[1]);
+	if (out->len <= begin + 3 || (!one && product))
+		return false;
+	return one ? ends_with(out, begin, " * ") || ends_with(out, begin, " / ")
+	           : ends_with(out, begin, " + ") || ends_with(out, begin, " - ");
+}
+
+// Whether a product begins with the 1 in a hole.
+static bool hole_leads(const Text *out, size_t begin, const char *rest)
+{
+	size_t at = out->len;
+	at -= at > begin && out->text[at - 1] == ' ';
+	return at > begin && strchr("(=+-,<>?:[", out->text[at - 1]) && !strncmp(rest, " * ", 3);
+}
+
+// Arithmetic that does nothing is left out: ` * 1`, ` / 1`, `1 * `, ` + 0` and ` - 0` where the
+// number fills a hole. `begin`: where the line's first word is in the output. Returns how many
+// characters of the template behind the hole are left out, too, or -1: nothing is.
+static int hole_drop(Text *out, size_t begin, const char *value, const char *rest)
+{
+	const bool one = !strcmp(value, "1");
+	if ((!one && strcmp(value, "0") != 0) || isalnum((unsigned char)*rest) ||
+	    (*rest && strchr("_.$", *rest)))
+		return -1;
+	if (hole_undoes(out, begin, one, rest)) {
+		out->text[out->len -= 3] = 0;
+		return 0;
+	}
+	return one && hole_leads(out, begin, rest) ? 3 : -1;
+}
+
 static bool line_expand(Expansion *x, const char *line, size_t n, bool newline)
 {
 	size_t width = strspn(line, " \t"), key;
@@ -75,6 +117,7 @@ static bool line_expand(Expansion *x, const char *line, size_t n, bool newline)
 		block_expand(x, line, width, text);
 		return true;
 	}
+	const size_t begin = x->out->len + width;
 	for (size_t i = 0; i < n;) {
 		if (i + 1 < n && line[i] == '$' && line[i + 1] == '{') {
 			const char *end = memchr(line + i, '}', n - i);
@@ -82,8 +125,12 @@ static bool line_expand(Expansion *x, const char *line, size_t n, bool newline)
 			const char *text = key_text(x, line + i + 2, len);
 			if (!text)
 				return false;
-			text_str(x->out, text);
 			i += len + 3;
+			const int dropped = hole_drop(x->out, begin, text, i < n ? line + i : "");
+			if (dropped < 0)
+				text_str(x->out, text);
+			else
+				i += (size_t)dropped;
 		} else {
 			text_char(x->out, line[i++]);
 		}

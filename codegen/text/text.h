@@ -25,6 +25,8 @@ const char *names_unique(Names *n, const char *stem);
 
 // Whether a C identifier may begin all global symbols, and name a type.
 bool prefix_is_free(const char *name);
+// Whether it is one that functions are likely to have for a variable.
+bool prefix_is_variable(const char *name);
 
 // ---- template.c: texts that embed.c put into pdcc -----------------------------------------------
 

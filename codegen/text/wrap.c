@@ -1,5 +1,6 @@
 // Lines of C that are too long, broken at commas and operators: the last thing that happens to
-// generated text. Printers need not know how long their lines become. Called by c/module.c.
+// generated text. Printers need not know how long their lines become. Called by both
+// backends.
 #include "codegen/text/text.h"
 
 #include <string.h>
@@ -94,6 +95,8 @@ static size_t break_find(const char *p, size_t n, int room, const Scan *from)
 // What a line begins with that goes on in a comment which was the whole line.
 static const char *go_on(const char *line)
 {
+	if (line[0] == ' ' && line[1] == '*') // its second line, or a later one
+		return " * ";
 	return line[0] != '/' ? NULL : line[1] == '*' ? " * " : line[1] == '/' ? "// " : NULL;
 }
 
@@ -102,7 +105,7 @@ static void line_wrap(const char *line, size_t n, Text *out)
 	const size_t tabs = strspn(line, "\t");
 	const char *mark = go_on(line + tabs);
 	const int indent = (int)tabs + (mark ? 0 : INDENT);
-	Scan s = {0};
+	Scan s = {.comment = mark && line[tabs] == ' '};
 	size_t at = tabs;
 	int before = (int)tabs * TAB; // columns that are taken
 	for (size_t i = 0; i < tabs; i++)

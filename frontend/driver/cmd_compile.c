@@ -341,6 +341,11 @@ int cmd_compile(Driver *d)
 		fprintf(stderr, "pdcc: error: --prefix takes a C identifier, not '%s'\n", o->prefix);
 		return 2;
 	}
+	if (o->prefix && prefix_is_variable(o->prefix))
+		diag_warning(
+			d->ctx->diag, NULL,
+			"--prefix=%s: functions have variables of that name, which hide the type (-Wshadow)",
+			o->prefix);
 	if (kind == EMIT_LEGACY)
 		return !emit_legacy(d, output);
 	Op *module = driver_load(d);

@@ -22,6 +22,7 @@ typedef struct Driver {
 	const char *const *persistables; // of the model, sorted: what --save-state writes
 	int nown;
 	const char *const *own; // those of the model's file, without a training step's: --save-params
+	int trouble;            // the exit status of what goes wrong: diff says 1 of a difference
 	Context *second;        // diff: of the second model; else NULL
 } Driver;
 

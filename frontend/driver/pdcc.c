@@ -39,12 +39,6 @@ static size_t memory_limit(void)
 	           : 0;
 }
 
-// The exit status of what went wrong: diff says by 1 that there is a difference.
-static int status_of_trouble(const Driver *d)
-{
-	return d->options && d->options->command == CMD_DIFF ? 2 : 1;
-}
-
 static int run_command(Driver *d)
 {
 	static int (*const commands[CMD_COUNT])(Driver *) = {
@@ -61,7 +55,7 @@ static int run_command(Driver *d)
 		diag_error(d->ctx->diag, NULL,
 		           "failed without a reason given: please report this as a bug of pdcc");
 	const int errors = diag_errors(d->ctx->diag) + (d->second ? diag_errors(d->second->diag) : 0);
-	return errors ? status_of_trouble(d) : status;
+	return errors ? d->trouble : status;
 }
 
 int main(int argc, char **argv)
@@ -70,16 +64,18 @@ int main(int argc, char **argv)
 	static Options options;
 	static Driver driver;
 	Context *volatile c = NULL;
+	driver.trouble = argc > 1 && !strcmp(argv[1], command_name(CMD_DIFF)) ? 2 : 1;
 	if (setjmp(guard.jump)) {
 		context_free(driver.second);
 		context_free(c);
 		fprintf(stderr, "pdcc: error: out of memory (%zu bytes asked)\n", guard.asked);
-		return status_of_trouble(&driver);
+		return driver.trouble;
 	}
 	guard.limit = memory_limit();
 	oom_guard = &guard;
 	c = context_new();
-	driver = (Driver){.ctx = c, .options = &options};
+	driver.ctx = c;
+	driver.options = &options;
 	OptionsResult parsed = options_parse(c, argc, argv, &options);
 	int status = parsed == OPTIONS_USAGE ? 2 : 0;
 	if (parsed == OPTIONS_OK) {
@@ -93,8 +89,7 @@ int main(int argc, char **argv)
 	// A full disk or closed pipe behind standard output is an error like any other.
 	if (fflush(stdout) || ferror(stdout)) {
 		fputs("pdcc: error: cannot write standard output\n", stderr);
-		const int trouble = status_of_trouble(&driver);
-		status = status > trouble ? status : trouble;
+		status = status > driver.trouble ? status : driver.trouble;
 	}
 	context_free(driver.second);
 	context_free(c);

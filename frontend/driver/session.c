@@ -83,6 +83,14 @@ static Op *load_end(Driver *d, Op *module)
 static Op *load_text(Driver *d)
 {
 	size_t size;
+	if (d->options->npins) {
+		diag_error(
+			d->ctx->diag, NULL,
+			"--shape %s: IR text has its sizes already; --shape goes with the program that it "
+			"was made from",
+			d->options->pins[0].name);
+		return NULL;
+	}
 	const uint8_t *text = file_map(d->ctx, d->options->model, &size);
 	if (!text)
 		return NULL;

@@ -362,7 +362,10 @@ static int known_less(const Value *x, const Value *y)
 {
 	Range a = range_of(x, 0), b = range_of(y, 0);
 	const Dim *d = index_size(y);
-	if (a.hi < b.lo || (d && a.below == d))
+	const Op *sum = y->def && y->def->code == OP_PD_ADD ? y->def : NULL;
+	int64_t more;
+	if (a.hi < b.lo || (d && a.below == d) ||
+	    (sum && op_operand(sum, 0) == x && scalar_constant(op_operand(sum, 1), &more) && more > 0))
 		return 1;
 	d = index_size(x);
 	// y < D = x: then x < y never holds.
@@ -398,11 +401,31 @@ static Value *simplify_compare(Builder *b, const Op *op)
 	return known < 0 ? NULL : build_bool(b, known);
 }
 
-// A number compared with itself. Not of floats: NaN differs from itself.
+static bool op_same(const Op *a, const Op *b)
+{
+	if (a->code != b->code || a->noperand != b->noperand || a->nattr != b->nattr ||
+	    a->results[0].type != b->results[0].type)
+		return false;
+	for (int i = 0; i < a->noperand; i++)
+		if (op_operand(a, i) != op_operand(b, i))
+			return false;
+	for (int i = 0; i < a->nattr; i++)
+		if (a->attrs[i].attr != b->attrs[i].attr || strcmp(a->attrs[i].name, b->attrs[i].name))
+			return false;
+	return true;
+}
+
+static bool same_value(const Value *a, const Value *b)
+{
+	return a == b ||
+	       (a->def && b->def && a->def->code == OP_LOOP_CONSTANT && op_same(a->def, b->def));
+}
+
+// A number compared with itself, or the larger of it. Not of floats: NaN differs from itself.
 static Value *simplify_same(Builder *b, const Op *op)
 {
-	const Value *x = op_operand(op, 0);
-	if (op->noperand != 2 || x != op_operand(op, 1) || x->type->kind != TY_SCALAR ||
+	Value *x = op_operand(op, 0);
+	if (op->noperand != 2 || !same_value(x, op_operand(op, 1)) || x->type->kind != TY_SCALAR ||
 	    !dtype_is_int(x->type->dtype))
 		return NULL;
 	switch (op->code) {
@@ -412,6 +435,8 @@ static Value *simplify_same(Builder *b, const Op *op)
 	case OP_PD_NOT_EQUAL:
 	case OP_PD_LESS_THAN:
 	case OP_PD_GREATER_THAN: return build_bool(b, false);
+	case OP_PD_MINIMUM:
+	case OP_PD_MAXIMUM: return x;
 	default: return NULL;
 	}
 }
@@ -447,26 +472,6 @@ static Value *simplify_load_or(Builder *b, const Op *op)
 	for (int i = 0; i < n; i++)
 		operands[i] = op_operand(op, i + 2);
 	return build(b, OP_LOOP_LOAD, n, operands, NULL);
-}
-
-static bool op_same(const Op *a, const Op *b)
-{
-	if (a->code != b->code || a->noperand != b->noperand || a->nattr != b->nattr ||
-	    a->results[0].type != b->results[0].type)
-		return false;
-	for (int i = 0; i < a->noperand; i++)
-		if (op_operand(a, i) != op_operand(b, i))
-			return false;
-	for (int i = 0; i < a->nattr; i++)
-		if (a->attrs[i].attr != b->attrs[i].attr || strcmp(a->attrs[i].name, b->attrs[i].name))
-			return false;
-	return true;
-}
-
-static bool same_value(const Value *a, const Value *b)
-{
-	return a == b ||
-	       (a->def && b->def && a->def->code == OP_LOOP_CONSTANT && op_same(a->def, b->def));
 }
 
 // A choice between a load under the same predicate and something else is one load_or.

@@ -165,7 +165,7 @@ PD_INLINE void conv_plain_pixels_6x2of8_s1(const int pixels, const bool inside, 
 				PD_UNROLL
 				for (int i = 0; i < pixels; i++)
 					if (inside || (i >= lo && i < hi)) {
-						const vf p = vf_splat(x[at + i * 1]);
+						const vf p = vf_splat(x[at + i]);
 						PD_UNROLL
 						for (int v = 0; v < 2; v++)
 							sum[i * 2 + v] = vf_multiply_add(sum[i * 2 + v], p, f[v]);
@@ -180,7 +180,7 @@ PD_INLINE void conv_plain_pixels_6x2of8_s1(const int pixels, const bool inside, 
 PD_SHARED void conv_plain_6x2of8_s1(int pixels, const conv_shape *s, const float *x, const float *w,
                                                  int64_t iy, int64_t ix, float *tile)
 {
-	const bool inside = ix >= 0 && ix + (pixels - 1) * 1 + (s->kw - 1) * s->dilation_x < s->width;
+	const bool inside = ix >= 0 && ix + (pixels - 1) + (s->kw - 1) * s->dilation_x < s->width;
 	switch (inside ? pixels : -pixels) {
 	case 1: conv_plain_pixels_6x2of8_s1(1, true, s, x, w, iy, ix, tile); break;
 	case -1: conv_plain_pixels_6x2of8_s1(1, false, s, x, w, iy, ix, tile); break;
@@ -206,7 +206,7 @@ PD_INLINE void compute_conv2d_0_tmp_0_group(const int64_t n, const int64_t group
 	(void)dim_n;
 	const int64_t rows = 8, columns = 8;
 	const int64_t height = 8, width = 8;
-	const float *image = x + n * 1 * height * width * 1, *filter = w + group * 72;
+	const float *image = x + n * height * width, *filter = w + group * 72;
 	const conv_shape shape = {1, height, width, 3, 3, 1, 1, width, height * width, 0}; // channels,
 			// height, width, kh, kw, dilation_y, dilation_x, row, plane, lane
 	for (int64_t row = 0; row < rows; row++)
@@ -519,7 +519,7 @@ PD_INLINE void gemm_rows_1of8(const int rows, const int split, const float *a, i
 {
 	vf sum[12];
 	PD_UNROLL
-	for (int i = 0; i < split * rows * 1; i++)
+	for (int i = 0; i < split * rows; i++)
 		sum[i] = vf_splat(0);
 	const int64_t whole = k - k % split;
 	for (int64_t p = 0; p < whole; p += split) {
@@ -534,22 +534,21 @@ PD_INLINE void gemm_rows_1of8(const int rows, const int split, const float *a, i
 				const vf x = vf_splat(a[i * lda + p + s]);
 				PD_UNROLL
 				for (int v = 0; v < 1; v++)
-					sum[(s * rows + i) * 1 + v] = vf_multiply_add(sum[(s * rows + i) * 1 + v], x,
-							w[v]);
+					sum[(s * rows + i) + v] = vf_multiply_add(sum[(s * rows + i) + v], x, w[v]);
 			}
 		}
 	}
 	for (int64_t p = whole; p < k; p++) {
 		PD_UNROLL
-		for (int i = 0; i < rows * 1; i++)
+		for (int i = 0; i < rows; i++)
 			sum[i] = vf_multiply_add(sum[i], vf_splat(a[i * lda + p]),
 			                         vf_load(panel + p * 8));
 	}
 	PD_UNROLL
-	for (int i = 0; i < rows * 1; i++) {
+	for (int i = 0; i < rows; i++) {
 		PD_UNROLL
 		for (int s = 1; s < split; s++)
-			sum[i] = vf_add(sum[i], sum[s * rows * 1 + i]);
+			sum[i] = vf_add(sum[i], sum[s * rows + i]);
 		vf_store(out + i * ldo, sum[i]);
 	}
 }
@@ -677,7 +676,7 @@ pd_status digits_init(digits *m, const void *weights, size_t n, void *workspace,
 	m->failed = NULL;
 	if (!weights)
 		return PD_NULL;
-	if (n != 120896u || memcmp(weights, &weights_header, 64))
+	if (n != 120896u || memcmp(weights, &weights_header, 64) != 0)
 		return PD_WEIGHTS;
 	if ((uintptr_t)weights % 64)
 		return PD_ALIGNMENT;

@@ -98,6 +98,46 @@ def sample(t, tmp):
             yield from found
 
 
+# What the checkers say by design: tensors lie in one workspace of bytes; cppcheck misreads hexadecimal floats (0x1p63f);
+# locals stand in front of all labels, since the code is C++, too; parts of a concat guard their loads each for itself.
+CPPCHECK = ['cppcheck', '--quiet', '--max-configs=1', '--error-exitcode=1', '--std=c11', '--enable=warning,style,performance,portability',
+            *(f'--suppress={s}' for s in ('missingIncludeSystem', 'unusedStructMember', 'invalidPointerCast', 'floatConversionOverflow',
+                                          'unreadVariable', 'variableScope', 'knownConditionTrueFalse', 'toomanyconfigs'))]
+# Offsets within a tile are small; parameters of one type are many.
+TIDY = '-*,bugprone-*,clang-analyzer-*,performance-*,-bugprone-easily-swappable-parameters,-bugprone-implicit-widening-*,' \
+       '-clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling'
+
+
+def analysed(t, tmp):
+    """cppcheck and clang-tidy find nothing in generated C, where they are installed."""
+    tidy = shutil.which('clang-tidy') or shutil.which('clang-tidy-14')
+    if not shutil.which('cppcheck') or not tidy:
+        print('generated: cppcheck or clang-tidy is not installed: what it would find is not known', flush=True)
+    cases = [digits(), *(SRC / f'tests/corpus/cases/{c}/model.pdmodel' for c in ('nn_Embedding-0', 'ops-loss', 'mini-bcast-loop-xy'))]
+    for path in (c for c in cases if c.exists()):
+        name = path.parent.name
+        out = pathlib.Path(tmp) / f'analysed_{name}.c'
+        run([t.pdcc, path, '-o', out, '--isa=generic'])
+        if shutil.which('cppcheck'):
+            p = run([*CPPCHECK, '-I', SRC / 'runtime_stub', out])
+            yield f'cppcheck: {name}', p.returncode == 0, p.stdout[-2000:]
+        if tidy:
+            p = run([tidy, '--quiet', f'--checks={TIDY}', '--warnings-as-errors=*', out, '--', '-std=c11', '-I', SRC / 'runtime_stub'])
+            yield f'clang-tidy: {name}', p.returncode == 0, p.stdout[-2000:]
+
+
+def columns(t, tmp):
+    """No line of C, CUDA or a header is longer than 100 columns (a tab is four), but for words that cannot be broken."""
+    for path in (digits(), SRC / 'tests/corpus/cases/mini-bcast-loop-xy/model.pdmodel'):
+        for suffix in ('.c', '.cu'):
+            out = pathlib.Path(tmp) / f'columns_{path.parent.name.replace("-", "_")}_{suffix[1:]}{suffix}'
+            run([t.pdcc, path, '-o', out])
+            for f in (out, out.with_suffix('.h')):
+                lines = f.read_text().splitlines()
+                long = [l for l in lines if len(l.expandtabs(4)) > 100 and not l.startswith('#')]
+                yield f'{path.parent.name}: columns of {f.name}', len(lines) > 20 and not long, '\n'.join(long[:5])
+
+
 def symbols(t, tmp):
     """No calls but libm's and memory copies (bcmp is what clang makes of memcmp), nothing writable: what nm and objdump see."""
     libm = 'exp expm1 log log2 log10 log1p pow sqrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf floor ceil ' \
@@ -243,6 +283,8 @@ def suite(t):
         yield from strict(t, tmp)
         if t.all or t.only:
             yield from sample(t, tmp)
+        yield from analysed(t, tmp)
+        yield from columns(t, tmp)
         yield from symbols(t, tmp)
         yield from determinism(t, tmp)
         yield from weights(t, tmp)
