@@ -176,6 +176,7 @@ Value *array_empty(OpJob *j, const Paddle__VarDesc *v);
 bool array_write_translate(OpJob *j);
 bool array_read_inputs(OpJob *j);
 bool array_element_inputs(OpJob *j);
+bool array_pop_translate(OpJob *j);
 bool array_slice_create(OpJob *j);
 bool slice_create(OpJob *j);
 

@@ -348,6 +348,28 @@ bool array_slice_create(OpJob *j)
 	return after != NULL;
 }
 
+// Paddle 3's pop of the last element: the array without it, under the same name, and the element.
+bool array_pop_translate(OpJob *j)
+{
+	Builder *b = &j->b;
+	const char *name = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "X"), 0),
+			   *out = slot_var(slot_find(j->desc->n_outputs, j->desc->outputs, "Out"), 0);
+	Value *array = name ? read_var(j, "X", name) : NULL;
+	if (!array || array->type->kind != TY_ARRAY)
+		return array && job_fail(j, "input X is no tensor array");
+	Value *length = build1(b, OP_PD_ARRAY_LENGTH, array, NULL),
+		  *last = tensor_sub(b, length, build_number(b, DT_I64, 1, 1)),
+		  *element = last ? build2(b, OP_PD_ARRAY_READ, array, last, NULL) : NULL;
+	Value *const operands[] = {array, build_number(b, DT_I64, 1, 0), last};
+	Value *rest = element ? build_array(j, OP_PD_ARRAY_SLICE, 3, operands, name) : NULL;
+	if (!rest)
+		return false;
+	write_var(j, name, rest);
+	if (out)
+		write_var(j, out, element);
+	return true;
+}
+
 bool slice_create(OpJob *j)
 {
 	Value *array = job_operand(j, "input");

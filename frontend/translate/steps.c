@@ -287,9 +287,12 @@ static bool legacy_flag(const OpJob *j, const char *name)
 
 static bool sigmoid_cross_entropy_translate(OpJob *j)
 {
-	return slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "pos_weight"), 0)
-	           ? translate_as(j, "sigmoid_cross_entropy_with_logits.weighted")
-	           : general_translate(j);
+	static const char pir[] = "pd_op.";
+	const bool newer = !strncmp(j->desc->type, pir, sizeof pir - 1);
+	if (!slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "pos_weight"), 0))
+		return general_translate(j);
+	return translate_as(j, newer ? "pd_op.sigmoid_cross_entropy_with_logits.weighted"
+	                             : "sigmoid_cross_entropy_with_logits.weighted");
 }
 
 // With decimals, 10 to the power of their number is an attribute of its own.
@@ -358,6 +361,7 @@ static const OpSteps steps_table[] = {
 	{.hook = "select_input", .whole = select_input_translate},
 	{.hook = "select_output", .whole = select_output_translate},
 	{.hook = "array_read", .inputs = array_read_inputs},
+	{.hook = "array_pop", .whole = array_pop_translate},
 	{.hook = "array_element", .inputs = array_element_inputs},
 	{.hook = "array_slice", .create = array_slice_create},
 	{.hook = "array_write", .whole = array_write_translate},

@@ -56,7 +56,9 @@ static Value *turns(const Transform *f, bool sines)
 		return NULL;
 	for (int64_t i = 0; i < n; i++) {
 		double angle = full_turn * (double)i / (double)n;
-		tensor_set_f(t, i, sines ? f->sign * sin(angle) : cos(angle));
+		// Half a turn has no sine at all: sums that are real stay so.
+		double sine = 2 * i == n ? 0 : f->sign * sin(angle);
+		tensor_set_f(t, i, sines ? sine : cos(angle));
 	}
 	return build_constant(f->b, t);
 }
