@@ -32,7 +32,7 @@ TEXTS += codegen/c/kernels/conv.c.in codegen/c/kernels/conv_plain.c.in \
 	codegen/c/kernels/row_max.c.in codegen/c/kernels/row_spread.c.in codegen/c/kernels/row_sum.c.in \
 	codegen/c/kernels/interleave_lanes.c.in codegen/c/kernels/softmax.c.in codegen/c/kernels/turn_gnu.c.in \
 	codegen/c/kernels/unblock.c.in codegen/c/kernels/unblock_lanes.c.in \
-	codegen/c/kernels/winograd.c.in codegen/c/kernels/winograd_2.c.in \
+	codegen/c/kernels/winograd.c.in codegen/c/kernels/winograd_all.c.in codegen/c/kernels/winograd_parts.c.in codegen/c/kernels/winograd_2.c.in \
 	codegen/c/kernels/winograd_4.c.in codegen/c/kernels/winograd_products.c.in \
 	codegen/c/kernels/winograd_shape.c.in codegen/c/kernels/winograd_tile.c.in
 TEXTS += codegen/cuda/kernels/cuda_attention.c.in codegen/cuda/kernels/cuda_attention_mma.c.in \

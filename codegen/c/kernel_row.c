@@ -82,9 +82,29 @@ int row_keys(KernelFunc *k, const RowTexts *t, TemplateKey *keys)
 	return ROW_KEYS;
 }
 
-bool row_helper(KernelFunc *k, const char *name)
+// The lanes folded into the first by halves, each loop with its length known.
+static const char *row_halves(KernelFunc *k, int width, RowSum what)
 {
-	const TemplateKey keys[] = {
-		{"width", tile_int(k, k->target->vector ? 2 * k->target->lanes : 8)}};
-	return tile_prelude(k) && kernel_helper(k, name, 1, keys);
+	Text t;
+	text_init(&t, k->arena);
+	for (int step = width / 2; step > 0; step /= 2) {
+		text_printf(&t, "for (int l = 0; l < %d; l++)\n\t", step);
+		if (what == ROW_MAX)
+			text_printf(&t, "lane[l] = lane[l + %d] > lane[l] ? lane[l + %d] : lane[l];", step,
+			            step);
+		else
+			text_printf(&t, "lane[l] += lane[l + %d];", step);
+		text_str(&t, step > 1 ? "\n" : "");
+	}
+	return t.text;
+}
+
+bool row_helper(KernelFunc *k, RowSum what)
+{
+	static const char *const names[] = {"row_max.c", "row_sum.c", "row_spread.c"};
+	const int width = k->target->vector ? 2 * k->target->lanes : 8;
+	const TemplateKey keys[] = {{"width", tile_int(k, width)},
+	                            {"half", tile_int(k, width / 2)},
+	                            {"halves", row_halves(k, width, what)}};
+	return tile_prelude(k) && kernel_helper(k, names[what], COUNT_OF(keys), keys);
 }

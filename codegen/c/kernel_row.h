@@ -21,7 +21,8 @@ bool row_texts(KernelFunc *k, int axes, RowTexts *t);
 // The keys of these texts, and of what the function returns; returns how many there are.
 enum { ROW_KEYS = 13 };
 int row_keys(KernelFunc *k, const RowTexts *t, TemplateKey *keys);
-// A reduction over a row: row_max.c, row_sum.c or row_spread.c.
-bool row_helper(KernelFunc *k, const char *name);
+// A reduction over a row, as a function of the generated code.
+typedef enum RowSum { ROW_MAX, ROW_SUM, ROW_SPREAD } RowSum;
+bool row_helper(KernelFunc *k, RowSum what);
 
 #endif

@@ -2,13 +2,41 @@
 // codegen.c.
 #include "codegen/c/kernel_row.h"
 
+#include <inttypes.h>
+
+enum { SHORT_ROW = 512 }; // in longer ones the last vector weighs nothing
+
+// A short row that ends within a vector is worked on behind its end, where minus infinities stand:
+// what comes of them is below the last bit of any sum, which is at least 1. NULL: it is no such
+// row.
+static const char *row_padding(KernelFunc *k, RowTexts *x)
+{
+	const Type *t = k->op->results[0].type;
+	const Dim *last = t->dims[t->rank - 1];
+	const int lanes = k->target->lanes;
+	if (!dim_is_const(last) || last->value > SHORT_ROW || last->value % lanes == 0)
+		return NULL;
+	const int64_t padded = (last->value + lanes - 1) / lanes * lanes;
+	x->row = "buffer";
+	x->buffer = arena_printf(k->arena, "float buffer[%" PRId64 "] PD_ALIGNED;", padded);
+	return arena_printf(k->arena, "%" PRId64, padded);
+}
+
 bool kernel_softmax_emit(KernelFunc *k)
 {
 	RowTexts x;
-	if (!row_helper(k, "row_max.c") || !row_helper(k, "row_sum.c") || !row_texts(k, 1, &x))
+	if (!row_helper(k, ROW_MAX) || !row_helper(k, ROW_SUM) || !row_texts(k, 1, &x))
 		return false;
-	TemplateKey keys[ROW_KEYS + 1];
+	const char *padded = row_padding(k, &x);
+	const char *pad = padded ? arena_printf(k->arena,
+	                                        "for (int64_t j = columns; j < %s; j++)\n"
+	                                        "\trow[j] = -INFINITY;",
+	                                        padded)
+	                         : "";
+	TemplateKey keys[ROW_KEYS + 3];
 	int n = row_keys(k, &x, keys);
 	keys[n++] = (TemplateKey){"exp", k->target->vector ? "pd_expf" : "expf"};
+	keys[n++] = (TemplateKey){"padded", padded ? padded : "columns"};
+	keys[n++] = (TemplateKey){"pad", pad};
 	return kernel_template(k, "softmax.c", n, keys);
 }

@@ -107,6 +107,41 @@ static const char *results(Conv *v, const char *suffix)
 	                    arena_printf(a, "group, %s, first, last - first, sums", blocks));
 }
 
+// All groups of tiles, and for each those of output channels; the same where threads share them.
+// NULL after a diagnostic.
+static const char *loops(Conv *v)
+{
+	KernelFunc *k = v->k;
+	const int64_t blocks = v->x->dims[1]->value, numbers = v->t.inputs * v->t.inputs;
+	const int64_t parts = op_int(k->op, "parts", 1);
+	const int64_t groups = v->w->dims[0]->value;
+	const bool shared = kernel_share(k, dim_const(k->ctx, parts)), wide = groups > 1;
+	const TemplateKey keys[] = {
+		{"m", tile_int(k, v->t.tile)},
+		{"aa", tile_int(k, numbers)},
+		{"lanes", tile_int(k, v->lanes)},
+		{"blocks", tile_int(k, blocks)},
+		{"channels", tile_int(k, v->channels)},
+		{"group", tile_int(k, v->group)},
+		{"filter", tile_int(k, numbers * v->channels * v->q)},
+		{"behind", tile_int(k, numbers * winograd_stride(v->group, blocks, v->lanes))},
+		{"nv", tile_int(k, v->nv)},
+		{"products", arena_printf(k->arena, "winograd_products_%dx%dof%d", v->height, v->nv, v->q)},
+		{"scratch", kernel_result(k, 1)},
+		{"results", results(v, "_results")}, // after all sizes: they are parameters
+		{"groups", tile_int(k, groups)},
+		{"at", wide ? arena_printf(k->arena, "unit / %" PRId64, groups) : "unit"},
+		{"of", wide ? arena_printf(k->arena, "unit %% %" PRId64, groups) : "0"},
+		{"parts", tile_int(k, parts)},
+		{"each", tile_int(k, k->op->results[1].type->dims[0]->value / parts)},
+	};
+	Text t;
+	text_init(&t, k->arena);
+	const char *name = shared ? "winograd_parts.c" : "winograd_all.c";
+	const bool done = template_expand(k->ctx, &t, name, COUNT_OF(keys) - (shared ? 0 : 4), keys);
+	return done ? t.text : NULL;
+}
+
 static bool conv_print(Conv *v, const char *point)
 {
 	KernelFunc *k = v->k;
@@ -115,35 +150,31 @@ static bool conv_print(Conv *v, const char *point)
 	const char *epilogue = region_text(k, &k->op->regions[0], args, &value);
 	if (!epilogue || !tile_helpers(v, point))
 		return false;
-	const int64_t blocks = x[1]->value, numbers = v->t.inputs * v->t.inputs;
 	const TemplateKey sizes[] = {
 		{"batch", kernel_dim(k, out[0])},   {"rows", kernel_dim(k, out[2])},
 		{"columns", kernel_dim(k, out[3])}, {"down", tiles_along(v, out[2])},
 		{"across", tiles_along(v, out[3])}, {"height", kernel_dim(k, x[2])},
 		{"width", kernel_dim(k, x[3])},
 	};
+	const char *all = loops(v);
+	if (!all)
+		return false;
 	const TemplateKey rest[] = {
 		{"m", tile_int(k, v->t.tile)},
-		{"aa", tile_int(k, numbers)},
 		{"lanes", tile_int(k, v->lanes)},
 		{"top", tile_int(k, v->pad[0])},
 		{"left", tile_int(k, v->pad[1])},
-		{"blocks", tile_int(k, blocks)},
-		{"channels", tile_int(k, v->channels)},
+		{"blocks", tile_int(k, x[1]->value)},
 		{"out_blocks", tile_int(k, v->out_blocks)},
-		{"groups", tile_int(k, v->w->dims[0]->value)},
-		{"group", tile_int(k, v->group)},
-		{"filter", tile_int(k, numbers * v->channels * v->q)},
-		{"behind", tile_int(k, numbers * winograd_stride(v->group, blocks, v->lanes))},
 		{"nv", tile_int(k, v->nv)},
-		{"products", arena_printf(k->arena, "winograd_products_%dx%dof%d", v->height, v->nv, v->q)},
 		{"type", dtype_c_memory(v->out->dtype)},
 		{"epilogue", epilogue},
 		{"store", scalar_store(k, v->out->dtype, "to", "c", value)},
 		{"out", kernel_result(k, 0)},
 		{"scratch", kernel_result(k, 1)},
 		{"sizes", tile_sizes(k)},
-		{"results", results(v, "_results")}, // after all sizes: they are parameters
+		{"loops", all},
+		{"range", kernel_range(k)},
 		{"returns", tile_returns(k)},
 		{"done", tile_done(k)},
 	};

@@ -87,14 +87,19 @@ typedef struct Conv {
 	int64_t paddings[4]; // top, left, bottom, right
 } Conv;
 
+struct Window;
 // kernel.conv for a convolution of one group whose result is `out` (plain); gives the blocked
 // result.
 Value *conv_dense(Layout *l, const Conv *cv, const Type *out);
+// The same for several groups, of any width.
+Value *conv_groups(Layout *l, const Conv *cv, const Type *out, int64_t groups);
 // The convolution of images [N x C x H x W] by the last two axes of a window; paddings are
 // constant.
-struct Window;
 Value *build_image_conv(Builder *b, Value *x, Value *filter, const struct Window *w,
                         int64_t groups);
+// The same transposed, of one group; the result's height and width.
+Value *build_image_transposed(Builder *b, Value *x, Value *filter, const struct Window *w,
+                              const Dim *const *size);
 
 // Reads strides, dilations and paddings; false where only a run tells them.
 bool conv_window(Conv *cv);
@@ -102,6 +107,32 @@ void conv_set_geometry(Op *kernel, const Conv *cv);
 // How many vectors of output channels a register tile takes: full tiles as far as possible, all
 // alike.
 int64_t conv_tile_vectors(const Layout *l, int64_t oc);
+
+// ---- layout_few.c -------------------------------------------------------------------------------
+
+// The plain result of a convolution of one group with few output channels, whose filter is
+// constant; NULL: it is none, or its channels as lanes are as good.
+Value *conv_few(Layout *l, const Conv *cv);
+
+// ---- layout_deconv.c ----------------------------------------------------------------------------
+
+// One axis of a transposed convolution of a constant filter: results that have the same position
+// modulo the stride, a phase of it, read the same taps.
+typedef struct Phase {
+	int64_t stride, dilation, before;
+	int64_t kernel;   // from the first tap to the last
+	int64_t taps;     // of each phase: ceil(kernel / stride)
+	int64_t first;    // q of the first result
+	int64_t pad[2];   // of the small convolution
+	const Dim *count; // its results
+} Phase;
+
+// False: only a run tells, or there is no such convolution.
+bool phase_read(Context *c, const struct Window *w, int i, const Dim *out, Phase *p);
+// The tap of the filter that tap `at` of the small convolution is, for a phase; -1: none, a zero.
+int64_t phase_tap(const Phase *p, int64_t phase, int64_t at);
+// The phase and the position in it of position `at` of the result.
+Value *phase_split(Builder *b, const Phase *p, Value *at, Value **rest);
 
 // ---- layout_image.c -----------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 // tells) stays for to-loops.
 #include "ir/infer/geometry.h"
 #include "lower/kernels/layout.h"
+#include "lower/pass/rewrite.h"
 
 #include <string.h>
 
@@ -137,7 +138,7 @@ static Value *filter_of_groups(const Conv *cv, int64_t groups, int64_t q)
 	         : NULL;
 }
 
-static Value *conv_groups(Layout *l, const Conv *cv, int64_t groups)
+Value *conv_groups(Layout *l, const Conv *cv, const Type *out, int64_t groups)
 {
 	Context *c = l->ctx;
 	const int64_t share = cv->oc / groups, q = conv_tile_vectors(l, share) * l->target->lanes;
@@ -146,8 +147,7 @@ static Value *conv_groups(Layout *l, const Conv *cv, int64_t groups)
 		return NULL;
 	const int64_t rows = groups * ((share + q - 1) / q);
 	Value *w = pack_filter(cv->op, filter, 5, (int64_t[]){rows, cv->ic, cv->kh, cv->kw, q});
-	Op *kernel = layout_kernel(cv->op, OP_KERNEL_CONV, type_blocked(l, cv->op->results[0].type), 2,
-	                           (Value *[]){x, w});
+	Op *kernel = layout_kernel(cv->op, OP_KERNEL_CONV, type_blocked(l, out), 2, (Value *[]){x, w});
 	conv_set_geometry(kernel, cv);
 	op_set_attr(kernel, "groups", attr_int(c, groups));
 	op_set_attr(kernel, "in_channels", attr_int(c, cv->ic));
@@ -224,6 +224,17 @@ Value *build_image_conv(Builder *b, Value *x, Value *filter, const Window *w, in
 	              attr_ints(c, 2, w->dilation + space), "groups", attr_int(c, groups), NULL);
 }
 
+Value *build_image_transposed(Builder *b, Value *x, Value *filter, const Window *w,
+                              const Dim *const *size)
+{
+	Context *c = b->ctx;
+	const int64_t paddings[4] = {w->before[1]->value, w->after[1]->value, w->before[2]->value,
+	                             w->after[2]->value};
+	return build2(b, OP_PD_CONV2D_TRANSPOSE, x, filter, "strides", attr_ints(c, 2, w->stride + 1),
+	              "paddings", attr_ints(c, 4, paddings), "dilations",
+	              attr_ints(c, 2, w->dilation + 1), "output_size", attr_dims(c, 2, size), NULL);
+}
+
 bool layout_conv(Layout *l, Op *op)
 {
 	Conv cv = {0};
@@ -242,9 +253,15 @@ bool layout_conv(Layout *l, Op *op)
 		blocked_set(l, op, rows);
 		return true;
 	}
-	Value *made = groups == 1                         ? conv_dense(l, &cv, op->results[0].type)
-	              : groups_are_narrow(l, &cv, groups) ? conv_narrow(l, &cv)
-	                                                  : conv_groups(l, &cv, groups);
+	Value *few = groups == 1 ? conv_few(l, &cv) : NULL;
+	if (few) {
+		op_replace(op, &few);
+		return true;
+	}
+	Value *made = groups == 1 ? conv_dense(l, &cv, op->results[0].type)
+	              : groups_are_narrow(l, &cv, groups)
+	                  ? conv_narrow(l, &cv)
+	                  : conv_groups(l, &cv, op->results[0].type, groups);
 	if (made)
 		blocked_set(l, op, made);
 	return made != NULL;

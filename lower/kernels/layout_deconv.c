@@ -1,7 +1,8 @@
 // Transposed convolution with stride s as an ordinary one: pixels of the result that have the same
 // position modulo s read the same taps of the filter, so each of the s x s phases is a small
 // convolution of stride 1. All phases together are one kernel.conv with s * s times the channels; a
-// nest then interleaves them. No zero is ever multiplied. Called by layout.c.
+// nest then interleaves them. Zeros are multiplied only where phases have fewer taps than others,
+// and between the taps of a dilated filter. Called by layout.c.
 //
 //   out[o] = sum over i * s + k = o + before of x[i] * w[k];   with o + before = q * s + r and k = r + s * j:
 //   out[o] = sum over j of x[q - j] * w[r + s * j]
@@ -13,22 +14,15 @@
 
 #include <string.h>
 
-// One spatial axis.
-typedef struct Phase {
-	int64_t stride, kernel, before;
-	int64_t taps;     // of each phase: ceil(kernel / stride)
-	int64_t first;    // q of the first result
-	int64_t pad[2];   // of the small convolution
-	const Dim *count; // its results
-} Phase;
-
-static bool phase_read(Context *c, const Window *w, int i, const Dim *out, Phase *p)
+bool phase_read(Context *c, const Window *w, int i, const Dim *out, Phase *p)
 {
-	if (!dim_is_const(w->kernel[i]) || !dim_is_const(w->before[i]) || w->dilation[i] != 1 ||
+	if (!dim_is_const(w->kernel[i]) || !dim_is_const(w->before[i]) || w->dilation[i] < 1 ||
 	    w->stride[i] < 1)
 		return false;
-	*p = (Phase){
-		.stride = w->stride[i], .kernel = w->kernel[i]->value, .before = w->before[i]->value};
+	*p = (Phase){.stride = w->stride[i],
+	             .dilation = w->dilation[i],
+	             .before = w->before[i]->value,
+	             .kernel = (w->kernel[i]->value - 1) * w->dilation[i] + 1};
 	p->taps = (p->kernel + p->stride - 1) / p->stride;
 	p->first = p->before / p->stride;
 	p->pad[0] = p->taps - 1 - p->first;
@@ -43,6 +37,12 @@ static bool phase_read(Context *c, const Window *w, int i, const Dim *out, Phase
 	p->pad[1] = last / p->stride;
 	p->count = dim_add(c, w->size[i], dim_const(c, p->pad[0] + p->pad[1] - p->taps + 1));
 	return p->pad[0] >= 0 && last >= 0;
+}
+
+int64_t phase_tap(const Phase *p, int64_t phase, int64_t at)
+{
+	const int64_t k = phase + p->stride * (p->taps - 1 - at);
+	return k < p->kernel && k % p->dilation == 0 ? k / p->dilation : -1;
 }
 
 // [IC x OC / groups x KH x KW] to [groups * phases * each x IC / groups x taps x taps], flipped;
@@ -66,9 +66,9 @@ static Tensor *phase_filter(Context *c, const Tensor *w, const Phase *p, int64_t
 				for (int64_t x = 0; x < dims[3]; x++, to += size) {
 					int64_t phase = o % share / each, channel = o % each,
 							from_channel = o / share * ic + i;
-					int64_t ky = phase / sx + p[0].stride * (p[0].taps - 1 - y);
-					int64_t kx = phase % sx + sx * (p[1].taps - 1 - x);
-					bool inside = channel < oc && ky < kh && kx < kw;
+					int64_t ky = phase_tap(&p[0], phase / sx, y);
+					int64_t kx = phase_tap(&p[1], phase % sx, x);
+					bool inside = channel < oc && ky >= 0 && kx >= 0;
 					if (inside)
 						memcpy(to,
 						       from +
@@ -79,8 +79,7 @@ static Tensor *phase_filter(Context *c, const Tensor *w, const Phase *p, int64_t
 	return t;
 }
 
-// The phase and the position in it of position `at` on one axis.
-static Value *phase_split(Builder *b, const Phase *p, Value *at, Value **rest)
+Value *phase_split(Builder *b, const Phase *p, Value *at, Value **rest)
 {
 	Value *t = index_plus(b, at, p->before - p->first * p->stride);
 	Value *s = index_const(b, p->stride);
@@ -97,16 +96,16 @@ typedef struct Phases {
 	int64_t groups, count; // count: phases, which stand side by side in each group
 } Phases;
 
-// Few channels would mostly be empty lanes: then the result is plain, else blocked with whole
-// blocks per phase.
+// Few channels would mostly be empty lanes, and groups may end within blocks: then the result is
+// plain, else blocked with whole blocks per phase.
 static Phases phases_of(const Layout *l, DType t, const Phase *p, int64_t groups, int64_t oc)
 {
 	const int64_t lanes = l->target->lanes;
-	Phases s = {.blocked = groups == 1 && layout_has_blocks(l, t),
+	Phases s = {.blocked = (groups == 1 || !l->target->cuda) && layout_has_blocks(l, t),
 	            .each = oc,
 	            .groups = groups,
 	            .count = p[0].stride * p[1].stride};
-	s.plain = !s.blocked || 2 * oc <= lanes;
+	s.plain = !s.blocked || 2 * oc <= lanes || (groups > 1 && oc % lanes);
 	if (!s.plain && (p[0].stride > 1 || p[1].stride > 1))
 		s.each = (oc + lanes - 1) / lanes * lanes;
 	return s;
@@ -117,11 +116,12 @@ static void phase_place(const Layout *l, Nest *n, Value *phase, const Phases *s,
 {
 	Builder *b = &n->b;
 	const int64_t lanes = l->target->lanes;
-	at[1] = index_add(b, index_times(b, phase, s->plain ? s->each : s->each / lanes), n->at[1]);
+	const int64_t each = s->plain ? s->each : s->each / lanes;
+	at[1] = index_add(b, index_times(b, phase, each), n->at[1]);
 	if (s->groups > 1)
-		at[1] = index_add(b, at[1],
-		                  index_times(b, index_div(b, n->at[1], index_const(b, s->each)),
-		                              (s->count - 1) * s->each));
+		at[1] = index_add(
+			b, at[1],
+			index_times(b, index_div(b, n->at[1], index_const(b, each)), (s->count - 1) * each));
 	if (!s->blocked)
 		return;
 	at[4] = n->at[4];
@@ -148,7 +148,7 @@ static Value *interleave(Layout *l, Op *op, Value *phases, const Phase *p, const
 static Value *phases_convolve(Layout *l, const Conv *cv, const Phases *s, const Type *out)
 {
 	if (!l->target->cuda)
-		return conv_dense(l, cv, out);
+		return s->groups > 1 ? conv_groups(l, cv, out, s->groups) : conv_dense(l, cv, out);
 	ImageForm form = conv_image_form(l, cv, s->groups);
 	if (s->groups > 1 && form == IMAGE_BLOCKED)
 		form = IMAGE_PLAIN; // phases are no whole blocks
@@ -165,7 +165,7 @@ bool layout_conv_transpose(Layout *l, Op *op)
 {
 	Context *c = l->ctx;
 	const int64_t groups = op_int(op, "groups", 1);
-	if (op->info->filter != FILTER_IN || (groups != 1 && !l->target->cuda))
+	if (op->info->filter != FILTER_IN)
 		return false;
 	Value *x = op_operand(op, 0), *filter = op_operand(op, 1);
 	const Tensor *w = value_constant(filter);

@@ -69,8 +69,17 @@ static Value *swap_with_last(Builder *b, Value *x, int axis)
 	return build1(b, OP_PD_TRANSPOSE, x, "perm", attr_ints(b->ctx, last + 1, perm), NULL);
 }
 
-// CUDA has threads side by side behind any axis; in C that is moved to the end, and nests evaluate
-// the logarithm faster.
+// Whether what stands behind the axis fills a vector.
+static bool axis_is_wide(const Target *target, const Type *t, int64_t axis)
+{
+	int64_t behind = 1;
+	for (int64_t i = axis + 1; i < t->rank && behind < target->lanes; i++)
+		behind = dim_is_const(t->dims[i]) ? behind * t->dims[i]->value : target->lanes;
+	return behind >= target->lanes;
+}
+
+// CUDA has threads side by side behind any axis. In C nests have lanes side by side there, else the
+// axis is moved to the end; and nests evaluate the logarithm faster.
 bool decompose_hook_softmax(PassContext *p, Op *op)
 {
 	Value *x = op_operand(op, 0);
@@ -83,7 +92,7 @@ bool decompose_hook_softmax(PassContext *p, Op *op)
 		return true;
 	Builder b = builder_before(op);
 	const bool last = axis == t->rank - 1, swap = !last && !p->target->cuda;
-	if (log && !p->target->cuda)
+	if (!p->target->cuda && (log || axis_is_wide(p->target, t, axis)))
 		return true;
 	if (swap && !(x = swap_with_last(&b, x, (int)axis)))
 		return false;

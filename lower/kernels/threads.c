@@ -30,6 +30,15 @@ const Dim *share_hook_windows(Context *c, const Op *op)
 	return products(c, op, dims_product(c, 3, w->dims + 1));
 }
 
+// Weights [groups of channels x (tile + 2)^2 x channels x channels of a group]; tile^2 results come
+// of each.
+const Dim *share_hook_numbers(Context *c, const Op *op)
+{
+	const Dim *const *w = op_operand(op, 1)->type->dims;
+	const int64_t tile = op_int(op, "tile", 1);
+	return products(c, op, dim_div(c, dim_mul(c, w[1], w[2]), dim_const(c, tile * tile)));
+}
+
 // Weights [blocks x .. x rows x columns x channels of a block].
 const Dim *share_hook_taps(Context *c, const Op *op)
 {
@@ -151,6 +160,8 @@ static void op_share(Context *c, Op *op, int threads)
 	op_set_attr(op, "parallel", attr_dim(c, work));
 	if (nest)
 		op_set_attr(op, "along", attr_int(c, along));
+	if (op->code == OP_KERNEL_WINOGRAD) // each part works in memory of its own
+		op_set_attr(op, "parts", attr_int(c, dim_is_const(work) ? work->value : threads));
 }
 
 // Needs: control flow as blocks (flatten), all kernels in place. Keeps: values, names, locations.

@@ -1,11 +1,14 @@
 // Convolutions of volumes as those of images: each position along the depth of the result is an
-// image, whose channels are those of all the slices that its windows reach. Called by decompose.c,
-// through the operator table.
+// image, whose channels are those of all the slices that its windows reach. Transposed ones
+// likewise: those of images, whose channels are the phases along the depth as well
+// (layout_deconv.c). Called by decompose.c, through the operator table.
 #include "ir/build/nest.h"
 #include "ir/infer/geometry.h"
 #include "lower/kernels/layout.h"
 #include "lower/pass/pass.h"
 #include "lower/pass/rewrite.h"
+
+#include <string.h>
 
 typedef struct Volume {
 	Op *op;
@@ -32,23 +35,32 @@ static bool volume_read(Op *op, Volume *v)
 	return dim_is_const(v->deep) && dim_is_const(v->depth) && dim_is_const(x->type->dims[1]);
 }
 
-// [N * deep x C * taps x H x W]; slices outside of the volume are zero.
-static Value *slices_gathered(Builder *b, const Volume *v)
+// Which slices of x are the channels of image i: those at i * stride + t * dilation - before, t <
+// taps.
+typedef struct Slices {
+	Value *x;
+	const Dim *images, *taps, *before;
+	int64_t stride, dilation;
+	bool overhang; // some lie outside of the volume, and are zero
+} Slices;
+
+// [N * images x C * taps x H x W].
+static Value *slices_gathered(Builder *b, const Slices *s)
 {
 	Context *c = b->ctx;
-	Value *x = op_operand(v->op, 0);
-	const Dim *const *d = x->type->dims,
-					 *dims[4] = {dim_mul(c, d[0], v->deep), dim_mul(c, d[1], v->taps), d[3], d[4]};
-	Nest n = nest_open(b, type_tensor(c, x->type->dtype, 4, dims, 0));
-	Value *deep = index_dim(&n.b, v->deep), *taps = index_dim(&n.b, v->taps);
-	Value *z = index_times(&n.b, index_mod(&n.b, n.at[0], deep), v->w.stride[0]);
-	z = index_add(&n.b, z, index_times(&n.b, index_mod(&n.b, n.at[1], taps), v->w.dilation[0]));
-	z = index_sub(&n.b, z, index_dim(&n.b, v->w.before[0]));
-	Value *inside = window_overhangs(&v->w, 0) ? index_inside(&n.b, z, v->depth) : NULL;
-	Value *at[5] = {index_div(&n.b, n.at[0], deep), index_div(&n.b, n.at[1], taps), z, n.at[2],
+	const Type *x = s->x->type;
+	const Dim *const *d = x->dims, *dims[4] = {dim_mul(c, d[0], s->images),
+	                                           dim_mul(c, d[1], s->taps), d[3], d[4]};
+	Nest n = nest_open(b, type_tensor(c, x->dtype, 4, dims, 0));
+	Value *images = index_dim(&n.b, s->images), *taps = index_dim(&n.b, s->taps);
+	Value *z = index_times(&n.b, index_mod(&n.b, n.at[0], images), s->stride);
+	z = index_add(&n.b, z, index_times(&n.b, index_mod(&n.b, n.at[1], taps), s->dilation));
+	z = index_sub(&n.b, z, index_dim(&n.b, s->before));
+	Value *inside = s->overhang ? index_inside(&n.b, z, d[2]) : NULL;
+	Value *at[5] = {index_div(&n.b, n.at[0], images), index_div(&n.b, n.at[1], taps), z, n.at[2],
 	                n.at[3]};
-	Value *zero = inside ? build_scalar_f(&n.b, x->type->dtype, 0) : NULL;
-	return nest_close(&n, load_or(&n.b, inside, zero, x, at));
+	Value *zero = inside ? build_scalar_f(&n.b, x->dtype, 0) : NULL;
+	return nest_close(&n, load_or(&n.b, inside, zero, s->x, at));
 }
 
 // The pieces of the filter lie as the gathered channels do.
@@ -67,7 +79,14 @@ bool decompose_hook_conv3d_of_images(PassContext *p, Op *op)
 		return true;
 	Builder b = builder_before(op);
 	const Type *t = op->results[0].type;
-	Value *x = slices_gathered(&b, &v), *filter = filter_of_image(&b, &v);
+	const Slices s = {.x = op_operand(op, 0),
+	                  .images = v.deep,
+	                  .taps = v.taps,
+	                  .before = v.w.before[0],
+	                  .stride = v.w.stride[0],
+	                  .dilation = v.w.dilation[0],
+	                  .overhang = window_overhangs(&v.w, 0)};
+	Value *x = slices_gathered(&b, &s), *filter = filter_of_image(&b, &v);
 	Value *out = x && filter ? build_image_conv(&b, x, filter, &v.w, op_int(op, "groups", 1))
 	                         : NULL;
 	if (!out)
@@ -80,6 +99,74 @@ bool decompose_hook_conv3d_of_images(PassContext *p, Op *op)
 	if (!out)
 		return false;
 	out->name = op->results[0].name;
+	op_replace(op, &out);
+	return true;
+}
+
+// ---- transposed ---------------------------------------------------------------------------------
+
+// [IC x OC x KD x KH x KW] to [IC * taps x phases * OC x KH x KW].
+static Tensor *filter_of_phases(Context *c, const Tensor *w, const Phase *p)
+{
+	const int64_t oc = w->dims[1];
+	const size_t image = (size_t)(w->dims[3] * w->dims[4]) * dtype_size(w->dtype);
+	const int64_t dims[4] = {w->dims[0] * p->taps, p->stride * oc, w->dims[3], w->dims[4]};
+	Tensor *t = tensor_new(c->arena, w->dtype, 4, dims);
+	if (!t)
+		return NULL;
+	char *to = t->data;
+	for (int64_t i = 0; i < dims[0]; i++)
+		for (int64_t o = 0; o < dims[1]; o++, to += image) {
+			const int64_t tap = phase_tap(p, o / oc, i % p->taps);
+			const int64_t from = (i / p->taps * oc + o % oc) * w->dims[2] + tap;
+			if (tap >= 0)
+				memcpy(to, (const char *)w->data + (size_t)from * image, image);
+		}
+	return t;
+}
+
+// The result from [N * count x phases * OC x H x W].
+static Value *phases_to_volume(Op *op, Value *phases, const Phase *p)
+{
+	const Type *t = op->results[0].type;
+	Builder before = builder_before(op);
+	Nest n = nest_open(&before, t);
+	Value *phase, *image = phase_split(&n.b, p, n.at[2], &phase);
+	image = index_add(&n.b, index_mul(&n.b, n.at[0], index_dim(&n.b, p->count)), image);
+	Value *channel = index_mul(&n.b, phase, index_dim(&n.b, t->dims[1]));
+	Value *at[4] = {image, index_add(&n.b, channel, n.at[1]), n.at[3], n.at[4]};
+	return nest_close(&n, load(&n.b, phases, at));
+}
+
+bool decompose_hook_conv3d_transpose_of_images(PassContext *pass, Op *op)
+{
+	Volume v = {0};
+	Phase p;
+	(void)pass;
+	const Value *filter = op_operand(op, 1);
+	const Tensor *w = value_constant(filter);
+	if (!w || op_int(op, "groups", 1) != 1 || !volume_read(op, &v) ||
+	    !phase_read(op->ctx, &v.w, 0, v.deep, &p))
+		return true;
+	Tensor *t = filter_of_phases(op->ctx, w, &p);
+	if (!t)
+		return false;
+	Builder b = builder_before(op);
+	const Slices s = {.x = op_operand(op, 0),
+	                  .images = p.count,
+	                  .taps = dim_const(op->ctx, p.taps),
+	                  .before = dim_const(op->ctx, p.pad[0]),
+	                  .stride = 1,
+	                  .dilation = 1,
+	                  .overhang = p.pad[0] > 0 || p.pad[1] > 0};
+	Value *x = slices_gathered(&b, &s);
+	Value *phases = x ? build_image_transposed(&b, x,
+	                                           build_parameter(&b, filter->name, "slices", t), &v.w,
+	                                           op->results[0].type->dims + 3)
+	                  : NULL;
+	Value *out = phases ? phases_to_volume(op, phases, &p) : NULL;
+	if (!out)
+		return false;
 	op_replace(op, &out);
 	return true;
 }

@@ -69,7 +69,7 @@ static void conv_replace(Op *conv, Op *pack, const WinogradLayer *l, int tile)
 		op_erase(pack);
 }
 
-static void conv_visit(const Target *t, Op *conv)
+static void conv_visit(const Target *t, Op *conv, int threads)
 {
 	Op *pack = pack_of(conv);
 	if (!pack)
@@ -82,21 +82,22 @@ static void conv_visit(const Target *t, Op *conv)
 	                         .columns = known(out[3]),
 	                         .lanes = t->lanes,
 	                         .q = known(pack->results[0].type->dims[4]),
-	                         .height = t->conv_ur};
+	                         .height = t->conv_ur,
+	                         .threads = threads};
 	const int tile = winograd_tile(&l);
 	if (tile)
 		conv_replace(conv, pack, &l, tile);
 }
 
-static void region_visit(const Target *t, Region *r)
+static void region_visit(const Target *t, Region *r, int threads)
 {
 	for (Block *b = r->first; b; b = b->next)
 		for (Op *op = b->first, *next; op; op = next) {
 			next = op->next;
 			for (int i = 0; i < op->nregion && op->info->kind == KIND_CONTROL; i++)
-				region_visit(t, &op->regions[i]);
+				region_visit(t, &op->regions[i], threads);
 			if (op->info->filter == FILTER_PACKED && op_int(op, "in_channels", 0) > 0)
-				conv_visit(t, op); // not one filter for each channel
+				conv_visit(t, op, threads); // not one filter for each channel
 		}
 }
 
@@ -106,7 +107,9 @@ const Type *winograd_scratch(Context *c, const Op *op)
 	const int64_t lanes = x->dims[4]->value, group = op_int(op, "group", 1);
 	const int64_t each = winograd_stride(group, x->dims[1]->value, lanes) +
 	                     winograd_stride(group, w->dims[3]->value / lanes, lanes);
-	return type_tensor(c, DT_F32, 1, (const Dim *[]){dim_const(c, w->dims[1]->value * each)}, 0);
+	return type_tensor(
+		c, DT_F32, 1,
+		(const Dim *[]){dim_const(c, w->dims[1]->value * each * op_int(op, "parts", 1))}, 0);
 }
 
 // Needs: kernels with packed weights, not folded yet (layout). Keeps: names, locations, epilogues;
@@ -114,6 +117,6 @@ const Type *winograd_scratch(Context *c, const Op *op)
 bool pass_winograd(PassContext *p)
 {
 	if (p->winograd && !p->target->cuda)
-		region_visit(p->target, &p->module->regions[0]);
+		region_visit(p->target, &p->module->regions[0], p->threads);
 	return true;
 }

@@ -41,5 +41,10 @@ int64_t winograd_group(const WinogradLayer *l, int tile)
 		return group;
 	const int64_t tiles = l->images * ((l->rows + tile - 1) / tile) *
 	                      ((l->columns + tile - 1) / tile);
+	// A thread takes groups of tiles, each with groups of output channels.
+	const int64_t wide = (l->outputs + l->q - 1) / l->q, parts = (l->threads + wide - 1) / wide;
+	const int64_t share = (tiles + parts - 1) / parts;
+	if (l->threads > 1 && share < group)
+		group = (share + l->height - 1) / l->height * l->height;
 	return group < tiles ? group : tiles;
 }

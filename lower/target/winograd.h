@@ -12,6 +12,7 @@ typedef struct WinogradLayer {
 	int64_t lanes;                 // channels in a block
 	int64_t q;                     // output channels side by side in packed weights
 	int64_t height;                // of the target's register tile
+	int threads;                   // that may share it; below 2: one
 } WinogradLayer;
 
 // Results of a tile in each direction: 2 or 4; 0: a direct convolution is faster.

@@ -1,7 +1,7 @@
 """Convolutions, for CUDA on the emulator, as C for each instruction set that is here, and as lowered IR in the interpreter, against
 the interpreter on the program as it was written: windows, paddings, groups, layouts, sizes that the caller chooses, tensor cores; with nvcc, that they compile under the
 gates and use tensor cores."""
-import pathlib, re, tempfile
+import math, pathlib, re, tempfile
 
 import emulated, integers, winograd
 from pdcc_tests import run
@@ -78,20 +78,25 @@ class Case:
 
 
 class Transposed:
-    """conv2d_transpose of x [N x C x H x W] in groups, by a filter that is constant, as its phases want it."""
+    """conv2d_transpose of x [N x C x H x W] in groups, or conv3d_transpose of a volume, by a filter that is constant, as its phases
+    want it; 1 is padded on each side, and `more` stands behind the result."""
     dtype = 'f32'
 
-    def __init__(self, name, x, out, kernel, stride, groups, op='conv2d_transpose'):
-        self.name, self.x, self.w, self.stride, self.groups, self.op = name, list(x), [x[1], out // groups, kernel, kernel], stride, groups, op
-        self.out = [x[0], out] + [(size - 1) * stride - 2 + kernel for size in x[2:]]
+    def __init__(self, name, x, out, kernel, stride, groups=1, op='conv2d_transpose', more=0, dilation=1):
+        self.name, self.x, self.groups, self.op, self.axes, self.more = name, list(x), groups, op, len(x) - 2, more
+        self.dilation = dilation
+        self.w, self.stride = [x[1], out // groups] + [kernel] * self.axes, stride
+        self.out = [x[0], out] + [(size - 1) * stride - 1 + (kernel - 1) * dilation + more for size in x[2:]]
 
     def text(self, i, column):
-        n = self.w[0] * self.w[1] * self.w[2] ** 2
+        n = math.prod(self.w)
         values = ', '.join(f'{(k * 37 % 101 - 50) / 100}' for k in range(n))
         x, w, out = (tensor(d, i, 'f32') for d in (self.x, self.w, self.out))
+        operands = f'%x{i}, %w{i}' + (', _' if self.axes == 2 else '')
         return [f'  %x{i} = pd.feed() {{name = "x_{i}", col = {column}}} : () -> ({x})',
                 f'  %w{i} = builtin.constant() {{value = dense<{w[7:-1]} [{values}]>}} : () -> ({w})',
-                f'  %c{i} = pd.{self.op}(%x{i}, %w{i}, _) {{strides = [{self.stride}, {self.stride}], paddings = [1, 1], groups = {self.groups}}}'
+                f'  %c{i} = pd.{self.op}({operands}) {{strides = {[self.stride] * self.axes}, paddings = {[1] * self.axes}, '
+                f'output_padding = {[self.more] * self.axes}, dilations = {[self.dilation] * self.axes}, groups = {self.groups}}}'
                 f' : ({x}, {w}) -> ({out})', f'  %r{i} = pd.relu(%c{i}) : ({out}) -> ({out})',
                 f'  pd.fetch(%r{i}) {{name = "r{i}", col = {i}}} : ({out}) -> ()']
 
@@ -101,6 +106,19 @@ class Transposed:
     def near(self, have, want, kind):
         import numpy as np
         return have.shape == want.shape and np.allclose(have, want, rtol=TOLERANCE[kind] * 8, atol=TOLERANCE[kind] * 8)
+
+
+class Few(Transposed):
+    """conv2d with few results by a constant filter, padded by 1."""
+
+    def __init__(self, name, x, out, kernel, stride=1):
+        super().__init__(name, x, out, 1, stride, op='conv2d')
+        self.w = [out, x[1], *kernel]
+        self.out = [x[0], out] + [after(size, k, stride, 1, 1, 1) for size, k in zip(x[2:], kernel)]
+
+    def text(self, i, column):
+        rows = super().text(i, column)
+        return [row.replace(', _)', ')').replace(f'output_padding = {[0, 0]}, ', '') for row in rows]
 
 
 class Tokens:
@@ -262,6 +280,20 @@ TRANSPOSED = (
     Transposed('transposed, groups', (2, 12, 5, 6), 15, 4, 2, 3),
     Transposed('transposed, groups, stride 1', (1, 4, 5, 6), 6, 3, 1, 2),
     Transposed('transposed, depthwise', (1, 5, 7, 6), 5, 3, 2, 5, 'depthwise_conv2d_transpose'),
+    Transposed('transposed, groups of whole blocks', (1, 32, 5, 6), 64, 2, 2, 2),
+    Transposed('transposed', (2, 12, 5, 6), 20, 4, 2),
+    Transposed('transposed, few results', (1, 6, 5, 6), 3, 3, 2, more=1),
+    Few('one result, 3 x 3', (2, 17, 9, 11), 1, (3, 3)),
+    Few('two results, 5 x 3', (1, 20, 8, 13), 2, (5, 3)),
+    Few('three results, 7 x 7, stride 2', (1, 9, 15, 16), 3, (7, 7), 2),
+    Few('four results, a row', (2, 24, 1, 31), 4, (3, 5)),
+    Transposed('transposed, dilated', (2, 6, 5, 6), 20, 3, 2, dilation=2),
+    Transposed('transposed, dilated by 3, stride 1', (1, 6, 5, 6), 4, 3, 1, dilation=3),
+    Transposed('volume, dilated', (1, 4, 3, 5, 6), 6, 3, 2, op='conv3d_transpose', dilation=3),
+    Transposed('volume, a slice behind', (2, 6, 3, 5, 6), 5, 3, 2, op='conv3d_transpose', more=1),
+    Transposed('volume, stride 1', (1, 4, 3, 5, 6), 6, 3, 1, op='conv3d_transpose'),
+    Transposed('volume, two taps', (1, 8, 4, 5, 4), 17, 4, 2, op='conv3d_transpose'),
+    Transposed('volume, stride 3', (2, 3, 3, 4, 5), 4, 3, 3, op='conv3d_transpose', more=2),
 )
 NETWORK = '''builtin.module {
   %x0 = pd.feed() {name = "x", col = 0} : () -> (tensor<2 x 12 x 8 x 8 x f32>)
@@ -310,14 +342,15 @@ def network(t, tmp, dtype, *flags):
         yield f'network of {dtype}: {i}', np.allclose(have, want, rtol=near, atol=near), f'{have}\n{want}'
 
 
-def transposed(t, tmp):
-    """What comes of constant filters is not in the text of lowered IR."""
+def transposed(t, tmp, *ways):
+    """What comes of constant filters is not in the text of lowered IR. `ways`: (name, target, flags)."""
     tmp.mkdir()
     program = emulated.Program(t, tmp, TRANSPOSED)
-    for out, target in (('want', 'interp'), ('emulated', 'cuda')):
-        p = program.run(target, out)
+    for out, target, *flags in (('want', 'interp'), *ways):
+        p = program.run(target, out, *flags)
         yield f'transposed: {out} runs', p.returncode == 0, p.stdout[-3000:]
-    yield from program.agrees('emulated', lambda case, have, want: case.near(have, want, case.dtype))
+        if out != 'want' and p.returncode == 0:
+            yield from program.agrees(out, lambda case, have, want: case.near(have, want, case.dtype))
 
 
 def isas():
@@ -344,6 +377,7 @@ def cpu(t):
         yield 'cpu: runs', p.returncode == 0, p.stdout[-3000:]
         for isa in isas():
             yield from cpu_results(program, isa)
+        yield from transposed(t, pathlib.Path(tmp) / 'transposed', *((isa, 'c', '--isa', isa) for isa in isas()))
 
 
 def suite(t):
@@ -356,7 +390,7 @@ def suite(t):
         p = program.run('cuda', 'tf32', '--allow-tf32')
         yield 'tf32: runs', p.returncode == 0, p.stdout[-3000:]
         yield from program.agrees('tf32', lambda case, have, want: case.near(have, want, 'tf32' if case.dtype == 'f32' else case.dtype))
-        yield from transposed(t, tmp / 'transposed')
+        yield from transposed(t, tmp / 'transposed', ('emulated', 'cuda'))
         yield from network(t, tmp, 'bf16')
         yield from network(t, tmp, 'f32', '--allow-tf32')
         if t.config.get('NVCC'):
