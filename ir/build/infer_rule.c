@@ -150,6 +150,9 @@ static bool check_class(const Op *op, const OperandInfo *o, const Value *v)
 	const Type *t = v->type;
 	if (!t)
 		return infer_error(op, "operand '%s' has no type", o->name);
+	if (type_is_tensor(t) && (t->rank < o->min_rank || t->rank > o->max_rank))
+		return infer_error(op, "operand '%s' is %s: rank %d", o->name, type_text(op->ctx, t),
+		                   t->rank);
 	bool typed = t->kind == TY_INDEX || t->kind == TY_SCALAR || t->kind == TY_TENSOR ||
 	             t->kind == TY_SELECTED_ROWS || t->kind == TY_ARRAY;
 	if (!typed || class_takes(o->klass, t))

@@ -58,7 +58,8 @@ typedef enum OperandClass { // what element types an operand takes
 typedef struct OperandInfo {
 	const char *name;
 	OperandClass klass;
-	bool optional, vec; // vec: a builtin.combine
+	bool optional, vec;     // vec: a builtin.combine
+	int min_rank, max_rank; // of a tensor
 } OperandInfo;
 
 // The words that an attribute may hold (YAML: `enum NAME`). For ops/enums.yaml opgen writes C

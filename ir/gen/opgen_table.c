@@ -117,11 +117,25 @@ static const char *write_expr(Gen *g, FILE *f, const Entry *e, const Item *it, b
 	return format("&def_%d", id);
 }
 
-// What `kind?` or `kind*` or `kind...` says.
+// What `kind?` or `kind*` or `kind...` says, and `kind@2` of two axes, `kind@2+` of two or more.
 typedef struct Suffixed {
 	const char *word;
 	bool optional, vec, rest;
+	int min_rank, max_rank;
 } Suffixed;
+
+// Takes `@2` or `@2+` from the end of the word.
+static void split_rank(Suffixed *s)
+{
+	const char *at = strchr(s->word, '@');
+	s->max_rank = -1;
+	if (!at)
+		return;
+	s->min_rank = atoi(at + 1);
+	if (s->word[strlen(s->word) - 1] != '+')
+		s->max_rank = s->min_rank;
+	s->word = copy_n(s->word, (size_t)(at - s->word));
+}
 
 static Suffixed split_suffix(const char *text)
 {
@@ -136,6 +150,7 @@ static Suffixed split_suffix(const char *text)
 		s.vec |= text[n - 1] == '*';
 	}
 	s.word = copy_n(text, n);
+	split_rank(&s);
 	return s;
 }
 
@@ -154,8 +169,9 @@ static const char *write_operands(Gen *g, FILE *f, const Entry *e, bool *rest)
 		if (s.rest && i + 1 < e->operands.n)
 			fail(e, it->line, "only the last operand may repeat");
 		*rest |= s.rest;
-		fprintf(f, "{\"%s\", %s, %s, %s}, ", it->key, class_codes[k],
-		        s.optional || s.rest ? "true" : "false", s.vec ? "true" : "false");
+		fprintf(f, "{\"%s\", %s, %s, %s, %d, %s}, ", it->key, class_codes[k],
+		        s.optional || s.rest ? "true" : "false", s.vec ? "true" : "false", s.min_rank,
+		        s.max_rank < 0 ? "MAX_RANK" : format("%d", s.max_rank));
 	}
 	fputs("};\n", f);
 	return name;
