@@ -231,7 +231,8 @@ Op *control_keep(Op *op, const bool *keep)
 	for (int i = 0; i < op->nresult; i++) {
 		if (!keep[i])
 			continue;
-		operands[n] = loop ? op_operand(op, i) : NULL;
+		if (loop)
+			operands[n] = op_operand(op, i);
 		types[n++] = op->results[i].type;
 	}
 	if (!loop)
