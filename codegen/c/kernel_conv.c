@@ -365,6 +365,18 @@ static bool conv_fits(const Conv *v, const Type *x, const Type *w, const Type *o
 	       w->dims[4]->value % v->lanes == 0;
 }
 
+static bool is_padded(const int64_t *pad)
+{
+	return pad[0] || pad[1] || pad[2] || pad[3];
+}
+
+// Whether a kernel of one point reads whole blocks.
+static bool conv_is_point(const Conv *v, const int64_t *pad)
+{
+	return !v->plain && v->kh == 1 && v->kw == 1 && !is_padded(pad) &&
+	       (v->groups == 1 || v->channels % v->lanes == 0);
+}
+
 static bool conv_read(Conv *v)
 {
 	const Op *op = v->k->op;
@@ -387,9 +399,7 @@ static bool conv_read(Conv *v)
 	v->nv = v->q / v->lanes;
 	v->groups = op_int(op, "groups", 1);
 	v->share = op_int(op, "out_channels", 0);
-	const bool padded = pad[0] || pad[1] || pad[2] || pad[3];
-	v->point = !v->plain && v->kh == 1 && v->kw == 1 && !padded &&
-	           (v->groups == 1 || v->channels % v->lanes == 0);
+	v->point = conv_is_point(v, pad);
 	v->flat = v->point && v->stride[0] == 1 && v->stride[1] == 1;
 	return v->nv >= 1 && v->nv <= 8 && v->channels > 0 &&
 	       (v->groups == 1 || (v->groups > 1 && v->share > 0 && !v->plain));

@@ -78,7 +78,7 @@ static void join_print(Scalars *s, const Op *op, const Accumulator *a, const cha
 		[TEAM_WARP] = "warp", [TEAM_BLOCK] = "block", [TEAM_COLUMNS] = "columns"};
 	const char *team = teams[team_of(op)], *type = join_type(a),
 			   *result = type_c_scalar(op->results[0].type);
-	if (a->kind == REDUCE_ARGMAX || a->kind == REDUCE_ARGMIN) {
+	if (reduce_is_position(a->kind)) {
 		text_line(out, depth, "%s = pd_%s_best<%s>(%s, %s, %s());", a->name, team, type, a->best,
 		          a->name, join_name(a));
 		return;

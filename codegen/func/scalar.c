@@ -297,37 +297,46 @@ static const char *shifted(Scalars *s, const Type *t, const char *function, cons
 	                    (int)dtype_size(t->dtype) * 8);
 }
 
+// Positions are never near the end of their range, and never negative where they are divided.
+static const char *index_expression(Arena *a, const Op *op, const char *x, const char *y)
+{
+	const char *sign = op->code == OP_PD_FLOOR_DIVIDE ? "/"
+	                   : op->code == OP_PD_REMAINDER  ? "%"
+	                                                  : wrap_operator(op->code);
+	return sign ? arena_printf(a, "%s %s %s", x, sign, y) : NULL;
+}
+
+// The function of prelude.c.in that an operation on whole numbers calls; NULL: none.
+static const char *integer_function(enum OpCode code, bool narrow)
+{
+	switch (code) {
+	case OP_PD_FLOOR_DIVIDE: return "pd_int_floor_div";
+	case OP_PD_REMAINDER: return "pd_int_remainder";
+	case OP_PD_DIVIDE: return "pd_int_div";
+	case OP_PD_ELEMENTWISE_POW: return narrow ? "pd_int_pow_narrow" : "pd_int_pow";
+	case OP_PD_WHOLE_POW: return "pd_whole_pow";
+	default: return NULL;
+	}
+}
+
 static const char *integer_expression(Scalars *s, const Op *op, const char *x, const char *y)
 {
 	Arena *a = s->k->arena;
 	const Type *t = op->results[0].type;
 	const char *operator= wrap_operator(op->code);
-	if (t->kind == TY_INDEX) { // never near the end of its range, never negative where divided
-		if (op->code == OP_PD_FLOOR_DIVIDE)
-			operator= "/";
-		else if (op->code == OP_PD_REMAINDER)
-			operator= "%";
-		return operator? arena_printf(a, "%s %s %s", x, operator, y) : NULL;
-	}
+	if (t->kind == TY_INDEX)
+		return index_expression(a, op, x, y);
 	if (!type_is_int(t))
 		return NULL;
+	const char *function = integer_function(op->code, t->dtype != DT_I64);
+	if (function)
+		return arena_printf(a, "(%s)%s(%s, %s)", memory_types[t->dtype], function, x, y);
 	if (operator&& s->k->inlined && sum_fits(s->k->arena, op))
 		return arena_printf(a, "%s %s %s", x, operator, y);
 	if (operator)
 		return wrapping(s, t, x, operator, y);
 	switch (op->code) {
 	case OP_PD_NEGATIVE: return wrapping(s, t, "0", "-", x);
-	case OP_PD_FLOOR_DIVIDE:
-		return arena_printf(a, "(%s)pd_int_floor_div(%s, %s)", memory_types[t->dtype], x, y);
-	case OP_PD_REMAINDER:
-		return arena_printf(a, "(%s)pd_int_remainder(%s, %s)", memory_types[t->dtype], x, y);
-	case OP_PD_DIVIDE:
-		return arena_printf(a, "(%s)pd_int_div(%s, %s)", memory_types[t->dtype], x, y);
-	case OP_PD_ELEMENTWISE_POW:
-		return arena_printf(a, "(%s)pd_int_pow%s(%s, %s)", memory_types[t->dtype],
-		                    t->dtype == DT_I64 ? "" : "_narrow", x, y);
-	case OP_PD_WHOLE_POW:
-		return arena_printf(a, "(%s)pd_whole_pow(%s, %s)", memory_types[t->dtype], x, y);
 	case OP_PD_FLOOR:
 	case OP_PD_CEIL:
 	case OP_PD_ROUND:

@@ -20,29 +20,31 @@ static const char *dim_operator(DimKind k)
 
 // Sizes are never negative and divisors are positive, but differences inside may be negative (`(n -
 // 3) / 2`): division then goes to a function that rounds towards minus infinity.
-static const char *dim_binary(Arena *a, const Dim *d, const char *x, const char *y)
+static const char *dim_division(Arena *a, const Dim *d, const char *x, const char *y)
 {
 	int64_t lo, hi;
+	dim_range_empty(d->a, &lo, &hi);
+	if (lo < 0)
+		return arena_printf(a, d->kind == DIM_DIV ? "pd_dim_div(%s, %s)" : "pd_dim_mod(%s, %s)", x,
+		                    y);
+	return arena_printf(a, "(%s %s %s)", x, dim_operator(d->kind), y);
+}
+
+static const char *dim_binary(Arena *a, const Dim *d, const char *x, const char *y)
+{
 	bool sum = d->kind == DIM_ADD, call = d->kind >= DIM_MAX;
 	if (call || d->a->kind == DIM_MUL || (sum && d->a->kind == DIM_ADD))
 		x = expression_unwrap(a, x);
 	if (call || (sum && d->b->kind == DIM_MUL))
 		y = expression_unwrap(a, y);
+	if (sum && d->b->kind == DIM_CONST && d->b->value < 0 && d->b->value > INT64_MIN)
+		return arena_printf(a, "(%s - %" PRId64 ")", x, -d->b->value);
 	switch (d->kind) {
 	case DIM_MAX: return arena_printf(a, "pd_dim_max(%s, %s)", x, y);
 	case DIM_MIN: return arena_printf(a, "pd_dim_min(%s, %s)", x, y);
 	case DIM_BROADCAST: return arena_printf(a, "pd_dim_broadcast(%s, %s)", x, y);
 	case DIM_DIV:
-	case DIM_MOD:
-		dim_range_empty(d->a, &lo, &hi);
-		if (lo < 0)
-			return arena_printf(a, d->kind == DIM_DIV ? "pd_dim_div(%s, %s)" : "pd_dim_mod(%s, %s)",
-			                    x, y);
-		return arena_printf(a, "(%s %s %s)", x, dim_operator(d->kind), y);
-	case DIM_ADD:
-		if (d->b->kind == DIM_CONST && d->b->value < 0 && d->b->value > INT64_MIN)
-			return arena_printf(a, "(%s - %" PRId64 ")", x, -d->b->value);
-		return arena_printf(a, "(%s + %s)", x, y);
+	case DIM_MOD: return dim_division(a, d, x, y);
 	default: return arena_printf(a, "(%s %s %s)", x, dim_operator(d->kind), y);
 	}
 }

@@ -129,21 +129,26 @@ static bool pred_stays(Nest *n, const Value *pred)
 	return !value_moves(n->tile, pred);
 }
 
+// What v is under the known predicates; NULL: they do not tell.
+static const Value *value_chosen(LaneTile *l, const Value *v)
+{
+	while (v->def && (v->def->code == OP_LOOP_LOAD_OR || v->def->code == OP_PD_WHERE)) {
+		int known = scalars_known(&l->n->s, op_operand(v->def, 0));
+		if (known < 0 || (known == 1 && v->def->code == OP_LOOP_LOAD_OR))
+			return NULL;
+		v = op_operand(v->def, v->def->code == OP_LOOP_LOAD_OR || known ? 1 : 2);
+	}
+	return v;
+}
+
 // Whether the reduction's element is, under the known predicates, the neutral constant: then it
 // adds nothing.
 static bool adds_nothing(LaneTile *l, const BlockEnd *end)
 {
-	if (!end || end->finish != FINISH_ADD || end->acc->kind == REDUCE_ARGMAX ||
-	    end->acc->kind == REDUCE_ARGMIN)
+	if (!end || end->finish != FINISH_ADD || reduce_is_position(end->acc->kind))
 		return false;
-	const Value *v = op_operand(end->terminator, 0);
-	while (v->def && (v->def->code == OP_LOOP_LOAD_OR || v->def->code == OP_PD_WHERE)) {
-		int known = scalars_known(&l->n->s, op_operand(v->def, 0));
-		if (known < 0 || (known == 1 && v->def->code == OP_LOOP_LOAD_OR))
-			return false;
-		v = op_operand(v->def, v->def->code == OP_LOOP_LOAD_OR || known ? 1 : 2);
-	}
-	if (!v->def || v->def->code != OP_LOOP_CONSTANT)
+	const Value *v = value_chosen(l, op_operand(end->terminator, 0));
+	if (!v || !v->def || v->def->code != OP_LOOP_CONSTANT)
 		return false;
 	const char *constant = scalar_expression(&l->n->s, v->def);
 	const char *neutral = reduce_neutral(&l->n->s, end->reduce, end->acc->kind, end->acc->type);

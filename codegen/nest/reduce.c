@@ -71,18 +71,23 @@ static const char *lowest(Scalars *s, const Type *t, bool highest)
 	return highest ? high[t->dtype] : low[t->dtype];
 }
 
+// NULL after a diagnostic.
+static const char *complex_neutral(Scalars *s, const Op *op, ReduceKind kind, const Type *t)
+{
+	if (kind == REDUCE_SUM || kind == REDUCE_PROD)
+		return arena_printf(s->k->arena, "pd_%s_of(%s)", dtype_name(t->dtype),
+		                    kind == REDUCE_SUM ? "0" : "1");
+	diag_error(s->k->ctx->diag, op->loc,
+	           "code generation: reduction '%s' of complex numbers is not supported in C",
+	           op_str(op, "kind", ""));
+	return NULL;
+}
+
 const char *reduce_neutral(Scalars *s, const Op *op, ReduceKind kind, const Type *t)
 {
 	bool real = t->kind == TY_SCALAR && dtype_is_float(t->dtype);
-	if (type_is_complex(t) && (kind == REDUCE_SUM || kind == REDUCE_PROD))
-		return arena_printf(s->k->arena, "pd_%s_of(%s)", dtype_name(t->dtype),
-		                    kind == REDUCE_SUM ? "0" : "1");
-	if (type_is_complex(t)) {
-		diag_error(s->k->ctx->diag, op->loc,
-		           "code generation: reduction '%s' of complex numbers is not supported in C",
-		           op_str(op, "kind", ""));
-		return NULL;
-	}
+	if (type_is_complex(t))
+		return complex_neutral(s, op, kind, t);
 	if (reduce_is_max(kind) || kind == REDUCE_ARGMAX)
 		return lowest(s, t, false);
 	switch (kind) {
@@ -103,7 +108,7 @@ const char *reduce_neutral(Scalars *s, const Op *op, ReduceKind kind, const Type
 // The type that is accumulated: what the region yields for argmax, the result otherwise.
 static const Type *accumulated_type(const Op *op, ReduceKind kind)
 {
-	if (kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN)
+	if (reduce_is_position(kind))
 		return op_operand(block_terminator(op->regions[0].first), 0)->type;
 	return op->results[0].type;
 }
@@ -174,7 +179,7 @@ bool accumulator_open(Scalars *s, const Op *op, int lanes, Accumulator *a, int d
 	const char *neutral = reduce_neutral(s, op, a->kind, a->type);
 	if (!neutral)
 		return false;
-	bool arg = a->kind == REDUCE_ARGMAX || a->kind == REDUCE_ARGMIN;
+	bool arg = reduce_is_position(a->kind);
 	a->name = kernel_local(k, "acc");
 	const char *value = arg ? kernel_local(k, "best") : a->name;
 	const char *type = kernel_scalar(s->k, op->results[0].type);

@@ -140,6 +140,47 @@ int threads_append(const Driver *d, const char **argv, int n)
 	return n;
 }
 
+// Arguments of a program that is run.
+typedef struct Arguments {
+	Context *c;
+	const char **argv;
+	int n;
+} Arguments;
+
+static void argue(Arguments *a, const char *option, const char *value)
+{
+	a->argv[a->n++] = option;
+	if (value)
+		a->argv[a->n++] = value;
+}
+
+static void argue_inputs(Arguments *a, const Options *o)
+{
+	for (int i = 0; i < o->ncall; i++) {
+		if (i)
+			argue(a, "--next", NULL);
+		for (int k = 0; k < o->calls[i].ninput; k++) {
+			const char *name = o->calls[i].inputs[k].name, *lod = o->calls[i].inputs[k].lod;
+			argue(a, "--in", arena_printf(a->c->arena, "%s=%s", name, o->calls[i].inputs[k].path));
+			if (lod)
+				argue(a, "--lod", arena_printf(a->c->arena, "%s=%s", name, lod));
+		}
+	}
+}
+
+// False after a diagnostic.
+static bool program_run(Context *c, const char **argv)
+{
+	int status = 0;
+	if (external_run(c, argv, &status))
+		return true;
+	diag_error(c->diag, NULL,
+	           status >= 128 ? "the generated program was ended by signal %d"
+	                         : "the generated program failed (exit status %d)",
+	           status >= 128 ? status - 128 : status);
+	return false;
+}
+
 bool model_execute(Driver *d, const BuiltModel *b, const char *out_dir)
 {
 	Context *c = d->ctx;
@@ -147,53 +188,23 @@ bool model_execute(Driver *d, const BuiltModel *b, const char *out_dir)
 	int max = 16;
 	for (int i = 0; i < o->ncall; i++)
 		max += 1 + 4 * o->calls[i].ninput;
-	const char **argv = NEW_ARRAY(c->arena, (size_t)max, const char *);
-	int n = 0;
-	argv[n++] = b->program;
-	argv[n++] = "--out-dir";
-	argv[n++] = out_dir;
-	if (b->weights) {
-		argv[n++] = "--weights";
-		argv[n++] = b->weights;
-	}
-	n = threads_append(d, argv, n);
+	Arguments a = {.c = c, .argv = NEW_ARRAY(c->arena, (size_t)max, const char *)};
+	argue(&a, b->program, NULL);
+	argue(&a, "--out-dir", out_dir);
+	if (b->weights)
+		argue(&a, "--weights", b->weights);
+	a.n = threads_append(d, a.argv, a.n);
 	if (o->redzone)
-		argv[n++] = "--redzone";
-	if (b->values) {
-		argv[n++] = "--trace-values";
-		argv[n++] = b->values;
-	} else if (o->trace) {
-		argv[n++] = "--trace";
-	}
+		argue(&a, "--redzone", NULL);
+	if (b->values || o->trace)
+		argue(&a, b->values ? "--trace-values" : "--trace", b->values);
 	const bool kept = o->save_state || o->save_params;
 	const char *state = kept && b->nstate ? join(c, b->folder, "state") : NULL;
-	if (state) {
-		argv[n++] = "--state";
-		argv[n++] = state;
-		if (!folder_make(c, state))
-			return false;
-	}
-	for (int i = 0; i < o->ncall; i++) {
-		if (i)
-			argv[n++] = "--next";
-		for (int k = 0; k < o->calls[i].ninput; k++) {
-			argv[n++] = "--in";
-			argv[n++] = arena_printf(c->arena, "%s=%s", o->calls[i].inputs[k].name,
-			                         o->calls[i].inputs[k].path);
-			if (!o->calls[i].inputs[k].lod)
-				continue;
-			argv[n++] = "--lod";
-			argv[n++] = arena_printf(c->arena, "%s=%s", o->calls[i].inputs[k].name,
-			                         o->calls[i].inputs[k].lod);
-		}
-	}
+	if (state)
+		argue(&a, "--state", state);
+	if (state && !folder_make(c, state))
+		return false;
+	argue_inputs(&a, o);
 	stage_begin(d, "run");
-	int status = 0;
-	if (external_run(c, argv, &status))
-		return !state || state_read(c, b, state);
-	diag_error(c->diag, NULL,
-	           status >= 128 ? "the generated program was ended by signal %d"
-	                         : "the generated program failed (exit status %d)",
-	           status >= 128 ? status - 128 : status);
-	return false;
+	return program_run(c, a.argv) && (!state || state_read(c, b, state));
 }

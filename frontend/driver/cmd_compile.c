@@ -267,65 +267,90 @@ static bool header_is_free(Context *c, const char *output, EmitKind kind)
 	return !ours;
 }
 
-static bool emit_code(Driver *d, Op *module, EmitKind kind, const char *output,
-                      const FilePiece *depfile)
+// Where code goes, and how its files are called.
+typedef struct Output {
+	EmitKind kind;
+	const char *path, *header, *weights;
+	bool to_stdout, shared;
+} Output;
+
+// NULL after a diagnostic.
+static const Target *emit_target(Driver *d, EmitKind kind)
 {
-	Context *c = d->ctx;
+	const Target *t = driver_target(d, kind == EMIT_CUDA     ? "cuda"
+	                                   : kind == EMIT_SHARED ? "native"
+	                                                         : "generic");
+	if (!t || t->cuda == (kind == EMIT_CUDA))
+		return t;
+	diag_error(d->ctx->diag, NULL, "--isa=%s does not go with this kind of output", t->name);
+	return NULL;
+}
+
+static CodegenOptions code_options(Driver *d, const Target *t, const Output *out)
+{
 	const Options *o = d->options;
-	bool to_stdout = !strcmp(output, "-"), shared = kind == EMIT_SHARED;
-	const Target *t = driver_target(d, kind == EMIT_CUDA ? "cuda" : shared ? "native" : "generic");
-	if (!t)
-		return false;
-	if (t->cuda != (kind == EMIT_CUDA)) {
-		diag_error(c->diag, NULL, "--isa=%s does not go with this kind of output", t->name);
-		return false;
-	}
-	const char *weights = shared ? "model.weights"
-	                             : with_suffix(c, to_stdout ? "model" : output, ".weights");
-	const char *header = with_suffix(c, to_stdout ? "model" : output, ".h");
-	if (!names_are_free(c, output, header) || !(to_stdout || header_is_free(c, output, kind)))
-		return false;
-	const CodegenOptions options = {
-		.prefix = o->prefix ? o->prefix : default_prefix(c, output),
+	return (CodegenOptions){
+		.prefix = o->prefix ? o->prefix : default_prefix(d->ctx, out->path),
 		.entry = o->train ? "train_step" : NULL,
-		.header_name = shared ? "model.h" : base_name(header),
-		.weights_name = base_name(weights),
+		.header_name = out->shared ? "model.h" : base_name(out->header),
+		.weights_name = base_name(out->weights),
 		.version = PDCC_VERSION,
 		.banner = base_name(o->model),
 		.given = o->given,
-		.model_hash = c->file_hash,
-		.compile = nvcc_line(d, t, to_stdout ? "model.cu" : output),
-		.weights = shared                     ? WEIGHTS_OBJECT
-	               : to_stdout && !o->weights ? WEIGHTS_INLINE
-	                                          : weights_mode(o),
+		.model_hash = d->ctx->file_hash,
+		.compile = nvcc_line(d, t, out->to_stdout ? "model.cu" : out->path),
+		.weights = out->shared                     ? WEIGHTS_OBJECT
+	               : out->to_stdout && !o->weights ? WEIGHTS_INLINE
+	                                               : weights_mode(o),
 		.nsize_name = o->nsize_name,
 		.size_names = o->size_names,
 		.map = o->map != NULL,
 		.trace = o->trace,
 		.assert_finite = o->assert_finite,
 		.call = o->call,
-		.shared = shared,
+		.shared = out->shared,
 	};
+}
+
+static bool code_write(Driver *d, const CodegenResult *r, const Output *out,
+                       const FilePiece *depfile)
+{
+	const bool alone = out->kind == EMIT_HEADER;
+	FilePiece pieces[5];
+	int n = 0;
+	if (!alone)
+		pieces[n++] = (FilePiece){out->path, r->source.text, r->source.len};
+	if (!out->to_stdout || alone)
+		pieces[n++] = (FilePiece){alone ? out->path : out->header, r->header.text, r->header.len};
+	if (!out->to_stdout && !alone && r->weights)
+		pieces[n++] = (FilePiece){out->weights, r->weights, r->weights_size};
+	if (d->options->map)
+		pieces[n++] = (FilePiece){d->options->map, r->map.text, r->map.len};
+	if (depfile->path)
+		pieces[n++] = *depfile;
+	return file_write_group(d->ctx, n, pieces);
+}
+
+static bool emit_code(Driver *d, Op *module, EmitKind kind, const char *path,
+                      const FilePiece *depfile)
+{
+	Context *c = d->ctx;
+	Output out = {kind, path, .to_stdout = !strcmp(path, "-"), .shared = kind == EMIT_SHARED};
+	const Target *t = emit_target(d, kind);
+	if (!t)
+		return false;
+	const char *stem = out.to_stdout ? "model" : path;
+	out.weights = out.shared ? "model.weights" : with_suffix(c, stem, ".weights");
+	out.header = with_suffix(c, stem, ".h");
+	if (!names_are_free(c, path, out.header) || !(out.to_stdout || header_is_free(c, path, kind)))
+		return false;
+	const CodegenOptions options = code_options(d, t, &out);
 	CodegenResult r;
 	if (!driver_lower(d, module, t, NULL) || !driver_codegen(d, module, t, &options, &r))
 		return false;
 	stage_begin(d, "write");
-	if (shared)
-		return build_shared(d, t, &r, output, header, depfile);
-	FilePiece pieces[5];
-	int n = 0;
-	if (kind != EMIT_HEADER)
-		pieces[n++] = (FilePiece){output, r.source.text, r.source.len};
-	if (!to_stdout || kind == EMIT_HEADER)
-		pieces[n++] = (FilePiece){kind == EMIT_HEADER ? output : header, r.header.text,
-		                          r.header.len};
-	if (!to_stdout && kind != EMIT_HEADER && r.weights)
-		pieces[n++] = (FilePiece){weights, r.weights, r.weights_size};
-	if (o->map)
-		pieces[n++] = (FilePiece){o->map, r.map.text, r.map.len};
-	if (depfile->path)
-		pieces[n++] = *depfile;
-	return file_write_group(c, n, pieces);
+	return out.shared ? build_shared(d, t, &r, path, out.header, depfile)
+	                  : code_write(d, &r, &out, depfile);
 }
 
 int cmd_compile(Driver *d)

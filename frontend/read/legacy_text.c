@@ -115,8 +115,26 @@ static void list_print(Text *t, const Paddle__OpAttr *a, size_t n)
 	text_char(t, ']');
 }
 
+// How many elements a list has. False: it is no list.
+static bool attr_list_length(const Paddle__OpAttr *a, size_t *n)
+{
+	switch (a->type) {
+	case PADDLE__ATTR_KIND__INTS: *n = a->n_ints; return true;
+	case PADDLE__ATTR_KIND__FLOATS: *n = a->n_floats; return true;
+	case PADDLE__ATTR_KIND__STRINGS: *n = a->n_strings; return true;
+	case PADDLE__ATTR_KIND__BOOLEANS: *n = a->n_bools; return true;
+	case PADDLE__ATTR_KIND__LONGS: *n = a->n_longs; return true;
+	case PADDLE__ATTR_KIND__FLOAT64S: *n = a->n_float64s; return true;
+	case PADDLE__ATTR_KIND__VARS: *n = a->n_vars_name; return true;
+	case PADDLE__ATTR_KIND__BLOCKS: *n = a->n_blocks_idx; return true;
+	case PADDLE__ATTR_KIND__SCALARS: *n = a->n_scalars; return true;
+	default: return false;
+	}
+}
+
 static void attr_value_print(Text *t, const Paddle__OpAttr *a)
 {
+	size_t n;
 	switch (a->type) {
 	case PADDLE__ATTR_KIND__INT: text_printf(t, "%" PRId32, a->i); break;
 	case PADDLE__ATTR_KIND__FLOAT: text_float(t, (double)a->f, true); break;
@@ -130,16 +148,11 @@ static void attr_value_print(Text *t, const Paddle__OpAttr *a)
 		if (a->scalar)
 			scalar_print(t, a->scalar);
 		break;
-	case PADDLE__ATTR_KIND__INTS: list_print(t, a, a->n_ints); break;
-	case PADDLE__ATTR_KIND__FLOATS: list_print(t, a, a->n_floats); break;
-	case PADDLE__ATTR_KIND__STRINGS: list_print(t, a, a->n_strings); break;
-	case PADDLE__ATTR_KIND__BOOLEANS: list_print(t, a, a->n_bools); break;
-	case PADDLE__ATTR_KIND__LONGS: list_print(t, a, a->n_longs); break;
-	case PADDLE__ATTR_KIND__FLOAT64S: list_print(t, a, a->n_float64s); break;
-	case PADDLE__ATTR_KIND__VARS: list_print(t, a, a->n_vars_name); break;
-	case PADDLE__ATTR_KIND__BLOCKS: list_print(t, a, a->n_blocks_idx); break;
-	case PADDLE__ATTR_KIND__SCALARS: list_print(t, a, a->n_scalars); break;
-	default: text_char(t, '?'); break;
+	default:
+		if (attr_list_length(a, &n))
+			list_print(t, a, n);
+		else
+			text_char(t, '?');
 	}
 }
 

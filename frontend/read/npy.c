@@ -118,38 +118,54 @@ static bool descr_parse(const char *descr, NpyHeader *h)
 	return false;
 }
 
+// The value of a key; NULL, or what is wrong.
+static const char *descr_read(Scan *s, NpyHeader *h)
+{
+	char text[32];
+	if (!scan_string(s, text, sizeof text))
+		return "records are not supported";
+	return descr_parse(text, h) ? NULL : "its element type is not supported";
+}
+
+static const char *order_read(Scan *s, NpyHeader *h)
+{
+	h->fortran = scan_word(s, "True");
+	return h->fortran || scan_word(s, "False") ? NULL : "'fortran_order' is neither True nor False";
+}
+
+static const char *shape_read(Scan *s, NpyHeader *h)
+{
+	return scan_dims(s, h) ? NULL : "its shape is malformed or has too many axes";
+}
+
 // NULL, or what is wrong.
 static const char *header_parse(Scan *s, NpyHeader *h)
 {
-	bool descr = false, order = false, shape = false;
-	char key[32], text[32];
+	static const struct {
+		const char *name;
+		const char *(*read)(Scan *s, NpyHeader *h);
+	} keys[] = {{"descr", descr_read}, {"fortran_order", order_read}, {"shape", shape_read}};
+	static const char *const malformed = "its header is no dictionary";
+	size_t seen[COUNT_OF(keys)] = {0}, found = 0;
+	char key[32];
 	if (!scan_char(s, '{'))
-		return "its header is no dictionary";
+		return malformed;
 	while (!scan_char(s, '}')) {
+		size_t k = 0;
 		if (!scan_string(s, key, sizeof key) || !scan_char(s, ':'))
-			return "its header is no dictionary";
-		if (strcmp(key, "descr") == 0 && !descr) {
-			if (!scan_string(s, text, sizeof text))
-				return "records are not supported";
-			if (!descr_parse(text, h))
-				return "its element type is not supported";
-			descr = true;
-		} else if (strcmp(key, "fortran_order") == 0 && !order) {
-			order = true;
-			h->fortran = scan_word(s, "True");
-			if (!h->fortran && !scan_word(s, "False"))
-				return "'fortran_order' is neither True nor False";
-		} else if (strcmp(key, "shape") == 0 && !shape) {
-			shape = true;
-			if (!scan_dims(s, h))
-				return "its shape is malformed or has too many axes";
-		} else {
+			return malformed;
+		while (k < COUNT_OF(keys) && strcmp(key, keys[k].name) != 0)
+			k++;
+		if (k == COUNT_OF(keys) || seen[k]++)
 			return "its header has an unknown or repeated key";
-		}
+		const char *wrong = keys[k].read(s, h);
+		if (wrong)
+			return wrong;
+		found++;
 		if (!scan_char(s, ',') && (s->p == s->end || *s->p != '}'))
-			return "its header is no dictionary";
+			return malformed;
 	}
-	return descr && order && shape ? NULL : "its header lacks 'descr', 'fortran_order' or 'shape'";
+	return found == COUNT_OF(keys) ? NULL : "its header lacks 'descr', 'fortran_order' or 'shape'";
 }
 
 // ---- reading --------------------------------------------------------------------------------

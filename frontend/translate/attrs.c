@@ -297,7 +297,8 @@ const Attr *attr_from_numbers(Context *c, const AttrInfo *a, const NumberList *l
 {
 	// Which of an integer and a float one number is matters.
 	const bool whole = numbers_are_whole(l, a->kind == ATTR_FLOAT);
-	if (kind_is_single(a->kind) ? l->n != 1 : a->kind != ATTR_FLOATS && !whole)
+	const bool real = a->kind == ATTR_FLOAT || a->kind == ATTR_FLOATS;
+	if ((kind_is_single(a->kind) && l->n != 1) || (!real && !whole))
 		return NULL;
 	const Dim *dims[COUNT_OF(l->ints)];
 	for (int i = 0; i < l->n; i++)
@@ -305,9 +306,9 @@ const Attr *attr_from_numbers(Context *c, const AttrInfo *a, const NumberList *l
 	switch (a->kind) {
 	case ATTR_FLOAT:
 		return a->any_number && whole ? attr_int(c, l->ints[0]) : attr_float(c, l->floats[0]);
-	case ATTR_INT: return whole ? attr_int(c, l->ints[0]) : NULL;
-	case ATTR_BOOL: return whole ? attr_bool(c, l->ints[0] != 0) : NULL;
-	case ATTR_DIM: return whole ? attr_dim(c, dims[0]) : NULL;
+	case ATTR_INT: return attr_int(c, l->ints[0]);
+	case ATTR_BOOL: return attr_bool(c, l->ints[0] != 0);
+	case ATTR_DIM: return attr_dim(c, dims[0]);
 	case ATTR_INTS: return attr_ints(c, l->n, l->ints);
 	case ATTR_DIMS: return attr_dims(c, l->n, dims);
 	case ATTR_FLOATS: return attr_floats(c, l->n, l->floats);

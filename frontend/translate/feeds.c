@@ -100,23 +100,29 @@ bool feed_translate(OpJob *j)
 	return v != NULL;
 }
 
+// Whether the attributes `shape` and `dtype`, where they are there, are what the variable declares.
+static bool data_fits(const OpJob *j, const Paddle__TensorDesc *d)
+{
+	const Paddle__OpAttr *shape = attr_find(j->desc, "shape"), *dtype = attr_find(j->desc, "dtype");
+	int64_t v;
+	bool same = (!dtype || (attr_int_at(dtype, 0, &v) && v == (int64_t)d->data_type)) &&
+	            (!shape || attr_count(shape) == (int)d->n_dims);
+	for (size_t i = 0; same && shape && i < d->n_dims; i++)
+		same = attr_int_at(shape, (int)i, &v) && (v == d->dims[i] || (v < 0 && d->dims[i] < 0));
+	return same;
+}
+
 // The same inputs in the order of their operators; `shape` and `dtype` must be what the variable
 // declares.
 bool data_translate(OpJob *j)
 {
 	const char *var = slot_var(slot_find(j->desc->n_outputs, j->desc->outputs, "out"), 0);
-	const Paddle__OpAttr *shape = attr_find(j->desc, "shape"), *dtype = attr_find(j->desc, "dtype"),
-						 *name = attr_find(j->desc, "name");
+	const Paddle__OpAttr *name = attr_find(j->desc, "name");
 	const Binding *b = var ? scope_find(j->t, var) : NULL;
 	const Paddle__TensorDesc *d = b && b->desc ? var_tensor(b->desc) : NULL;
-	int64_t v;
 	if (!d)
 		return job_fail(j, "gives no tensor variable that is declared");
-	bool same = (!dtype || (attr_int_at(dtype, 0, &v) && v == (int64_t)d->data_type)) &&
-	            (!shape || attr_count(shape) == (int)d->n_dims);
-	for (size_t i = 0; same && shape && i < d->n_dims; i++)
-		same = attr_int_at(shape, (int)i, &v) && (v == d->dims[i] || (v < 0 && d->dims[i] < 0));
-	if (!same)
+	if (!data_fits(j, d))
 		return job_fail(j, "variable '%s' is not declared with its shape and element type", var);
 	if (j->t->top)
 		return job_fail(j, "is in a sub-block: not supported");

@@ -16,18 +16,32 @@ static const Dim *known_at(const KnownOperand *k, int i)
 	return k->dims[k->n == 1 ? 0 : i];
 }
 
+static int truth_not(int truth)
+{
+	return truth < 0 ? truth : !truth;
+}
+
 // Truth of a comparison of sizes, when it is certain; -1: not known.
 static int dim_compare(Context *c, enum OpCode code, const Dim *a, const Dim *b)
 {
 	int64_t lo, hi;
 	dim_range_empty(dim_sub(c, a, b), &lo, &hi); // programs ask whether a feed is empty
+	const int equal = a == b             ? 1
+	                  : lo > 0 || hi < 0 ? 0
+	                                     : -1,
+			  less = hi < 0    ? 1
+	                 : lo >= 0 ? 0
+	                           : -1,
+			  greater = lo > 0    ? 1
+	                    : hi <= 0 ? 0
+	                              : -1;
 	switch (code) {
-	case OP_PD_EQUAL: return a == b ? 1 : lo > 0 || hi < 0 ? 0 : -1;
-	case OP_PD_NOT_EQUAL: return a == b ? 0 : lo > 0 || hi < 0 ? 1 : -1;
-	case OP_PD_LESS_THAN: return hi < 0 ? 1 : lo >= 0 ? 0 : -1;
-	case OP_PD_LESS_EQUAL: return hi <= 0 ? 1 : lo > 0 ? 0 : -1;
-	case OP_PD_GREATER_THAN: return lo > 0 ? 1 : hi <= 0 ? 0 : -1;
-	case OP_PD_GREATER_EQUAL: return lo >= 0 ? 1 : hi < 0 ? 0 : -1;
+	case OP_PD_EQUAL: return equal;
+	case OP_PD_NOT_EQUAL: return truth_not(equal);
+	case OP_PD_LESS_THAN: return less;
+	case OP_PD_LESS_EQUAL: return truth_not(greater);
+	case OP_PD_GREATER_THAN: return greater;
+	case OP_PD_GREATER_EQUAL: return truth_not(less);
 	default: return -1;
 	}
 }

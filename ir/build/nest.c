@@ -79,7 +79,7 @@ Value *reduce_close(Nest *n, Value *element)
 {
 	// The positions that argmax and argmin give are i64 whatever the elements are.
 	const ReduceKind kind = (ReduceKind)op_enum(n->op, "kind");
-	if (kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN) {
+	if (reduce_is_position(kind)) {
 		if (!element)
 			return NULL;
 		op_append(n->b.block,

@@ -108,10 +108,15 @@ DType op_dtype(const Op *op, const char *name, DType otherwise);
 // Which word of its enumeration an attribute, or else its default, holds: a ReduceKind and the
 // like, or their _COUNT.
 int op_enum(const Op *op, const char *name);
-// Whether a reduction keeps the largest of its elements; the largest or the smallest.
+// Whether a reduction keeps the largest of its elements; gives a position; keeps the largest or the
+// smallest.
 static inline bool reduce_is_max(ReduceKind kind)
 {
 	return kind == REDUCE_MAX || kind == REDUCE_HIGHEST;
+}
+static inline bool reduce_is_position(ReduceKind kind)
+{
+	return kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN;
 }
 static inline bool reduce_is_order(ReduceKind kind)
 {

@@ -161,6 +161,15 @@ static void print_list(Text *out, const Type *const *types, int n)
 	}
 }
 
+static void print_sized(Text *out, const char *head, const Type *t)
+{
+	text_str(out, head);
+	print_shape(out, t);
+	if (t->lod)
+		text_printf(out, ", lod %d", t->lod);
+	text_char(out, '>');
+}
+
 void type_print(Text *out, const Type *t)
 {
 	switch (t->kind) {
@@ -168,17 +177,9 @@ void type_print(Text *out, const Type *t)
 	case TY_INDEX: text_str(out, "index"); break;
 	case TY_NONE: text_str(out, "none"); break;
 	case TY_UNRANKED: text_printf(out, "tensor<* x %s>", dtype_name(t->dtype)); break;
-	case TY_TENSOR:
-	case TY_SELECTED_ROWS:
-	case TY_ARRAY:
-		text_str(out, t->kind == TY_TENSOR  ? "tensor<"
-		              : t->kind == TY_ARRAY ? "array<"
-		                                    : "selected_rows<");
-		print_shape(out, t);
-		if (t->lod)
-			text_printf(out, ", lod %d", t->lod);
-		text_char(out, '>');
-		break;
+	case TY_TENSOR: print_sized(out, "tensor<", t); break;
+	case TY_SELECTED_ROWS: print_sized(out, "selected_rows<", t); break;
+	case TY_ARRAY: print_sized(out, "array<", t); break;
 	case TY_VEC:
 	case TY_STACK:
 		text_str(out, t->kind == TY_VEC ? "vec<" : t->nelem ? "stack<" : "stack");

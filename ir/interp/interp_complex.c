@@ -53,19 +53,18 @@ static bool complex_function(enum OpCode code, int n, Lane *out, const Lane *con
 	return true;
 }
 
-bool complex_lanes(enum OpCode code, DType from, DType to, int n, Lane *out, const Lane *const *x)
+static bool complex_truth(enum OpCode code, int n, Lane *out, const Lane *const *x)
 {
-	bool real = !dtype_is_complex(from);
-	if (code == OP_PD_CAST && !dtype_is_complex(to))
-		return from_complex(to, n, out, x);
-	if (real && code != OP_PD_CAST && code != OP_PD_COMPLEX)
-		return false;
-	if (parts_of_complex(code, n, out, x)) {
-		lanes_round(to, n, out);
-		return true;
-	}
 	switch (code) {
-	case OP_PD_CAST: EACH(!real || dtype_is_float(from) ? A : (double)x[0][l].i, real ? 0 : A_IM);
+	case OP_PD_EQUAL: TRUTH(A == B && A_IM == B_IM);
+	case OP_PD_NOT_EQUAL: TRUTH(A != B || A_IM != B_IM);
+	default: return false;
+	}
+}
+
+static bool complex_arithmetic(enum OpCode code, int n, Lane *out, const Lane *const *x)
+{
+	switch (code) {
 	case OP_PD_COMPLEX: EACH(A, B);
 	case OP_PD_ADD: EACH(A + B, A_IM + B_IM);
 	case OP_PD_SUBTRACT: EACH(A - B, A_IM - B_IM);
@@ -75,12 +74,37 @@ bool complex_lanes(enum OpCode code, DType from, DType to, int n, Lane *out, con
 		     (A_IM * B - A * B_IM) / (B * B + B_IM * B_IM));
 	case OP_PD_NEGATIVE: EACH(-A, -A_IM);
 	case OP_PD_WHERE: EACH(x[0][l].i ? B : x[2][l].f, x[0][l].i ? B_IM : x[2][COMPLEX_IM + l].f);
-	case OP_PD_EQUAL: TRUTH(A == B && A_IM == B_IM);
-	case OP_PD_NOT_EQUAL: TRUTH(A != B || A_IM != B_IM);
-	default:
-		if (!complex_function(code, n, out, x))
-			return false;
+	default: return false;
 	}
+	return true;
+}
+
+static void to_complex(DType from, int n, Lane *out, const Lane *const *x)
+{
+	const bool real = !dtype_is_complex(from), whole = real && !dtype_is_float(from);
+	for (int l = 0; l < n; l++) {
+		const double re = whole ? (double)x[0][l].i : A, im = real ? 0 : A_IM;
+		out[l].f = re;
+		out[COMPLEX_IM + l].f = im;
+	}
+}
+
+bool complex_lanes(enum OpCode code, DType from, DType to, int n, Lane *out, const Lane *const *x)
+{
+	if (code == OP_PD_CAST && !dtype_is_complex(to))
+		return from_complex(to, n, out, x);
+	if (!dtype_is_complex(from) && code != OP_PD_CAST && code != OP_PD_COMPLEX)
+		return false;
+	if (parts_of_complex(code, n, out, x)) {
+		lanes_round(to, n, out);
+		return true;
+	}
+	if (complex_truth(code, n, out, x))
+		return true;
+	if (code == OP_PD_CAST)
+		to_complex(from, n, out, x);
+	else if (!complex_arithmetic(code, n, out, x) && !complex_function(code, n, out, x))
+		return false;
 	lanes_round(dtype_part(to), n, out);
 	lanes_round(dtype_part(to), n, out + COMPLEX_IM);
 	return true;

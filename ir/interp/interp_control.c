@@ -147,14 +147,21 @@ static bool bind_results(Interp *in, Op *op, const Cell *cells)
 	return true;
 }
 
+// The stack of a pd.if, which its third region makes.
+static bool read_initial(Interp *in, const Op *op, Cell *stack)
+{
+	const Op *end = interp_region(in, &op->regions[2], 0, NULL);
+	return end && read_cells(in, end, 0, 1, stack);
+}
+
 bool interpret_hook_if(Interp *in, Op *op)
 {
 	int64_t cond;
+	Cell stack = {0};
 	if (op->nregion < 2 || !read_whole(in, op, 0, &cond))
 		return false;
-	Cell stack = {0};
-	const Op *init = op->nregion > 2 ? interp_region(in, &op->regions[2], 0, NULL) : NULL;
-	if (op->nregion > 2 && !(init && read_cells(in, init, 0, 1, &stack)))
+	const bool init = op->nregion > 2;
+	if (init && !read_initial(in, op, &stack))
 		return false;
 	const Op *end = interp_region(in, &op->regions[cond ? 0 : 1], init ? 1 : 0, &stack);
 	if (!end)

@@ -136,6 +136,17 @@ static double float_floor_divide(DType t, double x, double y)
 
 // ---- floats -------------------------------------------------------------------------------------
 
+static bool float_extreme(enum OpCode code, int n, Lane *out, const Lane *const *x)
+{
+	switch (code) {
+	case OP_PD_MAXIMUM: FLOAT_QUICK(A.f > B.f ? A.f : B.f);
+	case OP_PD_MINIMUM: FLOAT_QUICK(A.f < B.f ? A.f : B.f);
+	case OP_PD_FMAX: FLOAT(fmax(A.f, B.f));
+	case OP_PD_FMIN: FLOAT(fmin(A.f, B.f));
+	default: return false;
+	}
+}
+
 static bool float_binary(enum OpCode code, DType t, int n, Lane *out, const Lane *const *x)
 {
 	switch (code) {
@@ -149,10 +160,6 @@ static bool float_binary(enum OpCode code, DType t, int n, Lane *out, const Lane
 	case OP_PD_WHOLE_POW: FLOAT(pow(A.f, B.f));
 	case OP_PD_NEXTAFTER:
 		FLOAT(t == DT_F32 ? (double)nextafterf((float)A.f, (float)B.f) : nextafter(A.f, B.f));
-	case OP_PD_MAXIMUM: FLOAT_QUICK(A.f > B.f ? A.f : B.f);
-	case OP_PD_MINIMUM: FLOAT_QUICK(A.f < B.f ? A.f : B.f);
-	case OP_PD_FMAX: FLOAT(fmax(A.f, B.f));
-	case OP_PD_FMIN: FLOAT(fmin(A.f, B.f));
 	case OP_PD_ATAN2: FLOAT(atan2(A.f, B.f));
 	case OP_PD_GAMMAINCC: FLOAT(gammaincc(A.f, B.f));
 	default: return false;
@@ -168,6 +175,13 @@ static bool float_compare(enum OpCode code, int n, Lane *out, const Lane *const 
 	case OP_PD_GREATER_EQUAL: WHOLE_QUICK(A.f >= B.f);
 	case OP_PD_EQUAL: WHOLE_QUICK(A.f == B.f);
 	case OP_PD_NOT_EQUAL: WHOLE_QUICK(A.f != B.f);
+	default: return false;
+	}
+}
+
+static bool float_truth(enum OpCode code, int n, Lane *out, const Lane *const *x)
+{
+	switch (code) {
 	case OP_PD_LOGICAL_AND: WHOLE_QUICK(A.f != 0 && B.f != 0);
 	case OP_PD_LOGICAL_OR: WHOLE_QUICK(A.f != 0 || B.f != 0);
 	case OP_PD_LOGICAL_XOR: WHOLE_QUICK((A.f != 0) != (B.f != 0));
@@ -195,6 +209,13 @@ static bool float_unary(enum OpCode code, int n, Lane *out, const Lane *const *x
 	case OP_PD_ERF: FLOAT(erf(A.f));
 	case OP_PD_LGAMMA: FLOAT(lgamma(A.f));
 	case OP_PD_DIGAMMA: FLOAT(digamma(A.f));
+	default: return false;
+	}
+}
+
+static bool float_rounded(enum OpCode code, int n, Lane *out, const Lane *const *x)
+{
+	switch (code) {
 	case OP_PD_FLOOR: FLOAT(floor(A.f));
 	case OP_PD_CEIL: FLOAT(ceil(A.f));
 	case OP_PD_ROUND: FLOAT(round(A.f));
@@ -305,6 +326,13 @@ static bool whole_binary(enum OpCode code, DType t, int n, Lane *out, const Lane
 	case OP_PD_FMAX: WHOLE_QUICK(A.i > B.i ? A.i : B.i);
 	case OP_PD_MINIMUM:
 	case OP_PD_FMIN: WHOLE_QUICK(A.i < B.i ? A.i : B.i);
+	default: return false;
+	}
+}
+
+static bool whole_logic(enum OpCode code, int n, Lane *out, const Lane *const *x)
+{
+	switch (code) {
 	case OP_PD_BITWISE_AND: WHOLE_QUICK(A.i & B.i);
 	case OP_PD_BITWISE_OR: WHOLE_QUICK(A.i | B.i);
 	case OP_PD_BITWISE_XOR: WHOLE_QUICK(A.i ^ B.i);
@@ -390,26 +418,36 @@ static bool cast_lanes(DType from, DType to, int n, Lane *out, const Lane *const
 	}
 }
 
+static bool float_lanes(enum OpCode code, DType t, int n, Lane *out, const Lane *const *x)
+{
+	return float_binary(code, t, n, out, x) || float_extreme(code, n, out, x) ||
+	       float_unary(code, n, out, x) || float_rounded(code, n, out, x) ||
+	       float_trigonometric(code, n, out, x) || float_compare(code, n, out, x) ||
+	       float_truth(code, n, out, x);
+}
+
+static bool whole_lanes(enum OpCode code, DType from, DType to, int n, Lane *out,
+                        const Lane *const *x, bool *by_zero)
+{
+	if (whole_divide(code, n, out, x, by_zero))
+		return true;
+	return !*by_zero && (whole_binary(code, to, n, out, x) || whole_logic(code, n, out, x) ||
+	                     whole_compare(code, n, out, x) || whole_shift(code, from, n, out, x) ||
+	                     whole_unary(code, from, n, out, x));
+}
+
 bool map_lanes(enum OpCode code, DType from, DType to, int n, Lane *out, const Lane *const *x,
                bool *by_zero)
 {
-	bool done;
 	*by_zero = false;
 	if (dtype_is_complex(from) || dtype_is_complex(to))
 		return complex_lanes(code, from, to, n, out, x);
 	if (code == OP_PD_WHERE) {
 		GROUPS(out[l].i = A.i ? B.i : C.i);
 	}
-	if (code == OP_PD_CAST)
-		done = cast_lanes(from, to, n, out, x);
-	else if (dtype_is_float(from))
-		done = float_binary(code, from, n, out, x) || float_unary(code, n, out, x) ||
-		       float_trigonometric(code, n, out, x) || float_compare(code, n, out, x);
-	else
-		done = whole_divide(code, n, out, x, by_zero) ||
-		       (!*by_zero &&
-		        (whole_binary(code, to, n, out, x) || whole_compare(code, n, out, x) ||
-		         whole_shift(code, from, n, out, x) || whole_unary(code, from, n, out, x)));
+	const bool done = code == OP_PD_CAST     ? cast_lanes(from, to, n, out, x)
+	                  : dtype_is_float(from) ? float_lanes(code, from, n, out, x)
+	                                         : whole_lanes(code, from, to, n, out, x, by_zero);
 	if (done && to != DT_BOOL)
 		lanes_round(to, n, out);
 	else if (done && from == DT_BOOL &&

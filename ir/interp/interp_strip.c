@@ -322,7 +322,7 @@ static bool totals_init(Program *p, const Instr *i, int n, Totals *t)
 	*t = (Totals){.kind = kind};
 	t->wide = dtype_is_complex(i->from);
 	t->whole = !t->wide && !dtype_is_float(i->from);
-	t->positions = kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN;
+	t->positions = reduce_is_position(kind);
 	if (kind == REDUCE_COUNT || (t->wide && kind != REDUCE_SUM && kind != REDUCE_PROD))
 		return interp_error(p->in, i->op,
 		                    t->wide ? "no reduction '%s' of complex numbers"

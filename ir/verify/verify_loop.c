@@ -129,8 +129,7 @@ static bool reduce_result_fits(const Op *op, ReduceKind kind)
 	if ((kind == REDUCE_ANY || kind == REDUCE_ALL) && result->dtype != DT_BOOL)
 		return verify_fail(op, "the result of '%s' must be bool, not %s", op_str(op, "kind", ""),
 		                   type_text(op->ctx, result));
-	if ((kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN) &&
-	    (result->dtype != DT_I64 || op_attr(op, "extents")->n != 1))
+	if (reduce_is_position(kind) && (result->dtype != DT_I64 || op_attr(op, "extents")->n != 1))
 		return verify_fail(op, "'%s' gives an i64, over one extent", op_str(op, "kind", ""));
 	return true;
 }
@@ -145,7 +144,7 @@ bool verify_hook_loop_reduce(Op *op)
 		return false;
 	if (op_operand(op, 0) && (op_operand(op, 0)->type->kind != TY_INDEX || extents->n != 1))
 		return verify_fail(op, "a count must be an index, over one extent");
-	if (kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN)
+	if (reduce_is_position(kind))
 		want = NULL;
 	return args_are_positions(op, 0, 0, extents->n) && yields(yield, 1, &want) &&
 	       reduce_form_is_sound(op);

@@ -155,12 +155,17 @@ static bool work_is_small(Op *op, const Need *n, int64_t elements)
 	return steps <= MAX_STEPS;
 }
 
+// Whether operations of this kind give the same for the same operands, and are no constants
+// already.
+static bool kind_folds(const OpInfo *info)
+{
+	return (info->traits & TRAIT_PURE) && !(info->traits & (TRAIT_CONSTANT | TRAIT_TERMINATOR)) &&
+	       info->kind != KIND_BUILTIN && info->kind != KIND_RANDOM && info->kind != KIND_CONTROL;
+}
+
 static bool op_folds(Op *op, Need *n)
 {
-	const OpInfo *info = op->info;
-	if (!(info->traits & TRAIT_PURE) || (info->traits & (TRAIT_CONSTANT | TRAIT_TERMINATOR)) ||
-	    op->nresult == 0 || info->kind == KIND_BUILTIN || info->kind == KIND_RANDOM ||
-	    info->kind == KIND_CONTROL)
+	if (!op->nresult || !kind_folds(op->info))
 		return false;
 	int64_t bytes, elements = result_elements(op, &bytes);
 	if (elements < 0)

@@ -43,7 +43,7 @@ static bool kind_suits(const Op *reduce)
 {
 	const ReduceKind kind = (ReduceKind)op_enum(reduce, "kind");
 	const Type *t = reduce->results[0].type;
-	if (kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN || t->kind != TY_SCALAR)
+	if (reduce_is_position(kind) || t->kind != TY_SCALAR)
 		return false;
 	return t->dtype != DT_F16 && t->dtype != DT_BF16; // their parts would be rounded
 }

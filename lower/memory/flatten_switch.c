@@ -3,6 +3,23 @@
 // that are looked at.
 #include "lower/memory/flatten.h"
 
+// Whether v is the one element of a tensor of whole numbers.
+static bool is_whole_number(const Value *v)
+{
+	const Type *t = v->def && v->def->code == OP_LOOP_LOAD ? op_operand(v->def, 0)->type : NULL;
+	int64_t n;
+	return t && type_const_numel(t, &n) && n == 1 && (t->dtype == DT_I32 || t->dtype == DT_I64);
+}
+
+static bool scalar_is_constant(const Value *v, int64_t *constant)
+{
+	const Attr *a = v->def && v->def->code == OP_LOOP_CONSTANT ? op_attr(v->def, "value") : NULL;
+	if (!a || a->kind != ATTR_INT)
+		return false;
+	*constant = a->i;
+	return true;
+}
+
 // The constant of `load(t) == constant`, when that is all that `cond` is and t is one whole number;
 // NULL: it is not.
 static Value *compared_with(const Value *cond, int64_t *constant)
@@ -13,17 +30,9 @@ static Value *compared_with(const Value *cond, int64_t *constant)
 	    !(equal = op_operand(end, 0)->def) || equal->code != OP_PD_EQUAL)
 		return NULL;
 	for (int i = 0; i < 2; i++) {
-		const Op *load = op_operand(equal, i)->def, *number = op_operand(equal, 1 - i)->def;
-		if (!load || !number || load->code != OP_LOOP_LOAD || number->code != OP_LOOP_CONSTANT)
-			continue;
-		const Attr *a = op_attr(number, "value");
-		Value *t = op_operand(load, 0);
-		int64_t n;
-		if (!a || a->kind != ATTR_INT || !type_const_numel(t->type, &n) || n != 1 ||
-		    (t->type->dtype != DT_I32 && t->type->dtype != DT_I64))
-			continue;
-		*constant = a->i;
-		return t;
+		const Value *x = op_operand(equal, i), *y = op_operand(equal, 1 - i);
+		if (is_whole_number(x) && scalar_is_constant(y, constant))
+			return op_operand(x->def, 0);
 	}
 	return NULL;
 }

@@ -154,6 +154,14 @@ static Range range_divided(const Op *op, Range a)
 	return r;
 }
 
+static Range range_extreme(const Op *op, Range a, Range b)
+{
+	if (op->code == OP_PD_MINIMUM)
+		return (Range){a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi,
+		               a.below ? a.below : b.below};
+	return (Range){a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi, NULL};
+}
+
 static Range range_binary(const Op *op, int depth)
 {
 	Range a = range_of(op_operand(op, 0), depth + 1), b = range_of(op_operand(op, 1), depth + 1);
@@ -172,9 +180,7 @@ static Range range_binary(const Op *op, int depth)
 		return a.lo >= 0 && by ? range_below(by) : range_any;
 	}
 	case OP_PD_MINIMUM:
-		return (Range){a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi,
-		               a.below ? a.below : b.below};
-	case OP_PD_MAXIMUM: return (Range){a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi, NULL};
+	case OP_PD_MAXIMUM: return range_extreme(op, a, b);
 	default: return range_any;
 	}
 }
@@ -335,20 +341,26 @@ static Value *simplify_difference(Builder *b, const Op *op)
 	return !scalar_constant(y, &by) ? NULL : by == 0 ? x : simplify_offsets(b, op, by);
 }
 
-static Value *simplify_arithmetic(Builder *b, const Op *op)
+static Value *simplify_product(Builder *b, const Op *op)
 {
 	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
-	int64_t cx, cy, out;
+	int64_t cx, cy;
 	bool kx = scalar_constant(x, &cx), ky = scalar_constant(y, &cy);
-	if (kx && ky && fold_constants(op->code, cx, cy, &out))
+	if ((kx && cx == 0) || (ky && cy == 0))
+		return build_index_constant(b, 0);
+	return kx && cx == 1 ? y : ky && cy == 1 ? x : NULL;
+}
+
+static Value *simplify_arithmetic(Builder *b, const Op *op)
+{
+	int64_t cx, cy, out;
+	if (scalar_constant(op_operand(op, 0), &cx) && scalar_constant(op_operand(op, 1), &cy) &&
+	    fold_constants(op->code, cx, cy, &out))
 		return build_index_constant(b, out);
 	switch (op->code) {
 	case OP_PD_ADD: return simplify_sum(b, op);
 	case OP_PD_SUBTRACT: return simplify_difference(b, op);
-	case OP_PD_MULTIPLY:
-		if ((kx && cx == 0) || (ky && cy == 0))
-			return build_index_constant(b, 0);
-		return kx && cx == 1 ? y : ky && cy == 1 ? x : NULL;
+	case OP_PD_MULTIPLY: return simplify_product(b, op);
 	case OP_PD_FLOOR_DIVIDE:
 	case OP_PD_REMAINDER: return simplify_division(b, op);
 	case OP_PD_MINIMUM:
@@ -535,18 +547,23 @@ static void order_operands(Op *op)
 	}
 }
 
+static Value *simplify_where(Builder *b, Op *op)
+{
+	int64_t v;
+	if (same_value(op_operand(op, 1), op_operand(op, 2)))
+		return op_operand(op, 1);
+	return scalar_constant(op_operand(op, 0), &v) ? op_operand(op, v ? 1 : 2)
+	                                              : simplify_guarded(b, op);
+}
+
 static Value *simplify_op(Op *op)
 {
 	Builder b = builder_before(op);
 	order_operands(op);
 	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
-	int64_t v;
 	switch (op->code) {
 	case OP_LOOP_LOAD_OR: return simplify_load_or(&b, op);
-	case OP_PD_WHERE:
-		if (same_value(y, op_operand(op, 2)))
-			return y;
-		return scalar_constant(x, &v) ? op_operand(op, v ? 1 : 2) : simplify_guarded(&b, op);
+	case OP_PD_WHERE: return simplify_where(&b, op);
 	case OP_PD_LOGICAL_AND:
 	case OP_PD_LOGICAL_OR:
 	case OP_PD_LOGICAL_NOT: return value_is_bool(x) ? simplify_logic(&b, op) : NULL;
