@@ -130,7 +130,7 @@ def mutants(model, ignored, everywhere):
 
 def may_not_matter(kind, name):
     """Read, but without effect in the recorded programs: operands of one rank."""
-    aligns = kind.startswith('elementwise_') or kind in ('equal', 'not_equal', 'less_than', 'less_equal', 'greater_than', 'greater_equal')
+    aligns = kind.startswith(('elementwise_', 'fused_elemwise_')) or kind in ('equal', 'not_equal', 'less_than', 'less_equal', 'greater_than', 'greater_equal')
     return aligns and name == 'axis'
 
 

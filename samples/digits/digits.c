@@ -600,36 +600,49 @@ PD_APART void compute_linear_1_tmp_0(float *PDRT_RESTRICT out, const float *PDRT
 	compute_linear_1_tmp_0_panel(8, 2, out, a, b, t0, dim_n);
 }
 
-// The maximum of a row, in 8 running lanes.
+// The maximum of a row, in 8 running lanes; a NaN in front stays.
 PD_SHARED float row_max(const float *x, int64_t n)
 {
 	float lane[8], top = x[0];
-	const int64_t whole = n / 8 * 8;
+	const int64_t whole = n / 8 * 8, half = n / 4 * 4;
 	for (int l = 0; l < 8; l++)
 		lane[l] = top;
 	for (int64_t i = 0; i < whole; i += 8)
 		for (int l = 0; l < 8; l++)
 			lane[l] = x[i + l] > lane[l] ? x[i + l] : lane[l];
-	for (int64_t i = whole; i < n; i++)
+	for (int64_t i = whole; i < half; i += 4)
+		for (int l = 0; l < 4; l++)
+			lane[l] = x[i + l] > lane[l] ? x[i + l] : lane[l];
+	for (int64_t i = half; i < n; i++)
 		top = x[i] > top ? x[i] : top;
-	for (int l = 0; l < 8; l++)
-		top = lane[l] > top ? lane[l] : top;
-	return top;
+	for (int l = 0; l < 4; l++)
+		lane[l] = lane[l + 4] > lane[l] ? lane[l + 4] : lane[l];
+	for (int l = 0; l < 2; l++)
+		lane[l] = lane[l + 2] > lane[l] ? lane[l + 2] : lane[l];
+	for (int l = 0; l < 1; l++)
+		lane[l] = lane[l + 1] > lane[l] ? lane[l + 1] : lane[l];
+	return lane[0] > top ? lane[0] : top;
 }
 
 // The sum of a row, in 8 running lanes.
 PD_SHARED float row_sum(const float *x, int64_t n)
 {
 	float lane[8] = {0}, sum = 0;
-	const int64_t whole = n / 8 * 8;
+	const int64_t whole = n / 8 * 8, half = n / 4 * 4;
 	for (int64_t i = 0; i < whole; i += 8)
 		for (int l = 0; l < 8; l++)
 			lane[l] += x[i + l];
-	for (int64_t i = whole; i < n; i++)
+	for (int64_t i = whole; i < half; i += 4)
+		for (int l = 0; l < 4; l++)
+			lane[l] += x[i + l];
+	for (int64_t i = half; i < n; i++)
 		sum += x[i];
-	for (int step = 8 / 2; step > 0; step /= 2)
-		for (int l = 0; l < step; l++)
-			lane[l] += lane[l + step];
+	for (int l = 0; l < 4; l++)
+		lane[l] += lane[l + 4];
+	for (int l = 0; l < 2; l++)
+		lane[l] += lane[l + 2];
+	for (int l = 0; l < 1; l++)
+		lane[l] += lane[l + 1];
 	return sum + lane[0];
 }
 
@@ -639,16 +652,19 @@ PD_APART void compute_softmax_0_tmp_0(float *PDRT_RESTRICT out, const float *PDR
 {
 	const int64_t rows = dim_n, columns = 10;
 	for (int64_t r = 0; r < rows; r++) {
-		float *row = out + r * columns;
+		float buffer[12] PD_ALIGNED;
+		float *row = buffer;
 		PD_LANES
 		for (int64_t j = 0; j < columns; j++) {
 			row[j] = t0[r * 10 + j];
 		}
-		const float top = row_max(row, columns);
+		for (int64_t j = columns; j < 12; j++)
+			row[j] = -INFINITY;
+		const float top = row_max(row, 12);
 		PD_LANES
-		for (int64_t j = 0; j < columns; j++)
+		for (int64_t j = 0; j < 12; j++)
 			row[j] = expf(-64.0f > row[j] - top ? -64.0f : row[j] - top); // Paddle's limit
-		const float scale = 1.0f / row_sum(row, columns);
+		const float scale = 1.0f / row_sum(row, 12);
 		PD_LANES
 		for (int64_t j = 0; j < columns; j++) {
 			const float acc = row[j] * scale;
