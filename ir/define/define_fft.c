@@ -253,9 +253,12 @@ static bool fft_axes(const Op *op, const Type *t, int *n, int *axes)
 	*n = op_ints(op, "axes", given, MAX_RANK);
 	if (*n < 1)
 		return infer_error(op, "no axes");
-	for (int i = 0; i < *n; i++)
+	for (int i = 0; i < *n; i++) {
 		if (!infer_axis(op, given[i], t->rank, &axes[i]))
 			return false;
+		if (dim_is(t->dims[axes[i]], 0))
+			return infer_error(op, "axis %d has no elements", axes[i]);
+	}
 	return true;
 }
 

@@ -447,8 +447,10 @@ static bool eval_call(Eval *e, const Expr *x, Term *out)
 	bool done;
 	if (x->nargs > MAX_ARGS)
 		return eval_error(e, "too many arguments for '%s' in a definition", x->name);
-	if (!eval_lazy(e, x, out, &done) || done)
-		return done;
+	if (!eval_lazy(e, x, out, &done))
+		return false;
+	if (done)
+		return true;
 	for (int i = 0; i < x->nargs; i++)
 		if (!left_out(e, x, i) && !eval_node(e, x->args[i], &args[i]))
 			return false;

@@ -304,8 +304,8 @@ static Value *row_labels(Builder *b, const Op *op)
 	const Dim *same;
 	if (!l)
 		return NULL;
-	const bool column = l->rank == x->rank && dim_is(l->dims[l->rank - 1], 1);
-	bool ok = x->rank >= 1 && (column || l->rank == x->rank - 1);
+	const bool column = x->rank > 0 && l->rank == x->rank && dim_is(l->dims[l->rank - 1], 1);
+	bool ok = x->rank > 0 && (column || l->rank == x->rank - 1);
 	if (!ok)
 		infer_error(op, "labels of %d axes for an operand of %d", l->rank, x->rank);
 	for (int d = 0; ok && d + 1 < x->rank; d++)
