@@ -451,7 +451,9 @@ Op *translate(Context *c, const Paddle__ProgramDesc *p, const TranslateOptions *
 				dim_forget(c);
 			continue;
 		}
-		if (t.failed && feed_trust(&t)) {
+		NameMap *trusting = t.failed ? feed_trust(&t) : NULL;
+		if (trusting) {
+			memo = trusting;
 			dim_forget(c);
 			diag_rewind(c->diag, mark);
 			continue;

@@ -325,6 +325,7 @@ static const ShapePin *find_pin(const Translator *t, const char *name)
 
 // What was learnt of the sizes of what is fed; outlives restarts.
 typedef struct FeedAxes {
+	const char *key;
 	uint32_t open, tried; // axes whose declared size does not count; that were opened to see why
 	bool warned;
 	struct FeedAxes *next;
@@ -341,8 +342,9 @@ static FeedAxes *feed_axes(Translator *t, const char *var)
 	if (a)
 		return a;
 	a = NEW(t->c->arena, FeedAxes);
+	a->key = context_str(t->c, open_key(t, var));
 	a->next = name_map_get(t->memo, "open");
-	name_map_set(t->memo, context_str(t->c, open_key(t, var)), a);
+	name_map_set(t->memo, a->key, a);
 	name_map_set(t->memo, "open", a);
 	return a;
 }
@@ -412,14 +414,18 @@ void feed_doubt(Translator *t, const char *var, const Value *fed, const Type *ne
 		warn_of_sizes(t, a, var, fed);
 }
 
-bool feed_trust(Translator *t)
+NameMap *feed_trust(Translator *t)
 {
+	NameMap *memo = name_map_new(t->c->arena);
+	FeedAxes *all = name_map_get(t->memo, "open");
 	uint32_t open = 0;
-	for (FeedAxes *a = name_map_get(t->memo, "open"); a; a = a->next) {
+	for (FeedAxes *a = all; a; a = a->next) {
 		open |= a->open & a->tried;
 		a->open &= ~a->tried;
+		name_map_set(memo, a->key, a);
 	}
-	return open != 0;
+	name_map_set(memo, "open", all);
+	return open ? memo : NULL;
 }
 
 const Type *var_type(OpJob *j, const Paddle__VarDesc *v, const char *base)
