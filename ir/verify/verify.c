@@ -440,32 +440,20 @@ static bool lost_contents(const Value *v)
 	return !type_const_numel(v->type, &n) || n <= 64;
 }
 
-// Whether operand i stands for an attribute.
-static bool operand_is_attribute(const OpInfo *info, int i)
-{
-	for (int k = 0; k < info->nattr; k++)
-		if (info->attrs[k].operand && op_info_operand(info, info->attrs[k].operand) == i)
-			return true;
-	return false;
-}
-
-// Whether inferring once more must give the same element types and ranks: not where an operand
-// stands for an attribute, which inference may put into its place.
+// Whether inferring once more must give the same: not where inference reads what integer tensors
+// hold, nor where it makes new symbols.
 static bool inference_repeats(const Op *op)
 {
 	const OpInfo *info = op->info;
-	for (int i = 0; i < op->noperand; i++)
-		if (op_operand(op, i) && operand_is_attribute(info, i))
+	if ((!op_functions(op)->infer && !info->result_types) || !(info->traits & TRAIT_PURE) ||
+	    op->nregion)
+		return false;
+	for (int i = 0; i < info->nattr; i++) {
+		const AttrInfo *a = &info->attrs[i];
+		if (a->operand && op_operand(op, op_info_operand(info, a->operand)))
 			return false;
-	return (op_functions(op)->infer || info->result_types) && (info->traits & TRAIT_PURE) &&
-	       !op->nregion;
-}
-
-// Whether it also gives the same sizes: not where it reads what integer tensors hold, nor where it
-// makes new symbols.
-static bool sizes_repeat(const Op *op)
-{
-	if (op->info->result_types)
+	}
+	if (info->result_types)
 		return true;
 	for (int i = 0; i < op->noperand; i++) {
 		if (lost_contents(op->operands[i].value))
@@ -478,54 +466,15 @@ static bool sizes_repeat(const Op *op)
 	return true;
 }
 
-// Element type and rank are the same in any case.
-static bool inferred_agrees(const Type *has, const Type *should, bool sizes)
-{
-	if (has == should)
-		return true;
-	return (!sizes || has_computed_dim(has)) && has->kind == should->kind &&
-	       has->dtype == should->dtype && has->rank == should->rank;
-}
-
-static bool check_inferred(const Op *op, const Value *before, const Value *after, bool sizes)
+static bool check_inferred(const Op *op, const Value *before, const Value *after)
 {
 	for (int i = 0; i < op->nresult; i++) {
-		if (after[i].type && !inferred_agrees(before[i].type, after[i].type, sizes))
+		if (after[i].type && after[i].type != before[i].type && !has_computed_dim(before[i].type))
 			return verify_fail(op, "result %d has type %s, but should have %s", i,
 			                   type_text(op->ctx, before[i].type),
 			                   type_text(op->ctx, after[i].type));
 	}
 	return true;
-}
-
-// What is known of the operands' contents, to which inference may add.
-typedef struct Contents {
-	Value *value;
-	const Dim *const *known;
-	int n;
-} Contents;
-
-// Those of the operands and of the elements of lists, up to one without a value.
-static Contents *contents_of(const Op *op)
-{
-	size_t n = 0, at = 0;
-	Value *const *list;
-	for (int i = 0; i < op->noperand; i++)
-		n += (size_t)op_operand_list(op, i, &list);
-	Contents *all = NEW_ARRAY(op->ctx->arena, n + 1, Contents);
-	for (int i = 0; i < op->noperand; i++)
-		for (int k = 0, count = op_operand_list(op, i, &list); k < count; k++)
-			if (list[k])
-				all[at++] = (Contents){list[k], list[k]->known, list[k]->nknown};
-	return all;
-}
-
-static void contents_restore(const Contents *all)
-{
-	for (; all->value; all++) {
-		all->value->known = all->known;
-		all->value->nknown = all->n;
-	}
 }
 
 static bool check_inference(Op *op)
@@ -536,9 +485,7 @@ static bool check_inference(Op *op)
 	size_t n = (size_t)op->nresult;
 	Value *before = NEW_ARRAY(c->arena, n, Value), *after = NEW_ARRAY(c->arena, n, Value);
 	NamedAttr *attrs = NEW_ARRAY(c->arena, (size_t)op->nattr, NamedAttr), *own = op->attrs;
-	const bool sizes = sizes_repeat(op);
 	int nattr = op->nattr, generation = dim_generation(c);
-	Contents *contents = contents_of(op);
 	memcpy(before, op->results, n * sizeof *before);
 	if (nattr)
 		memcpy(attrs, own, (size_t)nattr * sizeof *attrs);
@@ -550,12 +497,11 @@ static bool check_inference(Op *op)
 	memcpy(op->results, before, n * sizeof *before);
 	op->attrs = own;
 	op->nattr = nattr;
-	contents_restore(contents);
 	if (!ok)
 		return false; // reported
 	if (dim_generation(c) != generation)
 		return verify_fail(op, "its operands' sizes must be equal, but are different symbols");
-	return check_inferred(op, before, after, sizes);
+	return check_inferred(op, before, after);
 }
 
 // ---- sizes --------------------------------------------------------------------------------------
