@@ -548,15 +548,6 @@ static bool compare_types(Loop *l, bool *again)
 	return ok;
 }
 
-static void doubt_feeds(const Loop *l)
-{
-	for (int i = 0; i < l->n; i++) {
-		const LoopVar *v = &l->vars[i];
-		if (v->init && v->next && !v->split && type_is_tensor(v->next->type))
-			feed_doubt(l->j->t, v->name, v->init, v->next->type);
-	}
-}
-
 // ---- the finished loop ------------------------------------------------------------------------
 
 static void drop_condition(Loop *l)
@@ -656,8 +647,6 @@ static int attempt(Loop *l)
 	decide_by_first(l);
 	ok = !t->stale && compare_types(l, &again) && ok;
 	settle_nothings(l, outer, &again);
-	if (ok && !again)
-		doubt_feeds(l);
 	if (t->stale)
 		return 0;
 	if (ok && !again)

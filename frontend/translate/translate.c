@@ -439,7 +439,6 @@ Op *translate(Context *c, const Paddle__ProgramDesc *p, const TranslateOptions *
 	NameMap *memo = name_map_new(c->arena);
 	for (int i = 0; i < MAX_RESTARTS; i++) {
 		Translator t = {.c = c, .p = p, .o = o, .memo = memo, .graded = has_gradients(p)};
-		DiagMark mark = diag_mark(c->diag);
 		dim_restart(c);
 		dim_set_learning(c, true);
 		c->checks_sizes = true;
@@ -449,13 +448,6 @@ Op *translate(Context *c, const Paddle__ProgramDesc *p, const TranslateOptions *
 		if (again) {
 			if (t.misled)
 				dim_forget(c);
-			continue;
-		}
-		NameMap *trusting = t.failed ? feed_trust(&t) : NULL;
-		if (trusting) {
-			memo = trusting;
-			dim_forget(c);
-			diag_rewind(c->diag, mark);
 			continue;
 		}
 		if (t.failed || !check_pins(&t))

@@ -237,12 +237,5 @@ const Type *var_type(OpJob *j, const Paddle__VarDesc *v, const char *base);
 // A loop changes sizes of what is fed: the file declares what was inferred last, so these axes
 // count as open.
 void feed_open(Translator *t, const char *var, const Value *fed, uint32_t axes);
-// A loop leaves `next` in the variable of what is fed, of the sizes that the file declares: they
-// may be what the input has, or what inference made. The program is translated once more with them
-// open, and once more as it stands where `next` then has the sizes of the input.
-void feed_doubt(Translator *t, const char *var, const Value *fed, const Type *next);
-// Takes back what feed_doubt opened, since the program does not translate so: what to remember for
-// the next translation, that is nothing that was learnt with these sizes. NULL: there are none.
-NameMap *feed_trust(Translator *t);
 
 #endif

@@ -323,49 +323,9 @@ static const ShapePin *find_pin(const Translator *t, const char *name)
 	return NULL;
 }
 
-// What was learnt of the sizes of what is fed; outlives restarts.
-typedef struct FeedAxes {
-	const char *key;
-	uint32_t open, tried; // axes whose declared size does not count; that were opened to see why
-	bool warned;
-	struct FeedAxes *next;
-} FeedAxes;
-
 static const char *open_key(Translator *t, const char *var)
 {
 	return arena_printf(t->c->arena, "open %s", var);
-}
-
-static FeedAxes *feed_axes(Translator *t, const char *var)
-{
-	FeedAxes *a = name_map_get(t->memo, open_key(t, var));
-	if (a)
-		return a;
-	a = NEW(t->c->arena, FeedAxes);
-	a->key = context_str(t->c, open_key(t, var));
-	a->next = name_map_get(t->memo, "open");
-	name_map_set(t->memo, a->key, a);
-	name_map_set(t->memo, "open", a);
-	return a;
-}
-
-// What the file declares of a value that is fed as it stands; NULL: it is another one.
-static const Paddle__TensorDesc *declared_feed(Translator *t, const char *var, const Value *fed)
-{
-	const bool is_fed = fed && fed->def && fed->def->code == OP_PD_FEED &&
-	                    !strcmp(op_str(fed->def, "name", ""), var);
-	const Binding *b = is_fed ? scope_find(t, var) : NULL;
-	return b && b->desc ? var_tensor(b->desc) : NULL;
-}
-
-static void warn_of_sizes(Translator *t, FeedAxes *a, const char *var, const Value *fed)
-{
-	if (!a->warned)
-		diag_warning(t->c->diag, fed->def->loc,
-		             "the program changes sizes of input '%s': those in the file may be what it "
-		             "makes, not what it takes",
-		             var);
-	a->warned = true;
 }
 
 // Those of the axes whose sizes the program fixes.
@@ -380,52 +340,24 @@ static uint32_t axes_fixed(const Paddle__TensorDesc *desc, const Type *fed, uint
 
 void feed_open(Translator *t, const char *var, const Value *fed, uint32_t axes)
 {
-	const Paddle__TensorDesc *desc = declared_feed(t, var, fed);
-	const uint32_t fixed = desc ? axes_fixed(desc, fed->type, axes) : 0;
-	FeedAxes *a = fixed ? feed_axes(t, var) : NULL;
-	if (!a || !(fixed & ~a->open))
+	const bool is_fed = fed && fed->def && fed->def->code == OP_PD_FEED &&
+	                    !strcmp(op_str(fed->def, "name", ""), var);
+	const Binding *b = is_fed ? scope_find(t, var) : NULL;
+	const Paddle__TensorDesc *desc = b && b->desc ? var_tensor(b->desc) : NULL;
+	uint32_t *open = name_map_get(t->memo, open_key(t, var));
+	const uint32_t fixed = desc ? axes_fixed(desc, fed->type, axes) & ~(open ? *open : 0) : 0;
+	if (!fixed)
 		return;
-	warn_of_sizes(t, a, var, fed);
-	a->open |= fixed;
-	t->stale = true;
-}
-
-// One axis: opened first; then it stays so where the loop makes another size of it.
-static void doubt_axis(Translator *t, FeedAxes *a, uint32_t axis, const Dim *fed, const Dim *next)
-{
-	const bool asked = (a->tried & axis) != 0, same = fed == next;
-	if (asked ? !(a->open & axis) || !same : a->open & axis || !same || fed->kind != DIM_CONST)
-		return;
-	a->tried |= axis;
-	a->open ^= axis;
-	t->stale = true;
-}
-
-void feed_doubt(Translator *t, const char *var, const Value *fed, const Type *next)
-{
-	const Paddle__TensorDesc *desc = declared_feed(t, var, fed);
-	if (!desc || next->rank != fed->type->rank || (int)desc->n_dims != next->rank)
-		return;
-	FeedAxes *a = feed_axes(t, var);
-	for (int d = 0; d < next->rank; d++)
-		if (desc->dims[d] >= 0)
-			doubt_axis(t, a, UINT32_C(1) << d, fed->type->dims[d], next->dims[d]);
-	if (!t->stale && a->open)
-		warn_of_sizes(t, a, var, fed);
-}
-
-NameMap *feed_trust(Translator *t)
-{
-	NameMap *memo = name_map_new(t->c->arena);
-	FeedAxes *all = name_map_get(t->memo, "open");
-	uint32_t open = 0;
-	for (FeedAxes *a = all; a; a = a->next) {
-		open |= a->open & a->tried;
-		a->open &= ~a->tried;
-		name_map_set(memo, a->key, a);
+	if (!open) {
+		open = NEW(t->c->arena, uint32_t);
+		name_map_set(t->memo, context_str(t->c, open_key(t, var)), open);
+		diag_warning(t->c->diag, fed->def->loc,
+		             "the program changes sizes of input '%s': those in the file may be what it "
+		             "makes, not what it takes",
+		             var);
 	}
-	name_map_set(memo, "open", all);
-	return open ? memo : NULL;
+	*open |= fixed;
+	t->stale = true;
 }
 
 const Type *var_type(OpJob *j, const Paddle__VarDesc *v, const char *base)
@@ -453,11 +385,11 @@ const Type *var_type(OpJob *j, const Paddle__VarDesc *v, const char *base)
 	}
 	const ShapePin *pin = find_pin(j->t, v->name);
 	const int declared = (int)d->n_dims, rank = pin ? pin->rank : declared;
-	const FeedAxes *learnt = name_map_get(j->t->memo, open_key(j->t, v->name));
+	const uint32_t *open = name_map_get(j->t->memo, open_key(j->t, v->name));
 	for (int i = 0; i < rank; i++) {
 		// Paddle runs with what is fed, whatever number of axes the file declares.
 		int64_t size = pin && pin->dims[i] >= 0 ? pin->dims[i] : rank == declared ? d->dims[i] : -1;
-		if (learnt && learnt->open >> i & 1 && !(pin && pin->dims[i] >= 0))
+		if (open && *open >> i & 1 && !(pin && pin->dims[i] >= 0))
 			size = -1;
 		dims[i] = size < 0 ? axis_symbol(j->t, base, rank, i) : dim_const(c, size);
 	}
