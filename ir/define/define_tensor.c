@@ -203,11 +203,12 @@ bool define_hook_repeat_interleave(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *from[MAX_RANK];
 	int axis = axis_norm(op_int(op, "axis", 0), x->type->rank);
-	const Attr *repeats = op_attr(op, "repeats");
-	if (!repeats) {
-		results[0] = repeated_by_data(b, op, x, op_operand(op, 1), axis);
+	Value *counted = op_operand_named(op, "repeats_tensor"); // stands above the attribute
+	if (counted) {
+		results[0] = repeated_by_data(b, op, x, counted, axis);
 		return results[0] != NULL;
 	}
+	const Attr *repeats = op_attr(op, "repeats");
 	Nest n = nest_open(b, op->results[0].type);
 	memcpy(from, n.at, sizeof from);
 	if (repeats->n == 1) {
