@@ -2,7 +2,7 @@
 SOURCES += codegen/codegen.c
 SOURCES += codegen/c/kernel_conv.c codegen/c/kernel_depthwise.c codegen/c/kernel_gemm.c codegen/c/kernel_integer.c \
 	codegen/c/kernel_layout.c codegen/c/kernel_norm.c codegen/c/kernel_row.c \
-	codegen/c/blocks.c codegen/c/kernel_softmax.c codegen/c/kernel_winograd.c codegen/c/map.c codegen/c/plan.c codegen/c/module.c codegen/c/run.c codegen/c/share.c codegen/c/trace.c codegen/c/update.c
+	codegen/c/blocks.c codegen/c/kernel_softmax.c codegen/c/kernel_winograd.c codegen/c/map.c codegen/c/plan.c codegen/c/module.c codegen/c/repeat.c codegen/c/run.c codegen/c/share.c codegen/c/trace.c codegen/c/update.c
 SOURCES += codegen/cuda/backend.c codegen/cuda/cuda.c codegen/cuda/graph.c codegen/cuda/header.c \
 	codegen/cuda/host.c codegen/cuda/instance.c codegen/cuda/library.c codegen/cuda/library_conv.c \
 	codegen/cuda/library_epilogue.c codegen/cuda/move.c codegen/cuda/nodes.c \
@@ -13,7 +13,7 @@ SOURCES += codegen/device/attention.c codegen/device/conv.c codegen/device/depth
 	codegen/device/turn.c codegen/device/vector.c codegen/device/wide.c
 SOURCES += codegen/func/func.c codegen/func/scalar.c codegen/func/sizes.c
 SOURCES += codegen/model/branch.c codegen/model/header.c codegen/model/identity.c codegen/model/info.c \
-	codegen/model/lines.c codegen/model/locals.c codegen/model/module.c codegen/model/ports.c codegen/model/run.c \
+	codegen/model/lines.c codegen/model/locals.c codegen/model/module.c codegen/model/offsets.c codegen/model/ports.c codegen/model/run.c \
 	codegen/model/state.c codegen/model/story.c codegen/model/update.c codegen/model/weights.c
 SOURCES += codegen/nest/kernel_scan.c codegen/nest/kernel_select.c codegen/nest/lanes.c \
 	codegen/nest/nest.c codegen/nest/reduce.c codegen/nest/region.c

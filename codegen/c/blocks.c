@@ -54,13 +54,13 @@ static bool head_only_asks(const Block *head, const BlockTail *tail)
 // All but the branch, and but the last one that is printed if that is `folded` into it.
 static bool block_ops_print(Codegen *cg, const Block *b, bool folded, const Op **bound)
 {
-	const int errors = diag_errors(cg->ctx->diag);
 	const Value *condition = folded ? op_operand(b->last, 0) : NULL;
+	const Op **ops = NEW_ARRAY(cg->arena, (size_t)count_printed(b) + 1, const Op *);
+	int n = 0;
 	for (const Op *op = b->first; op; op = op->next)
-		if (is_printed(op) && !(condition && condition->def == op) &&
-		    !traced_op_print(cg, op, bound))
-			return run_no_code(cg, op, errors);
-	return true;
+		if (is_printed(op) && !(condition && condition->def == op))
+			ops[n++] = op;
+	return steps_print(cg, ops, n, bound);
 }
 
 // A loop is left in the middle, after what its condition needs.

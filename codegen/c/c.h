@@ -11,6 +11,13 @@ void c_module_print(Codegen *cg, CodegenResult *out);
 // trace.c: one operation, with what --trace and --assert-finite want around it; `bound` as in
 // run_op_print. False after a diagnostic.
 bool traced_op_print(Codegen *cg, const Op *op, const Op **bound);
+// run.c: the function of an operation that has an emitter, made at the first time; NULL after a
+// diagnostic. Its call; given: arguments by parameter, NULL where they are as always. The comment.
+KernelFunc *compute_make(Codegen *cg, const Op *op);
+bool compute_call(Codegen *cg, const KernelFunc *k, const char *const *given);
+void compute_comment(Codegen *cg, const Op *op);
+// repeat.c: operations in their order, `n` of them; false after diagnostics.
+bool steps_print(Codegen *cg, const Op *const *ops, int n, const Op **bound);
 void trace_inputs_print(Codegen *cg);         // --assert-finite: of what goes in
 void trace_ops_print(Codegen *cg, Text *out); // the table of operators, and model_trace
 // map.c: notes that op's lines in cg->run begin at `from` and end here; then, as JSON, all lines of

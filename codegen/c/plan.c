@@ -13,6 +13,7 @@ typedef struct Buffer {
 	bool moving;
 	int order; // in the code
 	int group; // the order of the first one at this offset
+	int64_t address;
 } Buffer;
 
 typedef struct Buffers {
@@ -56,8 +57,13 @@ static void buffer_add(Buffers *b, const Value *v)
 	if (pointer_map_index(&b->groups, p.offset) < 0)
 		pointer_map_set_index(&b->groups, p.offset, b->n);
 	VEC_ROOM(cg->arena, b->items, b->n, b->cap);
-	b->items[b->n] = (Buffer){
-		v, name, p.offset, p.moving != 0, b->n, pointer_map_index(&b->groups, p.offset)};
+	b->items[b->n] = (Buffer){v,
+	                          name,
+	                          p.offset,
+	                          p.moving != 0,
+	                          b->n,
+	                          pointer_map_index(&b->groups, p.offset),
+	                          offset_address(cg, p.offset)};
 	b->n++;
 }
 
@@ -74,15 +80,12 @@ static void buffers_collect(Buffers *b)
 	}
 }
 
-// By address, as far as it is known, else as the code comes to them; then in the order of the code.
+// By address, that of usual sizes where they are open; then in the order of the code.
 static int compare(const void *x, const void *y)
 {
 	const Buffer *a = x, *b = y;
-	const bool fixed = dim_is_const(a->offset);
-	if (fixed != dim_is_const(b->offset))
-		return fixed ? -1 : 1;
-	if (fixed && a->offset->value != b->offset->value)
-		return a->offset->value < b->offset->value ? -1 : 1;
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
 	if (a->group != b->group)
 		return a->group < b->group ? -1 : 1;
 	return (a->order > b->order) - (a->order < b->order);
@@ -104,6 +107,7 @@ static void buffer_print(Buffers *b, const Buffer *f, Text *out)
 void plan_print(Codegen *cg, Text *out)
 {
 	Buffers b = {.cg = cg};
+	offsets_order(cg);
 	pointer_map_init(&b.readers, cg->arena);
 	pointer_map_init(&b.named, cg->arena);
 	pointer_map_init(&b.groups, cg->arena);
@@ -114,8 +118,8 @@ void plan_print(Codegen *cg, Text *out)
 	text_str(out, "/* What lies where in the workspace, until what reads it last:\n");
 	for (int i = 0; i < b.n; i++) {
 		if (!i || b.items[i].offset != b.items[i - 1].offset)
-			text_printf(out, " * at %s:\n",
-			            expression_unwrap(cg->arena, dim_in_locals(&cg->plan, b.items[i].offset)));
+			text_printf(out, " * %s%s:\n", dim_is_const(b.items[i].offset) ? "at " : "",
+			            offset_in_run(cg, b.items[i].value, b.items[i].offset));
 		buffer_print(&b, &b.items[i], out);
 	}
 	text_str(out, " */\n");

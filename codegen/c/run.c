@@ -30,35 +30,63 @@ static void faults_print(Codegen *cg, const KernelFunc *k)
 	run_line(cg, 1, "}");
 }
 
-static bool compute_print(Codegen *cg, const Op *op, Emitter *emit)
+KernelFunc *compute_make(Codegen *cg, const Op *op)
 {
-	KernelFunc *k = kernel_new(cg, op);
+	KernelFunc *k = (KernelFunc *)pointer_map_get(&cg->made, op);
+	if (k)
+		return k;
+	k = kernel_new(cg, op);
 	k->inlined = nest_is_statement(&cg->numbers, op);
-	if (!(k->inlined ? nest_statement(k) : emit(k)))
-		return false;
+	if (!(k->inlined ? nest_statement(k) : emitter_of(op)(k)))
+		return NULL;
 	if (k->units)
 		share_print(k);
 	const char *kinds = op_kinds(cg, op);
 	k->comment = kinds ? comment_text(cg->arena, kinds) : NULL;
-	const char *name = k->inlined ? NULL : kernel_finish(k);
-	cg->map.called = k->inlined ? -1 : k->number;
-	run_comment(cg, "%s: %s", comment_text(cg->arena, op_names(cg, op)),
-	            shape_comment(cg, op->results[0].type));
-	if (k->inlined) {
-		text_str(&cg->run, k->text.text);
-		return true;
-	}
+	if (!k->inlined)
+		kernel_finish(k);
 	cg->fails |= k->status;
+	pointer_map_set(&cg->made, op, k);
+	return k;
+}
+
+bool compute_call(Codegen *cg, const KernelFunc *k, const char *const *given)
+{
 	Text args;
 	text_init(&args, cg->arena);
-	if (!call_arguments(cg, k, &args))
-		return false;
+	for (int i = 0; i < k->nparam; i++) {
+		const char *e = given && given[i] ? given[i] : call_argument(cg, &k->params[i]);
+		if (!e)
+			return false;
+		text_printf(&args, "%s%s", i ? ", " : "", e);
+	}
+	const char *name = cg->funcs[k->number].name;
 	if (k->units)
 		share_call_print(cg, k, name, args.text);
 	else
 		run_line(cg, 1, "%s%s(%s);", k->status ? "fault = " : "", name, args.text ? args.text : "");
 	if (k->status)
 		faults_print(cg, k);
+	return true;
+}
+
+void compute_comment(Codegen *cg, const Op *op)
+{
+	run_comment(cg, "%s: %s", comment_text(cg->arena, op_names(cg, op)),
+	            shape_comment(cg, op->results[0].type));
+}
+
+static bool compute_print(Codegen *cg, const Op *op, Emitter *emit)
+{
+	(void)emit;
+	const KernelFunc *k = compute_make(cg, op);
+	if (!k)
+		return false;
+	cg->map.called = k->inlined ? -1 : k->number;
+	compute_comment(cg, op);
+	if (!k->inlined)
+		return compute_call(cg, k, NULL);
+	text_str(&cg->run, k->text.text);
 	return true;
 }
 
@@ -191,6 +219,7 @@ void c_run_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
 	trace_ops_print(cg, out);
+	text_str(out, cg->tables.text ? cg->tables.text : "");
 	plan_print(cg, out);
 	text_printf(out, "pd_status %s_%s(%s *m, const %s_inputs *in, %s_outputs *out)\n{\n", p,
 	            cg->options->entry, p, p, p);

@@ -214,6 +214,14 @@ typedef struct SizeLocals {
 	int count;
 } SizeLocals;
 
+// A place in the workspace that depends on sizes.
+typedef struct Offset {
+	const Dim *dim;
+	const char *name; // of its local in model_run
+	int order;        // in which they were first asked for
+	int64_t address;  // for sizes as usual, once offsets_order was there
+} Offset;
+
 typedef struct CudaBlock CudaBlock; // what one block of threads does: cuda/step.c
 
 typedef struct Loop Loop; // of a nest: codegen/nest/nest.h
@@ -286,6 +294,8 @@ struct Codegen {
 	int64_t state_bytes;     // of the workspace
 	PointerMap pointers;     // value -> C expression in model_run
 	PointerMap param_arrays; // parameter's root value -> its WeightsArray (inline weights)
+	PointerMap made;         // C: operation -> its KernelFunc
+	Text tables;             // C: rows of calls that are repeated: c/repeat.c
 	int nhelper, nfunc, chelper, cfunc;
 	EmittedFunc *helpers, *funcs;
 	WeightsArray *arrays, *last_array; // inline weights, in order
@@ -301,6 +311,9 @@ struct Codegen {
 	int64_t least_bytes;
 	bool calls_lt, calls_dnn; // CUDA: there are calls of cuBLASLt, of cuDNN
 	SizeLocals plan;          // offsets in model_run
+	int noffset, coffset;     // C: where buffers lie, when sizes are open: model/offsets.c
+	Offset *offsets;
+	PointerMap offset_names; // Dim -> C name
 	SizeLocals sizes;         // CUDA: what launches are given
 	Text run;                 // the calls of model_run
 	Text declarations;        // with several blocks: its locals, in front of the first label

@@ -94,6 +94,14 @@ const Dim *edge_size_from(const EdgeSizes *z, const Dim *sym); // NULL: the bran
 // Whether a size of an argument is by its form that of the value passed.
 bool edge_size_is_same(const EdgeSizes *z, const Dim *want, const Dim *have);
 
+// ---- offsets.c ----------------------------------------------------------------------------------
+
+// An offset in the workspace in model_run; `root` lies there. In C a local where sizes are open.
+const char *offset_in_run(Codegen *cg, const Value *root, const Dim *offset);
+void offsets_order(Codegen *cg); // cg->offsets: by address, once all are there
+int64_t offset_address(const Codegen *cg, const Dim *offset); // INT64_MAX: not known
+void offsets_print(Codegen *cg); // their locals, into cg->plan
+
 // ---- update.c -----------------------------------------------------------------------------------
 
 // Room that something needs, and the size that the caller may raise to make it; NULL: there is
@@ -133,6 +141,7 @@ const char *moving_as(Codegen *cg, const Moving *m, DType t); // as a pointer to
 const char *op_title(Codegen *cg, const Op *op);
 const char *op_where(Codegen *cg, const Op *op); // that, and where in the model it stands
 const char *op_stem(Codegen *cg, const Op *op);  // an identifier made from its variable
+const char *value_stem(const Codegen *cg, const Value *root);
 // Bytes of a tensor as large as it is now; never negative.
 const Dim *type_bytes_in_run(const Codegen *cg, const Type *t);
 // The argument of a call for one parameter; NULL after a diagnostic.

@@ -47,6 +47,8 @@ static void codegen_init(Codegen *cg, Context *c, const Op *module, const Target
 		names_unique(&cg->globals, arena_printf(c->arena, "%s_%s", o->prefix, interface[i]));
 	names_unique(&cg->locals, o->prefix);
 	pointer_map_init(&cg->pointers, c->arena);
+	pointer_map_init(&cg->made, c->arena);
+	pointer_map_init(&cg->offset_names, c->arena);
 	pointer_map_init(&cg->cuda.conditions, c->arena);
 	pointer_map_init(&cg->param_arrays, c->arena);
 	pointer_map_init(&cg->used_arrays, c->arena);
@@ -54,6 +56,7 @@ static void codegen_init(Codegen *cg, Context *c, const Op *module, const Target
 	text_init(&cg->functions, c->arena);
 	text_init(&cg->run, c->arena);
 	text_init(&cg->declarations, c->arena);
+	text_init(&cg->tables, c->arena);
 	text_init(&cg->uploads, c->arena);
 	size_locals_init(&cg->plan, cg, SIZES_OF_PLAN, &cg->locals);
 	size_locals_init(&cg->sizes, cg, SIZES_OF_RUN, &cg->locals);

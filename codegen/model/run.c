@@ -32,7 +32,7 @@ static const char *array_use(Codegen *cg, const Value *root)
 
 static const char *place_expression(Codegen *cg, const Place *p, const char *type)
 {
-	const char *offset = p->offset && !dim_is(p->offset, 0) ? dim_in_locals(&cg->plan, p->offset)
+	const char *offset = p->offset && !dim_is(p->offset, 0) ? offset_in_run(cg, p->root, p->offset)
 	                                                        : NULL;
 	switch (p->kind) {
 	case PLACE_INPUT:
@@ -54,7 +54,7 @@ static const char *place_expression(Codegen *cg, const Place *p, const char *typ
 	}
 }
 
-static const char *local_stem(const Codegen *cg, const Value *root)
+const char *value_stem(const Codegen *cg, const Value *root)
 {
 	const Op *op = root->def;
 	const char *var = op && op->code == OP_BUILTIN_GET_PARAMETER ? op_str(op, "name", NULL)
@@ -85,7 +85,7 @@ const Moving *moving_find(Codegen *cg, const Place *p)
 	if (m->name)
 		return m;
 	m->type = dtype_c_memory(p->root->type->dtype);
-	m->name = names_unique(&cg->locals, local_stem(cg, p->root));
+	m->name = names_unique(&cg->locals, value_stem(cg, p->root));
 	text_line(declarations(cg), 1, "%s *%s = %s;", m->type, m->name,
 	          place_expression(cg, p, m->type));
 	return m;
@@ -105,7 +105,7 @@ const char *moving_as(Codegen *cg, const Moving *m, DType t)
 // The address of a variable that a single number is, declared.
 static const char *number_declare(Codegen *cg, const Value *number, const char *type)
 {
-	const char *var = names_unique(&cg->locals, local_stem(cg, number));
+	const char *var = names_unique(&cg->locals, value_stem(cg, number));
 	text_line(&cg->declarations, 1, "%s %s = 0;", type, var);
 	if (!value_used(number)) // one of several results that one nest gives
 		text_line(&cg->declarations, 1, "(void)%s;", var);
@@ -136,7 +136,7 @@ const char *tensor_pointer(Codegen *cg, const Value *v)
 		name = number_declare(cg, local, type);
 	} else if (p.kind == PLACE_WORKSPACE ||
 	           (p.kind == PLACE_PARAM && (!cg->inline_weights || cg->target->cuda))) {
-		name = names_unique(&cg->locals, local_stem(cg, p.root));
+		name = names_unique(&cg->locals, value_stem(cg, p.root));
 		text_line(declarations(cg), 1, "%s%s *const %s = %s;",
 		          p.kind == PLACE_PARAM ? "const " : "", type, name, e);
 	}
@@ -149,7 +149,7 @@ const char *tensor_pointer(Codegen *cg, const Value *v)
 const char *op_stem(Codegen *cg, const Op *op)
 {
 	return op->nresult
-	           ? local_stem(cg, &op->results[0])
+	           ? value_stem(cg, &op->results[0])
 	           : name_sanitize(cg->arena, op->loc->var ? op->loc->var : op->info->short_name);
 }
 
@@ -325,6 +325,7 @@ void run_locals_print(Codegen *cg, Text *out)
 		if (cg->symbols[i].max || !cg->symbols[i].dim->bounded)
 			text_line(out, 1, "(void)%s;",
 			          cg->symbols[i].max ? cg->symbols[i].max : cg->symbols[i].name);
+	offsets_print(cg);
 	rooms_print(&cg->plan, NULL, out);
 	text_str(out, cg->plan.text.text ? cg->plan.text.text : "");
 	text_str(out, cg->sizes.text.text ? cg->sizes.text.text : "");

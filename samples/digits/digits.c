@@ -6,9 +6,8 @@
 #include <string.h>
 
 // What model_run calls stays apart from it: in loops constants of all of them would compete for
-// registers, and where
-// two are inlined side by side, GCC 12 takes the `restrict` of one for that of the other (SLP,
-// -O3).
+// registers, and where two are inlined side by side, GCC 12 takes the `restrict` of one for that of
+// the other (SLP, -O3).
 #if defined(__GNUC__)
 #define PD_APART static __attribute__((noinline))
 #else
@@ -46,8 +45,8 @@ static const pd_weights_header weights_header = {
 #define PD_ALIGNED
 #endif
 
-// Groups of 4 floats: vectors where the compiler knows such (-DPD_PLAIN: not even there), else
-// arrays.
+// Groups of 4 floats: vectors where the compiler knows such (-DPD_PLAIN: not even there),
+// else arrays.
 #if defined(__GNUC__) && !defined(PD_PLAIN)
 typedef float vf __attribute__((vector_size(16)));
 typedef float vf_memory __attribute__((vector_size(16), aligned(4), may_alias));
@@ -136,8 +135,7 @@ static inline int conv_steps(int64_t from, int64_t end, int64_t step, int max)
 }
 
 // As conv_tile, for an input that is not blocked (the first convolution of a network): s->plane
-// leads to the next channel.
-// `inside`: no column of the filter leaves the input.
+// leads to the next channel. `inside`: no column of the filter leaves the input.
 PD_INLINE void conv_plain_pixels_6x2of8_s1(const int pixels, const bool inside, const conv_shape *s,
                                                         const float *x, const float *w, int64_t iy,
 		int64_t ix,
@@ -240,8 +238,7 @@ PD_APART void compute_conv2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT
 }
 
 // Adds one tap of the filter, for `channels` channels, to the pixels [lo, hi) that it falls inside
-// the input for.
-// `at` is where pixel 0 would read.
+// the input for. `at` is where pixel 0 would read.
 PD_INLINE void conv_tap_6x2of8_s1(const int pixels, vf *sum, const float *x, int64_t at, int lo,
 		int hi,
                                                const float *w, int64_t next_w, int64_t channels)
@@ -278,8 +275,8 @@ PD_INLINE void conv_tap_6x2of8_s1(const int pixels, vf *sum, const float *x, int
 	}
 }
 
-// `pixels` pixels of one output row, 2 blocks of channels; the first pixel's filter begins at (iy,
-// ix) of the input.
+// `pixels` pixels of one output row, 2 blocks of channels; the first pixel's filter begins at
+// (iy, ix) of the input.
 PD_INLINE void conv_pixels_6x2of8_s1(const int pixels, const conv_shape *s, const float *x,
 		const float *w,
                                                   int64_t iy, int64_t ix, float *tile)
@@ -424,8 +421,8 @@ PDRT_MAYBE_UNUSED static inline int64_t pd_tile_end(int64_t first, int64_t end, 
 	return left > height ? first + (left + 1) / 2 : end;
 }
 
-// 6 rows of `a` or fewer times 2 vectors of a packed panel (k rows of 8). `split` sums run
-// side by side where the rows are too few to hide the latency of an addition.
+// 6 rows of `a` or fewer times 2 vectors of a packed panel (k rows of 8). `split`
+// sums run side by side where the rows are too few to hide the latency of an addition.
 PD_INLINE void gemm_rows_2of8(const int rows, const int split, const float *a, int64_t lda,
                                 const float *panel, int64_t k, float *out, int64_t ldo)
 {
@@ -512,8 +509,8 @@ PD_APART void compute_linear_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT
 		compute_linear_0_tmp_0_panel(n0, 8, out, a, b, t0, dim_n);
 }
 
-// 6 rows of `a` or fewer times 1 vectors of a packed panel (k rows of 8). `split` sums run
-// side by side where the rows are too few to hide the latency of an addition.
+// 6 rows of `a` or fewer times 1 vectors of a packed panel (k rows of 8). `split`
+// sums run side by side where the rows are too few to hide the latency of an addition.
 PD_INLINE void gemm_rows_1of8(const int rows, const int split, const float *a, int64_t lda,
                                 const float *panel, int64_t k, float *out, int64_t ldo)
 {
@@ -712,11 +709,11 @@ pd_status digits_init(digits *m, const void *weights, size_t n, void *workspace,
  *     relu_1_tmp_0, 8192 * n bytes, until pool2d_0_tmp_0
  *     pool2d_0_tmp_0_2, 2048 * n bytes, until relu_2_tmp_0
  *     linear_1_tmp_1, 40 * n bytes, until softmax_0_tmp_0
- * at 8192 * room_n:
+ * at_relu_2_tmp_0:
+ *     relu_2_tmp_0, 192 * n bytes, until linear_1_tmp_1
+ * at_relu_0_tmp_0:
  *     relu_0_tmp_0, 4096 * n bytes, until relu_1_tmp_0
  *     pool2d_0_tmp_0, 2048 * n bytes, until pool2d_0_tmp_0
- * at 2048 * room_n:
- *     relu_2_tmp_0, 192 * n bytes, until linear_1_tmp_1
  */
 pd_status digits_run(digits *m, const digits_inputs *in, digits_outputs *out)
 {
@@ -737,12 +734,14 @@ pd_status digits_run(digits *m, const digits_inputs *in, digits_outputs *out)
 	const int64_t n = in->dims.n;
 	(void)n;
 	const int64_t room_n = n ? n : 1;
+	const int64_t at_relu_2_tmp_0 = 2048 * room_n;
+	const int64_t at_relu_0_tmp_0 = 8192 * room_n;
 	unsigned char *const workspace = m->workspace;
 	const unsigned char *const weights = m->weights;
 
 	/* conv2d 'conv2d_0.tmp_0' + batch_norm 'batch_norm_0.tmp_2' + relu 'relu_0.tmp_0': [n x 4 x 8 x
 	 * 8 x 4] f32 */
-	float *const relu_0_tmp_0 = (float *)(workspace + (8192 * room_n));
+	float *const relu_0_tmp_0 = (float *)(workspace + at_relu_0_tmp_0);
 	const float *const conv2d_0_w_0_bn_packed = (const float *)weights;
 	const float *const batch_norm_0_tmp_2 = (const float *)(weights + 576);
 	compute_conv2d_0_tmp_0(relu_0_tmp_0, in->image, conv2d_0_w_0_bn_packed, batch_norm_0_tmp_2, n);
@@ -755,7 +754,7 @@ pd_status digits_run(digits *m, const digits_inputs *in, digits_outputs *out)
 	compute_conv2d_1_tmp_0(relu_1_tmp_0, relu_0_tmp_0, conv2d_1_w_0_packed, reshape2_1_tmp_0, n);
 
 	/* pool2d 'pool2d_0.tmp_0': [n x 8 x 4 x 4 x 4] f32 */
-	float *const pool2d_0_tmp_0 = (float *)(workspace + (8192 * room_n));
+	float *const pool2d_0_tmp_0 = (float *)(workspace + at_relu_0_tmp_0);
 	compute_pool2d_0_tmp_0(pool2d_0_tmp_0, relu_1_tmp_0, n);
 
 	/* pool2d 'pool2d_0.tmp_0': [n x 32 x 4 x 4] f32 */
@@ -764,7 +763,7 @@ pd_status digits_run(digits *m, const digits_inputs *in, digits_outputs *out)
 
 	/* matmul_v2 'linear_0.tmp_0' + elementwise_add 'linear_0.tmp_1' + relu 'relu_2.tmp_0': [n x 48]
 	 * f32 */
-	float *const relu_2_tmp_0 = (float *)(workspace + (2048 * room_n));
+	float *const relu_2_tmp_0 = (float *)(workspace + at_relu_2_tmp_0);
 	const float *const linear_0_w_0_packed = (const float *)(weights + 19200);
 	const float *const linear_0_b_0 = (const float *)(weights + 117504);
 	compute_linear_0_tmp_0(relu_2_tmp_0, pool2d_0_tmp_0_2, linear_0_w_0_packed, linear_0_b_0, n);
