@@ -11,8 +11,10 @@ void c_module_print(Codegen *cg, CodegenResult *out);
 // trace.c: one operation, with what --trace and --assert-finite want around it; `bound` as in
 // run_op_print. False after a diagnostic.
 bool traced_op_print(Codegen *cg, const Op *op, const Op **bound);
-// run.c: the function of an operation that has an emitter, made at the first time; NULL after a
+// compute.c: the emitter of an operation; its function, made at the first time; NULL after a
 // diagnostic. Its call; given: arguments by parameter, NULL where they are as always. The comment.
+Emitter *compute_emitter(const Op *op);
+bool compute_print(Codegen *cg, const Op *op, Emitter *emit);
 KernelFunc *compute_make(Codegen *cg, const Op *op);
 bool compute_call(Codegen *cg, const KernelFunc *k, const char *const *given);
 void compute_comment(Codegen *cg, const Op *op);

@@ -119,7 +119,7 @@ void plan_print(Codegen *cg, Text *out)
 	for (int i = 0; i < b.n; i++) {
 		if (!i || b.items[i].offset != b.items[i - 1].offset)
 			text_printf(out, " * %s%s:\n", dim_is_const(b.items[i].offset) ? "at " : "",
-			            offset_in_run(cg, b.items[i].value, b.items[i].offset));
+			            offset_in_run(cg, b.items[i].name, b.items[i].offset));
 		buffer_print(&b, &b.items[i], out);
 	}
 	text_str(out, " */\n");

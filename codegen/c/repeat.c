@@ -238,7 +238,7 @@ static const char *cell_text(Codegen *cg, const Value *v)
 	const Place p = value_place(v);
 	if (p.kind == PLACE_PARAM && cg->inline_weights)
 		return tensor_pointer(cg, v);
-	return p.offset ? offset_in_run(cg, p.root, p.offset) : "0";
+	return p.offset ? offset_in_run(cg, value_stem(cg, p.root), p.offset) : "0";
 }
 
 static void type_print_columns(Codegen *cg, const Table *t, Text *out)

@@ -96,11 +96,11 @@ bool edge_size_is_same(const EdgeSizes *z, const Dim *want, const Dim *have);
 
 // ---- offsets.c ----------------------------------------------------------------------------------
 
-// An offset in the workspace in model_run; `root` lies there. In C a local where sizes are open.
-const char *offset_in_run(Codegen *cg, const Value *root, const Dim *offset);
+// An offset in the workspace in model_run, where `stem` lies. In C a local where sizes are open.
+const char *offset_in_run(Codegen *cg, const char *stem, const Dim *offset);
 void offsets_order(Codegen *cg); // cg->offsets: by address, once all are there
 int64_t offset_address(const Codegen *cg, const Dim *offset); // INT64_MAX: not known
-void offsets_print(Codegen *cg); // their locals, into cg->plan
+void offsets_print(Codegen *cg);                              // their locals, into cg->plan
 
 // ---- update.c -----------------------------------------------------------------------------------
 

@@ -11,14 +11,14 @@
 
 enum { SAMPLE = 97, NEAR = 4 }; // sizes that addresses are ordered for; places an offset may go on
 
-const char *offset_in_run(Codegen *cg, const Value *root, const Dim *offset)
+const char *offset_in_run(Codegen *cg, const char *stem, const Dim *offset)
 {
 	if (dim_is_const(offset) || cg->target->cuda)
 		return dim_in_locals(&cg->plan, offset);
 	const char *name = pointer_map_get(&cg->offset_names, offset);
 	if (name)
 		return name;
-	name = names_unique(&cg->locals, arena_printf(cg->arena, "at_%s", value_stem(cg, root)));
+	name = names_unique(&cg->locals, arena_printf(cg->arena, "at_%s", stem));
 	VEC_ROOM(cg->arena, cg->offsets, cg->noffset, cg->coffset);
 	cg->offsets[cg->noffset] = (Offset){offset, name, cg->noffset, INT64_MAX};
 	cg->noffset++;

@@ -32,8 +32,9 @@ static const char *array_use(Codegen *cg, const Value *root)
 
 static const char *place_expression(Codegen *cg, const Place *p, const char *type)
 {
-	const char *offset = p->offset && !dim_is(p->offset, 0) ? offset_in_run(cg, p->root, p->offset)
-	                                                        : NULL;
+	const char *offset = p->offset && !dim_is(p->offset, 0)
+	                         ? offset_in_run(cg, value_stem(cg, p->root), p->offset)
+	                         : NULL;
 	switch (p->kind) {
 	case PLACE_INPUT:
 		return p->col < cg->ninput ? port_pointer(cg, "in", &cg->inputs[p->col], type) : NULL;

@@ -1,7 +1,8 @@
 """What generated code promises: no warnings under strict flags, C and C++, no allocation, no writable globals, the same
 bytes from another folder and locale, small models, small differences, exact weights modes; and that printers only print."""
-import concurrent.futures, os, pathlib, re, shutil, subprocess, tempfile
+import concurrent.futures, difflib, os, pathlib, re, shutil, subprocess, tempfile
 
+import insert_op
 from pdcc_tests import SHARED, SRC, Skip, run
 
 SLOW = False
@@ -277,6 +278,39 @@ def still(t):
                 yield f'still/{model.parent.parent.name}/{model.parent.name}', not said, said
 
 
+# One operator more changes so many lines of C at most. Within a layer of several that are one loop it changes more: one of them is
+# then another layer.
+INSERTED_LINES = 40
+INSERTED = {'gpt2_greedy_kvcache': ('embedding_1.tmp_0', 'concat_1.tmp_0', 'stack_0.tmp_0', 'matmul_v2_8.tmp_0', 'layer_norm_8.tmp_2')}
+
+
+def inserted_op(t, tmp):
+    """A model with one operator more is nearly the same C, with the same header: callers need not know."""
+    cases = [('digits', digits(), [], ('pool2d_0.tmp_0',))]
+    if SHARED.exists() and (t.all or t.only):
+        for name, variables in INSERTED.items():
+            model = SHARED / f'corpus/models/{name}/model.pdmodel'
+            cases.append((name, model, params_for(t, name, tmp), variables))
+    for name, model, params, variables in cases:
+        texts = {}
+        for variable in ('', *variables):
+            folder = pathlib.Path(tmp) / f'inserted_{name}_{variable}'
+            folder.mkdir()
+            changed, out = folder / 'model.pdmodel', folder / 'model.c'
+            changed.write_bytes(insert_op.inserted(model.read_bytes(), variable) if variable else model.read_bytes())
+            with_params = params or ['--params', model.with_suffix('.pdiparams')]
+            p = run([t.pdcc, changed, '-o', out, '--isa=generic', '--weights=file', *with_params])
+            texts[variable] = [f.read_text().splitlines() for f in (out, out.with_suffix('.h'))] if p.returncode == 0 else None
+        for variable in variables:
+            if not texts[''] or not texts[variable]:
+                yield f'inserted/{name}/{variable}', False, 'cannot be compiled'
+                continue
+            added, header = ([l for l in difflib.unified_diff(a, b, n=0, lineterm='') if l[0] == '+'][1:]
+                             for a, b in zip(texts[''], texts[variable]))
+            ok = 0 < len(added) <= INSERTED_LINES and not header
+            yield f'inserted/{name}/{variable}', ok, f'{len(added)} lines\n' + '\n'.join(header[:5])
+
+
 def suite(t):
     yield from still(t)
     with tempfile.TemporaryDirectory() as tmp:
@@ -284,6 +318,7 @@ def suite(t):
         if t.all or t.only:
             yield from sample(t, tmp)
         yield from analysed(t, tmp)
+        yield from inserted_op(t, tmp)
         yield from columns(t, tmp)
         yield from symbols(t, tmp)
         yield from determinism(t, tmp)
