@@ -1,7 +1,7 @@
 # The sources of ir/, room by room.
 SOURCES += ir/ir.c
 SOURCES += ir/algebra/define_factor.c ir/algebra/define_jacobi.c ir/algebra/define_linalg.c
-SOURCES += ir/base/arena.c ir/base/diag.c ir/base/map.c ir/base/text.c ir/base/vec.c
+SOURCES += ir/base/arena.c ir/base/diag.c ir/base/keywords.c ir/base/map.c ir/base/text.c ir/base/vec.c
 SOURCES += ir/build/broadcast.c ir/build/build.c ir/build/counted.c ir/build/infer.c \
 	ir/build/infer_math.c ir/build/infer_rule.c ir/build/nest.c ir/build/select.c ir/build/stretch.c
 SOURCES += ir/core/attr.c ir/core/context.c ir/core/dim.c ir/core/dim_bound.c ir/core/dim_range.c ir/core/op.c \

@@ -5,9 +5,8 @@
 // time.
 #include "codegen/nest/region.h"
 
-#include <string.h>
-
 #include <inttypes.h>
+#include <string.h>
 
 // A batch of matrices of `rows` x `inner` elements; `q` rows (columns, for panels) go together.
 typedef struct Interleave {

@@ -7,30 +7,6 @@
 #include <ctype.h>
 #include <string.h>
 
-// Keywords of C and C++, and macros of compilers.
-static const char *const reserved[] = {
-	"alignas",   "alignof",   "and",           "and_eq",       "asm",
-	"atomic",    "auto",      "bitand",        "bitor",        "bool",
-	"break",     "case",      "catch",         "char",         "class",
-	"co_await",  "co_return", "co_yield",      "compl",        "complex",
-	"concept",   "const",     "const_cast",    "consteval",    "constexpr",
-	"constinit", "continue",  "decltype",      "default",      "delete",
-	"do",        "double",    "dynamic_cast",  "else",         "enum",
-	"errno",     "explicit",  "export",        "extern",       "false",
-	"float",     "for",       "friend",        "goto",         "if",
-	"imaginary", "inline",    "int",           "linux",        "long",
-	"mutable",   "namespace", "new",           "noexcept",     "not",
-	"not_eq",    "nullptr",   "operator",      "or",           "or_eq",
-	"private",   "protected", "public",        "register",     "reinterpret_cast",
-	"requires",  "restrict",  "return",        "short",        "signed",
-	"sizeof",    "static",    "static_assert", "static_cast",  "struct",
-	"switch",    "template",  "this",          "thread_local", "throw",
-	"true",      "try",       "typedef",       "typeid",       "typename",
-	"typeof",    "union",     "unix",          "unsigned",     "using",
-	"virtual",   "void",      "volatile",      "wchar_t",      "while",
-	"xor",       "xor_eq",
-};
-
 // Types that the headers define: a name that hides one could stand where it is needed. CUDA also
 // has vectors, as float4.
 static const char *const types[] = {
@@ -109,7 +85,7 @@ static bool is_of_family(const char *name)
 static bool is_word(const char *name)
 {
 	const size_t n = strlen(name);
-	return is_in(reserved, COUNT_OF(reserved), name, n) || is_in(types, COUNT_OF(types), name, n) ||
+	return is_reserved_word(name, n) || is_in(types, COUNT_OF(types), name, n) ||
 	       is_in(values, COUNT_OF(values), name, n) || is_vector(name) || is_of_family(name);
 }
 

@@ -141,9 +141,8 @@ static void PRINTF_LIKE(2, 3) check_fail(Check *k, const char *fmt, ...)
 	va_list ap;
 	Loc l = model_loc(k->path);
 	va_start(ap, fmt);
-	const char *text = arena_vprintf(k->c->arena, fmt, ap);
+	diag_verror(k->c->diag, &l, NULL, fmt, ap);
 	va_end(ap);
-	diag_error(k->c->diag, &l, "%s", text);
 	k->ok = false;
 }
 

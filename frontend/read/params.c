@@ -23,12 +23,11 @@ typedef struct Loader {
 
 static bool PRINTF_LIKE(2, 3) loader_fail(const Loader *l, const char *fmt, ...)
 {
+	const Loc loc = {.file = l->file, .block = -1, .op = -1, .var = l->var};
 	va_list ap;
 	va_start(ap, fmt);
-	const char *text = arena_vprintf(l->c->arena, fmt, ap);
+	diag_verror(l->c->diag, &loc, NULL, fmt, ap);
 	va_end(ap);
-	diag_error(l->c->diag, &(Loc){.file = l->file, .block = -1, .op = -1, .var = l->var}, "%s",
-	           text);
 	return false;
 }
 

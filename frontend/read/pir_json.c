@@ -7,15 +7,15 @@
 
 bool pir_fail(PirReader *r, const char *fmt, ...)
 {
+	const Loc l = {.file = r->path, .block = -1, .op = -1};
+	const char *before = r->at
+	                         ? arena_printf(r->c->arena, "block %d, operation %d '%s': ", r->block,
+	                                        r->op, r->at)
+	                         : NULL;
 	va_list ap;
 	va_start(ap, fmt);
-	const char *text = arena_vprintf(r->c->arena, fmt, ap);
+	diag_verror(r->c->diag, &l, before, fmt, ap);
 	va_end(ap);
-	Loc l = {.file = r->path, .block = -1, .op = -1};
-	if (r->at)
-		diag_error(r->c->diag, &l, "block %d, operation %d '%s': %s", r->block, r->op, r->at, text);
-	else
-		diag_error(r->c->diag, &l, "%s", text);
 	return false;
 }
 

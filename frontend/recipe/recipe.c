@@ -18,12 +18,11 @@ typedef struct RecipeReader {
 
 static bool PRINTF_LIKE(3, 4) fail(const RecipeReader *y, int line, const char *fmt, ...)
 {
+	const Loc l = {.file = y->path, .block = -1, .op = -1, .line = line, .col = line ? 1 : 0};
 	va_list ap;
 	va_start(ap, fmt);
-	const char *text = arena_vprintf(y->c->arena, fmt, ap);
+	diag_verror(y->c->diag, &l, NULL, fmt, ap);
 	va_end(ap);
-	Loc l = {.file = y->path, .block = -1, .op = -1, .line = line, .col = line ? 1 : 0};
-	diag_error(y->c->diag, &l, "%s", text);
 	return false;
 }
 
@@ -56,7 +55,6 @@ typedef struct Key {
 static const char *const loss_words[] = {"cross_entropy", "mse", "fetch", NULL};
 static const char *const from_words[] = {"logits", "probabilities", NULL};
 static const char *const reduction_words[] = {"", "mean", "sum", NULL};
-static const char *const optimizer_words[] = {"sgd", "momentum", "adam", "adamw", NULL};
 static const char *const schedule_words[] = {"constant", "step", "cosine", NULL};
 static const char *const metric_words[] = {"loss", "accuracy", "learning_rate", "grad_norm", NULL};
 static const char *const norm_words[] = {"train", "freeze", NULL};

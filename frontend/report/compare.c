@@ -253,12 +253,14 @@ static void gaps_align(Comparer *w, const OpList *a, const OpList *b, int *match
 		int begin = i;
 		while (begin > 0 && match[begin - 1] < 0)
 			begin--;
-		const int end = i < a->n ? match[i] : b->n;
-		int *found = NEW_ARRAY(w->arena, (size_t)(i - begin) + 1, int);
-		sequences_align(w->arena, i - begin, a->kinds + begin, end - k, b->kinds + k, found);
-		for (int l = begin; l < i; l++)
-			match[l] = found[l - begin] < 0 ? -1 : found[l - begin] + k;
+		const int end = i < a->n ? match[i] : b->n, from = k;
 		k = end + 1;
+		if (begin == i || from == end)
+			continue;
+		int *found = NEW_ARRAY(w->arena, (size_t)(i - begin) + 1, int);
+		sequences_align(w->arena, i - begin, a->kinds + begin, end - from, b->kinds + from, found);
+		for (int l = begin; l < i; l++)
+			match[l] = found[l - begin] < 0 ? -1 : found[l - begin] + from;
 	}
 }
 
@@ -293,14 +295,6 @@ static void regions_compare(Comparer *w, const Op *a, const Op *b)
 
 // ---- ports --------------------------------------------------------------------------------------
 
-static const Op *port_find(Op *module, enum OpCode code, const char *name)
-{
-	for (const Op *op = module_block(module)->first; op; op = op->next)
-		if (op->code == code && !strcmp(op_str(op, "name", ""), name))
-			return op;
-	return NULL;
-}
-
 static const Value *port_value(const Op *op)
 {
 	return op->code == OP_PD_FEED ? &op->results[0] : op_operand(op, 0);
@@ -310,7 +304,7 @@ static void ports_compare(Comparer *w, Op *a, Op *b, enum OpCode code, Differenc
 {
 	for (const Op *op = module_block(a)->first; op; op = op->next) {
 		const char *name = op->code == code ? op_str(op, "name", "") : NULL;
-		const Op *other = name ? port_find(b, code, name) : NULL;
+		const Op *other = name ? module_find(b, code, name) : NULL;
 		const char *from = name ? type_text(w->a, port_value(op)->type) : NULL;
 		if (!name)
 			continue;
@@ -330,7 +324,7 @@ static void ports_compare(Comparer *w, Op *a, Op *b, enum OpCode code, Differenc
 			*difference_add(w, list, '~', name) = d;
 	}
 	for (const Op *op = module_block(b)->first; op; op = op->next)
-		if (op->code == code && !port_find(a, code, op_str(op, "name", "")))
+		if (op->code == code && !module_find(a, code, op_str(op, "name", "")))
 			difference_add(w, list, '+', op_str(op, "name", ""))->type = type_text(
 				w->b, port_value(op)->type);
 }

@@ -133,11 +133,7 @@ Value *condition_first(OpJob *j, Block *body, Value *next, const Type *like)
 		return next;
 	Context *c = j->t->c;
 	Builder b = builder_at_end(c, body, j->b.loc);
-	const Dim *numel = type_numel(c, next->type), *none = dim_const(c, 0), *one = dim_const(c, 1);
-	const int64_t axis = 0;
-	Value *row = tensor_reshape(&b, next, 1, &numel);
-	row = row ? build1(&b, OP_PD_SLICE, row, "axes", attr_ints(c, 1, &axis), "starts",
-	                   attr_dims(c, 1, &none), "ends", attr_dims(c, 1, &one), NULL)
-	          : NULL;
-	return row ? tensor_reshape(&b, row, like->rank, like->dims) : NULL;
+	const Dim *numel = type_numel(c, next->type);
+	Value *first = tensor_cut(&b, tensor_reshape(&b, next, 1, &numel), 0, 0, 1);
+	return tensor_reshape(&b, first, like->rank, like->dims);
 }

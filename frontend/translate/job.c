@@ -10,9 +10,8 @@ bool job_fail(OpJob *j, const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
-	const char *text = arena_vprintf(j->t->c->arena, fmt, ap);
+	diag_verror(j->t->c->diag, j->b.loc, NULL, fmt, ap);
 	va_end(ap);
-	diag_error(j->t->c->diag, j->b.loc, "%s", text);
 	return false;
 }
 

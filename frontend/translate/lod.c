@@ -3,7 +3,7 @@
 #include "frontend/translate/lod.h"
 #include "frontend/translate/control.h"
 #include "ir/base/map.h"
-#include "ir/build/build.h"
+#include "ir/build/nest.h"
 
 #include <string.h>
 
@@ -141,13 +141,11 @@ Value *lod_offsets(OpJob *j, const Lod *l, int level)
 
 Value *lod_one(OpJob *j, Value *v, bool rows)
 {
-	Context *c = j->t->c;
 	Value *number = build_number(&j->b, DT_I64, 1, 1);
 	if (rows && type_is_tensor(v->type) && v->type->rank)
 		number = build_size(&j->b, v, 0);
 	Value *const both[] = {build_number(&j->b, DT_I64, 1, 0), number};
-	Value *list = both[0] && number ? build(&j->b, OP_BUILTIN_COMBINE, 2, both, NULL) : NULL;
-	return list ? build1(&j->b, OP_PD_CONCAT, list, "axis", attr_int(c, 0), NULL) : NULL;
+	return tensor_concat(&j->b, 2, both, 0);
 }
 
 const Dim *lod_count(OpJob *j, const Lod *l, int level)

@@ -143,11 +143,7 @@ static void note_lookup(OpJob *j, const char *var, Value *out)
 
 static Value *joined(OpJob *j, Value *x, Value *more)
 {
-	Value *const both[] = {x, more};
-	if (!x || !more)
-		return more;
-	Value *list = build(&j->b, OP_BUILTIN_COMBINE, 2, both, NULL);
-	return list ? build1(&j->b, OP_PD_CONCAT, list, "axis", attr_int(j->t->c, 0), NULL) : NULL;
+	return x ? tensor_concat(&j->b, 2, (Value *const[]){x, more}, 0) : more;
 }
 
 // What a linear operator gives has the rows of its operands, of all of them where it sums. Which

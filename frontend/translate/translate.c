@@ -260,11 +260,13 @@ static bool variant_translate(OpJob *j, int index, bool *ok)
 // A shadow_output of what the program never makes: there is nothing to give out.
 static bool shadows_nothing(Translator *t, const Paddle__OpDesc *d)
 {
+	if (strcmp(d->type, "shadow_output") != 0 || t->implicit_feeds)
+		return false;
 	const char *x = slot_var(slot_find(d->n_inputs, d->inputs, "x"), 0);
 	const Binding *b = x ? scope_find(t, x) : NULL;
 	const bool there = b &&
 	                   (b->value || b->guard || b->broken || (b->desc && var_is_state(b->desc)));
-	return !strcmp(d->type, "shadow_output") && x && !there && !t->implicit_feeds;
+	return x && !there;
 }
 
 static void translate_op(Translator *t, int index)

@@ -239,15 +239,6 @@ void binding_save(Translator *t, Binding *b)
 
 // ---- symbols ------------------------------------------------------------------------------------
 
-static const char *const c_keywords[] = {
-	"auto",    "bool",     "break",   "case",    "char",     "class",    "const",  "continue",
-	"default", "delete",   "do",      "double",  "else",     "enum",     "extern", "false",
-	"float",   "for",      "goto",    "if",      "inline",   "int",      "long",   "namespace",
-	"new",     "operator", "private", "public",  "register", "return",   "short",  "signed",
-	"sizeof",  "static",   "struct",  "switch",  "template", "this",     "true",   "typedef",
-	"union",   "unsigned", "using",   "virtual", "void",     "volatile", "while",
-};
-
 static bool is_letter(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -268,9 +259,8 @@ static const char *identifier(Context *c, const char *name)
 	}
 	while (t.len > 1 && t.text[t.len - 1] == '_')
 		t.text[--t.len] = 0;
-	for (size_t i = 0; i < COUNT_OF(c_keywords); i++)
-		if (strcmp(t.text, c_keywords[i]) == 0)
-			text_char(&t, '_');
+	if (is_reserved_word(t.text, t.len))
+		text_char(&t, '_');
 	return t.text;
 }
 

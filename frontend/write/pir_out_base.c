@@ -4,13 +4,14 @@
 
 bool out_fail(PirWriter *w, const char *fmt, ...)
 {
+	const char *before =
+		w->at ? arena_printf(w->c->arena,
+	                         "operator '%s' cannot be written for Paddle 3: ", w->at->info->name)
+			  : NULL;
 	va_list ap;
 	va_start(ap, fmt);
-	const char *text = arena_vprintf(w->c->arena, fmt, ap);
+	diag_verror(w->c->diag, w->at ? w->at->loc : NULL, before, fmt, ap);
 	va_end(ap);
-	diag_error(w->c->diag, w->at ? w->at->loc : NULL, "%s%s%s%s", w->at ? "operator '" : "",
-	           w->at ? w->at->info->name : "", w->at ? "' cannot be written for Paddle 3: " : "",
-	           text);
 	return false;
 }
 

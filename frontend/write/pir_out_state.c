@@ -72,29 +72,11 @@ bool out_constant(PirWriter *w, const Op *op)
 
 // ---- parameters ---------------------------------------------------------------------------------
 
-// A later read of the same parameter has the number of the first.
-static const Op *first_read(const Op *get)
-{
-	const char *name = op_str(get, "name", "");
-	for (const Op *op = module_block(op_parent(get))->first; op; op = op->next)
-		if (op->code == OP_BUILTIN_GET_PARAMETER && !strcmp(op_str(op, "name", ""), name))
-			return op;
-	return get;
-}
-
-static const Op *named(PirWriter *w, enum OpCode code, const char *name)
-{
-	for (const Op *op = module_block(w->module)->first; op; op = op->next)
-		if (op->code == code && !strcmp(op_str(op, "name", ""), name))
-			return op;
-	return NULL;
-}
-
 // Whether what a parameter held before is needed once it has been written, or is written into
 // another one.
 static bool overtaken(PirWriter *w, const char *name)
 {
-	const Op *set = named(w, OP_BUILTIN_SET_PARAMETER, name);
+	const Op *set = module_find(w->module, OP_BUILTIN_SET_PARAMETER, name);
 	for (Op *op = set ? module_block(w->module)->first : NULL; op; op = op->next) {
 		if (op->code != OP_BUILTIN_GET_PARAMETER || strcmp(op_str(op, "name", ""), name) != 0)
 			continue;
@@ -111,7 +93,10 @@ bool out_parameter(PirWriter *w, const Op *op)
 {
 	const Value *v = op_result((Op *)op, 0);
 	const char *name = op_str(op, "name", "");
-	const Op *first = op_parent(op) == w->module ? first_read(op) : op;
+	// A later read of the same parameter has the number of the first.
+	const Op *first = op_parent(op) == w->module
+	                      ? module_find(w->module, OP_BUILTIN_GET_PARAMETER, name)
+	                      : op;
 	if (!param_get(w->c, name))
 		return out_fail(w, "parameter '%s' has no value", name);
 	if (op_parent(op) != w->module)
@@ -154,7 +139,7 @@ const Op *out_set_of(const Value *result, const Value *operand)
 bool out_set_parameter(PirWriter *w, const Op *op)
 {
 	const char *name = op_str(op, "name", "");
-	const Op *get = named(w, OP_BUILTIN_GET_PARAMETER, name);
+	const Op *get = module_find(w->module, OP_BUILTIN_GET_PARAMETER, name);
 	const Value *v = op_operand(op, 0);
 	if (!get)
 		return out_fail(w, "parameter '%s' is written, but has no value before", name);

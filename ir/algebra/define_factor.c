@@ -93,9 +93,7 @@ Value *matrices_part(Builder *b, Value *x, int axis, const Dim *first, const Dim
 
 Value *matrices_beside(Builder *b, Value *x, Value *y, int axis)
 {
-	Value *const parts[] = {x, y};
-	Value *list = x && y ? build(b, OP_BUILTIN_COMBINE, 2, parts, NULL) : NULL;
-	return list ? build1(b, OP_PD_CONCAT, list, "axis", attr_int(b->ctx, axis), NULL) : NULL;
+	return tensor_concat(b, 2, (Value *const[]){x, y}, axis);
 }
 
 Value *loop_position(Builder *b, Value *at, const Dim *size)

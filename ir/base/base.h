@@ -92,6 +92,8 @@ void text_quoted(Text *t, const char *s);
 const char *name_nearest(const char *word, int n, const char *const *names);
 // "; did you mean 'x'?" for the end of a message, or "" without such a name.
 const char *name_meant(Arena *a, const char *word, int n, const char *const *names);
+// Whether the n letters are a keyword of C or C++, or a macro of compilers (keywords.c).
+bool is_reserved_word(const char *word, size_t n);
 
 // ---- context.c ----------------------------------------------------------------------------------
 
@@ -121,6 +123,9 @@ typedef struct Diag Diag; // collects diagnostics in order
 
 Diag *diag_new(Arena *a);
 void diag_error(Diag *d, const Loc *loc, const char *fmt, ...) PRINTF_LIKE(3, 4);
+// For functions that report at a place of their own: as diag_error, behind `before` (NULL:
+// nothing).
+void diag_verror(Diag *d, const Loc *loc, const char *before, const char *fmt, va_list ap);
 void diag_warning(Diag *d, const Loc *loc, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void diag_note(Diag *d, const Loc *loc, const char *fmt, ...) PRINTF_LIKE(3, 4);
 int diag_errors(const Diag *d);

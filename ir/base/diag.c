@@ -93,6 +93,12 @@ void diag_rewind(Diag *d, DiagMark m)
 	d->errors = m.errors;
 }
 
+void diag_verror(Diag *d, const Loc *loc, const char *before, const char *fmt, va_list ap)
+{
+	const char *text = arena_vprintf(d->arena, fmt, ap);
+	diag_error(d, loc, "%s%s", before ? before : "", text);
+}
+
 void diag_error(Diag *d, const Loc *loc, const char *fmt, ...)
 {
 	va_list ap;

@@ -18,13 +18,10 @@ static Value *whole(Builder *b, int64_t v)
 Value *build_size(Builder *b, Value *x, int axis)
 {
 	Context *c = b->ctx;
-	const int64_t axes[] = {0};
-	const Dim *from = dim_const(c, axis), *to = dim_const(c, axis + 1);
 	if (dim_is_const(x->type->dims[axis]))
 		return whole(b, x->type->dims[axis]->value);
 	Value *shape = build1(b, OP_PD_SHAPE, x, NULL);
-	Value *size = build1(b, OP_PD_SLICE, shape, "axes", attr_ints(c, 1, axes), "starts",
-	                     attr_dims(c, 1, &from), "ends", attr_dims(c, 1, &to), NULL);
+	Value *size = tensor_cut(b, shape, 0, axis, axis + 1);
 	return build1(b, OP_PD_CAST, size, "dtype", attr_dtype(c, DT_I64), NULL);
 }
 

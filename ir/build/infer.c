@@ -8,11 +8,11 @@
 
 bool infer_error(const Op *op, const char *fmt, ...)
 {
+	const char *before = arena_printf(op->ctx->arena, "'%s': ", op->info->name);
 	va_list ap;
 	va_start(ap, fmt);
-	const char *text = arena_vprintf(op->ctx->arena, fmt, ap);
+	diag_verror(op->ctx->diag, op->loc, before, fmt, ap);
 	va_end(ap);
-	diag_error(op->ctx->diag, op->loc, "'%s': %s", op->info->name, text);
 	return false;
 }
 

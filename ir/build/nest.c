@@ -354,6 +354,27 @@ Value *tensor_cast(Builder *b, Value *x, DType t)
 	return build1(b, OP_PD_CAST, x, "dtype", attr_dtype(b->ctx, t), NULL);
 }
 
+Value *tensor_concat(Builder *b, int n, Value *const *parts, int64_t axis)
+{
+	for (int i = 0; i < n; i++)
+		if (!parts[i])
+			return NULL;
+	Value *list = build(b, OP_BUILTIN_COMBINE, n, parts, NULL);
+	return list ? build1(b, OP_PD_CONCAT, list, "axis", attr_int(b->ctx, axis), NULL) : NULL;
+}
+
+Value *tensor_slice(Builder *b, Value *x, int64_t axis, const Dim *from, const Dim *to)
+{
+	return x ? build1(b, OP_PD_SLICE, x, "axes", attr_ints(b->ctx, 1, &axis), "starts",
+	                  attr_dims(b->ctx, 1, &from), "ends", attr_dims(b->ctx, 1, &to), NULL)
+	         : NULL;
+}
+
+Value *tensor_cut(Builder *b, Value *x, int64_t axis, int64_t from, int64_t to)
+{
+	return tensor_slice(b, x, axis, dim_const(b->ctx, from), dim_const(b->ctx, to));
+}
+
 Value *tensor_add(Builder *b, Value *x, Value *y)
 {
 	return apply2(b, OP_PD_ADD, x, y);

@@ -89,6 +89,11 @@ bool check_sizes(Builder *b, int n, const Dim *const *have, const Dim *const *wa
                  const char *message);
 Value *tensor_transpose(Builder *b, Value *x, int rank, const int64_t *perm);
 Value *tensor_cast(Builder *b, Value *x, DType t);
+// Tensors one behind the other along an axis.
+Value *tensor_concat(Builder *b, int n, Value *const *parts, int64_t axis);
+// The positions [from, to) of an axis of x.
+Value *tensor_slice(Builder *b, Value *x, int64_t axis, const Dim *from, const Dim *to);
+Value *tensor_cut(Builder *b, Value *x, int64_t axis, int64_t from, int64_t to);
 // Of tensors, or of scalars in a region.
 Value *tensor_add(Builder *b, Value *x, Value *y);
 Value *tensor_sub(Builder *b, Value *x, Value *y);

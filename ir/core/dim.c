@@ -592,7 +592,7 @@ static const Dim *poly_solve(Context *c, const Poly *p, const Dim **solution)
 		if (!value)
 			continue;
 		// A size found at run time never replaces one that the caller gives.
-		bool allowed = (sym->bounded || !dim_is_found(value));
+		const bool allowed = sym->bounded || !dim_is_found(value);
 		if (dim_mentions(value, sym) || !allowed || is_kept(c, sym) || (best && best->id > sym->id))
 			continue;
 		best = sym;

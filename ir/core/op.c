@@ -214,6 +214,15 @@ const Attr *op_attr(const Op *op, const char *name)
 	return found ? op->attrs[i].attr : NULL;
 }
 
+int op_attrs_given(const Op *op, size_t n, const char *const *names, NamedAttr *out)
+{
+	int given = 0;
+	for (size_t i = 0; i < n; i++)
+		if (op_attr(op, names[i]))
+			out[given++] = (NamedAttr){names[i], op_attr(op, names[i])};
+	return given;
+}
+
 void op_set_attr(Op *op, const char *name, const Attr *a)
 {
 	bool found;
@@ -351,6 +360,14 @@ Op *module_new(Context *c)
 	Op *m = op_new(c, OP_BUILTIN_MODULE, NULL, 0, NULL, 0, NULL, 1, 0);
 	block_new(c, &m->regions[0]);
 	return m;
+}
+
+Op *module_find(Op *module, enum OpCode code, const char *name)
+{
+	for (Op *op = module_block(module)->first; op; op = op->next)
+		if (op->code == code && !strcmp(op_str(op, "name", ""), name))
+			return op;
+	return NULL;
 }
 
 // ---- cloning and walking ------------------------------------------------------------------------

@@ -97,6 +97,8 @@ void op_remove_operand(Op *op, int i);
 int op_operand_list(const Op *op, int i, Value *const **list); // arena array
 const Attr *op_attr(const Op *op, const char *name);           // NULL: not set
 void op_set_attr(Op *op, const char *name, const Attr *a);     // a NULL removes
+// Those of the n names that op has set, for build_op of another; returns how many.
+int op_attrs_given(const Op *op, size_t n, const char *const *names, NamedAttr *out);
 // Shorthands that fall back to `otherwise`.
 int64_t op_int(const Op *op, const char *name, int64_t otherwise);
 bool op_bool(const Op *op, const char *name, bool otherwise);
@@ -162,5 +164,8 @@ static inline Block *module_block(Op *module)
 {
 	return module->regions[0].first;
 }
+// The first operation of that kind in the module itself whose attribute `name` it is: a feed, a
+// fetch, or what reads or writes a parameter. NULL: none.
+Op *module_find(Op *module, enum OpCode code, const char *name);
 
 #endif

@@ -308,10 +308,7 @@ bool define_hook_fused_conv(Builder *b, Op *op, Value **results)
 	static const char *const names[] = {"strides",   "paddings", "padding_algorithm",
 	                                    "dilations", "groups",   "data_format"};
 	NamedAttr attrs[COUNT_OF(names)];
-	int n = 0;
-	for (size_t i = 0; i < COUNT_OF(names); i++)
-		if (op_attr(op, names[i]))
-			attrs[n++] = (NamedAttr){names[i], op_attr(op, names[i])};
+	const int n = op_attrs_given(op, COUNT_OF(names), names, attrs);
 	Value *const operands[] = {op_operand(op, 0), op_operand(op, 1)};
 	Value *bias = op_operand(op, 2), *residual = op_operand(op, 3);
 	enum OpCode code = op->code == OP_PD_FUSED_CONV3D ? OP_PD_CONV3D : OP_PD_CONV2D;

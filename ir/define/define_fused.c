@@ -276,20 +276,18 @@ bool define_hook_dequantize_log(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// Half k of x along its last axis.
-static Value *half_of(Builder *b, Op *op, int k)
+bool last_halves(Builder *b, Op *op, Value *x, Value **halves)
 {
-	Context *c = b->ctx;
-	const Type *t = op_operand(op, 0)->type;
-	const int64_t axis = t->rank - 1;
-	const Dim *size = t->dims[axis], *half = dim_div(c, size, dim_const(c, 2));
-	const Dim *from[] = {k ? half : dim_const(c, 0)}, *to[] = {k ? size : half};
-	if (dim_is_const(size) && size->value % 2) {
-		infer_error(op, "%lld elements have no halves", (long long)size->value);
-		return NULL;
-	}
-	return build1(b, OP_PD_SLICE, op_operand(op, 0), "axes", attr_ints(c, 1, &axis), "starts",
-	              attr_dims(c, 1, from), "ends", attr_dims(c, 1, to), NULL);
+	const int axis = x->type->rank - 1;
+	const Dim *size = x->type->dims[axis], *half = dim_div(b->ctx, size, dim_const(b->ctx, 2));
+	const Dim *twice = dim_mul(b->ctx, half, dim_const(b->ctx, 2));
+	if (dim_is_const(size) && size->value % 2)
+		return infer_error(op, "%lld elements have no halves", (long long)size->value);
+	if (twice != size && !check_sizes(b, 1, &size, &twice, false, "an odd size has no halves"))
+		return false;
+	halves[1] = tensor_slice(b, x, axis, half, size);
+	halves[0] = tensor_slice(b, x, axis, dim_const(b->ctx, 0), half);
+	return halves[0] && halves[1];
 }
 
 bool define_hook_swiglu(Builder *b, Op *op, Value **results)
@@ -297,10 +295,9 @@ bool define_hook_swiglu(Builder *b, Op *op, Value **results)
 	const Type *t = infer_tensor(op, 0);
 	if (!t || t->rank < 1)
 		return t && infer_error(op, "no axis");
-	Value *x = op_operand(op, 0), *y = op->noperand > 1 ? op_operand(op, 1) : NULL;
-	if (!y && (!(y = half_of(b, op, 1)) || !(x = half_of(b, op, 0))))
+	Value *parts[] = {op_operand(op, 0), op->noperand > 1 ? op_operand(op, 1) : NULL};
+	if (!parts[1] && !last_halves(b, op, parts[0], parts))
 		return false;
-	Value *gate = build1(b, OP_PD_SILU, x, NULL);
-	results[0] = gate ? build2(b, OP_PD_MULTIPLY, gate, y, NULL) : NULL;
+	results[0] = tensor_mul(b, apply1(b, OP_PD_SILU, parts[0]), parts[1]);
 	return results[0] != NULL;
 }

@@ -245,7 +245,6 @@ bool define_hook_layer_norm(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// x normalised from axis `first` on, with the operands scale and norm_bias of op.
 Value *rows_normalised(Builder *b, Value *x, Value *scale, Value *bias, double epsilon, int first)
 {
 	Value *const operands[] = {x, scale, bias};
@@ -254,6 +253,7 @@ Value *rows_normalised(Builder *b, Value *x, Value *scale, Value *bias, double e
 	         : NULL;
 }
 
+// x normalised from axis `first` on, with the operands scale and norm_bias of op.
 static Value *norm_of_sum(Builder *b, const Op *op, Value *x, const char *epsilon, int first)
 {
 	return rows_normalised(b, x, op_operand_named(op, "scale"), op_operand_named(op, "norm_bias"),

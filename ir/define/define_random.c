@@ -358,8 +358,7 @@ bool define_hook_nce(Builder *b, Op *op, Value **results)
 	const Dim *dims[] = {op_operand(op, 0)->type->dims[0], k.wanted};
 	Value *parts[] = {tensor_cast(b, tensor_reshape(b, op_operand(op, 1), 2, dims), DT_I64),
 	                  nce_drawn(b, &k, dims[0])};
-	Value *list = parts[0] && parts[1] ? build(b, OP_BUILTIN_COMBINE, 2, parts, NULL) : NULL;
-	results[2] = list ? build1(b, OP_PD_CONCAT, list, "axis", attr_int(b->ctx, 1), NULL) : NULL;
+	results[2] = tensor_concat(b, 2, parts, 1);
 	k.labels = results[2];
 	results[1] = results[2] ? nce_chances(b, &k) : NULL;
 	results[0] = results[1] ? nce_cost(b, &k, results[1]) : NULL;

@@ -385,7 +385,6 @@ bool define_hook_partial(Builder *b, Op *op, Value **results)
 	Value *const *list, **parts;
 	int count = op_operand_list(op, 0, &list);
 	int64_t start = op_int(op, "start_index", 0), length = op_int(op, "length", -1);
-	const int64_t axes[] = {1};
 	parts = NEW_ARRAY(c->arena, (size_t)count + 1, Value *);
 	for (int i = 0; i < count; i++) {
 		const Type *t = list[i] ? list[i]->type : NULL;
@@ -397,15 +396,12 @@ bool define_hook_partial(Builder *b, Op *op, Value **results)
 		if (dim_is_const(t->dims[1]) && (first->value < 0 || end->value > t->dims[1]->value))
 			return infer_error(op, "columns %lld to %lld of %lld", (long long)first->value,
 			                   (long long)end->value, (long long)t->dims[1]->value);
-		parts[i] = build1(b, OP_PD_SLICE, list[i], "axes", attr_ints(c, 1, axes), "starts",
-		                  attr_dims(c, 1, &first), "ends", attr_dims(c, 1, &end), NULL);
+		parts[i] = tensor_slice(b, list[i], 1, first, end);
 		if (!parts[i])
 			return false;
 	}
-	Value *all = build(b, OP_BUILTIN_COMBINE, count, parts, NULL);
-	bool sum = op->code == OP_PD_PARTIAL_SUM;
-	results[0] = !all  ? NULL
-	             : sum ? build1(b, OP_PD_ADD_N, all, NULL)
-	                   : build1(b, OP_PD_CONCAT, all, "axis", attr_int(c, 1), NULL);
+	results[0] = op->code == OP_PD_PARTIAL_SUM
+	                 ? apply1(b, OP_PD_ADD_N, build(b, OP_BUILTIN_COMBINE, count, parts, NULL))
+	                 : tensor_concat(b, count, parts, 1);
 	return results[0] != NULL;
 }

@@ -6,36 +6,24 @@
 #include "ir/build/build.h"
 #include "ir/build/counted.h"
 #include "ir/build/nest.h"
+#include "ir/define/define.h"
 #include "ir/infer/rnn.h"
 
-// Positions [from, from + n) of an axis.
-static Value *part(Builder *b, Value *x, int64_t axis, int64_t from, int64_t n)
-{
-	const Dim *start = dim_const(b->ctx, from), *end = dim_const(b->ctx, from + n);
-	return x ? build1(b, OP_PD_SLICE, x, "axes", attr_ints(b->ctx, 1, &axis), "starts",
-	                  attr_dims(b->ctx, 1, &start), "ends", attr_dims(b->ctx, 1, &end), NULL)
-	         : NULL;
-}
+#include <string.h>
 
 static Value *rows(Builder *b, Value *x, int64_t from, int64_t n)
 {
-	return part(b, x, 0, from, n);
+	return tensor_cut(b, x, 0, from, from + n);
 }
 
 static Value *columns(Builder *b, Value *x, int64_t from, int64_t n)
 {
-	return part(b, x, 1, from, n);
+	return tensor_cut(b, x, 1, from, from + n);
 }
 
 static Value *concat(Builder *b, int n, Value *const *parts, int axis)
 {
-	for (int i = 0; i < n; i++)
-		if (!parts[i])
-			return NULL;
-	if (n == 1)
-		return parts[0];
-	Value *list = build(b, OP_BUILTIN_COMBINE, n, parts, NULL);
-	return list ? build1(b, OP_PD_CONCAT, list, "axis", attr_int(b->ctx, axis), NULL) : NULL;
+	return n == 1 ? parts[0] : tensor_concat(b, n, parts, axis);
 }
 
 // x times the transposed matrix w.
@@ -229,10 +217,32 @@ bool define_hook_lstm_unit(Builder *b, Op *op, Value **results)
 	return c && h;
 }
 
-static Value *activation(Builder *b, int64_t which, Value *x)
+static const struct {
+	const char *name;
+	enum OpCode code;
+} activations[] = {
+	{"identity", OP_COUNT}, {"sigmoid", OP_PD_SIGMOID}, {"tanh", OP_PD_TANH}, {"relu", OP_PD_RELU}};
+
+int activation_number(const char *name)
 {
-	static const enum OpCode codes[] = {OP_COUNT, OP_PD_SIGMOID, OP_PD_TANH, OP_PD_RELU};
-	return which ? apply1(b, codes[which], x) : x;
+	for (size_t i = 0; i < COUNT_OF(activations); i++)
+		if (!strcmp(activations[i].name, name))
+			return (int)i;
+	return -1;
+}
+
+int activation_named(const Op *op, const char *attr, const char *otherwise)
+{
+	const char *name = op_str(op, attr, otherwise);
+	const int which = activation_number(name);
+	if (which < 0)
+		infer_error(op, "there is no activation '%s'", name);
+	return which;
+}
+
+Value *activation_apply(Builder *b, int which, Value *x)
+{
+	return which > 0 ? apply1(b, activations[which].code, x) : which ? NULL : x;
 }
 
 // The matrix [n, wide] in the numbers of `weight` from the given one on.
@@ -250,16 +260,17 @@ bool define_hook_gru_unit(Builder *b, Op *op, Value **results)
 	Value *x = op_operand(op, 0), *h = op_operand(op, 1), *weight = op_operand(op, 2),
 		  *bias = op_operand(op, 3);
 	const Dim *wide = h->type->dims[1];
-	int64_t n = wide->value, gate = op_int(op, "gate_activation", 1);
+	const int64_t n = wide->value;
+	const int gate = (int)op_int(op, "gate_activation", 1);
 	Value *w_gates = part_of_weight(b, weight, 0, n, 2 * n),
 		  *w_fresh = part_of_weight(b, weight, 2 * n * n, n, n);
 	x = bias ? tensor_add(b, x, bias) : x;
 	Value *sums = tensor_add(b, columns(b, x, 0, 2 * n), apply2(b, OP_PD_MATMUL, h, w_gates));
-	Value *u = activation(b, gate, columns(b, sums, 0, n)),
-		  *r = activation(b, gate, columns(b, sums, n, n));
+	Value *u = activation_apply(b, gate, columns(b, sums, 0, n)),
+		  *r = activation_apply(b, gate, columns(b, sums, n, n));
 	Value *reset = tensor_mul(b, r, h);
 	Value *fresh = tensor_add(b, columns(b, x, 2 * n, n), apply2(b, OP_PD_MATMUL, reset, w_fresh));
-	fresh = activation(b, op_int(op, "activation", 2), fresh);
+	fresh = activation_apply(b, (int)op_int(op, "activation", 2), fresh);
 	results[0] = concat(b, 3, (Value *[]){u, r, fresh}, 1);
 	results[1] = reset;
 	results[2] = op_bool(op, "origin_mode", false) ? blend(b, u, h, fresh) : blend(b, u, fresh, h);
@@ -320,10 +331,7 @@ bool define_hook_cudnn_lstm(Builder *b, Op *op, Value **results)
 	const Type *x = infer_rank(op, 0, 3);
 	NamedAttr attrs[COUNT_OF(names) + 1] = {{"mode", attr_str(b->ctx, "LSTM")}};
 	Value *states[] = {op_operand(op, 1), op_operand(op, 2)};
-	int n = 1;
-	for (size_t i = 0; i < COUNT_OF(names); i++)
-		if (op_attr(op, names[i]))
-			attrs[n++] = (NamedAttr){names[i], op_attr(op, names[i])};
+	const int n = 1 + op_attrs_given(op, COUNT_OF(names), names, attrs + 1);
 	Value *operands[] = {op_operand(op, 0), build(b, OP_BUILTIN_COMBINE, 2, states, NULL),
 	                     x ? weights_of(b, op, x) : NULL, op_operand(op, 5)};
 	Op *rnn = operands[1] && operands[2] ? build_op(b, OP_PD_RNN, 4, operands, n, attrs) : NULL;

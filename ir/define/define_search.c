@@ -237,13 +237,10 @@ bool define_hook_kthvalue(Builder *b, Op *op, Value **results)
 	Op *top = build_op(b, OP_PD_TOPK, 1, (Value *const[]){op_operand(op, 0)}, 3, attrs);
 	if (!top)
 		return false;
-	const int64_t axes[] = {axis};
-	const Dim *from = dim_const(c, k - 1), *to = dim_const(c, k);
 	for (int i = 0; i < 2; i++) {
 		Value *v = op_result(top, i);
 		if (t->rank)
-			v = build1(b, OP_PD_SLICE, v, "axes", attr_ints(c, 1, axes), "starts",
-			           attr_dims(c, 1, &from), "ends", attr_dims(c, 1, &to), NULL);
+			v = tensor_cut(b, v, axis, k - 1, k);
 		results[i] = dropped_axis(b, v, axis, op_bool(op, "keepdim", false) || !t->rank);
 	}
 	return results[0] && results[1];

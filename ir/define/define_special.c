@@ -1,7 +1,7 @@
 // What the operators of ops/special.yaml mean that have no file of their own.
 #include "ir/build/build.h"
 #include "ir/build/nest.h"
-#include "ir/infer/geometry.h"
+#include "ir/infer/quantised.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // What prior_box, density_prior_box, anchor_generator and box_coder mean (ir/ops/detect.yaml).
-#include "ir/infer/infer.h"
 #include "ir/build/build.h"
 #include "ir/build/nest.h"
+#include "ir/infer/infer.h"
 
 #include <math.h>
 #include <string.h>

@@ -242,8 +242,7 @@ static Value *images_of_levels(Builder *b, const Op *op, Value *nums, Value *lod
 		if (!parts[i])
 			return NULL;
 	}
-	Value *all = build(b, OP_BUILTIN_COMBINE, n, parts, NULL);
-	return all ? build1(b, OP_PD_CONCAT, all, "axis", attr_int(b->ctx, 0), NULL) : NULL;
+	return tensor_concat(b, n, parts, 0);
 }
 
 // How many of the chosen rows each image has.

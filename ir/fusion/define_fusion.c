@@ -8,17 +8,13 @@
 
 static Value *of_one(Builder *b, Op *op, const char *name, Value *x)
 {
-	static const struct {
-		const char *name;
-		enum OpCode code;
-	} known[] = {{"relu", OP_PD_RELU}, {"tanh", OP_PD_TANH}, {"sigmoid", OP_PD_SIGMOID}};
+	const int which = activation_number(name);
+	if (which > 0)
+		return activation_apply(b, which, x);
 	if (!strcmp(name, "gelu"))
 		return build1(b, OP_PD_GELU, x, "approximate", attr_bool(b->ctx, true), NULL);
 	if (!strcmp(name, "scale"))
 		return tensor_mul(b, x, tensor_number(b, x->type->dtype, op_float(op, "scale", 0)));
-	for (size_t i = 0; i < COUNT_OF(known); i++)
-		if (!strcmp(known[i].name, name))
-			return apply1(b, known[i].code, x);
 	infer_error(op, "there is no function '%s' of one tensor", name);
 	return NULL;
 }
@@ -176,13 +172,9 @@ bool define_hook_transpose_flatten_concat(Builder *b, Op *op, Value **results)
 		Value *turned = transposed_by(b, op, x[i], "trans_axis");
 		for (int d = 0; turned && d < turned->type->rank; d++)
 			dims[d >= at] = dim_mul(c, dims[d >= at], turned->type->dims[d]);
-		parts[i] = turned ? tensor_reshape(b, turned, 2, dims) : NULL;
-		if (!parts[i])
+		if (!(parts[i] = tensor_reshape(b, turned, 2, dims)))
 			return false;
 	}
-	Value *list = build(b, OP_BUILTIN_COMBINE, n, parts, NULL);
-	results[0] = list ? build1(b, OP_PD_CONCAT, list, "axis",
-	                           attr_int(c, op_int(op, "concat_axis", 0)), NULL)
-	                  : NULL;
+	results[0] = tensor_concat(b, n, parts, op_int(op, "concat_axis", 0));
 	return results[0] != NULL;
 }

@@ -34,8 +34,7 @@ bool define_hook_spp(Builder *b, Op *op, Value **results)
 	for (int i = 0; i < height; i++)
 		if (!(parts[i] = pooled(b, op, (int64_t)1 << i)))
 			return false;
-	Value *list = build(b, OP_BUILTIN_COMBINE, (int)height, parts, NULL);
-	results[0] = list ? build1(b, OP_PD_CONCAT, list, "axis", attr_int(b->ctx, 1), NULL) : NULL;
+	results[0] = tensor_concat(b, (int)height, parts, 1);
 	return results[0] != NULL;
 }
 

@@ -186,9 +186,14 @@ static Value *dropped(Builder *b, const Op *op, Value *x, const char *rate, cons
 	return tensor_mul(b, x, tensor_number(b, x->type->dtype, left));
 }
 
-static Value *normalised(Builder *b, Value *x, Value *scale, Value *bias, double epsilon)
+// Over the last axis, by the operands NAME_scale and NAME_bias of op.
+static Value *normalised(Builder *b, const Op *op, Value *x, const char *name, const char *epsilon)
 {
-	return x ? rows_normalised(b, x, scale, bias, epsilon, x->type->rank - 1) : NULL;
+	const char *scale = arena_printf(b->ctx->arena, "%s_scale", name),
+			   *bias = arena_printf(b->ctx->arena, "%s_bias", name);
+	return x ? rows_normalised(b, x, op_operand_named(op, scale), op_operand_named(op, bias),
+	                           op_float(op, epsilon, 1e-5), x->type->rank - 1)
+	         : NULL;
 }
 
 static Value *linear(Builder *b, Value *x, Value *w, Value *bias)
@@ -218,8 +223,7 @@ bool define_hook_fused_feedforward(Builder *b, Op *op, Value **results)
 	    !is_kept(op, op_float(op, "dropout2_rate", 0.5)))
 		return false;
 	if (before)
-		in = normalised(b, x, op_operand_named(op, "ln1_scale"), op_operand_named(op, "ln1_bias"),
-		                op_float(op, "ln1_epsilon", 1e-5));
+		in = normalised(b, op, x, "ln1", "ln1_epsilon");
 	Value *inner = linear(b, in, op_operand_named(op, "linear1_weight"),
 	                      op_operand_named(op, "linear1_bias"));
 	inner = inner ? function_by_name(b, op, inner) : NULL;
@@ -228,10 +232,7 @@ bool define_hook_fused_feedforward(Builder *b, Op *op, Value **results)
 	                    op_operand_named(op, "linear2_bias"));
 	out = dropped(b, op, out, "dropout2_rate", "dropout2_implementation");
 	out = out && adds ? tensor_add(b, x, out) : out;
-	results[0] = before ? out
-	                    : normalised(b, out, op_operand_named(op, "ln2_scale"),
-	                                 op_operand_named(op, "ln2_bias"),
-	                                 op_float(op, "ln2_epsilon", 1e-5));
+	results[0] = before ? out : normalised(b, op, out, "ln2", "ln2_epsilon");
 	return results[0] != NULL;
 }
 
@@ -284,8 +285,7 @@ bool define_hook_fused_attention(Builder *b, Op *op, Value **results)
 	    !is_kept(op, op_float(op, "dropout_rate", 0.5)))
 		return false;
 	if (before)
-		in = normalised(b, x, op_operand_named(op, "ln_scale"), op_operand_named(op, "ln_bias"),
-		                op_float(op, "epsilon", 1e-5));
+		in = normalised(b, op, x, "ln", "epsilon");
 	Value *parts = attention_parts(b, op, in);
 	const Dim *size = parts ? parts->type->dims[4] : NULL;
 	if (!parts || !dim_is_const(size))
@@ -298,43 +298,23 @@ bool define_hook_fused_attention(Builder *b, Op *op, Value **results)
 	             op_operand_named(op, "out_linear_bias"));
 	out = dropped(b, op, out, "dropout_rate", "dropout_implementation");
 	out = out && adds ? tensor_add(b, x, out) : out;
-	results[0] = before ? out
-	                    : normalised(b, out, op_operand_named(op, "ln2_scale"),
-	                                 op_operand_named(op, "ln2_bias"),
-	                                 op_float(op, "ln_epsilon", 1e-5));
+	results[0] = before ? out : normalised(b, op, out, "ln2", "ln_epsilon");
 	return results[0] != NULL;
-}
-
-// Half k of x along its last axis.
-static Value *half(Builder *b, Op *op, Value *x, int k)
-{
-	const int64_t axis = x->type->rank - 1;
-	const Dim *size = x->type->dims[axis];
-	if (!dim_is_const(size) || size->value % 2) {
-		infer_error(op, "the last axis has no two halves");
-		return NULL;
-	}
-	const Dim *from = dim_const(b->ctx, k * size->value / 2),
-			  *to = dim_const(b->ctx, (k + 1) * size->value / 2);
-	return build1(b, OP_PD_SLICE, x, "axes", attr_ints(b->ctx, 1, &axis), "starts",
-	              attr_dims(b->ctx, 1, &from), "ends", attr_dims(b->ctx, 1, &to), NULL);
 }
 
 bool define_hook_fused_bias_act(Builder *b, Op *op, Value **results)
 {
 	const char *name = op_str(op, "act_method", "gelu");
 	const Type *t = infer_tensor(op, 0);
-	Value *x = op_operand(op, 0), *bias = op_operand(op, 1), *gate = NULL;
+	Value *x = op_operand(op, 0), *bias = op_operand(op, 1), *parts[2] = {NULL};
 	if (!t || t->rank < 1)
 		return t && infer_error(op, "no axis");
-	x = bias ? tensor_add(b, x, bias) : x;
-	if (x && (!strcmp(name, "swiglu") || !strcmp(name, "geglu"))) {
-		if (!(gate = half(b, op, x, 1)))
-			return false;
-		x = half(b, op, x, 0);
-	}
-	x = x ? function_by_name(b, op, x) : NULL;
-	results[0] = x && gate ? tensor_mul(b, x, gate) : x;
+	parts[0] = bias ? tensor_add(b, x, bias) : x;
+	if (parts[0] && (!strcmp(name, "swiglu") || !strcmp(name, "geglu")) &&
+	    !last_halves(b, op, parts[0], parts))
+		return false;
+	x = parts[0] ? function_by_name(b, op, parts[0]) : NULL;
+	results[0] = parts[1] ? tensor_mul(b, x, parts[1]) : x;
 	return results[0] != NULL;
 }
 

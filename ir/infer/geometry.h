@@ -22,13 +22,6 @@ int infer_resolve(Op *op, const char *attr, const Dim **out, int max);
 int infer_resolve_ints(Op *op, const char *attr, int64_t *out, int max);
 bool infer_resolve_int(Op *op, const char *attr, int64_t *out);
 
-// The largest whole number of so many bits, of which quantisation has as many below zero.
-double quantised_most(int64_t bits);
-// Whether a quantisation rounds halves away from zero, and not to even.
-bool quantised_away(const Op *op);
-// Models that were only observed while they ran keep their operators, which pass on what comes.
-bool quantised_observes(const Op *op);
-
 // Whether the attribute data_format puts the channels on the last axis, not on axis 1.
 bool channels_last(const Op *op);
 

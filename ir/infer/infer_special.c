@@ -2,6 +2,7 @@
 #include "ir/build/infer.h"
 #include "ir/infer/geometry.h"
 #include "ir/infer/infer.h"
+#include "ir/infer/quantised.h"
 
 #include <string.h>
 

@@ -58,11 +58,11 @@ void interp_set_max_trip(Interp *in, int64_t rounds)
 
 bool interp_error(const Interp *in, const Op *op, const char *fmt, ...)
 {
+	const char *before = arena_printf(in->ctx->arena, "'%s': ", op->info->name);
 	va_list ap;
 	va_start(ap, fmt);
-	const char *text = arena_vprintf(in->ctx->arena, fmt, ap);
+	diag_verror(in->ctx->diag, op->loc, before, fmt, ap);
 	va_end(ap);
-	diag_error(in->ctx->diag, op->loc, "'%s': %s", op->info->name, text);
 	return false;
 }
 

@@ -1,24 +1,16 @@
 // Operators on sequences that stand for several others (ir/ops/fusion.yaml).
+#include "ir/define/define.h"
 #include "ir/infer/infer.h"
 #include "ir/sequence/sequence.h"
 
 #include <string.h>
-
-static Value *side_by_side(Builder *b, int n, Value *const *parts, int64_t axis)
-{
-	Value *list = build(b, OP_BUILTIN_COMBINE, n, parts, NULL);
-	return list ? build1(b, OP_PD_CONCAT, list, "axis", attr_int(b->ctx, axis), NULL) : NULL;
-}
 
 bool define_hook_fusion_lstm(Builder *b, Op *op, Value **results)
 {
 	static const char *const names[] = {"use_peepholes", "is_reverse", "gate_activation",
 	                                    "cell_activation", "candidate_activation"};
 	NamedAttr attrs[COUNT_OF(names)];
-	int n = 0;
-	for (size_t i = 0; i < COUNT_OF(names); i++)
-		if (op_attr(op, names[i]))
-			attrs[n++] = (NamedAttr){names[i], op_attr(op, names[i])};
+	const int n = op_attrs_given(op, COUNT_OF(names), names, attrs);
 	Value *x = build2(b, OP_PD_MATMUL, op_operand(op, 0), op_operand(op, 1), NULL);
 	Value *operands[] = {x,
 	                     op_operand(op, 4),
@@ -52,7 +44,7 @@ bool define_hook_fusion_seqpool_concat(Builder *b, Op *op, Value **results)
 		if (!parts[i])
 			return false;
 	}
-	results[0] = side_by_side(b, n, parts, op_int(op, "axis", 1));
+	results[0] = tensor_concat(b, n, parts, op_int(op, "axis", 1));
 	Nest rows = nest_open(b, type_like(c, lod[0]->type, DT_I64)); // each is a sequence of its own
 	results[1] = nest_close(&rows, scalar_from_index(&rows.b, rows.at[0], DT_I64));
 	return results[0] && results[1];
@@ -69,22 +61,6 @@ static Value *spread_over_rows(Builder *b, Value *x, Value *lod, const Dim *rows
 	return i ? nest_close(&n, load(&n.b, x, (Value *const[]){i, n.at[1]})) : NULL;
 }
 
-static Value *after_function(Builder *b, Op *op, Value *x)
-{
-	static const struct {
-		const char *name;
-		enum OpCode code;
-	} known[] = {{"relu", OP_PD_RELU}, {"sigmoid", OP_PD_SIGMOID}, {"tanh", OP_PD_TANH}};
-	const char *name = op_str(op, "fc_activation", "identity");
-	if (!x || !strcmp(name, "identity"))
-		return x;
-	for (size_t i = 0; i < COUNT_OF(known); i++)
-		if (!strcmp(known[i].name, name))
-			return apply1(b, known[i].code, x);
-	infer_error(op, "there is no activation '%s'", name);
-	return NULL;
-}
-
 bool define_hook_fusion_seqexpand_concat_fc(Builder *b, Op *op, Value **results)
 {
 	Value *const *x, *const *lod, *bias = op_operand(op, 2);
@@ -99,9 +75,9 @@ bool define_hook_fusion_seqexpand_concat_fc(Builder *b, Op *op, Value **results)
 		if (!parts[i])
 			return false;
 	}
-	Value *rows = side_by_side(b, n, parts, 1);
+	Value *rows = tensor_concat(b, n, parts, 1);
 	Value *out = rows ? build2(b, OP_PD_MATMUL, rows, op_operand(op, 1), NULL) : NULL;
 	out = out && bias ? tensor_add(b, out, bias) : out;
-	results[0] = after_function(b, op, out);
+	results[0] = activation_apply(b, activation_named(op, "fc_activation", "identity"), out);
 	return results[0] != NULL;
 }

@@ -2,6 +2,7 @@
 // edit_distance. All sequences take a step together; those that have ended keep what they have.
 #include "ir/build/build.h"
 #include "ir/build/counted.h"
+#include "ir/define/define.h"
 #include "ir/sequence/sequence.h"
 
 #include <ctype.h>
@@ -90,26 +91,12 @@ static Value *steps_room(Builder *b, const Steps *s, DType t, const Dim *wide, b
 // Part `k` of a row of parts of n columns.
 static Value *part(Builder *b, Value *x, int64_t k, int64_t n)
 {
-	const int64_t axis = 1;
-	const Dim *start = dim_const(b->ctx, k * n), *end = dim_const(b->ctx, (k + 1) * n);
-	return x ? build1(b, OP_PD_SLICE, x, "axes", attr_ints(b->ctx, 1, &axis), "starts",
-	                  attr_dims(b->ctx, 1, &start), "ends", attr_dims(b->ctx, 1, &end), NULL)
-	         : NULL;
+	return tensor_cut(b, x, 1, k * n, (k + 1) * n);
 }
 
 static Value *activation(Builder *b, const Op *op, const char *attr, Value *x)
 {
-	static const struct {
-		const char *name;
-		enum OpCode code;
-	} known[] = {{"sigmoid", OP_PD_SIGMOID}, {"tanh", OP_PD_TANH}, {"relu", OP_PD_RELU}};
-	const char *name = op_str(op, attr, "");
-	for (size_t i = 0; i < COUNT_OF(known); i++)
-		if (!strcmp(known[i].name, name))
-			return apply1(b, known[i].code, x);
-	if (strcmp(name, "identity"))
-		infer_error(op, "there is no activation '%s'", name);
-	return strcmp(name, "identity") ? NULL : x;
+	return activation_apply(b, activation_named(op, attr, ""), x);
 }
 
 // A row of numbers, as a matrix of one row.
@@ -240,12 +227,8 @@ bool define_hook_sequence_lstm(Builder *b, Op *op, Value **results)
 		return false;
 	if (bias) {
 		x = tensor_add(b, x, part(b, bias, 0, 4 * l.n));
-		int64_t axis = 1;
-		const Dim *start = dim_const(b->ctx, 4 * l.n), *end = dim_const(b->ctx, 7 * l.n);
 		if (op_bool(op, "use_peepholes", true))
-			l.peepholes = build1(b, OP_PD_SLICE, bias, "axes", attr_ints(b->ctx, 1, &axis),
-			                     "starts", attr_dims(b->ctx, 1, &start), "ends",
-			                     attr_dims(b->ctx, 1, &end), NULL);
+			l.peepholes = tensor_cut(b, bias, 1, 4 * l.n, 7 * l.n);
 	}
 	Value *inits[] = {op_operand(op, 1), op_operand(op, 2),
 	                  steps_room(b, &s, t, hidden->dims[1], true),
@@ -272,24 +255,13 @@ bool define_hook_sequence_lstm(Builder *b, Op *op, Value **results)
 
 // ---- GRU ----------------------------------------------------------------------------------------
 
-static int64_t activation_number(const Op *op, const char *attr)
-{
-	static const char *const names[] = {"identity", "sigmoid", "tanh", "relu"};
-	const char *name = op_str(op, attr, "");
-	for (size_t i = 0; i < COUNT_OF(names); i++)
-		if (!strcmp(names[i], name))
-			return (int64_t)i;
-	infer_error(op, "there is no activation '%s'", name);
-	return -1;
-}
-
 bool define_hook_sequence_gru(Builder *b, Op *op, Value **results)
 {
 	Context *c = b->ctx;
 	Value *x = op_operand(op, 0), *bias = as_row(b, op_operand(op, 3)), *h = op_operand(op, 1);
 	const Type *hidden = op->results[0].type;
-	int64_t gate = activation_number(op, "gate_activation"),
-			fresh = activation_number(op, "activation");
+	const int gate = activation_named(op, "gate_activation", ""),
+			  fresh = activation_named(op, "activation", "");
 	Steps s;
 	CountedLoop loop;
 	if (gate < 0 || fresh < 0 || !steps_begin(&s, b, op, op_operand(op, 4), x->type->dims[0]))

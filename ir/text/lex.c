@@ -42,12 +42,11 @@ Loc lex_loc(Lexer *l, const char *where)
 
 bool lex_fail(Lexer *l, const char *where, const char *fmt, ...)
 {
+	const Loc loc = lex_loc(l, where);
 	va_list ap;
 	va_start(ap, fmt);
-	const char *text = arena_vprintf(l->ctx->arena, fmt, ap);
+	diag_verror(l->ctx->diag, &loc, NULL, fmt, ap);
 	va_end(ap);
-	Loc loc = lex_loc(l, where);
-	diag_error(l->ctx->diag, &loc, "%s", text);
 	return false;
 }
 

@@ -8,6 +8,7 @@
 // NaN has no whole number: it becomes one, as it does for every engine of 8 bits.
 #include "ir/build/build.h"
 #include "ir/infer/geometry.h"
+#include "ir/infer/quantised.h"
 #include "lower/clean/clean.h"
 #include "lower/pass/pass.h"
 #include "lower/pass/rewrite.h"

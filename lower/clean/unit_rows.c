@@ -2,7 +2,7 @@
 // in front of each and loses the row behind it. Here what stands between them works on images, too,
 // so that the row is never dropped: batch norms meet the weights before them, and layout sees one
 // chain. Run by the pipeline in front of fold-batch-norm.
-#include "ir/build/build.h"
+#include "ir/build/nest.h"
 #include "lower/clean/clean.h"
 #include "lower/pass/rewrite.h"
 
@@ -144,7 +144,6 @@ static Value *batch_norm_on_image(const Rows *r, Builder *b, const Op *op)
 // Piece `index` of a split, as a slice.
 static Value *piece_on_image(const Rows *r, Builder *b, const Op *op)
 {
-	Context *c = b->ctx;
 	const Op *split = op_operand(op, 0)->def;
 	if (!split || split->code != OP_PD_SPLIT || !type_is_tensor(op_operand(split, 0)->type))
 		return NULL;
@@ -159,11 +158,8 @@ static Value *piece_on_image(const Rows *r, Builder *b, const Op *op)
 			return NULL;
 		start += i < index ? all->elems[i]->dims[axis]->value : 0;
 	}
-	const int64_t shifted = axis + (axis >= ROW);
-	const Dim *from = dim_const(c, start),
-			  *to = dim_const(c, start + all->elems[index]->dims[axis]->value);
-	return build1(b, OP_PD_SLICE, image, "axes", attr_ints(c, 1, &shifted), "starts",
-	              attr_dims(c, 1, &from), "ends", attr_dims(c, 1, &to), NULL);
+	return tensor_cut(b, image, axis + (axis >= ROW), start,
+	                  start + all->elems[index]->dims[axis]->value);
 }
 
 // A reduction over the whole sequence is one over the whole image.

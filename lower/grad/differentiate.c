@@ -42,7 +42,7 @@ const char *derivative_name(Context *c, const Derivative *d, int i)
 
 static bool fetch(Op *module, const char *option, const char *name, Value *v)
 {
-	if (port_find(module, OP_PD_FETCH, name))
+	if (module_find(module, OP_PD_FETCH, name))
 		return fail(module, option, "%s: '%s' is fetched already", name);
 	port_fetch(module, name, v);
 	return true;
@@ -78,7 +78,7 @@ static bool reverse(Op *module, const Derivative *r, Value *y, Value **values, D
 {
 	Block *block = module_block(module);
 	Op *last = block->last;
-	if (r->cotangent && port_find(module, OP_PD_FEED, r->cotangent))
+	if (r->cotangent && module_find(module, OP_PD_FEED, r->cotangent))
 		return fail(module, "--cotangent", "%s: there is an input '%s' already", r->cotangent);
 	Value *in = r->cotangent ? feed_like(module, "--cotangent", r->cotangent, y) : NULL;
 	Builder b = builder_at_end(module->ctx, block, last->loc);
@@ -100,7 +100,7 @@ static bool forward(Op *module, const Derivative *r, Value *y, Value **values, D
 	Block *block = module_block(module);
 	for (int i = 0; i < r->nwrt; i++) {
 		const char *name = arena_printf(c->arena, "tangent.%s", r->wrt[i]);
-		Op *feed = port_find(module, OP_PD_FEED, name);
+		Op *feed = module_find(module, OP_PD_FEED, name);
 		Value *t = feed ? op_result(feed, 0) : feed_like(module, "--jvp", name, values[i]);
 		Builder b = builder_before(block->first);
 		if (!t || !duals_add(&b, d, values[i], t))
@@ -121,7 +121,7 @@ static bool forward(Op *module, const Derivative *r, Value *y, Value **values, D
 static bool derive(Op *module, const Derivative *r, bool again)
 {
 	Context *c = module->ctx;
-	Op *fetched = port_find(module, OP_PD_FETCH, r->of);
+	Op *fetched = module_find(module, OP_PD_FETCH, r->of);
 	Duals *d = duals_new(c);
 	Value **values = NEW_ARRAY(c->arena, (size_t)r->nwrt + 1, Value *);
 	if (!fetched)

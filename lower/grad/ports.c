@@ -1,16 +1,6 @@
 // Inputs and outputs of a module (ports.h).
 #include "lower/grad/ports.h"
 
-#include <string.h>
-
-Op *port_find(Op *module, enum OpCode code, const char *name)
-{
-	for (Op *op = module_block(module)->first; op; op = op->next)
-		if (op->code == code && !strcmp(op_str(op, "name", ""), name))
-			return op;
-	return NULL;
-}
-
 static int64_t next_column(Op *module, enum OpCode code)
 {
 	int64_t next = 0;

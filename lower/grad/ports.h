@@ -4,8 +4,6 @@
 
 #include "ir/core/core.h"
 
-// The feed or fetch (`code`) of that name; NULL: none.
-Op *port_find(Op *module, enum OpCode code, const char *name);
 // A new fetch of v at the end of the module, in the column behind all others.
 Op *port_fetch(Op *module, const char *name, Value *v);
 // A new input in front of everything, in the column behind all others.

@@ -33,6 +33,7 @@ typedef enum OptimizerKind {
 	OPTIMIZER_ADAMW,
 	OPTIMIZER_COUNT
 } OptimizerKind;
+extern const char *const optimizer_words[]; // as a recipe says it; ends with NULL
 
 // Of steps done so far, t, behind the warm-up:
 typedef enum ScheduleKind {

@@ -15,7 +15,7 @@ static bool is_fixed_norm(const Op *op)
 // The mean and variance of the batch from now on, and the running ones learn from these.
 static bool norm_to_training(Train *t, Op *op)
 {
-	static const char *const attrs[] = {"momentum", "epsilon", "data_format"};
+	static const char *const names[] = {"momentum", "epsilon", "data_format"};
 	const char *name = op->results[0].name ? op->results[0].name : "";
 	Value *operands[3] = {op_operand(op, 0)};
 	if (op_parent(op) != t->module)
@@ -34,13 +34,10 @@ static bool norm_to_training(Train *t, Op *op)
 	}
 	op_set_attr(op, "is_test", attr_bool(t->c, false));
 	op_set_attr(op, "use_global_stats", attr_bool(t->c, false));
-	NamedAttr list[COUNT_OF(attrs)];
-	int n = 0;
-	for (size_t i = 0; i < COUNT_OF(attrs); i++)
-		if (op_attr(op, attrs[i]))
-			list[n++] = (NamedAttr){context_str(t->c, attrs[i]), op_attr(op, attrs[i])};
+	NamedAttr attrs[COUNT_OF(names)];
+	const int n = op_attrs_given(op, COUNT_OF(names), names, attrs);
 	Builder b = {.ctx = t->c, .block = op->block, .before = op->next, .loc = op->loc};
-	Op *statistics = build_op(&b, OP_PD_BATCH_NORM_STATISTICS, 3, operands, n, list);
+	Op *statistics = build_op(&b, OP_PD_BATCH_NORM_STATISTICS, 3, operands, n, attrs);
 	for (int i = 1; statistics && i < 3; i++)
 		train_store(t, parameter_name(op_operand(op, i)), op_result(statistics, i - 1));
 	return statistics != NULL;

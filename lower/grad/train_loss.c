@@ -1,4 +1,5 @@
 // The loss of a training step, from what the program fetches and a label. Called by train.c.
+#include "ir/base/vec.h"
 #include "lower/grad/ports.h"
 #include "lower/grad/train_step.h"
 
@@ -54,7 +55,7 @@ static Value *label_input(const Train *t, Builder *b, DType dtype, int rank, con
 {
 	const RecipeName *name = &t->recipe->label;
 	const Type *wanted = type_tensor(t->c, dtype, rank, dims, 0);
-	Op *feed = port_find(t->module, OP_PD_FEED, name->text);
+	Op *feed = module_find(t->module, OP_PD_FEED, name->text);
 	if (!feed && type_is_found(wanted)) {
 		train_fail(t, name->line, "labels are %s, and only the run finds that size",
 		           type_text(t->c, wanted));
@@ -137,20 +138,15 @@ static Value *squared_error(const Train *t, Builder *b, Value *x)
 static Value *loss_source(const Train *t)
 {
 	const RecipeName *of = &t->recipe->of;
-	const char **names = NEW_ARRAY(t->c->arena, 1, const char *);
+	const char **names = NULL;
 	Op *found = NULL;
-	int n = 0, room = 1;
+	int n = 0, room = 0;
 	for (Op *op = module_block(t->module)->first; op; op = op->next) {
 		if (op->code != OP_PD_FETCH)
 			continue;
 		if (!of->text || !strcmp(op_str(op, "name", ""), of->text))
 			found = op;
-		if (n == room) {
-			const char **more = NEW_ARRAY(t->c->arena, (size_t)room * 2, const char *);
-			memcpy(more, names, (size_t)n * sizeof *more);
-			names = more;
-			room *= 2;
-		}
+		VEC_ROOM(t->c->arena, names, n, room);
 		names[n++] = op_str(op, "name", "");
 	}
 	if (!of->text && n != 1) {

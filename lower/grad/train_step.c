@@ -7,12 +7,12 @@
 
 bool train_fail(const Train *t, int line, const char *fmt, ...)
 {
+	const Loc l = {
+		.file = t->recipe->path, .block = -1, .op = -1, .line = line, .col = line ? 1 : 0};
 	va_list ap;
 	va_start(ap, fmt);
-	const char *text = arena_vprintf(t->c->arena, fmt, ap);
+	diag_verror(t->c->diag, &l, NULL, fmt, ap);
 	va_end(ap);
-	Loc l = {.file = t->recipe->path, .block = -1, .op = -1, .line = line, .col = line ? 1 : 0};
-	diag_error(t->c->diag, &l, "%s", text);
 	return false;
 }
 
@@ -20,9 +20,8 @@ bool train_fail_at(const Op *op, const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
-	const char *text = arena_vprintf(op->ctx->arena, fmt, ap);
+	diag_verror(op->ctx->diag, op->loc, NULL, fmt, ap);
 	va_end(ap);
-	diag_error(op->ctx->diag, op->loc, "%s", text);
 	return false;
 }
 

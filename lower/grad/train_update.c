@@ -206,9 +206,10 @@ static bool powers_new(Train *t, Value **powers)
 	return true;
 }
 
+const char *const optimizer_words[] = {"sgd", "momentum", "adam", "adamw", NULL};
+
 bool train_update(Train *t)
 {
-	static const char *const names[OPTIMIZER_COUNT] = {"sgd", "momentum", "adam", "adamw"};
 	const Recipe *r = t->recipe;
 	const bool is_adam = r->optimizer == OPTIMIZER_ADAM || r->optimizer == OPTIMIZER_ADAMW;
 	Value *rate = learning_rate(t), *powers[2] = {NULL};
@@ -221,7 +222,7 @@ bool train_update(Train *t)
 	for (int i = 0; i < t->n; i++) {
 		const Trainable *p = &t->params[i];
 		const double decay = names_match(&r->no_decay, p->name) ? 0 : r->weight_decay;
-		Builder b = train_builder(t, names[r->optimizer], p->name);
+		Builder b = train_builder(t, optimizer_words[r->optimizer], p->name);
 		if (!p->grad)
 			continue;
 		if (!(is_adam                              ? adam(t, &b, p, rate, decay, powers)

@@ -1,7 +1,7 @@
 // Decompose: brings operators into the forms that layout and the kernels want. Composites whose
 // parts are worth more than the whole are taken apart by their definitions; softmax and norms
 // become kernels that read their input through a region (rows.c).
-#include "ir/build/build.h"
+#include "ir/build/nest.h"
 #include "lower/clean/clean.h"
 #include "lower/kernels/kernels.h"
 #include "lower/kernels/layout.h"
@@ -111,8 +111,7 @@ bool decompose_hook_split_to_slices(PassContext *p, Op *op)
 	Value **parts = NEW_ARRAY(c->arena, (size_t)pieces->nelem, Value *);
 	for (int i = 0; i < pieces->nelem; i++) {
 		int64_t end = start + pieces->elems[i]->dims[axis]->value;
-		parts[i] = build1(&b, OP_PD_SLICE, x, "axes", attr_ints(c, 1, &axis), "starts",
-		                  attr_numbers(c, 1, &start), "ends", attr_numbers(c, 1, &end), NULL);
+		parts[i] = tensor_cut(&b, x, axis, start, end);
 		if (!parts[i])
 			return false;
 		start = end;

@@ -1,7 +1,7 @@
 // What runs on blocked tensors besides the kernels: elementwise maps and operations on axes 2 and
 // 3. They are those of the plain layout on one more axis, which their definitions pass through.
 // Called by layout.c.
-#include "ir/build/build.h"
+#include "ir/build/nest.h"
 #include "lower/kernels/layout.h"
 #include "lower/pass/rewrite.h"
 
@@ -43,9 +43,7 @@ static Value *map_operand(Layout *l, Op *op, Value *v, const Type *out)
 		// The same for all channels: an axis of one block with one lane.
 		Value *form = blocked_find(l, v);
 		if (form)
-			return build1(&b, OP_PD_SLICE, form, "axes", attr_ints(c, 1, (int64_t[]){4}), "starts",
-			              attr_numbers(c, 1, (int64_t[]){0}), "ends",
-			              attr_numbers(c, 1, (int64_t[]){1}), NULL);
+			return tensor_cut(&b, form, 4, 0, 1);
 		dims[4] = dim_const(c, 1);
 		return build_view(&b, v, 5, dims);
 	}
@@ -186,9 +184,7 @@ static bool replace_by_matrix(Layout *l, Op *op, Value *form, int64_t channels)
 	const Dim *all = dim_const(c, f->dims[1]->value * l->target->lanes);
 	Value *v = build_view(&b, form, 2, (const Dim *[]){f->dims[0], all});
 	if (v && all->value != channels)
-		v = build1(&b, OP_PD_SLICE, v, "axes", attr_ints(c, 1, (int64_t[]){1}), "starts",
-		           attr_numbers(c, 1, (int64_t[]){0}), "ends",
-		           attr_numbers(c, 1, (int64_t[]){channels}), NULL);
+		v = tensor_cut(&b, v, 1, 0, channels);
 	if (!v || !(v = build_view(&b, v, t->rank, t->dims)))
 		return false;
 	op_replace(op, &v);
