@@ -18,9 +18,9 @@ SOURCES += frontend/translate/attrs.c \
 	frontend/translate/control_if.c frontend/translate/control_select.c frontend/translate/control_recurrent.c \
 	frontend/translate/control_while.c frontend/translate/feeds.c frontend/translate/general.c \
 	frontend/translate/gradient.c frontend/translate/gradient_branch.c \
-	frontend/translate/gradient_loop.c frontend/translate/job.c frontend/translate/lod.c \
+	frontend/translate/gradient_loop.c frontend/translate/gradient_third.c frontend/translate/job.c frontend/translate/lod.c \
 	frontend/translate/lod_beam.c frontend/translate/lod_ops.c frontend/translate/lod_rule.c \
-	frontend/translate/mutable.c frontend/translate/optimizers.c \
+	frontend/translate/optimizers.c \
 	frontend/translate/selected_rows.c frontend/translate/steps.c \
 	frontend/translate/translate.c frontend/translate/variables.c
 SOURCES += frontend/recipe/recipe.c

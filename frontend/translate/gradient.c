@@ -10,7 +10,8 @@
 // Slots: inputs of foo_grad are foo's inputs and outputs and, for the gradient of output O, O@GRAD;
 // outputs are I@GRAD. foo_grad_grad (foo_double_grad) is the gradient of that function: it is given
 // what comes in for I@GRAD (DDX, grad_x@GRAD) and gives what goes to foo's inputs, to foo's outputs
-// where foo_grad reads them, and to O@GRAD (DDOut, grad_out@GRAD).
+// where foo_grad reads them, and to O@GRAD (DDOut, grad_out@GRAD). foo_triple_grad is the gradient
+// of foo_grad_grad (gradient_third.c).
 #include "frontend/translate/gradient.h"
 #include "frontend/translate/control.h"
 #include "frontend/translate/lod.h"
@@ -78,7 +79,7 @@ static bool (*control_gradient(const char *type))(OpJob *)
 bool gradient_is_known(const Context *c, const char *type)
 {
 	static const char *const ends[] = {"_grad_grad", "_double_grad", "_grad"};
-	if (control_gradient(type))
+	if (control_gradient(type) || third_is(type))
 		return true;
 	char name[128];
 	const LegacyMap *map;
@@ -289,13 +290,6 @@ static Value *given_gradient(Backward *w, const char *slot, size_t i, const Type
 
 // ---- the forward operator's operations, in place or anew ----------------------------------------
 
-// The operations to differentiate, and what the slots of the forward operator are there.
-typedef struct Forward {
-	const Paddle__OpDesc *desc; // slots and their variables, which `reads` and `writes` know
-	TracedVar *reads, *writes;
-	Op *first, *last;
-} Forward;
-
 // Whether variable i of input slot s is there once: no other one had its value, and no slot up to
 // this one names it again.
 static bool is_single(const OpTrace *t, size_t s, size_t i)
@@ -339,7 +333,7 @@ static bool can_stay(Backward *w)
 	return true;
 }
 
-static Paddle__OpSlot *new_slot(Context *c, const char *name, size_t n)
+Paddle__OpSlot *slot_new(Context *c, const char *name, size_t n)
 {
 	Paddle__OpSlot *s = NEW(c->arena, Paddle__OpSlot);
 	paddle__op_slot__init(s);
@@ -367,7 +361,7 @@ static bool bind_inputs(Backward *w, Paddle__OpDesc *d, Scope *scope)
 			theirs = map->slots[i] && strstr(map->slots[i], slot->parameter);
 		if (!theirs || !slot->n_arguments)
 			continue;
-		Paddle__OpSlot *copy = new_slot(t->c, slot->parameter, slot->n_arguments);
+		Paddle__OpSlot *copy = slot_new(t->c, slot->parameter, slot->n_arguments);
 		for (size_t i = 0; i < slot->n_arguments; i++) {
 			bool missing;
 			if (!slot_var(slot, i)) {
@@ -396,7 +390,7 @@ static bool name_outputs(Backward *w, Paddle__OpDesc *d)
 		const Paddle__OpDesc *f = w->trace->desc;
 		d->outputs = NEW_ARRAY(c->arena, f->n_outputs + 1, Paddle__OpSlot *);
 		for (size_t s = 0; s < f->n_outputs; s++)
-			d->outputs[d->n_outputs++] = new_slot(c, f->outputs[s]->parameter,
+			d->outputs[d->n_outputs++] = slot_new(c, f->outputs[s]->parameter,
 			                                      f->outputs[s]->n_arguments);
 		return true;
 	}
@@ -406,30 +400,17 @@ static bool name_outputs(Backward *w, Paddle__OpDesc *d)
 			continue;
 		const Paddle__OpSlot *g = grad_slot(w->j->desc->n_inputs, w->j->desc->inputs, map->outs[i],
 		                                    1, w->order > 1);
-		d->outputs[d->n_outputs++] = new_slot(c, map->outs[i],
+		d->outputs[d->n_outputs++] = slot_new(c, map->outs[i],
 		                                      g && g->n_arguments ? g->n_arguments : 1);
 	}
 	return true;
 }
 
-// The forward operator once more, on copies of the values given.
-static bool forward_again(Backward *w, Forward *out)
+bool forward_translate(OpJob *j, const Paddle__OpDesc *d, Scope *scope, Forward *out)
 {
-	Translator *t = w->j->t;
-	const Paddle__OpDesc *attrs = w->trace ? w->trace->desc : w->j->desc;
-	Paddle__OpDesc *d = NEW(t->c->arena, Paddle__OpDesc);
-	Scope *scope = NEW(t->c->arena, Scope), *outer = t->scope;
-	paddle__op_desc__init(d);
-	*scope = (Scope){outer, name_map_new(t->c->arena)};
-	d->type = (char *)w->forward;
-	d->n_attrs = attrs->n_attrs;
-	d->attrs = attrs->attrs;
-	if (!bind_inputs(w, d, scope) || !name_outputs(w, d))
-		return false;
-	for (size_t s = 0; s < d->n_outputs; s++)
-		for (size_t i = 0; i < d->outputs[s]->n_arguments; i++)
-			name_map_set(scope->vars, d->outputs[s]->arguments[i], NEW(t->c->arena, Binding));
-	OpJob again = {.t = t, .desc = d, .b = w->j->b};
+	Translator *t = j->t;
+	Scope *outer = t->scope;
+	OpJob again = {.t = t, .desc = d, .b = j->b};
 	t->scope = scope;
 	trace_begin(&again);
 	bool ok = translate_job(&again);
@@ -442,6 +423,26 @@ static bool forward_again(Backward *w, Forward *out)
 	*out = (Forward){d, again.trace->reads, again.trace->writes, again.trace->first,
 	                 again.trace->last};
 	return true;
+}
+
+// The forward operator once more, on copies of the values given.
+static bool forward_again(Backward *w, Forward *out)
+{
+	Translator *t = w->j->t;
+	const Paddle__OpDesc *attrs = w->trace ? w->trace->desc : w->j->desc;
+	Paddle__OpDesc *d = NEW(t->c->arena, Paddle__OpDesc);
+	Scope *scope = NEW(t->c->arena, Scope);
+	paddle__op_desc__init(d);
+	*scope = (Scope){t->scope, name_map_new(t->c->arena)};
+	d->type = (char *)w->forward;
+	d->n_attrs = attrs->n_attrs;
+	d->attrs = attrs->attrs;
+	if (!bind_inputs(w, d, scope) || !name_outputs(w, d))
+		return false;
+	for (size_t s = 0; s < d->n_outputs; s++)
+		for (size_t i = 0; i < d->outputs[s]->n_arguments; i++)
+			name_map_set(scope->vars, d->outputs[s]->arguments[i], NEW(t->c->arena, Binding));
+	return forward_translate(w->j, d, scope, out);
 }
 
 static bool find_forward(Backward *w, Forward *out)
@@ -548,6 +549,12 @@ static bool first_order(Backward *w, const Forward *f)
 	return true;
 }
 
+bool gradient_of_translated(OpJob *j, const Forward *f)
+{
+	Backward w = {.j = j, .forward = f->desc->type, .order = 1};
+	return first_order(&w, f);
+}
+
 // ---- second order -------------------------------------------------------------------------------
 
 // What comes in for the gradients of the forward operator's inputs.
@@ -637,6 +644,8 @@ bool gradient_translate(OpJob *j)
 	Forward f;
 	if (control_gradient(j->desc->type))
 		return control_gradient(j->desc->type)(j);
+	if (third_is(j->desc->type))
+		return third_translate(j);
 	w.order = forward_type(j->t->c, j->desc->type, &w.forward);
 	if (w.order > 1) {
 		w.first = find_trace(&w, arena_printf(j->t->c->arena, "%s_grad", w.forward), true);

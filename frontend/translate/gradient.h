@@ -32,6 +32,24 @@ bool gradient_translate(OpJob *j);
 // diagnostic.
 bool gradient_write(OpJob *j, const char *var, Value *v, Value *dv);
 
+// Operations to differentiate, and what the slots of the operator that became them are there.
+typedef struct Forward {
+	const Paddle__OpDesc *desc; // slots and their variables, which `reads` and `writes` know
+	TracedVar *reads, *writes;
+	Op *first, *last;
+} Forward;
+
+// An argument slot with n variables that nobody else has.
+Paddle__OpSlot *slot_new(Context *c, const char *name, size_t n);
+// Translates an operator whose variables are in `scope`. False after a diagnostic.
+bool forward_translate(OpJob *j, const Paddle__OpDesc *d, Scope *scope, Forward *out);
+// Writes the gradients that j asks for: j is the gradient operator of f, in these slots' names.
+bool gradient_of_translated(OpJob *j, const Forward *f);
+
+// foo_triple_grad (gradient_third.c).
+bool third_is(const char *type);
+bool third_translate(OpJob *j);
+
 // conditional_block_grad (gradient_branch.c), and what it needs to know of the conditional_block:
 // the values that the block reads.
 bool branch_keep_reads(OpJob *j, int block);

@@ -109,7 +109,7 @@ typedef struct OpJob {
 	int nattr;
 	NamedAttr *attrs; // [info->nattr]
 	Op *op;
-	Value *axis; // an axis that only data tell; the attribute that should hold it is 0 (mutable.c)
+	Value *axis; // an axis that only data tell; the attribute that should hold it is 0 (general.c)
 	Value **results;       // what to record instead of op's results; NULL: those
 	bool broken;           // reads a broken variable: fails without a message of its own
 	struct OpTrace *trace; // what it reads and writes; NULL: nobody asks
@@ -144,7 +144,7 @@ const char *job_output(const OpJob *j, int result, size_t i);
 // The legacy attribute that feeds ours; NULL: absent.
 const Paddle__OpAttr *job_legacy_attr(const OpJob *j, const char *name);
 
-// ---- mutable.c: attributes that only data tell -------------------------------------------------
+// ---- general.c: attributes that only data tell -------------------------------------------------
 // Takes `v`, which attribute `a` should hold, for the operator's axis. False: it has none of that
 // name.
 bool axis_from_data(OpJob *j, const AttrInfo *a, Value *v);
