@@ -14,11 +14,8 @@ static bool input_is_there(const OpJob *j, const char *slot)
 // What the table does not say of optimizers is refused, unless it changes nothing.
 bool optimizer_inputs(OpJob *j)
 {
-	static const char *const tensors[] = {"Beta1Tensor", "Beta2Tensor", "EpsilonTensor",
-	                                      "MasterParam"};
-	for (size_t i = 0; i < COUNT_OF(tensors); i++)
-		if (input_is_there(j, tensors[i]))
-			return job_fail(j, "input %s is not supported", tensors[i]);
+	if (input_is_there(j, "MasterParam"))
+		return job_fail(j, "input MasterParam is not supported");
 	return general_inputs(j);
 }
 

@@ -181,6 +181,15 @@ static Value *powered(Builder *b, Value *x, double by)
 	return x ? apply2(b, OP_PD_ELEMENTWISE_POW, x, build_scalar_f(b, x->type->dtype, by)) : NULL;
 }
 
+// Paddle begins with -FLT_MAX, which is the maximum of a window of -inf, as it is of a window that
+// has positions outside of the image.
+static Value *pool_max(Builder *b, Value *max, const Value *inside)
+{
+	if (!max || inside || !dtype_is_float(max->type->dtype))
+		return max;
+	return apply2(b, OP_PD_MAXIMUM, build_scalar_f(b, max->type->dtype, -FLT_MAX), max);
+}
+
 bool define_hook_pool(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *from[MAX_RANK], *inside = NULL;
@@ -208,9 +217,11 @@ bool define_hook_pool(Builder *b, Op *op, Value **results)
 	if (lp)
 		element = powered(&r.b, element, norm);
 	element = reduce_close(&r, element);
-	if (lp) {
+	if (max) {
+		element = pool_max(&n.b, element, inside);
+	} else if (lp) {
 		element = powered(&n.b, element, 1 / norm);
-	} else if (!max) {
+	} else {
 		Value *count = index_const(&n.b, 1);
 		bool exclusive = op_bool(op, "exclusive", true) || w.adaptive;
 		for (int i = 0; i < w.n; i++)

@@ -404,8 +404,10 @@ bool define_hook_norm(Builder *b, Op *op, Value **results)
 	int64_t axis = op_int(op, "axis", -1);
 	Value *sum = tensor_reduce(b, OP_PD_SUM, tensor_mul(b, x, x), 1, &axis);
 	sum = tensor_add(b, sum, tensor_number(b, x->type->dtype, op_float(op, "epsilon", 1e-10)));
-	results[0] = tensor_div(b, x, apply1(b, OP_PD_SQRT, sum));
-	return results[0] != NULL;
+	Value *norm = apply1(b, OP_PD_SQRT, sum);
+	results[0] = tensor_div(b, x, norm);
+	results[1] = norm;
+	return results[0] && norm;
 }
 
 // ---- softmax and losses -------------------------------------------------------------------------

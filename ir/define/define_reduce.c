@@ -4,6 +4,7 @@
 #include "ir/build/nest.h"
 #include "ir/infer/geometry.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -210,15 +211,31 @@ bool define_hook_cumsum(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
+static const char *scan_kind(const Op *op)
+{
+	switch (op->code) {
+	case OP_PD_CUMPROD: return "prod";
+	case OP_PD_CUMMAX: return "max";
+	case OP_PD_CUMMIN: return "min";
+	default: return "logsumexp";
+	}
+}
+
+// Where Paddle begins with the lowest number.
+static Value *not_below_lowest(Builder *b, Value *v)
+{
+	if (!v)
+		return NULL;
+	const DType t = v->type->dtype;
+	return apply2(b, OP_PD_MAXIMUM, tensor_number(b, t, t == DT_F64 ? -DBL_MAX : -FLT_MAX), v);
+}
+
 // cumprod, logcumsumexp, cummax and cummin.
 bool define_hook_scan(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *which = NULL;
 	const Type *out = op->results[0].type;
 	bool product = op->code == OP_PD_CUMPROD, order = op->nresult > 1;
-	const char *kind = product ? "prod"
-	                   : order ? (op->code == OP_PD_CUMMAX ? "max" : "min")
-	                           : "logsumexp";
 	if (op_bool(op, "flatten", false) && !(x = tensor_reshape(b, x, 1, out->dims)))
 		return false;
 	const Dim *one = dim_const(b->ctx, 1);
@@ -226,8 +243,10 @@ bool define_hook_scan(Builder *b, Op *op, Value **results)
 		return false;
 	int axis = axis_norm(op_int(op, product ? "dim" : "axis", -1), out->rank ? out->rank : 1);
 	axis = op_bool(op, "flatten", false) || !out->rank ? 0 : axis;
-	Value *v = scan_along(b, x, kind, axis, op_bool(op, "exclusive", false),
+	Value *v = scan_along(b, x, scan_kind(op), axis, op_bool(op, "exclusive", false),
 	                      op_bool(op, "reverse", false), order ? &which : NULL);
+	if (op->code == OP_PD_LOGCUMSUMEXP)
+		v = not_below_lowest(b, v);
 	results[0] = tensor_reshape(b, v, out->rank, out->dims);
 	if (order)
 		results[1] = tensor_reshape(b, tensor_cast(b, which, op->results[1].type->dtype), out->rank,

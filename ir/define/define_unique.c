@@ -35,7 +35,8 @@ bool infer_hook_unique(Op *op)
 	       infer_result_shape(op, COUNTS, t, 1, &count);
 }
 
-// x as a matrix: a row per slice along the axis.
+// x as a matrix: a row per slice along the axis. The axis changes places with the first one, which
+// decides the order in which elements of slices are compared, as in Paddle.
 static Value *slices_of(Builder *b, Op *op)
 {
 	Value *x = op_operand(op, 0);
@@ -46,11 +47,9 @@ static Value *slices_of(Builder *b, Op *op)
 		shape[0] = type_numel(b->ctx, t);
 		return tensor_reshape(b, x, 2, shape);
 	}
-	int axis = axis_norm(axes[0], t->rank), n = 0;
-	perm[n++] = axis;
-	for (int d = 0; d < t->rank; d++)
-		if (d != axis)
-			perm[n++] = d;
+	int axis = axis_norm(axes[0], t->rank), n = t->rank;
+	for (int d = 0; d < n; d++)
+		perm[d] = d == 0 ? axis : d == axis ? 0 : d;
 	shape[0] = t->dims[axis];
 	for (int d = 1; d < n; d++)
 		shape[1] = dim_mul(b->ctx, shape[1], t->dims[perm[d]]);

@@ -105,6 +105,19 @@ bool infer_hook_p_norm(Op *op)
 	return infer_result_shape(op, 0, x->dtype, rank, shape);
 }
 
+bool infer_hook_norm(Op *op)
+{
+	const Type *x = infer_tensor(op, 0);
+	const Dim *shape[MAX_RANK];
+	int axis = 0;
+	if (!x || !infer_axis(op, op_int(op, "axis", -1), x->rank, &axis))
+		return false;
+	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
+	shape[axis] = dim_const(op->ctx, 1);
+	return infer_result_shape(op, 0, x->dtype, x->rank, x->dims) &&
+	       infer_result_shape(op, 1, x->dtype, x->rank, shape);
+}
+
 bool infer_hook_dist(Op *op)
 {
 	const Type *x = infer_tensor(op, 0), *y = infer_tensor(op, 1);

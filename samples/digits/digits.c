@@ -385,7 +385,8 @@ PD_APART void compute_pool2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT
 					}
 				}
 				PDRT_LANES for (int l = 0; l < 4; l++) {
-					out[((i0 * 4 + i1) * 4 + i3) * 4 + l] = acc5[l];
+					out[((i0 * 4 + i1) * 4 + i3) * 4 + l] = (-3.4028235e+38f) > acc5[l]
+							? (-3.4028235e+38f) : acc5[l];
 				}
 			}
 		}
