@@ -107,34 +107,83 @@ static int hole_drop(Text *out, size_t begin, const char *value, const char *res
 	return one && hole_leads(out, begin, rest) ? 3 : -1;
 }
 
-static bool line_expand(Expansion *x, const char *line, size_t n, bool newline)
+// `${?key}` and `${!key}` at the beginning of a line: how long they are, or -1 after a diagnostic.
+// *there: whether the line is.
+static int conditions_skip(Expansion *x, const char *line, size_t n, bool *there)
 {
-	size_t width = strspn(line, " \t"), key;
-	if (newline && width < n && is_one_hole(line + width, line + n, &key)) {
-		const char *text = key_text(x, line + width + 2, key);
+	size_t at = 0;
+	*there = true;
+	while (at + 3 < n && line[at] == '$' && line[at + 1] == '{' && strchr("?!", line[at + 2])) {
+		const char *end = memchr(line + at, '}', n - at);
+		const size_t len = end ? (size_t)(end - line) - at - 3 : n - at - 3;
+		const char *text = key_text(x, line + at + 3, len);
+		if (!text)
+			return -1;
+		*there = *there && (line[at + 2] == '?') == (*text != 0);
+		at += len + 4;
+	}
+	return (int)at;
+}
+
+// Keys of a line that is not there are used all the same. False after a diagnostic.
+static bool keys_use(Expansion *x, const char *line, size_t n)
+{
+	for (const char *at = line; (at = memchr(at, '$', n - (size_t)(at - line)));) {
+		const char *end = memchr(at, '}', n - (size_t)(at - line));
+		if (!end || at[1] != '{')
+			return true;
+		if (!key_text(x, at + 2, (size_t)(end - at) - 2))
+			return false;
+		at = end;
+	}
+	return true;
+}
+
+// The text of a line without what makes it conditional.
+static bool holes_expand(Expansion *x, const char *line, size_t n, size_t begin)
+{
+	for (size_t i = 0; i < n;) {
+		if (line[i] != '$' || i + 1 >= n || line[i + 1] != '{') {
+			text_char(x->out, line[i++]);
+			continue;
+		}
+		const char *end = memchr(line + i, '}', n - i);
+		size_t len = end ? (size_t)(end - line) - i - 2 : n - i - 2;
+		const char *text = key_text(x, line + i + 2, len);
 		if (!text)
 			return false;
-		block_expand(x, line, width, text);
-		return true;
+		i += len + 3;
+		const int dropped = hole_drop(x->out, begin, text, i < n ? line + i : "");
+		if (dropped < 0)
+			text_str(x->out, text);
+		else
+			i += (size_t)dropped;
 	}
-	const size_t begin = x->out->len + width;
-	for (size_t i = 0; i < n;) {
-		if (i + 1 < n && line[i] == '$' && line[i + 1] == '{') {
-			const char *end = memchr(line + i, '}', n - i);
-			size_t len = end ? (size_t)(end - line) - i - 2 : n - i - 2;
-			const char *text = key_text(x, line + i + 2, len);
-			if (!text)
-				return false;
-			i += len + 3;
-			const int dropped = hole_drop(x->out, begin, text, i < n ? line + i : "");
-			if (dropped < 0)
-				text_str(x->out, text);
-			else
-				i += (size_t)dropped;
-		} else {
-			text_char(x->out, line[i++]);
-		}
+	return true;
+}
+
+static bool line_expand(Expansion *x, const char *line, size_t n, bool newline)
+{
+	const size_t width = strspn(line, " \t");
+	const char *indent = line;
+	size_t key;
+	bool there = true;
+	const int skipped = width < n ? conditions_skip(x, line + width, n - width, &there) : 0;
+	if (skipped < 0)
+		return false;
+	line += width + (size_t)skipped;
+	n -= width < n ? width + (size_t)skipped : n;
+	if (!there)
+		return keys_use(x, line, n);
+	if (newline && is_one_hole(line, line + n, &key)) {
+		const char *text = key_text(x, line + 2, key);
+		if (text)
+			block_expand(x, indent, width, text);
+		return text != NULL;
 	}
+	text_strn(x->out, indent, width);
+	if (!holes_expand(x, line, n, x->out->len))
+		return false;
 	if (newline)
 		text_char(x->out, '\n');
 	return true;

@@ -40,7 +40,9 @@ typedef struct TemplateKey {
 } TemplateKey;
 
 // Expands `${key}` in the embedded text `name` into out. An unknown or unused key is a diagnostic.
-// A value of several lines that stands alone on its line is indented like that line. `${fn}` and
+// A value of several lines that stands alone on its line is indented like that line. A line that
+// begins with `${?key}` is there only where the key has a text, one with `${!key}` where it has
+// none. `${fn}` and
 // `${params}` may always be used: they become KERNEL_FN and KERNEL_PARAMS; `${kernel}`, the whole
 // head of a function of CUDA with its brace, becomes KERNEL_HEAD.
 bool template_expand(Context *c, Text *out, const char *name, int nkey, const TemplateKey *keys);
