@@ -156,8 +156,10 @@ static bool attempt(Recurrent *r, CountedLoop *l, Value **next, bool down)
 		ok &= x != NULL;
 		bind(t, r->in->arguments[i], x);
 	}
-	for (int i = 0; i < r->nstate; i++)
+	for (int i = 0; i < r->nstate; i++) {
+		count_name(l, i, r->before[i]);
 		bind(t, r->before[i], l->args[i]);
+	}
 	ok = ok && region_translate(t) && read_step(r, l, next);
 	region_leave(t, &o);
 	return ok;

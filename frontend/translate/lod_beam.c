@@ -147,6 +147,14 @@ static bool track_finish(OpJob *j, const CountedLoop *loop)
 	return true;
 }
 
+static CountedLoop *named(CountedLoop *l)
+{
+	static const char *const roles[CARRIED] = {"at", "length", "best", "ids", "scores", "taken"};
+	for (int i = 0; i < CARRIED; i++)
+		count_name(l, i, roles[i]);
+	return l;
+}
+
 bool beam_search_decode_translate(OpJob *j)
 {
 	const char *ids = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Ids"), 0);
@@ -175,7 +183,8 @@ bool beam_search_decode_translate(OpJob *j)
 		return false;
 	if (!track_inits(&k, &j->b, first, inits) ||
 	    !count_begin(&loop, &j->b, count, true, CARRIED, inits) ||
-	    !track_step(j, &k, &loop, next) || !count_end(&loop, next) || !track_finish(j, &loop))
+	    !track_step(j, &k, named(&loop), next) || !count_end(&loop, next) ||
+	    !track_finish(j, &loop))
 		return false;
 	return general_record(j);
 }
@@ -218,6 +227,8 @@ bool gather_tree_translate(OpJob *j)
 	if (!count_begin(&l, &j->b, count, true, 2, (Value *const[]){beams, ids}))
 		return false;
 	const Attr *axis = attr_int(c, 1);
+	count_name(&l, 0, "beams");
+	count_name(&l, 1, "paths");
 	Value *id = build_step(&l.b, ids, l.at), *parent = build_step(&l.b, parents, l.at);
 	Value *picked = build2(&l.b, OP_PD_TAKE_ALONG_AXIS, id, l.args[0], "axis", axis, NULL);
 	Value *above = build2(&l.b, OP_PD_TAKE_ALONG_AXIS, parent, l.args[0], "axis", axis, NULL);

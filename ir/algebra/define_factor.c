@@ -175,6 +175,9 @@ Lu matrices_lu(Builder *b, Value *x)
 	Value *steps = steps_of(b, rows, cols);
 	if (!steps || !inits[1] || !inits[2] || !count_begin(&l, b, steps, false, 3, inits))
 		return none;
+	count_name(&l, 0, "factors");
+	count_name(&l, 1, "pivots");
+	count_name(&l, 2, "order");
 	Value *p = pivot_rows(&l.b, l.args[0], l.at), *next[3];
 	next[0] = p ? lu_step(&l.b, l.args[0], l.at, p) : NULL;
 	if (!next[0])

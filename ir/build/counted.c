@@ -54,6 +54,17 @@ static bool regions_build(CountedLoop *l, const Builder *b, Value *count, int n,
 	return true;
 }
 
+static void arg_name(CountedLoop *l, int i, const char *name)
+{
+	for (int r = 0; r < l->op->nregion; r++)
+		l->op->regions[r].first->args[i]->name = context_str(l->b.ctx, name);
+}
+
+void count_name(CountedLoop *l, int i, const char *name)
+{
+	arg_name(l, i + 1, name);
+}
+
 bool count_begin(CountedLoop *l, Builder *b, Value *count, bool down, int n, Value *const *inits)
 {
 	Context *c = b->ctx;
@@ -75,6 +86,7 @@ bool count_begin(CountedLoop *l, Builder *b, Value *count, bool down, int n, Val
 	l->args = l->body->args + 1;
 	l->b = builder_at_end(c, l->body, b->loc);
 	l->at = l->body->args[0];
+	arg_name(l, 0, "step");
 	if (down) {
 		Value *last = build2(&l->b, OP_PD_SUBTRACT, count, whole(&l->b, 1), NULL);
 		l->at = build2(&l->b, OP_PD_SUBTRACT, last, l->at, NULL);
@@ -89,9 +101,13 @@ bool count_end(CountedLoop *l, Value *const *next)
 	all[0] = build2(&l->b, OP_PD_ADD, l->body->args[0], whole(&l->b, 1), NULL);
 	for (int i = 0; i < l->n; i++)
 		all[i + 1] = next[i];
-	for (int i = 0; i <= l->n; i++)
+	for (int i = 0; i <= l->n; i++) {
 		if (!all[i])
 			return false;
+		const char *name = l->body->args[i]->name;
+		if (name && !all[i]->name)
+			all[i]->name = context_str(c, arena_printf(c->arena, "%s_next", name));
+	}
 	op_append(l->body, op_new(c, OP_CF_YIELD, l->b.loc, 0, NULL, l->n + 1, all, 0, 0));
 	return true;
 }

@@ -100,6 +100,8 @@ static bool step_build(const Pass *p, CountedLoop *l, Value **next)
 		return next[0] != NULL;
 	}
 	Value *sum = tensor_add(b, x, s);
+	if (sum)
+		sum->name = context_str(b->ctx, "gates");
 	if (r->mode == RNN_LSTM) {
 		next[1] = l->args[1];
 		lstm_step(b, columns(b, sum, 0, n), columns(b, sum, n, n), columns(b, sum, 2 * n, n),
@@ -127,6 +129,15 @@ static Value *mask_build(const Pass *p, CountedLoop *l, Value **next)
 	return inside ? build(b, OP_PD_WHERE, 3, (Value *[]){inside, out, none}, NULL) : NULL;
 }
 
+static CountedLoop *named(CountedLoop *l, const Rnn *r)
+{
+	static const char *const states[] = {"hidden", "cell"};
+	for (int i = 0; i < r->nstate; i++)
+		count_name(l, i, states[i]);
+	count_name(l, r->nstate, "outputs");
+	return l;
+}
+
 // Over all steps: the outputs [time, batch, hidden], and the states behind the last one.
 static Value *pass_build(Builder *b, Pass *p, Value *x, Value **state)
 {
@@ -141,7 +152,7 @@ static Value *pass_build(Builder *b, Pass *p, Value *x, Value **state)
 		inits[i] = state[i];
 	inits[r->nstate] = build_full(b, type_tensor(b->ctx, t->dtype, 3, dims, 0), 0);
 	if (!count_begin(&l, b, build_size(b, x, 0), p->down, r->nstate + 1, inits) ||
-	    !step_build(p, &l, next))
+	    !step_build(p, named(&l, r), next))
 		return NULL;
 	Value *out = mask_build(p, &l, next);
 	next[r->nstate] = out ? build_set_step(&l.b, l.args[r->nstate], l.at, out) : NULL;

@@ -195,6 +195,7 @@ bool define_hook_linear_chain_crf(Builder *b, Op *op, Value **results)
 	Value *steps = between(b, longest(b, &k));
 	if (!label || !alpha || !steps || !count_begin(&l, b, steps, false, 1, &alpha))
 		return false;
+	count_name(&l, 0, "alpha");
 	Value *best = log_sum(&l.b, ways(&l.b, &k, l.args[0]));
 	Value *next = chain_step(&l.b, &k, l.args[0], best, l.at);
 	if (!next || !count_end(&l, &next))
@@ -246,6 +247,8 @@ static Value *best_labels(Builder *b, const Chain *k, const Dim *most, Value **w
 	Value *inits[] = {chain_begin(b, k), build_full(b, type_tensor(c, DT_I64, 3, room, 0), 0)};
 	if (!steps || !inits[0] || !inits[1] || !count_begin(&f, b, steps, false, 2, inits))
 		return NULL;
+	count_name(&f, 0, "weight");
+	count_name(&f, 1, "came_from");
 	Value *all = ways(&f.b, k, f.args[0]), *from = came_from(&f.b, all);
 	Value *next[] = {chain_step(&f.b, k, f.args[0], largest(&f.b, all), f.at),
 	                 from ? build_set_step(&f.b, f.args[1], f.at, from) : NULL};
@@ -256,6 +259,8 @@ static Value *best_labels(Builder *b, const Chain *k, const Dim *most, Value **w
 	Value *start[] = {label, build_full(b, type_tensor(c, DT_I64, 2, paths, 0), 0)};
 	if (!label || !start[1] || !count_begin(&r, b, steps, true, 2, start))
 		return NULL;
+	count_name(&r, 0, "label");
+	count_name(&r, 1, "path");
 	Value *before = step_back(&r.b, k, count_result(&f, 1), r.args[0], r.at);
 	Value *back[] = {before, before ? build_set_step(&r.b, r.args[1], r.at, before) : NULL};
 	if (!back[1] || !count_end(&r, back))

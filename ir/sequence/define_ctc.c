@@ -199,6 +199,7 @@ bool define_hook_ctc_loss(Builder *b, Op *op, Value **results)
 	Value *steps = longest(b, &k.steps);
 	if (!alpha || !steps || !count_begin(&loop, b, steps, false, 1, &alpha))
 		return false;
+	count_name(&loop, 0, "alpha");
 	Value *next = next_step(&loop.b, &k, loop.args[0], loop.at);
 	if (!next || !count_end(&loop, &next))
 		return false;

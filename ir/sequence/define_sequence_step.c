@@ -238,6 +238,9 @@ bool define_hook_sequence_lstm(Builder *b, Op *op, Value **results)
 		                    : steps_room(b, &s, t, i ? cell->dims[1] : hidden->dims[1], false);
 	if (!x || !count_begin(&loop, b, s.count, false, 4, inits))
 		return false;
+	static const char *const roles[] = {"hidden", "cell", "hiddens", "cells"};
+	for (int i = 0; i < 4; i++)
+		count_name(&loop, i, roles[i]);
 	Value *h = loop.args[0], *c = loop.args[1];
 	if (!lstm_step(&loop.b, &l, steps_row(&loop.b, &s, x, loop.at), &h, &c))
 		return false;
@@ -273,6 +276,9 @@ bool define_hook_sequence_gru(Builder *b, Op *op, Value **results)
 	                  steps_room(b, &s, hidden->dtype, hidden->dims[1], true)};
 	if (!x || !count_begin(&loop, b, s.count, false, 4, inits))
 		return false;
+	static const char *const roles[] = {"hidden", "hiddens", "gates", "resets"};
+	for (int i = 0; i < 4; i++)
+		count_name(&loop, i, roles[i]);
 	Value *const operands[] = {steps_row(&loop.b, &s, x, loop.at), loop.args[0], op_operand(op, 2)};
 	const NamedAttr attrs[] = {{"activation", attr_int(c, fresh)},
 	                           {"gate_activation", attr_int(c, gate)},
@@ -406,6 +412,7 @@ bool define_hook_edit_distance(Builder *b, Op *op, Value **results)
 		  *steps = longest(b, &hyps);
 	if (!steps || !count_begin(&loop, b, steps, false, 1, &init))
 		return false;
+	count_name(&loop, 0, "distances");
 	Value *old = loop.args[0], *before = distances_before(&loop.b, old, loop.at, &hyps, &refs);
 	Value *next = before ? distances_next(&loop.b, old, before, loop.at, &hyps) : NULL;
 	if (!count_end(&loop, &next))

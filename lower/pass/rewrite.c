@@ -51,13 +51,26 @@ static bool tensors_equal(const Tensor *a, const Tensor *b)
 	       (!tensor_bytes(a) || !memcmp(a->data, b->data, tensor_bytes(a)));
 }
 
+// Of a name without the suffix that it has from before: what is folded twice says so once.
+static size_t stem_length(const char *name, const char *suffix)
+{
+	const size_t n = strlen(name), more = strlen(suffix) + 1;
+	size_t end = n;
+	while (end && strchr("0123456789", name[end - 1]))
+		end--;
+	end = end && end < n && name[end - 1] == '.' ? end - 1 : n;
+	const bool has = end > more && name[end - more] == '.' &&
+	                 !strncmp(name + end - more + 1, suffix, more - 1);
+	return has ? end - more : n;
+}
+
 // The name of a parameter that holds t. Two layers, or a loop and what stands in front of it, may
 // derive the same from one weight: then it is one parameter; others of that name are numbered.
 static const char *parameter_name(Context *c, const char *name, const char *suffix, Tensor *t)
 {
 	Text text;
 	text_init(&text, c->arena);
-	text_printf(&text, "%s.%s", name, suffix);
+	text_printf(&text, "%.*s.%s", (int)stem_length(name, suffix), name, suffix);
 	size_t stem = text.len;
 	const Tensor *other;
 	for (int n = 2; (other = param_get(c, text.text)) && !tensors_equal(other, t); n++) {
