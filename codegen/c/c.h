@@ -25,7 +25,7 @@ void trace_ops_print(Codegen *cg, Text *out); // the table of operators, and mod
 // map.c: notes that op's lines in cg->run begin at `from` and end here; then, as JSON, all lines of
 // a source in which cg->functions and cg->run begin at these positions.
 void map_note(Codegen *cg, const Op *op, int function, size_t from);
-void map_print(Codegen *cg, const Text *source, size_t functions, size_t run, Text *out);
+void map_print(Codegen *cg, const Text *source, size_t functions, size_t run, CodegenResult *out);
 void plan_print(Codegen *cg, Text *out); // plan.c: the memory plan, as a comment
 // blocks.c: all of them, with their operations; false after diagnostics.
 bool blocks_print(Codegen *cg, const Op **bound);

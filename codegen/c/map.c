@@ -111,9 +111,39 @@ static void function_print(Codegen *cg, int f, const Lines *lines, size_t base, 
 	text_str(out, "]}");
 }
 
-void map_print(Codegen *cg, const Text *source, size_t functions, size_t run, Text *out)
+static CodeSpan span_of(Codegen *cg, const Op *op, const Lines *l, size_t from, size_t to)
 {
+	const Story s = op_story(cg, op);
+	while (from < to && l->source->text[from] == '\n')
+		from++;
+	return (CodeSpan){op, line_at(l, from, false), line_at(l, to ? to - 1 : 0, true) - 1, s.n,
+	                  s.locs};
+}
+
+// The same for a caller in C.
+static void spans_make(Codegen *cg, const Lines *l, size_t functions, size_t run,
+                       CodegenResult *result)
+{
+	CodeSpan *spans = NEW_ARRAY(cg->arena, 2 * (size_t)cg->map.n + 1, CodeSpan);
+	int n = 0;
+	for (int i = 0; i < cg->map.n; i++)
+		spans[n++] = span_of(cg, cg->map.steps[i].op, l, run + cg->map.steps[i].from,
+		                     run + cg->map.steps[i].to);
+	for (int i = 0; i < cg->map.n; i++) {
+		const MapStep *step = &cg->map.steps[i];
+		if (step->function >= 0)
+			spans[n++] = span_of(cg, step->op, l, functions + cg->funcs[step->function].from,
+			                     functions + cg->funcs[step->function].to);
+	}
+	result->spans = spans;
+	result->nspan = n;
+}
+
+void map_print(Codegen *cg, const Text *source, size_t functions, size_t run, CodegenResult *result)
+{
+	Text *out = &result->map;
 	const Lines lines = lines_collect(cg, source);
+	spans_make(cg, &lines, functions, run, result);
 	text_str(out, "{\n\t\"model\": ");
 	text_json(out, cg->options->banner);
 	text_str(out, ",\n\t\"functions\": [\n");

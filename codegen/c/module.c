@@ -112,7 +112,7 @@ static void threads_print(Codegen *cg, Text *out)
 
 // ---- the file -----------------------------------------------------------------------------------
 
-static void source_print(Codegen *cg, Text *out, Text *map)
+static void source_print(Codegen *cg, Text *out, CodegenResult *result)
 {
 	const CodegenOptions *o = cg->options;
 	Text tail;
@@ -144,7 +144,7 @@ static void source_print(Codegen *cg, Text *out, Text *map)
 	const size_t functions = out->len, run = functions + cg->functions.len + cg->map.run_at;
 	text_str(out, user.text);
 	if (o->map)
-		map_print(cg, out, functions, run, map);
+		map_print(cg, out, functions, run, result);
 }
 
 void c_module_print(Codegen *cg, CodegenResult *out)
@@ -152,7 +152,7 @@ void c_module_print(Codegen *cg, CodegenResult *out)
 	Text source, header;
 	text_init(&source, cg->arena);
 	text_init(&header, cg->arena);
-	source_print(cg, &source, &out->map);
+	source_print(cg, &source, out);
 	header_print(cg, &header);
 	text_wrap(source.text, source.len, &out->source);
 	text_wrap(header.text, header.len, &out->header);

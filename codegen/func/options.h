@@ -47,10 +47,20 @@ typedef struct CudaLaunch {
 	int64_t read, written; // bytes of operands and results
 } CudaLaunch;
 
+// Lines of generated C, from 1, that do what operators of the model do.
+typedef struct CodeSpan {
+	const Op *op;    // of the lowered program
+	int first, last; // lines
+	int nloc;
+	const Loc *const *locs; // of the operators
+} CodeSpan;
+
 typedef struct CodegenResult {
-	Text source;            // model.c or model.cu
-	Text header;            // model.h
-	Text map;               // JSON: see --map in docs/internals.md
+	Text source; // model.c or model.cu
+	Text header; // model.h
+	Text map;    // JSON: see --map in docs/internals.md
+	int nspan;   // C, with a map: of model_run, then of functions; lines may be in several
+	const CodeSpan *spans;
 	const uint8_t *weights; // bytes of model.weights, header and all; NULL when they are inline
 	size_t weights_size;
 	int nstate;

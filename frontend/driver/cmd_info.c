@@ -1,8 +1,6 @@
 // `pdcc info`: what is in a model and what it costs.
-#include "frontend/driver/stats.h"
+#include "frontend/driver/info_page.h"
 #include "frontend/read/read.h"
-#include "frontend/report/report.h"
-#include "lower/target/target.h"
 
 #include <string.h>
 
@@ -116,6 +114,35 @@ static void print_json(Text *t, Context *c, const Op *module, const Stats *s, co
 	json_dim(t, c, "weights", module_dim(module, "weights"), "\n}\n");
 }
 
+// The C of the model, with what its lines stand for.
+static bool code_make(Driver *d, Op *module, const Target *target, CodegenResult *code)
+{
+	const CodegenOptions options = {.prefix = "model",
+	                                .header_name = "model.h",
+	                                .weights_name = "model.weights",
+	                                .version = PDCC_VERSION,
+	                                .banner = d->options->model,
+	                                .given = d->options->given,
+	                                .model_hash = d->ctx->file_hash,
+	                                .weights = WEIGHTS_FILE,
+	                                .map = true};
+	return driver_codegen(d, module, target, &options, code);
+}
+
+static bool page_write(Driver *d, Op *module, InfoPage *page)
+{
+	CodegenResult code;
+	Text t;
+	text_init(&t, d->ctx->arena);
+	if (!page->target->cuda) {
+		if (!code_make(d, module, page->target, &code))
+			return false;
+		page->code = &code;
+	}
+	info_html(&t, d->ctx, page);
+	return file_write(d->ctx, d->options->html, t.text, t.len);
+}
+
 int cmd_info(Driver *d)
 {
 	Context *c = d->ctx;
@@ -125,8 +152,10 @@ int cmd_info(Driver *d)
 	if (!target)
 		return 1;
 	Stats s;
+	SourceOps source = {0};
 	ModelConfig *config;
 	stats_collect(c, module, &s);
+	source_ops_collect(c, module, &source);
 	CudaStats kernels;
 	if (!config_read(c, c->file, &config) || !driver_lower(d, module, target, NULL) ||
 	    (target->cuda && !cuda_stats_collect(d, module, target, &kernels)))
@@ -135,8 +164,8 @@ int cmd_info(Driver *d)
 	Text t;
 	text_init(&t, c->arena);
 	if (d->options->html) {
-		info_html(&t, d, module, &s, target, config);
-		return !file_write(c, d->options->html, t.text, t.len);
+		InfoPage page = {d->options->model, module, &s, target, config, NULL, &source};
+		return !page_write(d, module, &page);
 	}
 	if (d->options->json)
 		text_str(&t, "{\n");

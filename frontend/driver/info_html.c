@@ -1,39 +1,70 @@
 // `pdcc info --html`: one self-contained page. A row per operation in the order of execution, with
-// arcs from producers to consumers, the cost beside it, and the memory plan as a chart over the
-// same order.
-#include "frontend/driver/stats.h"
-#include "frontend/report/report.h"
+// arcs from producers to consumers, the cost beside it, the memory plan as a chart over the same
+// order, for each of some batch sizes; and the model beside the C that it became.
+#include "frontend/driver/info_page.h"
 #include "ir/base/map.h"
-#include "lower/target/target.h"
 
 #include <string.h>
 
-enum { ROW = 18, ARC_WIDTH = 160, CHART_HEIGHT = 320, CHART_WIDTH = 1000, SPATIAL_SAMPLE = 224 };
+enum {
+	ROW = 18,
+	ARC_WIDTH = 160,
+	CHART_HEIGHT = 320,
+	CHART_WIDTH = 1000,
+	CHART_LEFT = 90, // of the axis of bytes
+	CHART_BELOW = 30,
+	TICKS = 5,
+	SPATIAL_SAMPLE = 224
+};
+
+static const int batches[] = {1, 4, 16, 64};
 
 typedef struct Row {
 	const Op *op;
+	int block;          // of the lowered program
 	double macs, bytes; // multiply-accumulates; bytes written
 	int last_use;       // row of the last reader of a result
 } Row;
 
+// What sizes that are symbols are drawn as.
+typedef struct Drawn {
+	const Stats *stats;
+	int batch;
+} Drawn;
+
 typedef struct Page {
 	Text *t;
+	Context *c;
+	const InfoPage *in;
+	Drawn drawn;
 	int n;
 	Row *rows;
 	double macs, bytes, workspace;
 } Page;
 
-// Sizes that are symbols are drawn for a batch of one and images of a usual size.
+static bool is_batch(const Stats *s, const Dim *sym)
+{
+	for (int i = 0; i < s->ninput; i++) {
+		const Type *type = s->inputs[i].type;
+		if (type_is_tensor(type) && type->rank && type->dims[0] == sym)
+			return true;
+	}
+	return false;
+}
+
 static int64_t sample(const Dim *sym, void *arg)
 {
-	(void)arg;
+	const Drawn *drawn = arg;
+	if (is_batch(drawn->stats, sym))
+		return drawn->batch;
 	bool space = strchr("hw", sym->name[0]) || strstr(sym->name, "_h") || strstr(sym->name, "_w");
 	return space ? SPATIAL_SAMPLE : 1;
 }
 
 // What the symbols of the inputs are drawn as: "?n = 1, ?x_h = 224"; "" without symbols.
-static const char *sample_text(Context *c, const Stats *s)
+static const char *sample_text(Context *c, Drawn drawn)
 {
+	const Stats *s = drawn.stats;
 	PointerMap seen;
 	Text t;
 	text_init(&t, c->arena);
@@ -45,22 +76,23 @@ static const char *sample_text(Context *c, const Stats *s)
 			if (d->kind != DIM_SYM || pointer_map_index(&seen, d) >= 0)
 				continue;
 			pointer_map_set_index(&seen, d, 0);
-			text_printf(&t, "%s%s = %d", t.len ? ", " : "", dim_text(c, d), (int)sample(d, NULL));
+			text_printf(&t, "%s%s = %d", t.len ? ", " : "", dim_text(c, d), (int)sample(d, &drawn));
 		}
 	}
 	return t.len ? t.text : "";
 }
 
-static double dim_number(const Dim *d)
+static double dim_number(const Page *p, const Dim *d)
 {
+	Drawn drawn = p->drawn;
 	int64_t v;
-	return d && dim_eval(d, sample, NULL, &v) ? (double)v : 0;
+	return d && dim_eval(d, sample, &drawn, &v) ? (double)v : 0;
 }
 
-static double value_bytes(Context *c, const Value *v)
+static double value_bytes(const Page *p, const Value *v)
 {
 	return type_is_tensor(v->type)
-	           ? dim_number(type_numel(c, v->type)) * (double)dtype_size(v->type->dtype)
+	           ? dim_number(p, type_numel(p->c, v->type)) * (double)dtype_size(v->type->dtype)
 	           : 0;
 }
 
@@ -93,14 +125,14 @@ static int row_of(const Page *p, const Op *op)
 	return -1;
 }
 
-static void add_row(Page *p, Context *c, const Op *op)
+static void add_row(Page *p, const Op *op, int block)
 {
-	Row r = {.op = op, .macs = dim_number(op_macs(op)), .last_use = p->n};
+	Row r = {.op = op, .block = block, .macs = dim_number(p, op_macs(op)), .last_use = p->n};
 	// A view writes nothing: its elements are where they were.
 	const Attr *place = attr_of(op, "place", ATTR_STRS);
 	for (int i = 0; i < op->nresult; i++) {
 		if (!place || i >= place->n || strcmp(place->strs[i], "view") != 0)
-			r.bytes += value_bytes(c, &op->results[i]);
+			r.bytes += value_bytes(p, &op->results[i]);
 	}
 	p->macs += r.macs;
 	p->bytes += r.bytes;
@@ -108,18 +140,19 @@ static void add_row(Page *p, Context *c, const Op *op)
 }
 
 // The operations of all blocks, each once.
-static void collect(Page *p, Context *c, const Op *module)
+static void collect(Page *p, const Op *module)
 {
+	int block = 0;
 	size_t total = 0;
 	for (const Block *b = module->regions[0].first; b; b = b->next) {
 		for (const Op *op = b->first; op; op = op->next)
 			total++;
 	}
-	p->rows = NEW_ARRAY(c->arena, total, Row);
-	for (const Block *b = module->regions[0].first; b; b = b->next) {
+	p->rows = NEW_ARRAY(p->c->arena, total, Row);
+	for (const Block *b = module->regions[0].first; b; b = b->next, block++) {
 		for (const Op *op = b->first; op; op = op->next) {
 			if (op_shown(op))
-				add_row(p, c, op);
+				add_row(p, op, block);
 		}
 	}
 	for (int i = 0; i < p->n; i++) {
@@ -163,7 +196,9 @@ static void print_rows(const Page *p)
 		const char *name = op_str(op, "name",
 		                          op->nresult && op->results[0].name ? op->results[0].name : "");
 		double share = p->macs > 0 ? r->macs / p->macs : p->bytes > 0 ? r->bytes / p->bytes : 0;
-		text_printf(p->t, "<tr><td>%s<td>", op->info->name);
+		text_str(p->t, "<tr");
+		ops_attribute_print(p->t, p->in->code, op);
+		text_printf(p->t, "><td>%d<td>^%d<td>%s<td>", i, r->block, op->info->name);
 		html_text(p->t, name);
 		text_str(p->t, "<td>");
 		if (op->nresult) {
@@ -179,79 +214,210 @@ static void print_rows(const Page *p)
 	text_str(p->t, "</table>\n");
 }
 
-static void print_buffer(const Page *p, Context *c, int i, int k, double top)
+typedef struct Buffer {
+	double at, size;
+	int from, to; // steps
+} Buffer;
+
+// Result k of a step as a buffer of the workspace. False: it is none.
+static bool buffer_of(const Page *p, int i, int k, Buffer *out)
 {
 	const Row *r = &p->rows[i];
 	const Attr *place = attr_of(r->op, "place", ATTR_STRS),
 			   *offset = attr_of(r->op, "offset", ATTR_DIMS);
 	if (!place || !offset || k >= place->n || k >= offset->n || strcmp(place->strs[k], "workspace"))
-		return;
-	double at = dim_number(offset->dims[k]), size = value_bytes(c, &r->op->results[k]);
-	double x = CHART_WIDTH * (double)i / p->n,
-		   w = CHART_WIDTH * (double)(r->last_use - i + 1) / p->n;
-	double h = CHART_HEIGHT * size / top, y = CHART_HEIGHT - CHART_HEIGHT * at / top - h;
-	text_printf(
-		p->t, "<rect x='%.1f' y='%.1f' width='%.1f' height='%.1f' fill='hsl(%d 60%% 65%%)'><title>",
-		x, y, w, h, i * 47 % 360);
-	html_text(p->t, r->op->results[k].name ? r->op->results[k].name : r->op->info->name);
-	text_printf(p->t, ": %.0f bytes at %.0f, rows %d to %d</title></rect>\n", size, at, i,
-	            r->last_use);
+		return false;
+	*out = (Buffer){dim_number(p, offset->dims[k]), value_bytes(p, &r->op->results[k]), i,
+	                r->last_use > i ? r->last_use : i};
+	return true;
 }
 
-static void print_memory(const Page *p, Context *c)
+static double chart_x(const Page *p, int step)
 {
-	double top = p->workspace > 0 ? p->workspace : 1;
+	return CHART_LEFT + (double)CHART_WIDTH * step / (p->n ? p->n : 1);
+}
+
+static double chart_y(const Page *p, double at)
+{
+	return CHART_HEIGHT - CHART_HEIGHT * at / (p->workspace > 0 ? p->workspace : 1);
+}
+
+static void print_buffer(const Page *p, int i, int k)
+{
+	Buffer b;
+	if (!buffer_of(p, i, k, &b))
+		return;
+	const Op *op = p->rows[i].op;
+	const double x = chart_x(p, b.from), y = chart_y(p, b.at + b.size);
+	text_str(p->t, "<rect");
+	ops_attribute_print(p->t, p->in->code, op);
 	text_printf(p->t,
-	            "<svg class=memory viewBox='0 0 %d %d' width='100%%' height='%d' "
-	            "preserveAspectRatio='none'>\n",
-	            CHART_WIDTH, CHART_HEIGHT, CHART_HEIGHT);
+	            " x='%.1f' y='%.1f' width='%.1f' height='%.1f' fill='hsl(%d 60%% 65%%)'><title>", x,
+	            y, chart_x(p, b.to + 1) - x, chart_y(p, b.at) - y, i * 47 % 360);
+	html_text(p->t, op->results[k].name ? op->results[k].name : op->info->name);
+	text_printf(p->t, ": %.0f bytes at %.0f, steps %d to %d</title></rect>\n", b.size, b.at, b.from,
+	            b.to);
+}
+
+// The step at which the buffers that live reach highest, and how high.
+static int peak_of(const Page *p, double *bytes)
+{
+	double *tops = NEW_ARRAY(p->c->arena, (size_t)p->n + 1, double);
+	int peak = 0;
+	for (int i = 0; i < p->n; i++)
+		for (int k = 0; k < p->rows[i].op->nresult; k++) {
+			Buffer b;
+			for (int at = i; buffer_of(p, i, k, &b) && at <= b.to; at++)
+				tops[at] = b.at + b.size > tops[at] ? b.at + b.size : tops[at];
+		}
+	for (int i = 0; i < p->n; i++)
+		peak = tops[i] > tops[peak] ? i : peak;
+	*bytes = tops[peak];
+	return peak;
+}
+
+static void print_axes(const Page *p)
+{
+	for (int i = 0; i <= TICKS; i++) {
+		const double at = p->workspace * i / TICKS, y = chart_y(p, at);
+		text_printf(
+			p->t,
+			"<line class=grid x1='%d' x2='%d' y1='%.1f' y2='%.1f'/><text class=bytes x='%d' "
+			"y='%.1f'>%.1f kB</text>\n",
+			CHART_LEFT, CHART_LEFT + CHART_WIDTH, y, y, CHART_LEFT - 6, y + 4, at / 1e3);
+		const int step = (int)((double)p->n * i / TICKS);
+		text_printf(p->t, "<text class=step x='%.1f' y='%d'>%d</text>\n", chart_x(p, step),
+		            CHART_HEIGHT + 18, step);
+	}
+}
+
+static void print_memory(const Page *p)
+{
+	double bytes = 0;
+	text_printf(p->t, "<div class=chart><svg class=memory viewBox='0 -14 %d %d'>\n",
+	            CHART_LEFT + CHART_WIDTH + 20, CHART_HEIGHT + CHART_BELOW + 14);
+	print_axes(p);
 	for (int i = 0; i < p->n; i++) {
 		for (int k = 0; k < p->rows[i].op->nresult; k++)
-			print_buffer(p, c, i, k, top);
+			print_buffer(p, i, k);
 	}
-	text_str(p->t, "</svg>\n");
+	const int peak = p->n ? peak_of(p, &bytes) : 0;
+	if (bytes > 0) {
+		const double y = chart_y(p, bytes), x = chart_x(p, peak);
+		text_printf(p->t,
+		            "<line class=peak x1='%d' x2='%d' y1='%.1f' y2='%.1f'/><text class=peak "
+		            "x='%.1f' y='%.1f'>peak %.0f bytes at step %d</text>\n",
+		            CHART_LEFT, CHART_LEFT + CHART_WIDTH, y, y,
+		            x < CHART_LEFT + CHART_WIDTH - 220 ? x : x - 220, y - 3, bytes, peak);
+	}
+	text_str(p->t, "</svg></div>\n");
 }
 
-void info_html(Text *t, const Driver *d, const Op *module, const Stats *s, const Target *target,
-               const ModelConfig *config)
+// What a device must have: RAM for the workspace, flash for weights and code.
+static void print_totals(const Page *p)
 {
-	Context *c = d->ctx;
-	const Attr *workspace = op_attr(module, "workspace"), *weights = op_attr(module, "weights");
-	Page p = {.t = t,
-	          .workspace = workspace && workspace->kind == ATTR_DIM ? dim_number(workspace->dim)
-	                                                                : 0};
-	collect(&p, c, module);
-	text_str(t, "<!DOCTYPE html>\n<html lang=en><meta charset=utf-8><title>");
-	html_text(t, d->options->model);
-	text_str(
-		t, "</title>\n<style>\nbody{font:13px system-ui,sans-serif;margin:2em;max-width:1400px}\n"
-		   "table{border-collapse:collapse}td,th{height:18px;padding:0 "
-		   "8px;white-space:nowrap;line-height:18px;text-align:left}\n"
-		   ".num{text-align:right;font-variant-numeric:tabular-nums}td "
-		   "div{height:10px;background:#3b7dd8}\n"
-		   ".graph{display:flex;overflow-x:auto}.arcs{flex:none}.arcs path{fill:none;stroke:#999}\n"
-		   ".memory{border:1px solid "
-		   "#ccc;background:#fafafa}rect{stroke:#fff;stroke-width:.3}\n</style>\n<h1>");
-	html_text(t, d->options->model);
-	const char *samples = sample_text(c, s);
-	text_printf(t,
-	            "</h1>\n<p>%d operators, %d parameters (%.2f MB), compiled for %s: %d steps, "
-	            "workspace %.3f MB, weights %.2f MB, "
-	            "%.1f million multiply-accumulates, those of a loop for one round.%s%s%s</p>\n",
-	            s->nop, s->nparam, (double)s->param_bytes / 1e6, target->name, p.n,
-	            p.workspace / 1e6,
-	            weights && weights->kind == ATTR_DIM ? dim_number(weights->dim) / 1e6 : 0.0,
-	            p.macs / 1e6, *samples ? " Drawn for " : "", samples, *samples ? "." : "");
-	if (config)
-		config_html(t, config);
-	text_str(t, "<h2>Workspace over time</h2>\n<p>Each rectangle is a buffer: when it lives (left "
-	            "to right, in the order of the steps "
-	            "below) and where it lies (bottom is offset 0). Point at one for its name.</p>\n");
-	print_memory(&p, c);
-	text_str(t, "<h2>Steps</h2>\n<p>Columns: operation, variable, type, million "
+	const Attr *weights = op_attr(p->in->module, "weights");
+	const char *samples = sample_text(p->c, p->drawn);
+	text_printf(p->t,
+	            "<p>%d steps, workspace (RAM) %.0f bytes, weights (flash) %.0f bytes, %.3f million "
+	            "multiply-accumulates, those of a loop for one round.%s%s%s</p>\n",
+	            p->n, p->workspace,
+	            weights && weights->kind == ATTR_DIM ? dim_number(p, weights->dim) : 0.0,
+	            p->macs / 1e6, *samples ? " Drawn for " : "", samples, *samples ? "." : "");
+}
+
+static void print_batch(Text *t, Context *c, const InfoPage *in, int batch, bool shown)
+{
+	const Attr *workspace = op_attr(in->module, "workspace");
+	Page p = {.t = t, .c = c, .in = in, .drawn = {in->stats, batch}};
+	p.workspace = workspace && workspace->kind == ATTR_DIM ? dim_number(&p, workspace->dim) : 0;
+	collect(&p, in->module);
+	text_printf(t, "<section data-batch=%d%s>\n", batch, shown ? "" : " hidden");
+	print_totals(&p);
+	text_str(t,
+	         "<h2>Workspace over time</h2>\n<p>Each rectangle is a buffer: when it lives (left "
+	         "to right, in the order of the steps below) and where it lies (bottom is offset 0). "
+	         "Point at one for its name.</p>\n");
+	print_memory(&p);
+	text_str(t, "<h2>Steps</h2>\n<p>Columns: step, block, operation, variable, type, million "
 	            "multiply-accumulates, kB written, share of the cost.</p>\n"
 	            "<div class=graph>\n");
-	print_arcs(&p, module);
+	print_arcs(&p, in->module);
 	print_rows(&p);
-	text_str(t, "</div>\n</html>\n");
+	text_str(t, "</div>\n</section>\n");
+}
+
+static bool has_batch(const Stats *s)
+{
+	for (int i = 0; i < s->ninput; i++) {
+		const Type *type = s->inputs[i].type;
+		if (type_is_tensor(type) && type->rank && type->dims[0]->kind == DIM_SYM)
+			return true;
+	}
+	return false;
+}
+
+static void print_controls(Text *t, bool batch)
+{
+	text_str(t, "<p>");
+	if (batch) {
+		text_str(t, "Batch <select id=batch>");
+		for (size_t i = 0; i < COUNT_OF(batches); i++)
+			text_printf(t, "<option>%d", batches[i]);
+		text_str(t, "</select> ");
+	}
+	text_str(t, "Zoom <input id=zoom type=range min=1 max=12 value=1></p>\n");
+}
+
+static const char style[] =
+	"body{font:13px system-ui,sans-serif;margin:2em;max-width:1400px}\n"
+	"table{border-collapse:collapse}td{height:18px;padding:0 8px;white-space:nowrap;"
+	"line-height:18px;text-align:left}\n"
+	".num{text-align:right;font-variant-numeric:tabular-nums}td "
+	"div{height:10px;background:#3b7dd8}\n"
+	".graph{display:flex;overflow:auto;max-height:70vh}.arcs{flex:none}.arcs path{fill:none;"
+	"stroke:#999}\n"
+	".chart{overflow-x:auto;border:1px solid #ccc;background:#fafafa}.memory{width:100%}\n"
+	"rect{stroke:#fff;stroke-width:.3}.grid{stroke:#ddd}.bytes{text-anchor:end}"
+	".step{text-anchor:middle}\n"
+	"line.peak{stroke:#c00;stroke-dasharray:4}text.peak{fill:#c00}svg text{font-size:11px}\n"
+	".panes{display:flex;gap:1em}.pane{flex:1;height:70vh;overflow:auto;border:1px solid #ccc;"
+	"font:12px monospace}#code{flex:3}\n"
+	".pane i{display:block;font-style:normal;white-space:pre}[data-ops]{cursor:pointer}\n"
+	"i.on,tr.on{background:#ffe58a}rect.on{stroke:#000;stroke-width:2}\n";
+
+// What has a key in common lights up, and comes into view in the other panes; no other page or
+// library is asked for anything.
+static const char script[] =
+	"<script>\n"
+	"const all=[...document.querySelectorAll('[data-ops]')],keys=e=>e.dataset.ops.split(' ');\n"
+	"for(const e of all)e.onclick=()=>{const want=new Set(keys(e)),seen=new Set([e.parentNode]);\n"
+	"for(const o of all){const on=keys(o).some(k=>want.has(k));o.classList.toggle('on',on);\n"
+	"if(on&&!seen.has(o.parentNode)&&o.closest('.pane')){seen.add(o.parentNode);\n"
+	"const p=o.closest('.pane');p.scrollTop=o.offsetTop-p.offsetTop-p.clientHeight/3}}};\n"
+	"const batch=document.getElementById('batch');\n"
+	"if(batch)batch.onchange=()=>{for(const s of document.querySelectorAll('section'))\n"
+	"s.hidden=s.dataset.batch!==batch.value};\n"
+	"document.getElementById('zoom').oninput=z=>{for(const s of "
+	"document.querySelectorAll('.memory'))\ns.style.width=z.target.value+'00%'};\n"
+	"</script>\n";
+
+void info_html(Text *t, Context *c, const InfoPage *in)
+{
+	const Stats *s = in->stats;
+	const bool open = has_batch(s);
+	text_str(t, "<!DOCTYPE html>\n<html lang=en><meta charset=utf-8><title>");
+	html_text(t, in->model);
+	text_printf(t, "</title>\n<style>\n%s</style>\n<h1>", style);
+	html_text(t, in->model);
+	text_printf(t, "</h1>\n<p>%d operators, %d parameters (%.2f MB), compiled for %s.</p>\n",
+	            s->nop, s->nparam, (double)s->param_bytes / 1e6, in->target->name);
+	if (in->config)
+		config_html(t, in->config);
+	print_controls(t, open);
+	for (size_t i = 0; i < (open ? COUNT_OF(batches) : 1); i++)
+		print_batch(t, c, in, batches[i], i == 0);
+	if (in->code)
+		panes_print(t, in->code, in->source);
+	text_printf(t, "%s</html>\n", script);
 }

@@ -571,7 +571,7 @@ static const OptionSpec table[] = {
      "operator"},
 	{0, "repeat", "N", B, COUNT(repeat), "timed runs (default: about two seconds)"},
 	{0, "html", "FILE", I, TEXT(html),
-     "write one page: graph, memory over time, cost per operator"},
+     "write one page: graph, memory over time, cost per operator, the model beside its C"},
 	{0, "profile", NULL, B, FLAG(profile),
      "C: time, rate, bytes and share of the machine's peak of each step"},
 	{0, "json", NULL, I | B | D, FLAG(json), "print JSON; bench: with --profile"},

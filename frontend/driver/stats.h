@@ -65,9 +65,4 @@ bool cuda_stats_collect(Driver *d, Op *module, const Target *t, CudaStats *s);
 void cuda_stats_print(Text *t, const CudaStats *s);
 void cuda_stats_json(Text *t, const CudaStats *s); // one member, with a comma behind it
 
-// info_html.c: one page with the graph, the memory plan over time and the cost per operator.
-// `module` has been lowered; `s` was collected before; config may be NULL.
-void info_html(Text *t, const Driver *d, const Op *module, const Stats *s, const Target *target,
-               const ModelConfig *config);
-
 #endif

@@ -3,6 +3,7 @@
 #ifndef PDCC_FRONTEND_REPORT_REPORT_H
 #define PDCC_FRONTEND_REPORT_REPORT_H
 
+#include "codegen/func/options.h"
 #include "frontend/read/config.h"
 
 // dot.c
@@ -52,5 +53,19 @@ void modules_compare(Arena *arena, Op *a, Op *b, Comparison *result);
 
 // quote.c
 void html_text(Text *t, const char *s);
+
+// ---- panes.c: of the page of `pdcc info --html` -------------------------------------------------
+
+// Operators of the model, in their order.
+typedef struct SourceOps {
+	const Loc **locs;
+	int n, cap;
+} SourceOps;
+
+// Of op and all that is in it, before it is lowered; s begins zeroed.
+void source_ops_collect(Context *c, const Op *op, SourceOps *s);
+// ` data-ops='0.3 0.4'`: block and number of the operators that op stands for; nothing for none.
+void ops_attribute_print(Text *t, const CodegenResult *code, const Op *op);
+void panes_print(Text *t, const CodegenResult *code, const SourceOps *source);
 
 #endif

@@ -150,8 +150,7 @@ static bool track_finish(OpJob *j, const CountedLoop *loop)
 static CountedLoop *named(CountedLoop *l)
 {
 	static const char *const roles[CARRIED] = {"at", "length", "best", "ids", "scores", "taken"};
-	for (int i = 0; i < CARRIED; i++)
-		count_name(l, i, roles[i]);
+	count_names(l, roles);
 	return l;
 }
 

@@ -65,6 +65,12 @@ void count_name(CountedLoop *l, int i, const char *name)
 	arg_name(l, i + 1, name);
 }
 
+void count_names(CountedLoop *l, const char *const *names)
+{
+	for (int i = 0; i < l->n; i++)
+		count_name(l, i, names[i]);
+}
+
 bool count_begin(CountedLoop *l, Builder *b, Value *count, bool down, int n, Value *const *inits)
 {
 	Context *c = b->ctx;

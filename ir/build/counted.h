@@ -20,6 +20,7 @@ typedef struct CountedLoop {
 bool count_begin(CountedLoop *l, Builder *b, Value *count, bool down, int n, Value *const *inits);
 // What carried value i is, for people who read the IR and the C: "hidden". The counter is "step".
 void count_name(CountedLoop *l, int i, const char *name);
+void count_names(CountedLoop *l, const char *const *names); // of all
 // Ends the body; next[i] has the type of inits[i].
 bool count_end(CountedLoop *l, Value *const *next);
 Value *count_result(const CountedLoop *l, int i);

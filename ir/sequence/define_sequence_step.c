@@ -239,8 +239,7 @@ bool define_hook_sequence_lstm(Builder *b, Op *op, Value **results)
 	if (!x || !count_begin(&loop, b, s.count, false, 4, inits))
 		return false;
 	static const char *const roles[] = {"hidden", "cell", "hiddens", "cells"};
-	for (int i = 0; i < 4; i++)
-		count_name(&loop, i, roles[i]);
+	count_names(&loop, roles);
 	Value *h = loop.args[0], *c = loop.args[1];
 	if (!lstm_step(&loop.b, &l, steps_row(&loop.b, &s, x, loop.at), &h, &c))
 		return false;
@@ -277,8 +276,7 @@ bool define_hook_sequence_gru(Builder *b, Op *op, Value **results)
 	if (!x || !count_begin(&loop, b, s.count, false, 4, inits))
 		return false;
 	static const char *const roles[] = {"hidden", "hiddens", "gates", "resets"};
-	for (int i = 0; i < 4; i++)
-		count_name(&loop, i, roles[i]);
+	count_names(&loop, roles);
 	Value *const operands[] = {steps_row(&loop.b, &s, x, loop.at), loop.args[0], op_operand(op, 2)};
 	const NamedAttr attrs[] = {{"activation", attr_int(c, fresh)},
 	                           {"gate_activation", attr_int(c, gate)},
