@@ -18,7 +18,21 @@ typedef struct Depthwise {
 	int64_t group;    // channels of a group, 1 when depthwise
 	const char *name; // of the tile function
 	bool last;        // channels behind the pixels
+	bool deep;        // x is a volume
+	// Its slices, those of the result and of the filter, stride, padding in front, dilation.
+	int64_t volume[6];
 } Depthwise;
+
+// Blocks of the result are as many as the weights' rows, and those of x, or, of single channels, a
+// multiple.
+static bool blocks_fit(const Depthwise *v, const Type *x, const Type *w, const Type *out)
+{
+	if (!dim_is(out->dims[4], v->lanes) || !dim_is_const(out->dims[1]) ||
+	    !dim_is_const(x->dims[1]) || out->dims[1] != w->dims[0])
+		return false;
+	return out->dims[1] == x->dims[1] ||
+	       (w->rank == 4 && out->dims[1]->value % x->dims[1]->value == 0);
+}
 
 // Whether operands and result lie as the templates have it.
 static bool depthwise_fits(const Depthwise *v, const Type *x, const Type *w, const Type *out)
@@ -26,14 +40,14 @@ static bool depthwise_fits(const Depthwise *v, const Type *x, const Type *w, con
 	if (out->rank != (v->last ? 4 : 5) || x->rank != out->rank ||
 	    (w->rank != 4 && (v->last || w->rank != 5)))
 		return false;
-	for (const Dim *const *d = w->dims + (v->last ? 0 : 1); d < w->dims + w->rank; d++)
+	for (const Dim *const *d = w->dims; d < w->dims + w->rank; d++)
 		if (!dim_is_const(*d))
 			return false;
 	if (!dim_is(w->dims[w->rank - 1], v->lanes))
 		return false;
 	return v->last
 	           ? out->dims[3] == x->dims[3] && dim_is(out->dims[3], w->dims[0]->value * v->lanes)
-	           : dim_is(out->dims[4], v->lanes) && out->dims[1] == x->dims[1];
+	           : blocks_fit(v, x, w, out);
 }
 
 // A name for the function: by all that its text depends on.
@@ -46,6 +60,8 @@ static const char *depthwise_name(const Depthwise *v)
 		name = arena_printf(a, "%s_last", name);
 	if (v->group > 1)
 		name = arena_printf(a, "%s_g%" PRId64, name, v->group);
+	if (v->deep)
+		name = arena_printf(a, "%s_deep%" PRId64 "_d%" PRId64, name, v->volume[2], v->volume[5]);
 	if (v->dilation[0] != 1 || v->dilation[1] != 1)
 		name = arena_printf(a, "%s_d%" PRId64 "x%" PRId64, name, v->dilation[0], v->dilation[1]);
 	return name;
@@ -61,7 +77,10 @@ static bool depthwise_read(Depthwise *v)
 		return false;
 	const Dim *const *window = w->dims + w->rank - 3;
 	v->group = w->rank == 5 ? w->dims[1]->value : 1;
-	if (v->lanes % v->group)
+	v->deep = op_attr(op, "volume") != NULL;
+	if (v->lanes % v->group ||
+	    (v->deep && (v->last || v->group > 1 || op_ints(op, "volume", v->volume, 6) != 6 ||
+	                 v->volume[2] < 1 || window[0]->value % v->volume[2])))
 		return false;
 	v->kh = window[0]->value;
 	v->kw = window[1]->value;
@@ -94,8 +113,20 @@ static bool spread_helper(const Depthwise *v)
 	return kernel_helper(k, "spread_gnu.c", COUNT_OF(gnu), gnu);
 }
 
+// What the tile's function has besides.
+static const char *more_arguments(const Depthwise *v)
+{
+	return v->last ? ", step" : v->deep ? ", depth, iz" : "";
+}
+
+static const char *more_parameters(const Depthwise *v)
+{
+	return v->last ? ", int64_t step" : v->deep ? ", int64_t depth, int64_t iz" : "";
+}
+
 static const char *tile_cases(const Depthwise *v)
 {
+	const char *more = more_arguments(v);
 	Text cases;
 	text_init(&cases, v->k->arena);
 	for (int i = 1; i <= v->ur; i++)
@@ -104,8 +135,25 @@ static const char *tile_cases(const Depthwise *v)
 			"case %d: depthwise_pixels_%s(%d, true, height, width%s, x, w, iy, ix, tile); break;\n"
 			"case -%d: depthwise_pixels_%s(%d, false, height, width%s, x, w, iy, ix, tile); "
 			"break;\n",
-			i, v->name, i, v->last ? ", step" : "", i, v->name, i, v->last ? ", step" : "");
+			i, v->name, i, more, i, v->name, i, more);
 	return cases.text;
+}
+
+// The row of the input under row ky of the filter, unless it is outside.
+static const char *row_text(const Depthwise *v)
+{
+	Arena *a = v->k->arena;
+	if (!v->deep)
+		return arena_printf(a,
+		                    "const int64_t y = iy + ky * %" PRId64 ";\n"
+		                    "if (y < 0 || y >= height)\n\tcontinue;",
+		                    v->dilation[0]);
+	const int64_t rows = v->kh / v->volume[2];
+	return arena_printf(a,
+	                    "const int64_t z = iz + ky / %" PRId64 " * %" PRId64
+	                    ", h = iy + ky %% %" PRId64 " * %" PRId64 ", y = z * height + h;\n"
+	                    "if (z < 0 || z >= depth || h < 0 || h >= height)\n\tcontinue;",
+	                    rows, v->volume[5], rows, v->dilation[0]);
 }
 
 static bool tile_helper(Depthwise *v)
@@ -123,14 +171,14 @@ static bool tile_helper(Depthwise *v)
 		{"spread", spreads ? arena_printf(k->arena, "vf_spread_%" PRId64 "(", v->group) : ""},
 		{"by", spreads ? ", j)" : ""},
 		{"step", v->last ? "step" : tile_int(k, v->lanes)},
-		{"step_parameter", v->last ? ", int64_t step" : ""},
-		{"dilation_y", tile_int(k, v->dilation[0])},
+		{"step_parameter", more_parameters(v)},
+		{"row", row_text(v)},
 		{"dilation_x", tile_int(k, v->dilation[1])},
 	};
 	const int by_columns = (int)COUNT_OF(keys) - 1; // without dilation_x
 	const TemplateKey call[] = {
 		keys[0],
-		{"step_parameter", v->last ? ", int64_t step" : ""},
+		{"step_parameter", more_parameters(v)},
 		{"kw", tile_int(k, v->kw)},
 		{"stride", tile_int(k, v->stride[1])},
 		{"dilation_x", tile_int(k, v->dilation[1])},
@@ -141,6 +189,38 @@ static bool tile_helper(Depthwise *v)
 	                      kernel_helper(k, "depthwise_taps.c", COUNT_OF(keys), keys)
 	                : kernel_helper(k, "depthwise_tile.c", by_columns, keys)) &&
 	       kernel_helper(k, "depthwise_call.c", COUNT_OF(call), call);
+}
+
+// Where the tile's image begins.
+static const char *image_text(const Depthwise *v)
+{
+	Arena *a = v->k->arena;
+	if (v->last)
+		return arena_printf(a, "x + (n * height * width * blocks + cb) * %d", v->lanes);
+	const Type *x = op_operand(v->k->op, 0)->type, *t = v->k->op->results[0].type;
+	const int64_t have = x->dims[1]->value;
+	const char *block = have == t->dims[1]->value
+	                        ? "n * blocks + cb"
+	                        : arena_printf(a, "n * %" PRId64 " + cb %% %" PRId64, have, have);
+	const char *depth = v->deep ? arena_printf(a, "%" PRId64 " * ", v->volume[0]) : "";
+	return arena_printf(a, "x + (%s) * %sheight * width * %d", block, depth, v->lanes);
+}
+
+// The row of the input, of a slice of it, at which a row's windows begin, and the tile's further
+// arguments.
+static void begin_texts(const Depthwise *v, const char **row, const char **more)
+{
+	KernelFunc *k = v->k;
+	const char *step = tile_int(k, v->stride[0]), *top = tile_int(k, v->pad[0]);
+	if (!v->deep) {
+		*row = arena_printf(k->arena, "row * %s - %s", step, top);
+		*more = v->last ? arena_printf(k->arena, ", blocks * %d", v->lanes) : "";
+		return;
+	}
+	const int64_t rows = k->op->results[0].type->dims[2]->value / v->volume[1];
+	*row = arena_printf(k->arena, "row %% %" PRId64 " * %s - %s", rows, step, top);
+	*more = arena_printf(k->arena, ", %" PRId64 ", row / %" PRId64 " * %" PRId64 " - %" PRId64,
+	                     v->volume[0], rows, v->volume[3], v->volume[4]);
 }
 
 // Over images, blocks of channels and rows, or, where channels are behind the pixels, over rows
@@ -191,6 +271,10 @@ static bool depthwise_print(Depthwise *v)
 		return false;
 	DepthwiseLoops loops;
 	depthwise_loops(v, &loops);
+	const char *begin, *more;
+	begin_texts(v, &begin, &more);
+	const Dim *height = v->deep ? dim_div(k->ctx, x->dims[2], dim_const(k->ctx, v->volume[0]))
+	                            : x->dims[space];
 	const TemplateKey keys[] = {
 		{"name", v->name},
 		{"lanes", tile_int(k, v->lanes)},
@@ -201,24 +285,21 @@ static bool depthwise_print(Depthwise *v)
 		{"close", k->units ? "}" : ""},
 		{"range", kernel_range(k)},
 		{"blocks", kernel_dim(k, v->last ? op_operand(k->op, 1)->type->dims[0] : t->dims[1])},
-		{"height", kernel_dim(k, x->dims[space])},
+		{"height", kernel_dim(k, height)},
 		{"width", kernel_dim(k, x->dims[space + 1])},
 		{"rows", kernel_dim(k, t->dims[space])},
 		{"columns", kernel_dim(k, t->dims[space + 1])},
 		{"inner", loops.inner},
-		{"step", v->last ? arena_printf(a, ", blocks * %d", v->lanes) : ""},
-		{"image", v->last
-	                  ? arena_printf(a, "x + (n * height * width * blocks + cb) * %d", v->lanes)
-	                  : arena_printf(a, "x + (n * blocks + cb) * height * width * %d", v->lanes)},
+		{"more", more},
+		{"image", image_text(v)},
 		{"to", v->last
 	               ? arena_printf(a, "out + (((n * rows + row) * columns + p) * blocks + cb) * %d",
 	                              v->lanes)
 	               : arena_printf(a, "out + (((n * blocks + cb) * rows + row) * columns + p) * %d",
 	                              v->lanes)},
 		{"taps", tile_int(k, v->group * v->kh * v->kw * v->lanes)},
-		{"stride_y", tile_int(k, v->stride[0])},
+		{"begin", begin},
 		{"stride_x", tile_int(k, v->stride[1])},
-		{"top", tile_int(k, v->pad[0])},
 		{"left", tile_int(k, v->pad[1])},
 		{"type", dtype_c_memory(t->dtype)},
 		{"epilogue", epilogue},

@@ -180,6 +180,12 @@ bool interpret_hook_kernel_matmul(Interp *in, Op *op)
 
 // ---- convolutions -------------------------------------------------------------------------------
 
+// Slices of the volume, of the result and of the filter; from slice to slice; rows of a slice of
+// the result.
+typedef struct Slices {
+	int64_t depth, made, taps, stride, before, dilation, rows;
+} Slices;
+
 typedef struct Window {
 	int64_t strides[2], paddings[4], dilations[2];
 	int64_t channels, height, width; // of x; channels of a group
@@ -192,8 +198,23 @@ typedef struct Window {
 	                // one group
 	int64_t split;  // results side by side, each of a part of the channels
 	int64_t first, end; // the channels of such a part, in a group
-	bool depthwise;
+	bool depthwise,
+		apart; // apart: what comes of one block of x lies a multiple of x's blocks apart
+	Slices slices;
 } Window;
+
+// Of an image there is one.
+static bool slices_read(const Op *op, int64_t rows, Slices *s)
+{
+	int64_t v[6] = {1, 1, 1, 1, 0, 1};
+	if (op_attr(op, "volume") && op_ints(op, "volume", v, 6) != 6)
+		return false;
+	*s = (Slices){v[0], v[1], v[2], v[3], v[4], v[5], 0};
+	if (v[0] < 1 || v[1] < 1 || v[2] < 1 || v[3] < 1 || rows % v[1])
+		return false;
+	s->rows = rows / v[1];
+	return true;
+}
 
 static bool window_attributes(Interp *in, const Op *op, Window *w)
 {
@@ -218,7 +239,7 @@ static bool filter_fits(const Window *w, const Tensor *wt, int64_t have, int64_t
 		return false;
 	if (w->depthwise)
 		return w->b == w->q && w->b == w->lanes && w->share * have == made &&
-		       (plain || w->share == 1) && w->narrow > 0 && w->b % w->narrow == 0;
+		       (plain || w->share == 1 || w->narrow == 1) && w->narrow > 0 && w->b % w->narrow == 0;
 	const int64_t parts = w->share ? (w->share + w->q - 1) / w->q : 0; // rows of w in a group
 	if (!plain && w->groups > 1)
 		return w->share > 0 && wt->dims[1] == w->channels && w->share * w->groups <= made &&
@@ -244,6 +265,9 @@ static bool window_sizes(Interp *in, const Op *op, const Tensor *x, const Tensor
 	w->width = x->dims[3];
 	w->channels = w->depthwise ? x->dims[1] * w->b : op_int(op, "in_channels", 0);
 	w->kh = wt->dims[wrank - 3];
+	w->apart = w->depthwise && !plain;
+	if (!slices_read(op, d[2], &w->slices) || w->kh % w->slices.taps || w->height % w->slices.depth)
+		return interp_error(in, op, "the volume does not fit");
 	w->kw = wt->dims[wrank - 2];
 	w->q = wt->dims[wrank - 1];
 	w->rows = !plain && !w->depthwise && op_attr(op, "schedule") ? wt->dims[0] : 0;
@@ -300,15 +324,25 @@ static void conv_lanes(const Window *w, const float *x, const float *weights, in
 	}
 }
 
+// The row of x that row ky of the filter meets for row y of the result; -1: it is outside.
+static int64_t window_row(const Window *w, int64_t y, int64_t ky)
+{
+	const Slices *s = &w->slices;
+	const int64_t kh = w->kh / s->taps, height = w->height / s->depth,
+				  z = y / s->rows * s->stride - s->before + ky / kh * s->dilation,
+				  h = y % s->rows * w->strides[0] - w->paddings[0] + ky % kh * w->dilations[0];
+	return z < 0 || z >= s->depth || h < 0 || h >= height ? -1 : z * height + h;
+}
+
 // The sums of one output position and block.
 static void conv_point(const Window *w, const float *x, const float *weights, int64_t y, int64_t at,
                        int64_t oc, int64_t lanes, double *acc)
 {
 	memset(acc, 0, sizeof *acc * (size_t)lanes);
 	for (int64_t tap = 0; tap < w->kh * w->kw; tap++) {
-		int64_t h = y * w->strides[0] - w->paddings[0] + tap / w->kw * w->dilations[0];
+		int64_t h = window_row(w, y, tap / w->kw);
 		int64_t v = at * w->strides[1] - w->paddings[1] + tap % w->kw * w->dilations[1];
-		if (h < 0 || h >= w->height || v < 0 || v >= w->width)
+		if (h < 0 || v < 0 || v >= w->width)
 			continue;
 		int64_t pixel = (h * w->width + v) * w->b, plane = w->height * w->width * w->b;
 		if (lanes > 1 && !w->rows && (w->narrow > 1 || w->groups > 1)) {
@@ -316,7 +350,8 @@ static void conv_point(const Window *w, const float *x, const float *weights, in
 			continue;
 		}
 		if (w->depthwise) {
-			conv_tap(w, x + oc / w->share / w->b * plane + pixel, weights, 0, tap, oc, lanes, acc);
+			const int64_t block = w->apart ? oc / w->b % (w->channels / w->b) : oc / w->share;
+			conv_tap(w, x + block * plane + pixel, weights, 0, tap, oc, lanes, acc);
 			continue;
 		}
 		const int64_t first = w->groups > 1 ? oc / w->share * w->channels

@@ -21,6 +21,8 @@ static void block_layout(Layout *l, Block *block)
 				block_layout(l, b);
 		if (op->nresult != 1 || !type_is_tensor(op->results[0].type))
 			continue;
+		if (layout_volume(l, op))
+			continue;
 		switch (op->info->kind) {
 		case KIND_MAP:
 			if (!last_map(l, op))

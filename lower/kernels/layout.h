@@ -93,6 +93,9 @@ struct Window;
 Value *conv_dense(Layout *l, const Conv *cv, const Type *out);
 // The same for several groups, of any width.
 Value *conv_groups(Layout *l, const Conv *cv, const Type *out, int64_t groups);
+// kernel.depthwise, of groups that share blocks or of single channels: with more blocks in the
+// result than in x, these are repeated.
+Value *conv_narrow(Layout *l, const Conv *cv, const Type *out);
 // The convolution of images [N x C x H x W] by the last two axes of a window; paddings are
 // constant.
 Value *build_image_conv(Builder *b, Value *x, Value *filter, const struct Window *w,
@@ -107,6 +110,12 @@ void conv_set_geometry(Op *kernel, const Conv *cv);
 // How many vectors of output channels a register tile takes: full tiles as far as possible, all
 // alike.
 int64_t conv_tile_vectors(const Layout *l, int64_t oc);
+
+// ---- layout_volume.c ----------------------------------------------------------------------------
+
+// Convolutions of volumes that are kernels on images whose rows are those of all slices.
+bool volume_is_depthwise(const Op *op);
+bool volume_is_pointwise(const struct Window *w, const Type *filter);
 
 // ---- layout_few.c -------------------------------------------------------------------------------
 
@@ -155,6 +164,7 @@ bool library_takes_conv(Context *c, const Conv *cv, const Type *x, const Type *o
 
 bool layout_conv(Layout *l, Op *op);           // layout_conv.c
 bool layout_conv_transpose(Layout *l, Op *op); // layout_deconv.c
+bool layout_volume(Layout *l, Op *op);         // layout_volume.c
 bool layout_matmul(Layout *l, Op *op);         // layout_gemm.c
 bool layout_image_conv(Layout *l, Op *op);     // layout_image.c
 bool layout_integer(Layout *l, Op *op);        // layout_integer.c

@@ -1,6 +1,7 @@
 // Convolutions to kernel.conv and kernel.depthwise on blocked tensors, with weights packed as these
 // read them. Called by layout.c. What does not fit (other element types, sizes that only a run
 // tells) stays for to-loops.
+#include "ir/build/nest.h"
 #include "ir/infer/geometry.h"
 #include "lower/kernels/layout.h"
 #include "lower/pass/rewrite.h"
@@ -104,7 +105,7 @@ static bool groups_are_narrow(const Layout *l, const Conv *cv, int64_t groups)
 	return cv->ic * groups == cv->oc && cv->ic < l->target->lanes && l->target->lanes % cv->ic == 0;
 }
 
-static Value *conv_narrow(Layout *l, const Conv *cv)
+Value *conv_narrow(Layout *l, const Conv *cv, const Type *out)
 {
 	int64_t b = l->target->lanes, sizes[5] = {(cv->oc + b - 1) / b, cv->ic, cv->kh, cv->kw, b};
 	const bool depthwise = cv->ic == 1;
@@ -112,11 +113,54 @@ static Value *conv_narrow(Layout *l, const Conv *cv)
 		memmove(sizes + 1, sizes + 2, 3 * sizeof *sizes);
 	Value *w = pack_filter(cv->op, cv->filter, depthwise ? 4 : 5, sizes),
 		  *x = blocked_get(l, cv->x);
-	Op *kernel = layout_kernel(cv->op, OP_KERNEL_DEPTHWISE,
-	                           type_blocked(l, cv->op->results[0].type), 2, (Value *[]){x, w});
+	Op *kernel = layout_kernel(cv->op, OP_KERNEL_DEPTHWISE, type_blocked(l, out), 2,
+	                           (Value *[]){x, w});
 	conv_set_geometry(kernel, cv);
 	epilogue_identity(kernel, &kernel->regions[0]);
 	return &kernel->results[0];
+}
+
+// [C * m x 1 x KH x KW] to [m * each x 1 x KH x KW]: what channels have first, then what they have
+// second.
+static Value *filter_of_repeats(const Conv *cv, int64_t m, int64_t each)
+{
+	Context *c = cv->op->ctx;
+	Builder b = builder_before(cv->op);
+	const Dim *const *f = cv->filter->type->dims;
+	const Dim *dims[4] = {dim_const(c, cv->channels), dim_const(c, m), f[2], f[3]};
+	Value *w = build_view(&b, cv->filter, 4, dims);
+	w = w ? build1(&b, OP_PD_TRANSPOSE, w, "perm", attr_ints(c, 4, (int64_t[]){1, 0, 2, 3}), NULL)
+	      : NULL;
+	if (w && each > cv->channels)
+		w = build1(&b, OP_PD_PAD, w, "paddings",
+		           attr_ints(c, 8, (int64_t[]){0, 0, 0, each - cv->channels, 0, 0, 0, 0}), NULL);
+	return w ? build_view(&b, w, 4, (const Dim *[]){dim_const(c, m * each), f[1], f[2], f[3]})
+	         : NULL;
+}
+
+// m results of each channel: kernel.depthwise makes the first ones of all channels, then the
+// second, and a nest brings them in order.
+static Value *conv_repeats(Layout *l, const Conv *cv)
+{
+	const int64_t lanes = l->target->lanes, m = cv->oc / cv->channels,
+				  each = (cv->channels + lanes - 1) / lanes * lanes;
+	const Type *t = cv->op->results[0].type;
+	Conv all = *cv;
+	all.oc = m * each;
+	all.filter = filter_of_repeats(cv, m, each);
+	if (!all.filter)
+		return NULL;
+	const Dim *dims[4] = {t->dims[0], dim_const(l->ctx, all.oc), t->dims[2], t->dims[3]};
+	Value *made = conv_narrow(l, &all, type_tensor(l->ctx, t->dtype, 4, dims, 0));
+	Builder before = builder_before(cv->op);
+	Nest n = nest_open(&before, type_blocked(l, t));
+	Builder *b = &n.b;
+	Value *channel = index_add(b, index_times(b, n.at[1], lanes), n.at[4]), *of = index_const(b, m),
+		  *block = index_const(b, lanes), *from = index_div(b, channel, of);
+	Value *at[5] = {n.at[0], index_times(b, index_mod(b, channel, of), each / lanes), n.at[2],
+	                n.at[3], index_mod(b, from, block)};
+	at[1] = index_add(b, at[1], index_div(b, from, block));
+	return nest_close(&n, load(b, made, at));
 }
 
 // Each group's filters begin a row of packed weights, which they need not fill.
@@ -235,6 +279,19 @@ Value *build_image_transposed(Builder *b, Value *x, Value *filter, const Window 
 	              attr_ints(c, 2, w->dilation + 1), "output_size", attr_dims(c, 2, size), NULL);
 }
 
+// The blocked result.
+static Value *conv_made(Layout *l, const Conv *cv, int64_t groups)
+{
+	const Type *out = cv->op->results[0].type;
+	if (groups == 1)
+		return conv_dense(l, cv, out);
+	if (groups_are_narrow(l, cv, groups))
+		return conv_narrow(l, cv, out);
+	// With few channels most lanes would be empty.
+	return cv->ic == 1 && 2 * groups >= l->target->lanes ? conv_repeats(l, cv)
+	                                                     : conv_groups(l, cv, out, groups);
+}
+
 bool layout_conv(Layout *l, Op *op)
 {
 	Conv cv = {0};
@@ -258,10 +315,7 @@ bool layout_conv(Layout *l, Op *op)
 		op_replace(op, &few);
 		return true;
 	}
-	Value *made = groups == 1 ? conv_dense(l, &cv, op->results[0].type)
-	              : groups_are_narrow(l, &cv, groups)
-	                  ? conv_narrow(l, &cv)
-	                  : conv_groups(l, &cv, op->results[0].type, groups);
+	Value *made = conv_made(l, &cv, groups);
 	if (made)
 		blocked_set(l, op, made);
 	return made != NULL;

@@ -90,6 +90,7 @@ Value *phase_split(Builder *b, const Phase *p, Value *at, Value **rest)
 // How the convolution for all phases is built: its images, and where a phase begins among its
 // channels.
 typedef struct Phases {
+	bool depthwise;        // phases of all channels stand side by side, as if of one group
 	bool blocked;          // its images
 	bool plain;            // the result
 	int64_t each;          // channels from one phase to the next
@@ -98,16 +99,22 @@ typedef struct Phases {
 
 // Few channels would mostly be empty lanes, and groups may end within blocks: then the result is
 // plain, else blocked with whole blocks per phase.
-static Phases phases_of(const Layout *l, DType t, const Phase *p, int64_t groups, int64_t oc)
+static Phases phases_of(const Layout *l, const Tensor *w, const Phase *p, int64_t groups)
 {
-	const int64_t lanes = l->target->lanes;
-	Phases s = {.blocked = (groups == 1 || !l->target->cuda) && layout_has_blocks(l, t),
-	            .each = oc,
+	const int64_t lanes = l->target->lanes, oc = w->dims[1];
+	const bool blocked = (groups == 1 || !l->target->cuda) && layout_has_blocks(l, w->dtype);
+	Phases s = {.depthwise = blocked && groups > 1 && oc == 1 && w->dims[0] == groups,
+	            .blocked = blocked,
 	            .groups = groups,
+	            .each = oc,
 	            .count = p[0].stride * p[1].stride};
-	s.plain = !s.blocked || 2 * oc <= lanes || (groups > 1 && oc % lanes);
-	if (!s.plain && (p[0].stride > 1 || p[1].stride > 1))
-		s.each = (oc + lanes - 1) / lanes * lanes;
+	if (s.depthwise) {
+		s.groups = 1;
+		s.each = groups;
+	}
+	s.plain = !blocked || (!s.depthwise && (2 * oc <= lanes || (groups > 1 && oc % lanes)));
+	if (!s.plain && s.count > 1)
+		s.each = (s.each + lanes - 1) / lanes * lanes;
 	return s;
 }
 
@@ -132,9 +139,59 @@ static void phase_place(const Layout *l, Nest *n, Value *phase, const Phases *s,
 	}
 }
 
+// Where the element of a nest is whose axes are split: o = stride * at + rest.
+static Value *split_position(Builder *b, const Phase *p, Value *at, Value *rest, Value **phase)
+{
+	Value *s = index_const(b, p->stride);
+	Value *t = index_plus(b, rest, p->before - p->first * p->stride);
+	*phase = index_mod(b, t, s);
+	return index_add(b, at, index_div(b, t, s));
+}
+
+// A plain result whose sizes are multiples of the strides: what is divided for each pixel is but
+// the number of a phase, which loops of constant length have. NULL: the sizes are none.
+static Value *interleave_split(Layout *l, Op *op, Value *phases, const Phase *p, const Phases *s)
+{
+	Context *c = l->ctx;
+	const Type *t = op->results[0].type;
+	const Dim *const *d = t->dims;
+	Builder b = builder_before(op);
+	for (int i = 0; i < 2; i++)
+		if (!dim_is(dim_mod(c, d[2 + i], dim_const(c, p[i].stride)), 0))
+			return NULL;
+	if (s->blocked) {
+		const Dim *channels = dim_const(c, s->groups * s->count * s->each);
+		const Dim *dims[4] = {d[0], channels, p[0].count, p[1].count};
+		Op *plain = layout_kernel(op, OP_KERNEL_UNBLOCK, type_tensor(c, t->dtype, 4, dims, 0), 1,
+		                          &phases);
+		op_set_attr(plain, "channels", attr_int(c, channels->value));
+		phases = &plain->results[0];
+	}
+	const Dim *dims[7] = {d[0], dim_const(c, s->groups), dim_const(c, s->each)};
+	for (int i = 0; i < 2; i++) {
+		dims[4 + 2 * i] = dim_const(c, p[i].stride);
+		dims[3 + 2 * i] = dim_div(c, d[2 + i], dims[4 + 2 * i]);
+	}
+	Nest n = nest_open(&b, type_tensor(c, t->dtype, 7, dims, 0));
+	Value *ry, *rx, *at[4] = {n.at[0]};
+	at[2] = split_position(&n.b, &p[0], n.at[3], n.at[4], &ry);
+	at[3] = split_position(&n.b, &p[1], n.at[5], n.at[6], &rx);
+	Value *phase = index_add(&n.b, index_times(&n.b, ry, p[1].stride), rx);
+	at[1] = index_add(&n.b, index_times(&n.b, n.at[1], s->count * s->each),
+	                  index_add(&n.b, index_times(&n.b, phase, s->each), n.at[2]));
+	Value *out = nest_close(&n, load(&n.b, phases, at));
+	if (!out)
+		return NULL;
+	out->name = op->results[0].name;
+	return build_view(&b, out, 4, d);
+}
+
 static Value *interleave(Layout *l, Op *op, Value *phases, const Phase *p, const Phases *s)
 {
 	const Type *type = op->results[0].type;
+	Value *split = s->plain && !l->target->cuda ? interleave_split(l, op, phases, p, s) : NULL;
+	if (split)
+		return split;
 	Builder before = builder_before(op);
 	Nest n = nest_open(&before, s->plain ? type : type_blocked(l, type));
 	Value *ry, *rx, *at[5] = {n.at[0]};
@@ -147,6 +204,8 @@ static Value *interleave(Layout *l, Op *op, Value *phases, const Phase *p, const
 // All phases as one convolution; NULL: it does not suit a kernel.
 static Value *phases_convolve(Layout *l, const Conv *cv, const Phases *s, const Type *out)
 {
+	if (s->depthwise)
+		return conv_narrow(l, cv, out);
 	if (!l->target->cuda)
 		return s->groups > 1 ? conv_groups(l, cv, out, s->groups) : conv_dense(l, cv, out);
 	ImageForm form = conv_image_form(l, cv, s->groups);
@@ -161,6 +220,24 @@ static bool deconv_dtype(const Layout *l, DType t)
 	return t == DT_F32 || (l->target->cuda && dtype_is_half(t));
 }
 
+// Whether the types are those of one that becomes a kernel, with this constant filter.
+static bool transposed_fits(const Layout *l, const Op *op, const Tensor *w)
+{
+	const Type *x = op_operand(op, 0)->type, *out = op->results[0].type;
+	return w && w->dtype == x->dtype && w->rank == 4 && deconv_dtype(l, w->dtype) &&
+	       type_blockable(x) && type_blockable(out) && w->dims[0] == type_channels(x) &&
+	       w->dims[1] * op_int(op, "groups", 1) == type_channels(out);
+}
+
+static bool phases_read(Op *op, Phase *p)
+{
+	Window w;
+	if (!window_of_conv(op, &w) || w.channel != 1)
+		return false;
+	const Dim *const *made = op->results[0].type->dims + 2;
+	return phase_read(op->ctx, &w, 0, made[0], &p[0]) && phase_read(op->ctx, &w, 1, made[1], &p[1]);
+}
+
 bool layout_conv_transpose(Layout *l, Op *op)
 {
 	Context *c = l->ctx;
@@ -170,18 +247,17 @@ bool layout_conv_transpose(Layout *l, Op *op)
 	Value *x = op_operand(op, 0), *filter = op_operand(op, 1);
 	const Tensor *w = value_constant(filter);
 	const Type *out = op->results[0].type;
-	Window win;
 	Phase p[2];
-	if (!w || w->dtype != x->type->dtype || w->rank != 4 || !deconv_dtype(l, w->dtype) ||
-	    !type_blockable(x->type) || !type_blockable(out) || w->dims[0] != type_channels(x->type) ||
-	    w->dims[1] * groups != type_channels(out) || !window_of_conv(op, &win) || win.channel != 1)
+	if (!transposed_fits(l, op, w) || !phases_read(op, p))
 		return false;
-	for (int i = 0; i < 2; i++)
-		if (!phase_read(c, &win, i, out->dims[2 + i], &p[i]))
-			return false;
 	bool single = p[0].stride == 1 && p[1].stride == 1;
-	const Phases s = phases_of(l, w->dtype, p, groups, w->dims[1]);
-	Tensor *t = phase_filter(c, w, p, groups, s.each);
+	const Phases s = phases_of(l, w, p, groups);
+	Tensor one = *w; // the filters, when depthwise as those of one channel
+	if (s.depthwise) {
+		one.dims[0] = 1;
+		one.dims[1] = w->dims[0];
+	}
+	Tensor *t = phase_filter(c, &one, p, s.groups, s.each);
 	if (!t)
 		return false;
 	Builder b = builder_before(op);
@@ -192,7 +268,7 @@ bool layout_conv_transpose(Layout *l, Op *op)
 	           .ic = t->dims[1],
 	           .kh = t->dims[2],
 	           .kw = t->dims[3],
-	           .channels = t->dims[1] * groups,
+	           .channels = type_channels(x->type),
 	           .strides = {1, 1},
 	           .dilations = {1, 1},
 	           .paddings = {p[0].pad[0], p[1].pad[0], p[0].pad[1], p[1].pad[1]}};

@@ -16,6 +16,16 @@ typedef struct Volume {
 	const Dim *deep, *taps, *depth; // of the result, of the filter, of the input
 } Volume;
 
+// Those that layout_volume.c makes kernels of: each channel by itself, or each pixel.
+static bool layout_takes_volume(const PassContext *p, const Op *op, const Volume *v)
+{
+	const Type *f = op_operand(op, 1)->type;
+	const int64_t groups = op_int(op, "groups", 1);
+	if (p->target->cuda)
+		return false;
+	return volume_is_depthwise(op) || (groups == 1 && volume_is_pointwise(&v->w, f));
+}
+
 static bool volume_read(Op *op, Volume *v)
 {
 	const Value *x = op_operand(op, 0), *filter = op_operand(op, 1);
@@ -74,8 +84,7 @@ static Value *filter_of_image(Builder *b, const Volume *v)
 bool decompose_hook_conv3d_of_images(PassContext *p, Op *op)
 {
 	Volume v = {0};
-	(void)p;
-	if (!volume_read(op, &v))
+	if (!volume_read(op, &v) || layout_takes_volume(p, op, &v))
 		return true;
 	Builder b = builder_before(op);
 	const Type *t = op->results[0].type;

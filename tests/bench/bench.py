@@ -17,10 +17,12 @@ MODELS = ['resnet50', 'mobilenet_v1', 'mobilenet_v3_small', 'bert4', 'lenet', 'm
 
 
 def npz_shapes(path):
-    """Shapes of the arrays x0, x1 ... of a .npz file."""
+    """Shapes of the arrays x0, x1 ... of a .npz file, by the feeds' names where it has them, else by their numbers."""
     import numpy as np
     with np.load(path) as z:
-        return [list(z[k].shape) for k in sorted(z.files) if k[0] == 'x']
+        count = sum(k[0] == 'x' for k in z.files)
+        names = [str(n) for n in z['names']] if 'names' in z.files else range(count)
+        return {name: list(z[f'x{i}'].shape) for i, name in enumerate(names)}
 
 
 def build(pdcc, model, folder, flags):
@@ -28,9 +30,12 @@ def build(pdcc, model, folder, flags):
     path = HOME / 'models' / f'{model}.pdmodel'
     info = json.loads(subprocess.run([pdcc, 'info', path, '--json'], check=True, capture_output=True, text=True).stdout)
     cmd = [pdcc, path, '-o', folder / f'lib{model}.so', '--isa=native', *flags]
-    for feed, shape in zip(info['inputs'], npz_shapes(HOME / 'models' / f'{model}.npz')):
-        cmd.append(f"--shape={feed['name']}={','.join(map(str, shape))}")
-    subprocess.run(cmd, check=True)
+    shapes = npz_shapes(HOME / 'models' / f'{model}.npz')
+    for i, feed in enumerate(info['inputs']):
+        shape = shapes.get(feed['name'], shapes.get(i))
+        if shape is not None:
+            cmd.append(f"--shape={feed['name']}={','.join(map(str, shape))}")
+    subprocess.run(cmd, check=True, stderr=subprocess.PIPE, text=True)
     return folder / f'lib{model}.so'
 
 
@@ -43,12 +48,11 @@ def harness(folder):
     return folder / 'sidebyside.py'
 
 
-def compare(model, library, a):
-    peers = ['ort=ort', 'ov=ovc', 'paddle=paddle_mkldnn', f'pdcc=pdcc,so={library},fn={model}_call']
+def compare(model, library, a, peers, flags=()):
     env = dict(os.environ, PERF_CLOCK=a.clock)
     out = library.with_suffix('.json')
-    subprocess.run([HOME / 'venv/bin/python', harness(library.parent), '--rounds', str(a.rounds), '--cpus', '0', '--json', out, model,
-                    *peers], env=env, check=True)
+    subprocess.run([HOME / 'venv/bin/python', harness(library.parent), '--rounds', str(a.rounds), '--json', out, *flags, model, *peers],
+                   env=env, check=True)
     return json.loads(out.read_text())
 
 
@@ -68,7 +72,9 @@ def main():
     with tempfile.TemporaryDirectory() as tmp:
         for model in a.models:
             try:
-                results.append(compare(model, build(a.pdcc, model, pathlib.Path(tmp), []), a))
+                library = build(a.pdcc, model, pathlib.Path(tmp), [])
+                peers = ['ort=ort', 'ov=ovc', 'paddle=paddle_mkldnn', f'pdcc=pdcc,so={library},fn={model}_call']
+                results.append(compare(model, library, a, peers, ['--cpus', '0']))
             except subprocess.CalledProcessError as e:
                 print(f'{model}: {e}', file=sys.stderr)
     if a.json:

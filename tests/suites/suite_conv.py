@@ -176,6 +176,51 @@ class Tokens:
         return have.shape == want.shape and np.allclose(have, want, rtol=1e-4, atol=1e-4 * self.c ** 0.5)
 
 
+class Volume:
+    """A block of a network on volumes: a convolution of single pixels, a depthwise one, each with a bias and a map, a gate of the
+    mean over all of space, and a residual where sizes allow."""
+
+    def __init__(self, name, x, channels, kernel, strides=(1, 1, 1), pads=None, dilations=(1, 1, 1), keep=True):
+        self.name, self.x, self.channels, self.kernel, self.strides = name, list(x), channels, kernel, strides
+        self.pads, self.dilations, self.keep = pads or [p for k in kernel for p in (k // 2, k // 2)], dilations, keep
+        self.w = {'x': self.x, 'v': [channels, x[1], 1, 1, 1], 'b': [1, channels, 1, 1, 1], 'w': [channels, 1, *kernel]}
+
+    def feeds(self, np, random):
+        return [(name, random.standard_normal(dims).astype(np.float32)) for name, dims in self.w.items()]
+
+    def text(self, i, column):
+        c, lines = self.channels, []
+        inner = [self.x[0], c, *self.x[2:]]
+        out = [self.x[0], c] + [after(size, k, s, *self.pads[2 * a:2 * a + 2], d) for a, (size, k, s, d) in
+                                enumerate(zip(self.x[2:], self.kernel, self.strides, self.dilations))]
+        mean = [self.x[0], c] + [1, 1, 1] * self.keep
+
+        def op(name, text, ins, dims):
+            types = ', '.join(tensor(d, i, 'f32') for d in ins)
+            lines.append(f'  %{name}{i} = {text} : ({types}) -> ({tensor(dims, i, "f32")})')
+
+        for place, (name, dims) in enumerate(self.w.items()):
+            op(name, f'pd.feed() {{name = "{name}_{i}", col = {column + place}}}', [], dims)
+        op('p', f'pd.conv3d(%x{i}, %v{i}) {{strides = [1, 1, 1], paddings = [0, 0, 0]}}', [self.x, self.w['v']], inner)
+        op('q', f'pd.add(%p{i}, %b{i})', [inner, self.w['b']], inner)
+        op('e', f'pd.relu(%q{i})', [inner], inner)
+        op('d', f'pd.conv3d(%e{i}, %w{i}) {{strides = {list(self.strides)}, paddings = {self.pads}, dilations = {list(self.dilations)}, '
+                f'groups = {c}}}', [inner, self.w['w']], out)
+        op('m', f'pd.mean(%d{i}) {{axis = [2, 3, 4], keepdim = {str(self.keep).lower()}}}', [out], mean)
+        op('g', f'pd.sigmoid(%m{i})', [mean], mean)
+        op('h', f'pd.reshape(%g{i}, _) {{shape = dims {[self.x[0], c, 1, 1, 1]}}}', [mean], [self.x[0], c, 1, 1, 1])
+        op('s', f'pd.multiply(%d{i}, %h{i})', [out, [self.x[0], c, 1, 1, 1]], out)
+        last = 's'
+        if out == inner:
+            op('r', f'pd.add(%s{i}, %e{i})', [out, inner], out)
+            last = 'r'
+        return lines + [f'  pd.fetch(%{last}{i}) {{name = "r{i}", col = {i}}} : ({tensor(out, i, "f32")}) -> ()']
+
+    def near(self, have, want, kind):
+        import numpy as np
+        return have.shape == want.shape and np.allclose(have, want, rtol=1e-4, atol=1e-4 * math.prod(self.kernel) ** 0.5)
+
+
 def tensor(dims, i, dtype):
     return 'tensor<' + ' x '.join(f'{d}{i}' if str(d)[0] == '?' else str(d) for d in dims) + f' x {dtype}>'
 
@@ -257,6 +302,8 @@ CPU_CASES = (
     Case('groups of 8 to 4', (1, 32, 6, 7), 16, 3, 2, groups=4),
     Case('groups of 4 to 16', (1, 12, 6, 7), 48, (1, 3), groups=3),
     Case('two results a channel', (3, 5, 7, 7), 10, 3, groups=5),
+    Case('three results a channel, stride 2', (2, 17, 7, 9), 51, 3, 2, groups=17),
+    Case('two results a channel, whole blocks', (1, 32, 5, 8), 64, (3, 1), groups=32),
     Case('groups of 24, open sizes', (2, 48, 6, 9), 48, 3, groups=2, residual=True, symbols='nhw'),
     Case('groups of 4, open sizes', (2, 20, 6, 9), 20, 3, groups=5, residual=True, symbols='nhw'),
     Case('3 x 3', (2, 17, 9, 10), 33, 3),
@@ -275,11 +322,23 @@ TOKENS = (
     Tokens('tokens, dense between, residual', 2, 6, 5, 32, residual=True, dense=True, behind=True, batch='?n'),
     Tokens('tokens, dense between, odd channels', 1, 6, 5, 20, residual=True, dense=True, behind=True),
 )
+VOLUMES = (
+    Volume('volume', (2, 5, 4, 6, 7), 20, (3, 3, 3)),
+    Volume('volume, strides, uneven paddings', (1, 3, 5, 9, 8), 17, (3, 3, 3), (2, 1, 2), [0, 1, 2, 0, 1, 1], keep=False),
+    Volume('volume, slices alone', (1, 8, 6, 5, 5), 16, (5, 1, 1)),
+    Volume('volume, dilated', (1, 4, 7, 9, 9), 9, (3, 3, 3), (1, 1, 1), [2, 2, 2, 2, 3, 3], (2, 2, 3)),
+    Volume('volume of few pixels', (2, 4, 2, 3, 2), 4, (3, 3, 3), (1, 2, 2)),
+)
 
 TRANSPOSED = (
     Transposed('transposed, groups', (2, 12, 5, 6), 15, 4, 2, 3),
     Transposed('transposed, groups, stride 1', (1, 4, 5, 6), 6, 3, 1, 2),
     Transposed('transposed, depthwise', (1, 5, 7, 6), 5, 3, 2, 5, 'depthwise_conv2d_transpose'),
+    Transposed('transposed, depthwise, whole rows', (2, 20, 5, 6), 20, 4, 2, 20, 'depthwise_conv2d_transpose'),
+    Transposed('transposed, depthwise, stride 3, dilated', (1, 17, 4, 5), 17, 4, 3, 17, dilation=2),
+    Transposed('transposed, depthwise, stride 1', (1, 9, 5, 6), 9, 3, 1, 9),
+    Transposed('transposed, few results, whole rows', (2, 6, 5, 6), 3, 4, 2),
+    Transposed('transposed, stride 3, whole rows', (1, 10, 4, 5), 2, 5, 3),
     Transposed('transposed, groups of whole blocks', (1, 32, 5, 6), 64, 2, 2, 2),
     Transposed('transposed', (2, 12, 5, 6), 20, 4, 2),
     Transposed('transposed, few results', (1, 6, 5, 6), 3, 3, 2, more=1),
@@ -372,7 +431,7 @@ def cpu_results(program, isa):
 
 def cpu(t):
     with tempfile.TemporaryDirectory() as tmp:
-        program = emulated.Program(t, pathlib.Path(tmp), CPU_CASES + TOKENS)
+        program = emulated.Program(t, pathlib.Path(tmp), CPU_CASES + TOKENS + VOLUMES)
         p = program.run('interp', 'want')
         yield 'cpu: runs', p.returncode == 0, p.stdout[-3000:]
         for isa in isas():

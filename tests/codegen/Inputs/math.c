@@ -21,6 +21,7 @@ LOOP(pd_expf)
 LOOP(pd_tanhf)
 LOOP(pd_erff)
 LOOP(pd_logf)
+LOOP(pd_log1pf)
 
 typedef struct Function {
 	const char *name;
@@ -68,8 +69,9 @@ static int check(const Function *f, uint64_t step)
 int main(int argc, char **argv)
 {
 	static const Function functions[] = {
-		{"pd_expf", pd_expf_loop, exp, 1.0}, {"pd_tanhf", pd_tanhf_loop, tanh, 1.5},
-		{"pd_erff", pd_erff_loop, erf, 1.5}, {"pd_logf", pd_logf_loop, log, 1.0},
+		{"pd_expf", pd_expf_loop, exp, 1.0}, {"pd_tanhf", pd_tanhf_loop, tanh, 5.5},
+		{"pd_erff", pd_erff_loop, erf, 5.5}, {"pd_logf", pd_logf_loop, log, 1.0},
+		{"pd_log1pf", pd_log1pf_loop, log1p, 2.0},
 	};
 	int bad = 0;
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
