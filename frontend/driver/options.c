@@ -523,6 +523,8 @@ static const OptionSpec table[] = {
 	{0, "tolerance", "R[,A]", V, PARSE(parse_tolerance),
      "of --expect: R * |expected| + A; default 1e-5,1e-5"},
 	{0, "next", NULL, R, PARSE(parse_next), "start another run on the same state"},
+	{0, "load-state", "FILE", C | R | V | B | CODE, TEXT(load_state),
+     "begin with what --save-state of the same program wrote, not with its parameters"},
 	{0, "save-state", "FILE", R, TEXT(save_state),
      "write what the persistables hold after the last run, as a combined parameter file"},
 	{0, "save-params", "FILE", R, TEXT(save_params),

@@ -196,7 +196,7 @@ static Op *load_trained(Driver *d, Op *module)
 	return module;
 }
 
-Op *driver_load(Driver *d)
+static Op *load_derived(Driver *d)
 {
 	const Options *o = d->options;
 	Op *module = load_module(d);
@@ -209,6 +209,18 @@ Op *driver_load(Driver *d)
 	stage_begin(d, "differentiate");
 	return differentiate(module, o->nderivative, o->derivatives) && ir_verify(module) ? module
 	                                                                                  : NULL;
+}
+
+Op *driver_load(Driver *d)
+{
+	const char *state = d->options->load_state;
+	Op *module = load_derived(d);
+	if (!module || !state)
+		return module;
+	stage_begin(d, "state");
+	return params_load_state(d->ctx, state, d->npersistable, d->persistables) && ir_verify(module)
+	           ? module
+	           : NULL;
 }
 
 static const char *native_isa(void)

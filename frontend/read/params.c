@@ -513,6 +513,53 @@ bool params_load_module(Context *c, Op *module, const char *path, int nnames,
 	                   l.size - l.at, n);
 }
 
+// ---- state ----------------------------------------------------------------------------------
+
+// Whether what the file holds is what the parameter held so far, in all but its numbers.
+static bool state_fits(Loader *l, const Tensor *t, const Tensor *before)
+{
+	bool same = !before || (t->dtype == before->dtype && t->rank == before->rank);
+	for (int i = 0; before && same && i < t->rank; i++)
+		same = t->dims[i] == before->dims[i];
+	return same ||
+	       loader_fail(l, "the state says %s, the program %s: the state of something else",
+	                   numbers_text(l->c, t->dtype, (size_t)t->rank, t->dims),
+	                   numbers_text(l->c, before->dtype, (size_t)before->rank, before->dims));
+}
+
+// How many records are left; -1 after a diagnostic.
+static int count_records(Loader l)
+{
+	int n = 0;
+	for (l.var = NULL; l.at < l.size; n++)
+		if (!read_record(&l))
+			return -1;
+	return n;
+}
+
+bool params_load_state(Context *c, const char *path, int n, const char *const *names)
+{
+	Loader l = {.c = c};
+	int valued = 0;
+	const int records = open_file(&l, path) ? count_records(l) : -1;
+	for (int i = 0; i < n; i++)
+		valued += param_get(c, names[i]) != NULL;
+	if (records >= 0 && records != n && records != valued)
+		return loader_fail(&l, "%d records, but %d persistables: the state of something else",
+		                   records, valued);
+	for (int i = 0; records >= 0 && i < n; i++) {
+		Tensor *before = param_get(c, names[i]);
+		if (!before && records != n)
+			continue;
+		l.var = names[i];
+		Tensor *t = read_record(&l);
+		if (!t || !state_fits(&l, t, before))
+			return false;
+		param_set(c, names[i], t);
+	}
+	return records >= 0;
+}
+
 // ---- writing --------------------------------------------------------------------------------
 
 static void put(Text *x, const void *data, size_t n)

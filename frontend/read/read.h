@@ -53,6 +53,9 @@ bool params_load_module(Context *c, Op *module, const char *path, int nnames,
 // The persistables of a program, or the parameters that a module reads or writes, sorted.
 const char *const *params_names(Context *c, const Paddle__ProgramDesc *p, int *n);
 const char *const *params_module_names(Context *c, Op *module, int *n);
+// What --save-state wrote of these persistables (sorted): of all of them, or of those that have a
+// value. Types and sizes must be those of the values that they have. False after a diagnostic.
+bool params_load_state(Context *c, const char *path, int n, const char *const *names);
 // Writes tensors in the combined format (--save-state), into memory.
 bool params_encode(Context *c, int n, Tensor *const *tensors, uint8_t **data, size_t *size);
 

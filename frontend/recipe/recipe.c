@@ -58,7 +58,7 @@ static const char *const reduction_words[] = {"", "mean", "sum", NULL};
 static const char *const schedule_words[] = {"constant", "step", "cosine", NULL};
 static const char *const metric_words[] = {"loss", "accuracy", "learning_rate", "grad_norm", NULL};
 static const char *const norm_words[] = {"train", "freeze", NULL};
-static const char *const dropout_words[] = {"", "off", NULL};
+static const char *const dropout_words[] = {"", "off", "train", NULL};
 
 #define ENTROPY (1u << LOSS_CROSS_ENTROPY)
 #define LABELLED (ENTROPY | 1u << LOSS_MSE)
@@ -109,6 +109,7 @@ static const Key top_keys[] = {
 	{"freeze", KEY_NAMES, AT(freeze), ANY, 0, NULL, 0, 0},
 	{"batch_norm", KEY_WORD, AT(batch_norm), ANY, 0, norm_words, 0, 0},
 	{"dropout", KEY_WORD, AT(dropout), ANY, 0, dropout_words, 0, 0},
+	{"seed", KEY_COUNT, AT(seed), ANY, 0, NULL, 0, COUNT_LIMIT},
 };
 
 // ---- values -------------------------------------------------------------------------------------
@@ -303,6 +304,9 @@ bool recipe_read(Context *c, const char *path, Recipe *r)
 	if (!top || !map_read(&y, TABLE("recipe", top_keys), top, NULL))
 		return false;
 	const ConfigNode *clip = config_get(top, "clip"), *metrics = config_get(top, "metrics");
+	const ConfigNode *seed = config_get(top, "seed");
+	if (seed && r->dropout != DROPOUT_TRAIN)
+		return fail(&y, seed->line, "recipe: key 'seed' does not go without 'dropout: train'");
 	return map_read(&y, TABLE("loss", loss_keys), config_get(top, "loss"), "type") &&
 	       map_read(&y, TABLE("optimizer", optimizer_keys), config_get(top, "optimizer"), "type") &&
 	       rate_read(&y, config_get(top, "learning_rate")) &&

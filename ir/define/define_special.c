@@ -109,34 +109,43 @@ static Value *low_part(Builder *b, Value *x, int64_t unit)
 	return apply2(b, OP_PD_REMAINDER, x, whole(b, unit));
 }
 
-// Two numbers of 32 bits for the element at a position of the nest. All arithmetic stays below
-// 2^63, so that it is the same on every target.
-static void random_bits(Nest *n, const Op *op, Value **first, Value **second)
+enum { HALF = 1 << 16 };
+static const int64_t word = 1LL << 32;
+
+// x and y, of 32 bits each, become others that they and the key decide: `constant`, plus `key`
+// where that is not NULL. All arithmetic stays below 2^63, so that it is the same on every target.
+static void philox(Builder *b, Value **x, Value **y, Value *key, uint32_t constant)
 {
-	enum { HALF = 1 << 16 };
-	const int64_t word = 1LL << 32, multiplier = 0xD256D193, step = 0x9E3779B9;
-	Builder *b = &n->b;
-	const Type *out = op->results[0].type;
-	uint64_t seed = (uint64_t)op_int(op, "seed", 0), place = (uint64_t)op_int(op, "place", 0);
-	uint32_t key = (uint32_t)(seed * 0x9E3779B1u + (seed >> 32) + (place + 1) * 0x85EBCA77u);
-	Value *linear = scalar_from_index(b, index_linear(b, out->rank, out->dims, n->at), DT_I64);
-	Value *x = low_part(b, linear, word), *y = high_part(b, linear, word);
-	for (int round = 0; round < 10; round++) {
+	const int64_t multiplier = 0xD256D193, step = 0x9E3779B9;
+	for (int round = 0; round < 10; round++, constant += (uint32_t)step) {
 		// multiplier * x in halves of 16 bits.
-		Value *low = apply2(b, OP_PD_MULTIPLY, low_part(b, x, HALF), whole(b, multiplier));
-		Value *high = apply2(b, OP_PD_MULTIPLY, high_part(b, x, HALF), whole(b, multiplier));
+		Value *low = apply2(b, OP_PD_MULTIPLY, low_part(b, *x, HALF), whole(b, multiplier));
+		Value *high = apply2(b, OP_PD_MULTIPLY, high_part(b, *x, HALF), whole(b, multiplier));
 		high = apply2(b, OP_PD_ADD, high, high_part(b, low, HALF));
 		Value *product_high = high_part(b, high, HALF);
 		Value *product_low = apply2(
 			b, OP_PD_ADD, apply2(b, OP_PD_MULTIPLY, low_part(b, high, HALF), whole(b, HALF)),
 			low_part(b, low, HALF));
-		x = apply2(b, OP_PD_BITWISE_XOR, apply2(b, OP_PD_BITWISE_XOR, product_high, whole(b, key)),
-		           y);
-		y = product_low;
-		key += (uint32_t)step;
+		Value *k = whole(b, constant);
+		k = key ? low_part(b, apply2(b, OP_PD_ADD, key, k), word) : k;
+		*x = apply2(b, OP_PD_BITWISE_XOR, apply2(b, OP_PD_BITWISE_XOR, product_high, k), *y);
+		*y = product_low;
 	}
-	*first = x;
-	*second = y;
+}
+
+// Two numbers of 32 bits for the element at a position of the nest. `key` (a tensor of one number,
+// or NULL): others for another key.
+static void random_bits(Nest *n, const Op *op, Value *key, Value **first, Value **second)
+{
+	Builder *b = &n->b;
+	const Type *out = op->results[0].type;
+	uint64_t seed = (uint64_t)op_int(op, "seed", 0), place = (uint64_t)op_int(op, "place", 0);
+	uint32_t own = (uint32_t)(seed * 0x9E3779B1u + (seed >> 32) + (place + 1) * 0x85EBCA77u);
+	Value *linear = scalar_from_index(b, index_linear(b, out->rank, out->dims, n->at), DT_I64);
+	*first = low_part(b, linear, word);
+	*second = high_part(b, linear, word);
+	key = key ? low_part(b, scalar_cast(b, load_scalar(b, key), DT_I64), word) : NULL;
+	philox(b, first, second, key, own);
 }
 
 // A number in [0, 1) with the 24 bits that a float can hold.
@@ -153,7 +162,7 @@ bool define_hook_uniform(Builder *b, Op *op, Value **results)
 	Nest n = nest_open(b, out);
 	Value *x, *y;
 	DType t = out->dtype == DT_F64 ? DT_F64 : DT_F32;
-	random_bits(&n, op, &x, &y);
+	random_bits(&n, op, NULL, &x, &y);
 	Value *v = apply2(&n.b, OP_PD_MULTIPLY, unit_of(&n.b, x, t),
 	                  build_scalar_f(&n.b, t, max - min));
 	results[0] = nest_close(&n, apply2(&n.b, OP_PD_ADD, v, build_scalar_f(&n.b, t, min)));
@@ -167,7 +176,7 @@ bool define_hook_gaussian(Builder *b, Op *op, Value **results)
 	Nest n = nest_open(b, out);
 	DType t = out->dtype == DT_F64 ? DT_F64 : DT_F32;
 	Value *x, *y;
-	random_bits(&n, op, &x, &y);
+	random_bits(&n, op, NULL, &x, &y);
 	// 1 - u is above zero, so that the logarithm is finite.
 	Value *u = apply2(&n.b, OP_PD_SUBTRACT, build_scalar_f(&n.b, t, 1), unit_of(&n.b, x, t));
 	Value *radius = apply2(&n.b, OP_PD_MULTIPLY, apply1(&n.b, OP_PD_LOG, u),
@@ -187,7 +196,7 @@ bool define_hook_randint(Builder *b, Op *op, Value **results)
 	int64_t low = op_int(op, "low", 0), high = op_int(op, "high", 1);
 	Nest n = nest_open(b, op->results[0].type);
 	Value *x, *y;
-	random_bits(&n, op, &x, &y);
+	random_bits(&n, op, NULL, &x, &y);
 	// 62 bits, so that the remainder is as good as even.
 	Value *bits = apply2(
 		&n.b, OP_PD_ADD,
@@ -201,8 +210,22 @@ bool define_hook_bernoulli(Builder *b, Op *op, Value **results)
 {
 	Nest n = nest_open(b, op->results[0].type);
 	Value *x, *y;
-	random_bits(&n, op, &x, &y);
+	random_bits(&n, op, op_operand(op, 1), &x, &y);
 	Value *p = scalar_cast(&n.b, load(&n.b, op_operand(op, 0), n.at), DT_F32);
 	results[0] = nest_close(&n, apply2(&n.b, OP_PD_LESS_THAN, unit_of(&n.b, x, DT_F32), p));
+	return results[0] != NULL;
+}
+
+bool define_hook_draw(Builder *b, Op *op, Value **results)
+{
+	Nest n = nest_open(b, op->results[0].type);
+	Value *seed = scalar_cast(&n.b, load_scalar(&n.b, op_operand(op, 0)), DT_I64);
+	Value *count = scalar_cast(&n.b, load(&n.b, op_operand(op, 1), n.at), DT_I64);
+	Value *x = low_part(&n.b, count, word), *y = low_part(&n.b, high_part(&n.b, count, word), word);
+	Value *key = low_part(&n.b, seed, word);
+	Value *above = low_part(&n.b, high_part(&n.b, seed, word), word);
+	y = apply2(&n.b, OP_PD_BITWISE_XOR, y, above);
+	philox(&n.b, &x, &y, key, 0);
+	results[0] = nest_close(&n, x);
 	return results[0] != NULL;
 }

@@ -51,7 +51,11 @@ typedef enum Metric {
 	METRIC_COUNT
 } Metric;
 
-typedef enum DropoutHow { DROPOUT_UNSAID, DROPOUT_OFF } DropoutHow;
+typedef enum DropoutHow {
+	DROPOUT_UNSAID,
+	DROPOUT_OFF,  // as at inference
+	DROPOUT_TRAIN // other elements in each step, decided by the state `train.seed` and train.step
+} DropoutHow;
 
 // Numbers have been checked by whoever reads the file (frontend/recipe/recipe.c).
 typedef struct Recipe {
@@ -77,12 +81,13 @@ typedef struct Recipe {
 	bool metrics[METRIC_COUNT];
 	int batch_norm; // 0: of the batch, and learning; 1: as at inference
 	int dropout;    // DropoutHow
+	int64_t seed;   // what train.seed begins as
 } Recipe;
 
 // Makes the module a training step. State that is new is called `train.step` (i64, steps done),
-// `train.learning_rate` (the base rate, which the program around it may change), and after the
-// parameter that it belongs to, `W.velocity`. False after a diagnostic, which names the recipe's
-// line where it is the recipe's fault.
+// `train.learning_rate` (the base rate, which the program around it may change), `train.seed` where
+// dropouts train, and after the parameter that it belongs to, `W.velocity`. False after a
+// diagnostic, which names the recipe's line where it is the recipe's fault.
 bool train(Op *module, const Recipe *r);
 
 #endif

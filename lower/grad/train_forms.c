@@ -1,5 +1,5 @@
-// Programs of inference hold batch norms and dropouts in a form that trains nothing: what becomes
-// of them in a training step. Called by train.c.
+// Programs of inference hold batch norms in a form that trains nothing: what becomes of them in a
+// training step. Called by train.c.
 #include "lower/grad/train_step.h"
 
 #include <string.h>
@@ -43,35 +43,6 @@ static bool norm_to_training(Train *t, Op *op)
 	return statistics != NULL;
 }
 
-// Operators with a dropout in them have its probability in one of these.
-static bool drops(const Op *op)
-{
-	static const char *const attrs[] = {"p", "dropout_rate", "dropout_prob"};
-	const bool only = strstr(op->info->short_name, "dropout") != NULL;
-	for (size_t i = 0; i < COUNT_OF(attrs); i++)
-		if ((only || i) && op_info_attr(op->info, attrs[i]) &&
-		    op_float(op, attrs[i], only ? 1 : 0) > 0)
-			return true;
-	return false;
-}
-
-static bool dropout_check(const Train *t, const Op *op)
-{
-	const char *name = op->nresult && op->results[0].name ? op->results[0].name : "";
-	if (op->code == OP_PD_DROPOUT_TRAINING)
-		return train_fail_at(op,
-		                     "dropout '%s' is not in its form of inference, and would drop "
-		                     "the same elements in each step: not supported",
-		                     name);
-	if (t->recipe->dropout == DROPOUT_UNSAID)
-		return train_fail_at(op,
-		                     "%s '%s' would drop elements in training, which --train does not "
-		                     "do: `dropout: off` in %s says that it may stay as it is at "
-		                     "inference",
-		                     op->info->short_name, name, t->recipe->path);
-	return true;
-}
-
 // Operators that change what they read in training, which no other operator says.
 static bool form_missing(const Op *op)
 {
@@ -90,8 +61,6 @@ static bool form_visit(Op *op, void *arg)
 {
 	Forms *f = arg;
 	f->ok &= !form_missing(op);
-	if (drops(op))
-		f->ok &= dropout_check(f->t, op);
 	if (is_fixed_norm(op) && !f->t->recipe->batch_norm)
 		f->ok &= norm_to_training(f->t, op);
 	return f->ok;
@@ -101,5 +70,5 @@ bool train_forms(Train *t)
 {
 	Forms f = {t, true};
 	op_walk(t->module, form_visit, &f);
-	return f.ok;
+	return train_dropouts(t) && f.ok;
 }

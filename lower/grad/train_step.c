@@ -63,3 +63,39 @@ Value *train_stored(const Train *t, const char *name, Value *before)
 			return t->stored[i].value;
 	return before;
 }
+
+Value *train_state(const Train *t, const char *name, const Type *type, double begin)
+{
+	int64_t dims[MAX_RANK];
+	for (int i = 0; i < type->rank; i++)
+		dims[i] = type->dims[i]->value;
+	name = context_str(t->c, name);
+	if (param_get(t->c, name)) {
+		train_fail(t, 0, "the program has a parameter '%s': the optimizer's state needs the name",
+		           name);
+		return NULL;
+	}
+	Tensor *tensor = tensor_new(t->c->arena, type->dtype, type->rank, dims);
+	for (int64_t i = 0; begin != 0 && i < tensor_numel(tensor); i++)
+		tensor_set_f(tensor, i, begin);
+	param_set(t->c, name, tensor);
+	const Loc l = {.file = t->c->file, .block = -1, .op = -1, .var = name};
+	Op *op = op_new(t->c, OP_BUILTIN_GET_PARAMETER, context_loc(t->c, &l), 1, &type, 0, NULL, 0, 0);
+	op_set_attr(op, "name", attr_str(t->c, name));
+	op_result(op, 0)->name = name;
+	op_result(op, 0)->persistable = op_result(op, 0)->stop_gradient = true;
+	op_insert_before(module_block(t->module)->first, op);
+	return op_result(op, 0);
+}
+
+Value *train_number(const Train *t, const char *name, DType dtype, double begin)
+{
+	return train_state(t, name, type_tensor(t->c, dtype, 0, NULL, 0), begin);
+}
+
+Value *train_steps(Train *t)
+{
+	if (!t->step)
+		t->step = train_number(t, "train.step", DT_I64, 0);
+	return t->step;
+}

@@ -26,6 +26,7 @@ typedef struct Train {
 	int n;
 	Trainable *params;
 	DType dtype; // of all of them
+	Value *step; // train_steps(), once it is asked for
 	int nstored, cstored;
 	Stored *stored;
 } Train;
@@ -44,9 +45,17 @@ Builder train_builder(const Train *t, const char *type, const char *what);
 void train_store(Train *t, const char *name, Value *v);
 // What it holds so far: what was stored last, else `before`.
 Value *train_stored(const Train *t, const char *name, Value *before);
+// A new parameter that runs change; all its elements begin as `begin`. NULL after a diagnostic.
+Value *train_state(const Train *t, const char *name, const Type *type, double begin);
+// One number, a tensor of rank 0.
+Value *train_number(const Train *t, const char *name, DType dtype, double begin);
+// How many steps were done before this one. NULL after a diagnostic.
+Value *train_steps(Train *t);
 
 // train_forms.c: what stands in the program as it is at inference becomes what it is in training.
 bool train_forms(Train *t);
+// train_dropout.c: all dropouts of the module as the recipe wants them.
+bool train_dropouts(Train *t);
 // train_loss.c: the loss, one element, and fetches of it and of the accuracy.
 Op *train_loss(Train *t); // the fetch; NULL after a diagnostic
 // train_update.c: the learning rate, clipping, the optimizer, and fetches of what they compute.

@@ -8,40 +8,10 @@
 
 // ---- state --------------------------------------------------------------------------------------
 
-// A new parameter that runs change; all its elements begin as `begin`. NULL after a diagnostic.
-static Value *state_new(const Train *t, const char *name, const Type *type, double begin)
-{
-	int64_t dims[MAX_RANK];
-	for (int i = 0; i < type->rank; i++)
-		dims[i] = type->dims[i]->value;
-	name = context_str(t->c, name);
-	if (param_get(t->c, name)) {
-		train_fail(t, 0, "the program has a parameter '%s': the optimizer's state needs the name",
-		           name);
-		return NULL;
-	}
-	Tensor *tensor = tensor_new(t->c->arena, type->dtype, type->rank, dims);
-	for (int64_t i = 0; begin != 0 && i < tensor_numel(tensor); i++)
-		tensor_set_f(tensor, i, begin);
-	param_set(t->c, name, tensor);
-	const Loc l = {.file = t->c->file, .block = -1, .op = -1, .var = name};
-	Op *op = op_new(t->c, OP_BUILTIN_GET_PARAMETER, context_loc(t->c, &l), 1, &type, 0, NULL, 0, 0);
-	op_set_attr(op, "name", attr_str(t->c, name));
-	op_result(op, 0)->name = name;
-	op_result(op, 0)->persistable = op_result(op, 0)->stop_gradient = true;
-	op_insert_before(module_block(t->module)->first, op);
-	return op_result(op, 0);
-}
-
-static Value *state_number(const Train *t, const char *name, DType dtype, double begin)
-{
-	return state_new(t, name, type_tensor(t->c, dtype, 0, NULL, 0), begin);
-}
-
 // `W.velocity`, of the parameter's shape, zeros at first.
 static Value *state_of(const Train *t, const Trainable *p, const char *what)
 {
-	return state_new(t, arena_printf(t->c->arena, "%s.%s", p->name, what), p->value->type, 0);
+	return train_state(t, arena_printf(t->c->arena, "%s.%s", p->name, what), p->value->type, 0);
 }
 
 // ---- the learning rate --------------------------------------------------------------------------
@@ -69,12 +39,12 @@ static Value *scheduled(const Recipe *r, Builder *b, Value *base, Value *done)
 static Value *learning_rate(Train *t)
 {
 	const Recipe *r = t->recipe;
-	Value *step = state_number(t, "train.step", DT_I64, 0);
-	Value *base = state_number(t, "train.learning_rate", t->dtype, r->learning_rate);
+	Value *step = train_steps(t);
+	Value *base = train_number(t, "train.learning_rate", t->dtype, r->learning_rate);
 	if (!step || !base)
 		return NULL;
 	Builder b = train_builder(t, "learning_rate", "learning_rate");
-	train_store(t, "train.step", apply2(&b, OP_PD_ADD, step, tensor_number(&b, DT_I64, 1)));
+	train_store(t, step->name, apply2(&b, OP_PD_ADD, step, tensor_number(&b, DT_I64, 1)));
 	train_store(t, "train.learning_rate", base);
 	if (r->schedule == SCHEDULE_CONSTANT && !r->warmup)
 		return base;
@@ -197,7 +167,7 @@ static bool powers_new(Train *t, Value **powers)
 	const double betas[] = {t->recipe->beta1, t->recipe->beta2};
 	static const char *const names[] = {"train.beta1_pow", "train.beta2_pow"};
 	for (int i = 0; i < 2; i++) {
-		powers[i] = state_number(t, names[i], t->dtype, betas[i]);
+		powers[i] = train_number(t, names[i], t->dtype, betas[i]);
 		if (!powers[i])
 			return false;
 		Builder b = train_builder(t, "adam", names[i]);
