@@ -147,7 +147,7 @@ demo: pdcc
 demo-ocr: pdcc
 	@$(MAKE) --no-print-directory -C $(SRC)/samples/ocr PDCC=$(CURDIR)/pdcc CC="$(CC)" OUT=$(CURDIR)/obj/ocr run
 
-# The digits classifier, trained from random weights.
+# The digits classifier and a recurrent net, trained from random weights.
 .PHONY: demo-train
 demo-train: pdcc
 	@$(MAKE) --no-print-directory -C $(SRC)/samples/train PDCC=$(CURDIR)/pdcc CC="$(CC)" OUT=$(CURDIR)/obj/train run
@@ -186,7 +186,7 @@ help:
 	@echo 'all (default)   the compiler, ./pdcc (V=1 prints the commands)'
 	@echo 'demo            compiles the digits sample with it and measures its accuracy'
 	@echo 'demo-ocr        reads a page of text with two networks of Paddle 3'
-	@echo 'demo-train      trains the digits classifier from random weights, in C'
+	@echo 'demo-train      trains the digits classifier and a recurrent net from random weights, in C'
 	@echo 'check           the tests that take minutes at most'
 	@echo 'check-all       all tests'
 	@echo 'format          the C sources as .clang-format says; format-check: whether they are'

@@ -25,14 +25,24 @@ def mobilenet(t, tmp):
     yield 'mobilenet_v1 compiles', p.returncode == 0 and (out / 'mobilenet_v1.c').exists(), p.stdout
 
 
+def heights(picture):
+    """Of the points of a plot, downwards."""
+    points = re.search(r'points="([^"]*)"', picture.read_text())
+    return [float(xy.split(',')[1]) for xy in points[1].split()]
+
+
 def train(t, tmp):
-    """One epoch of eight: the program itself says whether that is right enough. The loss falls, and its picture has all steps."""
+    """One epoch of eight, and one step of six: the programs themselves say whether that is right enough. The losses fall, and their
+    pictures have all steps."""
     out = pathlib.Path(tmp) / 'train'
-    p = run(['make', '-s', '-C', SRC / 'samples/train', f'PDCC={t.pdcc}', f"CC={t.config['CC']}", f'OUT={out}', 'EPOCHS=1', 'run'])
-    yield 'train learns', p.returncode == 0 and 'epoch 1: loss' in p.stdout, p.stdout
-    points = re.search(r'points="([^"]*)"', (out / 'loss.svg').read_text()) if p.returncode == 0 else None
-    heights = [float(xy.split(',')[1]) for xy in points[1].split()] if points else []
-    yield 'train plots its loss', len(heights) == 22 and heights[0] < heights[-1], points and points[0]
+    p = run(['make', '-s', '-C', SRC / 'samples/train', f'PDCC={t.pdcc}', f"CC={t.config['CC']}", f'OUT={out}', 'EPOCHS=1', 'STEPS=250',
+             'run'])
+    yield 'train learns', p.returncode == 0 and 'epoch 1: loss' in p.stdout and 'step 250: loss' in p.stdout, p.stdout
+    for name, steps in (('loss', 22), ('add', 250)):
+        points = heights(out / f'{name}.svg') if p.returncode == 0 else []
+        yield f'train plots {name}.svg', len(points) == steps and points[0] < points[-1], points
+    found = re.search(r'(\d+) of 1000 sums of up to 40 bits right', p.stdout)
+    yield 'what was trained on 7 bits adds 40', bool(found) and int(found[1]) >= 900, p.stdout
 
 
 def ocr(t, tmp):

@@ -5,67 +5,18 @@
  *
  * The exit status is 1 when something failed, or when fewer of the held-out images are right than the epochs should give. */
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common.h"
 #include "digits.h"
 #include "trainer.h"
 
-enum { PIXELS = 64, RECORD = PIXELS + 1, CLASSES = 10, BATCH = 64, ALIGNMENT = 64, FULL_EPOCHS = 8 };
+enum { PIXELS = 64, RECORD = PIXELS + 1, CLASSES = 10, BATCH = 64, FULL_EPOCHS = 8 };
 
 /* 97 of 100 after all epochs, 60 after fewer. */
 enum { WANT_FULL = 97, WANT_SHORT = 60 };
-
-static void *allocate(size_t size)
-{
-	void *p = aligned_alloc(ALIGNMENT, (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
-	if (!p) {
-		perror("memory");
-		exit(1);
-	}
-	return p;
-}
-
-/* A whole file, aligned as generated code wants its weights. */
-static unsigned char *read_file(const char *path, size_t *size)
-{
-	FILE *f = fopen(path, "rb");
-	long n = -1;
-	if (f && fseek(f, 0, SEEK_END) == 0)
-		n = ftell(f);
-	if (n <= 0 || fseek(f, 0, SEEK_SET) != 0) {
-		perror(path);
-		exit(1);
-	}
-	*size = (size_t)n;
-	unsigned char *data = allocate(*size);
-	if (fread(data, 1, *size, f) != *size) {
-		perror(path);
-		exit(1);
-	}
-	fclose(f);
-	return data;
-}
-
-static void check(const char *what, const char *failed, pd_status status)
-{
-	if (status == PD_OK)
-		return;
-	fprintf(stderr, "%s: %s%s%s\n", what, pd_status_text(status), failed ? " at " : "", failed ? failed : "");
-	exit(1);
-}
-
-/* ---- numbers that are the same on every machine ---- */
-
-static uint64_t random_state = 1;
-
-static double random_unit(void)
-{
-	random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (double)(random_state >> 11) * 0x1p-53;
-}
 
 static void shuffle(int *order, int n)
 {
@@ -88,14 +39,15 @@ static int ends_with(const char *s, const char *end)
 static void begin(trainer *m, const char *name)
 {
 	const pd_parameter p = trainer_parameter(m, name);
-	const size_t n = p.info->bytes / sizeof(float);
-	float *to = p.data;
+	float one = ends_with(name, ".w_0") || ends_with(name, ".w_2") ? 1.0f : 0.0f, *to = p.data;
 	double inputs = 1;
 	for (int i = p.info->rank > 2 ? 1 : 0; i < (p.info->rank > 2 ? p.info->rank : 1); i++)
 		inputs *= (double)p.info->dims[i];
-	const int one = ends_with(name, ".w_0") || ends_with(name, ".w_2");
-	for (size_t i = 0; i < n; i++)
-		to[i] = p.info->rank > 1 ? (float)((random_unit() * 2 - 1) * sqrt(6 / inputs)) : one ? 1.0f : 0.0f;
+	if (p.info->rank > 1)
+		fill_evenly(p, sqrt(6 / inputs));
+	else
+		for (size_t i = 0; i < p.info->bytes / sizeof *to; i++)
+			to[i] = one;
 }
 
 /* What the trainer learned, to the classifier: both call parameters by the names of the model. */
@@ -139,40 +91,6 @@ static int count_right(digits *net, const unsigned char *records, int n)
 		}
 	}
 	return right;
-}
-
-/* ---- the picture ---- */
-
-/* The loss of each step, on a scale of logarithms. */
-static void plot(const char *path, const float *loss, int n)
-{
-	enum { WIDTH = 640, HEIGHT = 320, LEFT = 50, BOTTOM = 30, TOP = 15 };
-	const double low = log10(0.001), high = log10(5);
-	FILE *f = fopen(path, "w");
-	if (!f) {
-		perror(path);
-		exit(1);
-	}
-	fprintf(f, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"12\">\n"
-	           "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n", WIDTH, HEIGHT);
-	for (double mark = 0.001; mark < 5; mark *= 10) {
-		const double y = TOP + (high - log10(mark)) / (high - low) * (HEIGHT - BOTTOM - TOP);
-		fprintf(f, "<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n", LEFT, y,
-		        WIDTH - 10, LEFT - 6, y + 4, mark);
-	}
-	fprintf(f, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">loss of steps 1 to %d</text>\n<polyline fill=\"none\" "
-	           "stroke=\"#06c\" points=\"", (LEFT + WIDTH) / 2, HEIGHT - 8, n);
-	for (int i = 0; i < n; i++) {
-		double y = log10(loss[i] > 1e-6f ? (double)loss[i] : 1e-6);
-		y = y < low ? low : y > high ? high : y;
-		fprintf(f, "%.1f,%.1f ", LEFT + (WIDTH - 10.0 - LEFT) * i / (n > 1 ? n - 1 : 1),
-		        TOP + (high - y) / (high - low) * (HEIGHT - BOTTOM - TOP));
-	}
-	fprintf(f, "\"/>\n</svg>\n");
-	if (fclose(f) != 0) {
-		perror(path);
-		exit(1);
-	}
 }
 
 /* ---- training ---- */
@@ -230,7 +148,7 @@ int main(int argc, char **argv)
 		printf("epoch %d: loss %.4f, %d of %d held-out images right\n", epoch + 1, sum / steps, right, tests);
 		fflush(stdout);
 	}
-	plot(argv[5], losses, epochs * steps);
+	plot(argv[5], losses, epochs * steps, 0.001, 5);
 	printf("accuracy %.2f %% after %d steps (workspace %zu bytes); %s shows the loss\n", 100.0 * right / tests, epochs * steps,
 	       room, argv[5]);
 	free(losses);
