@@ -26,6 +26,7 @@ static const Pass passes[] = {
      pass_integers},
 	{"cse", "merge equal operations", pass_cse},
 	{"dce", "remove what nobody reads, unused parameters included", pass_dce},
+	{"strip-backward", "the program without the gradients that --grad added", pass_strip_backward},
 	{"stacks", "stacks to tensor arrays", pass_stacks},
 	{"forward-arrays", "what was written to a tensor array is not read again", pass_forward_arrays},
 	{"arrays", "tensor arrays to tensors with room for their elements", pass_arrays},

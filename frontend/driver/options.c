@@ -529,15 +529,15 @@ static const OptionSpec table[] = {
      "write what the persistables hold after the last run, as a combined parameter file"},
 	{0, "save-params", "FILE", R, TEXT(save_params),
      "the same without what --train adds to them: parameters of MODEL as it is"},
-	{0, "grad", "FETCH", C | R | V | B | CODE, PARSE(parse_grad),
+	{0, "grad", "FETCH", C | R | V | B | O | CODE, PARSE(parse_grad),
      "also give the gradients of FETCH (of the sum of its elements) with respect to what --wrt "
      "names, as grad.A (of a derivative: FETCH.A); run: DIR/<run>/grad.A.npy"},
-	{0, "jvp", "FETCH", C | R | V | B | CODE, PARSE(parse_jvp),
+	{0, "jvp", "FETCH", C | R | V | B | O | CODE, PARSE(parse_jvp),
      "also give how FETCH moves, as tangent.FETCH, when each A of --wrt moves as the new input "
      "tangent.A says; FETCH may be a gradient: a product with the Hessian"},
-	{0, "wrt", "A,B", C | R | V | B | CODE, PARSE(parse_wrt),
+	{0, "wrt", "A,B", C | R | V | B | O | CODE, PARSE(parse_wrt),
      "inputs, parameters or other variables for the --grad or --jvp in front of it"},
-	{0, "cotangent", "NAME", C | R | V | B | CODE, PARSE(parse_cotangent),
+	{0, "cotangent", "NAME", C | R | V | B | O | CODE, PARSE(parse_cotangent),
      "what comes in for the FETCH of the --grad in front of it is a new input NAME, not ones"},
 	{0, "train", "RECIPE", C | R | V | B | I | CODE, TEXT(train),
      "a training step: loss, optimizer and schedule as the YAML file RECIPE says; inputs are the "

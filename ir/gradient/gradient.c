@@ -18,7 +18,7 @@ struct Duals {
 	Context *c;
 	size_t count, cap;
 	Dual *entries;
-	bool overwrite, arrays;
+	bool overwrite, arrays, marks;
 	const Op *loop; // of `how`
 	LoopDual *how;  // [nresult of loop]
 };
@@ -60,6 +60,16 @@ void duals_keep_arrays(Duals *d)
 bool duals_keeps_arrays(const Duals *d)
 {
 	return d->arrays;
+}
+
+void duals_mark(Duals *d)
+{
+	d->marks = true;
+}
+
+bool duals_marks(const Duals *d)
+{
+	return d->marks;
 }
 
 void duals_loop(Duals *d, const Op *loop, int i, LoopDual how)

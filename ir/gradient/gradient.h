@@ -43,6 +43,10 @@ bool duals_overwrites(const Duals *d);
 // in arrays, not on stacks.
 void duals_keep_arrays(Duals *d);
 bool duals_keeps_arrays(const Duals *d);
+// Loops of the block at hand that come to keep something for their gradient say with their
+// attribute `kept` how many variables that takes, their last ones, so that it can be undone.
+void duals_mark(Duals *d);
+bool duals_marks(const Duals *d);
 // What a variable of a loop hands backwards from round to round.
 typedef enum LoopDual {
 	LOOP_FLOWS,   // what comes in for it at the end of a round gives what it has at its beginning

@@ -220,6 +220,13 @@ static bool changes_sizes(const Op *op)
 	return false;
 }
 
+static void name_like(const Value *from, Value *to)
+{
+	to->name = from->name;
+	to->stop_gradient = from->stop_gradient;
+	to->persistable = from->persistable;
+}
+
 static Value *count_constant(Builder *b, int64_t v)
 {
 	const Dim *one = dim_const(b->ctx, 1);
@@ -236,8 +243,10 @@ static void copy_region(Loop *l, int region, const Type *const *types, bool push
 	ValueMap *m = value_map_new(c->arena);
 	for (int i = 0; i < l->n + 2; i++) {
 		Value *arg = block_add_arg(c, b.block, types[i]);
-		if (i < l->n)
+		if (i < l->n) {
 			value_map_set(m, from->args[i], arg);
+			name_like(from->args[i], arg);
+		}
 	}
 	Value *count = b.block->args[l->n], *stack = b.block->args[l->n + 1];
 	if (push) {
@@ -283,16 +292,14 @@ static void count_and_push(Loop *l)
 	types[l->n] = inits[l->n]->type;
 	types[l->n + 1] = type_group(c, TY_STACK, 0, NULL);
 	l->forward = op_new(c, OP_PD_WHILE, l->op->loc, l->n + 2, types, l->n + 1, inits, 3, 0);
+	if (op_attr(l->op, "rounds"))
+		op_set_attr(l->forward, "rounds", op_attr(l->op, "rounds"));
 	op_insert_before(l->op, l->forward);
 	copy_region(l, 0, types, false);
 	copy_region(l, 1, types, true);
 	copy_init(l, types);
-	for (int i = 0; i < l->n; i++) {
-		Value *to = op_result(l->forward, i), *from = op_result(l->op, i);
-		to->name = from->name;
-		to->stop_gradient = from->stop_gradient;
-		to->persistable = from->persistable;
-	}
+	for (int i = 0; i < l->n; i++)
+		name_like(op_result(l->op, i), op_result(l->forward, i));
 }
 
 // ---- pd.while: the backward loop ----------------------------------------------------------------
@@ -496,10 +503,8 @@ static bool push_and_pop(Loop *l)
 static bool settle_stack(Loop *l)
 {
 	Context *c = l->op->ctx;
-	if (!l->pop || duals_keeps_arrays(l->g->duals)) {
-		l->forward = gradient_keep_arrays(l->forward, l->pop ? l->push : NULL, l->pop);
-		return l->forward != NULL;
-	}
+	if (!l->pop || duals_keeps_arrays(l->g->duals))
+		return (l->forward = gradient_keep_arrays(l->forward, l->pop ? l->push : NULL, l->pop));
 	const Type **types = NEW_ARRAY(c->arena, (size_t)l->push->noperand, const Type *);
 	for (int i = 1; i < l->push->noperand; i++)
 		types[i - 1] = op_operand(l->push, i)->type;
@@ -537,6 +542,9 @@ static bool back_loop(Loop *l)
 		return false;
 	if (!settle_stack(l))
 		return false;
+	const int64_t kept = l->forward->nresult - l->n + op_int(l->op, "kept", 0);
+	if (duals_marks(g->duals))
+		op_set_attr(l->forward, "kept", attr_int(c, kept));
 	for (int i = 0; i < nvar; i++)
 		if (!duals_add(g->b, g->duals, op_operand(l->op, vars[i]), op_result(l->back, 1 + i)))
 			return false;

@@ -47,6 +47,8 @@ Op *gradient_keep_arrays(Op *loop, Op *push, Op *pop)
 		inits[i] = array_op(&in_front, OP_PD_CREATE_ARRAY, types[i], 0, NULL);
 	}
 	Op *with = op_new(c, loop->code, loop->loc, own + n, types, own + n, inits, 2, 0);
+	if (op_attr(loop, "rounds"))
+		op_set_attr(with, "rounds", op_attr(loop, "rounds"));
 	op_insert_before(loop, with);
 	op_remove_operand(cond->last, cond->last->noperand - 1);
 	block_remove_arg(cond, cond->narg - 1);

@@ -321,8 +321,9 @@ static bool attr_kind_fits(const AttrInfo *a, AttrKind have)
 // Attributes that passes may leave on any operation (docs/internals.md, section 5).
 static bool attr_is_general(const char *name)
 {
-	static const char *const names[] = {"place",   "offset", "moves",      "workspace", "weights",
-	                                    "initial", "state",  "block_work", "much"};
+	static const char *const names[] = {"place",   "offset",   "moves", "workspace",
+	                                    "weights", "initial",  "state", "block_work",
+	                                    "much",    "backward", "kept"};
 	for (size_t i = 0; i < COUNT_OF(names); i++) {
 		if (!strcmp(name, names[i]))
 			return true;

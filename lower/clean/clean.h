@@ -34,6 +34,8 @@ bool pass_loop_args(PassContext *p);
 bool pass_loop_trips(PassContext *p);
 // select.c: small branches to pd.where
 bool pass_select(PassContext *p);
+// strip_backward.c: gradients that --grad added go again
+bool pass_strip_backward(PassContext *p);
 // sink.c: what one branch alone reads moves into it
 bool pass_sink(PassContext *p);
 

@@ -40,12 +40,19 @@ const char *derivative_name(Context *c, const Derivative *d, int i)
 	return context_str(c, arena_printf(c->arena, "%s.%s", twice ? d->of : "grad", d->wrt[i]));
 }
 
-static bool fetch(Op *module, const char *option, const char *name, Value *v)
+// For pass strip-backward, which takes out again what reverse mode put in: where that begins.
+static void mark(Op *op)
 {
-	if (module_find(module, OP_PD_FETCH, name))
-		return fail(module, option, "%s: '%s' is fetched already", name);
-	port_fetch(module, name, v);
-	return true;
+	if (op)
+		op_set_attr(op, "backward", attr_bool(op->ctx, true));
+}
+
+static Op *fetch(Op *module, const char *option, const char *name, Value *v)
+{
+	if (!module_find(module, OP_PD_FETCH, name))
+		return port_fetch(module, name, v);
+	fail(module, option, "%s: '%s' is fetched already", name);
+	return NULL;
 }
 
 // A new input like v, in front of everything; NULL after a diagnostic.
@@ -82,6 +89,8 @@ static bool reverse(Op *module, const Derivative *r, Value *y, Value **values, D
 		return fail(module, "--cotangent", "%s: there is an input '%s' already", r->cotangent);
 	Value *in = r->cotangent ? feed_like(module, "--cotangent", r->cotangent, y) : NULL;
 	Builder b = builder_at_end(module->ctx, block, last->loc);
+	if (in)
+		mark(in->def);
 	in = r->cotangent ? in : build_full(&b, y->type, 1);
 	if (!in || !duals_add(&b, d, y, in) || !gradient_ops(&b, d, block->first, last))
 		return false;
@@ -91,6 +100,7 @@ static bool reverse(Op *module, const Derivative *r, Value *y, Value **values, D
 		           dv ? dv : gradient_zero(&b, values[i]->type)))
 			return false;
 	}
+	mark(last->next);
 	return true;
 }
 
@@ -114,8 +124,8 @@ static bool forward(Op *module, const Derivative *r, Value *y, Value **values, D
 	op_erase(reads);
 	Builder b = builder_at_end(c, block, &loc_unknown);
 	Value *t = ok ? duals_get(&b, d, y) : NULL;
-	return ok &&
-	       fetch(module, "--jvp", derivative_name(c, r, 0), t ? t : gradient_zero(&b, y->type));
+	return ok && fetch(module, "--jvp", derivative_name(c, r, 0),
+	                   t ? t : gradient_zero(&b, y->type)) != NULL;
 }
 
 static bool derive(Op *module, const Derivative *r, bool again)
@@ -133,6 +143,7 @@ static bool derive(Op *module, const Derivative *r, bool again)
 		return false;
 	if (again)
 		duals_keep_arrays(d);
+	duals_mark(d);
 	return r->forward ? forward(module, r, y, values, d) : reverse(module, r, y, values, d);
 }
 
