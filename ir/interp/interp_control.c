@@ -275,6 +275,13 @@ bool interpret_hook_pop_back(Interp *in, Op *op)
 	const CellList *group = stack->items[--stack->n].list;
 	if (group->n != op->nresult)
 		return interp_error(in, op, "%d values were pushed, %d are popped", group->n, op->nresult);
+	for (int i = 0; i < group->n; i++) {
+		const Tensor *t = group->items[i].tensor;
+		const Type *want = op->results[i].type;
+		if (t && (want->kind != TY_TENSOR || t->dtype != want->dtype || t->rank != want->rank))
+			return interp_error(in, op, "value %d that was pushed is no %s", i,
+			                    type_text(interp_context(in), want));
+	}
 	for (int i = 0; i < group->n; i++)
 		interp_bind_cell(in, &op->results[i], group->items[i]);
 	return true;

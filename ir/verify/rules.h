@@ -31,4 +31,7 @@ bool loop_form_is_sound(const Op *branch);
 // blocks (id).
 bool verify_scope(Op *root);
 
+// verify_stack.c: a pop takes what a push gives.
+bool verify_stacks(Op *root);
+
 #endif

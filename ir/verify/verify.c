@@ -194,11 +194,13 @@ static bool check_successors(const Op *op)
 	return true;
 }
 
-// Whether blocks of this operation's regions may end without a terminator: the module's, and those
-// of a pd.if that has nothing to give.
-static bool terminator_optional(const Op *op)
+// Whether blocks of this region may end without a terminator: the module's, and those of a branch
+// or of the body of a loop backwards that has nothing to give.
+static bool terminator_optional(const Op *op, int region)
 {
-	return op->code == OP_BUILTIN_MODULE || (op->code == OP_PD_IF && !op->nresult);
+	const bool branch = op->code == OP_PD_IF || op->code == OP_PD_IF_GRAD;
+	const bool body = op->code == OP_PD_WHILE_GRAD && region == 1;
+	return op->code == OP_BUILTIN_MODULE || ((branch || body) && !op->nresult);
 }
 
 static bool check_terminators(const Op *op)
@@ -209,7 +211,7 @@ static bool check_terminators(const Op *op)
 		for (const Block *b = r->first; b; b = b->next) {
 			const Op *last = b->last;
 			bool ends = last && (last->info->traits & TRAIT_TERMINATOR);
-			if (!ends && (!terminator_optional(op) || r->first != r->last))
+			if (!ends && (!terminator_optional(op, i) || r->first != r->last))
 				ok &= verify_fail(last ? last : op, "a block must end with a terminator");
 			for (const Op *o = b->first; o && o->next; o = o->next) {
 				if (o->info->traits & TRAIT_TERMINATOR)
@@ -567,5 +569,5 @@ bool ir_verify(Op *op)
 	ok = verify_scope(op);
 	visit_op(op, &ok);
 	op_walk(op, visit_op, &ok);
-	return ok;
+	return ok && verify_stacks(op);
 }

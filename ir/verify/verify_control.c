@@ -1,7 +1,7 @@
-// The rules of control flow: pd.if, pd.while, the stacks of their gradients, branches and
-// functions; and of the module with its feeds, fetches and parameters. These are verify hooks of
-// the operator table: each is called by ir_verify on an operation whose operands, attributes and
-// number of regions are already known to be right.
+// The rules of control flow: pd.if, pd.while, branches and functions; and of the module with its
+// feeds, fetches and parameters. These are verify hooks of the operator table: each is called by
+// ir_verify on an operation whose operands, attributes and number of regions are already known to
+// be right.
 //
 // pd.if has the regions `then` and `else`, pd.while `cond` and `body`. With a gradient each has a
 // third, `init`, that makes a stack; the stack is then the last argument of the other regions and
@@ -14,10 +14,6 @@ bool verify_hook_if(Op *op);
 bool verify_hook_while(Op *op);
 bool verify_hook_yield(Op *op);
 bool verify_hook_cond_yield(Op *op);
-bool verify_hook_create_stack(Op *op);
-bool verify_hook_push_back(Op *op);
-bool verify_hook_pop_back(Op *op);
-bool verify_hook_is_empty(Op *op);
 bool verify_hook_br(Op *op);
 bool verify_hook_cond_br(Op *op);
 bool verify_hook_switch(Op *op);
@@ -191,13 +187,16 @@ bool verify_hook_while(Op *op)
 	if (!values_present(op) || !region_single_block(op, 0) || !region_single_block(op, 1) ||
 	    !loop_entry_is_right(op))
 		return false;
-	const Op *again = region_end(op, 0, OP_CF_COND_YIELD), *next = region_end(op, 1, OP_CF_YIELD);
+	const Block *cond = op->regions[0].first, *body = op->regions[1].first;
+	const bool open = op->code == OP_PD_WHILE_GRAD && !op->nresult &&
+	                  (!body->last || !(body->last->info->traits & TRAIT_TERMINATOR));
+	const Op *again = region_end(op, 0, OP_CF_COND_YIELD),
+			 *next = open ? again : region_end(op, 1, OP_CF_YIELD);
 	if (!again || !next || !again->noperand || !values_present(again) || !values_present(next))
 		return false;
-	const Block *cond = op->regions[0].first, *body = op->regions[1].first;
 	return verify_operand_types(again, 1, op->nresult, result_values(op), "results of the loop") &&
 	       verify_operand_types(again, 1, body->narg, body->args, "arguments of 'body'") &&
-	       verify_operand_types(next, 0, cond->narg, cond->args, "arguments of 'cond'");
+	       (open || verify_operand_types(next, 0, cond->narg, cond->args, "arguments of 'cond'"));
 }
 
 bool verify_hook_yield(Op *op)
@@ -215,56 +214,6 @@ bool verify_hook_cond_yield(Op *op)
 	    op->block->region != &parent->regions[0])
 		return verify_fail(op, "only allowed in the region 'cond' of pd.while");
 	return condition_is_one(op, 0);
-}
-
-// ---- stacks -------------------------------------------------------------------------------------
-
-bool verify_hook_create_stack(Op *op)
-{
-	return is_stack(&op->results[0]) || verify_fail(op, "the result must be a stack, not %s",
-	                                                type_text(op->ctx, op->results[0].type));
-}
-
-static bool operand_is_stack(const Op *op)
-{
-	return is_stack(op->operands[0].value) ||
-	       verify_fail(op, "operand 'stack' must be a stack, not %s",
-	                   type_text(op->ctx, op->operands[0].value->type));
-}
-
-// A stack that knows its elements takes and gives these and no others.
-static bool stack_holds(const Op *op, int n, Value *const *values)
-{
-	const Type *stack = op->operands[0].value->type;
-	if (!n)
-		return verify_fail(op, "nothing to push or pop");
-	if (!stack->nelem)
-		return true;
-	if (stack->nelem != n)
-		return verify_fail(op, "%d values, but the stack holds %d at a time", n, stack->nelem);
-	for (int i = 0; i < n; i++) {
-		if (!types_agree(values[i]->type, stack->elems[i]))
-			return verify_fail(op, "value %d has type %s, but the stack holds %s", i,
-			                   type_text(op->ctx, values[i]->type),
-			                   type_text(op->ctx, stack->elems[i]));
-	}
-	return true;
-}
-
-bool verify_hook_push_back(Op *op)
-{
-	return operand_is_stack(op) && values_present(op) &&
-	       stack_holds(op, op->noperand - 1, operand_values(op) + 1);
-}
-
-bool verify_hook_pop_back(Op *op)
-{
-	return operand_is_stack(op) && stack_holds(op, op->nresult, result_values(op));
-}
-
-bool verify_hook_is_empty(Op *op)
-{
-	return operand_is_stack(op);
 }
 
 // ---- branches -----------------------------------------------------------------------------------
