@@ -210,6 +210,7 @@ static bool block_print(Codegen *cg, const Block *b, const BlockTail *tail, cons
 		run_comment(cg, "%s", title(cg, back));
 	if (back && folded && head_only_asks(b, tail)) {
 		asking_open(cg, "while", condition);
+		branch_trips_print(cg, last, 0, 1);
 		return true;
 	}
 	if (back)

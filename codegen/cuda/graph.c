@@ -169,10 +169,9 @@ static const Op *condition_print(Walk *w, const Block *head, const char *again)
 static bool round_print(Walk *w, const Block *head, const Op *branch, int64_t limit, int counter)
 {
 	const Op *back = loop_back(head);
-	if (!edge_print(w->cg, branch, 0) || walk(w, branch->succs[0].block) != head)
-		return false;
+	// Before what the round does, which may have no more room.
 	trips_print(w, back, back, limit, counter);
-	return true;
+	return edge_print(w->cg, branch, 0) && walk(w, branch->succs[0].block) == head;
 }
 
 static bool body_print(Walk *w, const Block *head, const Op *branch, int64_t limit, int counter,

@@ -379,21 +379,34 @@ static bool edge_print(Edge *e, const Op *op, int s)
 
 // ---- branches -----------------------------------------------------------------------------------
 
-// Rounds are counted where --max-trip bounds them: from 0 when the loop is entered.
-static void trips_print(Codegen *cg, const Op *op, int s, int depth)
+// The way back of the loop whose condition ends in this branch: the innermost around it.
+static const Op *tested_loop(const Op *test)
 {
-	const Block *head = op->succs[s].block;
-	const Op *back = loop_back(head);
-	int64_t bound = back ? op_int(back, "max_trip", 0) : 0;
+	for (const Block *head = test->block; head; head = head->prev) {
+		const Op *back = loop_back(head);
+		for (const Block *b = back ? back->block : NULL; b && b != head->prev; b = b->prev)
+			if (b == test->block)
+				return back;
+	}
+	return NULL;
+}
+
+// Rounds are counted where --max-trip bounds them: from 0 when the loop is entered, and before one
+// begins, since what it does may have no more room.
+void branch_trips_print(Codegen *cg, const Op *op, int s, int depth)
+{
+	const bool begins = branch_is_of_loop(op) && s == 0;
+	const Op *back = begins ? tested_loop(op) : loop_back(op->succs[s].block);
+	const int64_t bound = back && back != op ? op_int(back, "max_trip", 0) : 0;
 	if (!bound)
 		return;
-	const char *counter = arena_printf(cg->arena, "trips_%u", head->id);
-	if (op != back) {
+	const char *counter = arena_printf(cg->arena, "trips_%u", back->succs[0].block->id);
+	if (!begins) {
 		run_line(cg, depth, "%s = 0;", counter);
 		return;
 	}
 	text_line(&cg->declarations, 1, "int64_t %s;", counter);
-	failure_print(cg, arena_printf(cg->arena, "++%s > %" PRId64, counter, bound), "PD_TRIPS", op);
+	failure_print(cg, arena_printf(cg->arena, "++%s > %" PRId64, counter, bound), "PD_TRIPS", back);
 }
 
 static bool edge_and_trips_print(Codegen *cg, const Op *op, int s, int depth)
@@ -401,7 +414,7 @@ static bool edge_and_trips_print(Codegen *cg, const Op *op, int s, int depth)
 	Edge e = {.cg = cg, .depth = depth};
 	if (!edge_print(&e, op, s))
 		return false;
-	trips_print(cg, op, s, depth);
+	branch_trips_print(cg, op, s, depth);
 	return true;
 }
 

@@ -74,6 +74,8 @@ const char *branch_kind(const Op *op);
 bool branch_print(Codegen *cg, const Op *op);
 // The same without going: what happens on the way to successor s.
 bool branch_moves_print(Codegen *cg, const Op *op, int s);
+// Of that, what --max-trip has counted.
+void branch_trips_print(Codegen *cg, const Op *op, int s, int depth);
 bool branch_passes(const Op *op, int s); // whether anything may happen on that way
 // What a branch looks at, as C, after a check that it is one element. NULL after a diagnostic.
 const char *branch_condition(Codegen *cg, const Op *op);

@@ -444,7 +444,7 @@ bool verify_hook_module(Op *op)
 		for (const Op *x = b->first; x; x = x->next)
 			if (x->code == OP_PD_FEED || x->code == OP_PD_FETCH)
 				ok &= port_is_alone(first, x);
-	return ok;
+	return ok && verify_stacks(op);
 }
 
 // Runs write a parameter once, at their end: in the module's own blocks, behind all that reads it.

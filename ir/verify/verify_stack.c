@@ -15,7 +15,7 @@ bool verify_hook_is_empty(Op *op);
 
 static bool is_stack(const Value *v)
 {
-	return v && v->type->kind == TY_STACK;
+	return v && v->type && v->type->kind == TY_STACK;
 }
 
 // ---- single operations --------------------------------------------------------------------------
@@ -158,13 +158,24 @@ static void result_same(Stacks *s, const Op *op, int i)
 	}
 }
 
+// All other rules are checked after this one: an operation may lack what it needs.
+static bool is_whole(const Op *op)
+{
+	bool whole = op->noperand > 0 && is_stack(op_operand(op, 0));
+	for (int i = 0; i < op->noperand; i++)
+		whole &= op_operand(op, i) && op_operand(op, i)->type;
+	for (int i = 0; i < op->nresult; i++)
+		whole &= op->results[i].type != NULL;
+	return whole;
+}
+
 static bool flow_visit(Op *op, void *arg)
 {
 	Stacks *s = arg;
 	for (int i = 0; (is_loop(op) || is_branch(op)) && i < op->nresult; i++)
 		if (is_stack(&op->results[i]))
 			result_same(s, op, i);
-	if (op->code == OP_CF_PUSH_BACK) {
+	if (op->code == OP_CF_PUSH_BACK && is_whole(op)) {
 		VEC_ROOM(s->c->arena, s->pushes, s->npush, s->push_room);
 		s->pushes[s->npush++] = op;
 	}
@@ -198,7 +209,7 @@ typedef struct Change {
 static bool change_visit(Op *op, void *arg)
 {
 	Change *c = arg;
-	c->found |= (op->code == OP_CF_PUSH_BACK || op->code == OP_CF_POP_BACK) &&
+	c->found |= (op->code == OP_CF_PUSH_BACK || op->code == OP_CF_POP_BACK) && is_whole(op) &&
 	            stack_root(c->s, op_operand(op, 0)) == c->root;
 	return !c->found;
 }
@@ -227,7 +238,7 @@ static const Op *push_before(Stacks *s, const Op *pop, int root)
 static bool pop_visit(Op *pop, void *arg)
 {
 	Stacks *s = arg;
-	if (pop->code != OP_CF_POP_BACK)
+	if (pop->code != OP_CF_POP_BACK || !is_whole(pop))
 		return true;
 	const int root = stack_root(s, op_operand(pop, 0));
 	const Op *last = push_before(s, pop, root), *some = NULL;
