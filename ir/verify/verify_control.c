@@ -182,21 +182,30 @@ static bool loop_entry_is_right(const Op *op)
 	return args_match(op, 0, yield->noperand, operand_values(yield), "values of 'init'");
 }
 
+// The body of a loop backwards that gives nothing may go without an end.
+static bool body_end_is_right(const Op *op)
+{
+	const Block *cond = op->regions[0].first, *body = op->regions[1].first;
+	const bool ends = body->last && (body->last->info->traits & TRAIT_TERMINATOR);
+	if (op->code == OP_PD_WHILE_GRAD && !op->nresult && !ends)
+		return true;
+	const Op *next = region_end(op, 1, OP_CF_YIELD);
+	return next && values_present(next) &&
+	       verify_operand_types(next, 0, cond->narg, cond->args, "arguments of 'cond'");
+}
+
 bool verify_hook_while(Op *op)
 {
 	if (!values_present(op) || !region_single_block(op, 0) || !region_single_block(op, 1) ||
 	    !loop_entry_is_right(op))
 		return false;
-	const Block *cond = op->regions[0].first, *body = op->regions[1].first;
-	const bool open = op->code == OP_PD_WHILE_GRAD && !op->nresult &&
-	                  (!body->last || !(body->last->info->traits & TRAIT_TERMINATOR));
-	const Op *again = region_end(op, 0, OP_CF_COND_YIELD),
-			 *next = open ? again : region_end(op, 1, OP_CF_YIELD);
-	if (!again || !next || !again->noperand || !values_present(again) || !values_present(next))
+	const Op *again = region_end(op, 0, OP_CF_COND_YIELD);
+	if (!again || !again->noperand || !values_present(again))
 		return false;
+	const Block *body = op->regions[1].first;
 	return verify_operand_types(again, 1, op->nresult, result_values(op), "results of the loop") &&
 	       verify_operand_types(again, 1, body->narg, body->args, "arguments of 'body'") &&
-	       (open || verify_operand_types(next, 0, cond->narg, cond->args, "arguments of 'cond'"));
+	       body_end_is_right(op);
 }
 
 bool verify_hook_yield(Op *op)
