@@ -1,4 +1,4 @@
-// unique: the type and the meaning, as loop nests that compare all pairs.
+// unique and reindex_graph: types and meaning, as loop nests that compare all pairs.
 //
 // Slices along the axis (or elements, when there is none) are compared in dictionary order.
 // place[i] is the place of slice i in the result: how many different slices come before it.
@@ -161,4 +161,60 @@ bool define_hook_unique(Builder *b, Op *op, Value **results)
 	results[INVERSE] = tensor_cast(b, places, op->results[INVERSE].type->dtype);
 	results[OUT] = results[INDICES] ? first_slices(b, op, results[INDICES]) : NULL;
 	return results[OUT] && results[COUNTS] && results[INVERSE];
+}
+
+// ---- graphs -------------------------------------------------------------------------------------
+
+enum { SRC, DST, NODES };
+
+bool infer_hook_reindex_graph(Op *op)
+{
+	Context *c = op->ctx;
+	const Type *x = infer_rank(op, 0, 1), *neighbors = x ? infer_rank(op, 1, 1) : NULL,
+			   *count = neighbors ? infer_rank(op, 2, 1) : NULL;
+	const Dim *same;
+	if (!count || !infer_same_dim(op, x->dims[0], count->dims[0], "counts", &same))
+		return false;
+	const Dim *nodes = infer_found(op, "n_", "nodes", -1);
+	dim_set_bound(c, nodes, dim_add(c, x->dims[0], neighbors->dims[0]));
+	return infer_result_shape(op, SRC, x->dtype, 1, neighbors->dims) &&
+	       infer_result_shape(op, DST, x->dtype, 1, neighbors->dims) &&
+	       infer_result_shape(op, NODES, x->dtype, 1, &nodes);
+}
+
+// The node of x whose neighbor each is: as many nodes have all their neighbors in front of it.
+static Value *nodes_of_neighbors(Builder *b, Value *count, const Type *type)
+{
+	const Dim *n = count->type->dims[0];
+	Value *ends = build1(b, OP_PD_CUMSUM, tensor_cast(b, count, DT_I64), "axis",
+	                     attr_int(b->ctx, 0), NULL);
+	if (!ends)
+		return NULL;
+	Nest nest = nest_open(b, type);
+	Value *number = scalar_from_index(&nest.b, nest.at[0], DT_I64);
+	Nest r = reduce_open(&nest.b, "sum", DT_I64, 1, &n);
+	Value *before = apply2(&r.b, OP_PD_LESS_EQUAL, load(&r.b, ends, r.at), number);
+	Value *node = index_from_data(&nest.b, reduce_close(&r, before), n, false);
+	return nest_close(&nest, scalar_from_index(&nest.b, node, type->dtype));
+}
+
+bool define_hook_reindex_graph(Builder *b, Op *op, Value **results)
+{
+	Context *c = b->ctx;
+	Value *x = op_operand(op, 0), *parts[] = {x, tensor_cast(b, op_operand(op, 1), x->type->dtype)};
+	const Type *src = op->results[SRC].type, *nodes = op->results[NODES].type;
+	const Dim *n = x->type->dims[0], *shape[] = {dim_add(c, n, src->dims[0]), dim_const(c, 1)};
+	Value *both = parts[1] ? tensor_concat(b, 2, parts, 0) : NULL;
+	Value *rows = tensor_reshape(b, both, 2, shape), *firsts = rows ? first_equals(b, rows) : NULL;
+	Value *places = firsts ? places_of(b, rows, firsts, false) : NULL;
+	if (!places || !bind_count(b, firsts, nodes->dims[0]))
+		return false;
+	Value *at = rows_at_places(b, places, "argmax", type_tensor(c, DT_I64, 1, nodes->dims, 0));
+	Nest from = nest_open(b, src);
+	Value *place = index_add(&from.b, index_dim(&from.b, n), from.at[0]);
+	results[SRC] = nest_close(&from,
+	                          scalar_cast(&from.b, load(&from.b, places, &place), src->dtype));
+	results[DST] = nodes_of_neighbors(b, op_operand(op, 2), op->results[DST].type);
+	results[NODES] = at ? tensor_rows(b, both, at) : NULL;
+	return results[SRC] && results[DST] && results[NODES];
 }
