@@ -8,7 +8,11 @@
 
 // So often; less where items are kept apart, whose plans are not near to the floor by which one
 // knows the end.
-enum { IMPROVEMENTS = 200, IMPROVEMENTS_APART = 16 };
+enum { IMPROVEMENTS = 200, IMPROVEMENTS_APART = 16, ORDERS = 4 };
+
+// A packing looks at each pair of items: that many pairs at the most, then the orders alone count,
+// so that a program of many thousand operations is planned in the time that it takes to read it.
+#define MAX_PAIRS (INT64_C(1) << 28)
 
 // From time `at` on so many bytes more are live.
 typedef struct Change {
@@ -49,13 +53,50 @@ typedef struct Spot {
 
 // Items placed so far, by rising offset. All of them are gone through for each item, so they lie
 // side by side.
-typedef struct Placed {
+typedef struct SpotList {
 	int n;
 	Spot *items;
+} SpotList;
+
+// Where most items live for a short time only, those of each part of the time are kept apart, too:
+// an item that lies within one part meets no others.
+enum { PARTS = 64 };
+typedef struct Placed {
+	SpotList all, parts[PARTS];
+	int64_t begin, length; // of the time; length 0: no parts
 } Placed;
 
+static int part_of(const Placed *p, int at)
+{
+	return (int)((at - p->begin) * PARTS / p->length);
+}
+
+static Placed placed_new(Arena *scratch, int n, const PackItem *items)
+{
+	Placed p = {.all.items = NEW_ARRAY(scratch, (size_t)n + 1, Spot)};
+	int room[PARTS] = {0}, last = 0, total = 0;
+	if (!n || items[0].span.apart)
+		return p;
+	p.begin = items[0].span.first;
+	for (int i = 0; i < n; i++) {
+		p.begin = items[i].span.first < p.begin ? items[i].span.first : p.begin;
+		last = items[i].span.last > last ? items[i].span.last : last;
+	}
+	p.length = last - p.begin + 1;
+	for (int i = 0; i < n; i++)
+		for (int k = part_of(&p, items[i].span.first); k <= part_of(&p, items[i].span.last); k++) {
+			room[k]++;
+			total++;
+		}
+	if (total > 2 * n)
+		p.length = 0;
+	for (int k = 0; k < PARTS && p.length; k++)
+		p.parts[k].items = NEW_ARRAY(scratch, (size_t)room[k] + 1, Spot);
+	return p;
+}
+
 // The smallest gap among the items that live when `it` does, or behind them all.
-static int64_t best_gap(const Placed *p, const PackItem *it)
+static int64_t best_gap(const SpotList *p, const PackItem *it)
 {
 	int64_t end = 0, best = -1, best_size = INT64_MAX;
 	for (int i = 0; i < p->n; i++) {
@@ -73,7 +114,7 @@ static int64_t best_gap(const Placed *p, const PackItem *it)
 	return best >= 0 ? best : end;
 }
 
-static void placed_insert(Placed *p, const PackItem *it)
+static void spot_insert(SpotList *p, const PackItem *it)
 {
 	int i = p->n++;
 	while (i > 0 && p->items[i - 1].offset > it->offset)
@@ -82,13 +123,25 @@ static void placed_insert(Placed *p, const PackItem *it)
 	p->items[i] = (Spot){it->span, it->offset, it->offset + it->size};
 }
 
+// Gives the item an offset, and notes it.
+static void item_place(Placed *p, PackItem *it)
+{
+	const int from = p->length ? part_of(p, it->span.first) : 0,
+			  to = p->length ? part_of(p, it->span.last) : PARTS;
+	it->offset = best_gap(from == to ? &p->parts[from] : &p->all, it);
+	spot_insert(&p->all, it);
+	for (int k = from; k <= to && p->length; k++)
+		spot_insert(&p->parts[k], it);
+}
+
 static int64_t pack_in_order(Placed *p, int n, PackItem *const *order)
 {
 	int64_t size = 0;
-	p->n = 0;
+	p->all.n = 0;
+	for (int k = 0; k < PARTS; k++)
+		p->parts[k].n = 0;
 	for (int i = 0; i < n; i++) {
-		order[i]->offset = best_gap(p, order[i]);
-		placed_insert(p, order[i]);
+		item_place(p, order[i]);
 		if (order[i]->offset + order[i]->size > size)
 			size = order[i]->offset + order[i]->size;
 	}
@@ -128,6 +181,14 @@ static int by_span(const void *a, const void *b)
 	return length(x) != length(y) ? (length(x) > length(y) ? -1 : 1) : by_size(a, b);
 }
 
+// How often an order may be improved for n items.
+static int improvements(int n, const PackItem *items)
+{
+	const int most = n && items[0].span.apart ? IMPROVEMENTS_APART : IMPROVEMENTS;
+	const int64_t pairs = (int64_t)n * n / 2 + 1, rounds = MAX_PAIRS / pairs / ORDERS;
+	return rounds < most ? (int)rounds : most;
+}
+
 // The best plan so far.
 typedef struct Best {
 	int64_t size;
@@ -161,13 +222,14 @@ static bool tallest_first(int n, PackItem **order, int64_t size)
 
 int64_t pack_items(Arena *scratch, int n, PackItem *items)
 {
-	static int (*const orders[])(const void *, const void *) = {by_size, by_area, by_span, by_time};
+	static int (*const orders[ORDERS])(const void *, const void *) = {by_size, by_area, by_span,
+	                                                                  by_time};
 	PackItem **order = NEW_ARRAY(scratch, (size_t)n + 1, PackItem *);
-	Placed placed = {0, NEW_ARRAY(scratch, (size_t)n + 1, Spot)};
+	Placed placed = placed_new(scratch, n, items);
 	Best best = {-1, NEW_ARRAY(scratch, (size_t)n + 1, int64_t)};
 	int64_t floor = pack_floor(scratch, n, items);
-	const int tries = n && items[0].span.apart ? IMPROVEMENTS_APART : IMPROVEMENTS;
-	for (size_t k = 0; k < COUNT_OF(orders) && best.size != floor; k++) {
+	const int tries = improvements(n, items);
+	for (int k = 0; k < ORDERS && best.size != floor; k++) {
 		for (int i = 0; i < n; i++)
 			order[i] = &items[i];
 		qsort(order, (size_t)n, sizeof *order, orders[k]);

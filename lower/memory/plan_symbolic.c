@@ -14,8 +14,9 @@
 #include <stdlib.h>
 
 // An offset that takes more operations than this to say is not worth what it saves.
-// Nor is it worth looking for when there are so many kinds of sizes.
-enum { MAX_NODES = 400, MAX_RESTS = 8 };
+// Nor is it worth looking for when there are so many kinds of sizes, or so many buffers: which
+// layers hide which is a question about three of them.
+enum { MAX_NODES = 400, MAX_RESTS = 8, MAX_STACKED = 4096 };
 
 // A plan may be so much larger than another, when it is simpler.
 #define MAX_WASTE 0.01
@@ -331,7 +332,7 @@ static const Dim *pack_best(Context *c, Arena *scratch, int n, SizedItem *items,
 	const Dim *size = pack_groups(c, scratch, n, items);
 	if (dim_weight(size) > good)
 		keep_smaller(&size, pack_slots(c, scratch, n, other), n, items, other);
-	bool few = dim_weight(size) > good && count_rests(c, n, items) <= MAX_RESTS;
+	bool few = n <= MAX_STACKED && dim_weight(size) > good && count_rests(c, n, items) <= MAX_RESTS;
 	for (size_t i = 0; i < COUNT_OF(samples) && few && dim_weight(size) > good; i++)
 		keep_smaller(&size, pack_stacks(c, scratch, n, other, samples[i]), n, items, other);
 	return size;

@@ -53,6 +53,29 @@ static void test_random(void **state)
 	}
 }
 
+// Programs of thousands of operations, whose values live for a short or a long time: orders are
+// improved less often, and short lives are packed by parts of the time.
+static void test_many(void **state)
+{
+	(void)state;
+	enum { N = 3000 };
+	static PackItem items[N];
+	static const uint32_t lives[] = {4, 3 * N};
+	for (size_t k = 0; k < COUNT_OF(lives); k++) {
+		Arena *a = arena_new();
+		uint32_t r = 7;
+		for (int i = 0; i < N; i++) {
+			int64_t size = PLAN_ALIGN * (1 + (int64_t)(next_random(&r) % 64));
+			items[i] = (PackItem){
+				size, {2 * i, 2 * i + 1 + (int)(next_random(&r) % lives[k]), i, NULL}, -1};
+		}
+		int64_t size = pack_items(a, N, items);
+		check_items(N, items, size);
+		assert_true((double)size <= 1.1 * (double)pack_floor(a, N, items));
+		arena_free(a);
+	}
+}
+
 // What a chain of layers with shortcuts asks for.
 static int make_network(PackItem *items)
 {
@@ -246,6 +269,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_network_is_tight),
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_batch_packs_like_static),
