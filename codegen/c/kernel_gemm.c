@@ -22,6 +22,29 @@ enum {
 	INLINED_WORK = 64 * 64
 }; // K * N up to which a call, and sizes that are not constants in it, would be felt
 
+// The vectors of the panel that a step of the depth needs, as `w`, and what they add to a row: no
+// loop where there is one.
+static const char *row_weights(const Gemm *g, int nv)
+{
+	Arena *a = g->k->arena;
+	return nv == 1 ? arena_printf(a, "const vf w = vf_load(panel + (p + s) * %d);", g->nr)
+	               : arena_printf(a,
+	                              "vf w[%d];\nPD_UNROLL\nfor (int v = 0; v < %d; v++)\n"
+	                              "\tw[v] = vf_load(panel + (p + s) * %d + v * %d);",
+	                              nv, nv, g->nr, g->lanes);
+}
+
+static const char *row_products(const Gemm *g, int nv)
+{
+	if (nv == 1)
+		return "sum[s * rows + i] = vf_multiply_add(sum[s * rows + i], x, w);";
+	const char *sum = arena_printf(g->k->arena, "sum[(s * rows + i) * %d + v]", nv);
+	return arena_printf(g->k->arena,
+	                    "PD_UNROLL\nfor (int v = 0; v < %d; v++)\n"
+	                    "\t%s = vf_multiply_add(%s, x, w[v]);",
+	                    nv, sum, sum);
+}
+
 static bool tile_helper(Gemm *g, int nv)
 {
 	KernelFunc *k = g->k;
@@ -39,10 +62,14 @@ static bool tile_helper(Gemm *g, int nv)
 	const char *row = nv == 1 ? "i" : arena_printf(k->arena, "i / %d", nv);
 	const char *column = nv == 1 ? "" : arena_printf(k->arena, " + i %% %d * %d", nv, g->lanes);
 	const TemplateKey rows[] = {
-		{"rows", tile_int(k, g->mr)}, {"nv", tile_int(k, nv)},
-		{"nr", tile_int(k, g->nr)},   {"lanes", tile_int(k, g->lanes)},
-		{"sums", tile_int(k, sums)},  {"row", row},
+		{"rows", tile_int(k, g->mr)},
+		{"nv", tile_int(k, nv)},
+		{"nr", tile_int(k, g->nr)},
+		{"sums", tile_int(k, sums)},
+		{"row", row},
 		{"column", column},
+		{"weights", row_weights(g, nv)},
+		{"products", row_products(g, nv)},
 	};
 	if (!kernel_helper(k, "gemm_rows.c", COUNT_OF(rows), rows))
 		return false;

@@ -87,15 +87,17 @@ static const char *row_halves(KernelFunc *k, int width, RowSum what)
 {
 	Text t;
 	text_init(&t, k->arena);
-	for (int step = width / 2; step > 0; step /= 2) {
+	for (int step = width / 2; step > 1; step /= 2) {
 		text_printf(&t, "for (int l = 0; l < %d; l++)\n\t", step);
 		if (what == ROW_MAX)
 			text_printf(&t, "lane[l] = lane[l + %d] > lane[l] ? lane[l + %d] : lane[l];", step,
 			            step);
 		else
 			text_printf(&t, "lane[l] += lane[l + %d];", step);
-		text_str(&t, step > 1 ? "\n" : "");
+		text_char(&t, '\n');
 	}
+	text_str(&t, what == ROW_MAX ? "lane[0] = lane[1] > lane[0] ? lane[1] : lane[0];"
+	                             : "lane[0] += lane[1];");
 	return t.text;
 }
 

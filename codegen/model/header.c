@@ -130,13 +130,21 @@ static void entry_points(Codegen *cg, Text *out)
 		            p);
 }
 
+// The macro that says which header is there: of two with one prefix, the second would be empty.
+static const char *header_own(Codegen *cg)
+{
+	const char *file = name_sanitize(cg->arena, cg->options->header_name);
+	return arena_printf(cg->arena, "%s_H_IS_%s", name_upper(cg->arena, cg->prefix),
+	                    name_upper(cg->arena, file));
+}
+
 void header_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix, *guard = name_upper(cg->arena, p);
 	text_printf(out, "/* Written by pdcc %s from %s. Do not edit. */\n", cg->options->version,
 	            comment_text(cg->arena, cg->options->banner));
-	text_printf(out, "#ifndef %s_H\n#define %s_H\n\n#include \"%s.h\"\n\n", guard, guard,
-	            cg->threads > 1 ? "pdrt_threads" : "pdrt");
+	text_printf(out, "#ifndef %s_H\n#define %s_H\n#define %s\n\n#include \"%s.h\"\n\n", guard,
+	            guard, header_own(cg), cg->threads > 1 ? "pdrt_threads" : "pdrt");
 	abi_print(out);
 	if (cg->target->cuda)
 		text_str(out, "#include <cuda_runtime_api.h>\n\n");
@@ -172,5 +180,10 @@ void header_print(Codegen *cg, Text *out)
 		cg->backend->entry_points(cg, out);
 	else
 		entry_points(cg, out);
-	text_str(out, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+	text_str(out, "\n#ifdef __cplusplus\n}\n#endif\n\n");
+	text_printf(
+		out,
+		"#elif !defined %s\n#error \"another header has the prefix '%s', too: --prefix gives "
+		"one of them another\"\n#endif\n",
+		header_own(cg), p);
 }

@@ -351,12 +351,14 @@ static bool lanes_print(Reduction *r, int lanes, int depth)
 		loop_close(&r->loops[j], &depth, r->out);
 	// The lanes are folded in halves: the tree is shallow, and its halves are vectors.
 	r->acc.element = arena_printf(k->arena, "%s[l]", r->acc.name);
-	for (int w = lanes / 2; w > 0; w /= 2) {
+	for (int w = lanes / 2; w > 1; w /= 2) {
 		text_line(r->out, depth, "%sfor (int l = 0; l < %d; l++)", w >= 4 ? "PDRT_LANES " : "", w);
 		const char *other = arena_printf(k->arena, "%s[l + %d]", r->acc.name, w);
 		accumulate(s, &r->acc, r->acc.element, other, NULL, depth + 1, r->out);
 	}
 	r->acc.element = arena_printf(k->arena, "%s[0]", r->acc.name);
+	accumulate(s, &r->acc, r->acc.element, arena_printf(k->arena, "%s[1]", r->acc.name), NULL,
+	           depth, r->out);
 	if (!reduce_again_print(s, r->op, &r->acc, r->loops, r->nloop, depth, r->out))
 		return false;
 	pointer_map_set(&s->names, &r->op->results[0], arena_printf(k->arena, "%s[0]", r->acc.name));

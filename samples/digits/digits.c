@@ -523,16 +523,11 @@ PD_INLINE void gemm_rows_1of8(const int rows, const int split, const float *a, i
 	for (int64_t p = 0; p < whole; p += split) {
 		PD_UNROLL
 		for (int s = 0; s < split; s++) {
-			vf w[1];
-			PD_UNROLL
-			for (int v = 0; v < 1; v++)
-				w[v] = vf_load(panel + (p + s) * 8 + v * 4);
+			const vf w = vf_load(panel + (p + s) * 8);
 			PD_UNROLL
 			for (int i = 0; i < rows; i++) {
 				const vf x = vf_splat(a[i * lda + p + s]);
-				PD_UNROLL
-				for (int v = 0; v < 1; v++)
-					sum[(s * rows + i) + v] = vf_multiply_add(sum[(s * rows + i) + v], x, w[v]);
+				sum[s * rows + i] = vf_multiply_add(sum[s * rows + i], x, w);
 			}
 		}
 	}
@@ -617,8 +612,7 @@ PD_SHARED float row_max(const float *x, int64_t n)
 		lane[l] = lane[l + 4] > lane[l] ? lane[l + 4] : lane[l];
 	for (int l = 0; l < 2; l++)
 		lane[l] = lane[l + 2] > lane[l] ? lane[l + 2] : lane[l];
-	for (int l = 0; l < 1; l++)
-		lane[l] = lane[l + 1] > lane[l] ? lane[l + 1] : lane[l];
+	lane[0] = lane[1] > lane[0] ? lane[1] : lane[0];
 	return lane[0] > top ? lane[0] : top;
 }
 
@@ -639,8 +633,7 @@ PD_SHARED float row_sum(const float *x, int64_t n)
 		lane[l] += lane[l + 4];
 	for (int l = 0; l < 2; l++)
 		lane[l] += lane[l + 2];
-	for (int l = 0; l < 1; l++)
-		lane[l] += lane[l + 1];
+	lane[0] += lane[1];
 	return sum + lane[0];
 }
 

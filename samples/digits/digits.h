@@ -1,6 +1,7 @@
 /* Written by pdcc 0.1.0 from digits.pdmodel. Do not edit. */
 #ifndef DIGITS_H
 #define DIGITS_H
+#define DIGITS_H_IS_DIGITS_H
 
 #include "pdrt.h"
 
@@ -50,4 +51,6 @@ PDRT_EXPORT const pd_model_info *digits_info(void);
 }
 #endif
 
+#elif !defined DIGITS_H_IS_DIGITS_H
+#error "another header has the prefix 'digits', too: --prefix gives one of them another"
 #endif

@@ -128,7 +128,8 @@ def analysed(t, tmp):
 
 
 def columns(t, tmp):
-    """No line of C, CUDA or a header is longer than 100 columns (a tab is four), but for words that cannot be broken."""
+    """No line of C, CUDA or a header is longer than 100 columns (a tab is four), but for words that cannot be broken; and no
+    loop of C has one round."""
     for path in (digits(), SRC / 'tests/corpus/cases/mini-bcast-loop-xy/model.pdmodel'):
         for suffix in ('.c', '.cu'):
             out = pathlib.Path(tmp) / f'columns_{path.parent.name.replace("-", "_")}_{suffix[1:]}{suffix}'
@@ -137,6 +138,9 @@ def columns(t, tmp):
                 lines = f.read_text().splitlines()
                 long = [l for l in lines if len(l.expandtabs(4)) > 100 and not l.startswith('#')]
                 yield f'{path.parent.name}: columns of {f.name}', len(lines) > 20 and not long, '\n'.join(long[:5])
+            if suffix == '.c':
+                once = [l for l in out.read_text().splitlines() if re.search(r'for \(int\w* (\w+) = 0; \1 < 1;', l)]
+                yield f'{path.parent.name}: no loop of one round', not once, '\n'.join(once[:5])
 
 
 def symbols(t, tmp):
