@@ -16,7 +16,7 @@ SOURCES += lower/grad/differentiate.c lower/grad/ports.c lower/grad/train.c lowe
 	lower/grad/train_loss.c lower/grad/train_step.c lower/grad/train_update.c
 SOURCES += lower/kernels/attention.c lower/kernels/decompose.c lower/kernels/layout.c \
 	lower/kernels/layout_blocked.c lower/kernels/layout_channels.c lower/kernels/layout_conv.c \
-	lower/kernels/layout_deconv.c lower/kernels/layout_few.c lower/kernels/layout_form.c lower/kernels/layout_gemm.c lower/kernels/layout_image.c lower/kernels/layout_integer.c lower/kernels/layout_last.c lower/kernels/layout_volume.c \
+	lower/kernels/layout_deconv.c lower/kernels/layout_few.c lower/kernels/layout_form.c lower/kernels/layout_gemm.c lower/kernels/layout_image.c lower/kernels/layout_integer.c lower/kernels/layout_last.c lower/kernels/layout_volume.c lower/kernels/einsum.c \
 	lower/kernels/library.c lower/kernels/rows.c lower/kernels/scratch.c lower/kernels/split_reduce.c lower/kernels/volumes.c \
 	lower/kernels/threads.c lower/kernels/winograd.c
 SOURCES += lower/memory/flatten.c lower/memory/flatten_switch.c lower/memory/plan.c \

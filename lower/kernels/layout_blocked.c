@@ -2,10 +2,13 @@
 // 3. They are those of the plain layout on one more axis, which their definitions pass through.
 // Called by layout.c.
 #include "ir/build/nest.h"
+#include "ir/infer/geometry.h"
 #include "lower/kernels/layout.h"
 #include "lower/pass/rewrite.h"
 
 #include <string.h>
+
+enum { MIN_POOLED = 9 }; // pixels in a window
 
 // ---- elementwise --------------------------------------------------------------------------------
 
@@ -151,10 +154,26 @@ static void fix_axes(Op *op)
 // C].
 static bool reduce_to_matrix(Layout *l, Op *op, Value *form);
 
+// Pooling over windows of many pixels: channels as lanes are worth the way to blocks and back.
+static bool pool_wants_blocks(const Layout *l, Op *op)
+{
+	const Type *x = op_operand(op, 0)->type;
+	Window w;
+	if (l->target->cuda || op->code != OP_PD_POOL2D || !type_blockable(x) || x->dtype != DT_F32 ||
+	    2 * type_channels(x) <= l->target->lanes || !window_of_pool(op, &w) || w.whole)
+		return false;
+	int64_t pixels = 1;
+	for (int i = 0; i < w.n && !w.adaptive; i++)
+		pixels *= dim_is_const(w.kernel[i]) ? w.kernel[i]->value : 1;
+	return w.adaptive || pixels >= MIN_POOLED;
+}
+
 bool layout_space(Layout *l, Op *op)
 {
 	Value *x = op_operand(op, 0), *form = blocked_find(l, x);
 	const Type *t = op->results[0].type;
+	if (!form && op_is_spatial(op) && pool_wants_blocks(l, op))
+		form = blocked_get(l, x);
 	if (!form || !op_is_spatial(op) ||
 	    ((op->info->traits & TRAIT_ENLARGES) && 2 * type_channels(x->type) <= l->target->lanes))
 		return false; // enlarging mostly empty lanes costs more than unblocking before

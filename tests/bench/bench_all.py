@@ -76,14 +76,15 @@ def mean(values):
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
-def table(found, a):
+def table(found):
     """The text between the marks."""
     rows = sorted((r for r in found['models'] if r.get('ratios')), key=lambda r: max(r['ratios'].values()))
     best = [max(r['ratios'].values()) for r in rows]  # the best peer is that with the largest ratio
     state = 'nothing else ran there' if found['quiet'] else 'it was busy with other work, so only the ratios of a row hold'
     lines = [BEGIN, f'Made by `make bench-all` ({found["threads"]} thread{"s" * (found["threads"] > 1)}, {found["clock"]} time, '
              f'{found["rounds"]} rounds) on {found["machine"]}: {state}.', '',
-             f'Geometric mean of pdcc over the best peer, {len(rows)} models: **{mean(best):.2f}**; {sum(b > 1 for b in best)} are above 1.', '',
+             f'Geometric mean of pdcc over the best peer, {len(rows)} of the {found["corpus"]} models: **{mean(best):.2f}**; '
+             f'{sum(b > 1 for b in best)} are above 1.', '',
              '![pdcc over the best peer](performance.svg)', '',
              '| model | pdcc, ms | ' + ' | '.join(f'/ {p}' for p in PEERS.values()) + ' | / the best |', '|---|---|' + '---|' * (len(PEERS) + 1)]
     for r, b in zip(rows, best):
@@ -116,8 +117,8 @@ def picture(rows):
     return '\n'.join(out + ['</svg>', ''])
 
 
-def write(found, a):
-    text, rows = table(found, a)
+def write(found):
+    text, rows = table(found)
     if not rows:
         print('no model was compared with a peer: nothing is written')
         return
@@ -145,21 +146,22 @@ def main():
     ap.add_argument('names', nargs='*')
     a = ap.parse_args()
     if a.read:
-        write(json.loads(a.read.read_text()), a)
+        write(json.loads(a.read.read_text()))
         return 0
     why = missing()
     if why:
         print(f'{why}; nothing is measured')
         return 0
-    found = {'threads': a.threads, 'clock': a.clock, 'rounds': a.rounds, 'quiet': a.quiet, 'machine': machine(), 'models': []}
-    for name in a.names or sorted(p.name for p in MODELS.iterdir() if p.is_dir()):
+    cases = sorted(p.name for p in MODELS.iterdir() if p.is_dir())
+    found = {'corpus': len(cases), 'threads': a.threads, 'clock': a.clock, 'rounds': a.rounds, 'quiet': a.quiet, 'machine': machine(), 'models': []}
+    for name in a.names or cases:
         with tempfile.TemporaryDirectory() as tmp:
             found['models'].append(measure(name, a, pathlib.Path(tmp)))
         print(found['models'][-1], flush=True)
         if a.json:
             a.json.write_text(json.dumps(found, indent=1))
     if not a.names:
-        write(found, a)
+        write(found)
     return 0 if all('ms' in r or 'LoD' in r.get('why', '') for r in found['models']) else 1
 
 
