@@ -101,6 +101,7 @@ static bool emit_pir(Driver *d, Op *module, const char *output, const FilePiece 
 	int nparam, n = 0;
 	size_t size;
 	text_init(&text, c->arena);
+	pir_prepare(module);
 	if (!lower_run_list(&passes, "dce") || !pir_write(module, &text, &params, &nparam) ||
 	    !params_encode(c, nparam, params, &data, &size))
 		return false;

@@ -6,6 +6,8 @@
 // the old one.
 //
 //   pir_out_program.c  the document: which file writes which operation
+//   pir_out_prepare.c  before: what has no form becomes what it means
+//   pir_out_nest.c  loop nests as operations on tensors
 //   pir_out_base.c  diagnostics, numbers of values
 //   pir_out.c       operations as text
 //   pir_out_type.c  types and attributes
@@ -61,6 +63,7 @@ typedef struct OutResult {
 	const Type *type; // NULL: none
 	const Value *value;
 	bool persistable;
+	int64_t in_place; // the number of the parameter that it is; 0: none
 } OutResult;
 
 // An operation to be written, "1.conv2d".
@@ -114,6 +117,16 @@ void out_attr_flags(Text *t, const char *name, int n, const bool *flags);
 
 // ---- pir_out_op.c -------------------------------------------------------------------------------
 bool out_general(PirWriter *w, const Op *op);
+// Whether it will be written.
+bool out_has_form(PirWriter *w, const Op *op);
+
+// ---- pir_out_nest.c -----------------------------------------------------------------------------
+// The size that a nest of rank 0 gives as an i64; NULL: it does something else.
+const Dim *out_size_nest(const Op *nest);
+// Builds in front of a nest, or of a kernel.scatter, what it computes as operations on tensors.
+// False: not all of it.
+bool out_nest_tensors(Op *nest, Value **results);
+bool out_scatter_tensors(Op *op, Value **results);
 
 // ---- pir_out_size.c -----------------------------------------------------------------------------
 // Remembers which sizes the type of a value tells.

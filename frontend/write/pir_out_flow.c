@@ -7,7 +7,7 @@
 //
 // Of Paddle 3.2.2, measured: where a value without elements comes out of a branch or a round, what
 // the variable held before stays; and what is written into an array two regions below the one that
-// makes it is lost. Both are refused.
+// makes it is lost. The former is checked when it runs, the latter refused.
 #include "frontend/write/pir_out.h"
 
 #include <string.h>
@@ -40,12 +40,46 @@ static bool may_lose_elements(const Type *before, const Type *after)
 	return empty && changed;
 }
 
-static bool keeps_elements(PirWriter *w, const Type *before, const Value *after)
+static int64_t flag(PirWriter *w, const char *name, int64_t a, int64_t b)
 {
-	if (after->type->kind != TY_TENSOR || !may_lose_elements(before, after->type))
-		return true;
-	return out_fail(w, "Paddle 3.2 does not hand over '%s' when it has no elements",
-	                after->name ? after->name : "");
+	OutOp *o = out_new(w, name, 2, 1);
+	o->in[0] = a;
+	o->in[1] = b;
+	o->out[0].type = out_tensor(w, DT_BOOL, 0, NULL);
+	return out_op(w, o);
+}
+
+static int64_t shape_of(PirWriter *w, const Value *v)
+{
+	const int64_t rank = v->type->rank;
+	OutOp *o = out_new(w, "1.shape64", 1, 1);
+	o->in[0] = out_number(w, v);
+	o->out[0].type = out_tensor(w, DT_I64, 1, &rank);
+	return out_op(w, o);
+}
+
+// The run fails where `after`, which comes out of a branch or a round, has no elements, and has not
+// the shape of `before` (NULL: nothing) either.
+static void keep_elements(PirWriter *w, const Value *before, const Value *after)
+{
+	if (after->type->kind != TY_TENSOR ||
+	    !may_lose_elements(before ? before->type : NULL, after->type))
+		return;
+	OutOp *count = out_new(w, "1.numel", 1, 1), *list = out_new(w, "0.combine", 1, 1),
+		  *o = out_new(w, "1.assert", 2, 0);
+	count->in[0] = out_number(w, after);
+	count->out[0].type = out_tensor(w, DT_I64, 0, NULL);
+	const int64_t elements = out_op(w, count);
+	int64_t fine = flag(w, "1.greater_than", elements, out_full(w, 0, DT_I64, attr_int(w->c, 0)));
+	if (before && before->type->rank == after->type->rank)
+		fine = flag(w, "1.logical_or", fine,
+		            flag(w, "1.equal_all", shape_of(w, before), shape_of(w, after)));
+	list->in[0] = count->in[0];
+	list->out[0].type = type_group(w->c, TY_VEC, 1, &after->type);
+	o->in[0] = fine;
+	o->in[1] = out_op(w, list);
+	out_attr_int(o, "summarize", PIR_I64, -1);
+	out_op(w, o);
 }
 
 // ---- if -----------------------------------------------------------------------------------------
@@ -60,7 +94,7 @@ static bool branch(PirWriter *w, const Region *r, int n)
 	bool ok = w->block(w, r->first);
 	for (int i = 0; i < yield->noperand; i++)
 		if (!is_array(op_operand(yield, i))) {
-			ok &= keeps_elements(w, NULL, op_operand(yield, i));
+			keep_elements(w, NULL, op_operand(yield, i));
 			numbers[kept++] = out_number(w, op_operand(yield, i));
 		}
 	out_yield(w, kept, numbers);
@@ -152,7 +186,7 @@ static bool body_region(PirWriter *w, const Block *cond, const Block *body)
 		next[i] = op_operand(yield, i);
 		if (is_array(next[i]))
 			ok &= same_array(w, body->args[i], next[i]);
-		ok &= keeps_elements(w, body->args[i]->type, next[i]);
+		keep_elements(w, body->args[i], next[i]);
 	}
 	out_sizes_reset(w, sizes); // the same symbols are those of the next round now
 	ok &= condition(w, cond, next, &go_on);

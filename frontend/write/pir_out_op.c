@@ -101,12 +101,20 @@ static const Attr *set_attr(const Form *f, const AttrInfo *a)
 	                                                                : attr_dtype(f->w->c, t->dtype);
 }
 
+static bool derived(const Form *f, const char *name)
+{
+	for (int i = 0; i < f->m->nderived; i++)
+		if (!strcmp(f->m->derived[i], name))
+			return true;
+	return false;
+}
+
 static bool sets_fit(Form *f)
 {
 	for (int i = 0; i < f->m->map.nset; i++) {
 		const AttrInfo *a = op_info_attr(f->op->info, f->m->map.set_names[i]);
 		const Attr *want = attr_parse(f->w->c, a->kind, f->m->map.set_texts[i]);
-		if (!attrs_equal(set_attr(f, a), want) && !says_nothing(f, a->name))
+		if (!derived(f, a->name) && !attrs_equal(set_attr(f, a), want) && !says_nothing(f, a->name))
 			return unfit(f, arena_printf(f->w->c->arena, "attribute '%s' would have to be %s",
 			                             a->name, f->m->map.set_texts[i]));
 		f->attrs[a - f->op->info->attrs] = true;
@@ -241,11 +249,27 @@ static bool attrs_fit(Form *f)
 	return true;
 }
 
+// Whether one of the attributes and operands that tell what is derived says something.
+static bool told(const Form *f)
+{
+	for (int i = 0; i < f->m->ntold; i++) {
+		const int operand = op_info_operand(f->op->info, f->m->told[i]);
+		const AttrInfo *a = op_info_attr(f->op->info, f->m->told[i]);
+		const Attr *v = a ? op_attr(f->op, a->name) : NULL;
+		if ((operand >= 0 && op_operand(f->op, operand)) ||
+		    (v && v != attr_parse(f->w->c, a->kind, a->fallback)))
+			return true;
+	}
+	return !f->m->ntold;
+}
+
 // What is left over must mean nothing.
 static bool rest_fits(Form *f)
 {
 	Context *c = f->w->c;
 	const OpInfo *info = f->op->info;
+	if (!told(f))
+		return unfit(f, arena_printf(c->arena, "nothing tells '%s'", f->m->derived[0]));
 	for (int i = 0; i < f->op->noperand; i++)
 		if (op_operand(f->op, i) && (i >= info->noperand || !f->operands[i]))
 			return unfit(f, arena_printf(c->arena, "operand '%s' has no place in it",
@@ -253,10 +277,7 @@ static bool rest_fits(Form *f)
 	for (int i = 0; i < info->nattr; i++) {
 		const AttrInfo *a = &info->attrs[i];
 		const Attr *v = op_attr(f->op, a->name);
-		bool derived = false;
-		for (int k = 0; k < f->m->nderived; k++)
-			derived |= !strcmp(f->m->derived[k], a->name);
-		if (v && !f->attrs[i] && !derived && !says_nothing(f, a->name) &&
+		if (v && !f->attrs[i] && !derived(f, a->name) && !says_nothing(f, a->name) &&
 		    !(a->fallback && attrs_equal(v, attr_parse(c, a->kind, a->fallback))))
 			return unfit(f, arena_printf(c->arena, "attribute '%s' has no place in it", a->name));
 	}
@@ -392,9 +413,22 @@ static int64_t operand_number(Form *f, int i)
 	return n;
 }
 
-// A result that we do not have: of some size, as nobody reads it.
-static OutResult unread_result(const Form *f, int i)
+// Whether result `name` is what becomes of an operand ("param_out" of "param") that is left out.
+static bool of_absent_operand(const Form *f, const OutOp *o, const char *name)
 {
+	for (int i = 0; i < f->d->nin && i < o->nin; i++) {
+		const size_t n = strlen(f->d->in[i].name);
+		if (!o->in[i] && !strncmp(name, f->d->in[i].name, n) && !strncmp(name + n, "_out", 4))
+			return true;
+	}
+	return false;
+}
+
+// A result that we do not have: of some size, as nobody reads it, or nothing.
+static OutResult unread_result(const Form *f, const OutOp *o, int i)
+{
+	if (f->d->out[i].optional && of_absent_operand(f, o, f->d->out[i].name))
+		return (OutResult){0};
 	const int64_t any = -1;
 	const Value *x = f->op->noperand ? op_operand(f->op, 0) : NULL;
 	const bool tensor = x && x->type->kind == TY_TENSOR;
@@ -407,7 +441,8 @@ static OutResult unread_result(const Form *f, int i)
 }
 
 // What works in place takes the place of its operand where nobody needs that any more, and of a
-// copy otherwise.
+// copy otherwise. Who reads a parameter's new value reads the parameter: Paddle 3.2.2 may compute
+// in place on a result that nobody reads later, though it is the parameter.
 static void in_place(Form *f, OutOp *o, int result, int operand)
 {
 	PirWriter *w = f->w;
@@ -421,6 +456,7 @@ static void in_place(Form *f, OutOp *o, int result, int operand)
 	const Op *set = r ? out_set_of(r, v) : NULL;
 	if (set && !out_read_later(w, v, f->op)) {
 		pointer_map_set(&w->placed, set, r);
+		o->out[result].in_place = o->in[operand];
 		return;
 	}
 	OutOp *copy = out_new(w, "1.assign", 1, 1);
@@ -455,11 +491,24 @@ static bool write_form(Form *f)
 	for (int i = 0; i < f->d->nout; i++) {
 		const int own = own_result(f, i);
 		const Value *v = own < 0 ? NULL : &f->op->results[own];
-		o->out[i] = v ? (OutResult){.type = v->type, .value = v} : unread_result(f, i);
+		o->out[i] = v ? (OutResult){.type = v->type, .value = v} : unread_result(f, o, i);
 	}
 	all_in_place(f, o);
 	out_op(w, o);
+	for (int i = 0; i < o->nout; i++)
+		if (o->out[i].in_place)
+			out_bind(w, o->out[i].value, o->out[i].in_place);
 	return errors == diag_errors(w->c->diag);
+}
+
+bool out_has_form(PirWriter *w, const Op *op)
+{
+	Form f = {0};
+	const PirMap *m;
+	for (int i = 0; (m = op_info_pir(op->code, i)); i++)
+		if (fits(&f, w, op, m))
+			return true;
+	return false;
 }
 
 bool out_general(PirWriter *w, const Op *op)

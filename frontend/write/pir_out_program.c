@@ -14,16 +14,21 @@ static bool no_operation(PirWriter *w, const Op *op)
 	return true;
 }
 
-// Checks of sizes are Paddle's own business.
-static bool out_assert(PirWriter *w, const Op *op)
-{
-	return op_bool(op, "sizes", false) || out_general(w, op);
-}
-
 static bool bind(PirWriter *w, const Op *op)
 {
 	out_size_bind(w, op);
 	return true;
+}
+
+// The size that a nest gives as a number.
+static bool size_nest(PirWriter *w, const Op *op)
+{
+	const Dim *d = out_size_nest(op);
+	const int64_t v = d ? out_size(w, d) : 0;
+	if (!d)
+		return out_fail(w, "Paddle 3 has no such operation");
+	out_bind(w, &op->results[0], v);
+	return v != 0;
 }
 
 static const struct {
@@ -36,8 +41,8 @@ static const struct {
 	{OP_PD_WHILE, out_while},
 	{OP_PD_CREATE_ARRAY, out_create_array},
 	{OP_PD_ARRAY_WRITE, out_array_write},
-	{OP_PD_ASSERT, out_assert},
 	{OP_LOOP_BIND, bind},
+	{OP_LOOP_NEST, size_nest},
 	{OP_CF_YIELD, no_operation},
 	{OP_CF_COND_YIELD, no_operation},
 	{OP_BUILTIN_GET_PARAMETER, out_parameter},

@@ -131,6 +131,8 @@ typedef struct PirMap {
 	PirPairs upward;  // our attribute says nothing while that list of numbers is positive
 	int nderived;     // attributes that say what the others say
 	const char *const *derived;
+	int ntold; // of which attributes or operands one must be given, so that these say it
+	const char *const *told;
 } PirMap;
 
 // What Paddle 3 declares of an operation (ops/paddle3.yaml): a program that is written says all of

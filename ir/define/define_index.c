@@ -216,7 +216,7 @@ bool define_hook_arange(Builder *b, Op *op, Value **results)
 }
 
 // start + step * i in the first half, stop - step * (num - 1 - i) in the second, in double: so that
-// both ends are exact.
+// both ends are exact. A single number is the start.
 bool define_hook_linspace(Builder *b, Op *op, Value **results)
 {
 	Context *c = b->ctx;
@@ -238,8 +238,9 @@ bool define_hook_linspace(Builder *b, Op *op, Value **results)
 	Value *step = tensor_div(&n.b, tensor_sub(&n.b, stop, start), parts);
 	Value *up = tensor_add(&n.b, start, tensor_mul(&n.b, step, done));
 	Value *down = tensor_sub(&n.b, stop, tensor_mul(&n.b, step, left));
-	Value *half = index_dim(&n.b, dim_div(c, num, dim_const(c, 2)));
-	results[0] = nest_close(&n, index_where(&n.b, index_less(&n.b, n.at[0], half), up, down));
+	const Dim *half = dim_max(c, dim_div(c, num, dim_const(c, 2)), dim_const(c, 1));
+	Value *first = index_less(&n.b, n.at[0], index_dim(&n.b, half));
+	results[0] = nest_close(&n, index_where(&n.b, first, up, down));
 	return results[0] != NULL;
 }
 

@@ -22,6 +22,15 @@ typedef struct Ctc {
 	const Dim *classes;
 } Ctc;
 
+// Logits and labels have lengths, a list each, or LoD.
+static bool parts_told(const Op *op, Value *const *given, Value *const *lod)
+{
+	if (!given[0] != !given[1] || (!given[0] && (!lod[0] || !lod[1])))
+		return infer_error(op, "logits and labels have neither lengths nor LoD");
+	return !given[0] || (given[0]->type->rank == 1 && given[1]->type->rank == 1) ||
+	       infer_error(op, "lengths of %d and %d axes", given[0]->type->rank, given[1]->type->rank);
+}
+
 bool infer_hook_ctc_loss(Op *op)
 {
 	Context *c = op->ctx;
@@ -29,10 +38,8 @@ bool infer_hook_ctc_loss(Op *op)
 	Value *given[] = {op_operand(op, 2), op_operand(op, 3)},
 		  *lod[] = {op_operand(op, 4), op_operand(op, 5)};
 	const Dim *dims[] = {NULL, dim_const(c, 1)}, *same;
-	if (!l)
+	if (!l || !parts_told(op, given, lod))
 		return false;
-	if (!given[0] != !given[1] || (!given[0] && (!lod[0] || !lod[1])))
-		return infer_error(op, "logits and labels have neither lengths nor LoD");
 	if (given[0] ? x->rank != 3 || l->rank != 2 : x->rank != 2 || l->rank > 2 || l->rank < 1)
 		return infer_error(op, "logits of %d axes and labels of %d", x->rank, l->rank);
 	dims[0] = given[0] ? x->dims[1] : sequence_count(c, lod[0]);

@@ -6,13 +6,16 @@ from pdcc_tests import SRC, run
 
 SLOW = False
 CASES = SRC / 'tests/corpus/cases'
-# So many of the cases have a form in Paddle 3: no LoD, no operators of ours alone.
-WRITTEN = 109
-# Not so when written again: sizes that are computed are sizes that a run finds when they are read, and results that were not read
-# before bring LoD along; where an operator of Paddle 3 that keeps NaN is written as several, flags of what need not be
-# differentiated move.
-OTHER = {'dyn-feeds-broadcast', 'mini-bcast-loop-xy', 'rnn-cell-simple', 'auto_scan_multiclass_nms-0', 'auto_scan_multiclass_nms-1',
-         'seq-ctc-dense', 'pir-nan-elements', 'pir-reductions'}
+# So many of the cases have a form in Paddle 3: no LoD, no stacks of training loops.
+WRITTEN = 210
+# So many are byte for byte the same when what was written is read and written again. Not so what was written as what it means, or
+# has sizes that a run finds; it must give the recorded outputs again.
+SAME = 165
+# What is written gives something else than was recorded: NaN in max and min, as in Paddle 3; an input that has not the rank
+# that the program declares.
+OTHER = {'value-max-nan-long', 'value-max-nan-rows', 'value-min-nan-columns', 'feed-other-rank'}
+# Results that were not read before bring LoD along when they are read again.
+ONCE = {'auto_scan_multiclass_nms-0', 'auto_scan_multiclass_nms-1', 'seq-ctc-dense'}
 
 
 def write(t, model, out, *flags):
@@ -20,12 +23,12 @@ def write(t, model, out, *flags):
 
 
 def suite(t):
-    written = []
+    written, same = [], 0
     with tempfile.TemporaryDirectory() as tmp:
         tmp = pathlib.Path(tmp)
         for case in sorted(p.parent for p in CASES.glob('*/case.yaml')):
             model = next(p for p in (case / 'model.pdmodel', case / 'model.json') if p.exists())
-            to = tmp / 'cases' / case.name
+            to, twice = tmp / 'cases' / case.name, tmp / 'cases' / f'{case.name}.again'
             to.mkdir(parents=True)
             first = write(t, model, to / 'model.json')
             if first.returncode:
@@ -42,8 +45,15 @@ def suite(t):
             ok = not write(t, model, again).returncode and again.read_bytes() == once
             yield f'{case.name}: the same every time', ok, ''
             second = write(t, to / 'model.json', again)
-            if case.name not in OTHER:
-                yield f'{case.name}: written again', not second.returncode and again.read_bytes() == once, second.stdout
+            yield f'{case.name}: written again', (second.returncode == 0) == (case.name not in ONCE), second.stdout
+            if case.name in OTHER:
+                shutil.rmtree(to)
+            elif second.returncode == 0 and again.read_bytes() == once:
+                same += 1
+            elif second.returncode == 0:
+                shutil.copytree(to, twice, symlinks=True)
+                write(t, to / 'model.json', twice / 'model.json')
         yield f'{len(written)} cases have a form in Paddle 3', len(written) >= WRITTEN, 'they were more'
+        yield f'{same} are the same when written again', same >= SAME, 'they were more'
         p = run([sys.executable, SRC / 'tests/corpus/score.py', '--pdcc', t.pdcc, '--target', 'interp', '--jobs', '2', tmp / 'cases'])
         yield 'they give what was recorded', p.returncode == 0, p.stdout

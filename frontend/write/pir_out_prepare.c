@@ -1,0 +1,166 @@
+// A program before it is written: what has no form in Paddle 3 becomes what it means.
+#include "frontend/write/pir_out.h"
+#include "ir/build/nest.h"
+#include "ir/define/define.h"
+
+#include <string.h>
+
+// Checks of sizes are Paddle's own business.
+static bool erase_check(Op *op, void *arg)
+{
+	(void)arg;
+	if (op->code == OP_PD_ASSERT && op_bool(op, "sizes", false))
+		op_erase(op);
+	return true;
+}
+
+// What is only read inside of regions is read in front of them.
+static bool hoist_parameter(Op *op, void *module)
+{
+	if (op->code == OP_BUILTIN_GET_PARAMETER && op_parent(op) != module &&
+	    !param_is_written(op->ctx, op_str(op, "name", ""))) {
+		op_detach(op);
+		op_insert_before(module_block(module)->first, op);
+	}
+	return true;
+}
+
+static Op *first_read(Op *module, const char *name)
+{
+	for (Op *op = module_block(module)->first; op; op = op->next)
+		if (op->code == OP_BUILTIN_GET_PARAMETER && !strcmp(op_str(op, "name", ""), name))
+			return op;
+	return NULL;
+}
+
+// What a program writes without having read it has no value before; Paddle 3 wants one: zeros.
+static void give_value(Op *set, Op *module)
+{
+	Context *c = set->ctx;
+	const char *name = op_str(set, "name", "");
+	const Type *t = op_operand(set, 0)->type;
+	int64_t dims[MAX_RANK];
+	if (param_get(c, name) || first_read(module, name) || !type_is_tensor(t))
+		return;
+	for (int i = 0; i < t->rank; i++) {
+		if (!dim_is_const(t->dims[i]))
+			return;
+		dims[i] = t->dims[i]->value;
+	}
+	Tensor *zeros = tensor_new(c->arena, t->dtype, t->rank, dims);
+	if (!zeros)
+		return;
+	param_set(c, name, zeros);
+	Op *get = op_new(c, OP_BUILTIN_GET_PARAMETER, set->loc, 1, &t, 0, NULL, 0, 0);
+	op_set_attr(get, "name", attr_str(c, name));
+	op_result(get, 0)->stop_gradient = true;
+	op_insert_before(module_block(module)->first, get);
+}
+
+// Sequences (LoD), arrays and lists are no matter of definitions.
+static bool plain_tensors(const Op *op)
+{
+	for (int i = 0; i < op->nresult; i++)
+		if (!type_is_tensor(op->results[i].type) || op->results[i].type->lod)
+			return false;
+	for (int i = 0; i < op->noperand; i++) {
+		const Type *t = op_operand(op, i) ? op_operand(op, i)->type : NULL;
+		if (t && ((!type_is_tensor(t) && t->kind != TY_VEC) || (type_is_tensor(t) && t->lod)))
+			return false;
+	}
+	return op->nresult > 0;
+}
+
+static bool has_definition(const Op *op)
+{
+	const OpInfo *info = op->info;
+	if (info->kind == KIND_RANDOM || info->kind == KIND_CONTROL || info->kind == KIND_BUILTIN ||
+	    info->kind == KIND_LOOP || info->kind == KIND_KERNEL)
+		return false;
+	return info->compose || info->scalar || op_functions(op)->define;
+}
+
+// Paddle 3.2.2 runs other equations with `...` than the plainest by chance only.
+static bool misread(const Op *op)
+{
+	return op->code == OP_PD_EINSUM && strstr(op_str(op, "equation", ""), "...");
+}
+
+static bool negated(Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0);
+	Builder b = builder_before(op);
+	if (!type_is_tensor(x->type))
+		return false;
+	results[0] = tensor_mul(&b, x, tensor_number(&b, x->type->dtype, -1));
+	return results[0] != NULL;
+}
+
+// In tensors, what an operation without a form of its own means. False: nothing.
+static bool in_tensors(PirWriter *w, Op *op, Value **results)
+{
+	if (op->code == OP_LOOP_NEST)
+		return !out_size_nest(op) && out_nest_tensors(op, results);
+	if (op->code == OP_KERNEL_SCATTER)
+		return out_scatter_tensors(op, results);
+	if (op->code == OP_PD_NEGATIVE)
+		return negated(op, results);
+	if (!has_definition(op) || !plain_tensors(op) || (out_has_form(w, op) && !misread(op)))
+		return false;
+	Builder b = builder_before(op);
+	return op_define(&b, op, results);
+}
+
+// Paddle 3's `where` takes operands of one shape only.
+static void spread_operands(Op *op)
+{
+	const Type *t = op->results[0].type;
+	Builder b = builder_before(op);
+	for (int i = 0; i < op->noperand; i++) {
+		Value *v = tensor_spread(&b, op_operand(op, i), t->rank, t->dims);
+		if (v)
+			op_set_operand(op, i, v);
+	}
+}
+
+typedef struct Work {
+	PirWriter w;
+	bool changed;
+} Work;
+
+static bool simplify(Op *op, void *arg)
+{
+	Work *work = arg;
+	const Op *outer = op_parent(op);
+	if (outer && outer->code == OP_LOOP_NEST)
+		return true;
+	if (op->code == OP_PD_WHERE && type_is_tensor(op->results[0].type))
+		spread_operands(op);
+	Value **results = NEW_ARRAY(op->ctx->arena, (size_t)op->nresult + 1, Value *);
+	if (in_tensors(&work->w, op, results)) {
+		for (int i = 0; i < op->nresult; i++) {
+			results[i]->name = results[i]->name ? results[i]->name : op->results[i].name;
+			value_replace(&op->results[i], results[i]);
+		}
+		op_erase(op);
+		work->changed = true;
+	}
+	return true;
+}
+
+// What definitions are made of may have no form either, so many times over.
+enum { MAX_ROUNDS = 16 };
+
+void pir_prepare(Op *module)
+{
+	Work work = {.w = {.c = module->ctx, .module = module}, .changed = true};
+	op_walk(module, erase_check, NULL);
+	op_walk(module, hoist_parameter, module);
+	for (Op *op = module_block(module)->first; op; op = op->next)
+		if (op->code == OP_BUILTIN_SET_PARAMETER)
+			give_value(op, module);
+	for (int i = 0; i < MAX_ROUNDS && work.changed; i++) {
+		work.changed = false;
+		op_walk(module, simplify, &work);
+	}
+}
