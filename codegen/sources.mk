@@ -1,6 +1,6 @@
 # The sources of codegen/, room by room.
 SOURCES += codegen/codegen.c
-SOURCES += codegen/c/kernel_conv.c codegen/c/kernel_depthwise.c codegen/c/kernel_gemm.c codegen/c/kernel_integer.c \
+SOURCES += codegen/c/kernel_conv.c codegen/c/kernel_filter_gradient.c codegen/c/kernel_pool_gradient.c codegen/c/kernel_depthwise.c codegen/c/kernel_gemm.c codegen/c/kernel_integer.c \
 	codegen/c/kernel_layout.c codegen/c/kernel_norm.c codegen/c/kernel_row.c \
 	codegen/c/blocks.c codegen/c/compute.c codegen/c/kernel_softmax.c codegen/c/kernel_winograd.c codegen/c/map.c codegen/c/plan.c codegen/c/module.c codegen/c/repeat.c codegen/c/run.c codegen/c/share.c codegen/c/trace.c codegen/c/update.c
 SOURCES += codegen/cuda/backend.c codegen/cuda/cuda.c codegen/cuda/graph.c codegen/cuda/header.c \
@@ -35,6 +35,9 @@ TEXTS += codegen/c/kernels/conv.c.in codegen/c/kernels/conv_plain.c.in \
 	codegen/c/kernels/winograd.c.in codegen/c/kernels/winograd_all.c.in codegen/c/kernels/winograd_parts.c.in codegen/c/kernels/winograd_2.c.in \
 	codegen/c/kernels/winograd_4.c.in codegen/c/kernels/winograd_products.c.in \
 	codegen/c/kernels/winograd_shape.c.in codegen/c/kernels/winograd_tile.c.in
+TEXTS += codegen/c/kernels/filter_gradient.c.in codegen/c/kernels/filter_gradient_plain.c.in \
+	codegen/c/kernels/filter_gradient_tile.c.in codegen/c/kernels/filter_gradient_single.c.in \
+	codegen/c/kernels/pool_gradient.c.in codegen/c/kernels/pool_window.c.in
 TEXTS += codegen/cuda/kernels/cuda_attention.c.in codegen/cuda/kernels/cuda_attention_mma.c.in \
 	codegen/cuda/kernels/cuda_attention_row.c.in codegen/cuda/kernels/cuda_compact.c.in \
 	codegen/cuda/kernels/cuda_conv.c.in codegen/cuda/kernels/cuda_conv_blocked.c.in \

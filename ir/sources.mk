@@ -19,7 +19,7 @@ SOURCES += ir/detect/define_boxes.c ir/detect/define_detect.c ir/detect/define_m
 	ir/detect/define_proposals.c ir/detect/define_roi.c
 SOURCES += ir/fusion/define_fusion.c ir/fusion/define_pyramid.c ir/fusion/define_transformer.c
 SOURCES += ir/gradient/array_sums.c ir/gradient/gradient.c ir/gradient/gradient_array.c \
-	ir/gradient/gradient_control.c ir/gradient/gradient_keep.c ir/gradient/gradient_kernel.c \
+	ir/gradient/gradient_contract.c ir/gradient/gradient_control.c ir/gradient/gradient_keep.c ir/gradient/gradient_kernel.c \
 	ir/gradient/gradient_nest.c ir/gradient/tangent.c ir/gradient/tangent_control.c \
 	ir/gradient/tangent_nest.c
 SOURCES += ir/infer/attention.c ir/infer/infer_array.c ir/infer/infer_bounds.c \
@@ -28,7 +28,7 @@ SOURCES += ir/infer/attention.c ir/infer/infer_array.c ir/infer/infer_bounds.c \
 	ir/infer/infer_range.c ir/infer/infer_reduce.c ir/infer/infer_rnn.c ir/infer/infer_scatter.c ir/infer/infer_slice.c \
 	ir/infer/infer_special.c ir/infer/infer_tensor.c ir/infer/infer_train.c
 SOURCES += ir/interp/interp.c ir/interp/interp_array.c ir/interp/interp_attention.c \
-	ir/interp/interp_complex.c ir/interp/interp_control.c ir/interp/interp_feeds.c ir/interp/interp_sizes.c ir/interp/interp_integer.c ir/interp/interp_kernel.c \
+	ir/interp/interp_complex.c ir/interp/interp_control.c ir/interp/interp_feeds.c ir/interp/interp_sizes.c ir/interp/interp_gradient.c ir/interp/interp_integer.c ir/interp/interp_kernel.c \
 	ir/interp/interp_maps.c ir/interp/interp_memory.c ir/interp/interp_nest.c \
 	ir/interp/interp_scalar.c ir/interp/interp_scan.c ir/interp/interp_select.c \
 	ir/interp/interp_strip.c ir/interp/interp_winograd.c
@@ -40,7 +40,7 @@ SOURCES += ir/text/lex.c ir/text/parse.c ir/text/parse_attr.c ir/text/print.c
 SOURCES += ir/verify/verify.c ir/verify/verify_array.c ir/verify/verify_control.c ir/verify/verify_stack.c \
 	ir/verify/verify_loop.c ir/verify/verify_schedule.c ir/verify/verify_scope.c ir/verify/verify_winograd.c
 # The table of operators, and what generates C from it.
-OPS_YAML += ir/ops/complex.yaml ir/ops/fused.yaml ir/ops/fusion.yaml ir/ops/graph.yaml ir/ops/linalg.yaml ir/ops/loss.yaml ir/ops/matrix.yaml \
+OPS_YAML += ir/ops/complex.yaml ir/ops/fused.yaml ir/ops/fusion.yaml ir/ops/gradient.yaml ir/ops/graph.yaml ir/ops/linalg.yaml ir/ops/loss.yaml ir/ops/matrix.yaml \
 	ir/ops/random.yaml ir/ops/rearrange.yaml ir/ops/search.yaml \
 	ir/ops/special_functions.yaml
 OPS_YAML += ir/ops/array.yaml ir/ops/attributes.yaml ir/ops/builtin.yaml ir/ops/control.yaml ir/ops/detect.yaml \

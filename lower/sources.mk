@@ -19,6 +19,7 @@ SOURCES += lower/kernels/attention.c lower/kernels/decompose.c lower/kernels/lay
 	lower/kernels/layout_deconv.c lower/kernels/layout_few.c lower/kernels/layout_form.c lower/kernels/layout_gemm.c lower/kernels/layout_image.c lower/kernels/layout_integer.c lower/kernels/layout_last.c lower/kernels/layout_volume.c lower/kernels/einsum.c \
 	lower/kernels/library.c lower/kernels/rows.c lower/kernels/scratch.c lower/kernels/split_reduce.c lower/kernels/volumes.c \
 	lower/kernels/threads.c lower/kernels/winograd.c
+SOURCES += lower/kernels/layout_gradient.c
 SOURCES += lower/memory/flatten.c lower/memory/flatten_switch.c lower/memory/plan.c \
 	lower/memory/plan_branch.c lower/memory/plan_buffer.c lower/memory/plan_live.c lower/memory/plan_pack.c \
 	lower/memory/plan_parallel.c lower/memory/plan_place.c lower/memory/plan_reads.c lower/memory/plan_scale.c \

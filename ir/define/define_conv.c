@@ -52,6 +52,46 @@ bool define_hook_conv(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
+// out[oc, c, k] = sum over images n and positions o of input[n, group of oc + c, o * stride -
+// before + k * dilation] * d_out[n, oc, o]
+bool define_hook_filter_gradient(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0), *d = op_operand(op, 1), *from[MAX_RANK], *at[MAX_RANK],
+		  *inside = NULL;
+	const Type *out = op->results[0].type;
+	const Dim *extents[4] = {d->type->dims[0]};
+	Window w;
+	if (!window_of_conv(op, &w))
+		return false;
+	memcpy(extents + 1, d->type->dims + 2, (size_t)w.n * sizeof *extents);
+	Nest n = nest_open(b, out);
+	Value *channel = n.at[1];
+	if (op_int(op, "groups", 1) > 1) {
+		const Dim *per_group = dim_div(b->ctx, out->dims[0],
+		                               dim_const(b->ctx, op_int(op, "groups", 1)));
+		Value *group = index_div(&n.b, n.at[0], index_dim(&n.b, per_group));
+		channel = index_add(&n.b, index_mul(&n.b, group, index_dim(&n.b, out->dims[1])), channel);
+	}
+	Nest r = reduce_open(&n.b, "sum", out->dtype, 1 + w.n, extents);
+	from[0] = at[0] = r.at[0];
+	from[1] = channel;
+	at[1] = n.at[0];
+	for (int i = 0; i < w.n; i++) {
+		const bool fits = window_count(b->ctx, &w, i, false) == d->type->dims[2 + i];
+		at[2 + i] = r.at[1 + i];
+		Value *place = index_add(&r.b, index_times(&r.b, r.at[1 + i], w.stride[i]),
+		                         index_times(&r.b, n.at[2 + i], w.dilation[i]));
+		from[2 + i] = index_sub(&r.b, place, index_dim(&r.b, w.before[i]));
+		if (!fits || window_overhangs(&w, i))
+			inside = pred_and(&r.b, inside, index_inside(&r.b, from[2 + i], w.size[i]));
+	}
+	Value *zero = inside ? build_scalar_f(&r.b, x->type->dtype, 0) : NULL;
+	Value *element = scalar_cast(&r.b, load_or(&r.b, inside, zero, x, from), out->dtype);
+	Value *weight = scalar_cast(&r.b, load(&r.b, d, at), out->dtype);
+	results[0] = nest_close(&n, reduce_close(&r, tensor_mul(&r.b, element, weight)));
+	return results[0] != NULL;
+}
+
 // The input position that reaches output position `o` through kernel position k: (o + before - k *
 // dilation) / stride, where that is a position and the division leaves no rest.
 static Value *transposed_position(Nest *r, const Window *w, int i, Value *o, Value *k,
@@ -229,6 +269,110 @@ bool define_hook_pool(Builder *b, Op *op, Value **results)
 		element = tensor_div(&n.b, element, scalar_from_index(&n.b, count, out->dtype));
 	}
 	results[0] = nest_close(&n, element);
+	return results[0] != NULL;
+}
+
+// ---- gradients of pooling -----------------------------------------------------------------------
+
+// Which windows position `at` of an image may lie in: `count` of them from `last` down.
+typedef struct Covering {
+	Value *last;
+	const Dim *count;
+} Covering;
+
+static Covering pool_covering(Builder *b, const Window *w, int i, const Dim *out, Value *at)
+{
+	Context *c = b->ctx;
+	const Dim *one = dim_const(c, 1);
+	if (w->whole || (w->adaptive && dim_is(out, 1)))
+		return (Covering){index_const(b, 0), one};
+	if (w->adaptive && dim_is(dim_mod(c, w->size[i], out), 0))
+		return (Covering){index_div(b, at, index_dim(b, dim_div(c, w->size[i], out))), one};
+	if (w->adaptive) {
+		// o * size / out <= at, rounded down, for the last time.
+		Value *size = index_dim(b, w->size[i]);
+		Value *next = index_mul(b, index_plus(b, at, 1), index_dim(b, out));
+		Value *last = index_plus(b, index_div(b, index_plus(b, index_add(b, next, size), -1), size),
+		                         -1);
+		return (Covering){last, dim_add(c, dim_div(c, out, w->size[i]), dim_const(c, 2))};
+	}
+	Value *way = index_add(b, at, index_dim(b, w->before[i]));
+	const Dim *stride = dim_const(c, w->stride[i]);
+	return (Covering){index_div(b, way, index_dim(b, stride)),
+	                  dim_div(c, dim_add(c, w->kernel[i], dim_const(c, w->stride[i] - 1)), stride)};
+}
+
+// Whether an element of the window in front of that at `place` is the maximum, too.
+static Value *pool_tie_before(Nest *r, const Window *w, const Span *s, Value *x, Value *most,
+                              Value *const *window, Value *const *at, Value *covers)
+{
+	const Dim *extents[3];
+	Value *from[MAX_RANK], *inside = covers, *rank = NULL, *own = NULL;
+	for (int i = 0; i < w->n; i++)
+		extents[i] = s[i].extent;
+	Nest t = reduce_open(&r->b, "sum", DT_I32, w->n, extents);
+	memcpy(from, window, sizeof from);
+	for (int i = 0; i < w->n; i++) {
+		Value *size = index_dim(&t.b, extents[i]), *k = index_sub(&t.b, at[w->axis[i]], s[i].start);
+		from[w->axis[i]] = span_position(&t.b, &s[i], t.at[i], &inside);
+		rank = rank ? index_add(&t.b, index_mul(&t.b, rank, size), t.at[i]) : t.at[i];
+		own = own ? index_add(&t.b, index_mul(&t.b, own, size), k) : k;
+	}
+	inside = pred_and(&t.b, inside, index_less(&t.b, rank, own));
+	Value *zero = build_scalar_f(&t.b, x->type->dtype, 0);
+	Value *same = apply2(&t.b, OP_PD_EQUAL, load_or(&t.b, inside, zero, x, from), most);
+	same = pred_and(&t.b, inside, same);
+	Value *ties = reduce_close(&t, index_where(&t.b, same, build_scalar_f(&t.b, DT_I32, 1),
+	                                           build_scalar_f(&t.b, DT_I32, 0)));
+	return apply2(&r->b, OP_PD_GREATER_THAN, ties, build_scalar_f(&r->b, DT_I32, 0));
+}
+
+// Each element gathers from the windows that it lies in.
+bool define_hook_pool_gradient(Builder *b, Op *op, Value **results)
+{
+	Value *d = op_operand(op, 0), *x = op_operand(op, 1), *out = op_operand(op, 2), *covers = NULL,
+		  *window[MAX_RANK];
+	const Type *type = op->results[0].type, *of = d->type;
+	const bool ceil = op_bool(op, "ceil_mode", false);
+	Window w;
+	Covering last[3];
+	Span s[3];
+	const Dim *extents[3];
+	if (!window_of_pool(op, &w))
+		return false;
+	Nest n = nest_open(b, type);
+	for (int i = 0; i < w.n; i++) {
+		last[i] = pool_covering(&n.b, &w, i, of->dims[w.axis[i]], n.at[w.axis[i]]);
+		extents[i] = last[i].count;
+	}
+	Nest r = reduce_open(&n.b, "sum", type->dtype, w.n, extents);
+	memcpy(window, n.at, sizeof window);
+	Value *count = index_const(&r.b, 1), *zero = build_scalar_f(&r.b, type->dtype, 0);
+	for (int i = 0; i < w.n; i++) {
+		Value *at = index_sub(&r.b, last[i].last, r.at[i]), *here = n.at[w.axis[i]];
+		covers = pred_and(&r.b, covers, index_inside(&r.b, at, of->dims[w.axis[i]]));
+		at = window[w.axis[i]] = index_max(&r.b, at, index_const(&r.b, 0));
+		s[i] = pool_span(&r.b, &w, i, of->dims[w.axis[i]], at, ceil);
+		covers = pred_and(&r.b, covers,
+		                  index_inside(&r.b, index_sub(&r.b, here, s[i].start), s[i].extent));
+		if (s[i].end)
+			covers = pred_and(&r.b, covers, index_less(&r.b, here, s[i].end));
+		count = index_mul(
+			&r.b, count,
+			span_count(&r.b, &w, i, &s[i], op_bool(op, "exclusive", true) || w.adaptive));
+	}
+	Value *term = load_or(&r.b, covers, zero, d, window);
+	if (x) {
+		Value *most = load_or(&r.b, covers, zero, out, window);
+		Value *hit = apply2(&r.b, OP_PD_EQUAL, load(&r.b, x, n.at), most);
+		Value *before = pool_tie_before(&r, &w, s, x, most, window, n.at, covers);
+		hit = pred_and(&r.b, hit, apply1(&r.b, OP_PD_LOGICAL_NOT, before));
+		term = index_where(&r.b, hit, term, zero);
+	} else {
+		count = index_max(&r.b, count, index_const(&r.b, 1)); // not where nothing is covered
+		term = tensor_div(&r.b, term, scalar_from_index(&r.b, count, type->dtype));
+	}
+	results[0] = nest_close(&n, reduce_close(&r, term));
 	return results[0] != NULL;
 }
 

@@ -377,7 +377,7 @@ static bool define_can(const OpFunctions *f, const OpInfo *info)
 	return f->define || info->compose || info->scalar;
 }
 
-static bool gradient_by_meaning(GradientJob *g)
+bool gradient_by_meaning(GradientJob *g)
 {
 	Builder *b = g->b;
 	Op *op = g->op, *before = b->before ? b->before->prev : b->block->last;

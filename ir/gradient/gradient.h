@@ -28,6 +28,7 @@
 
 // Gradients of values that are being summed up.
 typedef struct Duals Duals;
+struct GradientJob;
 
 Duals *duals_new(Context *c);
 // Another one, that goes about it in the same way.
@@ -82,6 +83,8 @@ void duals_clear(Duals *d, const Value *v);
 // diagnostic: an operation without a gradient, and not silently zero.
 bool op_gradient(Builder *b, Op *op, Duals *d);
 bool gradient_ops(Builder *b, Duals *d, Op *first, Op *last);
+// By what the operation means: the gradients of what its definition builds.
+bool gradient_by_meaning(struct GradientJob *g);
 // Whether op_gradient knows what to do with operations of this code.
 bool op_has_gradient(const Context *c, enum OpCode code);
 
@@ -150,6 +153,7 @@ Op *gradient_keep_arrays(Op *loop, Op *push, Op *pop);
 // for its `other`.
 bool gradient_reduce(Builder *b, Op *reduce, Duals *d);
 bool gradient_load_or(Builder *b, Op *load, Duals *d);
+// gradient_contract.c: of convolutions, pooling and products, by kernels' operations.
 // Of operators that read one triangle of a symmetric matrix.
 bool gradient_hook_symmetric(struct GradientJob *g);
 

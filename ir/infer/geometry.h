@@ -38,8 +38,12 @@ typedef struct Window {
 	bool whole;    // pooling: one window that covers everything
 } Window;
 
+// The convolution over n axes, or the transposed one.
+enum OpCode conv_operation(int n, bool transposed);
 bool window_of_conv(Op *op, Window *w); // convolution, transposed or not
 bool window_of_pool(Op *op, Window *w);
+// How many windows fit on axis i.
+const Dim *window_count(Context *c, const Window *w, int i, bool ceil);
 // Whether a window may reach over an end of axis i.
 bool window_overhangs(const Window *w, int i);
 

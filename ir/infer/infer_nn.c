@@ -60,10 +60,40 @@ static bool window_paddings(const Op *op, Window *w)
 	return true;
 }
 
+enum OpCode conv_operation(int n, bool transposed)
+{
+	if (n == 3)
+		return transposed ? OP_PD_CONV3D_TRANSPOSE : OP_PD_CONV3D;
+	return transposed ? OP_PD_CONV2D_TRANSPOSE : OP_PD_CONV2D;
+}
+
+static bool of_volumes(const Op *op)
+{
+	switch (op->code) {
+	case OP_PD_CONV3D:
+	case OP_PD_CONV3D_TRANSPOSE:
+	case OP_PD_FILTER3D_GRADIENT:
+	case OP_PD_POOL3D:
+	case OP_PD_POOL3D_GRADIENT:
+	case OP_PD_MAX_POOL3D_WITH_INDEX: return true;
+	default: return false;
+	}
+}
+
+// The sizes of the filter, which is operand 1, or what an attribute says.
+static bool kernel_of_conv(const Op *op, const Type *filter, Window *w)
+{
+	if (op_info_attr(op->info, "kernel"))
+		return op_dims(op, "kernel", w->kernel, 3) == w->n ||
+		       infer_error(op, "'kernel' needs %d values", w->n);
+	memcpy(w->kernel, filter->dims + 2, (size_t)w->n * sizeof *w->kernel);
+	return true;
+}
+
 bool window_of_conv(Op *op, Window *w)
 {
 	const Type *x = infer_tensor(op, 0), *filter = infer_tensor(op, 1);
-	*w = (Window){.n = op->code == OP_PD_CONV3D || op->code == OP_PD_CONV3D_TRANSPOSE ? 3 : 2};
+	*w = (Window){.n = of_volumes(op) ? 3 : 2};
 	if (!x || !filter)
 		return false;
 	if (x->rank != w->n + 2 || filter->rank != w->n + 2)
@@ -74,9 +104,8 @@ bool window_of_conv(Op *op, Window *w)
 	for (int i = 0; i < w->n; i++) {
 		w->axis[i] = i + (last ? 1 : 2);
 		w->size[i] = x->dims[w->axis[i]];
-		w->kernel[i] = filter->dims[i + 2];
 	}
-	if (!window_ints(op, "strides", 1, w->n, w->stride) ||
+	if (!kernel_of_conv(op, filter, w) || !window_ints(op, "strides", 1, w->n, w->stride) ||
 	    !window_ints(op, "dilations", 1, w->n, w->dilation))
 		return false;
 	if (!strcmp(op_str(op, "padding_algorithm", "EXPLICIT"), "SAME"))
@@ -88,9 +117,8 @@ bool window_of_conv(Op *op, Window *w)
 bool window_of_pool(Op *op, Window *w)
 {
 	const Type *x = infer_tensor(op, 0);
-	bool volume = op->code == OP_PD_POOL3D || op->code == OP_PD_MAX_POOL3D_WITH_INDEX;
 	int64_t kernel[3];
-	*w = (Window){.n = volume ? 3 : 2};
+	*w = (Window){.n = of_volumes(op) ? 3 : 2};
 	if (!x)
 		return false;
 	if (x->rank < w->n + 2)
@@ -106,9 +134,11 @@ bool window_of_pool(Op *op, Window *w)
 		w->axis[i] = i + (last ? 1 : 2);
 		w->size[i] = x->dims[w->axis[i]];
 		w->dilation[i] = 1;
-		// A kernel size that is not given covers everything.
-		w->kernel[i] = w->whole || kernel[i] < 1 ? w->size[i] : dim_const(op->ctx, kernel[i]);
 	}
+	if (op_info_attr(op->info, "size") && op_dims(op, "size", w->size, 3) != w->n)
+		return infer_error(op, "'size' needs %d values", w->n); // operand 0 is not the image
+	for (int i = 0; i < w->n; i++) // a kernel size that is not given covers everything
+		w->kernel[i] = w->whole || kernel[i] < 1 ? w->size[i] : dim_const(op->ctx, kernel[i]);
 	return window_paddings(op, w);
 }
 
@@ -122,8 +152,7 @@ bool window_overhangs(const Window *w, int i)
 	return larger || !dim_is(w->before[i], 0) || !dim_is(w->after[i], 0);
 }
 
-// How many windows fit on axis i.
-static const Dim *window_count(Context *c, const Window *w, int i, bool ceil)
+const Dim *window_count(Context *c, const Window *w, int i, bool ceil)
 {
 	const Dim *span = dim_mul(c, dim_sub(c, w->kernel[i], dim_const(c, 1)),
 	                          dim_const(c, w->dilation[i]));
@@ -234,7 +263,38 @@ bool infer_hook_conv_transpose(Op *op)
 	return infer_result_shape(op, 0, x->dtype, x->rank, shape);
 }
 
+bool infer_hook_filter_gradient(Op *op)
+{
+	Context *c = op->ctx;
+	Window w;
+	const Dim *shape[MAX_RANK], *same;
+	if (!window_of_conv(op, &w))
+		return false;
+	const Type *x = op_operand(op, 0)->type, *d = op_operand(op, 1)->type;
+	const int64_t groups = op_int(op, "groups", 1);
+	for (int i = 0; i < 2; i++) // channels: in the input, in the result
+		if (groups < 1 ||
+		    (dim_is_const((i ? d : x)->dims[1]) && (i ? d : x)->dims[1]->value % groups))
+			return infer_error(op, "the channels do not divide into %lld groups",
+			                   (long long)groups);
+	if (!infer_same_dim(op, x->dims[0], d->dims[0], "images", &same))
+		return false;
+	shape[0] = d->dims[1];
+	shape[1] = dim_div(c, x->dims[1], dim_const(c, groups));
+	memcpy(shape + 2, w.kernel, sizeof *shape * (size_t)w.n);
+	return infer_result_shape(op, 0, x->dtype, x->rank, shape);
+}
+
 // ---- pooling ------------------------------------------------------------------------------------
+
+// How many windows there are on axis i.
+static const Dim *pool_count(const Op *op, const Window *w, int i)
+{
+	if (w->whole)
+		return dim_const(op->ctx, 1);
+	return w->adaptive ? w->kernel[i]
+	                   : window_count(op->ctx, w, i, op_bool(op, "ceil_mode", false));
+}
 
 static bool pool_shape(Op *op, const Dim **shape)
 {
@@ -245,15 +305,38 @@ static bool pool_shape(Op *op, const Dim **shape)
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
 	for (int i = 0; i < w.n; i++) {
 		const Dim **size = &shape[w.axis[i]];
-		if (w.whole)
-			*size = dim_const(op->ctx, 1);
-		else
-			*size = w.adaptive ? w.kernel[i]
-			                   : window_count(op->ctx, &w, i, op_bool(op, "ceil_mode", false));
+		*size = pool_count(op, &w, i);
 		if (!positive_size(op, *size, w.axis[i]))
 			return false;
 	}
 	return true;
+}
+
+// All sizes agree: operand 0 with the windows, `out` with that, and x with the result.
+bool infer_hook_pool_gradient(Op *op)
+{
+	Window w;
+	const Dim *shape[MAX_RANK], *same;
+	const Value *x = op_operand(op, 1), *out = op_operand(op, 2);
+	const bool max = !strcmp(op_str(op, "pooling_type", ""), "max");
+	if (!window_of_pool(op, &w))
+		return false;
+	const Type *d = op_operand(op, 0)->type;
+	if (max != (x && out) || max != (x || out))
+		return infer_error(op, "a maximum, and only that, needs x and out");
+	memcpy(shape, d->dims, sizeof *shape * (size_t)d->rank);
+	for (int i = 0; i < w.n; i++) {
+		shape[w.axis[i]] = w.size[i];
+		if (!infer_same_dim(op, d->dims[w.axis[i]], pool_count(op, &w, i), "windows", &same))
+			return false;
+	}
+	if (max && (x->type->rank != d->rank || out->type->rank != d->rank))
+		return infer_error(op, "x and out must be of rank %d", d->rank);
+	for (int i = 0; i < d->rank && max; i++)
+		if (!infer_same_dim(op, x->type->dims[i], shape[i], "sizes of x and the result", &same) ||
+		    !infer_same_dim(op, out->type->dims[i], d->dims[i], "sizes of out and d_out", &same))
+			return false;
+	return infer_result_shape(op, 0, d->dtype, d->rank, shape);
 }
 
 bool infer_hook_pool(Op *op)

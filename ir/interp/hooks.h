@@ -10,6 +10,7 @@
 //   interp_complex.c  those on complex numbers
 //   interp_nest.c     loop.nest, loop.bind
 //   interp_kernel.c   kernel.*
+//   interp_gradient.c kernel.filter_gradient, kernel.filter_gradient_single, kernel.pool_gradient
 //   interp_integer.c  kernel.integer_conv
 //   interp_winograd.c kernel.winograd
 //   interp_control.c  pd.if, pd.while, stacks

@@ -162,13 +162,15 @@ bool library_takes_conv(Context *c, const Conv *cv, const Type *x, const Type *o
 
 // ---- handlers: true when they rebuilt or replaced `op`, or left a blocked form for it -----------
 
-bool layout_conv(Layout *l, Op *op);           // layout_conv.c
-bool layout_conv_transpose(Layout *l, Op *op); // layout_deconv.c
-bool layout_volume(Layout *l, Op *op);         // layout_volume.c
-bool layout_matmul(Layout *l, Op *op);         // layout_gemm.c
-bool layout_image_conv(Layout *l, Op *op);     // layout_image.c
-bool layout_integer(Layout *l, Op *op);        // layout_integer.c
-bool layout_map(Layout *l, Op *op);            // layout_blocked.c: elementwise
+bool layout_conv(Layout *l, Op *op);            // layout_conv.c
+bool layout_conv_transpose(Layout *l, Op *op);  // layout_deconv.c
+bool layout_volume(Layout *l, Op *op);          // layout_volume.c
+bool layout_matmul(Layout *l, Op *op);          // layout_gemm.c
+bool layout_image_conv(Layout *l, Op *op);      // layout_image.c
+bool layout_filter_gradient(Layout *l, Op *op); // layout_gradient.c
+bool layout_pool_gradient(Layout *l, Op *op);   // layout_gradient.c
+bool layout_integer(Layout *l, Op *op);         // layout_integer.c
+bool layout_map(Layout *l, Op *op);             // layout_blocked.c: elementwise
 bool layout_space(Layout *l,
                   Op *op); // layout_blocked.c: pooling, interpolation, padding, reductions
 bool layout_turn(Layout *l, Op *op);     // layout_last.c: channels behind the pixels

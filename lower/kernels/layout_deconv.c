@@ -79,6 +79,46 @@ static Tensor *phase_filter(Context *c, const Tensor *w, const Phase *p, int64_t
 	return t;
 }
 
+// The tap of the filter that position `at` of the small convolution is, in a nest: `inside` learns
+// where it is one.
+static Value *tap_at(Builder *b, const Phase *p, Value *phase, Value *at, Value **inside)
+{
+	Value *k = index_times(b, index_sub(b, index_const(b, p->taps - 1), at), p->stride);
+	k = index_add(b, phase, k);
+	if (p->kernel % p->stride)
+		*inside = pred_and(b, *inside, index_less(b, k, index_const(b, p->kernel)));
+	if (p->dilation == 1)
+		return k;
+	Value *by = index_const(b, p->dilation);
+	*inside = pred_and(b, *inside, index_equal(b, index_mod(b, k, by), index_const(b, 0)));
+	return index_div(b, k, by);
+}
+
+// The same of a filter that only a run knows.
+static Value *phase_filter_at_run(Builder *b, Value *w, const Phase *p, int64_t groups,
+                                  int64_t each)
+{
+	Context *c = b->ctx;
+	const Dim *const *d = w->type->dims;
+	const int64_t ic = d[0]->value / groups, oc = d[1]->value,
+				  share = p[0].stride * p[1].stride * each;
+	const Dim *dims[4] = {dim_const(c, groups * share), dim_const(c, ic), dim_const(c, p[0].taps),
+	                      dim_const(c, p[1].taps)};
+	Nest n = nest_open(b, type_tensor(c, w->type->dtype, 4, dims, 0));
+	Builder *in = &n.b;
+	Value *at[4], *inside = NULL, *width = index_const(in, each),
+				  *across = index_const(in, p[1].stride);
+	Value *phase = index_div(in, index_mod(in, n.at[0], index_const(in, share)), width);
+	at[0] = index_add(in, index_times(in, index_div(in, n.at[0], index_const(in, share)), ic),
+	                  n.at[1]);
+	at[1] = index_mod(in, n.at[0], width);
+	if (each > oc)
+		inside = index_less(in, at[1], index_const(in, oc));
+	at[2] = tap_at(in, &p[0], index_div(in, phase, across), n.at[2], &inside);
+	at[3] = tap_at(in, &p[1], index_mod(in, phase, across), n.at[3], &inside);
+	return nest_close(&n, load_or(in, inside, build_scalar_f(in, w->type->dtype, 0), w, at));
+}
+
 Value *phase_split(Builder *b, const Phase *p, Value *at, Value **rest)
 {
 	Value *t = index_plus(b, at, p->before - p->first * p->stride);
@@ -99,11 +139,11 @@ typedef struct Phases {
 
 // Few channels would mostly be empty lanes, and groups may end within blocks: then the result is
 // plain, else blocked with whole blocks per phase.
-static Phases phases_of(const Layout *l, const Tensor *w, const Phase *p, int64_t groups)
+static Phases phases_of(const Layout *l, const Type *w, const Phase *p, int64_t groups)
 {
-	const int64_t lanes = l->target->lanes, oc = w->dims[1];
+	const int64_t lanes = l->target->lanes, oc = w->dims[1]->value;
 	const bool blocked = (groups == 1 || !l->target->cuda) && layout_has_blocks(l, w->dtype);
-	Phases s = {.depthwise = blocked && groups > 1 && oc == 1 && w->dims[0] == groups,
+	Phases s = {.depthwise = blocked && groups > 1 && oc == 1 && dim_is(w->dims[0], groups),
 	            .blocked = blocked,
 	            .groups = groups,
 	            .each = oc,
@@ -220,13 +260,19 @@ static bool deconv_dtype(const Layout *l, DType t)
 	return t == DT_F32 || (l->target->cuda && dtype_is_half(t));
 }
 
-// Whether the types are those of one that becomes a kernel, with this constant filter.
-static bool transposed_fits(const Layout *l, const Op *op, const Tensor *w)
+// Whether the types are those of one that becomes a kernel; for CUDA the filter is constant.
+static bool transposed_fits(const Layout *l, const Op *op)
 {
-	const Type *x = op_operand(op, 0)->type, *out = op->results[0].type;
-	return w && w->dtype == x->dtype && w->rank == 4 && deconv_dtype(l, w->dtype) &&
-	       type_blockable(x) && type_blockable(out) && w->dims[0] == type_channels(x) &&
-	       w->dims[1] * op_int(op, "groups", 1) == type_channels(out);
+	const Type *x = op_operand(op, 0)->type, *w = op_operand(op, 1)->type,
+			   *out = op->results[0].type;
+	if ((l->target->cuda && !value_constant(op_operand(op, 1))) || w->dtype != x->dtype ||
+	    w->rank != 4 || !deconv_dtype(l, w->dtype) || !type_blockable(x) || !type_blockable(out))
+		return false;
+	for (int i = 0; i < 4; i++)
+		if (!dim_is_const(w->dims[i]) || w->dims[i]->value < 1)
+			return false;
+	return w->dims[0]->value == type_channels(x) &&
+	       w->dims[1]->value * op_int(op, "groups", 1) == type_channels(out);
 }
 
 static bool phases_read(Op *op, Phase *p)
@@ -238,36 +284,49 @@ static bool phases_read(Op *op, Phase *p)
 	return phase_read(op->ctx, &w, 0, made[0], &p[0]) && phase_read(op->ctx, &w, 1, made[1], &p[1]);
 }
 
+// The filter of all phases: of depthwise ones, as those of one channel. NULL: there is no memory.
+static Value *phases_filter(Builder *b, Value *filter, const Phase *p, const Phases *s)
+{
+	const Tensor *w = value_constant(filter);
+	const Dim *const *d = filter->type->dims;
+	if (!w) {
+		if (s->depthwise)
+			filter = build_view(b, filter, 4,
+			                    (const Dim *[]){dim_const(b->ctx, 1), d[0], d[2], d[3]});
+		return filter ? phase_filter_at_run(b, filter, p, s->groups, s->each) : NULL;
+	}
+	Tensor one = *w;
+	if (s->depthwise) {
+		one.dims[0] = 1;
+		one.dims[1] = w->dims[0];
+	}
+	Tensor *t = phase_filter(b->ctx, &one, p, s->groups, s->each);
+	return t ? build_parameter(b, filter->name, "phases", t) : NULL;
+}
+
 bool layout_conv_transpose(Layout *l, Op *op)
 {
 	Context *c = l->ctx;
 	const int64_t groups = op_int(op, "groups", 1);
-	if (op->info->filter != FILTER_IN)
+	Phase p[2];
+	if (op->info->filter != FILTER_IN || !transposed_fits(l, op) || !phases_read(op, p))
 		return false;
 	Value *x = op_operand(op, 0), *filter = op_operand(op, 1);
-	const Tensor *w = value_constant(filter);
 	const Type *out = op->results[0].type;
-	Phase p[2];
-	if (!transposed_fits(l, op, w) || !phases_read(op, p))
-		return false;
 	bool single = p[0].stride == 1 && p[1].stride == 1;
-	const Phases s = phases_of(l, w, p, groups);
-	Tensor one = *w; // the filters, when depthwise as those of one channel
-	if (s.depthwise) {
-		one.dims[0] = 1;
-		one.dims[1] = w->dims[0];
-	}
-	Tensor *t = phase_filter(c, &one, p, s.groups, s.each);
-	if (!t)
-		return false;
+	const Phases s = phases_of(l, filter->type, p, groups);
 	Builder b = builder_before(op);
+	filter = phases_filter(&b, filter, p, &s);
+	if (!filter)
+		return false;
+	const Dim *const *t = filter->type->dims;
 	Conv cv = {.op = op,
 	           .x = x,
-	           .filter = build_parameter(&b, filter->name, "phases", t),
-	           .oc = t->dims[0],
-	           .ic = t->dims[1],
-	           .kh = t->dims[2],
-	           .kw = t->dims[3],
+	           .filter = filter,
+	           .oc = t[0]->value,
+	           .ic = t[1]->value,
+	           .kh = t[2]->value,
+	           .kw = t[3]->value,
 	           .channels = type_channels(x->type),
 	           .strides = {1, 1},
 	           .dilations = {1, 1},

@@ -1,0 +1,117 @@
+// Emits kernel.pool_gradient: every window hands on what comes in for it. Called by codegen.c.
+#include "codegen/nest/region.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct PoolGradient {
+	KernelFunc *k;
+	int64_t kernel[2], stride[2], pad[2];
+	int64_t lanes; // 1: plain images
+	bool adaptive, exclusive, max;
+} PoolGradient;
+
+static bool pool_read(PoolGradient *v)
+{
+	const Op *op = v->k->op;
+	const Attr *kernel = op_attr(op, "kernel");
+	const int rank = op->results[0].type->rank;
+	v->adaptive = op_bool(op, "adaptive", false);
+	v->exclusive = op_bool(op, "exclusive", true) || v->adaptive;
+	v->max = op->noperand > 1 && op_operand(op, 1);
+	v->lanes = op_bool(op, "blocked", false) ? v->k->target->lanes : 1;
+	if (!kernel || kernel->n != 2 || op_ints(op, "strides", v->stride, 2) != 2 ||
+	    op_ints(op, "paddings", v->pad, 2) != 2 || rank != (v->lanes > 1 ? 5 : 4))
+		return false;
+	for (int i = 0; i < 2 && !v->adaptive; i++) {
+		if (!dim_is_const(kernel->dims[i]))
+			return false;
+		v->kernel[i] = kernel->dims[i]->value;
+	}
+	return v->lanes == 1 || dim_is(op->results[0].type->dims[4], v->lanes);
+}
+
+// What an average divides by: the elements of the window, or those of the padded image.
+static const char *count_text(const PoolGradient *v)
+{
+	Arena *a = v->k->arena;
+	if (v->exclusive)
+		return "const float count = (float)((bottom - top) * (right - left));";
+	return arena_printf(a,
+	                    "const int64_t wide = width + %" PRId64 " < end_column ? width + %" PRId64
+	                    " : end_column, high = height + %" PRId64 " < end_row ? height + %" PRId64
+	                    " : end_row;\n"
+	                    "const float count = (float)((high - first_row) * (wide - first_column));",
+	                    v->pad[1], v->pad[1], v->pad[0], v->pad[0]);
+}
+
+static bool window_helper(const PoolGradient *v, const char *name)
+{
+	KernelFunc *k = v->k;
+	const TemplateKey keys[] = {
+		{"what", v->max ? "a maximum: to the first that it is" : "an average"},
+		{"name", name},
+		{"lanes", tile_int(k, v->lanes)},
+		{"operands", v->max ? "const float *image, const float *most" : "const float count"},
+		{"by", v->max ? "" : " / count"},
+		{"give", v->max ? "const bool first = image[at + c] == most[c];\n"
+	                      "to[at + c] += first ? rest[c] : 0;\n"
+	                      "rest[c] = first ? 0 : rest[c];"
+	                    : "to[at + c] += rest[c];"},
+	};
+	return kernel_helper(k, "pool_window.c", COUNT_OF(keys), keys);
+}
+
+// Where window `at` of an axis begins, and ends.
+static const char *window_first(const PoolGradient *v, int i, const char *at, const char *size,
+                                const char *count)
+{
+	Arena *a = v->k->arena;
+	return v->adaptive
+	           ? arena_printf(a, "%s * %s / %s", at, size, count)
+	           : arena_printf(a, "%s * %" PRId64 " - %" PRId64, at, v->stride[i], v->pad[i]);
+}
+
+static const char *window_end(const PoolGradient *v, int i, const char *at, const char *size,
+                              const char *count, const char *first)
+{
+	Arena *a = v->k->arena;
+	return v->adaptive ? arena_printf(a, "((%s + 1) * %s + %s - 1) / %s", at, size, count, count)
+	                   : arena_printf(a, "%s + %" PRId64, first, v->kernel[i]);
+}
+
+bool kernel_pool_gradient_emit(KernelFunc *k)
+{
+	PoolGradient v = {.k = k};
+	const Type *d = op_operand(k->op, 0)->type, *t = k->op->results[0].type;
+	if (!tile_check_f32(k))
+		return false;
+	if (!pool_read(&v)) {
+		diag_error(k->ctx->diag, k->op->loc,
+		           "kernel.pool_gradient: operands are not in the layout of this target");
+		return false;
+	}
+	const char *name = arena_printf(k->arena, "%s_%" PRId64, v.max ? "max" : "average", v.lanes);
+	if (!tile_prelude(k) || !window_helper(&v, name))
+		return false;
+	const char *call = arena_printf(
+		k->arena, "%s%spool_window_%s(top, bottom, left, right, width, d + at, %s, to);",
+		v.max ? "" : count_text(&v), v.max ? "" : "\n", name,
+		v.max
+			? arena_printf(k->arena, "x + plane * height * width * %" PRId64 ", most + at", v.lanes)
+			: "count");
+	const TemplateKey keys[] = {
+		{"height", kernel_dim(k, t->dims[2])},
+		{"width", kernel_dim(k, t->dims[3])},
+		{"rows", kernel_dim(k, d->dims[2])},
+		{"columns", kernel_dim(k, d->dims[3])},
+		{"planes", tile_product(k, 2, t->dims)},
+		{"lanes", tile_int(k, v.lanes)},
+		{"first_row", window_first(&v, 0, "row", "height", "rows")},
+		{"end_row", window_end(&v, 0, "row", "height", "rows", "first_row")},
+		{"first_column", window_first(&v, 1, "column", "width", "columns")},
+		{"end_column", window_end(&v, 1, "column", "width", "columns", "first_column")},
+		{"call", call},
+	};
+	return kernel_template(k, "pool_gradient.c", COUNT_OF(keys), keys);
+}
