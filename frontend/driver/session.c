@@ -80,6 +80,13 @@ static Op *load_end(Driver *d, Op *module)
 	return module && each_writable(d, module, writable_keep) && ir_verify(module) ? module : NULL;
 }
 
+// What is read is checked on another reading of it: inference gives sizes names.
+static bool text_verify(Driver *d, const char *text, size_t size)
+{
+	Op *module = ir_parse(context_within(d->ctx), d->options->model, text, size);
+	return module && ir_verify_text(module);
+}
+
 static Op *load_text(Driver *d)
 {
 	size_t size;
@@ -103,7 +110,8 @@ static Op *load_text(Driver *d)
 	d->persistables = module ? params_module_names(d->ctx, module, &d->npersistable) : NULL;
 	if (module)
 		each_writable(d, module, writable_mark);
-	return load_end(d, module);
+	module = load_end(d, module);
+	return module && text_verify(d, (const char *)text, size) ? module : NULL;
 }
 
 static const Paddle__VarDesc *fed_variable(const Paddle__ProgramDesc *p, const char *name)

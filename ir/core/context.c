@@ -33,15 +33,27 @@ struct ParamTable {
 	Param *items; // sorted by name
 };
 
-Context *context_make(const OpFunctions *functions)
+static Context *context_in(Arena *a, Diag *diag, const OpFunctions *functions)
 {
-	Arena *a = arena_new();
 	Context *c = NEW(a, Context);
 	c->arena = a;
-	c->diag = diag_new(a);
+	c->diag = diag;
 	c->functions = functions;
 	c->uniquer = NEW(a, struct Uniquer);
 	c->params = NEW(a, struct ParamTable);
+	return c;
+}
+
+Context *context_make(const OpFunctions *functions)
+{
+	Arena *a = arena_new();
+	return context_in(a, diag_new(a), functions);
+}
+
+Context *context_within(const Context *outer)
+{
+	Context *c = context_in(outer->arena, outer->diag, outer->functions);
+	c->file = outer->file;
 	return c;
 }
 

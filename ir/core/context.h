@@ -43,6 +43,9 @@ struct Context {
 // `functions`: what operators do, [OP_COUNT]. Everybody else calls context_new (ir/ir.h), which
 // knows them.
 Context *context_make(const OpFunctions *functions);
+// One more, with names and parameters of its own, in the memory and with the diagnostics of
+// another, which frees it.
+Context *context_within(const Context *outer);
 void context_free(Context *c); // NULL is fine
 // The one copy of a string in this context.
 const char *context_str(Context *c, const char *s);
