@@ -30,6 +30,12 @@ static const char *dim_division(Arena *a, const Dim *d, const char *x, const cha
 	return arena_printf(a, "(%s %s %s)", x, dim_operator(d->kind), y);
 }
 
+static bool is_difference(const Dim *d)
+{
+	return d->kind == DIM_ADD && d->b->kind == DIM_CONST && d->b->value < 0 &&
+	       d->b->value > INT64_MIN;
+}
+
 static const char *dim_binary(Arena *a, const Dim *d, const char *x, const char *y)
 {
 	bool sum = d->kind == DIM_ADD, call = d->kind >= DIM_MAX;
@@ -37,7 +43,7 @@ static const char *dim_binary(Arena *a, const Dim *d, const char *x, const char 
 		x = expression_unwrap(a, x);
 	if (call || (sum && d->b->kind == DIM_MUL))
 		y = expression_unwrap(a, y);
-	if (sum && d->b->kind == DIM_CONST && d->b->value < 0 && d->b->value > INT64_MIN)
+	if (is_difference(d))
 		return arena_printf(a, "(%s - %" PRId64 ")", x, -d->b->value);
 	switch (d->kind) {
 	case DIM_MAX: return arena_printf(a, "pd_dim_max(%s, %s)", x, y);

@@ -293,6 +293,19 @@ static bool numbers_are_whole(const NumberList *l, bool as_written)
 	return true;
 }
 
+// Of the number that is all there is; `whole`: it is an integer.
+static const Attr *attr_of_number(Context *c, const AttrInfo *a, const NumberList *l, bool whole)
+{
+	switch (a->kind) {
+	case ATTR_FLOAT:
+		return a->any_number && whole ? attr_int(c, l->ints[0]) : attr_float(c, l->floats[0]);
+	case ATTR_INT: return attr_int(c, l->ints[0]);
+	case ATTR_BOOL: return attr_bool(c, l->ints[0] != 0);
+	case ATTR_DIM: return attr_dim(c, dim_const(c, l->ints[0]));
+	default: return NULL;
+	}
+}
+
 const Attr *attr_from_numbers(Context *c, const AttrInfo *a, const NumberList *l)
 {
 	// Which of an integer and a float one number is matters.
@@ -300,15 +313,12 @@ const Attr *attr_from_numbers(Context *c, const AttrInfo *a, const NumberList *l
 	const bool real = a->kind == ATTR_FLOAT || a->kind == ATTR_FLOATS;
 	if ((kind_is_single(a->kind) && l->n != 1) || (!real && !whole))
 		return NULL;
+	if (kind_is_single(a->kind))
+		return attr_of_number(c, a, l, whole);
 	const Dim *dims[COUNT_OF(l->ints)];
 	for (int i = 0; i < l->n; i++)
 		dims[i] = dim_const(c, l->ints[i]);
 	switch (a->kind) {
-	case ATTR_FLOAT:
-		return a->any_number && whole ? attr_int(c, l->ints[0]) : attr_float(c, l->floats[0]);
-	case ATTR_INT: return attr_int(c, l->ints[0]);
-	case ATTR_BOOL: return attr_bool(c, l->ints[0] != 0);
-	case ATTR_DIM: return attr_dim(c, dims[0]);
 	case ATTR_INTS: return attr_ints(c, l->n, l->ints);
 	case ATTR_DIMS: return attr_dims(c, l->n, dims);
 	case ATTR_FLOATS: return attr_floats(c, l->n, l->floats);

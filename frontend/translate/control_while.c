@@ -128,6 +128,13 @@ static bool init_nothing(Loop *l, LoopVar *v)
 // The value before the loop. Without one the variable is left out of the first attempt; then its
 // type is known, and zeros stand for it. So they do for a value of another type that nobody looks
 // at.
+// Whether what stands in front of the loop is nothing of the type that later comes.
+static bool init_is_undefined(const LoopVar *v)
+{
+	return v->memo->undefined &&
+	       (is_undefined(v->init) || !types_go_together(v->init->type, v->memo->undefined));
+}
+
 static bool find_init(Loop *l, LoopVar *v, bool exposed)
 {
 	Binding *b = v->binding;
@@ -140,8 +147,7 @@ static bool find_init(Loop *l, LoopVar *v, bool exposed)
 		return split_types(l, v);
 	if (v->init && v->memo->fitted)
 		v->init = with_rank(&l->j->b, v->init, v->memo->fitted);
-	if (v->init && v->memo->undefined &&
-	    (is_undefined(v->init) || !types_go_together(v->init->type, v->memo->undefined))) {
+	if (v->init && init_is_undefined(v)) {
 		v->replaced = !value_is_nothing(l->j->t, v->init) && v->init->type->kind == TY_TENSOR;
 		return init_undefined(l, v) != NULL;
 	}

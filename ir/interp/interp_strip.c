@@ -117,19 +117,12 @@ static bool any_bad(const Program *p, const Instr *i, int n)
 	return any != 0;
 }
 
-static bool run_load(const Program *p, const Instr *i, int n)
+// Another value where the predicate does not hold.
+static bool run_load_or(const Program *p, const Instr *i, int n)
 {
 	int64_t at[STRIP] = {0};
 	Lane *out = lanes_of(p, i->dst), loaded[2 * STRIP];
-	bool wide = dtype_is_complex(i->to);
-	if (i->bad >= 0 && any_bad(p, i, n))
-		return load_error(p, i, n);
-	if (i->pred < 0) {
-		for (int l = 0; l < n && i->offset >= 0; l++)
-			at[l] = lane_is_active(p, l) ? lanes_of(p, i->offset)[l].i : 0;
-		lanes_gather(i->tensor, n, at, out);
-		return true;
-	}
+	const bool wide = dtype_is_complex(i->to);
 	const Lane *pred = lanes_of(p, i->pred), *other = lanes_of(p, i->other);
 	if (tensor_numel(i->tensor) == 0) {
 		memcpy(out, other, sizeof *out * (size_t)(wide ? COMPLEX_IM + n : n));
@@ -142,6 +135,19 @@ static bool run_load(const Program *p, const Instr *i, int n)
 		out[l] = pred[l].i ? loaded[l] : other[l];
 	for (int l = COMPLEX_IM; wide && l < COMPLEX_IM + n; l++)
 		out[l] = pred[l - COMPLEX_IM].i ? loaded[l] : other[l];
+	return true;
+}
+
+static bool run_load(const Program *p, const Instr *i, int n)
+{
+	int64_t at[STRIP] = {0};
+	if (i->bad >= 0 && any_bad(p, i, n))
+		return load_error(p, i, n);
+	if (i->pred >= 0)
+		return run_load_or(p, i, n);
+	for (int l = 0; l < n && i->offset >= 0; l++)
+		at[l] = lane_is_active(p, l) ? lanes_of(p, i->offset)[l].i : 0;
+	lanes_gather(i->tensor, n, at, lanes_of(p, i->dst));
 	return true;
 }
 

@@ -65,20 +65,13 @@ static const Dim *loop_trips(Extent *e, const Op *loop)
 	return dim_max(c, dim_at_most(c, most), dim_const(c, 0));
 }
 
-// The largest value that v takes; NULL: not known.
-static const Dim *position_max(Extent *e, const Value *v, int depth)
+static const Dim *position_max(Extent *e, const Value *v, int depth);
+
+// Of a variable that a loop counts up, or of what it leaves of it.
+static const Dim *counter_max(Extent *e, const Value *v, const Dim *plus, int depth)
 {
 	Context *c = e->a->ctx;
-	int64_t offset = 0, n, step;
-	const Dim *const *known;
-	if (depth > MAX_DEPTH)
-		return NULL;
-	v = position_base(v, &offset);
-	const Dim *plus = dim_const(c, offset);
-	if (position_number(v, &n))
-		return dim_add(c, dim_const(c, n), plus);
-	if (value_known(v, &known) == 1)
-		return dim_add(c, dim_at_most(c, known[0]), plus);
+	int64_t step;
 	const Op *loop = counter_loop(v);
 	bool result = v->def && v->def->code == OP_PD_WHILE && v->def->nregion == 2;
 	if (result)
@@ -92,6 +85,23 @@ static const Dim *position_max(Extent *e, const Value *v, int depth)
 	if (step > 0 && !result && v->block == loop->regions[1].first)
 		trips = dim_sub(c, trips, dim_const(c, 1));
 	return dim_add(c, plus, dim_add(c, init, dim_mul(c, trips, dim_const(c, step > 0 ? step : 0))));
+}
+
+// The largest value that v takes; NULL: not known.
+static const Dim *position_max(Extent *e, const Value *v, int depth)
+{
+	Context *c = e->a->ctx;
+	int64_t offset = 0, n;
+	const Dim *const *known;
+	if (depth > MAX_DEPTH)
+		return NULL;
+	v = position_base(v, &offset);
+	const Dim *plus = dim_const(c, offset);
+	if (position_number(v, &n))
+		return dim_add(c, dim_const(c, n), plus);
+	if (value_known(v, &known) == 1)
+		return dim_add(c, dim_at_most(c, known[0]), plus);
+	return counter_max(e, v, plus, depth);
 }
 
 // How much longer this write may make an array; positions go to e->end.

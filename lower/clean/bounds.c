@@ -63,9 +63,18 @@ static int growth_rank(Growth g)
 	return grows ? 0 : g.abs ? 1 : 2;
 }
 
+// Of the smaller or the larger of two sizes.
+static Growth growth_of_choice(Context *c, const Dim *d, const Dim *s)
+{
+	const Growth a = growth_of(c, d->a, s), b = growth_of(c, d->b, s);
+	if (d->kind == DIM_MIN) // each is a bound
+		return growth_rank(b) > growth_rank(a) ? b : a;
+	return (Growth){a.known && b.known, max_or(c, a.abs, b.abs), max_or(c, a.rel, b.rel)};
+}
+
 static Growth growth_of(Context *c, const Dim *d, const Dim *s)
 {
-	Growth a, b;
+	Growth a;
 	if (d == s)
 		return (Growth){true, NULL, dim_const(c, 0)};
 	if (d->kind == DIM_SYM && dim_bound(c, d) && dim_mentions(dim_bound(c, d), s))
@@ -77,14 +86,8 @@ static Growth growth_of(Context *c, const Dim *d, const Dim *s)
 	switch (d->kind) {
 	case DIM_ADD: return growth_of_sum(c, d, s);
 	case DIM_MIN:
-		a = growth_of(c, d->a, s);
-		b = growth_of(c, d->b, s);
-		return growth_rank(b) > growth_rank(a) ? b : a; // each is a bound
 	case DIM_MAX:
-	case DIM_BROADCAST:
-		a = growth_of(c, d->a, s);
-		b = growth_of(c, d->b, s);
-		return (Growth){a.known && b.known, max_or(c, a.abs, b.abs), max_or(c, a.rel, b.rel)};
+	case DIM_BROADCAST: return growth_of_choice(c, d, s);
 	case DIM_DIV:
 		if (!dim_is_const(d->b) || d->b->value < 1)
 			return (Growth){0};

@@ -55,6 +55,8 @@ static bool same_work(const Op *x, const Op *y)
 	return true;
 }
 
+static bool same_operands(const Op *loop, int i, int j, const Op *x, const Op *y, int depth);
+
 // Whether a and b are the same once argument j of the body is argument i.
 static bool same_value(const Op *loop, int i, int j, const Value *a, const Value *b, int depth)
 {
@@ -65,6 +67,11 @@ static bool same_value(const Op *loop, int i, int j, const Value *a, const Value
 	if (!x || !y || depth > MAX_COMPARED || !same_work(x, y) || a->index != b->index ||
 	    a->type != b->type || !value_is_in(a, loop) || !value_is_in(b, loop))
 		return false;
+	return same_operands(loop, i, j, x, y, depth);
+}
+
+static bool same_operands(const Op *loop, int i, int j, const Op *x, const Op *y, int depth)
+{
 	for (int k = 0; k < x->noperand; k++) {
 		const Value *u = op_operand(x, k), *v = op_operand(y, k);
 		if (!u != !v || (u && !same_value(loop, i, j, u, v, depth + 1)))

@@ -13,6 +13,26 @@ static bool layout_contraction(Layout *l, Op *op)
 	       layout_pool_gradient(l, op) || layout_space(l, op);
 }
 
+// An operation of one tensor.
+static void op_layout(Layout *l, Op *op)
+{
+	if (layout_volume(l, op))
+		return;
+	switch (op->info->kind) {
+	case KIND_MAP:
+		if (!last_map(l, op))
+			layout_map(l, op);
+		break;
+	case KIND_CONTRACT: layout_contraction(l, op); break;
+	case KIND_REDUCE: layout_space(l, op); break;
+	case KIND_INDEX:
+		if (!layout_turn(l, op) && !layout_space(l, op) && !layout_flatten(l, op))
+			layout_channels(l, op);
+		break;
+	default: break;
+	}
+}
+
 static void block_layout(Layout *l, Block *block)
 {
 	for (Op *op = block->first, *next; op; op = next) {
@@ -20,23 +40,8 @@ static void block_layout(Layout *l, Block *block)
 		for (int i = 0; i < op->nregion; i++)
 			for (Block *b = op->regions[i].first; b && op->info->kind == KIND_CONTROL; b = b->next)
 				block_layout(l, b);
-		if (op->nresult != 1 || !type_is_tensor(op->results[0].type))
-			continue;
-		if (layout_volume(l, op))
-			continue;
-		switch (op->info->kind) {
-		case KIND_MAP:
-			if (!last_map(l, op))
-				layout_map(l, op);
-			break;
-		case KIND_CONTRACT: layout_contraction(l, op); break;
-		case KIND_REDUCE: layout_space(l, op); break;
-		case KIND_INDEX:
-			if (!layout_turn(l, op) && !layout_space(l, op) && !layout_flatten(l, op))
-				layout_channels(l, op);
-			break;
-		default: break;
-		}
+		if (op->nresult == 1 && type_is_tensor(op->results[0].type))
+			op_layout(l, op);
 	}
 }
 

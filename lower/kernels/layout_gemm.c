@@ -231,6 +231,14 @@ static bool turns_for_free(const Value *y)
 
 // A GPU reads matrices as they lie, through shared memory. Batches of rows that meet one matrix are
 // one matrix, too.
+// A tile of rows that reads y turned; NULL: there is none, or y is not turned for free.
+static const CudaTile *rows_tile(const Product *p, Context *c, const Dim *batches, const Dim *m)
+{
+	const CudaProduct product = {c, batches, m, p->n, p->k, p->x->type->dtype, false, false};
+	const CudaTile *rows = p->transpose_x ? NULL : cuda_schedule_rows(&product);
+	return rows && (p->transpose_y || turns_for_free(p->y)) ? rows : NULL;
+}
+
 static Value *product_tiled(const Layout *l, const Product *p, Builder *b)
 {
 	Context *c = b->ctx;
@@ -251,11 +259,8 @@ static Value *product_tiled(const Layout *l, const Product *p, Builder *b)
 		const CudaSchedule s = cuda_schedule_library(l->allow_tf32);
 		return matmul(p, x, y, out, &s);
 	}
-	const CudaTile *rows = p->transpose_x
-	                           ? NULL
-	                           : cuda_schedule_rows(&(CudaProduct){c, batches, m, p->n, p->k,
-	                                                               x->type->dtype, false, false});
-	if (rows && (p->transpose_y || turns_for_free(p->y))) {
+	const CudaTile *rows = rows_tile(p, c, batches, m);
+	if (rows) {
 		Product turned = *p;
 		turned.transpose_y = true;
 		y = p->transpose_y ? y : swap_last_axes(b, y);

@@ -80,6 +80,16 @@ static bool axis_is_wide(const Target *target, const Type *t, int64_t axis)
 
 // CUDA has threads side by side behind any axis. In C nests have lanes side by side there, else the
 // axis is moved to the end; and nests evaluate the logarithm faster.
+// Whether a kernel computes it: a GPU's does along any axis, a CPU's along few far ones.
+static bool softmax_has_kernel(PassContext *p, const Op *op, int64_t axis)
+{
+	const Type *t = op_operand(op, 0)->type;
+	if (!dtype_has_kernel(p, t->dtype) || t->rank < 1 || op->results[0].type != t || axis < 0 ||
+	    axis >= t->rank)
+		return false;
+	return p->target->cuda || (op->code != OP_PD_LOG_SOFTMAX && !axis_is_wide(p->target, t, axis));
+}
+
 bool decompose_hook_softmax(PassContext *p, Op *op)
 {
 	Value *x = op_operand(op, 0);
@@ -87,13 +97,10 @@ bool decompose_hook_softmax(PassContext *p, Op *op)
 	const bool log = op->code == OP_PD_LOG_SOFTMAX;
 	int64_t axis = op_int(op, "axis", -1);
 	axis = axis < 0 ? axis + t->rank : axis;
-	if (!dtype_has_kernel(p, t->dtype) || t->rank < 1 || op->results[0].type != t || axis < 0 ||
-	    axis >= t->rank)
+	if (!softmax_has_kernel(p, op, axis))
 		return true;
 	Builder b = builder_before(op);
 	const bool last = axis == t->rank - 1, swap = !last && !p->target->cuda;
-	if (!p->target->cuda && (log || axis_is_wide(p->target, t, axis)))
-		return true;
 	if (swap && !(x = swap_with_last(&b, x, (int)axis)))
 		return false;
 	Op *kernel = kernel_reading(op, OP_KERNEL_SOFTMAX, x, t->dtype, 0, NULL);
