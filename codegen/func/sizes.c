@@ -117,9 +117,9 @@ const char *dim_of_bounds(Codegen *cg, const Dim *d)
 
 // ---- numbers with locals ------------------------------------------------------------------------
 
-// Longer expressions get a local of their own. Quotients are what the sizes of images are made of:
-// half of a half of it..
-enum { MAX_LENGTH = 60, MAX_QUOTIENT_LENGTH = 24 };
+// Longer expressions get a local of their own. Quotients are what the sizes of images are made of,
+// half of a half of it; what two inputs broadcast to stands in every size behind them.
+enum { MAX_LENGTH = 60, MAX_CALL_LENGTH = 24 };
 
 void size_locals_init(SizeLocals *l, Codegen *cg, SizeKind kind, Names *scope)
 {
@@ -190,7 +190,8 @@ const char *dim_in_locals(SizeLocals *l, const Dim *d)
 		return name;
 	const char *x = dim_in_locals(l, d->a), *y = dim_in_locals(l, d->b);
 	name = (l->kind == SIZES_IN_DOUBLE ? double_binary : dim_binary)(l->cg->arena, d, x, y);
-	if (strlen(name) > (d->kind == DIM_DIV ? MAX_QUOTIENT_LENGTH : MAX_LENGTH))
+	const bool call = d->kind == DIM_DIV || d->kind == DIM_BROADCAST;
+	if (strlen(name) > (call ? MAX_CALL_LENGTH : MAX_LENGTH))
 		pointer_map_set(&l->declared, d, name = local_declare(l, name));
 	pointer_map_set(&l->names, d, name);
 	return name;
