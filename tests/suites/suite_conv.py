@@ -1,9 +1,9 @@
 """Convolutions, for CUDA on the emulator, as C for each instruction set that is here, and as lowered IR in the interpreter, against
-the interpreter on the program as it was written: windows, paddings, groups, layouts, sizes that the caller chooses, tensor cores; with nvcc, that they compile under the
-gates and use tensor cores."""
+the interpreter on the program as it was written: windows, paddings, groups, layouts, sizes that the caller chooses, gradients, tensor
+cores; with nvcc, that they compile under the gates and use tensor cores."""
 import math, pathlib, re, tempfile
 
-import emulated, integers, winograd
+import backward, emulated, integers, winograd
 from pdcc_tests import run
 from suite_cuda import tensor_cores
 
@@ -431,7 +431,7 @@ def cpu_results(program, isa):
 
 def cpu(t):
     with tempfile.TemporaryDirectory() as tmp:
-        program = emulated.Program(t, pathlib.Path(tmp), CPU_CASES + TOKENS + VOLUMES)
+        program = emulated.Program(t, pathlib.Path(tmp), CPU_CASES + TOKENS + VOLUMES + backward.CASES)
         p = program.run('interp', 'want')
         yield 'cpu: runs', p.returncode == 0, p.stdout[-3000:]
         for isa in isas():
@@ -444,7 +444,7 @@ def suite(t):
     yield from integers.cases(t)
     yield from winograd.cases(t, {isa: LANES[isa] for isa in isas()})
     with emulated.folder() as tmp:
-        program = emulated.Program(t, tmp, CASES)
+        program = emulated.Program(t, tmp, CASES + backward.CASES)
         yield from program.lowered_and_emulated('decompose,layout,to-loops,fuse', lambda case, have, want: case.near(have, want, case.dtype))
         p = program.run('cuda', 'tf32', '--allow-tf32')
         yield 'tf32: runs', p.returncode == 0, p.stdout[-3000:]
