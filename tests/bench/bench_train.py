@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Measures training steps beside Paddle's executor: the same networks, batches and optimizer, one thread.
+
+    bench_train.py [--pdcc ./pdcc] [--paddle PYTHON] [--steps 200] [--rounds 5] [NAME ...]
+
+PYTHON has paddlepaddle 2.6 (default: that of $PDCC_BENCH, as ../shared/tools/bench/setup.sh makes it). It writes each network as a
+program of inference, which pdcc makes a training step of by --train, and trains it itself as a program after minimize(). The two take
+turns; a figure is the median of the rounds, in process CPU time. Without Paddle only pdcc's own step of the digits sample is measured.
+"""
+import argparse, json, os, pathlib, re, statistics, subprocess, sys, tempfile
+
+SRC = pathlib.Path(__file__).resolve().parents[2]
+HOME = pathlib.Path(os.environ.get('PDCC_BENCH', pathlib.Path.home() / '.cache/pdcc-bench'))
+RECIPE = 'loss: {type: cross_entropy, from: logits, label: label}\noptimizer: {type: adam}\nlearning_rate: 0.001\nmetrics: [loss]\n'
+SHAPES = {'lenet': [64, 1, 28, 28], 'resnet': [16, 3, 32, 32], 'lstm': [32, 20, 16], 'transformer': [16, 24, 32]}  # of x
+
+
+def networks():
+    """In Paddle's environment: name -> a function that makes the layer."""
+    import paddle
+    from paddle import nn
+
+    class Block(nn.Layer):
+        def __init__(self, i, o, stride):
+            super().__init__()
+            self.a, self.b = (nn.Conv2D(c, o, 3, s, 1, bias_attr=False) for c, s in ((i, stride), (o, 1)))
+            self.n, self.m, self.short, self.relu = nn.BatchNorm2D(o), nn.BatchNorm2D(o), nn.Conv2D(i, o, 1, stride), nn.ReLU()
+
+        def forward(self, x):
+            return self.relu(self.m(self.b(self.relu(self.n(self.a(x))))) + self.short(x))
+
+    class Lstm(nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.lstm, self.fc = nn.LSTM(16, 64), nn.Linear(64, 10)
+
+        def forward(self, x):
+            return self.fc(self.lstm(x)[0][:, -1])
+
+    class Transformer(nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.LayerList([nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0) for _ in range(2)])
+            self.fc = nn.Linear(32, 10)
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = layer(x)
+            return self.fc(x.mean(1))
+
+    return {'lenet': paddle.vision.models.LeNet, 'lstm': Lstm, 'transformer': Transformer,
+            'resnet': lambda: nn.Sequential(nn.Conv2D(3, 16, 3, padding=1), Block(16, 16, 1), Block(16, 32, 2), Block(32, 64, 2),
+                                            nn.AdaptiveAvgPool2D(1), nn.Flatten(), nn.Linear(64, 10))}
+
+
+def worker(name, prefix, steps):
+    """In Paddle's environment: writes the network; then the median milliseconds of a step for each line of standard input."""
+    import time
+    import numpy as np
+    import paddle
+    shape, make = SHAPES[name], networks()[name]
+    paddle.seed(1)
+    net = make()
+    net.eval()
+    paddle.jit.save(net, prefix, input_spec=[paddle.static.InputSpec([None] + shape[1:], 'float32', 'x')])
+    paddle.enable_static()
+    main, start = paddle.static.Program(), paddle.static.Program()
+    with paddle.static.program_guard(main, start):
+        x, label = paddle.static.data('x', shape, 'float32'), paddle.static.data('label', [shape[0], 1], 'int64')
+        loss = paddle.mean(paddle.nn.functional.cross_entropy(make()(x), label))
+        paddle.optimizer.Adam(0.001).minimize(loss)
+    exe, random = paddle.static.Executor(paddle.CPUPlace()), np.random.default_rng(1)
+    exe.run(start)
+    feeds = {'x': random.standard_normal(shape).astype('float32'), 'label': random.integers(0, 10, (shape[0], 1))}
+    print('made', flush=True)
+    for _ in sys.stdin:
+        times = []
+        for _ in range(steps):
+            begin = time.process_time()
+            exe.run(main, feed=feeds, fetch_list=[loss])
+            times.append((time.process_time() - begin) * 1e3)
+        print(statistics.median(times[steps // 5:]), flush=True)
+
+
+def step_ms(pdcc, model, recipe, shape):
+    p = subprocess.run([pdcc, 'bench', model, '--train', recipe, f'--shape={shape}'], capture_output=True, text=True)
+    found = re.search(r'median ([\d.]+) (us|ms)', p.stdout)
+    if p.returncode or not found:
+        raise RuntimeError((p.stderr.strip().splitlines() or ['pdcc says nothing'])[-1])
+    return float(found[1]) * (1e-3 if found[2] == 'us' else 1)
+
+
+def compare(a, name, folder):
+    recipe, prefix = folder / 'recipe.yml', folder / name
+    recipe.write_text(RECIPE)
+    shape = SHAPES[name]
+    env = dict(os.environ, OMP_NUM_THREADS='1', MKL_NUM_THREADS='1', FLAGS_use_mkldnn='0')
+    with subprocess.Popen([a.paddle, __file__, '--worker', name, str(prefix), str(a.steps)], env=env, text=True, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as peer:
+        if peer.stdout.readline() != 'made\n':
+            raise RuntimeError('Paddle does not run it')
+        ours, theirs = [], []
+        for _ in range(a.rounds):
+            ours.append(step_ms(a.pdcc, f'{prefix}.pdmodel', recipe, f'x={",".join(map(str, shape))}'))
+            peer.stdin.write('again\n')
+            peer.stdin.flush()
+            theirs.append(float(peer.stdout.readline()))
+        peer.stdin.close()
+    ratio = statistics.median(o / t for o, t in zip(ours, theirs))
+    print(f'{name:12} {statistics.median(ours):9.3f} ms  Paddle {statistics.median(theirs):9.3f} ms  ratio {ratio:.3f}', flush=True)
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument('--pdcc', default=str(SRC / 'pdcc'))
+    ap.add_argument('--paddle', default=str(HOME / 'venv/bin/python'))
+    ap.add_argument('--steps', type=int, default=200)
+    ap.add_argument('--rounds', type=int, default=5)
+    ap.add_argument('names', nargs='*', default=list(SHAPES))
+    a = ap.parse_args()
+    if not pathlib.Path(a.paddle).exists():
+        digits = SRC / 'samples/digits/digits.pdmodel'
+        ms = step_ms(a.pdcc, digits, SRC / 'samples/train/classify.yml', 'image=64,1,8,8')
+        print(f'no Paddle in {a.paddle}: the digits sample alone\ndigits       {ms:9.3f} ms')
+        return 0
+    with tempfile.TemporaryDirectory() as tmp:
+        for name in a.names:
+            try:
+                compare(a, name, pathlib.Path(tmp))
+            except (RuntimeError, KeyError) as e:
+                print(f'{name:12} {e}', file=sys.stderr)
+    return 0
+
+
+if __name__ == '__main__':
+    if sys.argv[1:2] == ['--worker']:
+        worker(sys.argv[2], sys.argv[3], int(sys.argv[4]))
+    else:
+        sys.exit(main())
