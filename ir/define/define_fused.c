@@ -99,6 +99,8 @@ bool define_hook_iou_similarity(Builder *b, Op *op, Value **results)
 	const Type *x = infer_rank(op, 0, 2), *y = x ? infer_rank(op, 1, 2) : NULL;
 	if (!y)
 		return false;
+	if (x->dtype != y->dtype)
+		return infer_error(op, "boxes of %s and %s", dtype_name(x->dtype), dtype_name(y->dtype));
 	const Dim *dims[] = {x->dims[0], y->dims[0]};
 	double more = op_bool(op, "box_normalized", true) ? 0 : 1;
 	Nest n = nest_open(b, type_tensor(b->ctx, x->dtype, 2, dims, 0));

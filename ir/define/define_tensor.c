@@ -242,6 +242,8 @@ bool define_hook_roll(Builder *b, Op *op, Value **results)
 	int rank = x->type->rank;
 	int count = op_dims(op, "shifts", shifts, MAX_RANK),
 		naxes = op_ints(op, "axis", axes, MAX_RANK);
+	if (count != (naxes > 0 ? naxes : 1))
+		return infer_error(op, "the shifts are not known");
 	Nest n = nest_open(b, op->results[0].type);
 	memcpy(from, n.at, sizeof from);
 	if (naxes <= 0) {
