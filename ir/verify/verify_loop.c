@@ -206,7 +206,7 @@ bool load_verify_bounds(const Op *op)
 			continue;
 		if (at->block) {
 			const Dim *extent = loop_extent(at->block->region->op, at->index);
-			last = extent && dim_is_const(extent) ? extent->value - 1 : -1;
+			last = extent && dim_is_const(extent) && extent->value > 0 ? extent->value - 1 : -1;
 		} else if (at->def->code == OP_LOOP_CONSTANT) {
 			last = op_int(at->def, "value", 0);
 		}
