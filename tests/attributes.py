@@ -8,42 +8,11 @@ import concurrent.futures as futures, pathlib, tempfile
 
 import yaml
 
-from mkmodel import blob, varint
+from mkmodel import blob, fields, varint
 from pdcc_tests import SRC, run
 
 
 # ---- the wire format ---------------------------------------------------------------------------------
-
-def fields(data):
-    """The fields of a message: [number, wire type, value, raw], where raw is how it stands in the message."""
-    at, out = 0, []
-
-    def number():
-        nonlocal at
-        n = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            n |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return n
-    while at < len(data):
-        first = at
-        tag = number()
-        if tag & 7 == 0:
-            value = number()
-        elif tag & 7 == 2:
-            size = number()
-            value = data[at:at + size]
-            at += size
-        else:
-            size = 8 if tag & 7 == 1 else 4
-            value = data[at:at + size]
-            at += size
-        out.append([tag >> 3, tag & 7, value, data[first:at]])
-    return out
-
 
 def one(message, number):
     return next((f[2] for f in message if f[0] == number), None)

@@ -8,38 +8,12 @@ which is called VARIABLE_scaled.
 """
 import pathlib, struct, sys
 
-from mkmodel import blob, number, varint
+from mkmodel import blob, fields, number, varint
 
 VARS, OPS = 3, 4  # fields of BlockDesc
 INPUTS, OUTPUTS, TYPE, ATTRS = 1, 2, 3, 4  # of OpDesc
 FLOAT, BOOLEAN = 1, 6  # kinds of attributes, and below the fields that hold them
 FLOAT_FIELD, BOOLEAN_FIELD = 4, 10
-
-
-def fields(data):
-    """[(field, wire type, value)] of a message: a number, or bytes."""
-    at, found = 0, []
-
-    def read_varint():
-        nonlocal at
-        n = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            n |= (byte & 127) << shift
-            shift += 7
-            if not byte & 128:
-                return n
-
-    while at < len(data):
-        field, wire = divmod(read_varint(), 8)
-        if wire == 0:
-            found.append((field, wire, read_varint()))
-            continue
-        size = {1: 8, 5: 4}.get(wire) or read_varint()
-        found.append((field, wire, data[at:at + size]))
-        at += size
-    return found
 
 
 def message(found):
@@ -51,13 +25,13 @@ def message(found):
 
 
 def arguments(op, which):
-    return [a for f, _, slot in fields(op) if f == which for g, _, a in fields(slot) if g == 2]
+    return [a for f, _, slot, _ in fields(op) if f == which for g, _, a, _ in fields(slot) if g == 2]
 
 
 def renamed(op, name, new):
     """The operator with `new` in place of `name` among its inputs."""
-    return message([(f, w, message([(g, x, new if g == 2 and a == name else a) for g, x, a in fields(v)]) if f == INPUTS else v)
-                    for f, w, v in fields(op)])
+    return message([(f, w, message([(g, x, new if g == 2 and a == name else a) for g, x, a, _ in fields(v)]) if f == INPUTS else v)
+                    for f, w, v, _ in fields(op)])
 
 
 def scale(name, new):
@@ -74,12 +48,12 @@ def scale(name, new):
 
 def with_op(block, name):
     new, made, read, out = name + b'_scaled', False, False, []
-    for field, wire, value in fields(block):
+    for field, wire, value, _ in fields(block):
         if field == OPS and made and not read and name in arguments(value, INPUTS):
             value, read = renamed(value, name, new), True
         out.append((field, wire, value))
         if field == VARS and fields(value)[0][2] == name:
-            out.append((VARS, 2, message([(f, w, new if f == 1 else v) for f, w, v in fields(value)])))
+            out.append((VARS, 2, message([(f, w, new if f == 1 else v) for f, w, v, _ in fields(value)])))
         if field == OPS and not made and name in arguments(value, OUTPUTS):
             out.append((OPS, 2, scale(name, new)))
             made = True
@@ -89,7 +63,7 @@ def with_op(block, name):
 
 
 def inserted(program, name):
-    out = fields(program)
+    out = [part[:3] for part in fields(program)]
     first = next(i for i, (field, _, _) in enumerate(out) if field == 1)
     out[first] = (1, 2, with_op(out[first][2], name.encode()))
     return message(out)

@@ -57,6 +57,37 @@ def f64(field, v):
     return varint(field << 3 | 1) + struct.pack('<d', v)
 
 
+def fields(data):
+    """The fields of a message: (number, wire type, value, raw), where raw is how it stands in the message."""
+    at, out = 0, []
+
+    def read_varint():
+        nonlocal at
+        n = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            n |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return n
+    while at < len(data):
+        first = at
+        tag = read_varint()
+        if tag & 7 == 0:
+            value = read_varint()
+        elif tag & 7 == 2:
+            size = read_varint()
+            value = data[at:at + size]
+            at += size
+        else:
+            size = 8 if tag & 7 == 1 else 4
+            value = data[at:at + size]
+            at += size
+        out.append((tag >> 3, tag & 7, value, data[first:at]))
+    return out
+
+
 # ---- attributes --------------------------------------------------------------------------------------------
 
 class Typed:

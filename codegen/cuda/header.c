@@ -35,9 +35,9 @@ void cuda_entry_points(Codegen *cg, Text *out)
 void cuda_members(Codegen *cg, Text *out)
 {
 	const TemplateKey keys[] = {{"p", cg->prefix},
-	                            {"lt", cg->calls_lt ? "1" : ""},
-	                            {"dnn", cg->calls_dnn ? "1" : ""},
-	                            {"conditions", cg->cuda.ncondition ? "1" : ""},
+	                            {"lt", template_flag(cg->calls_lt)},
+	                            {"dnn", template_flag(cg->calls_dnn)},
+	                            {"conditions", template_flag(cg->cuda.ncondition)},
 	                            {"told", arena_printf(cg->arena, "%d", cuda_told_words(cg))}};
 	template_expand(cg->ctx, out, "cuda_members.c", COUNT_OF(keys), keys);
 }

@@ -7,11 +7,6 @@
 
 #include <inttypes.h>
 
-static const char *flag(bool on)
-{
-	return on ? "1" : "";
-}
-
 static const char *text_of(const Text *t)
 {
 	return t->len ? t->text : "";
@@ -68,18 +63,18 @@ static void cuda_run_print(Codegen *cg, Text *out)
 		{"p", cg->prefix},
 		{"entry", cg->options->entry},
 		{"same", same_text(cg)},
-		{"conditions", flag(cg->cuda.ncondition)},
+		{"conditions", template_flag(cg->cuda.ncondition)},
 		{"locals", text_of(&locals)},
-		{"state", flag(cg->uses_state)},
-		{"sizes", flag(cg->uses_sizes)},
+		{"state", template_flag(cg->uses_state)},
+		{"sizes", template_flag(cg->uses_sizes)},
 		{"state_bytes", number_text(cg, CUDA_STATE_BYTES)},
 		{"conditions_at", number_text(cg, 8 * (cuda_told_words(cg) + cg->cuda.ncounter))},
 		{"program", text_of(&program)},
 		{"checks", text_of(&checks)},
 		{"tensors", tensors_text(cg)},
 		{"ntensor", number_text(cg, cg->ninput + cg->noutput)},
-		{"in", flag(cg->ninput || cg->nmember)},
-		{"out", flag(cg->noutput)}};
+		{"in", template_flag(cg->ninput || cg->nmember)},
+		{"out", template_flag(cg->noutput)}};
 	template_expand(cg->ctx, out, "cuda_run.c", COUNT_OF(keys), keys);
 }
 
@@ -142,9 +137,10 @@ static void cuda_wait_print(Codegen *cg, Text *out)
 	const TemplateKey keys[] = {
 		{"p", cg->prefix},
 		{"failures", failures_text(cg)},
-		{"out", flag(cg->noutput)},
-		{"tells", flag(cg->nfailure || cuda_found_count(cg))}, // else there is nothing to tell
-		{"found", flag(told.told)},
+		{"out", template_flag(cg->noutput)},
+		{"tells",
+	     template_flag(cg->nfailure || cuda_found_count(cg))}, // else there is nothing to tell
+		{"found", template_flag(told.told)},
 		{"sizes_at", number_text(cg, CUDA_STATE_BYTES / 8)},
 		{"sizes", text_of(&sizes)}};
 	template_expand(cg->ctx, out, "cuda_wait.c", COUNT_OF(keys), keys);

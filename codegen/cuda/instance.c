@@ -52,9 +52,9 @@ void cuda_instance_print(Codegen *cg, Text *out)
 		{"least", cg->nmember ? arena_printf(cg->arena, "%" PRId64, least_bytes(cg))
 	                          : arena_printf(cg->arena, "%s_workspace_size()", p)},
 		{"state", arena_printf(cg->arena, "%" PRId64, cuda_state_bytes(cg))},
-		{"lt", cg->calls_lt ? "1" : ""},
-		{"dnn", cg->calls_dnn ? "1" : ""},
-		{"parameters", cg->nstate ? "1" : ""},
+		{"lt", template_flag(cg->calls_lt)},
+		{"dnn", template_flag(cg->calls_dnn)},
+		{"parameters", template_flag(cg->nstate)},
 		{"check_weights", weights_check_text(cg)},
 		{"uploads", uploads_text(cg)}};
 	states_print(cg, out);

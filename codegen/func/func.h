@@ -313,14 +313,14 @@ struct Codegen {
 	SizeLocals plan;          // offsets in model_run
 	int noffset, coffset;     // C: where buffers lie, when sizes are open: model/offsets.c
 	Offset *offsets;
-	PointerMap offset_names; // Dim -> C name
-	SizeLocals sizes;        // CUDA: what launches are given
-	Text run;                // the calls of model_run
-	Text declarations;       // with several blocks: its locals, in front of the first label
-	bool blocks;             // there are several
-	int depth;               // of what `run` gets now, in loops and ifs of model_run
-	bool opened;             // one of them has just begun
-	Numbers numbers;         // which are variables of model_run
+	PointerMap offset_at; // Dim -> its index in offsets
+	SizeLocals sizes;     // CUDA: what launches are given
+	Text run;             // the calls of model_run
+	Text declarations;    // with several blocks: its locals, in front of the first label
+	bool blocks;          // there are several
+	int depth;            // of what `run` gets now, in loops and ifs of model_run
+	bool opened;          // one of them has just begun
+	Numbers numbers;      // which are variables of model_run
 	int nmoving;
 	Moving *moving;                    // by number
 	bool fails;                        // some kernel returns a status

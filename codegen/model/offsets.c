@@ -15,14 +15,13 @@ const char *offset_in_run(Codegen *cg, const char *stem, const Dim *offset)
 {
 	if (dim_is_const(offset) || cg->target->cuda)
 		return dim_in_locals(&cg->plan, offset);
-	const char *name = pointer_map_get(&cg->offset_names, offset);
-	if (name)
-		return name;
-	name = names_unique(&cg->locals, arena_printf(cg->arena, "at_%s", stem));
+	const int have = pointer_map_index(&cg->offset_at, offset);
+	if (have >= 0)
+		return cg->offsets[have].name;
+	const char *name = names_unique(&cg->locals, arena_printf(cg->arena, "at_%s", stem));
 	VEC_ROOM(cg->arena, cg->offsets, cg->noffset, cg->coffset);
 	cg->offsets[cg->noffset] = (Offset){offset, name, cg->noffset, INT64_MAX};
-	cg->noffset++;
-	pointer_map_set(&cg->offset_names, offset, name);
+	pointer_map_set_index(&cg->offset_at, offset, cg->noffset++);
 	return name;
 }
 
@@ -48,16 +47,16 @@ void offsets_order(Codegen *cg)
 			cg->offsets[i].address = INT64_MAX;
 	if (cg->noffset)
 		qsort(cg->offsets, (size_t)cg->noffset, sizeof *cg->offsets, by_address);
+	for (int i = 0; i < cg->noffset; i++)
+		pointer_map_set_index(&cg->offset_at, cg->offsets[i].dim, i);
 }
 
 int64_t offset_address(const Codegen *cg, const Dim *offset)
 {
 	if (dim_is_const(offset))
 		return offset->value;
-	for (int i = 0; i < cg->noffset; i++)
-		if (cg->offsets[i].dim == offset)
-			return cg->offsets[i].address;
-	return INT64_MAX;
+	const int at = pointer_map_index(&cg->offset_at, offset);
+	return at < 0 ? INT64_MAX : cg->offsets[at].address;
 }
 
 // What is left of offset i behind one of those in front of it, where that is shorter to say.

@@ -62,11 +62,12 @@ const char *value_stem(const Codegen *cg, const Value *root)
 	                                                             : root->name;
 	if (!var && op)
 		var = op->loc->var ? op->loc->var : op->info->short_name;
-	int64_t n;
-	const bool count = type_is_tensor(root->type) && dtype_is_int(root->type->dtype) &&
-	                   type_const_numel(root->type, &n) && n == 1;
-	if (!var) // carried by a loop that nobody named
+	if (!var) { // carried by a loop that nobody named
+		int64_t n;
+		const bool count = type_is_tensor(root->type) && dtype_is_int(root->type->dtype) &&
+		                   type_const_numel(root->type, &n) && n == 1;
 		var = count ? "count" : "carried";
+	}
 	return name_local(cg->arena, var);
 }
 

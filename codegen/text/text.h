@@ -39,6 +39,12 @@ typedef struct TemplateKey {
 	const char *key, *text;
 } TemplateKey;
 
+// The text of a key that only says whether lines are there.
+static inline const char *template_flag(bool on)
+{
+	return on ? "1" : "";
+}
+
 // Expands `${key}` in the embedded text `name` into out. An unknown or unused key is a diagnostic.
 // A value of several lines that stands alone on its line is indented like that line. A line that
 // begins with `${?key}` is there only where the key has a text, one with `${!key}` where it has

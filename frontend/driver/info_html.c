@@ -42,11 +42,13 @@ typedef struct Page {
 	double macs, bytes, workspace;
 } Page;
 
+// Whether the first dim of an input is this symbol; NULL: any.
 static bool is_batch(const Stats *s, const Dim *sym)
 {
 	for (int i = 0; i < s->ninput; i++) {
 		const Type *type = s->inputs[i].type;
-		if (type_is_tensor(type) && type->rank && type->dims[0] == sym)
+		if (type_is_tensor(type) && type->rank &&
+		    (sym ? type->dims[0] == sym : type->dims[0]->kind == DIM_SYM))
 			return true;
 	}
 	return false;
@@ -347,16 +349,6 @@ static void print_batch(Text *t, Context *c, const InfoPage *in, int batch, bool
 	text_str(t, "</div>\n</section>\n");
 }
 
-static bool has_batch(const Stats *s)
-{
-	for (int i = 0; i < s->ninput; i++) {
-		const Type *type = s->inputs[i].type;
-		if (type_is_tensor(type) && type->rank && type->dims[0]->kind == DIM_SYM)
-			return true;
-	}
-	return false;
-}
-
 static void print_controls(Text *t, bool batch)
 {
 	text_str(t, "<p>");
@@ -405,7 +397,7 @@ static const char script[] =
 void info_html(Text *t, Context *c, const InfoPage *in)
 {
 	const Stats *s = in->stats;
-	const bool open = has_batch(s);
+	const bool open = is_batch(s, NULL);
 	text_str(t, "<!DOCTYPE html>\n<html lang=en><meta charset=utf-8><title>");
 	html_text(t, in->model);
 	text_printf(t, "</title>\n<style>\n%s</style>\n<h1>", style);

@@ -5,6 +5,7 @@
 // have one file per parameter, each a single record. Called by the driver after model_read.
 #include "frontend/read/desc.h"
 #include "frontend/read/read.h"
+#include "ir/base/vec.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -527,37 +528,44 @@ static bool state_fits(Loader *l, const Tensor *t, const Tensor *before)
 	                   numbers_text(l->c, before->dtype, (size_t)before->rank, before->dims));
 }
 
-// How many records are left; -1 after a diagnostic.
-static int count_records(Loader l)
+// The records that are left; -1 after a diagnostic.
+static int read_records(Loader *l, Tensor ***records)
 {
-	int n = 0;
-	for (l.var = NULL; l.at < l.size; n++)
-		if (!read_record(&l))
+	int n = 0, room = 0;
+	*records = NULL;
+	while (l->at < l->size) {
+		Tensor *t = read_record(l);
+		if (!t)
 			return -1;
+		VEC_ROOM(l->c->arena, *records, n, room);
+		(*records)[n++] = t;
+	}
 	return n;
 }
 
 bool params_load_state(Context *c, const char *path, int n, const char *const *names)
 {
 	Loader l = {.c = c};
+	Tensor **read;
 	int valued = 0;
-	const int records = open_file(&l, path) ? count_records(l) : -1;
+	const int records = open_file(&l, path) ? read_records(&l, &read) : -1;
+	if (records < 0)
+		return false;
 	for (int i = 0; i < n; i++)
 		valued += param_get(c, names[i]) != NULL;
-	if (records >= 0 && records != n && records != valued)
+	if (records != n && records != valued)
 		return loader_fail(&l, "%d records, but %d persistables: the state of something else",
 		                   records, valued);
-	for (int i = 0; records >= 0 && i < n; i++) {
+	for (int i = 0; i < n; i++) {
 		Tensor *before = param_get(c, names[i]);
 		if (!before && records != n)
 			continue;
 		l.var = names[i];
-		Tensor *t = read_record(&l);
-		if (!t || !state_fits(&l, t, before))
+		if (!state_fits(&l, *read, before))
 			return false;
-		param_set(c, names[i], t);
+		param_set(c, names[i], *read++);
 	}
-	return records >= 0;
+	return true;
 }
 
 // ---- writing --------------------------------------------------------------------------------

@@ -58,12 +58,17 @@ void ops_attribute_print(Text *t, const CodegenResult *code, const Op *op)
 		text_char(t, '\'');
 }
 
+// How many operators' keys span i gives a line: none where the line is not its own.
+static int span_keys(const CodegenResult *code, int i, int line)
+{
+	const bool in = code->spans[i].first <= line && line <= code->spans[i].last;
+	return in ? code->spans[i].nloc : 0;
+}
+
 static bool span_has_key_before(const CodegenResult *code, int span, int line, const Loc *loc)
 {
 	for (int i = 0; i < span; i++)
-		for (int k = 0;
-		     code->spans[i].first <= line && line <= code->spans[i].last && k < code->spans[i].nloc;
-		     k++)
+		for (int k = 0; k < span_keys(code, i, line); k++)
 			if (code->spans[i].locs[k]->block == loc->block &&
 			    code->spans[i].locs[k]->op == loc->op)
 				return true;
@@ -74,9 +79,7 @@ static void line_keys_print(Text *t, const CodegenResult *code, int line)
 {
 	bool any = false;
 	for (int i = 0; i < code->nspan; i++)
-		for (int k = 0;
-		     code->spans[i].first <= line && line <= code->spans[i].last && k < code->spans[i].nloc;
-		     k++)
+		for (int k = 0; k < span_keys(code, i, line); k++)
 			if (!span_has_key_before(code, i, line, code->spans[i].locs[k]))
 				key_print(t, code->spans[i].locs[k], &any);
 	if (any)

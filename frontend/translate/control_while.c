@@ -125,9 +125,6 @@ static bool init_nothing(Loop *l, LoopVar *v)
 	return !v->memo->undefined || init_undefined(l, v);
 }
 
-// The value before the loop. Without one the variable is left out of the first attempt; then its
-// type is known, and zeros stand for it. So they do for a value of another type that nobody looks
-// at.
 // Whether what stands in front of the loop is nothing of the type that later comes.
 static bool init_is_undefined(const LoopVar *v)
 {
@@ -135,6 +132,9 @@ static bool init_is_undefined(const LoopVar *v)
 	       (is_undefined(v->init) || !types_go_together(v->init->type, v->memo->undefined));
 }
 
+// The value before the loop. Without one the variable is left out of the first attempt; then its
+// type is known, and zeros stand for it. So they do for a value of another type that nobody looks
+// at.
 static bool find_init(Loop *l, LoopVar *v, bool exposed)
 {
 	Binding *b = v->binding;

@@ -40,23 +40,24 @@ static bool ends_with(const char *s, const char *end, size_t *keep)
 	return n > k && !strcmp(s + n - k, end);
 }
 
-// The forward operator's type, and how many times it is differentiated; 0: no gradient operator.
-static int forward_type(Context *c, const char *type, const char **forward)
+// How many times an operator of this type differentiates another, and that one, whose type is the
+// first n characters; 0: it is no gradient operator.
+static int forward_type(const char *type, const OpInfo **forward, size_t *n)
 {
 	static const struct {
 		const char *end;
 		int order;
-	} ends[] = {{"_grad_grad", 2}, {"_double_grad", 2}, {"_grad", 1}};
+	} ends[] = {{"_triple_grad", 3}, {"_grad_grad", 2}, {"_double_grad", 2}, {"_grad", 1}};
+	char name[128];
 	const LegacyMap *map;
-	size_t n;
 	for (size_t i = 0; i < COUNT_OF(ends); i++) {
-		if (!ends_with(type, ends[i].end, &n))
+		if (!ends_with(type, ends[i].end, n) || *n >= sizeof name)
 			continue;
-		const char *name = context_strn(c, type, n);
-		if (!op_info_by_legacy(name, &map))
-			continue;
-		*forward = name;
-		return ends[i].order;
+		memcpy(name, type, *n);
+		name[*n] = 0;
+		*forward = op_info_by_legacy(name, &map);
+		if (*forward)
+			return ends[i].order;
 	}
 	return 0;
 }
@@ -78,22 +79,10 @@ static bool (*control_gradient(const char *type))(OpJob *)
 
 bool gradient_is_known(const Context *c, const char *type)
 {
-	static const char *const ends[] = {"_grad_grad", "_double_grad", "_grad"};
-	if (control_gradient(type) || third_is(type))
-		return true;
-	char name[128];
-	const LegacyMap *map;
+	const OpInfo *forward;
 	size_t n;
-	for (size_t i = 0; i < COUNT_OF(ends); i++) {
-		if (!ends_with(type, ends[i], &n) || n >= sizeof name)
-			continue;
-		memcpy(name, type, n);
-		name[n] = 0;
-		const OpInfo *info = op_info_by_legacy(name, &map);
-		if (info)
-			return op_has_gradient(c, info->code);
-	}
-	return false;
+	return control_gradient(type) ||
+	       (forward_type(type, &forward, &n) && op_has_gradient(c, forward->code));
 }
 
 // SavedMean is also saved_mean.
@@ -642,11 +631,14 @@ bool gradient_translate(OpJob *j)
 {
 	Backward w = {.j = j};
 	Forward f;
+	const OpInfo *info;
+	size_t n;
 	if (control_gradient(j->desc->type))
 		return control_gradient(j->desc->type)(j);
-	if (third_is(j->desc->type))
-		return third_translate(j);
-	w.order = forward_type(j->t->c, j->desc->type, &w.forward);
+	w.order = forward_type(j->desc->type, &info, &n);
+	w.forward = context_strn(j->t->c, j->desc->type, n);
+	if (w.order > 2)
+		return third_translate(j, w.forward);
 	if (w.order > 1) {
 		w.first = find_trace(&w, arena_printf(j->t->c->arena, "%s_grad", w.forward), true);
 		w.trace = find_trace(&w, w.forward, true);

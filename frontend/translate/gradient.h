@@ -46,9 +46,8 @@ bool forward_translate(OpJob *j, const Paddle__OpDesc *d, Scope *scope, Forward 
 // Writes the gradients that j asks for: j is the gradient operator of f, in these slots' names.
 bool gradient_of_translated(OpJob *j, const Forward *f);
 
-// foo_triple_grad (gradient_third.c).
-bool third_is(const char *type);
-bool third_translate(OpJob *j);
+// foo_triple_grad of a forward operator foo (gradient_third.c).
+bool third_translate(OpJob *j, const char *forward);
 
 // conditional_block_grad (gradient_branch.c), and what it needs to know of the conditional_block:
 // the values that the block reads.

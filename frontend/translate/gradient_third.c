@@ -7,7 +7,6 @@
 #include <string.h>
 
 #define GRAD "@GRAD"
-#define END "_triple_grad"
 
 typedef struct Named {
 	const char *slot, *as;
@@ -47,18 +46,6 @@ static const char *named(const Named *list, size_t n, const char *slot)
 	return NULL;
 }
 
-bool third_is(const char *type)
-{
-	const LegacyMap *map;
-	const size_t n = strlen(type), end = strlen(END);
-	char name[64];
-	if (n <= end || n - end >= sizeof name || strcmp(type + n - end, END))
-		return false;
-	memcpy(name, type, n - end);
-	name[n - end] = 0;
-	return op_info_by_legacy(name, &map) != NULL;
-}
-
 // The slot under another name.
 static Paddle__OpSlot *slot_as(Context *c, const Paddle__OpSlot *from, const char *name)
 {
@@ -85,7 +72,7 @@ static bool is_bound(const Third *x, const char *var)
 static bool give_value(Third *x, const Paddle__OpSlot *in, const char *as)
 {
 	Context *c = x->j->t->c;
-	const char *var = in->n_arguments ? in->arguments[0] : NULL;
+	const char *var = slot_var(in, 0);
 	Value *v = read_var(x->j, in->parameter, var);
 	Binding *b = NEW(c->arena, Binding);
 	if (!v)
@@ -115,7 +102,7 @@ static bool name_inputs(Third *x)
 		const Paddle__OpSlot *in = d->inputs[i];
 		const char *value = named(values, COUNT_OF(values), in->parameter);
 		const char *of = named(gradients, COUNT_OF(gradients), in->parameter);
-		if (!in->n_arguments || !strcmp(in->arguments[0], EMPTY_VAR))
+		if (!slot_var(in, 0))
 			continue;
 		if (!value && !of)
 			return job_fail(x->j, "input %s is not known", in->parameter);
@@ -145,7 +132,7 @@ static bool name_outputs(Third *x)
 	return true;
 }
 
-bool third_translate(OpJob *j)
+bool third_translate(OpJob *j, const char *forward)
 {
 	const Paddle__OpDesc *d = j->desc;
 	Arena *a = j->t->c->arena;
@@ -154,7 +141,7 @@ bool third_translate(OpJob *j)
 	*x.scope = (Scope){j->t->scope, name_map_new(a)};
 	paddle__op_desc__init(&x.again);
 	x.back = x.again;
-	x.again.type = arena_printf(a, "%.*s_grad_grad", (int)(strlen(d->type) - strlen(END)), d->type);
+	x.again.type = arena_printf(a, "%s_grad_grad", forward);
 	x.back.type = d->type;
 	x.again.n_attrs = x.back.n_attrs = d->n_attrs;
 	x.again.attrs = x.back.attrs = d->attrs;

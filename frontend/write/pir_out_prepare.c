@@ -25,14 +25,6 @@ static bool hoist_parameter(Op *op, void *module)
 	return true;
 }
 
-static Op *first_read(Op *module, const char *name)
-{
-	for (Op *op = module_block(module)->first; op; op = op->next)
-		if (op->code == OP_BUILTIN_GET_PARAMETER && !strcmp(op_str(op, "name", ""), name))
-			return op;
-	return NULL;
-}
-
 // What a program writes without having read it has no value before; Paddle 3 wants one: zeros.
 static void give_value(Op *set, Op *module)
 {
@@ -40,7 +32,8 @@ static void give_value(Op *set, Op *module)
 	const char *name = op_str(set, "name", "");
 	const Type *t = op_operand(set, 0)->type;
 	int64_t dims[MAX_RANK];
-	if (param_get(c, name) || first_read(module, name) || !type_is_tensor(t))
+	if (param_get(c, name) || module_find(module, OP_BUILTIN_GET_PARAMETER, name) ||
+	    !type_is_tensor(t))
 		return;
 	for (int i = 0; i < t->rank; i++) {
 		if (!dim_is_const(t->dims[i]))

@@ -306,6 +306,11 @@ int value_use_count(const Value *v)
 	return n;
 }
 
+bool value_is_stack(const Value *v)
+{
+	return v && v->type && v->type->kind == TY_STACK;
+}
+
 void value_replace(Value *from, Value *to)
 {
 	if (from == to)
@@ -314,11 +319,16 @@ void value_replace(Value *from, Value *to)
 		op_set_operand(from->uses->user, (int)from->uses->index, to);
 }
 
-void value_take(Value *from, Value *to)
+void value_name_like(const Value *from, Value *to)
 {
 	to->name = from->name;
 	to->stop_gradient = from->stop_gradient;
 	to->persistable = from->persistable;
+}
+
+void value_take(Value *from, Value *to)
+{
+	value_name_like(from, to);
 	value_replace(from, to);
 }
 
@@ -442,9 +452,7 @@ Value *value_map_get(const ValueMap *m, Value *from)
 
 static void value_copy_notes(Value *to, const Value *from)
 {
-	to->name = from->name;
-	to->stop_gradient = from->stop_gradient;
-	to->persistable = from->persistable;
+	value_name_like(from, to);
 	to->known = from->known;
 	to->nknown = from->nknown;
 }

@@ -132,9 +132,13 @@ Op *op_parent(const Op *op);                 // the operation around its block; 
 bool op_is_before(const Op *a, const Op *b); // in one block (linear)
 bool value_used(const Value *v);
 int value_use_count(const Value *v);
+// Whether there is a value, of a type that is known and a stack's.
+bool value_is_stack(const Value *v);
 void value_replace(Value *from, Value *to); // all uses
-void value_take(Value *from, Value *to);    // and what people know `from` by: its name, its marks
-Op *value_op(const Value *v);               // defining operation, or the one around its block
+// `to` gets what people know `from` by: its name and its marks.
+void value_name_like(const Value *from, Value *to);
+void value_take(Value *from, Value *to); // both: name, marks and all uses
+Op *value_op(const Value *v);            // defining operation, or the one around its block
 
 Block *block_new(Context *c, Region *r); // appended
 Value *block_add_arg(Context *c, Block *b, const Type *t);

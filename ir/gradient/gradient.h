@@ -153,7 +153,6 @@ Op *gradient_keep_arrays(Op *loop, Op *push, Op *pop);
 // for its `other`.
 bool gradient_reduce(Builder *b, Op *reduce, Duals *d);
 bool gradient_load_or(Builder *b, Op *load, Duals *d);
-// gradient_contract.c: of convolutions, pooling and products, by kernels' operations.
 // Of operators that read one triangle of a symmetric matrix.
 bool gradient_hook_symmetric(struct GradientJob *g);
 

@@ -160,17 +160,14 @@ bool gradient_hook_pool(GradientJob *g)
 	Context *c = g->b->ctx;
 	Window w;
 	NamedAttr attrs[COUNT_OF(names) + 1];
-	int n = 0;
 	if (!window_of_pool(g->op, &w))
 		return false;
 	Conv v = {.g = g, .w = w, .last = channels_last(g->op)};
 	Value *x = op_operand(g->op, 0), *out = op_result(g->op, 0), *d = gradient_of(g, 0);
 	if (x->type->rank != w.n + 2)
 		return gradient_by_meaning(g);
-	attrs[n++] = (NamedAttr){"size", attr_dims(c, w.n, w.size)};
-	for (size_t i = 0; i < COUNT_OF(names); i++)
-		if (op_attr(g->op, names[i]))
-			attrs[n++] = (NamedAttr){names[i], op_attr(g->op, names[i])};
+	attrs[0] = (NamedAttr){"size", attr_dims(c, w.n, w.size)};
+	const int n = 1 + op_attrs_given(g->op, COUNT_OF(names), names, attrs + 1);
 	const bool max = !strcmp(op_str(g->op, "pooling_type", ""), "max");
 	Value *const operands[] = {channels_first(&v, d), max ? channels_first(&v, x) : NULL,
 	                           max ? channels_first(&v, out) : NULL};

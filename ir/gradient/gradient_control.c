@@ -220,13 +220,6 @@ static bool changes_sizes(const Op *op)
 	return false;
 }
 
-static void name_like(const Value *from, Value *to)
-{
-	to->name = from->name;
-	to->stop_gradient = from->stop_gradient;
-	to->persistable = from->persistable;
-}
-
 static Value *count_constant(Builder *b, int64_t v)
 {
 	const Dim *one = dim_const(b->ctx, 1);
@@ -245,7 +238,7 @@ static void copy_region(Loop *l, int region, const Type *const *types, bool push
 		Value *arg = block_add_arg(c, b.block, types[i]);
 		if (i < l->n) {
 			value_map_set(m, from->args[i], arg);
-			name_like(from->args[i], arg);
+			value_name_like(from->args[i], arg);
 		}
 	}
 	Value *count = b.block->args[l->n], *stack = b.block->args[l->n + 1];
@@ -299,7 +292,7 @@ static void count_and_push(Loop *l)
 	copy_region(l, 1, types, true);
 	copy_init(l, types);
 	for (int i = 0; i < l->n; i++)
-		name_like(op_result(l->op, i), op_result(l->forward, i));
+		value_name_like(op_result(l->op, i), op_result(l->forward, i));
 }
 
 // ---- pd.while: the backward loop ----------------------------------------------------------------

@@ -51,6 +51,14 @@ bool types_agree(const Type *a, const Type *b)
 	return true;
 }
 
+bool verify_operands_present(const Op *op)
+{
+	for (int i = 0; i < op->noperand; i++)
+		if (!op->operands[i].value)
+			return verify_fail(op, "operand %d is missing", i);
+	return true;
+}
+
 bool verify_operand_types(const Op *op, int first, int n, Value *const *want, const char *what)
 {
 	Context *c = op->ctx;

@@ -48,15 +48,6 @@ static const Op *region_end(const Op *op, int i, enum OpCode code)
 	return NULL;
 }
 
-static bool values_present(const Op *op)
-{
-	for (int i = 0; i < op->noperand; i++) {
-		if (!op->operands[i].value)
-			return verify_fail(op, "operand %d is missing", i);
-	}
-	return true;
-}
-
 static Value *const *result_values(const Op *op)
 {
 	Value **v = NEW_ARRAY(op->ctx->arena, (size_t)op->nresult, Value *);
@@ -90,11 +81,6 @@ static bool args_match(const Op *op, int region, int n, Value *const *want, cons
 	return true;
 }
 
-static bool is_stack(const Value *v)
-{
-	return v->type->kind == TY_STACK;
-}
-
 // `init` holds cf.create_stack and the cf.yield that hands on its arguments and the stack, and
 // nothing else.
 static bool init_is_right(const Op *op, int region)
@@ -113,7 +99,7 @@ static bool init_is_right(const Op *op, int region)
 		if (op_operand(yield, i) != b->args[i])
 			return verify_fail(yield, "it must give the arguments of 'init', then the stack");
 	}
-	if (!op->nresult || !is_stack(&op->results[op->nresult - 1]))
+	if (!op->nresult || !value_is_stack(&op->results[op->nresult - 1]))
 		return verify_fail(op, "with a region 'init' the last result must be the stack");
 	return true;
 }
@@ -147,14 +133,14 @@ static bool branch_is_right(const Op *op, int region, bool has_init)
 	if (!region_single_block(op, region))
 		return false;
 	const Block *b = op->regions[region].first;
-	if (has_init && (b->narg != 1 || !is_stack(b->args[0])))
+	if (has_init && (b->narg != 1 || !value_is_stack(b->args[0])))
 		return verify_fail(op, "region '%s' must have one argument, the stack", name);
 	if (!has_init && b->narg)
 		return verify_fail(op, "region '%s' must not have arguments", name);
 	if (!op->nresult && (!b->last || !(b->last->info->traits & TRAIT_TERMINATOR)))
 		return true;
 	const Op *yield = region_end(op, region, OP_CF_YIELD);
-	return yield && values_present(yield) &&
+	return yield && verify_operands_present(yield) &&
 	       verify_operand_types(yield, 0, op->nresult, result_values(op), "results around it");
 }
 
@@ -190,17 +176,17 @@ static bool body_end_is_right(const Op *op)
 	if (op->code == OP_PD_WHILE_GRAD && !op->nresult && !ends)
 		return true;
 	const Op *next = region_end(op, 1, OP_CF_YIELD);
-	return next && values_present(next) &&
+	return next && verify_operands_present(next) &&
 	       verify_operand_types(next, 0, cond->narg, cond->args, "arguments of 'cond'");
 }
 
 bool verify_hook_while(Op *op)
 {
-	if (!values_present(op) || !region_single_block(op, 0) || !region_single_block(op, 1) ||
-	    !loop_entry_is_right(op))
+	if (!verify_operands_present(op) || !region_single_block(op, 0) ||
+	    !region_single_block(op, 1) || !loop_entry_is_right(op))
 		return false;
 	const Op *again = region_end(op, 0, OP_CF_COND_YIELD);
-	if (!again || !again->noperand || !values_present(again))
+	if (!again || !again->noperand || !verify_operands_present(again))
 		return false;
 	const Block *body = op->regions[1].first;
 	return verify_operand_types(again, 1, op->nresult, result_values(op), "results of the loop") &&
@@ -235,7 +221,7 @@ static bool branch_args_match(const Op *op, int fixed, int nsucc)
 	uint32_t first = nsucc ? op->succs[0].first : (uint32_t)op->noperand;
 	if (first != (uint32_t)fixed)
 		return verify_fail(op, "operands that no successor takes");
-	if (!values_present(op))
+	if (!verify_operands_present(op))
 		return false;
 	for (int s = 0; s < nsucc; s++) {
 		const Succ *succ = &op->succs[s];
@@ -358,7 +344,7 @@ bool verify_hook_func(Op *op)
 			continue;
 		if (last->code != OP_FUNC_RETURN && last->code != OP_CF_RETURN)
 			return verify_fail(last, "a function must end with func.return");
-		if (!values_present(last) ||
+		if (!verify_operands_present(last) ||
 		    !types_are(last, last->noperand,
 		               value_types(op->ctx, last->noperand, operand_values(last)),
 		               t->nelem - t->ninput, t->elems + t->ninput, "values"))
@@ -398,7 +384,7 @@ bool verify_hook_call(Op *op)
 	if (!type || type->kind != ATTR_TYPE || type->type->kind != TY_FUNC)
 		return true; // reported at the function
 	const Type *t = type->type;
-	return values_present(op) &&
+	return verify_operands_present(op) &&
 	       types_are(op, op->noperand, value_types(op->ctx, op->noperand, operand_values(op)),
 	                 t->ninput, t->elems, "arguments") &&
 	       types_are(op, op->nresult, value_types(op->ctx, op->nresult, result_values(op)),

@@ -13,22 +13,17 @@ bool verify_hook_push_back(Op *op);
 bool verify_hook_pop_back(Op *op);
 bool verify_hook_is_empty(Op *op);
 
-static bool is_stack(const Value *v)
-{
-	return v && v->type && v->type->kind == TY_STACK;
-}
-
 // ---- single operations --------------------------------------------------------------------------
 
 bool verify_hook_create_stack(Op *op)
 {
-	return is_stack(&op->results[0]) || verify_fail(op, "the result must be a stack, not %s",
-	                                                type_text(op->ctx, op->results[0].type));
+	return value_is_stack(&op->results[0]) || verify_fail(op, "the result must be a stack, not %s",
+	                                                      type_text(op->ctx, op->results[0].type));
 }
 
 static bool operand_is_stack(const Op *op)
 {
-	return is_stack(op->operands[0].value) ||
+	return value_is_stack(op->operands[0].value) ||
 	       verify_fail(op, "operand 'stack' must be a stack, not %s",
 	                   type_text(op->ctx, op->operands[0].value->type));
 }
@@ -65,10 +60,7 @@ static bool group_is_right(const Op *op)
 
 bool verify_hook_push_back(Op *op)
 {
-	for (int i = 0; i < op->noperand; i++)
-		if (!op->operands[i].value)
-			return verify_fail(op, "operand %d is missing", i);
-	return operand_is_stack(op) && group_is_right(op);
+	return verify_operands_present(op) && operand_is_stack(op) && group_is_right(op);
 }
 
 bool verify_hook_pop_back(Op *op)
@@ -118,7 +110,7 @@ static int stack_root(Stacks *s, const Value *v)
 
 static void stack_same(Stacks *s, const Value *a, const Value *b)
 {
-	if (!is_stack(a) || !is_stack(b))
+	if (!value_is_stack(a) || !value_is_stack(b))
 		return;
 	const int x = stack_root(s, a), y = stack_root(s, b);
 	s->list[x].up = y;
@@ -161,7 +153,7 @@ static void result_same(Stacks *s, const Op *op, int i)
 // All other rules are checked after this one: an operation may lack what it needs.
 static bool is_whole(const Op *op)
 {
-	bool whole = op->noperand > 0 && is_stack(op_operand(op, 0));
+	bool whole = op->noperand > 0 && value_is_stack(op_operand(op, 0));
 	for (int i = 0; i < op->noperand; i++)
 		whole &= op_operand(op, i) && op_operand(op, i)->type;
 	for (int i = 0; i < op->nresult; i++)
@@ -173,7 +165,7 @@ static bool flow_visit(Op *op, void *arg)
 {
 	Stacks *s = arg;
 	for (int i = 0; (is_loop(op) || is_branch(op)) && i < op->nresult; i++)
-		if (is_stack(&op->results[i]))
+		if (value_is_stack(&op->results[i]))
 			result_same(s, op, i);
 	if (op->code == OP_CF_PUSH_BACK && is_whole(op)) {
 		VEC_ROOM(s->c->arena, s->pushes, s->npush, s->push_room);

@@ -34,11 +34,6 @@ static bool stack_fail(const Op *op, const char *text)
 	return false;
 }
 
-static bool is_stack(const Value *v)
-{
-	return v && v->type->kind == TY_STACK;
-}
-
 // ---- every use sees the operation that made the stack -------------------------------------------
 
 static const Op *terminator_of(const Op *op, int r)
@@ -99,7 +94,7 @@ static void op_remake(Op *op)
 	Value **operands = NEW_ARRAY(op->ctx->arena, (size_t)op->noperand + 1, Value *);
 	int n = 0;
 	for (int i = 0; i < op->nresult; i++)
-		if (!is_stack(&op->results[i]))
+		if (!value_is_stack(&op->results[i]))
 			types[n++] = op->results[i].type;
 	for (int i = 0; i < op->noperand; i++)
 		operands[i] = op_operand(op, i);
@@ -110,7 +105,7 @@ static void op_remake(Op *op)
 	op_take_regions(with, op, 2);
 	n = 0;
 	for (int i = 0; i < op->nresult; i++) {
-		if (is_stack(&op->results[i]))
+		if (value_is_stack(&op->results[i]))
 			continue;
 		with->results[n].name = op->results[i].name;
 		value_replace(&op->results[i], &with->results[n++]);
@@ -131,7 +126,7 @@ static void stack_hand_in(Op *op, int i, Value *root)
 	for (int r = 0; r < 2; r++) {
 		Block *b = op->regions[r].first;
 		const int at = stack_argument(op, b, i);
-		if (at >= 0 && (op->code == OP_PD_WHILE || is_stack(b->args[at])))
+		if (at >= 0 && (op->code == OP_PD_WHILE || value_is_stack(b->args[at])))
 			value_replace(b->args[at], root);
 	}
 }
@@ -141,7 +136,7 @@ static void stack_arguments_remove(Op *op, int i)
 	for (int r = 0; r < 2; r++) {
 		Block *b = op->regions[r].first;
 		const int at = stack_argument(op, b, i);
-		if (at >= 0 && is_stack(b->args[at]) && !value_used(b->args[at]))
+		if (at >= 0 && value_is_stack(b->args[at]) && !value_used(b->args[at]))
 			block_remove_arg(b, at);
 	}
 }
@@ -151,7 +146,7 @@ static bool control_resolve(Op *op, int depth)
 	Value **roots = NEW_ARRAY(op->ctx->arena, (size_t)op->nresult + 1, Value *);
 	bool any = op->nregion > 2;
 	for (int i = 0; i < op->nresult; i++) {
-		if (!is_stack(&op->results[i]))
+		if (!value_is_stack(&op->results[i]))
 			continue;
 		any = true;
 		roots[i] = stack_from_outside(op, i);
@@ -162,7 +157,7 @@ static bool control_resolve(Op *op, int depth)
 		if (!region_resolve(&op->regions[r], depth + 1))
 			return false;
 	for (int i = op->nresult; i-- > 0 && any;) {
-		if (!is_stack(&op->results[i]))
+		if (!value_is_stack(&op->results[i]))
 			continue;
 		stack_arguments_remove(op, i);
 		if (!result_resolve(op, i, roots[i]))
@@ -435,7 +430,7 @@ static bool region_rewrite(Stacks *s, Region *r, int depth)
 			bool ok = true;
 			if (op->code == OP_PD_IF || op->code == OP_PD_WHILE)
 				ok = control_rewrite(s, op, depth);
-			else if (op->noperand && is_stack(op_operand(op, 0)) &&
+			else if (op->noperand && value_is_stack(op_operand(op, 0)) &&
 			         op->info->kind == KIND_CONTROL && !(op->info->traits & TRAIT_TERMINATOR))
 				ok = stack_op_rewrite(s, op);
 			else if (op->code == OP_CF_CREATE_STACK)

@@ -97,10 +97,8 @@ static bool loop_strip(Op *loop)
 	op_take_regions(without, loop, 2);
 	end_shorten(without->regions[1].first, n);
 	end_shorten(without->regions[0].first, n);
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; i < n; i++)
 		value_take(op_result(loop, i), op_result(without, i));
-		value_replace(op_result(loop, i), op_result(without, i));
-	}
 	op_erase(loop);
 	for (int i = given; i-- > n;)
 		erase_made(inits[i]);

@@ -87,10 +87,8 @@ static Op *count_rounds(Op *loop)
 		op_add_operand(block->last,
 		               r ? tensor_add(&end, round, build_full(&end, types[n], 1)) : round);
 	}
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; i < n; i++)
 		value_take(op_result(loop, i), op_result(counted, i));
-		value_replace(op_result(loop, i), op_result(counted, i));
-	}
 	op_erase(loop);
 	return counted;
 }
@@ -150,7 +148,6 @@ static bool to_training(Train *t, Op *op, Value *key, int place)
 	if (!out)
 		return false;
 	value_take(op_result(op, 0), out);
-	value_replace(op_result(op, 0), out);
 	op_erase(op);
 	return true;
 }

@@ -93,11 +93,11 @@ static Value *matrices(Builder *b, const Product *p, int i, Value *x, const Lett
 {
 	Context *c = b->ctx;
 	const Einsum *e = &p->e;
-	int64_t perm[MAX_RANK];
+	int64_t perm[MAX_RANK], exchanged[MAX_RANK];
 	const Letters *straight[3] = {&p->batch, first, second}, *turns[3] = {&p->batch, second, first};
-	*turned = !order_of(e->label[i], e->rank[i], straight, perm) &&
-	          order_of(e->label[i], e->rank[i], turns, perm);
-	if (!*turned && !order_of(e->label[i], e->rank[i], straight, perm))
+	const bool lies = order_of(e->label[i], e->rank[i], straight, perm);
+	*turned = !lies && order_of(e->label[i], e->rank[i], turns, exchanged);
+	if (!lies && !*turned)
 		x = build1(b, OP_PD_TRANSPOSE, x, "perm", attr_ints(c, e->rank[i], perm), NULL);
 	const Dim *dims[3] = {size_of(c, e, &p->batch), size_of(c, e, *turned ? second : first),
 	                      size_of(c, e, *turned ? first : second)};

@@ -20,6 +20,9 @@ typedef struct Layout {
 	int nold, cold;
 } Layout;
 
+// An unblocked image with more channels is blocked before a convolution, or its gradient, reads it.
+enum { MAX_PLAIN_CHANNELS = 12 };
+
 // ---- layout_form.c ------------------------------------------------------------------------------
 
 // Whether a tensor can have a blocked form: [N x C x H x W] with C known.

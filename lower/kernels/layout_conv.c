@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-enum { MAX_PLAIN_CHANNELS = 12 }; // an unblocked input with more channels is blocked first
-
 // ---- attributes ---------------------------------------------------------------------------------
 
 bool conv_window(Conv *cv)

@@ -229,8 +229,6 @@ static bool turns_for_free(const Value *y)
 	return y->def && (y->def->info->traits & TRAIT_CONSTANT) && value_use_count(y) == 1;
 }
 
-// A GPU reads matrices as they lie, through shared memory. Batches of rows that meet one matrix are
-// one matrix, too.
 // A tile of rows that reads y turned; NULL: there is none, or y is not turned for free.
 static const CudaTile *rows_tile(const Product *p, Context *c, const Dim *batches, const Dim *m)
 {
@@ -239,6 +237,8 @@ static const CudaTile *rows_tile(const Product *p, Context *c, const Dim *batche
 	return rows && (p->transpose_y || turns_for_free(p->y)) ? rows : NULL;
 }
 
+// A GPU reads matrices as they lie, through shared memory. Batches of rows that meet one matrix are
+// one matrix, too.
 static Value *product_tiled(const Layout *l, const Product *p, Builder *b)
 {
 	Context *c = b->ctx;

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-enum { MAX_PLAIN_CHANNELS = 12 }; // as of convolutions: what they read plain is read plain here
-
 // ---- filters ------------------------------------------------------------------------------------
 
 // oc and share: output channels, of a group.

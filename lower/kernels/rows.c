@@ -78,8 +78,6 @@ static bool axis_is_wide(const Target *target, const Type *t, int64_t axis)
 	return behind >= target->lanes;
 }
 
-// CUDA has threads side by side behind any axis. In C nests have lanes side by side there, else the
-// axis is moved to the end; and nests evaluate the logarithm faster.
 // Whether a kernel computes it: a GPU's does along any axis, a CPU's along few far ones.
 static bool softmax_has_kernel(PassContext *p, const Op *op, int64_t axis)
 {
@@ -90,6 +88,8 @@ static bool softmax_has_kernel(PassContext *p, const Op *op, int64_t axis)
 	return p->target->cuda || (op->code != OP_PD_LOG_SOFTMAX && !axis_is_wide(p->target, t, axis));
 }
 
+// CUDA has threads side by side behind any axis. In C nests have lanes side by side there, else the
+// axis is moved to the end; and nests evaluate the logarithm faster.
 bool decompose_hook_softmax(PassContext *p, Op *op)
 {
 	Value *x = op_operand(op, 0);
