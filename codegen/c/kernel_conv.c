@@ -192,11 +192,12 @@ static const char *group_shares(Conv *v, const char *inner)
 	return tile_share(v->k, inner, calls.text);
 }
 
-// Sizes as C expressions; asked for before what lists the function's parameters.
+// The epilogue and sizes as C; asked for before what lists the function's parameters.
 typedef struct ConvSizes {
 	const char *batch, *x_blocks, *height, *width, *rows, *columns, *end;
 	// Shared by threads: rows, or tiles of a flat image; and where a part of these begins and ends.
 	const char *inner, *part, *row_from, *row_until, *from, *until;
+	const char *epilogue, *value; // statements, and what they yield
 } ConvSizes;
 
 // `units`: of the images and the groups of channels, each of which has rows or tiles.
@@ -229,8 +230,13 @@ static bool conv_sizes(Conv *v, int64_t groups, ConvSizes *s)
 	KernelFunc *k = v->k;
 	const Dim *const *t = v->out->dims, *const *d = v->x->dims;
 	const Dim *across = v->flat ? dim_mul(k->ctx, t[2], t[3]) : t[3];
+	const char *value, *epilogue = epilogue_text(v, &value);
+	if (!epilogue)
+		return false;
 	v->ur = tile_height(k->target->conv_ur, k->target->conv_nv, v->nv);
 	*s = (ConvSizes){
+		.epilogue = epilogue,
+		.value = value,
 		.rows = v->flat ? "1" : kernel_dim(k, t[2]),
 		.columns = kernel_dim(k, across),
 		.end = tile_end(k, "first", "columns", across, v->ur),
@@ -260,6 +266,42 @@ static const char *row_loops(Conv *v, int64_t n, const ConvSizes *s)
 			arena_printf(a, "unit / %" PRId64 ", unit %% %" PRId64 ", from, until", n, n)));
 }
 
+// Both templates: with what they have in common, calls of tiles among it, and `n` keys of their
+// own.
+static bool conv_template(Conv *v, const char *name, const ConvSizes *s, const char *calls, int n,
+                          const TemplateKey *own)
+{
+	KernelFunc *k = v->k;
+	const TemplateKey common[] = {
+		{"height", s->height},
+		{"width", s->width},
+		{"x_blocks", s->x_blocks},
+		{"filter", tile_int(k, v->channels * v->kh * v->kw * v->q)},
+		{"q", tile_int(k, v->q)},
+		{"rows", s->rows},
+		{"columns", s->columns},
+		{"end", s->end},
+		{"ur", tile_int(k, v->ur)},
+		{"shape", shape_text(v)},
+		{"tile_calls", calls},
+		{"lanes", tile_int(k, v->lanes)},
+		{"out_blocks", tile_int(k, v->out_blocks)},
+		{"type", dtype_c_memory(v->out->dtype)},
+		{"epilogue", s->epilogue},
+		{"store", scalar_store(k, v->out->dtype, "to", "c", s->value)},
+		{"part", s->part},
+		{"row_from", s->row_from},
+		{"row_until", s->row_until},
+		{"from", s->from},
+		{"until", s->until},
+		{"sizes", tile_sizes(k)},
+		{"range", kernel_range(k)},
+		{"returns", tile_returns(k)},
+		{"done", tile_done(k)},
+	};
+	return kernel_template_joined(k, name, COUNT_OF(common), common, n, own);
+}
+
 // Several groups: each begins with a row of packed weights, and has `parts` of them.
 static bool groups_print(Conv *v)
 {
@@ -268,44 +310,18 @@ static bool groups_print(Conv *v)
 	const int64_t parts = (v->share + v->q - 1) / v->q;
 	const bool whole = v->share % v->lanes == 0; // groups begin with a block
 	ConvSizes s;
-	const char *value, *epilogue = epilogue_text(v, &value);
-	if (!epilogue || !conv_sizes(v, v->groups * parts, &s) || !tile_helper(v, v->nv))
+	if (!conv_sizes(v, v->groups * parts, &s) || !tile_helper(v, v->nv))
 		return false;
 	const char *next = arena_printf(a, "done + %d", v->lanes);
 	const TemplateKey keys[] = {
-		{"height", s.height},
-		{"width", s.width},
-		{"x_blocks", s.x_blocks},
 		{"parts", tile_int(k, parts)},
 		{"channels", tile_int(k, v->channels)},
 		{"share", tile_int(k, v->share)},
-		{"filter", tile_int(k, v->channels * v->kh * v->kw * v->q)},
-		{"q", tile_int(k, v->q)},
-		{"rows", s.rows},
-		{"columns", s.columns},
-		{"end", s.end},
-		{"ur", tile_int(k, v->ur)},
-		{"shape", shape_text(v)},
-		{"tile_calls", tile_call(v, v->nv)},
-		{"lanes", tile_int(k, v->lanes)},
 		{"lane", whole ? "0" : arena_printf(a, "(from + done) %% %d", v->lanes)},
 		{"next", whole ? next : arena_printf(a, "%s - lane < made ? %s - lane : made", next, next)},
-		{"out_blocks", tile_int(k, v->out_blocks)},
-		{"type", dtype_c_memory(v->out->dtype)},
-		{"epilogue", epilogue},
-		{"store", scalar_store(k, v->out->dtype, "to", "c", value)},
-		{"part", s.part},
-		{"row_from", s.row_from},
-		{"row_until", s.row_until},
-		{"from", s.from},
-		{"until", s.until},
-		{"sizes", tile_sizes(k)},
 		{"loops", row_loops(v, v->groups * parts, &s)},
-		{"range", kernel_range(k)},
-		{"returns", tile_returns(k)},
-		{"done", tile_done(k)},
 	};
-	return kernel_template(k, "conv_groups.c", COUNT_OF(keys), keys);
+	return conv_template(v, "conv_groups.c", &s, tile_call(v, v->nv), COUNT_OF(keys), keys);
 }
 
 static bool conv_print(Conv *v)
@@ -314,43 +330,15 @@ static bool conv_print(Conv *v)
 	ConvSizes s;
 	if (v->out_blocks < v->nv)
 		v->nv = (int)v->out_blocks; // the group is not full: no tile is wider than that
-	const char *value, *epilogue = epilogue_text(v, &value);
-	if (!epilogue || !conv_sizes(v, (v->out_blocks + v->nv - 1) / v->nv, &s))
+	if (!conv_sizes(v, (v->out_blocks + v->nv - 1) / v->nv, &s))
 		return false;
 	const char *calls = tile_calls(v);
-	if (!calls)
-		return false;
 	const TemplateKey keys[] = {
-		{"height", s.height},
-		{"width", s.width},
-		{"x_blocks", s.x_blocks},
 		{"x_lanes", tile_int(k, v->plain ? 1 : v->lanes)},
-		{"filter", tile_int(k, v->channels * v->kh * v->kw * v->q)},
-		{"q", tile_int(k, v->q)},
-		{"rows", s.rows},
-		{"columns", s.columns},
-		{"end", s.end},
-		{"ur", tile_int(k, v->ur)},
-		{"shape", shape_text(v)},
-		{"tile_calls", calls},
 		{"nv", tile_int(k, v->nv)},
-		{"lanes", tile_int(k, v->lanes)},
-		{"out_blocks", tile_int(k, v->out_blocks)},
-		{"type", dtype_c_memory(v->out->dtype)},
-		{"epilogue", epilogue},
-		{"store", scalar_store(k, v->out->dtype, "to", "c", value)},
-		{"part", s.part},
-		{"row_from", s.row_from},
-		{"row_until", s.row_until},
-		{"from", s.from},
-		{"until", s.until},
-		{"sizes", tile_sizes(k)},
 		{"loops", k->units ? group_shares(v, s.inner) : group_loops(v, s.batch)},
-		{"range", kernel_range(k)},
-		{"returns", tile_returns(k)},
-		{"done", tile_done(k)},
 	};
-	return kernel_template(k, "conv.c", COUNT_OF(keys), keys);
+	return calls && conv_template(v, "conv.c", &s, calls, COUNT_OF(keys), keys);
 }
 
 // Whether operands and result lie as the templates have it.
@@ -408,13 +396,8 @@ static bool conv_read(Conv *v)
 bool kernel_conv_emit(KernelFunc *k)
 {
 	Conv v = {.k = k, .lanes = k->target->lanes};
-	if (!tile_check_f32(k))
+	if (!tile_check_f32(k) || !tile_check_layout(k, conv_read(&v)))
 		return false;
-	if (!conv_read(&v)) {
-		diag_error(k->ctx->diag, k->op->loc,
-		           "kernel.conv: operands are not in the layout of this target");
-		return false;
-	}
 	return tile_prelude(k) &&
 	       (v.point || (kernel_helper(k, "conv_shape.c", 0, NULL) &&
 	                    kernel_helper(k, "conv_steps.c", 0, NULL))) &&

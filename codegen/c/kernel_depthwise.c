@@ -314,12 +314,7 @@ bool kernel_depthwise_emit(KernelFunc *k)
 {
 	Depthwise v = {
 		.k = k, .lanes = k->target->lanes, .last = op_bool(k->op, "channels_last", false)};
-	if (!tile_check_f32(k))
+	if (!tile_check_f32(k) || !tile_check_layout(k, depthwise_read(&v)))
 		return false;
-	if (!depthwise_read(&v)) {
-		diag_error(k->ctx->diag, k->op->loc,
-		           "kernel.depthwise: operands are not in the layout of this target");
-		return false;
-	}
 	return tile_prelude(k) && tile_helper(&v) && depthwise_print(&v);
 }

@@ -56,12 +56,11 @@ static bool filter_read(ConvFilter *v, bool plain, int rank)
 	v->groups = op_int(op, "groups", 1);
 	if (!tile_check_f32(v->k))
 		return false;
-	if (!sizes_fit(v, plain, rank) || op_ints(op, "strides", v->stride, 2) != 2 ||
-	    op_ints(op, "paddings", v->pad, 4) != 4 || op_ints(op, "dilations", v->dilation, 2) != 2) {
-		diag_error(v->k->ctx->diag, op->loc, "%s: operands are not in the layout of this target",
-		           op->info->name);
+	const bool fits = sizes_fit(v, plain, rank) && op_ints(op, "strides", v->stride, 2) == 2 &&
+	                  op_ints(op, "paddings", v->pad, 4) == 4 &&
+	                  op_ints(op, "dilations", v->dilation, 2) == 2;
+	if (!tile_check_layout(v->k, fits))
 		return false;
-	}
 	v->out_blocks = out[0]->value;
 	v->kh = out[rank - 3]->value;
 	v->kw = out[rank - 2]->value;
@@ -89,14 +88,12 @@ static bool tile_helper(const ConvFilter *v)
 	return kernel_helper(k, "filter_gradient_tile.c", COUNT_OF(keys), keys);
 }
 
-enum { COMMON = 12 };
-
-// What all templates ask for.
-static void common_keys(const ConvFilter *v, TemplateKey *keys)
+// With what all templates ask for, and `n` keys of one's own.
+static bool gradient_template(const ConvFilter *v, const char *name, int n, const TemplateKey *own)
 {
 	KernelFunc *k = v->k;
 	const Type *out = k->op->results[0].type;
-	const TemplateKey common[COMMON] = {
+	const TemplateKey common[] = {
 		{"height", kernel_dim(k, v->x->dims[2])},
 		{"width", kernel_dim(k, v->x->dims[3])},
 		{"rows", kernel_dim(k, v->d->dims[2])},
@@ -110,7 +107,7 @@ static void common_keys(const ConvFilter *v, TemplateKey *keys)
 		{"dilation_y", tile_int(k, v->dilation[0])},
 		{"dilation_x", tile_int(k, v->dilation[1])},
 	};
-	memcpy(keys, common, sizeof common);
+	return kernel_template_joined(k, name, n, own, COUNT_OF(common), common);
 }
 
 // All taps, in shares that are about alike.
@@ -118,14 +115,13 @@ static bool plain_print(const ConvFilter *v)
 {
 	KernelFunc *k = v->k;
 	const int64_t taps = v->channels * v->kh * v->kw, tiles = (taps + v->ur - 1) / v->ur;
-	TemplateKey keys[COMMON + 8] = {
+	const TemplateKey keys[] = {
 		{"taps", tile_int(k, taps)},   {"window", tile_int(k, v->kh * v->kw)},
 		{"kw", tile_int(k, v->kw)},    {"channels", tile_int(k, v->channels)},
 		{"strip", tile_int(k, STRIP)}, {"share", tile_int(k, (taps + tiles - 1) / tiles)},
 		{"ur", tile_int(k, v->ur)},    {"nv", tile_int(k, v->nv)},
 	};
-	common_keys(v, keys + 8);
-	return kernel_template(k, "filter_gradient_plain.c", COUNT_OF(keys), keys);
+	return gradient_template(v, "filter_gradient_plain.c", COUNT_OF(keys), keys);
 }
 
 static bool blocked_print(const ConvFilter *v)
@@ -136,7 +132,7 @@ static bool blocked_print(const ConvFilter *v)
 	text_init(&at, a);
 	for (int i = 0; i < v->ur; i++)
 		text_printf(&at, "%s%d", i ? ", " : "", i);
-	TemplateKey keys[COMMON + 11] = {
+	const TemplateKey keys[] = {
 		{"lanes_at", at.text},
 		{"channels", tile_int(k, v->channels)},
 		{"channel", v->groups > 1 ? arena_printf(a, "block / %" PRId64 " * %" PRId64 " + c",
@@ -151,9 +147,8 @@ static bool blocked_print(const ConvFilter *v)
 		{"ur", tile_int(k, v->ur)},
 		{"nv", tile_int(k, v->nv)},
 	};
-	common_keys(v, keys + 11);
 	return kernel_helper(k, "conv_steps.c", 0, NULL) &&
-	       kernel_template(k, "filter_gradient.c", COUNT_OF(keys), keys);
+	       gradient_template(v, "filter_gradient.c", COUNT_OF(keys), keys);
 }
 
 bool kernel_filter_gradient_emit(KernelFunc *k)
@@ -171,13 +166,12 @@ bool kernel_filter_gradient_single_emit(KernelFunc *k)
 	ConvFilter v = {.k = k, .lanes = k->target->lanes};
 	if (!filter_read(&v, false, 4))
 		return false;
-	TemplateKey keys[COMMON + 4] = {
+	const TemplateKey keys[] = {
 		{"kh", tile_int(k, v.kh)},
 		{"kw", tile_int(k, v.kw)},
 		{"top", tile_int(k, v.pad[0])},
 		{"left", tile_int(k, v.pad[1])},
 	};
-	common_keys(&v, keys + 4);
 	return kernel_helper(k, "conv_steps.c", 0, NULL) &&
-	       kernel_template(k, "filter_gradient_single.c", COUNT_OF(keys), keys);
+	       gradient_template(&v, "filter_gradient_single.c", COUNT_OF(keys), keys);
 }

@@ -302,10 +302,5 @@ static bool integers_read(Integers *v)
 bool kernel_integer_conv_emit(KernelFunc *k)
 {
 	Integers v = {.k = k, .lanes = k->target->lanes};
-	if (!integers_read(&v)) {
-		diag_error(k->ctx->diag, k->op->loc,
-		           "kernel.integer_conv: operands are not in the layout of this target");
-		return false;
-	}
-	return vector_helper(&v) && integer_print(&v);
+	return tile_check_layout(k, integers_read(&v)) && vector_helper(&v) && integer_print(&v);
 }

@@ -84,13 +84,8 @@ bool kernel_pool_gradient_emit(KernelFunc *k)
 {
 	PoolGradient v = {.k = k};
 	const Type *d = op_operand(k->op, 0)->type, *t = k->op->results[0].type;
-	if (!tile_check_f32(k))
+	if (!tile_check_f32(k) || !tile_check_layout(k, pool_read(&v)))
 		return false;
-	if (!pool_read(&v)) {
-		diag_error(k->ctx->diag, k->op->loc,
-		           "kernel.pool_gradient: operands are not in the layout of this target");
-		return false;
-	}
 	const char *name = arena_printf(k->arena, "%s_%" PRId64, v.max ? "max" : "average", v.lanes);
 	if (!tile_prelude(k) || !window_helper(&v, name))
 		return false;

@@ -178,23 +178,13 @@ static bool conv_print(Conv *v, const char *point)
 		{"returns", tile_returns(k)},
 		{"done", tile_done(k)},
 	};
-	TemplateKey keys[COUNT_OF(sizes) + COUNT_OF(rest)];
-	for (size_t i = 0; i < COUNT_OF(keys); i++)
-		keys[i] = i < COUNT_OF(sizes) ? sizes[i] : rest[i - COUNT_OF(sizes)];
-	return kernel_template(k, "winograd.c", COUNT_OF(keys), keys);
+	return kernel_template_joined(k, "winograd.c", COUNT_OF(sizes), sizes, COUNT_OF(rest), rest);
 }
 
 bool kernel_winograd_emit(KernelFunc *k)
 {
 	Conv v = {.k = k, .lanes = k->target->lanes};
-	if (!tile_check_f32(k))
-		return false;
-	if (!conv_read(&v)) {
-		diag_error(k->ctx->diag, k->op->loc,
-		           "kernel.winograd: operands are not in the layout of this target");
-		return false;
-	}
-	if (!tile_prelude(k))
+	if (!tile_check_f32(k) || !tile_check_layout(k, conv_read(&v)) || !tile_prelude(k))
 		return false;
 	const char *point = conv_point_function(k, v.height, v.nv, v.q);
 	return point && conv_print(&v, point);

@@ -8,6 +8,7 @@
 // have.
 #include "codegen/cuda/cuda.h"
 #include "codegen/device/device.h"
+#include "ir/base/vec.h"
 #include "lower/analysis/analysis.h"
 
 #include <string.h>
@@ -157,13 +158,7 @@ void cuda_node_begin(Codegen *cg, const char *stem)
 	CudaNodes *g = cg->cuda.nodes;
 	if (g->depth++)
 		return;
-	if (g->n == g->cap) {
-		g->cap = g->cap ? 2 * g->cap : 16;
-		CudaNode *more = NEW_ARRAY(cg->arena, (size_t)g->cap, CudaNode);
-		if (g->n)
-			memcpy(more, g->nodes, (size_t)g->n * sizeof *more);
-		g->nodes = more;
-	}
+	VEC_ROOM(cg->arena, g->nodes, g->n, g->cap);
 	g->nodes[g->n++] = (CudaNode){.stem = stem, .func = -1};
 	g->noted = (Accesses){0};
 }

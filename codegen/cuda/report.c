@@ -4,6 +4,7 @@
 // cuda.c and cuda/host.c.
 #include "codegen/cuda/cuda.h"
 #include "codegen/device/device.h"
+#include "ir/base/vec.h"
 #include "lower/target/schedule.h"
 
 #include <string.h>
@@ -110,13 +111,7 @@ void cuda_figures_add(CudaLaunch *to, const CudaLaunch *l)
 
 void cuda_launch_note(Codegen *cg, const char *kernel, int threads, const CudaLaunch *figures)
 {
-	if (cg->nlaunch == cg->claunch) {
-		cg->claunch = cg->claunch ? 2 * cg->claunch : 64;
-		CudaLaunch *more = NEW_ARRAY(cg->arena, (size_t)cg->claunch, CudaLaunch);
-		if (cg->nlaunch)
-			memcpy(more, cg->launches, (size_t)cg->nlaunch * sizeof *more);
-		cg->launches = more;
-	}
+	VEC_ROOM(cg->arena, cg->launches, cg->nlaunch, cg->claunch);
 	CudaLaunch *l = &cg->launches[cg->nlaunch++];
 	*l = *figures;
 	l->kernel = kernel;

@@ -5,6 +5,7 @@
 // cuda.c and cuda/graph.c for all that is launched, and by cuda/host.c for the text.
 #include "codegen/cuda/cuda.h"
 #include "codegen/device/device.h"
+#include "ir/base/vec.h"
 #include "lower/analysis/analysis.h"
 #include "lower/target/schedule.h"
 
@@ -98,13 +99,7 @@ struct CudaBlock {
 static void item_push(Codegen *cg, Item item)
 {
 	CudaBlock *b = cg->cuda.block;
-	if (b->nitem == b->citem) {
-		b->citem = b->citem ? 2 * b->citem : 8;
-		Item *more = NEW_ARRAY(cg->arena, (size_t)b->citem, Item);
-		if (b->nitem)
-			memcpy(more, b->items, (size_t)b->nitem * sizeof *more);
-		b->items = more;
-	}
+	VEC_ROOM(cg->arena, b->items, b->nitem, b->citem);
 	item.depth = b->depth;
 	b->items[b->nitem++] = item;
 }

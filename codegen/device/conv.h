@@ -33,6 +33,10 @@ int conv_rows_each(const ConvOp *v, int64_t planes);
 // The epilogue on plain images as statements, for an element `acc` at n, c, row, column, whose
 // place in the result is `to`.
 const char *conv_epilogue(KernelFunc *k, const char **value);
+// A template of sums over windows: with the filter's sizes, its steps, `shape` (conv_shape) and the
+// images' type, and `n` keys of its own.
+bool conv_template(KernelFunc *k, const ConvOp *v, const char *name, const char *shape, int n,
+                   const TemplateKey *own);
 
 // ---- device/narrow.c ----------------------------------------------------------------------------
 

@@ -8,8 +8,6 @@
 #include "codegen/device/vector.h"
 #include "codegen/nest/region.h"
 
-#include <string.h>
-
 enum {
 	MANY =
 		1 << 18, // results of an image from which a thread makes MAX_ROWS; fewer for fewer results
@@ -77,12 +75,10 @@ static const char *block_epilogue(KernelFunc *k)
 	                               out.text);
 }
 
-// Fills in what both templates have in common, in front of `n` keys of their own.
-static bool depthwise_template(KernelFunc *k, const ConvOp *v, const char *name, const char *shape,
-                               int n, const TemplateKey *own)
+bool conv_template(KernelFunc *k, const ConvOp *v, const char *name, const char *shape, int n,
+                   const TemplateKey *own)
 {
-	TemplateKey keys[16] = {
-		{"each", tile_int(k, rows_of(v))},
+	const TemplateKey common[] = {
 		{"kh", tile_int(k, v->kh)},
 		{"kw", tile_int(k, v->kw)},
 		{"stride_y", tile_int(k, v->stride[0])},
@@ -92,8 +88,7 @@ static bool depthwise_template(KernelFunc *k, const ConvOp *v, const char *name,
 		{"shape", shape},
 		{"type", dtype_c_memory(v->x->dtype)},
 	};
-	memcpy(keys + 9, own, (size_t)n * sizeof *own);
-	return kernel_template(k, name, 9 + n, keys);
+	return kernel_template_joined(k, name, COUNT_OF(common), common, n, own);
 }
 
 const char *conv_epilogue(KernelFunc *k, const char **value)
@@ -112,13 +107,13 @@ static bool blocked_emit(KernelFunc *k, const ConvOp *v, const char *shape)
 	const char *epilogue = block_epilogue(k);
 	kernel_moves(k, t, (int)v->x->dims[4]->value);
 	const TemplateKey keys[] = {
+		{"each", tile_int(k, rows_of(v))},
 		{"load", scalar_load(k, t, "v.v", "l")},
 		{"weight", scalar_load(k, t, "f.v", "l")},
 		{"result", dtype_c_memory(k->op->results[0].type->dtype)},
 		{"epilogue", epilogue},
 	};
-	return epilogue &&
-	       depthwise_template(k, v, "cuda_depthwise_blocked.c", shape, COUNT_OF(keys), keys);
+	return epilogue && conv_template(k, v, "cuda_depthwise_blocked.c", shape, COUNT_OF(keys), keys);
 }
 
 bool cuda_depthwise_emit(KernelFunc *k)
@@ -136,11 +131,12 @@ bool cuda_depthwise_emit(KernelFunc *k)
 	if (!epilogue)
 		return false;
 	const TemplateKey keys[] = {
+		{"each", tile_int(k, rows_of(&v))},
 		{"channel", multiple > 1 ? arena_printf(k->arena, "c / %d", (int)multiple) : "c"},
 		{"weight", scalar_load(k, t, "w", "c * (KH * KW) + i")},
 		{"load", scalar_load(k, t, "line", "at")},
 		{"epilogue", epilogue},
 		{"store", scalar_store(k, k->op->results[0].type->dtype, "out", "to", value)},
 	};
-	return depthwise_template(k, &v, "cuda_depthwise.c", shape, COUNT_OF(keys), keys);
+	return conv_template(k, &v, "cuda_depthwise.c", shape, COUNT_OF(keys), keys);
 }

@@ -59,14 +59,6 @@ bool cuda_narrow_emit(KernelFunc *k, const ConvOp *v)
 		{"outs", tile_int(k, outs)},
 		{"parts", tile_int(k, parts)},
 		{"channels", tile_int(k, v->channels)},
-		{"kh", tile_int(k, v->kh)},
-		{"kw", tile_int(k, v->kw)},
-		{"stride_y", tile_int(k, v->stride[0])},
-		{"stride_x", tile_int(k, v->stride[1])},
-		{"dilation_y", tile_int(k, v->dilation[0])},
-		{"dilation_x", tile_int(k, v->dilation[1])},
-		{"shape", shape},
-		{"type", dtype_c_memory(v->x->dtype)},
 		{"row", row},
 		{"weights", weights_text(k, row, outs, parts == 1)},
 		{"group", v->groups == 1  ? "0"
@@ -77,5 +69,5 @@ bool cuda_narrow_emit(KernelFunc *k, const ConvOp *v)
 		{"store", scalar_store(k, k->op->results[0].type->dtype, "out", "to", value)},
 	};
 	k->bounds = "256, 2";
-	return kernel_template(k, "cuda_narrow.c", COUNT_OF(keys), keys);
+	return conv_template(k, v, "cuda_narrow.c", shape, COUNT_OF(keys), keys);
 }

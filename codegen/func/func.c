@@ -162,6 +162,15 @@ bool kernel_template(KernelFunc *k, const char *name, int nkey, const TemplateKe
 	return template_expand(k->ctx, &k->text, name, nkey, keys);
 }
 
+bool kernel_template_joined(KernelFunc *k, const char *name, int ncommon, const TemplateKey *common,
+                            int nown, const TemplateKey *own)
+{
+	TemplateKey *keys = NEW_ARRAY(k->arena, (size_t)(ncommon + nown), TemplateKey);
+	memcpy(keys, common, (size_t)ncommon * sizeof *keys);
+	memcpy(keys + ncommon, own, (size_t)nown * sizeof *keys);
+	return kernel_template(k, name, ncommon + nown, keys);
+}
+
 // ---- functions emitted --------------------------------------------------------------------------
 
 static void func_add(Arena *a, EmittedFunc **f, int *n, int *cap, EmittedFunc new)

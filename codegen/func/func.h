@@ -98,6 +98,9 @@ const char *kernel_local(KernelFunc *k, const char *stem);
 void kernel_moves(KernelFunc *k, DType t, int lanes);
 // Expands a template into k->text. Keys as in template_expand.
 bool kernel_template(KernelFunc *k, const char *name, int nkey, const TemplateKey *keys);
+// The same of two lists: what several templates have in common, and what is one's own.
+bool kernel_template_joined(KernelFunc *k, const char *name, int ncommon, const TemplateKey *common,
+                            int nown, const TemplateKey *own);
 // Emits an expansion once per distinct text before all kernels: a helper shared by several (a
 // microkernel). The template must make names that differ when the text differs (put the sizes into
 // the name).

@@ -173,10 +173,7 @@ static bool port_add(Codegen *cg, const Op *op, Port **ports, int *n)
 		return false;
 	}
 	if (col >= *n) {
-		Port *more = NEW_ARRAY(cg->arena, (size_t)col + 1, Port);
-		if (*n)
-			memcpy(more, *ports, (size_t)*n * sizeof *more);
-		*ports = more;
+		*ports = vec_grow(cg->arena, *ports, (size_t)*n, sizeof **ports, (size_t)col + 1);
 		*n = (int)col + 1;
 	}
 	Port *p = &(*ports)[col];

@@ -1,6 +1,7 @@
 // The body of model_run: walks the operations, has a function made for each that computes, and
 // prints its call under a comment that says which operator and variable it is. Called by codegen.c.
 #include "codegen/model/model.h"
+#include "ir/base/vec.h"
 #include "lower/analysis/analysis.h"
 #include "lower/target/schedule.h"
 
@@ -81,11 +82,9 @@ static Text *declarations(Codegen *cg)
 const Moving *moving_find(Codegen *cg, const Place *p)
 {
 	if (p->moving >= cg->nmoving) {
-		int n = p->moving + 8;
-		Moving *more = NEW_ARRAY(cg->arena, (size_t)n, Moving);
-		if (cg->nmoving)
-			memcpy(more, cg->moving, (size_t)cg->nmoving * sizeof *more);
-		cg->moving = more;
+		const int n = p->moving + 8;
+		cg->moving = vec_grow(cg->arena, cg->moving, (size_t)cg->nmoving, sizeof *cg->moving,
+		                      (size_t)n);
 		cg->nmoving = n;
 	}
 	Moving *m = &cg->moving[p->moving];

@@ -208,3 +208,11 @@ bool tile_check_f32(KernelFunc *k)
 	}
 	return true;
 }
+
+bool tile_check_layout(KernelFunc *k, bool fits)
+{
+	if (!fits)
+		diag_error(k->ctx->diag, k->op->loc, "%s: operands are not in the layout of this target",
+		           k->op->info->name);
+	return fits;
+}

@@ -62,5 +62,7 @@ const char *region_text(KernelFunc *k, const Region *r, const char *const *args,
 
 // f32 in all tensor operands of k->op; a diagnostic otherwise.
 bool tile_check_f32(KernelFunc *k);
+// `fits`, after a diagnostic where it is false: what an emitter could not read of its operands.
+bool tile_check_layout(KernelFunc *k, bool fits);
 
 #endif

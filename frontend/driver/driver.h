@@ -151,12 +151,7 @@ int threads_append(const Driver *d, const char **argv, int n);
 bool model_execute(Driver *d, const BuiltModel *b, const char *out_dir);
 
 // The commands: exit status; of an error that was diagnosed 1, of diff 2.
-int cmd_compile(Driver *d);
-int cmd_run(Driver *d);
-int cmd_verify(Driver *d);
-int cmd_bench(Driver *d);
-int cmd_info(Driver *d);
-int cmd_opt(Driver *d);
-int cmd_diff(Driver *d);
+typedef int CommandFunction(Driver *d);
+CommandFunction cmd_compile, cmd_run, cmd_verify, cmd_bench, cmd_info, cmd_opt, cmd_diff;
 
 #endif

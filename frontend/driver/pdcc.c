@@ -41,7 +41,7 @@ static size_t memory_limit(void)
 
 static int run_command(Driver *d)
 {
-	static int (*const commands[CMD_COUNT])(Driver *) = {
+	static CommandFunction *const commands[CMD_COUNT] = {
 		[CMD_COMPILE] = cmd_compile, [CMD_RUN] = cmd_run,   [CMD_VERIFY] = cmd_verify,
 		[CMD_BENCH] = cmd_bench,     [CMD_INFO] = cmd_info, [CMD_OPT] = cmd_opt,
 		[CMD_DIFF] = cmd_diff,

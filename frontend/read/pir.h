@@ -80,7 +80,8 @@ Paddle__OpAttr *pir_attr(PirReader *r, const char *name, json_object *at, bool *
 Paddle__OpAttr *pir_attr_new(PirReader *r, const char *name, int kind);
 
 // ---- pir_op.c ---------------------------------------------------------------------------------
-bool pir_op(PirReader *r, PirBlock *b, json_object *op);
+typedef bool PirForm(PirReader *r, PirBlock *b, json_object *op); // false after a diagnostic
+PirForm pir_op;
 // Whether no gradient goes through result i of an operation.
 bool pir_stops_gradient(json_object *op, size_t i);
 // The value with that number; NULL after a diagnostic, or when `id` is 0: none.
@@ -105,7 +106,6 @@ void pir_add_attr(PirReader *r, Paddle__OpDesc *d, Paddle__OpAttr *a);
 void pir_assign(PirReader *r, PirBlock *b, char *from, char *to);
 
 // ---- pir_flow.c -------------------------------------------------------------------------------
-bool pir_if(PirReader *r, PirBlock *b, json_object *op);
-bool pir_while(PirReader *r, PirBlock *b, json_object *op);
+PirForm pir_if, pir_while;
 
 #endif

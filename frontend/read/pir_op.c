@@ -174,8 +174,9 @@ static bool parameter(PirReader *r, PirBlock *b, json_object *op)
 	return true;
 }
 
-static bool combine(PirReader *r, json_object *op)
+static bool combine(PirReader *r, PirBlock *b, json_object *op)
 {
+	(void)b;
 	json_object *in = pir_get(op, "I", json_type_array);
 	size_t n = in ? json_object_array_length(in) : 0;
 	PirValue *v = NEW(r->c->arena, PirValue);
@@ -225,6 +226,18 @@ static bool take_apart(PirReader *r, json_object *op, bool all)
 		pir_bind(r, id, element_of(r, v, (int)at));
 	}
 	return true;
+}
+
+static bool split(PirReader *r, PirBlock *b, json_object *op)
+{
+	(void)b;
+	return take_apart(r, op, true);
+}
+
+static bool slice(PirReader *r, PirBlock *b, json_object *op)
+{
+	(void)b;
+	return take_apart(r, op, false);
 }
 
 // ---- the dialect pd_op --------------------------------------------------------------------------
@@ -472,29 +485,30 @@ static bool create_array(PirReader *r, PirBlock *b, json_object *op)
 	return true;
 }
 
+// Operators of Paddle's own dialects that are read apart.
+static const struct {
+	const char *name;
+	PirForm *read;
+} forms[] = {
+	{"p", parameter},
+	{"0.combine", combine},
+	{"0.split", split},
+	{"0.slice", slice},
+	{"1.data", data},
+	{"1.fetch", fetch},
+	{"1.create_array", create_array},
+	{"1.if", pir_if},
+	{"1.while", pir_while},
+};
+
 bool pir_op(PirReader *r, PirBlock *b, json_object *op)
 {
 	json_object *n = pir_get(op, "#", json_type_string);
 	const char *name = n ? json_object_get_string(n) : "";
 	r->at = pir_copy(r, name);
-	if (strcmp(name, "p") == 0)
-		return parameter(r, b, op);
-	if (strcmp(name, "0.combine") == 0)
-		return combine(r, op);
-	if (strcmp(name, "0.split") == 0)
-		return take_apart(r, op, true);
-	if (strcmp(name, "0.slice") == 0)
-		return take_apart(r, op, false);
-	if (strcmp(name, "1.data") == 0)
-		return data(r, b, op);
-	if (strcmp(name, "1.fetch") == 0)
-		return fetch(r, b, op);
-	if (strcmp(name, "1.create_array") == 0)
-		return create_array(r, b, op);
-	if (strcmp(name, "1.if") == 0)
-		return pir_if(r, b, op);
-	if (strcmp(name, "1.while") == 0)
-		return pir_while(r, b, op);
+	for (size_t i = 0; i < COUNT_OF(forms); i++)
+		if (strcmp(name, forms[i].name) == 0)
+			return forms[i].read(r, b, op);
 	if (strncmp(name, "1.", 2) == 0)
 		return general(r, b, op, name + 2);
 	return pir_fail(r, "operator '%s' is not supported", name);

@@ -139,14 +139,13 @@ typedef struct BranchBody {
 
 // A branch on the operator's condition. False after a diagnostic.
 bool branch_translate(OpJob *j, BranchBody *body);
-bool conditional_translate(OpJob *j);
+OpStep conditional_translate;
 
 // ---- control_select.c ---------------------------------------------------------------------------
-bool select_input_translate(OpJob *j);
-bool select_output_translate(OpJob *j);
+OpStep select_input_translate, select_output_translate;
 
 // ---- control_while.c, control_condition.c -------------------------------------------------------
-bool while_translate(OpJob *j);
+OpStep while_translate;
 // Fills the cond region of a loop whose last variable is the condition. When the values `init` and
 // `next` of the condition are one computation on the loop variables, the region computes it and
 // true is returned: the condition needs no loop variable. Else nothing is built.
@@ -173,14 +172,10 @@ const Type *array_level_type(Translator *t, const char *name, const Type *elemen
 bool array_assign(OpJob *j, const char *var, Value *v);
 // An empty array at the top of the program.
 Value *array_empty(OpJob *j, const Paddle__VarDesc *v);
-bool array_write_translate(OpJob *j);
-bool array_read_inputs(OpJob *j);
-bool array_element_inputs(OpJob *j);
-bool array_pop_translate(OpJob *j);
-bool array_slice_create(OpJob *j);
-bool slice_create(OpJob *j);
+OpStep array_write_translate, array_read_inputs, array_element_inputs, array_pop_translate,
+	array_slice_create, slice_create;
 
 // ---- control_recurrent.c ------------------------------------------------------------------------
-bool recurrent_translate(OpJob *j);
+OpStep recurrent_translate;
 
 #endif

@@ -62,20 +62,13 @@ bool lod_record(OpJob *j);
 bool lod_record_part(OpJob *j, int result, int i, Value *part);
 
 // ---- lod_beam.c: beam search --------------------------------------------------------------------
-bool beam_search_inputs(OpJob *j);
-bool beam_search_record(OpJob *j);
-bool beam_search_decode_translate(OpJob *j);
-bool gather_tree_translate(OpJob *j);
+OpStep beam_search_inputs, beam_search_record, beam_search_decode_translate, gather_tree_translate;
 
 // ---- lod_ops.c: operators of sequences ----------------------------------------------------------
-bool sequence_expand_create(OpJob *j);
-bool batch_order_record(OpJob *j);
-bool lod_reset_translate(OpJob *j);
+OpStep sequence_expand_create, batch_order_record, lod_reset_translate;
 
 // ---- lod_ops.c: rank tables, arrays of steps ----------------------------------------------------
-bool lod_rank_table_translate(OpJob *j);
-bool lod_tensor_to_array_translate(OpJob *j);
-bool array_to_lod_tensor_translate(OpJob *j);
-bool split_lod_tensor_create(OpJob *j);
+OpStep lod_rank_table_translate, lod_tensor_to_array_translate, array_to_lod_tensor_translate,
+	split_lod_tensor_create;
 
 #endif

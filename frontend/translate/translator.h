@@ -115,17 +115,19 @@ typedef struct OpJob {
 	struct OpTrace *trace; // what it reads and writes; NULL: nobody asks
 } OpJob;
 
+typedef bool OpStep(OpJob *j); // false after a diagnostic
+
 // How an operator is translated: one function per step, NULL for the general rule. steps.c has a
-// table of them by the `hook:` of a legacy entry. Every step returns false after a diagnostic.
+// table of them by the `hook:` of a legacy entry.
 typedef struct OpSteps {
 	const char *hook;
-	bool (*inputs)(OpJob *j); // operands from input slots and variable attributes
+	OpStep *inputs; // operands from input slots and variable attributes
 	bool (*attribute)(OpJob *j, const AttrInfo *a,
 	                  const Paddle__OpAttr *legacy); // one that is there
 	bool (*missing)(OpJob *j, const AttrInfo *a);    // one that is not
-	bool (*create)(OpJob *j);                        // the operation; may make several, or none
-	bool (*record)(OpJob *j);                        // results to output variables
-	bool (*whole)(OpJob *j);                         // all of it; the others are not called
+	OpStep *create;                                  // the operation; may make several, or none
+	OpStep *record;                                  // results to output variables
+	OpStep *whole;                                   // all of it; the others are not called
 	bool state; // `record` writes what the operator changes besides its results
 } OpSteps;
 

@@ -38,6 +38,7 @@ typedef struct SizeValue {
 } SizeValue;
 
 typedef struct PirWriter PirWriter;
+typedef bool OpWriter(PirWriter *w, const Op *op); // false after a diagnostic
 struct PirWriter {
 	// All operations of a block up to its terminator (pir_out_program.c). False after diagnostics.
 	bool (*block)(PirWriter *w, const Block *b);
@@ -116,7 +117,7 @@ void out_attr_place(OutOp *o, const char *name);
 void out_attr_flags(Text *t, const char *name, int n, const bool *flags);
 
 // ---- pir_out_op.c -------------------------------------------------------------------------------
-bool out_general(PirWriter *w, const Op *op);
+OpWriter out_general;
 // Whether it will be written.
 bool out_has_form(PirWriter *w, const Op *op);
 
@@ -142,19 +143,11 @@ int64_t out_int_array(PirWriter *w, int n, const int64_t *v);
 int64_t out_gathered(PirWriter *w, const Value *vec);
 
 // ---- pir_out_flow.c -----------------------------------------------------------------------------
-bool out_if(PirWriter *w, const Op *op);
-bool out_while(PirWriter *w, const Op *op);
-bool out_create_array(PirWriter *w, const Op *op);
-bool out_array_write(PirWriter *w, const Op *op);
+OpWriter out_if, out_while, out_create_array, out_array_write;
 
 // ---- pir_out_state.c ----------------------------------------------------------------------------
-bool out_feed(PirWriter *w, const Op *op);
-bool out_fetch(PirWriter *w, const Op *op);
-bool out_constant(PirWriter *w, const Op *op);
-bool out_parameter(PirWriter *w, const Op *op);
-bool out_set_parameter(PirWriter *w, const Op *op);
-bool out_combine(PirWriter *w, const Op *op);
-bool out_slice(PirWriter *w, const Op *op);
+OpWriter out_feed, out_fetch, out_constant, out_parameter, out_set_parameter, out_combine,
+	out_slice;
 // The set_parameter that an operation in place makes needless: it changes `operand`, a parameter,
 // and what it gives is what is set. NULL: none.
 const Op *out_set_of(const Value *result, const Value *operand);

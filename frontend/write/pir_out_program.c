@@ -33,7 +33,7 @@ static bool size_nest(PirWriter *w, const Op *op)
 
 static const struct {
 	enum OpCode code;
-	bool (*write)(PirWriter *w, const Op *op);
+	OpWriter *write;
 } special[] = {
 	{OP_PD_FEED, out_feed},
 	{OP_PD_FETCH, out_fetch},

@@ -4,6 +4,7 @@
 // gradient reads), on a stack: the forward loop pushes them, the backward loop pops them. How many
 // rounds there were is counted apart, so that a loop that keeps nothing works, too.
 #include "ir/gradient/gradient.h"
+#include "ir/base/vec.h"
 
 #include <string.h>
 
@@ -28,13 +29,7 @@ static void capture(Captures *k, Value *v)
 	for (int i = 0; i < k->n; i++)
 		if (k->list[i] == v)
 			return;
-	if (k->n == k->cap) {
-		k->cap = k->cap ? 2 * k->cap : 8;
-		Value **more = NEW_ARRAY(k->c->arena, (size_t)k->cap, Value *);
-		if (k->n)
-			memcpy(more, k->list, sizeof *more * (size_t)k->n);
-		k->list = more;
-	}
+	VEC_ROOM(k->c->arena, k->list, k->n, k->cap);
 	k->list[k->n++] = v;
 }
 

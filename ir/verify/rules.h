@@ -12,6 +12,8 @@ const char *operand_text(const Op *op, int i);
 // Whether a value of type a fits where b stands: equal, or both stacks of which one does not know
 // its elements, or b leaves sizes to be found at run time.
 bool types_agree(const Type *a, const Type *b);
+// The rule of any kernel, with which those of single ones begin.
+bool verify_hook_kernel(Op *op);
 // No operand is left out.
 bool verify_operands_present(const Op *op);
 // The values of `op` from operand `first` on have the types of `want`; `what` names the operation's

@@ -10,20 +10,6 @@
 
 #include <string.h>
 
-bool verify_hook_if(Op *op);
-bool verify_hook_while(Op *op);
-bool verify_hook_yield(Op *op);
-bool verify_hook_cond_yield(Op *op);
-bool verify_hook_br(Op *op);
-bool verify_hook_cond_br(Op *op);
-bool verify_hook_switch(Op *op);
-bool verify_hook_func(Op *op);
-bool verify_hook_call(Op *op);
-bool verify_hook_return(Op *op);
-bool verify_hook_module(Op *op);
-bool verify_hook_get_parameter(Op *op);
-bool verify_hook_set_parameter(Op *op);
-
 // ---- regions ------------------------------------------------------------------------------------
 
 static const char *region_text(const Op *op, int i)

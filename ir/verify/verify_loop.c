@@ -7,25 +7,6 @@
 
 #include <string.h>
 
-bool verify_hook_loop_nest(Op *op);
-bool verify_hook_loop_reduce(Op *op);
-bool verify_hook_loop_load(Op *op);
-bool verify_hook_loop_load_or(Op *op);
-bool verify_hook_loop_constant(Op *op);
-bool verify_hook_loop_from_index(Op *op);
-bool verify_hook_loop_to_index(Op *op);
-bool verify_hook_loop_yield(Op *op);
-bool verify_hook_kernel(Op *op);
-bool verify_hook_kernel_rows(Op *op);
-bool verify_hook_kernel_join_blocks(Op *op);
-bool verify_hook_kernel_matmul(Op *op);
-bool verify_hook_kernel_attention(Op *op);
-bool verify_hook_kernel_sort(Op *op);
-bool verify_hook_kernel_nms(Op *op);
-bool verify_hook_kernel_compact(Op *op);
-bool verify_hook_kernel_scan(Op *op);
-bool verify_hook_kernel_scatter(Op *op);
-
 // ---- regions ------------------------------------------------------------------------------------
 
 // The loop.yield that ends a one-block region; NULL after a diagnostic.

@@ -8,11 +8,6 @@
 
 #include <string.h>
 
-bool verify_hook_create_stack(Op *op);
-bool verify_hook_push_back(Op *op);
-bool verify_hook_pop_back(Op *op);
-bool verify_hook_is_empty(Op *op);
-
 // ---- single operations --------------------------------------------------------------------------
 
 bool verify_hook_create_stack(Op *op)

@@ -3,10 +3,6 @@
 #include "ir/core/winograd.h"
 #include "ir/verify/rules.h"
 
-bool verify_hook_kernel(Op *op);
-bool verify_hook_kernel_winograd(Op *op);
-bool verify_hook_kernel_pack_winograd(Op *op);
-
 // The transform that an operation names; false after a diagnostic.
 static bool transform_of(const Op *op, Winograd *t)
 {

@@ -5,11 +5,7 @@
 
 #include "lower/pass/pass.h"
 
-// stacks.c: stacks to tensor arrays
-bool pass_stacks(PassContext *p);
-// arrays_forward.c: stores to loads, known lengths
-bool pass_forward_arrays(PassContext *p);
-// arrays.c: tensor arrays to tensors
-bool pass_arrays(PassContext *p);
+// What each does: the table in lower/pipeline.c.
+PassFunction pass_stacks, pass_forward_arrays, pass_arrays;
 
 #endif

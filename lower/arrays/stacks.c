@@ -2,6 +2,7 @@
 // reads the last element and cuts it off. Stacks change in place, arrays are values, so loops and
 // branches that push or pop take the arrays along as variables and results. Regions `init`
 // disappear: what they made is made in front of the operation.
+#include "ir/base/vec.h"
 #include "ir/build/build.h"
 #include "ir/build/nest.h"
 #include "lower/arrays/arrays.h"
@@ -23,7 +24,7 @@ typedef struct Stacks {
 	PassContext *p;
 	Context *ctx;
 	Arena *arena;
-	int n;
+	int n, room;
 	Stack **list;
 	bool ok;
 } Stacks;
@@ -197,13 +198,9 @@ static bool create_visit(Op *op, void *arg)
 	Stacks *s = arg;
 	if (op->code != OP_CF_CREATE_STACK)
 		return true;
-	Stack **more = NEW_ARRAY(s->arena, (size_t)s->n + 1, Stack *);
-	for (int i = 0; i < s->n; i++)
-		more[i] = s->list[i];
-	more[s->n] = NEW(s->arena, Stack);
-	more[s->n]->value = &op->results[0];
-	s->list = more;
-	s->n++;
+	VEC_ROOM(s->arena, s->list, s->n, s->room);
+	Stack *k = s->list[s->n++] = NEW(s->arena, Stack);
+	k->value = &op->results[0];
 	return true;
 }
 

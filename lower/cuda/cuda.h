@@ -5,11 +5,7 @@
 
 #include "lower/pass/pass.h"
 
-// count_loops.c: loops whose rounds are known on entry count them, for CUDA
-bool pass_count_loops(PassContext *p);
-// forms.c: vectors, squares, teams of threads
-bool pass_cuda_forms(PassContext *p);
-// steps.c: what one block does; the forms of loops
-bool pass_cuda_steps(PassContext *p);
+// What each does: the table in lower/pipeline.c.
+PassFunction pass_count_loops, pass_cuda_forms, pass_cuda_steps;
 
 #endif

@@ -6,20 +6,8 @@
 
 #include "lower/pass/pass.h"
 
-// attention.c: products around softmax to one kernel, for CUDA
-bool pass_attention(PassContext *p);
-// decompose.c: composites, transposed convolutions, softmax
-bool pass_decompose(PassContext *p);
-// and norms to kernels
-// layout.c: contractions to kernels, blocked channels, packed weights
-bool pass_layout(PassContext *p);
-// split_reduce.c
-bool pass_split_reductions(PassContext *p);
-// winograd.c: convolutions by 3 x 3 filters
-bool pass_winograd(PassContext *p);
-// threads.c: what several threads of C share
-bool pass_threads(PassContext *p);
-// scratch.c: memory that kernels work in
-bool pass_scratch(PassContext *p);
+// What each does: the table in lower/pipeline.c.
+PassFunction pass_attention, pass_decompose, pass_layout, pass_split_reductions, pass_winograd,
+	pass_threads, pass_scratch;
 
 #endif

@@ -5,11 +5,7 @@
 
 #include "lower/pass/pass.h"
 
-// flatten.c: pd.if and pd.while to blocks and branches
-bool pass_flatten(PassContext *p);
-// state.c: what is stored in parameters, at the end
-bool pass_state(PassContext *p);
-// plan.c: one workspace
-bool pass_plan(PassContext *p);
+// What each does: the table in lower/pipeline.c.
+PassFunction pass_flatten, pass_state, pass_plan;
 
 #endif

@@ -5,11 +5,7 @@
 
 #include "lower/pass/pass.h"
 
-// to_loops.c: everything else to loop nests by its definition
-bool pass_to_loops(PassContext *p);
-// fuse.c: nests into nests, into epilogues and prologues
-bool pass_fuse(PassContext *p);
-// hoist_terms.c: what no term of a reduction changes goes in front of it
-bool pass_hoist_terms(PassContext *p);
+// What each does: the table in lower/pipeline.c.
+PassFunction pass_to_loops, pass_fuse, pass_hoist_terms;
 
 #endif

@@ -23,9 +23,11 @@ typedef struct PassContext {
 	                   // says it
 } PassContext;
 
+typedef bool PassFunction(PassContext *p); // false after a diagnostic
+
 typedef struct Pass {
 	const char *name, *summary;
-	bool (*run)(PassContext *p); // false after a diagnostic
+	PassFunction *run;
 } Pass;
 
 #endif

@@ -6,38 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common.h"
 #include "digits.h"
 
-enum { PIXELS = 64, CLASSES = 10, WANT_PERCENT = 90, ALIGNMENT = 64 };
-
-/* A whole file, aligned as generated code wants its weights. */
-static unsigned char *read_file(const char *path, size_t *size)
-{
-	FILE *f = fopen(path, "rb");
-	long n = -1;
-	if (f && fseek(f, 0, SEEK_END) == 0)
-		n = ftell(f);
-	if (n <= 0 || fseek(f, 0, SEEK_SET) != 0) {
-		perror(path);
-		exit(1);
-	}
-	*size = (size_t)n;
-	unsigned char *data = aligned_alloc(ALIGNMENT, (*size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
-	if (!data || fread(data, 1, *size, f) != *size) {
-		perror(path);
-		exit(1);
-	}
-	fclose(f);
-	return data;
-}
-
-static void check(const digits *net, pd_status status)
-{
-	if (status == PD_OK)
-		return;
-	fprintf(stderr, "digits: %s%s%s\n", pd_status_text(status), net->failed ? " at " : "", net->failed ? net->failed : "");
-	exit(1);
-}
+enum { PIXELS = 64, CLASSES = 10, WANT_PERCENT = 90 };
 
 /* The model's batch is symbolic; this program runs it one image at a time. */
 static int classify(digits *net, const unsigned char *pixels)
@@ -47,7 +19,7 @@ static int classify(digits *net, const unsigned char *pixels)
 		image[i] = (float)pixels[i] / 16.0f;
 	const digits_inputs in = {.dims = {.n = 1}, .image = image};
 	digits_outputs out = {.save_infer_model_scale_0_tmp_0 = probability};
-	check(net, digits_run(net, &in, &out));
+	check("digits", digits_run(net, &in, &out), &net->failed);
 	int best = 0;
 	for (int i = 1; i < CLASSES; i++)
 		best = probability[i] > probability[best] ? i : best;
@@ -78,13 +50,9 @@ int main(int argc, char **argv)
 
 	/* Generated code allocates nothing: the caller says where it works. */
 	const size_t size = digits_workspace_size(&(digits_dims){.n = 1});
-	void *workspace = aligned_alloc(ALIGNMENT, (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
-	if (!workspace) {
-		perror("workspace");
-		return 1;
-	}
+	void *workspace = allocate(size);
 	digits net = {0};
-	check(&net, digits_init(&net, weights, weights_size, workspace, size));
+	check("digits", digits_init(&net, weights, weights_size, workspace, size), NULL);
 
 	/* A record is 64 pixels from 0 to 16, then the label. */
 	const int images = (int)(held_size / (PIXELS + 1));

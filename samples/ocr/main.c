@@ -10,13 +10,13 @@
 #include <string.h>
 
 #include "boxes.h"
+#include "common.h"
 #include "detect.h"
 #include "image.h"
 #include "recognize.h"
 #include "text.h"
 
 enum {
-	ALIGNMENT = 64,    /* of what generated code is given */
 	STEP = 8,          /* detection reads sizes that are multiples of it */
 	LINE_HEIGHT = 24,  /* of what recognition reads */
 	COLUMN = 4,        /* pixels of a line for each column that recognition gives */
@@ -25,44 +25,6 @@ enum {
 	MOST_TEXT = 256,
 	WANT_PERCENT = 90,
 };
-
-static void *room(size_t size)
-{
-	void *p = aligned_alloc(ALIGNMENT, (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
-	if (!p) {
-		perror("ocr");
-		exit(1);
-	}
-	return p;
-}
-
-static void *read_file(const char *path, size_t *size)
-{
-	FILE *f = fopen(path, "rb");
-	long n = -1;
-	if (f && fseek(f, 0, SEEK_END) == 0)
-		n = ftell(f);
-	if (n <= 0 || fseek(f, 0, SEEK_SET) != 0) {
-		perror(path);
-		exit(1);
-	}
-	*size = (size_t)n;
-	void *data = room(*size);
-	if (fread(data, 1, *size, f) != *size) {
-		perror(path);
-		exit(1);
-	}
-	fclose(f);
-	return data;
-}
-
-static void check(const char *who, pd_status status, const char *failed)
-{
-	if (status == PD_OK)
-		return;
-	fprintf(stderr, "%s: %s%s%s\n", who, pd_status_text(status), failed ? " at " : "", failed ? failed : "");
-	exit(1);
-}
 
 static int up_to(int n, int step)
 {
@@ -78,16 +40,16 @@ static int find_lines(const char *weights_path, const Image *image, Box *boxes)
 	size_t weights_size;
 	void *weights = read_file(weights_path, &weights_size);
 	const size_t size = detect_workspace_size(&dims);
-	void *workspace = room(size);
-	float *shades = room(pixels * sizeof *shades), *probability = room(pixels * sizeof *probability);
-	int *work = room(2 * pixels * sizeof *work);
+	void *workspace = allocate(size);
+	float *shades = allocate(pixels * sizeof *shades), *probability = allocate(pixels * sizeof *probability);
+	int *work = allocate(2 * pixels * sizeof *work);
 
 	detect net = {0};
 	check("detect", detect_init(&net, weights, weights_size, workspace, size), NULL);
 	image_cut(image, &(Box){0, 0, (float)width, (float)height}, shades, width, height);
 	const detect_inputs in = {.dims = dims, .image = shades};
 	detect_outputs out = {.fetch_name_0 = probability};
-	check("detect", detect_run(&net, &in, &out), net.failed);
+	check("detect", detect_run(&net, &in, &out), &net.failed);
 	const int n = boxes_find(probability, width, height, work, boxes, MOST_LINES);
 
 	free(work);
@@ -109,7 +71,7 @@ static void read_line(recognize *net, const Image *image, const Box *box, char *
 	image_cut(image, box, shades, width, LINE_HEIGHT);
 	const recognize_inputs in = {.dims = {.w = width}, .image = shades};
 	recognize_outputs out = {.fetch_name_0 = probability};
-	check("recognize", recognize_run(net, &in, &out), net->failed);
+	check("recognize", recognize_run(net, &in, &out), &net->failed);
 	text_decode(probability, columns, TEXT_CLASSES, text, MOST_TEXT);
 }
 
@@ -142,7 +104,7 @@ int main(int argc, char **argv)
 	const recognize_dims widest = {.w = COLUMN * MOST_COLUMNS};
 	const size_t size = recognize_workspace_size(&widest);
 	size_t weights_size;
-	void *weights = read_file(argv[2], &weights_size), *workspace = room(size);
+	void *weights = read_file(argv[2], &weights_size), *workspace = allocate(size);
 	recognize net = {0};
 	check("recognize", recognize_init(&net, weights, weights_size, workspace, size), NULL);
 

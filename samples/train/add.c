@@ -12,6 +12,7 @@
 #include "adder.h"
 #include "adder_trainer.h"
 #include "common.h"
+#include "training.h"
 
 enum { BATCH = 32, TESTS = 1000, FULL_STEPS = 1500, REPORT = 250, TRAIN_BITS = 7, TEST_BITS = 40 };
 
@@ -31,7 +32,7 @@ static float step(adder_trainer *m)
 	draw(pairs, BATCH, TRAIN_BITS);
 	const adder_trainer_inputs in = {.dims = {.n = BATCH}, .pair = pairs};
 	adder_trainer_outputs out = {.loss = &loss};
-	check("train", m->failed, adder_trainer_train_step(m, &in, &out));
+	check("train", adder_trainer_train_step(m, &in, &out), &m->failed);
 	return loss;
 }
 
@@ -44,7 +45,7 @@ static int count_right(adder *net, int bits)
 	draw(pairs, TESTS, bits);
 	const adder_inputs in = {.dims = {.n = TESTS}, .pair = pairs};
 	adder_outputs out = {.said = said, .loss = &loss};
-	check("adder", net->failed, adder_run(net, &in, &out));
+	check("adder", adder_run(net, &in, &out), &net->failed);
 	for (int i = 0; i < TESTS; i++)
 		right += said[i] == pairs[2 * i] + pairs[2 * i + 1];
 	return right;
@@ -82,8 +83,8 @@ int main(int argc, char **argv)
 	void *workspace = allocate(room), *adder_workspace = allocate(adder_room);
 	adder_trainer m = {0};
 	adder net = {0};
-	check("trainer", NULL, adder_trainer_init(&m, trainer_weights, trainer_size, workspace, room));
-	check("adder", NULL, adder_init(&net, adder_weights, adder_size, adder_workspace, adder_room));
+	check("trainer", adder_trainer_init(&m, trainer_weights, trainer_size, workspace, room), NULL);
+	check("adder", adder_init(&net, adder_weights, adder_size, adder_workspace, adder_room), NULL);
 	begin(&m);
 
 	float *losses = allocate((size_t)steps * sizeof *losses);

@@ -12,6 +12,7 @@
 #include "common.h"
 #include "digits.h"
 #include "trainer.h"
+#include "training.h"
 
 enum { PIXELS = 64, RECORD = PIXELS + 1, CLASSES = 10, BATCH = 64, FULL_EPOCHS = 8 };
 
@@ -81,7 +82,7 @@ static int count_right(digits *net, const unsigned char *records, int n)
 		load(records + (size_t)first * RECORD, NULL, some, images, labels);
 		const digits_inputs in = {.dims = {.n = some}, .image = images};
 		digits_outputs out = {.save_infer_model_scale_0_tmp_0 = probabilities};
-		check("digits", net->failed, digits_run(net, &in, &out));
+		check("digits", digits_run(net, &in, &out), &net->failed);
 		for (int i = 0; i < some; i++) {
 			const float *p = probabilities + i * CLASSES;
 			int best = 0;
@@ -103,7 +104,7 @@ static float step(trainer *m, const unsigned char *records, const int *order)
 	load(records, order, BATCH, images, labels);
 	const trainer_inputs in = {.dims = {.n = BATCH}, .image = images, .label = labels};
 	trainer_outputs out = {.loss = &loss, .accuracy = &accuracy};
-	check("train", m->failed, trainer_train_step(m, &in, &out));
+	check("train", trainer_train_step(m, &in, &out), &m->failed);
 	return loss;
 }
 
@@ -129,8 +130,8 @@ int main(int argc, char **argv)
 	void *workspace = allocate(room), *digits_workspace = allocate(digits_room);
 	trainer m = {0};
 	digits net = {0};
-	check("trainer", NULL, trainer_init(&m, trainer_weights, trainer_size, workspace, room));
-	check("digits", NULL, digits_init(&net, digits_weights, digits_size, digits_workspace, digits_room));
+	check("trainer", trainer_init(&m, trainer_weights, trainer_size, workspace, room), NULL);
+	check("digits", digits_init(&net, digits_weights, digits_size, digits_workspace, digits_room), NULL);
 	for (int i = 0; i < digits_info()->parameters; i++)
 		begin(&m, digits_info()->parameter[i].name);
 

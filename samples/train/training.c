@@ -1,50 +1,10 @@
-/* What the programs share that train: files, random numbers, the picture of the loss (common.h). */
-#include "common.h"
+/* What the programs share that train: random numbers, the picture of the loss (training.h). */
+#include "training.h"
 
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-enum { ALIGNMENT = 64 };
-
-void *allocate(size_t size)
-{
-	void *p = aligned_alloc(ALIGNMENT, (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
-	if (!p) {
-		perror("memory");
-		exit(1);
-	}
-	return p;
-}
-
-unsigned char *read_file(const char *path, size_t *size)
-{
-	FILE *f = fopen(path, "rb");
-	long n = -1;
-	if (f && fseek(f, 0, SEEK_END) == 0)
-		n = ftell(f);
-	if (n <= 0 || fseek(f, 0, SEEK_SET) != 0) {
-		perror(path);
-		exit(1);
-	}
-	*size = (size_t)n;
-	unsigned char *data = allocate(*size);
-	if (fread(data, 1, *size, f) != *size) {
-		perror(path);
-		exit(1);
-	}
-	fclose(f);
-	return data;
-}
-
-void check(const char *what, const char *failed, pd_status status)
-{
-	if (status == PD_OK)
-		return;
-	fprintf(stderr, "%s: %s%s%s\n", what, pd_status_text(status), failed ? " at " : "", failed ? failed : "");
-	exit(1);
-}
 
 static uint64_t random_state = 1;
 
