@@ -1,5 +1,6 @@
 // Emits the kernels that go in sequence: kernel.scan, kernel.scatter. Called by run.c.
 #include "codegen/nest/region.h"
+#include "lower/analysis/places.h"
 
 #include <math.h>
 #include <string.h>
@@ -112,6 +113,7 @@ bool kernel_scatter_emit(KernelFunc *k)
 	    (ordered || !dtype_is_complex(t)))
 		return false;
 	const char *store = scatter_store(k, t, how), *count = kernel_dim(k, at->dims[0]);
+	const bool keeps = update_keeps(k->op); // x lies in the result
 	if (k->target->cuda) {
 		const TemplateKey keys[] = {
 			{"width", width},
@@ -120,6 +122,9 @@ bool kernel_scatter_emit(KernelFunc *k)
 			{"store", store},
 			{"each", tile_each(k, "i", "width")},
 			{"rows", kernel_dim(k, x->dims[0])},
+			{"copy", keeps ? "(void)x;"
+		                   : "for (int64_t k = 0; k < rows; k++)\n\t"
+		                     "out[k * width + i] = x[k * width + i];"},
 			{"clear",
 		     how != SCATTER_SUM
 		         ? ""
@@ -139,7 +144,9 @@ bool kernel_scatter_emit(KernelFunc *k)
 	                           dim_const(k->ctx, (int64_t)dtype_size(t)));
 	const TemplateKey keys[] = {
 		{"width", width},
-		{"bytes", kernel_dim(k, bytes)},
+		{"copy", keeps
+	                 ? "(void)x;"
+	                 : arena_printf(k->arena, "memcpy(out, x, (size_t)%s);", kernel_dim(k, bytes))},
 		{"clear", how != SCATTER_SUM ? "" : clear},
 		{"count", count},
 		{"type", dtype_c_memory(t)},

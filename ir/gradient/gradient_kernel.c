@@ -65,11 +65,19 @@ static bool scatter_products(GradientJob *g, Value *at, Value *updates, Value *d
 	return gradient_give(g, 2, tensor_mul(g->b, before, other_factors(g->b, at, updates)));
 }
 
+// What updates get that are added, or of which the last one of a row takes the place of what was
+// there.
+static bool scatter_updates(GradientJob *g, Value *at, Value *d, bool replaces)
+{
+	bool some = replaces && !dim_is(at->type->dims[0], 1); // one alone is the last one
+	Value *last = some ? last_update(g->b, at, d->type->dims[0]) : NULL;
+	return (!some || last) && gradient_give(g, 2, rows_of(g->b, d, at, last));
+}
+
 bool gradient_hook_scatter(GradientJob *g)
 {
 	Value *at = op_operand(g->op, 1), *updates = op_operand(g->op, 2), *d = gradient_of(g, 0);
 	const char *how = op_str(g->op, "how", "");
-	bool replaces = !strcmp(how, "replace");
 	if (!strcmp(how, "multiply") && !dtype_is_complex(d->type->dtype))
 		return scatter_products(g, at, updates, d);
 	if (!strcmp(how, "multiply") || !strcmp(how, "max") || !strcmp(how, "min")) {
@@ -77,17 +85,14 @@ bool gradient_hook_scatter(GradientJob *g)
 		           "what changes rows that data name by '%s' has no gradient", how);
 		return false;
 	}
-	if (gradient_wants(g, 0)) {
-		Value *dx = d;
-		if (strcmp(how, "add")) // what was there is gone
-			dx = scatter_rows(g->b, d, at, gradient_zero(g->b, updates->type), "replace");
-		if (!gradient_give(g, 0, dx))
-			return false;
-	}
-	if (!gradient_wants(g, 2))
+	// The rows are read in front of where they become zero: that can then be done in place.
+	if (gradient_wants(g, 2) && !scatter_updates(g, at, d, !strcmp(how, "replace")))
+		return false;
+	if (!gradient_wants(g, 0))
 		return true;
-	Value *last = replaces ? last_update(g->b, at, d->type->dims[0]) : NULL;
-	return (!replaces || last) && gradient_give(g, 2, rows_of(g->b, d, at, last));
+	if (strcmp(how, "add")) // what was there is gone
+		d = scatter_rows(g->b, d, at, gradient_zero(g->b, updates->type), "replace");
+	return gradient_give(g, 0, d);
 }
 
 // ---- scan ---------------------------------------------------------------------------------------

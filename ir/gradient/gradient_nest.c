@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { MAX_VARS = 3 * MAX_RANK, MAX_PATH = MAX_RANK };
+enum { MAX_VARS = 3 * MAX_RANK, MAX_PATH = MAX_RANK, MAX_INDEX_CODE = 256 };
 
 // A loop variable around a load: an argument of the nest, or of a loop.reduce on the way to the
 // load.
@@ -531,6 +531,20 @@ static Value *gather_gradient(Builder *b, LoadSite *s, const Solution *x, Value 
 
 // ---- scattering ---------------------------------------------------------------------------------
 
+// Whether code that computes an index may read the variable, also as the position of a load. Looks
+// at *left values at most.
+static bool index_reads(const Value *v, const Value *var, int *left)
+{
+	if (v == var || --*left < 0 || (v->def && v->def->nregion))
+		return true;
+	for (int i = 0; v->def && i < v->def->noperand; i++) {
+		const Value *from = op_operand(v->def, i);
+		if (from && from->type->kind != TY_TENSOR && index_reads(from, var, left))
+			return true;
+	}
+	return false;
+}
+
 // How many of the last axes the load goes along with variables of their own, from end to end.
 static int row_axes(const LoadSite *s, int *vars)
 {
@@ -541,12 +555,8 @@ static int row_axes(const LoadSite *s, int *vars)
 		if (v < 0 || s->vars[v].extent != t->dims[d] || s->vars[v].counted)
 			break;
 		bool alone = true;
-		for (int k = 0; k < n; k++)
-			alone &= vars[t->rank - 1 - k] != v;
-		for (int k = 0; k < d; k++) {
-			Affine a = {0};
-			alone &= affine_of(s, load_index(s->load, k), 1, &a) ? !a.coef[v] : false;
-		}
+		for (int k = 0, left = MAX_INDEX_CODE; k < t->rank; k++)
+			alone &= k == d || !index_reads(load_index(s->load, k), s->vars[v].arg, &left);
 		if (!alone)
 			break;
 		vars[d] = v;

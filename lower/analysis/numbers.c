@@ -60,7 +60,7 @@ void numbers_find(Numbers *n, Arena *a, const Op *module, bool wanted)
 	}
 	for (const Block *b = r->first; n->variables && b; b = b->next)
 		for (const Op *op = b->first; op; op = op->next)
-			if (op->code == OP_LOOP_UPDATE) {
+			if (op->code == OP_LOOP_UPDATE || op->code == OP_KERNEL_SCATTER) {
 				memory_mark(n, op_operand(op, 0));
 				memory_mark(n, &op->results[0]);
 			}

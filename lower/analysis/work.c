@@ -38,8 +38,8 @@ static const Dim *work_of(const Op *op, const Dim **threads)
 	if (op->code == OP_PD_ASSERT)
 		return *threads = elements(c, op_operand(op, 0)->type);
 	const bool updates = op->code == OP_LOOP_UPDATE || op->code == OP_LOOP_APPEND;
-	if (updates && update_keeps(op)) // only what is new moves
-		return *threads = elements(c, op_operand(op, op->code == OP_LOOP_UPDATE ? 2 : 1)->type);
+	if ((updates || op->code == OP_KERNEL_SCATTER) && update_keeps(op)) // only what is new moves
+		return *threads = elements(c, op_operand(op, op->code == OP_LOOP_APPEND ? 1 : 2)->type);
 	for (int i = 0; i < op->nresult; i++)
 		out = dim_max(c, out, elements(c, op->results[i].type));
 	*threads = out;

@@ -1,12 +1,14 @@
 // Canonical forms: removes operations that change nothing, says with constants what inference
 // knows, drops operands that only carried shapes, and brings what can be said in several ways into
 // one (views to reshape, channels to axis 1). Nothing here changes a result by a bit, but for the
-// sign of zero in x + 0. Runs first, and after passes that leave such things behind.
+// sign of zero in x + 0 and the order in which rows that go to one place are added. Runs first, and
+// after passes that leave such things behind.
 //
 // The operator table says which patterns an operation has (`simplify: [..]`); they run over the
 // module until nothing changes.
 #include "ir/build/build.h"
 #include "ir/build/infer.h"
+#include "ir/build/nest.h"
 #include "lower/clean/clean.h"
 #include "lower/pass/pass.h"
 #include "lower/pass/rewrite.h"
@@ -63,6 +65,41 @@ Value *simplify_hook_plus_zero(Builder *b, Op *op)
 {
 	(void)b;
 	return drop_neutral(op, 0);
+}
+
+static bool is_zeros(const Value *v)
+{
+	const Op *full = v->def && v->def->code == OP_PD_FULL ? v->def : NULL;
+	return all_equal(v, 0) || (full && !op_operand(full, 1) && !*op_str(full, "str_value", "") &&
+	                           op_float(full, "value", 1) == 0);
+}
+
+// Rows added to zeros; views of the sum that nobody else reads are looked through.
+static Op *added_rows(Value *v)
+{
+	while (v->def && v->def->code == OP_PD_RESHAPE && v->uses && !v->uses->next)
+		v = op_operand(v->def, 0);
+	Op *op = v->def;
+	if (!op || op->code != OP_KERNEL_SCATTER || !v->uses || v->uses->next ||
+	    (ScatterKind)op_enum(op, "how") != SCATTER_ADD)
+		return NULL;
+	return is_zeros(op_operand(op, 0)) ? op : NULL;
+}
+
+// Rows are added to x itself, not to zeros as large as x: what a loop reads row by row gets its
+// gradient so, and the plan then lets it lie where it is.
+Value *simplify_hook_plus_rows(Builder *b, Op *op)
+{
+	for (int i = 0; i < 2; i++) {
+		Value *x = op_operand(op, i), *sum = op_operand(op, 1 - i);
+		Op *rows = same_type(op, x) && same_type(op, sum) ? added_rows(sum) : NULL;
+		if (!rows)
+			continue;
+		Value *to = build_reshape(b, x, rows->results[0].type);
+		Value *all = scatter_rows(b, to, op_operand(rows, 1), op_operand(rows, 2), "add");
+		return all ? build_reshape(b, all, op->results[0].type) : NULL;
+	}
+	return NULL;
 }
 
 Value *simplify_hook_times_one(Builder *b, Op *op)

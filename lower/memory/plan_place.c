@@ -37,7 +37,7 @@ static void op_in_place(Plan *p, Op *op)
 {
 	for (int i = 0; i < op->nresult; i++) {
 		Search s = {p, op, i, NULL};
-		if (op->code == OP_LOOP_UPDATE || op->code == OP_LOOP_APPEND)
+		if (op->code != OP_LOOP_NEST)
 			search_try(&s, op_operand(op, 0));
 		else
 			op_walk(op, search_visit, &s);
@@ -59,6 +59,6 @@ void plan_in_place(Plan *p)
 	for (int k = 0; k < p->nblock; k++)
 		for (Op *op = p->blocks[k].block->first; op; op = op->next)
 			if (op->code == OP_LOOP_NEST || op->code == OP_LOOP_UPDATE ||
-			    op->code == OP_LOOP_APPEND)
+			    op->code == OP_LOOP_APPEND || op->code == OP_KERNEL_SCATTER)
 				op_in_place(p, op);
 }

@@ -70,7 +70,7 @@ static bool update_reads_in_place(const Plan *p, const Op *op, const Root *r)
 
 bool op_reads_in_place(const Plan *p, const Op *op, int i, const Root *r)
 {
-	if (op->code == OP_LOOP_UPDATE)
+	if (op->code == OP_LOOP_UPDATE || op->code == OP_KERNEL_SCATTER)
 		return update_reads_in_place(p, op, r);
 	if (op->code == OP_LOOP_APPEND)
 		return append_reads_in_place(p, op, r);

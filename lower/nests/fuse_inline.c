@@ -76,7 +76,9 @@ static bool value_is_updated(const Op *op, const Op *to, const Value *v)
 {
 	for (const Use *u = v->uses; u; u = u->next) {
 		const Op *by = u->user;
-		if ((by->code != OP_LOOP_UPDATE || u->index != 0) && by->code != OP_PD_WHILE)
+		bool updates = u->index == 0 &&
+		               (by->code == OP_LOOP_UPDATE || by->code == OP_KERNEL_SCATTER);
+		if (!updates && by->code != OP_PD_WHILE)
 			continue;
 		while (by && by->block != op->block)
 			by = op_parent(by);
