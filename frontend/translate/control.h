@@ -82,7 +82,10 @@ bool assert_never(Builder *b, const char *message);
 // them, what may be taken for it behind an assertion that fails when a run gets there. NULL after a
 // diagnostic.
 Value *single_element(OpJob *j, Value *v, const char *slot);
-// Stands where a variable has no value, and nobody should look: zeros.
+// Paddle's mark for a variable that has no value yet.
+#define UNDEFINED_MARK 1.77113e27
+// Stands where a variable has no value, and nobody should look: that mark, zeros where the element
+// type cannot hold it.
 Value *undefined_value(Builder *b, const Type *t);
 
 // ---- control_if.c -------------------------------------------------------------------------------

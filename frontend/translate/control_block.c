@@ -144,7 +144,8 @@ const Type *type_join(Context *c, const Type *a, const Type *b, SizeStem stem, u
 	return type_tensor(c, a->dtype, a->rank, dims, a->lod > b->lod ? a->lod : b->lod);
 }
 
-// The size 1 stands for one that is not known here: the value is never looked at.
+// The size 1 stands for one that is not known here. A program that reads the value all the same
+// (its test for None was decided when it was exported) meets the mark, as in Paddle.
 Value *undefined_value(Builder *b, const Type *t)
 {
 	Context *c = b->ctx;
@@ -161,7 +162,8 @@ Value *undefined_value(Builder *b, const Type *t)
 		return NULL;
 	for (int d = 0; d < t->rank; d++)
 		dims[d] = dim_is_const(t->dims[d]) ? t->dims[d] : dim_const(c, 1);
-	return build_full(b, type_tensor(c, t->dtype, t->rank, dims, 0), 0);
+	const bool holds = t->dtype == DT_F32 || t->dtype == DT_F64;
+	return build_full(b, type_tensor(c, t->dtype, t->rank, dims, 0), holds ? UNDEFINED_MARK : 0);
 }
 
 // ---- values of several types --------------------------------------------------------------------

@@ -15,9 +15,6 @@
 
 #include <string.h>
 
-// Paddle's mark for a variable that has no value yet.
-#define UNDEFINED_MARK 1.77113e27
-
 // ---- conditions -------------------------------------------------------------------------------
 
 const Value *condition_strip(const Value *v, bool *negated)

@@ -579,6 +579,17 @@ static const Dim *term_solve(Context *c, const Poly *p, int i)
 	return rest.bad ? NULL : dim_of_poly(c, &rest);
 }
 
+// How many of the found symbols of d are younger than sym; *first is one of them.
+static int younger_found(const Dim *d, const Dim *sym, const Dim **first)
+{
+	if (d->a)
+		return younger_found(d->a, sym, first) + younger_found(d->b, sym, first);
+	if (d->kind != DIM_SYM || !d->bounded || d->id <= sym->id || d == *first)
+		return 0;
+	*first = d;
+	return 1;
+}
+
 // Solves p = 0 for the youngest symbol that stands alone in one term. Returns it, or NULL.
 static const Dim *poly_solve(Context *c, const Poly *p, const Dim **solution)
 {
@@ -591,8 +602,11 @@ static const Dim *poly_solve(Context *c, const Poly *p, const Dim **solution)
 		const Dim *value = term_solve(c, p, i);
 		if (!value)
 			continue;
-		// A size found at run time never replaces one that the caller gives.
-		const bool allowed = sym->bounded || !dim_is_found(value);
+		// A size found at run time never replaces one that the caller gives; nor do several one
+		// that is found before them: what finds it could not tell them.
+		const Dim *later = NULL;
+		const bool allowed = sym->bounded ? younger_found(value, sym, &later) < 2
+		                                  : !dim_is_found(value);
 		if (dim_mentions(value, sym) || !allowed || is_kept(c, sym) || (best && best->id > sym->id))
 			continue;
 		best = sym;

@@ -147,6 +147,18 @@ static void slots_are_not_replaced(void **state)
 	assert_ptr_equal(dim_sym(c, "n"), n);
 }
 
+static void earlier_size_is_not_made_of_two_later_ones(void **state)
+{
+	Context *c = *state;
+	const Dim *early = dim_sym_bounded(c, "early"), *n = dim_sym(c, "n"),
+			  *rows = dim_sym_bounded(c, "rows"), *columns = dim_sym_bounded(c, "columns");
+	const int checks = dim_check_count(c);
+	assert_false(dim_unify(c, dim_add(c, early, n), dim_mul(c, rows, columns)));
+	assert_int_equal(dim_check_count(c), checks + 1);
+	// One later size is told by what finds the early one.
+	assert_true(dim_unify(c, early, dim_mul(c, dim_const(c, 2), rows)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +171,7 @@ int main(void)
 		TEST(unifying_teaches_once),
 		TEST(broadcast_keeps_what_is_not_1),
 		TEST(slots_are_not_replaced),
+		TEST(earlier_size_is_not_made_of_two_later_ones),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
