@@ -1,7 +1,10 @@
 // Stacks become tensor arrays, one for each value of a group: a push is a write at the end, a pop
-// reads the last element and cuts it off. Stacks change in place, arrays are values, so loops and
-// branches that push or pop take the arrays along as variables and results. Regions `init`
-// disappear: what they made is made in front of the operation.
+// reads the last element and cuts it off. Where groups differ in how many values they have, or of
+// which types, each kind has arrays of its own, and one more array says of which kind each group
+// is: a pop ends the run where the last one is of another kind. Stacks change in place, arrays are
+// values, so loops and branches that push or pop take the arrays along as variables and results.
+// Regions `init` disappear: what they made is made in front of the operation.
+#include "ir/base/vec.h"
 #include "ir/base/vec.h"
 #include "ir/build/build.h"
 #include "ir/build/nest.h"
@@ -10,14 +13,21 @@
 #include "lower/pass/pass.h"
 #include "lower/pass/rewrite.h"
 
-enum { MAX_NESTING = 200, MAX_GROUP = 64 };
+enum { MAX_NESTING = 200, MAX_GROUP = 64, MAX_KINDS = 64 };
+
+// Groups of the same number of values, of the same types and numbers of axes.
+typedef struct Group {
+	int first, n; // its arrays
+} Group;
 
 typedef struct Stack {
 	const Value *value; // what cf.create_stack gave
-	int n;              // values of a group
-	const Type *types[MAX_GROUP];
-	Value *arrays[MAX_GROUP]; // as they are at the operation at hand; arrays[0] is NULL before it
-	                          // is created
+	int nkind;
+	Group kinds[MAX_KINDS];
+	int n, room; // arrays; the last one says of which kind the groups are, if there are several
+	const Type **types; // [n]
+	Value **arrays;     // [n]; as they are at the operation at hand; arrays[0] is NULL before it is
+	                    // created
 } Stack;
 
 typedef struct Stacks {
@@ -210,27 +220,64 @@ static const Type *array_of(Context *c, const Type *t)
 	return type_shaped(c, TY_ARRAY, t->dtype, t->rank, t->dims);
 }
 
+// A further array of elements of type t.
+static void stack_add(Stacks *s, Stack *k, const Type *t)
+{
+	VEC_ROOM(s->arena, k->types, k->n, k->room);
+	k->types[k->n++] = array_of(s->ctx, t);
+}
+
+static bool element_fits(const Type *array, const Type *t)
+{
+	return t->kind == TY_TENSOR && array->dtype == t->dtype && array->rank == t->rank;
+}
+
+// The kind of group that op pushes or pops; NULL: none that has been found so far.
+static const Group *group_find(const Stack *k, const Op *op)
+{
+	const bool pops = op->code == OP_CF_POP_BACK;
+	const int n = pops ? op->nresult : op->noperand - 1;
+	for (int g = 0; g < k->nkind; g++) {
+		bool fits = k->kinds[g].n == n;
+		for (int i = 0; i < n && fits; i++)
+			fits = element_fits(k->types[k->kinds[g].first + i],
+			                    pops ? op->results[i].type : op_operand(op, 1 + i)->type);
+		if (fits)
+			return &k->kinds[g];
+	}
+	return NULL;
+}
+
 static bool push_visit(Op *op, void *arg)
 {
 	Stacks *s = arg;
 	Stack *k = op->code == OP_CF_PUSH_BACK ? stack_find(s, op_operand(op, 0)) : NULL;
-	if (!k)
+	if (!k || group_find(k, op))
 		return true;
-	int n = op->noperand - 1;
-	bool fits = n > 0 && n <= MAX_GROUP && (!k->n || k->n == n);
-	for (int i = 0; i < n && fits; i++) {
-		const Type *t = op_operand(op, 1 + i)->type;
-		fits = t->kind == TY_TENSOR &&
-		       (!k->n || (k->types[i]->dtype == t->dtype && k->types[i]->rank == t->rank));
-		if (fits && !k->n)
-			k->types[i] = array_of(s->ctx, t);
+	const int n = op->noperand - 1;
+	bool fits = n > 0 && n <= MAX_GROUP && k->nkind < MAX_KINDS;
+	for (int i = 0; i < n; i++)
+		fits &= op_operand(op, 1 + i)->type->kind == TY_TENSOR;
+	if (!fits) {
+		s->ok = stack_fail(op, "a stack of anything but tensors, or of more than 64 values at a "
+		                       "time or 64 kinds of groups, cannot be compiled");
+		return true;
 	}
-	if (!fits)
-		s->ok = stack_fail(
-			op, "a stack of groups that are not alike, or not of tensors, cannot be compiled");
-	else
-		k->n = n;
+	k->kinds[k->nkind++] = (Group){k->n, n};
+	for (int i = 0; i < n; i++)
+		stack_add(s, k, op_operand(op, 1 + i)->type);
 	return true;
+}
+
+// All pushes are known.
+static void stack_settle(Stacks *s, Stack *k)
+{
+	const Dim *one = dim_const(s->ctx, 1);
+	if (k->nkind > 1)
+		stack_add(s, k, type_tensor(s->ctx, DT_I64, 1, &one, 0));
+	if (!k->nkind) // nobody pushes: it is empty
+		stack_add(s, k, type_shaped(s->ctx, TY_TENSOR, DT_BOOL, 0, NULL));
+	k->arrays = NEW_ARRAY(s->arena, (size_t)k->n, Value *);
 }
 
 // ---- operations ---------------------------------------------------------------------------------
@@ -255,31 +302,62 @@ static Value *whole(Builder *b, int64_t v)
 	return build_constant(b, t);
 }
 
-static void push_rewrite(Op *op, Stack *k)
+// Writes x behind the last element of array number i.
+static void array_push(Op *op, Stack *k, int i, Value *x)
 {
-	for (int i = 0; i < k->n; i++) {
-		Builder b = builder_before(op);
-		Value *length = build1(&b, OP_PD_ARRAY_LENGTH, k->arrays[i], NULL);
-		k->arrays[i] = array_op(op, OP_PD_ARRAY_WRITE, k->types[i], k->arrays[i], length,
-		                        op_operand(op, 1 + i));
-		k->arrays[i]->name = k->value->name;
-	}
+	Builder b = builder_before(op);
+	Value *length = build1(&b, OP_PD_ARRAY_LENGTH, k->arrays[i], NULL);
+	k->arrays[i] = array_op(op, OP_PD_ARRAY_WRITE, k->types[i], k->arrays[i], length, x);
+	k->arrays[i]->name = k->value->name;
+}
+
+// Takes the last element, of type t, off array number i.
+static Value *array_pop(Op *op, Stack *k, int i, const Type *t)
+{
+	Builder b = builder_before(op);
+	Value *length = build1(&b, OP_PD_ARRAY_LENGTH, k->arrays[i], NULL);
+	Value *last = length ? tensor_sub(&b, length, whole(&b, 1)) : NULL;
+	if (!last)
+		return NULL;
+	Value *x = array_op(op, OP_PD_ARRAY_READ, t, k->arrays[i], last, NULL);
+	k->arrays[i] = array_op(op, OP_PD_ARRAY_SLICE, k->types[i], k->arrays[i], whole(&b, 0), last);
+	k->arrays[i]->name = k->value->name;
+	return x;
+}
+
+static bool push_rewrite(Op *op, Stack *k)
+{
+	const Group *g = group_find(k, op);
+	Builder b = builder_before(op);
+	for (int i = 0; i < g->n; i++)
+		array_push(op, k, g->first + i, op_operand(op, 1 + i));
+	if (k->nkind > 1)
+		array_push(op, k, k->n - 1, whole(&b, g - k->kinds));
+	return true;
+}
+
+// Ends the run where the group on top is of another kind.
+static bool kind_check(Op *op, Stack *k, const Group *g)
+{
+	Builder b = builder_before(op);
+	Value *want = whole(&b, g - k->kinds), *have = array_pop(op, k, k->n - 1, want->type);
+	Value *same = have ? build2(&b, OP_PD_EQUAL, have, want, NULL) : NULL;
+	const NamedAttr message = {"message",
+	                           attr_str(b.ctx, "what was pushed last is of other types")};
+	return same && build_op(&b, OP_PD_ASSERT, 1, &same, 1, &message);
 }
 
 static bool pop_rewrite(Op *op, Stack *k)
 {
-	if (op->nresult != k->n)
-		return stack_fail(op, "as many values must be popped as were pushed");
-	for (int i = 0; i < k->n; i++) {
-		Builder b = builder_before(op);
-		Value *length = build1(&b, OP_PD_ARRAY_LENGTH, k->arrays[i], NULL);
-		Value *last = length ? tensor_sub(&b, length, whole(&b, 1)) : NULL;
-		if (!last)
+	const Group *g = group_find(k, op);
+	if (!g)
+		return stack_fail(op, "nothing like what is popped is ever pushed on this stack");
+	if (k->nkind > 1 && !kind_check(op, k, g))
+		return false;
+	for (int i = 0; i < g->n; i++) {
+		Value *x = array_pop(op, k, g->first + i, op->results[i].type);
+		if (!x)
 			return false;
-		Value *x = array_op(op, OP_PD_ARRAY_READ, op->results[i].type, k->arrays[i], last, NULL);
-		k->arrays[i] = array_op(op, OP_PD_ARRAY_SLICE, k->types[i], k->arrays[i], whole(&b, 0),
-		                        last);
-		k->arrays[i]->name = k->value->name;
 		x->name = op->results[i].name;
 		value_replace(&op->results[i], x);
 	}
@@ -289,7 +367,7 @@ static bool pop_rewrite(Op *op, Stack *k)
 static bool empty_rewrite(Op *op, Stack *k)
 {
 	Builder b = builder_before(op);
-	Value *length = build1(&b, OP_PD_ARRAY_LENGTH, k->arrays[0], NULL);
+	Value *length = build1(&b, OP_PD_ARRAY_LENGTH, k->arrays[k->n - 1], NULL);
 	Value *none = length ? build2(&b, OP_PD_EQUAL, length, whole(&b, 0), NULL) : NULL;
 	Value *v = none ? tensor_reshape(&b, none, op->results[0].type->rank, op->results[0].type->dims)
 	                : NULL;
@@ -301,13 +379,9 @@ static bool empty_rewrite(Op *op, Stack *k)
 static bool stack_op_rewrite(Stacks *s, Op *op)
 {
 	Stack *k = stack_find(s, op->code == OP_CF_CREATE_STACK ? &op->results[0] : op_operand(op, 0));
-	bool ok = k && (k->n || op->code == OP_CF_CREATE_STACK || op->code == OP_CF_IS_EMPTY);
+	bool ok = k && (k->nkind || op->code == OP_CF_CREATE_STACK || op->code == OP_CF_IS_EMPTY);
 	if (!ok)
 		return stack_fail(op, "nothing is ever pushed on this stack");
-	if (!k->n) { // nobody pushes: it is empty
-		k->n = 1;
-		k->types[0] = array_of(s->ctx, type_shaped(s->ctx, TY_TENSOR, DT_BOOL, 0, NULL));
-	}
 	if (op->code == OP_CF_CREATE_STACK) {
 		for (int i = 0; i < k->n; i++) {
 			k->arrays[i] = array_op(op, OP_PD_CREATE_ARRAY, k->types[i], NULL, NULL, NULL);
@@ -316,7 +390,7 @@ static bool stack_op_rewrite(Stacks *s, Op *op)
 		return true;
 	}
 	if (op->code == OP_CF_PUSH_BACK)
-		push_rewrite(op, k);
+		ok = push_rewrite(op, k);
 	else
 		ok = op->code == OP_CF_POP_BACK ? pop_rewrite(op, k) : empty_rewrite(op, k);
 	if (ok)
@@ -470,6 +544,8 @@ bool pass_stacks(PassContext *p)
 	if (ok) {
 		op_walk(p->module, create_visit, &s);
 		op_walk(p->module, push_visit, &s);
+		for (int i = 0; i < s.n; i++)
+			stack_settle(&s, s.list[i]);
 		ok = s.ok && region_rewrite(&s, r, 0);
 	}
 	if (ok)
