@@ -30,7 +30,8 @@ TEXTS += codegen/c/kernels/conv.c.in codegen/c/kernels/conv_plain.c.in \
 	codegen/c/kernels/integer_shape.c.in codegen/c/kernels/integer_tile.c.in codegen/c/kernels/vector_integer.c.in \
 	codegen/c/kernels/interleave.c.in codegen/c/kernels/join_blocks.c.in codegen/c/kernels/layer_norm.c.in codegen/c/kernels/panels.c.in \
 	codegen/c/kernels/row_max.c.in codegen/c/kernels/row_spread.c.in codegen/c/kernels/row_sum.c.in \
-	codegen/c/kernels/interleave_lanes.c.in codegen/c/kernels/softmax.c.in codegen/c/kernels/turn_gnu.c.in \
+	codegen/c/kernels/interleave_lanes.c.in codegen/c/kernels/softmax.c.in \
+	codegen/c/kernels/softmax_short.c.in codegen/c/kernels/turn_gnu.c.in \
 	codegen/c/kernels/unblock.c.in codegen/c/kernels/unblock_lanes.c.in \
 	codegen/c/kernels/winograd.c.in codegen/c/kernels/winograd_all.c.in codegen/c/kernels/winograd_parts.c.in codegen/c/kernels/winograd_2.c.in \
 	codegen/c/kernels/winograd_4.c.in codegen/c/kernels/winograd_products.c.in \
@@ -59,7 +60,8 @@ TEXTS += codegen/cuda/kernels/cuda_attention.c.in codegen/cuda/kernels/cuda_atte
 	codegen/cuda/kernels/cuda_softmax_long.c.in codegen/cuda/kernels/cuda_sort.c.in \
 	codegen/cuda/kernels/cuda_sort_long.c.in codegen/cuda/kernels/cuda_tile.c.in \
 	codegen/cuda/kernels/cuda_tile_kernel.c.in codegen/cuda/kernels/cuda_wait.c.in
-TEXTS += codegen/nest/kernels/box_overlap.c.in codegen/nest/kernels/compact.c.in \
+TEXTS += codegen/nest/kernels/box_lanes.c.in codegen/nest/kernels/box_overlap.c.in \
+	codegen/nest/kernels/compact.c.in \
 	codegen/nest/kernels/kernel_macros.c.in codegen/nest/kernels/nms.c.in \
 	codegen/nest/kernels/scan.c.in codegen/nest/kernels/scatter.c.in codegen/nest/kernels/sort.c.in \
 	codegen/nest/kernels/sort_heap.c.in codegen/nest/kernels/sort_rows.c.in \

@@ -72,11 +72,11 @@ int row_keys(KernelFunc *k, const RowTexts *t, TemplateKey *keys)
 	const TemplateKey all[ROW_KEYS] = {
 		{"rows_are", t->rows},   {"first", t->first},
 		{"end", t->end},         {"range", kernel_range(k)},
-		{"columns", t->columns}, {"buffer", t->buffer},
-		{"row", t->row},         {"input", t->input},
+		{"columns", t->columns}, {"input", t->input},
 		{"value", t->value},     {"epilogue", t->epilogue},
 		{"store", t->store},     {"returns", tile_returns(k)},
-		{"done", tile_done(k)},
+		{"done", tile_done(k)},  {"buffer", t->buffer},
+		{"row", t->row},
 	};
 	memcpy(keys, all, sizeof all);
 	return ROW_KEYS;

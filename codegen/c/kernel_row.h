@@ -19,7 +19,8 @@ typedef struct RowTexts {
 // Rows over the last `axes` axes. False after a diagnostic.
 bool row_texts(KernelFunc *k, int axes, RowTexts *t);
 // The keys of these texts, and of what the function returns; returns how many there are.
-enum { ROW_KEYS = 13 };
+// The last of them say where the row lies.
+enum { ROW_KEYS = 13, ROW_PLACE_KEYS = 2 };
 int row_keys(KernelFunc *k, const RowTexts *t, TemplateKey *keys);
 // A reduction over a row, as a function of the generated code.
 typedef enum RowSum { ROW_MAX, ROW_SUM, ROW_SPREAD } RowSum;

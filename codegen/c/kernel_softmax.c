@@ -4,7 +4,9 @@
 
 #include <inttypes.h>
 
-enum { SHORT_ROW = 512 }; // in longer ones the last vector weighs nothing
+// SHORT_ROW: in longer ones the last vector weighs nothing. FEW_VECTORS: rows of so many vectors
+// and less are worked on side by side.
+enum { SHORT_ROW = 512, FEW_VECTORS = 2 };
 
 // A short row that ends within a vector is worked on behind its end, where minus infinities stand:
 // what comes of them is below the last bit of any sum, which is at least 1. NULL: it is no such
@@ -22,9 +24,35 @@ static const char *row_padding(KernelFunc *k, RowTexts *x)
 	return arena_printf(k->arena, "%" PRId64, padded);
 }
 
+// Whether the rows are so short, and so many, that a lane has a row of its own.
+static bool rows_side_by_side(const KernelFunc *k)
+{
+	const Type *t = k->op->results[0].type;
+	const Dim *rows = dims_product(k->ctx, t->rank - 1, t->dims), *last = t->dims[t->rank - 1];
+	const int lanes = k->target->lanes;
+	return k->target->vector && dim_is_const(last) && last->value > 0 &&
+	       last->value <= FEW_VECTORS * lanes && !(dim_is_const(rows) && rows->value < lanes);
+}
+
+static bool side_by_side_emit(KernelFunc *k)
+{
+	RowTexts x;
+	if (!tile_prelude(k) || !row_texts(k, 1, &x))
+		return false;
+	const Type *t = k->op->results[0].type;
+	TemplateKey keys[ROW_KEYS + 3];
+	int n = row_keys(k, &x, keys) - ROW_PLACE_KEYS;
+	keys[n++] = (TemplateKey){"exp", "pd_expf"};
+	keys[n++] = (TemplateKey){"lanes", tile_int(k, k->target->lanes)};
+	keys[n++] = (TemplateKey){"length", tile_int(k, t->dims[t->rank - 1]->value)};
+	return kernel_template(k, "softmax_short.c", n, keys);
+}
+
 bool kernel_softmax_emit(KernelFunc *k)
 {
 	RowTexts x;
+	if (rows_side_by_side(k))
+		return side_by_side_emit(k);
 	if (!row_helper(k, ROW_MAX) || !row_helper(k, ROW_SUM) || !row_texts(k, 1, &x))
 		return false;
 	const char *padded = row_padding(k, &x);

@@ -81,6 +81,7 @@ bool cuda_nms_emit(KernelFunc *k)
 	int n = nms_keys(k, keys);
 	if (!n)
 		return false;
+	keys[n++] = (TemplateKey){"overlap", nms_overlap_name(k, op_operand(k->op, 0)->type)};
 	keys[n++] = (TemplateKey){"threads", tile_int(k, THREADS)};
 	k->block_threads = THREADS;
 	k->bounds = arena_printf(k->arena, "%d, 1", THREADS);

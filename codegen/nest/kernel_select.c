@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+enum { BOX_LANES = 32 }; // boxes that are compared with another one at once
+
 static const char *result_type(const KernelFunc *k, int i)
 {
 	return dtype_c_memory(k->op->results[i].type->dtype);
@@ -104,6 +106,12 @@ static const char *box_set(KernelFunc *k, const Type *boxes, const Type *order)
 	return strcmp(set, "0") ? arena_printf(k->arena, "%s * %s", set, each) : "0";
 }
 
+const char *nms_overlap_name(const KernelFunc *k, const Type *boxes)
+{
+	return arena_printf(k->arena, "pd_overlap_%s%s",
+	                    op_bool(k->op, "pixels", false) ? "pixels_" : "", dtype_name(boxes->dtype));
+}
+
 int nms_keys(KernelFunc *k, TemplateKey *keys)
 {
 	const Type *boxes = op_operand(k->op, 0)->type, *order = op_operand(k->op, 1)->type;
@@ -111,8 +119,7 @@ int nms_keys(KernelFunc *k, TemplateKey *keys)
 	if (boxes->dtype != DT_F32 && !wide)
 		return 0;
 	const char *type = dtype_c_memory(boxes->dtype);
-	const char *name = arena_printf(k->arena, "pd_overlap_%s%s", pixels ? "pixels_" : "",
-	                                dtype_name(boxes->dtype));
+	const char *name = nms_overlap_name(k, boxes);
 	double eta = op_float(k->op, "eta", 1);
 	const char *shrink = eta >= 1
 	                         ? ""
@@ -129,7 +136,6 @@ int nms_keys(KernelFunc *k, TemplateKey *keys)
 		{"type", type},
 		{"index", result_type(k, 0)},
 		{"number", result_type(k, 1)},
-		{"overlap", name},
 		{"threshold", scalar_float(k->arena, boxes->dtype, op_float(k->op, "threshold", 0))},
 		{"shrink", shrink},
 	};
@@ -140,8 +146,21 @@ int nms_keys(KernelFunc *k, TemplateKey *keys)
 bool kernel_nms_emit(KernelFunc *k)
 {
 	TemplateKey keys[16];
-	const int n = nms_keys(k, keys);
-	return n && kernel_template(k, "nms.c", n, keys);
+	int n = nms_keys(k, keys);
+	if (!n)
+		return false;
+	const Type *boxes = op_operand(k->op, 0)->type;
+	const char *pixels = op_bool(k->op, "pixels", false) ? "pixels_" : "";
+	const char *lanes = arena_printf(k->arena, "pd_most_overlap_%s%s", pixels,
+	                                 dtype_name(boxes->dtype));
+	const TemplateKey helper[] = {{"type", dtype_c_memory(boxes->dtype)},
+	                              {"overlap", nms_overlap_name(k, boxes)},
+	                              {"lanes", lanes},
+	                              {"block", tile_int(k, BOX_LANES)}};
+	keys[n++] = (TemplateKey){"lanes", lanes};
+	keys[n++] = (TemplateKey){"block", tile_int(k, BOX_LANES)};
+	return kernel_helper(k, "box_lanes.c", COUNT_OF(helper), helper) &&
+	       kernel_template(k, "nms.c", n, keys);
 }
 
 // ---- what is true -------------------------------------------------------------------------------
