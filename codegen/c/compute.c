@@ -3,6 +3,8 @@
 #include "codegen/c/c.h"
 #include "codegen/nest/nest.h"
 
+#include <string.h>
+
 #include "ops_emit_c.inc"
 
 // By the operator table: `emit: {c: name}`.
@@ -11,18 +13,23 @@ Emitter *compute_emitter(const Op *op)
 	return emitters[op->code];
 }
 
-// The run ends, and names the operation whose index is out of range.
+// The run ends, and names the operation whose index is out of range. The last name serves the last
+// checks that have it.
 static void faults_print(Codegen *cg, const KernelFunc *k)
 {
 	const char *last = string_literal(cg->arena, op_where(cg, k->faults[k->nfault - 1]));
+	int named = k->nfault - 1;
+	while (named &&
+	       !strcmp(op_where(cg, k->faults[named - 1]), op_where(cg, k->faults[k->nfault - 1])))
+		named--;
 	run_line(cg, 1, "if (fault) {");
-	if (k->nfault == 1)
+	if (!named)
 		run_line(cg, 2, "m->failed = %s;", last);
-	for (int i = 0; i + 1 < k->nfault; i++) {
+	for (int i = 0; i < named; i++) {
 		run_line(cg, i ? 3 : 2, "%sfault == %d", i ? ": " : "m->failed = ", i + 1);
 		run_line(cg, 3, "? %s", string_literal(cg->arena, op_where(cg, k->faults[i])));
 	}
-	if (k->nfault > 1)
+	if (named)
 		run_line(cg, 3, ": %s;", last);
 	run_line(cg, 2, "return PD_INDEX;");
 	run_line(cg, 1, "}");

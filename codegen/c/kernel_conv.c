@@ -37,18 +37,16 @@ static bool tile_helper(Conv *v, int nv)
 		const char *of = arena_printf(k->arena, "%dx%dof%d_s%" PRId64, v->ur, nv, v->q,
 		                              v->stride[1]);
 		if (v->point)
-			text_printf(&cases,
-			            "case %d: conv_points_%s(%d, %d, x, plane, channels, w, tile); break;\n", i,
-			            of, i, split);
+			text_printf(&cases, "%s: conv_points_%s(%d, %d, x, plane, channels, w, tile); break;\n",
+			            tile_case(k, i, v->ur), of, i, split);
 		else if (v->plain)
-			text_printf(
-				&cases,
-				"case %d: conv_plain_pixels_%s(%d, true, s, x, w, iy, ix, tile); break;\n"
-				"case -%d: conv_plain_pixels_%s(%d, false, s, x, w, iy, ix, tile); break;\n",
-				i, of, i, i, of, i);
+			text_printf(&cases,
+			            "case %d: conv_plain_pixels_%s(%d, true, s, x, w, iy, ix, tile); break;\n"
+			            "%s: conv_plain_pixels_%s(%d, false, s, x, w, iy, ix, tile); break;\n",
+			            i, of, i, tile_case(k, -i, -v->ur), of, i);
 		else
-			text_printf(&cases, "case %d: conv_pixels_%s(%d, s, x, w, iy, ix, tile); break;\n", i,
-			            of, i);
+			text_printf(&cases, "%s: conv_pixels_%s(%d, s, x, w, iy, ix, tile); break;\n",
+			            tile_case(k, i, v->ur), of, i);
 	}
 	const TemplateKey keys[] = {
 		{"nv", tile_int(k, nv)},

@@ -133,9 +133,9 @@ static const char *tile_cases(const Depthwise *v)
 		text_printf(
 			&cases,
 			"case %d: depthwise_pixels_%s(%d, true, height, width%s, x, w, iy, ix, tile); break;\n"
-			"case -%d: depthwise_pixels_%s(%d, false, height, width%s, x, w, iy, ix, tile); "
+			"%s: depthwise_pixels_%s(%d, false, height, width%s, x, w, iy, ix, tile); "
 			"break;\n",
-			i, v->name, i, more, i, v->name, i, more);
+			i, v->name, i, more, tile_case(v->k, -i, -v->ur), v->name, i, more);
 	return cases.text;
 }
 

@@ -73,11 +73,10 @@ static bool tile_helper(const ConvFilter *v)
 	Text cases;
 	text_init(&cases, k->arena);
 	for (int i = 1; i <= v->ur; i++)
-		text_printf(
-			&cases,
-			"case %d: filter_gradient_taps_%dx%d(%d, rows, columns, x, at, x_row, x_step, d, "
-			"d_row, d_plane, to, next_tap, next_block); break;\n",
-			i, v->ur, v->nv, i);
+		text_printf(&cases,
+		            "%s: filter_gradient_taps_%dx%d(%d, rows, columns, x, at, x_row, x_step, d, "
+		            "d_row, d_plane, to, next_tap, next_block); break;\n",
+		            tile_case(k, i, v->ur), v->ur, v->nv, i);
 	const TemplateKey keys[] = {
 		{"ur", tile_int(k, v->ur)},
 		{"nv", tile_int(k, v->nv)},

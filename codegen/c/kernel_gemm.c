@@ -54,9 +54,8 @@ static bool tile_helper(Gemm *g, int nv)
 	for (int rows = 1; rows <= g->mr; rows++) {
 		int split = tile_split(rows, nv);
 		sums = split * rows * nv > sums ? split * rows * nv : sums;
-		text_printf(&cases,
-		            "case %d: gemm_rows_%dof%d(%d, %d, a, lda, panel, k, out, ldo); break;\n", rows,
-		            nv, g->nr, rows, split);
+		text_printf(&cases, "%s: gemm_rows_%dof%d(%d, %d, a, lda, panel, k, out, ldo); break;\n",
+		            tile_case(k, rows, g->mr), nv, g->nr, rows, split);
 	}
 	// Where sum i goes: with one vector in a row, i is the row.
 	const char *row = nv == 1 ? "i" : arena_printf(k->arena, "i / %d", nv);

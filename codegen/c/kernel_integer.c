@@ -69,8 +69,8 @@ static bool tile_helper(const Integers *v, int nv)
 	text_init(&cases, a);
 	for (int i = 1; i <= v->ur; i++)
 		text_printf(&cases,
-		            "case %d: integer_pixels_%s(%d, s, x, w, correction, iy, ix, tile); break;\n",
-		            i, name, i);
+		            "%s: integer_pixels_%s(%d, s, x, w, correction, iy, ix, tile); break;\n",
+		            tile_case(k, i, v->ur), name, i);
 	const char *outside = arena_printf(
 		a,
 		"PD_UNROLL\nfor (int i = 0; i < pixels * %d; i++)\n\tif (i / %d < lo || i / %d >= hi)\n"

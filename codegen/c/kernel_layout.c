@@ -77,15 +77,34 @@ static const char *lanes_call(KernelFunc *k, const Interleave *x, const Value *s
 	return arena_printf(k->arena, "%s_%s(from, to, inner, have)", name, q);
 }
 
+static bool one_group(const Interleave *x)
+{
+	return x->template[0] != 'p' && dim_is_const(x->rows) && dim_is_const(x->q) &&
+	       x->rows->value <= x->q->value;
+}
+
+// Which group of which image a round is about: with one group, all rounds are images.
+static int group_keys(KernelFunc *k, const Interleave *x, TemplateKey *keys)
+{
+	const char *q = kernel_dim(k, x->q), *rows = x->template[0] == 'u' ? "channels" : "rows";
+	const bool one = one_group(x);
+	keys[0] = (TemplateKey){"image", one ? "i" : "i / groups"};
+	keys[1] = (TemplateKey){"part", one ? "0" : arena_printf(k->arena, "i %% groups * %s", q)};
+	keys[2] = (TemplateKey){
+		"groups", one ? "" : arena_printf(k->arena, ", groups = (%s + %s - 1) / %s", rows, q, q)};
+	return 3;
+}
+
 static bool interleave_emit(KernelFunc *k, const Interleave *x, const Value *source)
 {
 	const bool shared = dim_is_const(x->q) &&
 	                    kernel_share(
 							k, dim_mul(k->ctx, x->batch, tile_count(k, x->rows, (int)x->q->value)));
-	TemplateKey keys[9] = {
+	const char *batch = kernel_dim(k, x->batch),
+			   *rounds = one_group(x) ? batch : arena_printf(k->arena, "%s * %s", batch, x->groups);
+	TemplateKey keys[12] = {
 		{"first", shared ? "begin" : "0"},
-		{"end",
-	     shared ? "end" : arena_printf(k->arena, "%s * %s", kernel_dim(k, x->batch), x->groups)},
+		{"end", shared ? "end" : rounds},
 		{"rows", kernel_dim(k, x->rows)},
 		{"inner", kernel_dim(k, x->inner)},
 		{"q", kernel_dim(k, x->q)},
@@ -93,6 +112,8 @@ static bool interleave_emit(KernelFunc *k, const Interleave *x, const Value *sou
 		{"type", dtype_c_memory(source->type->dtype)},
 	};
 	int n = 7;
+	if (x->template[0] != 'p')
+		n += group_keys(k, x, keys + n);
 	if (x->template[0] != 'u') // unblock names its operand
 		keys[n++] = (TemplateKey){"source", kernel_tensor(k, source)};
 	if (x->template[0] != 'p' &&

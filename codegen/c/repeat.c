@@ -43,8 +43,8 @@ typedef struct Repeat {
 
 // What differs between rounds: where an argument lies, or the array that it is.
 typedef struct Column {
-	const Value **values; // by round
-	const char *name;     // of the member
+	const KernelParam **params; // by round
+	const char *name;           // of the member
 } Column;
 
 typedef struct Table {
@@ -83,7 +83,7 @@ static bool params_match(const Codegen *cg, const KernelParam *a, const KernelPa
 	if (!a->value || !b->value)
 		return a->value == b->value && a->sym == b->sym && a->bound == b->bound;
 	const Place x = value_place(a->value), y = value_place(b->value);
-	return places_match(cg, &x, &y) ||
+	return (a->lead == b->lead && places_match(cg, &x, &y)) ||
 	       (listed && x.kind == y.kind && place_is_listed(cg, &x) && place_is_listed(cg, &y));
 }
 
@@ -199,17 +199,16 @@ static const Column *column_of(const Steps *s, const Repeat *r, Table *t, int ca
 	for (int c = 0; c < t->n; c++) {
 		bool same = true;
 		for (int round = 0; same && round < r->rounds; round++) {
-			const Place a = value_place(t->items[c].values[round]);
-			const Place b = value_place(param_in_round(s, r, round, call, p)->value);
-			same = places_match(s->cg, &a, &b);
+			same = params_match(s->cg, t->items[c].params[round],
+			                    param_in_round(s, r, round, call, p), false);
 		}
 		if (same)
 			return &t->items[c];
 	}
-	Column new = {NEW_ARRAY(s->cg->arena, (size_t)r->rounds, const Value *), NULL};
+	Column new = {NEW_ARRAY(s->cg->arena, (size_t)r->rounds, const KernelParam *), NULL};
 	for (int round = 0; round < r->rounds; round++)
-		new.values[round] = param_in_round(s, r, round, call, p)->value;
-	new.name = names_unique(&t->members, value_stem(s->cg, value_place(new.values[0]).root));
+		new.params[round] = param_in_round(s, r, round, call, p);
+	new.name = names_unique(&t->members, value_stem(s->cg, value_place(new.params[0]->value).root));
 	VEC_ROOM(s->cg->arena, t->items, t->n, t->cap);
 	t->items[t->n] = new;
 	return &t->items[t->n++];
@@ -233,19 +232,34 @@ static void table_begin(Codegen *cg, Table *t)
 	names_init(&t->members, cg->arena);
 }
 
-static const char *cell_text(Codegen *cg, const Value *v)
+// What the call leaves out in front.
+static const Dim *lead_bytes(const Codegen *cg, const KernelParam *p)
 {
-	const Place p = value_place(v);
+	const int64_t size = (int64_t)dtype_size(p->value->type->dtype);
+	return dim_mul(cg->ctx, p->lead, dim_const(cg->ctx, size));
+}
+
+static const char *cell_text(Codegen *cg, const KernelParam *param)
+{
+	const Place p = value_place(param->value);
 	if (p.kind == PLACE_PARAM && cg->inline_weights)
-		return tensor_pointer(cg, v);
-	return p.offset ? offset_in_run(cg, value_stem(cg, p.root), p.offset) : "0";
+		return call_argument(cg, param);
+	const char *at = p.offset ? offset_in_run(cg, value_stem(cg, p.root), p.offset) : "0";
+	if (!param->lead)
+		return at;
+	const Dim *bytes = lead_bytes(cg, param);
+	if (p.offset ? dim_is_const(p.offset) && dim_is_const(bytes) : dim_is_const(bytes))
+		return arena_printf(cg->arena, "%" PRId64, (p.offset ? p.offset->value : 0) + bytes->value);
+	if (!strcmp(at, "0"))
+		return expression_unwrap(cg->arena, dim_in_run(cg, bytes));
+	return arena_printf(cg->arena, "%s + %s", at, dim_in_run(cg, bytes));
 }
 
 static void type_print_columns(Codegen *cg, const Table *t, Text *out)
 {
 	text_printf(out, "struct %s {\n", t->type);
 	for (int c = 0; c < t->n; c++) {
-		const Place p = value_place(t->items[c].values[0]);
+		const Place p = value_place(t->items[c].params[0]->value);
 		if (p.kind == PLACE_PARAM && cg->inline_weights)
 			text_line(out, 1, "const %s *%s;", dtype_c_memory(p.root->type->dtype),
 			          t->items[c].name);
@@ -261,8 +275,10 @@ static bool table_is_constant(const Table *t, int rounds)
 {
 	for (int c = 0; c < t->n; c++)
 		for (int round = 0; round < rounds; round++) {
-			const Place p = value_place(t->items[c].values[round]);
-			if (p.offset && !dim_is_const(p.offset))
+			const KernelParam *param = t->items[c].params[round];
+			const Place p = value_place(param->value);
+			if ((p.offset && !dim_is_const(p.offset)) ||
+			    (param->lead && !dim_is_const(param->lead)))
 				return false;
 		}
 	return true;
@@ -277,7 +293,7 @@ static void rows_print(const Steps *s, const Repeat *r, const Table *t, int dept
 		Text row;
 		text_init(&row, cg->arena);
 		for (int c = 0; c < t->n; c++)
-			text_printf(&row, "%s%s", c ? ", " : "", cell_text(cg, t->items[c].values[round]));
+			text_printf(&row, "%s%s", c ? ", " : "", cell_text(cg, t->items[c].params[round]));
 		text_line(out, depth + 1, "/* from %s on */", comment_text(cg->arena, op_title(cg, op)));
 		text_line(out, depth + 1, "{%s},", row.text);
 	}
@@ -305,8 +321,8 @@ static bool shared_declare(const Steps *s, const Repeat *r)
 static const char *column_use(Steps *s, const Table *t, const Column *column, PointerMap *declared)
 {
 	Codegen *cg = s->cg;
-	const Place p = value_place(column->values[0]);
-	const char *name = pointer_map_get(declared, column->values), *type,
+	const Place p = value_place(column->params[0]->value);
+	const char *name = pointer_map_get(declared, column->params), *type,
 			   *member = arena_printf(cg->arena, "%s->%s", t->row, column->name);
 	if (name)
 		return name;
@@ -319,7 +335,7 @@ static const char *column_use(Steps *s, const Table *t, const Column *column, Po
 	         p.kind == PLACE_PARAM ? "weights" : "workspace", member);
 	cg->uses_weights |= p.kind == PLACE_PARAM;
 	cg->uses_workspace |= p.kind == PLACE_WORKSPACE;
-	pointer_map_set(declared, column->values, name);
+	pointer_map_set(declared, column->params, name);
 	return name;
 }
 

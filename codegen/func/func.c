@@ -75,6 +75,51 @@ static const char *tensor_in_run(KernelFunc *k, const Value *v)
 	return pointer ? pointer : "0"; // there is a diagnostic
 }
 
+// The position along the first axis that a load reads; -1: no constant.
+static int64_t load_slice(const Op *load)
+{
+	const Value *at = op_operand(load, load->code == OP_LOOP_LOAD_OR ? 3 : 1);
+	return at->def && at->def->code == OP_LOOP_CONSTANT ? op_int(at->def, "value", -1) : -1;
+}
+
+// Which position along the first axis of tensor v all loads in the block read, the regions below
+// included: `slice`, or another one where that is -1. -1: different ones, or no constant.
+static bool slice_is_one(const Block *b, const Value *v, int64_t *slice)
+{
+	for (const Op *op = b->first; op; op = op->next) {
+		for (int i = 0; i < op->nregion; i++)
+			for (const Block *inner = op->regions[i].first; inner; inner = inner->next)
+				if (!slice_is_one(inner, v, slice))
+					return false;
+		for (int i = 0; i < op->noperand; i++) {
+			if (op_operand(op, i) != v)
+				continue;
+			if ((op->code != OP_LOOP_LOAD || i != 0) && (op->code != OP_LOOP_LOAD_OR || i != 2))
+				return false;
+			const int64_t at = load_slice(op);
+			if (at < 0 || (*slice >= 0 && at != *slice))
+				return false;
+			*slice = at;
+		}
+	}
+	return true;
+}
+
+const Dim *kernel_lead(const KernelFunc *k, const Value *v)
+{
+	const Type *t = v->type;
+	int64_t slice = -1;
+	if (k->target->cuda || k->inlined || k->op->code != OP_LOOP_NEST || t->rank < 2 ||
+	    dtype_is_complex(t->dtype) || !dim_is_const(t->dims[0]) ||
+	    !slice_is_one(region_entry(&k->op->regions[0]), v, &slice) || slice < 1 ||
+	    slice >= t->dims[0]->value)
+		return NULL;
+	const Dim *lead = dim_const(k->ctx, slice);
+	for (int i = 1; i < t->rank; i++)
+		lead = dim_mul(k->ctx, lead, t->dims[i]);
+	return lead;
+}
+
 const char *kernel_tensor(KernelFunc *k, const Value *v)
 {
 	if (k->inlined)
@@ -86,7 +131,8 @@ const char *kernel_tensor(KernelFunc *k, const Value *v)
 		captured += k->params[i].captured;
 	}
 	const char *name = arena_printf(k->arena, "t%d", captured);
-	return param_add(k, (KernelParam){.name = name, .value = v, .captured = true})->name;
+	const KernelParam p = {.name = name, .value = v, .captured = true, .lead = kernel_lead(k, v)};
+	return param_add(k, p)->name;
 }
 
 const char *kernel_result(KernelFunc *k, int i)

@@ -26,6 +26,7 @@ typedef struct KernelParam {
 	bool bound;         // its bound, not itself
 	bool result;        // written
 	bool captured;      // used in a region, not an operand
+	const Dim *lead;    // C: the call passes it from this element on; NULL: from the first
 	const char *type;   // neither tensor nor size: a parameter of this type …
 	const char *given;  // … and what the call passes
 } KernelParam;
@@ -79,6 +80,10 @@ typedef bool Emitter(KernelFunc *k);
 // The C name of a tensor inside the function; a captured tensor becomes a parameter (`t0`, `t1` …).
 const char *kernel_tensor(KernelFunc *k, const Value *v);
 const char *kernel_result(KernelFunc *k, int i);
+// C: how many elements of a tensor a nest leaves out in front, since it reads one slice of the
+// first axis only: the call passes the slice, so that nests of other slices are the same function.
+// NULL: none.
+const Dim *kernel_lead(const KernelFunc *k, const Value *v);
 // A size as a C expression of type int64_t that needs no parentheses around it: a literal, a
 // parameter or
 // `(…)`. The symbols in it become parameters.

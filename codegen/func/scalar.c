@@ -183,6 +183,7 @@ static const char *linear_index(Scalars *s, const Op *op, int first, const Type 
 {
 	Arena *a = s->k->arena;
 	const char *sum = NULL;
+	const bool leads = kernel_lead(s->k, op_operand(op, first - 1)) != NULL;
 	const Dim *merged = dim_const(s->k->ctx, 1);
 	for (int d = 0; d < t->rank; d++) {
 		const Value *index = op_operand(op, first + d);
@@ -196,7 +197,7 @@ static const char *linear_index(Scalars *s, const Op *op, int first, const Type 
 			sum = NULL;
 		if (sum && !dim_is(extent, 1))
 			sum = arena_printf(a, "%s * %s", sum, kernel_dim(s->k, extent));
-		const char *name = scalars_name(s, index);
+		const char *name = leads && !d ? "0" : scalars_name(s, index);
 		if (!name)
 			return NULL;
 		if (!sum)

@@ -184,6 +184,8 @@ const char *call_argument(Codegen *cg, const KernelParam *p)
 		       : size_is_on_device(cg, p->sym) ? cg->backend->size(cg, symbol_find(cg, p->sym))
 		                                       : symbol_name(cg, p->sym);
 	const char *e = tensor_pointer(cg, p->value);
+	if (e && p->lead)
+		return arena_printf(cg->arena, "%s + %s", e, dim_in_run(cg, p->lead));
 	return e && e[0] == '(' && e[1] == '&' ? expression_unwrap(cg->arena, e) : e;
 }
 

@@ -67,12 +67,14 @@ bool kernel_scan_emit(KernelFunc *k)
 	const char *update = scan_update(k, t, kind);
 	if (indices)
 		store = arena_printf(k->arena, "%s\n%s[at] = which;", store, kernel_result(k, 1));
+	const char *inner = tile_product(k, x->rank - axis - 1, x->dims + axis + 1);
 	const TemplateKey keys[] = {
 		{"head", tile_function_head(k)},
 		{"length", length},
+		{"first", strcmp(inner, "1") ? "i / inner * length * inner + i % inner" : "i * length"},
 		{"each",
 	     tile_each(k, "i", arena_printf(k->arena, "%s * inner", tile_product(k, axis, x->dims)))},
-		{"inner", tile_product(k, x->rank - axis - 1, x->dims + axis + 1)},
+		{"inner", inner},
 		{"scalar", value},
 		{"start", arena_printf(k->arena, "%s%s", scan_start(k, t, kind),
 	                           indices ? ";\nint64_t which = 0" : "")},

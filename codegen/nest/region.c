@@ -82,6 +82,11 @@ const char *tile_share(KernelFunc *k, const char *inner, const char *calls)
 	return t.text;
 }
 
+const char *tile_case(KernelFunc *k, int n, int most)
+{
+	return n == most ? "default" : arena_printf(k->arena, "case %d", n);
+}
+
 const char *tile_int(KernelFunc *k, int64_t v)
 {
 	return arena_printf(k->arena, "%" PRId64, v);

@@ -27,6 +27,9 @@ void tile_indent(Text *out, const char *text);
 const char *tile_share(KernelFunc *k, const char *inner, const char *calls);
 // A number as text.
 const char *tile_int(KernelFunc *k, int64_t v);
+// The label of `n` among the numbers up to `most` that a switch is over: the last one takes what is
+// left, so that analysers see that one is taken.
+const char *tile_case(KernelFunc *k, int n, int most);
 // The product of sizes as C, `a * b * c`, factors that are 1 left out; "1" when none is left.
 const char *tile_product(KernelFunc *k, int n, const Dim *const *dims);
 // Position `i` of the row-major position `linear` over dims[0..n), as a C expression.

@@ -191,7 +191,7 @@ PD_SHARED void conv_plain_6x2of8_s1(int pixels, const conv_shape *s, const float
 	case 5: conv_plain_pixels_6x2of8_s1(5, true, s, x, w, iy, ix, tile); break;
 	case -5: conv_plain_pixels_6x2of8_s1(5, false, s, x, w, iy, ix, tile); break;
 	case 6: conv_plain_pixels_6x2of8_s1(6, true, s, x, w, iy, ix, tile); break;
-	case -6: conv_plain_pixels_6x2of8_s1(6, false, s, x, w, iy, ix, tile); break;
+	default: conv_plain_pixels_6x2of8_s1(6, false, s, x, w, iy, ix, tile); break;
 	}
 }
 
@@ -318,7 +318,7 @@ PD_SHARED void conv_tile_6x2of8_s1(int pixels, const conv_shape *s, const float 
 	case 3: conv_pixels_6x2of8_s1(3, s, x, w, iy, ix, tile); break;
 	case 4: conv_pixels_6x2of8_s1(4, s, x, w, iy, ix, tile); break;
 	case 5: conv_pixels_6x2of8_s1(5, s, x, w, iy, ix, tile); break;
-	case 6: conv_pixels_6x2of8_s1(6, s, x, w, iy, ix, tile); break;
+	default: conv_pixels_6x2of8_s1(6, s, x, w, iy, ix, tile); break;
 	}
 }
 
@@ -473,7 +473,7 @@ PD_SHARED void gemm_tile_2of8(int rows, const float *a, int64_t lda, const float
 	case 3: gemm_rows_2of8(3, 2, a, lda, panel, k, out, ldo); break;
 	case 4: gemm_rows_2of8(4, 1, a, lda, panel, k, out, ldo); break;
 	case 5: gemm_rows_2of8(5, 1, a, lda, panel, k, out, ldo); break;
-	case 6: gemm_rows_2of8(6, 1, a, lda, panel, k, out, ldo); break;
+	default: gemm_rows_2of8(6, 1, a, lda, panel, k, out, ldo); break;
 	}
 }
 
@@ -555,7 +555,7 @@ PD_SHARED void gemm_tile_1of8(int rows, const float *a, int64_t lda, const float
 	case 3: gemm_rows_1of8(3, 4, a, lda, panel, k, out, ldo); break;
 	case 4: gemm_rows_1of8(4, 2, a, lda, panel, k, out, ldo); break;
 	case 5: gemm_rows_1of8(5, 2, a, lda, panel, k, out, ldo); break;
-	case 6: gemm_rows_1of8(6, 2, a, lda, panel, k, out, ldo); break;
+	default: gemm_rows_1of8(6, 2, a, lda, panel, k, out, ldo); break;
 	}
 }
 
