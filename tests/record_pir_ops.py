@@ -53,8 +53,8 @@ KINDS = {
     'paddle::dialect::DataTypeAttribute': 'dtype', 'paddle::dialect::PlaceAttribute': 'place',
 }
 
-# Gradients, other machines, operations of training in parallel, and what passes of Paddle's own make.
-SKIPPED = re.compile(r'_grad_?$|_(sp|xpu|sr|dr)_?$|^(fused|fp8|moe|ap|c|partial|distributed|flash|dgc)_|^(npu|comm|sync_c)')
+# Other machines, operations of training in parallel, and what passes of Paddle's own make.
+SKIPPED = re.compile(r'_(sp|xpu|sr|dr)_?$|_(sp|xpu|sr|dr)_grad_?$|^(fused|fp8|moe|ap|c|partial|distributed|flash|dgc)_|^(npu|comm|sync_c)')
 
 
 def run_dump():
@@ -137,7 +137,7 @@ def lines_of(name, op, defaults):
     if op['in']:
         yield wrapped(f"in: [{', '.join(operand(*i) for i in op['in'])}]")
     attrs = []
-    for a, kind, *data in op['attr']:
+    for a, kind, *data in op['attr'] if not name.endswith('_grad') else []:  # those of its forward operation
         word = KINDS[kind]
         word += {'double': ' f64', 'int64_t': ' i64'}.get(data[0], ' f32') if word == 'scalar' else ''
         value = defaults.get(a)

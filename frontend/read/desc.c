@@ -120,6 +120,12 @@ const Paddle__OpAttr *attr_find(const Paddle__OpDesc *op, const char *name)
 	return NULL;
 }
 
+bool is_pir(const Paddle__OpDesc *op)
+{
+	static const char dialect[] = "pd_op.";
+	return strncmp(op->type, dialect, strlen(dialect)) == 0;
+}
+
 bool dims_bytes(DType t, int rank, const int64_t *dims, uint64_t *bytes)
 {
 	bool zero = false;

@@ -24,6 +24,8 @@ bool var_is_state(const Paddle__VarDesc *v);
 const Paddle__OpSlot *slot_find(size_t n, Paddle__OpSlot *const *slots, const char *name);
 const char *slot_var(const Paddle__OpSlot *s, size_t i);
 const Paddle__OpAttr *attr_find(const Paddle__OpDesc *op, const char *name);
+// Whether it is an operation of Paddle 3 ("pd_op.conv2d").
+bool is_pir(const Paddle__OpDesc *op);
 
 // Bytes of a tensor; false when a dim is negative or the product does not fit.
 bool dims_bytes(DType t, int rank, const int64_t *dims, uint64_t *bytes);

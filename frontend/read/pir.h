@@ -13,6 +13,7 @@
 //   pir_type.c   types and attributes
 //   pir_op.c     operations
 //   pir_flow.c   if and while
+//   pir_gradient.c  what the slots of gradient operations are
 #ifndef PDCC_FRONTEND_READ_PIR_H
 #define PDCC_FRONTEND_READ_PIR_H
 
@@ -104,6 +105,11 @@ void pir_output(PirReader *r, Paddle__OpDesc *d, const char *slot, size_t n, cha
 void pir_add_attr(PirReader *r, Paddle__OpDesc *d, Paddle__OpAttr *a);
 // `to` becomes what `from` holds.
 void pir_assign(PirReader *r, PirBlock *b, char *from, char *to);
+
+// ---- pir_gradient.c ---------------------------------------------------------------------------
+// The map of a gradient operation ("conv2d_grad"); *info becomes its forward operation's. NULL: it
+// is none, or pdcc does not know its forward operation.
+const PirMap *pir_gradient(PirReader *r, const char *name, const OpInfo **info);
 
 // ---- pir_flow.c -------------------------------------------------------------------------------
 PirForm pir_if, pir_while;

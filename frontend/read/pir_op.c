@@ -139,6 +139,22 @@ void pir_assign(PirReader *r, PirBlock *b, char *from, char *to)
 
 // ---- the dialect builtin ------------------------------------------------------------------------
 
+// Under its own name, which is how the file of parameters is ordered.
+static bool declare_parameter(PirReader *r, PirBlock *b, char *name, PirValue *v, bool persistable,
+                              bool stop_gradient)
+{
+	v->vars[0] = name;
+	if (name_map_get(r->names, name))
+		return pir_fail(r, "a parameter of this name was there before");
+	name_map_set(r->names, name, r);
+	declare_var(r, b, name, v->types[0]);
+	Paddle__VarDesc *d = b->desc->vars[b->desc->n_vars - 1];
+	d->has_persistable = d->has_stop_gradient = 1;
+	d->persistable = persistable;
+	d->stop_gradient = stop_gradient;
+	return true;
+}
+
 // A parameter: {"#": "p", "A": [distributed, parameter, clip, name], "O": one result, "OA":
 // [persistable, ...]}.
 static bool parameter(PirReader *r, PirBlock *b, json_object *op)
@@ -156,22 +172,13 @@ static bool parameter(PirReader *r, PirBlock *b, json_object *op)
 	json_object_object_get_ex(o, "TT", &tt);
 	if (!pir_types(r, tt, v) || v->n != 1)
 		return false;
-	// Under its own name, which is how the file of parameters is ordered.
-	v->vars[0] = pir_text(r, name);
-	if (name_map_get(r->names, v->vars[0]))
-		return pir_fail(r, "a parameter of this name was there before");
-	name_map_set(r->names, v->vars[0], r);
-	declare_var(r, b, v->vars[0], v->types[0]);
-	Paddle__VarDesc *d = b->desc->vars[b->desc->n_vars - 1];
-	d->has_persistable = 1;
 	// The state of a dropout is no part of the file.
-	d->persistable = !oa || !json_object_array_length(oa) ||
-	                 json_object_get_int(json_object_array_get_idx(oa, 0)) != 0;
-	d->has_stop_gradient = 1;
-	d->stop_gradient = oa && json_object_array_length(oa) > 1 &&
-	                   json_object_get_int(json_object_array_get_idx(oa, 1)) != 0;
+	const bool persistable = !oa || !json_object_array_length(oa) ||
+	                         json_object_get_int(json_object_array_get_idx(oa, 0)) != 0;
+	const bool stop = oa && json_object_array_length(oa) > 1 &&
+	                  json_object_get_int(json_object_array_get_idx(oa, 1)) != 0;
 	pir_bind(r, id, v);
-	return true;
+	return declare_parameter(r, b, pir_text(r, name), v, persistable, stop);
 }
 
 static bool combine(PirReader *r, PirBlock *b, json_object *op)
@@ -317,19 +324,25 @@ static PirValue *in_place(PirReader *r, const PirMap *m, size_t i, json_object *
 	return NULL;
 }
 
-bool pir_stops_gradient(json_object *op, size_t i)
+// Whether result i has this mark, of those that stand apart from what an operation computes.
+static bool is_marked(json_object *op, const char *mark, size_t i)
 {
 	json_object *list = pir_get(op, "OA", json_type_array);
 	for (size_t k = 0; list && k < json_object_array_length(list); k++) {
 		json_object *a = json_object_array_get_idx(list, k),
 					*name = pir_get(a, "N", json_type_string);
 		json_object *values = pir_get(pir_get(a, "AT", json_type_object), "D", json_type_array);
-		if (!name || strcmp(json_object_get_string(name), "stop_gradient") != 0 || !values)
+		if (!name || strcmp(json_object_get_string(name), mark) != 0 || !values)
 			continue;
 		json_object *v = pir_get(json_object_array_get_idx(values, i), "D", json_type_boolean);
 		return v && json_object_get_boolean(v);
 	}
 	return false;
+}
+
+bool pir_stops_gradient(json_object *op, size_t i)
+{
+	return is_marked(op, "stop_gradient", i);
 }
 
 // A new value for result i of an operation.
@@ -363,7 +376,9 @@ static bool results(PirReader *r, PirBlock *b, Paddle__OpDesc *d, const PirMap *
 		if (!v && !(v = result_new(r, b, op, json_object_array_get_idx(out, i), stem, i)))
 			return false;
 		pir_bind(r, id, v);
-		if (i < (size_t)m->nout && m->out[i])
+		// A gradient that has no type is not asked for.
+		const bool typed = v->n && v->types[0];
+		if (i < (size_t)m->nout && m->out[i] && (typed || !strchr(m->out[i], '@')))
 			pir_output(r, d, m->out[i], (size_t)v->n, v->vars);
 	}
 	return true;
@@ -386,6 +401,7 @@ static bool general(PirReader *r, PirBlock *b, json_object *op, const char *name
 	const OpInfo *info;
 	const char *type = arena_printf(r->c->arena, "pd_op.%s", name), *stem = pir_stem(r, name);
 	const PirMap *m = op_info_by_pir(name, &info);
+	m = m ? m : pir_gradient(r, name, &info);
 	if (!m) {
 		bind_results(r, b, op, stem);
 		return pir_fail(r, "operator '%s' is not supported", type);
@@ -419,6 +435,8 @@ static void add_column(PirReader *r, Paddle__OpDesc *d, int64_t col)
 }
 
 // An input: a feed of the variable that bears its name.
+// An input. One that is kept from run to run (a learning rate, what an optimiser knows of a
+// parameter) is a parameter: Paddle saves and loads it as such.
 static bool data(PirReader *r, PirBlock *b, json_object *op)
 {
 	json_object *name = pir_get(attribute(op, "name"), "D", json_type_string),
@@ -434,13 +452,15 @@ static bool data(PirReader *r, PirBlock *b, json_object *op)
 	char *var = pir_text(r, name);
 	if (name_map_get(r->names, var))
 		return pir_fail(r, "there are two inputs or parameters called '%s'", var);
+	pir_bind(r, id, v);
+	if (is_marked(op, "persistable", 0))
+		return declare_parameter(r, b, var, v, true, pir_stops_gradient(op, 0));
 	pir_declare(r, b, var, v);
 	b->desc->vars[b->desc->n_vars - 1]->has_stop_gradient = 1;
 	b->desc->vars[b->desc->n_vars - 1]->stop_gradient = pir_stops_gradient(op, 0);
 	Paddle__OpDesc *d = pir_append(r, b, "feed");
 	pir_output(r, d, "Out", 1, v->vars);
 	add_column(r, d, r->nfeed++);
-	pir_bind(r, id, v);
 	return true;
 }
 

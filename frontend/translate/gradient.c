@@ -11,7 +11,7 @@
 // outputs are I@GRAD. foo_grad_grad (foo_double_grad) is the gradient of that function: it is given
 // what comes in for I@GRAD (DDX, grad_x@GRAD) and gives what goes to foo's inputs, to foo's outputs
 // where foo_grad reads them, and to O@GRAD (DDOut, grad_out@GRAD). foo_triple_grad is the gradient
-// of foo_grad_grad (gradient_third.c).
+// of foo_grad_grad (gradient_match.c).
 #include "frontend/translate/gradient.h"
 #include "frontend/translate/control.h"
 #include "frontend/translate/lod.h"
@@ -20,14 +20,6 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-
-static Value *traced(const TracedVar *list, const char *var)
-{
-	for (; list && var; list = list->next)
-		if (!strcmp(list->var, var))
-			return list->value;
-	return NULL;
-}
 
 // ---- names --------------------------------------------------------------------------------------
 
@@ -221,7 +213,7 @@ static Value *given_value(Backward *w, const char *slot, size_t i, bool *missing
 		return NULL;
 	const Paddle__OpDesc *f = w->trace->desc;
 	var = slot_var(slot_find(f->n_inputs, f->inputs, slot), i);
-	Value *v = traced(w->trace->reads, var);
+	Value *v = traced_value(w->trace->reads, var);
 	*missing = var && !v;
 	return v;
 }
@@ -269,9 +261,10 @@ static Value *given_gradient(Backward *w, const char *slot, size_t i, const Type
 	if (var)
 		v = read_var(w->j, slot, var);
 	else if (w->first)
-		v = traced(w->first->reads, slot_var(grad_slot(w->first->desc->n_inputs,
-		                                               w->first->desc->inputs, slot, 1, false),
-		                                     i));
+		v = traced_value(
+			w->first->reads,
+			slot_var(grad_slot(w->first->desc->n_inputs, w->first->desc->inputs, slot, 1, false),
+		             i));
 	if (v && type_is_tensor(v->type) && type_is_tensor(type) && v->type->rank != type->rank)
 		v = tensor_reshape(&w->j->b, v, type->rank, type->dims);
 	return v;
@@ -286,7 +279,7 @@ static bool is_single(const OpTrace *t, size_t s, size_t i)
 	const Paddle__OpDesc *f = t->desc;
 	const char *var = slot_var(f->inputs[s], i);
 	for (const TracedVar *r = t->reads; r; r = r->next)
-		if (strcmp(r->var, var) && r->value == traced(t->reads, var))
+		if (strcmp(r->var, var) && r->value == traced_value(t->reads, var))
 			return false;
 	for (size_t q = 0; q <= s; q++)
 		for (size_t k = 0; k < (q < s ? f->inputs[q]->n_arguments : i); k++)
@@ -306,16 +299,16 @@ static bool can_stay(Backward *w)
 		for (size_t i = 0; i < f->inputs[s]->n_arguments; i++) {
 			bool missing;
 			const char *var = slot_var(f->inputs[s], i);
-			if (var &&
-			    (given_value(w, f->inputs[s]->parameter, i, &missing) != traced(t->reads, var) ||
-			     !is_single(t, s, i)))
+			if (var && (given_value(w, f->inputs[s]->parameter, i, &missing) !=
+			                traced_value(t->reads, var) ||
+			            !is_single(t, s, i)))
 				return false;
 		}
 	}
 	for (size_t s = 0; s < f->n_outputs; s++) {
 		const char *given = slot_var(slot_find(d->n_inputs, d->inputs, f->outputs[s]->parameter),
 		                             0);
-		Value *had = traced(t->writes, slot_var(f->outputs[s], 0));
+		Value *had = traced_value(t->writes, slot_var(f->outputs[s], 0));
 		if (given && had && read_var(w->j, f->outputs[s]->parameter, given) != had)
 			return false;
 	}
@@ -452,7 +445,7 @@ static void use_given_results(Backward *w, const Forward *f)
 		const Paddle__OpSlot *slot = f->desc->outputs[s],
 							 *given = slot_find(d->n_inputs, d->inputs, slot->parameter);
 		for (size_t i = 0; i < slot->n_arguments; i++) {
-			Value *mine = traced(f->writes, slot_var(slot, i));
+			Value *mine = traced_value(f->writes, slot_var(slot, i));
 			Value *v = mine && slot_var(given, i)
 			               ? read_var(w->j, slot->parameter, slot_var(given, i))
 			               : NULL;
@@ -468,7 +461,7 @@ static void want_inputs(Duals *d, const Forward *f)
 {
 	for (size_t s = 0; s < f->desc->n_inputs; s++) {
 		for (size_t i = 0; i < f->desc->inputs[s]->n_arguments; i++) {
-			Value *v = traced(f->reads, slot_var(f->desc->inputs[s], i));
+			Value *v = traced_value(f->reads, slot_var(f->desc->inputs[s], i));
 			if (v)
 				duals_want(d, v);
 		}
@@ -504,12 +497,12 @@ static bool backward(Backward *w, const Forward *f, Duals *d)
 		asked = grad_slot(w->j->desc->n_outputs, w->j->desc->outputs, in->parameter, 1, false);
 		for (size_t i = 0; i < in->n_arguments; i++)
 			if (slot_var(asked, i))
-				duals_want(d, traced(f->reads, slot_var(in, i)));
+				duals_want(d, traced_value(f->reads, slot_var(in, i)));
 	}
 	for (size_t s = 0; s < f->desc->n_outputs; s++) {
 		const Paddle__OpSlot *slot = f->desc->outputs[s];
 		for (size_t i = 0; i < slot->n_arguments; i++) {
-			Value *out = traced(f->writes, slot_var(slot, i));
+			Value *out = traced_value(f->writes, slot_var(slot, i));
 			Value *dv = out ? given_gradient(w, slot->parameter, i, out->type) : NULL;
 			if (dv && !duals_add(&w->j->b, d, out, dv))
 				return false;
@@ -529,7 +522,7 @@ static bool first_order(Backward *w, const Forward *f)
 		const Paddle__OpSlot *out = grad_slot(desc->n_outputs, desc->outputs, in->parameter, 1,
 		                                      false);
 		for (size_t i = 0; out && i < in->n_arguments; i++) {
-			Value *v = traced(f->reads, slot_var(in, i));
+			Value *v = traced_value(f->reads, slot_var(in, i));
 			if (v && slot_var(out, i) &&
 			    !write_gradient(w, slot_var(out, i), v, duals_get(&w->j->b, d, v)))
 				return false;
@@ -554,7 +547,7 @@ static bool add_second(Backward *w, const Forward *f, Duals *d1, Duals *d2)
 		const Paddle__OpSlot *in = f->desc->inputs[s];
 		const Paddle__OpSlot *g = grad_slot(desc->n_inputs, desc->inputs, in->parameter, 2, true);
 		for (size_t i = 0; g && i < in->n_arguments; i++) {
-			Value *v = traced(f->reads, slot_var(in, i)),
+			Value *v = traced_value(f->reads, slot_var(in, i)),
 				  *dv = v ? duals_get(&w->j->b, d1, v) : NULL;
 			Value *ddv = dv && slot_var(g, i) ? read_var(w->j, g->parameter, slot_var(g, i)) : NULL;
 			if (ddv && !duals_add(&w->j->b, d2, dv, ddv))
@@ -573,7 +566,7 @@ static bool write_second(Backward *w, size_t n, Paddle__OpSlot *const *slots, co
 		const Paddle__OpSlot *out = grad_slot(desc->n_outputs, desc->outputs, slots[s]->parameter,
 		                                      1, true);
 		for (size_t i = 0; out && i < slots[s]->n_arguments; i++) {
-			Value *v = traced(vars, slot_var(slots[s], i));
+			Value *v = traced_value(vars, slot_var(slots[s], i));
 			if (v && !write_gradient(w, slot_var(out, i), v, duals_get(&w->j->b, d, v)))
 				return false;
 		}
@@ -591,7 +584,7 @@ static bool second_order(Backward *w, const Forward *f)
 	want_inputs(d2, f);
 	for (size_t s = 0; s < f->desc->n_outputs; s++) {
 		const Paddle__OpSlot *slot = f->desc->outputs[s];
-		Value *out = traced(f->writes, slot_var(slot, 0));
+		Value *out = traced_value(f->writes, slot_var(slot, 0));
 		Value *dv = out ? given_gradient(w, slot->parameter, 0, out->type) : NULL;
 		if (dv && (dout[s] = build1(&w->j->b, OP_PD_ASSIGN, dv, NULL))) {
 			duals_want(d2, dout[s]);
@@ -627,6 +620,18 @@ static bool second_order(Backward *w, const Forward *f)
 
 // ---- entry --------------------------------------------------------------------------------------
 
+// The operators that w belongs to, where there are such.
+static bool find_traces(Backward *w)
+{
+	const char *grad = arena_printf(w->j->t->c->arena, "%s_grad", w->forward);
+	if (is_pir(w->j->desc))
+		return (w->order == 1 || gradient_match(w->j, grad, &w->first)) &&
+		       gradient_match(w->j, w->forward, &w->trace);
+	w->first = w->order > 1 ? find_trace(w, grad, true) : NULL;
+	w->trace = find_trace(w, w->forward, w->order > 1);
+	return true;
+}
+
 bool gradient_translate(OpJob *j)
 {
 	Backward w = {.j = j};
@@ -639,13 +644,7 @@ bool gradient_translate(OpJob *j)
 	w.forward = context_strn(j->t->c, j->desc->type, n);
 	if (w.order > 2)
 		return third_translate(j, w.forward);
-	if (w.order > 1) {
-		w.first = find_trace(&w, arena_printf(j->t->c->arena, "%s_grad", w.forward), true);
-		w.trace = find_trace(&w, w.forward, true);
-	} else {
-		w.trace = find_trace(&w, w.forward, false);
-	}
-	if (!all_come_in(&w) || !find_forward(&w, &f))
+	if (!find_traces(&w) || !all_come_in(&w) || !find_forward(&w, &f))
 		return false;
 	bool again = !w.trace || f.desc != w.trace->desc;
 	bool ok = w.order > 1 ? second_order(&w, &f) : first_order(&w, &f);

@@ -46,7 +46,7 @@ bool forward_translate(OpJob *j, const Paddle__OpDesc *d, Scope *scope, Forward 
 // Writes the gradients that j asks for: j is the gradient operator of f, in these slots' names.
 bool gradient_of_translated(OpJob *j, const Forward *f);
 
-// foo_triple_grad of a forward operator foo (gradient_third.c).
+// foo_triple_grad of a forward operator foo (gradient_match.c).
 bool third_translate(OpJob *j, const char *forward);
 
 // conditional_block_grad (gradient_branch.c), and what it needs to know of the conditional_block:
@@ -57,6 +57,12 @@ bool branch_gradient_translate(OpJob *j);
 bool loop_gradient_translate(OpJob *j);
 bool recurrent_gradient_translate(OpJob *j);
 
+// The operation of that type, in place or not, that a gradient operation of Paddle 3 belongs to
+// (gradient_match.c); NULL: none. False after a diagnostic: nothing tells which.
+bool gradient_match(OpJob *j, const char *type, const OpTrace **found);
+
+// What the variable held there; NULL: it is not in the list.
+Value *traced_value(const TracedVar *list, const char *var);
 void trace_read(OpJob *j, const char *var, Value *v);
 void trace_write(OpJob *j, const char *var, Value *v);
 // Around the translation of an operator.

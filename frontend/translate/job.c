@@ -123,6 +123,14 @@ void trace_write(OpJob *j, const char *var, Value *v)
 	j->trace->writes = w;
 }
 
+Value *traced_value(const TracedVar *list, const char *var)
+{
+	for (; list && var; list = list->next)
+		if (!strcmp(list->var, var))
+			return list->value;
+	return NULL;
+}
+
 void trace_begin(OpJob *j)
 {
 	OpTrace *trace = NEW(j->t->c->arena, OpTrace);

@@ -287,12 +287,10 @@ static bool legacy_flag(const OpJob *j, const char *name)
 
 static bool sigmoid_cross_entropy_translate(OpJob *j)
 {
-	static const char pir[] = "pd_op.";
-	const bool newer = !strncmp(j->desc->type, pir, sizeof pir - 1);
 	if (!slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "pos_weight"), 0))
 		return general_translate(j);
-	return translate_as(j, newer ? "pd_op.sigmoid_cross_entropy_with_logits.weighted"
-	                             : "sigmoid_cross_entropy_with_logits.weighted");
+	return translate_as(j, is_pir(j->desc) ? "pd_op.sigmoid_cross_entropy_with_logits.weighted"
+	                                       : "sigmoid_cross_entropy_with_logits.weighted");
 }
 
 // With decimals, 10 to the power of their number is an attribute of its own.
@@ -323,7 +321,9 @@ static bool moving_average_translate(OpJob *j)
 
 static bool dropout_translate(OpJob *j)
 {
-	return legacy_flag(j, "is_test") ? general_translate(j) : translate_as(j, "dropout.training");
+	if (legacy_flag(j, "is_test"))
+		return general_translate(j);
+	return translate_as(j, is_pir(j->desc) ? "pd_op.dropout.training" : "dropout.training");
 }
 
 static bool batch_norm_record(OpJob *j)

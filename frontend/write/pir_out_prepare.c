@@ -25,25 +25,24 @@ static bool hoist_parameter(Op *op, void *module)
 	return true;
 }
 
-// What a program writes without having read it has no value before; Paddle 3 wants one: zeros.
+// What a program writes without having read it may have no value before; Paddle 3 wants one: zeros.
 static void give_value(Op *set, Op *module)
 {
 	Context *c = set->ctx;
 	const char *name = op_str(set, "name", "");
 	const Type *t = op_operand(set, 0)->type;
 	int64_t dims[MAX_RANK];
-	if (param_get(c, name) || module_find(module, OP_BUILTIN_GET_PARAMETER, name) ||
-	    !type_is_tensor(t))
+	if (module_find(module, OP_BUILTIN_GET_PARAMETER, name) || !type_is_tensor(t))
 		return;
 	for (int i = 0; i < t->rank; i++) {
 		if (!dim_is_const(t->dims[i]))
 			return;
 		dims[i] = t->dims[i]->value;
 	}
-	Tensor *zeros = tensor_new(c->arena, t->dtype, t->rank, dims);
-	if (!zeros)
+	Tensor *value = param_get(c, name);
+	if (!value && !(value = tensor_new(c->arena, t->dtype, t->rank, dims)))
 		return;
-	param_set(c, name, zeros);
+	param_set(c, name, value);
 	Op *get = op_new(c, OP_BUILTIN_GET_PARAMETER, set->loc, 1, &t, 0, NULL, 0, 0);
 	op_set_attr(get, "name", attr_str(c, name));
 	op_result(get, 0)->stop_gradient = true;

@@ -1,12 +1,138 @@
+// What gradient operators leave open that is no matter of derivatives. Called by gradient.c.
+//
+// Which forward operation a gradient operation of Paddle 3 belongs to (gradient.c). Values are all
+// that tells: variables of gradients are not called after others. It has the operands and results
+// that the gradient operation is given of it, in one place each, and says the same by its
+// attributes. Where several do, what the gradient depends on is the same for all of them.
+//
 // foo_triple_grad, as programs have it that differentiate three times (the second derivatives of a
 // physics-informed loss, and its gradient): the gradient of foo_grad_grad, which is translated anew
 // on copies of what the operator is given. Paddle calls the slots of each such operator as it
-// likes; no name means two things, though, so that one table serves all. Called by gradient.c.
+// likes; no name means two things, though, so that one table serves all.
 #include "frontend/translate/gradient.h"
 
 #include <string.h>
 
 #define GRAD "@GRAD"
+
+// ---- the forward operation ----------------------------------------------------------------------
+
+// relu is also relu_.
+static bool same_type(const char *a, const char *b)
+{
+	size_t n = strlen(b);
+	return strncmp(a, b, n) == 0 && (!a[n] || (a[n] == '_' && !a[n + 1]));
+}
+
+static bool same_longs(const Paddle__OpAttr *a, const Paddle__OpAttr *b)
+{
+	return a->n_longs == b->n_longs &&
+	       (!a->n_longs || !memcmp(a->longs, b->longs, a->n_longs * sizeof *a->longs));
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+static bool same_texts(size_t n, char *const *a, size_t m, char *const *b)
+{
+	for (size_t i = 0; i < n && n == m; i++)
+		if (strcmp(a[i], b[i]))
+			return false;
+	return n == m;
+}
+
+// Of the kinds that the reader of Paddle 3's programs makes. Lists of other numbers are the same in
+// all operations of a type that has them.
+static bool same_attr(const Paddle__OpAttr *a, const Paddle__OpAttr *b)
+{
+	return a->type == b->type && a->i == b->i && a->l == b->l && a->b == b->b &&
+	       !(a->float64 < b->float64) && !(a->float64 > b->float64) && same_longs(a, b) &&
+	       same_text(a->s, b->s) && same_text(a->var_name, b->var_name) &&
+	       same_texts(a->n_vars_name, a->vars_name, b->n_vars_name, b->vars_name) &&
+	       same_texts(a->n_strings, a->strings, b->n_strings, b->strings);
+}
+
+static bool same_attrs(const Paddle__OpDesc *d, const Paddle__OpDesc *of)
+{
+	for (size_t i = 0; i < d->n_attrs; i++) {
+		const Paddle__OpAttr *other = attr_find(of, d->attrs[i]->name);
+		// Where it was written says nothing.
+		if (other && strcmp(other->name, "struct_name") && !same_attr(d->attrs[i], other))
+			return false;
+	}
+	return true;
+}
+
+// How many of the operation's slots the gradient operation is given; -1: one that has other
+// variables.
+static int given_slots(const Paddle__OpDesc *d, size_t n, Paddle__OpSlot *const *slots)
+{
+	int many = 0;
+	for (size_t i = 0; i < n; i++) {
+		const Paddle__OpSlot *s = slots[i],
+							 *given = slot_find(d->n_inputs, d->inputs, s->parameter);
+		if (!given || !slot_var(given, 0))
+			continue;
+		if (!same_texts(given->n_arguments, given->arguments, s->n_arguments, s->arguments))
+			return -1;
+		many++;
+	}
+	return many;
+}
+
+// Whether what comes in can be the gradients of the operation's results.
+static bool fitting(OpJob *j, const OpTrace *t)
+{
+	const Paddle__OpDesc *of = t->desc;
+	for (size_t s = 0; s < of->n_outputs; s++) {
+		const Paddle__OpSlot *in = slot_find(
+			j->desc->n_inputs, j->desc->inputs,
+			arena_printf(j->t->c->arena, "%s@GRAD", of->outputs[s]->parameter));
+		for (size_t i = 0; i < of->outputs[s]->n_arguments; i++) {
+			const char *var = slot_var(in, i);
+			Value *v = var ? read_var(j, in->parameter, var) : NULL;
+			Value *out = traced_value(t->writes, slot_var(of->outputs[s], i));
+			if (v && out && v->type != out->type)
+				return false;
+		}
+	}
+	return true;
+}
+
+// Whether the gradient operation reads something else of its forward operation that tells it from
+// others, which pdcc has no name for.
+static bool reads_more(const Paddle__OpDesc *d, const OpTrace *t)
+{
+	for (size_t i = 0; i < d->n_inputs; i++)
+		if (!strchr(d->inputs[i]->parameter, '@') && slot_var(d->inputs[i], 0))
+			return t != NULL;
+	return false;
+}
+
+bool gradient_match(OpJob *j, const char *type, const OpTrace **found)
+{
+	int most = -1;
+	*found = NULL;
+	for (const OpTrace *t = j->t->traces; t; t = t->before) {
+		if (!same_type(t->desc->type, type) || !same_attrs(j->desc, t->desc))
+			continue;
+		int in = given_slots(j->desc, t->desc->n_inputs, t->desc->inputs);
+		int out = given_slots(j->desc, t->desc->n_outputs, t->desc->outputs);
+		if (in < 0 || out < 0 || (!in && !out && !fitting(j, t)))
+			continue;
+		if (in + out == 0 && reads_more(j->desc, *found))
+			return job_fail(j, "which operation '%s' it is the gradient of is not known", type);
+		if (in + out > most) {
+			most = in + out;
+			*found = t;
+		}
+	}
+	return true;
+}
+
+// ---- third order --------------------------------------------------------------------------------
 
 typedef struct Named {
 	const char *slot, *as;
