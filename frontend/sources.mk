@@ -11,7 +11,7 @@ SOURCES += frontend/read/pir_flow.c frontend/read/pir_gradient.c frontend/read/p
 	frontend/read/pir_type.c
 SOURCES += frontend/read/config.c frontend/read/config_yaml.c frontend/read/desc.c \
 	frontend/read/file.c frontend/read/folder.c frontend/read/legacy_text.c \
-	frontend/read/model.c frontend/read/names.c frontend/read/npy.c frontend/read/params.c
+	frontend/read/model.c frontend/read/npy.c frontend/read/params.c
 SOURCES += frontend/translate/attrs.c \
 	frontend/translate/control_array.c frontend/translate/control_block.c \
 	frontend/translate/control_condition.c frontend/translate/control_flow.c \

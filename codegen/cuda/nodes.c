@@ -303,9 +303,9 @@ void cuda_nodes_end(Codegen *cg, bool repeated)
 	Accesses *accesses = NEW_ARRAY(cg->arena, (size_t)g->n + 1, Accesses);
 	for (int i = 0; i < g->n; i++)
 		accesses[i] = g->nodes[i].accesses;
-	dim_rely_on_none(cg->ctx, true); // offsets are evaluated with sizes of at least 1
-	const Waits *waits = deps_find(cg->ctx, cg->arena, g->n, accesses);
-	dim_rely_on_none(cg->ctx, false);
+	Context view = context_of_known_sizes(
+		cg->ctx); // offsets are evaluated with sizes of at least 1
+	const Waits *waits = deps_find(&view, cg->arena, g->n, accesses);
 	const Waits none = {0}, last = repeated ? nodes_last(cg, g, waits) : none;
 	const char **names = nodes_name(cg, g, waits, last.n > 1 ? &last : &none);
 	cg->cuda.nodes = g->outer;

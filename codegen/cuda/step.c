@@ -201,10 +201,7 @@ static const char *param_of(Params *p, const CudaArg *arg)
 static void params_init(Params *p, Codegen *cg, int most)
 {
 	*p = (Params){.arena = cg->arena};
-	names_init(&p->names, cg->arena);
-	for (size_t i = 0; i < cg->globals.cap; i++) // what is called must stay in sight
-		if (cg->globals.names[i])
-			names_unique(&p->names, cg->globals.names[i]);
+	p->names = names_within(&cg->globals); // what is called must stay in sight
 	p->items = NEW_ARRAY(cg->arena, (size_t)most + 1, CudaArg);
 	p->param = NEW_ARRAY(cg->arena, (size_t)most + 1, const char *);
 }

@@ -155,33 +155,19 @@ char *name_local(Arena *a, const char *name)
 
 void names_init(Names *n, Arena *a)
 {
-	*n = (Names){.arena = a};
+	name_map_init(&n->taken, a);
 }
 
-static size_t name_hash(const char *s)
+Names names_within(const Names *outer)
 {
-	size_t h = 14695981039346656037u;
-	for (; *s; s++)
-		h = (h ^ (unsigned char)*s) * 1099511628211u;
-	return h ^ h >> 29;
+	return (Names){name_map_copy(&outer->taken)};
 }
 
 static bool names_insert(Names *n, const char *name)
 {
-	if (2 * n->count >= n->cap) {
-		Names bigger = {.arena = n->arena, .cap = n->cap ? 2 * n->cap : 64};
-		bigger.names = NEW_ARRAY(n->arena, bigger.cap, const char *);
-		for (size_t i = 0; i < n->cap; i++)
-			if (n->names[i])
-				names_insert(&bigger, n->names[i]);
-		*n = bigger;
-	}
-	size_t i = name_hash(name) & (n->cap - 1);
-	for (; n->names[i]; i = (i + 1) & (n->cap - 1))
-		if (!strcmp(n->names[i], name))
-			return false;
-	n->names[i] = name;
-	n->count++;
+	if (name_map_has(&n->taken, name))
+		return false;
+	name_map_set(&n->taken, name, NULL);
 	return true;
 }
 
@@ -190,7 +176,7 @@ const char *names_unique(Names *n, const char *stem)
 	if (names_insert(n, stem))
 		return stem;
 	for (int i = 2;; i++) {
-		const char *name = arena_printf(n->arena, "%s_%d", stem, i);
+		const char *name = arena_printf(n->taken.arena, "%s_%d", stem, i);
 		if (names_insert(n, name))
 			return name;
 	}

@@ -10,12 +10,11 @@
 
 // A set of identifiers taken in one scope.
 typedef struct Names {
-	Arena *arena;
-	size_t count, cap; // cap: a power of two
-	const char **names;
+	NameMap taken;
 } Names;
 
 void names_init(Names *n, Arena *a);
+Names names_within(const Names *outer); // a scope where what the outer one has is taken, too
 // An identifier made from any text; the same for the same text.
 char *name_sanitize(Arena *a, const char *name);
 char *name_local(Arena *a, const char *name);       // that also hides no function

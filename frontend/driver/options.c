@@ -725,6 +725,15 @@ static bool option_take(Context *c, Options *o, const OptionSpec *s, const char 
 	return true;
 }
 
+// The command that the word names; CMD_COMPILE: none.
+static Command command_find(const char *word)
+{
+	for (int k = 1; k < CMD_COUNT; k++)
+		if (!strcmp(word, commands[k].name))
+			return (Command)k;
+	return CMD_COMPILE;
+}
+
 OptionsResult options_parse(Context *c, int argc, char **argv, Options *o)
 {
 	*o = (Options){.command = CMD_COMPILE,
@@ -735,13 +744,8 @@ OptionsResult options_parse(Context *c, int argc, char **argv, Options *o)
 	               .threads = 1,
 	               .rtol = 1e-5,
 	               .atol = 1e-5};
-	int i = 1;
-	for (int k = 1; k < CMD_COUNT && argc > 1; k++) {
-		if (!strcmp(argv[1], commands[k].name)) {
-			o->command = (Command)k;
-			i = 2;
-		}
-	}
+	o->command = argc > 1 ? command_find(argv[1]) : CMD_COMPILE;
+	int i = o->command == CMD_COMPILE ? 1 : 2;
 	bool words_only = false;
 	for (; i < argc; i++) {
 		const char *a = argv[i], *value;

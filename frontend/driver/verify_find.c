@@ -5,6 +5,7 @@
 // values become outputs.
 #include "frontend/driver/driver.h"
 #include "frontend/read/read.h"
+#include "ir/base/map.h"
 #include "ir/base/vec.h"
 #include "ir/interp/interp.h"
 #include "lower/target/target.h"
@@ -22,48 +23,19 @@ typedef struct Event {
 	int round; // which one this is, from 0
 } Event;
 
-// What a run computed, in order; a hash table finds the first and the last event of each variable.
+// What a run computed, in order, and where the first and the last event of each variable are.
 typedef struct Trace {
 	Arena *arena;
 	int n, cap;
 	Event *events;
-	int cslot, nslot;
-	struct Slot {
-		int first, last;
-	} * slots;
+	NameMap first, last; // of each variable, to an index
 } Trace;
 
-static bool same_key(const Value *a, const Value *b)
-{
-	const Loc *x = a->def->loc, *y = b->def->loc;
-	return x->block == y->block && x->op == y->op && x->line == y->line && x->col == y->col &&
-	       !strcmp(a->name, b->name);
-}
-
-static struct Slot *slot_find(const Trace *t, const Value *v)
+// The variable and where it was set.
+static const char *event_key(const Trace *t, const Value *v)
 {
 	const Loc *l = v->def->loc;
-	size_t h = (size_t)l->block * 31 + (size_t)l->op * 17 + (size_t)l->line * 13 + (size_t)l->col;
-	for (const char *s = v->name; *s; s++)
-		h = h * 33 + (unsigned char)*s;
-	for (;; h++) {
-		struct Slot *slot = &t->slots[h & (size_t)(t->cslot - 1)];
-		if (slot->first < 0 || same_key(t->events[slot->first].value, v))
-			return slot;
-	}
-}
-
-static void slots_grow(Trace *t)
-{
-	int n = t->cslot;
-	struct Slot *old = t->slots;
-	t->cslot = n ? 2 * n : 256;
-	t->slots = NEW_ARRAY(t->arena, (size_t)t->cslot, struct Slot);
-	for (int i = 0; i < t->cslot; i++)
-		t->slots[i] = (struct Slot){-1, -1};
-	for (int i = 0; i < n; i++)
-		if (old[i].first >= 0)
-			*slot_find(t, t->events[old[i].first].value) = old[i];
+	return arena_printf(t->arena, "%d %d %d %d %s", l->block, l->op, l->line, l->col, v->name);
 }
 
 // The interpreter has computed v.
@@ -72,26 +44,24 @@ static void record(void *arg, const Value *v, const Tensor *tensor)
 	Trace *t = arg;
 	if (!v->name || !v->def)
 		return;
-	if (2 * (t->nslot + 1) > t->cslot)
-		slots_grow(t);
 	VEC_ROOM(t->arena, t->events, t->n, t->cap);
-	struct Slot *slot = slot_find(t, v);
+	const char *key = event_key(t, v);
+	const int last = pointer_map_index(&t->last, key);
 	t->events[t->n] = (Event){.value = v, .tensor = tensor, .next = -1};
-	if (slot->first < 0) {
-		slot->first = t->n;
-		t->nslot++;
+	if (last < 0) {
+		pointer_map_set_index(&t->first, key, t->n);
 	} else {
-		t->events[t->n].round = t->events[slot->last].round + 1;
-		t->events[slot->last].next = t->n;
+		t->events[t->n].round = t->events[last].round + 1;
+		t->events[last].next = t->n;
 	}
-	slot->last = t->n++;
+	pointer_map_set_index(&t->last, key, t->n++);
 }
 
 // What `t` has for an event of another run; NULL: nothing, or something that is not comparable, as
 // a blocked layout.
 static const Event *counterpart(const Trace *t, const Event *e)
 {
-	int i = t->cslot ? slot_find(t, e->value)->first : -1;
+	int i = pointer_map_index(&t->first, event_key(t, e->value));
 	for (; i >= 0 && t->events[i].round < e->round; i = t->events[i].next)
 		;
 	const Tensor *a = e->tensor, *b = i < 0 ? NULL : t->events[i].tensor;
@@ -114,6 +84,10 @@ static void report(Driver *d, const Loc *loc, const char *name, int round, const
 void verify_find(Driver *d, Op *before, Op *after, const char *stage)
 {
 	Trace a = {.arena = d->ctx->arena}, b = a;
+	name_map_init(&a.first, a.arena);
+	name_map_init(&a.last, a.arena);
+	name_map_init(&b.first, a.arena);
+	name_map_init(&b.last, a.arena);
 	if (!verify_interpret(d, before, record, &a) || !verify_interpret(d, after, record, &b))
 		return;
 	for (int i = 0; i < a.n; i++) {

@@ -4,6 +4,7 @@
 #define PDCC_FRONTEND_DESC_H
 
 #include "frontend/read/read.h"
+#include "ir/base/map.h"
 
 // What an absent optional argument is called.
 #define EMPTY_VAR "@EMPTY@"
@@ -29,11 +30,5 @@ bool is_pir(const Paddle__OpDesc *op);
 
 // Bytes of a tensor; false when a dim is negative or the product does not fit.
 bool dims_bytes(DType t, int rank, const int64_t *dims, uint64_t *bytes);
-
-// names.c: a map from names to pointers, in an arena. Names are not copied.
-typedef struct NameMap NameMap;
-NameMap *name_map_new(Arena *a);
-void *name_map_get(const NameMap *m, const char *name); // NULL: not there
-void name_map_set(NameMap *m, const char *name, void *value);
 
 #endif

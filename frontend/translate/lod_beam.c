@@ -205,6 +205,16 @@ static Value *last_beams(Builder *b, const Type *t)
 	return beams ? build2(b, OP_PD_ADD, zeros, beams, NULL) : NULL;
 }
 
+static bool has_three_axes(const Value *v)
+{
+	return type_is_tensor(v->type) && v->type->rank == 3;
+}
+
+static bool is_tree(const Value *ids, const Value *parents)
+{
+	return has_three_axes(ids) && dtype_is_int(ids->type->dtype) && has_three_axes(parents);
+}
+
 bool gather_tree_translate(OpJob *j)
 {
 	const char *i = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Ids"), 0);
@@ -216,8 +226,7 @@ bool gather_tree_translate(OpJob *j)
 	Value *ids = read_var(j, "Ids", i), *parents = ids ? read_var(j, "Parents", p) : NULL;
 	if (!parents)
 		return false;
-	if (!type_is_tensor(ids->type) || ids->type->rank != 3 || !dtype_is_int(ids->type->dtype) ||
-	    !type_is_tensor(parents->type) || parents->type->rank != 3)
+	if (!is_tree(ids, parents))
 		return job_fail(j, "Ids and Parents must be integers of three axes");
 	Value *count = build_size(&j->b, ids, 0), *beams = last_beams(&j->b, parents->type);
 	if (!count || !beams)

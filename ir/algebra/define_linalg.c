@@ -13,8 +13,8 @@ static const Type *matrix_type(const Op *op, int i, bool square)
 	if (!t)
 		return NULL;
 	if (t->rank < 2 || (t->dtype != DT_F32 && t->dtype != DT_F64)) {
-		infer_error(op, "matrices of f32 or f64 are needed, not %d axes of %s", t->rank,
-		            dtype_name(t->dtype));
+		op_error(op, "matrices of f32 or f64 are needed, not %d axes of %s", t->rank,
+		         dtype_name(t->dtype));
 		return NULL;
 	}
 	return !square || infer_same_dim(op, t->dims[t->rank - 2], t->dims[t->rank - 1],
@@ -66,7 +66,7 @@ bool define_hook_lu(Builder *b, Op *op, Value **results)
 {
 	const Type *t = matrix_type(op, 0, false);
 	if (t && !op_bool(op, "pivots", true))
-		return infer_error(op, "only with pivots");
+		return op_error(op, "only with pivots");
 	Lu lu = t ? matrices_lu(b, matrices_of(b, op_operand(op, 0))) : (Lu){NULL, NULL, NULL};
 	results[0] = matrices_back(b, lu.both, t, 2);
 	results[1] = matrices_back(b, lu.pivots, t, 2);
@@ -119,13 +119,11 @@ bool define_hook_lu_unpack(Builder *b, Op *op, Value **results)
 bool define_hook_qr(Builder *b, Op *op, Value **results)
 {
 	const Type *t = matrix_type(op, 0, false);
-	const char *mode = op_str(op, "mode", "reduced");
+	const int mode = op_enum(op, "mode");
 	Value *q, *r, *x = t ? matrices_of(b, op_operand(op, 0)) : NULL;
-	bool complete = !strcmp(mode, "complete");
+	const bool complete = mode == QR_COMPLETE;
 	if (!x || !matrices_qr(b, x, &q, &r))
 		return false;
-	if (!complete && strcmp(mode, "reduced") && strcmp(mode, "r"))
-		return infer_error(op, "unknown mode '%s'", mode);
 	const Dim *none = dim_const(b->ctx, 0),
 			  *count = dim_min(b->ctx, x->type->dims[1], x->type->dims[2]);
 	if (!complete) {
@@ -155,7 +153,7 @@ static bool eigen_of(Builder *b, const Op *op, Value **values, Value **vectors)
 	if (!t)
 		return false;
 	if (strcmp(which, "L") && strcmp(which, "U"))
-		return infer_error(op, "UPLO is '%s'", which);
+		return op_error(op, "UPLO is '%s'", which);
 	if (!matrices_eigen(b, symmetric(b, matrices_of(b, op_operand(op, 0)), *which == 'U'), values,
 	                    vectors))
 		return false;
@@ -244,7 +242,7 @@ bool define_hook_lu_solve(Builder *b, Op *op, Value **results)
 	const Type *like;
 	bool plain = !strcmp(trans, "N");
 	if (!plain && strcmp(trans, "T"))
-		return infer_error(op, "trans is '%s': only N and T are supported", trans);
+		return op_error(op, "trans is '%s': only N and T are supported", trans);
 	if (!matrix_type(op, 0, false) || !matrix_type(op, 1, true))
 		return false;
 	Op *parts = build_op(b, OP_PD_LU_UNPACK, 2, packed, 0, NULL);
@@ -416,7 +414,7 @@ bool define_hook_matrix_power(Builder *b, Op *op, Value **results)
 	if (!x)
 		return false;
 	if (n < -INT32_MAX || n > INT32_MAX)
-		return infer_error(op, "the power %lld", (long long)n);
+		return op_error(op, "the power %lld", (long long)n);
 	if (n < 0)
 		x = matrices_solve(b, x, matrices_identity(b, x, x->type->dims[1]));
 	for (uint64_t left = (uint64_t)(n < 0 ? -n : n); left; left >>= 1) {
@@ -436,12 +434,12 @@ bool define_hook_multi_dot(Builder *b, Op *op, Value **results)
 	Value *const *list, *x = NULL;
 	int count = op_operand_list(op, 0, &list);
 	if (count < 2)
-		return infer_error(op, "%d matrices", count);
+		return op_error(op, "%d matrices", count);
 	for (int i = 0; i < count; i++) {
 		const Type *t = list[i] ? list[i]->type : NULL;
 		bool end = i == 0 || i == count - 1;
 		if (!t || !type_is_tensor(t) || (t->rank != 2 && !(end && t->rank == 1)))
-			return infer_error(op, "element %d is no matrix", i);
+			return op_error(op, "element %d is no matrix", i);
 		x = !i ? list[i] : x ? build2(b, OP_PD_MATMUL, x, list[i], NULL) : NULL;
 	}
 	results[0] = x;

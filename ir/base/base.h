@@ -95,7 +95,7 @@ const char *name_meant(Arena *a, const char *word, int n, const char *const *nam
 // Whether the n letters are a keyword of C or C++, or a macro of compilers (keywords.c).
 bool is_reserved_word(const char *word, size_t n);
 
-// ---- context.c ----------------------------------------------------------------------------------
+// ---- map.c --------------------------------------------------------------------------------------
 
 // FNV-1a: goes on from h, which is at first BYTES_HASH_START.
 #define BYTES_HASH_START UINT64_C(14695981039346656037)

@@ -1,4 +1,4 @@
-// Maps from pointers. Memory failure does not return (base.h).
+// Maps from pointers, and from names. Memory failure does not return (base.h).
 #ifndef PDCC_IR_BASE_MAP_H
 #define PDCC_IR_BASE_MAP_H
 
@@ -12,6 +12,7 @@ typedef struct PointerMap {
 	size_t count, cap;
 	const void **keys;
 	const void **values;
+	bool named; // keys are texts, and equal where these are
 } PointerMap;
 
 void pointer_map_init(PointerMap *m, Arena *a);
@@ -21,5 +22,14 @@ const void *pointer_map_get(const PointerMap *m, const void *key); // NULL: not 
 // As a map to indices of at least 0; -1: not there.
 int pointer_map_index(const PointerMap *m, const void *key);
 void pointer_map_set_index(PointerMap *m, const void *key, int index);
+
+// The same from names, which are not copied.
+typedef PointerMap NameMap;
+void name_map_init(NameMap *m, Arena *a);
+NameMap *name_map_new(Arena *a);
+NameMap name_map_copy(const NameMap *m); // that grows apart
+bool name_map_has(const NameMap *m, const char *name);
+void *name_map_get(const NameMap *m, const char *name); // NULL: not there
+void name_map_set(NameMap *m, const char *name, void *value);
 
 #endif

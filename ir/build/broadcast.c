@@ -89,7 +89,7 @@ bool infer_broadcast(const Op *op, int ra, const Dim *const *a, int rb, const Di
 			if (!infer_same_dim(op, a[da], b[db], "sizes that broadcast", &dims[d]))
 				return false;
 		} else {
-			return infer_error(
+			return op_error(
 				op, "sizes that broadcast may be 1 or not: %s and %s; pd.expand makes them one",
 				dim_text(op->ctx, a[da]), dim_text(op->ctx, b[db]));
 		}
@@ -106,8 +106,8 @@ bool infer_broadcast_open(const Op *op, int ra, const Dim *const *a, int rb, con
 		const Dim *x = d < *rank - ra ? one : a[d - (*rank - ra)],
 				  *y = d < *rank - rb ? one : b[d - (*rank - rb)];
 		if (x != y && dim_is_const(x) && dim_is_const(y) && !dim_is(x, 1) && !dim_is(y, 1))
-			return infer_error(op, "sizes that broadcast differ: %s and %s", dim_text(op->ctx, x),
-			                   dim_text(op->ctx, y));
+			return op_error(op, "sizes that broadcast differ: %s and %s", dim_text(op->ctx, x),
+			                dim_text(op->ctx, y));
 		dims[d] = dim_broadcast(op->ctx, x, y);
 	}
 	return true;

@@ -6,16 +6,6 @@
 
 #include <string.h>
 
-bool infer_error(const Op *op, const char *fmt, ...)
-{
-	const char *before = arena_printf(op->ctx->arena, "'%s': ", op->info->name);
-	va_list ap;
-	va_start(ap, fmt);
-	diag_verror(op->ctx->diag, op->loc, before, fmt, ap);
-	va_end(ap);
-	return false;
-}
-
 // ---- operands and attributes --------------------------------------------------------------------
 
 const OperandInfo *op_operand_info(const OpInfo *info, int i)
@@ -31,12 +21,11 @@ const Type *infer_tensor(const Op *op, int i)
 	const char *name = o ? o->name : "?";
 	const Value *v = op_operand(op, i);
 	if (!v || !v->type) {
-		infer_error(op, "operand '%s' is missing", name);
+		op_error(op, "operand '%s' is missing", name);
 		return NULL;
 	}
 	if (v->type->kind != TY_TENSOR && v->type->kind != TY_SELECTED_ROWS) {
-		infer_error(op, "operand '%s' is %s, a tensor is needed", name,
-		            type_text(op->ctx, v->type));
+		op_error(op, "operand '%s' is %s, a tensor is needed", name, type_text(op->ctx, v->type));
 		return NULL;
 	}
 	return v->type;
@@ -47,8 +36,8 @@ const Type *infer_rank(const Op *op, int i, int rank)
 	const Type *t = infer_tensor(op, i);
 	if (!t || t->rank == rank)
 		return t;
-	infer_error(op, "operand '%s' is %s, a tensor of rank %d is needed",
-	            op_operand_info(op->info, i)->name, type_text(op->ctx, t), rank);
+	op_error(op, "operand '%s' is %s, a tensor of rank %d is needed",
+	         op_operand_info(op->info, i)->name, type_text(op->ctx, t), rank);
 	return NULL;
 }
 
@@ -75,7 +64,7 @@ bool infer_axis(const Op *op, int64_t axis, int rank, int *out)
 {
 	*out = 0;
 	if (axis < -rank || axis >= rank)
-		return infer_error(op, "axis %lld of a tensor of rank %d", (long long)axis, rank);
+		return op_error(op, "axis %lld of a tensor of rank %d", (long long)axis, rank);
 	*out = (int)(axis < 0 ? axis + rank : axis);
 	return true;
 }
@@ -89,7 +78,7 @@ bool infer_axes(const Op *op, int n, const int64_t *axes, int rank, bool none_is
 		if (!infer_axis(op, axes[i], rank, &axis))
 			return false;
 		if (flags[axis])
-			return infer_error(op, "axis %lld is given twice", (long long)axes[i]);
+			return op_error(op, "axis %lld is given twice", (long long)axes[i]);
 		flags[axis] = true;
 	}
 	return true;
@@ -132,8 +121,8 @@ bool infer_same_dim(const Op *op, const Dim *a, const Dim *b, const char *what, 
 	if (a == b)
 		return true;
 	if (dim_is_const(a) && dim_is_const(b))
-		return infer_error(op, "%s differ: %s and %s", what, dim_text(op->ctx, a),
-		                   dim_text(op->ctx, b));
+		return op_error(op, "%s differ: %s and %s", what, dim_text(op->ctx, a),
+		                dim_text(op->ctx, b));
 	infer_equal_dims(op, a, b);
 	return true;
 }
@@ -208,7 +197,7 @@ bool infer_hook_combine(Op *op)
 	const Type **types = NEW_ARRAY(op->ctx->arena, (size_t)op->noperand + 1, const Type *);
 	for (int i = 0; i < op->noperand; i++) {
 		if (!op_operand(op, i))
-			return infer_error(op, "element %d is missing", i);
+			return op_error(op, "element %d is missing", i);
 		types[i] = op_operand(op, i)->type;
 	}
 	return infer_result(op, 0, type_group(op->ctx, TY_VEC, op->noperand, types));
@@ -219,9 +208,9 @@ bool infer_hook_slice_list(Op *op)
 	const Type *t = op_operand(op, 0)->type;
 	int64_t i = op_int(op, "index", 0);
 	if (t->kind != TY_VEC)
-		return infer_error(op, "operand 'list' is %s, a list is needed", type_text(op->ctx, t));
+		return op_error(op, "operand 'list' is %s, a list is needed", type_text(op->ctx, t));
 	if (i < 0 || i >= t->nelem)
-		return infer_error(op, "element %lld of a list of %d", (long long)i, t->nelem);
+		return op_error(op, "element %lld of a list of %d", (long long)i, t->nelem);
 	return infer_result(op, 0, t->elems[i]);
 }
 
@@ -230,7 +219,7 @@ bool infer_hook_constant(Op *op)
 	const Attr *a = op_attr(op, "value");
 	const Dim *dims[MAX_RANK], *known[MAX_KNOWN];
 	if (a->kind != ATTR_TENSOR)
-		return infer_error(op, "attribute 'value' is no tensor");
+		return op_error(op, "attribute 'value' is no tensor");
 	const Tensor *t = a->tensor;
 	for (int d = 0; d < t->rank; d++)
 		dims[d] = dim_const(op->ctx, t->dims[d]);
@@ -251,12 +240,12 @@ static const Type *element_type(Op *op, int first)
 	if (!t)
 		return NULL;
 	if (op->noperand - first - 1 != t->rank) {
-		infer_error(op, "%d indices into a tensor of rank %d", op->noperand - first - 1, t->rank);
+		op_error(op, "%d indices into a tensor of rank %d", op->noperand - first - 1, t->rank);
 		return NULL;
 	}
 	for (int i = first + 1; i < op->noperand; i++) {
 		if (!op_operand(op, i) || op_operand(op, i)->type->kind != TY_INDEX) {
-			infer_error(op, "index %d is no index", i - first - 1);
+			op_error(op, "index %d is no index", i - first - 1);
 			return NULL;
 		}
 	}
@@ -272,11 +261,11 @@ bool infer_hook_loop_load(Op *op)
 bool infer_hook_loop_load_or(Op *op)
 {
 	if (op->noperand < 3)
-		return infer_error(op, "operand 'tensor' is missing");
+		return op_error(op, "operand 'tensor' is missing");
 	const Type *t = element_type(op, 2);
 	if (t && op_operand(op, 1)->type != t)
-		return infer_error(op, "'other' is %s, the elements are %s",
-		                   type_text(op->ctx, op_operand(op, 1)->type), type_text(op->ctx, t));
+		return op_error(op, "'other' is %s, the elements are %s",
+		                type_text(op->ctx, op_operand(op, 1)->type), type_text(op->ctx, t));
 	return t && infer_result(op, 0, t);
 }
 
@@ -286,7 +275,7 @@ bool infer_hook_loop_constant(Op *op)
 	if (!op->results[0].type && type && type->kind == ATTR_TYPE)
 		op->results[0].type = type->type;
 	const Type *t = op->results[0].type;
-	return (t && type_is_scalar(t)) || infer_error(op, "the type must be a scalar or index");
+	return (t && type_is_scalar(t)) || op_error(op, "the type must be a scalar or index");
 }
 
 bool infer_hook_loop_dim(Op *op)
@@ -297,7 +286,7 @@ bool infer_hook_loop_dim(Op *op)
 bool infer_hook_loop_from_index(Op *op)
 {
 	if (op_operand(op, 0)->type->kind != TY_INDEX)
-		return infer_error(op, "the operand is no index");
+		return op_error(op, "the operand is no index");
 	return infer_result(op, 0, type_scalar(op->ctx, op_dtype(op, "dtype", DT_I64)));
 }
 
@@ -305,8 +294,8 @@ bool infer_hook_loop_to_index(Op *op)
 {
 	const Type *t = op_operand(op, 0)->type;
 	if (t->kind != TY_SCALAR || !dtype_is_int(t->dtype))
-		return infer_error(op, "the operand is %s, an integer scalar is needed",
-		                   type_text(op->ctx, t));
+		return op_error(op, "the operand is %s, an integer scalar is needed",
+		                type_text(op->ctx, t));
 	return infer_result(op, 0, type_index(op->ctx));
 }
 

@@ -5,9 +5,6 @@
 
 #include "ir/core/core.h"
 
-// An error at op: "'pd.concat': text". Always returns false.
-bool infer_error(const Op *op, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
 // ---- operands and attributes ------------------------------------------------------------------
 // Operand i must be there and be a tensor of known rank; its type, or NULL.
 const Type *infer_tensor(const Op *op, int i);

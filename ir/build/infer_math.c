@@ -132,13 +132,7 @@ bool infer_hook_one_bool(Op *op)
 
 bool verify_hook_dropout(Op *op)
 {
-	const Attr *mode = op_attr_or_default(op, "mode");
-	if (!mode || mode->kind != ATTR_STR)
-		return infer_error(op, "attribute 'mode' is no text");
-	if (strcmp(mode->s, "upscale_in_train") && strcmp(mode->s, "downgrade_in_infer"))
-		return infer_error(op, "unknown mode '%s'", mode->s);
 	if (op->code == OP_PD_DROPOUT && op_number(op, "is_test") == 0 && op_number(op, "p") != 0)
-		return infer_error(op,
-		                   "dropout in training is random; only inference (is_test) is supported");
+		return op_error(op, "dropout in training is random; only inference (is_test) is supported");
 	return true;
 }

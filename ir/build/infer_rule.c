@@ -51,15 +51,15 @@ static bool rule_parse(const Op *op, const char *text, TypeRule *r)
 	*r = (TypeRule){.broadcast = !strncmp(text, "broadcast(", 10)};
 	const char *s = strchr(text, '(');
 	if (!s || (!r->broadcast && strncmp(text, "like(", 5)))
-		return infer_error(op, "the table has a bad result type '%s'", text);
+		return op_error(op, "the table has a bad result type '%s'", text);
 	for (s++; *s && *s != ')';) {
 		size_t n = strcspn(s, ",) ");
 		if (!rule_argument(op, s, n, r))
-			return infer_error(op, "the table has a bad result type '%s'", text);
+			return op_error(op, "the table has a bad result type '%s'", text);
 		s += n;
 		s += strspn(s, ", ");
 	}
-	return r->n > 0 || infer_error(op, "the table has a bad result type '%s'", text);
+	return r->n > 0 || op_error(op, "the table has a bad result type '%s'", text);
 }
 
 static DType rule_dtype(const TypeRule *r, DType t)
@@ -77,8 +77,8 @@ static bool infer_scalars(Op *op, int result, const TypeRule *r)
 		const Type *other = op_operand(op, r->operands[k])->type;
 		bool condition = op->info->operands[r->operands[k]].klass == CLASS_BOOL;
 		if (!type_is_scalar(other) || (!condition && other != t))
-			return infer_error(op, "operands of types %s and %s", type_text(op->ctx, t),
-			                   type_text(op->ctx, other));
+			return op_error(op, "operands of types %s and %s", type_text(op->ctx, t),
+			                type_text(op->ctx, other));
 	}
 	DType dtype = t->kind == TY_SCALAR ? rule_dtype(r, t->dtype) : r->dtype;
 	return infer_result(op, result,
@@ -101,8 +101,8 @@ static bool infer_tensors(Op *op, int result, const TypeRule *r)
 		if (!other)
 			return false;
 		if (op->info->operands[r->operands[k]].klass != CLASS_BOOL && other->dtype != t->dtype)
-			return infer_error(op, "operands of types %s and %s", dtype_name(t->dtype),
-			                   dtype_name(other->dtype));
+			return op_error(op, "operands of types %s and %s", dtype_name(t->dtype),
+			                dtype_name(other->dtype));
 		const Dim *have[MAX_RANK];
 		memcpy(have, dims, sizeof have);
 		if (!infer_broadcast(op, rank, have, other->rank, other->dims, &rank, dims))
@@ -116,13 +116,13 @@ static bool infer_by_rule(Op *op, int result, const char *text)
 {
 	TypeRule rule;
 	if (!strncmp(text, "given", 5))
-		return op->results[result].type || infer_error(op, "result %d has no type", result);
+		return op->results[result].type || op_error(op, "result %d has no type", result);
 	if (!rule_parse(op, text, &rule))
 		return false;
 	for (int k = 0; k < rule.n; k++)
 		if (!op_operand(op, rule.operands[k]))
-			return infer_error(op, "operand '%s' is missing",
-			                   op->info->operands[rule.operands[k]].name);
+			return op_error(op, "operand '%s' is missing",
+			                op->info->operands[rule.operands[k]].name);
 	if (type_is_scalar(op_operand(op, rule.operands[0])->type))
 		return infer_scalars(op, result, &rule);
 	return infer_tensors(op, result, &rule);
@@ -149,16 +149,15 @@ static bool check_class(const Op *op, const OperandInfo *o, const Value *v)
 	                                    "bool",     "numbers", "i32 or i64"};
 	const Type *t = v->type;
 	if (!t)
-		return infer_error(op, "operand '%s' has no type", o->name);
+		return op_error(op, "operand '%s' has no type", o->name);
 	if (type_is_tensor(t) && (t->rank < o->min_rank || t->rank > o->max_rank))
-		return infer_error(op, "operand '%s' is %s: rank %d", o->name, type_text(op->ctx, t),
-		                   t->rank);
+		return op_error(op, "operand '%s' is %s: rank %d", o->name, type_text(op->ctx, t), t->rank);
 	bool typed = t->kind == TY_INDEX || t->kind == TY_SCALAR || t->kind == TY_TENSOR ||
 	             t->kind == TY_SELECTED_ROWS || t->kind == TY_ARRAY;
 	if (!typed || class_takes(o->klass, t))
 		return true;
-	return infer_error(op, "operand '%s' is %s, %s needed", o->name, type_text(op->ctx, t),
-	                   names[o->klass]);
+	return op_error(op, "operand '%s' is %s, %s needed", o->name, type_text(op->ctx, t),
+	                names[o->klass]);
 }
 
 // Operands that the table asks for are there and of the right class.
@@ -167,12 +166,12 @@ static bool check_operands(const Op *op)
 	const OpInfo *info = op->info;
 	for (int i = 0; i < info->noperand; i++)
 		if (!op_operand(op, i) && !info->operands[i].optional)
-			return infer_error(op, "operand '%s' is missing", info->operands[i].name);
+			return op_error(op, "operand '%s' is missing", info->operands[i].name);
 	for (int i = 0; i < op->noperand; i++) {
 		const OperandInfo *o = op_operand_info(info, i);
 		if (!o)
-			return infer_error(op, "%d operands, at most %d are possible", op->noperand,
-			                   info->noperand);
+			return op_error(op, "%d operands, at most %d are possible", op->noperand,
+			                info->noperand);
 		Value *const *list;
 		int n = op_operand(op, i) ? op_operand_list(op, i, &list) : 0;
 		for (int k = 0; k < n; k++)
@@ -188,11 +187,11 @@ static bool check_attributes(const Op *op)
 		const AttrInfo *a = &op->info->attrs[i];
 		const Attr *have = op_attr(op, a->name);
 		if (a->required && !have)
-			return infer_error(op, "attribute '%s' is missing", a->name);
-		if (have && a->choices && have->kind == ATTR_STR &&
-		    enum_find(a->choices, have->s) == a->choices->n)
-			return infer_error(op, "attribute '%s' must be %s, not '%s'", a->name,
-			                   enum_text(op->ctx, a->choices), have->s);
+			return op_error(op, "attribute '%s' is missing", a->name);
+		const char *word = have && have->kind == ATTR_STR ? have->s : "";
+		if (have && a->choices && enum_find(a->choices, word) == a->choices->n)
+			return op_error(op, "attribute '%s' must be %s, not '%s'", a->name,
+			                enum_text(op->ctx, a->choices), word);
 	}
 	return true;
 }

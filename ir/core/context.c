@@ -57,6 +57,13 @@ Context *context_within(const Context *outer)
 	return c;
 }
 
+Context context_of_known_sizes(const Context *c)
+{
+	Context view = *c;
+	view.sizes_known = true;
+	return view;
+}
+
 void context_free(Context *c)
 {
 	if (c)
@@ -81,14 +88,6 @@ void key_int(Key *k, int64_t v)
 void key_ptr(Key *k, const void *p)
 {
 	key_bytes(k, &p, sizeof p);
-}
-
-uint64_t bytes_hash(uint64_t h, const void *bytes, size_t n)
-{
-	const unsigned char *p = bytes;
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ p[i]) * 1099511628211u;
-	return h;
 }
 
 static void intern_grow(Context *c, InternTable *t)

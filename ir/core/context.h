@@ -37,6 +37,7 @@ struct Context {
 	int nfile, cfile;
 	bool checks_sizes; // what inference cannot tell to be equal is checked where the operation is
 	                   // built (translation)
+	bool sizes_known;  // a view by context_of_known_sizes
 	bool nests_only;   // definitions may not use kernel.scatter, which goes in sequence (CUDA)
 };
 
@@ -47,6 +48,9 @@ Context *context_make(const OpFunctions *functions);
 // another, which frees it.
 Context *context_within(const Context *outer);
 void context_free(Context *c); // NULL is fine
+// The context as seen by who knows that sizes are at least 1: what follows from that is not noted
+// as relied on (dim_rely). It is to be gone before the context is.
+Context context_of_known_sizes(const Context *c);
 // The one copy of a string in this context.
 const char *context_str(Context *c, const char *s);
 const char *context_strn(Context *c, const char *s, size_t n);

@@ -114,9 +114,6 @@ void dim_rely(Context *c, const Dim *d);
 bool dim_may_be_empty(Context *c, const Dim *sym);
 // All symbols are relied on but those.
 void dim_rely_on_others(Context *c, int n, const Dim *const *may_be_empty);
-// What is decided while this is set is right for sizes of at least 1, which is known to whoever set
-// it.
-void dim_rely_on_none(Context *c, bool on);
 // The most that d may become, whatever a run finds; `?!n` in it stands for the bound that the
 // caller states.
 const Dim *dim_at_most(Context *c, const Dim *d);

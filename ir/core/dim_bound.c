@@ -15,7 +15,7 @@ typedef struct BoundFacts {
 	const Dim **rely; // symbols that are at least 1
 	int nempty;
 	const Dim *const *empty; // those that text says may be 0
-	bool all, none;
+	bool all;
 } BoundFacts;
 
 static BoundFacts *bound_facts(Context *c)
@@ -88,7 +88,7 @@ static bool is_relied_on(const BoundFacts *f, const Dim *sym)
 void dim_rely(Context *c, const Dim *d)
 {
 	BoundFacts *f = bound_facts(c);
-	if (d->kind == DIM_CONST || f->none)
+	if (d->kind == DIM_CONST || c->sizes_known)
 		return;
 	if (d->kind != DIM_SYM) {
 		dim_rely(c, d->a);
@@ -99,11 +99,6 @@ void dim_rely(Context *c, const Dim *d)
 		return;
 	VEC_ROOM(c->arena, f->rely, f->nrely, f->crely);
 	f->rely[f->nrely++] = d;
-}
-
-void dim_rely_on_none(Context *c, bool on)
-{
-	bound_facts(c)->none = on;
 }
 
 void dim_rely_on_others(Context *c, int n, const Dim *const *may_be_empty)

@@ -2,6 +2,7 @@
 #include "ir/base/vec.h"
 #include "ir/core/core.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 Op *op_new(Context *c, enum OpCode code, const Loc *loc, int nresult, const Type *const *types,
@@ -159,6 +160,16 @@ static void op_drop_uses(Op *op)
 				op_drop_uses(inner);
 		}
 	}
+}
+
+bool op_error(const Op *op, const char *fmt, ...)
+{
+	const char *before = arena_printf(op->ctx->arena, "'%s': ", op->info->name);
+	va_list ap;
+	va_start(ap, fmt);
+	diag_verror(op->ctx->diag, op->loc, before, fmt, ap);
+	va_end(ap);
+	return false;
 }
 
 void op_erase(Op *op)

@@ -82,6 +82,8 @@ void op_insert_before(Op *where, Op *op);
 void op_insert_after(Op *where, Op *op);
 void op_detach(Op *op); // out of its block, operands kept
 void op_erase(Op *op);  // detach and drop operands and regions; results must be unused
+// An error at the operation, which it names. False, for the caller to return.
+bool op_error(const Op *op, const char *fmt, ...) PRINTF_LIKE(2, 3);
 static inline Value *op_result(Op *op, int i)
 {
 	return &op->results[i];
@@ -108,7 +110,7 @@ double op_float(const Op *op, const char *name, double otherwise);
 const char *op_str(const Op *op, const char *name, const char *otherwise);
 DType op_dtype(const Op *op, const char *name, DType otherwise);
 // Which word of its enumeration an attribute, or else its default, holds: a ReduceKind and the
-// like, or their _COUNT.
+// like, or their _COUNT. The first for an operator that has no such attribute.
 int op_enum(const Op *op, const char *name);
 // Whether a reduction keeps the largest of its elements; gives a position; keeps the largest or the
 // smallest.

@@ -159,6 +159,8 @@ int op_enum(const Op *op, const char *name)
 {
 	const AttrInfo *info = op_info_attr(op->info, name);
 	const Attr *a = op_attr(op, name);
+	if (!info)
+		return 0;
 	if (!a && info->fallback) // in quotes
 		return enum_find_n(info->choices, info->fallback + 1, strlen(info->fallback) - 2);
 	return enum_find(info->choices, a && a->kind == ATTR_STR ? a->s : "");

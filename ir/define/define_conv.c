@@ -236,7 +236,7 @@ bool define_hook_pool(Builder *b, Op *op, Value **results)
 	const Type *out = op->results[0].type;
 	const double norm = op_float(op, "norm_type", 0);
 	const bool lp = op->code == OP_PD_LP_POOL2D && !isinf(norm),
-			   max = isinf(norm) || !strcmp(op_str(op, "pooling_type", ""), "max"),
+			   max = isinf(norm) || op_enum(op, "pooling_type") == POOL_MAX,
 			   ceil = op_bool(op, "ceil_mode", false);
 	Window w;
 	Span s[3];

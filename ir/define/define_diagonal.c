@@ -28,7 +28,7 @@ static bool offset_check(const Op *op)
 {
 	int64_t offset = op_int(op, "offset", 0);
 	return (offset > -INT32_MAX && offset < INT32_MAX) ||
-	       infer_error(op, "an offset of %lld", (long long)offset);
+	       op_error(op, "an offset of %lld", (long long)offset);
 }
 
 // ---- diagonals ----------------------------------------------------------------------------------
@@ -45,7 +45,7 @@ bool infer_hook_diag(Op *op)
 		return infer_result_shape(op, 0, x->dtype, 1, &size);
 	}
 	if (x->rank > 2)
-		return infer_error(op, "an operand of %d axes", x->rank);
+		return op_error(op, "an operand of %d axes", x->rank);
 	const Dim *size = dim_add(c, x->rank ? x->dims[0] : dim_const(c, 1),
 	                          dim_const(c, offset < 0 ? -offset : offset));
 	const Dim *shape[] = {size, size};
@@ -80,12 +80,12 @@ bool infer_hook_diag_embed(Op *op)
 	if (!x || !offset_check(op))
 		return false;
 	if (x->rank < 1 || x->rank + 1 > MAX_RANK)
-		return infer_error(op, "an operand of %d axes", x->rank);
+		return op_error(op, "an operand of %d axes", x->rank);
 	if (!infer_axis(op, op_int(op, "dim1", -2), x->rank + 1, &one) ||
 	    !infer_axis(op, op_int(op, "dim2", -1), x->rank + 1, &two))
 		return false;
 	if (one == two)
-		return infer_error(op, "both axes are %d", one);
+		return op_error(op, "both axes are %d", one);
 	const Dim *size = dim_add(c, x->dims[x->rank - 1], dim_const(c, offset < 0 ? -offset : offset));
 	for (int d = 0, k = 0; d <= x->rank; d++)
 		shape[d] = d == one || d == two ? size : x->dims[k++];
@@ -114,11 +114,11 @@ static bool matrix_axes(const Op *op, const char *first, const char *second, int
                         int *two)
 {
 	if (rank < 2)
-		return infer_error(op, "an operand of %d axes", rank);
+		return op_error(op, "an operand of %d axes", rank);
 	if (!infer_axis(op, op_int(op, first, 0), rank, one) ||
 	    !infer_axis(op, op_int(op, second, 1), rank, two))
 		return false;
-	return *one != *two || infer_error(op, "both axes are %d", *one);
+	return *one != *two || op_error(op, "both axes are %d", *one);
 }
 
 // The axes that count rows and columns.
@@ -174,7 +174,7 @@ bool define_hook_fill_diagonal(Builder *b, Op *op, Value **results)
 	const Type *t = x->type;
 	int64_t offset = op_int(op, "offset", 0);
 	if (t->rank < 2 || !offset_check(op))
-		return t->rank < 2 && infer_error(op, "an operand of %d axes", t->rank);
+		return t->rank < 2 && op_error(op, "an operand of %d axes", t->rank);
 	const Dim *cols = t->dims[1], *stride = dim_const(c, 1), *step = stride;
 	for (int d = t->rank - 1; d > 0; d--)
 		step = dim_add(c, step, stride = dim_mul(c, stride, t->dims[d]));
@@ -247,7 +247,7 @@ static bool triangle_shape(const Op *op, int64_t *rows, int64_t *cols)
 	*rows = op_int(op, lower ? "rows" : "row", 0);
 	*cols = op_int(op, lower ? "cols" : "col", 0);
 	return (*rows >= 0 && *cols >= 0 && *rows <= most && *cols <= most && offset_check(op)) ||
-	       infer_error(op, "a matrix of %lld x %lld", (long long)*rows, (long long)*cols);
+	       op_error(op, "a matrix of %lld x %lld", (long long)*rows, (long long)*cols);
 }
 
 bool infer_hook_triangle_indices(Op *op)
@@ -288,8 +288,8 @@ bool infer_hook_kron(Op *op)
 	if (!y)
 		return false;
 	if (x->dtype != y->dtype)
-		return infer_error(op, "operands of types %s and %s", dtype_name(x->dtype),
-		                   dtype_name(y->dtype));
+		return op_error(op, "operands of types %s and %s", dtype_name(x->dtype),
+		                dtype_name(y->dtype));
 	int rank = x->rank > y->rank ? x->rank : y->rank;
 	for (int d = 0; d < rank; d++) {
 		int i = d - rank + x->rank, j = d - rank + y->rank;
@@ -330,7 +330,7 @@ static bool cross_axis(const Op *op, const Type *x, int *axis, bool *maybe)
 			return true;
 		maybe[d] = !dim_is_const(x->dims[d]);
 	}
-	return infer_error(op, "no axis has size 3");
+	return op_error(op, "no axis has size 3");
 }
 
 bool infer_hook_cross(Op *op)
@@ -342,7 +342,7 @@ bool infer_hook_cross(Op *op)
 	if (!y || !cross_axis(op, x, &axis, maybe))
 		return false;
 	if (x->rank != y->rank || x->dtype != y->dtype)
-		return infer_error(op, "operands of other rank or type");
+		return op_error(op, "operands of other rank or type");
 	for (int d = 0; d < x->rank; d++)
 		if (!infer_same_dim(op, x->dims[d], y->dims[d], "sizes of the operands", &same))
 			return false;

@@ -27,9 +27,9 @@ static bool read_term(const Op *op, const char *s, const char *end, int dots, in
 			continue;
 		int count = letter < 0 ? dots : 1;
 		if (letter < 0 && strncmp(s, "...", 3))
-			return infer_error(op, "the equation has '%c', which is no letter", *s);
+			return op_error(op, "the equation has '%c', which is no letter", *s);
 		if (*rank + count > MAX_RANK)
-			return infer_error(op, "the equation has a term of more than %d axes", MAX_RANK);
+			return op_error(op, "the equation has a term of more than %d axes", MAX_RANK);
 		for (int k = 0; k < count; k++)
 			labels[(*rank)++] = letter < 0 ? FIRST_DOT + count - 1 - k : letter;
 		s += letter < 0 ? 2 : 0;
@@ -88,33 +88,33 @@ bool einsum_read(Op *op, Einsum *e)
 		end = memchr(s, ',', (size_t)(stop - s));
 		end = end ? end : stop;
 		if (e->n == n || e->n == EINSUM_OPERANDS)
-			return infer_error(op, "the equation is for more than %d operands", e->n);
+			return op_error(op, "the equation is for more than %d operands", e->n);
 		if (!list[e->n] || !type_is_tensor(list[e->n]->type))
-			return infer_error(op, "operand %d is not a tensor", e->n);
+			return op_error(op, "operand %d is not a tensor", e->n);
 		const Type *t = list[e->n]->type;
 		int dots = t->rank - count_letters(s, end);
 		if (dots < 0 || dots > EINSUM_LABELS - FIRST_DOT)
-			return infer_error(op, "term %d of the equation is for a tensor of another rank",
-			                   e->n + 1);
+			return op_error(op, "term %d of the equation is for a tensor of another rank",
+			                e->n + 1);
 		if (!read_term(op, s, end, dots, &e->rank[e->n], e->label[e->n]))
 			return false;
 		if (e->rank[e->n] != t->rank)
-			return infer_error(op, "term %d of the equation is for a tensor of another rank",
-			                   e->n + 1);
+			return op_error(op, "term %d of the equation is for a tensor of another rank",
+			                e->n + 1);
 		most = dots > most ? dots : most;
 		if (!term_sizes(op, e, e->n, t))
 			return false;
 		e->n++;
 	}
 	if (e->n != n)
-		return infer_error(op, "the equation is for %d operands, there are %d", e->n, n);
+		return op_error(op, "the equation is for %d operands, there are %d", e->n, n);
 	if (arrow && !read_term(op, arrow + 2, arrow + strlen(arrow), most, &e->nout, e->out))
 		return false;
 	if (!arrow)
 		implicit_result(e, most);
 	for (int d = 0; d < e->nout; d++)
 		if (!e->size[e->out[d]])
-			return infer_error(op, "the result of the equation has a letter that no operand has");
+			return op_error(op, "the result of the equation has a letter that no operand has");
 	return true;
 }
 
@@ -148,7 +148,7 @@ bool define_hook_einsum(Builder *b, Op *op, Value **results)
 		if (!e.size[l] || at[l])
 			continue;
 		if (nsum == MAX_RANK)
-			return infer_error(op, "the equation sums over more than %d letters", MAX_RANK);
+			return op_error(op, "the equation sums over more than %d letters", MAX_RANK);
 		summed[nsum] = l;
 		extents[nsum++] = e.size[l];
 	}

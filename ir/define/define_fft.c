@@ -222,13 +222,9 @@ static Parts mirrored(Builder *b, Parts x, int axis, const Dim *size)
 // The parts times what normalises them, as complex or real numbers.
 static Value *finished(Builder *b, const Op *op, Parts x, const Dim *total)
 {
-	const char *how = op_str(op, "normalization", "backward");
+	const int how = op_enum(op, "normalization");
 	DType t = x.re->type->dtype;
-	bool root = !strcmp(how, "ortho"), forward = !strcmp(how, "forward");
-	if (!root && !forward && strcmp(how, "backward")) {
-		infer_error(op, "unknown normalization '%s'", how);
-		return NULL;
-	}
+	const bool root = how == NORMALIZATION_ORTHO, forward = how == NORMALIZATION_FORWARD;
 	if (root || forward == op_bool(op, "forward", true)) {
 		Value *factor;
 		if (dim_is_const(total)) {
@@ -252,12 +248,12 @@ static bool fft_axes(const Op *op, const Type *t, int *n, int *axes)
 	int64_t given[MAX_RANK];
 	*n = op_ints(op, "axes", given, MAX_RANK);
 	if (*n < 1)
-		return infer_error(op, "no axes");
+		return op_error(op, "no axes");
 	for (int i = 0; i < *n; i++) {
 		if (!infer_axis(op, given[i], t->rank, &axes[i]))
 			return false;
 		if (dim_is(t->dims[axes[i]], 0))
-			return infer_error(op, "axis %d has no elements", axes[i]);
+			return op_error(op, "axis %d has no elements", axes[i]);
 	}
 	return true;
 }
@@ -272,7 +268,7 @@ bool define_hook_fft(Builder *b, Op *op, Value **results)
 	bool to_real = op->code == OP_PD_FFT_C2R, from_real = op->code == OP_PD_FFT_R2C;
 	if (dtype_is_complex(t->dtype) == from_real ||
 	    (from_real && t->dtype != DT_F32 && t->dtype != DT_F64))
-		return infer_error(op, "the operand holds %s", dtype_name(t->dtype));
+		return op_error(op, "the operand holds %s", dtype_name(t->dtype));
 	double sign = op_bool(op, "forward", true) ? -1 : 1;
 	Value *x = op_operand(op, 0);
 	Parts p = {from_real ? x : build1(b, OP_PD_REAL, x, NULL),
@@ -309,7 +305,7 @@ bool infer_hook_as_complex(Op *op)
 	const Type *x = infer_tensor(op, 0);
 	const Dim *same;
 	if (!x || x->rank < 1 || (x->dtype != DT_F32 && x->dtype != DT_F64))
-		return x && infer_error(op, "needs an axis of f32 or f64");
+		return x && op_error(op, "needs an axis of f32 or f64");
 	return infer_same_dim(op, x->dims[x->rank - 1], dim_const(op->ctx, 2), "the parts of a number",
 	                      &same) &&
 	       infer_result_shape(op, 0, x->dtype == DT_F64 ? DT_C128 : DT_C64, x->rank - 1, x->dims);
@@ -335,7 +331,7 @@ static bool frame_axis(const Op *op, bool *first)
 {
 	int64_t axis = op_int(op, "axis", -1);
 	*first = axis == 0;
-	return axis == 0 || axis == -1 || infer_error(op, "the axis must be 0 or -1");
+	return axis == 0 || axis == -1 || op_error(op, "the axis must be 0 or -1");
 }
 
 bool infer_hook_frame(Op *op)
@@ -348,11 +344,11 @@ bool infer_hook_frame(Op *op)
 	if (!x || !frame_axis(op, &first))
 		return false;
 	if (length < 1 || hop < 1 || x->rank < 1 || x->rank + 1 > MAX_RANK)
-		return infer_error(op, "frames of %lld elements, %lld apart", (long long)length,
-		                   (long long)hop);
+		return op_error(op, "frames of %lld elements, %lld apart", (long long)length,
+		                (long long)hop);
 	const Dim *size = x->dims[first ? 0 : x->rank - 1];
 	if (dim_is_const(size) && size->value < length)
-		return infer_error(op, "frames are longer than the axis");
+		return op_error(op, "frames are longer than the axis");
 	const Dim *count = dim_add(
 		c, dim_div(c, dim_sub(c, size, dim_const(c, length)), dim_const(c, hop)), dim_const(c, 1));
 	int rest = x->rank - 1;
@@ -388,7 +384,7 @@ bool infer_hook_overlap_add(Op *op)
 	if (!x || !frame_axis(op, &first))
 		return false;
 	if (hop < 1 || x->rank < 2)
-		return infer_error(op, "frames %lld apart in %d axes", (long long)hop, x->rank);
+		return op_error(op, "frames %lld apart in %d axes", (long long)hop, x->rank);
 	int rest = x->rank - 2;
 	const Dim *count = x->dims[first ? 0 : rest + 1], *length = x->dims[first ? 1 : rest];
 	for (int d = 0; d < rest; d++)

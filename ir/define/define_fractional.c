@@ -21,20 +21,20 @@ static bool fractional_of(const Op *op, Fractional *f)
 		return false;
 	f->n = op->code == OP_PD_FRACTIONAL_MAX_POOL2D ? 2 : 3;
 	if (x->rank != f->n + 2 || op_ints(op, "output_size", f->out, 3) != f->n)
-		return infer_error(op, "x needs %d axes, 'output_size' %d values", f->n + 2, f->n);
+		return op_error(op, "x needs %d axes, 'output_size' %d values", f->n + 2, f->n);
 	memset(f->kernel, 0, sizeof f->kernel);
 	if (op_attr(op, "kernel_size") && op_ints(op, "kernel_size", f->kernel, 3) != f->n)
-		return infer_error(op, "'kernel_size' needs %d values", f->n);
+		return op_error(op, "'kernel_size' needs %d values", f->n);
 	f->size = x->dims + 2;
 	double u = op_float(op, "random_u", 0);
 	if (!(u > 0 && u < 1))
-		return infer_error(op, "'random_u' must be given, between 0 and 1: without it windows are "
-		                       "random");
+		return op_error(op, "'random_u' must be given, between 0 and 1: without it windows are "
+		                    "random");
 	for (int i = 0; i < f->n; i++) {
 		bool small = dim_is_const(f->size[i]) && f->size[i]->value < f->out[i];
 		if (f->out[i] < 1 || f->kernel[i] < 0 || f->out[i] > INT32_MAX || small)
-			return infer_error(op, "%lld windows of %lld on axis %d", (long long)f->out[i],
-			                   (long long)f->kernel[i], 2 + i);
+			return op_error(op, "%lld windows of %lld on axis %d", (long long)f->out[i],
+			                (long long)f->kernel[i], 2 + i);
 	}
 	return true;
 }

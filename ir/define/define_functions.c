@@ -130,7 +130,7 @@ static Value *polygamma_of(Builder *b, const Op *op, Value *x)
 {
 	int64_t n = op_int(op, "n", 0);
 	if (n < 0 || n > 150) {
-		infer_error(op, "derivative %lld", (long long)n);
+		op_error(op, "derivative %lld", (long long)n);
 		return NULL;
 	}
 	return times(b, zeta_of(b, n + 1, x), (n % 2 ? 1 : -1) * tgamma((double)n + 1));
@@ -221,6 +221,6 @@ Value *fused_function(Builder *b, Op *op, Value *x)
 	for (size_t i = 0; i < COUNT_OF(functions); i++)
 		if (!strcmp(functions[i].name, name) && (!plain || !functions[i].alpha))
 			return function_of(b, op, &functions[i], x);
-	infer_error(op, "there is no activation '%s'", name);
+	op_error(op, "there is no activation '%s'", name);
 	return NULL;
 }

@@ -62,7 +62,7 @@ bool define_hook_number_count(Builder *b, Op *op, Value **results)
 	const Type *t = infer_tensor(op, 0);
 	int64_t range = op_int(op, "upper_range", 0);
 	if (!t || range < 1)
-		return t && infer_error(op, "upper_range is %lld", (long long)range);
+		return t && op_error(op, "upper_range is %lld", (long long)range);
 	const Dim *count = dim_const(b->ctx, range), *numel = type_numel(b->ctx, t);
 	Value *flat = tensor_reshape(b, op_operand(op, 0), 1, &numel);
 	Nest n = nest_open(b, type_tensor(b->ctx, t->dtype, 1, &count, 0));
@@ -100,7 +100,7 @@ bool define_hook_iou_similarity(Builder *b, Op *op, Value **results)
 	if (!y)
 		return false;
 	if (x->dtype != y->dtype)
-		return infer_error(op, "boxes of %s and %s", dtype_name(x->dtype), dtype_name(y->dtype));
+		return op_error(op, "boxes of %s and %s", dtype_name(x->dtype), dtype_name(y->dtype));
 	const Dim *dims[] = {x->dims[0], y->dims[0]};
 	double more = op_bool(op, "box_normalized", true) ? 0 : 1;
 	Nest n = nest_open(b, type_tensor(b->ctx, x->dtype, 2, dims, 0));
@@ -164,17 +164,17 @@ bool define_hook_as_strided(Builder *b, Op *op, Value **results)
 		return false;
 	if (rank < 0 || op_ints(op, "stride", strides, MAX_RANK) != rank ||
 	    offset % (int64_t)dtype_size(t->dtype))
-		return infer_error(op, "sizes and strides do not belong together");
+		return op_error(op, "sizes and strides do not belong together");
 	last = offset /= (int64_t)dtype_size(t->dtype); // Paddle counts it in bytes
 	for (int d = 0; d < rank; d++) {
 		dims[d] = dim_const(c, sizes[d]);
 		last += (sizes[d] - 1) * strides[d];
 		if (sizes[d] < 1 || strides[d] < 0)
-			return infer_error(op, "a size of %lld, a stride of %lld", (long long)sizes[d],
-			                   (long long)strides[d]);
+			return op_error(op, "a size of %lld, a stride of %lld", (long long)sizes[d],
+			                (long long)strides[d]);
 	}
 	if (!type_const_numel(t, &numel) || offset < 0 || last >= numel)
-		return infer_error(op, "elements outside of the operand");
+		return op_error(op, "elements outside of the operand");
 	Value *flat = tensor_reshape(b, op_operand(op, 0), 1, &count);
 	Nest n = nest_open(b, type_tensor(c, t->dtype, rank, dims, 0));
 	Value *at = index_const(&n.b, offset);
@@ -196,7 +196,7 @@ bool define_hook_tensor_unfold(Builder *b, Op *op, Value **results)
 		return false;
 	if (size < 1 || step < 1 || t->rank >= MAX_RANK ||
 	    (dim_is_const(t->dims[axis]) && t->dims[axis]->value < size))
-		return infer_error(op, "pieces of %lld, %lld apart", (long long)size, (long long)step);
+		return op_error(op, "pieces of %lld, %lld apart", (long long)size, (long long)step);
 	memcpy(dims, t->dims, sizeof dims[0] * (size_t)t->rank);
 	dims[axis] = dim_add(c,
 	                     dim_div(c, dim_sub(c, dims[axis], dim_const(c, size)), dim_const(c, step)),
@@ -219,8 +219,8 @@ bool define_hook_index_select_strided(Builder *b, Op *op, Value **results)
 	if (!t || !infer_axis(op, op_int(op, "axis", 0), t->rank, &axis))
 		return false;
 	if (!dim_is_const(t->dims[axis]) || at < 0 || at >= t->dims[axis]->value)
-		return infer_error(op, "the axis has no position %lld, or its size is not known",
-		                   (long long)at);
+		return op_error(op, "the axis has no position %lld, or its size is not known",
+		                (long long)at);
 	for (int d = 0; d < t->rank; d++)
 		if (d != axis)
 			dims[k++] = t->dims[d];
@@ -241,11 +241,11 @@ bool define_hook_quantize_abs_max(Builder *b, Op *op, Value **results)
 	int64_t axis = op_int(op, "quant_axis", -1), axes[MAX_RANK];
 	int n = 0;
 	if (!t || axis >= t->rank)
-		return t && infer_error(op, "no axis %lld", (long long)axis);
+		return t && op_error(op, "no axis %lld", (long long)axis);
 	if (!infer_bits(op, op_int(op, "bit_length", 8)))
 		return false;
 	if (op_bool(op, "is_test", false)) // the scale of training, which is no input
-		return infer_error(op, "is_test is not supported");
+		return op_error(op, "is_test is not supported");
 	for (int d = 0; d < t->rank; d++)
 		if (d != axis)
 			axes[n++] = d;
@@ -284,7 +284,7 @@ bool last_halves(Builder *b, Op *op, Value *x, Value **halves)
 	const Dim *size = x->type->dims[axis], *half = dim_div(b->ctx, size, dim_const(b->ctx, 2));
 	const Dim *twice = dim_mul(b->ctx, half, dim_const(b->ctx, 2));
 	if (dim_is_const(size) && size->value % 2)
-		return infer_error(op, "%lld elements have no halves", (long long)size->value);
+		return op_error(op, "%lld elements have no halves", (long long)size->value);
 	if (twice != size && !check_sizes(b, 1, &size, &twice, false, "an odd size has no halves"))
 		return false;
 	halves[1] = tensor_slice(b, x, axis, half, size);
@@ -296,7 +296,7 @@ bool define_hook_swiglu(Builder *b, Op *op, Value **results)
 {
 	const Type *t = infer_tensor(op, 0);
 	if (!t || t->rank < 1)
-		return t && infer_error(op, "no axis");
+		return t && op_error(op, "no axis");
 	Value *parts[] = {op_operand(op, 0), op->noperand > 1 ? op_operand(op, 1) : NULL};
 	if (!parts[1] && !last_halves(b, op, parts[0], parts))
 		return false;

@@ -34,7 +34,7 @@ static Value *message(Builder *b, const Op *op, Value *x, Value *y)
 		return tensor_add(b, x, y);
 	if (!strcmp(how, "MUL"))
 		return tensor_mul(b, x, y);
-	infer_error(op, "unknown message_op '%s'", how);
+	op_error(op, "unknown message_op '%s'", how);
 	return NULL;
 }
 
@@ -59,7 +59,7 @@ bool infer_hook_graph(Op *op)
 	if (!end || (edges && !y))
 		return false;
 	if (x->rank < 1 || (y && y->rank < 1))
-		return infer_error(op, "operands need an axis of nodes and of edges");
+		return op_error(op, "operands need an axis of nodes and of edges");
 	if (!infer_same_dim(op, source->dims[0], end->dims[0], "sources and ends of edges", &same))
 		return false;
 	rank = x->rank;
@@ -113,7 +113,7 @@ static bool receive(Builder *b, const Op *op, const char *how, Value *messages, 
 	                   : !strcasecmp(how, "MIN")       ? "min"
 	                                                   : NULL;
 	if (!kind)
-		return infer_error(op, "unknown reduction '%s'", how);
+		return op_error(op, "unknown reduction '%s'", how);
 	Value *count;
 	Nest n = nest_open(b, out);
 	Value *v = received(&n, messages, ends, out->dims[0], kind, &count);
@@ -149,7 +149,7 @@ bool infer_hook_segment_pool(Op *op)
 	if (!ids)
 		return false;
 	if (x->rank < 1 || ids->rank < 1)
-		return infer_error(op, "rows and their segments are needed");
+		return op_error(op, "rows and their segments are needed");
 	if (!infer_same_dim(op, x->dims[0], ids->dims[0], "rows and their segments", &same))
 		return false;
 	memcpy(shape, x->dims, sizeof shape[0] * (size_t)x->rank);

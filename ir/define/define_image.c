@@ -334,7 +334,7 @@ static Value *reflected(Builder *b, Value *x, const Dim *size, bool corners)
 static Value *grid_position(Builder *b, const Op *op, Value *g, const Dim *size)
 {
 	bool corners = op_bool(op, "align_corners", true);
-	const char *padding = op_str(op, "padding_mode", "zeros");
+	const int padding = op_enum(op, "padding_mode");
 	Value *x;
 	if (corners)
 		x = tensor_mul(b, times(b, plus(b, g, 1), 0.5), last_of(b, size));
@@ -344,9 +344,9 @@ static Value *grid_position(Builder *b, const Op *op, Value *g, const Dim *size)
 			plus(b, tensor_mul(b, plus(b, g, 1), scalar_from_index(b, index_dim(b, size), DT_F32)),
 		         -1),
 			0.5);
-	if (!strcmp(padding, "border"))
+	if (padding == BORDER_BORDER)
 		return clamp(b, x, 0, last_of(b, size));
-	return !strcmp(padding, "reflection") && x ? reflected(b, x, size, corners) : x;
+	return padding == BORDER_REFLECTION && x ? reflected(b, x, size, corners) : x;
 }
 
 // Whether the whole number x is a position of the axis.
@@ -363,7 +363,7 @@ bool define_hook_grid_sample(Builder *b, Op *op, Value **results)
 	Value *x = op_operand(op, 0), *grid = op_operand(op, 1), *from[MAX_RANK], *at[MAX_RANK],
 		  *sum = NULL;
 	int n = x->type->rank - 2;
-	bool nearest = !strcmp(op_str(op, "mode", "bilinear"), "nearest");
+	const bool nearest = op_enum(op, "mode") == GRID_NEAREST;
 	Value *low[3], *weight[3];
 	Nest nest = nest_open(b, op->results[0].type);
 	Builder *in = &nest.b;

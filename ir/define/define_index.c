@@ -187,12 +187,12 @@ bool define_hook_assign_value(Builder *b, Op *op, Value **results)
 	const Attr *values = op_attr(op, "values");
 	int64_t dims[MAX_RANK], count;
 	if (!type_const_numel(out, &count) || (values ? values->n : 0) != count)
-		return infer_error(op, "the number of values is not that of the shape's elements");
+		return op_error(op, "the number of values is not that of the shape's elements");
 	for (int d = 0; d < out->rank; d++)
 		dims[d] = out->dims[d]->value;
 	Tensor *t = tensor_new(b->ctx->arena, out->dtype, out->rank, dims);
 	if (!t)
-		return infer_error(op, "its result is too large");
+		return op_error(op, "its result is too large");
 	for (int i = 0; values && i < values->n; i++) {
 		if (values->kind == ATTR_INTS)
 			tensor_set_i(t, i, values->ints[i]);

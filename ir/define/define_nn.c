@@ -272,7 +272,7 @@ bool define_hook_bias_residual_norm(Builder *b, Op *op, Value **results)
 	const Type *t = infer_tensor(op, 0);
 	Value *x = op_operand(op, 0), *bias = op_operand_named(op, "bias");
 	if (!t || t->rank < 1)
-		return t && infer_error(op, "no axis to normalise");
+		return t && op_error(op, "no axis to normalise");
 	x = bias ? tensor_add(b, x, bias) : x;
 	x = x ? build1(b, OP_PD_DROPOUT, x, "p", attr_float(c, op_number(op, "dropout_rate")),
 	               "is_test", attr_bool(c, op_bool(op, "is_test", false)), "mode",
@@ -310,7 +310,7 @@ bool define_hook_bias_residual_layernorm(Builder *b, Op *op, Value **results)
 {
 	const Type *t = infer_tensor(op, 0);
 	if (!t || op_int(op, "begin_norm_axis", 1) < 0 || op_int(op, "begin_norm_axis", 1) > t->rank)
-		return t && infer_error(op, "no axis to normalise");
+		return t && op_error(op, "no axis to normalise");
 	Value *x = op_operand(op, 0), *bias = op_operand(op, 1), *residual = op_operand(op, 2);
 	if (bias)
 		x = tensor_add(b, x, bias);
@@ -379,7 +379,7 @@ bool define_hook_lrn(Builder *b, Op *op, Value **results)
 	int64_t count = op_int(op, "n", 5);
 	const Dim *extent = dim_const(b->ctx, count);
 	if (channel >= t->rank)
-		return infer_error(op, "there is no axis of channels among %d", t->rank);
+		return op_error(op, "there is no axis of channels among %d", t->rank);
 	Nest n = nest_open(b, t);
 	Nest r = reduce_open(&n.b, "sum", t->dtype, 1, &extent);
 	memcpy(from, n.at, sizeof from);
@@ -508,12 +508,12 @@ bool define_hook_cross_entropy(Builder *b, Op *op, Value **results)
 bool define_hook_prelu(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *alpha = op_operand(op, 1);
-	const char *mode = op_str(op, "mode", "all");
+	const int mode = op_enum(op, "mode");
 	int rank = x->type->rank;
 	const Dim *shape[MAX_RANK];
-	if (!strcmp(mode, "channel")) {
+	if (mode == SLOPES_CHANNEL) {
 		alpha = tensor_along(b, alpha, rank, rank > 1 ? channel_axis(op, rank) : 0);
-	} else if (!strcmp(mode, "element")) {
+	} else if (mode == SLOPES_ELEMENT) {
 		for (int d = 0; d < rank; d++)
 			shape[d] = d ? x->type->dims[d] : dim_const(b->ctx, 1);
 		alpha = tensor_reshape(b, alpha, rank, shape);
@@ -536,7 +536,7 @@ bool define_hook_position_encoding(Builder *b, Op *op, Value **results)
 	if (!t)
 		return false;
 	if (!dim_is_const(t->dims[2]) || t->dims[2]->value % 2)
-		return infer_error(op, "the last axis must have an even size that is known");
+		return op_error(op, "the last axis must have an even size that is known");
 	const int64_t half = t->dims[2]->value / 2;
 	Nest n = nest_open(b, t);
 	Value *size = index_const(&n.b, half), *first = index_less(&n.b, n.at[2], size);

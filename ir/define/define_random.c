@@ -68,7 +68,7 @@ bool define_hook_multinomial(Builder *b, Op *op, Value **results)
 	const Type *t = infer_tensor(op, 0);
 	const Dim *dims[MAX_RANK], *count;
 	if (!t || t->rank < 1)
-		return t && infer_error(op, "no axis of probabilities");
+		return t && op_error(op, "no axis of probabilities");
 	if (infer_sizes(op, "num_samples", &count, 1) != 1)
 		count = dim_const(c, op_int(op, "num_samples", 1));
 	memcpy(dims, t->dims, sizeof dims[0] * (size_t)t->rank);
@@ -80,7 +80,7 @@ bool define_hook_multinomial(Builder *b, Op *op, Value **results)
 		return results[0] != NULL;
 	}
 	if (!dim_is_const(count))
-		return infer_error(op, "the number of samples must be known when the program is compiled");
+		return op_error(op, "the number of samples must be known when the program is compiled");
 	// Those with the largest ratio of probability and exponential number, in this order, are drawn
 	// one after the other.
 	Value *keys = tensor_div(b, op_operand(op, 0),
@@ -115,7 +115,7 @@ bool define_hook_randperm(Builder *b, Op *op, Value **results)
 {
 	int64_t n = op_int(op, "n", 0);
 	if (n < 0)
-		return infer_error(op, "%lld numbers", (long long)n);
+		return op_error(op, "%lld numbers", (long long)n);
 	results[0] = tensor_cast(b, random_order(b, op, dim_const(b->ctx, n)),
 	                         op_dtype(op, "dtype", DT_I64));
 	return results[0] != NULL;
@@ -146,7 +146,7 @@ bool define_hook_rrelu(Builder *b, Op *op, Value **results)
 	double low = op_number(op, "lower"), high = op_number(op, "upper");
 	Value *x = op_operand(op, 0), *slope;
 	if (!t || low > high)
-		return t && infer_error(op, "lower is above upper");
+		return t && op_error(op, "lower is above upper");
 	if (op_bool(op, "is_test", false))
 		slope = tensor_number(b, t->dtype, (low + high) / 2);
 	else
@@ -164,7 +164,7 @@ bool define_hook_exponential(Builder *b, Op *op, Value **results)
 	const Type *t = infer_tensor(op, 0);
 	double rate = op_number(op, "rate");
 	if (!t || !(rate > 0))
-		return t && infer_error(op, "a rate that is not positive");
+		return t && op_error(op, "a rate that is not positive");
 	results[0] = tensor_div(b, exponential_numbers(b, op, t->dtype, t->rank, t->dims),
 	                        tensor_number(b, t->dtype, rate));
 	return results[0] != NULL;
@@ -178,7 +178,7 @@ bool define_hook_random_like(Builder *b, Op *op, Value **results)
 		return false;
 	if (op->code == OP_PD_UNIFORM_INPLACE) {
 		if (op_int(op, "diag_num", 0))
-			return infer_error(op, "a diagonal of its own is not supported");
+			return op_error(op, "a diagonal of its own is not supported");
 		results[0] = uniform_numbers(b, op, t->dtype, t->rank, t->dims, op_number(op, "min"),
 		                             op_number(op, "max"));
 		return results[0] != NULL;
@@ -203,7 +203,7 @@ bool define_hook_truncated_gaussian(Builder *b, Op *op, Value **results)
 	for (int d = 0; d < rank; d++)
 		dims[d] = dim_const(b->ctx, sizes[d]);
 	if (rank < 0)
-		return infer_error(op, "no shape");
+		return op_error(op, "no shape");
 	Value *u = uniform_numbers(b, op, t, rank, dims, -within, within),
 		  *z = u ? build1(b, OP_PD_ERFINV, u, NULL) : NULL;
 	z = tensor_mul(b, z, tensor_number(b, t, 1.4142135623730951 * op_number(op, "std")));
@@ -341,9 +341,9 @@ static bool nce_read(Nce *k, Op *op)
 	if (!w)
 		return false;
 	if (sampler < 0 || sampler > 1)
-		return infer_error(op, "a distribution of its own is not supported");
+		return op_error(op, "a distribution of its own is not supported");
 	if (k->classes < 1 || k->drawn < 0 || label->rank < 1 || label->rank > 2)
-		return infer_error(op, "%lld classes", (long long)k->classes);
+		return op_error(op, "%lld classes", (long long)k->classes);
 	k->wanted = label->rank == 2 ? label->dims[1] : dim_const(c, 1);
 	return infer_same_dim(op, label->dims[0], x->dims[0], "rows", &same) &&
 	       infer_same_dim(op, w->dims[0], dim_const(c, k->classes), "classes", &same) &&

@@ -40,7 +40,7 @@ static Value *axis_merge(Builder *b, Value *x, int axis)
 static bool divides(const Op *op, const Dim *size, int64_t part)
 {
 	if (part < 1 || (dim_is_const(size) && size->value % part))
-		return infer_error(op, "an axis does not divide into parts of %lld", (long long)part);
+		return op_error(op, "an axis does not divide into parts of %lld", (long long)part);
 	return true;
 }
 
@@ -100,7 +100,7 @@ bool define_hook_temporal_shift(Builder *b, Op *op, Value **results)
 	const Dim *size = t->dims[channel];
 	double ratio = op_number(op, "shift_ratio");
 	if (!dim_is_const(size))
-		return infer_error(op, "the number of channels must be known when the program is compiled");
+		return op_error(op, "the number of channels must be known when the program is compiled");
 	int64_t before = (int64_t)((float)size->value * (float)ratio),
 			behind = (int64_t)((float)size->value * 2 * (float)ratio);
 	Value *from[MAX_RANK];
@@ -129,7 +129,7 @@ bool infer_hook_affine_grid(Op *op)
 	if (n < 0)
 		return false;
 	if (n != 4 && n != 5)
-		return infer_error(op, "the shape of the images needs 4 or 5 sizes");
+		return op_error(op, "the shape of the images needs 4 or 5 sizes");
 	if (!infer_same_dim(op, t->dims[1], dim_const(op->ctx, n - 2), "rows of theta", &same) ||
 	    !infer_same_dim(op, t->dims[2], dim_const(op->ctx, n - 1), "columns of theta", &same))
 		return false;
@@ -181,14 +181,14 @@ static bool fold_shape(const Op *op, FoldShape *f)
 	    op_ints(op, "kernel_sizes", f->kernel, 2) != 2 ||
 	    op_ints(op, "strides", f->stride, 2) != 2 ||
 	    op_ints(op, "dilations", f->dilation, 2) != 2 || (n != 2 && n != 4))
-		return infer_error(op, "sizes come in pairs");
+		return op_error(op, "sizes come in pairs");
 	if (n == 2) {
 		f->pad[2] = f->pad[0];
 		f->pad[3] = f->pad[1];
 	}
 	for (int i = 0; i < 2; i++) {
 		if (f->size[i] < 1 || f->kernel[i] < 1 || f->stride[i] < 1 || f->dilation[i] < 1)
-			return infer_error(op, "a size is not positive");
+			return op_error(op, "a size is not positive");
 		f->count[i] = (f->size[i] + f->pad[i] + f->pad[i + 2] -
 		               f->dilation[i] * (f->kernel[i] - 1) - 1) /
 		                  f->stride[i] +
@@ -241,6 +241,12 @@ bool define_hook_fold(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
+static const Dim *unpooled(Context *c, const Dim *size, int64_t kernel, int64_t stride, int64_t pad)
+{
+	const Dim *stretched = dim_mul(c, dim_sub(c, size, dim_const(c, 1)), dim_const(c, stride));
+	return dim_add(c, stretched, dim_const(c, kernel - 2 * pad));
+}
+
 bool infer_hook_unpool(Op *op)
 {
 	Context *c = op->ctx;
@@ -251,7 +257,7 @@ bool infer_hook_unpool(Op *op)
 		return false;
 	int axes = x->rank - 2;
 	if ((axes != 2 && axes != 3) || at->rank != x->rank || channels_last(op))
-		return infer_error(op, "images of 2 or 3 axes behind their channels are needed");
+		return op_error(op, "images of 2 or 3 axes behind their channels are needed");
 	for (int d = 0; d < x->rank; d++)
 		if (!infer_same_dim(op, shape[d] = x->dims[d], at->dims[d],
 		                    "sizes of x and of the positions", &same))
@@ -263,14 +269,10 @@ bool infer_hook_unpool(Op *op)
 	if (!given &&
 	    (op_ints(op, "ksize", kernel, 3) != axes || op_ints(op, "strides", stride, 3) != axes ||
 	     op_ints(op, "paddings", pad, 3) != axes))
-		return infer_error(op, "%d sizes of windows are needed", axes);
-	for (int i = 0; i < axes; i++) {
-		const Dim *stretched = given ? NULL
-		                             : dim_mul(c, dim_sub(c, x->dims[2 + i], dim_const(c, 1)),
-		                                       dim_const(c, stride[i]));
+		return op_error(op, "%d sizes of windows are needed", axes);
+	for (int i = 0; i < axes; i++)
 		shape[2 + i] = given ? sizes[n - axes + i]
-		                     : dim_add(c, stretched, dim_const(c, kernel[i] - 2 * pad[i]));
-	}
+		                     : unpooled(c, x->dims[2 + i], kernel[i], stride[i], pad[i]);
 	return infer_result_shape(op, 0, x->dtype, x->rank, shape);
 }
 
@@ -304,7 +306,7 @@ bool define_hook_broadcast_tensors(Builder *b, Op *op, Value **results)
 	const Dim *dims[MAX_RANK], *have[MAX_RANK];
 	for (int i = 0; i < count; i++) {
 		if (!list[i] || !type_is_tensor(list[i]->type))
-			return infer_error(op, "element %d is no tensor", i);
+			return op_error(op, "element %d is no tensor", i);
 		memcpy(have, dims, sizeof have);
 		if (!infer_broadcast_open(op, rank, have, list[i]->type->rank, list[i]->type->dims, &rank,
 		                          dims))
@@ -327,18 +329,18 @@ bool infer_hook_multiplex(Op *op)
 	const Dim *shape[MAX_RANK], *same;
 	if (!index || count < 1 || !list[0] || !type_is_tensor(list[0]->type) ||
 	    list[0]->type->rank < 1)
-		return index && infer_error(op, "the list has no tensors");
+		return index && op_error(op, "the list has no tensors");
 	const Type *first = list[0]->type;
 	for (int i = 1; i < count; i++) {
 		if (!list[i] || !type_is_tensor(list[i]->type) || list[i]->type->rank != first->rank)
-			return infer_error(op, "element %d has another rank", i);
+			return op_error(op, "element %d has another rank", i);
 		for (int d = 0; d < first->rank; d++)
 			if (!infer_same_dim(op, first->dims[d], list[i]->type->dims[d], "sizes of the tensors",
 			                    &same))
 				return false;
 	}
 	if (index->rank < 1)
-		return infer_error(op, "the index has no axes");
+		return op_error(op, "the index has no axes");
 	memcpy(shape, first->dims, sizeof shape[0] * (size_t)first->rank);
 	shape[0] = index->dims[0];
 	return infer_result_shape(op, 0, first->dtype, first->rank, shape);
@@ -364,8 +366,8 @@ bool define_hook_shard_index(Builder *b, Op *op, Value **results)
 	int64_t total = op_int(op, "index_num", 0), shards = op_int(op, "nshards", 0),
 			shard = op_int(op, "shard_id", 0);
 	if (total < 1 || shards < 1 || shard < 0 || shard >= shards)
-		return infer_error(op, "shard %lld of %lld of %lld numbers", (long long)shard,
-		                   (long long)shards, (long long)total);
+		return op_error(op, "shard %lld of %lld of %lld numbers", (long long)shard,
+		                (long long)shards, (long long)total);
 	int64_t size = (total + shards - 1) / shards;
 	Nest n = nest_open(b, op->results[0].type);
 	Value *at = index_from_data(&n.b, load(&n.b, op_operand(op, 0), n.at), dim_const(b->ctx, total),
@@ -389,13 +391,13 @@ bool define_hook_partial(Builder *b, Op *op, Value **results)
 	for (int i = 0; i < count; i++) {
 		const Type *t = list[i] ? list[i]->type : NULL;
 		if (!t || !type_is_tensor(t) || t->rank != 2)
-			return infer_error(op, "element %d is no matrix", i);
+			return op_error(op, "element %d is no matrix", i);
 		const Dim *first = start < 0 ? dim_add(c, t->dims[1], dim_const(c, start))
 		                             : dim_const(c, start);
 		const Dim *end = length < 0 ? t->dims[1] : dim_add(c, first, dim_const(c, length));
 		if (dim_is_const(t->dims[1]) && (first->value < 0 || end->value > t->dims[1]->value))
-			return infer_error(op, "columns %lld to %lld of %lld", (long long)first->value,
-			                   (long long)end->value, (long long)t->dims[1]->value);
+			return op_error(op, "columns %lld to %lld of %lld", (long long)first->value,
+			                (long long)end->value, (long long)t->dims[1]->value);
 		parts[i] = tensor_slice(b, list[i], 1, first, end);
 		if (!parts[i])
 			return false;

@@ -315,14 +315,14 @@ bool define_hook_reduce_as(Builder *b, Op *op, Value **results)
 		return false;
 	int more = x->rank - target->rank;
 	if (more < 0)
-		return infer_error(op, "target has %d axes, x only %d", target->rank, x->rank);
+		return op_error(op, "target has %d axes, x only %d", target->rank, x->rank);
 	for (int d = 0; d < x->rank; d++) {
 		const Dim *want = d < more ? NULL : target->dims[d - more];
 		if (want == x->dims[d])
 			continue;
 		if (want && !dim_is(want, 1))
-			return infer_error(op, "axis %d is %s, in target %s", d, dim_text(b->ctx, x->dims[d]),
-			                   dim_text(b->ctx, want));
+			return op_error(op, "axis %d is %s, in target %s", d, dim_text(b->ctx, x->dims[d]),
+			                dim_text(b->ctx, want));
 		axes[n++] = d;
 	}
 	Value *sum = n ? tensor_reduce(b, OP_PD_SUM, op_operand(op, 0), n, axes) : op_operand(op, 0);

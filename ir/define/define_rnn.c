@@ -75,7 +75,7 @@ static bool biases(Builder *b, Pass *p)
 {
 	const Rnn *r = p->r;
 	Value *outer = p->bias_h;
-	if (r->mode == RNN_GRU) {
+	if (r->mode == CELL_GRU) {
 		const Dim *n = dim_const(b->ctx, r->hidden);
 		Value *none = build_full(b, type_tensor(b->ctx, r->x->type->dtype, 1, &n, 0), 0);
 		outer = concat(b, 2, (Value *[]){rows(b, p->bias_h, 0, 2 * r->hidden), none}, 0);
@@ -84,7 +84,7 @@ static bool biases(Builder *b, Pass *p)
 		p->bias_h = NULL;
 	}
 	p->bias_x = outer ? tensor_add(b, p->bias_x, outer) : NULL;
-	return p->bias_x && (p->bias_h || r->mode != RNN_GRU);
+	return p->bias_x && (p->bias_h || r->mode != CELL_GRU);
 }
 
 // The states behind the step at l->at.
@@ -95,20 +95,20 @@ static bool step_build(const Pass *p, CountedLoop *l, Value **next)
 	int64_t n = r->hidden;
 	next[0] = l->args[0];
 	Value *x = build_step(b, p->gates, l->at), *s = times(b, next[0], p->w_h);
-	if (r->mode == RNN_GRU) {
+	if (r->mode == CELL_GRU) {
 		next[0] = gru_step(b, x, s, p->bias_h, n, next[0]);
 		return next[0] != NULL;
 	}
 	Value *sum = tensor_add(b, x, s);
 	if (sum)
 		sum->name = context_str(b->ctx, "gates");
-	if (r->mode == RNN_LSTM) {
+	if (r->mode == CELL_LSTM) {
 		next[1] = l->args[1];
 		lstm_step(b, columns(b, sum, 0, n), columns(b, sum, n, n), columns(b, sum, 2 * n, n),
 		          columns(b, sum, 3 * n, n), &next[0], &next[1]);
 		return next[0] && next[1];
 	}
-	next[0] = apply1(b, r->mode == RNN_TANH ? OP_PD_TANH : OP_PD_RELU, sum);
+	next[0] = apply1(b, r->mode == CELL_RNN_TANH ? OP_PD_TANH : OP_PD_RELU, sum);
 	return next[0] != NULL;
 }
 
@@ -247,7 +247,7 @@ int activation_named(const Op *op, const char *attr, const char *otherwise)
 	const char *name = op_str(op, attr, otherwise);
 	const int which = activation_number(name);
 	if (which < 0)
-		infer_error(op, "there is no activation '%s'", name);
+		op_error(op, "there is no activation '%s'", name);
 	return which;
 }
 
@@ -320,14 +320,14 @@ static Value *weights_of(Builder *b, Op *op, const Type *x)
 	int64_t layers = op_int(op, "num_layers", 1), hidden = op_int(op, "hidden_size", 0);
 	if (layers < 1 || layers > MAX_LAYERS || hidden < 1 || hidden > MAX_SIZE ||
 	    !dim_is_const(x->dims[2])) {
-		infer_error(op, "%lld layers of size %lld", (long long)layers, (long long)hidden);
+		op_error(op, "%lld layers of size %lld", (long long)layers, (long long)hidden);
 		return NULL;
 	}
 	if (given && given->type->nelem)
 		return given;
 	const int count = (int)(4 * layers * (op_bool(op, "is_bidirec", false) ? 2 : 1));
 	if (!op_operand(op, 3)) {
-		infer_error(op, "no weights");
+		op_error(op, "no weights");
 		return NULL;
 	}
 	return weights_cut(b, op, op_operand(op, 3), x->dims[2]->value, count, cut)

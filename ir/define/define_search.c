@@ -25,7 +25,7 @@ bool infer_hook_searchsorted(Op *op)
 	if (!v)
 		return false;
 	if (s->rank < 1 || (s->rank > 1 && s->rank != v->rank))
-		return infer_error(op, "a sequence of %d axes for values of %d", s->rank, v->rank);
+		return op_error(op, "a sequence of %d axes for values of %d", s->rank, v->rank);
 	for (int d = 0; d + 1 < s->rank; d++)
 		if (!infer_same_dim(op, s->dims[d], v->dims[d], "rows of the sequence and of the values",
 		                    &same))
@@ -99,7 +99,7 @@ static bool histogram_range(Builder *b, const Op *op, Value *x, DType t, Value *
 {
 	double min = op_number(op, "min"), max = op_number(op, "max");
 	if (max < min)
-		return infer_error(op, "max is below min");
+		return op_error(op, "max is below min");
 	*low = tensor_number(b, t, min);
 	*high = tensor_number(b, t, max);
 	if (min == max) {
@@ -159,7 +159,7 @@ bool define_hook_histogram(Builder *b, Op *op, Value **results)
 	int64_t bins = op_int(op, "bins", 100);
 	const Type *t = infer_tensor(op, 0);
 	if (!t || bins < 1 || bins > INT32_MAX)
-		return t && infer_error(op, "%lld bins", (long long)bins);
+		return t && op_error(op, "%lld bins", (long long)bins);
 	DType real = t->dtype == DT_F32 ? DT_F32 : DT_F64;
 	Value *x = flat(b, op_operand(op, 0)), *low = NULL, *high = NULL;
 	if (!x || !histogram_range(b, op, x, real, &low, &high))
@@ -253,7 +253,7 @@ bool define_hook_mode(Builder *b, Op *op, Value **results)
 	Value *x = op_operand(op, 0), *from[MAX_RANK];
 	int axis = 0;
 	if (!t || t->rank < 1 || !infer_axis(op, op_int(op, "axis", -1), t->rank, &axis))
-		return t && infer_error(op, "no axis");
+		return t && op_error(op, "no axis");
 	const Dim *dims[MAX_RANK], *size = t->dims[axis];
 	Nest n = nest_open(b, type_like(b->ctx, t, DT_I64));
 	Nest s = reduce_open(&n.b, "sum", DT_I64, 1, &size);
@@ -380,7 +380,7 @@ bool infer_hook_unique_consecutive(Op *op)
 	if (!x)
 		return false;
 	if (n > 1 || (n == 1 && !infer_axis(op, axes[0], x->rank, &axis)))
-		return n > 1 && infer_error(op, "more than one axis");
+		return n > 1 && op_error(op, "more than one axis");
 	numel = n == 1 ? x->dims[axis] : type_numel(op->ctx, x);
 	const Dim *count = found_size(op, numel);
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
@@ -458,7 +458,7 @@ static Value *tolerance(Builder *b, const Op *op, const char *name, const char *
 	char *end;
 	double number = strtod(text, &end);
 	if (end == text || *end) {
-		infer_error(op, "attribute '%s' is no number: '%s'", name, text);
+		op_error(op, "attribute '%s' is no number: '%s'", name, text);
 		return NULL;
 	}
 	return tensor_number(b, DT_F64, number);

@@ -243,7 +243,7 @@ bool define_hook_roll(Builder *b, Op *op, Value **results)
 	int count = op_dims(op, "shifts", shifts, MAX_RANK),
 		naxes = op_ints(op, "axis", axes, MAX_RANK);
 	if (count != (naxes > 0 ? naxes : 1))
-		return infer_error(op, "the shifts are not known");
+		return op_error(op, "the shifts are not known");
 	Nest n = nest_open(b, op->results[0].type);
 	memcpy(from, n.at, sizeof from);
 	if (naxes <= 0) {
@@ -281,7 +281,7 @@ bool define_hook_tril_triu(Builder *b, Op *op, Value **results)
 	int rank = x->type->rank;
 	int64_t diagonal = op_int(op, "diagonal", 0);
 	if (rank < 2)
-		return infer_error(op, "a matrix is needed, not %d axes", rank);
+		return op_error(op, "a matrix is needed, not %d axes", rank);
 	Nest n = nest_open(b, op->results[0].type);
 	Value *row = index_plus(&n.b, n.at[rank - 2], diagonal), *col = n.at[rank - 1];
 	bool lower = op_bool(op, "lower", true);
@@ -296,15 +296,14 @@ bool define_hook_tril_triu(Builder *b, Op *op, Value **results)
 // ---- padding ------------------------------------------------------------------------------------
 
 // Position in the image of position `at` of the padded image, where it lies outside too.
-static Value *pad_position(Builder *b, const char *mode, Value *at, const Dim *before,
-                           const Dim *size)
+static Value *pad_position(Builder *b, PadKind mode, Value *at, const Dim *before, const Dim *size)
 {
 	Context *c = b->ctx;
-	if (!strcmp(mode, "circular"))
+	if (mode == PAD_CIRCULAR)
 		return index_shifted(b, at, before, size);
 	Value *x = index_sub(b, at, index_dim(b, before));
 	const Dim *last = dim_sub(c, size, dim_const(c, 1));
-	if (!strcmp(mode, "reflect")) {
+	if (mode == PAD_REFLECT) {
 		x = index_max(b, x, index_sub(b, index_const(b, 0), x));
 		return index_min(b, x, index_sub(b, index_dim(b, dim_mul(c, last, dim_const(c, 2))), x));
 	}
@@ -314,8 +313,8 @@ static Value *pad_position(Builder *b, const char *mode, Value *at, const Dim *b
 bool define_hook_pad(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *from[MAX_RANK], *inside = NULL;
-	const char *mode = op_str(op, "mode", "constant");
-	bool constant = !strcmp(mode, "constant");
+	const PadKind mode = (PadKind)op_enum(op, "mode");
+	const bool constant = mode == PAD_CONSTANT;
 	Padding p;
 	if (!padding_of_image(op, &p))
 		return false;

@@ -22,7 +22,7 @@ bool infer_hook_unique(Op *op)
 		return false;
 	int n = op_ints(op, "axis", axes, MAX_RANK);
 	if (n > 1 || (n == 1 && !infer_axis(op, axes[0], x->rank, &axis)))
-		return infer_error(op, "more than one axis");
+		return op_error(op, "more than one axis");
 	const Dim *count = infer_found(op, "n_", "unique", -1);
 	DType t = op_dtype(op, "dtype", DT_I64);
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);

@@ -611,7 +611,7 @@ static bool define_by_entry(Builder *b, Op *op, Value **results)
 	}
 	if (op->nresult == 1 && (info->scalar || (info->traits & TRAIT_PRIMITIVE)))
 		return define_map(b, op, results);
-	return infer_error(op, "the operator has no definition");
+	return op_error(op, "the operator has no definition");
 }
 
 // A definition that gives elements of another type than inference says would change what the
@@ -623,8 +623,8 @@ static bool same_elements(const Op *op, Value *const *results)
 		if (!want || !have || !type_is_tensor(want) || !type_is_tensor(have))
 			continue;
 		if (want->dtype != have->dtype)
-			return infer_error(op, "the definition gives %s, not %s", type_text(op->ctx, have),
-			                   type_text(op->ctx, want));
+			return op_error(op, "the definition gives %s, not %s", type_text(op->ctx, have),
+			                type_text(op->ctx, want));
 	}
 	return true;
 }

@@ -54,7 +54,7 @@ bool infer_hook_composed(Op *op)
 		return false;
 	for (int i = 0; i < op->nresult; i++) {
 		if (!results[i])
-			return infer_error(op, "the definition gives no result %d", i);
+			return op_error(op, "the definition gives no result %d", i);
 		infer_result(op, i, results[i]->type);
 		if (results[i]->known)
 			infer_set_known(op, i, results[i]->nknown, results[i]->known);

@@ -300,7 +300,7 @@ bool define_hook_box_coder(Builder *b, Op *op, Value **results)
 	int n = float_list(op, "variance", &v);
 	Value *table = n ? table_of(b, op->results[0].type->dtype, n, 0, v) : NULL;
 	Nest nest = nest_open(b, op->results[0].type);
-	bool encodes = !strcmp(op_str(op, "code_type", ""), "encode_center_size");
+	const bool encodes = op_enum(op, "code_type") == BOX_CODE_ENCODE_CENTER_SIZE;
 	results[0] = nest_close(&nest, encodes ? encode(&nest, op, table) : decode(&nest, op, table));
 	return results[0] != NULL;
 }
@@ -372,7 +372,7 @@ bool define_hook_box_decoder_and_assign(Builder *b, Op *op, Value **results)
 	    !infer_same_dim(op, t[2]->dims[1], dim_mul(c, t[3]->dims[1], four), "classes", &same))
 		return false;
 	if (!dim_is_const(t[3]->dims[1]) || t[3]->dims[1]->value < 2)
-		return infer_error(op, "there must be a class beside the background");
+		return op_error(op, "there must be a class beside the background");
 	a.t = t[0]->dtype;
 	a.scale = tensor_reshape(b, op_operand(op, 1), 1, &four);
 	Nest n = nest_open(b, t[2]), m;

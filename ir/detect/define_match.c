@@ -195,13 +195,10 @@ static Value *match_distances(Builder *b, const Match *m, Value *found)
 bool define_hook_bipartite_match(Builder *b, Op *op, Value **results)
 {
 	const Type *t = infer_rank(op, 0, 2);
-	const char *kind = op_str(op, "match_type", "");
-	bool others = !strcmp(kind, "per_prediction");
+	const bool others = op_enum(op, "match_type") == MATCH_PER_PREDICTION;
 	CountedLoop l;
 	if (!t)
 		return false;
-	if (!others && strcmp(kind, "bipartite"))
-		return infer_error(op, "there is no match_type '%s'", kind);
 	Match m = {op_operand(op, 0), op_operand(op, 1), dim_const(b->ctx, 1),           t->dims[0],
 	           t->dims[1],        t->dtype,          op_number(op, "dist_threshold")};
 	m.images = m.lod ? sequence_count(b->ctx, m.lod) : m.images;
@@ -293,7 +290,7 @@ bool define_hook_collect_fpn_proposals(Builder *b, Op *op, Value **results)
 	Value *nums = op_operand(op, 2), *lods = op_operand(op, 3);
 	int64_t most = op_int(op, "post_nms_top_n", 0);
 	if (most < 1 || (!nums && !lods))
-		return infer_error(op, "nothing says whose the proposals are, or none is wanted");
+		return op_error(op, "nothing says whose the proposals are, or none is wanted");
 	const Type *first = (nums ? nums : lods)->type->elems[0];
 	const Dim *images = nums ? type_numel(c, first) : dim_sub(c, first->dims[0], dim_const(c, 1));
 	Value *rois = build1(b, OP_PD_CONCAT, op_operand(op, 0), "axis", attr_int(c, 0), NULL);

@@ -15,7 +15,7 @@ static Value *of_one(Builder *b, Op *op, const char *name, Value *x)
 		return build1(b, OP_PD_GELU, x, "approximate", attr_bool(b->ctx, true), NULL);
 	if (!strcmp(name, "scale"))
 		return tensor_mul(b, x, tensor_number(b, x->type->dtype, op_float(op, "scale", 0)));
-	infer_error(op, "there is no function '%s' of one tensor", name);
+	op_error(op, "there is no function '%s' of one tensor", name);
 	return NULL;
 }
 
@@ -31,7 +31,7 @@ bool define_hook_fused_elemwise_activation(Builder *b, Op *op, Value **results)
 	const Attr *list = op_attr(op, "functor_list");
 	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
 	if (!list || list->n != 2)
-		return infer_error(op, "functor_list must hold two functions");
+		return op_error(op, "functor_list must hold two functions");
 	const char *outer = list->strs[0], *inner = list->strs[1];
 	if (code_of_two(outer) != OP_COUNT) {
 		y = of_one(b, op, inner, y);
@@ -40,7 +40,7 @@ bool define_hook_fused_elemwise_activation(Builder *b, Op *op, Value **results)
 		x = build2(b, code_of_two(inner), x, y, NULL);
 		results[0] = x ? of_one(b, op, outer, x) : NULL;
 	} else {
-		return infer_error(op, "there is no function '%s' of two tensors", inner);
+		return op_error(op, "there is no function '%s' of two tensors", inner);
 	}
 	return results[0] != NULL;
 }
@@ -64,7 +64,7 @@ static Value *reshaped_by(Builder *b, Op *op, Value *x, const char *attr)
 		return x;
 	for (int d = 0; d < n; d++) {
 		if (sizes[d] < 0 && open >= 0) {
-			infer_error(op, "attribute '%s' leaves several sizes open", attr);
+			op_error(op, "attribute '%s' leaves several sizes open", attr);
 			return NULL;
 		}
 		if (sizes[d] < 0) {
@@ -72,7 +72,7 @@ static Value *reshaped_by(Builder *b, Op *op, Value *x, const char *attr)
 			continue;
 		}
 		if (!sizes[d] && d >= x->type->rank) {
-			infer_error(op, "attribute '%s' names an axis that is not there", attr);
+			op_error(op, "attribute '%s' names an axis that is not there", attr);
 			return NULL;
 		}
 		dims[d] = sizes[d] ? dim_const(b->ctx, sizes[d]) : x->type->dims[d];
@@ -109,7 +109,7 @@ bool define_hook_repeated_fc_relu(Builder *b, Op *op, Value **results)
 	Value *x = op_operand(op, 0), *const * w, *const * bias;
 	int n = op_operand_list(op, 1, &w);
 	if (op_operand_list(op, 2, &bias) != n || n < 1)
-		return infer_error(op, "as many weights as biases are needed");
+		return op_error(op, "as many weights as biases are needed");
 	const NamedAttr relu = {"activation_type", attr_str(b->ctx, "relu")};
 	for (int i = 0; i < n; i++) {
 		Op *fc = build_op(b, OP_PD_FC, 3, (Value *[]){x, w[i], bias[i]}, 1, &relu);
@@ -134,7 +134,7 @@ static Value *without_axes(Builder *b, Op *op, Value *x, const char *attr)
 		for (int i = 0; axes && i < axes->n; i++)
 			goes |= axis_norm(axes->ints[i], x->type->rank) == d;
 		if (goes && !dim_is(x->type->dims[d], 1)) {
-			infer_error(op, "axis %d is not of size 1", d);
+			op_error(op, "axis %d is not of size 1", d);
 			return NULL;
 		}
 		if (!goes)

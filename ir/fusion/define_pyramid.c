@@ -29,8 +29,8 @@ bool define_hook_spp(Builder *b, Op *op, Value **results)
 	if (!t)
 		return false;
 	if (height < 1 || height > MAX_HEIGHT || !dim_is_const(t->dims[2]) || !dim_is_const(t->dims[3]))
-		return infer_error(op, "a pyramid of %lld, or images of sizes that are not known",
-		                   (long long)height);
+		return op_error(op, "a pyramid of %lld, or images of sizes that are not known",
+		                (long long)height);
 	for (int i = 0; i < height; i++)
 		if (!(parts[i] = pooled(b, op, (int64_t)1 << i)))
 			return false;
@@ -63,9 +63,9 @@ static bool correlation_read(Correlation *k, Op *op)
 	                   .stride1 = op_int(op, "stride1", 1),
 	                   .stride2 = op_int(op, "stride2", 1)};
 	if (op_int(op, "kernel_size", 1) != 1)
-		return infer_error(op, "windows of more than one element are not supported");
+		return op_error(op, "windows of more than one element are not supported");
 	if (k->pad < 0 || most < 0 || k->stride1 < 1 || k->stride2 < 1)
-		return infer_error(op, "strides, or sizes, that are not positive");
+		return op_error(op, "strides, or sizes, that are not positive");
 	k->near = most / k->stride2;
 	k->wide = 2 * k->near + 1;
 	k->dims[0] = t[0]->dims[0];

@@ -18,7 +18,7 @@ bool define_hook_embeddings_normalised(Builder *b, Op *op, Value **results)
 	Value *const *ids, *const *tables, *sum = NULL;
 	int n = op_operand_list(op, 0, &ids);
 	if (op_operand_list(op, 1, &tables) != n || n < 1)
-		return infer_error(op, "as many ids as tables are needed");
+		return op_error(op, "as many ids as tables are needed");
 	for (int i = 0; i < n; i++) {
 		Value *at = plain_ids(b, ids[i]);
 		Value *rows = at ? build2(b, OP_PD_EMBEDDING, at, tables[i], NULL) : NULL;
@@ -98,7 +98,7 @@ bool define_hook_multihead_matmul(Builder *b, Op *op, Value **results)
 		return false;
 	const Dim *wide = t->dims[2], *three = dim_mul(c, wide, dim_const(c, 3));
 	if (heads < 1 || !dim_is_const(wide) || wide->value % heads)
-		return infer_error(op, "the width is no multiple of %lld heads", (long long)heads);
+		return op_error(op, "the width is no multiple of %lld heads", (long long)heads);
 	const Dim *matrix[] = {wide, three},
 			  *split[] = {t->dims[0], t->dims[1], dim_const(c, 3), dim_const(c, heads),
 	                      dim_const(c, wide->value / heads)};
@@ -121,7 +121,7 @@ static Value *heads_in_front(Builder *b, Op *op, Value *x, const Dim *heads)
 	if (t->dims[2] != heads) {
 		if (!dim_is_const(heads) || !dim_is_const(t->dims[2]) || t->dims[2]->value < 1 ||
 		    heads->value % t->dims[2]->value) {
-			infer_error(op, "the heads of keys do not go into those of queries");
+			op_error(op, "the heads of keys do not go into those of queries");
 			return NULL;
 		}
 		each = heads->value / t->dims[2]->value;
@@ -152,9 +152,9 @@ bool define_hook_flash_attn(Builder *b, Op *op, Value **results)
 		if (!(t[i] = infer_rank(op, i, 4)))
 			return false;
 	if (op_float(op, "dropout", 0) != 0 && !op_bool(op, "is_test", false))
-		return infer_error(op, "dropout in training is not supported");
+		return op_error(op, "dropout in training is not supported");
 	if (!dim_is_const(t[0]->dims[3]))
-		return infer_error(op, "the width of heads must be known");
+		return op_error(op, "the width of heads must be known");
 	for (int i = 0; i < 3; i++)
 		if (!(heads[i] = heads_in_front(b, op, op_operand(op, i), t[0]->dims[2])))
 			return false;
@@ -174,14 +174,14 @@ static bool is_kept(Op *op, double rate)
 {
 	if (rate == 0 || op_bool(op, "is_test", false))
 		return true;
-	return infer_error(op, "dropout in training is not supported");
+	return op_error(op, "dropout in training is not supported");
 }
 
 // What dropout does at inference.
 static Value *dropped(Builder *b, const Op *op, Value *x, const char *rate, const char *how)
 {
 	double left = 1 - op_float(op, rate, 0);
-	if (!x || !strcmp(op_str(op, how, ""), "upscale_in_train") || left == 1)
+	if (!x || op_enum(op, how) == DROPOUT_UPSCALE_IN_TRAIN || left == 1)
 		return x;
 	return tensor_mul(b, x, tensor_number(b, x->type->dtype, left));
 }
@@ -211,7 +211,7 @@ static Value *function_by_name(Builder *b, Op *op, Value *x)
 		return apply1(b, OP_PD_RELU, x);
 	if (!strcmp(name, "swiglu"))
 		return apply1(b, OP_PD_SILU, x);
-	infer_error(op, "there is no act_method '%s'", name);
+	op_error(op, "there is no act_method '%s'", name);
 	return NULL;
 }
 
@@ -243,14 +243,14 @@ static bool heads_read(Op *op, bool plain, const Dim **count, const Dim **size)
 	const Type *t = infer_tensor(op, op_info_operand(op->info, "qkv_weight"));
 	int64_t heads = op_int(op, "num_heads", 0);
 	if (!t || t->rank != (plain ? 2 : 4))
-		return t && infer_error(op, "a weight of another rank");
+		return t && op_error(op, "a weight of another rank");
 	if (!plain) {
 		*count = t->dims[1];
 		*size = t->dims[2];
 		return true;
 	}
 	if (heads < 1 || !dim_is_const(t->dims[0]) || t->dims[0]->value % heads)
-		return infer_error(op, "the width is no multiple of %lld heads", (long long)heads);
+		return op_error(op, "the width is no multiple of %lld heads", (long long)heads);
 	*count = dim_const(c, heads);
 	*size = dim_const(c, t->dims[0]->value / heads);
 	return true;
@@ -289,7 +289,7 @@ bool define_hook_fused_attention(Builder *b, Op *op, Value **results)
 	Value *parts = attention_parts(b, op, in);
 	const Dim *size = parts ? parts->type->dims[4] : NULL;
 	if (!parts || !dim_is_const(size))
-		return parts && infer_error(op, "the width of heads must be known");
+		return parts && op_error(op, "the width of heads must be known");
 	Value *out = attention_of_parts(b, parts, 1 / sqrt((double)size->value),
 	                                op_operand_named(op, "src_mask"));
 	// What dropout makes smaller in the weights of a sum, it makes smaller in the sum.
@@ -308,7 +308,7 @@ bool define_hook_fused_bias_act(Builder *b, Op *op, Value **results)
 	const Type *t = infer_tensor(op, 0);
 	Value *x = op_operand(op, 0), *bias = op_operand(op, 1), *parts[2] = {NULL};
 	if (!t || t->rank < 1)
-		return t && infer_error(op, "no axis");
+		return t && op_error(op, "no axis");
 	parts[0] = bias ? tensor_add(b, x, bias) : x;
 	if (parts[0] && (!strcmp(name, "swiglu") || !strcmp(name, "geglu")) &&
 	    !last_halves(b, op, parts[0], parts))
@@ -340,7 +340,7 @@ static bool check_angles(Op *op, const Type *q, const char *name)
 	const Type *t = infer_tensor(op, op_info_operand(op->info, name));
 	const Dim *same;
 	if (!t || (t->rank != 2 && (t->rank != 4 || !dim_is(t->dims[0], 1) || !dim_is(t->dims[2], 1))))
-		return infer_error(op, "%s must be [1, length, 1, width] or [length, width]", name);
+		return op_error(op, "%s must be [1, length, 1, width] or [length, width]", name);
 	return infer_same_dim(op, t->dims[t->rank - 1], q->dims[3], "widths", &same) &&
 	       (op_operand_named(op, "position_ids") ||
 	        infer_same_dim(op, t->dims[t->rank == 2 ? 0 : 1], q->dims[1], "lengths", &same));
@@ -393,7 +393,7 @@ bool define_hook_rotary_embedding(Builder *b, Op *op, Value **results)
 	if (!q || !check_angles(op, q, "sin") || !check_angles(op, q, "cos") || !check_positions(op, q))
 		return false;
 	if (!dim_is_const(q->dims[3]) || q->dims[3]->value % 2)
-		return infer_error(op, "the width of heads must be known, and even");
+		return op_error(op, "the width of heads must be known, and even");
 	for (int i = 0; i < 3; i++) {
 		if (op_operand(op, i) && !check_beside(op, i, q))
 			return false;

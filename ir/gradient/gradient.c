@@ -1,11 +1,12 @@
 // Gradients of operations and of straight-line code (gradient.h).
 #include "ir/gradient/gradient.h"
+#include "ir/base/map.h"
 #include "ir/build/infer.h"
 #include "ir/define/define.h"
 
 #include <string.h>
 
-// ---- duals: a hash table from values to their gradients -----------------------------------------
+// ---- duals: values and their gradients ----------------------------------------------------------
 
 typedef struct Dual {
 	const Value *value;
@@ -16,21 +17,17 @@ typedef struct Dual {
 
 struct Duals {
 	Context *c;
-	size_t count, cap;
-	Dual *entries;
+	PointerMap of; // Value -> Dual
 	bool overwrite, arrays, marks;
 	const Op *loop; // of `how`
 	LoopDual *how;  // [nresult of loop]
 };
 
-enum { FIRST_CAP = 32 };
-
 Duals *duals_new(Context *c)
 {
 	Duals *d = NEW(c->arena, Duals);
 	d->c = c;
-	d->cap = FIRST_CAP;
-	d->entries = NEW_ARRAY(c->arena, d->cap, Dual);
+	pointer_map_init(&d->of, c->arena);
 	return d;
 }
 
@@ -85,33 +82,19 @@ LoopDual duals_loop_how(const Duals *d, const Op *loop, int i)
 	return d->loop == loop ? d->how[i] : LOOP_FLOWS;
 }
 
-static Dual *dual_slot(Dual *entries, size_t cap, const Value *v)
-{
-	size_t i = ((uintptr_t)v >> 4) * 0x9E3779B97F4A7C15u & (cap - 1);
-	while (entries[i].value && entries[i].value != v)
-		i = (i + 1) & (cap - 1);
-	return &entries[i];
-}
-
 static const Dual *dual_find(const Duals *d, const Value *v)
 {
-	const Dual *e = dual_slot(d->entries, d->cap, v);
-	return e->value ? e : NULL;
+	return pointer_map_get(&d->of, v);
 }
 
 static Dual *dual_of(Duals *d, const Value *v)
 {
-	if (d->count * 2 >= d->cap) {
-		Dual *bigger = NEW_ARRAY(d->c->arena, d->cap * 2, Dual);
-		for (size_t i = 0; i < d->cap; i++)
-			if (d->entries[i].value)
-				*dual_slot(bigger, d->cap * 2, d->entries[i].value) = d->entries[i];
-		d->entries = bigger;
-		d->cap *= 2;
+	Dual *e = (Dual *)(uintptr_t)dual_find(d, v);
+	if (!e) {
+		e = NEW(d->c->arena, Dual);
+		e->value = v;
+		pointer_map_set(&d->of, v, e);
 	}
-	Dual *e = dual_slot(d->entries, d->cap, v);
-	d->count += !e->value;
-	e->value = v;
 	return e;
 }
 
@@ -357,7 +340,7 @@ static bool gradient_by_rules(GradientJob *g)
 	int n = rule_env(g, &env);
 	const char *without = gradient_rule_missing(g->duals, g->op);
 	if (without)
-		return infer_error(g->op, "it has no gradient with respect to '%s'", without);
+		return op_error(g->op, "it has no gradient with respect to '%s'", without);
 	for (int i = 0; i < info->ngrad; i++) {
 		int operand = op_info_operand(info, info->grad_names[i]);
 		if (!gradient_wants(g, operand))
@@ -487,7 +470,7 @@ bool op_gradient(Builder *b, Op *op, Duals *d)
 		return gradient_view(&g);
 	if (define_can(op_functions(op), op->info))
 		return gradient_by_meaning(&g);
-	return infer_error(op, "the operator has no gradient");
+	return op_error(op, "the operator has no gradient");
 }
 
 bool gradient_ops(Builder *b, Duals *d, Op *first, Op *last)

@@ -168,7 +168,7 @@ bool gradient_hook_pool(GradientJob *g)
 		return gradient_by_meaning(g);
 	attrs[0] = (NamedAttr){"size", attr_dims(c, w.n, w.size)};
 	const int n = 1 + op_attrs_given(g->op, COUNT_OF(names), names, attrs + 1);
-	const bool max = !strcmp(op_str(g->op, "pooling_type", ""), "max");
+	const bool max = op_enum(g->op, "pooling_type") == POOL_MAX;
 	Value *const operands[] = {channels_first(&v, d), max ? channels_first(&v, x) : NULL,
 	                           max ? channels_first(&v, out) : NULL};
 	Op *op = operands[0] ? build_op(g->b, w.n == 3 ? OP_PD_POOL3D_GRADIENT : OP_PD_POOL2D_GRADIENT,

@@ -50,12 +50,6 @@ static void find_captures(Captures *k, const Duals *d, const Op *around, const O
 	}
 }
 
-static bool control_fail(const Op *op, const char *text)
-{
-	diag_error(op->ctx->diag, op->loc, "'%s': %s", op->info->name, text);
-	return false;
-}
-
 static bool is_kept(const Type *t)
 {
 	return t->kind == TY_TENSOR || t->kind == TY_ARRAY;
@@ -65,7 +59,7 @@ static bool all_kept(const Op *op, const Captures *k)
 {
 	for (int i = 0; i < k->n; i++)
 		if (!is_kept(k->list[i]->type))
-			return control_fail(op, "the gradient of a list from around it is not supported");
+			return op_error(op, "the gradient of a list from around it is not supported");
 	return true;
 }
 
@@ -151,7 +145,7 @@ static bool gradient_if(GradientJob *g)
 	Op *op = g->op;
 	Captures k = {.c = c};
 	if (op->nregion > 2 && op->regions[2].first)
-		return control_fail(op, "the gradient of a branch that pushes is not supported");
+		return op_error(op, "the gradient of a branch that pushes is not supported");
 	find_captures(&k, g->duals, op, op);
 	if (!all_kept(op, &k) || !k.n)
 		return k.n == 0;
@@ -466,8 +460,8 @@ static bool push_and_pop(Loop *l)
 		if (!value_used(l->saved[i]))
 			continue;
 		if (l->saved[i]->type->kind != TY_TENSOR)
-			return control_fail(l->op, "the gradient of a loop that must keep an array of every "
-			                           "round is not supported");
+			return op_error(l->op, "the gradient of a loop that must keep an array of every "
+			                       "round is not supported");
 		types[n++] = l->saved[i]->type;
 		op_add_operand(l->push, l->kept[i]);
 		push_behind(l->push, l->kept[i]->def);
@@ -546,15 +540,15 @@ static bool gradient_while(GradientJob *g)
 {
 	Loop l = {.g = g, .op = g->op, .n = g->op->nresult, .k.c = g->b->ctx};
 	if (g->op->nregion > 2 && g->op->regions[2].first)
-		return control_fail(g->op, "the gradient of a loop that pushes is not supported");
+		return op_error(g->op, "the gradient of a loop that pushes is not supported");
 	if (!passes_through(g->op))
-		return control_fail(
+		return op_error(
 			g->op, "the gradient of a loop whose condition changes its variables is not supported");
 	for (int i = 0; i < l.n; i++)
 		if (!is_kept(g->op->results[i].type))
-			return control_fail(g->op, "the gradient of a loop over lists is not supported");
+			return op_error(g->op, "the gradient of a loop over lists is not supported");
 	if (changes_sizes(g->op))
-		return control_fail(
+		return op_error(
 			g->op,
 			"the gradient of a loop that changes the size of its variables is not supported");
 	find_captures(&l.k, g->duals, g->op, g->op);

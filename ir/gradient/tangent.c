@@ -69,7 +69,7 @@ static bool tangent_by_rules(Duals *d, Op *op)
 	const EnvEntry *names;
 	const char *without = gradient_rule_missing(d, op);
 	if (without)
-		return infer_error(op, "it has no tangent with respect to '%s'", without);
+		return op_error(op, "it has no tangent with respect to '%s'", without);
 	int n = op_env(op, &names);
 	EnvEntry *env = NEW_ARRAY(b.ctx->arena, (size_t)n + 2, EnvEntry);
 	for (int i = 0; i < n; i++)
@@ -218,7 +218,7 @@ static bool tangent_by_table(Duals *d, Op *op)
 		return tangent_by_transposing(d, op);
 	if (f->define || info->compose || info->scalar)
 		return tangent_by_meaning(d, op, d);
-	return infer_error(op, "the operator has no tangent");
+	return op_error(op, "the operator has no tangent");
 }
 
 static bool tangent_op(Duals *d, Op *op)

@@ -74,8 +74,8 @@ bool tangent_if(Duals *d, Op *op)
 	Value *cond = op_operand(op, 0);
 	Moving m = moving_results(d, op);
 	if (passes_lists(op))
-		return infer_error(op, "the tangent of a branch that passes on stacks or lists is not "
-		                       "supported");
+		return op_error(op, "the tangent of a branch that passes on stacks or lists is not "
+		                    "supported");
 	for (int r = 0; r < 2; r++)
 		if (!region_tangents(d, op->regions[r].first, &m, 0))
 			return false;
@@ -126,8 +126,8 @@ bool tangent_while(Duals *d, Op *op)
 {
 	Context *c = op->ctx;
 	if (passes_lists(op))
-		return infer_error(op, "the tangent of a loop that passes on stacks or lists is not "
-		                       "supported");
+		return op_error(op, "the tangent of a loop that passes on stacks or lists is not "
+		                    "supported");
 	Moving m = moving_variables(d, op);
 	const Type **types = types_with(op, &m);
 	Value **inits = NEW_ARRAY(c->arena, (size_t)(op->nresult + m.n) + 1, Value *);

@@ -22,7 +22,8 @@ int infer_resolve(Op *op, const char *attr, const Dim **out, int max);
 int infer_resolve_ints(Op *op, const char *attr, int64_t *out, int max);
 bool infer_resolve_int(Op *op, const char *attr, int64_t *out);
 
-// Whether the attribute data_format puts the channels on the last axis, not on axis 1.
+// Whether the attribute data_format puts the channels on the last axis ("NHWC", "NDHWC", "NLC"),
+// not on axis 1.
 bool channels_last(const Op *op);
 
 // Windows over the spatial axes of an image, as convolution and pooling slide them.

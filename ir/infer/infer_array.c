@@ -25,7 +25,7 @@ static const Type *array_operand(const Op *op)
 	const Type *t = op_operand(op, 0)->type;
 	if (t->kind == TY_ARRAY)
 		return t;
-	infer_error(op, "operand 'array' is no tensor array");
+	op_error(op, "operand 'array' is no tensor array");
 	return NULL;
 }
 
@@ -55,7 +55,7 @@ bool infer_hook_array_to_tensor(Op *op)
 	if (!t || !infer_axis(op, op_int(op, "axis", 0), t->rank + stack, &axis))
 		return false;
 	if (t->rank + stack > MAX_RANK)
-		return infer_error(op, "more than %d axes", MAX_RANK);
+		return op_error(op, "more than %d axes", MAX_RANK);
 	const Dim *along = found_size(op, axis), *count = stack ? along : found_size(op, t->rank + 1);
 	for (int d = 0; d < t->rank + stack; d++) {
 		if (d == axis)
@@ -71,7 +71,7 @@ bool infer_hook_array_to_tensor(Op *op)
 bool infer_hook_tensor_is_empty(Op *op)
 {
 	if (op_operand(op, 0)->type->kind != TY_TENSOR)
-		return infer_error(op, "the operand is no tensor");
+		return op_error(op, "the operand is no tensor");
 	return infer_result_shape(op, 0, DT_BOOL, 0, NULL);
 }
 

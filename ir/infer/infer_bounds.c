@@ -132,7 +132,7 @@ bool infer_slice_strides(Op *op, const char *attr)
 	for (int i = 0; i < n; i++) {
 		dims[i] = x[i].known ? x[i].known : stride_bind(op, &x[i], i);
 		if (!dims[i])
-			return infer_error(op, "a stride that only the data tell must be one whole number");
+			return op_error(op, "a stride that only the data tell must be one whole number");
 	}
 	op_set_attr(op, attr, attr_dims(op->ctx, n, dims));
 	op_set_operand(op, op_info_operand(op->info, op_info_attr(op->info, attr)->operand), NULL);
@@ -235,8 +235,7 @@ bool infer_slice_bounds(Op *op, const int64_t *steps, int nstep)
 			if (one && k) // the end is behind the start, wherever that is
 				dims[i] = dim_add(op->ctx, op_attr(op, "starts")->dims[i], dim_const(op->ctx, 1));
 			else if (!(dims[i] = position_bind(op, &x[k][i], d, t->dims[d], down, !k)))
-				return infer_error(op,
-				                   "a position that only the data tell must be one whole number");
+				return op_error(op, "a position that only the data tell must be one whole number");
 		}
 		for (int i = 0; open && i < n; i++)
 			open = dims[i] != NULL;

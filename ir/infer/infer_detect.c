@@ -21,11 +21,11 @@ static bool check_boxes(Op *op, const Type *boxes, const Type *scores)
 	const Dim *same;
 	bool apart = scores->rank == 2;
 	if (scores->rank != 3 && !(apart && op->code == OP_PD_MULTICLASS_NMS3))
-		return infer_error(op, "scores of rank %d", scores->rank);
+		return op_error(op, "scores of rank %d", scores->rank);
 	if (apart && !op_operand_named(op, "rois_num"))
-		return infer_error(op, "scores of rank 2 need the number of rows of each image");
+		return op_error(op, "scores of rank 2 need the number of rows of each image");
 	if (boxes->dtype != scores->dtype || (boxes->dtype != DT_F32 && boxes->dtype != DT_F64))
-		return infer_error(op, "boxes and scores must both be f32 or both be f64");
+		return op_error(op, "boxes and scores must both be f32 or both be f64");
 	return infer_same_dim(op, boxes->dims[2], dim_const(op->ctx, 4), "corners of a box and 4",
 	                      &same) &&
 	       infer_same_dim(op, boxes->dims[0], scores->dims[0], "first sizes of boxes and scores",
@@ -51,7 +51,7 @@ bool infer_hook_multiclass_nms(Op *op)
 	if (!scores || !check_boxes(op, boxes, scores))
 		return false;
 	if (op_int(op, "nms_top_k", -1) == 0 || op_int(op, "keep_top_k", -1) == 0)
-		return infer_error(op, "no boxes are to be kept");
+		return op_error(op, "no boxes are to be kept");
 	Value *num = op_operand_named(op, "rois_num");
 	const Dim *images = scores->rank == 2 ? type_numel(c, num->type) : scores->dims[0];
 	// Without an index, nothing found is the one number -1.
@@ -79,7 +79,7 @@ static bool all_positive(const Op *op, const char *name)
 	const Attr *a = op_attr(op, name);
 	for (int i = 0; a && i < a->n; i++)
 		if (!((a->kind == ATTR_FLOATS ? a->floats[i] : (double)a->ints[i]) > 0))
-			return infer_error(op, "'%s' holds a number that is not positive", name);
+			return op_error(op, "'%s' holds a number that is not positive", name);
 	return true;
 }
 
@@ -123,16 +123,16 @@ static bool check_priors(Op *op)
 			return false;
 	for (int i = 0; dense && i < dense->n; i++)
 		if (dense->kind != ATTR_INTS || dense->ints[i] > 1024)
-			return infer_error(op, "too many boxes side by side");
+			return op_error(op, "too many boxes side by side");
 	int sizes = count_of(op, "max_sizes");
 	if (sizes && sizes != count_of(op, "min_sizes"))
-		return infer_error(op, "%d of min_sizes and %d of max_sizes", count_of(op, "min_sizes"),
-		                   sizes);
+		return op_error(op, "%d of min_sizes and %d of max_sizes", count_of(op, "min_sizes"),
+		                sizes);
 	if (dense && dense->n != count_of(op, "fixed_sizes"))
-		return infer_error(op, "%d of densities and %d of fixed_sizes", dense->n,
-		                   count_of(op, "fixed_sizes"));
+		return op_error(op, "%d of densities and %d of fixed_sizes", dense->n,
+		                count_of(op, "fixed_sizes"));
 	return op->code != OP_PD_ANCHOR_GENERATOR || count_of(op, "stride") == 2 ||
-	       infer_error(op, "'stride' needs 2 values");
+	       op_error(op, "'stride' needs 2 values");
 }
 
 bool infer_hook_priors(Op *op)
@@ -146,8 +146,8 @@ bool infer_hook_priors(Op *op)
 	            : dense ? density_count(op)
 	                    : prior_count(op);
 	if (n < 1 || n > INT32_MAX || count_of(op, "variances") != 4)
-		return infer_error(op, "%lld boxes around a cell, and %d variances", (long long)n,
-		                   count_of(op, "variances"));
+		return op_error(op, "%lld boxes around a cell, and %d variances", (long long)n,
+		                count_of(op, "variances"));
 	const Dim *shape[] = {x->dims[2], x->dims[3], dim_const(c, n), dim_const(c, 4)};
 	const Dim *flat[] = {dim_mul(c, dim_mul(c, shape[0], shape[1]), shape[2]), shape[3]};
 	bool one = op_bool(op, "flatten_to_2d", false);
@@ -161,20 +161,17 @@ bool infer_hook_box_coder(Op *op)
 {
 	const Type *prior = infer_rank(op, 0, 2),
 			   *var = op_operand(op, 1) ? infer_rank(op, 1, 2) : prior;
-	const char *type = op_str(op, "code_type", "");
-	bool encodes = !strcmp(type, "encode_center_size");
+	const bool encodes = op_enum(op, "code_type") == BOX_CODE_ENCODE_CENTER_SIZE;
 	const Type *target = prior && var ? infer_rank(op, 2, encodes ? 2 : 3) : NULL;
 	const Dim *four = dim_const(op->ctx, 4), *same;
 	int variances = count_of(op, "variance");
 	if (!target)
 		return false;
-	if (!encodes && strcmp(type, "decode_center_size"))
-		return infer_error(op, "there is no code_type '%s'", type);
 	if (variances && (variances != 4 || op_operand(op, 1)))
-		return infer_error(op, "'variance' needs 4 values, and no other variances");
+		return op_error(op, "'variance' needs 4 values, and no other variances");
 	int64_t axis = op_int(op, "axis", 0);
 	if (axis < 0 || axis > 1)
-		return infer_error(op, "axis %lld", (long long)axis);
+		return op_error(op, "axis %lld", (long long)axis);
 	const Dim *rows = encodes ? prior->dims[0] : target->dims[axis == 0 ? 1 : 0];
 	if (!infer_same_dim(op, prior->dims[1], four, "corners of a box and 4", &same) ||
 	    !infer_same_dim(op, target->dims[target->rank - 1], four, "corners of a box and 4",
@@ -204,7 +201,7 @@ bool infer_hook_generate_proposals(Op *op)
 		return false;
 	if (!dim_is_const(image->dims[1]) ||
 	    image->dims[1]->value < (op_bool(op, "scaled", false) ? 3 : 2))
-		return infer_error(op, "the sizes of images are incomplete");
+		return op_error(op, "the sizes of images are incomplete");
 	const Dim *const *d = scores->dims,
 					 *all = dim_mul(c, dim_mul(c, four, d[1]), dim_mul(c, d[2], d[3]));
 	if (!infer_same_dim(op, d[0], deltas->dims[0], "numbers of images", &same) ||
@@ -240,8 +237,8 @@ bool infer_hook_distribute_fpn_proposals(Op *op)
 	if (!rois || !infer_same_dim(op, rois->dims[1], four, "corners of a box and 4", &same))
 		return false;
 	if (n < 1 || n > MAX_LEVELS || op_int(op, "refer_scale", 224) < 1)
-		return infer_error(op, "levels %lld to %lld, of scale %lld", (long long)min,
-		                   (long long)(min + n - 1), (long long)op_int(op, "refer_scale", 224));
+		return op_error(op, "levels %lld to %lld, of scale %lld", (long long)min,
+		                (long long)(min + n - 1), (long long)op_int(op, "refer_scale", 224));
 	const Dim *images = num   ? type_numel(c, num->type)
 	                    : lod ? dim_sub(c, lod->type->dims[0], one)
 	                          : one;
@@ -289,8 +286,8 @@ bool infer_hook_roi(Op *op)
 		return false;
 	if (height < 1 || width < 1 || height > INT32_MAX || width > INT32_MAX ||
 	    boxes->dtype != x->dtype)
-		return infer_error(op, "%lld x %lld parts, or boxes of another type than x",
-		                   (long long)height, (long long)width);
+		return op_error(op, "%lld x %lld parts, or boxes of another type than x", (long long)height,
+		                (long long)width);
 	const Dim *images = num   ? type_numel(c, num->type)
 	                    : lod ? dim_sub(c, lod->type->dims[0], one)
 	                          : one;

@@ -18,7 +18,7 @@ static bool interp_scales(const Op *op, Resize *r)
 	const Attr *a = op_attr(op, "scale");
 	int n = !a ? 0 : a->kind == ATTR_FLOATS ? a->n : 1;
 	if (n > 1 && n != r->n)
-		return infer_error(op, "%d scales for %d axes", n, r->n);
+		return op_error(op, "%d scales for %d axes", n, r->n);
 	for (int i = 0; i < r->n; i++) {
 		double v = !n                       ? 0
 		           : a->kind == ATTR_FLOATS ? a->floats[n == 1 ? 0 : i]
@@ -77,7 +77,7 @@ static bool scale_from_tensor(Op *op, Resize *r)
 		t = a->tensor;
 	bool full = v->def && v->def->code == OP_PD_FULL && !op_operand_named(v->def, "value_tensor");
 	if (!t && !full)
-		return infer_error(op, "the scale must be known when the program is compiled");
+		return op_error(op, "the scale must be known when the program is compiled");
 	double list[3];
 	for (int i = 0; i < r->n; i++) {
 		list[i] = full ? op_number(v->def, "value") : tensor_get_f(t, tensor_numel(t) > i ? i : 0);
@@ -104,7 +104,7 @@ static bool sizes_from_operand(Op *op, const char *name, Resize *r)
 			r->out[n++] = known[j];
 	}
 	if (n != r->n)
-		return infer_error(op, "'%s' gives %d sizes, %d are needed", name, n, r->n);
+		return op_error(op, "'%s' gives %d sizes, %d are needed", name, n, r->n);
 	return true;
 }
 
@@ -133,7 +133,7 @@ static bool interp_sizes(Op *op, Resize *r)
 		if (!r->out[i])
 			return false;
 		if (dim_is_const(r->out[i]) && r->out[i]->value < 1)
-			return infer_error(op, "neither a size nor a scale for axis %d", r->axis[i]);
+			return op_error(op, "neither a size nor a scale for axis %d", r->axis[i]);
 	}
 	return true;
 }
@@ -155,7 +155,7 @@ bool resize_of_interp(Op *op, Resize *r)
 		if (fixed[i].code == op->code)
 			r->n = fixed[i].n;
 	if (r->n < 1 || r->n > 3 || x->rank < r->n + 2)
-		return infer_error(op, "a tensor of rank %d cannot be resized", x->rank);
+		return op_error(op, "a tensor of rank %d cannot be resized", x->rank);
 	for (int i = 0; i < r->n; i++) {
 		r->axis[i] = i + (channels_last(op) ? 1 : 2);
 		r->in[i] = x->dims[r->axis[i]];
@@ -192,8 +192,8 @@ bool infer_hook_grid_sample(Op *op)
 		return false;
 	int n = x->rank - 2;
 	if (n < 2 || n > 3 || grid->rank != x->rank || !dim_is(grid->dims[n + 1], n))
-		return infer_error(op, "an image of rank %d and a grid of rank %d do not fit", x->rank,
-		                   grid->rank);
+		return op_error(op, "an image of rank %d and a grid of rank %d do not fit", x->rank,
+		                grid->rank);
 	if (!infer_same_dim(op, x->dims[0], grid->dims[0], "numbers of images and grids", &same))
 		return false;
 	shape[0] = x->dims[0];
@@ -215,8 +215,8 @@ bool infer_hook_pixel_shuffle(Op *op)
 	int channel = channels_last(op) ? 3 : 1, first = channel == 1 ? 2 : 1;
 	if (factor < 1 || factor > 1 << 15 ||
 	    (dim_is_const(x->dims[channel]) && x->dims[channel]->value % (factor * factor)))
-		return infer_error(op, "the channels do not divide into blocks of %lld by %lld",
-		                   (long long)factor, (long long)factor);
+		return op_error(op, "the channels do not divide into blocks of %lld by %lld",
+		                (long long)factor, (long long)factor);
 	const Dim *shape[4], *by = dim_const(c, factor);
 	shape[0] = x->dims[0];
 	shape[channel] = dim_div(c, x->dims[channel], dim_mul(c, by, by));
@@ -232,6 +232,6 @@ bool infer_hook_shuffle_channel(Op *op)
 	if (!x)
 		return false;
 	if (group < 1 || (dim_is_const(x->dims[1]) && x->dims[1]->value % group))
-		return infer_error(op, "the channels do not divide into %lld groups", (long long)group);
+		return op_error(op, "the channels do not divide into %lld groups", (long long)group);
 	return infer_result(op, 0, x);
 }

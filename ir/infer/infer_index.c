@@ -54,7 +54,7 @@ bool infer_hook_gather(Op *op)
 	    !infer_axis(op, given, x->rank, &axis))
 		return false;
 	if (index->rank > 2 || (index->rank == 2 && !dim_is(index->dims[1], 1)))
-		return infer_error(op, "the index must be a vector or a scalar");
+		return op_error(op, "the index must be a vector or a scalar");
 	op_set_attr(op, "axis", attr_int(op->ctx, axis));
 	for (int d = 0; d < x->rank; d++) {
 		if (d != axis)
@@ -70,12 +70,12 @@ bool infer_hook_gather(Op *op)
 static int index_width(const Op *op, const Type *x, const Type *index)
 {
 	if (!index->rank || !dim_is_const(index->dims[index->rank - 1])) {
-		infer_error(op, "the last axis of the index must have a known size");
+		op_error(op, "the last axis of the index must have a known size");
 		return -1;
 	}
 	int64_t n = index->dims[index->rank - 1]->value;
 	if (n > x->rank) {
-		infer_error(op, "an index of %lld numbers for a tensor of rank %d", (long long)n, x->rank);
+		op_error(op, "an index of %lld numbers for a tensor of rank %d", (long long)n, x->rank);
 		return -1;
 	}
 	return (int)n;
@@ -93,7 +93,7 @@ bool infer_hook_gather_nd(Op *op)
 	for (int d = n; d < x->rank; d++)
 		shape[rank++] = x->dims[d];
 	if (rank > MAX_RANK)
-		return infer_error(op, "the result would have more than %d axes", MAX_RANK);
+		return op_error(op, "the result would have more than %d axes", MAX_RANK);
 	return infer_result_shape(op, 0, x->dtype, rank, shape);
 }
 
@@ -104,7 +104,7 @@ static bool check_updates(const Op *op, const Type *x, int from, const Type *ind
 {
 	const Dim *same;
 	if (updates->rank != rows + x->rank - from)
-		return infer_error(op, "updates of rank %d do not fit", updates->rank);
+		return op_error(op, "updates of rank %d do not fit", updates->rank);
 	for (int d = 0; d < updates->rank; d++) {
 		const Dim *want = d < rows ? index->dims[d] : x->dims[from + d - rows];
 		if (!infer_same_dim(op, want, updates->dims[d], "sizes of the updates and of their places",
@@ -131,7 +131,7 @@ bool infer_hook_scatter(Op *op)
 	if (!x || !index || !updates)
 		return false;
 	if (!x->rank || index->rank > 2 || (index->rank == 2 && !dim_is(index->dims[1], 1)))
-		return infer_error(op, "the index must be a vector");
+		return op_error(op, "the index must be a vector");
 	return check_updates(op, x, 1, index, index->rank ? 1 : 0, updates) && infer_result(op, 0, x);
 }
 
@@ -151,13 +151,13 @@ bool infer_hook_take_along_axis(Op *op)
 	if (!x || !index || !infer_axis(op, op_int(op, "axis", 0), x->rank, &axis))
 		return false;
 	if (x->rank != index->rank)
-		return infer_error(op, "ranks %d and %d differ", x->rank, index->rank);
+		return op_error(op, "ranks %d and %d differ", x->rank, index->rank);
 	// Another axis of size 1 is read again and again.
 	for (int d = 0; d < x->rank; d++)
 		if (d != axis && dim_is_const(x->dims[d]) && dim_is_const(index->dims[d]) &&
 		    x->dims[d]->value != 1 && index->dims[d]->value > x->dims[d]->value)
-			return infer_error(op, "axis %d has %lld places, but %lld indices", d,
-			                   (long long)x->dims[d]->value, (long long)index->dims[d]->value);
+			return op_error(op, "axis %d has %lld places, but %lld indices", d,
+			                (long long)x->dims[d]->value, (long long)index->dims[d]->value);
 	op_set_attr(op, "axis", attr_int(op->ctx, axis));
 	return infer_result_shape(op, 0, x->dtype, index->rank, index->dims);
 }
@@ -172,11 +172,11 @@ bool infer_hook_embedding(Op *op)
 	// Fluid 1.x has ids of shape [.., 1], and an embedding in the place of the last axis.
 	if (op_bool(op, "drop_last", false)) {
 		if (!rank || (dim_is_const(ids->dims[rank - 1]) && !dim_is(ids->dims[rank - 1], 1)))
-			return infer_error(op, "the last axis of the ids must be of size 1");
+			return op_error(op, "the last axis of the ids must be of size 1");
 		rank--;
 	}
 	if (rank == MAX_RANK)
-		return infer_error(op, "the result would have more than %d axes", MAX_RANK);
+		return op_error(op, "the result would have more than %d axes", MAX_RANK);
 	memcpy(shape, ids->dims, sizeof *shape * (size_t)rank);
 	shape[rank] = weight->dims[1];
 	return infer_result(op, 0, type_tensor(op->ctx, weight->dtype, rank + 1, shape, ids->lod));
@@ -194,7 +194,7 @@ bool infer_hook_one_hot(Op *op)
 	if (op_bool(op, "drop_last", false) && rank && dim_is(x->dims[rank - 1], 1))
 		rank--;
 	if (rank == MAX_RANK)
-		return infer_error(op, "the result would have more than %d axes", MAX_RANK);
+		return op_error(op, "the result would have more than %d axes", MAX_RANK);
 	memcpy(shape, x->dims, sizeof *shape * (size_t)rank);
 	shape[rank] = depth;
 	return infer_result_shape(op, 0, op_dtype(op, "dtype", DT_F32), rank + 1, shape);
@@ -244,7 +244,7 @@ static bool resolve_str_value(Op *op)
 		return true;
 	double v = strtod(s, &end);
 	if (*end)
-		return infer_error(op, "str_value '%s' is not a number", s);
+		return op_error(op, "str_value '%s' is not a number", s);
 	if (strspn(s, "-0123456789") == strlen(s))
 		op_set_attr(op, "value",
 		            attr_int(op->ctx, v >= -0x1p63 && v < 0x1p63 ? (int64_t)v : INT64_MIN));
@@ -282,7 +282,7 @@ bool infer_hook_full(Op *op)
 		return false;
 	for (int d = 0; d < n; d++)
 		if (dim_is_const(shape[d]) && shape[d]->value < 0)
-			return infer_error(op, "a negative size in the shape");
+			return op_error(op, "a negative size in the shape");
 	op_set_attr(op, "shape", attr_dims(op->ctx, n, shape));
 	if (op_operand(op, 0))
 		op_set_operand(op, 0, NULL);
@@ -314,7 +314,7 @@ bool infer_hook_full_batch_size_like(Op *op)
 		return false;
 	for (int d = 0; d < n; d++) {
 		if (d != out && sizes[d] < 0)
-			return infer_error(op, "a negative size in the shape");
+			return op_error(op, "a negative size in the shape");
 		shape[d] = d == out ? x->dims[in] : dim_const(op->ctx, sizes[d]);
 	}
 	return infer_result_shape(op, 0, op_dtype(op, "dtype", DT_F32), n, shape);
@@ -345,15 +345,15 @@ bool infer_hook_assign_value(Op *op)
 	DType t = op_dtype(op, "dtype", DT_F32);
 	const Attr *values = assigned_values(op);
 	if (n < 0)
-		return infer_error(op, "a shape of more than %d axes", MAX_RANK);
+		return op_error(op, "a shape of more than %d axes", MAX_RANK);
 	for (int d = 0; d < n; d++) {
 		if (sizes[d] < 0 || __builtin_mul_overflow(numel, sizes[d], &numel))
-			return infer_error(op, "a size of %lld in the shape", (long long)sizes[d]);
+			return op_error(op, "a size of %lld in the shape", (long long)sizes[d]);
 		shape[d] = dim_const(c, sizes[d]);
 	}
 	if ((values ? values->n : 0) != numel)
-		return infer_error(op, "%d values for %lld elements", values ? values->n : 0,
-		                   (long long)numel);
+		return op_error(op, "%d values for %lld elements", values ? values->n : 0,
+		                (long long)numel);
 	for (int i = 0; dtype_is_int(t) && i < numel && numel <= MAX_KNOWN; i++)
 		known[i] = dim_const(c, values->kind == ATTR_INTS ? values->ints[i]
 		                                                  : int_from_double(values->floats[i]));
@@ -367,9 +367,9 @@ bool infer_hook_eye(Op *op)
 	const Dim *shape[2];
 	if (infer_resolve(op, "num_rows", shape, 1) != 1 ||
 	    infer_resolve(op, "num_columns", shape + 1, 1) != 1)
-		return infer_error(op, "one number of rows and one of columns needed");
+		return op_error(op, "one number of rows and one of columns needed");
 	if (dim_is_const(shape[0]) && shape[0]->value < 0)
-		return infer_error(op, "%lld rows", (long long)shape[0]->value);
+		return op_error(op, "%lld rows", (long long)shape[0]->value);
 	if (dim_is_const(shape[1]) && shape[1]->value < 0)
 		shape[1] = shape[0];
 	return infer_result_shape(op, 0, op_dtype(op, "dtype", DT_F32), 2, shape);

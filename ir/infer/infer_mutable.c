@@ -69,7 +69,7 @@ bool infer_open_slice(Op *op)
 		return false;
 	if (n < 0 || list_length(op, "starts") != n || list_length(op, "ends") != n ||
 	    list_length(op, "strides") != n)
-		return infer_error(op, "axes, starts, ends and strides are of different lengths");
+		return op_error(op, "axes, starts, ends and strides are of different lengths");
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
 	for (int k = 0; k < n; k++) {
 		if (!infer_axis(op, axes[k], x->rank, &d))

@@ -10,7 +10,8 @@
 bool channels_last(const Op *op)
 {
 	const char *format = op_str(op, "data_format", "NCHW");
-	return !strcmp(format, "NHWC") || !strcmp(format, "NDHWC") || !strcmp(format, "NWC");
+	const size_t n = strlen(format);
+	return n > 2 && format[0] == 'N' && format[n - 1] == 'C';
 }
 
 // The n values of a list attribute; a list of one stands for all, a missing one for `otherwise`.
@@ -19,42 +20,48 @@ static bool window_ints(const Op *op, const char *name, int64_t otherwise, int n
 	int64_t have[3];
 	int count = op_attr(op, name) ? op_ints(op, name, have, 3) : 0;
 	if (count < 0 || (count > 1 && count != n))
-		return infer_error(op, "'%s' needs %d values", name, n);
+		return op_error(op, "'%s' needs %d values", name, n);
 	for (int i = 0; i < n; i++) {
 		out[i] = count ? have[count == 1 ? 0 : i] : otherwise;
 		if (out[i] < 1 && otherwise > 0)
-			return infer_error(op, "'%s' is %lld", name, (long long)out[i]);
+			return op_error(op, "'%s' is %lld", name, (long long)out[i]);
 	}
 	return true;
+}
+
+// As many outputs as strides fit, and half of the missing inputs on each side.
+static void padding_same(Context *c, Window *w, int i)
+{
+	const Dim *stride = dim_const(c, w->stride[i]);
+	const Dim *last = dim_mul(c, dim_div(c, dim_sub(c, w->size[i], dim_const(c, 1)), stride),
+	                          stride);
+	const Dim *sum = dim_max(c, dim_sub(c, dim_add(c, last, w->kernel[i]), w->size[i]),
+	                         dim_const(c, 0));
+	w->before[i] = dim_div(c, sum, dim_const(c, 2));
+	w->after[i] = dim_sub(c, sum, w->before[i]);
 }
 
 // Paddings as (before, after) per axis, from the attribute or from the algorithm that chooses them.
 static bool window_paddings(const Op *op, Window *w)
 {
 	Context *c = op->ctx;
-	const char *algorithm = op_str(op, "padding_algorithm", "EXPLICIT");
-	bool same = !strcmp(algorithm, "SAME"),
-		 valid = !strcmp(algorithm, "VALID") || w->adaptive || w->whole;
+	const int algorithm = op_enum(op, "padding_algorithm");
+	bool same = algorithm == PADDING_SAME,
+		 valid = algorithm == PADDING_VALID || w->adaptive || w->whole;
 	int64_t pads[6] = {0};
 	int n = op_ints(op, "paddings", pads, 6);
 	if (n < 0 && op_attr(op, "paddings"))
-		return infer_error(op, "'paddings' has too many values");
+		return op_error(op, "'paddings' has too many values");
 	if (!same && !valid && n > 1 && n != w->n && n != 2 * w->n)
-		return infer_error(op, "'paddings' has %d values, %d or %d are needed", n, w->n, 2 * w->n);
+		return op_error(op, "'paddings' has %d values, %d or %d are needed", n, w->n, 2 * w->n);
 	for (int i = 0; i < w->n; i++) {
-		const Dim *zero = dim_const(c, 0), *stride = dim_const(c, w->stride[i]);
-		w->before[i] = w->after[i] = zero;
+		w->before[i] = w->after[i] = dim_const(c, 0);
 		if (same) {
-			// As many outputs as strides fit, and half of the missing inputs on each side.
-			const Dim *last = dim_mul(
-				c, dim_div(c, dim_sub(c, w->size[i], dim_const(c, 1)), stride), stride);
-			const Dim *sum = dim_max(c, dim_sub(c, dim_add(c, last, w->kernel[i]), w->size[i]),
-			                         zero);
-			w->before[i] = dim_div(c, sum, dim_const(c, 2));
-			w->after[i] = dim_sub(c, sum, w->before[i]);
-		} else if (!valid && n > 0) {
-			w->before[i] = dim_const(c, n == 1 ? pads[0] : n == w->n ? pads[i] : pads[2 * i]);
-			w->after[i] = dim_const(c, n == 1 ? pads[0] : n == w->n ? pads[i] : pads[2 * i + 1]);
+			padding_same(c, w, i);
+		} else if (!valid && n > 0) { // one for all, one for each axis, or two
+			const int at = n == 1 ? 0 : n == w->n ? i : 2 * i;
+			w->before[i] = dim_const(c, pads[at]);
+			w->after[i] = dim_const(c, pads[n == 2 * w->n ? at + 1 : at]);
 		}
 	}
 	return true;
@@ -85,7 +92,7 @@ static bool kernel_of_conv(const Op *op, const Type *filter, Window *w)
 {
 	if (op_info_attr(op->info, "kernel"))
 		return op_dims(op, "kernel", w->kernel, 3) == w->n ||
-		       infer_error(op, "'kernel' needs %d values", w->n);
+		       op_error(op, "'kernel' needs %d values", w->n);
 	memcpy(w->kernel, filter->dims + 2, (size_t)w->n * sizeof *w->kernel);
 	return true;
 }
@@ -97,8 +104,8 @@ bool window_of_conv(Op *op, Window *w)
 	if (!x || !filter)
 		return false;
 	if (x->rank != w->n + 2 || filter->rank != w->n + 2)
-		return infer_error(op, "input of rank %d and filter of rank %d; both must be %d", x->rank,
-		                   filter->rank, w->n + 2);
+		return op_error(op, "input of rank %d and filter of rank %d; both must be %d", x->rank,
+		                filter->rank, w->n + 2);
 	bool last = channels_last(op);
 	w->channel = last ? x->rank - 1 : 1;
 	for (int i = 0; i < w->n; i++) {
@@ -108,7 +115,7 @@ bool window_of_conv(Op *op, Window *w)
 	if (!kernel_of_conv(op, filter, w) || !window_ints(op, "strides", 1, w->n, w->stride) ||
 	    !window_ints(op, "dilations", 1, w->n, w->dilation))
 		return false;
-	if (!strcmp(op_str(op, "padding_algorithm", "EXPLICIT"), "SAME"))
+	if (op_enum(op, "padding_algorithm") == PADDING_SAME)
 		for (int i = 0; i < w->n; i++)
 			w->dilation[i] = 1; // as Paddle has it
 	return window_paddings(op, w);
@@ -122,7 +129,7 @@ bool window_of_pool(Op *op, Window *w)
 	if (!x)
 		return false;
 	if (x->rank < w->n + 2)
-		return infer_error(op, "a tensor of rank %d where %d is needed", x->rank, w->n + 2);
+		return op_error(op, "a tensor of rank %d where %d is needed", x->rank, w->n + 2);
 	w->whole = op_bool(op, "global_pooling", false);
 	w->adaptive = op_bool(op, "adaptive", false) && !w->whole;
 	if (!window_ints(op, "kernel_size", -1, w->n, kernel) ||
@@ -136,7 +143,7 @@ bool window_of_pool(Op *op, Window *w)
 		w->dilation[i] = 1;
 	}
 	if (op_info_attr(op->info, "size") && op_dims(op, "size", w->size, 3) != w->n)
-		return infer_error(op, "'size' needs %d values", w->n); // operand 0 is not the image
+		return op_error(op, "'size' needs %d values", w->n); // operand 0 is not the image
 	for (int i = 0; i < w->n; i++) // a kernel size that is not given covers everything
 		w->kernel[i] = w->whole || kernel[i] < 1 ? w->size[i] : dim_const(op->ctx, kernel[i]);
 	return window_paddings(op, w);
@@ -171,7 +178,7 @@ const Dim *window_count(Context *c, const Window *w, int i, bool ceil)
 static bool positive_size(const Op *op, const Dim *d, int axis)
 {
 	return !dim_is_const(d) || d->value > 0 ||
-	       infer_error(op, "axis %d of the result would have size %lld", axis, (long long)d->value);
+	       op_error(op, "axis %d of the result would have size %lld", axis, (long long)d->value);
 }
 
 // ---- convolution --------------------------------------------------------------------------------
@@ -195,14 +202,14 @@ bool infer_hook_conv(Op *op)
 	const Type *x = op_operand(op, 0)->type, *filter = op_operand(op, 1)->type;
 	int64_t groups = op_int(op, "groups", 1);
 	if (groups < 1)
-		return infer_error(op, "%lld groups", (long long)groups);
+		return op_error(op, "%lld groups", (long long)groups);
 	const Dim *in = dim_mul(c, filter->dims[1], dim_const(c, groups));
 	if (!infer_same_dim(op, x->dims[w.channel], in,
 	                    "channels of the input and of the filter times groups", &same))
 		return false;
 	if (dim_is_const(filter->dims[0]) && filter->dims[0]->value % groups)
-		return infer_error(op, "%lld output channels do not divide into %lld groups",
-		                   (long long)filter->dims[0]->value, (long long)groups);
+		return op_error(op, "%lld output channels do not divide into %lld groups",
+		                (long long)filter->dims[0]->value, (long long)groups);
 	shape[0] = x->dims[0];
 	shape[w.channel] = filter->dims[0];
 	for (int i = 0; i < w.n; i++) {
@@ -241,12 +248,11 @@ bool infer_hook_conv_transpose(Op *op)
 		return false;
 	int64_t groups = op_int(op, "groups", 1);
 	if (groups < 1 || (dim_is_const(filter->dims[0]) && filter->dims[0]->value % groups))
-		return infer_error(op, "the input channels do not divide into %lld groups",
-		                   (long long)groups);
+		return op_error(op, "the input channels do not divide into %lld groups", (long long)groups);
 	int ngiven = infer_resolve(op, "output_size", given, 3),
 		nextra = op_ints(op, "output_padding", extra, 3);
 	if (ngiven < 0 || (ngiven > 0 && ngiven != w.n) || (nextra > 0 && nextra != w.n))
-		return infer_error(op, "'output_size' and 'output_padding' need %d values", w.n);
+		return op_error(op, "'output_size' and 'output_padding' need %d values", w.n);
 	shape[0] = x->dims[0];
 	shape[w.channel] = dim_mul(c, filter->dims[1], dim_const(c, groups));
 	for (int i = 0; i < w.n; i++) {
@@ -275,8 +281,7 @@ bool infer_hook_filter_gradient(Op *op)
 	for (int i = 0; i < 2; i++) // channels: in the input, in the result
 		if (groups < 1 ||
 		    (dim_is_const((i ? d : x)->dims[1]) && (i ? d : x)->dims[1]->value % groups))
-			return infer_error(op, "the channels do not divide into %lld groups",
-			                   (long long)groups);
+			return op_error(op, "the channels do not divide into %lld groups", (long long)groups);
 	if (!infer_same_dim(op, x->dims[0], d->dims[0], "images", &same))
 		return false;
 	shape[0] = d->dims[1];
@@ -318,12 +323,12 @@ bool infer_hook_pool_gradient(Op *op)
 	Window w;
 	const Dim *shape[MAX_RANK], *same;
 	const Value *x = op_operand(op, 1), *out = op_operand(op, 2);
-	const bool max = !strcmp(op_str(op, "pooling_type", ""), "max");
+	const bool max = op_enum(op, "pooling_type") == POOL_MAX;
 	if (!window_of_pool(op, &w))
 		return false;
 	const Type *d = op_operand(op, 0)->type;
 	if (max != (x && out) || max != (x || out))
-		return infer_error(op, "a maximum, and only that, needs x and out");
+		return op_error(op, "a maximum, and only that, needs x and out");
 	memcpy(shape, d->dims, sizeof *shape * (size_t)d->rank);
 	for (int i = 0; i < w.n; i++) {
 		shape[w.axis[i]] = w.size[i];
@@ -331,7 +336,7 @@ bool infer_hook_pool_gradient(Op *op)
 			return false;
 	}
 	if (max && (x->type->rank != d->rank || out->type->rank != d->rank))
-		return infer_error(op, "x and out must be of rank %d", d->rank);
+		return op_error(op, "x and out must be of rank %d", d->rank);
 	for (int i = 0; i < d->rank && max; i++)
 		if (!infer_same_dim(op, x->type->dims[i], shape[i], "sizes of x and the result", &same) ||
 		    !infer_same_dim(op, out->type->dims[i], d->dims[i], "sizes of out and d_out", &same))
@@ -343,13 +348,11 @@ bool infer_hook_pool(Op *op)
 {
 	const Dim *shape[MAX_RANK];
 	int64_t kernel[3];
-	const char *type = op_str(op, "pooling_type", "");
 	resolve_layout(op);
-	if (op->code == OP_PD_LP_POOL2D ? strcmp(type, "lp")
-	                                : strcmp(type, "max") && strcmp(type, "avg"))
-		return infer_error(op, "unknown pooling type '%s'", type);
+	if ((op->code == OP_PD_LP_POOL2D) != (op_enum(op, "pooling_type") == POOL_LP))
+		return op_error(op, "unknown pooling type '%s'", op_str(op, "pooling_type", ""));
 	if (op->code == OP_PD_LP_POOL2D && !(op_float(op, "norm_type", 0) > 0))
-		return infer_error(op, "'norm_type' must be over 0");
+		return op_error(op, "'norm_type' must be over 0");
 	if (op_operand_named(op, "kernel_size_tensor") &&
 	    infer_resolve_ints(op, "kernel_size", kernel, 3) < 0)
 		return false;
@@ -380,7 +383,7 @@ bool infer_hook_unfold(Op *op)
 	    !window_ints(op, "kernel_sizes", 1, 2, kernel))
 		return false;
 	if (op_ints(op, "paddings", pads, 4) != 4)
-		return infer_error(op, "'paddings' needs 4 values");
+		return op_error(op, "'paddings' needs 4 values");
 	const Dim *places = dim_const(c, 1);
 	for (int i = 0; i < 2; i++) {
 		w.size[i] = x->dims[2 + i];
@@ -411,7 +414,7 @@ static const Dim *channels_of(Op *op, const Type *x)
 	resolve_layout(op);
 	if (x->rank >= 2)
 		return x->dims[channels_last(op) ? x->rank - 1 : 1];
-	infer_error(op, "a tensor of rank %d where 2 or more is needed", x->rank);
+	op_error(op, "a tensor of rank %d where 2 or more is needed", x->rank);
 	return NULL;
 }
 
@@ -446,7 +449,7 @@ bool infer_hook_instance_norm(Op *op)
 	if (!x)
 		return false;
 	if (x->rank < 3)
-		return infer_error(op, "a tensor of rank %d where 3 or more is needed", x->rank);
+		return op_error(op, "a tensor of rank %d where 3 or more is needed", x->rank);
 	return check_channels(op, "scale", x->dims[1]) && check_channels(op, "bias", x->dims[1]) &&
 	       infer_result(op, 0, x);
 }
@@ -459,7 +462,7 @@ bool infer_hook_group_norm(Op *op)
 		return false;
 	int64_t groups = op_int(op, "groups", 1);
 	if (groups < 1 || (dim_is_const(channels) && channels->value % groups))
-		return infer_error(op, "the channels do not divide into %lld groups", (long long)groups);
+		return op_error(op, "the channels do not divide into %lld groups", (long long)groups);
 	return check_channels(op, "scale", channels) && check_channels(op, "bias", channels) &&
 	       infer_result(op, 0, x);
 }
@@ -500,7 +503,7 @@ bool infer_hook_softmax_cross_entropy(Op *op)
 	if (!x || !label || !infer_axis(op, op_int(op, "axis", -1), x->rank, &axis))
 		return false;
 	if (label->rank != x->rank)
-		return infer_error(op, "labels of rank %d for logits of rank %d", label->rank, x->rank);
+		return op_error(op, "labels of rank %d for logits of rank %d", label->rank, x->rank);
 	if (!check_labels(op, x, label, axis))
 		return false;
 	op_set_attr(op, "axis", attr_int(op->ctx, axis));
@@ -516,8 +519,7 @@ bool infer_hook_cross_entropy(Op *op)
 	if (!x || !label)
 		return false;
 	if (!x->rank || label->rank != x->rank)
-		return infer_error(op, "labels of rank %d for probabilities of rank %d", label->rank,
-		                   x->rank);
+		return op_error(op, "labels of rank %d for probabilities of rank %d", label->rank, x->rank);
 	if (!check_labels(op, x, label, x->rank - 1))
 		return false;
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
@@ -529,18 +531,16 @@ bool infer_hook_prelu(Op *op)
 {
 	Context *c = op->ctx;
 	const Type *x = infer_tensor(op, 0);
-	const char *mode = op_str(op, "mode", "all");
+	const int mode = op_enum(op, "mode");
 	const Dim *need = dim_const(c, 1);
 	if (!x)
 		return false;
-	if (!strcmp(mode, "channel")) {
+	if (mode == SLOPES_CHANNEL) {
 		if (!x->rank)
-			return infer_error(op, "a scalar has no channels");
+			return op_error(op, "a scalar has no channels");
 		need = x->dims[x->rank == 1 ? 0 : channels_last(op) ? x->rank - 1 : 1];
-	} else if (!strcmp(mode, "element")) {
+	} else if (mode == SLOPES_ELEMENT) {
 		need = dims_product(c, x->rank - 1, x->dims + 1);
-	} else if (strcmp(mode, "all")) {
-		return infer_error(op, "unknown mode '%s'", mode);
 	}
 	return check_channels(op, "alpha", need) && infer_result(op, 0, x);
 }
@@ -570,10 +570,9 @@ static bool matmul_result(Op *op, const Type *x, const Type *y, bool tx, bool ty
 	const Dim *shape[MAX_RANK], *k;
 	int rank = 0;
 	if (!x->rank || !y->rank)
-		return infer_error(op, "a matrix product of a scalar");
+		return op_error(op, "a matrix product of a scalar");
 	if (x->dtype != y->dtype && op->code != OP_PD_INTEGER_MATMUL)
-		return infer_error(op, "a product of %s and %s", dtype_name(x->dtype),
-		                   dtype_name(y->dtype));
+		return op_error(op, "a product of %s and %s", dtype_name(x->dtype), dtype_name(y->dtype));
 	int bx = x->rank > 2 ? x->rank - 2 : 0, by = y->rank > 2 ? y->rank - 2 : 0;
 	if (!infer_broadcast(op, bx, x->dims, by, y->dims, &rank, shape))
 		return false;
@@ -631,7 +630,7 @@ bool infer_hook_dot(Op *op)
 	if (!x || !y || !infer_broadcast(op, x->rank, x->dims, y->rank, y->dims, &rank, shape))
 		return false;
 	if (!rank || rank > 2)
-		return infer_error(op, "a tensor of rank %d where 1 or 2 is needed", rank);
+		return op_error(op, "a tensor of rank %d where 1 or 2 is needed", rank);
 	return infer_result_shape(op, 0, x->dtype, rank - 1, shape);
 }
 
@@ -647,7 +646,7 @@ bool infer_hook_addmm(Op *op)
 	if (!infer_broadcast(op, input->rank, input->dims, 2, out->dims, &rank, shape))
 		return false;
 	return (rank == 2 && shape[0] == out->dims[0] && shape[1] == out->dims[1]) ||
-	       infer_error(op, "the input is larger than the product that it is added to");
+	       op_error(op, "the input is larger than the product that it is added to");
 }
 
 // x and y as matrices after nx and ny axes.
@@ -656,8 +655,8 @@ static bool mul_result(Op *op, const Type *x, const Type *y, int64_t nx, int64_t
 	Context *c = op->ctx;
 	const Dim *shape[2 * MAX_RANK], *k;
 	if (nx < 1 || nx >= x->rank || ny < 1 || ny >= y->rank)
-		return infer_error(op, "tensors of rank %d and %d do not flatten after %lld and %lld axes",
-		                   x->rank, y->rank, (long long)nx, (long long)ny);
+		return op_error(op, "tensors of rank %d and %d do not flatten after %lld and %lld axes",
+		                x->rank, y->rank, (long long)nx, (long long)ny);
 	if (!infer_same_dim(op, dims_product(c, x->rank - (int)nx, x->dims + nx),
 	                    dims_product(c, (int)ny, y->dims), "inner sizes of the matrices", &k))
 		return false;
@@ -667,7 +666,7 @@ static bool mul_result(Op *op, const Type *x, const Type *y, int64_t nx, int64_t
 	for (int d = (int)ny; d < y->rank; d++)
 		shape[rank++] = y->dims[d];
 	if (rank > MAX_RANK)
-		return infer_error(op, "the result would have more than %d axes", MAX_RANK);
+		return op_error(op, "the result would have more than %d axes", MAX_RANK);
 	return infer_result(op, 0, type_tensor(c, x->dtype, rank, shape, x->lod));
 }
 
@@ -683,6 +682,6 @@ bool infer_hook_fc(Op *op)
 	const Type *x = infer_tensor(op, 0), *w = infer_rank(op, 1, 2);
 	const char *act = op_str(op, "activation_type", "");
 	if (*act && strcmp(act, "relu"))
-		return infer_error(op, "unknown activation '%s'", act);
+		return op_error(op, "unknown activation '%s'", act);
 	return x && w && mul_result(op, x, w, op_int(op, "in_num_col_dims", 1), 1);
 }

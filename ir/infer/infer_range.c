@@ -48,7 +48,7 @@ static const Dim *operand_size(Op *op, int i)
 	int n = infer_known(op, i, &known);
 	if (n == 1)
 		return known[0];
-	infer_error(op, "operand %d holds %d numbers where one is needed", i, n < 0 ? 0 : n);
+	op_error(op, "operand %d holds %d numbers where one is needed", i, n < 0 ? 0 : n);
 	return NULL;
 }
 
@@ -82,8 +82,8 @@ static const Dim *arange_count(Op *op)
 	for (int i = 0; i < 3; i++) {
 		int64_t numbers;
 		if (type_const_numel(op_operand(op, i)->type, &numbers) && numbers != 1) {
-			infer_error(op, "operand %d holds %lld numbers where one is needed", i,
-			            (long long)numbers);
+			op_error(op, "operand %d holds %lld numbers where one is needed", i,
+			         (long long)numbers);
 			return NULL;
 		}
 	}

@@ -153,13 +153,13 @@ bool infer_hook_add_n(Op *op)
 	Value *const *list;
 	int n = op_operand_list(op, 0, &list);
 	if (n < 1 || !list[0] || !type_is_tensor(list[0]->type))
-		return infer_error(op, "the list is empty");
+		return op_error(op, "the list is empty");
 	const Type *first = list[0]->type;
 	for (int i = 1; i < n; i++) {
 		const Dim *same;
 		if (!list[i] || !type_is_tensor(list[i]->type) || list[i]->type->rank != first->rank)
-			return infer_error(
-				op, "element %d of the list is not a tensor of the rank of the first", i);
+			return op_error(op, "element %d of the list is not a tensor of the rank of the first",
+			                i);
 		for (int d = 0; d < first->rank; d++)
 			if (!infer_same_dim(op, first->dims[d], list[i]->type->dims[d], "sizes of the terms",
 			                    &same))
@@ -192,7 +192,7 @@ bool verify_hook_scan(Op *op)
 	const Type *x = infer_tensor(op, 0);
 	int axis;
 	if (x && op->nresult > 1 && dtype_is_complex(x->dtype))
-		return infer_error(op, "complex numbers have no order");
+		return op_error(op, "complex numbers have no order");
 	return x &&
 	       (!x->rank || infer_axis(op, op_int(op, op->code == OP_PD_CUMPROD ? "dim" : "axis", -1),
 	                               x->rank, &axis));
@@ -221,7 +221,7 @@ bool infer_hook_topk(Op *op)
 		k = dim_const(op->ctx, op_int(op, "k", 1));
 	if (dim_is_const(k) && (k->value < 1 || (x->rank && dim_is_const(x->dims[axis]) &&
 	                                         k->value > x->dims[axis]->value)))
-		return infer_error(op, "k is %lld, which the axis does not have", (long long)k->value);
+		return op_error(op, "k is %lld, which the axis does not have", (long long)k->value);
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
 	if (x->rank)
 		shape[axis] = k;

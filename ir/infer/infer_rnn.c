@@ -6,45 +6,29 @@
 
 enum { MAX_LAYERS = 1024, MAX_SIZE = 1 << 24 };
 
-static bool mode_read(const Op *op, Rnn *r)
+static void mode_read(const Op *op, Rnn *r)
 {
-	static const struct {
-		const char *name;
-		RnnMode mode;
-		int gates;
-	} modes[] = {
-		{"LSTM", RNN_LSTM, 4},
-		{"GRU", RNN_GRU, 3},
-		{"RNN_TANH", RNN_TANH, 1},
-		{"RNN_RELU", RNN_RELU, 1},
-	};
-	const char *name = op_str(op, "mode", "");
-	for (size_t i = 0; i < COUNT_OF(modes); i++)
-		if (!strcmp(name, modes[i].name)) {
-			r->mode = modes[i].mode;
-			r->gates = modes[i].gates;
-			r->nstate = r->mode == RNN_LSTM ? 2 : 1;
-			return true;
-		}
-	return infer_error(op, "mode '%s'", name);
+	static const int gates[] = {4, 3, 1, 1}; // by CellKind
+	r->mode = (CellKind)op_enum(op, "mode");
+	r->gates = gates[r->mode];
+	r->nstate = r->mode == CELL_LSTM ? 2 : 1;
 }
 
 bool rnn_read(Op *op, Rnn *r)
 {
-	if (!mode_read(op, r))
-		return false;
+	mode_read(op, r);
 	int64_t layers = op_int(op, "num_layers", 1);
 	r->hidden = op_int(op, "hidden_size", 0);
 	r->directions = op_bool(op, "is_bidirec", false) ? 2 : 1;
 	if (layers < 1 || layers > MAX_LAYERS || r->hidden < 1 || r->hidden > MAX_SIZE)
-		return infer_error(op, "%lld layers of size %lld", (long long)layers, (long long)r->hidden);
+		return op_error(op, "%lld layers of size %lld", (long long)layers, (long long)r->hidden);
 	r->layers = (int)layers;
 	r->x = op_operand(op, 0);
 	r->lengths = op_operand(op, 3);
 	int nweight = op_operand_list(op, 2, &r->weights), nstate = op_operand_list(op, 1, &r->states);
 	if (nweight != 4 * r->layers * r->directions || nstate != r->nstate)
-		return infer_error(op, "%d weights and %d states for %d layers in %d direction%s", nweight,
-		                   nstate, r->layers, r->directions, r->directions > 1 ? "s" : "");
+		return op_error(op, "%d weights and %d states for %d layers in %d direction%s", nweight,
+		                nstate, r->layers, r->directions, r->directions > 1 ? "s" : "");
 	return true;
 }
 
@@ -55,7 +39,7 @@ static bool check_shape(const Op *op, const Value *v, const char *what, int rank
 	const Dim *same;
 	const Type *t = v ? v->type : NULL;
 	if (!t || !type_is_tensor(t) || t->rank != rank || t->dtype != op_operand(op, 0)->type->dtype)
-		return infer_error(op, "%s is no tensor of %d axes like the input", what, rank);
+		return op_error(op, "%s is no tensor of %d axes like the input", what, rank);
 	const char *sizes = arena_printf(op->ctx->arena, "sizes of %s", what);
 	for (int d = 0; d < rank; d++)
 		if (!infer_same_dim(op, dims[d], t->dims[d], sizes, &same))
@@ -90,7 +74,7 @@ bool infer_hook_rnn(Op *op)
 	if (!x || !rnn_read(op, &r) || !check_weights(op, &r))
 		return false;
 	if (!op_bool(op, "is_test", false) && op_number(op, "dropout_prob") > 0 && r.layers > 1)
-		return infer_error(op, "dropout between layers in training is not supported");
+		return op_error(op, "dropout between layers in training is not supported");
 	const Dim *batch = x->dims[1], *hidden = dim_const(c, r.hidden), *same;
 	const Dim *state[] = {dim_const(c, r.layers * r.directions), batch, hidden};
 	const Type *states[2];
@@ -112,7 +96,7 @@ static bool check_width(const Op *op, const Dim *d)
 {
 	if (dim_is_const(d) && d->value > 0 && d->value <= MAX_SIZE)
 		return true;
-	return infer_error(
+	return op_error(
 		op, "the size of the state must be known when the program is compiled, and reasonable");
 }
 
@@ -144,7 +128,7 @@ bool infer_hook_gru_unit(Op *op)
 		return false;
 	if (op_int(op, "activation", 2) < 0 || op_int(op, "activation", 2) > 3 ||
 	    op_int(op, "gate_activation", 1) < 0 || op_int(op, "gate_activation", 1) > 3)
-		return infer_error(op, "an activation that is none of identity, sigmoid, tanh and relu");
+		return op_error(op, "an activation that is none of identity, sigmoid, tanh and relu");
 	return infer_result_shape(op, 0, x->dtype, 2, gates) && infer_result(op, 1, before) &&
 	       infer_result(op, 2, before);
 }

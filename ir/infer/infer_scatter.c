@@ -16,7 +16,7 @@ static bool check_spread(const Op *op, const Type *value, int rank, const Dim *c
 	int shift = rank - value->rank;
 	const Dim *same;
 	if (shift < 0)
-		return infer_error(op, "a value of rank %d for places of rank %d", value->rank, rank);
+		return op_error(op, "a value of rank %d for places of rank %d", value->rank, rank);
 	for (int d = 0; d < value->rank; d++)
 		if (dim_is_const(value->dims[d]) && !dim_is(value->dims[d], 1) &&
 		    dim_is_const(dims[d + shift]) &&
@@ -31,8 +31,8 @@ static bool check_mask(const Op *op, const Type *x, int axis, const Type *mask)
 {
 	const Dim *same;
 	if (!mask->rank || axis + mask->rank > x->rank)
-		return infer_error(op, "a mask of rank %d from axis %d on, of a tensor of rank %d",
-		                   mask->rank, axis, x->rank);
+		return op_error(op, "a mask of rank %d from axis %d on, of a tensor of rank %d", mask->rank,
+		                axis, x->rank);
 	for (int d = 0; d < mask->rank; d++)
 		if (!infer_same_dim(op, x->dims[axis + d], mask->dims[d], "sizes of x and of a mask",
 		                    &same))
@@ -49,12 +49,12 @@ bool infer_hook_index_put(Op *op)
 	if (!value)
 		return false;
 	if (n < 1 || n > MAX_RANK)
-		return infer_error(op, "%d indices", n);
+		return op_error(op, "%d indices", n);
 	for (int i = 0; i < n; i++) {
 		const Type *t = indices[i]->type;
 		bool mask = type_is_tensor(t) && t->dtype == DT_BOOL;
 		if (!type_is_tensor(t) || (!mask && !dtype_is_int(t->dtype)))
-			return infer_error(op, "an index must be a tensor of whole numbers or a mask");
+			return op_error(op, "an index must be a tensor of whole numbers or a mask");
 		if (mask && !check_mask(op, x, axis, t))
 			return false;
 		found = index_put_found(op, i);
@@ -64,12 +64,12 @@ bool infer_hook_index_put(Op *op)
 			return false;
 	}
 	if (axis > x->rank || rank + x->rank - axis > MAX_RANK)
-		return infer_error(op, "indices for %d axes of a tensor of rank %d", axis, x->rank);
+		return op_error(op, "indices for %d axes of a tensor of rank %d", axis, x->rank);
 	for (; axis < x->rank; axis++)
 		dims[rank++] = x->dims[axis];
 	if (value->dtype != x->dtype)
-		return infer_error(op, "a value of %s for a tensor of %s", dtype_name(value->dtype),
-		                   dtype_name(x->dtype));
+		return op_error(op, "a value of %s for a tensor of %s", dtype_name(value->dtype),
+		                dtype_name(x->dtype));
 	return check_spread(op, value, rank, dims) && infer_result(op, 0, x);
 }
 
@@ -91,14 +91,14 @@ bool infer_hook_put_along_axis(Op *op)
 	if (!value || !infer_axis(op, op_int(op, "axis", 0), x->rank, &axis))
 		return false;
 	if (index->rank != x->rank || value->dtype != x->dtype)
-		return infer_error(op,
-		                   "x and index must have as many axes, x and value the same element type");
+		return op_error(op,
+		                "x and index must have as many axes, x and value the same element type");
 	for (int d = 0; d < x->rank; d++)
 		if (d != axis && dim_is_const(x->dims[d]) && dim_is_const(index->dims[d]) &&
 		    index->dims[d]->value > x->dims[d]->value)
-			return infer_error(op, "the index is larger than x on axis %d", d);
+			return op_error(op, "the index is larger than x on axis %d", d);
 	if (!is_reduction(how))
-		return infer_error(op, "there is no reduction '%s'", how);
+		return op_error(op, "there is no reduction '%s'", how);
 	return check_spread(op, value, index->rank, index->dims) && infer_result(op, 0, x);
 }
 
@@ -111,7 +111,7 @@ bool infer_hook_index_add(Op *op)
 	if (!value || !infer_axis(op, op_int(op, "axis", 0), x->rank, &axis))
 		return false;
 	if (value->rank != x->rank || value->dtype != x->dtype)
-		return infer_error(op, "what is added must have the rank and the element type of x");
+		return op_error(op, "what is added must have the rank and the element type of x");
 	for (int d = 0; d < x->rank; d++)
 		if (!infer_same_dim(op, d == axis ? index->dims[0] : x->dims[d], value->dims[d],
 		                    "sizes of x and what is added", &same))

@@ -89,7 +89,7 @@ static bool extent_axis(const Op *op, Extent *e, int d, const Dim *size, const D
 	const int64_t step = known ? stride->value : 1;
 	e->stride[d] = known ? NULL : stride;
 	if (!step || step < -INT64_MAX)
-		return infer_error(op, "a stride of %lld", (long long)step);
+		return op_error(op, "a stride of %lld", (long long)step);
 	e->step[d] = step;
 	e->single[d] = known && step > 0 && op->code != OP_PD_SET_VALUE && !dim_is_const(start) &&
 	               dim_is(dim_sub(c, end, start), 1);
@@ -102,7 +102,7 @@ static bool extent_axis(const Op *op, Extent *e, int d, const Dim *size, const D
 	} else {
 		bool bound = is_inside(c, dim_add(c, end, dim_const(c, 1)), size);
 		if (!dim_is_const(end) && !bound && may_be_negative(end))
-			return infer_error(op, "a walk down to %s, which may be negative", dim_text(c, end));
+			return op_error(op, "a walk down to %s, which may be negative", dim_text(c, end));
 		e->start[d] = slice_top(c, start, size);
 		e->count[d] = steps_between(c, slice_bottom(op, end, size), e->start[d],
 		                            dim_const(c, -step));
@@ -123,7 +123,7 @@ bool extent_of_slice(Op *op, Extent *e)
 	int nend = op_dims(op, "ends", ends, MAX_RANK);
 	int nstep = op->code == OP_PD_SLICE ? 0 : op_dims(op, step_name, steps, MAX_RANK);
 	if (n < 0 || nstart != n || nend != n || (nstep && nstep != n))
-		return infer_error(op, "axes, starts, ends and strides are of different lengths");
+		return op_error(op, "axes, starts, ends and strides are of different lengths");
 	for (int d = 0; d < x->rank; d++) {
 		e->start[d] = dim_const(op->ctx, 0);
 		e->count[d] = x->dims[d];
@@ -135,7 +135,7 @@ bool extent_of_slice(Op *op, Extent *e)
 	for (int i = 0; i < n; i++) {
 		int d;
 		if (nstep && !dim_is_const(steps[i]) && !set)
-			return infer_error(op, "strides must be known when the program is compiled");
+			return op_error(op, "strides must be known when the program is compiled");
 		if (!infer_axis(op, axes[i], x->rank, &d) ||
 		    !extent_axis(op, e, d, x->dims[d], starts[i], ends[i],
 		                 nstep ? steps[i] : dim_const(op->ctx, 1)))
@@ -204,8 +204,8 @@ bool infer_hook_slice(Op *op)
 	const Type *x = op_operand(op, 0)->type;
 	for (int d = 0; d < x->rank; d++) {
 		if (e.dropped[d] && dim_is_const(e.count[d]) && !dim_is(e.count[d], 1))
-			return infer_error(op, "axis %d is dropped, but the slice has %lld elements there", d,
-			                   (long long)e.count[d]->value);
+			return op_error(op, "axis %d is dropped, but the slice has %lld elements there", d,
+			                (long long)e.count[d]->value);
 		if (!e.dropped[d])
 			shape[rank++] = e.count[d];
 	}
@@ -238,7 +238,7 @@ bool infer_hook_set_value(Op *op)
 	if (!resolve_bounds(op) || !extent_of_slice(op, &e))
 		return false;
 	if (!op_operand(op, 1) && !op_attr(op, "values"))
-		return infer_error(op, "neither a value operand nor values");
+		return op_error(op, "neither a value operand nor values");
 	return infer_result(op, 0, op_operand(op, 0)->type);
 }
 
@@ -253,7 +253,7 @@ bool infer_hook_crop(Op *op)
 	                                           : infer_resolve(op, "shape", shape, MAX_RANK);
 	int noffset = infer_resolve(op, "offsets", offsets, MAX_RANK);
 	if (n != x->rank || noffset < 0 || (noffset && noffset != n))
-		return infer_error(op, "shape and offsets must have one element per axis");
+		return op_error(op, "shape and offsets must have one element per axis");
 	for (int d = 0; d < n; d++) {
 		if (like)
 			shape[d] = like->type->dims[d];
@@ -270,8 +270,8 @@ static bool stretches(const Op *op, const Dim *have, const Dim *want)
 {
 	bool known = dim_is_const(have) && dim_is_const(want);
 	return !known || dim_is(have, 1) || have == want ||
-	       infer_error(op, "size and expanded size differ: %s and %s", dim_text(op->ctx, have),
-	                   dim_text(op->ctx, want));
+	       op_error(op, "size and expanded size differ: %s and %s", dim_text(op->ctx, have),
+	                dim_text(op->ctx, want));
 }
 
 bool infer_hook_expand(Op *op)
@@ -283,13 +283,13 @@ bool infer_hook_expand(Op *op)
 		return false;
 	int shift = n - x->rank;
 	if (shift < 0)
-		return infer_error(op, "a shape of %d axes for a tensor of rank %d", n, x->rank);
+		return op_error(op, "a shape of %d axes for a tensor of rank %d", n, x->rank);
 	for (int d = 0; d < n; d++) {
 		const Dim *have = d < shift ? dim_const(op->ctx, 1) : x->dims[d - shift];
 		// Exported programs write -1 (and -2, for a size that a tensor gives) for "as it is".
 		bool keep = dim_is_const(shape[d]) && shape[d]->value < 0;
 		if (keep && d < shift)
-			return infer_error(op, "axis %d of the shape is new, so its size must be given", d);
+			return op_error(op, "axis %d of the shape is new, so its size must be given", d);
 		if (keep)
 			shape[d] = have;
 		else if (!stretches(op, have, shape[d]))
@@ -311,7 +311,7 @@ bool infer_hook_expand_as(Op *op)
 		return false;
 	int n = y ? y->type->rank : op_ints(op, "target_shape", target, MAX_RANK), shift = n - x->rank;
 	if (n < 0 || shift < 0)
-		return infer_error(op, "a shape of %d axes for a tensor of rank %d", n, x->rank);
+		return op_error(op, "a shape of %d axes for a tensor of rank %d", n, x->rank);
 	for (int d = 0; d < n; d++) {
 		shape[d] = y ? y->type->dims[d] : dim_const(op->ctx, target[d]);
 		if (d >= shift && !stretches(op, x->dims[d - shift], shape[d]))
@@ -370,11 +370,11 @@ bool infer_hook_repeat_interleave(Op *op)
 		return false;
 	for (int i = 0; i < n; i++) {
 		if (repeats[i] < (n == 1))
-			return infer_error(op, "repeats is %lld", (long long)repeats[i]);
+			return op_error(op, "repeats is %lld", (long long)repeats[i]);
 		total += repeats[i];
 	}
 	if (n != 1 && !dim_is(x->dims[axis], n))
-		return infer_error(op, "%d repeats for the elements of axis %d", n, axis);
+		return op_error(op, "%d repeats for the elements of axis %d", n, axis);
 	shape[axis] = n == 1 ? dim_mul(op->ctx, shape[axis], dim_const(op->ctx, total))
 	                     : dim_const(op->ctx, total);
 	return infer_result_shape(op, 0, x->dtype, x->rank, shape);
@@ -392,7 +392,7 @@ bool infer_hook_roll(Op *op)
 		naxes = op_ints(op, "axis", axes, MAX_RANK);
 	naxes = naxes < 0 ? 0 : naxes;
 	if (n < 0 || (naxes ? n != naxes : n != 1))
-		return infer_error(op, "%d shifts for %d axes", n, naxes);
+		return op_error(op, "%d shifts for %d axes", n, naxes);
 	return infer_axes(op, naxes, axes, x->rank, false, flags) && infer_result(op, 0, x);
 }
 
@@ -429,7 +429,7 @@ bool padding_of_image(Op *op, Padding *p)
 		image_axes(op, &first, &count);
 	int n = op_dims(op, "paddings", pads, 2 * MAX_RANK);
 	if (n != 2 * count || first + count > x->rank)
-		return infer_error(op, "%d paddings for a tensor of rank %d", n, x->rank);
+		return op_error(op, "%d paddings for a tensor of rank %d", n, x->rank);
 	for (int d = 0; d < x->rank; d++)
 		p->before[d] = p->after[d] = dim_const(op->ctx, 0);
 	for (int i = 0; i < count; i++) {
@@ -451,7 +451,7 @@ static bool pad_result(Op *op)
 	for (int d = 0; d < x->rank; d++) {
 		shape[d] = dim_add(op->ctx, dim_add(op->ctx, x->dims[d], p.before[d]), p.after[d]);
 		if (dim_is_const(shape[d]) && shape[d]->value < 0)
-			return infer_error(op, "the paddings leave nothing of axis %d", d);
+			return op_error(op, "the paddings leave nothing of axis %d", d);
 	}
 	return infer_result_shape(op, 0, x->dtype, x->rank, shape);
 }
@@ -463,14 +463,7 @@ bool infer_hook_pad(Op *op)
 
 bool infer_hook_pad_image(Op *op)
 {
-	static const char *const modes[] = {"constant", "reflect", "replicate", "edge", "circular"};
 	const Dim *pads[2 * MAX_RANK];
-	const char *mode = op_str(op, "mode", "constant");
-	bool known = false;
-	for (size_t i = 0; i < COUNT_OF(modes); i++)
-		known |= !strcmp(mode, modes[i]);
-	if (!known)
-		return infer_error(op, "unknown mode '%s'", mode);
 	if (!infer_tensor(op, 0) || infer_resolve(op, "paddings", pads, 2 * MAX_RANK) < 0)
 		return false;
 	return pad_result(op);

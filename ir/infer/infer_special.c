@@ -10,7 +10,7 @@
 
 bool infer_bits(Op *op, int64_t bits)
 {
-	return (bits >= 2 && bits <= 31) || infer_error(op, "%lld bits", (long long)bits);
+	return (bits >= 2 && bits <= 31) || op_error(op, "%lld bits", (long long)bits);
 }
 
 // A scale is one number, or one for every position of axis (negative: one number it must be).
@@ -18,15 +18,15 @@ static bool check_scale(Op *op, const Value *scale, const Type *x, int64_t axis)
 {
 	int64_t count;
 	if (!scale || !type_is_tensor(scale->type) || !dtype_is_float(scale->type->dtype))
-		return infer_error(op, "a scale is not a tensor of floats");
+		return op_error(op, "a scale is not a tensor of floats");
 	if (axis >= x->rank)
-		return infer_error(op, "axis %lld of a tensor of rank %d", (long long)axis, x->rank);
+		return op_error(op, "axis %lld of a tensor of rank %d", (long long)axis, x->rank);
 	const Type *t = scale->type;
 	if (type_const_numel(t, &count) && (count == 1 || (axis < 0 && count > 0)))
 		return true;
 	if (axis < 0 || !t->rank || !dim_is_const(type_numel(op->ctx, t)) ||
 	    !dim_is(t->dims[t->rank - 1], count))
-		return infer_error(op, "a scale has the wrong number of elements");
+		return op_error(op, "a scale has the wrong number of elements");
 	const Dim *size;
 	return infer_same_dim(op, x->dims[axis], t->dims[t->rank - 1], "channels and scales", &size);
 }
@@ -52,7 +52,7 @@ bool verify_hook_quantize(Op *op)
 	if (!x)
 		return false;
 	if (!op_bool(op, "is_test", true))
-		return infer_error(op, "scales can only be learnt in training, which is not supported");
+		return op_error(op, "scales can only be learnt in training, which is not supported");
 	return infer_bits(op, op_int(op, "bit_length", 8)) &&
 	       check_scale(op, op_operand(op, 1), x, op_int(op, "quant_axis", -1));
 }
@@ -66,7 +66,7 @@ bool infer_hook_dequantize(Op *op)
 	if (!x)
 		return false;
 	if (n < 1 || n > 2 || (nbits > 0 && nbits < n))
-		return infer_error(op, "%d scales and %d numbers of bits", n, nbits);
+		return op_error(op, "%d scales and %d numbers of bits", n, nbits);
 	// Of two scales the first is per channel of the product, the second is one for all.
 	int64_t axis = n == 2 ? 1 : op_int(op, "quant_axis", -1);
 	for (int i = 0; i < n; i++)
@@ -95,11 +95,11 @@ bool infer_hook_uniform(Op *op)
 		return false;
 	for (int d = 0; d < n; d++)
 		if (dim_is_const(shape[d]) && shape[d]->value < 0)
-			return infer_error(op, "a negative size in the shape");
+			return op_error(op, "a negative size in the shape");
 	infer_keep_place(op);
 	DType otherwise = op->code == OP_PD_RANDINT ? DT_I64 : DT_F32;
 	if (op->code == OP_PD_RANDINT && op_int(op, "high", 0) <= op_int(op, "low", 0))
-		return infer_error(op, "no number is at least low and below high");
+		return op_error(op, "no number is at least low and below high");
 	return infer_result_shape(op, 0, op_dtype(op, "dtype", otherwise), n, shape);
 }
 
@@ -114,7 +114,7 @@ bool infer_hook_uniform_batch_size_like(Op *op)
 		return false;
 	for (int d = 0; d < n; d++) {
 		if (d != out && sizes[d] < 0)
-			return infer_error(op, "a negative size in the shape");
+			return op_error(op, "a negative size in the shape");
 		shape[d] = d == out ? x->dims[in] : dim_const(op->ctx, sizes[d]);
 	}
 	infer_keep_place(op);
@@ -139,7 +139,7 @@ bool infer_hook_yolo_box(Op *op)
 	if (!size)
 		return false;
 	if (!anchors || anchors->n < 2 || anchors->n % 2 || classes < 1 || classes > INT32_MAX)
-		return infer_error(op, "anchors must come in pairs, and there must be a class");
+		return op_error(op, "anchors must come in pairs, and there must be a class");
 	const Dim *same;
 	if (!infer_same_dim(op, x->dims[0], size->dims[0], "numbers of images and of their sizes",
 	                    &same) ||
@@ -189,16 +189,16 @@ bool infer_hook_deformable_conv(Op *op)
 		return false;
 	for (int i = 0; i < 3; i++)
 		if (op_ints(op, names[i], lists[i], 2) != 2)
-			return infer_error(op, "'%s' needs 2 values", names[i]);
+			return op_error(op, "'%s' needs 2 values", names[i]);
 	for (int i = 0; i < 2; i++)
 		if (lists[0][i] < 1 || lists[2][i] < 1)
-			return infer_error(op, "a stride of %lld, a dilation of %lld", (long long)lists[0][i],
-			                   (long long)lists[2][i]);
+			return op_error(op, "a stride of %lld, a dilation of %lld", (long long)lists[0][i],
+			                (long long)lists[2][i]);
 	int64_t groups = op_int(op, "groups", 1), parts = op_int(op, "deformable_groups", 1);
 	if (groups < 1 || parts < 1 || parts > INT32_MAX || !divides(filter->dims[0], groups) ||
 	    !divides(x->dims[1], parts))
-		return infer_error(op, "the channels do not divide into %lld and %lld groups",
-		                   (long long)groups, (long long)parts);
+		return op_error(op, "the channels do not divide into %lld and %lld groups",
+		                (long long)groups, (long long)parts);
 	const Dim *same, *in = dim_mul(op->ctx, filter->dims[1], dim_const(op->ctx, groups));
 	const Type *mask = op_operand_named(op, "mask") ? infer_rank(op, 3, 4) : NULL;
 	if (op_operand_named(op, "mask") && !mask)

@@ -72,7 +72,7 @@ static bool bind_sizes(Op *op, Value *v, bool one)
 	if (vector && !known)
 		n = 1;
 	if ((!known && !vector) || !dtype_is_int(v->type->dtype) || n > MAX_RANK || !op->block)
-		return infer_error(
+		return op_error(
 			op, "a size that only the data tell must come from an integer tensor of known shape");
 	const Dim **syms = NEW_ARRAY(c->arena, (size_t)n + 1, const Dim *);
 	for (int k = 0; k < n; k++)
@@ -111,7 +111,7 @@ int infer_sizes_bound(Op *op, const char *attr, const Dim **out, int max)
 			return -1;
 	n = infer_sizes(op, attr, out, max);
 	if (n < 0)
-		infer_error(op, "'%s' has too many elements", attr);
+		op_error(op, "'%s' has too many elements", attr);
 	return n;
 }
 
@@ -141,7 +141,7 @@ int infer_resolve_ints(Op *op, const char *attr, int64_t *out, int max)
 			out[k] = dims[k]->value;
 	}
 	if (n < 0) {
-		infer_error(op, "'%s' must be known when the program is compiled", attr);
+		op_error(op, "'%s' must be known when the program is compiled", attr);
 		return n;
 	}
 	op_set_attr(op, attr, attr_ints(op->ctx, n, out));
@@ -161,7 +161,7 @@ bool infer_resolve_int(Op *op, const char *attr, int64_t *out)
 		return true;
 	}
 	if (infer_known(op, i, &known) != 1 || !dim_is_const(known[0]))
-		return infer_error(op, "'%s' must be known when the program is compiled", attr);
+		return op_error(op, "'%s' must be known when the program is compiled", attr);
 	*out = known[0]->value;
 	op_set_attr(op, attr, attr_int(op->ctx, *out));
 	op_set_operand(op, i, NULL);
@@ -258,7 +258,7 @@ static int shape_settle(Op *op, const Type *x, int n, const Dim **shape, const D
 			continue;
 		}
 		if (free_axis >= 0) {
-			infer_error(op, "more than one -1 in the shape");
+			op_error(op, "more than one -1 in the shape");
 			return -2;
 		}
 		free_axis = d;
@@ -276,7 +276,7 @@ bool infer_hook_reshape(Op *op)
 	const int n = infer_sizes_bound(op, "shape", shape, MAX_RANK);
 	if (n < 0)
 		return diag_errors(c->diag) ? false
-		                            : infer_error(op, "the shape has more than %d axes", MAX_RANK);
+		                            : op_error(op, "the shape has more than %d axes", MAX_RANK);
 	const Dim *numel = type_numel(c, x);
 	const int free_axis = shape_settle(op, x, n, shape, &known);
 	if (free_axis < -1)
@@ -284,7 +284,7 @@ bool infer_hook_reshape(Op *op)
 	if (free_axis >= 0) {
 		if (dim_is(known, 0) ||
 		    (dim_is_const(numel) && dim_is_const(known) && numel->value % known->value))
-			return infer_error(op, "the elements do not fill the shape evenly");
+			return op_error(op, "the elements do not fill the shape evenly");
 		shape[free_axis] = dim_div(c, numel, known);
 	} else if (!infer_same_dim(op, numel, known, "numbers of elements", &known)) {
 		return false;
@@ -312,7 +312,7 @@ bool infer_hook_flatten(Op *op)
 	    !infer_axis(op, op_int(op, "stop_axis", -1), x->rank, &stop))
 		return false;
 	if (start > stop)
-		return infer_error(op, "start_axis %d is after stop_axis %d", start, stop);
+		return op_error(op, "start_axis %d is after stop_axis %d", start, stop);
 	for (int d = 0; d < x->rank; d++) {
 		if (d > start && d <= stop)
 			shape[n - 1] = dim_mul(c, shape[n - 1], x->dims[d]);
@@ -331,7 +331,7 @@ bool infer_hook_flatten2(Op *op)
 	int64_t axis = op_int(op, "axis", 1);
 	axis = axis < 0 ? axis + x->rank : axis;
 	if (axis < 0 || axis > x->rank)
-		return infer_error(op, "axis %lld of a tensor of rank %d", (long long)axis, x->rank);
+		return op_error(op, "axis %lld of a tensor of rank %d", (long long)axis, x->rank);
 	const Dim *shape[2] = {dim_const(c, 1), dim_const(c, 1)};
 	for (int d = 0; d < x->rank; d++)
 		shape[d >= axis] = dim_mul(c, shape[d >= axis], x->dims[d]);
@@ -371,7 +371,7 @@ bool infer_hook_unsqueeze(Op *op)
 	if (!x || (count = infer_resolve_ints(op, "axis", axes, MAX_RANK)) < 0)
 		return false;
 	if (x->rank + count > MAX_RANK)
-		return infer_error(op, "the result would have more than %d axes", MAX_RANK);
+		return op_error(op, "the result would have more than %d axes", MAX_RANK);
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
 	int rank = x->rank;
 	for (int i = 0; i < count; i++) {
@@ -397,7 +397,7 @@ bool infer_hook_transpose(Op *op)
 		return false;
 	int n = op_ints(op, "perm", perm, MAX_RANK);
 	if (n != x->rank)
-		return infer_error(op, "a permutation of %d axes for a tensor of rank %d", n, x->rank);
+		return op_error(op, "a permutation of %d axes for a tensor of rank %d", n, x->rank);
 	if (!infer_axes(op, n, perm, x->rank, false, seen))
 		return false;
 	for (int d = 0; d < n; d++) {
@@ -433,12 +433,12 @@ static int infer_list(Op *op, Value *const **list)
 	for (int i = 0; i < n; i++) {
 		Value *v = (*list)[i];
 		if (!v || !type_is_tensor(v->type) || v->type->rank != (*list)[0]->type->rank) {
-			infer_error(op, "element %d of the list is not a tensor of the rank of the first", i);
+			op_error(op, "element %d of the list is not a tensor of the rank of the first", i);
 			return -1;
 		}
 	}
 	if (!n)
-		infer_error(op, "the list is empty");
+		op_error(op, "the list is empty");
 	return n ? n : -1;
 }
 
@@ -459,8 +459,8 @@ bool infer_hook_concat(Op *op)
 	for (int i = 1; i < n; i++) {
 		const Type *t = list[i]->type;
 		if (t->dtype != first->dtype)
-			return infer_error(op, "element %d is %s, the first is %s", i, dtype_name(t->dtype),
-			                   dtype_name(first->dtype));
+			return op_error(op, "element %d is %s, the first is %s", i, dtype_name(t->dtype),
+			                dtype_name(first->dtype));
 		for (int d = 0; d < first->rank; d++) {
 			if (d == axis)
 				shape[d] = dim_add(c, shape[d], t->dims[d]);
@@ -482,7 +482,7 @@ bool infer_hook_stack(Op *op)
 		return false;
 	const Type *first = list[0]->type;
 	if (first->rank == MAX_RANK)
-		return infer_error(op, "the result would have more than %d axes", MAX_RANK);
+		return op_error(op, "the result would have more than %d axes", MAX_RANK);
 	if (!infer_axis(op, op_int(op, "axis", 0), first->rank + 1, &axis))
 		return false;
 	op_set_attr(op, "axis", attr_int(op->ctx, axis));
@@ -531,7 +531,7 @@ static int split_sizes(Op *op, const Dim *size, const Dim ***out)
 	}
 	int64_t num = op_int(op, "num", 0);
 	if (num < 1 || num > MAX_PIECES || (dim_is_const(size) && size->value % num)) {
-		infer_error(op, "an axis cannot be split into %lld equal pieces", (long long)num);
+		op_error(op, "an axis cannot be split into %lld equal pieces", (long long)num);
 		return -1;
 	}
 	for (int i = 0; i < num; i++)
@@ -573,7 +573,7 @@ bool infer_hook_unstack(Op *op)
 		size = dim_const(c, op_int(op, "num", 0));
 	}
 	if (!dim_is_const(size) || size->value > 4096)
-		return infer_error(op, "the number of pieces must be known when the program is compiled");
+		return op_error(op, "the number of pieces must be known when the program is compiled");
 	op_set_attr(op, "axis", attr_int(c, axis));
 	for (int d = 0; d < x->rank; d++)
 		if (d != axis)
@@ -591,11 +591,11 @@ bool infer_hook_meshgrid(Op *op)
 	const Dim *shape[MAX_RANK];
 	int n = op_operand_list(op, 0, &list);
 	if (n > MAX_RANK)
-		return infer_error(op, "a grid of more than %d axes", MAX_RANK);
+		return op_error(op, "a grid of more than %d axes", MAX_RANK);
 	const Type **types = NEW_ARRAY(c->arena, (size_t)n + 1, const Type *);
 	for (int i = 0; i < n; i++) {
 		if (!list[i] || !type_is_tensor(list[i]->type) || list[i]->type->rank > 1)
-			return infer_error(op, "input %d is not a vector", i);
+			return op_error(op, "input %d is not a vector", i);
 		shape[i] = type_numel(c, list[i]->type);
 	}
 	for (int i = 0; i < n; i++)

@@ -4,13 +4,11 @@
 
 #include "ir/core/core.h"
 
-typedef enum RnnMode { RNN_LSTM, RNN_GRU, RNN_TANH, RNN_RELU } RnnMode;
-
 // A pd.rnn, as its attributes and operands say. Weights come in Paddle's order: for every layer and
 // direction those of the input [gates * hidden, input] and of the state [gates * hidden, hidden],
 // then in the same order the two biases.
 typedef struct Rnn {
-	RnnMode mode;
+	CellKind mode;
 	int gates; // LSTM: i, f, candidate, o; GRU: r, z, candidate
 	int64_t hidden;
 	int layers, directions, nstate;

@@ -89,8 +89,6 @@ struct Interp {
 
 Context *interp_context(const Interp *in);
 Arena *interp_arena(const Interp *in);
-// An error at op; always false.
-bool interp_error(const Interp *in, const Op *op, const char *fmt, ...) PRINTF_LIKE(3, 4);
 // What v holds; NULL when nothing was bound. Constants and parameters are always there.
 Cell *interp_cell(Interp *in, const Value *v);
 void interp_bind_cell(Interp *in, const Value *v, Cell cell);

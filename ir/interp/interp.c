@@ -56,16 +56,6 @@ void interp_set_max_trip(Interp *in, int64_t rounds)
 	in->max_trip = rounds;
 }
 
-bool interp_error(const Interp *in, const Op *op, const char *fmt, ...)
-{
-	const char *before = arena_printf(in->ctx->arena, "'%s': ", op->info->name);
-	va_list ap;
-	va_start(ap, fmt);
-	diag_verror(in->ctx->diag, op->loc, before, fmt, ap);
-	va_end(ap);
-	return false;
-}
-
 const char *interp_shape_text(const Interp *in, const Tensor *t)
 {
 	Text s;
@@ -122,7 +112,7 @@ Tensor *interp_operand(Interp *in, const Op *op, int i)
 	const Value *v = op_operand(op, i);
 	Tensor *t = v ? interp_value(in, v) : NULL;
 	if (!t)
-		interp_error(in, op, "operand %d has no value", i);
+		op_error(op, "operand %d has no value", i);
 	return t;
 }
 
@@ -131,7 +121,7 @@ Tensor *interp_result(Interp *in, const Op *op, int i)
 	const Value *v = &op->results[i];
 	int64_t dims[MAX_RANK];
 	if (v->type->kind != TY_TENSOR) {
-		interp_error(in, op, "result %d is no tensor", i);
+		op_error(op, "result %d is no tensor", i);
 		return NULL;
 	}
 	for (int d = 0; d < v->type->rank; d++)
@@ -139,7 +129,7 @@ Tensor *interp_result(Interp *in, const Op *op, int i)
 			return NULL;
 	Tensor *t = tensor_new(in->temp, v->type->dtype, v->type->rank, dims);
 	if (!t)
-		interp_error(in, op, "result %d has a negative size, or is too large", i);
+		op_error(op, "result %d has a negative size, or is too large", i);
 	else
 		interp_bind(in, v, t);
 	return t;
@@ -200,7 +190,7 @@ static Expansion *expand(Interp *in, const Op *op)
 		return NULL;
 	for (int k = 0; k < op->nresult; k++)
 		if (x->results[k] && x->results[k]->def == clone) {
-			interp_error(in, op, "the definition of the operator is circular");
+			op_error(op, "the definition of the operator is circular");
 			return NULL;
 		}
 	op_detach(clone);
@@ -220,8 +210,8 @@ static bool check_result(Interp *in, const Op *op, int i, const Cell *c)
 	bool fits = c->tensor->dtype == type->dtype && c->tensor->rank == type->rank;
 	for (int d = 0; fits && d < type->rank; d++)
 		fits = interp_size(in, op, type->dims[d], &size) && size == c->tensor->dims[d];
-	return fits || interp_error(in, op, "the definition gives %s as result %d, the type is %s",
-	                            interp_shape_text(in, c->tensor), i, type_text(in->ctx, type));
+	return fits || op_error(op, "the definition gives %s as result %d, the type is %s",
+	                        interp_shape_text(in, c->tensor), i, type_text(in->ctx, type));
 }
 
 static bool run_expansion(Interp *in, Op *op)
@@ -232,7 +222,7 @@ static bool run_expansion(Interp *in, Op *op)
 	for (int i = 0; i < x->nstandin; i++) {
 		Cell *c = interp_cell(in, x->from[i]);
 		if (!c)
-			return interp_error(in, op, "an operand has no value");
+			return op_error(op, "an operand has no value");
 		interp_bind_cell(in, x->standins[i], *c);
 	}
 	in->expanding++;
@@ -249,7 +239,7 @@ static bool run_expansion(Interp *in, Op *op)
 		if (c)
 			interp_bind_cell(in, &op->results[i], *c);
 		else if (value_used(&op->results[i]))
-			return interp_error(in, op, "the definition gives no result %d", i);
+			return op_error(op, "the definition gives no result %d", i);
 	}
 	return true;
 }
@@ -268,8 +258,8 @@ static bool run_view(Interp *in, Op *op)
 		if (!interp_size(in, op, type->dims[d], &t->dims[d]))
 			return false;
 	if (tensor_numel(t) != tensor_numel(from))
-		return interp_error(in, op, "%s cannot become %s", interp_shape_text(in, from),
-		                    interp_shape_text(in, t));
+		return op_error(op, "%s cannot become %s", interp_shape_text(in, from),
+		                interp_shape_text(in, t));
 	interp_bind(in, &op->results[0], t);
 	return true;
 }
@@ -287,7 +277,7 @@ bool interp_op(Interp *in, Op *op)
 	if (op->info->traits & TRAIT_TERMINATOR)
 		return true;
 	if (in->depth == MAX_EXPANSIONS)
-		return interp_error(in, op, "definitions or regions are nested too deep");
+		return op_error(op, "definitions or regions are nested too deep");
 	in->depth++;
 	bool ok = op_functions(op)->interpret ? op_functions(op)->interpret(in, op)
 	          : is_view(op)               ? run_view(in, op)

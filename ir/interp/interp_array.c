@@ -12,7 +12,7 @@ static const CellList *read_array(Interp *in, const Op *op)
 	const Cell *c = interp_cell(in, op_operand(op, 0));
 	if (c && c->list)
 		return c->list;
-	interp_error(in, op, "the array has no value");
+	op_error(op, "the array has no value");
 	return NULL;
 }
 
@@ -22,7 +22,7 @@ static bool read_position(Interp *in, const Op *op, int i, int64_t *out)
 	if (!t)
 		return false;
 	if (tensor_numel(t) != 1)
-		return interp_error(in, op, "a position must be one integer");
+		return op_error(op, "a position must be one integer");
 	*out = tensor_get_i(t, 0);
 	return true;
 }
@@ -49,7 +49,7 @@ bool interpret_hook_array_write(Interp *in, Op *op)
 	if (!from || !x || !read_position(in, op, 1, &i))
 		return false;
 	if (i < 0 || i >= MAX_ARRAY)
-		return interp_error(in, op, "position %lld is not possible", (long long)i);
+		return op_error(op, "position %lld is not possible", (long long)i);
 	CellList *l = copy_list(in, from, 0, from->n);
 	while (l->n <= i)
 		cell_list_add(in, l, (Cell){0});
@@ -65,9 +65,9 @@ bool interpret_hook_array_read(Interp *in, Op *op)
 	if (!l || !read_position(in, op, 1, &i))
 		return false;
 	if (i < 0 || i >= l->n)
-		return interp_error(in, op, "position %lld of an array of %d elements", (long long)i, l->n);
+		return op_error(op, "position %lld of an array of %d elements", (long long)i, l->n);
 	if (!l->items[i].tensor)
-		return interp_error(in, op, "nothing was written to position %lld", (long long)i);
+		return op_error(op, "nothing was written to position %lld", (long long)i);
 	interp_bind_cell(in, &op->results[0], l->items[i]);
 	return interp_found_dims(in, op, &op->results[0]);
 }
@@ -104,14 +104,14 @@ static bool elements_fit(Interp *in, const Op *op, const CellList *l, int axis)
 {
 	const Tensor *first = l->n ? l->items[0].tensor : NULL;
 	if (!l->n)
-		return interp_error(in, op, "the array is empty");
+		return op_error(op, "the array is empty");
 	for (int i = 0; i < l->n; i++) {
 		const Tensor *t = l->items[i].tensor;
 		if (!t || t->rank != first->rank || t->dtype != first->dtype)
-			return interp_error(in, op, "element %d is missing, or has another rank", i);
+			return op_error(op, "element %d is missing, or has another rank", i);
 		for (int d = 0; d < t->rank; d++)
 			if (d != axis && t->dims[d] != first->dims[d])
-				return interp_error(in, op, "element %d has another size on axis %d", i, d);
+				return op_error(op, "element %d has another size on axis %d", i, d);
 	}
 	return true;
 }
@@ -169,7 +169,7 @@ bool interpret_hook_array_to_tensor(Interp *in, Op *op)
 	Tensor *out = tensor_new(interp_arena(in), shape.dtype, shape.rank, shape.dims);
 	Tensor *sizes = tensor_new(interp_arena(in), DT_I32, 1, &(int64_t){l->n});
 	if (!out || !sizes)
-		return interp_error(in, op, "the result is too large");
+		return op_error(op, "the result is too large");
 	if (tensor_bytes(out))
 		join_data(l, (int)axis, stack, out);
 	for (int i = 0; i < l->n; i++)
@@ -211,7 +211,7 @@ bool interpret_hook_loop_update(Interp *in, Op *op)
 	for (int d = 1; d < data->rank; d++)
 		slice *= data->dims[d];
 	if (i < 0 || (i >= data->dims[0] && op_bool(op, "fixed", false)))
-		return interp_error(in, op, "position %lld is not possible", (long long)i);
+		return op_error(op, "position %lld is not possible", (long long)i);
 	if (i >= data->dims[0])
 		return interp_no_room(in, op, type->dims[0], i < INT64_MAX ? i + 1 : i);
 	if (tensor_numel(x) > slice)
@@ -219,7 +219,7 @@ bool interpret_hook_loop_update(Interp *in, Op *op)
 		                      tensor_numel(x));
 	Tensor *out = tensor_new(interp_arena(in), data->dtype, data->rank, data->dims);
 	if (!out)
-		return interp_error(in, op, "the result is too large");
+		return op_error(op, "the result is too large");
 	copy_elements(out, 0, data, tensor_numel(data));
 	copy_elements(out, i * slice, x, tensor_numel(x));
 	interp_bind(in, &op->results[0], out);
@@ -233,7 +233,7 @@ bool interpret_hook_loop_append(Interp *in, Op *op)
 	if (!out)
 		return false;
 	if (tensor_numel(out) != tensor_numel(data) + tensor_numel(x))
-		return interp_error(in, op, "the result has another number of elements");
+		return op_error(op, "the result has another number of elements");
 	copy_elements(out, 0, data, tensor_numel(data));
 	copy_elements(out, tensor_numel(data), x, tensor_numel(x));
 	return true;
@@ -246,7 +246,7 @@ bool interpret_hook_loop_prefix(Interp *in, Op *op)
 	if (!out)
 		return false;
 	if (tensor_numel(out) > tensor_numel(x))
-		return interp_error(in, op, "the tensor has fewer elements");
+		return op_error(op, "the tensor has fewer elements");
 	copy_elements(out, 0, x, tensor_numel(out));
 	return true;
 }
@@ -276,6 +276,16 @@ static int64_t largest_numel(const CellList *elements)
 	return most;
 }
 
+// Elements that fit go to slices of `slice` elements.
+static void slices_fill(Tensor *out, const CellList *elements, int64_t slice, bool flat)
+{
+	for (int i = 0; i < elements->n; i++) {
+		const Tensor *t = elements->items[i].tensor;
+		if (t->dtype == out->dtype && (flat || tensor_numel(t) == slice))
+			copy_elements(out, i * slice, t, tensor_numel(t));
+	}
+}
+
 // A slice for each element: of its dims, or, `flat`, as long as the largest.
 static Tensor *feed_data(Interp *in, const CellList *elements, bool flat)
 {
@@ -289,11 +299,8 @@ static Tensor *feed_data(Interp *in, const CellList *elements, bool flat)
 	Tensor *out = rank < MAX_RANK
 	                  ? tensor_new(interp_arena(in), first ? first->dtype : DT_F32, 1 + rank, dims)
 	                  : NULL;
-	for (int i = 0; out && i < elements->n; i++) {
-		const Tensor *t = elements->items[i].tensor;
-		if (t->dtype == out->dtype && (flat || tensor_numel(t) == tensor_numel(first)))
-			copy_elements(out, i * (flat ? slice : tensor_numel(first)), t, tensor_numel(t));
-	}
+	if (out && first)
+		slices_fill(out, elements, flat ? slice : tensor_numel(first), flat);
 	return out;
 }
 
@@ -306,15 +313,15 @@ Tensor *interp_feed_part(Interp *in, const Op *op, const CellList *elements)
 		if (strcmp(part, "data")
 		        ? !same
 		        : !same || memcmp(t->dims, first->dims, sizeof *t->dims * (size_t)t->rank)) {
-			interp_error(in, op, "element %d of input '%s' does not go with the first", i,
-			             op_str(op, "name", ""));
+			op_error(op, "element %d of input '%s' does not go with the first", i,
+			         op_str(op, "name", ""));
 			return NULL;
 		}
 	}
 	Tensor *t = strcmp(part, "sizes") ? feed_data(in, elements, !strcmp(part, "flat"))
 	                                  : feed_sizes(in, elements);
 	if (!t)
-		interp_error(in, op, "the array is too large");
+		op_error(op, "the array is too large");
 	return t;
 }
 
@@ -355,7 +362,7 @@ static bool fetch_type(Interp *in, const Op *op, Cell *fetched, Tensor *t)
 	}
 	const int64_t which = tensor_get_i(t, 0);
 	if (which < 0 || which > fetched->list->n)
-		return interp_error(in, op, "there is no type number %lld", (long long)which);
+		return op_error(op, "there is no type number %lld", (long long)which);
 	*fetched = (Cell){.tensor = which ? fetched->list->items[which - 1].tensor : fetched->tensor};
 	return true;
 }
@@ -377,7 +384,7 @@ bool interp_fetch_part(Interp *in, Op *op, Cell *fetched)
 		return true;
 	}
 	if (!fetched->list)
-		return interp_error(in, op, "the array's length must be fetched first");
+		return op_error(op, "the array's length must be fetched first");
 	for (int i = 0; i < fetched->list->n && i < t->dims[0]; i++) {
 		Cell *c = &fetched->list->items[i];
 		if (!strcmp(part, "sizes"))
@@ -398,7 +405,7 @@ bool interpret_hook_assert(Interp *in, Op *op)
 	for (int64_t i = 0, n = tensor_numel(t); i < n; i++) {
 		const char *message = op_str(op, "message", "");
 		if (!tensor_get_i(t, i))
-			return interp_error(in, op, "%s", *message ? message : "the condition does not hold");
+			return op_error(op, "%s", *message ? message : "the condition does not hold");
 	}
 	return true;
 }

@@ -8,7 +8,7 @@
 static bool enter_block(Interp *in, const Op *from, const Block *b, int n, const Cell *cells)
 {
 	if (n != b->narg)
-		return interp_error(in, from, "%d values for a block with %d arguments", n, b->narg);
+		return op_error(from, "%d values for a block with %d arguments", n, b->narg);
 	for (int i = 0; i < n; i++)
 		interp_bind_cell(in, b->args[i], cells[i]);
 	// Loop-carried sizes may be others every time.
@@ -26,7 +26,7 @@ static bool read_cells(Interp *in, const Op *op, int first, int n, Cell *out)
 		const Cell *c = op_operand(op, first + i) ? interp_cell(in, op_operand(op, first + i))
 		                                          : NULL;
 		if (!c)
-			return interp_error(in, op, "operand %d has no value", first + i);
+			return op_error(op, "operand %d has no value", first + i);
 		out[i] = *c;
 	}
 	return true;
@@ -39,7 +39,7 @@ static bool read_whole(Interp *in, const Op *op, int i, int64_t *out)
 	if (!t)
 		return false;
 	if (tensor_numel(t) != 1)
-		return interp_error(in, op, "operand %d must hold one element", i);
+		return op_error(op, "operand %d must hold one element", i);
 	*out = tensor_get_i(t, 0);
 	return true;
 }
@@ -71,8 +71,7 @@ static bool is_branch(const Op *op)
 
 static bool too_many_rounds(Interp *in, const Op *op, int64_t limit)
 {
-	return interp_error(in, op, "the loop takes more than %lld rounds (--max-trip)",
-	                    (long long)limit);
+	return op_error(op, "the loop takes more than %lld rounds (--max-trip)", (long long)limit);
 }
 
 // Counts a branch to `to`: a way back is one more round, any other way to the head begins the loop
@@ -98,7 +97,7 @@ static const Block *branch_run(Interp *in, PointerMap *rounds, Op *end)
 	if (!choose(in, end, &which))
 		return NULL;
 	if (which >= end->nsucc) {
-		interp_error(in, end, "the branch has no successor %d", which);
+		op_error(end, "the branch has no successor %d", which);
 		return NULL;
 	}
 	const Succ *s = &end->succs[which];
@@ -172,7 +171,7 @@ bool interpret_hook_if(Interp *in, Op *op)
 		return true;
 	}
 	if (given != op->nresult)
-		return interp_error(in, op, "a region yields %d values for %d results", given, op->nresult);
+		return op_error(op, "a region yields %d values for %d results", given, op->nresult);
 	Cell *cells = NEW_ARRAY(interp_arena(in), (size_t)op->nresult + 1, Cell);
 	return read_cells(in, end, 0, op->nresult, cells) && bind_results(in, op, cells);
 }
@@ -195,8 +194,8 @@ static bool run_rounds(Interp *in, const Op *op, LoopFrame *f)
 		if (in->max_trip && round >= in->max_trip)
 			return too_many_rounds(in, op, in->max_trip);
 		end = interp_region(in, &op->regions[1], f->n, f->vars);
-		if (!end || (end->noperand != f->n &&
-		             !interp_error(in, op, "the body yields %d values", end->noperand)))
+		if (!end ||
+		    (end->noperand != f->n && !op_error(op, "the body yields %d values", end->noperand)))
 			return false;
 		if (!read_cells(in, end, 0, f->n, f->vars))
 			return false;
@@ -218,7 +217,7 @@ bool interpret_hook_while(Interp *in, Op *op)
 {
 	int n = op->noperand + (op->nregion > 2);
 	if (op->nregion < 2 || op->nresult != n)
-		return interp_error(in, op, "the loop is malformed");
+		return op_error(op, "the loop is malformed");
 	LoopFrame f = {
 		.outer = in->loops, .n = n, .vars = NEW_ARRAY(interp_arena(in), (size_t)n + 1, Cell)};
 	if (!enter_loop(in, op, &f))
@@ -240,7 +239,7 @@ static CellList *read_stack(Interp *in, const Op *op)
 	const Cell *c = op_operand(op, 0) ? interp_cell(in, op_operand(op, 0)) : NULL;
 	if (c && c->list)
 		return c->list;
-	interp_error(in, op, "the stack has no value");
+	op_error(op, "the stack has no value");
 	return NULL;
 }
 
@@ -271,16 +270,16 @@ bool interpret_hook_pop_back(Interp *in, Op *op)
 	if (!stack)
 		return false;
 	if (stack->n == 0)
-		return interp_error(in, op, "the stack is empty");
+		return op_error(op, "the stack is empty");
 	const CellList *group = stack->items[--stack->n].list;
 	if (group->n != op->nresult)
-		return interp_error(in, op, "%d values were pushed, %d are popped", group->n, op->nresult);
+		return op_error(op, "%d values were pushed, %d are popped", group->n, op->nresult);
 	for (int i = 0; i < group->n; i++) {
 		const Tensor *t = group->items[i].tensor;
 		const Type *want = op->results[i].type;
 		if (t && (want->kind != TY_TENSOR || t->dtype != want->dtype || t->rank != want->rank))
-			return interp_error(in, op, "value %d that was pushed is no %s", i,
-			                    type_text(interp_context(in), want));
+			return op_error(op, "value %d that was pushed is no %s", i,
+			                type_text(interp_context(in), want));
 	}
 	for (int i = 0; i < group->n; i++)
 		interp_bind_cell(in, &op->results[i], group->items[i]);

@@ -68,17 +68,17 @@ Tensor *interp_fetch_element(Interp *in, int col, int i)
 
 static bool feed_mismatch(Interp *in, const Op *op, const Tensor *t)
 {
-	return interp_error(in, op, "input '%s' is %s; the model needs %s", op_str(op, "name", "?"),
-	                    interp_shape_text(in, t), type_text(in->ctx, op->results[0].type));
+	return op_error(op, "input '%s' is %s; the model needs %s", op_str(op, "name", "?"),
+	                interp_shape_text(in, t), type_text(in->ctx, op->results[0].type));
 }
 
 static bool feed_missing(Interp *in, const Op *op)
 {
 	const char *name = op_str(op, "name", "");
-	return interp_error(in, op,
-	                    find_feed(in, name) ? "input '%s' is one tensor, several are given"
-	                                        : "input '%s' is not given",
-	                    name);
+	return op_error(op,
+	                find_feed(in, name) ? "input '%s' is one tensor, several are given"
+	                                    : "input '%s' is not given",
+	                name);
 }
 
 // The offsets of a LoD level of a fed tensor; without LoD its rows are one sequence. NULL after a
@@ -87,8 +87,8 @@ static Tensor *feed_offsets(Interp *in, const Op *op, const Tensor *t)
 {
 	int64_t level = op_int(op, "level", 0), levels = op_int(op, "levels", 1), n = 2;
 	if (t->nlod && t->nlod != levels) {
-		interp_error(in, op, "input '%s' has %d levels of LoD; the model needs %lld",
-		             op_str(op, "name", "?"), t->nlod, (long long)levels);
+		op_error(op, "input '%s' has %d levels of LoD; the model needs %lld",
+		         op_str(op, "name", "?"), t->nlod, (long long)levels);
 		return NULL;
 	}
 	if (t->nlod)
@@ -138,7 +138,7 @@ static bool fetch_offsets(Interp *in, const Op *op, const Tensor *offsets)
 			levels = op_int(op, "levels", 1);
 	Cell *c = col >= 0 && col < in->nfetch ? &in->fetches[col] : NULL;
 	if (!c || !c->tensor || !offsets || level < 0 || level >= levels || levels > MAX_RANK)
-		return interp_error(in, op, "no tensor in column %lld takes these offsets", (long long)col);
+		return op_error(op, "no tensor in column %lld takes these offsets", (long long)col);
 	if (level == 0) {
 		Tensor *t = NEW(in->arena, Tensor);
 		*t = *c->tensor;
@@ -165,7 +165,7 @@ bool interpret_hook_fetch(Interp *in, Op *op)
 	if (c && of >= 0 && of < in->nfetch && of != col)
 		return interp_fetch_part(in, op, &in->fetches[of]);
 	if (!c || col < 0 || col > 1 << 20)
-		return interp_error(in, op, "nothing to fetch in column %lld", (long long)col);
+		return op_error(op, "nothing to fetch in column %lld", (long long)col);
 	while (in->nfetch <= col) {
 		VEC_ROOM(in->arena, in->fetches, in->nfetch, in->cfetch);
 		in->fetches[in->nfetch++] = (Cell){0};
@@ -186,7 +186,7 @@ bool interpret_hook_get_parameter(Interp *in, Op *op)
 	const char *name = op_str(op, "name", "");
 	Tensor *t = param_get(in->ctx, name);
 	if (!t)
-		return interp_error(in, op, "parameter '%s' has no value", name);
+		return op_error(op, "parameter '%s' has no value", name);
 	interp_bind(in, &op->results[0], t);
 	return true;
 }
@@ -199,7 +199,7 @@ bool interpret_hook_set_parameter(Interp *in, Op *op)
 	// A parameter outlives this interpreter's memory.
 	Tensor *copy = tensor_new(in->ctx->arena, t->dtype, t->rank, t->dims);
 	if (!copy)
-		return interp_error(in, op, "the tensor is too large");
+		return op_error(op, "the tensor is too large");
 	if (tensor_bytes(t))
 		memcpy(copy->data, t->data, tensor_bytes(t));
 	param_set(in->ctx, op_str(op, "name", ""), copy);
@@ -210,7 +210,7 @@ bool interpret_hook_constant(Interp *in, Op *op)
 {
 	const Attr *a = op_attr(op, "value");
 	if (!a || a->kind != ATTR_TENSOR)
-		return interp_error(in, op, "attribute 'value' is no tensor");
+		return op_error(op, "attribute 'value' is no tensor");
 	interp_bind(in, &op->results[0], (Tensor *)(uintptr_t)a->tensor);
 	return true;
 }
@@ -221,7 +221,7 @@ bool interpret_hook_combine(Interp *in, Op *op)
 	for (int i = 0; i < op->noperand; i++) {
 		Cell *c = op_operand(op, i) ? interp_cell(in, op_operand(op, i)) : NULL;
 		if (!c)
-			return interp_error(in, op, "element %d has no value", i);
+			return op_error(op, "element %d has no value", i);
 		cell_list_add(in, l, *c);
 	}
 	interp_bind_cell(in, &op->results[0], (Cell){.list = l});
@@ -233,7 +233,7 @@ bool interpret_hook_slice_list(Interp *in, Op *op)
 	Cell *c = interp_cell(in, op_operand(op, 0));
 	int64_t i = op_int(op, "index", 0);
 	if (!c || !c->list || i < 0 || i >= c->list->n)
-		return interp_error(in, op, "no element %lld", (long long)i);
+		return op_error(op, "no element %lld", (long long)i);
 	interp_bind_cell(in, &op->results[0], c->list->items[i]);
 	return true;
 }

@@ -30,10 +30,10 @@ static bool taps_read(Interp *in, const Op *op, const Tensor *x, const Tensor *d
 	if (op_ints(op, "strides", t->strides, 2) != 2 ||
 	    op_ints(op, "paddings", t->paddings, 4) != 4 ||
 	    op_ints(op, "dilations", t->dilations, 2) != 2)
-		return interp_error(in, op, "strides, paddings or dilations are malformed");
+		return op_error(op, "strides, paddings or dilations are malformed");
 	if (x->rank != (plain ? 4 : 5) || d->rank != 5 || out->rank != (single ? 4 : 5) ||
 	    !blocks_fit(x, d, out, single))
-		return interp_error(in, op, "the operands do not fit together");
+		return op_error(op, "the operands do not fit together");
 	t->b = plain ? 1 : x->dims[4];
 	t->lanes = d->dims[4];
 	t->height = x->dims[2];
@@ -81,7 +81,7 @@ static bool filter_run(Interp *in, Op *op, bool single)
 	const int64_t channels = single ? 1 : out->dims[1], window = t.kh * t.kw,
 				  all = channels * window, groups = op_int(op, "groups", 1), blocks = x->dims[1];
 	if (groups < 1 || out->dims[0] % groups || (!single && channels * groups > blocks * t.b))
-		return interp_error(in, op, "the operands do not fit together");
+		return op_error(op, "the operands do not fit together");
 	float *to = out->data;
 	for (int64_t at = 0; at < out->dims[0] * t.lanes * all; at++) {
 		const int64_t o = at / all, c = at / window % channels,
@@ -165,7 +165,7 @@ static bool windows_read(Interp *in, const Op *op, const Tensor *d, const Tensor
 	int64_t strides[2], paddings[2];
 	if (!kernel || kernel->n != 2 || op_ints(op, "strides", strides, 2) != 2 ||
 	    op_ints(op, "paddings", paddings, 2) != 2 || out->rank < 4 || d->rank != out->rank)
-		return interp_error(in, op, "its windows are malformed");
+		return op_error(op, "its windows are malformed");
 	for (int i = 0; i < 2; i++)
 		w[i] = (Windows){.size = out->dims[2 + i],
 		                 .count = d->dims[2 + i],

@@ -30,7 +30,7 @@ static bool integers_read(Interp *in, const Op *op, const Tensor *x, const Tenso
 	    op_ints(op, "paddings", v->paddings, 4) != 4 ||
 	    op_ints(op, "dilations", v->dilations, 2) != 2 || x->rank != 5 || w->rank != 5 ||
 	    out->rank != 5 || (x->dtype != DT_U8 && x->dtype != DT_I16))
-		return interp_error(in, op, "operands or attributes are malformed");
+		return op_error(op, "operands or attributes are malformed");
 	v->d = x->dtype == DT_U8 ? 4 : 2;
 	v->channels = op_int(op, "in_channels", 0);
 	v->zero_point = op_int(op, "zero_point", 0);
@@ -47,7 +47,7 @@ static bool integers_read(Interp *in, const Op *op, const Tensor *x, const Tenso
 	v->image = v->blocks * v->height * v->width * v->b;
 	if (v->channels < 1 || v->channels > v->blocks * v->b || v->q < 1 ||
 	    v->quads * v->d < v->channels || x->dims[0] != out->dims[0])
-		return interp_error(in, op, "the operands do not fit together");
+		return op_error(op, "the operands do not fit together");
 	v->x = whole_of(in, x);
 	v->w = whole_of(in, w);
 	return true;

@@ -12,7 +12,7 @@
 bool interp_check_f32(Interp *in, const Op *op, const Tensor *t)
 {
 	return t->dtype == DT_F32 ||
-	       interp_error(in, op, "the kernel is for f32, not %s", dtype_name(t->dtype));
+	       op_error(op, "the kernel is for f32, not %s", dtype_name(t->dtype));
 }
 
 // The elements as f32: as they lie, or a copy.
@@ -32,7 +32,7 @@ static Program *kernel_program(Interp *in, const Op *op, int i, int nextra, int 
 {
 	const Block *b = i < op->nregion ? region_entry(&op->regions[i]) : NULL;
 	if (!b || b->narg != nextra + rank || !b->last || b->last->noperand != 1) {
-		interp_error(in, op, "region %d is malformed", i);
+		op_error(op, "region %d is malformed", i);
 		return NULL;
 	}
 	return program_compile(in, &op->regions[i]);
@@ -51,7 +51,7 @@ bool sink_open(Interp *in, const Op *op, int region, Sink *s)
 		return false;
 	s->whole = dtype_is_int(region_entry(&op->regions[region])->args[0]->type->dtype);
 	return program_result_dtype(s->epilogue, 0) == s->out->dtype ||
-	       interp_error(in, op, "the epilogue yields another type than the result's");
+	       op_error(op, "the epilogue yields another type than the result's");
 }
 
 bool sink_put(Sink *s, int64_t at, int64_t n, const double *acc)
@@ -83,7 +83,7 @@ static bool gemm_sizes(Interp *in, const Op *op, const Tensor *a, const Tensor *
                        const Tensor *out, Gemm *g)
 {
 	if (a->rank < 2 || b->rank < 3 || out->rank != a->rank)
-		return interp_error(in, op, "operands of rank %d and %d", a->rank, b->rank);
+		return op_error(op, "operands of rank %d and %d", a->rank, b->rank);
 	*g = (Gemm){.batch = 1,
 	            .m = a->dims[a->rank - 2],
 	            .n = out->dims[out->rank - 1],
@@ -96,7 +96,7 @@ static bool gemm_sizes(Interp *in, const Op *op, const Tensor *a, const Tensor *
 	int64_t need = g->panels * g->k * g->nr * (g->shared ? 1 : g->batch);
 	if (g->panels * g->nr < g->n || tensor_numel(b) != need ||
 	    tensor_numel(out) != g->batch * g->m * g->n)
-		return interp_error(in, op, "the operands do not fit together");
+		return op_error(op, "the operands do not fit together");
 	return true;
 }
 
@@ -146,6 +146,17 @@ static int64_t matrix_begin(const Tensor *t, const Tensor *out, int64_t at)
 	return begin;
 }
 
+// The sum of elements [begin, end) of a row of a, `step` apart from x on, times those of a column
+// of b, `along` apart from y on.
+static double row_times(const Tensor *a, int64_t x, int64_t step, const Tensor *b, int64_t y,
+                        int64_t along, int64_t begin, int64_t end)
+{
+	double sum = 0;
+	for (int64_t i = begin; i < end; i++)
+		sum += tensor_get_f(a, x + i * step) * tensor_get_f(b, y + i * along);
+	return sum;
+}
+
 bool interpret_hook_kernel_matmul(Interp *in, Op *op)
 {
 	const Tensor *a = interp_operand(in, op, 0), *b = interp_operand(in, op, 1);
@@ -159,19 +170,15 @@ bool interpret_hook_kernel_matmul(Interp *in, Op *op)
 				  part = (k + split - 1) / split;
 	const int64_t depth = b->dims[b->rank - (tb ? 1 : 2)];
 	if (depth != k)
-		return interp_error(in, op, "%lld columns times %lld rows", (long long)k, (long long)depth);
+		return op_error(op, "%lld columns times %lld rows", (long long)k, (long long)depth);
 	double *acc = NEW_ARRAY(interp_arena(in), (size_t)n + 1, double);
 	for (int64_t row = 0; s.epilogue && row < rows; row++) {
 		const int64_t begin = row / (rows / split) * part,
 					  end = begin + part < k ? begin + part : k;
 		const int64_t x = matrix_begin(a, s.out, row / m) + row % m * (ta ? 1 : k),
 					  y = matrix_begin(b, s.out, row / m);
-		for (int64_t j = 0; j < n; j++) {
-			acc[j] = 0;
-			for (int64_t i = begin; i < end; i++)
-				acc[j] += tensor_get_f(a, x + i * (ta ? m : 1)) *
-				          tensor_get_f(b, y + (tb ? j * k + i : i * n + j));
-		}
+		for (int64_t j = 0; j < n; j++)
+			acc[j] = row_times(a, x, ta ? m : 1, b, y + (tb ? j * k : j), tb ? 1 : n, begin, end);
 		if (!sink_put(&s, row * n, n, acc))
 			return false;
 	}
@@ -221,11 +228,10 @@ static bool window_attributes(Interp *in, const Op *op, Window *w)
 	if (op_ints(op, "strides", w->strides, 2) != 2 ||
 	    op_ints(op, "paddings", w->paddings, 4) != 4 ||
 	    op_ints(op, "dilations", w->dilations, 2) != 2)
-		return interp_error(in, op, "strides, paddings or dilations are malformed");
+		return op_error(op, "strides, paddings or dilations are malformed");
 	w->groups = op_int(op, "groups", 1);
 	w->split = op->code == OP_KERNEL_CONV ? op_int(op, "split", 1) : 1;
-	return (w->groups >= 1 && w->split >= 1) ||
-	       interp_error(in, op, "%lld groups", (long long)w->groups);
+	return (w->groups >= 1 && w->split >= 1) || op_error(op, "%lld groups", (long long)w->groups);
 }
 
 // Whether the filter is that of the window.
@@ -258,7 +264,7 @@ static bool window_sizes(Interp *in, const Op *op, const Tensor *x, const Tensor
 	const int wrank = w->depthwise && wt->rank == 4 ? 4 : 5;
 	w->narrow = !w->depthwise ? 0 : wrank == 5 ? wt->dims[1] : 1;
 	if (rank != (plain_input ? 4 : 5) || wt->rank != wrank || out->rank != (plain ? 4 : 5) + skip)
-		return interp_error(in, op, "operands of rank %d and %d", x->rank, wt->rank);
+		return op_error(op, "operands of rank %d and %d", x->rank, wt->rank);
 	w->b = plain_input ? 1 : x->dims[4];
 	w->lanes = plain ? 1 : d[4];
 	w->height = x->dims[2];
@@ -267,7 +273,7 @@ static bool window_sizes(Interp *in, const Op *op, const Tensor *x, const Tensor
 	w->kh = wt->dims[wrank - 3];
 	w->apart = w->depthwise && !plain;
 	if (!slices_read(op, d[2], &w->slices) || w->kh % w->slices.taps || w->height % w->slices.depth)
-		return interp_error(in, op, "the volume does not fit");
+		return op_error(op, "the volume does not fit");
 	w->kw = wt->dims[wrank - 2];
 	w->q = wt->dims[wrank - 1];
 	w->rows = !plain && !w->depthwise && op_attr(op, "schedule") ? wt->dims[0] : 0;
@@ -277,7 +283,7 @@ static bool window_sizes(Interp *in, const Op *op, const Tensor *x, const Tensor
 		w->share = op_int(op, "out_channels", 0);
 	return (w->channels * w->groups <= have && d[0] == x->dims[0] &&
 	        filter_fits(w, wt, have, made, plain)) ||
-	       interp_error(in, op, "the operands do not fit together");
+	       op_error(op, "the operands do not fit together");
 }
 
 // Adds channel c at input position (h, v) under window position `tap` to the `lanes` sums of an
@@ -420,7 +426,7 @@ static bool depthwise_last(Interp *in, Op *op)
 	const int64_t *d = s.out->dims;
 	if (x->rank != 4 || s.out->rank != 4 || wt->rank != 4 || d[0] != x->dims[0] ||
 	    d[3] != x->dims[3] || wt->dims[0] * wt->dims[3] != d[3])
-		return interp_error(in, op, "the operands do not fit together");
+		return op_error(op, "the operands do not fit together");
 	w.height = x->dims[1];
 	w.width = x->dims[2];
 	w.channels = x->dims[3];
@@ -482,7 +488,7 @@ bool interpret_hook_kernel_softmax(Interp *in, Op *op)
 	int64_t axis = op_int(op, "axis", -1), inner = 1;
 	axis = axis < 0 ? axis + rank : axis;
 	if (axis < 0 || axis >= rank)
-		return interp_error(in, op, "the result has no such axis");
+		return op_error(op, "the result has no such axis");
 	Program *input = kernel_program(in, op, 0, 0, rank);
 	if (!input)
 		return false;
@@ -525,7 +531,7 @@ static bool row_vector(Interp *in, const Op *op, int i, int64_t n, Tensor **out)
 		return true;
 	*out = interp_operand(in, op, i);
 	return *out && (tensor_numel(*out) == n ||
-	                interp_error(in, op, "operand %d must hold %lld elements", i, (long long)n));
+	                op_error(op, "operand %d must hold %lld elements", i, (long long)n));
 }
 
 bool interpret_hook_kernel_layer_norm(Interp *in, Op *op)
@@ -536,8 +542,7 @@ bool interpret_hook_kernel_layer_norm(Interp *in, Op *op)
 	if (!sink_open(in, op, 1, &s) || !s.epilogue)
 		return s.out && !s.epilogue && tensor_numel(s.out) == 0;
 	if (axes < 1 || axes > s.out->rank)
-		return interp_error(in, op, "%lld axes of a tensor of rank %d", (long long)axes,
-		                    s.out->rank);
+		return op_error(op, "%lld axes of a tensor of rank %d", (long long)axes, s.out->rank);
 	for (int64_t d = s.out->rank - axes; d < s.out->rank; d++)
 		n *= s.out->dims[d];
 	Program *input = kernel_program(in, op, 0, 0, s.out->rank);
@@ -599,7 +604,7 @@ static bool move_panels(Interp *in, const Op *op, const Panels *p, const Tensor 
 {
 	if (p->nr < 1 || rows->dtype != packed->dtype || tensor_numel(rows) != p->count * p->n * p->k ||
 	    tensor_numel(packed) != p->count * panel_count(p) * p->k * p->nr)
-		return interp_error(in, op, "the shapes do not fit together");
+		return op_error(op, "the shapes do not fit together");
 	size_t size = dtype_size(rows->dtype);
 	int64_t panels = panel_count(p);
 	for (int64_t i = 0; i < p->count; i++)
@@ -625,7 +630,7 @@ bool interpret_hook_kernel_pack_conv(Interp *in, Op *op)
 	if (!out)
 		return false;
 	if (w->rank < 2 || out->rank < 2)
-		return interp_error(in, op, "the filter has rank %d", w->rank);
+		return op_error(op, "the filter has rank %d", w->rank);
 	Panels p = {1, w->dims[0], extent(w, 1, w->rank), out->dims[out->rank - 1]};
 	return move_panels(in, op, &p, w, out, true);
 }
@@ -636,7 +641,7 @@ static bool pack_columns(Interp *in, const Op *op, const Panels *p, const Tensor
 {
 	if (p->nr < 1 || b->dtype != out->dtype ||
 	    tensor_numel(out) != p->count * panel_count(p) * p->k * p->nr)
-		return interp_error(in, op, "the shapes do not fit together");
+		return op_error(op, "the shapes do not fit together");
 	size_t size = dtype_size(b->dtype);
 	const char *from = b->data;
 	char *to = out->data;
@@ -657,7 +662,7 @@ bool interpret_hook_kernel_pack_gemm(Interp *in, Op *op)
 	if (!out)
 		return false;
 	if (b->rank < 2 || out->rank != b->rank + 1)
-		return interp_error(in, op, "operand of rank %d, result of rank %d", b->rank, out->rank);
+		return op_error(op, "operand of rank %d, result of rank %d", b->rank, out->rank);
 	int64_t rows = b->dims[b->rank - 2], columns = b->dims[b->rank - 1];
 	Panels p = {extent(b, 0, b->rank - 2), transposed ? rows : columns, transposed ? columns : rows,
 	            out->dims[out->rank - 1]};
@@ -669,7 +674,7 @@ static bool move_blocks(Interp *in, const Op *op, const Tensor *plain, const Ten
                         bool pack)
 {
 	if (plain->rank < 2 || blocked->rank != plain->rank + 1)
-		return interp_error(in, op, "ranks %d and %d", plain->rank, blocked->rank);
+		return op_error(op, "ranks %d and %d", plain->rank, blocked->rank);
 	Panels p = {plain->dims[0], plain->dims[1], extent(plain, 2, plain->rank),
 	            blocked->dims[blocked->rank - 1]};
 	return move_panels(in, op, &p, plain, blocked, pack);

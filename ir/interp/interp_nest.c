@@ -17,7 +17,7 @@ static Tensor **nest_results(Interp *in, Op *op)
 			return NULL;
 	for (int i = 1; i < op->nresult; i++)
 		if (tensor_numel(results[i]) != tensor_numel(results[0])) {
-			interp_error(in, op, "the results of the nest differ in shape");
+			op_error(op, "the results of the nest differ in shape");
 			return NULL;
 		}
 	return results;
@@ -28,15 +28,14 @@ bool interpret_hook_loop_nest(Interp *in, Op *op)
 	const Region *r = &op->regions[0];
 	const Block *b = region_entry(r);
 	if (op->nresult < 1 || !b || !b->last || b->last->noperand != op->nresult)
-		return interp_error(in, op, "the nest is malformed");
+		return op_error(op, "the nest is malformed");
 	Tensor **results = nest_results(in, op);
 	if (!results)
 		return false;
 	const int64_t total = tensor_numel(results[0]);
 	const int rank = results[0]->rank;
 	if (b->narg != rank)
-		return interp_error(in, op, "the nest has %d positions for a tensor of rank %d", b->narg,
-		                    rank);
+		return op_error(op, "the nest has %d positions for a tensor of rank %d", b->narg, rank);
 	if (total == 0)
 		return true;
 	Program *p = program_compile(in, r);
@@ -44,7 +43,7 @@ bool interpret_hook_loop_nest(Interp *in, Op *op)
 		return false;
 	for (int i = 0; i < op->nresult; i++)
 		if (program_result_dtype(p, i) != results[i]->dtype)
-			return interp_error(in, op, "element %d yielded is of another type than the tensor", i);
+			return op_error(op, "element %d yielded is of another type than the tensor", i);
 	for (int64_t at = 0; at < total; at += STRIP) {
 		int n = total - at < STRIP ? (int)(total - at) : STRIP;
 		program_set_position(p, 0, rank, results[0]->dims, at, n);
@@ -62,7 +61,7 @@ bool interpret_hook_loop_bind(Interp *in, Op *op)
 	if (!t)
 		return false;
 	if (!dims || dims->kind != ATTR_DIMS || tensor_numel(t) != dims->n)
-		return interp_error(in, op, "as many sizes are needed as elements");
+		return op_error(op, "as many sizes are needed as elements");
 	for (int i = 0; i < dims->n; i++)
 		if (!interp_found_dim(in, op, dims->dims[i], tensor_get_i(t, i)))
 			return false;

@@ -62,7 +62,7 @@ static bool read_sources(Program *p, const Op *op, int first, int *src)
 		src[i - first] = op_operand(op, i) ? pointer_map_index(&p->registers, op_operand(op, i))
 		                                   : -1;
 		if (src[i - first] < 0)
-			return interp_error(p->in, op, "operand %d is no scalar of this region", i);
+			return op_error(op, "operand %d is no scalar of this region", i);
 	}
 	return true;
 }
@@ -73,7 +73,7 @@ static bool compile_constant(Program *p, const Op *op)
 	DType t = element_dtype(op->results[0].type);
 	Lane v = {.i = 0};
 	if (!a)
-		return interp_error(p->in, op, "a scalar constant of this type");
+		return op_error(op, "a scalar constant of this type");
 	double f = a->kind == ATTR_FLOAT ? a->f : (double)a->i;
 	if (dtype_is_float(t) || dtype_is_complex(t))
 		v.f = f;
@@ -119,17 +119,16 @@ static bool compile_load(Program *p, Body *b, const Op *op, bool guarded)
 	const Value *from = op_operand(op, first);
 	const Cell *cell = from ? interp_cell(p->in, from) : NULL;
 	if (!cell || !cell->tensor)
-		return interp_error(p->in, op, "the tensor has no value");
+		return op_error(op, "the tensor has no value");
 	int rank = op->noperand - first - 1;
 	if (rank != cell->tensor->rank || rank > MAX_RANK)
-		return interp_error(p->in, op, "%d indices into a tensor of rank %d", rank,
-		                    cell->tensor->rank);
+		return op_error(op, "%d indices into a tensor of rank %d", rank, cell->tensor->rank);
 	if (!read_sources(p, op, first + 1, src))
 		return false;
 	int pred = guarded ? pointer_map_index(&p->registers, op_operand(op, 0)) : -1;
 	int other = guarded ? pointer_map_index(&p->registers, op_operand(op, 1)) : -1;
 	if (guarded && (pred < 0 || other < 0))
-		return interp_error(p->in, op, "an operand is no scalar of this region");
+		return op_error(op, "an operand is no scalar of this region");
 	int offset = -1, bad = -1;
 	for (int d = 0; d < rank; d++)
 		compile_offset(p, b, op, src[d], cell->tensor->dims[d], &offset, &bad);
@@ -180,7 +179,7 @@ static bool compile_map(Program *p, Body *b, const Op *op)
 	bool cast = op->code == OP_PD_CAST || op->code == OP_LOOP_FROM_INDEX;
 	if (op->nresult != 1 || op->noperand < 1 || op->noperand > 3 ||
 	    (!cast && !(op->info->traits & TRAIT_PRIMITIVE)))
-		return interp_error(p->in, op, "the interpreter cannot run this in a loop region");
+		return op_error(op, "the interpreter cannot run this in a loop region");
 	if (!read_sources(p, op, 0, src))
 		return false;
 	Body *place = place_of(p, b, op->noperand, src);
@@ -218,13 +217,13 @@ static bool compile_reduce(Program *p, Body *b, const Op *op)
 	const Block *block = op->nregion == 1 ? region_entry(&op->regions[0]) : NULL;
 	if (!extents || extents->kind != ATTR_DIMS || extents->n > MAX_RANK || op->nresult != 1 ||
 	    !block || block->narg != extents->n)
-		return interp_error(p->in, op, "the reduction is malformed");
+		return op_error(op, "the reduction is malformed");
 	if (b->depth + extents->n >= MAX_DEPTH)
-		return interp_error(p->in, op, "reductions are nested too deep");
+		return op_error(op, "reductions are nested too deep");
 	Instr i = {.nextent = extents->n, .pred = -1};
 	if (op_operand(op, 0) &&
 	    (extents->n != 1 || (i.pred = pointer_map_index(&p->registers, op_operand(op, 0))) < 0))
-		return interp_error(p->in, op, "the count is no index of this region");
+		return op_error(op, "the count is no index of this region");
 	for (int d = 0; d < extents->n; d++)
 		if (!interp_size(p->in, op, extents->dims[d], &i.extents[d]))
 			return false;
@@ -233,7 +232,7 @@ static bool compile_reduce(Program *p, Body *b, const Op *op)
 	if (!body_compile(p, inner, &op->regions[0]))
 		return false;
 	if (inner->nyield != 1)
-		return interp_error(p->in, op, "the reduction is malformed");
+		return op_error(op, "the reduction is malformed");
 	Instr *at = instr_add(p, b, INSTR_REDUCE, op);
 	at->nextent = i.nextent;
 	at->pred = i.pred;
@@ -264,7 +263,7 @@ static bool body_compile(Program *p, Body *body, const Region *r)
 	const Block *block = region_entry(r);
 	const Op *end = block ? block_terminator(block) : NULL;
 	if (!end || end->code != OP_LOOP_YIELD || block->next)
-		return interp_error(p->in, r->op, "the region must be one block that ends in loop.yield");
+		return op_error(r->op, "the region must be one block that ends in loop.yield");
 	for (const Op *op = block->first; op != end; op = op->next)
 		if (!op_compile(p, body, op))
 			return false;

@@ -164,7 +164,7 @@ bool interpret_hook_kernel_scatter(Interp *in, Op *op)
 		memcpy(out->data, x->data, tensor_bytes(x));
 	for (int64_t k = 0; k < count; k++)
 		if (tensor_get_i(at, k) < 0 || tensor_get_i(at, k) >= x->dims[0])
-			return interp_error(in, op, "there is no row %lld", (long long)tensor_get_i(at, k));
+			return op_error(op, "there is no row %lld", (long long)tensor_get_i(at, k));
 	for (int64_t k = 0; k < count && row; k++)
 		if (how == SCATTER_SUM)
 			memset((char *)out->data + (size_t)tensor_get_i(at, k) * row, 0, row);

@@ -56,7 +56,7 @@ bool interpret_hook_kernel_sort(Interp *in, Op *op)
 	int64_t length = x->dims[x->rank - 1], limit = order->dims[order->rank - 1],
 			rows = tensor_numel(count);
 	if (tensor_numel(x) != rows * length || tensor_numel(order) != rows * limit)
-		return interp_error(in, op, "the sizes do not go together");
+		return op_error(op, "the sizes do not go together");
 	const Attr *above = op_attr(op, "above");
 	Sorting s = {.x = x, .descending = op_bool(op, "descending", false)};
 	int64_t *at = NEW_ARRAY(interp_arena(in), (size_t)length + 1, int64_t);
@@ -141,7 +141,7 @@ static bool nms_row(Interp *in, const Op *op, Boxes *b, int64_t have, const int6
 	for (int64_t i = 0; i < have; i++) {
 		int64_t k = 0;
 		if (from[i] < 0 || from[i] >= boxes)
-			return interp_error(in, op, "there is no box %lld", (long long)from[i]);
+			return op_error(op, "there is no box %lld", (long long)from[i]);
 		while (k < *number && boxes_overlap(b, from[i], kept[k]) <= threshold)
 			k++;
 		if (k < *number)
@@ -162,7 +162,7 @@ bool interpret_hook_kernel_nms(Interp *in, Op *op)
 		return false;
 	int64_t limit = order->dims[order->rank - 1], rows = tensor_numel(count), found = 0;
 	if (tensor_numel(order) != rows * limit || tensor_numel(kept) != rows * limit)
-		return interp_error(in, op, "the sizes do not go together");
+		return op_error(op, "the sizes do not go together");
 	int64_t *from = NEW_ARRAY(interp_arena(in), (size_t)limit + 1, int64_t);
 	int64_t *to = NEW_ARRAY(interp_arena(in), (size_t)limit + 1, int64_t);
 	Boxes b = {.t = boxes, .pixels = op_bool(op, "pixels", false)};
@@ -191,7 +191,7 @@ bool interpret_hook_kernel_compact(Interp *in, Op *op)
 		return false;
 	int64_t numel = tensor_numel(mask), n = 0;
 	if (tensor_numel(at) != numel)
-		return interp_error(in, op, "the sizes do not go together");
+		return op_error(op, "the sizes do not go together");
 	for (int64_t i = 0; i < numel; i++)
 		if (tensor_get_i(mask, i))
 			tensor_set_i(at, n++, i);

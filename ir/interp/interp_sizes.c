@@ -39,9 +39,8 @@ bool interp_size(Interp *in, const Op *op, const Dim *d, int64_t *out)
 	Lookup l = {.in = in};
 	bool ok = dim_eval(d, lookup_sym, &l, out);
 	if (l.missing)
-		return interp_error(in, op, "the size %s is not known", dim_text(in->ctx, d));
-	return ok ||
-	       interp_error(in, op, "the size %s overflows, or divides by zero", dim_text(in->ctx, d));
+		return op_error(op, "the size %s is not known", dim_text(in->ctx, d));
+	return ok || op_error(op, "the size %s overflows, or divides by zero", dim_text(in->ctx, d));
 }
 
 int64_t interp_dim(Interp *in, const Dim *d)
@@ -114,8 +113,7 @@ bool interp_found_dim(Interp *in, const Op *op, const Dim *d, int64_t value)
 	// In a loop the operation finds its symbol anew every time.
 	SymValue *s = d->kind == DIM_SYM ? find_sym(in, d) : NULL;
 	if (value < 0)
-		return interp_error(in, op, "the size %s would be %lld", dim_text(in->ctx, d),
-		                    (long long)value);
+		return op_error(op, "the size %s would be %lld", dim_text(in->ctx, d), (long long)value);
 	if (s && (s->op == op || found_in_other_loop(s->op, op))) {
 		s->value = value;
 		s->op = op;
@@ -124,8 +122,8 @@ bool interp_found_dim(Interp *in, const Op *op, const Dim *d, int64_t value)
 	if (interp_match_dim(in, op, d, value) == 1)
 		return true;
 	int64_t have = interp_dim(in, d);
-	return interp_error(in, op, "the size %s is %lld here, not %lld", dim_text(in->ctx, d),
-	                    (long long)value, (long long)have);
+	return op_error(op, "the size %s is %lld here, not %lld", dim_text(in->ctx, d),
+	                (long long)value, (long long)have);
 }
 
 bool interp_found_dims(Interp *in, const Op *op, const Value *v)
@@ -135,8 +133,8 @@ bool interp_found_dims(Interp *in, const Op *op, const Value *v)
 	if (type->kind != TY_TENSOR || !t)
 		return true;
 	if (t->rank != type->rank || t->dtype != type->dtype)
-		return interp_error(in, op, "%s where the type is %s", interp_shape_text(in, t),
-		                    type_text(in->ctx, type));
+		return op_error(op, "%s where the type is %s", interp_shape_text(in, t),
+		                type_text(in->ctx, type));
 	for (int d = 0; d < t->rank; d++)
 		if (!interp_found_dim(in, op, type->dims[d], t->dims[d]))
 			return false;
@@ -168,7 +166,7 @@ bool interp_no_room(Interp *in, const Op *op, const Dim *size, int64_t need)
 	while (size->kind == DIM_MAX)
 		size = dim_is_found(size->a) ? size->a : size->b;
 	if (size->kind != DIM_SYM || !size->bounded || need > LAST_CAPACITY)
-		return interp_error(in, op, "there is no room for %lld", (long long)need);
+		return op_error(op, "there is no room for %lld", (long long)need);
 	SymValue *s = find_capacity(in, size);
 	s->value = need > 2 * s->value ? need : 2 * s->value;
 	in->no_room = true;

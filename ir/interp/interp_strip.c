@@ -75,9 +75,8 @@ static bool load_error(const Program *p, const Instr *i, int n)
 			int64_t at = lanes_of(p, i->src[d])[l].i, size = i->tensor->dims[d];
 			if ((at < 0 || at >= size) && lane_is_active(p, l) &&
 			    (i->pred < 0 || lanes_of(p, i->pred)[l].i))
-				return interp_error(p->in, i->op,
-				                    "index %lld is out of range for axis %d, whose size is %lld",
-				                    (long long)at, d, (long long)size);
+				return op_error(i->op, "index %lld is out of range for axis %d, whose size is %lld",
+				                (long long)at, d, (long long)size);
 		}
 	}
 	return false;
@@ -159,9 +158,8 @@ static bool run_to_index(const Program *p, const Instr *i, int n)
 	for (int l = 0; l < n; l++) {
 		int64_t v = x[l].i + (wrap && x[l].i < 0 ? i->extent : 0);
 		if ((v < 0 || v >= i->extent) && lane_is_active(p, l))
-			return interp_error(p->in, i->op,
-			                    "index %lld from data is out of range, the size is %lld",
-			                    (long long)x[l].i, (long long)i->extent);
+			return op_error(i->op, "index %lld from data is out of range, the size is %lld",
+			                (long long)x[l].i, (long long)i->extent);
 		out[l].i = v;
 	}
 	return true;
@@ -179,7 +177,7 @@ static bool run_map_active(const Program *p, const Instr *i, enum OpCode code, i
 		for (int k = 0; k < i->nsrc; k++)
 			one[k][0] = lanes_of(p, i->src[k])[l];
 		if (!map_lanes(code, i->from, i->to, 1, out, x, &by_zero))
-			return interp_error(p->in, i->op, "integer division by zero");
+			return op_error(i->op, "integer division by zero");
 		lanes_of(p, i->dst)[l] = out[0];
 	}
 	return true;
@@ -196,9 +194,8 @@ static bool run_map(const Program *p, const Instr *i, int n)
 		return true;
 	if (by_zero && p->active)
 		return run_map_active(p, i, code, n);
-	return interp_error(p->in, i->op,
-	                    by_zero ? "integer division by zero"
-	                            : "the interpreter cannot run this on these types");
+	return op_error(i->op, by_zero ? "integer division by zero"
+	                               : "the interpreter cannot run this on these types");
 }
 
 static int64_t whole_limit(DType t, bool largest)
@@ -330,10 +327,9 @@ static bool totals_init(Program *p, const Instr *i, int n, Totals *t)
 	t->whole = !t->wide && !dtype_is_float(i->from);
 	t->positions = reduce_is_position(kind);
 	if (kind == REDUCE_COUNT || (t->wide && kind != REDUCE_SUM && kind != REDUCE_PROD))
-		return interp_error(p->in, i->op,
-		                    t->wide ? "no reduction '%s' of complex numbers"
-		                            : "unknown reduction '%s'",
-		                    op_str(i->op, "kind", ""));
+		return op_error(i->op,
+		                t->wide ? "no reduction '%s' of complex numbers" : "unknown reduction '%s'",
+		                op_str(i->op, "kind", ""));
 	for (int l = 0; l < n; l++)
 		t->acc[l] = reduce_start(kind, dtype_part(i->from));
 	for (int l = 0; t->wide && l < n; l++)

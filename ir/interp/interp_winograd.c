@@ -137,7 +137,7 @@ static bool tiles_open(Interp *in, const Op *op, const Tensor *x, const Tensor *
 	int64_t pad[4];
 	*s = (Tiles){.channels = op_int(op, "in_channels", 0)};
 	if (!winograd_init(&s->t, (int)op_int(op, "tile", 0)) || op_ints(op, "paddings", pad, 4) != 4)
-		return interp_error(in, op, "tile or paddings are malformed");
+		return op_error(op, "tile or paddings are malformed");
 	s->top = pad[0];
 	s->left = pad[1];
 	s->height = x->dims[2];
@@ -153,7 +153,7 @@ static bool tiles_open(Interp *in, const Op *op, const Tensor *x, const Tensor *
 	s->sums = NEW_ARRAY(interp_arena(in), numbers * (size_t)s->q, double);
 	s->out = NEW_ARRAY(interp_arena(in), (size_t)(s->blocks * s->rows * s->columns * s->b) + 1,
 	                   double);
-	return out->dims[0] == x->dims[0] || interp_error(in, op, "the operands do not fit together");
+	return out->dims[0] == x->dims[0] || op_error(op, "the operands do not fit together");
 }
 
 bool interpret_hook_kernel_winograd(Interp *in, Op *op)

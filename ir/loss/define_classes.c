@@ -89,8 +89,8 @@ static bool tree_open(Builder *b, Op *op, Tree *t)
 	if (!label || !infer_same_dim(op, x->dims[1], w->dims[1], "widths of x and the weights", &same))
 		return false;
 	if (!table != !turns || (!table && classes < 2) || classes > INT32_MAX)
-		return infer_error(op, "%lld classes, or a table of nodes without one of turns",
-		                   (long long)classes);
+		return op_error(op, "%lld classes, or a table of nodes without one of turns",
+		                (long long)classes);
 	if (table && !ways_agree(op, x->dims[0]))
 		return false;
 	const Dim *numel = type_numel(b->ctx, label);

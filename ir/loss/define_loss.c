@@ -13,15 +13,15 @@ static Value *sum_all(Builder *b, Value *x)
 // x reduced as the text says; NULL after a diagnostic.
 static Value *reduced(Builder *b, const Op *op, Value *x)
 {
-	const char *how = op_str(op, "reduction", "mean");
-	if (!x || !strcmp(how, "none"))
+	const int how = op_enum(op, "reduction");
+	if (!x || how == REDUCTION_NONE)
 		return x;
-	if (!strcmp(how, "mean"))
+	if (how == REDUCTION_MEAN)
 		return build1(b, OP_PD_MEAN, x, "reduce_all", attr_bool(b->ctx, true), NULL);
-	if (!strcmp(how, "sum"))
+	if (how == REDUCTION_SUM)
 		return sum_all(b, x);
-	if (strcmp(how, "batchmean") || x->type->rank < 1) {
-		infer_error(op, "unknown reduction '%s'", how);
+	if (x->type->rank < 1) {
+		op_error(op, "a scalar has no rows for the mean of a batch");
 		return NULL;
 	}
 	Nest n = nest_open(b, type_tensor(b->ctx, x->type->dtype, 0, NULL, 0));
@@ -36,12 +36,14 @@ bool define_hook_nll_loss(Builder *b, Op *op, Value **results)
 	Context *c = b->ctx;
 	const Type *x = infer_tensor(op, 0), *t = x ? infer_tensor(op, 1) : NULL;
 	Value *label = op_operand(op, 1), *weight = op_operand(op, 2), *from[MAX_RANK];
-	const char *how = op_str(op, "reduction", "mean");
+	const int how = op_enum(op, "reduction");
 	const Dim *same;
 	if (!t || (weight && !infer_rank(op, 2, 1)))
 		return false;
+	if (how == REDUCTION_BATCHMEAN)
+		return op_error(op, "unknown reduction 'batchmean'");
 	if (x->rank < 2 || t->rank != x->rank - 1)
-		return infer_error(op, "labels of %d axes for an operand of %d", t->rank, x->rank);
+		return op_error(op, "labels of %d axes for an operand of %d", t->rank, x->rank);
 	for (int d = 0; d < t->rank; d++)
 		if (!infer_same_dim(op, t->dims[d], x->dims[d ? d + 1 : 0],
 		                    "sizes of the operand and of the labels", &same))
@@ -63,13 +65,11 @@ bool define_hook_nll_loss(Builder *b, Op *op, Value **results)
 	Value *parts[2];
 	if (!nest_close_several(&n, elements, parts))
 		return false;
-	bool none = !strcmp(how, "none");
-	if (!none && strcmp(how, "mean") && strcmp(how, "sum"))
-		return infer_error(op, "unknown reduction '%s'", how);
+	const bool none = how == REDUCTION_NONE;
 	Value *total = sum_all(b, parts[1]);
 	results[1] = none ? tensor_number(b, x->dtype, 0) : total;
 	results[0] = none ? parts[0] : sum_all(b, parts[0]);
-	if (!strcmp(how, "mean")) { // 0, not NaN, where nothing counted
+	if (how == REDUCTION_MEAN) { // 0, not NaN, where nothing counted
 		Value *nothing = build2(b, OP_PD_EQUAL, total, tensor_number(b, x->dtype, 0), NULL);
 		Value *one = nothing ? tensor_cast(b, nothing, x->dtype) : NULL;
 		results[0] = tensor_div(b, results[0], tensor_add(b, total, one));
@@ -105,7 +105,7 @@ bool define_hook_label_smooth(Builder *b, Op *op, Value **results)
 	Value *prior = op_operand(op, 1);
 	double epsilon = op_number(op, "epsilon");
 	if (!t || t->rank < 1)
-		return t && infer_error(op, "no axis");
+		return t && op_error(op, "no axis");
 	const Dim *classes = t->dims[t->rank - 1];
 	if (prior && !(prior = tensor_reshape(b, prior, 1, &classes)))
 		return false;
@@ -180,7 +180,7 @@ bool define_hook_rms_norm(Builder *b, Op *op, Value **results)
 	if (!t || !infer_axis(op, op_int(op, "begin_norm_axis", 1), t->rank, &first))
 		return false;
 	if (op_number(op, "quant_scale") > 0)
-		return infer_error(op, "quantised results are not supported");
+		return op_error(op, "quantised results are not supported");
 	Value *x = op_operand(op, 0), *scale = op_operand_named(op, "scale"),
 		  *bias = op_operand_named(op, "bias");
 	if (op_operand_named(op, "residual"))
@@ -217,7 +217,7 @@ bool define_hook_data_norm(Builder *b, Op *op, Value **results)
 	if (!t || t->rank < 1)
 		return false;
 	if (strcmp(op_str(op, "data_layout", "NCHW"), "NCHW") && t->rank > 2)
-		return infer_error(op, "images with the channels last are not supported");
+		return op_error(op, "images with the channels last are not supported");
 	results[1] = tensor_div(b, op_operand(op, 2), size);
 	results[2] = apply1(b, OP_PD_SQRT, tensor_div(b, size, op_operand(op, 3)));
 	if (!results[1] || !results[2])
@@ -230,7 +230,7 @@ bool define_hook_data_norm(Builder *b, Op *op, Value **results)
 	                      load(&n.b, results[2], &n.at[last]));
 	if (op_bool(op, "enable_scale_and_shift", false)) {
 		if (!op_operand_named(op, "scale_w") || !op_operand_named(op, "bias"))
-			return infer_error(op, "scale_w and bias are missing");
+			return op_error(op, "scale_w and bias are missing");
 		y = tensor_add(
 			&n.b, tensor_mul(&n.b, y, load(&n.b, op_operand_named(op, "scale_w"), &n.at[last])),
 			load(&n.b, op_operand_named(op, "bias"), &n.at[last]));
@@ -285,7 +285,7 @@ bool define_hook_spectral_norm(Builder *b, Op *op, Value **results)
 	Value *u = tensor_reshape(b, op_operand(op, 1), 2, rows),
 		  *v = tensor_reshape(b, op_operand(op, 2), 2, cols);
 	if (rounds < 0 || rounds > 1000)
-		return infer_error(op, "%lld rounds", (long long)rounds);
+		return op_error(op, "%lld rounds", (long long)rounds);
 	for (int64_t i = 0; i < rounds; i++) {
 		v = shortened(b, product(b, w, u, true), eps);
 		u = shortened(b, product(b, w, v, false), eps);
@@ -307,7 +307,7 @@ static Value *row_labels(Builder *b, const Op *op)
 	const bool column = x->rank > 0 && l->rank == x->rank && dim_is(l->dims[l->rank - 1], 1);
 	bool ok = x->rank > 0 && (column || l->rank == x->rank - 1);
 	if (!ok)
-		infer_error(op, "labels of %d axes for an operand of %d", l->rank, x->rank);
+		op_error(op, "labels of %d axes for an operand of %d", l->rank, x->rank);
 	for (int d = 0; ok && d + 1 < x->rank; d++)
 		ok = infer_same_dim(op, l->dims[d], x->dims[d], "rows of the operand and of the labels",
 		                    &same);

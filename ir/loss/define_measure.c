@@ -119,8 +119,8 @@ static bool counts_open(Counts *c, Builder *b, Op *op)
 	                              "numbers of predictions and labels", &same))
 		return false;
 	if (c->buckets < 2 || c->steps < 0 || c->buckets > INT32_MAX || c->steps > INT32_MAX)
-		return infer_error(op, "%lld buckets of %lld runs", (long long)c->buckets,
-		                   (long long)c->steps);
+		return op_error(op, "%lld buckets of %lld runs", (long long)c->buckets,
+		                (long long)c->steps);
 	int64_t room = c->steps ? (c->steps + 1) * c->buckets + 1 : c->buckets;
 	for (int i = 2; i < 4; i++)
 		if (!infer_same_dim(op, type_numel(b->ctx, op_operand(op, i)->type),

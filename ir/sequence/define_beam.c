@@ -32,6 +32,23 @@ static Value *is_number(Builder *b, Value *x, int64_t v)
 
 // ---- one step -----------------------------------------------------------------------------------
 
+static bool beam_results(Op *op, DType ids, DType scores, const Dim *const *shape, const Dim *low)
+{
+	return infer_result_shape(op, 0, ids, 2, shape) &&
+	       infer_result_shape(op, 1, scores, 2, shape) &&
+	       infer_result_shape(op, 2, DT_I32, 1, shape) &&
+	       infer_result_shape(op, 3, DT_I64, 1, &low);
+}
+
+static bool are_as_large(const Op *op, const Type *ids, const Type *scores)
+{
+	const Dim *same;
+	for (int d = 0; d < 2; d++)
+		if (!infer_same_dim(op, ids->dims[d], scores->dims[d], "sizes of ids and scores", &same))
+			return false;
+	return true;
+}
+
 bool infer_hook_beam_search(Op *op)
 {
 	Context *c = op->ctx;
@@ -39,26 +56,22 @@ bool infer_hook_beam_search(Op *op)
 			   *scores = infer_rank(op, 3, 2);
 	const Type *offsets = infer_rank(op, 4, 1),
 			   *ids = op_operand(op, 2) ? infer_rank(op, 2, 2) : NULL;
-	const Dim *rows, *same;
+	const Dim *rows;
 	int64_t beam = op_int(op, "beam_size", 0);
 	if (!pre_ids || !pre || !scores || !offsets || (op_operand(op, 2) && !ids))
 		return false;
 	if (beam < 1)
-		return infer_error(op, "a beam of %lld", (long long)beam);
+		return op_error(op, "a beam of %lld", (long long)beam);
 	if (!infer_same_dim(op, scores->dims[0], type_numel(c, pre_ids), "numbers of prefixes",
 	                    &rows) ||
 	    !infer_same_dim(op, rows, type_numel(c, pre), "numbers of prefixes", &rows))
 		return false;
-	for (int d = 0; ids && d < 2; d++)
-		if (!infer_same_dim(op, ids->dims[d], scores->dims[d], "sizes of ids and scores", &same))
-			return false;
+	if (ids && !are_as_large(op, ids, scores))
+		return false;
 	const Dim *sources = sequence_count(c, op_operand(op, 4)), *low = plus_one(c, rows);
 	const Dim *shape[] = {sequence_found(op, dim_mul(c, sources, dim_const(c, beam))),
 	                      dim_const(c, 1)};
-	return infer_result_shape(op, 0, pre_ids->dtype, 2, shape) &&
-	       infer_result_shape(op, 1, scores->dtype, 2, shape) &&
-	       infer_result_shape(op, 2, DT_I32, 1, shape) &&
-	       infer_result_shape(op, 3, DT_I64, 1, &low);
+	return beam_results(op, pre_ids->dtype, scores->dtype, shape, low);
 }
 
 // All ways to go on [prefixes, width].
@@ -194,6 +207,15 @@ static Value *column_of(Builder *b, const Ways *w, Value *prefix, Value *k)
 	return index_from_data(b, reduce_close(&r, scalar_cast(&r.b, found, DT_I32)), wide, false);
 }
 
+// What stands at the rows and columns of `way`.
+static Value *chosen(Builder *b, const Ways *w, const Type *type, Value *const *way, Value *from)
+{
+	Nest e = nest_open(b, type);
+	Value *at[] = {index_from_data(&e.b, load(&e.b, way[0], e.at), w->dims[0], false),
+	               index_from_data(&e.b, load(&e.b, way[1], e.at), w->dims[1], false)};
+	return nest_close(&e, load(&e.b, from, at));
+}
+
 bool define_hook_beam_search(Builder *b, Op *op, Value **results)
 {
 	const Type *scores = op_operand(op, 3)->type, *out = op->results[0].type;
@@ -218,12 +240,8 @@ bool define_hook_beam_search(Builder *b, Op *op, Value **results)
 	                 scalar_from_index(&n.b, column, DT_I64)};
 	if (!column || !nest_close_several(&n, both, way))
 		return false;
-	for (int i = 0; i < 2; i++) {
-		Nest e = nest_open(b, op->results[i].type);
-		Value *at[] = {index_from_data(&e.b, load(&e.b, way[0], e.at), w.dims[0], false),
-		               index_from_data(&e.b, load(&e.b, way[1], e.at), w.dims[1], false)};
-		results[i] = nest_close(&e, load(&e.b, i ? w.scores : w.ids, at));
-	}
+	results[0] = chosen(b, &w, op->results[0].type, way, w.ids);
+	results[1] = chosen(b, &w, op->results[1].type, way, w.scores);
 	results[2] = tensor_cast(b, way[0], DT_I32);
 	return results[0] && results[1] && results[2];
 }

@@ -19,7 +19,7 @@ static bool chain_open(Chain *k, Builder *b, Op *op, Value *lengths, Value *lod)
 	const Type *x = infer_tensor(op, 0), *w = x ? infer_rank(op, 1, 2) : NULL;
 	const Dim *same;
 	if (!w || (x->rank == 3 ? !lengths : x->rank != 2 || !lod))
-		return w && infer_error(op, "weights of %d axes without LoD or lengths", x->rank);
+		return w && op_error(op, "weights of %d axes without LoD or lengths", x->rank);
 	*k = (Chain){.x = op_operand(op, 0),
 	             .w = op_operand(op, 1),
 	             .stop = 1,
@@ -324,7 +324,7 @@ bool define_hook_viterbi_decode(Builder *b, Op *op, Value **results)
 	if (!chain_open(&k, b, op, op_operand(op, 2), NULL) || !weights_fit(op, &k, 0))
 		return false;
 	if (tags && (!dim_is_const(k.labels) || k.labels->value < 2))
-		return infer_error(op, "the number of labels is not known, or under 2");
+		return op_error(op, "the number of labels is not known, or under 2");
 	k.start = tags ? k.labels->value - 1 : -1;
 	k.stop = tags ? k.labels->value - 2 : -1;
 	k.first = 0;

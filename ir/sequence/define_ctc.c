@@ -26,9 +26,9 @@ typedef struct Ctc {
 static bool parts_told(const Op *op, Value *const *given, Value *const *lod)
 {
 	if (!given[0] != !given[1] || (!given[0] && (!lod[0] || !lod[1])))
-		return infer_error(op, "logits and labels have neither lengths nor LoD");
+		return op_error(op, "logits and labels have neither lengths nor LoD");
 	return !given[0] || (given[0]->type->rank == 1 && given[1]->type->rank == 1) ||
-	       infer_error(op, "lengths of %d and %d axes", given[0]->type->rank, given[1]->type->rank);
+	       op_error(op, "lengths of %d and %d axes", given[0]->type->rank, given[1]->type->rank);
 }
 
 bool infer_hook_ctc_loss(Op *op)
@@ -41,7 +41,7 @@ bool infer_hook_ctc_loss(Op *op)
 	if (!l || !parts_told(op, given, lod))
 		return false;
 	if (given[0] ? x->rank != 3 || l->rank != 2 : x->rank != 2 || l->rank > 2 || l->rank < 1)
-		return infer_error(op, "logits of %d axes and labels of %d", x->rank, l->rank);
+		return op_error(op, "logits of %d axes and labels of %d", x->rank, l->rank);
 	dims[0] = given[0] ? x->dims[1] : sequence_count(c, lod[0]);
 	if (!infer_same_dim(op, dims[0], given[0] ? l->dims[0] : sequence_count(c, lod[1]),
 	                    "sequences of logits and of labels", &same))

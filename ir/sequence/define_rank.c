@@ -12,7 +12,7 @@ static bool check_table(const Op *op, int i)
 {
 	const Type *t = infer_rank(op, i, 2);
 	return t && (dim_is(t->dims[1], 2) ||
-	             infer_error(op, "operand '%s' is no rank table", op->info->operands[i].name));
+	             op_error(op, "operand '%s' is no rank table", op->info->operands[i].name));
 }
 
 static const Dim *plus_one(Context *c, const Dim *d)
@@ -25,7 +25,7 @@ static bool result_of_rows(Op *op, int result, const Type *t, const Dim *rows)
 {
 	const Dim *shape[MAX_RANK];
 	if (!t->rank)
-		return infer_error(op, "a tensor without rows");
+		return op_error(op, "a tensor without rows");
 	memcpy(shape, t->dims, sizeof *shape * (size_t)t->rank);
 	shape[0] = rows;
 	return infer_result_shape(op, result, t->dtype, t->rank, shape);
@@ -155,7 +155,7 @@ bool infer_hook_lod_unstep(Op *op)
 	if (!x || !like || !check_table(op, 1) || !infer_rank(op, 3, 1))
 		return false;
 	return like->rank ? result_of_rows(op, 0, x, like->dims[0])
-	                  : infer_error(op, "'like' has no rows");
+	                  : op_error(op, "'like' has no rows");
 }
 
 // Row t of sequence s stands behind the rows of all steps before t, and those of longer sequences
@@ -267,7 +267,7 @@ bool infer_hook_split_rows(Op *op)
 	const Type *x = infer_tensor(op, 0), *mask = infer_tensor(op, 1);
 	const Dim *same;
 	if (!x || !mask || !x->rank)
-		return x && mask ? infer_error(op, "a tensor without rows") : false;
+		return x && mask ? op_error(op, "a tensor without rows") : false;
 	return infer_same_dim(op, x->dims[0], type_numel(op->ctx, mask),
 	                      "numbers of rows and of the mask", &same) &&
 	       result_of_rows(op, 0, x, rows_found(op, x->dims[0], "true")) &&
@@ -304,7 +304,7 @@ bool infer_hook_merge_rows(Op *op)
 	if (!mask || !yes || !no)
 		return false;
 	if (yes->rank != no->rank || yes->dtype != no->dtype)
-		return infer_error(op, "rows of different kinds");
+		return op_error(op, "rows of different kinds");
 	for (int d = 1; d < yes->rank; d++)
 		if (!infer_same_dim(op, yes->dims[d], no->dims[d], "sizes of rows", &same))
 			return false;

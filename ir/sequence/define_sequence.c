@@ -86,16 +86,17 @@ static Value *pool_reduced(Nest *n, Value *x, const char *kind, Value *start, Va
 }
 
 // The pooled element where the sequence is not empty.
-static Value *pool_element(Nest *n, Value *x, const char *kind, Value *start, Value *length)
+static Value *pool_element(Nest *n, Value *x, SequencePoolKind kind, Value *start, Value *length)
 {
 	DType t = x->type->dtype;
-	if (!strcmp(kind, "MAX"))
+	if (kind == SEQUENCE_POOL_MAX)
 		return pool_reduced(n, x, "max", start, length);
 	Value *sum = pool_reduced(n, x, "sum", start, length);
-	if (!strcmp(kind, "SUM"))
+	if (kind == SEQUENCE_POOL_SUM)
 		return sum;
 	Value *count = scalar_from_index(&n->b, index_max(&n->b, length, index_const(&n->b, 1)), t);
-	return tensor_div(&n->b, sum, !strcmp(kind, "SQRT") ? apply1(&n->b, OP_PD_SQRT, count) : count);
+	return tensor_div(&n->b, sum,
+	                  kind == SEQUENCE_POOL_SQRT ? apply1(&n->b, OP_PD_SQRT, count) : count);
 }
 
 // The first or last row where the sequence is not empty, else `other`.
@@ -111,20 +112,20 @@ static Value *pool_end(Nest *n, Value *x, bool last, Value *start, Value *length
 bool define_hook_sequence_pool(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *lod = op_operand(op, 1);
-	const char *kind = op_str(op, "pooltype", "AVERAGE");
+	const SequencePoolKind kind = (SequencePoolKind)op_enum(op, "pooltype");
 	const Dim *rows = x->type->dims[0];
 	Nest n = nest_open(b, op->results[0].type);
 	Value *pad = build_scalar_f(&n.b, x->type->dtype, op_number(op, "pad_value"));
 	Value *start = sequence_start(&n.b, lod, n.at[0], rows),
 		  *length = sequence_length(&n.b, lod, n.at[0], rows);
 	Value *some = index_less(&n.b, index_const(&n.b, 0), length), *element;
-	bool last = !strcmp(kind, "LAST");
-	if (last || !strcmp(kind, "FIRST"))
+	const bool last = kind == SEQUENCE_POOL_LAST;
+	if (last || kind == SEQUENCE_POOL_FIRST)
 		element = pool_end(&n, x, last, start, length, some, pad);
 	else
 		element = index_where(&n.b, some, pool_element(&n, x, kind, start, length), pad);
 	results[0] = nest_close(&n, element);
-	if (strcmp(kind, "MAX")) {
+	if (kind != SEQUENCE_POOL_MAX) {
 		results[1] = build_full(b, op->results[1].type, -1);
 		return results[0] && results[1];
 	}
@@ -278,7 +279,7 @@ bool define_hook_sequence_scatter(Builder *b, Op *op, Value **results)
 	updates = tensor_reshape(b, updates, 1, &numel);
 	ids = tensor_reshape(b, ids, 1, &many);
 	if (!updates || !ids || x->type->rank != 2)
-		return infer_error(op, "x of rank %d", x->type->rank);
+		return op_error(op, "x of rank %d", x->type->rank);
 	Nest n = nest_open(b, op->results[0].type);
 	Value *start = sequence_start(&n.b, lod, n.at[0], rows),
 		  *length = sequence_length(&n.b, lod, n.at[0], rows);

@@ -32,7 +32,7 @@ bool define_hook_fusion_seqpool_concat(Builder *b, Op *op, Value **results)
 	Value *const *x, *const *lod, *cvm = op_operand(op, 1);
 	int n = op_operand_list(op, 0, &x);
 	if (op_operand_list(op, 2, &lod) != n || n < 1)
-		return infer_error(op, "every x needs sequences");
+		return op_error(op, "every x needs sequences");
 	Value **parts = NEW_ARRAY(c->arena, (size_t)n + 1, Value *);
 	for (int i = 0; i < n; i++) {
 		const NamedAttr kind = {"pooltype", attr_str(c, op_str(op, "pooltype", "SUM"))};
@@ -66,11 +66,11 @@ bool define_hook_fusion_seqexpand_concat_fc(Builder *b, Op *op, Value **results)
 	Value *const *x, *const *lod, *bias = op_operand(op, 2);
 	int n = op_operand_list(op, 0, &x);
 	if (op_operand_list(op, 3, &lod) != n || n < 2)
-		return infer_error(op, "at least two x are needed, with sequences");
+		return op_error(op, "at least two x are needed, with sequences");
 	Value **parts = NEW_ARRAY(b->ctx->arena, (size_t)n + 1, Value *);
 	for (int i = 0; i < n; i++) {
 		if (x[i]->type->rank != 2)
-			return infer_error(op, "x of rank %d", x[i]->type->rank);
+			return op_error(op, "x of rank %d", x[i]->type->rank);
 		parts[i] = i ? spread_over_rows(b, x[i], lod[0], x[0]->type->dims[0]) : x[0];
 		if (!parts[i])
 			return false;

@@ -212,6 +212,14 @@ static bool lstm_step(Builder *b, const Lstm *l, Value *x, Value **h, Value **c)
 	return *h && *c;
 }
 
+// x with its bias, behind which are the weights of peepholes.
+static Value *lstm_bias(Builder *b, Lstm *l, Value *x, Value *bias)
+{
+	if (op_bool(l->op, "use_peepholes", true))
+		l->peepholes = tensor_cut(b, bias, 1, 4 * l->n, 7 * l->n);
+	return tensor_add(b, x, part(b, bias, 0, 4 * l->n));
+}
+
 // lstm and lstmp.
 bool define_hook_sequence_lstm(Builder *b, Op *op, Value **results)
 {
@@ -225,11 +233,7 @@ bool define_hook_sequence_lstm(Builder *b, Op *op, Value **results)
 	l.projection = projects ? op_operand(op, 5) : NULL;
 	if (!steps_begin(&s, b, op, op_operand(op, projects ? 6 : 5), x->type->dims[0]))
 		return false;
-	if (bias) {
-		x = tensor_add(b, x, part(b, bias, 0, 4 * l.n));
-		if (op_bool(op, "use_peepholes", true))
-			l.peepholes = tensor_cut(b, bias, 1, 4 * l.n, 7 * l.n);
-	}
+	x = bias ? lstm_bias(b, &l, x, bias) : x;
 	Value *inits[] = {op_operand(op, 1), op_operand(op, 2),
 	                  steps_room(b, &s, t, hidden->dims[1], true),
 	                  steps_room(b, &s, t, cell->dims[1], true)};
@@ -256,6 +260,19 @@ bool define_hook_sequence_lstm(Builder *b, Op *op, Value **results)
 }
 
 // ---- GRU ----------------------------------------------------------------------------------------
+
+// The rows that all steps left, in the order of batches but for the first result.
+static bool gru_results(Builder *b, const Steps *s, const CountedLoop *loop, const Op *op,
+                        Value **results)
+{
+	results[0] = steps_rows(b, s, count_result(loop, 1), op->results[0].type);
+	for (int i = 1; i <= 3; i++) {
+		Value *rows = i < 3 ? steps_rows(b, s, count_result(loop, 1 + i), op->results[i].type)
+		                    : results[0];
+		results[i] = rows_at(b, rows, results[5]);
+	}
+	return results[0] && results[1] && results[2] && results[3];
+}
 
 bool define_hook_sequence_gru(Builder *b, Op *op, Value **results)
 {
@@ -288,15 +305,8 @@ bool define_hook_sequence_gru(Builder *b, Op *op, Value **results)
 	Value *next[] = {h, h ? build_set_step(&loop.b, loop.args[1], loop.at, h) : NULL,
 	                 build_set_step(&loop.b, loop.args[2], loop.at, op_result(unit, 0)),
 	                 build_set_step(&loop.b, loop.args[3], loop.at, op_result(unit, 1))};
-	if (!count_end(&loop, next) || !batch_order(b, &s, x, op, results + 4))
-		return false;
-	results[0] = steps_rows(b, &s, count_result(&loop, 1), hidden);
-	for (int i = 1; i <= 3; i++) {
-		Value *rows = i < 3 ? steps_rows(b, &s, count_result(&loop, 1 + i), op->results[i].type)
-		                    : results[0];
-		results[i] = rows_at(b, rows, results[5]);
-	}
-	return results[0] && results[1] && results[2] && results[3];
+	return count_end(&loop, next) && batch_order(b, &s, x, op, results + 4) &&
+	       gru_results(b, &s, &loop, op, results);
 }
 
 // ---- edit distance ------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ static const Type *rows_type(const Op *op, int i)
 {
 	const Type *t = infer_tensor(op, i);
 	if (t && !t->rank) {
-		infer_error(op, "operand '%s' has no rows", op->info->operands[i].name);
+		op_error(op, "operand '%s' has no rows", op->info->operands[i].name);
 		return NULL;
 	}
 	return t;
@@ -33,24 +33,17 @@ static bool check_offsets(const Op *op, int i)
 {
 	const Type *t = infer_rank(op, i, 1);
 	if (t && dim_is(t->dims[0], 0))
-		return infer_error(op, "operand '%s' must hold at least one offset",
-		                   op->info->operands[i].name);
+		return op_error(op, "operand '%s' must hold at least one offset",
+		                op->info->operands[i].name);
 	return t != NULL;
 }
 
 bool infer_hook_sequence_pool(Op *op)
 {
-	static const char *const kinds[] = {"AVERAGE", "SUM", "SQRT", "MAX", "FIRST", "LAST"};
 	const Type *x = rows_type(op, 0);
 	const Dim *shape[MAX_RANK];
-	const char *kind = op_str(op, "pooltype", "AVERAGE");
-	size_t k = 0;
 	if (!x || !check_offsets(op, 1))
 		return false;
-	while (k < COUNT_OF(kinds) && strcmp(kinds[k], kind))
-		k++;
-	if (k == COUNT_OF(kinds))
-		return infer_error(op, "there is no pooltype '%s'", kind);
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
 	shape[0] = sequence_count(op->ctx, op_operand(op, 1));
 	return infer_result_shape(op, 0, x->dtype, x->rank, shape) &&
@@ -67,7 +60,7 @@ bool infer_hook_row_conv(Op *op)
 	if (!x || !filter || (!dense && !check_offsets(op, 2)))
 		return false;
 	if (x->rank != (dense ? 3 : 2))
-		return infer_error(op, "x of rank %d", x->rank);
+		return op_error(op, "x of rank %d", x->rank);
 	return infer_same_dim(op, x->dims[x->rank - 1], filter->dims[1], "widths of x and filter",
 	                      &same) &&
 	       infer_result(op, 0, x);
@@ -82,8 +75,8 @@ bool infer_hook_sequence_conv(Op *op)
 	if (!x || !filter || !check_offsets(op, 3))
 		return false;
 	if (length < 1 || length > 1 << 20 || op_int(op, "context_stride", 1) != 1)
-		return infer_error(op, "a context of %lld rows, in steps of %lld", (long long)length,
-		                   (long long)op_int(op, "context_stride", 1));
+		return op_error(op, "a context of %lld rows, in steps of %lld", (long long)length,
+		                (long long)op_int(op, "context_stride", 1));
 	const Dim *shape[] = {x->dims[0], filter->dims[1]};
 	return infer_same_dim(op, dim_mul(c, x->dims[1], dim_const(c, length)), filter->dims[0],
 	                      "rows of the filter and sizes of the context", &same) &&
@@ -97,9 +90,9 @@ bool infer_hook_sequence_enumerate(Op *op)
 	if (!x || !check_offsets(op, 1))
 		return false;
 	if (x->rank > 2 || (x->rank == 2 && !dim_is(x->dims[1], 1)))
-		return infer_error(op, "rows of more than one id");
+		return op_error(op, "rows of more than one id");
 	if (wide < 1)
-		return infer_error(op, "a window of %lld ids", (long long)wide);
+		return op_error(op, "a window of %lld ids", (long long)wide);
 	const Dim *shape[] = {x->dims[0], dim_const(op->ctx, wide)};
 	return infer_result_shape(op, 0, x->dtype, 2, shape);
 }
@@ -124,7 +117,7 @@ bool infer_hook_sequence_expand(Op *op)
 	if (!x || !check_offsets(op, 2) || (op_operand(op, 3) && !check_offsets(op, 3)))
 		return false;
 	if (!total)
-		return infer_error(op, "attribute 'total' is missing");
+		return op_error(op, "attribute 'total' is missing");
 	have = op_operand(op, 3) ? sequence_count(op->ctx, op_operand(op, 3)) : x->dims[0];
 	if (!infer_same_dim(op, have, sequence_count(op->ctx, op_operand(op, 2)),
 	                    "numbers of sequences", &same))
@@ -153,13 +146,13 @@ bool infer_hook_sequence_concat(Op *op)
 	int n = op_operand_list(op, 0, &x), nlod = op_operand_list(op, 1, &lod);
 	const Dim *rows = dim_const(c, 0), *same;
 	if (n < 1 || n != nlod)
-		return infer_error(op, "%d inputs and %d LoDs", n, nlod);
+		return op_error(op, "%d inputs and %d LoDs", n, nlod);
 	for (int i = 0; i < n; i++) {
 		const Type *t = x[i]->type;
 		if (!type_is_tensor(t) || !t->rank || t->rank != x[0]->type->rank ||
 		    t->dtype != x[0]->type->dtype || !type_is_tensor(lod[i]->type) ||
 		    lod[i]->type->rank != 1)
-			return infer_error(op, "input %d is of another kind", i);
+			return op_error(op, "input %d is of another kind", i);
 		for (int d = 1; d < t->rank; d++)
 			if (!infer_same_dim(op, t->dims[d], x[0]->type->dims[d], "sizes of rows", &same))
 				return false;
@@ -179,7 +172,7 @@ bool infer_hook_sequence_reshape(Op *op)
 	if (!x || !check_offsets(op, 1))
 		return false;
 	if (wide < 1)
-		return infer_error(op, "rows of %lld elements", (long long)wide);
+		return op_error(op, "rows of %lld elements", (long long)wide);
 	const Dim *shape[] = {dim_div(c, type_numel(c, x), dim_const(c, wide)), dim_const(c, wide)};
 	return infer_result_shape(op, 0, x->dtype, 2, shape) &&
 	       infer_result(op, 1, op_operand(op, 1)->type);
@@ -193,7 +186,7 @@ bool infer_hook_sequence_pad(Op *op)
 	if (!x || !pad || !check_offsets(op, 2))
 		return false;
 	if (x->rank == MAX_RANK)
-		return infer_error(op, "the result would have more than %d axes", MAX_RANK);
+		return op_error(op, "the result would have more than %d axes", MAX_RANK);
 	shape[0] = sequence_count(op->ctx, op_operand(op, 2));
 	shape[1] = length < 0 ? sequence_found(op, NULL) : dim_const(op->ctx, length);
 	for (int d = 1; d < x->rank; d++)
@@ -210,7 +203,7 @@ bool infer_hook_sequence_unpad(Op *op)
 	if (!x || !length)
 		return false;
 	if (x->rank < 2)
-		return infer_error(op, "x of rank %d", x->rank);
+		return op_error(op, "x of rank %d", x->rank);
 	if (!infer_same_dim(op, x->dims[0], type_numel(c, length), "numbers of sequences and lengths",
 	                    &same))
 		return false;
@@ -243,7 +236,7 @@ bool infer_hook_sequence_erase(Op *op)
 	if (!x || !check_offsets(op, 1))
 		return false;
 	if (x->rank > 2 || (x->rank == 2 && !dim_is(x->dims[1], 1)))
-		return infer_error(op, "rows of more than one id");
+		return op_error(op, "rows of more than one id");
 	return result_rows(op, x, sequence_found(op, x->dims[0]),
 	                   sequence_count(op->ctx, op_operand(op, 1)));
 }
@@ -265,7 +258,7 @@ bool infer_hook_ctc_align(Op *op)
 	if (!check_offsets(op, 2))
 		return false;
 	if (!dim_is(x->dims[1], 1))
-		return infer_error(op, "rows of more than one token");
+		return op_error(op, "rows of more than one token");
 	const Dim *shape[] = {sequence_found(op, dim_max(c, x->dims[0], one)), one};
 	return infer_result_shape(op, 0, x->dtype, 2, shape) &&
 	       infer_result_shape(op, 1, x->dtype, 2, lengths) && infer_result(op, 2, lod->type);
@@ -281,11 +274,11 @@ bool infer_hook_im2sequence(Op *op)
 		return false;
 	if (op_ints(op, "kernels", kernels, 2) != 2 || op_ints(op, "strides", strides, 2) != 2 ||
 	    op_ints(op, "paddings", paddings, 4) != 4)
-		return infer_error(op, "needs 2 kernels, 2 strides and 4 paddings");
+		return op_error(op, "needs 2 kernels, 2 strides and 4 paddings");
 	for (int i = 0; i < 2; i++) {
 		if (kernels[i] < 1 || strides[i] < 1 || paddings[i] < 0 || paddings[i + 2] < 0)
-			return infer_error(op, "a window of %lld in steps of %lld", (long long)kernels[i],
-			                   (long long)strides[i]);
+			return op_error(op, "a window of %lld in steps of %lld", (long long)kernels[i],
+			                (long long)strides[i]);
 		const Dim *room = dim_add(c, x->dims[2 + i],
 		                          dim_const(c, paddings[i] + paddings[i + 2] - kernels[i]));
 		size[i] = dim_add(c, dim_div(c, room, dim_const(c, strides[i])), dim_const(c, 1));
@@ -313,7 +306,7 @@ bool infer_hook_lod_concat(Op *op)
 	const Dim *count = dim_const(op->ctx, 1);
 	for (int i = 0; i < n; i++) {
 		if (!type_is_tensor(list[i]->type) || list[i]->type->rank != 1)
-			return infer_error(op, "offsets %d are no vector", i);
+			return op_error(op, "offsets %d are no vector", i);
 		count = dim_add(op->ctx, count, sequence_count(op->ctx, list[i]));
 	}
 	return infer_result_shape(op, 0, DT_I64, 1, &count);
@@ -362,7 +355,7 @@ static const Dim *lstm_hidden(const Op *op)
 {
 	const Type *w = infer_rank(op, 3, 2);
 	if (w && (!dim_is_const(w->dims[1]) || w->dims[1]->value % 4)) {
-		infer_error(op, "the width of the weight must be a multiple of 4");
+		op_error(op, "the width of the weight must be a multiple of 4");
 		return NULL;
 	}
 	return w ? dim_const(op->ctx, w->dims[1]->value / 4) : NULL;
@@ -405,6 +398,14 @@ static bool batch_order(Op *op, int first, const Dim *rows, const Value *lod)
 	       infer_result_shape(op, first + 2, DT_I64, 1, &count);
 }
 
+static bool gru_results(Op *op, DType t, const Dim *rows, const Dim *hidden, const Dim *three)
+{
+	const Dim *shape[] = {rows, hidden}, *gates[] = {rows, three};
+	return infer_result_shape(op, 0, t, 2, shape) && infer_result_shape(op, 1, t, 2, gates) &&
+	       infer_result_shape(op, 2, t, 2, shape) && infer_result_shape(op, 3, t, 2, shape) &&
+	       batch_order(op, 4, rows, op_operand(op, 4));
+}
+
 bool infer_hook_sequence_gru(Op *op)
 {
 	Context *c = op->ctx;
@@ -414,19 +415,13 @@ bool infer_hook_sequence_gru(Op *op)
 	if (!x || !w || (op_operand(op, 3) && !bias) || !check_offsets(op, 4))
 		return false;
 	if (!dim_is_const(w->dims[0]))
-		return infer_error(op, "the size of the weight must be known");
-	const Dim *hidden = w->dims[0], *three = dim_mul(c, hidden, dim_const(c, 3)),
-			  *shape[] = {x->dims[0], hidden};
-	const Dim *gates[] = {x->dims[0], three};
+		return op_error(op, "the size of the weight must be known");
+	const Dim *hidden = w->dims[0], *three = dim_mul(c, hidden, dim_const(c, 3));
 	return infer_same_dim(op, x->dims[1], three, "widths of input and gates", &same) &&
 	       infer_same_dim(op, w->dims[1], three, "widths of weight and gates", &same) &&
 	       (!bias || infer_same_dim(op, type_numel(c, bias), three, "sizes of the bias", &same)) &&
 	       check_state(op, 1, hidden, op_operand(op, 4)) &&
-	       infer_result_shape(op, 0, x->dtype, 2, shape) &&
-	       infer_result_shape(op, 1, x->dtype, 2, gates) &&
-	       infer_result_shape(op, 2, x->dtype, 2, shape) &&
-	       infer_result_shape(op, 3, x->dtype, 2, shape) &&
-	       batch_order(op, 4, x->dims[0], op_operand(op, 4));
+	       gru_results(op, x->dtype, x->dims[0], hidden, three);
 }
 
 bool infer_hook_edit_distance(Op *op)
@@ -441,11 +436,11 @@ bool infer_hook_edit_distance(Op *op)
 		const Type *t = op_operand(op, k)->type;
 		bool dense = !lod;
 		if (dense && (!op_operand(op, 2 + k) || t->rank != 2))
-			return infer_error(op, "operand '%s' has neither LoD nor lengths",
-			                   op->info->operands[k].name);
+			return op_error(op, "operand '%s' has neither LoD nor lengths",
+			                op->info->operands[k].name);
 		if (!dense && (!check_offsets(op, 4 + k) || t->rank > 2))
-			return infer_error(op, "operand '%s' must hold one token in a row",
-			                   op->info->operands[k].name);
+			return op_error(op, "operand '%s' must hold one token in a row",
+			                op->info->operands[k].name);
 		const Dim *count = dense ? t->dims[0] : sequence_count(c, lod);
 		if (k && !infer_same_dim(op, shape[0], count, "numbers of sequences", &same))
 			return false;

@@ -9,20 +9,13 @@
 // to find the rest. Names are visible in their region and in those nested in it; uses may come
 // before definitions, since blocks stand in any order: whether a definition reaches its uses is the
 // verifier's business.
+#include "ir/base/map.h"
 #include "ir/text/lex.h"
 #include "ir/text/text.h"
 
 #include <string.h>
 
 enum { MAX_REGIONS = 8 };
-
-// A name in scope.
-typedef struct Name {
-	struct Name *shadow; // next in its bucket
-	const char *key;     // uniqued text after the percent sign
-	Value *value;
-	size_t bucket;
-} Name;
 
 // An operand read before its definition.
 typedef struct Pending {
@@ -48,12 +41,11 @@ typedef struct Label {
 typedef struct Parser {
 	Lexer lex;
 	Context *ctx;
-	PtrList names; // Name, in order of definition
-	Name **buckets;
-	size_t nbucket;
-	PtrList pending; // Pending
-	PtrList labels;  // Label, of the region being read
-	PtrList jumps;   // Jump, of the region being read
+	PtrList names;    // keys, in order of definition
+	PointerMap named; // uniqued key -> Value
+	PtrList pending;  // Pending
+	PtrList labels;   // Label, of the region being read
+	PtrList jumps;    // Jump, of the region being read
 } Parser;
 
 // An operation while it is read.
@@ -83,49 +75,20 @@ typedef struct DraftSucc {
 
 // ---- names --------------------------------------------------------------------------------------
 
-static size_t name_bucket(const Parser *p, const char *key)
+// NULL: no value of that name is in sight.
+static Value *value_named(const Parser *p, const char *key)
 {
-	// Keys are uniqued: the pointer is the name.
-	return (size_t)(((uint64_t)(uintptr_t)key * 0x9E3779B97F4A7C15u) >> 20) & (p->nbucket - 1);
-}
-
-static Name *name_find(const Parser *p, const char *key)
-{
-	for (Name *n = p->buckets[name_bucket(p, key)]; n; n = n->shadow) {
-		if (n->key == key)
-			return n;
-	}
-	return NULL;
-}
-
-static void name_link(Parser *p, Name *n)
-{
-	n->bucket = name_bucket(p, n->key);
-	n->shadow = p->buckets[n->bucket];
-	p->buckets[n->bucket] = n;
-}
-
-static void names_grow(Parser *p)
-{
-	p->nbucket = p->nbucket ? p->nbucket * 2 : 256;
-	p->buckets = NEW_ARRAY(p->ctx->arena, p->nbucket, Name *);
-	for (int i = 0; i < p->names.n; i++)
-		name_link(p, (Name *)(uintptr_t)p->names.items[i]);
+	return (Value *)(uintptr_t)pointer_map_get(&p->named, key);
 }
 
 static void name_define(Parser *p, const Definition *d, Value *v)
 {
-	if (name_find(p, d->key)) {
+	if (value_named(p, d->key)) {
 		lex_fail(&p->lex, d->where, "%%%s is defined twice", d->key);
 		return;
 	}
-	if ((size_t)p->names.n >= p->nbucket)
-		names_grow(p);
-	Name *n = NEW(p->ctx->arena, Name);
-	n->key = d->key;
-	n->value = v;
-	ptr_list_add(p->ctx, &p->names, n);
-	name_link(p, n);
+	ptr_list_add(p->ctx, &p->names, d->key);
+	pointer_map_set(&p->named, d->key, v);
 	v->name = d->hint;
 	v->stop_gradient = d->stop_gradient;
 	v->persistable = d->persistable;
@@ -134,10 +97,8 @@ static void name_define(Parser *p, const Definition *d, Value *v)
 // Forgets the names defined since there were `mark` of them.
 static void names_leave(Parser *p, int mark)
 {
-	while (p->names.n > mark) {
-		const Name *n = p->names.items[--p->names.n];
-		p->buckets[n->bucket] = n->shadow;
-	}
+	while (p->names.n > mark)
+		pointer_map_set(&p->named, p->names.items[--p->names.n], NULL);
 }
 
 // `%name`, `%"any name"`, `%name#2` or `%7`: the key, and the hint when it names a variable. NULL:
@@ -451,13 +412,13 @@ static void fill_operands(Parser *p, const Draft *d, Op *op)
 		if (!key)
 			continue;
 		const Type *said = d->in.items[type++];
-		const Name *n = name_find(p, key);
-		if (!n) {
+		Value *v = value_named(p, key);
+		if (!v) {
 			add_pending(p, op, i, key, where, said);
 			continue;
 		}
-		check_operand_type(p, where, key, n->value, said);
-		op_set_operand(op, i, n->value);
+		check_operand_type(p, where, key, v, said);
+		op_set_operand(op, i, v);
 	}
 }
 
@@ -580,13 +541,13 @@ static void resolve_pending(Parser *p, int mark)
 	int kept = mark;
 	for (int i = mark; i < p->pending.n; i++) {
 		const Pending *u = p->pending.items[i];
-		const Name *n = name_find(p, u->key);
-		if (!n) {
+		Value *v = value_named(p, u->key);
+		if (!v) {
 			p->pending.items[kept++] = u;
 			continue;
 		}
-		check_operand_type(p, u->where, u->key, n->value, u->type);
-		op_set_operand(u->op, u->index, n->value);
+		check_operand_type(p, u->where, u->key, v, u->type);
+		op_set_operand(u->op, u->index, v);
 	}
 	p->pending.n = kept;
 }
@@ -688,7 +649,7 @@ Op *ir_parse(Context *c, const char *file, const char *text, size_t n)
 	int errors = diag_errors(c->diag);
 	Parser p = {.ctx = c};
 	lex_init(&p.lex, c, file, text, n);
-	names_grow(&p);
+	pointer_map_init(&p.named, c->arena);
 	lex_space(&p.lex);
 	const char *top = p.lex.at;
 	Op *op = parse_op(&p, NULL);

@@ -7,64 +7,20 @@
 // `%name#1`, a name that is not a plain word is quoted, and a value without a name gets a number.
 // The hint is only decorated, never changed, so reading the text restores it. Where a value is
 // defined, `!s` after it says stop_gradient and `!p` persistable (`!sp`: both).
+#include "ir/base/map.h"
 #include "ir/core/core.h"
 #include "ir/text/text.h"
 
 #include <ctype.h>
 #include <string.h>
 
-// From pointers to small numbers: open addressing in the arena of the text.
-typedef struct NumberMap {
-	const void **keys;
-	uint32_t *values;
-	size_t count, cap; // cap is a power of two, or 0
-} NumberMap;
-
 typedef struct Printer {
 	Text *out;
-	Context *ctx;
-	NumberMap values; // Value: 1 + its number among the unnamed, or among those of its name
-	NumberMap names;  // uniqued name: how many values of that name were met
-	uint32_t unnamed;
+	PointerMap values; // Value: its number among the unnamed, or among those of its name
+	NameMap names;     // to the last number of a value of that name
+	int unnamed;
 	int indent;
 } Printer;
-
-static size_t number_slot(const NumberMap *m, const void *key)
-{
-	uint64_t h = (uint64_t)(uintptr_t)key * 0x9E3779B97F4A7C15u;
-	size_t i = (size_t)(h >> 20) & (m->cap - 1);
-	while (m->keys[i] && m->keys[i] != key)
-		i = (i + 1) & (m->cap - 1);
-	return i;
-}
-
-static void number_map_grow(Arena *a, NumberMap *m)
-{
-	NumberMap old = *m;
-	m->cap = old.cap ? old.cap * 2 : 64;
-	m->keys = NEW_ARRAY(a, m->cap, const void *);
-	m->values = NEW_ARRAY(a, m->cap, uint32_t);
-	for (size_t i = 0; i < old.cap; i++) {
-		if (!old.keys[i])
-			continue;
-		size_t at = number_slot(m, old.keys[i]);
-		m->keys[at] = old.keys[i];
-		m->values[at] = old.values[i];
-	}
-}
-
-// The number of a key, 0 when it is new.
-static uint32_t *number_map_at(Arena *a, NumberMap *m, const void *key)
-{
-	if (m->count * 2 >= m->cap)
-		number_map_grow(a, m);
-	size_t i = number_slot(m, key);
-	if (!m->keys[i]) {
-		m->keys[i] = key;
-		m->count++;
-	}
-	return &m->values[i];
-}
 
 // ---- values -------------------------------------------------------------------------------------
 
@@ -87,25 +43,36 @@ static void print_name(Text *t, const char *s)
 		text_quoted(t, s);
 }
 
+static int value_number(Printer *p, const Value *v)
+{
+	int number = pointer_map_index(&p->values, v);
+	if (number >= 0)
+		return number;
+	if (v->name) {
+		number = pointer_map_index(&p->names, v->name) + 1;
+		pointer_map_set_index(&p->names, v->name, number);
+	} else {
+		number = p->unnamed++;
+	}
+	pointer_map_set_index(&p->values, v, number);
+	return number;
+}
+
 static void print_value(Printer *p, const Value *v)
 {
 	if (!v) {
 		text_char(p->out, '_');
 		return;
 	}
-	Arena *a = p->out->arena;
-	uint32_t *number = number_map_at(a, &p->values, v);
-	if (!*number)
-		*number = v->name ? ++*number_map_at(a, &p->names, context_str(p->ctx, v->name))
-		                  : ++p->unnamed;
+	const int number = value_number(p, v);
 	text_char(p->out, '%');
 	if (!v->name) {
-		text_printf(p->out, "%u", *number - 1);
+		text_printf(p->out, "%d", number);
 		return;
 	}
 	print_name(p->out, v->name);
-	if (*number > 1)
-		text_printf(p->out, "#%u", *number - 1);
+	if (number)
+		text_printf(p->out, "#%d", number);
 }
 
 static void print_definition(Printer *p, const Value *v)
@@ -300,7 +267,9 @@ static void print_op(Printer *p, const Op *op)
 
 void ir_print(Text *t, const Op *op)
 {
-	Printer p = {.out = t, .ctx = op->ctx};
+	Printer p = {.out = t};
+	pointer_map_init(&p.values, t->arena);
+	name_map_init(&p.names, t->arena);
 	print_op(&p, op);
 	text_char(t, '\n');
 }

@@ -12,25 +12,23 @@ static const Dim *elements(Context *c, const Type *t)
 }
 
 // Elements that a region reads each time it runs, but for a constant.
-static const Dim *region_work(const Region *r)
+static const Dim *region_work(Context *c, const Region *r)
 {
-	Context *c = r->op->ctx;
 	const Dim *work = dim_const(c, 1);
 	for (const Op *op = r->first->first; op; op = op->next) {
 		if (op->code != OP_LOOP_REDUCE)
 			continue;
 		const Attr *extents = op_attr(op, "extents");
-		work = dim_add(
-			c, work,
-			dim_mul(c, dims_at_most(c, extents->n, extents->dims), region_work(&op->regions[0])));
+		work = dim_add(c, work,
+		               dim_mul(c, dims_at_most(c, extents->n, extents->dims),
+		                       region_work(c, &op->regions[0])));
 	}
 	return work;
 }
 
 // Elements that a step reads or writes, and how many threads have something to do.
-static const Dim *work_of(const Op *op, const Dim **threads)
+static const Dim *work_of(Context *c, const Op *op, const Dim **threads)
 {
-	Context *c = op->ctx;
 	const Dim *out = dim_const(c, 1), *in = out;
 	*threads = out;
 	if (op->code == OP_LOOP_BIND || op->code == OP_LOOP_CAPACITY)
@@ -44,7 +42,7 @@ static const Dim *work_of(const Op *op, const Dim **threads)
 		out = dim_max(c, out, elements(c, op->results[i].type));
 	*threads = out;
 	if (op->code == OP_LOOP_NEST)
-		return dim_mul(c, out, region_work(&op->regions[0]));
+		return dim_mul(c, out, region_work(c, &op->regions[0]));
 	for (int i = 0; i < op->noperand; i++)
 		if (op_operand(op, i))
 			in = dim_max(c, in, elements(c, op_operand(op, i)->type));
@@ -55,10 +53,8 @@ static const Dim *work_of(const Op *op, const Dim **threads)
 const Dim *step_work(const Op *op, const Dim **threads)
 {
 	const Dim *ignored;
-	dim_rely_on_none(op->ctx, true); // sizes of at least 1: those of 0 have even less
-	const Dim *work = work_of(op, threads ? threads : &ignored);
-	dim_rely_on_none(op->ctx, false);
-	return work;
+	Context view = context_of_known_sizes(op->ctx); // those of 0 have even less
+	return work_of(&view, op, threads ? threads : &ignored);
 }
 
 bool work_is_little(const Dim *work)
@@ -88,13 +84,12 @@ void works_add(Context *c, Works *w, const Dim *work)
 {
 	int n = 0;
 	bool follows = work_is_little(work);
-	dim_rely_on_none(c, true);
+	Context view = context_of_known_sizes(c);
 	for (int i = 0; i < w->n && !follows; i++)
-		follows = is_no_less(c, w->items[i], work);
+		follows = is_no_less(&view, w->items[i], work);
 	for (int i = 0; i < w->n && !follows; i++)
-		if (!is_no_less(c, work, w->items[i]))
+		if (!is_no_less(&view, work, w->items[i]))
 			w->items[n++] = w->items[i];
-	dim_rely_on_none(c, false);
 	if (follows)
 		return;
 	w->n = n;

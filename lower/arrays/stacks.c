@@ -39,12 +39,6 @@ typedef struct Stacks {
 	bool ok;
 } Stacks;
 
-static bool stack_fail(const Op *op, const char *text)
-{
-	diag_error(op->ctx->diag, op->loc, "'%s': %s", op->info->name, text);
-	return false;
-}
-
 // ---- every use sees the operation that made the stack -------------------------------------------
 
 static const Op *terminator_of(const Op *op, int r)
@@ -89,7 +83,7 @@ static bool result_resolve(Op *op, int i, Value *root)
 	for (int r = 0; r < 2; r++) {
 		Value *v = end_take(op, r, i, root);
 		if (!v || (!root && v->def && op_parent(v->def) == op))
-			return stack_fail(op, "which stack it passes on must be known");
+			return op_error(op, "which stack it passes on must be known");
 		root = v;
 	}
 	value_replace(&op->results[i], root);
@@ -182,7 +176,7 @@ static bool control_resolve(Op *op, int depth)
 static bool region_resolve(Region *r, int depth)
 {
 	if (depth > MAX_NESTING)
-		return stack_fail(r->op, "control flow is nested too deep");
+		return op_error(r->op, "control flow is nested too deep");
 	for (Block *b = r->first; b; b = b->next)
 		for (Op *op = b->first, *next; op; op = next) {
 			next = op->next;
@@ -259,8 +253,8 @@ static bool push_visit(Op *op, void *arg)
 	for (int i = 0; i < n; i++)
 		fits &= op_operand(op, 1 + i)->type->kind == TY_TENSOR;
 	if (!fits) {
-		s->ok = stack_fail(op, "a stack of anything but tensors, or of more than 64 values at a "
-		                       "time or 64 kinds of groups, cannot be compiled");
+		s->ok = op_error(op, "a stack of anything but tensors, or of more than 64 values at a "
+		                     "time or 64 kinds of groups, cannot be compiled");
 		return true;
 	}
 	k->kinds[k->nkind++] = (Group){k->n, n};
@@ -351,7 +345,7 @@ static bool pop_rewrite(Op *op, Stack *k)
 {
 	const Group *g = group_find(k, op);
 	if (!g)
-		return stack_fail(op, "nothing like what is popped is ever pushed on this stack");
+		return op_error(op, "nothing like what is popped is ever pushed on this stack");
 	if (k->nkind > 1 && !kind_check(op, k, g))
 		return false;
 	for (int i = 0; i < g->n; i++) {
@@ -381,7 +375,7 @@ static bool stack_op_rewrite(Stacks *s, Op *op)
 	Stack *k = stack_find(s, op->code == OP_CF_CREATE_STACK ? &op->results[0] : op_operand(op, 0));
 	bool ok = k && (k->nkind || op->code == OP_CF_CREATE_STACK || op->code == OP_CF_IS_EMPTY);
 	if (!ok)
-		return stack_fail(op, "nothing is ever pushed on this stack");
+		return op_error(op, "nothing is ever pushed on this stack");
 	if (op->code == OP_CF_CREATE_STACK) {
 		for (int i = 0; i < k->n; i++) {
 			k->arrays[i] = array_op(op, OP_PD_CREATE_ARRAY, k->types[i], NULL, NULL, NULL);
@@ -518,7 +512,7 @@ static bool clear_visit(Op *op, void *arg)
 	if (op->code != OP_CF_CREATE_STACK)
 		return true;
 	if (value_used(&op->results[0]))
-		s->ok = stack_fail(op, "this use of a stack cannot be compiled");
+		s->ok = op_error(op, "this use of a stack cannot be compiled");
 	else
 		op_erase(op);
 	return true;

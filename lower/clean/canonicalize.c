@@ -6,6 +6,7 @@
 //
 // The operator table says which patterns an operation has (`simplify: [..]`); they run over the
 // module until nothing changes.
+#include "ir/infer/geometry.h"
 #include "ir/build/build.h"
 #include "ir/build/infer.h"
 #include "ir/build/nest.h"
@@ -241,7 +242,7 @@ Value *simplify_hook_dropout(Builder *b, Op *op)
 {
 	(void)b;
 	Value *x = op_operand(op, 0);
-	bool same = !strcmp(op_str(op, "mode", ""), "upscale_in_train") || op_float(op, "p", 0.5) == 0;
+	bool same = op_enum(op, "mode") == DROPOUT_UPSCALE_IN_TRAIN || op_float(op, "p", 0.5) == 0;
 	return same && same_type(op, x) ? x : NULL;
 }
 
@@ -347,8 +348,8 @@ Value *simplify_hook_channels(Builder *b, Op *op)
 	static const char *const formats[] = {"NC", "NCL", "NCHW", "NCDHW"};
 	Value *x = op_operand(op, 0);
 	int n = x->type->rank;
-	if (!format_channels_last(op_str(op, "data_format", "")) || !type_is_tensor(x->type) || n < 2 ||
-	    n > 5 || op->results[0].type->rank != n || !strcmp(op_str(op, "mode", ""), "element"))
+	if (!channels_last(op) || !type_is_tensor(x->type) || n < 2 || n > 5 ||
+	    op->results[0].type->rank != n || !strcmp(op_str(op, "mode", ""), "element"))
 		return NULL;
 	int64_t perm[MAX_RANK];
 	channel_perm(n, false, perm);

@@ -8,18 +8,16 @@
 
 #include <string.h>
 
-enum { BUCKETS = 1 << 12 };
-
 typedef struct Entry {
 	Op *op;
 	size_t hash;
-	struct Entry *next;  // in its bucket
-	struct Entry *older; // in order of insertion, for leaving a scope
+	const struct Entry *next; // of the same hash
+	struct Entry *older;      // in order of insertion, for leaving a scope
 } Entry;
 
 typedef struct Scopes {
 	Arena *arena;
-	Entry *buckets[BUCKETS];
+	PointerMap entries; // hash -> the newest Entry that has it
 	Entry *newest;
 } Scopes;
 
@@ -87,13 +85,18 @@ static bool op_mergeable(const Op *op)
 	       !(op->info->traits & TRAIT_TERMINATOR) && op->nregion == 0 && op->nresult > 0;
 }
 
+static const void *hash_key(size_t hash)
+{
+	return (const void *)(uintptr_t)(hash | 1);
+}
+
 // Replaces op by an equal one that is visible, or remembers it.
 static void op_merge(Scopes *s, Op *op)
 {
 	size_t hash = op_hash(op);
-	Entry **bucket = &s->buckets[hash % BUCKETS];
-	for (Entry *e = *bucket; e; e = e->next) {
-		if (e->hash != hash || !op_equal(e->op, op))
+	const Entry *same = pointer_map_get(&s->entries, hash_key(hash));
+	for (const Entry *e = same; e; e = e->next) {
+		if (!op_equal(e->op, op))
 			continue;
 		Value **with = NEW_ARRAY(s->arena, (size_t)op->nresult, Value *);
 		for (int i = 0; i < op->nresult; i++)
@@ -102,8 +105,9 @@ static void op_merge(Scopes *s, Op *op)
 		return;
 	}
 	Entry *e = NEW(s->arena, Entry);
-	*e = (Entry){op, hash, *bucket, s->newest};
-	*bucket = s->newest = e;
+	*e = (Entry){op, hash, same, s->newest};
+	s->newest = e;
+	pointer_map_set(&s->entries, hash_key(hash), e);
 }
 
 // ---- checks of sizes ----------------------------------------------------------------------------
@@ -233,9 +237,9 @@ static void region_merge(Scopes *s, Region *r)
 				op_merge(s, op);
 		}
 		checks_merge(s, b);
-		// Entries leave in the opposite order of their coming, so each is the head of its bucket.
+		// Entries leave in the opposite order of their coming, so each is the newest of its hash.
 		for (; s->newest != outer; s->newest = s->newest->older)
-			s->buckets[s->newest->hash % BUCKETS] = s->newest->next;
+			pointer_map_set(&s->entries, hash_key(s->newest->hash), s->newest->next);
 	}
 }
 
@@ -243,9 +247,9 @@ static void region_merge(Scopes *s, Region *r)
 bool pass_cse(PassContext *p)
 {
 	Arena *arena = arena_scratch(p->ctx->arena);
-	Scopes *s = NEW(arena, Scopes);
-	s->arena = arena;
-	region_merge(s, &p->module->regions[0]);
+	Scopes s = {.arena = arena};
+	pointer_map_init(&s.entries, arena);
+	region_merge(&s, &p->module->regions[0]);
 	arena_free(arena);
 	return true;
 }

@@ -2,6 +2,7 @@
 // product before them (through an addition of a constant bias), else turned into one multiplication
 // and one addition per channel. The pipeline runs this after fold, when statistics and weights are
 // parameters.
+#include "ir/infer/geometry.h"
 #include "ir/build/build.h"
 #include "lower/clean/clean.h"
 #include "lower/pass/pass.h"
@@ -34,7 +35,7 @@ static bool affine_of(const Op *bn, Affine *a)
 {
 	const Type *type = bn->results[0].type;
 	bool test = op_bool(bn, "is_test", false) || op_bool(bn, "use_global_stats", false);
-	bool last = format_channels_last(op_str(bn, "data_format", "NCHW"));
+	bool last = channels_last(bn);
 	if (!test || type->rank < 2 || (last && type->rank > 2) || !dim_is_const(type->dims[1]))
 		return false;
 	a->channels = type->dims[1]->value;
@@ -116,7 +117,7 @@ static bool weights_of(const Op *op, Weights *w)
 	case FILTER_MATRIX: return weights_of_matmul(op, t, w);
 	default: return false;
 	}
-	return !format_channels_last(op_str(op, "data_format", "NCHW"));
+	return !channels_last(op);
 }
 
 static Op *single_use_def(const Value *v)

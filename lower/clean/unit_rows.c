@@ -2,6 +2,7 @@
 // in front of each and loses the row behind it. Here what stands between them works on images, too,
 // so that the row is never dropped: batch norms meet the weights before them, and layout sees one
 // chain. Run by the pipeline in front of fold-batch-norm.
+#include "ir/infer/geometry.h"
 #include "ir/build/nest.h"
 #include "lower/clean/clean.h"
 #include "lower/pass/rewrite.h"
@@ -136,7 +137,7 @@ static Value *slice_on_image(const Rows *r, Builder *b, const Op *op)
 
 static Value *batch_norm_on_image(const Rows *r, Builder *b, const Op *op)
 {
-	if (format_channels_last(op_str(op, "data_format", "NCHW")) || op->nresult != 1)
+	if (channels_last(op) || op->nresult != 1)
 		return NULL;
 	return first_on_image(r, b, op, NULL, NULL);
 }

@@ -54,10 +54,8 @@ static const Dim *block_work_find(Context *c, const Op *op)
 	const Dim *together = dim_mul(
 		c, dims_at_most(c, op->results[0].type->rank, op->results[0].type->dims),
 		dim_const(c, CUDA_LITTLE_WORK / MAX_TOGETHER));
-	dim_rely_on_none(c, true);
-	work = dim_max(c, work, together);
-	dim_rely_on_none(c, false);
-	return work;
+	Context view = context_of_known_sizes(c);
+	return dim_max(&view, work, together);
 }
 
 static const Dim *block_work(Steps *s, const Op *op)

@@ -75,15 +75,14 @@ bool decompose_hook_pad3d_of_image(PassContext *pass, Op *op)
 	if (!x)
 		return true;
 	Context *c = op->ctx;
-	const char *mode = op_str(op, "mode", "constant");
-	if (!strcmp(mode, "circular"))
+	const int mode = op_enum(op, "mode");
+	if (mode == PAD_CIRCULAR)
 		return true;
-	mode = !strcmp(mode, "replicate") ? "edge" : mode;
 	const Attr *value = op_attr(op, "pad_value");
-	Value *out = build1(&b, OP_PD_PAD2D, x, "paddings",
-	                    attr_numbers(c, 4, (int64_t[]){p[2], p[3], p[0], p[1]}), "mode",
-	                    attr_str(c, mode), "data_format", attr_str(c, "NCHW"), "pad_value",
-	                    value ? value : attr_float(c, 0), NULL);
+	Value *out = build1(
+		&b, OP_PD_PAD2D, x, "paddings", attr_numbers(c, 4, (int64_t[]){p[2], p[3], p[0], p[1]}),
+		"mode", attr_str(c, mode == PAD_REPLICATE ? "edge" : op_str(op, "mode", "constant")),
+		"data_format", attr_str(c, "NCHW"), "pad_value", value ? value : attr_float(c, 0), NULL);
 	const Type *t = op->results[0].type;
 	if (!out || !(out = reshaped(&b, out, t->rank, t->dims)))
 		return false;

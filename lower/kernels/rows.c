@@ -2,6 +2,7 @@
 // so that fusion can put work into them, and write through another. C has them for f32; CUDA for
 // 16-bit types as well, with f32 between the regions. Called by decompose.c and attention.c.
 #include "lower/kernels/rows.h"
+#include "ir/infer/geometry.h"
 #include "ir/build/build.h"
 #include "lower/pass/pass.h"
 #include "lower/pass/rewrite.h"
@@ -172,20 +173,27 @@ static Value *scaled_channels(Builder *b, Value *out, Value *scale, Value *bias)
 	return out;
 }
 
+static bool norm_has_kernel(const PassContext *p, const Op *op)
+{
+	const Type *t = op_operand(op, 0)->type;
+	const Value *scale = op_operand(op, 1), *bias = op_operand(op, 2);
+	return p->target->cuda && dtype_has_kernel(p, t->dtype) && t->rank >= 3 && t->rank < MAX_RANK &&
+	       op->results[0].type == t && (!scale || dtype_has_kernel(p, scale->type->dtype)) &&
+	       (!bias || dtype_has_kernel(p, bias->type->dtype));
+}
+
 // From the kernel's f32 on, scale and bias included, all is fused into its epilogue.
 bool decompose_hook_norm_of_channels(PassContext *p, Op *op)
 {
 	Context *c = op->ctx;
 	Value *x = op_operand(op, 0), *scale = op_operand(op, 1), *bias = op_operand(op, 2), *rows = x;
 	const Type *t = x->type;
-	if (!p->target->cuda || !dtype_has_kernel(p, t->dtype) || t->rank < 3 || t->rank >= MAX_RANK ||
-	    op->results[0].type != t || (scale && !dtype_has_kernel(p, scale->type->dtype)) ||
-	    (bias && !dtype_has_kernel(p, bias->type->dtype)))
+	if (!norm_has_kernel(p, op))
 		return true;
 	Builder b = builder_before(op);
 	if (op->code == OP_PD_GROUP_NORM) {
 		const Dim *dims[MAX_RANK + 1] = {t->dims[0], dim_const(c, op_int(op, "groups", 1))};
-		if (format_channels_last(op_str(op, "data_format", "NCHW")))
+		if (channels_last(op))
 			return true;
 		dims[2] = dim_div(c, t->dims[1], dims[1]);
 		for (int d = 2; d < t->rank; d++)

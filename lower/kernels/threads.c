@@ -145,10 +145,9 @@ static int nest_along(const Op *nest, int threads)
 
 static void op_share(Context *c, Op *op, int threads)
 {
-	dim_rely_on_none(c, true); // nothing is wrong with a size of 0
-	const Dim *work = share_hooks[op->code](c, op);
-	work = dim_div(c, work, dim_const(c, THREADS_LEAST));
-	dim_rely_on_none(c, false);
+	Context view = context_of_known_sizes(c); // nothing is wrong with a size of 0
+	const Dim *work = share_hooks[op->code](&view, op);
+	work = dim_div(&view, work, dim_const(c, THREADS_LEAST));
 	const bool nest = op->code == OP_LOOP_NEST;
 	if (dim_is_const(work) && work->value < 2)
 		return;

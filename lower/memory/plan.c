@@ -302,13 +302,12 @@ static bool scratch_clear(Op *op, void *arg)
 bool pass_plan(PassContext *p)
 {
 	Arena *arena = arena_scratch(p->ctx->arena);
-	Plan plan = {.ctx = p->ctx, .arena = arena, .region = &p->module->regions[0]};
+	Context view = context_of_known_sizes(p->ctx); // offsets are evaluated with sizes of at least 1
+	Plan plan = {.ctx = &view, .arena = arena, .region = &p->module->regions[0]};
 	plan.parallel = p->target && p->target->cuda;
 	plan.tail = &plan.first;
 	op_walk(p->module, scratch_clear, NULL);
-	dim_rely_on_none(p->ctx, true); // offsets are evaluated with sizes of at least 1
-	bool ok = plan_make(&plan, p->module);
-	dim_rely_on_none(p->ctx, false);
+	const bool ok = plan_make(&plan, p->module);
 	size_facts_to_module(p->module);
 	op_walk(p->module, scratch_clear, NULL);
 	arena_free(arena);

@@ -119,12 +119,6 @@ Value *build_element(Builder *b, const Tensor *t, int64_t i)
 	return op_result(op, 0);
 }
 
-bool format_channels_last(const char *format)
-{
-	size_t n = strlen(format);
-	return n > 2 && format[0] == 'N' && format[n - 1] == 'C';
-}
-
 bool slice_is_fixed(const Op *op)
 {
 	for (int i = 1; i < op->noperand; i++)

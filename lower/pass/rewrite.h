@@ -13,8 +13,6 @@ Value *build_parameter(Builder *b, const char *name, const char *suffix, Tensor 
 
 // Element i of t as a scalar, in a loop region.
 Value *build_element(Builder *b, const Tensor *t, int64_t i);
-// Whether a data_format puts channels last ("NHWC", "NDHWC", "NLC").
-bool format_channels_last(const char *format);
 // Whether all that says where a slice begins and ends are attributes.
 bool slice_is_fixed(const Op *op);
 // A position known at compile time, in a loop region.

@@ -169,6 +169,11 @@ static inline bool cublaslt_types_fit(const cublasLtMatmulDescOpaque_t *d,
 	       (d->compute == CUBLAS_COMPUTE_32F || a->type == CUDA_R_32F);
 }
 
+static inline bool cublaslt_lies(const cublasLtMatrixLayoutOpaque_t *m)
+{
+	return m->rows && m->columns && m->ld >= (int64_t)m->rows;
+}
+
 // Whether op(A) op(B) is a product that fits into C and D, which lie alike.
 static inline bool cublaslt_fits(const cublasLtMatmulDescOpaque_t *d,
                                  const cublasLtMatrixLayoutOpaque_t *a,
@@ -178,10 +183,9 @@ static inline bool cublaslt_fits(const cublasLtMatmulDescOpaque_t *d,
 	const bool ta = d->ta == CUBLAS_OP_T, tb = d->tb == CUBLAS_OP_T;
 	return cublaslt_types_fit(d, a, b, c) && (ta ? a->columns : a->rows) == c->rows &&
 	       (tb ? b->rows : b->columns) == c->columns &&
-	       (ta ? a->rows : a->columns) == (tb ? b->columns : b->rows) &&
-	       a->ld >= (int64_t)a->rows && b->ld >= (int64_t)b->rows && c->ld >= (int64_t)c->rows &&
-	       a->batches == c->batches && b->batches == c->batches && a->rows && a->columns &&
-	       c->rows && c->columns && c->batches > 0 &&
+	       (ta ? a->rows : a->columns) == (tb ? b->columns : b->rows) && cublaslt_lies(a) &&
+	       cublaslt_lies(b) && cublaslt_lies(c) && a->batches == c->batches &&
+	       b->batches == c->batches && c->batches > 0 &&
 	       !(d->epilogue & CUBLASLT_EPILOGUE_BIAS) == !d->bias;
 }
 

@@ -276,6 +276,14 @@ static void cudnn_convolution(CudnnConvolution p, const void *x, const void *w, 
 	cudaemu::scratch_check(scratch, room);
 }
 
+static inline cudaemu::LibraryType cudnn_type(const CudnnConvolution &p)
+{
+	return p.x.type == CUDNN_DATA_HALF       ? cudaemu::LIBRARY_F16
+	       : p.x.type == CUDNN_DATA_BFLOAT16 ? cudaemu::LIBRARY_BF16
+	       : p.how.math == CUDNN_FMA_MATH    ? cudaemu::LIBRARY_F32
+	                                         : cudaemu::LIBRARY_TF32;
+}
+
 static inline cudnnStatus_t cudnn_launch(cudnnHandle_t h, CudnnConvolution p, const void *x,
                                          const void *w, cudnnConvolutionFwdAlgo_t algo,
                                          void *scratch, size_t room, const void *z,
@@ -289,10 +297,7 @@ static inline cudnnStatus_t cudnn_launch(cudnnHandle_t h, CudnnConvolution p, co
 	if (algo > CUDNN_CONVOLUTION_FWD_ALGO_GEMM ||
 	    (algo == CUDNN_CONVOLUTION_FWD_ALGO_GEMM && p.how.groups > 1))
 		return CUDNN_STATUS_NOT_SUPPORTED;
-	p.type = p.x.type == CUDNN_DATA_HALF       ? cudaemu::LIBRARY_F16
-	         : p.x.type == CUDNN_DATA_BFLOAT16 ? cudaemu::LIBRARY_BF16
-	         : p.how.math == CUDNN_FMA_MATH    ? cudaemu::LIBRARY_F32
-	                                           : cudaemu::LIBRARY_TF32;
+	p.type = cudnn_type(p);
 	void *args[] = {&p, &x, &w, &z, &bias, &y, &scratch, &room};
 	return cudaLaunchKernel(cudnn_convolution, dim3(1), dim3(1), args, 0, h->stream) == cudaSuccess
 	           ? CUDNN_STATUS_SUCCESS
