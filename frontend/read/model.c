@@ -260,13 +260,15 @@ static bool check_program(Context *c, const Paddle__ProgramDesc *p, const char *
 	return k.ok && check_nesting(&k, 0, arena_alloc(c->arena, p->n_blocks), 0);
 }
 
-// Paddle 3 writes JSON; no field of a legacy program begins like that.
+// Paddle 3 writes JSON. A legacy program whose first block has 123 bytes begins with a line's end
+// and a brace, too, and the tag of the block's number behind it.
 static bool is_json(const uint8_t *data, size_t size)
 {
 	size_t at = 0;
 	while (at < size && strchr(" \t\r\n", data[at]))
 		at++;
-	return at < size && data[at] == '{';
+	enum { BLOCK_NUMBER = 0x08 };
+	return at < size && data[at] == '{' && (at + 1 == size || data[at + 1] != BLOCK_NUMBER);
 }
 
 Paddle__ProgramDesc *model_read(Context *c, const char *path)

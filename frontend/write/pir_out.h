@@ -121,6 +121,10 @@ OpWriter out_general;
 // Whether it will be written.
 bool out_has_form(PirWriter *w, const Op *op);
 
+// ---- pir_out_prepare.c --------------------------------------------------------------------------
+// A parameter that is written without having been read is read in front of everything else.
+void pir_give_values(Op *module);
+
 // ---- pir_out_nest.c -----------------------------------------------------------------------------
 // The size that a nest of rank 0 gives as an i64; NULL: it does something else.
 const Dim *out_size_nest(const Op *nest);

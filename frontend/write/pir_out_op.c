@@ -440,6 +440,26 @@ static OutResult unread_result(const Form *f, const OutOp *o, int i)
 	                                      1, &any)};
 }
 
+static int64_t copied(PirWriter *w, int64_t x, const Type *t)
+{
+	if (t->kind != TY_VEC) {
+		OutOp *copy = out_new(w, "1.assign", 1, 1);
+		copy->in[0] = x;
+		copy->out[0].type = t;
+		return out_op(w, copy);
+	}
+	OutOp *all = out_new(w, "0.combine", t->nelem, 1); // Paddle copies no vectors
+	all->out[0].type = t;
+	for (int i = 0; i < t->nelem; i++) {
+		OutOp *one = out_new(w, "0.slice", 1, 1);
+		one->in[0] = x;
+		out_attr_int(one, "index", PIR_I32, i);
+		one->out[0].type = t->elems[i];
+		all->in[i] = copied(w, out_op(w, one), t->elems[i]);
+	}
+	return out_op(w, all);
+}
+
 // What works in place takes the place of its operand where nobody needs that any more, and of a
 // copy otherwise. Who reads a parameter's new value reads the parameter: Paddle 3.2.2 may compute
 // in place on a result that nobody reads later, though it is the parameter.
@@ -459,10 +479,7 @@ static void in_place(Form *f, OutOp *o, int result, int operand)
 		o->out[result].in_place = o->in[operand];
 		return;
 	}
-	OutOp *copy = out_new(w, "1.assign", 1, 1);
-	copy->in[0] = o->in[operand];
-	copy->out[0].type = v->type;
-	o->in[operand] = out_op(w, copy);
+	o->in[operand] = copied(w, o->in[operand], v->type);
 }
 
 static void all_in_place(Form *f, OutOp *o)

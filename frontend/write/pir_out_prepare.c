@@ -148,11 +148,15 @@ void pir_prepare(Op *module)
 	Work work = {.w = {.c = module->ctx, .module = module}, .changed = true};
 	op_walk(module, erase_check, NULL);
 	op_walk(module, hoist_parameter, module);
-	for (Op *op = module_block(module)->first; op; op = op->next)
-		if (op->code == OP_BUILTIN_SET_PARAMETER)
-			give_value(op, module);
 	for (int i = 0; i < MAX_ROUNDS && work.changed; i++) {
 		work.changed = false;
 		op_walk(module, simplify, &work);
 	}
+}
+
+void pir_give_values(Op *module)
+{
+	for (Op *op = module_block(module)->first; op; op = op->next)
+		if (op->code == OP_BUILTIN_SET_PARAMETER)
+			give_value(op, module);
 }

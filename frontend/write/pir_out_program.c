@@ -119,6 +119,7 @@ bool pir_write(Op *module, Text *json, Tensor ***params, int *nparam)
 	pointer_map_init(&w.positions, w.c->arena);
 	pointer_map_init(&w.placed, w.c->arena);
 	pointer_map_init(&w.parameters, w.c->arena);
+	pir_give_values(module);
 	op_walk(module, number_op, &w.positions);
 	text_str(json, "{\"base_code\":{\"magic\":\"pir\",\"trainable\":true,\"version\":3},"
 	               "\"program\":{\"regions\":[");
