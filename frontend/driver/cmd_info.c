@@ -164,7 +164,13 @@ int cmd_info(Driver *d)
 	Text t;
 	text_init(&t, c->arena);
 	if (d->options->html) {
-		InfoPage page = {d->options->model, module, &s, target, config, NULL, &source};
+		Measured measured;
+		InfoPage page = {d->options->model, module, &s, target, config, NULL, &source, NULL};
+		if (d->options->measured) {
+			if (!measured_read(c, d->options->measured, module, &measured))
+				return 1;
+			page.measured = &measured;
+		}
 		return !page_write(d, module, &page);
 	}
 	if (d->options->json)

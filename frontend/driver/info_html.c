@@ -189,6 +189,14 @@ static void print_arcs(const Page *p, const Op *module)
 	text_str(p->t, "</svg>\n");
 }
 
+// Of the time of a measured run; else of what the model computes, or writes.
+static double row_share(const Page *p, const Row *r, double us)
+{
+	if (p->in->measured)
+		return us > 0 && p->in->measured->us > 0 ? us / p->in->measured->us : 0;
+	return p->macs > 0 ? r->macs / p->macs : p->bytes > 0 ? r->bytes / p->bytes : 0;
+}
+
 static void print_rows(const Page *p)
 {
 	text_str(p->t, "<table>\n");
@@ -197,7 +205,7 @@ static void print_rows(const Page *p)
 		const Op *op = r->op;
 		const char *name = op_str(op, "name",
 		                          op->nresult && op->results[0].name ? op->results[0].name : "");
-		double share = p->macs > 0 ? r->macs / p->macs : p->bytes > 0 ? r->bytes / p->bytes : 0;
+		const double us = p->in->measured ? measured_us(p->in->measured, op) : -1;
 		text_str(p->t, "<tr");
 		ops_attribute_print(p->t, p->in->code, op);
 		text_printf(p->t, "><td>%d<td>^%d<td>%s<td>", i, r->block, op->info->name);
@@ -209,9 +217,10 @@ static void print_rows(const Page *p)
 			type_print(&type, op->results[0].type);
 			html_text(p->t, type.text);
 		}
-		text_printf(p->t,
-		            "<td class=num>%.3g<td class=num>%.3g<td><div style='width:%.1fpx'></div>\n",
-		            r->macs / 1e6, r->bytes / 1e3, share * 200);
+		text_printf(p->t, "<td class=num>%.3g<td class=num>%.3g", r->macs / 1e6, r->bytes / 1e3);
+		if (p->in->measured)
+			text_printf(p->t, us < 0 ? "<td class=num>" : "<td class='num us'>%.2f", us);
+		text_printf(p->t, "<td><div style='width:%.1fpx'></div>\n", row_share(p, r, us) * 200);
 	}
 	text_str(p->t, "</table>\n");
 }
@@ -326,6 +335,9 @@ static void print_totals(const Page *p)
 	            p->n, p->workspace,
 	            weights && weights->kind == ATTR_DIM ? dim_number(p, weights->dim) : 0.0,
 	            p->macs / 1e6, *samples ? " Drawn for " : "", samples, *samples ? "." : "");
+	if (p->in->measured)
+		text_printf(p->t, "<p>Measured: %.1f microseconds a run, for the sizes of that run.</p>\n",
+		            p->in->measured->us);
 }
 
 static void print_batch(Text *t, Context *c, const InfoPage *in, int batch, bool shown)
@@ -341,9 +353,10 @@ static void print_batch(Text *t, Context *c, const InfoPage *in, int batch, bool
 	         "to right, in the order of the steps below) and where it lies (bottom is offset 0). "
 	         "Point at one for its name.</p>\n");
 	print_memory(&p);
-	text_str(t, "<h2>Steps</h2>\n<p>Columns: step, block, operation, variable, type, million "
-	            "multiply-accumulates, kB written, share of the cost.</p>\n"
-	            "<div class=graph>\n");
+	text_printf(t,
+	            "<h2>Steps</h2>\n<p>Columns: step, block, operation, variable, type, million "
+	            "multiply-accumulates, kB written, %s.</p>\n<div class=graph>\n",
+	            in->measured ? "microseconds measured, share of the run" : "share of the cost");
 	print_arcs(&p, in->module);
 	print_rows(&p);
 	text_str(t, "</div>\n</section>\n");

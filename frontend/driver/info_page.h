@@ -14,6 +14,7 @@ typedef struct InfoPage {
 	const ModelConfig *config; // NULL: there is none
 	const CodegenResult *code; // C with its spans; NULL: another target
 	const SourceOps *source;
+	const Measured *measured; // NULL: there was no run
 } InfoPage;
 
 void info_html(Text *t, Context *c, const InfoPage *in);

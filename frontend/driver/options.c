@@ -574,6 +574,8 @@ static const OptionSpec table[] = {
 	{0, "repeat", "N", B, COUNT(repeat), "timed runs (default: about two seconds)"},
 	{0, "html", "FILE", I, TEXT(html),
      "write one page: graph, memory over time, cost per operator, the model beside its C"},
+	{0, "measured", "FILE", I, TEXT(measured),
+     "with --html: cost per operator as `bench --profile --json` printed it to FILE"},
 	{0, "profile", NULL, B, FLAG(profile),
      "C: time, rate, bytes and share of the machine's peak of each step"},
 	{0, "json", NULL, I | B | D, FLAG(json), "print JSON; bench: with --profile"},
@@ -663,6 +665,13 @@ static bool bench_check(const Options *o)
 	return true;
 }
 
+static bool info_check(const Options *o)
+{
+	if (o->measured && !o->html)
+		return usage_error(o, "--measured goes with --html");
+	return true;
+}
+
 static bool depfile_check(const Options *o)
 {
 	if (o->depfile && !o->depfile_path && (!o->output || !strcmp(o->output, "-")))
@@ -689,7 +698,7 @@ static bool options_check(const Options *o)
 		return usage_error(o, "no second model given");
 	if (o->command == CMD_RUN && !o->out_dir)
 		return usage_error(o, "no --out-dir given");
-	if (o->command == CMD_BENCH && !bench_check(o))
+	if ((o->command == CMD_INFO && !info_check(o)) || (o->command == CMD_BENCH && !bench_check(o)))
 		return false;
 	if (o->threads > 1 && !strcmp(o->target, "cuda"))
 		return usage_error(o, "--threads is for C; the threads of CUDA are the GPU's");

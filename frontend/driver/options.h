@@ -79,7 +79,7 @@ typedef struct Options {
 	bool trace, assert_finite;
 	const char *map; // where the source map goes; NULL: none
 	bool redzone, cuda_libs, allow_tf32;
-	const char *html, *passes, *load_state, *save_state, *save_params;
+	const char *html, *measured, *passes, *load_state, *save_state, *save_params;
 	const char *writable; // "all" or "A,B"
 	int nderivative;
 	Derivative *derivatives; // as --grad and --jvp ask for them, in order

@@ -68,4 +68,17 @@ void source_ops_collect(Context *c, const Op *op, SourceOps *s);
 void ops_attribute_print(Text *t, const CodegenResult *code, const Op *op);
 void panes_print(Text *t, const CodegenResult *code, const SourceOps *source);
 
+// measured.c: times of steps, as `pdcc bench --profile --json` printed them.
+typedef struct MeasuredStep MeasuredStep;
+typedef struct Measured {
+	double us; // of a run
+	int n;
+	MeasuredStep *steps;
+} Measured;
+
+// False after a diagnostic: no such file, another form, or no step that the lowered module has.
+bool measured_read(Context *c, const char *path, const Op *module, Measured *m);
+// Microseconds of an operation in a run; -1: not measured.
+double measured_us(const Measured *m, const Op *op);
+
 #endif

@@ -1,6 +1,6 @@
 """What the page of `pdcc info --html` promises: it is well-formed and asks nobody for anything; steps, buffers, operators of the
 model and lines of C that belong together have keys in common; there is one part per batch size, of which the first is shown."""
-import html.parser, pathlib, re, shutil, tempfile
+import html.parser, json, pathlib, re, shutil, tempfile
 
 from pdcc_tests import SRC, run
 
@@ -40,6 +40,23 @@ def page_of(t, tmp, name, *options):
     return out.read_text() if p.returncode == 0 else '', p.stdout, out
 
 
+def measured(t, tmp):
+    """Costs that a run has measured stand beside the steps that they are of; those of another model are refused."""
+    times, digits = pathlib.Path(tmp) / 'times.json', SRC / 'samples/digits/digits.pdmodel'
+    p = run([t.pdcc, 'bench', digits, '--isa=generic', '--repeat', '3', '--profile', '--json'])
+    times.write_text(p.stdout)
+    text, said, _ = page_of(t, tmp, 'measured', '--measured', times)
+    steps = len(json.loads(p.stdout)['steps']) if p.returncode == 0 else 0
+    first = text[:text.find('</section>')]
+    yield 'page/measured', steps > 5 and first.count("<td class='num us'>") == steps and 'Measured: ' in first, said + p.stdout
+    times.write_text(p.stdout.replace('"variable": "', '"variable": "other_'))
+    q = run([t.pdcc, 'info', digits, '--isa=generic', '--html', pathlib.Path(tmp) / 'other.html', '--measured', times])
+    yield 'page/measured elsewhere', q.returncode == 1 and 'none of its steps is one of this model' in q.stdout, q.stdout
+    times.write_text('{"us": 1, "steps": [{"kernel": 3}]}')
+    q = run([t.pdcc, 'info', digits, '--isa=generic', '--html', pathlib.Path(tmp) / 'other.html', '--measured', times])
+    yield 'page/measured damaged', q.returncode == 1 and 'no steps as' in q.stdout, q.stdout
+
+
 def suite(t):
     with tempfile.TemporaryDirectory() as tmp:
         text, said, out = page_of(t, tmp, 'open')
@@ -55,6 +72,7 @@ def suite(t):
         yield 'page/peak', len(peaks) == 4 and peaks == sorted(peaks) and all(0 < p <= r for p, r in zip(peaks, rams)), f'{peaks} {rams}'
         fixed = Page(page_of(t, tmp, 'fixed', '--shape', 'image=2,1,8,8')[0])
         yield 'page/fixed', [hidden for _, hidden in fixed.sections] == [False], str(fixed.sections)
+        yield from measured(t, tmp)
         browser = next((b for b in map(shutil.which, BROWSERS) if b), None)
         if not browser:
             print('page: no Chromium is installed: whether the script runs is not known', flush=True)
