@@ -75,6 +75,8 @@ static const Dim *known_scale(const Op *op, const Dim *x)
 	double scale = op->code == OP_PD_SCALE ? op_number(op, "scale") : 1;
 	double bias = op_number(op, op->code == OP_PD_SCALE ? "bias" : "value");
 	Context *c = op->ctx;
+	if (op->results[0].type->dtype == DT_BOOL) // scale and bias are truths there, too
+		return NULL;
 	if (fabs(scale) > 1e15 || fabs(bias) > 1e15 || scale != floor(scale) || bias != floor(bias))
 		return NULL;
 	const Dim *s = dim_const(c, (int64_t)scale), *b = dim_const(c, (int64_t)bias);

@@ -338,6 +338,17 @@ bool infer_hook_flatten2(Op *op)
 	return reshape_result(op, x, 2, shape);
 }
 
+// Whether an axis goes when all of size 1 are to go. The number of axes is fixed here: a size that
+// only a run tells must not be 1 then: (d - 1) * (d - 1) is 1 or more for all others.
+static bool squeezed(const Op *op, const Dim *d)
+{
+	Context *c = op->ctx;
+	const Dim *one = dim_const(c, 1), *past = dim_sub(c, d, one);
+	if (!dim_is_const(d))
+		dim_check(c, dim_min(c, dim_mul(c, past, past), one), one);
+	return dim_is(d, 1);
+}
+
 bool infer_hook_squeeze(Op *op)
 {
 	const Type *x = infer_tensor(op, 0);
@@ -357,7 +368,7 @@ bool infer_hook_squeeze(Op *op)
 			infer_equal_dims(op, x->dims[axis], dim_const(op->ctx, 1));
 	}
 	for (int d = 0; d < x->rank; d++)
-		if (count ? !drop[d] : !dim_is(x->dims[d], 1))
+		if (count ? !drop[d] : !squeezed(op, x->dims[d]))
 			shape[n++] = x->dims[d];
 	return reshape_result(op, x, n, shape);
 }
