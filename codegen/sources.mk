@@ -67,7 +67,7 @@ TEXTS += codegen/nest/kernels/box_lanes.c.in codegen/nest/kernels/box_overlap.c.
 	codegen/nest/kernels/sort_heap.c.in codegen/nest/kernels/sort_rows.c.in \
 	codegen/nest/kernels/tile_end.c.in codegen/nest/kernels/vector_gnu.c.in \
 	codegen/nest/kernels/vector_plain.c.in
-TEXTS += codegen/text/kernels/math.c.in codegen/text/kernels/prelude.c.in
+TEXTS += codegen/text/kernels/complex.c.in codegen/text/kernels/math.c.in codegen/text/kernels/prelude.c.in
 TEXTS += runtime_stub/cudaemu/api.cc runtime_stub/cudaemu/banks.cc runtime_stub/cudaemu/block.cc \
 	runtime_stub/cudaemu/cublasLt.h runtime_stub/cudaemu/cuda_bf16.h runtime_stub/cudaemu/cuda_fp16.h \
 	runtime_stub/cudaemu/cuda_library.h runtime_stub/cudaemu/cuda_runtime.h \

@@ -378,21 +378,22 @@ static const char *complex_cast(Scalars *s, const Type *from, const Type *to, co
 // What a helper for complex numbers is called after its type; NULL: there is none.
 static const char *complex_helper(const Op *op)
 {
-	switch (op->code) {
-	case OP_PD_ADD: return "add";
-	case OP_PD_SUBTRACT: return "sub";
-	case OP_PD_MULTIPLY: return "mul";
-	case OP_PD_DIVIDE: return "div";
-	case OP_PD_NEGATIVE: return "neg";
-	case OP_PD_EQUAL: return "equal";
-	case OP_PD_ABS:
-	case OP_PD_EXP:
-	case OP_PD_SIN:
-	case OP_PD_COS:
-	case OP_PD_SINH:
-	case OP_PD_COSH: return op->info->short_name;
-	default: return NULL;
-	}
+	static const struct {
+		enum OpCode code;
+		const char *name;
+	} helpers[] = {
+		{OP_PD_ADD, "add"},     {OP_PD_SUBTRACT, "sub"}, {OP_PD_MULTIPLY, "mul"},
+		{OP_PD_DIVIDE, "div"},  {OP_PD_NEGATIVE, "neg"}, {OP_PD_EQUAL, "equal"},
+		{OP_PD_ABS, "abs"},     {OP_PD_EXP, "exp"},      {OP_PD_EXPM1, "expm1"},
+		{OP_PD_SIN, "sin"},     {OP_PD_COS, "cos"},      {OP_PD_TAN, "tan"},
+		{OP_PD_SINH, "sinh"},   {OP_PD_COSH, "cosh"},    {OP_PD_TANH, "tanh"},
+		{OP_PD_ASIN, "asin"},   {OP_PD_ACOS, "acos"},    {OP_PD_ATAN, "atan"},
+		{OP_PD_ASINH, "asinh"}, {OP_PD_ACOSH, "acosh"},  {OP_PD_ATANH, "atanh"},
+	};
+	for (size_t i = 0; i < COUNT_OF(helpers); i++)
+		if (helpers[i].code == op->code)
+			return helpers[i].name;
+	return NULL;
 }
 
 static const char *complex_expression(Scalars *s, const Op *op, const char *x, const char *y)

@@ -103,6 +103,7 @@ void prelude_print(Arena *a, bool cuda, Text *out, const char *user)
 		n = sections_find(embed_text("cuda_ptx.c"), s, n);
 	}
 	n = sections_find(embed_text("prelude.c"), s, n);
+	n = sections_find(embed_text("complex.c"), s, n);
 	n = sections_find(embed_text("math.c"), s, n);
 	words_mark(s, n, user, strlen(user));
 	for (bool again = true; again;) {

@@ -4,6 +4,7 @@
 #include "frontend/translate/general.h"
 #include "frontend/translate/lod.h"
 #include "ir/build/build.h"
+#include "ir/build/nest.h"
 
 #include <string.h>
 
@@ -40,9 +41,32 @@ static Value *align(OpJob *j, Value *small, int rank, int64_t axis)
 	return build1(&j->b, OP_PD_RESHAPE, small, "shape", attr_dims(c, n, dims), NULL);
 }
 
+// The real one of a real and a complex operand becomes complex: of doubles where either is.
+static bool complex_inputs(OpJob *j)
+{
+	static const char *const names[] = {"x", "y"};
+	Value *v[] = {job_operand(j, "x"), job_operand(j, "y")};
+	if (!type_is_tensor(v[0]->type) || !type_is_tensor(v[1]->type) ||
+	    dtype_is_complex(v[0]->type->dtype) == dtype_is_complex(v[1]->type->dtype))
+		return true;
+	const bool wide = v[0]->type->dtype == DT_C128 || v[1]->type->dtype == DT_C128 ||
+	                  v[0]->type->dtype == DT_F64 || v[1]->type->dtype == DT_F64;
+	const DType to = wide ? DT_C128 : DT_C64;
+	for (int i = 0; i < 2; i++) {
+		const DType from = v[i]->type->dtype;
+		if (from == to || (from != DT_F32 && from != DT_F64 && from != DT_C64))
+			continue;
+		v[i] = tensor_cast(&j->b, v[i], to);
+		job_set_operand(j, names[i], v[i]);
+		if (!v[i])
+			return false;
+	}
+	return true;
+}
+
 static bool elementwise_inputs(OpJob *j)
 {
-	if (!general_inputs(j))
+	if (!general_inputs(j) || !complex_inputs(j))
 		return false;
 	Value *x = job_operand(j, "x"), *y = job_operand(j, "y");
 	const Paddle__OpAttr *a = attr_find(j->desc, "axis");
@@ -59,6 +83,20 @@ static bool elementwise_inputs(OpJob *j)
 	small = align(j, small, large->type->rank, axis);
 	job_set_operand(j, swap ? "x" : "y", small);
 	return small != NULL;
+}
+
+// Functions of floats that take whole numbers as f32.
+static bool of_whole_inputs(OpJob *j)
+{
+	if (!general_inputs(j))
+		return false;
+	Value *x = job_operand(j, "x");
+	if (!type_is_tensor(x->type) || dtype_is_float(x->type->dtype) ||
+	    dtype_is_complex(x->type->dtype) || x->type->dtype == DT_BOOL)
+		return true;
+	x = tensor_cast(&j->b, x, DT_F32);
+	job_set_operand(j, "x", x);
+	return x != NULL;
 }
 
 // Paddle 3's larger and smaller: NaN when either is; the operation gives y then.
@@ -351,6 +389,7 @@ static bool batch_norm_record(OpJob *j)
 
 static const OpSteps steps_table[] = {
 	{.hook = "elementwise", .inputs = elementwise_inputs},
+	{.hook = "of_whole", .inputs = of_whole_inputs},
 	{.hook = "keep_nan", .create = keep_nan_create},
 	{.hook = "arange", .inputs = arange_inputs},
 	{.hook = "assign_value", .create = assign_value_create},

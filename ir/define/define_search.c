@@ -183,7 +183,8 @@ bool infer_hook_bincount(Op *op)
 	if (!x || (weights && !infer_same_dim(op, x->dims[0], weights->type->dims[0],
 	                                      "numbers and weights", &same)))
 		return false;
-	DType t = !weights ? x->dtype : weights->type->dtype == DT_F32 ? DT_F32 : DT_F64;
+	// Counts are i64, whatever x is.
+	DType t = !weights ? DT_I64 : weights->type->dtype == DT_F32 ? DT_F32 : DT_F64;
 	const Dim *size = found_size(op, NULL);
 	return infer_result_shape(op, 0, t, 1, &size);
 }

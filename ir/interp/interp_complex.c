@@ -2,7 +2,9 @@
 // in double and rounded at the end. Called by interp_maps.c and interp_strip.c.
 #include "ir/interp/hooks.h"
 
+#include <complex.h>
 #include <math.h>
+#include <string.h>
 
 #define EACH(real, imaginary)                       \
 	for (int l = 0; l < n; l++) {                   \
@@ -10,6 +12,16 @@
 		out[l].f = re;                              \
 		out[COMPLEX_IM + l].f = im;                 \
 	}                                               \
+	break
+// A function of C's complex numbers.
+#define EACH_OF(function)                                      \
+	for (int l = 0; l < n; l++) {                              \
+		const double parts[2] = {A, A_IM};                     \
+		double _Complex z;                                     \
+		memcpy(&z, parts, sizeof z);                           \
+		z = function(z);                                       \
+		out[l].f = creal(z), out[COMPLEX_IM + l].f = cimag(z); \
+	}                                                          \
 	break
 #define TRUTH(expr)             \
 	for (int l = 0; l < n; l++) \
@@ -48,6 +60,25 @@ static bool complex_function(enum OpCode code, int n, Lane *out, const Lane *con
 	case OP_PD_COS: EACH(cos(A) * cosh(A_IM), -sin(A) * sinh(A_IM));
 	case OP_PD_SINH: EACH(sinh(A) * cos(A_IM), cosh(A) * sin(A_IM));
 	case OP_PD_COSH: EACH(cosh(A) * cos(A_IM), sinh(A) * sin(A_IM));
+	default: return false;
+	}
+	return true;
+}
+
+// Functions that C has for complex numbers, and expm1.
+static bool complex_library(enum OpCode code, int n, Lane *out, const Lane *const *x)
+{
+	switch (code) {
+	case OP_PD_EXPM1:
+		EACH(expm1(A) * cos(A_IM) - 2 * sin(A_IM / 2) * sin(A_IM / 2), exp(A) * sin(A_IM));
+	case OP_PD_TAN: EACH_OF(ctan);
+	case OP_PD_TANH: EACH_OF(ctanh);
+	case OP_PD_ASIN: EACH_OF(casin);
+	case OP_PD_ACOS: EACH_OF(cacos);
+	case OP_PD_ATAN: EACH_OF(catan);
+	case OP_PD_ASINH: EACH_OF(casinh);
+	case OP_PD_ACOSH: EACH_OF(cacosh);
+	case OP_PD_ATANH: EACH_OF(catanh);
 	default: return false;
 	}
 	return true;
@@ -103,7 +134,8 @@ bool complex_lanes(enum OpCode code, DType from, DType to, int n, Lane *out, con
 		return true;
 	if (code == OP_PD_CAST)
 		to_complex(from, n, out, x);
-	else if (!complex_arithmetic(code, n, out, x) && !complex_function(code, n, out, x))
+	else if (!complex_arithmetic(code, n, out, x) && !complex_function(code, n, out, x) &&
+	         !complex_library(code, n, out, x))
 		return false;
 	lanes_round(dtype_part(to), n, out);
 	lanes_round(dtype_part(to), n, out + COMPLEX_IM);
