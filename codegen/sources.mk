@@ -39,27 +39,45 @@ TEXTS += codegen/c/kernels/conv.c.in codegen/c/kernels/conv_plain.c.in \
 TEXTS += codegen/c/kernels/filter_gradient.c.in codegen/c/kernels/filter_gradient_plain.c.in \
 	codegen/c/kernels/filter_gradient_tile.c.in codegen/c/kernels/filter_gradient_single.c.in \
 	codegen/c/kernels/pool_gradient.c.in codegen/c/kernels/pool_window.c.in
-TEXTS += codegen/cuda/kernels/cuda_attention.c.in codegen/cuda/kernels/cuda_attention_mma.c.in \
-	codegen/cuda/kernels/cuda_attention_row.c.in codegen/cuda/kernels/cuda_compact.c.in \
-	codegen/cuda/kernels/cuda_conv.c.in codegen/cuda/kernels/cuda_conv_blocked.c.in \
-	codegen/cuda/kernels/cuda_conv_shape.c.in codegen/cuda/kernels/cuda_depthwise.c.in \
-	codegen/cuda/kernels/cuda_depthwise_blocked.c.in codegen/cuda/kernels/cuda_dnn.c.in \
-	codegen/cuda/kernels/cuda_entry.c.in codegen/cuda/kernels/cuda_epilogue.c.in \
-	codegen/cuda/kernels/cuda_info.c.in codegen/cuda/kernels/cuda_instance.c.in \
+TEXTS += codegen/cuda/kernels/cuda_attention.c.in \
+	codegen/cuda/kernels/cuda_attention_mma.c.in \
+	codegen/cuda/kernels/cuda_attention_row.c.in \
+	codegen/cuda/kernels/cuda_compact.c.in \
+	codegen/cuda/kernels/cuda_conv.c.in \
+	codegen/cuda/kernels/cuda_conv_blocked.c.in \
+	codegen/cuda/kernels/cuda_conv_shape.c.in \
+	codegen/cuda/kernels/cuda_depthwise.c.in \
+	codegen/cuda/kernels/cuda_depthwise_blocked.c.in \
+	codegen/cuda/kernels/cuda_dnn.c.in \
+	codegen/cuda/kernels/cuda_entry.c.in \
+	codegen/cuda/kernels/cuda_epilogue.c.in \
+	codegen/cuda/kernels/cuda_info.c.in \
+	codegen/cuda/kernels/cuda_instance.c.in \
 	codegen/cuda/kernels/cuda_layer_norm.c.in \
-	codegen/cuda/kernels/cuda_layer_norm_long.c.in codegen/cuda/kernels/cuda_library.c.in \
-	codegen/cuda/kernels/cuda_lt.c.in codegen/cuda/kernels/cuda_members.c.in \
+	codegen/cuda/kernels/cuda_layer_norm_long.c.in \
+	codegen/cuda/kernels/cuda_library.c.in \
+	codegen/cuda/kernels/cuda_lt.c.in \
+	codegen/cuda/kernels/cuda_members.c.in \
 	codegen/cuda/kernels/cuda_mma.c.in \
-	codegen/cuda/kernels/cuda_mma_rows.c.in codegen/cuda/kernels/cuda_narrow.c.in \
-	codegen/cuda/kernels/cuda_nms.c.in codegen/cuda/kernels/cuda_prelude.c.in \
-	codegen/cuda/kernels/cuda_ptx.c.in codegen/cuda/kernels/cuda_row_kernel.c.in \
+	codegen/cuda/kernels/cuda_mma_rows.c.in \
+	codegen/cuda/kernels/cuda_narrow.c.in \
+	codegen/cuda/kernels/cuda_nms.c.in \
+	codegen/cuda/kernels/cuda_prelude.c.in \
+	codegen/cuda/kernels/cuda_ptx.c.in \
+	codegen/cuda/kernels/cuda_row_kernel.c.in \
 	codegen/cuda/kernels/cuda_run.c.in \
-	codegen/cuda/kernels/cuda_scan.c.in codegen/cuda/kernels/cuda_scan_wide.c.in \
-	codegen/cuda/kernels/cuda_scatter.c.in codegen/cuda/kernels/cuda_softmax.c.in \
-	codegen/cuda/kernels/cuda_softmax_across.c.in codegen/cuda/kernels/cuda_softmax_across_long.c.in \
-	codegen/cuda/kernels/cuda_softmax_long.c.in codegen/cuda/kernels/cuda_sort.c.in \
-	codegen/cuda/kernels/cuda_sort_long.c.in codegen/cuda/kernels/cuda_tile.c.in \
-	codegen/cuda/kernels/cuda_tile_kernel.c.in codegen/cuda/kernels/cuda_wait.c.in
+	codegen/cuda/kernels/cuda_scan.c.in \
+	codegen/cuda/kernels/cuda_scan_wide.c.in \
+	codegen/cuda/kernels/cuda_scatter.c.in \
+	codegen/cuda/kernels/cuda_softmax.c.in \
+	codegen/cuda/kernels/cuda_softmax_across.c.in \
+	codegen/cuda/kernels/cuda_softmax_across_long.c.in \
+	codegen/cuda/kernels/cuda_softmax_long.c.in \
+	codegen/cuda/kernels/cuda_sort.c.in \
+	codegen/cuda/kernels/cuda_sort_long.c.in \
+	codegen/cuda/kernels/cuda_tile.c.in \
+	codegen/cuda/kernels/cuda_tile_kernel.c.in \
+	codegen/cuda/kernels/cuda_wait.c.in
 TEXTS += codegen/nest/kernels/box_lanes.c.in codegen/nest/kernels/box_overlap.c.in \
 	codegen/nest/kernels/compact.c.in \
 	codegen/nest/kernels/kernel_macros.c.in codegen/nest/kernels/nms.c.in \

@@ -159,34 +159,28 @@ bool kernel_pack_conv_emit(KernelFunc *k)
 	return interleave_emit(k, &x, w);
 }
 
+// Between images in blocks and `plain` ones.
+static bool blocks_emit(KernelFunc *k, const char *template, const Type *plain, const Type *blocked)
+{
+	Interleave x = {
+		.template = template,
+		.batch = plain->dims[0],
+		.rows = plain->dims[1],
+		.inner = dims_product(k->ctx, plain->rank - 2, plain->dims + 2),
+		.groups = "groups",
+		.q = last_size(blocked),
+	};
+	return interleave_emit(k, &x, op_operand(k->op, 0));
+}
+
 bool kernel_block_emit(KernelFunc *k)
 {
-	const Value *v = op_operand(k->op, 0);
-	const Type *t = v->type;
-	Interleave x = {
-		.template = "interleave.c",
-		.batch = t->dims[0],
-		.rows = t->dims[1],
-		.inner = dims_product(k->ctx, t->rank - 2, t->dims + 2),
-		.groups = "groups",
-		.q = last_size(k->op->results[0].type),
-	};
-	return interleave_emit(k, &x, v);
+	return blocks_emit(k, "interleave.c", op_operand(k->op, 0)->type, k->op->results[0].type);
 }
 
 bool kernel_unblock_emit(KernelFunc *k)
 {
-	const Value *v = op_operand(k->op, 0);
-	const Type *t = k->op->results[0].type;
-	Interleave x = {
-		.template = "unblock.c",
-		.batch = t->dims[0],
-		.rows = t->dims[1],
-		.inner = dims_product(k->ctx, t->rank - 2, t->dims + 2),
-		.groups = "groups",
-		.q = last_size(v->type),
-	};
-	return interleave_emit(k, &x, v);
+	return blocks_emit(k, "unblock.c", k->op->results[0].type, op_operand(k->op, 0)->type);
 }
 
 // ---- blocks behind each other -------------------------------------------------------------------

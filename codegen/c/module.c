@@ -38,8 +38,7 @@ static void init_weights_print(Codegen *cg, Text *out)
 	const size_t header = sizeof(pd_weights_header);
 	if (weights_in_file(cg)) {
 		weights_check_print(cg, out);
-		text_line(out, 1, "if ((uintptr_t)weights %% 64)");
-		text_line(out, 2, "return PD_ALIGNMENT;");
+		text_refuse(out, "PD_ALIGNMENT", "(uintptr_t)weights %% 64");
 		text_line(out, 1, "m->weights = (const unsigned char *)weights + %zu;", header);
 		return;
 	}
@@ -48,9 +47,8 @@ static void init_weights_print(Codegen *cg, Text *out)
 		text_line(out, 1, "m->weights = NULL;");
 		return;
 	}
-	text_line(out, 1, "if (memcmp(%s_weights_data, &weights_header, %zu) != 0)", cg->prefix,
-	          header);
-	text_line(out, 2, "return PD_WEIGHTS;");
+	text_refuse(out, "PD_WEIGHTS", "memcmp(%s_weights_data, &weights_header, %zu) != 0", cg->prefix,
+	            header);
 	text_line(out, 1, "m->weights = %s_weights_data + %zu;", cg->prefix, header);
 }
 
@@ -61,8 +59,7 @@ static void init_print(Codegen *cg, Text *out)
 	            "pd_status %s_init(%s *m, const void *weights, size_t n, void *workspace, size_t "
 	            "size)\n{\n",
 	            p, p);
-	text_line(out, 1, "if (!m)");
-	text_line(out, 2, "return PD_NULL;");
+	text_refuse(out, "PD_NULL", "!m");
 	if (cg->threads > 1) {
 		text_line(out, 1, "m->threads = 1;");
 		text_line(out, 1, "m->parallel_for = NULL;");
@@ -73,16 +70,12 @@ static void init_print(Codegen *cg, Text *out)
 	if (cg->options->trace)
 		text_line(out, 1, "m->tracer.callback = NULL;");
 	init_weights_print(cg, out);
-	text_line(out, 1, "if (!workspace && size)");
-	text_line(out, 2, "return PD_NULL;");
-	text_line(out, 1, "if ((uintptr_t)workspace %% 64)");
-	text_line(out, 2, "return PD_ALIGNMENT;");
+	text_refuse(out, "PD_NULL", "!workspace && size");
+	text_refuse(out, "PD_ALIGNMENT", "(uintptr_t)workspace %% 64");
 	if (!cg->nmember && !dim_is(cg->workspace, 0)) {
-		text_line(out, 1, "if (size < %s_workspace_size())", p);
-		text_line(out, 2, "return PD_WORKSPACE;");
+		text_refuse(out, "PD_WORKSPACE", "size < %s_workspace_size()", p);
 	} else if (cg->nstate) {
-		text_line(out, 1, "if (size < %" PRId64 ")", cg->state_bytes);
-		text_line(out, 2, "return PD_WORKSPACE;");
+		text_refuse(out, "PD_WORKSPACE", "size < %" PRId64, cg->state_bytes);
 	}
 	text_line(out, 1, "m->workspace = (unsigned char *)workspace;");
 	text_line(out, 1, "m->workspace_size = size;");
@@ -100,10 +93,8 @@ static void threads_print(Codegen *cg, Text *out)
 	            "pd_status %s_threads(%s *m, int threads, pd_parallel_for *parallel_for, void "
 	            "*pool)\n{\n",
 	            p, p);
-	text_line(out, 1, "if (!m || !m->ready || (threads > 1 && !parallel_for))");
-	text_line(out, 2, "return PD_NULL;");
-	text_line(out, 1, "if (threads < 1)");
-	text_line(out, 2, "return PD_DIMS;");
+	text_refuse(out, "PD_NULL", "!m || !m->ready || (threads > 1 && !parallel_for)");
+	text_refuse(out, "PD_DIMS", "threads < 1");
 	text_line(out, 1, "m->threads = threads < %s_THREADS ? threads : %s_THREADS;", most, most);
 	text_line(out, 1, "m->parallel_for = parallel_for;");
 	text_line(out, 1, "m->pool = pool;");

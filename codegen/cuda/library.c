@@ -111,16 +111,21 @@ static const char *matrix_sizes(Codegen *cg, const Op *op)
 	return t.text;
 }
 
-static const char *matrix_type(const Op *op)
+const char *library_type(const Op *op, const LibraryTypes *t)
 {
 	switch (op->results[0].type->dtype) {
-	case DT_F16: return "CUDA_R_16F, CUBLAS_COMPUTE_32F";
-	case DT_BF16: return "CUDA_R_16BF, CUBLAS_COMPUTE_32F";
-	default:
-		return cuda_library_rounds(op) ? "CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32"
-		                               : "CUDA_R_32F, CUBLAS_COMPUTE_32F";
+	case DT_F16: return t->f16;
+	case DT_BF16: return t->bf16;
+	default: return cuda_library_rounds(op) ? t->tf32 : t->f32;
 	}
 }
+
+static const LibraryTypes matrix_types = {
+	.f16 = "CUDA_R_16F, CUBLAS_COMPUTE_32F",
+	.bf16 = "CUDA_R_16BF, CUBLAS_COMPUTE_32F",
+	.tf32 = "CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32",
+	.f32 = "CUDA_R_32F, CUBLAS_COMPUTE_32F",
+};
 
 static const char *epilogue_name(Arena *a, const LibraryEpilogue *e)
 {
@@ -142,8 +147,8 @@ static bool matmul_print(Codegen *cg, const Op *op)
 		return false;
 	cg->calls_lt = true;
 	text_line(&cg->run, 1, "pd_lt_matmul(queue, m->lt, {%s, %s,", call.title, matrix_sizes(cg, op));
-	text_line(&cg->run, 1, "                            %s, %s, %s},", matrix_type(op),
-	          epilogue_name(cg->arena, e), call.alpha);
+	text_line(&cg->run, 1, "                            %s, %s, %s},",
+	          library_type(op, &matrix_types), epilogue_name(cg->arena, e), call.alpha);
 	text_line(&cg->run, 1, "             %s, %s, %s, %s, %s, %s, %s);", call.scratch, call.bytes,
 	          call.a, call.b, call.bias, call.addend, call.out);
 	return library_call_end(cg, &call, "cublasLtMatmul", e);

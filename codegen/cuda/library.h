@@ -36,6 +36,11 @@ bool library_call_begin(Codegen *cg, const Op *op, const char *helper, const Lib
 // one.
 bool library_call_end(Codegen *cg, const LibraryCall *call, const char *name,
                       const LibraryEpilogue *e);
+// What a library calls the type of elements and how it multiplies them, by that of the results.
+typedef struct LibraryTypes {
+	const char *f16, *bf16, *tf32, *f32;
+} LibraryTypes;
+const char *library_type(const Op *op, const LibraryTypes *t);
 // A size as the host computes it.
 const char *library_size(Codegen *cg, const Dim *d);
 

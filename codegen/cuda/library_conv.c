@@ -12,16 +12,12 @@ static bool epilogue_suits(const LibraryEpilogue *e)
 	return e->bias ? linear || e->activation == LIBRARY_RELU : linear && !e->addend;
 }
 
-static const char *image_type(const Op *op)
-{
-	switch (op->results[0].type->dtype) {
-	case DT_F16: return "CUDNN_DATA_HALF, CUDNN_TENSOR_OP_MATH";
-	case DT_BF16: return "CUDNN_DATA_BFLOAT16, CUDNN_TENSOR_OP_MATH";
-	default:
-		return cuda_library_rounds(op) ? "CUDNN_DATA_FLOAT, CUDNN_DEFAULT_MATH"
-		                               : "CUDNN_DATA_FLOAT, CUDNN_FMA_MATH";
-	}
-}
+static const LibraryTypes image_types = {
+	.f16 = "CUDNN_DATA_HALF, CUDNN_TENSOR_OP_MATH",
+	.bf16 = "CUDNN_DATA_BFLOAT16, CUDNN_TENSOR_OP_MATH",
+	.tf32 = "CUDNN_DATA_FLOAT, CUDNN_DEFAULT_MATH",
+	.f32 = "CUDNN_DATA_FLOAT, CUDNN_FMA_MATH",
+};
 
 static const char *dims_text(Codegen *cg, const Dim *const *dims)
 {
@@ -48,7 +44,7 @@ bool cuda_library_conv_print(Codegen *cg, const Op *op)
 	          "            {%" PRId64 ", %" PRId64 "}, {%" PRId64 ", %" PRId64 "}, {%" PRId64
 	          ", %" PRId64 "}, {%" PRId64 ", %" PRId64 "}, %" PRId64 ", %s, %s, %s},",
 	          v.kh, v.kw, v.pad[0], v.pad[1], v.stride[0], v.stride[1], v.dilation[0],
-	          v.dilation[1], v.groups, image_type(op),
+	          v.dilation[1], v.groups, library_type(op, &image_types),
 	          e && e->activation == LIBRARY_RELU ? "true" : "false", call.alpha);
 	text_line(&cg->run, 1, "            %s, %s, %s, %s, %s, %s, %s);", call.scratch, call.bytes,
 	          call.a, call.b, call.bias, call.addend, call.out);

@@ -408,6 +408,8 @@ int scalars_known(const Scalars *s, const Value *pred);
 // `(e)` without its parentheses; anything else as it is.
 const char *expression_unwrap(Arena *a, const char *e);
 void text_line(Text *out, int depth, const char *fmt, ...) PRINTF_LIKE(3, 4);
+// Where the condition `fmt` holds, a function of the model returns `status`.
+void text_refuse(Text *out, const char *status, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 // ---- scalar.c -----------------------------------------------------------------------------------
 

@@ -27,6 +27,16 @@ void text_line(Text *out, int depth, const char *fmt, ...)
 	text_char(out, '\n');
 }
 
+void text_refuse(Text *out, const char *status, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	char *when = arena_vprintf(out->arena, fmt, ap);
+	va_end(ap);
+	text_line(out, 1, "if (%s)", when);
+	text_line(out, 2, "return %s;", status);
+}
+
 // ---- types and elements -------------------------------------------------------------------------
 
 static const char *const memory_types[DT_COUNT] = {

@@ -126,9 +126,8 @@ void weights_header_print(Codegen *cg, Text *out)
 
 void weights_check_print(Codegen *cg, Text *out)
 {
-	text_line(out, 1, "if (!weights)");
-	text_line(out, 2, "return PD_NULL;");
-	text_line(out, 1, "if (n != %" PRId64 "u || memcmp(weights, &weights_header, %zu) != 0)",
-	          weights_file_size(cg), sizeof(pd_weights_header));
-	text_line(out, 2, "return PD_WEIGHTS;");
+	text_refuse(out, "PD_NULL", "!weights");
+	text_refuse(out, "PD_WEIGHTS",
+	            "n != %" PRId64 "u || memcmp(weights, &weights_header, %zu) != 0",
+	            weights_file_size(cg), sizeof(pd_weights_header));
 }

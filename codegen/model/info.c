@@ -268,8 +268,7 @@ void call_print(Codegen *cg, Text *out)
 	text_line(out, 1,
 	          cg->nstate ? "static struct %s m; /* goes on from call to call */" : "struct %s m;",
 	          p);
-	text_line(out, 1, "if (!inputs || !outputs)");
-	text_line(out, 2, "return PD_NULL;");
+	text_refuse(out, "PD_NULL", "!inputs || !outputs");
 	text_line(out, 1,
 	          "const pd_status status = %s%s_init(&m, NULL, 0, workspace, sizeof workspace);",
 	          cg->nstate ? "m.ready ? PD_OK : " : "", p);

@@ -346,22 +346,19 @@ void run_locals_print(Codegen *cg, Text *out)
 // What model_run does before the first call.
 void run_checks_print(Codegen *cg, Text *out)
 {
-	text_line(out, 1, "if (!m%s%s || !m->ready)", cg->ninput ? " || !in" : "",
-	          cg->noutput ? " || !out" : "");
-	text_line(out, 2, "return PD_NULL;");
+	text_refuse(out, "PD_NULL", "!m%s%s || !m->ready", cg->ninput ? " || !in" : "",
+	            cg->noutput ? " || !out" : "");
 	for (int side = 0; side < 2; side++)
 		for (int i = 0; i < (side ? cg->noutput : cg->ninput); i++) {
 			const Port *p = side ? &cg->outputs[i] : &cg->inputs[i];
 			const char *what = arena_printf(cg->arena, "%s->%s", side ? "out" : "in", p->member);
-			text_line(out, 1, "if (!%s)", what);
-			text_line(out, 2, "return PD_NULL;");
+			text_refuse(out, "PD_NULL", "!%s", what);
 			if (dtype_size(p->type->dtype) == 1 && !cg->target->cuda)
 				continue;
 			if (cg->target->cuda) // several elements are one access
-				text_line(out, 1, "if ((uintptr_t)%s %% 16)", what);
+				text_refuse(out, "PD_ALIGNMENT", "(uintptr_t)%s %% 16", what);
 			else
-				text_line(out, 1, "if ((uintptr_t)%s %% sizeof *%s)", what, what);
-			text_line(out, 2, "return PD_ALIGNMENT;");
+				text_refuse(out, "PD_ALIGNMENT", "(uintptr_t)%s %% sizeof *%s", what, what);
 		}
 	if (cg->nmember) {
 		const char *p = cg->prefix;

@@ -94,23 +94,19 @@ static void reset_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
 	if (!cg->target->cuda) {
-		text_printf(out,
-		            "pd_status %s_reset(%s *m)\n{\n\tif (!m || !m->ready)\n\t\treturn PD_NULL;\n",
-		            p, p);
+		text_printf(out, "pd_status %s_reset(%s *m)\n{\n", p, p);
+		text_refuse(out, "PD_NULL", "!m || !m->ready");
 		begin_lines(cg, out);
 		text_str(out, "\treturn PD_OK;\n}\n\n");
 		return;
 	}
 	text_printf(out, "static void parameters_begin(%s *m, pd_queue *queue)\n{\n", p);
 	begin_lines(cg, out);
-	text_printf(out,
-	            "}\n\npd_status %s_reset(%s *m, cudaStream_t stream)\n{\n\tif (!m || "
-	            "!m->ready)\n\t\treturn PD_NULL;\n",
-	            p, p);
+	text_printf(out, "}\n\npd_status %s_reset(%s *m, cudaStream_t stream)\n{\n", p, p);
+	text_refuse(out, "PD_NULL", "!m || !m->ready");
 	text_line(out, 1, "pd_error error;");
 	text_line(out, 1, "pd_queue queue = pd_queue_of(stream, &error);");
-	text_line(out, 1, "if (!pd_device_is(&queue, m->device))");
-	text_line(out, 2, "return PD_WRONG_DEVICE;");
+	text_refuse(out, "PD_WRONG_DEVICE", "!pd_device_is(&queue, m->device)");
 	text_line(out, 1, "parameters_begin(m, &queue);");
 	text_str(out,
 	         "\treturn pd_ok(&queue) ? PD_OK : pd_failure(&error, &m->failed, &m->error);\n}\n\n");

@@ -125,10 +125,16 @@ static bool add_pair(YamlReader *y, ConfigNode *n, const char *key)
 	return true;
 }
 
-static const ConfigNode *read_list(YamlReader *y)
+static ConfigNode *node_new(YamlReader *y, ConfigKind kind)
 {
 	ConfigNode *n = NEW(y->c->arena, ConfigNode);
-	*n = (ConfigNode){.kind = CONFIG_LIST, .size = 1, .line = (int)event_line(y)};
+	*n = (ConfigNode){.kind = kind, .size = 1, .line = (int)event_line(y)};
+	return n;
+}
+
+static const ConfigNode *read_list(YamlReader *y)
+{
+	ConfigNode *n = node_new(y, CONFIG_LIST);
 	for (;;) {
 		if (!event_next(y))
 			return NULL;
@@ -145,8 +151,7 @@ static const ConfigNode *read_list(YamlReader *y)
 
 static const ConfigNode *read_map(YamlReader *y)
 {
-	ConfigNode *n = NEW(y->c->arena, ConfigNode);
-	*n = (ConfigNode){.kind = CONFIG_MAP, .size = 1, .line = (int)event_line(y)};
+	ConfigNode *n = node_new(y, CONFIG_MAP);
 	for (;;) {
 		if (!event_next(y))
 			return NULL;

@@ -219,9 +219,9 @@ static bool position_is_one(OpJob *j, const Value *v, const char *slot)
 
 bool array_write_translate(OpJob *j)
 {
-	const char *x = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "X"), 0);
-	const char *i = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "I"), 0);
-	const char *out = slot_var(slot_find(j->desc->n_outputs, j->desc->outputs, "Out"), 0);
+	const char *x = input_var(j, "X");
+	const char *i = input_var(j, "I");
+	const char *out = output_var(j, "Out");
 	if (!x || !i || !out)
 		return job_fail(j, "needs variables in X, I and Out");
 	Value *element = read_var(j, "X", x), *at = read_var(j, "I", i);
@@ -263,13 +263,13 @@ static bool written_elsewhere(const Value *element, const Value *at)
 bool array_read_inputs(OpJob *j)
 {
 	Context *c = j->t->c;
-	const char *x = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "X_W"), 0);
-	const char *i = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "I"), 0);
+	const char *x = input_var(j, "X_W");
+	const char *i = input_var(j, "I");
 	Value *element = x ? read_var(j, "X_W", x) : NULL,
 		  *at = element && i ? read_var(j, "I", i) : NULL;
 	if (x && (!element || !at))
 		return false;
-	const char *out = slot_var(slot_find(j->desc->n_outputs, j->desc->outputs, "Out"), 0);
+	const char *out = output_var(j, "Out");
 	if (x && out && flow_live_after(j->t, out) && written_elsewhere(element, at))
 		return job_fail(j,
 		                "'%s' was written where '%s' no longer points: the gradient of another "
@@ -352,8 +352,7 @@ bool array_slice_create(OpJob *j)
 bool array_pop_translate(OpJob *j)
 {
 	Builder *b = &j->b;
-	const char *name = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "X"), 0),
-			   *out = slot_var(slot_find(j->desc->n_outputs, j->desc->outputs, "Out"), 0);
+	const char *name = input_var(j, "X"), *out = output_var(j, "Out");
 	Value *array = name ? read_var(j, "X", name) : NULL;
 	if (!array || array->type->kind != TY_ARRAY)
 		return array && job_fail(j, "input X is no tensor array");

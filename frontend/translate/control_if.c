@@ -516,7 +516,7 @@ static Value *inputs_not_empty(OpJob *j)
 // Whether the block runs. NULL after a diagnostic.
 static Value *branch_condition(OpJob *j)
 {
-	const char *var = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Cond"), 0);
+	const char *var = input_var(j, "Cond");
 	const Paddle__OpAttr *a = attr_find(j->desc, "is_scalar_condition");
 	int64_t scalar = 0;
 	if (a && !attr_int_at(a, 0, &scalar)) {

@@ -116,9 +116,9 @@ static Value *select_values(OpJob *j, const Select *s)
 
 bool select_input_translate(OpJob *j)
 {
-	const char *mask = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Mask"), 0);
+	const char *mask = input_var(j, "Mask");
 	Select s = {.x = slot_find(j->desc->n_inputs, j->desc->inputs, "X"),
-	            .out = slot_var(slot_find(j->desc->n_outputs, j->desc->outputs, "Out"), 0)};
+	            .out = output_var(j, "Out")};
 	if (!mask || !s.x || !s.x->n_arguments || !s.out)
 		return job_fail(j, "needs variables in Mask, X and Out");
 	s.mask = read_var(j, "Mask", mask);
@@ -158,8 +158,8 @@ bool select_input_translate(OpJob *j)
 // value.
 bool select_output_translate(OpJob *j)
 {
-	const char *x = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "X"), 0);
-	const char *m = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Mask"), 0);
+	const char *x = input_var(j, "X");
+	const char *m = input_var(j, "Mask");
 	const Paddle__OpSlot *out = slot_find(j->desc->n_outputs, j->desc->outputs, "Out");
 	if (!x || !m || !out || !out->n_arguments)
 		return job_fail(j, "needs variables in X, Mask and Out");

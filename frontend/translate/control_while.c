@@ -670,7 +670,7 @@ bool while_translate(OpJob *j)
 {
 	enum { MAX_ATTEMPTS = 64 };
 	Loop l = {.j = j, .block = sub_block_of(j)};
-	l.condition = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Condition"), 0);
+	l.condition = input_var(j, "Condition");
 	if (l.block < 0)
 		return false;
 	if (!l.condition)

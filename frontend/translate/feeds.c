@@ -116,7 +116,7 @@ static bool data_fits(const OpJob *j, const Paddle__TensorDesc *d)
 // declares.
 bool data_translate(OpJob *j)
 {
-	const char *var = slot_var(slot_find(j->desc->n_outputs, j->desc->outputs, "out"), 0);
+	const char *var = output_var(j, "out");
 	const Paddle__OpAttr *name = attr_find(j->desc, "name");
 	const Binding *b = var ? scope_find(j->t, var) : NULL;
 	const Paddle__TensorDesc *d = b && b->desc ? var_tensor(b->desc) : NULL;

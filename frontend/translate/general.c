@@ -201,10 +201,10 @@ static bool read_operand(OpJob *j, int i)
 	return job_fail(j, "input %s has no variable", j->map->slots[i] ? j->map->slots[i] : o->name);
 }
 
-static bool slot_is_mapped(const OpJob *j, const char *name)
+static bool slot_is_mapped(int n, const char *const *slots, const char *name)
 {
-	for (int i = 0; i < j->info->noperand; i++)
-		if (slot_in(j->map->slots[i], name))
+	for (int i = 0; i < n; i++)
+		if (slot_in(slots[i], name))
 			return true;
 	return false;
 }
@@ -215,7 +215,7 @@ static bool check_slots(OpJob *j)
 	bool ok = true;
 	for (size_t i = 0; i < j->desc->n_inputs; i++) {
 		const char *var = slot_var(j->desc->inputs[i], 0);
-		if (var && !slot_is_mapped(j, j->desc->inputs[i]->parameter))
+		if (var && !slot_is_mapped(j->info->noperand, j->map->slots, j->desc->inputs[i]->parameter))
 			ok = job_fail(j, "input %s (variable '%s') is not supported",
 			              j->desc->inputs[i]->parameter, var);
 	}
@@ -388,14 +388,6 @@ bool general_record(OpJob *j)
 	return true;
 }
 
-static bool output_is_mapped(const OpJob *j, const char *name)
-{
-	for (int i = 0; i < j->info->nresult; i++)
-		if (slot_in(j->map->outs[i], name))
-			return true;
-	return false;
-}
-
 // State that the operator changes, but our operation does not: fine only where it stays the same,
 // as the running averages of a batch norm do outside training.
 static bool check_state(OpJob *j)
@@ -411,7 +403,8 @@ static bool check_state(OpJob *j)
 		const Paddle__OpSlot *s = j->desc->outputs[i];
 		const char *var = slot_var(s, 0);
 		const Binding *b = var ? scope_find(j->t, var) : NULL;
-		if (b && b->desc && var_is_state(b->desc) && !output_is_mapped(j, s->parameter))
+		if (b && b->desc && var_is_state(b->desc) &&
+		    !slot_is_mapped(j->info->nresult, j->map->outs, s->parameter))
 			return job_fail(j, "output %s changes variable '%s': training is not supported",
 			                s->parameter, var);
 	}

@@ -47,7 +47,7 @@ bool branch_keep_reads(OpJob *j, int block)
 // The last conditional_block before this operator that left this scope.
 static bool find_forward(OpJob *j, Branch *w)
 {
-	const char *scope = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Scope"), 0);
+	const char *scope = input_var(j, "Scope");
 	for (const OpTrace *t = j->t->traces; t && scope && !w->forward; t = t->before) {
 		const Paddle__OpDesc *d = t->desc;
 		const char *left = slot_var(slot_find(d->n_outputs, d->outputs, "Scope"), 0);

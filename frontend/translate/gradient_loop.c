@@ -21,7 +21,7 @@ typedef struct LoopJob {
 // The last operator of this type before this one with these step scopes.
 static const OpTrace *find_loop(OpJob *j, const char *type, const char *slot)
 {
-	const char *scopes = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, slot), 0);
+	const char *scopes = input_var(j, slot);
 	for (const OpTrace *t = j->t->traces; t && scopes; t = t->before) {
 		if (strcmp(t->desc->type, type))
 			continue;

@@ -27,6 +27,16 @@ bool slot_in(const char *alternatives, const char *slot)
 	return false;
 }
 
+const char *input_var(const OpJob *j, const char *slot)
+{
+	return slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, slot), 0);
+}
+
+const char *output_var(const OpJob *j, const char *slot)
+{
+	return slot_var(slot_find(j->desc->n_outputs, j->desc->outputs, slot), 0);
+}
+
 Value *job_operand(const OpJob *j, const char *name)
 {
 	int i = op_info_operand(j->info, name);

@@ -156,8 +156,8 @@ static CountedLoop *named(CountedLoop *l)
 
 bool beam_search_decode_translate(OpJob *j)
 {
-	const char *ids = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Ids"), 0);
-	const char *scores = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Scores"), 0);
+	const char *ids = input_var(j, "Ids");
+	const char *scores = input_var(j, "Scores");
 	const Paddle__OpAttr *beam = attr_find(j->desc, "beam_size"),
 						 *end = attr_find(j->desc, "end_id");
 	Value *inits[CARRIED], *next[CARRIED];
@@ -217,9 +217,9 @@ static bool is_tree(const Value *ids, const Value *parents)
 
 bool gather_tree_translate(OpJob *j)
 {
-	const char *i = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Ids"), 0);
-	const char *p = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Parents"), 0);
-	const char *out = slot_var(slot_find(j->desc->n_outputs, j->desc->outputs, "Out"), 0);
+	const char *i = input_var(j, "Ids");
+	const char *p = input_var(j, "Parents");
+	const char *out = output_var(j, "Out");
 	if (!i || !p || !out)
 		return job_fail(j, "needs variables in Ids, Parents and Out");
 	Context *c = j->t->c;

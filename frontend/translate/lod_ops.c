@@ -70,9 +70,9 @@ static Value *given_offsets(OpJob *j, Value *x, Value *y)
 
 bool lod_reset_translate(OpJob *j)
 {
-	const char *in = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "X"), 0);
-	const char *from = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Y"), 0);
-	const char *out = slot_var(slot_find(j->desc->n_outputs, j->desc->outputs, "Out"), 0);
+	const char *in = input_var(j, "X");
+	const char *from = input_var(j, "Y");
+	const char *out = output_var(j, "Out");
 	const Paddle__OpAttr *a = attr_find(j->desc, "append");
 	int64_t append = 0;
 	if (!in || !out)
@@ -96,16 +96,6 @@ bool lod_reset_translate(OpJob *j)
 }
 
 // ---- rank tables, arrays of steps ---------------------------------------------------------------
-
-static const char *input_var(const OpJob *j, const char *slot)
-{
-	return slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, slot), 0);
-}
-
-static const char *output_var(const OpJob *j, const char *slot)
-{
-	return slot_var(slot_find(j->desc->n_outputs, j->desc->outputs, slot), 0);
-}
 
 // The variable of an input slot; NULL after a diagnostic.
 static Value *read_slot(OpJob *j, const char *slot)

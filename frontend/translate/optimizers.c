@@ -8,7 +8,7 @@
 
 static bool input_is_there(const OpJob *j, const char *slot)
 {
-	return slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, slot), 0) != NULL;
+	return input_var(j, slot) != NULL;
 }
 
 // What the table does not say of optimizers is refused, unless it changes nothing.
@@ -22,7 +22,7 @@ bool optimizer_inputs(OpJob *j)
 // Whether the gradient is SELECTED_ROWS.
 static bool is_sparse(const OpJob *j)
 {
-	const char *grad = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "Grad"), 0);
+	const char *grad = input_var(j, "Grad");
 	const Binding *b = grad ? scope_find(j->t, grad) : NULL;
 	return b && b->desc && b->desc->type->type == PADDLE__VAR_KIND__SELECTED_ROWS;
 }

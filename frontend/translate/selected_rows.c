@@ -203,8 +203,8 @@ bool rows_mask(OpJob *j, const Value *v, Value **mask)
 
 static const RowSet *input_rows(OpJob *j, Value **x, const char **out)
 {
-	const char *var = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "X"), 0);
-	*out = slot_var(slot_find(j->desc->n_outputs, j->desc->outputs, "Out"), 0);
+	const char *var = input_var(j, "X");
+	*out = output_var(j, "Out");
 	if (!var || !*out) {
 		job_fail(j, "needs variables in X and Out");
 		return NULL;

@@ -262,7 +262,7 @@ static bool arange_inputs(OpJob *j)
 static Value *mask_size(OpJob *j, Value *x)
 {
 	Context *c = j->t->c;
-	const char *var = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "MaxLenTensor"), 0);
+	const char *var = input_var(j, "MaxLenTensor");
 	const Paddle__OpAttr *a = attr_find(j->desc, "maxlen");
 	Value *v = var ? read_var(j, "MaxLenTensor", var) : NULL;
 	NumberList list = {0};
@@ -286,8 +286,8 @@ static Value *mask_size(OpJob *j, Value *x)
 static bool sequence_mask_translate(OpJob *j)
 {
 	Context *c = j->t->c;
-	const char *in = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "X"), 0);
-	const char *out = slot_var(slot_find(j->desc->n_outputs, j->desc->outputs, "Y"), 0);
+	const char *in = input_var(j, "X");
+	const char *out = output_var(j, "Y");
 	const Paddle__OpAttr *a = attr_find(j->desc, "out_dtype");
 	const int64_t last[] = {-1};
 	int64_t kind = PADDLE__VAR_KIND__INT64;
@@ -325,7 +325,7 @@ static bool legacy_flag(const OpJob *j, const char *name)
 
 static bool sigmoid_cross_entropy_translate(OpJob *j)
 {
-	if (!slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "pos_weight"), 0))
+	if (!input_var(j, "pos_weight"))
 		return general_translate(j);
 	return translate_as(j, is_pir(j->desc) ? "pd_op.sigmoid_cross_entropy_with_logits.weighted"
 	                                       : "sigmoid_cross_entropy_with_logits.weighted");
@@ -378,7 +378,7 @@ static bool batch_norm_record(OpJob *j)
 		list[i] = (NamedAttr){attrs[i], op_attr(j->op, attrs[i])};
 	Op *op = build_op(&j->b, OP_PD_BATCH_NORM_STATISTICS, 3, j->operands, COUNT_OF(attrs), list);
 	for (int i = 0; op && i < (int)COUNT_OF(outs); i++) {
-		const char *var = slot_var(slot_find(j->desc->n_outputs, j->desc->outputs, outs[i]), 0);
+		const char *var = output_var(j, outs[i]);
 		if (var)
 			write_var(j, var, op_result(op, i));
 	}

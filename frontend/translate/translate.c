@@ -71,7 +71,7 @@ static const Loc *op_loc(Translator *t, int index, const Paddle__OpDesc *d)
 
 static bool translate_fetch(OpJob *j)
 {
-	const char *var = slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, "X"), 0);
+	const char *var = input_var(j, "X");
 	const Paddle__OpAttr *a = attr_find(j->desc, "col");
 	int64_t col = 0;
 	if (!var)

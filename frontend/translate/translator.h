@@ -136,6 +136,9 @@ bool translate_as(OpJob *j, const char *type);
 
 // ---- job.c -----------------------------------------------------------------------------------
 bool PRINTF_LIKE(2, 3) job_fail(OpJob *j, const char *fmt, ...);
+// The first variable of an input or output slot; NULL: none.
+const char *input_var(const OpJob *j, const char *slot);
+const char *output_var(const OpJob *j, const char *slot);
 // By the name of ours; NULL when the operand is left out, or there is none of that name.
 Value *job_operand(const OpJob *j, const char *name);
 void job_set_operand(OpJob *j, const char *name, Value *v);

@@ -15,7 +15,7 @@ Builder builder_before(Op *op)
 	return (Builder){.ctx = op->ctx, .block = op->block, .before = op, .loc = op->loc};
 }
 
-static void builder_insert(Builder *b, Op *op)
+void builder_insert(Builder *b, Op *op)
 {
 	if (b->before)
 		op_insert_before(b->before, op);

@@ -17,6 +17,7 @@ struct Builder {
 
 Builder builder_at_end(Context *c, Block *b, const Loc *loc);
 Builder builder_before(Op *op); // takes op's location
+void builder_insert(Builder *b, Op *op);
 // Makes, infers and inserts. NULL after a diagnostic when inference fails.
 Op *build_op(Builder *b, enum OpCode code, int noperand, Value *const *operands, int nattr,
              const NamedAttr *attrs);

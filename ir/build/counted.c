@@ -25,15 +25,6 @@ Value *build_size(Builder *b, Value *x, int axis)
 	return build1(b, OP_PD_CAST, size, "dtype", attr_dtype(c, DT_I64), NULL);
 }
 
-// What stands behind every operation that is built with b so far.
-static void insert(Builder *b, Op *op)
-{
-	if (b->before)
-		op_insert_before(b->before, op);
-	else
-		op_append(b->block, op);
-}
-
 // Both regions with their arguments, and the condition.
 static bool regions_build(CountedLoop *l, const Builder *b, Value *count, int n,
                           const Type *const *types)
@@ -86,7 +77,7 @@ bool count_begin(CountedLoop *l, Builder *b, Value *count, bool down, int n, Val
 	}
 	l->n = n;
 	l->op = op_new(c, OP_PD_WHILE, b->loc, n + 1, types, n + 1, all, 2, 0);
-	insert(b, l->op);
+	builder_insert(b, l->op);
 	if (!regions_build(l, b, count, n + 1, types))
 		return false;
 	l->args = l->body->args + 1;

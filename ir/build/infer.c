@@ -127,6 +127,15 @@ bool infer_same_dim(const Op *op, const Dim *a, const Dim *b, const char *what, 
 	return true;
 }
 
+bool infer_same_dims(const Op *op, int axis, const Type *a, const Type *b, const char *what)
+{
+	const Dim *same;
+	for (int d = axis; d < a->rank; d++)
+		if (!infer_same_dim(op, a->dims[d], b->dims[d], what, &same))
+			return false;
+	return true;
+}
+
 // ---- shape arithmetic ---------------------------------------------------------------------------
 
 int value_known(const Value *v, const Dim *const **out)

@@ -34,6 +34,8 @@ void infer_equal_dims(const Op *op, const Dim *a, const Dim *b);
 // Two sizes that must be equal: learns when they differ symbolically, an error when both are
 // constants. *out is the better known one. `what` names them in the error.
 bool infer_same_dim(const Op *op, const Dim *a, const Dim *b, const char *what, const Dim **out);
+// The same of all axes from `axis` on, of two types of one rank.
+bool infer_same_dims(const Op *op, int axis, const Type *a, const Type *b, const char *what);
 // Shape of a broadcast of two shapes, aligned at the last axis; 1 stretches. Sizes that may be 1 or
 // not have been stretched by broadcast_operands.
 // infer_broadcast_open: where the operands will be expanded, they stay open.

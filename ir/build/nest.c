@@ -11,10 +11,7 @@ static Nest region_open(Builder *b, enum OpCode code, int nresult, const Type *c
 {
 	Nest n = {.rank = rank};
 	n.op = op_new(b->ctx, code, b->loc, nresult, types, 0, NULL, 1, 0);
-	if (b->before)
-		op_insert_before(b->before, n.op);
-	else
-		op_append(b->block, n.op);
+	builder_insert(b, n.op);
 	Block *body = block_new(b->ctx, &n.op->regions[0]);
 	for (int i = 0; i < rank; i++)
 		n.at[i] = block_add_arg(b->ctx, body, type_index(b->ctx));

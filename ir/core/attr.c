@@ -39,19 +39,21 @@ static void *list_copy(Context *c, const void *v, int n, size_t size)
 	}                                                \
 	return a
 
+static const Attr *attr_number(Context *c, AttrKind kind, int64_t v)
+{
+	Attr *a = attr_slot(c, kind, &v, 1, sizeof v);
+	a->i = v;
+	return a;
+}
+
 const Attr *attr_bool(Context *c, bool v)
 {
-	int64_t i = v;
-	Attr *a = attr_slot(c, ATTR_BOOL, &i, 1, sizeof i);
-	a->i = i;
-	return a;
+	return attr_number(c, ATTR_BOOL, v);
 }
 
 const Attr *attr_int(Context *c, int64_t v)
 {
-	Attr *a = attr_slot(c, ATTR_INT, &v, 1, sizeof v);
-	a->i = v;
-	return a;
+	return attr_number(c, ATTR_INT, v);
 }
 
 const Attr *attr_float(Context *c, double v)
@@ -78,10 +80,7 @@ const Attr *attr_type(Context *c, const Type *t)
 
 const Attr *attr_dtype(Context *c, DType t)
 {
-	int64_t i = t;
-	Attr *a = attr_slot(c, ATTR_DTYPE, &i, 1, sizeof i);
-	a->i = i;
-	return a;
+	return attr_number(c, ATTR_DTYPE, t);
 }
 
 const Attr *attr_dim(Context *c, const Dim *d)

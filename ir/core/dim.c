@@ -365,7 +365,16 @@ static const Dim *div_by_const(Context *c, const Poly *p, int64_t v)
 	return whole.bad ? dim_too_big(c) : dim_of_poly(c, &whole);
 }
 
-const Dim *dim_div(Context *c, const Dim *a, const Dim *b)
+static const Dim *mod_by_const(Context *c, const Poly *p, const Dim *b)
+{
+	Poly whole, rest;
+	poly_split(p, b->value, &whole, &rest);
+	const Dim *num = dim_of_poly(c, &rest);
+	return dim_is_const(num) ? num : dim_intern(c, &(Dim){.kind = DIM_MOD, .a = num, .b = b});
+}
+
+// DIM_DIV or DIM_MOD.
+static const Dim *division(Context *c, DimKind kind, const Dim *a, const Dim *b)
 {
 	Poly p, q, r;
 	poly_of(a, &p);
@@ -373,30 +382,22 @@ const Dim *dim_div(Context *c, const Dim *a, const Dim *b)
 	if (p.bad || q.bad || dim_is(b, 0))
 		return dim_too_big(c);
 	if (poly_exact_div(&p, &q, &r))
-		return dim_of_poly(c, &r);
-	if (dim_is_const(a) && dim_is_const(b))
+		return kind == DIM_DIV ? dim_of_poly(c, &r) : dim_const(c, 0);
+	if (kind == DIM_DIV && dim_is_const(a) && dim_is_const(b))
 		return dim_const(c, int_floor_div(a->value, b->value));
 	if (dim_is_const(b) && b->value > 0)
-		return div_by_const(c, &p, b->value);
-	return dim_intern(c, &(Dim){.kind = DIM_DIV, .a = a, .b = b});
+		return kind == DIM_DIV ? div_by_const(c, &p, b->value) : mod_by_const(c, &p, b);
+	return dim_intern(c, &(Dim){.kind = kind, .a = a, .b = b});
+}
+
+const Dim *dim_div(Context *c, const Dim *a, const Dim *b)
+{
+	return division(c, DIM_DIV, a, b);
 }
 
 const Dim *dim_mod(Context *c, const Dim *a, const Dim *b)
 {
-	Poly p, q, r;
-	poly_of(a, &p);
-	poly_of(b, &q);
-	if (p.bad || q.bad || dim_is(b, 0))
-		return dim_too_big(c);
-	if (poly_exact_div(&p, &q, &r))
-		return dim_const(c, 0);
-	if (dim_is_const(b) && b->value > 0) {
-		Poly whole, rest;
-		poly_split(&p, b->value, &whole, &rest);
-		const Dim *num = dim_of_poly(c, &rest);
-		return dim_is_const(num) ? num : dim_intern(c, &(Dim){.kind = DIM_MOD, .a = num, .b = b});
-	}
-	return dim_intern(c, &(Dim){.kind = DIM_MOD, .a = a, .b = b});
+	return division(c, DIM_MOD, a, b);
 }
 
 static const Dim *dim_extreme(Context *c, DimKind kind, const Dim *a, const Dim *b)

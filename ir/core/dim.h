@@ -130,6 +130,8 @@ bool type_is_found(const Type *t);
 // attribute.
 bool type_mentions(const Type *t, const Dim *sym);
 bool attrs_mention(const Op *op, const Dim *sym);
+// Whether the type of an argument in the region, or an operation that `has` it, names the symbol.
+bool region_has_size(const Region *r, const Dim *sym, bool (*has)(const Op *op, const Dim *sym));
 const Dim *type_bytes_at_most(Context *c, const Type *tensor);
 // Attributes of a module say it in text: `bounds` (symbol, bound, symbol, bound …) and
 // `may_be_empty` (symbols).

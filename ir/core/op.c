@@ -517,6 +517,19 @@ Op *op_clone(Context *c, const Op *op, ValueMap *m)
 	return copy;
 }
 
+bool op_reads_any(const Op *op, bool (*so)(const Value *v, const void *arg), const void *arg)
+{
+	for (int i = 0; i < op->noperand; i++)
+		if (op_operand(op, i) && so(op_operand(op, i), arg))
+			return true;
+	for (int r = 0; r < op->nregion; r++)
+		for (const Block *b = op->regions[r].first; b; b = b->next)
+			for (const Op *inner = b->first; inner; inner = inner->next)
+				if (op_reads_any(inner, so, arg))
+					return true;
+	return false;
+}
+
 bool op_walk(Op *op, bool (*visit)(Op *, void *), void *arg)
 {
 	for (int r = 0; r < op->nregion; r++) {

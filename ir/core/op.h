@@ -160,6 +160,8 @@ ValueMap *value_map_copy(const ValueMap *m);
 void value_map_set(ValueMap *m, const Value *from, Value *to);
 Value *value_map_get(const ValueMap *m, Value *from); // `from` itself when not mapped
 Op *op_clone(Context *c, const Op *op, ValueMap *m);  // detached; results recorded in m
+// Whether op, or an operation in its regions, reads a value that is so.
+bool op_reads_any(const Op *op, bool (*so)(const Value *v, const void *arg), const void *arg);
 // Walks all operations in `op`'s regions, outer before inner, in order; the visitor may erase the
 // operation that it is given. Returning false stops the walk.
 bool op_walk(Op *op, bool (*visit)(Op *op, void *arg), void *arg);

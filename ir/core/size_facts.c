@@ -53,21 +53,28 @@ bool attrs_mention(const Op *op, const Dim *sym)
 	return false;
 }
 
-static bool region_mentions(const Region *r, const Dim *sym)
+bool region_has_size(const Region *r, const Dim *sym, bool (*has)(const Op *op, const Dim *sym))
 {
 	for (const Block *b = r->first; b; b = b->next) {
 		for (int i = 0; i < b->narg; i++)
 			if (type_mentions(b->args[i]->type, sym))
 				return true;
 		for (const Op *op = b->first; op; op = op->next) {
-			for (int i = 0; i < op->nresult; i++)
-				if (type_mentions(op->results[i].type, sym))
-					return true;
+			if (has(op, sym))
+				return true;
 			for (int i = 0; i < op->nregion; i++)
-				if (region_mentions(&op->regions[i], sym))
+				if (region_has_size(&op->regions[i], sym, has))
 					return true;
 		}
 	}
+	return false;
+}
+
+static bool results_mention(const Op *op, const Dim *sym)
+{
+	for (int i = 0; i < op->nresult; i++)
+		if (type_mentions(op->results[i].type, sym))
+			return true;
 	return false;
 }
 
@@ -104,7 +111,7 @@ static const Attr *bounds_attr(Op *module)
 	int n = 0;
 	for (int i = 0; i < count; i++) {
 		const Dim *bound = dim_bound_get(c, i, &sym);
-		if (!bound || !region_mentions(&module->regions[0], sym))
+		if (!bound || !region_has_size(&module->regions[0], sym, results_mention))
 			continue;
 		list[n++] = sym;
 		list[n++] = bound;

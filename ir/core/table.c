@@ -12,44 +12,57 @@ typedef struct LegacyRef {
 
 #include "ops_table.inc"
 
-// Compares an entry's name with the n bytes at `name`, like strcmp.
-static int name_compare(const char *entry, const char *name, size_t n)
+// The name of a row, in a table that is sorted by it.
+typedef const char *RowName(size_t row);
+
+static const char *op_name_row(size_t row)
 {
-	int order = strncmp(entry, name, n);
-	return order ? order : entry[n] != '\0';
+	return op_table[ops_by_name[row]].name;
+}
+
+static const char *pir_name_row(size_t row)
+{
+	return pir_by_type[row].map.type + strlen("pd_op.");
+}
+
+static const char *pir_declared_row(size_t row)
+{
+	return pir_declared_by_name[row].name;
+}
+
+static const char *legacy_row(size_t row)
+{
+	return legacy_by_type[row].type;
+}
+
+// The row, of `rows`, whose name is the n bytes at `name`; -1: none.
+static ptrdiff_t row_find(size_t rows, RowName *row_name, const char *name, size_t n)
+{
+	size_t lo = 0, hi = rows;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		const char *at = row_name(mid);
+		int order = strncmp(at, name, n);
+		if (!order && !at[n])
+			return (ptrdiff_t)mid;
+		if (order < 0) // a name that goes on stands behind
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return -1;
 }
 
 const OpInfo *op_info_by_name(const char *name, size_t n)
 {
-	size_t lo = 0, hi = COUNT_OF(ops_by_name);
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		const OpInfo *info = &op_table[ops_by_name[mid]];
-		int order = name_compare(info->name, name, n);
-		if (!order)
-			return info;
-		if (order < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return NULL;
+	ptrdiff_t row = row_find(COUNT_OF(ops_by_name), op_name_row, name, n);
+	return row < 0 ? NULL : &op_table[ops_by_name[row]];
 }
 
 static const PirMap *pir_find(const char *name, size_t n)
 {
-	size_t lo = 0, hi = COUNT_OF(pir_by_type);
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		int order = name_compare(pir_by_type[mid].map.type + strlen("pd_op."), name, n);
-		if (!order)
-			return &pir_by_type[mid];
-		if (order < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return NULL;
+	ptrdiff_t row = row_find(COUNT_OF(pir_by_type), pir_name_row, name, n);
+	return row < 0 ? NULL : &pir_by_type[row];
 }
 
 const PirMap *op_info_by_pir(const char *name, const OpInfo **info)
@@ -81,17 +94,8 @@ const PirMap *op_info_pir(enum OpCode code, int i)
 
 const PirDeclared *pir_declared(const char *name)
 {
-	for (size_t lo = 0, hi = COUNT_OF(pir_declared_by_name); lo < hi;) {
-		size_t mid = lo + (hi - lo) / 2;
-		int order = strcmp(pir_declared_by_name[mid].name, name);
-		if (!order)
-			return &pir_declared_by_name[mid];
-		if (order < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return NULL;
+	ptrdiff_t row = row_find(COUNT_OF(pir_declared_by_name), pir_declared_row, name, strlen(name));
+	return row < 0 ? NULL : &pir_declared_by_name[row];
 }
 
 const OpInfo *op_info_by_legacy(const char *type, const LegacyMap **map)
@@ -102,21 +106,12 @@ const OpInfo *op_info_by_legacy(const char *type, const LegacyMap **map)
 		*map = &m->map;
 		return info;
 	}
-	size_t lo = 0, hi = COUNT_OF(legacy_by_type);
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		const LegacyRef *ref = &legacy_by_type[mid];
-		int order = strcmp(ref->type, type);
-		if (!order) {
-			*map = &op_table[ref->code].legacy[ref->map];
-			return &op_table[ref->code];
-		}
-		if (order < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return NULL;
+	ptrdiff_t row = row_find(COUNT_OF(legacy_by_type), legacy_row, type, strlen(type));
+	if (row < 0)
+		return NULL;
+	const LegacyRef *ref = &legacy_by_type[row];
+	*map = &op_table[ref->code].legacy[ref->map];
+	return &op_table[ref->code];
 }
 
 const IgnoredAttr *op_info_ignored(int *n)

@@ -45,6 +45,20 @@ size_t tensor_bytes(const Tensor *t)
 	return (size_t)tensor_numel(t) * dtype_size(t->dtype);
 }
 
+static float float_of_bits(uint32_t bits)
+{
+	float f;
+	memcpy(&f, &bits, sizeof f);
+	return f;
+}
+
+static uint32_t bits_of_float(float f)
+{
+	uint32_t bits;
+	memcpy(&bits, &f, sizeof bits);
+	return bits;
+}
+
 float half_to_float(uint16_t h)
 {
 	uint32_t sign = (uint32_t)(h & 0x8000u) << 16, exp = h >> 10 & 31, frac = h & 0x3ffu, bits;
@@ -56,42 +70,31 @@ float half_to_float(uint16_t h)
 		float f = ldexpf((float)frac, -24);
 		return sign ? -f : f;
 	}
-	float f;
-	memcpy(&f, &bits, sizeof f);
-	return f;
+	return float_of_bits(bits);
 }
 
 uint16_t float_to_half(float f)
 {
-	uint32_t bits;
-	memcpy(&bits, &f, sizeof bits);
+	uint32_t bits = bits_of_float(f);
 	uint32_t sign = bits >> 16 & 0x8000u, mag = bits & 0x7fffffffu;
 	if (mag > 0x7f800000u) // NaN stays one
 		return (uint16_t)(sign | 0x7c00u | 0x200u | (mag >> 13 & 0x3ffu));
 	if (mag >= 0x477ff000u) // rounds to 65536 or more
 		return (uint16_t)(sign | 0x7c00u);
-	if (mag < 0x38800000u) { // subnormal half: units of 2^-24, rounded by the addition
-		float a = fabsf(f) + 0.5f;
-		uint32_t u;
-		memcpy(&u, &a, sizeof u);
-		return (uint16_t)(sign | (u - 0x3f000000u));
-	}
+	if (mag < 0x38800000u) // subnormal half: units of 2^-24, rounded by the addition
+		return (uint16_t)(sign | (bits_of_float(fabsf(f) + 0.5f) - 0x3f000000u));
 	uint32_t odd = mag >> 13 & 1;
 	return (uint16_t)(sign | (mag - 0x38000000u + 0xfffu + odd) >> 13);
 }
 
 float bf16_to_float(uint16_t h)
 {
-	uint32_t bits = (uint32_t)h << 16;
-	float f;
-	memcpy(&f, &bits, sizeof f);
-	return f;
+	return float_of_bits((uint32_t)h << 16);
 }
 
 uint16_t float_to_bf16(float f)
 {
-	uint32_t bits;
-	memcpy(&bits, &f, sizeof bits);
+	uint32_t bits = bits_of_float(f);
 	if ((bits & 0x7fffffffu) > 0x7f800000u)
 		return (uint16_t)(bits >> 16 | 0x40u);
 	return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);

@@ -343,10 +343,8 @@ bool infer_hook_cross(Op *op)
 		return false;
 	if (x->rank != y->rank || x->dtype != y->dtype)
 		return op_error(op, "operands of other rank or type");
-	for (int d = 0; d < x->rank; d++)
-		if (!infer_same_dim(op, x->dims[d], y->dims[d], "sizes of the operands", &same))
-			return false;
-	return infer_same_dim(op, x->dims[axis], dim_const(op->ctx, 3), "the vectors", &same) &&
+	return infer_same_dims(op, 0, x, y, "sizes of the operands") &&
+	       infer_same_dim(op, x->dims[axis], dim_const(op->ctx, 3), "the vectors", &same) &&
 	       infer_result(op, 0, x);
 }
 

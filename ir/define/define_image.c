@@ -108,14 +108,23 @@ static Value *nearest_position(Builder *b, const Op *op, const Resize *r, int i,
 	return position(b, floor_of(b, x), r->in[i]);
 }
 
+// Where an element of the result is, on all axes. False after a diagnostic.
+static bool interp_open(Builder *b, Op *op, Resize *r, Nest *n, Value **from)
+{
+	if (!resize_of_interp(op, r))
+		return false;
+	*n = nest_open(b, op->results[0].type);
+	memcpy(from, n->at, sizeof n->at);
+	return true;
+}
+
 bool define_hook_nearest_interp(Builder *b, Op *op, Value **results)
 {
 	Value *from[MAX_RANK];
 	Resize r;
-	if (!resize_of_interp(op, &r))
+	Nest n;
+	if (!interp_open(b, op, &r, &n, from))
 		return false;
-	Nest n = nest_open(b, op->results[0].type);
-	memcpy(from, n.at, sizeof from);
 	for (int i = 0; i < r.n; i++)
 		from[r.axis[i]] = nearest_position(&n.b, op, &r, i, n.at[r.axis[i]]);
 	results[0] = nest_close(&n, load(&n.b, op_operand(op, 0), from));
@@ -226,10 +235,9 @@ bool define_hook_linear_interp(Builder *b, Op *op, Value **results)
 	Value *x = op_operand(op, 0), *from[MAX_RANK], *sum = NULL;
 	Pair pairs[3];
 	Resize r;
-	if (!resize_of_interp(op, &r))
+	Nest n;
+	if (!interp_open(b, op, &r, &n, from))
 		return false;
-	Nest n = nest_open(b, op->results[0].type);
-	memcpy(from, n.at, sizeof from);
 	for (int i = 0; i < r.n; i++)
 		pairs[i] = linear_pair(&n.b, op, &r, i, n.at[r.axis[i]]);
 	for (int corner = 0; corner < 1 << r.n; corner++) {

@@ -434,22 +434,25 @@ static Value *log_softmax_of(Builder *b, Value *x, int64_t axis)
 	return tensor_sub(b, way, apply1(b, OP_PD_LOG, sum));
 }
 
-bool define_hook_softmax(Builder *b, Op *op, Value **results)
+// Along the operator's axis; a number by itself gives `single`.
+static bool along_axis(Builder *b, Op *op, Value *(*of)(Builder *b, Value *x, int64_t axis),
+                       double single, Value **results)
 {
 	Value *x = op_operand(op, 0);
 	int rank = x->type->rank;
-	results[0] = rank ? softmax_of(b, x, axis_norm(op_int(op, "axis", -1), rank))
-	                  : build_full(b, op->results[0].type, 1);
+	results[0] = rank ? of(b, x, axis_norm(op_int(op, "axis", -1), rank))
+	                  : build_full(b, op->results[0].type, single);
 	return results[0] != NULL;
+}
+
+bool define_hook_softmax(Builder *b, Op *op, Value **results)
+{
+	return along_axis(b, op, softmax_of, 1, results);
 }
 
 bool define_hook_log_softmax(Builder *b, Op *op, Value **results)
 {
-	Value *x = op_operand(op, 0);
-	int rank = x->type->rank;
-	results[0] = rank ? log_softmax_of(b, x, axis_norm(op_int(op, "axis", -1), rank))
-	                  : build_full(b, op->results[0].type, 0);
-	return results[0] != NULL;
+	return along_axis(b, op, log_softmax_of, 0, results);
 }
 
 // Minus the log probability that each position's label has: a sum against a distribution, or a

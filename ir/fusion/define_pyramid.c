@@ -50,13 +50,11 @@ static bool correlation_read(Correlation *k, Op *op)
 {
 	Context *c = op->ctx;
 	const Type *t[2];
-	const Dim *same;
 	for (int i = 0; i < 2; i++)
 		if (!(t[i] = infer_rank(op, i, 4)))
 			return false;
-	for (int d = 0; d < 4; d++)
-		if (!infer_same_dim(op, t[0]->dims[d], t[1]->dims[d], "sizes of the images", &same))
-			return false;
+	if (!infer_same_dims(op, 0, t[0], t[1], "sizes of the images"))
+		return false;
 	int64_t most = op_int(op, "max_displacement", 0);
 	*k = (Correlation){.op = op,
 	                   .pad = op_int(op, "pad_size", 0),

@@ -154,12 +154,19 @@ static Suffixed split_suffix(const char *text)
 	return s;
 }
 
+// Begins an array of that type; its name.
+static const char *array_begin(Gen *g, FILE *f, const char *type, const char *stem)
+{
+	const char *name = format("%s_%d", stem, g->serial++);
+	fprintf(f, "static const %s %s[] = {", type, name);
+	return name;
+}
+
 static const char *write_operands(Gen *g, FILE *f, const Entry *e, bool *rest)
 {
 	if (!e->operands.n)
 		return "NULL";
-	const char *name = format("operands_%d", g->serial++);
-	fprintf(f, "static const OperandInfo %s[] = {", name);
+	const char *name = array_begin(g, f, "OperandInfo", "operands");
 	for (int i = 0; i < e->operands.n; i++) {
 		const Item *it = &e->operands.items[i];
 		Suffixed s = split_suffix(it->text ? it->text : "");
@@ -221,8 +228,7 @@ static const char *write_attributes(Gen *g, FILE *f, const Entry *e)
 {
 	if (!e->attributes.n)
 		return "NULL";
-	const char *name = format("attrs_%d", g->serial++);
-	fprintf(f, "static const AttrInfo %s[] = {", name);
+	const char *name = array_begin(g, f, "AttrInfo", "attrs");
 	for (int i = 0; i < e->attributes.n; i++) {
 		const Item *it = &e->attributes.items[i];
 		const char *text = it->text ? it->text : "";

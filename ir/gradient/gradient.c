@@ -122,18 +122,9 @@ bool duals_wanted(const Duals *d, const Value *v)
 	return e && e->wanted;
 }
 
-// Whether op, or an operation in its regions, reads a value that is wanted.
-static bool reads_wanted(const Duals *d, const Op *op)
+static bool is_wanted(const Value *v, const void *duals)
 {
-	for (int i = 0; i < op->noperand; i++)
-		if (duals_wanted(d, op->operands[i].value))
-			return true;
-	for (int r = 0; r < op->nregion; r++)
-		for (const Block *b = op->regions[r].first; b; b = b->next)
-			for (const Op *o = b->first; o; o = o->next)
-				if (reads_wanted(d, o))
-					return true;
-	return false;
+	return duals_wanted(duals, v);
 }
 
 // Gradients go into the operation's operands, but not through its results: a detach.
@@ -145,7 +136,7 @@ static bool stops_gradient(const Op *op)
 
 void duals_reach(Duals *d, Op *op)
 {
-	if (!op->nresult || !reads_wanted(d, op) || stops_gradient(op))
+	if (!op->nresult || !op_reads_any(op, is_wanted, d) || stops_gradient(op))
 		return;
 	for (int i = 0; i < op->nresult; i++)
 		duals_want(d, op_result(op, i));
@@ -448,7 +439,7 @@ bool op_gradient(Builder *b, Op *op, Duals *d)
 	bool comes = false;
 	for (int i = 0; i < op->nresult; i++)
 		comes |= gradient_comes(&g, i);
-	if (!comes || !reads_wanted(d, op))
+	if (!comes || !op_reads_any(op, is_wanted, d))
 		return true;
 	if (op->code == OP_BUILTIN_COMBINE)
 		return gradient_combine(&g);

@@ -63,14 +63,6 @@ static bool all_kept(const Op *op, const Captures *k)
 	return true;
 }
 
-static void insert_op(Builder *b, Op *op)
-{
-	if (b->before)
-		op_insert_before(b->before, op);
-	else
-		op_append(b->block, op);
-}
-
 // Copies of a block's operations, without the terminator, at the end of b's block.
 static void copy_block(Builder *b, const Block *from, ValueMap *m)
 {
@@ -159,7 +151,7 @@ static bool gradient_if(GradientJob *g)
 		taken[i] = dual_taken(g, k.list[i]);
 	}
 	Op *back = op_new(c, OP_PD_IF, op->loc, k.n, types, 1, &cond, 2, 0);
-	insert_op(g->b, back);
+	builder_insert(g->b, back);
 	for (int r = 0; r < 2; r++)
 		if (!if_side(g, &op->regions[r], &back->regions[r], &k, taken, dv))
 			return false;
@@ -516,7 +508,7 @@ static bool back_loop(Loop *l)
 	for (int i = 0; i < n; i++)
 		types[i] = i && i <= nvar ? l->op->results[vars[i - 1]].type : inits[i]->type;
 	l->back = op_new(c, OP_PD_WHILE, l->op->loc, n, types, n, inits, 2, 0);
-	insert_op(g->b, l->back);
+	builder_insert(g->b, l->back);
 	back_cond(l, n, types);
 	if (!back_body(l, nvar, vars, types))
 		return false;

@@ -13,6 +13,9 @@ const Dim *index_put_found(const Op *op, int i);
 
 // Says where in the program random numbers are drawn: two draws with one seed must differ.
 void infer_keep_place(Op *op);
+// The attribute `shape`, with a size of the first operand where the attributes
+// `input_dim_idx` and `output_dim_idx` say; its rank, or -1 after a diagnostic.
+int infer_batch_size_like(const Op *op, const Dim **shape);
 // Whether quantised numbers may have so many bits; an error of op otherwise.
 bool infer_bits(Op *op, int64_t bits);
 

@@ -301,23 +301,29 @@ bool infer_hook_full_like(Op *op)
 	return true;
 }
 
-bool infer_hook_full_batch_size_like(Op *op)
+int infer_batch_size_like(const Op *op, const Dim **shape)
 {
 	const Type *x = infer_tensor(op, 0);
-	const Dim *shape[MAX_RANK];
 	int64_t sizes[MAX_RANK];
 	int in, out, n = op_ints(op, "shape", sizes, MAX_RANK);
-	if (!x || !resolve_str_value(op))
-		return false;
-	if (n < 0 || !infer_axis(op, op_int(op, "input_dim_idx", 0), x->rank, &in) ||
+	if (!x || n < 0 || !infer_axis(op, op_int(op, "input_dim_idx", 0), x->rank, &in) ||
 	    !infer_axis(op, op_int(op, "output_dim_idx", 0), n, &out))
-		return false;
+		return -1;
 	for (int d = 0; d < n; d++) {
-		if (d != out && sizes[d] < 0)
-			return op_error(op, "a negative size in the shape");
+		if (d != out && sizes[d] < 0) {
+			op_error(op, "a negative size in the shape");
+			return -1;
+		}
 		shape[d] = d == out ? x->dims[in] : dim_const(op->ctx, sizes[d]);
 	}
-	return infer_result_shape(op, 0, op_dtype(op, "dtype", DT_F32), n, shape);
+	return n;
+}
+
+bool infer_hook_full_batch_size_like(Op *op)
+{
+	const Dim *shape[MAX_RANK];
+	int n = resolve_str_value(op) ? infer_batch_size_like(op, shape) : -1;
+	return n >= 0 && infer_result_shape(op, 0, op_dtype(op, "dtype", DT_F32), n, shape);
 }
 
 // The values in the attribute of their type become `values`.

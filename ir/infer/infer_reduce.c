@@ -61,21 +61,37 @@ static void reduce_known(Op *op)
 	infer_set_known(op, 0, 1, &all);
 }
 
+// The shape of x without these axes, or with 1 in their places; its rank.
+static int without_axes(const Op *op, const Type *x, const bool *axes, bool keep, const Dim **shape)
+{
+	int rank = 0;
+	for (int d = 0; d < x->rank; d++) {
+		if (!axes[d])
+			shape[rank++] = x->dims[d];
+		else if (keep)
+			shape[rank++] = dim_const(op->ctx, 1);
+	}
+	return rank;
+}
+
+// Of an operator that reduces one axis, or all, and has the attribute `keep`.
+static int without_axis(const Op *op, const Type *x, bool all, int axis, const char *keep,
+                        const Dim **shape)
+{
+	bool axes[MAX_RANK];
+	for (int d = 0; d < x->rank; d++)
+		axes[d] = all || d == axis;
+	return without_axes(op, x, axes, op_bool(op, keep, false), shape);
+}
+
 bool infer_hook_reduce(Op *op)
 {
 	const Type *x = infer_tensor(op, 0);
 	const Dim *shape[MAX_RANK];
 	bool flags[MAX_RANK];
-	int rank = 0;
 	if (!x || !reduced_flags(op, x->rank, flags))
 		return false;
-	bool keep = op_bool(op, "keepdim", false);
-	for (int d = 0; d < x->rank; d++) {
-		if (!flags[d])
-			shape[rank++] = x->dims[d];
-		else if (keep)
-			shape[rank++] = dim_const(op->ctx, 1);
-	}
+	int rank = without_axes(op, x, flags, op_bool(op, "keepdim", false), shape);
 	// Sums of truth values and of i32 are i64 in Paddle, unless a type is asked for; other
 	// reductions keep the type.
 	bool wide = op->code == OP_PD_SUM && (x->dtype == DT_BOOL || x->dtype == DT_I32);
@@ -90,18 +106,13 @@ bool infer_hook_p_norm(Op *op)
 {
 	const Type *x = infer_tensor(op, 0);
 	const Dim *shape[MAX_RANK];
-	int axis = 0, rank = 0;
+	int axis = 0;
 	if (!x)
 		return false;
-	bool all = op_bool(op, "asvector", false), keep = op_bool(op, "keepdim", false);
+	bool all = op_bool(op, "asvector", false);
 	if (!all && !infer_axis(op, op_int(op, "axis", -1), x->rank, &axis))
 		return false;
-	for (int d = 0; d < x->rank; d++) {
-		if (!all && d != axis)
-			shape[rank++] = x->dims[d];
-		else if (keep)
-			shape[rank++] = dim_const(op->ctx, 1);
-	}
+	int rank = without_axis(op, x, all, axis, "keepdim", shape);
 	return infer_result_shape(op, 0, x->dtype, rank, shape);
 }
 
@@ -133,18 +144,13 @@ bool infer_hook_arg_reduce(Op *op)
 	const Type *x = infer_tensor(op, 0);
 	const Dim *shape[MAX_RANK];
 	int64_t given;
-	int axis = 0, rank = 0;
+	int axis = 0;
 	if (!x || !infer_resolve_int(op, "axis", &given))
 		return false;
-	bool flatten = op_bool(op, "flatten", false), keep = op_bool(op, "keepdims", false);
+	bool flatten = op_bool(op, "flatten", false);
 	if (!flatten && x->rank && !infer_axis(op, given, x->rank, &axis))
 		return false;
-	for (int d = 0; d < x->rank; d++) {
-		if (!flatten && d != axis)
-			shape[rank++] = x->dims[d];
-		else if (keep)
-			shape[rank++] = dim_const(op->ctx, 1);
-	}
+	int rank = without_axis(op, x, flatten, axis, "keepdims", shape);
 	return infer_result_shape(op, 0, op_dtype(op, "dtype", DT_I64), rank, shape);
 }
 
@@ -156,14 +162,11 @@ bool infer_hook_add_n(Op *op)
 		return op_error(op, "the list is empty");
 	const Type *first = list[0]->type;
 	for (int i = 1; i < n; i++) {
-		const Dim *same;
 		if (!list[i] || !type_is_tensor(list[i]->type) || list[i]->type->rank != first->rank)
 			return op_error(op, "element %d of the list is not a tensor of the rank of the first",
 			                i);
-		for (int d = 0; d < first->rank; d++)
-			if (!infer_same_dim(op, first->dims[d], list[i]->type->dims[d], "sizes of the terms",
-			                    &same))
-				return false;
+		if (!infer_same_dims(op, 0, first, list[i]->type, "sizes of the terms"))
+			return false;
 	}
 	return infer_result(op, 0, first);
 }

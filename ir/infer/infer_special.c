@@ -105,18 +105,10 @@ bool infer_hook_uniform(Op *op)
 
 bool infer_hook_uniform_batch_size_like(Op *op)
 {
-	const Type *x = infer_tensor(op, 0);
 	const Dim *shape[MAX_RANK];
-	int64_t sizes[MAX_RANK];
-	int in, out, n = op_ints(op, "shape", sizes, MAX_RANK);
-	if (!x || n < 0 || !infer_axis(op, op_int(op, "input_dim_idx", 0), x->rank, &in) ||
-	    !infer_axis(op, op_int(op, "output_dim_idx", 0), n, &out))
+	int n = infer_batch_size_like(op, shape);
+	if (n < 0)
 		return false;
-	for (int d = 0; d < n; d++) {
-		if (d != out && sizes[d] < 0)
-			return op_error(op, "a negative size in the shape");
-		shape[d] = d == out ? x->dims[in] : dim_const(op->ctx, sizes[d]);
-	}
 	infer_keep_place(op);
 	return infer_result_shape(op, 0, op_dtype(op, "dtype", DT_F32), n, shape);
 }

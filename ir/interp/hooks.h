@@ -34,6 +34,32 @@ struct Cell {
 	CellList *list;
 };
 
+// How a tensor of images has them: in blocks of channels [images x blocks x rows x columns x
+// lanes], or plain, which is blocks of one.
+typedef struct BlockedImages {
+	int64_t images, blocks, rows, columns, lanes;
+} BlockedImages;
+
+static inline BlockedImages blocked_images(const Tensor *t)
+{
+	return (BlockedImages){.images = t->dims[0],
+	                       .blocks = t->dims[1],
+	                       .rows = t->dims[2],
+	                       .columns = t->dims[3],
+	                       .lanes = t->rank > 4 ? t->dims[4] : 1};
+}
+
+// Elements of an image, and where one of them lies in it.
+static inline int64_t blocked_size(const BlockedImages *b)
+{
+	return b->blocks * b->rows * b->columns * b->lanes;
+}
+
+static inline int64_t blocked_at(const BlockedImages *b, int64_t channel, int64_t y, int64_t x)
+{
+	return ((channel / b->lanes * b->rows + y) * b->columns + x) * b->lanes + channel % b->lanes;
+}
+
 // A symbol with its value, and the operation that found it (NULL: the feeds).
 typedef struct SymValue {
 	const Dim *sym;

@@ -8,10 +8,7 @@
 
 typedef struct Taps {
 	int64_t strides[2], paddings[4], dilations[2];
-	int64_t b, lanes;              // channels in a block of x (1: plain), of d
-	int64_t height, width;         // of x
-	int64_t images, rows, columns; // of d
-	int64_t x_image, d_image;      // elements of an image
+	BlockedImages x, d;
 	int64_t kh, kw;
 } Taps;
 
@@ -34,15 +31,8 @@ static bool taps_read(Interp *in, const Op *op, const Tensor *x, const Tensor *d
 	if (x->rank != (plain ? 4 : 5) || d->rank != 5 || out->rank != (single ? 4 : 5) ||
 	    !blocks_fit(x, d, out, single))
 		return op_error(op, "the operands do not fit together");
-	t->b = plain ? 1 : x->dims[4];
-	t->lanes = d->dims[4];
-	t->height = x->dims[2];
-	t->width = x->dims[3];
-	t->images = d->dims[0];
-	t->rows = d->dims[2];
-	t->columns = d->dims[3];
-	t->x_image = x->dims[1] * t->height * t->width * t->b;
-	t->d_image = d->dims[1] * t->rows * t->columns * t->lanes;
+	t->x = blocked_images(x);
+	t->d = blocked_images(d);
 	t->kh = out->dims[out->rank - 3];
 	t->kw = out->dims[out->rank - 2];
 	return true;
@@ -53,19 +43,15 @@ static double tap_sum(const Taps *t, const float *x, const float *d, int64_t c, 
                       int64_t tap)
 {
 	double sum = 0;
-	for (int64_t at = 0; at < t->images * t->rows * t->columns; at++) {
-		const int64_t n = at / (t->rows * t->columns), row = at / t->columns % t->rows,
-					  column = at % t->columns;
+	const int64_t rows = t->d.rows, columns = t->d.columns;
+	for (int64_t at = 0; at < t->d.images * rows * columns; at++) {
+		const int64_t n = at / (rows * columns), row = at / columns % rows, column = at % columns;
 		const int64_t y = row * t->strides[0] - t->paddings[0] + tap / t->kw * t->dilations[0],
 					  i = column * t->strides[1] - t->paddings[1] + tap % t->kw * t->dilations[1];
-		if (y < 0 || y >= t->height || i < 0 || i >= t->width)
+		if (y < 0 || y >= t->x.rows || i < 0 || i >= t->x.columns)
 			continue;
-		const float *image = x + n * t->x_image +
-		                     ((c / t->b * t->height + y) * t->width + i) * t->b + c % t->b;
-		const float *from = d + n * t->d_image +
-		                    ((o / t->lanes * t->rows + row) * t->columns + column) * t->lanes +
-		                    o % t->lanes;
-		sum += (double)*image * *from;
+		sum += (double)x[n * blocked_size(&t->x) + blocked_at(&t->x, c, y, i)] *
+		       d[n * blocked_size(&t->d) + blocked_at(&t->d, o, row, column)];
 	}
 	return sum;
 }
@@ -79,14 +65,15 @@ static bool filter_run(Interp *in, Op *op, bool single)
 	    !taps_read(in, op, x, d, out, &t))
 		return false;
 	const int64_t channels = single ? 1 : out->dims[1], window = t.kh * t.kw,
-				  all = channels * window, groups = op_int(op, "groups", 1), blocks = x->dims[1];
-	if (groups < 1 || out->dims[0] % groups || (!single && channels * groups > blocks * t.b))
+				  all = channels * window, groups = op_int(op, "groups", 1), lanes = t.d.lanes;
+	if (groups < 1 || out->dims[0] % groups ||
+	    (!single && channels * groups > t.x.blocks * t.x.lanes))
 		return op_error(op, "the operands do not fit together");
 	float *to = out->data;
-	for (int64_t at = 0; at < out->dims[0] * t.lanes * all; at++) {
+	for (int64_t at = 0; at < out->dims[0] * lanes * all; at++) {
 		const int64_t o = at / all, c = at / window % channels,
-					  group = o * groups / (out->dims[0] * t.lanes);
-		to[(o / t.lanes * all + at % all) * t.lanes + o % t.lanes] = (float)tap_sum(
+					  group = o * groups / (out->dims[0] * lanes);
+		to[(o / lanes * all + at % all) * lanes + o % lanes] = (float)tap_sum(
 			&t, x->data, d->data, single ? o : group * channels + c, o, at % window);
 	}
 	return true;

@@ -6,10 +6,11 @@
 
 typedef struct Integers {
 	int64_t strides[2], paddings[4], dilations[2];
-	int64_t channels, zero_point, height, width;
-	int64_t b, lanes;              // channels in a block of x, of the result
-	int64_t kh, kw, quads, q, d;   // w: window, dots of a position, output channels, numbers
-	int64_t groups, blocks, image; // rows of w; of x; elements of an image
+	BlockedImages images; // x
+	int64_t channels, zero_point;
+	int64_t lanes;               // channels in a block of the result
+	int64_t kh, kw, quads, q, d; // w: window, dots of a position, output channels, numbers
+	int64_t groups;              // rows of w
 	const int32_t *x, *w;
 } Integers;
 
@@ -34,18 +35,14 @@ static bool integers_read(Interp *in, const Op *op, const Tensor *x, const Tenso
 	v->d = x->dtype == DT_U8 ? 4 : 2;
 	v->channels = op_int(op, "in_channels", 0);
 	v->zero_point = op_int(op, "zero_point", 0);
-	v->blocks = x->dims[1];
-	v->height = x->dims[2];
-	v->width = x->dims[3];
-	v->b = x->dims[4];
+	v->images = blocked_images(x);
 	v->lanes = out->dims[4];
 	v->groups = w->dims[0];
 	v->kh = w->dims[1];
 	v->kw = w->dims[2];
 	v->quads = w->dims[3];
 	v->q = w->dims[4] / v->d;
-	v->image = v->blocks * v->height * v->width * v->b;
-	if (v->channels < 1 || v->channels > v->blocks * v->b || v->q < 1 ||
+	if (v->channels < 1 || v->channels > v->images.blocks * v->images.lanes || v->q < 1 ||
 	    v->quads * v->d < v->channels || x->dims[0] != out->dims[0])
 		return op_error(op, "the operands do not fit together");
 	v->x = whole_of(in, x);
@@ -63,15 +60,13 @@ static double integers_point(const Integers *v, const int32_t *image, int64_t oc
 	for (int64_t tap = 0; tap < v->kh * v->kw; tap++) {
 		const int64_t h = y * v->strides[0] - v->paddings[0] + tap / v->kw * v->dilations[0],
 					  u = at * v->strides[1] - v->paddings[1] + tap % v->kw * v->dilations[1];
-		if (h < 0 || h >= v->height || u < 0 || u >= v->width)
+		if (h < 0 || h >= v->images.rows || u < 0 || u >= v->images.columns)
 			continue;
 		const int32_t *w = v->w +
 		                   ((oc / v->q * v->kh * v->kw + tap) * v->quads * v->q + oc % v->q) * v->d;
-		for (int64_t c = 0; c < v->channels; c++) {
-			const int64_t block = c / v->b * v->height + h;
-			sum += (image[(block * v->width + u) * v->b + c % v->b] - v->zero_point) *
+		for (int64_t c = 0; c < v->channels; c++)
+			sum += (image[blocked_at(&v->images, c, h, u)] - v->zero_point) *
 			       w[c / v->d * v->q * v->d + c % v->d];
-		}
 	}
 	return (double)sum;
 }
@@ -86,7 +81,7 @@ bool interpret_hook_kernel_integer_conv(Interp *in, Op *op)
 	const int64_t *d = s.out->dims, row = d[3] * d[4];
 	double *acc = NEW_ARRAY(interp_arena(in), (size_t)row + 1, double);
 	for (int64_t i = 0; s.epilogue && i < d[0] * d[1] * d[2]; i++) {
-		const int32_t *image = v.x + i / (d[1] * d[2]) * v.image;
+		const int32_t *image = v.x + i / (d[1] * d[2]) * blocked_size(&v.images);
 		for (int64_t j = 0; j < row; j++)
 			acc[j] = integers_point(&v, image, i / d[2] % d[1] * v.lanes + j % v.lanes, i % d[2],
 			                        j / v.lanes);

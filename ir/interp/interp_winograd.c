@@ -43,10 +43,9 @@ bool interpret_hook_kernel_pack_winograd(Interp *in, Op *op)
 
 typedef struct Tiles {
 	Winograd t;
-	const float *x, *w;              // one image; weights
-	int64_t channels, height, width; // of x
-	int64_t b, q;                    // channels in a block; of the result, side by side in w
-	int64_t blocks, rows, columns;   // of the result
+	const float *x, *w; // one image; weights
+	BlockedImages from, to;
+	int64_t channels, q; // of x; of the result, side by side in w
 	int64_t top, left;
 	double *numbers; // [inputs * inputs x channels]: of the tile, transformed
 	double *sums;    // [inputs * inputs x q]
@@ -79,10 +78,8 @@ static void tile_read(Tiles *s, int64_t y, int64_t x)
 		for (int i = 0; i < n; i++)
 			for (int j = 0; j < n; j++) {
 				const int64_t h = y - s->top + i, at = x - s->left + j;
-				const bool inside = h >= 0 && h < s->height && at >= 0 && at < s->width;
-				d[i][j] = inside
-				              ? s->x[((c / s->b * s->height + h) * s->width + at) * s->b + c % s->b]
-				              : 0;
+				const bool inside = h >= 0 && h < s->from.rows && at >= 0 && at < s->from.columns;
+				d[i][j] = inside ? s->x[blocked_at(&s->from, c, h, at)] : 0;
 			}
 		transform(n, n, (const double(*)[WINOGRAD_INPUTS])s->t.in, d, v);
 		for (int i = 0; i < n * n; i++)
@@ -112,20 +109,20 @@ static void tile_write(Tiles *s, int64_t group, int64_t o, int64_t y, int64_t x)
 	for (int i = 0; i < n * n; i++)
 		d[i / n][i % n] = s->sums[i * s->q + o];
 	transform(m, n, (const double(*)[WINOGRAD_INPUTS])s->t.out, d, out);
-	for (int i = 0; i < m && y + i < s->rows; i++)
-		for (int j = 0; j < m && x + j < s->columns; j++)
-			s->out[((channel / s->b * s->rows + y + i) * s->columns + x + j) * s->b +
-			       channel % s->b] = out[i][j];
+	for (int i = 0; i < m && y + i < s->to.rows; i++)
+		for (int j = 0; j < m && x + j < s->to.columns; j++)
+			s->out[blocked_at(&s->to, channel, y + i, x + j)] = out[i][j];
 }
 
 static void image_run(Tiles *s, int64_t groups)
 {
-	for (int64_t y = 0; y < s->rows; y += s->t.tile)
-		for (int64_t x = 0; x < s->columns; x += s->t.tile) {
+	const int64_t channels = s->to.blocks * s->to.lanes;
+	for (int64_t y = 0; y < s->to.rows; y += s->t.tile)
+		for (int64_t x = 0; x < s->to.columns; x += s->t.tile) {
 			tile_read(s, y, x);
 			for (int64_t group = 0; group < groups; group++) {
 				tile_multiply(s, group);
-				for (int64_t o = 0; o < s->q && group * s->q + o < s->blocks * s->b; o++)
+				for (int64_t o = 0; o < s->q && group * s->q + o < channels; o++)
 					tile_write(s, group, o, y, x);
 			}
 		}
@@ -140,19 +137,14 @@ static bool tiles_open(Interp *in, const Op *op, const Tensor *x, const Tensor *
 		return op_error(op, "tile or paddings are malformed");
 	s->top = pad[0];
 	s->left = pad[1];
-	s->height = x->dims[2];
-	s->width = x->dims[3];
-	s->b = x->dims[4];
+	s->from = blocked_images(x);
+	s->to = blocked_images(out);
 	s->q = w->dims[3];
-	s->blocks = out->dims[1];
-	s->rows = out->dims[2];
-	s->columns = out->dims[3];
 	s->w = w->data;
 	const size_t numbers = (size_t)(s->t.inputs * s->t.inputs);
 	s->numbers = NEW_ARRAY(interp_arena(in), numbers * (size_t)s->channels, double);
 	s->sums = NEW_ARRAY(interp_arena(in), numbers * (size_t)s->q, double);
-	s->out = NEW_ARRAY(interp_arena(in), (size_t)(s->blocks * s->rows * s->columns * s->b) + 1,
-	                   double);
+	s->out = NEW_ARRAY(interp_arena(in), (size_t)blocked_size(&s->to) + 1, double);
 	return out->dims[0] == x->dims[0] || op_error(op, "the operands do not fit together");
 }
 
@@ -164,8 +156,7 @@ bool interpret_hook_kernel_winograd(Interp *in, Op *op)
 	if (!x || !w || !interp_check_f32(in, op, x) || !interp_check_f32(in, op, w) ||
 	    !sink_open(in, op, 0, &sink) || !tiles_open(in, op, x, w, sink.out, &s))
 		return false;
-	const int64_t images = x->dims[0], made = s.blocks * s.rows * s.columns * s.b;
-	const int64_t read = images ? tensor_numel(x) / images : 0;
+	const int64_t images = x->dims[0], made = blocked_size(&s.to), read = blocked_size(&s.from);
 	for (int64_t n = 0; n < images && made > 0; n++) {
 		s.x = (const float *)x->data + n * read;
 		image_run(&s, w->dims[0]);

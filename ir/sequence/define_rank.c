@@ -300,15 +300,12 @@ bool define_hook_split_rows(Builder *b, Op *op, Value **results)
 bool infer_hook_merge_rows(Op *op)
 {
 	const Type *mask = infer_tensor(op, 1), *yes = infer_tensor(op, 2), *no = infer_tensor(op, 3);
-	const Dim *same;
 	if (!mask || !yes || !no)
 		return false;
 	if (yes->rank != no->rank || yes->dtype != no->dtype)
 		return op_error(op, "rows of different kinds");
-	for (int d = 1; d < yes->rank; d++)
-		if (!infer_same_dim(op, yes->dims[d], no->dims[d], "sizes of rows", &same))
-			return false;
-	return result_of_rows(op, 0, yes, type_numel(op->ctx, mask));
+	return infer_same_dims(op, 1, yes, no, "sizes of rows") &&
+	       result_of_rows(op, 0, yes, type_numel(op->ctx, mask));
 }
 
 bool define_hook_merge_rows(Builder *b, Op *op, Value **results)

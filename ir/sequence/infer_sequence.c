@@ -153,10 +153,8 @@ bool infer_hook_sequence_concat(Op *op)
 		    t->dtype != x[0]->type->dtype || !type_is_tensor(lod[i]->type) ||
 		    lod[i]->type->rank != 1)
 			return op_error(op, "input %d is of another kind", i);
-		for (int d = 1; d < t->rank; d++)
-			if (!infer_same_dim(op, t->dims[d], x[0]->type->dims[d], "sizes of rows", &same))
-				return false;
-		if (!infer_same_dim(op, lod[i]->type->dims[0], lod[0]->type->dims[0],
+		if (!infer_same_dims(op, 1, t, x[0]->type, "sizes of rows") ||
+		    !infer_same_dim(op, lod[i]->type->dims[0], lod[0]->type->dims[0],
 		                    "numbers of sequences", &same))
 			return false;
 		rows = dim_add(c, rows, t->dims[0]);

@@ -122,8 +122,7 @@ static void print_attributes(Printer *p, const Op *op)
 		return;
 	text_str(p->out, " {");
 	for (int i = 0; i < op->nattr; i++) {
-		if (i)
-			text_str(p->out, ", ");
+		text_str(p->out, i ? ", " : "");
 		print_name(p->out, op->attrs[i].name);
 		text_str(p->out, " = ");
 		attr_print(p->out, op->attrs[i].attr);
@@ -145,8 +144,7 @@ static void print_signature(Printer *p, const Op *op)
 	}
 	text_str(p->out, ") -> (");
 	for (int i = 0; i < op->nresult; i++) {
-		if (i)
-			text_str(p->out, ", ");
+		text_str(p->out, i ? ", " : "");
 		type_print(p->out, op->results[i].type);
 	}
 	text_char(p->out, ')');

@@ -321,8 +321,8 @@ static bool batch_fits(const Type *t, const Type *out)
 	return true;
 }
 
-// Two sizes may have different names where an assertion in front of the product compares them.
-static bool depths_fit(const Dim *a, const Dim *b)
+// Sizes that differ as symbols are left to the run, to find them equal before it comes here.
+static bool may_equal(const Dim *a, const Dim *b)
 {
 	return a == b || !dim_is_const(a) || !dim_is_const(b);
 }
@@ -338,7 +338,7 @@ bool verify_hook_kernel_matmul(Op *op)
 	if (a->rank < 2 || b->rank < 2 || out->rank < 2 + (split > 1) ||
 	    (split > 1 && !dim_is(out->dims[0], split)) || split < 1)
 		return verify_fail(op, "operands of rank %d and %d", a->rank, b->rank);
-	const bool fits = depths_fit(a->dims[a->rank - 1 - ta], b->dims[b->rank - 2 + tb]) &&
+	const bool fits = may_equal(a->dims[a->rank - 1 - ta], b->dims[b->rank - 2 + tb]) &&
 	                  a->dtype == b->dtype &&
 	                  a->dims[a->rank - 2 + ta] == out->dims[out->rank - 2] &&
 	                  b->dims[b->rank - 1 - tb] == out->dims[out->rank - 1] && batch_fits(a, out) &&
@@ -472,12 +472,6 @@ bool verify_hook_kernel_scan(Op *op)
 	if (dtype_is_complex(x->dtype) && kind != SCAN_SUM && kind != SCAN_PROD)
 		return verify_fail(op, "complex numbers have no order");
 	return op->nresult < 2 || chosen(op, 1, x->rank, x->dims);
-}
-
-// Of sizes that differ as symbols, translation left it to the run to find them equal.
-static bool may_equal(const Dim *a, const Dim *b)
-{
-	return a == b || !dim_is_const(a) || !dim_is_const(b);
 }
 
 bool verify_hook_kernel_scatter(Op *op)

@@ -51,23 +51,6 @@ static bool op_binds(const Op *op, const Dim *sym)
 	return found;
 }
 
-static bool region_binds(const Region *r, const Dim *sym)
-{
-	for (const Block *b = r->first; b; b = b->next) {
-		for (int i = 0; i < b->narg; i++)
-			if (type_mentions(b->args[i]->type, sym))
-				return true;
-		for (const Op *op = b->first; op; op = op->next) {
-			if (op_binds(op, sym))
-				return true;
-			for (int i = 0; i < op->nregion; i++)
-				if (region_binds(&op->regions[i], sym))
-					return true;
-		}
-	}
-	return false;
-}
-
 bool dim_changes_in(const Dim *d, const Op *op)
 {
 	if (d->kind == DIM_CONST)
@@ -75,7 +58,7 @@ bool dim_changes_in(const Dim *d, const Op *op)
 	if (d->kind != DIM_SYM)
 		return dim_changes_in(d->a, op) || dim_changes_in(d->b, op);
 	for (int i = 0; d->bounded && i < op->nregion; i++)
-		if (region_binds(&op->regions[i], d))
+		if (region_has_size(&op->regions[i], d, op_binds))
 			return true;
 	return false;
 }

@@ -130,19 +130,9 @@ static void condition_hoist(Op *loop)
 	}
 }
 
-static bool reads_marked(const Op *op, const void *mark)
+static bool is_marked(const Value *v, const void *mark)
 {
-	for (int i = 0; i < op->noperand; i++) {
-		const Value *v = op_operand(op, i);
-		if (v && v->def && v->def->scratch == mark)
-			return true;
-	}
-	for (int k = 0; k < op->nregion; k++)
-		for (const Block *b = op->regions[k].first; b; b = b->next)
-			for (const Op *in = b->first; in; in = in->next)
-				if (reads_marked(in, mark))
-					return true;
-	return false;
+	return v->def && v->def->scratch == mark;
 }
 
 // Cheap operations leave the body at once; dear ones, and what reads those, under a guard where the
@@ -161,7 +151,7 @@ static void body_hoist(Op *loop)
 		bool is_dear = guard && op_is_dear(op) && !results_are_found(op);
 		if ((!op_may_move(op) && !is_dear) || !reads_from_outside(op, op, r))
 			continue;
-		bool waits = is_dear || reads_marked(op, held);
+		bool waits = is_dear || op_reads_any(op, is_marked, held);
 		op_detach(op);
 		if (!waits) {
 			op_insert_before(loop, op);

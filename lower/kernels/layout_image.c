@@ -25,22 +25,6 @@ enum {
 
 // ---- what fits ----------------------------------------------------------------------------------
 
-static bool window_read(Conv *cv)
-{
-	Window w;
-	if (!window_of_conv(cv->op, &w) || w.n != 2)
-		return false;
-	for (int i = 0; i < 2; i++) {
-		if (!dim_is_const(w.before[i]) || !dim_is_const(w.after[i]))
-			return false;
-		cv->strides[i] = w.stride[i];
-		cv->dilations[i] = w.dilation[i];
-		cv->paddings[i] = w.before[i]->value;
-		cv->paddings[2 + i] = w.after[i]->value;
-	}
-	return true;
-}
-
 static bool image_conv_read(Op *op, Conv *cv)
 {
 	if (op->info->filter != FILTER_OUT)
@@ -62,7 +46,7 @@ static bool image_conv_read(Op *op, Conv *cv)
 	             .kh = f->dims[2]->value,
 	             .kw = f->dims[3]->value};
 	cv->channels = dim_is_const(channels) ? channels->value : 0;
-	return cv->channels > 0 && window_read(cv);
+	return cv->channels > 0 && conv_window(cv);
 }
 
 // ---- building -----------------------------------------------------------------------------------

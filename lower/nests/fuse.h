@@ -29,6 +29,8 @@ int load_first_index(const Op *load);
 // between.
 bool op_may_move(const Op *op, const Op *to);
 bool op_contains(const Op *op, enum OpCode code); // in its regions, at any depth
+// How many operations its regions have; `deep`: with those in the regions of these.
+int op_count(const Op *op, bool deep);
 
 // ---- fuse_epilogue.c: nests into the kernel that made what they read ----------------------------
 

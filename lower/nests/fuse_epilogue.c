@@ -89,16 +89,6 @@ static Op *kernel_choose(const Op *nest, bool cuda, Value **read)
 	return best;
 }
 
-static int region_size(const Op *op)
-{
-	int n = 0;
-	for (int r = 0; r < op->nregion; r++)
-		for (const Block *b = op->regions[r].first; b; b = b->next)
-			for (const Op *inner = b->first; inner; inner = inner->next)
-				n++;
-	return n;
-}
-
 // ---- the merge ----------------------------------------------------------------------------------
 
 // `v` in the shape of `like`: what it is a view of, or a new view before `where`.
@@ -188,7 +178,7 @@ bool nest_merge_into_kernel(Op *nest, bool cuda)
 	    op_contains(nest, OP_LOOP_TO_INDEX))
 		return false;
 	Op *kernel = kernel_choose(nest, cuda, &read);
-	if (!kernel || region_size(kernel) + region_size(nest) > MAX_EPILOGUE)
+	if (!kernel || op_count(kernel, false) + op_count(nest, false) > MAX_EPILOGUE)
 		return false;
 	Value *made = &kernel->results[0], *result = &nest->results[0];
 	bool reshaped = read != made;

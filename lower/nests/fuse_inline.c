@@ -43,13 +43,13 @@ bool op_contains(const Op *op, enum OpCode code)
 	return false;
 }
 
-static int op_count(const Op *op)
+int op_count(const Op *op, bool deep)
 {
 	int n = 0;
 	for (int r = 0; r < op->nregion; r++)
 		for (const Block *b = op->regions[r].first; b; b = b->next)
 			for (const Op *inner = b->first; inner; inner = inner->next)
-				n += 1 + op_count(inner);
+				n += 1 + (deep ? op_count(inner, true) : 0);
 	return n;
 }
 
@@ -253,7 +253,7 @@ static bool inlining_pays(const Op *nest, const Sites *s)
 	bool loops = op_contains(nest, OP_LOOP_REDUCE), checks = op_contains(nest, OP_LOOP_TO_INDEX);
 	double extra = cost > 0.5 ? cost - 0.5 : 0; // the load that goes away
 	double work = 0;
-	int size = op_count(nest);
+	int size = op_count(nest, true);
 	for (int i = 0; i < s->n; i++) {
 		const Op *load = s->loads[i], *top = s->tops[i];
 		bool guarded = load->code == OP_LOOP_LOAD_OR;
@@ -264,7 +264,7 @@ static bool inlining_pays(const Op *nest, const Sites *s)
 			return false;
 		if (guarded && (checks || cost > MAX_GUARDED_COST))
 			return false;
-		if (op_count(top) + size > MAX_BODY && size > 2)
+		if (op_count(top, true) + size > MAX_BODY && size > 2)
 			return false;
 		work += (extra + view) * trip_count(load, top);
 	}

@@ -36,14 +36,6 @@ Tensor *value_constant(const Value *v)
 	return NULL;
 }
 
-static void builder_insert(Builder *b, Op *op)
-{
-	if (b->before)
-		op_insert_before(b->before, op);
-	else
-		op_append(b->block, op);
-}
-
 static bool tensors_equal(const Tensor *a, const Tensor *b)
 {
 	return a->dtype == b->dtype && a->rank == b->rank &&

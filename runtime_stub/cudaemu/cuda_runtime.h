@@ -375,36 +375,31 @@ static inline int __all_sync(unsigned mask, int pred, int line = __builtin_LINE(
 
 // ---- functions of the device --------------------------------------------------------------------
 
+// What stands at p becomes `next`, of what stood there, which is returned.
+#define CUDAEMU_ATOMIC(p, old, next)                                 \
+	cudaemu::atomic_done(p, sizeof *p, __builtin_return_address(0)); \
+	const T old = *p;                                                \
+	*p = next;                                                       \
+	return old
+
 template <typename T> CUDAEMU_UNSEEN T atomicAdd(T *p, T v)
 {
-	cudaemu::atomic_done(p, sizeof *p, __builtin_return_address(0));
-	const T old = *p;
-	*p = old + v;
-	return old;
+	CUDAEMU_ATOMIC(p, old, old + v);
 }
 
 template <typename T> CUDAEMU_UNSEEN T atomicExch(T *p, T v)
 {
-	cudaemu::atomic_done(p, sizeof *p, __builtin_return_address(0));
-	const T old = *p;
-	*p = v;
-	return old;
+	CUDAEMU_ATOMIC(p, old, v);
 }
 
 template <typename T> CUDAEMU_UNSEEN T atomicCAS(T *p, T expected, T v)
 {
-	cudaemu::atomic_done(p, sizeof *p, __builtin_return_address(0));
-	const T old = *p;
-	*p = old == expected ? v : old;
-	return old;
+	CUDAEMU_ATOMIC(p, old, old == expected ? v : old);
 }
 
 template <typename T> CUDAEMU_UNSEEN T atomicMax(T *p, T v)
 {
-	cudaemu::atomic_done(p, sizeof *p, __builtin_return_address(0));
-	const T old = *p;
-	*p = old < v ? v : old;
-	return old;
+	CUDAEMU_ATOMIC(p, old, old < v ? v : old);
 }
 
 static inline float rsqrtf(float x)

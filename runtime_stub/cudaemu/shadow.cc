@@ -210,23 +210,16 @@ void atomic_done(const void *p, size_t n, const void *pc)
 
 using cudaemu::access;
 
-#define ACCESSES(n)                                                       \
-	extern "C" void __tsan_read##n(void *p)                               \
-	{                                                                     \
-		access(p, n, cudaemu::ACCESS_READ, __builtin_return_address(0));  \
-	}                                                                     \
-	extern "C" void __tsan_write##n(void *p)                              \
-	{                                                                     \
-		access(p, n, cudaemu::ACCESS_WRITE, __builtin_return_address(0)); \
-	}                                                                     \
-	extern "C" void __tsan_unaligned_read##n(void *p)                     \
-	{                                                                     \
-		access(p, n, cudaemu::ACCESS_READ, __builtin_return_address(0));  \
-	}                                                                     \
-	extern "C" void __tsan_unaligned_write##n(void *p)                    \
-	{                                                                     \
-		access(p, n, cudaemu::ACCESS_WRITE, __builtin_return_address(0)); \
+#define ACCESS(name, n, how)                                     \
+	extern "C" void __tsan_##name##n(void *p)                    \
+	{                                                            \
+		access(p, n, cudaemu::how, __builtin_return_address(0)); \
 	}
+#define ACCESSES(n)                        \
+	ACCESS(read, n, ACCESS_READ)           \
+	ACCESS(write, n, ACCESS_WRITE)         \
+	ACCESS(unaligned_read, n, ACCESS_READ) \
+	ACCESS(unaligned_write, n, ACCESS_WRITE)
 
 ACCESSES(1)
 ACCESSES(2)
