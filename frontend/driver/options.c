@@ -542,6 +542,9 @@ static const OptionSpec table[] = {
 	{0, "train", "RECIPE", C | R | V | B | I | CODE, TEXT(train),
      "a training step: loss, optimizer and schedule as the YAML file RECIPE says; inputs are the "
      "model's and a label, outputs the loss and metrics; compile: PREFIX_train_step"},
+	{0, "stack-budget", "BYTES", C | R | V | B | I | O | CODE, COUNT(stack_budget),
+     "what loops keep for --grad and --train is at most BYTES: rounds run again where it would be "
+     "more"},
 	{0, "out-dir", "DIR", R | V, TEXT(out_dir),
      "write DIR/<run>/<fetch>.npy; verify: what the program gave as it was read"},
 	{0, "cc", "CC", C | R | V | B, TEXT(cc), "the external C compiler (default: $CC, else cc)"},
@@ -672,6 +675,12 @@ static bool info_check(const Options *o)
 	return true;
 }
 
+static bool budget_check(const Options *o)
+{
+	return !o->stack_budget || o->train || o->nderivative ||
+	       usage_error(o, "--stack-budget goes with --grad or --train");
+}
+
 static bool depfile_check(const Options *o)
 {
 	if (o->depfile && !o->depfile_path && (!o->output || !strcmp(o->output, "-")))
@@ -702,7 +711,7 @@ static bool options_check(const Options *o)
 		return false;
 	if (o->threads > 1 && !strcmp(o->target, "cuda"))
 		return usage_error(o, "--threads is for C; the threads of CUDA are the GPU's");
-	return train_check(o) && depfile_check(o);
+	return train_check(o) && budget_check(o) && depfile_check(o);
 }
 
 static bool model_take(Context *c, Options *o, const char *word)

@@ -190,14 +190,44 @@ static const char *const *names_join(Driver *d, int n, const char *const *a, int
 	return all;
 }
 
+static bool derive_step(Op *module, const void *recipe)
+{
+	return train(module, recipe);
+}
+
+static bool derive_all(Op *module, const void *options)
+{
+	const Options *o = options;
+	return differentiate(module, o->nderivative, o->derivatives);
+}
+
+// What loops keep for the derivatives is to be at most what --stack-budget says.
+static bool loops_within_budget(Driver *d, Op *module, DeriveFn *derive, const void *arg)
+{
+	PassContext p = driver_passes(d, module, NULL);
+	if (d->options->nderivative > 1) {
+		diag_error(d->ctx->diag, &loc_unknown,
+		           "--stack-budget is not for several derivatives: they keep arrays, no stacks");
+		return false;
+	}
+	return lower_run_list(&p, "expand") &&
+	       checkpoint_loops(module, d->options->stack_budget, derive, arg);
+}
+
+static bool derive_within_budget(Driver *d, Op *module, DeriveFn *derive, const void *arg)
+{
+	return (!d->options->stack_budget || loops_within_budget(d, module, derive, arg)) &&
+	       derive(module, arg) && ir_verify(module);
+}
+
 // The module with what the step does; what it stores is state of the model from then on.
 static Op *load_trained(Driver *d, Op *module)
 {
 	Recipe recipe;
 	int n;
 	stage_begin(d, "train");
-	if (!recipe_read(d->ctx, d->options->train, &recipe) || !train(module, &recipe) ||
-	    !ir_verify(module))
+	if (!recipe_read(d->ctx, d->options->train, &recipe) ||
+	    !derive_within_budget(d, module, derive_step, &recipe))
 		return NULL;
 	const char *const *names = params_module_names(d->ctx, module, &n);
 	d->persistables = names_join(d, d->npersistable, d->persistables, n, names, &d->npersistable);
@@ -215,8 +245,7 @@ static Op *load_derived(Driver *d)
 	if (!module || !o->nderivative)
 		return module;
 	stage_begin(d, "differentiate");
-	return differentiate(module, o->nderivative, o->derivatives) && ir_verify(module) ? module
-	                                                                                  : NULL;
+	return derive_within_budget(d, module, derive_all, o) ? module : NULL;
 }
 
 Op *driver_load(Driver *d)

@@ -211,6 +211,18 @@ static Param *param_row(Context *c, const char *name)
 	return &t->items[at];
 }
 
+struct ParamTable *params_copy(const Context *c)
+{
+	const struct ParamTable *from = c->params;
+	struct ParamTable *t = NEW(c->arena, struct ParamTable);
+	t->items = NEW_ARRAY(c->arena, (size_t)from->count + 1, Param);
+	t->count = from->count;
+	t->cap = from->count + 1;
+	for (int i = 0; i < t->count; i++)
+		t->items[i] = from->items[i];
+	return t;
+}
+
 void param_set(Context *c, const char *name, Tensor *tensor)
 {
 	param_row(c, name)->tensor = tensor;

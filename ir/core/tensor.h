@@ -34,6 +34,8 @@ uint16_t float_to_bf16(float f);
 // Named parameters of the module (what builtin.get_parameter refers to), in the Context.
 void param_set(Context *c, const char *name, Tensor *t);
 Tensor *param_get(Context *c, const char *name); // NULL: not there
+// The table as it is, for Context.params while something is only tried.
+struct ParamTable *params_copy(const Context *c);
 // Runs change the parameter: what it holds now is only where they start.
 void param_set_written(Context *c, const char *name);
 bool param_is_written(const Context *c, const char *name);

@@ -81,11 +81,11 @@ static Value *dual_or_zero(Builder *b, Duals *d, Value *v)
 	return dv ? dv : gradient_zeros_for(b, v);
 }
 
-// The gradient of an array from around a region is handed in, added to there, and comes back whole;
-// NULL: of a tensor, or nothing has come in for it yet.
+// A gradient from around a region that is handed in, added to there, and comes back whole; NULL:
+// nothing has come in for it yet.
 static Value *dual_taken(const GradientJob *g, Value *v)
 {
-	Value *dv = v->type->kind == TY_ARRAY ? duals_get(g->b, g->duals, v) : NULL;
+	Value *dv = duals_get(g->b, g->duals, v);
 	if (dv)
 		duals_clear(g->duals, v);
 	return dv;
@@ -148,7 +148,7 @@ static bool gradient_if(GradientJob *g)
 		dv[i] = gradient_comes(g, i) ? gradient_of(g, i) : NULL;
 	for (int i = 0; i < k.n; i++) {
 		types[i] = k.list[i]->type;
-		taken[i] = dual_taken(g, k.list[i]);
+		taken[i] = types[i]->kind == TY_ARRAY ? dual_taken(g, k.list[i]) : NULL;
 	}
 	Op *back = op_new(c, OP_PD_IF, op->loc, k.n, types, 1, &cond, 2, 0);
 	builder_insert(g->b, back);
@@ -266,8 +266,10 @@ static void count_and_push(Loop *l)
 	types[l->n] = inits[l->n]->type;
 	types[l->n + 1] = type_group(c, TY_STACK, 0, NULL);
 	l->forward = op_new(c, OP_PD_WHILE, l->op->loc, l->n + 2, types, l->n + 1, inits, 3, 0);
-	if (op_attr(l->op, "rounds"))
-		op_set_attr(l->forward, "rounds", op_attr(l->op, "rounds"));
+	static const char *const said[] = {"rounds", "most_rounds"};
+	for (size_t i = 0; i < COUNT_OF(said); i++)
+		if (op_attr(l->op, said[i]))
+			op_set_attr(l->forward, said[i], op_attr(l->op, said[i]));
 	op_insert_before(l->op, l->forward);
 	copy_region(l, 0, types, false);
 	copy_region(l, 1, types, true);
@@ -350,6 +352,16 @@ static int count_results(const Block *b)
 	return n;
 }
 
+// Whether sum i, of something from around the loop, goes through the round's gradients: of arrays,
+// which are added to where they are, and where a loop in the round goes on with it.
+static bool sum_passes(const Loop *l, int i)
+{
+	const Op *op = l->op->regions[1].first->first;
+	while (op && op->code != OP_PD_WHILE)
+		op = op->next;
+	return op || l->k.list[i]->type->kind == TY_ARRAY;
+}
+
 // A round backwards: pops what the round began with, computes it again, and differentiates it.
 static bool back_body(Loop *l, int nvar, const int *vars, const Type *const *types)
 {
@@ -375,10 +387,8 @@ static bool back_body(Loop *l, int nvar, const int *vars, const Type *const *typ
 		duals_want(d, l->k.list[i]);
 	copy_block(&b, from, m);
 	Op *first = b.block->first, *last = b.block->last;
-	// Arrays are added to where they are.
 	for (int i = 0; i < l->k.n; i++)
-		if (l->k.list[i]->type->kind == TY_ARRAY &&
-		    !duals_add(&b, d, l->k.list[i], b.block->args[1 + nvar + i]))
+		if (sum_passes(l, i) && !duals_add(&b, d, l->k.list[i], b.block->args[1 + nvar + i]))
 			return false;
 	for (int i = 0; i < nvar; i++)
 		if (how_of(l, vars[i]) <= LOOP_STAYS &&
@@ -392,8 +402,7 @@ static bool back_body(Loop *l, int nvar, const int *vars, const Type *const *typ
 		out[1 + i] = dual_before(l, &b, d, vars[i], b.block->args[1 + i]);
 	for (int i = 0; i < l->k.n; i++) {
 		Value *sum = b.block->args[1 + nvar + i], *dv = duals_get(&b, d, l->k.list[i]);
-		bool whole = sum->type->kind == TY_ARRAY; // dv holds the sum
-		out[1 + nvar + i] = !dv ? sum : whole ? dv : tensor_add(&b, sum, dv);
+		out[1 + nvar + i] = !dv ? sum : sum_passes(l, i) ? dv : tensor_add(&b, sum, dv);
 	}
 	for (int i = 0; i < n; i++)
 		if (!out[i])

@@ -19,6 +19,12 @@ typedef struct Derivative {
 // one fetches. Reverse: a fetch `grad.A` for each of wrt; of a derivative OF, `OF.A`. Forward: an
 // input `tangent.A` for each of wrt, and a fetch `tangent.OF`. False after a diagnostic.
 bool differentiate(Op *module, int n, const Derivative *list);
+// What adds derivatives to a module: differentiate() or train(). False after a diagnostic.
+typedef bool DeriveFn(Op *module, const void *arg);
+// Makes loops of the module into loops in loops, of as few levels as it takes for what all loops
+// keep for their gradients, once `derive` has been there, to be at most `budget` bytes. Values
+// stay what they are, to the bit. False after a diagnostic: it cannot be done, or is not known.
+bool checkpoint_loops(Op *module, int64_t budget, DeriveFn *derive, const void *arg);
 // The name of what the derivative fetches for wrt number i; forward has one.
 const char *derivative_name(Context *c, const Derivative *d, int i);
 
