@@ -95,16 +95,21 @@ static int group_keys(KernelFunc *k, const Interleave *x, TemplateKey *keys)
 	return 3;
 }
 
+// How many rounds there are in all: of a kernel that is shared only the caller knows.
+static const char *rounds(KernelFunc *k, const Interleave *x)
+{
+	const char *batch = kernel_dim(k, x->batch);
+	return one_group(x) ? batch : arena_printf(k->arena, "%s * %s", batch, x->groups);
+}
+
 static bool interleave_emit(KernelFunc *k, const Interleave *x, const Value *source)
 {
 	const bool shared = dim_is_const(x->q) &&
 	                    kernel_share(
 							k, dim_mul(k->ctx, x->batch, tile_count(k, x->rows, (int)x->q->value)));
-	const char *batch = kernel_dim(k, x->batch),
-			   *rounds = one_group(x) ? batch : arena_printf(k->arena, "%s * %s", batch, x->groups);
 	TemplateKey keys[12] = {
 		{"first", shared ? "begin" : "0"},
-		{"end", shared ? "end" : rounds},
+		{"end", shared ? "end" : rounds(k, x)},
 		{"rows", kernel_dim(k, x->rows)},
 		{"inner", kernel_dim(k, x->inner)},
 		{"q", kernel_dim(k, x->q)},
