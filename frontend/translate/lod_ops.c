@@ -27,14 +27,17 @@ bool sequence_expand_create(OpJob *j)
 }
 
 // Results step by step, whose LoD says how: where steps begin, and which row and which sequence is
-// where.
+// where. Paddle leaves it out at those that it keeps for gradients alone.
 bool batch_order_record(OpJob *j)
 {
 	Value *const levels[] = {op_result(j->op, 4), op_result(j->op, 5), op_result(j->op, 6)};
 	const Lod *l = lod_new(j->t, COUNT_OF(levels), levels);
-	lod_set(j->t, op_result(j->op, 1), l);
-	lod_set(j->t, op_result(j->op, 3), l);
-	lod_set(j->t, op_result(j->op, 2), NULL);
+	for (int i = 0; i < 4; i++) {
+		const char *name = j->op->info->results[i];
+		const bool ordered = !strcmp(name, "batch_gate") || !strcmp(name, "batch_hidden");
+		if (!strncmp(name, "batch_", 6))
+			lod_set(j->t, op_result(j->op, i), ordered ? l : NULL);
+	}
 	return general_record(j);
 }
 

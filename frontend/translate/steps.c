@@ -399,7 +399,7 @@ static const OpSteps steps_table[] = {
 	{.hook = "array_element", .inputs = array_element_inputs},
 	{.hook = "array_slice", .create = array_slice_create},
 	{.hook = "sequence_expand", .create = sequence_expand_create},
-	{.hook = "gru", .record = batch_order_record},
+	{.hook = "batch_order", .record = batch_order_record},
 	{.hook = "beam_search", .inputs = beam_search_inputs, .record = beam_search_record},
 	{.hook = "split_lod_tensor", .create = split_lod_tensor_create},
 	{.hook = "slice", .create = slice_create},

@@ -153,7 +153,10 @@ static bool batch_order(Builder *b, const Steps *s, Value *x, const Op *op, Valu
 	Context *c = b->ctx;
 	const Type *starts = op->results[4].type;
 	const Dim *count = s->lengths->type->dims[0];
-	if (!bind_size(b, tensor_add(b, s->count, build_number(b, DT_I64, 1, 1)), starts->dims[0]))
+	const NamedAttr bind[] = {{"certain", attr_bool(c, true)}, // no step without a row
+	                          {"dims", attr_dims(c, 1, starts->dims)}};
+	Value *size = tensor_add(b, s->count, build_number(b, DT_I64, 1, 1));
+	if (!size || !build_op(b, OP_LOOP_BIND, 1, &size, COUNT_OF(bind), bind))
 		return false;
 	Nest n = nest_open(b, starts);
 	Nest r = reduce_open(&n.b, "sum", DT_I64, 1, &count);
@@ -195,21 +198,31 @@ static Value *lstm_gate(Builder *b, const Lstm *l, Value *sum, int k, Value *cel
 	return activation(b, l->op, "gate_activation", gate);
 }
 
-static bool lstm_step(Builder *b, const Lstm *l, Value *x, Value **h, Value **c)
+// What a step takes and leaves: the state; candidate and gates side by side, and what the last gate
+// lets through.
+typedef struct LstmState {
+	Value *h, *c, *gates, *seen;
+} LstmState;
+
+static bool lstm_step(Builder *b, const Lstm *l, Value *x, LstmState *s)
 {
-	Value *sum = tensor_add(b, x, apply2(b, OP_PD_MATMUL, *h, l->weight));
-	Value *fresh = activation(b, l->op, "candidate_activation", part(b, sum, 0, l->n));
-	Value *in = lstm_gate(b, l, sum, 1, *c), *keep = lstm_gate(b, l, sum, 2, *c);
-	*c = tensor_add(b, tensor_mul(b, fresh, in), tensor_mul(b, *c, keep));
-	*c = clipped(b, l->op, "cell_clip", *c);
-	*h = *c ? tensor_mul(b, lstm_gate(b, l, sum, 3, *c),
-	                     activation(b, l->op, "cell_activation", *c))
-	        : NULL;
-	if (l->projection && *h) {
-		*h = activation(b, l->op, "proj_activation", apply2(b, OP_PD_MATMUL, *h, l->projection));
-		*h = clipped(b, l->op, "proj_clip", *h);
+	Value *sum = tensor_add(b, x, apply2(b, OP_PD_MATMUL, s->h, l->weight));
+	Value *gates[] = {activation(b, l->op, "candidate_activation", part(b, sum, 0, l->n)),
+	                  lstm_gate(b, l, sum, 1, s->c), lstm_gate(b, l, sum, 2, s->c), NULL};
+	Value *c = tensor_add(b, tensor_mul(b, gates[0], gates[1]), tensor_mul(b, s->c, gates[2]));
+	s->c = clipped(b, l->op, "cell_clip", c);
+	if (!s->c)
+		return false;
+	gates[3] = lstm_gate(b, l, sum, 3, s->c);
+	s->gates = tensor_concat(b, COUNT_OF(gates), gates, 1);
+	s->seen = activation(b, l->op, "cell_activation", s->c);
+	s->h = tensor_mul(b, gates[3], s->seen);
+	if (l->projection && s->h) {
+		s->h = activation(b, l->op, "proj_activation",
+		                  apply2(b, OP_PD_MATMUL, s->h, l->projection));
+		s->h = clipped(b, l->op, "proj_clip", s->h);
 	}
-	return *h && *c;
+	return s->h && s->gates;
 }
 
 // x with its bias, behind which are the weights of peepholes.
@@ -220,43 +233,59 @@ static Value *lstm_bias(Builder *b, Lstm *l, Value *x, Value *bias)
 	return tensor_add(b, x, part(b, bias, 0, 4 * l->n));
 }
 
-// lstm and lstmp.
+// The loop over steps; what they leave is in variables 2 and on: states, cells, gates, and what
+// these let through.
+static bool lstm_loop(Builder *b, const Lstm *l, const Steps *s, Value *x, CountedLoop *loop)
+{
+	const Type *hidden = l->op->results[0].type, *cell = l->op->results[1].type;
+	const DType t = x->type->dtype;
+	Value *h = op_operand(l->op, 1), *c = op_operand(l->op, 2);
+	Value *inits[] = {h ? h : steps_room(b, s, t, hidden->dims[1], false),
+	                  c ? c : steps_room(b, s, t, cell->dims[1], false),
+	                  steps_room(b, s, t, hidden->dims[1], true),
+	                  steps_room(b, s, t, cell->dims[1], true),
+	                  steps_room(b, s, t, dim_const(b->ctx, 4 * l->n), true),
+	                  steps_room(b, s, t, cell->dims[1], true)};
+	static const char *const roles[] = {"hidden", "cell", "hiddens", "cells", "gates", "seen"};
+	if (!count_begin(loop, b, s->count, false, COUNT_OF(inits), inits))
+		return false;
+	count_names(loop, roles);
+	LstmState now = {.h = loop->args[0], .c = loop->args[1]};
+	if (!lstm_step(&loop->b, l, steps_row(&loop->b, s, x, loop->at), &now))
+		return false;
+	Value *inside = steps_inside(&loop->b, s, loop->at);
+	Value *next[COUNT_OF(inits)] = {where(&loop->b, inside, now.h, loop->args[0]),
+	                                where(&loop->b, inside, now.c, loop->args[1])};
+	Value *const kept[] = {next[0], next[1], now.gates, now.seen};
+	for (size_t i = 0; i < COUNT_OF(kept); i++)
+		if (!kept[i] ||
+		    !(next[2 + i] = build_set_step(&loop->b, loop->args[2 + i], loop->at, kept[i])))
+			return false;
+	return count_end(loop, next);
+}
+
+// lstm and lstmp; only the first also gives what the steps kept, in their order.
 bool define_hook_sequence_lstm(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *bias = as_row(b, op_operand(op, 4));
-	bool projects = op->code == OP_PD_LSTMP;
-	const Type *hidden = op->results[0].type, *cell = op->results[1].type;
-	DType t = x->type->dtype;
-	Lstm l = {.op = op, .n = cell->dims[1]->value, .weight = op_operand(op, 3)};
+	const bool projects = op->code == OP_PD_LSTMP;
+	Lstm l = {.op = op, .n = op->results[1].type->dims[1]->value, .weight = op_operand(op, 3)};
 	Steps s;
 	CountedLoop loop;
 	l.projection = projects ? op_operand(op, 5) : NULL;
 	if (!steps_begin(&s, b, op, op_operand(op, projects ? 6 : 5), x->type->dims[0]))
 		return false;
 	x = bias ? lstm_bias(b, &l, x, bias) : x;
-	Value *inits[] = {op_operand(op, 1), op_operand(op, 2),
-	                  steps_room(b, &s, t, hidden->dims[1], true),
-	                  steps_room(b, &s, t, cell->dims[1], true)};
-	for (int i = 0; i < 2; i++)
-		inits[i] = inits[i] ? inits[i]
-		                    : steps_room(b, &s, t, i ? cell->dims[1] : hidden->dims[1], false);
-	if (!x || !count_begin(&loop, b, s.count, false, 4, inits))
+	if (!x || !lstm_loop(b, &l, &s, x, &loop) ||
+	    (!projects && !batch_order(b, &s, x, op, results + 4)))
 		return false;
-	static const char *const roles[] = {"hidden", "cell", "hiddens", "cells"};
-	count_names(&loop, roles);
-	Value *h = loop.args[0], *c = loop.args[1];
-	if (!lstm_step(&loop.b, &l, steps_row(&loop.b, &s, x, loop.at), &h, &c))
-		return false;
-	Value *inside = steps_inside(&loop.b, &s, loop.at);
-	h = where(&loop.b, inside, h, loop.args[0]);
-	c = where(&loop.b, inside, c, loop.args[1]);
-	Value *next[] = {h, c, h ? build_set_step(&loop.b, loop.args[2], loop.at, h) : NULL,
-	                 c ? build_set_step(&loop.b, loop.args[3], loop.at, c) : NULL};
-	if (!count_end(&loop, next))
-		return false;
-	results[0] = steps_rows(b, &s, count_result(&loop, 2), hidden);
-	results[1] = steps_rows(b, &s, count_result(&loop, 3), cell);
-	return results[0] && results[1];
+	for (int i = 0; i < (projects ? 2 : 4); i++) {
+		Value *rows = steps_rows(b, &s, count_result(&loop, 2 + i), op->results[i].type);
+		results[i] = i < 2 ? rows : rows_at(b, rows, results[5]);
+		if (!results[i])
+			return false;
+	}
+	return true;
 }
 
 // ---- GRU ----------------------------------------------------------------------------------------

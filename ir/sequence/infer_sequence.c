@@ -359,29 +359,6 @@ static const Dim *lstm_hidden(const Op *op)
 	return w ? dim_const(op->ctx, w->dims[1]->value / 4) : NULL;
 }
 
-bool infer_hook_sequence_lstm(Op *op)
-{
-	const Type *x = infer_rank(op, 0, 2);
-	const Dim *hidden = x && check_offsets(op, 5) ? lstm_hidden(op) : NULL;
-	if (!hidden || !check_lstm(op, hidden, hidden, op_operand(op, 5)))
-		return false;
-	const Dim *shape[] = {x->dims[0], hidden};
-	return infer_result_shape(op, 0, x->dtype, 2, shape) &&
-	       infer_result_shape(op, 1, x->dtype, 2, shape);
-}
-
-bool infer_hook_sequence_lstmp(Op *op)
-{
-	const Type *x = infer_rank(op, 0, 2), *proj = infer_rank(op, 5, 2);
-	const Dim *hidden = x && proj && check_offsets(op, 6) ? lstm_hidden(op) : NULL, *same;
-	if (!hidden || !check_lstm(op, hidden, proj->dims[1], op_operand(op, 6)) ||
-	    !infer_same_dim(op, proj->dims[0], hidden, "rows of the projection", &same))
-		return false;
-	const Dim *shape[] = {x->dims[0], proj->dims[1]}, *cell[] = {x->dims[0], hidden};
-	return infer_result_shape(op, 0, x->dtype, 2, shape) &&
-	       infer_result_shape(op, 1, x->dtype, 2, cell);
-}
-
 // Three results from `first` on say how rows stand step by step: where steps begin, which row and
 // which sequence is where.
 static bool batch_order(Op *op, int first, const Dim *rows, const Value *lod)
@@ -394,6 +371,34 @@ static bool batch_order(Op *op, int first, const Dim *rows, const Value *lod)
 	return infer_result_shape(op, first, DT_I64, 1, &starts) &&
 	       infer_result_shape(op, first + 1, DT_I64, 1, &rows) &&
 	       infer_result_shape(op, first + 2, DT_I64, 1, &count);
+}
+
+bool infer_hook_sequence_lstm(Op *op)
+{
+	const Type *x = infer_rank(op, 0, 2);
+	const Dim *hidden = x && check_offsets(op, 5) ? lstm_hidden(op) : NULL;
+	if (!hidden || !check_lstm(op, hidden, hidden, op_operand(op, 5)))
+		return false;
+	const Dim *shape[] = {x->dims[0], hidden},
+			  *four = dim_mul(op->ctx, hidden, dim_const(op->ctx, 4)),
+			  *gates[] = {x->dims[0], four};
+	return infer_result_shape(op, 0, x->dtype, 2, shape) &&
+	       infer_result_shape(op, 1, x->dtype, 2, shape) &&
+	       infer_result_shape(op, 2, x->dtype, 2, gates) &&
+	       infer_result_shape(op, 3, x->dtype, 2, shape) &&
+	       batch_order(op, 4, x->dims[0], op_operand(op, 5));
+}
+
+bool infer_hook_sequence_lstmp(Op *op)
+{
+	const Type *x = infer_rank(op, 0, 2), *proj = infer_rank(op, 5, 2);
+	const Dim *hidden = x && proj && check_offsets(op, 6) ? lstm_hidden(op) : NULL, *same;
+	if (!hidden || !check_lstm(op, hidden, proj->dims[1], op_operand(op, 6)) ||
+	    !infer_same_dim(op, proj->dims[0], hidden, "rows of the projection", &same))
+		return false;
+	const Dim *shape[] = {x->dims[0], proj->dims[1]}, *cell[] = {x->dims[0], hidden};
+	return infer_result_shape(op, 0, x->dtype, 2, shape) &&
+	       infer_result_shape(op, 1, x->dtype, 2, cell);
 }
 
 static bool gru_results(Op *op, DType t, const Dim *rows, const Dim *hidden, const Dim *three)

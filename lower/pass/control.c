@@ -107,6 +107,8 @@ bool result_needed(const Value *result)
 	const Type *t = result->type;
 	if (value_used(result))
 		return true;
+	if (result->def->code == OP_LOOP_NEST) // goes over sizes, finds none
+		return false;
 	for (int d = 0; type_is_found(t) && d < t->rank; d++)
 		if (size_needed(result->def, t->dims[d]))
 			return true;

@@ -5,7 +5,8 @@
 
 PYTHON has paddlepaddle 2.6 (default: that of $PDCC_BENCH, as ../shared/tools/bench/setup.sh makes it). It writes each network as a
 program of inference, which pdcc makes a training step of by --train, and trains it itself as a program after minimize(). The two take
-turns; a figure is the median of the rounds, in process CPU time. Without Paddle only pdcc's own step of the digits sample is measured.
+turns; a figure is the median of the rounds, by the wall clock, as pdcc bench has it. Without Paddle only pdcc's own step of the
+digits sample is measured.
 """
 import argparse, json, os, pathlib, re, statistics, subprocess, sys, tempfile
 
@@ -76,9 +77,9 @@ def worker(name, prefix, steps):
     for _ in sys.stdin:
         times = []
         for _ in range(steps):
-            begin = time.process_time()
+            begin = time.perf_counter()
             exe.run(main, feed=feeds, fetch_list=[loss])
-            times.append((time.process_time() - begin) * 1e3)
+            times.append((time.perf_counter() - begin) * 1e3)
         print(statistics.median(times[steps // 5:]), flush=True)
 
 
