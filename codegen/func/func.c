@@ -109,6 +109,9 @@ const Dim *kernel_lead(const KernelFunc *k, const Value *v)
 {
 	const Type *t = v->type;
 	int64_t slice = -1;
+	for (int i = 0; i < k->nparam; i++)
+		if (k->params[i].value == v)
+			return k->params[i].lead;
 	if (k->target->cuda || k->inlined || k->op->code != OP_LOOP_NEST || t->rank < 2 ||
 	    dtype_is_complex(t->dtype) || !dim_is_const(t->dims[0]) ||
 	    !slice_is_one(region_entry(&k->op->regions[0]), v, &slice) || slice < 1 ||

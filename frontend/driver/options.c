@@ -670,9 +670,7 @@ static bool bench_check(const Options *o)
 
 static bool info_check(const Options *o)
 {
-	if (o->measured && !o->html)
-		return usage_error(o, "--measured goes with --html");
-	return true;
+	return !o->measured || o->html || usage_error(o, "--measured goes with --html");
 }
 
 static bool budget_check(const Options *o)

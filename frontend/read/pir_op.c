@@ -434,9 +434,9 @@ static void add_column(PirReader *r, Paddle__OpDesc *d, int64_t col)
 	pir_add_attr(r, d, a);
 }
 
-// An input: a feed of the variable that bears its name.
-// An input. One that is kept from run to run (a learning rate, what an optimiser knows of a
-// parameter) is a parameter: Paddle saves and loads it as such.
+// An input: a feed of the variable that bears its name. One that is kept from run to run (a
+// learning rate, what an optimiser knows of a parameter) is a parameter: Paddle saves and loads it
+// as such.
 static bool data(PirReader *r, PirBlock *b, json_object *op)
 {
 	json_object *name = pir_get(attribute(op, "name"), "D", json_type_string),

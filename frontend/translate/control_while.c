@@ -133,8 +133,8 @@ static bool init_is_undefined(const LoopVar *v)
 }
 
 // The value before the loop. Without one the variable is left out of the first attempt; then its
-// type is known, and zeros stand for it. So they do for a value of another type that nobody looks
-// at.
+// type is known, and undefined_value() stands for it. So it does for a value of another type that
+// nobody looks at.
 static bool find_init(Loop *l, LoopVar *v, bool exposed)
 {
 	Binding *b = v->binding;

@@ -129,6 +129,9 @@ Value *scan_along(Builder *b, Value *x, const char *kind, int axis, bool exclusi
 Value *scatter_rows(Builder *b, Value *x, Value *at, Value *updates, const char *how);
 // Tells the run what size `count` (a tensor of one whole number) stands for.
 bool bind_size(Builder *b, Value *count, const Dim *size);
+// The same of one that keeps within its bound whatever the data is: nothing is left of it when
+// nobody uses the size.
+bool bind_certain_size(Builder *b, Value *count, const Dim *size);
 
 // Axis in [0, rank) from one that may be negative. Inference has checked it.
 static inline int axis_norm(int64_t axis, int rank)

@@ -99,3 +99,10 @@ bool bind_size(Builder *b, Value *count, const Dim *size)
 	const NamedAttr bind = {"dims", attr_dims(b->ctx, 1, &size)};
 	return count && build_op(b, OP_LOOP_BIND, 1, &count, 1, &bind);
 }
+
+bool bind_certain_size(Builder *b, Value *count, const Dim *size)
+{
+	const NamedAttr bind[] = {{"certain", attr_bool(b->ctx, true)},
+	                          {"dims", attr_dims(b->ctx, 1, &size)}};
+	return count && build_op(b, OP_LOOP_BIND, 1, &count, COUNT_OF(bind), bind);
+}

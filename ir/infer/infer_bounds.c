@@ -89,9 +89,8 @@ static const Dim *position_bind(Op *op, const Bound *x, int axis, const Dim *dim
 	Context *c = op->ctx;
 	Value *v = x->v && x->v->type->rank <= 1 ? position_build(op, x, dim, down, start) : NULL;
 	const Dim *sym = infer_found(op, start ? "start_" : "end_", op->info->short_name, axis);
-	const NamedAttr attrs[] = {{"certain", attr_bool(c, true)}, {"dims", attr_dims(c, 1, &sym)}};
 	Builder b = builder_before(op);
-	if (!v || !build_op(&b, OP_LOOP_BIND, 1, &v, COUNT_OF(attrs), attrs))
+	if (!bind_certain_size(&b, v, sym))
 		return NULL;
 	dim_set_bound(c, sym, dim);
 	return down ? dim_sub(c, sym, dim_const(c, 1)) : sym;

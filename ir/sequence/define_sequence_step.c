@@ -153,10 +153,8 @@ static bool batch_order(Builder *b, const Steps *s, Value *x, const Op *op, Valu
 	Context *c = b->ctx;
 	const Type *starts = op->results[4].type;
 	const Dim *count = s->lengths->type->dims[0];
-	const NamedAttr bind[] = {{"certain", attr_bool(c, true)}, // no step without a row
-	                          {"dims", attr_dims(c, 1, starts->dims)}};
 	Value *size = tensor_add(b, s->count, build_number(b, DT_I64, 1, 1));
-	if (!size || !build_op(b, OP_LOOP_BIND, 1, &size, COUNT_OF(bind), bind))
+	if (!bind_certain_size(b, size, starts->dims[0])) // no step without a row
 		return false;
 	Nest n = nest_open(b, starts);
 	Nest r = reduce_open(&n.b, "sum", DT_I64, 1, &count);

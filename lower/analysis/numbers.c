@@ -3,6 +3,7 @@
 // statements. So a counter lives in a register, and a condition reads as one. Called by the
 // printers.
 #include "lower/analysis/numbers.h"
+#include "lower/analysis/places.h"
 
 #include <string.h>
 
@@ -60,7 +61,7 @@ void numbers_find(Numbers *n, Arena *a, const Op *module, bool wanted)
 	}
 	for (const Block *b = r->first; n->variables && b; b = b->next)
 		for (const Op *op = b->first; op; op = op->next)
-			if (op->code == OP_LOOP_UPDATE || op->code == OP_KERNEL_SCATTER) {
+			if (op_updates(op)) {
 				memory_mark(n, op_operand(op, 0));
 				memory_mark(n, &op->results[0]);
 			}

@@ -73,6 +73,11 @@ bool places_equal(const Place *a, const Place *b)
 	return a->kind == b->kind && a->col == b->col && a->offset == b->offset;
 }
 
+bool op_updates(const Op *op)
+{
+	return op->code == OP_LOOP_UPDATE || op->code == OP_KERNEL_SCATTER;
+}
+
 bool update_keeps(const Op *op)
 {
 	const Value *data = op_operand(op, 0);

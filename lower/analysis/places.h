@@ -29,5 +29,8 @@ bool places_equal(const Place *a, const Place *b);
 // Whether what an update or an append leaves as it is need not be copied: it lies where the result
 // does, or nothing was written so far.
 bool update_keeps(const Op *op);
+// Whether the operation changes parts of its first operand, whose bytes the result may have. In
+// front of the plan, too.
+bool op_updates(const Op *op);
 
 #endif

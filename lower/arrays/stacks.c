@@ -319,7 +319,7 @@ static Value *array_pop(Op *op, Stack *k, int i, const Type *t)
 	return x;
 }
 
-static bool push_rewrite(Op *op, Stack *k)
+static void push_rewrite(Op *op, Stack *k)
 {
 	const Group *g = group_find(k, op);
 	Builder b = builder_before(op);
@@ -327,7 +327,6 @@ static bool push_rewrite(Op *op, Stack *k)
 		array_push(op, k, g->first + i, op_operand(op, 1 + i));
 	if (k->nkind > 1)
 		array_push(op, k, k->n - 1, whole(&b, g - k->kinds));
-	return true;
 }
 
 // Ends the run where the group on top is of another kind.
@@ -384,7 +383,7 @@ static bool stack_op_rewrite(Stacks *s, Op *op)
 		return true;
 	}
 	if (op->code == OP_CF_PUSH_BACK)
-		ok = push_rewrite(op, k);
+		push_rewrite(op, k);
 	else
 		ok = op->code == OP_CF_POP_BACK ? pop_rewrite(op, k) : empty_rewrite(op, k);
 	if (ok)

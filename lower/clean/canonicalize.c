@@ -6,10 +6,10 @@
 //
 // The operator table says which patterns an operation has (`simplify: [..]`); they run over the
 // module until nothing changes.
-#include "ir/infer/geometry.h"
 #include "ir/build/build.h"
 #include "ir/build/infer.h"
 #include "ir/build/nest.h"
+#include "ir/infer/geometry.h"
 #include "lower/clean/clean.h"
 #include "lower/pass/pass.h"
 #include "lower/pass/rewrite.h"

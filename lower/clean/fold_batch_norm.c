@@ -2,8 +2,8 @@
 // product before them (through an addition of a constant bias), else turned into one multiplication
 // and one addition per channel. The pipeline runs this after fold, when statistics and weights are
 // parameters.
-#include "ir/infer/geometry.h"
 #include "ir/build/build.h"
+#include "ir/infer/geometry.h"
 #include "lower/clean/clean.h"
 #include "lower/pass/pass.h"
 #include "lower/pass/rewrite.h"

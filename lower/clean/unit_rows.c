@@ -2,8 +2,8 @@
 // in front of each and loses the row behind it. Here what stands between them works on images, too,
 // so that the row is never dropped: batch norms meet the weights before them, and layout sees one
 // chain. Run by the pipeline in front of fold-batch-norm.
-#include "ir/infer/geometry.h"
 #include "ir/build/nest.h"
+#include "ir/infer/geometry.h"
 #include "lower/clean/clean.h"
 #include "lower/pass/rewrite.h"
 

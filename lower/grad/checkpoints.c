@@ -2,6 +2,7 @@
 // one of T / K; the gradient of the outer one keeps what its rounds began with, and goes through
 // the inner one again, round by round, with a stack of its own.
 #include "ir/build/build.h"
+#include "ir/build/counted.h"
 #include "ir/build/nest.h"
 #include "lower/analysis/analysis.h"
 #include "lower/grad/grad.h"
@@ -26,8 +27,7 @@ static int64_t rounds_of(const Op *loop)
 
 static Value *number(Builder *b, int64_t v)
 {
-	const Dim *one = dim_const(b->ctx, 1);
-	return build_full(b, type_tensor(b->ctx, DT_I64, 1, &one, 0), (double)v);
+	return build_number(b, DT_I64, 1, v);
 }
 
 static void copy_block(Builder *b, const Block *from, ValueMap *m)
@@ -89,10 +89,7 @@ static Op *open_loop(Builder *b, const Op *loop, Value *const *inits, int64_t ro
 	operands[n] = number(b, 0);
 	types[n] = operands[n]->type;
 	Op *with = op_new(b->ctx, OP_PD_WHILE, loop->loc, n + 1, types, n + 1, operands, 2, 0);
-	if (b->before)
-		op_insert_before(b->before, with);
-	else
-		op_append(b->block, with);
+	builder_insert(b, with);
 	return copy_condition(with, loop, rounds) ? with : NULL;
 }
 

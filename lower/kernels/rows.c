@@ -2,8 +2,8 @@
 // so that fusion can put work into them, and write through another. C has them for f32; CUDA for
 // 16-bit types as well, with f32 between the regions. Called by decompose.c and attention.c.
 #include "lower/kernels/rows.h"
-#include "ir/infer/geometry.h"
 #include "ir/build/build.h"
+#include "ir/infer/geometry.h"
 #include "lower/pass/pass.h"
 #include "lower/pass/rewrite.h"
 

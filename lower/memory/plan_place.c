@@ -1,6 +1,7 @@
 // Computing in place: a nest that reads an operand only at the element that it writes takes over
 // the operand's bytes when nobody needs them afterwards; so does an update, which then writes
 // nothing but the new elements. Called by plan.c.
+#include "lower/analysis/places.h"
 #include "lower/memory/plan.h"
 
 #include <string.h>
@@ -58,7 +59,6 @@ void plan_in_place(Plan *p)
 {
 	for (int k = 0; k < p->nblock; k++)
 		for (Op *op = p->blocks[k].block->first; op; op = op->next)
-			if (op->code == OP_LOOP_NEST || op->code == OP_LOOP_UPDATE ||
-			    op->code == OP_LOOP_APPEND || op->code == OP_KERNEL_SCATTER)
+			if (op->code == OP_LOOP_NEST || op->code == OP_LOOP_APPEND || op_updates(op))
 				op_in_place(p, op);
 }

@@ -1,5 +1,6 @@
 // How an operation reads a value: at most at the element that it then writes, so that it may
 // compute in place.
+#include "lower/analysis/places.h"
 #include "lower/memory/plan.h"
 
 #include <string.h>
@@ -70,7 +71,7 @@ static bool update_reads_in_place(const Plan *p, const Op *op, const Root *r)
 
 bool op_reads_in_place(const Plan *p, const Op *op, int i, const Root *r)
 {
-	if (op->code == OP_LOOP_UPDATE || op->code == OP_KERNEL_SCATTER)
+	if (op_updates(op))
 		return update_reads_in_place(p, op, r);
 	if (op->code == OP_LOOP_APPEND)
 		return append_reads_in_place(p, op, r);

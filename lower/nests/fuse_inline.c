@@ -2,6 +2,7 @@
 // indices. Decides by a small cost model whether that is cheaper than writing the tensor and
 // reading it back. Called by fuse.c.
 #include "ir/build/build.h"
+#include "lower/analysis/places.h"
 #include "lower/nests/fuse.h"
 
 #include <string.h>
@@ -76,9 +77,7 @@ static bool value_is_updated(const Op *op, const Op *to, const Value *v)
 {
 	for (const Use *u = v->uses; u; u = u->next) {
 		const Op *by = u->user;
-		bool updates = u->index == 0 &&
-		               (by->code == OP_LOOP_UPDATE || by->code == OP_KERNEL_SCATTER);
-		if (!updates && by->code != OP_PD_WHILE)
+		if (!(u->index == 0 && op_updates(by)) && by->code != OP_PD_WHILE)
 			continue;
 		while (by && by->block != op->block)
 			by = op_parent(by);
