@@ -1,7 +1,7 @@
 # The sources of ir/, room by room.
 SOURCES += ir/ir.c
 SOURCES += ir/algebra/define_factor.c ir/algebra/define_jacobi.c ir/algebra/define_linalg.c
-SOURCES += ir/base/arena.c ir/base/diag.c ir/base/keywords.c ir/base/map.c ir/base/text.c ir/base/vec.c
+SOURCES += ir/base/arena.c ir/base/cut.c ir/base/diag.c ir/base/keywords.c ir/base/map.c ir/base/text.c ir/base/vec.c
 SOURCES += ir/build/broadcast.c ir/build/build.c ir/build/counted.c ir/build/infer.c \
 	ir/build/infer_math.c ir/build/infer_rule.c ir/build/nest.c ir/build/select.c ir/build/stretch.c
 SOURCES += ir/core/attr.c ir/core/context.c ir/core/dim.c ir/core/dim_bound.c ir/core/dim_range.c ir/core/op.c \
@@ -20,6 +20,7 @@ SOURCES += ir/detect/define_boxes.c ir/detect/define_detect.c ir/detect/define_m
 SOURCES += ir/fusion/define_fusion.c ir/fusion/define_pyramid.c ir/fusion/define_transformer.c
 SOURCES += ir/gradient/array_sums.c ir/gradient/gradient.c ir/gradient/gradient_array.c \
 	ir/gradient/gradient_contract.c ir/gradient/gradient_control.c ir/gradient/gradient_keep.c ir/gradient/gradient_kernel.c \
+	ir/gradient/gradient_loop.c ir/gradient/gradient_remat.c \
 	ir/gradient/gradient_nest.c ir/gradient/tangent.c ir/gradient/tangent_control.c \
 	ir/gradient/tangent_nest.c
 SOURCES += ir/infer/attention.c ir/infer/infer_array.c ir/infer/infer_bounds.c \

@@ -374,6 +374,7 @@ int cmd_compile(Driver *d)
 			o->prefix);
 	if (kind == EMIT_LEGACY)
 		return !emit_legacy(d, output);
+	d->keeps_steps = kind == EMIT_IR || kind == EMIT_DOT || kind == EMIT_JSON;
 	Op *module = driver_load(d);
 	if (!module || !ports_named(d, module))
 		return 1;

@@ -10,6 +10,7 @@
 
 int cmd_opt(Driver *d)
 {
+	d->keeps_steps = true;
 	Op *module = driver_load(d);
 	const Target *t = driver_target(d, "generic");
 	if (!module || !t)

@@ -23,6 +23,7 @@ typedef struct Driver {
 	int nown;
 	const char *const *own; // those of the model's file, without a training step's: --save-params
 	int trouble;            // the exit status of what goes wrong: diff says 1 of a difference
+	bool keeps_steps;       // the module is shown before passes: derivatives leave operators whole
 	Context *second;        // diff: of the second model; else NULL
 } Driver;
 

@@ -542,6 +542,10 @@ static const OptionSpec table[] = {
 	{0, "train", "RECIPE", C | R | V | B | I | CODE, TEXT(train),
      "a training step: loss, optimizer and schedule as the YAML file RECIPE says; inputs are the "
      "model's and a label, outputs the loss and metrics; compile: PREFIX_train_step"},
+	{0, "remat", "WHEN", C | R | V | B | I | O | CODE, WORD(remat, "auto|always|never"),
+     "what rounds of a loop compute and --grad and --train need is computed again backwards, not "
+     "kept: where that costs less (auto, the default), where fewer bytes are kept (always), or "
+     "where it must be (never)"},
 	{0, "stack-budget", "BYTES", C | R | V | B | I | O | CODE, COUNT(stack_budget),
      "what loops keep for --grad and --train is at most BYTES: rounds run again where it would be "
      "more"},
@@ -756,6 +760,7 @@ OptionsResult options_parse(Context *c, int argc, char **argv, Options *o)
 	               .given = "",
 	               .colour = "auto",
 	               .winograd = "auto",
+	               .remat = "auto",
 	               .target = "c",
 	               .threads = 1,
 	               .rtol = 1e-5,

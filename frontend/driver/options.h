@@ -73,6 +73,7 @@ typedef struct Options {
 	double rtol, atol; // of --expect
 	int threads, repeat;
 	int max_trip;         // 0: any number
+	const char *remat;    // auto, always, never
 	int stack_budget;     // bytes; 0: any number
 	int max_array;        // 0: the caller of the generated code says it
 	const char *winograd; // auto, off

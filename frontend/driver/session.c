@@ -190,19 +190,20 @@ static const char *const *names_join(Driver *d, int n, const char *const *a, int
 	return all;
 }
 
-static bool derive_step(Op *module, const void *recipe)
+static bool derive_step(Op *module, const DeriveHow *how, const void *recipe)
 {
-	return train(module, recipe);
+	return train(module, recipe, how);
 }
 
-static bool derive_all(Op *module, const void *options)
+static bool derive_all(Op *module, const DeriveHow *how, const void *options)
 {
 	const Options *o = options;
-	return differentiate(module, o->nderivative, o->derivatives);
+	return differentiate(module, o->nderivative, o->derivatives, how);
 }
 
 // What loops keep for the derivatives is to be at most what --stack-budget says.
-static bool loops_within_budget(Driver *d, Op *module, DeriveFn *derive, const void *arg)
+static bool loops_within_budget(Driver *d, Op *module, DeriveFn *derive, DeriveHow *how,
+                                const void *arg)
 {
 	PassContext p = driver_passes(d, module, NULL);
 	if (d->options->nderivative > 1) {
@@ -211,13 +212,18 @@ static bool loops_within_budget(Driver *d, Op *module, DeriveFn *derive, const v
 		return false;
 	}
 	return lower_run_list(&p, "expand") &&
-	       checkpoint_loops(module, d->options->stack_budget, derive, arg);
+	       checkpoint_loops(module, d->options->stack_budget, derive, how, arg);
 }
 
 static bool derive_within_budget(Driver *d, Op *module, DeriveFn *derive, const void *arg)
 {
-	return (!d->options->stack_budget || loops_within_budget(d, module, derive, arg)) &&
-	       derive(module, arg) && ir_verify(module);
+	const char *remat = d->options->remat;
+	DeriveHow how = {.expand = !d->keeps_steps,
+	                 .remat = !strcmp(remat, "auto")     ? REMAT_AUTO
+	                          : !strcmp(remat, "always") ? REMAT_ALWAYS
+	                                                     : REMAT_NEVER};
+	return (!d->options->stack_budget || loops_within_budget(d, module, derive, &how, arg)) &&
+	       derive(module, &how, arg) && ir_verify(module);
 }
 
 // The module with what the step does; what it stores is state of the model from then on.

@@ -18,7 +18,8 @@ typedef struct Dual {
 struct Duals {
 	Context *c;
 	PointerMap of; // Value -> Dual
-	bool overwrite, arrays, marks;
+	bool overwrite, arrays, marks, expand;
+	RematHow remat;
 	const Op *loop; // of `how`
 	LoopDual *how;  // [nresult of loop]
 };
@@ -36,6 +37,8 @@ Duals *duals_like(const Duals *d)
 	Duals *like = duals_new(d->c);
 	like->overwrite = d->overwrite;
 	like->arrays = d->arrays;
+	like->expand = d->expand;
+	like->remat = d->remat;
 	return like;
 }
 
@@ -67,6 +70,21 @@ void duals_mark(Duals *d)
 bool duals_marks(const Duals *d)
 {
 	return d->marks;
+}
+
+void duals_expand(Duals *d)
+{
+	d->expand = true;
+}
+
+void duals_remat(Duals *d, RematHow how)
+{
+	d->remat = how;
+}
+
+RematHow duals_remat_how(const Duals *d)
+{
+	return d->remat;
 }
 
 void duals_loop(Duals *d, const Op *loop, int i, LoopDual how)
@@ -351,8 +369,30 @@ static bool define_can(const OpFunctions *f, const OpInfo *info)
 	return f->define || info->compose || info->scalar;
 }
 
+// The operation as the loops that it means, in its place; who read it reads them. It stays for
+// those who ask for the gradient of its results.
+static bool gradient_in_place(GradientJob *g)
+{
+	Op *op = g->op, *before = op->prev;
+	Builder b = builder_before(op);
+	Value **results = NEW_ARRAY(b.ctx->arena, (size_t)op->nresult + 1, Value *);
+	if (!op_define(&b, op, results))
+		return false;
+	Op *first = before ? before->next : op->block->first;
+	for (int i = 0; i < op->nresult; i++) {
+		if (!duals_add(g->b, g->duals, results[i], gradient_comes(g, i) ? gradient_of(g, i) : NULL))
+			return false;
+		if (!results[i]->name)
+			value_name_like(op_result(op, i), results[i]);
+		value_replace(op_result(op, i), results[i]);
+	}
+	return first == op || gradient_ops(g->b, g->duals, first, op->prev);
+}
+
 bool gradient_by_meaning(GradientJob *g)
 {
+	if (g->duals->expand && (g->op->info->traits & TRAIT_STEPS))
+		return gradient_in_place(g);
 	Builder *b = g->b;
 	Op *op = g->op, *before = b->before ? b->before->prev : b->block->last;
 	Value **results = NEW_ARRAY(b->ctx->arena, (size_t)op->nresult + 1, Value *);
@@ -451,8 +491,6 @@ bool op_gradient(Builder *b, Op *op, Duals *d)
 		return gradient_reduce(b, op, d);
 	if (op->code == OP_LOOP_LOAD_OR)
 		return gradient_load_or(b, op, d);
-	if (op->code == OP_PD_IF || op->code == OP_PD_WHILE)
-		return gradient_control(b, op, d);
 	if (op->info->ngrad)
 		return gradient_by_rules(&g);
 	if (op_functions(op)->gradient)

@@ -48,6 +48,17 @@ bool duals_keeps_arrays(const Duals *d);
 // attribute `kept` how many variables that takes, their last ones, so that it can be undone.
 void duals_mark(Duals *d);
 bool duals_marks(const Duals *d);
+// Operators that go step by step become the loops that they mean where the gradient goes through
+// them, so that the program has their loop once, with what it keeps.
+void duals_expand(Duals *d);
+// How rounds of loops choose between what they keep and what is computed again.
+typedef enum RematHow {
+	REMAT_AUTO,   // by what costs less time
+	REMAT_ALWAYS, // the fewest bytes are kept
+	REMAT_NEVER,  // as little as can be is computed again
+} RematHow;
+void duals_remat(Duals *d, RematHow how);
+RematHow duals_remat_how(const Duals *d);
 // What a variable of a loop hands backwards from round to round.
 typedef enum LoopDual {
 	LOOP_FLOWS,   // what comes in for it at the end of a round gives what it has at its beginning
@@ -142,9 +153,6 @@ Value *gradient_array_end(struct CountedLoop *l, Value *next);
 // gradient_nest.c: for op_gradient. The gradient of a loop.nest, given for the tensors that it
 // loads.
 bool gradient_nest(Builder *b, Op *nest, Duals *d);
-// gradient_control.c: of pd.if and pd.while. The operation is gone afterwards when it is a loop:
-// another stands for it.
-bool gradient_control(Builder *b, Op *op, Duals *d);
 // gradient_keep.c: the loop that counts its rounds (its last but one variable) and pushes on the
 // stack behind that, made to one that keeps arrays; the loop backwards pops. With NULL for both:
 // one that keeps nothing. NULL after a diagnostic.

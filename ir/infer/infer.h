@@ -16,6 +16,8 @@ void infer_keep_place(Op *op);
 // The attribute `shape`, with a size of the first operand where the attributes
 // `input_dim_idx` and `output_dim_idx` say; its rank, or -1 after a diagnostic.
 int infer_batch_size_like(const Op *op, const Dim **shape);
+// The number that a value of one element holds, when the program itself says it.
+bool constant_number(const Value *v, double *out);
 // Whether quantised numbers may have so many bits; an error of op otherwise.
 bool infer_bits(Op *op, int64_t bits);
 

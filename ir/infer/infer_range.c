@@ -5,8 +5,7 @@
 #include "ir/infer/geometry.h"
 #include "ir/infer/infer.h"
 
-// The number that a value holds, when the program itself says it.
-static bool constant_number(const Value *v, double *out)
+bool constant_number(const Value *v, double *out)
 {
 	const Dim *const *known;
 	if (value_known(v, &known) == 1 && dim_is_const(known[0])) {

@@ -223,7 +223,8 @@ static bool kept_visit(Op *op, void *arg)
 
 // What loops keep in a copy of the module, made to so many levels and derived; nothing of that is
 // left.
-static bool bytes_kept(Kept *k, const Op *module, int levels, DeriveFn *derive, const void *arg)
+static bool bytes_kept(Kept *k, const Op *module, int levels, DeriveFn *derive,
+                       const DeriveHow *how, const void *arg)
 {
 	Context *c = module->ctx;
 	struct ParamTable *own = c->params;
@@ -233,19 +234,19 @@ static bool bytes_kept(Kept *k, const Op *module, int levels, DeriveFn *derive, 
 		return false;
 	op_walk(trial, rounds_visit, NULL);
 	c->params = params_copy(c);
-	k->ok = derive(trial, arg);
+	k->ok = derive(trial, how, arg);
 	c->params = own;
 	if (k->ok)
 		op_walk(trial, kept_visit, k);
 	return k->ok;
 }
 
-bool checkpoint_loops(Op *module, int64_t budget, DeriveFn *derive, const void *arg)
+bool checkpoint_loops(Op *module, int64_t budget, DeriveFn *derive, DeriveHow *how, const void *arg)
 {
 	int64_t least = INT64_MAX;
 	for (int levels = 1; levels <= MAX_LEVELS; levels++) {
 		Kept k;
-		if (!bytes_kept(&k, module, levels, derive, arg))
+		if (!bytes_kept(&k, module, levels, derive, how, arg))
 			return false;
 		if (k.bytes <= budget)
 			return split_all(module, levels);

@@ -128,7 +128,7 @@ static bool forward(Op *module, const Derivative *r, Value *y, Value **values, D
 	                   t ? t : gradient_zero(&b, y->type)) != NULL;
 }
 
-static bool derive(Op *module, const Derivative *r, bool again)
+static bool derive(Op *module, const Derivative *r, bool again, const DeriveHow *how)
 {
 	Context *c = module->ctx;
 	Op *fetched = module_find(module, OP_PD_FETCH, r->of);
@@ -143,14 +143,17 @@ static bool derive(Op *module, const Derivative *r, bool again)
 		return false;
 	if (again)
 		duals_keep_arrays(d);
+	if (how->expand)
+		duals_expand(d);
+	duals_remat(d, how->remat);
 	duals_mark(d);
 	return r->forward ? forward(module, r, y, values, d) : reverse(module, r, y, values, d);
 }
 
-bool differentiate(Op *module, int n, const Derivative *list)
+bool differentiate(Op *module, int n, const Derivative *list, const DeriveHow *how)
 {
 	for (int i = 0; i < n; i++)
-		if (!derive(module, &list[i], i + 1 < n))
+		if (!derive(module, &list[i], i + 1 < n, how))
 			return false;
 	return true;
 }

@@ -5,6 +5,13 @@
 #define PDCC_LOWER_GRAD_GRAD_H
 
 #include "ir/core/core.h"
+#include "ir/gradient/gradient.h"
+
+// How derivatives go about it, whatever they are of.
+typedef struct DeriveHow {
+	bool expand; // operators that go step by step may become loops: strip-backward leaves them so
+	RematHow remat;
+} DeriveHow;
 
 typedef struct Derivative {
 	bool forward;   // how `of` moves when `wrt` moves, or else the gradients of `of`
@@ -18,13 +25,14 @@ typedef struct Derivative {
 // Adds these derivatives to the module, one after the other: a later one may be of what an earlier
 // one fetches. Reverse: a fetch `grad.A` for each of wrt; of a derivative OF, `OF.A`. Forward: an
 // input `tangent.A` for each of wrt, and a fetch `tangent.OF`. False after a diagnostic.
-bool differentiate(Op *module, int n, const Derivative *list);
+bool differentiate(Op *module, int n, const Derivative *list, const DeriveHow *how);
 // What adds derivatives to a module: differentiate() or train(). False after a diagnostic.
-typedef bool DeriveFn(Op *module, const void *arg);
+typedef bool DeriveFn(Op *module, const DeriveHow *how, const void *arg);
 // Makes loops of the module into loops in loops, of as few levels as it takes for what all loops
 // keep for their gradients, once `derive` has been there, to be at most `budget` bytes. Values
 // stay what they are, to the bit. False after a diagnostic: it cannot be done, or is not known.
-bool checkpoint_loops(Op *module, int64_t budget, DeriveFn *derive, const void *arg);
+bool checkpoint_loops(Op *module, int64_t budget, DeriveFn *derive, DeriveHow *how,
+                      const void *arg);
 // The name of what the derivative fetches for wrt number i; forward has one.
 const char *derivative_name(Context *c, const Derivative *d, int i);
 

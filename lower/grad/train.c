@@ -138,6 +138,9 @@ static bool gradients(Train *t, Op *loss)
 	Block *block = module_block(t->module);
 	Duals *d = duals_new(t->c);
 	Op *last = block->last;
+	if (t->how->expand)
+		duals_expand(d);
+	duals_remat(d, t->how->remat);
 	for (int i = 0; i < t->n; i++)
 		duals_want(d, t->params[i].value);
 	Builder b = train_builder(t, "gradient", NULL);
@@ -167,9 +170,9 @@ static void store_all(Train *t)
 	}
 }
 
-bool train(Op *module, const Recipe *r)
+bool train(Op *module, const Recipe *r, const DeriveHow *how)
 {
-	Train t = {.c = module->ctx, .module = module, .recipe = r};
+	Train t = {.c = module->ctx, .module = module, .recipe = r, .how = how};
 	if (!params_find(&t) || !train_forms(&t))
 		return false;
 	Op *loss = train_loss(&t);

@@ -4,7 +4,7 @@
 #ifndef PDCC_LOWER_GRAD_TRAIN_H
 #define PDCC_LOWER_GRAD_TRAIN_H
 
-#include "ir/core/core.h"
+#include "lower/grad/grad.h"
 
 // A name in the recipe, and where it stands. NULL text: it is not there.
 typedef struct RecipeName {
@@ -88,6 +88,6 @@ typedef struct Recipe {
 // `train.learning_rate` (the base rate, which the program around it may change), `train.seed` where
 // dropouts train, and after the parameter that it belongs to, `W.velocity`. False after a
 // diagnostic, which names the recipe's line where it is the recipe's fault.
-bool train(Op *module, const Recipe *r);
+bool train(Op *module, const Recipe *r, const DeriveHow *how);
 
 #endif

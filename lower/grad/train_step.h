@@ -23,6 +23,7 @@ typedef struct Train {
 	Context *c;
 	Op *module;
 	const Recipe *recipe;
+	const DeriveHow *how;
 	int n;
 	Trainable *params;
 	DType dtype; // of all of them

@@ -1,0 +1,533 @@
+// Gradients of pd.while: a loop that goes through the rounds from the last to the first. A loop
+// keeps variables with which each round began, and values on its way (gradient_remat.c chooses), on
+// a stack: the forward loop pushes them, the backward loop pops them and computes the rest again.
+// How many rounds there were is counted apart, so that a loop that keeps nothing works, too.
+#include "ir/gradient/gradient_control.h"
+#include "ir/gradient/gradient_remat.h"
+#include "ir/infer/infer.h"
+
+#include <math.h>
+
+// ---- pd.while: the forward loop counts and pushes -----------------------------------------------
+
+typedef struct Loop {
+	GradientJob *g;
+	Op *op;      // the loop as it was; gone once `forward` stands for it
+	int n;       // its variables
+	Op *forward; // with a counter and a stack behind them
+	Op *push;    // where it pushes; its operands are added once it is known which are read
+	Op *pop;     // NULL: nothing is pushed
+	Captures k;
+	Op *back;
+	int nsaved;    // stand-ins in the body of `back` for what is popped: for the n variables, then
+	Value **saved; // for values that a round computed,
+	Value **kept;  // which in the body of `forward` are these; [nsaved]
+	int first_saved; // among the arguments of the body
+	ValueMap *map;   // values of the body of `op` to those of `forward`
+	int ncarried;    // variables whose end is what the round popped before this one began with,
+	int *carried;    // behind the others in `back`; [ncarried]
+} Loop;
+
+// Whether the condition hands the variables on as they are.
+static bool passes_through(const Op *op)
+{
+	const Block *cond = op->regions[0].first;
+	for (int i = 0; i < cond->narg; i++)
+		if (op_operand(cond->last, i + 1) != cond->args[i])
+			return false;
+	return true;
+}
+
+// Whether a variable that has a gradient ends a round with another size than it began with.
+static bool changes_sizes(const Op *op)
+{
+	const Block *body = op->regions[1].first;
+	for (int i = 0; i < op->nresult; i++) {
+		const Type *t = body->args[i]->type, *next = op_operand(body->last, i)->type;
+		for (int d = 0; t->kind == TY_TENSOR && type_moves(t) && d < t->rank; d++)
+			if (t->dims[d] != next->dims[d])
+				return true;
+	}
+	return false;
+}
+
+static Value *count_constant(Builder *b, int64_t v)
+{
+	const Dim *one = dim_const(b->ctx, 1);
+	return build_full(b, type_tensor(b->ctx, DT_I64, 1, &one, 0), (double)v);
+}
+
+// The arguments of a region of the loop, then its code, then the terminator with `more` further
+// values behind.
+static void copy_region(Loop *l, int region, const Type *const *types, bool push)
+{
+	Context *c = l->op->ctx;
+	const Block *from = l->op->regions[region].first;
+	Builder b = builder_at_end(c, block_new(c, &l->forward->regions[region]), l->op->loc);
+	ValueMap *m = value_map_new(c->arena);
+	for (int i = 0; i < l->n + 2; i++) {
+		Value *arg = block_add_arg(c, b.block, types[i]);
+		if (i < l->n) {
+			value_map_set(m, from->args[i], arg);
+			value_name_like(from->args[i], arg);
+		}
+	}
+	Value *count = b.block->args[l->n], *stack = b.block->args[l->n + 1];
+	if (push) {
+		l->map = m;
+		l->push = op_new(c, OP_CF_PUSH_BACK, l->op->loc, 0, NULL, 1, &stack, 0, 0);
+		op_append(b.block, l->push);
+	}
+	control_copy(&b, from, m);
+	int given = from->last->noperand;
+	Value **out = NEW_ARRAY(c->arena, (size_t)given + 2, Value *);
+	for (int i = 0; i < given; i++)
+		out[i] = value_map_get(m, op_operand(from->last, i));
+	out[given] = push ? tensor_add(&b, count, count_constant(&b, 1)) : count;
+	out[given + 1] = stack;
+	control_end(&b, from->last->code, given + 2, out);
+}
+
+static void copy_init(Loop *l, const Type *const *types)
+{
+	Context *c = l->op->ctx;
+	Builder b = builder_at_end(c, block_new(c, &l->forward->regions[2]), l->op->loc);
+	Value **out = NEW_ARRAY(c->arena, (size_t)l->n + 2, Value *);
+	for (int i = 0; i <= l->n; i++)
+		out[i] = block_add_arg(c, b.block, types[i]);
+	Op *create = op_new(c, OP_CF_CREATE_STACK, l->op->loc, 1, &types[l->n + 1], 0, NULL, 0, 0);
+	op_append(b.block, create);
+	out[l->n + 1] = op_result(create, 0);
+	control_end(&b, OP_CF_YIELD, l->n + 2, out);
+}
+
+// In the place of the loop: the same with a counter and a stack.
+static void count_and_push(Loop *l)
+{
+	Context *c = l->op->ctx;
+	Builder b = builder_before(l->op);
+	const Type **types = NEW_ARRAY(c->arena, (size_t)l->n + 2, const Type *);
+	Value **inits = NEW_ARRAY(c->arena, (size_t)l->n + 1, Value *);
+	for (int i = 0; i < l->n; i++) {
+		types[i] = l->op->results[i].type;
+		inits[i] = op_operand(l->op, i);
+	}
+	inits[l->n] = count_constant(&b, 0);
+	types[l->n] = inits[l->n]->type;
+	types[l->n + 1] = type_group(c, TY_STACK, 0, NULL);
+	l->forward = op_new(c, OP_PD_WHILE, l->op->loc, l->n + 2, types, l->n + 1, inits, 3, 0);
+	static const char *const said[] = {"rounds", "most_rounds"};
+	for (size_t i = 0; i < COUNT_OF(said); i++)
+		if (op_attr(l->op, said[i]))
+			op_set_attr(l->forward, said[i], op_attr(l->op, said[i]));
+	op_insert_before(l->op, l->forward);
+	copy_region(l, 0, types, false);
+	copy_region(l, 1, types, true);
+	copy_init(l, types);
+	for (int i = 0; i < l->n; i++)
+		value_name_like(op_result(l->op, i), op_result(l->forward, i));
+}
+
+// ---- pd.while: the backward loop ----------------------------------------------------------------
+
+static bool has_dual(const Type *t)
+{
+	return control_keeps(t) && dtype_is_float(t->dtype);
+}
+
+// Which variables of the loop have a gradient: those of floating type.
+static int dual_vars(const Loop *l, int *vars)
+{
+	int n = 0;
+	for (int i = 0; i < l->n; i++)
+		if (has_dual(l->op->results[i].type))
+			vars[n++] = i;
+	return n;
+}
+
+static LoopDual how_of(const Loop *l, int var)
+{
+	return l->op->results[var].type->kind == TY_TENSOR ? duals_loop_how(l->g->duals, l->op, var)
+	                                                   : LOOP_FLOWS;
+}
+
+// What a variable has at the beginning of a round. `came`: at its end.
+static Value *dual_before(Loop *l, Builder *b, Duals *d, int var, Value *came)
+{
+	Value *dv = duals_get(b, d, l->saved[var]);
+	switch (how_of(l, var)) {
+	case LOOP_STAYS: return came;
+	case LOOP_ADDS: return dv ? tensor_add(b, came, dv) : came;
+	default: return dv ? dv : gradient_zeros_for(b, l->saved[var]);
+	}
+}
+
+static void save(Loop *l, Block *body, const Type *t, Value *kept)
+{
+	l->kept[l->nsaved] = kept;
+	l->saved[l->nsaved++] = block_add_arg(l->op->ctx, body, t);
+}
+
+static int count_results(const Block *b)
+{
+	int n = 0;
+	for (const Op *o = b->first; o; o = o->next)
+		n += o->nresult;
+	return n;
+}
+
+// Whether sum i, of something from around the loop, goes through the round's gradients: of arrays,
+// which are added to where they are, and where a loop in the round goes on with it.
+static bool sum_passes(const Loop *l, int i)
+{
+	const Op *op = l->op->regions[1].first->first;
+	while (op && op->code != OP_PD_WHILE)
+		op = op->next;
+	return op || l->k.list[i]->type->kind == TY_ARRAY;
+}
+
+// Erases operations of a block, and of regions in it, that nobody reads, so that only what the
+// gradient needs is popped.
+static void drop_unread(Block *b)
+{
+	for (Op *op = b->last, *before; op; op = before) {
+		before = op->prev;
+		bool read = !op->nresult || (!(op->info->traits & TRAIT_PURE) && !op->nregion);
+		for (int i = 0; i < op->nresult; i++)
+			read |= value_used(op_result(op, i));
+		for (int r = 0; r < op->nregion && read; r++)
+			for (Block *inner = op->regions[r].first; inner; inner = inner->next)
+				drop_unread(inner);
+		if (!read)
+			op_erase(op);
+	}
+}
+
+// By how much a round changes a variable that counts; 0: it does not count.
+static int64_t step_of(const Value *arg, const Value *next)
+{
+	const Op *op = next->def;
+	int64_t n;
+	if (!op || dtype_is_float(arg->type->dtype) || next->type != arg->type ||
+	    !type_const_numel(arg->type, &n) || n != 1)
+		return 0;
+	double by = 0;
+	if (op->code == OP_PD_ADD) {
+		const int other = op_operand(op, 0) == arg;
+		if (op_operand(op, !other) != arg || !constant_number(op_operand(op, other), &by))
+			return 0;
+	} else if (op->noperand == 1 && op_operand(op, 0) == arg) {
+		if (op->code == OP_PD_INCREMENT)
+			by = op_float(op, "value", 1);
+		else if (op->code == OP_PD_SCALE && op_float(op, "scale", 1) == 1)
+			by = op_float(op, "bias", 0);
+	}
+	return by == floor(by) && fabs(by) < INT32_MAX ? (int64_t)by : 0;
+}
+
+// What a variable has at the beginning of each round, where that needs no memory: what a round does
+// not change, and counters. NULL: it must be kept; *ok is false after a diagnostic.
+static Value *start_known(Loop *l, Builder *b, int var, bool *ok)
+{
+	const Block *from = l->op->regions[1].first;
+	Value *init = op_operand(l->op, var), *next = op_operand(from->last, var);
+	const Type *t = from->args[var]->type;
+	if (init->type != t || t->kind != TY_TENSOR)
+		return NULL;
+	if (next == from->args[var])
+		return init;
+	const int64_t step = step_of(from->args[var], next);
+	if (!step)
+		return NULL;
+	Value *done = tensor_sub(b, b->block->args[0], count_constant(b, 1));
+	if (done && step != 1)
+		done = tensor_mul(b, done, count_constant(b, step));
+	done = done ? tensor_cast(b, done, t->dtype) : NULL;
+	if (done && done->type != t)
+		done = tensor_reshape(b, done, t->rank, t->dims);
+	done = done ? tensor_add(b, init, done) : NULL;
+	*ok &= done != NULL;
+	return done;
+}
+
+static bool use_known_starts(Loop *l, Block *body)
+{
+	bool ok = true;
+	Builder b = builder_before(body->first);
+	for (int i = 0; i < l->n && ok; i++) {
+		Value *known = value_used(l->saved[i]) ? start_known(l, &b, i, &ok) : NULL;
+		if (known)
+			value_replace(l->saved[i], known);
+	}
+	return ok;
+}
+
+// Behind the copy of the round, what is to be found there when its gradient is done, which puts
+// other operations in the place of some: all results, then the ends of the variables.
+static Op *mark_copy(const Loop *l, Builder *b, ValueMap *m)
+{
+	const Block *from = l->op->regions[1].first;
+	Op *marks = op_new(b->ctx, OP_CF_YIELD, b->loc, 0, NULL, 0, NULL, 0, 0);
+	op_append(b->block, marks);
+	for (Op *o = from->first; o; o = o->next)
+		for (int i = 0; i < o->nresult; i++)
+			op_add_operand(marks, value_map_get(m, op_result(o, i)));
+	for (int i = 0; i < l->n; i++)
+		op_add_operand(marks, value_map_get(m, op_operand(from->last, i)));
+	return marks;
+}
+
+// What `marks` says of the copy; it is gone afterwards.
+static Round round_of(const Loop *l, Op *marks)
+{
+	Context *c = l->op->ctx;
+	Block *body = marks->block;
+	Round r = {.body = body, .border = marks->next, .n = l->n, .starts = l->saved};
+	int k = 0;
+	r.ends = NEW_ARRAY(c->arena, (size_t)l->n + 1, Value *);
+	r.carried = NEW_ARRAY(c->arena, (size_t)l->n + 1, bool);
+	pointer_map_init(&r.pushed, c->arena);
+	for (Op *o = l->op->regions[1].first->first; o; o = o->next)
+		for (int i = 0; i < o->nresult; i++) {
+			const Value *again = op_operand(marks, k++);
+			Value *forward = value_map_get(l->map, op_result(o, i));
+			if (again->type == forward->type)
+				pointer_map_set(&r.pushed, again, forward);
+		}
+	for (int i = 0; i < l->n; i++)
+		r.ends[i] = op_operand(marks, k++);
+	op_erase(marks);
+	return r;
+}
+
+// Chooses what is kept of the round, and what of its end the loop backwards still has.
+static bool choose_kept(Loop *l, Block *body, Op *marks)
+{
+	Round r = round_of(l, marks);
+	if (!use_known_starts(l, body))
+		return false;
+	drop_unread(body);
+	remat_choose(&r, duals_remat_how(l->g->duals));
+	for (int i = 0; i < r.nkept; i++) {
+		save(l, body, r.kept[i]->type, (Value *)(uintptr_t)pointer_map_get(&r.pushed, r.kept[i]));
+		value_replace(r.kept[i], l->saved[l->nsaved - 1]);
+	}
+	l->carried = NEW_ARRAY(l->op->ctx->arena, (size_t)l->n + 1, int);
+	for (int i = 0; i < l->n; i++) {
+		if (!r.carried[i])
+			continue;
+		value_replace(r.ends[i], block_add_arg(l->op->ctx, body, r.ends[i]->type));
+		op_add_operand(body->last, l->saved[i]);
+		l->carried[l->ncarried++] = i;
+	}
+	return true;
+}
+
+// The gradient of the round behind its copy, which ends with `last`, from what comes in for the
+// variables and for what is around the loop.
+static bool differentiate_round(Loop *l, Builder *b, Duals *d, ValueMap *m, Op *last, int nvar,
+                                const int *vars)
+{
+	const Block *from = l->op->regions[1].first;
+	for (int i = 0; i < l->k.n; i++)
+		if (sum_passes(l, i) && !duals_add(b, d, l->k.list[i], b->block->args[1 + nvar + i]))
+			return false;
+	for (int i = 0; i < nvar; i++)
+		if (how_of(l, vars[i]) <= LOOP_STAYS &&
+		    !duals_add(b, d, value_map_get(m, op_operand(from->last, vars[i])),
+		               b->block->args[1 + i]))
+			return false;
+	return !last || gradient_ops(b, d, b->block->first, last);
+}
+
+// A round backwards: pops what the round kept, computes the rest again, and differentiates it.
+static bool back_body(Loop *l, int nvar, const int *vars, const Type *const *types)
+{
+	Context *c = l->op->ctx;
+	const Block *from = l->op->regions[1].first;
+	int n = 1 + nvar + l->k.n;
+	Builder b = builder_at_end(c, block_new(c, &l->back->regions[1]), l->op->loc);
+	Value **out = NEW_ARRAY(c->arena, (size_t)n, Value *);
+	ValueMap *m = value_map_new(c->arena);
+	Duals *d = duals_like(l->g->duals);
+	for (int i = 0; i < n; i++)
+		block_add_arg(c, b.block, types[i]);
+	int room = l->n + count_results(from);
+	l->saved = NEW_ARRAY(c->arena, (size_t)room + 1, Value *);
+	l->kept = NEW_ARRAY(c->arena, (size_t)room + 1, Value *);
+	l->first_saved = n;
+	for (int i = 0; i < l->n; i++) {
+		save(l, b.block, l->op->results[i].type, l->push->block->args[i]);
+		value_map_set(m, from->args[i], l->saved[i]);
+	}
+	for (int i = 0; i < nvar; i++)
+		duals_want(d, l->saved[vars[i]]);
+	for (int i = 0; i < l->k.n; i++)
+		duals_want(d, l->k.list[i]);
+	control_copy(&b, from, m);
+	Op *marks = mark_copy(l, &b, m);
+	// Read whatever the gradient is, so that it can be the border.
+	out[0] = tensor_sub(&b, b.block->args[0], count_constant(&b, 1));
+	if (!differentiate_round(l, &b, d, m, marks->prev, nvar, vars))
+		return false;
+	for (int i = 0; i < nvar; i++)
+		out[1 + i] = dual_before(l, &b, d, vars[i], b.block->args[1 + i]);
+	for (int i = 0; i < l->k.n; i++) {
+		Value *sum = b.block->args[1 + nvar + i], *dv = duals_get(&b, d, l->k.list[i]);
+		out[1 + nvar + i] = !dv ? sum : sum_passes(l, i) ? dv : tensor_add(&b, sum, dv);
+	}
+	for (int i = 0; i < n; i++)
+		if (!out[i])
+			return false;
+	control_end(&b, OP_CF_YIELD, n, out);
+	return choose_kept(l, b.block, marks);
+}
+
+// The condition of the loop backwards; and, where it carries more than its n variables, the loop
+// with these.
+static void back_finish(Loop *l, int n, const Type *const *types)
+{
+	Context *c = l->op->ctx;
+	const int all = n + l->ncarried;
+	const Type **with = NEW_ARRAY(c->arena, (size_t)all, const Type *);
+	Value **out = NEW_ARRAY(c->arena, (size_t)all + 1, Value *);
+	for (int i = 0; i < all; i++) {
+		out[i] = i < n ? op_operand(l->back, i) : op_result(l->forward, l->carried[i - n]);
+		with[i] = i < n ? types[i] : out[i]->type;
+	}
+	if (l->ncarried) {
+		Op *back = op_new(c, OP_PD_WHILE, l->op->loc, all, with, all, out, 2, 0);
+		op_insert_before(l->back, back);
+		op_take_regions(back, l->back, 2);
+		op_erase(l->back);
+		l->back = back;
+	}
+	Builder b = builder_at_end(c, block_new(c, &l->back->regions[0]), l->op->loc);
+	for (int i = 0; i < all; i++)
+		out[i + 1] = block_add_arg(c, b.block, with[i]);
+	out[0] = build2(&b, OP_PD_GREATER_THAN, out[1], count_constant(&b, 0), NULL);
+	control_end(&b, OP_CF_COND_YIELD, all + 1, out);
+}
+
+static void push_behind(Op *push, Op *def)
+{
+	if (!def || op_is_before(def, push))
+		return;
+	Op *next = def->next;
+	op_detach(push);
+	op_insert_before(next, push);
+}
+
+// Pushes what the backward loop reads of the saved variables, and pops it there.
+static bool push_and_pop(Loop *l)
+{
+	Context *c = l->op->ctx;
+	Block *body = l->back->regions[1].first;
+	const Type **types = NEW_ARRAY(c->arena, (size_t)l->nsaved + 1, const Type *);
+	int n = 0;
+	drop_unread(body);
+	for (int i = 0; i < l->nsaved; i++) {
+		if (!value_used(l->saved[i]))
+			continue;
+		if (l->saved[i]->type->kind != TY_TENSOR)
+			return op_error(l->op, "the gradient of a loop that must keep an array of every "
+			                       "round is not supported");
+		types[n++] = l->saved[i]->type;
+		op_add_operand(l->push, l->kept[i]);
+		push_behind(l->push, l->kept[i]->def);
+	}
+	if (n) {
+		Value *stack = op_result(l->forward, l->n + 1);
+		l->pop = op_new(c, OP_CF_POP_BACK, l->op->loc, n, types, 1, &stack, 0, 0);
+		op_insert_before(body->first, l->pop);
+		for (int i = 0, k = 0; i < l->nsaved; i++)
+			if (value_used(l->saved[i]))
+				value_replace(l->saved[i], op_result(l->pop, k++));
+	} else {
+		op_erase(l->push);
+	}
+	for (int i = l->nsaved - 1; i >= 0; i--)
+		block_remove_arg(body, l->first_saved + i);
+	return true;
+}
+
+// The stack's type is known now; one that nobody pushes on goes, with the region that makes it.
+static bool settle_stack(Loop *l)
+{
+	Context *c = l->op->ctx;
+	if (!l->pop || duals_keeps_arrays(l->g->duals))
+		return (l->forward = gradient_keep_arrays(l->forward, l->pop ? l->push : NULL, l->pop));
+	const Type **types = NEW_ARRAY(c->arena, (size_t)l->push->noperand, const Type *);
+	for (int i = 1; i < l->push->noperand; i++)
+		types[i - 1] = op_operand(l->push, i)->type;
+	const Type *stack = type_group(c, TY_STACK, l->push->noperand - 1, types);
+	for (int r = 0; r < 2; r++)
+		l->forward->regions[r].first->args[l->n + 1]->type = stack;
+	op_result(l->forward, l->n + 1)->type = stack;
+	op_result(l->forward->regions[2].first->first, 0)->type = stack;
+	return true;
+}
+
+static bool back_loop(Loop *l)
+{
+	Context *c = l->op->ctx;
+	GradientJob *g = l->g;
+	int *vars = NEW_ARRAY(c->arena, (size_t)l->n + 1, int), nvar = dual_vars(l, vars),
+		n = 1 + nvar + l->k.n;
+	const Type **types = NEW_ARRAY(c->arena, (size_t)n, const Type *);
+	Value **inits = NEW_ARRAY(c->arena, (size_t)n, Value *);
+	inits[0] = op_result(l->forward, l->n);
+	for (int i = 0; i < nvar; i++)
+		inits[1 + i] = gradient_of(g, vars[i]);
+	for (int i = 0; i < l->k.n; i++) {
+		Value *taken = dual_taken(g, l->k.list[i]);
+		inits[1 + nvar + i] = taken ? taken : gradient_zeros_for(g->b, l->k.list[i]);
+	}
+	for (int i = 0; i < n; i++)
+		types[i] = i && i <= nvar ? l->op->results[vars[i - 1]].type : inits[i]->type;
+	l->back = op_new(c, OP_PD_WHILE, l->op->loc, n, types, n, inits, 2, 0);
+	builder_insert(g->b, l->back);
+	if (!back_body(l, nvar, vars, types) || !push_and_pop(l))
+		return false;
+	back_finish(l, n, types);
+	if (!settle_stack(l))
+		return false;
+	const int64_t kept = l->forward->nresult - l->n + op_int(l->op, "kept", 0);
+	if (duals_marks(g->duals))
+		op_set_attr(l->forward, "kept", attr_int(c, kept));
+	for (int i = 0; i < nvar; i++)
+		if (!duals_add(g->b, g->duals, op_operand(l->op, vars[i]), op_result(l->back, 1 + i)))
+			return false;
+	for (int i = 0; i < l->k.n; i++)
+		if (!duals_add(g->b, g->duals, l->k.list[i], op_result(l->back, 1 + nvar + i)))
+			return false;
+	return true;
+}
+
+// The operation is gone afterwards: another stands for it.
+bool gradient_hook_while(GradientJob *g)
+{
+	Loop l = {.g = g, .op = g->op, .n = g->op->nresult, .k.c = g->b->ctx};
+	if (g->op->nregion > 2 && g->op->regions[2].first)
+		return op_error(g->op, "the gradient of a loop that pushes is not supported");
+	if (!passes_through(g->op))
+		return op_error(
+			g->op, "the gradient of a loop whose condition changes its variables is not supported");
+	for (int i = 0; i < l.n; i++)
+		if (!control_keeps(g->op->results[i].type))
+			return op_error(g->op, "the gradient of a loop over lists is not supported");
+	if (changes_sizes(g->op))
+		return op_error(
+			g->op,
+			"the gradient of a loop that changes the size of its variables is not supported");
+	captures_find(&l.k, g->duals, g->op);
+	if (!captures_kept(g->op, &l.k))
+		return false;
+	count_and_push(&l);
+	if (!back_loop(&l))
+		return false;
+	for (int i = 0; i < l.n; i++)
+		value_replace(op_result(l.op, i), op_result(l.forward, i));
+	op_erase(l.op);
+	return true;
+}
