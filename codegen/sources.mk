@@ -2,7 +2,7 @@
 SOURCES += codegen/codegen.c
 SOURCES += codegen/c/kernel_conv.c codegen/c/kernel_filter_gradient.c codegen/c/kernel_pool_gradient.c codegen/c/kernel_depthwise.c codegen/c/kernel_gemm.c codegen/c/kernel_integer.c \
 	codegen/c/kernel_layout.c codegen/c/kernel_norm.c codegen/c/kernel_row.c \
-	codegen/c/blocks.c codegen/c/compute.c codegen/c/kernel_softmax.c codegen/c/kernel_winograd.c codegen/c/map.c codegen/c/plan.c codegen/c/module.c codegen/c/repeat.c codegen/c/run.c codegen/c/share.c codegen/c/trace.c codegen/c/update.c
+	codegen/c/blocks.c codegen/c/compute.c codegen/c/kernel_softmax.c codegen/c/kernel_winograd.c codegen/c/map.c codegen/c/plan.c codegen/c/module.c codegen/c/repeat.c codegen/c/repeat_find.c codegen/c/run.c codegen/c/share.c codegen/c/trace.c codegen/c/update.c
 SOURCES += codegen/cuda/backend.c codegen/cuda/cuda.c codegen/cuda/graph.c codegen/cuda/header.c \
 	codegen/cuda/host.c codegen/cuda/instance.c codegen/cuda/library.c codegen/cuda/library_conv.c \
 	codegen/cuda/library_epilogue.c codegen/cuda/move.c codegen/cuda/nodes.c \
@@ -25,6 +25,7 @@ TEXTS += codegen/c/kernels/conv.c.in codegen/c/kernels/conv_plain.c.in \
 	codegen/c/kernels/depthwise.c.in codegen/c/kernels/depthwise_call.c.in \
 	codegen/c/kernels/depthwise_taps.c.in codegen/c/kernels/depthwise_tile.c.in \
 	codegen/c/kernels/spread_gnu.c.in codegen/c/kernels/spread_plain.c.in codegen/c/kernels/gemm.c.in \
+	codegen/c/kernels/gemm_direct.c.in codegen/c/kernels/gemm_whole.c.in \
 	codegen/c/kernels/gemm_rows.c.in codegen/c/kernels/gemm_tile.c.in \
 	codegen/c/kernels/conv_steps.c.in codegen/c/kernels/integer_conv.c.in codegen/c/kernels/integer_matrix.c.in \
 	codegen/c/kernels/integer_shape.c.in codegen/c/kernels/integer_tile.c.in codegen/c/kernels/vector_integer.c.in \

@@ -14,6 +14,8 @@ typedef struct Gemm {
 	const Type *out;
 	int nlead; // dims of the result in front of the rows that a panel of b serves
 	const Dim *n_dim;
+	bool direct;       // its sums are the result
+	bool sum_is_named; // since the epilogue reads it more than once
 	int inlined; // rows of the only tile, when the product is so small that the tile's code stands
 	             // in it; 0: shared
 } Gemm;
@@ -88,11 +90,21 @@ static const char *tile_call(const Gemm *g, int nv, const char *out, const char 
 	                    g->nr, out, ldo);
 }
 
+// Whether all panels are full and there are several, which one thread goes through: one function
+// has them all.
+static bool panels_are_full(const Gemm *g)
+{
+	return dim_is_const(g->n_dim) && g->n_dim->value > g->nr && g->n_dim->value % g->nr == 0 &&
+	       !g->k->units;
+}
+
 // Calls for as many vectors as `cols` needs. With N known there are two counts at most.
 static const char *tile_calls(Gemm *g)
 {
 	KernelFunc *k = g->k;
 	bool needed[9] = {false};
+	if (panels_are_full(g))
+		return tile_helper(g, g->nv) ? tile_call(g, g->nv, "tile", tile_int(k, g->nr)) : NULL;
 	int64_t n = dim_is_const(g->n_dim) ? g->n_dim->value : -1;
 	for (int nv = 1; nv <= g->nv; nv++)
 		needed[nv] = n < 0 || (nv == g->nv && n >= g->nr) ||
@@ -175,7 +187,7 @@ static const char *epilogue_text(Gemm *g, const char **value)
 	const Region *r = &k->op->regions[0];
 	const char *args[MAX_RANK + 1];
 	const Type *t = g->out;
-	args[0] = "acc";
+	args[0] = g->sum_is_named ? "acc" : "sums[j]";
 	for (int i = 0; i < t->rank; i++) {
 		args[1 + i] = "0";
 		if (!region_uses(r, 1 + i))
@@ -216,6 +228,41 @@ static void panel_begin(Gemm *g, const Dim *rows, PanelLoops *x)
 	x->until = tile_begin(k, "end", "M", rows, g->mr);
 }
 
+// Full panels whose sums are the result.
+static bool direct_print(Gemm *g, const char *at, const TemplateKey *common, int ncommon)
+{
+	const TemplateKey own[] = {{"tile_calls", tile_call(g, g->nv, at, "N")}};
+	return tile_helper(g, g->nv) &&
+	       kernel_template_joined(g->k, "gemm_direct.c", ncommon, common, COUNT_OF(own), own);
+}
+
+// A function for one panel, full or not, and one that calls it for all.
+static bool panels_print(Gemm *g, const PanelLoops *loops, const char *at,
+                         const TemplateKey *common, int ncommon)
+{
+	KernelFunc *k = g->k;
+	const bool whole = !dim_is_const(g->n_dim) || g->n_dim->value >= g->nr;
+	const char *full, *last, *direct = "";
+	if (whole && g->direct)
+		direct = arena_printf(k->arena, "if (cols == %d) {\n\t%s\n\tcontinue;\n}", g->nr,
+		                      tile_call(g, g->nv, at, "N"));
+	if (loops->inner)
+		panel_shares(g, loops->inner, &full, &last);
+	else
+		panel_loops(g, &full, &last);
+	const TemplateKey own[] = {
+		{"direct", direct},
+		{"full_panels", full},
+		{"last_panel", last},
+		{"sizes", loops->inner ? tile_sizes(k) : ""},
+		{"part", loops->inner ? "const int64_t begin, const int64_t end, " : ""},
+		{"m_from", loops->from},
+		{"m_until", loops->until},
+		{"range", kernel_range(k)},
+	};
+	return kernel_template_joined(k, "gemm.c", ncommon, common, COUNT_OF(own), own);
+}
+
 static bool gemm_print(Gemm *g)
 {
 	KernelFunc *k = g->k;
@@ -225,54 +272,42 @@ static bool gemm_print(Gemm *g)
 	const Dim *rows = dims_product(k->ctx, t->rank - 1 - g->nlead, t->dims + g->nlead);
 	PanelLoops loops;
 	panel_begin(g, rows, &loops);
-	const char *m = kernel_dim(k, rows), *end = tile_end(k, "m0", "M", rows, g->mr);
-	const char *row = batched ? "(batch * M + m)" : "m",
-			   *first_row = batched ? "(batch * M + m0)" : "m0";
-	const char *n = kernel_dim(k, g->n_dim), *kk = kernel_dim(k, op_attr(k->op, "k")->dim);
-	const char *value, *epilogue = epilogue_text(g, &value), *calls = tile_calls(g);
-	if (!epilogue || !calls || !end)
-		return false;
-	const char *direct = "";
-	bool whole = !dim_is_const(g->n_dim) || g->n_dim->value >= g->nr;
-	if (whole && region_is_identity(&k->op->regions[0]) && t->dtype == DT_F32)
-		direct = arena_printf(
-			a, "if (cols == %d) {\n\t%s\n\tcontinue;\n}", g->nr,
-			tile_call(g, g->nv, arena_printf(a, "out + %s * N + n0", first_row), "N"));
-	const char *full, *last;
-	if (loops.inner)
-		panel_shares(g, loops.inner, &full, &last);
-	else
-		panel_loops(g, &full, &last);
+	const char *first_row = batched ? "(batch * M + m0)" : "m0";
 	const char *panel = batched ? arena_printf(a, "b + (batch * ((N + %d) / %d * %d) + n0) * K",
 	                                           g->nr - 1, g->nr, g->nr)
 	                            : "b + n0 * K";
 	const TemplateKey keys[] = {
-		{"m", m},
-		{"end", end},
-		{"n", n},
-		{"k", kk},
-		{"mr", tile_int(k, g->mr)},
+		{"m", expression_unwrap(a, kernel_dim(k, rows))},
+		{"end", tile_end(k, "m0", "M", rows, g->mr)},
+		{"n", expression_unwrap(a, kernel_dim(k, g->n_dim))},
+		{"k", expression_unwrap(a, kernel_dim(k, op_attr(k->op, "k")->dim))},
 		{"nr", tile_int(k, g->nr)},
 		{"batch_loop", loops.batch},
 		{"a_rows", arena_printf(a, "a + %s * K", first_row)},
 		{"panel", panel},
-		{"out_row", arena_printf(a, "out + %s * N + n0", row)},
-		{"type", dtype_c_memory(t->dtype)},
-		{"direct", direct},
-		{"tile_calls", calls},
-		{"epilogue", epilogue},
-		{"store", scalar_store(k, t->dtype, "to", "j", value)},
-		{"full_panels", full},
-		{"last_panel", last},
-		{"sizes", loops.inner ? tile_sizes(k) : ""},
-		{"part", loops.inner ? "const int64_t begin, const int64_t end, " : ""},
-		{"m_from", loops.from},
-		{"m_until", loops.until},
-		{"range", kernel_range(k)},
 		{"returns", tile_returns(k)},
 		{"done", tile_done(k)},
 	};
-	return kernel_template(k, "gemm.c", COUNT_OF(keys), keys);
+	const char *at = arena_printf(a, "out + %s * N + n0", first_row);
+	if (panels_are_full(g) && g->direct)
+		return direct_print(g, at, keys, COUNT_OF(keys));
+	const char *value, *epilogue = epilogue_text(g, &value), *calls = tile_calls(g);
+	if (!epilogue || !calls)
+		return false;
+	const TemplateKey tile[] = {
+		{"mr", tile_int(k, g->mr)},
+		{"tile_calls", calls},
+		{"acc", g->sum_is_named ? "const float acc = sums[j];" : ""},
+		{"out_row", arena_printf(a, "out + %s * N + n0", batched ? "(batch * M + m)" : "m")},
+		{"type", dtype_c_memory(t->dtype)},
+		{"epilogue", epilogue},
+		{"store", scalar_store(k, t->dtype, "to", "j", value)},
+	};
+	TemplateKey both[COUNT_OF(keys) + COUNT_OF(tile)];
+	memcpy(both, keys, sizeof keys);
+	memcpy(both + COUNT_OF(keys), tile, sizeof tile);
+	return panels_are_full(g) ? kernel_template(k, "gemm_whole.c", COUNT_OF(both), both)
+	                          : panels_print(g, &loops, at, both, COUNT_OF(both));
 }
 
 // Products in loops are often a row times a small matrix: less work than it is to get there.
@@ -308,6 +343,9 @@ bool kernel_gemm_emit(KernelFunc *k)
 	g.mr = tile_height(k->target->gemm_mr, k->target->gemm_nv, g.nv);
 	g.nlead = b->rank - 3;
 	g.n_dim = out->dims[out->rank - 1];
+	g.direct = region_is_identity(&k->op->regions[0]) && out->dtype == DT_F32;
+	const Value *sum = region_entry(&k->op->regions[0])->args[0];
+	g.sum_is_named = sum->uses && sum->uses->next;
 	g.inlined = rows_inlined(&g, depth->dim);
 	return tile_prelude(k) && gemm_print(&g);
 }

@@ -11,39 +11,18 @@
 //       {4160},
 //   };
 //
-// Which operations are repeated follows from the calls alone: in each round the same functions are
-// called in the same order, with the same arguments, but for where weights and buffers lie. So the
-// loop does what the calls one after the other did. Called by blocks.c.
-#include "codegen/c/c.h"
+// What some layers have and others have not is an if on the row. The loop does what the calls one
+// after the other did. Which are repeated: repeat_find.c. Called by blocks.c.
+#include "codegen/c/repeat.h"
 #include "codegen/nest/nest.h"
 #include "ir/base/vec.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum {
-	MAX_PERIOD = 512, // calls in a round
-	MIN_PERIOD = 4,   // fewer read as well one after the other
-	MIN_SAVED = 8     // calls that the loop saves
-};
-
-// Calls in a row. `calls[i]` is NULL where something else happens, or where a call may end the run:
-// which operation did it must be told.
-typedef struct Steps {
-	Codegen *cg;
-	const Op *const *ops;
-	KernelFunc **calls;
-	int n;
-	const Op **bound;
-} Steps;
-
-typedef struct Repeat {
-	int first, period, rounds;
-} Repeat;
-
 // What differs between rounds: where an argument lies, or the array that it is.
 typedef struct Column {
-	const KernelParam **params; // by round
+	const KernelParam **params; // by round; NULL: the round has no such argument
 	const char *name;           // of the member
 } Column;
 
@@ -54,49 +33,24 @@ typedef struct Table {
 	const char *type, *rows, *row; // C names
 } Table;
 
-// ---- which calls are equal ----------------------------------------------------------------------
+// A local that a row of the table gives.
+typedef struct RowLocal {
+	const char *name;
+	int column;
+	bool declared;
+} RowLocal;
 
-// Whether a table may say where a tensor lies.
-static bool place_is_listed(const Codegen *cg, const Place *p)
-{
-	if (p->kind == PLACE_PARAM)
-		return cg->inline_weights || !p->offset || dim_is_const(p->offset);
-	return p->kind == PLACE_WORKSPACE && !p->moving && p->offset && !number_local(cg, p);
-}
-
-static bool places_match(const Codegen *cg, const Place *a, const Place *b)
-{
-	if (a->root == b->root)
-		return true;
-	if (a->kind != b->kind || (a->kind == PLACE_PARAM && cg->inline_weights) ||
-	    number_local(cg, a) || number_local(cg, b))
-		return false;
-	return a->kind != PLACE_NONE && a->col == b->col && a->moving == b->moving &&
-	       a->offset == b->offset;
-}
-
-// Whether two parameters get the same argument; or, `listed`, arguments that a table may give.
-static bool params_match(const Codegen *cg, const KernelParam *a, const KernelParam *b, bool listed)
-{
-	if (a->given || b->given)
-		return false;
-	if (!a->value || !b->value)
-		return a->value == b->value && a->sym == b->sym && a->bound == b->bound;
-	const Place x = value_place(a->value), y = value_place(b->value);
-	return (a->lead == b->lead && places_match(cg, &x, &y)) ||
-	       (listed && x.kind == y.kind && place_is_listed(cg, &x) && place_is_listed(cg, &y));
-}
-
-static bool calls_match(const Codegen *cg, const KernelFunc *a, const KernelFunc *b)
-{
-	if (!a || !b || a->number != b->number || a->nparam != b->nparam || a->units != b->units ||
-	    op_attr(a->op, "parallel") != op_attr(b->op, "parallel"))
-		return false;
-	for (int i = 0; i < a->nparam; i++)
-		if (!params_match(cg, &a->params[i], &b->params[i], true))
-			return false;
-	return true;
-}
+// A loop being printed.
+typedef struct RepeatLoop {
+	Steps *s;
+	const Repeat *r;
+	Table table;
+	RowLocal *locals;
+	int nlocal, clocal;
+	PointerMap *named;       // by round: tensor -> its name
+	int *partner;            // by step: the one in whose place it stands; -1: none
+	const char ***arguments; // by step and parameter: what the call gets; NULL: the same as always
+} RepeatLoop;
 
 static bool calls_make(Steps *s)
 {
@@ -105,113 +59,158 @@ static bool calls_make(Steps *s)
 		s->calls[i] = NULL;
 		if (!s->cg->backend->emitter(op) || nest_is_statement(&s->cg->numbers, op))
 			continue;
-		KernelFunc *k = compute_make(s->cg, op);
-		if (!k)
+		if (!(s->calls[i] = compute_make(s->cg, op)))
 			return run_no_code(s->cg, op, 0);
-		s->calls[i] = k->status ? NULL : k;
 	}
 	return true;
 }
 
-// ---- which calls are repeated -------------------------------------------------------------------
+// ---- steps --------------------------------------------------------------------------------------
 
-// Tensors that a round takes from before it, weights apart: few where layers begin.
-static int round_reads(const Steps *s, int first, int period)
+// The call of a step in a round; NULL: there is none.
+static const KernelFunc *call_of(const RepeatLoop *l, int round, int step)
 {
-	PointerMap seen;
+	const int at = repeat_at(l->r, round, step);
+	return at == STEP_ABSENT ? NULL : l->s->calls[at];
+}
+
+static int step_first(const Repeat *r, int step)
+{
+	int round = 0;
+	while (repeat_at(r, round, step) == STEP_ABSENT)
+		round++;
+	return round;
+}
+
+static int step_count(const Repeat *r, int step)
+{
 	int n = 0;
-	pointer_map_init(&seen, s->cg->arena);
-	for (int i = first; i < first + period; i++)
-		for (int p = 0; p < s->calls[i]->nparam; p++) {
-			const KernelParam *param = &s->calls[i]->params[p];
-			if (!param->value)
-				continue;
-			const Place place = value_place(param->value);
-			if (place.kind == PLACE_PARAM || pointer_map_get(&seen, place.root))
-				continue;
-			pointer_map_set(&seen, place.root, param);
-			n += !param->result;
-		}
+	for (int round = 0; round < r->rounds; round++)
+		n += repeat_at(r, round, step) != STEP_ABSENT;
 	return n;
 }
 
-// `length` calls from `first` on are what the calls `period` later are: the rounds in them, begun
-// where a layer begins.
-static Repeat rounds_of(const Steps *s, int first, int length, int period)
+// Whether two steps are there in the same rounds; or, `other`, one where the other is not.
+static bool steps_alternate(const Repeat *r, int a, int b, bool other)
 {
-	Repeat best = {first, period, length / period + 1};
-	int least = round_reads(s, first, period);
-	for (int shift = 1; shift <= length % period; shift++) {
-		const int reads = round_reads(s, first + shift, period);
-		if (reads < least) {
-			least = reads;
-			best.first = first + shift;
-		}
-	}
-	return best;
+	for (int round = 0; round < r->rounds; round++)
+		if ((repeat_at(r, round, a) != STEP_ABSENT) ==
+		    ((repeat_at(r, round, b) != STEP_ABSENT) == other))
+			return false;
+	return true;
 }
 
-static int saved(const Repeat *r)
+// Steps from `step` on that are there in the same rounds: where they end.
+static int group_end(const Repeat *r, int step)
 {
-	return (r->rounds - 1) * r->period;
+	while (step + 1 < r->nstep && steps_alternate(r, step, step + 1, false))
+		step++;
+	return step + 1;
 }
 
-// The repetition in [from, to) that saves most; of those that save as much, the one with the
-// shortest round. No rounds: there is none.
-static Repeat repeat_find(const Steps *s, int from, int to)
+static const KernelParam *param_of(const RepeatLoop *l, int round, int step, int p)
 {
-	Repeat best = {0};
-	for (int period = MIN_PERIOD; period <= MAX_PERIOD && from + 2 * period <= to; period++) {
-		int length = 0;
-		for (int i = from; i + period <= to; i++) {
-			const bool same = i + period < to &&
-			                  calls_match(s->cg, s->calls[i], s->calls[i + period]);
-			length = same ? length + 1 : length;
-			const Repeat found = {0, period, length / period + 1};
-			if (!same && saved(&found) >= MIN_SAVED && saved(&found) > saved(&best))
-				best = rounds_of(s, i - length, length, period);
-			length = same ? length : 0;
-		}
+	const KernelFunc *k = call_of(l, round, step);
+	return k ? &k->params[p] : NULL;
+}
+
+static int step_params(const RepeatLoop *l, int step)
+{
+	const KernelFunc *k = call_of(l, step_first(l->r, step), step);
+	return k ? k->nparam : 0;
+}
+
+// Whether the calls of two rounds may get one argument of the loop.
+static bool arguments_join(const Codegen *cg, const KernelParam *a, const KernelParam *b)
+{
+	if (!a->value || !b->value || a->lead || b->lead)
+		return false;
+	const Place x = value_place(a->value), y = value_place(b->value);
+	return x.kind == y.kind && x.root->type->dtype == y.root->type->dtype &&
+	       (arguments_match(cg, a, b) || (place_is_listed(cg, &x) && place_is_listed(cg, &y)));
+}
+
+// The same, and in rounds that have another step in place of this one, what that gets: what an
+// operator more changes is the function that a round calls.
+static const KernelParam *param_joint(const RepeatLoop *l, int round, int step, int p)
+{
+	const KernelParam *own = param_of(l, round, step, p);
+	const int partner = own ? -1 : l->partner[step];
+	if (partner < 0 || p >= step_params(l, partner))
+		return own;
+	const KernelParam *first = param_of(l, step_first(l->r, step), step, p),
+					  *param = param_of(l, round, partner, p);
+	return param && arguments_join(l->s->cg, first, param) ? param : NULL;
+}
+
+// In the first round that has it: names come from there.
+static const KernelParam *param_first(const RepeatLoop *l, int step, int p)
+{
+	int round = 0;
+	while (!param_joint(l, round, step, p))
+		round++;
+	return param_joint(l, round, step, p);
+}
+
+static bool param_differs(const RepeatLoop *l, int step, int p)
+{
+	const KernelParam *first = NULL;
+	for (int round = 0; round < l->r->rounds; round++) {
+		const KernelParam *param = param_joint(l, round, step, p);
+		if (first && param && !arguments_match(l->s->cg, first, param))
+			return true;
+		first = first ? first : param;
 	}
-	return best;
+	return false;
 }
 
 // ---- the table ----------------------------------------------------------------------------------
 
-static const KernelParam *param_in_round(const Steps *s, const Repeat *r, int round, int call,
-                                         int p)
+static const KernelParam *column_first(const Column *c)
 {
-	return &s->calls[r->first + round * r->period + call]->params[p];
+	int round = 0;
+	while (!c->params[round])
+		round++;
+	return c->params[round];
 }
 
-static bool param_differs(const Steps *s, const Repeat *r, int call, int p)
+// Whether a column may say where the argument of a step lies, too: the same in all rounds that have
+// both, and there is such a round.
+static bool column_fits(const RepeatLoop *l, const Column *c, int step, int p)
 {
-	const KernelParam *first = param_in_round(s, r, 0, call, p);
-	for (int round = 1; round < r->rounds; round++)
-		if (!params_match(s->cg, first, param_in_round(s, r, round, call, p), false))
-			return true;
-	return false;
+	bool both = false;
+	for (int round = 0; round < l->r->rounds; round++) {
+		const KernelParam *param = param_joint(l, round, step, p);
+		if (!param || !c->params[round])
+			continue;
+		if (!arguments_match(l->s->cg, c->params[round], param))
+			return false;
+		both = true;
+	}
+	return both;
 }
 
 // The column of an argument, which others that lie where it does share.
-static const Column *column_of(const Steps *s, const Repeat *r, Table *t, int call, int p)
+static int column_of(RepeatLoop *l, int step, int p)
 {
-	for (int c = 0; c < t->n; c++) {
-		bool same = true;
-		for (int round = 0; same && round < r->rounds; round++) {
-			same = params_match(s->cg, t->items[c].params[round],
-			                    param_in_round(s, r, round, call, p), false);
-		}
-		if (same)
-			return &t->items[c];
+	Codegen *cg = l->s->cg;
+	Table *t = &l->table;
+	int c = 0;
+	while (c < t->n && !column_fits(l, &t->items[c], step, p))
+		c++;
+	if (c == t->n) {
+		VEC_ROOM(cg->arena, t->items, t->n, t->cap);
+		t->items[t->n++] = (Column){NEW_ARRAY(cg->arena, (size_t)l->r->rounds, const KernelParam *),
+		                            NULL};
 	}
-	Column new = {NEW_ARRAY(s->cg->arena, (size_t)r->rounds, const KernelParam *), NULL};
-	for (int round = 0; round < r->rounds; round++)
-		new.params[round] = param_in_round(s, r, round, call, p);
-	new.name = names_unique(&t->members, value_stem(s->cg, value_place(new.params[0]->value).root));
-	VEC_ROOM(s->cg->arena, t->items, t->n, t->cap);
-	t->items[t->n] = new;
-	return &t->items[t->n++];
+	Column *column = &t->items[c];
+	for (int round = 0; round < l->r->rounds; round++)
+		if (!column->params[round])
+			column->params[round] = param_joint(l, round, step, p);
+	if (!column->name)
+		column->name = names_unique(&t->members,
+		                            value_stem(cg, value_place(column_first(column)->value).root));
+	return c;
 }
 
 // A name at file scope that hides nothing in model_run.
@@ -239,12 +238,21 @@ static const Dim *lead_bytes(const Codegen *cg, const KernelParam *p)
 	return dim_mul(cg->ctx, p->lead, dim_const(cg->ctx, size));
 }
 
-static const char *cell_text(Codegen *cg, const KernelParam *param)
+// Whether a column holds arrays, not offsets.
+static bool column_is_array(const Codegen *cg, const Column *c)
 {
+	return value_place(column_first(c)->value).kind == PLACE_PARAM && cg->inline_weights;
+}
+
+static const char *cell_text(Codegen *cg, const Column *c, int round)
+{
+	const KernelParam *param = c->params[round];
+	if (!param)
+		return column_is_array(cg, c) ? "NULL" : "0";
 	const Place p = value_place(param->value);
-	if (p.kind == PLACE_PARAM && cg->inline_weights)
+	if (column_is_array(cg, c))
 		return call_argument(cg, param);
-	const char *at = p.offset ? offset_in_run(cg, value_stem(cg, p.root), p.offset) : "0";
+	const char *at = p.offset ? offset_in_run(cg, place_stem(cg, p.root), p.offset) : "0";
 	if (!param->lead)
 		return at;
 	const Dim *bytes = lead_bytes(cg, param);
@@ -259,12 +267,12 @@ static void type_print_columns(Codegen *cg, const Table *t, Text *out)
 {
 	text_printf(out, "struct %s {\n", t->type);
 	for (int c = 0; c < t->n; c++) {
-		const Place p = value_place(t->items[c].params[0]->value);
-		if (p.kind == PLACE_PARAM && cg->inline_weights)
-			text_line(out, 1, "const %s *%s;", dtype_c_memory(p.root->type->dtype),
-			          t->items[c].name);
+		const Column *column = &t->items[c];
+		const Place p = value_place(column_first(column)->value);
+		if (column_is_array(cg, column))
+			text_line(out, 1, "const %s *%s;", dtype_c_memory(p.root->type->dtype), column->name);
 		else
-			text_line(out, 1, "int64_t %s; /* in the %s */", t->items[c].name,
+			text_line(out, 1, "int64_t %s; /* in the %s */", column->name,
 			          p.kind == PLACE_PARAM ? "weights" : "workspace");
 	}
 	text_str(out, "};\n\n");
@@ -276,6 +284,8 @@ static bool table_is_constant(const Table *t, int rounds)
 	for (int c = 0; c < t->n; c++)
 		for (int round = 0; round < rounds; round++) {
 			const KernelParam *param = t->items[c].params[round];
+			if (!param)
+				continue;
 			const Place p = value_place(param->value);
 			if ((p.offset && !dim_is_const(p.offset)) ||
 			    (param->lead && !dim_is_const(param->lead)))
@@ -284,17 +294,27 @@ static bool table_is_constant(const Table *t, int rounds)
 	return true;
 }
 
-static void rows_print(const Steps *s, const Repeat *r, const Table *t, int depth, Text *out)
+// The operation that a round begins with.
+static const Op *round_first(const RepeatLoop *l, int round)
 {
-	Codegen *cg = s->cg;
+	int step = 0;
+	while (repeat_at(l->r, round, step) == STEP_ABSENT)
+		step++;
+	return l->s->ops[repeat_at(l->r, round, step)];
+}
+
+static void rows_print(const RepeatLoop *l, int depth, Text *out)
+{
+	Codegen *cg = l->s->cg;
+	const Table *t = &l->table;
 	text_line(out, depth, "%sconst struct %s %s[] = {", depth ? "" : "static ", t->type, t->rows);
-	for (int round = 0; round < r->rounds; round++) {
-		const Op *op = s->ops[r->first + round * r->period];
+	for (int round = 0; round < l->r->rounds; round++) {
 		Text row;
 		text_init(&row, cg->arena);
 		for (int c = 0; c < t->n; c++)
-			text_printf(&row, "%s%s", c ? ", " : "", cell_text(cg, t->items[c].params[round]));
-		text_line(out, depth + 1, "/* from %s on */", comment_text(cg->arena, op_title(cg, op)));
+			text_printf(&row, "%s%s", c ? ", " : "", cell_text(cg, &t->items[c], round));
+		text_line(out, depth + 1, "/* from %s on */",
+		          comment_text(cg->arena, op_title(cg, round_first(l, round))));
 		text_line(out, depth + 1, "{%s},", row.text);
 	}
 	text_line(out, depth, "};");
@@ -302,75 +322,279 @@ static void rows_print(const Steps *s, const Repeat *r, const Table *t, int dept
 		text_char(out, '\n');
 }
 
-// ---- the loop -----------------------------------------------------------------------------------
+// ---- names --------------------------------------------------------------------------------------
 
-// What all rounds share has its name in front of the loop, so that it may be read behind it.
-static bool shared_declare(const Steps *s, const Repeat *r)
+// The name that a tensor has in a round already, if it has the same in all rounds of the step.
+static const char *name_known(const RepeatLoop *l, int step, int p)
 {
-	for (int call = 0; call < r->period; call++)
-		for (int p = 0; p < s->calls[r->first + call]->nparam; p++) {
-			const KernelParam *param = param_in_round(s, r, 0, call, p);
-			if (param->value && !param_differs(s, r, call, p) &&
-			    !tensor_pointer(s->cg, param->value))
-				return false;
-		}
-	return true;
-}
-
-// The argument that a row of the table gives, declared under its name at its first use.
-static const char *column_use(Steps *s, const Table *t, const Column *column, PointerMap *declared)
-{
-	Codegen *cg = s->cg;
-	const Place p = value_place(column->params[0]->value);
-	const char *name = pointer_map_get(declared, column->params), *type,
-			   *member = arena_printf(cg->arena, "%s->%s", t->row, column->name);
-	if (name)
-		return name;
-	if (p.kind == PLACE_PARAM && cg->inline_weights)
-		return member;
-	name = names_unique(&cg->locals, column->name);
-	type = arena_printf(cg->arena, "%s%s *", p.kind == PLACE_PARAM ? "const " : "",
-	                    dtype_c_memory(p.root->type->dtype));
-	run_line(cg, 1, "%sconst %s = (%s)(%s + %s);", type, name, type,
-	         p.kind == PLACE_PARAM ? "weights" : "workspace", member);
-	cg->uses_weights |= p.kind == PLACE_PARAM;
-	cg->uses_workspace |= p.kind == PLACE_WORKSPACE;
-	pointer_map_set(declared, column->params, name);
+	const char *name = NULL;
+	for (int round = 0; round < l->r->rounds; round++) {
+		const KernelParam *param = param_joint(l, round, step, p);
+		if (!param)
+			continue;
+		const char *here = param->lead
+		                       ? NULL
+		                       : pointer_map_get(&l->named[round], value_place(param->value).root);
+		if (!here || (name && strcmp(name, here) != 0))
+			return NULL;
+		name = here;
+	}
 	return name;
 }
 
-static bool repeated_call_print(Steps *s, const Repeat *r, Table *t, int call, PointerMap *declared)
+static void name_note(RepeatLoop *l, int step, int p, const char *name)
 {
-	Codegen *cg = s->cg;
-	const KernelFunc *k = s->calls[r->first + call];
-	const char **given = NEW_ARRAY(cg->arena, (size_t)k->nparam + 1, const char *);
-	const size_t from = cg->run.len;
-	compute_comment(cg, k->op);
-	for (int p = 0; p < k->nparam; p++)
-		if (param_differs(s, r, call, p))
-			given[p] = column_use(s, t, column_of(s, r, t, call, p), declared);
-	if (!compute_call(cg, k, given))
-		return false;
-	for (int round = 0; cg->options->map && round < r->rounds; round++)
-		map_note(cg, s->ops[r->first + round * r->period + call], k->number, from);
+	for (int round = 0; round < l->r->rounds; round++) {
+		const KernelParam *param = param_joint(l, round, step, p);
+		if (param && !param->lead)
+			pointer_map_set(&l->named[round], value_place(param->value).root, name);
+	}
+}
+
+static RowLocal *local_find(const RepeatLoop *l, const char *name)
+{
+	for (int i = 0; i < l->nlocal; i++)
+		if (l->locals[i].name == name)
+			return &l->locals[i];
+	return NULL;
+}
+
+static const char *name_of_column(RepeatLoop *l, int step, int p)
+{
+	Codegen *cg = l->s->cg;
+	const KernelParam *first = param_first(l, step, p);
+	const int c = column_of(l, step, p);
+	const Column *column = &l->table.items[c];
+	const char *name = column_is_array(cg, column)
+	                       ? arena_printf(cg->arena, "%s->%s", l->table.row, column->name)
+	                       : names_unique(&cg->locals,
+	                                      value_stem(cg, value_place(first->value).root));
+	VEC_ROOM(cg->arena, l->locals, l->nlocal, l->clocal);
+	l->locals[l->nlocal++] = (RowLocal){name, c, column_is_array(cg, column)};
+	return name;
+}
+
+// What the call of a step gets for a tensor: false after a diagnostic.
+static bool argument_name(RepeatLoop *l, int step, int p)
+{
+	const KernelParam *first = param_first(l, step, p);
+	const char **name = &l->arguments[step][p];
+	if (!first->value || (*name = name_known(l, step, p)))
+		return true;
+	if (param_differs(l, step, p))
+		*name = name_of_column(l, step, p);
+	const char *known = *name ? *name : tensor_pointer(l->s->cg, first->value);
+	if (known)
+		name_note(l, step, p, known);
+	return known != NULL;
+}
+
+// Columns in the order in which the loop asks for them.
+static void columns_order(RepeatLoop *l)
+{
+	Arena *arena = l->s->cg->arena;
+	Table *t = &l->table;
+	Column *ordered = NEW_ARRAY(arena, (size_t)t->n + 1, Column);
+	int *to = NEW_ARRAY(arena, (size_t)t->n + 1, int),
+		n = 0; // one more than the new index; 0: none
+	for (int step = 0; step < l->r->nstep; step++)
+		for (int p = 0; p < step_params(l, step); p++) {
+			const char *name = l->arguments[step][p];
+			const RowLocal *local = name ? local_find(l, name) : NULL;
+			if (!local || to[local->column])
+				continue;
+			ordered[n++] = t->items[local->column];
+			to[local->column] = n;
+		}
+	for (int i = 0; i < l->nlocal; i++)
+		l->locals[i].column = to[l->locals[i].column] - 1;
+	t->items = ordered;
+	t->n = n;
+}
+
+// Of steps [a, b) and of those from b on, which the rounds without the first have: pairs of calls
+// of one kind of kernel, in their order.
+static void partners_find(RepeatLoop *l, int a, int b)
+{
+	const int middle = b, end = group_end(l->r, b);
+	for (; a < middle; a++) {
+		const KernelFunc *k = call_of(l, step_first(l->r, a), a), *other;
+		int at = b;
+		while (k && at < end &&
+		       (!(other = call_of(l, step_first(l->r, at), at)) || other->op->code != k->op->code))
+			at++;
+		if (!k || at == end)
+			continue;
+		l->partner[a] = at;
+		l->partner[at] = a;
+		b = at + 1;
+	}
+}
+
+static void steps_pair(RepeatLoop *l)
+{
+	l->partner = NEW_ARRAY(l->s->cg->arena, (size_t)l->r->nstep, int);
+	for (int step = 0; step < l->r->nstep; step++)
+		l->partner[step] = -1;
+	for (int step = 0, end; step < l->r->nstep; step = end) {
+		end = group_end(l->r, step);
+		if (end < l->r->nstep && l->partner[step] < 0 && steps_alternate(l->r, step, end, true))
+			partners_find(l, step, end);
+	}
+}
+
+// In how many rounds there is a step, or another in its place.
+static int step_joint_count(const RepeatLoop *l, int step)
+{
+	const int partner = l->partner[step];
+	return step_count(l->r, step) + (partner < 0 ? 0 : step_count(l->r, partner));
+}
+
+// All names, before the loop: what its rounds share may be read behind it. What most rounds have
+// gives the names, since it reads what steps of single rounds compute.
+static bool arguments_name(RepeatLoop *l)
+{
+	Arena *arena = l->s->cg->arena;
+	l->named = NEW_ARRAY(arena, (size_t)l->r->rounds, PointerMap);
+	for (int round = 0; round < l->r->rounds; round++)
+		pointer_map_init(&l->named[round], arena);
+	l->arguments = NEW_ARRAY(arena, (size_t)l->r->nstep, const char **);
+	steps_pair(l);
+	for (int count = l->r->rounds; count > 0; count--)
+		for (int step = 0; step < l->r->nstep; step++) {
+			const int n = step_params(l, step);
+			if (step_joint_count(l, step) != count)
+				continue;
+			l->arguments[step] = NEW_ARRAY(arena, (size_t)n + 1, const char *);
+			for (int p = 0; p < n; p++)
+				if (!argument_name(l, step, p))
+					return false;
+		}
+	columns_order(l);
 	return true;
 }
 
-static void columns_collect(const Steps *s, const Repeat *r, Table *t)
+// ---- the loop -----------------------------------------------------------------------------------
+
+// The locals that a step is the first to use.
+static void locals_declare(RepeatLoop *l, int step)
 {
-	for (int call = 0; call < r->period; call++)
-		for (int p = 0; p < s->calls[r->first + call]->nparam; p++)
-			if (param_differs(s, r, call, p))
-				column_of(s, r, t, call, p);
+	Codegen *cg = l->s->cg;
+	for (int p = 0; p < step_params(l, step); p++) {
+		RowLocal *local = l->arguments[step][p] ? local_find(l, l->arguments[step][p]) : NULL;
+		if (!local || local->declared)
+			continue;
+		local->declared = true;
+		const Column *column = &l->table.items[local->column];
+		const Place place = value_place(column_first(column)->value);
+		const bool param = place.kind == PLACE_PARAM;
+		const char *type = arena_printf(cg->arena, "%s%s *", param ? "const " : "",
+		                                dtype_c_memory(place.root->type->dtype));
+		run_line(cg, 1, "%sconst %s = (%s)(%s + %s->%s);", type, local->name, type,
+		         param ? "weights" : "workspace", l->table.row, column->name);
+		cg->uses_weights |= param;
+		cg->uses_workspace |= !param;
+	}
+}
+
+static bool step_call_print(RepeatLoop *l, int step)
+{
+	Codegen *cg = l->s->cg;
+	const int first = step_first(l->r, step);
+	const KernelFunc *k = call_of(l, first, step);
+	if (!k) // a statement, of one round
+		return traced_op_print(cg, l->s->ops[repeat_at(l->r, first, step)], l->s->bound);
+	const size_t from = cg->run.len;
+	if (!compute_call(cg, k, l->arguments[step]))
+		return false;
+	for (int round = 0; cg->options->map && round < l->r->rounds; round++)
+		if (call_of(l, round, step))
+			map_note(cg, l->s->ops[repeat_at(l->r, round, step)], k->number, from);
+	return true;
+}
+
+static const Op *step_op(const RepeatLoop *l, int step)
+{
+	return l->s->ops[repeat_at(l->r, step_first(l->r, step), step)];
+}
+
+// Whether this round is the one that a step is there for.
+static const char *rounds_condition(const RepeatLoop *l, int step)
+{
+	Arena *a = l->s->cg->arena;
+	const char *row = l->table.row, *rows = l->table.rows;
+	const int all = l->r->rounds;
+	const bool all_but_one = all > 2 && step_count(l->r, step) == all - 1;
+	Text t;
+	text_init(&t, a);
+	for (int round = 0; round < all; round++) {
+		if ((repeat_at(l->r, round, step) == STEP_ABSENT) != all_but_one)
+			continue;
+		text_printf(&t, "%s%s %s %s", t.len ? " || " : "", row, all_but_one ? "!=" : "==", rows);
+		if (round)
+			text_printf(&t, " + %d", round);
+	}
+	return t.text;
+}
+
+static bool steps_of_some_print(RepeatLoop *l, int from, int to)
+{
+	for (int step = from; step < to; step++) {
+		if (call_of(l, step_first(l->r, step), step))
+			compute_comment(l->s->cg, step_op(l, step));
+		if (!step_call_print(l, step))
+			return false;
+	}
+	return true;
+}
+
+// Steps that not all rounds have, from `from` on: an if, and its else. Returns where they end; -1
+// after a diagnostic.
+static int steps_of_some(RepeatLoop *l, int from)
+{
+	Codegen *cg = l->s->cg;
+	const int middle = group_end(l->r, from);
+	const bool both = middle < l->r->nstep && steps_alternate(l->r, from, middle, true);
+	const int to = both ? group_end(l->r, middle) : middle;
+	text_char(&cg->run, '\n');
+	for (int step = from; step < to; step++)
+		locals_declare(l, step);
+	run_open(cg, arena_printf(cg->arena, "if (%s)", rounds_condition(l, from)));
+	if (!steps_of_some_print(l, from, middle))
+		return -1;
+	if (both) {
+		cg->depth--;
+		run_open(cg, "} else");
+		if (!steps_of_some_print(l, middle, to))
+			return -1;
+	}
+	run_close(cg);
+	return to;
+}
+
+static bool steps_loop_print(RepeatLoop *l)
+{
+	int step = 0;
+	while (step >= 0 && step < l->r->nstep) {
+		if (step_count(l->r, step) < l->r->rounds) {
+			step = steps_of_some(l, step);
+			continue;
+		}
+		compute_comment(l->s->cg, step_op(l, step));
+		locals_declare(l, step);
+		if (!step_call_print(l, step++))
+			return false;
+	}
+	return step >= 0;
 }
 
 // Whether a round computes a tensor.
-static bool round_computes(const Steps *s, const Repeat *r, int round, const Value *root)
+static bool round_computes(const RepeatLoop *l, int round, const Value *root)
 {
-	for (int call = 0; call < r->period; call++) {
-		const Op *op = s->ops[r->first + round * r->period + call];
-		for (int i = 0; i < op->nresult; i++)
-			if (&op->results[i] == root)
+	for (int step = 0; step < l->r->nstep; step++) {
+		const KernelFunc *k = call_of(l, round, step);
+		for (int i = 0; k && i < k->op->nresult; i++)
+			if (&k->op->results[i] == root)
 				return true;
 	}
 	return false;
@@ -378,26 +602,26 @@ static bool round_computes(const Steps *s, const Repeat *r, int round, const Val
 
 // Names that stand for what the round before computed at the same place, in all rounds but the
 // first.
-static void carried_comment(const Steps *s, const Repeat *r)
+static void carried_comment(RepeatLoop *l)
 {
-	Codegen *cg = s->cg;
+	Codegen *cg = l->s->cg;
 	Text t;
 	PointerMap seen;
 	text_init(&t, cg->arena);
 	pointer_map_init(&seen, cg->arena);
-	for (int call = 0; call < r->period; call++)
-		for (int p = 0; p < s->calls[r->first + call]->nparam; p++) {
-			const KernelParam *first = param_in_round(s, r, 0, call, p);
-			if (!first->value || param_differs(s, r, call, p))
+	for (int step = 0; step < l->r->nstep; step++)
+		for (int p = 0; p < step_params(l, step); p++) {
+			const KernelParam *first = param_of(l, 0, step, p), *next = param_of(l, 1, step, p);
+			if (!first || !next || !first->value || first->lead)
 				continue;
-			const Value *was = value_place(first->value).root;
-			const Value *is = value_place(param_in_round(s, r, 1, call, p)->value).root;
-			if (was == is || pointer_map_get(&seen, was) || !round_computes(s, r, 0, is) ||
-			    round_computes(s, r, 0, was))
+			const Value *was = value_place(first->value).root, *is = value_place(next->value).root;
+			if (was == is || pointer_map_get(&seen, was) || !round_computes(l, 0, is) ||
+			    round_computes(l, 0, was))
 				continue;
 			pointer_map_set(&seen, was, is);
-			const char *name = pointer_map_get(&cg->pointers, is);
-			text_printf(&t, "%s%s is %s", t.len ? ", " : "", tensor_pointer(cg, was),
+			const char *name = pointer_map_get(&l->named[0], is);
+			text_printf(&t, "%s%s is %s", t.len ? ", " : "",
+			            (const char *)pointer_map_get(&l->named[0], was),
 			            name ? name : value_stem(cg, is));
 		}
 	if (t.len)
@@ -407,28 +631,25 @@ static void carried_comment(const Steps *s, const Repeat *r)
 static bool repeat_print(Steps *s, const Repeat *r)
 {
 	Codegen *cg = s->cg;
-	Table t;
-	PointerMap declared;
-	pointer_map_init(&declared, cg->arena);
-	table_begin(cg, &t);
-	columns_collect(s, r, &t);
-	type_print_columns(cg, &t, &cg->tables);
-	run_comment(cg, "%d times the same calls, with what the rows of %s say", r->rounds, t.rows);
-	if (!shared_declare(s, r))
+	RepeatLoop l = {.s = s, .r = r};
+	Table *t = &l.table;
+	table_begin(cg, t);
+	run_comment(cg, "%d times the same calls, with what the rows of %s say", r->rounds, t->rows);
+	if (!arguments_name(&l))
 		return false;
-	const bool constant = table_is_constant(&t, r->rounds);
+	type_print_columns(cg, t, &cg->tables);
+	const bool constant = table_is_constant(t, r->rounds);
 	if (constant) {
-		rows_print(s, r, &t, 0, &cg->tables);
+		rows_print(&l, 0, &cg->tables);
 	} else {
 		run_open(cg, ""); // no goto goes past a declaration in C++
-		rows_print(s, r, &t, cg->depth + 1, &cg->run);
+		rows_print(&l, cg->depth + 1, &cg->run);
 	}
 	run_open(cg, arena_printf(cg->arena, "for (const struct %s *%s = %s; %s < %s + %d; %s++)",
-	                          t.type, t.row, t.rows, t.row, t.rows, r->rounds, t.row));
-	carried_comment(s, r);
-	for (int call = 0; call < r->period; call++)
-		if (!repeated_call_print(s, r, &t, call, &declared))
-			return false;
+	                          t->type, t->row, t->rows, t->row, t->rows, r->rounds, t->row));
+	carried_comment(&l);
+	if (!steps_loop_print(&l))
+		return false;
 	run_close(cg);
 	if (!constant)
 		run_close(cg);
@@ -439,8 +660,7 @@ static bool range_print(Steps *s, int from, int to)
 {
 	const Repeat r = repeat_find(s, from, to);
 	if (r.rounds)
-		return range_print(s, from, r.first) && repeat_print(s, &r) &&
-		       range_print(s, r.first + r.rounds * r.period, to);
+		return range_print(s, from, r.first) && repeat_print(s, &r) && range_print(s, r.end, to);
 	for (int i = from; i < to; i++) {
 		const int errors = diag_errors(s->cg->ctx->diag);
 		if (!traced_op_print(s->cg, s->ops[i], s->bound))
@@ -451,11 +671,14 @@ static bool range_print(Steps *s, int from, int to)
 
 bool steps_print(Codegen *cg, const Op *const *ops, int n, const Op **bound)
 {
-	Steps s = {cg, ops, NEW_ARRAY(cg->arena, (size_t)n + 1, KernelFunc *), n, bound};
-	if (cg->options->trace || cg->options->assert_finite) {
-		memset(s.calls, 0, (size_t)n * sizeof *s.calls);
-	} else if (!calls_make(&s)) {
+	Steps s = {cg,
+	           ops,
+	           NEW_ARRAY(cg->arena, (size_t)n + 1, KernelFunc *),
+	           NEW_ARRAY(cg->arena, (size_t)n + 1, int),
+	           n,
+	           bound};
+	if (!cg->options->trace && !cg->options->assert_finite && !calls_make(&s))
 		return false;
-	}
+	steps_classify(&s);
 	return range_print(&s, 0, n);
 }

@@ -92,7 +92,7 @@ static const char *element_text(KernelFunc *k, const char *pointer, const char *
 {
 	if (k->inlined && !strncmp(pointer, "(&", 2) && !strcmp(index, "0"))
 		return pointer_element(k->arena, pointer);
-	return arena_printf(k->arena, "%s[%s]", pointer, index);
+	return arena_printf(k->arena, "%s[%s]", pointer, expression_unwrap(k->arena, index));
 }
 
 const char *scalar_load(KernelFunc *k, DType t, const char *pointer, const char *index)

@@ -296,14 +296,19 @@ bool edge_size_is_same(const EdgeSizes *z, const Dim *want, const Dim *have)
 	                                              : want == have && size_stays(z, want);
 }
 
-static void size_fail(const EdgeSizes *z, const Op *op, int depth, const char *condition,
+static void size_fail(EdgeSizes *z, const Op *op, int depth, const char *condition,
                       const Symbol *found, const char *status)
 {
 	Codegen *cg = z->cg;
+	const char *where = string_literal(cg->arena, op_where(cg, op));
+	if (z->in_block && !z->where) { // said once, for all sizes of a branch
+		run_line(cg, depth, "const char *const where = %s;", where);
+		z->where = "where";
+	}
 	run_line(cg, depth, "if (%s) {", condition);
 	if (found && found->reported)
 		run_line(cg, depth + 1, "out->found_%s = %s;", found->name, found->next);
-	run_line(cg, depth + 1, "m->failed = %s;", string_literal(cg->arena, op_where(cg, op)));
+	run_line(cg, depth + 1, "m->failed = %s;", z->where ? z->where : where);
 	run_line(cg, depth + 1, "return %s;", status);
 	run_line(cg, depth, "}");
 }
@@ -366,6 +371,7 @@ static bool edge_print(Edge *e, const Op *op, int s)
 		return moves_print(e, op, s);
 	}
 	run_line(cg, e->depth++, "{");
+	z.in_block = true;
 	sizes_print_next(&z, op, e->depth);
 	sizes_print_checks(&z, op, &op->succs[s], e->depth);
 	if (!moves_print(e, op, s))

@@ -83,6 +83,8 @@ const char *branch_condition(Codegen *cg, const Op *op);
 // The symbols in the types of a block's arguments take the sizes of what a branch passes.
 typedef struct EdgeSizes {
 	Codegen *cg;
+	bool in_block;     // C: declarations may stand before what is printed …
+	const char *where; // … as the name of the operator does, once it does
 	int n;
 	struct {
 		const Symbol *symbol;
@@ -144,6 +146,9 @@ const char *op_title(Codegen *cg, const Op *op);
 const char *op_where(Codegen *cg, const Op *op); // that, and where in the model it stands
 const char *op_stem(Codegen *cg, const Op *op);  // an identifier made from its variable
 const char *value_stem(const Codegen *cg, const Value *root);
+// The same for the place of a tensor: named after the operation that computes it, whatever was
+// fused behind that.
+const char *place_stem(const Codegen *cg, const Value *root);
 // Bytes of a tensor as large as it is now; never negative.
 const Dim *type_bytes_in_run(const Codegen *cg, const Type *t);
 // The argument of a call for one parameter; NULL after a diagnostic.

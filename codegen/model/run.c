@@ -34,7 +34,7 @@ static const char *array_use(Codegen *cg, const Value *root)
 static const char *place_expression(Codegen *cg, const Place *p, const char *type)
 {
 	const char *offset = p->offset && !dim_is(p->offset, 0)
-	                         ? offset_in_run(cg, value_stem(cg, p->root), p->offset)
+	                         ? offset_in_run(cg, place_stem(cg, p->root), p->offset)
 	                         : NULL;
 	switch (p->kind) {
 	case PLACE_INPUT:
@@ -70,6 +70,14 @@ const char *value_stem(const Codegen *cg, const Value *root)
 		var = count ? "count" : "carried";
 	}
 	return name_local(cg->arena, var);
+}
+
+const char *place_stem(const Codegen *cg, const Value *root)
+{
+	const Op *op = root->def;
+	return op && op->code != OP_BUILTIN_GET_PARAMETER && op->loc->var
+	           ? name_local(cg->arena, op->loc->var)
+	           : value_stem(cg, root);
 }
 
 // Where locals are declared: where they are first used, or, when there are labels, in front of all

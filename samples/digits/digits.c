@@ -478,36 +478,27 @@ PD_SHARED void gemm_tile_2of8(int rows, const float *a, int64_t lda, const float
 }
 
 /* matmul_v2 + elementwise_add + relu */
-// Columns [n0, n0 + cols): one panel of b.
-PD_INLINE void compute_linear_0_tmp_0_panel(const int64_t n0, const int cols,
-		float *PDRT_RESTRICT out, const float *PDRT_RESTRICT a, const float *PDRT_RESTRICT b,
-		const float *PDRT_RESTRICT t0, int64_t dim_n)
-{
-	const int64_t M = dim_n, N = 48, K = 512;
-	for (int64_t m0 = 0, m1; m0 < M; m0 = m1) {
-		m1 = pd_tile_end(m0, M, 6);
-		const float *rows = a + m0 * K, *panel = b + n0 * K;
-		float tile[6 * 8] PD_ALIGNED;
-		if (cols > 4)
-			gemm_tile_2of8((int)(m1 - m0), rows, K, panel, K, tile, 8);
-		for (int64_t m = m0; m < m1; m++) {
-			const float *sums = tile + (m - m0) * 8;
-			float *to = out + m * N + n0;
-			PD_LANES
-			for (int j = 0; j < cols; j++) {
-				const float acc = sums[j];
-				const float v0 = acc + t0[(n0 + j)];
-				to[j] = v0 > 0.0f ? v0 : 0.0f;
-			}
-		}
-	}
-}
-
 PD_APART void compute_linear_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT a,
 		const float *PDRT_RESTRICT b, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
-	for (int64_t n0 = 0; n0 < 48; n0 += 8)
-		compute_linear_0_tmp_0_panel(n0, 8, out, a, b, t0, dim_n);
+	const int64_t M = dim_n, N = 48, K = 512;
+	for (int64_t n0 = 0; n0 < N; n0 += 8) {
+		for (int64_t m0 = 0, m1; m0 < M; m0 = m1) {
+			m1 = pd_tile_end(m0, M, 6);
+			const float *rows = a + m0 * K, *panel = b + n0 * K;
+			float tile[6 * 8] PD_ALIGNED;
+			gemm_tile_2of8((int)(m1 - m0), rows, K, panel, K, tile, 8);
+			for (int64_t m = m0; m < m1; m++) {
+				const float *sums = tile + (m - m0) * 8;
+				float *to = out + m * N + n0;
+				PD_LANES
+				for (int j = 0; j < 8; j++) {
+					const float v0 = sums[j] + t0[n0 + j];
+					to[j] = v0 > 0.0f ? v0 : 0.0f;
+				}
+			}
+		}
+	}
 }
 
 // 6 rows of `a` or fewer times 1 vectors of a packed panel (k rows of 8). `split`
@@ -579,8 +570,7 @@ PD_INLINE void compute_linear_1_tmp_0_panel(const int64_t n0, const int cols,
 			float *to = out + m * N + n0;
 			PD_LANES
 			for (int j = 0; j < cols; j++) {
-				const float acc = sums[j];
-				to[j] = acc + t0[(n0 + j)];
+				to[j] = sums[j] + t0[n0 + j];
 			}
 		}
 	}
@@ -703,9 +693,9 @@ pd_status digits_init(digits *m, const void *weights, size_t n, void *workspace,
  *     relu_1_tmp_0, 8192 * n bytes, until pool2d_0_tmp_0
  *     pool2d_0_tmp_0_2, 2048 * n bytes, until relu_2_tmp_0
  *     linear_1_tmp_1, 40 * n bytes, until softmax_0_tmp_0
- * at_relu_2_tmp_0:
+ * at_linear_0_tmp_0:
  *     relu_2_tmp_0, 192 * n bytes, until linear_1_tmp_1
- * at_relu_0_tmp_0:
+ * at_conv2d_0_tmp_0:
  *     relu_0_tmp_0, 4096 * n bytes, until relu_1_tmp_0
  *     pool2d_0_tmp_0, 2048 * n bytes, until pool2d_0_tmp_0
  */
@@ -728,14 +718,14 @@ pd_status digits_run(digits *m, const digits_inputs *in, digits_outputs *out)
 	const int64_t n = in->dims.n;
 	(void)n;
 	const int64_t room_n = n ? n : 1;
-	const int64_t at_relu_2_tmp_0 = 2048 * room_n;
-	const int64_t at_relu_0_tmp_0 = 8192 * room_n;
+	const int64_t at_linear_0_tmp_0 = 2048 * room_n;
+	const int64_t at_conv2d_0_tmp_0 = 8192 * room_n;
 	unsigned char *const workspace = m->workspace;
 	const unsigned char *const weights = m->weights;
 
 	/* conv2d 'conv2d_0.tmp_0' + batch_norm 'batch_norm_0.tmp_2' + relu 'relu_0.tmp_0': [n x 4 x 8 x
 	 * 8 x 4] f32 */
-	float *const relu_0_tmp_0 = (float *)(workspace + at_relu_0_tmp_0);
+	float *const relu_0_tmp_0 = (float *)(workspace + at_conv2d_0_tmp_0);
 	const float *const conv2d_0_w_0_bn_packed = (const float *)weights;
 	const float *const batch_norm_0_tmp_2 = (const float *)(weights + 576);
 	compute_conv2d_0_tmp_0(relu_0_tmp_0, in->image, conv2d_0_w_0_bn_packed, batch_norm_0_tmp_2, n);
@@ -748,7 +738,7 @@ pd_status digits_run(digits *m, const digits_inputs *in, digits_outputs *out)
 	compute_conv2d_1_tmp_0(relu_1_tmp_0, relu_0_tmp_0, conv2d_1_w_0_packed, reshape2_1_tmp_0, n);
 
 	/* pool2d 'pool2d_0.tmp_0': [n x 8 x 4 x 4 x 4] f32 */
-	float *const pool2d_0_tmp_0 = (float *)(workspace + at_relu_0_tmp_0);
+	float *const pool2d_0_tmp_0 = (float *)(workspace + at_conv2d_0_tmp_0);
 	compute_pool2d_0_tmp_0(pool2d_0_tmp_0, relu_1_tmp_0, n);
 
 	/* pool2d 'pool2d_0.tmp_0': [n x 32 x 4 x 4] f32 */
@@ -757,7 +747,7 @@ pd_status digits_run(digits *m, const digits_inputs *in, digits_outputs *out)
 
 	/* matmul_v2 'linear_0.tmp_0' + elementwise_add 'linear_0.tmp_1' + relu 'relu_2.tmp_0': [n x 48]
 	 * f32 */
-	float *const relu_2_tmp_0 = (float *)(workspace + at_relu_2_tmp_0);
+	float *const relu_2_tmp_0 = (float *)(workspace + at_linear_0_tmp_0);
 	const float *const linear_0_w_0_packed = (const float *)(weights + 19200);
 	const float *const linear_0_b_0 = (const float *)(weights + 117504);
 	compute_linear_0_tmp_0(relu_2_tmp_0, pool2d_0_tmp_0_2, linear_0_w_0_packed, linear_0_b_0, n);

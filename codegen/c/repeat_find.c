@@ -1,0 +1,429 @@
+// Finds layers that are equal but for their weights: calls of the same functions in the same order,
+// with the same arguments, but for where weights and buffers lie. A layer may have a step more or
+// less than the others: one inserted operator does not take a layer out of the loop.
+//
+// Each call gets a number, its kind, so that calls which may be one are those of one kind; then
+// rounds are found among numbers. A layer is taken as a pattern, and what stands in front of it and
+// behind it is laid beside the pattern, with as few gaps as possible. Called by repeat.c.
+#include "codegen/c/repeat.h"
+#include "codegen/nest/nest.h"
+#include "ir/base/vec.h"
+
+#include <string.h>
+
+enum {
+	MAX_PERIOD = 512, // steps in a round
+	MAX_STEPS = 640,  // of all rounds together
+	MIN_PERIOD = 4,   // fewer read as well one after the other
+	MIN_SAVED = 8,    // calls that the loop saves
+	MAX_GAPS = 6,     // steps that a round may have more or less than the pattern
+	GAP_PART = 2,     // the same of one round
+	ODD_PART = 2,     // steps that not all rounds have, as a part of all steps
+	GAP_COST = 1,     // calls that a step counts as when not all rounds have it
+	MAX_SEEDS = 6,    // patterns that are looked at closely
+	MAX_STARTS = 64   // places where such a round may begin
+};
+
+// ---- which calls are equal ----------------------------------------------------------------------
+
+bool place_is_listed(const Codegen *cg, const Place *p)
+{
+	if (p->kind == PLACE_PARAM)
+		return cg->inline_weights || !p->offset || dim_is_const(p->offset);
+	return p->kind == PLACE_WORKSPACE && !p->moving && p->offset && !number_local(cg, p);
+}
+
+static bool places_match(const Codegen *cg, const Place *a, const Place *b)
+{
+	if (a->root == b->root)
+		return true;
+	if (a->kind != b->kind || (a->kind == PLACE_PARAM && cg->inline_weights) ||
+	    number_local(cg, a) || number_local(cg, b))
+		return false;
+	return a->kind != PLACE_NONE && a->col == b->col && a->moving == b->moving &&
+	       a->offset == b->offset;
+}
+
+bool arguments_match(const Codegen *cg, const KernelParam *a, const KernelParam *b)
+{
+	if (a->given || b->given)
+		return false;
+	if (!a->value || !b->value)
+		return a->value == b->value && a->sym == b->sym && a->bound == b->bound;
+	const Place x = value_place(a->value), y = value_place(b->value);
+	return a->lead == b->lead && places_match(cg, &x, &y);
+}
+
+// Whether two parameters get the same argument, or arguments that a table may give.
+static bool arguments_fit(const Codegen *cg, const KernelParam *a, const KernelParam *b)
+{
+	if (arguments_match(cg, a, b))
+		return true;
+	if (a->given || b->given || !a->value || !b->value)
+		return false;
+	const Place x = value_place(a->value), y = value_place(b->value);
+	return x.kind == y.kind && place_is_listed(cg, &x) && place_is_listed(cg, &y);
+}
+
+static bool calls_fit(const Codegen *cg, const KernelFunc *a, const KernelFunc *b)
+{
+	if (a->number != b->number || a->nparam != b->nparam || a->units != b->units ||
+	    op_attr(a->op, "parallel") != op_attr(b->op, "parallel"))
+		return false;
+	for (int i = 0; i < a->nparam; i++)
+		if (!arguments_fit(cg, &a->params[i], &b->params[i]))
+			return false;
+	return true;
+}
+
+void steps_classify(Steps *s)
+{
+	Arena *a = s->cg->arena;
+	int *last = NEW_ARRAY(a, (size_t)s->cg->nfunc + 1, int); // by function: its last new kind
+	int *before = NEW_ARRAY(a, (size_t)s->n + 1, int);       // by kind's first call: the one before
+	for (int i = 0; i < s->cg->nfunc; i++)
+		last[i] = -1;
+	for (int i = 0; i < s->n; i++) {
+		const KernelFunc *k = s->calls[i];
+		s->kinds[i] = -1;
+		if (!k || k->status || k->inlined)
+			continue;
+		int j = last[k->number];
+		while (j >= 0 && !calls_fit(s->cg, s->calls[j], k))
+			j = before[j];
+		s->kinds[i] = j >= 0 ? j : i;
+		if (j < 0) {
+			before[i] = last[k->number];
+			last[k->number] = i;
+		}
+	}
+}
+
+// ---- a round laid beside the pattern ------------------------------------------------------------
+
+// A loop that grows; `kinds` of its steps, -1 for those that cannot be in several rounds.
+typedef struct Rounds {
+	const Steps *s;
+	Repeat r;
+	int *kinds;
+	int gaps;  // that a round may have
+	int *room; // for the costs of a round, and the way that it is laid
+} Rounds;
+
+// What may stand in a loop in one of its rounds, besides calls of some kind. Where control flow has
+// locals in front of everything, statements and checks may, too.
+static bool step_may_be_single(const Steps *s, int i)
+{
+	const Op *op = s->ops[i];
+	if (s->calls[i])
+		return true;
+	return s->cg->blocks && (op->code == OP_PD_ASSERT || nest_is_statement(&s->cg->numbers, op));
+}
+
+// Costs of laying the first i steps beside j operations, for j from i - gaps to i + gaps.
+typedef struct Costs {
+	int *items, gaps;
+} Costs;
+
+static int *cost_at(const Costs *c, int i, int j)
+{
+	const int width = 2 * c->gaps + 1, k = j - i + c->gaps;
+	return k < 0 || k >= width ? NULL : &c->items[i * width + k];
+}
+
+static int cost_of(const Costs *c, int i, int j)
+{
+	const int *cost = i < 0 || j < 0 ? NULL : cost_at(c, i, j);
+	return cost ? *cost : MAX_PERIOD;
+}
+
+// Step i and operation j of a round that is looked at from its beginning (`way` 1, from operation
+// `from` on) or from its end (`way` -1, what stands in front of `from`).
+static int step_of(const Rounds *x, int way, int i)
+{
+	return way > 0 ? i : x->r.nstep - 1 - i;
+}
+
+static int op_of(int way, int from, int j)
+{
+	return way > 0 ? from + j : from - 1 - j;
+}
+
+static bool pair_fits(const Rounds *x, int way, int from, int i, int j)
+{
+	const int kind = x->kinds[step_of(x, way, i)];
+	return kind >= 0 && kind == x->s->kinds[op_of(way, from, j)];
+}
+
+static void costs_fill(const Rounds *x, int way, int from, int room, const Costs *c)
+{
+	for (int i = 0; i <= x->r.nstep; i++)
+		for (int j = i - c->gaps; j <= i + c->gaps; j++) {
+			if (j < 0)
+				continue;
+			int best = i || j ? MAX_PERIOD : 0;
+			if (j <= room) {
+				const int without = cost_of(c, i - 1, j) + 1;
+				const int more = j && step_may_be_single(x->s, op_of(way, from, j - 1))
+				                     ? cost_of(c, i, j - 1) + 1
+				                     : MAX_PERIOD;
+				best = without < best ? without : best;
+				best = more < best ? more : best;
+				if (i && j && pair_fits(x, way, from, i - 1, j - 1) &&
+				    cost_of(c, i - 1, j - 1) < best)
+					best = cost_of(c, i - 1, j - 1);
+			} else {
+				best = MAX_PERIOD;
+			}
+			*cost_at(c, i, j) = best;
+		}
+}
+
+// How the round was laid: by step, and what it has between them.
+typedef struct Laid {
+	int *steps;           // the operation, or STEP_ABSENT
+	int extra[MAX_GAPS];  // operations, in the order in which they were met …
+	int behind[MAX_GAPS]; // … and the step in front of which each stands
+	int nextra, count;
+} Laid;
+
+// What a round has more stands in front of what it has less, whichever way it is looked at.
+static void lay(const Rounds *x, int way, int from, int length, const Costs *c, Laid *l)
+{
+	int i = x->r.nstep, j = length;
+	l->nextra = 0;
+	l->count = length;
+	while (i || j) {
+		const int cost = cost_of(c, i, j);
+		const bool without = i && cost == cost_of(c, i - 1, j) + 1;
+		const bool more = j && cost == cost_of(c, i, j - 1) + 1;
+		if (i && j && pair_fits(x, way, from, i - 1, j - 1) && cost == cost_of(c, i - 1, j - 1)) {
+			l->steps[step_of(x, way, --i)] = op_of(way, from, --j);
+		} else if (without && (way > 0 || !more)) {
+			l->steps[step_of(x, way, --i)] = STEP_ABSENT;
+		} else {
+			l->behind[l->nextra] = way > 0 ? i : x->r.nstep - i;
+			l->extra[l->nextra++] = op_of(way, from, --j);
+		}
+	}
+}
+
+// Whether what begins at `from`, or ends there, is another round: laid beside the pattern.
+static bool round_lay(const Rounds *x, int way, int from, int room, Laid *l)
+{
+	const Costs c = {x->room + x->r.nstep, x->gaps};
+	int best = -1;
+	if (x->r.nstep > MAX_STEPS)
+		return false;
+	costs_fill(x, way, from, room, &c);
+	// Of two ends that cost as much, the one that makes the round as long as the pattern.
+	for (int k = 0; k <= 2 * c.gaps; k++) {
+		const int j = x->r.nstep + (k % 2 ? -(k + 1) / 2 : k / 2);
+		if (j > 0 && j <= room && cost_of(&c, x->r.nstep, j) <= c.gaps &&
+		    (best < 0 || cost_of(&c, x->r.nstep, j) < cost_of(&c, x->r.nstep, best)))
+			best = j;
+	}
+	if (best < 0)
+		return false;
+	l->steps = x->room;
+	lay(x, way, from, best, &c, l);
+	return true;
+}
+
+// ---- rounds -------------------------------------------------------------------------------------
+
+// The operation of round `round` that stands in front of step `i` and is not in the pattern; they
+// are taken in the order of the code.
+static int extra_in_front(const Laid *l, int i, int nth)
+{
+	int found = STEP_ABSENT, last = -1;
+	for (int n = 0; n <= nth; n++) {
+		found = STEP_ABSENT;
+		for (int e = 0; e < l->nextra; e++)
+			if (l->behind[e] == i && l->extra[e] > last &&
+			    (found == STEP_ABSENT || l->extra[e] < found))
+				found = l->extra[e];
+		if (found == STEP_ABSENT)
+			return found;
+		last = found;
+	}
+	return found;
+}
+
+// The rounds with one more, the first (`way` -1) or the last.
+static void round_add(Rounds *x, int way, const Laid *l)
+{
+	Arena *a = x->s->cg->arena;
+	const Repeat old = x->r;
+	Repeat *r = &x->r;
+	const int *kinds = x->kinds;
+	r->nstep = old.nstep + l->nextra;
+	r->rounds++;
+	r->at = NEW_ARRAY(a, (size_t)r->rounds * (size_t)r->nstep, int);
+	x->kinds = NEW_ARRAY(a, (size_t)r->nstep + 1, int);
+	const int mine = way > 0 ? old.rounds : 0, shift = way > 0 ? 0 : 1;
+	int step = 0;
+	for (int i = 0; i <= old.nstep; i++) {
+		for (int n = 0, op; (op = extra_in_front(l, i, n)) != STEP_ABSENT; n++, step++) {
+			for (int round = 0; round < r->rounds; round++)
+				r->at[round * r->nstep + step] = round == mine ? op : STEP_ABSENT;
+			x->kinds[step] = x->s->kinds[op];
+		}
+		if (i == old.nstep)
+			break;
+		for (int round = 0; round < old.rounds; round++)
+			r->at[(round + shift) * r->nstep + step] = repeat_at(&old, round, i);
+		r->at[mine * r->nstep + step] = l->steps[i];
+		x->kinds[step++] = kinds[i];
+	}
+	r->first -= way > 0 ? 0 : l->count;
+	r->end += way > 0 ? l->count : 0;
+}
+
+// All rounds around the pattern [first, first + period).
+static Repeat rounds_around(const Steps *s, int *room, int from, int to, int first, int period)
+{
+	Arena *a = s->cg->arena;
+	Rounds x = {s, {first, first + period, 1, period, NULL}, NULL, period / GAP_PART, room};
+	x.gaps = x.gaps > MAX_GAPS ? MAX_GAPS : x.gaps;
+	x.r.at = NEW_ARRAY(a, (size_t)period, int);
+	x.kinds = NEW_ARRAY(a, (size_t)period + 1, int);
+	for (int i = 0; i < period; i++) {
+		x.r.at[i] = first + i;
+		x.kinds[i] = s->kinds[first + i];
+		if (!step_may_be_single(s, first + i)) {
+			x.r.rounds = 0;
+			return x.r;
+		}
+	}
+	Laid l;
+	while (round_lay(&x, 1, x.r.end, to - x.r.end, &l))
+		round_add(&x, 1, &l);
+	while (round_lay(&x, -1, x.r.first, x.r.first - from, &l))
+		round_add(&x, -1, &l);
+	return x.r;
+}
+
+static int step_rounds(const Repeat *r, int step)
+{
+	int n = 0;
+	for (int round = 0; round < r->rounds; round++)
+		n += repeat_at(r, round, step) != STEP_ABSENT;
+	return n;
+}
+
+// Calls that the loop has less; less than nothing where a good part of it is in some rounds only.
+static int saved(const Repeat *r)
+{
+	int n = 0, odd = 0;
+	for (int step = 0; step < r->nstep; step++) {
+		const int rounds = step_rounds(r, step);
+		n += rounds - 1;
+		odd += rounds < r->rounds;
+	}
+	return odd * ODD_PART > r->nstep ? -1 : n - GAP_COST * odd;
+}
+
+// Tensors that the first round takes from before it, weights apart: few where layers begin.
+static int round_reads(const Steps *s, const Repeat *r)
+{
+	PointerMap seen;
+	int n = 0;
+	pointer_map_init(&seen, s->cg->arena);
+	for (int step = 0; step < r->nstep; step++) {
+		const int at = repeat_at(r, 0, step);
+		const KernelFunc *k = at == STEP_ABSENT ? NULL : s->calls[at];
+		for (int p = 0; k && p < k->nparam; p++) {
+			if (!k->params[p].value)
+				continue;
+			const Place place = value_place(k->params[p].value);
+			if (place.kind == PLACE_PARAM || pointer_map_get(&seen, place.root))
+				continue;
+			pointer_map_set(&seen, place.root, k);
+			n += !k->params[p].result;
+		}
+	}
+	return n;
+}
+
+// ---- where to look ------------------------------------------------------------------------------
+
+// `length` operations from `first` on are of the kinds of those `period` later.
+typedef struct Seed {
+	int first, length, period;
+} Seed;
+
+static void seed_add(Seed *seeds, int *n, Seed new)
+{
+	int at = *n;
+	while (at && seeds[at - 1].length < new.length)
+		at--;
+	if (at == MAX_SEEDS)
+		return;
+	*n += *n < MAX_SEEDS;
+	memmove(&seeds[at + 1], &seeds[at], (size_t)(*n - at - 1) * sizeof *seeds);
+	seeds[at] = new;
+}
+
+static int seeds_find(const Steps *s, int from, int to, Seed *seeds)
+{
+	int n = 0;
+	for (int period = MIN_PERIOD; period <= MAX_PERIOD && from + period < to; period++) {
+		int length = 0;
+		for (int i = from; i + period <= to; i++) {
+			if (i + period < to && s->kinds[i] >= 0 && s->kinds[i] == s->kinds[i + period]) {
+				length++;
+				continue;
+			}
+			if (2 * length >= period)
+				seed_add(seeds, &n, (Seed){i - length, length, period});
+			length = 0;
+		}
+	}
+	return n;
+}
+
+static int last_round_begin(const Repeat *r)
+{
+	int step = 0;
+	while (repeat_at(r, r->rounds - 1, step) == STEP_ABSENT)
+		step++;
+	return repeat_at(r, r->rounds - 1, step);
+}
+
+// Of two that save as much: where layers begin, then the one that begins first, so that a small
+// change of the model leaves the rounds where they are.
+static bool repeat_is_before(const Repeat *a, const Repeat *b)
+{
+	if (a->first != b->first)
+		return a->first < b->first;
+	return last_round_begin(a) < last_round_begin(b);
+}
+
+Repeat repeat_find(const Steps *s, int from, int to)
+{
+	Seed seeds[MAX_SEEDS];
+	Repeat best = {0};
+	int most = MIN_SAVED - 1, reads = 0;
+	const int n = seeds_find(s, from, to, seeds);
+	int *room = n ? NEW_ARRAY(s->cg->arena, (MAX_STEPS + 1) * (2 * MAX_GAPS + 2), int) : NULL;
+	for (int i = 0; i < n; i++) {
+		const Seed *seed = &seeds[i];
+		const int starts = seed->period < seed->length ? seed->period : seed->length;
+		for (int shift = 0; shift <= starts; shift += 1 + starts / MAX_STARTS) {
+			if (seed->first + shift + seed->period > to)
+				break;
+			const Repeat r = rounds_around(s, room, from, to, seed->first + shift, seed->period);
+			const int have = r.rounds > 1 ? saved(&r) : -1;
+			if (have < most || have < MIN_SAVED)
+				continue;
+			const int read = round_reads(s, &r);
+			if (have > most || read < reads || (read == reads && repeat_is_before(&r, &best))) {
+				best = r;
+				most = have;
+				reads = read;
+			}
+		}
+	}
+	return best;
+}
