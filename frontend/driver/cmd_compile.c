@@ -101,6 +101,8 @@ static bool emit_pir(Driver *d, Op *module, const char *output, const FilePiece 
 	int nparam, n = 0;
 	size_t size;
 	text_init(&text, c->arena);
+	if (!lower_run_list(&passes, "stacks,loop-args"))
+		return false;
 	pir_prepare(module);
 	if (!lower_run_list(&passes, "dce") || !pir_write(module, &text, &params, &nparam) ||
 	    !params_encode(c, nparam, params, &data, &size))

@@ -147,7 +147,7 @@ int64_t out_int_array(PirWriter *w, int n, const int64_t *v);
 int64_t out_gathered(PirWriter *w, const Value *vec);
 
 // ---- pir_out_flow.c -----------------------------------------------------------------------------
-OpWriter out_if, out_while, out_create_array, out_array_write;
+OpWriter out_if, out_while, out_create_array, out_array_write, out_array_slice;
 
 // ---- pir_out_state.c ----------------------------------------------------------------------------
 OpWriter out_feed, out_fetch, out_constant, out_parameter, out_set_parameter, out_combine,

@@ -3,12 +3,15 @@
 // `1.while` has one region: its arguments are the loop variables, and it yields whether to go on
 // and the next values. So the condition is written twice, before the loop and at the end of its
 // body. Arrays change in place: they are no variables of loops nor results of branches, and a new
-// value of an array has the number of the old one, which nobody may read any more.
+// value of an array has the number of the old one, or of its copy where that is read again.
 //
 // Of Paddle 3.2.2, measured: where a value without elements comes out of a branch or a round, what
-// the variable held before stays; and what is written into an array two regions below the one that
-// makes it is lost. The former is checked when it runs, the latter refused.
+// the variable held before stays; what is written into an array two regions below the one that
+// makes it is lost; and a variable of a loop shares memory with the value that it begins with,
+// which operations in place in the body change. The first is checked when it runs, the second
+// refused, and such values are copied.
 #include "frontend/write/pir_out.h"
+#include "ir/build/infer.h"
 
 #include <string.h>
 
@@ -135,6 +138,14 @@ bool out_if(PirWriter *w, const Op *op)
 
 // ---- while --------------------------------------------------------------------------------------
 
+static int64_t copied(PirWriter *w, int64_t number, const Type *type)
+{
+	OutOp *o = out_new(w, type->kind == TY_ARRAY ? "1.assign_array" : "1.assign", 1, 1);
+	o->in[0] = number;
+	o->out[0].type = type;
+	return out_op(w, o);
+}
+
 // The condition's region with these arguments. *go_on: whether to go on, a value of its own, since
 // the loop changes it.
 static bool condition(PirWriter *w, const Block *cond, Value *const *values, int64_t *go_on)
@@ -148,10 +159,7 @@ static bool condition(PirWriter *w, const Block *cond, Value *const *values, int
 	*go_on = out_number(w, v);
 	if (v->def && v->def->block == cond)
 		return ok;
-	OutOp *o = out_new(w, "1.assign", 1, 1);
-	o->in[0] = *go_on;
-	o->out[0].type = v->type;
-	*go_on = out_op(w, o);
+	*go_on = copied(w, *go_on, v->type);
 	return ok;
 }
 
@@ -165,6 +173,48 @@ static int handed_over(PirWriter *w, const Block *cond, int64_t go_on, int64_t *
 		if (!is_array(op_operand(end, i)))
 			numbers[n++] = out_number(w, op_operand(end, i));
 	return n;
+}
+
+// The value that the loop begins with where its condition hands over `v`.
+static const Value *begun_with(const Op *loop, const Value *v)
+{
+	return v->block == loop->regions[0].first ? op_operand(loop, (int)v->index) : v;
+}
+
+static bool begins_twice(const Op *loop, const Value *v)
+{
+	const Op *end = block_terminator(loop->regions[0].first);
+	int n = 0;
+	for (int i = 1; i < end->noperand; i++)
+		n += begun_with(loop, op_operand(end, i)) == v;
+	return n > 1;
+}
+
+// Whether the rounds change the array that is variable i.
+static bool rounds_change(const Op *loop, int i)
+{
+	const Block *body = loop->regions[1].first;
+	return op_operand(block_terminator(body), i) != body->args[i];
+}
+
+// What else reads a variable's first value gets to see what the loop makes of it: such a value is
+// copied.
+static void keep_first_values(PirWriter *w, const Op *loop, int64_t *numbers)
+{
+	const Op *end = block_terminator(loop->regions[0].first);
+	int n = 1; // behind the condition
+	for (int i = 1; i < end->noperand; i++) {
+		const Value *handed = op_operand(end, i), *v = begun_with(loop, handed);
+		if (is_array(v)) {
+			if (rounds_change(loop, i - 1) && (out_read_later(w, v, loop) || begins_twice(loop, v)))
+				out_bind(w, handed, copied(w, out_number(w, v), v->type));
+			continue;
+		}
+		const bool kept = v->def && v->def->code == OP_BUILTIN_GET_PARAMETER;
+		if (kept || out_read_later(w, v, loop) || begins_twice(loop, v))
+			numbers[n] = copied(w, numbers[n], v->type);
+		n++;
+	}
 }
 
 static bool body_region(PirWriter *w, const Block *cond, const Block *body)
@@ -209,6 +259,7 @@ bool out_while(PirWriter *w, const Op *op)
 	out_sizes_reset(w, sizes); // those of the loop's variables change from round to round
 	OutOp *o = out_new(w, "1.while", op->noperand + 1, op->nresult);
 	o->nin = handed_over(w, cond, go_on, o->in);
+	keep_first_values(w, op, o->in);
 	o->nout = 0;
 	for (int i = 0; i < op->nresult; i++) {
 		const Value *handed = op_operand(block_terminator(cond), i + 1);
@@ -246,7 +297,7 @@ static const Block *array_home(const Value *v)
 		const Op *op = v->def;
 		if (!op)
 			v = op_operand(v->block->region->op, (int)v->index);
-		else if (op->code == OP_PD_ARRAY_WRITE)
+		else if (op->code == OP_PD_ARRAY_WRITE || op->code == OP_PD_ARRAY_SLICE)
 			v = op_operand(op, 0);
 		else if (op->code == OP_PD_WHILE)
 			v = op_operand(op, (int)v->index);
@@ -265,21 +316,62 @@ static int regions_below(const Op *op, const Block *home)
 	return n;
 }
 
+// The number of the array that `op` changes, and gives as its result: that of operand 0, or of its
+// copy where that is read again. 0 after a diagnostic.
+static int64_t changed_array(PirWriter *w, const Op *op)
+{
+	const Value *array = op_operand(op, 0);
+	int64_t number = out_number(w, array);
+	if (out_read_later(w, array, op))
+		number = copied(w, number, array->type);
+	else if (regions_below(op, array_home(array)) > 1)
+		return out_fail(w, "Paddle 3.2 loses what changes in the array '%s' two blocks inside",
+		                array->name ? array->name : "");
+	out_bind(w, &op->results[0], number);
+	return number;
+}
+
 bool out_array_write(PirWriter *w, const Op *op)
 {
-	const Value *array = op_operand(op, 0), *v = &op->results[0];
-	out_bind(w, v, out_number(w, array));
-	if (regions_below(op, array_home(array)) > 1)
-		return out_fail(w, "Paddle 3.2 loses what is written into the array '%s' two blocks inside",
-		                array->name ? array->name : "");
-	if (out_read_later(w, array, op))
-		return out_fail(w, "the array '%s' is read after it was changed",
-		                array->name ? array->name : "");
+	const int64_t array = changed_array(w, op);
 	OutOp *o = out_new(w, "1.array_write_", 3, 1);
-	o->in[0] = out_number(w, array);
+	o->in[0] = array;
 	o->in[1] = out_number(w, op_operand(op, 2));
 	o->in[2] = out_number(w, op_operand(op, 1));
-	o->out[0].type = v->type;
+	o->out[0].type = op->results[0].type;
 	out_op(w, o);
-	return true;
+	return array != 0;
+}
+
+static bool is_number(const Value *v, int64_t number)
+{
+	const Dim *const *known;
+	return value_known(v, &known) == 1 && dim_is_const(known[0]) && known[0]->value == number;
+}
+
+// Whether `v` is the position of the last element of `array`.
+static bool is_last(const Value *v, const Value *array)
+{
+	const Op *minus = v->def;
+	if (!minus || minus->code != OP_PD_SUBTRACT || !is_number(op_operand(minus, 1), 1))
+		return false;
+	const Op *length = op_operand(minus, 0)->def;
+	return length && length->code == OP_PD_ARRAY_LENGTH && op_operand(length, 0) == array;
+}
+
+// Cutting off the last element is the one way to cut in place.
+bool out_array_slice(PirWriter *w, const Op *op)
+{
+	const Value *array = op_operand(op, 0);
+	const Type *t = array->type;
+	if (!is_number(op_operand(op, 1), 0) || !is_last(op_operand(op, 2), array))
+		return out_fail(w, "Paddle 3 has no such operation");
+	const int64_t number = changed_array(w, op);
+	OutOp *o = out_new(w, "1.array_pop", 1, 2);
+	o->in[0] = number;
+	out_attr_int(o, "index", PIR_I32, -1);
+	o->out[0].type = op->results[0].type;
+	o->out[1].type = type_tensor(w->c, t->dtype, t->rank, t->dims, 0);
+	out_op(w, o);
+	return number != 0;
 }

@@ -41,6 +41,7 @@ static const struct {
 	{OP_PD_WHILE, out_while},
 	{OP_PD_CREATE_ARRAY, out_create_array},
 	{OP_PD_ARRAY_WRITE, out_array_write},
+	{OP_PD_ARRAY_SLICE, out_array_slice},
 	{OP_LOOP_BIND, bind},
 	{OP_LOOP_NEST, size_nest},
 	{OP_CF_YIELD, no_operation},
