@@ -62,6 +62,11 @@ void control_copy(Builder *b, const Block *from, ValueMap *m)
 		op_append(b->block, op_clone(b->ctx, o, m));
 }
 
+bool control_stays(const Op *op)
+{
+	return !op->nresult || (!(op->info->traits & TRAIT_PURE) && !op->nregion);
+}
+
 void control_end(Builder *b, enum OpCode code, int n, Value *const *values)
 {
 	op_append(b->block, op_new(b->ctx, code, b->loc, 0, NULL, n, values, 0, 0));

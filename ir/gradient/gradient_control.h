@@ -18,6 +18,8 @@ bool control_keeps(const Type *t);
 bool captures_kept(const Op *op, const Captures *k);
 // Copies of a block's operations, without the terminator, at the end of b's block.
 void control_copy(Builder *b, const Block *from, ValueMap *m);
+// Whether op stays, read or not.
+bool control_stays(const Op *op);
 void control_end(Builder *b, enum OpCode code, int n, Value *const *values);
 // A gradient from around a region that is handed in, added to there, and comes back whole; NULL:
 // nothing has come in for it yet.

@@ -2,31 +2,13 @@
 // keeps variables with which each round began, and values on its way (gradient_remat.c chooses), on
 // a stack: the forward loop pushes them, the backward loop pops them and computes the rest again.
 // How many rounds there were is counted apart, so that a loop that keeps nothing works, too.
-#include "ir/gradient/gradient_control.h"
+#include "ir/gradient/gradient_loop.h"
 #include "ir/gradient/gradient_remat.h"
 #include "ir/infer/infer.h"
 
 #include <math.h>
 
 // ---- pd.while: the forward loop counts and pushes -----------------------------------------------
-
-typedef struct Loop {
-	GradientJob *g;
-	Op *op;      // the loop as it was; gone once `forward` stands for it
-	int n;       // its variables
-	Op *forward; // with a counter and a stack behind them
-	Op *push;    // where it pushes; its operands are added once it is known which are read
-	Op *pop;     // NULL: nothing is pushed
-	Captures k;
-	Op *back;
-	int nsaved;    // stand-ins in the body of `back` for what is popped: for the n variables, then
-	Value **saved; // for values that a round computed,
-	Value **kept;  // which in the body of `forward` are these; [nsaved]
-	int first_saved; // among the arguments of the body
-	ValueMap *map;   // values of the body of `op` to those of `forward`
-	int ncarried;    // variables whose end is what the round popped before this one began with,
-	int *carried;    // behind the others in `back`; [ncarried]
-} Loop;
 
 // Whether the condition hands the variables on as they are.
 static bool passes_through(const Op *op)
@@ -51,7 +33,7 @@ static bool changes_sizes(const Op *op)
 	return false;
 }
 
-static Value *count_constant(Builder *b, int64_t v)
+Value *loop_number(Builder *b, int64_t v)
 {
 	const Dim *one = dim_const(b->ctx, 1);
 	return build_full(b, type_tensor(b->ctx, DT_I64, 1, &one, 0), (double)v);
@@ -83,7 +65,7 @@ static void copy_region(Loop *l, int region, const Type *const *types, bool push
 	Value **out = NEW_ARRAY(c->arena, (size_t)given + 2, Value *);
 	for (int i = 0; i < given; i++)
 		out[i] = value_map_get(m, op_operand(from->last, i));
-	out[given] = push ? tensor_add(&b, count, count_constant(&b, 1)) : count;
+	out[given] = push ? tensor_add(&b, count, loop_number(&b, 1)) : count;
 	out[given + 1] = stack;
 	control_end(&b, from->last->code, given + 2, out);
 }
@@ -112,7 +94,7 @@ static void count_and_push(Loop *l)
 		types[i] = l->op->results[i].type;
 		inits[i] = op_operand(l->op, i);
 	}
-	inits[l->n] = count_constant(&b, 0);
+	inits[l->n] = loop_number(&b, 0);
 	types[l->n] = inits[l->n]->type;
 	types[l->n + 1] = type_group(c, TY_STACK, 0, NULL);
 	l->forward = op_new(c, OP_PD_WHILE, l->op->loc, l->n + 2, types, l->n + 1, inits, 3, 0);
@@ -186,18 +168,16 @@ static bool sum_passes(const Loop *l, int i)
 	return op || l->k.list[i]->type->kind == TY_ARRAY;
 }
 
-// Erases operations of a block, and of regions in it, that nobody reads, so that only what the
-// gradient needs is popped.
-static void drop_unread(Block *b)
+void loop_drop_unread(Block *b)
 {
 	for (Op *op = b->last, *before; op; op = before) {
 		before = op->prev;
-		bool read = !op->nresult || (!(op->info->traits & TRAIT_PURE) && !op->nregion);
+		bool read = control_stays(op);
 		for (int i = 0; i < op->nresult; i++)
 			read |= value_used(op_result(op, i));
 		for (int r = 0; r < op->nregion && read; r++)
 			for (Block *inner = op->regions[r].first; inner; inner = inner->next)
-				drop_unread(inner);
+				loop_drop_unread(inner);
 		if (!read)
 			op_erase(op);
 	}
@@ -225,23 +205,30 @@ static int64_t step_of(const Value *arg, const Value *next)
 	return by == floor(by) && fabs(by) < INT32_MAX ? (int64_t)by : 0;
 }
 
-// What a variable has at the beginning of each round, where that needs no memory: what a round does
-// not change, and counters. NULL: it must be kept; *ok is false after a diagnostic.
-static Value *start_known(Loop *l, Builder *b, int var, bool *ok)
+bool loop_start_is_known(const Loop *l, int var, int64_t *step)
 {
 	const Block *from = l->op->regions[1].first;
-	Value *init = op_operand(l->op, var), *next = op_operand(from->last, var);
+	const Value *next = op_operand(from->last, var);
 	const Type *t = from->args[var]->type;
-	if (init->type != t || t->kind != TY_TENSOR)
+	*step = 0;
+	if (op_operand(l->op, var)->type != t || t->kind != TY_TENSOR)
+		return false;
+	if (next != from->args[var])
+		*step = step_of(from->args[var], next);
+	return *step || next == from->args[var];
+}
+
+Value *loop_start(Loop *l, Builder *b, int var, Value *round, bool *ok)
+{
+	int64_t step;
+	if (!loop_start_is_known(l, var, &step))
 		return NULL;
-	if (next == from->args[var])
-		return init;
-	const int64_t step = step_of(from->args[var], next);
+	Value *init = op_operand(l->op, var), *done = round;
+	const Type *t = init->type;
 	if (!step)
-		return NULL;
-	Value *done = tensor_sub(b, b->block->args[0], count_constant(b, 1));
+		return init;
 	if (done && step != 1)
-		done = tensor_mul(b, done, count_constant(b, step));
+		done = tensor_mul(b, done, loop_number(b, step));
 	done = done ? tensor_cast(b, done, t->dtype) : NULL;
 	if (done && done->type != t)
 		done = tensor_reshape(b, done, t->rank, t->dims);
@@ -254,8 +241,9 @@ static bool use_known_starts(Loop *l, Block *body)
 {
 	bool ok = true;
 	Builder b = builder_before(body->first);
+	Value *round = tensor_sub(&b, body->args[0], loop_number(&b, 1));
 	for (int i = 0; i < l->n && ok; i++) {
-		Value *known = value_used(l->saved[i]) ? start_known(l, &b, i, &ok) : NULL;
+		Value *known = value_used(l->saved[i]) ? loop_start(l, &b, i, round, &ok) : NULL;
 		if (known)
 			value_replace(l->saved[i], known);
 	}
@@ -291,7 +279,7 @@ static Round round_of(const Loop *l, Op *marks)
 		for (int i = 0; i < o->nresult; i++) {
 			const Value *again = op_operand(marks, k++);
 			Value *forward = value_map_get(l->map, op_result(o, i));
-			if (again->type == forward->type)
+			if (again->type == forward->type && !l->slots)
 				pointer_map_set(&r.pushed, again, forward);
 		}
 	for (int i = 0; i < l->n; i++)
@@ -306,7 +294,7 @@ static bool choose_kept(Loop *l, Block *body, Op *marks)
 	Round r = round_of(l, marks);
 	if (!use_known_starts(l, body))
 		return false;
-	drop_unread(body);
+	loop_drop_unread(body);
 	remat_choose(&r, duals_remat_how(l->g->duals));
 	for (int i = 0; i < r.nkept; i++) {
 		save(l, body, r.kept[i]->type, (Value *)(uintptr_t)pointer_map_get(&r.pushed, r.kept[i]));
@@ -367,7 +355,7 @@ static bool back_body(Loop *l, int nvar, const int *vars, const Type *const *typ
 	control_copy(&b, from, m);
 	Op *marks = mark_copy(l, &b, m);
 	// Read whatever the gradient is, so that it can be the border.
-	out[0] = tensor_sub(&b, b.block->args[0], count_constant(&b, 1));
+	out[0] = tensor_sub(&b, b.block->args[0], loop_number(&b, 1));
 	if (!differentiate_round(l, &b, d, m, marks->prev, nvar, vars))
 		return false;
 	for (int i = 0; i < nvar; i++)
@@ -388,14 +376,17 @@ static bool back_body(Loop *l, int nvar, const int *vars, const Type *const *typ
 static void back_finish(Loop *l, int n, const Type *const *types)
 {
 	Context *c = l->op->ctx;
-	const int all = n + l->ncarried;
+	const int all = n + l->ncarried + l->nstate;
 	const Type **with = NEW_ARRAY(c->arena, (size_t)all, const Type *);
 	Value **out = NEW_ARRAY(c->arena, (size_t)all + 1, Value *);
 	for (int i = 0; i < all; i++) {
-		out[i] = i < n ? op_operand(l->back, i) : op_result(l->forward, l->carried[i - n]);
+		const int k = i - n - l->ncarried;
+		out[i] = i < n    ? op_operand(l->back, i)
+		         : k >= 0 ? l->states[k]
+		                  : op_result(l->forward, l->carried[i - n]);
 		with[i] = i < n ? types[i] : out[i]->type;
 	}
-	if (l->ncarried) {
+	if (all > n) {
 		Op *back = op_new(c, OP_PD_WHILE, l->op->loc, all, with, all, out, 2, 0);
 		op_insert_before(l->back, back);
 		op_take_regions(back, l->back, 2);
@@ -405,7 +396,7 @@ static void back_finish(Loop *l, int n, const Type *const *types)
 	Builder b = builder_at_end(c, block_new(c, &l->back->regions[0]), l->op->loc);
 	for (int i = 0; i < all; i++)
 		out[i + 1] = block_add_arg(c, b.block, with[i]);
-	out[0] = build2(&b, OP_PD_GREATER_THAN, out[1], count_constant(&b, 0), NULL);
+	out[0] = build2(&b, OP_PD_GREATER_THAN, out[1], loop_number(&b, 0), NULL);
 	control_end(&b, OP_CF_COND_YIELD, all + 1, out);
 }
 
@@ -425,7 +416,7 @@ static bool push_and_pop(Loop *l)
 	Block *body = l->back->regions[1].first;
 	const Type **types = NEW_ARRAY(c->arena, (size_t)l->nsaved + 1, const Type *);
 	int n = 0;
-	drop_unread(body);
+	loop_drop_unread(body);
 	for (int i = 0; i < l->nsaved; i++) {
 		if (!value_used(l->saved[i]))
 			continue;
@@ -487,10 +478,13 @@ static bool back_loop(Loop *l)
 		types[i] = i && i <= nvar ? l->op->results[vars[i - 1]].type : inits[i]->type;
 	l->back = op_new(c, OP_PD_WHILE, l->op->loc, n, types, n, inits, 2, 0);
 	builder_insert(g->b, l->back);
-	if (!back_body(l, nvar, vars, types) || !push_and_pop(l))
+	if (!back_body(l, nvar, vars, types))
+		return false;
+	const bool revolves = l->slots && loop_revolves(l);
+	if (revolves ? !loop_revolve(l) : !push_and_pop(l))
 		return false;
 	back_finish(l, n, types);
-	if (!settle_stack(l))
+	if (!revolves && !settle_stack(l))
 		return false;
 	const int64_t kept = l->forward->nresult - l->n + op_int(l->op, "kept", 0);
 	if (duals_marks(g->duals))
@@ -523,6 +517,7 @@ bool gradient_hook_while(GradientJob *g)
 	captures_find(&l.k, g->duals, g->op);
 	if (!captures_kept(g->op, &l.k))
 		return false;
+	loop_find_slots(&l);
 	count_and_push(&l);
 	if (!back_loop(&l))
 		return false;

@@ -4,6 +4,7 @@
 // of a graph with two nodes for that: "the value is needed" and "the operation runs again".
 #include "ir/gradient/gradient_remat.h"
 #include "ir/base/cut.h"
+#include "ir/gradient/gradient_control.h"
 
 #include <math.h>
 
@@ -105,12 +106,6 @@ static void add_reads(Graph *g, Op *op, int reader)
 	op_walk(op, visit_reads, g);
 }
 
-// Whether op stays, read or not.
-static bool has_effect(const Op *op)
-{
-	return !op->nresult || (!(op->info->traits & TRAIT_PURE) && !op->nregion);
-}
-
 static bool is_end(const Round *r, const Value *v)
 {
 	for (int i = 0; i < r->n; i++)
@@ -148,7 +143,7 @@ static Graph graph_of(const Round *r, RematHow how)
 	for (; op != r->border; op = op->next) {
 		const int again = node_of(&g, op);
 		add_reads(&g, op, again);
-		if (has_effect(op))
+		if (control_stays(op))
 			cut_edge(g.cut, SOURCE, again, CUT_NEVER);
 		for (int i = 0; i < op->nresult; i++) {
 			const Value *v = &op->results[i];

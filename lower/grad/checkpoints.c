@@ -1,13 +1,11 @@
-// Loops in loops for --stack-budget: see grad.h. A loop of T rounds becomes one of K rounds around
-// one of T / K; the gradient of the outer one keeps what its rounds began with, and goes through
-// the inner one again, round by round, with a stack of its own.
+// Checkpoints for --stack-budget: see grad.h. How many of them a loop may keep follows from how
+// often its rounds may run again (ir/gradient/gradient_revolve.c), the same for all loops: as often
+// as it takes.
 #include "ir/build/build.h"
-#include "ir/build/counted.h"
-#include "ir/build/nest.h"
 #include "lower/analysis/analysis.h"
 #include "lower/grad/grad.h"
 
-enum { MAX_LEVELS = 8, FEW_ROUNDS = 4 };
+enum { MOST_REPEATS = 64, FEW_ROUNDS = 4, PARTS = 16 };
 
 static bool fail(const Op *module, const char *text, int64_t a, int64_t b)
 {
@@ -23,160 +21,43 @@ static int64_t rounds_of(const Op *loop)
 	return while_trip_count(loop->ctx, loop, &exact, &most) && dim_is_const(most) ? most->value : 0;
 }
 
-// ---- a loop in a loop ---------------------------------------------------------------------------
-
-static Value *number(Builder *b, int64_t v)
+// The fewest checkpoints s with which so many rounds can be reversed when each runs again at most
+// `repeats` times: binomial(s + repeats, s) of them.
+static int64_t slots_for(int64_t rounds, int repeats)
 {
-	return build_number(b, DT_I64, 1, v);
-}
-
-static void copy_block(Builder *b, const Block *from, ValueMap *m)
-{
-	for (const Op *o = from->first; o && o != from->last; o = o->next)
-		op_append(b->block, op_clone(b->ctx, o, m));
-}
-
-// A region of `loop` with the arguments of `like` and a counter behind them.
-static Builder open_region(Op *loop, int region, const Block *like, ValueMap *m)
-{
-	Builder b = builder_at_end(loop->ctx, block_new(loop->ctx, &loop->regions[region]), loop->loc);
-	for (int i = 0; i < like->narg; i++) {
-		Value *arg = block_add_arg(loop->ctx, b.block, like->args[i]->type);
-		value_map_set(m, like->args[i], arg);
-		value_name_like(like->args[i], arg);
+	for (int64_t s = 1;; s++) {
+		int64_t reach = 1;
+		for (int r = 1; r <= repeats && reach < rounds; r++)
+			reach = reach * (s + r) / r;
+		if (reach >= rounds)
+			return s;
 	}
-	const Dim *one = dim_const(loop->ctx, 1);
-	block_add_arg(loop->ctx, b.block, type_tensor(loop->ctx, DT_I64, 1, &one, 0));
-	return b;
 }
 
-static void close_region(Builder *b, enum OpCode code, int n, Value *const *values)
-{
-	op_append(b->block, op_new(b->ctx, code, b->loc, 0, NULL, n, values, 0, 0));
-}
+// Checkpoints of all loops: as few as `repeats` ask for, and `part` of PARTS of the way to the
+// number that one repetition less would take. Without repeats loops have stacks.
+typedef struct Slots {
+	int repeats, part;
+} Slots;
 
-// Goes on as `loop` does, for at most `rounds` rounds.
-static bool copy_condition(Op *with, const Op *loop, int64_t rounds)
+static bool slots_visit(Op *op, void *slots)
 {
-	const Block *from = loop->regions[0].first;
-	ValueMap *m = value_map_new(loop->ctx->arena);
-	Builder b = open_region(with, 0, from, m);
-	const int n = from->narg;
-	Value **out = NEW_ARRAY(loop->ctx->arena, (size_t)n + 2, Value *);
-	copy_block(&b, from, m);
-	for (int i = 0; i <= n; i++)
-		out[i] = value_map_get(m, op_operand(from->last, i));
-	out[n + 1] = b.block->args[n];
-	Value *some = build2(&b, OP_PD_LESS_THAN, out[n + 1], number(&b, rounds), NULL);
-	some = some ? tensor_reshape(&b, some, out[0]->type->rank, out[0]->type->dims) : NULL;
-	out[0] = some ? build2(&b, OP_PD_LOGICAL_AND, out[0], some, NULL) : NULL;
-	if (!out[0])
-		return false;
-	close_region(&b, OP_CF_COND_YIELD, n + 2, out);
+	const Slots *s = slots;
+	const int64_t rounds = op->code == OP_PD_WHILE && op->nregion <= 2 ? rounds_of(op) : 0;
+	if (rounds < FEW_ROUNDS)
+		return true;
+	const int64_t few = slots_for(rounds, s->repeats),
+				  many = s->repeats > 1 ? slots_for(rounds, s->repeats - 1) : few;
+	const int64_t said[] = {few + (many - few) * s->part / PARTS, rounds};
+	op_set_attr(op, "checkpoints", attr_ints(op->ctx, 2, said));
 	return true;
 }
 
-// A loop like `loop`, and a counter, in front of which the builder stands; its body is missing.
-static Op *open_loop(Builder *b, const Op *loop, Value *const *inits, int64_t rounds)
+// Says on loops how many checkpoints they may keep.
+static void give_slots(Op *module, Slots s)
 {
-	const int n = loop->nresult;
-	const Type **types = NEW_ARRAY(b->ctx->arena, (size_t)n + 1, const Type *);
-	Value **operands = NEW_ARRAY(b->ctx->arena, (size_t)n + 1, Value *);
-	for (int i = 0; i < n; i++) {
-		types[i] = loop->results[i].type;
-		operands[i] = inits[i];
-	}
-	operands[n] = number(b, 0);
-	types[n] = operands[n]->type;
-	Op *with = op_new(b->ctx, OP_PD_WHILE, loop->loc, n + 1, types, n + 1, operands, 2, 0);
-	builder_insert(b, with);
-	return copy_condition(with, loop, rounds) ? with : NULL;
-}
-
-// Ends the body of a loop: the next values of its variables, and its counter.
-static void close_loop(Builder *b, int n, Value **out)
-{
-	out[n] = tensor_add(b, b->block->args[n], number(b, 1));
-	close_region(b, OP_CF_YIELD, n + 1, out);
-}
-
-// Puts `outer` rounds of `inner` rounds in the place of the loop; gives the inner one.
-static Op *loop_split(Op *loop, int64_t outer, int64_t inner)
-{
-	Context *c = loop->ctx;
-	const int n = loop->nresult;
-	const Block *body = loop->regions[1].first;
-	Value **values = NEW_ARRAY(c->arena, (size_t)n + 1, Value *);
-	Builder b = builder_before(loop);
-	for (int i = 0; i < n; i++)
-		values[i] = op_operand(loop, i);
-	Op *around = open_loop(&b, loop, values, outer);
-	if (!around)
-		return NULL;
-	Builder in = open_region(around, 1, body, value_map_new(c->arena));
-	Op *within = open_loop(&in, loop, in.block->args, inner);
-	if (!within)
-		return NULL;
-	ValueMap *m = value_map_new(c->arena);
-	Builder round = open_region(within, 1, body, m);
-	copy_block(&round, body, m);
-	for (int i = 0; i < n; i++)
-		values[i] = value_map_get(m, op_operand(body->last, i));
-	close_loop(&round, n, values);
-	for (int i = 0; i < n; i++)
-		values[i] = op_result(within, i);
-	close_loop(&in, n, values);
-	for (int i = 0; i < n; i++)
-		value_take(op_result(loop, i), op_result(around, i));
-	op_erase(loop);
-	return within;
-}
-
-static int64_t divided_up(int64_t a, int64_t b)
-{
-	return a / b + (a % b != 0);
-}
-
-// The least k of which `levels` factors make at least n.
-static int64_t root_up(int64_t n, int levels)
-{
-	for (int64_t k = 2;; k++) {
-		int64_t left = n;
-		for (int i = 0; i < levels && left > 1; i++)
-			left = divided_up(left, k);
-		if (left <= 1)
-			return k;
-	}
-}
-
-static bool loop_levels(Op *loop, int levels)
-{
-	for (int64_t rounds = rounds_of(loop); loop && levels > 1; levels--) {
-		const int64_t outer = root_up(rounds, levels);
-		rounds = divided_up(rounds, outer);
-		loop = loop_split(loop, outer, rounds);
-	}
-	return loop != NULL;
-}
-
-static bool may_split(const Op *op)
-{
-	if (op->code != OP_PD_WHILE || op->nregion > 2 || rounds_of(op) < FEW_ROUNDS)
-		return false;
-	for (int i = 0; i < op->nresult; i++)
-		if (op->results[i].type->kind != TY_TENSOR)
-			return false;
-	return true;
-}
-
-static bool split_all(Op *module, int levels)
-{
-	for (Op *op = module_block(module)->first, *next; op; op = next) {
-		next = op->next;
-		if (levels > 1 && may_split(op) && !loop_levels(op, levels))
-			return false;
-	}
-	return true;
+	if (s.repeats)
+		op_walk(module, slots_visit, &s);
 }
 
 // ---- what is kept -------------------------------------------------------------------------------
@@ -196,61 +77,93 @@ typedef struct Kept {
 	bool ok;
 } Kept;
 
+static void kept_add(Kept *k, const Type *t, int64_t rounds)
+{
+	int64_t n, bytes;
+	if (!type_const_numel(t, &n))
+		k->ok = fail(k->module,
+		             "--stack-budget: what a loop keeps has a size that is not known; --shape "
+		             "pins those of inputs",
+		             0, 0);
+	else if (__builtin_mul_overflow(n * (int64_t)dtype_size(t->dtype), rounds, &bytes) ||
+	         __builtin_add_overflow(k->bytes, bytes, &k->bytes))
+		k->bytes = INT64_MAX;
+}
+
 static bool kept_visit(Op *op, void *arg)
 {
 	Kept *k = arg;
-	const Type *stack = op->code == OP_PD_WHILE && op->nresult ? op->results[op->nresult - 1].type
-	                                                           : NULL;
-	if (!stack || stack->kind != TY_STACK)
+	if (op->code != OP_PD_WHILE || !op->nresult)
 		return true;
+	const Attr *said = op_attr(op, "checkpoints");
+	for (int i = 0; said && said->n > 2 && i < said->ints[2] && k->ok; i++)
+		kept_add(k, op->results[op->nresult - 1 - i].type, 1);
+	const Type *stack = op->results[op->nresult - 1].type;
+	if (stack->kind != TY_STACK)
+		return k->ok;
 	const int64_t rounds = op_int(op, "most_rounds", 0);
 	if (!rounds)
 		k->ok = fail(k->module, "--stack-budget: a loop takes an unknown number of rounds", 0, 0);
-	for (int i = 0; i < stack->nelem && k->ok; i++) {
-		int64_t n, bytes;
-		if (!type_const_numel(stack->elems[i], &n))
-			k->ok = fail(k->module,
-			             "--stack-budget: what a loop keeps has a size that is not known; --shape "
-			             "pins those of inputs",
-			             0, 0);
-		else if (__builtin_mul_overflow(n * (int64_t)dtype_size(stack->elems[i]->dtype), rounds,
-		                                &bytes) ||
-		         __builtin_add_overflow(k->bytes, bytes, &k->bytes))
-			k->bytes = INT64_MAX;
-	}
+	for (int i = 0; i < stack->nelem && k->ok; i++)
+		kept_add(k, stack->elems[i], rounds);
 	return k->ok;
 }
 
-// What loops keep in a copy of the module, made to so many levels and derived; nothing of that is
-// left.
-static bool bytes_kept(Kept *k, const Op *module, int levels, DeriveFn *derive,
-                       const DeriveHow *how, const void *arg)
+typedef struct Search {
+	Op *module;
+	DeriveFn *derive;
+	DeriveHow *how;
+	const void *arg;
+} Search;
+
+// What loops keep in a copy of the module, derived; nothing of that is left.
+static Kept bytes_kept(const Search *s, Slots slots)
 {
-	Context *c = module->ctx;
+	Context *c = s->module->ctx;
 	struct ParamTable *own = c->params;
-	Op *trial = op_clone(c, module, value_map_new(c->arena));
-	*k = (Kept){module, 0, true};
-	if (!split_all(trial, levels))
-		return false;
+	Op *trial = op_clone(c, s->module, value_map_new(c->arena));
+	Kept k = {s->module, 0, true};
 	op_walk(trial, rounds_visit, NULL);
+	give_slots(trial, slots);
 	c->params = params_copy(c);
-	k->ok = derive(trial, how, arg);
+	k.ok = s->derive(trial, s->how, s->arg);
 	c->params = own;
-	if (k->ok)
-		op_walk(trial, kept_visit, k);
-	return k->ok;
+	if (k.ok)
+		op_walk(trial, kept_visit, &k);
+	return k;
+}
+
+// Gives loops as many checkpoints as there is room for, beyond those that the repeats ask for.
+static bool use_room(const Search *s, int64_t budget, Slots slots)
+{
+	for (int more = slots.repeats ? PARTS / 2 : 0; more; more /= 2) {
+		const Kept k = bytes_kept(s, (Slots){slots.repeats, slots.part + more});
+		if (!k.ok)
+			return false;
+		if (k.bytes <= budget)
+			slots.part += more;
+	}
+	give_slots(s->module, slots);
+	return true;
 }
 
 bool checkpoint_loops(Op *module, int64_t budget, DeriveFn *derive, DeriveHow *how, const void *arg)
 {
+	const Search s = {module, derive, how, arg};
 	int64_t least = INT64_MAX;
-	for (int levels = 1; levels <= MAX_LEVELS; levels++) {
-		Kept k;
-		if (!bytes_kept(&k, module, levels, derive, how, arg))
+	for (int repeats = 0; repeats <= MOST_REPEATS; repeats++) {
+		const Slots slots = {repeats, 0};
+		const Kept k = bytes_kept(&s, slots);
+		if (!k.ok)
 			return false;
 		if (k.bytes <= budget)
-			return split_all(module, levels);
+			return use_room(&s, budget, slots);
 		least = k.bytes < least ? k.bytes : least;
+		// What is not kept costs less to compute again within a round than from rounds before it.
+		if (!repeats && how->remat == REMAT_AUTO) {
+			how->remat = REMAT_ALWAYS;
+			repeats--;
+		}
 	}
 	return fail(module, "--stack-budget: loops keep %lld bytes at least, which is more than %lld",
 	            least, budget);

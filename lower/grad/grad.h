@@ -28,9 +28,10 @@ typedef struct Derivative {
 bool differentiate(Op *module, int n, const Derivative *list, const DeriveHow *how);
 // What adds derivatives to a module: differentiate() or train(). False after a diagnostic.
 typedef bool DeriveFn(Op *module, const DeriveHow *how, const void *arg);
-// Makes loops of the module into loops in loops, of as few levels as it takes for what all loops
-// keep for their gradients, once `derive` has been there, to be at most `budget` bytes. Values
-// stay what they are, to the bit. False after a diagnostic: it cannot be done, or is not known.
+// Says on loops of the module of how many rounds they keep the beginning (their attribute
+// `checkpoints`), as many as there is room for when what all loops keep, once `derive` has been
+// there, is to be at most `budget` bytes; or else sets how->remat, when that is enough. False after
+// a diagnostic: it cannot be done, or is not known.
 bool checkpoint_loops(Op *module, int64_t budget, DeriveFn *derive, DeriveHow *how,
                       const void *arg);
 // The name of what the derivative fetches for wrt number i; forward has one.

@@ -1,0 +1,46 @@
+// A loop whose gradient is being made: what gradient_loop.c and gradient_revolve.c share.
+#ifndef PDCC_GRADIENT_LOOP_H
+#define PDCC_GRADIENT_LOOP_H
+
+#include "ir/gradient/gradient_control.h"
+
+typedef struct Loop {
+	GradientJob *g;
+	Op *op;      // the loop as it was; gone once `forward` stands for it
+	int n;       // its variables
+	Op *forward; // with a counter and a stack behind them
+	Op *push;    // where it pushes; its operands are added once it is known which are read
+	Op *pop;     // NULL: nothing is pushed
+	Captures k;
+	Op *back;
+	int nsaved;    // stand-ins in the body of `back` for what is popped: for the n variables, then
+	Value **saved; // for values that a round computed,
+	Value **kept;  // which in the body of `forward` are these; [nsaved]
+	int first_saved;     // among the arguments of the body
+	ValueMap *map;       // values of the body of `op` to those of `forward`
+	int ncarried;        // variables whose end is what the round popped before this one began with,
+	int *carried;        // behind the others in `back`; [ncarried]
+	int64_t slots, most; // checkpoints, of at most so many rounds (gradient_revolve.c); 0: a stack
+	int nstate;          // further variables of `back`, and what they begin with
+	Value **states;
+} Loop;
+
+// A number as counters of rounds have it: i64 [1].
+Value *loop_number(Builder *b, int64_t v);
+// Erases operations of a block, and of regions in it, that nobody reads.
+void loop_drop_unread(Block *b);
+// Whether what a variable has at the beginning of each round needs no memory: what a round does not
+// change (*step is 0), and counters. And that value, of a round given as i64 [1]; NULL: it must be
+// kept. *ok is false after a diagnostic.
+bool loop_start_is_known(const Loop *l, int var, int64_t *step);
+Value *loop_start(Loop *l, Builder *b, int var, Value *round, bool *ok);
+
+// gradient_revolve.c: checkpoints in the place of a stack, as the attribute `checkpoints` of the
+// loop says. loop_find_slots finds them; loop_revolves says, once the loop backwards is built,
+// whether it can be done, and loop_revolve does it: it gives the starts of rounds, and the loop
+// forward its new form.
+void loop_find_slots(Loop *l);
+bool loop_revolves(Loop *l);
+bool loop_revolve(Loop *l);
+
+#endif
