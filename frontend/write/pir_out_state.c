@@ -21,14 +21,26 @@ bool out_feed(PirWriter *w, const Op *op)
 	return true;
 }
 
+// Of two outputs of one name Paddle 3.2 fills one.
+static bool is_named_before(const Op *fetch)
+{
+	for (const Op *op = fetch->prev; op; op = op->prev)
+		if (op->code == OP_PD_FETCH && !strcmp(op_str(op, "name", ""), op_str(fetch, "name", "")))
+			return true;
+	return false;
+}
+
 bool out_fetch(PirWriter *w, const Op *op)
 {
 	const Value *v = op_operand(op, 0);
 	if (op_attr(op, "lod_of") || op_attr(op, "part") || v->type->kind != TY_TENSOR)
 		return out_fail(w, "Paddle 3 gives neither arrays nor sequences (LoD) as outputs");
 	OutOp *o = out_new(w, "1.fetch", 1, 1);
-	out_attr_str(o, "name", op_str(op, "name", ""));
-	out_attr_int(o, "col", PIR_I32, op_int(op, "col", 0));
+	const char *name = op_str(op, "name", "");
+	const long long col = (long long)op_int(op, "col", 0);
+	out_attr_str(o, "name",
+	             is_named_before(op) ? arena_printf(w->c->arena, "%s.%lld", name, col) : name);
+	out_attr_int(o, "col", PIR_I32, col);
 	o->in[0] = out_number(w, v);
 	o->out[0] = (OutResult){.type = v->type, .persistable = true};
 	out_op(w, o);
