@@ -51,6 +51,8 @@ static const Pass passes[] = {
 	{"plan", "a place in memory for every value", pass_plan},
 	{"cuda-forms", "CUDA: vectors, squares and teams of threads for each nest", pass_cuda_forms},
 	{"cuda-steps", "CUDA: what one block of threads does, forms of loops", pass_cuda_steps},
+	{"cuda-waits", "CUDA: which steps are one kernel, which wait for which", pass_cuda_waits},
+	{"check-waits", "CUDA: no step comes before what it needs", pass_check_waits},
 };
 
 // A stage is what `--emit=` and lower_run's `until` can stop after.
@@ -73,7 +75,7 @@ static const Stage stages[] = {
 	{"to-loops", "to-loops"},
 	{"fuse", "fuse,fold,dce,hoist,to-loops,split-reductions,hoist-terms"},
 	{"plan", "flatten,state,dce,threads,scratch,plan"},
-	{"schedule", "cuda-forms,cuda-steps"},
+	{"schedule", "cuda-forms,cuda-steps,cuda-waits,check-waits"},
 };
 
 const Pass *pass_table(int *n)

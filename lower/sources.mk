@@ -1,9 +1,9 @@
 # The sources of lower/, room by room.
 SOURCES += lower/pipeline.c
-SOURCES += lower/analysis/deps.c lower/analysis/dim_order.c lower/analysis/found_sizes.c \
+SOURCES += lower/analysis/deps.c lower/analysis/dim_order.c lower/analysis/edges.c lower/analysis/found_sizes.c \
 	lower/analysis/fuse_shape.c lower/analysis/lanes.c \
 	lower/analysis/loop_blocks.c lower/analysis/nest_loops.c lower/analysis/numbers.c lower/analysis/places.c lower/analysis/rows.c lower/analysis/structure.c lower/analysis/trip_count.c \
-	lower/analysis/work.c
+	lower/analysis/touches.c lower/analysis/work.c
 SOURCES += lower/arrays/arrays.c lower/arrays/arrays_find.c lower/arrays/arrays_forward.c \
 	lower/arrays/arrays_join.c lower/arrays/arrays_ops.c lower/arrays/arrays_size.c \
 	lower/arrays/stacks.c
@@ -11,7 +11,7 @@ SOURCES += lower/clean/bounds.c lower/clean/canonicalize.c lower/clean/cse.c low
 	lower/clean/expand.c lower/clean/fold.c lower/clean/fold_batch_norm.c lower/clean/hoist.c \
 	lower/clean/hoist_guard.c lower/clean/integers.c lower/clean/loop_args.c lower/clean/loop_trips.c lower/clean/select.c \
 	lower/clean/simplify_if.c lower/clean/sink.c lower/clean/strip_backward.c lower/clean/unit_rows.c
-SOURCES += lower/cuda/count_loops.c lower/cuda/forms.c lower/cuda/index_width.c lower/cuda/rows.c lower/cuda/steps.c lower/cuda/teams.c
+SOURCES += lower/cuda/check_waits.c lower/cuda/count_loops.c lower/cuda/forms.c lower/cuda/graph.c lower/cuda/graph_nodes.c lower/cuda/index_width.c lower/cuda/rows.c lower/cuda/steps.c lower/cuda/teams.c lower/cuda/waits.c
 SOURCES += lower/grad/checkpoints.c lower/grad/differentiate.c lower/grad/ports.c lower/grad/train.c lower/grad/train_dropout.c lower/grad/train_forms.c \
 	lower/grad/train_loss.c lower/grad/train_step.c lower/grad/train_update.c
 SOURCES += lower/kernels/attention.c lower/kernels/decompose.c lower/kernels/layout.c \

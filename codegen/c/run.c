@@ -5,14 +5,15 @@
 
 #include <string.h>
 
-static void fetch_print(Codegen *cg, const Value *v, int col, const char *from)
+static void fetch_print(Codegen *cg, const Op *op, int col, const char *from)
 {
+	const Value *v = op_operand(op, 0);
 	run_line(cg, 1, "memcpy(out->%s, %s, (size_t)%s);", cg->outputs[col].member, from,
 	         dim_in_run(cg, type_bytes_in_run(cg, v->type)));
 }
 
-static void store_print(Codegen *cg, const Value *v, const Place *to, const char *at,
-                        const char *data, const char *bytes)
+static void store_print(Codegen *cg, const Op *op, const char *at, const char *data,
+                        const char *bytes)
 {
 	run_line(cg, 1, "memcpy(%s, %s, (size_t)%s);", at, data, bytes);
 }

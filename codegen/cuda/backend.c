@@ -18,11 +18,10 @@ static bool compute_print(Codegen *cg, const Op *op, Emitter *emit)
 	return cuda_launch_print(cg, k);
 }
 
-static void store_print(Codegen *cg, const Value *v, const Place *to, const char *at,
-                        const char *data, const char *bytes)
+static void store_print(Codegen *cg, const Op *op, const char *at, const char *data,
+                        const char *bytes)
 {
-	cuda_node_tensor(cg, v, ACCESS_READ);
-	cuda_node_place(cg, to, ACCESS_WRITE);
+	cuda_node_step(cg, op);
 	text_line(&cg->run, 1, "pd_copy(queue, %s, %s, (size_t)%s);", at, data, bytes);
 }
 

@@ -3,6 +3,7 @@
 // their bounds, and kernels get the address. Called by run.c and cuda/graph.c.
 #include "codegen/cuda/cuda.h"
 #include "codegen/device/device.h"
+#include "lower/analysis/edges.h"
 
 #include "ops_emit_cuda.inc"
 #include "ops_work_cuda.inc"
@@ -135,14 +136,18 @@ static const char *next_name(const Dim *sym, void *arg)
 
 // The symbols in the types of a block's arguments take the sizes of what the branch passes; all are
 // read before any is set.
-bool cuda_edge_sizes_print(Codegen *cg, const Op *op, const EdgeSizes *z, const Succ *succ)
+bool cuda_edge_sizes_print(Codegen *cg, const Op *op, int edge)
 {
+	const Succ *succ = &op->succs[edge];
+	const EdgeSizes sizes = edge_sizes_find(cg->arena, op, edge), *z = &sizes;
+	if (!edge_sizes_work(z, op, edge))
+		return true;
 	CudaEdge e = {size_kernel(cg, op), z};
 	Text body, set;
 	text_init(&body, cg->arena);
 	text_init(&set, cg->arena);
 	for (int i = 0; i < z->n; i++) {
-		const Symbol *s = z->items[i].symbol;
+		const Symbol *s = symbol_find(cg, z->items[i].sym);
 		if (z->items[i].from == s->dim)
 			continue;
 		text_line(&body, 1, "const int64_t %s = %s;", s->next,
@@ -161,7 +166,7 @@ bool cuda_edge_sizes_print(Codegen *cg, const Op *op, const EdgeSizes *z, const 
 	}
 	if (set.len)
 		text_str(&body, set.text);
-	return !body.len || size_kernel_launch(cg, e.k, &body);
+	return size_kernel_launch(cg, e.k, &body);
 }
 
 // ---- assertions, updates ------------------------------------------------------------------------

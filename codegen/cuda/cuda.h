@@ -24,8 +24,6 @@ const char *cuda_size(Codegen *cg, const Symbol *s);
 // The address of a word of `sizes`; and `state`, what kernels tell of the run.
 const char *cuda_word(Codegen *cg, int word);
 const char *cuda_state(Codegen *cg);
-// How many bytes of a tensor are copied when its size is on the device: all that it may have.
-const Dim *cuda_bytes(const Codegen *cg, const Value *v);
 
 // ---- cuda.c -------------------------------------------------------------------------------------
 
@@ -38,7 +36,7 @@ bool cuda_capacity_print(Codegen *cg, const Op *op, const Op **bound);
 bool cuda_update_print(Codegen *cg, const Op *op);
 bool cuda_append_print(Codegen *cg, const Op *op);
 bool cuda_assert_print(Codegen *cg, const Op *op);
-bool cuda_edge_sizes_print(Codegen *cg, const Op *op, const EdgeSizes *z, const Succ *succ);
+bool cuda_edge_sizes_print(Codegen *cg, const Op *op, int s); // on the way to successor s
 
 // ---- report.c -----------------------------------------------------------------------------------
 
@@ -63,6 +61,7 @@ typedef struct CudaArg {
 
 // What one launch does, or one call in a kernel of one block.
 typedef struct CudaStep {
+	const Op *op;
 	const char *kernel, *stem; // `compute_x`, x; `pd_move<float>`: then `pd_block_move<float>` is
 	                           // what a block calls
 	const char *instance;      // C that chooses one of a template; NULL: it is none
@@ -70,9 +69,7 @@ typedef struct CudaStep {
 	const char *blocks;        // of the launch, as C
 	int threads;               // of each
 	int64_t width;             // threads that have something to do in one block
-	bool fits;                 // one block is enough
-	const Dim
-		*work; // where sizes of the run decide that: how much there is to do; NULL: it always is
+	const Dim *work;           // how much there is to do
 	int narg;
 	const CudaArg *args;
 	CudaLaunch figures; // for reports
@@ -91,16 +88,6 @@ static inline CudaArg cuda_arg_literal(const char *type, const char *text)
 void cuda_step_print(Codegen *cg, const CudaStep *s);
 // Finishes a function and prints the step that it is. False after a diagnostic.
 bool cuda_function_print(Codegen *cg, KernelFunc *k, const char *blocks, int threads);
-// Small steps that follow each other in a conditional part are one launch, which is printed where
-// something else begins.
-void cuda_step_before(Codegen *cg, const Op *op); // op is about to be printed
-void cuda_steps_end(Codegen *cg);
-bool cuda_steps_are_open(const Codegen *cg);
-// How much there is to do for an operation that one block of threads is enough for, or may be when
-// a run knows its sizes; NULL: it is not. Likewise for so many elements that a branch moves (NULL:
-// none does).
-const Dim *cuda_op_work(const Codegen *cg, const Op *op);
-const Dim *cuda_count_work(const Codegen *cg, const Dim *n, const Op *branch);
 // C that says whether all that several steps do is little; "": it always is.
 const char *cuda_works_little(Codegen *cg, const Works *w);
 // All steps in between are calls in one kernel of one block, named after op; they take no more
@@ -125,7 +112,7 @@ void cuda_functions_print(Codegen *cg, Text *out);
 
 bool cuda_moves_print(Codegen *cg, const Op *branch,
                       int s); // to the arguments of successor s; false after a diagnostic
-void cuda_fetch_print(Codegen *cg, const Value *v, int col, const char *from);
+void cuda_fetch_print(Codegen *cg, const Op *op, int col, const char *from);
 
 // ---- nodes.c ------------------------------------------------------------------------------------
 
@@ -140,24 +127,23 @@ Text cuda_scope_open(Codegen *cg);
 void cuda_scope_close(Codegen *cg, Text outer, const char *head, const char *comment);
 void cuda_node_begin(Codegen *cg, const char *stem);
 void cuda_node_end(Codegen *cg);
-// What the open node touches, and how (ACCESS_READ …): the arguments of a launch, a tensor, an
-// output of the caller, a word of `sizes`, the condition of that name, how the run goes.
-void cuda_node_arguments(Codegen *cg, const KernelFunc *k);
-void cuda_node_tensor(Codegen *cg, const Value *v, unsigned how);
-void cuda_node_place(Codegen *cg, const Place *p, unsigned how);
-void cuda_node_output(Codegen *cg, int col, unsigned how);
-void cuda_node_word(Codegen *cg, int word, unsigned how);
-void cuda_node_condition(Codegen *cg, const char *name, unsigned how);
-void cuda_node_state(Codegen *cg, unsigned how);
-// What was noted since the last call, of the node that is open; and to note as much again.
-Accesses cuda_node_noted(Codegen *cg);
-void cuda_node_accesses(Codegen *cg, const Accesses *more);
-// The node that is open launches a function with a guard. Later the last of them may count the
-// rounds of the loop that the graph is the body of: `line` says so in front of its launch. Returns
-// its function; -1: there is none.
+// The steps of all operations, as cuda-waits numbered them; whether all have been printed. False
+// after a diagnostic.
+bool cuda_schedule_begin(Codegen *cg);
+bool cuda_schedule_end(Codegen *cg);
+// The next step of op is printed, in the node that is open, which has the step's number. Returns
+// its part; 0: it has none. Whether no other step is in that node; whether all that are in the open
+// node have been printed.
+int cuda_node_step(Codegen *cg, const Op *op);
+bool cuda_step_is_alone(const Codegen *cg, const Op *op);
+bool cuda_node_is_whole(const Codegen *cg);
+void cuda_node_part(Codegen *cg, const Op *op, int number); // the open node is that part
+// The node that is open launches a function with a guard. Later it may have to count the rounds of
+// the loop that the graph is the body of: `line` says so in front of the launch. Returns its
+// function; -1: no node does that.
 enum { CUDA_NEVER_COUNTS = -2 }; // for a node that is one or another by the sizes of a run
 void cuda_node_launches(Codegen *cg, int func);
-int cuda_node_count_down(Codegen *cg, int word, const char *condition, const char *line);
+int cuda_node_count_down(Codegen *cg, const Op *back, const char *line);
 
 // ---- graph.c ------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ typedef struct Walk {
 	const Op **bound;
 	const Block *heads[64]; // of the loops around
 	int nhead;
+	const Op *test; // of the loop at which the last walk ended
 } Walk;
 
 // Where a walk ended, beside blocks: at the branch of a loop, at the end of the program, or with a
@@ -26,16 +27,10 @@ static const Block *walk(Walk *w, const Block *b);
 // Sizes first: values move by those of the arguments.
 static bool edge_print(Codegen *cg, const Op *op, int s)
 {
-	EdgeSizes z = {.cg = cg};
-	if (edge_sizes_collect(&z, op, &op->succs[s])) {
-		cuda_node_begin(cg, "sizes");
-		const bool ok = cuda_edge_sizes_print(cg, op, &z, &op->succs[s]);
-		cuda_node_end(cg);
-		return ok && cuda_moves_print(cg, op, s);
-	}
-	diag_error(cg->ctx->diag, op->loc, "code generation: nothing is known of a size that '%s' sets",
-	           op->info->name);
-	return false;
+	cuda_node_begin(cg, "sizes");
+	const bool ok = cuda_edge_sizes_print(cg, op, s);
+	cuda_node_end(cg);
+	return ok && cuda_moves_print(cg, op, s);
 }
 
 // ---- nesting ------------------------------------------------------------------------------------
@@ -49,7 +44,6 @@ static void nodes_begin(Codegen *cg)
 
 static void nodes_end(Codegen *cg)
 {
-	cuda_steps_end(cg);
 	cg->cuda.nested--;
 	cuda_nodes_end(cg, false);
 }
@@ -62,16 +56,16 @@ static const CudaArg *args_keep(Codegen *cg, int n, const CudaArg *args)
 }
 
 // A step of one thread that a function of pdrt_cuda_device.h does.
-static void thread_print(Codegen *cg, const char *kernel, const char *stem, int n,
+static void thread_print(Codegen *cg, const Op *op, const char *kernel, const char *stem, int n,
                          const CudaArg *args)
 {
-	cuda_step_print(cg, &(CudaStep){.kernel = kernel,
+	cuda_step_print(cg, &(CudaStep){.op = op,
+	                                .kernel = kernel,
 	                                .stem = stem,
 	                                .func = -1,
 	                                .blocks = "1",
 	                                .threads = 1,
 	                                .width = 1,
-	                                .fits = true,
 	                                .narg = n,
 	                                .args = args_keep(cg, n, args)});
 }
@@ -83,25 +77,22 @@ static const char *condition_new(Codegen *cg, const char *stem, bool has_else)
 	const char *name = names_unique(&cg->locals, stem);
 	text_line(&cg->run, 1, "const pd_condition %s = pd_condition_new(queue, parts_on + %d, %s);",
 	          name, 2 * cg->cuda.ncondition, has_else ? "true" : "false");
-	pointer_map_set(&cg->cuda.conditions, name, dim_const(cg->ctx, cg->cuda.ncondition++));
+	cg->cuda.ncondition++;
 	return name;
 }
 
-static void decide_print(Codegen *cg, const Value *cond, const char *pointer, const char *condition)
+static void decide_print(Codegen *cg, const Op *op, const char *pointer, const char *condition)
 {
+	const Value *cond = op_operand(op, 0);
 	const char *type = dtype_c_memory(cond->type->dtype);
 	const CudaArg args[] = {
 		cuda_arg_tensor(cg, arena_printf(cg->arena, "const %s *", type), cond, pointer, false),
 		cuda_arg_state(cg, "pd_state *"),
 		{"pd_condition ", condition, condition}};
 	cuda_node_begin(cg, condition);
-	cuda_node_tensor(cg, cond, ACCESS_READ);
-	cuda_node_state(cg, ACCESS_READ);
-	cuda_node_condition(cg, condition, ACCESS_WRITE);
-	thread_print(cg, arena_printf(cg->arena, "pd_decide<%s>", type), condition, COUNT_OF(args),
+	thread_print(cg, op, arena_printf(cg->arena, "pd_decide<%s>", type), condition, COUNT_OF(args),
 	             args);
 	cuda_node_end(cg);
-	cuda_steps_end(cg);
 }
 
 // ---- while --------------------------------------------------------------------------------------
@@ -127,10 +118,7 @@ static void trips_print(Walk *w, const Op *op, const Op *back, int64_t limit, in
 		args[2] = cuda_arg_state(cg, "pd_state *");
 	args[3] = cuda_arg_literal("int ", arena_printf(cg->arena, "%d", cuda_failure(cg, op)));
 	cuda_node_begin(cg, "trips");
-	cuda_node_word(cg, word, ACCESS_WRITE);
-	if (op == back)
-		cuda_node_state(cg, ACCESS_UPDATE);
-	thread_print(cg, op == back ? "pd_count_trip<int64_t>" : "pd_set<int64_t>", "trips",
+	thread_print(cg, op, op == back ? "pd_count_trip<int64_t>" : "pd_set<int64_t>", "trips",
 	             op == back ? 4 : 2, args);
 	cuda_node_end(cg);
 }
@@ -140,29 +128,21 @@ static void trips_print(Walk *w, const Op *op, const Op *back, int64_t limit, in
 static const Op *condition_print(Walk *w, const Block *head, const char *again)
 {
 	Codegen *cg = w->cg;
-	const Block *b = head;
-	if (walk(w, b) != &at_loop_branch) {
+	if (walk(w, head) != &at_loop_branch) {
 		if (!diag_errors(cg->ctx->diag))
 			diag_error(cg->ctx->diag, cg->module->loc,
 			           "code generation: a loop without a condition");
 		return NULL;
 	}
-	const Op *back = loop_back(head);
-	for (; b && b->id <= back->block->id; b = b->next)
-		if (b->last && b->last->nsucc == 2 && branch_is_of_loop(b->last) &&
-		    b->last->succs[1].block->id > back->block->id)
-			break;
-	const char *cond = b && b->last ? tensor_pointer(cg, op_operand(b->last, 0)) : NULL;
+	const Op *test = w->test;
+	const char *cond = tensor_pointer(cg, op_operand(test, 0));
 	if (!cond)
 		return NULL;
 	if (again)
-		decide_print(cg, op_operand(b->last, 0), cond, again);
-	else {
-		cuda_node_tensor(cg, op_operand(b->last, 0), ACCESS_READ);
-		cuda_node_state(cg, ACCESS_READ);
-		cuda_block_test(cg, "if (!", op_operand(b->last, 0), cond, ")");
-	}
-	return b->last;
+		decide_print(cg, test, cond, again);
+	else
+		cuda_block_test(cg, "if (!", op_operand(test, 0), cond, ")");
+	return test;
 }
 
 // One round: from the branch that ends the condition to the head of the loop.
@@ -210,7 +190,7 @@ static const Op *loop_node_print(Walk *w, const Op *enter, int64_t limit, int co
 	const char *again = condition_new(cg, "again", false);
 	const Op *branch = condition_print(w, head, again);
 	cuda_node_begin(cg, op_stem(cg, enter));
-	cuda_node_condition(cg, again, ACCESS_READ);
+	cuda_node_step(cg, enter);
 	Text outer = cuda_scope_open(cg);
 	text_line(&cg->run, 1, "pd_queue body = pd_while(queue, %s);", again);
 	Text inner = cuda_scope_open(cg);
@@ -232,14 +212,11 @@ static bool counted_round_print(Walk *w, const Block *head, const Op *branch)
 static bool counted_unrolled_print(Walk *w, const Op *enter, const Op *branch, int64_t rounds)
 {
 	Codegen *cg = w->cg;
-	cuda_steps_end(cg);
 	cuda_node_begin(cg, op_stem(cg, enter));
+	cuda_node_step(cg, enter);
 	Text outer = cuda_scope_open(cg);
 	cuda_nodes_begin(cg);
-	cg->cuda.looped++;
 	const bool ok = counted_round_print(w, enter->succs[0].block, branch);
-	cuda_steps_end(cg);
-	cg->cuda.looped--;
 	cuda_nodes_end(cg, true);
 	cuda_scope_close(
 		cg, outer,
@@ -256,10 +233,7 @@ static const Value *count_of(const Op *enter)
 
 static const char *count_pointer(Codegen *cg, const Op *enter)
 {
-	const Value *count = count_of(enter);
-	cuda_node_tensor(cg, count, ACCESS_READ);
-	cuda_node_state(cg, ACCESS_READ);
-	return tensor_pointer(cg, count);
+	return tensor_pointer(cg, count_of(enter));
 }
 
 // In a kernel of one block. A failure inside ends nothing: the rounds do.
@@ -287,12 +261,6 @@ static bool counted_kernel_print(Walk *w, const Op *enter, const Op *branch)
 	return ok;
 }
 
-static void count_touches(Codegen *cg, int word, const char *again)
-{
-	cuda_node_word(cg, word, ACCESS_WRITE);
-	cuda_node_condition(cg, again, ACCESS_WRITE);
-}
-
 // In front of the loop.
 static bool count_print(Codegen *cg, const Op *enter, int word, const char *again)
 {
@@ -304,28 +272,24 @@ static bool count_print(Codegen *cg, const Op *enter, int word, const char *agai
 	                        cuda_arg_tensor(cg, "const int64_t *", count_of(enter), from, false),
 	                        cuda_arg_state(cg, "pd_state *"),
 	                        {"pd_condition ", again, again}};
-	count_touches(cg, word, again);
-	thread_print(cg, "pd_count<int64_t>", again, COUNT_OF(args), args);
+	thread_print(cg, enter, "pd_count<int64_t>", again, COUNT_OF(args), args);
 	cuda_node_end(cg);
-	cuda_steps_end(cg);
 	return true;
 }
 
-// At the end of a round: one of the small steps there; else beside what some kernel of the round
-// does; else a kernel.
-static void count_down_print(Codegen *cg, int word, const char *again)
+// At the end of a round: beside what a kernel of the round does, or a step.
+static void count_down_print(Codegen *cg, const Op *back, int word, const char *again)
 {
 	const CudaArg args[] = {cuda_arg_word(cg, "int64_t *", word), {"pd_condition ", again, again}};
 	const char *line = arena_printf(cg->arena, "pd_count_with_next(queue, %s, %s);", args[0].text,
 	                                again);
-	const int func = cuda_steps_are_open(cg) ? -1 : cuda_node_count_down(cg, word, again, line);
+	const int func = cuda_node_count_down(cg, back, line);
 	if (func >= 0) {
 		cg->funcs[func].counts = true;
 		return;
 	}
 	cuda_node_begin(cg, again);
-	count_touches(cg, word, again);
-	thread_print(cg, "pd_count_down<int64_t>", again, COUNT_OF(args), args);
+	thread_print(cg, back, "pd_count_down<int64_t>", again, COUNT_OF(args), args);
 	cuda_node_end(cg);
 }
 
@@ -340,11 +304,11 @@ static bool counted_node_print(Walk *w, const Op *enter, const Op *branch)
 	text_line(&cg->run, 1,
 	          "const pd_condition %s = pd_counter_new(queue, parts_on + %d, sizes + %d);", again,
 	          2 * cg->cuda.ncondition, word);
-	pointer_map_set(&cg->cuda.conditions, again, dim_const(cg->ctx, cg->cuda.ncondition++));
+	cg->cuda.ncondition++;
 	if (!count_print(cg, enter, word, again))
 		return false;
 	cuda_node_begin(cg, op_stem(cg, enter));
-	cuda_node_condition(cg, again, ACCESS_READ);
+	cuda_node_step(cg, enter);
 	Text outer = cuda_scope_open(cg);
 	text_line(&cg->run, 1, "pd_queue body = pd_counted(queue, %s, sizes + %d, %s);", again, word,
 	          rounds ? dim_in_run(cg, rounds) : "-1");
@@ -352,7 +316,7 @@ static bool counted_node_print(Walk *w, const Op *enter, const Op *branch)
 	text_line(&cg->run, 1, "pd_queue *const queue = &body;");
 	nodes_begin(cg);
 	const bool ok = counted_round_print(w, head, branch);
-	count_down_print(cg, word, again);
+	count_down_print(cg, loop_back(head), word, again);
 	nodes_end(cg);
 	cuda_scope_close(cg, inner, "while (pd_round(&body)) ", NULL);
 	cuda_scope_close(cg, outer, "", comment_text(cg->arena, op_title(cg, enter)));
@@ -384,21 +348,17 @@ static const Op *either_form_print(Walk *w, const Op *enter, const Attr *little,
 {
 	const Works works = {.n = little->n, .items = (const Dim **)little->dims};
 	Codegen *cg = w->cg;
-	cuda_steps_end(cg);
 	cuda_node_begin(cg, op_stem(cg, enter));
+	cuda_node_step(cg, enter);
 	cuda_node_launches(cg, CUDA_NEVER_COUNTS);
 	Text outer = cuda_scope_open(cg);
-	cg->cuda.looped++;
 	const Op *branch = form_print(w, enter, true, limit, counter);
-	cuda_steps_end(cg);
-	cg->cuda.looped--;
 	cuda_scope_close(cg, outer, arena_printf(cg->arena, "if (%s) ", cuda_works_little(cg, &works)),
 	                 NULL);
 	outer = cuda_scope_open(cg);
 	cuda_nodes_begin(cg);
 	if (branch)
 		branch = form_print(w, enter, false, limit, counter);
-	cuda_steps_end(cg);
 	cuda_nodes_end(cg, true);
 	cuda_scope_close(cg, outer, "else ", NULL);
 	cuda_node_end(cg);
@@ -461,9 +421,9 @@ static void if_node_print(Walk *w, const Op *op, const char *cond, const Block *
 {
 	Codegen *cg = w->cg;
 	const char *choice = condition_new(cg, "choice", true);
-	decide_print(cg, op_operand(op, 0), cond, choice);
+	decide_print(cg, op, cond, choice);
 	cuda_node_begin(cg, op_stem(cg, op));
-	cuda_node_condition(cg, choice, ACCESS_READ);
+	cuda_node_step(cg, op);
 	Text outer = cuda_scope_open(cg);
 	text_line(&cg->run, 1, "pd_queue parts[2];");
 	text_line(&cg->run, 1, "pd_if(queue, %s, parts);", choice);
@@ -477,8 +437,6 @@ static void if_node_print(Walk *w, const Op *op, const char *cond, const Block *
 static void if_in_kernel_print(Walk *w, const Op *op, const char *cond, const Block **meet)
 {
 	Codegen *cg = w->cg;
-	cuda_node_tensor(cg, op_operand(op, 0), ACCESS_READ);
-	cuda_node_state(cg, ACCESS_READ);
 	cuda_block_test(cg, "if (", op_operand(op, 0), cond, ") {");
 	for (int s = 0; s < 2; s++) {
 		cuda_block_text(cg, s ? "} else {" : "", 1);
@@ -528,19 +486,16 @@ static void choose_print(Codegen *cg, const Op *op, const char *pointer, const c
 	const CudaArg args[] = {cuda_arg_tensor(cg, type, op_operand(op, 0), pointer, false),
 	                        {choice_type, choice, choice}};
 	cuda_node_begin(cg, choice);
-	cuda_node_tensor(cg, op_operand(op, 0), ACCESS_READ);
-	cuda_node_condition(cg, choice, ACCESS_WRITE);
-	cuda_step_print(cg, &(CudaStep){.kernel = cg->funcs[func].name,
+	cuda_step_print(cg, &(CudaStep){.op = op,
+	                                .kernel = cg->funcs[func].name,
 	                                .stem = choice,
 	                                .func = func,
 	                                .blocks = "1",
 	                                .threads = 1,
 	                                .width = 1,
-	                                .fits = true,
 	                                .narg = 2,
 	                                .args = args_keep(cg, 2, args)});
 	cuda_node_end(cg);
-	cuda_steps_end(cg);
 }
 
 static const char *case_comment(Codegen *cg, const Op *op, int s)
@@ -556,11 +511,10 @@ static const Block *switch_node_print(Walk *w, const Op *op, const char *pointer
 	const char *choice = names_unique(&cg->locals, "choice");
 	text_line(&cg->run, 1, "const pd_choice<%d> %s = pd_choice_new<%d>(queue, parts_on + %d);",
 	          op->nsucc, choice, op->nsucc, 2 * cg->cuda.ncondition);
-	pointer_map_set(&cg->cuda.conditions, choice, dim_const(cg->ctx, cg->cuda.ncondition));
 	cg->cuda.ncondition += (op->nsucc + 1) / 2; // two words each
 	choose_print(cg, op, pointer, choice);
 	cuda_node_begin(cg, op_stem(cg, op));
-	cuda_node_condition(cg, choice, ACCESS_READ);
+	cuda_node_step(cg, op);
 	Text outer = cuda_scope_open(cg);
 	text_line(&cg->run, 1, "pd_queue parts[%d];", op->nsucc);
 	text_line(&cg->run, 1, "pd_switch(queue, %s, parts);", choice);
@@ -580,7 +534,6 @@ static const Block *switch_in_kernel_print(Walk *w, const Op *op, const char *po
 	Codegen *cg = w->cg;
 	const Attr *cases = op_attr(op, "cases");
 	const Block *meet = NULL;
-	cuda_node_tensor(cg, op_operand(op, 0), ACCESS_READ);
 	for (int s = 0; s < op->nsucc; s++) {
 		if (s < cases->n)
 			cuda_block_case(
@@ -622,7 +575,6 @@ static bool block_ops_print(Walk *w, const Block *b)
 	for (const Op *op = b->first; op; op = op->next) {
 		if ((op->info->traits & TRAIT_TERMINATOR) || op_counts(op))
 			continue;
-		cuda_step_before(w->cg, op);
 		cuda_node_begin(w->cg, op_stem(w->cg, op));
 		if (!run_op_print(w->cg, op, w->bound))
 			return run_no_code(w->cg, op, errors);
@@ -670,8 +622,10 @@ static const Block *walk(Walk *w, const Block *b)
 		const Op *op = b->last;
 		if (!op || op->code == OP_CF_RETURN || !op->nsucc)
 			return &at_end;
-		if (op->nsucc == 2 && branch_is_of_loop(op))
+		if (op->nsucc == 2 && branch_is_of_loop(op)) {
+			w->test = op;
 			return &at_loop_branch;
+		}
 		if (op->nsucc > 1) {
 			b = (op->code == OP_CF_SWITCH ? switch_print : if_print)(w, op);
 			if (is_place(b))
@@ -695,15 +649,13 @@ static void sizes_clear_print(Codegen *cg)
 		return;
 	cg->uses_sizes = true;
 	cuda_node_begin(cg, "sizes");
-	for (int i = 0; i < words; i++)
-		cuda_node_word(cg, i, ACCESS_WRITE);
-	cuda_step_print(cg, &(CudaStep){.kernel = "pd_zero<int64_t>",
+	cuda_step_print(cg, &(CudaStep){.op = cg->module,
+	                                .kernel = "pd_zero<int64_t>",
 	                                .stem = "sizes",
 	                                .func = -1,
 	                                .blocks = "1",
 	                                .threads = 32,
 	                                .width = words,
-	                                .fits = true,
 	                                .narg = 2,
 	                                .args = args_keep(cg, 2, args)});
 	cuda_node_end(cg);
@@ -712,11 +664,13 @@ static void sizes_clear_print(Codegen *cg)
 bool cuda_graph_print(Codegen *cg, const Op **bound)
 {
 	Walk w = {.cg = cg, .bound = bound};
+	const int errors = diag_errors(cg->ctx->diag);
+	if (!cuda_schedule_begin(cg))
+		return false;
 	cuda_nodes_begin(cg);
 	sizes_clear_print(cg);
 	if (walk(&w, cg->module->regions[0].first) != &at_end)
 		return false;
-	cuda_steps_end(cg);
 	cuda_nodes_end(cg, false);
-	return true;
+	return diag_errors(cg->ctx->diag) == errors && cuda_schedule_end(cg);
 }

@@ -16,7 +16,7 @@ const char *library_size(Codegen *cg, const Dim *d)
 	return expression_unwrap(cg->arena, dim_in_locals(&cg->sizes, d));
 }
 
-// A tensor that the epilogue reads; the node does, too.
+// A tensor that the epilogue reads.
 static const char *pointer_or_null(KernelFunc *k, const Value *v)
 {
 	if (!v)
@@ -49,7 +49,6 @@ bool library_call_begin(Codegen *cg, const Op *op, const char *helper, const Lib
 		.addend = pointer_or_null(k, e ? e->addend : NULL),
 		.alpha = scalar_float(cg->arena, DT_F32, e ? e->alpha : 1),
 	};
-	cuda_node_arguments(cg, k);
 	return call->out && call->scratch && call->a && call->b && call->bias && call->addend &&
 	       kernel_helper(k, "cuda_library.c", 0, NULL) && kernel_helper(k, helper, 0, NULL);
 }
@@ -82,7 +81,10 @@ bool library_call_end(Codegen *cg, const LibraryCall *call, const char *name,
                       const LibraryEpilogue *e)
 {
 	cuda_library_note(cg, call->k, name);
-	return e || (epilogue_emit(call->k) && cuda_launch_print(cg, call->k));
+	if (!e)
+		return epilogue_emit(call->k) && cuda_launch_print(cg, call->k);
+	cuda_node_step(cg, call->k->op);
+	return true;
 }
 
 // ---- cuBLASLt -----------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
-// Nodes of a CUDA graph: while they are printed, what each of them reads and writes is noted; when
-// a graph is complete, each node is printed behind those that it must wait for
-// (lower/analysis/deps.c). A kernel touches what its arguments point to, so the arguments of calls
-// are what is noted. Called by cuda/graph.c, and by whoever prints a launch.
+// Nodes of a CUDA graph, as pass cuda-waits says (ir/core/waits.h): of which node a step is,
+// and for whom nodes wait, which is printed in front of them when their graph is complete. Called
+// by cuda/graph.c, and by whoever prints a launch.
 //
 // Nodes are printed in the order of the program. One that waits for just the node in front of it is
 // printed without a word; else `pd_after` says for whom it waits, by names that only such nodes
@@ -9,22 +8,21 @@
 #include "codegen/cuda/cuda.h"
 #include "codegen/device/device.h"
 #include "ir/base/vec.h"
+#include "ir/core/waits.h"
 #include "lower/analysis/analysis.h"
 
 #include <string.h>
 
-// What a node touches lies in one of these memories; each output is one more.
-enum { MEMORY_WORKSPACE, MEMORY_STATE, MEMORY_SIZES, MEMORY_CONDITIONS, MEMORY_OUTPUTS };
-
 // Printed, with what belongs to it: a launch or several, one behind the other, or a conditional
 // node with all inside.
 typedef struct CudaNode {
+	int number;       // 0: none of its steps has been printed
+	const Op *owner;  // that has the first of them
 	const char *stem; // of its name
 	int func; // the first of the program's functions that it launches with a guard; less than 0:
 	          // none
 	Text head, text;   // in front of that launch, and from there on; without one all is `text`
 	const char *count; // a line in front of that launch; NULL: none
-	Accesses accesses;
 } CudaNode;
 
 struct CudaNodes {
@@ -32,86 +30,111 @@ struct CudaNodes {
 	Text outer_run; // what was printed of the node of the outer graph that this one is in
 	int n, cap, depth;
 	CudaNode *nodes; // the last one is open when depth > 0
-	Accesses noted;  // of the one that is open, since somebody asked
 };
 
-// ---- what nodes touch ---------------------------------------------------------------------------
+// How many steps a node has, and how many of them are printed.
+typedef struct NodeSteps {
+	int total, printed;
+} NodeSteps;
 
-static void node_touches(Codegen *cg, int memory, const Dim *begin, const Dim *bytes, unsigned how)
+struct CudaSchedule {
+	int most; // the largest number of a node
+	NodeSteps *nodes;
+	PointerMap next; // Op -> which of its steps is printed next
+};
+
+// ---- steps --------------------------------------------------------------------------------------
+
+// The operations with steps: the module itself, and those in it.
+static const Op *schedule_next(const Codegen *cg, const Op *op)
+{
+	return op == cg->module ? module_first(op) : module_next(op);
+}
+
+static bool no_schedule(Codegen *cg, const Op *op)
+{
+	diag_error(cg->ctx->diag, op->loc,
+	           "code generation: the steps of '%s' are not those that its nodes have",
+	           op->info->name);
+	return false;
+}
+
+bool cuda_schedule_begin(Codegen *cg)
+{
+	CudaSchedule *z = NEW(cg->arena, CudaSchedule);
+	int64_t nstep = 0, most = 0;
+	for (const Op *op = cg->module; op; op = schedule_next(cg, op)) {
+		const Attr *step = op_attr(op, "node");
+		nstep += step ? step->n : 0;
+		for (int i = 0; step && i < step->n; i++)
+			most = step->ints[i] > most ? step->ints[i] : most;
+	}
+	if (most > 2 * nstep) // each step begins two nodes at most
+		return no_schedule(cg, cg->module);
+	z->most = (int)most;
+	z->nodes = NEW_ARRAY(cg->arena, (size_t)most + 1, NodeSteps);
+	for (const Op *op = cg->module; op; op = schedule_next(cg, op)) {
+		const Attr *step = op_attr(op, "node");
+		for (int i = 0; step && i < step->n; i++)
+			z->nodes[step->ints[i]].total++;
+	}
+	pointer_map_init(&z->next, cg->arena);
+	cg->cuda.schedule = z;
+	return true;
+}
+
+bool cuda_schedule_end(Codegen *cg)
+{
+	const CudaSchedule *z = cg->cuda.schedule;
+	for (int i = 0; i <= z->most; i++)
+		if (z->nodes[i].printed != z->nodes[i].total)
+			return no_schedule(cg, cg->module);
+	return true;
+}
+
+// The number of the step of op that is printed next, in one of its lists; 0: there is none.
+static int step_number(const Codegen *cg, const Op *op, const char *attr)
+{
+	const Attr *step = op_attr(op, attr);
+	const int had = pointer_map_index(&cg->cuda.schedule->next, op), i = had < 0 ? 0 : had;
+	return step && i < step->n ? (int)step->ints[i] : 0;
+}
+
+bool cuda_step_is_alone(const Codegen *cg, const Op *op)
+{
+	return cg->cuda.schedule->nodes[step_number(cg, op, "node")].total < 2;
+}
+
+int cuda_node_step(Codegen *cg, const Op *op)
 {
 	CudaNodes *g = cg->cuda.nodes;
-	if (!g || !g->depth)
-		return;
-	const Access access = {memory, how, begin, dim_add(cg->ctx, begin, bytes)};
-	accesses_add(cg->arena, &g->nodes[g->n - 1].accesses, access);
-	accesses_add(cg->arena, &g->noted, access);
-}
-
-Accesses cuda_node_noted(Codegen *cg)
-{
-	const Accesses noted = cg->cuda.nodes->noted;
-	cg->cuda.nodes->noted = (Accesses){0};
-	return noted;
-}
-
-void cuda_node_accesses(Codegen *cg, const Accesses *more)
-{
-	accesses_add_all(cg->arena, &cg->cuda.nodes->nodes[cg->cuda.nodes->n - 1].accesses, more);
-}
-
-void cuda_node_place(Codegen *cg, const Place *p, unsigned how)
-{
-	const Dim *bytes = type_bytes_at_most(cg->ctx, p->root->type), *zero = dim_const(cg->ctx, 0);
-	if (p->kind == PLACE_WORKSPACE)
-		node_touches(cg, MEMORY_WORKSPACE, p->offset ? p->offset : zero, bytes, how);
-	else if (p->kind == PLACE_OUTPUT)
-		cuda_node_output(cg, p->col, how);
-	// nobody writes inputs and weights
-}
-
-void cuda_node_tensor(Codegen *cg, const Value *v, unsigned how)
-{
-	const Place p = value_place(v);
-	cuda_node_place(cg, &p, how);
-}
-
-void cuda_node_output(Codegen *cg, int col, unsigned how)
-{
-	node_touches(cg, MEMORY_OUTPUTS + col, dim_const(cg->ctx, 0), dim_const(cg->ctx, 1), how);
-}
-
-void cuda_node_word(Codegen *cg, int word, unsigned how)
-{
-	node_touches(cg, MEMORY_SIZES, dim_const(cg->ctx, word), dim_const(cg->ctx, 1), how);
-}
-
-void cuda_node_condition(Codegen *cg, const char *name, unsigned how)
-{
-	node_touches(cg, MEMORY_CONDITIONS, pointer_map_get(&cg->cuda.conditions, name),
-	             dim_const(cg->ctx, 1), how);
-}
-
-void cuda_node_state(Codegen *cg, unsigned how)
-{
-	node_touches(cg, MEMORY_STATE, dim_const(cg->ctx, 0), dim_const(cg->ctx, 1), how);
-}
-
-void cuda_node_arguments(Codegen *cg, const KernelFunc *k)
-{
-	for (int i = 0; i < k->nparam; i++) {
-		const KernelParam *p = &k->params[i];
-		if (p->value)
-			cuda_node_tensor(cg, p->value, p->result ? ACCESS_WRITE : ACCESS_READ);
-		else if (!p->bound && size_is_on_device(cg, p->sym)) {
-			const int word = cuda_size_word(cg, symbol_find(cg, p->sym));
-			cuda_node_word(cg, word, k->sets_sizes ? ACCESS_WRITE : ACCESS_READ);
-			if (k->status) // how large it should have been
-				cuda_node_word(cg, cuda_found_count(cg) + word,
-				               k->sets_sizes ? ACCESS_WRITE : ACCESS_UPDATE);
-		}
+	CudaSchedule *z = cg->cuda.schedule;
+	CudaNode *node = &g->nodes[g->n - 1];
+	const int number = step_number(cg, op, "node"), part = step_number(cg, op, "apart");
+	if (!node->number) {
+		node->number = number;
+		node->owner = op;
 	}
-	if (k->status)
-		cuda_node_state(cg, k->sets_sizes ? ACCESS_WRITE : ACCESS_UPDATE);
+	if (!number || number != node->number)
+		return no_schedule(cg, op), 0;
+	z->nodes[number].printed++;
+	const int had = pointer_map_index(&z->next, op);
+	pointer_map_set_index(&z->next, op, had < 0 ? 1 : had + 1);
+	return part;
+}
+
+void cuda_node_part(Codegen *cg, const Op *op, int number)
+{
+	CudaNodes *g = cg->cuda.nodes;
+	g->nodes[g->n - 1].number = number;
+	g->nodes[g->n - 1].owner = op;
+}
+
+bool cuda_node_is_whole(const Codegen *cg)
+{
+	const CudaNodes *g = cg->cuda.nodes;
+	const NodeSteps *steps = &cg->cuda.schedule->nodes[g->nodes[g->n - 1].number];
+	return steps->printed == steps->total;
 }
 
 // ---- nesting ------------------------------------------------------------------------------------
@@ -160,7 +183,6 @@ void cuda_node_begin(Codegen *cg, const char *stem)
 		return;
 	VEC_ROOM(cg->arena, g->nodes, g->n, g->cap);
 	g->nodes[g->n++] = (CudaNode){.stem = stem, .func = -1};
-	g->noted = (Accesses){0};
 }
 
 void cuda_node_end(Codegen *cg)
@@ -168,10 +190,11 @@ void cuda_node_end(Codegen *cg)
 	CudaNodes *g = cg->cuda.nodes;
 	if (--g->depth)
 		return;
-	if (cg->run.len)
-		g->nodes[g->n - 1].text = cg->run;
-	else
+	if (!g->nodes[g->n - 1].number) { // no step: what was printed goes with the next one
 		g->n--;
+		return;
+	}
+	g->nodes[g->n - 1].text = cg->run;
 	text_init(&cg->run, cg->arena);
 }
 
@@ -188,23 +211,17 @@ void cuda_node_launches(Codegen *cg, int func)
 	text_init(&cg->run, cg->arena);
 }
 
-int cuda_node_count_down(Codegen *cg, int word, const char *condition, const char *line)
+int cuda_node_count_down(Codegen *cg, const Op *back, const char *line)
 {
 	CudaNodes *g = cg->cuda.nodes;
-	int i = g->n;
-	while (i > 0 && g->nodes[i - 1].func < 0)
-		i--;
-	if (!i)
-		return -1;
-	CudaNode *node = &g->nodes[i - 1];
-	node->count = line;
-	const Dim *one = dim_const(cg->ctx, 1), *at_word = dim_const(cg->ctx, word);
-	accesses_add(cg->arena, &node->accesses,
-	             (Access){MEMORY_SIZES, ACCESS_WRITE, at_word, dim_add(cg->ctx, at_word, one)});
-	const Dim *number = pointer_map_get(&cg->cuda.conditions, condition);
-	accesses_add(cg->arena, &node->accesses,
-	             (Access){MEMORY_CONDITIONS, ACCESS_WRITE, number, dim_add(cg->ctx, number, one)});
-	return node->func;
+	const Attr *counts = op_attr(back, "counts");
+	for (int i = 0; i < g->n; i++)
+		for (int k = 0; counts && k < counts->n; k++)
+			if (g->nodes[i].number == counts->ints[k] && g->nodes[i].func >= 0) {
+				g->nodes[i].count = line;
+				return g->nodes[i].func;
+			}
+	return -1;
 }
 
 // Whether node i comes where it is printed: behind the one in front of it, or the first of all.
@@ -224,18 +241,36 @@ static const char *after_text(Codegen *cg, const char *const *names, const Waits
 	return out.text;
 }
 
-// The nodes that none waits for.
-static Waits nodes_last(Codegen *cg, const CudaNodes *g, const Waits *waits)
+// The nodes in a line of numbers of `owner`, the last one first. False: there is no such line.
+static bool nodes_read(Codegen *cg, const CudaNodes *g, const Op *owner, const char *attr,
+                       int number, Waits *out)
 {
-	bool *awaited = NEW_ARRAY(cg->arena, (size_t)g->n + 1, bool);
-	int *list = NEW_ARRAY(cg->arena, (size_t)g->n + 1, int), n = 0;
-	for (int i = 0; i < g->n; i++)
-		for (int k = 0; k < waits[i].n; k++)
-			awaited[waits[i].steps[k]] = true;
-	for (int i = g->n; i-- > 0;)
-		if (!awaited[i])
-			list[n++] = i;
-	return (Waits){n, list};
+	WaitsLine line;
+	if (!owner || !waits_find(cg->arena, owner, attr, number, &line))
+		return false;
+	int *list = NEW_ARRAY(cg->arena, (size_t)line.n + 1, int);
+	*out = (Waits){0, list};
+	for (int k = line.n; k-- > 0;)
+		for (int i = 0; i < g->n; i++)
+			if (g->nodes[i].number == line.list[k])
+				list[out->n++] = i;
+	if (out->n != line.n)
+		no_schedule(cg, owner);
+	return true;
+}
+
+// For whom each node waits: for the one in front of it where nothing else is said.
+static const Waits *waits_of(Codegen *cg, const CudaNodes *g)
+{
+	Waits *waits = NEW_ARRAY(cg->arena, (size_t)g->n + 1, Waits);
+	for (int i = 0; i < g->n; i++) {
+		const CudaNode *node = &g->nodes[i];
+		int *before = NEW(cg->arena, int);
+		*before = i - 1;
+		if (!nodes_read(cg, g, node->owner, "after", node->number, &waits[i]))
+			waits[i] = (Waits){i > 0, before};
+	}
+	return waits;
 }
 
 // Names for nodes that somebody is printed to wait for, by `last` too.
@@ -299,16 +334,15 @@ static void node_print(Codegen *cg, const CudaNode *node, const char *after, con
 
 void cuda_nodes_end(Codegen *cg, bool repeated)
 {
-	CudaNodes *g = cg->cuda.nodes;
-	Accesses *accesses = NEW_ARRAY(cg->arena, (size_t)g->n + 1, Accesses);
-	for (int i = 0; i < g->n; i++)
-		accesses[i] = g->nodes[i].accesses;
-	Context view = context_of_known_sizes(
-		cg->ctx); // offsets are evaluated with sizes of at least 1
-	const Waits *waits = deps_find(&view, cg->arena, g->n, accesses);
-	const Waits none = {0}, last = repeated ? nodes_last(cg, g, waits) : none;
-	const char **names = nodes_name(cg, g, waits, last.n > 1 ? &last : &none);
-	cg->cuda.nodes = g->outer;
+	CudaNodes *g = cg->cuda.nodes, *outer = g->outer;
+	const CudaNode *around = outer && outer->depth > 0 ? &outer->nodes[outer->n - 1] : NULL;
+	const Waits *waits = waits_of(cg, g);
+	Waits last = {0};
+	if (repeated && around)
+		nodes_read(cg, g, around->owner, "meet", around->number, &last);
+	const char **names = nodes_name(cg, g, waits, &last);
+	const Text rest = cg->run;
+	cg->cuda.nodes = outer;
 	cg->run = g->outer_run;
 	const char *begun = repeated ? round_begin_print(cg, g->n, waits) : NULL;
 	for (int i = 0; i < g->n; i++) {
@@ -317,8 +351,7 @@ void cuda_nodes_end(Codegen *cg, bool repeated)
 		                        ? arena_printf(cg->arena, "\tpd_after(queue, %s);\n", begun)
 		                        : after_text(cg, names, &waits[i]);
 		node_print(cg, &g->nodes[i], after, names[i]);
-		if (g->outer && g->outer->depth > 0)
-			accesses_add_all(cg->arena, &g->outer->nodes[g->outer->n - 1].accesses, &accesses[i]);
 	}
+	text_strn(&cg->run, rest.text ? rest.text : "", rest.len);
 	round_end_print(cg, names, &last);
 }

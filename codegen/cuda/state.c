@@ -53,13 +53,6 @@ const char *cuda_state(Codegen *cg)
 	return "state";
 }
 
-const Dim *cuda_bytes(const Codegen *cg, const Value *v)
-{
-	const Dim *bytes = type_bytes_at_most(cg->ctx, v->type),
-			  *root = type_bytes_at_most(cg->ctx, value_place(v).root->type);
-	return bytes == root ? bytes : dim_min(cg->ctx, bytes, root); // a view of less
-}
-
 // ---- failures -----------------------------------------------------------------------------------
 
 static bool failures_are(const Codegen *cg, int at, int n, const char *const *titles)

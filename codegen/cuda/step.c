@@ -6,38 +6,13 @@
 #include "codegen/cuda/cuda.h"
 #include "codegen/device/device.h"
 #include "ir/base/vec.h"
-#include "lower/analysis/analysis.h"
+#include "lower/analysis/touches.h"
 #include "lower/target/schedule.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 enum { BLOCK_THREADS = 256, WARP = 32 };
-
-// A kernel takes at most 4 KiB of arguments.
-enum { MAX_PARAMS = 480 };
-
-// ---- what fits one block ------------------------------------------------------------------------
-
-// Where only a run tells whether work is little, a text for either is worth it where it is gone
-// through again and again.
-static const Dim *work_here(const Codegen *cg, const Dim *work)
-{
-	return work_is_little(work) || cg->cuda.nested || cg->cuda.looped ? work : NULL;
-}
-
-const Dim *cuda_op_work(const Codegen *cg, const Op *op)
-{
-	const Attr *work = op_attr(op, "block_work");
-	return work ? work_here(cg, work->dim) : NULL;
-}
-
-const Dim *cuda_count_work(const Codegen *cg, const Dim *n, const Op *branch)
-{
-	const Attr *much = branch ? op_attr(branch, "much") : NULL;
-	const Dim *most = dim_at_most(cg->ctx, n);
-	return work_may_be_little(cg->ctx, most, much ? much->dim : NULL) ? work_here(cg, most) : NULL;
-}
 
 // ---- arguments ----------------------------------------------------------------------------------
 
@@ -82,7 +57,7 @@ typedef struct Item {
 	const char *before, *after; // text around the arguments
 	int depth, narg;
 	const CudaArg *args;
-	Accesses accesses; // of a call
+	int part; // of a call: the node that it is part of where not all calls are little; 0: no matter
 } Item;
 
 struct CudaBlock {
@@ -91,9 +66,8 @@ struct CudaBlock {
 	Item *items;
 	int64_t threads;
 	int loops; // around what comes next
-	bool has_loop, has_ops;
-	Works works; // of steps that sizes of the run make little or not
-	Text outer;  // in loops: cg->run around them, which holds comments inside
+	bool has_loop;
+	Text outer; // in loops: cg->run around them, which holds comments inside
 };
 
 static void item_push(Codegen *cg, Item item)
@@ -329,34 +303,36 @@ const char *cuda_works_little(Codegen *cg, const Works *w)
 	return w->n ? text.text : "";
 }
 
-// From item `from` on those that are launched together whatever a run's sizes are: surely little
-// ones side by side, or one.
+// From item `from` on those that are launched together whatever a run's sizes are.
 static CudaBlock items_together(const CudaBlock *b, int from)
 {
 	CudaBlock part = {.stem = b->items[from].step->stem, .items = b->items + from, .threads = 1};
-	do {
-		const CudaStep *s = part.items[part.nitem++].step;
+	for (int i = from; i < b->nitem && b->items[i].part == part.items->part; i++) {
+		const CudaStep *s = b->items[i].step;
 		part.threads = s->width > part.threads ? s->width : part.threads;
-	} while (!part.items[part.nitem - 1].step->work && from + part.nitem < b->nitem &&
-	         !part.items[part.nitem].step->work);
+		part.nitem++;
+	}
 	return part;
 }
 
 // One kernel for all steps where they are little; else they wait for what they need.
 static void either_print(Codegen *cg, const CudaBlock *b)
 {
+	Works works = {0};
+	for (int i = 0; i < b->nitem; i++)
+		if (b->items[i].step->work)
+			works_add(cg->ctx, &works, b->items[i].step->work);
 	cuda_node_launches(cg, CUDA_NEVER_COUNTS);
 	Text outer = cuda_scope_open(cg);
 	block_kernel(cg, b);
-	cuda_scope_close(cg, outer,
-	                 arena_printf(cg->arena, "if (%s) ", cuda_works_little(cg, &b->works)), NULL);
+	cuda_scope_close(cg, outer, arena_printf(cg->arena, "if (%s) ", cuda_works_little(cg, &works)),
+	                 NULL);
 	outer = cuda_scope_open(cg);
 	cuda_nodes_begin(cg);
 	for (int i = 0; i < b->nitem;) {
 		const CudaBlock part = items_together(b, i);
 		cuda_node_begin(cg, part.stem);
-		for (int k = 0; k < part.nitem; k++)
-			cuda_node_accesses(cg, &part.items[k].accesses);
+		cuda_node_part(cg, part.items->step->op, part.items->part);
 		block_print(cg, &part);
 		cuda_node_end(cg);
 		i += part.nitem;
@@ -365,40 +341,26 @@ static void either_print(Codegen *cg, const CudaBlock *b)
 	cuda_scope_close(cg, outer, "else ", NULL);
 }
 
-bool cuda_steps_are_open(const Codegen *cg)
-{
-	return cg->cuda.block != NULL;
-}
-
-void cuda_steps_end(Codegen *cg)
+// The kernel that is open ends with the last step of its node.
+static void steps_end(Codegen *cg)
 {
 	CudaBlock *b = cg->cuda.block;
-	if (!b || b->loops)
+	if (b->loops || !cuda_node_is_whole(cg))
 		return;
 	cg->cuda.block = NULL;
-	if (b->nitem > 1 && b->works.n)
+	if (!b->has_loop && b->items[0].part)
 		either_print(cg, b);
 	else
 		block_print(cg, b);
 	cuda_node_end(cg);
 }
 
-// In the body of another loop everything waits for everything; elsewhere a kernel that needs what
-// small operations gave must not wait for a loop.
-static bool loop_stands_alone(const Codegen *cg)
-{
-	return !cg->cuda.nested && !cuda_in_loop_kernel(cg);
-}
-
 void cuda_loop_kernel_begin(Codegen *cg, const Op *op)
 {
 	const char *stem = name_sanitize(cg->arena, op->loc->var ? op->loc->var : "rounds");
-	if (cg->cuda.block && !cg->cuda.block->loops &&
-	    (args_count(cg->cuda.block) > MAX_PARAMS - CUDA_MAX_LOOP_PARAMS ||
-	     cg->cuda.block->works.n || (loop_stands_alone(cg) && cg->cuda.block->has_ops)))
-		cuda_steps_end(cg);
 	if (!cg->cuda.block)
 		block_open(cg, stem);
+	cuda_node_step(cg, op);
 	if (!cg->cuda.block->loops++) {
 		cg->cuda.block->stem = stem;
 		cg->cuda.block->has_loop = true;
@@ -412,39 +374,27 @@ void cuda_loop_kernel_end(Codegen *cg)
 	if (--cg->cuda.block->loops)
 		return;
 	cg->run = cg->cuda.block->outer;
-	if (loop_stands_alone(cg))
-		cuda_steps_end(cg);
+	steps_end(cg);
 }
 
 void cuda_step_print(Codegen *cg, const CudaStep *s)
 {
 	if (!cuda_in_loop_kernel(cg)) {
-		if (cg->cuda.block && (!s->fits || args_count(cg->cuda.block) + s->narg > MAX_PARAMS ||
-		                       (cg->cuda.block->has_loop && s->work)))
-			cuda_steps_end(cg);
-		if (!s->fits || !cg->blocks) {
+		if (cuda_step_is_alone(cg, s->op)) {
+			cuda_node_step(cg, s->op);
 			step_launch(cg, s);
 			return;
 		}
 		if (!cg->cuda.block)
 			block_open(cg, s->stem);
-		cg->cuda.block->has_ops |= s->func >= 0;
 	}
 	if (s->width > cg->cuda.block->threads)
 		cg->cuda.block->threads = s->width;
-	if (s->work && !cuda_in_loop_kernel(cg))
-		works_add(cg->ctx, &cg->cuda.block->works, s->work);
 	CudaStep *kept = NEW(cg->arena, CudaStep);
 	*kept = *s;
-	item_add(
-		cg,
-		(Item){.step = kept, .narg = s->narg, .args = s->args, .accesses = cuda_node_noted(cg)});
-}
-
-void cuda_step_before(Codegen *cg, const Op *op)
-{
-	if (cg->cuda.block && !cg->cuda.block->loops && !op_is_silent(op) && !cuda_op_work(cg, op))
-		cuda_steps_end(cg);
+	const int part = cuda_node_step(cg, s->op);
+	item_add(cg, (Item){.step = kept, .narg = s->narg, .args = s->args, .part = part});
+	steps_end(cg);
 }
 
 // ---- steps of the program's own functions -------------------------------------------------------
@@ -465,12 +415,33 @@ static bool param_pass(const KernelFunc *k, const KernelParam *p, CudaArg *arg)
 	return true;
 }
 
+// Whether the function touches no more than the schedule was made for; what branches do, is all
+// there (touch_edge_sizes).
+static bool function_is_known(Codegen *cg, const KernelFunc *k)
+{
+	bool known = !k->status || op_may_fail(k->op);
+	for (int i = 0; i < k->nparam && known; i++) {
+		const KernelParam *p = &k->params[i];
+		known = p->value || p->given || p->bound || !size_is_on_device(cg, p->sym) ||
+		        op_touches_size(cg->arena, k->op, p->sym);
+	}
+	if (!known)
+		diag_error(cg->ctx->diag, k->op->loc,
+		           "code generation: the kernel of '%s' touches more than its step does",
+		           k->op->info->name);
+	return known;
+}
+
 bool cuda_function_print(Codegen *cg, KernelFunc *k, const char *blocks, int threads)
 {
 	const char *name = kernel_finish(k);
-	cuda_node_arguments(cg, k);
+	if (!k->op->nsucc && !function_is_known(cg, k))
+		return false;
+	const Attr *work = op_attr(k->op, "block_work");
 	CudaArg *args = NEW_ARRAY(cg->arena, (size_t)k->nparam + 2, CudaArg);
-	CudaStep s = {.kernel = name,
+	CudaStep s = {.op = k->op,
+	              .kernel = name,
+	              .work = work ? work->dim : NULL,
 	              .func = k->number,
 	              .blocks = blocks,
 	              .threads = threads,
@@ -495,11 +466,9 @@ bool cuda_function_print(Codegen *cg, KernelFunc *k, const char *blocks, int thr
 			cg->arena, "%s <= %" PRId64 " ? %s<int> : %s<int64_t>",
 			expression_unwrap(cg->arena, dim_in_locals(&cg->plan, dim_at_most(cg->ctx, k->sizes))),
 			k->sizes_most, name, name);
-	const Dim *work = k->op->nsucc ? dim_const(cg->ctx, 1) : cuda_op_work(cg, k->op), *wide;
-	s.fits = work != NULL;
-	s.work = work && !work_is_little(work) ? work : NULL;
-	if (s.fits && threads > 1 && !k->op->nsucc) {
+	if (work && threads > 1) {
 		int64_t least;
+		const Dim *wide;
 		step_work(k->op, &wide);
 		dim_range(wide, &least, &s.width);
 	}

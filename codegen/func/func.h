@@ -230,6 +230,8 @@ typedef struct Offset {
 	int64_t address;  // for sizes as usual, once offsets_order was there
 } Offset;
 
+typedef struct CudaSchedule CudaSchedule; // of which node steps are: cuda/nodes.c
+
 typedef struct CudaBlock CudaBlock; // what one block of threads does: cuda/step.c
 
 typedef struct Loop Loop; // of a nest: codegen/nest/nest.h
@@ -249,9 +251,8 @@ typedef struct Backend {
 	bool (*update)(Codegen *cg, const Op *op);
 	bool (*append)(Codegen *cg, const Op *op);
 	bool (*assert_)(Codegen *cg, const Op *op);
-	void (*fetch)(Codegen *cg, const Value *v, int col, const char *from);
-	void (*store)(Codegen *cg, const Value *v, const Place *to, const char *at, const char *data,
-	              const char *bytes);
+	void (*fetch)(Codegen *cg, const Op *op, int col, const char *from);
+	void (*store)(Codegen *cg, const Op *op, const char *at, const char *data, const char *bytes);
 	const char *(*size)(Codegen *cg,
 	                    const Symbol *s); // what a call passes for a size that stays on the device
 	// Inside of functions: what is asked of rooms above.
@@ -268,13 +269,12 @@ extern const Backend c_backend, cuda_backend; // codegen/c/run.c, codegen/cuda/b
 
 // Where the printing of a CUDA program is.
 typedef struct CudaState {
-	CudaNodes *nodes;      // of the innermost graph
-	CudaBlock *block;      // what is open, see cuda/step.c
-	int nested;            // conditional parts around what is printed
-	int looped;            // loops around it that are written out
-	int ncounter;          // loops whose rounds are counted on the device
-	int ncondition;        // of ifs and loops that are nodes
-	PointerMap conditions; // name of one -> its number, as a Dim
+	CudaNodes *nodes; // of the innermost graph
+	CudaBlock *block; // what is open, see cuda/step.c
+	int nested;       // conditional parts around what is printed
+	int ncounter;     // loops whose rounds are counted on the device
+	int ncondition;   // of ifs and loops that are nodes
+	CudaSchedule *schedule;
 } CudaState;
 
 struct Codegen {

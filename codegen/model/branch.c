@@ -3,6 +3,7 @@
 // exchange is to swap pointers. Called by run.c.
 #include "codegen/model/model.h"
 #include "lower/analysis/analysis.h"
+#include "lower/analysis/edges.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -60,35 +61,24 @@ void block_label_print(Codegen *cg, const Block *b)
 
 // ---- moves --------------------------------------------------------------------------------------
 
-typedef struct EdgeMove {
+typedef struct Moved {
 	const Value *arg, *value;
 	Place to, from;
 	bool exchange, done;
-} EdgeMove;
+} Moved;
 
 typedef struct Edge {
 	Codegen *cg;
 	int n, depth;
-	EdgeMove *moves;
+	Moved *moves;
 } Edge;
-
-// How argument i of successor s gets its value, as the plan says: "none", "copy" or "exchange";
-// NULL: it does not say.
-static const char *move_kind(const Op *op, int s, int i)
-{
-	const Attr *how = op_attr(op, "moves");
-	int at = i;
-	for (int k = 0; k < s; k++)
-		at += (int)op->succs[k].count;
-	return how && how->kind == ATTR_STRS && at < how->n ? how->strs[at] : NULL;
-}
 
 static bool edge_collect(Edge *e, const Op *op, int s)
 {
 	const Succ *succ = &op->succs[s];
-	e->moves = NEW_ARRAY(e->cg->arena, (size_t)succ->count + 1, EdgeMove);
+	e->moves = NEW_ARRAY(e->cg->arena, (size_t)succ->count + 1, Moved);
 	for (int i = 0; i < (int)succ->count; i++) {
-		const char *kind = move_kind(op, s, i);
+		const char *kind = edge_move_kind(op, s, i);
 		if (!kind) {
 			diag_error(e->cg->ctx->diag, op->loc,
 			           "code generation: the plan does not say what '%s' moves", op->info->name);
@@ -96,7 +86,7 @@ static bool edge_collect(Edge *e, const Op *op, int s)
 		}
 		if (!strcmp(kind, "none"))
 			continue;
-		EdgeMove m = {.arg = succ->block->args[i], .value = op_operand(op, (int)succ->first + i)};
+		Moved m = {.arg = succ->block->args[i], .value = op_operand(op, (int)succ->first + i)};
 		m.to = value_place(m.arg);
 		m.from = value_place(m.value);
 		m.exchange = !strcmp(kind, "exchange");
@@ -106,10 +96,10 @@ static bool edge_collect(Edge *e, const Op *op, int s)
 }
 
 // The exchange that writes, or that reads, a buffer that moves; NULL: none.
-static EdgeMove *exchange_find(const Edge *e, int moving, bool writes)
+static Moved *exchange_find(const Edge *e, int moving, bool writes)
 {
 	for (int i = 0; i < e->n; i++) {
-		EdgeMove *m = &e->moves[i];
+		Moved *m = &e->moves[i];
 		if (m->exchange && (writes ? m->to.moving : m->from.moving) == moving)
 			return m;
 	}
@@ -119,7 +109,7 @@ static EdgeMove *exchange_find(const Edge *e, int moving, bool writes)
 // Where copies find, after the exchanges, what was in a buffer before.
 static int moving_after(const Edge *e, int moving)
 {
-	const EdgeMove *m = exchange_find(e, moving, false);
+	const Moved *m = exchange_find(e, moving, false);
 	if (m)
 		return m->to.moving;
 	// Nobody asked for it: it went to the other end of the chain.
@@ -138,7 +128,7 @@ static void pointer_assign(const Edge *e, const Moving *to, const Moving *from)
 
 // All buffers that hang together with the one that m writes take each other's place: a swap, or a
 // longer chain.
-static void exchange_print(const Edge *e, EdgeMove *m)
+static void exchange_print(const Edge *e, Moved *m)
 {
 	Codegen *cg = e->cg;
 	int first = m->to.moving;
@@ -164,24 +154,24 @@ static void exchanges_print(const Edge *e)
 {
 	for (int circles = 0; circles < 2; circles++)
 		for (int i = 0; i < e->n; i++) {
-			EdgeMove *m = &e->moves[i];
+			Moved *m = &e->moves[i];
 			if (m->exchange && !m->done && (circles || !exchange_find(e, m->to.moving, false)))
 				exchange_print(e, m);
 		}
 }
 
 // Whether a copy that is still to come reads what m writes.
-static bool copy_must_wait(const Edge *e, const EdgeMove *m)
+static bool copy_must_wait(const Edge *e, const Moved *m)
 {
 	for (int i = 0; i < e->n; i++) {
-		const EdgeMove *other = &e->moves[i];
+		const Moved *other = &e->moves[i];
 		if (other != m && !other->done && places_equal(&other->from, &m->to))
 			return true;
 	}
 	return false;
 }
 
-static bool copy_print(const Edge *e, EdgeMove *m)
+static bool copy_print(const Edge *e, Moved *m)
 {
 	Codegen *cg = e->cg;
 	const Type *t = m->arg->type;
@@ -222,7 +212,7 @@ static bool moves_print(Edge *e, const Op *op, int s)
 	for (bool changed = true; changed;) {
 		changed = false;
 		for (int i = 0; i < e->n; i++) {
-			EdgeMove *m = &e->moves[i];
+			Moved *m = &e->moves[i];
 			if (m->done || copy_must_wait(e, m))
 				continue;
 			if (!copy_print(e, m))
@@ -241,62 +231,22 @@ static bool moves_print(Edge *e, const Op *op, int s)
 
 // ---- sizes that branches set --------------------------------------------------------------------
 
-const Dim *edge_size_from(const EdgeSizes *z, const Dim *sym)
-{
-	for (int i = 0; i < z->n; i++)
-		if (z->items[i].symbol->dim == sym)
-			return z->items[i].from;
-	return NULL;
-}
-
-// The first argument with a symbol sets it.
-bool edge_sizes_collect(EdgeSizes *z, const Op *op, const Succ *succ)
-{
-	size_t most = 1;
-	for (int i = 0; i < (int)succ->count; i++)
-		most += (size_t)succ->block->args[i]->type->rank;
-	z->items = arena_array(z->cg->arena, most, sizeof *z->items);
-	for (int i = 0; i < (int)succ->count; i++) {
-		const Type *want = succ->block->args[i]->type,
-				   *have = op_operand(op, (int)succ->first + i)->type;
-		for (int d = 0; d < want->rank; d++) {
-			const Dim *sym = want->dims[d];
-			if (sym->kind != DIM_SYM || !sym->bounded || edge_size_from(z, sym))
-				continue;
-			z->items[z->n].symbol = symbol_find(z->cg, sym);
-			if (!z->items[z->n].symbol)
-				return false;
-			z->items[z->n++].from = have->dims[d];
-		}
-	}
-	return true;
-}
+// Sizes that a branch sets, while it is printed.
+typedef struct SetSizes {
+	Codegen *cg;
+	const EdgeSizes *sizes;
+	bool in_block;     // C: declarations may stand before what is printed …
+	const char *where; // … as the name of the operator does, once it does
+} SetSizes;
 
 static const char *next_symbol(const Dim *sym, void *arg)
 {
-	const EdgeSizes *z = arg;
-	const Dim *from = edge_size_from(z, sym);
+	const SetSizes *z = arg;
+	const Dim *from = edge_size_from(z->sizes, sym);
 	return from && from != sym ? symbol_find(z->cg, sym)->next : symbol_name(z->cg, sym);
 }
 
-// Whether a size after the branch is the same expression as before it.
-static bool size_stays(const EdgeSizes *z, const Dim *d)
-{
-	if (d->kind == DIM_CONST)
-		return true;
-	if (d->kind != DIM_SYM)
-		return size_stays(z, d->a) && size_stays(z, d->b);
-	const Dim *from = edge_size_from(z, d);
-	return !from || from == d;
-}
-
-bool edge_size_is_same(const EdgeSizes *z, const Dim *want, const Dim *have)
-{
-	return want->kind == DIM_SYM && want->bounded ? edge_size_from(z, want) == have
-	                                              : want == have && size_stays(z, want);
-}
-
-static void size_fail(EdgeSizes *z, const Op *op, int depth, const char *condition,
+static void size_fail(SetSizes *z, const Op *op, int depth, const char *condition,
                       const Symbol *found, const char *status)
 {
 	Codegen *cg = z->cg;
@@ -314,12 +264,12 @@ static void size_fail(EdgeSizes *z, const Op *op, int depth, const char *conditi
 }
 
 // What symbols become, before anything moves.
-static void sizes_print_next(EdgeSizes *z, const Op *op, int depth)
+static void sizes_print_next(SetSizes *z, const Op *op, int depth)
 {
 	Codegen *cg = z->cg;
-	for (int i = 0; i < z->n; i++) {
-		const Symbol *s = z->items[i].symbol;
-		const Dim *from = z->items[i].from;
+	for (int i = 0; i < z->sizes->n; i++) {
+		const Symbol *s = symbol_find(cg, z->sizes->items[i].sym);
+		const Dim *from = z->sizes->items[i].from;
 		int64_t lo, hi;
 		if (from == s->dim)
 			continue;
@@ -337,14 +287,14 @@ static void sizes_print_next(EdgeSizes *z, const Op *op, int depth)
 }
 
 // Sizes of one name that come from several values must agree.
-static void sizes_print_checks(EdgeSizes *z, const Op *op, const Succ *succ, int depth)
+static void sizes_print_checks(SetSizes *z, const Op *op, const Succ *succ, int depth)
 {
 	for (int i = 0; i < (int)succ->count; i++) {
 		const Type *want = succ->block->args[i]->type,
 				   *have = op_operand(op, (int)succ->first + i)->type;
 		for (int d = 0; d < want->rank; d++) {
 			const Dim *w = want->dims[d], *h = have->dims[d];
-			if (edge_size_is_same(z, w, h))
+			if (edge_size_is_same(z->sizes, w, h))
 				continue;
 			const char *becomes = dim_expression(z->cg->arena, w, next_symbol, z);
 			size_fail(z, op, depth,
@@ -357,15 +307,11 @@ static void sizes_print_checks(EdgeSizes *z, const Op *op, const Succ *succ, int
 static bool edge_print(Edge *e, const Op *op, int s)
 {
 	Codegen *cg = e->cg;
-	EdgeSizes z = {.cg = cg};
+	const EdgeSizes sizes = edge_sizes_find(cg->arena, op, s);
+	SetSizes z = {.cg = cg, .sizes = &sizes};
 	bool changes = false;
-	if (!edge_sizes_collect(&z, op, &op->succs[s])) {
-		diag_error(cg->ctx->diag, op->loc,
-		           "code generation: nothing is known of a size that '%s' sets", op->info->name);
-		return false;
-	}
-	for (int i = 0; i < z.n; i++)
-		changes = changes || z.items[i].from != z.items[i].symbol->dim;
+	for (int i = 0; i < sizes.n; i++)
+		changes = changes || sizes.items[i].from != sizes.items[i].sym;
 	if (!changes) {
 		sizes_print_checks(&z, op, &op->succs[s], e->depth);
 		return moves_print(e, op, s);
@@ -376,9 +322,11 @@ static bool edge_print(Edge *e, const Op *op, int s)
 	sizes_print_checks(&z, op, &op->succs[s], e->depth);
 	if (!moves_print(e, op, s))
 		return false;
-	for (int i = 0; i < z.n; i++)
-		if (z.items[i].from != z.items[i].symbol->dim)
-			run_line(cg, e->depth, "%s = %s;", z.items[i].symbol->name, z.items[i].symbol->next);
+	for (int i = 0; i < sizes.n; i++)
+		if (sizes.items[i].from != sizes.items[i].sym) {
+			const Symbol *set = symbol_find(cg, sizes.items[i].sym);
+			run_line(cg, e->depth, "%s = %s;", set->name, set->next);
+		}
 	run_line(cg, --e->depth, "}");
 	return true;
 }
@@ -428,7 +376,7 @@ bool branch_passes(const Op *op, int s)
 {
 	const Succ *succ = &op->succs[s];
 	for (int i = 0; i < (int)succ->count; i++) {
-		const char *kind = move_kind(op, s, i);
+		const char *kind = edge_move_kind(op, s, i);
 		int64_t n;
 		if (!kind || strcmp(kind, "none") != 0 || !type_const_numel(succ->block->args[i]->type, &n))
 			return true;

@@ -80,24 +80,6 @@ bool branch_passes(const Op *op, int s); // whether anything may happen on that 
 // What a branch looks at, as C, after a check that it is one element. NULL after a diagnostic.
 const char *branch_condition(Codegen *cg, const Op *op);
 
-// The symbols in the types of a block's arguments take the sizes of what a branch passes.
-typedef struct EdgeSizes {
-	Codegen *cg;
-	bool in_block;     // C: declarations may stand before what is printed …
-	const char *where; // … as the name of the operator does, once it does
-	int n;
-	struct {
-		const Symbol *symbol;
-		const Dim *from; // in the sizes before the branch
-	} * items;
-} EdgeSizes;
-
-// False: nothing is known of a size.
-bool edge_sizes_collect(EdgeSizes *z, const Op *op, const Succ *succ);
-const Dim *edge_size_from(const EdgeSizes *z, const Dim *sym); // NULL: the branch does not set it
-// Whether a size of an argument is by its form that of the value passed.
-bool edge_size_is_same(const EdgeSizes *z, const Dim *want, const Dim *have);
-
 // ---- offsets.c ----------------------------------------------------------------------------------
 
 // An offset in the workspace in model_run, where `stem` lies. In C a local where sizes are open.

@@ -49,7 +49,6 @@ static void codegen_init(Codegen *cg, Context *c, const Op *module, const Target
 	pointer_map_init(&cg->pointers, c->arena);
 	pointer_map_init(&cg->made, c->arena);
 	pointer_map_init(&cg->offset_at, c->arena);
-	pointer_map_init(&cg->cuda.conditions, c->arena);
 	pointer_map_init(&cg->param_arrays, c->arena);
 	pointer_map_init(&cg->used_arrays, c->arena);
 	pointer_map_init(&cg->weights_read, c->arena);

@@ -243,7 +243,7 @@ static bool fetch_print(Codegen *cg, const Op *op)
 		run_line(cg, 1, "*out->%s = %s;", cg->outputs[col].member, tensor_element(cg, v));
 		return true;
 	}
-	cg->backend->fetch(cg, v, col, from);
+	cg->backend->fetch(cg, op, col, from);
 	return true;
 }
 
@@ -268,7 +268,7 @@ static bool set_print(Codegen *cg, const Op *op)
 	if (number_local(cg, &from)) {
 		run_line(cg, 1, "*%s = %s;", at, tensor_element(cg, v));
 	} else {
-		cg->backend->store(cg, v, &to, at, data, bytes);
+		cg->backend->store(cg, op, at, data, bytes);
 	}
 	return true;
 }

@@ -29,6 +29,8 @@ bool share_is_sound(const Op *op);
 bool rows_form_is_sound(const Op *kernel);
 // And of what one block does: of any operation; of a branch, which may be the way back of a loop.
 bool step_is_sound(const Op *op);
+// And which node its steps are part of, and for whom these wait.
+bool waits_are_sound(const Op *op);
 bool loop_form_is_sound(const Op *branch);
 
 // verify_scope.c: every value is visible, and defined before it is used. Numbers ops (scratch) and

@@ -331,9 +331,9 @@ static bool attr_kind_fits(const AttrInfo *a, AttrKind have)
 // Attributes that passes may leave on any operation (docs/internals.md, section 5).
 static bool attr_is_general(const char *name)
 {
-	static const char *const names[] = {"place",   "offset",   "moves", "workspace",
-	                                    "weights", "initial",  "state", "block_work",
-	                                    "much",    "backward", "kept"};
+	static const char *const names[] = {
+		"place", "offset",   "moves", "workspace", "weights", "initial", "state", "block_work",
+		"much",  "backward", "kept",  "node",      "apart",   "after",   "meet",  "counts"};
 	for (size_t i = 0; i < COUNT_OF(names); i++) {
 		if (!strcmp(name, names[i]))
 			return true;
@@ -557,7 +557,7 @@ static bool visit_op(Op *op, void *arg)
 {
 	bool *ok = arg;
 	bool sound = check_operands(op);
-	sound &= check_attributes(op) && step_is_sound(op);
+	sound &= check_attributes(op) && step_is_sound(op) && waits_are_sound(op);
 	sound &= check_regions(op);
 	sound = sound && check_sizes(op) && check_level(op) &&
 	        (!op_functions(op)->verify || op_functions(op)->verify(op)) && check_inference(op);

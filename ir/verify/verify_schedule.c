@@ -1,6 +1,7 @@
 // The rules of what stands in the IR of how threads of CUDA share nests (lower/cuda): that a form
 // has what it needs and nothing of another, and that what is inside agrees with it. Called by the
 // hooks of loop nests in verify_loop.c.
+#include "ir/core/waits.h"
 #include "ir/verify/rules.h"
 
 #include <inttypes.h>
@@ -137,4 +138,64 @@ bool loop_form_is_sound(const Op *branch)
 		                   "'little' goes with a loop that is in one block where that is so");
 	return !unrolled || (op_bool(branch, "counted", false) && unrolled->i > 0) ||
 	       verify_fail(branch, "rounds of a loop that does not count them are written out");
+}
+
+// ---- nodes of graphs ----------------------------------------------------------------------------
+
+static bool numbers_are_sound(const Op *op, const char *attr, int64_t least)
+{
+	const Attr *list = op_attr(op, attr);
+	if (list && list->kind != ATTR_INTS)
+		return verify_fail(op, "'%s' must be a list of integers", attr);
+	for (int i = 0; list && i < list->n; i++)
+		if (list->ints[i] < least || list->ints[i] > INT32_MAX)
+			return verify_fail(op, "'%s' has %" PRId64 ", which is the number of no node", attr,
+			                   list->ints[i]);
+	return true;
+}
+
+static bool has_number(const Op *op, const char *attr, int number)
+{
+	const Attr *list = op_attr(op, attr);
+	for (int i = 0; list && i < list->n; i++)
+		if (list->ints[i] == number)
+			return true;
+	return false;
+}
+
+// A line of `after` or `meet`; nodes wait for earlier ones, and rounds for what is in them.
+static bool line_is_sound(const Op *op, const char *attr, const char *text, bool earlier)
+{
+	WaitsLine line;
+	if (!waits_line_read(op->ctx->arena, text, &line))
+		return verify_fail(op, "'%s' has \"%s\", which is not like \"5: 3 4\"", attr, text);
+	if (!has_number(op, "node", line.number) && !has_number(op, "apart", line.number))
+		return verify_fail(op, "'%s' is of node %d, which has no step of it", attr, line.number);
+	for (int i = 0; i < line.n; i++)
+		if ((line.list[i] < line.number) != earlier || line.list[i] == line.number)
+			return verify_fail(op, "'%s' has \"%s\": %d comes %s %d", attr, text, line.list[i],
+			                   earlier ? "no earlier than" : "no later than", line.number);
+	return true;
+}
+
+static bool lines_are_sound(const Op *op, const char *attr, bool earlier)
+{
+	const Attr *lines = op_attr(op, attr);
+	if (lines && lines->kind != ATTR_STRS)
+		return verify_fail(op, "'%s' must be a list of strings", attr);
+	for (int i = 0; lines && i < lines->n; i++)
+		if (!line_is_sound(op, attr, lines->strs[i], earlier))
+			return false;
+	return true;
+}
+
+bool waits_are_sound(const Op *op)
+{
+	const Attr *node = op_attr(op, "node"), *apart = op_attr(op, "apart");
+	if (!numbers_are_sound(op, "node", 1) || !numbers_are_sound(op, "apart", 0) ||
+	    !numbers_are_sound(op, "counts", 1))
+		return false;
+	if (apart && (!node || node->n != apart->n))
+		return verify_fail(op, "'apart' has a number for each of 'node'");
+	return lines_are_sound(op, "after", true) && lines_are_sound(op, "meet", false);
 }

@@ -51,6 +51,8 @@ typedef struct Accesses {
 
 void accesses_add(Arena *a, Accesses *set, Access access);
 void accesses_add_all(Arena *a, Accesses *set, const Accesses *more);
+// Whether what two steps touch keeps them in order.
+bool accesses_meet(Context *c, const Accesses *x, const Accesses *y);
 
 // The steps that one must wait for, the last one first; none for which another of them waits.
 typedef struct Waits {

@@ -1,7 +1,7 @@
 // Dependencies between the steps of a program: which must be done before which, because one writes
 // bytes that the other reads or writes. Offsets may be symbolic; what cannot be told apart counts
-// as the same bytes. What is left out is what follows from the rest. Called by codegen/cuda/nodes.c
-// for the nodes of a graph, and by plan_parallel.c.
+// as the same bytes. What is left out is what follows from the rest. Called for the nodes
+// of graphs (lower/cuda), and by plan_parallel.c.
 #include "ir/base/vec.h"
 #include "lower/analysis/analysis.h"
 
@@ -43,7 +43,7 @@ static bool accesses_conflict(Context *c, const Access *x, const Access *y)
 	       may_overlap(c, x, y);
 }
 
-static bool steps_conflict(Context *c, const Accesses *x, const Accesses *y)
+bool accesses_meet(Context *c, const Accesses *x, const Accesses *y)
 {
 	for (int i = 0; i < x->n; i++)
 		for (int k = 0; k < y->n; k++)
@@ -65,7 +65,7 @@ const Waits *deps_find(Context *c, Arena *a, int n, const Accesses *steps)
 		before[i] = NEW_ARRAY(scratch, words, uint64_t);
 		// From the nearest on: what an earlier step waits for is known when it is met.
 		for (int k = i - 1; k >= 0; k--) {
-			if ((before[i][k / 64] >> (k % 64) & 1) || !steps_conflict(c, &steps[i], &steps[k]))
+			if ((before[i][k / 64] >> (k % 64) & 1) || !accesses_meet(c, &steps[i], &steps[k]))
 				continue;
 			found[waits[i].n++] = k;
 			before[i][k / 64] |= UINT64_C(1) << (k % 64);

@@ -7,8 +7,9 @@
 
 // One block does a step when it has at most so many elements to read (those of reductions
 // included): each of its threads then has so few that it costs less than a launch, about 2 us on
-// recent GPUs. A kernel of one block that is a loop takes at most MAX_LOOP_PARAMS arguments.
-enum { CUDA_LITTLE_WORK = 8192, CUDA_MAX_LOOP_PARAMS = 360 };
+// recent GPUs. A kernel takes at most 4 KiB of arguments, so one of several steps has at most
+// MAX_PARAMS, and one that is a loop MAX_LOOP_PARAMS.
+enum { CUDA_LITTLE_WORK = 8192, CUDA_MAX_PARAMS = 480, CUDA_MAX_LOOP_PARAMS = 360 };
 
 // Elements that a step reads or writes; and how many threads have something to do (NULL: nobody
 // asks). Behind the plan.
