@@ -163,23 +163,9 @@ Names names_within(const Names *outer)
 	return (Names){name_map_copy(&outer->taken)};
 }
 
-static bool names_insert(Names *n, const char *name)
-{
-	if (name_map_has(&n->taken, name))
-		return false;
-	name_map_set(&n->taken, name, NULL);
-	return true;
-}
-
 const char *names_unique(Names *n, const char *stem)
 {
-	if (names_insert(n, stem))
-		return stem;
-	for (int i = 2;; i++) {
-		const char *name = arena_printf(n->taken.arena, "%s_%d", stem, i);
-		if (names_insert(n, name))
-			return name;
-	}
+	return name_map_unique(&n->taken, stem);
 }
 
 const char *name_upper(Arena *a, const char *s)

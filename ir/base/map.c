@@ -111,3 +111,16 @@ void name_map_set(NameMap *m, const char *name, void *value)
 {
 	pointer_map_set(m, name, value);
 }
+
+// A name's index is the number of the last one that was made of it.
+const char *name_map_unique(NameMap *taken, const char *stem)
+{
+	int last = pointer_map_index(taken, stem);
+	const char *name = stem;
+	for (; last >= 0 && name_map_has(taken, name); last++)
+		name = arena_printf(taken->arena, "%s_%d", stem, last + 1);
+	if (last >= 0)
+		pointer_map_set_index(taken, stem, last);
+	pointer_map_set_index(taken, name, 1);
+	return name;
+}

@@ -31,5 +31,8 @@ NameMap name_map_copy(const NameMap *m); // that grows apart
 bool name_map_has(const NameMap *m, const char *name);
 void *name_map_get(const NameMap *m, const char *name); // NULL: not there
 void name_map_set(NameMap *m, const char *name, void *value);
+// `stem`, or else the first of stem_2, stem_3 ... that is not taken, and takes it. The values of
+// the map are its own: who uses it sets no others.
+const char *name_map_unique(NameMap *taken, const char *stem);
 
 #endif

@@ -23,7 +23,7 @@ Op *op_new(Context *c, enum OpCode code, const Loc *loc, int nresult, const Type
 		op->regions[i].op = op;
 	op->nsucc = nsucc;
 	op->succs = NEW_ARRAY(c->arena, (size_t)nsucc, Succ);
-	op->noperand = noperand;
+	op->noperand = op->operand_room = noperand;
 	op->operands = NEW_ARRAY(c->arena, (size_t)noperand, Use);
 	for (int i = 0; i < noperand; i++) {
 		op->operands[i] = (Use){.user = op, .index = (uint32_t)i};
@@ -56,12 +56,12 @@ void op_set_operand(Op *op, int i, Value *v)
 	v->uses_end = &u->next;
 }
 
-// Moves the slots to a new array of n, relinking what points at them.
-static void op_resize_operands(Op *op, int n)
+// Moves the slots to a larger array, relinking what points at them.
+static void op_grow_operands(Op *op)
 {
-	Use *old = op->operands, *now = NEW_ARRAY(op->ctx->arena, (size_t)n, Use);
-	int keep = n < op->noperand ? n : op->noperand;
-	for (int i = 0; i < keep; i++) {
+	op->operand_room += op->operand_room / 2 + 1;
+	Use *old = op->operands, *now = NEW_ARRAY(op->ctx->arena, (size_t)op->operand_room, Use);
+	for (int i = 0; i < op->noperand; i++) {
 		now[i] = old[i];
 		if (!now[i].value)
 			continue;
@@ -71,15 +71,15 @@ static void op_resize_operands(Op *op, int n)
 		else
 			now[i].value->uses_end = &now[i].next;
 	}
-	for (int i = keep; i < n; i++)
-		now[i] = (Use){.user = op, .index = (uint32_t)i};
 	op->operands = now;
-	op->noperand = n;
 }
 
 void op_add_operand(Op *op, Value *v)
 {
-	op_resize_operands(op, op->noperand + 1);
+	if (op->noperand == op->operand_room)
+		op_grow_operands(op);
+	op->operands[op->noperand] = (Use){.user = op, .index = (uint32_t)op->noperand};
+	op->noperand++;
 	op_set_operand(op, op->noperand - 1, v);
 }
 

@@ -48,6 +48,7 @@ struct Op {
 	Block *block; // where it is; NULL while detached
 	Op *prev, *next;
 	int nresult, noperand, nsucc, nregion, nattr;
+	int operand_room; // slots of operands that there is memory for
 	Value *results;   // [nresult]
 	Use *operands;    // [noperand]
 	Succ *succs;      // [nsucc]

@@ -5,6 +5,7 @@
 // A write at a position makes an array no longer than that position says; one at its own length
 // makes it longer by one. So an array holds at most as many elements as the largest position, and
 // one more for every write at the end.
+#include "ir/base/map.h"
 #include "ir/base/vec.h"
 #include "ir/build/infer.h"
 #include "lower/analysis/analysis.h"
@@ -174,6 +175,7 @@ static const Dim *region_growth(Extent *e, const Region *r)
 
 typedef struct Symbols {
 	Arrays *a;
+	NameMap taken;
 	int n, cap;
 	const Dim **dims;
 } Symbols;
@@ -187,14 +189,8 @@ static const Dim *symbol_new(Symbols *s, const ArrayClass *c, const char *suffix
 	for (char *p = stem; *p; p++)
 		if (!isalnum((unsigned char)*p))
 			*p = '_';
-	const char *name = stem;
-	for (int i = 0, n = 1; i < s->n; i++)
-		if (!strcmp(s->dims[i]->name, name)) {
-			name = arena_printf(arena, "%s_%d", stem, ++n);
-			i = -1;
-		}
 	VEC_ROOM(arena, s->dims, s->n, s->cap);
-	return s->dims[s->n++] = dim_sym_bounded(s->a->ctx, name);
+	return s->dims[s->n++] = dim_sym_bounded(s->a->ctx, name_map_unique(&s->taken, stem));
 }
 
 static void symbols_declare(const Symbols *s)
@@ -409,6 +405,7 @@ static const Dim *class_capacity(Arrays *a, const ArrayClass *c, Symbols *symbol
 void arrays_size(Arrays *a)
 {
 	Symbols symbols = {.a = a};
+	name_map_init(&symbols.taken, a->arena);
 	op_walk(a->p->module, holes_visit, a);
 	for (ArrayClass *c = a->classes; c; c = c->next) {
 		if (c->same)

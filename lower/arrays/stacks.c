@@ -5,7 +5,6 @@
 // values, so loops and branches that push or pop take the arrays along as variables and results.
 // Regions `init` disappear: what they made is made in front of the operation.
 #include "ir/base/vec.h"
-#include "ir/base/vec.h"
 #include "ir/build/build.h"
 #include "ir/build/nest.h"
 #include "lower/arrays/arrays.h"
@@ -13,7 +12,7 @@
 #include "lower/pass/pass.h"
 #include "lower/pass/rewrite.h"
 
-enum { MAX_NESTING = 200, MAX_GROUP = 64, MAX_KINDS = 64 };
+enum { MAX_NESTING = 200 };
 
 // Groups of the same number of values, of the same types and numbers of axes.
 typedef struct Group {
@@ -22,9 +21,9 @@ typedef struct Group {
 
 typedef struct Stack {
 	const Value *value; // what cf.create_stack gave
-	int nkind;
-	Group kinds[MAX_KINDS];
-	int n, room; // arrays; the last one says of which kind the groups are, if there are several
+	int nkind, kind_room;
+	Group *kinds; // [nkind]
+	int n, room;  // arrays; the last one says of which kind the groups are, if there are several
 	const Type **types; // [n]
 	Value **arrays;     // [n]; as they are at the operation at hand; arrays[0] is NULL before it is
 	                    // created
@@ -249,14 +248,14 @@ static bool push_visit(Op *op, void *arg)
 	if (!k || group_find(k, op))
 		return true;
 	const int n = op->noperand - 1;
-	bool fits = n > 0 && n <= MAX_GROUP && k->nkind < MAX_KINDS;
+	bool fits = n > 0;
 	for (int i = 0; i < n; i++)
 		fits &= op_operand(op, 1 + i)->type->kind == TY_TENSOR;
 	if (!fits) {
-		s->ok = op_error(op, "a stack of anything but tensors, or of more than 64 values at a "
-		                     "time or 64 kinds of groups, cannot be compiled");
+		s->ok = op_error(op, "a stack of anything but tensors cannot be compiled");
 		return true;
 	}
+	VEC_ROOM(s->arena, k->kinds, k->nkind, k->kind_room);
 	k->kinds[k->nkind++] = (Group){k->n, n};
 	for (int i = 0; i < n; i++)
 		stack_add(s, k, op_operand(op, 1 + i)->type);
