@@ -73,6 +73,10 @@ PROGRAMS = {
         'k = int 2\nq = read a k\ny = mul p q'),
     'array in a branch': ({'x': [0.3, 0.4]}, 'i = int 0\na = write x i\n' + choose(
         'x', 'h = tanh x\nk = int 1\na = write h k', 'z = scale x 2') + '\nt = stack a\ny = mul t t'),
+    'LSTM': ({'x': [0.4, -0.3], 'w': [0.9, -0.6]}, 'h = tanh x\ncell = scale x 0.5\n' + loop(
+        3, 'a = mul h w\nb = add a x\nenter = sigmoid b\na = sub h w\nstay = sigmoid a\na = mul h x\ng = tanh a\n'
+           'b = sub a w\nleave = sigmoid b\na = mul stay cell\nb = mul enter g\ncell = add a b\nr = tanh cell\n'
+           'h = mul leave r') + '\ny = mul h h'),
     'slices': ({'x': [[0.3, 0.4], [0.5, -0.2], [0.1, 0.7]]}, 'i = int 0\nh = slice x i\n' + loop(
         3, 's = slice x i\nh = add s h\nh = tanh h') + '\ny = mul h h'),
     'detached': ({'x': [0.6, 0.4]}, 'd! = assign x\ny = mul x d'),
@@ -83,7 +87,8 @@ PROGRAMS = {
 }
 # What some of them give, in numbers: gradients, and the second derivative.
 NUMBERS = {'square of the round before': {'grad.i': 20.0, 'grad.x': 0.0}, 'halves while it is large': {'grad.x': 0.25},
-           'fourth power': {'grad.x': 32.0, 'grad.x.x': 48.0}}
+           'fourth power': {'grad.x': 32.0, 'grad.x.x': 48.0, 'grad.x.x.x': 48.0}}
+THIRD = 'grad.x.x.x'
 # What is a constant to the gradient: the program with `d` as an input of its own, with the value that it has there.
 CONSTANT = {'detached': lambda x: x, 'detached by sharing': lambda x: x, 'detached beside the same value': lambda x: 2 * x * x,
             'detached in a loop': lambda x: x ** 3, 'detached in a branch': lambda x: x}
@@ -245,7 +250,7 @@ def check_values(t, tmp, model, name, inputs, target, want, along):
             wrong.append(near(f'H v for {k}', got[f'tangent.grad.{k}'], slope([g[f'grad.{k}'] for g in along]), 1e-6, 1e-7))
     if name in NUMBERS:
         twice = pdcc(t, tmp, model, [inputs], NUMBERS[name], '--target', target, '--grad', 'loss', '--wrt', ','.join(inputs),
-                     '--grad', 'grad.x', '--wrt', 'x')[0]
+                     '--grad', 'grad.x', '--wrt', 'x', *(['--grad', 'grad.x.x', '--wrt', 'x'] if THIRD in NUMBERS[name] else []))[0]
         wrong += [near(k, float(twice[k]), v, 1e-12, 0) for k, v in NUMBERS[name].items()]
     return '; '.join(w for w in wrong if w)
 
