@@ -321,6 +321,26 @@ bool define_hook_broadcast_tensors(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
+bool define_hook_coalesce_tensor(Builder *b, Op *op, Value **results)
+{
+	Value *const *list;
+	const int count = op_operand_list(op, 0, &list);
+	Value **same = NEW_ARRAY(b->ctx->arena, (size_t)count + 1, Value *),
+		  **flat = NEW_ARRAY(b->ctx->arena, (size_t)count + 1, Value *);
+	for (int i = 0; i < count; i++) {
+		if (!list[i] || !type_is_tensor(list[i]->type))
+			return op_error(op, "element %d is no tensor", i);
+		const Dim *all = type_numel(b->ctx, list[i]->type);
+		same[i] = build1(b, OP_PD_ASSIGN, list[i], NULL);
+		if (!same[i] || !(flat[i] = tensor_reshape(b, list[i], 1, &all)))
+			return false;
+	}
+	results[0] = build(b, OP_BUILTIN_COMBINE, count, same, NULL);
+	Value *parts = build(b, OP_BUILTIN_COMBINE, count, flat, NULL);
+	results[1] = parts ? build1(b, OP_PD_CONCAT, parts, "axis", attr_int(b->ctx, 0), NULL) : NULL;
+	return results[0] && results[1];
+}
+
 bool infer_hook_multiplex(Op *op)
 {
 	Value *const *list;
