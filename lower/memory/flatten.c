@@ -230,7 +230,8 @@ static bool while_flatten(Flatten *f, Op *op)
 	if (f->max_trip)
 		op_set_attr(back, "max_trip", attr_int(f->ctx, f->max_trip));
 	for (int i = 0; i < op->nattr; i++)
-		op_set_attr(back, op->attrs[i].name, op->attrs[i].attr);
+		if (op_info_attr(back->info, op->attrs[i].name))
+			op_set_attr(back, op->attrs[i].name, op->attrs[i].attr);
 	block_begin(f, done);
 	block_take_results(f, done, op);
 	return true;
