@@ -6,7 +6,7 @@
 bool codegen(Context *c, const Op *module, const Target *t, const CodegenOptions *o,
              CodegenResult *out)
 {
-	const Backend *backend = t->cuda ? &cuda_backend : &c_backend;
+	const Backend *backend = t->language == LANGUAGE_CUDA ? &cuda_backend : &c_backend;
 	Codegen *cg = NEW(c->arena, Codegen);
 	CodegenOptions *options = NEW(c->arena, CodegenOptions);
 	*options = *o;

@@ -140,7 +140,7 @@ static const char *stage_passes(const char *name, size_t len)
 
 bool lower_run_list(PassContext *p, const char *names)
 {
-	p->ctx->nests_only = p->target && p->target->cuda;
+	p->ctx->nests_only = p->target && p->target->simt;
 	while (*names) {
 		size_t len = strcspn(names, ",");
 		const Pass *pass = pass_find(names, len);

@@ -32,6 +32,9 @@ bool blocks_print(Codegen *cg, const Op **bound);
 // share.c: what kernels with `units` need behind their function, and the call that shares them.
 void share_print(KernelFunc *k);
 void share_call_print(Codegen *cg, const KernelFunc *k, const char *name, const char *args);
+// parameters.c: model_reset; and what copies a parameter that runs change, in or out.
+void c_states_print(Codegen *cg, Text *out);
+void c_state_copy_print(Codegen *cg, Text *out, bool set);
 void c_run_print(Codegen *cg, Text *out); // model_run
 
 #endif

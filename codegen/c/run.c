@@ -152,6 +152,12 @@ void c_run_print(Codegen *cg, Text *out)
 
 const Backend c_backend = {
 	.name = "C",
+	.memory = "workspace",
+	.head = "PD_APART void " KERNEL_FN "(" KERNEL_PARAMS ")\n{",
+	.helper = "static inline",
+	.copy = "memcpy(",
+	.queue = "",
+	.reset = "m->failed",
 	.module = c_module_print,
 	.emitter = compute_emitter,
 	.walk = program_print,
@@ -165,4 +171,6 @@ const Backend c_backend = {
 	.store = store_print,
 	.tensor = tensor_pointer,
 	.reduce = reduce_print,
+	.states = c_states_print,
+	.state_copy = c_state_copy_print,
 };

@@ -27,6 +27,15 @@ static void store_print(Codegen *cg, const Op *op, const char *at, const char *d
 
 const Backend cuda_backend = {
 	.name = "CUDA",
+	.device = true,
+	.late = true,
+	.alignment = 16,
+	.memory = "memory",
+	.head = KERNEL_HEAD,
+	.helper = "static __host__ __device__ inline",
+	.copy = "pd_copy(queue, ",
+	.queue = ", cudaStream_t stream",
+	.reset = "m->failed = m->error",
 	.options = cuda_options_check,
 	.module = cuda_module_print,
 	.walk = cuda_graph_print,
@@ -46,4 +55,6 @@ const Backend cuda_backend = {
 	.members = cuda_members,
 	.entry_points = cuda_entry_points,
 	.info = cuda_info_functions,
+	.states = cuda_states_print,
+	.state_copy = cuda_state_copy_print,
 };

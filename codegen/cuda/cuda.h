@@ -160,6 +160,11 @@ bool cuda_library_print(Codegen *cg, const Op *op);
 void cuda_instance_print(Codegen *cg, Text *out); // model_init, model_init_shared, model_free
 const char *cuda_first_instance(const Codegen *cg);
 
+// ---- parameters.c -------------------------------------------------------------------------------
+
+void cuda_states_print(Codegen *cg, Text *out); // parameters_begin, model_reset
+void cuda_state_copy_print(Codegen *cg, Text *out, bool set);
+
 // ---- host.c -------------------------------------------------------------------------------------
 
 // For model_info: entry points that take tensors of the host.

@@ -112,7 +112,7 @@ const Dim *kernel_lead(const KernelFunc *k, const Value *v)
 	for (int i = 0; i < k->nparam; i++)
 		if (k->params[i].value == v)
 			return k->params[i].lead;
-	if (k->target->cuda || k->inlined || k->op->code != OP_LOOP_NEST || t->rank < 2 ||
+	if (k->cg->backend->device || k->inlined || k->op->code != OP_LOOP_NEST || t->rank < 2 ||
 	    dtype_is_complex(t->dtype) || !dim_is_const(t->dims[0]) ||
 	    !slice_is_one(region_entry(&k->op->regions[0]), v, &slice) || slice < 1 ||
 	    slice >= t->dims[0]->value)
@@ -292,7 +292,7 @@ static const char *params_text(KernelFunc *k, bool restricted)
 		text_printf(&t, "%s%s%s%s", i ? ", " : "", kernel_param_type(k, p),
 		            restricted && p->value && !param_shared(k, i) ? "PDRT_RESTRICT " : "", p->name);
 	}
-	if (k->status && k->target->cuda)
+	if (k->status && k->cg->backend->device)
 		text_printf(&t, "%spd_state *pd_run, int pd_op", k->nparam ? ", " : "");
 	return t.text ? t.text : "";
 }
@@ -303,7 +303,7 @@ static const char *param_names(KernelFunc *k)
 	text_init(&t, k->arena);
 	for (int i = 0; i < k->nparam; i++)
 		text_printf(&t, "%s%s", i ? ", " : "", k->params[i].name);
-	if (k->status && k->target->cuda)
+	if (k->status && k->cg->backend->device)
 		text_printf(&t, "%spd_run, pd_op", k->nparam ? ", " : "");
 	return t.text ? t.text : "";
 }
@@ -350,7 +350,7 @@ int kernel_add(Codegen *cg, EmittedFunc f, const char *stem)
 			return i;
 	f.name = names_unique(&cg->globals, stem);
 	func_add(cg->arena, &cg->funcs, &cg->nfunc, &cg->cfunc, f);
-	if (!cg->target->cuda)
+	if (!cg->backend->late)
 		func_print(cg, &cg->funcs[cg->nfunc - 1]);
 	return cg->nfunc - 1;
 }

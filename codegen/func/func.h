@@ -239,7 +239,18 @@ typedef struct Scalars Scalars;
 
 // C or CUDA: what printers that are shared leave to it. NULL where it has nothing to say.
 typedef struct Backend {
-	const char *name;                                // in diagnostics
+	const char *name; // in diagnostics
+	// Kernels run on a device, in whose memory weights, sizes that a run finds and the run's state
+	// lie; an instance has its own. A run only queues what is to be done.
+	bool device;
+	bool late;     // functions are printed at the end, when it is known who calls them
+	int alignment; // of inputs and outputs, bytes, since several elements are one access; 0: theirs
+	const char *memory; // what buffers lie in, as the header calls it
+	const char *head;   // how the function of a kernel begins
+	const char *helper; // and one that kernels call
+	const char *copy;   // a call that copies bytes in such memory, up to the arguments
+	const char *queue;  // the parameter that entry points have for what they queue
+	const char *reset;  // in `m`: the members that say how the last run failed
 	bool (*options)(Context *c, CodegenOptions *o);  // false after a diagnostic; may change them
 	void (*module)(Codegen *cg, CodegenResult *out); // the files, once all operations are printed
 	// model_run: all blocks; one operation of each kind. `bound` as in run_op_print.
@@ -263,6 +274,8 @@ typedef struct Backend {
 	void (*members)(Codegen *cg, Text *out);
 	void (*entry_points)(Codegen *cg, Text *out);
 	void (*info)(Codegen *cg, Text *out);
+	void (*states)(Codegen *cg, Text *out); // model_reset, where runs change parameters
+	void (*state_copy)(Codegen *cg, Text *out, bool set); // one for its caller: the function's body
 } Backend;
 
 extern const Backend c_backend, cuda_backend; // codegen/c/run.c, codegen/cuda/backend.c

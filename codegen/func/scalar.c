@@ -330,6 +330,26 @@ static const char *integer_function(enum OpCode code, bool narrow)
 	}
 }
 
+// What neither one function nor one operator of C computes.
+static const char *integer_other(Scalars *s, const Op *op, const char *x, const char *y)
+{
+	Arena *a = s->k->arena;
+	const Type *t = op->results[0].type;
+	switch (op->code) {
+	case OP_PD_NEGATIVE: return wrapping(s, t, "0", "-", x);
+	case OP_PD_FLOOR:
+	case OP_PD_CEIL:
+	case OP_PD_ROUND:
+	case OP_PD_TRUNC: return x;
+	case OP_PD_BITWISE_NOT: return arena_printf(a, "(%s)~%s", memory_types[t->dtype], x);
+	case OP_PD_ABS: return arena_printf(a, "(%s)pd_int_abs(%s)", memory_types[t->dtype], x);
+	case OP_PD_BITWISE_LEFT_SHIFT: return shifted(s, t, "pd_left_shift", x, y);
+	case OP_PD_RIGHT_SHIFT: return shifted(s, t, "pd_right_shift", x, y);
+	case OP_PD_RIGHT_SHIFT_LOGICAL: return shifted(s, t, "pd_right_shift_logical", x, y);
+	default: return NULL;
+	}
+}
+
 static const char *integer_expression(Scalars *s, const Op *op, const char *x, const char *y)
 {
 	Arena *a = s->k->arena;
@@ -344,21 +364,7 @@ static const char *integer_expression(Scalars *s, const Op *op, const char *x, c
 		return arena_printf(a, "(%s)%s(%s, %s)", memory_types[t->dtype], function, x, y);
 	if (operator&& s->k->inlined && sum_fits(s->k->arena, op))
 		return arena_printf(a, "%s %s %s", x, operator, y);
-	if (operator)
-		return wrapping(s, t, x, operator, y);
-	switch (op->code) {
-	case OP_PD_NEGATIVE: return wrapping(s, t, "0", "-", x);
-	case OP_PD_FLOOR:
-	case OP_PD_CEIL:
-	case OP_PD_ROUND:
-	case OP_PD_TRUNC: return x;
-	case OP_PD_BITWISE_NOT: return arena_printf(a, "(%s)~%s", memory_types[t->dtype], x);
-	case OP_PD_ABS: return arena_printf(a, "(%s)pd_int_abs(%s)", memory_types[t->dtype], x);
-	case OP_PD_BITWISE_LEFT_SHIFT: return shifted(s, t, "pd_left_shift", x, y);
-	case OP_PD_RIGHT_SHIFT: return shifted(s, t, "pd_right_shift", x, y);
-	case OP_PD_RIGHT_SHIFT_LOGICAL: return shifted(s, t, "pd_right_shift_logical", x, y);
-	default: return NULL;
-	}
+	return operator? wrapping(s, t, x, operator, y) : integer_other(s, op, x, y);
 }
 
 // ---- complex numbers: structs of pdrt.h with functions of prelude.c.in --------------------------
@@ -463,8 +469,8 @@ static const char *math_name(const Scalars *s, const char *name, size_t n, bool 
 	char *full = arena_printf(a, "%.*s%s", (int)n, name, single ? "f" : "");
 	if (!single || !s->k->target->vector)
 		return full;
-	char *section = arena_printf(a, "\n//@ pd_%s\n", full);
-	return strstr(embed_text("math.c"), section) ? arena_printf(a, "pd_%s", full) : full;
+	const char *own = arena_printf(a, "pd_%s", full);
+	return prelude_has("math.c", own) ? own : full;
 }
 
 static int hole_operand(const Op *op, const char *name, size_t n)
@@ -579,7 +585,7 @@ static const char *where_expression(Scalars *s, const Op *op)
 	if (!c || !x || !y)
 		return NULL;
 	const Type *t = op->results[0].type;
-	if (s->k->target->vector && !s->k->target->cuda && t->kind == TY_SCALAR && t->dtype == DT_F32 &&
+	if (s->k->target->vector && t->kind == TY_SCALAR && t->dtype == DT_F32 &&
 	    (arm_is_work(op_operand(op, 1)) || arm_is_work(op_operand(op, 2))))
 		return arena_printf(s->k->arena, "pd_select(%s, %s, %s)", c, x, y);
 	return arena_printf(s->k->arena, "%s ? %s : %s", c, x, y);
@@ -669,7 +675,7 @@ static bool to_index_print(Scalars *s, const Op *op, int depth, Text *out)
 	}
 	text_line(out, depth, "if (%s < 0 || %s >= %s)%s", name, name, extent, s->k->skips ? " {" : "");
 	const int fault = kernel_fault(s->k, op);
-	if (!s->k->target->cuda)
+	if (!s->k->cg->backend->device)
 		text_line(out, depth + 1, "return %d;", fault + 1);
 	else
 		text_line(out, depth + 1, "%spd_fail(pd_run, PD_INDEX, %s);", s->k->skips ? "" : "return ",

@@ -91,7 +91,7 @@ const char *symbol_name(const Codegen *cg, const Dim *sym)
 bool size_is_on_device(const Codegen *cg, const Dim *sym)
 {
 	const Symbol *s = symbol_find(cg, sym);
-	return cg->target->cuda && s && s->dim->bounded;
+	return cg->backend->device && s && s->dim->bounded;
 }
 
 static const char *run_symbol(const Dim *sym, void *arg)

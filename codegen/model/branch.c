@@ -78,18 +78,18 @@ static bool edge_collect(Edge *e, const Op *op, int s)
 	const Succ *succ = &op->succs[s];
 	e->moves = NEW_ARRAY(e->cg->arena, (size_t)succ->count + 1, Moved);
 	for (int i = 0; i < (int)succ->count; i++) {
-		const char *kind = edge_move_kind(op, s, i);
-		if (!kind) {
+		const MoveKind kind = branch_move(op, s, i);
+		if (kind == MOVE_COUNT) {
 			diag_error(e->cg->ctx->diag, op->loc,
 			           "code generation: the plan does not say what '%s' moves", op->info->name);
 			return false;
 		}
-		if (!strcmp(kind, "none"))
+		if (kind == MOVE_NONE)
 			continue;
 		Moved m = {.arg = succ->block->args[i], .value = op_operand(op, (int)succ->first + i)};
 		m.to = value_place(m.arg);
 		m.from = value_place(m.value);
-		m.exchange = !strcmp(kind, "exchange");
+		m.exchange = kind == MOVE_EXCHANGE;
 		e->moves[e->n++] = m;
 	}
 	return true;
@@ -376,9 +376,9 @@ bool branch_passes(const Op *op, int s)
 {
 	const Succ *succ = &op->succs[s];
 	for (int i = 0; i < (int)succ->count; i++) {
-		const char *kind = edge_move_kind(op, s, i);
+		const MoveKind kind = branch_move(op, s, i);
 		int64_t n;
-		if (!kind || strcmp(kind, "none") != 0 || !type_const_numel(succ->block->args[i]->type, &n))
+		if (kind != MOVE_NONE || !type_const_numel(succ->block->args[i]->type, &n))
 			return true;
 	}
 	return false;

@@ -60,8 +60,8 @@ static void ports_struct(Codegen *cg, Text *out, const char *which, const Port *
 
 static void workspace_declaration(Codegen *cg, Text *out)
 {
-	const char *p = cg->prefix, *what = cg->target->cuda ? "memory" : "workspace";
-	if (cg->target->cuda)
+	const char *p = cg->prefix, *what = cg->backend->memory;
+	if (cg->backend->device)
 		text_printf(out,
 		            "/* So many bytes of the memory of an instance are for weights. */\n#define "
 		            "%s_WEIGHTS_BYTES %" PRId64 "u\n\n",
@@ -146,7 +146,7 @@ void header_print(Codegen *cg, Text *out)
 	text_printf(out, "#ifndef %s_H\n#define %s_H\n#define %s\n\n#include \"%s.h\"\n\n", guard,
 	            guard, header_own(cg), cg->threads > 1 ? "pdrt_threads" : "pdrt");
 	abi_print(out);
-	if (cg->target->cuda)
+	if (cg->backend->device)
 		text_str(out, "#include <cuda_runtime_api.h>\n\n");
 	text_str(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
 	dims_struct(cg, out);
@@ -154,16 +154,16 @@ void header_print(Codegen *cg, Text *out)
 	ports_struct(cg, out, "outputs", cg->outputs, cg->noutput, false);
 	text_printf(out,
 	            "/* An instance; its members are private%s. Several may run at the same time. */\n",
-	            cg->target->cuda ? ", but for `failed` and `error`" : "");
+	            cg->backend->device ? ", but for `failed` and `error`" : "");
 	text_printf(out, "typedef struct %s {\n", p);
-	if (cg->target->cuda)
+	if (cg->backend->device)
 		text_line(out, 1, "unsigned char *memory;");
 	text_line(out, 1, "const unsigned char *weights;");
 	text_line(out, 1, "unsigned char *workspace;");
 	text_line(out, 1, "size_t workspace_size;");
 	text_line(out, 1,
 	          "const char *failed; /* the operator at which the last run failed%s, or NULL */",
-	          cg->target->cuda ? ", or the kernel or call of CUDA" : "");
+	          cg->backend->device ? ", or the kernel or call of CUDA" : "");
 	text_line(out, 1, "bool ready;");
 	if (cg->options->trace)
 		text_line(out, 1, "pd_tracer tracer;");

@@ -32,7 +32,7 @@ void banner_print(Codegen *cg, Text *out, const char *more)
 	const CodegenOptions *o = cg->options;
 	text_printf(out, "/* Written by pdcc %s from %s (%016" PRIx64 ") for %s. Do not edit.",
 	            o->version, comment_text(cg->arena, o->banner), o->model_hash,
-	            cg->target->cuda ? "CUDA" : cg->target->name);
+	            cg->backend->device ? cg->backend->name : cg->target->name);
 	if (o->given && *o->given)
 		words_print(out, comment_text(cg->arena, arena_printf(cg->arena, "Options: %s", o->given)));
 	text_printf(out, "%s%s */\n", *more ? "\n * " : "", more);

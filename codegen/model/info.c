@@ -225,13 +225,13 @@ void info_print(Codegen *cg, Text *out)
 	            cg->noutput ? "output_tensors" : "NULL", cg->nsymbol ? "symbol_infos" : "NULL");
 	text_printf(out, "\t\tUINT64_C(0x%016" PRIx64 "), %" PRId64 ", sizeof(struct %s),\n",
 	            cg->weights_hash, weights_in_file(cg) ? weights_file_size(cg) : 0,
-	            cg->target->cuda ? arena_printf(cg->arena, "%s_staged", p) : p);
+	            cg->backend->device ? arena_printf(cg->arena, "%s_staged", p) : p);
 	static const char *const entries[] = {"workspace_size", "shapes", "room",
 	                                      "init",           "run",    "failed"};
 	for (size_t i = 0; i < COUNT_OF(entries); i++)
 		text_line(out, 2, "%s_info_%s,", p, entries[i]);
 	text_line(out, 2, "%s,",
-	          cg->target->cuda ? arena_printf(cg->arena, "%s_info_free", p) : "NULL");
+	          cg->backend->device ? arena_printf(cg->arena, "%s_info_free", p) : "NULL");
 	if (cg->nstate)
 		text_line(out, 2, "%d, parameter_infos, %s_info_parameter_get, %s_info_parameter_set,",
 		          cg->nstate, p, p);

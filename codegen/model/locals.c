@@ -11,7 +11,7 @@ const Value *number_local(const Codegen *cg, const Place *p)
 static const char *constant_text(const Codegen *cg, const Value *v)
 {
 	const DType t = v->type->dtype;
-	if (cg->target->cuda || !constant_is_number(v))
+	if (cg->backend->device || !constant_is_number(v))
 		return NULL;
 	const Attr *data = op_attr(v->def, "value");
 	if (dtype_is_float(t))
@@ -23,7 +23,7 @@ static const char *constant_text(const Codegen *cg, const Value *v)
 bool constant_is_text(const Codegen *cg, const Value *v)
 {
 	const Region *r = &cg->module->regions[0];
-	return r->first != r->last && !cg->target->cuda && constant_is_passed(v);
+	return r->first != r->last && !cg->backend->device && constant_is_passed(v);
 }
 
 const char *tensor_element(Codegen *cg, const Value *v)

@@ -40,7 +40,9 @@ void weights_check_print(Codegen *cg, Text *out);
 void states_collect(Codegen *cg);
 State *state_find(Codegen *cg, const Op *get); // NULL: runs do not change it
 void states_declare(Codegen *cg, Text *out);   // the next two print nothing where there are none
-void states_print(Codegen *cg, Text *out); // model_reset, model_parameter; CUDA: parameters_begin
+void states_print(Codegen *cg, Text *out);     // model_reset, model_parameter
+// The copies that give `m` what such parameters hold before the first run.
+void states_begin_print(Codegen *cg, Text *out);
 void states_info_functions(Codegen *cg, Text *out);
 const char *dtype_info_name(DType t); // info.c: "PD_F32"
 

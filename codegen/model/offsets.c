@@ -13,7 +13,7 @@ enum { SAMPLE = 97, NEAR = 4 }; // sizes that addresses are ordered for; places 
 
 const char *offset_in_run(Codegen *cg, const char *stem, const Dim *offset)
 {
-	if (dim_is_const(offset) || cg->target->cuda)
+	if (dim_is_const(offset) || cg->backend->device)
 		return dim_in_locals(&cg->plan, offset);
 	const int have = pointer_map_index(&cg->offset_at, offset);
 	if (have >= 0)

@@ -148,18 +148,14 @@ static bool op_sizes_known(Codegen *cg, const Op *op)
 // A tensor array goes in or out as several tensors, a value of several types out as one of each.
 static void port_set_part(Codegen *cg, Port *p, const Op *op)
 {
-	static const char *const parts[] = {"",        "data", "length", "sizes",
-	                                    "present", "type", "which"}; // by pd_part
-	const char *part = op_str(op, "part", "");
+	static const int numbers[] = {1, 1, 2, 3, 4, 5, 6}; // of pd_part, by PartKind
+	const PartKind part = (PartKind)op_enum(op, "part");
 	p->of = (int)op_int(op, "of", -1);
-	if (!strcmp(part, "flat"))
-		part = "data";
-	while (p->part + 1 < (int)COUNT_OF(parts) && strcmp(parts[p->part], part))
-		p->part++;
-	if (!strcmp(part, "type") && p->level)
+	p->part = part < PART_COUNT ? numbers[part] : 0;
+	if (part == PART_TYPE && p->level)
 		p->name = arena_printf(cg->arena, "%s.type%d", p->name, p->level);
-	else if (p->part > 1 && strcmp(part, "type") != 0)
-		p->name = arena_printf(cg->arena, "%s.%s", p->name, part);
+	else if (p->part > 1 && part != PART_TYPE)
+		p->name = arena_printf(cg->arena, "%s.%s", p->name, op_str(op, "part", ""));
 }
 
 static bool port_add(Codegen *cg, const Op *op, Port **ports, int *n)

@@ -31,6 +31,12 @@ static const char *array_use(Codegen *cg, const Value *root)
 	return array->name;
 }
 
+// Weights that model_run reads where they stand.
+static bool weights_are_arrays(const Codegen *cg)
+{
+	return cg->inline_weights && !cg->backend->device;
+}
+
 static const char *place_expression(Codegen *cg, const Place *p, const char *type)
 {
 	const char *offset = p->offset && !dim_is(p->offset, 0)
@@ -46,7 +52,7 @@ static const char *place_expression(Codegen *cg, const Place *p, const char *typ
 		return arena_printf(cg->arena, offset ? "(%s *)(workspace + %s)" : "(%s *)%sworkspace",
 		                    type, offset ? offset : "");
 	case PLACE_PARAM:
-		if (cg->inline_weights && !cg->target->cuda)
+		if (weights_are_arrays(cg))
 			return array_use(cg, p->root);
 		cg->uses_weights = true;
 		return arena_printf(cg->arena,
@@ -148,8 +154,7 @@ const char *tensor_pointer(Codegen *cg, const Value *v)
 		name = tensor_pointer(cg, local);
 	} else if (local) {
 		name = number_declare(cg, local, type);
-	} else if (p.kind == PLACE_WORKSPACE ||
-	           (p.kind == PLACE_PARAM && (!cg->inline_weights || cg->target->cuda))) {
+	} else if (p.kind == PLACE_WORKSPACE || (p.kind == PLACE_PARAM && !weights_are_arrays(cg))) {
 		name = names_unique(&cg->locals, value_stem(cg, p.root));
 		text_line(declarations(cg), 1, "%s%s *const %s = %s;",
 		          p.kind == PLACE_PARAM ? "const " : "", type, name, e);
@@ -320,7 +325,7 @@ bool run_collect(Codegen *cg)
 	const Op **bound = NEW_ARRAY(cg->arena, (size_t)cg->nsymbol + 1, const Op *);
 	const Region *r = &cg->module->regions[0];
 	cg->blocks = r->first != r->last;
-	numbers_find(&cg->numbers, cg->arena, cg->module, !cg->target->cuda);
+	numbers_find(&cg->numbers, cg->arena, cg->module, !cg->backend->device);
 	return cg->backend->walk(cg, bound);
 }
 
@@ -361,11 +366,10 @@ void run_checks_print(Codegen *cg, Text *out)
 			const Port *p = side ? &cg->outputs[i] : &cg->inputs[i];
 			const char *what = arena_printf(cg->arena, "%s->%s", side ? "out" : "in", p->member);
 			text_refuse(out, "PD_NULL", "!%s", what);
-			if (dtype_size(p->type->dtype) == 1 && !cg->target->cuda)
-				continue;
-			if (cg->target->cuda) // several elements are one access
-				text_refuse(out, "PD_ALIGNMENT", "(uintptr_t)%s %% 16", what);
-			else
+			if (cg->backend->alignment)
+				text_refuse(out, "PD_ALIGNMENT", "(uintptr_t)%s %% %d", what,
+				            cg->backend->alignment);
+			else if (dtype_size(p->type->dtype) > 1)
 				text_refuse(out, "PD_ALIGNMENT", "(uintptr_t)%s %% sizeof *%s", what, what);
 		}
 	if (cg->nmember) {
@@ -378,5 +382,5 @@ void run_checks_print(Codegen *cg, Text *out)
 		text_line(out, 1, "(void)in;");
 	if (!cg->noutput)
 		text_line(out, 1, "(void)out;");
-	text_line(out, 1, cg->target->cuda ? "m->failed = m->error = NULL;" : "m->failed = NULL;");
+	text_line(out, 1, "%s = NULL;", cg->backend->reset);
 }

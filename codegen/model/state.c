@@ -27,12 +27,11 @@ static State *state_row(Codegen *cg, const char *name)
 
 static bool offset_read(const Op *op, int64_t *out)
 {
-	const Attr *places = op_attr(op, "place"), *offsets = op_attr(op, "offset");
-	if (!places || places->kind != ATTR_STRS || places->n != 1 ||
-	    strcmp(places->strs[0], "state") || !offsets || offsets->kind != ATTR_DIMS ||
-	    offsets->n != 1 || !dim_is_const(offsets->dims[0]))
+	bool view;
+	const Place p = op_place(op, 0, &view);
+	if (!p.state || !p.offset || !dim_is_const(p.offset))
 		return false;
-	*out = offsets->dims[0]->value;
+	*out = p.offset->value;
 	return true;
 }
 
@@ -70,46 +69,19 @@ static int64_t state_bytes(const State *s)
 	return type_const_numel(s->type, &n) ? n * (int64_t)dtype_size(s->type->dtype) : 0;
 }
 
-// What parameters hold before the first run, by a function of the target that copies.
-static void begin_lines(Codegen *cg, Text *out)
+void states_begin_print(Codegen *cg, Text *out)
 {
-	const bool cuda = cg->target->cuda;
-	text_line(out, 1,
-	          cuda ? "pd_clear(queue, m->workspace, %" PRId64 ");"
-	               : "memset(m->workspace, 0, %" PRId64 ");",
-	          cg->state_bytes);
 	for (int i = 0; i < cg->nstate; i++) {
 		const State *s = &cg->states[i];
 		if (s->initial < 0)
 			continue;
 		text_line(out, 1, "%sm->workspace + %" PRId64 ", %s, %" PRId64 "); /* %s */",
-		          cuda ? "pd_copy(queue, " : "memcpy(", s->offset,
-		          s->array && !cuda ? s->array->name
-		                            : arena_printf(cg->arena, "m->weights + %" PRId64, s->initial),
+		          cg->backend->copy, s->offset,
+		          s->array && !cg->backend->device
+		              ? s->array->name
+		              : arena_printf(cg->arena, "m->weights + %" PRId64, s->initial),
 		          state_bytes(s), comment_text(cg->arena, s->name));
 	}
-}
-
-static void reset_print(Codegen *cg, Text *out)
-{
-	const char *p = cg->prefix;
-	if (!cg->target->cuda) {
-		text_printf(out, "pd_status %s_reset(%s *m)\n{\n", p, p);
-		text_refuse(out, "PD_NULL", "!m || !m->ready");
-		begin_lines(cg, out);
-		text_str(out, "\treturn PD_OK;\n}\n\n");
-		return;
-	}
-	text_printf(out, "static void parameters_begin(%s *m, pd_queue *queue)\n{\n", p);
-	begin_lines(cg, out);
-	text_printf(out, "}\n\npd_status %s_reset(%s *m, cudaStream_t stream)\n{\n", p, p);
-	text_refuse(out, "PD_NULL", "!m || !m->ready");
-	text_line(out, 1, "pd_error error;");
-	text_line(out, 1, "pd_queue queue = pd_queue_of(stream, &error);");
-	text_refuse(out, "PD_WRONG_DEVICE", "!pd_device_is(&queue, m->device)");
-	text_line(out, 1, "parameters_begin(m, &queue);");
-	text_str(out,
-	         "\treturn pd_ok(&queue) ? PD_OK : pd_failure(&error, &m->failed, &m->error);\n}\n\n");
 }
 
 static void table_print(Codegen *cg, Text *out)
@@ -141,7 +113,7 @@ void states_print(Codegen *cg, Text *out)
 	if (!cg->nstate)
 		return;
 	table_print(cg, out);
-	reset_print(cg, out);
+	cg->backend->states(cg, out);
 	text_printf(out, "pd_parameter %s_parameter(%s *m, const char *name)\n{\n", p, p);
 	text_line(out, 1, "pd_parameter found = {NULL, NULL};");
 	text_line(out, 1, "for (int i = 0; m && m->ready && name && i < %d; i++)", cg->nstate);
@@ -157,19 +129,18 @@ void states_declare(Codegen *cg, Text *out)
 	const char *p = cg->prefix;
 	if (!cg->nstate)
 		return;
-	const bool cuda = cg->target->cuda;
 	text_printf(
 		out,
-		"/* Parameters that runs change are part of the instance%s: init gives them their values, "
+		"/* Parameters that runs change are part of the instance, in its %s: init gives them their "
+		"values, "
 		"each run goes on from the one\n"
 		" * before, reset starts anew. After a run that failed they may be changed in part. */\n",
-		cuda ? ", in its memory" : ", in its workspace");
-	text_printf(out, "%spd_status %s_reset(%s *m%s);\n", exported(cg), p, p,
-	            cuda ? ", cudaStream_t stream" : "");
+		cg->backend->memory);
+	text_printf(out, "%spd_status %s_reset(%s *m%s);\n", exported(cg), p, p, cg->backend->queue);
 	text_printf(out,
 	            "/* Such a parameter by its name, to read and to write%s; info and data are NULL "
 	            "when there is none:",
-	            cuda ? " (memory of the device)" : "");
+	            cg->backend->device ? " (memory of the device)" : "");
 	for (int i = 0; i < cg->nstate; i++)
 		text_printf(out, "\n * %s %s", comment_text(cg->arena, cg->states[i].name),
 		            shape_comment(cg, cg->states[i].type));
@@ -182,27 +153,10 @@ void states_info_functions(Codegen *cg, Text *out)
 	const char *p = cg->prefix;
 	if (!cg->nstate)
 		return;
-	const bool cuda = cg->target->cuda;
 	for (int set = 0; set < 2; set++) {
 		text_printf(
 			out, "static pd_status %s_info_parameter_%s(void *instance, int i, %svoid *data)\n{\n",
 			p, set ? "set" : "get", set ? "const " : "");
-		if (!cuda) {
-			const char *at = "((struct %s *)instance)->workspace + parameter_infos[i].offset";
-			at = arena_printf(cg->arena, at, p);
-			text_line(out, 1, "memcpy(%s, %s, parameter_infos[i].bytes);", set ? at : "data",
-			          set ? "data" : at);
-			text_str(out, "\treturn PD_OK;\n}\n\n");
-			continue;
-		}
-		text_line(out, 1, "struct %s_staged *s = (struct %s_staged *)instance;", p, p);
-		text_line(out, 1, "pd_error error;");
-		text_line(out, 1, "pd_queue queue = pd_queue_of(s->pd_host.stream, &error);");
-		const char *at = "s->pd_instance.workspace + parameter_infos[i].offset";
-		text_line(out, 1, "pd_copy_%s(&queue, %s, %s, parameter_infos[i].bytes);",
-		          set ? "in" : "out", set ? at : "data", set ? "data" : at);
-		text_line(out, 1, "pd_synchronize(&queue);");
-		text_str(out,
-		         "\treturn pd_ok(&queue) ? PD_OK : pd_stage_error(&s->pd_host, &error);\n}\n\n");
+		cg->backend->state_copy(cg, out, set);
 	}
 }

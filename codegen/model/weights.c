@@ -135,7 +135,7 @@ static bool initial_collect(Codegen *cg, const Op *op)
 void weights_print(const Codegen *cg, Text *out)
 {
 	for (const WeightsArray *a = cg->arrays; a; a = a->next)
-		if (cg->target->cuda || pointer_map_get(&cg->used_arrays, a)) // all go to the device
+		if (cg->backend->device || pointer_map_get(&cg->used_arrays, a)) // all go to the device
 			text_str(out, a->text.text);
 }
 

@@ -116,7 +116,7 @@ bool kernel_scatter_emit(KernelFunc *k)
 		return false;
 	const char *store = scatter_store(k, t, how), *count = kernel_dim(k, at->dims[0]);
 	const bool keeps = update_keeps(k->op); // x lies in the result
-	if (k->target->cuda) {
+	if (k->target->simt) {
 		const TemplateKey keys[] = {
 			{"width", width},
 			{"count", count},

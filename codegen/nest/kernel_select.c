@@ -24,12 +24,6 @@ const char *sort_comes_first(KernelFunc *k, DType t, const char *a, const char *
 	                    small, small);
 }
 
-// How a function begins that kernels call.
-static const char *helper_linkage(const KernelFunc *k)
-{
-	return k->target->cuda ? "static __host__ __device__ inline" : "static inline";
-}
-
 // The helpers that compare and sift, named after what they do it to.
 static const char *sort_helpers(KernelFunc *k, const Type *x)
 {
@@ -37,7 +31,7 @@ static const char *sort_helpers(KernelFunc *k, const Type *x)
 		k->arena, "pd_sort_%s%s_%s", op_bool(k->op, "descending", false) ? "down_" : "",
 		dtype_name(x->dtype), dtype_name(k->op->results[0].type->dtype));
 	const TemplateKey keys[] = {
-		{"linkage", helper_linkage(k)},
+		{"linkage", k->cg->backend->helper},
 		{"name", name},
 		{"type", dtype_c_memory(x->dtype)},
 		{"scalar", type_c_scalar(type_scalar(k->ctx, x->dtype))},
@@ -125,7 +119,7 @@ int nms_keys(KernelFunc *k, TemplateKey *keys)
 	                         ? ""
 	                         : arena_printf(k->arena, "if (threshold > 0.5f)\n\tthreshold *= %s;",
 	                                        scalar_float(k->arena, boxes->dtype, eta));
-	const TemplateKey helper[] = {{"linkage", helper_linkage(k)},
+	const TemplateKey helper[] = {{"linkage", k->cg->backend->helper},
 	                              {"type", type},
 	                              {"name", name},
 	                              {"pixel", pixels ? " + 1" : ""}};

@@ -281,7 +281,7 @@ bool nest_wants_lanes(Nest *n)
 	const Loop *inner = &n->loops[n->nloop - 1];
 	if (counts_differ(n, n->body))
 		return false;
-	if (n->k->target->cuda || (dim_is_const(inner->extent) && inner->extent->value < MIN_LANES))
+	if (n->k->target->simt || (dim_is_const(inner->extent) && inner->extent->value < MIN_LANES))
 		return false;
 	Strides out = {0}, in = {0};
 	bool any = false;

@@ -321,7 +321,7 @@ static bool depends_on(const Value *v, const Value *arg, int depth)
 // pixels is the better inner one.
 static bool wants_turn(const Nest *n)
 {
-	if (n->nloop < 2 || n->k->target->cuda)
+	if (n->nloop < 2 || n->k->target->simt)
 		return false;
 	const Loop *lanes = &n->loops[n->nloop - 1], *pixels = &n->loops[n->nloop - 2];
 	if (!dim_is_const(lanes->extent) || lanes->extent->value > MAX_TURNED_LANES)

@@ -305,7 +305,7 @@ static int lanes_wanted(Reduction *r)
 	const Block *b = r->op->regions[0].first;
 	ReduceKind kind = reduce_kind(r->op);
 	bool fits = kind == REDUCE_SUM || kind == REDUCE_PROD || reduce_is_order(kind);
-	if (t->cuda || !fits || !r->nloop || !block_is_simple(b))
+	if (t->simt || !fits || !r->nloop || !block_is_simple(b))
 		return 0;
 	const Loop *inner = &r->loops[r->nloop - 1];
 	Strides count = {0};

@@ -112,12 +112,12 @@ const char *tile_position(KernelFunc *k, const char *linear, int n, const Dim *c
 
 const char *tile_function_head(const KernelFunc *k)
 {
-	return k->target->cuda ? KERNEL_HEAD : "PD_APART void " KERNEL_FN "(" KERNEL_PARAMS ")\n{";
+	return k->cg->backend->head;
 }
 
 const char *tile_each(KernelFunc *k, const char *name, const char *count)
 {
-	if (!k->target->cuda)
+	if (!k->target->simt)
 		return arena_printf(k->arena, "int64_t %s = 0; %s < %s; %s++", name, name, count, name);
 	return arena_printf(k->arena,
 	                    "int64_t %s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; %s < %s; "

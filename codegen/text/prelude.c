@@ -47,6 +47,16 @@ static bool section_has(const Section *s, const char *word, size_t n)
 	return false;
 }
 
+bool prelude_has(const char *file, const char *name)
+{
+	Section s[MAX_SECTIONS];
+	const int n = sections_find(embed_text(file), s, 0);
+	for (int i = 0; i < n; i++)
+		if (section_has(&s[i], name, strlen(name)))
+			return true;
+	return false;
+}
+
 static size_t word_length(const char *text, size_t most)
 {
 	size_t len = 0;

@@ -66,6 +66,8 @@ void text_wrap_line(const char *line, size_t n, bool *macro, Text *out);
 
 // ---- prelude.c ----------------------------------------------------------------------------------
 
+// Whether a file of the prelude has a section of that name.
+bool prelude_has(const char *file, const char *name);
 // Sections of the prelude that `user` mentions, and those that these mention, in file order.
 void prelude_print(Arena *a, bool cuda, Text *out, const char *user);
 

@@ -72,7 +72,7 @@ bool model_sources(Driver *d, Op *module, const Target *t, const char *folder, b
 	b->states = r->states;
 	b->program = join(c, folder, "model.run");
 	b->weights = r->weights ? join(c, folder, "model.weights") : NULL;
-	return sources_write(d, folder, r, b, t->cuda, to_run);
+	return sources_write(d, folder, r, b, t->language == LANGUAGE_CUDA, to_run);
 }
 
 // What runs a model takes the compiler longer than most models do.
@@ -104,7 +104,7 @@ bool model_build(Driver *d, Op *module, const Target *t, const char *folder, Bui
 	if (!model_sources(d, module, t, folder, true, b, &r))
 		return false;
 	stage_begin(d, "external compiler");
-	if (t->cuda)
+	if (t->language == LANGUAGE_CUDA)
 		return cuda_build(d, b);
 	static const char *const texts[] = {"pdrt.h", HARNESS_TEXTS, "pdrt_threads.h"};
 	const bool threads = d->options->threads > 1;

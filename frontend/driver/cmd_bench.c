@@ -317,7 +317,7 @@ int cmd_bench(Driver *d)
 	const Options *o = d->options;
 	Op *module = driver_load(d);
 	const Target *t = module ? driver_target_to_run(d) : NULL;
-	const char *missing = t && t->cuda ? cuda_missing(c) : NULL;
+	const char *missing = t && t->language == LANGUAGE_CUDA ? cuda_missing(c) : NULL;
 	BuiltModel b;
 	if (missing) {
 		diag_error(c->diag, NULL, "no GPU here (%s), and how long the emulator takes says nothing",
@@ -330,7 +330,7 @@ int cmd_bench(Driver *d)
 	const char **argv = bench_argv(d, &b, profile);
 	stage_end(d);
 	int status = 0;
-	if (t->cuda)
+	if (t->language == LANGUAGE_CUDA)
 		printf("each run with its tensors to the device and back: ");
 	if (bench_run(d, argv, &b, &status))
 		return profile && !profile_print(d, t, profile, &b);

@@ -234,7 +234,7 @@ static bool build_shared(Driver *d, const Target *t, const CodegenResult *r, con
 static const char *nvcc_line(Driver *d, const Target *t, const char *output)
 {
 	Context *c = d->ctx;
-	const char *flags = t->cuda ? cuda_arch_flags(c, d->options->arch) : NULL;
+	const char *flags = t->language == LANGUAGE_CUDA ? cuda_arch_flags(c, d->options->arch) : NULL;
 	return flags ? arena_printf(c->arena, "nvcc -O3 %s -c %s", flags, base_name(output)) : NULL;
 }
 
@@ -283,7 +283,7 @@ static const Target *emit_target(Driver *d, EmitKind kind)
 	const Target *t = driver_target(d, kind == EMIT_CUDA     ? "cuda"
 	                                   : kind == EMIT_SHARED ? "native"
 	                                                         : "generic");
-	if (!t || t->cuda == (kind == EMIT_CUDA))
+	if (!t || (t->language == LANGUAGE_CUDA) == (kind == EMIT_CUDA))
 		return t;
 	diag_error(d->ctx->diag, NULL, "--isa=%s does not go with this kind of output", t->name);
 	return NULL;

@@ -134,7 +134,7 @@ static bool page_write(Driver *d, Op *module, InfoPage *page)
 	CodegenResult code;
 	Text t;
 	text_init(&t, d->ctx->arena);
-	if (!page->target->cuda) {
+	if (page->target->language == LANGUAGE_C) {
 		if (!code_make(d, module, page->target, &code))
 			return false;
 		page->code = &code;
@@ -143,10 +143,21 @@ static bool page_write(Driver *d, Op *module, InfoPage *page)
 	return file_write(d->ctx, d->options->html, t.text, t.len);
 }
 
+// `--html`: the page, with what a run measured where there is one.
+static bool html_report(Driver *d, Op *module, InfoPage *page)
+{
+	Measured measured;
+	if (d->options->measured && !measured_read(d->ctx, d->options->measured, module, &measured))
+		return false;
+	page->measured = d->options->measured ? &measured : NULL;
+	return page_write(d, module, page);
+}
+
 int cmd_info(Driver *d)
 {
 	Context *c = d->ctx;
-	const bool cuda = !strcmp(d->options->target, "cuda");
+	const Options *o = d->options;
+	const bool cuda = !strcmp(o->target, "cuda");
 	Op *module = driver_load(d);
 	const Target *target = module ? driver_target(d, cuda ? "cuda" : "native") : NULL;
 	if (!target)
@@ -158,28 +169,19 @@ int cmd_info(Driver *d)
 	source_ops_collect(c, module, &source);
 	CudaStats kernels;
 	if (!config_read(c, c->file, &config) || !driver_lower(d, module, target, NULL) ||
-	    (target->cuda && !cuda_stats_collect(d, module, target, &kernels)))
+	    (cuda && !cuda_stats_collect(d, module, target, &kernels)))
 		return 1;
 	stage_begin(d, "report");
+	if (o->html) {
+		InfoPage page = {o->model, module, &s, target, config, NULL, &source, NULL};
+		return !html_report(d, module, &page);
+	}
 	Text t;
 	text_init(&t, c->arena);
-	if (d->options->html) {
-		Measured measured;
-		InfoPage page = {d->options->model, module, &s, target, config, NULL, &source, NULL};
-		if (d->options->measured) {
-			if (!measured_read(c, d->options->measured, module, &measured))
-				return 1;
-			page.measured = &measured;
-		}
-		return !page_write(d, module, &page);
-	}
-	if (d->options->json)
+	if (o->json)
 		text_str(&t, "{\n");
 	if (config)
-		(d->options->json ? config_json : config_print)(&t, config);
-	if (d->options->json)
-		print_json(&t, c, module, &s, target, target->cuda ? &kernels : NULL);
-	else
-		print_text(&t, c, module, &s, target, target->cuda ? &kernels : NULL);
+		(o->json ? config_json : config_print)(&t, config);
+	(o->json ? print_json : print_text)(&t, c, module, &s, target, cuda ? &kernels : NULL);
 	return !file_write(c, "-", t.text, t.len);
 }

@@ -247,7 +247,7 @@ int cmd_verify(Driver *d)
 	const char *differs = NULL;
 	if (code && !code_agrees(d, module, t, reference, expected, &differs)) {
 		if (differs) {
-			(t->cuda ? verify_find_code : verify_trace)(d, t);
+			(t->language == LANGUAGE_CUDA ? verify_find_code : verify_trace)(d, t);
 			diag_error(d->ctx->diag, NULL, "after code generation: %s", differs);
 		}
 		return 1;

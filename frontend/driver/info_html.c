@@ -3,6 +3,7 @@
 // order, for each of some batch sizes; and the model beside the C that it became.
 #include "frontend/driver/info_page.h"
 #include "ir/base/map.h"
+#include "lower/analysis/places.h"
 
 #include <string.h>
 
@@ -54,13 +55,24 @@ static bool is_batch(const Stats *s, const Dim *sym)
 	return false;
 }
 
+// Whether it is a height or a width of images that come in.
+static bool is_space(const Stats *s, const Dim *sym)
+{
+	for (int i = 0; i < s->ninput; i++) {
+		const Type *type = s->inputs[i].type;
+		for (int d = 2; type_is_tensor(type) && type->rank >= 4 && d < type->rank; d++)
+			if (type->dims[d] == sym)
+				return true;
+	}
+	return false;
+}
+
 static int64_t sample(const Dim *sym, void *arg)
 {
 	const Drawn *drawn = arg;
 	if (is_batch(drawn->stats, sym))
 		return drawn->batch;
-	bool space = strchr("hw", sym->name[0]) || strstr(sym->name, "_h") || strstr(sym->name, "_w");
-	return space ? SPATIAL_SAMPLE : 1;
+	return is_space(drawn->stats, sym) ? SPATIAL_SAMPLE : 1;
 }
 
 // What the symbols of the inputs are drawn as: "?n = 1, ?x_h = 224"; "" without symbols.
@@ -112,12 +124,6 @@ static const Op *top_user(const Op *module, const Op *user)
 	return user;
 }
 
-static const Attr *attr_of(const Op *op, const char *name, AttrKind kind)
-{
-	const Attr *a = op_attr(op, name);
-	return a && a->kind == kind ? a : NULL;
-}
-
 static int row_of(const Page *p, const Op *op)
 {
 	for (int i = 0; i < p->n; i++) {
@@ -131,9 +137,10 @@ static void add_row(Page *p, const Op *op, int block)
 {
 	Row r = {.op = op, .block = block, .macs = dim_number(p, op_macs(op)), .last_use = p->n};
 	// A view writes nothing: its elements are where they were.
-	const Attr *place = attr_of(op, "place", ATTR_STRS);
 	for (int i = 0; i < op->nresult; i++) {
-		if (!place || i >= place->n || strcmp(place->strs[i], "view") != 0)
+		bool view;
+		op_place(op, i, &view);
+		if (!view)
 			r.bytes += value_bytes(p, &op->results[i]);
 	}
 	p->macs += r.macs;
@@ -234,11 +241,11 @@ typedef struct Buffer {
 static bool buffer_of(const Page *p, int i, int k, Buffer *out)
 {
 	const Row *r = &p->rows[i];
-	const Attr *place = attr_of(r->op, "place", ATTR_STRS),
-			   *offset = attr_of(r->op, "offset", ATTR_DIMS);
-	if (!place || !offset || k >= place->n || k >= offset->n || strcmp(place->strs[k], "workspace"))
+	bool view;
+	const Place place = op_place(r->op, k, &view);
+	if (place.kind != PLACE_WORKSPACE || place.state || place.moving || !place.offset)
 		return false;
-	*out = (Buffer){dim_number(p, offset->dims[k]), value_bytes(p, &r->op->results[k]), i,
+	*out = (Buffer){dim_number(p, place.offset), value_bytes(p, &r->op->results[k]), i,
 	                r->last_use > i ? r->last_use : i};
 	return true;
 }

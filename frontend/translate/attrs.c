@@ -359,15 +359,21 @@ static bool value_is(const Paddle__OpAttr *a, const char *text)
 	return attr_count(a) == 1 && attr_float_at(a, 0, &v) && v == want;
 }
 
-static bool value_in(Context *c, const Paddle__OpAttr *a, const char *alternatives)
+static bool value_in(const Paddle__OpAttr *a, const IgnoredAttr *known)
 {
-	bool found = false;
-	for (const char *at = alternatives; !found && at;
-	     at = strstr(at, " | ") ? strstr(at, " | ") + 3 : NULL) {
-		const char *bar = strstr(at, " | ");
-		found = value_is(a, arena_strndup(c->arena, at, bar ? (size_t)(bar - at) : strlen(at)));
-	}
-	return found;
+	for (int i = 0; i < known->n; i++)
+		if (value_is(a, known->values[i]))
+			return true;
+	return !known->n;
+}
+
+static const char *values_text(Context *c, const IgnoredAttr *known)
+{
+	Text t;
+	text_init(&t, c->arena);
+	for (int i = 0; i < known->n; i++)
+		text_printf(&t, "%s%s", i ? " or " : "", known->values[i]);
+	return t.text;
 }
 
 static const IgnoredAttr *ignored_find(const IgnoredAttr *list, int n, const char *name)
@@ -404,8 +410,8 @@ const char *attr_objection(Context *c, const LegacyMap *map, const Paddle__OpAtt
 		return arena_printf(c->arena,
 		                    "attribute '%s' is unknown: it may change what the operator computes",
 		                    a->name);
-	if (!known->value || value_in(c, a, known->value))
+	if (value_in(a, known))
 		return NULL;
 	return arena_printf(c->arena, "attribute '%s' is set: only %s is supported", a->name,
-	                    known->value);
+	                    values_text(c, known));
 }

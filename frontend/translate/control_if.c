@@ -195,19 +195,32 @@ static Value *add_mixed(OpJob *j, OpenIf *i, Value *const *v, const char *var)
 	return m->all;
 }
 
+// Of two values of unlike types, that of a branch that is not taken, or that holds nothing, may be
+// anything.
+static void drop_untaken(OpJob *j, OpenIf *i, Value **v)
+{
+	const int taken = known_branch(j, i);
+	for (int k = 0; k < 2; k++)
+		if (v[k] && v[!k] && v[k]->type != v[!k]->type &&
+		    (taken == !k || value_is_nothing(j->t, v[k])))
+			v[k] = NULL;
+}
+
+// The type that both values have after the branch, wherever it is asked for; NULL: there is none.
+static const Type *sides_join(OpJob *j, OpenIf *i, Value **v, const char *var)
+{
+	const SizeStem stem = size_stem(j->t->c, i->op->loc, var);
+	uint32_t open = 0;
+	return v[0] && v[1] ? type_join(j->t->c, v[0]->type, v[1]->type, stem, &open) : NULL;
+}
+
 // The result that gives value[0] after `then` and value[1] after `else` (NULL: whatever). NULL
 // after a diagnostic.
 static Value *add_result(OpJob *j, OpenIf *i, Value *const *value, const char *var)
 {
 	Context *c = j->t->c;
 	Value *v[2] = {value[0], value[1]};
-	uint32_t open = 0;
-	const SizeStem stem = size_stem(c, i->op->loc, var); // of the branch, wherever it is asked for
-	int taken = known_branch(j, i);
-	for (int k = 0; k < 2; k++)
-		if (v[k] && v[!k] && v[k]->type != v[!k]->type &&
-		    (taken == !k || value_is_nothing(j->t, v[k])))
-			v[k] = NULL;
+	drop_untaken(j, i, v);
 	if ((v[0] && is_variant(v[0])) || (v[1] && is_variant(v[1])))
 		return add_mixed(j, i, v, var);
 	for (int k = 0; k < 2; k++) {
@@ -217,13 +230,11 @@ static Value *add_result(OpJob *j, OpenIf *i, Value *const *value, const char *v
 	}
 	if (v[0])
 		v[1] = v[1] ? same_rank(j, i, 1, v[1], v[0]->type) : NULL;
-	const Type *type = v[0] && v[1] ? type_join(c, v[0]->type, v[1]->type, stem, &open) : NULL;
+	const Type *type = sides_join(j, i, v, var);
 	if (!type && v[0] && v[1] && !j->t->graded)
 		return add_mixed(j, i, v, var);
-	if (!type && v[0] && v[1] && one_side(j, i, v, var)) {
-		open = 0;
-		type = type_join(c, v[0]->type, v[1]->type, stem, &open);
-	}
+	if (!type && v[0] && v[1] && one_side(j, i, v, var))
+		type = sides_join(j, i, v, var);
 	if (!type) {
 		job_fail(j, "variable '%s' has different types after the two branches: %s and %s", var,
 		         side_text(c, v[0]), side_text(c, v[1]));

@@ -114,6 +114,32 @@ static Value *select_values(OpJob *j, const Select *s)
 	return v;
 }
 
+static Value *read_mask(OpJob *j, const char *var)
+{
+	Value *mask = read_var(j, "Mask", var);
+	return mask ? single_element(j, mask, "Mask") : NULL;
+}
+
+// The value that is picked; NULL after a diagnostic.
+static Value *select_value(OpJob *j, Select *s)
+{
+	const int64_t k = known_mask(j, s->mask), n = (int64_t)s->x->n_arguments;
+	Value *v = NULL;
+	if (k >= n) {
+		job_fail(j, "the mask is %lld, and there are %lld variables", (long long)k, (long long)n);
+		return NULL;
+	}
+	// A known mask may still pick what only a branch has.
+	const Binding *picked = k < 0 ? NULL : scope_find(j->t, s->x->arguments[k]);
+	if (k >= 0 && (!picked || !picked->guard))
+		return read_any(j, "X", s->x->arguments[k]);
+	if (s->pred->type->dtype != DT_BOOL && !check_mask(j, s->mask, s->x->n_arguments))
+		return NULL;
+	if (n == 2 && !select_branches(j, s, &v))
+		return NULL;
+	return v ? v : select_values(j, s);
+}
+
 bool select_input_translate(OpJob *j)
 {
 	const char *mask = input_var(j, "Mask");
@@ -121,30 +147,13 @@ bool select_input_translate(OpJob *j)
 	            .out = output_var(j, "Out")};
 	if (!mask || !s.x || !s.x->n_arguments || !s.out)
 		return job_fail(j, "needs variables in Mask, X and Out");
-	s.mask = read_var(j, "Mask", mask);
-	if (s.mask)
-		s.mask = single_element(j, s.mask, "Mask");
-	if (!s.mask)
+	if (!(s.mask = read_mask(j, mask)))
 		return false;
 	if (dtype_is_float(s.mask->type->dtype))
 		return job_fail(j, "input Mask must be an integer, not %s",
 		                dtype_name(s.mask->type->dtype));
 	s.pred = condition_strip(s.mask, &s.negated);
-	int64_t k = known_mask(j, s.mask);
-	Value *v = NULL;
-	if (k >= (int64_t)s.x->n_arguments)
-		return job_fail(j, "the mask is %lld, and there are %zu variables", (long long)k,
-		                s.x->n_arguments);
-	// A known mask may still pick what only a branch has.
-	const Binding *picked = k < 0 ? NULL : scope_find(j->t, s.x->arguments[k]);
-	if (k >= 0 && (!picked || !picked->guard))
-		v = read_any(j, "X", s.x->arguments[k]);
-	else if (s.pred->type->dtype != DT_BOOL && !check_mask(j, s.mask, s.x->n_arguments))
-		return false;
-	else if (s.x->n_arguments == 2 && !select_branches(j, &s, &v))
-		return false;
-	if (!v && (k < 0 || (picked && picked->guard)))
-		v = select_values(j, &s);
+	Value *v = select_value(j, &s);
 	if (v && v->type->kind == TY_ARRAY)
 		return array_assign(j, s.out, v);
 	if (v)
@@ -156,6 +165,19 @@ bool select_input_translate(OpJob *j)
 
 // An output that is not picked keeps what it holds. One that holds nothing may as well get the
 // value.
+static bool output_choose(OpJob *j, Value *v, Value *mask, size_t k, const char *var)
+{
+	const Binding *b = write_binding(j->t, var);
+	if (!b)
+		return true;
+	Value *old = b->value || b->guard ? read_var(j, "Out", var) : v;
+	Value *pred = old == v ? NULL : mask_is(j, mask, (int64_t)k);
+	if (old != v && !(old && pred && (old = build_choice(j, pred, v, old, var))))
+		return false;
+	write_var(j, var, old);
+	return true;
+}
+
 bool select_output_translate(OpJob *j)
 {
 	const char *x = input_var(j, "X");
@@ -163,23 +185,13 @@ bool select_output_translate(OpJob *j)
 	const Paddle__OpSlot *out = slot_find(j->desc->n_outputs, j->desc->outputs, "Out");
 	if (!x || !m || !out || !out->n_arguments)
 		return job_fail(j, "needs variables in X, Mask and Out");
-	Value *v = read_var(j, "X", x), *mask = v ? read_var(j, "Mask", m) : NULL;
-	if (mask)
-		mask = single_element(j, mask, "Mask");
+	Value *v = read_var(j, "X", x), *mask = v ? read_mask(j, m) : NULL;
 	if (!mask)
 		return false;
 	if (mask->type->dtype != DT_BOOL && !check_mask(j, mask, out->n_arguments))
 		return false;
-	for (size_t k = 0; k < out->n_arguments; k++) {
-		const char *var = slot_var(out, k);
-		Binding *b = var ? write_binding(j->t, var) : NULL;
-		if (!b)
-			continue;
-		Value *old = b->value || b->guard ? read_var(j, "Out", var) : v;
-		Value *pred = old == v ? NULL : mask_is(j, mask, (int64_t)k);
-		if (old != v && !(old && pred && (old = build_choice(j, pred, v, old, var))))
+	for (size_t k = 0; k < out->n_arguments; k++)
+		if (slot_var(out, k) && !output_choose(j, v, mask, k, slot_var(out, k)))
 			return false;
-		write_var(j, var, old);
-	}
 	return true;
 }

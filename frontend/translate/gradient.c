@@ -14,6 +14,7 @@
 // of foo_grad_grad (gradient_match.c).
 #include "frontend/translate/gradient.h"
 #include "frontend/translate/control.h"
+#include "frontend/translate/general.h"
 #include "frontend/translate/lod.h"
 #include "ir/gradient/gradient.h"
 
@@ -147,8 +148,8 @@ static bool named_after(const Paddle__OpSlot *gradient, const Paddle__OpSlot *of
 {
 	for (size_t i = 0; i < of->n_arguments; i++) {
 		const char *g = slot_var(gradient, i), *v = slot_var(of, i);
-		const char *at = g && v ? strstr(g, v) : NULL;
-		if (at && !strncmp(at + strlen(v), GRAD, strlen(GRAD)))
+		const size_t n = v ? strlen(v) : 0;
+		if (g && v && !strncmp(g, v, n) && !strncmp(g + n, GRAD, strlen(GRAD)))
 			return true;
 	}
 	return false;
@@ -340,7 +341,7 @@ static bool bind_inputs(Backward *w, Paddle__OpDesc *d, Scope *scope)
 		const Paddle__OpSlot *slot = from->inputs[s];
 		bool theirs = w->trace != NULL;
 		for (int i = 0; i < info->noperand && !theirs; i++)
-			theirs = map->slots[i] && strstr(map->slots[i], slot->parameter);
+			theirs = map->slots[i] && slot_in(map->slots[i], slot->parameter);
 		if (!theirs || !slot->n_arguments)
 			continue;
 		Paddle__OpSlot *copy = slot_new(t->c, slot->parameter, slot->n_arguments);
@@ -574,14 +575,12 @@ static bool write_second(Backward *w, size_t n, Paddle__OpSlot *const *slots, co
 	return true;
 }
 
-static bool second_order(Backward *w, const Forward *f)
+// What is asked for of the forward operator's outputs, and the gradients that are given of them.
+// `leaf`: foo_grad reads foo's outputs as values of their own.
+static bool want_outputs(Backward *w, const Forward *f, Duals *d1, Duals *d2, Value **dout,
+                         bool *leaf)
 {
 	const Paddle__OpDesc *desc = w->j->desc;
-	Context *c = w->j->t->c;
-	Duals *d1 = duals_new(c), *d2 = duals_new(c);
-	Value **dout = NEW_ARRAY(c->arena, f->desc->n_outputs + 1, Value *);
-	bool leaf = false; // foo_grad reads foo's outputs as values of their own
-	want_inputs(d2, f);
 	for (size_t s = 0; s < f->desc->n_outputs; s++) {
 		const Paddle__OpSlot *slot = f->desc->outputs[s];
 		Value *out = traced_value(f->writes, slot_var(slot, 0));
@@ -591,10 +590,36 @@ static bool second_order(Backward *w, const Forward *f)
 			if (!duals_add(&w->j->b, d1, out, dout[s]))
 				return false;
 		}
-		leaf |= grad_slot(desc->n_outputs, desc->outputs, slot->parameter, 1, true) != NULL;
-		if (leaf && out)
+		*leaf |= grad_slot(desc->n_outputs, desc->outputs, slot->parameter, 1, true) != NULL;
+		if (*leaf && out)
 			duals_want(d2, out);
 	}
+	return true;
+}
+
+// Writes the gradients of the gradients that were given.
+static bool write_given(Backward *w, const Forward *f, Value *const *dout, Duals *d2)
+{
+	const Paddle__OpDesc *desc = w->j->desc;
+	for (size_t s = 0; s < f->desc->n_outputs; s++) {
+		const Paddle__OpSlot *out = grad_slot(desc->n_outputs, desc->outputs,
+		                                      f->desc->outputs[s]->parameter, 2, true);
+		if (out && dout[s] &&
+		    !write_gradient(w, slot_var(out, 0), dout[s], duals_get(&w->j->b, d2, dout[s])))
+			return false;
+	}
+	return true;
+}
+
+static bool second_order(Backward *w, const Forward *f)
+{
+	Context *c = w->j->t->c;
+	Duals *d1 = duals_new(c), *d2 = duals_new(c);
+	Value **dout = NEW_ARRAY(c->arena, f->desc->n_outputs + 1, Value *);
+	bool leaf = false;
+	want_inputs(d2, f);
+	if (!want_outputs(w, f, d1, d2, dout, &leaf))
+		return false;
 	want_inputs(d1, f);
 	Op *before = w->j->b.block->last;
 	if (f->first && !gradient_ops(&w->j->b, d1, f->first, f->last))
@@ -607,14 +632,8 @@ static bool second_order(Backward *w, const Forward *f)
 		return false;
 	if (!leaf && f->first && !gradient_ops(&w->j->b, d2, f->first, f->last))
 		return false;
-	for (size_t s = 0; s < f->desc->n_outputs; s++) {
-		const Paddle__OpSlot *out = grad_slot(desc->n_outputs, desc->outputs,
-		                                      f->desc->outputs[s]->parameter, 2, true);
-		if (out && dout[s] &&
-		    !write_gradient(w, slot_var(out, 0), dout[s], duals_get(&w->j->b, d2, dout[s])))
-			return false;
-	}
-	return write_second(w, f->desc->n_inputs, f->desc->inputs, f->reads, d2) &&
+	return write_given(w, f, dout, d2) &&
+	       write_second(w, f->desc->n_inputs, f->desc->inputs, f->reads, d2) &&
 	       write_second(w, f->desc->n_outputs, f->desc->outputs, f->writes, d2);
 }
 

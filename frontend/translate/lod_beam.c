@@ -154,27 +154,32 @@ static CountedLoop *named(CountedLoop *l)
 	return l;
 }
 
-bool beam_search_decode_translate(OpJob *j)
+static bool backtrack_read(OpJob *j, Backtrack *k)
 {
-	const char *ids = input_var(j, "Ids");
-	const char *scores = input_var(j, "Scores");
+	const char *ids = input_var(j, "Ids"), *scores = input_var(j, "Scores");
 	const Paddle__OpAttr *beam = attr_find(j->desc, "beam_size"),
 						 *end = attr_find(j->desc, "end_id");
+	if (!ids || !scores || !beam || !attr_int_at(beam, 0, &k->beam) || k->beam < 1 || !end ||
+	    !attr_int_at(end, 0, &k->end))
+		return job_fail(j,
+		                "needs variables in Ids and Scores, and attributes beam_size and end_id");
+	k->ids = read_var(j, "Ids", ids);
+	k->scores = k->ids ? read_var(j, "Scores", scores) : NULL;
+	k->lod = lod_of(j->t, k->ids);
+	if (!k->scores)
+		return false;
+	return (k->ids->type->kind == TY_ARRAY && k->scores->type->kind == TY_ARRAY && k->lod &&
+	        k->lod->n == 2) ||
+	       job_fail(j, "Ids and Scores must be arrays whose elements have two levels of LoD");
+}
+
+bool beam_search_decode_translate(OpJob *j)
+{
 	Value *inits[CARRIED], *next[CARRIED];
 	Backtrack k = {0};
 	CountedLoop loop;
-	if (!ids || !scores || !beam || !attr_int_at(beam, 0, &k.beam) || k.beam < 1 || !end ||
-	    !attr_int_at(end, 0, &k.end))
-		return job_fail(j,
-		                "needs variables in Ids and Scores, and attributes beam_size and end_id");
-	k.ids = read_var(j, "Ids", ids);
-	k.scores = k.ids ? read_var(j, "Scores", scores) : NULL;
-	k.lod = lod_of(j->t, k.ids);
-	if (!k.scores)
+	if (!backtrack_read(j, &k))
 		return false;
-	if (k.ids->type->kind != TY_ARRAY || k.scores->type->kind != TY_ARRAY || !k.lod ||
-	    k.lod->n != 2)
-		return job_fail(j, "Ids and Scores must be arrays whose elements have two levels of LoD");
 	Value *first = read_at(j, &j->b, lod_offsets(j, k.lod, 0), build_number(&j->b, DT_I64, 1, 0),
 	                       8);
 	Value *count = build1(&j->b, OP_PD_ARRAY_LENGTH, k.ids, NULL);

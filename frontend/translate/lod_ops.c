@@ -71,20 +71,27 @@ static Value *given_offsets(OpJob *j, Value *x, Value *y)
 	return t ? build_constant(&j->b, t) : NULL;
 }
 
+// What gets another LoD, and what it gets it from, if a variable says it.
+static bool reset_read(OpJob *j, Value **x, Value **y)
+{
+	const char *in = input_var(j, "X"), *from = input_var(j, "Y");
+	if (!in || !output_var(j, "Out"))
+		return job_fail(j, "needs variables in X and Out");
+	*x = read_var(j, "X", in);
+	*y = from ? read_var(j, "Y", from) : NULL;
+	if (!*x || (from && !*y))
+		return false;
+	return (type_is_tensor((*x)->type) && (*x)->type->rank) || job_fail(j, "input X has no rows");
+}
+
 bool lod_reset_translate(OpJob *j)
 {
-	const char *in = input_var(j, "X");
-	const char *from = input_var(j, "Y");
 	const char *out = output_var(j, "Out");
 	const Paddle__OpAttr *a = attr_find(j->desc, "append");
 	int64_t append = 0;
-	if (!in || !out)
-		return job_fail(j, "needs variables in X and Out");
-	Value *x = read_var(j, "X", in), *y = from ? read_var(j, "Y", from) : NULL;
-	if (!x || (from && !y))
+	Value *x, *y;
+	if (!reset_read(j, &x, &y))
 		return false;
-	if (!type_is_tensor(x->type) || !x->type->rank)
-		return job_fail(j, "input X has no rows");
 	if (a && !attr_int_at(a, 0, &append))
 		return job_fail(j, "attribute 'append' is no bool");
 	const Lod *own = append ? lod_of(j->t, x) : NULL, *l = lod_of(j->t, y);

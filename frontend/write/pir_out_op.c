@@ -171,7 +171,7 @@ static const char *foreign_text(const Form *f, const PirArg *arg, bool *known)
 	for (int i = 0; i < f->m->map.nignored; i++)
 		if (!strcmp(f->m->map.ignored[i].name, arg->name)) {
 			*known = true;
-			text = f->m->map.ignored[i].value ? f->m->map.ignored[i].value : text;
+			text = f->m->map.ignored[i].n ? f->m->map.ignored[i].values[0] : text;
 		}
 	for (int i = 0; i < n; i++)
 		*known |= !strcmp(everywhere[i].name, arg->name);

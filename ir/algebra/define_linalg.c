@@ -148,14 +148,12 @@ static Value *symmetric(Builder *b, Value *x, bool upper)
 
 static bool eigen_of(Builder *b, const Op *op, Value **values, Value **vectors)
 {
-	const char *which = op_str(op, "UPLO", "L");
 	const Type *t = matrix_type(op, 0, true);
 	if (!t)
 		return false;
-	if (strcmp(which, "L") && strcmp(which, "U"))
-		return op_error(op, "UPLO is '%s'", which);
-	if (!matrices_eigen(b, symmetric(b, matrices_of(b, op_operand(op, 0)), *which == 'U'), values,
-	                    vectors))
+	if (!matrices_eigen(
+			b, symmetric(b, matrices_of(b, op_operand(op, 0)), op_enum(op, "UPLO") == TRIANGLE_U),
+			values, vectors))
 		return false;
 	*values = matrices_back(b, *values, t, 2);
 	*vectors = matrices_back(b, *vectors, t, 2);
@@ -238,11 +236,8 @@ bool define_hook_lu_solve(Builder *b, Op *op, Value **results)
 {
 	Value *y = op_operand(op, 0), *a = op_operand(op, 1);
 	Value *const packed[] = {a, op_operand(op, 2)};
-	const char *trans = op_str(op, "trans", "N");
 	const Type *like;
-	bool plain = !strcmp(trans, "N");
-	if (!plain && strcmp(trans, "T"))
-		return op_error(op, "trans is '%s': only N and T are supported", trans);
+	const bool plain = op_enum(op, "trans") == TRANSPOSED_N;
 	if (!matrix_type(op, 0, false) || !matrix_type(op, 1, true))
 		return false;
 	Op *parts = build_op(b, OP_PD_LU_UNPACK, 2, packed, 0, NULL);
@@ -274,7 +269,7 @@ bool define_hook_lstsq(Builder *b, Op *op, Value **results)
 {
 	Context *c = b->ctx;
 	Value *a = op_operand(op, 0), *y = op_operand(op, 1), *u, *s, *v;
-	const char *driver = op_str(op, "driver", "gels");
+	const LstsqKind driver = (LstsqKind)op_enum(op, "driver");
 	const int64_t last[] = {1};
 	const Type *like;
 	if (!matrix_type(op, 0, false) || !matrix_type(op, 1, false) ||
@@ -308,8 +303,8 @@ bool define_hook_lstsq(Builder *b, Op *op, Value **results)
 	} else {
 		results[1] = build_full(b, type_tensor(c, like->dtype, 1, &none, 0), 0);
 	}
-	bool ranks = strcmp(driver, "gels"),
-		 values = !strcmp(driver, "gelsd") || !strcmp(driver, "gelss");
+	const bool ranks = driver != LSTSQ_GELS,
+			   values = driver == LSTSQ_GELSD || driver == LSTSQ_GELSS;
 	Value *rank = build1(b, OP_PD_SUM, tensor_cast(b, counts, DT_I32), "axis",
 	                     attr_ints(c, 1, last), "dtype", attr_dtype(c, DT_I32), NULL);
 	results[2] = ranks ? matrices_back(b, rank, like, 2)

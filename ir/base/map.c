@@ -61,6 +61,11 @@ const void *pointer_map_get(const PointerMap *m, const void *key)
 	return m->values[key_slot(m, key)];
 }
 
+bool pointer_map_has(const PointerMap *m, const void *key)
+{
+	return m->cap && m->keys[key_slot(m, key)];
+}
+
 int pointer_map_index(const PointerMap *m, const void *key)
 {
 	return (int)((intptr_t)pointer_map_get(m, key) - 1);
@@ -99,7 +104,7 @@ NameMap name_map_copy(const NameMap *m)
 
 bool name_map_has(const NameMap *m, const char *name)
 {
-	return m->cap && m->keys[key_slot(m, name)];
+	return pointer_map_has(m, name);
 }
 
 void *name_map_get(const NameMap *m, const char *name)

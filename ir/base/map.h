@@ -18,6 +18,7 @@ typedef struct PointerMap {
 void pointer_map_init(PointerMap *m, Arena *a);
 void pointer_map_set(PointerMap *m, const void *key, const void *value);
 const void *pointer_map_get(const PointerMap *m, const void *key); // NULL: not there
+bool pointer_map_has(const PointerMap *m, const void *key);        // also where it is NULL
 
 // As a map to indices of at least 0; -1: not there.
 int pointer_map_index(const PointerMap *m, const void *key);

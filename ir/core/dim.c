@@ -4,6 +4,7 @@
 // what polynomials cannot say: floor division, remainder, maximum, minimum, broadcast). Terms and
 // atoms are ordered by what they are, so that equal expressions are one object whatever way they
 // were built, and print alike in every context (text read back prints the same bytes).
+#include "ir/base/vec.h"
 #include "ir/core/intern.h"
 
 #include <string.h>
@@ -488,18 +489,9 @@ static const Dim *dim_substitute(Context *c, const Dim *d)
 static void pair_push(Context *c, int *n, int *cap, const Dim ***xs, const Dim ***ys, const Dim *x,
                       const Dim *y)
 {
-	if (*n == *cap) {
-		int more = *cap ? *cap * 2 : 16;
-		const Dim **nx = NEW_ARRAY(c->arena, (size_t)more, const Dim *);
-		const Dim **ny = NEW_ARRAY(c->arena, (size_t)more, const Dim *);
-		if (*n) {
-			memcpy(nx, *xs, (size_t)*n * sizeof *nx);
-			memcpy(ny, *ys, (size_t)*n * sizeof *ny);
-		}
-		*xs = nx;
-		*ys = ny;
-		*cap = more;
-	}
+	int more = *cap;
+	VEC_ROOM(c->arena, *xs, *n, more);
+	VEC_ROOM(c->arena, *ys, *n, *cap);
 	(*xs)[*n] = x;
 	(*ys)[(*n)++] = y;
 }

@@ -1,4 +1,5 @@
 // Operations, values, use lists, blocks and regions. Use lists change only through op_set_operand.
+#include "ir/base/map.h"
 #include "ir/base/vec.h"
 #include "ir/core/core.h"
 
@@ -393,72 +394,35 @@ Op *module_find(Op *module, enum OpCode code, const char *name)
 
 // ---- cloning and walking ------------------------------------------------------------------------
 
-typedef struct MapEntry {
-	const void *from;
-	void *to;
-} MapEntry;
-
-// Open addressing by pointer; holds values and blocks.
+// Of values, and of blocks.
 struct ValueMap {
-	Arena *arena;
-	size_t count, cap;
-	MapEntry *entries;
+	PointerMap map;
 };
 
 ValueMap *value_map_new(Arena *a)
 {
 	ValueMap *m = NEW(a, ValueMap);
-	m->arena = a;
-	m->cap = 16;
-	m->entries = NEW_ARRAY(a, m->cap, MapEntry);
+	pointer_map_init(&m->map, a);
 	return m;
 }
 
 ValueMap *value_map_copy(const ValueMap *m)
 {
-	ValueMap *copy = value_map_new(m->arena);
-	copy->count = m->count;
-	copy->cap = m->cap;
-	copy->entries = NEW_ARRAY(m->arena, m->cap, MapEntry);
-	memcpy(copy->entries, m->entries, m->cap * sizeof *m->entries);
+	ValueMap *copy = NEW(m->map.arena, ValueMap);
+	copy->map = name_map_copy(&m->map);
 	return copy;
-}
-
-static MapEntry *map_find(MapEntry *entries, size_t cap, const void *from)
-{
-	size_t i = ((uintptr_t)from >> 4) * 0x9E3779B97F4A7C15u & (cap - 1);
-	while (entries[i].from && entries[i].from != from)
-		i = (i + 1) & (cap - 1);
-	return &entries[i];
-}
-
-static void map_set(ValueMap *m, const void *from, void *to)
-{
-	if (m->count * 2 >= m->cap) {
-		MapEntry *bigger = NEW_ARRAY(m->arena, m->cap * 2, MapEntry);
-		for (size_t i = 0; i < m->cap; i++) {
-			if (m->entries[i].from)
-				*map_find(bigger, m->cap * 2, m->entries[i].from) = m->entries[i];
-		}
-		m->entries = bigger;
-		m->cap *= 2;
-	}
-	MapEntry *e = map_find(m->entries, m->cap, from);
-	m->count += e->from == NULL;
-	*e = (MapEntry){from, to};
 }
 
 void value_map_set(ValueMap *m, const Value *from, Value *to)
 {
-	map_set(m, from, to);
+	pointer_map_set(&m->map, from, to);
 }
 
 Value *value_map_get(const ValueMap *m, Value *from)
 {
-	if (!m || !from)
+	if (!m || !from || !pointer_map_has(&m->map, from))
 		return from;
-	MapEntry *e = map_find(m->entries, m->cap, from);
-	return e->from ? e->to : from;
+	return (Value *)(uintptr_t)pointer_map_get(&m->map, from);
 }
 
 static void value_copy_notes(Value *to, const Value *from)
@@ -472,7 +436,7 @@ static void region_clone(Context *c, const Region *from, Region *to, ValueMap *m
 {
 	for (const Block *b = from->first; b; b = b->next) {
 		Block *copy = block_new(c, to);
-		map_set(m, b, copy);
+		pointer_map_set(&m->map, b, copy);
 		for (int i = 0; i < b->narg; i++) {
 			Value *arg = block_add_arg(c, copy, b->args[i]->type);
 			value_copy_notes(arg, b->args[i]);
@@ -504,9 +468,9 @@ Op *op_clone(Context *c, const Op *op, ValueMap *m)
 	}
 	for (int i = 0; i < op->nsucc; i++) {
 		copy->succs[i] = op->succs[i];
-		MapEntry *e = map_find(m->entries, m->cap, op->succs[i].block);
-		if (e->from)
-			copy->succs[i].block = e->to;
+		const void *block = pointer_map_get(&m->map, op->succs[i].block);
+		if (block)
+			copy->succs[i].block = (Block *)(uintptr_t)block;
 	}
 	copy->nattr = op->nattr;
 	copy->attrs = NEW_ARRAY(c->arena, (size_t)op->nattr, NamedAttr);

@@ -55,6 +55,9 @@ typedef enum OperandClass { // what element types an operand takes
 	CLASS_INDEX /* i32, i64 */
 } OperandClass;
 
+// What programs are printed in.
+typedef enum Language { LANGUAGE_C, LANGUAGE_CUDA } Language;
+
 typedef struct OperandInfo {
 	const char *name;
 	OperandClass klass;
@@ -82,9 +85,9 @@ typedef struct AttrInfo {
 
 // An attribute of legacy operators that does not change what they compute.
 typedef struct IgnoredAttr {
-	const char *name;  // `*end`: any name that ends so
-	const char *value; // only while it holds this, or one of `a | b`, in the text form of
-	                   // attributes; NULL: whatever it holds
+	const char *name; // `*end`: any name that ends so
+	int n; // only while it holds one of these, in the text form of attributes; 0: whatever
+	const char *const *values;
 } IgnoredAttr;
 
 // How a legacy operator maps to this operation.
@@ -203,7 +206,8 @@ enum {              // OpInfo.traits
 	TRAIT_AXIS_NEW = 1 << 19,   // and it is one of the result, not of operands
 	TRAIT_ONE_BLOCK = 1 << 20,  // CUDA: its kernel is right in one block of threads
 	TRAIT_ROWS = 1 << 21,       // kernel.*: of rows along `axis`, or the last `axes`
-	TRAIT_RETYPES = 1 << 22     // C: its epilogue may yield any element type
+	TRAIT_RETYPES = 1 << 22,    // C: its epilogue may yield any element type
+	TRAIT_SHARES = 1 << 23      // gives exp(x) / sum(exp(x)) along `axis`
 };
 
 struct OpInfo {
@@ -230,6 +234,9 @@ struct OpInfo {
 	const LegacyMap *legacy;
 	double cost, index_cost; // of one element beside an addition; of positions
 	FilterKind filter;       // contractions: how operand `filter`, or else 1, lies
+	int ndrop;
+	const char *const *drops; // attributes: probabilities by which training drops elements
+	unsigned languages;       // those it has an emitter in: 1 << LANGUAGE_C ...
 };
 
 // What an operator does that its row cannot say, each or none. The functions lie in all rooms of

@@ -33,10 +33,7 @@ Value *rows_normalised(Builder *b, Value *x, Value *scale, Value *bias, double e
 Value *soft_weights(Builder *b, Value *scores);
 Value *fused_function(Builder *b, Op *op, Value *x);
 // The functions that recurrent operators name, by Paddle's numbers: identity, sigmoid, tanh, relu
-// (define_rnn.c). The number of a name, -1: none of them; of the name in an attribute, with a
-// diagnostic if it is none. Applied: NULL of NULL, and of -1.
-int activation_number(const char *name);
-int activation_named(const Op *op, const char *attr, const char *otherwise);
+// (define_rnn.c), which ActivationKind has, too. Applied: NULL of NULL.
 Value *activation_apply(Builder *b, int which, Value *x);
 // Both halves of x along its last axis; a size that may be odd is checked (define_fused.c).
 bool last_halves(Builder *b, Op *op, Value *x, Value **halves);

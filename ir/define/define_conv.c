@@ -454,8 +454,8 @@ bool define_hook_unfold(Builder *b, Op *op, Value **results)
 // A vector for the channels of an image.
 static Value *of_channels(Builder *b, const Op *op, Value *vector, const Value *image)
 {
-	const char *format = op_str(op, "data_format", "NCHW");
-	return tensor_along(b, vector, image->type->rank, format[1] == 'C' ? 1 : image->type->rank - 1);
+	const int rank = image->type->rank;
+	return tensor_along(b, vector, rank, channels_last(op) ? rank - 1 : 1);
 }
 
 bool define_hook_fused_conv(Builder *b, Op *op, Value **results)

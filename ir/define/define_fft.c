@@ -258,6 +258,21 @@ static bool fft_axes(const Op *op, const Type *t, int *n, int *axes)
 	return true;
 }
 
+// How long the transformed last axis is, and how many of its numbers the transform gives.
+static const Dim *fft_last(const Op *op, const Dim *size, const Dim **count)
+{
+	Context *c = op->ctx;
+	const Dim *one = dim_const(c, 1), *two = dim_const(c, 2);
+	if (op->code == OP_PD_FFT_C2R) {
+		int64_t given = op_int(op, "last_dim_size", 0);
+		size = given > 0 ? dim_const(c, given) : dim_mul(c, two, dim_sub(c, size, one));
+	}
+	*count = op->code == OP_PD_FFT_R2C && op_bool(op, "onesided", true)
+	             ? dim_add(c, dim_div(c, size, two), one)
+	             : size;
+	return size;
+}
+
 bool define_hook_fft(Builder *b, Op *op, Value **results)
 {
 	Context *c = b->ctx;
@@ -274,15 +289,7 @@ bool define_hook_fft(Builder *b, Op *op, Value **results)
 	Parts p = {from_real ? x : build1(b, OP_PD_REAL, x, NULL),
 	           from_real ? NULL : build1(b, OP_PD_IMAG, x, NULL)};
 	int last = axes[n - 1];
-	const Dim *one = dim_const(c, 1), *two = dim_const(c, 2), *size = t->dims[last], *total = one,
-			  *count = size;
-	if (to_real) {
-		int64_t given = op_int(op, "last_dim_size", 0);
-		size = given > 0 ? dim_const(c, given) : dim_mul(c, two, dim_sub(c, size, one));
-		count = size;
-	} else if (from_real && op_bool(op, "onesided", true)) {
-		count = dim_add(c, dim_div(c, size, two), one);
-	}
+	const Dim *count, *size = fft_last(op, t->dims[last], &count), *total = dim_const(c, 1);
 	for (int i = 0; i < n; i++)
 		total = dim_mul(c, total, axes[i] == last ? size : t->dims[axes[i]]);
 	if (from_real)

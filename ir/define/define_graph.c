@@ -27,15 +27,9 @@ static bool aligned(Builder *b, Value **x, Value **y)
 // What an edge says of x and y, which have a row for each edge.
 static Value *message(Builder *b, const Op *op, Value *x, Value *y)
 {
-	const char *how = op_str(op, "message_op", "ADD");
 	if (!x || !y || !aligned(b, &x, &y))
 		return NULL;
-	if (!strcmp(how, "ADD"))
-		return tensor_add(b, x, y);
-	if (!strcmp(how, "MUL"))
-		return tensor_mul(b, x, y);
-	op_error(op, "unknown message_op '%s'", how);
-	return NULL;
+	return op_enum(op, "message_op") == MESSAGE_ADD ? tensor_add(b, x, y) : tensor_mul(b, x, y);
 }
 
 bool define_hook_send_uv(Builder *b, Op *op, Value **results)
@@ -47,33 +41,45 @@ bool define_hook_send_uv(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
+// The dims of messages: those of x, broadcast with what edges have.
+static bool message_dims(const Op *op, const Type *x, const Type *y, int *rank, const Dim **shape)
+{
+	*rank = x->rank;
+	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
+	if (!y)
+		return true;
+	if (!infer_broadcast(op, x->rank - 1, x->dims + 1, y->rank - 1, y->dims + 1, rank, shape + 1))
+		return false;
+	++*rank;
+	return true;
+}
+
+// Whether operands `source` and the next name the nodes at both ends of each edge.
+static bool edges_fit(Op *op, int source)
+{
+	const Dim *same;
+	const Type *from = infer_rank(op, source, 1), *to = from ? infer_rank(op, source + 1, 1) : NULL;
+	return to && infer_same_dim(op, from->dims[0], to->dims[0], "sources and ends of edges", &same);
+}
+
 bool infer_hook_graph(Op *op)
 {
-	Context *c = op->ctx;
 	bool edges = op->code == OP_PD_SEND_UE_RECV;
 	const Type *x = infer_tensor(op, 0), *y = x && edges ? infer_tensor(op, 1) : NULL;
-	const Type *source = x ? infer_rank(op, 1 + edges, 1) : NULL,
-			   *end = source ? infer_rank(op, 2 + edges, 1) : NULL;
-	const Dim *size, *shape[MAX_RANK] = {NULL}, *same;
+	const Dim *size, *shape[MAX_RANK] = {NULL};
 	int rank;
-	if (!end || (edges && !y))
+	if (!x || (edges && !y))
 		return false;
 	if (x->rank < 1 || (y && y->rank < 1))
 		return op_error(op, "operands need an axis of nodes and of edges");
-	if (!infer_same_dim(op, source->dims[0], end->dims[0], "sources and ends of edges", &same))
+	if (!edges_fit(op, 1 + edges) || !message_dims(op, x, y, &rank, shape))
 		return false;
-	rank = x->rank;
-	memcpy(shape, x->dims, sizeof shape[0] * (size_t)rank);
-	if (y &&
-	    !infer_broadcast(op, x->rank - 1, x->dims + 1, y->rank - 1, y->dims + 1, &rank, shape + 1))
-		return false;
-	rank += y != NULL;
 	int n = infer_resolve(op, "out_size", &size, 1);
 	if (n < 0 && op_operand(op, 3 + edges))
 		return false;
 	shape[0] = n == 1 && !(dim_is_const(size) && size->value <= 0) ? size : x->dims[0];
 	return infer_result_shape(op, 0, x->dtype, rank, shape) &&
-	       infer_result_shape(op, 1, DT_I32, 1, shape) && c;
+	       infer_result_shape(op, 1, DT_I32, 1, shape);
 }
 
 // Of the messages whose end is row at[0] the sum, the largest or the smallest, and how many there
@@ -104,16 +110,11 @@ static Value *received(Nest *n, Value *messages, Value *ends, const Dim *nodes, 
 }
 
 // The reduction of the rows of `messages` whose end is each row of the result.
-static bool receive(Builder *b, const Op *op, const char *how, Value *messages, Value *ends,
-                    const Type *out, Value **result)
+static bool receive(Builder *b, ReceiveKind how, Value *messages, Value *ends, const Type *out,
+                    Value **result)
 {
-	bool mean = !strcasecmp(how, "MEAN");
-	const char *kind = !strcasecmp(how, "SUM") || mean ? "sum"
-	                   : !strcasecmp(how, "MAX")       ? "max"
-	                   : !strcasecmp(how, "MIN")       ? "min"
-	                                                   : NULL;
-	if (!kind)
-		return op_error(op, "unknown reduction '%s'", how);
+	const bool mean = how == RECEIVE_MEAN;
+	const char *kind = how == RECEIVE_MAX ? "max" : how == RECEIVE_MIN ? "min" : "sum";
 	Value *count;
 	Nest n = nest_open(b, out);
 	Value *v = received(&n, messages, ends, out->dims[0], kind, &count);
@@ -131,7 +132,7 @@ bool define_hook_graph(Builder *b, Op *op, Value **results)
 		  *ends = op_operand(op, 2 + edges);
 	if (edges)
 		messages = message(b, op, messages, op_operand(op, 1));
-	if (!messages || !receive(b, op, op_str(op, "reduce_op", "SUM"), messages, ends,
+	if (!messages || !receive(b, (ReceiveKind)op_enum(op, "reduce_op"), messages, ends,
 	                          op->results[0].type, &results[0]))
 		return false;
 	Nest n = nest_open(b, op->results[1].type);
@@ -170,6 +171,6 @@ bool define_hook_segment_pool(Builder *b, Op *op, Value **results)
 	Value *last = index_dim(&n.b, dim_sub(c, rows, dim_const(c, 1)));
 	Value *number = index_from_data(&n.b, load(&n.b, ids, &last), dim_const(c, INT32_MAX), false);
 	Value *count = nest_close(&n, scalar_from_index(&n.b, index_plus(&n.b, number, 1), DT_I64));
-	return bind_size(b, count, out->dims[0]) &&
-	       receive(b, op, op_str(op, "pooltype", "SUM"), op_operand(op, 0), ids, out, &results[0]);
+	return bind_size(b, count, out->dims[0]) && receive(b, (ReceiveKind)op_enum(op, "pooltype"),
+	                                                    op_operand(op, 0), ids, out, &results[0]);
 }

@@ -115,7 +115,7 @@ bool define_hook_fc(Builder *b, Op *op, Value **results)
 	Value *out = matmul_of(b, x, op_operand(op, 1), false, false);
 	if (bias)
 		out = tensor_add(b, out, tensor_along(b, bias, 2, 1));
-	if (!strcmp(op_str(op, "activation_type", ""), "relu"))
+	if (op_enum(op, "activation_type") == FC_ACTIVATION_RELU)
 		out = apply1(b, OP_PD_RELU, out);
 	results[0] = shaped_like(b, out, op->results[0].type);
 	return results[0] != NULL;

@@ -228,32 +228,12 @@ bool define_hook_lstm_unit(Builder *b, Op *op, Value **results)
 	return c && h;
 }
 
-static const struct {
-	const char *name;
-	enum OpCode code;
-} activations[] = {
-	{"identity", OP_COUNT}, {"sigmoid", OP_PD_SIGMOID}, {"tanh", OP_PD_TANH}, {"relu", OP_PD_RELU}};
-
-int activation_number(const char *name)
-{
-	for (size_t i = 0; i < COUNT_OF(activations); i++)
-		if (!strcmp(activations[i].name, name))
-			return (int)i;
-	return -1;
-}
-
-int activation_named(const Op *op, const char *attr, const char *otherwise)
-{
-	const char *name = op_str(op, attr, otherwise);
-	const int which = activation_number(name);
-	if (which < 0)
-		op_error(op, "there is no activation '%s'", name);
-	return which;
-}
-
 Value *activation_apply(Builder *b, int which, Value *x)
 {
-	return which > 0 ? apply1(b, activations[which].code, x) : which ? NULL : x;
+	static const enum OpCode codes[] = {[ACTIVATION_SIGMOID] = OP_PD_SIGMOID,
+	                                    [ACTIVATION_TANH] = OP_PD_TANH,
+	                                    [ACTIVATION_RELU] = OP_PD_RELU};
+	return which == ACTIVATION_IDENTITY ? x : apply1(b, codes[which], x);
 }
 
 // The matrix [n, wide] in the numbers of `weight` from the given one on.

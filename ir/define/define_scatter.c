@@ -210,21 +210,21 @@ bool define_hook_index_put(Builder *b, Op *op, Value **results)
 }
 
 // Elements of x (as rows of one) that `at` names and updates become what `reduce` says.
-static Value *reduced_at(Builder *b, Value *x, Value *at, Value *updates, const char *reduce,
+static Value *reduced_at(Builder *b, Value *x, Value *at, Value *updates, PutKind reduce,
                          bool include_self)
 {
 	DType t = x->type->dtype;
-	if (!strcmp(reduce, "assign"))
+	if (reduce == PUT_ASSIGN)
 		return scatter_rows(b, x, at, updates, "replace");
-	if (!strcmp(reduce, "add"))
+	if (reduce == PUT_ADD)
 		return scatter_rows(b, x, at, updates, include_self ? "add" : "sum");
-	if (!strcmp(reduce, "mean")) {
+	if (reduce == PUT_MEAN) {
 		Value *sum = scatter_rows(b, x, at, updates, include_self ? "add" : "sum");
 		Value *count = build_full(b, type_like(b->ctx, x->type, t), include_self);
 		count = scatter_rows(b, count, at, build_full(b, updates->type, 1), "add");
 		return tensor_div(b, sum, apply2(b, OP_PD_MAXIMUM, count, build_full(b, x->type, 1)));
 	}
-	bool max = !strcmp(reduce, "amax"), least = !strcmp(reduce, "amin");
+	bool max = reduce == PUT_AMAX, least = reduce == PUT_AMIN;
 	if (!include_self) // the largest of an update and itself is the update
 		x = scatter_rows(b, x, at, max || least ? updates : build_full(b, updates->type, 1),
 		                 "replace");
@@ -244,7 +244,7 @@ bool define_hook_put_along_axis(Builder *b, Op *op, Value **results)
 	if (!at || !updates)
 		return false;
 	Value *changed = reduced_at(b, as_rows(b, x, rank), tensor_reshape(b, at, 1, &count),
-	                            as_rows(b, updates, rank), op_str(op, "reduce", "assign"),
+	                            as_rows(b, updates, rank), (PutKind)op_enum(op, "reduce"),
 	                            op_bool(op, "include_self", true));
 	results[0] = tensor_reshape(b, changed, rank, x->type->dims);
 	return results[0] != NULL;

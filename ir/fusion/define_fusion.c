@@ -8,8 +8,8 @@
 
 static Value *of_one(Builder *b, Op *op, const char *name, Value *x)
 {
-	const int which = activation_number(name);
-	if (which > 0)
+	const int which = enum_find(&enum_activation, name);
+	if (which != ACTIVATION_IDENTITY && which < ACTIVATION_COUNT)
 		return activation_apply(b, which, x);
 	if (!strcmp(name, "gelu"))
 		return build1(b, OP_PD_GELU, x, "approximate", attr_bool(b->ctx, true), NULL);

@@ -202,17 +202,13 @@ static Value *linear(Builder *b, Value *x, Value *w, Value *bias)
 	return out && bias ? tensor_add(b, out, bias) : out;
 }
 
-static Value *function_by_name(Builder *b, Op *op, Value *x)
+static Value *function_named(Builder *b, const Op *op, Value *x)
 {
-	const char *name = op_str(op, "act_method", "");
-	if (!strcmp(name, "gelu") || !strcmp(name, "geglu"))
-		return apply1(b, OP_PD_GELU, x);
-	if (!strcmp(name, "relu"))
-		return apply1(b, OP_PD_RELU, x);
-	if (!strcmp(name, "swiglu"))
-		return apply1(b, OP_PD_SILU, x);
-	op_error(op, "there is no act_method '%s'", name);
-	return NULL;
+	switch ((ActMethodKind)op_enum(op, "act_method")) {
+	case ACT_METHOD_RELU: return apply1(b, OP_PD_RELU, x);
+	case ACT_METHOD_SWIGLU: return apply1(b, OP_PD_SILU, x);
+	default: return apply1(b, OP_PD_GELU, x);
+	}
 }
 
 bool define_hook_fused_feedforward(Builder *b, Op *op, Value **results)
@@ -226,7 +222,7 @@ bool define_hook_fused_feedforward(Builder *b, Op *op, Value **results)
 		in = normalised(b, op, x, "ln1", "ln1_epsilon");
 	Value *inner = linear(b, in, op_operand_named(op, "linear1_weight"),
 	                      op_operand_named(op, "linear1_bias"));
-	inner = inner ? function_by_name(b, op, inner) : NULL;
+	inner = inner ? function_named(b, op, inner) : NULL;
 	inner = dropped(b, op, inner, "dropout1_rate", "dropout1_implementation");
 	Value *out = linear(b, inner, op_operand_named(op, "linear2_weight"),
 	                    op_operand_named(op, "linear2_bias"));
@@ -304,16 +300,16 @@ bool define_hook_fused_attention(Builder *b, Op *op, Value **results)
 
 bool define_hook_fused_bias_act(Builder *b, Op *op, Value **results)
 {
-	const char *name = op_str(op, "act_method", "gelu");
+	const ActMethodKind how = (ActMethodKind)op_enum(op, "act_method");
 	const Type *t = infer_tensor(op, 0);
 	Value *x = op_operand(op, 0), *bias = op_operand(op, 1), *parts[2] = {NULL};
 	if (!t || t->rank < 1)
 		return t && op_error(op, "no axis");
 	parts[0] = bias ? tensor_add(b, x, bias) : x;
-	if (parts[0] && (!strcmp(name, "swiglu") || !strcmp(name, "geglu")) &&
+	if (parts[0] && (how == ACT_METHOD_SWIGLU || how == ACT_METHOD_GEGLU) &&
 	    !last_halves(b, op, parts[0], parts))
 		return false;
-	x = parts[0] ? function_by_name(b, op, parts[0]) : NULL;
+	x = parts[0] ? function_named(b, op, parts[0]) : NULL;
 	results[0] = parts[1] ? tensor_mul(b, x, parts[1]) : x;
 	return results[0] != NULL;
 }

@@ -18,7 +18,7 @@ static const char *const field_names[] = {
 	"op",     "kind",      "doc",       "operands", "attributes", "results", "traits",
 	"scalar", "c",         "grad",      "gradient", "compose",    "infer",   "verify",
 	"define", "interpret", "regions",   "legacy",   "pir",        "cost",    "index_cost",
-	"filter", "simplify",  "decompose", "emit",     "share"};
+	"filter", "simplify",  "decompose", "emit",     "share",      "drops"};
 
 _Noreturn void fail(const Entry *e, int line, const char *fmt, ...)
 {
@@ -321,11 +321,13 @@ static void print_ignored(const Entry *e, const Item *it)
 {
 	Items l = {0};
 	read_mapping(e, it->node, &l);
-	for (int i = 0; i < l.n; i++)
-		printf("%s `%s`%s%s%s", i ? "," : "", l.items[i].key,
-		       strcmp(l.items[i].text, "any") ? " (only `" : "",
-		       strcmp(l.items[i].text, "any") ? l.items[i].text : "",
-		       strcmp(l.items[i].text, "any") ? "`)" : "");
+	for (int i = 0; i < l.n; i++) {
+		const char *values[MAX_ITEMS];
+		const int n = read_list(e, &l.items[i], values, MAX_ITEMS);
+		printf("%s `%s`", i ? "," : "", l.items[i].key);
+		for (int k = 0; k < n && strcmp(values[0], "any"); k++)
+			printf("%s`%s`%s", k ? " or " : " (only ", values[k], k == n - 1 ? ")" : "");
+	}
 }
 
 static void print_names(const Entry *e, const Item *it)

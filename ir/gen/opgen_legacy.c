@@ -55,7 +55,7 @@ static int read_renames(const Entry *e, const Item *it, const char **from, const
 }
 
 // `ignored: {name: value}`: attributes without effect, whatever they hold (`any`), or as long as
-// they hold the value (or one of `a | b`), in the text form of attributes.
+// they hold the value, or one of a list, in the text form of attributes.
 const char *write_ignored(Gen *g, FILE *f, const Entry *e, const Item *it, int *n)
 {
 	Items l = {0};
@@ -65,17 +65,17 @@ const char *write_ignored(Gen *g, FILE *f, const Entry *e, const Item *it, int *
 	if (!it->node)
 		fail(e, it->line, "'%s' must be a mapping", it->key);
 	read_mapping(e, it->node, &l);
+	const char *values[MAX_ITEMS], *rows[MAX_ITEMS];
+	for (int i = 0; i < l.n; i++) {
+		const Item *one = &l.items[i];
+		const bool any = one->text && !strcmp(one->text, "any");
+		const int count = any ? 0 : read_list(e, one, values, MAX_ITEMS);
+		rows[i] = format("{\"%s\", %d, %s}, ", one->key, count, write_strings(g, f, count, values));
+	}
 	const char *name = format("ignored_%d", g->serial++);
 	fprintf(f, "static const IgnoredAttr %s[] = {", name);
-	for (int i = 0; i < l.n; i++) {
-		if (!l.items[i].text)
-			fail(e, l.items[i].line, "'%s' needs a value as text", l.items[i].key);
-		fputs("{", f);
-		write_string(f, l.items[i].key);
-		fputs(", ", f);
-		write_string(f, strcmp(l.items[i].text, "any") ? l.items[i].text : NULL);
-		fputs("}, ", f);
-	}
+	for (int i = 0; i < l.n; i++)
+		fputs(rows[i], f);
 	fputs("};\n", f);
 	*n = l.n;
 	return name;

@@ -20,16 +20,17 @@ static const char *const attr_codes[] = {
 	"ATTR_BOOL",   "ATTR_INT",  "ATTR_FLOAT", "ATTR_STR", "ATTR_TYPE", "ATTR_DTYPE",  "ATTR_INTS",
 	"ATTR_FLOATS", "ATTR_STRS", "ATTR_BOOLS", "ATTR_DIM", "ATTR_DIMS", "ATTR_TENSOR", "ATTR_FLOAT"};
 static const char *const trait_names[] = {
-	"pure",     "terminator", "commutative", "view",     "broadcast", "primitive", "compare",
-	"constant", "cheap",      "steps",       "apart",    "apart_c",   "space",     "enlarges",
-	"repacks",  "rounds",     "axis_moves",  "axis_new", "one_block", "rows",      "retypes"};
+	"pure",      "terminator", "commutative", "view",   "broadcast",  "primitive",
+	"compare",   "constant",   "cheap",       "steps",  "apart",      "apart_c",
+	"space",     "enlarges",   "repacks",     "rounds", "axis_moves", "axis_new",
+	"one_block", "rows",       "retypes",     "shares"};
 static const char *const trait_codes[] = {
 	"TRAIT_PURE",       "TRAIT_TERMINATOR", "TRAIT_COMMUTATIVE", "TRAIT_VIEW",
 	"TRAIT_BROADCAST",  "TRAIT_PRIMITIVE",  "TRAIT_COMPARE",     "TRAIT_CONSTANT",
 	"TRAIT_CHEAP",      "TRAIT_STEPS",      "TRAIT_APART",       "TRAIT_APART_C",
 	"TRAIT_SPACE",      "TRAIT_ENLARGES",   "TRAIT_REPACKS",     "TRAIT_ROUNDS",
 	"TRAIT_AXIS_MOVES", "TRAIT_AXIS_NEW",   "TRAIT_ONE_BLOCK",   "TRAIT_ROWS",
-	"TRAIT_RETYPES"};
+	"TRAIT_RETYPES",    "TRAIT_SHARES"};
 
 // Of an operation that nobody has given a cost: it is printed as a call.
 #define COST_OF_FUNCTION "15"
@@ -369,6 +370,34 @@ static int write_grads(Gen *g, FILE *f, const Entry *e, const char **names, cons
 	return l.n;
 }
 
+// Those that an entry has an emitter in.
+static const char *languages_of(const Entry *e)
+{
+	static const char *const keys[] = {"c", "cuda"}, *const codes[] = {"1 << LANGUAGE_C",
+	                                                                   "1 << LANGUAGE_CUDA"};
+	const char *text = "0";
+	Items parts = {0};
+	if (find_item(&e->fields, "emit"))
+		read_section(e, "emit", &parts);
+	for (int i = 0; i < COUNT(keys); i++)
+		if (find_item(&parts, keys[i]))
+			text = format("%s | %s", text, codes[i]);
+	return text;
+}
+
+// The attributes that a list of an entry names, as a static array.
+static int write_attribute_list(Gen *g, FILE *f, const Entry *e, const char *key, const char **out)
+{
+	const Item *it = find_item(&e->fields, key);
+	const char *names[MAX_ITEMS];
+	const int n = it ? read_list(e, it, names, MAX_ITEMS) : 0;
+	for (int i = 0; i < n; i++)
+		if (!find_item(&e->attributes, names[i]))
+			fail(e, it->line, "no attribute '%s'", names[i]);
+	*out = write_strings(g, f, n, names);
+	return n;
+}
+
 static const char *entry_row(Gen *g, FILE *f, const Entry *e)
 {
 	bool rest_in = false, rest_out = false;
@@ -404,8 +433,11 @@ static const char *entry_row(Gen *g, FILE *f, const Entry *e)
 	                          find_item(&e->fields, "c") ? e->code : "", scalar_def, compose_def,
 	                          ngrad, grad_names, grads, e->legacy.n, legacy);
 	const char *cost = number_text(e, "cost", COST_OF_FUNCTION);
-	const char *facts = format("%s, %s, %s", cost, number_text(e, "index_cost", cost),
-	                           word_code(g, e, find_item(&e->fields, "filter"), "filter"));
+	const char *drops;
+	const int ndrop = write_attribute_list(g, f, e, "drops", &drops);
+	const char *facts = format("%s, %s, %s, %d, %s, %s", cost, number_text(e, "index_cost", cost),
+	                           word_code(g, e, find_item(&e->fields, "filter"), "filter"), ndrop,
+	                           drops, languages_of(e));
 	return format("\t[%s] = {%s,\n\t\t%s, %s},\n", e->code, head, defs, facts);
 }
 
@@ -494,8 +526,9 @@ void write_enum(const Gen *g, const char *dir)
 		const Enum *n = g->enums[i];
 		fprintf(o.to, "\ntypedef enum %s {\n", n->type);
 		for (int k = 0; k < n->n; k++)
-			fprintf(o.to, "\t%s_%s,\n", n->prefix, upper(n->words[k]));
+			fprintf(o.to, "\t%s_%s,\n", n->prefix, *n->words[k] ? upper(n->words[k]) : "EMPTY");
 		fprintf(o.to, "\t%s_COUNT // none of them\n} %s;\n", n->prefix, n->type);
+		fprintf(o.to, "extern const struct EnumInfo enum_%s; // its words\n", n->name);
 	}
 	output_close(&o, dir, "ops_enum.inc");
 }
@@ -508,7 +541,7 @@ void write_table(Gen *g, const char *dir)
 	for (int i = 0; i < g->nenum; i++) {
 		const Enum *n = g->enums[i];
 		const char *words = write_strings(g, o.to, n->n, n->words);
-		fprintf(o.to, "static const EnumInfo enum_%s = {\"%s\", %d, %s};\n", n->name, n->name, n->n,
+		fprintf(o.to, "const EnumInfo enum_%s = {\"%s\", %d, %s};\n", n->name, n->name, n->n,
 		        words);
 	}
 	for (int i = 0; i < g->nentry; i++)

@@ -77,20 +77,21 @@ static bool scatter_updates(GradientJob *g, Value *at, Value *d, bool replaces)
 bool gradient_hook_scatter(GradientJob *g)
 {
 	Value *at = op_operand(g->op, 1), *updates = op_operand(g->op, 2), *d = gradient_of(g, 0);
-	const char *how = op_str(g->op, "how", "");
-	if (!strcmp(how, "multiply") && !dtype_is_complex(d->type->dtype))
+	const ScatterKind how = (ScatterKind)op_enum(g->op, "how");
+	if (how == SCATTER_MULTIPLY && !dtype_is_complex(d->type->dtype))
 		return scatter_products(g, at, updates, d);
-	if (!strcmp(how, "multiply") || !strcmp(how, "max") || !strcmp(how, "min")) {
+	if (how == SCATTER_MULTIPLY || how == SCATTER_MAX || how == SCATTER_MIN) {
 		diag_error(g->b->ctx->diag, g->op->loc,
-		           "what changes rows that data name by '%s' has no gradient", how);
+		           "what changes rows that data name by '%s' has no gradient",
+		           op_str(g->op, "how", ""));
 		return false;
 	}
 	// The rows are read in front of where they become zero: that can then be done in place.
-	if (gradient_wants(g, 2) && !scatter_updates(g, at, d, !strcmp(how, "replace")))
+	if (gradient_wants(g, 2) && !scatter_updates(g, at, d, how == SCATTER_REPLACE))
 		return false;
 	if (!gradient_wants(g, 0))
 		return true;
-	if (strcmp(how, "add")) // what was there is gone
+	if (how != SCATTER_ADD) // what was there is gone
 		d = scatter_rows(g->b, d, at, gradient_zero(g->b, updates->type), "replace");
 	return gradient_give(g, 0, d);
 }
@@ -171,19 +172,19 @@ static Value *scan_products(GradientJob *g, Value *dv, int axis)
 
 bool gradient_hook_scan(GradientJob *g)
 {
-	const char *kind = op_str(g->op, "kind", "");
+	const ScanKind kind = (ScanKind)op_enum(g->op, "kind");
 	int axis = axis_norm(op_int(g->op, "axis", 0), g->op->results[0].type->rank);
 	bool exclusive = op_bool(g->op, "exclusive", false), reverse = op_bool(g->op, "reverse", false);
 	Value *d = gradient_of(g, 0), *x = op_operand(g->op, 0);
-	if (!strcmp(kind, "sum"))
+	if (kind == SCAN_SUM)
 		return gradient_give(g, 0, scan_along(g->b, d, "sum", axis, exclusive, !reverse, NULL));
-	if (!strcmp(kind, "prod"))
+	if (kind == SCAN_PROD)
 		return gradient_give(g, 0, scan_products(g, d, axis));
-	if (!strcmp(kind, "logsumexp"))
+	if (kind == SCAN_LOGSUMEXP)
 		return gradient_give(g, 0, scan_exponentials(g, d, axis));
 	Value *which = g->op->nresult > 1 ? op_result(g->op, 1) : NULL;
 	if (!which)
-		scan_along(g->b, x, kind, axis, exclusive, reverse, &which);
+		scan_along(g->b, x, op_str(g->op, "kind", ""), axis, exclusive, reverse, &which);
 	return which && gradient_give(g, 0, to_named(g->b, d, which, axis));
 }
 

@@ -342,7 +342,7 @@ static Value *enter_reduce(Body *y, Op *reduce, Value *have)
 		value_map_set(y->map, block->args[k], at[k]);
 	}
 	// The terms themselves are needed where not all count alike.
-	bool alike = !strcmp(op_str(reduce, "kind", ""), "sum");
+	bool alike = op_enum(reduce, "kind") == REDUCE_SUM;
 	if (!alike && !copy_ops(y, block))
 		return NULL;
 	return term_gradient(y, reduce, at, value,

@@ -204,38 +204,53 @@ static const Dim *index_bind(Op *op, const Bound *x, int axis, const Dim *dim)
 	return sym;
 }
 
+// The starts (side 0) and the ends (side 1) of a slice.
+typedef struct Sides {
+	Bound x[2][MAX_RANK];
+	int count[2], n;
+	const int64_t *axes, *steps;
+	int nstep;
+} Sides;
+
+// What stands in the attribute for position i of a side. `open`: it is there anew; NULL then where
+// no size says it. False after a diagnostic.
+static bool side_bind(Op *op, Sides *s, int k, int i, const Dim **dim, bool *open)
+{
+	const Type *t = op_operand(op, 0)->type;
+	const bool down = i < s->nstep && s->steps[i] < 0;
+	Bound *start = &s->x[0][i], *end = &s->x[1][i];
+	int d;
+	if (!infer_axis(op, s->axes[i], t->rank, &d))
+		return false;
+	const bool one = s->count[!k] == s->n && op->code == OP_PD_SLICE && is_next(end->v, start->v);
+	const bool loop = one && changes_in_loop(start->v);
+	*dim = s->x[k][i].known;
+	if (*dim || (loop && value_never_negative(start->v, 8)))
+		return true;
+	*open = true;
+	if (loop && !k && (*dim = index_bind(op, start, d, t->dims[d])))
+		return true;
+	*dim = one && k // the end is behind the start, wherever that is
+	           ? dim_add(op->ctx, op_attr(op, "starts")->dims[i], dim_const(op->ctx, 1))
+	           : position_bind(op, &s->x[k][i], d, t->dims[d], down, !k);
+	return *dim || op_error(op, "a position that only the data tell must be one whole number");
+}
+
 bool infer_slice_bounds(Op *op, const int64_t *steps, int nstep)
 {
 	static const char *const attrs[] = {"starts", "ends"};
-	Bound x[2][MAX_RANK];
 	int64_t axes[MAX_RANK];
-	int n = op_ints(op, "axes", axes, MAX_RANK), count[2];
+	const int n = op_ints(op, "axes", axes, MAX_RANK);
+	Sides s = {.n = n, .axes = axes, .steps = steps, .nstep = nstep};
 	const Type *t = infer_tensor(op, 0);
 	for (int k = 0; k < 2; k++)
-		count[k] = bounds_of(op, attrs[k], x[k]);
+		s.count[k] = bounds_of(op, attrs[k], s.x[k]);
 	for (int k = 0; t && k < 2; k++) {
 		const Dim *dims[MAX_RANK];
 		bool open = false;
-		for (int i = 0; count[k] == n && i < n; i++) {
-			int d;
-			bool down = i < nstep && steps[i] < 0;
-			if (!infer_axis(op, axes[i], t->rank, &d))
+		for (int i = 0; s.count[k] == n && i < n; i++)
+			if (!side_bind(op, &s, k, i, &dims[i], &open))
 				return false;
-			bool one = count[!k] == n && op->code == OP_PD_SLICE && is_next(x[1][i].v, x[0][i].v);
-			dims[i] = x[k][i].known;
-			const bool loop = one && changes_in_loop(x[0][i].v);
-			if (dims[i] || (loop && value_never_negative(x[0][i].v, 8)))
-				continue;
-			open = true;
-			if (loop && !k)
-				dims[i] = index_bind(op, &x[0][i], d, t->dims[d]);
-			if (loop && !k && dims[i])
-				continue;
-			if (one && k) // the end is behind the start, wherever that is
-				dims[i] = dim_add(op->ctx, op_attr(op, "starts")->dims[i], dim_const(op->ctx, 1));
-			else if (!(dims[i] = position_bind(op, &x[k][i], d, t->dims[d], down, !k)))
-				return op_error(op, "a position that only the data tell must be one whole number");
-		}
 		for (int i = 0; open && i < n; i++)
 			open = dims[i] != NULL;
 		if (!open)

@@ -167,9 +167,7 @@ bool infer_hook_interp(Op *op)
 {
 	Resize r;
 	const Dim *shape[MAX_RANK];
-	const char *format = op_str(op, "data_format", "");
-	if (!strcmp(format, "AnyLayout") || !*format)
-		op_set_attr(op, "data_format", NULL);
+	format_resolve(op);
 	if (!resize_of_interp(op, &r))
 		return false;
 	const Type *x = op_operand(op, 0)->type;

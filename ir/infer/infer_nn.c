@@ -9,9 +9,18 @@
 
 bool channels_last(const Op *op)
 {
-	const char *format = op_str(op, "data_format", "NCHW");
-	const size_t n = strlen(format);
-	return n > 2 && format[0] == 'N' && format[n - 1] == 'C';
+	if (!op_info_attr(op->info, "data_format"))
+		return false;
+	const DataFormatKind format = (DataFormatKind)op_enum(op, "data_format");
+	return format == DATA_FORMAT_NHWC || format == DATA_FORMAT_NDHWC || format == DATA_FORMAT_NLC ||
+	       format == DATA_FORMAT_NWC;
+}
+
+void format_resolve(Op *op)
+{
+	const DataFormatKind format = (DataFormatKind)op_enum(op, "data_format");
+	if (format == DATA_FORMAT_ANYLAYOUT || format == DATA_FORMAT_EMPTY)
+		op_set_attr(op, "data_format", NULL);
 }
 
 // The n values of a list attribute; a list of one stands for all, a missing one for `otherwise`.
@@ -41,6 +50,14 @@ static void padding_same(Context *c, Window *w, int i)
 	w->after[i] = dim_sub(c, sum, w->before[i]);
 }
 
+// Of a list of n paddings, one for all axes, one for each, or two for each.
+static void padding_given(Context *c, Window *w, int i, int n, const int64_t *pads)
+{
+	const int at = n == 1 ? 0 : n == w->n ? i : 2 * i;
+	w->before[i] = dim_const(c, pads[at]);
+	w->after[i] = dim_const(c, pads[n == 2 * w->n ? at + 1 : at]);
+}
+
 // Paddings as (before, after) per axis, from the attribute or from the algorithm that chooses them.
 static bool window_paddings(const Op *op, Window *w)
 {
@@ -56,13 +73,10 @@ static bool window_paddings(const Op *op, Window *w)
 		return op_error(op, "'paddings' has %d values, %d or %d are needed", n, w->n, 2 * w->n);
 	for (int i = 0; i < w->n; i++) {
 		w->before[i] = w->after[i] = dim_const(c, 0);
-		if (same) {
+		if (same)
 			padding_same(c, w, i);
-		} else if (!valid && n > 0) { // one for all, one for each axis, or two
-			const int at = n == 1 ? 0 : n == w->n ? i : 2 * i;
-			w->before[i] = dim_const(c, pads[at]);
-			w->after[i] = dim_const(c, pads[n == 2 * w->n ? at + 1 : at]);
-		}
+		else if (!valid && n > 0)
+			padding_given(c, w, i, n, pads);
 	}
 	return true;
 }
@@ -183,20 +197,12 @@ static bool positive_size(const Op *op, const Dim *d, int axis)
 
 // ---- convolution --------------------------------------------------------------------------------
 
-// Only the layout names that Paddle has; what old programs leave open is NCHW.
-static void resolve_layout(Op *op)
-{
-	const char *format = op_str(op, "data_format", "");
-	if (!strcmp(format, "AnyLayout") || !*format)
-		op_set_attr(op, "data_format", NULL);
-}
-
 bool infer_hook_conv(Op *op)
 {
 	Context *c = op->ctx;
 	Window w;
 	const Dim *shape[MAX_RANK], *same;
-	resolve_layout(op);
+	format_resolve(op);
 	if (!window_of_conv(op, &w))
 		return false;
 	const Type *x = op_operand(op, 0)->type, *filter = op_operand(op, 1)->type;
@@ -239,7 +245,7 @@ bool infer_hook_conv_transpose(Op *op)
 	Window w;
 	const Dim *shape[MAX_RANK], *same, *given[3];
 	int64_t extra[3] = {0};
-	resolve_layout(op);
+	format_resolve(op);
 	if (!window_of_conv(op, &w))
 		return false;
 	const Type *x = op_operand(op, 0)->type, *filter = op_operand(op, 1)->type;
@@ -348,7 +354,7 @@ bool infer_hook_pool(Op *op)
 {
 	const Dim *shape[MAX_RANK];
 	int64_t kernel[3];
-	resolve_layout(op);
+	format_resolve(op);
 	if ((op->code == OP_PD_LP_POOL2D) != (op_enum(op, "pooling_type") == POOL_LP))
 		return op_error(op, "unknown pooling type '%s'", op_str(op, "pooling_type", ""));
 	if (op->code == OP_PD_LP_POOL2D && !(op_float(op, "norm_type", 0) > 0))
@@ -411,7 +417,7 @@ static bool check_channels(const Op *op, const char *name, const Dim *channels)
 // The size of the axis of channels; NULL after an error.
 static const Dim *channels_of(Op *op, const Type *x)
 {
-	resolve_layout(op);
+	format_resolve(op);
 	if (x->rank >= 2)
 		return x->dims[channels_last(op) ? x->rank - 1 : 1];
 	op_error(op, "a tensor of rank %d where 2 or more is needed", x->rank);
@@ -680,8 +686,5 @@ bool infer_hook_mul(Op *op)
 bool infer_hook_fc(Op *op)
 {
 	const Type *x = infer_tensor(op, 0), *w = infer_rank(op, 1, 2);
-	const char *act = op_str(op, "activation_type", "");
-	if (*act && strcmp(act, "relu"))
-		return op_error(op, "unknown activation '%s'", act);
 	return x && w && mul_result(op, x, w, op_int(op, "in_num_col_dims", 1), 1);
 }

@@ -40,29 +40,34 @@ static bool check_mask(const Op *op, const Type *x, int axis, const Type *mask)
 	return true;
 }
 
+// An index, which stands for the axes from `axis` on; `rank` and `dims`: what all broadcast to.
+static bool index_take(Op *op, const Type *x, int i, const Type *t, int *axis, int *rank,
+                       const Dim **dims)
+{
+	const bool mask = type_is_tensor(t) && t->dtype == DT_BOOL;
+	if (!type_is_tensor(t) || (!mask && !dtype_is_int(t->dtype)))
+		return op_error(op, "an index must be a tensor of whole numbers or a mask");
+	if (mask && !check_mask(op, x, *axis, t))
+		return false;
+	const Dim *found = index_put_found(op, i);
+	*axis += mask ? t->rank : 1;
+	return infer_broadcast(op, *rank, dims, mask ? 1 : t->rank, mask ? &found : t->dims, rank,
+	                       dims);
+}
+
 bool infer_hook_index_put(Op *op)
 {
 	const Type *x = infer_tensor(op, 0), *value = x ? infer_tensor(op, 2) : NULL;
-	const Dim *dims[2 * MAX_RANK], *found;
+	const Dim *dims[2 * MAX_RANK];
 	Value *const *indices;
 	int n = op_operand_list(op, 1, &indices), rank = 0, axis = 0;
 	if (!value)
 		return false;
 	if (n < 1 || n > MAX_RANK)
 		return op_error(op, "%d indices", n);
-	for (int i = 0; i < n; i++) {
-		const Type *t = indices[i]->type;
-		bool mask = type_is_tensor(t) && t->dtype == DT_BOOL;
-		if (!type_is_tensor(t) || (!mask && !dtype_is_int(t->dtype)))
-			return op_error(op, "an index must be a tensor of whole numbers or a mask");
-		if (mask && !check_mask(op, x, axis, t))
+	for (int i = 0; i < n; i++)
+		if (!index_take(op, x, i, indices[i]->type, &axis, &rank, dims))
 			return false;
-		found = index_put_found(op, i);
-		axis += mask ? t->rank : 1;
-		if (!infer_broadcast(op, rank, dims, mask ? 1 : t->rank, mask ? &found : t->dims, &rank,
-		                     dims))
-			return false;
-	}
 	if (axis > x->rank || rank + x->rank - axis > MAX_RANK)
 		return op_error(op, "indices for %d axes of a tensor of rank %d", axis, x->rank);
 	for (; axis < x->rank; axis++)
@@ -73,20 +78,10 @@ bool infer_hook_index_put(Op *op)
 	return check_spread(op, value, rank, dims) && infer_result(op, 0, x);
 }
 
-static bool is_reduction(const char *how)
-{
-	static const char *const known[] = {"assign", "add", "mul", "multiply", "amax", "amin", "mean"};
-	for (size_t k = 0; k < COUNT_OF(known); k++)
-		if (!strcmp(how, known[k]))
-			return true;
-	return false;
-}
-
 bool infer_hook_put_along_axis(Op *op)
 {
 	const Type *x = infer_tensor(op, 0), *index = x ? infer_tensor(op, 1) : NULL,
 			   *value = index ? infer_tensor(op, 2) : NULL;
-	const char *how = op_str(op, "reduce", "assign");
 	int axis;
 	if (!value || !infer_axis(op, op_int(op, "axis", 0), x->rank, &axis))
 		return false;
@@ -97,8 +92,6 @@ bool infer_hook_put_along_axis(Op *op)
 		if (d != axis && dim_is_const(x->dims[d]) && dim_is_const(index->dims[d]) &&
 		    index->dims[d]->value > x->dims[d]->value)
 			return op_error(op, "the index is larger than x on axis %d", d);
-	if (!is_reduction(how))
-		return op_error(op, "there is no reduction '%s'", how);
 	return check_spread(op, value, index->rank, index->dims) && infer_result(op, 0, x);
 }
 

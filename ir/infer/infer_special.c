@@ -171,14 +171,11 @@ static bool divides(const Dim *size, int64_t groups)
 	return !dim_is_const(size) || size->value % groups == 0;
 }
 
-bool infer_hook_deformable_conv(Op *op)
+// The attributes of a deformable convolution.
+static bool check_deformable(const Op *op, const Type *x, const Type *filter)
 {
-	const Type *x = infer_rank(op, 0, 4), *offset = x ? infer_rank(op, 1, 4) : NULL;
-	const Type *filter = offset ? infer_rank(op, 2, 4) : NULL;
-	int64_t lists[3][2];
 	static const char *const names[] = {"strides", "paddings", "dilations"};
-	if (!filter)
-		return false;
+	int64_t lists[3][2];
 	for (int i = 0; i < 3; i++)
 		if (op_ints(op, names[i], lists[i], 2) != 2)
 			return op_error(op, "'%s' needs 2 values", names[i]);
@@ -186,12 +183,22 @@ bool infer_hook_deformable_conv(Op *op)
 		if (lists[0][i] < 1 || lists[2][i] < 1)
 			return op_error(op, "a stride of %lld, a dilation of %lld", (long long)lists[0][i],
 			                (long long)lists[2][i]);
-	int64_t groups = op_int(op, "groups", 1), parts = op_int(op, "deformable_groups", 1);
+	const int64_t groups = op_int(op, "groups", 1), parts = op_int(op, "deformable_groups", 1);
 	if (groups < 1 || parts < 1 || parts > INT32_MAX || !divides(filter->dims[0], groups) ||
 	    !divides(x->dims[1], parts))
 		return op_error(op, "the channels do not divide into %lld and %lld groups",
 		                (long long)groups, (long long)parts);
-	const Dim *same, *in = dim_mul(op->ctx, filter->dims[1], dim_const(op->ctx, groups));
+	return true;
+}
+
+bool infer_hook_deformable_conv(Op *op)
+{
+	const Type *x = infer_rank(op, 0, 4), *offset = x ? infer_rank(op, 1, 4) : NULL;
+	const Type *filter = offset ? infer_rank(op, 2, 4) : NULL;
+	if (!filter || !check_deformable(op, x, filter))
+		return false;
+	const Dim *same, *groups = dim_const(op->ctx, op_int(op, "groups", 1)),
+					 *in = dim_mul(op->ctx, filter->dims[1], groups);
 	const Type *mask = op_operand_named(op, "mask") ? infer_rank(op, 3, 4) : NULL;
 	if (op_operand_named(op, "mask") && !mask)
 		return false;

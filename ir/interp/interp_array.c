@@ -306,11 +306,11 @@ static Tensor *feed_data(Interp *in, const CellList *elements, bool flat)
 
 Tensor *interp_feed_part(Interp *in, const Op *op, const CellList *elements)
 {
-	const char *part = op_str(op, "part", "");
+	const PartKind part = (PartKind)op_enum(op, "part");
 	for (int i = 1; i < elements->n; i++) {
 		const Tensor *t = elements->items[i].tensor, *first = elements->items[0].tensor;
 		bool same = t->dtype == first->dtype && t->rank == first->rank;
-		if (strcmp(part, "data")
+		if (part != PART_DATA
 		        ? !same
 		        : !same || memcmp(t->dims, first->dims, sizeof *t->dims * (size_t)t->rank)) {
 			op_error(op, "element %d of input '%s' does not go with the first", i,
@@ -318,8 +318,8 @@ Tensor *interp_feed_part(Interp *in, const Op *op, const CellList *elements)
 			return NULL;
 		}
 	}
-	Tensor *t = strcmp(part, "sizes") ? feed_data(in, elements, !strcmp(part, "flat"))
-	                                  : feed_sizes(in, elements);
+	Tensor *t = part != PART_SIZES ? feed_data(in, elements, part == PART_FLAT)
+	                               : feed_sizes(in, elements);
 	if (!t)
 		op_error(op, "the array is too large");
 	return t;
@@ -356,7 +356,7 @@ static bool fetch_type(Interp *in, const Op *op, Cell *fetched, Tensor *t)
 {
 	if (!fetched->list)
 		fetched->list = NEW(interp_arena(in), CellList);
-	if (!strcmp(op_str(op, "part", ""), "type")) {
+	if (op_enum(op, "part") == PART_TYPE) {
 		cell_list_add(in, fetched->list, (Cell){.tensor = t});
 		return true;
 	}
@@ -371,12 +371,12 @@ bool interp_fetch_part(Interp *in, Op *op, Cell *fetched)
 {
 	Tensor *t = interp_operand(in, op, 0);
 	const Tensor *data = fetched->tensor;
-	const char *part = op_str(op, "part", "");
+	const PartKind part = (PartKind)op_enum(op, "part");
 	if (!t)
 		return false;
-	if (!strcmp(part, "type") || !strcmp(part, "which"))
+	if (part == PART_TYPE || part == PART_WHICH)
 		return fetch_type(in, op, fetched, t);
-	if (!strcmp(part, "length") && data) {
+	if (part == PART_LENGTH && data) {
 		CellList *l = NEW(interp_arena(in), CellList);
 		for (int64_t i = 0; i < tensor_get_i(t, 0) && i < data->dims[0]; i++)
 			cell_list_add(in, l, (Cell){.tensor = data_element(in, data, i)});
@@ -387,7 +387,7 @@ bool interp_fetch_part(Interp *in, Op *op, Cell *fetched)
 		return op_error(op, "the array's length must be fetched first");
 	for (int i = 0; i < fetched->list->n && i < t->dims[0]; i++) {
 		Cell *c = &fetched->list->items[i];
-		if (!strcmp(part, "sizes"))
+		if (part == PART_SIZES)
 			c->tensor = sized_element(in, c->tensor, t, i);
 		else if (!tensor_get_i(t, i))
 			c->tensor = NULL;

@@ -234,23 +234,43 @@ static bool window_attributes(Interp *in, const Op *op, Window *w)
 	return (w->groups >= 1 && w->split >= 1) || op_error(op, "%lld groups", (long long)w->groups);
 }
 
+// A filter as tiles of threads read it.
+static bool rows_fit(const Window *w, const Tensor *wt, int64_t made)
+{
+	const bool whole = w->groups == 1 || (w->channels % w->b == 0 && w->share % w->b == 0);
+	return wt->dims[1] == (w->channels + w->b - 1) / w->b && w->q == w->b && w->rows <= made &&
+	       w->share * w->groups == made && whole;
+}
+
+static bool depthwise_fits(const Window *w, int64_t have, int64_t made, bool plain)
+{
+	const bool shared = plain || w->share == 1 || w->narrow == 1;
+	return w->b == w->q && w->b == w->lanes && w->share * have == made && shared && w->narrow > 0 &&
+	       w->b % w->narrow == 0;
+}
+
 // Whether the filter is that of the window.
 static bool filter_fits(const Window *w, const Tensor *wt, int64_t have, int64_t made, bool plain)
 {
 	if (w->rows)
-		return wt->dims[1] == (w->channels + w->b - 1) / w->b && w->q == w->b && w->rows <= made &&
-		       w->share * w->groups == made &&
-		       (w->groups == 1 || (w->channels % w->b == 0 && w->share % w->b == 0));
+		return rows_fit(w, wt, made);
 	if (w->q % w->lanes || wt->dims[0] * w->q < made)
 		return false;
 	if (w->depthwise)
-		return w->b == w->q && w->b == w->lanes && w->share * have == made &&
-		       (plain || w->share == 1 || w->narrow == 1) && w->narrow > 0 && w->b % w->narrow == 0;
+		return depthwise_fits(w, have, made, plain);
 	const int64_t parts = w->share ? (w->share + w->q - 1) / w->q : 0; // rows of w in a group
 	if (!plain && w->groups > 1)
 		return w->share > 0 && wt->dims[1] == w->channels && w->share * w->groups <= made &&
 		       wt->dims[0] == parts * w->groups;
 	return wt->dims[1] == w->channels && w->share * w->groups == made;
+}
+
+// How many channels of the result each group, or each channel, has.
+static int64_t share_of(const Window *w, const Op *op, int64_t have, int64_t made, bool plain)
+{
+	if (w->depthwise)
+		return have ? made / have : 0;
+	return !plain && w->groups > 1 && !w->rows ? op_int(op, "out_channels", 0) : made / w->groups;
 }
 
 static bool window_sizes(Interp *in, const Op *op, const Tensor *x, const Tensor *wt,
@@ -263,7 +283,7 @@ static bool window_sizes(Interp *in, const Op *op, const Tensor *x, const Tensor
 	w->depthwise = op->code == OP_KERNEL_DEPTHWISE;
 	const int wrank = w->depthwise && wt->rank == 4 ? 4 : 5;
 	w->narrow = !w->depthwise ? 0 : wrank == 5 ? wt->dims[1] : 1;
-	if (rank != (plain_input ? 4 : 5) || wt->rank != wrank || out->rank != (plain ? 4 : 5) + skip)
+	if (rank != 5 - plain_input || wt->rank != wrank || out->rank != 5 - plain + skip)
 		return op_error(op, "operands of rank %d and %d", x->rank, wt->rank);
 	w->b = plain_input ? 1 : x->dims[4];
 	w->lanes = plain ? 1 : d[4];
@@ -278,9 +298,7 @@ static bool window_sizes(Interp *in, const Op *op, const Tensor *x, const Tensor
 	w->q = wt->dims[wrank - 1];
 	w->rows = !plain && !w->depthwise && op_attr(op, "schedule") ? wt->dims[0] : 0;
 	const int64_t have = x->dims[1] * w->b, made = d[1] * w->lanes;
-	w->share = w->depthwise ? (have ? made / have : 0) : made / w->groups;
-	if (!plain && w->groups > 1 && !w->rows)
-		w->share = op_int(op, "out_channels", 0);
+	w->share = share_of(w, op, have, made, plain);
 	return (w->channels * w->groups <= have && d[0] == x->dims[0] &&
 	        filter_fits(w, wt, have, made, plain)) ||
 	       op_error(op, "the operands do not fit together");

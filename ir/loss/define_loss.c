@@ -216,7 +216,7 @@ bool define_hook_data_norm(Builder *b, Op *op, Value **results)
 	Value *x = op_operand(op, 0), *size = op_operand(op, 1), *from[MAX_RANK];
 	if (!t || t->rank < 1)
 		return false;
-	if (strcmp(op_str(op, "data_layout", "NCHW"), "NCHW") && t->rank > 2)
+	if (op_enum(op, "data_layout") != DATA_FORMAT_NCHW && t->rank > 2)
 		return op_error(op, "images with the channels last are not supported");
 	results[1] = tensor_div(b, op_operand(op, 2), size);
 	results[2] = apply1(b, OP_PD_SQRT, tensor_div(b, size, op_operand(op, 3)));

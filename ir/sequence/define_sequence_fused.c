@@ -78,6 +78,6 @@ bool define_hook_fusion_seqexpand_concat_fc(Builder *b, Op *op, Value **results)
 	Value *rows = tensor_concat(b, n, parts, 1);
 	Value *out = rows ? build2(b, OP_PD_MATMUL, rows, op_operand(op, 1), NULL) : NULL;
 	out = out && bias ? tensor_add(b, out, bias) : out;
-	results[0] = activation_apply(b, activation_named(op, "fc_activation", "identity"), out);
+	results[0] = activation_apply(b, op_enum(op, "fc_activation"), out);
 	return results[0] != NULL;
 }

@@ -96,7 +96,7 @@ static Value *part(Builder *b, Value *x, int64_t k, int64_t n)
 
 static Value *activation(Builder *b, const Op *op, const char *attr, Value *x)
 {
-	return activation_apply(b, activation_named(op, attr, ""), x);
+	return activation_apply(b, op_enum(op, attr), x);
 }
 
 // A row of numbers, as a matrix of one row.
@@ -306,11 +306,10 @@ bool define_hook_sequence_gru(Builder *b, Op *op, Value **results)
 	Context *c = b->ctx;
 	Value *x = op_operand(op, 0), *bias = as_row(b, op_operand(op, 3)), *h = op_operand(op, 1);
 	const Type *hidden = op->results[0].type;
-	const int gate = activation_named(op, "gate_activation", ""),
-			  fresh = activation_named(op, "activation", "");
+	const int gate = op_enum(op, "gate_activation"), fresh = op_enum(op, "activation");
 	Steps s;
 	CountedLoop loop;
-	if (gate < 0 || fresh < 0 || !steps_begin(&s, b, op, op_operand(op, 4), x->type->dims[0]))
+	if (!steps_begin(&s, b, op, op_operand(op, 4), x->type->dims[0]))
 		return false;
 	x = bias ? tensor_add(b, x, bias) : x;
 	Value *inits[] = {h ? h : steps_room(b, &s, hidden->dtype, hidden->dims[1], false),

@@ -1,6 +1,7 @@
 // Reads dims, types and attributes in the form that dim_print, type_print and attr_print write.
 // Called by parse.c, and through attr_parse by whoever has an attribute as text (defaults in the
 // operator table).
+#include "ir/base/vec.h"
 #include "ir/text/lex.h"
 #include "ir/text/text.h"
 
@@ -287,18 +288,10 @@ typedef struct Elements {
 
 static void elements_grow(Context *c, Elements *e)
 {
-	if (e->n < e->cap)
-		return;
-	Elements old = *e;
-	e->cap = old.cap ? old.cap * 2 : 8;
-	e->ints = NEW_ARRAY(c->arena, (size_t)e->cap, int64_t);
-	e->floats = NEW_ARRAY(c->arena, (size_t)e->cap, double);
-	e->objects = NEW_ARRAY(c->arena, (size_t)e->cap, const void *);
-	for (int i = 0; i < e->n; i++) {
-		e->ints[i] = old.ints[i];
-		e->floats[i] = old.floats[i];
-		e->objects[i] = old.objects[i];
-	}
+	int nfloat = e->cap, nobject = e->cap;
+	VEC_ROOM(c->arena, e->floats, e->n, nfloat);
+	VEC_ROOM(c->arena, e->objects, e->n, nobject);
+	VEC_ROOM(c->arena, e->ints, e->n, e->cap);
 }
 
 static bool parse_bool(Lexer *l, int64_t *out)

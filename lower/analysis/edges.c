@@ -3,8 +3,6 @@
 #include "lower/analysis/edges.h"
 #include "lower/analysis/analysis.h"
 
-#include <string.h>
-
 // ---- sizes --------------------------------------------------------------------------------------
 
 const Dim *edge_size_from(const EdgeSizes *z, const Dim *sym)
@@ -70,15 +68,6 @@ bool edge_sizes_work(const EdgeSizes *z, const Op *op, int s)
 
 // ---- moves --------------------------------------------------------------------------------------
 
-const char *edge_move_kind(const Op *op, int s, int i)
-{
-	const Attr *how = op_attr(op, "moves");
-	int at = i;
-	for (int k = 0; k < s; k++)
-		at += (int)op->succs[k].count;
-	return how && how->kind == ATTR_STRS && at < how->n ? how->strs[at] : NULL;
-}
-
 // Moves that are to be put in order.
 typedef struct Waiting {
 	int n;
@@ -90,11 +79,11 @@ static bool moves_collect(const Op *op, int s, Waiting *w)
 {
 	const Succ *succ = &op->succs[s];
 	for (int i = 0; i < (int)succ->count; i++) {
-		const char *kind = edge_move_kind(op, s, i);
+		const MoveKind kind = branch_move(op, s, i);
 		const Value *arg = succ->block->args[i], *v = op_operand(op, (int)succ->first + i);
-		if (!kind)
+		if (kind == MOVE_COUNT)
 			return false;
-		if (!strcmp(kind, "none") || argument_counts(arg))
+		if (kind == MOVE_NONE || argument_counts(arg))
 			continue;
 		const EdgeMove m = {arg, v, v, value_place(arg), value_place(v), NULL};
 		if (!places_equal(&m.to, &m.from))

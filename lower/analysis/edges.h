@@ -27,10 +27,6 @@ bool edge_sizes_work(const EdgeSizes *z, const Op *op, int s);
 
 // ---- moves --------------------------------------------------------------------------------------
 
-// How argument i of successor s gets its value, as the plan says: "none", "copy" or "exchange";
-// NULL: it does not say.
-const char *edge_move_kind(const Op *op, int s, int i);
-
 // One step of what CUDA does: `arg` gets the elements of `value`, which lie where `source` did.
 typedef struct EdgeMove {
 	const Value *arg, *value, *source;

@@ -83,6 +83,23 @@ static int64_t coef_clip(int64_t coef)
 	return coef > -COEF_UNKNOWN && coef < COEF_UNKNOWN ? coef : COEF_UNKNOWN;
 }
 
+// The coefficient of what the operation computes, from those of its first two operands.
+static int64_t op_coef(const Op *op, const int64_t *x)
+{
+	const Value *y = op->noperand > 1 ? op_operand(op, 1) : NULL;
+	if (x[0] == COEF_UNKNOWN || x[1] == COEF_UNKNOWN)
+		return COEF_UNKNOWN;
+	if (op->code == OP_PD_ADD)
+		return coef_clip(x[0] + x[1]);
+	if (op->code == OP_PD_SUBTRACT)
+		return coef_clip(x[0] - x[1]);
+	if (op->code != OP_PD_MULTIPLY || x[1] || !y->def || y->def->code != OP_LOOP_CONSTANT)
+		return COEF_UNKNOWN;
+	const Attr *v = op_attr(y->def, "value");
+	const int64_t factor = coef_clip(v->kind == ATTR_FLOAT ? int_from_double(v->f) : v->i);
+	return factor == COEF_UNKNOWN ? factor : coef_clip(x[0] * factor);
+}
+
 static int64_t index_coef(const Value *index, const Value *var, int depth)
 {
 	if (index == var)
@@ -102,21 +119,7 @@ static int64_t index_coef(const Value *index, const Value *var, int depth)
 		if (i < 2)
 			x[i] = coef;
 	}
-	if (all_zero)
-		return 0;
-	if (x[0] == COEF_UNKNOWN || x[1] == COEF_UNKNOWN)
-		return COEF_UNKNOWN;
-	const Value *y = op_operand(op, 1);
-	if (op->code == OP_PD_ADD)
-		return coef_clip(x[0] + x[1]);
-	if (op->code == OP_PD_SUBTRACT)
-		return coef_clip(x[0] - x[1]);
-	if (op->code == OP_PD_MULTIPLY && !x[1] && y->def && y->def->code == OP_LOOP_CONSTANT) {
-		const Attr *v = op_attr(y->def, "value");
-		int64_t factor = coef_clip(v->kind == ATTR_FLOAT ? int_from_double(v->f) : v->i);
-		return factor == COEF_UNKNOWN ? factor : coef_clip(x[0] * factor);
-	}
-	return COEF_UNKNOWN;
+	return all_zero ? 0 : op_coef(op, x);
 }
 
 int64_t index_stride(const Value *index, const Value *var)

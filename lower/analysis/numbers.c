@@ -28,11 +28,9 @@ static const Value *class_of(const Numbers *n, const Value *v)
 // Branches leave in place what was computed there: argument and value are one variable.
 static void classes_join(Numbers *n, const Op *branch)
 {
-	const Attr *how = op_attr(branch, "moves");
-	int at = 0;
 	for (int s = 0; s < branch->nsucc; s++)
-		for (uint32_t i = 0; i < branch->succs[s].count; i++, at++) {
-			if (!how || how->kind != ATTR_STRS || at >= how->n || strcmp(how->strs[at], "none"))
+		for (uint32_t i = 0; i < branch->succs[s].count; i++) {
+			if (branch_move(branch, s, (int)i) != MOVE_NONE)
 				continue;
 			const Value *arg = class_of(n, branch->succs[s].block->args[i]);
 			const Value *value = class_of(

@@ -15,9 +15,7 @@ static bool place_number(const char *place, const char *kind, int *number)
 	return true;
 }
 
-// What the plan says of the i-th value of an operation: a result, or a value that a branch passes
-// on.
-static Place place_read(const Op *op, int i, bool *view)
+Place op_place(const Op *op, int i, bool *view)
 {
 	Place p = {.kind = PLACE_NONE};
 	const Attr *places = op_attr(op, "place"), *offsets = op_attr(op, "offset");
@@ -48,7 +46,7 @@ static Place arg_place(const Value *v)
 	for (const Block *b = v->block->region->first; b; b = b->next)
 		for (int s = 0, at = 0; b->last && s < b->last->nsucc; at += (int)b->last->succs[s++].count)
 			if (b->last->succs[s].block == v->block)
-				return place_read(b->last, at + (int)v->index, &view);
+				return op_place(b->last, at + (int)v->index, &view);
 	return (Place){.kind = PLACE_NONE};
 }
 
@@ -56,7 +54,7 @@ Place value_place(const Value *v)
 {
 	bool view = false;
 	for (; v->def; v = op_operand(v->def, 0)) {
-		Place p = place_read(v->def, (int)v->index, &view);
+		Place p = op_place(v->def, (int)v->index, &view);
 		p.root = v;
 		if (!view)
 			return p;
@@ -64,6 +62,17 @@ Place value_place(const Value *v)
 	Place p = arg_place(v);
 	p.root = v;
 	return p;
+}
+
+MoveKind branch_move(const Op *branch, int s, int i)
+{
+	const Attr *how = op_attr(branch, "moves");
+	int at = i;
+	for (int k = 0; k < s; k++)
+		at += (int)branch->succs[k].count;
+	if (!how || how->kind != ATTR_STRS || at >= how->n)
+		return MOVE_COUNT;
+	return (MoveKind)enum_find(&enum_move, how->strs[at]);
 }
 
 bool places_equal(const Place *a, const Place *b)

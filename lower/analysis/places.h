@@ -24,6 +24,12 @@ typedef struct Place {
 } Place;
 
 Place value_place(const Value *v);
+// The same of the i-th result of an operation, or value that a branch passes on. Views are not
+// followed: `view` says whether it is one.
+Place op_place(const Op *op, int i, bool *view);
+// How what a branch passes to argument i of successor s gets there; MOVE_COUNT: the plan does not
+// say.
+MoveKind branch_move(const Op *branch, int s, int i);
 // Whether two tensors lie at the same bytes.
 bool places_equal(const Place *a, const Place *b);
 // Whether what an update or an append leaves as it is need not be copied: it lies where the result

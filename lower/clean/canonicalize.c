@@ -349,7 +349,8 @@ Value *simplify_hook_channels(Builder *b, Op *op)
 	Value *x = op_operand(op, 0);
 	int n = x->type->rank;
 	if (!channels_last(op) || !type_is_tensor(x->type) || n < 2 || n > 5 ||
-	    op->results[0].type->rank != n || !strcmp(op_str(op, "mode", ""), "element"))
+	    op->results[0].type->rank != n ||
+	    (op->code == OP_PD_PRELU && op_enum(op, "mode") == SLOPES_ELEMENT))
 		return NULL;
 	int64_t perm[MAX_RANK];
 	channel_perm(n, false, perm);

@@ -164,7 +164,7 @@ bool pass_check_waits(PassContext *p)
 {
 	Check k = {.ctx = p->ctx, .arena = p->ctx->arena};
 	Graphs graphs;
-	if (!p->target || !p->target->cuda || !graphs_find(p->ctx, k.arena, p->module, &graphs))
+	if (!p->target || !p->target->graph || !graphs_find(p->ctx, k.arena, p->module, &graphs))
 		return true;
 	pointer_map_init(&k.next, k.arena);
 	if (!steps_are_numbered(&k, &graphs) || !none_is_left(&k, p->module))

@@ -122,7 +122,7 @@ static bool loop_count(PassContext *p, Op *loop)
 // Breaks: nothing. What conditions were computed from may be dead, variables too.
 bool pass_count_loops(PassContext *p)
 {
-	if (!p->target || !p->target->cuda)
+	if (!p->target || !p->target->graph)
 		return true;
 	return control_visit(p, &p->module->regions[0], OP_PD_WHILE, loop_count);
 }

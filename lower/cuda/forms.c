@@ -179,16 +179,16 @@ bool pass_cuda_forms(PassContext *p)
 {
 	for (Block *b = p->module->regions[0].first; b; b = b->next)
 		for (Op *op = b->first; op; op = op->next) {
-			const bool cuda = p->target && p->target->cuda;
+			const bool simt = p->target && p->target->simt;
 			if (op->code == OP_KERNEL_SCAN)
 				op_set_attr(op, "by_blocks",
-				            cuda && scan_wants_blocks(p->ctx, op) ? attr_bool(p->ctx, true) : NULL);
+				            simt && scan_wants_blocks(p->ctx, op) ? attr_bool(p->ctx, true) : NULL);
 			if (op->info->traits & TRAIT_ROWS)
-				rows_choose(op, cuda);
+				rows_choose(op, simt);
 			if (op->code != OP_LOOP_NEST)
 				continue;
 			form_clear(op);
-			if (cuda)
+			if (simt)
 				nest_choose(p->module, op);
 		}
 	return true;

@@ -25,8 +25,8 @@ void index_width_choose(const NestForm *f);
 // teams.c: the threads that reduce an element together; sets `team` of the nest, and `shared` and
 // `lanes` of its reductions. Returns whether there is a team.
 bool team_choose(NestForm *f);
-// rows.c: of a kernel of rows; without CUDA there is nothing to choose.
-void rows_choose(Op *op, bool cuda);
+// rows.c: of a kernel of rows; where lanes are no threads there is nothing to choose.
+void rows_choose(Op *op, bool simt);
 // forms.c: how many lanes suit the loads and the results of a block; 1: none.
 int lanes_suited(const Block *body, const Value *arg, int nresult, const Value *results);
 // Sets `lanes` of the loads that are one access for all.

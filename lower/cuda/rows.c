@@ -72,14 +72,14 @@ static void set_int(Op *op, const char *name, int n, int otherwise)
 	op_set_attr(op, name, n == otherwise ? NULL : attr_int(op->ctx, n));
 }
 
-void rows_choose(Op *op, bool cuda)
+void rows_choose(Op *op, bool simt)
 {
 	const Dim *length = row_length(op->ctx, op);
 	const bool across = row_is_across(op);
-	const int lanes = cuda ? neighbours(op) : 1, threads = !cuda    ? 0
+	const int lanes = simt ? neighbours(op) : 1, threads = !simt    ? 0
 	                                                       : across ? across_threads(length, lanes)
 	                                                                : row_threads(op->ctx, op);
 	set_int(op, "threads", threads, 0);
 	set_int(op, "lanes", lanes, 1);
-	set_int(op, "held", cuda ? held_by_each(length, threads, lanes, across) : 0, 0);
+	set_int(op, "held", simt ? held_by_each(length, threads, lanes, across) : 0, 0);
 }

@@ -212,7 +212,7 @@ static void blocks_choose(Steps *s, Block *b, const Block *head, const Dim *larg
 bool pass_cuda_steps(PassContext *p)
 {
 	Steps s = {.ctx = p->ctx};
-	if (!p->target || !p->target->cuda)
+	if (!p->target || !p->target->graph)
 		return true;
 	pointer_map_init(&s.work, p->ctx->arena);
 	blocks_choose(&s, p->module->regions[0].first, NULL, NULL);

@@ -116,7 +116,7 @@ bool pass_cuda_waits(PassContext *p)
 {
 	Waiting w = {.ctx = p->ctx, .arena = p->ctx->arena};
 	Graphs graphs;
-	if (!p->target || !p->target->cuda || !graphs_find(p->ctx, w.arena, p->module, &graphs))
+	if (!p->target || !p->target->graph || !graphs_find(p->ctx, w.arena, p->module, &graphs))
 		return true;
 	pointer_map_init(&w.marks, w.arena);
 	steps_mark(&w, &graphs);

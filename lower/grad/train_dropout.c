@@ -8,15 +8,13 @@
 
 #include <string.h>
 
-// Operators with a dropout in them have its probability in one of these.
 static bool drops(const Op *op)
 {
-	static const char *const attrs[] = {"p", "dropout_rate", "dropout_prob"};
-	const bool only = strstr(op->info->short_name, "dropout") != NULL;
-	for (size_t i = 0; i < COUNT_OF(attrs); i++)
-		if ((only || i) && op_info_attr(op->info, attrs[i]) &&
-		    op_float(op, attrs[i], only ? 1 : 0) > 0)
+	for (int i = 0; i < op->info->ndrop; i++) {
+		const Attr *p = op_attr_or_default(op, op->info->drops[i]);
+		if (p && p->kind == ATTR_FLOAT && p->f > 0)
 			return true;
+	}
 	return false;
 }
 

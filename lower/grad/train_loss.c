@@ -21,11 +21,12 @@ static Value *seen_through(Value *v)
 }
 
 // The softmax over the last axis that gives v; NULL: none.
-static const Op *softmax_behind(Value *v)
+static const Op *shares_behind(Value *v)
 {
 	const Op *op = seen_through(v)->def;
 	const int rank = v->type->rank;
-	return op && op->code == OP_PD_SOFTMAX && axis_norm(op_int(op, "axis", -1), rank) == rank - 1
+	return op && (op->info->traits & TRAIT_SHARES) &&
+	               axis_norm(op_int(op, "axis", -1), rank) == rank - 1
 	           ? op
 	           : NULL;
 }
@@ -34,17 +35,17 @@ static const Op *softmax_behind(Value *v)
 // keeps what the softmax rounds away.
 static Value *log_probabilities(const Train *t, Builder *b, Value *x)
 {
-	const Op *softmax = softmax_behind(x);
+	const Op *shares = shares_behind(x);
 	const Attr *last = attr_int(t->c, x->type->rank - 1);
-	if (softmax && !t->recipe->from) {
+	if (shares && !t->recipe->from) {
 		const Loc l = {.file = t->recipe->path, .block = -1, .op = -1, .line = t->recipe->of.line};
 		diag_warning(t->c->diag, &l, "'%s' is what a softmax gives, not logits",
 		             t->recipe->of.text ? t->recipe->of.text : "the fetch");
 	}
 	if (!t->recipe->from)
 		return build1(b, OP_PD_LOG_SOFTMAX, x, "axis", last, NULL);
-	if (softmax)
-		return build1(b, OP_PD_LOG_SOFTMAX, op_operand(softmax, 0), "axis", last, NULL);
+	if (shares)
+		return build1(b, OP_PD_LOG_SOFTMAX, op_operand(shares, 0), "axis", last, NULL);
 	const double least = x->type->dtype == DT_F64 ? DBL_MIN : FLT_MIN;
 	Value *above = build2(b, OP_PD_MAXIMUM, x, tensor_number(b, x->type->dtype, least), NULL);
 	return apply1(b, OP_PD_LOG, above);

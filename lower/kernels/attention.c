@@ -24,7 +24,7 @@ enum {
 };
 
 typedef struct Attention {
-	Op *product, *softmax, *sum; // query key^T; weights value
+	Op *product, *shares, *sum; // query key^T; softmax; weights value
 	int nstep;
 	struct {
 		Op *op;
@@ -156,7 +156,7 @@ static const Type *domain_like(Context *c, const Type *t, const Dim *rows, const
 static bool positions_fit(const Attention *a)
 {
 	Context *c = a->sum->ctx;
-	const Type *t = a->softmax->results[0].type, *product = a->product->results[0].type;
+	const Type *t = a->shares->results[0].type, *product = a->product->results[0].type;
 	const Value *key = op_operand(a->product, 1);
 	const bool turned = op_bool(a->product, "transpose_y", false);
 	const Dim *rows = t->dims[t->rank - 2], *keys = t->dims[t->rank - 1],
@@ -173,14 +173,14 @@ static bool positions_fit(const Attention *a)
 
 // The softmax that the weights of a sum are, possibly behind a cast; NULL: it is none, or somebody
 // else reads it.
-static Op *softmax_of(const Op *sum)
+static Op *shares_of(const Op *sum)
 {
 	const Value *weights = op_operand(sum, 0);
 	if (value_use_count(weights) == 1 && weights->def && weights->def->block == sum->block &&
 	    cast_fits(weights->def))
 		weights = op_operand(weights->def, 0);
 	Op *op = weights->def;
-	if (!op || op->code != OP_PD_SOFTMAX || op->block != sum->block ||
+	if (!op || !(op->info->traits & TRAIT_SHARES) || op->block != sum->block ||
 	    value_use_count(weights) != 1)
 		return NULL;
 	const int64_t axis = op_int(op, "axis", -1);
@@ -206,11 +206,11 @@ static bool attention_match(Op *sum, Attention *a)
 	    !dtype_fits(sum->results[0].type))
 		return false;
 	const Value *weights = op_operand(sum, 0), *value = op_operand(sum, 1);
-	a->softmax = softmax_of(sum);
-	if (!a->softmax || value == weights ||
+	a->shares = shares_of(sum);
+	if (!a->shares || value == weights ||
 	    !weights_fit(weights->type, value->type, sum->results[0].type))
 		return false;
-	if (!product_find(a, op_operand(a->softmax, 0)) || stores_between(a))
+	if (!product_find(a, op_operand(a->shares, 0)) || stores_between(a))
 		return false;
 	const Value *key = op_operand(a->product, 1);
 	return positions_fit(a) &&
@@ -346,8 +346,8 @@ static Op *kernel_new(const PassContext *p, const Attention *a, const Op *turn, 
 		types[0] = type_tensor(c, DT_F32, t->rank + 1, dims, 0);
 		types[1] = type_tensor(c, DT_F32, t->rank, dims, 0);
 	}
-	Op *kernel = op_new(c, OP_KERNEL_ATTENTION, a->softmax->loc, s.split > 1 ? 2 : 1, types, 0,
-	                    NULL, ATTENTION_REGIONS, 0);
+	Op *kernel = op_new(c, OP_KERNEL_ATTENTION, a->shares->loc, s.split > 1 ? 2 : 1, types, 0, NULL,
+	                    ATTENTION_REGIONS, 0);
 	op_insert_before(a->sum, kernel);
 	op_set_attr(kernel, "keys", attr_dim(c, keys));
 	op_set_attr(kernel, "depth", attr_int(c, depth));
@@ -454,5 +454,6 @@ static bool region_match(const PassContext *p, Region *r)
 // Breaks: nothing; without a GPU as target it does nothing.
 bool pass_attention(PassContext *p)
 {
-	return !p->target->cuda || (region_match(p, &p->module->regions[0]) && pass_dce(p));
+	return !target_has(p->target, OP_KERNEL_ATTENTION) ||
+	       (region_match(p, &p->module->regions[0]) && pass_dce(p));
 }

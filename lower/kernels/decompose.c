@@ -66,9 +66,8 @@ static Value *image_of_volume(Builder *b, Value *volume)
 bool decompose_hook_pad3d_of_image(PassContext *pass, Op *op)
 {
 	int64_t p[6];
-	const char *format = op_str(op, "data_format", "NCDHW");
-	if (op_operand(op, 1) || strcmp(format, "NCDHW") || op_numbers(op, "paddings", p, 6) != 6 ||
-	    p[4] || p[5])
+	if (op_operand(op, 1) || op_enum(op, "data_format") != DATA_FORMAT_NCDHW ||
+	    op_numbers(op, "paddings", p, 6) != 6 || p[4] || p[5])
 		return true;
 	Builder b = builder_before(op);
 	Value *x = image_of_volume(&b, op_operand(op, 0));
@@ -127,7 +126,7 @@ bool decompose_hook_scatter_to_update(PassContext *p, Op *op)
 {
 	Value *x = op_operand(op, 0), *at = op_operand(op, 1), *slice = op_operand(op, 2);
 	int64_t positions;
-	if (p->target->cuda || !op_bool(op, "overwrite", true) || !type_is_tensor(x->type) ||
+	if (p->target->graph || !op_bool(op, "overwrite", true) || !type_is_tensor(x->type) ||
 	    x->type->rank < 1 || !type_is_tensor(slice->type) ||
 	    !type_const_numel(at->type, &positions) || positions != 1)
 		return true;
@@ -199,7 +198,7 @@ bool decompose_hook_concat_to_appends(PassContext *p, Op *op)
 // Composites that layout has no kernel for, but for their parts.
 static bool takes_apart(const PassContext *p, const Op *op)
 {
-	return (op->info->traits & (p->target->cuda ? TRAIT_APART : TRAIT_APART | TRAIT_APART_C)) &&
+	return (op->info->traits & (p->target->simt ? TRAIT_APART : TRAIT_APART | TRAIT_APART_C)) &&
 	       op_functions(op)->define;
 }
 

@@ -8,7 +8,7 @@
 static bool layout_contraction(Layout *l, Op *op)
 {
 	return layout_integer(l, op) ||
-	       (l->target->cuda ? layout_image_conv(l, op) : layout_conv(l, op)) ||
+	       (l->target->tiles ? layout_image_conv(l, op) : layout_conv(l, op)) ||
 	       layout_conv_transpose(l, op) || layout_matmul(l, op) || layout_filter_gradient(l, op) ||
 	       layout_pool_gradient(l, op) || layout_space(l, op);
 }

@@ -92,8 +92,8 @@ bool layout_map(Layout *l, Op *op)
 
 static bool format_is_nchw(const Op *op)
 {
-	const char *format = op_str(op, "data_format", "NCHW");
-	return !strcmp(format, "NCHW") || !strcmp(format, "AnyLayout");
+	const DataFormatKind format = (DataFormatKind)op_enum(op, "data_format");
+	return format == DATA_FORMAT_NCHW || format == DATA_FORMAT_ANYLAYOUT;
 }
 
 // Axes that an INTS attribute names, of a tensor of rank 4, are all 2 or 3.
@@ -159,8 +159,9 @@ static bool pool_wants_blocks(const Layout *l, Op *op)
 {
 	const Type *x = op_operand(op, 0)->type;
 	Window w;
-	if (l->target->cuda || op->code != OP_PD_POOL2D || !type_blockable(x) || x->dtype != DT_F32 ||
-	    2 * type_channels(x) <= l->target->lanes || !window_of_pool(op, &w) || w.whole)
+	if (!l->target->channel_lanes || op->code != OP_PD_POOL2D || !type_blockable(x) ||
+	    x->dtype != DT_F32 || 2 * type_channels(x) <= l->target->lanes || !window_of_pool(op, &w) ||
+	    w.whole)
 		return false;
 	int64_t pixels = 1;
 	for (int i = 0; i < w.n && !w.adaptive; i++)

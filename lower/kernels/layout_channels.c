@@ -229,9 +229,10 @@ static bool layout_concat(Layout *l, Op *op)
 	bool whole;
 	if (axis == 0 || !parts_are_blocked(l, n, parts, axis, &whole))
 		return false;
-	Value *out = whole             ? concat_blocks(l, op, n, parts, axis)
-	             : l->target->cuda ? concat_by_channel(l, op, n, parts)
-	                               : concat_by_pieces(l, op, n, parts);
+	const bool joins = target_has(l->target, OP_KERNEL_JOIN_BLOCKS);
+	Value *out = whole   ? concat_blocks(l, op, n, parts, axis)
+	             : joins ? concat_by_pieces(l, op, n, parts)
+	                     : concat_by_channel(l, op, n, parts);
 	if (!out)
 		return false;
 	Op *list = op_operand(op, 0)->def;

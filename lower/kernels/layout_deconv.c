@@ -142,7 +142,8 @@ typedef struct Phases {
 static Phases phases_of(const Layout *l, const Type *w, const Phase *p, int64_t groups)
 {
 	const int64_t lanes = l->target->lanes, oc = w->dims[1]->value;
-	const bool blocked = (groups == 1 || !l->target->cuda) && layout_has_blocks(l, w->dtype);
+	const bool blocked = (groups == 1 || l->target->channel_lanes) &&
+	                     layout_has_blocks(l, w->dtype);
 	Phases s = {.depthwise = blocked && groups > 1 && oc == 1 && dim_is(w->dims[0], groups),
 	            .blocked = blocked,
 	            .groups = groups,
@@ -229,7 +230,8 @@ static Value *interleave_split(Layout *l, Op *op, Value *phases, const Phase *p,
 static Value *interleave(Layout *l, Op *op, Value *phases, const Phase *p, const Phases *s)
 {
 	const Type *type = op->results[0].type;
-	Value *split = s->plain && !l->target->cuda ? interleave_split(l, op, phases, p, s) : NULL;
+	Value *split = s->plain && l->target->channel_lanes ? interleave_split(l, op, phases, p, s)
+	                                                    : NULL;
 	if (split)
 		return split;
 	Builder before = builder_before(op);
@@ -246,7 +248,7 @@ static Value *phases_convolve(Layout *l, const Conv *cv, const Phases *s, const 
 {
 	if (s->depthwise)
 		return conv_narrow(l, cv, out);
-	if (!l->target->cuda)
+	if (!l->target->tiles)
 		return s->groups > 1 ? conv_groups(l, cv, out, s->groups) : conv_dense(l, cv, out);
 	ImageForm form = conv_image_form(l, cv, s->groups);
 	if (s->groups > 1 && form == IMAGE_BLOCKED)
@@ -257,7 +259,7 @@ static Value *phases_convolve(Layout *l, const Conv *cv, const Phases *s, const 
 
 static bool deconv_dtype(const Layout *l, DType t)
 {
-	return t == DT_F32 || (l->target->cuda && dtype_is_half(t));
+	return t == DT_F32 || (l->target->half && dtype_is_half(t));
 }
 
 // Whether the types are those of one that becomes a kernel; for CUDA the filter is constant.
@@ -265,7 +267,7 @@ static bool transposed_fits(const Layout *l, const Op *op)
 {
 	const Type *x = op_operand(op, 0)->type, *w = op_operand(op, 1)->type,
 			   *out = op->results[0].type;
-	if ((l->target->cuda && !value_constant(op_operand(op, 1))) || w->dtype != x->dtype ||
+	if ((l->target->tiles && !value_constant(op_operand(op, 1))) || w->dtype != x->dtype ||
 	    w->rank != 4 || !deconv_dtype(l, w->dtype) || !type_blockable(x) || !type_blockable(out))
 		return false;
 	for (int i = 0; i < 4; i++)

@@ -30,7 +30,7 @@ const Type *type_blocked(const Layout *l, const Type *t)
 
 bool layout_has_blocks(const Layout *l, DType t)
 {
-	if (!l->target->cuda)
+	if (l->target->channel_lanes)
 		return true;
 	return !l->cuda_libs && (dtype_is_half(t) || (t == DT_F32 && l->allow_tf32));
 }
@@ -155,7 +155,7 @@ static Value *change_layout(Layout *l, Value *v, enum OpCode code, const Type *t
 	Builder b = builder_after(l, v);
 	if (layouts_agree(l, code == OP_KERNEL_BLOCK ? v->type : type))
 		return build_view(&b, v, type->rank, type->dims);
-	if (l->target->cuda && !(v->def && v->def->info->traits & TRAIT_CONSTANT))
+	if (!target_has(l->target, code) && !(v->def && v->def->info->traits & TRAIT_CONSTANT))
 		return code == OP_KERNEL_BLOCK ? block_by_nest(&b, v, type) : unblock_by_nest(&b, v, type);
 	Op *op = op_new(l->ctx, code, b.loc, 1, &type, 1, &v, 0, 0);
 	op_set_attr(op, key, attr_int(l->ctx, n));

@@ -32,7 +32,7 @@ static bool product_read(const Layout *l, Op *op, Product *p)
 	if (op->code != OP_PD_MATMUL || !type_is_tensor(x->type) || !type_is_tensor(y->type))
 		return false;
 	const Type *tx = x->type, *ty = y->type;
-	const bool half = l->target->cuda && dtype_is_half(tx->dtype);
+	const bool half = l->target->half && dtype_is_half(tx->dtype);
 	if ((tx->dtype != DT_F32 && !half) || ty->dtype != tx->dtype || tx->rank < 2 || ty->rank < 2)
 		return false;
 	p->op = op;
@@ -277,7 +277,7 @@ bool layout_matmul(Layout *l, Op *op)
 	if (!product_read(l, op, &p) || product_is_tiny(&p))
 		return false;
 	Builder b = builder_before(op);
-	Value *out = l->target->cuda ? product_tiled(l, &p, &b) : product_packed(l, &p, &b);
+	Value *out = l->target->tiles ? product_tiled(l, &p, &b) : product_packed(l, &p, &b);
 	const Type *t = op->results[0].type;
 	if (!out || !(out = build_view(&b, out, t->rank, t->dims)))
 		return false;

@@ -97,7 +97,8 @@ bool layout_filter_gradient(Layout *l, Op *op)
 {
 	Conv cv;
 	int64_t groups;
-	if (l->target->cuda || op->code != OP_PD_FILTER2D_GRADIENT || !filter_read(op, &cv, &groups))
+	if (!target_has(l->target, OP_KERNEL_FILTER_GRADIENT) || op->code != OP_PD_FILTER2D_GRADIENT ||
+	    !filter_read(op, &cv, &groups))
 		return false;
 	const bool single = groups > 1 && cv.ic == 1 && cv.oc == groups && cv.channels == groups;
 	if (!single && groups > 1 && cv.oc / groups % l->target->lanes)
@@ -143,8 +144,8 @@ bool layout_pool_gradient(Layout *l, Op *op)
 	const Type *t = op->results[0].type;
 	int64_t paddings[2];
 	bool even;
-	if (l->target->cuda || op->code != OP_PD_POOL2D_GRADIENT || t->dtype != DT_F32 ||
-	    t->rank != 4 || !pool_read(op, &w, paddings, &even))
+	if (!target_has(l->target, OP_KERNEL_POOL_GRADIENT) || op->code != OP_PD_POOL2D_GRADIENT ||
+	    t->dtype != DT_F32 || t->rank != 4 || !pool_read(op, &w, paddings, &even))
 		return false;
 	const bool blocked = reads_blocks(l, op);
 	Value *operands[3];

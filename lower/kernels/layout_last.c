@@ -37,7 +37,7 @@ Value *last_find(Layout *l, Op *before, Value *v)
 	Value *form = value_map_get(l->last, v);
 	if (form != v && form)
 		return form;
-	if (l->target->cuda || !type_blockable(v->type) || !v->def)
+	if (!l->target->channel_lanes || !type_blockable(v->type) || !v->def)
 		return NULL;
 	if (transposes_by(v->def, 4, in_front))
 		return op_operand(v->def, 0);
@@ -102,7 +102,7 @@ static Value *image_turned_by(const Layout *l, const Op *op)
 
 bool layout_turn(Layout *l, Op *op)
 {
-	if (l->target->cuda || op->code != OP_PD_TRANSPOSE)
+	if (!l->target->channel_lanes || op->code != OP_PD_TRANSPOSE)
 		return false;
 	Value *image = image_turned_by(l, op);
 	if (!image)

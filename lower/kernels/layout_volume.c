@@ -222,7 +222,7 @@ static bool volume_reduce(Layout *l, Op *op)
 
 bool layout_volume(Layout *l, Op *op)
 {
-	if (l->target->cuda)
+	if (!l->target->channel_lanes)
 		return false;
 	switch (op->info->kind) {
 	case KIND_CONTRACT: return volume_conv(l, op);

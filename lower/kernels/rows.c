@@ -54,7 +54,7 @@ static Op *kernel_reading(Op *op, enum OpCode code, Value *x, DType t, int noper
 
 static bool dtype_has_kernel(const PassContext *p, DType t)
 {
-	return t == DT_F32 || (p->target->cuda && dtype_is_half(t));
+	return t == DT_F32 || (p->target->half && dtype_is_half(t));
 }
 
 // ---- softmax ------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ static bool softmax_has_kernel(PassContext *p, const Op *op, int64_t axis)
 	if (!dtype_has_kernel(p, t->dtype) || t->rank < 1 || op->results[0].type != t || axis < 0 ||
 	    axis >= t->rank)
 		return false;
-	return p->target->cuda || (op->code != OP_PD_LOG_SOFTMAX && !axis_is_wide(p->target, t, axis));
+	return p->target->simt || (op->code != OP_PD_LOG_SOFTMAX && !axis_is_wide(p->target, t, axis));
 }
 
 // CUDA has threads side by side behind any axis. In C nests have lanes side by side there, else the
@@ -101,7 +101,7 @@ bool decompose_hook_softmax(PassContext *p, Op *op)
 	if (!softmax_has_kernel(p, op, axis))
 		return true;
 	Builder b = builder_before(op);
-	const bool last = axis == t->rank - 1, swap = !last && !p->target->cuda;
+	const bool last = axis == t->rank - 1, swap = !last && !p->target->simt;
 	if (swap && !(x = swap_with_last(&b, x, (int)axis)))
 		return false;
 	Op *kernel = kernel_reading(op, OP_KERNEL_SOFTMAX, x, t->dtype, 0, NULL);
@@ -177,7 +177,7 @@ static bool norm_has_kernel(const PassContext *p, const Op *op)
 {
 	const Type *t = op_operand(op, 0)->type;
 	const Value *scale = op_operand(op, 1), *bias = op_operand(op, 2);
-	return p->target->cuda && dtype_has_kernel(p, t->dtype) && t->rank >= 3 && t->rank < MAX_RANK &&
+	return p->target->simt && dtype_has_kernel(p, t->dtype) && t->rank >= 3 && t->rank < MAX_RANK &&
 	       op->results[0].type == t && (!scale || dtype_has_kernel(p, scale->type->dtype)) &&
 	       (!bias || dtype_has_kernel(p, bias->type->dtype));
 }

@@ -239,7 +239,7 @@ static bool block_split(Block *b)
 // Breaks: nothing; what nobody needs any more in a nest goes with dce.
 bool pass_split_reductions(PassContext *p)
 {
-	if (!p->target || !p->target->cuda)
+	if (!p->target || !p->target->simt)
 		return true;
 	for (Block *b = p->module->regions[0].first; b; b = b->next)
 		if (!block_split(b))

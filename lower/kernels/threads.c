@@ -169,7 +169,7 @@ bool pass_threads(PassContext *p)
 {
 	if (p->threads < 2)
 		return true;
-	if (p->target->cuda) {
+	if (p->target->simt) {
 		diag_error(p->ctx->diag, NULL, "--threads is for C; the threads of CUDA are the GPU's");
 		return false;
 	}

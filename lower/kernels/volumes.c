@@ -21,7 +21,7 @@ static bool layout_takes_volume(const PassContext *p, const Op *op, const Volume
 {
 	const Type *f = op_operand(op, 1)->type;
 	const int64_t groups = op_int(op, "groups", 1);
-	if (p->target->cuda)
+	if (!p->target->channel_lanes)
 		return false;
 	return volume_is_depthwise(op) || (groups == 1 && volume_is_pointwise(&v->w, f));
 }

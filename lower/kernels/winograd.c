@@ -116,7 +116,7 @@ const Type *winograd_scratch(Context *c, const Op *op)
 // values but for rounding. Breaks: nothing.
 bool pass_winograd(PassContext *p)
 {
-	if (p->winograd && !p->target->cuda)
+	if (p->winograd && target_has(p->target, OP_KERNEL_WINOGRAD))
 		region_visit(p->target, &p->module->regions[0], p->threads);
 	return true;
 }

@@ -220,19 +220,18 @@ static void op_write_plan(Plan *p, Op *op)
 // A branch says where the arguments of its successors lie, and how what it passes gets there.
 static void branch_write_plan(Plan *p, Op *op)
 {
-	static const char *const move_names[] = {"none", "copy", "exchange"};
 	int n = 0, cap = op->noperand;
 	const char **places = NEW_ARRAY(p->ctx->arena, (size_t)cap + 1, const char *);
 	const char **moves = NEW_ARRAY(p->ctx->arena, (size_t)cap + 1, const char *);
 	const Dim **offsets = NEW_ARRAY(p->ctx->arena, (size_t)cap + 1, const Dim *);
-	Move *kinds = NEW_ARRAY(p->arena, (size_t)cap + 1, Move);
+	MoveKind *kinds = NEW_ARRAY(p->arena, (size_t)cap + 1, MoveKind);
 	for (int s = 0; s < op->nsucc; s++) {
 		branch_moves(p, op, s, kinds);
 		for (int i = 0; i < (int)op->succs[s].count; i++) {
 			const Buffer *b = value_buffer(p, op->succs[s].block->args[i]);
 			places[n] = place_text(p->ctx, b);
 			offsets[n] = buffer_offset(p->ctx, b);
-			moves[n++] = move_names[kinds[i]];
+			moves[n++] = enum_move.words[kinds[i]];
 		}
 	}
 	if (!n)
@@ -304,7 +303,7 @@ bool pass_plan(PassContext *p)
 	Arena *arena = arena_scratch(p->ctx->arena);
 	Context view = context_of_known_sizes(p->ctx); // offsets are evaluated with sizes of at least 1
 	Plan plan = {.ctx = &view, .arena = arena, .region = &p->module->regions[0]};
-	plan.parallel = p->target && p->target->cuda;
+	plan.parallel = p->target && p->target->graph;
 	plan.tail = &plan.first;
 	op_walk(p->module, scratch_clear, NULL);
 	const bool ok = plan_make(&plan, p->module);

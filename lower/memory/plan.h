@@ -106,8 +106,6 @@ void plan_in_place(Plan *p);
 
 // ---- plan_branch.c ------------------------------------------------------------------------------
 
-typedef enum Move { MOVE_NONE, MOVE_COPY, MOVE_EXCHANGE } Move;
-
 // Lets what branches pass be computed where the argument lies.
 void plan_join_args(Plan *p);
 // Finds the buffers that branches exchange instead of copying.
@@ -116,7 +114,7 @@ void plan_find_moving(Plan *p);
 // it must not be where others may look.
 bool buffer_is_counter(const Buffer *b);
 // How each value that a branch passes to its successor s gets to the argument.
-void branch_moves(const Plan *p, const Op *branch, int s, Move *moves);
+void branch_moves(const Plan *p, const Op *branch, int s, MoveKind *moves);
 
 // ---- plan_state.c -------------------------------------------------------------------------------
 

@@ -111,7 +111,7 @@ static bool source_is_free(const Edge *e, const Buffer *b)
 	return true;
 }
 
-static bool source_is_taken(const Edge *e, const Move *moves, const Buffer *b)
+static bool source_is_taken(const Edge *e, const MoveKind *moves, const Buffer *b)
 {
 	for (int i = 0; i < e->n; i++)
 		if (moves[i] == MOVE_EXCHANGE && e->from[i] == b)
@@ -119,7 +119,7 @@ static bool source_is_taken(const Edge *e, const Move *moves, const Buffer *b)
 	return false;
 }
 
-static bool move_exchanges(const Edge *e, const Move *moves, int i)
+static bool move_exchanges(const Edge *e, const MoveKind *moves, int i)
 {
 	const Buffer *to = e->to[i], *from = e->from[i];
 	// In a loop it is worth some room to exchange buffers of sizes that differ from round to round.
@@ -129,7 +129,7 @@ static bool move_exchanges(const Edge *e, const Move *moves, int i)
 	       !source_is_taken(e, moves, from);
 }
 
-static void edge_moves(const Edge *e, Move *moves)
+static void edge_moves(const Edge *e, MoveKind *moves)
 {
 	for (int i = 0; i < e->n; i++)
 		moves[i] = e->to[i] == e->from[i] ? MOVE_NONE
@@ -140,7 +140,7 @@ static void edge_moves(const Edge *e, Move *moves)
 			moves[i] = MOVE_EXCHANGE;
 }
 
-void branch_moves(const Plan *p, const Op *branch, int s, Move *moves)
+void branch_moves(const Plan *p, const Op *branch, int s, MoveKind *moves)
 {
 	Edge e = edge_find(p, branch, s);
 	edge_moves(&e, moves);
@@ -157,7 +157,7 @@ static Buffer *exchange_group(Buffer *b)
 
 static void edge_mark_moving(const Edge *e)
 {
-	Move *moves = NEW_ARRAY(e->plan->arena, (size_t)e->n + 1, Move);
+	MoveKind *moves = NEW_ARRAY(e->plan->arena, (size_t)e->n + 1, MoveKind);
 	edge_moves(e, moves);
 	for (int i = 0; i < e->n; i++) {
 		if (moves[i] != MOVE_EXCHANGE)

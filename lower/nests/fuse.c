@@ -7,7 +7,7 @@
 #include "lower/nests/nests.h"
 #include "lower/pass/pass.h"
 
-static void block_fuse(Block *block, bool cuda);
+static void block_fuse(Block *block, const Target *t);
 
 static void region_join(Region *r)
 {
@@ -19,23 +19,23 @@ static void region_join(Region *r)
 	}
 }
 
-static void op_fuse(Op *op, bool cuda)
+static void op_fuse(Op *op, const Target *t)
 {
 	if (op_has_region_code(op)) {
 		scalar_simplify(op);
-		if (op->code == OP_LOOP_NEST && !nest_merge_into_kernel(op, cuda))
+		if (op->code == OP_LOOP_NEST && !nest_merge_into_kernel(op, t))
 			nest_inline(op);
 		return;
 	}
 	for (int i = 0; i < op->nregion; i++)
 		for (Block *b = op->regions[i].first; b; b = b->next)
-			block_fuse(b, cuda);
+			block_fuse(b, t);
 }
 
 // Producers come before their readers: by the time a nest is looked at, everything that goes into
 // it has arrived, and it can move on as a whole. Fusing erases operations before and after the one
 // at hand, so the walk goes over a list made up front.
-static void block_fuse(Block *block, bool cuda)
+static void block_fuse(Block *block, const Target *t)
 {
 	size_t n = 0;
 	for (Op *op = block->first; op; op = op->next)
@@ -48,7 +48,7 @@ static void block_fuse(Block *block, bool cuda)
 		ops[n++] = op;
 	for (size_t i = 0; i < n; i++)
 		if (ops[i]->block == block)
-			op_fuse(ops[i], cuda);
+			op_fuse(ops[i], t);
 }
 
 // Needs: loop nests and kernels (to-loops).
@@ -56,7 +56,7 @@ static void block_fuse(Block *block, bool cuda)
 // Breaks: nothing; results that only one reader used are gone.
 bool pass_fuse(PassContext *p)
 {
-	block_fuse(module_block(p->module), p->target && p->target->cuda);
+	block_fuse(module_block(p->module), p->target);
 	region_join(&p->module->regions[0]);
 	return pass_dce(p);
 }

@@ -4,6 +4,7 @@
 
 #include "ir/build/build.h"
 #include "lower/analysis/analysis.h"
+#include "lower/target/target.h"
 
 // ---- fuse_index.c: scalar code made simple ------------------------------------------------------
 
@@ -36,7 +37,7 @@ int op_count(const Op *op, bool deep);
 
 // Merges an elementwise nest into the epilogue of the kernel whose result it reads. True when the
 // nest is gone.
-bool nest_merge_into_kernel(Op *nest, bool cuda);
+bool nest_merge_into_kernel(Op *nest, const Target *target); // NULL: none
 
 // ---- fuse_join.c: nests and their first readers -------------------------------------------------
 

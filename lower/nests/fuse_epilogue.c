@@ -48,16 +48,17 @@ static bool only_read_here(const Value *v, const Op *nest)
 
 // Kernels of rows for CUDA are f32 inside, whatever comes in and goes out; other kernels make what
 // they have.
-static bool kernel_may_make(const Op *kernel, DType t, bool cuda)
+static bool kernel_may_make(const Op *kernel, DType t, const Target *target)
 {
-	if (kernel->results[0].type->dtype == t || (!cuda && (kernel->info->traits & TRAIT_RETYPES)))
+	const bool half = target && target->half;
+	if (kernel->results[0].type->dtype == t || (!half && (kernel->info->traits & TRAIT_RETYPES)))
 		return true;
-	return cuda && (kernel->info->traits & TRAIT_ROUNDS) && dtype_is_f32_or_half(t);
+	return half && (kernel->info->traits & TRAIT_ROUNDS) && dtype_is_f32_or_half(t);
 }
 
 // The kernel that made `read`, straight or through views that nobody else looks at; NULL: none that
 // fits.
-static Op *kernel_behind(Value *read, const Op *nest, bool cuda)
+static Op *kernel_behind(Value *read, const Op *nest, const Target *target)
 {
 	if (!only_read_here(read, nest))
 		return NULL;
@@ -70,17 +71,17 @@ static Op *kernel_behind(Value *read, const Op *nest, bool cuda)
 	Op *kernel = v->def;
 	if (!kernel || kernel->nresult != 1 || kernel->block != nest->block || !epilogue_of(kernel))
 		return NULL;
-	return kernel_may_make(kernel, nest->results[0].type->dtype, cuda) ? kernel : NULL;
+	return kernel_may_make(kernel, nest->results[0].type->dtype, target) ? kernel : NULL;
 }
 
 // Of all kernels that the nest could join, the last: the others' results can be read there.
-static Op *kernel_choose(const Op *nest, bool cuda, Value **read)
+static Op *kernel_choose(const Op *nest, const Target *target, Value **read)
 {
 	Op *best = NULL;
 	for (Op *op = nest->regions[0].first->first; op; op = op->next) {
 		if (op->code != OP_LOOP_LOAD)
 			continue;
-		Op *kernel = kernel_behind(op_operand(op, 0), nest, cuda);
+		Op *kernel = kernel_behind(op_operand(op, 0), nest, target);
 		if (kernel && op_may_move(kernel, nest) && (!best || op_is_before(best, kernel))) {
 			best = kernel;
 			*read = op_operand(op, 0);
@@ -170,14 +171,14 @@ static void kernel_move(Op *kernel, Op *nest)
 	op_insert_before(nest, kernel);
 }
 
-bool nest_merge_into_kernel(Op *nest, bool cuda)
+bool nest_merge_into_kernel(Op *nest, const Target *target)
 {
 	Context *c = nest->ctx;
 	Value *read = NULL;
 	if (nest->nresult != 1 || op_contains(nest, OP_LOOP_REDUCE) ||
 	    op_contains(nest, OP_LOOP_TO_INDEX))
 		return false;
-	Op *kernel = kernel_choose(nest, cuda, &read);
+	Op *kernel = kernel_choose(nest, target, &read);
 	if (!kernel || op_count(kernel, false) + op_count(nest, false) > MAX_EPILOGUE)
 		return false;
 	Value *made = &kernel->results[0], *result = &nest->results[0];

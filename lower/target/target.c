@@ -6,8 +6,9 @@
 #include <string.h>
 
 // What targets with vectors of 512 bits share.
-#define TILES_512 \
-	.vector = true, .lanes = 16, .gemm_mr = 8, .gemm_nv = 3, .conv_ur = 7, .conv_nv = 4
+#define TILES_512                                                                                 \
+	.vector = true, .channel_lanes = true, .lanes = 16, .gemm_mr = 8, .gemm_nv = 3, .conv_ur = 7, \
+	.conv_nv = 4
 #define FLAGS_512 "-mavx512f -mavx512bw -mavx512vl -mavx512dq"
 #define MACROS_512 "__AVX512F__ __AVX512BW__ __AVX512VL__ __AVX512DQ__"
 
@@ -31,6 +32,7 @@ static const Target targets[] = {
      .cflags = "-mavx2 -mfma",
      .macros = "__AVX2__ __FMA__",
      .vector = true,
+     .channel_lanes = true,
      .lanes = 8,
      .gemm_mr = 6,
      .gemm_nv = 2,
@@ -41,6 +43,7 @@ static const Target targets[] = {
      .cflags = "-msse4.2",
      .macros = "__SSE4_2__",
      .vector = true,
+     .channel_lanes = true,
      .lanes = 4,
      .gemm_mr = 6,
      .gemm_nv = 2,
@@ -51,6 +54,7 @@ static const Target targets[] = {
      .cflags = "",
      .macros = "__ARM_NEON",
      .vector = true,
+     .channel_lanes = true,
      .lanes = 4,
      .gemm_mr = 8,
      .gemm_nv = 3,
@@ -59,7 +63,7 @@ static const Target targets[] = {
 	{.name = "generic",
      .cflags = "",
      .macros = "",
-     .vector = false,
+     .channel_lanes = true,
      .lanes = 4,
      .gemm_mr = 6,
      .gemm_nv = 2,
@@ -68,8 +72,11 @@ static const Target targets[] = {
 	{.name = "cuda",
      .cflags = "",
      .macros = "",
-     .cuda = true,
-     .vector = false,
+     .language = LANGUAGE_CUDA,
+     .simt = true,
+     .tiles = true,
+     .half = true,
+     .graph = true,
      .lanes = 8,
      .gemm_mr = 4,
      .gemm_nv = 4,
@@ -89,4 +96,9 @@ const Target *target_list(int *n)
 {
 	*n = COUNT_OF(targets);
 	return targets;
+}
+
+bool target_has(const Target *t, enum OpCode code)
+{
+	return op_table[code].languages >> t->language & 1;
 }

@@ -12,15 +12,20 @@ typedef enum DotKind {
 	DOT_QUADS, // u8 and i8
 } DotKind;
 
-// What code is made for: the instruction set and the sizes that the kernel templates are built
-// with.
+// What code is made for: the instruction set, how such a machine computes, and the sizes that the
+// kernel templates are built with.
 typedef struct Target {
 	const char *name;   // --isa: "avx512vnni", "avx512", "avx2", "sse4", "neon", "generic"; "cuda"
 	const char *cflags; // what the external compiler needs to be told, e.g. "-mavx2 -mfma"
 	const char *macros; // what compilers define that may make such code: "__AVX2__ __FMA__"
-	bool cuda;
-	bool vector;          // GCC vector extensions; else plain ISO C11
-	int lanes;            // f32 in a vector register, and b of the blocked layout
+	Language language;  // that code is printed in
+	bool vector;        // GCC vector extensions; else plain ISO C11
+	bool simt; // lanes are threads: along any axis, in their thousands, each branching for itself
+	bool channel_lanes; // channels fill vectors: images lie in blocks of them, or have them last
+	bool tiles;         // contractions load tiles of operands as they lie; else weights are packed
+	bool half;          // kernels take f16 and bf16, and round to them what they have in f32
+	bool graph; // runs are launches that wait for each other only; no host sees what they find
+	int lanes;  // f32 in a vector register, and b of the blocked layout
 	int gemm_mr, gemm_nv; // register tile of GEMM: rows x vectors; NR = gemm_nv * lanes
 	int conv_ur,
 		conv_nv; // register tile of convolution: output pixels x vectors of output channels
@@ -30,5 +35,7 @@ typedef struct Target {
 // NULL: no such target. "native" is resolved by the driver before.
 const Target *target_find(const char *name);
 const Target *target_list(int *n);
+// Whether the language has a kernel for such operations (`emit` in the operator table).
+bool target_has(const Target *t, enum OpCode code);
 
 #endif

@@ -15,7 +15,7 @@ BASE, MAX_SUBJECT = 'e4979aa63df6e46bc8e1e146f023ee7b48781cac', 72
 FORMATTED = True
 # Files and functions stay short, and few are tangled: this many may have a cyclomatic complexity over 15, as lizard counts.
 FLOORS = ('ir', 'lower', 'codegen', 'frontend', 'runtime_stub')
-MAX_FILE, MAX_FUNCTION, MAX_TANGLED = 800, 60, 40
+MAX_FILE, MAX_FUNCTION, MAX_TANGLED = 800, 60, 22
 FACTS = SRC / 'ir/ops/paddle3.yaml' # of another program: it holds no operator of ours
 TABLES = sorted(p for p in (SRC / 'ir/ops').glob('*.yaml') if p != FACTS)
 
@@ -36,7 +36,7 @@ WRONG = {
 # Operators, the patterns of what names them in code, and how many C files, headers and tables may. Templates are not counted.
 PLACES = {
     'conv2d': (r'conv2d|(kernel|cuda)[._](conv|depthwise)(?!_transpose)|hook_conv\b|: conv\b', 15),
-    'softmax': (r'(?<![a-z]_)softmax(?!_with|_cross)|(pd_|log_|kernel[._]|cuda_|hook_)softmax(?!_with|_cross)', 9),
+    'softmax': (r'(?<![a-z]_)softmax(?!_with|_cross)|(pd_|log_|kernel[._]|cuda_|hook_)softmax(?!_with|_cross)', 8),
     'layer_norm': (r'(?<!residual_)(?<!pre_)layer_norm', 8),
     'nms': (r'(kernel|cuda)[._]nms|\bnms_keys', 7),
     'gather': (r'(pd[._]|hook_|op: )gather(?![a-z_])', 5),
