@@ -4,6 +4,7 @@
 #include "frontend/translate/general.h"
 #include "frontend/translate/lod.h"
 #include "ir/build/build.h"
+#include "ir/build/infer.h"
 #include "ir/build/nest.h"
 
 #include <string.h>
@@ -109,6 +110,25 @@ static bool keep_nan_create(OpJob *j)
 	Value *out = nan ? build(&j->b, OP_PD_WHERE, 3, operands, NULL) : NULL;
 	j->op = out ? out->def : NULL;
 	return out != NULL;
+}
+
+// Operators whose kernels read their operands side by side: nothing is stretched, so that sizes
+// which differ are an error, where the common broadcast would give another result than Paddle.
+static bool equal_sizes_create(OpJob *j)
+{
+	const int mark = dim_check_count(j->t->c);
+	if (!general_create(j))
+		return false;
+	const Value *first = j->operands[0];
+	for (int i = 1; i < j->info->noperand; i++) {
+		const Value *v = j->operands[i];
+		if (v->type->rank != first->type->rank)
+			return job_fail(j, "operands of %d and of %d axes, which must have the same sizes",
+			                first->type->rank, v->type->rank);
+		if (!infer_same_dims(j->op, 0, first->type, v->type, "sizes of the operands"))
+			return false;
+	}
+	return check_equal_sizes(j->op, mark);
 }
 
 // ---- assign: another name for a value -------------------------------------------------------
@@ -391,6 +411,7 @@ static const OpSteps steps_table[] = {
 	{.hook = "elementwise", .inputs = elementwise_inputs},
 	{.hook = "of_whole", .inputs = of_whole_inputs},
 	{.hook = "keep_nan", .create = keep_nan_create},
+	{.hook = "equal_sizes", .create = equal_sizes_create},
 	{.hook = "arange", .inputs = arange_inputs},
 	{.hook = "assign_value", .create = assign_value_create},
 	{.hook = "full_int_array", .create = int_array_create},

@@ -71,6 +71,7 @@ static bool complex_library(enum OpCode code, int n, Lane *out, const Lane *cons
 	switch (code) {
 	case OP_PD_EXPM1:
 		EACH(expm1(A) * cos(A_IM) - 2 * sin(A_IM / 2) * sin(A_IM / 2), exp(A) * sin(A_IM));
+	case OP_PD_SQRT: EACH_OF(csqrt);
 	case OP_PD_TAN: EACH_OF(ctan);
 	case OP_PD_TANH: EACH_OF(ctanh);
 	case OP_PD_ASIN: EACH_OF(casin);
@@ -84,11 +85,53 @@ static bool complex_library(enum OpCode code, int n, Lane *out, const Lane *cons
 	return true;
 }
 
+// Logarithms, and powers: exp(y log x).
+static bool complex_logarithm(enum OpCode code, int n, Lane *out, const Lane *const *x)
+{
+	switch (code) {
+	case OP_PD_LOG: EACH(log(hypot(A, A_IM)), atan2(A_IM, A));
+	case OP_PD_LOG1P: EACH(log(hypot(A + 1, A_IM)), atan2(A_IM, A + 1));
+	case OP_PD_LOG2: EACH(log2(hypot(A, A_IM)), atan2(A_IM, A) / log(2));
+	case OP_PD_LOG10: EACH(log10(hypot(A, A_IM)), atan2(A_IM, A) / log(10));
+	case OP_PD_ELEMENTWISE_POW:
+	case OP_PD_WHOLE_POW:
+		for (int l = 0; l < n; l++) {
+			const double size = log(hypot(A, A_IM)), turn = atan2(A_IM, A);
+			const bool whole = B == 0 && B_IM == 0, zero = A == 0 && A_IM == 0 && B > 0;
+			const double r = whole ? 1 : zero ? 0 : exp(B * size - B_IM * turn);
+			const double angle = whole || zero ? 0 : B_IM * size + B * turn;
+			out[l].f = r * cos(angle), out[COMPLEX_IM + l].f = r * sin(angle);
+		}
+		break;
+	default: return false;
+	}
+	return true;
+}
+
+// Questions; of order, the real parts come first.
 static bool complex_truth(enum OpCode code, int n, Lane *out, const Lane *const *x)
 {
 	switch (code) {
 	case OP_PD_EQUAL: TRUTH(A == B && A_IM == B_IM);
 	case OP_PD_NOT_EQUAL: TRUTH(A != B || A_IM != B_IM);
+	case OP_PD_LESS_THAN: TRUTH(A < B || (A == B && A_IM < B_IM));
+	case OP_PD_LESS_EQUAL: TRUTH(A < B || (A == B && A_IM <= B_IM));
+	case OP_PD_GREATER_THAN: TRUTH(A > B || (A == B && A_IM > B_IM));
+	case OP_PD_GREATER_EQUAL: TRUTH(A > B || (A == B && A_IM >= B_IM));
+	case OP_PD_ISNAN: TRUTH(isnan(A) || isnan(A_IM));
+	case OP_PD_ISINF: TRUTH(isinf(A) || isinf(A_IM));
+	case OP_PD_ISFINITE: TRUTH(isfinite(A) && isfinite(A_IM));
+	default: return false;
+	}
+}
+
+static bool complex_logic(enum OpCode code, int n, Lane *out, const Lane *const *x)
+{
+	switch (code) {
+	case OP_PD_LOGICAL_NOT: TRUTH(A == 0 && A_IM == 0);
+	case OP_PD_LOGICAL_AND: TRUTH((A != 0 || A_IM != 0) && (B != 0 || B_IM != 0));
+	case OP_PD_LOGICAL_OR: TRUTH(A != 0 || A_IM != 0 || B != 0 || B_IM != 0);
+	case OP_PD_LOGICAL_XOR: TRUTH((A != 0 || A_IM != 0) != (B != 0 || B_IM != 0));
 	default: return false;
 	}
 }
@@ -104,6 +147,7 @@ static bool complex_arithmetic(enum OpCode code, int n, Lane *out, const Lane *c
 		EACH((A * B + A_IM * B_IM) / (B * B + B_IM * B_IM),
 		     (A_IM * B - A * B_IM) / (B * B + B_IM * B_IM));
 	case OP_PD_NEGATIVE: EACH(-A, -A_IM);
+	case OP_PD_ROUND: EACH(rint(A), rint(A_IM)); // halves to even, unlike those of real numbers
 	case OP_PD_WHERE: EACH(x[0][l].i ? B : x[2][l].f, x[0][l].i ? B_IM : x[2][COMPLEX_IM + l].f);
 	default: return false;
 	}
@@ -130,12 +174,12 @@ bool complex_lanes(enum OpCode code, DType from, DType to, int n, Lane *out, con
 		lanes_round(to, n, out);
 		return true;
 	}
-	if (complex_truth(code, n, out, x))
+	if (complex_truth(code, n, out, x) || complex_logic(code, n, out, x))
 		return true;
 	if (code == OP_PD_CAST)
 		to_complex(from, n, out, x);
 	else if (!complex_arithmetic(code, n, out, x) && !complex_function(code, n, out, x) &&
-	         !complex_library(code, n, out, x))
+	         !complex_library(code, n, out, x) && !complex_logarithm(code, n, out, x))
 		return false;
 	lanes_round(dtype_part(to), n, out);
 	lanes_round(dtype_part(to), n, out + COMPLEX_IM);
