@@ -84,8 +84,7 @@ bool define_hook_scaled_matmul(Builder *b, Op *op, Value **results)
 	Value *product = matmul_of(b, op_operand(op, 0), op_operand(op, 1),
 	                           op_bool(op, "transpose_x", false),
 	                           op_bool(op, "transpose_y", false));
-	product = times_number(b, product, op_float(op, "alpha", 1));
-	results[0] = shaped_like(b, product, op->results[0].type);
+	results[0] = times_number(b, product, op_float(op, "alpha", 1));
 	return results[0] != NULL;
 }
 
@@ -147,8 +146,12 @@ bool define_hook_addmm(Builder *b, Op *op, Value **results)
 {
 	Value *product = matmul_of(b, op_operand(op, 1), op_operand(op, 2), false, false);
 	product = times_number(b, product, op_float(op, "alpha", 1));
-	results[0] = tensor_add(b, product,
-	                        times_number(b, op_operand(op, 0), op_float(op, "beta", 1)));
+	const Type *t = op->results[0].type;
+	Value *input = op_operand(op, 0); // as large as the product, or 1
+	if (input->type->rank != t->rank ||
+	    memcmp(input->type->dims, t->dims, 2 * sizeof *t->dims) != 0)
+		input = build1(b, OP_PD_EXPAND, input, "shape", attr_dims(b->ctx, t->rank, t->dims), NULL);
+	results[0] = tensor_add(b, product, times_number(b, input, op_float(op, "beta", 1)));
 	return results[0] != NULL;
 }
 

@@ -189,10 +189,12 @@ bool infer_hook_grid_sample(Op *op)
 	if (!x || !grid)
 		return false;
 	int n = x->rank - 2;
-	if (n < 2 || n > 3 || grid->rank != x->rank || !dim_is(grid->dims[n + 1], n))
+	if (n < 2 || n > 3 || grid->rank != x->rank)
 		return op_error(op, "an image of rank %d and a grid of rank %d do not fit", x->rank,
 		                grid->rank);
-	if (!infer_same_dim(op, x->dims[0], grid->dims[0], "numbers of images and grids", &same))
+	if (!infer_same_dim(op, grid->dims[n + 1], dim_const(op->ctx, n), "numbers of a place and axes",
+	                    &same) ||
+	    !infer_same_dim(op, x->dims[0], grid->dims[0], "numbers of images and grids", &same))
 		return false;
 	shape[0] = x->dims[0];
 	shape[1] = x->dims[1];

@@ -605,17 +605,6 @@ bool infer_hook_integer_matmul(Op *op)
 	return infer_whole(op, infer_hook_matmul(op));
 }
 
-bool infer_hook_scaled_matmul(Op *op)
-{
-	const Dim *one = dim_const(op->ctx, 1);
-	if (!infer_hook_matmul(op))
-		return false;
-	// Programs of fluid 1.x have no scalars: a product of two vectors has one axis.
-	if (!op->results[0].type->rank)
-		infer_result_shape(op, 0, op->results[0].type->dtype, 1, &one);
-	return true;
-}
-
 bool infer_hook_bmm(Op *op)
 {
 	const Type *x = infer_rank(op, 0, 3), *y = x ? infer_rank(op, 1, 3) : NULL;
@@ -644,15 +633,15 @@ bool infer_hook_addmm(Op *op)
 {
 	const Type *input = infer_tensor(op, 0), *x = infer_rank(op, 1, 2),
 			   *y = x ? infer_rank(op, 2, 2) : NULL;
-	const Dim *shape[MAX_RANK];
-	int rank;
 	if (!input || !y || !matmul_result(op, x, y, false, false))
 		return false;
 	const Type *out = op->results[0].type;
-	if (!infer_broadcast(op, input->rank, input->dims, 2, out->dims, &rank, shape))
-		return false;
-	return (rank == 2 && shape[0] == out->dims[0] && shape[1] == out->dims[1]) ||
-	       op_error(op, "the input is larger than the product that it is added to");
+	bool fits = input->rank <= 2;
+	for (int d = 0; d < input->rank && fits; d++) {
+		const Dim *size = input->dims[d], *whole = out->dims[2 - input->rank + d];
+		fits = dim_is(size, 1) || size == whole || !dim_is_const(size) || !dim_is_const(whole);
+	}
+	return fits || op_error(op, "the input is larger than the product that it is added to");
 }
 
 // x and y as matrices after nx and ny axes.
