@@ -437,6 +437,9 @@ static inline bool type_is_complex(const Type *t)
 	return t->kind == TY_SCALAR && dtype_is_complex(t->dtype);
 }
 
+// An operation on the complex numbers x and y (scalar_complex.c); NULL after a diagnostic.
+const char *complex_expression(Arena *a, const Op *op, const char *x, const char *y);
+
 // Prints the statements of a scalar region's only block, `depth` tabs deep. args[i] is the C
 // expression for block argument i (an identifier, a literal or parenthesised). yields[i] becomes
 // the expression of the i-th yielded value. The same region may be printed several times (row and

@@ -367,7 +367,7 @@ static const char *integer_expression(Scalars *s, const Op *op, const char *x, c
 	return operator? wrapping(s, t, x, operator, y) : integer_other(s, op, x, y);
 }
 
-// ---- complex numbers: structs of pdrt.h with functions of prelude.c.in --------------------------
+// ---- complex numbers: structs of pdrt.h; the rest is in scalar_complex.c ------------------------
 
 static const char *complex_of(Arena *a, const Type *t, const char *re)
 {
@@ -375,9 +375,8 @@ static const char *complex_of(Arena *a, const Type *t, const char *re)
 }
 
 // One of the types is complex. Other numbers are made of the real part; bool of both.
-static const char *complex_cast(Scalars *s, const Type *from, const Type *to, const char *x)
+static const char *complex_cast(Arena *a, const Type *from, const Type *to, const char *x)
 {
-	Arena *a = s->k->arena;
 	const char *name = dtype_name(from->dtype);
 	if (!type_is_complex(from))
 		return complex_of(
@@ -389,91 +388,6 @@ static const char *complex_cast(Scalars *s, const Type *from, const Type *to, co
 		return arena_printf(a, "pd_%s_any(%s)", name, x);
 	bool narrow = to->dtype == DT_U8 || to->dtype == DT_I8 || to->dtype == DT_I16;
 	return arena_printf(a, "(%s)%s%s.re", type_c_scalar(to), narrow ? "(int32_t)" : "", x);
-}
-
-// What a helper for complex numbers is called after its type; NULL: there is none.
-static const char *complex_helper(const Op *op)
-{
-	static const struct {
-		enum OpCode code;
-		const char *name;
-	} helpers[] = {
-		{OP_PD_ADD, "add"},
-		{OP_PD_SUBTRACT, "sub"},
-		{OP_PD_MULTIPLY, "mul"},
-		{OP_PD_DIVIDE, "div"},
-		{OP_PD_NEGATIVE, "neg"},
-		{OP_PD_EQUAL, "equal"},
-		{OP_PD_ABS, "abs"},
-		{OP_PD_EXP, "exp"},
-		{OP_PD_EXPM1, "expm1"},
-		{OP_PD_SIN, "sin"},
-		{OP_PD_COS, "cos"},
-		{OP_PD_TAN, "tan"},
-		{OP_PD_SINH, "sinh"},
-		{OP_PD_COSH, "cosh"},
-		{OP_PD_TANH, "tanh"},
-		{OP_PD_ASIN, "asin"},
-		{OP_PD_ACOS, "acos"},
-		{OP_PD_ATAN, "atan"},
-		{OP_PD_ASINH, "asinh"},
-		{OP_PD_ACOSH, "acosh"},
-		{OP_PD_ATANH, "atanh"},
-		{OP_PD_SQRT, "sqrt"},
-		{OP_PD_LOG, "log"},
-		{OP_PD_LOG1P, "log1p"},
-		{OP_PD_LOG2, "log2"},
-		{OP_PD_LOG10, "log10"},
-		{OP_PD_ROUND, "rint"},
-		{OP_PD_WHOLE_POW, "pow"},
-		{OP_PD_ELEMENTWISE_POW, "pow"},
-		{OP_PD_LESS_THAN, "less"},
-		{OP_PD_LESS_EQUAL, "less_equal"},
-	};
-	for (size_t i = 0; i < COUNT_OF(helpers); i++)
-		if (helpers[i].code == op->code)
-			return helpers[i].name;
-	return NULL;
-}
-
-// Questions about complex numbers that are no call of a helper; NULL: none.
-static const char *complex_truth(Arena *a, const Op *op, const char *name, const char *x,
-                                 const char *y)
-{
-	switch (op->code) {
-	case OP_PD_NOT_EQUAL: return arena_printf(a, "!pd_%s_equal(%s, %s)", name, x, y);
-	case OP_PD_GREATER_THAN: return arena_printf(a, "pd_%s_less(%s, %s)", name, y, x);
-	case OP_PD_GREATER_EQUAL: return arena_printf(a, "pd_%s_less_equal(%s, %s)", name, y, x);
-	case OP_PD_ISNAN: return arena_printf(a, "isnan(%s.re) || isnan(%s.im)", x, x);
-	case OP_PD_ISINF: return arena_printf(a, "isinf(%s.re) || isinf(%s.im)", x, x);
-	case OP_PD_ISFINITE: return arena_printf(a, "isfinite(%s.re) && isfinite(%s.im)", x, x);
-	case OP_PD_LOGICAL_NOT: return arena_printf(a, "!pd_%s_any(%s)", name, x);
-	case OP_PD_LOGICAL_AND:
-		return arena_printf(a, "pd_%s_any(%s) && pd_%s_any(%s)", name, x, name, y);
-	case OP_PD_LOGICAL_OR:
-		return arena_printf(a, "pd_%s_any(%s) || pd_%s_any(%s)", name, x, name, y);
-	case OP_PD_LOGICAL_XOR:
-		return arena_printf(a, "pd_%s_any(%s) != pd_%s_any(%s)", name, x, name, y);
-	default: return NULL;
-	}
-}
-
-static const char *complex_expression(Scalars *s, const Op *op, const char *x, const char *y)
-{
-	Arena *a = s->k->arena;
-	const char *name = dtype_name(op_operand(op, 0)->type->dtype);
-	const char *helper = complex_helper(op);
-	if (helper && op->noperand > 1)
-		return arena_printf(a, "pd_%s_%s(%s, %s)", name, helper, x, y);
-	if (helper)
-		return arena_printf(a, "pd_%s_%s(%s)", name, helper, x);
-	if (op->code == OP_PD_REAL || op->code == OP_PD_IMAG)
-		return arena_printf(a, "%s.%s", x, op->code == OP_PD_REAL ? "re" : "im");
-	const char *truth = complex_truth(a, op, name, x, y);
-	if (!truth)
-		diag_error(s->k->ctx->diag, op->loc, "code generation: no C for '%s' on complex numbers",
-		           op->info->name);
-	return truth;
 }
 
 // The number of an integer type, from a floating one: through i32 or i64, as the machine does it.
@@ -495,7 +409,7 @@ static const char *cast_expression(Scalars *s, const Op *op, const char *x)
 	if (from == to)
 		return x;
 	if (type_is_complex(from) || type_is_complex(to))
-		return complex_cast(s, from, to, x);
+		return complex_cast(s->k->arena, from, to, x);
 	if (to->kind == TY_SCALAR && to->dtype == DT_BOOL)
 		return arena_printf(a, "%s != 0", x);
 	if (type_is_int(to) && from->kind == TY_SCALAR && dtype_is_float(from->dtype))
@@ -656,7 +570,7 @@ static const char *primitive_expression(Scalars *s, const Op *op)
 		return arena_printf(s->k->arena, "pd_%s_make(%s, %s)",
 		                    dtype_name(op->results[0].type->dtype), x[0], x[1]);
 	if (type_is_complex(op_operand(op, 0)->type))
-		return complex_expression(s, op, x[0], x[1]);
+		return complex_expression(s->k->arena, op, x[0], x[1]);
 	if (op->code == OP_PD_BITWISE_NOT && op->results[0].type->dtype == DT_BOOL)
 		return arena_printf(s->k->arena, "!%s", x[0]);
 	const char *e = integer_expression(s, op, x[0], x[1]);
@@ -695,7 +609,7 @@ const char *scalar_expression(Scalars *s, const Op *op)
 		const char *x = scalars_name(s, op_operand(op, 0));
 		const Type *t = op->results[0].type;
 		if (x && type_is_complex(t))
-			return complex_cast(s, op_operand(op, 0)->type, t, x);
+			return complex_cast(s->k->arena, op_operand(op, 0)->type, t, x);
 		return x ? scalar_round(s->k, t, arena_printf(s->k->arena, "(%s)%s", type_c_scalar(t), x))
 		         : NULL;
 	}
