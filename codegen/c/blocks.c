@@ -247,6 +247,8 @@ static bool labelled_print(Codegen *cg, const Op **bound)
 bool blocks_print(Codegen *cg, const Op **bound)
 {
 	BlockTail *tails;
-	return blocks_nest(cg->arena, &cg->module->regions[0], &tails) ? nested_print(cg, tails, bound)
-	                                                               : labelled_print(cg, bound);
+	if (!blocks_nest(cg->arena, &cg->module->regions[0], &tails))
+		return labelled_print(cg, bound);
+	scopes_find(cg, tails);
+	return nested_print(cg, tails, bound);
 }

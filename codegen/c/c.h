@@ -4,6 +4,7 @@
 #define PDCC_CODEGEN_C_C_H
 
 #include "codegen/model/model.h"
+#include "lower/analysis/analysis.h"
 
 bool update_print(Codegen *cg, const Op *op); // loop.update
 bool append_print(Codegen *cg, const Op *op); // loop.append
@@ -29,6 +30,8 @@ void map_print(Codegen *cg, const Text *source, size_t functions, size_t run, Co
 void plan_print(Codegen *cg, Text *out); // plan.c: the memory plan, as a comment
 // blocks.c: all of them, with their operations; false after diagnostics.
 bool blocks_print(Codegen *cg, const Op **bound);
+// scope.c: which numbers are declared where they are computed. By block, as blocks_nest gives it.
+void scopes_find(Codegen *cg, const BlockTail *tails);
 // share.c: what kernels with `units` need behind their function, and the call that shares them.
 void share_print(KernelFunc *k);
 void share_call_print(Codegen *cg, const KernelFunc *k, const char *name, const char *args);

@@ -301,6 +301,23 @@ static bool conv_template(Conv *v, const char *name, const ConvSizes *s, const c
 }
 
 // Several groups: each begins with a row of packed weights, and has `parts` of them.
+// Which channels a row of weights reads and makes: a group has one row, or several.
+static const char *groups_place(const Conv *v, int64_t parts)
+{
+	Arena *a = v->k->arena;
+	const char *channels = tile_int(v->k, v->channels), *share = tile_int(v->k, v->share),
+			   *q = tile_int(v->k, v->q);
+	if (parts == 1)
+		return arena_printf(a, "const int64_t channels = at * %s, from = at * %s, made = %s;",
+		                    channels, share, share);
+	return arena_printf(a,
+	                    "const int64_t group = at / %s, part = at %% %s, channels = group * %s;\n"
+	                    "const int64_t from = group * %s + part * %s;\n"
+	                    "const int64_t made = %s - part * %s < %s ? %s - part * %s : %s;",
+	                    tile_int(v->k, parts), tile_int(v->k, parts), channels, share, q, share, q,
+	                    q, share, q, q);
+}
+
 static bool groups_print(Conv *v)
 {
 	KernelFunc *k = v->k;
@@ -312,9 +329,7 @@ static bool groups_print(Conv *v)
 		return false;
 	const char *next = arena_printf(a, "done + %d", v->lanes);
 	const TemplateKey keys[] = {
-		{"parts", tile_int(k, parts)},
-		{"channels", tile_int(k, v->channels)},
-		{"share", tile_int(k, v->share)},
+		{"place", groups_place(v, parts)},
 		{"lane", whole ? "0" : arena_printf(a, "(from + done) %% %d", v->lanes)},
 		{"next", whole ? next : arena_printf(a, "%s - lane < made ? %s - lane : made", next, next)},
 		{"loops", row_loops(v, v->groups * parts, &s)},

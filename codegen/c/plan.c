@@ -5,6 +5,9 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+
+enum { MOST_COLUMNS = 97 }; // of a line of the table, with its comma
 
 typedef struct Buffer {
 	const Value *value;
@@ -96,11 +99,16 @@ static void buffer_print(Buffers *b, const Buffer *f, Text *out)
 	Codegen *cg = b->cg;
 	const Op *reader = pointer_map_get(&b->readers, f->value);
 	const char *bytes = dim_of_bounds(cg, type_bytes_at_most(cg->ctx, f->value->type));
-	text_printf(out, " *     %s, %s bytes", f->name, expression_unwrap(cg->arena, bytes));
-	if (f->moving)
-		text_str(out, ", exchanged by branches");
-	else if (reader)
-		text_printf(out, ", until %s", comment_text(cg->arena, op_stem(cg, reader)));
+	const char *what = arena_printf(cg->arena, " *     %s, %s bytes", f->name,
+	                                expression_unwrap(cg->arena, bytes)),
+			   *until = f->moving ? "exchanged by branches"
+	                    : reader  ? arena_printf(cg->arena, "until %s",
+	                                             comment_text(cg->arena, op_stem(cg, reader)))
+	                              : NULL;
+	text_str(out, what);
+	if (until)
+		text_printf(out, "%s%s",
+		            strlen(what) + strlen(until) > MOST_COLUMNS ? ",\n *         " : ", ", until);
 	text_char(out, '\n');
 }
 

@@ -1,5 +1,5 @@
-// Which calls of model_run are repeated: repeat_find.c finds them, repeat.c prints them as a loop.
-// Only these two files include it.
+// Which calls of model_run are repeated: repeat_find.c finds them, repeat_names.c says what they
+// get, repeat.c prints them as a loop. Only these files include it.
 #ifndef PDCC_CODEGEN_C_REPEAT_H
 #define PDCC_CODEGEN_C_REPEAT_H
 
@@ -40,5 +40,56 @@ void steps_classify(Steps *s);
 bool arguments_match(const Codegen *cg, const KernelParam *a, const KernelParam *b);
 // The repetition in [from, to) that saves most; rounds == 0: there is none that is worth a loop.
 Repeat repeat_find(const Steps *s, int from, int to);
+
+// ---- repeat_names.c -----------------------------------------------------------------------------
+
+// What differs between rounds: where an argument lies, or the array that it is.
+typedef struct Column {
+	const KernelParam **params; // by round; NULL: the round has no such argument
+	const char *name;           // of the member
+} Column;
+
+typedef struct Table {
+	Column *items;
+	int n, cap;
+	Names members;
+	const char *type, *rows, *row; // C names
+} Table;
+
+// A local that a row of the table gives.
+typedef struct RowLocal {
+	const char *name;
+	int column;
+	bool declared;
+} RowLocal;
+
+// A loop being printed.
+typedef struct RepeatLoop {
+	Steps *s;
+	const Repeat *r;
+	Table table;
+	RowLocal *locals;
+	int nlocal, clocal;
+	PointerMap *named;       // by round: tensor -> its name
+	int *partner;            // by step: the one in whose place it stands; -1: none
+	const char ***arguments; // by step and parameter: what the call gets; NULL: the same as always
+} RepeatLoop;
+
+// The call of a step in a round, and what it gets for a parameter; NULL: the round has no such
+// step, or that is a statement.
+const KernelFunc *repeat_call(const RepeatLoop *l, int round, int step);
+const KernelParam *repeat_param(const RepeatLoop *l, int round, int step, int p);
+int step_params(const RepeatLoop *l, int step);
+int step_first(const Repeat *r, int step); // the first round that has it
+int step_count(const Repeat *r, int step); // how many rounds have it
+// Whether two steps are there in the same rounds; or, `other`, one where the other is not.
+bool steps_alternate(const Repeat *r, int a, int b, bool other);
+int step_group_end(const Repeat *r, int step);
+const KernelParam *column_first(const Column *c);
+bool column_is_array(const Codegen *cg, const Column *c); // not of offsets
+RowLocal *row_local_find(const RepeatLoop *l, const char *name);
+// Fills names, locals and columns of the table, before the loop: what its rounds share may be read
+// behind it. False after a diagnostic.
+bool repeat_names(RepeatLoop *l);
 
 #endif

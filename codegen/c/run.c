@@ -50,15 +50,20 @@ static void size_bind(Codegen *cg, const Op *op, const Dim *d, const char *eleme
 static bool bind_print(Codegen *cg, const Op *op, const Op **bound)
 {
 	const Attr *dims = op_attr(op, "dims");
-	run_comment(cg, "%s: sizes that follow from data", comment_text(cg->arena, op_title(cg, op)));
-	const char *x = dims->n == 1 ? tensor_element(cg, op_operand(op, 0))
-	                             : tensor_pointer(cg, op_operand(op, 0));
+	const Value *v = op_operand(op, 0);
+	const char *x = dims->n == 1 ? tensor_element(cg, v) : tensor_pointer(cg, v);
+	const char *as = v->type->dtype == DT_I64 ? "" : "(int64_t)";
+	bool said = false;
 	for (int i = 0; x && i < dims->n; i++) {
 		if (dims->n == 1 && size_is_literal(cg, dims->dims[i], x))
 			continue;
+		if (!said)
+			run_comment(cg, "%s: sizes that follow from data",
+			            comment_text(cg->arena, op_title(cg, op)));
+		said = true;
 		size_bind(cg, op, dims->dims[i],
-		          dims->n == 1 ? arena_printf(cg->arena, "(int64_t)%s", x)
-		                       : arena_printf(cg->arena, "(int64_t)%s[%d]", x, i),
+		          dims->n == 1 ? arena_printf(cg->arena, "%s%s", as, x)
+		                       : arena_printf(cg->arena, "%s%s[%d]", as, x, i),
 		          bound);
 	}
 	return x != NULL;

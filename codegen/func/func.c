@@ -358,7 +358,9 @@ int kernel_add(Codegen *cg, EmittedFunc f, const char *stem)
 const char *kernel_finish(KernelFunc *k)
 {
 	params_order(k);
-	const char *var = k->op->loc->var ? k->op->loc->var : k->op->info->short_name;
+	const Loc *loc = k->op->loc;
+	const char *var = loc->var ? name_by_operator(k->arena, loc->var, loc->type)
+	                           : k->op->info->short_name;
 	const char *stem = arena_printf(k->arena, "compute_%s", name_sanitize(k->arena, var));
 	k->number = kernel_add(k->cg,
 	                       (EmittedFunc){.text = k->text.text,

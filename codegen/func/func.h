@@ -314,6 +314,7 @@ struct Codegen {
 	State *states;           // by name
 	int64_t state_bytes;     // of the workspace
 	PointerMap pointers;     // value -> C expression in model_run
+	PointerMap weights_at;   // offset in the weights -> the parameter that has their pointer
 	PointerMap param_arrays; // parameter's root value -> its WeightsArray (inline weights)
 	PointerMap made;         // C: operation -> its KernelFunc
 	Text tables;             // C: rows of calls that are repeated: c/repeat.c
@@ -342,6 +343,13 @@ struct Codegen {
 	int depth;            // of what `run` gets now, in loops and ifs of model_run
 	bool opened;          // one of them has just begun
 	Numbers numbers;      // which are variables of model_run
+	bool scoped;          // they are declared where they are computed …
+	PointerMap widely;    // … but for these, which are read out of sight of that,
+	bool in_rounds;       // and but for what a loop over layers computes
+	const Op *statement;  // which is being printed: what it computes is declared with it …
+	Text fresh;           // … by these lines
+	int nfresh;
+	const char *fresh_type; // of the last
 	int nmoving;
 	Moving *moving;                    // by number
 	bool fails;                        // some kernel returns a status

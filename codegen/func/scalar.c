@@ -290,14 +290,30 @@ static bool type_is_int(const Type *t)
 	return t->kind == TY_SCALAR && dtype_is_int(t->dtype);
 }
 
+// An operand of such a sum: what was one before, and as wide, is not made signed in between.
+static const char *wrapping_operand(Arena *a, const Type *t, const char *wide, const char *e)
+{
+	const char *bare = expression_unwrap(a, e),
+			   *sum = arena_printf(a, "(%s)((%s)", memory_types[t->dtype], wide);
+	if ((t->dtype == DT_I64 || t->dtype == DT_I32) && !strncmp(bare, sum, strlen(sum))) {
+		const char *inner = strchr(bare, ')') + 1;
+		if (expression_unwrap(a, inner) != inner)
+			return inner;
+	}
+	return arena_printf(a, "(%s)%s", wide, e);
+}
+
 // Integers wrap as in Paddle; C leaves signed overflow undefined, so the sum is made on unsigned
 // numbers.
 static const char *wrapping(Scalars *s, const Type *t, const char *x, const char *operator,
                             const char * y)
 {
-	const char *wide = t->dtype == DT_I64 ? "uint64_t" : "uint32_t";
-	return arena_printf(s->k->arena, "(%s)((%s)%s %s (%s)%s)", memory_types[t->dtype], wide,
-	                    x, operator, wide, y);
+	Arena *a = s->k->arena;
+	const char *wide = t->dtype == DT_I64 ? "uint64_t" : "uint32_t",
+			   *first = wrapping_operand(a, t, wide, x),
+			   *second = strspn(y, "0123456789") == strlen(y) ? arena_printf(a, "%su", y)
+	                                                          : wrapping_operand(a, t, wide, y);
+	return arena_printf(a, "(%s)(%s %s %s)", memory_types[t->dtype], first, operator, second);
 }
 
 // Shifts depend on how many bits there are.

@@ -129,10 +129,10 @@ const char *moving_as(Codegen *cg, const Moving *m, DType t); // as a pointer to
 const char *op_title(Codegen *cg, const Op *op);
 const char *op_where(Codegen *cg, const Op *op); // that, and where in the model it stands
 const char *op_stem(Codegen *cg, const Op *op);  // an identifier made from its variable
-const char *value_stem(const Codegen *cg, const Value *root);
+const char *value_stem(Codegen *cg, const Value *root);
 // The same for the place of a tensor: named after the operation that computes it, whatever was
 // fused behind that.
-const char *place_stem(const Codegen *cg, const Value *root);
+const char *place_stem(Codegen *cg, const Value *root);
 // Bytes of a tensor as large as it is now; never negative.
 const Dim *type_bytes_in_run(const Codegen *cg, const Type *t);
 // The argument of a call for one parameter; NULL after a diagnostic.
@@ -152,9 +152,12 @@ typedef struct Story {
 } Story;
 
 Story op_story(Codegen *cg, const Op *op);
+// The legacy operator, among those that op stands for, that computes a variable.
+const char *op_type_of(Codegen *cg, const Op *op, const char *var);
 // `conv2d 'c.tmp_0' + relu 'r.tmp_0'`; what op_title says where no operator is known.
 const char *op_names(Codegen *cg, const Op *op);
-const char *op_kinds(Codegen *cg, const Op *op); // `conv2d + relu`; NULL: not known
+const char *story_text(Codegen *cg, const Op *op, bool names); // NULL: not known
+const char *op_kinds(Codegen *cg, const Op *op);               // `conv2d + relu`; NULL: not known
 
 // ---- module.c -----------------------------------------------------------------------------------
 

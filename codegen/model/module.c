@@ -48,7 +48,9 @@ static void codegen_init(Codegen *cg, Context *c, const Op *module, const Target
 	names_unique(&cg->locals, o->prefix);
 	pointer_map_init(&cg->pointers, c->arena);
 	pointer_map_init(&cg->made, c->arena);
+	pointer_map_init(&cg->widely, c->arena);
 	pointer_map_init(&cg->offset_at, c->arena);
+	pointer_map_init(&cg->weights_at, c->arena);
 	pointer_map_init(&cg->param_arrays, c->arena);
 	pointer_map_init(&cg->used_arrays, c->arena);
 	pointer_map_init(&cg->weights_read, c->arena);

@@ -62,7 +62,7 @@ static const char *place_expression(Codegen *cg, const Place *p, const char *typ
 	}
 }
 
-const char *value_stem(const Codegen *cg, const Value *root)
+const char *value_stem(Codegen *cg, const Value *root)
 {
 	const Op *op = root->def;
 	const char *var = op && op->code == OP_BUILTIN_GET_PARAMETER ? op_str(op, "name", NULL)
@@ -75,14 +75,16 @@ const char *value_stem(const Codegen *cg, const Value *root)
 		                   type_const_numel(root->type, &n) && n == 1;
 		var = count ? "count" : "carried";
 	}
+	if (!op || op->code != OP_BUILTIN_GET_PARAMETER)
+		var = name_by_operator(cg->arena, var, op ? op_type_of(cg, op, var) : NULL);
 	return name_local(cg->arena, var);
 }
 
-const char *place_stem(const Codegen *cg, const Value *root)
+const char *place_stem(Codegen *cg, const Value *root)
 {
 	const Op *op = root->def;
 	return op && op->code != OP_BUILTIN_GET_PARAMETER && op->loc->var
-	           ? name_local(cg->arena, op->loc->var)
+	           ? name_local(cg->arena, name_by_operator(cg->arena, op->loc->var, op->loc->type))
 	           : value_stem(cg, root);
 }
 
@@ -126,10 +128,32 @@ const char *moving_as(Codegen *cg, const Moving *m, DType t)
 static const char *number_declare(Codegen *cg, const Value *number, const char *type)
 {
 	const char *var = names_unique(&cg->locals, value_stem(cg, number));
-	text_line(&cg->declarations, 1, "%s %s = 0;", type, var);
-	if (!value_used(number)) // one of several results that one nest gives
+	const bool used = value_used(number), // else one of several results that one nest gives
+		here = used && cg->scoped && !cg->in_rounds && number->def &&
+	           !pointer_map_get(&cg->widely, number);
+	if (here && cg->statement == number->def) {
+		text_line(&cg->fresh, cg->depth + 1, "%s %s;", type, var);
+		cg->fresh_type = type;
+		cg->nfresh++;
+	} else if (here) {
+		run_line(cg, 1, "%s %s = 0;", type, var);
+	} else {
+		text_line(&cg->declarations, 1, "%s %s = 0;", type, var);
+	}
+	if (!used)
 		text_line(&cg->declarations, 1, "(void)%s;", var);
 	return arena_printf(cg->arena, "(&%s)", var);
+}
+
+// The parameter that was the first to be asked for of those that lie where this one does, and are
+// of its type: all have one pointer.
+static const Value *same_weights(Codegen *cg, const Place *p)
+{
+	const Dim *at = p->offset ? p->offset : dim_const(cg->ctx, 0);
+	const Value *first = pointer_map_get(&cg->weights_at, at);
+	if (!first)
+		pointer_map_set(&cg->weights_at, at, p->root);
+	return first && first->type->dtype == p->root->type->dtype ? first : p->root;
 }
 
 const char *tensor_pointer(Codegen *cg, const Value *v)
@@ -155,6 +179,9 @@ const char *tensor_pointer(Codegen *cg, const Value *v)
 	} else if (local) {
 		name = number_declare(cg, local, type);
 	} else if (p.kind == PLACE_WORKSPACE || (p.kind == PLACE_PARAM && !weights_are_arrays(cg))) {
+		const Value *same = p.kind == PLACE_PARAM ? same_weights(cg, &p) : p.root;
+		if (same != p.root)
+			return tensor_pointer(cg, same);
 		name = names_unique(&cg->locals, value_stem(cg, p.root));
 		text_line(declarations(cg), 1, "%s%s *const %s = %s;",
 		          p.kind == PLACE_PARAM ? "const " : "", type, name, e);
@@ -169,7 +196,9 @@ const char *op_stem(Codegen *cg, const Op *op)
 {
 	return op->nresult
 	           ? value_stem(cg, &op->results[0])
-	           : name_sanitize(cg->arena, op->loc->var ? op->loc->var : op->info->short_name);
+	           : name_sanitize(cg->arena, op->loc->var ? name_by_operator(cg->arena, op->loc->var,
+	                                                                      op->loc->type)
+	                                                   : op->info->short_name);
 }
 
 // What stands in comments and messages for an operation: its legacy operator and variable.
@@ -178,6 +207,12 @@ const char *op_title(Codegen *cg, const Op *op)
 	const char *type = op->loc->type ? op->loc->type : op->nsucc ? branch_kind(op) : op->info->name;
 	const char *var = op->loc->var ? op->loc->var : op->nresult ? op->results[0].name : NULL;
 	return var ? arena_printf(cg->arena, "%s '%s'", type, var) : type;
+}
+
+const char *op_names(Codegen *cg, const Op *op)
+{
+	const char *text = story_text(cg, op, true);
+	return text ? text : op_title(cg, op);
 }
 
 const char *op_where(Codegen *cg, const Op *op)

@@ -44,7 +44,16 @@ Story op_story(Codegen *cg, const Op *op)
 	return s;
 }
 
-static const char *story_text(Codegen *cg, const Op *op, bool names)
+const char *op_type_of(Codegen *cg, const Op *op, const char *var)
+{
+	const Story s = op_story(cg, op);
+	for (int i = 0; i < s.n; i++)
+		if (s.locs[i]->var && !strcmp(s.locs[i]->var, var))
+			return s.locs[i]->type;
+	return op->loc->type;
+}
+
+const char *story_text(Codegen *cg, const Op *op, bool names)
 {
 	const Story s = op_story(cg, op);
 	Text t;
@@ -57,12 +66,6 @@ static const char *story_text(Codegen *cg, const Op *op, bool names)
 	if (s.n > MOST)
 		text_printf(&t, " + %d more", s.n - MOST);
 	return t.len ? t.text : NULL;
-}
-
-const char *op_names(Codegen *cg, const Op *op)
-{
-	const char *text = story_text(cg, op, true);
-	return text ? text : op_title(cg, op);
 }
 
 const char *op_kinds(Codegen *cg, const Op *op)

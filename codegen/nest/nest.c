@@ -381,10 +381,14 @@ bool nest_statement(KernelFunc *k)
 {
 	Nest n;
 	Text locals, stores;
+	Codegen *cg = k->cg;
 	text_init(&locals, k->arena);
 	text_init(&stores, k->arena);
+	text_init(&cg->fresh, k->arena);
+	cg->nfresh = 0;
+	cg->statement = k->op;
 	nest_init(&n, k, &locals);
-	const int base = k->cg->depth;
+	const int base = cg->depth;
 	if (n.nloop || !level_print(&n, 0, base + 2))
 		return false;
 	int depth = base + (locals.len ? 2 : 1);
@@ -392,6 +396,13 @@ bool nest_statement(KernelFunc *k)
 		n.out = &stores;
 	if (!nest_stores_print(&n, depth))
 		return false;
+	cg->statement = NULL;
+	if (!locals.len && cg->nfresh == 1 && k->op->nresult == 1) { // declared with its value
+		text_printf(&k->text, "%.*sconst %s %s", depth, stores.text, cg->fresh_type,
+		            stores.text + depth);
+		return true;
+	}
+	text_str(&k->text, cg->fresh.text ? cg->fresh.text : "");
 	if (locals.len) { // C++ has no goto past a declaration that stays in sight
 		text_line(&k->text, base + 1, "{");
 		text_str(&k->text, locals.text);

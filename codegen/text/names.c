@@ -141,6 +141,27 @@ char *name_sanitize(Arena *a, const char *name)
 	return t.text;
 }
 
+// What follows `prefix`, if that is a number to the end; else NULL.
+static const char *number_behind(const char *name, const char *prefix)
+{
+	const char *number = begins_with(name, prefix) ? name + strlen(prefix) : "";
+	return *number && strspn(number, "0123456789") == strlen(number) ? number : NULL;
+}
+
+const char *name_by_operator(Arena *a, const char *var, const char *type)
+{
+	const char *number = number_behind(var, "tmp_"),
+			   *branch = number_behind(var, "_generated_var_");
+	if (branch)
+		return arena_printf(a, "branch_%s", branch);
+	if (!number || !type)
+		return var;
+	type += begins_with(type, "elementwise_") ? strlen("elementwise_") : 0;
+	size_t length = strlen(type);
+	length -= length > 1 && type[length - 1] == '2'; // transpose2
+	return arena_printf(a, "%.*s_%s", (int)length, type, number);
+}
+
 char *name_local(Arena *a, const char *name)
 {
 	// What functions of generated code begin with, and their variables.

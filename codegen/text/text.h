@@ -17,6 +17,9 @@ void names_init(Names *n, Arena *a);
 Names names_within(const Names *outer); // a scope where what the outer one has is taken, too
 // An identifier made from any text; the same for the same text.
 char *name_sanitize(Arena *a, const char *name);
+// What a variable is called in C when its own name only counts: after the operator that computes
+// it (`add_9` for Paddle's tmp_9), or `branch_4` for what an if gives. Other names are as they are.
+const char *name_by_operator(Arena *a, const char *var, const char *type);
 char *name_local(Arena *a, const char *name);       // that also hides no function
 const char *name_upper(Arena *a, const char *name); // as part of a macro
 // `stem`, or `stem_2`, `stem_3` … when that is taken; takes it.

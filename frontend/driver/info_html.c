@@ -3,12 +3,14 @@
 // order, for each of some batch sizes; and the model beside the C that it became.
 #include "frontend/driver/info_page.h"
 #include "ir/base/map.h"
+#include "lower/analysis/analysis.h"
 #include "lower/analysis/places.h"
 
 #include <string.h>
 
 enum {
 	ROW = 18,
+	INDENT = 16, // of what a loop does
 	ARC_WIDTH = 160,
 	CHART_HEIGHT = 320,
 	CHART_WIDTH = 1000,
@@ -23,6 +25,7 @@ static const int batches[] = {1, 4, 16, 64};
 typedef struct Row {
 	const Op *op;
 	int block;          // of the lowered program
+	int loops;          // around it
 	double macs, bytes; // multiply-accumulates; bytes written
 	int last_use;       // row of the last reader of a result
 } Row;
@@ -133,9 +136,13 @@ static int row_of(const Page *p, const Op *op)
 	return -1;
 }
 
-static void add_row(Page *p, const Op *op, int block)
+static void add_row(Page *p, const Op *op, int block, int loops)
 {
-	Row r = {.op = op, .block = block, .macs = dim_number(p, op_macs(op)), .last_use = p->n};
+	Row r = {.op = op,
+	         .block = block,
+	         .loops = loops,
+	         .macs = dim_number(p, op_macs(op)),
+	         .last_use = p->n};
 	// A view writes nothing: its elements are where they were.
 	for (int i = 0; i < op->nresult; i++) {
 		bool view;
@@ -151,7 +158,7 @@ static void add_row(Page *p, const Op *op, int block)
 // The operations of all blocks, each once.
 static void collect(Page *p, const Op *module)
 {
-	int block = 0;
+	int block = 0, loops = 0;
 	size_t total = 0;
 	for (const Block *b = module->regions[0].first; b; b = b->next) {
 		for (const Op *op = b->first; op; op = op->next)
@@ -159,10 +166,12 @@ static void collect(Page *p, const Op *module)
 	}
 	p->rows = NEW_ARRAY(p->c->arena, total, Row);
 	for (const Block *b = module->regions[0].first; b; b = b->next, block++) {
+		loops += loop_back(b) != NULL;
 		for (const Op *op = b->first; op; op = op->next) {
 			if (op_shown(op))
-				add_row(p, op, block);
+				add_row(p, op, block, loops);
 		}
+		loops -= b->last && b->last->nsucc && loop_back(b->last->succs[0].block) == b->last;
 	}
 	for (int i = 0; i < p->n; i++) {
 		const Op *op = p->rows[i].op;
@@ -204,9 +213,18 @@ static double row_share(const Page *p, const Row *r, double us)
 	return p->macs > 0 ? r->macs / p->macs : p->bytes > 0 ? r->bytes / p->bytes : 0;
 }
 
+// A number of which 0 says nothing.
+static void print_number(const Page *p, double x)
+{
+	text_printf(p->t, x > 0 ? "<td class=num>%.3g" : "<td class=num>", x);
+}
+
 static void print_rows(const Page *p)
 {
-	text_str(p->t, "<table>\n");
+	text_printf(p->t,
+	            "<table>\n<tr><th>step<th>block<th>operation<th>variable<th>type<th>million "
+	            "MACs<th>kB written%s\n",
+	            p->in->measured ? "<th>microseconds<th>share of the run" : "<th>share of the cost");
 	for (int i = 0; i < p->n; i++) {
 		const Row *r = &p->rows[i];
 		const Op *op = r->op;
@@ -215,7 +233,9 @@ static void print_rows(const Page *p)
 		const double us = p->in->measured ? measured_us(p->in->measured, op) : -1;
 		text_str(p->t, "<tr");
 		ops_attribute_print(p->t, p->in->code, op);
-		text_printf(p->t, "><td>%d<td>^%d<td>%s<td>", i, r->block, op->info->name);
+		text_printf(p->t, "%s><td>%d<td>^%d<td style='padding-left:%dpx'>%s<td>",
+		            r->loops ? " class=loop" : "", i, r->block, 8 + INDENT * r->loops,
+		            op->info->name);
 		html_text(p->t, name);
 		text_str(p->t, "<td>");
 		if (op->nresult) {
@@ -224,7 +244,8 @@ static void print_rows(const Page *p)
 			type_print(&type, op->results[0].type);
 			html_text(p->t, type.text);
 		}
-		text_printf(p->t, "<td class=num>%.3g<td class=num>%.3g", r->macs / 1e6, r->bytes / 1e3);
+		print_number(p, r->macs / 1e6);
+		print_number(p, r->bytes / 1e3);
 		if (p->in->measured)
 			text_printf(p->t, us < 0 ? "<td class=num>" : "<td class='num us'>%.2f", us);
 		text_printf(p->t, "<td><div style='width:%.1fpx'></div>\n", row_share(p, r, us) * 200);
@@ -360,10 +381,10 @@ static void print_batch(Text *t, Context *c, const InfoPage *in, int batch, bool
 	         "to right, in the order of the steps below) and where it lies (bottom is offset 0). "
 	         "Point at one for its name.</p>\n");
 	print_memory(&p);
-	text_printf(t,
-	            "<h2>Steps</h2>\n<p>Columns: step, block, operation, variable, type, million "
-	            "multiply-accumulates, kB written, %s.</p>\n<div class=graph>\n",
-	            in->measured ? "microseconds measured, share of the run" : "share of the cost");
+	text_str(t,
+	         "<h2>Steps</h2>\n<p>In the order of execution, what loops do shaded; arcs lead from "
+	         "what computes a value to what reads it. MACs are multiply-accumulates.</p>\n"
+	         "<div class=graph>\n");
 	print_arcs(&p, in->module);
 	print_rows(&p);
 	text_str(t, "</div>\n</section>\n");
@@ -385,9 +406,12 @@ static const char style[] =
 	"body{font:13px system-ui,sans-serif;margin:2em;max-width:1400px}\n"
 	"table{border-collapse:collapse}td{height:18px;padding:0 8px;white-space:nowrap;"
 	"line-height:18px;text-align:left}\n"
+	"th{height:18px;padding:0 8px;line-height:18px;text-align:left;white-space:nowrap;position:"
+	"sticky;top:0;background:#fff}.loop td{background:#eef4fc}tr.on td{background:#ffe58a}\n"
 	".num{text-align:right;font-variant-numeric:tabular-nums}td "
 	"div{height:10px;background:#3b7dd8}\n"
-	".graph{display:flex;overflow:auto;max-height:70vh}.arcs{flex:none}.arcs path{fill:none;"
+	".graph{display:flex;overflow:auto;max-height:70vh}.arcs{flex:none;margin-top:18px}.arcs "
+	"path{fill:none;"
 	"stroke:#999}\n"
 	".chart{overflow-x:auto;border:1px solid #ccc;background:#fafafa}.memory{width:100%}\n"
 	"rect{stroke:#fff;stroke-width:.3}.grid{stroke:#ddd}.bytes{text-anchor:end}"
@@ -414,6 +438,18 @@ static const char script[] =
 	"document.querySelectorAll('.memory'))\ns.style.width=z.target.value+'00%'};\n"
 	"</script>\n";
 
+// A path without what stands in front of its last folder: models are often called `model`.
+static const char *last_folder(const char *path)
+{
+	const char *at = path;
+	for (const char *s = path, *before = path; *s; s++)
+		if (*s == '/') {
+			at = before;
+			before = s + 1;
+		}
+	return at;
+}
+
 void info_html(Text *t, Context *c, const InfoPage *in)
 {
 	const Stats *s = in->stats;
@@ -421,7 +457,7 @@ void info_html(Text *t, Context *c, const InfoPage *in)
 	text_str(t, "<!DOCTYPE html>\n<html lang=en><meta charset=utf-8><title>");
 	html_text(t, in->model);
 	text_printf(t, "</title>\n<style>\n%s</style>\n<h1>", style);
-	html_text(t, in->model);
+	html_text(t, last_folder(in->model));
 	text_printf(t, "</h1>\n<p>%d operators, %d parameters (%.2f MB), compiled for %s.</p>\n",
 	            s->nop, s->nparam, (double)s->param_bytes / 1e6, in->target->name);
 	if (in->config)

@@ -42,6 +42,45 @@ static bool op_is_dead(const Op *op)
 	return true;
 }
 
+// A nest with several results, of which somebody reads only some, gives only those. NULL: no such
+// nest.
+static Op *nest_narrow(Op *nest)
+{
+	Context *c = nest->ctx;
+	const int all = nest->code == OP_LOOP_NEST ? nest->nresult : 0;
+	int n = 0;
+	for (int i = 0; i < all; i++)
+		n += result_needed(&nest->results[i]);
+	if (!n || n == all)
+		return NULL;
+	const Block *body = nest->regions[0].first;
+	const Type **types = NEW_ARRAY(c->arena, (size_t)n, const Type *);
+	Value **yields = NEW_ARRAY(c->arena, (size_t)n, Value *);
+	ValueMap *map = value_map_new(c->arena);
+	n = 0;
+	for (int i = 0; i < all; i++)
+		if (result_needed(&nest->results[i]))
+			types[n++] = nest->results[i].type;
+	Op *narrow = op_new(c, OP_LOOP_NEST, nest->loc, n, types, 0, NULL, 1, 0);
+	Block *b = block_new(c, &narrow->regions[0]);
+	for (int i = 0; i < body->narg; i++)
+		value_map_set(map, body->args[i], block_add_arg(c, b, body->args[i]->type));
+	for (const Op *op = body->first; op != body->last; op = op->next)
+		op_append(b, op_clone(c, op, map));
+	for (int i = 0; i < nest->nattr; i++)
+		op_set_attr(narrow, nest->attrs[i].name, nest->attrs[i].attr);
+	op_insert_before(nest, narrow);
+	n = 0;
+	for (int i = 0; i < all; i++)
+		if (result_needed(&nest->results[i])) {
+			yields[n] = value_map_get(map, op_operand(body->last, i));
+			value_take(&nest->results[i], &narrow->results[n++]);
+		}
+	op_append(b, op_new(c, OP_LOOP_YIELD, nest->loc, 0, NULL, n, yields, 0, 0));
+	op_erase(nest);
+	return narrow;
+}
+
 // Backwards, so that an operation is looked at after all its readers: one sweep is enough.
 static void region_sweep(Region *r)
 {
@@ -52,6 +91,8 @@ static void region_sweep(Region *r)
 				op_erase(op);
 				continue;
 			}
+			Op *narrow = nest_narrow(op);
+			op = narrow ? narrow : op;
 			for (int i = 0; i < op->nregion; i++)
 				region_sweep(&op->regions[i]);
 		}
@@ -69,6 +110,20 @@ static bool bind_is_dead(const Op *op)
 	return size && size->kind == DIM_SYM && !size_used_beside(op, size);
 }
 
+// A check that a size is the size that it was computed from.
+static bool bind_is_proven(const Op *op)
+{
+	const Attr *dims = op->code == OP_LOOP_BIND ? op_attr(op, "dims") : NULL;
+	const Op *nest = dims && dims->n == 1 ? op_operand(op, 0)->def : NULL;
+	if (!nest || nest->code != OP_LOOP_NEST)
+		return false;
+	const Op *yield = nest->regions[0].first->last;
+	const Op *number = op_operand(yield, op_operand(op, 0)->index)->def;
+	const Op *size = number && number->code == OP_LOOP_FROM_INDEX ? op_operand(number, 0)->def
+	                                                              : NULL;
+	return size && size->code == OP_LOOP_DIM && op_attr(size, "dim")->dim == dims->dims[0];
+}
+
 static bool binds_sweep(Region *r)
 {
 	bool any = false;
@@ -77,7 +132,7 @@ static bool binds_sweep(Region *r)
 			prev = op->prev;
 			for (int i = 0; i < op->nregion && op->info->kind == KIND_CONTROL; i++)
 				any |= binds_sweep(&op->regions[i]);
-			if (bind_is_dead(op)) {
+			if (bind_is_dead(op) || bind_is_proven(op)) {
 				op_erase(op);
 				any = true;
 			}

@@ -1,5 +1,5 @@
-"""What `make docs` writes is current, and what CONTRIBUTING.md says works."""
-import newcomer
+"""What `make docs` writes is current, and what CONTRIBUTING.md and README.md say works."""
+import newcomer, readme
 from pdcc_tests import SRC, run
 
 SLOW = True
@@ -14,3 +14,4 @@ def suite(t):
     # The page speaks of what is there: every form was found.
     yield 'all forms', page.count('```') >= 20 and 'while (' in page and 'cf.cond_br' in page and 'compute_' in page, 'an empty form'
     yield from newcomer.check(t)
+    yield from readme.check(t)

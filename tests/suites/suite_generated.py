@@ -88,30 +88,34 @@ def warnings_of(t, tmp, case):
     return found
 
 
-def sample(t, tmp):
-    """Recorded programs of all kinds become C without warnings."""
+def sampled():
     cases = []
     for folder, each in SAMPLE.items():
         found = sorted(p.parent for p in folder.glob('*/model.pdmodel') if p.stat().st_size < 300000)
         cases += found[each // 2::each]
+    return cases
+
+
+def sample(t, tmp):
+    """Recorded programs of all kinds become C without warnings."""
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for found in pool.map(lambda c: warnings_of(t, tmp, c), cases):
+        for found in pool.map(lambda c: warnings_of(t, tmp, c), sampled()):
             yield from found
 
 
 # What the checkers say by design: tensors lie in one workspace of bytes; cppcheck misreads hexadecimal floats (0x1p63f);
-# locals stand in front of all labels, since the code is C++, too; parts of a concat guard their loads each for itself; a number
+# locals stand in front of all labels, with a value, since the code is C++, too; parts of a concat guard their loads each for itself; a number
 # that is compared may be the one that it is compared with (max(x, 0)); logf(0) is -inf, as in Paddle; a counter that cannot
 # leave its bounds is checked against both.
 CPPCHECK = ['cppcheck', '--quiet', '--max-configs=1', '--error-exitcode=1', '--std=c11', '--enable=warning,style,performance,portability',
             *(f'--suppress={s}' for s in ('missingIncludeSystem', 'unusedStructMember', 'invalidPointerCast', 'floatConversionOverflow',
-                                          'unreadVariable', 'variableScope', 'knownConditionTrueFalse', 'toomanyconfigs',
-                                          'duplicateValueTernary', 'invalidFunctionArg', 'oppositeInnerCondition'))]
-# Offsets within a tile are small; parameters of one type are many; what branches give is stored on each path, read or not.
+                                          'variableScope', 'knownConditionTrueFalse', 'toomanyconfigs',
+                                          'duplicateValueTernary', 'unreadVariable', 'invalidFunctionArg', 'oppositeInnerCondition'))]
+# Offsets within a tile are small; parameters of one type are many.
 TIDY = '-*,bugprone-*,clang-analyzer-*,performance-*,-bugprone-easily-swappable-parameters,-bugprone-implicit-widening-*,' \
-       '-clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling,-clang-analyzer-deadcode.DeadStores'
-# Programs that are analysed; with --all, every so many of the recorded cases besides.
-ANALYSED, ANALYSED_EACH = ('nn_Embedding-0', 'ops-loss', 'mini-bcast-loop-xy', 'ops-random', 'nn_Conv2D-1', 'seq-conv'), 90
+       '-clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling'
+# Programs that are analysed; with --all, the sample of the recorded programs besides.
+ANALYSED = 'nn_Embedding-0', 'ops-loss', 'mini-bcast-loop-xy', 'ops-random', 'nn_Conv2D-1', 'seq-conv', 'dyn-rnn-old', 'train-recurrent'
 
 
 def analysed(t, tmp):
@@ -121,10 +125,10 @@ def analysed(t, tmp):
         print('generated: cppcheck or clang-tidy is not installed: what it would find is not known', flush=True)
     cases = [digits(), *(SRC / f'tests/corpus/cases/{c}/model.pdmodel' for c in ANALYSED)]
     if t.all:
-        cases += sorted((SRC / 'tests/corpus/cases').glob('*/model.pdmodel'))[7::ANALYSED_EACH]
+        cases += [c / 'model.pdmodel' for c in sampled() if c.name not in ANALYSED]
     for path in (c for c in cases if c.exists()):
         name = path.parent.name
-        out = pathlib.Path(tmp) / f'analysed_{name}.c'
+        out = pathlib.Path(tmp) / f'analysed_{path.parent.parent.name}_{name}.c'
         if run([t.pdcc, path, '-o', out, '--isa=generic']).returncode:
             continue
         if shutil.which('cppcheck'):

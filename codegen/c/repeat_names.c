@@ -1,0 +1,314 @@
+// What calls in a loop over layers get: names that hold in all rounds. What differs between rounds
+// is a column of the table, and a local that a row gives; what all rounds share has the name of the
+// first. Called by repeat.c.
+#include "codegen/c/repeat.h"
+#include "ir/base/vec.h"
+
+#include <string.h>
+
+// ---- steps --------------------------------------------------------------------------------------
+
+// The call of a step in a round; NULL: there is none.
+const KernelFunc *repeat_call(const RepeatLoop *l, int round, int step)
+{
+	const int at = repeat_at(l->r, round, step);
+	return at == STEP_ABSENT ? NULL : l->s->calls[at];
+}
+
+int step_first(const Repeat *r, int step)
+{
+	int round = 0;
+	while (repeat_at(r, round, step) == STEP_ABSENT)
+		round++;
+	return round;
+}
+
+int step_count(const Repeat *r, int step)
+{
+	int n = 0;
+	for (int round = 0; round < r->rounds; round++)
+		n += repeat_at(r, round, step) != STEP_ABSENT;
+	return n;
+}
+
+// Whether two steps are there in the same rounds; or, `other`, one where the other is not.
+bool steps_alternate(const Repeat *r, int a, int b, bool other)
+{
+	for (int round = 0; round < r->rounds; round++)
+		if ((repeat_at(r, round, a) != STEP_ABSENT) ==
+		    ((repeat_at(r, round, b) != STEP_ABSENT) == other))
+			return false;
+	return true;
+}
+
+// Steps from `step` on that are there in the same rounds: where they end.
+int step_group_end(const Repeat *r, int step)
+{
+	while (step + 1 < r->nstep && steps_alternate(r, step, step + 1, false))
+		step++;
+	return step + 1;
+}
+
+const KernelParam *repeat_param(const RepeatLoop *l, int round, int step, int p)
+{
+	const KernelFunc *k = repeat_call(l, round, step);
+	return k ? &k->params[p] : NULL;
+}
+
+int step_params(const RepeatLoop *l, int step)
+{
+	const KernelFunc *k = repeat_call(l, step_first(l->r, step), step);
+	return k ? k->nparam : 0;
+}
+
+// Whether the calls of two rounds may get one argument of the loop.
+static bool arguments_join(const Codegen *cg, const KernelParam *a, const KernelParam *b)
+{
+	if (!a->value || !b->value || a->lead || b->lead)
+		return false;
+	const Place x = value_place(a->value), y = value_place(b->value);
+	return x.kind == y.kind && x.root->type->dtype == y.root->type->dtype &&
+	       (arguments_match(cg, a, b) || (place_is_listed(cg, &x) && place_is_listed(cg, &y)));
+}
+
+// The same, and in rounds that have another step in place of this one, what that gets: what an
+// operator more changes is the function that a round calls.
+static const KernelParam *param_joint(const RepeatLoop *l, int round, int step, int p)
+{
+	const KernelParam *own = repeat_param(l, round, step, p);
+	const int partner = own ? -1 : l->partner[step];
+	if (partner < 0 || p >= step_params(l, partner))
+		return own;
+	const KernelParam *first = repeat_param(l, step_first(l->r, step), step, p),
+					  *param = repeat_param(l, round, partner, p);
+	return param && arguments_join(l->s->cg, first, param) ? param : NULL;
+}
+
+// In the first round that has it: names come from there.
+static const KernelParam *param_first(const RepeatLoop *l, int step, int p)
+{
+	int round = 0;
+	while (!param_joint(l, round, step, p))
+		round++;
+	return param_joint(l, round, step, p);
+}
+
+static bool param_differs(const RepeatLoop *l, int step, int p)
+{
+	const KernelParam *first = NULL;
+	for (int round = 0; round < l->r->rounds; round++) {
+		const KernelParam *param = param_joint(l, round, step, p);
+		if (first && param && !arguments_match(l->s->cg, first, param))
+			return true;
+		first = first ? first : param;
+	}
+	return false;
+}
+
+// ---- columns ------------------------------------------------------------------------------------
+
+const KernelParam *column_first(const Column *c)
+{
+	int round = 0;
+	while (!c->params[round])
+		round++;
+	return c->params[round];
+}
+
+// Whether a column may say where the argument of a step lies, too: the same in all rounds that have
+// both, and there is such a round.
+static bool column_fits(const RepeatLoop *l, const Column *c, int step, int p)
+{
+	bool both = false;
+	for (int round = 0; round < l->r->rounds; round++) {
+		const KernelParam *param = param_joint(l, round, step, p);
+		if (!param || !c->params[round])
+			continue;
+		if (!arguments_match(l->s->cg, c->params[round], param))
+			return false;
+		both = true;
+	}
+	return both;
+}
+
+// The column of an argument, which others that lie where it does share.
+static int column_of(RepeatLoop *l, int step, int p)
+{
+	Codegen *cg = l->s->cg;
+	Table *t = &l->table;
+	int c = 0;
+	while (c < t->n && !column_fits(l, &t->items[c], step, p))
+		c++;
+	if (c == t->n) {
+		VEC_ROOM(cg->arena, t->items, t->n, t->cap);
+		t->items[t->n++] = (Column){NEW_ARRAY(cg->arena, (size_t)l->r->rounds, const KernelParam *),
+		                            NULL};
+	}
+	Column *column = &t->items[c];
+	for (int round = 0; round < l->r->rounds; round++)
+		if (!column->params[round])
+			column->params[round] = param_joint(l, round, step, p);
+	if (!column->name)
+		column->name = names_unique(&t->members,
+		                            value_stem(cg, value_place(column_first(column)->value).root));
+	return c;
+}
+
+// Whether a column holds arrays, not offsets.
+bool column_is_array(const Codegen *cg, const Column *c)
+{
+	return value_place(column_first(c)->value).kind == PLACE_PARAM && cg->inline_weights;
+}
+
+// ---- names --------------------------------------------------------------------------------------
+
+// The name that a tensor has in a round already, if it has the same in all rounds of the step.
+static const char *name_known(const RepeatLoop *l, int step, int p)
+{
+	const char *name = NULL;
+	for (int round = 0; round < l->r->rounds; round++) {
+		const KernelParam *param = param_joint(l, round, step, p);
+		if (!param)
+			continue;
+		const char *here = param->lead
+		                       ? NULL
+		                       : pointer_map_get(&l->named[round], value_place(param->value).root);
+		if (!here || (name && strcmp(name, here) != 0))
+			return NULL;
+		name = here;
+	}
+	return name;
+}
+
+static void name_note(RepeatLoop *l, int step, int p, const char *name)
+{
+	for (int round = 0; round < l->r->rounds; round++) {
+		const KernelParam *param = param_joint(l, round, step, p);
+		if (param && !param->lead)
+			pointer_map_set(&l->named[round], value_place(param->value).root, name);
+	}
+}
+
+RowLocal *row_local_find(const RepeatLoop *l, const char *name)
+{
+	for (int i = 0; i < l->nlocal; i++)
+		if (l->locals[i].name == name)
+			return &l->locals[i];
+	return NULL;
+}
+
+static const char *name_of_column(RepeatLoop *l, int step, int p)
+{
+	Codegen *cg = l->s->cg;
+	const KernelParam *first = param_first(l, step, p);
+	const int c = column_of(l, step, p);
+	const Column *column = &l->table.items[c];
+	const char *name = column_is_array(cg, column)
+	                       ? arena_printf(cg->arena, "%s->%s", l->table.row, column->name)
+	                       : names_unique(&cg->locals,
+	                                      value_stem(cg, value_place(first->value).root));
+	VEC_ROOM(cg->arena, l->locals, l->nlocal, l->clocal);
+	l->locals[l->nlocal++] = (RowLocal){name, c, column_is_array(cg, column)};
+	return name;
+}
+
+// What the call of a step gets for a tensor: false after a diagnostic.
+static bool argument_name(RepeatLoop *l, int step, int p)
+{
+	const KernelParam *first = param_first(l, step, p);
+	const char **name = &l->arguments[step][p];
+	if (!first->value || (*name = name_known(l, step, p)))
+		return true;
+	if (param_differs(l, step, p))
+		*name = name_of_column(l, step, p);
+	const char *known = *name ? *name : tensor_pointer(l->s->cg, first->value);
+	if (known)
+		name_note(l, step, p, known);
+	return known != NULL;
+}
+
+// Columns in the order in which the loop asks for them.
+static void columns_order(RepeatLoop *l)
+{
+	Arena *arena = l->s->cg->arena;
+	Table *t = &l->table;
+	Column *ordered = NEW_ARRAY(arena, (size_t)t->n + 1, Column);
+	int *to = NEW_ARRAY(arena, (size_t)t->n + 1, int),
+		n = 0; // one more than the new index; 0: none
+	for (int step = 0; step < l->r->nstep; step++)
+		for (int p = 0; p < step_params(l, step); p++) {
+			const char *name = l->arguments[step][p];
+			const RowLocal *local = name ? row_local_find(l, name) : NULL;
+			if (!local || to[local->column])
+				continue;
+			ordered[n++] = t->items[local->column];
+			to[local->column] = n;
+		}
+	for (int i = 0; i < l->nlocal; i++)
+		l->locals[i].column = to[l->locals[i].column] - 1;
+	t->items = ordered;
+	t->n = n;
+}
+
+// Of steps [a, b) and of those from b on, which the rounds without the first have: pairs of calls
+// of one kind of kernel, in their order.
+static void partners_find(RepeatLoop *l, int a, int b)
+{
+	const int middle = b, end = step_group_end(l->r, b);
+	for (; a < middle; a++) {
+		const KernelFunc *k = repeat_call(l, step_first(l->r, a), a), *other;
+		int at = b;
+		while (
+			k && at < end &&
+			(!(other = repeat_call(l, step_first(l->r, at), at)) || other->op->code != k->op->code))
+			at++;
+		if (!k || at == end)
+			continue;
+		l->partner[a] = at;
+		l->partner[at] = a;
+		b = at + 1;
+	}
+}
+
+static void steps_pair(RepeatLoop *l)
+{
+	l->partner = NEW_ARRAY(l->s->cg->arena, (size_t)l->r->nstep, int);
+	for (int step = 0; step < l->r->nstep; step++)
+		l->partner[step] = -1;
+	for (int step = 0, end; step < l->r->nstep; step = end) {
+		end = step_group_end(l->r, step);
+		if (end < l->r->nstep && l->partner[step] < 0 && steps_alternate(l->r, step, end, true))
+			partners_find(l, step, end);
+	}
+}
+
+// In how many rounds there is a step, or another in its place.
+static int step_joint_count(const RepeatLoop *l, int step)
+{
+	const int partner = l->partner[step];
+	return step_count(l->r, step) + (partner < 0 ? 0 : step_count(l->r, partner));
+}
+
+// All names, before the loop: what its rounds share may be read behind it. What most rounds have
+// gives the names, since it reads what steps of single rounds compute.
+bool repeat_names(RepeatLoop *l)
+{
+	Arena *arena = l->s->cg->arena;
+	l->named = NEW_ARRAY(arena, (size_t)l->r->rounds, PointerMap);
+	for (int round = 0; round < l->r->rounds; round++)
+		pointer_map_init(&l->named[round], arena);
+	l->arguments = NEW_ARRAY(arena, (size_t)l->r->nstep, const char **);
+	steps_pair(l);
+	for (int count = l->r->rounds; count > 0; count--)
+		for (int step = 0; step < l->r->nstep; step++) {
+			const int n = step_params(l, step);
+			if (step_joint_count(l, step) != count)
+				continue;
+			l->arguments[step] = NEW_ARRAY(arena, (size_t)n + 1, const char *);
+			for (int p = 0; p < n; p++)
+				if (!argument_name(l, step, p))
+					return false;
+		}
+	columns_order(l);
+	return true;
+}
