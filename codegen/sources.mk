@@ -5,7 +5,7 @@ SOURCES += codegen/c/kernel_conv.c codegen/c/kernel_filter_gradient.c codegen/c/
 	codegen/c/blocks.c codegen/c/compute.c codegen/c/kernel_softmax.c codegen/c/kernel_winograd.c codegen/c/map.c codegen/c/parameters.c codegen/c/plan.c codegen/c/module.c codegen/c/repeat.c codegen/c/repeat_find.c codegen/c/repeat_names.c codegen/c/run.c codegen/c/scope.c codegen/c/share.c codegen/c/trace.c codegen/c/update.c
 SOURCES += codegen/cuda/backend.c codegen/cuda/cuda.c codegen/cuda/graph.c codegen/cuda/header.c \
 	codegen/cuda/host.c codegen/cuda/instance.c codegen/cuda/library.c codegen/cuda/library_conv.c \
-	codegen/cuda/library_epilogue.c codegen/cuda/move.c codegen/cuda/nodes.c \
+	codegen/cuda/move.c codegen/cuda/nodes.c \
 	codegen/cuda/parameters.c codegen/cuda/report.c codegen/cuda/state.c codegen/cuda/step.c
 SOURCES += codegen/device/attention.c codegen/device/conv.c codegen/device/depthwise.c \
 	codegen/device/matmul.c codegen/device/narrow.c codegen/device/nest.c \

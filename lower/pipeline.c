@@ -49,6 +49,7 @@ static const Pass passes[] = {
 	{"scratch", "memory that kernels work in", pass_scratch},
 	{"state", "what runs store in parameters goes to their end", pass_state},
 	{"plan", "a place in memory for every value", pass_plan},
+	{"cuda-epilogues", "CUDA: what calls of libraries do of the epilogue", pass_cuda_epilogues},
 	{"cuda-forms", "CUDA: vectors, squares and teams of threads for each nest", pass_cuda_forms},
 	{"cuda-steps", "CUDA: what one block of threads does, forms of loops", pass_cuda_steps},
 	{"cuda-waits", "CUDA: which steps are one kernel, which wait for which", pass_cuda_waits},
@@ -75,7 +76,7 @@ static const Stage stages[] = {
 	{"to-loops", "to-loops"},
 	{"fuse", "fuse,fold,dce,hoist,to-loops,split-reductions,hoist-terms"},
 	{"plan", "flatten,state,dce,threads,scratch,plan"},
-	{"schedule", "cuda-forms,cuda-steps,cuda-waits,check-waits"},
+	{"schedule", "cuda-epilogues,cuda-forms,cuda-steps,cuda-waits,check-waits"},
 };
 
 const Pass *pass_table(int *n)

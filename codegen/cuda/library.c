@@ -16,6 +16,27 @@ const char *library_size(Codegen *cg, const Dim *d)
 	return expression_unwrap(cg->arena, dim_in_locals(&cg->sizes, d));
 }
 
+// The tensor that load `number` of the epilogue reads; NULL: none is named, or there is none.
+static const Value *epilogue_tensor(const Op *op, const Attr *number)
+{
+	int64_t n = 0;
+	for (const Op *in = region_entry(&op->regions[0])->first; number && in; in = in->next)
+		if (in->code == OP_LOOP_LOAD && n++ == number->i)
+			return op_operand(in, 0);
+	return NULL;
+}
+
+bool library_epilogue_read(const Op *op, LibraryEpilogue *e)
+{
+	if (!op_attr(op, "epilogue"))
+		return false;
+	*e = (LibraryEpilogue){.alpha = op_float(op, "alpha", 1),
+	                       .bias = epilogue_tensor(op, op_attr(op, "bias")),
+	                       .addend = epilogue_tensor(op, op_attr(op, "addend")),
+	                       .activation = (EpilogueKind)op_enum(op, "epilogue")};
+	return true;
+}
+
 // A tensor that the epilogue reads.
 static const char *pointer_or_null(KernelFunc *k, const Value *v)
 {
@@ -132,7 +153,7 @@ static const LibraryTypes matrix_types = {
 static const char *epilogue_name(Arena *a, const LibraryEpilogue *e)
 {
 	static const char *const activations[] = {
-		[LIBRARY_LINEAR] = "", [LIBRARY_RELU] = "RELU", [LIBRARY_GELU] = "GELU"};
+		[EPILOGUE_LINEAR] = "", [EPILOGUE_RELU] = "RELU", [EPILOGUE_GELU] = "GELU"};
 	const char *activation = e ? activations[e->activation] : "",
 			   *bias = e && e->bias ? "BIAS" : "";
 	return *activation || *bias ? arena_printf(a, "CUBLASLT_EPILOGUE_%s%s%s", activation,
@@ -142,8 +163,7 @@ static const char *epilogue_name(Arena *a, const LibraryEpilogue *e)
 
 static bool matmul_print(Codegen *cg, const Op *op)
 {
-	LibraryEpilogue read,
-		*e = library_epilogue_read(op, op->results[0].type->rank - 1, &read) ? &read : NULL;
+	LibraryEpilogue read, *e = library_epilogue_read(op, &read) ? &read : NULL;
 	LibraryCall call;
 	if (!library_call_begin(cg, op, "cuda_lt.c", e, &call))
 		return false;

@@ -1,26 +1,20 @@
-// What the files that print calls of libraries share: cuda/library.c (cuBLASLt),
-// cuda/library_conv.c (cuDNN) and library_epilogue.c.
+// What the files that print calls of libraries share: cuda/library.c (cuBLASLt) and
+// cuda/library_conv.c (cuDNN).
 #ifndef PDCC_CODEGEN_CUDA_LIBRARY_H
 #define PDCC_CODEGEN_CUDA_LIBRARY_H
 
 #include "codegen/cuda/cuda.h"
-
-typedef enum LibraryActivation {
-	LIBRARY_LINEAR,
-	LIBRARY_RELU,
-	LIBRARY_GELU
-} LibraryActivation; // GELU: by tanh
 
 // activation(alpha * sum + bias + addend)
 typedef struct LibraryEpilogue {
 	double alpha;
 	const Value *bias;   // one element for each position along the axis `channel`; NULL: none
 	const Value *addend; // as the result; NULL: none
-	LibraryActivation activation;
+	EpilogueKind activation;
 } LibraryEpilogue;
 
-// Whether the epilogue of a kernel is of that form.
-bool library_epilogue_read(const Op *op, int channel, LibraryEpilogue *e);
+// What the call of a kernel does of its epilogue, as pass cuda-epilogues says; false: nothing.
+bool library_epilogue_read(const Op *op, LibraryEpilogue *e);
 
 // What the call of a kernel passes, as C: its operator, pointers, and the memory that it works in.
 typedef struct LibraryCall {

@@ -5,13 +5,6 @@
 
 #include <inttypes.h>
 
-// cuDNN adds what is there in one call with a bias only, and knows no GELU.
-static bool epilogue_suits(const LibraryEpilogue *e)
-{
-	const bool linear = e->activation == LIBRARY_LINEAR;
-	return e->bias ? linear || e->activation == LIBRARY_RELU : linear && !e->addend;
-}
-
 static const LibraryTypes image_types = {
 	.f16 = "CUDNN_DATA_HALF, CUDNN_TENSOR_OP_MATH",
 	.bf16 = "CUDNN_DATA_BFLOAT16, CUDNN_TENSOR_OP_MATH",
@@ -31,8 +24,7 @@ static const char *dims_text(Codegen *cg, const Dim *const *dims)
 
 bool cuda_library_conv_print(Codegen *cg, const Op *op)
 {
-	LibraryEpilogue read,
-		*e = library_epilogue_read(op, 1, &read) && epilogue_suits(&read) ? &read : NULL;
+	LibraryEpilogue read, *e = library_epilogue_read(op, &read) ? &read : NULL;
 	LibraryCall call;
 	ConvOp v;
 	if (!conv_op_read(op, &v) || !library_call_begin(cg, op, "cuda_dnn.c", e, &call))
@@ -45,7 +37,7 @@ bool cuda_library_conv_print(Codegen *cg, const Op *op)
 	          ", %" PRId64 "}, {%" PRId64 ", %" PRId64 "}, %" PRId64 ", %s, %s, %s},",
 	          v.kh, v.kw, v.pad[0], v.pad[1], v.stride[0], v.stride[1], v.dilation[0],
 	          v.dilation[1], v.groups, library_type(op, &image_types),
-	          e && e->activation == LIBRARY_RELU ? "true" : "false", call.alpha);
+	          e && e->activation == EPILOGUE_RELU ? "true" : "false", call.alpha);
 	text_line(&cg->run, 1, "            %s, %s, %s, %s, %s, %s, %s);", call.scratch, call.bytes,
 	          call.a, call.b, call.bias, call.addend, call.out);
 	return library_call_end(

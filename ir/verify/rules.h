@@ -31,6 +31,8 @@ bool rows_form_is_sound(const Op *kernel);
 bool step_is_sound(const Op *op);
 // And which node its steps are part of, and for whom these wait.
 bool waits_are_sound(const Op *op);
+// What a call of a library does of the epilogue.
+bool call_is_sound(const Op *op);
 bool loop_form_is_sound(const Op *branch);
 
 // verify_scope.c: every value is visible, and defined before it is used. Numbers ops (scratch) and

@@ -275,7 +275,7 @@ bool verify_hook_kernel(Op *op)
 		if (!kernel_region(op, i))
 			return false;
 	}
-	return share_is_sound(op);
+	return share_is_sound(op) && call_is_sound(op);
 }
 
 bool verify_hook_kernel_rows(Op *op)

@@ -5,6 +5,7 @@
 #include "ir/verify/rules.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static bool lanes_are_sound(const Op *op)
 {
@@ -138,6 +139,31 @@ bool loop_form_is_sound(const Op *branch)
 		                   "'little' goes with a loop that is in one block where that is so");
 	return !unrolled || (op_bool(branch, "counted", false) && unrolled->i > 0) ||
 	       verify_fail(branch, "rounds of a loop that does not count them are written out");
+}
+
+// ---- calls of libraries -------------------------------------------------------------------------
+
+// Whether an attribute is the number of a load in the epilogue, or absent.
+static bool is_load_number(const Op *op, const char *attr)
+{
+	const Attr *number = op_attr(op, attr);
+	int64_t n = 0;
+	for (const Op *in = op->regions[0].first->first; in; in = in->next)
+		n += in->code == OP_LOOP_LOAD;
+	return !number || (number->i >= 0 && number->i < n) ||
+	       verify_fail(op, "the epilogue has no load %" PRId64 " to be '%s'", number->i, attr);
+}
+
+bool call_is_sound(const Op *op)
+{
+	if (!op_info_attr(op->info, "epilogue")) // no library computes it
+		return true;
+	const bool does = op_attr(op, "epilogue") != NULL;
+	if (does && strncmp(op_str(op, "schedule", ""), "library", strlen("library")) != 0)
+		return verify_fail(op, "'epilogue' is of calls of a library");
+	if (!does && (op_attr(op, "alpha") || op_attr(op, "bias") || op_attr(op, "addend")))
+		return verify_fail(op, "'alpha', 'bias' and 'addend' go with 'epilogue'");
+	return is_load_number(op, "bias") && is_load_number(op, "addend");
 }
 
 // ---- nodes of graphs ----------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include "lower/pass/pass.h"
 
 // What each does: the table in lower/pipeline.c.
-PassFunction pass_count_loops, pass_cuda_forms, pass_cuda_steps, pass_cuda_waits, pass_check_waits;
+PassFunction pass_count_loops, pass_cuda_epilogues, pass_cuda_forms, pass_cuda_steps,
+	pass_cuda_waits, pass_check_waits;
 
 #endif

@@ -335,8 +335,9 @@ void graph_op(GraphWalk *w, const Op *op)
 	} else if (op->code == OP_BUILTIN_SET_PARAMETER) {
 		store(w, op);
 	} else {
+		const bool own = !cuda_op_is_library(op) || !op_attr(op, "epilogue");
 		touch_op(&w->touches, op);
-		const GraphCall call = call_of(op, !cuda_op_is_library(op), work, graph_args(w));
+		const GraphCall call = call_of(op, own, work, graph_args(w));
 		graph_step(w, &call);
 	}
 	graph_node_end(w);

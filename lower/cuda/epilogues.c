@@ -1,8 +1,11 @@
-// What cuBLASLt and cuDNN can do of the epilogue of a product themselves: activation(alpha * sum +
-// bias + addend). Found in the region by the form of its expressions; casts between the
-// floating-point types are looked through, since the libraries keep f32 until the end. Called by
-// cuda/library.c and cuda/library_conv.c.
-#include "codegen/cuda/library.h"
+// For CUDA, --cuda-libs: the epilogues that cuBLASLt and cuDNN can do themselves, activation(alpha
+// * sum + bias + addend). Found in the region by the form of its expressions; casts between the
+// floating-point types are looked through, since the libraries keep f32 until the end. Leaves
+// `epilogue` on the kernel, and `alpha`, `bias`, `addend` beside it; a kernel without has its
+// epilogue behind the call, as a kernel of its own.
+#include "ir/build/build.h"
+#include "lower/cuda/cuda.h"
+#include "lower/target/schedule.h"
 
 #include <math.h>
 
@@ -15,13 +18,21 @@ typedef struct Factors {
 	const Value *of[MAX_FACTORS];
 } Factors;
 
+// activation(alpha * sum + bias + addend)
+typedef struct Epilogue {
+	double alpha;
+	const Op *bias;   // loads one element for each position along the axis `channel`; NULL: none
+	const Op *addend; // loads what lies as the result does; NULL: none
+	EpilogueKind activation; // GELU: by tanh
+} Epilogue;
+
 // What is being read.
 typedef struct Reader {
 	const Op *op;
 	const Block *region;
 	int channel; // the axis of the result that a bias lies along
 	bool has_sum;
-	LibraryEpilogue *e;
+	Epilogue *e;
 } Reader;
 
 // ---- expressions --------------------------------------------------------------------------------
@@ -171,11 +182,11 @@ static bool load_read(Reader *r, const Op *load)
 	const Value *from = op_operand(load, 0);
 	if (load->code != OP_LOOP_LOAD || from->type->dtype != r->op->results[0].type->dtype)
 		return false;
-	const Value **to = !r->e->bias && is_bias(r, load, from->type)       ? &r->e->bias
-	                   : !r->e->addend && is_addend(r, load, from->type) ? &r->e->addend
-	                                                                     : NULL;
+	const Op **to = !r->e->bias && is_bias(r, load, from->type)       ? &r->e->bias
+	                : !r->e->addend && is_addend(r, load, from->type) ? &r->e->addend
+	                                                                  : NULL;
 	if (to)
-		*to = from;
+		*to = load;
 	return to;
 }
 
@@ -195,18 +206,67 @@ static bool sum_read(Reader *r, const Value *v)
 	return made_by(v, OP_PD_ADD, &a, &b) ? sum_read(r, a) && sum_read(r, b) : term_read(r, v);
 }
 
-bool library_epilogue_read(const Op *op, int channel, LibraryEpilogue *e)
+static bool epilogue_read(const Op *op, int channel, Epilogue *e)
 {
 	const Block *region = region_entry(&op->regions[0]);
 	Reader r = {op, region, channel, false, e};
 	const Value *v = without_cast(op_operand(region->last, 0)), *x;
-	*e = (LibraryEpilogue){.alpha = 1};
+	*e = (Epilogue){.alpha = 1};
 	if (with_number(v, OP_PD_MAXIMUM, 0, &x)) {
-		e->activation = LIBRARY_RELU;
+		e->activation = EPILOGUE_RELU;
 		v = x;
 	} else if (is_gelu(v, &x)) {
-		e->activation = LIBRARY_GELU;
+		e->activation = EPILOGUE_GELU;
 		v = x;
 	}
 	return sum_read(&r, v) && r.has_sum;
+}
+
+// ---- the pass -----------------------------------------------------------------------------------
+
+// cuDNN adds what is there in one call with a bias only, and knows no GELU.
+static bool suits_cudnn(const Epilogue *e)
+{
+	const bool linear = e->activation == EPILOGUE_LINEAR;
+	return e->bias ? linear || e->activation == EPILOGUE_RELU : linear && !e->addend;
+}
+
+// Which of the loads in the epilogue that is, from 0; NULL: there is none.
+static const Attr *load_number(const Op *op, const Op *load)
+{
+	int64_t n = 0;
+	for (const Op *in = region_entry(&op->regions[0])->first; load && in; in = in->next) {
+		if (in == load)
+			return attr_int(op->ctx, n);
+		n += in->code == OP_LOOP_LOAD;
+	}
+	return NULL;
+}
+
+static void epilogue_mark(Op *op)
+{
+	static const char *const names[] = {"linear", "relu", "gelu"};
+	const bool conv = op->info->filter == FILTER_PACKED;
+	Epilogue e;
+	bool suits = epilogue_read(op, conv ? 1 : op->results[0].type->rank - 1, &e) &&
+	             (!conv || suits_cudnn(&e));
+	const Attr *bias = suits ? load_number(op, e.bias) : NULL,
+			   *addend = suits ? load_number(op, e.addend) : NULL;
+	suits = suits && !e.bias == !bias && !e.addend == !addend;
+	op_set_attr(op, "epilogue", suits ? attr_str(op->ctx, names[e.activation]) : NULL);
+	op_set_attr(op, "alpha", suits && e.alpha != 1 ? attr_float(op->ctx, e.alpha) : NULL);
+	op_set_attr(op, "bias", suits ? bias : NULL);
+	op_set_attr(op, "addend", suits ? addend : NULL);
+}
+
+// Needs: kernels with their epilogues, and schedules; a target.
+// Keeps: everything but attributes.
+// Breaks: nothing.
+bool pass_cuda_epilogues(PassContext *p)
+{
+	for (Block *b = p->module->regions[0].first; b; b = b->next)
+		for (Op *op = b->first; op; op = op->next)
+			if (cuda_op_is_library(op))
+				epilogue_mark(op);
+	return true;
 }
