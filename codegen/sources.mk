@@ -11,12 +11,12 @@ SOURCES += codegen/device/attention.c codegen/device/conv.c codegen/device/depth
 	codegen/device/matmul.c codegen/device/narrow.c codegen/device/nest.c \
 	codegen/device/reduce.c codegen/device/rows.c codegen/device/select.c codegen/device/tile.c \
 	codegen/device/turn.c codegen/device/vector.c codegen/device/wide.c
-SOURCES += codegen/func/func.c codegen/func/scalar.c codegen/func/scalar_complex.c codegen/func/sizes.c
+SOURCES += codegen/func/func.c codegen/func/indices.c codegen/func/scalar.c codegen/func/scalar_complex.c codegen/func/sizes.c codegen/func/spans.c
 SOURCES += codegen/model/branch.c codegen/model/header.c codegen/model/identity.c codegen/model/info.c \
 	codegen/model/lines.c codegen/model/locals.c codegen/model/module.c codegen/model/offsets.c codegen/model/ports.c codegen/model/run.c \
 	codegen/model/state.c codegen/model/story.c codegen/model/update.c codegen/model/weights.c
 SOURCES += codegen/nest/kernel_scan.c codegen/nest/kernel_select.c codegen/nest/lanes.c \
-	codegen/nest/nest.c codegen/nest/reduce.c codegen/nest/region.c
+	codegen/nest/nest.c codegen/nest/parts.c codegen/nest/reduce.c codegen/nest/region.c
 SOURCES += codegen/text/names.c codegen/text/prelude.c codegen/text/template.c codegen/text/wrap.c
 # Texts that pdcc carries: the templates of generated code, the runtime stub, the emulator of CUDA.
 TEXTS += codegen/c/kernels/conv.c.in codegen/c/kernels/conv_plain.c.in \

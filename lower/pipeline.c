@@ -36,6 +36,7 @@ static const Pass passes[] = {
 	{"fuse", "nests into nests, into epilogues and into prologues", pass_fuse},
 	{"split-reductions", "CUDA: long reductions of few elements in parts", pass_split_reductions},
 	{"hoist-terms", "what no term of a reduction changes goes in front of it", pass_hoist_terms},
+	{"split-loops", "C: a last index that is divided becomes two", pass_split_loops},
 	{"simplify-if", "known and equal conditions, results nobody needs", pass_simplify_if},
 	{"loop-args", "variables of loops that stay, that are one, that nobody reads", pass_loop_args},
 	{"loop-trips", "loops of no, one and few rounds", pass_loop_trips},
@@ -74,7 +75,7 @@ static const Stage stages[] = {
 	{"decompose", "attention,count-loops,loop-args,decompose,canonicalize,fold,cse,dce"},
 	{"layout", "layout,winograd,canonicalize,fold,cse,dce"},
 	{"to-loops", "to-loops"},
-	{"fuse", "fuse,fold,dce,hoist,to-loops,split-reductions,hoist-terms"},
+	{"fuse", "fuse,fold,dce,hoist,to-loops,split-reductions,hoist-terms,split-loops"},
 	{"plan", "flatten,state,dce,threads,scratch,plan"},
 	{"schedule", "cuda-epilogues,cuda-forms,cuda-steps,cuda-waits,check-waits"},
 };

@@ -7,7 +7,7 @@ bool kernel_layer_norm_emit(KernelFunc *k)
 	RowTexts x;
 	const Value *scale = op_operand(k->op, 0), *bias = op_operand(k->op, 1);
 	if (!tile_check_f32(k) || !row_helper(k, ROW_SUM) || !row_helper(k, ROW_SPREAD) ||
-	    !row_texts(k, (int)op_int(k->op, "axes", 1), &x))
+	    !row_texts(k, (int)op_int(k->op, "axes", 1), true, &x))
 		return false;
 	TemplateKey keys[ROW_KEYS + 3];
 	int n = row_keys(k, &x, keys);

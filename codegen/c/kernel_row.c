@@ -8,8 +8,23 @@
 
 enum { BUFFER_FLOATS = 16384 }; // the longest row that goes on the stack
 
+// A strip is as long as what divides the last position, if no less: its loop goes in steps then.
+enum { MIN_STRIP = 8 };
+
+// The length of strips of columns; 0: the row is not cut.
+static int64_t row_strip(const KernelFunc *k, const Region *r)
+{
+	const Type *t = k->op->results[0].type;
+	const Dim *last = t->dims[t->rank - 1];
+	const Block *b = region_entry(r);
+	const int64_t by = b->narg ? index_divisor(b->args[b->narg - 1]) : 0;
+	return by >= MIN_STRIP && dim_is_const(last) && last->value > by && last->value % by == 0 ? by
+	                                                                                          : 0;
+}
+
+// `strip`: columns are gone through in strips of so many, from j0; 0: one after the other.
 static const char *row_region(KernelFunc *k, int which, int axes, const char *first_arg,
-                              const char **value)
+                              int64_t strip, const char **value)
 {
 	const Region *r = &k->op->regions[which];
 	const Type *t = k->op->results[0].type;
@@ -18,20 +33,53 @@ static const char *row_region(KernelFunc *k, int which, int axes, const char *fi
 	if (first_arg)
 		args[n++] = first_arg;
 	for (int i = 0; i < t->rank; i++, n++) {
+		const bool moves = !strip || i + 1 == t->rank;
 		if (!region_uses(r, n))
 			args[n] = "0";
 		else if (i < lead)
 			args[n] = tile_position(k, "r", lead, t->dims, i);
 		else
-			args[n] = tile_position(k, "j", axes, t->dims + lead, i - lead);
+			args[n] = tile_position(k, moves ? "j" : "j0", axes, t->dims + lead, i - lead);
 	}
-	return region_text(k, r, args, value);
+	if (!strip)
+		return region_text(k, r, args, value);
+	const char *first = tile_position(k, "j0", axes, t->dims + lead, axes - 1);
+	const IndexSplit split = {region_entry(r)->args[n - 1],
+	                          arena_printf(k->arena, "(%s / %" PRId64 ")", first, strip),
+	                          "(j - j0)"};
+	return region_split_text(k, r, args, &split, value);
 }
 
-bool row_texts(KernelFunc *k, int axes, RowTexts *x)
+// The head of a loop over the columns, its brace included.
+static const char *row_each(KernelFunc *k, int64_t strip)
+{
+	if (!strip)
+		return "PD_LANES\nfor (int64_t j = 0; j < columns; j++) {";
+	return arena_printf(k->arena,
+	                    "for (int64_t j0 = 0; j0 < columns; j0 += %" PRId64 ")\nPD_LANES\n"
+	                    "for (int64_t j = j0; j < j0 + %" PRId64 "; j++) {",
+	                    strip, strip);
+}
+
+// What the loops over the columns look like.
+static bool row_loops(KernelFunc *k, int axes, bool strips, RowTexts *x)
+{
+	const char *result;
+	const int64_t in = strips ? row_strip(k, &k->op->regions[0]) : 0,
+				  out = strips ? row_strip(k, &k->op->regions[1]) : 0;
+	x->each_in = row_each(k, in);
+	x->each_out = row_each(k, out);
+	x->input = row_region(k, 0, axes, NULL, in, &x->value);
+	x->epilogue = row_region(k, 1, axes, "acc", out, &result);
+	if (!x->input || !x->epilogue)
+		return false;
+	x->store = scalar_store(k, k->op->results[0].type->dtype, "out", "r * columns + j", result);
+	return true;
+}
+
+bool row_texts(KernelFunc *k, int axes, bool strips, RowTexts *x)
 {
 	const Type *t = k->op->results[0].type;
-	const char *result;
 	if (axes < 1 || axes > t->rank) {
 		diag_error(k->ctx->diag, k->op->loc, "%s: %d axes of %d", k->op->info->name, axes, t->rank);
 		return false;
@@ -42,13 +90,10 @@ bool row_texts(KernelFunc *k, int axes, RowTexts *x)
 	x->first = shared ? "begin" : "0";
 	x->end = shared ? "end" : "rows";
 	x->columns = tile_product(k, axes, t->dims + t->rank - axes);
-	x->input = row_region(k, 0, axes, NULL, &x->value);
-	x->epilogue = row_region(k, 1, axes, "acc", &result);
-	if (!x->input || !x->epilogue)
-		return false;
 	x->row = "out + r * columns";
 	x->buffer = "";
-	x->store = scalar_store(k, t->dtype, "out", "r * columns + j", result);
+	if (!row_loops(k, axes, strips, x))
+		return false;
 	if (t->dtype == DT_F32)
 		return true;
 	int64_t length = 1;
@@ -70,13 +115,11 @@ bool row_texts(KernelFunc *k, int axes, RowTexts *x)
 int row_keys(KernelFunc *k, const RowTexts *t, TemplateKey *keys)
 {
 	const TemplateKey all[ROW_KEYS] = {
-		{"rows_are", t->rows},   {"first", t->first},
-		{"end", t->end},         {"range", kernel_range(k)},
-		{"columns", t->columns}, {"input", t->input},
-		{"value", t->value},     {"epilogue", t->epilogue},
-		{"store", t->store},     {"returns", tile_returns(k)},
-		{"done", tile_done(k)},  {"buffer", t->buffer},
-		{"row", t->row},
+		{"rows_are", t->rows},        {"first", t->first},       {"end", t->end},
+		{"range", kernel_range(k)},   {"columns", t->columns},   {"input", t->input},
+		{"value", t->value},          {"epilogue", t->epilogue}, {"store", t->store},
+		{"returns", tile_returns(k)}, {"done", tile_done(k)},    {"each_in", t->each_in},
+		{"each_out", t->each_out},    {"buffer", t->buffer},     {"row", t->row},
 	};
 	memcpy(keys, all, sizeof all);
 	return ROW_KEYS;

@@ -7,20 +7,22 @@
 
 // The texts that both templates have in common.
 typedef struct RowTexts {
-	const char *rows;          // "rows = R, ", where their count is needed
-	const char *first, *end;   // which rows
-	const char *columns;       // how many
-	const char *row;           // where row r is kept: the result itself, or a buffer
-	const char *buffer;        // that buffer's declaration, or ""
-	const char *input, *value; // statements that evaluate element j, and it
+	const char *rows;               // "rows = R, ", where their count is needed
+	const char *first, *end;        // which rows
+	const char *columns;            // how many
+	const char *row;                // where row r is kept: the result itself, or a buffer
+	const char *buffer;             // that buffer's declaration, or ""
+	const char *each_in, *each_out; // the heads of the loops over columns
+	const char *input, *value;      // statements that evaluate element j, and it
 	const char *epilogue, *store;
 } RowTexts;
 
-// Rows over the last `axes` axes. False after a diagnostic.
-bool row_texts(KernelFunc *k, int axes, RowTexts *t);
+// Rows over the last `axes` axes. `strips`: a loop over columns may be cut into strips, where that
+// saves divisions. False after a diagnostic.
+bool row_texts(KernelFunc *k, int axes, bool strips, RowTexts *t);
 // The keys of these texts, and of what the function returns; returns how many there are.
-// The last of them say where the row lies.
-enum { ROW_KEYS = 13, ROW_PLACE_KEYS = 2 };
+// The last of them say where the row lies, and how loops go over its columns.
+enum { ROW_KEYS = 15, ROW_PLACE_KEYS = 4 };
 int row_keys(KernelFunc *k, const RowTexts *t, TemplateKey *keys);
 // A reduction over a row, as a function of the generated code.
 typedef enum RowSum { ROW_MAX, ROW_SUM, ROW_SPREAD } RowSum;

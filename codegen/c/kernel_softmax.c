@@ -37,7 +37,7 @@ static bool rows_side_by_side(const KernelFunc *k)
 static bool side_by_side_emit(KernelFunc *k)
 {
 	RowTexts x;
-	if (!tile_prelude(k) || !row_texts(k, 1, &x))
+	if (!tile_prelude(k) || !row_texts(k, 1, false, &x))
 		return false;
 	const Type *t = k->op->results[0].type;
 	TemplateKey keys[ROW_KEYS + 3];
@@ -53,7 +53,7 @@ bool kernel_softmax_emit(KernelFunc *k)
 	RowTexts x;
 	if (rows_side_by_side(k))
 		return side_by_side_emit(k);
-	if (!row_helper(k, ROW_MAX) || !row_helper(k, ROW_SUM) || !row_texts(k, 1, &x))
+	if (!row_helper(k, ROW_MAX) || !row_helper(k, ROW_SUM) || !row_texts(k, 1, true, &x))
 		return false;
 	const char *padded = row_padding(k, &x);
 	const char *pad = padded ? arena_printf(k->arena,

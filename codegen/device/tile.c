@@ -119,7 +119,7 @@ static const char *columns_epilogue(KernelFunc *k, const TileProduct *p, bool in
 	if (!inside)
 		text_line(&out, 2, "continue;");
 	text_line(&out, 1, "const float acc = unit.sums[i][j + e];");
-	if (!scalar_region_print(k, &k->op->regions[0], args, 1, &out, &value))
+	if (!scalar_region_print(k, &k->op->regions[0], args, NULL, 1, &out, &value))
 		return NULL;
 	text_line(&out, 1, "%s;", scalar_store(k, t->dtype, "results.v", "e", value));
 	text_line(&out, 0, "}");

@@ -405,6 +405,17 @@ void rooms_print(const SizeLocals *l, const SizeLocals *more, Text *out);
 enum { TEAM_WARPS = 8 }; // CUDA: of a block whose threads reduce elements together
 
 // Printing of scalar operations: what each value is called, and which predicates are known here.
+// The variable, and the expression that stands for it where positions are wider.
+typedef struct NarrowIndex {
+	const char *variable, *name;
+} NarrowIndex;
+
+// An index that is in [from, to).
+typedef struct IndexSpan {
+	const Value *arg;
+	int64_t from, to;
+} IndexSpan;
+
 struct Scalars {
 	KernelFunc *k;
 	PointerMap names;  // Value -> C expression
@@ -412,6 +423,9 @@ struct Scalars {
 	int nknown;
 	const Value *known[8]; // predicates known in this place …
 	bool known_value[8];   // … and what they are
+	PointerMap narrow;     // index -> a NarrowIndex, where a variable of 32 bits holds it
+	int nspan;
+	IndexSpan spans[4]; // where indices are known to be in this place
 };
 
 void scalars_init(Scalars *s, KernelFunc *k);
@@ -426,6 +440,18 @@ const char *load_index(Scalars *s, const Op *load);
 bool scalar_op_print(Scalars *s, const Op *op, bool may_inline, int depth, Text *out);
 // 1: known true, 0: known false, -1: not known.
 int scalars_known(const Scalars *s, const Value *pred);
+// loop.to_index and loop.near_index as statements, the latter as an expression of 32 bits; the
+// position within the last axes of a load whose indices all are in variables of 32 bits, in these
+// (NULL: none is), how many axes come before, and what one step of them is. indices.c.
+bool to_index_print(Scalars *s, const Op *op, int depth, Text *out);
+bool near_index_print(Scalars *s, const Op *op, int depth, Text *out);
+const char *near_index_expression(Scalars *s, const Op *op);
+const char *narrow_index(const Scalars *s, const Op *op, int first, const Type *t, int *axes,
+                         int64_t *size);
+// The same from the spans alone. spans.c.
+int spans_know(const Scalars *s, const Value *pred);
+// Whether v is arg + *offset.
+bool index_of_arg(const Value *v, const Value *arg, int64_t *offset);
 // `(e)` without its parentheses; anything else as it is.
 const char *expression_unwrap(Arena *a, const char *e);
 void text_line(Text *out, int depth, const char *fmt, ...) PRINTF_LIKE(3, 4);
@@ -453,8 +479,13 @@ const char *complex_expression(Arena *a, const Op *op, const char *x, const char
 // the expression of the i-th yielded value. The same region may be printed several times (row and
 // tail loops). Statements may stand in any block of C; they declare `const` locals with names
 // unique in the function.
-bool scalar_region_print(KernelFunc *k, const Region *r, const char *const *args, int depth,
-                         Text *out, const char **yields);
+// split: what an argument is divided by is known by other names; NULL: none is.
+typedef struct IndexSplit {
+	const Value *arg;
+	const char *quotient, *rest;
+} IndexSplit;
+bool scalar_region_print(KernelFunc *k, const Region *r, const char *const *args,
+                         const IndexSplit *split, int depth, Text *out, const char **yields);
 // `out[i] = (conversion of) value`, without the semicolon; and an element as a scalar expression.
 const char *scalar_store(KernelFunc *k, DType t, const char *pointer, const char *index,
                          const char *value);

@@ -166,6 +166,7 @@ void scalars_init(Scalars *s, KernelFunc *k)
 	*s = (Scalars){.k = k};
 	pointer_map_init(&s->names, k->arena);
 	pointer_map_init(&s->merged, k->arena);
+	pointer_map_init(&s->narrow, k->arena);
 }
 
 const char *scalars_name(Scalars *s, const Value *v)
@@ -182,7 +183,7 @@ int scalars_known(const Scalars *s, const Value *pred)
 	for (int i = 0; i < s->nknown; i++)
 		if (s->known[i] == pred)
 			return s->known_value[i];
-	return -1;
+	return spans_know(s, pred);
 }
 
 // ---- loads --------------------------------------------------------------------------------------
@@ -192,10 +193,12 @@ int scalars_known(const Scalars *s, const Value *pred)
 static const char *linear_index(Scalars *s, const Op *op, int first, const Type *t)
 {
 	Arena *a = s->k->arena;
-	const char *sum = NULL;
+	int axes;
+	int64_t step;
+	const char *sum = NULL, *rest = narrow_index(s, op, first, t, &axes, &step);
 	const bool leads = kernel_lead(s->k, op_operand(op, first - 1)) != NULL;
 	const Dim *merged = dim_const(s->k->ctx, 1);
-	for (int d = 0; d < t->rank; d++) {
+	for (int d = 0; d < axes; d++) {
 		const Value *index = op_operand(op, first + d);
 		// The tensor's own sizes: its first merged axis may be longer than the loop over it.
 		const Dim *extent = dim_mul(s->k->ctx, merged, t->dims[d]);
@@ -215,6 +218,9 @@ static const char *linear_index(Scalars *s, const Op *op, int first, const Type 
 		else if (strcmp(name, "0"))
 			sum = arena_printf(a, d + 1 < t->rank ? "(%s + %s)" : "%s + %s", sum, name);
 	}
+	if (rest)
+		return sum && strcmp(sum, "0") ? arena_printf(a, "%s * %" PRId64 " + (%s)", sum, step, rest)
+		                               : rest;
 	return sum ? sum : "0";
 }
 
@@ -443,6 +449,9 @@ static const char *math_name(const Scalars *s, const char *name, size_t n, bool 
 	char *full = arena_printf(a, "%.*s%s", (int)n, name, single ? "f" : "");
 	if (!single || !s->k->target->vector)
 		return full;
+	// Without branches sine and cosine take so many steps that narrow vectors lose by them.
+	if (s->k->target->lanes < 8 && (!strcmp(full, "sinf") || !strcmp(full, "cosf")))
+		return full;
 	const char *own = arena_printf(a, "pd_%s", full);
 	return prelude_has("math.c", own) ? own : full;
 }
@@ -629,42 +638,9 @@ const char *scalar_expression(Scalars *s, const Op *op)
 		return x ? scalar_round(s->k, t, arena_printf(s->k->arena, "(%s)%s", type_c_scalar(t), x))
 		         : NULL;
 	}
+	case OP_LOOP_NEAR_INDEX: return near_index_expression(s, op);
 	default: return scalar_round(s->k, op->results[0].type, primitive_expression(s, op));
 	}
-}
-
-// Index from data: checked, a failure ends the function.
-static bool to_index_print(Scalars *s, const Op *op, int depth, Text *out)
-{
-	const char *x = scalars_name(s, op_operand(op, 0));
-	if (!x)
-		return false;
-	const char *extent = kernel_dim(s->k, op_attr(op, "extent")->dim);
-	const char *name = kernel_local(s->k, "v");
-	if (op_bool(op, "wrap", false)) {
-		text_line(out, depth, "int64_t %s = (int64_t)%s;", name, x);
-		text_line(out, depth, "%s += %s < 0 ? %s : 0;", name, name, extent);
-	} else {
-		text_line(out, depth, "const int64_t %s = (int64_t)%s;", name, x);
-	}
-	text_line(out, depth, "if (%s < 0 || %s >= %s)%s", name, name, extent, s->k->skips ? " {" : "");
-	const int fault = kernel_fault(s->k, op);
-	if (!s->k->cg->backend->device)
-		text_line(out, depth + 1, "return %d;", fault + 1);
-	else
-		text_line(out, depth + 1, "%spd_fail(pd_run, PD_INDEX, %s);", s->k->skips ? "" : "return ",
-		          fault ? arena_printf(s->k->arena, "pd_op + %d", fault) : "pd_op");
-	if (s->k->skips) {
-		text_line(out, depth + 1, "continue;");
-		text_line(out, depth, "}");
-	}
-	if (strcmp(s->k->index, "int64_t")) {
-		const char *narrow = kernel_local(s->k, "v");
-		text_line(out, depth, "const %s %s = (%s)%s;", s->k->index, narrow, s->k->index, name);
-		name = narrow;
-	}
-	pointer_map_set(&s->names, &op->results[0], name);
-	return true;
 }
 
 static bool expression_is_word(const char *e)
@@ -702,6 +678,7 @@ static bool read_once(const Op *reader, int operand)
 	case OP_PD_WHERE:
 	case OP_PD_CAST: return true;
 	case OP_LOOP_TO_INDEX:
+	case OP_LOOP_NEAR_INDEX:
 	case OP_LOOP_REDUCE: return false;
 	default:
 		if (reader->results[0].type->kind == TY_INDEX || type_is_int(reader->results[0].type))
@@ -728,6 +705,8 @@ bool scalar_op_print(Scalars *s, const Op *op, bool may_inline, int depth, Text 
 {
 	if (op->code == OP_LOOP_TO_INDEX)
 		return to_index_print(s, op, depth, out);
+	if (op->code == OP_LOOP_NEAR_INDEX)
+		return near_index_print(s, op, depth, out);
 	if (op->code == OP_LOOP_REDUCE)
 		return s->k->cg->backend->reduce(s, op, depth, out);
 	const char *e = scalar_expression(s, op);
@@ -745,8 +724,18 @@ bool scalar_op_print(Scalars *s, const Op *op, bool may_inline, int depth, Text 
 	return true;
 }
 
-bool scalar_region_print(KernelFunc *k, const Region *r, const char *const *args, int depth,
-                         Text *out, const char **yields)
+// The name of a quotient or a rest that has one; NULL: op is none.
+static const char *split_name(const IndexSplit *split, const Op *op)
+{
+	if (!split || op->noperand != 2 || op_operand(op, 0) != split->arg)
+		return NULL;
+	return op->code == OP_PD_FLOOR_DIVIDE ? split->quotient
+	       : op->code == OP_PD_REMAINDER  ? split->rest
+	                                      : NULL;
+}
+
+bool scalar_region_print(KernelFunc *k, const Region *r, const char *const *args,
+                         const IndexSplit *split, int depth, Text *out, const char **yields)
 {
 	Scalars s;
 	scalars_init(&s, k);
@@ -754,9 +743,13 @@ bool scalar_region_print(KernelFunc *k, const Region *r, const char *const *args
 	for (int i = 0; i < b->narg; i++)
 		pointer_map_set(&s.names, b->args[i], args[i]);
 	const Op *end = block_terminator(b);
-	for (const Op *op = b->first; op != end; op = op->next)
-		if (!scalar_op_print(&s, op, true, depth, out))
+	for (const Op *op = b->first; op != end; op = op->next) {
+		const char *name = split_name(split, op);
+		if (name)
+			pointer_map_set(&s.names, &op->results[0], name);
+		else if (!scalar_op_print(&s, op, true, depth, out))
 			return false;
+	}
 	for (int i = 0; i < end->noperand; i++)
 		if (!(yields[i] = scalars_name(&s, op_operand(end, i))))
 			return false;

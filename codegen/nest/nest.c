@@ -242,14 +242,43 @@ static bool innermost_split(Nest *n, const Value *pred, int depth)
 	return ok;
 }
 
+// Whether the innermost loop reads what does not lie side by side: gcc would take another loop as
+// the innermost then, whose stores do not.
+static bool innermost_jumps(const Nest *n)
+{
+	bool jumps = n->turned;
+	const Loop *loop = &n->loops[n->nloop - 1];
+	for (const Op *op = n->body->first; op; op = op->next) {
+		if (op->nregion)
+			return false;
+		jumps |= n->nloop > 1 && load_indices_at(op) && nest_needed(n, op) &&
+		         load_stride(op, loop->arg) == 2;
+	}
+	return jumps && !n->k->cg->backend->device;
+}
+
+static bool innermost_again(Nest *n, int level, int depth)
+{
+	(void)level;
+	return innermost_print(n, depth);
+}
+
 static bool innermost_print(Nest *n, int depth)
 {
+	bool done;
 	const Value *pred = innermost_predicate(n);
 	if (pred)
 		return innermost_split(n, pred, depth);
+	if (!nest_parts_print(n, n->nloop - 1, depth, innermost_again, &done) || done)
+		return done;
 	if (nest_wants_lanes(n))
 		return nest_lanes_print(n, depth);
 	Loop *loop = &n->loops[n->nloop - 1];
+	if (innermost_jumps(n)) {
+		if (!kernel_helper(n->k, "kernel_macros.c", 0, NULL))
+			return false;
+		text_line(n->out, depth, "PD_LANES");
+	}
 	loop_open(&n->s, loop, &depth, n->out);
 	if (!nest_element_print(n, depth))
 		return false;
@@ -272,27 +301,31 @@ static void strip_open(Nest *n, Loop *inner, int *depth)
 	          inner->first, STRIP, extent, inner->first, STRIP, extent);
 }
 
-static bool loops_print(Nest *n)
+// The loop at `level` and those in it.
+static bool loops_from(Nest *n, int level, int depth)
 {
-	int depth = 1;
-	if (!level_print(n, 0, depth))
+	bool done;
+	if (level + 1 == n->nloop)
+		return innermost_print(n, depth);
+	if (!nest_parts_print(n, level, depth, loops_from, &done) || done)
+		return done;
+	const bool strips = n->turned && level + 2 == n->nloop;
+	if (strips)
+		strip_open(n, &n->loops[level + 1], &depth);
+	loop_open(&n->s, &n->loops[level], &depth, n->out);
+	if (!level_print(n, level + 1, depth) || !loops_from(n, level + 1, depth))
 		return false;
-	if (!n->nloop)
-		return nest_stores_print(n, depth);
-	for (int i = 0; i + 1 < n->nloop; i++) {
-		if (n->turned && i + 2 == n->nloop)
-			strip_open(n, &n->loops[i + 1], &depth);
-		loop_open(&n->s, &n->loops[i], &depth, n->out);
-		if (!level_print(n, i + 1, depth))
-			return false;
-	}
-	if (!innermost_print(n, depth))
-		return false;
-	for (int i = n->nloop - 1; i-- > 0;)
-		loop_close(&n->loops[i], &depth, n->out);
-	if (n->turned)
+	loop_close(&n->loops[level], &depth, n->out);
+	if (strips)
 		text_line(n->out, --depth, "}");
 	return true;
+}
+
+static bool loops_print(Nest *n)
+{
+	if (!level_print(n, 0, 1))
+		return false;
+	return n->nloop ? loops_from(n, 0, 1) : nest_stores_print(n, 1);
 }
 
 // ---- turning the last two loops -----------------------------------------------------------------

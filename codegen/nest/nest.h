@@ -75,6 +75,10 @@ void nest_renew(Nest *n);
 // none.
 const Value *nest_predicate(Nest *n, const Op *const *ops, int nop,
                             bool (*fixed)(Nest *n, const Value *v));
+// The loop at `level` as several where its body chooses by its index, each by `print`; else *done
+// is false, and nothing is printed. parts.c.
+typedef bool NestPrint(Nest *n, int level, int depth);
+bool nest_parts_print(Nest *n, int level, int depth, NestPrint *print, bool *done);
 bool nest_stores_print(Nest *n, int depth);
 // The scalars of the innermost loop, and the stores.
 bool nest_element_print(Nest *n, int depth);

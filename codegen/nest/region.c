@@ -192,13 +192,19 @@ bool region_uses(const Region *r, int i)
 	return i < b->narg && value_used(b->args[i]);
 }
 
-const char *region_text(KernelFunc *k, const Region *r, const char *const *args, const char **value)
+const char *region_split_text(KernelFunc *k, const Region *r, const char *const *args,
+                              const IndexSplit *split, const char **value)
 {
 	Text t;
 	text_init(&t, k->arena);
-	if (!scalar_region_print(k, r, args, 0, &t, value))
+	if (!scalar_region_print(k, r, args, split, 0, &t, value))
 		return NULL;
 	return t.text ? t.text : "";
+}
+
+const char *region_text(KernelFunc *k, const Region *r, const char *const *args, const char **value)
+{
+	return region_split_text(k, r, args, NULL, value);
 }
 
 bool tile_check_f32(KernelFunc *k)

@@ -62,6 +62,8 @@ bool region_uses(const Region *r, int i);
 // after a diagnostic.
 const char *region_text(KernelFunc *k, const Region *r, const char *const *args,
                         const char **value);
+const char *region_split_text(KernelFunc *k, const Region *r, const char *const *args,
+                              const IndexSplit *split, const char **value);
 
 // f32 in all tensor operands of k->op; a diagnostic otherwise.
 bool tile_check_f32(KernelFunc *k);

@@ -308,6 +308,11 @@ bool infer_hook_loop_to_index(Op *op)
 	return infer_result(op, 0, type_index(op->ctx));
 }
 
+bool infer_hook_loop_near_index(Op *op)
+{
+	return infer_result(op, 0, type_index(op->ctx));
+}
+
 bool infer_hook_is_empty(Op *op)
 {
 	return infer_result_shape(op, 0, DT_BOOL, 0, NULL);

@@ -319,6 +319,11 @@ Value *index_from_data(Builder *b, Value *x, const Dim *extent, bool wrap)
 	              attr_bool(b->ctx, wrap), NULL);
 }
 
+Value *index_near(Builder *b, Value *x, const Dim *extent)
+{
+	return x ? build1(b, OP_LOOP_NEAR_INDEX, x, "extent", attr_dim(b->ctx, extent), NULL) : NULL;
+}
+
 // ---- whole tensors ------------------------------------------------------------------------------
 
 Value *tensor_reshape(Builder *b, Value *x, int rank, const Dim *const *dims)

@@ -70,6 +70,9 @@ Value *scalar_cast(Builder *b, Value *x, DType t);
 Value *scalar_from_index(Builder *b, Value *x, DType t);
 // An element of data as a position in [0, extent), checked at run time.
 Value *index_from_data(Builder *b, Value *x, const Dim *extent, bool wrap);
+// A number of f32, cut to a whole one, as the nearest position in [0, extent), which is constant
+// and at most 2^24.
+Value *index_near(Builder *b, Value *x, const Dim *extent);
 // Fills from[0, count) with the positions in x that row `at` of `index` (its last axis) holds. In
 // define_index.c.
 void index_row(Builder *b, Value *index, Value *const *at, const Type *x, int count, Value **from);

@@ -45,9 +45,17 @@ static Value *last_of(Builder *b, const Dim *size)
 	return scalar_from_index(b, index_dim(b, dim_sub(c, size, dim_const(c, 1))), DT_F32);
 }
 
+// Whether index_near takes the size: nothing is checked then.
+static bool position_is_near(const Dim *size)
+{
+	return dim_is_const(size) && size->value >= 1 && size->value <= INT64_C(1) << 24;
+}
+
 // A number that is a whole position, brought into [0, size).
 static Value *position(Builder *b, Value *x, const Dim *size)
 {
+	if (position_is_near(size))
+		return index_near(b, x, size);
 	return index_from_data(b, scalar_cast(b, clamp(b, x, 0, last_of(b, size)), DT_I64), size,
 	                       false);
 }
@@ -366,6 +374,18 @@ static Value *number_inside(Builder *b, Value *x, const Dim *size)
 	return pred_and(b, low, build2(b, OP_PD_LESS_EQUAL, x, last_of(b, size), NULL));
 }
 
+// The element at `from` where it lies inside; else 0, of what is there in any case if positions are
+// brought into the image: then nothing depends on the choice but which number is taken.
+static Value *sampled(Builder *b, Value *x, Value *const *from, Value *inside)
+{
+	Value *zero = build_scalar_f(b, x->type->dtype, 0);
+	for (int i = 2; i < x->type->rank; i++)
+		if (!position_is_near(x->type->dims[i]))
+			return load_or(b, inside, zero, x, from);
+	Value *v = load(b, x, from), *operands[] = {inside, v, zero};
+	return inside && v ? build(b, OP_PD_WHERE, 3, operands, NULL) : v;
+}
+
 bool define_hook_grid_sample(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *grid = op_operand(op, 1), *from[MAX_RANK], *at[MAX_RANK],
@@ -398,8 +418,7 @@ bool define_hook_grid_sample(Builder *b, Op *op, Value **results)
 			Value *w = nearest ? NULL : high ? weight[i] : minus(in, 1, weight[i]);
 			factor = factor ? tensor_mul(in, factor, w) : w;
 		}
-		Value *zero = build_scalar_f(in, x->type->dtype, 0);
-		Value *term = scalar_cast(in, load_or(in, inside, zero, x, from), DT_F32);
+		Value *term = scalar_cast(in, sampled(in, x, from, inside), DT_F32);
 		term = nearest ? term : tensor_mul(in, term, factor);
 		sum = sum ? tensor_add(in, sum, term) : term;
 	}

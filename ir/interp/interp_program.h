@@ -14,6 +14,7 @@ typedef enum InstrKind {
 	INSTR_OFFSET,
 	INSTR_LOAD,
 	INSTR_TO_INDEX,
+	INSTR_NEAR_INDEX,
 	INSTR_REDUCE
 } InstrKind;
 

@@ -145,7 +145,7 @@ static bool compile_load(Program *p, Body *b, const Op *op, bool guarded)
 	return true;
 }
 
-static bool compile_to_index(Program *p, Body *b, const Op *op)
+static bool compile_to_index(Program *p, Body *b, const Op *op, InstrKind kind)
 {
 	const Attr *a = op_attr(op, "extent");
 	int src[MAX_SOURCES];
@@ -154,7 +154,7 @@ static bool compile_to_index(Program *p, Body *b, const Op *op)
 	    !read_sources(p, op, 0, src))
 		return false;
 	Body *place = place_of(p, b, 1, src);
-	Instr *i = instr_add(p, place, INSTR_TO_INDEX, op);
+	Instr *i = instr_add(p, place, kind, op);
 	i->src[0] = src[0];
 	i->extent = extent;
 	i->dst = register_new(p, &op->results[0], place->depth);
@@ -251,7 +251,8 @@ static bool op_compile(Program *p, Body *b, const Op *op)
 	case OP_LOOP_DIM: return compile_dim(p, op);
 	case OP_LOOP_LOAD: return compile_load(p, b, op, false);
 	case OP_LOOP_LOAD_OR: return compile_load(p, b, op, true);
-	case OP_LOOP_TO_INDEX: return compile_to_index(p, b, op);
+	case OP_LOOP_TO_INDEX: return compile_to_index(p, b, op, INSTR_TO_INDEX);
+	case OP_LOOP_NEAR_INDEX: return compile_to_index(p, b, op, INSTR_NEAR_INDEX);
 	case OP_LOOP_REDUCE: return compile_reduce(p, b, op);
 	default: return compile_map(p, b, op);
 	}

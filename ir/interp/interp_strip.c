@@ -165,6 +165,16 @@ static bool run_to_index(const Program *p, const Instr *i, int n)
 	return true;
 }
 
+static bool run_near_index(const Program *p, const Instr *i, int n)
+{
+	const Lane *x = lanes_of(p, i->src[0]);
+	Lane *out = lanes_of(p, i->dst);
+	const double last = (double)(i->extent - 1);
+	for (int l = 0; l < n; l++)
+		out[l].i = x[l].f > 0 ? (int64_t)(x[l].f < last ? x[l].f : last) : 0;
+	return true;
+}
+
 // One lane after the other, those that count: another one divided by zero.
 static bool run_map_active(const Program *p, const Instr *i, enum OpCode code, int n)
 {
@@ -423,6 +433,7 @@ static bool body_run(Program *p, const Body *b, int n)
 		case INSTR_OFFSET: run_offset(p, i, n); break;
 		case INSTR_LOAD: ok = run_load(p, i, n); break;
 		case INSTR_TO_INDEX: ok = run_to_index(p, i, n); break;
+		case INSTR_NEAR_INDEX: ok = run_near_index(p, i, n); break;
 		case INSTR_REDUCE: ok = run_reduce(p, i, n); break;
 		}
 		if (!ok)

@@ -241,6 +241,17 @@ bool verify_hook_loop_to_index(Op *op)
 	return fits || verify_fail(op, "the operand must be an integer, not %s", type_text(op->ctx, x));
 }
 
+bool verify_hook_loop_near_index(Op *op)
+{
+	const Type *x = op_operand(op, 0)->type;
+	const Attr *a = op_attr(op, "extent");
+	if (!a || a->kind != ATTR_DIM || !dim_is_const(a->dim) || a->dim->value < 1 ||
+	    a->dim->value > INT64_C(1) << 24)
+		return verify_fail(op, "the extent must be a constant from 1 to 2^24");
+	return (x->kind == TY_SCALAR && x->dtype == DT_F32) ||
+	       verify_fail(op, "the operand must be f32, not %s", type_text(op->ctx, x));
+}
+
 // ---- kernels ------------------------------------------------------------------------------------
 
 // `input` gets the position and gives an element to start from; `epilogue` gets what the template

@@ -30,6 +30,8 @@ int load_indices_at(const Op *op);
 const Type *load_tensor(const Op *load); // the type of what it reads
 // How much an index grows when `var` grows by one; some large number when that is not a constant.
 int64_t index_stride(const Value *index, const Value *var);
+// The one constant that an index is divided by, in quotients and rests; 0: none, or several.
+int64_t index_divisor(const Value *index);
 // 0: the load does not move with var; 1: to the next element; 2: otherwise.
 int load_stride(const Op *load, const Value *var);
 

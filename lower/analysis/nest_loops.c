@@ -127,6 +127,26 @@ int64_t index_stride(const Value *index, const Value *var)
 	return index_coef(index, var, 0);
 }
 
+int64_t index_divisor(const Value *index)
+{
+	int64_t by = 0;
+	for (const Use *u = index->uses; u; u = u->next) {
+		const Op *op = u->user;
+		if ((op->code != OP_PD_FLOOR_DIVIDE && op->code != OP_PD_REMAINDER) || u->index != 0)
+			continue;
+		const Op *d = op_operand(op, 1)->def;
+		const Attr *a = d && d->code == OP_LOOP_CONSTANT ? op_attr(d, "value") : NULL;
+		const Dim *dim = d && d->code == OP_LOOP_DIM ? op_attr(d, "dim")->dim : NULL;
+		const int64_t v = a && a->kind == ATTR_INT   ? a->i
+		                  : dim && dim_is_const(dim) ? dim->value
+		                                             : 0;
+		if (v < 1 || (by && v != by))
+			return 0;
+		by = v;
+	}
+	return by;
+}
+
 int load_stride(const Op *load, const Value *var)
 {
 	int first = load_indices_at(load), stride = 0;

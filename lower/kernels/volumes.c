@@ -81,12 +81,51 @@ static Value *filter_of_image(Builder *b, const Volume *v)
 	return build_view(b, filter, 4, (const Dim *[]){f[0], dim_mul(b->ctx, f[1], f[2]), f[3], f[4]});
 }
 
+// Whether windows reach along the depth alone.
+static bool volume_is_deep(const Volume *v)
+{
+	const Dim *const *f = op_operand(v->op, 1)->type->dims;
+	for (int i = 1; i < 3; i++)
+		if (!dim_is(f[2 + i], 1) || v->w.stride[i] != 1 || !dim_is(v->w.before[i], 0) ||
+		    !dim_is(v->w.after[i], 0))
+			return false;
+	return true;
+}
+
+// Such a convolution is one of images whose rows are the slices: nothing moves.
+static Value *conv_of_slices(Builder *b, const Volume *v)
+{
+	Context *c = b->ctx;
+	Value *x = op_operand(v->op, 0), *filter = op_operand(v->op, 1);
+	const Dim *const *d = x->type->dims, *const *f = filter->type->dims;
+	Window w = {.n = 2,
+	            .before = {v->w.before[0], v->w.before[1]},
+	            .after = {v->w.after[0], v->w.after[1]}};
+	for (int i = 0; i < 2; i++) {
+		w.stride[i] = v->w.stride[i];
+		w.dilation[i] = v->w.dilation[i];
+	}
+	x = build_view(b, x, 4, (const Dim *[]){d[0], d[1], d[2], dim_mul(c, d[3], d[4])});
+	filter = build_view(b, filter, 4, (const Dim *[]){f[0], f[1], f[2], f[3]});
+	Value *out = x && filter ? build_image_conv(b, x, filter, &w, op_int(v->op, "groups", 1))
+	                         : NULL;
+	return out ? build_view(b, out, 5, v->op->results[0].type->dims) : NULL;
+}
+
 bool decompose_hook_conv3d_of_images(PassContext *p, Op *op)
 {
 	Volume v = {0};
 	if (!volume_read(op, &v) || layout_takes_volume(p, op, &v))
 		return true;
 	Builder b = builder_before(op);
+	if (volume_is_deep(&v)) {
+		Value *made = conv_of_slices(&b, &v);
+		if (!made)
+			return false;
+		made->name = op->results[0].name;
+		op_replace(op, &made);
+		return true;
+	}
 	const Type *t = op->results[0].type;
 	const Slices s = {.x = op_operand(op, 0),
 	                  .images = v.deep,

@@ -199,7 +199,7 @@ static Range range_of(const Value *v, int depth)
 		dim_range_empty(d, &r.lo, &r.hi);
 		return r;
 	}
-	if (v->def->code == OP_LOOP_TO_INDEX) {
+	if (v->def->code == OP_LOOP_TO_INDEX || v->def->code == OP_LOOP_NEAR_INDEX) {
 		const Attr *extent = op_attr(v->def, "extent");
 		return extent && extent->dim ? range_below(extent->dim) : range_any;
 	}

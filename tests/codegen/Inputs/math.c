@@ -22,6 +22,8 @@ LOOP(pd_tanhf)
 LOOP(pd_erff)
 LOOP(pd_logf)
 LOOP(pd_log1pf)
+LOOP(pd_sinf)
+LOOP(pd_cosf)
 
 typedef struct Function {
 	const char *name;
@@ -71,7 +73,8 @@ int main(int argc, char **argv)
 	static const Function functions[] = {
 		{"pd_expf", pd_expf_loop, exp, 1.0}, {"pd_tanhf", pd_tanhf_loop, tanh, 1.5},
 		{"pd_erff", pd_erff_loop, erf, 5.5}, {"pd_logf", pd_logf_loop, log, 1.0},
-		{"pd_log1pf", pd_log1pf_loop, log1p, 2.0},
+		{"pd_log1pf", pd_log1pf_loop, log1p, 2.0}, {"pd_sinf", pd_sinf_loop, sin, 2.0},
+		{"pd_cosf", pd_cosf_loop, cos, 2.0},
 	};
 	int bad = 0;
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)

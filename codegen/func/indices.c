@@ -1,0 +1,94 @@
+// Positions that come from data: checked, or brought into a range; and those that variables of 32
+// bits hold. Called by scalar.c.
+#include "codegen/func/func.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+// Of 32 bits.
+const char *near_index_expression(Scalars *s, const Op *op)
+{
+	const char *x = scalars_name(s, op_operand(op, 0));
+	const int64_t last = op_attr(op, "extent")->dim->value - 1;
+	return x ? arena_printf(s->k->arena,
+	                        "(int32_t)(%s > 0.0f ? (%s < %" PRId64 ".0f ? %s : %" PRId64
+	                        ".0f) : 0.0f)",
+	                        x, x, last, x, last)
+	         : NULL;
+}
+
+// Index from data: checked, a failure ends the function.
+bool to_index_print(Scalars *s, const Op *op, int depth, Text *out)
+{
+	const char *x = scalars_name(s, op_operand(op, 0));
+	if (!x)
+		return false;
+	const char *extent = kernel_dim(s->k, op_attr(op, "extent")->dim);
+	const char *name = kernel_local(s->k, "v");
+	if (op_bool(op, "wrap", false)) {
+		text_line(out, depth, "int64_t %s = (int64_t)%s;", name, x);
+		text_line(out, depth, "%s += %s < 0 ? %s : 0;", name, name, extent);
+	} else {
+		text_line(out, depth, "const int64_t %s = (int64_t)%s;", name, x);
+	}
+	text_line(out, depth, "if (%s < 0 || %s >= %s)%s", name, name, extent, s->k->skips ? " {" : "");
+	const int fault = kernel_fault(s->k, op);
+	if (!s->k->cg->backend->device)
+		text_line(out, depth + 1, "return %d;", fault + 1);
+	else
+		text_line(out, depth + 1, "%spd_fail(pd_run, PD_INDEX, %s);", s->k->skips ? "" : "return ",
+		          fault ? arena_printf(s->k->arena, "pd_op + %d", fault) : "pd_op");
+	if (s->k->skips) {
+		text_line(out, depth + 1, "continue;");
+		text_line(out, depth, "}");
+	}
+	if (strcmp(s->k->index, "int64_t")) {
+		const char *narrow = kernel_local(s->k, "v");
+		text_line(out, depth, "const %s %s = (%s)%s;", s->k->index, narrow, s->k->index, name);
+		name = narrow;
+	}
+	pointer_map_set(&s->names, &op->results[0], name);
+	return true;
+}
+
+// In a variable of 32 bits, which vectors convert to and gather by.
+bool near_index_print(Scalars *s, const Op *op, int depth, Text *out)
+{
+	const char *e = near_index_expression(s, op);
+	NarrowIndex *n = NEW(s->k->arena, NarrowIndex);
+	if (!e)
+		return false;
+	n->variable = kernel_local(s->k, "v");
+	n->name = arena_printf(s->k->arena, "((%s)%s)", s->k->index, n->variable);
+	text_line(out, depth, "const int32_t %s = %s;", n->variable, e);
+	pointer_map_set(&s->names, &op->results[0], n->name);
+	pointer_map_set(&s->narrow, &op->results[0], n);
+	return true;
+}
+
+// The variable of 32 bits that holds an index; NULL: none does.
+static const char *narrow_variable(const Scalars *s, const Value *v)
+{
+	const NarrowIndex *n = pointer_map_get(&s->narrow, v);
+	return n && n->name == pointer_map_get(&s->names, v) ? n->variable : NULL;
+}
+
+// The position within the last axes whose indices all have such variables, in 32 bits: vectors
+// gather by these. Leaves in *axes how many come before, in *size what one step of them is.
+const char *narrow_index(const Scalars *s, const Op *op, int first, const Type *t, int *axes,
+                         int64_t *size)
+{
+	const char *sum = NULL, *variable;
+	int k = t->rank;
+	*size = 1;
+	for (; k > 0 && dim_is_const(t->dims[k - 1]); k--) {
+		if (!(variable = narrow_variable(s, op_operand(op, first + k - 1))) ||
+		    t->dims[k - 1]->value > INT32_MAX / *size)
+			break;
+		sum = !sum ? variable
+		           : arena_printf(s->k->arena, "%s * %" PRId64 " + %s", variable, *size, sum);
+		*size *= t->dims[k - 1]->value;
+	}
+	*axes = k;
+	return sum;
+}

@@ -1,0 +1,98 @@
+// A loop whose body chooses by where its index stands, as what is put together from several tensors
+// does, is printed as several loops over parts of its range, in each of which the choice is made.
+// Called by nest.c.
+#include "codegen/nest/nest.h"
+
+#include <inttypes.h>
+
+// Parts of a loop: beyond them the code grows more than it gains; shorter ones, on average, are for
+// many parts only.
+enum { MAX_PARTS = 64, MIN_LENGTH = 16, MANY_PARTS = 4 };
+
+typedef struct Cuts {
+	int64_t at[MAX_PARTS + 1]; // where parts begin, in order; the end at last
+	int n;                     // parts
+} Cuts;
+
+static void cut_add(Cuts *c, int64_t at)
+{
+	int i = 0;
+	while (i <= c->n && c->at[i] < at)
+		i++;
+	// Not at the ends, nor twice; one too many shows.
+	if (i == 0 || i > c->n || c->at[i] == at || c->n > MAX_PARTS)
+		return;
+	if (c->n < MAX_PARTS) {
+		for (int j = c->n; j >= i; j--)
+			c->at[j + 1] = c->at[j];
+		c->at[i] = at;
+	}
+	c->n++;
+}
+
+// Where a comparison of the index with a constant changes.
+static void compare_cuts(const Op *op, const Value *arg, Cuts *c)
+{
+	const bool less = op->code == OP_PD_LESS_THAN, at_least = op->code == OP_PD_GREATER_EQUAL,
+			   more = op->code == OP_PD_GREATER_THAN, at_most = op->code == OP_PD_LESS_EQUAL;
+	if (!less && !at_least && !more && !at_most)
+		return;
+	for (int side = 0; side < 2; side++) {
+		const Value *limit = op_operand(op, 1 - side);
+		const Attr *a = limit->def && limit->def->code == OP_LOOP_CONSTANT &&
+		                        limit->type->kind == TY_INDEX
+		                    ? op_attr(limit->def, "value")
+		                    : NULL;
+		int64_t offset;
+		if (!a || a->kind != ATTR_INT || !index_of_arg(op_operand(op, side), arg, &offset))
+			continue;
+		// x < c and x >= c change at c, x <= c and x > c behind it; turned round, the others do.
+		const bool behind = (more || at_most) != (side == 1);
+		cut_add(c, a->i - offset + behind);
+	}
+}
+
+// The parts of the loop at `level`, if that pays.
+static bool cuts_find(const Nest *n, int level, Cuts *c)
+{
+	const Loop *loop = &n->loops[level];
+	*c = (Cuts){.n = 0};
+	if (n->k->cg->backend->device || n->turned || loop->first || loop->step ||
+	    !dim_is_const(loop->extent) || loop->extent->value < 2)
+		return false;
+	c->at[1] = loop->extent->value;
+	c->n = 1;
+	for (const Op *op = n->body->first; op; op = op->next) {
+		if (op->nregion)
+			return false;
+		if (op->nresult && op->noperand == 2 && nest_needed(n, op))
+			compare_cuts(op, loop->arg, c);
+	}
+	if (c->n < 2 || c->n > MAX_PARTS)
+		return false;
+	// Outer loops: few choices are made by nest.c.
+	return c->n >= MANY_PARTS ||
+	       (level + 1 == n->nloop && loop->extent->value / c->n >= MIN_LENGTH);
+}
+
+bool nest_parts_print(Nest *n, int level, int depth, NestPrint *print, bool *done)
+{
+	Cuts cuts;
+	Loop *loop = &n->loops[level];
+	*done = n->s.nspan < (int)COUNT_OF(n->s.spans) && cuts_find(n, level, &cuts);
+	if (!*done)
+		return true;
+	IndexSpan *span = &n->s.spans[n->s.nspan++];
+	bool ok = true;
+	for (int i = 0; i < cuts.n && ok; i++) {
+		*span = (IndexSpan){loop->arg, cuts.at[i], cuts.at[i + 1]};
+		loop->first = arena_printf(n->k->arena, "%" PRId64, span->from);
+		loop->end = arena_printf(n->k->arena, "%" PRId64, span->to);
+		nest_renew(n);
+		ok = print(n, level, depth);
+	}
+	loop->first = loop->end = NULL;
+	n->s.nspan--;
+	nest_renew(n);
+	return ok;
+}
