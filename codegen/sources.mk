@@ -17,7 +17,7 @@ SOURCES += codegen/model/branch.c codegen/model/header.c codegen/model/identity.
 	codegen/model/state.c codegen/model/story.c codegen/model/update.c codegen/model/weights.c
 SOURCES += codegen/nest/kernel_scan.c codegen/nest/kernel_select.c codegen/nest/lanes.c \
 	codegen/nest/nest.c codegen/nest/parts.c codegen/nest/reduce.c codegen/nest/region.c
-SOURCES += codegen/text/names.c codegen/text/prelude.c codegen/text/template.c codegen/text/wrap.c
+SOURCES += codegen/text/names.c codegen/text/prelude.c codegen/text/template.c codegen/text/words.c codegen/text/wrap.c
 # Texts that pdcc carries: the templates of generated code, the runtime stub, the emulator of CUDA.
 TEXTS += codegen/c/kernels/conv.c.in codegen/c/kernels/conv_plain.c.in \
 	codegen/c/kernels/conv_point.c.in codegen/c/kernels/conv_shape.c.in \

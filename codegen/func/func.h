@@ -452,19 +452,7 @@ const char *narrow_index(const Scalars *s, const Op *op, int first, const Type *
 int spans_know(const Scalars *s, const Value *pred);
 // Whether v is arg + *offset.
 bool index_of_arg(const Value *v, const Value *arg, int64_t *offset);
-// `(e)` without its parentheses; anything else as it is.
-const char *expression_unwrap(Arena *a, const char *e);
-void text_line(Text *out, int depth, const char *fmt, ...) PRINTF_LIKE(3, 4);
-// Where the condition `fmt` holds, a function of the model returns `status`.
-void text_refuse(Text *out, const char *status, const char *fmt, ...) PRINTF_LIKE(3, 4);
-
-// ---- scalar.c -----------------------------------------------------------------------------------
-
-// How an element is held: in memory (float, uint8_t for bool, uint16_t for f16 and bf16) and in a
-// scalar variable (float for f16 and bf16, bool for bool, int64_t for index).
-const char *dtype_c_memory(DType t);
-const char *type_c_scalar(const Type *t);
-// The same inside of a function, where positions may be narrower.
+// type_c_scalar() inside of a function, where positions may be narrower.
 const char *kernel_scalar(const KernelFunc *k, const Type *t);
 static inline bool type_is_complex(const Type *t)
 {

@@ -15,69 +15,11 @@
 // Longer expressions get a local of their own.
 enum { MAX_INLINE_LENGTH = 72 };
 
-void text_line(Text *out, int depth, const char *fmt, ...)
-{
-	for (int i = 0; i < depth; i++)
-		text_char(out, '\t');
-	va_list ap;
-	va_start(ap, fmt);
-	char *line = arena_vprintf(out->arena, fmt, ap);
-	va_end(ap);
-	text_str(out, line);
-	text_char(out, '\n');
-}
-
-void text_refuse(Text *out, const char *status, const char *fmt, ...)
-{
-	va_list ap;
-	va_start(ap, fmt);
-	char *when = arena_vprintf(out->arena, fmt, ap);
-	va_end(ap);
-	text_line(out, 1, "if (%s)", when);
-	text_line(out, 2, "return %s;", status);
-}
-
 // ---- types and elements -------------------------------------------------------------------------
-
-static const char *const memory_types[DT_COUNT] = {
-	[DT_BOOL] = "uint8_t", [DT_U8] = "uint8_t",  [DT_I8] = "int8_t",    [DT_I16] = "int16_t",
-	[DT_I32] = "int32_t",  [DT_I64] = "int64_t", [DT_F16] = "uint16_t", [DT_BF16] = "uint16_t",
-	[DT_F32] = "float",    [DT_F64] = "double",  [DT_C64] = "pd_c64",   [DT_C128] = "pd_c128",
-};
-
-const char *dtype_c_memory(DType t)
-{
-	return memory_types[t];
-}
-
-const char *type_c_scalar(const Type *t)
-{
-	if (t->kind == TY_INDEX)
-		return "int64_t";
-	switch (t->dtype) {
-	case DT_BOOL: return "bool";
-	case DT_F16:
-	case DT_BF16: return "float";
-	default: return memory_types[t->dtype];
-	}
-}
 
 const char *kernel_scalar(const KernelFunc *k, const Type *t)
 {
 	return t->kind == TY_INDEX ? k->index : type_c_scalar(t);
-}
-
-// `(e)` without its parentheses.
-const char *expression_unwrap(Arena *a, const char *e)
-{
-	size_t n = strlen(e);
-	int depth = 0;
-	for (size_t i = 0; i < n; i++) {
-		depth += (e[i] == '(') - (e[i] == ')');
-		if (!depth && (i + 1 < n || i == 0))
-			return e;
-	}
-	return n > 2 ? arena_strndup(a, e + 1, n - 2) : e;
 }
 
 const char *pointer_element(Arena *a, const char *pointer)
@@ -300,7 +242,7 @@ static bool type_is_int(const Type *t)
 static const char *wrapping_operand(Arena *a, const Type *t, const char *wide, const char *e)
 {
 	const char *bare = expression_unwrap(a, e),
-			   *sum = arena_printf(a, "(%s)((%s)", memory_types[t->dtype], wide);
+			   *sum = arena_printf(a, "(%s)((%s)", dtype_c_memory(t->dtype), wide);
 	if ((t->dtype == DT_I64 || t->dtype == DT_I32) && !strncmp(bare, sum, strlen(sum))) {
 		const char *inner = strchr(bare, ')') + 1;
 		if (expression_unwrap(a, inner) != inner)
@@ -319,14 +261,14 @@ static const char *wrapping(Scalars *s, const Type *t, const char *x, const char
 			   *first = wrapping_operand(a, t, wide, x),
 			   *second = strspn(y, "0123456789") == strlen(y) ? arena_printf(a, "%su", y)
 	                                                          : wrapping_operand(a, t, wide, y);
-	return arena_printf(a, "(%s)(%s %s %s)", memory_types[t->dtype], first, operator, second);
+	return arena_printf(a, "(%s)(%s %s %s)", dtype_c_memory(t->dtype), first, operator, second);
 }
 
 // Shifts depend on how many bits there are.
 static const char *shifted(Scalars *s, const Type *t, const char *function, const char *x,
                            const char *y)
 {
-	return arena_printf(s->k->arena, "(%s)%s(%s, %s, %d)", memory_types[t->dtype], function, x, y,
+	return arena_printf(s->k->arena, "(%s)%s(%s, %s, %d)", dtype_c_memory(t->dtype), function, x, y,
 	                    (int)dtype_size(t->dtype) * 8);
 }
 
@@ -363,8 +305,8 @@ static const char *integer_other(Scalars *s, const Op *op, const char *x, const 
 	case OP_PD_CEIL:
 	case OP_PD_ROUND:
 	case OP_PD_TRUNC: return x;
-	case OP_PD_BITWISE_NOT: return arena_printf(a, "(%s)~%s", memory_types[t->dtype], x);
-	case OP_PD_ABS: return arena_printf(a, "(%s)pd_int_abs(%s)", memory_types[t->dtype], x);
+	case OP_PD_BITWISE_NOT: return arena_printf(a, "(%s)~%s", dtype_c_memory(t->dtype), x);
+	case OP_PD_ABS: return arena_printf(a, "(%s)pd_int_abs(%s)", dtype_c_memory(t->dtype), x);
 	case OP_PD_BITWISE_LEFT_SHIFT: return shifted(s, t, "pd_left_shift", x, y);
 	case OP_PD_RIGHT_SHIFT: return shifted(s, t, "pd_right_shift", x, y);
 	case OP_PD_RIGHT_SHIFT_LOGICAL: return shifted(s, t, "pd_right_shift_logical", x, y);
@@ -383,7 +325,7 @@ static const char *integer_expression(Scalars *s, const Op *op, const char *x, c
 		return NULL;
 	const char *function = integer_function(op->code, t->dtype != DT_I64);
 	if (function)
-		return arena_printf(a, "(%s)%s(%s, %s)", memory_types[t->dtype], function, x, y);
+		return arena_printf(a, "(%s)%s(%s, %s)", dtype_c_memory(t->dtype), function, x, y);
 	if (operator&& s->k->inlined && sum_fits(s->k->arena, op))
 		return arena_printf(a, "%s %s %s", x, operator, y);
 	return operator? wrapping(s, t, x, operator, y) : integer_other(s, op, x, y);

@@ -59,6 +59,19 @@ bool template_expand(Context *c, Text *out, const char *name, int nkey, const Te
 #define KERNEL_PARAMS "\x02" // in k->text: stands for its parameter list
 #define KERNEL_HEAD "\x03"   // in k->text of CUDA: stands for all up to the brace of its body
 
+// ---- words.c ------------------------------------------------------------------------------------
+
+// A line, behind `depth` tabs.
+void text_line(Text *out, int depth, const char *fmt, ...) PRINTF_LIKE(3, 4);
+// Where the condition `fmt` holds, a function of the model returns `status`.
+void text_refuse(Text *out, const char *status, const char *fmt, ...) PRINTF_LIKE(3, 4);
+// How an element is held: in memory (float, uint8_t for bool, uint16_t for f16 and bf16) and in a
+// scalar variable (float for f16 and bf16, bool for bool, int64_t for index).
+const char *dtype_c_memory(DType t);
+const char *type_c_scalar(const Type *t);
+// `(e)` without its parentheses; anything else as it is.
+const char *expression_unwrap(Arena *a, const char *e);
+
 // ---- wrap.c -------------------------------------------------------------------------------------
 
 // n bytes of C, which are whole lines, with those of more than 100 columns broken.
