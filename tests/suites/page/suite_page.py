@@ -6,7 +6,7 @@ from pdcc_tests import SRC, run
 
 SLOW = False
 VOID = {'meta', 'input', 'line', 'rect', 'path'}
-OPTIONAL = {'html', 'p', 'td', 'tr', 'option'}  # whose end may be left out
+OPTIONAL = {'html', 'p', 'td', 'th', 'tr', 'option'}  # whose end may be left out
 BROWSERS = 'chromium', 'chromium-browser', 'google-chrome'
 
 
