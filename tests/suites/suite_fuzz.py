@@ -28,7 +28,7 @@ def suite(t):
     yield 'the compiler builds with sanitizers', p.returncode == 0 and pdcc.exists(), p.stdout[-2000:]
     if not pdcc.exists():
         return
-    models = sorted((SRC / 'tests/corpus/cases').glob('*/model.pdmodel')) + [SRC / 'samples/digits/digits.pdmodel']
+    models = sorted((SRC / 'tests/corpus/cases').glob('*/model.*[ln]')) + [SRC / 'samples/digits/digits.pdmodel']
     with tempfile.TemporaryDirectory() as tmp:
         p = run([t.python, SRC / 'tests/fuzz/mutate.py', '--pdcc', pdcc, '--rounds', ROUNDS, '--seconds', SECONDS,
                  '--stage', 'ir,generic,avx2,info', *models], cwd=tmp, env=dict(os.environ, TMPDIR=tmp))

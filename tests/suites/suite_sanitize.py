@@ -25,16 +25,16 @@ def clean(p, status):
 
 
 def fuzz(t, asan, tmp):
-    """The mutator on models and on text, for a time. What failed once is in tests/frontend/hostile*.test."""
+    """The mutator on models, on text, and on programs of Paddle 3, for a time. What failed once is in tests/frontend/hostile*.test."""
     mutate = SRC / 'tests/fuzz/mutate.py'
     models = sorted(CASES.glob('*/model.pdmodel')) + [DIGITS]
-    texts = []
+    programs, texts = sorted(CASES.glob('*/model.json')), []
     for m in models:
         out = pathlib.Path(tmp) / f'{m.parent.name}.pdir'
         if run([t.pdcc, m, '-o', out]).returncode == 0:
             texts.append(out)
     for name, seconds, stage, seeds in (('models', 50, 'ir,generic,avx2,info', models), ('interpreter', 25, 'interp', models),
-                                        ('text', 40, 'opt,generic,avx2', texts)):
+                                        ('text', 40, 'opt,generic,avx2', texts), ('json', 30, 'ir,generic,info', programs)):
         p = run([sys.executable, mutate, '--pdcc', asan, '--rounds', 100000, '--seconds', seconds, '--stage', stage, *seeds])
         yield f'fuzz/{name} ({p.stdout.split(chr(10))[-2]})', p.returncode == 0, p.stdout[-3000:]
 
