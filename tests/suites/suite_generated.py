@@ -287,14 +287,24 @@ def open_library(t, tmp):
 STILL_FOLDERS = ['cf', 'cf-beyond', 'p2o', 'paddle-ut', 'pir']
 BROKEN = ['changed the IR', 'the module was valid before pass']
 STILL_TARGETS = {'c': ['-o', os.devnull, '--emit=c', '--isa=avx2'], 'cuda': ['-o', os.devnull, '--emit=cuda']}
+# A printer that notes something in the IR.
+WRITES = '''#include "codegen/codegen.h"
+bool __real_codegen(Context *c, const Op *module, const Target *t, const CodegenOptions *o, CodegenResult *out);
+bool __wrap_codegen(Context *c, const Op *module, const Target *t, const CodegenOptions *o, CodegenResult *out)
+{
+	op_set_attr((Op *)module, "printed", attr_int(c, 1));
+	return __real_codegen(c, module, t, o, out);
+}
+'''
 
 
 def recorded(t):
     roots = [SRC / 'tests/corpus/cases']
     if SHARED.exists() and (t.all or t.only):
         roots += [SHARED / 'corpus' / folder for folder in STILL_FOLDERS]
-    return sorted(m for root in roots for name in ('model.pdmodel', 'model.json') for m in root.glob(f'*/{name}')
-                  if not m.with_name('params.yaml').exists())
+    models = sorted(m for root in roots for name in ('model.pdmodel', 'model.json') for m in root.glob(f'*/{name}')
+                    if not m.with_name('params.yaml').exists())
+    return models + sorted((SRC / 'tests/codegen').glob('*.pdir'))
 
 
 def changes(t, model):
@@ -310,7 +320,24 @@ def still(t):
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for model, (made, said) in zip(found, pool.map(lambda m: changes(t, m), found)):
             if made or said: # what cannot be compiled is not for this suite
-                yield f'still/{model.parent.parent.name}/{model.parent.name}', not said, said
+                name = model.name if model.suffix == '.pdir' else model.parent.name
+                yield f'still/{model.parent.parent.name}/{name}', not said, said
+
+
+def still_planted(t, tmp):
+    """What still looks for is found: a compiler whose printers write to the IR, told from the same one as it is."""
+    (tmp / 'writes.c').write_text(WRITES)
+    objects = [o for room in ('ir', 'lower', 'codegen', 'frontend') for o in sorted((t.build / 'obj' / room).rglob('*.o'))]
+    libraries = ' '.join(t.config.get(name, '') for name in ('PB_LIBS', 'JSON_LIBS', 'YAML_LIBS')).split()
+    p = run([*t.config['CC'].split(), *t.config['CFLAGS'].split(), f'-I{SRC}', f'-I{t.build}/obj', tmp / 'writes.c', *objects,
+             t.build / 'obj/program_desc.pb-c.o', '-Wl,--wrap=codegen', *t.config['LDFLAGS'].split(), *libraries, '-lm', '-ldl',
+             '-o', tmp / 'pdcc'])
+    if p.returncode:
+        yield 'still-planted', False, p.stdout
+        return
+    for target, options in STILL_TARGETS.items():
+        p = run([tmp / 'pdcc', digits(), *options, '--verify-each'])
+        yield f'still-planted/{target}', p.returncode == 1 and 'code generation changed the IR' in p.stdout, p.stdout
 
 
 # One operator more changes so many lines of C at most, of which a matrix product of its own is 26: so within a layer of several that
@@ -356,6 +383,7 @@ def inserted_op(t, tmp):
 def suite(t):
     yield from still(t)
     with tempfile.TemporaryDirectory() as tmp:
+        yield from still_planted(t, pathlib.Path(tmp))
         yield from strict(t, tmp)
         if t.all or t.only:
             yield from sample(t, tmp)
