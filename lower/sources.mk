@@ -1,6 +1,6 @@
 # The sources of lower/, room by room.
 SOURCES += lower/pipeline.c
-SOURCES += lower/analysis/deps.c lower/analysis/dim_order.c lower/analysis/edges.c lower/analysis/found_sizes.c \
+SOURCES += lower/analysis/course.c lower/analysis/deps.c lower/analysis/dim_order.c lower/analysis/edges.c lower/analysis/found_sizes.c \
 	lower/analysis/fuse_shape.c lower/analysis/lanes.c \
 	lower/analysis/loop_blocks.c lower/analysis/nest_loops.c lower/analysis/numbers.c lower/analysis/places.c lower/analysis/rows.c lower/analysis/structure.c lower/analysis/trip_count.c \
 	lower/analysis/touches.c lower/analysis/work.c

@@ -5,6 +5,7 @@
 
 #include "codegen/model/model.h"
 #include "lower/analysis/analysis.h"
+#include "lower/analysis/course.h"
 #include "lower/analysis/work.h"
 
 // ---- state.c ------------------------------------------------------------------------------------
@@ -118,7 +119,9 @@ void cuda_fetch_print(Codegen *cg, const Op *op, int col, const char *from);
 
 // The nodes of a graph, in the order of the program: all that is printed in between belongs to one.
 // At the end they are printed with what each waits for.
-void cuda_nodes_begin(Codegen *cg);
+// `part`: of a conditional node.
+void cuda_nodes_begin(Codegen *cg, bool part);
+bool cuda_in_part(const Codegen *cg); // or in a graph inside of one
 void cuda_nodes_end(Codegen *cg,
                     bool repeated); // in a loop of the host: all wait for all of the round before
 // A node; inside of it another call changes nothing. Without text there is none. `stem`: an

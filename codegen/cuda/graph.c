@@ -1,6 +1,6 @@
-// The whole program as one graph of CUDA, in which pd.if and pd.while are conditional nodes again,
-// and chains of pd.if that flatten.c made a switch are one. Branches have the roles that it left,
-// which say where loops begin and where the parts of an if meet. Called by run.c.
+// The whole program as one graph of CUDA, in the order of its course (lower/analysis/course.h):
+// pd.if and pd.while are conditional nodes again, and chains of pd.if that flatten.c made a switch
+// are one. Called by run.c.
 #include "codegen/cuda/cuda.h"
 #include "codegen/device/device.h"
 #include "lower/analysis/analysis.h"
@@ -8,44 +8,55 @@
 #include <inttypes.h>
 #include <string.h>
 
-typedef struct Walk {
+// What has begun and not ended yet: a loop in one of its forms, a choice, a part of it.
+typedef struct Frame {
+	struct Frame *outer;
+	Text around, inside; // the texts in which its scopes stand
+	const char *name;    // of its condition
+	const char *pointer; // where a choice looks
+} Frame;
+
+typedef struct Printing {
 	Codegen *cg;
 	const Op **bound;
-	const Block *heads[64]; // of the loops around
-	int nhead;
-	const Op *test; // of the loop at which the last walk ended
-} Walk;
+	Frame *frame;
+} Printing;
 
-// Where a walk ended, beside blocks: at the branch of a loop, at the end of the program, or with a
-// diagnostic.
-static const Block at_loop_branch, at_end, at_error;
+typedef bool Printer(Printing *p, const CourseEvent *e); // false after a diagnostic
 
-static const Block *walk(Walk *w, const Block *b);
+static Frame *frame_push(Printing *p)
+{
+	Frame *f = NEW(p->cg->arena, Frame);
+	*f = (Frame){.outer = p->frame};
+	return p->frame = f;
+}
 
-// ---- branches -----------------------------------------------------------------------------------
+static Frame *frame_pop(Printing *p)
+{
+	Frame *f = p->frame;
+	p->frame = f->outer;
+	return f;
+}
+
+// ---- operations, branches -----------------------------------------------------------------------
+
+static bool op_print(Printing *p, const CourseEvent *e)
+{
+	const int errors = diag_errors(p->cg->ctx->diag);
+	cuda_node_begin(p->cg, op_stem(p->cg, e->op));
+	if (!run_op_print(p->cg, e->op, p->bound))
+		return run_no_code(p->cg, e->op, errors);
+	cuda_node_end(p->cg);
+	return true;
+}
 
 // Sizes first: values move by those of the arguments.
-static bool edge_print(Codegen *cg, const Op *op, int s)
+static bool edge_print(Printing *p, const CourseEvent *e)
 {
-	cuda_node_begin(cg, "sizes");
-	const bool ok = cuda_edge_sizes_print(cg, op, s);
-	cuda_node_end(cg);
-	return ok && cuda_moves_print(cg, op, s);
-}
-
-// ---- nesting ------------------------------------------------------------------------------------
-
-// The graph of a part of the program.
-static void nodes_begin(Codegen *cg)
-{
-	cuda_nodes_begin(cg);
-	cg->cuda.nested++;
-}
-
-static void nodes_end(Codegen *cg)
-{
-	cg->cuda.nested--;
-	cuda_nodes_end(cg, false);
+	cuda_node_begin(p->cg, "sizes");
+	const bool ok = cuda_edge_sizes_print(p->cg, e->op, e->part);
+	cuda_node_end(p->cg);
+	return ok && cuda_moves_print(p->cg, e->op, e->part);
 }
 
 static const CudaArg *args_keep(Codegen *cg, int n, const CudaArg *args)
@@ -70,14 +81,29 @@ static void thread_print(Codegen *cg, const Op *op, const char *kernel, const ch
 	                                .args = args_keep(cg, n, args)});
 }
 
+// A conditional node in the graph, whose text stands in braces.
+static void conditional_begin(Codegen *cg, Frame *f, const Op *op)
+{
+	cuda_node_begin(cg, op_stem(cg, op));
+	cuda_node_step(cg, op);
+	f->around = cuda_scope_open(cg);
+}
+
+static void conditional_end(Codegen *cg, const Frame *f, const Op *op, const char *head)
+{
+	cuda_scope_close(cg, f->around, head, comment_text(cg->arena, op_title(cg, op)));
+	cuda_node_end(cg);
+}
+
+// ---- conditions ---------------------------------------------------------------------------------
+
 // A condition, and the step that takes it to its node, which may be part of the steps in front of
 // it.
-static const char *condition_new(Codegen *cg, const char *stem, bool has_else)
+static const char *condition_new(Codegen *cg, const char *stem, int word, bool has_else)
 {
 	const char *name = names_unique(&cg->locals, stem);
 	text_line(&cg->run, 1, "const pd_condition %s = pd_condition_new(queue, parts_on + %d, %s);",
-	          name, 2 * cg->cuda.ncondition, has_else ? "true" : "false");
-	cg->cuda.ncondition++;
+	          name, 2 * word, has_else ? "true" : "false");
 	return name;
 }
 
@@ -103,127 +129,38 @@ static int counter_word(const Codegen *cg, int counter)
 	return 2 * cuda_found_count(cg) + counter;
 }
 
-// How often the way back to a loop may be taken, and its counter on the device.
-static void trips_print(Walk *w, const Op *op, const Op *back, int64_t limit, int counter)
+// How often the way back to a loop may be taken: `op` sets the counter on the device, or is that
+// way.
+static void trips_print(Codegen *cg, const Op *op, const CourseLoop *l)
 {
-	Codegen *cg = w->cg;
-	const int word = counter_word(cg, counter);
-	if (!limit)
+	const int64_t limit = op_int(l->back, "max_trip", 0);
+	const bool back = op == l->back;
+	if (limit <= 0)
 		return;
-	CudaArg args[4] = {cuda_arg_word(cg, "int64_t *", word),
-	                   cuda_arg_literal("int64_t ", op == back
-	                                                    ? arena_printf(cg->arena, "%" PRId64, limit)
-	                                                    : "0")};
-	if (op == back)
+	CudaArg args[4] = {
+		cuda_arg_word(cg, "int64_t *", counter_word(cg, l->counter)),
+		cuda_arg_literal("int64_t ", back ? arena_printf(cg->arena, "%" PRId64, limit) : "0")};
+	if (back)
 		args[2] = cuda_arg_state(cg, "pd_state *");
 	args[3] = cuda_arg_literal("int ", arena_printf(cg->arena, "%d", cuda_failure(cg, op)));
 	cuda_node_begin(cg, "trips");
-	thread_print(cg, op, op == back ? "pd_count_trip<int64_t>" : "pd_set<int64_t>", "trips",
-	             op == back ? 4 : 2, args);
+	thread_print(cg, op, back ? "pd_count_trip<int64_t>" : "pd_set<int64_t>", "trips", back ? 4 : 2,
+	             args);
 	cuda_node_end(cg);
 }
 
-// The condition: from the head to the branch of the loop, which it returns; NULL after a
-// diagnostic.
-static const Op *condition_print(Walk *w, const Block *head, const char *again)
+static void body_begin(Codegen *cg, Frame *f)
 {
-	Codegen *cg = w->cg;
-	if (walk(w, head) != &at_loop_branch) {
-		if (!diag_errors(cg->ctx->diag))
-			diag_error(cg->ctx->diag, cg->module->loc,
-			           "code generation: a loop without a condition");
-		return NULL;
-	}
-	const Op *test = w->test;
-	const char *cond = tensor_pointer(cg, op_operand(test, 0));
-	if (!cond)
-		return NULL;
-	if (again)
-		decide_print(cg, test, cond, again);
-	else
-		cuda_block_test(cg, "if (!", op_operand(test, 0), cond, ")");
-	return test;
+	f->inside = cuda_scope_open(cg);
+	text_line(&cg->run, 1, "pd_queue *const queue = &body;");
+	cuda_nodes_begin(cg, true);
 }
 
-// One round: from the branch that ends the condition to the head of the loop.
-static bool round_print(Walk *w, const Block *head, const Op *branch, int64_t limit, int counter)
+static void body_end(Codegen *cg, const Frame *f, const CourseLoop *l)
 {
-	const Op *back = loop_back(head);
-	// Before what the round does, which may have no more room.
-	trips_print(w, back, back, limit, counter);
-	return edge_print(w->cg, branch, 0) && walk(w, branch->succs[0].block) == head;
-}
-
-static bool body_print(Walk *w, const Block *head, const Op *branch, int64_t limit, int counter,
-                       const char *again)
-{
-	text_line(&w->cg->run, 1, "pd_queue *const queue = &body;");
-	nodes_begin(w->cg);
-	if (!round_print(w, head, branch, limit, counter) || !condition_print(w, head, again))
-		return false;
-	nodes_end(w->cg);
-	return true;
-}
-
-// A loop in a kernel of one block. Returns the branch of the loop, or NULL.
-static const Op *loop_kernel_print(Walk *w, const Op *enter, int64_t limit, int counter)
-{
-	Codegen *cg = w->cg;
-	const Block *head = enter->succs[0].block;
-	cuda_loop_kernel_begin(cg, enter);
-	trips_print(w, enter, loop_back(head), limit, counter);
-	cuda_block_text(cg, "for (;;) {", 1);
-	const Op *branch = condition_print(w, head, NULL);
-	cuda_block_text(cg, "\tbreak;", 0);
-	const bool ok = branch && round_print(w, head, branch, limit, counter);
-	cuda_block_text(cg, "}", -1);
-	cuda_loop_kernel_end(cg);
-	return ok ? branch : NULL;
-}
-
-// A loop as a conditional node. The steps in front of it decide first.
-static const Op *loop_node_print(Walk *w, const Op *enter, int64_t limit, int counter)
-{
-	Codegen *cg = w->cg;
-	const Block *head = enter->succs[0].block;
-	trips_print(w, enter, loop_back(head), limit, counter);
-	const char *again = condition_new(cg, "again", false);
-	const Op *branch = condition_print(w, head, again);
-	cuda_node_begin(cg, op_stem(cg, enter));
-	cuda_node_step(cg, enter);
-	Text outer = cuda_scope_open(cg);
-	text_line(&cg->run, 1, "pd_queue body = pd_while(queue, %s);", again);
-	Text inner = cuda_scope_open(cg);
-	const bool ok = branch && body_print(w, head, branch, limit, counter, again);
-	cuda_scope_close(cg, inner, "while (pd_round(&body)) ", NULL);
-	cuda_scope_close(cg, outer, "", comment_text(cg->arena, op_title(cg, enter)));
-	cuda_node_end(cg);
-	return ok ? branch : NULL;
-}
-
-// ---- while, counted -----------------------------------------------------------------------------
-
-static bool counted_round_print(Walk *w, const Block *head, const Op *branch)
-{
-	return edge_print(w->cg, branch, 0) && walk(w, branch->succs[0].block) == head;
-}
-
-// As rounds behind each other in the graph around.
-static bool counted_unrolled_print(Walk *w, const Op *enter, const Op *branch, int64_t rounds)
-{
-	Codegen *cg = w->cg;
-	cuda_node_begin(cg, op_stem(cg, enter));
-	cuda_node_step(cg, enter);
-	Text outer = cuda_scope_open(cg);
-	cuda_nodes_begin(cg);
-	const bool ok = counted_round_print(w, enter->succs[0].block, branch);
-	cuda_nodes_end(cg, true);
-	cuda_scope_close(
-		cg, outer,
-		arena_printf(cg->arena, "for (int round = 0; round < %" PRId64 "; round++) ", rounds),
-		comment_text(cg->arena, op_title(cg, enter)));
-	cuda_node_end(cg);
-	return ok;
+	cuda_nodes_end(cg, false);
+	cuda_scope_close(cg, f->inside, "while (pd_round(&body)) ", NULL);
+	conditional_end(cg, f, l->enter, "");
 }
 
 static const Value *count_of(const Op *enter)
@@ -237,11 +174,9 @@ static const char *count_pointer(Codegen *cg, const Op *enter)
 }
 
 // In a kernel of one block. A failure inside ends nothing: the rounds do.
-static bool counted_kernel_print(Walk *w, const Op *enter, const Op *branch)
+static bool counted_kernel_begin(Codegen *cg, const Op *enter)
 {
-	Codegen *cg = w->cg;
-	const Block *head = enter->succs[0].block;
-	const Dim *rounds = loop_rounds(head);
+	const Dim *rounds = loop_rounds(enter->succs[0].block);
 	cuda_loop_kernel_begin(cg, enter);
 	if (rounds && dim_is_const(rounds)) {
 		cuda_block_text(cg,
@@ -249,16 +184,12 @@ static bool counted_kernel_print(Walk *w, const Op *enter, const Op *branch)
 		                             "for (int round = 0; round < %" PRId64 "; round++) {",
 		                             rounds->value),
 		                1);
-	} else {
-		const char *count = count_pointer(cg, enter);
-		if (!count)
-			return false;
-		cuda_block_rounds(cg, count_of(enter), count);
+		return true;
 	}
-	const bool ok = counted_round_print(w, head, branch);
-	cuda_block_text(cg, "}", -1);
-	cuda_loop_kernel_end(cg);
-	return ok;
+	const char *count = count_pointer(cg, enter);
+	if (count)
+		cuda_block_rounds(cg, count_of(enter), count);
+	return count != NULL;
 }
 
 // In front of the loop.
@@ -277,191 +208,151 @@ static bool count_print(Codegen *cg, const Op *enter, int word, const char *agai
 	return true;
 }
 
-// At the end of a round: beside what a kernel of the round does, or a step.
-static void count_down_print(Codegen *cg, const Op *back, int word, const char *again)
+// As a conditional node. Rounds end with the counter: no condition is computed.
+static bool counted_node_begin(Codegen *cg, Frame *f, const CourseLoop *l)
 {
-	const CudaArg args[] = {cuda_arg_word(cg, "int64_t *", word), {"pd_condition ", again, again}};
+	const Dim *rounds = loop_rounds(l->enter->succs[0].block);
+	const int word = counter_word(cg, l->counter);
+	f->name = names_unique(&cg->locals, "again");
+	text_line(&cg->run, 1,
+	          "const pd_condition %s = pd_counter_new(queue, parts_on + %d, sizes + %d);", f->name,
+	          2 * l->condition, word);
+	if (!count_print(cg, l->enter, word, f->name))
+		return false;
+	conditional_begin(cg, f, l->enter);
+	text_line(&cg->run, 1, "pd_queue body = pd_counted(queue, %s, sizes + %d, %s);", f->name, word,
+	          rounds ? dim_in_run(cg, rounds) : "-1");
+	body_begin(cg, f);
+	return true;
+}
+
+// At the end of a round: beside what a kernel of the round does, or a step.
+static void count_down_print(Codegen *cg, const CourseLoop *l, const char *again)
+{
+	const CudaArg args[] = {cuda_arg_word(cg, "int64_t *", counter_word(cg, l->counter)),
+	                        {"pd_condition ", again, again}};
 	const char *line = arena_printf(cg->arena, "pd_count_with_next(queue, %s, %s);", args[0].text,
 	                                again);
-	const int func = cuda_node_count_down(cg, back, line);
+	const int func = cuda_node_count_down(cg, l->back, line);
 	if (func >= 0) {
 		cg->funcs[func].counts = true;
 		return;
 	}
 	cuda_node_begin(cg, again);
-	thread_print(cg, back, "pd_count_down<int64_t>", again, COUNT_OF(args), args);
+	thread_print(cg, l->back, "pd_count_down<int64_t>", again, COUNT_OF(args), args);
 	cuda_node_end(cg);
 }
 
-// As a conditional node. Rounds end with the counter: no condition is computed.
-static bool counted_node_print(Walk *w, const Op *enter, const Op *branch)
+static bool loop_print(Printing *p, const CourseEvent *e)
 {
-	Codegen *cg = w->cg;
-	const Block *head = enter->succs[0].block;
-	const Dim *rounds = loop_rounds(head);
-	const int word = counter_word(cg, cg->cuda.ncounter++);
-	const char *again = names_unique(&cg->locals, "again");
-	text_line(&cg->run, 1,
-	          "const pd_condition %s = pd_counter_new(queue, parts_on + %d, sizes + %d);", again,
-	          2 * cg->cuda.ncondition, word);
-	cg->cuda.ncondition++;
-	if (!count_print(cg, enter, word, again))
+	const CourseLoop *l = e->loop;
+	Codegen *cg = p->cg;
+	Frame *f = frame_push(p);
+	switch (l->form) {
+	case LOOP_KERNEL:
+		cuda_loop_kernel_begin(cg, l->enter);
+		trips_print(cg, l->enter, l);
+		cuda_block_text(cg, "for (;;) {", 1);
+		return true;
+	case LOOP_NODE: // the steps in front of it decide first
+		trips_print(cg, l->enter, l);
+		f->name = condition_new(cg, "again", l->condition, false);
+		return true;
+	case LOOP_COUNTED_KERNEL: return counted_kernel_begin(cg, l->enter);
+	case LOOP_COUNTED_NODE: return counted_node_begin(cg, f, l);
+	case LOOP_COUNTED_UNROLLED: break;
+	}
+	conditional_begin(cg, f, l->enter);
+	cuda_nodes_begin(cg, false);
+	return true;
+}
+
+static bool test_print(Printing *p, const CourseEvent *e)
+{
+	const CourseLoop *l = e->loop;
+	Codegen *cg = p->cg;
+	Frame *f = p->frame;
+	const char *cond = tensor_pointer(cg, op_operand(l->test, 0));
+	if (!cond)
 		return false;
-	cuda_node_begin(cg, op_stem(cg, enter));
-	cuda_node_step(cg, enter);
-	Text outer = cuda_scope_open(cg);
-	text_line(&cg->run, 1, "pd_queue body = pd_counted(queue, %s, sizes + %d, %s);", again, word,
-	          rounds ? dim_in_run(cg, rounds) : "-1");
-	Text inner = cuda_scope_open(cg);
-	text_line(&cg->run, 1, "pd_queue *const queue = &body;");
-	nodes_begin(cg);
-	const bool ok = counted_round_print(w, head, branch);
-	count_down_print(cg, loop_back(head), word, again);
-	nodes_end(cg);
-	cuda_scope_close(cg, inner, "while (pd_round(&body)) ", NULL);
-	cuda_scope_close(cg, outer, "", comment_text(cg->arena, op_title(cg, enter)));
-	cuda_node_end(cg);
-	return ok;
+	if (l->form == LOOP_NODE) {
+		decide_print(cg, l->test, cond, f->name);
+		conditional_begin(cg, f, l->enter);
+		text_line(&cg->run, 1, "pd_queue body = pd_while(queue, %s);", f->name);
+		body_begin(cg, f);
+	} else {
+		cuda_block_test(cg, "if (!", op_operand(l->test, 0), cond, ")");
+		cuda_block_text(cg, "\tbreak;", 0);
+	}
+	trips_print(cg, l->back, l); // before what the round does, which may have no more room
+	return true;
 }
 
-static const Op *counted_print(Walk *w, const Op *enter, const Op *branch, bool in_kernel)
+static bool again_print(Printing *p, const CourseEvent *e)
 {
-	const Op *back = loop_back(enter->succs[0].block);
-	const int64_t unrolled = in_kernel ? 0 : op_int(back, "unrolled", 0);
-	const bool ok = in_kernel  ? counted_kernel_print(w, enter, branch)
-	                : unrolled ? counted_unrolled_print(w, enter, branch, unrolled)
-	                           : counted_node_print(w, enter, branch);
-	return ok ? branch : NULL;
+	const char *cond = tensor_pointer(p->cg, op_operand(e->op, 0));
+	if (cond)
+		decide_print(p->cg, e->op, cond, p->frame->name);
+	return cond != NULL;
 }
 
-// A loop in either form.
-static const Op *form_print(Walk *w, const Op *enter, bool in_kernel, int64_t limit, int counter)
+static bool loop_end_print(Printing *p, const CourseEvent *e)
 {
-	const Op *counted = loop_counted(enter->succs[0].block);
-	return counted ? counted_print(w, enter, counted, in_kernel)
-	               : (in_kernel ? loop_kernel_print : loop_node_print)(w, enter, limit, counter);
+	const CourseLoop *l = e->loop;
+	Codegen *cg = p->cg;
+	const Frame *f = frame_pop(p);
+	switch (l->form) {
+	case LOOP_KERNEL:
+	case LOOP_COUNTED_KERNEL:
+		cuda_block_text(cg, "}", -1);
+		cuda_loop_kernel_end(cg);
+		break;
+	case LOOP_COUNTED_NODE: count_down_print(cg, l, f->name); // fall through
+	case LOOP_NODE: body_end(cg, f, l); break;
+	case LOOP_COUNTED_UNROLLED:
+		cuda_nodes_end(cg, true);
+		conditional_end(cg, f, l->enter,
+		                arena_printf(cg->arena,
+		                             "for (int round = 0; round < %" PRId64 "; round++) ",
+		                             op_int(l->back, "unrolled", 0)));
+		break;
+	}
+	return true;
 }
 
 // A loop that one block does where it is little, else as rounds of the graph.
-static const Op *either_form_print(Walk *w, const Op *enter, const Attr *little, int64_t limit,
-                                   int counter)
+static bool either_print(Printing *p, const CourseEvent *e)
 {
-	const Works works = {.n = little->n, .items = (const Dim **)little->dims};
-	Codegen *cg = w->cg;
-	cuda_node_begin(cg, op_stem(cg, enter));
-	cuda_node_step(cg, enter);
+	Codegen *cg = p->cg;
+	Frame *f = frame_push(p);
+	cuda_node_begin(cg, op_stem(cg, e->op));
+	cuda_node_step(cg, e->op);
 	cuda_node_launches(cg, CUDA_NEVER_COUNTS);
-	Text outer = cuda_scope_open(cg);
-	const Op *branch = form_print(w, enter, true, limit, counter);
-	cuda_scope_close(cg, outer, arena_printf(cg->arena, "if (%s) ", cuda_works_little(cg, &works)),
-	                 NULL);
-	outer = cuda_scope_open(cg);
-	cuda_nodes_begin(cg);
-	if (branch)
-		branch = form_print(w, enter, false, limit, counter);
-	cuda_nodes_end(cg, true);
-	cuda_scope_close(cg, outer, "else ", NULL);
-	cuda_node_end(cg);
-	return branch;
+	f->around = cuda_scope_open(cg);
+	return true;
 }
 
-// Returns the branch of the loop, behind which the program goes on; NULL after a diagnostic.
-static const Op *while_print(Walk *w, const Op *enter)
+static bool else_print(Printing *p, const CourseEvent *e)
 {
-	Codegen *cg = w->cg;
-	const Block *head = enter->succs[0].block;
-	const Op *back = loop_back(head);
-	const int64_t limit = op_int(back, "max_trip", 0);
-	const int counter = cg->cuda.ncounter;
-	cg->cuda.ncounter += limit > 0 && !loop_counted(head);
-	if (w->nhead == (int)COUNT_OF(w->heads)) {
-		diag_error(cg->ctx->diag, enter->loc,
-		           "code generation: more than %d loops inside of each other", w->nhead);
-		return NULL;
-	}
-	w->heads[w->nhead++] = head;
-	const InBlockKind in_block = (InBlockKind)op_enum(back, "in_block");
-	const bool in_kernel = cuda_in_loop_kernel(cg) || in_block == IN_BLOCK_ALWAYS;
-	const Op *branch = !in_kernel && in_block == IN_BLOCK_LITTLE
-	                       ? either_form_print(w, enter, op_attr(back, "little"), limit, counter)
-	                       : form_print(w, enter, in_kernel, limit, counter);
-	w->nhead--;
-	return branch && edge_print(cg, branch, 1) ? branch : NULL;
+	const Attr *little = op_attr(e->loop->back, "little");
+	const Works works = {.n = little->n, .items = (const Dim **)little->dims};
+	Codegen *cg = p->cg;
+	cuda_scope_close(cg, p->frame->around,
+	                 arena_printf(cg->arena, "if (%s) ", cuda_works_little(cg, &works)), NULL);
+	p->frame->around = cuda_scope_open(cg);
+	cuda_nodes_begin(cg, false);
+	return true;
 }
 
-// ---- if -----------------------------------------------------------------------------------------
-
-// One part of an if, to the block where the parts meet.
-static const Block *part_print(Walk *w, const Op *op, int s)
+static bool either_end_print(Printing *p, const CourseEvent *e)
 {
-	if (!edge_print(w->cg, op, s))
-		return &at_error;
-	const Block *b = op->succs[s].block;
-	return block_joins(b) ? b : walk(w, b);
+	cuda_nodes_end(p->cg, true);
+	cuda_scope_close(p->cg, frame_pop(p)->around, "else ", NULL);
+	cuda_node_end(p->cg);
+	return true;
 }
 
-// A part as a graph of its own, that number among the parts of a conditional node. Returns where it
-// ends.
-static const Block *part_node_print(Walk *w, const Op *op, int s, const char *comment)
-{
-	Codegen *cg = w->cg;
-	Text part = cuda_scope_open(cg);
-	text_line(&cg->run, 1, "pd_queue *const queue = &parts[%d];", s);
-	nodes_begin(cg);
-	const Block *end = part_print(w, op, s);
-	if (end == &at_error)
-		return end;
-	nodes_end(cg);
-	cuda_scope_close(cg, part, "", comment);
-	return end;
-}
-
-// Where the parts end is left in meet[].
-static void if_node_print(Walk *w, const Op *op, const char *cond, const Block **meet)
-{
-	Codegen *cg = w->cg;
-	const char *choice = condition_new(cg, "choice", true);
-	decide_print(cg, op, cond, choice);
-	cuda_node_begin(cg, op_stem(cg, op));
-	cuda_node_step(cg, op);
-	Text outer = cuda_scope_open(cg);
-	text_line(&cg->run, 1, "pd_queue parts[2];");
-	text_line(&cg->run, 1, "pd_if(queue, %s, parts);", choice);
-	for (int s = 0; s < 2; s++)
-		if ((meet[s] = part_node_print(w, op, s, s ? "else" : "then")) == &at_error)
-			return;
-	cuda_scope_close(cg, outer, "", comment_text(cg->arena, op_title(cg, op)));
-	cuda_node_end(cg);
-}
-
-static void if_in_kernel_print(Walk *w, const Op *op, const char *cond, const Block **meet)
-{
-	Codegen *cg = w->cg;
-	cuda_block_test(cg, "if (", op_operand(op, 0), cond, ") {");
-	for (int s = 0; s < 2; s++) {
-		cuda_block_text(cg, s ? "} else {" : "", 1);
-		meet[s] = part_print(w, op, s);
-		cuda_block_text(cg, s ? "}" : "", -1);
-	}
-}
-
-static const Block *if_print(Walk *w, const Op *op)
-{
-	Codegen *cg = w->cg;
-	const char *cond = tensor_pointer(cg, op_operand(op, 0));
-	const Block *meet[2] = {&at_error, &at_error};
-	if (!cond)
-		return &at_error;
-	(cuda_in_loop_kernel(cg) ? if_in_kernel_print : if_node_print)(w, op, cond, meet);
-	if (meet[0] == meet[1])
-		return meet[0];
-	if (!diag_errors(cg->ctx->diag))
-		diag_error(cg->ctx->diag, op->loc, "code generation: the parts of '%s' do not meet",
-		           op->info->name);
-	return &at_error;
-}
-
-// ---- switch -------------------------------------------------------------------------------------
+// ---- if, switch ---------------------------------------------------------------------------------
 
 // A kernel that takes the number of the part to the node.
 static void choose_print(Codegen *cg, const Op *op, const char *pointer, const char *choice)
@@ -504,140 +395,101 @@ static const char *case_comment(Codegen *cg, const Op *op, int s)
 	return s < cases->n ? arena_printf(cg->arena, "case %" PRId64, cases->ints[s]) : "default";
 }
 
-static const Block *switch_node_print(Walk *w, const Op *op, const char *pointer)
+static void if_node_begin(Codegen *cg, Frame *f, const CourseEvent *e)
 {
-	Codegen *cg = w->cg;
-	const Block *meet = NULL;
-	const char *choice = names_unique(&cg->locals, "choice");
-	text_line(&cg->run, 1, "const pd_choice<%d> %s = pd_choice_new<%d>(queue, parts_on + %d);",
-	          op->nsucc, choice, op->nsucc, 2 * cg->cuda.ncondition);
-	cg->cuda.ncondition += (op->nsucc + 1) / 2; // two words each
-	choose_print(cg, op, pointer, choice);
-	cuda_node_begin(cg, op_stem(cg, op));
-	cuda_node_step(cg, op);
-	Text outer = cuda_scope_open(cg);
-	text_line(&cg->run, 1, "pd_queue parts[%d];", op->nsucc);
-	text_line(&cg->run, 1, "pd_switch(queue, %s, parts);", choice);
-	for (int s = 0; s < op->nsucc; s++) {
-		const Block *end = part_node_print(w, op, s, case_comment(cg, op, s));
-		if (end == &at_error || (s && end != meet))
-			return &at_error;
-		meet = end;
-	}
-	cuda_scope_close(cg, outer, "", comment_text(cg->arena, op_title(cg, op)));
-	cuda_node_end(cg);
-	return meet;
+	f->name = condition_new(cg, "choice", e->condition, true);
+	decide_print(cg, e->op, f->pointer, f->name);
+	conditional_begin(cg, f, e->op);
+	text_line(&cg->run, 1, "pd_queue parts[2];");
+	text_line(&cg->run, 1, "pd_if(queue, %s, parts);", f->name);
 }
 
-static const Block *switch_in_kernel_print(Walk *w, const Op *op, const char *pointer)
+static void switch_node_begin(Codegen *cg, Frame *f, const CourseEvent *e)
 {
-	Codegen *cg = w->cg;
+	const int n = e->op->nsucc;
+	f->name = names_unique(&cg->locals, "choice");
+	text_line(&cg->run, 1, "const pd_choice<%d> %s = pd_choice_new<%d>(queue, parts_on + %d);", n,
+	          f->name, n, 2 * e->condition);
+	choose_print(cg, e->op, f->pointer, f->name);
+	conditional_begin(cg, f, e->op);
+	text_line(&cg->run, 1, "pd_queue parts[%d];", n);
+	text_line(&cg->run, 1, "pd_switch(queue, %s, parts);", f->name);
+}
+
+static bool choice_print(Printing *p, const CourseEvent *e)
+{
+	Codegen *cg = p->cg;
+	Frame *f = frame_push(p);
+	f->pointer = tensor_pointer(cg, op_operand(e->op, 0));
+	if (!f->pointer)
+		return false;
+	if (!e->in_kernel)
+		(e->op->code == OP_CF_SWITCH ? switch_node_begin : if_node_begin)(cg, f, e);
+	else if (e->op->code != OP_CF_SWITCH)
+		cuda_block_test(cg, "if (", op_operand(e->op, 0), f->pointer, ") {");
+	return true;
+}
+
+// The head of a case in a kernel.
+static void case_print(Codegen *cg, const Op *op, int s, const char *pointer)
+{
 	const Attr *cases = op_attr(op, "cases");
-	const Block *meet = NULL;
-	for (int s = 0; s < op->nsucc; s++) {
-		if (s < cases->n)
-			cuda_block_case(
-				cg, s ? "} else if (" : "if (", op_operand(op, 0), pointer,
-				arena_printf(cg->arena, ", %s)) {",
-			                 scalar_int(cg->arena, type_scalar(cg->ctx, DT_I64), cases->ints[s])));
-		else
-			cuda_block_text(cg, "} else {", 0);
+	if (s < cases->n)
+		cuda_block_case(
+			cg, s ? "} else if (" : "if (", op_operand(op, 0), pointer,
+			arena_printf(cg->arena, ", %s)) {",
+		                 scalar_int(cg->arena, type_scalar(cg->ctx, DT_I64), cases->ints[s])));
+	else
+		cuda_block_text(cg, "} else {", 0);
+}
+
+// A part of a node is a graph of its own.
+static bool part_print(Printing *p, const CourseEvent *e)
+{
+	Codegen *cg = p->cg;
+	const Frame *choice = p->frame;
+	Frame *f = frame_push(p);
+	if (!e->in_kernel) {
+		f->around = cuda_scope_open(cg);
+		text_line(&cg->run, 1, "pd_queue *const queue = &parts[%d];", e->part);
+		cuda_nodes_begin(cg, true);
+	} else if (e->op->code == OP_CF_SWITCH) {
+		case_print(cg, e->op, e->part, choice->pointer);
 		cuda_block_text(cg, "", 1);
-		const Block *end = part_print(w, op, s);
-		cuda_block_text(cg, "", -1);
-		if (end == &at_error || (s && end != meet))
-			return &at_error;
-		meet = end;
-	}
-	cuda_block_text(cg, "}", 0);
-	return meet;
-}
-
-static const Block *switch_print(Walk *w, const Op *op)
-{
-	Codegen *cg = w->cg;
-	const char *pointer = tensor_pointer(cg, op_operand(op, 0));
-	if (!pointer)
-		return &at_error;
-	const Block *meet = (cuda_in_loop_kernel(cg) ? switch_in_kernel_print
-	                                             : switch_node_print)(w, op, pointer);
-	if (meet == &at_error && !diag_errors(cg->ctx->diag))
-		diag_error(cg->ctx->diag, op->loc, "code generation: the parts of '%s' do not meet",
-		           op->info->name);
-	return meet;
-}
-
-// ---- blocks -------------------------------------------------------------------------------------
-
-static bool block_ops_print(Walk *w, const Block *b)
-{
-	const int errors = diag_errors(w->cg->ctx->diag);
-	for (const Op *op = b->first; op; op = op->next) {
-		if ((op->info->traits & TRAIT_TERMINATOR) || op_counts(op))
-			continue;
-		cuda_node_begin(w->cg, op_stem(w->cg, op));
-		if (!run_op_print(w->cg, op, w->bound))
-			return run_no_code(w->cg, op, errors);
-		cuda_node_end(w->cg);
+	} else {
+		cuda_block_text(cg, e->part ? "} else {" : "", 1);
 	}
 	return true;
 }
 
-static bool head_is_open(const Walk *w, const Block *b)
+static bool part_end_print(Printing *p, const CourseEvent *e)
 {
-	for (int i = 0; i < w->nhead; i++)
-		if (w->heads[i] == b)
-			return true;
-	return false;
-}
-
-// Whether walking on from there makes no sense.
-static bool is_place(const Block *b)
-{
-	return b == &at_error || b == &at_end || b == &at_loop_branch;
-}
-
-// A branch that only goes on. Returns the block behind it, with `on` set where it is to be walked.
-static const Block *way_print(Walk *w, const Op *op, bool *on)
-{
-	const Block *to = op->succs[0].block;
-	if (!edge_print(w->cg, op, 0))
-		return &at_error;
-	if (head_is_open(w, to) || branch_joins(op))
-		return to;
-	const bool loop = branch_enters_loop(op);
-	const Op *branch = loop ? while_print(w, op) : NULL;
-	*on = !loop || branch;
-	return !loop ? to : branch ? branch->succs[1].block : &at_error;
-}
-
-// Prints from block b on, with everything inside, up to where the part of the program that b is in
-// ends: a block where the parts of an if meet, the head of the loop around, or one of the places
-// above.
-static const Block *walk(Walk *w, const Block *b)
-{
-	for (;;) {
-		if (!block_ops_print(w, b))
-			return &at_error;
-		const Op *op = b->last;
-		if (!op || op->code == OP_CF_RETURN || !op->nsucc)
-			return &at_end;
-		if (op->nsucc == 2 && branch_is_of_loop(op)) {
-			w->test = op;
-			return &at_loop_branch;
-		}
-		if (op->nsucc > 1) {
-			b = (op->code == OP_CF_SWITCH ? switch_print : if_print)(w, op);
-			if (is_place(b))
-				return b;
-			continue;
-		}
-		bool on = false;
-		b = way_print(w, op, &on);
-		if (!on)
-			return b;
+	Codegen *cg = p->cg;
+	const Frame *f = frame_pop(p);
+	const bool chooses = e->op->code == OP_CF_SWITCH;
+	if (e->in_kernel) {
+		cuda_block_text(cg, !chooses && e->part ? "}" : "", -1);
+		return true;
 	}
+	cuda_nodes_end(cg, false);
+	cuda_scope_close(cg, f->around, "",
+	                 chooses   ? case_comment(cg, e->op, e->part)
+	                 : e->part ? "else"
+	                           : "then");
+	return true;
 }
+
+static bool choice_end_print(Printing *p, const CourseEvent *e)
+{
+	const Frame *f = frame_pop(p);
+	if (!e->in_kernel)
+		conditional_end(p->cg, f, e->op, "");
+	else if (e->op->code == OP_CF_SWITCH)
+		cuda_block_text(p->cg, "}", 0);
+	return true;
+}
+
+// ---- the program --------------------------------------------------------------------------------
 
 // Sizes that a run finds are 0 until it does.
 static void sizes_clear_print(Codegen *cg)
@@ -661,16 +513,39 @@ static void sizes_clear_print(Codegen *cg)
 	cuda_node_end(cg);
 }
 
+static Printer *const printers[COURSE_KINDS] = {
+	[COURSE_OP] = op_print,
+	[COURSE_EDGE] = edge_print,
+	[COURSE_LOOP] = loop_print,
+	[COURSE_TEST] = test_print,
+	[COURSE_AGAIN] = again_print,
+	[COURSE_LOOP_END] = loop_end_print,
+	[COURSE_EITHER] = either_print,
+	[COURSE_ELSE] = else_print,
+	[COURSE_EITHER_END] = either_end_print,
+	[COURSE_CHOICE] = choice_print,
+	[COURSE_PART] = part_print,
+	[COURSE_PART_END] = part_end_print,
+	[COURSE_CHOICE_END] = choice_end_print,
+};
+
 bool cuda_graph_print(Codegen *cg, const Op **bound)
 {
-	Walk w = {.cg = cg, .bound = bound};
+	Printing p = {.cg = cg, .bound = bound};
+	Course *course = NEW(cg->arena, Course);
 	const int errors = diag_errors(cg->ctx->diag);
+	if (!course_find(cg->arena, cg->module, course)) {
+		diag_error(cg->ctx->diag, course->at->loc, "code generation: %s", course->error);
+		return false;
+	}
+	cg->cuda.course = course;
 	if (!cuda_schedule_begin(cg))
 		return false;
-	cuda_nodes_begin(cg);
+	cuda_nodes_begin(cg, false);
 	sizes_clear_print(cg);
-	if (walk(&w, cg->module->regions[0].first) != &at_end)
-		return false;
+	for (int i = 0; i < course->n; i++)
+		if (!printers[course->events[i].kind](&p, &course->events[i]))
+			return false;
 	cuda_nodes_end(cg, false);
 	return diag_errors(cg->ctx->diag) == errors && cuda_schedule_end(cg);
 }

@@ -37,7 +37,7 @@ void cuda_members(Codegen *cg, Text *out)
 	const TemplateKey keys[] = {{"p", cg->prefix},
 	                            {"lt", template_flag(cg->calls_lt)},
 	                            {"dnn", template_flag(cg->calls_dnn)},
-	                            {"conditions", template_flag(cg->cuda.ncondition)},
+	                            {"conditions", template_flag(cg->cuda.course->ncondition)},
 	                            {"told", arena_printf(cg->arena, "%d", cuda_told_words(cg))}};
 	template_expand(cg->ctx, out, "cuda_members.c", COUNT_OF(keys), keys);
 }

@@ -28,6 +28,7 @@ typedef struct CudaNode {
 struct CudaNodes {
 	CudaNodes *outer;
 	Text outer_run; // what was printed of the node of the outer graph that this one is in
+	bool in_part;   // of a conditional node, in which launches have a guard
 	int n, cap, depth;
 	CudaNode *nodes; // the last one is open when depth > 0
 };
@@ -168,12 +169,18 @@ void cuda_scope_close(Codegen *cg, Text outer, const char *head, const char *com
 
 // ---- graphs -------------------------------------------------------------------------------------
 
-void cuda_nodes_begin(Codegen *cg)
+void cuda_nodes_begin(Codegen *cg, bool part)
 {
-	CudaNodes *g = NEW(cg->arena, CudaNodes);
-	*g = (CudaNodes){.outer = cg->cuda.nodes, .outer_run = cg->run};
+	CudaNodes *g = NEW(cg->arena, CudaNodes), *outer = cg->cuda.nodes;
+	*g = (CudaNodes){
+		.outer = outer, .outer_run = cg->run, .in_part = part || (outer && outer->in_part)};
 	text_init(&cg->run, cg->arena);
 	cg->cuda.nodes = g;
+}
+
+bool cuda_in_part(const Codegen *cg)
+{
+	return cg->cuda.nodes->in_part;
 }
 
 void cuda_node_begin(Codegen *cg, const char *stem)

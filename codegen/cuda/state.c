@@ -24,8 +24,9 @@ int cuda_told_words(const Codegen *cg)
 // Behind what is told, counters of loops, and two words for each condition: which of its parts run.
 int64_t cuda_state_bytes(const Codegen *cg)
 {
-	return (8 * ((int64_t)cuda_told_words(cg) + cg->cuda.ncounter + cg->cuda.ncondition) + 63) /
-	       64 * 64;
+	const Course *course = cg->cuda.course;
+	return (8 * ((int64_t)cuda_told_words(cg) + course->ncounter + course->ncondition) + 63) / 64 *
+	       64;
 }
 
 int cuda_size_word(const Codegen *cg, const Symbol *s)

@@ -210,8 +210,8 @@ static void func_launched(Codegen *cg, int func)
 	if (func < 0)
 		return;
 	cg->funcs[func].launched = true;
-	cg->funcs[func].guarded |= cg->cuda.nested > 0;
-	if (cg->cuda.nested)
+	cg->funcs[func].guarded |= cuda_in_part(cg);
+	if (cuda_in_part(cg))
 		cuda_node_launches(cg, func);
 }
 
@@ -328,7 +328,7 @@ static void either_print(Codegen *cg, const CudaBlock *b)
 	cuda_scope_close(cg, outer, arena_printf(cg->arena, "if (%s) ", cuda_works_little(cg, &works)),
 	                 NULL);
 	outer = cuda_scope_open(cg);
-	cuda_nodes_begin(cg);
+	cuda_nodes_begin(cg, false);
 	for (int i = 0; i < b->nitem;) {
 		const CudaBlock part = items_together(b, i);
 		cuda_node_begin(cg, part.stem);

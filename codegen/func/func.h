@@ -282,12 +282,10 @@ extern const Backend c_backend, cuda_backend; // codegen/c/run.c, codegen/cuda/b
 
 // Where the printing of a CUDA program is.
 typedef struct CudaState {
-	CudaNodes *nodes; // of the innermost graph
-	CudaBlock *block; // what is open, see cuda/step.c
-	int nested;       // conditional parts around what is printed
-	int ncounter;     // loops whose rounds are counted on the device
-	int ncondition;   // of ifs and loops that are nodes
-	CudaSchedule *schedule;
+	CudaNodes *nodes;            // of the innermost graph
+	CudaBlock *block;            // what is open, see cuda/step.c
+	CudaSchedule *schedule;      // steps and their nodes
+	const struct Course *course; // set when the printing begins
 } CudaState;
 
 struct Codegen {

@@ -47,10 +47,7 @@ typedef struct GraphWalk {
 	OpenGraph *graph;
 	OpenBlock *block; // NULL: none
 	bool blocks;      // the program has several
-	int number, nested, looped, ncondition, ncounter;
-	const Block *heads[64]; // of the loops around
-	int nhead;
-	const Op *test; // at which the last walk ended
+	int number, nested, looped;
 } GraphWalk;
 
 void graph_begin(GraphWalk *w);
