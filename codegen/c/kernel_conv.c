@@ -300,7 +300,6 @@ static bool conv_template(Conv *v, const char *name, const ConvSizes *s, const c
 	return kernel_template_joined(k, name, COUNT_OF(common), common, n, own);
 }
 
-// Several groups: each begins with a row of packed weights, and has `parts` of them.
 // Which channels a row of weights reads and makes: a group has one row, or several.
 static const char *groups_place(const Conv *v, int64_t parts)
 {
@@ -318,6 +317,7 @@ static const char *groups_place(const Conv *v, int64_t parts)
 	                    q, share, q, q);
 }
 
+// Several groups: each begins with a row of packed weights, and has `parts` of them.
 static bool groups_print(Conv *v)
 {
 	KernelFunc *k = v->k;

@@ -276,9 +276,12 @@ static bool gemm_print(Gemm *g)
 	const char *panel = batched ? arena_printf(a, "b + (batch * ((N + %d) / %d * %d) + n0) * K",
 	                                           g->nr - 1, g->nr, g->nr)
 	                            : "b + n0 * K";
+	const char *end = tile_end(k, "m0", "M", rows, g->mr);
+	if (!end)
+		return false;
 	const TemplateKey keys[] = {
 		{"m", expression_unwrap(a, kernel_dim(k, rows))},
-		{"end", tile_end(k, "m0", "M", rows, g->mr)},
+		{"end", end},
 		{"n", expression_unwrap(a, kernel_dim(k, g->n_dim))},
 		{"k", expression_unwrap(a, kernel_dim(k, op_attr(k->op, "k")->dim))},
 		{"nr", tile_int(k, g->nr)},

@@ -110,15 +110,6 @@ static bool table_is_constant(const Table *t, int rounds)
 	return true;
 }
 
-// The operation that a round begins with.
-static const Op *round_first(const RepeatLoop *l, int round)
-{
-	int step = 0;
-	while (repeat_at(l->r, round, step) == STEP_ABSENT)
-		step++;
-	return l->s->ops[repeat_at(l->r, round, step)];
-}
-
 static void rows_print(const RepeatLoop *l, int depth, Text *out)
 {
 	Codegen *cg = l->s->cg;
@@ -130,7 +121,7 @@ static void rows_print(const RepeatLoop *l, int depth, Text *out)
 		for (int c = 0; c < t->n; c++)
 			text_printf(&row, "%s%s", c ? ", " : "", cell_text(cg, &t->items[c], round));
 		text_line(out, depth + 1, "/* from %s on */",
-		          comment_text(cg->arena, op_title(cg, round_first(l, round))));
+		          comment_text(cg->arena, op_title(cg, l->s->ops[round_begin(l->r, round)])));
 		text_line(out, depth + 1, "{%s},", row.text);
 	}
 	text_line(out, depth, "};");

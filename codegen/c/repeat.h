@@ -32,12 +32,12 @@ static inline int repeat_at(const Repeat *r, int round, int step)
 	return r->at[round * r->nstep + step];
 }
 
-// Whether a table may say where a tensor lies.
-bool place_is_listed(const Codegen *cg, const Place *p);
 // Fills s->kinds from s->calls.
 void steps_classify(Steps *s);
 // Whether two parameters get the same argument.
 bool arguments_match(const Codegen *cg, const KernelParam *a, const KernelParam *b);
+// The same, or arguments that a table may give.
+bool arguments_fit(const Codegen *cg, const KernelParam *a, const KernelParam *b);
 // The repetition in [from, to) that saves most; rounds == 0: there is none that is worth a loop.
 Repeat repeat_find(const Steps *s, int from, int to);
 
@@ -80,8 +80,9 @@ typedef struct RepeatLoop {
 const KernelFunc *repeat_call(const RepeatLoop *l, int round, int step);
 const KernelParam *repeat_param(const RepeatLoop *l, int round, int step, int p);
 int step_params(const RepeatLoop *l, int step);
-int step_first(const Repeat *r, int step); // the first round that has it
-int step_count(const Repeat *r, int step); // how many rounds have it
+int step_first(const Repeat *r, int step);   // the first round that has it
+int step_count(const Repeat *r, int step);   // how many rounds have it
+int round_begin(const Repeat *r, int round); // the operation that a round begins with
 // Whether two steps are there in the same rounds; or, `other`, one where the other is not.
 bool steps_alternate(const Repeat *r, int a, int b, bool other);
 int step_group_end(const Repeat *r, int step);

@@ -26,7 +26,8 @@ enum {
 
 // ---- which calls are equal ----------------------------------------------------------------------
 
-bool place_is_listed(const Codegen *cg, const Place *p)
+// Whether a table may say where a tensor lies.
+static bool place_is_listed(const Codegen *cg, const Place *p)
 {
 	if (p->kind == PLACE_PARAM)
 		return cg->inline_weights || !p->offset || dim_is_const(p->offset);
@@ -54,8 +55,7 @@ bool arguments_match(const Codegen *cg, const KernelParam *a, const KernelParam 
 	return a->lead == b->lead && places_match(cg, &x, &y);
 }
 
-// Whether two parameters get the same argument, or arguments that a table may give.
-static bool arguments_fit(const Codegen *cg, const KernelParam *a, const KernelParam *b)
+bool arguments_fit(const Codegen *cg, const KernelParam *a, const KernelParam *b)
 {
 	if (arguments_match(cg, a, b))
 		return true;
@@ -304,20 +304,12 @@ static Repeat rounds_around(const Steps *s, int *room, int from, int to, int fir
 	return x.r;
 }
 
-static int step_rounds(const Repeat *r, int step)
-{
-	int n = 0;
-	for (int round = 0; round < r->rounds; round++)
-		n += repeat_at(r, round, step) != STEP_ABSENT;
-	return n;
-}
-
 // Calls that the loop has less; less than nothing where a good part of it is in some rounds only.
 static int saved(const Repeat *r)
 {
 	int n = 0, odd = 0;
 	for (int step = 0; step < r->nstep; step++) {
-		const int rounds = step_rounds(r, step);
+		const int rounds = step_count(r, step);
 		n += rounds - 1;
 		odd += rounds < r->rounds;
 	}
@@ -383,21 +375,13 @@ static int seeds_find(const Steps *s, int from, int to, Seed *seeds)
 	return n;
 }
 
-static int last_round_begin(const Repeat *r)
-{
-	int step = 0;
-	while (repeat_at(r, r->rounds - 1, step) == STEP_ABSENT)
-		step++;
-	return repeat_at(r, r->rounds - 1, step);
-}
-
 // Of two that save as much: where layers begin, then the one that begins first, so that a small
 // change of the model leaves the rounds where they are.
 static bool repeat_is_before(const Repeat *a, const Repeat *b)
 {
 	if (a->first != b->first)
 		return a->first < b->first;
-	return last_round_begin(a) < last_round_begin(b);
+	return round_begin(a, a->rounds - 1) < round_begin(b, b->rounds - 1);
 }
 
 Repeat repeat_find(const Steps *s, int from, int to)

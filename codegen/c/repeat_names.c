@@ -23,6 +23,14 @@ int step_first(const Repeat *r, int step)
 	return round;
 }
 
+int round_begin(const Repeat *r, int round)
+{
+	int step = 0;
+	while (repeat_at(r, round, step) == STEP_ABSENT)
+		step++;
+	return repeat_at(r, round, step);
+}
+
 int step_count(const Repeat *r, int step)
 {
 	int n = 0;
@@ -68,7 +76,7 @@ static bool arguments_join(const Codegen *cg, const KernelParam *a, const Kernel
 		return false;
 	const Place x = value_place(a->value), y = value_place(b->value);
 	return x.kind == y.kind && x.root->type->dtype == y.root->type->dtype &&
-	       (arguments_match(cg, a, b) || (place_is_listed(cg, &x) && place_is_listed(cg, &y)));
+	       arguments_fit(cg, a, b);
 }
 
 // The same, and in rounds that have another step in place of this one, what that gets: what an

@@ -79,7 +79,8 @@ static const char *tensor_in_run(KernelFunc *k, const Value *v)
 static int64_t load_slice(const Op *load)
 {
 	const Value *at = op_operand(load, load->code == OP_LOOP_LOAD_OR ? 3 : 1);
-	return at->def && at->def->code == OP_LOOP_CONSTANT ? op_int(at->def, "value", -1) : -1;
+	int64_t slice;
+	return index_constant(at, &slice) ? slice : -1;
 }
 
 // Which position along the first axis of tensor v all loads in the block read, the regions below

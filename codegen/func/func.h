@@ -402,7 +402,6 @@ void rooms_print(const SizeLocals *l, const SizeLocals *more, Text *out);
 
 enum { TEAM_WARPS = 8 }; // CUDA: of a block whose threads reduce elements together
 
-// Printing of scalar operations: what each value is called, and which predicates are known here.
 // The variable, and the expression that stands for it where positions are wider.
 typedef struct NarrowIndex {
 	const char *variable, *name;
@@ -414,6 +413,7 @@ typedef struct IndexSpan {
 	int64_t from, to;
 } IndexSpan;
 
+// Printing of scalar operations: what each value is called, and which predicates are known here.
 struct Scalars {
 	KernelFunc *k;
 	PointerMap names;  // Value -> C expression
@@ -438,6 +438,8 @@ const char *load_index(Scalars *s, const Op *load);
 bool scalar_op_print(Scalars *s, const Op *op, bool may_inline, int depth, Text *out);
 // 1: known true, 0: known false, -1: not known.
 int scalars_known(const Scalars *s, const Value *pred);
+// The same from the spans alone. spans.c.
+int spans_know(const Scalars *s, const Value *pred);
 // loop.to_index and loop.near_index as statements, the latter as an expression of 32 bits; the
 // position within the last axes of a load whose indices all are in variables of 32 bits, in these
 // (NULL: none is), how many axes come before, and what one step of them is. indices.c.
@@ -446,8 +448,6 @@ bool near_index_print(Scalars *s, const Op *op, int depth, Text *out);
 const char *near_index_expression(Scalars *s, const Op *op);
 const char *narrow_index(const Scalars *s, const Op *op, int first, const Type *t, int *axes,
                          int64_t *size);
-// The same from the spans alone. spans.c.
-int spans_know(const Scalars *s, const Value *pred);
 // Whether v is arg + *offset.
 bool index_of_arg(const Value *v, const Value *arg, int64_t *offset);
 // type_c_scalar() inside of a function, where positions may be narrower.
@@ -460,16 +460,16 @@ static inline bool type_is_complex(const Type *t)
 // An operation on the complex numbers x and y (scalar_complex.c); NULL after a diagnostic.
 const char *complex_expression(Arena *a, const Op *op, const char *x, const char *y);
 
-// Prints the statements of a scalar region's only block, `depth` tabs deep. args[i] is the C
-// expression for block argument i (an identifier, a literal or parenthesised). yields[i] becomes
-// the expression of the i-th yielded value. The same region may be printed several times (row and
-// tail loops). Statements may stand in any block of C; they declare `const` locals with names
-// unique in the function.
-// split: what an argument is divided by is known by other names; NULL: none is.
+// An argument of a region that is divided, and what quotient and remainder are called.
 typedef struct IndexSplit {
 	const Value *arg;
 	const char *quotient, *rest;
 } IndexSplit;
+// Prints the statements of a scalar region's only block, `depth` tabs deep. args[i] is the C
+// expression for block argument i (an identifier, a literal or parenthesised). yields[i] becomes
+// the expression of the i-th yielded value. The same region may be printed several times (row and
+// tail loops). Statements may stand in any block of C; they declare `const` locals with names
+// unique in the function. split: NULL: none.
 bool scalar_region_print(KernelFunc *k, const Region *r, const char *const *args,
                          const IndexSplit *split, int depth, Text *out, const char **yields);
 // `out[i] = (conversion of) value`, without the semicolon; and an element as a scalar expression.

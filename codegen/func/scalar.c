@@ -464,7 +464,7 @@ static const char *table_expression(Scalars *s, const Op *op)
 
 // ---- one operation ------------------------------------------------------------------------------
 
-static bool index_constant(const Value *v, int64_t *out)
+static bool size_constant(const Value *v, int64_t *out)
 {
 	if (!v->def || v->def->code != OP_LOOP_DIM)
 		return false;
@@ -571,7 +571,7 @@ const char *scalar_expression(Scalars *s, const Op *op)
 	case OP_PD_WHERE: return where_expression(s, op);
 	case OP_LOOP_FROM_INDEX: {
 		int64_t constant;
-		if (index_constant(op_operand(op, 0), &constant))
+		if (size_constant(op_operand(op, 0), &constant))
 			return number_literal(s, op->results[0].type, constant);
 		const char *x = scalars_name(s, op_operand(op, 0));
 		const Type *t = op->results[0].type;

@@ -9,16 +9,6 @@ typedef struct Between {
 	int64_t lo, hi;
 } Between;
 
-static bool constant_of(const Value *v, int64_t *out)
-{
-	const Attr *a = v->def && v->def->code == OP_LOOP_CONSTANT && v->type->kind == TY_INDEX
-	                    ? op_attr(v->def, "value")
-	                    : NULL;
-	if (a)
-		*out = a->kind == ATTR_FLOAT ? int_from_double(a->f) : a->i;
-	return a != NULL;
-}
-
 bool index_of_arg(const Value *v, const Value *arg, int64_t *offset)
 {
 	int64_t c;
@@ -26,7 +16,7 @@ bool index_of_arg(const Value *v, const Value *arg, int64_t *offset)
 	for (int depth = 0; v != arg; depth++) {
 		const Op *op = v->def;
 		if (!op || depth > MAX_DEPTH || (op->code != OP_PD_ADD && op->code != OP_PD_SUBTRACT) ||
-		    !constant_of(op_operand(op, 1), &c))
+		    !index_constant(op_operand(op, 1), &c))
 			return false;
 		*offset += op->code == OP_PD_ADD ? c : -c;
 		v = op_operand(op, 0);
@@ -37,7 +27,7 @@ bool index_of_arg(const Value *v, const Value *arg, int64_t *offset)
 static bool between(const Scalars *s, const Value *v, Between *out)
 {
 	int64_t c;
-	if (constant_of(v, &c)) {
+	if (index_constant(v, &c)) {
 		*out = (Between){c, c};
 		return true;
 	}

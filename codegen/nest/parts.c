@@ -39,16 +39,12 @@ static void compare_cuts(const Op *op, const Value *arg, Cuts *c)
 		return;
 	for (int side = 0; side < 2; side++) {
 		const Value *limit = op_operand(op, 1 - side);
-		const Attr *a = limit->def && limit->def->code == OP_LOOP_CONSTANT &&
-		                        limit->type->kind == TY_INDEX
-		                    ? op_attr(limit->def, "value")
-		                    : NULL;
-		int64_t offset;
-		if (!a || a->kind != ATTR_INT || !index_of_arg(op_operand(op, side), arg, &offset))
+		int64_t at, offset;
+		if (!index_constant(limit, &at) || !index_of_arg(op_operand(op, side), arg, &offset))
 			continue;
 		// x < c and x >= c change at c, x <= c and x > c behind it; turned round, the others do.
 		const bool behind = (more || at_most) != (side == 1);
-		cut_add(c, a->i - offset + behind);
+		cut_add(c, at - offset + behind);
 	}
 }
 

@@ -181,7 +181,7 @@ void names_init(Names *n, Arena *a)
 
 Names names_within(const Names *outer)
 {
-	return (Names){name_map_copy(&outer->taken)};
+	return (Names){pointer_map_copy(&outer->taken)};
 }
 
 const char *names_unique(Names *n, const char *stem)

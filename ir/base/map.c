@@ -90,9 +90,9 @@ NameMap *name_map_new(Arena *a)
 	return m;
 }
 
-NameMap name_map_copy(const NameMap *m)
+PointerMap pointer_map_copy(const PointerMap *m)
 {
-	NameMap copy = *m;
+	PointerMap copy = *m;
 	copy.keys = NEW_ARRAY(m->arena, m->cap + 1, const void *);
 	copy.values = NEW_ARRAY(m->arena, m->cap + 1, const void *);
 	for (size_t i = 0; i < m->cap; i++) {

@@ -19,6 +19,7 @@ void pointer_map_init(PointerMap *m, Arena *a);
 void pointer_map_set(PointerMap *m, const void *key, const void *value);
 const void *pointer_map_get(const PointerMap *m, const void *key); // NULL: not there
 bool pointer_map_has(const PointerMap *m, const void *key);        // also where it is NULL
+PointerMap pointer_map_copy(const PointerMap *m);                  // that grows apart
 
 // As a map to indices of at least 0; -1: not there.
 int pointer_map_index(const PointerMap *m, const void *key);
@@ -28,7 +29,6 @@ void pointer_map_set_index(PointerMap *m, const void *key, int index);
 typedef PointerMap NameMap;
 void name_map_init(NameMap *m, Arena *a);
 NameMap *name_map_new(Arena *a);
-NameMap name_map_copy(const NameMap *m); // that grows apart
 bool name_map_has(const NameMap *m, const char *name);
 void *name_map_get(const NameMap *m, const char *name); // NULL: not there
 void name_map_set(NameMap *m, const char *name, void *value);

@@ -108,18 +108,10 @@ Value *index_dim(Builder *b, const Dim *d)
 	return build(b, OP_LOOP_DIM, 0, NULL, "dim", attr_dim(b->ctx, d), NULL);
 }
 
-static bool index_is_const(const Value *x, int64_t *v)
-{
-	if (!x || !x->def || x->def->code != OP_LOOP_CONSTANT || x->type->kind != TY_INDEX)
-		return false;
-	*v = op_int(x->def, "value", 0);
-	return true;
-}
-
 static bool index_is(const Value *x, int64_t v)
 {
 	int64_t have;
-	return index_is_const(x, &have) && have == v;
+	return index_constant(x, &have) && have == v;
 }
 
 Value *apply1(Builder *b, enum OpCode code, Value *x)
@@ -139,7 +131,7 @@ Value *index_add(Builder *b, Value *x, Value *y)
 		return y;
 	if (index_is(y, 0))
 		return x;
-	if (index_is_const(x, &p) && index_is_const(y, &q))
+	if (index_constant(x, &p) && index_constant(y, &q))
 		return index_const(b, p + q);
 	return apply2(b, OP_PD_ADD, x, y);
 }
@@ -149,7 +141,7 @@ Value *index_sub(Builder *b, Value *x, Value *y)
 	int64_t p, q;
 	if (index_is(y, 0))
 		return x;
-	if (index_is_const(x, &p) && index_is_const(y, &q))
+	if (index_constant(x, &p) && index_constant(y, &q))
 		return index_const(b, p - q);
 	return apply2(b, OP_PD_SUBTRACT, x, y);
 }
@@ -161,7 +153,7 @@ Value *index_mul(Builder *b, Value *x, Value *y)
 		return y;
 	if (index_is(y, 1) || index_is(x, 0))
 		return x;
-	if (index_is_const(x, &p) && index_is_const(y, &q))
+	if (index_constant(x, &p) && index_constant(y, &q))
 		return index_const(b, p * q);
 	return apply2(b, OP_PD_MULTIPLY, x, y);
 }
@@ -171,7 +163,7 @@ Value *index_div(Builder *b, Value *x, Value *y)
 	int64_t p, q;
 	if (index_is(y, 1))
 		return x;
-	if (index_is_const(x, &p) && index_is_const(y, &q) && q > 0)
+	if (index_constant(x, &p) && index_constant(y, &q) && q > 0)
 		return index_const(b, p / q);
 	return apply2(b, OP_PD_FLOOR_DIVIDE, x, y);
 }
@@ -181,7 +173,7 @@ Value *index_mod(Builder *b, Value *x, Value *y)
 	int64_t p, q;
 	if (index_is(y, 1))
 		return index_const(b, 0);
-	if (index_is_const(x, &p) && index_is_const(y, &q) && q > 0)
+	if (index_constant(x, &p) && index_constant(y, &q) && q > 0)
 		return index_const(b, p % q);
 	return apply2(b, OP_PD_REMAINDER, x, y);
 }
@@ -189,7 +181,7 @@ Value *index_mod(Builder *b, Value *x, Value *y)
 Value *index_min(Builder *b, Value *x, Value *y)
 {
 	int64_t p, q;
-	if (index_is_const(x, &p) && index_is_const(y, &q))
+	if (index_constant(x, &p) && index_constant(y, &q))
 		return p < q ? x : y;
 	return x == y ? x : apply2(b, OP_PD_MINIMUM, x, y);
 }
@@ -197,7 +189,7 @@ Value *index_min(Builder *b, Value *x, Value *y)
 Value *index_max(Builder *b, Value *x, Value *y)
 {
 	int64_t p, q;
-	if (index_is_const(x, &p) && index_is_const(y, &q))
+	if (index_constant(x, &p) && index_constant(y, &q))
 		return p > q ? x : y;
 	return x == y ? x : apply2(b, OP_PD_MAXIMUM, x, y);
 }

@@ -191,6 +191,16 @@ void op_take_regions(Op *op, Op *from, int n)
 	}
 }
 
+bool op_contains(const Op *op, enum OpCode code)
+{
+	for (int r = 0; r < op->nregion; r++)
+		for (const Block *b = op->regions[r].first; b; b = b->next)
+			for (const Op *inner = b->first; inner; inner = inner->next)
+				if (inner->code == code || op_contains(inner, code))
+					return true;
+	return false;
+}
+
 Op *op_parent(const Op *op)
 {
 	return op->block && op->block->region ? op->block->region->op : NULL;
@@ -265,6 +275,15 @@ int64_t op_int(const Op *op, const char *name, int64_t otherwise)
 {
 	const Attr *a = op_attr(op, name);
 	return a && a->kind == ATTR_INT ? a->i : otherwise;
+}
+
+bool index_constant(const Value *v, int64_t *at)
+{
+	if (!v || !v->def || v->def->code != OP_LOOP_CONSTANT || v->type->kind != TY_INDEX)
+		return false;
+	const Attr *a = op_attr(v->def, "value");
+	*at = a->kind == ATTR_FLOAT ? int_from_double(a->f) : a->i;
+	return true;
 }
 
 bool op_bool(const Op *op, const char *name, bool otherwise)
@@ -409,7 +428,7 @@ ValueMap *value_map_new(Arena *a)
 ValueMap *value_map_copy(const ValueMap *m)
 {
 	ValueMap *copy = NEW(m->map.arena, ValueMap);
-	copy->map = name_map_copy(&m->map);
+	copy->map = pointer_map_copy(&m->map);
 	return copy;
 }
 
@@ -420,9 +439,10 @@ void value_map_set(ValueMap *m, const Value *from, Value *to)
 
 Value *value_map_get(const ValueMap *m, Value *from)
 {
-	if (!m || !from || !pointer_map_has(&m->map, from))
+	if (!m || !from)
 		return from;
-	return (Value *)(uintptr_t)pointer_map_get(&m->map, from);
+	const void *to = pointer_map_get(&m->map, from);
+	return to || pointer_map_has(&m->map, from) ? (Value *)(uintptr_t)to : from;
 }
 
 static void value_copy_notes(Value *to, const Value *from)

@@ -105,6 +105,8 @@ int op_attrs_given(const Op *op, size_t n, const char *const *names, NamedAttr *
 // Shorthands that fall back to `otherwise`.
 int64_t op_int(const Op *op, const char *name, int64_t otherwise);
 bool op_bool(const Op *op, const char *name, bool otherwise);
+// Whether v is an index that a loop.constant gives, and which.
+bool index_constant(const Value *v, int64_t *at);
 // The data of a builtin.get_parameter that no run changes; NULL: not there, or it may change.
 Tensor *param_constant(const Op *get);
 double op_float(const Op *op, const char *name, double otherwise);
@@ -131,8 +133,9 @@ static inline bool reduce_is_order(ReduceKind kind)
 int op_ints(const Op *op, const char *name, int64_t *out, int max);
 // Moves the first n regions of `from` to op, which has none yet.
 void op_take_regions(Op *op, Op *from, int n);
-Op *op_parent(const Op *op);                 // the operation around its block; NULL at the top
-bool op_is_before(const Op *a, const Op *b); // in one block (linear)
+bool op_contains(const Op *op, enum OpCode code); // in its regions, at any depth
+Op *op_parent(const Op *op);                      // the operation around its block; NULL at the top
+bool op_is_before(const Op *a, const Op *b);      // in one block (linear)
 bool value_used(const Value *v);
 int value_use_count(const Value *v);
 // Whether there is a value, of a type that is known and a stack's.

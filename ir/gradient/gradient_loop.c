@@ -2,6 +2,7 @@
 // keeps variables with which each round began, and values on its way (gradient_remat.c chooses), on
 // a stack: the forward loop pushes them, the backward loop pops them and computes the rest again.
 // How many rounds there were is counted apart, so that a loop that keeps nothing works, too.
+#include "ir/build/counted.h"
 #include "ir/gradient/gradient_loop.h"
 #include "ir/gradient/gradient_remat.h"
 #include "ir/infer/infer.h"
@@ -35,8 +36,7 @@ static bool changes_sizes(const Op *op)
 
 Value *loop_number(Builder *b, int64_t v)
 {
-	const Dim *one = dim_const(b->ctx, 1);
-	return build_full(b, type_tensor(b->ctx, DT_I64, 1, &one, 0), (double)v);
+	return build_number(b, DT_I64, 1, v);
 }
 
 // The arguments of a region of the loop, then its code, then the terminator with `more` further

@@ -60,20 +60,11 @@ static int var_of(const LoadSite *s, const Value *v)
 
 static bool affine_of(const LoadSite *s, Value *v, int64_t times, Affine *a);
 
-// A factor known when this is compiled.
-static bool constant_index(const Value *v, int64_t *out)
-{
-	if (!v->def || v->def->code != OP_LOOP_CONSTANT)
-		return false;
-	*out = op_int(v->def, "value", 0);
-	return true;
-}
-
 static bool affine_product(const LoadSite *s, const Op *op, int64_t times, Affine *a)
 {
 	int64_t by;
 	for (int i = 0; i < 2; i++)
-		if (constant_index(op_operand(op, i), &by))
+		if (index_constant(op_operand(op, i), &by))
 			return affine_of(s, op_operand(op, 1 - i), times * by, a);
 	return false;
 }
@@ -91,7 +82,7 @@ static bool affine_of(const LoadSite *s, Value *v, int64_t times, Affine *a)
 	const Op *op = v->def;
 	switch (op->code) {
 	case OP_LOOP_CONSTANT:
-		if (!constant_index(v, &number))
+		if (!index_constant(v, &number))
 			return false;
 		a->constant += times * number;
 		return true;

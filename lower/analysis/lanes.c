@@ -19,20 +19,11 @@ LaneState lane_state(const Lanes *l, const Value *v)
 
 // ---- predicates ---------------------------------------------------------------------------------
 
-static bool is_constant(const Value *v, int64_t *out)
-{
-	if (!v->def || v->def->code != OP_LOOP_CONSTANT)
-		return false;
-	const Attr *a = op_attr(v->def, "value");
-	*out = a->kind == ATTR_FLOAT ? int_from_double(a->f) : a->i;
-	return true;
-}
-
 // What an index is without the constants that are added to it, and their sum.
 static const Value *without_shift(const Value *v, int64_t *shift)
 {
 	int64_t c;
-	for (*shift = 0; v->def && v->def->noperand == 2 && is_constant(op_operand(v->def, 1), &c);
+	for (*shift = 0; v->def && v->def->noperand == 2 && index_constant(op_operand(v->def, 1), &c);
 	     v = op_operand(v->def, 0)) {
 		if (v->def->code != OP_PD_ADD && v->def->code != OP_PD_SUBTRACT)
 			break;
@@ -52,7 +43,7 @@ static bool border_fits(const Lanes *l, const Value *moving, const Value *border
 	moving = without_shift(moving, &shift);
 	if (index_power(l->ctx, l->merged, moving, l->arg, l->width) < l->width)
 		return false;
-	if (is_constant(border, &c))
+	if (index_constant(border, &c))
 		return (c - shift + beyond) % l->width == 0;
 	return (beyond - shift) % l->width == 0 &&
 	       index_power(l->ctx, l->merged, border, l->arg, l->width) >= l->width;

@@ -93,10 +93,10 @@ static int64_t op_coef(const Op *op, const int64_t *x)
 		return coef_clip(x[0] + x[1]);
 	if (op->code == OP_PD_SUBTRACT)
 		return coef_clip(x[0] - x[1]);
-	if (op->code != OP_PD_MULTIPLY || x[1] || !y->def || y->def->code != OP_LOOP_CONSTANT)
+	int64_t factor;
+	if (op->code != OP_PD_MULTIPLY || x[1] || !index_constant(y, &factor))
 		return COEF_UNKNOWN;
-	const Attr *v = op_attr(y->def, "value");
-	const int64_t factor = coef_clip(v->kind == ATTR_FLOAT ? int_from_double(v->f) : v->i);
+	factor = coef_clip(factor);
 	return factor == COEF_UNKNOWN ? factor : coef_clip(x[0] * factor);
 }
 
@@ -135,11 +135,9 @@ int64_t index_divisor(const Value *index)
 		if ((op->code != OP_PD_FLOOR_DIVIDE && op->code != OP_PD_REMAINDER) || u->index != 0)
 			continue;
 		const Op *d = op_operand(op, 1)->def;
-		const Attr *a = d && d->code == OP_LOOP_CONSTANT ? op_attr(d, "value") : NULL;
 		const Dim *dim = d && d->code == OP_LOOP_DIM ? op_attr(d, "dim")->dim : NULL;
-		const int64_t v = a && a->kind == ATTR_INT   ? a->i
-		                  : dim && dim_is_const(dim) ? dim->value
-		                                             : 0;
+		int64_t v = dim && dim_is_const(dim) ? dim->value : 0;
+		index_constant(op_operand(op, 1), &v);
 		if (v < 1 || (by && v != by))
 			return 0;
 		by = v;
@@ -216,10 +214,9 @@ static int power_at(Context *c, const PointerMap *merged, const Value *v, const 
 	const Op *op = v->def;
 	if (!op || depth == MAX_DEPTH)
 		return 1;
-	if (op->code == OP_LOOP_CONSTANT) {
-		const Attr *a = op_attr(op, "value");
-		return number_power(a->kind == ATTR_FLOAT ? int_from_double(a->f) : a->i);
-	}
+	int64_t number;
+	if (index_constant(v, &number))
+		return number_power(number);
 	if (op->code == OP_LOOP_DIM)
 		return size_power(c, op_attr(op, "dim")->dim);
 	if (op->code != OP_PD_ADD && op->code != OP_PD_SUBTRACT && op->code != OP_PD_MULTIPLY)

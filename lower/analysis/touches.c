@@ -150,15 +150,6 @@ void touch_edge_sizes(Touches *t, const EdgeSizes *z, const Op *op, int s)
 
 // ---- operations ---------------------------------------------------------------------------------
 
-static bool region_checks_index(const Op *op)
-{
-	for (int i = 0; i < op->nregion; i++)
-		for (const Op *in = op->regions[i].first->first; in; in = in->next)
-			if (in->code == OP_LOOP_TO_INDEX || region_checks_index(in))
-				return true;
-	return false;
-}
-
 UpdateNeeds update_needs(const Op *op)
 {
 	Context *c = op->ctx;
@@ -189,7 +180,7 @@ bool op_may_fail(const Op *op)
 		const UpdateNeeds u = update_needs(op);
 		return u.end || u.length;
 	}
-	default: return region_checks_index(op);
+	default: return op_contains(op, OP_LOOP_TO_INDEX);
 	}
 }
 

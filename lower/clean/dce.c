@@ -53,30 +53,22 @@ static Op *nest_narrow(Op *nest)
 		n += result_needed(&nest->results[i]);
 	if (!n || n == all)
 		return NULL;
-	const Block *body = nest->regions[0].first;
 	const Type **types = NEW_ARRAY(c->arena, (size_t)n, const Type *);
-	Value **yields = NEW_ARRAY(c->arena, (size_t)n, Value *);
-	ValueMap *map = value_map_new(c->arena);
 	n = 0;
 	for (int i = 0; i < all; i++)
 		if (result_needed(&nest->results[i]))
 			types[n++] = nest->results[i].type;
 	Op *narrow = op_new(c, OP_LOOP_NEST, nest->loc, n, types, 0, NULL, 1, 0);
-	Block *b = block_new(c, &narrow->regions[0]);
-	for (int i = 0; i < body->narg; i++)
-		value_map_set(map, body->args[i], block_add_arg(c, b, body->args[i]->type));
-	for (const Op *op = body->first; op != body->last; op = op->next)
-		op_append(b, op_clone(c, op, map));
 	for (int i = 0; i < nest->nattr; i++)
 		op_set_attr(narrow, nest->attrs[i].name, nest->attrs[i].attr);
 	op_insert_before(nest, narrow);
-	n = 0;
-	for (int i = 0; i < all; i++)
-		if (result_needed(&nest->results[i])) {
-			yields[n] = value_map_get(map, op_operand(body->last, i));
-			value_take(&nest->results[i], &narrow->results[n++]);
-		}
-	op_append(b, op_new(c, OP_LOOP_YIELD, nest->loc, 0, NULL, n, yields, 0, 0));
+	op_take_regions(narrow, nest, 1);
+	Op *yield = region_entry(&narrow->regions[0])->last;
+	for (int i = all; i-- > 0;)
+		if (result_needed(&nest->results[i]))
+			value_take(&nest->results[i], &narrow->results[--n]);
+		else
+			op_remove_operand(yield, i);
 	op_erase(nest);
 	return narrow;
 }

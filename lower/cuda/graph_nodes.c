@@ -276,7 +276,8 @@ static void transfer(GraphWalk *w, const Op *op, const Value *v, const Type *t, 
 		touch_size(&w->touches, count.sizes[i], ACCESS_READ);
 	for (int i = 0; i < other.n; i++)
 		touch_size(&w->touches, other.sizes[i], ACCESS_READ);
-	const GraphCall call = call_of(op, false, move_work(w, v, branch), sized ? 9 : 3);
+	const GraphCall call = call_of(op, false, move_work(w, v, branch),
+	                               3 + (sized ? 2 * (1 + MOVE_SIZES) : 0));
 	graph_step(w, &call);
 }
 

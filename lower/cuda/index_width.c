@@ -110,9 +110,8 @@ static Reach reach_of(Width *w, const Value *v, int depth)
 	if (depth == MAX_DEPTH)
 		return too_far(w);
 	Reach r;
-	if (op->code == OP_LOOP_CONSTANT) {
-		const Attr *a = op_attr(op, "value");
-		const int64_t c = a->kind == ATTR_FLOAT ? int_from_double(a->f) : a->i;
+	int64_t c;
+	if (index_constant(v, &c)) {
 		r = c > -MAX_POSITION && c < MAX_POSITION ? reach_const(w, c < 0 ? -c : c) : too_far(w);
 	} else if (op->code == OP_LOOP_DIM) {
 		r = size_reach(w, op_attr(op, "dim")->dim);

@@ -64,7 +64,7 @@ static void graph_mark(Waiting *w, const Graph *g)
 	const Waits *waits = deps_find(&view, w->arena, g->n, accesses);
 	for (int i = 0; i < g->n; i++) {
 		Marks *m = marks_of(w, g->nodes[i].owner);
-		if (i ? waits[i].n == 1 && waits[i].steps[0] == i - 1 : true)
+		if (!i || (waits[i].n == 1 && waits[i].steps[0] == i - 1))
 			continue;
 		VEC_ROOM(w->arena, m->after, m->nafter, m->cafter);
 		m->after[m->nafter++] = line_of(w, g, g->nodes[i].number, &waits[i]);

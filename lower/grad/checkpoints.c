@@ -147,24 +147,42 @@ static bool use_room(const Search *s, int64_t budget, Slots slots)
 	return true;
 }
 
+// Whether the budget suffices without rounds that run again.
+static bool fits_at_once(const Search *s, int64_t budget, Kept *k)
+{
+	*k = bytes_kept(s, (Slots){0});
+	// What is not kept costs less to compute again within a round than from rounds before it.
+	if (k->ok && k->bytes > budget && s->how->remat == REMAT_AUTO) {
+		s->how->remat = REMAT_ALWAYS;
+		*k = bytes_kept(s, (Slots){0});
+	}
+	return k->ok && k->bytes <= budget;
+}
+
 bool checkpoint_loops(Op *module, int64_t budget, DeriveFn *derive, DeriveHow *how, const void *arg)
 {
 	const Search s = {module, derive, how, arg};
-	int64_t least = INT64_MAX;
-	for (int repeats = 0; repeats <= MOST_REPEATS; repeats++) {
-		const Slots slots = {repeats, 0};
-		const Kept k = bytes_kept(&s, slots);
+	Kept k;
+	if (fits_at_once(&s, budget, &k))
+		return use_room(&s, budget, (Slots){0});
+	if (!k.ok)
+		return false;
+	const int64_t stacks = k.bytes;
+	k = bytes_kept(&s, (Slots){MOST_REPEATS, 0});
+	if (!k.ok)
+		return false;
+	if (k.bytes > budget)
+		return fail(module,
+		            "--stack-budget: loops keep %lld bytes at least, which is more than %lld",
+		            k.bytes < stacks ? k.bytes : stacks, budget);
+	// The more often rounds run again, the less is kept: the fewest repeats that the budget takes.
+	int few = 0, enough = MOST_REPEATS;
+	while (enough - few > 1) {
+		const int repeats = (few + enough) / 2;
+		k = bytes_kept(&s, (Slots){repeats, 0});
 		if (!k.ok)
 			return false;
-		if (k.bytes <= budget)
-			return use_room(&s, budget, slots);
-		least = k.bytes < least ? k.bytes : least;
-		// What is not kept costs less to compute again within a round than from rounds before it.
-		if (!repeats && how->remat == REMAT_AUTO) {
-			how->remat = REMAT_ALWAYS;
-			repeats--;
-		}
+		*(k.bytes <= budget ? &enough : &few) = repeats;
 	}
-	return fail(module, "--stack-budget: loops keep %lld bytes at least, which is more than %lld",
-	            least, budget);
+	return use_room(&s, budget, (Slots){enough, 0});
 }

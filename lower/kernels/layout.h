@@ -25,6 +25,7 @@ enum { MAX_PLAIN_CHANNELS = 12 };
 
 // ---- layout_form.c ------------------------------------------------------------------------------
 
+bool format_is_nchw(const Op *op); // its data_format
 // Whether a tensor can have a blocked form: [N x C x H x W] with C known.
 bool type_blockable(const Type *t);
 const Type *type_blocked(const Layout *l, const Type *t);

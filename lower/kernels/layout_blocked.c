@@ -90,7 +90,7 @@ bool layout_map(Layout *l, Op *op)
 
 // ---- operations on axes 2 and 3 -----------------------------------------------------------------
 
-static bool format_is_nchw(const Op *op)
+bool format_is_nchw(const Op *op)
 {
 	const DataFormatKind format = (DataFormatKind)op_enum(op, "data_format");
 	return format == DATA_FORMAT_NCHW || format == DATA_FORMAT_ANYLAYOUT;

@@ -34,8 +34,7 @@ static bool conv_read(Op *op, Conv *cv)
 	cv->x = op_operand(op, 0);
 	cv->filter = op_operand(op, 1);
 	const Type *t = cv->x->type, *f = cv->filter->type;
-	if (op_enum(op, "data_format") != DATA_FORMAT_NCHW &&
-	    op_enum(op, "data_format") != DATA_FORMAT_ANYLAYOUT)
+	if (!format_is_nchw(op))
 		return false;
 	if (!type_blockable(t) || t->dtype != DT_F32 || f->dtype != DT_F32 || f->rank != 4)
 		return false;

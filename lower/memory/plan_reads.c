@@ -10,8 +10,8 @@ static bool index_is_position(const Value *v, const Block *body, int i, const Di
 {
 	if (v == body->args[i])
 		return true;
-	return dim_is(dim, 1) && v->def && v->def->code == OP_LOOP_CONSTANT &&
-	       op_int(v->def, "value", -1) == 0;
+	int64_t at;
+	return dim_is(dim, 1) && index_constant(v, &at) && at == 0;
 }
 
 static bool load_at_identity(const Op *load, const Op *nest)

@@ -29,7 +29,6 @@ int load_first_index(const Op *load);
 // Whether `op` may be computed at `to`, later in its block: no parameter that it reads is stored in
 // between.
 bool op_may_move(const Op *op, const Op *to);
-bool op_contains(const Op *op, enum OpCode code); // in its regions, at any depth
 // How many operations its regions have; `deep`: with those in the regions of these.
 int op_count(const Op *op, bool deep);
 

@@ -32,34 +32,25 @@ static bool value_is_bool(const Value *v)
 	return v && v->type->kind == TY_SCALAR && v->type->dtype == DT_BOOL;
 }
 
-static int64_t constant_whole(const Op *constant)
-{
-	const Attr *a = op_attr(constant, "value");
-	return a && a->kind == ATTR_FLOAT ? int_from_double(a->f) : a ? a->i : 0;
-}
-
 static bool scalar_constant(const Value *v, int64_t *out)
 {
-	if (!v || !v->def || !(value_is_index(v) || value_is_bool(v)))
-		return false;
-	if (v->def->code == OP_LOOP_CONSTANT) {
-		*out = constant_whole(v->def);
+	if (value_is_bool(v) && v->def && v->def->code == OP_LOOP_CONSTANT) {
+		*out = op_bool(v->def, "value", false);
 		return true;
 	}
 	const Dim *d = index_size(v);
-	if (d && dim_is_const(d)) {
+	if (d && dim_is_const(d))
 		*out = d->value;
-		return true;
-	}
-	return false;
+	return d && dim_is_const(d);
 }
 
 const Dim *index_size(const Value *v)
 {
 	if (!value_is_index(v) || !v->def)
 		return NULL;
-	if (v->def->code == OP_LOOP_CONSTANT)
-		return dim_const(v->def->ctx, constant_whole(v->def));
+	int64_t at;
+	if (index_constant(v, &at))
+		return dim_const(v->def->ctx, at);
 	if (v->def->code == OP_LOOP_DIM) {
 		const Attr *a = op_attr(v->def, "dim");
 		return a ? a->dim : NULL;

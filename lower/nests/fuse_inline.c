@@ -34,16 +34,6 @@ bool load_reads(const Op *load, int i)
 	return (load->code == OP_LOOP_LOAD && i == 0) || (load->code == OP_LOOP_LOAD_OR && i == 2);
 }
 
-bool op_contains(const Op *op, enum OpCode code)
-{
-	for (int r = 0; r < op->nregion; r++)
-		for (const Block *b = op->regions[r].first; b; b = b->next)
-			for (const Op *inner = b->first; inner; inner = inner->next)
-				if (inner->code == code || op_contains(inner, code))
-					return true;
-	return false;
-}
-
 int op_count(const Op *op, bool deep)
 {
 	int n = 0;
