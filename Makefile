@@ -132,6 +132,7 @@ bench-all: pdcc
 bench-train: pdcc
 	$(PYTHON) $(SRC)/tests/bench/bench_train.py --pdcc $(CURDIR)/pdcc
 	$(PYTHON) $(SRC)/tests/bench/bench_loops.py --pdcc $(CURDIR)/pdcc --cc "$(CC)"
+	$(PYTHON) $(SRC)/tests/bench/bench_gradients.py --pdcc $(CURDIR)/pdcc --cc "$(CC)"
 
 # With a GPU: recorded programs on it, and what it takes beside cuBLASLt and cuDNN.
 .PHONY: check-gpu bench-gpu
@@ -197,7 +198,7 @@ help:
 	@echo 'check-cuda-corpus  recorded programs as CUDA, all that CORPUS=FOLDER... names'
 	@echo 'check-kernels   the kernel templates against plain loops; bench-kernels: their speed'
 	@echo 'bench           side by side with the peers that are installed; bench-all: all models of the corpus, in docs/performance.md'
-	@echo 'bench-train     training steps beside those of Paddle; gradients of loops beside C, JAX and Enzyme'
+	@echo 'bench-train     training steps beside those of Paddle; gradients beside C by hand, JAX and Enzyme'
 	@echo 'check-gpu       recorded programs on a GPU; bench-gpu: what it takes beside cuBLASLt and cuDNN'
 	@echo 'asan            the compiler with sanitizers, obj/asan/pdcc'
 	@echo 'golden          renews samples/digits/digits.[ch]'

@@ -19,7 +19,7 @@ import lit.formats
 config.name = "pdcc"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".pdir", ".test"]
-config.excludes = ["unit", "lit.cfg.py", "lit-out", "Inputs"]
+config.excludes = ["unit", "bench", "lit.cfg.py", "lit-out", "Inputs"]
 config.test_source_root = os.path.dirname(os.path.abspath(__file__))
 
 

@@ -25,14 +25,6 @@ const Op *module_next(const Op *op)
 	return op->next ? op->next : block_first(op->block->next);
 }
 
-// ---- places -------------------------------------------------------------------------------------
-
-static bool places_meet(const Place *a, const Place *b)
-{
-	return a->kind == b->kind && a->kind != PLACE_NONE && a->col == b->col &&
-	       a->moving == b->moving && a->offset == b->offset;
-}
-
 // ---- parameters ---------------------------------------------------------------------------------
 
 static KernelParam *param_add(KernelFunc *k, KernelParam p)

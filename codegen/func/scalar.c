@@ -389,7 +389,7 @@ static const char *math_name(const Scalars *s, const char *name, size_t n, bool 
 {
 	Arena *a = s->k->arena;
 	char *full = arena_printf(a, "%.*s%s", (int)n, name, single ? "f" : "");
-	if (!single || !s->k->target->vector)
+	if (!s->k->target->vector)
 		return full;
 	// Without branches sine and cosine take so many steps that narrow vectors lose by them.
 	if (s->k->target->lanes < 8 && (!strcmp(full, "sinf") || !strcmp(full, "cosf")))
@@ -510,9 +510,11 @@ static const char *where_expression(Scalars *s, const Op *op)
 	if (!c || !x || !y)
 		return NULL;
 	const Type *t = op->results[0].type;
-	if (s->k->target->vector && t->kind == TY_SCALAR && t->dtype == DT_F32 &&
+	if (s->k->target->vector && t->kind == TY_SCALAR &&
+	    (t->dtype == DT_F32 || t->dtype == DT_F64) &&
 	    (arm_is_work(op_operand(op, 1)) || arm_is_work(op_operand(op, 2))))
-		return arena_printf(s->k->arena, "pd_select(%s, %s, %s)", c, x, y);
+		return arena_printf(s->k->arena, "pd_select%s(%s, %s, %s)",
+		                    t->dtype == DT_F64 ? "_double" : "", c, x, y);
 	return arena_printf(s->k->arena, "%s ? %s : %s", c, x, y);
 }
 

@@ -257,6 +257,25 @@ static bool innermost_jumps(const Nest *n)
 	return jumps && !n->k->cg->backend->device;
 }
 
+// Whether of several results one shares bytes with what the loop reads, at the same element then:
+// gcc takes it that rounds might depend on each other.
+static bool innermost_shares(const Nest *n)
+{
+	bool shares = false;
+	for (const Op *op = n->body->first; op; op = op->next) {
+		if (op->nregion)
+			return false;
+		if (!load_indices_at(op) || !nest_needed(n, op))
+			continue;
+		const Place read = value_place(op_operand(op, load_indices_at(op) - 1));
+		for (int i = 0; i < n->op->nresult; i++) {
+			const Place written = value_place(&n->op->results[i]);
+			shares |= places_meet(&read, &written);
+		}
+	}
+	return shares && n->op->nresult > 1 && n->k->target->vector && !n->k->cg->backend->device;
+}
+
 static bool innermost_again(Nest *n, int level, int depth)
 {
 	(void)level;
@@ -274,7 +293,7 @@ static bool innermost_print(Nest *n, int depth)
 	if (nest_wants_lanes(n))
 		return nest_lanes_print(n, depth);
 	Loop *loop = &n->loops[n->nloop - 1];
-	if (innermost_jumps(n)) {
+	if (innermost_jumps(n) || innermost_shares(n)) {
 		if (!kernel_helper(n->k, "kernel_macros.c", 0, NULL))
 			return false;
 		text_line(n->out, depth, "PD_LANES");

@@ -82,6 +82,12 @@ bool places_equal(const Place *a, const Place *b)
 	return a->kind == b->kind && a->col == b->col && a->offset == b->offset;
 }
 
+bool places_meet(const Place *a, const Place *b)
+{
+	return a->kind == b->kind && a->kind != PLACE_NONE && a->col == b->col &&
+	       a->moving == b->moving && a->offset == b->offset;
+}
+
 bool op_updates(const Op *op)
 {
 	return op->code == OP_LOOP_UPDATE || op->code == OP_KERNEL_SCATTER;

@@ -32,6 +32,9 @@ Place op_place(const Op *op, int i, bool *view);
 MoveKind branch_move(const Op *branch, int s, int i);
 // Whether two tensors lie at the same bytes.
 bool places_equal(const Place *a, const Place *b);
+// Whether the plan lets two tensors begin at the same bytes of the same memory, none of them
+// nowhere.
+bool places_meet(const Place *a, const Place *b);
 // Whether what an update or an append leaves as it is need not be copied: it lies where the result
 // does, or nothing was written so far.
 bool update_keeps(const Op *op);

@@ -1,5 +1,5 @@
 """Random programs with loops, branches and arrays: interpreter, passes, C and emulated CUDA give the same
-(tests/fuzz/control.py); gradients of programs with control flow (tests/gradients.py)."""
+(tests/fuzz/control.py); gradients of programs with control flow (tests/gradients.py), and of GradBench's problems beside C by hand."""
 import argparse, shutil, sys, tempfile
 
 import gradients
@@ -31,6 +31,8 @@ def shrinks(t):
 
 def suite(t):
     yield from gradients.suite(t)
+    p = run([sys.executable, SRC / 'tests/bench/bench_gradients.py', '--pdcc', t.pdcc, '--cc', t.config['CC'], '--check'])
+    yield 'gradients by hand', p.returncode == 0, p.stdout + p.stderr
     yield 'shrinker', *shrinks(t)
     for how, first, count in PROGRAMS:
         if '--cuda' in how and not shutil.which('g++'):
