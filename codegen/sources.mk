@@ -36,7 +36,8 @@ TEXTS += codegen/c/kernels/conv.c.in codegen/c/kernels/conv_plain.c.in \
 	codegen/c/kernels/unblock.c.in codegen/c/kernels/unblock_lanes.c.in \
 	codegen/c/kernels/winograd.c.in codegen/c/kernels/winograd_all.c.in codegen/c/kernels/winograd_parts.c.in codegen/c/kernels/winograd_2.c.in \
 	codegen/c/kernels/winograd_4.c.in codegen/c/kernels/winograd_products.c.in \
-	codegen/c/kernels/winograd_shape.c.in codegen/c/kernels/winograd_tile.c.in
+	codegen/c/kernels/winograd_input.c.in codegen/c/kernels/winograd_shape.c.in \
+	codegen/c/kernels/winograd_tile.c.in
 TEXTS += codegen/c/kernels/filter_gradient.c.in codegen/c/kernels/filter_gradient_plain.c.in \
 	codegen/c/kernels/filter_gradient_tile.c.in codegen/c/kernels/filter_gradient_single.c.in \
 	codegen/c/kernels/pool_gradient.c.in codegen/c/kernels/pool_window.c.in

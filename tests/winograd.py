@@ -6,20 +6,22 @@ from pdcc_tests import run
 
 SIZES = range(1, 41)
 CHANNELS, OUTPUTS = 19, 37  # both leave lanes of every instruction set empty
-EVEN, UNEVEN = (1, 1, 1, 1), (2, 0, 1, 3)  # paddings: top, left, bottom, right
+EVEN, UNEVEN, WIDE = (1, 1, 1, 1), (2, 0, 1, 3), (2, 3, 2, 3)  # paddings: top, left, bottom, right
+TIGHT, APART = (1, 1), (2, 3)  # dilations
 # The greatest error of a result over the root mean square of all, of normal numbers (docs/kernels.md); and how much larger the
 # error's root mean square may be than that of a direct convolution.
 MOST_ERROR, MOST_RATIO = {2: 1e-5, 4: 4e-5}, {2: 1.5, 4: 4}
 
 
-def convolve(np, x, w, pads):
+def convolve(np, x, w, pads, dilations=TIGHT):
     top, left, bottom, right = pads
     x = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (top, bottom), (left, right)))
-    rows, columns = x.shape[2] - 2, x.shape[3] - 2
+    rows, columns = x.shape[2] - 2 * dilations[0], x.shape[3] - 2 * dilations[1]
     out = np.zeros((x.shape[0], w.shape[0], rows, columns))
     for ky in range(3):
         for kx in range(3):
-            out += np.einsum('nchw,oc->nohw', x[:, :, ky:ky + rows, kx:kx + columns], w[:, :, ky, kx].astype(np.float64))
+            y, z = ky * dilations[0], kx * dilations[1]
+            out += np.einsum('nchw,oc->nohw', x[:, :, y:y + rows, z:z + columns], w[:, :, ky, kx].astype(np.float64))
     return out
 
 
@@ -33,24 +35,25 @@ class Kernels:
     def __init__(self, np, lanes):
         random = np.random.default_rng(3)
         self.lanes, self.lines = lanes, []
-        self.cases = [(tile, pads, random.standard_normal((OUTPUTS, CHANNELS, 3, 3)).astype(np.float32))
-                      for tile in (2, 4) for pads in (EVEN, UNEVEN)]
+        self.cases = [(tile, pads, dilations, random.standard_normal((OUTPUTS, CHANNELS, 3, 3)).astype(np.float32))
+                      for tile in (2, 4) for pads, dilations in ((EVEN, TIGHT), (UNEVEN, TIGHT), (WIDE, APART))]
         self.bias = random.standard_normal(OUTPUTS).astype(np.float32)
 
     def blocked(self, channels, h, w):
         return f'tensor<?n x {-(-channels // self.lanes)} x {h} x {w} x {self.lanes} x f32>'
 
-    def case_text(self, i, tile, pads, w):
+    def case_text(self, i, tile, pads, dilations, w):
         q, numbers = 2 * self.lanes, (tile + 2) ** 2
-        grown = [pads[0] + pads[2] - 2, pads[1] + pads[3] - 2]
+        grown = [pads[0] + pads[2] - 2 * dilations[0], pads[1] + pads[3] - 2 * dilations[1]]
         h, wide = (f'[?{s} + {g}]' if g else f'?{s}' for s, g in zip('hw', grown))
         out, u = self.blocked(OUTPUTS, h, wide), f'tensor<{-(-OUTPUTS // q)} x {numbers} x {CHANNELS} x {q} x f32>'
         plain, wt = f'tensor<?n x {OUTPUTS} x {h} x {wide} x f32>', f'tensor<{OUTPUTS} x {CHANNELS} x 3 x 3 x f32>'
-        more = (f'%t = loop.load(%rb, %n, %cb, %i, %j, %c) : ({out}, index, index, index, index, index) -> (f32)' if pads == EVEN else
+        more = (f'%t = loop.load(%rb, %n, %cb, %i, %j, %c) : ({out}, index, index, index, index, index) -> (f32)' if pads != UNEVEN else
                 f'%t = loop.load(%bb, %cb, %c) : (tensor<{-(-OUTPUTS // self.lanes)} x {self.lanes} x f32>, index, index) -> (f32)')
         return [f'  %w{i} = builtin.constant() {{value = {dense(w)}}} : () -> ({wt})',
                 f'  %u{i} = kernel.pack_winograd(%w{i}) {{tile = {tile}}} : ({wt}) -> ({u})',
-                f'  %k{i} = kernel.winograd(%xb, %u{i}) {{tile = {tile}, group = 5, paddings = {list(pads)}, in_channels = {CHANNELS}}} : '
+                f'  %k{i} = kernel.winograd(%xb, %u{i}) {{tile = {tile}, group = 5, paddings = {list(pads)}, '
+                f'dilations = {list(dilations)}, in_channels = {CHANNELS}}} : '
                 f'({self.blocked(CHANNELS, "?h", "?w")}, {u}) -> ({out}) {{',
                 '    ^0(%acc: f32, %n: index, %cb: index, %i: index, %j: index, %c: index):', f'      {more}',
                 '      %s = pd.add(%acc, %t) : (f32, f32) -> (f32)', '      loop.yield(%s) : (f32) -> ()', '  }',
@@ -72,7 +75,8 @@ class Kernels:
         return '\n'.join(lines + ['}', ''])
 
     def want(self, np, x, r):
-        return [convolve(np, x, w, pads) + (r if pads == EVEN else self.bias[None, :, None, None]) for _, pads, w in self.cases]
+        return [convolve(np, x, w, pads, dilations) + (r if pads != UNEVEN else self.bias[None, :, None, None])
+                for _, pads, dilations, w in self.cases]
 
 
 def kernels(t, tmp, isa, lanes):
@@ -94,38 +98,42 @@ def kernels(t, tmp, isa, lanes):
         for j, want in enumerate(k.want(np, x, r)):
             have, case = np.load(out / f'{i}/{j}.npy'), k.cases[j]
             near = have.shape == want.shape and np.allclose(have, want, rtol=0, atol=3e-4)
-            yield f'{isa}: F({case[0]}, 3), paddings {case[1]}, {x.shape}', near, f'{have}\n{want}'
+            yield f'{isa}: F({case[0]}, 3), paddings {case[1]}, dilations {case[2]}, {x.shape}', near, f'{have}\n{want}'
 
 
 class Layer:
     """A convolution of the program, of constant filter, that the pass decides about, a bias behind it, a relu."""
 
-    def __init__(self, name, x, outputs, tile, pads=EVEN, residual=False, open_batch=False):
-        self.name, self.x, self.outputs, self.tile, self.pads, self.residual, self.open_batch = name, x, outputs, tile, pads, residual, open_batch
+    def __init__(self, name, x, outputs, tile, pads=EVEN, dilations=TIGHT, residual=False, open_batch=False):
+        self.name, self.x, self.outputs, self.tile, self.pads, self.dilations = name, x, outputs, tile, pads, dilations
+        self.residual, self.open_batch = residual, open_batch
 
     def text(self, w, b):
         n, c, h, wide = self.x
         top, left, bottom, right = self.pads
         dims = lambda c, h, w: f'tensor<{"?n" if self.open_batch else n} x {c} x {h} x {w} x f32>'
-        x, out = dims(c, h, wide), dims(self.outputs, h + top + bottom - 2, wide + left + right - 2)
+        x, out = dims(c, h, wide), dims(self.outputs, h + top + bottom - 2 * self.dilations[0], wide + left + right - 2 * self.dilations[1])
         wt, bt = f'tensor<{self.outputs} x {c} x 3 x 3 x f32>', f'tensor<1 x {self.outputs} x 1 x 1 x f32>'
         last = ['  %t = pd.add(%s, %x) : ({0}, {1}) -> ({0})'.format(out, x)] if self.residual else []
         return '\n'.join([
             'builtin.module {', f'  %x = pd.feed() {{name = "x", col = 0}} : () -> ({x})',
             f'  %w = builtin.constant() {{value = {dense(w)}}} : () -> ({wt})', f'  %b = builtin.constant() {{value = {dense(b)}}} : () -> ({bt})',
-            f'  %c = pd.conv2d(%x, %w) {{strides = [1, 1], paddings = [{top}, {bottom}, {left}, {right}]}} : ({x}, {wt}) -> ({out})',
+            f'  %c = pd.conv2d(%x, %w) {{strides = [1, 1], paddings = [{top}, {bottom}, {left}, {right}], '
+            f'dilations = {list(self.dilations)}}} : ({x}, {wt}) -> ({out})',
             f'  %s = pd.add(%c, %b) : ({out}, {bt}) -> ({out})', *last,
             f'  %r = pd.relu(%{"t" if self.residual else "s"}) : ({out}) -> ({out})',
             f'  pd.fetch(%r) {{name = "r", col = 0}} : ({out}) -> ()', '}', ''])
 
     def want(self, np, x, w, b):
-        return np.maximum(convolve(np, x, w, self.pads) + b + (x if self.residual else 0), 0)
+        return np.maximum(convolve(np, x, w, self.pads, self.dilations) + b + (x if self.residual else 0), 0)
 
 
 LAYERS = (
     Layer('large', (1, 64, 28, 30), 64, 4, residual=True),
     Layer('large, open batch, uneven paddings', (2, 40, 23, 21), 72, 4, pads=(0, 2, 1, 3), open_batch=True),
     Layer('small', (3, 96, 7, 9), 64, 2),
+    Layer('dilated', (1, 64, 28, 30), 64, 4, pads=(2, 3, 2, 3), dilations=(2, 3), residual=True),
+    Layer('small, dilated', (2, 64, 12, 16), 96, 2, pads=(4, 4, 4, 4), dilations=(4, 4)),
 )
 
 

@@ -2,7 +2,8 @@
 // channels after the other, and transformed back into the epilogue. The operator table names it.
 //
 // Everything but the last step is in shared functions: winograd_2.c.in or winograd_4.c.in (a row of
-// a tile), winograd_tile.c.in (tiles around it), and the products of conv_point.c.in.
+// a tile), winograd_tile.c.in (a tile of it), winograd_input.c.in (tiles of images), and the
+// products of conv_point.c.in.
 #include "codegen/c/point.h"
 #include "codegen/nest/region.h"
 #include "ir/core/winograd.h"
@@ -13,8 +14,8 @@
 typedef struct Conv {
 	KernelFunc *k;
 	Winograd t;
-	int lanes, q, nv, height; // height: of the register tile
-	int64_t channels, pad[4], group, out_blocks;
+	int lanes, q, nv, height;                              // height: of the register tile
+	int64_t channels, pad[4], apart[2], group, out_blocks; // apart: rows, columns of a tile
 	const Type *x, *w, *out;
 } Conv;
 
@@ -25,7 +26,8 @@ static bool conv_read(Conv *v)
 	v->w = op_operand(op, 1)->type;
 	v->out = op->results[0].type;
 	if (op->nresult != 2 || !winograd_init(&v->t, (int)op_int(op, "tile", 0)) ||
-	    op_ints(op, "paddings", v->pad, 4) != 4 || !dim_is(v->x->dims[4], v->lanes))
+	    op_ints(op, "paddings", v->pad, 4) != 4 || op_ints(op, "dilations", v->apart, 2) != 2 ||
+	    !dim_is(v->x->dims[4], v->lanes))
 		return false;
 	v->channels = op_int(op, "in_channels", 0);
 	v->group = op_int(op, "group", 1);
@@ -65,6 +67,51 @@ static bool row_helper(Conv *v)
 	                      : kernel_helper(k, "winograd_4.c", COUNT_OF(keys), keys);
 }
 
+// What tells functions of tiles whose rows and columns lie apart from others.
+static const char *apart_name(const Conv *v)
+{
+	return v->apart[0] == 1 && v->apart[1] == 1
+	           ? ""
+	           : arena_printf(v->k->arena, "_by_%" PRId64 "x%" PRId64, v->apart[0], v->apart[1]);
+}
+
+// `what * by`, or just `what`.
+static const char *times(const Conv *v, const char *what, int64_t by)
+{
+	return by == 1 ? what : arena_printf(v->k->arena, "%s * %" PRId64, what, by);
+}
+
+// Where tile `number` along an axis begins. Tiles of rows that lie apart are side by side.
+static const char *tile_place(const Conv *v, const char *number, int axis)
+{
+	const int64_t apart = v->apart[axis];
+	return apart == 1 ? times(v, number, v->t.tile)
+	                  : arena_printf(v->k->arena, "%s / %" PRId64 " * %" PRId64 " + %s %% %" PRId64,
+	                                 number, apart, apart * v->t.tile, number, apart);
+}
+
+static bool input_helper(Conv *v)
+{
+	KernelFunc *k = v->k;
+	const int reach = v->t.inputs - 1;
+	const TemplateKey keys[] = {
+		{"m", tile_int(k, v->t.tile)},
+		{"a", tile_int(k, v->t.inputs)},
+		{"aa", tile_int(k, v->t.inputs * v->t.inputs)},
+		{"lanes", tile_int(k, v->lanes)},
+		{"by", apart_name(v)},
+		{"i", times(v, "i", v->apart[0])},
+		{"j", times(v, "j", v->apart[1])},
+		{"top", tile_place(v, "down", 0)},
+		{"left", tile_place(v, "across", 1)},
+		{"high", tile_int(k, reach * v->apart[0] + 1)},
+		{"wide", tile_int(k, reach * v->apart[1] + 1)},
+		{"row", tile_int(k, v->lanes * v->apart[0])},
+		{"pixel", tile_int(k, v->lanes * v->apart[1])},
+	};
+	return kernel_helper(k, "winograd_input.c", COUNT_OF(keys), keys);
+}
+
 static bool tile_helpers(Conv *v, const char *point)
 {
 	KernelFunc *k = v->k;
@@ -79,18 +126,37 @@ static bool tile_helpers(Conv *v, const char *point)
 		{"q", tile_int(k, v->q)}, {"lanes", tile_int(k, v->lanes)},
 	};
 	return row_helper(v) && kernel_helper(k, "winograd_shape.c", 0, NULL) &&
-	       kernel_helper(k, "winograd_tile.c", COUNT_OF(keys), keys) &&
+	       kernel_helper(k, "winograd_tile.c", COUNT_OF(keys), keys) && input_helper(v) &&
 	       kernel_helper(k, "tile_end.c", 0, NULL) &&
 	       kernel_helper(k, "winograd_products.c", COUNT_OF(products), products);
 }
 
 // ---- the function of one convolution ------------------------------------------------------------
 
-static const char *tiles_along(Conv *v, const Dim *size)
+static const char *tiles_along(Conv *v, const Dim *size, int axis)
 {
 	Context *c = v->k->ctx;
-	return kernel_dim(
-		v->k, dim_div(c, dim_add(c, size, dim_const(c, v->t.tile - 1)), dim_const(c, v->t.tile)));
+	const Dim *apart = dim_const(c, v->apart[axis]), *one = dim_const(c, 1),
+			  *high = dim_mul(c, apart, dim_const(c, v->t.tile));
+	const Dim *tiles = dim_div(c, dim_add(c, size, dim_sub(c, high, one)), high);
+	return kernel_dim(v->k, dim_mul(c, tiles, apart));
+}
+
+// Which of a tile's results lies at (row, p).
+static const char *spot(const Conv *v)
+{
+	Arena *a = v->k->arena;
+	const char *down = v->apart[0] == 1 ? "(row - y)"
+	                                    : arena_printf(a, "(row - y) / %" PRId64, v->apart[0]);
+	const char *across = v->apart[1] == 1 ? "p - x0"
+	                                      : arena_printf(a, "(p - x0) / %" PRId64, v->apart[1]);
+	return arena_printf(a, "%s * %d + %s", down, v->t.tile, across);
+}
+
+static const char *step(const Conv *v, const char *name, int64_t by)
+{
+	return by == 1 ? arena_printf(v->k->arena, "%s++", name)
+	               : arena_printf(v->k->arena, "%s += %" PRId64, name, by);
 }
 
 // The calls of the last step: for whole groups of output channels, and the rest.
@@ -117,7 +183,7 @@ static const char *loops(Conv *v)
 	const int64_t groups = v->w->dims[0]->value;
 	const bool shared = kernel_share(k, dim_const(k->ctx, parts)), wide = groups > 1;
 	const TemplateKey keys[] = {
-		{"m", tile_int(k, v->t.tile)},
+		{"input", arena_printf(k->arena, "winograd_input_%d%s", v->t.tile, apart_name(v))},
 		{"aa", tile_int(k, numbers)},
 		{"lanes", tile_int(k, v->lanes)},
 		{"blocks", tile_int(k, blocks)},
@@ -151,9 +217,9 @@ static bool conv_print(Conv *v, const char *point)
 	if (!epilogue || !tile_helpers(v, point))
 		return false;
 	const TemplateKey sizes[] = {
-		{"batch", kernel_dim(k, out[0])},   {"rows", kernel_dim(k, out[2])},
-		{"columns", kernel_dim(k, out[3])}, {"down", tiles_along(v, out[2])},
-		{"across", tiles_along(v, out[3])}, {"height", kernel_dim(k, x[2])},
+		{"batch", kernel_dim(k, out[0])},      {"rows", kernel_dim(k, out[2])},
+		{"columns", kernel_dim(k, out[3])},    {"down", tiles_along(v, out[2], 0)},
+		{"across", tiles_along(v, out[3], 1)}, {"height", kernel_dim(k, x[2])},
 		{"width", kernel_dim(k, x[3])},
 	};
 	const char *all = loops(v);
@@ -168,6 +234,13 @@ static bool conv_print(Conv *v, const char *point)
 		{"out_blocks", tile_int(k, v->out_blocks)},
 		{"nv", tile_int(k, v->nv)},
 		{"type", dtype_c_memory(v->out->dtype)},
+		{"y", tile_place(v, "(first + t) / across % down", 0)},
+		{"x0", tile_place(v, "(first + t) % across", 1)},
+		{"high", tile_int(k, v->t.tile * v->apart[0])},
+		{"wide", tile_int(k, v->t.tile * v->apart[1])},
+		{"next_row", step(v, "row", v->apart[0])},
+		{"next_column", step(v, "p", v->apart[1])},
+		{"spot", spot(v)},
 		{"epilogue", epilogue},
 		{"store", scalar_store(k, v->out->dtype, "to", "c", value)},
 		{"out", kernel_result(k, 0)},

@@ -47,9 +47,10 @@ typedef struct Tiles {
 	BlockedImages from, to;
 	int64_t channels, q; // of x; of the result, side by side in w
 	int64_t top, left;
-	double *numbers; // [inputs * inputs x channels]: of the tile, transformed
-	double *sums;    // [inputs * inputs x q]
-	double *out;     // the image that is made
+	int64_t apart[2]; // rows, columns of a tile
+	double *numbers;  // [inputs * inputs x channels]: of the tile, transformed
+	double *sums;     // [inputs * inputs x q]
+	double *out;      // the image that is made
 } Tiles;
 
 // out = m d m^T, with m [rows x columns].
@@ -77,7 +78,7 @@ static void tile_read(Tiles *s, int64_t y, int64_t x)
 	for (int64_t c = 0; c < s->channels; c++) {
 		for (int i = 0; i < n; i++)
 			for (int j = 0; j < n; j++) {
-				const int64_t h = y - s->top + i, at = x - s->left + j;
+				const int64_t h = y - s->top + i * s->apart[0], at = x - s->left + j * s->apart[1];
 				const bool inside = h >= 0 && h < s->from.rows && at >= 0 && at < s->from.columns;
 				d[i][j] = inside ? s->x[blocked_at(&s->from, c, h, at)] : 0;
 			}
@@ -109,22 +110,39 @@ static void tile_write(Tiles *s, int64_t group, int64_t o, int64_t y, int64_t x)
 	for (int i = 0; i < n * n; i++)
 		d[i / n][i % n] = s->sums[i * s->q + o];
 	transform(m, n, (const double(*)[WINOGRAD_INPUTS])s->t.out, d, out);
-	for (int i = 0; i < m && y + i < s->to.rows; i++)
-		for (int j = 0; j < m && x + j < s->to.columns; j++)
-			s->out[blocked_at(&s->to, channel, y + i, x + j)] = out[i][j];
+	const int64_t down = s->apart[0], across = s->apart[1];
+	for (int i = 0; i < m && y + i * down < s->to.rows; i++)
+		for (int j = 0; j < m && x + j * across < s->to.columns; j++)
+			s->out[blocked_at(&s->to, channel, y + i * down, x + j * across)] = out[i][j];
+}
+
+// The results of the tile whose first one is (y, x).
+static void tile_run(Tiles *s, int64_t groups, int64_t y, int64_t x)
+{
+	const int64_t channels = s->to.blocks * s->to.lanes;
+	tile_read(s, y, x);
+	for (int64_t group = 0; group < groups; group++) {
+		tile_multiply(s, group);
+		for (int64_t o = 0; o < s->q && group * s->q + o < channels; o++)
+			tile_write(s, group, o, y, x);
+	}
+}
+
+// Where tile `i` along an axis begins, of rows or columns that are `apart`: those which begin side
+// by side come first.
+static int64_t tile_at(const Tiles *s, int64_t i, int64_t apart)
+{
+	return i / apart * apart * s->t.tile + i % apart;
 }
 
 static void image_run(Tiles *s, int64_t groups)
 {
-	const int64_t channels = s->to.blocks * s->to.lanes;
-	for (int64_t y = 0; y < s->to.rows; y += s->t.tile)
-		for (int64_t x = 0; x < s->to.columns; x += s->t.tile) {
-			tile_read(s, y, x);
-			for (int64_t group = 0; group < groups; group++) {
-				tile_multiply(s, group);
-				for (int64_t o = 0; o < s->q && group * s->q + o < channels; o++)
-					tile_write(s, group, o, y, x);
-			}
+	const int64_t rows = s->to.rows, columns = s->to.columns;
+	for (int64_t y = 0; y < rows; y++)
+		for (int64_t x = 0; x < columns; x++) {
+			const int64_t down = tile_at(s, y, s->apart[0]), across = tile_at(s, x, s->apart[1]);
+			if (down < rows && across < columns)
+				tile_run(s, groups, down, across);
 		}
 }
 
@@ -133,8 +151,9 @@ static bool tiles_open(Interp *in, const Op *op, const Tensor *x, const Tensor *
 {
 	int64_t pad[4];
 	*s = (Tiles){.channels = op_int(op, "in_channels", 0)};
-	if (!winograd_init(&s->t, (int)op_int(op, "tile", 0)) || op_ints(op, "paddings", pad, 4) != 4)
-		return op_error(op, "tile or paddings are malformed");
+	if (!winograd_init(&s->t, (int)op_int(op, "tile", 0)) || op_ints(op, "paddings", pad, 4) != 4 ||
+	    op_ints(op, "dilations", s->apart, 2) != 2)
+		return op_error(op, "tile, paddings or dilations are malformed");
 	s->top = pad[0];
 	s->left = pad[1];
 	s->from = blocked_images(x);

@@ -30,7 +30,7 @@ static Op *pack_of(const Op *conv)
 	const bool plain = op_bool(conv, "plain_input", false) || out->rank != 5;
 	return !plain && w->rank == 4 && w->dtype == DT_F32 && dim_is(w->dims[2], 3) &&
 	               dim_is(w->dims[3], 3) && op_int(conv, "groups", 1) == 1 &&
-	               all_are(conv, "strides", 1) && all_are(conv, "dilations", 1)
+	               all_are(conv, "strides", 1)
 	           ? pack
 	           : NULL;
 }
@@ -59,6 +59,7 @@ static void conv_replace(Op *conv, Op *pack, const WinogradLayer *l, int tile)
 	op_set_attr(op, "tile", attr_int(c, tile));
 	op_set_attr(op, "group", attr_int(c, winograd_group(l, tile)));
 	op_set_attr(op, "paddings", op_attr(conv, "paddings"));
+	op_set_attr(op, "dilations", op_attr(conv, "dilations"));
 	op_set_attr(op, "in_channels", attr_int(c, l->channels));
 	op_take_regions(op, conv, 1);
 	op->results[0].name = conv->results[0].name;
@@ -75,16 +76,16 @@ static void conv_visit(const Target *t, Op *conv, int threads)
 	if (!pack)
 		return;
 	const Dim *const *out = conv->results[0].type->dims;
-	const WinogradLayer l = {.channels = op_int(conv, "in_channels", 0),
-	                         .outputs = known(op_operand(pack, 0)->type->dims[0]),
-	                         .images = known(out[0]),
-	                         .rows = known(out[2]),
-	                         .columns = known(out[3]),
-	                         .lanes = t->lanes,
-	                         .q = known(pack->results[0].type->dims[4]),
-	                         .height = t->conv_ur,
-	                         .threads = threads};
-	const int tile = winograd_tile(&l);
+	WinogradLayer l = {.channels = op_int(conv, "in_channels", 0),
+	                   .outputs = known(op_operand(pack, 0)->type->dims[0]),
+	                   .images = known(out[0]),
+	                   .rows = known(out[2]),
+	                   .columns = known(out[3]),
+	                   .lanes = t->lanes,
+	                   .q = known(pack->results[0].type->dims[4]),
+	                   .height = t->conv_ur,
+	                   .threads = threads};
+	const int tile = op_ints(conv, "dilations", l.dilations, 2) == 2 ? winograd_tile(&l) : 0;
 	if (tile)
 		conv_replace(conv, pack, &l, tile);
 }

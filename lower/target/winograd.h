@@ -9,6 +9,7 @@
 typedef struct WinogradLayer {
 	int64_t channels, outputs;     // of the input, of the result
 	int64_t images, rows, columns; // of the result; 0: only a run knows
+	int64_t dilations[2];          // rows, columns of a tile are so far from each other
 	int64_t lanes;                 // channels in a block
 	int64_t q;                     // output channels side by side in packed weights
 	int64_t height;                // of the target's register tile
