@@ -83,7 +83,7 @@ TEXTS += codegen/cuda/kernels/cuda_attention.c.in \
 TEXTS += codegen/nest/kernels/box_lanes.c.in codegen/nest/kernels/box_overlap.c.in \
 	codegen/nest/kernels/compact.c.in \
 	codegen/nest/kernels/kernel_macros.c.in codegen/nest/kernels/nms.c.in \
-	codegen/nest/kernels/scan.c.in codegen/nest/kernels/scatter.c.in codegen/nest/kernels/sort.c.in \
+	codegen/nest/kernels/scan.c.in codegen/nest/kernels/scan_across.c.in codegen/nest/kernels/scatter.c.in codegen/nest/kernels/sort.c.in \
 	codegen/nest/kernels/sort_heap.c.in codegen/nest/kernels/sort_rows.c.in \
 	codegen/nest/kernels/tile_end.c.in codegen/nest/kernels/vector_gnu.c.in \
 	codegen/nest/kernels/vector_plain.c.in

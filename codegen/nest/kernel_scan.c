@@ -22,7 +22,7 @@ static const char *scan_start(KernelFunc *k, DType t, ScanKind kind)
 	                           : start;
 }
 
-// The statement that takes `v` into the accumulator.
+// The statement that takes `v` into the accumulator `acc`.
 static const char *scan_update(KernelFunc *k, DType t, ScanKind kind)
 {
 	const char *f = t == DT_F64 ? "" : "f";
@@ -48,16 +48,27 @@ static const char *scan_update(KernelFunc *k, DType t, ScanKind kind)
 	                    which);
 }
 
-bool kernel_scan_emit(KernelFunc *k)
+// What both ways of going along an axis are told.
+typedef struct Scan {
+	const char *length, *inner, *scalar, *start, *step, *body;
+	bool indices; // of a second result
+} Scan;
+
+static void scan_read(KernelFunc *k, Scan *s)
 {
 	const Type *x = op_operand(k->op, 0)->type;
-	int axis = (int)op_int(k->op, "axis", 0);
+	const int axis = (int)op_int(k->op, "axis", 0);
 	const ScanKind kind = (ScanKind)op_enum(k->op, "kind");
-	const char *out = kernel_result(k, 0), *length = kernel_dim(k, x->dims[axis]);
-	bool exclusive = op_bool(k->op, "exclusive", false), indices = k->op->nresult > 1;
-	DType t = x->dtype;
-	const char *value = scan_scalar(k, t, kind);
-	const char *result = dtype_is_float(t) || value[0] != 'u'
+	const DType t = x->dtype;
+	const bool exclusive = op_bool(k->op, "exclusive", false);
+	const char *out = kernel_result(k, 0);
+	*s = (Scan){.length = kernel_dim(k, x->dims[axis]),
+	            .inner = tile_product(k, x->rank - axis - 1, x->dims + axis + 1),
+	            .scalar = scan_scalar(k, t, kind),
+	            .start = scan_start(k, t, kind),
+	            .step = op_bool(k->op, "reverse", false) ? "(length - 1 - k)" : "k",
+	            .indices = k->op->nresult > 1};
+	const char *result = dtype_is_float(t) || s->scalar[0] != 'u'
 	                         ? "acc"
 	                         : arena_printf(k->arena, "(%s)acc", dtype_c_memory(t));
 	const char *store = arena_printf(k->arena, "%s;", scalar_store(k, t, out, "at", result));
@@ -65,22 +76,59 @@ bool kernel_scan_emit(KernelFunc *k)
 	                                type_c_scalar(type_scalar(k->ctx, t)),
 	                                scalar_load(k, t, "x", "at"));
 	const char *update = scan_update(k, t, kind);
-	if (indices)
+	if (s->indices)
 		store = arena_printf(k->arena, "%s\n%s[at] = which;", store, kernel_result(k, 1));
-	const char *inner = tile_product(k, x->rank - axis - 1, x->dims + axis + 1);
+	s->body = arena_printf(k->arena, "%s\n%s\n%s", load, exclusive ? store : update,
+	                       exclusive ? update : store);
+}
+
+// Lines along an axis that is not the last lie side by side, as lanes.
+static bool scan_across(KernelFunc *k, const Scan *s)
+{
+	const Type *x = op_operand(k->op, 0)->type;
+	const bool which = s->indices;
+	const int wide = 4 * k->target->lanes;
 	const TemplateKey keys[] = {
 		{"head", tile_function_head(k)},
-		{"length", length},
-		{"first", strcmp(inner, "1") ? "i / inner * length * inner + i % inner" : "i * length"},
-		{"each",
-	     tile_each(k, "i", arena_printf(k->arena, "%s * inner", tile_product(k, axis, x->dims)))},
-		{"inner", inner},
-		{"scalar", value},
-		{"start", arena_printf(k->arena, "%s%s", scan_start(k, t, kind),
-	                           indices ? ";\nint64_t which = 0" : "")},
-		{"step", op_bool(k->op, "reverse", false) ? "(length - 1 - k)" : "k"},
-		{"body", arena_printf(k->arena, "%s\n%s\n%s", load, exclusive ? store : update,
-	                          exclusive ? update : store)},
+		{"length", s->length},
+		{"inner", s->inner},
+		{"outer", tile_product(k, (int)op_int(k->op, "axis", 0), x->dims)},
+		{"wide", tile_int(k, wide)},
+		{"sums",
+	     arena_printf(k->arena, which ? "%s sums[%d];\nint64_t places[%d];" : "%s sums[%d];",
+	                  s->scalar, wide, wide)},
+		{"begin", arena_printf(k->arena, which ? "sums[i] = %s;\nplaces[i] = 0;" : "sums[i] = %s;",
+	                           s->start)},
+		{"again", arena_printf(k->arena, "%s acc = sums[i - from];%s", s->scalar,
+	                           which ? "\nint64_t which = places[i - from];" : "")},
+		{"step", s->step},
+		{"body", s->body},
+		{"keep",
+	     which ? "sums[i - from] = acc;\nplaces[i - from] = which;" : "sums[i - from] = acc;"},
+	};
+	return kernel_helper(k, "kernel_macros.c", 0, NULL) &&
+	       kernel_template(k, "scan_across.c", COUNT_OF(keys), keys);
+}
+
+bool kernel_scan_emit(KernelFunc *k)
+{
+	const Type *x = op_operand(k->op, 0)->type;
+	Scan s;
+	scan_read(k, &s);
+	const bool last = !strcmp(s.inner, "1");
+	if (!last && !k->target->simt)
+		return scan_across(k, &s);
+	const char *lines = tile_product(k, (int)op_int(k->op, "axis", 0), x->dims);
+	const TemplateKey keys[] = {
+		{"head", tile_function_head(k)},
+		{"length", s.length},
+		{"first", last ? "i * length" : "i / inner * length * inner + i % inner"},
+		{"each", tile_each(k, "i", arena_printf(k->arena, "%s * inner", lines))},
+		{"inner", s.inner},
+		{"scalar", s.scalar},
+		{"start", arena_printf(k->arena, "%s%s", s.start, s.indices ? ";\nint64_t which = 0" : "")},
+		{"step", s.step},
+		{"body", s.body},
 	};
 	return kernel_template(k, "scan.c", COUNT_OF(keys), keys);
 }
