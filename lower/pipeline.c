@@ -52,6 +52,8 @@ static const Pass passes[] = {
 	{"plan", "a place in memory for every value", pass_plan},
 	{"cuda-epilogues", "CUDA: what calls of libraries do of the epilogue", pass_cuda_epilogues},
 	{"cuda-forms", "CUDA: vectors, squares and teams of threads for each nest", pass_cuda_forms},
+	{"check-kernels", "CUDA: kernels are shared by threads as their templates can",
+     pass_check_kernels},
 	{"cuda-steps", "CUDA: what one block of threads does, forms of loops", pass_cuda_steps},
 	{"cuda-waits", "CUDA: which steps are one kernel, which wait for which", pass_cuda_waits},
 	{"check-waits", "CUDA: no step comes before what it needs", pass_check_waits},
@@ -77,7 +79,7 @@ static const Stage stages[] = {
 	{"to-loops", "to-loops"},
 	{"fuse", "fuse,fold,dce,hoist,to-loops,split-reductions,hoist-terms,split-loops"},
 	{"plan", "flatten,state,dce,threads,scratch,plan"},
-	{"schedule", "cuda-epilogues,cuda-forms,cuda-steps,cuda-waits,check-waits"},
+	{"schedule", "cuda-epilogues,cuda-forms,check-kernels,cuda-steps,cuda-waits,check-waits"},
 };
 
 const Pass *pass_table(int *n)

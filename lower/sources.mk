@@ -11,7 +11,7 @@ SOURCES += lower/clean/bounds.c lower/clean/canonicalize.c lower/clean/cse.c low
 	lower/clean/expand.c lower/clean/fold.c lower/clean/fold_batch_norm.c lower/clean/hoist.c \
 	lower/clean/hoist_guard.c lower/clean/integers.c lower/clean/loop_args.c lower/clean/loop_trips.c lower/clean/select.c \
 	lower/clean/simplify_if.c lower/clean/sink.c lower/clean/strip_backward.c lower/clean/unit_rows.c
-SOURCES += lower/cuda/check_waits.c lower/cuda/count_loops.c lower/cuda/epilogues.c lower/cuda/forms.c lower/cuda/graph.c lower/cuda/graph_nodes.c lower/cuda/index_width.c lower/cuda/rows.c lower/cuda/steps.c lower/cuda/teams.c lower/cuda/waits.c
+SOURCES += lower/cuda/check_waits.c lower/cuda/count_loops.c lower/cuda/epilogues.c lower/cuda/forms.c lower/cuda/graph.c lower/cuda/graph_nodes.c lower/cuda/index_width.c lower/cuda/kernels.c lower/cuda/rows.c lower/cuda/steps.c lower/cuda/teams.c lower/cuda/waits.c
 SOURCES += lower/grad/checkpoints.c lower/grad/differentiate.c lower/grad/ports.c lower/grad/train.c lower/grad/train_dropout.c lower/grad/train_forms.c \
 	lower/grad/train_loss.c lower/grad/train_step.c lower/grad/train_update.c
 SOURCES += lower/kernels/attention.c lower/kernels/decompose.c lower/kernels/layout.c \

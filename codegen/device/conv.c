@@ -178,7 +178,6 @@ static bool blocked_product(KernelFunc *k, const ConvOp *v, TileProduct *p)
 	at[2] = "(pixel / s.columns)";
 	at[3] = "(pixel % s.columns)";
 	at[4] = "(column % 8)";
-	p->plain = true;
 	if (!kernel_helper(k, "cuda_conv_blocked.c", 0, NULL))
 		return false;
 	p->a_load = arena_printf(

@@ -27,9 +27,6 @@ const char *conv_shape(KernelFunc *k, const ConvOp *v);
 
 // ---- device/depthwise.c -------------------------------------------------------------------------
 
-// Rows of a column that a thread makes, where there are so many planes of results in an image: as
-// many threads as keep the device busy.
-int conv_rows_each(const ConvOp *v, int64_t planes);
 // The epilogue on plain images as statements, for an element `acc` at n, c, row, column, whose
 // place in the result is `to`.
 const char *conv_epilogue(KernelFunc *k, const char **value);

@@ -8,30 +8,10 @@
 #include "codegen/device/vector.h"
 #include "codegen/nest/region.h"
 
-enum {
-	MANY =
-		1 << 18, // results of an image from which a thread makes MAX_ROWS; fewer for fewer results
-	MAX_ROWS = 4,
-	MAX_BLOCK_ROWS = 2, // of eight channels each
-	UNKNOWN_SIZE = 56   // a size that only the caller knows counts as this
-};
-
-int conv_rows_each(const ConvOp *v, int64_t planes)
+// Rows of a column that a thread makes.
+static int rows_of(const Op *op)
 {
-	int64_t results = planes;
-	int rows = v->blocked ? MAX_BLOCK_ROWS : MAX_ROWS;
-	for (int i = 2; i < 4; i++)
-		results *= dim_is_const(v->out[i]) ? v->out[i]->value : UNKNOWN_SIZE;
-	for (int64_t many = MANY; rows > 1 && results < many; many /= 2)
-		rows /= 2;
-	while (rows > 1 && dim_is_const(v->out[2]) && v->out[2]->value < rows)
-		rows /= 2;
-	return v->dilation[0] > 1 ? 1 : rows; // windows apart share nothing
-}
-
-static int rows_of(const ConvOp *v)
-{
-	return conv_rows_each(v, dim_is_const(v->out[1]) ? v->out[1]->value : UNKNOWN_SIZE);
+	return (int)op_int(op, "rows", 1);
 }
 
 const Dim *cuda_depthwise_work(Context *c, const Op *op)
@@ -39,7 +19,7 @@ const Dim *cuda_depthwise_work(Context *c, const Op *op)
 	ConvOp v;
 	if (!conv_op_read(op, &v))
 		return dim_const(c, 0);
-	const Dim *const *d = v.out, *each = dim_const(c, rows_of(&v));
+	const Dim *const *d = v.out, *each = dim_const(c, rows_of(op));
 	const Dim *strips = dim_div(c, dim_add(c, d[2], dim_const(c, each->value - 1)), each);
 	return dim_mul(c, dim_mul(c, d[0], d[1]), dim_mul(c, strips, d[3]));
 }
@@ -107,7 +87,7 @@ static bool blocked_emit(KernelFunc *k, const ConvOp *v, const char *shape)
 	const char *epilogue = block_epilogue(k);
 	kernel_moves(k, t, (int)v->x->dims[4]->value);
 	const TemplateKey keys[] = {
-		{"each", tile_int(k, rows_of(v))},
+		{"each", tile_int(k, rows_of(k->op))},
 		{"load", scalar_load(k, t, "v.v", "l")},
 		{"weight", scalar_load(k, t, "f.v", "l")},
 		{"result", dtype_c_memory(k->op->results[0].type->dtype)},
@@ -131,7 +111,7 @@ bool cuda_depthwise_emit(KernelFunc *k)
 	if (!epilogue)
 		return false;
 	const TemplateKey keys[] = {
-		{"each", tile_int(k, rows_of(&v))},
+		{"each", tile_int(k, rows_of(k->op))},
 		{"channel", multiple > 1 ? arena_printf(k->arena, "c / %d", (int)multiple) : "c"},
 		{"weight", scalar_load(k, t, "w", "c * (KH * KW) + i")},
 		{"load", scalar_load(k, t, "line", "at")},

@@ -69,8 +69,8 @@ static bool rows_emit(KernelFunc *k, const TileProduct *p)
 	const char *epilogue = region_text(k, &k->op->regions[0], args, &value);
 	if (!epilogue || !kernel_helper(k, "cuda_tile.c", 0, NULL))
 		return false;
-	const bool a_aligned = cuda_rows_are_aligned(k, a, p->k),
-			   b_aligned = cuda_rows_are_aligned(k, b, p->k);
+	const bool a_aligned = row_is_aligned(c, a->type->dtype, p->k),
+			   b_aligned = row_is_aligned(c, b->type->dtype, p->k);
 	kernel_moves(k, a->type->dtype,
 	             a_aligned || b_aligned ? 16 / (int)dtype_size(a->type->dtype) : 1);
 	k->block_threads = cuda_tile_threads(t);
@@ -96,12 +96,6 @@ static bool rows_emit(KernelFunc *k, const TileProduct *p)
 	return kernel_template(k, "cuda_row_kernel.c", COUNT_OF(keys), keys);
 }
 
-static bool suits_rows(const Op *op, const TileProduct *p)
-{
-	return dim_is_const(p->m) && p->m->value * p->tile->part_columns <= 32 && p->split == 1 &&
-	       !op_bool(op, "transpose_a", false) && op_bool(op, "transpose_b", false);
-}
-
 bool cuda_matmul_emit(KernelFunc *k)
 {
 	Context *c = k->ctx;
@@ -114,10 +108,6 @@ bool cuda_matmul_emit(KernelFunc *k)
 	                 .k = a->dims[a->rank - (op_bool(k->op, "transpose_a", false) ? 2 : 1)]};
 	if (!p.tile)
 		return false;
-	if ((p.split > 1 && !dim_is_const(p.k)) || (p.tile->unit == CUDA_ROW && !suits_rows(k->op, &p)))
-		return diag_error(c->diag, k->op->loc,
-		                  "kernel.matmul: schedule '%s' is not for its operands", p.tile->name),
-		       false;
 	const int skip = part_rank(k->op);
 	p.at[0] = "part";
 	for (int i = 0; i < batch_rank(k->op); i++) {
@@ -130,11 +120,6 @@ bool cuda_matmul_emit(KernelFunc *k)
 	p.at[out->rank - 1] = "column";
 	if (p.tile->unit == CUDA_ROW)
 		return rows_emit(k, &p);
-	p.plain = true;
-	for (int i = 0; i < 2; i++) {
-		const Value *v = op_operand(k->op, i);
-		p.plain = p.plain && cuda_rows_are_aligned(k, v, v->type->dims[v->type->rank - 1]);
-	}
 	p.a_load = operand_load(k, 0);
 	p.b_load = operand_load(k, 1);
 	return cuda_tile_emit(k, &p);

@@ -4,19 +4,7 @@
 #include "codegen/device/conv.h"
 #include "codegen/nest/region.h"
 
-// MAX_OUTS: channels of the result that a thread sums. MAX_STEP: rows of the filter that it takes
-// at once.
-enum { MAX_OUTS = 8, MAX_STEP = 8 };
-
-// How many: what divides those of a group.
-static int outs_each(const ConvOp *v)
-{
-	const int64_t all = v->out[1]->value / v->groups;
-	int outs = all < MAX_OUTS ? (int)all : MAX_OUTS;
-	while (all % outs)
-		outs--;
-	return outs;
-}
+enum { MAX_STEP = 8 }; // rows of the filter that a thread takes at once
 
 // Statements that fill weights[OUTS] for tap ky, kx: by vectors where they are aligned. A row of
 // the filter holds all channels of the result, and is a multiple of 16 bytes.
@@ -43,9 +31,8 @@ bool cuda_narrow_emit(KernelFunc *k, const ConvOp *v)
 	const char *value;
 	if (!kernel_helper(k, "cuda_conv_shape.c", 0, NULL))
 		return false;
-	const int outs = outs_each(v);
+	const int outs = (int)op_int(k->op, "outs", 1), rows = (int)op_int(k->op, "rows", 1);
 	const int64_t parts = v->out[1]->value / outs, of_group = parts / v->groups;
-	const int rows = conv_rows_each(v, parts);
 	const char *shape = conv_shape(k, v), *row = tile_int(k, v->w->dims[4]->value),
 			   *epilogue = conv_epilogue(k, &value);
 	if (!epilogue)

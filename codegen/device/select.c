@@ -8,14 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-// SORT_BYTES: of shared memory, a value and a place for each element.
-enum {
-	THREADS = 256,
-	SORT_THREADS = 512,
-	SORT_BYTES = 1 << 15,
-	COMPACT_BLOCKS = 128,
-	SCAN_ITEMS = 4
-};
+enum { THREADS = 256, SORT_THREADS = 512, COMPACT_BLOCKS = 128, SCAN_ITEMS = 4 };
 
 static const char *result_type(const KernelFunc *k, int i)
 {
@@ -23,15 +16,6 @@ static const char *result_type(const KernelFunc *k, int i)
 }
 
 // ---- sorting ------------------------------------------------------------------------------------
-
-// How many elements are sorted at once: a power of two.
-static int64_t sort_room(const Dim *length, int64_t bytes)
-{
-	int64_t room = 2;
-	while (2 * room * bytes <= SORT_BYTES && !(dim_is_const(length) && room >= length->value))
-		room *= 2;
-	return room;
-}
 
 bool cuda_sort_emit(KernelFunc *k)
 {
@@ -41,8 +25,7 @@ bool cuda_sort_emit(KernelFunc *k)
 	const Dim *length = x->dims[x->rank - 1], *limit = order->dims[order->rank - 1];
 	const char *scalar = type_c_scalar(type_scalar(k->ctx, x->dtype)),
 			   *load = scalar_load(k, x->dtype, "row", "i");
-	const int64_t room = sort_room(
-		length, (int64_t)(dtype_size(x->dtype) < 4 ? 4 : dtype_size(x->dtype)) + 8);
+	const int64_t room = op_int(k->op, "room", 2); // elements that are sorted at once
 	const Attr *above = op_attr(k->op, "above");
 	const char *border =
 		above ? scalar_float(k->arena, x->dtype == DT_F64 ? DT_F64 : DT_F32, above->f) : NULL;
@@ -152,24 +135,10 @@ typedef struct Scan {
 	KernelFunc *k;
 	const Type *x;
 	int axis, items; // items: of a thread
-	bool wide;       // which it moves at once
 	bool reverse;
 	ScanKind kind;
 	const char *state, *neutral;
 } Scan;
-
-// Elements of the last axis may be moved at once where each row begins at a multiple of 16 bytes.
-static void scan_width(Scan *s)
-{
-	const Dim *length = s->x->dims[s->axis], *rows = rows_of(s->k->ctx, s->x, s->axis);
-	const int size = (int)dtype_size(s->x->dtype), items = size == 2 ? 8 : SCAN_ITEMS;
-	const bool fits = dim_is_const(length) && length->value % items == 0;
-	s->wide = s->axis == s->x->rank - 1 && (fits || (dim_is(rows, 1) && !s->reverse));
-	s->items = s->wide ? items : SCAN_ITEMS;
-	const int64_t threads = dim_is_const(length) ? (length->value / s->items + 31) / 32 * 32
-	                                             : THREADS;
-	s->k->block_threads = threads < 32 ? 32 : threads < THREADS ? (int)threads : THREADS;
-}
 
 // What is stored in result i of `acc`: its value, or where it comes from.
 static const char *scan_value(const Scan *s, int i)
@@ -256,8 +225,10 @@ bool cuda_scan_emit(KernelFunc *k)
 	if (!op_bool(k->op, "by_blocks", false))
 		return kernel_scan_emit(k);
 	s.state = scan_state(k, s.kind, t, &s.neutral);
-	scan_width(&s);
-	if (s.wide)
+	const int lanes = (int)op_int(k->op, "lanes", 1);
+	s.items = lanes > 1 ? lanes : SCAN_ITEMS;
+	k->block_threads = (int)op_int(k->op, "threads", THREADS);
+	if (lanes > 1)
 		return scan_wide_emit(&s);
 	Text store;
 	text_init(&store, k->arena);

@@ -9,33 +9,20 @@
 
 #include <string.h>
 
-enum { SMALL_EPILOGUE = 6, MANY_SUMS = 64 * 64 }; // operations; of a warp
-
 const CudaTile *cuda_tile_of(KernelFunc *k)
 {
-	const DType dtype = op_operand(k->op, 0)->type->dtype;
 	const char *schedule = op_str(k->op, "schedule", "");
 	const CudaTile *t = cuda_tile_find(schedule);
-	if (t && (t->unit == CUDA_HALF ? dtype_is_half(dtype) : dtype == DT_F32))
-		return t;
-	diag_error(k->ctx->diag, k->op->loc, "%s: no schedule '%s' for %s", k->op->info->name, schedule,
-	           dtype_name(dtype));
-	return NULL;
-}
-
-bool cuda_rows_are_aligned(const KernelFunc *k, const Value *v, const Dim *row)
-{
-	const int64_t each =
-		16 / (int64_t)dtype_size(
-				 v->type->dtype); // a tensor begins at a multiple of 16 bytes, wherever it lies
-	return dim_is(dim_mod(k->ctx, row, dim_const(k->ctx, each)), 0);
+	if (!t)
+		diag_error(k->ctx->diag, k->op->loc, "%s: no schedule '%s'", k->op->info->name, schedule);
+	return t;
 }
 
 const char *cuda_tile_matrix(KernelFunc *k, const TileMatrix *m)
 {
 	const char *side = m->is_a ? "A" : "B", *first = m->is_a ? "m0" : "n0",
 			   *size = m->is_a ? "M" : "N";
-	const bool aligned = cuda_rows_are_aligned(k, m->value, m->row);
+	const bool aligned = row_is_aligned(k->ctx, m->value->type->dtype, m->row);
 	const DType dtype = m->value->type->dtype;
 	kernel_moves(k, dtype, aligned ? 16 / (int)dtype_size(dtype) : 1);
 	return arena_printf(
@@ -161,44 +148,19 @@ static const char *epilogue_text(KernelFunc *k, const TileProduct *p, bool insid
 	return together ? group_epilogue(k, p, group) : columns_epilogue(k, p, inside);
 }
 
-// Whether there is little more to do than to load matrices and to add a bias, which needs few
-// registers.
-static bool is_light(const KernelFunc *k, const TileProduct *p)
-{
-	int operations = 0;
-	for (const Op *op = region_entry(&k->op->regions[0])->first; op; op = op->next)
-		operations++;
-	return p->tile->unit == CUDA_FMA || (p->plain && operations <= SMALL_EPILOGUE);
-}
-
-// Blocks that share an SM: all that the table wants, or fewer, with more registers each.
-static int blocks_of(const CudaTile *t, bool light)
-{
-	const int blocks = cuda_tile_blocks(t);
-	return light ? blocks : (blocks + 1) / 2;
-}
-
-// The tile that the table wants, or, where its sums alone take half of all registers and operands
-// need many, the one behind it.
-static const CudaTile *tile_of(const TileProduct *p)
-{
-	const CudaTile *t = p->tile;
-	return p->plain || t->part_rows * t->part_columns < MANY_SUMS ? t : cuda_tile_next(t);
-}
-
 bool cuda_tile_emit(KernelFunc *k, const TileProduct *p)
 {
 	const Value *out = &k->op->results[0];
-	const bool light = is_light(k, p);
-	const CudaTile *t = tile_of(p); // slices of both are as deep
-	const bool aligned = cuda_rows_are_aligned(
-		k, out, p->n); // then groups of columns are inside as a whole
+	const CudaTile *t = p->tile;
+	const bool aligned = row_is_aligned(k->ctx, out->type->dtype,
+	                                    p->n); // then groups of columns are inside as a whole
 	const char *epilogue = epilogue_text(k, p, aligned);
 	if (!epilogue || !helpers_print(k, t))
 		return false;
 	const Dim *products = dim_mul(k->ctx, dim_const(k->ctx, p->split), p->batches);
 	k->block_threads = cuda_tile_threads(t);
-	k->bounds = arena_printf(k->arena, "%d, %d", k->block_threads, blocks_of(t, light));
+	k->bounds = arena_printf(k->arena, "%d, %d", k->block_threads,
+	                         (int)op_int(k->op, "blocks", cuda_tile_blocks(t)));
 	k->block_shared = cuda_tile_shared(t);
 	k->tensor_cores = t->unit != CUDA_FMA;
 	k->grid = dim_mul(

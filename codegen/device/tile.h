@@ -6,6 +6,7 @@
 #define PDCC_CODEGEN_CUDA_TILE_H
 
 #include "codegen/device/device.h"
+#include "lower/analysis/rows.h"
 #include "lower/target/schedule.h"
 
 typedef struct TileProduct {
@@ -25,12 +26,10 @@ typedef struct TileProduct {
 	// expression, and a statement in front of all groups of a row that it may need; NULL: the
 	// result lies as said above.
 	const char *place, *row_head;
-	bool plain;               // both are aligned matrices: what loads them needs few registers
 	const char *at[MAX_RANK]; // the position in the result, in terms of part, batch, row, column
 } TileProduct;
 
-// The tile that the operation's attribute names; NULL after a diagnostic: there is none, or it is
-// not for the operands' type.
+// The tile that the operation's attribute names; NULL after a diagnostic: there is none.
 const CudaTile *cuda_tile_of(KernelFunc *k);
 // Fills k->text; k->op is a kernel with an epilogue over one result. False after a diagnostic.
 bool cuda_tile_emit(KernelFunc *k, const TileProduct *p);
@@ -47,8 +46,5 @@ typedef struct TileMatrix {
 
 // The statement that declares the loader for it.
 const char *cuda_tile_matrix(KernelFunc *k, const TileMatrix *m);
-// Whether vectors of 16 bytes may be read from (or written to) a tensor whose rows have this
-// length.
-bool cuda_rows_are_aligned(const KernelFunc *k, const Value *v, const Dim *row);
 
 #endif

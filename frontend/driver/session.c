@@ -320,7 +320,7 @@ bool driver_lower(Driver *d, Op *module, const Target *t, const char *until)
 	stage_begin(d, "lower");
 	PassContext p = driver_passes(d, module, t);
 	if (op_attr(module, "workspace")) // text of --emit=cfg: it is printed as it stands
-		return lower_run_list(&p, "check-waits");
+		return lower_run_list(&p, "check-kernels,check-waits");
 	return lower_run(&p, until);
 }
 

@@ -41,6 +41,12 @@ bool vector_aligned(const Value *tensor, int wide)
 	return dtype_is_f32_or_half(t->dtype) && last && dim_is_const(last) && last->value % wide == 0;
 }
 
+bool row_is_aligned(Context *c, DType t, const Dim *row)
+{
+	const int64_t each = 16 / (int64_t)dtype_size(t); // a tensor begins there, wherever it lies
+	return dim_is(dim_mod(c, row, dim_const(c, each)), 0);
+}
+
 // Whether a load's last index, and no other, is v.
 static bool load_is_wide(const Op *op, const Value *v, int wide)
 {

@@ -22,6 +22,8 @@ const Dim *row_length(Context *c, const Op *op);
 bool vector_suits(const Region *r, int axis, int wide);
 // Whether so many neighbours along the last axis of a tensor may be moved at once.
 bool vector_aligned(const Value *tensor, int wide);
+// Whether rows of this length, of elements of that type, all begin at multiples of 16 bytes.
+bool row_is_aligned(Context *c, DType t, const Dim *row);
 // Whether the region reads elements of 2 bytes along that argument: 8 of them are 16 bytes.
 bool vector_reads_halves(const Region *r, int axis);
 

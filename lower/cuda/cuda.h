@@ -7,6 +7,6 @@
 
 // What each does: the table in lower/pipeline.c.
 PassFunction pass_count_loops, pass_cuda_epilogues, pass_cuda_forms, pass_cuda_steps,
-	pass_cuda_waits, pass_check_waits;
+	pass_cuda_waits, pass_check_kernels, pass_check_waits;
 
 #endif

@@ -185,6 +185,7 @@ bool pass_cuda_forms(PassContext *p)
 				            simt && scan_wants_blocks(p->ctx, op) ? attr_bool(p->ctx, true) : NULL);
 			if (op->info->traits & TRAIT_ROWS)
 				rows_choose(op, simt);
+			kernel_choose(op, simt);
 			if (op->code != OP_LOOP_NEST)
 				continue;
 			form_clear(op);

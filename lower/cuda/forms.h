@@ -1,5 +1,6 @@
 // What the files that choose forms of nests for CUDA share: forms.c, index_width.c, rows.c,
-// teams.c. Leaves attributes of loop.nest, loop.reduce and loop.load, which codegen/device follows.
+// kernels.c, teams.c. Leaves attributes of loop.nest, loop.reduce, loop.load and of kernels, which
+// codegen/device follows.
 // Uses lower/analysis and ir/.
 #ifndef PDCC_LOWER_CUDA_FORMS_H
 #define PDCC_LOWER_CUDA_FORMS_H
@@ -27,6 +28,9 @@ void index_width_choose(const NestForm *f);
 bool team_choose(NestForm *f);
 // rows.c: of a kernel of rows; where lanes are no threads there is nothing to choose.
 void rows_choose(Op *op, bool simt);
+// kernels.c: of other kernels that threads share in a way of their own; clears it where lanes are
+// no threads.
+void kernel_choose(Op *op, bool simt);
 // forms.c: how many lanes suit the loads and the results of a block; 1: none.
 int lanes_suited(const Block *body, const Value *arg, int nresult, const Value *results);
 // Sets `lanes` of the loads that are one access for all.
