@@ -143,17 +143,23 @@ bool resize_of_interp(Op *op, Resize *r)
 	const Type *x = infer_tensor(op, 0);
 	static const struct {
 		enum OpCode code;
-		int n;
-	} fixed[] = {{OP_PD_LINEAR_INTERP, 1},
-	             {OP_PD_BILINEAR_INTERP, 2},
-	             {OP_PD_BICUBIC_INTERP, 2},
-	             {OP_PD_TRILINEAR_INTERP, 3}};
+		InterpKind method;
+		int n; // axes that are resized; 0: all
+	} forms[] = {{OP_PD_NEAREST_INTERP, INTERP_NEAREST, 0},
+	             {OP_PD_LINEAR_INTERP, INTERP_LINEAR, 1},
+	             {OP_PD_BILINEAR_INTERP, INTERP_BILINEAR, 2},
+	             {OP_PD_BICUBIC_INTERP, INTERP_BICUBIC, 2},
+	             {OP_PD_TRILINEAR_INTERP, INTERP_TRILINEAR, 3}};
 	if (!x)
 		return false;
 	*r = (Resize){.n = (int)op_int(op, "spatial", x->rank - 2)};
-	for (size_t i = 0; i < COUNT_OF(fixed); i++)
-		if (fixed[i].code == op->code)
-			r->n = fixed[i].n;
+	for (size_t i = 0; i < COUNT_OF(forms); i++) {
+		if (forms[i].code != op->code)
+			continue;
+		r->n = forms[i].n ? forms[i].n : r->n;
+		if (op_enum(op, "interp_method") != (int)forms[i].method) // Paddle's kernel goes by that
+			return op_error(op, "its interp_method is '%s'", op_str(op, "interp_method", ""));
+	}
 	if (r->n < 1 || r->n > 3 || x->rank < r->n + 2)
 		return op_error(op, "a tensor of rank %d cannot be resized", x->rank);
 	for (int i = 0; i < r->n; i++) {
