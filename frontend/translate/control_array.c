@@ -355,7 +355,7 @@ bool array_pop_translate(OpJob *j)
 	const char *name = input_var(j, "X"), *out = output_var(j, "Out");
 	Value *array = name ? read_var(j, "X", name) : NULL;
 	if (!array || array->type->kind != TY_ARRAY)
-		return array && job_fail(j, "input X is no tensor array");
+		return (!name || array) && job_fail(j, "input X is no tensor array");
 	Value *length = build1(b, OP_PD_ARRAY_LENGTH, array, NULL),
 		  *last = tensor_sub(b, length, build_number(b, DT_I64, 1, 1)),
 		  *element = last ? build2(b, OP_PD_ARRAY_READ, array, last, NULL) : NULL;

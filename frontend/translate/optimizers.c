@@ -34,13 +34,15 @@ static bool is_lazy(const OpJob *j)
 	return lazy && attr_int_at(lazy, 0, &on) && on && is_sparse(j);
 }
 
-// Where `mask` says so, the results are `when`, else `other`.
+// Where `mask` says so, the results are `when`, else `other`; one that replaces nothing has no
+// other.
 static bool choose_results(OpJob *j, Value *mask, Value *const *when, Value *const *other)
 {
 	for (int i = 0; i < j->info->nresult; i++) {
 		Value *const operands[] = {mask, when[i], other[i]};
-		j->results[i] = when[i] == other[i] ? when[i]
-		                                    : build(&j->b, OP_PD_WHERE, 3, operands, NULL);
+		j->results[i] = when[i] == other[i] || !when[i] || !other[i]
+		                    ? when[i] ? when[i] : other[i]
+		                    : build(&j->b, OP_PD_WHERE, 3, operands, NULL);
 		if (!j->results[i])
 			return false;
 	}

@@ -133,6 +133,10 @@ const Dim *out_size_nest(const Op *nest);
 bool out_nest_tensors(Op *nest, Value **results);
 bool out_scatter_tensors(Op *op, Value **results);
 
+// ---- pir_out_kernel.c ---------------------------------------------------------------------------
+// Builds in front of a kernel what it computes as operations on tensors. False: it has none.
+bool out_kernel_tensors(Op *op, Value **results);
+
 // ---- pir_out_size.c -----------------------------------------------------------------------------
 // Remembers which sizes the type of a value tells.
 void out_size_note(PirWriter *w, const Value *v);

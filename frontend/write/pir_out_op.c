@@ -355,8 +355,8 @@ static int64_t number_operand(Form *f, const Attr *v)
 {
 	Context *c = f->w->c;
 	const bool list = v->kind == ATTR_DIMS || v->kind == ATTR_INTS;
-	if (list && v->n != 1)
-		return 0;
+	if (list && v->n != 1) // a number for each place along an axis
+		return v->kind == ATTR_INTS ? out_int_array(f->w, v->n, v->ints) : 0;
 	const Dim *d = v->kind == ATTR_DIMS ? v->dims[0] : v->kind == ATTR_DIM ? v->dim : NULL;
 	if (d && !dim_is_const(d))
 		return out_size(f->w, d);
@@ -507,7 +507,8 @@ static bool write_form(Form *f)
 	}
 	for (int i = 0; i < f->d->nout; i++) {
 		const int own = own_result(f, i);
-		const Value *v = own < 0 ? NULL : &f->op->results[own];
+		const bool none = f->d->out[i].optional && of_absent_operand(f, o, f->d->out[i].name);
+		const Value *v = own < 0 || none ? NULL : &f->op->results[own];
 		o->out[i] = v ? (OutResult){.type = v->type, .value = v} : unread_result(f, o, i);
 	}
 	all_in_place(f, o);

@@ -88,15 +88,34 @@ static bool negated(Op *op, Value **results)
 	return results[0] != NULL;
 }
 
+// Paddle 3 rounds halves to the even neighbour: away from 0 is one further where half is cut off.
+static bool rounded_away(Op *op, Value **results)
+{
+	Builder b = builder_before(op);
+	Value *x = op_operand(op, 0);
+	if (!type_is_tensor(x->type) || !dtype_is_float(x->type->dtype))
+		return false;
+	Value *cut = build1(&b, OP_PD_TRUNC, x, NULL), *rest = cut ? tensor_sub(&b, x, cut) : NULL;
+	Value *half = rest ? build2(&b, OP_PD_GREATER_EQUAL, build1(&b, OP_PD_ABS, rest, NULL),
+	                            tensor_number(&b, x->type->dtype, 0.5), NULL)
+	                   : NULL;
+	Value *const ways[] = {half, half ? tensor_add(&b, cut, build1(&b, OP_PD_SIGN, x, NULL)) : NULL,
+	                       cut};
+	results[0] = ways[1] ? build(&b, OP_PD_WHERE, 3, ways, NULL) : NULL;
+	return results[0] != NULL;
+}
+
 // In tensors, what an operation without a form of its own means. False: nothing.
 static bool in_tensors(PirWriter *w, Op *op, Value **results)
 {
 	if (op->code == OP_LOOP_NEST)
 		return !out_size_nest(op) && out_nest_tensors(op, results);
-	if (op->code == OP_KERNEL_SCATTER)
-		return out_scatter_tensors(op, results);
+	if (op->info->kind == KIND_KERNEL)
+		return out_kernel_tensors(op, results);
 	if (op->code == OP_PD_NEGATIVE)
 		return negated(op, results);
+	if (op->code == OP_PD_ROUND)
+		return rounded_away(op, results);
 	if (!has_definition(op) || !plain_tensors(op) || (out_has_form(w, op) && !misread(op)))
 		return false;
 	Builder b = builder_before(op);

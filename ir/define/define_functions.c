@@ -163,7 +163,7 @@ bool define_hook_round_decimals(Builder *b, Op *op, Value **results)
 	int64_t decimals = op_int(op, "decimals", 0);
 	Value *unit = tensor_number(b, x->type->dtype, pow(10, fabs((double)decimals)));
 	Value *scaled = decimals < 0 ? tensor_div(b, x, unit) : tensor_mul(b, x, unit);
-	Value *whole = scaled ? build1(b, OP_PD_ROUND, scaled, NULL) : NULL;
+	Value *whole = scaled ? build1(b, OP_PD_RINT, scaled, NULL) : NULL;
 	results[0] = decimals < 0 ? tensor_mul(b, whole, unit) : tensor_div(b, whole, unit);
 	return results[0] != NULL;
 }

@@ -268,7 +268,8 @@ bool define_hook_mode(Builder *b, Op *op, Value **results)
 		return false;
 	memcpy(dims, t->dims, sizeof dims[0] * (size_t)t->rank);
 	dims[axis] = dim_const(b->ctx, 1);
-	Nest v = nest_open(b, type_tensor(b->ctx, t->dtype, t->rank, dims, 0));
+	const Type *v_type = type_tensor(b->ctx, t->dtype, t->rank, dims, 0);
+	Nest v = nest_open(b, v_type);
 	memcpy(from, v.at, sizeof from);
 	Nest a = reduce_open(&v.b, "argmax", DT_I64, 1,
 	                     &size); // the first of the most frequent; any with these elements will do
@@ -292,9 +293,17 @@ bool define_hook_mode(Builder *b, Op *op, Value **results)
 	is = apply2(&l.b, OP_PD_EQUAL, load(&l.b, x, from), load(&l.b, least, p.at));
 	Value *last = reduce_close(&l, index_where(&l.b, is, scalar_from_index(&l.b, l.at[0], DT_I64),
 	                                           build_scalar_f(&l.b, DT_I64, 0)));
+	Value *position = nest_close(&p, last);
+	if (!position)
+		return false;
+	// Read from there, so that it is this element that has the gradient.
+	Nest o = nest_open(b, v_type);
+	memcpy(from, o.at, sizeof from);
+	from[axis] = index_from_data(&o.b, load(&o.b, position, o.at), size, false);
+	Value *out = nest_close(&o, load(&o.b, x, from));
 	bool keep = op_bool(op, "keepdim", false);
-	results[1] = dropped_axis(b, nest_close(&p, last), axis, keep);
-	results[0] = dropped_axis(b, least, axis, keep);
+	results[1] = dropped_axis(b, position, axis, keep);
+	results[0] = dropped_axis(b, out, axis, keep);
 	return results[0] && results[1];
 }
 

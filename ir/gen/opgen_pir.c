@@ -190,17 +190,24 @@ static int compare_refs(const void *a, const void *b)
 	return strcmp(((const PirRef *)a)->name, ((const PirRef *)b)->name);
 }
 
+// Whether an entry names an operation of Paddle 3: then it is not that of the entry with this name.
+static bool is_named(const Gen *g, const char *name)
+{
+	for (int i = 0; i < g->nentry; i++)
+		for (int k = 0; k < g->entries[i]->pir.n; k++)
+			if (!strcmp(g->entries[i]->pir.items[k].key, name))
+				return true;
+	return false;
+}
+
 static int collect(const Gen *g, PirRef *refs)
 {
 	int n = 0;
 	for (int i = 0; i < g->nentry; i++) {
 		const Entry *e = g->entries[i];
-		bool own = has_no_name(e);
-		for (int k = 0; k < e->pir.n; k++) {
+		for (int k = 0; k < e->pir.n; k++)
 			refs[n++] = (PirRef){.name = e->pir.items[k].key, .entry = e, .it = &e->pir.items[k]};
-			own |= !strcmp(e->pir.items[k].key, e->short_name);
-		}
-		if (!own)
+		if (!has_no_name(e) && !is_named(g, e->short_name))
 			refs[n++] = (PirRef){.name = e->short_name, .entry = e};
 		if (n > MAX_OPS - MAX_ITEMS)
 			fail(e, e->line, "too many operations of Paddle 3");

@@ -101,7 +101,7 @@ static bool tree_open(Builder *b, Op *op, Tree *t)
 	            .nodes = table,
 	            .turns = turns,
 	            .classes = classes};
-	t->powers = powers_of_two(b, classes);
+	t->powers = powers_of_two(b, table ? 2 : classes); // a table has its own steps
 	return t->label && t->powers;
 }
 
