@@ -147,7 +147,8 @@ static bool complex_arithmetic(enum OpCode code, int n, Lane *out, const Lane *c
 		EACH((A * B + A_IM * B_IM) / (B * B + B_IM * B_IM),
 		     (A_IM * B - A * B_IM) / (B * B + B_IM * B_IM));
 	case OP_PD_NEGATIVE: EACH(-A, -A_IM);
-	case OP_PD_ROUND: EACH(rint(A), rint(A_IM)); // halves to even, unlike those of real numbers
+	case OP_PD_ROUND: // halves to even, unlike those of real numbers
+	case OP_PD_RINT: EACH(rint(A), rint(A_IM));
 	case OP_PD_WHERE: EACH(x[0][l].i ? B : x[2][l].f, x[0][l].i ? B_IM : x[2][COMPLEX_IM + l].f);
 	default: return false;
 	}
