@@ -11,10 +11,12 @@
 static json_object *region_at(PirReader *r, json_object *op, size_t i)
 {
 	json_object *list = pir_get(op, "regions", json_type_array);
-	if (list && i < json_object_array_length(list))
-		return json_object_array_get_idx(list, i);
-	pir_fail(r, "has no region %zu", i);
-	return NULL;
+	json_object *one = list && i < json_object_array_length(list)
+	                       ? json_object_array_get_idx(list, i)
+	                       : NULL;
+	if (!one) // a null, too
+		pir_fail(r, "has no region %zu", i);
+	return one;
 }
 
 static void add_block(PirReader *r, Paddle__OpDesc *d, const PirBlock *b)
