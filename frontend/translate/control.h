@@ -3,7 +3,7 @@
 //   control_flow.c       which variables a block reads and writes
 //   control_block.c      a sub-block as a region, and undoing what it did to outer variables
 //   control_if.c         conditional_block
-//   control_select.c     select_input, select_output
+//   control_select.c     select_input, select_output, numbers of axes that sizes decide
 //   control_while.c      while
 //   control_condition.c  the condition of a loop, once
 //   control_array.c      tensor arrays, and their types
@@ -32,6 +32,7 @@ typedef struct BlockFlow {
 	NameList exposed;   // read before they are surely written; not declared here
 	NameList needed;    // of those: also when every inner loop runs a round
 	NameList writes;    // not declared here
+	NameMap *sure;      // written by every run of the block
 } BlockFlow;
 
 const BlockFlow *flow_of(Translator *t, int block);
@@ -146,6 +147,8 @@ OpStep conditional_translate;
 
 // ---- control_select.c ---------------------------------------------------------------------------
 OpStep select_input_translate, select_output_translate;
+// Operators whose results have another number of axes where a run finds another size.
+OpStep squeeze_create, gather_nd_create, varying_record;
 
 // ---- control_while.c, control_condition.c -------------------------------------------------------
 OpStep while_translate;

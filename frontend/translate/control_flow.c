@@ -168,6 +168,7 @@ const BlockFlow *flow_of(Translator *t, int block)
 		name_map_set(w.f->declared, b->vars[i]->name, b->vars[i]);
 	for (w.op = 0; w.op < b->n_ops; w.op++)
 		walk_op(&w, b->ops[w.op]);
+	w.f->sure = w.sure;
 	t->flows[block] = w.f;
 	return w.f;
 }

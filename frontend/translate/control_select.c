@@ -1,8 +1,14 @@
 // What branches leave: select_input, which picks one of several variables by a mask, and
 // select_output, which gives a value to one of them. A mask that is the condition of a pd.if makes
-// the variables its results; any other one makes branches of its own.
+// the variables its results; any other one makes branches of its own. Also the operators whose
+// results have another number of axes where a run finds another size: a branch for each.
 #include "frontend/translate/control.h"
+#include "frontend/translate/general.h"
+#include "frontend/translate/lod.h"
+#include "frontend/translate/variant.h"
 #include "ir/build/build.h"
+#include "ir/build/counted.h"
+#include "ir/build/nest.h"
 
 #include <string.h>
 
@@ -193,5 +199,139 @@ bool select_output_translate(OpJob *j)
 	for (size_t k = 0; k < out->n_arguments; k++)
 		if (slot_var(out, k) && !output_choose(j, v, mask, k, slot_var(out, k)))
 			return false;
+	return true;
+}
+
+// ---- numbers of axes that sizes decide ----------------------------------------------------------
+
+enum { MAX_OPEN_AXES = 3 }; // the branches double with each
+
+// What an operator gives: `here` says whether the size that it looked at is the one in question.
+typedef Value *SizeCase(OpJob *j, Value *x, int at, bool here);
+
+// The size of an axis is `n`, or not: the result is the one or the other, of whatever types.
+static Value *by_size(OpJob *j, Value *sized, int axis, int64_t n, SizeCase *make, Value *x, int at)
+{
+	Translator *t = j->t;
+	Value *number = build_number(&j->b, DT_I64, 1, n);
+	Value *is = build2(&j->b, OP_PD_EQUAL, build_size(&j->b, sized, axis), number, NULL);
+	if (!is)
+		return NULL;
+	OpenIf *i = if_open(j, is, 2 + MAX_LOD + MAX_VARIANTS), *ifs = t->ifs;
+	Block *block = t->block;
+	Op *top = t->top;
+	Value *sides[2];
+	for (int k = 0; k < 2; k++) {
+		OpJob in = *j;
+		t->block = region_entry(&i->op->regions[k]);
+		Op *yield = block_terminator(t->block);
+		op_detach(yield);
+		t->ifs = NULL;
+		t->top = top ? top : i->op;
+		in.b = builder_at_end(t->c, t->block, j->b.loc);
+		sides[k] = make(&in, x, at, k == 0);
+		op_append(t->block, yield);
+		t->block = block;
+		t->top = top;
+		t->ifs = ifs;
+	}
+	const char *var = job_output(j, 0, 0);
+	var = arena_printf(t->c->arena, "%s.by%d", var ? var : j->desc->type, at); // sizes of its own
+	return sides[0] && sides[1] ? if_join(j, i, sides, var) : NULL;
+}
+
+static Value *without_axis(OpJob *j, Value *x, int axis)
+{
+	const int64_t at = axis;
+	return build1(&j->b, OP_PD_SQUEEZE, x, "axis", attr_ints(j->t->c, 1, &at), NULL);
+}
+
+static Value *squeeze_from(OpJob *j, Value *x, int axis);
+
+// Element 0 of an axis that has no other, without saying of the size what other runs belie.
+static Value *only_element(OpJob *j, Value *x, int axis)
+{
+	Value *first = build_number(&j->b, DT_I64, 1, 0);
+	x = build2(&j->b, OP_PD_GATHER, x, first, "axis", attr_int(j->t->c, axis), NULL);
+	return x ? without_axis(j, x, axis) : NULL;
+}
+
+static Value *squeeze_case(OpJob *j, Value *x, int axis, bool here)
+{
+	x = here ? only_element(j, x, axis) : x;
+	return x ? squeeze_from(j, x, axis - 1) : NULL;
+}
+
+// x without its axes of size 1 up to this one.
+static Value *squeeze_from(OpJob *j, Value *x, int axis)
+{
+	for (; x && axis >= 0 && dim_is_const(x->type->dims[axis]); axis--)
+		if (dim_is(x->type->dims[axis], 1))
+			x = without_axis(j, x, axis);
+	return x && axis >= 0 ? by_size(j, x, axis, 1, squeeze_case, x, axis) : x;
+}
+
+// Gradients and sequences know one number of axes: infer_hook_squeeze ends the other runs.
+bool squeeze_create(OpJob *j)
+{
+	Value *x = job_operand(j, "x");
+	const Attr *axis = job_attr(j, "axis");
+	int open = 0;
+	if (!type_is_tensor(x->type) || job_operand(j, "axis_tensor") || (axis && axis->n > 0) ||
+	    j->t->graded || lod_of(j->t, x))
+		return general_create(j);
+	for (int d = 0; d < x->type->rank; d++)
+		open += !dim_is_const(x->type->dims[d]);
+	if (!open || open > MAX_OPEN_AXES)
+		return general_create(j);
+	j->results = NEW(j->t->c->arena, Value *);
+	j->results[0] = squeeze_from(j, x, x->type->rank - 1);
+	return j->results[0] != NULL;
+}
+
+static Value *gather_by(OpJob *j, Value *index, int width)
+{
+	Context *c = j->t->c;
+	const Dim *dims[MAX_RANK];
+	const int rank = index->type->rank;
+	for (int d = 0; d < rank; d++)
+		dims[d] = d + 1 < rank ? index->type->dims[d] : dim_const(c, width);
+	Value *known = build1(&j->b, OP_PD_RESHAPE, index, "shape", attr_dims(c, rank, dims), NULL);
+	return known ? build2(&j->b, OP_PD_GATHER_ND, job_operand(j, "x"), known, NULL) : NULL;
+}
+
+// Positions of `width` numbers, or of fewer; a run with others ends.
+static Value *gather_case(OpJob *j, Value *index, int width, bool here)
+{
+	if (here)
+		return gather_by(j, index, width);
+	if (width > 1)
+		return by_size(j, index, index->type->rank - 1, width - 1, gather_case, index, width - 1);
+	if (!assert_never(&j->b, "the last axis of Index is longer than X has axes"))
+		return NULL;
+	return gather_by(j, index, 1);
+}
+
+bool gather_nd_create(OpJob *j)
+{
+	Value *x = job_operand(j, "x"), *index = job_operand(j, "index");
+	const Type *of = index->type;
+	if (!type_is_tensor(x->type) || !type_is_tensor(of) || !of->rank || !x->type->rank ||
+	    dim_is_const(of->dims[of->rank - 1]) || j->t->graded)
+		return general_create(j);
+	const int width = x->type->rank;
+	j->results = NEW(j->t->c->arena, Value *);
+	j->results[0] = by_size(j, index, of->rank - 1, width, gather_case, index, width);
+	return j->results[0] != NULL;
+}
+
+// The result may be of several types.
+bool varying_record(OpJob *j)
+{
+	const char *var = job_output(j, 0, 0);
+	if (!j->results)
+		return general_record(j);
+	if (var)
+		write_var(j, var, j->results[0]);
 	return true;
 }

@@ -11,6 +11,7 @@
 #include "frontend/translate/variant.h"
 #include "ir/base/vec.h"
 #include "ir/build/build.h"
+#include "ir/build/nest.h"
 #include "ir/infer/geometry.h"
 
 #include <inttypes.h>
@@ -41,7 +42,7 @@ typedef struct LoopVar {
 	Value *init, *next;
 	const Type *type;
 	LoopMemo *memo;
-	bool replaced; // a value of another type went in: zeros stand for it
+	Value *replaced; // the value of another type that went in: zeros stand for it
 	int of,
 		level; // the offsets of a LoD level of the variable at this place; -1: an ordinary variable
 	bool split; // of several types: this is which one, and those behind it (`of`) are the values
@@ -148,7 +149,8 @@ static bool find_init(Loop *l, LoopVar *v, bool exposed)
 	if (v->init && v->memo->fitted)
 		v->init = with_rank(&l->j->b, v->init, v->memo->fitted);
 	if (v->init && init_is_undefined(v)) {
-		v->replaced = !value_is_nothing(l->j->t, v->init) && v->init->type->kind == TY_TENSOR;
+		const bool held = !value_is_nothing(l->j->t, v->init) && v->init->type->kind == TY_TENSOR;
+		v->replaced = held ? v->init : NULL;
 		return init_undefined(l, v) != NULL;
 	}
 	return v->init != NULL;
@@ -459,10 +461,16 @@ static bool retype_mark(Loop *l, LoopVar *v)
 }
 
 // Where every round writes the variable before it reads it. After no round it holds what went in:
-// check_replaced.
+// put_back.
 static bool retype_unseen(Loop *l, LoopVar *v)
 {
-	if (v == &l->vars[l->n - 1] || name_list_has(&flow_of(l->j->t, l->block)->needed, v->name))
+	const BlockFlow *f = flow_of(l->j->t, l->block);
+	if (v == &l->vars[l->n - 1] || name_list_has(&f->needed, v->name))
+		return false;
+	// A round that leaves it alone leaves what went in.
+	if (!l->j->t->graded && !name_map_get(f->sure, v->name) &&
+	    !value_is_nothing(l->j->t, v->init) && v->init->type->kind == TY_TENSOR &&
+	    v->next->type->kind == TY_TENSOR)
 		return false;
 	return retype(v);
 }
@@ -565,26 +573,45 @@ static void drop_condition(Loop *l)
 	l->n = last;
 }
 
-// A variable that the loop replaced before it began would hold that value after no round at all.
-// Such a run ends with a status when somebody may look; in a loop around this one the next round
-// writes it again.
-static void check_replaced(Loop *l, Value *first)
+static bool assert_ran(Builder *b, Value *first, const char *var)
+{
+	const char *text = arena_printf(b->ctx->arena, "'%s' has another type after no round", var);
+	const NamedAttr message = {"message", attr_str(b->ctx, text)};
+	return build_op(b, OP_PD_ASSERT, 1, &first, 1, &message) != NULL;
+}
+
+// 1 where the condition holds, else 0.
+static Value *as_number(Builder *b, Value *condition)
+{
+	Value *v = tensor_cast(b, condition, DT_I64);
+	return v && v->type->rank
+	           ? build1(b, OP_PD_RESHAPE, v, "shape", attr_dims(b->ctx, 0, NULL), NULL)
+	           : v;
+}
+
+// A variable that the loop replaced before it began holds that value after no round at all: it is
+// of two types behind the loop. Gradients have one type: such a run ends with a status. In a loop
+// around this one the next round writes the variable again.
+static bool put_back(Loop *l, Value *first)
 {
 	Translator *t = l->j->t;
+	Builder b = builder_at_end(t->c, t->block, l->j->b.loc);
 	for (const Frame *f = &t->frame; f; f = f->outer)
 		if (f->loop)
-			return;
+			return true;
 	for (int i = 0; i < l->n; i++) {
-		const char *var = l->vars[i].name;
-		if (!l->vars[i].replaced || !flow_live_after(t, var))
+		const LoopVar *v = &l->vars[i];
+		if (!v->replaced || !flow_live_after(t, v->name))
 			continue;
-		Op *op = op_new(t->c, OP_PD_ASSERT, l->j->b.loc, 0, NULL, 1, &first, 0, 0);
-		op_set_attr(
-			op, "message",
-			attr_str(t->c, arena_printf(t->c->arena, "'%s' has another type after no round", var)));
-		op_append(t->block, op);
-		return;
+		if (t->graded)
+			return assert_ran(&b, first, v->name);
+		Value *const parts[] = {v->replaced, v->binding->value};
+		Value *which = as_number(&b, first);
+		if (!which)
+			return false;
+		write_var(l->j, v->name, variant_make(&b, which, 2, parts));
 	}
+	return true;
 }
 
 // The regions end, and the variables hold the results.
@@ -624,8 +651,7 @@ static bool finish(Loop *l)
 			          l->vars[i].split ? join_types(l, i, &after, results) : results[i]);
 	}
 	set_lods(l, results);
-	check_replaced(l, first);
-	return true;
+	return put_back(l, first);
 }
 
 static bool condition_is_right(Loop *l)

@@ -429,6 +429,8 @@ static const OpSteps steps_table[] = {
 	{.hook = "optimizer", .inputs = optimizer_inputs, .create = optimizer_create},
 	{.hook = "while", .whole = while_translate},
 	{.hook = "conditional_block", .whole = conditional_translate},
+	{.hook = "squeeze", .create = squeeze_create, .record = varying_record},
+	{.hook = "gather_nd", .create = gather_nd_create, .record = varying_record},
 	{.hook = "select_input", .whole = select_input_translate},
 	{.hook = "select_output", .whole = select_output_translate},
 	{.hook = "array_pop", .whole = array_pop_translate},

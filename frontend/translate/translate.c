@@ -221,7 +221,10 @@ static int all_cases(Cases *c, int k, Value **after)
 	}
 	for (int o = 0; n && o < c->n; o++) {
 		Value *const sides[] = {side[0][o], side[1][o]};
-		if ((sides[0] || sides[1]) && !(after[o] = if_join(&j, i, sides, c->vars[o])))
+		const char *var = c->vars[o]; // sizes that an inner pd.if finds have names of their own
+		if (k > 0)
+			var = arena_printf(t->c->arena, "%s.from%d", var, k);
+		if ((sides[0] || sides[1]) && !(after[o] = if_join(&j, i, sides, var)))
 			return 0;
 	}
 	return n;

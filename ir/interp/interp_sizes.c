@@ -95,6 +95,25 @@ int interp_match_dim(Interp *in, const Op *op, const Dim *d, int64_t value)
 	return 1;
 }
 
+// The region of `around`, an operation somewhere around op, that op stands in.
+static const Region *region_in(const Op *op, const Op *around)
+{
+	while (op && op_parent(op) != around)
+		op = op_parent(op);
+	return op ? op->block->region : NULL;
+}
+
+// Whether another side of a branch found the symbol, in an earlier round then.
+static bool found_in_other_branch(const Op *by, const Op *op)
+{
+	for (const Op *branch = by ? op_parent(by) : NULL; branch; branch = op_parent(branch)) {
+		const Region *mine = branch->code == OP_PD_IF ? region_in(op, branch) : NULL;
+		if (mine && mine != region_in(by, branch))
+			return true;
+	}
+	return false;
+}
+
 // Whether the symbol that `by` found belongs to a loop that is over where op stands.
 static bool found_in_other_loop(const Op *by, const Op *op)
 {
@@ -114,7 +133,7 @@ bool interp_found_dim(Interp *in, const Op *op, const Dim *d, int64_t value)
 	SymValue *s = d->kind == DIM_SYM ? find_sym(in, d) : NULL;
 	if (value < 0)
 		return op_error(op, "the size %s would be %lld", dim_text(in->ctx, d), (long long)value);
-	if (s && (s->op == op || found_in_other_loop(s->op, op))) {
+	if (s && (s->op == op || found_in_other_loop(s->op, op) || found_in_other_branch(s->op, op))) {
 		s->value = value;
 		s->op = op;
 		return true;

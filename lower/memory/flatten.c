@@ -137,14 +137,17 @@ static const Op *region_end(const Op *op, int i)
 	return b && b->last && (b->last->info->traits & TRAIT_TERMINATOR) ? b->last : NULL;
 }
 
-// One of several regions of which one runs, in a block of its own that goes to `after`.
+// One of several regions of which one runs, in a block of its own that goes to `after`. Sizes that
+// it finds are known to itself alone: in another round the other regions may find them.
 static bool part_flatten(Flatten *f, const Op *op, int region, Block *part, Block *after)
 {
 	const Block *b = op->regions[region].first;
 	const Op *end = region_end(op, region);
+	const int found = f->nsize;
 	block_begin(f, part);
 	if (b && !ops_flatten(f, b->first))
 		return false;
+	f->nsize = found;
 	role_set(f, branch_build(f, op, NULL, after, NULL, end, 0), "join");
 	return true;
 }
@@ -271,7 +274,7 @@ static bool is_listed(const Dim *d, int n, const Dim *const *list)
 	return false;
 }
 
-// Symbols that a loop found which is over get their values once more.
+// Symbols that a loop found which is over, or another branch, get their values once more.
 static void note_sizes(Flatten *f, Op *bind)
 {
 	const Attr *dims = op_attr(bind, "dims");
