@@ -101,6 +101,7 @@ typedef struct Cases {
 	Value *variant;    // what it reads
 	int n;             // variables that it writes
 	const char **vars; // their names
+	int inside;        // which of the cases around it this is, for another operand of several types
 } Cases;
 
 static const char *const one_for_all[] = {
@@ -143,17 +144,18 @@ static void list_outputs(Cases *c)
 		}
 }
 
-// The operator with this in place of the variant, in the current block, which a region is. after[]:
-// what it leaves in the variables that it writes. False when it does not take that type.
-static bool one_case(Cases *c, Value *v, Value **after)
+// The operator with alternative k in place of the variant, in the current block, which a region is.
+// after[]: what it leaves in the variables that it writes. False when it does not take that type.
+static bool one_case(Cases *c, int k, Value **after)
 {
 	Translator *t = c->j->t;
+	Value *v = variant_part(c->variant, k);
 	const Paddle__OpDesc *d = c->j->desc;
 	const bool failed = t->failed;
 	DiagMark diag = diag_mark(t->c->diag);
 	for (size_t s = 0; s < d->n_inputs; s++)
-		for (size_t k = 0; k < d->inputs[s]->n_arguments; k++) {
-			const char *var = slot_var(d->inputs[s], k);
+		for (size_t i = 0; i < d->inputs[s]->n_arguments; i++) {
+			const char *var = slot_var(d->inputs[s], i);
 			Binding *b = var ? scope_find(t, var) : NULL;
 			if (!b || b->value != c->variant)
 				continue;
@@ -161,7 +163,9 @@ static bool one_case(Cases *c, Value *v, Value **after)
 			b->value = v;
 		}
 	t->failed = false;
+	t->inside_case = c->inside * (MAX_VARIANTS + 1) + k + 1;
 	translate_op(t, c->index);
+	t->inside_case = c->inside;
 	const bool ok = !t->failed;
 	for (int i = 0; i < c->n; i++) {
 		const Binding *b = scope_find(t, c->vars[i]);
@@ -188,7 +192,7 @@ static int region_cases(Cases *c, OpenIf *i, int region, int k, Value **after)
 		t->top = i->op;
 	t->block = into;
 	t->ifs = NULL;
-	int n = region ? all_cases(c, k + 1, after) : one_case(c, variant_part(c->variant, k), after);
+	int n = region ? all_cases(c, k + 1, after) : one_case(c, k, after);
 	Builder b = builder_at_end(t->c, into, c->j->b.loc);
 	if (!n)
 		assert_never(&b, "a variable has a type here that the operator does not take");
@@ -205,7 +209,7 @@ static int all_cases(Cases *c, int k, Value **after)
 {
 	Translator *t = c->j->t;
 	if (k == variant_count(c->variant) - 1)
-		return one_case(c, variant_part(c->variant, k), after);
+		return one_case(c, k, after);
 	OpJob j = *c->j;
 	j.b = builder_at_end(t->c, t->block, c->j->b.loc);
 	Value *number = build_full(&j.b, type_tensor(t->c, DT_I64, 0, NULL, 0), k);
@@ -222,6 +226,8 @@ static int all_cases(Cases *c, int k, Value **after)
 	for (int o = 0; n && o < c->n; o++) {
 		Value *const sides[] = {side[0][o], side[1][o]};
 		const char *var = c->vars[o]; // sizes that an inner pd.if finds have names of their own
+		if (c->inside)
+			var = arena_printf(t->c->arena, "%s.in%d", var, c->inside);
 		if (k > 0)
 			var = arena_printf(t->c->arena, "%s.from%d", var, k);
 		if ((sides[0] || sides[1]) && !(after[o] = if_join(&j, i, sides, var)))
@@ -242,7 +248,7 @@ static bool variant_translate(OpJob *j, int index, bool *ok)
 		*ok = false;
 		return true;
 	}
-	Cases c = {.j = j, .index = index, .variant = v};
+	Cases c = {.j = j, .index = index, .variant = v, .inside = t->inside_case};
 	list_outputs(&c);
 	*ok = true;
 	if (!strcmp(j->desc->type, "assign") && c.n == 1) {

@@ -90,6 +90,7 @@ struct Translator {
 	NameMap *memo;             // what is learnt about loops and arrays: outlives a restart
 	LodTable *lods;            // of values
 	ValueMap *stand_ins;       // control_block.c, single_element
+	int inside_case;           // which alternative of operands of several types; 0: of none
 	RowSet *rows;              // of values that are SELECTED_ROWS, the latest first
 	struct OpTrace *traces;    // operators so far, for their gradients (gradient.h); the latest
 	struct LoopMemo *nothings; // loop variables without a type of their own so far: control_while.c

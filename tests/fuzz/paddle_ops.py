@@ -77,7 +77,7 @@ class Vocabulary:
     STATEMENTS = {'elementwise': 5, 'elementwise_axis': 1, 'divide': 1, 'unary': 2, 'bits': 1, 'logic': 1, 'convert': 1, 'compare': 1,
                   'where': 1, 'masked': 1, 'slice': 2, 'slices': 1, 'open_slice': 2, 'index': 1, 'strided': 1, 'concat': 2, 'stack': 1,
                   'split': 1, 'unstack': 1, 'reduce': 2, 'truth': 1, 'extreme': 1, 'expand': 1, 'expand_to': 1, 'tile': 1, 'reshape': 1,
-                  'reshape_like': 1, 'flatten': 1, 'transpose': 1, 'unsqueeze': 1, 'squeeze': 1, 'squeeze_all': 1, 'flip': 1, 'roll': 1, 'pad': 1,
+                  'reshape_like': 1, 'flatten': 1, 'transpose': 1, 'unsqueeze': 1, 'squeeze': 1, 'flip': 1, 'roll': 1, 'pad': 1,
                   'triangle': 1, 'gather': 1, 'gather_at': 1, 'gather_nd': 1, 'scatter': 1, 'take_along': 1, 'put_along': 1,
                   'one_hot': 1, 'sort': 1, 'top': 1, 'unique': 1, 'nonzero': 1, 'range': 1, 'fill': 1, 'like': 1, 'values': 1,
                   'add_n': 1, 'repeat': 1, 'diagonal': 1, 'set_value': 2, 'cumsum': 1, 'matmul': 1, 'size': 1, 'update': 2}
@@ -501,11 +501,6 @@ class Vocabulary:
         axis, keep = self.axis(x), self.op('reduce_max', {'X': [x]}, 'Out', nonempty(lambda a: a.max(0, keepdims=True)),
                                            {'dim': [0], 'keep_dim': True, 'reduce_all': False})
         self.op('squeeze2', {'X': [keep]}, 'Out', lambda a: a.reshape(a.shape[1:]), {'axes': [0]})
-
-    def squeeze_all(self):
-        """All axes of size 1: other inputs may leave another number of them. Of one axis, [1] and no axis count as the same."""
-        x = self.any(least=2)
-        self.op('squeeze2', {'X': [x]}, 'Out', lambda a: np.ascontiguousarray(a.squeeze()).reshape(a.squeeze().shape), {'axes': []})
 
     def flip(self):
         x = self.any(least=1)
