@@ -243,17 +243,20 @@ static Value *by_size(OpJob *j, Value *sized, int axis, int64_t n, SizeCase *mak
 static Value *without_axis(OpJob *j, Value *x, int axis)
 {
 	const int64_t at = axis;
-	return build1(&j->b, OP_PD_SQUEEZE, x, "axis", attr_ints(j->t->c, 1, &at), NULL);
+	return build1(&j->b, j->info->code, x, "axis", attr_ints(j->t->c, 1, &at), NULL);
 }
 
 static Value *squeeze_from(OpJob *j, Value *x, int axis);
 
-// Element 0 of an axis that has no other, without saying of the size what other runs belie.
+// x without an axis that has one element in such a run.
 static Value *only_element(OpJob *j, Value *x, int axis)
 {
-	Value *first = build_number(&j->b, DT_I64, 1, 0);
-	x = build2(&j->b, OP_PD_GATHER, x, first, "axis", attr_int(j->t->c, axis), NULL);
-	return x ? without_axis(j, x, axis) : NULL;
+	const Dim *dims[MAX_RANK];
+	int n = 0;
+	for (int d = 0; d < x->type->rank; d++)
+		if (d != axis)
+			dims[n++] = x->type->dims[d];
+	return build1(&j->b, OP_PD_RESHAPE, x, "shape", attr_dims(j->t->c, n, dims), NULL);
 }
 
 static Value *squeeze_case(OpJob *j, Value *x, int axis, bool here)
@@ -297,7 +300,7 @@ static Value *gather_by(OpJob *j, Value *index, int width)
 	for (int d = 0; d < rank; d++)
 		dims[d] = d + 1 < rank ? index->type->dims[d] : dim_const(c, width);
 	Value *known = build1(&j->b, OP_PD_RESHAPE, index, "shape", attr_dims(c, rank, dims), NULL);
-	return known ? build2(&j->b, OP_PD_GATHER_ND, job_operand(j, "x"), known, NULL) : NULL;
+	return known ? build2(&j->b, j->info->code, job_operand(j, "x"), known, NULL) : NULL;
 }
 
 // Positions of `width` numbers, or of fewer; a run with others ends.
