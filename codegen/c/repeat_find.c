@@ -106,8 +106,9 @@ typedef struct Rounds {
 	const Steps *s;
 	Repeat r;
 	int *kinds;
-	int gaps;  // that a round may have
-	int *room; // for the costs of a round, and the way that it is laid
+	int gaps;         // that a round may have
+	int *room;        // for the costs of a round, and the way that it is laid
+	int front, after; // numbers that there is room for around r.at
 } Rounds;
 
 // What may stand in a loop in one of its rounds, besides calls of some kind. Where control flow has
@@ -250,8 +251,25 @@ static int extra_in_front(const Laid *l, int i, int nth)
 	return found;
 }
 
-// The rounds with one more, the first (`way` -1) or the last.
-static void round_add(Rounds *x, int way, const Laid *l)
+// A round that has no operation more than the pattern.
+static void round_append(Rounds *x, int way, const Laid *l)
+{
+	Repeat *r = &x->r;
+	const int all = r->rounds * r->nstep;
+	if ((way > 0 ? x->after : x->front) < r->nstep) {
+		int *at = NEW_ARRAY(x->s->cg->arena, 3 * (size_t)all, int);
+		memcpy(at + all, r->at, (size_t)all * sizeof *at);
+		r->at = at + all;
+		x->front = x->after = all;
+	}
+	*(way > 0 ? &x->after : &x->front) -= r->nstep;
+	r->at -= way > 0 ? 0 : r->nstep;
+	memcpy(r->at + (way > 0 ? all : 0), l->steps, (size_t)r->nstep * sizeof *r->at);
+	r->rounds++;
+}
+
+// A round with operations of its own, which the others do without.
+static void round_insert(Rounds *x, int way, const Laid *l)
 {
 	Arena *a = x->s->cg->arena;
 	const Repeat old = x->r;
@@ -276,6 +294,14 @@ static void round_add(Rounds *x, int way, const Laid *l)
 		r->at[mine * r->nstep + step] = l->steps[i];
 		x->kinds[step++] = kinds[i];
 	}
+	x->front = x->after = 0;
+}
+
+// The rounds with one more, the first (`way` -1) or the last.
+static void round_add(Rounds *x, int way, const Laid *l)
+{
+	Repeat *r = &x->r;
+	(l->nextra ? round_insert : round_append)(x, way, l);
 	r->first -= way > 0 ? 0 : l->count;
 	r->end += way > 0 ? l->count : 0;
 }
@@ -284,7 +310,7 @@ static void round_add(Rounds *x, int way, const Laid *l)
 static Repeat rounds_around(const Steps *s, int *room, int from, int to, int first, int period)
 {
 	Arena *a = s->cg->arena;
-	Rounds x = {s, {first, first + period, 1, period, NULL}, NULL, period / GAP_PART, room};
+	Rounds x = {s, {first, first + period, 1, period, NULL}, NULL, period / GAP_PART, room, 0, 0};
 	x.gaps = x.gaps > MAX_GAPS ? MAX_GAPS : x.gaps;
 	x.r.at = NEW_ARRAY(a, (size_t)period, int);
 	x.kinds = NEW_ARRAY(a, (size_t)period + 1, int);
