@@ -54,6 +54,19 @@ bool accesses_meet(Context *c, const Accesses *x, const Accesses *y)
 
 // ---- steps --------------------------------------------------------------------------------------
 
+// The last step in front of `below` that is one of `some`, but none of `done`; -1: there is none.
+static int last_left(const uint64_t *some, const uint64_t *done, int below)
+{
+	for (int w = below / 64; w >= 0; w--) {
+		uint64_t left = some[w] & ~done[w];
+		if (w == below / 64)
+			left &= (UINT64_C(1) << (below % 64)) - 1;
+		if (left)
+			return w * 64 + 63 - __builtin_clzll(left);
+	}
+	return -1;
+}
+
 const Waits *deps_find(Context *c, Arena *a, int n, const Accesses *steps)
 {
 	const size_t words = (size_t)n / 64 + 1;
@@ -61,11 +74,12 @@ const Waits *deps_find(Context *c, Arena *a, int n, const Accesses *steps)
 	Waits *waits = NEW_ARRAY(a, (size_t)n + 1, Waits);
 	uint64_t **before = NEW_ARRAY(scratch, (size_t)n + 1, uint64_t *); // all that is done by then
 	int *found = NEW_ARRAY(scratch, (size_t)n + 1, int);
+	uint64_t *some = NEW_ARRAY(scratch, words, uint64_t); // that touch something
 	for (int i = 0; i < n; i++) {
 		before[i] = NEW_ARRAY(scratch, words, uint64_t);
 		// From the nearest on: what an earlier step waits for is known when it is met.
-		for (int k = i - 1; k >= 0; k--) {
-			if ((before[i][k / 64] >> (k % 64) & 1) || !accesses_meet(c, &steps[i], &steps[k]))
+		for (int k = last_left(some, before[i], i); k >= 0; k = last_left(some, before[i], k)) {
+			if (!accesses_meet(c, &steps[i], &steps[k]))
 				continue;
 			found[waits[i].n++] = k;
 			before[i][k / 64] |= UINT64_C(1) << (k % 64);
@@ -75,6 +89,8 @@ const Waits *deps_find(Context *c, Arena *a, int n, const Accesses *steps)
 		int *list = NEW_ARRAY(a, (size_t)waits[i].n + 1, int);
 		memcpy(list, found, (size_t)waits[i].n * sizeof *list);
 		waits[i].steps = list;
+		if (steps[i].n)
+			some[i / 64] |= UINT64_C(1) << (i % 64);
 	}
 	arena_free(scratch);
 	return waits;

@@ -6,6 +6,7 @@
 // runs change in front of the workspace. Views share the bytes of what they look at. Everything
 // else is packed into one workspace by lifetime, and a nest that reads an operand only at the
 // element that it writes takes over the operand's bytes when nobody needs them afterwards.
+#include "ir/base/map.h"
 #include "lower/memory/plan.h"
 #include "lower/analysis/analysis.h"
 #include "lower/memory/memory.h"
@@ -164,15 +165,16 @@ static const Dim *plan_workspace(Plan *p, const Dim *state)
 static const Dim *plan_weights(Plan *p)
 {
 	const Dim *end = dim_const(p->ctx, 0), *align = dim_const(p->ctx, PLAN_ALIGN);
+	PointerMap offsets;
+	pointer_map_init(&offsets, p->arena);
 	for (Buffer *b = p->first; b; b = b->next) {
 		if (b->place != IN_PARAM)
 			continue;
-		for (Buffer *o = p->first; o != b && !b->offset; o = o->next)
-			if (o->place == IN_PARAM && o->data_key == b->data_key)
-				b->offset = o->offset;
+		b->offset = pointer_map_get(&offsets, b->data_key);
 		if (b->offset)
 			continue;
 		b->offset = end;
+		pointer_map_set(&offsets, b->data_key, end);
 		// One without elements has a place of its own, too: a place is known by its offset.
 		const Dim *padded = dim_add(p->ctx, dim_max(p->ctx, b->bytes, dim_const(p->ctx, 1)),
 		                            dim_const(p->ctx, PLAN_ALIGN - 1));

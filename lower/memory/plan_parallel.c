@@ -12,6 +12,7 @@
 #include "lower/memory/plan.h"
 #include "lower/target/schedule.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 // The workspace may become so many times larger, and a little.
@@ -66,7 +67,8 @@ static void order_find(Order *o)
 	Accesses *steps = NEW_ARRAY(p->arena, (size_t)o->n + 1, Accesses);
 	int number = 0;
 	for (Buffer *b = p->first; b; b = b->next, number++)
-		for (const Root *r = b->merged ? NULL : b->roots; r; r = r->next) {
+		// Nobody writes parameters, and so nobody waits for them.
+		for (const Root *r = b->merged || b->place == IN_PARAM ? NULL : b->roots; r; r = r->next) {
 			order_touch(o, steps, r->at, number, ACCESS_WRITE);
 			for (int i = 0; i < r->nuse; i++)
 				order_touch(o, steps, r->uses[i], number, ACCESS_READ);
@@ -105,6 +107,12 @@ static bool buffer_done_before(const Order *o, const Buffer *a, const Buffer *b)
 
 // ---- who is kept apart --------------------------------------------------------------------------
 
+// A buffer of the block that is looked at, and which of the items it is.
+typedef struct Candidate {
+	const Buffer *of;
+	int item;
+} Candidate;
+
 static bool inside_block(const BlockPlan *block, const Buffer *b)
 {
 	return !b->moving && b->first >= block->start && b->last <= block->end;
@@ -122,18 +130,48 @@ static bool counts(const Attempt *t, const BlockPlan *block, const Buffer *b)
 	return inside_block(block, b) && (t->scratch || !is_scratch(b));
 }
 
+static int compare_begins(const void *a, const void *b)
+{
+	const Candidate *x = a, *y = b;
+	return x->of->first != y->of->first ? (x->of->first < y->of->first ? -1 : 1)
+	                                    : x->item - y->item;
+}
+
+// Where those begin that begin behind `at`.
+static int first_behind(int n, const Candidate *list, int at)
+{
+	int from = 0;
+	while (from < n) {
+		const int mid = from + (n - from) / 2;
+		if (list[mid].of->first > at)
+			n = mid;
+		else
+			from = mid + 1;
+	}
+	return from;
+}
+
 static void block_keep_apart(const Order *o, int n, Buffer *const *of, const Attempt *t,
                              uint64_t **apart)
 {
+	Candidate *list = NEW_ARRAY(o->plan->arena, (size_t)n + 1, Candidate);
+	int count = 0;
 	for (int i = 0; i < n; i++)
-		for (int k = 0; k < n && counts(t, o->block, of[i]); k++) {
-			const Buffer *a = of[i], *b = of[k];
-			if (a->last >= b->first || b->first - a->last > t->window || !counts(t, o->block, b) ||
-			    buffer_done_before(o, a, b))
+		if (counts(t, o->block, of[i]))
+			list[count++] = (Candidate){of[i], i};
+	qsort(list, (size_t)count, sizeof *list, compare_begins);
+	for (int i = 0; i < count; i++) {
+		const Candidate *a = &list[i];
+		for (int k = first_behind(count, list, a->of->last); k < count; k++) {
+			const Candidate *b = &list[k];
+			if (b->of->first - a->of->last > t->window)
+				break;
+			if (buffer_done_before(o, a->of, b->of))
 				continue;
-			set_add(apart[i], k);
-			set_add(apart[k], i);
+			set_add(apart[a->item], b->item);
+			set_add(apart[b->item], a->item);
 		}
+	}
 }
 
 const Dim *pack_parallel(Plan *p, int n, Buffer *const *of, SizedItem *items)
