@@ -198,7 +198,7 @@ help:
 	@echo 'check-cuda-corpus  recorded programs as CUDA, all that CORPUS=FOLDER... names'
 	@echo 'check-kernels   the kernel templates against plain loops; bench-kernels: their speed'
 	@echo 'bench           side by side with the peers that are installed; bench-all: all models of the corpus, in docs/performance.md'
-	@echo 'bench-train     training steps beside those of Paddle; gradients beside C by hand, JAX and Enzyme'
+	@echo 'bench-train     training steps beside Paddle and JAX; gradients beside C by hand, JAX and Enzyme'
 	@echo 'check-gpu       recorded programs on a GPU; bench-gpu: what it takes beside cuBLASLt and cuDNN'
 	@echo 'asan            the compiler with sanitizers, obj/asan/pdcc'
 	@echo 'golden          renews samples/digits/digits.[ch]'

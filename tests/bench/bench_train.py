@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Measures training steps beside Paddle's executor: the same networks, batches and optimizer, one thread.
+"""Measures training steps beside Paddle's executor and JAX: the same networks, batches and optimizer, one thread.
 
-    bench_train.py [--pdcc ./pdcc] [--paddle PYTHON] [--steps 200] [--rounds 5] [NAME ...]
+    bench_train.py [--pdcc ./pdcc] [--paddle PYTHON] [--jax PYTHON] [--steps 200] [--rounds 5] [NAME ...]
 
 PYTHON has paddlepaddle 2.6 (default: that of $PDCC_BENCH, as ../shared/tools/bench/setup.sh makes it). It writes each network as a
-program of inference, which pdcc makes a training step of by --train, and trains it itself as a program after minimize(). The two take
-turns; a figure is the median of the rounds, by the wall clock, as pdcc bench has it. Without Paddle only pdcc's own step of the
-digits sample is measured.
+program of inference, which pdcc makes a training step of by --train, and trains it itself as a program after minimize(). JAX, where it
+is installed, has steps of its own (bench_train_jax.py), jitted. They take turns; a figure is the median of the rounds, by the wall
+clock, as pdcc bench has it. Without Paddle only pdcc's own step of the digits sample is measured.
 """
 import argparse, json, os, pathlib, re, statistics, subprocess, sys, tempfile
 
@@ -91,30 +91,54 @@ def step_ms(pdcc, model, recipe, shape):
     return float(found[1]) * (1e-3 if found[2] == 'us' else 1)
 
 
+def start(words, **env):
+    """A peer that says `made` and then answers each line with milliseconds; None: it says something else."""
+    peer = subprocess.Popen([str(w) for w in words], env=dict(os.environ, OMP_NUM_THREADS='1', **env), text=True,
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return peer if peer.stdout.readline() == 'made\n' else None
+
+
+def ask(peer):
+    peer.stdin.write('again\n')
+    peer.stdin.flush()
+    return float(peer.stdout.readline())
+
+
+def peers(a, name, prefix):
+    shape = ','.join(map(str, SHAPES[name]))
+    found = {'Paddle': start([a.paddle, __file__, '--worker', name, prefix, a.steps], MKL_NUM_THREADS='1', FLAGS_use_mkldnn='0')}
+    if not found['Paddle']:
+        raise RuntimeError('Paddle does not run it')
+    if pathlib.Path(a.jax).exists():
+        found['JAX'] = start([a.jax, SRC / 'tests/bench/bench_train_jax.py', name, shape, a.steps], JAX_PLATFORMS='cpu',
+                             XLA_FLAGS='--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1')
+    return {who: peer for who, peer in found.items() if peer}
+
+
 def compare(a, name, folder):
     recipe, prefix = folder / 'recipe.yml', folder / name
     recipe.write_text(RECIPE)
-    shape = SHAPES[name]
-    env = dict(os.environ, OMP_NUM_THREADS='1', MKL_NUM_THREADS='1', FLAGS_use_mkldnn='0')
-    with subprocess.Popen([a.paddle, __file__, '--worker', name, str(prefix), str(a.steps)], env=env, text=True, stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as peer:
-        if peer.stdout.readline() != 'made\n':
-            raise RuntimeError('Paddle does not run it')
-        ours, theirs = [], []
-        for _ in range(a.rounds):
-            ours.append(step_ms(a.pdcc, f'{prefix}.pdmodel', recipe, f'x={",".join(map(str, shape))}'))
-            peer.stdin.write('again\n')
-            peer.stdin.flush()
-            theirs.append(float(peer.stdout.readline()))
+    shape = f'x={",".join(map(str, SHAPES[name]))}'
+    others = peers(a, name, prefix)
+    ours, theirs = [], {who: [] for who in others}
+    for _ in range(a.rounds):
+        ours.append(step_ms(a.pdcc, f'{prefix}.pdmodel', recipe, shape))
+        for who, peer in others.items():
+            theirs[who].append(ask(peer))
+    line = f'{name:12} {statistics.median(ours):9.3f} ms'
+    for who, peer in others.items():
         peer.stdin.close()
-    ratio = statistics.median(o / t for o, t in zip(ours, theirs))
-    print(f'{name:12} {statistics.median(ours):9.3f} ms  Paddle {statistics.median(theirs):9.3f} ms  ratio {ratio:.3f}', flush=True)
+        peer.wait()
+        ratio = statistics.median(o / t for o, t in zip(ours, theirs[who]))
+        line += f'  {who} {statistics.median(theirs[who]):9.3f} ms  ratio {ratio:.3f}'
+    print(line, flush=True)
 
 
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument('--pdcc', default=str(SRC / 'pdcc'))
     ap.add_argument('--paddle', default=str(HOME / 'venv/bin/python'))
+    ap.add_argument('--jax', default=str(HOME / 'jax/bin/python'))
     ap.add_argument('--steps', type=int, default=200)
     ap.add_argument('--rounds', type=int, default=5)
     ap.add_argument('names', nargs='*', default=list(SHAPES))
@@ -124,6 +148,8 @@ def main():
         ms = step_ms(a.pdcc, digits, SRC / 'samples/train/classify.yml', 'image=64,1,8,8')
         print(f'no Paddle in {a.paddle}: the digits sample alone\ndigits       {ms:9.3f} ms')
         return 0
+    if not pathlib.Path(a.jax).exists():
+        print(f'no JAX in {a.jax}: Paddle alone')
     with tempfile.TemporaryDirectory() as tmp:
         for name in a.names:
             try:
