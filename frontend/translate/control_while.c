@@ -32,6 +32,8 @@ typedef struct LoopMemo {
 	bool bare;             // its LoD gets lost
 	VariantTypes types;    // of a variable that changes its type from round to round
 	bool grows;            // begins at 0 or above, and never becomes less
+	const Dim *sizes[MAX_RANK]; // of open axes: another variable's, which it always equals
+	uint32_t apart;             // axes of which that was not so in the end
 } LoopMemo;
 
 enum { MAX_RETYPED = 6 };
@@ -251,6 +253,17 @@ static SizeStem loop_stem(const Loop *l, const LoopVar *v)
 	return size_stem(l->j->t->c, l->j->b.loc, v->name);
 }
 
+// The open axes that are as long as those of other variables.
+static const Type *with_shared_sizes(Context *c, const Type *t, const LoopMemo *m)
+{
+	const Dim *dims[MAX_RANK];
+	if (t->kind != TY_TENSOR)
+		return t;
+	for (int d = 0; d < t->rank; d++)
+		dims[d] = m->sizes[d] && m->open >> d & 1 ? m->sizes[d] : t->dims[d];
+	return type_tensor(c, t->dtype, t->rank, dims, t->lod);
+}
+
 // Sizes that are known to change get symbols.
 static bool set_types(Loop *l)
 {
@@ -264,6 +277,7 @@ static bool set_types(Loop *l)
 		if (!v->type)
 			return job_fail(l->j, "loop variable '%s' changes in ways that are not supported",
 			                v->name);
+		v->type = with_shared_sizes(l->j->t->c, v->type, v->memo);
 	}
 	return true;
 }
@@ -562,6 +576,54 @@ static bool compare_types(Loop *l, bool *again)
 	return ok;
 }
 
+// An open size of a loop variable.
+typedef struct OpenAxis {
+	LoopMemo *memo;
+	int axis;
+} OpenAxis;
+
+static int open_axes(const Loop *l, OpenAxis *axes, LoopSize *sizes)
+{
+	int n = 0;
+	for (int i = 0; i < l->n; i++) {
+		const LoopVar *v = &l->vars[i];
+		if (!v->init || !v->next || v->type->kind != TY_TENSOR)
+			continue;
+		for (int d = 0; d < v->type->rank; d++)
+			if (v->memo->open >> d & 1 && !(v->memo->apart >> d & 1)) {
+				axes[n] = (OpenAxis){v->memo, d};
+				sizes[n++] = (LoopSize){v->type->dims[d], v->init->type->dims[d],
+				                        v->next->type->dims[d], n};
+			}
+	}
+	return n;
+}
+
+// Variables that grow together have one size in the next attempt. What was taken for equal and is
+// not, since more is known now, is not taken for that again. Whether anything changed.
+static bool share_sizes(Loop *l)
+{
+	Arena *a = l->j->t->c->arena;
+	OpenAxis *axes = NEW_ARRAY(a, (size_t)l->n * MAX_RANK, OpenAxis);
+	LoopSize *sizes = NEW_ARRAY(a, (size_t)l->n * MAX_RANK, LoopSize);
+	const int n = open_axes(l, axes, sizes);
+	bool wrong = false, shared = false;
+	dims_together(l->j->t->c, n, sizes);
+	for (int i = 0; i < n; i++)
+		for (int k = 0; k < i; k++)
+			if (sizes[i].sym == sizes[k].sym && sizes[i].same != sizes[k].same) {
+				axes[i].memo->apart |= UINT32_C(1) << axes[i].axis;
+				axes[i].memo->sizes[axes[i].axis] = NULL;
+				wrong = true;
+			}
+	for (int i = 0; i < n && !wrong; i++)
+		if (sizes[i].sym != sizes[sizes[i].same].sym) {
+			axes[i].memo->sizes[axes[i].axis] = sizes[sizes[i].same].sym;
+			shared = true;
+		}
+	return wrong || shared;
+}
+
 // ---- the finished loop ------------------------------------------------------------------------
 
 static void drop_condition(Loop *l)
@@ -678,6 +740,8 @@ static int attempt(Loop *l)
 	bool ok = translate_body(l);
 	decide_by_first(l);
 	ok = !t->stale && compare_types(l, &again) && ok;
+	if (ok && !again)
+		again = share_sizes(l);
 	settle_nothings(l, outer, &again);
 	if (t->stale)
 		return 0;

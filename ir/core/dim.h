@@ -98,6 +98,17 @@ const char *dim_text(Context *c, const Dim *d);
 void dim_range(const Dim *d, int64_t *lo, int64_t *hi);
 void dim_range_empty(const Dim *d, int64_t *lo, int64_t *hi);
 
+// dim_together.c: sizes that are equal in all rounds of a loop
+
+typedef struct LoopSize {
+	const Dim *sym;   // that stands for it in a round
+	const Dim *first; // what it is before the loop
+	const Dim *next;  // and after a round, over the symbols of this one
+	int same;         // out: the first of those that always are equal; itself, if there is none
+} LoopSize;
+
+void dims_together(Context *c, int n, LoopSize *sizes);
+
 // dim_bound.c: how large sizes that a run finds may become
 
 // What a symbol `?!n` is at most, before the run: over symbols that the caller gives, and found
