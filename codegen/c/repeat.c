@@ -20,6 +20,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { SHORT_ROW = 80 }; // characters of a row that is one line
+
 static bool calls_make(Steps *s)
 {
 	for (int i = 0; i < s->n; i++) {
@@ -64,9 +66,9 @@ static const char *cell_text(Codegen *cg, const Column *c, int round)
 {
 	const KernelParam *param = c->params[round];
 	if (!param)
-		return column_is_array(cg, c) ? "NULL" : "0";
+		return column_is_pointer(cg, c) ? "NULL" : "0";
 	const Place p = value_place(param->value);
-	if (column_is_array(cg, c))
+	if (column_is_pointer(cg, c))
 		return call_argument(cg, param);
 	const char *at = p.offset ? offset_in_run(cg, place_stem(cg, p.root), p.offset) : "0";
 	if (!param->lead)
@@ -85,8 +87,9 @@ static void type_print_columns(Codegen *cg, const Table *t, Text *out)
 	for (int c = 0; c < t->n; c++) {
 		const Column *column = &t->items[c];
 		const Place p = value_place(column_first(column)->value);
-		if (column_is_array(cg, column))
-			text_line(out, 1, "const %s *%s;", dtype_c_memory(p.root->type->dtype), column->name);
+		if (column_is_pointer(cg, column))
+			text_line(out, 1, "%s%s *%s;", column_is_weights(column) ? "const " : "",
+			          dtype_c_memory(p.root->type->dtype), column->name);
 		else
 			text_line(out, 1, "int64_t %s; /* in the %s */", column->name,
 			          p.kind == PLACE_PARAM ? "weights" : "workspace");
@@ -103,11 +106,32 @@ static bool table_is_constant(const Table *t, int rounds)
 			if (!param)
 				continue;
 			const Place p = value_place(param->value);
-			if ((p.offset && !dim_is_const(p.offset)) ||
+			if (p.moving || (p.offset && !dim_is_const(p.offset)) ||
 			    (param->lead && !dim_is_const(param->lead)))
 				return false;
 		}
 	return true;
+}
+
+// Weights have a line of their own where it would be long.
+static void row_print(const RepeatLoop *l, int round, int depth, Text *out)
+{
+	Codegen *cg = l->s->cg;
+	const Table *t = &l->table;
+	Text places, weights;
+	text_init(&places, cg->arena);
+	text_init(&weights, cg->arena);
+	for (int c = 0; c < t->n; c++) {
+		Text *part = column_is_weights(&t->items[c]) ? &weights : &places;
+		text_printf(part, "%s%s", part->len ? ", " : "", cell_text(cg, &t->items[c], round));
+	}
+	if (!places.len || !weights.len || places.len + weights.len <= SHORT_ROW) {
+		text_line(out, depth, "{%s%s%s},", places.text ? places.text : "",
+		          places.len && weights.len ? ", " : "", weights.text ? weights.text : "");
+		return;
+	}
+	text_line(out, depth, "{%s,", places.text);
+	text_line(out, depth + 2, "%s},", weights.text);
 }
 
 static void rows_print(const RepeatLoop *l, int depth, Text *out)
@@ -116,13 +140,9 @@ static void rows_print(const RepeatLoop *l, int depth, Text *out)
 	const Table *t = &l->table;
 	text_line(out, depth, "%sconst struct %s %s[] = {", depth ? "" : "static ", t->type, t->rows);
 	for (int round = 0; round < l->r->rounds; round++) {
-		Text row;
-		text_init(&row, cg->arena);
-		for (int c = 0; c < t->n; c++)
-			text_printf(&row, "%s%s", c ? ", " : "", cell_text(cg, &t->items[c], round));
 		text_line(out, depth + 1, "/* from %s on */",
 		          comment_text(cg->arena, op_title(cg, l->s->ops[round_begin(l->r, round)])));
-		text_line(out, depth + 1, "{%s},", row.text);
+		row_print(l, round, depth + 1, out);
 	}
 	text_line(out, depth, "};");
 	if (!depth)
@@ -203,24 +223,38 @@ static bool steps_of_some_print(RepeatLoop *l, int from, int to)
 	return true;
 }
 
-// Steps that not all rounds have, from `from` on: an if, and its else. Returns where they end; -1
-// after a diagnostic.
+// Whether each round has one of the steps in [from, to).
+static bool rounds_are_covered(const RepeatLoop *l, int from, int to)
+{
+	for (int round = 0; round < l->r->rounds; round++) {
+		int step = from;
+		while (step < to && repeat_at(l->r, round, step) == STEP_ABSENT)
+			step++;
+		if (step == to)
+			return false;
+	}
+	return true;
+}
+
+// Steps that not all rounds have, from `from` on: an if for each group of a chain, the last one an
+// else where all rounds have one. Returns where they end; -1 after a diagnostic.
 static int steps_of_some(RepeatLoop *l, int from)
 {
 	Codegen *cg = l->s->cg;
-	const int middle = step_group_end(l->r, from);
-	const bool both = middle < l->r->nstep && steps_alternate(l->r, from, middle, true);
-	const int to = both ? step_group_end(l->r, middle) : middle;
+	const int to = step_chain_end(l->r, from);
+	const bool covered = rounds_are_covered(l, from, to);
 	text_char(&cg->run, '\n');
 	for (int step = from; step < to; step++)
 		locals_declare(l, step);
-	run_open(cg, arena_printf(cg->arena, "if (%s)", rounds_condition(l, from)));
-	if (!steps_of_some_print(l, from, middle))
-		return -1;
-	if (both) {
-		cg->depth--;
-		run_open(cg, "} else");
-		if (!steps_of_some_print(l, middle, to))
+	for (int group = from, end; group < to; group = end) {
+		end = step_group_end(l->r, group);
+		cg->depth -= group > from;
+		if (end == to && covered)
+			run_open(cg, "} else");
+		else
+			run_open(cg, arena_printf(cg->arena, "%sif (%s)", group > from ? "} else " : "",
+			                          rounds_condition(l, group)));
+		if (!steps_of_some_print(l, group, end))
 			return -1;
 	}
 	run_close(cg);

@@ -43,7 +43,7 @@ Repeat repeat_find(const Steps *s, int from, int to);
 
 // ---- repeat_names.c -----------------------------------------------------------------------------
 
-// What differs between rounds: where an argument lies, or the array that it is.
+// What differs between rounds: where an argument lies, or a pointer to it.
 typedef struct Column {
 	const KernelParam **params; // by round; NULL: the round has no such argument
 	const char *name;           // of the member
@@ -71,7 +71,7 @@ typedef struct RepeatLoop {
 	RowLocal *locals;
 	int nlocal, clocal;
 	PointerMap *named;       // by round: tensor -> its name
-	int *partner;            // by step: the one in whose place it stands; -1: none
+	int *joint;              // by step: the first of those that take each other's place
 	const char ***arguments; // by step and parameter: what the call gets; NULL: the same as always
 } RepeatLoop;
 
@@ -83,11 +83,15 @@ int step_params(const RepeatLoop *l, int step);
 int step_first(const Repeat *r, int step);   // the first round that has it
 int step_count(const Repeat *r, int step);   // how many rounds have it
 int round_begin(const Repeat *r, int round); // the operation that a round begins with
-// Whether two steps are there in the same rounds; or, `other`, one where the other is not.
-bool steps_alternate(const Repeat *r, int a, int b, bool other);
+// Whether no round has both steps.
+bool steps_are_apart(const Repeat *r, int a, int b);
+// Steps from `step` on that the same rounds have: where they end.
 int step_group_end(const Repeat *r, int step);
+// Groups from `step` on of which no round has two: where they end.
+int step_chain_end(const Repeat *r, int step);
 const KernelParam *column_first(const Column *c);
-bool column_is_array(const Codegen *cg, const Column *c); // not of offsets
+bool column_is_weights(const Column *c);
+bool column_is_pointer(const Codegen *cg, const Column *c); // not an offset
 RowLocal *row_local_find(const RepeatLoop *l, const char *name);
 // Fills names, locals and columns of the table, before the loop: what its rounds share may be read
 // behind it. False after a diagnostic.

@@ -20,6 +20,7 @@ enum {
 	GAP_PART = 2,     // the same of one round
 	ODD_PART = 2,     // steps that not all rounds have, as a part of all steps
 	GAP_COST = 1,     // calls that a step counts as when not all rounds have it
+	READ_COST = 4,    // the same of a tensor that each round takes from before it
 	MAX_SEEDS = 6,    // patterns that are looked at closely
 	MAX_STARTS = 64   // places where such a round may begin
 };
@@ -31,7 +32,13 @@ static bool place_is_listed(const Codegen *cg, const Place *p)
 {
 	if (p->kind == PLACE_PARAM)
 		return cg->inline_weights || !p->offset || dim_is_const(p->offset);
-	return p->kind == PLACE_WORKSPACE && !p->moving && p->offset && !number_local(cg, p);
+	return p->kind == PLACE_WORKSPACE && p->offset && !number_local(cg, p);
+}
+
+static bool places_are_listed(const Codegen *cg, const Place *a, const Place *b)
+{
+	return a->kind == b->kind && !a->moving == !b->moving && place_is_listed(cg, a) &&
+	       place_is_listed(cg, b);
 }
 
 static bool places_match(const Codegen *cg, const Place *a, const Place *b)
@@ -62,7 +69,7 @@ bool arguments_fit(const Codegen *cg, const KernelParam *a, const KernelParam *b
 	if (a->given || b->given || !a->value || !b->value)
 		return false;
 	const Place x = value_place(a->value), y = value_place(b->value);
-	return x.kind == y.kind && place_is_listed(cg, &x) && place_is_listed(cg, &y);
+	return places_are_listed(cg, &x, &y);
 }
 
 static bool calls_fit(const Codegen *cg, const KernelFunc *a, const KernelFunc *b)
@@ -106,6 +113,7 @@ typedef struct Rounds {
 	const Steps *s;
 	Repeat r;
 	int *kinds;
+	int *codes;       // of the operations of its steps
 	int gaps;         // that a round may have
 	int *room;        // for the costs of a round, and the way that it is laid
 	int front, after; // numbers that there is room for around r.at
@@ -156,6 +164,16 @@ static bool pair_fits(const Rounds *x, int way, int from, int i, int j)
 	return kind >= 0 && kind == x->s->kinds[op_of(way, from, j)];
 }
 
+// Whether operation j may stand in place of step i: it does the same kind of thing otherwise. That
+// costs one, not two, so that what differs in one layer only is not at the edge of the next one.
+static bool pair_is_replaced(const Rounds *x, int way, int from, int i, int j)
+{
+	const int op = op_of(way, from, j);
+	const KernelFunc *k = x->s->calls[op];
+	return k && !k->status && x->codes[step_of(x, way, i)] == (int)k->op->code &&
+	       !pair_fits(x, way, from, i, j);
+}
+
 static void costs_fill(const Rounds *x, int way, int from, int room, const Costs *c)
 {
 	for (int i = 0; i <= x->r.nstep; i++)
@@ -170,9 +188,11 @@ static void costs_fill(const Rounds *x, int way, int from, int room, const Costs
 				                     : MAX_PERIOD;
 				best = without < best ? without : best;
 				best = more < best ? more : best;
-				if (i && j && pair_fits(x, way, from, i - 1, j - 1) &&
-				    cost_of(c, i - 1, j - 1) < best)
-					best = cost_of(c, i - 1, j - 1);
+				const int both = cost_of(c, i - 1, j - 1);
+				if (i && j && both < best && pair_fits(x, way, from, i - 1, j - 1))
+					best = both;
+				else if (i && j && both + 1 < best && pair_is_replaced(x, way, from, i - 1, j - 1))
+					best = both + 1;
 			} else {
 				best = MAX_PERIOD;
 			}
@@ -196,10 +216,16 @@ static void lay(const Rounds *x, int way, int from, int length, const Costs *c, 
 	l->count = length;
 	while (i || j) {
 		const int cost = cost_of(c, i, j);
+		const bool both = i && j;
 		const bool without = i && cost == cost_of(c, i - 1, j) + 1;
 		const bool more = j && cost == cost_of(c, i, j - 1) + 1;
-		if (i && j && pair_fits(x, way, from, i - 1, j - 1) && cost == cost_of(c, i - 1, j - 1)) {
+		if (both && pair_fits(x, way, from, i - 1, j - 1) && cost == cost_of(c, i - 1, j - 1)) {
 			l->steps[step_of(x, way, --i)] = op_of(way, from, --j);
+		} else if (both && pair_is_replaced(x, way, from, i - 1, j - 1) &&
+		           cost == cost_of(c, i - 1, j - 1) + 1) {
+			l->steps[step_of(x, way, --i)] = STEP_ABSENT;
+			l->behind[l->nextra] = step_of(x, way, i) + 1;
+			l->extra[l->nextra++] = op_of(way, from, --j);
 		} else if (without && (way > 0 || !more)) {
 			l->steps[step_of(x, way, --i)] = STEP_ABSENT;
 		} else {
@@ -274,11 +300,12 @@ static void round_insert(Rounds *x, int way, const Laid *l)
 	Arena *a = x->s->cg->arena;
 	const Repeat old = x->r;
 	Repeat *r = &x->r;
-	const int *kinds = x->kinds;
+	const int *kinds = x->kinds, *codes = x->codes;
 	r->nstep = old.nstep + l->nextra;
 	r->rounds++;
 	r->at = NEW_ARRAY(a, (size_t)r->rounds * (size_t)r->nstep, int);
 	x->kinds = NEW_ARRAY(a, (size_t)r->nstep + 1, int);
+	x->codes = NEW_ARRAY(a, (size_t)r->nstep + 1, int);
 	const int mine = way > 0 ? old.rounds : 0, shift = way > 0 ? 0 : 1;
 	int step = 0;
 	for (int i = 0; i <= old.nstep; i++) {
@@ -286,12 +313,14 @@ static void round_insert(Rounds *x, int way, const Laid *l)
 			for (int round = 0; round < r->rounds; round++)
 				r->at[round * r->nstep + step] = round == mine ? op : STEP_ABSENT;
 			x->kinds[step] = x->s->kinds[op];
+			x->codes[step] = x->s->ops[op]->code;
 		}
 		if (i == old.nstep)
 			break;
 		for (int round = 0; round < old.rounds; round++)
 			r->at[(round + shift) * r->nstep + step] = repeat_at(&old, round, i);
 		r->at[mine * r->nstep + step] = l->steps[i];
+		x->codes[step] = codes[i];
 		x->kinds[step++] = kinds[i];
 	}
 	x->front = x->after = 0;
@@ -310,13 +339,18 @@ static void round_add(Rounds *x, int way, const Laid *l)
 static Repeat rounds_around(const Steps *s, int *room, int from, int to, int first, int period)
 {
 	Arena *a = s->cg->arena;
-	Rounds x = {s, {first, first + period, 1, period, NULL}, NULL, period / GAP_PART, room, 0, 0};
+	Rounds x = {.s = s,
+	            .r = {first, first + period, 1, period, NULL},
+	            .gaps = period / GAP_PART,
+	            .room = room};
 	x.gaps = x.gaps > MAX_GAPS ? MAX_GAPS : x.gaps;
 	x.r.at = NEW_ARRAY(a, (size_t)period, int);
 	x.kinds = NEW_ARRAY(a, (size_t)period + 1, int);
+	x.codes = NEW_ARRAY(a, (size_t)period + 1, int);
 	for (int i = 0; i < period; i++) {
 		x.r.at[i] = first + i;
 		x.kinds[i] = s->kinds[first + i];
+		x.codes[i] = s->ops[first + i]->code;
 		if (!step_may_be_single(s, first + i)) {
 			x.r.rounds = 0;
 			return x.r;
@@ -328,6 +362,14 @@ static Repeat rounds_around(const Steps *s, int *room, int from, int to, int fir
 	while (round_lay(&x, -1, x.r.first, x.r.first - from, &l))
 		round_add(&x, -1, &l);
 	return x.r;
+}
+
+bool steps_are_apart(const Repeat *r, int a, int b)
+{
+	for (int round = 0; round < r->rounds; round++)
+		if (repeat_at(r, round, a) != STEP_ABSENT && repeat_at(r, round, b) != STEP_ABSENT)
+			return false;
+	return true;
 }
 
 // Calls that the loop has less; less than nothing where a good part of it is in some rounds only.
@@ -342,14 +384,14 @@ static int saved(const Repeat *r)
 	return odd * ODD_PART > r->nstep ? -1 : n - GAP_COST * odd;
 }
 
-// Tensors that the first round takes from before it, weights apart: few where layers begin.
-static int round_reads(const Steps *s, const Repeat *r)
+// Tensors that a round takes from before it, weights apart: few where layers begin.
+static int round_reads(const Steps *s, const Repeat *r, int round)
 {
 	PointerMap seen;
 	int n = 0;
 	pointer_map_init(&seen, s->cg->arena);
 	for (int step = 0; step < r->nstep; step++) {
-		const int at = repeat_at(r, 0, step);
+		const int at = repeat_at(r, round, step);
 		const KernelFunc *k = at == STEP_ABSENT ? NULL : s->calls[at];
 		for (int p = 0; k && p < k->nparam; p++) {
 			if (!k->params[p].value)
@@ -362,6 +404,68 @@ static int round_reads(const Steps *s, const Repeat *r)
 		}
 	}
 	return n;
+}
+
+// What a loop is worth: the calls that it saves, and that its rounds are layers. Those of a single
+// layer that differ must not move the beginning of all.
+static int worth(const Steps *s, const Repeat *r, int have)
+{
+	int reads = 0;
+	for (int round = 0; round < r->rounds; round++)
+		reads += round_reads(s, r, round);
+	return have - READ_COST * reads / r->rounds;
+}
+
+// Moves step `from` to the place of step `to` in front of it.
+static void step_move(Repeat *r, int from, int to)
+{
+	for (int round = 0; round < r->rounds; round++) {
+		int *at = &r->at[round * r->nstep];
+		const int op = at[from];
+		memmove(&at[to + 1], &at[to], (size_t)(from - to) * sizeof *at);
+		at[to] = op;
+	}
+}
+
+static const Op *step_op(const Steps *s, const Repeat *r, int step)
+{
+	return s->ops[repeat_at(r, step_first(r, step), step)];
+}
+
+// One round through the groups of a chain: what most rounds have comes first, then what the first
+// one has. Whether any changed places.
+static bool chain_sort(Repeat *r, int from, int to)
+{
+	bool any = false;
+	for (int group = from, next; (next = step_group_end(r, group)) < to; group = next) {
+		const int end = step_group_end(r, next), a = step_count(r, group), b = step_count(r, next);
+		if (a > b || (a == b && step_first(r, group) < step_first(r, next)))
+			continue;
+		for (int step = next; step < end; step++)
+			step_move(r, step, group + step - next);
+		next = group + end - next;
+		any = true;
+	}
+	return any;
+}
+
+// A step of some rounds stands behind the one whose place it takes: the nearest in front of it that
+// does the same kind of thing in other rounds. It may pass those that none of its rounds has.
+static void steps_settle(const Steps *s, Repeat *r)
+{
+	for (int step = 1; step < r->nstep; step++) {
+		int other = step - 1;
+		while (other >= 0 && steps_are_apart(r, other, step) &&
+		       step_op(s, r, other)->code != step_op(s, r, step)->code)
+			other--;
+		if (other >= 0 && other < step - 1 && steps_are_apart(r, other, step))
+			step_move(r, step, other + 1);
+	}
+	for (int step = 0, end; step < r->nstep; step = end) {
+		end = step_chain_end(r, step);
+		while (chain_sort(r, step, end))
+			;
+	}
 }
 
 // ---- where to look ------------------------------------------------------------------------------
@@ -401,8 +505,8 @@ static int seeds_find(const Steps *s, int from, int to, Seed *seeds)
 	return n;
 }
 
-// Of two that save as much: where layers begin, then the one that begins first, so that a small
-// change of the model leaves the rounds where they are.
+// Of two that are worth as much: the one that begins first, so that a small change of the model
+// leaves the rounds where they are.
 static bool repeat_is_before(const Repeat *a, const Repeat *b)
 {
 	if (a->first != b->first)
@@ -414,7 +518,7 @@ Repeat repeat_find(const Steps *s, int from, int to)
 {
 	Seed seeds[MAX_SEEDS];
 	Repeat best = {0};
-	int most = MIN_SAVED - 1, reads = 0;
+	int most = 0;
 	const int n = seeds_find(s, from, to, seeds);
 	int *room = n ? NEW_ARRAY(s->cg->arena, (MAX_STEPS + 1) * (2 * MAX_GAPS + 2), int) : NULL;
 	for (int i = 0; i < n; i++) {
@@ -425,15 +529,15 @@ Repeat repeat_find(const Steps *s, int from, int to)
 				break;
 			const Repeat r = rounds_around(s, room, from, to, seed->first + shift, seed->period);
 			const int have = r.rounds > 1 ? saved(&r) : -1;
-			if (have < most || have < MIN_SAVED)
+			if (have < MIN_SAVED)
 				continue;
-			const int read = round_reads(s, &r);
-			if (have > most || read < reads || (read == reads && repeat_is_before(&r, &best))) {
+			const int value = worth(s, &r, have);
+			if (!best.rounds || value > most || (value == most && repeat_is_before(&r, &best))) {
 				best = r;
-				most = have;
-				reads = read;
+				most = value;
 			}
 		}
 	}
+	steps_settle(s, &best);
 	return best;
 }

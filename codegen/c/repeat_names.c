@@ -39,22 +39,31 @@ int step_count(const Repeat *r, int step)
 	return n;
 }
 
-// Whether two steps are there in the same rounds; or, `other`, one where the other is not.
-bool steps_alternate(const Repeat *r, int a, int b, bool other)
+static bool steps_go_together(const Repeat *r, int a, int b)
 {
 	for (int round = 0; round < r->rounds; round++)
-		if ((repeat_at(r, round, a) != STEP_ABSENT) ==
-		    ((repeat_at(r, round, b) != STEP_ABSENT) == other))
+		if ((repeat_at(r, round, a) == STEP_ABSENT) != (repeat_at(r, round, b) == STEP_ABSENT))
 			return false;
 	return true;
 }
 
-// Steps from `step` on that are there in the same rounds: where they end.
 int step_group_end(const Repeat *r, int step)
 {
-	while (step + 1 < r->nstep && steps_alternate(r, step, step + 1, false))
+	while (step + 1 < r->nstep && steps_go_together(r, step, step + 1))
 		step++;
 	return step + 1;
+}
+
+int step_chain_end(const Repeat *r, int step)
+{
+	int end = step_group_end(r, step);
+	while (end < r->nstep) {
+		for (int group = step; group < end; group = step_group_end(r, group))
+			if (!steps_are_apart(r, group, end))
+				return end;
+		end = step_group_end(r, end);
+	}
+	return end;
 }
 
 const KernelParam *repeat_param(const RepeatLoop *l, int round, int step, int p)
@@ -79,16 +88,25 @@ static bool arguments_join(const Codegen *cg, const KernelParam *a, const Kernel
 	       arguments_fit(cg, a, b);
 }
 
-// The same, and in rounds that have another step in place of this one, what that gets: what an
-// operator more changes is the function that a round calls.
+// The step that a round has in place of this one, when it has not this one; -1: none.
+static int step_instead(const RepeatLoop *l, int round, int step)
+{
+	for (int other = l->joint[step]; other < l->r->nstep; other++)
+		if (l->joint[other] == l->joint[step] && repeat_call(l, round, other))
+			return other;
+	return -1;
+}
+
+// What a step gets in a round; where that has another step in place of this one, what that gets:
+// what an operator more changes is the function that a round calls.
 static const KernelParam *param_joint(const RepeatLoop *l, int round, int step, int p)
 {
 	const KernelParam *own = repeat_param(l, round, step, p);
-	const int partner = own ? -1 : l->partner[step];
-	if (partner < 0 || p >= step_params(l, partner))
+	const int other = own ? -1 : step_instead(l, round, step);
+	if (other < 0 || p >= step_params(l, other))
 		return own;
 	const KernelParam *first = repeat_param(l, step_first(l->r, step), step, p),
-					  *param = repeat_param(l, round, partner, p);
+					  *param = repeat_param(l, round, other, p);
 	return param && arguments_join(l->s->cg, first, param) ? param : NULL;
 }
 
@@ -123,6 +141,11 @@ const KernelParam *column_first(const Column *c)
 	return c->params[round];
 }
 
+static bool param_is_moving(const KernelParam *p)
+{
+	return value_place(p->value).moving != 0;
+}
+
 // Whether a column may say where the argument of a step lies, too: the same in all rounds that have
 // both, and there is such a round.
 static bool column_fits(const RepeatLoop *l, const Column *c, int step, int p)
@@ -136,7 +159,7 @@ static bool column_fits(const RepeatLoop *l, const Column *c, int step, int p)
 			return false;
 		both = true;
 	}
-	return both;
+	return both && param_is_moving(column_first(c)) == param_is_moving(param_first(l, step, p));
 }
 
 // The column of an argument, which others that lie where it does share.
@@ -162,13 +185,25 @@ static int column_of(RepeatLoop *l, int step, int p)
 	return c;
 }
 
-// Whether a column holds arrays, not offsets.
-bool column_is_array(const Codegen *cg, const Column *c)
+// Whether a column holds pointers, not offsets: to arrays, and to buffers that branches exchange.
+bool column_is_pointer(const Codegen *cg, const Column *c)
 {
-	return value_place(column_first(c)->value).kind == PLACE_PARAM && cg->inline_weights;
+	const Place p = value_place(column_first(c)->value);
+	return p.kind == PLACE_PARAM ? cg->inline_weights : p.moving != 0;
 }
 
 // ---- names --------------------------------------------------------------------------------------
+
+static const char *name_in_round(const RepeatLoop *l, int round, const KernelParam *param)
+{
+	const Value *root = value_place(param->value).root;
+	const char *name = param->lead ? NULL : pointer_map_get(&l->named[round], root);
+	if (name || param->lead || !round)
+		return name;
+	// What the round before computed, where that is the same place in all rounds.
+	name = pointer_map_get(&l->named[round - 1], root);
+	return name && !row_local_find(l, name) ? name : NULL;
+}
 
 // The name that a tensor has in a round already, if it has the same in all rounds of the step.
 static const char *name_known(const RepeatLoop *l, int step, int p)
@@ -178,9 +213,7 @@ static const char *name_known(const RepeatLoop *l, int step, int p)
 		const KernelParam *param = param_joint(l, round, step, p);
 		if (!param)
 			continue;
-		const char *here = param->lead
-		                       ? NULL
-		                       : pointer_map_get(&l->named[round], value_place(param->value).root);
+		const char *here = name_in_round(l, round, param);
 		if (!here || (name && strcmp(name, here) != 0))
 			return NULL;
 		name = here;
@@ -211,12 +244,12 @@ static const char *name_of_column(RepeatLoop *l, int step, int p)
 	const KernelParam *first = param_first(l, step, p);
 	const int c = column_of(l, step, p);
 	const Column *column = &l->table.items[c];
-	const char *name = column_is_array(cg, column)
+	const char *name = column_is_pointer(cg, column)
 	                       ? arena_printf(cg->arena, "%s->%s", l->table.row, column->name)
 	                       : names_unique(&cg->locals,
 	                                      value_stem(cg, value_place(first->value).root));
 	VEC_ROOM(cg->arena, l->locals, l->nlocal, l->clocal);
-	l->locals[l->nlocal++] = (RowLocal){name, c, column_is_array(cg, column)};
+	l->locals[l->nlocal++] = (RowLocal){name, c, column_is_pointer(cg, column)};
 	return name;
 }
 
@@ -235,7 +268,13 @@ static bool argument_name(RepeatLoop *l, int step, int p)
 	return known != NULL;
 }
 
-// Columns in the order in which the loop asks for them.
+bool column_is_weights(const Column *c)
+{
+	return value_place(column_first(c)->value).kind == PLACE_PARAM;
+}
+
+// Columns in the order in which the loop asks for them; weights behind what lies in the workspace,
+// so that a buffer more moves no weights.
 static void columns_order(RepeatLoop *l)
 {
 	Arena *arena = l->s->cg->arena;
@@ -243,62 +282,84 @@ static void columns_order(RepeatLoop *l)
 	Column *ordered = NEW_ARRAY(arena, (size_t)t->n + 1, Column);
 	int *to = NEW_ARRAY(arena, (size_t)t->n + 1, int),
 		n = 0; // one more than the new index; 0: none
-	for (int step = 0; step < l->r->nstep; step++)
-		for (int p = 0; p < step_params(l, step); p++) {
-			const char *name = l->arguments[step][p];
-			const RowLocal *local = name ? row_local_find(l, name) : NULL;
-			if (!local || to[local->column])
-				continue;
-			ordered[n++] = t->items[local->column];
-			to[local->column] = n;
-		}
+	for (int weights = 0; weights < 2; weights++)
+		for (int step = 0; step < l->r->nstep; step++)
+			for (int p = 0; p < step_params(l, step); p++) {
+				const char *name = l->arguments[step][p];
+				const RowLocal *local = name ? row_local_find(l, name) : NULL;
+				if (!local || to[local->column] ||
+				    column_is_weights(&t->items[local->column]) != (weights == 1))
+					continue;
+				ordered[n++] = t->items[local->column];
+				to[local->column] = n;
+			}
 	for (int i = 0; i < l->nlocal; i++)
 		l->locals[i].column = to[l->locals[i].column] - 1;
 	t->items = ordered;
 	t->n = n;
 }
 
-// Of steps [a, b) and of those from b on, which the rounds without the first have: pairs of calls
-// of one kind of kernel, in their order.
-static void partners_find(RepeatLoop *l, int a, int b)
+// Of a group and one behind it in the same chain: pairs of calls of one kind of kernel, in their
+// order.
+static void group_pair(RepeatLoop *l, int group, int later)
 {
-	const int middle = b, end = step_group_end(l->r, b);
-	for (; a < middle; a++) {
-		const KernelFunc *k = repeat_call(l, step_first(l->r, a), a), *other;
-		int at = b;
+	const int group_end = step_group_end(l->r, group), end = step_group_end(l->r, later);
+	for (int step = group; step < group_end; step++) {
+		const KernelFunc *k = repeat_call(l, step_first(l->r, step), step), *other;
+		int at = later;
 		while (
 			k && at < end &&
 			(!(other = repeat_call(l, step_first(l->r, at), at)) || other->op->code != k->op->code))
 			at++;
 		if (!k || at == end)
 			continue;
-		l->partner[a] = at;
-		l->partner[at] = a;
-		b = at + 1;
+		if (l->joint[at] == at)
+			l->joint[at] = l->joint[step];
+		later = at + 1;
 	}
 }
 
 static void steps_pair(RepeatLoop *l)
 {
-	l->partner = NEW_ARRAY(l->s->cg->arena, (size_t)l->r->nstep, int);
-	for (int step = 0; step < l->r->nstep; step++)
-		l->partner[step] = -1;
-	for (int step = 0, end; step < l->r->nstep; step = end) {
-		end = step_group_end(l->r, step);
-		if (end < l->r->nstep && l->partner[step] < 0 && steps_alternate(l->r, step, end, true))
-			partners_find(l, step, end);
+	const Repeat *r = l->r;
+	l->joint = NEW_ARRAY(l->s->cg->arena, (size_t)r->nstep, int);
+	for (int step = 0; step < r->nstep; step++)
+		l->joint[step] = step;
+	for (int step = 0, end; step < r->nstep; step = end) {
+		end = step_chain_end(r, step);
+		for (int group = step; group < end; group = step_group_end(r, group))
+			for (int later = step_group_end(r, group); later < end;
+			     later = step_group_end(r, later))
+				group_pair(l, group, later);
 	}
 }
 
 // In how many rounds there is a step, or another in its place.
 static int step_joint_count(const RepeatLoop *l, int step)
 {
-	const int partner = l->partner[step];
-	return step_count(l->r, step) + (partner < 0 ? 0 : step_count(l->r, partner));
+	int n = 0;
+	for (int other = l->joint[step]; other < l->r->nstep; other++)
+		n += l->joint[other] == l->joint[step] ? step_count(l->r, other) : 0;
+	return n;
+}
+
+// The names of what steps that `count` rounds have, or something in their place, compute, or of
+// what they read.
+static bool names_of_steps(RepeatLoop *l, int count, bool results)
+{
+	for (int step = 0; step < l->r->nstep; step++) {
+		if (step_joint_count(l, step) != count)
+			continue;
+		for (int p = 0; p < step_params(l, step); p++)
+			if (param_first(l, step, p)->result == results && !argument_name(l, step, p))
+				return false;
+	}
+	return true;
 }
 
 // All names, before the loop: what its rounds share may be read behind it. What most rounds have
-// gives the names, since it reads what steps of single rounds compute.
+// gives the names, since it reads what steps of single rounds compute; and what a round computes,
+// since the next one reads it.
 bool repeat_names(RepeatLoop *l)
 {
 	Arena *arena = l->s->cg->arena;
@@ -306,17 +367,12 @@ bool repeat_names(RepeatLoop *l)
 	for (int round = 0; round < l->r->rounds; round++)
 		pointer_map_init(&l->named[round], arena);
 	l->arguments = NEW_ARRAY(arena, (size_t)l->r->nstep, const char **);
+	for (int step = 0; step < l->r->nstep; step++)
+		l->arguments[step] = NEW_ARRAY(arena, (size_t)step_params(l, step) + 1, const char *);
 	steps_pair(l);
 	for (int count = l->r->rounds; count > 0; count--)
-		for (int step = 0; step < l->r->nstep; step++) {
-			const int n = step_params(l, step);
-			if (step_joint_count(l, step) != count)
-				continue;
-			l->arguments[step] = NEW_ARRAY(arena, (size_t)n + 1, const char *);
-			for (int p = 0; p < n; p++)
-				if (!argument_name(l, step, p))
-					return false;
-		}
+		if (!names_of_steps(l, count, true) || !names_of_steps(l, count, false))
+			return false;
 	columns_order(l);
 	return true;
 }

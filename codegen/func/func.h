@@ -334,6 +334,7 @@ struct Codegen {
 	int noffset, coffset;     // C: where buffers lie, when sizes are open: model/offsets.c
 	Offset *offsets;
 	PointerMap offset_at; // Dim -> its index in offsets
+	PointerMap firsts;    // Dim -> how the first value of the program that lies there is called
 	SizeLocals sizes;     // CUDA: what launches are given
 	Text run;             // the calls of model_run
 	Text declarations;    // with several blocks: its locals, in front of the first label

@@ -133,6 +133,8 @@ const char *value_stem(Codegen *cg, const Value *root);
 // The same for the place of a tensor: named after the operation that computes it, whatever was
 // fused behind that.
 const char *place_stem(Codegen *cg, const Value *root);
+// Which buffer is the first at a place, before offset_in_run is asked for any.
+void offsets_note(Codegen *cg);
 // Bytes of a tensor as large as it is now; never negative.
 const Dim *type_bytes_in_run(const Codegen *cg, const Type *t);
 // The argument of a call for one parameter; NULL after a diagnostic.

@@ -50,6 +50,7 @@ static void codegen_init(Codegen *cg, Context *c, const Op *module, const Target
 	pointer_map_init(&cg->made, c->arena);
 	pointer_map_init(&cg->widely, c->arena);
 	pointer_map_init(&cg->offset_at, c->arena);
+	pointer_map_init(&cg->firsts, c->arena);
 	pointer_map_init(&cg->weights_at, c->arena);
 	pointer_map_init(&cg->param_arrays, c->arena);
 	pointer_map_init(&cg->used_arrays, c->arena);
@@ -71,6 +72,7 @@ bool codegen_begin(Codegen *cg, const Backend *backend, Context *c, const Op *mo
 {
 	codegen_init(cg, c, module, t, o);
 	cg->backend = backend;
+	offsets_note(cg);
 	return ports_collect(cg) && options_check(cg) && weights_collect(cg) && run_collect(cg);
 }
 

@@ -1,7 +1,7 @@
 // Where buffers lie in the workspace of a C program whose sizes are open: a local of model_run for
-// each place, named after the buffer that is first there, in order of address. An offset is said
-// by the one before it and what lies between, so that the lines read as a table. Called by run.c
-// and the printers of C.
+// each place, named after the buffer that is there first in the program, in order of address. An
+// offset is said by the one before it and what lies between, so that the lines read as a table.
+// Called by run.c and the printers of C.
 #include "codegen/model/model.h"
 #include "ir/base/vec.h"
 
@@ -13,12 +13,14 @@ enum { SAMPLE = 97, NEAR = 4 }; // sizes that addresses are ordered for; places 
 
 const char *offset_in_run(Codegen *cg, const char *stem, const Dim *offset)
 {
+	const char *first = pointer_map_get(&cg->firsts, offset);
 	if (dim_is_const(offset) || cg->backend->device)
 		return dim_in_locals(&cg->plan, offset);
 	const int have = pointer_map_index(&cg->offset_at, offset);
 	if (have >= 0)
 		return cg->offsets[have].name;
-	const char *name = names_unique(&cg->locals, arena_printf(cg->arena, "at_%s", stem));
+	const char *name = names_unique(&cg->locals,
+	                                arena_printf(cg->arena, "at_%s", first ? first : stem));
 	VEC_ROOM(cg->arena, cg->offsets, cg->noffset, cg->coffset);
 	cg->offsets[cg->noffset] = (Offset){offset, name, cg->noffset, INT64_MAX};
 	pointer_map_set_index(&cg->offset_at, offset, cg->noffset++);

@@ -88,6 +88,25 @@ const char *place_stem(Codegen *cg, const Value *root)
 	           : value_stem(cg, root);
 }
 
+static void place_note(Codegen *cg, const Value *v)
+{
+	const Place p = type_is_tensor(v->type) ? value_place(v) : (Place){0};
+	if (p.kind == PLACE_WORKSPACE && p.root == v && p.offset &&
+	    !pointer_map_get(&cg->firsts, p.offset))
+		pointer_map_set(&cg->firsts, p.offset, place_stem(cg, v));
+}
+
+void offsets_note(Codegen *cg)
+{
+	for (const Block *k = cg->module->regions[0].first; k; k = k->next) {
+		for (int i = 0; i < k->narg; i++)
+			place_note(cg, k->args[i]);
+		for (const Op *op = k->first; op; op = op->next)
+			for (int i = 0; i < op->nresult; i++)
+				place_note(cg, &op->results[i]);
+	}
+}
+
 // Where locals are declared: where they are first used, or, when there are labels, in front of all
 // labels, since C++ allows no goto past a declaration.
 static Text *declarations(Codegen *cg)
