@@ -166,6 +166,7 @@ docs: obj/opgen pdcc
 	obj/opgen --doc $(OPS) > $(SRC)/docs/operators.md
 	$(PYTHON) $(SRC)/docs/control-flow/generate.py ./pdcc > $(SRC)/docs/control-flow.md
 	$(PYTHON) $(SRC)/tests/layers.py --map > $(SRC)/docs/map.md
+	$(PYTHON) $(SRC)/tests/bench/speed.py
 
 VERSION := $(shell sed -n 's/^\#define PDCC_VERSION "\(.*\)"/\1/p' $(SRC)/frontend/driver/options.h)
 INSTALL = install

@@ -10,7 +10,7 @@ text says so. --read writes the text anew from figures that --json kept. Without
 """
 import argparse, json, math, os, pathlib, platform, subprocess, sys, tempfile
 
-import bench
+import bench, speed
 
 MODELS = bench.SRC.parent / 'shared/corpus/models'
 TEXT, PICTURE = bench.SRC / 'docs/performance.md', bench.SRC / 'docs/performance.svg'
@@ -138,6 +138,7 @@ def write(found):
     head, tail = (page.split(BEGIN)[0], page.split(END)[1]) if BEGIN in page else (page.rstrip('\n') + '\n\n## All models of the corpus\n\n', '\n')
     TEXT.write_text(head + text + tail)
     PICTURE.write_text(picture(rows))
+    speed.README.write_text(speed.written(speed.README.read_text(), TEXT.read_text()))
 
 
 def machine():
