@@ -93,7 +93,7 @@ static const char *sample_text(Context *c, Drawn drawn)
 			if (d->kind != DIM_SYM || pointer_map_index(&seen, d) >= 0)
 				continue;
 			pointer_map_set_index(&seen, d, 0);
-			text_printf(&t, "%s%s = %d", t.len ? ", " : "", dim_text(c, d), (int)sample(d, &drawn));
+			text_printf(&t, "%s%s = %d", t.len ? ", " : "", d->name, (int)sample(d, &drawn));
 		}
 	}
 	return t.len ? t.text : "";
@@ -219,6 +219,20 @@ static void print_number(const Page *p, double x)
 	text_printf(p->t, x > 0 ? "<td class=num>%.3g" : "<td class=num>", x);
 }
 
+// Long ones are cut off, and shown whole where somebody points at them.
+static void print_type(const Page *p, const Op *op)
+{
+	Text type;
+	text_init(&type, p->t->arena);
+	if (op->nresult)
+		type_print(&type, op->results[0].type);
+	const char *text = type.text ? type.text : "";
+	text_str(p->t, "<td class=type title='");
+	html_text(p->t, text);
+	text_str(p->t, "'>");
+	html_text(p->t, text);
+}
+
 static void print_rows(const Page *p)
 {
 	text_printf(p->t,
@@ -237,13 +251,7 @@ static void print_rows(const Page *p)
 		            r->loops ? " class=loop" : "", i, r->block, 8 + INDENT * r->loops,
 		            op->info->name);
 		html_text(p->t, name);
-		text_str(p->t, "<td>");
-		if (op->nresult) {
-			Text type;
-			text_init(&type, p->t->arena);
-			type_print(&type, op->results[0].type);
-			html_text(p->t, type.text);
-		}
+		print_type(p, op);
 		print_number(p, r->macs / 1e6);
 		print_number(p, r->bytes / 1e3);
 		if (p->in->measured)
@@ -315,19 +323,36 @@ static int peak_of(const Page *p, double *bytes)
 	return peak;
 }
 
+// The distance of about TICKS marks up to `most`: 1, 2 or 5 times a power of ten.
+static double tick_distance(double most)
+{
+	const double about = most / TICKS;
+	double power = 1;
+	while (power * 10 <= about)
+		power *= 10;
+	return about > 5 * power   ? 10 * power
+	       : about > 2 * power ? 5 * power
+	       : about > power     ? 2 * power
+	                           : power;
+}
+
 static void print_axes(const Page *p)
 {
-	for (int i = 0; i <= TICKS; i++) {
-		const double at = p->workspace * i / TICKS, y = chart_y(p, at);
+	const double bytes = tick_distance(p->workspace), steps = tick_distance(p->n);
+	const double unit = bytes >= 1e6 ? 1e6 : bytes >= 1e3 ? 1e3 : 1;
+	const char *name = bytes >= 1e6 ? "MB" : bytes >= 1e3 ? "kB" : "bytes";
+	for (int i = 0; i * bytes <= p->workspace; i++) {
+		const double y = chart_y(p, i * bytes);
 		text_printf(
 			p->t,
 			"<line class=grid x1='%d' x2='%d' y1='%.1f' y2='%.1f'/><text class=bytes x='%d' "
-			"y='%.1f'>%.1f kB</text>\n",
-			CHART_LEFT, CHART_LEFT + CHART_WIDTH, y, y, CHART_LEFT - 6, y + 4, at / 1e3);
-		const int step = (int)((double)p->n * i / TICKS);
-		text_printf(p->t, "<text class=step x='%.1f' y='%d'>%d</text>\n", chart_x(p, step),
-		            CHART_HEIGHT + 18, step);
+			"y='%.1f'>%.0f %s</text>\n",
+			CHART_LEFT, CHART_LEFT + CHART_WIDTH, y, y, CHART_LEFT - 6, y + 4, i * bytes / unit,
+			name);
 	}
+	for (int i = 0; i * steps <= p->n; i++)
+		text_printf(p->t, "<text class=step x='%.1f' y='%d'>%s%.0f</text>\n",
+		            chart_x(p, (int)(i * steps)), CHART_HEIGHT + 18, i ? "" : "step ", i * steps);
 }
 
 static void print_memory(const Page *p)
@@ -408,6 +433,7 @@ static const char style[] =
 	"line-height:18px;text-align:left}\n"
 	"th{height:18px;padding:0 8px;line-height:18px;text-align:left;white-space:nowrap;position:"
 	"sticky;top:0;background:#fff}.loop td{background:#eef4fc}tr.on td{background:#ffe58a}\n"
+	".type{max-width:32em;overflow:hidden;text-overflow:ellipsis}\n"
 	".num{text-align:right;font-variant-numeric:tabular-nums}td "
 	"div{height:10px;background:#3b7dd8}\n"
 	".graph{display:flex;overflow:auto;max-height:70vh}.arcs{flex:none;margin-top:18px}.arcs "
