@@ -335,6 +335,32 @@ static void round_add(Rounds *x, int way, const Laid *l)
 	r->end += way > 0 ? l->count : 0;
 }
 
+// Calls that the loop has less; less than nothing where a good part of it is in some rounds only.
+static int saved(const Repeat *r)
+{
+	int n = 0, odd = 0;
+	for (int step = 0; step < r->nstep; step++) {
+		const int rounds = step_count(r, step);
+		n += rounds - 1;
+		odd += rounds < r->rounds;
+	}
+	return odd * ODD_PART > r->nstep ? -1 : n - GAP_COST * odd;
+}
+
+// Another round behind all, or in front of them. False: there is none that saves anything.
+static bool round_extend(Rounds *x, int way, int from, int room)
+{
+	Laid l;
+	Rounds more = *x;
+	if (!round_lay(x, way, from, room, &l))
+		return false;
+	round_add(&more, way, &l);
+	if (saved(&more.r) <= saved(&x->r))
+		return false;
+	*x = more;
+	return true;
+}
+
 // All rounds around the pattern [first, first + period).
 static Repeat rounds_around(const Steps *s, int *room, int from, int to, int first, int period)
 {
@@ -356,11 +382,10 @@ static Repeat rounds_around(const Steps *s, int *room, int from, int to, int fir
 			return x.r;
 		}
 	}
-	Laid l;
-	while (round_lay(&x, 1, x.r.end, to - x.r.end, &l))
-		round_add(&x, 1, &l);
-	while (round_lay(&x, -1, x.r.first, x.r.first - from, &l))
-		round_add(&x, -1, &l);
+	while (round_extend(&x, 1, x.r.end, to - x.r.end))
+		;
+	while (round_extend(&x, -1, x.r.first, x.r.first - from))
+		;
 	return x.r;
 }
 
@@ -370,18 +395,6 @@ bool steps_are_apart(const Repeat *r, int a, int b)
 		if (repeat_at(r, round, a) != STEP_ABSENT && repeat_at(r, round, b) != STEP_ABSENT)
 			return false;
 	return true;
-}
-
-// Calls that the loop has less; less than nothing where a good part of it is in some rounds only.
-static int saved(const Repeat *r)
-{
-	int n = 0, odd = 0;
-	for (int step = 0; step < r->nstep; step++) {
-		const int rounds = step_count(r, step);
-		n += rounds - 1;
-		odd += rounds < r->rounds;
-	}
-	return odd * ODD_PART > r->nstep ? -1 : n - GAP_COST * odd;
 }
 
 // Tensors that a round takes from before it, weights apart: few where layers begin.
