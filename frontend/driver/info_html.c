@@ -433,7 +433,7 @@ static const char style[] =
 	"line-height:18px;text-align:left}\n"
 	"th{height:18px;padding:0 8px;line-height:18px;text-align:left;white-space:nowrap;position:"
 	"sticky;top:0;background:#fff}.loop td{background:#eef4fc}tr.on td{background:#ffe58a}\n"
-	".type{max-width:32em;overflow:hidden;text-overflow:ellipsis}\n"
+	".type{max-width:24em;overflow:hidden;text-overflow:ellipsis}\n"
 	".num{text-align:right;font-variant-numeric:tabular-nums}td "
 	"div{height:10px;background:#3b7dd8}\n"
 	".graph{display:flex;overflow:auto;max-height:70vh}.arcs{flex:none;margin-top:18px}.arcs "
