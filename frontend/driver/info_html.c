@@ -93,7 +93,7 @@ static const char *sample_text(Context *c, Drawn drawn)
 			if (d->kind != DIM_SYM || pointer_map_index(&seen, d) >= 0)
 				continue;
 			pointer_map_set_index(&seen, d, 0);
-			text_printf(&t, "%s%s = %d", t.len ? ", " : "", d->name, (int)sample(d, &drawn));
+			text_printf(&t, "%s%s = %d", t.len ? ", " : "", dim_text(c, d), (int)sample(d, &drawn));
 		}
 	}
 	return t.len ? t.text : "";
