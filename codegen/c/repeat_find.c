@@ -158,46 +158,44 @@ static int op_of(int way, int from, int j)
 	return way > 0 ? from + j : from - 1 - j;
 }
 
-static bool pair_fits(const Rounds *x, int way, int from, int i, int j)
+// What it costs to lay operation j in the place of step i: nothing where a loop may print both as
+// one. What does the same kind of thing otherwise costs one, not two, so that what differs in one
+// layer only is not at the edge of the next one. Nothing else may stand there.
+static int pair_cost(const Rounds *x, int way, int from, int i, int j)
 {
-	const int kind = x->kinds[step_of(x, way, i)];
-	return kind >= 0 && kind == x->s->kinds[op_of(way, from, j)];
+	if (i < 0 || j < 0)
+		return MAX_PERIOD;
+	const int step = step_of(x, way, i), op = op_of(way, from, j);
+	if (x->kinds[step] >= 0 && x->kinds[step] == x->s->kinds[op])
+		return 0;
+	const KernelFunc *k = x->s->calls[op];
+	return k && !k->status && x->codes[step] == (int)k->op->code ? 1 : MAX_PERIOD;
 }
 
-// Whether operation j may stand in place of step i: it does the same kind of thing otherwise. That
-// costs one, not two, so that what differs in one layer only is not at the edge of the next one.
-static bool pair_is_replaced(const Rounds *x, int way, int from, int i, int j)
+static int least(int a, int b)
 {
-	const int op = op_of(way, from, j);
-	const KernelFunc *k = x->s->calls[op];
-	return k && !k->status && x->codes[step_of(x, way, i)] == (int)k->op->code &&
-	       !pair_fits(x, way, from, i, j);
+	return a < b ? a : b;
+}
+
+static int lay_cost(const Rounds *x, int way, int from, int room, const Costs *c, int i, int j)
+{
+	if (j > room)
+		return MAX_PERIOD;
+	if (!i && !j)
+		return 0;
+	const int without = cost_of(c, i - 1, j) + 1;
+	const int both = cost_of(c, i - 1, j - 1) + pair_cost(x, way, from, i - 1, j - 1);
+	const int more = j && step_may_be_single(x->s, op_of(way, from, j - 1))
+	                     ? cost_of(c, i, j - 1) + 1
+	                     : MAX_PERIOD;
+	return least(least(without, both), least(more, MAX_PERIOD));
 }
 
 static void costs_fill(const Rounds *x, int way, int from, int room, const Costs *c)
 {
 	for (int i = 0; i <= x->r.nstep; i++)
-		for (int j = i - c->gaps; j <= i + c->gaps; j++) {
-			if (j < 0)
-				continue;
-			int best = i || j ? MAX_PERIOD : 0;
-			if (j <= room) {
-				const int without = cost_of(c, i - 1, j) + 1;
-				const int more = j && step_may_be_single(x->s, op_of(way, from, j - 1))
-				                     ? cost_of(c, i, j - 1) + 1
-				                     : MAX_PERIOD;
-				best = without < best ? without : best;
-				best = more < best ? more : best;
-				const int both = cost_of(c, i - 1, j - 1);
-				if (i && j && both < best && pair_fits(x, way, from, i - 1, j - 1))
-					best = both;
-				else if (i && j && both + 1 < best && pair_is_replaced(x, way, from, i - 1, j - 1))
-					best = both + 1;
-			} else {
-				best = MAX_PERIOD;
-			}
-			*cost_at(c, i, j) = best;
-		}
+		for (int j = i < c->gaps ? 0 : i - c->gaps; j <= i + c->gaps; j++)
+			*cost_at(c, i, j) = lay_cost(x, way, from, room, c, i, j);
 }
 
 // How the round was laid: by step, and what it has between them.
@@ -216,13 +214,13 @@ static void lay(const Rounds *x, int way, int from, int length, const Costs *c, 
 	l->count = length;
 	while (i || j) {
 		const int cost = cost_of(c, i, j);
-		const bool both = i && j;
+		const int pair = pair_cost(x, way, from, i - 1, j - 1);
+		const bool both = cost == cost_of(c, i - 1, j - 1) + pair;
 		const bool without = i && cost == cost_of(c, i - 1, j) + 1;
 		const bool more = j && cost == cost_of(c, i, j - 1) + 1;
-		if (both && pair_fits(x, way, from, i - 1, j - 1) && cost == cost_of(c, i - 1, j - 1)) {
+		if (both && !pair) {
 			l->steps[step_of(x, way, --i)] = op_of(way, from, --j);
-		} else if (both && pair_is_replaced(x, way, from, i - 1, j - 1) &&
-		           cost == cost_of(c, i - 1, j - 1) + 1) {
+		} else if (both && pair == 1) {
 			l->steps[step_of(x, way, --i)] = STEP_ABSENT;
 			l->behind[l->nextra] = step_of(x, way, i) + 1;
 			l->extra[l->nextra++] = op_of(way, from, --j);
