@@ -24,7 +24,7 @@ TEXTS += codegen/c/kernels/conv.c.in codegen/c/kernels/conv_plain.c.in \
 	codegen/c/kernels/conv_groups.c.in codegen/c/kernels/conv_tile.c.in \
 	codegen/c/kernels/depthwise.c.in codegen/c/kernels/depthwise_call.c.in \
 	codegen/c/kernels/depthwise_taps.c.in codegen/c/kernels/depthwise_tile.c.in \
-	codegen/c/kernels/spread_gnu.c.in codegen/c/kernels/spread_plain.c.in codegen/c/kernels/gemm.c.in \
+	codegen/c/kernels/prefetch.c.in codegen/c/kernels/spread_gnu.c.in codegen/c/kernels/spread_plain.c.in codegen/c/kernels/gemm.c.in \
 	codegen/c/kernels/gemm_direct.c.in codegen/c/kernels/gemm_whole.c.in \
 	codegen/c/kernels/gemm_rows.c.in codegen/c/kernels/gemm_tile.c.in \
 	codegen/c/kernels/conv_steps.c.in codegen/c/kernels/integer_conv.c.in codegen/c/kernels/integer_matrix.c.in \
