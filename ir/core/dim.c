@@ -460,6 +460,19 @@ const Dim *dim_broadcast(Context *c, const Dim *a, const Dim *b)
 	return d;
 }
 
+const Dim *dim_like(Context *c, const Dim *d, const Dim *a, const Dim *b)
+{
+	switch (d->kind) {
+	case DIM_ADD: return dim_add(c, a, b);
+	case DIM_MUL: return dim_mul(c, a, b);
+	case DIM_DIV: return dim_div(c, a, b);
+	case DIM_MOD: return dim_mod(c, a, b);
+	case DIM_MAX: return dim_max(c, a, b);
+	case DIM_BROADCAST: return dim_broadcast(c, a, b);
+	default: return dim_min(c, a, b);
+	}
+}
+
 // ---- equalities ---------------------------------------------------------------------------------
 
 static const Dim *dim_substitute(Context *c, const Dim *d)
@@ -474,16 +487,8 @@ static const Dim *dim_substitute(Context *c, const Dim *d)
 		}
 		return d;
 	}
-	const Dim *a = dim_substitute(c, d->a), *b = dim_substitute(c, d->b);
-	switch (d->kind) {
-	case DIM_ADD: return dim_add(c, a, b);
-	case DIM_MUL: return dim_mul(c, a, b);
-	case DIM_DIV: return dim_div(c, a, b);
-	case DIM_MOD: return dim_mod(c, a, b);
-	case DIM_MAX: return dim_max(c, a, b);
-	case DIM_BROADCAST: return dim_broadcast(c, a, b);
-	default: return dim_min(c, a, b);
-	}
+	const Dim *a = dim_substitute(c, d->a), *b = dim_substitute(c, d->b); // in this order
+	return dim_like(c, d, a, b);
 }
 
 static void pair_push(Context *c, int *n, int *cap, const Dim ***xs, const Dim ***ys, const Dim *x,

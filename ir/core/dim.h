@@ -51,6 +51,8 @@ const Dim *dims_product(Context *c, int n, const Dim *const *dims);
 // What two sizes broadcast to: the other one where one is 1, else both. Whoever builds it sees to
 // it that a run checks that nothing else meets (pd.expand does).
 const Dim *dim_broadcast(Context *c, const Dim *a, const Dim *b);
+// What d, which is neither a constant nor a symbol, is of a and b in place of its own two parts.
+const Dim *dim_like(Context *c, const Dim *d, const Dim *a, const Dim *b);
 // a / b rounded down; b is not 0, and the quotient fits.
 static inline int64_t int_floor_div(int64_t a, int64_t b)
 {

@@ -13,16 +13,8 @@ static const Dim *renamed(Context *c, const Dim *d, int n, const LoopSize *sizes
 				return sizes[sizes[i].same].sym;
 		return d;
 	}
-	const Dim *a = renamed(c, d->a, n, sizes), *b = renamed(c, d->b, n, sizes);
-	switch (d->kind) {
-	case DIM_ADD: return dim_add(c, a, b);
-	case DIM_MUL: return dim_mul(c, a, b);
-	case DIM_DIV: return dim_div(c, a, b);
-	case DIM_MOD: return dim_mod(c, a, b);
-	case DIM_MAX: return dim_max(c, a, b);
-	case DIM_BROADCAST: return dim_broadcast(c, a, b);
-	default: return dim_min(c, a, b);
-	}
+	const Dim *a = renamed(c, d->a, n, sizes), *b = renamed(c, d->b, n, sizes); // in this order
+	return dim_like(c, d, a, b);
 }
 
 // All that begin equal are taken to be equal; what a round then makes different is not, until
