@@ -20,7 +20,8 @@ LIBS = $(PB_LIBS) $(JSON_LIBS) $(YAML_LIBS)
 COMPILE = $(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) -MMD -MP -c
 
 # What is built: each floor lists its sources. Build tools (OPGEN, embed.c) have a main of their own.
-include $(addsuffix /sources.mk,$(addprefix $(SRC)/,ir lower codegen frontend)) # SOURCES OPGEN OPS_YAML TEXTS
+LISTS = $(addsuffix /sources.mk,$(addprefix $(SRC)/,ir lower codegen frontend))
+include $(LISTS) # SOURCES OPGEN OPS_YAML TEXTS
 OBJECTS = $(SOURCES:%.c=obj/%.o) obj/program_desc.pb-c.o
 # Everything but main, for unit tests.
 LIB_OBJECTS = $(filter-out obj/frontend/driver/pdcc.o,$(OBJECTS))
@@ -52,7 +53,7 @@ obj/embed: codegen/text/embed.c
 	@mkdir -p $(@D)
 	$(call say,TOOL,$@)$(CC) $(WARN) $(CPPFLAGS_ALL) $(CFLAGS) $< -o $@
 
-obj/kernels.inc: obj/embed $(EMBEDDED)
+obj/kernels.inc: obj/embed $(EMBEDDED) $(LISTS)
 	$(call say,TABLE,$@)obj/embed $@ $(EMBEDDED)
 
 obj/program_desc.pb-c.c: frontend/read/program_desc.proto

@@ -19,28 +19,58 @@ SOURCES += codegen/nest/kernel_scan.c codegen/nest/kernel_select.c codegen/nest/
 	codegen/nest/nest.c codegen/nest/parts.c codegen/nest/reduce.c codegen/nest/region.c
 SOURCES += codegen/text/names.c codegen/text/prelude.c codegen/text/template.c codegen/text/words.c codegen/text/wrap.c
 # Texts that pdcc carries: the templates of generated code, the runtime stub, the emulator of CUDA.
-TEXTS += codegen/c/kernels/conv.c.in codegen/c/kernels/conv_plain.c.in \
-	codegen/c/kernels/conv_point.c.in codegen/c/kernels/conv_shape.c.in \
-	codegen/c/kernels/conv_groups.c.in codegen/c/kernels/conv_tile.c.in \
-	codegen/c/kernels/depthwise.c.in codegen/c/kernels/depthwise_call.c.in \
-	codegen/c/kernels/depthwise_taps.c.in codegen/c/kernels/depthwise_tile.c.in \
-	codegen/c/kernels/prefetch.c.in codegen/c/kernels/spread_gnu.c.in codegen/c/kernels/spread_plain.c.in codegen/c/kernels/gemm.c.in \
-	codegen/c/kernels/gemm_direct.c.in codegen/c/kernels/gemm_whole.c.in \
-	codegen/c/kernels/gemm_rows.c.in codegen/c/kernels/gemm_tile.c.in \
-	codegen/c/kernels/conv_steps.c.in codegen/c/kernels/integer_conv.c.in codegen/c/kernels/integer_matrix.c.in \
-	codegen/c/kernels/integer_shape.c.in codegen/c/kernels/integer_tile.c.in codegen/c/kernels/vector_integer.c.in \
-	codegen/c/kernels/interleave.c.in codegen/c/kernels/join_blocks.c.in codegen/c/kernels/layer_norm.c.in codegen/c/kernels/panels.c.in \
-	codegen/c/kernels/row_max.c.in codegen/c/kernels/row_spread.c.in codegen/c/kernels/row_sum.c.in \
-	codegen/c/kernels/interleave_lanes.c.in codegen/c/kernels/softmax.c.in \
-	codegen/c/kernels/softmax_short.c.in codegen/c/kernels/turn_gnu.c.in \
-	codegen/c/kernels/unblock.c.in codegen/c/kernels/unblock_lanes.c.in \
-	codegen/c/kernels/winograd.c.in codegen/c/kernels/winograd_all.c.in codegen/c/kernels/winograd_parts.c.in codegen/c/kernels/winograd_2.c.in \
-	codegen/c/kernels/winograd_4.c.in codegen/c/kernels/winograd_products.c.in \
-	codegen/c/kernels/winograd_input.c.in codegen/c/kernels/winograd_shape.c.in \
+TEXTS += codegen/c/kernels/conv.c.in \
+	codegen/c/kernels/conv_groups.c.in \
+	codegen/c/kernels/conv_plain.c.in \
+	codegen/c/kernels/conv_point.c.in \
+	codegen/c/kernels/conv_shape.c.in \
+	codegen/c/kernels/conv_steps.c.in \
+	codegen/c/kernels/conv_tile.c.in \
+	codegen/c/kernels/depthwise.c.in \
+	codegen/c/kernels/depthwise_call.c.in \
+	codegen/c/kernels/depthwise_taps.c.in \
+	codegen/c/kernels/depthwise_tile.c.in \
+	codegen/c/kernels/filter_gradient.c.in \
+	codegen/c/kernels/filter_gradient_plain.c.in \
+	codegen/c/kernels/filter_gradient_single.c.in \
+	codegen/c/kernels/filter_gradient_tile.c.in \
+	codegen/c/kernels/gemm.c.in \
+	codegen/c/kernels/gemm_direct.c.in \
+	codegen/c/kernels/gemm_rows.c.in \
+	codegen/c/kernels/gemm_tile.c.in \
+	codegen/c/kernels/gemm_whole.c.in \
+	codegen/c/kernels/integer_conv.c.in \
+	codegen/c/kernels/integer_matrix.c.in \
+	codegen/c/kernels/integer_shape.c.in \
+	codegen/c/kernels/integer_tile.c.in \
+	codegen/c/kernels/interleave.c.in \
+	codegen/c/kernels/interleave_lanes.c.in \
+	codegen/c/kernels/join_blocks.c.in \
+	codegen/c/kernels/layer_norm.c.in \
+	codegen/c/kernels/panels.c.in \
+	codegen/c/kernels/pool_gradient.c.in \
+	codegen/c/kernels/pool_window.c.in \
+	codegen/c/kernels/prefetch.c.in \
+	codegen/c/kernels/row_max.c.in \
+	codegen/c/kernels/row_spread.c.in \
+	codegen/c/kernels/row_sum.c.in \
+	codegen/c/kernels/softmax.c.in \
+	codegen/c/kernels/softmax_short.c.in \
+	codegen/c/kernels/spread_gnu.c.in \
+	codegen/c/kernels/spread_plain.c.in \
+	codegen/c/kernels/turn_gnu.c.in \
+	codegen/c/kernels/unblock.c.in \
+	codegen/c/kernels/unblock_lanes.c.in \
+	codegen/c/kernels/vector_integer.c.in \
+	codegen/c/kernels/winograd.c.in \
+	codegen/c/kernels/winograd_2.c.in \
+	codegen/c/kernels/winograd_4.c.in \
+	codegen/c/kernels/winograd_all.c.in \
+	codegen/c/kernels/winograd_input.c.in \
+	codegen/c/kernels/winograd_parts.c.in \
+	codegen/c/kernels/winograd_products.c.in \
+	codegen/c/kernels/winograd_shape.c.in \
 	codegen/c/kernels/winograd_tile.c.in
-TEXTS += codegen/c/kernels/filter_gradient.c.in codegen/c/kernels/filter_gradient_plain.c.in \
-	codegen/c/kernels/filter_gradient_tile.c.in codegen/c/kernels/filter_gradient_single.c.in \
-	codegen/c/kernels/pool_gradient.c.in codegen/c/kernels/pool_window.c.in
 TEXTS += codegen/cuda/kernels/cuda_attention.c.in \
 	codegen/cuda/kernels/cuda_attention_mma.c.in \
 	codegen/cuda/kernels/cuda_attention_row.c.in \

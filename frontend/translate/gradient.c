@@ -515,7 +515,7 @@ static bool backward(Backward *w, const Forward *f, Duals *d)
 static bool first_order(Backward *w, const Forward *f)
 {
 	const Paddle__OpDesc *desc = w->j->desc;
-	Duals *d = duals_new(w->j->t->c);
+	Duals *d = duals_new(w->j->t->c, NULL);
 	if (!backward(w, f, d))
 		return false;
 	for (size_t s = 0; s < f->desc->n_inputs; s++) {
@@ -614,7 +614,7 @@ static bool write_given(Backward *w, const Forward *f, Value *const *dout, Duals
 static bool second_order(Backward *w, const Forward *f)
 {
 	Context *c = w->j->t->c;
-	Duals *d1 = duals_new(c), *d2 = duals_new(c);
+	Duals *d1 = duals_new(c, NULL), *d2 = duals_new(c, NULL);
 	Value **dout = NEW_ARRAY(c->arena, f->desc->n_outputs + 1, Value *);
 	bool leaf = false;
 	want_inputs(d2, f);

@@ -246,7 +246,9 @@ static bool add_results(LoopJob *w)
 static bool begin(LoopJob *w, OpJob *j, const char *type, const char *scopes)
 {
 	const int block = sub_block_of(j);
-	*w = (LoopJob){.j = j, .forward = find_loop(j, type, scopes), .duals = duals_new(j->t->c)};
+	const DualsHow how = {.overwrite = true};
+	*w = (LoopJob){
+		.j = j, .forward = find_loop(j, type, scopes), .duals = duals_new(j->t->c, &how)};
 	w->loop = w->forward ? loop_of(w->forward) : NULL;
 	if (!w->loop)
 		return job_fail(j, "no %s before it has these step scopes", type);
@@ -255,7 +257,6 @@ static bool begin(LoopJob *w, OpJob *j, const char *type, const char *scopes)
 	w->back = j->t->p->blocks[block];
 	if (!attributes_known(j, w->back))
 		return false;
-	duals_overwrite(w->duals);
 	w->again = op_clone(j->t->c, w->loop, NULL);
 	return true;
 }

@@ -97,6 +97,16 @@ bool infer_broadcast(const Op *op, int ra, const Dim *const *a, int rb, const Di
 	return true;
 }
 
+const Type *infer_broadcast_pair(const Op *op)
+{
+	const Type *x = infer_tensor(op, 0), *y = infer_tensor(op, 1);
+	const Dim *dims[MAX_RANK];
+	int rank;
+	if (!x || !y || !infer_broadcast(op, x->rank, x->dims, y->rank, y->dims, &rank, dims))
+		return NULL;
+	return type_tensor(op->ctx, x->dtype, rank, dims, 0);
+}
+
 bool infer_broadcast_open(const Op *op, int ra, const Dim *const *a, int rb, const Dim *const *b,
                           int *rank, const Dim **dims)
 {

@@ -43,6 +43,8 @@ bool infer_broadcast(const Op *op, int ra, const Dim *const *a, int rb, const Di
                      int *rank, const Dim **dims);
 bool infer_broadcast_open(const Op *op, int ra, const Dim *const *a, int rb, const Dim *const *b,
                           int *rank, const Dim **dims);
+// What operands 0 and 1 broadcast to, with the first one's elements; NULL after a diagnostic.
+const Type *infer_broadcast_pair(const Op *op);
 
 // Before inference of an operation that broadcasts its operands: where only a run tells whether a
 // size is 1, a pd.expand in front of op brings it to the size that it meets. False after a

@@ -18,86 +18,43 @@ typedef struct Dual {
 struct Duals {
 	Context *c;
 	PointerMap of; // Value -> Dual
-	bool overwrite, arrays, marks, expand;
-	RematHow remat;
-	const Op *loop; // of `how`
-	LoopDual *how;  // [nresult of loop]
+	DualsHow how;
+	const Op *loop; // of `flow`
+	LoopDual *flow; // [nresult of loop]
 };
 
-Duals *duals_new(Context *c)
+Duals *duals_new(Context *c, const DualsHow *how)
 {
 	Duals *d = NEW(c->arena, Duals);
 	d->c = c;
+	d->how = how ? *how : (DualsHow){0};
 	pointer_map_init(&d->of, c->arena);
 	return d;
 }
 
+const DualsHow *duals_how(const Duals *d)
+{
+	return &d->how;
+}
+
 Duals *duals_like(const Duals *d)
 {
-	Duals *like = duals_new(d->c);
-	like->overwrite = d->overwrite;
-	like->arrays = d->arrays;
-	like->expand = d->expand;
-	like->remat = d->remat;
-	return like;
-}
-
-void duals_overwrite(Duals *d)
-{
-	d->overwrite = true;
-}
-
-bool duals_overwrites(const Duals *d)
-{
-	return d->overwrite;
-}
-
-void duals_keep_arrays(Duals *d)
-{
-	d->arrays = true;
-}
-
-bool duals_keeps_arrays(const Duals *d)
-{
-	return d->arrays;
-}
-
-void duals_mark(Duals *d)
-{
-	d->marks = true;
-}
-
-bool duals_marks(const Duals *d)
-{
-	return d->marks;
-}
-
-void duals_expand(Duals *d)
-{
-	d->expand = true;
-}
-
-void duals_remat(Duals *d, RematHow how)
-{
-	d->remat = how;
-}
-
-RematHow duals_remat_how(const Duals *d)
-{
-	return d->remat;
+	DualsHow how = d->how;
+	how.marks = false;
+	return duals_new(d->c, &how);
 }
 
 void duals_loop(Duals *d, const Op *loop, int i, LoopDual how)
 {
 	if (d->loop != loop)
-		d->how = NEW_ARRAY(d->c->arena, (size_t)loop->nresult, LoopDual);
+		d->flow = NEW_ARRAY(d->c->arena, (size_t)loop->nresult, LoopDual);
 	d->loop = loop;
-	d->how[i] = how;
+	d->flow[i] = how;
 }
 
 LoopDual duals_loop_how(const Duals *d, const Op *loop, int i)
 {
-	return d->loop == loop ? d->how[i] : LOOP_FLOWS;
+	return d->loop == loop ? d->flow[i] : LOOP_FLOWS;
 }
 
 static const Dual *dual_find(const Duals *d, const Value *v)
@@ -391,7 +348,7 @@ static bool gradient_in_place(GradientJob *g)
 
 bool gradient_by_meaning(GradientJob *g)
 {
-	if (g->duals->expand && (g->op->info->traits & TRAIT_STEPS))
+	if (g->duals->how.expand && (g->op->info->traits & TRAIT_STEPS))
 		return gradient_in_place(g);
 	Builder *b = g->b;
 	Op *op = g->op, *before = b->before ? b->before->prev : b->block->last;

@@ -4,7 +4,7 @@
 //
 // How a pass or the frontend uses it:
 //
-//	Duals *d = duals_new(c);
+//	Duals *d = duals_new(c, NULL);
 //	duals_want(d, x);                  // whose gradients are asked for, before anything depends on them
 //	duals_add(&b, d, loss, one);       // what comes in from above: d loss = 1
 //	gradient_ops(&b, d, first, last);  // all operations from first to last of one block, last to first
@@ -30,35 +30,38 @@
 typedef struct Duals Duals;
 struct GradientJob;
 
-Duals *duals_new(Context *c);
-// Another one, that goes about it in the same way.
-Duals *duals_like(const Duals *d);
-// The gradient of v is wanted. Only float and complex tensors and scalars have one; for others
-// nothing happens.
-void duals_want(Duals *d, Value *v);
-// Elements of arrays as the gradients of legacy programs go: what comes in for a read takes the
-// place of what there was, and an element that was written keeps what came in for it.
-void duals_overwrite(Duals *d);
-bool duals_overwrites(const Duals *d);
-// What is built is going to be differentiated again: rounds of loops keep what the gradient needs
-// in arrays, not on stacks.
-void duals_keep_arrays(Duals *d);
-bool duals_keeps_arrays(const Duals *d);
-// Loops of the block at hand that come to keep something for their gradient say with their
-// attribute `kept` how many variables that takes, their last ones, so that it can be undone.
-void duals_mark(Duals *d);
-bool duals_marks(const Duals *d);
-// Operators that go step by step become the loops that they mean where the gradient goes through
-// them, so that the program has their loop once, with what it keeps.
-void duals_expand(Duals *d);
 // How rounds of loops choose between what they keep and what is computed again.
 typedef enum RematHow {
 	REMAT_AUTO,   // by what costs less time
 	REMAT_ALWAYS, // the fewest bytes are kept
 	REMAT_NEVER,  // as little as can be is computed again
 } RematHow;
-void duals_remat(Duals *d, RematHow how);
-RematHow duals_remat_how(const Duals *d);
+
+// How gradients are made.
+typedef struct DualsHow {
+	// Elements of arrays as the gradients of legacy programs go: what comes in for a read takes the
+	// place of what there was, and an element that was written keeps what came in for it.
+	bool overwrite;
+	// What is built is going to be differentiated again: rounds of loops keep what the gradient
+	// needs in arrays, not on stacks.
+	bool arrays;
+	// Loops of the block at hand that come to keep something for their gradient say with their
+	// attribute `kept` how many variables that takes, their last ones, so that it can be undone.
+	bool marks;
+	// Operators that go step by step become the loops that they mean where the gradient goes
+	// through them, so that the program has their loop once, with what it keeps.
+	bool expand;
+	RematHow remat;
+} DualsHow;
+
+// `how` may be NULL: none of it.
+Duals *duals_new(Context *c, const DualsHow *how);
+const DualsHow *duals_how(const Duals *d);
+// Another one for what is in regions of the block at hand, that goes about it in the same way.
+Duals *duals_like(const Duals *d);
+// The gradient of v is wanted. Only float and complex tensors and scalars have one; for others
+// nothing happens.
+void duals_want(Duals *d, Value *v);
 // What a variable of a loop hands backwards from round to round.
 typedef enum LoopDual {
 	LOOP_FLOWS,   // what comes in for it at the end of a round gives what it has at its beginning

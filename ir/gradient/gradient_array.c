@@ -32,7 +32,7 @@ bool gradient_hook_array_write(GradientJob *g)
 		return false;
 	if (gradient_wants(g, 0)) {
 		Value *zero = gradient_zeros_of(g->b, dx), *rest = d;
-		if (!duals_overwrites(g->duals))
+		if (!duals_how(g->duals)->overwrite)
 			rest = zero ? gradient_array_write(g->b, d, at, zero) : NULL;
 		if (!rest || !duals_add(g->b, g->duals, op_operand(g->op, 0), rest))
 			return false;
@@ -47,7 +47,7 @@ bool gradient_hook_array_read(GradientJob *g)
 	Value *dx = gradient_of(g, 0), *at = op_operand(g->op, 1), *d = array_so_far(g),
 		  *have = d ? gradient_array_read(g->b, d, at) : NULL,
 		  *sum = have ? tensor_add(g->b, have, dx) : NULL;
-	if (duals_overwrites(g->duals))
+	if (duals_how(g->duals)->overwrite)
 		sum = dx;
 	return sum && array_becomes(g, gradient_array_write(g->b, d, at, sum));
 }

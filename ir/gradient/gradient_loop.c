@@ -295,7 +295,7 @@ static bool choose_kept(Loop *l, Block *body, Op *marks)
 	if (!use_known_starts(l, body))
 		return false;
 	loop_drop_unread(body);
-	remat_choose(&r, duals_remat_how(l->g->duals));
+	remat_choose(&r, duals_how(l->g->duals)->remat);
 	for (int i = 0; i < r.nkept; i++) {
 		save(l, body, r.kept[i]->type, (Value *)(uintptr_t)pointer_map_get(&r.pushed, r.kept[i]));
 		value_replace(r.kept[i], l->saved[l->nsaved - 1]);
@@ -446,7 +446,7 @@ static bool push_and_pop(Loop *l)
 static bool settle_stack(Loop *l)
 {
 	Context *c = l->op->ctx;
-	if (!l->pop || duals_keeps_arrays(l->g->duals))
+	if (!l->pop || duals_how(l->g->duals)->arrays)
 		return (l->forward = gradient_keep_arrays(l->forward, l->pop ? l->push : NULL, l->pop));
 	const Type **types = NEW_ARRAY(c->arena, (size_t)l->push->noperand, const Type *);
 	for (int i = 1; i < l->push->noperand; i++)
@@ -487,7 +487,7 @@ static bool back_loop(Loop *l)
 	if (!revolves && !settle_stack(l))
 		return false;
 	const int64_t kept = l->forward->nresult - l->n + op_int(l->op, "kept", 0);
-	if (duals_marks(g->duals))
+	if (duals_how(g->duals)->marks)
 		op_set_attr(l->forward, "kept", attr_int(c, kept));
 	for (int i = 0; i < nvar; i++)
 		if (!duals_add(g->b, g->duals, op_operand(l->op, vars[i]), op_result(l->back, 1 + i)))

@@ -310,7 +310,7 @@ static bool through_block(Body *y, const Block *block, Value *const *dv, int ndv
 		return false;
 	Op *first = before ? before->next : at->first,
 	   *last = y->b->before ? y->b->before->prev : at->last;
-	Duals *d = duals_new(y->b->ctx);
+	Duals *d = duals_new(y->b->ctx, NULL);
 	Value *target = value_map_get(y->map, op_result(want, 0));
 	duals_want(d, target);
 	for (int i = 0; i < ndv; i++)
@@ -386,26 +386,6 @@ static void incoming(Body *y, Value *const *d_results, Value **dv)
 	}
 }
 
-// What iteration s->vars gives to the element that it loads; NULL after a diagnostic, or zero where
-// *none is set.
-static Value *iteration_gradient(Builder *b, LoadSite *s, Value *guard, Value *const *d_results,
-                                 bool *none)
-{
-	Body y = {.b = b, .s = s, .guard = guard, .map = value_map_new(b->ctx->arena)};
-	Value **dv = NEW_ARRAY(b->ctx->arena, (size_t)s->nest->nresult, Value *), *out = NULL;
-	const Block *body = s->nest->regions[0].first;
-	for (int i = 0; i < body->narg; i++)
-		value_map_set(y.map, body->args[i], s->vars[i].at);
-	incoming(&y, d_results, dv);
-	*none = false;
-	if (!load_gradient(&y, dv, s->nest->nresult, &out))
-		return NULL;
-	*none = !out;
-	if (!out || !guard)
-		return out;
-	return index_where(b, guard, out, build_scalar_f(b, out->type->dtype, 0));
-}
-
 // Positions behind the count of a loop.reduce that ends early do not exist. The count is code of
 // the body around it.
 static bool guard_counts(Builder *b, LoadSite *s, Value **guard)
@@ -430,6 +410,30 @@ static bool guard_counts(Builder *b, LoadSite *s, Value **guard)
 		*guard = pred_and(b, *guard, index_less(b, s->vars[i].at, count));
 	}
 	return true;
+}
+
+// What iteration s->vars gives to the element that it loads, where guard is true; NULL after a
+// diagnostic, or zero where *none is set: the nest that it was to stand in is gone then.
+static Value *iteration_gradient(Builder *b, Op *nest, LoadSite *s, Value *guard,
+                                 Value *const *d_results, bool *none)
+{
+	*none = false;
+	if (!guard_counts(b, s, &guard))
+		return NULL;
+	Body y = {.b = b, .s = s, .guard = guard, .map = value_map_new(b->ctx->arena)};
+	Value **dv = NEW_ARRAY(b->ctx->arena, (size_t)s->nest->nresult, Value *), *out = NULL;
+	const Block *body = s->nest->regions[0].first;
+	for (int i = 0; i < body->narg; i++)
+		value_map_set(y.map, body->args[i], s->vars[i].at);
+	incoming(&y, d_results, dv);
+	if (!load_gradient(&y, dv, s->nest->nresult, &out))
+		return NULL;
+	*none = !out;
+	if (!out)
+		op_erase(nest);
+	if (!out || !guard)
+		return out;
+	return index_where(b, guard, out, build_scalar_f(b, out->type->dtype, 0));
 }
 
 // ---- gathering ----------------------------------------------------------------------------------
@@ -510,13 +514,9 @@ static Value *gather_gradient(Builder *b, LoadSite *s, const Solution *x, Value 
 	Value *guard = NULL;
 	for (int i = 0; i < x->naxis; i++)
 		solve_axis(&r.b, s, x, x->order[i], n.at[x->order[i]], &guard);
-	if (!guard_counts(&r.b, s, &guard))
+	Value *element = iteration_gradient(&r.b, n.op, s, guard, d_results, none);
+	if (*none)
 		return NULL;
-	Value *element = iteration_gradient(&r.b, s, guard, d_results, none);
-	if (*none) {
-		op_erase(n.op);
-		return NULL;
-	}
 	return nest_close(&n, nfree ? reduce_close(&r, element) : element);
 }
 
@@ -618,21 +618,16 @@ static Value *scatter_gradient(Builder *b, LoadSite *s, Value *const *d_results,
 		return NULL;
 	}
 	Nest values = open_over(b, s, 1, &t->dtype, n, over);
-	Value *guard = NULL;
-	if (!guard_counts(&values.b, s, &guard))
+	Value *element = iteration_gradient(&values.b, values.op, s, NULL, d_results, none);
+	if (*none)
 		return NULL;
-	Value *element = iteration_gradient(&values.b, s, guard, d_results, none);
-	if (*none) {
-		op_erase(values.op);
-		return NULL;
-	}
 	Value *updates = nest_close(&values, element);
 	for (int d = rows; d < t->rank; d++)
 		s->vars[along[d]].at = NULL;
 	Nest places = open_over(b, s, 1, &whole, outer, over);
 	for (int d = rows; d < t->rank; d++)
 		s->vars[along[d]].at = index_const(&places.b, 0);
-	guard = NULL;
+	Value *guard = NULL;
 	if (!guard_counts(&places.b, s, &guard))
 		return NULL;
 	Value *at = nest_close(&places, row_position(&places.b, s, guard, rows));
@@ -768,7 +763,7 @@ bool gradient_reduce(Builder *b, Op *reduce, Duals *d)
 		Op *first = r.b.block->first, *last = r.b.block->last;
 		Value *term = value_map_get(y.map, op_operand(body->last, 0));
 		Value *dterm = term_gradient(&y, reduce, r.at, op_result(reduce, 0), term, have);
-		Duals *inner = duals_new(b->ctx);
+		Duals *inner = duals_new(b->ctx, NULL);
 		duals_want(inner, list[i]);
 		if (!dterm || !duals_add(&r.b, inner, term, dterm) ||
 		    (first && !gradient_ops(&r.b, inner, first, last)))

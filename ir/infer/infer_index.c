@@ -223,13 +223,11 @@ bool infer_hook_nonzero(Op *op)
 
 bool infer_hook_masked_select(Op *op)
 {
-	const Type *x = infer_tensor(op, 0), *mask = infer_tensor(op, 1);
-	const Dim *shape[MAX_RANK], *size;
-	int rank;
-	if (!x || !mask || !infer_broadcast(op, x->rank, x->dims, mask->rank, mask->dims, &rank, shape))
+	const Type *both = infer_broadcast_pair(op);
+	if (!both)
 		return false;
-	size = infer_found_size(op, type_tensor(op->ctx, x->dtype, rank, shape, 0));
-	return infer_result_shape(op, 0, x->dtype, 1, &size);
+	const Dim *size = infer_found_size(op, both);
+	return infer_result_shape(op, 0, both->dtype, 1, &size);
 }
 
 // ---- making -------------------------------------------------------------------------------------

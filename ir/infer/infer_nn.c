@@ -619,14 +619,12 @@ bool infer_hook_mv(Op *op)
 
 bool infer_hook_dot(Op *op)
 {
-	const Type *x = infer_tensor(op, 0), *y = infer_tensor(op, 1);
-	const Dim *shape[MAX_RANK];
-	int rank;
-	if (!x || !y || !infer_broadcast(op, x->rank, x->dims, y->rank, y->dims, &rank, shape))
+	const Type *both = infer_broadcast_pair(op);
+	if (!both)
 		return false;
-	if (!rank || rank > 2)
-		return op_error(op, "a tensor of rank %d where 1 or 2 is needed", rank);
-	return infer_result_shape(op, 0, x->dtype, rank - 1, shape);
+	if (!both->rank || both->rank > 2)
+		return op_error(op, "a tensor of rank %d where 1 or 2 is needed", both->rank);
+	return infer_result_shape(op, 0, both->dtype, both->rank - 1, both->dims);
 }
 
 bool infer_hook_addmm(Op *op)

@@ -131,12 +131,8 @@ bool infer_hook_norm(Op *op)
 
 bool infer_hook_dist(Op *op)
 {
-	const Type *x = infer_tensor(op, 0), *y = infer_tensor(op, 1);
-	const Dim *shape[MAX_RANK];
-	int rank;
-	if (!x || !y || !infer_broadcast(op, x->rank, x->dims, y->rank, y->dims, &rank, shape))
-		return false;
-	return infer_result_shape(op, 0, x->dtype, 0, NULL);
+	const Type *both = infer_broadcast_pair(op);
+	return both && infer_result_shape(op, 0, both->dtype, 0, NULL);
 }
 
 bool infer_hook_arg_reduce(Op *op)

@@ -121,6 +121,8 @@ void interp_bind_cell(Interp *in, const Value *v, Cell cell);
 void cell_list_add(Interp *in, CellList *l, Cell cell);
 // The tensor that operand i holds; NULL after a diagnostic.
 Tensor *interp_operand(Interp *in, const Op *op, int i);
+// The integer or truth in operand i, a tensor of one element; false after a diagnostic.
+bool interp_whole(Interp *in, const Op *op, int i, int64_t *out);
 // A new tensor of result i's type, bound to it; NULL after a diagnostic.
 Tensor *interp_result(Interp *in, const Op *op, int i);
 // `[2, 3] of f32`.

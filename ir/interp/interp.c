@@ -116,6 +116,17 @@ Tensor *interp_operand(Interp *in, const Op *op, int i)
 	return t;
 }
 
+bool interp_whole(Interp *in, const Op *op, int i, int64_t *out)
+{
+	const Tensor *t = interp_operand(in, op, i);
+	if (!t)
+		return false;
+	if (tensor_numel(t) != 1)
+		return op_error(op, "operand %d must hold one element", i);
+	*out = tensor_get_i(t, 0);
+	return true;
+}
+
 Tensor *interp_result(Interp *in, const Op *op, int i)
 {
 	const Value *v = &op->results[i];

@@ -16,17 +16,6 @@ static const CellList *read_array(Interp *in, const Op *op)
 	return NULL;
 }
 
-static bool read_position(Interp *in, const Op *op, int i, int64_t *out)
-{
-	const Tensor *t = interp_operand(in, op, i);
-	if (!t)
-		return false;
-	if (tensor_numel(t) != 1)
-		return op_error(op, "a position must be one integer");
-	*out = tensor_get_i(t, 0);
-	return true;
-}
-
 static CellList *copy_list(Interp *in, const CellList *from, int first, int last)
 {
 	CellList *l = NEW(interp_arena(in), CellList);
@@ -46,7 +35,7 @@ bool interpret_hook_array_write(Interp *in, Op *op)
 	const CellList *from = read_array(in, op);
 	int64_t i;
 	Tensor *x = interp_operand(in, op, 2);
-	if (!from || !x || !read_position(in, op, 1, &i))
+	if (!from || !x || !interp_whole(in, op, 1, &i))
 		return false;
 	if (i < 0 || i >= MAX_ARRAY)
 		return op_error(op, "position %lld is not possible", (long long)i);
@@ -62,7 +51,7 @@ bool interpret_hook_array_read(Interp *in, Op *op)
 {
 	const CellList *l = read_array(in, op);
 	int64_t i;
-	if (!l || !read_position(in, op, 1, &i))
+	if (!l || !interp_whole(in, op, 1, &i))
 		return false;
 	if (i < 0 || i >= l->n)
 		return op_error(op, "position %lld of an array of %d elements", (long long)i, l->n);
@@ -86,7 +75,7 @@ bool interpret_hook_array_slice(Interp *in, Op *op)
 	const CellList *l = read_array(in, op);
 	int64_t at[2];
 	for (int k = 0; k < 2; k++) {
-		if (!l || !read_position(in, op, 1 + k, &at[k]))
+		if (!l || !interp_whole(in, op, 1 + k, &at[k]))
 			return false;
 		if (at[k] < 0)
 			at[k] += l->n;
@@ -206,7 +195,7 @@ bool interpret_hook_loop_update(Interp *in, Op *op)
 	const Tensor *data = interp_operand(in, op, 0), *x = interp_operand(in, op, 2);
 	const Type *type = op->results[0].type;
 	int64_t i, slice = 1;
-	if (!data || !x || !read_position(in, op, 1, &i))
+	if (!data || !x || !interp_whole(in, op, 1, &i))
 		return false;
 	for (int d = 1; d < data->rank; d++)
 		slice *= data->dims[d];

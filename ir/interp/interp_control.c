@@ -32,18 +32,6 @@ static bool read_cells(Interp *in, const Op *op, int first, int n, Cell *out)
 	return true;
 }
 
-// The integer or truth in a tensor of one element at operand i.
-static bool read_whole(Interp *in, const Op *op, int i, int64_t *out)
-{
-	const Tensor *t = interp_operand(in, op, i);
-	if (!t)
-		return false;
-	if (tensor_numel(t) != 1)
-		return op_error(op, "operand %d must hold one element", i);
-	*out = tensor_get_i(t, 0);
-	return true;
-}
-
 // Which successor a branch takes; false after a diagnostic.
 static bool choose(Interp *in, const Op *op, int *which)
 {
@@ -51,7 +39,7 @@ static bool choose(Interp *in, const Op *op, int *which)
 	*which = 0;
 	if (op->code == OP_CF_BR)
 		return true;
-	if (!read_whole(in, op, 0, &v))
+	if (!interp_whole(in, op, 0, &v))
 		return false;
 	if (op->code == OP_CF_COND_BR) {
 		*which = !v;
@@ -157,7 +145,7 @@ bool interpret_hook_if(Interp *in, Op *op)
 {
 	int64_t cond;
 	Cell stack = {0};
-	if (op->nregion < 2 || !read_whole(in, op, 0, &cond))
+	if (op->nregion < 2 || !interp_whole(in, op, 0, &cond))
 		return false;
 	const bool init = op->nregion > 2;
 	if (init && !read_initial(in, op, &stack))
@@ -183,7 +171,7 @@ static bool run_rounds(Interp *in, const Op *op, LoopFrame *f)
 		int64_t go_on;
 		interp_tidy(in);
 		const Op *end = interp_region(in, &op->regions[0], f->n, f->vars);
-		if (!end || !read_whole(in, end, 0, &go_on))
+		if (!end || !interp_whole(in, end, 0, &go_on))
 			return false;
 		// The values that the condition passes on; a condition that passes none keeps the
 		// variables.

@@ -95,21 +95,13 @@ static bool op_may_fail(const Op *op)
 	return false;
 }
 
-static bool results_are_found(const Op *op)
-{
-	for (int i = 0; i < op->nresult; i++)
-		if (op->results[i].type->kind != TY_TENSOR || type_is_found(op->results[i].type))
-			return true;
-	return false;
-}
-
 // A loop may run no round at all, so what moves must be harmless. Index operators wait until they
 // are nests: only then it shows whether they check positions.
 static bool op_may_move(const Op *op)
 {
 	const OpInfo *info = op->info;
 	if (!(info->traits & TRAIT_PURE) || (info->traits & (TRAIT_CONSTANT | TRAIT_TERMINATOR)) ||
-	    results_are_found(op))
+	    !results_are_sized(op))
 		return false;
 	bool harmless = info->kind == KIND_MAP || info->kind == KIND_REDUCE ||
 	                info->kind == KIND_CONTRACT || op->code == OP_LOOP_NEST ||
@@ -148,7 +140,7 @@ static void body_hoist(Op *loop)
 	int n = 0;
 	for (Op *op = r->first->first, *next; op; op = next) {
 		next = op->next;
-		bool is_dear = guard && op_is_dear(op) && !results_are_found(op);
+		bool is_dear = guard && op_is_dear(op) && results_are_sized(op);
 		if ((!op_may_move(op) && !is_dear) || !reads_from_outside(op, op, r))
 			continue;
 		bool waits = is_dear || op_reads_any(op, is_marked, held);

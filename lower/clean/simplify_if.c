@@ -167,14 +167,6 @@ static bool op_reads(const Op *op, const Op *made)
 	return false;
 }
 
-static bool results_are_found(const Op *op)
-{
-	for (int i = 0; i < op->nresult; i++)
-		if (type_is_found(op->results[i].type))
-			return true;
-	return region_finds(&op->regions[0]) || region_finds(&op->regions[1]);
-}
-
 // The pd.if on the same condition, further on in the block, with which op can run; NULL: none.
 // Nothing in between reads op, or the other one reads nothing in between.
 static Op *if_neighbour(const Op *op)
@@ -242,8 +234,8 @@ static Op *if_merge(Op *a, Op *b)
 static Op *neighbours_merge(Op *op)
 {
 	for (;;) {
-		Op *other = results_are_found(op) ? NULL : if_neighbour(op);
-		if (!other || results_are_found(other))
+		Op *other = op_finds(op) ? NULL : if_neighbour(op);
+		if (!other || op_finds(other))
 			return op;
 		op = if_merge(op, other);
 	}

@@ -29,10 +29,7 @@ static bool op_may_sink(const Op *op)
 	if (!(op->info->traits & TRAIT_PURE) ||
 	    (op->info->traits & (TRAIT_CONSTANT | TRAIT_TERMINATOR)) || op->nregion)
 		return false;
-	for (int i = 0; i < op->nresult; i++)
-		if (op->results[i].type->kind != TY_TENSOR || type_is_found(op->results[i].type))
-			return false;
-	return op->nresult > 0;
+	return op->nresult > 0 && results_are_sized(op);
 }
 
 // Backwards: what an operation reads follows it.

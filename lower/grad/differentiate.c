@@ -132,7 +132,9 @@ static bool derive(Op *module, const Derivative *r, bool again, const DeriveHow 
 {
 	Context *c = module->ctx;
 	Op *fetched = module_find(module, OP_PD_FETCH, r->of);
-	Duals *d = duals_new(c);
+	const DualsHow made = {
+		.arrays = again, .marks = true, .expand = how->expand, .remat = how->remat};
+	Duals *d = duals_new(c, &made);
 	Value **values = NEW_ARRAY(c->arena, (size_t)r->nwrt + 1, Value *);
 	if (!fetched)
 		return fail(module, option_of(r), "%s: nothing that is called '%s' is fetched", r->of);
@@ -141,12 +143,6 @@ static bool derive(Op *module, const Derivative *r, bool again, const DeriveHow 
 		return fail(module, option_of(r), "%s: '%s' is no tensor of floating numbers", r->of);
 	if (!find_wrt(module, r, values, d))
 		return false;
-	if (again)
-		duals_keep_arrays(d);
-	if (how->expand)
-		duals_expand(d);
-	duals_remat(d, how->remat);
-	duals_mark(d);
 	return r->forward ? forward(module, r, y, values, d) : reverse(module, r, y, values, d);
 }
 

@@ -136,11 +136,9 @@ static bool params_find(Train *t)
 static bool gradients(Train *t, Op *loss)
 {
 	Block *block = module_block(t->module);
-	Duals *d = duals_new(t->c);
+	const DualsHow how = {.expand = t->how->expand, .remat = t->how->remat};
+	Duals *d = duals_new(t->c, &how);
 	Op *last = block->last;
-	if (t->how->expand)
-		duals_expand(d);
-	duals_remat(d, t->how->remat);
 	for (int i = 0; i < t->n; i++)
 		duals_want(d, t->params[i].value);
 	Builder b = train_builder(t, "gradient", NULL);

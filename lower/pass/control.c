@@ -115,10 +115,13 @@ bool result_needed(const Value *result)
 	return false;
 }
 
-static bool op_mentions_found(const Op *op)
+bool op_finds(const Op *op)
 {
 	for (int i = 0; i < op->nresult; i++)
 		if (type_is_found(op->results[i].type))
+			return true;
+	for (int i = 0; i < op->nregion; i++)
+		if (region_finds(&op->regions[i]))
 			return true;
 	return attrs_are_found(op);
 }
@@ -129,15 +132,19 @@ bool region_finds(const Region *r)
 		for (int i = 0; i < b->narg; i++)
 			if (type_is_found(b->args[i]->type))
 				return true;
-		for (const Op *op = b->first; op; op = op->next) {
-			if (op_mentions_found(op))
+		for (const Op *op = b->first; op; op = op->next)
+			if (op_finds(op))
 				return true;
-			for (int i = 0; i < op->nregion; i++)
-				if (region_finds(&op->regions[i]))
-					return true;
-		}
 	}
 	return false;
+}
+
+bool results_are_sized(const Op *op)
+{
+	for (int i = 0; i < op->nresult; i++)
+		if (op->results[i].type->kind != TY_TENSOR || type_is_found(op->results[i].type))
+			return false;
+	return true;
 }
 
 bool control_visit(PassContext *p, Region *r, enum OpCode code,

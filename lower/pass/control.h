@@ -19,8 +19,12 @@ bool size_used_beside(const Op *op, const Dim *size);
 // Whether a result is read, or a size that a run finds with it is: `full(shape(nonzero(x)))` needs
 // no element of nonzero's result. A result that is not needed may go.
 bool result_needed(const Value *result);
-// Whether an operation of the region works with a size that is found only at run time.
+// Whether an operation, its regions included, works with a size that is found only at run time;
+// whether one of the region does.
+bool op_finds(const Op *op);
 bool region_finds(const Region *r);
+// Whether all results are tensors of sizes that no run has to find first.
+bool results_are_sized(const Op *op);
 // Visits all of the region that are `code` (OP_PD_IF or OP_PD_WHILE), inner ones first; a visit may
 // replace what it visits. Stops at the first that fails.
 bool control_visit(PassContext *p, Region *r, enum OpCode code,

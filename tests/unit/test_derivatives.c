@@ -386,7 +386,7 @@ static bool add_reverse(Trial *t, Op *module, Value *loss)
 {
 	Context *c = t->c;
 	Block *block = module_block(module);
-	Duals *d = duals_new(c);
+	Duals *d = duals_new(c, NULL);
 	for (int i = 0; i < t->ninput; i++)
 		if (t->inputs[i].dx)
 			duals_want(d, t->inputs[i].value);
@@ -414,7 +414,7 @@ static bool add_forward(Trial *t, Op *module, Value *loss)
 {
 	Context *c = t->c;
 	Block *block = module_block(module);
-	Duals *d = duals_new(c);
+	Duals *d = duals_new(c, NULL);
 	Op *last = block->last;
 	for (int i = 0; i < t->ninput; i++) {
 		Builder b = builder_before(block->first);

@@ -243,7 +243,7 @@ static void check_case(Context *c, const Case *t)
 	Tensor *x[MAX_OPERANDS] = {NULL};
 	NamedAttr attrs[16];
 	int n = 0, columns[MAX_OPERANDS] = {0}, col = 1;
-	Duals *d = duals_new(c);
+	Duals *d = duals_new(c, NULL);
 	for (; n < MAX_OPERANDS && t->shapes[n]; n++) {
 		bool whole;
 		int below;
