@@ -501,10 +501,15 @@ static void pair_push(Context *c, int *n, int *cap, const Dim ***xs, const Dim *
 	(*ys)[(*n)++] = y;
 }
 
-// Divides out what all terms have in common (sizes are positive), so that 2*n = 2*m says n = m.
+// Divides out what all terms have in common, so that 2*n = 2*m says n = m. Sizes that are fed are
+// relied on to be positive; those that a run finds often are 0: s*s = s does not say s = 1.
 static void poly_reduce(Context *c, Poly *p)
 {
 	Term common = p->terms[0];
+	common.natom = 0;
+	for (int i = 0; i < p->terms[0].natom; i++)
+		if (!dim_is_found(p->terms[0].atoms[i]))
+			common.atoms[common.natom++] = p->terms[0].atoms[i];
 	for (int i = 1; i < p->n; i++) {
 		const Term *t = &p->terms[i];
 		int64_t a = common.coeff < 0 ? -common.coeff : common.coeff,
