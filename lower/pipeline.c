@@ -173,6 +173,7 @@ const char *lower_stage(int i, const char **names)
 
 bool lower_run(PassContext *p, const char *until)
 {
+	p->ctx->derived = true;
 	for (size_t i = 0; i < COUNT_OF(stages); i++) {
 		if (!lower_run_list(p, stages[i].passes))
 			return false;

@@ -167,8 +167,9 @@ static Op *load_module(Driver *d)
 	d->persistables = params_names(d->ctx, p, &d->npersistable);
 	each_writable(d, NULL, writable_mark);
 	stage_begin(d, "translate");
-	TranslateOptions t = {
-		.npins = o->npins, .pins = o->pins, .detach = o->nderivative > 0 || o->train};
+	TranslateOptions t = {.npins = o->npins,
+	                      .pins = o->pins,
+	                      .detach = d->keeps_steps || o->nderivative > 0 || o->train};
 	if (!pins_from_inputs(d, p, &t))
 		return NULL;
 	Op *module = translate(d->ctx, p, &t);

@@ -139,24 +139,6 @@ static bool assign_create(OpJob *j)
 	return true;
 }
 
-// Whether gradients go into v, but not through the variable that it is assigned to: detach() in
-// Python.
-static bool stops_here(OpJob *j, const char *out, const Value *v)
-{
-	const Binding *b = scope_find(j->t, out);
-	return j->t->o && j->t->o->detach && b && b->desc && b->desc->has_stop_gradient &&
-	       b->desc->stop_gradient && !v->stop_gradient && type_is_tensor(v->type) &&
-	       dtype_is_float(v->type->dtype);
-}
-
-static Value *detached(OpJob *j, Value *v)
-{
-	v = build1(&j->b, OP_PD_ASSIGN, v, NULL);
-	if (v)
-		v->stop_gradient = true;
-	return v;
-}
-
 static bool assign_record(OpJob *j)
 {
 	const char *out = job_output(j, 0, 0);
@@ -165,8 +147,6 @@ static bool assign_record(OpJob *j)
 		return true;
 	if (v->type->kind == TY_ARRAY)
 		return array_assign(j, out, v);
-	if (stops_here(j, out, v) && !(v = detached(j, v)))
-		return false;
 	write_var(j, out, v);
 	return true;
 }

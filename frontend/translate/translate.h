@@ -15,7 +15,7 @@ typedef struct ShapePin {
 typedef struct TranslateOptions {
 	int npins;
 	const ShapePin *pins; // --shape
-	bool detach; // an assign that stops gradients is an operation, not another name (--grad)
+	bool detach;          // where gradients stop there is an assign that says so (--grad, the text)
 } TranslateOptions;
 // ProgramDesc to a module. Lists everything unsupported at once. NULL after diagnostics.
 Op *translate(Context *c, const Paddle__ProgramDesc *p, const TranslateOptions *o);

@@ -158,9 +158,59 @@ void note_written(Translator *t, Binding *b)
 	t->written[t->nwritten++] = b;
 }
 
+// ---- where gradients stop -----------------------------------------------------------------------
+
+static bool is_marked(const Binding *b)
+{
+	return b && b->desc && b->desc->has_stop_gradient && b->desc->stop_gradient;
+}
+
+static bool may_move(const Value *v)
+{
+	return v && type_is_tensor(v->type) && dtype_is_float(v->type->dtype);
+}
+
+// Paddle marks what an operator makes of marked variables alone, so a variable that is not says
+// that gradients are wanted.
+static bool reads_unmarked(const OpJob *j)
+{
+	for (size_t i = 0; i < j->desc->n_inputs; i++)
+		for (size_t k = 0; k < j->desc->inputs[i]->n_arguments; k++) {
+			const char *var = slot_var(j->desc->inputs[i], k);
+			const Binding *b = var ? scope_find(j->t, var) : NULL;
+			if (b && (b->guard || may_move(b->value)) && !is_marked(b))
+				return true;
+		}
+	return false;
+}
+
+// Whether gradients go into what the operator reads, but not through this variable. One that held
+// something before is not looked at: what a loop carries has the mark of what it began with, mostly
+// a constant. Nor is what a loop gives.
+static bool stops_here(const OpJob *j, const char *var, const Binding *b, const Value *v)
+{
+	bool loop = j->info && !strcmp(j->info->name, "pd.while");
+	return j->t->o && j->t->o->detach && j->desc && !b->value && is_marked(b) && may_move(v) &&
+	       !loop && reads_unmarked(j) && flow_live_after(j->t, var);
+}
+
+// The marks of v may be those of another name.
+static Value *detached(OpJob *j, Value *v)
+{
+	v->stop_gradient = false;
+	v = build1(&j->b, OP_PD_ASSIGN, v, NULL);
+	if (v)
+		v->stop_gradient = true;
+	else
+		j->t->failed = true;
+	return v;
+}
+
 void write_var(OpJob *j, const char *var, Value *v)
 {
 	Binding *b = write_binding(j->t, var);
+	if (stops_here(j, var, b, v) && !(v = detached(j, v)))
+		return;
 	binding_save(j->t, b);
 	trace_write(j, var, v);
 	if (b->desc && j->desc && !kind_may_hold(j, var, b->desc, v))

@@ -38,6 +38,7 @@ struct Context {
 	bool checks_sizes; // what inference cannot tell to be equal is checked where the operation is
 	                   // built (translation)
 	bool sizes_known;  // a view by context_of_known_sizes
+	bool derived;      // no gradients will be asked for any more: what stops them may go
 	bool nests_only;   // definitions may not use kernel.scatter, which goes in sequence (CUDA)
 };
 

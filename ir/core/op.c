@@ -337,6 +337,12 @@ int value_use_count(const Value *v)
 	return n;
 }
 
+bool op_stops_gradient(const Op *op)
+{
+	return op->code == OP_PD_ASSIGN && op->results[0].stop_gradient && op_operand(op, 0) &&
+	       !op_operand(op, 0)->stop_gradient;
+}
+
 bool value_is_stack(const Value *v)
 {
 	return v && v->type && v->type->kind == TY_STACK;

@@ -102,16 +102,9 @@ static bool is_wanted(const Value *v, const void *duals)
 	return duals_wanted(duals, v);
 }
 
-// Gradients go into the operation's operands, but not through its results: a detach.
-static bool stops_gradient(const Op *op)
-{
-	return op->code == OP_PD_ASSIGN && op->results[0].stop_gradient &&
-	       !op_operand(op, 0)->stop_gradient;
-}
-
 void duals_reach(Duals *d, Op *op)
 {
-	if (!op->nresult || !op_reads_any(op, is_wanted, d) || stops_gradient(op))
+	if (!op->nresult || !op_reads_any(op, is_wanted, d) || op_stops_gradient(op))
 		return;
 	for (int i = 0; i < op->nresult; i++)
 		duals_want(d, op_result(op, i));
@@ -473,7 +466,7 @@ bool gradient_ops(Builder *b, Duals *d, Op *first, Op *last)
 	for (size_t i = 0; i < n; i++, op = op->next)
 		ops[i] = op;
 	while (n-- > 0)
-		if (!stops_gradient(ops[n]) && !op_gradient(b, ops[n], d))
+		if (!op_stops_gradient(ops[n]) && !op_gradient(b, ops[n], d))
 			return false;
 	return true;
 }

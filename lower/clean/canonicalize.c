@@ -118,12 +118,13 @@ Value *simplify_hook_scale(Builder *b, Op *op)
 	return neutral && same_type(op, x) ? x : NULL;
 }
 
-// Operations that give their operand back once their types agree.
+// Operations that give their operand back once their types agree. What stops gradients stays as
+// long as gradients may be asked for.
 Value *simplify_hook_same_type(Builder *b, Op *op)
 {
-	(void)b;
 	Value *x = op_operand(op, 0);
-	return same_type(op, x) ? x : NULL;
+	bool stops = !b->ctx->derived && op_stops_gradient(op);
+	return same_type(op, x) && !stops ? x : NULL;
 }
 
 // A truth as a number and back: the mask of a legacy condition.

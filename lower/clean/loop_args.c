@@ -47,7 +47,8 @@ static bool variables_that_stay(Op *loop, bool *keep)
 static bool same_work(const Op *x, const Op *y)
 {
 	if (x->code != y->code || !(x->info->traits & TRAIT_PURE) || x->nregion ||
-	    x->noperand != y->noperand || x->nattr != y->nattr)
+	    x->noperand != y->noperand || x->nattr != y->nattr ||
+	    op_stops_gradient(x) != op_stops_gradient(y))
 		return false;
 	for (int k = 0; k < x->nattr; k++)
 		if (x->attrs[k].name != y->attrs[k].name || x->attrs[k].attr != y->attrs[k].attr)
