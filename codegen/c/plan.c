@@ -11,7 +11,7 @@ enum { MOST_COLUMNS = 97 }; // of a line of the table, with its comma
 
 typedef struct Buffer {
 	const Value *value;
-	const char *name; // of its pointer in model_run
+	const char *name; // of its pointer in model_run, or of the column of a table that has it
 	const Dim *offset;
 	bool moving;
 	int order; // in the code
@@ -24,7 +24,6 @@ typedef struct Buffers {
 	Buffer *items;
 	int n, cap;
 	PointerMap readers; // root -> the operation that reads it last
-	PointerMap named;   // the names that are there
 	PointerMap groups;  // offset -> the order of its first buffer
 } Buffers;
 
@@ -42,6 +41,15 @@ static void reads_note(Buffers *b, const Op *op, const Op *reader)
 				reads_note(b, in, reader);
 }
 
+// Whether a buffer has the same name: rows of a table may say the same place.
+static bool buffer_is_there(const Buffers *b, const char *name, const Dim *offset)
+{
+	for (int i = 0; i < b->n; i++)
+		if (b->items[i].name == name && (b->items[i].offset == offset || !strstr(name, "->")))
+			return true;
+	return false;
+}
+
 static void buffer_add(Buffers *b, const Value *v)
 {
 	Codegen *cg = b->cg;
@@ -52,11 +60,12 @@ static void buffer_add(Buffers *b, const Value *v)
 		return;
 	const char *name = p.moving ? p.moving < cg->nmoving ? moving_at(cg, p.moving)->name : NULL
 	                            : pointer_map_get(&cg->pointers, v);
+	if (!name)
+		name = pointer_map_get(&cg->row_places, v);
 	if (!name || name[0] == '(') // nobody asked for it, or it is a variable
 		return;
-	if (pointer_map_get(&b->named, name))
+	if (buffer_is_there(b, name, p.offset))
 		return;
-	pointer_map_set(&b->named, name, v);
 	if (pointer_map_index(&b->groups, p.offset) < 0)
 		pointer_map_set_index(&b->groups, p.offset, b->n);
 	VEC_ROOM(cg->arena, b->items, b->n, b->cap);
@@ -117,7 +126,6 @@ void plan_print(Codegen *cg, Text *out)
 	Buffers b = {.cg = cg};
 	offsets_order(cg);
 	pointer_map_init(&b.readers, cg->arena);
-	pointer_map_init(&b.named, cg->arena);
 	pointer_map_init(&b.groups, cg->arena);
 	buffers_collect(&b);
 	if (!b.n)

@@ -334,6 +334,22 @@ static void steps_pair(RepeatLoop *l)
 	}
 }
 
+// The plan of memory has what only rows of the table name, too.
+static void columns_note(RepeatLoop *l)
+{
+	Codegen *cg = l->s->cg;
+	for (int c = 0; c < l->table.n; c++) {
+		const Column *column = &l->table.items[c];
+		if (column_is_weights(column) || column_is_pointer(cg, column))
+			continue;
+		const char *place = arena_printf(cg->arena, "%s->%s", l->table.row, column->name);
+		for (int round = 0; round < l->r->rounds; round++)
+			if (column->params[round])
+				pointer_map_set(&cg->row_places, value_place(column->params[round]->value).root,
+				                place);
+	}
+}
+
 // In how many rounds there is a step, or another in its place.
 static int step_joint_count(const RepeatLoop *l, int step)
 {
@@ -374,5 +390,6 @@ bool repeat_names(RepeatLoop *l)
 		if (!names_of_steps(l, count, true) || !names_of_steps(l, count, false))
 			return false;
 	columns_order(l);
+	columns_note(l);
 	return true;
 }

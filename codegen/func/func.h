@@ -309,10 +309,11 @@ struct Codegen {
 	uint8_t *weights, *weights_file;     // the second: with the header in front
 	uint64_t weights_hash, weights_plan; // of the bytes, and of what lies where
 	int nstate;
-	State *states;           // by name
-	int64_t state_bytes;     // of the workspace
-	PointerMap pointers;     // value -> C expression in model_run
-	PointerMap weights_at;   // offset in the weights -> the parameter that has their pointer
+	State *states;         // by name
+	int64_t state_bytes;   // of the workspace
+	PointerMap pointers;   // value -> C expression in model_run
+	PointerMap row_places; // value -> C: `layer->NAME`, the column of a table that says where it is
+	PointerMap weights_at; // offset in the weights -> the parameter that has their pointer
 	PointerMap param_arrays; // parameter's root value -> its WeightsArray (inline weights)
 	PointerMap made;         // C: operation -> its KernelFunc
 	Text tables;             // C: rows of calls that are repeated: c/repeat.c

@@ -45,6 +45,13 @@ static int less(Between x, Between y)
 	return x.hi < y.lo ? 1 : x.lo >= y.hi ? 0 : -1;
 }
 
+// 1: x == y always, 0: never, -1: not known.
+static int equal(Between x, Between y)
+{
+	const bool apart = x.hi < y.lo || y.hi < x.lo;
+	return apart ? 0 : x.lo == x.hi && y.lo == y.hi ? 1 : -1;
+}
+
 static int opposite(int known)
 {
 	return known < 0 ? known : !known;
@@ -61,6 +68,8 @@ static int compared(const Scalars *s, const Op *op)
 	case OP_PD_GREATER_THAN: return less(y, x);
 	case OP_PD_LESS_EQUAL: return opposite(less(y, x));
 	case OP_PD_GREATER_EQUAL: return opposite(less(x, y));
+	case OP_PD_EQUAL: return equal(x, y);
+	case OP_PD_NOT_EQUAL: return opposite(equal(x, y));
 	default: return -1;
 	}
 }

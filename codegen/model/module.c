@@ -52,6 +52,7 @@ static void codegen_init(Codegen *cg, Context *c, const Op *module, const Target
 	pointer_map_init(&cg->offset_at, c->arena);
 	pointer_map_init(&cg->firsts, c->arena);
 	pointer_map_init(&cg->weights_at, c->arena);
+	pointer_map_init(&cg->row_places, c->arena);
 	pointer_map_init(&cg->param_arrays, c->arena);
 	pointer_map_init(&cg->used_arrays, c->arena);
 	pointer_map_init(&cg->weights_read, c->arena);

@@ -141,7 +141,8 @@ static const char *output_index(Nest *n)
 		if (!name)
 			return NULL;
 		if (sum && !dim_is(loop->extent, 1))
-			sum = arena_printf(a, "%s * %s", sum, kernel_dim(n->k, loop->extent));
+			sum = strcmp(sum, "1") ? arena_printf(a, "%s * %s", sum, kernel_dim(n->k, loop->extent))
+			                       : kernel_dim(n->k, loop->extent);
 		if (!strcmp(name, "0"))
 			continue;
 		sum = !sum ? name : arena_printf(a, i + 1 < n->nloop ? "(%s + %s)" : "%s + %s", sum, name);

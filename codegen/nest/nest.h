@@ -15,6 +15,7 @@ struct Loop {
 	const char *var;         // set by loop_open
 	const char *first, *end; // C expressions of a part of the range; NULL: all of it
 	const char *step;        // C expression; NULL: 1
+	bool only;               // of the part: one round, its index is `first`, without a for
 };
 
 // As nest_loops; names the arguments that are 0.

@@ -30,12 +30,14 @@ static void cut_add(Cuts *c, int64_t at)
 	c->n++;
 }
 
-// Where a comparison of the index with a constant changes.
-static void compare_cuts(const Op *op, const Value *arg, Cuts *c)
+// Where a comparison of the index with a constant changes. That it is one number is asked for outer
+// loops only, whose rounds are tensors of a stack then.
+static void compare_cuts(const Op *op, const Value *arg, bool outer, Cuts *c)
 {
 	const bool less = op->code == OP_PD_LESS_THAN, at_least = op->code == OP_PD_GREATER_EQUAL,
 			   more = op->code == OP_PD_GREATER_THAN, at_most = op->code == OP_PD_LESS_EQUAL;
-	if (!less && !at_least && !more && !at_most)
+	const bool equal = outer && (op->code == OP_PD_EQUAL || op->code == OP_PD_NOT_EQUAL);
+	if (!less && !at_least && !more && !at_most && !equal)
 		return;
 	for (int side = 0; side < 2; side++) {
 		const Value *limit = op_operand(op, 1 - side);
@@ -45,6 +47,8 @@ static void compare_cuts(const Op *op, const Value *arg, Cuts *c)
 		// x < c and x >= c change at c, x <= c and x > c behind it; turned round, the others do.
 		const bool behind = (more || at_most) != (side == 1);
 		cut_add(c, at - offset + behind);
+		if (equal)
+			cut_add(c, at - offset + 1);
 	}
 }
 
@@ -58,17 +62,18 @@ static bool cuts_find(const Nest *n, int level, Cuts *c)
 		return false;
 	c->at[1] = loop->extent->value;
 	c->n = 1;
+	const bool outer = level + 1 < n->nloop;
 	for (const Op *op = n->body->first; op; op = op->next) {
 		if (op->nregion)
 			return false;
 		if (op->nresult && op->noperand == 2 && nest_needed(n, op))
-			compare_cuts(op, loop->arg, c);
+			compare_cuts(op, loop->arg, outer, c);
 	}
 	if (c->n < 2 || c->n > MAX_PARTS)
 		return false;
-	// Outer loops: few choices are made by nest.c.
+	// Outer loops: few choices are made by nest.c, unless there is one for each round.
 	return c->n >= MANY_PARTS ||
-	       (level + 1 == n->nloop && loop->extent->value / c->n >= MIN_LENGTH);
+	       (outer ? c->n == loop->extent->value : loop->extent->value / c->n >= MIN_LENGTH);
 }
 
 bool nest_parts_print(Nest *n, int level, int depth, NestPrint *print, bool *done)
@@ -84,10 +89,12 @@ bool nest_parts_print(Nest *n, int level, int depth, NestPrint *print, bool *don
 		*span = (IndexSpan){loop->arg, cuts.at[i], cuts.at[i + 1]};
 		loop->first = arena_printf(n->k->arena, "%" PRId64, span->from);
 		loop->end = arena_printf(n->k->arena, "%" PRId64, span->to);
+		loop->only = level + 1 < n->nloop && span->to == span->from + 1;
 		nest_renew(n);
 		ok = print(n, level, depth);
 	}
 	loop->first = loop->end = NULL;
+	loop->only = false;
 	n->s.nspan--;
 	nest_renew(n);
 	return ok;

@@ -22,8 +22,8 @@ int loops_merge(Scalars *s, const Block *b, const Dim *const *extents, Loop *loo
 
 void loop_open(Scalars *s, Loop *loop, int *depth, Text *out)
 {
-	if (dim_is(loop->extent, 1) && !loop->end) {
-		loop->var = "0";
+	if (loop->only || (dim_is(loop->extent, 1) && !loop->end)) {
+		loop->var = loop->only ? loop->first : "0";
 	} else {
 		loop->var = kernel_local(s->k, "i");
 		const char *end = loop->end
@@ -45,7 +45,7 @@ bool loop_count(Scalars *s, const Op *reduce, Loop *loop)
 
 void loop_close(const Loop *loop, int *depth, Text *out)
 {
-	if (!dim_is(loop->extent, 1) || loop->end)
+	if (!loop->only && (!dim_is(loop->extent, 1) || loop->end))
 		text_line(out, --*depth, "}");
 }
 
