@@ -146,6 +146,23 @@ static Value *loss_of(Builder *b, const Ctc *k, Value *alpha, const Type *type)
 		&n, index_where(&n.b, possible, apply1(&n.b, OP_PD_NEGATIVE, sum), number(&n.b, k, 0)));
 }
 
+// The same losses, but that gradients through each are divided by the steps of its sequence: what
+// is not divided stops them.
+static Value *divided_by_steps(Builder *b, const Ctc *k, Value *loss)
+{
+	if (!loss)
+		return NULL;
+	Nest n = nest_open(b, loss->type);
+	Value *steps = index_max(&n.b, length_of(&n.b, &k->steps, n.at[0]), index_const(&n.b, 1));
+	Value *part = nest_close(&n, apply2(&n.b, OP_PD_DIVIDE, load(&n.b, loss, n.at),
+	                                    scalar_from_index(&n.b, steps, k->t)));
+	Value *rest = part ? build1(b, OP_PD_ASSIGN, tensor_sub(b, loss, part), NULL) : NULL;
+	if (!rest)
+		return NULL;
+	rest->stop_gradient = true;
+	return tensor_add(b, part, rest);
+}
+
 // The logarithms of the probabilities: of all, also where Paddle's log_softmax cuts off.
 static Value *log_probabilities(Builder *b, Value *x)
 {
@@ -211,5 +228,7 @@ bool define_hook_ctc_loss(Builder *b, Op *op, Value **results)
 	if (!next || !count_end(&loop, &next))
 		return false;
 	results[0] = loss_of(b, &k, count_result(&loop, 0), out);
+	if (op_bool(op, "norm_by_times", false))
+		results[0] = divided_by_steps(b, &k, results[0]);
 	return results[0] != NULL;
 }
