@@ -138,12 +138,9 @@ static int64_t tile_at(const Tiles *s, int64_t i, int64_t apart)
 static void image_run(Tiles *s, int64_t groups)
 {
 	const int64_t rows = s->to.rows, columns = s->to.columns;
-	for (int64_t y = 0; y < rows; y++)
-		for (int64_t x = 0; x < columns; x++) {
-			const int64_t down = tile_at(s, y, s->apart[0]), across = tile_at(s, x, s->apart[1]);
-			if (down < rows && across < columns)
-				tile_run(s, groups, down, across);
-		}
+	for (int64_t y = 0, down; (down = tile_at(s, y, s->apart[0])) < rows; y++)
+		for (int64_t x = 0, across; (across = tile_at(s, x, s->apart[1])) < columns; x++)
+			tile_run(s, groups, down, across);
 }
 
 static bool tiles_open(Interp *in, const Op *op, const Tensor *x, const Tensor *w,

@@ -64,8 +64,10 @@ static LoopForm form_of(const CourseLoop *l, bool in_kernel)
 // From the head to the test.
 static bool head_walk(Walk *w, CourseLoop *l, CourseKind kind)
 {
-	if (walk(w, l->enter->succs[0].block) != &at_test)
-		return fail(w, l->enter, "a loop without a condition") != &at_error;
+	if (walk(w, l->enter->succs[0].block) != &at_test) {
+		fail(w, l->enter, "a loop without a condition");
+		return false;
+	}
 	l->test = w->test;
 	event(w, kind, l->test)->loop = l;
 	return true;
