@@ -108,6 +108,12 @@ static bool sizes_from_operand(Op *op, const char *name, Resize *r)
 	return true;
 }
 
+// Whether the size that it gives is one that can be counted.
+static bool scale_is_possible(const Dim *size, float scale)
+{
+	return scale <= 0x1p31f && (!dim_is_const(size) || (float)size->value * scale < 0x1p62f);
+}
+
 // Sizes from, in this order: SizeTensor, OutSize, scale, the attributes out_d, out_h, out_w.
 static bool interp_sizes(Op *op, Resize *r)
 {
@@ -128,6 +134,8 @@ static bool interp_sizes(Op *op, Resize *r)
 		return sizes_from_operand(op, "out_size", r);
 	for (int i = 0; i < r->n; i++) {
 		int64_t given = op_int(op, names[3 - r->n + i], -1);
+		if (!scale_is_possible(r->in[i], r->scale[i]))
+			return op_error(op, "axis %d cannot be %g times as long", r->axis[i], r->scale[i]);
 		r->out[i] = r->scale[i] > 0 ? scaled_size(op, i, r->in[i], r->scale[i])
 		                            : dim_const(op->ctx, given);
 		if (!r->out[i])
