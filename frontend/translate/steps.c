@@ -385,6 +385,21 @@ static bool batch_norm_record(OpJob *j)
 	return op != NULL;
 }
 
+// Paddle's kernel reads what it has written already: inputs `in_NAME` are outputs `out_NAME`.
+static bool in_place_create(OpJob *j)
+{
+	for (size_t s = 0; s < j->desc->n_inputs; s++) {
+		const char *slot = j->desc->inputs[s]->parameter;
+		if (strncmp(slot, "in_", 3) != 0)
+			continue;
+		const char *out = arena_printf(j->t->c->arena, "out_%s", slot + 3),
+				   *from = input_var(j, slot), *to = output_var(j, out);
+		if (!from || !to || strcmp(from, to) != 0)
+			return job_fail(j, "output %s must be the variable of input %s", out, slot);
+	}
+	return general_create(j);
+}
+
 // ---- the table ------------------------------------------------------------------------------
 
 static const OpSteps steps_table[] = {
@@ -392,6 +407,7 @@ static const OpSteps steps_table[] = {
 	{.hook = "of_whole", .inputs = of_whole_inputs},
 	{.hook = "keep_nan", .create = keep_nan_create},
 	{.hook = "equal_sizes", .create = equal_sizes_create},
+	{.hook = "in_place", .create = in_place_create},
 	{.hook = "arange", .inputs = arange_inputs},
 	{.hook = "assign_value", .create = assign_value_create},
 	{.hook = "full_int_array", .create = int_array_create},
