@@ -88,8 +88,6 @@ Value *single_element(OpJob *j, Value *v, const char *slot);
 // Stands where a variable has no value, and nobody should look: that mark, zeros where the element
 // type cannot hold it.
 Value *undefined_value(Builder *b, const Type *t);
-// Stands for the alternatives of a variant that a run does not have: nobody gets to see it.
-Value *absent_value(Builder *b, const Type *t);
 
 // ---- control_if.c -------------------------------------------------------------------------------
 // A pd.if that still takes results and a second branch.

@@ -144,8 +144,9 @@ const Type *type_join(Context *c, const Type *a, const Type *b, SizeStem stem, u
 	return type_tensor(c, a->dtype, a->rank, dims, a->lod > b->lod ? a->lod : b->lod);
 }
 
-// A value of type t with `size` for each size that is not known here.
-static Value *filled_value(Builder *b, const Type *t, int64_t size)
+// The size 1 stands for one that is not known here. A program that reads the value all the same
+// (its test for None was decided when it was exported) meets the mark, as in Paddle.
+Value *undefined_value(Builder *b, const Type *t)
 {
 	Context *c = b->ctx;
 	const Dim *dims[MAX_RANK];
@@ -160,22 +161,9 @@ static Value *filled_value(Builder *b, const Type *t, int64_t size)
 	if (t->kind != TY_TENSOR)
 		return NULL;
 	for (int d = 0; d < t->rank; d++)
-		dims[d] = dim_is_const(t->dims[d]) ? t->dims[d] : dim_const(c, size);
+		dims[d] = dim_is_const(t->dims[d]) ? t->dims[d] : dim_const(c, 1);
 	const bool holds = t->dtype == DT_F32 || t->dtype == DT_F64;
 	return build_full(b, type_tensor(c, t->dtype, t->rank, dims, 0), holds ? UNDEFINED_MARK : 0);
-}
-
-// A program that reads the value all the same (its test for None was decided when it was exported)
-// meets the mark, as in Paddle.
-Value *undefined_value(Builder *b, const Type *t)
-{
-	return filled_value(b, t, 1);
-}
-
-// Size 0 says nothing of the other ways' sizes: 1 would make their bound at least 1.
-Value *absent_value(Builder *b, const Type *t)
-{
-	return filled_value(b, t, 0);
 }
 
 // ---- values of several types --------------------------------------------------------------------

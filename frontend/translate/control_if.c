@@ -156,15 +156,6 @@ static bool one_side(OpJob *j, OpenIf *i, Value **v, const char *var)
 
 static Value *add_result(OpJob *j, OpenIf *i, Value *const *value, const char *var);
 
-// Alternative k of what one side gives; NULL: that side gives nothing.
-static Value *side_alternative(OpenIf *i, const VariantTypes *list, int k, Value *const *v,
-                               int side)
-{
-	Value *here = variant_alternative(list, k, v[side]);
-	Builder b = builder_before(yield_of(i, side));
-	return here || !v[side] ? here : absent_value(&b, list->types[k]);
-}
-
 // Values of several types: which one, and one result for each type.
 static Value *add_mixed(OpJob *j, OpenIf *i, Value *const *v, const char *var)
 {
@@ -185,8 +176,8 @@ static Value *add_mixed(OpJob *j, OpenIf *i, Value *const *v, const char *var)
 	}
 	Value *number = add_result(j, i, which, arena_printf(c->arena, "%s.which", var));
 	for (int k = 0; number && k < list.n; k++) {
-		Value *const sides[] = {side_alternative(i, &list, k, v, 0),
-		                        side_alternative(i, &list, k, v, 1)};
+		Value *const sides[] = {variant_alternative(&list, k, v[0]),
+		                        variant_alternative(&list, k, v[1])};
 		parts[k] = add_result(j, i, sides, arena_printf(c->arena, "%s.type%d", var, k));
 		if (!parts[k])
 			return NULL;

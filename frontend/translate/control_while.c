@@ -205,7 +205,7 @@ static bool add_types(Loop *l, int of)
 		v->level = k;
 		v->init = nothing ? NULL : variant_alternative(&list, k, all);
 		if (!v->init)
-			v->init = absent_value(b, list.types[k]);
+			v->init = undefined_value(b, list.types[k]);
 	}
 	l->vars[of].init = nothing ? build_full(b, type_tensor(b->ctx, DT_I64, 0, NULL, 0), 0)
 	                           : variant_which(b, &list, all);
@@ -373,7 +373,7 @@ static bool next_types(Loop *l, int at)
 	v->next = variant_which(&b, &v->memo->types, all);
 	for (int k = 0; k < n; k++) {
 		Value *here = variant_alternative(&v->memo->types, k, all);
-		v[k + 1].next = here ? here : absent_value(&b, v->memo->types.types[k]);
+		v[k + 1].next = here ? here : undefined_value(&b, v->memo->types.types[k]);
 	}
 	return true;
 }
