@@ -442,6 +442,8 @@ bool scalar_op_print(Scalars *s, const Op *op, bool may_inline, int depth, Text 
 int scalars_known(const Scalars *s, const Value *pred);
 // The same from the spans alone. spans.c.
 int spans_know(const Scalars *s, const Value *pred);
+// Whether an index is one number wherever the region is being printed, and which. spans.c.
+bool spans_exact(const Scalars *s, const Value *index, int64_t *at);
 // loop.to_index and loop.near_index as statements, the latter as an expression of 32 bits; the
 // position within the last axes of a load whose indices all are in variables of 32 bits, in these
 // (NULL: none is), how many axes come before, and what one step of them is. indices.c.

@@ -565,6 +565,9 @@ const char *scalar_round(KernelFunc *k, const Type *t, const char *e)
 
 const char *scalar_expression(Scalars *s, const Op *op)
 {
+	int64_t at;
+	if (op->code != OP_LOOP_CONSTANT && spans_exact(s, &op->results[0], &at))
+		return arena_printf(s->k->arena, "%" PRId64, at);
 	switch (op->code) {
 	case OP_LOOP_CONSTANT: return constant_expression(s, op);
 	case OP_LOOP_DIM: return kernel_dim(s->k, op_attr(op, "dim")->dim);

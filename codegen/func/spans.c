@@ -39,6 +39,15 @@ static bool between(const Scalars *s, const Value *v, Between *out)
 	return false;
 }
 
+bool spans_exact(const Scalars *s, const Value *index, int64_t *at)
+{
+	Between b;
+	if (index->type->kind != TY_INDEX || !between(s, index, &b) || b.lo != b.hi)
+		return false;
+	*at = b.lo;
+	return true;
+}
+
 // 1: x < y always, 0: never, -1: not known.
 static int less(Between x, Between y)
 {

@@ -524,11 +524,14 @@ static bool only_decides(const Loop *l)
 	return !value_used(body_arg(l, l->n - 1)) && !flow_live_after(l->j->t, l->condition);
 }
 
-static void decide_by_first(Loop *l)
+// False after a diagnostic: a condition without elements has no first one.
+static bool decide_by_first(Loop *l)
 {
 	LoopVar *v = &l->vars[l->n - 1];
-	if (v->next && only_decides(l))
-		v->next = condition_first(l->j, region_entry(&l->op->regions[1]), v->next, v->type);
+	if (!v->next || !only_decides(l))
+		return true;
+	v->next = condition_first(l->j, region_entry(&l->op->regions[1]), v->next, v->type);
+	return v->next != NULL;
 }
 
 // Compares what comes around with what went in. *again: more was learnt, another attempt is needed.
@@ -738,7 +741,7 @@ static int attempt(Loop *l)
 	l->op = make_loop(l);
 	LoopMemo *outer = t->nothings;
 	bool ok = translate_body(l);
-	decide_by_first(l);
+	ok &= decide_by_first(l);
 	ok = !t->stale && compare_types(l, &again) && ok;
 	if (ok && !again)
 		again = share_sizes(l);

@@ -159,6 +159,39 @@ static bool simplify(Op *op, void *arg)
 	return true;
 }
 
+// ---- where gradients stop -----------------------------------------------------------------------
+
+static bool takes_gradient(const Value *v)
+{
+	const Op *list = v && v->type->kind == TY_VEC ? v->def : NULL;
+	if (!v || v->type->kind == TY_TENSOR)
+		return v && dtype_is_float(v->type->dtype) && !v->stop_gradient;
+	if (!list || list->code != OP_BUILTIN_COMBINE)
+		return true;
+	for (int i = 0; i < list->noperand; i++)
+		if (takes_gradient(op_operand(list, i)))
+			return true;
+	return false;
+}
+
+// A marked result of an operation on marked values has the mark for that. What its definition is
+// made of has none of its own; without one, the result would read as a detach.
+static bool mark_made(Op *op, void *arg)
+{
+	(void)arg;
+	if (op->info->kind == KIND_CONTROL || op->code == OP_BUILTIN_GET_PARAMETER)
+		return true;
+	for (int i = 0; i < op->noperand; i++)
+		if (takes_gradient(op_operand(op, i)))
+			return true;
+	for (int i = 0; i < op->nresult; i++) {
+		const Type *t = op->results[i].type;
+		if (!op->results[i].name && t->kind == TY_TENSOR && dtype_is_float(t->dtype))
+			op->results[i].stop_gradient = true;
+	}
+	return true;
+}
+
 // What definitions are made of may have no form either, so many times over.
 enum { MAX_ROUNDS = 16 };
 
@@ -171,6 +204,7 @@ void pir_prepare(Op *module)
 		work.changed = false;
 		op_walk(module, simplify, &work);
 	}
+	op_walk(module, mark_made, NULL);
 }
 
 void pir_give_values(Op *module)

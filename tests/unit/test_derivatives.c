@@ -253,6 +253,12 @@ static const Attr *attr_by_chance(Context *c, const AttrInfo *a)
 	}
 }
 
+// Whether an attribute changes gradients alone: no slope shows it.
+static bool changes_gradients_only(const AttrInfo *a)
+{
+	return !strcmp(a->name, "norm_by_times");
+}
+
 // Attributes of the recipe, then, of the others, some at random.
 static void draw_attrs(Trial *t, const char *text)
 {
@@ -270,7 +276,7 @@ static void draw_attrs(Trial *t, const char *text)
 	}
 	for (int i = 0; i < info->nattr && t->nattr < MAX_ATTRS; i++) {
 		const AttrInfo *a = &info->attrs[i];
-		bool have = !a->required && draw(3);
+		bool have = changes_gradients_only(a) || (!a->required && draw(3));
 		for (int k = 0; k < t->nattr; k++)
 			have |= t->attrs[k].name == a->name;
 		const Attr *attr = have ? NULL : attr_by_chance(t->c, a);
