@@ -24,6 +24,7 @@ typedef struct Buffers {
 	Buffer *items;
 	int n, cap;
 	PointerMap readers; // root -> the operation that reads it last
+	PointerMap named;   // the names that are there; of a column -> the places that it says
 	PointerMap groups;  // offset -> the order of its first buffer
 } Buffers;
 
@@ -41,13 +42,20 @@ static void reads_note(Buffers *b, const Op *op, const Op *reader)
 				reads_note(b, in, reader);
 }
 
-// Whether a buffer has the same name: rows of a table may say the same place.
-static bool buffer_is_there(const Buffers *b, const char *name, const Dim *offset)
+// Whether no buffer has had the name so far, which then is there. The column of a table says
+// several places, each of them once.
+static bool name_is_new(Buffers *b, const char *name, bool column, const Dim *offset)
 {
-	for (int i = 0; i < b->n; i++)
-		if (b->items[i].name == name && (b->items[i].offset == offset || !strstr(name, "->")))
-			return true;
-	return false;
+	PointerMap *places = (PointerMap *)(uintptr_t)pointer_map_get(&b->named, name);
+	if (places && (!column || pointer_map_has(places, offset)))
+		return false;
+	if (!places) {
+		places = NEW(b->cg->arena, PointerMap);
+		pointer_map_init(places, b->cg->arena);
+		pointer_map_set(&b->named, name, places);
+	}
+	pointer_map_set(places, offset, name);
+	return true;
 }
 
 static void buffer_add(Buffers *b, const Value *v)
@@ -60,11 +68,12 @@ static void buffer_add(Buffers *b, const Value *v)
 		return;
 	const char *name = p.moving ? p.moving < cg->nmoving ? moving_at(cg, p.moving)->name : NULL
 	                            : pointer_map_get(&cg->pointers, v);
-	if (!name)
+	const bool column = !name;
+	if (column)
 		name = pointer_map_get(&cg->row_places, v);
 	if (!name || name[0] == '(') // nobody asked for it, or it is a variable
 		return;
-	if (buffer_is_there(b, name, p.offset))
+	if (!name_is_new(b, name, column, p.offset))
 		return;
 	if (pointer_map_index(&b->groups, p.offset) < 0)
 		pointer_map_set_index(&b->groups, p.offset, b->n);
@@ -126,6 +135,7 @@ void plan_print(Codegen *cg, Text *out)
 	Buffers b = {.cg = cg};
 	offsets_order(cg);
 	pointer_map_init(&b.readers, cg->arena);
+	pointer_map_init(&b.named, cg->arena);
 	pointer_map_init(&b.groups, cg->arena);
 	buffers_collect(&b);
 	if (!b.n)

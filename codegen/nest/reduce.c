@@ -20,9 +20,15 @@ int loops_merge(Scalars *s, const Block *b, const Dim *const *extents, Loop *loo
 	return n;
 }
 
+// Whether there is one round for sure, which needs no for.
+static bool loop_is_single(const Loop *loop)
+{
+	return loop->only || (dim_is(loop->extent, 1) && !loop->end);
+}
+
 void loop_open(Scalars *s, Loop *loop, int *depth, Text *out)
 {
-	if (loop->only || (dim_is(loop->extent, 1) && !loop->end)) {
+	if (loop_is_single(loop)) {
 		loop->var = loop->only ? loop->first : "0";
 	} else {
 		loop->var = kernel_local(s->k, "i");
@@ -45,7 +51,7 @@ bool loop_count(Scalars *s, const Op *reduce, Loop *loop)
 
 void loop_close(const Loop *loop, int *depth, Text *out)
 {
-	if (!loop->only && (!dim_is(loop->extent, 1) || loop->end))
+	if (!loop_is_single(loop))
 		text_line(out, --*depth, "}");
 }
 

@@ -36,20 +36,10 @@ static bool inside_body(const Matcher *m, const Value *v)
 	return b != NULL;
 }
 
-static bool same_attributes(const Op *a, const Op *b)
-{
-	if (a->nattr != b->nattr)
-		return false;
-	for (int i = 0; i < a->nattr; i++)
-		if (a->attrs[i].name != b->attrs[i].name || a->attrs[i].attr != b->attrs[i].attr)
-			return false;
-	return true;
-}
-
 static bool same_operation(const Op *a, const Op *b)
 {
 	return a && b && a->code == b->code && (a->info->traits & TRAIT_PURE) && !a->nregion &&
-	       !b->nregion && a->noperand == b->noperand && same_attributes(a, b);
+	       !b->nregion && a->noperand == b->noperand && op_attrs_equal(a, b);
 }
 
 // Whether `init` and `next` are one computation on the loop variables.

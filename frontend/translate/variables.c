@@ -189,7 +189,7 @@ static bool reads_unmarked(const OpJob *j)
 // a constant. Nor is what a loop gives.
 static bool stops_here(const OpJob *j, const char *var, const Binding *b, const Value *v)
 {
-	bool loop = j->info && !strcmp(j->info->name, "pd.while");
+	const bool loop = j->info && j->info->code == OP_PD_WHILE;
 	return j->t->o && j->t->o->detach && j->desc && !b->value && is_marked(b) && may_move(v) &&
 	       !loop && reads_unmarked(j) && flow_live_after(j->t, var);
 }

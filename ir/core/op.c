@@ -337,6 +337,16 @@ int value_use_count(const Value *v)
 	return n;
 }
 
+bool op_attrs_equal(const Op *a, const Op *b)
+{
+	if (a->nattr != b->nattr)
+		return false;
+	for (int i = 0; i < a->nattr; i++)
+		if (a->attrs[i].name != b->attrs[i].name || a->attrs[i].attr != b->attrs[i].attr)
+			return false;
+	return true;
+}
+
 bool op_stops_gradient(const Op *op)
 {
 	return op->code == OP_PD_ASSIGN && op->results[0].stop_gradient && op_operand(op, 0) &&

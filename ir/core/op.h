@@ -138,6 +138,8 @@ Op *op_parent(const Op *op);                      // the operation around its bl
 bool op_is_before(const Op *a, const Op *b);      // in one block (linear)
 bool value_used(const Value *v);
 int value_use_count(const Value *v);
+// Whether both have the same attributes.
+bool op_attrs_equal(const Op *a, const Op *b);
 // Whether gradients go into the operation's operands, but not through its results: a detach.
 bool op_stops_gradient(const Op *op);
 // Whether there is a value, of a type that is known and a stack's.

@@ -62,12 +62,9 @@ static bool operands_equal(const Op *a, const Op *b)
 // Whether two operations are equal but for what they take.
 static bool op_alike(const Op *a, const Op *b)
 {
-	if (a->code != b->code || a->noperand != b->noperand || a->nattr != b->nattr ||
-	    a->nresult != b->nresult || op_stops_gradient(a) != op_stops_gradient(b))
+	if (a->code != b->code || a->noperand != b->noperand || a->nresult != b->nresult ||
+	    !op_attrs_equal(a, b) || op_stops_gradient(a) != op_stops_gradient(b))
 		return false;
-	for (int i = 0; i < a->nattr; i++)
-		if (a->attrs[i].name != b->attrs[i].name || a->attrs[i].attr != b->attrs[i].attr)
-			return false;
 	for (int i = 0; i < a->nresult; i++)
 		if (a->results[i].type != b->results[i].type)
 			return false;

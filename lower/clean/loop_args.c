@@ -46,14 +46,9 @@ static bool variables_that_stay(Op *loop, bool *keep)
 // Whether two pure operations compute the same of the same operands.
 static bool same_work(const Op *x, const Op *y)
 {
-	if (x->code != y->code || !(x->info->traits & TRAIT_PURE) || x->nregion ||
-	    x->noperand != y->noperand || x->nattr != y->nattr ||
-	    op_stops_gradient(x) != op_stops_gradient(y))
-		return false;
-	for (int k = 0; k < x->nattr; k++)
-		if (x->attrs[k].name != y->attrs[k].name || x->attrs[k].attr != y->attrs[k].attr)
-			return false;
-	return true;
+	return x->code == y->code && (x->info->traits & TRAIT_PURE) && !x->nregion &&
+	       x->noperand == y->noperand && op_attrs_equal(x, y) &&
+	       op_stops_gradient(x) == op_stops_gradient(y);
 }
 
 static bool same_operands(const Op *loop, int i, int j, const Op *x, const Op *y, int depth);
