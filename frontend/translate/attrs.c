@@ -3,7 +3,6 @@
 #include "frontend/translate/translator.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,12 +77,6 @@ static bool element_is_real(const Paddle__OpAttr *a, int i)
 	return !s || s->type != PADDLE__SCALAR__KIND__K_COMPLEX128 || !s->c || s->c->i == 0;
 }
 
-// Whether a float is a number that an integer can hold as well.
-static bool is_integral(double f)
-{
-	return fabs(f) < 9.2e18 && f == trunc(f);
-}
-
 bool attr_int_at(const Paddle__OpAttr *a, int i, int64_t *v)
 {
 	double f;
@@ -91,10 +84,7 @@ bool attr_int_at(const Paddle__OpAttr *a, int i, int64_t *v)
 		return false;
 	if (element_is_int(a, i, v, &f))
 		return true;
-	if (!is_integral(f))
-		return false;
-	*v = (int64_t)f;
-	return true;
+	return number_whole(f, v);
 }
 
 bool attr_float_at(const Paddle__OpAttr *a, int i, double *v)
@@ -228,7 +218,9 @@ static bool add_number(NumberList *l, bool whole, int64_t n, double f)
 	if (l->n == (int)COUNT_OF(l->ints))
 		return false;
 	l->whole[l->n] = whole;
-	l->ints[l->n] = whole || !is_integral(f) ? n : (int64_t)f;
+	l->ints[l->n] = n;
+	if (!whole)
+		(void)number_whole(f, &l->ints[l->n]);
 	l->floats[l->n++] = f;
 	return true;
 }
@@ -287,8 +279,9 @@ static bool kind_is_single(AttrKind kind)
 // Whether all are integers; where as_written, they were written as such.
 static bool numbers_are_whole(const NumberList *l, bool as_written)
 {
+	int64_t whole;
 	for (int i = 0; i < l->n; i++)
-		if (!l->whole[i] && (as_written || !is_integral(l->floats[i])))
+		if (!l->whole[i] && (as_written || !number_whole(l->floats[i], &whole)))
 			return false;
 	return true;
 }

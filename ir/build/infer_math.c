@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-// An operand of a map: one size per element of the result, or one for all.
+// An operand of a map: one size per element of the result, or one for all; none: it is missing.
 typedef struct KnownOperand {
 	int n;
 	const Dim *const *dims;
@@ -13,7 +13,7 @@ typedef struct KnownOperand {
 
 static const Dim *known_at(const KnownOperand *k, int i)
 {
-	return k->dims[k->n == 1 ? 0 : i];
+	return !k->n ? NULL : k->dims[k->n == 1 ? 0 : i];
 }
 
 static int truth_not(int truth)
@@ -86,7 +86,9 @@ static const Dim *known_scale(const Op *op, const Dim *x)
 
 static const Dim *known_element(const Op *op, const KnownOperand *k, int i)
 {
-	const Dim *x = known_at(&k[0], i);
+	const Dim *x = known_at(&k[0], i), *y = known_at(&k[1], i);
+	if (!x)
+		return NULL;
 	switch (op->code) {
 	case OP_PD_CAST:
 	case OP_PD_ASSIGN: return x;
@@ -94,9 +96,7 @@ static const Dim *known_element(const Op *op, const KnownOperand *k, int i)
 	case OP_PD_SCALE:
 	case OP_PD_INCREMENT: return op->noperand > 1 && op_operand(op, 1) ? NULL : known_scale(op, x);
 	case OP_PD_WHERE: return !dim_is_const(x) ? NULL : known_at(&k[x->value ? 1 : 2], i);
-	default:
-		return op->info->noperand == 2 ? known_binary(op->ctx, op->code, x, known_at(&k[1], i))
-		                               : NULL;
+	default: return op->info->noperand == 2 && y ? known_binary(op->ctx, op->code, x, y) : NULL;
 	}
 }
 

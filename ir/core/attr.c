@@ -1,6 +1,7 @@
 // Attributes: constant properties of operations, made once per context.
 #include "ir/core/intern.h"
 
+#include <math.h>
 #include <string.h>
 
 // Interns a scalar attribute, or a list whose elements are `data` (n items of `size` bytes).
@@ -213,4 +214,12 @@ void attr_print(Text *t, const Attr *a)
 		print_element(t, a, i);
 	}
 	text_char(t, ']');
+}
+
+bool number_whole(double v, int64_t *whole)
+{
+	if (!(fabs(v) < 0x1p62) || v != trunc(v))
+		return false;
+	*whole = (int64_t)v;
+	return true;
 }

@@ -50,6 +50,7 @@ const Attr *attr_strs(Context *c, int n, const char *const *v);
 const Attr *attr_dim(Context *c, const Dim *d);
 const Attr *attr_dims(Context *c, int n, const Dim *const *v);
 const Attr *attr_tensor(Context *c, const Tensor *t); // t must stay as it is
+bool number_whole(double v, int64_t *whole); // whether v is a whole number below 2^62, and which
 void attr_print(Text *t, const Attr *a);
 
 #endif

@@ -154,10 +154,10 @@ static bool ratio_fraction(Context *c, const Op *op, const Resize *r, int i, con
 	if (!(r->scale[i] > 0) || !op_bool(op, "use_scale_ratio", true))
 		return true;
 	for (int64_t by = 1; by <= 1 << 12; by *= 2) {
-		double top = (double)r->scale[i] * (double)by;
-		if (top == (double)(int64_t)top && top < 1 << 20) {
+		int64_t top;
+		if (number_whole((double)r->scale[i] * (double)by, &top) && top < 1 << 20) {
 			*num = dim_const(c, by);
-			*den = dim_const(c, (int64_t)top);
+			*den = dim_const(c, top);
 			return true;
 		}
 	}

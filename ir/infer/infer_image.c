@@ -56,9 +56,9 @@ static const Dim *scaled_size(Op *op, int axis, const Dim *size, float scale)
 	if (dim_is_const(size))
 		return dim_const(c, (int64_t)((float)size->value * scale));
 	for (int64_t den = 1; den <= 1 << 16; den *= 2) {
-		double num = (double)scale * (double)den;
-		if (num == (double)(int64_t)num)
-			return dim_div(c, dim_mul(c, size, dim_const(c, (int64_t)num)), dim_const(c, den));
+		int64_t num;
+		if (number_whole((double)scale * (double)den, &num))
+			return dim_div(c, dim_mul(c, size, dim_const(c, num)), dim_const(c, den));
 	}
 	return scaled_size_found(op, axis, size, scale);
 }

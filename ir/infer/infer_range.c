@@ -66,9 +66,9 @@ static const Dim *whole_number(const Value *v)
 {
 	const Dim *const *known;
 	double constant;
+	int64_t whole;
 	if (constant_number(v, &constant))
-		return constant == (double)(int64_t)constant ? dim_const(v->def->ctx, (int64_t)constant)
-		                                             : NULL;
+		return number_whole(constant, &whole) ? dim_const(v->def->ctx, whole) : NULL;
 	if (v->def && v->def->code == OP_PD_CAST && value_known(op_operand(v->def, 0), &known) == 1)
 		return known[0];
 	return value_known(v, &known) == 1 ? known[0] : NULL;

@@ -102,9 +102,10 @@ static Affine affine_sum(const Trip *t, Affine a, Affine b, bool subtract)
 
 static Affine affine_shift(const Trip *t, Affine a, double by)
 {
-	if (!a.offset || by != (double)(int64_t)by)
+	int64_t whole;
+	if (!a.offset || !number_whole(by, &whole))
 		return affine_unknown;
-	a.offset = dim_add(t->c, a.offset, dim_const(t->c, (int64_t)by));
+	a.offset = dim_add(t->c, a.offset, dim_const(t->c, whole));
 	return a;
 }
 

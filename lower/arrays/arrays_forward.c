@@ -45,10 +45,10 @@ const Value *position_base(const Value *v, int64_t *offset)
 	for (const Op *op = v->def; op; op = v->def) {
 		int64_t n;
 		if (op->code == OP_PD_SCALE && op_float(op, "scale", 0) == 1 && op->noperand == 1 &&
-		    op_float(op, "bias", 0) == (double)(int64_t)op_float(op, "bias", 0))
-			*offset += (int64_t)op_float(op, "bias", 0);
-		else if (op->code == OP_PD_INCREMENT)
-			*offset += (int64_t)op_float(op, "value", 1);
+		    number_whole(op_float(op, "bias", 0), &n))
+			*offset += n;
+		else if (op->code == OP_PD_INCREMENT && number_whole(op_float(op, "value", 1), &n))
+			*offset += n;
 		else if (op->code == OP_PD_ADD && position_number(op_operand(op, 1), &n))
 			*offset += n;
 		else if (op->code == OP_PD_SUBTRACT && position_number(op_operand(op, 1), &n))
