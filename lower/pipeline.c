@@ -40,6 +40,8 @@ static const Pass passes[] = {
 	{"simplify-if", "known and equal conditions, results nobody needs", pass_simplify_if},
 	{"loop-args", "variables of loops that stay, that are one, that nobody reads", pass_loop_args},
 	{"loop-trips", "loops of no, one and few rounds", pass_loop_trips},
+	{"order-values", "variables of loops by first use, results of branches by what gives them",
+     pass_order_values},
 	{"count-loops", "CUDA: loops whose rounds are known on entry count them", pass_count_loops},
 	{"select", "small branches that only choose to pd.where", pass_select},
 	{"sink", "what one branch alone reads moves into it", pass_sink},
@@ -72,7 +74,7 @@ static const Stage stages[] = {
               "canonicalize,fold,cse,simplify-if,loop-"
               "args,loop-trips,"
               "canonicalize,fold,cse,simplify-if,loop-args,dce,sink,select,hoist,cse,simplify-if,"
-              "dce,bounds"},
+              "dce,order-values,bounds"},
 	{"arrays", "stacks,forward-arrays,arrays,canonicalize,fold,cse,loop-args,dce,bounds"},
 	{"decompose", "attention,count-loops,loop-args,decompose,canonicalize,fold,cse,dce"},
 	{"layout", "layout,winograd,canonicalize,fold,cse,dce"},

@@ -227,8 +227,11 @@ static bool counted_node_begin(Codegen *cg, Frame *f, const CourseLoop *l)
 }
 
 // At the end of a round: beside what a kernel of the round does, or a step.
-static void count_down_print(Codegen *cg, const CourseLoop *l, const char *again)
+static bool count_down_print(Printing *p, const CourseEvent *e)
 {
+	Codegen *cg = p->cg;
+	const CourseLoop *l = e->loop;
+	const char *again = p->frame->name;
 	const CudaArg args[] = {cuda_arg_word(cg, "int64_t *", counter_word(cg, l->counter)),
 	                        {"pd_condition ", again, again}};
 	const char *line = arena_printf(cg->arena, "pd_count_with_next(queue, %s, %s);", args[0].text,
@@ -236,11 +239,12 @@ static void count_down_print(Codegen *cg, const CourseLoop *l, const char *again
 	const int func = cuda_node_count_down(cg, l->back, line);
 	if (func >= 0) {
 		cg->funcs[func].counts = true;
-		return;
+		return true;
 	}
 	cuda_node_begin(cg, again);
 	thread_print(cg, l->back, "pd_count_down<int64_t>", again, COUNT_OF(args), args);
 	cuda_node_end(cg);
+	return true;
 }
 
 static bool loop_print(Printing *p, const CourseEvent *e)
@@ -307,7 +311,7 @@ static bool loop_end_print(Printing *p, const CourseEvent *e)
 		cuda_block_text(cg, "}", -1);
 		cuda_loop_kernel_end(cg);
 		break;
-	case LOOP_COUNTED_NODE: count_down_print(cg, l, f->name); // fall through
+	case LOOP_COUNTED_NODE:
 	case LOOP_NODE: body_end(cg, f, l); break;
 	case LOOP_COUNTED_UNROLLED:
 		cuda_nodes_end(cg, true);
@@ -519,6 +523,7 @@ static Printer *const printers[COURSE_KINDS] = {
 	[COURSE_LOOP] = loop_print,
 	[COURSE_TEST] = test_print,
 	[COURSE_AGAIN] = again_print,
+	[COURSE_COUNT] = count_down_print,
 	[COURSE_LOOP_END] = loop_end_print,
 	[COURSE_EITHER] = either_print,
 	[COURSE_ELSE] = else_print,

@@ -634,11 +634,24 @@ static bool read_once(const Op *reader, int operand)
 	}
 }
 
+// How long an expression is to read. Long names count alike: the same program has other names when
+// another version of Paddle wrote it, and is the same code.
+static size_t expression_length(const char *e)
+{
+	enum { MOST_OF_NAME = 8 };
+	size_t n = 0, name = 0;
+	for (; *e; e++) {
+		name = word_char(*e) ? name + 1 : 0;
+		n += name <= MOST_OF_NAME;
+	}
+	return n;
+}
+
 static bool op_is_inlined(const Op *op, const char *e, bool may)
 {
 	if (expression_is_word(e) || op->code == OP_LOOP_CONSTANT || op->code == OP_LOOP_DIM)
 		return true;
-	if (!may || strlen(e) > MAX_INLINE_LENGTH || value_use_count(&op->results[0]) != 1)
+	if (!may || expression_length(e) > MAX_INLINE_LENGTH || value_use_count(&op->results[0]) != 1)
 		return false;
 	const Use *use = op->results[0].uses;
 	// A load in an arm of `? :` is read only where the condition holds; gcc 12 makes masked AVX-512

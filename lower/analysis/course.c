@@ -10,7 +10,8 @@ typedef struct Walk {
 	Course *out;
 	const Block *heads[64]; // of the loops around
 	int nhead;
-	int kernels;    // loops in kernels around
+	int kernels; // loops in kernels around
+	const CourseLoop *loop;
 	const Op *test; // of the loop at which the last walk ended
 } Walk;
 
@@ -90,12 +91,15 @@ static const Op *form_walk(Walk *w, const CourseLoop *loop, bool in_kernel)
 		l->counter = w->out->ncounter++;
 	if (node || l->form == LOOP_COUNTED_NODE)
 		l->condition = words_new(w, 1);
+	const CourseLoop *around = w->loop;
 	w->kernels += in_kernel;
+	w->loop = l;
 	event(w, COURSE_LOOP, l->enter)->loop = l;
 	const bool ok = (counted || head_walk(w, l, COURSE_TEST)) && round_walk(w, l) &&
 	                (!node || head_walk(w, l, COURSE_AGAIN));
 	event(w, COURSE_LOOP_END, l->enter)->loop = l;
 	w->kernels -= in_kernel;
+	w->loop = around;
 	return ok ? l->test : NULL;
 }
 
@@ -193,6 +197,8 @@ static bool head_is_open(const Walk *w, const Block *b)
 static const Block *way_walk(Walk *w, const Op *op, bool *on)
 {
 	const Block *to = op->succs[0].block;
+	if (w->loop && op == w->loop->back && w->loop->form == LOOP_COUNTED_NODE)
+		event(w, COURSE_COUNT, op)->loop = w->loop; // little steps do it, too
 	edge(w, op, 0);
 	if (head_is_open(w, to) || branch_joins(op))
 		return to;

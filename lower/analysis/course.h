@@ -29,6 +29,7 @@ typedef enum CourseKind {
 	COURSE_LOOP,  // begins; the head of one that is not counted comes next
 	COURSE_TEST,  // the head is over: the first round comes next
 	COURSE_AGAIN, // of a conditional node: the head is over behind a round, too
+	COURSE_COUNT, // at the end of a round of a conditional node that counts: one less is left
 	COURSE_LOOP_END,
 	COURSE_EITHER, // a loop that is one kernel where sizes of a run make it little: that comes next
 	COURSE_ELSE,   // and else this

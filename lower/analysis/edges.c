@@ -75,15 +75,17 @@ typedef struct Waiting {
 	bool *done;
 } Waiting;
 
-static bool moves_collect(const Op *op, int s, Waiting *w)
+// Those whose sizes are known, or are not.
+static bool moves_collect(const Op *op, int s, bool known, Waiting *w)
 {
 	const Succ *succ = &op->succs[s];
 	for (int i = 0; i < (int)succ->count; i++) {
 		const MoveKind kind = branch_move(op, s, i);
 		const Value *arg = succ->block->args[i], *v = op_operand(op, (int)succ->first + i);
+		int64_t n;
 		if (kind == MOVE_COUNT)
 			return false;
-		if (kind == MOVE_NONE || argument_counts(arg))
+		if (kind == MOVE_NONE || argument_counts(arg) || type_const_numel(v->type, &n) != known)
 			continue;
 		const EdgeMove m = {arg, v, v, value_place(arg), value_place(v), NULL};
 		if (!places_equal(&m.to, &m.from))
@@ -128,7 +130,7 @@ int edge_moves_find(Arena *a, const Op *op, int s, const EdgeMove **moves)
 	EdgeMove *ordered = NEW_ARRAY(a, most, EdgeMove);
 	int n = 0;
 	*moves = ordered;
-	if (!moves_collect(op, s, &w))
+	if (!moves_collect(op, s, true, &w) || !moves_collect(op, s, false, &w))
 		return -1;
 	for (int left = w.n; left > 0;) {
 		const int before = left;

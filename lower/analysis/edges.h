@@ -38,7 +38,8 @@ typedef struct EdgeMove {
 // The moves to the arguments of successor s, one behind the other, in *moves; their number. All
 // values are read before any is written: each move waits for those that read what it writes. What
 // is left goes round in circles: two buffers take each other's place, and whoever wants what was in
-// the first finds it in the second. -1: the plan does not say.
+// the first finds it in the second. Where nothing waits, those whose sizes are known go first:
+// little steps that stand beside each other are one kernel. -1: the plan does not say.
 int edge_moves_find(Arena *a, const Op *op, int s, const EdgeMove **moves);
 
 // How many elements a move has: sizes on the device, and what the host knows.

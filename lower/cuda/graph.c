@@ -184,8 +184,9 @@ static bool again_nodes(GraphWalk *w, const CourseEvent *e)
 
 // At the end of a round: one of the small steps there; else beside what some kernel of the round
 // does; else a kernel.
-static void count_down(GraphWalk *w, const CourseLoop *l)
+static bool count_nodes(GraphWalk *w, const CourseEvent *e)
 {
+	const CourseLoop *l = e->loop;
 	Touches *t = &w->touches;
 	t->accesses = w->block ? t->accesses : (Accesses){0};
 	if (!w->block) {
@@ -193,12 +194,13 @@ static void count_down(GraphWalk *w, const CourseLoop *l)
 		const bool beside = graph_node_counts(w, l->back, &t->accesses);
 		t->accesses = (Accesses){0};
 		if (beside)
-			return;
+			return true;
 	}
 	graph_node_begin(w);
 	touch_again(w, l);
 	thread_step(w, l->back, 2);
 	graph_node_end(w);
+	return true;
 }
 
 static void repeated_end(GraphWalk *w)
@@ -212,7 +214,7 @@ static bool loop_end_nodes(GraphWalk *w, const CourseEvent *e)
 	switch (e->loop->form) {
 	case LOOP_KERNEL:
 	case LOOP_COUNTED_KERNEL: graph_loop_end(w); break;
-	case LOOP_COUNTED_NODE: count_down(w, e->loop); // fall through
+	case LOOP_COUNTED_NODE:
 	case LOOP_NODE:
 		part_end(w);
 		graph_node_end(w);
@@ -297,6 +299,7 @@ static Handler *const handlers[COURSE_KINDS] = {
 	[COURSE_LOOP] = loop_nodes,
 	[COURSE_TEST] = test_nodes,
 	[COURSE_AGAIN] = again_nodes,
+	[COURSE_COUNT] = count_nodes,
 	[COURSE_LOOP_END] = loop_end_nodes,
 	[COURSE_EITHER] = either_nodes,
 	[COURSE_ELSE] = else_nodes,

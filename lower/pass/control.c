@@ -271,6 +271,52 @@ Op *control_keep(Op *op, const bool *keep)
 	return with;
 }
 
+// Puts the n values of a terminator from `first` on, and of the block's arguments, into the order.
+static void block_order(Block *b, const int *from, int n, int first, bool loop)
+{
+	Context *c = b->last->ctx;
+	Value **yields = NEW_ARRAY(c->arena, (size_t)n, Value *);
+	Value **args = NEW_ARRAY(c->arena, (size_t)n, Value *);
+	for (int i = 0; i < n; i++) {
+		yields[i] = op_operand(b->last, first + from[i]);
+		args[i] = loop ? b->args[from[i]] : NULL;
+	}
+	for (int i = 0; i < n; i++) {
+		op_set_operand(b->last, first + i, yields[i]);
+		if (!loop)
+			continue;
+		b->args[i] = args[i];
+		b->args[i]->index = (uint32_t)i;
+	}
+}
+
+Op *control_order(Op *op, const int *from)
+{
+	Context *c = op->ctx;
+	bool loop = op->code == OP_PD_WHILE;
+	int n = op->nresult;
+	const Type **types = NEW_ARRAY(c->arena, (size_t)n, const Type *);
+	Value **operands = NEW_ARRAY(c->arena, (size_t)n + 1, Value *);
+	operands[0] = op_operand(op, 0);
+	for (int i = 0; i < n; i++) {
+		types[i] = op->results[from[i]].type;
+		if (loop)
+			operands[i] = op_operand(op, from[i]);
+	}
+	Op *with = op_new(c, op->code, op->loc, n, types, loop ? n : 1, operands, op->nregion, 0);
+	for (int i = 0; i < op->nattr; i++)
+		op_set_attr(with, op->attrs[i].name, op->attrs[i].attr);
+	for (int r = 0; r < op->nregion; r++) {
+		region_move(&with->regions[r], &op->regions[r]);
+		block_order(with->regions[r].first, from, n, loop && r == 0, loop);
+	}
+	for (int i = 0; i < n; i++)
+		value_take(op_result(op, from[i]), op_result(with, i));
+	op_insert_before(op, with);
+	op_erase(op);
+	return with;
+}
+
 void region_inline(Region *r, Op *where, int first, Value **given)
 {
 	Block *b = r->first;

@@ -39,6 +39,9 @@ int region_size(const Region *r);
 // Rebuilds the operation with the results (and variables) that `keep` says. The others must be
 // unused.
 Op *control_keep(Op *op, const bool *keep);
+// Rebuilds the operation with its results (and variables) in another order: the i-th is the one
+// that was from[i].
+Op *control_order(Op *op, const int *from);
 // Moves the operations of a region in front of `where` and drops the terminator, whose operands
 // from `first` on are given.
 void region_inline(Region *r, Op *where, int first, Value **given);
