@@ -672,10 +672,21 @@ bool gradient_translate(OpJob *j)
 	return ok;
 }
 
-bool translate_job(OpJob *j)
+// Whether a row of the table stands for the operator: one of a gradient operator does where the
+// operator has all inputs that the row names, and else it is the gradient as any other.
+static bool row_stands_for(const OpJob *j)
 {
 	const LegacyMap *map;
-	if (!op_info_by_legacy(j->desc->type, &map) && gradient_is_known(j->b.ctx, j->desc->type))
+	const OpInfo *info = op_info_by_legacy(j->desc->type, &map);
+	bool stands = info;
+	for (int i = 0; stands && i < info->noperand; i++)
+		stands = info->operands[i].optional || input_var(j, map->slots[i]);
+	return stands;
+}
+
+bool translate_job(OpJob *j)
+{
+	if (gradient_is_known(j->b.ctx, j->desc->type) && !row_stands_for(j))
 		return gradient_translate(j);
 	return translate_as(j, j->desc->type);
 }
