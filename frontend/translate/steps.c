@@ -7,6 +7,7 @@
 #include "ir/build/infer.h"
 #include "ir/build/nest.h"
 
+#include <math.h>
 #include <string.h>
 
 // ---- elementwise: operands aligned at `axis` ------------------------------------------------
@@ -110,6 +111,34 @@ static bool keep_nan_create(OpJob *j)
 	Value *out = nan ? build(&j->b, OP_PD_WHERE, 3, operands, NULL) : NULL;
 	j->op = out ? out->def : NULL;
 	return out != NULL;
+}
+
+// Whole numbers that differ are further apart than what Paddle takes for equal.
+static bool gives_whole(const Value *v)
+{
+	const Op *op = v->def;
+	while (op && (op->code == OP_PD_EXPAND || op->code == OP_PD_RESHAPE))
+		op = op_operand(op, 0)->def;
+	if (op && op->code == OP_PD_CAST)
+		return !dtype_is_float(op_operand(op, 0)->type->dtype);
+	const double n = op && op->code == OP_PD_FULL ? op_float(op, "value", 0.5) : 0.5;
+	return n == floor(n);
+}
+
+// Paddle's kernels take floats for equal that are less than 1e-8 apart, since Paddle 3 1e-15.
+static bool equal_create(OpJob *j)
+{
+	const DType t = j->operands[0]->type->dtype;
+	if ((t != DT_F32 && t != DT_F64) || t != j->operands[1]->type->dtype ||
+	    (gives_whole(j->operands[0]) && gives_whole(j->operands[1])))
+		return general_create(j);
+	const NamedAttr near = {"tolerance", attr_float(j->t->c, is_pir(j->desc) ? 1e-15 : 1e-8)};
+	j->op = build_op(&j->b, OP_PD_EQUAL_NEAR, 2, j->operands, 1, &near);
+	if (j->op && j->info->code == OP_PD_NOT_EQUAL) {
+		Value *differ = build1(&j->b, OP_PD_LOGICAL_NOT, op_result(j->op, 0), NULL);
+		j->op = differ ? differ->def : NULL;
+	}
+	return j->op != NULL;
 }
 
 // Operators whose kernels read their operands side by side: nothing is stretched, so that sizes
@@ -404,6 +433,7 @@ static bool in_place_create(OpJob *j)
 
 static const OpSteps steps_table[] = {
 	{.hook = "elementwise", .inputs = elementwise_inputs},
+	{.hook = "equal", .inputs = elementwise_inputs, .create = equal_create},
 	{.hook = "of_whole", .inputs = of_whole_inputs},
 	{.hook = "keep_nan", .create = keep_nan_create},
 	{.hook = "equal_sizes", .create = equal_sizes_create},

@@ -306,12 +306,19 @@ static bool results_fit(Form *f)
 	return true;
 }
 
+// What Paddle declares of the row's operation; `pd_op.equal.near` is one of several rows of equal.
+static const PirDeclared *row_declared(PirWriter *w, const PirMap *m)
+{
+	const char *name = m->map.type + strlen("pd_op.");
+	return pir_declared(context_strn(w->c, name, strcspn(name, ".")));
+}
+
 static bool fits(Form *f, PirWriter *w, const Op *op, const PirMap *m)
 {
 	*f = (Form){.w = w, .op = op, .m = m};
 	f->attrs = NEW_ARRAY(w->c->arena, (size_t)op->info->nattr + 1, bool);
 	f->operands = NEW_ARRAY(w->c->arena, (size_t)op->info->noperand + 1, bool);
-	if (!(f->d = pir_declared(m->map.type + strlen("pd_op."))))
+	if (!(f->d = row_declared(w, m)))
 		return unfit(f, "Paddle 3.2 has no such operation");
 	if (!sets_fit(f))
 		return false;

@@ -507,6 +507,16 @@ bool define_hook_allclose(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
+static Value *same_or_near(Builder *b, Value *x, Value *y, double tolerance)
+{
+	Value *same = apply2(b, OP_PD_EQUAL, x, y);
+	if (!same || (x->type->dtype != DT_F32 && x->type->dtype != DT_F64))
+		return same;
+	Value *apart = scalar_cast(b, apply1(b, OP_PD_ABS, apply2(b, OP_PD_SUBTRACT, x, y)), DT_F64),
+		  *limit = build_scalar_f(b, DT_F64, tolerance);
+	return apply2(b, OP_PD_LOGICAL_OR, same, apply2(b, OP_PD_LESS_THAN, apart, limit));
+}
+
 // Shapes are compared when the program runs, where they are not known before.
 bool define_hook_equal_all(Builder *b, Op *op, Value **results)
 {
@@ -535,7 +545,8 @@ bool define_hook_equal_all(Builder *b, Op *op, Value **results)
 			inside = pred_and(&r.b, inside, index_less(&r.b, r.at[d], index_dim(&r.b, y->dims[d])));
 	Value *other = load_or(&r.b, inside, inside ? build_scalar_f(&r.b, y->dtype, 0) : NULL,
 	                       op_operand(op, 1), r.at);
-	Value *equal = apply2(&r.b, OP_PD_EQUAL, load(&r.b, op_operand(op, 0), r.at), other);
+	Value *equal = same_or_near(&r.b, load(&r.b, op_operand(op, 0), r.at), other,
+	                            op_float(op, "tolerance", 0));
 	equal = x->rank ? reduce_close(&r, equal) : equal;
 	results[0] = nest_close(&n, pred_and(&n.b, shapes, equal));
 	return results[0] != NULL;
