@@ -221,11 +221,10 @@ static Value *powered(Builder *b, Value *x, double by)
 	return x ? apply2(b, OP_PD_ELEMENTWISE_POW, x, build_scalar_f(b, x->type->dtype, by)) : NULL;
 }
 
-// Paddle begins with -FLT_MAX, which is the maximum of a window of -inf, as it is of a window that
-// has positions outside of the image.
-static Value *pool_max(Builder *b, Value *max, const Value *inside)
+// Paddle begins with -FLT_MAX, which is the maximum of a window of -inf.
+static Value *pool_max(Builder *b, Value *max)
 {
-	if (!max || inside || !dtype_is_float(max->type->dtype))
+	if (!max || !dtype_is_float(max->type->dtype))
 		return max;
 	return apply2(b, OP_PD_MAXIMUM, build_scalar_f(b, max->type->dtype, -FLT_MAX), max);
 }
@@ -258,7 +257,7 @@ bool define_hook_pool(Builder *b, Op *op, Value **results)
 		element = powered(&r.b, element, norm);
 	element = reduce_close(&r, element);
 	if (max) {
-		element = pool_max(&n.b, element, inside);
+		element = pool_max(&n.b, element);
 	} else if (lp) {
 		element = powered(&n.b, element, 1 / norm);
 	} else {

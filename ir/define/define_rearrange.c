@@ -3,6 +3,7 @@
 #include "ir/infer/geometry.h"
 #include "ir/infer/infer.h"
 
+#include <float.h>
 #include <string.h>
 
 // ---- channels and pixels ------------------------------------------------------------------------
@@ -86,7 +87,11 @@ bool define_hook_maxout(Builder *b, Op *op, Value **results)
 		return false;
 	axes[0] = axis + 1;
 	Value *x = axis_split(b, op_operand(op, 0), axis, groups, true);
-	results[0] = axis_merge(b, x ? tensor_reduce(b, OP_PD_MAX, x, 1, axes) : NULL, axis);
+	x = x ? tensor_reduce(b, OP_PD_MAX, x, 1, axes) : NULL;
+	// Paddle begins with -FLT_MAX, which is the maximum of -inf.
+	if (x && dtype_is_float(x->type->dtype))
+		x = apply2(b, OP_PD_MAXIMUM, tensor_number(b, x->type->dtype, -FLT_MAX), x);
+	results[0] = axis_merge(b, x, axis);
 	return results[0] != NULL;
 }
 

@@ -89,7 +89,8 @@ bool define_hook_kldiv_loss(Builder *b, Op *op, Value **results)
 		v = tensor_mul(&n.b, apply1(&n.b, OP_PD_EXP, target), tensor_sub(&n.b, target, x));
 	} else {
 		Value *zero = build_scalar_f(&n.b, t->dtype, 0),
-			  *positive = apply2(&n.b, OP_PD_GREATER_THAN, target, zero);
+			  *positive = apply1(&n.b, OP_PD_LOGICAL_NOT,
+		                         apply2(&n.b, OP_PD_LESS_EQUAL, target, zero));
 		// The gradient goes through both sides: neither may have a NaN.
 		Value *some = index_where(&n.b, positive, target, build_scalar_f(&n.b, t->dtype, 1));
 		v = tensor_mul(&n.b, target, tensor_sub(&n.b, apply1(&n.b, OP_PD_LOG, some), x));
