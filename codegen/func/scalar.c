@@ -647,6 +647,16 @@ static size_t expression_length(const char *e)
 	return n;
 }
 
+// Whether use, or that of a conversion of it, is an arm of `? :`. A load in one is read only where the
+// condition holds; gcc 12 makes masked loads of that, and of some groups of them it reads the wrong
+// elements. The element is there in any case, or a condition of the load's own says so.
+static bool is_arm(const Use *use)
+{
+	while (use->user->code == OP_PD_CAST && value_use_count(&use->user->results[0]) == 1)
+		use = use->user->results[0].uses;
+	return use->user->code == OP_PD_WHERE && use->index;
+}
+
 static bool op_is_inlined(const Op *op, const char *e, bool may)
 {
 	if (expression_is_word(e) || op->code == OP_LOOP_CONSTANT || op->code == OP_LOOP_DIM)
@@ -654,9 +664,7 @@ static bool op_is_inlined(const Op *op, const char *e, bool may)
 	if (!may || expression_length(e) > MAX_INLINE_LENGTH || value_use_count(&op->results[0]) != 1)
 		return false;
 	const Use *use = op->results[0].uses;
-	// A load in an arm of `? :` is read only where the condition holds; gcc 12 makes masked AVX-512
-	// loads of that, and sums of some of them are wrong. The element is there in any case.
-	if (op->code == OP_LOOP_LOAD && use->user->code == OP_PD_WHERE && use->index)
+	if ((op->code == OP_LOOP_LOAD || op->code == OP_LOOP_LOAD_OR) && is_arm(use))
 		return false;
 	return use->user->block == op->block && read_once(use->user, (int)use->index);
 }
