@@ -277,6 +277,31 @@ static bool innermost_shares(const Nest *n)
 	return shares && n->op->nresult > 1 && n->k->target->vector && !n->k->cg->backend->device;
 }
 
+// Whether a load stands under a condition that the elements of this round decide, in a loop so short
+// that gcc unrolls it: gcc 12 before 12.4 makes masked loads of neighbours in groups then, and forgets
+// that a group has them in another order (its bug 114375). As a loop of its own it is right.
+static bool innermost_masks(const Nest *n)
+{
+	enum { MOST_UNROLLED = 16 };
+	int64_t least, most;
+	dim_range(n->loops[n->nloop - 1].extent, &least, &most);
+	if (n->nloop < 2 || most > MOST_UNROLLED || n->k->cg->backend->device)
+		return false;
+	PointerMap data;
+	pointer_map_init(&data, n->k->arena);
+	bool masks = false;
+	for (const Op *op = n->body->first; op && !op->nregion; op = op->next) {
+		if (op->code == OP_LOOP_LOAD_OR && nest_needed(n, op))
+			masks |= pointer_map_get(&data, op_operand(op, 0)) != NULL;
+		bool read = load_indices_at(op) && nest_level(n, &op->results[0]) == n->nloop;
+		for (int i = 0; i < op->noperand; i++)
+			read |= pointer_map_get(&data, op_operand(op, i)) != NULL;
+		for (int i = 0; read && i < op->nresult; i++)
+			pointer_map_set(&data, &op->results[i], &op->results[i]);
+	}
+	return masks;
+}
+
 static bool innermost_again(Nest *n, int level, int depth)
 {
 	(void)level;
@@ -294,7 +319,7 @@ static bool innermost_print(Nest *n, int depth)
 	if (nest_wants_lanes(n))
 		return nest_lanes_print(n, depth);
 	Loop *loop = &n->loops[n->nloop - 1];
-	if (innermost_jumps(n) || innermost_shares(n)) {
+	if (innermost_jumps(n) || innermost_shares(n) || innermost_masks(n)) {
 		if (!kernel_helper(n->k, "kernel_macros.c", 0, NULL))
 			return false;
 		text_line(n->out, depth, "PD_LANES");
