@@ -9,12 +9,11 @@ SOURCES += frontend/driver/build_cache.c frontend/driver/build_cuda.c \
 	frontend/driver/verify_expect.c frontend/driver/verify_find.c frontend/driver/verify_inputs.c frontend/driver/verify_trace.c
 SOURCES += frontend/read/pir_flow.c frontend/read/pir_gradient.c frontend/read/pir_json.c frontend/read/pir_op.c frontend/read/pir_read.c \
 	frontend/read/pir_type.c
-SOURCES += frontend/read/config.c frontend/read/config_yaml.c frontend/read/desc.c \
+SOURCES += frontend/read/attrs.c frontend/read/config.c frontend/read/config_yaml.c frontend/read/desc.c \
 	frontend/read/file.c frontend/read/folder.c frontend/read/legacy_text.c \
 	frontend/read/model.c frontend/read/npy.c frontend/read/params.c
-SOURCES += frontend/translate/attrs.c \
-	frontend/translate/control_array.c frontend/translate/control_block.c \
-	frontend/translate/control_condition.c frontend/translate/control_flow.c \
+SOURCES += frontend/translate/control_array.c frontend/translate/control_block.c \
+	frontend/translate/control_flow.c \
 	frontend/translate/control_if.c frontend/translate/control_select.c frontend/translate/control_recurrent.c \
 	frontend/translate/control_while.c frontend/translate/feeds.c frontend/translate/general.c \
 	frontend/translate/gradient.c frontend/translate/gradient_branch.c frontend/translate/gradient_loop.c \

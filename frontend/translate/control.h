@@ -1,11 +1,11 @@
 // Translating control flow: what the control_*.c files share. Private to frontend/.
 //
 //   control_flow.c       which variables a block reads and writes
-//   control_block.c      a sub-block as a region, and undoing what it did to outer variables
+//   control_block.c      a sub-block as a region, and undoing what it did to outer variables; the
+//                        condition of a loop, once
 //   control_if.c         conditional_block
 //   control_select.c     select_input, select_output, numbers of axes that sizes decide
 //   control_while.c      while
-//   control_condition.c  the condition of a loop, once
 //   control_array.c      tensor arrays, and their types
 //   control_recurrent.c  recurrent
 #ifndef PDCC_FRONTEND_CONTROL_H
@@ -150,7 +150,7 @@ OpStep select_input_translate, select_output_translate;
 // Operators whose results have another number of axes where a run finds another size.
 OpStep squeeze_create, gather_nd_create, varying_record;
 
-// ---- control_while.c, control_condition.c -------------------------------------------------------
+// ---- control_while.c, control_block.c -----------------------------------------------------------
 OpStep while_translate;
 // Fills the cond region of a loop whose last variable is the condition. When the values `init` and
 // `next` of the condition are one computation on the loop variables, the region computes it and

@@ -3,6 +3,7 @@
 #ifndef PDCC_FRONTEND_TRANSLATE_H
 #define PDCC_FRONTEND_TRANSLATE_H
 
+#include "frontend/read/attrs.h"
 #include "frontend/read/desc.h"
 #include "frontend/translate/translate.h"
 #include "ir/build/build.h"
@@ -199,30 +200,6 @@ bool rows_tensor_translate(OpJob *j);
 bool optimizer_inputs(OpJob *j);
 bool optimizer_create(OpJob *j);
 bool merged_translate(OpJob *j); // merged_momentum, merged_adam
-
-// ---- attrs.c: legacy attributes -------------------------------------------------------------
-// To the wanted kind; NULL (no diagnostic) when it cannot be said in it.
-const Attr *attr_convert(Context *c, AttrKind kind, const Paddle__OpAttr *a);
-// To an INT or FLOAT, whichever says it exactly.
-const Attr *attr_convert_number(Context *c, const Paddle__OpAttr *a);
-const char *attr_kind_name(int32_t legacy_kind);
-// Numbers in an attribute of any numeric kind, single or list; -1 when it is none.
-int attr_count(const Paddle__OpAttr *a);
-bool attr_int_at(const Paddle__OpAttr *a, int i, int64_t *v);
-bool attr_float_at(const Paddle__OpAttr *a, int i, double *v);
-// What constant values of the program hold, one after the other.
-typedef struct NumberList {
-	int n;
-	double floats[MAX_RANK * 2];
-	int64_t ints[MAX_RANK * 2];
-	bool whole[MAX_RANK * 2]; // an integer, which `ints` holds
-} NumberList;
-// Appends; false when v is not known now, or does not fit.
-bool numbers_of_value(Context *c, const Value *v, NumberList *list);
-const Attr *attr_from_numbers(Context *c, const AttrInfo *a,
-                              const NumberList *list); // NULL: wrong kind or number
-// Whole-operator properties that pdcc does not do (fusions of other compilers): a message, or NULL.
-const char *attr_objection(Context *c, const LegacyMap *map, const Paddle__OpAttr *a);
 
 // ---- feeds.c: inputs and outputs ------------------------------------------------------------
 bool feed_translate(OpJob *j);                            // a feed operator

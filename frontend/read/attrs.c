@@ -1,6 +1,5 @@
-// Legacy attributes: numbers, strings and lists of many kinds, to the kind that the operator table
-// wants. Used by translate.c and steps.c.
-#include "frontend/translate/translator.h"
+// Legacy attributes by the kinds of the operator table; what is without effect, and what is refused.
+#include "frontend/read/attrs.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
