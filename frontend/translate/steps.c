@@ -2,6 +2,7 @@
 // the `hook:` of the entry. Used by translate.c.
 #include "frontend/translate/control.h"
 #include "frontend/translate/general.h"
+#include "frontend/translate/legacy_half.h"
 #include "frontend/translate/lod.h"
 #include "ir/build/build.h"
 #include "ir/build/infer.h"
@@ -439,6 +440,8 @@ static const OpSteps steps_table[] = {
 	{.hook = "equal_sizes", .create = equal_sizes_create},
 	{.hook = "in_place", .create = in_place_create},
 	{.hook = "arange", .inputs = arange_inputs},
+	{.hook = "legacy_cast", .create = legacy_cast_create},
+	{.hook = "legacy_full", .create = legacy_full_create},
 	{.hook = "assign_value", .create = assign_value_create},
 	{.hook = "full_int_array", .create = int_array_create},
 	{.hook = "assign", .create = assign_create, .record = assign_record},
