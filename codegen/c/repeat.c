@@ -11,9 +11,10 @@
 //       {4160},
 //   };
 //
-// What some layers have and others have not is an if on the row. The loop does what the calls one
-// after the other did. Which are repeated: repeat_find.c; what they get: repeat_names.c. Called by
-// blocks.c.
+// What some layers have and others have not is an if on the row. Layers that differ in nothing have
+// no table (a struct without members has size 0, and is no C), but a counter. The loop does what
+// the calls one after the other did. Which are repeated: repeat_find.c; what they get:
+// repeat_names.c. Called by blocks.c.
 #include "codegen/c/repeat.h"
 #include "codegen/nest/nest.h"
 
@@ -197,7 +198,7 @@ static const Op *step_op(const RepeatLoop *l, int step)
 static const char *rounds_condition(const RepeatLoop *l, int step)
 {
 	Arena *a = l->s->cg->arena;
-	const char *row = l->table.row, *rows = l->table.rows;
+	const char *row = l->table.row, *rows = l->table.n ? l->table.rows : NULL;
 	const int all = l->r->rounds;
 	const bool all_but_one = all > 2 && step_count(l->r, step) == all - 1;
 	Text t;
@@ -205,9 +206,11 @@ static const char *rounds_condition(const RepeatLoop *l, int step)
 	for (int round = 0; round < all; round++) {
 		if ((repeat_at(l->r, round, step) == STEP_ABSENT) != all_but_one)
 			continue;
-		text_printf(&t, "%s%s %s %s", t.len ? " || " : "", row, all_but_one ? "!=" : "==", rows);
-		if (round)
-			text_printf(&t, " + %d", round);
+		text_printf(&t, "%s%s %s ", t.len ? " || " : "", row, all_but_one ? "!=" : "==");
+		if (rows)
+			text_str(&t, rows);
+		if (round || !rows)
+			text_printf(&t, "%s%d", rows ? " + " : "", round);
 	}
 	return t.text;
 }
@@ -310,40 +313,65 @@ static void carried_comment(RepeatLoop *l)
 				continue;
 			pointer_map_set(&seen, was, is);
 			const char *name = pointer_map_get(&l->named[0], is);
-			text_printf(&t, "%s%s is %s", t.len ? ", " : "",
-			            (const char *)pointer_map_get(&l->named[0], was),
-			            name ? name : value_stem(cg, is));
+			name = name ? name : value_stem(cg, is);
+			const char *before = pointer_map_get(&l->named[0], was);
+			if (!strcmp(before, name))
+				continue;
+			text_printf(&t, "%s%s is %s", t.len ? ", " : "", before, name);
 		}
 	if (t.len)
 		run_comment(cg, "from the second round on, %s of the round before", t.text);
+}
+
+// Opens the loop, over the rows of the table where it has columns; whether that opened a block
+// around it, too.
+static bool rounds_open(const RepeatLoop *l)
+{
+	Codegen *cg = l->s->cg;
+	const Table *t = &l->table;
+	const int rounds = l->r->rounds;
+	if (!t->n) {
+		run_open(cg, arena_printf(cg->arena, "for (int %s = 0; %s < %d; %s++)", t->row, t->row,
+		                          rounds, t->row));
+		return false;
+	}
+	type_print_columns(cg, t, &cg->tables);
+	const bool constant = table_is_constant(t, rounds);
+	if (constant) {
+		rows_print(l, 0, &cg->tables);
+	} else {
+		run_open(cg, ""); // no goto goes past a declaration in C++
+		rows_print(l, cg->depth + 1, &cg->run);
+	}
+	run_open(cg, arena_printf(cg->arena, "for (const struct %s *%s = %s; %s < %s + %d; %s++)",
+	                          t->type, t->row, t->rows, t->row, t->rows, rounds, t->row));
+	return !constant;
 }
 
 static bool repeat_print(Steps *s, const Repeat *r)
 {
 	Codegen *cg = s->cg;
 	RepeatLoop l = {.s = s, .r = r};
-	Table *t = &l.table;
-	table_begin(cg, t);
-	run_comment(cg, "%d times the same calls, with what the rows of %s say", r->rounds, t->rows);
+	table_begin(cg, &l.table);
+	const size_t at = cg->run.len;
 	if (!repeat_names(&l))
 		return false;
-	type_print_columns(cg, t, &cg->tables);
-	const bool constant = table_is_constant(t, r->rounds);
-	if (constant) {
-		rows_print(&l, 0, &cg->tables);
-	} else {
-		run_open(cg, ""); // no goto goes past a declaration in C++
-		rows_print(&l, cg->depth + 1, &cg->run);
-	}
-	run_open(cg, arena_printf(cg->arena, "for (const struct %s *%s = %s; %s < %s + %d; %s++)",
-	                          t->type, t->row, t->rows, t->row, t->rows, r->rounds, t->row));
+	const char *declared = arena_printf(cg->arena, "%s", cg->run.len > at ? cg->run.text + at : "");
+	cg->run.len = at;
+	if (l.table.n)
+		run_comment(cg, "%d times the same calls, with what the rows of %s say", r->rounds,
+		            l.table.rows);
+	else
+		run_comment(cg, "%d times the same calls", r->rounds);
+	text_str(&cg->run, declared);
+	const bool block = rounds_open(&l);
 	carried_comment(&l);
 	cg->in_rounds = true;
 	if (!steps_loop_print(&l))
 		return false;
 	cg->in_rounds = false;
 	run_close(cg);
-	if (!constant)
+	if (block)
 		run_close(cg);
 	return true;
 }
