@@ -179,7 +179,7 @@ bool array_assign(OpJob *j, const char *var, Value *v);
 // An empty array at the top of the program.
 Value *array_empty(OpJob *j, const Paddle__VarDesc *v);
 OpStep array_write_translate, array_read_inputs, array_element_inputs, array_pop_translate,
-	array_slice_create, slice_create;
+	array_slice_create, slice_create, sum_create;
 
 // ---- control_recurrent.c ------------------------------------------------------------------------
 OpStep recurrent_translate;

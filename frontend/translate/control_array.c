@@ -5,8 +5,10 @@
 #include "frontend/translate/general.h"
 #include "frontend/translate/lod.h"
 #include "ir/build/build.h"
+#include "ir/build/counted.h"
 #include "ir/build/infer.h"
 #include "ir/build/nest.h"
+#include "ir/gradient/gradient.h"
 
 #include <string.h>
 
@@ -217,6 +219,20 @@ static bool position_is_one(OpJob *j, const Value *v, const char *slot)
 	return true;
 }
 
+// The array that a write to `var` changes. The gradient of an array, which has nothing yet, has zeros
+// for all elements of that array: writes give some, in any order, of which `sum` makes one.
+static Value *array_to_write(OpJob *j, const char *var)
+{
+	Value *array = read_var(j, "Out", var);
+	const char *end = strstr(var, "@GRAD");
+	if (!array || !end || !array->def || array->def->code != OP_PD_CREATE_ARRAY)
+		return array;
+	Context *c = j->t->c;
+	const Binding *of = scope_find(j->t, context_strn(c, var, (size_t)(end - var)));
+	const bool known = of && of->value && of->value->type == array->type;
+	return known ? gradient_zero_array(&j->b, of->value) : array;
+}
+
 bool array_write_translate(OpJob *j)
 {
 	const char *x = input_var(j, "X");
@@ -233,7 +249,7 @@ bool array_write_translate(OpJob *j)
 		return false;
 	if (element->type->kind != TY_TENSOR)
 		return job_fail(j, "input X is no tensor");
-	Value *array = read_var(j, "Out", out);
+	Value *array = array_to_write(j, out);
 	if (!array)
 		return false;
 	Value *const operands[] = {array, at, element};
@@ -333,6 +349,41 @@ bool array_element_inputs(OpJob *j)
 		return false;
 	j->operands[1] = slice_position(j, j->operands[0], j->operands[1]);
 	return j->operands[1] != NULL;
+}
+
+// Each element of y added to that of x, which has at least as many.
+static Value *array_add(Builder *b, Value *x, Value *y)
+{
+	CountedLoop l;
+	if (!count_begin(&l, b, gradient_array_length(b, y), false, 1, &x))
+		return NULL;
+	Value *p = gradient_array_read(&l.b, l.args[0], l.at),
+		  *q = p ? gradient_array_read(&l.b, y, l.at) : NULL,
+		  *sum = q ? tensor_add(&l.b, p, q) : NULL;
+	return gradient_array_end(&l, sum ? gradient_array_write(&l.b, l.args[0], l.at, sum) : NULL);
+}
+
+// Sums of arrays, which are gradients, too.
+bool sum_create(OpJob *j)
+{
+	const Op *list = j->operands[0] ? j->operands[0]->def : NULL;
+	if (!list || list->code != OP_BUILTIN_COMBINE || !list->noperand ||
+	    op_operand(list, 0)->type->kind != TY_ARRAY)
+		return general_create(j);
+	Value *sum = op_operand(list, 0);
+	for (int i = 1; sum && i < list->noperand; i++) {
+		Value *term = op_operand(list, i);
+		if (term->type != sum->type)
+			return job_fail(j, "term %d is not a tensor array like the first", i);
+		sum = array_add(&j->b, sum, term);
+	}
+	const char *out = sum ? job_output(j, 0, 0) : NULL;
+	if (!out || !array_learn(j, out, sum->type))
+		return false;
+	j->op = sum->def;
+	j->results = NEW(j->t->c->arena, Value *);
+	j->results[0] = sum;
+	return true;
 }
 
 // Paddle 3's slice of several: an array.

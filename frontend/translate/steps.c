@@ -453,6 +453,7 @@ static const OpSteps steps_table[] = {
 	{.hook = "beam_search", .inputs = beam_search_inputs, .record = beam_search_record},
 	{.hook = "split_lod_tensor", .create = split_lod_tensor_create},
 	{.hook = "slice", .create = slice_create},
+	{.hook = "sum", .create = sum_create},
 	{.hook = "batch_norm", .record = batch_norm_record, .state = true},
 	{.hook = "kept_state", .state = true}, // state is among its outputs, and stays as it is
 	{.hook = "optimizer", .inputs = optimizer_inputs, .create = optimizer_create},
