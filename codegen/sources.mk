@@ -1,6 +1,6 @@
 # The sources of codegen/, room by room.
 SOURCES += codegen/codegen.c
-SOURCES += codegen/c/kernel_conv.c codegen/c/kernel_filter_gradient.c codegen/c/kernel_pool_gradient.c codegen/c/kernel_depthwise.c codegen/c/kernel_gemm.c codegen/c/kernel_integer.c \
+SOURCES += codegen/c/kernel_conv.c codegen/c/kernel_filter_gradient.c codegen/c/kernel_pool_gradient.c codegen/c/kernel_depthwise.c codegen/c/kernel_gemm.c codegen/c/groups.c codegen/c/kernel_integer.c \
 	codegen/c/kernel_layout.c codegen/c/kernel_norm.c codegen/c/kernel_row.c \
 	codegen/c/blocks.c codegen/c/compute.c codegen/c/kernel_softmax.c codegen/c/kernel_winograd.c codegen/c/map.c codegen/c/parameters.c codegen/c/plan.c codegen/c/module.c codegen/c/repeat.c codegen/c/repeat_find.c codegen/c/repeat_names.c codegen/c/run.c codegen/c/scope.c codegen/c/share.c codegen/c/trace.c codegen/c/update.c
 SOURCES += codegen/cuda/backend.c codegen/cuda/cuda.c codegen/cuda/graph.c codegen/cuda/header.c \

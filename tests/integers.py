@@ -1,6 +1,6 @@
 """Products of whole numbers: convolutions and matrix products as C for each instruction set that is here, equal to sums that numpy
 makes, and as lowered IR in the interpreter; and that the C is clean under strict flags as C and C++."""
-import pathlib, subprocess, tempfile
+import pathlib, re, subprocess, tempfile
 
 from pdcc_tests import SRC, run
 from suite_generated import SIMD, STRICT
@@ -60,16 +60,23 @@ CASES = (
     Matmul('leading axes, open', (2, 3, 48), 16, '?m'),
     Matmul('column', (9, 30), 1),
 )
+SHARED = (  # large enough that threads share them
+    Conv('rows', (1, 32, 20, 20), 72, (3, 3), pads=(1, 1, 1, 1)),
+    Conv('tiles, odd groups, open batch', (2, 64, 21, 17), 136, (1, 1), batch='?n'),
+    Conv('rows, open batch', (3, 20, 15, 15), 64, (3, 3), 1, (1, 1, 1, 1), batch='?n'),
+    Matmul('rows of a matrix', (161, 130), 260),
+    Matmul('leading axes, open', (5, 33, 128), 264, '?m'),
+)
 
 
 def tensor(dims, dtype):
     return f'tensor<{" x ".join(map(str, dims))} x {dtype}>'
 
 
-def program(np, random, dtype, inputs, weights):
+def program(np, random, dtype, inputs, weights, cases):
     """Feeds are f32; unsigned numbers are 128 more than what they stand for."""
     zero, rows = 128 if dtype == 'u8' else 0, ['builtin.module {']
-    for i, case in enumerate(CASES):
+    for i, case in enumerate(cases):
         dims = (case.open, *case.x[1:])
         if isinstance(case.open, str):
             dims = (f'{case.open}{i}', *dims[1:])
@@ -104,13 +111,35 @@ def clean(t, tmp, model, isa):
         yield f'{isa}: clean with {compiler[0]}', p.returncode == 0, p.stdout[-2000:]
 
 
-def results(t, np, tmp, isa, dtype):
-    inputs, weights, model = [], [], tmp / f'{isa}_{dtype}.pdir'
-    model.write_text(program(np, np.random.default_rng(5), dtype, inputs, weights))
-    feeds = []
+def made(np, tmp, model, dtype, cases):
+    """The program of these cases, written to `model`: (inputs, weights, arguments of `pdcc run`)."""
+    inputs, weights, feeds = [], [], []
+    model.write_text(program(np, np.random.default_rng(5), dtype, inputs, weights, cases))
     for i, x in enumerate(inputs):
-        np.save(tmp / f'{dtype}{i}.npy', (x + (128 if dtype == 'u8' else 0)).astype(np.float32))
-        feeds += ['--in', f'x{i}={tmp / f"{dtype}{i}.npy"}']
+        np.save(tmp / f'{model.stem}{i}.npy', (x + (128 if dtype == 'u8' else 0)).astype(np.float32))
+        feeds += ['--in', f'x{i}={tmp / f"{model.stem}{i}.npy"}']
+    return inputs, weights, feeds
+
+
+def threads(t, np, tmp, isa, dtype):
+    """Kernels that several threads share give the same numbers."""
+    model = tmp / f'{isa}_{dtype}_shared.pdir'
+    inputs, weights, feeds = made(np, tmp, model, dtype, SHARED)
+    p = run([t.pdcc, 'opt', '--verify-each', model, '--isa', isa, '--threads', 3, '--passes=layout,to-loops,fuse,threads', '-o', '-'])
+    shared = len(re.findall(r'kernel\.integer_conv.*parallel', p.stdout))
+    yield f'{isa} {dtype}: shared', shared == (len(SHARED) if KERNELS.get(isa) == dtype else 0), f'{shared}: {p.stdout[-2000:]}'
+    for n in (1, 2, 3):
+        out = tmp / f'{model.stem}{n}'
+        p = run([t.pdcc, 'run', model, '--isa', isa, '--threads', n, '--out-dir', out, *feeds])
+        yield f'{isa} {dtype}: {n} threads run', p.returncode == 0, p.stdout[-2000:]
+        for i, case in enumerate(SHARED if p.returncode == 0 else ()):
+            have, want = np.load(out / f'0/{i}.npy'), case.want(np, inputs[i], weights[i])
+            yield f'{isa} {dtype}: {n} threads, {case.name}', have.shape == want.shape and (have == want).all(), f'{have}\n{want}'
+
+
+def results(t, np, tmp, isa, dtype):
+    model = tmp / f'{isa}_{dtype}.pdir'
+    inputs, weights, feeds = made(np, tmp, model, dtype, CASES)
     lowered = tmp / f'{isa}_lowered.pdir'
     p = run([t.pdcc, 'opt', '--verify-each', model, '--isa', isa, '--passes=layout,to-loops,fuse', '-o', lowered])
     yield f'{isa} {dtype}: lowers', p.returncode == 0, p.stdout[-2000:]
@@ -125,6 +154,8 @@ def results(t, np, tmp, isa, dtype):
         yield f'{isa} {dtype}: {case.name}', have.shape == want.shape and (have == want).all(), f'{have}\n{want}'
     p = run([t.pdcc, 'verify', model, '--isa', isa, '--target', 'interp', *feeds])
     yield f'{isa} {dtype}: as lowered, in the interpreter', p.returncode == 0, p.stdout[-2000:]
+    if isa in KERNELS:
+        yield from threads(t, np, tmp, isa, dtype)
     if isa in ('avx2', 'avx512vnni'):
         yield from clean(t, tmp, model, isa)
 

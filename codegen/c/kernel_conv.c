@@ -5,8 +5,8 @@
 // pixels), conv_plain.c.in (input not blocked: a network's first convolution) and conv_tile.c.in
 // (everything else). Each convolution gets thin loops around one of them, with its sizes as
 // constants and its epilogue over the finished tile.
+#include "codegen/c/groups.h"
 #include "codegen/c/point.h"
-#include "codegen/nest/region.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -146,85 +146,14 @@ static const char *epilogue_text(Conv *v, const char **value)
 	return region_text(v->k, r, args, value);
 }
 
-// `calls` for each image.
-static const char *images_loop(Conv *v, const char *batch, const char *calls)
-{
-	Text t;
-	text_init(&t, v->k->arena);
-	text_printf(&t, "for (int64_t n = 0; n < %s; n++) {\n", batch);
-	tile_indent(&t, calls);
-	text_str(&t, "}");
-	return t.text;
-}
-
-// The loops over images and whole groups of packed weights, and the rest.
-static const char *group_loops(Conv *v, const char *batch)
-{
-	const int64_t whole = v->out_blocks / v->nv, rest = v->out_blocks % v->nv;
-	Text calls;
-	text_init(&calls, v->k->arena);
-	if (whole)
-		text_str(&calls, whole == 1 ? tile_group(v->k, "n", 0, v->nv)
-		                            : tile_groups(v->k, "n", whole, v->nv));
-	if (rest)
-		text_printf(&calls, "%s%s", whole ? "\n" : "", tile_group(v->k, "n", whole, rest));
-	return images_loop(v, batch, calls.text);
-}
-
-// The same where threads share them, and the rows or tiles of each.
-static const char *group_shares(Conv *v, const char *inner)
-{
-	Arena *a = v->k->arena;
-	const int64_t whole = v->out_blocks / v->nv, rest = v->out_blocks % v->nv,
-				  groups = whole + (rest > 0);
-	const char *head = whole && rest ? arena_printf(a, "if (group < %" PRId64 ")", whole) : "";
-	Text calls;
-	text_init(&calls, a);
-	text_printf(&calls, "const int64_t n = unit / %" PRId64 ", group = unit %% %" PRId64 ";\n",
-	            groups, groups);
-	if (whole)
-		text_printf(&calls, "%s\n",
-		            tile_pass_on(v->k, head, "_group",
-		                         arena_printf(a, "n, group, %d, from, until", v->nv)));
-	if (rest)
-		text_str(&calls, tile_pass_on(v->k, whole ? "else" : "", "_group",
-		                              arena_printf(a, "n, group, %" PRId64 ", from, until", rest)));
-	return tile_share(v->k, inner, calls.text);
-}
-
 // The epilogue and sizes as C; asked for before what lists the function's parameters.
 typedef struct ConvSizes {
-	const char *batch, *x_blocks, *height, *width, *rows, *columns, *end;
-	// Shared by threads: rows, or tiles of a flat image; and where a part of these begins and ends.
-	const char *inner, *part, *row_from, *row_until, *from, *until;
+	const char *x_blocks, *height, *width, *rows, *columns, *end;
 	const char *epilogue, *value; // statements, and what they yield
+	GroupLoops loops;
 } ConvSizes;
 
-// `units`: of the images and the groups of channels, each of which has rows or tiles.
-static void conv_parts(Conv *v, int64_t groups, ConvSizes *s)
-{
-	KernelFunc *k = v->k;
-	const Dim *const *t = v->out->dims;
-	const Dim *across = dim_mul(k->ctx, t[2], t[3]),
-			  *inner = v->flat ? tile_count(k, across, v->ur) : t[2];
-	const Dim *units = dim_mul(k->ctx, dim_mul(k->ctx, t[0], dim_const(k->ctx, groups)), inner);
-	s->part = s->inner = "";
-	s->row_from = s->from = "0";
-	s->row_until = "rows";
-	s->until = "columns";
-	if (!kernel_share(k, units))
-		return;
-	s->inner = kernel_dim(k, inner);
-	s->part = "const int64_t begin, const int64_t end, ";
-	if (v->flat) {
-		s->from = tile_begin(k, "begin", "columns", across, v->ur);
-		s->until = tile_begin(k, "end", "columns", across, v->ur);
-	} else {
-		s->row_from = "begin";
-		s->row_until = "end";
-	}
-}
-
+// `groups`: rows of packed weights.
 static bool conv_sizes(Conv *v, int64_t groups, ConvSizes *s)
 {
 	KernelFunc *k = v->k;
@@ -243,9 +172,9 @@ static bool conv_sizes(Conv *v, int64_t groups, ConvSizes *s)
 		.height = kernel_dim(k, d[2]),
 		.width = kernel_dim(k, d[3]),
 		.x_blocks = kernel_dim(k, d[1]),
-		.batch = kernel_dim(k, t[0]),
+		.loops = {.batch = t[0], .rows = t[2], .columns = t[3], .flat = v->flat, .ur = v->ur},
 	};
-	conv_parts(v, groups, s);
+	group_parts(k, groups, &s->loops);
 	return s->end != NULL;
 }
 
@@ -255,12 +184,12 @@ static const char *row_loops(Conv *v, int64_t n, const ConvSizes *s)
 	KernelFunc *k = v->k;
 	Arena *a = k->arena;
 	if (!k->units)
-		return images_loop(
-			v, s->batch,
+		return group_images(
+			k, &s->loops,
 			tile_pass_on(k, arena_printf(a, "for (int64_t at = 0; at < %" PRId64 "; at++)", n),
 		                 "_row", "n, at"));
 	return tile_share(
-		k, s->inner,
+		k, s->loops.inner,
 		tile_pass_on(
 			k, "", "_row",
 			arena_printf(a, "unit / %" PRId64 ", unit %% %" PRId64 ", from, until", n, n)));
@@ -289,11 +218,11 @@ static bool conv_template(Conv *v, const char *name, const ConvSizes *s, const c
 		{"type", dtype_c_memory(v->out->dtype)},
 		{"epilogue", s->epilogue},
 		{"store", scalar_store(k, v->out->dtype, "to", "c", s->value)},
-		{"part", s->part},
-		{"row_from", s->row_from},
-		{"row_until", s->row_until},
-		{"from", s->from},
-		{"until", s->until},
+		{"part", s->loops.part},
+		{"row_from", s->loops.row_from},
+		{"row_until", s->loops.row_until},
+		{"from", s->loops.from},
+		{"until", s->loops.until},
 		{"sizes", tile_sizes(k)},
 		{"range", kernel_range(k)},
 		{"returns", tile_returns(k)},
@@ -351,7 +280,7 @@ static bool conv_print(Conv *v)
 	const TemplateKey keys[] = {
 		{"x_lanes", tile_int(k, v->plain ? 1 : v->lanes)},
 		{"nv", tile_int(k, v->nv)},
-		{"loops", k->units ? group_shares(v, s.inner) : group_loops(v, s.batch)},
+		{"loops", group_calls(k, &s.loops, v->out_blocks, v->nv)},
 	};
 	return calls && conv_template(v, "conv.c", &s, calls, COUNT_OF(keys), keys);
 }

@@ -4,7 +4,7 @@
 // A shared function (integer_tile.c.in) sums a tile; each convolution (integer_conv.c.in) and each
 // matrix product (integer_matrix.c.in) gets thin loops around it, with its sizes as constants and
 // its epilogue over the finished tile.
-#include "codegen/nest/region.h"
+#include "codegen/c/groups.h"
 
 #include <inttypes.h>
 
@@ -120,15 +120,6 @@ static const char *tile_calls(const Integers *v)
 	                            tile_call(v, v->nv), tile_call(v, tail));
 }
 
-// The loop over whole groups of packed weights, and the rest.
-static void group_loops(const Integers *v, const char **full, const char **last)
-{
-	const char *n = v->matrix ? "0" : "n";
-	const int64_t whole = v->out_blocks / v->nv, rest = v->out_blocks % v->nv;
-	*full = whole ? tile_groups(v->k, n, whole, v->nv) : "";
-	*last = rest ? tile_group(v->k, n, whole, rest) : "";
-}
-
 // ---- functions ----------------------------------------------------------------------------------
 
 // acc, n, cb, y, x, c
@@ -164,17 +155,21 @@ static bool integer_print(Integers *v)
 	KernelFunc *k = v->k;
 	Arena *a = k->arena;
 	const Dim *const *t = v->out->dims, *const *d = v->x->dims;
-	const char *value, *epilogue = epilogue_text(v, &value), *full, *last;
-	const Dim *across = v->flat ? dim_mul(k->ctx, t[2], t[3]) : t[3];
+	const char *value, *epilogue = epilogue_text(v, &value);
+	const Dim *across = v->flat ? dim_mul(k->ctx, t[2], t[3]) : t[3]; // a matrix has one row
 	const char *columns = kernel_dim(k, across), *rows = v->flat ? "1" : kernel_dim(k, t[2]);
 	const char *height = v->flat ? "1" : kernel_dim(k, d[2]);
 	const char *width = kernel_dim(k, v->flat ? dim_mul(k->ctx, d[2], d[3]) : d[3]);
-	const char *batch = kernel_dim(k, t[0]),
-			   *end = tile_end(k, "first", v->matrix ? "rows" : "columns", across, v->ur),
-			   *calls = tile_calls(v);
+	const char *end = tile_end(k, "first", "columns", across, v->ur), *calls = tile_calls(v);
 	if (!epilogue || !end || !calls)
 		return false;
-	group_loops(v, &full, &last); // after all sizes: they are parameters
+	const int64_t groups = (v->out_blocks + v->nv - 1) / v->nv;
+	GroupLoops loops = {.batch = t[0],
+	                    .rows = t[2],
+	                    .columns = t[3],
+	                    .flat = v->flat || v->matrix,
+	                    .ur = v->ur};
+	group_parts(k, groups, &loops);
 	const TemplateKey keys[] = {
 		// of both
 		{"columns", columns},
@@ -195,8 +190,11 @@ static bool integer_print(Integers *v)
 		{"epilogue", epilogue},
 		{"store", scalar_store(k, v->out->dtype, "to", "c", value)},
 		{"sizes", tile_sizes(k)},
-		{"full_groups", full},
-		{"last_group", last},
+		{"part", loops.part},
+		{"first", loops.from},
+		{"until", loops.until},
+		{"range", kernel_range(k)},
+		{"loops", group_calls(k, &loops, v->out_blocks, v->nv)},
 		{"returns", tile_returns(k)},
 		{"done", tile_done(k)},
 		// of products, or of convolutions
@@ -207,9 +205,10 @@ static bool integer_print(Integers *v)
 		{"x_lanes", tile_int(k, v->lanes)},
 		{"nv", tile_int(k, v->nv)},
 		{"out_blocks", tile_int(k, v->blocks)},
-		{"batch", batch},
+		{"row_from", loops.row_from},
+		{"row_until", loops.row_until},
 	};
-	return v->matrix ? kernel_template(k, "integer_matrix.c", COUNT_OF(keys) - 7, keys)
+	return v->matrix ? kernel_template(k, "integer_matrix.c", COUNT_OF(keys) - 8, keys)
 	                 : kernel_template(k, "integer_conv.c", COUNT_OF(keys), keys);
 }
 

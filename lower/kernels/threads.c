@@ -39,6 +39,13 @@ const Dim *share_hook_numbers(Context *c, const Op *op)
 	return products(c, op, dim_div(c, dim_mul(c, w[1], w[2]), dim_const(c, tile * tile)));
 }
 
+// Weights [groups of channels x rows x columns x dots x (channels of a group x numbers of a dot)].
+const Dim *share_hook_dots(Context *c, const Op *op)
+{
+	const Type *w = op_operand(op, 1)->type;
+	return products(c, op, dims_product(c, 3, w->dims + 1));
+}
+
 // Weights [blocks x .. x rows x columns x channels of a block].
 const Dim *share_hook_taps(Context *c, const Op *op)
 {
