@@ -7,7 +7,7 @@ SOURCES += ir/build/broadcast.c ir/build/build.c ir/build/counted.c ir/build/inf
 SOURCES += ir/core/attr.c ir/core/context.c ir/core/dim.c ir/core/dim_bound.c ir/core/dim_range.c ir/core/dim_together.c \
            ir/core/op.c \
 	ir/core/size_facts.c ir/core/table.c ir/core/tensor.c ir/core/type.c ir/core/waits.c ir/core/winograd.c
-SOURCES += ir/define/define_diagonal.c ir/define/define_fft.c ir/define/define_fractional.c \
+SOURCES += ir/define/define_case.c ir/define/define_diagonal.c ir/define/define_fft.c ir/define/define_fractional.c \
 	ir/define/define_functions.c ir/define/define_fused.c \
 	ir/define/define_graph.c ir/define/define_random.c \
 	ir/define/define_rearrange.c ir/define/define_search.c ir/define/infer_composed.c

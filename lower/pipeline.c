@@ -42,12 +42,13 @@ static const Pass passes[] = {
 	{"loop-trips", "loops of no, one and few rounds", pass_loop_trips},
 	{"order-values", "variables of loops by first use, results of branches by what gives them",
      pass_order_values},
+	{"cases", "chains of pd.if on one number to pd.case", pass_cases},
 	{"count-loops", "CUDA: loops whose rounds are known on entry count them", pass_count_loops},
 	{"select", "small branches that only choose to pd.where", pass_select},
 	{"sink", "what one branch alone reads moves into it", pass_sink},
 	{"hoist", "what a loop does not change goes in front of it", pass_hoist},
 	{"bounds", "how large sizes may become that change in control flow", pass_bounds},
-	{"flatten", "pd.if and pd.while to blocks with branches between them", pass_flatten},
+	{"flatten", "pd.if, pd.case and pd.while to blocks with branches between them", pass_flatten},
 	{"threads", "C: kernels and nests that several threads share", pass_threads},
 	{"scratch", "memory that kernels work in", pass_scratch},
 	{"state", "what runs store in parameters goes to their end", pass_state},
@@ -74,7 +75,7 @@ static const Stage stages[] = {
               "canonicalize,fold,cse,simplify-if,loop-"
               "args,loop-trips,"
               "canonicalize,fold,cse,simplify-if,loop-args,dce,sink,select,hoist,cse,simplify-if,"
-              "dce,order-values,bounds"},
+              "dce,order-values,cases,dce,bounds"},
 	{"arrays", "stacks,forward-arrays,arrays,canonicalize,fold,cse,loop-args,dce,bounds"},
 	{"decompose", "attention,count-loops,loop-args,decompose,canonicalize,fold,cse,dce"},
 	{"layout", "layout,winograd,canonicalize,fold,cse,dce"},

@@ -10,7 +10,7 @@ SOURCES += lower/arrays/arrays.c lower/arrays/arrays_find.c lower/arrays/arrays_
 SOURCES += lower/clean/bounds.c lower/clean/canonicalize.c lower/clean/cse.c lower/clean/dce.c \
 	lower/clean/expand.c lower/clean/fold.c lower/clean/fold_batch_norm.c lower/clean/hoist.c \
 	lower/clean/hoist_guard.c lower/clean/integers.c lower/clean/loop_args.c lower/clean/loop_trips.c \
-	lower/clean/order_values.c lower/clean/select.c \
+	lower/clean/cases.c lower/clean/order_values.c lower/clean/select.c \
 	lower/clean/simplify_if.c lower/clean/sink.c lower/clean/strip_backward.c lower/clean/unit_rows.c
 SOURCES += lower/cuda/check_waits.c lower/cuda/count_loops.c lower/cuda/epilogues.c lower/cuda/forms.c lower/cuda/graph.c lower/cuda/graph_nodes.c lower/cuda/index_width.c lower/cuda/kernels.c lower/cuda/rows.c lower/cuda/steps.c lower/cuda/teams.c lower/cuda/waits.c
 SOURCES += lower/grad/checkpoints.c lower/grad/differentiate.c lower/grad/ports.c lower/grad/train.c lower/grad/train_dropout.c lower/grad/train_forms.c \
@@ -21,7 +21,7 @@ SOURCES += lower/kernels/attention.c lower/kernels/decompose.c lower/kernels/lay
 	lower/kernels/library.c lower/kernels/rows.c lower/kernels/scratch.c lower/kernels/split_reduce.c lower/kernels/volumes.c \
 	lower/kernels/threads.c lower/kernels/winograd.c
 SOURCES += lower/kernels/layout_gradient.c
-SOURCES += lower/memory/flatten.c lower/memory/flatten_switch.c lower/memory/plan.c \
+SOURCES += lower/memory/flatten.c lower/memory/plan.c \
 	lower/memory/plan_branch.c lower/memory/plan_buffer.c lower/memory/plan_live.c lower/memory/plan_pack.c \
 	lower/memory/plan_parallel.c lower/memory/plan_place.c lower/memory/plan_reads.c lower/memory/plan_scale.c \
 	lower/memory/plan_state.c lower/memory/plan_symbolic.c lower/memory/state.c

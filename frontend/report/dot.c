@@ -104,8 +104,8 @@ static void print_region(Dot *d, const Op *op, int index, int depth)
 	text_printf(d->t, "subgraph cluster_%d_%d {\n", owner, index);
 	indent(d, depth + 1);
 	text_printf(d->t, "label=");
-	text_quoted(d->t, arena_printf(d->t->arena, "%s %s", op->info->short_name,
-	                               op->info->region_names[index]));
+	text_quoted(
+		d->t, arena_printf(d->t->arena, "%s %s", op->info->short_name, op_region_name(op, index)));
 	text_str(d->t, ";\n");
 	for (const Block *b = r->first; b; b = b->next)
 		print_block(d, b, depth + 1);

@@ -116,6 +116,10 @@ static bool in_tensors(PirWriter *w, Op *op, Value **results)
 		return negated(op, results);
 	if (op->code == OP_PD_ROUND)
 		return rounded_away(op, results);
+	if (op->code == OP_PD_CASE) {
+		Builder b = builder_before(op);
+		return op_define(&b, op, results);
+	}
 	if (!has_definition(op) || !plain_tensors(op) || (out_has_form(w, op) && !misread(op)))
 		return false;
 	Builder b = builder_before(op);

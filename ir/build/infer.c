@@ -101,7 +101,7 @@ bool infer_result_shape(Op *op, int i, DType t, int rank, const Dim *const *dims
 // without it.
 static bool may_not_run(const Op *op)
 {
-	while (op && op->code != OP_PD_IF && op->code != OP_PD_WHILE &&
+	while (op && !op_is_branch(op) && op->code != OP_PD_WHILE &&
 	       (!op->block || op->block == region_entry(op->block->region)))
 		op = op_parent(op);
 	return op != NULL;

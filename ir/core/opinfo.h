@@ -207,7 +207,8 @@ enum {              // OpInfo.traits
 	TRAIT_ONE_BLOCK = 1 << 20,  // CUDA: its kernel is right in one block of threads
 	TRAIT_ROWS = 1 << 21,       // kernel.*: of rows along `axis`, or the last `axes`
 	TRAIT_RETYPES = 1 << 22,    // C: its epilogue may yield any element type
-	TRAIT_SHARES = 1 << 23      // gives exp(x) / sum(exp(x)) along `axis`
+	TRAIT_SHARES = 1 << 23,     // gives exp(x) / sum(exp(x)) along `axis`
+	TRAIT_BRANCH = 1 << 24      // one of its regions runs, and gives the results
 };
 
 struct OpInfo {
@@ -223,7 +224,7 @@ struct OpInfo {
 	const char *const *result_types; // "like(x)", "like(x, bool)" ... or NULL: infer hook
 	const AttrInfo *attrs;
 	int min_regions, max_regions;
-	const char *const *region_names; // [max_regions], for text
+	const char *const *region_names; // for text; [max_regions], or those of regions that repeat
 	const char *c_expr; // primitives: C expression with ${x} for operands, {f} for the libm suffix
 	const ExprDef *scalar;  // maps
 	const ExprDef *compose; // composites
@@ -249,6 +250,31 @@ struct OpFunctions {
 	bool (*interpret)(struct Interp *in, Op *op); // only what define cannot say
 	bool (*gradient)(struct GradientJob *g); // what the rules in grads cannot say (ir/gradient)
 };
+
+// Of an operation whose first region repeats (YAML: `[case..., default]`).
+enum { MOST_REGIONS = 257 };
+
+static inline bool regions_repeat(const OpInfo *info)
+{
+	return info->max_regions == MOST_REGIONS;
+}
+
+static inline const char *op_region_name(const Op *op, int i)
+{
+	return op->info->region_names[regions_repeat(op->info) ? i + 1 == op->nregion : i];
+}
+
+// The regions that every operation of its kind has, those that repeat included, without `init`.
+static inline int op_parts(const Op *op)
+{
+	return regions_repeat(op->info) ? op->nregion : op->info->min_regions;
+}
+
+// Whether one of its regions runs, whose cf.yield gives the results.
+static inline bool op_is_branch(const Op *op)
+{
+	return (op->info->traits & TRAIT_BRANCH) != 0;
+}
 
 static inline const OpFunctions *op_functions(const Op *op)
 {

@@ -23,14 +23,14 @@ static const char *const trait_names[] = {
 	"pure",      "terminator", "commutative", "view",   "broadcast",  "primitive",
 	"compare",   "constant",   "cheap",       "steps",  "apart",      "apart_c",
 	"space",     "enlarges",   "repacks",     "rounds", "axis_moves", "axis_new",
-	"one_block", "rows",       "retypes",     "shares"};
+	"one_block", "rows",       "retypes",     "shares", "branch"};
 static const char *const trait_codes[] = {
 	"TRAIT_PURE",       "TRAIT_TERMINATOR", "TRAIT_COMMUTATIVE", "TRAIT_VIEW",
 	"TRAIT_BROADCAST",  "TRAIT_PRIMITIVE",  "TRAIT_COMPARE",     "TRAIT_CONSTANT",
 	"TRAIT_CHEAP",      "TRAIT_STEPS",      "TRAIT_APART",       "TRAIT_APART_C",
 	"TRAIT_SPACE",      "TRAIT_ENLARGES",   "TRAIT_REPACKS",     "TRAIT_ROUNDS",
 	"TRAIT_AXIS_MOVES", "TRAIT_AXIS_NEW",   "TRAIT_ONE_BLOCK",   "TRAIT_ROWS",
-	"TRAIT_RETYPES",    "TRAIT_SHARES"};
+	"TRAIT_RETYPES",    "TRAIT_SHARES",     "TRAIT_BRANCH"};
 
 // Of an operation that nobody has given a cost: it is printed as a call.
 #define COST_OF_FUNCTION "15"
@@ -333,17 +333,23 @@ static void write_result_names(Gen *g, FILE *f, const Entry *e, const char **nam
 			fail(e, e->line, "result '%s' says infer, but there is no infer hook", n[i]);
 }
 
-static const char *write_regions(Gen *g, FILE *f, const Entry *e, int *min, int *max)
+// `*max` is C text: where the first of two repeats, there is no number of names to tell it.
+static const char *write_regions(Gen *g, FILE *f, const Entry *e, int *min, const char **max)
 {
 	const Item *it = find_item(&e->fields, "regions");
 	const char *names[MAX_ITEMS];
-	*max = it ? read_list(e, it, names, MAX_ITEMS) : 0;
-	for (int i = 0; i < *max; i++) {
+	const int n = it ? read_list(e, it, names, MAX_ITEMS) : 0;
+	*max = format("%d", n);
+	for (int i = 0; i < n; i++) {
 		Suffixed s = split_suffix(names[i]);
 		names[i] = s.word;
 		*min += !s.optional;
+		if (s.rest && (i > 0 || n != 2))
+			fail(e, it->line, "only the first of two regions may repeat");
+		if (s.rest)
+			*max = "MOST_REGIONS";
 	}
-	return write_strings(g, f, *max, names);
+	return write_strings(g, f, n, names);
 }
 
 // The gradients of an entry, as a static array of ExprDef pointers and the names beside it.
@@ -401,7 +407,8 @@ static int write_attribute_list(Gen *g, FILE *f, const Entry *e, const char *key
 static const char *entry_row(Gen *g, FILE *f, const Entry *e)
 {
 	bool rest_in = false, rest_out = false;
-	int min_regions = 0, max_regions;
+	int min_regions = 0;
+	const char *max_regions;
 	const char *results, *types, *grads, *grad_names, *kind = field_text(e, "kind");
 	int k = kind ? find_word(kind_names, COUNT(kind_names), kind) : -1;
 	if (k < 0)
@@ -428,7 +435,7 @@ static const char *entry_row(Gen *g, FILE *f, const Entry *e)
 	                          e->code, e->name, e->short_name, e->code, kind_codes[k],
 	                          traits_of(e, kind, rest_in, rest_out), e->operands.n, e->results.n,
 	                          e->attributes.n, operands, results, types, attrs);
-	const char *defs = format("%d, %d, %s, %s%s, %s, %s, %d, %s, %s, %d, %s", min_regions,
+	const char *defs = format("%d, %s, %s, %s%s, %s, %s, %d, %s, %s, %d, %s", min_regions,
 	                          max_regions, regions, find_item(&e->fields, "c") ? "c_" : "NULL",
 	                          find_item(&e->fields, "c") ? e->code : "", scalar_def, compose_def,
 	                          ngrad, grad_names, grads, e->legacy.n, legacy);

@@ -1,5 +1,5 @@
-// Gradients of pd.if: another pd.if on the same condition, whose sides compute again what those of
-// the first did, where the gradient needs it. And what gradients of loops share with them.
+// Gradients of pd.if and pd.case: another one on the same condition, whose sides compute again what
+// those of the first did, where the gradient needs it. And what gradients of loops share with them.
 #include "ir/gradient/gradient_control.h"
 #include "ir/base/vec.h"
 
@@ -86,7 +86,7 @@ Value *dual_taken(const GradientJob *g, Value *v)
 	return dv;
 }
 
-// ---- pd.if --------------------------------------------------------------------------------------
+// ---- pd.if, pd.case -----------------------------------------------------------------------------
 
 // dv where a value of this type was given: sides may give other sizes than the result says.
 static Value *sized_like(Builder *b, Value *dv, const Type *t)
@@ -131,7 +131,8 @@ bool gradient_hook_if(GradientJob *g)
 	Context *c = g->b->ctx;
 	Op *op = g->op;
 	Captures k = {.c = c};
-	if (op->nregion > 2 && op->regions[2].first)
+	const int parts = op_parts(op);
+	if (op->nregion > parts && op->regions[parts].first)
 		return op_error(op, "the gradient of a branch that pushes is not supported");
 	captures_find(&k, g->duals, op);
 	if (!captures_kept(op, &k) || !k.n)
@@ -145,9 +146,11 @@ bool gradient_hook_if(GradientJob *g)
 		types[i] = k.list[i]->type;
 		taken[i] = types[i]->kind == TY_ARRAY ? dual_taken(g, k.list[i]) : NULL;
 	}
-	Op *back = op_new(c, OP_PD_IF, op->loc, k.n, types, 1, &cond, 2, 0);
+	Op *back = op_new(c, op->code, op->loc, k.n, types, 1, &cond, parts, 0);
+	for (int i = 0; i < op->nattr; i++)
+		op_set_attr(back, op->attrs[i].name, op->attrs[i].attr);
 	builder_insert(g->b, back);
-	for (int r = 0; r < 2; r++)
+	for (int r = 0; r < parts; r++)
 		if (!if_side(g, &op->regions[r], &back->regions[r], &k, taken, dv))
 			return false;
 	for (int i = 0; i < k.n; i++)

@@ -230,7 +230,8 @@ static bool tangent_op(Duals *d, Op *op)
 	if (!wanted || !(op->noperand || op->nregion))
 		return true;
 	switch (op->code) {
-	case OP_PD_IF: return tangent_if(d, op);
+	case OP_PD_IF:
+	case OP_PD_CASE: return tangent_branch(d, op);
 	case OP_PD_WHILE: return tangent_while(d, op);
 	case OP_LOOP_NEST: return tangent_nest(d, op);
 	case OP_LOOP_REDUCE: return tangent_reduce(d, op);

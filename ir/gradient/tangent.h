@@ -11,7 +11,7 @@ Value *tangent_or_zero(Builder *b, Duals *d, Value *v);
 
 // tangent_control.c: the operation is gone afterwards, another stands for it. Its own results keep
 // their tangents in `d`.
-bool tangent_if(Duals *d, Op *op);
+bool tangent_branch(Duals *d, Op *op);
 bool tangent_while(Duals *d, Op *op);
 // tangent_nest.c: of a nest, and of what stands in one.
 bool tangent_nest(Duals *d, Op *nest);

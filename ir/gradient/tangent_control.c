@@ -1,4 +1,5 @@
-// Tangents of pd.if and pd.while: the same with the tangents of what they pass on behind it.
+// Tangents of pd.if, pd.case and pd.while: the same with the tangents of what they pass on behind
+// it.
 #include "ir/build/infer.h"
 #include "ir/gradient/tangent.h"
 
@@ -66,21 +67,24 @@ static bool passes_lists(const Op *op)
 	for (int i = 0; i < op->nresult; i++)
 		if (op->results[i].type->kind != TY_TENSOR && op->results[i].type->kind != TY_ARRAY)
 			return true;
-	return op->nregion > 2 && op->regions[2].first;
+	const int parts = op_parts(op);
+	return op->nregion > parts && op->regions[parts].first;
 }
 
-bool tangent_if(Duals *d, Op *op)
+bool tangent_branch(Duals *d, Op *op)
 {
 	Value *cond = op_operand(op, 0);
 	Moving m = moving_results(d, op);
 	if (passes_lists(op))
 		return op_error(op, "the tangent of a branch that passes on stacks or lists is not "
 		                    "supported");
-	for (int r = 0; r < 2; r++)
+	for (int r = 0; r < op_parts(op); r++)
 		if (!region_tangents(d, op->regions[r].first, &m, 0))
 			return false;
 	Op *with = op_new(op->ctx, op->code, op->loc, op->nresult + m.n, types_with(op, &m), 1, &cond,
 	                  op->nregion, 0);
+	for (int i = 0; i < op->nattr; i++)
+		op_set_attr(with, op->attrs[i].name, op->attrs[i].attr);
 	op_insert_before(op, with);
 	return take_place(d, op, with, &m);
 }

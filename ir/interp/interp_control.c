@@ -1,4 +1,4 @@
-// Interpreter hooks of control flow: regions, pd.if, pd.while and stacks.
+// Interpreter hooks of control flow: regions, pd.if, pd.case, pd.while and stacks.
 #include "ir/interp/hooks.h"
 #include "ir/interp/interp.h"
 
@@ -32,6 +32,16 @@ static bool read_cells(Interp *in, const Op *op, int first, int n, Cell *out)
 	return true;
 }
 
+// Which of the attribute `cases` a number is; their count: none.
+static int case_of(const Op *op, int64_t v)
+{
+	const Attr *cases = op_attr(op, "cases");
+	int n = cases ? cases->n : 0, i = 0;
+	while (i < n && cases->ints[i] != v)
+		i++;
+	return i;
+}
+
 // Which successor a branch takes; false after a diagnostic.
 static bool choose(Interp *in, const Op *op, int *which)
 {
@@ -41,14 +51,7 @@ static bool choose(Interp *in, const Op *op, int *which)
 		return true;
 	if (!interp_whole(in, op, 0, &v))
 		return false;
-	if (op->code == OP_CF_COND_BR) {
-		*which = !v;
-		return true;
-	}
-	const Attr *cases = op_attr(op, "cases");
-	int n = cases ? cases->n : 0;
-	while (*which < n && cases->ints[*which] != v)
-		++*which;
+	*which = op->code == OP_CF_COND_BR ? !v : case_of(op, v);
 	return true;
 }
 
@@ -141,6 +144,23 @@ static bool read_initial(Interp *in, const Op *op, Cell *stack)
 	return end && read_cells(in, end, 0, 1, stack);
 }
 
+// Runs region r, which takes `n` (0 or 1) arguments, and binds what it gives.
+static bool run_part(Interp *in, Op *op, int r, int n, Cell *stack)
+{
+	const Op *end = interp_region(in, &op->regions[r], n, stack);
+	if (!end)
+		return false;
+	int given = end == op ? 0 : end->noperand;
+	if (end == op && n && op->nresult == 1) { // an empty region gives the stack as it is
+		interp_bind_cell(in, &op->results[0], *stack);
+		return true;
+	}
+	if (given != op->nresult)
+		return op_error(op, "a region yields %d values for %d results", given, op->nresult);
+	Cell *cells = NEW_ARRAY(interp_arena(in), (size_t)op->nresult + 1, Cell);
+	return read_cells(in, end, 0, op->nresult, cells) && bind_results(in, op, cells);
+}
+
 bool interpret_hook_if(Interp *in, Op *op)
 {
 	int64_t cond;
@@ -150,18 +170,13 @@ bool interpret_hook_if(Interp *in, Op *op)
 	const bool init = op->nregion > 2;
 	if (init && !read_initial(in, op, &stack))
 		return false;
-	const Op *end = interp_region(in, &op->regions[cond ? 0 : 1], init ? 1 : 0, &stack);
-	if (!end)
-		return false;
-	int given = end == op ? 0 : end->noperand;
-	if (end == op && init && op->nresult == 1) { // an empty region gives the stack as it is
-		interp_bind_cell(in, &op->results[0], stack);
-		return true;
-	}
-	if (given != op->nresult)
-		return op_error(op, "a region yields %d values for %d results", given, op->nresult);
-	Cell *cells = NEW_ARRAY(interp_arena(in), (size_t)op->nresult + 1, Cell);
-	return read_cells(in, end, 0, op->nresult, cells) && bind_results(in, op, cells);
+	return run_part(in, op, cond ? 0 : 1, init, &stack);
+}
+
+bool interpret_hook_case(Interp *in, Op *op)
+{
+	int64_t v;
+	return interp_whole(in, op, 0, &v) && run_part(in, op, case_of(op, v), 0, NULL);
 }
 
 // The rounds of a loop, until its condition does not hold.

@@ -107,7 +107,7 @@ static const Region *region_in(const Op *op, const Op *around)
 static bool found_in_other_branch(const Op *by, const Op *op)
 {
 	for (const Op *branch = by ? op_parent(by) : NULL; branch; branch = op_parent(branch)) {
-		const Region *mine = branch->code == OP_PD_IF ? region_in(op, branch) : NULL;
+		const Region *mine = op_is_branch(branch) ? region_in(op, branch) : NULL;
 		if (mine && mine != region_in(by, branch))
 			return true;
 	}

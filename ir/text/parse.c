@@ -608,6 +608,29 @@ static int region_index(Parser *p, const Draft *d, const Word *name, const bool 
 	return i;
 }
 
+// Regions of which the first may repeat, and the last has the other name.
+static bool parse_repeated(Parser *p, const Draft *d, Op *op)
+{
+	const char *const *names = d->info->region_names;
+	bool last = false;
+	int n = 0;
+	for (Word name; region_ahead(p, &name); n++) {
+		last = name.n == strlen(names[1]) && !memcmp(name.s, names[1], name.n);
+		if (!last && (name.n != strlen(names[0]) || memcmp(name.s, names[0], name.n)))
+			return lex_fail(&p->lex, p->lex.at, "regions of %s are named '%s', the last '%s'",
+			                d->info->name, names[0], names[1]);
+		if (n == MOST_REGIONS)
+			return lex_fail(&p->lex, name.s, "too many regions");
+		p->lex.at = name.s + name.n;
+		if (!parse_region(p, &op->regions[n]))
+			return false;
+		if (last && region_ahead(p, &name))
+			return lex_fail(&p->lex, p->lex.at, "region '%s' must be the last", names[1]);
+	}
+	op->nregion = n;
+	return last || lex_fail(&p->lex, d->where, "%s lacks its region '%s'", d->info->name, names[1]);
+}
+
 static bool parse_regions(Parser *p, const Draft *d, Op *op)
 {
 	bool taken[MAX_REGIONS] = {false};
@@ -638,10 +661,12 @@ static Op *parse_op(Parser *p, Block *into)
 	Word name;
 	if (!parse_draft(p, &d))
 		return NULL;
-	Op *op = draft_make(p, &d, region_ahead(p, &name) ? MAX_REGIONS : 0);
+	const bool repeat = d.info && regions_repeat(d.info);
+	const int room = repeat ? MOST_REGIONS : region_ahead(p, &name) ? MAX_REGIONS : 0;
+	Op *op = draft_make(p, &d, room);
 	if (into)
 		op_append(into, op);
-	return parse_regions(p, &d, op) ? op : NULL;
+	return (repeat ? parse_repeated(p, &d, op) : parse_regions(p, &d, op)) ? op : NULL;
 }
 
 Op *ir_parse(Context *c, const char *file, const char *text, size_t n)

@@ -215,7 +215,7 @@ static void print_region(Printer *p, const Op *op, int index)
 	const Region *r = &op->regions[index];
 	// A single region needs no name; of several, each says which it is.
 	bool named = info->max_regions > 1 && index < info->max_regions;
-	text_printf(p->out, " %s%s{", named ? info->region_names[index] : "", named ? " " : "");
+	text_printf(p->out, " %s%s{", named ? op_region_name(op, index) : "", named ? " " : "");
 	uint32_t id = 0;
 	for (Block *b = r->first; b; b = b->next)
 		b->id = id++;
@@ -257,9 +257,10 @@ static void print_op(Printer *p, const Op *op)
 		print_signature(p, op);
 	print_loc(p, op->loc);
 	// Optional regions come last in the table and first in text: `init` runs before the others.
-	for (int i = op->info->min_regions; i < op->nregion; i++)
+	const int parts = op_parts(op);
+	for (int i = parts; i < op->nregion; i++)
 		print_region(p, op, i);
-	for (int i = 0; i < op->info->min_regions && i < op->nregion; i++)
+	for (int i = 0; i < parts && i < op->nregion; i++)
 		print_region(p, op, i);
 }
 

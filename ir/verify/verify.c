@@ -206,9 +206,8 @@ static bool check_successors(const Op *op)
 // or of the body of a loop backwards that has nothing to give.
 static bool terminator_optional(const Op *op, int region)
 {
-	const bool branch = op->code == OP_PD_IF || op->code == OP_PD_IF_GRAD;
 	const bool body = op->code == OP_PD_WHILE_GRAD && region == 1;
-	return op->code == OP_BUILTIN_MODULE || ((branch || body) && !op->nresult);
+	return op->code == OP_BUILTIN_MODULE || ((op_is_branch(op) || body) && !op->nresult);
 }
 
 static bool check_terminators(const Op *op)

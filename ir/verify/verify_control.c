@@ -14,7 +14,7 @@
 
 static const char *region_text(const Op *op, int i)
 {
-	return op->info->region_names[i];
+	return op_region_name(op, i);
 }
 
 static bool region_single_block(const Op *op, int i)
@@ -107,14 +107,14 @@ static bool condition_is_one(const Op *op, int operand)
 	return one_element(op, operand, "the condition");
 }
 
-// ---- pd.if, pd.if_grad --------------------------------------------------------------------------
+// ---- pd.if, pd.if_grad, pd.case -----------------------------------------------------------------
 
 static bool branch_is_right(const Op *op, int region, bool has_init)
 {
 	const char *name = region_text(op, region);
-	// Nothing to give but the stack: `else` may be empty, and cf.yield left out.
+	// Nothing to give but the stack: all but the first may be empty, and cf.yield left out.
 	bool gives = op->nresult > has_init;
-	if (region == 1 && !gives && !op->regions[region].first)
+	if (region && !gives && !op->regions[region].first)
 		return true;
 	if (!region_single_block(op, region))
 		return false;
@@ -139,6 +139,34 @@ bool verify_hook_if(Op *op)
 		return verify_fail(op, "region 'init' must not have arguments");
 	bool then = branch_is_right(op, 0, has_init);
 	return branch_is_right(op, 1, has_init) && then;
+}
+
+static bool cases_differ(const Op *op, const Attr *cases)
+{
+	for (int i = 0; i < cases->n; i++) {
+		for (int j = 0; j < i; j++) {
+			if (cases->ints[i] == cases->ints[j])
+				return verify_fail(op, "case %lld is there twice", (long long)cases->ints[i]);
+		}
+	}
+	return true;
+}
+
+bool verify_hook_case(Op *op)
+{
+	const Attr *cases = op_attr(op, "cases");
+	const DType t = op_operand(op, 0)->type->dtype;
+	if (!one_element(op, 0, "the number"))
+		return false;
+	if (t != DT_I32 && t != DT_I64)
+		return verify_fail(op, "the number must be i32 or i64");
+	if (cases->n + 1 != op->nregion)
+		return verify_fail(op, "%d cases for %d regions and the default", cases->n,
+		                   op->nregion - 1);
+	bool right = cases_differ(op, cases);
+	for (int i = 0; i < op->nregion && right; i++)
+		right = branch_is_right(op, i, false);
+	return right;
 }
 
 // ---- pd.while, pd.while_grad --------------------------------------------------------------------
@@ -185,7 +213,7 @@ bool verify_hook_yield(Op *op)
 	const Op *parent = op_parent(op);
 	if (parent && parent->info->kind == KIND_CONTROL && parent->code != OP_FUNC_FUNC)
 		return true;
-	return verify_fail(op, "only allowed in the regions of pd.if and pd.while");
+	return verify_fail(op, "only allowed in the regions of pd.if, pd.case and pd.while");
 }
 
 bool verify_hook_cond_yield(Op *op)
@@ -280,13 +308,7 @@ bool verify_hook_switch(Op *op)
 	const Attr *cases = op_attr(op, "cases");
 	if (!one_element(op, 0, "the value"))
 		return false;
-	for (int i = 0; i < cases->n; i++) {
-		for (int j = 0; j < i; j++) {
-			if (cases->ints[i] == cases->ints[j])
-				return verify_fail(op, "case %lld is there twice", (long long)cases->ints[i]);
-		}
-	}
-	return branch_args_match(op, 1, cases->n + 1);
+	return cases_differ(op, cases) && branch_args_match(op, 1, cases->n + 1);
 }
 
 // ---- functions ----------------------------------------------------------------------------------

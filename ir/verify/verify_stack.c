@@ -116,11 +116,6 @@ static bool is_loop(const Op *op)
 	return op->code == OP_PD_WHILE || op->code == OP_PD_WHILE_GRAD;
 }
 
-static bool is_branch(const Op *op)
-{
-	return op->code == OP_PD_IF || op->code == OP_PD_IF_GRAD;
-}
-
 // What the end of a region gives for result i; NULL: it has no end.
 static const Value *given(const Op *op, int region, int i)
 {
@@ -159,7 +154,7 @@ static bool is_whole(const Op *op)
 static bool flow_visit(Op *op, void *arg)
 {
 	Stacks *s = arg;
-	for (int i = 0; (is_loop(op) || is_branch(op)) && i < op->nresult; i++)
+	for (int i = 0; (is_loop(op) || op_is_branch(op)) && i < op->nresult; i++)
 		if (value_is_stack(&op->results[i]))
 			result_same(s, op, i);
 	if (op->code == OP_CF_PUSH_BACK && is_whole(op)) {

@@ -171,7 +171,7 @@ static bool op_rewrite(Arrays *a, Op *op, int depth)
 	if (op->nregion && !op_has_array(a, op)) {
 		for (int i = 0; i < op->nregion && ok; i++)
 			ok = region_rewrite(a, &op->regions[i], depth + 1);
-	} else if (op->code == OP_PD_IF || op->code == OP_PD_WHILE)
+	} else if (op_is_branch(op) || op->code == OP_PD_WHILE)
 		ok = control_rewrite(a, op, depth);
 	else if (ends && op_has_array(a, op)) {
 		ValueList operands = operands_expand(a, op);
@@ -208,7 +208,7 @@ static void region_clear(Arrays *a, Region *r)
 	for (Block *b = r->last; b; b = b->prev)
 		for (Op *op = b->last, *prev; op; op = prev) {
 			prev = op->prev;
-			bool moved = (op->code == OP_PD_IF || op->code == OP_PD_WHILE) && !op->regions[0].first;
+			bool moved = (op_is_branch(op) || op->code == OP_PD_WHILE) && !op->regions[0].first;
 			if (moved || op_has_array(a, op)) {
 				op_erase(op);
 				continue;

@@ -148,6 +148,15 @@ static const Dim *loop_growth(Extent *e, const Op *op)
 	             : body;
 }
 
+// One of its regions runs.
+static const Dim *branch_growth(Extent *e, const Op *op)
+{
+	const Dim *most = region_growth(e, &op->regions[0]);
+	for (int r = 1; r < op->nregion; r++)
+		most = dim_max(e->a->ctx, most, region_growth(e, &op->regions[r]));
+	return most;
+}
+
 static const Dim *region_growth(Extent *e, const Region *r)
 {
 	Context *c = e->a->ctx;
@@ -163,10 +172,8 @@ static const Dim *region_growth(Extent *e, const Region *r)
 				e->end = dim_max(c, e->end, array_feed_symbol(e->a, op, "count"));
 			if (op->code == OP_PD_WHILE)
 				sum = dim_add(c, sum, loop_growth(e, op));
-			else if (op->nregion == 2) // one of them runs
-				sum = dim_add(c, sum,
-				              dim_max(c, region_growth(e, &op->regions[0]),
-				                      region_growth(e, &op->regions[1])));
+			else if (op_is_branch(op))
+				sum = dim_add(c, sum, branch_growth(e, op));
 		}
 	return sum;
 }
@@ -261,9 +268,12 @@ static bool array_keeps(const Value *array, const Value *from, int depth)
 	int i = (int)array->index;
 	if (op->code == OP_PD_ARRAY_WRITE)
 		return array_keeps(op_operand(op, 0), from, depth + 1);
-	if (op->code == OP_PD_IF)
-		return array_keeps(op_operand(op->regions[0].first->last, i), from, depth + 1) &&
-		       array_keeps(op_operand(op->regions[1].first->last, i), from, depth + 1);
+	if (op_is_branch(op)) {
+		bool keeps = true;
+		for (int r = 0; r < op_parts(op) && keeps; r++)
+			keeps = array_keeps(op_operand(op->regions[r].first->last, i), from, depth + 1);
+		return keeps;
+	}
 	if (op->code != OP_PD_WHILE || op->nregion != 2)
 		return false;
 	const Block *body = op->regions[1].first;
@@ -301,13 +311,12 @@ static int64_t length_min(const Value *v, int depth)
 		bool kept = counter_loop(arg) && array_keeps(op_operand(body->last, (int)v->index), arg, 0);
 		return kept ? length_min(op_operand(op, (int)v->index), depth + 1) : 0;
 	}
-	if (v->def && op->code == OP_PD_IF) {
-		const Op *yes = op->regions[0].first->last, *no = op->regions[1].first->last;
-		least = length_min(op_operand(yes, (int)v->index), depth + 1);
-		n = length_min(op_operand(no, (int)v->index), depth + 1);
-		return n < least ? n : least;
+	least = 0;
+	for (int r = 0; v->def && op_is_branch(op) && r < op_parts(op); r++) {
+		n = length_min(op_operand(op->regions[r].first->last, (int)v->index), depth + 1);
+		least = !r || n < least ? n : least;
 	}
-	return 0;
+	return least;
 }
 
 // Whether `array` is `from` with nothing but writes in between, one of them at `at` + offset (at

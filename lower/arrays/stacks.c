@@ -50,8 +50,9 @@ static const Op *terminator_of(const Op *op, int r)
 // from inside.
 static Value *stack_from_outside(Op *op, int i)
 {
-	if (op->nregion > 2 && i == op->nresult - 1) {
-		Op *create = op->regions[2].first->first;
+	const int parts = op_parts(op);
+	if (op->nregion > parts && i == op->nresult - 1) {
+		Op *create = op->regions[parts].first->first;
 		op_detach(create);
 		op_insert_before(op, create);
 		return op_result(create, 0);
@@ -79,7 +80,7 @@ static Value *end_take(Op *op, int r, int i, const Value *root)
 static bool result_resolve(Op *op, int i, Value *root)
 {
 	bool loop = op->code == OP_PD_WHILE;
-	for (int r = 0; r < 2; r++) {
+	for (int r = 0; r < op_parts(op); r++) {
 		Value *v = end_take(op, r, i, root);
 		if (!v || (!root && v->def && op_parent(v->def) == op))
 			return op_error(op, "which stack it passes on must be known");
@@ -91,7 +92,7 @@ static bool result_resolve(Op *op, int i, Value *root)
 	return true;
 }
 
-// The same operation with the first two regions, and without results that are stacks.
+// The same operation without its region `init`, and without results that are stacks.
 static void op_remake(Op *op)
 {
 	const Type **types = NEW_ARRAY(op->ctx->arena, (size_t)op->nresult + 1, const Type *);
@@ -102,11 +103,12 @@ static void op_remake(Op *op)
 			types[n++] = op->results[i].type;
 	for (int i = 0; i < op->noperand; i++)
 		operands[i] = op_operand(op, i);
-	Op *with = op_new(op->ctx, op->code, op->loc, n, types, op->noperand, operands, 2, 0);
+	Op *with = op_new(op->ctx, op->code, op->loc, n, types, op->noperand, operands, op_parts(op),
+	                  0);
 	with->attrs = op->attrs;
 	with->nattr = op->nattr;
 	op_insert_before(op, with);
-	op_take_regions(with, op, 2);
+	op_take_regions(with, op, op_parts(op));
 	n = 0;
 	for (int i = 0; i < op->nresult; i++) {
 		if (value_is_stack(&op->results[i]))
@@ -127,7 +129,7 @@ static int stack_argument(const Op *op, const Block *b, int i)
 // Regions see the stack itself instead of their argument.
 static void stack_hand_in(Op *op, int i, Value *root)
 {
-	for (int r = 0; r < 2; r++) {
+	for (int r = 0; r < op_parts(op); r++) {
 		Block *b = op->regions[r].first;
 		const int at = stack_argument(op, b, i);
 		if (at >= 0 && (op->code == OP_PD_WHILE || value_is_stack(b->args[at])))
@@ -137,7 +139,7 @@ static void stack_hand_in(Op *op, int i, Value *root)
 
 static void stack_arguments_remove(Op *op, int i)
 {
-	for (int r = 0; r < 2; r++) {
+	for (int r = 0; r < op_parts(op); r++) {
 		Block *b = op->regions[r].first;
 		const int at = stack_argument(op, b, i);
 		if (at >= 0 && value_is_stack(b->args[at]) && !value_used(b->args[at]))
@@ -148,7 +150,7 @@ static void stack_arguments_remove(Op *op, int i)
 static bool control_resolve(Op *op, int depth)
 {
 	Value **roots = NEW_ARRAY(op->ctx->arena, (size_t)op->nresult + 1, Value *);
-	bool any = op->nregion > 2;
+	bool any = op->nregion > op_parts(op);
 	for (int i = 0; i < op->nresult; i++) {
 		if (!value_is_stack(&op->results[i]))
 			continue;
@@ -157,7 +159,7 @@ static bool control_resolve(Op *op, int depth)
 		if (roots[i])
 			stack_hand_in(op, i, roots[i]);
 	}
-	for (int r = 0; r < 2; r++)
+	for (int r = 0; r < op_parts(op); r++)
 		if (!region_resolve(&op->regions[r], depth + 1))
 			return false;
 	for (int i = op->nresult; i-- > 0 && any;) {
@@ -179,7 +181,7 @@ static bool region_resolve(Region *r, int depth)
 	for (Block *b = r->first; b; b = b->next)
 		for (Op *op = b->first, *next; op; op = next) {
 			next = op->next;
-			bool control = op->code == OP_PD_IF || op->code == OP_PD_WHILE;
+			bool control = op_is_branch(op) || op->code == OP_PD_WHILE;
 			if (control && !control_resolve(op, depth))
 				return false;
 		}
@@ -474,7 +476,7 @@ static bool control_rewrite(Stacks *s, Op *op, int depth)
 		value_replace(&op->results[i], &with->results[i]);
 	}
 	op_erase(op);
-	for (int r = 0; r < 2; r++)
+	for (int r = 0; r < op_parts(with); r++)
 		if (!body_rewrite(s, with, r, changed, added, before, depth))
 			return false;
 	for (int i = 0; i < added; i++) {
@@ -491,7 +493,7 @@ static bool region_rewrite(Stacks *s, Region *r, int depth)
 		for (Op *op = b->first, *next; op; op = next) {
 			next = op->next;
 			bool ok = true;
-			if (op->code == OP_PD_IF || op->code == OP_PD_WHILE)
+			if (op_is_branch(op) || op->code == OP_PD_WHILE)
 				ok = control_rewrite(s, op, depth);
 			else if (op->noperand && value_is_stack(op_operand(op, 0)) &&
 			         op->info->kind == KIND_CONTROL && !(op->info->traits & TRAIT_TERMINATOR))

@@ -170,22 +170,29 @@ static void while_bounds(Context *c, const Op *op)
 					loop_bound(c, op, i, d, trips);
 }
 
-static void if_bounds(Context *c, const Op *op)
+// What a size of a result is at most, where every side says what it gives; NULL: one does not.
+static const Dim *largest_side(Context *c, const Op *op, int i, int axis)
 {
-	const Op *ends[2];
-	for (int k = 0; k < 2; k++) {
-		ends[k] = op->regions[k].first ? op->regions[k].first->last : NULL;
-		if (op->nregion != 2 || !ends[k] || ends[k]->noperand != op->nresult)
-			return;
+	const Dim *most = NULL;
+	for (int k = 0; k < op->nregion; k++) {
+		const Op *end = op->regions[k].first ? op->regions[k].first->last : NULL;
+		if (op->nregion != op_parts(op) || !end || end->noperand != op->nresult)
+			return NULL;
+		most = max_or(c, most, dim_at_most(c, op_operand(end, i)->type->dims[axis]));
 	}
+	return most;
+}
+
+static void branch_bounds(Context *c, const Op *op)
+{
 	for (int i = 0; i < op->nresult; i++)
 		for (int d = 0; op->results[i].type->kind == TY_TENSOR && d < op->results[i].type->rank;
 		     d++) {
 			if (!slot_is_plain(op, i, d) || dim_bound(c, op->results[i].type->dims[d]))
 				continue;
-			dim_set_bound(c, op->results[i].type->dims[d],
-			              dim_max(c, dim_at_most(c, op_operand(ends[0], i)->type->dims[d]),
-			                      dim_at_most(c, op_operand(ends[1], i)->type->dims[d])));
+			const Dim *most = largest_side(c, op, i, d);
+			if (most)
+				dim_set_bound(c, op->results[i].type->dims[d], most);
 		}
 }
 
@@ -201,8 +208,8 @@ static void region_bounds(Context *c, const Region *r)
 				region_bounds(c, &op->regions[i]);
 			if (op->code == OP_PD_WHILE)
 				while_bounds(c, op);
-			if (op->code == OP_PD_IF)
-				if_bounds(c, op);
+			if (op_is_branch(op))
+				branch_bounds(c, op);
 		}
 }
 

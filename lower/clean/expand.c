@@ -1,6 +1,6 @@
-// Operators that go through their input step by step become the loops that they mean: first of all
-// passes, so that those on control flow see them and products in their bodies become kernels with
-// packed weights.
+// Operators that go through their input step by step become the loops that they mean, and pd.case a
+// chain of pd.if: first of all passes, so that those on control flow see them and products in their
+// bodies become kernels with packed weights.
 #include "ir/build/build.h"
 #include "ir/define/define.h"
 #include "lower/clean/clean.h"
@@ -51,7 +51,7 @@ static bool region_expand(Region *r)
 			const bool backward = op->code == OP_PD_IF_GRAD || op->code == OP_PD_WHILE_GRAD;
 			if (backward)
 				rename_gradient(op);
-			if (backward || !(op->info->traits & TRAIT_STEPS))
+			if (backward || (op->code != OP_PD_CASE && !(op->info->traits & TRAIT_STEPS)))
 				continue;
 			// What the definition is made of may have such a definition itself.
 			Op *before = op->prev;

@@ -107,7 +107,7 @@ static Value *key_at(Drops *d, const Op *op)
 	Op *around = op_parent(op);
 	if (around == d->t->module)
 		return outer_key(d);
-	if (around->code == OP_PD_IF)
+	if (op_is_branch(around))
 		return key_at(d, around);
 	if (around->code != OP_PD_WHILE || (around->nregion > 2 && around->regions[2].first)) {
 		train_fail_at(op,

@@ -1,14 +1,13 @@
-// Flattening: pd.if and pd.while become blocks of the module with branches between them (cf.br,
-// cf.cond_br). What they gave as results are arguments of blocks, and so are the variables of
-// loops. Runs after all passes that want structure, and before the memory plan. A module without
-// control flow stays as it is.
+// Flattening: pd.if, pd.case and pd.while become blocks of the module with branches between them
+// (cf.br, cf.cond_br, cf.switch). What they gave as results are arguments of blocks, and so are the
+// variables of loops. Runs after all passes that want structure, and before the memory plan. A
+// module without control flow stays as it is.
 //
 //   pd.while:  head(variables): condition -> body or done     pd.if:  then or else
 //              body: ... -> head                                       then: ... -> after(results)
 //              done: ...                                               else: ... -> after(results)
 //
 // Feeds, parameters and constants move to the first block, fetches to the last one.
-#include "lower/memory/flatten.h"
 #include "lower/memory/memory.h"
 #include "lower/pass/pass.h"
 #include "ir/base/vec.h"
@@ -26,7 +25,6 @@ typedef struct Flatten {
 } Flatten;
 
 static bool ops_flatten(Flatten *f, Op *first);
-static void op_to_entry(Flatten *f, Op *op);
 
 // ---- blocks -------------------------------------------------------------------------------------
 
@@ -62,6 +60,15 @@ static Op *branch_build(Flatten *f, const Op *at, Value *cond, Block *yes, Block
 	}
 	op_append(f->at, op);
 	return op;
+}
+
+static void switch_build(Flatten *f, const Op *at, Value *value, int n, Block *const *parts)
+{
+	Op *op = op_new(f->ctx, OP_CF_SWITCH, at->loc, 0, NULL, 1, &value, 0, n);
+	for (int i = 0; i < n; i++)
+		op->succs[i] = (Succ){parts[i], 1, 0};
+	op_set_attr(op, "cases", op_attr(at, "cases"));
+	op_append(f->at, op);
 }
 
 static void role_set(Flatten *f, Op *branch, const char *role)
@@ -152,52 +159,24 @@ static bool part_flatten(Flatten *f, const Op *op, int region, Block *part, Bloc
 	return true;
 }
 
-// A chain of pd.if as one cf.switch with a block for each.
-static bool switch_flatten(Flatten *f, Op *op, const SwitchChain *c)
+// A branch with a block for each of its regions: cf.cond_br to two, or cf.switch.
+static bool branch_flatten(Flatten *f, Op *op)
 {
-	Block *parts[MAX_CASES + 1];
+	const int n = op_parts(op);
+	Block **parts = NEW_ARRAY(f->ctx->arena, (size_t)n, Block *);
 	const Value **results = result_list(op);
-	Op *branch = op_new(f->ctx, OP_CF_SWITCH, op->loc, 0, NULL, 1, &c->value, 0, c->n + 1);
-	for (int i = 0; i <= c->n; i++) {
-		const Op *from = c->ifs[i < c->n ? i : c->n - 1];
-		if (!types_fit(from, region_end(from, i == c->n), 0, op->nresult, results))
-			return false;
-		parts[i] = block_new(f->ctx, f->region);
-		branch->succs[i] = (Succ){parts[i], 1, 0};
-	}
-	op_set_attr(branch, "cases", attr_ints(f->ctx, c->n, c->cases));
-	op_append(f->at, branch);
-	Block *after = block_new(f->ctx, f->region);
-	// Constants between the comparisons are needed by all that follows.
-	for (int i = 0; i + 1 < c->n; i++)
-		for (Op *o = c->ifs[i]->regions[1].first->first, *next; o; o = next) {
-			next = o->next;
-			if (o->info->traits & TRAIT_CONSTANT)
-				op_to_entry(f, o);
-		}
-	for (int i = 0; i <= c->n; i++)
-		if (!part_flatten(f, c->ifs[i < c->n ? i : c->n - 1], i == c->n, parts[i], after))
-			return false;
-	block_begin(f, after);
-	block_take_results(f, after, op);
-	return true;
-}
-
-static bool if_flatten(Flatten *f, Op *op)
-{
-	SwitchChain *chain = NEW(f->ctx->arena, SwitchChain);
-	if (switch_find(op, chain))
-		return switch_flatten(f, op, chain);
-	const Value **results = result_list(op);
-	Block *parts[2], *after;
-	for (int i = 0; i < 2; i++) {
+	Value *value = op_operand(op, 0);
+	for (int i = 0; i < n; i++) {
 		if (!types_fit(op, region_end(op, i), 0, op->nresult, results))
 			return false;
 		parts[i] = block_new(f->ctx, f->region);
 	}
-	after = block_new(f->ctx, f->region);
-	branch_build(f, op, op_operand(op, 0), parts[0], parts[1], NULL, 0);
-	for (int i = 0; i < 2; i++)
+	Block *after = block_new(f->ctx, f->region);
+	if (op->code == OP_PD_IF)
+		branch_build(f, op, value, parts[0], parts[1], NULL, 0);
+	else
+		switch_build(f, op, value, n, parts);
+	for (int i = 0; i < n; i++)
 		if (!part_flatten(f, op, i, parts[i], after))
 			return false;
 	block_begin(f, after);
@@ -242,12 +221,13 @@ static bool while_flatten(Flatten *f, Op *op)
 
 static bool control_flatten(Flatten *f, Op *op)
 {
-	if (op->nregion > 2 || (op->code != OP_PD_IF && op->code != OP_PD_WHILE)) {
+	const bool stack = op->nregion > op_parts(op);
+	if (stack || (op->code != OP_PD_IF && op->code != OP_PD_CASE && op->code != OP_PD_WHILE)) {
 		diag_error(f->ctx->diag, op->loc, "'%s'%s cannot be compiled yet", op->info->name,
-		           op->nregion > 2 ? " with a stack" : "");
+		           stack ? " with a stack" : "");
 		return false;
 	}
-	if (!(op->code == OP_PD_IF ? if_flatten(f, op) : while_flatten(f, op)))
+	if (!(op->code == OP_PD_WHILE ? while_flatten(f, op) : branch_flatten(f, op)))
 		return false;
 	op_erase(op);
 	return true;

@@ -19,12 +19,12 @@ bool control_is_pure(const Op *op)
 {
 	if (op->info->traits & (TRAIT_PURE | TRAIT_CONSTANT | TRAIT_TERMINATOR))
 		return true;
-	if (op->code != OP_PD_IF && op->code != OP_PD_WHILE)
+	if (!op_is_branch(op) && op->code != OP_PD_WHILE)
 		return false;
 	for (int i = 0; i < op->nregion; i++)
 		if (!region_is_pure(&op->regions[i]))
 			return false;
-	return op->nregion == 2; // a stack is written
+	return op->nregion == op_parts(op); // else a stack is written
 }
 
 bool attrs_are_found(const Op *op)
