@@ -100,8 +100,9 @@ static bool op_may_fail(const Op *op)
 static bool op_may_move(const Op *op)
 {
 	const OpInfo *info = op->info;
-	if (!(info->traits & TRAIT_PURE) || (info->traits & (TRAIT_CONSTANT | TRAIT_TERMINATOR)) ||
-	    !results_are_sized(op))
+	if (info->traits & TRAIT_CONSTANT)
+		return true;
+	if (!(info->traits & TRAIT_PURE) || (info->traits & TRAIT_TERMINATOR) || !results_are_sized(op))
 		return false;
 	bool harmless = info->kind == KIND_MAP || info->kind == KIND_REDUCE ||
 	                info->kind == KIND_CONTRACT || op->code == OP_LOOP_NEST ||
