@@ -25,6 +25,7 @@ static const Pass passes[] = {
 	{"cse", "merge equal operations", pass_cse},
 	{"dce", "remove what nobody reads, unused parameters included", pass_dce},
 	{"strip-backward", "the program without the gradients that --grad added", pass_strip_backward},
+	{"dead-stacks", "stacks that nobody pops, and what is pushed on them", pass_dead_stacks},
 	{"stacks", "stacks to tensor arrays", pass_stacks},
 	{"forward-arrays", "what was written to a tensor array is not read again", pass_forward_arrays},
 	{"arrays", "tensor arrays to tensors with room for their elements", pass_arrays},
@@ -37,6 +38,8 @@ static const Pass passes[] = {
 	{"split-reductions", "CUDA: long reductions of few elements in parts", pass_split_reductions},
 	{"hoist-terms", "what no term of a reduction changes goes in front of it", pass_hoist_terms},
 	{"split-loops", "C: a last index that is divided becomes two", pass_split_loops},
+	{"sccp", "variables and results that are one number, whichever way the program runs",
+     pass_sccp},
 	{"simplify-if", "known and equal conditions, results nobody needs", pass_simplify_if},
 	{"loop-args", "variables of loops that stay, that are one, that nobody reads", pass_loop_args},
 	{"loop-trips", "loops of no, one and few rounds", pass_loop_trips},
@@ -71,11 +74,12 @@ typedef struct Stage {
 // Clean runs its passes twice: folded weights uncover identities, and the other way around; and
 // once more after loops and branches became fewer.
 static const Stage stages[] = {
-	{"clean", "expand,canonicalize,integers,fold,unit-rows,canonicalize,fold-batch-norm,"
-              "canonicalize,fold,cse,simplify-if,loop-"
-              "args,loop-trips,"
-              "canonicalize,fold,cse,simplify-if,loop-args,dce,sink,select,hoist,cse,simplify-if,"
-              "dce,order-values,cases,dce,bounds"},
+	{"clean",
+     "expand,dead-stacks,canonicalize,integers,fold,unit-rows,canonicalize,fold-batch-norm,"
+     "canonicalize,fold,cse,sccp,simplify-if,loop-"
+     "args,loop-trips,"
+     "canonicalize,fold,cse,simplify-if,loop-args,dce,sink,select,hoist,cse,simplify-if,"
+     "dce,order-values,cases,dce,bounds"},
 	{"arrays", "stacks,forward-arrays,arrays,canonicalize,fold,cse,loop-args,dce,bounds"},
 	{"decompose", "attention,count-loops,loop-args,decompose,canonicalize,fold,cse,dce"},
 	{"layout", "layout,winograd,canonicalize,fold,cse,dce"},

@@ -9,6 +9,7 @@
 // What each does: the table in lower/pipeline.c.
 PassFunction pass_expand, pass_canonicalize, pass_fold, pass_unit_rows, pass_fold_batch_norm,
 	pass_integers, pass_cse, pass_dce, pass_hoist, pass_bounds, pass_simplify_if, pass_loop_args,
-	pass_loop_trips, pass_select, pass_strip_backward, pass_sink, pass_order_values, pass_cases;
+	pass_loop_trips, pass_select, pass_strip_backward, pass_sink, pass_order_values, pass_cases,
+	pass_dead_stacks, pass_sccp;
 
 #endif
