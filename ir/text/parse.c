@@ -6,9 +6,9 @@
 //
 // What cannot be read at all ends the reading with one diagnostic; what can be read but makes no
 // sense (an unknown operation, an undefined value, a wrong type) is reported, and reading goes on
-// to find the rest. Names are visible in their region and in those nested in it; uses may come
-// before definitions, since blocks stand in any order: whether a definition reaches its uses is the
-// verifier's business.
+// to find the rest. Names are visible in their region and in those nested in it, which may use them
+// again for others; uses may come before definitions, since blocks stand in any order: whether a
+// definition reaches its uses is the verifier's business.
 #include "ir/base/map.h"
 #include "ir/text/lex.h"
 #include "ir/text/text.h"
@@ -29,19 +29,26 @@ typedef struct Pending {
 typedef struct Jump {
 	Op *op;
 	int succ;
-	int64_t label;
+	const char *label;
 	const char *where;
 } Jump;
 
+typedef struct Name {
+	const char *key;
+	Value *outer; // what the name means around the region; NULL: nothing
+} Name;
+
 typedef struct Label {
-	int64_t number;
+	const char *name; // uniqued: a number's digits, or a word
 	Block *block;
 } Label;
 
 typedef struct Parser {
 	Lexer lex;
 	Context *ctx;
-	PtrList names;    // keys, in order of definition
+	PtrList names;    // Name, in order of definition
+	int here;         // how many of them came before the region being read
+	Region *region;   // that one
 	PointerMap named; // uniqued key -> Value
 	PtrList pending;  // Pending
 	PtrList labels;   // Label, of the region being read
@@ -69,7 +76,7 @@ typedef struct Definition {
 
 typedef struct DraftSucc {
 	const char *where;
-	int64_t label;
+	const char *label;
 	int first, count;
 } DraftSucc;
 
@@ -81,13 +88,37 @@ static Value *value_named(const Parser *p, const char *key)
 	return (Value *)(uintptr_t)pointer_map_get(&p->named, key);
 }
 
+static bool defined_here(const Parser *p, const char *key)
+{
+	for (int i = p->here; i < p->names.n; i++) {
+		const Name *name = p->names.items[i];
+		if (name->key == key)
+			return true;
+	}
+	return false;
+}
+
+// Whether what stands in the region so far reads v, as one that another definition would hide.
+static bool read_here(const Parser *p, const Value *v)
+{
+	for (const Use *u = v->uses; u; u = u->next)
+		for (const Op *op = u->user; op && op->block; op = op_parent(op))
+			if (op->block->region == p->region)
+				return true;
+	return false;
+}
+
+// An inner region may use a name again, unless it has read the outer one before.
 static void name_define(Parser *p, const Definition *d, Value *v)
 {
-	if (value_named(p, d->key)) {
+	Value *outer = value_named(p, d->key);
+	if (outer && (defined_here(p, d->key) || read_here(p, outer))) {
 		lex_fail(&p->lex, d->where, "%%%s is defined twice", d->key);
 		return;
 	}
-	ptr_list_add(p->ctx, &p->names, d->key);
+	Name *name = NEW(p->ctx->arena, Name);
+	*name = (Name){d->key, outer};
+	ptr_list_add(p->ctx, &p->names, name);
 	pointer_map_set(&p->named, d->key, v);
 	v->name = d->hint;
 	v->stop_gradient = d->stop_gradient;
@@ -97,8 +128,10 @@ static void name_define(Parser *p, const Definition *d, Value *v)
 // Forgets the names defined since there were `mark` of them.
 static void names_leave(Parser *p, int mark)
 {
-	while (p->names.n > mark)
-		pointer_map_set(&p->named, p->names.items[--p->names.n], NULL);
+	while (p->names.n > mark) {
+		const Name *name = p->names.items[--p->names.n];
+		pointer_map_set(&p->named, name->key, name->outer);
+	}
 }
 
 // `%name`, `%"any name"`, `%name#2` or `%7`: the key, and the hint when it names a variable. NULL:
@@ -192,6 +225,24 @@ static bool parse_operands(Parser *p, Draft *d)
 	return lex_expect(l, ")");
 }
 
+// The number of a block, which is what is printed, or a word for it.
+static bool parse_label(Parser *p, const char **out)
+{
+	Lexer *l = &p->lex;
+	int64_t number;
+	Word w;
+	if (lex_is_word(lex_peek(l)) && (*l->at < '0' || *l->at > '9')) {
+		if (!lex_word(l, &w))
+			return lex_fail(l, l->at, "expected a block");
+		*out = context_strn(p->ctx, w.s, w.n);
+		return true;
+	}
+	if (!lex_int(l, &number))
+		return false;
+	*out = context_str(p->ctx, arena_printf(p->ctx->arena, "%lld", (long long)number));
+	return true;
+}
+
 static bool parse_successors(Parser *p, Draft *d)
 {
 	Lexer *l = &p->lex;
@@ -202,7 +253,7 @@ static bool parse_successors(Parser *p, Draft *d)
 		lex_space(l);
 		s->where = l->at;
 		s->first = d->keys.n;
-		if (!lex_expect(l, "^") || !lex_int(l, &s->label))
+		if (!lex_expect(l, "^") || !parse_label(p, &s->label))
 			return false;
 		if (lex_peek(l) == '(' && !parse_operands(p, d))
 			return false;
@@ -360,11 +411,16 @@ static bool parse_draft(Parser *p, Draft *d)
 		return false;
 	lex_space(l);
 	d->where = l->at;
-	if (!lex_word(l, &w))
+	if (lex_peek(l) == '"') { // quoted, as MLIR's generic form has it
+		const char *name = lex_string(l);
+		if (!name)
+			return false;
+		w = (Word){name, strlen(name)};
+	} else if (!lex_word(l, &w))
 		return lex_fail(l, l->at, "expected an operation");
 	d->info = op_info_by_name(w.s, w.n);
 	if (!d->info)
-		lex_fail(l, w.s, "unknown operation '%.*s'", (int)(w.n < 200 ? w.n : 200), w.s);
+		lex_fail(l, d->where, "unknown operation '%.*s'", (int)(w.n < 200 ? w.n : 200), w.s);
 	if (lex_peek(l) == '(' && !parse_operands(p, d))
 		return false;
 	if (!parse_successors(p, d))
@@ -473,20 +529,20 @@ static bool parse_block_args(Parser *p, Block *b)
 	return lex_expect(l, ")");
 }
 
-static const Block *label_find(const Parser *p, int64_t number)
+static const Block *label_find(const Parser *p, const char *name)
 {
 	for (int i = 0; i < p->labels.n; i++) {
 		const Label *label = p->labels.items[i];
-		if (label->number == number)
+		if (label->name == name)
 			return label->block;
 	}
 	return NULL;
 }
 
-static Block *start_block(Parser *p, Region *r, int64_t number)
+static Block *start_block(Parser *p, Region *r, const char *name)
 {
 	Label *label = NEW(p->ctx->arena, Label);
-	*label = (Label){number, block_new(p->ctx, r)};
+	*label = (Label){name, block_new(p->ctx, r)};
 	ptr_list_add(p->ctx, &p->labels, label);
 	return label->block;
 }
@@ -494,13 +550,12 @@ static Block *start_block(Parser *p, Region *r, int64_t number)
 // `^1(%a: T):`, after the hat.
 static bool parse_block_head(Parser *p, Region *r)
 {
-	int64_t number;
-	const char *where = p->lex.at;
-	if (!lex_int(&p->lex, &number))
+	const char *where = p->lex.at, *name;
+	if (!parse_label(p, &name))
 		return false;
-	if (label_find(p, number))
-		return lex_fail(&p->lex, where, "block ^%lld is there twice", (long long)number);
-	Block *b = start_block(p, r, number);
+	if (label_find(p, name))
+		return lex_fail(&p->lex, where, "block ^%s is there twice", name);
+	Block *b = start_block(p, r, name);
 	return parse_block_args(p, b) && lex_expect(&p->lex, ":");
 }
 
@@ -516,7 +571,7 @@ static bool parse_blocks(Parser *p, Region *r)
 		if (l->at == l->end)
 			return lex_fail(l, l->at, "expected '}' before the end of the text");
 		// An entry block without a label is ^0.
-		Block *b = r->last ? r->last : start_block(p, r, 0);
+		Block *b = r->last ? r->last : start_block(p, r, context_str(p->ctx, "0"));
 		if (!parse_op(p, b))
 			return false;
 	}
@@ -529,8 +584,7 @@ static void resolve_jumps(Parser *p)
 		const Jump *j = p->jumps.items[i];
 		const Block *b = label_find(p, j->label);
 		if (!b)
-			lex_fail(&p->lex, j->where, "there is no block ^%lld in this region",
-			         (long long)j->label);
+			lex_fail(&p->lex, j->where, "there is no block ^%s in this region", j->label);
 		j->op->succs[j->succ].block = (Block *)b;
 	}
 }
@@ -556,7 +610,10 @@ static void resolve_pending(Parser *p, int mark)
 static bool parse_region(Parser *p, Region *r)
 {
 	PtrList labels = p->labels, jumps = p->jumps;
-	int names = p->names.n, pending = p->pending.n;
+	int names = p->names.n, pending = p->pending.n, here = p->here;
+	Region *around = p->region;
+	p->here = names;
+	p->region = r;
 	p->labels = (PtrList){0};
 	p->jumps = (PtrList){0};
 	bool ok = lex_enter(&p->lex) && lex_expect(&p->lex, "{") && parse_blocks(p, r);
@@ -568,6 +625,8 @@ static bool parse_region(Parser *p, Region *r)
 	}
 	p->labels = labels;
 	p->jumps = jumps;
+	p->here = here;
+	p->region = around;
 	return ok;
 }
 
@@ -587,7 +646,8 @@ static bool region_ahead(Parser *p, Word *name)
 static int region_index(Parser *p, const Draft *d, const Word *name, const bool *taken)
 {
 	int i = 0, n = d->info ? d->info->max_regions : 0;
-	if (!name->n || !d->info) {
+	const bool next = name->n == 2 && !memcmp(name->s, "do", 2); // the next one, says scf.while
+	if (!name->n || !d->info || next) {
 		while (i < MAX_REGIONS && taken[i])
 			i++;
 	} else {

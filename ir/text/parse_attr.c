@@ -218,9 +218,15 @@ static bool parse_types_until(Lexer *l, const char *close, PtrList *out)
 	return lex_expect(l, close);
 }
 
+// `(T, T)`; a single type may stand alone.
 bool parse_type_list(Lexer *l, PtrList *out)
 {
-	return lex_expect(l, "(") && parse_types_until(l, ")", out);
+	if (lex_accept(l, "("))
+		return parse_types_until(l, ")", out);
+	const Type *t = parse_type(l);
+	if (t)
+		ptr_list_add(l->ctx, out, t);
+	return t != NULL;
 }
 
 static const Type *parse_group(Lexer *l, TypeKind kind)
@@ -260,7 +266,7 @@ static const Type *parse_type_here(Lexer *l)
 		return parse_shaped(l, TY_ARRAY);
 	if (lex_keyword(l, "vec"))
 		return lex_expect(l, "<") ? parse_group(l, TY_VEC) : NULL;
-	if (lex_keyword(l, "stack"))
+	if (lex_keyword(l, "stack") || lex_keyword(l, "cf.stack"))
 		return lex_accept(l, "<") ? parse_group(l, TY_STACK) : type_group(c, TY_STACK, 0, NULL);
 	lex_fail(l, l->at, "expected a type");
 	return NULL;
