@@ -205,9 +205,35 @@ static bool group_print(LaneTile *l, const BlockEnd *end, int depth)
 
 static bool lanes_reduce_print(LaneTile *l, const Op *op, int depth);
 
+// Whether an index is a sum or product that a reduction reads, of what is known in front of the
+// group: it stands there as it is, for in an array it would hide that loads lie side by side.
+static bool index_is_text(const LaneTile *l, const Op *op)
+{
+	if (op->results[0].type->kind != TY_INDEX ||
+	    (op->code != OP_PD_ADD && op->code != OP_PD_SUBTRACT && op->code != OP_PD_MULTIPLY))
+		return false;
+	for (int i = 0; i < op->noperand; i++)
+		if (op_operand(op, i)->def && in_group(l, op_operand(op, i)->def))
+			return false;
+	for (const Use *u = op->results[0].uses; u; u = u->next)
+		if (u->user->block != op->block)
+			return true;
+	return false;
+}
+
+static bool index_name(Scalars *s, const Op *op)
+{
+	const char *e = scalar_expression(s, op);
+	if (e)
+		pointer_map_set(&s->names, &op->results[0], arena_printf(s->k->arena, "(%s)", e));
+	return e != NULL;
+}
+
 static bool lanes_op_print(LaneTile *l, const Op *op, int depth)
 {
 	if (value_moves(l, &op->results[0])) {
+		if (index_is_text(l, op))
+			return index_name(&l->n->s, op);
 		if (op->code != OP_LOOP_REDUCE) {
 			group_add(l, op);
 			return true;
@@ -298,12 +324,14 @@ bool nest_wants_lanes(Nest *n)
 	return any && (!out.n[2] || out.n[2] < in.n[2]);
 }
 
-// The width of a tile: all of a short row, else one vector, whose accumulator stays in a register.
+// The width of a tile: all of a short row, for its rest would be a second loop over the reduction
+// that waits for each sum; else one vector, whose accumulator stays in a register.
 static int tile_width(const Nest *n)
 {
-	int lanes = n->k->target->lanes;
-	const Dim *extent = n->loops[n->nloop - 1].extent;
-	return dim_is_const(extent) && extent->value < lanes ? (int)extent->value : lanes;
+	const int lanes = n->k->target->lanes;
+	const Loop *inner = &n->loops[n->nloop - 1];
+	const int64_t row = dim_is_const(inner->extent) && !inner->end ? inner->extent->value : 0;
+	return row > 0 && row < 2 * lanes ? (int)row : lanes;
 }
 
 static bool tile_print(LaneTile *l, int width, const char *arg, int depth)
