@@ -7,8 +7,12 @@ PYTHON has paddlepaddle 2.6 (default: that of $PDCC_BENCH, as ../shared/tools/be
 program of inference, which pdcc makes a training step of by --train, and trains it itself as a program after minimize(). JAX, where it
 is installed, has steps of its own (bench_train_jax.py), jitted. They take turns; a figure is the median of the rounds, by the wall
 clock, as pdcc bench has it. Without Paddle only pdcc's own step of the digits sample is measured.
+
+Memory is that of a step's tensors: inputs, parameters, optimizer and what lies between. For pdcc it is workspace, weights and inputs,
+which is all that it has; for Paddle the most that its allocator had given out at once; for JAX arguments, results and temporaries, as
+XLA has planned them. Libraries, code, and what compiling takes are in none of them.
 """
-import argparse, json, os, pathlib, re, statistics, subprocess, sys, tempfile
+import argparse, math, os, pathlib, re, statistics, subprocess, sys, tempfile
 
 SRC = pathlib.Path(__file__).resolve().parents[2]
 HOME = pathlib.Path(os.environ.get('PDCC_BENCH', pathlib.Path.home() / '.cache/pdcc-bench'))
@@ -55,7 +59,7 @@ def networks():
 
 
 def worker(name, prefix, steps):
-    """In Paddle's environment: writes the network; then the median milliseconds of a step for each line of standard input."""
+    """In Paddle's environment: writes the network; then the median milliseconds of a step, and bytes, for each line of standard input."""
     import time
     import numpy as np
     import paddle
@@ -80,19 +84,20 @@ def worker(name, prefix, steps):
             begin = time.perf_counter()
             exe.run(main, feed=feeds, fetch_list=[loss])
             times.append((time.perf_counter() - begin) * 1e3)
-        print(statistics.median(times[steps // 5:]), flush=True)
+        print(statistics.median(times[steps // 5:]), paddle.base.core.host_memory_stat_peak_value('Allocated', 0), flush=True)
 
 
-def step_ms(pdcc, model, recipe, shape):
+def step_costs(pdcc, model, recipe, shape):
+    """Milliseconds of a step, and bytes without inputs."""
     p = subprocess.run([pdcc, 'bench', model, '--train', recipe, f'--shape={shape}'], capture_output=True, text=True)
-    found = re.search(r'median ([\d.]+) (us|ms)', p.stdout)
+    found = re.search(r'median ([\d.]+) (us|ms).*workspace (\d+) bytes, weights (\d+) bytes', p.stdout)
     if p.returncode or not found:
         raise RuntimeError((p.stderr.strip().splitlines() or ['pdcc says nothing'])[-1])
-    return float(found[1]) * (1e-3 if found[2] == 'us' else 1)
+    return float(found[1]) * (1e-3 if found[2] == 'us' else 1), int(found[3]) + int(found[4])
 
 
 def start(words, **env):
-    """A peer that says `made` and then answers each line with milliseconds; None: it says something else."""
+    """A peer that says `made` and then answers each line with milliseconds and bytes; None: it says something else."""
     peer = subprocess.Popen([str(w) for w in words], env=dict(os.environ, OMP_NUM_THREADS='1', **env), text=True,
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     return peer if peer.stdout.readline() == 'made\n' else None
@@ -101,7 +106,8 @@ def start(words, **env):
 def ask(peer):
     peer.stdin.write('again\n')
     peer.stdin.flush()
-    return float(peer.stdout.readline())
+    ms, size = peer.stdout.readline().split()
+    return float(ms), int(size)
 
 
 def peers(a, name, prefix):
@@ -122,15 +128,17 @@ def compare(a, name, folder):
     others = peers(a, name, prefix)
     ours, theirs = [], {who: [] for who in others}
     for _ in range(a.rounds):
-        ours.append(step_ms(a.pdcc, f'{prefix}.pdmodel', recipe, shape))
+        ours.append(step_costs(a.pdcc, f'{prefix}.pdmodel', recipe, shape))
         for who, peer in others.items():
             theirs[who].append(ask(peer))
-    line = f'{name:12} {statistics.median(ours):9.3f} ms'
+    ms, size = statistics.median(o for o, _ in ours), ours[0][1] + 4 * math.prod(SHAPES[name]) + 8 * SHAPES[name][0]
+    line = f'{name:12} {ms:9.3f} ms {size / 2 ** 20:7.2f} MiB'
     for who, peer in others.items():
         peer.stdin.close()
         peer.wait()
-        ratio = statistics.median(o / t for o, t in zip(ours, theirs[who]))
-        line += f'  {who} {statistics.median(theirs[who]):9.3f} ms  ratio {ratio:.3f}'
+        ratio = statistics.median(o / t for (o, _), (t, _) in zip(ours, theirs[who]))
+        line += f'  {who} {statistics.median(t for t, _ in theirs[who]):9.3f} ms  ratio {ratio:.3f}'
+        line += f'  {theirs[who][-1][1] / 2 ** 20:7.2f} MiB'
     print(line, flush=True)
 
 
@@ -145,7 +153,7 @@ def main():
     a = ap.parse_args()
     if not pathlib.Path(a.paddle).exists():
         digits = SRC / 'samples/digits/digits.pdmodel'
-        ms = step_ms(a.pdcc, digits, SRC / 'samples/train/classify.yml', 'image=64,1,8,8')
+        ms, _ = step_costs(a.pdcc, digits, SRC / 'samples/train/classify.yml', 'image=64,1,8,8')
         print(f'no Paddle in {a.paddle}: the digits sample alone\ndigits       {ms:9.3f} ms')
         return 0
     if not pathlib.Path(a.jax).exists():

@@ -1,6 +1,6 @@
 """The networks of bench_train.py as jitted training steps of JAX, with Adam: run in JAX's environment by bench_train.py.
 
-    bench_train_jax.py NAME SHAPE STEPS      prints `made`, then the median milliseconds of a step for each line of standard input
+    bench_train_jax.py NAME SHAPE STEPS      prints `made`, then the median milliseconds of a step, and bytes, for each line of standard input
 """
 import statistics, sys, time
 
@@ -120,6 +120,8 @@ def main():
     step = jax.jit(step, donate_argnums=0)
     x, label = jnp.asarray(RANDOM.standard_normal(shape), 'float32'), jnp.asarray(RANDOM.integers(0, 10, (shape[0], 1)))
     state = (params, jax.tree.map(jnp.zeros_like, params), jax.tree.map(jnp.zeros_like, params), jnp.float32(0))
+    plan = step.lower(state, x, label).compile().memory_analysis()
+    size = plan.argument_size_in_bytes + plan.output_size_in_bytes - plan.alias_size_in_bytes + plan.temp_size_in_bytes
     state, value = step(state, x, label)
     print('made', flush=True)
     for _ in sys.stdin:
@@ -129,7 +131,7 @@ def main():
             state, value = step(state, x, label)
             jax.block_until_ready((state, value))
             times.append((time.perf_counter() - begin) * 1e3)
-        print(statistics.median(times[steps // 5:]), flush=True)
+        print(statistics.median(times[steps // 5:]), size, flush=True)
 
 
 if __name__ == '__main__':
