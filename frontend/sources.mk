@@ -14,7 +14,7 @@ SOURCES += frontend/read/attrs.c frontend/read/config.c frontend/read/config_yam
 	frontend/read/model.c frontend/read/npy.c frontend/read/params.c
 SOURCES += frontend/translate/control_array.c frontend/translate/control_block.c \
 	frontend/translate/control_flow.c \
-	frontend/translate/control_if.c frontend/translate/control_select.c frontend/translate/control_recurrent.c \
+	frontend/translate/control_if.c frontend/translate/control_element.c frontend/translate/control_select.c frontend/translate/control_recurrent.c \
 	frontend/translate/control_while.c frontend/translate/feeds.c frontend/translate/general.c \
 	frontend/translate/gradient.c frontend/translate/gradient_branch.c frontend/translate/gradient_loop.c \
 	frontend/translate/gradient_match.c frontend/translate/job.c frontend/translate/legacy_half.c frontend/translate/lod.c \

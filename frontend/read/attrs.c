@@ -1,4 +1,5 @@
-// Legacy attributes by the kinds of the operator table; what is without effect, and what is refused.
+// Legacy attributes by the kinds of the operator table; what is without effect, and what is
+// refused.
 #include "frontend/read/attrs.h"
 
 #include <inttypes.h>

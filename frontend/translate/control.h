@@ -7,6 +7,7 @@
 //   control_select.c     select_input, select_output, numbers of axes that sizes decide
 //   control_while.c      while
 //   control_array.c      tensor arrays, and their types
+//   control_element.c    reading them
 //   control_recurrent.c  recurrent
 #ifndef PDCC_FRONTEND_CONTROL_H
 #define PDCC_FRONTEND_CONTROL_H
@@ -166,7 +167,10 @@ const Type *array_type(Translator *t, const Paddle__VarDesc *v);
 // The variable gets elements like this; starts over when its type must change. False after a
 // diagnostic.
 bool array_learn(OpJob *j, const char *var, const Type *element);
-// Elements of two kinds, as branches may write them: the array holds those that its variable
+// An array becomes what another variable holds, or may: elements of several kinds are of the same
+// kinds in both. Starts over when one learns; false after a diagnostic.
+bool array_share(OpJob *j, const char *a, const char *b);
+// Elements of two kinds in a program with gradients: the array holds those that its variable
 // declares, and a write of the others ends the run. Whether e is none of these.
 bool array_takes(OpJob *j, const char *var, const Type *element);
 // The run ends where it comes to a write that the array cannot take.
@@ -178,8 +182,15 @@ const Type *array_level_type(Translator *t, const char *name, const Type *elemen
 bool array_assign(OpJob *j, const char *var, Value *v);
 // An empty array at the top of the program.
 Value *array_empty(OpJob *j, const Paddle__VarDesc *v);
-OpStep array_write_translate, array_read_inputs, array_element_inputs, array_pop_translate,
-	array_slice_create, slice_create, sum_create;
+// An operation on arrays whose result is the array in variable `var`.
+Value *array_make(OpJob *j, enum OpCode code, int n, Value *const *operands, const char *var);
+// Whether v is one integer; false after a diagnostic.
+bool array_position(OpJob *j, const Value *v, const char *slot);
+OpStep array_write_translate;
+
+// ---- control_element.c --------------------------------------------------------------------------
+OpStep array_read_inputs, array_element_inputs, array_pop_translate, array_slice_create,
+	slice_create, sum_create;
 
 // ---- control_recurrent.c ------------------------------------------------------------------------
 OpStep recurrent_translate;

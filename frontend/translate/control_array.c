@@ -1,11 +1,12 @@
-// Tensor arrays. A legacy array is one variable that operators change in place; here every change
-// gives a new value, of the type of the variable: what its elements share, over all writes in the
-// program. It is learnt while translating, and starting over makes it known everywhere.
+// Tensor arrays, and writing to them. A legacy array is one variable that operators change in
+// place; here every change gives a new value, of the type of the variable: what its elements share,
+// over all writes in the program. It is learnt while translating, and starting over makes it known
+// everywhere.
 #include "frontend/translate/control.h"
 #include "frontend/translate/general.h"
 #include "frontend/translate/lod.h"
+#include "frontend/translate/variant.h"
 #include "ir/build/build.h"
-#include "ir/build/counted.h"
 #include "ir/build/infer.h"
 #include "ir/build/nest.h"
 #include "ir/gradient/gradient.h"
@@ -14,13 +15,19 @@
 
 // ---- their types --------------------------------------------------------------------------------
 
-// What is known of an array's elements; outlives restarts.
-typedef struct ArrayMemo {
-	bool known;
+// What elements of one element type and one number of axes share.
+typedef struct ElementKind {
 	DType dtype;
 	int rank;
 	const Dim *dims[MAX_RANK];
 	uint32_t open; // axes on which elements differ
+} ElementKind;
+
+// What is known of an array's elements; outlives restarts.
+typedef struct ArrayMemo {
+	bool known; // else what the variable declares
+	int n;
+	ElementKind kinds[MAX_VARIANTS];
 } ArrayMemo;
 
 static ArrayMemo *memo_of(Translator *t, const char *var)
@@ -38,29 +45,43 @@ static ArrayMemo *memo_of(Translator *t, const char *var)
 static void memo_declared(Translator *t, ArrayMemo *m, const Paddle__VarDesc *v)
 {
 	const Paddle__TensorDesc *d = var_tensor(v);
-	m->dtype = DT_F32;
-	m->rank = 0;
-	if (!d || !dtype_from_kind(d->data_type, &m->dtype) || d->n_dims > MAX_RANK)
+	ElementKind *k = &m->kinds[0];
+	m->n = 1;
+	k->dtype = DT_F32;
+	k->rank = 0;
+	if (!d || !dtype_from_kind(d->data_type, &k->dtype) || d->n_dims > MAX_RANK)
 		return;
-	m->rank = (int)d->n_dims;
-	for (int i = 0; i < m->rank; i++) {
-		m->dims[i] = dim_const(t->c, d->dims[i] < 0 ? 0 : d->dims[i]);
-		m->open |= d->dims[i] < 0 ? UINT32_C(1) << i : 0;
+	k->rank = (int)d->n_dims;
+	for (int i = 0; i < k->rank; i++) {
+		k->dims[i] = dim_const(t->c, d->dims[i] < 0 ? 0 : d->dims[i]);
+		k->open |= d->dims[i] < 0 ? UINT32_C(1) << i : 0;
 	}
+}
+
+// Open sizes are named after the array, and from the second kind on after the kind.
+static const Type *kind_type(Translator *t, const ArrayMemo *m, int kind, const char *var)
+{
+	Context *c = t->c;
+	const ElementKind *k = &m->kinds[kind];
+	const Dim *dims[MAX_RANK];
+	const char *stem = symbol_part(c, var);
+	if (kind)
+		stem = arena_printf(c->arena, "%s_%s%d", stem, dtype_name(k->dtype), k->rank);
+	for (int i = 0; i < k->rank; i++) {
+		bool open = k->open >> i & 1;
+		// Adding nothing says a size anew, with all that was learnt about its symbols.
+		dims[i] = open ? dim_sym_bounded(c, arena_printf(c->arena, "e_%s_%d", stem, i))
+		               : dim_add(c, k->dims[i], dim_const(c, 0));
+	}
+	return type_shaped(c, TY_ARRAY, k->dtype, k->rank, dims);
 }
 
 static const Type *memo_type(Translator *t, const ArrayMemo *m, const char *var)
 {
-	Context *c = t->c;
-	const Dim *dims[MAX_RANK];
-	const char *stem = symbol_part(c, var);
-	for (int i = 0; i < m->rank; i++) {
-		bool open = m->open >> i & 1;
-		// Adding nothing says a size anew, with all that was learnt about its symbols.
-		dims[i] = open ? dim_sym_bounded(c, arena_printf(c->arena, "e_%s_%d", stem, i))
-		               : dim_add(c, m->dims[i], dim_const(c, 0));
-	}
-	return type_shaped(c, TY_ARRAY, m->dtype, m->rank, dims);
+	const Type *kinds[MAX_VARIANTS];
+	for (int k = 0; k < m->n; k++)
+		kinds[k] = kind_type(t, m, k, var);
+	return m->n == 1 ? kinds[0] : type_group(t->c, TY_VEC, m->n, kinds);
 }
 
 const Type *array_type(Translator *t, const Paddle__VarDesc *v)
@@ -76,22 +97,33 @@ static bool is_found(const Dim *d)
 	return d->kind == DIM_SYM && d->bounded;
 }
 
+static int kind_find(const ArrayMemo *m, const Type *e)
+{
+	for (int k = 0; m->known && k < m->n; k++)
+		if (m->kinds[k].dtype == e->dtype && m->kinds[k].rank == e->rank)
+			return k;
+	return -1;
+}
+
+// The kind must be there, or there must be room.
 static void memo_add(Translator *t, ArrayMemo *m, const char *var, const Type *e)
 {
-	if (!m->known) {
-		m->open = 0;
-		m->dtype = e->dtype;
-		m->rank = e->rank;
+	int at = kind_find(m, e);
+	if (at < 0) {
+		at = m->known ? m->n : 0;
+		ElementKind *k = &m->kinds[at];
+		*k = (ElementKind){.dtype = e->dtype, .rank = e->rank};
 		for (int d = 0; d < e->rank; d++) {
-			m->dims[d] = e->dims[d];
-			m->open |= is_found(e->dims[d]) ? UINT32_C(1) << d : 0;
+			k->dims[d] = e->dims[d];
+			k->open |= is_found(e->dims[d]) ? UINT32_C(1) << d : 0;
 		}
 		m->known = true;
+		m->n = at + 1;
 	}
-	const Type *now = memo_type(t, m, var);
+	const Type *now = kind_type(t, m, at, var);
 	for (int d = 0; d < e->rank; d++)
 		if (now->dims[d] != e->dims[d])
-			m->open |= UINT32_C(1) << d;
+			m->kinds[at].open |= UINT32_C(1) << d;
 }
 
 const Type *array_level_type(Translator *t, const char *name, const Type *element)
@@ -111,27 +143,73 @@ static const char *element_text(Context *c, DType t, int rank)
 	return arena_printf(c->arena, "%s with %d axes", dtype_name(t), rank);
 }
 
+static const Paddle__VarDesc *array_desc(const Binding *b)
+{
+	return b && b->desc && b->desc->type->type == PADDLE__VAR_KIND__LOD_TENSOR_ARRAY ? b->desc
+	                                                                                 : NULL;
+}
+
+// Gradients want elements of one kind.
+static bool kind_fits(OpJob *j, const char *var, const ArrayMemo *m, const Type *e)
+{
+	const int most = j->t->graded ? 1 : MAX_VARIANTS;
+	if (!m->known || kind_find(m, e) >= 0 || m->n < most)
+		return true;
+	return job_fail(j, "array '%s' has elements of %s, and gets one of %s: not supported", var,
+	                element_text(j->t->c, m->kinds[0].dtype, m->kinds[0].rank),
+	                element_text(j->t->c, e->dtype, e->rank));
+}
+
 bool array_learn(OpJob *j, const char *var, const Type *e)
 {
 	Translator *t = j->t;
-	const Binding *b = scope_find(t, var);
-	if (!b || !b->desc || b->desc->type->type != PADDLE__VAR_KIND__LOD_TENSOR_ARRAY)
+	const Paddle__VarDesc *v = array_desc(scope_find(t, var));
+	if (t->component)
+		return true; // the array is part of one that knows its type
+	if (!v)
 		return job_fail(j, "variable '%s' is no tensor array", var);
 	if (e->kind != TY_TENSOR && e->kind != TY_ARRAY)
 		return job_fail(j, "an element of array '%s' is no tensor", var);
-	const Type *before = array_type(t, b->desc);
-	ArrayMemo *m = memo_of(t, b->desc->name);
+	const Type *before = array_type(t, v);
+	ArrayMemo *m = memo_of(t, v->name);
 	// An array without elements says nothing about them.
-	if (e->kind == TY_ARRAY && e->rank == 0 && (!m->known || m->rank))
+	if (e->kind == TY_ARRAY && e->rank == 0 && (!m->known || m->kinds[0].rank))
 		return true;
-	if (m->known && (m->dtype != e->dtype || m->rank != e->rank))
-		return job_fail(j, "array '%s' has elements of %s, and gets one of %s: not supported", var,
-		                element_text(t->c, m->dtype, m->rank),
-		                element_text(t->c, e->dtype, e->rank));
-	memo_add(t, m, b->desc->name, e);
-	t->misled |= array_type(t, b->desc) != before;
+	if (!kind_fits(j, var, m, e))
+		return false;
+	memo_add(t, m, v->name, e);
+	t->misled |= array_type(t, v) != before;
 	t->stale |= t->misled;
 	return true;
+}
+
+// The kinds of `from` are those of `to` as well.
+static bool kinds_join(OpJob *j, const char *to, const char *from)
+{
+	ArrayMemo *m = memo_of(j->t, to);
+	const ArrayMemo *other = memo_of(j->t, from);
+	for (int k = 0; other->known && k < other->n; k++) {
+		const Type *e = kind_type(j->t, other, k, from);
+		if (kind_find(m, e) >= 0)
+			continue;
+		if (!kind_fits(j, to, m, e))
+			return false;
+		memo_add(j->t, m, to, e);
+		j->t->misled = j->t->stale = true;
+	}
+	return true;
+}
+
+bool array_share(OpJob *j, const char *a, const char *b)
+{
+	Translator *t = j->t;
+	const Paddle__VarDesc *v = array_desc(scope_find(t, a)), *w = array_desc(scope_find(t, b));
+	if (!v || !w || t->graded)
+		return true;
+	const ArrayMemo *m = memo_of(t, v->name), *n = memo_of(t, w->name);
+	if ((!m->known || !n->known) && m->n < 2 && n->n < 2)
+		return true; // what was never written may be of any type
+	return kinds_join(j, v->name, w->name) && kinds_join(j, w->name, v->name);
 }
 
 static bool declared_as(const Paddle__VarDesc *v, DType dtype, int rank)
@@ -144,15 +222,14 @@ static bool declared_as(const Paddle__VarDesc *v, DType dtype, int rank)
 bool array_takes(OpJob *j, const char *var, const Type *e)
 {
 	Translator *t = j->t;
-	const Binding *b = scope_find(t, var);
-	if (!b || !b->desc || b->desc->type->type != PADDLE__VAR_KIND__LOD_TENSOR_ARRAY ||
-	    e->kind != TY_TENSOR)
+	const Paddle__VarDesc *v = array_desc(scope_find(t, var));
+	if (!t->graded || !v || e->kind != TY_TENSOR)
 		return true; // array_learn says what is wrong
-	ArrayMemo *m = memo_of(t, b->desc->name);
-	if (!m->known || (m->dtype == e->dtype && m->rank == e->rank))
+	ArrayMemo *m = memo_of(t, v->name);
+	if (!m->known || kind_find(m, e) >= 0)
 		return true;
-	const bool now = declared_as(b->desc, m->dtype, m->rank);
-	if (now == declared_as(b->desc, e->dtype, e->rank))
+	const bool now = declared_as(v, m->kinds[0].dtype, m->kinds[0].rank);
+	if (now == declared_as(v, e->dtype, e->rank))
 		return true;
 	if (now)
 		return false;
@@ -164,25 +241,111 @@ bool array_takes(OpJob *j, const char *var, const Type *e)
 bool array_refuse(OpJob *j, const char *var, const Type *e)
 {
 	Context *c = j->t->c;
-	const ArrayMemo *m = memo_of(j->t, var);
+	const ElementKind *k = &memo_of(j->t, var)->kinds[0];
 	const char *text = arena_printf(
 		c->arena, "array '%s' has elements of %s, and this would be one of %s", var,
-		element_text(c, m->dtype, m->rank), element_text(c, e->dtype, e->rank));
+		element_text(c, k->dtype, k->rank), element_text(c, e->dtype, e->rank));
 	diag_warning(c->diag, j->b.loc, "%s: a run that comes here ends", text);
 	return assert_never(&j->b, text);
+}
+
+// ---- elements of several types ------------------------------------------------------------------
+// An array for each element type and number of axes, and one of numbers that say of which an
+// element is. A write puts something in each, so that all are as long. While a program is
+// translated they are one mark, builtin.variant (variant.h), which loops and branches carry as they
+// carry variables of several types.
+
+// What stands for a type in the array of kinds: the same in all arrays of a program.
+int64_t array_kind_code(const Type *t)
+{
+	return (int64_t)t->dtype * (MAX_RANK + 1) + t->rank;
+}
+
+Value *mixed_kinds_none(Builder *b)
+{
+	const Dim *one = dim_const(b->ctx, 1);
+	return undefined_value(b, type_shaped(b->ctx, TY_ARRAY, DT_I64, 1, &one));
+}
+
+Value *array_of_none(Builder *b, const Type *t)
+{
+	Value *parts[MAX_VARIANTS];
+	if (t->kind == TY_ARRAY)
+		return undefined_value(b, t);
+	Value *kinds = mixed_kinds_none(b);
+	for (int k = 0; k < t->nelem; k++)
+		parts[k] = undefined_value(b, t->elems[k]);
+	return variant_make(b, kinds, t->nelem, parts);
+}
+
+static const char *kinds_name(Context *c, const char *var)
+{
+	return context_str(c, arena_printf(c->arena, "%s.kinds", var));
+}
+
+// Zeros in the place of an element of another type.
+static Value *no_element(Builder *b, const Type *array)
+{
+	const Dim *dims[MAX_RANK];
+	for (int d = 0; d < array->rank; d++)
+		dims[d] = dim_is_found(array->dims[d]) ? dim_const(b->ctx, 1) : array->dims[d];
+	return build_full(b, type_tensor(b->ctx, array->dtype, array->rank, dims, 0), 0);
+}
+
+// The end of the mixed array is that of each: passes know how long an array becomes by this.
+static Value *position_in(Builder *b, Value *at, const Value *kinds, Value *part)
+{
+	const bool end = at->def && at->def->code == OP_PD_ARRAY_LENGTH &&
+	                 op_operand(at->def, 0) == kinds;
+	return end ? build1(b, OP_PD_ARRAY_LENGTH, part, NULL) : at;
+}
+
+static Value *write_part(OpJob *j, Value *array, Value *at, Value *element, const char *name)
+{
+	Value *const operands[] = {array, at, element};
+	if (!at || !element)
+		return NULL;
+	Op *op = op_new(j->t->c, OP_PD_ARRAY_WRITE, j->b.loc, 1, &array->type, 3, operands, 0, 0);
+	op_append(j->t->block, op);
+	op_result(op, 0)->name = name;
+	return op_result(op, 0);
+}
+
+static bool mixed_write(OpJob *j, const char *out, Value *mark, Value *at, Value *element)
+{
+	Context *c = j->t->c;
+	Builder *b = &j->b;
+	Value *kinds = op_operand(mark->def, 0), *parts[MAX_VARIANTS];
+	const int n = variant_count(mark);
+	if (lod_of(j->t, element))
+		return job_fail(j, "array '%s' has elements of several types, and gets one with LoD", out);
+	for (int k = 0; k < n; k++) {
+		Value *part = variant_part(mark, k);
+		const bool here = part->type->dtype == element->type->dtype &&
+		                  part->type->rank == element->type->rank;
+		parts[k] = write_part(j, part, position_in(b, at, kinds, part),
+		                      here ? element : no_element(b, part->type), context_str(c, out));
+		if (!parts[k])
+			return false;
+	}
+	Value *number = build_number(b, DT_I64, 1, array_kind_code(element->type));
+	kinds = write_part(j, kinds, at, number, kinds_name(c, out));
+	if (kinds)
+		write_var(j, out, variant_make(b, kinds, n, parts));
+	return kinds != NULL;
 }
 
 // ---- operators ----------------------------------------------------------------------------------
 
 bool array_assign(OpJob *j, const char *var, Value *v)
 {
-	if (!array_learn(j, var, v->type))
+	if (!is_mixed(v) && !array_learn(j, var, v->type))
 		return false;
 	const Binding *b = scope_find(j->t, var);
 	const Type *type = array_type(j->t, b->desc);
 	// An empty array can become one of any type.
 	if (v->type != type && v->def && v->def->code == OP_PD_CREATE_ARRAY)
-		v = undefined_value(&j->b, type);
+		v = array_of_none(&j->b, type);
 	write_var(j, var, v);
 	return true;
 }
@@ -194,23 +357,21 @@ Value *array_empty(OpJob *j, const Paddle__VarDesc *v)
 	         .op = -1,
 	         .var = context_str(j->t->c, v->name)};
 	Builder b = top_builder(j, context_loc(j->t->c, &l));
-	Value *a = undefined_value(&b, array_type(j->t, v));
+	Value *a = array_of_none(&b, array_type(j->t, v));
 	a->name = l.var;
 	return a;
 }
 
-// An operation on arrays whose result is the array in variable `var`.
-static Value *build_array(OpJob *j, enum OpCode code, int n, Value *const *operands,
-                          const char *var)
+Value *array_make(OpJob *j, enum OpCode code, int n, Value *const *operands, const char *var)
 {
 	const Binding *b = scope_find(j->t, var);
-	const Type *type = array_type(j->t, b->desc);
+	const Type *type = j->t->component ? operands[0]->type : array_type(j->t, b->desc);
 	Op *op = op_new(j->t->c, code, j->b.loc, 1, &type, n, operands, 0, 0);
 	op_append(j->t->block, op);
 	return op_result(op, 0);
 }
 
-static bool position_is_one(OpJob *j, const Value *v, const char *slot)
+bool array_position(OpJob *j, const Value *v, const char *slot)
 {
 	int64_t n;
 	if (!type_is_tensor(v->type) || !dtype_is_int(v->type->dtype) ||
@@ -219,11 +380,11 @@ static bool position_is_one(OpJob *j, const Value *v, const char *slot)
 	return true;
 }
 
-// The array that a write to `var` changes. The gradient of an array, which has nothing yet, has zeros
-// for all elements of that array: writes give some, in any order, of which `sum` makes one.
+// The array that a write to `var` changes. The gradient of an array, which has nothing yet, has
+// zeros for all elements of that array: writes give some, in any order, of which `sum` makes one.
 static Value *array_to_write(OpJob *j, const char *var)
 {
-	Value *array = read_var(j, "Out", var);
+	Value *array = read_any(j, "Out", var);
 	const char *end = strstr(var, "@GRAD");
 	if (!array || !end || !array->def || array->def->code != OP_PD_CREATE_ARRAY)
 		return array;
@@ -245,202 +406,17 @@ bool array_write_translate(OpJob *j)
 		return false;
 	if (!array_takes(j, out, element->type))
 		return array_refuse(j, out, element->type);
-	if (!array_learn(j, out, element->type) || !position_is_one(j, at, "I"))
+	if (!array_learn(j, out, element->type) || !array_position(j, at, "I"))
 		return false;
 	if (element->type->kind != TY_TENSOR)
 		return job_fail(j, "input X is no tensor");
-	Value *array = array_to_write(j, out);
+	Value *array = j->t->stale ? NULL : array_to_write(j, out);
 	if (!array)
 		return false;
+	if (is_mixed(array))
+		return mixed_write(j, out, array, at, element);
 	Value *const operands[] = {array, at, element};
-	Value *after = build_array(j, OP_PD_ARRAY_WRITE, 3, operands, out);
+	Value *after = array_make(j, OP_PD_ARRAY_WRITE, 3, operands, out);
 	write_var(j, out, after);
 	return lod_array_write(j, out, array, at, element, after);
-}
-
-// Whether `element` was written to an array, but never at `at`.
-static bool written_elsewhere(const Value *element, const Value *at)
-{
-	bool written = false;
-	for (const Use *u = element->uses; u; u = u->next) {
-		if (u->user->code != OP_PD_ARRAY_WRITE || u->index != 2)
-			continue;
-		if (op_operand(u->user, 1) == at)
-			return false;
-		written = true;
-	}
-	return written;
-}
-
-// As the gradient of a write it names the tensor that was written: an element that is not there
-// would be zeros like that one. Gradients of arrays have all elements. Where a loop has counted on
-// since the write, Paddle reads another element's gradient: what that is depends on how it stores
-// them, and is refused if anybody reads it.
-bool array_read_inputs(OpJob *j)
-{
-	Context *c = j->t->c;
-	const char *x = input_var(j, "X_W");
-	const char *i = input_var(j, "I");
-	Value *element = x ? read_var(j, "X_W", x) : NULL,
-		  *at = element && i ? read_var(j, "I", i) : NULL;
-	if (x && (!element || !at))
-		return false;
-	const char *out = output_var(j, "Out");
-	if (x && out && flow_live_after(j->t, out) && written_elsewhere(element, at))
-		return job_fail(j,
-		                "'%s' was written where '%s' no longer points: the gradient of another "
-		                "element is not supported",
-		                x, i);
-	Paddle__OpDesc *d = NEW(c->arena, Paddle__OpDesc);
-	*d = *j->desc;
-	d->inputs = NEW_ARRAY(c->arena, d->n_inputs + 1, Paddle__OpSlot *);
-	d->n_inputs = 0;
-	for (size_t s = 0; s < j->desc->n_inputs; s++)
-		if (strcmp(j->desc->inputs[s]->parameter, "X_W") != 0)
-			d->inputs[d->n_inputs++] = j->desc->inputs[s];
-	j->desc = d;
-	return general_inputs(j);
-}
-
-// ---- slice: of a tensor, or of an array ---------------------------------------------------------
-
-// A bound of the slice as one integer: the operand, or the attribute.
-static Value *slice_bound(OpJob *j, const char *operand, const char *attr)
-{
-	Value *v = job_operand(j, operand);
-	if (v && v->type->kind == TY_VEC) {
-		if (!v->def || v->def->noperand != 1)
-			return NULL;
-		v = op_operand(v->def, 0);
-	}
-	if (v)
-		return v;
-	const Attr *a = job_attr(j, attr);
-	if (!a || a->n != 1 || a->kind != ATTR_DIMS || !dim_is_const(a->dims[0]))
-		return NULL;
-	Tensor *t = tensor_new(j->t->c->arena, DT_I64, 1, (const int64_t[]){1});
-	tensor_set_i(t, 0, a->dims[0]->value);
-	return build_constant(&j->b, t);
-}
-
-// The position of an element that a slice names: a negative one counts from the last, and what lies
-// before the first is the first.
-static Value *slice_position(OpJob *j, Value *array, Value *at)
-{
-	Builder *b = &j->b;
-	if (at->nknown == 1 && dim_is_const(at->known[0]) && at->known[0]->value >= 0)
-		return at;
-	Value *zero = build_number(b, DT_I64, 1, 0),
-		  *length = build1(b, OP_PD_ARRAY_LENGTH, array, NULL);
-	at = tensor_reshape(b, tensor_cast(b, at, DT_I64), 1, zero->type->dims);
-	Value *wraps = at && length ? build2(b, OP_PD_LESS_THAN, at, zero, NULL) : NULL,
-		  *behind = wraps ? tensor_add(b, at, length) : NULL,
-		  *first = behind ? build2(b, OP_PD_MAXIMUM, behind, zero, NULL) : NULL;
-	Value *const operands[] = {wraps, first, at};
-	return first ? build(b, OP_PD_WHERE, 3, operands, NULL) : NULL;
-}
-
-// Paddle 3's slice of one element.
-bool array_element_inputs(OpJob *j)
-{
-	if (!general_inputs(j))
-		return false;
-	if (!position_is_one(j, j->operands[1], "starts"))
-		return false;
-	j->operands[1] = slice_position(j, j->operands[0], j->operands[1]);
-	return j->operands[1] != NULL;
-}
-
-// Each element of y added to that of x, which has at least as many.
-static Value *array_add(Builder *b, Value *x, Value *y)
-{
-	CountedLoop l;
-	if (!count_begin(&l, b, gradient_array_length(b, y), false, 1, &x))
-		return NULL;
-	Value *p = gradient_array_read(&l.b, l.args[0], l.at),
-		  *q = p ? gradient_array_read(&l.b, y, l.at) : NULL,
-		  *sum = q ? tensor_add(&l.b, p, q) : NULL;
-	return gradient_array_end(&l, sum ? gradient_array_write(&l.b, l.args[0], l.at, sum) : NULL);
-}
-
-// Sums of arrays, which are gradients, too.
-bool sum_create(OpJob *j)
-{
-	const Op *list = j->operands[0] ? j->operands[0]->def : NULL;
-	if (!list || list->code != OP_BUILTIN_COMBINE || !list->noperand ||
-	    op_operand(list, 0)->type->kind != TY_ARRAY)
-		return general_create(j);
-	Value *sum = op_operand(list, 0);
-	for (int i = 1; sum && i < list->noperand; i++) {
-		Value *term = op_operand(list, i);
-		if (term->type != sum->type)
-			return job_fail(j, "term %d is not a tensor array like the first", i);
-		sum = array_add(&j->b, sum, term);
-	}
-	const char *out = sum ? job_output(j, 0, 0) : NULL;
-	if (!out || !array_learn(j, out, sum->type))
-		return false;
-	j->op = sum->def;
-	j->results = NEW(j->t->c->arena, Value *);
-	j->results[0] = sum;
-	return true;
-}
-
-// Paddle 3's slice of several: an array.
-bool array_slice_create(OpJob *j)
-{
-	const char *out = job_output(j, 0, 0);
-	if (!position_is_one(j, j->operands[1], "starts") ||
-	    !position_is_one(j, j->operands[2], "ends") || !out ||
-	    !array_learn(j, out, j->operands[0]->type))
-		return false;
-	Value *after = build_array(j, OP_PD_ARRAY_SLICE, 3, j->operands, out);
-	j->op = after ? after->def : NULL;
-	return after != NULL;
-}
-
-// Paddle 3's pop of the last element: the array without it, under the same name, and the element.
-bool array_pop_translate(OpJob *j)
-{
-	Builder *b = &j->b;
-	const char *name = input_var(j, "X"), *out = output_var(j, "Out");
-	Value *array = name ? read_var(j, "X", name) : NULL;
-	if (!array || array->type->kind != TY_ARRAY)
-		return (!name || array) && job_fail(j, "input X is no tensor array");
-	Value *length = build1(b, OP_PD_ARRAY_LENGTH, array, NULL),
-		  *last = tensor_sub(b, length, build_number(b, DT_I64, 1, 1)),
-		  *element = last ? build2(b, OP_PD_ARRAY_READ, array, last, NULL) : NULL;
-	Value *const operands[] = {array, build_number(b, DT_I64, 1, 0), last};
-	Value *rest = element ? build_array(j, OP_PD_ARRAY_SLICE, 3, operands, name) : NULL;
-	if (!rest)
-		return false;
-	write_var(j, name, rest);
-	if (out)
-		write_var(j, out, element);
-	return true;
-}
-
-bool slice_create(OpJob *j)
-{
-	Value *array = job_operand(j, "input");
-	if (array->type->kind != TY_ARRAY)
-		return general_create(j);
-	const Attr *drop = job_attr(j, "decrease_axis");
-	const char *out = job_output(j, 0, 0);
-	Value *start = slice_bound(j, "starts_tensor", "starts"),
-		  *end = slice_bound(j, "ends_tensor", "ends");
-	if (!start || !end || !position_is_one(j, start, "StartsTensor") ||
-	    !position_is_one(j, end, "EndsTensor"))
-		return job_fail(j, "a slice of a tensor array needs one start and one end");
-	Value *const operands[] = {array, start, end};
-	if (drop && drop->n) {
-		start = slice_position(j, array, start);
-		Value *v = start ? build2(&j->b, OP_PD_ARRAY_READ, array, start, NULL) : NULL;
-		j->op = v ? v->def : NULL;
-		return v != NULL;
-	}
-	if (!out || !array_learn(j, out, array->type))
-		return false;
-	j->op = build_array(j, OP_PD_ARRAY_SLICE, 3, operands, out)->def;
-	return true;
 }

@@ -203,7 +203,7 @@ bool variant_types_add(VariantTypes *list, const Value *v)
 		int at = 0;
 		while (at < list->n && !types_go_together(list->types[at], t))
 			at++;
-		if (t->kind != TY_TENSOR || at == MAX_VARIANTS)
+		if ((t->kind != TY_TENSOR && !is_mixed(v)) || at == MAX_VARIANTS)
 			return false;
 		if (at == list->n)
 			list->types[list->n++] = t;
@@ -223,6 +223,8 @@ Value *variant_which(Builder *b, const VariantTypes *list, const Value *v)
 {
 	const Type *number = type_tensor(b->ctx, DT_I64, 0, NULL, 0);
 	Value *which = which_of(b, v), *out = NULL;
+	if (is_mixed(v))
+		return which; // it names types, not places in a list
 	for (int k = variant_count(v) - 1; k >= 0; k--) {
 		const int place = place_of(list, variant_part(v, k)->type);
 		Value *here = build_full(b, number, place < 0 ? 0 : place);

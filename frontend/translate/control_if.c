@@ -386,7 +386,7 @@ static bool settle_outer(OpJob *j, const BlockFlow *f, const OpenIf *i)
 		if (b->guard && b->guard->i != i && !guard_resolve(j, names->names[n], b))
 			return false;
 		if (!b->guard && !b->value && !b->broken && value_is_implied(b) &&
-		    !read_var(j, "Input", names->names[n]))
+		    !read_any(j, "Input", names->names[n]))
 			return false;
 	}
 	return true;

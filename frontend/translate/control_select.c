@@ -153,14 +153,17 @@ bool select_input_translate(OpJob *j)
 	            .out = output_var(j, "Out")};
 	if (!mask || !s.x || !s.x->n_arguments || !s.out)
 		return job_fail(j, "needs variables in Mask, X and Out");
-	if (!(s.mask = read_mask(j, mask)))
+	for (size_t k = 0; k < s.x->n_arguments; k++)
+		if (!array_share(j, s.out, s.x->arguments[k]))
+			return false;
+	if (j->t->stale || !(s.mask = read_mask(j, mask)))
 		return false;
 	if (dtype_is_float(s.mask->type->dtype))
 		return job_fail(j, "input Mask must be an integer, not %s",
 		                dtype_name(s.mask->type->dtype));
 	s.pred = condition_strip(s.mask, &s.negated);
 	Value *v = select_value(j, &s);
-	if (v && v->type->kind == TY_ARRAY)
+	if (v && (v->type->kind == TY_ARRAY || is_mixed(v)))
 		return array_assign(j, s.out, v);
 	if (v)
 		write_var(j, s.out, v);

@@ -165,6 +165,9 @@ bool fetch_translate(OpJob *j, const char *var, const char *name, int64_t col)
 	Value *v = read_any(j, "X", var);
 	if (!v || !take_column(j, "fetch", col))
 		return false;
+	if (is_mixed(v))
+		return job_fail(j, "fetches array '%s', which has elements of several types: not supported",
+		                var);
 	if (is_variant(v)) {
 		fetch_types(j, name, v, col);
 		return true;

@@ -3,6 +3,7 @@
 #include "frontend/translate/control.h"
 #include "frontend/translate/general.h"
 #include "frontend/translate/gradient.h"
+#include "ir/base/vec.h"
 
 #include <string.h>
 
@@ -30,6 +31,25 @@ bool slot_in(const char *alternatives, const char *slot)
 const char *input_var(const OpJob *j, const char *slot)
 {
 	return slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, slot), 0);
+}
+
+int job_outputs(OpJob *j, const char ***vars)
+{
+	const Paddle__OpDesc *d = j->desc;
+	int n = 0, cap = 0;
+	*vars = NULL;
+	for (size_t s = 0; s < d->n_outputs; s++)
+		for (size_t k = 0; k < d->outputs[s]->n_arguments; k++) {
+			const char *var = slot_var(d->outputs[s], k);
+			bool twice = !var;
+			for (int i = 0; i < n; i++)
+				twice = twice || !strcmp((*vars)[i], var);
+			if (twice)
+				continue;
+			VEC_ROOM(j->t->c->arena, *vars, n, cap);
+			(*vars)[n++] = var;
+		}
+	return n;
 }
 
 const char *output_var(const OpJob *j, const char *slot)

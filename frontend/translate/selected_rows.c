@@ -4,6 +4,7 @@
 // translate.c, variables.c and steps.c.
 #include "frontend/translate/control.h"
 #include "frontend/translate/gradient.h"
+#include "frontend/translate/variant.h"
 #include "ir/build/nest.h"
 
 #include <string.h>
@@ -92,7 +93,7 @@ static bool makes_rows(const Paddle__OpDesc *d)
 bool kind_may_hold(OpJob *j, const char *var, const Paddle__VarDesc *d, const Value *v)
 {
 	const int kind = d->type->type;
-	const bool array = v->type->kind == TY_ARRAY;
+	const bool array = v->type->kind == TY_ARRAY || is_mixed(v);
 	bool ok;
 	switch (kind) {
 	case PADDLE__VAR_KIND__LOD_TENSOR: ok = !array; break;

@@ -175,8 +175,10 @@ static bool assign_record(OpJob *j)
 	Value *v = j->operands[0];
 	if (!out || !v)
 		return true;
-	if (v->type->kind == TY_ARRAY)
-		return array_assign(j, out, v);
+	if (v->type->kind == TY_ARRAY) {
+		const char *from = input_var(j, "X");
+		return (!from || array_share(j, out, from)) && array_assign(j, out, v);
+	}
 	write_var(j, out, v);
 	return true;
 }

@@ -64,6 +64,8 @@ static const Loc *op_loc(Translator *t, int index, const Paddle__OpDesc *d)
 		l.slot = context_str(t->c, s->parameter);
 		l.var = context_str(t->c, slot_var(s, 0));
 	}
+	if (t->component) // sizes that it finds have names of their own
+		l.slot = context_str(t->c, arena_printf(t->c->arena, "type%d", t->component - 1));
 	return context_loc(t->c, &l);
 }
 
@@ -105,8 +107,8 @@ typedef struct Cases {
 } Cases;
 
 static const char *const one_for_all[] = {
-	"while", "conditional_block", "select_input", "recurrent",      "select_output",
-	"fetch", "fetch_v2",          "feed",         "write_to_array", "shadow_feed"};
+	"while", "conditional_block", "select_input", "recurrent",  "select_output",
+	"fetch", "fetch_v2",          "feed",         "shadow_feed"};
 
 // The first variable with several types that the operator reads. Guards become values, as they do
 // when operands are read.
@@ -121,27 +123,10 @@ static Value *first_variant(OpJob *j)
 			Binding *b = var ? scope_find(j->t, var) : NULL;
 			if (b && b->guard && !j->t->hooks->guard(j, var, b))
 				return NULL;
-			if (b && is_variant(b->value))
+			if (b && is_variant(b->value) && !is_mixed(b->value))
 				return b->value;
 		}
 	return NULL;
-}
-
-static void list_outputs(Cases *c)
-{
-	const Paddle__OpDesc *d = c->j->desc;
-	int cap = 0;
-	for (size_t s = 0; s < d->n_outputs; s++)
-		for (size_t k = 0; k < d->outputs[s]->n_arguments; k++) {
-			const char *var = slot_var(d->outputs[s], k);
-			bool twice = !var;
-			for (int i = 0; i < c->n; i++)
-				twice = twice || !strcmp(c->vars[i], var);
-			if (twice)
-				continue;
-			VEC_ROOM(c->j->t->c->arena, c->vars, c->n, cap);
-			c->vars[c->n++] = var;
-		}
 }
 
 // The operator with alternative k in place of the variant, in the current block, which a region is.
@@ -249,7 +234,7 @@ static bool variant_translate(OpJob *j, int index, bool *ok)
 		return true;
 	}
 	Cases c = {.j = j, .index = index, .variant = v, .inside = t->inside_case};
-	list_outputs(&c);
+	c.n = job_outputs(j, &c.vars);
 	*ok = true;
 	if (!strcmp(j->desc->type, "assign") && c.n == 1) {
 		write_var(j, c.vars[0], v);
@@ -287,7 +272,7 @@ static void translate_op(Translator *t, int index)
 	bool ok;
 	if (shadows_nothing(t, d))
 		return;
-	if (variant_translate(&j, index, &ok)) {
+	if (mixed_translate(&j, index, &ok) || variant_translate(&j, index, &ok)) {
 		t->failed |= !ok && !t->stale;
 		if (!ok && !t->stale)
 			break_outputs(&j);
@@ -383,8 +368,8 @@ static void fetch_leaves(Translator *t)
 	}
 }
 
-static const TranslatorHooks hooks = {translate_ops, guard_resolve, array_empty, feed_implicit,
-                                      variant_settle};
+static const TranslatorHooks hooks = {translate_ops, guard_resolve, array_empty,
+                                      feed_implicit, translate_op,  variant_settle};
 
 // One attempt; true when it must start over.
 static bool translate_once(Translator *t)

@@ -55,6 +55,8 @@ typedef struct TranslatorHooks {
 	bool (*guard)(struct OpJob *j, const char *var, Binding *b);
 	Value *(*array)(struct OpJob *j, const Paddle__VarDesc *v);
 	Value *(*feed)(struct OpJob *j, const Paddle__VarDesc *v);
+	// One operator of the current block.
+	void (*op)(Translator *t, int index);
 	// One value of a variable of several types; NULL after a diagnostic.
 	Value *(*settle)(struct OpJob *j, const char *var, Value *v);
 } TranslatorHooks;
@@ -92,6 +94,7 @@ struct Translator {
 	LodTable *lods;            // of values
 	ValueMap *stand_ins;       // control_block.c, single_element
 	int inside_case;           // which alternative of operands of several types; 0: of none
+	int component;             // which array of a mixed one (control_element.c), plus 1; 0: none
 	RowSet *rows;              // of values that are SELECTED_ROWS, the latest first
 	struct OpTrace *traces;    // operators so far, for their gradients (gradient.h); the latest
 	struct LoopMemo *nothings; // loop variables without a type of their own so far: control_while.c
@@ -141,6 +144,8 @@ bool PRINTF_LIKE(2, 3) job_fail(OpJob *j, const char *fmt, ...);
 // The first variable of an input or output slot; NULL: none.
 const char *input_var(const OpJob *j, const char *slot);
 const char *output_var(const OpJob *j, const char *slot);
+// The variables that it writes, each once; how many.
+int job_outputs(OpJob *j, const char ***vars);
 // By the name of ours; NULL when the operand is left out, or there is none of that name.
 Value *job_operand(const OpJob *j, const char *name);
 void job_set_operand(OpJob *j, const char *name, Value *v);

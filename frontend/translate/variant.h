@@ -18,6 +18,12 @@ static inline bool is_variant(const Value *v)
 {
 	return v && v->def && v->def->code == OP_BUILTIN_VARIANT;
 }
+// Whether v is the mark of an array with elements of several types (control_array.c): an array for
+// each, and in the place of the number an array that says for every position of which type it is.
+static inline bool is_mixed(const Value *v)
+{
+	return is_variant(v) && v->type->elems[0]->kind == TY_ARRAY;
+}
 static inline int variant_count(const Value *v)
 {
 	return is_variant(v) ? v->def->noperand - 1 : 1;
@@ -40,5 +46,15 @@ Value *variant_make(Builder *b, Value *which, int n, Value *const *alternatives)
 Value *variant_settle(OpJob *j, const char *var, Value *v);
 // All marks in a region go.
 void variants_erase(Region *r);
+
+// ---- control_array.c, control_element.c ---------------------------------------------------------
+// An empty array of the type, or types, that array_type gives.
+Value *array_of_none(Builder *b, const Type *t);
+// The empty array that says of which types elements are.
+Value *mixed_kinds_none(Builder *b);
+// What stands for the type of an element in there: the same in all arrays.
+int64_t array_kind_code(const Type *t);
+// An operator that reads a mixed array, where it does; *ok: false after a diagnostic.
+bool mixed_translate(OpJob *j, int index, bool *ok);
 
 #endif

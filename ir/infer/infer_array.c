@@ -14,8 +14,10 @@
 static const Dim *found_size(const Op *op, int axis)
 {
 	const Loc *l = op->loc;
-	// Arrays of offsets are read beside the one that they belong to.
-	const char *part = l->slot && !strncmp(l->slot, "lod", 3) ? l->slot : "";
+	// Arrays of offsets are read beside the one that they belong to, those of several types
+	// together.
+	const bool more = l->slot && (!strncmp(l->slot, "lod", 3) || !strncmp(l->slot, "type", 4));
+	const char *part = more ? l->slot : "";
 	return infer_found(op, "n_", arena_printf(op->ctx->arena, "%s%s", part, op->info->short_name),
 	                   axis);
 }
