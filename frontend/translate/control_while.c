@@ -207,8 +207,10 @@ static bool add_types(Loop *l, int of)
 		if (!v->init)
 			v->init = undefined_value(b, list.types[k]);
 	}
-	l->vars[of].init = nothing ? build_full(b, type_tensor(b->ctx, DT_I64, 0, NULL, 0), 0)
-	                           : variant_which(b, &list, all);
+	const bool array = list.types[0]->kind == TY_ARRAY;
+	l->vars[of].init = !nothing ? variant_which(b, &list, all)
+	                   : array  ? mixed_kinds_none(b)
+	                            : build_full(b, type_tensor(b->ctx, DT_I64, 0, NULL, 0), 0);
 	return l->vars[of].init != NULL;
 }
 
@@ -655,15 +657,11 @@ static Value *as_number(Builder *b, Value *condition)
 }
 
 // A variable that the loop replaced before it began holds that value after no round at all: it is
-// of two types behind the loop. Gradients have one type: such a run ends with a status. In a loop
-// around this one the next round writes the variable again.
+// of two types behind the loop. Gradients have one type: such a run ends with a status.
 static bool put_back(Loop *l, Value *first)
 {
 	Translator *t = l->j->t;
 	Builder b = builder_at_end(t->c, t->block, l->j->b.loc);
-	for (const Frame *f = &t->frame; f; f = f->outer)
-		if (f->loop)
-			return true;
 	for (int i = 0; i < l->n; i++) {
 		const LoopVar *v = &l->vars[i];
 		if (!v->replaced || !flow_live_after(t, v->name))
