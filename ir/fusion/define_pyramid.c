@@ -1,6 +1,9 @@
 // Images in ever smaller parts, and beside each other (spp, correlation of ir/ops/nn.yaml).
 #include "ir/fusion/fusion.h"
 
+#include <float.h>
+#include <string.h>
+
 // The image in bins x bins parts, as rows of numbers.
 static Value *pooled(Builder *b, Op *op, int64_t bins)
 {
@@ -20,6 +23,61 @@ static Value *pooled(Builder *b, Op *op, int64_t bins)
 	return out ? tensor_reshape(b, out, 2, dims) : NULL;
 }
 
+// The parts of images whose sizes a run tells, along one axis.
+typedef struct Parts {
+	const Dim *length, *size, *pad;
+} Parts;
+
+// How long a part is without the padding. Of one that lies in the padding whole this may be 0 or
+// less: Paddle divides by it.
+static Value *part_length(Builder *b, const Parts *p, Value *part)
+{
+	Value *from = index_sub(b, index_mul(b, part, index_dim(b, p->size)), index_dim(b, p->pad)),
+		  *to = index_min(b, index_add(b, from, index_dim(b, p->size)), index_dim(b, p->length));
+	return index_sub(b, to, index_max(b, from, index_const(b, 0)));
+}
+
+// The same of images whose sizes a run tells; each must have a row and a column for every part.
+static Value *pooled_open(Builder *b, Op *op, int64_t bins)
+{
+	Context *c = b->ctx;
+	Value *x = op_operand(op, 0), *inside = NULL;
+	const Type *t = x->type;
+	const bool mean = strcmp(op_str(op, "pooling_type", "max"), "max") != 0;
+	const Dim *count = dim_const(c, bins), *dims[] = {t->dims[0], t->dims[1], count, count};
+	const Dim *sizes[2], *least[2];
+	Parts parts[2];
+	for (int d = 0; d < 2; d++) {
+		const Dim *length = t->dims[2 + d];
+		sizes[d] = dim_div(c, dim_add(c, length, dim_const(c, bins - 1)), count);
+		least[d] = dim_max(c, length, count);
+		const Dim *more = dim_sub(c, dim_mul(c, sizes[d], count), length);
+		parts[d] = (Parts){length, sizes[d],
+		                   dim_div(c, dim_add(c, more, dim_const(c, 1)), dim_const(c, 2))};
+	}
+	if (!check_sizes(b, 2, t->dims + 2, least, false, "an image with fewer rows than parts"))
+		return NULL;
+	Nest n = nest_open(b, type_tensor(c, t->dtype, 4, dims, 0));
+	Nest r = reduce_open(&n.b, mean ? "sum" : "max", t->dtype, 2, sizes);
+	Value *at[4] = {n.at[0], n.at[1]};
+	for (int d = 0; d < 2; d++) {
+		Value *first = index_mul(&r.b, n.at[2 + d], index_dim(&r.b, parts[d].size));
+		at[2 + d] = index_sub(&r.b, index_add(&r.b, first, r.at[d]), index_dim(&r.b, parts[d].pad));
+		inside = pred_and(&r.b, inside, index_inside(&r.b, at[2 + d], parts[d].length));
+	}
+	Value *none = build_scalar_f(&r.b, t->dtype, mean ? 0 : -FLT_MAX);
+	Value *v = reduce_close(&r, load_or(&r.b, inside, none, x, at));
+	if (mean) {
+		Value *numel = index_mul(&n.b, part_length(&n.b, &parts[0], n.at[2]),
+		                         part_length(&n.b, &parts[1], n.at[3]));
+		v = tensor_div(&n.b, v, scalar_from_index(&n.b, numel, t->dtype));
+	} else {
+		v = apply2(&n.b, OP_PD_MAXIMUM, v, build_scalar_f(&n.b, t->dtype, -FLT_MAX));
+	}
+	const Dim *flat[] = {t->dims[0], dim_mul(c, t->dims[1], dim_const(c, bins * bins))};
+	return tensor_reshape(b, nest_close(&n, v), 2, flat);
+}
+
 bool define_hook_spp(Builder *b, Op *op, Value **results)
 {
 	enum { MAX_HEIGHT = 10 };
@@ -28,12 +86,14 @@ bool define_hook_spp(Builder *b, Op *op, Value **results)
 	Value *parts[MAX_HEIGHT];
 	if (!t)
 		return false;
-	if (height < 1 || height > MAX_HEIGHT || !dim_is_const(t->dims[2]) || !dim_is_const(t->dims[3]))
-		return op_error(op, "a pyramid of %lld, or images of sizes that are not known",
-		                (long long)height);
-	for (int i = 0; i < height; i++)
-		if (!(parts[i] = pooled(b, op, (int64_t)1 << i)))
+	if (height < 1 || height > MAX_HEIGHT)
+		return op_error(op, "a pyramid of %lld", (long long)height);
+	const bool known = dim_is_const(t->dims[2]) && dim_is_const(t->dims[3]);
+	for (int i = 0; i < height; i++) {
+		const int64_t bins = (int64_t)1 << i;
+		if (!(parts[i] = known ? pooled(b, op, bins) : pooled_open(b, op, bins)))
 			return false;
+	}
 	results[0] = tensor_concat(b, (int)height, parts, 1);
 	return results[0] != NULL;
 }
