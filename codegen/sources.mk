@@ -1,6 +1,6 @@
 # The sources of codegen/, room by room.
 SOURCES += codegen/codegen.c
-SOURCES += codegen/c/kernel_conv.c codegen/c/kernel_filter_gradient.c codegen/c/kernel_pool_gradient.c codegen/c/kernel_depthwise.c codegen/c/kernel_gemm.c codegen/c/groups.c codegen/c/kernel_integer.c \
+SOURCES += codegen/c/kernel_conv.c codegen/c/kernel_filter_gradient.c codegen/c/kernel_pool_gradient.c codegen/c/kernel_depthwise.c codegen/c/kernel_gemm.c codegen/c/kernel_integer.c \
 	codegen/c/kernel_layout.c codegen/c/kernel_norm.c codegen/c/kernel_row.c \
 	codegen/c/blocks.c codegen/c/compute.c codegen/c/kernel_softmax.c codegen/c/kernel_winograd.c codegen/c/map.c codegen/c/parameters.c codegen/c/plan.c codegen/c/module.c codegen/c/repeat.c codegen/c/repeat_find.c codegen/c/repeat_names.c codegen/c/run.c codegen/c/scope.c codegen/c/share.c codegen/c/trace.c codegen/c/update.c
 SOURCES += codegen/cuda/backend.c codegen/cuda/cuda.c codegen/cuda/graph.c codegen/cuda/header.c \
@@ -16,7 +16,7 @@ SOURCES += codegen/model/branch.c codegen/model/header.c codegen/model/identity.
 	codegen/model/lines.c codegen/model/locals.c codegen/model/module.c codegen/model/offsets.c codegen/model/ports.c codegen/model/run.c \
 	codegen/model/state.c codegen/model/story.c codegen/model/update.c codegen/model/weights.c
 SOURCES += codegen/nest/kernel_scan.c codegen/nest/kernel_select.c codegen/nest/lanes.c \
-	codegen/nest/nest.c codegen/nest/parts.c codegen/nest/reduce.c codegen/nest/region.c
+	codegen/nest/nest.c codegen/nest/parts.c codegen/nest/reduce.c codegen/nest/groups.c codegen/nest/region.c
 SOURCES += codegen/text/names.c codegen/text/prelude.c codegen/text/template.c codegen/text/words.c codegen/text/wrap.c
 # Texts that pdcc carries: the templates of generated code, the runtime stub, the emulator of CUDA.
 TEXTS += codegen/c/kernels/conv.c.in \

@@ -5,7 +5,7 @@
 // pixels), conv_plain.c.in (input not blocked: a network's first convolution) and conv_tile.c.in
 // (everything else). Each convolution gets thin loops around one of them, with its sizes as
 // constants and its epilogue over the finished tile.
-#include "codegen/c/groups.h"
+#include "codegen/nest/groups.h"
 #include "codegen/c/point.h"
 
 #include <inttypes.h>

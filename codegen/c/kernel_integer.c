@@ -4,7 +4,7 @@
 // A shared function (integer_tile.c.in) sums a tile; each convolution (integer_conv.c.in) and each
 // matrix product (integer_matrix.c.in) gets thin loops around it, with its sizes as constants and
 // its epilogue over the finished tile.
-#include "codegen/c/groups.h"
+#include "codegen/nest/groups.h"
 
 #include <inttypes.h>
 
@@ -164,11 +164,8 @@ static bool integer_print(Integers *v)
 	if (!epilogue || !end || !calls)
 		return false;
 	const int64_t groups = (v->out_blocks + v->nv - 1) / v->nv;
-	GroupLoops loops = {.batch = t[0],
-	                    .rows = t[2],
-	                    .columns = t[3],
-	                    .flat = v->flat || v->matrix,
-	                    .ur = v->ur};
+	GroupLoops loops = {
+		.batch = t[0], .rows = t[2], .columns = t[3], .flat = v->flat || v->matrix, .ur = v->ur};
 	group_parts(k, groups, &loops);
 	const TemplateKey keys[] = {
 		// of both

@@ -61,6 +61,54 @@ static const char *row_each(KernelFunc *k, int64_t strip)
 	                    strip, strip);
 }
 
+// Whether the input region does nothing but read, and what it reads of a row lies side by side.
+static bool row_is_there(const KernelFunc *k, int axes)
+{
+	const Block *b = region_entry(&k->op->regions[0]);
+	const Op *load = op_operand(b->last, 0)->def;
+	const Type *t = k->op->results[0].type,
+			   *from = load && load->code == OP_LOOP_LOAD ? op_operand(load, 0)->type : NULL;
+	if (!from || from->dtype != DT_F32 || from->rank < axes || b->narg < axes)
+		return false;
+	for (int i = 0; i < axes; i++) {
+		const Value *at = op_operand(load, 1 + from->rank - axes + i);
+		const Dim *dim = from->dims[from->rank - axes + i];
+		if (at != b->args[b->narg - axes + i] || value_use_count(at) != 1 ||
+		    (i && (!dim_is_const(dim) || dim != t->dims[t->rank - axes + i])))
+			return false;
+	}
+	return true;
+}
+
+// The first element of row r.
+static const char *row_first(KernelFunc *k, int axes, const char **value)
+{
+	const Type *t = k->op->results[0].type;
+	const char *args[MAX_RANK];
+	for (int i = 0; i < t->rank; i++)
+		args[i] = i < t->rank - axes && region_uses(&k->op->regions[0], i)
+		              ? tile_position(k, "r", t->rank - axes, t->dims, i)
+		              : "0";
+	return region_text(k, &k->op->regions[0], args, value);
+}
+
+const char *row_fill(KernelFunc *k, const RowTexts *t, bool written)
+{
+	Text text;
+	text_init(&text, k->arena);
+	if (!t->there || written)
+		text_printf(&text, "%s%sfloat *row = %s;\n", t->buffer, *t->buffer ? "\n" : "", t->row);
+	if (t->there) {
+		text_printf(&text, "%s%sconst float *from = &%s;", t->input, *t->input ? "\n" : "",
+		            t->value);
+		return text.text;
+	}
+	text_printf(&text, "%s\n", t->each_in);
+	tile_indent(&text, t->input);
+	text_printf(&text, "\trow[j] = %s;\n}\nconst float *from = row;", t->value);
+	return text.text;
+}
+
 // What the loops over the columns look like.
 static bool row_loops(KernelFunc *k, int axes, bool strips, RowTexts *x)
 {
@@ -69,7 +117,9 @@ static bool row_loops(KernelFunc *k, int axes, bool strips, RowTexts *x)
 				  out = strips ? row_strip(k, &k->op->regions[1]) : 0;
 	x->each_in = row_each(k, in);
 	x->each_out = row_each(k, out);
-	x->input = row_region(k, 0, axes, NULL, in, &x->value);
+	x->there = strips && row_is_there(k, axes);
+	x->input = x->there ? row_first(k, axes, &x->value)
+	                    : row_region(k, 0, axes, NULL, in, &x->value);
 	x->epilogue = row_region(k, 1, axes, "acc", out, &result);
 	if (!x->input || !x->epilogue)
 		return false;
@@ -115,11 +165,9 @@ bool row_texts(KernelFunc *k, int axes, bool strips, RowTexts *x)
 int row_keys(KernelFunc *k, const RowTexts *t, TemplateKey *keys)
 {
 	const TemplateKey all[ROW_KEYS] = {
-		{"rows_are", t->rows},        {"first", t->first},       {"end", t->end},
-		{"range", kernel_range(k)},   {"columns", t->columns},   {"input", t->input},
-		{"value", t->value},          {"epilogue", t->epilogue}, {"store", t->store},
-		{"returns", tile_returns(k)}, {"done", tile_done(k)},    {"each_in", t->each_in},
-		{"each_out", t->each_out},    {"buffer", t->buffer},     {"row", t->row},
+		{"rows_are", t->rows},        {"first", t->first},     {"end", t->end},
+		{"range", kernel_range(k)},   {"columns", t->columns}, {"epilogue", t->epilogue},
+		{"returns", tile_returns(k)}, {"done", tile_done(k)},  {"store", t->store},
 	};
 	memcpy(keys, all, sizeof all);
 	return ROW_KEYS;

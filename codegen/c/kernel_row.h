@@ -14,15 +14,18 @@ typedef struct RowTexts {
 	const char *buffer;             // that buffer's declaration, or ""
 	const char *each_in, *each_out; // the heads of the loops over columns
 	const char *input, *value;      // statements that evaluate element j, and it
+	bool there; // rows lie in memory as they are: `value` is the first element of row r
 	const char *epilogue, *store;
 } RowTexts;
 
 // Rows over the last `axes` axes. `strips`: a loop over columns may be cut into strips, where that
 // saves divisions. False after a diagnostic.
 bool row_texts(KernelFunc *k, int axes, bool strips, RowTexts *t);
+// `row` and `from`, which is where the row is read: what the input region yields, evaluated first
+// where it is not there already. `written`: `row` is written to in any case.
+const char *row_fill(KernelFunc *k, const RowTexts *t, bool written);
 // The keys of these texts, and of what the function returns; returns how many there are.
-// The last of them say where the row lies, and how loops go over its columns.
-enum { ROW_KEYS = 15, ROW_PLACE_KEYS = 4 };
+enum { ROW_KEYS = 9 };
 int row_keys(KernelFunc *k, const RowTexts *t, TemplateKey *keys);
 // A reduction over a row, as a function of the generated code.
 typedef enum RowSum { ROW_MAX, ROW_SUM, ROW_SPREAD } RowSum;

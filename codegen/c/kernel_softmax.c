@@ -24,6 +24,25 @@ static const char *row_padding(KernelFunc *k, RowTexts *x)
 	return arena_printf(k->arena, "%" PRId64, padded);
 }
 
+// A row that is there goes to the buffer in whole vectors: what is read as such right behind has to
+// be written so.
+static const char *padding_text(KernelFunc *k, const RowTexts *x, const char *padded)
+{
+	const int lanes = k->target->lanes;
+	const char *ends = arena_printf(k->arena,
+	                                "for (int64_t j = columns; j < %s; j++)\n"
+	                                "\trow[j] = -INFINITY;",
+	                                padded);
+	if (!x->there)
+		return ends;
+	return arena_printf(k->arena,
+	                    "for (int64_t j = 0; j < columns / %d * %d; j += %d)\n"
+	                    "\tvf_store(row + j, vf_load(from + j));\n"
+	                    "for (int64_t j = columns / %d * %d; j < columns; j++)\n"
+	                    "\trow[j] = from[j];\n%s",
+	                    lanes, lanes, lanes, lanes, lanes, ends);
+}
+
 // Whether the rows are so short, and so many, that a lane has a row of its own.
 static bool rows_side_by_side(const KernelFunc *k)
 {
@@ -40,9 +59,11 @@ static bool side_by_side_emit(KernelFunc *k)
 	if (!tile_prelude(k) || !row_texts(k, 1, false, &x))
 		return false;
 	const Type *t = k->op->results[0].type;
-	TemplateKey keys[ROW_KEYS + 3];
-	int n = row_keys(k, &x, keys) - ROW_PLACE_KEYS;
-	keys[n++] = (TemplateKey){"exp", "pd_expf"};
+	TemplateKey keys[ROW_KEYS + 5];
+	int n = row_keys(k, &x, keys);
+	keys[n++] = (TemplateKey){"input", x.input};
+	keys[n++] = (TemplateKey){"value", x.value};
+	keys[n++] = (TemplateKey){"exp", "pd_exp_fall"};
 	keys[n++] = (TemplateKey){"lanes", tile_int(k, k->target->lanes)};
 	keys[n++] = (TemplateKey){"length", tile_int(k, t->dims[t->rank - 1]->value)};
 	return kernel_template(k, "softmax_short.c", n, keys);
@@ -56,15 +77,13 @@ bool kernel_softmax_emit(KernelFunc *k)
 	if (!row_helper(k, ROW_MAX) || !row_helper(k, ROW_SUM) || !row_texts(k, 1, true, &x))
 		return false;
 	const char *padded = row_padding(k, &x);
-	const char *pad = padded ? arena_printf(k->arena,
-	                                        "for (int64_t j = columns; j < %s; j++)\n"
-	                                        "\trow[j] = -INFINITY;",
-	                                        padded)
-	                         : "";
-	TemplateKey keys[ROW_KEYS + 3];
+	TemplateKey keys[ROW_KEYS + 6];
 	int n = row_keys(k, &x, keys);
-	keys[n++] = (TemplateKey){"exp", k->target->vector ? "pd_expf" : "expf"};
+	keys[n++] = (TemplateKey){"fill", row_fill(k, &x, true)};
+	keys[n++] = (TemplateKey){"each_out", x.each_out};
+	keys[n++] = (TemplateKey){"from", padded ? "row" : "from"};
+	keys[n++] = (TemplateKey){"exp", k->target->vector ? "pd_exp_fall" : "expf"};
 	keys[n++] = (TemplateKey){"padded", padded ? padded : "columns"};
-	keys[n++] = (TemplateKey){"pad", pad};
+	keys[n++] = (TemplateKey){"pad", padded ? padding_text(k, &x, padded) : ""};
 	return kernel_template(k, "softmax.c", n, keys);
 }

@@ -17,7 +17,20 @@ enum { BLOCK = 4096 };
 		for (int i = 0; i < BLOCK; i++) \
 			y[i] = f(x[i]); \
 	}
+// Of the numbers that it is for, the nearest.
+static inline float pd_exp_fall_near(float x)
+{
+	x = x < -64.0f ? -64.0f : x;
+	return pd_exp_fall(x > 0.0f ? 0.0f : x);
+}
+
+static double exp_fall(double x)
+{
+	return exp(x < -64 ? -64 : x > 0 ? 0 : x);
+}
+
 LOOP(pd_expf)
+LOOP(pd_exp_fall_near)
 LOOP(pd_tanhf)
 LOOP(pd_erff)
 LOOP(pd_logf)
@@ -74,7 +87,7 @@ int main(int argc, char **argv)
 		{"pd_expf", pd_expf_loop, exp, 1.0}, {"pd_tanhf", pd_tanhf_loop, tanh, 1.5},
 		{"pd_erff", pd_erff_loop, erf, 5.5}, {"pd_logf", pd_logf_loop, log, 1.0},
 		{"pd_log1pf", pd_log1pf_loop, log1p, 2.0}, {"pd_sinf", pd_sinf_loop, sin, 2.0},
-		{"pd_cosf", pd_cosf_loop, cos, 2.0},
+		{"pd_cosf", pd_cosf_loop, cos, 2.0}, {"pd_exp_fall", pd_exp_fall_near_loop, exp_fall, 1.0},
 	};
 	int bad = 0;
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)

@@ -1,6 +1,6 @@
 // The loops over images and groups of packed weights that convolutions have in common, of floats
 // (kernel_conv.c) and of whole numbers (kernel_integer.c), for one thread and for several.
-#include "codegen/c/groups.h"
+#include "codegen/nest/groups.h"
 
 #include <inttypes.h>
 
@@ -66,8 +66,7 @@ const char *group_calls(KernelFunc *k, const GroupLoops *g, int64_t blocks, int 
 		return shared_calls(k, g, blocks, nv);
 	text_init(&calls, k->arena);
 	if (whole)
-		text_str(&calls,
-		         whole == 1 ? tile_group(k, "n", 0, nv) : tile_groups(k, "n", whole, nv));
+		text_str(&calls, whole == 1 ? tile_group(k, "n", 0, nv) : tile_groups(k, "n", whole, nv));
 	if (rest)
 		text_printf(&calls, "%s%s", whole ? "\n" : "", tile_group(k, "n", whole, rest));
 	return group_images(k, g, calls.text);

@@ -1,7 +1,7 @@
 // The loops of a convolution over images and groups of packed weights, and what of them a thread
 // takes: groups, and of each some rows, or tiles where rows run into each other.
-#ifndef PDCC_CODEGEN_C_GROUPS_H
-#define PDCC_CODEGEN_C_GROUPS_H
+#ifndef PDCC_CODEGEN_NEST_GROUPS_H
+#define PDCC_CODEGEN_NEST_GROUPS_H
 
 #include "codegen/nest/region.h"
 
@@ -9,8 +9,8 @@ typedef struct GroupLoops {
 	const Dim *batch, *rows, *columns; // of the result
 	bool flat;                         // rows of pixels run into each other, in tiles of `ur`
 	int ur;
-	// Set by group_parts: how many images; what each group has to share (NULL: nothing is shared), the parameters of
-	// a part of it, and where its rows and columns begin and end.
+	// Set by group_parts: how many images; what each group has to share (NULL: nothing is shared),
+	// the parameters of a part of it, and where its rows and columns begin and end.
 	const char *images, *inner, *part, *row_from, *row_until, *from, *until;
 } GroupLoops;
 
