@@ -521,24 +521,34 @@ static bool check_inference(Op *op)
 // then stay far from the end of 64 bits, in the passes and in generated code.
 #define MOST_BYTES (INT64_C(1) << 42)
 
+// Whether a type is of tensors, and their sizes come to more than that.
+static bool type_is_large(const Type *t)
+{
+	int64_t low, high, least = (int64_t)dtype_size(t->dtype);
+	bool large = false;
+	if (t->kind != TY_TENSOR && t->kind != TY_SELECTED_ROWS && t->kind != TY_ARRAY)
+		return false;
+	for (int i = 0; i < t->rank; i++) {
+		dim_range(t->dims[i], &low, &high);
+		if (dim_is(t->dims[i], 0))
+			return false;
+		large |= low > MOST_BYTES / least;
+		least *= low > 1 && !large ? low : 1;
+	}
+	return large;
+}
+
 // Sizes are not negative, and their product is within reason.
 static bool check_size(const Op *op, const Value *v)
 {
 	const Type *t = v->type;
-	int64_t low, high, least = (int64_t)dtype_size(t->dtype);
-	bool empty = false, large = false;
 	if (t->kind != TY_TENSOR && t->kind != TY_SELECTED_ROWS && t->kind != TY_ARRAY)
 		return true;
-	for (int i = 0; i < t->rank; i++) {
+	for (int i = 0; i < t->rank; i++)
 		if (dim_is_const(t->dims[i]) && t->dims[i]->value < 0)
 			return verify_fail(op, "result %d has a negative size: %s", (int)v->index,
 			                   type_text(op->ctx, t));
-		dim_range(t->dims[i], &low, &high);
-		empty |= dim_is(t->dims[i], 0);
-		large |= low > MOST_BYTES / least;
-		least *= low > 1 && !large ? low : 1;
-	}
-	return empty || !large ||
+	return !type_is_large(t) ||
 	       verify_fail(op, "result %d is too large: %s", (int)v->index, type_text(op->ctx, t));
 }
 
@@ -558,7 +568,8 @@ static bool visit_op(Op *op, void *arg)
 	bool sound = check_operands(op);
 	sound &= check_attributes(op) && step_is_sound(op) && waits_are_sound(op);
 	sound &= check_regions(op);
-	sound = sound && check_sizes(op) && check_level(op) &&
+	// One size that is wrong is said once: what comes of it is wrong, too.
+	sound = sound && (!*ok || check_sizes(op)) && check_level(op) &&
 	        (!op_functions(op)->verify || op_functions(op)->verify(op)) && check_inference(op);
 	*ok &= sound;
 	return true;
