@@ -12,6 +12,7 @@ enum {
 	ROW = 18,
 	INDENT = 16, // of what a loop does
 	ARC_WIDTH = 160,
+	BAR = 120, // the longest, of what costs most
 	CHART_HEIGHT = 320,
 	CHART_WIDTH = 1000,
 	CHART_LEFT = 90, // of the axis of bytes
@@ -213,10 +214,35 @@ static double row_share(const Page *p, const Row *r, double us)
 	return p->macs > 0 ? r->macs / p->macs : p->bytes > 0 ? r->bytes / p->bytes : 0;
 }
 
+// The largest of them.
+static double largest_share(const Page *p)
+{
+	double most = 0;
+	for (int i = 0; i < p->n; i++) {
+		const double us = p->in->measured ? measured_us(p->in->measured, p->rows[i].op) : -1;
+		const double share = row_share(p, &p->rows[i], us);
+		most = share > most ? share : most;
+	}
+	return most;
+}
+
+static void print_share(const Page *p, double share, double most)
+{
+	if (share <= 0)
+		text_str(p->t, "<td>\n");
+	else
+		text_printf(p->t, "<td><div style='width:%.1fpx'></div>%.1f %%\n", share / most * BAR,
+		            share * 100);
+}
+
 // A number of which 0 says nothing.
 static void print_number(const Page *p, double x)
 {
-	text_printf(p->t, x > 0 ? "<td class=num>%.3g" : "<td class=num>", x);
+	text_printf(p->t,
+	            x >= 1000 ? "<td class=num>%.0f"
+	            : x > 0   ? "<td class=num>%.3g"
+	                      : "<td class=num>",
+	            x);
 }
 
 // Long ones are cut off, and shown whole where somebody points at them.
@@ -239,6 +265,7 @@ static void print_rows(const Page *p)
 	            "<table>\n<tr><th>step<th>block<th>operation<th>variable<th>type<th>million "
 	            "MACs<th>kB written%s\n",
 	            p->in->measured ? "<th>microseconds<th>share of the run" : "<th>share of the cost");
+	const double most = largest_share(p);
 	for (int i = 0; i < p->n; i++) {
 		const Row *r = &p->rows[i];
 		const Op *op = r->op;
@@ -256,7 +283,7 @@ static void print_rows(const Page *p)
 		print_number(p, r->bytes / 1e3);
 		if (p->in->measured)
 			text_printf(p->t, us < 0 ? "<td class=num>" : "<td class='num us'>%.2f", us);
-		text_printf(p->t, "<td><div style='width:%.1fpx'></div>\n", row_share(p, r, us) * 200);
+		print_share(p, row_share(p, r, us), most);
 	}
 	text_str(p->t, "</table>\n");
 }
@@ -428,14 +455,14 @@ static void print_controls(Text *t, bool batch)
 }
 
 static const char style[] =
-	"body{font:13px system-ui,sans-serif;margin:2em;max-width:1400px}\n"
+	"body{font:13px system-ui,sans-serif;margin:2em;max-width:1700px}\n"
 	"table{border-collapse:collapse}td{height:18px;padding:0 8px;white-space:nowrap;"
 	"line-height:18px;text-align:left}\n"
 	"th{height:18px;padding:0 8px;line-height:18px;text-align:left;white-space:nowrap;position:"
 	"sticky;top:0;background:#fff}.loop td{background:#eef4fc}tr.on td{background:#ffe58a}\n"
-	".type{max-width:24em;overflow:hidden;text-overflow:ellipsis}\n"
+	".type{max-width:20em;overflow:hidden;text-overflow:ellipsis}\n"
 	".num{text-align:right;font-variant-numeric:tabular-nums}td "
-	"div{height:10px;background:#3b7dd8}\n"
+	"div{display:inline-block;height:10px;margin-right:4px;background:#3b7dd8}\n"
 	".graph{display:flex;overflow:auto;max-height:70vh}.arcs{flex:none;margin-top:18px}.arcs "
 	"path{fill:none;"
 	"stroke:#999}\n"
@@ -455,8 +482,9 @@ static const char script[] =
 	"const all=[...document.querySelectorAll('[data-ops]')],keys=e=>e.dataset.ops.split(' ');\n"
 	"for(const e of all)e.onclick=()=>{const want=new Set(keys(e)),seen=new Set([e.parentNode]);\n"
 	"for(const o of all){const on=keys(o).some(k=>want.has(k));o.classList.toggle('on',on);\n"
-	"if(on&&!seen.has(o.parentNode)&&o.closest('.pane')){seen.add(o.parentNode);\n"
-	"const p=o.closest('.pane');p.scrollTop=o.offsetTop-p.offsetTop-p.clientHeight/3}}};\n"
+	"const p=o.closest('.pane,.graph');if(on&&p&&!seen.has(o.parentNode)){seen.add(o.parentNode);\n"
+	"p.scrollTop+=o.getBoundingClientRect().top-p.getBoundingClientRect().top-p.clientHeight/"
+	"3}}};\n"
 	"const batch=document.getElementById('batch');\n"
 	"if(batch)batch.onchange=()=>{for(const s of document.querySelectorAll('section'))\n"
 	"s.hidden=s.dataset.batch!==batch.value};\n"

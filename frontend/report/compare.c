@@ -119,6 +119,15 @@ static const char *value_text(Comparer *w, const Value *v)
 	                    value_op(v) ? value_op(v)->info->short_name : "the program");
 }
 
+// What is fetched often has the output's name: the operator says what differs.
+static const char *fetched_text(Comparer *w, const Value *v)
+{
+	const char *text = value_text(w, v);
+	return v && v->name && v->def && !has_name(v)
+	           ? arena_printf(w->arena, "%s of %s", text, v->def->info->short_name)
+	           : text;
+}
+
 // ---- operators ----------------------------------------------------------------------------------
 
 // Ports and parameters have lists of their own.
@@ -318,8 +327,8 @@ static void ports_compare(Comparer *w, Op *a, Op *b, enum OpCode code, Differenc
 			detail_add(w, &d, "type", from, to);
 		attrs_compare(w, &d, op, other);
 		if (code == OP_PD_FETCH && !value_is_partner(w, op_operand(op, 0), op_operand(other, 0)))
-			detail_add(w, &d, "value", value_text(w, op_operand(op, 0)),
-			           value_text(w, op_operand(other, 0)));
+			detail_add(w, &d, "value", fetched_text(w, op_operand(op, 0)),
+			           fetched_text(w, op_operand(other, 0)));
 		if (d.ndetail)
 			*difference_add(w, list, '~', name) = d;
 	}
