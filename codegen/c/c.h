@@ -28,6 +28,8 @@ void trace_ops_print(Codegen *cg, Text *out); // the table of operators, and mod
 void map_note(Codegen *cg, const Op *op, int function, size_t from);
 void map_print(Codegen *cg, const Text *source, size_t functions, size_t run, CodegenResult *out);
 void plan_print(Codegen *cg, Text *out); // plan.c: the memory plan, as a comment
+// Where buffers begin, for sizes of a run; model_workspace_size.
+void places_print(Codegen *cg, Text *out);
 // blocks.c: all of them, with their operations; false after diagnostics.
 bool blocks_print(Codegen *cg, const Op **bound);
 // scope.c: which numbers are declared where they are computed. By block, as blocks_nest gives it.

@@ -14,8 +14,9 @@ typedef struct Gemm {
 	const Type *out;
 	int nlead; // dims of the result in front of the rows that a panel of b serves
 	const Dim *n_dim;
-	bool direct;       // its sums are the result
-	bool sum_is_named; // since the epilogue reads it more than once
+	bool direct;              // its sums are the result
+	bool sum_is_named;        // since the epilogue reads it more than once
+	const char *rows, *panel; // where a tile of a, and a panel of b begin, in the calls for a tile
 	int inlined; // rows of the only tile, when the product is so small that the tile's code stands
 	             // in it; 0: shared
 } Gemm;
@@ -84,18 +85,23 @@ static const char *tile_call(const Gemm *g, int nv, const char *out, const char 
 {
 	Arena *a = g->k->arena;
 	if (g->inlined)
-		return arena_printf(a, "gemm_rows_%dof%d(%d, %d, rows, K, panel, K, %s, %s);", nv, g->nr,
-		                    g->inlined, tile_split(g->inlined, nv), out, ldo);
-	return arena_printf(a, "gemm_tile_%dof%d((int)(m1 - m0), rows, K, panel, K, %s, %s);", nv,
-	                    g->nr, out, ldo);
+		return arena_printf(a, "gemm_rows_%dof%d(%d, %d, %s, K, %s, K, %s, %s);", nv, g->nr,
+		                    g->inlined, tile_split(g->inlined, nv), g->rows, g->panel, out, ldo);
+	return arena_printf(a, "gemm_tile_%dof%d((int)(m1 - m0), %s, K, %s, K, %s, %s);", nv, g->nr,
+	                    g->rows, g->panel, out, ldo);
 }
 
-// Whether all panels are full and there are several, which one thread goes through: one function
-// has them all.
+// Whether all panels are full, which one thread goes through: one function has them all.
 static bool panels_are_full(const Gemm *g)
 {
-	return dim_is_const(g->n_dim) && g->n_dim->value > g->nr && g->n_dim->value % g->nr == 0 &&
+	return dim_is_const(g->n_dim) && g->n_dim->value >= g->nr && g->n_dim->value % g->nr == 0 &&
 	       !g->k->units;
+}
+
+// Whether there is one panel, which begins at column 0.
+static bool panel_is_one(const Gemm *g)
+{
+	return panels_are_full(g) && dim_is(g->n_dim, g->nr);
 }
 
 // Calls for as many vectors as `cols` needs. With N known there are two counts at most.
@@ -188,18 +194,9 @@ static const char *epilogue_text(Gemm *g, const char **value)
 	const char *args[MAX_RANK + 1];
 	const Type *t = g->out;
 	args[0] = g->sum_is_named ? "acc" : "sums[j]";
-	for (int i = 0; i < t->rank; i++) {
-		args[1 + i] = "0";
-		if (!region_uses(r, 1 + i))
-			continue;
-		if (i == t->rank - 1)
-			args[1 + i] = "(n0 + j)";
-		else if (i < g->nlead)
-			args[1 + i] = tile_position(k, "batch", g->nlead, t->dims, i);
-		else
-			args[1 + i] = tile_position(k, "m", t->rank - 1 - g->nlead, t->dims + g->nlead,
-			                            i - g->nlead);
-	}
+	tile_positions(k, r, "batch", 1, g->nlead, t->dims, args);
+	tile_positions(k, r, "m", 1 + g->nlead, t->rank - 1 - g->nlead, t->dims + g->nlead, args);
+	args[t->rank] = panel_is_one(g) ? "j" : "(n0 + j)";
 	return region_text(k, r, args, value);
 }
 
@@ -228,36 +225,112 @@ static void panel_begin(Gemm *g, const Dim *rows, PanelLoops *x)
 	x->until = tile_begin(k, "end", "M", rows, g->mr);
 }
 
-// Full panels whose sums are the result.
-static bool direct_print(Gemm *g, const char *at, const TemplateKey *common, int ncommon)
+// Where rows and panels begin: said in the calls where that is short, and there is one call.
+static const char *operands_name(Gemm *g)
 {
-	const TemplateKey own[] = {{"tile_calls", tile_call(g, g->nv, at, "N")}};
-	return tile_helper(g, g->nv) &&
-	       kernel_template_joined(g->k, "gemm_direct.c", ncommon, common, COUNT_OF(own), own);
+	Arena *a = g->k->arena;
+	if (!g->nlead && panels_are_full(g)) {
+		g->rows = "a + m0 * K";
+		g->panel = panel_is_one(g) ? "b" : "b + n0 * K";
+		return "";
+	}
+	const bool whole = dim_is_const(g->n_dim) && g->n_dim->value % g->nr == 0;
+	const char *columns = whole ? "N"
+	                            : arena_printf(a, "((N + %d) / %d * %d)", g->nr - 1, g->nr, g->nr);
+	g->rows = "rows";
+	g->panel = "panel";
+	if (panel_is_one(g))
+		return "const float *rows = a + (batch * M + m0) * K;\n"
+			   "const float *panel = b + batch * N * K;";
+	return g->nlead ? arena_printf(a,
+	                               "const float *rows = a + (batch * M + m0) * K;\n"
+	                               "const float *panel = b + (batch * %s + n0) * K;",
+	                               columns)
+	                : "const float *rows = a + m0 * K, *panel = b + n0 * K;";
+}
+
+static const char *in_loop(Gemm *g, const char *head, const char *text, const char *end)
+{
+	Text t;
+	text_init(&t, g->k->arena);
+	text_printf(&t, "%s\n", head);
+	tile_indent(&t, text);
+	text_str(&t, end);
+	return t.text;
+}
+
+// The tiles of a panel, in the loops over a batch, and over panels that are all full; NULL after a
+// diagnostic.
+static const char *tiles_text(Gemm *g, const PanelLoops *loops, const char *name, int n,
+                              const TemplateKey *keys)
+{
+	Text t;
+	text_init(&t, g->k->arena);
+	if (!template_expand(g->k->ctx, &t, name, n, keys))
+		return NULL;
+	const char *text = *loops->batch ? in_loop(g, loops->batch, t.text, "") : t.text;
+	if (!panels_are_full(g) || panel_is_one(g))
+		return text;
+	return in_loop(g, arena_printf(g->k->arena, "for (int64_t n0 = 0; n0 < N; n0 += %d) {", g->nr),
+	               text, "}\n");
+}
+
+// Full panels whose sums are the result.
+static const char *sums_text(Gemm *g, const PanelLoops *loops, const char *end,
+                             const char *operands, const char *at)
+{
+	const TemplateKey keys[] = {
+		{"end", end}, {"operands", operands}, {"tile_calls", tile_call(g, g->nv, at, "N")}};
+	return tile_helper(g, g->nv) ? tiles_text(g, loops, "gemm_sums.c", COUNT_OF(keys), keys) : NULL;
+}
+
+// Sums that go through the epilogue.
+static const char *epilogues_text(Gemm *g, const PanelLoops *loops, const char *end,
+                                  const char *operands, const char *at)
+{
+	KernelFunc *k = g->k;
+	const bool full = panels_are_full(g);
+	const bool whole = !dim_is_const(g->n_dim) || g->n_dim->value >= g->nr;
+	const char *value, *epilogue = epilogue_text(g, &value), *calls = tile_calls(g), *direct = "";
+	if (!epilogue || !calls)
+		return NULL;
+	if (!full && whole && g->direct)
+		direct = arena_printf(k->arena, "if (cols == %d) {\n\t%s\n\tcontinue;\n}", g->nr,
+		                      tile_call(g, g->nv, at, "N"));
+	const TemplateKey keys[] = {
+		{"m_from", loops->from},
+		{"m_until", loops->until},
+		{"end", end},
+		{"operands", operands},
+		{"direct", direct},
+		{"mr", tile_int(k, g->mr)},
+		{"nr", tile_int(k, g->nr)},
+		{"tile_calls", calls},
+		{"type", dtype_c_memory(g->out->dtype)},
+		{"out_row", arena_printf(k->arena, "out + %s * N%s", g->nlead ? "(batch * M + m)" : "m",
+	                             panel_is_one(g) ? "" : " + n0")},
+		{"cols", full ? tile_int(k, g->nr) : "cols"},
+		{"acc", g->sum_is_named ? "const float acc = sums[j];" : ""},
+		{"epilogue", epilogue},
+		{"store", scalar_store(k, g->out->dtype, "to", "j", value)},
+	};
+	return tiles_text(g, loops, "gemm_tiles.c", COUNT_OF(keys), keys);
 }
 
 // A function for one panel, full or not, and one that calls it for all.
-static bool panels_print(Gemm *g, const PanelLoops *loops, const char *at,
-                         const TemplateKey *common, int ncommon)
+static bool panels_print(Gemm *g, const PanelLoops *loops, const TemplateKey *common, int ncommon)
 {
 	KernelFunc *k = g->k;
-	const bool whole = !dim_is_const(g->n_dim) || g->n_dim->value >= g->nr;
-	const char *full, *last, *direct = "";
-	if (whole && g->direct)
-		direct = arena_printf(k->arena, "if (cols == %d) {\n\t%s\n\tcontinue;\n}", g->nr,
-		                      tile_call(g, g->nv, at, "N"));
+	const char *full, *last;
 	if (loops->inner)
 		panel_shares(g, loops->inner, &full, &last);
 	else
 		panel_loops(g, &full, &last);
 	const TemplateKey own[] = {
-		{"direct", direct},
 		{"full_panels", full},
 		{"last_panel", last},
 		{"sizes", loops->inner ? tile_sizes(k) : ""},
 		{"part", loops->inner ? "const int64_t begin, const int64_t end, " : ""},
-		{"m_from", loops->from},
-		{"m_until", loops->until},
 		{"range", kernel_range(k)},
 	};
 	return kernel_template_joined(k, "gemm.c", ncommon, common, COUNT_OF(own), own);
@@ -268,49 +341,28 @@ static bool gemm_print(Gemm *g)
 	KernelFunc *k = g->k;
 	Arena *a = k->arena;
 	const Type *t = g->out;
-	bool batched = g->nlead > 0;
 	const Dim *rows = dims_product(k->ctx, t->rank - 1 - g->nlead, t->dims + g->nlead);
 	PanelLoops loops;
 	panel_begin(g, rows, &loops);
-	const char *first_row = batched ? "(batch * M + m0)" : "m0";
-	const char *panel = batched ? arena_printf(a, "b + (batch * ((N + %d) / %d * %d) + n0) * K",
-	                                           g->nr - 1, g->nr, g->nr)
-	                            : "b + n0 * K";
-	const char *end = tile_end(k, "m0", "M", rows, g->mr);
-	if (!end)
+	const bool full = panels_are_full(g);
+	const char *at = arena_printf(a, "out + %s * N%s", g->nlead ? "(batch * M + m0)" : "m0",
+	                              panel_is_one(g) ? "" : " + n0"),
+			   *operands = operands_name(g), *end = tile_end(k, "m0", "M", rows, g->mr);
+	const char *tiles = !end ? NULL
+	                         : (full && g->direct ? sums_text : epilogues_text)(g, &loops, end,
+	                                                                            operands, at);
+	if (!tiles)
 		return false;
 	const TemplateKey keys[] = {
 		{"m", expression_unwrap(a, kernel_dim(k, rows))},
-		{"end", end},
 		{"n", expression_unwrap(a, kernel_dim(k, g->n_dim))},
 		{"k", expression_unwrap(a, kernel_dim(k, op_attr(k->op, "k")->dim))},
-		{"nr", tile_int(k, g->nr)},
-		{"batch_loop", loops.batch},
-		{"a_rows", arena_printf(a, "a + %s * K", first_row)},
-		{"panel", panel},
+		{"tiles", tiles},
 		{"returns", tile_returns(k)},
 		{"done", tile_done(k)},
 	};
-	const char *at = arena_printf(a, "out + %s * N + n0", first_row);
-	if (panels_are_full(g) && g->direct)
-		return direct_print(g, at, keys, COUNT_OF(keys));
-	const char *value, *epilogue = epilogue_text(g, &value), *calls = tile_calls(g);
-	if (!epilogue || !calls)
-		return false;
-	const TemplateKey tile[] = {
-		{"mr", tile_int(k, g->mr)},
-		{"tile_calls", calls},
-		{"acc", g->sum_is_named ? "const float acc = sums[j];" : ""},
-		{"out_row", arena_printf(a, "out + %s * N + n0", batched ? "(batch * M + m)" : "m")},
-		{"type", dtype_c_memory(t->dtype)},
-		{"epilogue", epilogue},
-		{"store", scalar_store(k, t->dtype, "to", "j", value)},
-	};
-	TemplateKey both[COUNT_OF(keys) + COUNT_OF(tile)];
-	memcpy(both, keys, sizeof keys);
-	memcpy(both + COUNT_OF(keys), tile, sizeof tile);
-	return panels_are_full(g) ? kernel_template(k, "gemm_whole.c", COUNT_OF(both), both)
-	                          : panels_print(g, &loops, at, both, COUNT_OF(both));
+	return full ? kernel_template(k, "gemm_whole.c", COUNT_OF(keys), keys)
+	            : panels_print(g, &loops, keys, COUNT_OF(keys));
 }
 
 // Products in loops are often a row times a small matrix: less work than it is to get there.

@@ -32,17 +32,16 @@ static const char *row_region(KernelFunc *k, int which, int axes, const char *fi
 	int n = 0, lead = t->rank - axes;
 	if (first_arg)
 		args[n++] = first_arg;
-	for (int i = 0; i < t->rank; i++, n++) {
-		const bool moves = !strip || i + 1 == t->rank;
-		if (!region_uses(r, n))
-			args[n] = "0";
-		else if (i < lead)
-			args[n] = tile_position(k, "r", lead, t->dims, i);
-		else
-			args[n] = tile_position(k, moves ? "j" : "j0", axes, t->dims + lead, i - lead);
-	}
-	if (!strip)
+	tile_positions(k, r, "r", n, lead, t->dims, args);
+	n += lead;
+	if (!strip) {
+		tile_positions(k, r, "j", n, axes, t->dims + lead, args);
 		return region_text(k, r, args, value);
+	}
+	for (int i = 0; i < axes; i++, n++)
+		args[n] = !region_uses(r, n)
+		              ? "0"
+		              : tile_position(k, i + 1 == axes ? "j" : "j0", axes, t->dims + lead, i);
 	const char *first = tile_position(k, "j0", axes, t->dims + lead, axes - 1);
 	const IndexSplit split = {region_entry(r)->args[n - 1],
 	                          arena_printf(k->arena, "(%s / %" PRId64 ")", first, strip),

@@ -108,7 +108,7 @@ static void source_print(Codegen *cg, Text *out, CodegenResult *result)
 	const CodegenOptions *o = cg->options;
 	Text tail;
 	text_init(&tail, cg->arena);
-	workspace_print(cg, &tail);
+	places_print(cg, &tail);
 	states_print(cg, &tail);
 	init_print(cg, &tail);
 	if (cg->threads > 1)

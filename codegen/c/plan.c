@@ -1,5 +1,8 @@
-// The memory plan as a comment over model_run: what lies where in the workspace, one after the
-// other where bytes are shared, how large it is, and what reads it last. Called by run.c.
+// The memory plan. As a comment over model_run: what lies where in the workspace, one after the
+// other where bytes are shared, how large it is, and what reads it last. Where sizes are open, as a
+// function of those of a run: one statement for each place, in order of address, which says it by
+// the one before it and what lies between, so that the lines read as a table; model_workspace_size
+// is where the last one ends. Called by run.c and module.c.
 #include "codegen/c/c.h"
 #include "ir/base/vec.h"
 
@@ -133,7 +136,6 @@ static void buffer_print(Buffers *b, const Buffer *f, Text *out)
 void plan_print(Codegen *cg, Text *out)
 {
 	Buffers b = {.cg = cg};
-	offsets_order(cg);
 	pointer_map_init(&b.readers, cg->arena);
 	pointer_map_init(&b.named, cg->arena);
 	pointer_map_init(&b.groups, cg->arena);
@@ -149,4 +151,87 @@ void plan_print(Codegen *cg, Text *out)
 		buffer_print(&b, &b.items[i], out);
 	}
 	text_str(out, " */\n");
+}
+
+// ---- where places begin --------------------------------------------------------------------------
+
+enum { NEAR = 4 }; // places that an offset may go on from
+
+// What is left of the offset in front of which the first `n` places are, behind one of the last of
+// these, where that is shorter to say.
+static const Dim *rest_of(Codegen *cg, const Dim *offset, int n, const Offset **behind)
+{
+	const Dim *best = offset;
+	size_t least = strlen(dim_text(cg->ctx, best));
+	*behind = NULL;
+	for (int j = n - 1; j >= 0 && j >= n - NEAR; j--) {
+		const Dim *rest = dim_sub(cg->ctx, offset, cg->offsets[j].dim);
+		const size_t length = strlen(dim_text(cg->ctx, rest));
+		if (length >= least)
+			continue;
+		least = length;
+		best = rest;
+		*behind = &cg->offsets[j];
+	}
+	return best;
+}
+
+// Numbers that are made for a place have the name of what lies in front of it, which they are the
+// room of.
+static void place_print(SizeLocals *l, const char *name, const Dim *offset, int n)
+{
+	Codegen *cg = l->cg;
+	const Offset *behind;
+	const Dim *rest = rest_of(cg, offset, n, &behind);
+	l->stem = behind ? behind->name : "at_0";
+	const char *more = expression_unwrap(cg->arena, dim_in_locals(l, rest));
+	const char *from = behind ? arena_printf(cg->arena, "at->%s + ", behind->name) : "";
+	text_line(&l->text, 1, "at->%s = %s%s;", name, from, more);
+}
+
+static void plan_function_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	SizeLocals l;
+	Names scope;
+	names_init(&scope, cg->arena);
+	names_unique(&scope, "dims");
+	names_unique(&scope, "at");
+	names_unique(&scope, "most");
+	for (int i = 0; i < cg->nsymbol; i++) {
+		const Symbol *s = &cg->symbols[i];
+		const char *const names[] = {s->name, s->max, s->room};
+		for (int k = 0; k < (int)COUNT_OF(names); k++)
+			if (names[k])
+				names_unique(&scope, names[k]);
+	}
+	size_locals_init(&l, cg, SIZES_OF_PLAN, &scope);
+	for (int i = 0; i < cg->noffset; i++)
+		place_print(&l, cg->offsets[i].name, cg->offsets[i].dim, i);
+	place_print(&l, "end", cg->workspace, cg->noffset);
+	text_printf(out, "static bool %s_plan(const %s_dims *dims, struct %s_places *at)\n{\n", p, p,
+	            p);
+	sizes_print(&l, "false", out);
+	text_line(out, 1, "return (double)at->end <= (double)SIZE_MAX;");
+	text_str(out, "}\n\n");
+}
+
+void places_print(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	offsets_order(cg);
+	if (!cg->noffset) {
+		workspace_print(cg, out);
+		return;
+	}
+	text_printf(out, "/* Where buffers begin in the workspace. */\nstruct %s_places {\n", p);
+	for (int i = 0; i < cg->noffset; i++)
+		text_line(out, 1, "int64_t %s;", cg->offsets[i].name);
+	text_line(out, 1, "int64_t end;");
+	text_str(out, "};\n\n/* false: such sizes cannot be */\n");
+	plan_function_print(cg, out);
+	text_printf(out, "size_t %s_workspace_size(const %s_dims *dims)\n{\n", p, p);
+	text_line(out, 1, "struct %s_places at;", p);
+	text_line(out, 1, "return %s_plan(dims, &at) ? (size_t)at.end : SIZE_MAX;", p);
+	text_str(out, "}\n\n");
 }

@@ -215,10 +215,11 @@ static const char *rounds_condition(const RepeatLoop *l, int step)
 	return t.text;
 }
 
-static bool steps_of_some_print(RepeatLoop *l, int from, int to)
+// `said`: the comment of the first one stands already.
+static bool steps_of_some_print(RepeatLoop *l, int from, int to, bool said)
 {
 	for (int step = from; step < to; step++) {
-		if (repeat_call(l, step_first(l->r, step), step))
+		if (!(said && step == from) && repeat_call(l, step_first(l->r, step), step))
 			compute_comment(l->s->cg, step_op(l, step));
 		if (!step_call_print(l, step))
 			return false;
@@ -239,14 +240,25 @@ static bool rounds_are_covered(const RepeatLoop *l, int from, int to)
 	return true;
 }
 
+// Whether a step is what nearly all rounds do: its comment then stands over the if, as that of what
+// all do would.
+static bool is_of_most(const RepeatLoop *l, int step)
+{
+	return step_count(l->r, step) > l->r->rounds / 2 &&
+	       repeat_call(l, step_first(l->r, step), step);
+}
+
 // Steps that not all rounds have, from `from` on: an if for each group of a chain, the last one an
 // else where all rounds have one. Returns where they end; -1 after a diagnostic.
 static int steps_of_some(RepeatLoop *l, int from)
 {
 	Codegen *cg = l->s->cg;
 	const int to = step_chain_end(l->r, from);
-	const bool covered = rounds_are_covered(l, from, to);
-	text_char(&cg->run, '\n');
+	const bool covered = rounds_are_covered(l, from, to), said = is_of_most(l, from);
+	if (said)
+		compute_comment(cg, step_op(l, from));
+	else
+		text_char(&cg->run, '\n');
 	for (int step = from; step < to; step++)
 		locals_declare(l, step);
 	for (int group = from, end; group < to; group = end) {
@@ -257,7 +269,7 @@ static int steps_of_some(RepeatLoop *l, int from)
 		else
 			run_open(cg, arena_printf(cg->arena, "%sif (%s)", group > from ? "} else " : "",
 			                          rounds_condition(l, group)));
-		if (!steps_of_some_print(l, group, end))
+		if (!steps_of_some_print(l, group, end, said && group == from))
 			return -1;
 	}
 	run_close(cg);

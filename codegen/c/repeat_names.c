@@ -263,9 +263,12 @@ static bool argument_name(RepeatLoop *l, int step, int p)
 	if (param_differs(l, step, p))
 		*name = name_of_column(l, step, p);
 	const char *known = *name ? *name : tensor_pointer(l->s->cg, first->value);
-	if (known)
-		name_note(l, step, p, known);
-	return known != NULL;
+	if (!known)
+		return false;
+	if (first != repeat_param(l, step_first(l->r, step), step, p))
+		*name = known; // what another step calls it that is there in its place: one name for both
+	name_note(l, step, p, known);
+	return true;
 }
 
 bool column_is_weights(const Column *c)

@@ -130,7 +130,7 @@ bool team_reduce_print(Scalars *s, const Op *op, Loop *loops, int nloop, int dep
 	if (!terms_print(s, op, &acc, loops, nloop, &lanes, inside, out))
 		return false;
 	for (int i = nloop; i-- > 0;)
-		loop_close(&loops[i], &inside, out);
+		loop_close(s, &loops[i], &inside, out);
 	join_print(s, op, &acc, neutral, depth, out);
 	shared->first = shared->step = NULL;
 	if (!reduce_again_print(s, op, &acc, loops, nloop, depth, out))

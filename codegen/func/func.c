@@ -181,6 +181,12 @@ const char *kernel_local(KernelFunc *k, const char *stem)
 	return k->inlined ? names_unique(&k->cg->locals, name) : name;
 }
 
+void kernel_locals_end(KernelFunc *k, int before)
+{
+	if (!k->inlined) // model_run has names of its own
+		k->nlocal = before;
+}
+
 bool kernel_share(KernelFunc *k, const Dim *units)
 {
 	if (op_attr(k->op, "parallel") && !(dim_is_const(units) && units->value < 2))

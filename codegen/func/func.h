@@ -99,6 +99,8 @@ const char *kernel_range(const KernelFunc *k);
 int kernel_fault(KernelFunc *k, const Op *op);
 // A fresh local name: `v0`, `v1` …, or with a stem of your own.
 const char *kernel_local(KernelFunc *k, const char *stem);
+// A scope ends: numbers of names go on as they stood `before` it, which is what nlocal was.
+void kernel_locals_end(KernelFunc *k, int before);
 // CUDA: notes that a thread moves so many elements at once.
 void kernel_moves(KernelFunc *k, DType t, int lanes);
 // Expands a template into k->text. Keys as in template_expand.
@@ -208,13 +210,13 @@ typedef struct SourceMap {
 
 typedef struct CudaNodes CudaNodes; // of the graph that is being printed: cuda/nodes.c
 
-// Numbers in one C function: of the memory plan, that plan's estimate in floating point, or sizes
-// as a run has them.
-typedef enum SizeKind { SIZES_OF_PLAN, SIZES_IN_DOUBLE, SIZES_OF_RUN } SizeKind;
+// Numbers in one C function: of the memory plan, or sizes as a run has them.
+typedef enum SizeKind { SIZES_OF_PLAN, SIZES_OF_RUN } SizeKind;
 typedef struct SizeLocals {
 	Codegen *cg;
 	SizeKind kind;
 	Names *scope;        // that locals are unique in; NULL: nothing else has such names
+	const char *stem;    // what the next ones are named after; NULL: they are counted
 	Text text;           // declarations of locals
 	PointerMap names;    // Dim -> C expression
 	PointerMap declared; // Dim -> name of its local
@@ -225,7 +227,7 @@ typedef struct SizeLocals {
 // A place in the workspace that depends on sizes.
 typedef struct Offset {
 	const Dim *dim;
-	const char *name; // of its local in model_run
+	const char *name; // of the member of model_places
 	int order;        // in which they were first asked for
 	int64_t address;  // for sizes as usual, once offsets_order was there
 } Offset;
@@ -334,11 +336,14 @@ struct Codegen {
 	SizeLocals plan;          // offsets in model_run
 	int noffset, coffset;     // C: where buffers lie, when sizes are open: model/offsets.c
 	Offset *offsets;
+	Names place_names;    // members of model_places
+	const char *places;   // the local of model_run that has them
 	PointerMap offset_at; // Dim -> its index in offsets
 	PointerMap firsts;    // Dim -> how the first value of the program that lies there is called
 	SizeLocals sizes;     // CUDA: what launches are given
 	Text run;             // the calls of model_run
 	Text declarations;    // with several blocks: its locals, in front of the first label
+	NameMap wheres;       // places in the model that several failures name -> the local that does
 	bool blocks;          // there are several
 	int depth;            // of what `run` gets now, in loops and ifs of model_run
 	bool opened;          // one of them has just begun
@@ -396,9 +401,13 @@ const char *dim_in_locals(SizeLocals *l, const Dim *d);
 const char *dim_local(const SizeLocals *l, const Dim *d); // its local; NULL: it has none
 void size_locals_init(SizeLocals *l, Codegen *cg, SizeKind kind, Names *scope);
 void workspace_print(Codegen *cg, Text *out); // model_workspace_size
-// Locals for what symbols count as in the plan, as far as numbers of l, or of `more` (NULL: none),
-// were made of them.
-void rooms_print(const SizeLocals *l, const SizeLocals *more, Text *out);
+// The statements of a function of model_dims *dims that numbers of l need, with what refuses sizes
+// that cannot be (`return refuse;`), or whose plan would overflow. l->text is empty then.
+void sizes_print(SizeLocals *l, const char *refuse, Text *out);
+// Locals for what symbols count as in the plan, as far as numbers of l were made of them.
+void rooms_print(const SizeLocals *l, Text *out);
+// estimate.c: a bound of a size, and of what is computed on the way to it, in floating point.
+const char *size_estimate(SizeLocals *l, const Dim *d);
 
 // ---- scalar.c -----------------------------------------------------------------------------------
 
@@ -435,6 +444,7 @@ const char *scalar_expression(Scalars *s, const Op *op);
 // e, rounded when the type is a half-precision one (whose scalars are floats).
 const char *scalar_round(KernelFunc *k, const Type *t, const char *e);
 // Which element a load reads, as a C expression; NULL after a diagnostic.
+bool expression_is_word(const char *e); // a name, or a number
 const char *load_index(Scalars *s, const Op *load);
 // Prints the operation as a declaration, or remembers its expression when one reader can hold it.
 bool scalar_op_print(Scalars *s, const Op *op, bool may_inline, int depth, Text *out);

@@ -24,12 +24,16 @@ bool to_index_print(Scalars *s, const Op *op, int depth, Text *out)
 	if (!x)
 		return false;
 	const char *extent = kernel_dim(s->k, op_attr(op, "extent")->dim);
-	const char *name = kernel_local(s->k, "v");
+	const Type *from = op_operand(op, 0)->type;
+	const char *cast = from->kind == TY_SCALAR && from->dtype == DT_I64 ? "" : "(int64_t)";
+	const char *name = x;
 	if (op_bool(op, "wrap", false)) {
-		text_line(out, depth, "int64_t %s = (int64_t)%s;", name, x);
+		name = kernel_local(s->k, "v");
+		text_line(out, depth, "int64_t %s = %s%s;", name, cast, x);
 		text_line(out, depth, "%s += %s < 0 ? %s : 0;", name, name, extent);
-	} else {
-		text_line(out, depth, "const int64_t %s = (int64_t)%s;", name, x);
+	} else if (*cast || !expression_is_word(x)) {
+		name = kernel_local(s->k, "v");
+		text_line(out, depth, "const int64_t %s = %s%s;", name, cast, x);
 	}
 	text_line(out, depth, "if (%s < 0 || %s >= %s)%s", name, name, extent, s->k->skips ? " {" : "");
 	const int fault = kernel_fault(s->k, op);

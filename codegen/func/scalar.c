@@ -314,6 +314,15 @@ static const char *integer_other(Scalars *s, const Op *op, const char *x, const 
 	}
 }
 
+// The operand that a sum with 0 or a product with 1 is; NULL: it is no such thing.
+static const char *integer_same(const Op *op, const char *x, const char *y)
+{
+	const char *neutral = op->code == OP_PD_MULTIPLY ? "1" : "0";
+	if (!wrap_operator(op->code))
+		return NULL;
+	return !strcmp(y, neutral) ? x : op->code != OP_PD_SUBTRACT && !strcmp(x, neutral) ? y : NULL;
+}
+
 static const char *integer_expression(Scalars *s, const Op *op, const char *x, const char *y)
 {
 	Arena *a = s->k->arena;
@@ -323,6 +332,8 @@ static const char *integer_expression(Scalars *s, const Op *op, const char *x, c
 		return index_expression(a, op, x, y);
 	if (!type_is_int(t))
 		return NULL;
+	if (integer_same(op, x, y))
+		return integer_same(op, x, y);
 	const char *function = integer_function(op->code, t->dtype != DT_I64);
 	if (function)
 		return arena_printf(a, "(%s)%s(%s, %s)", dtype_c_memory(t->dtype), function, x, y);
@@ -582,6 +593,8 @@ const char *scalar_expression(Scalars *s, const Op *op)
 		const Type *t = op->results[0].type;
 		if (x && type_is_complex(t))
 			return complex_cast(s->k->arena, op_operand(op, 0)->type, t, x);
+		if (t->dtype == DT_I64 && !strcmp(s->k->index, "int64_t"))
+			return x;
 		return x ? scalar_round(s->k, t, arena_printf(s->k->arena, "(%s)%s", type_c_scalar(t), x))
 		         : NULL;
 	}
@@ -590,7 +603,7 @@ const char *scalar_expression(Scalars *s, const Op *op)
 	}
 }
 
-static bool expression_is_word(const char *e)
+bool expression_is_word(const char *e)
 {
 	while (word_char(*e) || *e == '.')
 		e++;
@@ -661,9 +674,12 @@ static bool op_is_inlined(const Op *op, const char *e, bool may)
 {
 	if (expression_is_word(e) || op->code == OP_LOOP_CONSTANT || op->code == OP_LOOP_DIM)
 		return true;
-	if (!may || expression_length(e) > MAX_INLINE_LENGTH || value_use_count(&op->results[0]) != 1)
+	if (!may || value_use_count(&op->results[0]) != 1)
 		return false;
 	const Use *use = op->results[0].uses;
+	const bool stored = use->user == block_terminator(op->block);
+	if (!stored && expression_length(e) > MAX_INLINE_LENGTH)
+		return false;
 	if ((op->code == OP_LOOP_LOAD || op->code == OP_LOOP_LOAD_OR) && is_arm(use))
 		return false;
 	return use->user->block == op->block && read_once(use->user, (int)use->index);
@@ -708,8 +724,11 @@ bool scalar_region_print(KernelFunc *k, const Region *r, const char *const *args
 	Scalars s;
 	scalars_init(&s, k);
 	const Block *b = r->first;
-	for (int i = 0; i < b->narg; i++)
-		pointer_map_set(&s.names, b->args[i], args[i]);
+	for (int i = 0; i < b->narg; i++) {
+		pointer_map_set(&s.names, b->args[i], args[i] ? args[i] : "0");
+		if (!args[i]) // the next one has the position of both
+			pointer_map_set(&s.merged, b->args[i], b->args[i + 1]);
+	}
 	const Op *end = block_terminator(b);
 	for (const Op *op = b->first; op != end; op = op->next) {
 		const char *name = split_name(split, op);

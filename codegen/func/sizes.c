@@ -1,6 +1,6 @@
 // Sizes as C: expressions over symbols, and the numbers of the memory plan, which are large trees
-// with shared parts and become locals. Prints model_workspace_size. Called by func.c, run.c,
-// codegen.c and cuda.c.
+// with shared parts and become locals. Prints model_workspace_size. Called by func.c, the printers
+// of model_run, and c/plan.c.
 #include "codegen/func/func.h"
 
 #include <inttypes.h>
@@ -130,54 +130,28 @@ void size_locals_init(SizeLocals *l, Codegen *cg, SizeKind kind, Names *scope)
 	pointer_map_init(&l->rooms, cg->arena);
 }
 
-// In floating point nothing overflows; a quotient is a little larger than the floor of it, a
-// remainder at most the divisor.
-static const char *double_binary(Arena *a, const Dim *d, const char *x, const char *y)
-{
-	switch (d->kind) {
-	case DIM_MUL: return arena_printf(a, "(%s * %s)", x, y);
-	case DIM_DIV: return arena_printf(a, "(%s / %s)", x, y);
-	case DIM_MAX:
-	case DIM_BROADCAST: return arena_printf(a, "fmax(%s, %s)", x, y);
-	case DIM_MIN: return arena_printf(a, "fmin(%s, %s)", x, y);
-	case DIM_MOD: return y;
-	default: return arena_printf(a, "(%s + %s)", x, y);
-	}
-}
-
 static const char *leaf_in_locals(SizeLocals *l, const Dim *d)
 {
 	Arena *a = l->cg->arena;
-	if (l->kind == SIZES_OF_RUN)
+	if (l->kind == SIZES_OF_RUN || d->kind == DIM_CONST)
 		return dim_in_run(l->cg, d);
-	const bool in_double = l->kind == SIZES_IN_DOUBLE;
-	if (d->kind == DIM_CONST)
-		return arena_printf(a,
-		                    in_double              ? "%" PRId64 ".0"
-		                    : d->value > INT32_MAX ? "INT64_C(%" PRId64 ")"
-		                    : d->value < 0         ? "(%" PRId64 ")"
-		                                           : "%" PRId64,
-		                    d->value);
 	const Symbol *s = symbol_find(l->cg, d);
 	if (s && !s->max && s->room)
 		pointer_map_set(&l->rooms, s, s);
-	return arena_printf(a, in_double ? "(double)%s" : "%s",
-	                    !s        ? name_sanitize(a, d->name)
-	                    : s->max  ? s->max
-	                    : s->room ? s->room
-	                              : s->name);
+	return !s ? name_sanitize(a, d->name) : s->max ? s->max : s->room ? s->room : s->name;
 }
 
-// A local for `value`.
+// A local for `value`, named after what the number is of, or counted.
 static const char *local_declare(SizeLocals *l, const char *value)
 {
-	static const char *const stems[] = {"room", "estimate", "size"};
+	static const char *const kinds[] = {"room", "size"};
 	Arena *a = l->cg->arena;
-	const char *name = arena_printf(a, "%s_%d", stems[l->kind], ++l->count);
+	const char *kind = kinds[l->kind];
+	const char *name = l->stem ? arena_printf(a, "%s_%s", kind, l->stem)
+	                           : arena_printf(a, "%s_%d", kind, ++l->count);
 	if (l->scope)
 		name = names_unique(l->scope, name);
-	text_line(&l->text, 1, "const %s %s = %s;", l->kind == SIZES_IN_DOUBLE ? "double" : "int64_t",
-	          name, expression_unwrap(a, value));
+	text_line(&l->text, 1, "const int64_t %s = %s;", name, expression_unwrap(a, value));
 	return name;
 }
 
@@ -189,7 +163,7 @@ const char *dim_in_locals(SizeLocals *l, const Dim *d)
 	if (name)
 		return name;
 	const char *x = dim_in_locals(l, d->a), *y = dim_in_locals(l, d->b);
-	name = (l->kind == SIZES_IN_DOUBLE ? double_binary : dim_binary)(l->cg->arena, d, x, y);
+	name = dim_binary(l->cg->arena, d, x, y);
 	const bool call = d->kind == DIM_DIV || d->kind == DIM_BROADCAST;
 	if (strlen(name) > (call ? MAX_CALL_LENGTH : MAX_LENGTH))
 		pointer_map_set(&l->declared, d, name = local_declare(l, name));
@@ -219,13 +193,13 @@ static bool dim_is_monotone(const Dim *d)
 
 // Inputs for which the size of an intermediate tensor comes out negative are refused, and so are
 // empty ones for which it comes out larger than what the plan has room for.
-static void size_check_print(SizeLocals *l, const Dim *d, Text *out)
+static void size_check_print(SizeLocals *l, const Dim *d, const char *refuse, Text *out)
 {
 	int64_t lo, hi;
 	dim_range_empty(d, &lo, &hi);
 	if (lo < 0) {
 		text_line(out, 1, "if (%s < 0)", dim_in_run(l->cg, d));
-		text_line(out, 2, "return SIZE_MAX;");
+		text_line(out, 2, "return %s;", refuse);
 	}
 	if (dim_is_monotone(d))
 		return; // without a local of the plan, which nobody would read
@@ -233,10 +207,10 @@ static void size_check_print(SizeLocals *l, const Dim *d, Text *out)
 	if (!strcmp(size, room))
 		return;
 	text_line(out, 1, "if (%s > %s)", size, room);
-	text_line(out, 2, "return SIZE_MAX;");
+	text_line(out, 2, "return %s;", refuse);
 }
 
-static void sizes_check_print(SizeLocals *l, Text *out)
+static void sizes_check_print(SizeLocals *l, const char *refuse, Text *out)
 {
 	PointerMap seen;
 	pointer_map_init(&seen, l->cg->arena);
@@ -248,12 +222,12 @@ static void sizes_check_print(SizeLocals *l, Text *out)
 				    pointer_map_get(&seen, t->dims[d]))
 					continue;
 				pointer_map_set(&seen, t->dims[d], t->dims[d]);
-				size_check_print(l, t->dims[d], out);
+				size_check_print(l, t->dims[d], refuse, out);
 			}
 		}
 }
 
-static void size_symbols_print(Codegen *cg, Text *out)
+static void size_symbols_print(Codegen *cg, const char *refuse, Text *out)
 {
 	for (int i = 0; i < cg->nsymbol; i++) {
 		const char *name = symbol_member(&cg->symbols[i]);
@@ -262,17 +236,37 @@ static void size_symbols_print(Codegen *cg, Text *out)
 		text_line(out, 1, "const int64_t %s = dims->%s;", name, name);
 		text_line(out, 1, "if (%s < %d || %s > INT32_MAX)", name, cg->symbols[i].room ? 0 : 1,
 		          name);
-		text_line(out, 2, "return SIZE_MAX;");
+		text_line(out, 2, "return %s;", refuse);
 	}
 }
 
-void rooms_print(const SizeLocals *l, const SizeLocals *more, Text *out)
+void rooms_print(const SizeLocals *l, Text *out)
 {
 	for (int i = 0; i < l->cg->nsymbol; i++) {
 		const Symbol *s = &l->cg->symbols[i];
-		if (pointer_map_get(&l->rooms, s) || (more && pointer_map_get(&more->rooms, s)))
+		if (pointer_map_get(&l->rooms, s))
 			text_line(out, 1, "const int64_t %s = %s ? %s : 1;", s->room, s->name, s->name);
 	}
+}
+
+void sizes_print(SizeLocals *l, const char *refuse, Text *out)
+{
+	Codegen *cg = l->cg;
+	Text checks;
+	text_init(&checks, cg->arena);
+	const char *most = cg->workspace->kind == DIM_CONST ? NULL : size_estimate(l, cg->workspace);
+	sizes_check_print(l, refuse, &checks);
+	size_symbols_print(cg, refuse, out);
+	rooms_print(l, out);
+	if (most) {
+		text_line(out, 1, "/* at most, where nothing overflows */");
+		text_line(out, 1, "const double most = %s;", most);
+		text_line(out, 1, "if (most > 4e18)");
+		text_line(out, 2, "return %s;", refuse);
+	}
+	text_str(out, l->text.text ? l->text.text : "");
+	text_str(out, checks.text ? checks.text : "");
+	text_init(&l->text, cg->arena);
 }
 
 void workspace_print(Codegen *cg, Text *out)
@@ -284,25 +278,15 @@ void workspace_print(Codegen *cg, Text *out)
 		return;
 	}
 	text_printf(out, "size_t %s_workspace_size(const %s_dims *dims)\n{\n", p, p);
-	size_symbols_print(cg, out);
-	Text body, checks;
-	text_init(&body, cg->arena);
-	text_init(&checks, cg->arena);
-	SizeLocals exact, estimate;
-	size_locals_init(&exact, cg, SIZES_OF_PLAN, NULL);
-	size_locals_init(&estimate, cg, SIZES_IN_DOUBLE, NULL);
+	SizeLocals plan;
+	size_locals_init(&plan, cg, SIZES_OF_PLAN, NULL);
+	const char *bytes = expression_unwrap(cg->arena, dim_in_locals(&plan, cg->workspace));
+	sizes_print(&plan, "SIZE_MAX", out);
 	if (cg->workspace->kind != DIM_CONST) {
-		const char *bytes = dim_in_locals(&estimate, cg->workspace);
-		text_str(&body, estimate.text.text ? estimate.text.text : "");
-		text_line(&body, 1, "if (%s > 4e18 || %s > (double)SIZE_MAX)", bytes, bytes);
-		text_line(&body, 2, "return SIZE_MAX;");
+		text_line(out, 1, "const int64_t bytes = %s;", bytes);
+		text_line(out, 1, "return (double)bytes > (double)SIZE_MAX ? SIZE_MAX : (size_t)bytes;");
+	} else {
+		text_line(out, 1, "return %s;", bytes);
 	}
-	sizes_check_print(&exact, &checks);
-	const char *bytes = dim_in_locals(&exact, cg->workspace);
-	text_str(&body, exact.text.text ? exact.text.text : "");
-	text_str(&body, checks.text ? checks.text : "");
-	text_line(&body, 1, "return (size_t)%s;", bytes);
-	rooms_print(&exact, &estimate, out);
-	text_str(out, body.text);
 	text_str(out, "}\n\n");
 }

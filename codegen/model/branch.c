@@ -235,9 +235,22 @@ static bool moves_print(Edge *e, const Op *op, int s)
 typedef struct SetSizes {
 	Codegen *cg;
 	const EdgeSizes *sizes;
-	bool in_block;     // C: declarations may stand before what is printed …
-	const char *where; // … as the name of the operator does, once it does
+	bool in_block; // … by a block of its own
 } SetSizes;
+
+// The local that says where an operation stands in the model: all branches of a loop name it.
+static const char *where_local(Codegen *cg, const Op *op)
+{
+	const char *where = string_literal(cg->arena, op_where(cg, op));
+	const char *name = name_map_get(&cg->wheres, where);
+	if (name)
+		return name;
+	name = arena_printf(cg->arena, "where_%s", op->loc->var ? op->loc->var : branch_kind(op));
+	name = names_unique(&cg->locals, name_local(cg->arena, name));
+	text_line(&cg->declarations, 1, "const char *const %s = %s;", name, where);
+	name_map_set(&cg->wheres, where, (void *)(uintptr_t)name);
+	return name;
+}
 
 static const char *next_symbol(const Dim *sym, void *arg)
 {
@@ -250,15 +263,12 @@ static void size_fail(SetSizes *z, const Op *op, int depth, const char *conditio
                       const Symbol *found, const char *status)
 {
 	Codegen *cg = z->cg;
-	const char *where = string_literal(cg->arena, op_where(cg, op));
-	if (z->in_block && !z->where) { // said once, for all sizes of a branch
-		run_line(cg, depth, "const char *const where = %s;", where);
-		z->where = "where";
-	}
+	const char *where = z->in_block ? where_local(cg, op)
+	                                : string_literal(cg->arena, op_where(cg, op));
 	run_line(cg, depth, "if (%s) {", condition);
 	if (found && found->reported)
 		run_line(cg, depth + 1, "out->found_%s = %s;", found->name, found->next);
-	run_line(cg, depth + 1, "m->failed = %s;", z->where ? z->where : where);
+	run_line(cg, depth + 1, "m->failed = %s;", where);
 	run_line(cg, depth + 1, "return %s;", status);
 	run_line(cg, depth, "}");
 }

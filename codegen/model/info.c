@@ -67,14 +67,26 @@ static const char *array_symbol(const Dim *sym, void *arg)
 
 // Sizes that a run finds and whose bounds follow from others are not known before it: they count as
 // their bounds.
-static void found_sizes(Codegen *cg, Text *out)
+static void found_sizes(Codegen *cg, const char *body, Text *out)
 {
 	for (int i = 0; i < cg->nsymbol; i++)
-		if (cg->symbols[i].bound)
-			text_printf(
-				out,
-				"\tconst int64_t size_%d = symbols[%d] < 0 ? %s : symbols[%d];\n\t(void)size_%d;\n",
-				i, i, dim_expression(cg->arena, cg->symbols[i].bound, array_symbol, cg), i, i);
+		if (cg->symbols[i].bound && text_has_word(body, arena_printf(cg->arena, "size_%d", i)))
+			text_line(out, 1, "const int64_t size_%d = symbols[%d] < 0 ? %s : symbols[%d];", i, i,
+			          dim_expression(cg->arena, cg->symbols[i].bound, array_symbol, cg), i);
+}
+
+// The body of a function of `symbols` that fills the array `to`, after the sizes that it needs.
+static void filling_print(Codegen *cg, const char *to, Text *body, Text *out)
+{
+	Text sizes;
+	text_init(&sizes, cg->arena);
+	found_sizes(cg, body->len ? body->text : "", &sizes);
+	const char *parts[] = {sizes.len ? sizes.text : "", body->len ? body->text : ""};
+	if (!text_has_word(parts[0], "symbols") && !text_has_word(parts[1], "symbols"))
+		text_line(out, 1, "(void)symbols;");
+	if (!body->len)
+		text_line(out, 1, "(void)%s;", to);
+	text_printf(out, "%s%s}\n\n", parts[0], parts[1]);
 }
 
 static void dims_copy(Codegen *cg, Text *out)
@@ -101,35 +113,33 @@ static void shapes_function(Codegen *cg, Text *out)
 {
 	text_printf(out, "static void %s_info_shapes(const int64_t *symbols, int64_t *dims)\n{\n",
 	            cg->prefix);
-	text_str(out, "\t(void)symbols;\n\t(void)dims;\n");
-	found_sizes(cg, out);
+	Text body;
+	text_init(&body, cg->arena);
 	int at = 0;
 	for (int side = 0; side < 2; side++)
 		for (int i = 0; i < (side ? cg->noutput : cg->ninput); i++) {
 			const Type *t = side ? cg->outputs[i].type : cg->inputs[i].type;
 			for (int d = 0; d < t->rank; d++)
-				text_line(out, 1, "dims[%d] = %s;", at++,
+				text_line(&body, 1, "dims[%d] = %s;", at++,
 				          dim_expression(cg->arena, t->dims[d], array_symbol, cg));
 		}
-	text_str(out, "}\n\n");
+	filling_print(cg, "dims", &body, out);
 }
 
 static void room_function(Codegen *cg, Text *out)
 {
 	text_printf(out, "static void %s_info_room(const int64_t *symbols, int64_t *elements)\n{\n",
 	            cg->prefix);
-	text_str(out, "\t(void)symbols;\n\t(void)elements;\n");
-	found_sizes(cg, out);
+	Text body;
+	text_init(&body, cg->arena);
 	for (int i = 0; i < cg->noutput; i++) {
 		const Type *t = cg->outputs[i].type;
-		const Dim *bytes = type_bytes_at_most(cg->ctx, t);
-		text_line(out, 1, "elements[%d] = %s;", i,
-		          dim_expression(
-					  cg->arena,
-					  dim_div(cg->ctx, bytes, dim_const(cg->ctx, (int64_t)dtype_size(t->dtype))),
-					  array_symbol, cg));
+		const Dim *size = dim_const(cg->ctx, (int64_t)dtype_size(t->dtype)),
+				  *elements = dim_div(cg->ctx, type_bytes_at_most(cg->ctx, t), size);
+		const char *e = dim_expression(cg->arena, elements, array_symbol, cg);
+		text_line(&body, 1, "elements[%d] = %s;", i, expression_unwrap(cg->arena, e));
 	}
-	text_str(out, "}\n\n");
+	filling_print(cg, "elements", &body, out);
 }
 
 // The prefix may be the name of a parameter or a variable here, hence `struct` before it: tags have
@@ -139,8 +149,7 @@ static void run_function(Codegen *cg, Text *out)
 	const char *p = cg->prefix;
 	text_printf(out,
 	            "static pd_status %s_info_run(void *instance, const void *const *inputs, void "
-	            "*const *outputs,\n"
-	            "    int64_t *symbols)\n{\n",
+	            "*const *outputs, int64_t *symbols)\n{\n",
 	            p);
 	text_line(out, 1, "%s_inputs in;", p);
 	text_line(out, 1, "%s_outputs out;", p);
@@ -171,8 +180,7 @@ static void run_function(Codegen *cg, Text *out)
 	text_str(out, "\treturn status;\n}\n\n");
 	text_printf(out,
 	            "static pd_status %s_info_init(void *instance, const void *weights, size_t n, void "
-	            "*workspace,\n"
-	            "    size_t size)\n{\n\treturn %s_init((struct %s *)instance, weights, n, "
+	            "*workspace, size_t size)\n{\n\treturn %s_init((struct %s *)instance, weights, n, "
 	            "workspace, size);\n}\n\n",
 	            p, p, p);
 	text_printf(out, "static const char *%s_info_failed(const void *instance)\n", p);

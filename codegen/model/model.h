@@ -84,11 +84,10 @@ const char *branch_condition(Codegen *cg, const Op *op);
 
 // ---- offsets.c ----------------------------------------------------------------------------------
 
-// An offset in the workspace in model_run, where `stem` lies. In C a local where sizes are open.
+// An offset in the workspace in model_run, where `stem` lies. In C `at.x` where sizes are open.
 const char *offset_in_run(Codegen *cg, const char *stem, const Dim *offset);
 void offsets_order(Codegen *cg); // cg->offsets: by address, once all are there
 int64_t offset_address(const Codegen *cg, const Dim *offset); // INT64_MAX: not known
-void offsets_print(Codegen *cg);                              // their locals, into cg->plan
 
 // ---- update.c -----------------------------------------------------------------------------------
 

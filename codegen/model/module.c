@@ -28,8 +28,9 @@ static void codegen_init(Codegen *cg, Context *c, const Op *module, const Target
                          const CodegenOptions *o)
 {
 	static const char *const interface[] = {
-		"init", "init_shared", "run",     "info",  "call",      "wait",  "free",   "workspace_size",
-		"dims", "inputs",      "outputs", "reset", "parameter", "trace", "threads"};
+		"init",      "init_shared",    "run",     "info",   "call",    "wait",
+		"free",      "workspace_size", "dims",    "inputs", "outputs", "reset",
+		"parameter", "trace",          "threads", "plan",   "places"};
 	static const char *const run_names[] = {"m",     "in",     "out",   "workspace", "weights",
 	                                        "fault", "stream", "queue", "state",     "sizes",
 	                                        "error", "graph",  "body",  "parts",     "parts_on"};
@@ -46,10 +47,13 @@ static void codegen_init(Codegen *cg, Context *c, const Op *module, const Target
 	for (size_t i = 0; i < COUNT_OF(interface); i++)
 		names_unique(&cg->globals, arena_printf(c->arena, "%s_%s", o->prefix, interface[i]));
 	names_unique(&cg->locals, o->prefix);
+	cg->places = names_unique(&cg->locals, "at");
 	pointer_map_init(&cg->pointers, c->arena);
 	pointer_map_init(&cg->made, c->arena);
 	pointer_map_init(&cg->widely, c->arena);
 	pointer_map_init(&cg->offset_at, c->arena);
+	names_init(&cg->place_names, c->arena);
+	names_unique(&cg->place_names, "end"); // of the workspace
 	pointer_map_init(&cg->firsts, c->arena);
 	pointer_map_init(&cg->weights_at, c->arena);
 	pointer_map_init(&cg->row_places, c->arena);
@@ -59,6 +63,7 @@ static void codegen_init(Codegen *cg, Context *c, const Op *module, const Target
 	text_init(&cg->functions, c->arena);
 	text_init(&cg->run, c->arena);
 	text_init(&cg->declarations, c->arena);
+	name_map_init(&cg->wheres, c->arena);
 	text_init(&cg->tables, c->arena);
 	text_init(&cg->uploads, c->arena);
 	size_locals_init(&cg->plan, cg, SIZES_OF_PLAN, &cg->locals);

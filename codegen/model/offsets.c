@@ -1,15 +1,13 @@
-// Where buffers lie in the workspace of a C program whose sizes are open: a local of model_run for
-// each place, named after the buffer that is there first in the program, in order of address. An
-// offset is said by the one before it and what lies between, so that the lines read as a table.
-// Called by run.c and the printers of C.
+// Where buffers lie in the workspace of a C program whose sizes are open: a member of model_places
+// for each place, named after the buffer that is there first in the program, in order of address.
+// Called by run.c and the printers of C; c/plan.c prints the struct.
 #include "codegen/model/model.h"
 #include "ir/base/vec.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLE = 97, NEAR = 4 }; // sizes that addresses are ordered for; places an offset may go on
+enum { SAMPLE = 97 }; // the size that addresses are ordered for
 
 const char *offset_in_run(Codegen *cg, const char *stem, const Dim *offset)
 {
@@ -18,13 +16,12 @@ const char *offset_in_run(Codegen *cg, const char *stem, const Dim *offset)
 		return dim_in_locals(&cg->plan, offset);
 	const int have = pointer_map_index(&cg->offset_at, offset);
 	if (have >= 0)
-		return cg->offsets[have].name;
-	const char *name = names_unique(&cg->locals,
-	                                arena_printf(cg->arena, "at_%s", first ? first : stem));
+		return arena_printf(cg->arena, "%s.%s", cg->places, cg->offsets[have].name);
+	const char *name = names_unique(&cg->place_names, first ? first : stem);
 	VEC_ROOM(cg->arena, cg->offsets, cg->noffset, cg->coffset);
 	cg->offsets[cg->noffset] = (Offset){offset, name, cg->noffset, INT64_MAX};
 	pointer_map_set_index(&cg->offset_at, offset, cg->noffset++);
-	return name;
+	return arena_printf(cg->arena, "%s.%s", cg->places, name);
 }
 
 static int64_t sample(const Dim *sym, void *arg)
@@ -59,35 +56,4 @@ int64_t offset_address(const Codegen *cg, const Dim *offset)
 		return offset->value;
 	const int at = pointer_map_index(&cg->offset_at, offset);
 	return at < 0 ? INT64_MAX : cg->offsets[at].address;
-}
-
-// What is left of offset i behind one of those in front of it, where that is shorter to say.
-static const Dim *rest_of(Codegen *cg, int i, const Offset **behind)
-{
-	const Dim *best = cg->offsets[i].dim;
-	size_t least = strlen(dim_text(cg->ctx, best));
-	*behind = NULL;
-	for (int j = i - 1; j >= 0 && j >= i - NEAR; j--) {
-		const Dim *rest = dim_sub(cg->ctx, cg->offsets[i].dim, cg->offsets[j].dim);
-		const size_t length = strlen(dim_text(cg->ctx, rest));
-		if (length >= least)
-			continue;
-		least = length;
-		best = rest;
-		*behind = &cg->offsets[j];
-	}
-	return best;
-}
-
-void offsets_print(Codegen *cg)
-{
-	SizeLocals *l = &cg->plan;
-	for (int i = 0; i < cg->noffset; i++) {
-		const Offset *o = &cg->offsets[i], *behind;
-		const Dim *rest = rest_of(cg, i, &behind);
-		const char *more = dim_in_locals(l, rest);
-		text_line(&l->text, 1, "const int64_t %s = %s%s%s;", o->name, behind ? behind->name : "",
-		          behind ? " + " : "", expression_unwrap(cg->arena, more));
-		pointer_map_set(&l->names, o->dim, o->name);
-	}
 }

@@ -385,23 +385,54 @@ bool run_collect(Codegen *cg)
 
 // ---- the function -------------------------------------------------------------------------------
 
-void run_locals_print(Codegen *cg, Text *out)
+// The local that says a size, or its bound; NULL: there is none.
+static const char *size_value(Codegen *cg, const Symbol *s)
+{
+	if (symbol_member(s))
+		return arena_printf(cg->arena, "in->dims.%s", symbol_member(s));
+	return s->max ? expression_unwrap(cg->arena, dim_of_bounds(cg, s->bound)) : NULL;
+}
+
+static void sizes_of_all(Codegen *cg, Text *out)
 {
 	for (int i = 0; i < cg->nsymbol; i++) {
 		const Symbol *s = &cg->symbols[i];
-		const char *name = symbol_member(s);
-		if (name)
-			text_line(out, 1, "const int64_t %s = in->dims.%s;", name, name);
-		else if (s->max)
-			text_line(out, 1, "const int64_t %s = %s;", s->max,
-			          expression_unwrap(cg->arena, dim_of_bounds(cg, s->bound)));
+		const char *value = size_value(cg, s);
+		if (value)
+			text_line(out, 1, "const int64_t %s = %s;", s->max ? s->max : s->name, value);
 	}
 	for (int i = 0; i < cg->nsymbol; i++)
 		if (cg->symbols[i].max || !cg->symbols[i].dim->bounded)
 			text_line(out, 1, "(void)%s;",
 			          cg->symbols[i].max ? cg->symbols[i].max : cg->symbols[i].name);
-	offsets_print(cg);
-	rooms_print(&cg->plan, NULL, out);
+}
+
+// Those that the calls name, or others of these.
+static void sizes_that_are_read(Codegen *cg, Text *out)
+{
+	const char **lines = NEW_ARRAY(cg->arena, (size_t)cg->nsymbol + 1, const char *);
+	for (int i = cg->nsymbol; i-- > 0;) {
+		const Symbol *s = &cg->symbols[i];
+		const char *value = size_value(cg, s), *name = s->max ? s->max : s->name;
+		bool read = value && ((cg->run.len && text_has_word(cg->run.text, name)) ||
+		                      (cg->declarations.len && text_has_word(cg->declarations.text, name)));
+		for (int k = i + 1; value && !read && k < cg->nsymbol; k++)
+			read = lines[k] && text_has_word(lines[k], name);
+		if (read)
+			lines[i] = arena_printf(cg->arena, "const int64_t %s = %s;", name, value);
+	}
+	for (int i = 0; i < cg->nsymbol; i++)
+		if (lines[i])
+			text_line(out, 1, "%s", lines[i]);
+}
+
+void run_locals_print(Codegen *cg, Text *out)
+{
+	if (cg->backend->device)
+		sizes_of_all(cg, out);
+	else
+		sizes_that_are_read(cg, out);
+	rooms_print(&cg->plan, out);
 	text_str(out, cg->plan.text.text ? cg->plan.text.text : "");
 	text_str(out, cg->sizes.text.text ? cg->sizes.text.text : "");
 	if (cg->uses_workspace)
@@ -426,7 +457,11 @@ void run_checks_print(Codegen *cg, Text *out)
 			else if (dtype_size(p->type->dtype) > 1)
 				text_refuse(out, "PD_ALIGNMENT", "(uintptr_t)%s %% sizeof *%s", what, what);
 		}
-	if (cg->nmember) {
+	if (cg->noffset) {
+		text_line(out, 1, "struct %s_places %s;", cg->prefix, cg->places);
+		text_refuse(out, "PD_DIMS", "!%s_plan(&in->dims, &%s)", cg->prefix, cg->places);
+		text_refuse(out, "PD_WORKSPACE", "(size_t)%s.end > m->workspace_size", cg->places);
+	} else if (cg->nmember) {
 		const char *p = cg->prefix;
 		text_line(out, 1, "if (%s_workspace_size(&in->dims) > m->workspace_size)", p);
 		text_line(out, 2,

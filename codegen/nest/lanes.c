@@ -277,7 +277,7 @@ static bool lanes_reduce_print(LaneTile *l, const Op *op, int depth)
 	if (!lanes_block_print(l, op->regions[0].first, &end, depth))
 		return false;
 	for (int i = nloop; i-- > 0;)
-		loop_close(&loops[i], &depth, n->out);
+		loop_close(&n->s, &loops[i], &depth, n->out);
 	pointer_map_set(&n->s.names, &op->results[0],
 	                scalar_round(n->k, op->results[0].type, acc.element));
 	return true;

@@ -225,7 +225,7 @@ static bool innermost_split(Nest *n, const Value *pred, int depth)
 	const char *name = scalars_name(&n->s, pred);
 	if (!name)
 		return false;
-	int at = n->s.nknown++;
+	const int at = n->s.nknown++, nlocal = n->k->nlocal;
 	n->s.known[at] = pred;
 	bool ok = true;
 	for (int truth = 1; truth >= 0 && ok; truth--) {
@@ -236,6 +236,7 @@ static bool innermost_split(Nest *n, const Value *pred, int depth)
 		n->s.known_value[at] = truth;
 		nest_renew(n);
 		ok = innermost_print(n, depth + 1);
+		kernel_locals_end(n->k, nlocal);
 	}
 	text_line(n->out, depth, "}");
 	n->s.nknown = at;
@@ -327,7 +328,7 @@ static bool innermost_print(Nest *n, int depth)
 	loop_open(&n->s, loop, &depth, n->out);
 	if (!nest_element_print(n, depth))
 		return false;
-	loop_close(loop, &depth, n->out);
+	loop_close(&n->s, loop, &depth, n->out);
 	return true;
 }
 
@@ -360,7 +361,7 @@ static bool loops_from(Nest *n, int level, int depth)
 	loop_open(&n->s, &n->loops[level], &depth, n->out);
 	if (!level_print(n, level + 1, depth) || !loops_from(n, level + 1, depth))
 		return false;
-	loop_close(&n->loops[level], &depth, n->out);
+	loop_close(&n->s, &n->loops[level], &depth, n->out);
 	if (strips)
 		text_line(n->out, --depth, "}");
 	return true;

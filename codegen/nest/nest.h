@@ -16,6 +16,7 @@ struct Loop {
 	const char *first, *end; // C expressions of a part of the range; NULL: all of it
 	const char *step;        // C expression; NULL: 1
 	bool only;               // of the part: one round, its index is `first`, without a for
+	int nlocal;              // names that stood before loop_open
 };
 
 // As nest_loops; names the arguments that are 0.
@@ -24,7 +25,8 @@ int loops_merge(Scalars *s, const Block *b, const Dim *const *extents, Loop *loo
 void loop_open(Scalars *s, Loop *loop, int *depth, Text *out);
 // A reduction with a count ends its loop there. False after a diagnostic.
 bool loop_count(Scalars *s, const Op *reduce, Loop *loop);
-void loop_close(const Loop *loop, int *depth, Text *out);
+// The names in it are free again behind it.
+void loop_close(Scalars *s, const Loop *loop, int *depth, Text *out);
 
 typedef struct Accumulator {
 	ReduceKind kind;

@@ -31,6 +31,7 @@ void loop_open(Scalars *s, Loop *loop, int *depth, Text *out)
 	if (loop_is_single(loop)) {
 		loop->var = loop->only ? loop->first : "0";
 	} else {
+		loop->nlocal = s->k->nlocal;
 		loop->var = kernel_local(s->k, "i");
 		const char *end = loop->end
 		                      ? loop->end
@@ -49,10 +50,12 @@ bool loop_count(Scalars *s, const Op *reduce, Loop *loop)
 	return !op_operand(reduce, 0) || loop->end;
 }
 
-void loop_close(const Loop *loop, int *depth, Text *out)
+void loop_close(Scalars *s, const Loop *loop, int *depth, Text *out)
 {
-	if (!loop_is_single(loop))
-		text_line(out, --*depth, "}");
+	if (loop_is_single(loop))
+		return;
+	text_line(out, --*depth, "}");
+	kernel_locals_end(s->k, loop->nlocal);
 }
 
 // ---- accumulators -------------------------------------------------------------------------------
@@ -264,7 +267,7 @@ static bool loops_print(Reduction *r, int depth)
 	if (!body_print(r, depth))
 		return false;
 	for (int i = r->nloop; i-- > 0;)
-		loop_close(&r->loops[i], &depth, r->out);
+		loop_close(r->s, &r->loops[i], &depth, r->out);
 	return true;
 }
 
@@ -354,7 +357,7 @@ static bool lanes_print(Reduction *r, int lanes, int depth)
 		text_line(r->out, depth, "}");
 	}
 	for (int j = r->nloop - 1; j-- > 0;)
-		loop_close(&r->loops[j], &depth, r->out);
+		loop_close(s, &r->loops[j], &depth, r->out);
 	// The lanes are folded in halves: the tree is shallow, and its halves are vectors.
 	r->acc.element = arena_printf(k->arena, "%s[l]", r->acc.name);
 	for (int w = lanes / 2; w > 1; w /= 2) {

@@ -110,6 +110,23 @@ const char *tile_position(KernelFunc *k, const char *linear, int n, const Dim *c
 	return first ? q : arena_printf(k->arena, "(%s %% %s)", q, kernel_dim(k, dims[i]));
 }
 
+void tile_positions(KernelFunc *k, const Region *r, const char *linear, int first, int n,
+                    const Dim *const *dims, const char **args)
+{
+	const Dim *extents[MAX_RANK] = {NULL};
+	int last[MAX_RANK], count = 0; // of arguments that are one
+	for (int i = 0; i < n; i++) {
+		extents[count] = dims[i];
+		while (i + 1 < n && nest_args_beside(region_entry(r), first + i, dims[i + 1])) {
+			args[first + i] = NULL;
+			extents[count] = dim_mul(k->ctx, extents[count], dims[++i]);
+		}
+		last[count++] = first + i;
+	}
+	for (int i = 0; i < count; i++)
+		args[last[i]] = region_uses(r, last[i]) ? tile_position(k, linear, count, extents, i) : "0";
+}
+
 const char *tile_function_head(const KernelFunc *k)
 {
 	return k->cg->backend->head;

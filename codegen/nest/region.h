@@ -34,6 +34,10 @@ const char *tile_case(KernelFunc *k, int n, int most);
 const char *tile_product(KernelFunc *k, int n, const Dim *const *dims);
 // Position `i` of the row-major position `linear` over dims[0..n), as a C expression.
 const char *tile_position(KernelFunc *k, const char *linear, int n, const Dim *const *dims, int i);
+// The same as arguments `first` to `first + n` of a region, for region_text: those that the region
+// only ever reads side by side are one position, which its last one has; the others are NULL.
+void tile_positions(KernelFunc *k, const Region *r, const char *linear, int first, int n,
+                    const Dim *const *dims, const char **args);
 // "out, a, b, dim_n": the function's parameters as they stand now, as arguments for a function of
 // its own.
 const char *tile_arguments(KernelFunc *k);

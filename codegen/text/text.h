@@ -65,6 +65,7 @@ bool template_expand(Context *c, Text *out, const char *name, int nkey, const Te
 void text_line(Text *out, int depth, const char *fmt, ...) PRINTF_LIKE(3, 4);
 // Where the condition `fmt` holds, a function of the model returns `status`.
 void text_refuse(Text *out, const char *status, const char *fmt, ...) PRINTF_LIKE(3, 4);
+bool text_has_word(const char *text, const char *word); // as an identifier of its own
 // How an element is held: in memory (float, uint8_t for bool, uint16_t for f16 and bf16) and in a
 // scalar variable (float for f16 and bf16, bool for bool, int64_t for index).
 const char *dtype_c_memory(DType t);

@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#define WORD "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+
 void text_line(Text *out, int depth, const char *fmt, ...)
 {
 	for (int i = 0; i < depth; i++)
@@ -25,6 +27,17 @@ void text_refuse(Text *out, const char *status, const char *fmt, ...)
 	va_end(ap);
 	text_line(out, 1, "if (%s)", when);
 	text_line(out, 2, "return %s;", status);
+}
+
+bool text_has_word(const char *text, const char *word)
+{
+	const size_t n = strlen(word);
+	for (const char *p = text; (p = strstr(p, word)); p += n) {
+		const char before = p > text ? p[-1] : ' ';
+		if (!strchr(WORD, before) && (!p[n] || !strchr(WORD, p[n])))
+			return true;
+	}
+	return false;
 }
 
 static const char *const memory_types[DT_COUNT] = {

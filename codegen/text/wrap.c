@@ -50,7 +50,7 @@ static bool may_break(const Scan *s, const char *begin, const char *p)
 	static const char *const before[] = {",",  ";",  " +",  " -",  " *",  " /",
 	                                     " %", " <", " >",  " =",  " &&", " ||",
 	                                     " |", " &", " >=", " <=", " ==", " !="};
-	if (*p != ' ' || s->quote || p == begin)
+	if (*p != ' ' || s->quote || p == begin || !strncmp(p, " */", 3))
 		return false;
 	if (s->comment || s->rest || !strncmp(p, " ? ", 3) || !strncmp(p, " : ", 3) ||
 	    !strncmp(p, " /* ", 4))

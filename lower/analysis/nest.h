@@ -9,6 +9,9 @@
 
 // ---- nest_loops.c -------------------------------------------------------------------------------
 
+// Whether arguments i and i + 1 of a block are nothing but indices of loads side by side, in axes
+// of which the second is `extent` long: then they can be one.
+bool nest_args_beside(const Block *b, int i, const Dim *extent);
 // A block argument, or several merged into their last; and how far it goes.
 typedef struct NestLoop {
 	const Value *arg;

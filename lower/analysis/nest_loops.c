@@ -30,14 +30,19 @@ static bool always_beside(const Value *arg, const Value *other, int step, const 
 	return true;
 }
 
+bool nest_args_beside(const Block *b, int i, const Dim *extent)
+{
+	const Value *arg = b->args[i], *next = b->args[i + 1];
+	return always_beside(arg, next, 1, extent) && always_beside(next, arg, -1, extent);
+}
+
 int nest_loops(Context *c, const Block *b, const Dim *const *extents, PointerMap *merged,
                NestLoop *loops)
 {
 	int n = 0;
 	for (int i = 0; i < b->narg; i++) {
 		const Dim *extent = extents[i];
-		while (i + 1 < b->narg && always_beside(b->args[i], b->args[i + 1], 1, extents[i + 1]) &&
-		       always_beside(b->args[i + 1], b->args[i], -1, extents[i + 1])) {
+		while (i + 1 < b->narg && nest_args_beside(b, i, extents[i + 1])) {
 			pointer_map_set(merged, b->args[i], b->args[i + 1]);
 			extent = dim_mul(c, extent, extents[++i]);
 		}

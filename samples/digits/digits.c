@@ -425,7 +425,7 @@ PDRT_MAYBE_UNUSED static inline int64_t pd_tile_end(int64_t first, int64_t end, 
 // 6 rows of `a` or fewer times 2 vectors of a packed panel (k rows of 8). `split`
 // sums run side by side where the rows are too few to hide the latency of an addition.
 PD_INLINE void gemm_rows_2of8(const int rows, const int split, const float *a, int64_t lda,
-                                const float *panel, int64_t k, float *out, int64_t ldo)
+		const float *panel, int64_t k, float *out, int64_t ldo)
 {
 	vf sum[12];
 	PD_UNROLL
@@ -465,7 +465,7 @@ PD_INLINE void gemm_rows_2of8(const int rows, const int split, const float *a, i
 }
 
 PD_SHARED void gemm_tile_2of8(int rows, const float *a, int64_t lda, const float *panel, int64_t k,
-                                float *out, int64_t ldo)
+		float *out, int64_t ldo)
 {
 	switch (rows) {
 	case 1: gemm_rows_2of8(1, 4, a, lda, panel, k, out, ldo); break;
@@ -485,9 +485,8 @@ PD_APART void compute_linear_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT
 	for (int64_t n0 = 0; n0 < N; n0 += 8) {
 		for (int64_t m0 = 0, m1; m0 < M; m0 = m1) {
 			m1 = pd_tile_end(m0, M, 6);
-			const float *rows = a + m0 * K, *panel = b + n0 * K;
 			float tile[6 * 8] PD_ALIGNED;
-			gemm_tile_2of8((int)(m1 - m0), rows, K, panel, K, tile, 8);
+			gemm_tile_2of8((int)(m1 - m0), a + m0 * K, K, b + n0 * K, K, tile, 8);
 			for (int64_t m = m0; m < m1; m++) {
 				const float *sums = tile + (m - m0) * 8;
 				float *to = out + m * N + n0;
@@ -504,7 +503,7 @@ PD_APART void compute_linear_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT
 // 6 rows of `a` or fewer times 1 vectors of a packed panel (k rows of 8). `split`
 // sums run side by side where the rows are too few to hide the latency of an addition.
 PD_INLINE void gemm_rows_1of8(const int rows, const int split, const float *a, int64_t lda,
-                                const float *panel, int64_t k, float *out, int64_t ldo)
+		const float *panel, int64_t k, float *out, int64_t ldo)
 {
 	vf sum[12];
 	PD_UNROLL
@@ -538,7 +537,7 @@ PD_INLINE void gemm_rows_1of8(const int rows, const int split, const float *a, i
 }
 
 PD_SHARED void gemm_tile_1of8(int rows, const float *a, int64_t lda, const float *panel, int64_t k,
-                                float *out, int64_t ldo)
+		float *out, int64_t ldo)
 {
 	switch (rows) {
 	case 1: gemm_rows_1of8(1, 8, a, lda, panel, k, out, ldo); break;
@@ -654,15 +653,34 @@ PD_APART void compute_softmax_0_tmp_0(float *PDRT_RESTRICT out, const float *PDR
 	}
 }
 
-size_t digits_workspace_size(const digits_dims *dims)
+/* Where buffers begin in the workspace. */
+struct digits_places {
+	int64_t linear_0_tmp_0;
+	int64_t conv2d_0_tmp_0;
+	int64_t end;
+};
+
+/* false: such sizes cannot be */
+static bool digits_plan(const digits_dims *dims, struct digits_places *at)
 {
 	const int64_t n = dims->n;
 	if (n < 0 || n > INT32_MAX)
-		return SIZE_MAX;
+		return false;
 	const int64_t room_n = n ? n : 1;
-	if ((12288.0 * (double)room_n) > 4e18 || (12288.0 * (double)room_n) > (double)SIZE_MAX)
-		return SIZE_MAX;
-	return (size_t)(12288 * room_n);
+	/* at most, where nothing overflows */
+	const double most = 12288.0 * (double)room_n;
+	if (most > 4e18)
+		return false;
+	at->linear_0_tmp_0 = 2048 * room_n;
+	at->conv2d_0_tmp_0 = 8192 * room_n;
+	at->end = at->conv2d_0_tmp_0 + 4096 * room_n;
+	return (double)at->end <= (double)SIZE_MAX;
+}
+
+size_t digits_workspace_size(const digits_dims *dims)
+{
+	struct digits_places at;
+	return digits_plan(dims, &at) ? (size_t)at.end : SIZE_MAX;
 }
 
 pd_status digits_init(digits *m, const void *weights, size_t n, void *workspace, size_t size)
@@ -693,9 +711,9 @@ pd_status digits_init(digits *m, const void *weights, size_t n, void *workspace,
  *     relu_1_tmp_0, 8192 * n bytes, until pool2d_0_tmp_0
  *     pool2d_0_tmp_0_2, 2048 * n bytes, until relu_2_tmp_0
  *     linear_1_tmp_1, 40 * n bytes, until softmax_0_tmp_0
- * at_linear_0_tmp_0:
+ * at.linear_0_tmp_0:
  *     relu_2_tmp_0, 192 * n bytes, until linear_1_tmp_1
- * at_conv2d_0_tmp_0:
+ * at.conv2d_0_tmp_0:
  *     relu_0_tmp_0, 4096 * n bytes, until relu_1_tmp_0
  *     pool2d_0_tmp_0, 2048 * n bytes, until pool2d_0_tmp_0
  */
@@ -712,20 +730,19 @@ pd_status digits_run(digits *m, const digits_inputs *in, digits_outputs *out)
 	if ((uintptr_t)out->save_infer_model_scale_0_tmp_0 %
 			sizeof *out->save_infer_model_scale_0_tmp_0)
 		return PD_ALIGNMENT;
-	if (digits_workspace_size(&in->dims) > m->workspace_size)
-		return digits_workspace_size(&in->dims) == SIZE_MAX ? PD_DIMS : PD_WORKSPACE;
+	struct digits_places at;
+	if (!digits_plan(&in->dims, &at))
+		return PD_DIMS;
+	if ((size_t)at.end > m->workspace_size)
+		return PD_WORKSPACE;
 	m->failed = NULL;
 	const int64_t n = in->dims.n;
-	(void)n;
-	const int64_t room_n = n ? n : 1;
-	const int64_t at_linear_0_tmp_0 = 2048 * room_n;
-	const int64_t at_conv2d_0_tmp_0 = 8192 * room_n;
 	unsigned char *const workspace = m->workspace;
 	const unsigned char *const weights = m->weights;
 
 	/* conv2d 'conv2d_0.tmp_0' + batch_norm 'batch_norm_0.tmp_2' + relu 'relu_0.tmp_0': [n x 4 x 8 x
 	 * 8 x 4] f32 */
-	float *const relu_0_tmp_0 = (float *)(workspace + at_conv2d_0_tmp_0);
+	float *const relu_0_tmp_0 = (float *)(workspace + at.conv2d_0_tmp_0);
 	const float *const conv2d_0_w_0_bn_packed = (const float *)weights;
 	const float *const batch_norm_0_tmp_2 = (const float *)(weights + 576);
 	compute_conv2d_0_tmp_0(relu_0_tmp_0, in->image, conv2d_0_w_0_bn_packed, batch_norm_0_tmp_2, n);
@@ -738,7 +755,7 @@ pd_status digits_run(digits *m, const digits_inputs *in, digits_outputs *out)
 	compute_conv2d_1_tmp_0(relu_1_tmp_0, relu_0_tmp_0, conv2d_1_w_0_packed, reshape2_1_tmp_0, n);
 
 	/* pool2d 'pool2d_0.tmp_0': [n x 8 x 4 x 4 x 4] f32 */
-	float *const pool2d_0_tmp_0 = (float *)(workspace + at_conv2d_0_tmp_0);
+	float *const pool2d_0_tmp_0 = (float *)(workspace + at.conv2d_0_tmp_0);
 	compute_pool2d_0_tmp_0(pool2d_0_tmp_0, relu_1_tmp_0, n);
 
 	/* pool2d 'pool2d_0.tmp_0': [n x 32 x 4 x 4] f32 */
@@ -747,7 +764,7 @@ pd_status digits_run(digits *m, const digits_inputs *in, digits_outputs *out)
 
 	/* matmul_v2 'linear_0.tmp_0' + elementwise_add 'linear_0.tmp_1' + relu 'relu_2.tmp_0': [n x 48]
 	 * f32 */
-	float *const relu_2_tmp_0 = (float *)(workspace + at_linear_0_tmp_0);
+	float *const relu_2_tmp_0 = (float *)(workspace + at.linear_0_tmp_0);
 	const float *const linear_0_w_0_packed = (const float *)(weights + 19200);
 	const float *const linear_0_b_0 = (const float *)(weights + 117504);
 	compute_linear_0_tmp_0(relu_2_tmp_0, pool2d_0_tmp_0_2, linear_0_w_0_packed, linear_0_b_0, n);
@@ -787,8 +804,6 @@ static size_t digits_info_workspace_size(const int64_t *symbols)
 
 static void digits_info_shapes(const int64_t *symbols, int64_t *dims)
 {
-	(void)symbols;
-	(void)dims;
 	dims[0] = symbols[0];
 	dims[1] = 1;
 	dims[2] = 8;
@@ -799,13 +814,11 @@ static void digits_info_shapes(const int64_t *symbols, int64_t *dims)
 
 static void digits_info_room(const int64_t *symbols, int64_t *elements)
 {
-	(void)symbols;
-	(void)elements;
-	elements[0] = (10 * symbols[0]);
+	elements[0] = 10 * symbols[0];
 }
 
 static pd_status digits_info_run(void *instance, const void *const *inputs, void *const *outputs,
-    int64_t *symbols)
+		int64_t *symbols)
 {
 	digits_inputs in;
 	digits_outputs out;
@@ -818,7 +831,7 @@ static pd_status digits_info_run(void *instance, const void *const *inputs, void
 }
 
 static pd_status digits_info_init(void *instance, const void *weights, size_t n, void *workspace,
-    size_t size)
+		size_t size)
 {
 	return digits_init((struct digits *)instance, weights, n, workspace, size);
 }
