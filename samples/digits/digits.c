@@ -237,14 +237,16 @@ PD_APART void compute_conv2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT
 	}
 }
 
-// Adds one tap of the filter, for `channels` channels, to the pixels [lo, hi) that it falls inside
+// Adds one tap of the filter, for `channels` channels, of which there are some, to the pixels [lo,
+// hi) that it falls inside
 // the input for. `at` is where pixel 0 would read.
 PD_INLINE void conv_tap_6x2of8_s1(const int pixels, vf *sum, const float *x, int64_t at, int lo,
 		int hi,
                                                const float *w, int64_t next_w, int64_t channels)
 {
 	if (lo == 0 && hi == pixels) {
-		for (int64_t c = 0; c < channels; c++) {
+		int64_t c = 0;
+		do {
 			vf f[2];
 			PD_UNROLL
 			for (int v = 0; v < 2; v++)
@@ -256,7 +258,7 @@ PD_INLINE void conv_tap_6x2of8_s1(const int pixels, vf *sum, const float *x, int
 				for (int v = 0; v < 2; v++)
 					sum[i * 2 + v] = vf_multiply_add(sum[i * 2 + v], s, f[v]);
 			}
-		}
+		} while (++c < channels);
 		return;
 	}
 	for (int64_t c = 0; c < channels; c++) {
@@ -634,10 +636,11 @@ PD_APART void compute_softmax_0_tmp_0(float *PDRT_RESTRICT out, const float *PDR
 	for (int64_t r = 0; r < rows; r++) {
 		float buffer[12] PD_ALIGNED;
 		float *row = buffer;
-		PD_LANES
-		for (int64_t j = 0; j < columns; j++) {
-			row[j] = t0[r * 10 + j];
-		}
+		const float *from = &t0[r * 10];
+		for (int64_t j = 0; j < columns / 4 * 4; j += 4)
+			vf_store(row + j, vf_load(from + j));
+		for (int64_t j = columns / 4 * 4; j < columns; j++)
+			row[j] = from[j];
 		for (int64_t j = columns; j < 12; j++)
 			row[j] = -INFINITY;
 		const float top = row_max(row, 12);
