@@ -153,7 +153,7 @@ void plan_print(Codegen *cg, Text *out)
 	text_str(out, " */\n");
 }
 
-// ---- where places begin --------------------------------------------------------------------------
+// ---- where places begin -------------------------------------------------------------------------
 
 enum { NEAR = 4 }; // places that an offset may go on from
 

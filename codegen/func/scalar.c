@@ -660,9 +660,9 @@ static size_t expression_length(const char *e)
 	return n;
 }
 
-// Whether use, or that of a conversion of it, is an arm of `? :`. A load in one is read only where the
-// condition holds; gcc 12 makes masked loads of that, and of some groups of them it reads the wrong
-// elements. The element is there in any case, or a condition of the load's own says so.
+// Whether use, or that of a conversion of it, is an arm of `? :`. A load in one is read only where
+// the condition holds; gcc 12 makes masked loads of that, and of some groups of them it reads the
+// wrong elements. The element is there in any case, or a condition of the load's own says so.
 static bool is_arm(const Use *use)
 {
 	while (use->user->code == OP_PD_CAST && value_use_count(&use->user->results[0]) == 1)

@@ -278,9 +278,10 @@ static bool innermost_shares(const Nest *n)
 	return shares && n->op->nresult > 1 && n->k->target->vector && !n->k->cg->backend->device;
 }
 
-// Whether a load stands under a condition that the elements of this round decide, in a loop so short
-// that gcc unrolls it: gcc 12 before 12.4 makes masked loads of neighbours in groups then, and forgets
-// that a group has them in another order (its bug 114375). As a loop of its own it is right.
+// Whether a load stands under a condition that the elements of this round decide, in a loop so
+// short that gcc unrolls it: gcc 12 before 12.4 makes masked loads of neighbours in groups then,
+// and forgets that a group has them in another order (its bug 114375). As a loop of its own it is
+// right.
 static bool innermost_masks(const Nest *n)
 {
 	enum { MOST_UNROLLED = 16 };

@@ -162,8 +162,8 @@ static void angles_back(int b, double d[3][3])
 	da[0] = d[0][1] * turn[b][0][2] - d[0][2] * turn[b][0][1] + d[1][1] * turn[b][1][2] -
 	        d[1][2] * turn[b][1][1] + d[2][1] * turn[b][2][2] - d[2][2] * turn[b][2][1];
 	da[1] = c[2] * (-s[1] * d[0][0] + c[1] * (s[0] * d[0][1] + c[0] * d[0][2])) +
-	        s[2] * (-s[1] * d[1][0] + c[1] * (s[0] * d[1][1] + c[0] * d[1][2])) -
-	        c[1] * d[2][0] - s[1] * (s[0] * d[2][1] + c[0] * d[2][2]);
+	        s[2] * (-s[1] * d[1][0] + c[1] * (s[0] * d[1][1] + c[0] * d[1][2])) - c[1] * d[2][0] -
+	        s[1] * (s[0] * d[2][1] + c[0] * d[2][2]);
 	da[2] = 0;
 	for (int j = 0; j < 3; j++)
 		da[2] += d[1][j] * turn[b][0][j] - d[0][j] * turn[b][1][j];
@@ -181,13 +181,12 @@ static void bones_back(Affine *dskin)
 		for (int i = 0; i < 3; i++)
 			for (int j = 0; j < 4; j++)
 				for (int k = 0; k < 4; k++)
-					dwhole[b][i][j] +=
-							dskin[b][i][k] * (j < 3 ? in.inverses[b][j][k] : (k == 3));
+					dwhole[b][i][j] += dskin[b][i][k] * (j < 3 ? in.inverses[b][j][k] : (k == 3));
 		for (int i = 0; b && i < 3; i++)
 			for (int j = 0; j < 4; j++)
 				for (int k = 0; k < 4; k++)
-					dwhole[parent(b)][i][j] +=
-							dwhole[b][i][k] * (j < 3 ? local[b][j][k] : (k == 3));
+					dwhole[parent(b)][i][j] += dwhole[b][i][k] *
+					                           (j < 3 ? local[b][j][k] : (k == 3));
 		for (int i = 0; i < 3; i++)
 			for (int j = 0; j < 3; j++)
 				for (int k = 0; k < 3; k++)

@@ -1,5 +1,6 @@
-// Where a particle that two charges repel crosses the axis, squared, as a function of the place of one
-// of them (the inner problem of Siskind and Pearlmutter's particle). The force is itself a gradient.
+// Where a particle that two charges repel crosses the axis, squared, as a function of the place of
+// one of them (the inner problem of Siskind and Pearlmutter's particle). The force is itself a
+// gradient.
 #include <math.h>
 
 #include "by_hand.h"
@@ -52,7 +53,8 @@ static double objective(void)
 	return crossing(&s) * crossing(&s);
 }
 
-// The way back through one step: of d / |d|^3 it is (I - 3 d d^T / |d|^2) / |d|^3, which is symmetric.
+// The way back through one step: of d / |d|^3 it is (I - 3 d d^T / |d|^2) / |d|^3, which is
+// symmetric.
 static void step_back(const State *s, State *ds)
 {
 	double dx[2] = {ds->x[0], ds->x[1]};

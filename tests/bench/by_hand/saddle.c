@@ -1,5 +1,5 @@
-// The largest value over y of f(x, y) = x.x - y.y, found by a descent that looks for its own step size,
-// as a function of x (the inner problem of Siskind and Pearlmutter's saddle).
+// The largest value over y of f(x, y) = x.x - y.y, found by a descent that looks for its own step
+// size, as a function of x (the inner problem of Siskind and Pearlmutter's saddle).
 #include <math.h>
 
 #include "by_hand.h"
