@@ -66,7 +66,8 @@ bool infer_slice_bounds(Op *op, const int64_t *steps, int nstep);
 // arguments (Value.sign_asked).
 bool value_never_negative(Value *v, int depth);
 bool infer_slice_strides(Op *op, const char *attr); // strides likewise, which must be positive
-bool extent_of_slice(Op *op, Extent *e);            // slice, strided_slice, set_value
+bool infer_shifts(Op *op, int n, const Dim *const *sizes); // cyclic shifts of n axes of such sizes
+bool extent_of_slice(Op *op, Extent *e);                   // slice, strided_slice, set_value
 
 // A strided_slice whose strides only data tell: infer_mutable.c, define_mutable.c.
 bool slice_is_open(const Op *op);

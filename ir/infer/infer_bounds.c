@@ -138,6 +138,43 @@ bool infer_slice_strides(Op *op, const char *attr)
 	return true;
 }
 
+// How far a cyclic shift goes that only data tell, within the axis: shifts may be negative, and as
+// long as they like.
+static const Dim *shift_bind(Op *op, const Bound *x, int i, const Dim *size)
+{
+	Context *c = op->ctx;
+	Builder b = builder_before(op);
+	Nest n = nest_open(&b, type_tensor(c, DT_I64, 0, NULL, 0));
+	Value *at = index_const(&n.b, x->at),
+		  *v = x->v->type->rank == 1 ? load(&n.b, x->v, &at) : load_scalar(&n.b, x->v);
+	Value *most = scalar_from_index(&n.b, index_dim(&n.b, size), DT_I64);
+	most = apply2(&n.b, OP_PD_MAXIMUM, most, build_scalar_f(&n.b, DT_I64, 1));
+	v = nest_close(&n, apply2(&n.b, OP_PD_REMAINDER, scalar_cast(&n.b, v, DT_I64), most));
+	const Dim *sym = infer_found(op, "shift_", op->info->short_name, i);
+	if (!bind_certain_size(&b, v, sym))
+		return NULL;
+	dim_set_bound(c, sym, size);
+	return sym;
+}
+
+bool infer_shifts(Op *op, int n, const Dim *const *sizes)
+{
+	Bound x[MAX_RANK];
+	const Dim *dims[MAX_RANK];
+	if (bounds_of(op, "shifts", x) != n)
+		return true;
+	for (int i = 0; i < n; i++) {
+		dims[i] = x[i].known                          ? x[i].known
+		          : x[i].v && x[i].v->type->rank <= 1 ? shift_bind(op, &x[i], i, sizes[i])
+		                                              : NULL;
+		if (!dims[i])
+			return op_error(op, "a shift that only the data tell must be one whole number");
+	}
+	op_set_attr(op, "shifts", attr_dims(op->ctx, n, dims));
+	op_set_operand(op, op_info_operand(op->info, op_info_attr(op->info, "shifts")->operand), NULL);
+	return true;
+}
+
 // Whether v changes from round to round of a loop: where a few more instructions for each x[i]
 // would count.
 static bool changes_in_loop(const Value *v)

@@ -1,6 +1,7 @@
 // Types of slices, paddings and repetitions, and the extents that their definitions read
 // (geometry.h).
 #include "ir/build/infer.h"
+#include "ir/build/nest.h"
 #include "ir/infer/geometry.h"
 
 #include <string.h>
@@ -383,17 +384,22 @@ bool infer_hook_repeat_interleave(Op *op)
 bool infer_hook_roll(Op *op)
 {
 	const Type *x = infer_tensor(op, 0);
-	const Dim *shifts[MAX_RANK];
+	const Dim *shifts[MAX_RANK], *sizes[MAX_RANK];
 	int64_t axes[MAX_RANK];
 	bool flags[MAX_RANK];
-	if (!x)
-		return false;
-	int n = infer_resolve(op, "shifts", shifts, MAX_RANK),
-		naxes = op_ints(op, "axis", axes, MAX_RANK);
+	int naxes = op_ints(op, "axis", axes, MAX_RANK);
 	naxes = naxes < 0 ? 0 : naxes;
+	if (!x || !infer_axes(op, naxes, axes, x->rank, false, flags))
+		return false;
+	for (int i = 0; i < naxes; i++)
+		sizes[i] = x->dims[axis_norm(axes[i], x->rank)];
+	sizes[0] = naxes ? sizes[0] : type_numel(op->ctx, x);
+	if (!infer_shifts(op, naxes ? naxes : 1, sizes))
+		return false;
+	int n = infer_resolve(op, "shifts", shifts, MAX_RANK);
 	if (n < 0 || (naxes ? n != naxes : n != 1))
 		return op_error(op, "%d shifts for %d axes", n, naxes);
-	return infer_axes(op, naxes, axes, x->rank, false, flags) && infer_result(op, 0, x);
+	return infer_result(op, 0, x);
 }
 
 bool infer_hook_flip(Op *op)
