@@ -45,16 +45,15 @@ static int count_letters(const char *s, const char *end)
 	return n;
 }
 
-// The labels of the sizes that an operand has; equal labels must have equal sizes, those of `...`
-// broadcast.
+// The labels of the sizes that an operand has; equal labels must have equal sizes, or 1, as Paddle
+// 3 takes it for letters, too (where Paddle 2 ends with an error).
 static bool term_sizes(const Op *op, Einsum *e, int i, const Type *t)
 {
 	for (int d = 0; d < t->rank; d++) {
 		const Dim **size = &e->size[e->label[i][d]];
-		bool free = e->label[i][d] >= FIRST_DOT && *size;
-		if (!*size || (free && dim_is(*size, 1)))
+		if (!*size || dim_is(*size, 1))
 			*size = t->dims[d];
-		else if (!(free && dim_is(t->dims[d], 1)) &&
+		else if (!dim_is(t->dims[d], 1) &&
 		         !infer_same_dim(op, *size, t->dims[d], "sizes of one letter", size))
 			return false;
 	}
