@@ -9,10 +9,9 @@
 
 #include <string.h>
 
-enum {
-	MAX_ATOMS = 16,
-	MAX_TERMS = 24
-}; // a tensor of MAX_RANK axes, each of a size of its own, has a number of elements
+// Enough for the number of elements of a tensor of MAX_RANK axes, each of a size of its own, and of
+// three axes whose sizes are sums of three terms.
+enum { MAX_ATOMS = 16, MAX_TERMS = 32 };
 
 typedef struct Term {
 	int64_t coeff;

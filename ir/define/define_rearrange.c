@@ -95,6 +95,16 @@ bool define_hook_maxout(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
+// Whether position c is in the first `share` of the channels, rounded down in f32 as Paddle does.
+static Value *in_share(Builder *b, Value *c, const Dim *channels, float share)
+{
+	if (dim_is_const(channels))
+		return index_less(b, c, index_const(b, (int64_t)((float)channels->value * share)));
+	Value *n = scalar_from_index(b, index_dim(b, channels), DT_F32);
+	n = apply2(b, OP_PD_MULTIPLY, n, build_scalar_f(b, DT_F32, share));
+	return apply2(b, OP_PD_LESS_THAN, scalar_from_index(b, c, DT_I64), scalar_cast(b, n, DT_I64));
+}
+
 bool define_hook_temporal_shift(Builder *b, Op *op, Value **results)
 {
 	const Type *t = infer_rank(op, 0, 4);
@@ -104,16 +114,12 @@ bool define_hook_temporal_shift(Builder *b, Op *op, Value **results)
 		return false;
 	const Dim *size = t->dims[channel];
 	double ratio = op_number(op, "shift_ratio");
-	if (!dim_is_const(size))
-		return op_error(op, "the number of channels must be known when the program is compiled");
-	int64_t before = (int64_t)((float)size->value * (float)ratio),
-			behind = (int64_t)((float)size->value * 2 * (float)ratio);
 	Value *from[MAX_RANK];
 	Nest n = nest_open(b, t);
 	memcpy(from, n.at, sizeof from);
 	Value *in = index_mod(&n.b, n.at[0], index_const(&n.b, segments)), *c = n.at[channel];
-	Value *first = index_less(&n.b, c, index_const(&n.b, before)),
-		  *second = index_less(&n.b, c, index_const(&n.b, behind));
+	Value *first = in_share(&n.b, c, size, (float)ratio),
+		  *second = in_share(&n.b, c, size, 2 * (float)ratio);
 	Value *step = index_where(
 		&n.b, first, index_const(&n.b, -1),
 		index_where(&n.b, second, index_const(&n.b, 1), index_const(&n.b, 0)));

@@ -306,26 +306,83 @@ bool define_hook_topk(Builder *b, Op *op, Value **results)
 	return sorted_elements(b, op, op_bool(op, "largest", true), results);
 }
 
-bool define_hook_reduce_as(Builder *b, Op *op, Value **results)
+// The sum of x over axes that target has once only, where a run tells which of them (`open`): each
+// position of target's sums those that it stands for, one or a whole axis.
+static Value *reduced_as(Builder *b, Value *x, const Type *target, const bool *open)
 {
-	const Type *x = infer_tensor(op, 0), *target = infer_tensor(op, 1);
-	int64_t axes[MAX_RANK];
+	Context *c = b->ctx;
+	const Dim *have[MAX_RANK], *want[MAX_RANK], *extents[MAX_RANK], *one = dim_const(c, 1);
+	const int more = x->type->rank - target->rank;
+	int nopen = 0, axis[MAX_RANK], n = 0;
+	for (int d = 0; d < x->type->rank; d++) {
+		const Dim *size = x->type->dims[d], *to = d < more ? one : target->dims[d - more];
+		if (size == to)
+			continue;
+		if (open[d]) {
+			have[nopen] = to;
+			want[nopen++] = size;
+		}
+		axis[n] = d;
+		extents[n++] = open[d] ? dim_div(c, size, dim_max(c, to, one)) : size;
+	}
+	if (!check_sizes(b, nopen, have, want, true, "sizes that broadcast must be equal or 1"))
+		return NULL;
+	Nest out = nest_open(b, type_tensor(c, x->type->dtype, target->rank, target->dims, 0));
+	Nest sum = reduce_open(&out.b, "sum", x->type->dtype, n, extents);
+	Value *from[MAX_RANK];
+	for (int d = more; d < x->type->rank; d++)
+		from[d] = out.at[d - more];
+	for (int i = 0; i < n; i++)
+		from[axis[i]] = axis[i] < more ? sum.at[i] : index_add(&sum.b, from[axis[i]], sum.at[i]);
+	return nest_close(&out, reduce_close(&sum, load(&sum.b, x, from)));
+}
+
+// The axes of x that target lacks, or has once only; `open`: those that a run tells. -1 after a
+// diagnostic.
+static int axes_reduced_as(const Op *op, const Type *x, const Type *target, int64_t *axes,
+                           bool *open)
+{
+	const int more = x->rank - target->rank;
 	int n = 0;
-	if (!x || !target)
-		return false;
-	int more = x->rank - target->rank;
-	if (more < 0)
-		return op_error(op, "target has %d axes, x only %d", target->rank, x->rank);
 	for (int d = 0; d < x->rank; d++) {
 		const Dim *want = d < more ? NULL : target->dims[d - more];
 		if (want == x->dims[d])
 			continue;
-		if (want && !dim_is(want, 1))
-			return op_error(op, "axis %d is %s, in target %s", d, dim_text(b->ctx, x->dims[d]),
-			                dim_text(b->ctx, want));
+		open[d] = want && !dim_is(want, 1);
+		if (open[d] && dim_is_const(want) && dim_is_const(x->dims[d])) {
+			op_error(op, "axis %d is %s, in target %s", d, dim_text(op->ctx, x->dims[d]),
+			         dim_text(op->ctx, want));
+			return -1;
+		}
 		axes[n++] = d;
 	}
-	Value *sum = n ? tensor_reduce(b, OP_PD_SUM, op_operand(op, 0), n, axes) : op_operand(op, 0);
+	return n;
+}
+
+bool define_hook_reduce_as(Builder *b, Op *op, Value **results)
+{
+	const Type *x = infer_tensor(op, 0), *target = infer_tensor(op, 1);
+	int64_t axes[MAX_RANK];
+	bool open[MAX_RANK] = {false}, any = false;
+	if (!x || !target)
+		return false;
+	if (x->rank < target->rank)
+		return op_error(op, "target has %d axes, x only %d", target->rank, x->rank);
+	const int n = axes_reduced_as(op, x, target, axes, open);
+	if (n < 0)
+		return false;
+	for (int d = 0; d < x->rank; d++)
+		any = any || open[d];
+	// Paddle sums i32 and bool in i64, and passes on what has the target's shape already.
+	const bool widens = n && (x->dtype == DT_I32 || x->dtype == DT_BOOL);
+	if (any && widens)
+		return op_error(op, "x of %s may have target's shape or not: sums of it are i64",
+		                dtype_name(x->dtype));
+	Value *sum = widens ? tensor_cast(b, op_operand(op, 0), DT_I64) : op_operand(op, 0);
+	if (any)
+		sum = reduced_as(b, sum, target, open);
+	else if (n)
+		sum = tensor_reduce(b, OP_PD_SUM, sum, n, axes);
 	results[0] = sum ? tensor_reshape(b, sum, target->rank, target->dims) : NULL;
 	return results[0] != NULL;
 }
