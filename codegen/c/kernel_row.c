@@ -85,9 +85,8 @@ static const char *row_first(KernelFunc *k, int axes, const char **value)
 	const Type *t = k->op->results[0].type;
 	const char *args[MAX_RANK];
 	for (int i = 0; i < t->rank; i++)
-		args[i] = i < t->rank - axes && region_uses(&k->op->regions[0], i)
-		              ? tile_position(k, "r", t->rank - axes, t->dims, i)
-		              : "0";
+		args[i] = "0";
+	tile_positions(k, &k->op->regions[0], "r", 0, t->rank - axes, t->dims, args);
 	return region_text(k, &k->op->regions[0], args, value);
 }
 
