@@ -574,6 +574,20 @@ const char *scalar_round(KernelFunc *k, const Type *t, const char *e)
 	return arena_printf(k->arena, t->dtype == DT_F16 ? "pd_f16_round(%s)" : "pd_bf16_round(%s)", e);
 }
 
+static const char *from_index_expression(Scalars *s, const Op *op)
+{
+	const Type *t = op->results[0].type;
+	int64_t constant;
+	if (size_constant(op_operand(op, 0), &constant))
+		return number_literal(s, t, constant);
+	const char *x = scalars_name(s, op_operand(op, 0));
+	if (x && type_is_complex(t))
+		return complex_cast(s->k->arena, op_operand(op, 0)->type, t, x);
+	if (!x || (t->dtype == DT_I64 && !strcmp(s->k->index, "int64_t")))
+		return x;
+	return scalar_round(s->k, t, arena_printf(s->k->arena, "(%s)%s", type_c_scalar(t), x));
+}
+
 const char *scalar_expression(Scalars *s, const Op *op)
 {
 	int64_t at;
@@ -585,19 +599,7 @@ const char *scalar_expression(Scalars *s, const Op *op)
 	case OP_LOOP_LOAD: return load_expression(s, op, 0);
 	case OP_LOOP_LOAD_OR: return load_or_expression(s, op);
 	case OP_PD_WHERE: return where_expression(s, op);
-	case OP_LOOP_FROM_INDEX: {
-		int64_t constant;
-		if (size_constant(op_operand(op, 0), &constant))
-			return number_literal(s, op->results[0].type, constant);
-		const char *x = scalars_name(s, op_operand(op, 0));
-		const Type *t = op->results[0].type;
-		if (x && type_is_complex(t))
-			return complex_cast(s->k->arena, op_operand(op, 0)->type, t, x);
-		if (t->dtype == DT_I64 && !strcmp(s->k->index, "int64_t"))
-			return x;
-		return x ? scalar_round(s->k, t, arena_printf(s->k->arena, "(%s)%s", type_c_scalar(t), x))
-		         : NULL;
-	}
+	case OP_LOOP_FROM_INDEX: return from_index_expression(s, op);
 	case OP_LOOP_NEAR_INDEX: return near_index_expression(s, op);
 	default: return scalar_round(s->k, op->results[0].type, primitive_expression(s, op));
 	}

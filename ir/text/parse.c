@@ -641,25 +641,37 @@ static bool region_ahead(Parser *p, Word *name)
 	return lex_word(&ahead, name) && !memchr(name->s, '.', name->n) && lex_peek(&ahead) == '{';
 }
 
+// The first region that is free.
+static int region_next(const bool *taken)
+{
+	int i = 0;
+	while (i < MAX_REGIONS && taken[i])
+		i++;
+	return i;
+}
+
+// The region of that name; -1 after a report.
+static int region_named(Parser *p, const OpInfo *info, const Word *name)
+{
+	for (int i = 0; i < info->max_regions; i++) {
+		const char *is = info->region_names[i];
+		if (strlen(is) == name->n && !memcmp(is, name->s, name->n))
+			return i;
+	}
+	lex_fail(&p->lex, name->s, "%s has no region '%.*s'", info->name,
+	         (int)(name->n < 200 ? name->n : 200), name->s);
+	return -1;
+}
+
 // Which of the operation's regions `name` is; -1 after a report. Without a name, the first that is
 // free.
 static int region_index(Parser *p, const Draft *d, const Word *name, const bool *taken)
 {
-	int i = 0, n = d->info ? d->info->max_regions : 0;
 	const bool next = name->n == 2 && !memcmp(name->s, "do", 2); // the next one, says scf.while
-	if (!name->n || !d->info || next) {
-		while (i < MAX_REGIONS && taken[i])
-			i++;
-	} else {
-		while (i < n && (strlen(d->info->region_names[i]) != name->n ||
-		                 memcmp(d->info->region_names[i], name->s, name->n)))
-			i++;
-		if (i == n) {
-			lex_fail(&p->lex, name->s, "%s has no region '%.*s'", d->info->name,
-			         (int)(name->n < 200 ? name->n : 200), name->s);
-			return -1;
-		}
-	}
+	const int i = !name->n || !d->info || next ? region_next(taken)
+	                                           : region_named(p, d->info, name);
+	if (i < 0)
+		return -1;
 	if (i == MAX_REGIONS || taken[i]) {
 		lex_fail(&p->lex, p->lex.at,
 		         i == MAX_REGIONS ? "too many regions" : "this region is there twice");

@@ -82,19 +82,15 @@ static bool is_small(const Type *t)
 	return type_is_tensor(t) && !t->lod && type_const_numel(t, &n) && n <= MAX_ELEMENTS;
 }
 
-// Whether an operation can be computed of any operands here: no division of whole numbers, which
-// may not be what runs.
-static bool op_evaluates(const Op *op)
+static bool divides_integers(const Op *op)
 {
-	const OpInfo *info = op->info;
-	if (op->nresult != 1 || op->nregion || !(info->traits & TRAIT_PURE) ||
-	    (info->kind != KIND_MAP && !(info->traits & TRAIT_VIEW)) || info->kind == KIND_BUILTIN ||
-	    !is_small(op->results[0].type))
-		return false;
 	const bool divides = op->code == OP_PD_FLOOR_DIVIDE || op->code == OP_PD_REMAINDER ||
 	                     op->code == OP_PD_DIVIDE || op->code == OP_PD_ELEMENTWISE_POW;
-	if (divides && dtype_is_int(op->results[0].type->dtype))
-		return false;
+	return divides && dtype_is_int(op->results[0].type->dtype);
+}
+
+static bool attributes_are_numbers(const Op *op)
+{
 	for (int i = 0; i < op->nattr; i++) {
 		const Attr *a = op->attrs[i].attr;
 		for (int d = 0; a->kind == ATTR_DIMS && d < a->n; d++)
@@ -102,6 +98,17 @@ static bool op_evaluates(const Op *op)
 				return false;
 	}
 	return true;
+}
+
+// Whether an operation can be computed of any operands here: no division of whole numbers, which
+// may not be what runs.
+static bool op_evaluates(const Op *op)
+{
+	const OpInfo *info = op->info;
+	if (op->nresult != 1 || op->nregion || !(info->traits & TRAIT_PURE) ||
+	    (info->kind != KIND_MAP && !(info->traits & TRAIT_VIEW)) || info->kind == KIND_BUILTIN)
+		return false;
+	return is_small(op->results[0].type) && !divides_integers(op) && attributes_are_numbers(op);
 }
 
 // What the operation gives of what is known; NULL after a diagnostic.
