@@ -146,8 +146,13 @@ static bool param_is_moving(const KernelParam *p)
 	return value_place(p->value).moving != 0;
 }
 
+static DType param_dtype(const KernelParam *p)
+{
+	return value_place(p->value).root->type->dtype;
+}
+
 // Whether a column may say where the argument of a step lies, too: the same in all rounds that have
-// both, and there is such a round.
+// both, there is such a round, and the elements are of one type, which its local has.
 static bool column_fits(const RepeatLoop *l, const Column *c, int step, int p)
 {
 	bool both = false;
@@ -159,7 +164,9 @@ static bool column_fits(const RepeatLoop *l, const Column *c, int step, int p)
 			return false;
 		both = true;
 	}
-	return both && param_is_moving(column_first(c)) == param_is_moving(param_first(l, step, p));
+	const KernelParam *have = column_first(c), *first = param_first(l, step, p);
+	return both && param_is_moving(have) == param_is_moving(first) &&
+	       param_dtype(have) == param_dtype(first);
 }
 
 // The column of an argument, which others that lie where it does share.
