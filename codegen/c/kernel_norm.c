@@ -9,9 +9,10 @@ bool kernel_layer_norm_emit(KernelFunc *k)
 	if (!tile_check_f32(k) || !row_helper(k, ROW_SUM) || !row_helper(k, ROW_SPREAD) ||
 	    !row_texts(k, (int)op_int(k->op, "axes", 1), true, &x))
 		return false;
-	TemplateKey keys[ROW_KEYS + 5];
+	TemplateKey keys[ROW_KEYS + 6];
 	int n = row_keys(k, &x, keys);
 	keys[n++] = (TemplateKey){"fill", row_fill(k, &x, false)};
+	keys[n++] = (TemplateKey){"from", row_source(&x)};
 	keys[n++] = (TemplateKey){"each_out", x.each_out};
 	keys[n++] = (TemplateKey){"epsilon",
 	                          scalar_float(k->arena, DT_F32, op_float(k->op, "epsilon", 1e-5))};

@@ -90,6 +90,11 @@ static const char *row_first(KernelFunc *k, int axes, const char **value)
 	return region_text(k, &k->op->regions[0], args, value);
 }
 
+const char *row_source(const RowTexts *t)
+{
+	return t->there ? "from" : "row";
+}
+
 const char *row_fill(KernelFunc *k, const RowTexts *t, bool written)
 {
 	Text text;
@@ -103,7 +108,7 @@ const char *row_fill(KernelFunc *k, const RowTexts *t, bool written)
 	}
 	text_printf(&text, "%s\n", t->each_in);
 	tile_indent(&text, t->input);
-	text_printf(&text, "\trow[j] = %s;\n}\nconst float *from = row;", t->value);
+	text_printf(&text, "\trow[j] = %s;\n}", t->value);
 	return text.text;
 }
 

@@ -21,9 +21,11 @@ typedef struct RowTexts {
 // Rows over the last `axes` axes. `strips`: a loop over columns may be cut into strips, where that
 // saves divisions. False after a diagnostic.
 bool row_texts(KernelFunc *k, int axes, bool strips, RowTexts *t);
-// `row` and `from`, which is where the row is read: what the input region yields, evaluated first
-// where it is not there already. `written`: `row` is written to in any case.
+// What the input region yields, evaluated into `row` where it is not there already; if it is, that
+// place is `from`. `written`: `row` is written to in any case.
 const char *row_fill(KernelFunc *k, const RowTexts *t, bool written);
+// Which of both is read.
+const char *row_source(const RowTexts *t);
 // The keys of these texts, and of what the function returns; returns how many there are.
 enum { ROW_KEYS = 9 };
 int row_keys(KernelFunc *k, const RowTexts *t, TemplateKey *keys);

@@ -81,7 +81,7 @@ bool kernel_softmax_emit(KernelFunc *k)
 	int n = row_keys(k, &x, keys);
 	keys[n++] = (TemplateKey){"fill", row_fill(k, &x, true)};
 	keys[n++] = (TemplateKey){"each_out", x.each_out};
-	keys[n++] = (TemplateKey){"from", padded ? "row" : "from"};
+	keys[n++] = (TemplateKey){"from", padded ? "row" : row_source(&x)};
 	keys[n++] = (TemplateKey){"exp", k->target->vector ? "pd_exp_fall" : "expf"};
 	keys[n++] = (TemplateKey){"padded", padded ? padded : "columns"};
 	keys[n++] = (TemplateKey){"pad", padded ? padding_text(k, &x, padded) : ""};
