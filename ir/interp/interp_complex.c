@@ -91,7 +91,8 @@ static bool complex_logarithm(enum OpCode code, int n, Lane *out, const Lane *co
 	switch (code) {
 	case OP_PD_LOG: EACH(log(hypot(A, A_IM)), atan2(A_IM, A));
 	case OP_PD_LOG1P: EACH(log(hypot(A + 1, A_IM)), atan2(A_IM, A + 1));
-	case OP_PD_LOG2: EACH(log2(hypot(A, A_IM)), atan2(A_IM, A) / log(2));
+	case OP_PD_LOG2: // divides by a complex log(2), as Paddle does: NaN beside what is infinite
+		EACH(log2(hypot(A, A_IM)), (atan2(A_IM, A) - log2(hypot(A, A_IM)) * 0) / log(2));
 	case OP_PD_LOG10: EACH(log10(hypot(A, A_IM)), atan2(A_IM, A) / log(10));
 	case OP_PD_ELEMENTWISE_POW:
 	case OP_PD_WHOLE_POW:
