@@ -583,7 +583,8 @@ static const char *from_index_expression(Scalars *s, const Op *op)
 	const char *x = scalars_name(s, op_operand(op, 0));
 	if (x && type_is_complex(t))
 		return complex_cast(s->k->arena, op_operand(op, 0)->type, t, x);
-	if (!x || (t->dtype == DT_I64 && !strcmp(s->k->index, "int64_t")))
+	// Of a sum with divisions in it the cast says that they are meant to be of whole numbers.
+	if (!x || (t->dtype == DT_I64 && expression_is_word(x) && !strcmp(s->k->index, "int64_t")))
 		return x;
 	return scalar_round(s->k, t, arena_printf(s->k->arena, "(%s)%s", type_c_scalar(t), x));
 }
