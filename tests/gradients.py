@@ -205,7 +205,7 @@ def differences(t, tmp, model, inputs):
         unit = np.zeros(np.shape(inputs[name]))
         unit[at] = 1
         runs += moved(inputs, {name: unit})
-    got = [float(r['0']) for r in pdcc(t, tmp, model, runs, ['0'], '--target', 'interp')]
+    got = [r['0'].item() for r in pdcc(t, tmp, model, runs, ['0'], '--target', 'interp')]
     out = {name: np.zeros(np.shape(v)) for name, v in inputs.items()}
     for n, (name, at) in enumerate(places):
         out[name][at] = slope(got[4 * n:4 * n + 4])
@@ -243,7 +243,7 @@ def check_values(t, tmp, model, name, inputs, target, want, along):
     got = pdcc(t, tmp, model, [given], fetches, '--target', target, *options)[0]
     wrong = [near(f'd {k}', got[f'grad.{k}'], w, 1e-6, 1e-9) for k, w in want.items()]
     whole = sum(np.sum(got[f'grad.{k}'] * by[k]) for k in inputs)
-    wrong.append(near('the tangent', float(got['tangent.loss']), whole, 1e-12, 1e-12))
+    wrong.append(near('the tangent', got['tangent.loss'].item(), whole, 1e-12, 1e-12))
     for k in inputs:
         wrong.append(near(f'H v for {k}: --jvp of --grad', got[f'tangent.grad.{k}'], got[f'tangent.loss.{k}'], 1e-11, 1e-11))
         if along:
@@ -251,7 +251,7 @@ def check_values(t, tmp, model, name, inputs, target, want, along):
     if name in NUMBERS:
         twice = pdcc(t, tmp, model, [inputs], NUMBERS[name], '--target', target, '--grad', 'loss', '--wrt', ','.join(inputs),
                      '--grad', 'grad.x', '--wrt', 'x', *(['--grad', 'grad.x.x', '--wrt', 'x'] if THIRD in NUMBERS[name] else []))[0]
-        wrong += [near(k, float(twice[k]), v, 1e-12, 0) for k, v in NUMBERS[name].items()]
+        wrong += [near(k, twice[k].item(), v, 1e-12, 0) for k, v in NUMBERS[name].items()]
     return '; '.join(w for w in wrong if w)
 
 

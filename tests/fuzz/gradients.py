@@ -210,7 +210,7 @@ def run(pdcc, tmp, inputs, text, second, target):
 def check(pdcc, tmp, inputs, text, second, target='interp'):
     """'' where all is well, 'kink' where nothing can be said; else raises Failure."""
     got, by = run(pdcc, tmp, inputs, text, second, target)
-    loss = [float(g['0']) for g in got]
+    loss = [g['0'].item() for g in got]
     if not np.isfinite(loss[8]) or abs(loss[8]) > 1e4:
         return 'kink'
     at, scale = got[8], 1 + abs(loss[8])
