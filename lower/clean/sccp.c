@@ -50,7 +50,7 @@ static bool tensors_equal(const Tensor *a, const Tensor *b)
 	for (int i = 0; i < a->rank; i++)
 		if (a->dims[i] != b->dims[i])
 			return false;
-	return !memcmp(a->data, b->data, tensor_bytes(a));
+	return !tensor_bytes(a) || !memcmp(a->data, b->data, tensor_bytes(a));
 }
 
 static void state_join(Sccp *s, const Value *v, State with)
