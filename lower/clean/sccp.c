@@ -11,8 +11,6 @@
 #include "lower/pass/pass.h"
 #include "lower/pass/rewrite.h"
 
-#include <string.h>
-
 // Elements of what is followed, and walks through the program after which nothing is said.
 enum { MAX_ELEMENTS = 64, MAX_WALKS = 64 };
 
@@ -41,16 +39,6 @@ static State *state_of(Sccp *s, const Value *v)
 		pointer_map_set(&s->states, v, st);
 	}
 	return st;
-}
-
-static bool tensors_equal(const Tensor *a, const Tensor *b)
-{
-	if (a->dtype != b->dtype || a->rank != b->rank || tensor_bytes(a) != tensor_bytes(b))
-		return false;
-	for (int i = 0; i < a->rank; i++)
-		if (a->dims[i] != b->dims[i])
-			return false;
-	return !tensor_bytes(a) || !memcmp(a->data, b->data, tensor_bytes(a));
 }
 
 static void state_join(Sccp *s, const Value *v, State with)

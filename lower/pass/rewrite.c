@@ -36,7 +36,7 @@ Tensor *value_constant(const Value *v)
 	return NULL;
 }
 
-static bool tensors_equal(const Tensor *a, const Tensor *b)
+bool tensors_equal(const Tensor *a, const Tensor *b)
 {
 	return a->dtype == b->dtype && a->rank == b->rank &&
 	       !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) &&
