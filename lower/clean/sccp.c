@@ -11,6 +11,8 @@
 #include "lower/pass/pass.h"
 #include "lower/pass/rewrite.h"
 
+#include <string.h>
+
 // Elements of what is followed, and walks through the program after which nothing is said.
 enum { MAX_ELEMENTS = 64, MAX_WALKS = 64 };
 
