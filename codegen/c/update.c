@@ -15,22 +15,35 @@ static void room_check(Codegen *cg, const Op *op, const char *condition, const R
 	run_line(cg, 1, "}");
 }
 
+// The checks without those that cannot fail, or that were made on the way here.
+static UpdateChecks checks_left(const Codegen *cg, const Op *op)
+{
+	bool natural, within;
+	UpdateChecks u = update_checks(cg, op);
+	update_position(cg->arena, op, &natural, &within);
+	u.sign = u.sign && !natural;
+	u.end = u.end && !within;
+	return u;
+}
+
 // Checks the position, which `at` says.
 static void position_check(Codegen *cg, const Op *op, const UpdateChecks *u, const char *at)
 {
 	const char *size = u->end ? dim_in_run(cg, u->slices.size) : NULL;
-	if (!u->end)
-		return;
-	if (u->fixed) {
-		failure_print(cg, arena_printf(cg->arena, "%s < 0 || %s >= %s", at, at, size), "PD_INDEX",
-		              op);
+	const char *sign = u->sign ? arena_printf(cg->arena, "%s < 0", at) : NULL;
+	const char *end = u->end ? arena_printf(cg->arena, "%s >= %s", at, size) : NULL;
+	if (u->fixed && (sign || end)) {
+		const char *both = sign && end ? " || " : "";
+		failure_print(cg, arena_printf(cg->arena, "%s%s%s", sign ? sign : "", both, end ? end : ""),
+		              "PD_INDEX", op);
 		return;
 	}
-	if (u->sign)
-		failure_print(cg, arena_printf(cg->arena, "%s < 0", at), "PD_INDEX", op);
-	room_check(cg, op, arena_printf(cg->arena, "%s >= %s", at, size), &u->slices,
-	           arena_printf(cg->arena, "(int64_t)((uint64_t)%s + 1)",
-	                        at)); // where even that is too much, no room will help
+	if (sign)
+		failure_print(cg, sign, "PD_INDEX", op);
+	if (end)
+		room_check(cg, op, end, &u->slices,
+		           arena_printf(cg->arena, "(int64_t)((uint64_t)%s + 1)",
+		                        at)); // where even that is too much, no room will help
 }
 
 static const char *bytes_in_run(Codegen *cg, const Dim *n, DType t)
@@ -43,7 +56,7 @@ bool update_print(Codegen *cg, const Op *op)
 	Context *c = cg->ctx;
 	const Value *data = op_operand(op, 0), *x = op_operand(op, 2), *out = &op->results[0];
 	const Type *t = out->type;
-	const UpdateChecks u = update_checks(cg, op);
+	const UpdateChecks u = checks_left(cg, op);
 	const Dim *n = u.count, *slice = u.slice;
 	run_comment(cg, "%s: into %s", comment_text(cg->arena, op_title(cg, op)), shape_comment(cg, t));
 	const char *to = tensor_pointer(cg, out),

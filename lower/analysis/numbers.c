@@ -4,10 +4,12 @@
 // printers.
 #include "lower/analysis/numbers.h"
 #include "lower/analysis/places.h"
+#include "lower/pass/rewrite.h"
 
 #include <string.h>
 
-enum { MAX_STATEMENTS = 16 };
+enum { MAX_STATEMENTS = 16, MAX_DEPTH = 4 };
+enum { POSITION = 1 }; // operand of loop.update
 
 // ---- which values are one variable --------------------------------------------------------------
 
@@ -153,30 +155,92 @@ static const Value *loaded(const Value *v)
 	return v && v->def && v->def->code == OP_LOOP_LOAD ? op_operand(v->def, 0) : NULL;
 }
 
-// Whether cond says that what `v` holds is less (or greater) than something.
-static bool condition_bounds(const Value *cond, const Value *v, bool above)
+// Whether a number in a nest is surely no more than the size; NULL: no more than what there is.
+static bool limit_is_within(const Value *limit, const Dim *most)
 {
-	const Op *nest = cond->def;
-	if (!nest || nest->code != OP_LOOP_NEST)
-		return false;
-	const Value *test = op_operand(nest->regions[0].first->last, (int)cond->index);
+	const Op *op = limit ? limit->def : NULL;
+	const Attr *value = op && op->code == OP_LOOP_CONSTANT ? op_attr(op, "value") : NULL;
+	if (!most)
+		return true;
+	return value && value->kind == ATTR_INT && dim_is_const(most) && value->i <= most->value;
+}
+
+// Whether a test in a nest says that what `v` holds is less (or greater) than something that is no
+// more than `most`.
+static bool test_bounds(const Value *test, const Value *v, bool above, const Dim *most)
+{
 	const Op *op = test ? test->def : NULL;
-	if (!op || (op->code != OP_PD_LESS_THAN && op->code != OP_PD_GREATER_THAN))
+	if (!op)
 		return false;
-	return loaded(op_operand(op, (op->code == OP_PD_LESS_THAN) == above ? 0 : 1)) == v;
+	if (op->code == OP_PD_LOGICAL_AND)
+		return test_bounds(op_operand(op, 0), v, above, most) ||
+		       test_bounds(op_operand(op, 1), v, above, most);
+	if (op->code != OP_PD_LESS_THAN && op->code != OP_PD_GREATER_THAN)
+		return false;
+	const int side = (op->code == OP_PD_LESS_THAN) == above ? 0 : 1;
+	return loaded(op_operand(op, side)) == v && limit_is_within(op_operand(op, !side), most);
 }
 
 // Where conditions that read v are branched on: a branch there bounds v on its way to `b`.
-static bool value_is_bounded(Arena *a, const Value *v, bool above, const Block *b)
+static bool branch_bounds(Arena *a, const Value *v, bool above, const Dim *most, const Block *b)
 {
 	for (const Block *from = b->region->first; from; from = from->next) {
 		const Op *end = from->last;
-		if (end && end->code == OP_CF_COND_BR && condition_bounds(op_operand(end, 0), v, above) &&
+		const Value *cond = end && end->code == OP_CF_COND_BR ? op_operand(end, 0) : NULL;
+		const Op *nest = cond ? cond->def : NULL;
+		if (nest && nest->code == OP_LOOP_NEST &&
+		    test_bounds(op_operand(nest->regions[0].first->last, (int)cond->index), v, above,
+		                most) &&
 		    branch_leads_alone(end, end->succs[0].block) &&
 		    block_dominates(a, end->succs[0].block, b))
 			return true;
 	}
 	return false;
+}
+
+// Whether an update reads it as the position of a slice.
+static bool is_position(const Use *u)
+{
+	return u->user->code == OP_LOOP_UPDATE && u->index == POSITION;
+}
+
+// Whether v is less than a number of slices at the end of `b`: an update on each way was there.
+static bool update_bounds(Arena *a, const Value *v, const Block *b)
+{
+	for (const Use *u = v->uses; v->type->dtype == DT_I64 && u; u = u->next)
+		if (is_position(u) && block_dominates(a, u->user->block, b))
+			return true;
+	return false;
+}
+
+// The operand that the way `s` out of `from` passes to an argument; NULL: it leads elsewhere.
+static const Value *passed(const Block *from, int s, const Value *arg)
+{
+	const Succ *way = &from->last->succs[s];
+	return way->block == arg->block ? op_operand(from->last, (int)(way->first + arg->index)) : NULL;
+}
+
+// Whether each value that ways to the argument's block pass is a constant, or less than some
+// position there is.
+static bool argument_is_bounded(Arena *a, const Value *arg)
+{
+	for (const Block *from = arg->block->region->first; from; from = from->next)
+		for (int s = 0; from->last && s < from->last->nsucc; s++) {
+			const Value *v = passed(from, s, arg);
+			const Tensor *known = v ? value_constant(v) : NULL;
+			const bool small = known && tensor_get_i(known, 0) < INT64_MAX;
+			if (v && v != arg && !small && !update_bounds(a, v, from))
+				return false;
+		}
+	return true;
+}
+
+static bool value_is_bounded(Arena *a, const Value *v, bool above, const Block *b)
+{
+	if (branch_bounds(a, v, above, NULL, b))
+		return true;
+	return above && !v->def && v->type->dtype == DT_I64 && value_is_number(v) &&
+	       argument_is_bounded(a, v);
 }
 
 // By how much a sum or difference of a number in memory and a constant of 1 changes it: 1 or -1; 0:
@@ -200,6 +264,96 @@ bool sum_fits(Arena *a, const Op *op)
 	const Value *v = step ? loaded(op_operand(op, 0)) : NULL;
 	const Op *nest = op_parent(op);
 	return v && nest && nest->block && value_is_bounded(a, v, step > 0, nest->block);
+}
+
+// ---- positions ----------------------------------------------------------------------------------
+
+// Values that are not negative as far as those further up are not.
+typedef struct Assumed {
+	const Value *v;
+	const struct Assumed *up;
+} Assumed;
+
+static bool value_is_natural(Arena *a, const Value *v, const Assumed *up);
+
+// Each round of a loop passes what the rounds before gave: where all of these are natural numbers
+// as far as the argument was one, it always is.
+static bool argument_is_natural(Arena *a, const Value *arg, const Assumed *up)
+{
+	const Assumed with = {arg, up};
+	for (const Block *from = arg->block->region->first; from; from = from->next)
+		for (int s = 0; from->last && s < from->last->nsucc; s++) {
+			const Value *v = passed(from, s, arg);
+			if (v && !value_is_natural(a, v, &with))
+				return false;
+		}
+	return arg->block != arg->block->region->first;
+}
+
+// The same of what a nest computes.
+static bool scalar_is_natural(Arena *a, const Value *v, const Assumed *up)
+{
+	const Op *op = v ? v->def : NULL;
+	if (!op)
+		return false;
+	switch (op->code) {
+	case OP_LOOP_LOAD: return value_is_natural(a, op_operand(op, 0), up);
+	case OP_PD_MAXIMUM:
+		return scalar_is_natural(a, op_operand(op, 0), up) ||
+		       scalar_is_natural(a, op_operand(op, 1), up);
+	case OP_PD_ADD:
+		return step_of(op) > 0 && sum_fits(a, op) && scalar_is_natural(a, op_operand(op, 0), up);
+	default: return false;
+	}
+}
+
+// Whether v, an integer of one element, is never negative.
+static bool value_is_natural(Arena *a, const Value *v, const Assumed *up)
+{
+	int depth = 0;
+	for (const Assumed *at = up; at; at = at->up, depth++)
+		if (at->v == v)
+			return true;
+	const Tensor *known = value_constant(v);
+	if (known || depth > MAX_DEPTH || !value_is_number(v))
+		return known && tensor_numel(known) == 1 && tensor_get_i(known, 0) >= 0;
+	if (!v->def)
+		return argument_is_natural(a, v, up);
+	return v->def->code == OP_LOOP_NEST &&
+	       scalar_is_natural(a, op_operand(v->def->regions[0].first->last, (int)v->index), up);
+}
+
+// Whether all positions below `few` are below `many`, whatever a run finds.
+static bool slices_cover(const Dim *few, const Dim *many)
+{
+	if (dim_is_const(few) && dim_is_const(many))
+		return few->value <= many->value;
+	return few == many && few->kind == DIM_SYM && !few->bounded;
+}
+
+// Whether another update, on each way here, has looked at the position; `few`: in a tensor of no
+// more slices.
+static bool position_was_checked(Arena *a, const Op *op, bool few)
+{
+	for (const Use *u = op_operand(op, POSITION)->uses; u; u = u->next) {
+		const Op *other = u->user, *before = op;
+		if (!is_position(u) || other == op ||
+		    (few && !slices_cover(other->results[0].type->dims[0], op->results[0].type->dims[0])))
+			continue;
+		while (before && before != other && other->block == op->block)
+			before = before->prev;
+		if (before == other || (before == op && block_dominates(a, other->block, op->block)))
+			return true;
+	}
+	return false;
+}
+
+void update_position(Arena *a, const Op *op, bool *natural, bool *within)
+{
+	const Value *at = op_operand(op, POSITION);
+	const Dim *slices = op->results[0].type->dims[0];
+	*natural = position_was_checked(a, op, false) || value_is_natural(a, at, NULL);
+	*within = position_was_checked(a, op, true) || branch_bounds(a, at, true, slices, op->block);
 }
 
 // ---- statements ---------------------------------------------------------------------------------

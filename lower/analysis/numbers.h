@@ -1,5 +1,6 @@
 // Which tensors of one element are variables, which constants and nests need no memory or function,
-// which sums cannot overflow. Leaves the IR as it was. Uses ir/core; for printers, behind the plan.
+// which sums cannot overflow, which positions need no check. Leaves the IR as it was. Uses ir/core;
+// for printers, behind the plan.
 #ifndef PDCC_LOWER_ANALYSIS_NUMBERS_H
 #define PDCC_LOWER_ANALYSIS_NUMBERS_H
 
@@ -24,7 +25,11 @@ bool nest_is_statement(const Numbers *numbers, const Op *op);
 bool constant_is_number(const Value *v);
 bool constant_is_passed(const Value *v);
 // Whether a sum or difference in a nest counts a number that a branch around has compared with a
-// larger (smaller) one.
+// larger (smaller) one, or that updates on the way there have found to be a position.
 bool sum_fits(Arena *a, const Op *op);
+// What is known of the position of a loop.update where steps run one after the other: that it is
+// never negative; that it is not behind the last slice, for a branch or an update on each way there
+// says so.
+void update_position(Arena *a, const Op *op, bool *natural, bool *within);
 
 #endif
