@@ -42,7 +42,8 @@ static void size_bind(Codegen *cg, const Op *op, const Dim *d, const char *eleme
 	run_line(cg, 1, "%s%s = %s;", cg->blocks ? "" : "const int64_t ", s->name, element);
 	if (s->reported)
 		run_line(cg, 1, "out->found_%s = %s;", s->name, s->name);
-	failure_print(cg, arena_printf(a, "%s < 0", s->name), "PD_DIMS", op);
+	if (!number_is_natural(a, op_operand(op, 0)))
+		failure_print(cg, arena_printf(a, "%s < 0", s->name), "PD_DIMS", op);
 	if (s->max)
 		failure_print(cg, arena_printf(a, "%s > %s", s->name, s->max), "PD_CAPACITY", op);
 }

@@ -204,11 +204,22 @@ static bool is_position(const Use *u)
 	return u->user->code == OP_LOOP_UPDATE && u->index == POSITION;
 }
 
-// Whether v is less than a number of slices at the end of `b`: an update on each way was there.
-static bool update_bounds(Arena *a, const Value *v, const Block *b)
+// Whether every way to `op` leads through the other operation.
+static bool op_dominates(Arena *a, const Op *other, const Op *op)
+{
+	const Op *before = op->prev;
+	if (other->block != op->block)
+		return block_dominates(a, other->block, op->block);
+	while (before && before != other)
+		before = before->prev;
+	return before;
+}
+
+// Whether v is less than some number of slices: an update on each way to `op` was there.
+static bool update_bounds(Arena *a, const Value *v, const Op *op)
 {
 	for (const Use *u = v->uses; v->type->dtype == DT_I64 && u; u = u->next)
-		if (is_position(u) && block_dominates(a, u->user->block, b))
+		if (is_position(u) && op_dominates(a, u->user, op))
 			return true;
 	return false;
 }
@@ -229,18 +240,19 @@ static bool argument_is_bounded(Arena *a, const Value *arg)
 			const Value *v = passed(from, s, arg);
 			const Tensor *known = v ? value_constant(v) : NULL;
 			const bool small = known && tensor_get_i(known, 0) < INT64_MAX;
-			if (v && v != arg && !small && !update_bounds(a, v, from))
+			if (v && v != arg && !small && !update_bounds(a, v, from->last))
 				return false;
 		}
 	return true;
 }
 
-static bool value_is_bounded(Arena *a, const Value *v, bool above, const Block *b)
+// Whether something on each way to `op` says that v is less (or greater) than something.
+static bool value_is_bounded(Arena *a, const Value *v, bool above, const Op *op)
 {
-	if (branch_bounds(a, v, above, NULL, b))
+	if (branch_bounds(a, v, above, NULL, op->block))
 		return true;
-	return above && !v->def && v->type->dtype == DT_I64 && value_is_number(v) &&
-	       argument_is_bounded(a, v);
+	return above && (update_bounds(a, v, op) || (!v->def && v->type->dtype == DT_I64 &&
+	                                             value_is_number(v) && argument_is_bounded(a, v)));
 }
 
 // By how much a sum or difference of a number in memory and a constant of 1 changes it: 1 or -1; 0:
@@ -263,7 +275,7 @@ bool sum_fits(Arena *a, const Op *op)
 	const int step = step_of(op);
 	const Value *v = step ? loaded(op_operand(op, 0)) : NULL;
 	const Op *nest = op_parent(op);
-	return v && nest && nest->block && value_is_bounded(a, v, step > 0, nest->block);
+	return v && nest && nest->block && value_is_bounded(a, v, step > 0, nest);
 }
 
 // ---- positions ----------------------------------------------------------------------------------
@@ -336,23 +348,26 @@ static bool slices_cover(const Dim *few, const Dim *many)
 static bool position_was_checked(Arena *a, const Op *op, bool few)
 {
 	for (const Use *u = op_operand(op, POSITION)->uses; u; u = u->next) {
-		const Op *other = u->user, *before = op;
+		const Op *other = u->user;
 		if (!is_position(u) || other == op ||
 		    (few && !slices_cover(other->results[0].type->dims[0], op->results[0].type->dims[0])))
 			continue;
-		while (before && before != other && other->block == op->block)
-			before = before->prev;
-		if (before == other || (before == op && block_dominates(a, other->block, op->block)))
+		if (op_dominates(a, other, op))
 			return true;
 	}
 	return false;
+}
+
+bool number_is_natural(Arena *a, const Value *v)
+{
+	return value_is_natural(a, v, NULL);
 }
 
 void update_position(Arena *a, const Op *op, bool *natural, bool *within)
 {
 	const Value *at = op_operand(op, POSITION);
 	const Dim *slices = op->results[0].type->dims[0];
-	*natural = position_was_checked(a, op, false) || value_is_natural(a, at, NULL);
+	*natural = position_was_checked(a, op, false) || number_is_natural(a, at);
 	*within = position_was_checked(a, op, true) || branch_bounds(a, at, true, slices, op->block);
 }
 

@@ -27,6 +27,8 @@ bool constant_is_passed(const Value *v);
 // Whether a sum or difference in a nest counts a number that a branch around has compared with a
 // larger (smaller) one, or that updates on the way there have found to be a position.
 bool sum_fits(Arena *a, const Op *op);
+// Whether an integer of one element is never negative, as counters are that begin at 0.
+bool number_is_natural(Arena *a, const Value *v);
 // What is known of the position of a loop.update where steps run one after the other: that it is
 // never negative; that it is not behind the last slice, for a branch or an update on each way there
 // says so.

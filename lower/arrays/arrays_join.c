@@ -123,6 +123,8 @@ static bool bind_sizes(Join *j)
 	bound_sizes(j);
 	for (int d = -1; d < j->type->rank; d++) {
 		const Dim *dim = d < 0 ? j->count : j->type->dims[d];
+		if (j->stack && d == j->axis && dim == j->count)
+			continue; // the length, which was bound first
 		Nest n = nest_open(&j->b, one_integer(j->a->ctx));
 		Value *size = d < 0 ? load_scalar(&n.b, j->g->length) : size_result(j, &n.b, d);
 		if (!array_bind(&j->b, nest_close(&n, size), 1, &dim))
