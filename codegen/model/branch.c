@@ -188,11 +188,13 @@ static bool copy_print(const Edge *e, Moved *m)
 	                                  : tensor_pointer(cg, m->value);
 	if (!to || !from)
 		return false;
+	const Dim *bytes = type_bytes_in_run(cg, m->value->type);
+	if (dim_is(bytes, 0))
+		return true;
 	if (type_const_numel(t, &n) && n == 1)
 		run_line(cg, e->depth, "*%s = *%s;", to, from);
 	else
-		run_line(cg, e->depth, "memcpy(%s, %s, (size_t)%s);", to, from,
-		         dim_in_run(cg, type_bytes_in_run(cg, m->value->type)));
+		run_line(cg, e->depth, "memcpy(%s, %s, (size_t)%s);", to, from, dim_in_run(cg, bytes));
 	return true;
 }
 
@@ -252,11 +254,26 @@ static const char *where_local(Codegen *cg, const Op *op)
 	return name;
 }
 
+// Whether a size becomes a number for which there is room, whatever room the caller makes.
+static bool size_is_plain(const Symbol *s, const Dim *from)
+{
+	if (!dim_is_const(from) || from->value < 0)
+		return false;
+	return !s->max || (s->bound ? dim_within(from, s->bound) : from->value <= (s->room ? 0 : 1));
+}
+
+// What a size becomes: a number, or the local that was made before anything moved.
+static const char *size_next(Codegen *cg, const Symbol *s, const Dim *from)
+{
+	return size_is_plain(s, from) ? dim_in_run(cg, from) : s->next;
+}
+
 static const char *next_symbol(const Dim *sym, void *arg)
 {
 	const SetSizes *z = arg;
 	const Dim *from = edge_size_from(z->sizes, sym);
-	return from && from != sym ? symbol_find(z->cg, sym)->next : symbol_name(z->cg, sym);
+	return from && from != sym ? size_next(z->cg, symbol_find(z->cg, sym), from)
+	                           : symbol_name(z->cg, sym);
 }
 
 static void size_fail(SetSizes *z, const Op *op, int depth, const char *condition,
@@ -281,15 +298,15 @@ static void sizes_print_next(SetSizes *z, const Op *op, int depth)
 		const Symbol *s = symbol_find(cg, z->sizes->items[i].sym);
 		const Dim *from = z->sizes->items[i].from;
 		int64_t lo, hi;
-		if (from == s->dim)
+		if (from == s->dim || size_is_plain(s, from))
 			continue;
 		run_line(cg, depth, "const int64_t %s = %s;", s->next,
 		         expression_unwrap(cg->arena, dim_in_run(cg, from)));
 		dim_range(from, &lo, &hi);
 		if (lo < 0)
 			size_fail(z, op, depth, arena_printf(cg->arena, "%s < 0", s->next), NULL, "PD_DIMS");
-		const bool fits = from == s->bound ||
-		                  (s->bound && dim_is_const(s->bound) && hi <= s->bound->value);
+		const bool fits = s->bound && (dim_within(from, s->bound) ||
+		                               (dim_is_const(s->bound) && hi <= s->bound->value));
 		if (s->max && !fits)
 			size_fail(z, op, depth, arena_printf(cg->arena, "%s > %s", s->next, s->max), s,
 			          "PD_CAPACITY");
@@ -335,7 +352,7 @@ static bool edge_print(Edge *e, const Op *op, int s)
 	for (int i = 0; i < sizes.n; i++)
 		if (sizes.items[i].from != sizes.items[i].sym) {
 			const Symbol *set = symbol_find(cg, sizes.items[i].sym);
-			run_line(cg, e->depth, "%s = %s;", set->name, set->next);
+			run_line(cg, e->depth, "%s = %s;", set->name, size_next(cg, set, sizes.items[i].from));
 		}
 	run_line(cg, --e->depth, "}");
 	return true;

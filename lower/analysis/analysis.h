@@ -123,5 +123,8 @@ bool memory_mentions(const Op *module, const Dim *sym);
 
 // Whether a >= b can be proved for all symbols of at least 1.
 bool dim_at_least(Context *c, const Dim *a, const Dim *b);
+// Whether d is never more than `most`, by its form alone, empty sizes included: `most` is d, or the
+// larger of several of which one is.
+bool dim_within(const Dim *d, const Dim *most);
 
 #endif

@@ -235,3 +235,10 @@ bool dim_at_least(Context *c, const Dim *a, const Dim *b)
 	}
 	return *(const bool *)*found;
 }
+
+bool dim_within(const Dim *d, const Dim *most)
+{
+	if (most->kind == DIM_MAX)
+		return dim_within(d, most->a) || dim_within(d, most->b);
+	return d == most || (dim_is_const(d) && dim_is_const(most) && d->value <= most->value);
+}

@@ -150,13 +150,6 @@ void touch_edge_sizes(Touches *t, const EdgeSizes *z, const Op *op, int s)
 
 // ---- operations ---------------------------------------------------------------------------------
 
-// Whether the larger of sizes, one of which is n, is `most`, so that n is never more.
-static bool size_is_within(const Dim *n, const Dim *most)
-{
-	return n == most ||
-	       (most->kind == DIM_MAX && (size_is_within(n, most->a) || size_is_within(n, most->b)));
-}
-
 UpdateNeeds update_needs(const Op *op)
 {
 	Context *c = op->ctx;
@@ -170,7 +163,7 @@ UpdateNeeds update_needs(const Op *op)
 	return (UpdateNeeds){
 		.sign = at < 0,
 		.end = at < 0 || at >= lo,
-		.length = !size_is_within(count, slice) && !(dim_is_const(count) && dim_is_const(slice)),
+		.length = !dim_within(count, slice) && !(dim_is_const(count) && dim_is_const(slice)),
 		.slice = slice,
 		.count = count,
 	};

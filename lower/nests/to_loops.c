@@ -31,6 +31,28 @@ static bool op_expands(const Op *op)
 	       (info->traits & TRAIT_PRIMITIVE);
 }
 
+// Whether no result has an element, so that nothing is computed.
+static bool gives_nothing(const Op *op)
+{
+	for (int i = 0; i < op->nresult; i++)
+		if (op->results[i].type->kind != TY_TENSOR ||
+		    !dim_is(type_numel(op->ctx, op->results[i].type), 0))
+			return false;
+	return op->nresult;
+}
+
+static void op_empty(Op *op)
+{
+	Value **results = NEW_ARRAY(op->ctx->arena, (size_t)op->nresult, Value *);
+	for (int i = 0; i < op->nresult; i++) {
+		Op *empty = op_new(op->ctx, OP_LOOP_EMPTY, op->loc, 1, &op->results[i].type, 0, NULL, 0, 0);
+		op_set_attr(empty, "name", attr_str(op->ctx, "nothing"));
+		op_insert_before(op, empty);
+		results[i] = &empty->results[0];
+	}
+	op_replace(op, results);
+}
+
 static bool op_expand(Op *op)
 {
 	Builder b = builder_before(op);
@@ -91,6 +113,8 @@ static bool region_expand(Region *r, int *budget)
 			Value *element = list_element(op); // of what a definition just made
 			if (element)
 				op_replace(op, &element);
+			else if (op_expands(op) && gives_nothing(op))
+				op_empty(op);
 			else if (!op_expands(op)) {
 				for (int i = 0; i < op->nregion; i++)
 					if (strncmp(op->info->name, "kernel.", 7) &&
