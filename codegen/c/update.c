@@ -3,6 +3,8 @@
 #include "codegen/c/c.h"
 #include "codegen/nest/nest.h"
 
+#include <string.h>
+
 // Ends the run when there is no room for `need`; a caller who set the size is told.
 static void room_check(Codegen *cg, const Op *op, const char *condition, const Room *room,
                        const char *need)
@@ -51,6 +53,15 @@ static const char *bytes_in_run(Codegen *cg, const Dim *n, DType t)
 	return dim_in_run(cg, dim_mul(cg->ctx, n, dim_const(cg->ctx, (int64_t)dtype_size(t))));
 }
 
+static const char *slice_begin(Codegen *cg, const char *to, const char *at, const Dim *slice)
+{
+	if (!strcmp(at, "0"))
+		return to;
+	if (!strcmp(at, "1"))
+		return arena_printf(cg->arena, "%s + %s", to, dim_in_run(cg, slice));
+	return arena_printf(cg->arena, "%s + %s * %s", to, at, dim_in_run(cg, slice));
+}
+
 bool update_print(Codegen *cg, const Op *op)
 {
 	Context *c = cg->ctx;
@@ -77,7 +88,7 @@ bool update_print(Codegen *cg, const Op *op)
 	if (dim_is(slice, 1) && dim_is(n, 1))
 		run_line(cg, 1, "%s[%s] = %s;", to, at, pointer_element(cg->arena, new));
 	else
-		run_line(cg, 1, "memcpy(%s + %s * %s, %s, (size_t)%s);", to, at, dim_in_run(cg, slice), new,
+		run_line(cg, 1, "memcpy(%s, %s, (size_t)%s);", slice_begin(cg, to, at, slice), new,
 		         bytes_in_run(cg, n, t->dtype));
 	return true;
 }

@@ -3,6 +3,7 @@
 #include "codegen/func/func.h"
 
 #include <inttypes.h>
+#include <ctype.h>
 #include <string.h>
 
 // Of 32 bits.
@@ -35,7 +36,9 @@ bool to_index_print(Scalars *s, const Op *op, int depth, Text *out)
 		name = kernel_local(s->k, "v");
 		text_line(out, depth, "const int64_t %s = %s%s;", name, cast, x);
 	}
-	text_line(out, depth, "if (%s < 0 || %s >= %s)%s", name, name, extent, s->k->skips ? " {" : "");
+	const bool natural = isdigit((unsigned char)*name);
+	text_line(out, depth, "if (%s%s%s >= %s)%s", natural ? "" : name, natural ? "" : " < 0 || ",
+	          name, extent, s->k->skips ? " {" : "");
 	const int fault = kernel_fault(s->k, op);
 	if (!s->k->cg->backend->device)
 		text_line(out, depth + 1, "return %d;", fault + 1);

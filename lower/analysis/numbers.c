@@ -150,9 +150,17 @@ static bool branch_leads_alone(const Op *branch, const Block *b)
 	return ways == 1 && branch->succs[0].block == b;
 }
 
+// The number that is seen in another shape.
+static const Value *number_base(const Value *v)
+{
+	while (v->def && (v->def->info->traits & TRAIT_VIEW) && value_is_number(op_operand(v->def, 0)))
+		v = op_operand(v->def, 0);
+	return v;
+}
+
 static const Value *loaded(const Value *v)
 {
-	return v && v->def && v->def->code == OP_LOOP_LOAD ? op_operand(v->def, 0) : NULL;
+	return v && v->def && v->def->code == OP_LOOP_LOAD ? number_base(op_operand(v->def, 0)) : NULL;
 }
 
 // Whether a number in a nest is surely no more than the size; NULL: no more than what there is.
@@ -215,20 +223,46 @@ static bool op_dominates(Arena *a, const Op *other, const Op *op)
 	return before;
 }
 
-// Whether v is less than some number of slices: an update on each way to `op` was there.
-static bool update_bounds(Arena *a, const Value *v, const Op *op)
+// Whether all positions below `few` are below `many`, whatever a run finds. NULL: any number will
+// do.
+static bool slices_cover(const Dim *few, const Dim *many)
 {
-	for (const Use *u = v->uses; v->type->dtype == DT_I64 && u; u = u->next)
-		if (is_position(u) && op_dominates(a, u->user, op))
+	if (!many)
+		return true;
+	if (dim_is_const(few) && dim_is_const(many))
+		return few->value <= many->value;
+	return few == many && few->kind == DIM_SYM && !few->bounded;
+}
+
+// Whether an update on each way to `op` has found that v is a position, among no more than that
+// many slices.
+static bool position_was_checked(Arena *a, const Value *v, const Op *op, const Dim *slices)
+{
+	for (const Use *u = v->uses; u; u = u->next) {
+		const Op *other = u->user;
+		if ((other->info->traits & TRAIT_VIEW) && value_is_number(&other->results[0]) &&
+		    position_was_checked(a, &other->results[0], op, slices))
 			return true;
+		if (is_position(u) && other != op &&
+		    slices_cover(other->results[0].type->dims[0], slices) && op_dominates(a, other, op))
+			return true;
+	}
 	return false;
+}
+
+// Whether v is less than some number of slices, which an update on each way to `op` has seen.
+static bool counts_slices(Arena *a, const Value *v, const Op *op)
+{
+	return v->type->dtype == DT_I64 && position_was_checked(a, v, op, NULL);
 }
 
 // The operand that the way `s` out of `from` passes to an argument; NULL: it leads elsewhere.
 static const Value *passed(const Block *from, int s, const Value *arg)
 {
 	const Succ *way = &from->last->succs[s];
-	return way->block == arg->block ? op_operand(from->last, (int)(way->first + arg->index)) : NULL;
+	return way->block == arg->block
+	           ? number_base(op_operand(from->last, (int)(way->first + arg->index)))
+	           : NULL;
 }
 
 // Whether each value that ways to the argument's block pass is a constant, or less than some
@@ -240,7 +274,7 @@ static bool argument_is_bounded(Arena *a, const Value *arg)
 			const Value *v = passed(from, s, arg);
 			const Tensor *known = v ? value_constant(v) : NULL;
 			const bool small = known && tensor_get_i(known, 0) < INT64_MAX;
-			if (v && v != arg && !small && !update_bounds(a, v, from->last))
+			if (v && v != arg && !small && !counts_slices(a, v, from->last))
 				return false;
 		}
 	return true;
@@ -251,7 +285,7 @@ static bool value_is_bounded(Arena *a, const Value *v, bool above, const Op *op)
 {
 	if (branch_bounds(a, v, above, NULL, op->block))
 		return true;
-	return above && (update_bounds(a, v, op) || (!v->def && v->type->dtype == DT_I64 &&
+	return above && (counts_slices(a, v, op) || (!v->def && v->type->dtype == DT_I64 &&
 	                                             value_is_number(v) && argument_is_bounded(a, v)));
 }
 
@@ -323,6 +357,7 @@ static bool scalar_is_natural(Arena *a, const Value *v, const Assumed *up)
 static bool value_is_natural(Arena *a, const Value *v, const Assumed *up)
 {
 	int depth = 0;
+	v = number_base(v);
 	for (const Assumed *at = up; at; at = at->up, depth++)
 		if (at->v == v)
 			return true;
@@ -335,29 +370,6 @@ static bool value_is_natural(Arena *a, const Value *v, const Assumed *up)
 	       scalar_is_natural(a, op_operand(v->def->regions[0].first->last, (int)v->index), up);
 }
 
-// Whether all positions below `few` are below `many`, whatever a run finds.
-static bool slices_cover(const Dim *few, const Dim *many)
-{
-	if (dim_is_const(few) && dim_is_const(many))
-		return few->value <= many->value;
-	return few == many && few->kind == DIM_SYM && !few->bounded;
-}
-
-// Whether another update, on each way here, has looked at the position; `few`: in a tensor of no
-// more slices.
-static bool position_was_checked(Arena *a, const Op *op, bool few)
-{
-	for (const Use *u = op_operand(op, POSITION)->uses; u; u = u->next) {
-		const Op *other = u->user;
-		if (!is_position(u) || other == op ||
-		    (few && !slices_cover(other->results[0].type->dims[0], op->results[0].type->dims[0])))
-			continue;
-		if (op_dominates(a, other, op))
-			return true;
-	}
-	return false;
-}
-
 bool number_is_natural(Arena *a, const Value *v)
 {
 	return value_is_natural(a, v, NULL);
@@ -365,10 +377,11 @@ bool number_is_natural(Arena *a, const Value *v)
 
 void update_position(Arena *a, const Op *op, bool *natural, bool *within)
 {
-	const Value *at = op_operand(op, POSITION);
+	const Value *at = number_base(op_operand(op, POSITION));
 	const Dim *slices = op->results[0].type->dims[0];
-	*natural = position_was_checked(a, op, false) || number_is_natural(a, at);
-	*within = position_was_checked(a, op, true) || branch_bounds(a, at, true, slices, op->block);
+	*natural = position_was_checked(a, at, op, NULL) || number_is_natural(a, at);
+	*within = position_was_checked(a, at, op, slices) ||
+	          branch_bounds(a, at, true, slices, op->block);
 }
 
 // ---- statements ---------------------------------------------------------------------------------

@@ -547,12 +547,29 @@ static Value *simplify_where(Builder *b, Op *op)
 	                                              : simplify_guarded(b, op);
 }
 
+// A number that is surely within its tensor is an index that nobody checks.
+static Value *simplify_index(Builder *b, const Op *op)
+{
+	const Op *number = op_operand(op, 0)->def;
+	const Attr *value = number && number->code == OP_LOOP_CONSTANT ? op_attr(number, "value")
+	                                                               : NULL;
+	const Dim *extent = op_attr(op, "extent")->dim;
+	int64_t least, most;
+	if (!value || value->kind != ATTR_INT)
+		return NULL;
+	dim_range_empty(extent, &least, &most);
+	const bool wraps = op_bool(op, "wrap", false) && value->i < 0 && dim_is_const(extent);
+	const int64_t at = value->i + (wraps ? extent->value : 0);
+	return at >= 0 && at < least ? build_index_constant(b, at) : NULL;
+}
+
 static Value *simplify_op(Op *op)
 {
 	Builder b = builder_before(op);
 	order_operands(op);
 	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
 	switch (op->code) {
+	case OP_LOOP_TO_INDEX: return simplify_index(&b, op);
 	case OP_LOOP_LOAD_OR: return simplify_load_or(&b, op);
 	case OP_PD_WHERE: return simplify_where(&b, op);
 	case OP_PD_LOGICAL_AND:
