@@ -59,13 +59,40 @@ static bool names_follow(Value *v)
 	       op_infer(v->def) && v->known;
 }
 
+static bool bind_sizes(Op *op, Value *v, bool one);
+
+// A vector put together from numbers of which some are known, as Paddle 3 gives lists of sizes:
+// only the others get names. What is known keeps its meaning: -1 is no size, but says to infer one.
+static bool parts_bound(Op *op, Value *v)
+{
+	const bool stack = v->def && v->def->code == OP_PD_STACK;
+	if (!stack && !(v->def && v->def->code == OP_PD_CONCAT))
+		return false;
+	Value *const *list;
+	const int n = op_operand_list(v->def, 0, &list);
+	int known = 0;
+	for (int i = 0; i < n; i++) {
+		int64_t numel;
+		if (!list[i] || list[i]->type->rank != !stack || !dtype_is_int(list[i]->type->dtype) ||
+		    !type_const_numel(list[i]->type, &numel))
+			return false;
+		known += list[i]->known != NULL;
+	}
+	if (!known)
+		return false;
+	for (int i = 0; i < n; i++)
+		if (!list[i]->known && !bind_sizes(op, list[i], false))
+			return false;
+	return op_infer(v->def) && v->known;
+}
+
 // Gives the elements of an integer tensor names: symbols that a loop.bind before `op` reads at run
 // time. `one`: it must have one element.
 static bool bind_sizes(Op *op, Value *v, bool one)
 {
 	int64_t n;
 	Context *c = op->ctx;
-	if (names_follow(v))
+	if (names_follow(v) || parts_bound(op, v))
 		return true;
 	bool vector = type_is_tensor(v->type) && v->type->rank == 1 && one;
 	bool known = type_is_tensor(v->type) && type_const_numel(v->type, &n);
