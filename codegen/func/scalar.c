@@ -349,6 +349,16 @@ static const char *complex_of(Arena *a, const Type *t, const char *re)
 	return arena_printf(a, "pd_%s_of(%s)", dtype_name(t->dtype), re);
 }
 
+// The number of an integer type, from a floating one: through i32 or i64, as the machine does it.
+static const char *whole_of_float(Arena *a, DType from, const Type *to, const char *x)
+{
+	const bool wide = to->dtype == DT_I64;
+	const char *whole = arena_printf(a, "pd_%s_to_%s(%s)", from == DT_F64 ? "f64" : "f32",
+	                                 wide ? "i64" : "i32", expression_unwrap(a, x));
+	return wide || to->dtype == DT_I32 ? whole
+	                                   : arena_printf(a, "(%s)%s", type_c_scalar(to), whole);
+}
+
 // One of the types is complex. Other numbers are made of the real part; bool of both.
 static const char *complex_cast(Arena *a, const Type *from, const Type *to, const char *x)
 {
@@ -361,20 +371,10 @@ static const char *complex_cast(Arena *a, const Type *from, const Type *to, cons
 		return arena_printf(a, "pd_%s_from_%s(%s)", dtype_name(to->dtype), name, x);
 	if (to->dtype == DT_BOOL)
 		return arena_printf(a, "pd_%s_any(%s)", name, x);
-	bool narrow = to->dtype == DT_U8 || to->dtype == DT_I8 || to->dtype == DT_I16;
-	return arena_printf(a, "(%s)%s%s.re", type_c_scalar(to), narrow ? "(int32_t)" : "", x);
-}
-
-// The number of an integer type, from a floating one: through i32 or i64, as the machine does it.
-static const char *whole_of_float(Scalars *s, const Type *from, const Type *to, const char *x)
-{
-	const bool wide = to->dtype == DT_I64;
-	const char *whole = arena_printf(s->k->arena, "pd_%s_to_%s(%s)",
-	                                 from->dtype == DT_F64 ? "f64" : "f32", wide ? "i64" : "i32",
-	                                 expression_unwrap(s->k->arena, x));
-	return wide || to->dtype == DT_I32
-	           ? whole
-	           : arena_printf(s->k->arena, "(%s)%s", type_c_scalar(to), whole);
+	const char *re = arena_printf(a, "%s.re", x);
+	if (type_is_int(to))
+		return whole_of_float(a, dtype_part(from->dtype), to, re);
+	return arena_printf(a, "(%s)%s", type_c_scalar(to), re);
 }
 
 static const char *cast_expression(Scalars *s, const Op *op, const char *x)
@@ -388,7 +388,7 @@ static const char *cast_expression(Scalars *s, const Op *op, const char *x)
 	if (to->kind == TY_SCALAR && to->dtype == DT_BOOL)
 		return arena_printf(a, "%s != 0", x);
 	if (type_is_int(to) && from->kind == TY_SCALAR && dtype_is_float(from->dtype))
-		return whole_of_float(s, from, to, x);
+		return whole_of_float(a, from->dtype, to, x);
 	return arena_printf(a, "(%s)%s", kernel_scalar(s->k, to), x);
 }
 
