@@ -73,9 +73,11 @@ Value *index_from_data(Builder *b, Value *x, const Dim *extent, bool wrap);
 // A number of f32, cut to a whole one, as the nearest position in [0, extent), which is constant
 // and at most 2^24.
 Value *index_near(Builder *b, Value *x, const Dim *extent);
-// Fills from[0, count) with the positions in x that row `at` of `index` (its last axis) holds. In
-// define_index.c.
-void index_row(Builder *b, Value *index, Value *const *at, const Type *x, int count, Value **from);
+// Fills from[0, count) with the positions in operand 0 that row `at` of operand 1 (its last axis)
+// holds. In define_index.c.
+void index_row(Builder *b, const Op *op, Value *const *at, int count, Value **from);
+// The positions in [0, rows) that a vector or a column of indices names. In define_scatter.c.
+Value *scatter_positions(Builder *b, Value *index, const Dim *rows, bool wrap);
 // Linear position of `at` in a tensor of these dims, and back.
 Value *index_linear(Builder *b, int rank, const Dim *const *dims, Value *const *at);
 void index_split(Builder *b, Value *linear, int rank, const Dim *const *dims, Value **at);

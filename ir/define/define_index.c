@@ -25,14 +25,16 @@ bool define_hook_gather(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-void index_row(Builder *b, Value *index, Value *const *at, const Type *x, int count, Value **from)
+void index_row(Builder *b, const Op *op, Value *const *at, int count, Value **from)
 {
-	Value *place[MAX_RANK];
+	const Type *x = op_operand(op, 0)->type;
+	Value *index = op_operand(op, 1), *place[MAX_RANK];
+	const bool wrap = op_bool(op, "wrap", false);
 	int rows = index->type->rank - 1;
 	memcpy(place, at, sizeof *at * (size_t)rows);
 	for (int k = 0; k < count; k++) {
 		place[rows] = index_const(b, k);
-		from[k] = index_from_data(b, load(b, index, place), x->dims[k], false);
+		from[k] = index_from_data(b, load(b, index, place), x->dims[k], wrap);
 	}
 }
 
@@ -41,7 +43,7 @@ bool define_hook_gather_nd(Builder *b, Op *op, Value **results)
 	Value *x = op_operand(op, 0), *index = op_operand(op, 1), *from[MAX_RANK];
 	int rows = index->type->rank - 1, count = (int)index->type->dims[rows]->value;
 	Nest n = nest_open(b, op->results[0].type);
-	index_row(&n.b, index, n.at, x->type, count, from);
+	index_row(&n.b, op, n.at, count, from);
 	for (int d = count; d < x->type->rank; d++)
 		from[d] = n.at[rows + d - count];
 	results[0] = nest_close(&n, load(&n.b, x, from));
@@ -55,7 +57,7 @@ bool define_hook_take_along_axis(Builder *b, Op *op, Value **results)
 	Nest n = nest_open(b, op->results[0].type);
 	memcpy(from, n.at, sizeof from);
 	from[axis] = index_from_data(&n.b, load(&n.b, op_operand(op, 1), n.at), x->type->dims[axis],
-	                             false);
+	                             op_bool(op, "wrap", false));
 	for (int d = 0; d < x->type->rank; d++)
 		if (d != axis && dim_is(x->type->dims[d], 1))
 			from[d] = index_const(&n.b, 0);

@@ -80,6 +80,13 @@ static Value *scatter_sum(Nest *n, Value *x, Value *index, Value *updates)
 
 // ---- scatter ------------------------------------------------------------------------------------
 
+Value *scatter_positions(Builder *b, Value *index, const Dim *rows, bool wrap)
+{
+	Nest n = nest_open(b, type_tensor(b->ctx, DT_I64, 1, index->type->dims, 0));
+	Value *at[] = {n.at[0], index_const(&n.b, 0)};
+	return nest_close(&n, index_from_data(&n.b, load(&n.b, index, at), rows, wrap));
+}
+
 bool define_hook_scatter(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *index = op_operand(op, 1), *updates = op_operand(op, 2);
@@ -93,15 +100,15 @@ bool define_hook_scatter(Builder *b, Op *op, Value **results)
 		if (!index || !updates)
 			return false;
 	}
-	bool overwrite = op_bool(op, "overwrite", true);
+	bool overwrite = op_bool(op, "overwrite", true), wrap = op_bool(op, "wrap", false);
+	if (!b->ctx->nests_only || wrap)
+		index = scatter_positions(b, index, x->type->dims[0], wrap);
 	if (!b->ctx->nests_only) {
-		Nest n = nest_open(b, type_tensor(b->ctx, DT_I64, 1, index->type->dims, 0));
-		Value *at[] = {n.at[0], index_const(&n.b, 0)};
-		Value *row = index_from_data(&n.b, load(&n.b, index, at), x->type->dims[0], false);
-		results[0] = change_rows(b, x, 1, nest_close(&n, row), updates, 1,
-		                         overwrite ? "replace" : "sum");
+		results[0] = change_rows(b, x, 1, index, updates, 1, overwrite ? "replace" : "sum");
 		return results[0] != NULL;
 	}
+	if (!index)
+		return false;
 	Nest n = nest_open(b, op->results[0].type);
 	Value *element = overwrite ? scatter_last(&n, x, index, updates)
 	                           : scatter_sum(&n, x, index, updates);
@@ -116,7 +123,7 @@ bool define_hook_scatter_nd_add(Builder *b, Op *op, Value **results)
 	if (!b->ctx->nests_only && (dtype_is_int(x->type->dtype) || dtype_is_float(x->type->dtype))) {
 		Value *to[MAX_RANK];
 		Nest n = nest_open(b, type_tensor(b->ctx, DT_I64, rows, index->type->dims, 0));
-		index_row(&n.b, index, n.at, x->type, count, to);
+		index_row(&n.b, op, n.at, count, to);
 		Value *at = nest_close(&n, index_linear(&n.b, count, x->type->dims, to));
 		results[0] = change_rows(b, x, count, at, updates, rows, "add");
 		return results[0] != NULL;
@@ -124,7 +131,7 @@ bool define_hook_scatter_nd_add(Builder *b, Op *op, Value **results)
 	Nest n = nest_open(b, op->results[0].type);
 	Nest r = reduce_open(&n.b, "sum", x->type->dtype, rows, index->type->dims);
 	Value *from[MAX_RANK], *place[MAX_RANK], *hit = NULL;
-	index_row(&r.b, index, r.at, x->type, count, from);
+	index_row(&r.b, op, r.at, count, from);
 	for (int k = 0; k < count; k++)
 		hit = pred_and(&r.b, hit, index_equal(&r.b, from[k], n.at[k]));
 	for (int d = 0; d < updates->type->rank; d++)

@@ -137,6 +137,9 @@ bool decompose_hook_scatter_to_update(PassContext *p, Op *op)
 	    type_numel(op->ctx, type_tensor(op->ctx, t->dtype, t->rank, dims, 0)))
 		return true;
 	Builder b = builder_before(op);
+	if (op_bool(op, "wrap", false) && (!(at = tensor_reshape(&b, at, 1, dims)) ||
+	                                   !(at = scatter_positions(&b, at, t->dims[0], true))))
+		return false;
 	Value *const operands[] = {x, at, slice};
 	Value *out = build(&b, OP_LOOP_UPDATE, 3, operands, "fixed", attr_bool(op->ctx, true), NULL);
 	if (!out)
