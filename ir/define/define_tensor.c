@@ -498,33 +498,36 @@ static Value *set_value_constant(Builder *b, const Op *op)
 	return build_constant(b, t);
 }
 
-static bool list_has(const Op *op, const char *name, int64_t v)
+// The axes of the slice that a value is assigned to: those of x that are not dropped, and -1 for
+// new ones, each of which stands in front of an axis of x, or behind all.
+static int assigned_axes(const Op *op, const Extent *e, int *axes)
 {
-	int64_t list[MAX_RANK];
-	int n = op_ints(op, name, list, MAX_RANK);
-	for (int i = 0; i < n; i++)
-		if (list[i] == v)
-			return true;
-	return false;
+	int64_t fresh[MAX_RANK];
+	const int n = op_ints(op, "none_axes", fresh, MAX_RANK);
+	int rank = 0, next = 0;
+	for (int d = 0; d < op_operand(op, 0)->type->rank; d++) {
+		for (; next < n && fresh[next] <= d; next++)
+			axes[rank++] = -1;
+		if (!e->dropped[d])
+			axes[rank++] = d;
+	}
+	for (; next < n; next++)
+		axes[rank++] = -1;
+	return rank;
 }
 
 // The value of a set_value in the sizes of the slice, where only a run tells whether they go
 // together.
 static Value *spread_over_slice(Builder *b, const Op *op, const Extent *e, Value *value)
 {
-	const Dim *slice[2 * MAX_RANK], *dims[MAX_RANK];
-	int rank = 0, n = value->type->rank;
-	for (int d = 0; d < op_operand(op, 0)->type->rank; d++) {
-		while (list_has(op, "none_axes", rank) && rank < MAX_RANK)
-			slice[rank++] = dim_const(b->ctx, 1);
-		if (!e->dropped[d])
-			slice[rank++] = e->count[d];
-	}
+	const Dim *dims[MAX_RANK];
+	int axes[2 * MAX_RANK];
+	const int rank = assigned_axes(op, e, axes), n = value->type->rank;
 	for (int d = 0; d < n; d++) {
 		int at = rank - n + d;
 		dims[d] = value->type->dims[d];
 		if (at >= 0 && !dim_is(dims[d], 1))
-			dims[d] = slice[at];
+			dims[d] = axes[at] < 0 ? dim_const(b->ctx, 1) : e->count[axes[at]];
 	}
 	return tensor_spread(b, value, n, dims);
 }
@@ -537,20 +540,15 @@ bool define_hook_set_value(Builder *b, Op *op, Value **results)
 	    !(value = spread_over_slice(b, op, &e, value)))
 		return false;
 	Nest n = nest_open(b, op->results[0].type);
-	// Positions in the assigned slice: dropped axes left out, new axes of size 1 put in.
-	Value *slice[2 * MAX_RANK], *from[MAX_RANK];
-	int rank = 0;
-	for (int d = 0; d < x->type->rank; d++) {
-		Value *number = extent_step(&n.b, &e, d, x->type->dims[d], n.at[d], &inside);
-		while (list_has(op, "none_axes", rank) && rank < MAX_RANK)
-			slice[rank++] = index_const(&n.b, 0);
-		if (!e.dropped[d])
-			slice[rank++] = number;
-	}
+	Value *number[MAX_RANK], *from[MAX_RANK];
+	int axes[2 * MAX_RANK];
+	const int rank = assigned_axes(op, &e, axes);
+	for (int d = 0; d < x->type->rank; d++)
+		number[d] = extent_step(&n.b, &e, d, x->type->dims[d], n.at[d], &inside);
 	for (int d = 0; d < value->type->rank; d++) {
 		int at = rank - value->type->rank + d;
-		bool one = dim_is(value->type->dims[d], 1) || at < 0;
-		from[d] = one ? index_const(&n.b, 0) : slice[at];
+		bool one = dim_is(value->type->dims[d], 1) || at < 0 || axes[at] < 0;
+		from[d] = one ? index_const(&n.b, 0) : number[axes[at]];
 	}
 	DType t = value->type->dtype;
 	Value *old = load(&n.b, x, n.at);
