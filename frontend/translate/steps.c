@@ -2,8 +2,8 @@
 // the `hook:` of the entry. Used by translate.c.
 #include "frontend/translate/control.h"
 #include "frontend/translate/general.h"
-#include "frontend/translate/legacy_half.h"
 #include "frontend/translate/lod.h"
+#include "frontend/translate/versions.h"
 #include "ir/build/build.h"
 #include "ir/build/infer.h"
 #include "ir/build/nest.h"
@@ -439,6 +439,8 @@ static const OpSteps steps_table[] = {
 	{.hook = "equal", .inputs = elementwise_inputs, .create = equal_create},
 	{.hook = "of_whole", .inputs = of_whole_inputs},
 	{.hook = "keep_nan", .create = keep_nan_create},
+	{.hook = "pir_digamma", .inputs = of_whole_inputs, .create = pir_digamma_create},
+	{.hook = "pir_quantize", .create = pir_quantize_create},
 	{.hook = "equal_sizes", .create = equal_sizes_create},
 	{.hook = "in_place", .create = in_place_create},
 	{.hook = "arange", .inputs = arange_inputs},

@@ -146,7 +146,7 @@ static const char *write_common(Gen *g, FILE *f, const PirRef *ref, const Items 
 	const Entry *e = ref->entry;
 	const Items set = mapping(e, find_item(l, "set")), slots = mapping(e, find_item(l, "slots"));
 	const char *a[MAX_ITEMS], *b[MAX_ITEMS];
-	int nignored;
+	int nignored, nreads;
 	write_slots(&e->operands, nin, in, &slots, a);
 	write_slots(&e->results, nout, out, &slots, b);
 	const char *ins = write_strings(g, f, e->operands.n, a);
@@ -159,9 +159,10 @@ static const char *write_common(Gen *g, FILE *f, const PirRef *ref, const Items 
 	}
 	const char *names = write_strings(g, f, set.n, a), *texts = write_strings(g, f, set.n, b);
 	const char *ignored = write_ignored(g, f, e, find_item(l, "ignored"), &nignored);
-	return format("{\"pd_op.%s\", %s, %s, %d, %s, %s, %s, %d, %s, %s, %s, 0, NULL, %d, %s}",
+	const char *reads = write_list(g, f, e, find_item(l, "reads"), &nreads);
+	return format("{\"pd_op.%s\", %s, %s, %d, %s, %s, %s, %d, %s, %s, %s, %d, %s, %d, %s}",
 	              ref->name, ins, outs, nattr, from, to, quoted(find_item(l, "hook")), set.n, names,
-	              texts, word_code(g, e, NULL, "lod"), nignored, ignored);
+	              texts, word_code(g, e, NULL, "lod"), nreads, reads, nignored, ignored);
 }
 
 static const char *write_map(Gen *g, FILE *f, const PirRef *ref)

@@ -1,12 +1,18 @@
-// Numbers of legacy programs as f16 and bf16. Paddle 2.6.2's CPU build does not use conversions of
-// the machine: its own cut the lower bits off, where those of GPUs and of Paddle 3 round to
-// nearest. So do casts here, and operators that fill a tensor with a number.
+// Steps of the translation of operators that Paddle 2.6 and Paddle 3 compute differently: in legacy
+// programs they mean what 2.6 does.
 #include "frontend/translate/general.h"
-#include "frontend/translate/legacy_half.h"
+#include "frontend/translate/versions.h"
 #include "ir/build/build.h"
 #include "ir/build/nest.h"
 
+#include <inttypes.h>
 #include <math.h>
+
+// ---- legacy: numbers as f16 and bf16 ------------------------------------------------------------
+
+// Paddle 2.6.2's CPU build does not use conversions of the machine: its own cut the lower bits off,
+// where those of GPUs and of Paddle 3 round to nearest. So do casts here, and operators that fill a
+// tensor with a number.
 
 // Whether every number of a type is one of the other.
 static bool holds_all(DType to, DType from)
@@ -67,4 +73,40 @@ bool legacy_full_create(OpJob *j)
 	if (now != v && now == now)
 		op_set_attr(j->op, "value", attr_float(j->t->c, now));
 	return true;
+}
+
+// ---- Paddle 3 -----------------------------------------------------------------------------------
+
+// The largest number that is quantised to says how many bits there are: Paddle 3 reads neither
+// bit_length nor qmin.
+bool pir_quantize_create(OpJob *j)
+{
+	const Paddle__OpAttr *a = attr_find(j->desc, "qmax");
+	int64_t largest = 127, bits = 2;
+	if (a && !attr_int_at(a, 0, &largest))
+		return job_fail(j, "attribute 'qmax' is no integer");
+	while (bits < 16 && (INT64_C(1) << (bits - 1)) - 1 < largest)
+		bits++;
+	if ((INT64_C(1) << (bits - 1)) - 1 != largest)
+		return job_fail(j,
+		                "attribute 'qmax' is %" PRId64
+		                ": only the largest number of 2 to 16 bits is supported",
+		                largest);
+	job_set_attr(j, "bit_length", attr_int(j->t->c, bits));
+	return general_create(j);
+}
+
+// Digamma has a pole at 0, where Paddle 2.6 gives NaN: -inf at 0 and inf at -0.
+bool pir_digamma_create(OpJob *j)
+{
+	if (!general_create(j))
+		return false;
+	Value *x = op_operand(j->op, 0), *zero = build1(&j->b, OP_PD_FULL_LIKE, x, NULL);
+	Value *pole = zero ? build2(&j->b, OP_PD_EQUAL, x, zero, NULL) : NULL;
+	Value *inverse = pole ? build1(&j->b, OP_PD_RECIPROCAL, x, NULL) : NULL;
+	Value *far = inverse ? build1(&j->b, OP_PD_NEGATIVE, inverse, NULL) : NULL;
+	Value *const operands[] = {pole, far, op_result(j->op, 0)};
+	Value *out = far ? build(&j->b, OP_PD_WHERE, 3, operands, NULL) : NULL;
+	j->op = out ? out->def : NULL;
+	return out != NULL;
 }

@@ -1,0 +1,10 @@
+// What versions of Paddle compute differently. Private to frontend/.
+#ifndef PDCC_FRONTEND_VERSIONS_H
+#define PDCC_FRONTEND_VERSIONS_H
+
+#include "frontend/translate/translator.h"
+
+OpStep legacy_cast_create, legacy_full_create;
+OpStep pir_quantize_create, pir_digamma_create;
+
+#endif
