@@ -462,6 +462,10 @@ bool near_index_print(Scalars *s, const Op *op, int depth, Text *out);
 const char *near_index_expression(Scalars *s, const Op *op);
 const char *narrow_index(const Scalars *s, const Op *op, int first, const Type *t, int *axes,
                          int64_t *size);
+// Whether a float is sure to be a number that the integer type has room for; maximum and minimum
+// with a constant, NULL: as the table has them. limits.c.
+bool float_fits(const Value *v, const Type *to);
+const char *limit_expression(const Scalars *s, const Op *op, const char *x, const char *y);
 // Whether v is arg + *offset.
 bool index_of_arg(const Value *v, const Value *arg, int64_t *offset);
 // type_c_scalar() inside of a function, where positions may be narrower.

@@ -388,7 +388,9 @@ static const char *cast_expression(Scalars *s, const Op *op, const char *x)
 	if (to->kind == TY_SCALAR && to->dtype == DT_BOOL)
 		return arena_printf(a, "%s != 0", x);
 	if (type_is_int(to) && from->kind == TY_SCALAR && dtype_is_float(from->dtype))
-		return whole_of_float(a, from->dtype, to, x);
+		return float_fits(op_operand(op, 0), to)
+		           ? arena_printf(a, "(%s)%s", kernel_scalar(s->k, to), x)
+		           : whole_of_float(a, from->dtype, to, x);
 	return arena_printf(a, "(%s)%s", kernel_scalar(s->k, to), x);
 }
 
@@ -554,6 +556,8 @@ static const char *primitive_expression(Scalars *s, const Op *op)
 	if (op->code == OP_PD_BITWISE_NOT && op->results[0].type->dtype == DT_BOOL)
 		return arena_printf(s->k->arena, "!%s", x[0]);
 	const char *e = integer_expression(s, op, x[0], x[1]);
+	if (!e)
+		e = limit_expression(s, op, x[0], x[1]);
 	if (e)
 		return e;
 	if (is_pow_half(op))
@@ -594,6 +598,9 @@ const char *scalar_expression(Scalars *s, const Op *op)
 	int64_t at;
 	if (op->code != OP_LOOP_CONSTANT && spans_exact(s, &op->results[0], &at))
 		return arena_printf(s->k->arena, "%" PRId64, at);
+	const Value *limit = spans_limit(s, op);
+	if (limit)
+		return scalars_name(s, limit);
 	switch (op->code) {
 	case OP_LOOP_CONSTANT: return constant_expression(s, op);
 	case OP_LOOP_DIM: return kernel_dim(s->k, op_attr(op, "dim")->dim);
