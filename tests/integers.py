@@ -160,8 +160,50 @@ def results(t, np, tmp, isa, dtype):
         yield from clean(t, tmp, model, isa)
 
 
+GROUPED = (  # name, input, output channels, groups, stride, padding, dilation
+    ('depthwise', (2, 24, 9, 10), 24, 24, 1, 1, 1),
+    ('depthwise, stride 2', (1, 16, 11, 12), 16, 16, 2, 1, 1),
+    ('depthwise, dilated', (1, 8, 9, 9), 8, 8, 1, 2, 2),
+    ('two results a channel', (1, 12, 7, 7), 24, 12, 1, 1, 1),
+    ('groups of many', (1, 32, 6, 5), 48, 4, 1, 1, 1),
+)
+
+
+def grouped(t, np, tmp, isa):
+    """Convolutions of several groups in quantised programs: with steps of 1, what they give are the sums of whole numbers."""
+    random, rows, feeds, wants = np.random.default_rng(6), ['builtin.module {'], [], []
+    rows += ['  %one = builtin.constant() {value = dense<1 x f32 [127.0]>} : () -> (tensor<1 x f32>)',
+             '  %all = builtin.combine(%one) : (tensor<1 x f32>) -> (vec<tensor<1 x f32>>)']
+    for i, (_, dims, out, groups, step, pad, far) in enumerate(GROUPED):
+        x, w = random.integers(-128, 128, dims), random.integers(-128, 128, (out, dims[1] // groups, 3, 3))
+        n, c = dims[1] // groups, out // groups
+        parts = [Conv('', (dims[0], n, *dims[2:]), c, (3, 3), step, (pad,) * 4, far) for _ in range(groups)]
+        wants.append(np.concatenate([p.want(np, x[:, g * n:g * n + n], w[g * c:g * c + c]) for g, p in enumerate(parts)], 1))
+        np.save(tmp / f'grouped{i}.npy', x.astype(np.float32))
+        feeds += ['--in', f'x{i}={tmp / f"grouped{i}.npy"}']
+        xt, wt, ft, ot = tensor(dims, 'f32'), tensor(w.shape, 'i8'), tensor(w.shape, 'f32'), tensor(wants[i].shape, 'f32')
+        rows += [f'  %x{i} = pd.feed() {{name = "x{i}", col = {i}}} : () -> ({xt})',
+                 f'  %q{i} = pd.quantize_linear(%x{i}, %one, _) {{}} : ({xt}, tensor<1 x f32>) -> ({xt})',
+                 f'  %d{i} = pd.dequantize_linear(%q{i}, %all, _) {{}} : ({xt}, vec<tensor<1 x f32>>) -> ({xt})',
+                 f'  %w{i} = builtin.constant() {{value = dense<{wt[7:-1]} [{", ".join(map(str, w.flat))}]>}} : () -> ({wt})',
+                 f'  %f{i} = pd.dequantize_linear(%w{i}, %all, _) {{}} : ({wt}, vec<tensor<1 x f32>>) -> ({ft})',
+                 f'  %y{i} = pd.conv2d(%d{i}, %f{i}) {{strides = [{step}, {step}], paddings = {[pad] * 4}, dilations = [{far}, {far}], '
+                 f'groups = {groups}}} : ({xt}, {ft}) -> ({ot})',
+                 f'  pd.fetch(%y{i}) {{name = "y{i}", col = {i}}} : ({ot}) -> ()']
+    model = tmp / f'{isa}_grouped.pdir'
+    model.write_text('\n'.join(rows) + '\n}\n')
+    for n in (1, 2, 3):
+        out = tmp / f'{isa}_grouped{n}'
+        p = run([t.pdcc, 'run', model, '--isa', isa, '--threads', n, '--out-dir', out, *feeds])
+        yield f'{isa}: groups, {n} threads run', p.returncode == 0, p.stdout[-2000:]
+        for i, case in enumerate(GROUPED if p.returncode == 0 else ()):
+            have = np.load(out / f'0/{i}.npy')
+            yield f'{isa}: {case[0]}, {n} threads', have.shape == wants[i].shape and (have == wants[i]).all(), f'{have}\n{wants[i]}'
+
+
 def cases(t):
     import numpy as np
     with tempfile.TemporaryDirectory() as tmp:
         for isa in isas():
             yield from results(t, np, pathlib.Path(tmp), isa, KERNELS.get(isa, 'u8'))
+            yield from grouped(t, np, pathlib.Path(tmp), isa)

@@ -17,8 +17,9 @@
 #include <string.h>
 
 enum {
-	ZERO_POINT = 128,   // what unsigned numbers stand for 0 with
-	MAX_DEPTH = 1 << 16 // 255 * 127 of these and a few more are less than 2^31
+	ZERO_POINT = 128,         // what unsigned numbers stand for 0 with
+	MAX_DEPTH = 1 << 16,      // 255 * 127 of these and a few more are less than 2^31
+	MAX_FLOAT_DEPTH = 1 << 10 // 128 * 128 of these are 2^24
 };
 
 // ---- quantisation -------------------------------------------------------------------------------
@@ -84,11 +85,10 @@ static Value *with_number(Builder *b, enum OpCode code, Value *x, double v)
 	return n ? build2(b, code, x, n, NULL) : NULL;
 }
 
+// NaN becomes `low`.
 static Value *limited(Builder *b, Value *x, double low, double high)
 {
-	return x ? build1(b, OP_PD_CLIP, x, "min", attr_float(b->ctx, low), "max",
-	                  attr_float(b->ctx, high), NULL)
-	         : NULL;
+	return with_number(b, OP_PD_MINIMUM, with_number(b, OP_PD_MAXIMUM, x, low), high);
 }
 
 // The whole numbers, as floats.
@@ -214,7 +214,9 @@ static Value *whole_weights(Builder *b, const Weights *w)
 static Value *scaled(Builder *b, Value *sum, const Weights *w, double step, int behind)
 {
 	int64_t dims[MAX_RANK] = {w->n, 1, 1};
-	Value *x = sum ? build1(b, OP_PD_CAST, sum, "dtype", attr_dtype(b->ctx, DT_F32), NULL) : NULL;
+	Value *x = sum;
+	if (x && x->type->dtype != DT_F32)
+		x = build1(b, OP_PD_CAST, x, "dtype", attr_dtype(b->ctx, DT_F32), NULL);
 	Tensor *t = tensor_new(b->ctx->arena, DT_F32, w->n == 1 ? 1 : 1 + behind, dims);
 	if (!x || !t)
 		return NULL;
@@ -249,8 +251,29 @@ static bool product_replace(const Target *t, Op *op, enum OpCode code, const Ste
 static bool conv_fits(const Op *op, const Weights *w)
 {
 	const int64_t *d = w->whole->dims;
-	return w->whole->rank == 4 && op_int(op, "groups", 1) == 1 && !channels_last(op) &&
-	       d[1] * d[2] * d[3] < MAX_DEPTH;
+	return w->whole->rank == 4 && !channels_last(op) &&
+	       d[1] * d[2] * d[3] < (op_int(op, "groups", 1) == 1 ? MAX_DEPTH : MAX_FLOAT_DEPTH);
+}
+
+// Of several groups the convolution stays one of floats, which hold the whole numbers and, of so
+// few products, their sums.
+static bool conv_whole(Op *op, const Steps *s, double step, const Weights *w)
+{
+	Builder b = builder_before(op);
+	Tensor *t = tensor_new(op->ctx->arena, DT_F32, w->whole->rank, w->whole->dims);
+	Value *x = steps_of(&b, s);
+	if (!t || !x)
+		return false;
+	for (int64_t i = 0, n = tensor_numel(t); i < n; i++)
+		tensor_set_f(t, i, tensor_get_f(w->whole, i));
+	Value *filter = build_parameter(&b, weights_name(w), "whole", t);
+	Op *made = filter ? build_op(&b, op->code, 2, (Value *[]){x, filter}, op->nattr, op->attrs)
+	                  : NULL;
+	Value *out = made ? scaled(&b, op_result(made, 0), w, step, 2) : NULL;
+	if (!out)
+		return false;
+	op_replace(op, &out);
+	return true;
 }
 
 static bool matmul_fits(const Op *op, const Weights *w)
@@ -274,6 +297,8 @@ static bool product_visit(const Target *t, Op *op)
 		return true;
 	if (conv ? !conv_fits(op, &w) : !matmul_fits(op, &w))
 		return true;
+	if (conv && op_int(op, "groups", 1) != 1)
+		return conv_whole(op, &s, step, &w);
 	return product_replace(t, op, conv ? OP_PD_INTEGER_CONV : OP_PD_INTEGER_MATMUL, &s, step, &w,
 	                       conv ? 2 : 0);
 }
