@@ -454,6 +454,10 @@ int scalars_known(const Scalars *s, const Value *pred);
 int spans_know(const Scalars *s, const Value *pred);
 // Whether an index is one number wherever the region is being printed, and which. spans.c.
 bool spans_exact(const Scalars *s, const Value *index, int64_t *at);
+// The operand that an index's limit, maximum or minimum, is wherever the region is being printed
+// (NULL: not known); where along arg it turns from one to the other. spans.c.
+const Value *spans_limit(const Scalars *s, const Op *op);
+bool spans_crossing(const Scalars *s, const Op *op, const Value *arg, int64_t *at);
 // loop.to_index and loop.near_index as statements, the latter as an expression of 32 bits; the
 // position within the last axes of a load whose indices all are in variables of 32 bits, in these
 // (NULL: none is), how many axes come before, and what one step of them is. indices.c.

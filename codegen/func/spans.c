@@ -1,8 +1,8 @@
-// What comparisons of positions give where an index is known to lie in a part of its range. Asked
-// through scalars_known.
+// What comparisons and limits of positions give where an index is known to lie in a part of its
+// range. Asked through scalars_known.
 #include "codegen/func/func.h"
 
-enum { MAX_DEPTH = 12 };
+enum { MAX_DEPTH = 12, MAX_LIMITS = 6 };
 
 // Both ends included.
 typedef struct Between {
@@ -24,13 +24,11 @@ bool index_of_arg(const Value *v, const Value *arg, int64_t *offset)
 	return true;
 }
 
-static bool between(const Scalars *s, const Value *v, Between *out)
+static bool between(const Scalars *s, const Value *v, int depth, Between *out);
+
+static bool span_of_arg(const Scalars *s, const Value *v, Between *out)
 {
 	int64_t c;
-	if (index_constant(v, &c)) {
-		*out = (Between){c, c};
-		return true;
-	}
 	for (int i = s->nspan; i-- > 0;)
 		if (index_of_arg(v, s->spans[i].arg, &c)) {
 			*out = (Between){s->spans[i].from + c, s->spans[i].to - 1 + c};
@@ -39,10 +37,48 @@ static bool between(const Scalars *s, const Value *v, Between *out)
 	return false;
 }
 
+static Between scaled(Between x, int64_t by)
+{
+	return by < 0 ? (Between){x.hi * by, x.lo * by} : (Between){x.lo * by, x.hi * by};
+}
+
+// Of two operands.
+static bool combined(const Op *op, Between x, Between y, Between *out)
+{
+	switch (op->code) {
+	case OP_PD_ADD: *out = (Between){x.lo + y.lo, x.hi + y.hi}; return true;
+	case OP_PD_SUBTRACT: *out = (Between){x.lo - y.hi, x.hi - y.lo}; return true;
+	case OP_PD_MULTIPLY: *out = scaled(x, y.lo); return y.lo == y.hi;
+	case OP_PD_MAXIMUM:
+		*out = (Between){x.lo > y.lo ? x.lo : y.lo, x.hi > y.hi ? x.hi : y.hi};
+		return true;
+	case OP_PD_MINIMUM:
+		*out = (Between){x.lo < y.lo ? x.lo : y.lo, x.hi < y.hi ? x.hi : y.hi};
+		return true;
+	default: return false;
+	}
+}
+
+static bool between(const Scalars *s, const Value *v, int depth, Between *out)
+{
+	int64_t c;
+	Between x, y;
+	if (index_constant(v, &c)) {
+		*out = (Between){c, c};
+		return true;
+	}
+	if (span_of_arg(s, v, out))
+		return true;
+	const Op *op = v->def;
+	return op && op->noperand == 2 && depth < MAX_LIMITS &&
+	       between(s, op_operand(op, 0), depth + 1, &x) &&
+	       between(s, op_operand(op, 1), depth + 1, &y) && combined(op, x, y, out);
+}
+
 bool spans_exact(const Scalars *s, const Value *index, int64_t *at)
 {
 	Between b;
-	if (index->type->kind != TY_INDEX || !between(s, index, &b) || b.lo != b.hi)
+	if (index->type->kind != TY_INDEX || !between(s, index, 0, &b) || b.lo != b.hi)
 		return false;
 	*at = b.lo;
 	return true;
@@ -70,7 +106,7 @@ static int compared(const Scalars *s, const Op *op)
 {
 	Between x, y;
 	if (op->noperand != 2 || op_operand(op, 0)->type->kind != TY_INDEX ||
-	    !between(s, op_operand(op, 0), &x) || !between(s, op_operand(op, 1), &y))
+	    !between(s, op_operand(op, 0), 0, &x) || !between(s, op_operand(op, 1), 0, &y))
 		return -1;
 	switch (op->code) {
 	case OP_PD_LESS_THAN: return less(x, y);
@@ -102,4 +138,60 @@ static int known_at(const Scalars *s, const Value *pred, int depth)
 int spans_know(const Scalars *s, const Value *pred)
 {
 	return s->nspan ? known_at(s, pred, 0) : -1;
+}
+
+const Value *spans_limit(const Scalars *s, const Op *op)
+{
+	Between x, y;
+	const bool most = op->code == OP_PD_MINIMUM;
+	if (!s->nspan || (op->code != OP_PD_MAXIMUM && !most) ||
+	    op->results[0].type->kind != TY_INDEX || !between(s, op_operand(op, 0), 0, &x) ||
+	    !between(s, op_operand(op, 1), 0, &y))
+		return NULL;
+	const bool first = most ? x.hi <= y.lo : x.lo >= y.hi;
+	const bool second = most ? y.hi <= x.lo : y.lo >= x.hi;
+	return first ? op_operand(op, 0) : second ? op_operand(op, 1) : NULL;
+}
+
+// v as a line over arg, a[0] * arg + a[1], all limits on the way being decided.
+static bool line_of(const Scalars *s, const Value *v, const Value *arg, int depth, int64_t *a)
+{
+	int64_t x[2], y[2];
+	const Op *op = v->def;
+	a[0] = v == arg;
+	if (v == arg || index_constant(v, &a[1])) {
+		a[1] = v == arg ? 0 : a[1];
+		return true;
+	}
+	const Value *chosen = op && op->noperand == 2 && depth < MAX_LIMITS ? spans_limit(s, op) : NULL;
+	if (chosen)
+		return line_of(s, chosen, arg, depth + 1, a);
+	if (!op || op->noperand != 2 || depth >= MAX_LIMITS ||
+	    !line_of(s, op_operand(op, 0), arg, depth + 1, x) ||
+	    !line_of(s, op_operand(op, 1), arg, depth + 1, y))
+		return false;
+	const int64_t sign = op->code == OP_PD_SUBTRACT ? -1 : 1;
+	if (op->code == OP_PD_MULTIPLY && !y[0]) {
+		a[0] = x[0] * y[1];
+		a[1] = x[1] * y[1];
+		return true;
+	}
+	a[0] = x[0] + sign * y[0];
+	a[1] = x[1] + sign * y[1];
+	return op->code == OP_PD_ADD || op->code == OP_PD_SUBTRACT;
+}
+
+bool spans_crossing(const Scalars *s, const Op *op, const Value *arg, int64_t *at)
+{
+	int64_t x[2], y[2];
+	if ((op->code != OP_PD_MAXIMUM && op->code != OP_PD_MINIMUM) ||
+	    op->results[0].type->kind != TY_INDEX || spans_limit(s, op) ||
+	    !line_of(s, op_operand(op, 0), arg, 0, x) || !line_of(s, op_operand(op, 1), arg, 0, y) ||
+	    x[0] == y[0])
+		return false;
+	// slope * at >= height from there on
+	const int64_t slope = x[0] > y[0] ? x[0] - y[0] : y[0] - x[0];
+	const int64_t height = x[0] > y[0] ? y[1] - x[1] : x[1] - y[1];
+	*at = height > 0 ? (height + slope - 1) / slope : -(-height / slope);
+	return true;
 }

@@ -268,6 +268,7 @@ static bool lanes_reduce_print(LaneTile *l, const Op *op, int depth)
 	int nloop = loops_merge(&n->s, op->regions[0].first, op_attr(op, "extents")->dims, loops);
 	if (!loop_count(&n->s, op, loops))
 		return false;
+	const bool clipped = reduce_clip(n, op, loops, nloop, pred_stays, depth);
 	for (int i = 0; i < nloop; i++)
 		loop_open(&n->s, &loops[i], &depth, n->out);
 	BlockEnd end = {.finish = FINISH_ADD,
@@ -278,6 +279,10 @@ static bool lanes_reduce_print(LaneTile *l, const Op *op, int depth)
 		return false;
 	for (int i = nloop; i-- > 0;)
 		loop_close(&n->s, &loops[i], &depth, n->out);
+	if (clipped) {
+		n->s.nknown--;
+		nest_renew(n);
+	}
 	pointer_map_set(&n->s.names, &op->results[0],
 	                scalar_round(n->k, op->results[0].type, acc.element));
 	return true;

@@ -86,6 +86,14 @@ static void op_mark(Nest *n, const Op *op)
 	bool choice = op->code == OP_LOOP_LOAD_OR || op->code == OP_PD_WHERE;
 	int known = choice ? scalars_known(&n->s, op_operand(op, 0)) : -1;
 	int from = 0, to = op->noperand;
+	int64_t at;
+	const Value *limit = op->nresult ? spans_limit(&n->s, op) : NULL;
+	if (op->nresult && spans_exact(&n->s, &op->results[0], &at))
+		return;
+	if (limit) {
+		value_mark(n, limit);
+		return;
+	}
 	if (known >= 0 && op->code == OP_PD_WHERE) {
 		from = known ? 1 : 2;
 		to = from + 1;

@@ -82,6 +82,11 @@ const Value *nest_predicate(Nest *n, const Op *const *ops, int nop,
 // is false, and nothing is printed. parts.c.
 typedef bool NestPrint(Nest *n, int level, int depth);
 bool nest_parts_print(Nest *n, int level, int depth, NestPrint *print, bool *done);
+// The loops of a reduction begin and end where the condition of its terms holds, if `fixed` says
+// that it stays the same; it is then the last of the known predicates. False: nothing is changed.
+// clip.c.
+bool reduce_clip(Nest *n, const Op *reduce, Loop *loops, int nloop,
+                 bool (*fixed)(Nest *n, const Value *v), int depth);
 bool nest_stores_print(Nest *n, int depth);
 // The scalars of the innermost loop, and the stores.
 bool nest_element_print(Nest *n, int depth);

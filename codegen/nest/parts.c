@@ -1,6 +1,6 @@
 // A loop whose body chooses by where its index stands, as what is put together from several tensors
-// does, is printed as several loops over parts of its range, in each of which the choice is made.
-// Called by nest.c.
+// does, or limits positions, as what is beyond a border does, is printed as several loops over
+// parts of its range, in each of which the choice is made. Called by nest.c.
 #include "codegen/nest/nest.h"
 
 #include <inttypes.h>
@@ -52,8 +52,36 @@ static void compare_cuts(const Op *op, const Value *arg, bool outer, Cuts *c)
 	}
 }
 
+// Where limits of positions turn from one operand to the other, which may hang on limits before
+// them: in each part, from left to right.
+static void limit_cuts(Nest *n, const Loop *loop, Cuts *c)
+{
+	int64_t at;
+	IndexSpan *span = &n->s.spans[n->s.nspan++];
+	for (int i = 0; i < c->n && c->n < MAX_PARTS;) {
+		const int had = c->n;
+		*span = (IndexSpan){loop->arg, c->at[i], c->at[i + 1]};
+		for (const Op *op = n->body->first; op && c->n == had; op = op->next)
+			if (op->nresult && op->noperand == 2 && nest_needed(n, op) &&
+			    spans_crossing(&n->s, op, loop->arg, &at) && at > span->from && at < span->to)
+				cut_add(c, at);
+		i += c->n == had;
+	}
+	n->s.nspan--;
+}
+
+// Whether most of the loop is one part.
+static bool has_main_part(const Cuts *c)
+{
+	const int64_t whole = c->at[c->n];
+	for (int i = 0; i < c->n; i++)
+		if (c->at[i + 1] - c->at[i] >= MIN_LENGTH && (c->at[i + 1] - c->at[i]) * 4 >= whole * 3)
+			return true;
+	return false;
+}
+
 // The parts of the loop at `level`, if that pays.
-static bool cuts_find(const Nest *n, int level, Cuts *c)
+static bool cuts_find(Nest *n, int level, Cuts *c)
 {
 	const Loop *loop = &n->loops[level];
 	*c = (Cuts){.n = 0};
@@ -69,11 +97,14 @@ static bool cuts_find(const Nest *n, int level, Cuts *c)
 		if (op->nresult && op->noperand == 2 && nest_needed(n, op))
 			compare_cuts(op, loop->arg, outer, c);
 	}
+	if (!outer && c->n <= MAX_PARTS)
+		limit_cuts(n, loop, c);
 	if (c->n < 2 || c->n > MAX_PARTS)
 		return false;
 	// Outer loops: few choices are made by nest.c, unless there is one for each round.
 	return c->n >= MANY_PARTS ||
-	       (outer ? c->n == loop->extent->value : loop->extent->value / c->n >= MIN_LENGTH);
+	       (outer ? c->n == loop->extent->value
+	              : loop->extent->value / c->n >= MIN_LENGTH || has_main_part(c));
 }
 
 bool nest_parts_print(Nest *n, int level, int depth, NestPrint *print, bool *done)

@@ -115,6 +115,12 @@ void conv_set_geometry(Op *kernel, const Conv *cv);
 // alike.
 int64_t conv_tile_vectors(const Layout *l, int64_t oc);
 
+// ---- layout_blocked.c ---------------------------------------------------------------------------
+
+// Pooling over windows of many pixels: channels (axis 1, known) as lanes are worth the way to
+// blocks and back.
+bool pool_wants_blocks(const Layout *l, Op *op);
+
 // ---- layout_volume.c ----------------------------------------------------------------------------
 
 // Convolutions of volumes that are kernels on images whose rows are those of all slices.

@@ -154,12 +154,11 @@ static void fix_axes(Op *op)
 // C].
 static bool reduce_to_matrix(Layout *l, Op *op, Value *form);
 
-// Pooling over windows of many pixels: channels as lanes are worth the way to blocks and back.
-static bool pool_wants_blocks(const Layout *l, Op *op)
+bool pool_wants_blocks(const Layout *l, Op *op)
 {
 	const Type *x = op_operand(op, 0)->type;
 	Window w;
-	if (!l->target->channel_lanes || op->code != OP_PD_POOL2D || !type_blockable(x) ||
+	if (!l->target->channel_lanes || (op->code != OP_PD_POOL2D && op->code != OP_PD_POOL3D) ||
 	    x->dtype != DT_F32 || 2 * type_channels(x) <= l->target->lanes || !window_of_pool(op, &w) ||
 	    w.whole)
 		return false;
@@ -173,7 +172,7 @@ bool layout_space(Layout *l, Op *op)
 {
 	Value *x = op_operand(op, 0), *form = blocked_find(l, x);
 	const Type *t = op->results[0].type;
-	if (!form && op_is_spatial(op) && pool_wants_blocks(l, op))
+	if (!form && op_is_spatial(op) && type_blockable(x->type) && pool_wants_blocks(l, op))
 		form = blocked_get(l, x);
 	if (!form || !op_is_spatial(op) ||
 	    ((op->info->traits & TRAIT_ENLARGES) && 2 * type_channels(x->type) <= l->target->lanes))

@@ -119,8 +119,8 @@ static Value *depthwise(Layout *l, Op *op, const Window *w)
 static bool volume_of_blocks(Layout *l, Op *op, Value *form)
 {
 	Builder b = builder_before(op);
-	Op *plain = op_rebuild(op, op->results[0].type, op->noperand,
-	                       (Value *[]){op_operand(op, 0), op_operand(op, 1)});
+	Value *operands[2] = {op_operand(op, 0), op->noperand > 1 ? op_operand(op, 1) : NULL};
+	Op *plain = op_rebuild(op, op->results[0].type, op->noperand, operands);
 	Value *image = build_view(&b, &plain->results[0], 4,
 	                          image_type(l->ctx, op->results[0].type)->dims);
 	if (!image)
@@ -159,6 +159,33 @@ static bool volume_conv(Layout *l, Op *op)
 	Value *image = x && pixel ? build_image_conv(&b, x, pixel, &w, 1) : NULL;
 	return image && image->type == image_type(l->ctx, op->results[0].type) &&
 	       volume_set(l, op, image, layout_conv);
+}
+
+// ---- pooling ------------------------------------------------------------------------------------
+
+// On [N x C/b x D x H x W x b], a view of the blocked image: pooling passes axes behind space
+// through.
+static bool volume_pool(Layout *l, Op *op)
+{
+	Context *c = l->ctx;
+	Builder b = builder_before(op);
+	Value *x = op_operand(op, 0), *image = image_behind(c, x);
+	Value *form = image ? blocked_find(l, image) : NULL;
+	const Type *t = op->results[0].type;
+	if (!is_volume(x->type) || !is_volume(t) || channels_last(op) || t->dtype != DT_F32 ||
+	    (!form && !pool_wants_blocks(l, op)))
+		return false;
+	if (!form && (image = image_of(&b, x)))
+		form = blocked_get(l, image);
+	if (!form)
+		return false;
+	const Dim *const *f = form->type->dims, *const *d = x->type->dims, *const *o = t->dims;
+	Value *deep = build_view(&b, form, 6, (const Dim *[]){f[0], f[1], d[2], d[3], d[4], f[4]});
+	const Dim *dims[6] = {f[0], f[1], o[2], o[3], o[4], f[4]};
+	Op *pool = deep ? op_rebuild(op, type_tensor(c, t->dtype, 6, dims, 0), 1, &deep) : NULL;
+	const Dim *rows[5] = {f[0], f[1], dim_mul(c, o[2], o[3]), o[4], f[4]};
+	Value *made = pool ? build_view(&b, &pool->results[0], 5, rows) : NULL;
+	return made && volume_of_blocks(l, op, made);
 }
 
 // ---- maps and reductions ------------------------------------------------------------------------
@@ -225,7 +252,7 @@ bool layout_volume(Layout *l, Op *op)
 	if (!l->target->channel_lanes)
 		return false;
 	switch (op->info->kind) {
-	case KIND_CONTRACT: return volume_conv(l, op);
+	case KIND_CONTRACT: return op->code == OP_PD_POOL3D ? volume_pool(l, op) : volume_conv(l, op);
 	case KIND_MAP: return volume_map(l, op);
 	case KIND_REDUCE: return volume_reduce(l, op);
 	default: return false;
