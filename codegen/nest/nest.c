@@ -77,7 +77,7 @@ bool nest_needed(const Nest *n, const Op *op)
 
 static void value_mark(Nest *n, const Value *v)
 {
-	if (v && v->def)
+	if (v && v->def && !nest_term_kept(n, v))
 		pointer_map_set(&n->needed, v->def, v->def);
 }
 
@@ -119,6 +119,7 @@ void nest_mark(Nest *n, const Block *b)
 void nest_renew(Nest *n)
 {
 	pointer_map_init(&n->needed, n->k->arena);
+	nest_terms_need(n);
 	nest_mark(n, n->body);
 }
 
@@ -205,6 +206,7 @@ static bool level_print(Nest *n, int level, int depth)
 
 bool nest_element_print(Nest *n, int depth)
 {
+	nest_terms_name(n);
 	return level_print(n, n->nloop, depth) && nest_stores_print(n, depth);
 }
 
@@ -364,9 +366,11 @@ static bool loops_from(Nest *n, int level, int depth)
 		return innermost_print(n, depth);
 	if (!nest_parts_print(n, level, depth, loops_from, &done) || done)
 		return done;
-	const bool strips = n->turned && level + 2 == n->nloop;
+	const bool strips = (n->turned || n->terms) && level + 2 == n->nloop;
 	if (strips)
 		strip_open(n, &n->loops[level + 1], &depth);
+	if (strips && n->terms && !nest_terms_print(n, STRIP, depth))
+		return false;
 	loop_open(&n->s, &n->loops[level], &depth, n->out);
 	if (!level_print(n, level + 1, depth) || !loops_from(n, level + 1, depth))
 		return false;
@@ -544,6 +548,8 @@ bool nest_emit(KernelFunc *k)
 	nest_init(&n, k, &body);
 	if (op_attr(k->op, "parallel"))
 		nest_share(&n);
+	n.terms = nest_terms_find(&n);
+	nest_renew(&n);
 	if (!loops_print(&n))
 		return false;
 	k->small = !n.nloop;

@@ -64,6 +64,7 @@ typedef struct Nest {
 	                   // it depends on
 	PointerMap needed; // Op -> itself: what is printed under the predicates that are known
 	struct LaneTile *tile; // lanes.c, while it prints
+	struct Terms *terms;   // terms.c: what rounds share
 	bool turned;           // the last two loops run in the other order
 } Nest;
 
@@ -90,6 +91,16 @@ bool reduce_clip(Nest *n, const Op *reduce, Loop *loops, int nloop,
 bool nest_stores_print(Nest *n, int depth);
 // The scalars of the innermost loop, and the stores.
 bool nest_element_print(Nest *n, int depth);
+
+// terms.c: what rounds of the loop around the innermost share (NULL: too little); whether v is one
+// of the numbers kept; marks what is printed in front of them; prints them, of a strip of the
+// innermost loop; names them in it.
+typedef struct Terms Terms;
+Terms *nest_terms_find(Nest *n);
+bool nest_term_kept(const Nest *n, const Value *v);
+void nest_terms_need(Nest *n);
+bool nest_terms_print(Nest *n, int strip, int depth);
+void nest_terms_name(Nest *n);
 
 // device/reduce.c: a reduction that threads do together.
 bool team_reduce_print(Scalars *s, const Op *op, Loop *loops, int nloop, int depth, Text *out);
