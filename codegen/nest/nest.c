@@ -10,134 +10,6 @@
 // while the other loop goes round; and how long that other loop may be.
 enum { STRIP = 64, MAX_TURNED_LANES = 64 };
 
-// ---- levels -------------------------------------------------------------------------------------
-
-int nest_level(const Nest *n, const Value *v)
-{
-	int level = (int)(intptr_t)pointer_map_get(&n->levels, v) - 1;
-	return level < 0 ? 0 : level;
-}
-
-static void level_set(Nest *n, const Value *v, int level)
-{
-	pointer_map_set(&n->levels, v, (const void *)(intptr_t)(level + 1));
-}
-
-// The innermost loop that an operation's operands, or those of its regions, depend on.
-static int operands_level(const Nest *n, const Op *op)
-{
-	int level = 0;
-	for (int i = 0; i < op->noperand; i++)
-		if (op_operand(op, i) && nest_level(n, op_operand(op, i)) > level)
-			level = nest_level(n, op_operand(op, i));
-	for (int i = 0; i < op->nregion; i++)
-		for (const Op *in = op->regions[i].first->first; in; in = in->next)
-			if (operands_level(n, in) > level)
-				level = operands_level(n, in);
-	return level;
-}
-
-static bool op_reads_memory(const Op *op)
-{
-	return op->code == OP_LOOP_LOAD || op->code == OP_LOOP_LOAD_OR ||
-	       op->code == OP_LOOP_TO_INDEX || op->nregion;
-}
-
-static void levels_find(Nest *n)
-{
-	for (int i = 0; i < n->nloop; i++)
-		level_set(n, n->loops[i].arg, i + 1);
-	// Merged arguments lie on the loop of the last of them.
-	for (int i = n->body->narg; i-- > 0;) {
-		const Value *next = pointer_map_get(&n->s.merged, n->body->args[i]);
-		if (next)
-			level_set(n, n->body->args[i], nest_level(n, next));
-	}
-	for (const Op *op = n->body->first; op; op = op->next) {
-		int level = operands_level(n, op);
-		if (op_reads_memory(op))
-			while (level < n->nloop) {
-				int64_t lo, hi;
-				dim_range(n->loops[level].extent, &lo, &hi);
-				if (lo >= 1)
-					break;
-				level++;
-			}
-		for (int i = 0; i < op->nresult; i++)
-			level_set(n, &op->results[i], level);
-	}
-}
-
-// ---- what is needed -----------------------------------------------------------------------------
-
-bool nest_needed(const Nest *n, const Op *op)
-{
-	return pointer_map_get(&n->needed, op) != NULL;
-}
-
-static void value_mark(Nest *n, const Value *v)
-{
-	if (v && v->def && !nest_term_kept(n, v))
-		pointer_map_set(&n->needed, v->def, v->def);
-}
-
-static void op_mark(Nest *n, const Op *op)
-{
-	bool choice = op->code == OP_LOOP_LOAD_OR || op->code == OP_PD_WHERE;
-	int known = choice ? scalars_known(&n->s, op_operand(op, 0)) : -1;
-	int from = 0, to = op->noperand;
-	int64_t at;
-	const Value *limit = op->nresult ? spans_limit(&n->s, op) : NULL;
-	if (op->nresult && spans_exact(&n->s, &op->results[0], &at))
-		return;
-	if (limit) {
-		value_mark(n, limit);
-		return;
-	}
-	if (known >= 0 && op->code == OP_PD_WHERE) {
-		from = known ? 1 : 2;
-		to = from + 1;
-	} else if (known >= 0) {
-		from = known ? 2 : 1;
-		to = known ? to : 2;
-	}
-	for (int i = from; i < to; i++)
-		value_mark(n, op_operand(op, i));
-	for (int i = 0; i < op->nregion; i++)
-		nest_mark(n, op->regions[i].first);
-}
-
-void nest_mark(Nest *n, const Block *b)
-{
-	const Op *end = block_terminator(b);
-	op_mark(n, end);
-	for (const Op *op = end->prev; op; op = op->prev)
-		if (nest_needed(n, op))
-			op_mark(n, op);
-}
-
-void nest_renew(Nest *n)
-{
-	pointer_map_init(&n->needed, n->k->arena);
-	nest_terms_need(n);
-	nest_mark(n, n->body);
-}
-
-const Value *nest_predicate(Nest *n, const Op *const *ops, int nop,
-                            bool (*fixed)(Nest *n, const Value *v))
-{
-	if (n->s.nknown == (int)COUNT_OF(n->s.known))
-		return NULL;
-	for (int i = 0; i < nop; i++) {
-		if (ops[i]->code != OP_LOOP_LOAD_OR && ops[i]->code != OP_PD_WHERE)
-			continue;
-		const Value *pred = op_operand(ops[i], 0);
-		if (nest_needed(n, ops[i]) && scalars_known(&n->s, pred) < 0 && fixed(n, pred))
-			return pred;
-	}
-	return NULL;
-}
-
 // ---- printing -----------------------------------------------------------------------------------
 
 static const char *output_index(Nest *n)
@@ -439,7 +311,7 @@ static void loops_turn(Nest *n)
 	*last = last[-1];
 	last[-1] = lanes;
 	n->turned = true;
-	levels_find(n);
+	nest_levels_find(n);
 }
 
 // Loops of extent 1 at the end would hide the loop that matters: they go, their argument is 0.
@@ -463,7 +335,7 @@ void nest_init(Nest *n, KernelFunc *k, Text *out)
 	n->nloop = loops_merge(&n->s, n->body, k->op->results[0].type->dims, n->loops);
 	drop_unit_loops(n);
 	memcpy(n->layout, n->loops, sizeof n->layout);
-	levels_find(n);
+	nest_levels_find(n);
 	if (wants_turn(n))
 		loops_turn(n);
 	nest_renew(n);

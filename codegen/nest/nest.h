@@ -50,6 +50,15 @@ void accumulator_keep_nan(Accumulator *a);
 bool reduce_again_print(Scalars *s, const Op *op, const Accumulator *a, Loop *loops, int nloop,
                         int depth, Text *out);
 
+// What rounds of the loop around the innermost share.
+typedef struct Terms {
+	PointerMap moves;  // Op -> itself: what that loop changes
+	PointerMap before; // Op -> itself: what is computed before its rounds
+	const Value *kept[16];
+	const char *array[16]; // where
+	int n;
+} Terms;
+
 // A nest being printed.
 typedef struct Nest {
 	Scalars s;
@@ -64,11 +73,12 @@ typedef struct Nest {
 	                   // it depends on
 	PointerMap needed; // Op -> itself: what is printed under the predicates that are known
 	struct LaneTile *tile; // lanes.c, while it prints
-	struct Terms *terms;   // terms.c: what rounds share
+	Terms *terms;          // what rounds share
 	bool turned;           // the last two loops run in the other order
 } Nest;
 
 void nest_init(Nest *n, KernelFunc *k, Text *out);
+void nest_levels_find(Nest *n);
 int nest_level(const Nest *n, const Value *v); // 0: depends on no loop
 bool nest_needed(const Nest *n, const Op *op);
 // Fills `needed` for a block: what its terminator needs, under the known predicates.
@@ -92,13 +102,9 @@ bool nest_stores_print(Nest *n, int depth);
 // The scalars of the innermost loop, and the stores.
 bool nest_element_print(Nest *n, int depth);
 
-// terms.c: what rounds of the loop around the innermost share (NULL: too little); whether v is one
-// of the numbers kept; marks what is printed in front of them; prints them, of a strip of the
-// innermost loop; names them in it.
-typedef struct Terms Terms;
+// terms.c: what rounds of the loop around the innermost share (NULL: too little); prints that, of a
+// strip of the innermost loop; names it in it.
 Terms *nest_terms_find(Nest *n);
-bool nest_term_kept(const Nest *n, const Value *v);
-void nest_terms_need(Nest *n);
 bool nest_terms_print(Nest *n, int strip, int depth);
 void nest_terms_name(Nest *n);
 

@@ -3,17 +3,8 @@
 // stack, and read by each round. Called by nest.c.
 #include "codegen/nest/nest.h"
 
-// How many numbers are kept at most, how many rounds share them, and how many operations they save
-// each round, at least.
-enum { MAX_TERMS = 16, MIN_ROUNDS = 3, MIN_SAVED = 8 };
-
-struct Terms {
-	PointerMap moves;  // Op -> itself: what the loop around changes
-	PointerMap before; // Op -> itself: what is computed before its rounds
-	const Value *kept[MAX_TERMS];
-	const char *array[MAX_TERMS];
-	int n;
-};
+// How many rounds share what is kept, and how many operations that saves in each, at least.
+enum { MIN_ROUNDS = 3, MIN_SAVED = 8 };
 
 static bool holds(const PointerMap *m, const void *key)
 {
@@ -42,7 +33,7 @@ static bool term_add(Terms *t, const Value *v)
 	for (int i = 0; i < t->n; i++)
 		if (t->kept[i] == v)
 			return true;
-	if (t->n == MAX_TERMS ||
+	if (t->n == (int)COUNT_OF(t->kept) ||
 	    (v->def->code != OP_LOOP_NEAR_INDEX &&
 	     (type->kind != TY_SCALAR || (type->dtype != DT_F32 && type->dtype != DT_BOOL))))
 		return false;
@@ -125,24 +116,6 @@ Terms *nest_terms_find(Nest *n)
 		return NULL;
 	const int saved = terms_before(n, t);
 	return saved >= MIN_SAVED && saved >= 2 * t->n ? t : NULL;
-}
-
-bool nest_term_kept(const Nest *n, const Value *v)
-{
-	for (int i = 0; n->terms && i < n->terms->n; i++)
-		if (n->terms->kept[i] == v)
-			return true;
-	return false;
-}
-
-void nest_terms_need(Nest *n)
-{
-	for (const Op *op = n->body->first; n->terms && op; op = op->next)
-		for (int i = 0; holds(&n->terms->before, op) && i < op->noperand; i++) {
-			const Value *v = op_operand(op, i);
-			if (v && v->def && nest_level(n, v) < n->nloop)
-				pointer_map_set(&n->needed, v->def, v->def);
-		}
 }
 
 bool nest_terms_print(Nest *n, int strip, int depth)
