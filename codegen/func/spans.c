@@ -153,32 +153,35 @@ const Value *spans_limit(const Scalars *s, const Op *op)
 	return first ? op_operand(op, 0) : second ? op_operand(op, 1) : NULL;
 }
 
+static bool lines_combined(const Op *op, const int64_t *x, const int64_t *y, int64_t *a)
+{
+	const int64_t sign = op->code == OP_PD_SUBTRACT ? -1 : 1;
+	if (op->code == OP_PD_MULTIPLY) {
+		a[0] = x[0] * y[1];
+		a[1] = x[1] * y[1];
+		return !y[0];
+	}
+	a[0] = x[0] + sign * y[0];
+	a[1] = x[1] + sign * y[1];
+	return op->code == OP_PD_ADD || op->code == OP_PD_SUBTRACT;
+}
+
 // v as a line over arg, a[0] * arg + a[1], all limits on the way being decided.
 static bool line_of(const Scalars *s, const Value *v, const Value *arg, int depth, int64_t *a)
 {
 	int64_t x[2], y[2];
 	const Op *op = v->def;
 	a[0] = v == arg;
-	if (v == arg || index_constant(v, &a[1])) {
-		a[1] = v == arg ? 0 : a[1];
+	a[1] = 0;
+	if (v == arg || index_constant(v, &a[1]))
 		return true;
-	}
-	const Value *chosen = op && op->noperand == 2 && depth < MAX_LIMITS ? spans_limit(s, op) : NULL;
+	if (!op || op->noperand != 2 || depth >= MAX_LIMITS)
+		return false;
+	const Value *chosen = spans_limit(s, op);
 	if (chosen)
 		return line_of(s, chosen, arg, depth + 1, a);
-	if (!op || op->noperand != 2 || depth >= MAX_LIMITS ||
-	    !line_of(s, op_operand(op, 0), arg, depth + 1, x) ||
-	    !line_of(s, op_operand(op, 1), arg, depth + 1, y))
-		return false;
-	const int64_t sign = op->code == OP_PD_SUBTRACT ? -1 : 1;
-	if (op->code == OP_PD_MULTIPLY && !y[0]) {
-		a[0] = x[0] * y[1];
-		a[1] = x[1] * y[1];
-		return true;
-	}
-	a[0] = x[0] + sign * y[0];
-	a[1] = x[1] + sign * y[1];
-	return op->code == OP_PD_ADD || op->code == OP_PD_SUBTRACT;
+	return line_of(s, op_operand(op, 0), arg, depth + 1, x) &&
+	       line_of(s, op_operand(op, 1), arg, depth + 1, y) && lines_combined(op, x, y, a);
 }
 
 bool spans_crossing(const Scalars *s, const Op *op, const Value *arg, int64_t *at)

@@ -80,13 +80,18 @@ static bool has_main_part(const Cuts *c)
 	return false;
 }
 
+static bool may_be_cut(const Nest *n, const Loop *loop)
+{
+	return !n->k->cg->backend->device && !n->turned && !loop->first && !loop->step &&
+	       dim_is_const(loop->extent) && loop->extent->value >= 2;
+}
+
 // The parts of the loop at `level`, if that pays.
 static bool cuts_find(Nest *n, int level, Cuts *c)
 {
 	const Loop *loop = &n->loops[level];
 	*c = (Cuts){.n = 0};
-	if (n->k->cg->backend->device || n->turned || loop->first || loop->step ||
-	    !dim_is_const(loop->extent) || loop->extent->value < 2)
+	if (!may_be_cut(n, loop))
 		return false;
 	c->at[1] = loop->extent->value;
 	c->n = 1;

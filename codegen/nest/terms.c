@@ -60,27 +60,37 @@ static bool sizes_are_known(const Nest *n)
 	return true;
 }
 
+// Whether the loop around changes what op gives.
+static bool op_moves(const Nest *n, const Terms *t, const Op *op)
+{
+	for (int i = 0; i < op->noperand; i++) {
+		const Value *v = op_operand(op, i);
+		if (v && (v->def ? holds(&t->moves, v->def) : arg_of_loop(n, v, &n->loops[n->nloop - 2])))
+			return true;
+	}
+	return false;
+}
+
+// Whether op is printed in the rounds.
+static bool in_rounds(const Nest *n, const Terms *t, const Op *op)
+{
+	return !op->nresult || (nest_needed(n, op) &&
+	                        (holds(&t->moves, op) ||
+	                         (nest_level(n, &op->results[0]) == n->nloop && !is_term(n, t, op))));
+}
+
 // What the rounds change, and what they take of what they do not.
 static bool terms_gather(const Nest *n, Terms *t)
 {
-	const Loop *around = &n->loops[n->nloop - 2];
 	for (const Op *op = n->body->first; op; op = op->next) {
-		bool moves = false;
 		if (op->nregion || op->code == OP_LOOP_TO_INDEX)
 			return false;
-		for (int i = 0; i < op->noperand; i++) {
-			const Value *v = op_operand(op, i);
-			moves |= v && (v->def ? holds(&t->moves, v->def) : arg_of_loop(n, v, around));
-		}
-		if (moves)
+		if (op_moves(n, t, op))
 			pointer_map_set(&t->moves, op, op);
 	}
-	for (const Op *op = n->body->first; op; op = op->next) {
-		const bool here = !op->nresult || holds(&t->moves, op) ||
-		                  (nest_level(n, &op->results[0]) == n->nloop && !is_term(n, t, op));
-		if (here && (!op->nresult || nest_needed(n, op)) && !reader_visit(n, t, op))
+	for (const Op *op = n->body->first; op; op = op->next)
+		if (in_rounds(n, t, op) && !reader_visit(n, t, op))
 			return false;
-	}
 	return t->n > 0;
 }
 
