@@ -72,7 +72,14 @@ static Value *bessel_of(Builder *b, Value *x, int order, bool scaled)
 	for (int k = TERMS; k > 0; k--)
 		series = plus(b, times(b, tensor_mul(b, series, quarter), 1.0 / ((double)k * (k + order))),
 		              1);
-	series = order ? tensor_mul(b, series, times(b, low, 0.5)) : series;
+	// Of x, not of its size, whose derivative at 0 is 0.
+	if (order)
+		series = tensor_mul(
+			b, series,
+			times(b,
+		          apply2(b, OP_PD_MAXIMUM, apply2(b, OP_PD_MINIMUM, x, number(b, 20)),
+		                 number(b, -20)),
+		          0.5));
 	Value *inverse = tensor_div(b, one, times(b, high, 8));
 	for (int k = FAR_TERMS; k > 0; k--) {
 		double factor = -(4.0 * order * order - (2.0 * k - 1) * (2.0 * k - 1)) / k;
@@ -83,10 +90,10 @@ static Value *bessel_of(Builder *b, Value *x, int order, bool scaled)
 		series = tensor_mul(b, series, apply1(b, OP_PD_EXP, apply1(b, OP_PD_NEGATIVE, low)));
 	else
 		tail = tensor_mul(b, tail, apply1(b, OP_PD_EXP, high));
-	Value *v = index_where(b, close, series, tail);
 	if (order)
-		v = index_where(b, apply2(b, OP_PD_LESS_THAN, x, number(b, 0)),
-		                apply1(b, OP_PD_NEGATIVE, v), v);
+		tail = index_where(b, apply2(b, OP_PD_LESS_THAN, x, number(b, 0)),
+		                   apply1(b, OP_PD_NEGATIVE, tail), tail);
+	Value *v = index_where(b, close, series, tail);
 	return index_where(b, apply1(b, OP_PD_ISNAN, x), x, v);
 }
 

@@ -140,7 +140,10 @@ bool define_hook_p_norm(Builder *b, Op *op, Value **results)
 bool define_hook_dist(Builder *b, Op *op, Value **results)
 {
 	Value *way = tensor_sub(b, op_operand(op, 0), op_operand(op, 1));
-	Value *norm = way ? norm_of(b, way, op_float(op, "p", 2.0), 0, NULL) : NULL;
+	Value *norm = way ? build1(b, OP_PD_P_NORM, way, "porder",
+	                           attr_float(b->ctx, op_float(op, "p", 2.0)), "asvector",
+	                           attr_bool(b->ctx, true), NULL)
+	                  : NULL;
 	results[0] = squeeze_to(b, norm, op->results[0].type);
 	return results[0] != NULL;
 }

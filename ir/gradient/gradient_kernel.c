@@ -1,5 +1,5 @@
 // Gradients that neither an expression nor the transposition of a nest gives: of kernel.scan and
-// kernel.scatter (ir/ops/kernel.yaml), amax and amin (ir/ops/reduce.yaml).
+// kernel.scatter (ir/ops/kernel.yaml).
 #include "ir/gradient/gradient.h"
 #include "ir/infer/geometry.h"
 
@@ -186,29 +186,4 @@ bool gradient_hook_scan(GradientJob *g)
 	if (!which)
 		scan_along(g->b, x, op_str(g->op, "kind", ""), axis, exclusive, reverse, &which);
 	return which && gradient_give(g, 0, to_named(g->b, d, which, axis));
-}
-
-// ---- the largest and the smallest ---------------------------------------------------------------
-
-// Each element that equals the result gets its part of the gradient: 1 / how many do.
-bool gradient_hook_shared(GradientJob *g)
-{
-	Builder *b = g->b;
-	Value *x = op_operand(g->op, 0);
-	const Type *t = x->type;
-	int axes[MAX_RANK], n = reduced_axes(g->op, t->rank, axes);
-	const Dim *kept[MAX_RANK];
-	int64_t over[MAX_RANK];
-	memcpy(kept, t->dims, sizeof *kept * (size_t)t->rank);
-	for (int i = 0; i < n; i++) {
-		over[i] = axes[i];
-		kept[axes[i]] = dim_const(b->ctx, 1);
-	}
-	Value *most = tensor_reshape(b, op_result(g->op, 0), t->rank, kept);
-	Value *d = tensor_reshape(b, gradient_of(g, 0), t->rank, kept);
-	Value *equal = most ? build2(b, OP_PD_EQUAL, x, most, NULL) : NULL;
-	equal = equal ? tensor_cast(b, equal, t->dtype) : NULL;
-	if (equal && n)
-		d = tensor_div(b, d, tensor_reduce(b, OP_PD_SUM, equal, n, over));
-	return equal && gradient_give(g, 0, tensor_mul(b, equal, d));
 }
