@@ -1,7 +1,7 @@
-// Gradient operations of Paddle 3's programs: foo_grad, foo_double_grad. They have no rows of their
-// own in the operator table: Paddle declares what they are given and give in the names of foo's
-// operands and results, and pdcc's names for those make the slots that gradient operators of
-// legacy programs have, x@GRAD for the gradient of x (frontend/translate/gradient.c).
+// Gradient operations of Paddle 3's programs: foo_grad, foo_double_grad, foo_triple_grad. They have
+// no rows of their own in the operator table: Paddle declares what they are given and give in the
+// names of foo's operands and results, and pdcc's names for those make the slots that gradient
+// operators of legacy programs have, x@GRAD for the gradient of x (frontend/translate/gradient.c).
 #include "frontend/read/pir.h"
 
 #include <string.h>
@@ -11,6 +11,7 @@ typedef struct PirGradient {
 	PirReader *r;
 	const PirDeclared *own, *forward;
 	const PirMap *map; // of the forward operation
+	bool third;
 } PirGradient;
 
 static const char *strip(PirReader *r, const char *s, const char *end)
@@ -39,6 +40,16 @@ static const char *forward_name(const PirGradient *g, const char *name, bool *fo
 	return NULL;
 }
 
+// What differentiates three times calls its operands as it likes, and what comes in for a result of
+// foo_double_grad, or goes to an operand of it, after those with _grad (third_translate knows
+// them).
+static const char *third_slot(const PirGradient *g, const char *name, const char *stem)
+{
+	bool found;
+	const char *slot = stem ? forward_name(g, stem, &found) : NULL;
+	return stem ? grad(g->r, slot ? slot : stem) : name;
+}
+
 // out_grad is out@GRAD; in what differentiates twice, grad_out is what came in for out, and
 // grad_x_grad the gradient of what foo_grad gives for x.
 static const char *slot_of(const PirGradient *g, const char *name)
@@ -48,6 +59,8 @@ static const char *slot_of(const PirGradient *g, const char *name)
 	const char *slot = forward_name(g, name, &found), *stem = strip(g->r, name, "_grad");
 	if (found)
 		return slot;
+	if (g->third)
+		return third_slot(g, name, stem);
 	if (stem)
 		return grad(g->r, slot_of(g, stem));
 	if (strncmp(name, grad_of, strlen(grad_of)) != 0)
@@ -71,13 +84,14 @@ static const char *const *slots_of(const PirGradient *g, int n, const PirArg *ar
 // The forward operation of a gradient operation's name: one that is only declared in place, too.
 static bool find_forward(PirGradient *g, const char *name, const OpInfo **info)
 {
-	static const char *const ends[] = {"_grad_grad", "_double_grad", "_grad"};
+	static const char *const ends[] = {"_triple_grad", "_grad_grad", "_double_grad", "_grad"};
 	for (size_t i = 0; i < COUNT_OF(ends); i++) {
 		const char *of = strip(g->r, name, ends[i]);
 		g->map = of ? op_info_by_pir(of, info) : NULL;
 		g->forward = of ? pir_declared(of) : NULL;
 		if (of && !g->forward)
 			g->forward = pir_declared(arena_printf(g->r->c->arena, "%s_", of));
+		g->third = i == 0;
 		if (g->map && g->forward)
 			return true;
 	}
