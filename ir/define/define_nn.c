@@ -495,7 +495,8 @@ bool define_hook_softmax_cross_entropy(Builder *b, Op *op, Value **results)
 	int64_t axis = axis_norm(op_int(op, "axis", -1), x->type->rank);
 	bool use = op_bool(op, "use_softmax", true);
 	results[0] = use ? softmax_of(b, x, axis) : apply1(b, OP_PD_ASSIGN, x);
-	Value *log = use ? log_softmax_of(b, x, axis) : tolerable_log(b, x);
+	Value *log = use ? build1(b, OP_PD_LOG_SOFTMAX, x, "axis", attr_int(b->ctx, axis), NULL)
+	                 : tolerable_log(b, x);
 	results[1] = log ? label_loss(b, op, log, op_operand(op, 1), axis, op->results[1].type) : NULL;
 	return results[0] && results[1];
 }

@@ -47,8 +47,15 @@ static Value *unless_zero(Builder *b, Value *out, double v, Value *y)
 }
 
 // What reduces x: its axes.
-static int norm_axes(const Op *op, int rank, int64_t *axes)
+static int norm_axes(Op *op, int rank, int64_t *axes)
 {
+	int reduced[MAX_RANK], n = rank;
+	if (op->code == OP_PD_FROBENIUS_NORM) {
+		n = reduced_axes(op, rank, reduced);
+		for (int i = 0; i < n; i++)
+			axes[i] = reduced[i];
+		return n;
+	}
 	if (!op_bool(op, "asvector", false)) {
 		axes[0] = axis_norm(op_int(op, "axis", -1), rank);
 		return 1;
