@@ -377,6 +377,16 @@ static const char *complex_cast(Arena *a, const Type *from, const Type *to, cons
 	return arena_printf(a, "(%s)%s", type_c_scalar(to), re);
 }
 
+// Whether the integer becomes a floating number again: then compilers make one conversion of two,
+// which keeps the sign of 0.
+static bool goes_back(const Op *cast)
+{
+	for (const Use *u = cast->results[0].uses; u; u = u->next)
+		if (u->user->code == OP_PD_CAST && dtype_is_float(u->user->results[0].type->dtype))
+			return true;
+	return false;
+}
+
 static const char *cast_expression(Scalars *s, const Op *op, const char *x)
 {
 	Arena *a = s->k->arena;
@@ -388,7 +398,7 @@ static const char *cast_expression(Scalars *s, const Op *op, const char *x)
 	if (to->kind == TY_SCALAR && to->dtype == DT_BOOL)
 		return arena_printf(a, "%s != 0", x);
 	if (type_is_int(to) && from->kind == TY_SCALAR && dtype_is_float(from->dtype))
-		return float_fits(op_operand(op, 0), to)
+		return float_fits(op_operand(op, 0), to) && !goes_back(op)
 		           ? arena_printf(a, "(%s)%s", kernel_scalar(s->k, to), x)
 		           : whole_of_float(a, from->dtype, to, x);
 	return arena_printf(a, "(%s)%s", kernel_scalar(s->k, to), x);
