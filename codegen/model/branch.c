@@ -175,8 +175,11 @@ static bool copy_print(const Edge *e, Moved *m)
 {
 	Codegen *cg = e->cg;
 	const Type *t = m->arg->type;
+	const Dim *bytes = type_bytes_in_run(cg, m->value->type);
 	int64_t n;
 	m->done = true;
+	if (dim_is(bytes, 0))
+		return true;
 	if (!m->from.moving && type_const_numel(t, &n) && n == 1) {
 		const char *x = tensor_element(cg, m->arg), *y = tensor_element(cg, m->value);
 		if (x && y)
@@ -188,9 +191,6 @@ static bool copy_print(const Edge *e, Moved *m)
 	                                  : tensor_pointer(cg, m->value);
 	if (!to || !from)
 		return false;
-	const Dim *bytes = type_bytes_in_run(cg, m->value->type);
-	if (dim_is(bytes, 0))
-		return true;
 	if (type_const_numel(t, &n) && n == 1)
 		run_line(cg, e->depth, "*%s = *%s;", to, from);
 	else

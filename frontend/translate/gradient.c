@@ -686,7 +686,10 @@ static bool row_stands_for(const OpJob *j)
 
 bool translate_job(OpJob *j)
 {
-	if (gradient_is_known(j->b.ctx, j->desc->type) && !row_stands_for(j))
-		return gradient_translate(j);
+	if (gradient_is_known(j->b.ctx, j->desc->type) && !row_stands_for(j)) {
+		const LegacyMap *map;
+		const bool row = op_info_by_legacy(j->desc->type, &map);
+		return (!row || check_attributes(j, map)) && gradient_translate(j);
+	}
 	return translate_as(j, j->desc->type);
 }

@@ -26,7 +26,7 @@ bool gradient_hook_extreme(GradientJob *g)
 	Value *x = op_operand(g->op, 0), *most, *d;
 	int axes[MAX_RANK], n = reduced_axes(g->op, x->type->rank, axes);
 	int64_t over[MAX_RANK];
-	if (!op_bool(g->op, "shared", false))
+	if (!op_bool(g->op, "even", false))
 		return gradient_by_meaning(g);
 	for (int i = 0; i < n; i++)
 		over[i] = axes[i];
