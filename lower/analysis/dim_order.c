@@ -238,7 +238,9 @@ bool dim_at_least(Context *c, const Dim *a, const Dim *b)
 
 bool dim_within(const Dim *d, const Dim *most)
 {
+	if (d == most)
+		return true;
 	if (most->kind == DIM_MAX)
 		return dim_within(d, most->a) || dim_within(d, most->b);
-	return d == most || (dim_is_const(d) && dim_is_const(most) && d->value <= most->value);
+	return dim_is_const(d) && dim_is_const(most) && d->value <= most->value;
 }
