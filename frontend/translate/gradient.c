@@ -674,10 +674,8 @@ bool gradient_translate(OpJob *j)
 
 // Whether a row of the table stands for the operator: one of a gradient operator does where the
 // operator has all inputs that the row names, and else it is the gradient as any other.
-static bool row_stands_for(const OpJob *j)
+static bool row_stands_for(const OpJob *j, const OpInfo *info, const LegacyMap *map)
 {
-	const LegacyMap *map;
-	const OpInfo *info = op_info_by_legacy(j->desc->type, &map);
 	bool stands = info;
 	for (int i = 0; stands && i < info->noperand; i++)
 		stands = info->operands[i].optional || input_var(j, map->slots[i]);
@@ -686,10 +684,11 @@ static bool row_stands_for(const OpJob *j)
 
 bool translate_job(OpJob *j)
 {
-	if (gradient_is_known(j->b.ctx, j->desc->type) && !row_stands_for(j)) {
-		const LegacyMap *map;
-		const bool row = op_info_by_legacy(j->desc->type, &map);
-		return (!row || check_attributes(j, map)) && gradient_translate(j);
+	if (gradient_is_known(j->b.ctx, j->desc->type)) {
+		const LegacyMap *map = NULL;
+		const OpInfo *row = op_info_by_legacy(j->desc->type, &map);
+		if (!row_stands_for(j, row, map))
+			return (!row || check_attributes(j, map)) && gradient_translate(j);
 	}
 	return translate_as(j, j->desc->type);
 }
