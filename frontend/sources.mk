@@ -17,7 +17,7 @@ SOURCES += frontend/translate/control_array.c frontend/translate/control_block.c
 	frontend/translate/control_if.c frontend/translate/control_element.c frontend/translate/control_select.c frontend/translate/control_recurrent.c \
 	frontend/translate/control_while.c frontend/translate/feeds.c frontend/translate/general.c \
 	frontend/translate/gradient.c frontend/translate/gradient_branch.c frontend/translate/gradient_loop.c \
-	frontend/translate/gradient_match.c frontend/translate/job.c frontend/translate/lod.c \
+	frontend/translate/gradient_match.c frontend/translate/gradient_names.c frontend/translate/job.c frontend/translate/lod.c \
 	frontend/translate/lod_beam.c frontend/translate/lod_ops.c frontend/translate/lod_rule.c \
 	frontend/translate/optimizers.c \
 	frontend/translate/selected_rows.c frontend/translate/steps.c \

@@ -97,6 +97,36 @@ bool attr_float_at(const Paddle__OpAttr *a, int i, double *v)
 	return true;
 }
 
+static bool same_numbers(const Paddle__OpAttr *a, const Paddle__OpAttr *b)
+{
+	for (int i = 0; i < attr_count(a); i++) {
+		int64_t n, m;
+		double x, y;
+		const bool whole = element_is_int(a, i, &n, &x);
+		if (whole != element_is_int(b, i, &m, &y) || element_is_real(a, i) != element_is_real(b, i))
+			return false;
+		if (whole ? n != m : memcmp(&x, &y, sizeof x) != 0)
+			return false;
+	}
+	return true;
+}
+
+bool attr_same(const Paddle__OpAttr *a, const Paddle__OpAttr *b)
+{
+	if (attr_count(a) >= 0)
+		return attr_count(a) == attr_count(b) && same_numbers(a, b);
+	if (a->type != b->type)
+		return false;
+	if (a->type == PADDLE__ATTR_KIND__STRING)
+		return strcmp(a->s ? a->s : "", b->s ? b->s : "") == 0;
+	if (a->type != PADDLE__ATTR_KIND__STRINGS)
+		return true; // names of variables and blocks, which are looked at where they are used
+	bool same = a->n_strings == b->n_strings;
+	for (size_t i = 0; i < a->n_strings && same; i++)
+		same = strcmp(a->strings[i], b->strings[i]) == 0;
+	return same;
+}
+
 static const Attr *convert_ints(Context *c, AttrKind kind, const Paddle__OpAttr *a, int n)
 {
 	int64_t *v = NEW_ARRAY(c->arena, (size_t)n, int64_t);
@@ -390,9 +420,14 @@ static bool name_in(const char *name, int n, const char *const *names)
 	return false;
 }
 
+bool attr_is_read(const LegacyMap *map, const char *name)
+{
+	return name_in(name, map->nattr, map->attr_from) || name_in(name, map->nread, map->reads);
+}
+
 const char *attr_objection(Context *c, const LegacyMap *map, const Paddle__OpAttr *a)
 {
-	if (name_in(a->name, map->nattr, map->attr_from) || name_in(a->name, map->nread, map->reads))
+	if (attr_is_read(map, a->name))
 		return NULL;
 	int n;
 	const IgnoredAttr *everywhere = op_info_ignored(&n);

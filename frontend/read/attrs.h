@@ -15,6 +15,8 @@ const char *attr_kind_name(int32_t legacy_kind);
 int attr_count(const Paddle__OpAttr *a);
 bool attr_int_at(const Paddle__OpAttr *a, int i, int64_t *v);
 bool attr_float_at(const Paddle__OpAttr *a, int i, double *v);
+// Whether both hold the same numbers or strings; true where they name variables or blocks.
+bool attr_same(const Paddle__OpAttr *a, const Paddle__OpAttr *b);
 // What constant values of the program hold, one after the other.
 typedef struct NumberList {
 	int n;
@@ -26,6 +28,8 @@ typedef struct NumberList {
 bool numbers_of_value(Context *c, const Value *v, NumberList *list);
 const Attr *attr_from_numbers(Context *c, const AttrInfo *a,
                               const NumberList *list); // NULL: wrong kind or number
+// Whether the operator's row reads an attribute of that name.
+bool attr_is_read(const LegacyMap *map, const char *name);
 // Whole-operator properties that pdcc does not do (fusions of other compilers): a message, or NULL.
 const char *attr_objection(Context *c, const LegacyMap *map, const Paddle__OpAttr *a);
 

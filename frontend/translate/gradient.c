@@ -22,38 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// ---- names --------------------------------------------------------------------------------------
-
-#define GRAD "@GRAD"
-
-static bool ends_with(const char *s, const char *end, size_t *keep)
-{
-	size_t n = strlen(s), k = strlen(end);
-	*keep = n - k;
-	return n > k && !strcmp(s + n - k, end);
-}
-
-// How many times an operator of this type differentiates another, and that one, whose type is the
-// first n characters; 0: it is no gradient operator.
-static int forward_type(const char *type, const OpInfo **forward, size_t *n)
-{
-	static const struct {
-		const char *end;
-		int order;
-	} ends[] = {{"_triple_grad", 3}, {"_grad_grad", 2}, {"_double_grad", 2}, {"_grad", 1}};
-	char name[128];
-	const LegacyMap *map;
-	for (size_t i = 0; i < COUNT_OF(ends); i++) {
-		if (!ends_with(type, ends[i].end, n) || *n >= sizeof name)
-			continue;
-		memcpy(name, type, *n);
-		name[*n] = 0;
-		*forward = op_info_by_legacy(name, &map);
-		if (*forward)
-			return ends[i].order;
-	}
-	return 0;
-}
+// ---- which operators have one -------------------------------------------------------------------
 
 // What translates the gradient of an operator that has a block; NULL: it is none.
 static bool (*control_gradient(const char *type))(OpJob *)
@@ -75,51 +44,7 @@ bool gradient_is_known(const Context *c, const char *type)
 	const OpInfo *forward;
 	size_t n;
 	return control_gradient(type) ||
-	       (forward_type(type, &forward, &n) && op_has_gradient(c, forward->code));
-}
-
-// SavedMean is also saved_mean.
-static bool same_letters(const char *a, const char *b)
-{
-	while (true) {
-		a += strspn(a, "_");
-		b += strspn(b, "_");
-		if (!*a || tolower((unsigned char)*a) != tolower((unsigned char)*b))
-			return !*a && !*b;
-		a++;
-		b++;
-	}
-}
-
-// Whether the slot `name` of an operator that differentiates twice is the gradient of `slot`:
-// X@GRAD@GRAD is also DDX and grad_x@GRAD; X@GRAD is also x@GRAD, and as an input DX and grad_x.
-static bool second_name(const char *name, const char *slot, int depth)
-{
-	static const char *const ways[2][4] = {
-		{"%s@GRAD", "D%s", "grad_%s", "fwd_grad_%s"},
-		{"%s@GRAD@GRAD", "DD%s", "grad_%s@GRAD", "fwd_grad_%s@GRAD"}};
-	char say[160];
-	for (size_t i = 0; i < COUNT_OF(ways[0]); i++) {
-		const char *way = ways[depth - 1][i], *at = strchr(way, '%');
-		snprintf(say, sizeof say, "%.*s%s%s", (int)(at - way), way, slot, at + 2);
-		if (i == 1 ? !strcmp(name, say) : same_letters(name, say))
-			return true;
-	}
-	return same_letters(slot, "Output") && second_name(name, "out", depth);
-}
-
-// The slot of the operator, among inputs or outputs, that is called `slot`, or after its gradient;
-// `depth` counts @GRAD.
-static const Paddle__OpSlot *grad_slot(size_t n, Paddle__OpSlot *const *slots, const char *slot,
-                                       int depth, bool second)
-{
-	char say[160];
-	snprintf(say, sizeof say, "%s%s%s", slot, depth > 0 ? GRAD : "", depth > 1 ? GRAD : "");
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(slots[i]->parameter, say) ||
-		    (second && depth && second_name(slots[i]->parameter, slot, depth)))
-			return slots[i];
-	return NULL;
+	       (gradient_forward(type, &forward, &n) && op_has_gradient(c, forward->code));
 }
 
 // ---- the forward operator -----------------------------------------------------------------------
@@ -133,58 +58,6 @@ typedef struct Backward {
 	const OpTrace *first; // order 2: of the gradient operator that is differentiated
 } Backward;
 
-static bool same_vars(const Paddle__OpSlot *a, const Paddle__OpSlot *b)
-{
-	for (size_t i = 0; slot_var(a, i) || slot_var(b, i); i++) {
-		const char *x = slot_var(a, i), *y = slot_var(b, i);
-		if (!x || !y || strcmp(x, y))
-			return false;
-	}
-	return true;
-}
-
-// Whether a gradient variable is called after the variable it belongs to.
-static bool named_after(const Paddle__OpSlot *gradient, const Paddle__OpSlot *of)
-{
-	for (size_t i = 0; i < of->n_arguments; i++) {
-		const char *g = slot_var(gradient, i), *v = slot_var(of, i);
-		const size_t n = v ? strlen(v) : 0;
-		if (g && v && !strncmp(g, v, n) && !strncmp(g + n, GRAD, strlen(GRAD)))
-			return true;
-	}
-	return false;
-}
-
-// How well the operator fits that the gradient operator `d` names: -1: it is another one.
-static int likeness(const Paddle__OpDesc *d, const Paddle__OpDesc *of, bool second)
-{
-	int like = 0;
-	const struct {
-		size_t n;
-		Paddle__OpSlot **slots;
-	} sides[] = {{of->n_inputs, of->inputs}, {of->n_outputs, of->outputs}};
-	for (size_t side = 0; side < 2; side++) {
-		for (size_t i = 0; i < sides[side].n; i++) {
-			const Paddle__OpSlot *s = sides[side].slots[i],
-								 *given = slot_find(d->n_inputs, d->inputs, s->parameter);
-			if (given && slot_var(given, 0)) {
-				if (!same_vars(given, s))
-					return -1;
-				like += 2;
-			}
-			const Paddle__OpSlot *in = grad_slot(d->n_inputs, d->inputs, s->parameter, 1, second);
-			const Paddle__OpSlot *out = grad_slot(d->n_outputs, d->outputs, s->parameter, 1,
-			                                      second);
-			const Paddle__OpSlot *twice =
-				second ? grad_slot(d->n_inputs, d->inputs, s->parameter, 2, true) : NULL;
-			like += in && named_after(in, s);
-			like += out && named_after(out, s);
-			like += twice && named_after(twice, s);
-		}
-	}
-	return like;
-}
-
 // The latest operator of this type that fits best.
 static const OpTrace *find_trace(const Backward *w, const char *type, bool second)
 {
@@ -193,7 +66,7 @@ static const OpTrace *find_trace(const Backward *w, const char *type, bool secon
 	for (const OpTrace *t = w->j->t->traces; t; t = t->before) {
 		if (strcmp(t->desc->type, type))
 			continue;
-		int like = likeness(w->j->desc, t->desc, second);
+		int like = gradient_likeness(w->j->desc, t->desc, second);
 		if (like > most) {
 			most = like;
 			best = t;
@@ -222,13 +95,14 @@ static Value *given_value(Backward *w, const char *slot, size_t i, bool *missing
 static const Paddle__OpSlot *output_gradient(const Backward *w, const char *slot)
 {
 	const Paddle__OpDesc *d = w->j->desc;
-	const Paddle__OpSlot *in = grad_slot(d->n_inputs, d->inputs, slot, 1, w->order > 1);
+	const Paddle__OpSlot *in = gradient_slot(d->n_inputs, d->inputs, slot, 1, w->order > 1);
 	const Paddle__OpSlot *of =
 		w->trace ? slot_find(w->trace->desc->n_outputs, w->trace->desc->outputs, slot) : NULL;
 	// Some call the slot otherwise than the forward operator does: then variables tell.
 	for (size_t i = 0; !in && of && i < d->n_inputs; i++) {
 		size_t n;
-		if (ends_with(d->inputs[i]->parameter, GRAD, &n) && named_after(d->inputs[i], of))
+		if (name_ends_with(d->inputs[i]->parameter, GRAD, &n) &&
+		    gradient_named_after(d->inputs[i], of))
 			in = d->inputs[i];
 	}
 	return in;
@@ -241,12 +115,13 @@ static bool all_come_in(const Backward *w)
 	for (size_t i = 0; f && i < d->n_inputs; i++) {
 		size_t n;
 		const char *name = d->inputs[i]->parameter;
-		bool found = (!ends_with(name, GRAD, &n) && (w->order == 1 || strncmp(name, "DD", 2))) ||
+		bool found = (!name_ends_with(name, GRAD, &n) &&
+		              (w->order == 1 || strncmp(name, "DD", 2))) ||
 		             !slot_var(d->inputs[i], 0);
 		for (size_t s = 0; !found && s < f->n_outputs; s++)
 			found = output_gradient(w, f->outputs[s]->parameter) == d->inputs[i];
 		for (size_t s = 0; !found && w->order > 1 && s < f->n_inputs; s++)
-			found = second_name(name, f->inputs[s]->parameter, 2);
+			found = gradient_second_name(name, f->inputs[s]->parameter, 2);
 		if (!found)
 			return job_fail(w->j, "input %s is the gradient of no output of '%s'",
 			                d->inputs[i]->parameter, w->forward);
@@ -262,10 +137,10 @@ static Value *given_gradient(Backward *w, const char *slot, size_t i, const Type
 	if (var)
 		v = read_var(w->j, slot, var);
 	else if (w->first)
-		v = traced_value(
-			w->first->reads,
-			slot_var(grad_slot(w->first->desc->n_inputs, w->first->desc->inputs, slot, 1, false),
-		             i));
+		v = traced_value(w->first->reads,
+		                 slot_var(gradient_slot(w->first->desc->n_inputs, w->first->desc->inputs,
+		                                        slot, 1, false),
+		                          i));
 	if (v && type_is_tensor(v->type) && type_is_tensor(type) && v->type->rank != type->rank)
 		v = tensor_reshape(&w->j->b, v, type->rank, type->dims);
 	return v;
@@ -381,8 +256,8 @@ static bool name_outputs(Backward *w, Paddle__OpDesc *d)
 	for (int i = 0; i < info->nresult; i++) {
 		if (!map->outs[i])
 			continue;
-		const Paddle__OpSlot *g = grad_slot(w->j->desc->n_inputs, w->j->desc->inputs, map->outs[i],
-		                                    1, w->order > 1);
+		const Paddle__OpSlot *g = gradient_slot(w->j->desc->n_inputs, w->j->desc->inputs,
+		                                        map->outs[i], 1, w->order > 1);
 		d->outputs[d->n_outputs++] = slot_new(c, map->outs[i],
 		                                      g && g->n_arguments ? g->n_arguments : 1);
 	}
@@ -495,7 +370,7 @@ static bool backward(Backward *w, const Forward *f, Duals *d)
 {
 	for (size_t s = 0; s < f->desc->n_inputs; s++) {
 		const Paddle__OpSlot *in = f->desc->inputs[s], *asked;
-		asked = grad_slot(w->j->desc->n_outputs, w->j->desc->outputs, in->parameter, 1, false);
+		asked = gradient_slot(w->j->desc->n_outputs, w->j->desc->outputs, in->parameter, 1, false);
 		for (size_t i = 0; i < in->n_arguments; i++)
 			if (slot_var(asked, i))
 				duals_want(d, traced_value(f->reads, slot_var(in, i)));
@@ -520,8 +395,8 @@ static bool first_order(Backward *w, const Forward *f)
 		return false;
 	for (size_t s = 0; s < f->desc->n_inputs; s++) {
 		const Paddle__OpSlot *in = f->desc->inputs[s];
-		const Paddle__OpSlot *out = grad_slot(desc->n_outputs, desc->outputs, in->parameter, 1,
-		                                      false);
+		const Paddle__OpSlot *out = gradient_slot(desc->n_outputs, desc->outputs, in->parameter, 1,
+		                                          false);
 		for (size_t i = 0; out && i < in->n_arguments; i++) {
 			Value *v = traced_value(f->reads, slot_var(in, i));
 			if (v && slot_var(out, i) &&
@@ -546,7 +421,8 @@ static bool add_second(Backward *w, const Forward *f, Duals *d1, Duals *d2)
 	const Paddle__OpDesc *desc = w->j->desc;
 	for (size_t s = 0; s < f->desc->n_inputs; s++) {
 		const Paddle__OpSlot *in = f->desc->inputs[s];
-		const Paddle__OpSlot *g = grad_slot(desc->n_inputs, desc->inputs, in->parameter, 2, true);
+		const Paddle__OpSlot *g = gradient_slot(desc->n_inputs, desc->inputs, in->parameter, 2,
+		                                        true);
 		for (size_t i = 0; g && i < in->n_arguments; i++) {
 			Value *v = traced_value(f->reads, slot_var(in, i)),
 				  *dv = v ? duals_get(&w->j->b, d1, v) : NULL;
@@ -564,8 +440,8 @@ static bool write_second(Backward *w, size_t n, Paddle__OpSlot *const *slots, co
 {
 	const Paddle__OpDesc *desc = w->j->desc;
 	for (size_t s = 0; s < n; s++) {
-		const Paddle__OpSlot *out = grad_slot(desc->n_outputs, desc->outputs, slots[s]->parameter,
-		                                      1, true);
+		const Paddle__OpSlot *out = gradient_slot(desc->n_outputs, desc->outputs,
+		                                          slots[s]->parameter, 1, true);
 		for (size_t i = 0; out && i < slots[s]->n_arguments; i++) {
 			Value *v = traced_value(vars, slot_var(slots[s], i));
 			if (v && !write_gradient(w, slot_var(out, i), v, duals_get(&w->j->b, d, v)))
@@ -590,7 +466,7 @@ static bool want_outputs(Backward *w, const Forward *f, Duals *d1, Duals *d2, Va
 			if (!duals_add(&w->j->b, d1, out, dout[s]))
 				return false;
 		}
-		*leaf |= grad_slot(desc->n_outputs, desc->outputs, slot->parameter, 1, true) != NULL;
+		*leaf |= gradient_slot(desc->n_outputs, desc->outputs, slot->parameter, 1, true) != NULL;
 		if (*leaf && out)
 			duals_want(d2, out);
 	}
@@ -602,8 +478,8 @@ static bool write_given(Backward *w, const Forward *f, Value *const *dout, Duals
 {
 	const Paddle__OpDesc *desc = w->j->desc;
 	for (size_t s = 0; s < f->desc->n_outputs; s++) {
-		const Paddle__OpSlot *out = grad_slot(desc->n_outputs, desc->outputs,
-		                                      f->desc->outputs[s]->parameter, 2, true);
+		const Paddle__OpSlot *out = gradient_slot(desc->n_outputs, desc->outputs,
+		                                          f->desc->outputs[s]->parameter, 2, true);
 		if (out && dout[s] &&
 		    !write_gradient(w, slot_var(out, 0), dout[s], duals_get(&w->j->b, d2, dout[s])))
 			return false;
@@ -651,6 +527,18 @@ static bool find_traces(Backward *w)
 	return true;
 }
 
+// A gradient operator repeats the attributes of its forward operator, whose values the gradient is
+// of: another value, or an attribute that nobody knows, would be passed over.
+static bool attributes_match(const Backward *w)
+{
+	const OpTrace *t = w->trace;
+	Paddle__OpDesc *const of = t ? (Paddle__OpDesc *)t->desc : NULL;
+	const char *why = is_pir(w->j->desc)
+	                      ? NULL
+	                      : gradient_objection(w->j->t->c, w->j->desc, t != NULL, &of);
+	return !why || job_fail(w->j, "%s", why);
+}
+
 bool gradient_translate(OpJob *j)
 {
 	Backward w = {.j = j};
@@ -659,11 +547,11 @@ bool gradient_translate(OpJob *j)
 	size_t n;
 	if (control_gradient(j->desc->type))
 		return control_gradient(j->desc->type)(j);
-	w.order = forward_type(j->desc->type, &info, &n);
+	w.order = gradient_forward(j->desc->type, &info, &n);
 	w.forward = context_strn(j->t->c, j->desc->type, n);
 	if (w.order > 2)
 		return third_translate(j, w.forward);
-	if (!find_traces(&w) || !all_come_in(&w) || !find_forward(&w, &f))
+	if (!find_traces(&w) || !attributes_match(&w) || !all_come_in(&w) || !find_forward(&w, &f))
 		return false;
 	bool again = !w.trace || f.desc != w.trace->desc;
 	bool ok = w.order > 1 ? second_order(&w, &f) : first_order(&w, &f);

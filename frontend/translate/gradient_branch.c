@@ -57,7 +57,11 @@ static bool find_forward(OpJob *j, Branch *w)
 	}
 	const Paddle__OpAttr *a = w->forward ? attr_find(w->forward->desc, "sub_block") : NULL;
 	w->block = a && a->has_block_idx ? a->block_idx : -1;
-	return w->block > 0 || job_fail(j, "no conditional_block before it left its scope");
+	if (w->block <= 0)
+		return job_fail(j, "no conditional_block before it left its scope");
+	Paddle__OpDesc *of = (Paddle__OpDesc *)w->forward->desc;
+	const char *why = gradient_objection(j->t->c, j->desc, 1, &of);
+	return !why || job_fail(j, "%s", why);
 }
 
 // Variables from around the forward block as it found them.

@@ -181,20 +181,23 @@ static void set_flow(LoopJob *w)
 // over there than elsewhere.
 static bool attributes_known(OpJob *j, const Paddle__BlockDesc *b)
 {
+	const Paddle__ProgramDesc *p = j->t->p;
+	const bool named = b->forward_block_idx >= 0 && (size_t)b->forward_block_idx < p->n_blocks;
+	const Paddle__BlockDesc *of = named ? p->blocks[b->forward_block_idx] : NULL;
 	bool ok = true;
 	for (size_t i = 0; i < b->n_ops; i++) {
 		const Paddle__OpDesc *o = b->ops[i];
 		const int inner = sub_block(o);
-		const LegacyMap *map;
+		const LegacyMap *map = NULL;
+		const char *why = NULL;
 		if (inner >= 0)
-			ok = attributes_known(j, j->t->p->blocks[inner]) && ok;
+			ok = attributes_known(j, p->blocks[inner]) && ok;
 		if (!op_info_by_legacy(o->type, &map))
-			continue;
-		for (size_t k = 0; k < o->n_attrs; k++) {
-			const char *why = attr_objection(j->t->c, map, o->attrs[k]);
-			if (why)
-				ok = job_fail(j, "its block %d, op %zu '%s': %s", b->idx, i, o->type, why);
-		}
+			why = gradient_objection(j->t->c, o, of ? of->n_ops : 0, of ? of->ops : NULL);
+		for (size_t k = 0; map && k < o->n_attrs && !why; k++)
+			why = attr_objection(j->t->c, map, o->attrs[k]);
+		if (why)
+			ok = job_fail(j, "its block %d, op %zu '%s': %s", b->idx, i, o->type, why);
 	}
 	return ok;
 }
@@ -255,6 +258,10 @@ static bool begin(LoopJob *w, OpJob *j, const char *type, const char *scopes)
 	if (block < 0)
 		return false;
 	w->back = j->t->p->blocks[block];
+	Paddle__OpDesc *of = (Paddle__OpDesc *)w->forward->desc;
+	const char *why = gradient_objection(j->t->c, j->desc, 1, &of);
+	if (why)
+		return job_fail(j, "%s", why);
 	if (!attributes_known(j, w->back))
 		return false;
 	w->again = op_clone(j->t->c, w->loop, NULL);

@@ -13,8 +13,6 @@
 
 #include <string.h>
 
-#define GRAD "@GRAD"
-
 // ---- the forward operation ----------------------------------------------------------------------
 
 // relu is also relu_.
