@@ -83,16 +83,34 @@ static bool one_group(const Interleave *x)
 	       x->rows->value <= x->q->value;
 }
 
-// Which group of which image a round is about: with one group, all rounds are images.
-static int group_keys(KernelFunc *k, const Interleave *x, TemplateKey *keys)
+// Whether there are no rows but in whole groups.
+static bool no_rest(const Interleave *x)
 {
-	const char *q = kernel_dim(k, x->q), *rows = x->template[0] == 'u' ? "channels" : "rows";
+	return dim_is_const(x->rows) && dim_is_const(x->q) && x->rows->value % x->q->value == 0;
+}
+
+// How many rows a group has.
+static const char *rows_text(KernelFunc *k, const Interleave *x, const char *rows)
+{
+	const char *q = kernel_dim(k, x->q);
+	return no_rest(x) ? q
+	       : one_group(x)
+	           ? rows
+	           : arena_printf(k->arena, "%s - first < %s ? %s - first : %s", rows, q, rows, q);
+}
+
+// Which group of which image a round is about: with one group, all rounds are images.
+static int group_keys(KernelFunc *k, const Interleave *x, const char *rows, TemplateKey *keys)
+{
+	const char *q = kernel_dim(k, x->q);
 	const bool one = one_group(x);
-	keys[0] = (TemplateKey){"image", one ? "i" : "i / groups"};
-	keys[1] = (TemplateKey){"part", one ? "0" : arena_printf(k->arena, "i %% groups * %s", q)};
+	keys[0] = (TemplateKey){"row", one ? arena_printf(k->arena, "i * %s", rows)
+	                                   : arena_printf(k->arena, "(i / groups * %s + first)", rows)};
+	keys[1] = (TemplateKey){"first_of", arena_printf(k->arena, "i %% groups * %s", q)};
 	keys[2] = (TemplateKey){
 		"groups", one ? "" : arena_printf(k->arena, ", groups = (%s + %s - 1) / %s", rows, q, q)};
-	return 3;
+	keys[3] = (TemplateKey){"first", one ? "" : "first"};
+	return 4;
 }
 
 // How many rounds there are in all: of a kernel that is shared only the caller knows.
@@ -107,22 +125,25 @@ static bool interleave_emit(KernelFunc *k, const Interleave *x, const Value *sou
 	const bool shared = dim_is_const(x->q) &&
 	                    kernel_share(
 							k, dim_mul(k->ctx, x->batch, tile_count(k, x->rows, (int)x->q->value)));
-	TemplateKey keys[12] = {
-		{"first", shared ? "begin" : "0"},
+	const char form = x->template[0], *rows = form == 'p' ? "N" : form == 'u' ? "channels" : "rows";
+	TemplateKey keys[16] = {
+		{"begin", shared ? "begin" : "0"},
 		{"end", shared ? "end" : rounds(k, x)},
 		{"rows", kernel_dim(k, x->rows)},
 		{"inner", kernel_dim(k, x->inner)},
 		{"q", kernel_dim(k, x->q)},
 		{"range", kernel_range(k)},
 		{"type", dtype_c_memory(source->type->dtype)},
+		{"have", rows_text(k, x, rows)},
 	};
-	int n = 7;
-	if (x->template[0] != 'p')
-		n += group_keys(k, x, keys + n);
-	if (x->template[0] != 'u') // unblock names its operand
+	int n = 8;
+	if (form != 'u') // unblock names its operand, and has no rows that are not there
 		keys[n++] = (TemplateKey){"source", kernel_tensor(k, source)};
-	if (x->template[0] != 'p' &&
-	    !(keys[n++] = (TemplateKey){"done", lanes_call(k, x, source)}).text)
+	if (form != 'u')
+		keys[n++] = (TemplateKey){"rest", no_rest(x) ? "" : "rest"};
+	if (form != 'p')
+		n += group_keys(k, x, rows, keys + n);
+	if (form != 'p' && !(keys[n++] = (TemplateKey){"done", lanes_call(k, x, source)}).text)
 		return false;
 	return kernel_template(k, x->template, n, keys);
 }

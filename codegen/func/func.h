@@ -470,6 +470,15 @@ const char *narrow_index(const Scalars *s, const Op *op, int first, const Type *
 // with a constant, NULL: as the table has them. limits.c.
 bool float_fits(const Value *v, const Type *to);
 const char *limit_expression(const Scalars *s, const Op *op, const char *x, const char *y);
+// guards.c. `e` with what it holds of `condition ? x : y` decided: it is only computed where the
+// condition has that value.
+const char *guard_decided(Arena *a, const char *e, const char *condition, bool value);
+// `pred ? x : y` without what the predicate decides in x and y; NULL after a diagnostic.
+const char *guard_choice(Scalars *s, const Value *pred, const char *x, const char *y);
+// `i >= n` of a position i, for n < i + 1; NULL: op is no such comparison.
+const char *guard_at_least(Scalars *s, const Op *op);
+// Whether such comparisons are all that reads op, i + 1, which they do not print.
+bool guard_is_silent(const Op *op);
 // Whether v is arg + *offset.
 bool index_of_arg(const Value *v, const Value *arg, int64_t *offset);
 // type_c_scalar() inside of a function, where positions may be narrower.

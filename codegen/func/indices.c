@@ -6,6 +6,8 @@
 #include <ctype.h>
 #include <string.h>
 
+enum { MAX_DEPTH = 4 };
+
 // Of 32 bits.
 const char *near_index_expression(Scalars *s, const Op *op)
 {
@@ -16,6 +18,33 @@ const char *near_index_expression(Scalars *s, const Op *op)
 	                        ".0f) : 0.0f)",
 	                        x, x, last, x, last)
 	         : NULL;
+}
+
+// Whether a whole number or a position is never negative.
+static bool never_negative(const Value *v, int depth)
+{
+	const Op *op = v->def;
+	int64_t c;
+	if (v->type->kind == TY_INDEX && index_constant(v, &c))
+		return c >= 0;
+	if (!op || depth > MAX_DEPTH ||
+	    (v->type->kind != TY_INDEX &&
+	     (v->type->kind != TY_SCALAR || !dtype_is_int(v->type->dtype))))
+		return false;
+	const Value *x = op->noperand ? op_operand(op, 0) : NULL;
+	const Value *y = op->noperand > 1 ? op_operand(op, 1) : NULL;
+	switch (op->code) {
+	case OP_LOOP_CONSTANT: return op_int(op, "value", -1) >= 0;
+	case OP_LOOP_DIM: return true;
+	case OP_LOOP_FROM_INDEX: return v->type->dtype == DT_I64 && never_negative(x, depth + 1);
+	case OP_PD_MAXIMUM: return never_negative(x, depth + 1) || never_negative(y, depth + 1);
+	case OP_PD_MINIMUM: return never_negative(x, depth + 1) && never_negative(y, depth + 1);
+	case OP_PD_CAST:
+		return x->type->kind == TY_SCALAR &&
+		       dtype_size(x->type->dtype) <= dtype_size(v->type->dtype) &&
+		       (x->type->dtype == DT_BOOL || never_negative(x, depth + 1));
+	default: return false;
+	}
 }
 
 // Index from data: checked, a failure ends the function.
@@ -36,7 +65,7 @@ bool to_index_print(Scalars *s, const Op *op, int depth, Text *out)
 		name = kernel_local(s->k, "v");
 		text_line(out, depth, "const int64_t %s = %s%s;", name, cast, x);
 	}
-	const bool natural = isdigit((unsigned char)*name);
+	const bool natural = isdigit((unsigned char)*name) || never_negative(op_operand(op, 0), 0);
 	text_line(out, depth, "if (%s%s%s >= %s)%s", natural ? "" : name, natural ? "" : " < 0 || ",
 	          name, extent, s->k->skips ? " {" : "");
 	const int fault = kernel_fault(s->k, op);

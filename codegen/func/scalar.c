@@ -214,11 +214,8 @@ static const char *load_or_expression(Scalars *s, const Op *op)
 		return scalars_name(s, op_operand(op, 1));
 	if (known == 1)
 		return load_expression(s, op, 2);
-	const char *pred = scalars_name(s, op_operand(op, 0)),
-			   *other = scalars_name(s, op_operand(op, 1));
-	const char *load = load_expression(s, op, 2);
-	return pred && other && load ? arena_printf(s->k->arena, "%s ? %s : %s", pred, load, other)
-	                             : NULL;
+	const char *other = scalars_name(s, op_operand(op, 1)), *load = load_expression(s, op, 2);
+	return guard_choice(s, op_operand(op, 0), load, other);
 }
 
 // ---- arithmetic ---------------------------------------------------------------------------------
@@ -538,7 +535,7 @@ static const char *where_expression(Scalars *s, const Op *op)
 	    (arm_is_work(op_operand(op, 1)) || arm_is_work(op_operand(op, 2))))
 		return arena_printf(s->k->arena, "pd_select%s(%s, %s, %s)",
 		                    t->dtype == DT_F64 ? "_double" : "", c, x, y);
-	return arena_printf(s->k->arena, "%s ? %s : %s", c, x, y);
+	return guard_choice(s, op_operand(op, 0), x, y);
 }
 
 // Whether op is a power of a half, known when the program is compiled.
@@ -567,12 +564,17 @@ static const char *primitive_expression(Scalars *s, const Op *op)
 		return arena_printf(s->k->arena, "!%s", x[0]);
 	const char *e = integer_expression(s, op, x[0], x[1]);
 	if (!e)
+		e = guard_at_least(s, op);
+	if (!e)
 		e = limit_expression(s, op, x[0], x[1]);
 	if (e)
 		return e;
 	if (is_pow_half(op))
 		return arena_printf(s->k->arena, "pd_pow_half_%s(%s)",
 		                    op->results[0].type->dtype == DT_F64 ? "f64" : "f32", x[0]);
+	if (op->code == OP_PD_LOGICAL_AND || op->code == OP_PD_LOGICAL_OR)
+		return guard_decided(s->k->arena, table_expression(s, op), x[0],
+		                     op->code == OP_PD_LOGICAL_AND);
 	if (op->info->c_expr)
 		return table_expression(s, op);
 	diag_error(s->k->ctx->diag, op->loc, "code generation: no C for '%s' on scalars",
@@ -692,7 +694,8 @@ static bool is_arm(const Use *use)
 
 static bool op_is_inlined(const Op *op, const char *e, bool may)
 {
-	if (expression_is_word(e) || op->code == OP_LOOP_CONSTANT || op->code == OP_LOOP_DIM)
+	if (expression_is_word(e) || op->code == OP_LOOP_CONSTANT || op->code == OP_LOOP_DIM ||
+	    guard_is_silent(op))
 		return true;
 	if (!may || value_use_count(&op->results[0]) != 1)
 		return false;

@@ -402,7 +402,8 @@ PD_APART void compute_pool2d_0_tmp_0_2(float *PDRT_RESTRICT out, const float *PD
 {
 	const int64_t channels = 32, inner = 16, groups = (channels + 4 - 1) / 4;
 	for (int64_t i = 0; i < dim_n * groups; i++) {
-		const int64_t first = i % groups * 4, have = channels - first < 4 ? channels - first : 4;
+		const int64_t first = i % groups * 4;
+		const int64_t have = 4;
 		const float *from = x + i * inner * 4;
 		float *to = out + (i / groups * channels + first) * inner;
 		for (int64_t p0 = 0; p0 < inner; p0 += 16) {
