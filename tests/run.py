@@ -6,7 +6,7 @@
 Each suite is a function below; those marked slow run only with --all (make check-all, and CI). Every suite
 yields (name, passed, message). The last line is 'N passed, N failed[, N skipped]'; exit status 1 when one failed.
 """
-import argparse, json, os, pathlib, re, shutil, subprocess, sys, tempfile, time
+import argparse, concurrent.futures, copy, json, os, pathlib, re, shutil, subprocess, sys, tempfile, threading, time
 
 SRC = pathlib.Path(__file__).resolve().parent.parent
 SHARED = SRC.parent / 'shared'
@@ -16,14 +16,23 @@ class Skip(Exception):
     """A suite that cannot run here; says what is missing."""
 
 
-def config(build):
+def config(folder):
     """config.mk as a dict."""
     out = {}
-    for line in (build / 'config.mk').read_text().splitlines():
+    for line in (folder / 'config.mk').read_text().splitlines():
         key, eq, value = line.partition(' = ')
         if eq:
             out[key.strip()] = value.strip()
     return out
+
+
+BUILDS = threading.Lock()  # suites that run side by side build in one folder
+
+
+def build(t, target):
+    """make in the build folder."""
+    with BUILDS:
+        return run(['make', '-s', '-C', t.build, target])
 
 
 def run(cmd, **kw):
@@ -63,7 +72,7 @@ def suite_unit(t):
     """cmocka programs built from tests/unit/test_*.c."""
     if not t.config.get('CMOCKA_LIBS'):
         raise Skip('cmocka is not installed')
-    p = run(['make', '-s', '-C', t.build, 'unit-tests'])
+    p = build(t, 'unit-tests')
     if p.returncode:
         yield 'build', False, p.stdout[-3000:]
         return
@@ -181,6 +190,23 @@ def extra_suites():
         (SLOW if module.SLOW else FAST).append(module.suite)
 
 
+def run_suite(suite, t):
+    """(passed, failed, skipped) of one suite; says what failed when the suite is done."""
+    name, start, good, said = suite.__name__.removeprefix('suite_'), time.time(), 0, []
+    try:
+        for case, ok, message in suite(t):
+            good += bool(ok)
+            if not ok:
+                said.append(f'FAILED {name}: {case}\n    ' + (message or '').strip().replace('\n', '\n    '))
+    except Skip as e:
+        print(f'{name}: skipped: {e}', flush=True)
+        return 0, 0, 1
+    except Exception as e:
+        said.append(f'FAILED {name}: {type(e).__name__}: {e}')
+    print('\n'.join([*said, f'{name}: {good} passed, {len(said)} failed in {time.time() - start:.0f} s']), flush=True)
+    return good, len(said), 0
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument('--all', action='store_true')
@@ -194,24 +220,10 @@ def main():
     suites = FAST + (SLOW if t.all or t.only else [])
     if t.only:
         suites = [s for s in suites if s.__name__.removeprefix('suite_') in t.only.split(',')]
-    passed = failed = skipped = 0
-    for suite in suites:
-        start, good, bad = time.time(), 0, 0
-        name = suite.__name__.removeprefix('suite_')
-        try:
-            for case, ok, message in suite(t):
-                good, bad = good + bool(ok), bad + (not ok)
-                if not ok:
-                    print(f'FAILED {name}: {case}\n    ' + (message or '').strip().replace('\n', '\n    '), flush=True)
-        except Skip as e:
-            print(f'{name}: skipped: {e}', flush=True)
-            skipped += 1
-            continue
-        except Exception as e:
-            bad += 1
-            print(f'FAILED {name}: {type(e).__name__}: {e}', flush=True)
-        print(f'{name}: {good} passed, {bad} failed in {time.time() - start:.0f} s', flush=True)
-        passed, failed = passed + good, failed + bad
+    # Two at a time: some wait for one process, others fill both processors by themselves.
+    with concurrent.futures.ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
+        counts = list(pool.map(lambda suite: run_suite(suite, copy.copy(t)), suites))
+    passed, failed, skipped = (sum(column) for column in zip(*counts))
     print(f'{passed} passed, {failed} failed' + (f', {skipped} skipped' if skipped else ''))
     return 1 if failed or not passed else 0
 

@@ -1,12 +1,13 @@
 """Random programs with loops, branches and arrays: interpreter, passes, C and emulated CUDA give the same
 (tests/fuzz/control.py); gradients of programs with control flow (tests/gradients.py), and of GradBench's problems beside C by hand."""
-import argparse, shutil, sys, tempfile
+import argparse, concurrent.futures, os, shutil, sys, tempfile
 
 import gradients
 from pdcc_tests import SRC, run
 
 SLOW = True
-PROGRAMS = [(['--isa', 'generic'], 1, 1600), (['--isa', 'native'], 1601, 400), (['--cuda'], 170, 40)]  # first seed, how many
+# First seed, and how many: a process each.
+PROGRAMS = [(['--isa', 'generic'], 1, 800), (['--isa', 'generic'], 801, 800), (['--isa', 'native'], 1601, 400), (['--cuda'], 170, 40)]
 
 
 def shrinks(t):
@@ -29,15 +30,19 @@ def shrinks(t):
     return fails(small) and after < 15, '%d operations of %d:\n%s' % (after, before, shrink.module_text(small))
 
 
+def programs(t, how, first, count):
+    with tempfile.TemporaryDirectory() as keep:
+        return run([sys.executable, SRC / 'tests/fuzz/control.py', t.pdcc, '--seed', first, '--count', count, '--keep', keep,
+                    *how, '--cc', t.config['CC'].split()[0]])
+
+
 def suite(t):
     yield from gradients.suite(t)
     p = run([sys.executable, SRC / 'tests/bench/bench_gradients.py', '--pdcc', t.pdcc, '--cc', t.config['CC'], '--check'])
     yield 'gradients by hand', p.returncode == 0, p.stdout
     yield 'shrinker', *shrinks(t)
-    for how, first, count in PROGRAMS:
-        if '--cuda' in how and not shutil.which('g++'):
-            continue
-        with tempfile.TemporaryDirectory() as keep:
-            p = run([sys.executable, SRC / 'tests/fuzz/control.py', t.pdcc, '--seed', first, '--count', count, '--keep', keep,
-                     *how, '--cc', t.config['CC'].split()[0]])
-        yield f'{count} programs, {how[-1]}: ' + p.stdout.strip().split('\n')[-1], p.returncode == 0, p.stdout[-3000:]
+    parts = [p for p in PROGRAMS if '--cuda' not in p[0] or shutil.which('g++')]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for (how, first, count), p in zip(parts, pool.map(lambda part: programs(t, *part), parts)):
+            yield (f'{count} programs from {first}, {how[-1]}: ' + p.stdout.strip().split('\n')[-1], p.returncode == 0,
+                   p.stdout[-3000:])

@@ -1,11 +1,24 @@
 """Damaged models through the compiler built with sanitizers (make asan), and the recorded cases through it unharmed."""
-import concurrent.futures, os, pathlib, tempfile
+import concurrent.futures, copy, os, pathlib, tempfile
 
-from pdcc_tests import SRC, run, score
+from pdcc_tests import SRC, build, run, score
 
 SLOW = True
 DERIVED, PARTS = 3000, 4  # programs of which derivatives are checked, a third of which may be refused; a part a process: 8 minutes of one processor
-ROUNDS, SECONDS = 18, 900  # rounds decide, so that every machine tries the same; the time is for one that hangs
+ROUNDS, SECONDS = 12, 900  # rounds decide, so that every machine tries the same; the time is for one that hangs
+
+
+def damage(t, pdcc, models):
+    """Models changed at random, a part of them a process."""
+    def part(of):
+        with tempfile.TemporaryDirectory() as tmp:
+            return run([t.python, SRC / 'tests/fuzz/mutate.py', '--pdcc', pdcc, '--rounds', ROUNDS, '--seconds', SECONDS,
+                        '--stage', 'ir,generic,avx2,info', *of], cwd=tmp, env=dict(os.environ, TMPDIR=tmp))
+
+    parts = [models[i::PARTS] for i in range(PARTS)]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for of, p in zip(parts, pool.map(part, parts)):
+            yield f'{ROUNDS} rounds of damage, {len(of)} models from {of[0].parent.name}', p.returncode == 0, p.stdout[-3000:]
 
 
 def derivatives(t):
@@ -23,19 +36,14 @@ def derivatives(t):
 
 
 def suite(t):
-    p = run(['make', '-s', '-C', t.build, 'asan'])
+    p = build(t, 'asan')
     pdcc = pathlib.Path(t.build) / 'obj/asan/pdcc'
     yield 'the compiler builds with sanitizers', p.returncode == 0 and pdcc.exists(), p.stdout[-2000:]
     if not pdcc.exists():
         return
     models = sorted((SRC / 'tests/corpus/cases').glob('*/model.*[ln]')) + [SRC / 'samples/digits/digits.pdmodel']
-    with tempfile.TemporaryDirectory() as tmp:
-        p = run([t.python, SRC / 'tests/fuzz/mutate.py', '--pdcc', pdcc, '--rounds', ROUNDS, '--seconds', SECONDS,
-                 '--stage', 'ir,generic,avx2,info', *models], cwd=tmp, env=dict(os.environ, TMPDIR=tmp))
-        yield f'{ROUNDS} rounds of damage', p.returncode == 0, p.stdout[-3000:]
-    t.pdcc, plain = pdcc, t.pdcc
-    try:
-        yield from score(t, [SRC / 'tests/corpus/cases'], 'asan', target='interp')
-    finally:
-        t.pdcc = plain
+    yield from damage(t, pdcc, models)
+    sanitized = copy.copy(t)
+    sanitized.pdcc = pdcc
+    yield from score(sanitized, [SRC / 'tests/corpus/cases'], 'asan', target='interp')
     yield from derivatives(t)
