@@ -10,14 +10,14 @@ SOURCES += frontend/driver/build_cache.c frontend/driver/build_cuda.c \
 SOURCES += frontend/read/pir_flow.c frontend/read/pir_gradient.c frontend/read/pir_json.c frontend/read/pir_op.c frontend/read/pir_read.c \
 	frontend/read/pir_type.c
 SOURCES += frontend/read/attrs.c frontend/read/config.c frontend/read/config_yaml.c frontend/read/desc.c \
-	frontend/read/file.c frontend/read/folder.c frontend/read/legacy_text.c \
+	frontend/read/file.c frontend/read/folder.c frontend/read/gradient_names.c frontend/read/legacy_text.c \
 	frontend/read/model.c frontend/read/npy.c frontend/read/params.c
 SOURCES += frontend/translate/control_array.c frontend/translate/control_block.c \
 	frontend/translate/control_flow.c \
 	frontend/translate/control_if.c frontend/translate/control_element.c frontend/translate/control_select.c frontend/translate/control_recurrent.c \
 	frontend/translate/control_while.c frontend/translate/feeds.c frontend/translate/general.c \
 	frontend/translate/gradient.c frontend/translate/gradient_branch.c frontend/translate/gradient_loop.c \
-	frontend/translate/gradient_match.c frontend/translate/gradient_names.c frontend/translate/job.c frontend/translate/lod.c \
+	frontend/translate/gradient_match.c frontend/translate/job.c frontend/translate/lod.c \
 	frontend/translate/lod_beam.c frontend/translate/lod_ops.c frontend/translate/lod_rule.c \
 	frontend/translate/optimizers.c \
 	frontend/translate/selected_rows.c frontend/translate/steps.c \

@@ -475,6 +475,8 @@ const char *limit_expression(const Scalars *s, const Op *op, const char *x, cons
 const char *guard_decided(Arena *a, const char *e, const char *condition, bool value);
 // `pred ? x : y` without what the predicate decides in x and y; NULL after a diagnostic.
 const char *guard_choice(Scalars *s, const Value *pred, const char *x, const char *y);
+// The text `e` of `x && y` or `x || y` without what x decides in y; of another operation, itself.
+const char *guard_logic(Scalars *s, const Op *op, const char *e, const char *x);
 // `i >= n` of a position i, for n < i + 1; NULL: op is no such comparison.
 const char *guard_at_least(Scalars *s, const Op *op);
 // Whether such comparisons are all that reads op, i + 1, which they do not print.

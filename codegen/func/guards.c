@@ -59,6 +59,12 @@ const char *guard_decided(Arena *a, const char *e, const char *condition, bool v
 	return e;
 }
 
+const char *guard_logic(Scalars *s, const Op *op, const char *e, const char *x)
+{
+	const bool both = op->code == OP_PD_LOGICAL_AND;
+	return both || op->code == OP_PD_LOGICAL_OR ? guard_decided(s->k->arena, e, x, both) : e;
+}
+
 // What is less than y where y is one more than it; NULL: y is no such sum.
 static const Value *one_less(const Value *y)
 {

@@ -20,6 +20,15 @@ const char *near_index_expression(Scalars *s, const Op *op)
 	         : NULL;
 }
 
+static bool never_negative(const Value *v, int depth);
+
+static bool cast_never_negative(const Value *from, const Type *to, int depth)
+{
+	return from->type->kind == TY_SCALAR &&
+	       dtype_size(from->type->dtype) <= dtype_size(to->dtype) &&
+	       (from->type->dtype == DT_BOOL || never_negative(from, depth));
+}
+
 // Whether a whole number or a position is never negative.
 static bool never_negative(const Value *v, int depth)
 {
@@ -27,23 +36,33 @@ static bool never_negative(const Value *v, int depth)
 	int64_t c;
 	if (v->type->kind == TY_INDEX && index_constant(v, &c))
 		return c >= 0;
-	if (!op || depth > MAX_DEPTH ||
-	    (v->type->kind != TY_INDEX &&
-	     (v->type->kind != TY_SCALAR || !dtype_is_int(v->type->dtype))))
+	if (!op || depth > MAX_DEPTH || (v->type->kind == TY_SCALAR && !dtype_is_int(v->type->dtype)))
 		return false;
-	const Value *x = op->noperand ? op_operand(op, 0) : NULL;
-	const Value *y = op->noperand > 1 ? op_operand(op, 1) : NULL;
 	switch (op->code) {
 	case OP_LOOP_CONSTANT: return op_int(op, "value", -1) >= 0;
 	case OP_LOOP_DIM: return true;
-	case OP_LOOP_FROM_INDEX: return v->type->dtype == DT_I64 && never_negative(x, depth + 1);
-	case OP_PD_MAXIMUM: return never_negative(x, depth + 1) || never_negative(y, depth + 1);
-	case OP_PD_MINIMUM: return never_negative(x, depth + 1) && never_negative(y, depth + 1);
-	case OP_PD_CAST:
-		return x->type->kind == TY_SCALAR &&
-		       dtype_size(x->type->dtype) <= dtype_size(v->type->dtype) &&
-		       (x->type->dtype == DT_BOOL || never_negative(x, depth + 1));
+	case OP_LOOP_FROM_INDEX:
+		return v->type->dtype == DT_I64 && never_negative(op_operand(op, 0), depth + 1);
+	case OP_PD_MAXIMUM:
+		return never_negative(op_operand(op, 0), depth + 1) ||
+		       never_negative(op_operand(op, 1), depth + 1);
+	case OP_PD_CAST: return cast_never_negative(op_operand(op, 0), v->type, depth + 1);
 	default: return false;
+	}
+}
+
+// What becomes of a position that is not there.
+static void index_fault_print(Scalars *s, const Op *op, int depth, Text *out)
+{
+	const int fault = kernel_fault(s->k, op);
+	if (!s->k->cg->backend->device)
+		text_line(out, depth + 1, "return %d;", fault + 1);
+	else
+		text_line(out, depth + 1, "%spd_fail(pd_run, PD_INDEX, %s);", s->k->skips ? "" : "return ",
+		          fault ? arena_printf(s->k->arena, "pd_op + %d", fault) : "pd_op");
+	if (s->k->skips) {
+		text_line(out, depth + 1, "continue;");
+		text_line(out, depth, "}");
 	}
 }
 
@@ -68,16 +87,7 @@ bool to_index_print(Scalars *s, const Op *op, int depth, Text *out)
 	const bool natural = isdigit((unsigned char)*name) || never_negative(op_operand(op, 0), 0);
 	text_line(out, depth, "if (%s%s%s >= %s)%s", natural ? "" : name, natural ? "" : " < 0 || ",
 	          name, extent, s->k->skips ? " {" : "");
-	const int fault = kernel_fault(s->k, op);
-	if (!s->k->cg->backend->device)
-		text_line(out, depth + 1, "return %d;", fault + 1);
-	else
-		text_line(out, depth + 1, "%spd_fail(pd_run, PD_INDEX, %s);", s->k->skips ? "" : "return ",
-		          fault ? arena_printf(s->k->arena, "pd_op + %d", fault) : "pd_op");
-	if (s->k->skips) {
-		text_line(out, depth + 1, "continue;");
-		text_line(out, depth, "}");
-	}
+	index_fault_print(s, op, depth, out);
 	if (strcmp(s->k->index, "int64_t")) {
 		const char *narrow = kernel_local(s->k, "v");
 		text_line(out, depth, "const %s %s = (%s)%s;", s->k->index, narrow, s->k->index, name);

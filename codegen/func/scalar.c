@@ -572,11 +572,8 @@ static const char *primitive_expression(Scalars *s, const Op *op)
 	if (is_pow_half(op))
 		return arena_printf(s->k->arena, "pd_pow_half_%s(%s)",
 		                    op->results[0].type->dtype == DT_F64 ? "f64" : "f32", x[0]);
-	if (op->code == OP_PD_LOGICAL_AND || op->code == OP_PD_LOGICAL_OR)
-		return guard_decided(s->k->arena, table_expression(s, op), x[0],
-		                     op->code == OP_PD_LOGICAL_AND);
 	if (op->info->c_expr)
-		return table_expression(s, op);
+		return guard_logic(s, op, table_expression(s, op), x[0]);
 	diag_error(s->k->ctx->diag, op->loc, "code generation: no C for '%s' on scalars",
 	           op->info->name);
 	return NULL;

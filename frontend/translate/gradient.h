@@ -3,6 +3,7 @@
 #ifndef PDCC_FRONTEND_GRADIENT_H
 #define PDCC_FRONTEND_GRADIENT_H
 
+#include "frontend/read/gradient_names.h"
 #include "frontend/translate/translator.h"
 
 // A variable and what it held when an operator read or wrote it.
@@ -27,27 +28,6 @@ bool translate_job(OpJob *j);
 bool gradient_is_known(const Context *c, const char *type);
 // A gradient operator: op_gradient of the operator that it belongs to.
 bool gradient_translate(OpJob *j);
-
-#define GRAD "@GRAD" // what the gradient of a variable, and a slot of gradients, is called after it
-
-// gradient_names.c. How many times an operator of this type differentiates another, whose row is
-// *forward and whose type the first *n characters are; 0: it is no gradient operator.
-int gradient_forward(const char *type, const OpInfo **forward, size_t *n);
-// *keep: how many characters are in front of `end`.
-bool name_ends_with(const char *s, const char *end, size_t *keep);
-// The slot of the operator, among inputs or outputs, that is called `slot`, or after its gradient;
-// `depth` counts @GRAD. `second`: the operator differentiates twice, and has other names as well.
-const Paddle__OpSlot *gradient_slot(size_t n, Paddle__OpSlot *const *slots, const char *slot,
-                                    int depth, bool second);
-bool gradient_second_name(const char *name, const char *slot, int depth);
-// Whether a gradient variable is called after the variable it belongs to.
-bool gradient_named_after(const Paddle__OpSlot *gradient, const Paddle__OpSlot *of);
-// How well the operator `of` fits that the gradient operator `d` names; -1: it is another one.
-int gradient_likeness(const Paddle__OpDesc *d, const Paddle__OpDesc *of, bool second);
-// Why the attributes of a gradient operator cannot be passed over: one is unknown, or has another
-// value than in each of the n operators that it may belong to; NULL: they can.
-const char *gradient_objection(Context *c, const Paddle__OpDesc *d, size_t n,
-                               Paddle__OpDesc *const *before);
 
 // The variable gets the gradient dv of v (NULL: zero), a tensor or an array. False after a
 // diagnostic.

@@ -6,6 +6,8 @@
 #include "lower/arrays/parts.h"
 #include "lower/pass/rewrite.h"
 
+#include <string.h>
+
 // ---- groups -------------------------------------------------------------------------------------
 
 static const Type *length_type(Context *c)
@@ -77,10 +79,23 @@ static Value *as_index(Builder *b, Value *at, Value *valid, const Dim *extent)
 	return index_from_data(b, build(b, OP_PD_WHERE, 3, where, NULL), extent, false);
 }
 
-Value *array_slice_index(Builder *b, const ArrayGroup *g, Value *at)
+// Whether v is the position of the last element of an array of that length (negative: it has none).
+static bool is_last(const Value *v, const Value *length)
 {
-	Value *index = as_index(b, at, apply2(b, OP_PD_LESS_THAN, at, load_scalar(b, g->length)),
-	                        g->c->capacity);
+	const Op *op = v->def;
+	const Tensor *one = op && op->code == OP_PD_SUBTRACT && op_operand(op, 0) == length
+	                        ? value_constant(op_operand(op, 1))
+	                        : NULL;
+	return one && tensor_numel(one) == 1 && tensor_get_i(one, 0) == 1;
+}
+
+Value *array_slice_index(Builder *b, const ArrayGroup *g, Value *position)
+{
+	Value *at = load_scalar(b, position);
+	Value *index = is_last(position, g->length)
+	                   ? index_from_data(b, at, g->c->capacity, false)
+	                   : as_index(b, at, apply2(b, OP_PD_LESS_THAN, at, load_scalar(b, g->length)),
+	                              g->c->capacity);
 	if (!g->c->holes || g->c->open)
 		return index; // sizes of -1 tell
 	return as_index(b, at, load(b, g->extra, &index), g->c->capacity);
@@ -127,6 +142,16 @@ static bool group_done(ArrayGroup *g, const char *name)
 	return true;
 }
 
+// What tells the memory of a class from that of the classes before it, which may be called alike,
+// as the arrays of a stack are: one value for several variables would have to be copied.
+static const char *memory_name(const Arrays *a, const ArrayClass *c, const char *name)
+{
+	for (const ArrayClass *before = a->classes; before && before != c; before = before->next)
+		if (!before->same && !strcmp(before->name ? before->name : "array", name))
+			return arena_printf(a->ctx->arena, "%s_%d", name, c->id);
+	return name;
+}
+
 static bool create_rewrite(Arrays *a, Op *op)
 {
 	Builder b = builder_before(op);
@@ -135,7 +160,7 @@ static bool create_rewrite(Arrays *a, Op *op)
 	int n = array_part_types(a, g->c, types);
 	Op *empty = op_new(a->ctx, OP_LOOP_EMPTY, op->loc, 1, &types[0], 0, NULL, 0, 0);
 	const char *name = op->results[0].name ? op->results[0].name : "array";
-	op_set_attr(empty, "name", attr_str(a->ctx, name));
+	op_set_attr(empty, "name", attr_str(a->ctx, memory_name(a, g->c, name)));
 	op_insert_before(op, empty);
 	g->data = &empty->results[0];
 	g->length = number(&b, 0);
@@ -166,7 +191,7 @@ static Value *read_sizes(Builder *b, const ArrayGroup *g, Value *at)
 {
 	const Dim *rank = dim_const(b->ctx, g->c->rank);
 	Nest n = nest_open(b, type_tensor(b->ctx, DT_I64, 1, &rank, 0));
-	Value *index[2] = {array_slice_index(&n.b, g, load_scalar(&n.b, at)), n.at[0]};
+	Value *index[2] = {array_slice_index(&n.b, g, at), n.at[0]};
 	return nest_close(&n, load(&n.b, g->extra, index));
 }
 
@@ -208,7 +233,7 @@ static bool read_rewrite(Arrays *a, Op *op)
 			return false;
 	}
 	Nest n = nest_open(&b, t);
-	index[0] = array_slice_index(&n.b, g, load_scalar(&n.b, at));
+	index[0] = array_slice_index(&n.b, g, at);
 	for (int d = 0; d < t->rank; d++)
 		index[1 + d] = n.at[d];
 	if (g->c->open)
@@ -265,6 +290,14 @@ static bool slice_rewrite(Arrays *a, Op *op)
 	const Type *one = length_type(a->ctx), *const types[] = {one, one};
 	if (!start || !end)
 		return false;
+	const Tensor *known = value_constant(start);
+	bool from_start = known && tensor_numel(known) == 1 && tensor_get_i(known, 0) == 0;
+	if (from_start && is_last(end, from.length)) { // what a pop leaves
+		g->data = from.data;
+		g->extra = from.extra;
+		g->length = build2(&b, OP_PD_MAXIMUM, end, number(&b, 0), NULL);
+		return g->length != NULL;
+	}
 	Nest n = nest_open_several(&b, 2, types);
 	Value *length = load_scalar(&n.b, from.length), *first = slice_bound(&n.b, start, length);
 	Value *count = apply2(&n.b, OP_PD_SUBTRACT, slice_bound(&n.b, end, length), first);
@@ -272,8 +305,6 @@ static bool slice_rewrite(Arrays *a, Op *op)
 	                           apply2(&n.b, OP_PD_MAXIMUM, build_scalar_f(&n.b, DT_I64, 0), count)};
 	if (!nest_close_several(&n, elements, parts))
 		return false;
-	const Tensor *known = value_constant(start);
-	bool from_start = known && tensor_numel(known) == 1 && tensor_get_i(known, 0) == 0;
 	g->data = from_start ? from.data : shift(&b, from.data, parts[0], parts[1], 0);
 	g->length = parts[1];
 	g->extra = from.extra ? shift(&b, from.extra, parts[0], parts[1], g->c->open ? -1 : 0) : NULL;

@@ -165,8 +165,8 @@ static bool kind_folds(const OpInfo *info)
 
 static bool op_folds(Op *op, Need *n)
 {
-	if (!op->nresult || !kind_folds(op->info))
-		return false;
+	if (!op->nresult || !kind_folds(op->info) || op->code == OP_LOOP_EMPTY)
+		return false; // what is empty holds nothing that a constant could say
 	int64_t bytes, elements = result_elements(op, &bytes);
 	if (elements < 0)
 		return false;

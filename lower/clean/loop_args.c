@@ -3,6 +3,7 @@
 #include "lower/clean/clean.h"
 #include "lower/pass/control.h"
 #include "lower/pass/pass.h"
+#include "lower/pass/rewrite.h"
 
 enum { MAX_COMPARED = 8 }; // depth to which two computations are compared
 
@@ -52,12 +53,69 @@ static bool same_work(const Op *x, const Op *y)
 }
 
 static bool same_operands(const Op *loop, int i, int j, const Op *x, const Op *y, int depth);
+static bool same_value(const Op *loop, int i, int j, const Value *a, const Value *b, int depth);
+
+static bool is_number(const Value *v, int64_t want)
+{
+	const Tensor *t = value_constant(v);
+	return t && dtype_is_int(t->dtype) && tensor_numel(t) == 1 && tensor_get_i(t, 0) == want;
+}
+
+// What an integer is a constant more than, written as a sum or as a scale by 1; NULL: no such
+// thing.
+static const Value *sum_parts(const Value *v, int64_t *more)
+{
+	const Op *op = v->def;
+	if (!op || v->type->kind != TY_TENSOR || !dtype_is_int(v->type->dtype))
+		return NULL;
+	const Tensor *t = op->code == OP_PD_ADD ? value_constant(op_operand(op, 1)) : NULL;
+	const double bias = op->code == OP_PD_SCALE ? op_float(op, "bias", 0) : 0;
+	const bool scaled = op->code == OP_PD_SCALE && (op->noperand == 1 || !op_operand(op, 1)) &&
+	                    op_float(op, "scale", 0) == 1 && number_whole(bias, more);
+	if (t && tensor_numel(t) == 1)
+		*more = tensor_get_i(t, 0);
+	return (t && tensor_numel(t) == 1) || scaled ? op_operand(op, 0) : NULL;
+}
+
+// Whether the rounds go on only while variable i is above 0.
+static bool counts_to_zero(const Op *loop, int i)
+{
+	const Block *cond = loop->regions[0].first;
+	const Value *go = op_operand(cond->last, 0);
+	return go->def && go->def->code == OP_PD_GREATER_THAN &&
+	       op_operand(go->def, 0) == cond->args[i] && is_number(op_operand(go->def, 1), 0);
+}
+
+// v without a maximum with 0 that changes nothing: of variable j, less 1, where j is above 0 in
+// each round since it is variable i. So lengths of stacks are counted down as rounds are.
+static const Value *without_floor(const Op *loop, int i, int j, const Value *v)
+{
+	const Block *body = loop->regions[1].first;
+	const Op *floor = v->def;
+	if (!floor || floor->code != OP_PD_MAXIMUM || !is_number(op_operand(floor, 1), 0))
+		return v;
+	const Op *less = op_operand(floor, 0)->def;
+	const bool counted = less && less->code == OP_PD_SUBTRACT && value_is_in(v, loop) &&
+	                     less->results[0].type == v->type &&
+	                     (op_operand(less, 0) == body->args[i] ||
+	                      op_operand(less, 0) == body->args[j]) &&
+	                     is_number(op_operand(less, 1), 1) &&
+	                     (counts_to_zero(loop, i) || counts_to_zero(loop, j));
+	return counted ? op_operand(floor, 0) : v;
+}
 
 // Whether a and b are the same once argument j of the body is argument i.
 static bool same_value(const Op *loop, int i, int j, const Value *a, const Value *b, int depth)
 {
 	const Block *body = loop->regions[1].first;
+	a = without_floor(loop, i, j, a);
+	b = without_floor(loop, i, j, b);
 	if (a == b || (a == body->args[i] && b == body->args[j]))
+		return true;
+	int64_t more, most;
+	const Value *u = sum_parts(a, &more), *v = sum_parts(b, &most);
+	if (u && v && more == most && a->type == b->type && u->type == v->type && u->type == a->type &&
+	    same_value(loop, i, j, u, v, depth + 1))
 		return true;
 	const Op *x = a->def, *y = b->def;
 	if (!x || !y || depth > MAX_COMPARED || !same_work(x, y) || a->index != b->index ||

@@ -1,7 +1,7 @@
-// Which operator a gradient operator belongs to, by the names that it uses: of its type, its slots
-// and its variables; and whether its attributes are those of that operator.
-#include "frontend/translate/control.h"
-#include "frontend/translate/gradient.h"
+// Which operator of a legacy program a gradient operator belongs to, by the names that it uses: of
+// its type, its slots and its variables; and whether its attributes are those of that operator.
+#include "frontend/read/gradient_names.h"
+#include "frontend/read/attrs.h"
 
 #include <ctype.h>
 #include <stdio.h>
