@@ -223,15 +223,27 @@ static bool op_dominates(Arena *a, const Op *other, const Op *op)
 	return before;
 }
 
+// Whether a size is the room in arrays, which is the same for a whole run.
+static bool size_is_room(const Op *op, const Dim *size)
+{
+	for (const Op *at = op->block->region->first->first; at; at = at->next) {
+		const Attr *rooms = at->code == OP_LOOP_CAPACITY ? op_attr(at, "dims") : NULL;
+		for (int i = 0; rooms && i < rooms->n; i++)
+			if (rooms->dims[i] == size)
+				return true;
+	}
+	return false;
+}
+
 // Whether all positions below `few` are below `many`, whatever a run finds. NULL: any number will
 // do.
-static bool slices_cover(const Dim *few, const Dim *many)
+static bool slices_cover(const Op *op, const Dim *few, const Dim *many)
 {
 	if (!many)
 		return true;
 	if (dim_is_const(few) && dim_is_const(many))
 		return few->value <= many->value;
-	return few == many && few->kind == DIM_SYM && !few->bounded;
+	return few == many && few->kind == DIM_SYM && (!few->bounded || size_is_room(op, few));
 }
 
 // Whether an update on each way to `op` has found that v is a position, among no more than that
@@ -244,7 +256,7 @@ static bool position_was_checked(Arena *a, const Value *v, const Op *op, const D
 		    position_was_checked(a, &other->results[0], op, slices))
 			return true;
 		if (is_position(u) && other != op &&
-		    slices_cover(other->results[0].type->dims[0], slices) && op_dominates(a, other, op))
+		    slices_cover(op, other->results[0].type->dims[0], slices) && op_dominates(a, other, op))
 			return true;
 	}
 	return false;

@@ -395,6 +395,15 @@ const Dim *array_feed_symbol(Arrays *a, const Op *feed, const char *what)
 	return dim_sym(a->ctx, text);
 }
 
+// The room of a class that is always as long as this one; NULL: there is none yet.
+static const Dim *group_capacity(const Arrays *a, const ArrayClass *c)
+{
+	for (const ArrayClass *other = a->classes; other != c && c->group >= 0; other = other->next)
+		if (!other->same && other->group == c->group && other->capacity)
+			return other->capacity;
+	return NULL;
+}
+
 static const Dim *class_capacity(Arrays *a, const ArrayClass *c, Symbols *symbols)
 {
 	Extent e = {.a = a, .c = c, .end = dim_const(a->ctx, 0)};
@@ -405,10 +414,22 @@ static const Dim *class_capacity(Arrays *a, const ArrayClass *c, Symbols *symbol
 		return dim_is(most, 0) ? dim_const(a->ctx, 1) : most;
 	if ((e.unknown || large) && a->p->max_array)
 		return dim_const(a->ctx, a->p->max_array);
-	const Dim *symbol = symbol_new(symbols, c, "");
+	const Dim *symbol = group_capacity(a, c);
+	if (symbol)
+		return symbol;
+	symbol = symbol_new(symbols, c, "");
 	if (!e.unknown && !large) // of sizes that the run finds, with their bounds
 		dim_set_bound(a->ctx, symbol, most);
 	return symbol;
+}
+
+static bool group_visit(Op *op, void *arg)
+{
+	Arrays *a = arg;
+	const ArrayGroup *g = op->code == OP_PD_CREATE_ARRAY ? array_group(a, &op->results[0]) : NULL;
+	if (g)
+		g->c->group = (int)op_int(op, "group", -1);
+	return true;
 }
 
 void arrays_size(Arrays *a)
@@ -416,6 +437,7 @@ void arrays_size(Arrays *a)
 	Symbols symbols = {.a = a};
 	name_map_init(&symbols.taken, a->arena);
 	op_walk(a->p->module, holes_visit, a);
+	op_walk(a->p->module, group_visit, a);
 	for (ArrayClass *c = a->classes; c; c = c->next) {
 		if (c->same)
 			continue;

@@ -13,6 +13,7 @@ typedef struct ArrayClass {
 	struct ArrayClass *same; // it was found to be part of that one
 	struct ArrayClass *next;
 	int id;           // by the order of the program
+	int group;        // which classes are as long as this one; -1: nobody knows of any
 	const char *name; // of the first array; gives the symbols theirs
 	DType dtype;      // of the elements, with their rank and dims
 	int rank;

@@ -35,6 +35,7 @@ typedef struct Stacks {
 	Arena *arena;
 	int n, room;
 	Stack **list;
+	int ngroup; // of arrays that are as long as each other
 	bool ok;
 } Stacks;
 
@@ -370,6 +371,18 @@ static bool empty_rewrite(Op *op, Stack *k)
 	return v != NULL;
 }
 
+static void create_rewrite(Stacks *s, Op *op, Stack *k)
+{
+	for (int i = 0, kind = 0; i < k->n; i++) {
+		k->arrays[i] = array_op(op, OP_PD_CREATE_ARRAY, k->types[i], NULL, NULL, NULL);
+		k->arrays[i]->name = k->value->name;
+		while (kind < k->nkind && i >= k->kinds[kind].first + k->kinds[kind].n)
+			kind++;
+		op_set_attr(k->arrays[i]->def, "group", attr_int(s->ctx, s->ngroup + kind));
+	}
+	s->ngroup += k->nkind + 1;
+}
+
 static bool stack_op_rewrite(Stacks *s, Op *op)
 {
 	Stack *k = stack_find(s, op->code == OP_CF_CREATE_STACK ? &op->results[0] : op_operand(op, 0));
@@ -377,10 +390,7 @@ static bool stack_op_rewrite(Stacks *s, Op *op)
 	if (!ok)
 		return op_error(op, "nothing is ever pushed on this stack");
 	if (op->code == OP_CF_CREATE_STACK) {
-		for (int i = 0; i < k->n; i++) {
-			k->arrays[i] = array_op(op, OP_PD_CREATE_ARRAY, k->types[i], NULL, NULL, NULL);
-			k->arrays[i]->name = k->value->name;
-		}
+		create_rewrite(s, op, k);
 		return true;
 	}
 	if (op->code == OP_CF_PUSH_BACK)
