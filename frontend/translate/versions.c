@@ -20,11 +20,12 @@ static bool holds_all(DType to, DType from)
 	return from == to || from == DT_BOOL || from == DT_I8 || from == DT_U8;
 }
 
-// x, of which a cast to `to` loses nothing. Every type goes through f32, as there.
+// x, of which a cast to `to` loses nothing. Every type goes through f32, as there; of complex
+// numbers that is the real part.
 static Value *cut(Builder *b, Value *x, DType to)
 {
 	const DType from = x->type->dtype;
-	if (!dtype_is_half(to) || holds_all(to, from) || dtype_is_complex(from))
+	if (!dtype_is_half(to) || holds_all(to, from))
 		return x;
 	const enum OpCode code = to == DT_F16 ? OP_PD_CUT_F16 : OP_PD_CUT_BF16;
 	return build1(b, code, tensor_cast(b, x, DT_F32), NULL);

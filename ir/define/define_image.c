@@ -331,10 +331,11 @@ bool define_hook_bicubic_interp(Builder *b, Op *op, Value **results)
 static Value *reflected(Builder *b, Value *x, const Dim *size, bool corners)
 {
 	Context *c = b->ctx;
-	// Mirrors at 0 and size - 1, or at -0.5 and size - 0.5.
-	const Dim *span = corners ? dim_sub(c, size, dim_const(c, 1)) : size;
+	// Mirrors at 0 and size - 1, or at -0.5 and size - 0.5. An image of one element has only 0.
+	const Dim *one = dim_const(c, 1), *span = corners ? dim_sub(c, size, one) : size;
 	if (dim_is(span, 0))
 		return number(b, 0);
+	span = dim_max(c, span, one);
 	Value *width = scalar_from_index(b, index_dim(b, span), DT_F32);
 	Value *y = build1(b, OP_PD_ABS, corners ? x : plus(b, x, 0.5), NULL);
 	Value *twice = times(b, width, 2);

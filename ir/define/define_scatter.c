@@ -189,24 +189,37 @@ static bool places_of_mask(Builder *b, Value *mask, const Dim *found, Places *p)
 	return r.at && bind_size(b, r.count, found);
 }
 
+// Brings whole numbers to the sizes that all indices have together, which end at `end`: a run may
+// find 1 or that. What surely is 1 stays.
+static bool places_spread(Builder *b, Places *p, const Dim *const *end)
+{
+	const Type *t = p->index->type;
+	const Dim *dims[MAX_RANK];
+	for (int d = 0; d < t->rank; d++)
+		dims[d] = dim_is(t->dims[d], 1) ? t->dims[d] : end[d - t->rank];
+	p->index = tensor_spread(b, p->index, t->rank, dims);
+	return p->index != NULL;
+}
+
 bool define_hook_index_put(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *const * indices;
 	int n = op_operand_list(op, 1, &indices), rank = 0, covered = 0, k = 0;
-	const Dim *dims[2 * MAX_RANK], *found = NULL;
+	const Dim *dims[2 * MAX_RANK];
 	Places p[MAX_RANK];
 	for (int i = 0; i < n; i++) {
 		const Type *t = indices[i]->type;
 		bool mask = t->dtype == DT_BOOL;
 		p[i] = (Places){indices[i], NULL};
 		covered += mask ? t->rank : 1;
-		found = index_put_found(op, i);
-		if (mask && !places_of_mask(b, indices[i], found, &p[i]))
+		if (mask && !places_of_mask(b, indices[i], index_put_found(op, i), &p[i]))
 			return false;
-		if (!infer_broadcast(op, rank, dims, mask ? 1 : t->rank, mask ? &found : t->dims, &rank,
-		                     dims))
+		if (!index_put_spread(op, i, t, &rank, dims))
 			return false;
 	}
+	for (int i = 0; i < n; i++)
+		if (!p[i].mask && !places_spread(b, &p[i], dims + rank))
+			return false;
 	Value *at = put_places(b, op, n, p, rank, dims);
 	for (int d = covered; d < x->type->rank; d++)
 		dims[rank + k++] = x->type->dims[d];

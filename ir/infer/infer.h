@@ -10,6 +10,9 @@
 const Dim *infer_found_size(const Op *op, const Type *x);
 // The number of true elements of the mask that is index number i of an index_put.
 const Dim *index_put_found(const Op *op, int i);
+// What the indices of index_put in front broadcast to (`rank`, `dims`) with index i, of type t; the
+// definition sees to it that a run checks that.
+bool index_put_spread(const Op *op, int i, const Type *t, int *rank, const Dim **dims);
 
 // Says where in the program random numbers are drawn: two draws with one seed must differ.
 void infer_keep_place(Op *op);

@@ -173,20 +173,41 @@ bool window_overhangs(const Window *w, int i)
 	return larger || !dim_is(w->before[i], 0) || !dim_is(w->after[i], 0);
 }
 
-const Dim *window_count(Context *c, const Window *w, int i, bool ceil)
+// How far the first place of a window can go; rounded up, by almost a stride further.
+static const Dim *window_room(Context *c, const Window *w, int i, bool ceil)
 {
 	const Dim *span = dim_mul(c, dim_sub(c, w->kernel[i], dim_const(c, 1)),
 	                          dim_const(c, w->dilation[i]));
 	const Dim *room = dim_add(c, dim_add(c, w->size[i], w->before[i]), w->after[i]);
 	room = dim_sub(c, room, dim_add(c, span, dim_const(c, 1)));
-	if (ceil)
-		room = dim_add(c, room, dim_const(c, w->stride[i] - 1));
+	return ceil ? dim_add(c, room, dim_const(c, w->stride[i] - 1)) : room;
+}
+
+const Dim *window_count(Context *c, const Window *w, int i, bool ceil)
+{
+	const Dim *room = window_room(c, w, i, ceil);
 	// Paddle's division truncates: a window that is larger than the room still counts when less
 	// than a stride is missing.
 	const Dim *steps = dim_is_const(room) && room->value < 0
 	                       ? dim_const(c, room->value / w->stride[i])
 	                       : dim_div(c, room, dim_const(c, w->stride[i]));
 	return dim_add(c, steps, dim_const(c, 1));
+}
+
+// The same, for the type of a result. Of a size that only a run knows, the division does not
+// truncate, and the run must not find one for which it would.
+static const Dim *window_count_checked(Context *c, const Window *w, int i, bool ceil)
+{
+	const Dim *count = window_count(c, w, i, ceil), *stride = dim_const(c, w->stride[i]);
+	const Dim *room = window_room(c, w, i, ceil);
+	int64_t least, most;
+	dim_range(room, &least, &most);
+	if (w->stride[i] > 1 && !dim_is_const(room) && least < 0) {
+		const Dim *up = dim_div(c, dim_add(c, room, dim_const(c, w->stride[i] - 1)), stride);
+		up = dim_add(c, dim_min(c, up, dim_const(c, 0)), dim_const(c, 1));
+		dim_check(c, dim_max(c, count, up), count);
+	}
+	return count;
 }
 
 static bool positive_size(const Op *op, const Dim *d, int axis)
@@ -219,7 +240,7 @@ bool infer_hook_conv(Op *op)
 	shape[0] = x->dims[0];
 	shape[w.channel] = filter->dims[0];
 	for (int i = 0; i < w.n; i++) {
-		shape[w.axis[i]] = window_count(c, &w, i, false);
+		shape[w.axis[i]] = window_count_checked(c, &w, i, false);
 		if (!positive_size(op, shape[w.axis[i]], w.axis[i]))
 			return false;
 	}
@@ -304,7 +325,7 @@ static const Dim *pool_count(const Op *op, const Window *w, int i)
 	if (w->whole)
 		return dim_const(op->ctx, 1);
 	return w->adaptive ? w->kernel[i]
-	                   : window_count(op->ctx, w, i, op_bool(op, "ceil_mode", false));
+	                   : window_count_checked(op->ctx, w, i, op_bool(op, "ceil_mode", false));
 }
 
 static bool pool_shape(Op *op, const Dim **shape)
@@ -396,7 +417,7 @@ bool infer_hook_unfold(Op *op)
 		w.kernel[i] = dim_const(c, kernel[i]);
 		w.before[i] = dim_const(c, pads[i]); // top, left, bottom, right
 		w.after[i] = dim_const(c, pads[2 + i]);
-		places = dim_mul(c, places, window_count(c, &w, i, false));
+		places = dim_mul(c, places, window_count_checked(c, &w, i, false));
 	}
 	const Dim *shape[] = {x->dims[0], dim_mul(c, x->dims[1], dim_mul(c, w.kernel[0], w.kernel[1])),
 	                      places};

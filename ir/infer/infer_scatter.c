@@ -49,10 +49,17 @@ static bool index_take(Op *op, const Type *x, int i, const Type *t, int *axis, i
 		return op_error(op, "an index must be a tensor of whole numbers or a mask");
 	if (mask && !check_mask(op, x, *axis, t))
 		return false;
-	const Dim *found = index_put_found(op, i);
 	*axis += mask ? t->rank : 1;
-	return infer_broadcast(op, *rank, dims, mask ? 1 : t->rank, mask ? &found : t->dims, rank,
-	                       dims);
+	return index_put_spread(op, i, t, rank, dims);
+}
+
+bool index_put_spread(const Op *op, int i, const Type *t, int *rank, const Dim **dims)
+{
+	const Dim *found = index_put_found(op, i), *have[2 * MAX_RANK];
+	memcpy(have, dims, sizeof *have * (size_t)*rank); // more axes move those that are there
+	if (t->dtype == DT_BOOL)
+		return infer_broadcast(op, *rank, have, 1, &found, rank, dims);
+	return infer_broadcast_open(op, *rank, have, t->rank, t->dims, rank, dims);
 }
 
 bool infer_hook_index_put(Op *op)
