@@ -7,7 +7,7 @@
 #include <string.h>
 
 // Labels: 26 small letters, 26 capitals, then the axes of `...` counted from the last.
-enum { FIRST_DOT = 52 };
+enum { FIRST_DOT = EINSUM_DOTS };
 
 static int letter_label(char ch)
 {
@@ -45,14 +45,23 @@ static int count_letters(const char *s, const char *end)
 	return n;
 }
 
+bool einsum_stretches(const Einsum *e, int label)
+{
+	return e->ones || label >= FIRST_DOT;
+}
+
 // The labels of the sizes that an operand has; equal labels must have equal sizes, or 1, as Paddle
-// 3 takes it for letters, too (where Paddle 2 ends with an error).
+// 3 takes it for letters, too (where Paddle 2 ends with an error). What `...` stands for, and with
+// `ones` all of them, may also be 1 where only a run knows it.
 static bool term_sizes(const Op *op, Einsum *e, int i, const Type *t)
 {
 	for (int d = 0; d < t->rank; d++) {
-		const Dim **size = &e->size[e->label[i][d]];
+		const int label = e->label[i][d];
+		const Dim **size = &e->size[label];
 		if (!*size || dim_is(*size, 1))
 			*size = t->dims[d];
+		else if (einsum_stretches(e, label) && !(dim_is_const(*size) && dim_is_const(t->dims[d])))
+			*size = dim_broadcast(op->ctx, *size, t->dims[d]);
 		else if (!dim_is(t->dims[d], 1) &&
 		         !infer_same_dim(op, *size, t->dims[d], "sizes of one letter", size))
 			return false;
@@ -76,34 +85,39 @@ static void implicit_result(Einsum *e, int dots)
 			e->out[e->nout++] = l;
 }
 
+// The next operand's term, from s to end. `most` is how many axes `...` stands for at most.
+static bool operand_term(const Op *op, Einsum *e, const char *s, const char *end, int *most)
+{
+	Value *const *list;
+	const int n = op_operand_list(op, 0, &list), i = e->n;
+	if (i == n || i == EINSUM_OPERANDS)
+		return op_error(op, "the equation is for more than %d operands", i);
+	if (!list[i] || !type_is_tensor(list[i]->type))
+		return op_error(op, "operand %d is not a tensor", i);
+	const Type *t = list[i]->type;
+	const int dots = t->rank - count_letters(s, end);
+	const bool fits = dots >= 0 && dots <= EINSUM_LABELS - FIRST_DOT;
+	if (fits && !read_term(op, s, end, dots, &e->rank[i], e->label[i]))
+		return false;
+	if (!fits || e->rank[i] != t->rank)
+		return op_error(op, "term %d of the equation is for a tensor of another rank", i + 1);
+	*most = dots > *most ? dots : *most;
+	e->n++;
+	return term_sizes(op, e, i, t);
+}
+
 bool einsum_read(Op *op, Einsum *e)
 {
 	const char *s = op_str(op, "equation", ""), *arrow = strstr(s, "->"),
 			   *stop = arrow ? arrow : s + strlen(s);
 	Value *const *list;
 	int n = op_operand_list(op, 0, &list), most = 0;
-	*e = (Einsum){.n = 0};
+	*e = (Einsum){.ones = op_bool(op, "ones", false)};
 	for (const char *end; s <= stop; s = end + 1) {
 		end = memchr(s, ',', (size_t)(stop - s));
 		end = end ? end : stop;
-		if (e->n == n || e->n == EINSUM_OPERANDS)
-			return op_error(op, "the equation is for more than %d operands", e->n);
-		if (!list[e->n] || !type_is_tensor(list[e->n]->type))
-			return op_error(op, "operand %d is not a tensor", e->n);
-		const Type *t = list[e->n]->type;
-		int dots = t->rank - count_letters(s, end);
-		if (dots < 0 || dots > EINSUM_LABELS - FIRST_DOT)
-			return op_error(op, "term %d of the equation is for a tensor of another rank",
-			                e->n + 1);
-		if (!read_term(op, s, end, dots, &e->rank[e->n], e->label[e->n]))
+		if (!operand_term(op, e, s, end, &most))
 			return false;
-		if (e->rank[e->n] != t->rank)
-			return op_error(op, "term %d of the equation is for a tensor of another rank",
-			                e->n + 1);
-		most = dots > most ? dots : most;
-		if (!term_sizes(op, e, e->n, t))
-			return false;
-		e->n++;
 	}
 	if (e->n != n)
 		return op_error(op, "the equation is for %d operands, there are %d", e->n, n);
@@ -130,15 +144,48 @@ bool infer_hook_einsum(Op *op)
 	return infer_result_shape(op, 0, list[0]->type->dtype, e.nout, shape);
 }
 
+Value *einsum_spread(Builder *b, const Einsum *e, int i, Value *x)
+{
+	const Dim *dims[MAX_RANK];
+	const Type *t = x ? x->type : NULL;
+	for (int d = 0; t && d < t->rank; d++) {
+		const int label = e->label[i][d];
+		dims[d] = !einsum_stretches(e, label) || dim_is(t->dims[d], 1) ? t->dims[d]
+		                                                               : e->size[label];
+	}
+	return t ? tensor_spread(b, x, t->rank, dims) : NULL;
+}
+
+// The product of one element of each operand, at the positions of the letters.
+static Value *product_at(Builder *b, const Einsum *e, Value *const *operands, DType t,
+                         Value *const *at)
+{
+	Value *from[MAX_RANK], *product = NULL;
+	for (int i = 0; i < e->n; i++) {
+		const Type *type = operands[i]->type;
+		for (int d = 0; d < type->rank; d++) {
+			const int label = e->label[i][d];
+			const bool one = dim_is(type->dims[d], 1) && !dim_is(e->size[label], 1);
+			from[d] = one ? index_const(b, 0) : at[label];
+		}
+		Value *x = scalar_cast(b, load(b, operands[i], from), t);
+		product = product ? tensor_mul(b, product, x) : x;
+	}
+	return product;
+}
+
 bool define_hook_einsum(Builder *b, Op *op, Value **results)
 {
 	Einsum e;
-	Value *const *list, *at[EINSUM_LABELS] = {NULL}, *from[MAX_RANK], *product = NULL;
+	Value *const *list, *at[EINSUM_LABELS] = {NULL}, *spread[EINSUM_OPERANDS];
 	const Dim *extents[MAX_RANK];
 	int summed[MAX_RANK], nsum = 0;
 	if (!einsum_read(op, &e))
 		return false;
 	op_operand_list(op, 0, &list);
+	for (int i = 0; i < e.n; i++)
+		if (!(spread[i] = einsum_spread(b, &e, i, list[i])))
+			return false;
 	const Type *out = op->results[0].type;
 	Nest n = nest_open(b, out), r;
 	for (int d = 0; d < e.nout; d++)
@@ -158,15 +205,7 @@ bool define_hook_einsum(Builder *b, Op *op, Value **results)
 			at[summed[k]] = r.at[k];
 		in = &r.b;
 	}
-	for (int i = 0; i < e.n; i++) {
-		const Type *t = list[i]->type;
-		for (int d = 0; d < t->rank; d++) {
-			bool one = dim_is(t->dims[d], 1) && !dim_is(e.size[e.label[i][d]], 1);
-			from[d] = one ? index_const(in, 0) : at[e.label[i][d]];
-		}
-		Value *x = scalar_cast(in, load(in, list[i], from), out->dtype);
-		product = product ? tensor_mul(in, product, x) : x;
-	}
+	Value *product = product_at(in, &e, spread, out->dtype, at);
 	results[0] = nest_close(&n, nsum ? reduce_close(&r, product) : product);
 	return results[0] != NULL;
 }

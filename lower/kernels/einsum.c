@@ -24,12 +24,15 @@ static bool term_has(const int *labels, int n, int label)
 	return false;
 }
 
-// Whether each axis has a letter of its own, and the size of its letter.
+// Whether each axis has a letter of its own, and the size of its letter, or gets that.
 static bool term_is_plain(const Einsum *e, int i, const Type *t)
 {
-	for (int d = 0; d < t->rank; d++)
-		if (t->dims[d] != e->size[e->label[i][d]] || term_has(e->label[i], d, e->label[i][d]))
+	for (int d = 0; d < t->rank; d++) {
+		const int label = e->label[i][d];
+		const bool grows = einsum_stretches(e, label) && !dim_is(t->dims[d], 1);
+		if ((t->dims[d] != e->size[label] && !grows) || term_has(e->label[i], d, label))
 			return false;
+	}
 	return true;
 }
 
@@ -96,8 +99,9 @@ static Value *matrices(Builder *b, const Product *p, int i, Value *x, const Lett
 	int64_t perm[MAX_RANK], exchanged[MAX_RANK];
 	const Letters *straight[3] = {&p->batch, first, second}, *turns[3] = {&p->batch, second, first};
 	const bool lies = order_of(e->label[i], e->rank[i], straight, perm);
+	x = einsum_spread(b, e, i, x);
 	*turned = !lies && order_of(e->label[i], e->rank[i], turns, exchanged);
-	if (!lies && !*turned)
+	if (x && !lies && !*turned)
 		x = build1(b, OP_PD_TRANSPOSE, x, "perm", attr_ints(c, e->rank[i], perm), NULL);
 	const Dim *dims[3] = {size_of(c, e, &p->batch), size_of(c, e, *turned ? second : first),
 	                      size_of(c, e, *turned ? first : second)};
