@@ -318,25 +318,45 @@ bool define_hook_kron(Builder *b, Op *op, Value **results)
 }
 
 // The axis that is given; or else the first of three: *axis when none of those before it is, the
-// open ones in `maybe`, as a run finds them.
+// open ones in `maybe`, as a run finds them. Where no size is known to be 3, the last open one.
 static bool cross_axis(const Op *op, const Type *x, int *axis, bool *maybe)
 {
 	int64_t given = op_int(op, "axis", 9);
 	memset(maybe, 0, MAX_RANK * sizeof *maybe);
 	if (given != 9)
 		return infer_axis(op, given, x->rank, axis);
+	*axis = -1;
 	for (int d = 0; d < x->rank; d++) {
-		if (dim_is(x->dims[ *axis = d], 3))
+		if (dim_is(x->dims[d], 3)) {
+			*axis = d;
 			return true;
+		}
 		maybe[d] = !dim_is_const(x->dims[d]);
+		*axis = maybe[d] ? d : *axis;
 	}
-	return op_error(op, "no axis has size 3");
+	return *axis >= 0 || op_error(op, "no axis has size 3");
+}
+
+// Sees to it that an axis has size 3 in a run.
+static bool cross_check(const Op *op, const Type *x, int axis, const bool *maybe)
+{
+	Context *c = op->ctx;
+	const Dim *three = dim_const(c, 3), *same, *all = dim_sub(c, x->dims[axis], three);
+	int before = 0;
+	for (int d = 0; d < axis; d++)
+		if (maybe[d]) {
+			before++;
+			all = dim_mul(c, all, dim_sub(c, x->dims[d], three));
+		}
+	if (!before || dim_is(x->dims[axis], 3))
+		return infer_same_dim(op, x->dims[axis], three, "the vectors", &same);
+	dim_check(c, all, dim_const(c, 0)); // one of the factors is 0
+	return true;
 }
 
 bool infer_hook_cross(Op *op)
 {
 	const Type *x = infer_tensor(op, 0), *y = x ? infer_tensor(op, 1) : NULL;
-	const Dim *same;
 	int axis = 0;
 	bool maybe[MAX_RANK];
 	if (!y || !cross_axis(op, x, &axis, maybe))
@@ -344,8 +364,7 @@ bool infer_hook_cross(Op *op)
 	if (x->rank != y->rank || x->dtype != y->dtype)
 		return op_error(op, "operands of other rank or type");
 	return infer_same_dims(op, 0, x, y, "sizes of the operands") &&
-	       infer_same_dim(op, x->dims[axis], dim_const(op->ctx, 3), "the vectors", &same) &&
-	       infer_result(op, 0, x);
+	       cross_check(op, x, axis, maybe) && infer_result(op, 0, x);
 }
 
 // The position `by` further along the axis of the vectors, which are on the first axis of three:
