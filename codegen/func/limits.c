@@ -154,3 +154,25 @@ const char *limit_expression(const Scalars *s, const Op *op, const char *x, cons
 	                    t->dtype == DT_F64 ? "_double" : "", x,
 	                    op->code == OP_PD_MINIMUM ? "<" : ">", y, x, y);
 }
+
+// Whether v is read only as a term of sums with constants that are 1 or greater, or -1 or less.
+static bool is_beside_one(const Value *v)
+{
+	double c;
+	for (const Use *u = v->uses; u; u = u->next) {
+		const Op *op = u->user;
+		if ((op->code != OP_PD_ADD && op->code != OP_PD_SUBTRACT) ||
+		    !float_constant(op_operand(op, 1 - (int)u->index), &c) || !(fabs(c) >= 1))
+			return false;
+	}
+	return v->uses != NULL;
+}
+
+const char *exp_expression(const Scalars *s, const Op *op, const char *x)
+{
+	const Value *v = &op->results[0];
+	if (op->code != OP_PD_EXP || v->type->kind != TY_SCALAR || v->type->dtype != DT_F32 ||
+	    !s->k->target->vector || !is_beside_one(v))
+		return NULL;
+	return arena_printf(s->k->arena, "pd_exp_beside(%s)", expression_unwrap(s->k->arena, x));
+}

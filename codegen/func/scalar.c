@@ -567,6 +567,8 @@ static const char *primitive_expression(Scalars *s, const Op *op)
 		e = guard_at_least(s, op);
 	if (!e)
 		e = limit_expression(s, op, x[0], x[1]);
+	if (!e)
+		e = exp_expression(s, op, x[0]);
 	if (e)
 		return e;
 	if (is_pow_half(op))

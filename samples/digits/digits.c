@@ -134,6 +134,14 @@ static inline int conv_steps(int64_t from, int64_t end, int64_t step, int max)
 	return n < max ? (int)n : max;
 }
 
+// PD_UNKNOWN(p): compilers do not know any more where p points, so that they do not carry elements
+// that several rounds of a loop read from one to the next, in registers that sums need.
+#if defined(__GNUC__)
+#define PD_UNKNOWN(p) __asm__("" : "+r"(p))
+#else
+#define PD_UNKNOWN(p) (void)(p)
+#endif
+
 // As conv_tile, for an input that is not blocked (the first convolution of a network): s->plane
 // leads to the next channel. `inside`: no column of the filter leaves the input.
 PD_INLINE void conv_plain_pixels_6x2of8_s1(const int pixels, const bool inside, const conv_shape *s,
@@ -152,8 +160,9 @@ PD_INLINE void conv_plain_pixels_6x2of8_s1(const int pixels, const bool inside, 
 				continue;
 			const float *filter = w + (c * s->kh + ky) * s->kw * 8;
 			for (int64_t kx = 0; kx < s->kw; kx++) {
-				const int64_t column = ix + kx * s->dilation_x, at = c * s->plane + y * s->row +
-						column;
+				const int64_t column = ix + kx * s->dilation_x;
+				const float *from = x + (c * s->plane + y * s->row + column);
+				PD_UNKNOWN(from);
 				vf f[2];
 				PD_UNROLL
 				for (int v = 0; v < 2; v++)
@@ -163,7 +172,7 @@ PD_INLINE void conv_plain_pixels_6x2of8_s1(const int pixels, const bool inside, 
 				PD_UNROLL
 				for (int i = 0; i < pixels; i++)
 					if (inside || (i >= lo && i < hi)) {
-						const vf p = vf_splat(x[at + i]);
+						const vf p = vf_splat(from[i]);
 						PD_UNROLL
 						for (int v = 0; v < 2; v++)
 							sum[i * 2 + v] = vf_multiply_add(sum[i * 2 + v], p, f[v]);
