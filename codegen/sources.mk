@@ -59,6 +59,7 @@ TEXTS += codegen/c/kernels/conv.c.in \
 	codegen/c/kernels/spread_gnu.c.in \
 	codegen/c/kernels/spread_plain.c.in \
 	codegen/c/kernels/turn_gnu.c.in \
+	codegen/c/kernels/unknown.c.in \
 	codegen/c/kernels/unblock.c.in \
 	codegen/c/kernels/unblock_lanes.c.in \
 	codegen/c/kernels/vector_integer.c.in \

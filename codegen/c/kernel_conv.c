@@ -61,7 +61,8 @@ static bool tile_helper(Conv *v, int nv)
 		{"vector", nv > 1 ? arena_printf(k->arena, "i %% %d * %d", nv, v->lanes) : "0"},
 	};
 	const int nkey = v->plain ? 7 : v->point ? 10 : 8;
-	if (v->point && !kernel_helper(k, "prefetch.c", 0, NULL))
+	const char *macros = v->point ? "prefetch.c" : v->plain ? "unknown.c" : NULL;
+	if (macros && !kernel_helper(k, macros, 0, NULL))
 		return false;
 	return kernel_helper(k, arena_printf(k->arena, "%s.c", tile_name(v)), nkey, keys);
 }
