@@ -78,10 +78,20 @@ int64_t conv_tile_vectors(const Layout *l, int64_t oc)
 	return (blocks + groups - 1) / groups;
 }
 
+// Where tiles are two vectors wide, an odd number of them would leave one for the last tiles, whose
+// sums are too few to hide the latency of an addition. Three are as good as two, if the pixels are
+// fewer, so they are taken where nothing or two are left then.
+static int64_t dense_tile_vectors(const Layout *l, int64_t oc)
+{
+	const int64_t b = l->target->lanes, blocks = (oc + b - 1) / b;
+	const bool threes = l->target->conv_nv == 2 && blocks > 1 && blocks % 2 && blocks % 3 != 1;
+	return threes ? 3 : conv_tile_vectors(l, oc);
+}
+
 Value *conv_dense(Layout *l, const Conv *cv, const Type *out)
 {
 	Context *c = l->ctx;
-	int64_t q = conv_tile_vectors(l, cv->oc) * l->target->lanes;
+	int64_t q = dense_tile_vectors(l, cv->oc) * l->target->lanes;
 	int64_t sizes[5] = {(cv->oc + q - 1) / q, cv->ic, cv->kh, cv->kw, q};
 	Value *w = pack_filter(cv->op, cv->filter, 5, sizes), *x = blocked_find(l, cv->x);
 	bool plain = !x && cv->channels <= MAX_PLAIN_CHANNELS;
