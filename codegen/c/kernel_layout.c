@@ -244,17 +244,20 @@ static void piece_print(KernelFunc *k, Text *t, int i, int64_t from, int64_t to,
 static const char *pieces_text(KernelFunc *k)
 {
 	const int64_t b = k->target->lanes;
-	const Attr *channels = op_attr(k->op, "channels");
+	const Attr *channels = op_attr(k->op, "channels"), *first = op_attr(k->op, "from");
 	int64_t to = 0;
 	Text t;
 	text_init(&t, k->arena);
-	for (int i = 0; i < k->op->noperand; i++)
-		for (int64_t from = 0, n; from < channels->ints[i]; from += n, to += n) {
-			const int64_t left = channels->ints[i] - from, room = b - to % b, have = b - from % b;
-			n = left < room ? left : room;
+	for (int i = 0; i < k->op->noperand; i++) {
+		int64_t from = first ? first->ints[i] : 0;
+		const int64_t end = from + channels->ints[i];
+		for (int64_t n; from < end; from += n, to += n) {
+			const int64_t room = b - to % b, have = b - from % b;
+			n = end - from < room ? end - from : room;
 			n = have < n ? have : n;
 			piece_print(k, &t, i, from, to, n);
 		}
+	}
 	if (to % b)
 		piece_print(k, &t, -1, 0, to, b - to % b);
 	return t.text;

@@ -189,7 +189,7 @@ static char *channel_at(const Tensor *t, int64_t n, int64_t pixels, int64_t c)
 
 bool interpret_hook_kernel_join_blocks(Interp *in, Op *op)
 {
-	const Attr *channels = op_attr(op, "channels");
+	const Attr *channels = op_attr(op, "channels"), *from = op_attr(op, "from");
 	Tensor *out = interp_result(in, op, 0);
 	if (!out)
 		return false;
@@ -203,11 +203,12 @@ bool interpret_hook_kernel_join_blocks(Interp *in, Op *op)
 		const Tensor *x = interp_operand(in, op, i);
 		if (!x)
 			return false;
+		const int64_t first = from ? from->ints[i] : 0;
 		for (int64_t n = 0; n < out->dims[0]; n++)
 			for (int64_t c = 0; c < channels->ints[i]; c++)
 				for (int64_t p = 0; p < pixels; p++)
 					memcpy(channel_at(out, n, pixels, to + c) + (size_t)(p * b) * size,
-					       channel_at(x, n, pixels, c) + (size_t)(p * b) * size, size);
+					       channel_at(x, n, pixels, first + c) + (size_t)(p * b) * size, size);
 	}
 	return true;
 }

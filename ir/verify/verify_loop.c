@@ -294,11 +294,15 @@ bool verify_hook_kernel_rows(Op *op)
 	return verify_hook_kernel(op) && rows_form_is_sound(op);
 }
 
-// Whether `t` has `channels` channels of images as those of `out`, in its blocks of b.
-static bool image_joins(const Type *t, const Type *out, int64_t channels, int64_t b)
+// Whether `t` has `channels` channels of images as those of `out`, in its blocks of b; `first`: and
+// as many before them, else no blocks but theirs.
+static bool image_joins(const Type *t, const Type *out, const int64_t *first, int64_t channels,
+                        int64_t b)
 {
+	const int64_t blocks = ((first ? *first : 0) + channels + b - 1) / b;
 	bool same = t->rank == out->rank && t->dtype == out->dtype && channels > 0 &&
-	            dim_is(t->dims[1], (channels + b - 1) / b);
+	            (!first || *first >= 0) && dim_is_const(t->dims[1]) &&
+	            (first ? t->dims[1]->value >= blocks : t->dims[1]->value == blocks);
 	for (int d = 0; d < out->rank && same; d++)
 		same = d == 1 || t->dims[d] == out->dims[d];
 	return same;
@@ -306,16 +310,18 @@ static bool image_joins(const Type *t, const Type *out, int64_t channels, int64_
 
 bool verify_hook_kernel_join_blocks(Op *op)
 {
-	const Attr *channels = op_attr(op, "channels");
+	const Attr *channels = op_attr(op, "channels"), *from = op_attr(op, "from");
 	const Type *out = op->results[0].type;
 	int64_t all = 0;
 	if (!verify_hook_kernel(op))
 		return false;
-	if (channels->n != op->noperand || out->rank < 3 || !dim_is_const(out->dims[out->rank - 1]))
+	if (channels->n != op->noperand || (from && from->n != op->noperand) || out->rank < 3 ||
+	    !dim_is_const(out->dims[out->rank - 1]))
 		return verify_fail(op, "channels must be given for each operand");
 	const int64_t b = out->dims[out->rank - 1]->value;
 	for (int i = 0; i < op->noperand; all += channels->ints[i++])
-		if (!image_joins(op_operand(op, i)->type, out, channels->ints[i], b))
+		if (!image_joins(op_operand(op, i)->type, out, from ? &from->ints[i] : NULL,
+		                 channels->ints[i], b))
 			return verify_fail(op, "%s is not of the result's images", operand_text(op, i));
 	if (!dim_is(out->dims[1], (all + b - 1) / b))
 		return verify_fail(op, "the result has not the blocks of all channels");

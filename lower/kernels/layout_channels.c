@@ -29,6 +29,17 @@ static void channel_place(const Layout *l, Nest *n, Value *c, Value **at)
 	at[4] = index_mod(&n->b, c, b);
 }
 
+static Value *slice_by_pieces(Layout *l, Op *op, Value *form, int64_t start)
+{
+	Context *c = l->ctx;
+	const Type *t = op->results[0].type;
+	const int64_t channels = type_channels(t);
+	Op *kernel = layout_kernel(op, OP_KERNEL_JOIN_BLOCKS, type_blocked(l, t), 1, &form);
+	op_set_attr(kernel, "channels", attr_ints(c, 1, &channels));
+	op_set_attr(kernel, "from", attr_ints(c, 1, &start));
+	return &kernel->results[0];
+}
+
 static Value *slice_by_channel(Layout *l, Op *op, Value *form, int64_t start)
 {
 	Builder before = builder_before(op);
@@ -167,6 +178,15 @@ static Value *slice_blocks(Layout *l, Op *op, Value *form, int64_t start)
 	return &copy->results[0];
 }
 
+// `blocks`: the slice's axis is that of the blocks, too.
+static Value *slice_form(Layout *l, Op *op, Value *form, int64_t start, bool blocks)
+{
+	if (blocks && start % l->target->lanes == 0)
+		return slice_blocks(l, op, form, start);
+	return target_has(l->target, OP_KERNEL_JOIN_BLOCKS) ? slice_by_pieces(l, op, form, start)
+	                                                    : slice_by_channel(l, op, form, start);
+}
+
 static bool layout_slice(Layout *l, Op *op)
 {
 	int64_t axis, start, dropped[MAX_RANK];
@@ -179,8 +199,7 @@ static bool layout_slice(Layout *l, Op *op)
 	start = start < 0 ? start + type_channels(x->type) : start;
 	if (start < 0 || start + type_channels(t) > type_channels(x->type))
 		return false;
-	bool whole = start % l->target->lanes == 0 && axis == 1;
-	Value *out = whole ? slice_blocks(l, op, form, start) : slice_by_channel(l, op, form, start);
+	Value *out = slice_form(l, op, form, start, axis == 1);
 	if (!out)
 		return false;
 	blocked_set(l, op, out);
