@@ -481,9 +481,9 @@ const char *guard_logic(Scalars *s, const Op *op, const char *e, const char *x);
 const char *guard_at_least(Scalars *s, const Op *op);
 // Whether such comparisons are all that reads op, i + 1, which they do not print.
 bool guard_is_silent(const Op *op);
-// exp(x) that is only added to numbers beside which small results are nothing: a shorter function,
-// else NULL. limits.c.
-const char *exp_expression(const Scalars *s, const Op *op, const char *x);
+// exp(x) or tanh(x) that is only added to numbers beside which small results are nothing: a shorter
+// function, else NULL. limits.c.
+const char *beside_expression(const Scalars *s, const Op *op, const char *x);
 // Whether v is arg + *offset.
 bool index_of_arg(const Value *v, const Value *arg, int64_t *offset);
 // type_c_scalar() inside of a function, where positions may be narrower.

@@ -168,11 +168,12 @@ static bool is_beside_one(const Value *v)
 	return v->uses != NULL;
 }
 
-const char *exp_expression(const Scalars *s, const Op *op, const char *x)
+const char *beside_expression(const Scalars *s, const Op *op, const char *x)
 {
 	const Value *v = &op->results[0];
-	if (op->code != OP_PD_EXP || v->type->kind != TY_SCALAR || v->type->dtype != DT_F32 ||
-	    !s->k->target->vector || !is_beside_one(v))
+	if ((op->code != OP_PD_EXP && op->code != OP_PD_TANH) || v->type->kind != TY_SCALAR ||
+	    v->type->dtype != DT_F32 || !s->k->target->vector || !is_beside_one(v))
 		return NULL;
-	return arena_printf(s->k->arena, "pd_exp_beside(%s)", expression_unwrap(s->k->arena, x));
+	return arena_printf(s->k->arena, "pd_%s_beside(%s)", op->code == OP_PD_EXP ? "exp" : "tanh",
+	                    expression_unwrap(s->k->arena, x));
 }

@@ -568,7 +568,7 @@ static const char *primitive_expression(Scalars *s, const Op *op)
 	if (!e)
 		e = limit_expression(s, op, x[0], x[1]);
 	if (!e)
-		e = exp_expression(s, op, x[0]);
+		e = beside_expression(s, op, x[0]);
 	if (e)
 		return e;
 	if (is_pow_half(op))

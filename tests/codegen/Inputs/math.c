@@ -29,6 +29,17 @@ static double exp_beside(double x)
 	return x < -86 ? 0 : exp(x);
 }
 
+// The sum is between 2 and 4, where a unit is twice that of 1.
+static inline float pd_tanh_beside_sum(float x)
+{
+	return 3.0f + pd_tanh_beside(x);
+}
+
+static double tanh_sum(double x)
+{
+	return 3 + tanh(x);
+}
+
 static double exp_fall(double x)
 {
 	return exp(x < -64 ? -64 : x > 0 ? 0 : x);
@@ -37,6 +48,7 @@ static double exp_fall(double x)
 LOOP(pd_expf)
 LOOP(pd_exp_fall_near)
 LOOP(pd_exp_beside)
+LOOP(pd_tanh_beside_sum)
 LOOP(pd_tanhf)
 LOOP(pd_erff)
 LOOP(pd_logf)
@@ -95,6 +107,7 @@ int main(int argc, char **argv)
 		{"pd_log1pf", pd_log1pf_loop, log1p, 2.0}, {"pd_sinf", pd_sinf_loop, sin, 2.0},
 		{"pd_cosf", pd_cosf_loop, cos, 2.0}, {"pd_exp_fall", pd_exp_fall_near_loop, exp_fall, 1.1},
 		{"pd_exp_beside", pd_exp_beside_loop, exp_beside, 1.5},
+		{"pd_tanh_beside", pd_tanh_beside_sum_loop, tanh_sum, 1.5},
 	};
 	int bad = 0;
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
