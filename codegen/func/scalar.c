@@ -411,8 +411,9 @@ static const char *math_name(const Scalars *s, const char *name, size_t n, bool 
 	char *full = arena_printf(a, "%.*s%s", (int)n, name, single ? "f" : "");
 	if (!s->k->target->vector)
 		return full;
-	// Without branches sine and cosine take so many steps that narrow vectors lose by them.
-	if (s->k->target->lanes < 8 && (!strcmp(full, "sinf") || !strcmp(full, "cosf")))
+	// Without branches these take so many steps that narrow vectors lose by them.
+	if (s->k->target->lanes < 8 &&
+	    (!strcmp(full, "sinf") || !strcmp(full, "cosf") || !strcmp(full, "powf")))
 		return full;
 	const char *own = arena_printf(a, "pd_%s", full);
 	return prelude_has("math.c", own) ? own : full;
@@ -538,13 +539,26 @@ static const char *where_expression(Scalars *s, const Op *op)
 	return guard_choice(s, op_operand(op, 0), x, y);
 }
 
-// Whether op is a power of a half, known when the program is compiled.
-static bool is_pow_half(const Op *op)
+// Powers that are known when the program is compiled and have a function of their own, or one that
+// compilers make a multiplication of. NULL: another.
+static const char *pow_expression(const Scalars *s, const Op *op, const char *x)
 {
 	const bool power = op->code == OP_PD_ELEMENTWISE_POW || op->code == OP_PD_WHOLE_POW;
 	const Op *y = power ? op_operand(op, 1)->def : NULL;
-	return y && y->code == OP_LOOP_CONSTANT && dtype_is_float(op->results[0].type->dtype) &&
-	       op_float(y, "value", 0) == 0.5;
+	const Type *t = op->results[0].type;
+	if (!y || y->code != OP_LOOP_CONSTANT || t->kind != TY_SCALAR || !dtype_is_float(t->dtype))
+		return NULL;
+	Arena *a = s->k->arena;
+	const double e = op_float(y, "value", NAN);
+	if (e == 0.5)
+		return arena_printf(a, "pd_pow_half_%s(%s)", t->dtype == DT_F64 ? "f64" : "f32", x);
+	if (t->dtype != DT_F32 || !s->k->target->vector)
+		return NULL;
+	if (e == 3)
+		return arena_printf(a, "pd_cubef(%s)", expression_unwrap(a, x));
+	return e == 2 || e == 1 || e == -1
+	           ? arena_printf(a, "powf(%s, %s)", expression_unwrap(a, x), scalar_float(a, DT_F32, e))
+	           : NULL;
 }
 
 static const char *primitive_expression(Scalars *s, const Op *op)
@@ -569,11 +583,10 @@ static const char *primitive_expression(Scalars *s, const Op *op)
 		e = limit_expression(s, op, x[0], x[1]);
 	if (!e)
 		e = beside_expression(s, op, x[0]);
+	if (!e)
+		e = pow_expression(s, op, x[0]);
 	if (e)
 		return e;
-	if (is_pow_half(op))
-		return arena_printf(s->k->arena, "pd_pow_half_%s(%s)",
-		                    op->results[0].type->dtype == DT_F64 ? "f64" : "f32", x[0]);
 	if (op->info->c_expr)
 		return guard_logic(s, op, table_expression(s, op), x[0]);
 	diag_error(s->k->ctx->diag, op->loc, "code generation: no C for '%s' on scalars",

@@ -99,6 +99,50 @@ static int check(const Function *f, uint64_t step)
 	return worst > f->bound;
 }
 
+// pow has two arguments: all pairs of special numbers and others, and many others.
+static float pow_argument(uint64_t *state)
+{
+	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	const uint32_t bits = (uint32_t)(*state >> 32);
+	float x;
+	memcpy(&x, &bits, sizeof x);
+	return bits % 4 ? (float)((double)(int32_t)bits * 0x1p-27) : x;
+}
+
+static void pow_loop(float *restrict z, const float *restrict x, const float *restrict y)
+{
+	for (int i = 0; i < BLOCK; i++)
+		z[i] = pd_powf(x[i], y[i]);
+}
+
+static int check_pow(uint64_t blocks)
+{
+	static const float special[] = {0, -0.0f, 1, -1, 2, -2, 0.5f, -0.5f, 3, -3, 2.5f, -2.5f, INFINITY, -INFINITY, NAN,
+	                                1e-40f, -1e-40f, 1e30f, -1e30f, 3.4e38f, 16777215, 16777216, 0x1.000002p+0f, 0x1.fffffep-1f};
+	enum { SPECIAL = sizeof special / sizeof *special };
+	static float x[BLOCK], y[BLOCK], z[BLOCK];
+	uint64_t state = 1;
+	double worst = 0;
+	int at = 0;
+	for (uint64_t n = 0; n < blocks; n++) {
+		for (int i = 0; i < BLOCK; i++) {
+			const bool first = n == 0 && i < SPECIAL * SPECIAL;
+			x[i] = first ? special[i % SPECIAL] : pow_argument(&state);
+			y[i] = first ? special[i / SPECIAL] : pow_argument(&state);
+		}
+		pow_loop(z, x, y);
+		for (int i = 0; i < BLOCK; i++) {
+			const double d = distance(z[i], pow(x[i], y[i]));
+			if (d > worst) {
+				worst = d;
+				printf("%.2f ulp: pow(%a, %a) = %a\n", d, x[i], y[i], z[at = i]);
+			}
+		}
+	}
+	printf("pd_powf: %.2f ulp, %s\n", worst, worst <= 0.6 ? "good" : "too much");
+	return worst > 0.6;
+}
+
 int main(int argc, char **argv)
 {
 	static const Function functions[] = {
@@ -112,5 +156,5 @@ int main(int argc, char **argv)
 	int bad = 0;
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
 		bad |= check(&functions[i], argc > 1 ? strtoull(argv[1], NULL, 10) : 1);
-	return bad;
+	return bad | check_pow(200);
 }
