@@ -556,9 +556,9 @@ static const char *pow_expression(const Scalars *s, const Op *op, const char *x)
 		return NULL;
 	if (e == 3)
 		return arena_printf(a, "pd_cubef(%s)", expression_unwrap(a, x));
-	return e == 2 || e == 1 || e == -1
-	           ? arena_printf(a, "powf(%s, %s)", expression_unwrap(a, x), scalar_float(a, DT_F32, e))
-	           : NULL;
+	return e == 2 || e == 1 || e == -1 ? arena_printf(a, "powf(%s, %s)", expression_unwrap(a, x),
+	                                                  scalar_float(a, DT_F32, e))
+	                                   : NULL;
 }
 
 static const char *primitive_expression(Scalars *s, const Op *op)

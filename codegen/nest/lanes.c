@@ -329,13 +329,31 @@ bool nest_wants_lanes(Nest *n)
 	return any && (!out.n[2] || out.n[2] < in.n[2]);
 }
 
+// Whether a tile has one accumulator: one reduction hangs on it, with none inside.
+static bool accumulates_once(const Nest *n)
+{
+	int count = 0;
+	for (const Op *op = n->body->first; op; op = op->next) {
+		if (op->code != OP_LOOP_REDUCE)
+			continue;
+		count++;
+		for (const Op *in = op->regions[0].first->first; in; in = in->next)
+			count += in->code == OP_LOOP_REDUCE;
+	}
+	return count == 1;
+}
+
 // The width of a tile: all of a short row, for its rest would be a second loop over the reduction
-// that waits for each sum; else one vector, whose accumulator stays in a register.
+// that waits for each sum; else one vector, whose accumulator stays in a register, or several of a
+// long row, which use up the lines of a cache that may not be there for the next tile any more.
 static int tile_width(const Nest *n)
 {
+	enum { VECTORS = 4, LONG = 16 };
 	const int lanes = n->k->target->lanes;
 	const Loop *inner = &n->loops[n->nloop - 1];
 	const int64_t row = dim_is_const(inner->extent) && !inner->end ? inner->extent->value : 0;
+	if (row >= LONG * lanes && accumulates_once(n))
+		return VECTORS * lanes;
 	return row > 0 && row < 2 * lanes ? (int)row : lanes;
 }
 
