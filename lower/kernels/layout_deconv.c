@@ -257,6 +257,83 @@ static Value *phases_convolve(Layout *l, const Conv *cv, const Phases *s, const 
 	                                             : NULL;
 }
 
+// How many taps in front a phase has not, of those that the small convolutions have.
+static int64_t taps_missing(const Phase *p, int64_t phase)
+{
+	int64_t n = 0;
+	while (n < p->taps && phase_tap(p, phase, n) < 0)
+		n++;
+	return n;
+}
+
+// Whether phases have so many fewer taps than others that each is a convolution of its own.
+static bool phases_differ(const Layout *l, const Phase *p, const Phases *s)
+{
+	// Of the products; and how many convolutions the code may have for it.
+	enum { WORTH_NUM = 3, WORTH_DEN = 4, MOST = 4 };
+	if (s->count > MOST || !s->blocked || s->plain || s->depthwise || s->groups > 1 ||
+	    l->target->tiles)
+		return false;
+	int64_t all = 1, some = 1;
+	for (int i = 0; i < 2; i++) {
+		all *= p[i].taps * p[i].stride;
+		some *= p[i].kernel;
+		// A phase without a tap is no convolution, and none begins behind the first pixel.
+		if (p[i].dilation != 1 || p[i].kernel < p[i].stride ||
+		    (p[i].kernel % p[i].stride && p[i].pad[0] < 1))
+			return false;
+	}
+	return some * WORTH_DEN <= all * WORTH_NUM;
+}
+
+// The filter of one phase, without the taps that it has not.
+static Tensor *phase_part(Context *c, const Tensor *all, int64_t first, const int64_t *dims)
+{
+	Tensor *t = tensor_new(c->arena, all->dtype, 4, dims);
+	if (!t)
+		return NULL;
+	const size_t size = dtype_size(all->dtype), row = (size_t)dims[3] * size;
+	char *to = t->data;
+	for (int64_t o = 0; o < dims[0]; o++)
+		for (int64_t i = 0; i < dims[1]; i++)
+			for (int64_t y = all->dims[2] - dims[2]; y < all->dims[2]; y++, to += row) {
+				const int64_t at = ((first + o) * all->dims[1] + i) * all->dims[2] + y;
+				memcpy(to,
+				       (const char *)all->data + (size_t)((at + 1) * all->dims[3] - dims[3]) * size,
+				       row);
+			}
+	return t;
+}
+
+// As phases_convolve, with a convolution for each phase; their channels stand side by side.
+static Value *phases_apart(Layout *l, const Conv *cv, const Phase *p, const Phases *s,
+                           const Type *out)
+{
+	Context *c = l->ctx;
+	const Tensor *w = value_constant(cv->filter);
+	Value **parts = NEW_ARRAY(c->arena, (size_t)s->count, Value *);
+	const Dim *dims[4] = {out->dims[0], dim_const(c, s->each), out->dims[2], out->dims[3]};
+	Builder b = builder_before(cv->op);
+	for (int64_t i = 0; i < s->count; i++) {
+		const int64_t missing[2] = {taps_missing(&p[0], i / p[1].stride),
+		                            taps_missing(&p[1], i % p[1].stride)};
+		const int64_t sizes[4] = {s->each, cv->ic, cv->kh - missing[0], cv->kw - missing[1]};
+		Tensor *t = phase_part(c, w, i * s->each, sizes);
+		Conv one = *cv;
+		one.filter = t ? build_parameter(&b, cv->filter->name, "part", t) : NULL;
+		if (!one.filter)
+			return NULL;
+		one.oc = s->each;
+		one.kh = sizes[2];
+		one.kw = sizes[3];
+		one.paddings[0] -= missing[0];
+		one.paddings[1] -= missing[1];
+		parts[i] = conv_dense(l, &one, type_tensor(c, out->dtype, 4, dims, 0));
+	}
+	Value *list = build(&b, OP_BUILTIN_COMBINE, (int)s->count, parts, NULL);
+	return list ? build1(&b, OP_PD_CONCAT, list, "axis", attr_int(c, 1), NULL) : NULL;
+}
+
 static bool deconv_dtype(const Layout *l, DType t)
 {
 	return t == DT_F32 || (l->target->half && dtype_is_half(t));
@@ -335,7 +412,9 @@ bool layout_conv_transpose(Layout *l, Op *op)
 	           .paddings = {p[0].pad[0], p[1].pad[0], p[0].pad[1], p[1].pad[1]}};
 	const Dim *dims[4] = {out->dims[0], dim_const(c, cv.oc), p[0].count, p[1].count};
 	const Type *made = single ? out : type_tensor(c, out->dtype, 4, dims, 0);
-	Value *phases = phases_convolve(l, &cv, &s, made);
+	Value *phases = value_constant(filter) && phases_differ(l, p, &s)
+	                    ? phases_apart(l, &cv, p, &s, made)
+	                    : phases_convolve(l, &cv, &s, made);
 	Value *form = single || !phases ? phases : interleave(l, op, phases, p, &s);
 	if (!form)
 		return false;
