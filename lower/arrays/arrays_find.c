@@ -33,6 +33,7 @@ static void group_add(Arrays *a, const Value *v)
 	ArrayClass *c = NEW(a->arena, ArrayClass);
 	c->name = v->name;
 	c->id = a->ngroup;
+	c->group = -1;
 	*a->tail = c;
 	a->tail = &c->next;
 	*group_slot(a, v) = (ArrayGroup){.array = v, .c = c};

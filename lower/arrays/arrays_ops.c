@@ -83,10 +83,9 @@ static Value *as_index(Builder *b, Value *at, Value *valid, const Dim *extent)
 static bool is_last(const Value *v, const Value *length)
 {
 	const Op *op = v->def;
-	const Tensor *one = op && op->code == OP_PD_SUBTRACT && op_operand(op, 0) == length
-	                        ? value_constant(op_operand(op, 1))
-	                        : NULL;
-	return one && tensor_numel(one) == 1 && tensor_get_i(one, 0) == 1;
+	int64_t less;
+	return op && op->code == OP_PD_SUBTRACT && op_operand(op, 0) == length &&
+	       position_number(op_operand(op, 1), &less) && less == 1;
 }
 
 Value *array_slice_index(Builder *b, const ArrayGroup *g, Value *position)
@@ -290,8 +289,8 @@ static bool slice_rewrite(Arrays *a, Op *op)
 	const Type *one = length_type(a->ctx), *const types[] = {one, one};
 	if (!start || !end)
 		return false;
-	const Tensor *known = value_constant(start);
-	bool from_start = known && tensor_numel(known) == 1 && tensor_get_i(known, 0) == 0;
+	int64_t known;
+	const bool from_start = position_number(start, &known) && known == 0;
 	if (from_start && is_last(end, from.length)) { // what a pop leaves
 		g->data = from.data;
 		g->extra = from.extra;
