@@ -1,6 +1,7 @@
 // The general rule: it takes everything from the operator table, which slots are which operands,
 // which attributes have which names, and their defaults. steps.c overrides single steps of it.
 #include "frontend/translate/general.h"
+#include "frontend/read/gradient_names.h"
 #include "frontend/translate/lod.h"
 #include "ir/build/build.h"
 #include "ir/text/text.h"
@@ -307,6 +308,13 @@ bool check_attributes(OpJob *j, const LegacyMap *map)
 			ok = job_fail(j, "%s", why);
 	}
 	return ok;
+}
+
+bool gradient_attributes(OpJob *j, const Paddle__OpDesc *of)
+{
+	Paddle__OpDesc *const forward = (Paddle__OpDesc *)of;
+	const char *why = gradient_objection(j->t->c, j->desc, of != NULL, &forward);
+	return !why || job_fail(j, "%s", why);
 }
 
 static bool translate_attributes(OpJob *j)

@@ -14,6 +14,10 @@ bool general_record(OpJob *j);
 bool general_translate(OpJob *j);
 // Every attribute is read, known to be without effect, or refused.
 bool check_attributes(OpJob *j, const LegacyMap *map);
+// A gradient operator repeats the attributes of its forward operator `of` (NULL: it was not found),
+// whose values the gradient is of: another value, or an attribute that nobody knows, would be
+// passed over. False after a diagnostic.
+bool gradient_attributes(OpJob *j, const Paddle__OpDesc *of);
 
 // ---- job.c --------------------------------------------------------------------------------------
 

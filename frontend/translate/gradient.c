@@ -527,16 +527,10 @@ static bool find_traces(Backward *w)
 	return true;
 }
 
-// A gradient operator repeats the attributes of its forward operator, whose values the gradient is
-// of: another value, or an attribute that nobody knows, would be passed over.
+// Of Paddle 3's programs gradient_match looks at attributes.
 static bool attributes_match(const Backward *w)
 {
-	const OpTrace *t = w->trace;
-	Paddle__OpDesc *const of = t ? (Paddle__OpDesc *)t->desc : NULL;
-	const char *why = is_pir(w->j->desc)
-	                      ? NULL
-	                      : gradient_objection(w->j->t->c, w->j->desc, t != NULL, &of);
-	return !why || job_fail(w->j, "%s", why);
+	return is_pir(w->j->desc) || gradient_attributes(w->j, w->trace ? w->trace->desc : NULL);
 }
 
 bool gradient_translate(OpJob *j)

@@ -3,6 +3,7 @@
 // read then, and the gradient block behind it, which sees the forward block's variables. Where the
 // condition does not hold, the gradients are zero.
 #include "frontend/translate/control.h"
+#include "frontend/translate/general.h"
 #include "frontend/translate/gradient.h"
 #include "frontend/translate/lod.h"
 #include "ir/gradient/gradient.h"
@@ -59,9 +60,7 @@ static bool find_forward(OpJob *j, Branch *w)
 	w->block = a && a->has_block_idx ? a->block_idx : -1;
 	if (w->block <= 0)
 		return job_fail(j, "no conditional_block before it left its scope");
-	Paddle__OpDesc *of = (Paddle__OpDesc *)w->forward->desc;
-	const char *why = gradient_objection(j->t->c, j->desc, 1, &of);
-	return !why || job_fail(j, "%s", why);
+	return gradient_attributes(j, w->forward->desc);
 }
 
 // Variables from around the forward block as it found them.

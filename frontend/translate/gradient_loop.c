@@ -3,6 +3,7 @@
 // legacy operator holds tells only what goes from round to round (where Paddle 2 computes another
 // gradient than the loop's, so does this, with a warning), and which counters it counts down.
 #include "frontend/translate/control.h"
+#include "frontend/translate/general.h"
 #include "frontend/translate/gradient.h"
 #include "ir/gradient/gradient.h"
 
@@ -258,11 +259,7 @@ static bool begin(LoopJob *w, OpJob *j, const char *type, const char *scopes)
 	if (block < 0)
 		return false;
 	w->back = j->t->p->blocks[block];
-	Paddle__OpDesc *of = (Paddle__OpDesc *)w->forward->desc;
-	const char *why = gradient_objection(j->t->c, j->desc, 1, &of);
-	if (why)
-		return job_fail(j, "%s", why);
-	if (!attributes_known(j, w->back))
+	if (!gradient_attributes(j, w->forward->desc) || !attributes_known(j, w->back))
 		return false;
 	w->again = op_clone(j->t->c, w->loop, NULL);
 	return true;
