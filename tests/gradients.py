@@ -61,6 +61,19 @@ PROGRAMS = {
         3, 't = mul a b\na = assign b\nb = tanh t') + '\ny = sub a b'),
     'reads what is around it': ({'x': [0.3], 'w': [0.5, 0.7]}, 'h = mul x w\ny = scale w 0\n' + loop(
         3, 't = mul h y\nt = add t h\ny = tanh t')),
+    'vector that grows': ({'x': [0.3, -0.4], 'w': [0.6, 0.8]}, 'y = cat x w\n' + loop(3, 'h = tanh y\ny = cat h x')),
+    'vector of which only the size is needed': ({'x': [0.3, -0.4], 'w': [0.6, 0.8]}, 'g = assign x\n' + loop(
+        3, 'g = cat w g') + '\nt = tanh x\ns = sum g\ny = mul s t'),
+    'vector that doubles, in a loop in a loop': ({'x': [0.3, -0.4]}, 'y = assign x\n' + loop(
+        2, 'k = int 0\nd = less k n\nwhile d {\nh = tanh y\ny = cat h y\nk = inc k\nd = less k n\n}\ny = scale y 0.5')),
+    'vector that may grow, twice': ({'x': [0.3, -0.4], 'w': [0.6, 0.8]}, 'y = assign x\n' + loop(
+        3, 's = sum y\nt = const 0.2\np = greater s t\nif p {\nh = tanh y\ny = cat h w\nu = const 2\nq = greater s u\n'
+           'if q {\ny = cat y x\n}\n}\nr = not p\nif r {\ny = cat w y\n}\ny = mul y y')),
+    'loop that grows a vector, in a branch in a loop': ({'x': [0.3, -0.4], 'w': [0.6, 0.8]}, 'y = assign x\n' + loop(
+        3, 's = sum y\nt = const 0.5\np = greater s t\nif p {\nk = int 0\nd = less k i\nwhile d {\nh = tanh y\ny = cat h x\n'
+           'k = inc k\nd = less k i\n}\n}\nr = not p\nif r {\ny = cat y w\n}')),
+    'two vectors that grow and change places': ({'x': [0.3, -0.4], 'w': [0.6, 0.8]}, 'a = assign x\nb = cat x w\n' + loop(
+        3, 't = tanh a\na = cat b w\nb = assign t') + '\ns = sum a\nt = sum b\ny = mul s t'),
     'array that is written': ({'x': [0.3, 0.4]}, 'h = assign x\ni = int 0\na = write x i\n' + loop(
         3, 'h = mul h x\nh = tanh h\na = write h i') +
                              '\nt = stack a\ny = mul t t'),

@@ -107,6 +107,19 @@ const Dim *dim_sym_found(Context *c, const char *brief, const char *full,
 	return dim_sym_bounded(c, name);
 }
 
+const Dim *dim_sym_new(Context *c, const char *stem)
+{
+	const char *name = stem;
+	for (int n = 2;; n++) {
+		const uint32_t before = dim_facts(c)->next_id;
+		const Dim *sym = dim_intern(
+			c, &(Dim){.kind = DIM_SYM, .name = context_str(c, name), .bounded = true});
+		if (sym->id >= before)
+			return sym;
+		name = arena_printf(c->arena, "%s_%d", stem, n);
+	}
+}
+
 // ---- polynomials --------------------------------------------------------------------------------
 
 // Order of two sizes by what they are: symbols by name, others by their parts.

@@ -39,6 +39,8 @@ const Dim *dim_sym_bounded(Context *c, const char *name);
 // asked for it (it was read as text), is this one.
 const Dim *dim_sym_found(Context *c, const char *brief, const char *full,
                          bool (*mine)(const Dim *sym, const void *arg), const void *arg);
+// One that no size has had before: `stem`, or that with a number behind it.
+const Dim *dim_sym_new(Context *c, const char *stem);
 const Dim *dim_add(Context *c, const Dim *a, const Dim *b);
 const Dim *dim_sub(Context *c, const Dim *a, const Dim *b);
 const Dim *dim_mul(Context *c, const Dim *a, const Dim *b);

@@ -1,6 +1,7 @@
 // Arrays of zeros and sums of arrays, made by loops over the positions (gradient.h).
 #include "ir/build/counted.h"
 #include "ir/gradient/gradient.h"
+#include "ir/gradient/gradient_sizes.h"
 
 static Value *build_given(Builder *b, enum OpCode code, const Type *t, int n,
                           Value *const *operands)
@@ -24,7 +25,9 @@ Value *gradient_array_write(Builder *b, Value *array, Value *at, Value *x)
 
 Value *gradient_array_read(Builder *b, Value *array, Value *at)
 {
-	return build2(b, OP_PD_ARRAY_READ, array, at, NULL);
+	Value *const operands[] = {array, at};
+	return build_given(b, OP_PD_ARRAY_READ, type_found_anew(b->ctx, TY_TENSOR, array->type), 2,
+	                   operands);
 }
 
 Value *gradient_array_length(Builder *b, Value *array)
@@ -70,6 +73,7 @@ Value *gradient_add_arrays(Builder *b, Value *x, Value *y)
 		return NULL;
 	Value *p = gradient_array_read(&l.b, x, l.at),
 		  *q = p ? gradient_array_read(&l.b, y, l.at) : NULL;
+	q = value_as(&l.b, q, p ? p->type : NULL);
 	Value *sum = q ? tensor_add(&l.b, p, q) : NULL;
 	return gradient_array_end(&l, sum ? gradient_array_write(&l.b, l.args[0], l.at, sum) : NULL);
 }

@@ -3,6 +3,7 @@
 // follow): zeros until something comes in.
 #include "ir/build/counted.h"
 #include "ir/gradient/gradient.h"
+#include "ir/gradient/gradient_sizes.h"
 
 #include <string.h>
 
@@ -37,15 +38,17 @@ bool gradient_hook_array_write(GradientJob *g)
 		if (!rest || !duals_add(g->b, g->duals, op_operand(g->op, 0), rest))
 			return false;
 	}
-	if (gradient_wants(g, 2) && dx->type != x->type && dx->type->rank == x->type->rank)
-		dx = tensor_reshape(g->b, dx, x->type->rank, x->type->dims);
-	return !gradient_wants(g, 2) || gradient_give(g, 2, dx);
+	if (!gradient_wants(g, 2))
+		return true;
+	if (dx->type->rank == x->type->rank)
+		dx = value_as(g->b, dx, x->type);
+	return dx && gradient_give(g, 2, dx);
 }
 
 bool gradient_hook_array_read(GradientJob *g)
 {
 	Value *dx = gradient_of(g, 0), *at = op_operand(g->op, 1), *d = array_so_far(g),
-		  *have = d ? gradient_array_read(g->b, d, at) : NULL,
+		  *have = d && dx ? value_as(g->b, gradient_array_read(g->b, d, at), dx->type) : NULL,
 		  *sum = have ? tensor_add(g->b, have, dx) : NULL;
 	if (duals_how(g->duals)->overwrite)
 		sum = dx;
@@ -67,7 +70,7 @@ bool gradient_hook_array_slice(GradientJob *g)
 	    !count_begin(&l, b, gradient_array_length(b, op_result(g->op, 0)), false, 1, &d))
 		return false;
 	Value *at = tensor_add(&l.b, first, l.at), *have = gradient_array_read(&l.b, l.args[0], at),
-		  *dx = have ? gradient_array_read(&l.b, dout, l.at) : NULL,
+		  *dx = have ? value_as(&l.b, gradient_array_read(&l.b, dout, l.at), have->type) : NULL,
 		  *sum = dx ? tensor_add(&l.b, have, dx) : NULL;
 	return array_becomes(
 		g, gradient_array_end(&l, sum ? gradient_array_write(&l.b, l.args[0], at, sum) : NULL));

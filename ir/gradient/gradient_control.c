@@ -2,6 +2,7 @@
 // those of the first did, where the gradient needs it. And what gradients of loops share with them.
 #include "ir/gradient/gradient_control.h"
 #include "ir/base/vec.h"
+#include "ir/gradient/gradient_sizes.h"
 
 // ---- values from around a region ----------------------------------------------------------------
 
@@ -88,12 +89,6 @@ Value *dual_taken(const GradientJob *g, Value *v)
 
 // ---- pd.if, pd.case -----------------------------------------------------------------------------
 
-// dv where a value of this type was given: sides may give other sizes than the result says.
-static Value *sized_like(Builder *b, Value *dv, const Type *t)
-{
-	return t->kind == TY_TENSOR && dv->type != t ? tensor_reshape(b, dv, t->rank, t->dims) : dv;
-}
-
 // One side: the region again, and what it gives to each of the captured values.
 static bool if_side(GradientJob *g, const Region *from, Region *to, const Captures *k,
                     Value *const *taken, Value *const *dv)
@@ -104,6 +99,7 @@ static bool if_side(GradientJob *g, const Region *from, Region *to, const Captur
 	ValueMap *m = value_map_new(c->arena);
 	Value **out = NEW_ARRAY(c->arena, (size_t)k->n + 1, Value *);
 	const Block *body = from->first;
+	const FoundSizes sizes = found_sizes_in(g->op, from);
 	for (int i = 0; i < k->n; i++) {
 		duals_want(d, k->list[i]);
 		if (!duals_add(&b, d, k->list[i], taken[i]))
@@ -111,10 +107,12 @@ static bool if_side(GradientJob *g, const Region *from, Region *to, const Captur
 	}
 	if (body && body->last) {
 		control_copy(&b, body, m);
+		found_sizes_rename(c, &sizes, to);
 		Op *first = b.block->first, *last = b.block->last;
 		for (int i = 0; i < body->last->noperand && i < g->op->nresult; i++) {
-			Value *given = value_map_get(m, op_operand(body->last, i));
-			if (dv[i] && !duals_add(&b, d, given, sized_like(&b, dv[i], given->type)))
+			Value *given = value_map_get(m, op_operand(body->last, i)),
+				  *dg = value_as(&b, dv[i], given->type);
+			if (dv[i] && (!dg || !duals_add(&b, d, given, dg)))
 				return false;
 		}
 		if (first && !gradient_ops(&b, d, first, last))

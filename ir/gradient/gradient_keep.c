@@ -1,6 +1,7 @@
 // What rounds of a loop keep for the loop backwards, in arrays in the place of the stack: element i
 // is of round i. Arrays are values, so both loops can be differentiated again (gradient.h).
 #include "ir/gradient/gradient.h"
+#include "ir/gradient/gradient_sizes.h"
 
 static Value *array_op(Builder *b, enum OpCode code, const Type *t, int n, Value *const *operands)
 {
@@ -43,7 +44,7 @@ Op *gradient_keep_arrays(Op *loop, Op *push, Op *pop)
 	}
 	for (int i = own; i < own + n; i++) {
 		const Type *t = op_operand(push, 1 + i - own)->type;
-		types[i] = type_shaped(c, TY_ARRAY, t->dtype, t->rank, t->dims);
+		types[i] = type_found_anew(c, TY_ARRAY, t);
 		inits[i] = array_op(&in_front, OP_PD_CREATE_ARRAY, types[i], 0, NULL);
 	}
 	Op *with = op_new(c, loop->code, loop->loc, own + n, types, own + n, inits, 2, 0);

@@ -7,8 +7,6 @@
 #include "ir/gradient/gradient_remat.h"
 #include "ir/infer/infer.h"
 
-#include <math.h>
-
 // ---- pd.while: the forward loop counts and pushes -----------------------------------------------
 
 // Whether the condition hands the variables on as they are.
@@ -19,19 +17,6 @@ static bool passes_through(const Op *op)
 		if (op_operand(cond->last, i + 1) != cond->args[i])
 			return false;
 	return true;
-}
-
-// Whether a variable that has a gradient ends a round with another size than it began with.
-static bool changes_sizes(const Op *op)
-{
-	const Block *body = op->regions[1].first;
-	for (int i = 0; i < op->nresult; i++) {
-		const Type *t = body->args[i]->type, *next = op_operand(body->last, i)->type;
-		for (int d = 0; t->kind == TY_TENSOR && type_moves(t) && d < t->rank; d++)
-			if (t->dims[d] != next->dims[d])
-				return true;
-	}
-	return false;
 }
 
 Value *loop_number(Builder *b, int64_t v)
@@ -168,73 +153,26 @@ static bool sum_passes(const Loop *l, int i)
 	return op || l->k.list[i]->type->kind == TY_ARRAY;
 }
 
-void loop_drop_unread(Block *b)
+// Operations of a region of the round stay for the sizes that they find; those that the round
+// itself finds are pushed where nothing is left to find them.
+static void drop_unread(const Block *round, Block *b)
 {
 	for (Op *op = b->last, *before; op; op = before) {
 		before = op->prev;
-		bool read = control_stays(op);
+		bool read = control_stays(op) || (b != round && finds_read_size(op, round));
 		for (int i = 0; i < op->nresult; i++)
 			read |= value_used(op_result(op, i));
 		for (int r = 0; r < op->nregion && read; r++)
 			for (Block *inner = op->regions[r].first; inner; inner = inner->next)
-				loop_drop_unread(inner);
+				drop_unread(round, inner);
 		if (!read)
 			op_erase(op);
 	}
 }
 
-// By how much a round changes a variable that counts; 0: it does not count.
-static int64_t step_of(const Value *arg, const Value *next)
+void loop_drop_unread(Block *round)
 {
-	const Op *op = next->def;
-	int64_t n;
-	if (!op || dtype_is_float(arg->type->dtype) || next->type != arg->type ||
-	    !type_const_numel(arg->type, &n) || n != 1)
-		return 0;
-	double by = 0;
-	if (op->code == OP_PD_ADD) {
-		const int other = op_operand(op, 0) == arg;
-		if (op_operand(op, !other) != arg || !constant_number(op_operand(op, other), &by))
-			return 0;
-	} else if (op->noperand == 1 && op_operand(op, 0) == arg) {
-		if (op->code == OP_PD_INCREMENT)
-			by = op_float(op, "value", 1);
-		else if (op->code == OP_PD_SCALE && op_float(op, "scale", 1) == 1)
-			by = op_float(op, "bias", 0);
-	}
-	return by == floor(by) && fabs(by) < INT32_MAX ? (int64_t)by : 0;
-}
-
-bool loop_start_is_known(const Loop *l, int var, int64_t *step)
-{
-	const Block *from = l->op->regions[1].first;
-	const Value *next = op_operand(from->last, var);
-	const Type *t = from->args[var]->type;
-	*step = 0;
-	if (op_operand(l->op, var)->type != t || t->kind != TY_TENSOR)
-		return false;
-	if (next != from->args[var])
-		*step = step_of(from->args[var], next);
-	return *step || next == from->args[var];
-}
-
-Value *loop_start(Loop *l, Builder *b, int var, Value *round, bool *ok)
-{
-	int64_t step;
-	if (!loop_start_is_known(l, var, &step))
-		return NULL;
-	Value *init = op_operand(l->op, var), *done = round;
-	const Type *t = init->type;
-	if (!step)
-		return init;
-	if (done && step != 1)
-		done = tensor_mul(b, done, loop_number(b, step));
-	done = done ? tensor_cast(b, done, t->dtype) : NULL;
-	if (done && done->type != t)
-		done = tensor_reshape(b, done, t->rank, t->dims);
-	done = done ? tensor_add(b, init, done) : NULL;
-	*ok &= done != NULL;
-	return done;
+	drop_unread(round, round);
 }
 
 static bool use_known_starts(Loop *l, Block *body)
@@ -292,6 +230,7 @@ static Round round_of(const Loop *l, Op *marks)
 static bool choose_kept(Loop *l, Block *body, Op *marks)
 {
 	Round r = round_of(l, marks);
+	l->border = r.border;
 	if (!use_known_starts(l, body))
 		return false;
 	loop_drop_unread(body);
@@ -321,10 +260,12 @@ static bool differentiate_round(Loop *l, Builder *b, Duals *d, ValueMap *m, Op *
 		if (sum_passes(l, i) && !duals_add(b, d, l->k.list[i], b->block->args[1 + nvar + i]))
 			return false;
 	for (int i = 0; i < nvar; i++)
-		if (how_of(l, vars[i]) <= LOOP_STAYS &&
-		    !duals_add(b, d, value_map_get(m, op_operand(from->last, vars[i])),
-		               b->block->args[1 + i]))
-			return false;
+		if (how_of(l, vars[i]) <= LOOP_STAYS) {
+			Value *end = value_map_get(m, op_operand(from->last, vars[i])),
+				  *dv = value_as(b, b->block->args[1 + i], end->type);
+			if (!dv || !duals_add(b, d, end, dv))
+				return false;
+		}
 	return !last || gradient_ops(b, d, b->block->first, last);
 }
 
@@ -400,65 +341,6 @@ static void back_finish(Loop *l, int n, const Type *const *types)
 	control_end(&b, OP_CF_COND_YIELD, all + 1, out);
 }
 
-static void push_behind(Op *push, Op *def)
-{
-	if (!def || op_is_before(def, push))
-		return;
-	Op *next = def->next;
-	op_detach(push);
-	op_insert_before(next, push);
-}
-
-// Pushes what the backward loop reads of the saved variables, and pops it there.
-static bool push_and_pop(Loop *l)
-{
-	Context *c = l->op->ctx;
-	Block *body = l->back->regions[1].first;
-	const Type **types = NEW_ARRAY(c->arena, (size_t)l->nsaved + 1, const Type *);
-	int n = 0;
-	loop_drop_unread(body);
-	for (int i = 0; i < l->nsaved; i++) {
-		if (!value_used(l->saved[i]))
-			continue;
-		if (l->saved[i]->type->kind != TY_TENSOR)
-			return op_error(l->op, "the gradient of a loop that must keep an array of every "
-			                       "round is not supported");
-		types[n++] = l->saved[i]->type;
-		op_add_operand(l->push, l->kept[i]);
-		push_behind(l->push, l->kept[i]->def);
-	}
-	if (n) {
-		Value *stack = op_result(l->forward, l->n + 1);
-		l->pop = op_new(c, OP_CF_POP_BACK, l->op->loc, n, types, 1, &stack, 0, 0);
-		op_insert_before(body->first, l->pop);
-		for (int i = 0, k = 0; i < l->nsaved; i++)
-			if (value_used(l->saved[i]))
-				value_replace(l->saved[i], op_result(l->pop, k++));
-	} else {
-		op_erase(l->push);
-	}
-	for (int i = l->nsaved - 1; i >= 0; i--)
-		block_remove_arg(body, l->first_saved + i);
-	return true;
-}
-
-// The stack's type is known now; one that nobody pushes on goes, with the region that makes it.
-static bool settle_stack(Loop *l)
-{
-	Context *c = l->op->ctx;
-	if (!l->pop || duals_how(l->g->duals)->arrays)
-		return (l->forward = gradient_keep_arrays(l->forward, l->pop ? l->push : NULL, l->pop));
-	const Type **types = NEW_ARRAY(c->arena, (size_t)l->push->noperand, const Type *);
-	for (int i = 1; i < l->push->noperand; i++)
-		types[i - 1] = op_operand(l->push, i)->type;
-	const Type *stack = type_group(c, TY_STACK, l->push->noperand - 1, types);
-	for (int r = 0; r < 2; r++)
-		l->forward->regions[r].first->args[l->n + 1]->type = stack;
-	op_result(l->forward, l->n + 1)->type = stack;
-	op_result(l->forward->regions[2].first->first, 0)->type = stack;
-	return true;
-}
-
 static bool back_loop(Loop *l)
 {
 	Context *c = l->op->ctx;
@@ -475,23 +357,29 @@ static bool back_loop(Loop *l)
 		inits[1 + nvar + i] = taken ? taken : gradient_zeros_for(g->b, l->k.list[i]);
 	}
 	for (int i = 0; i < n; i++)
-		types[i] = i && i <= nvar ? l->op->results[vars[i - 1]].type : inits[i]->type;
+		types[i] = i && i <= nvar
+		               ? found_sizes_open(c, &l->sizes, l->op->results[vars[i - 1]].type, false)
+		               : inits[i]->type;
 	l->back = op_new(c, OP_PD_WHILE, l->op->loc, n, types, n, inits, 2, 0);
 	builder_insert(g->b, l->back);
 	if (!back_body(l, nvar, vars, types))
 		return false;
 	const bool revolves = l->slots && loop_revolves(l);
-	if (revolves ? !loop_revolve(l) : !push_and_pop(l))
+	if (revolves ? !loop_revolve(l) : !loop_push_and_pop(l))
 		return false;
+	found_sizes_rename(c, &l->sizes, &l->back->regions[1]);
 	back_finish(l, n, types);
-	if (!revolves && !settle_stack(l))
+	if (!revolves && !loop_settle_stack(l))
 		return false;
 	const int64_t kept = l->forward->nresult - l->n + op_int(l->op, "kept", 0);
 	if (duals_how(g->duals)->marks)
 		op_set_attr(l->forward, "kept", attr_int(c, kept));
-	for (int i = 0; i < nvar; i++)
-		if (!duals_add(g->b, g->duals, op_operand(l->op, vars[i]), op_result(l->back, 1 + i)))
+	for (int i = 0; i < nvar; i++) {
+		Value *init = op_operand(l->op, vars[i]),
+			  *dv = value_as(g->b, op_result(l->back, 1 + i), init->type);
+		if (!dv || !duals_add(g->b, g->duals, init, dv))
 			return false;
+	}
 	for (int i = 0; i < l->k.n; i++)
 		if (!duals_add(g->b, g->duals, l->k.list[i], op_result(l->back, 1 + nvar + i)))
 			return false;
@@ -510,10 +398,11 @@ bool gradient_hook_while(GradientJob *g)
 	for (int i = 0; i < l.n; i++)
 		if (!control_keeps(g->op->results[i].type))
 			return op_error(g->op, "the gradient of a loop over lists is not supported");
-	if (changes_sizes(g->op))
-		return op_error(
-			g->op,
-			"the gradient of a loop that changes the size of its variables is not supported");
+	l.sizes = found_sizes_in(g->op, &g->op->regions[1]);
+	for (int i = 0; i < l.n; i++)
+		if (how_of(&l, i) != LOOP_FLOWS && found_sizes_stand_in(&l.sizes, g->op->results[i].type))
+			return op_error(g->op, "the gradient of a loop that changes the size of a variable "
+			                       "that other rounds add to is not supported");
 	captures_find(&l.k, g->duals, g->op);
 	if (!captures_kept(g->op, &l.k))
 		return false;

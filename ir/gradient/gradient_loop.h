@@ -3,6 +3,7 @@
 #define PDCC_GRADIENT_LOOP_H
 
 #include "ir/gradient/gradient_control.h"
+#include "ir/gradient/gradient_sizes.h"
 
 typedef struct Loop {
 	GradientJob *g;
@@ -12,7 +13,9 @@ typedef struct Loop {
 	Op *push;    // where it pushes; its operands are added once it is known which are read
 	Op *pop;     // NULL: nothing is pushed
 	Captures k;
+	FoundSizes sizes; // of its rounds
 	Op *back;
+	const Op *border; // in the body of `back`: the first operation behind the copy of the round
 	int nsaved;    // stand-ins in the body of `back` for what is popped: for the n variables, then
 	Value **saved; // for values that a round computed,
 	Value **kept;  // which in the body of `forward` are these; [nsaved]
@@ -27,13 +30,19 @@ typedef struct Loop {
 
 // A number as counters of rounds have it: i64 [1].
 Value *loop_number(Builder *b, int64_t v);
-// Erases operations of a block, and of regions in it, that nobody reads.
-void loop_drop_unread(Block *b);
+// Erases operations of a round, and of regions in it, that nobody reads.
+void loop_drop_unread(Block *round);
 // Whether what a variable has at the beginning of each round needs no memory: what a round does not
 // change (*step is 0), and counters. And that value, of a round given as i64 [1]; NULL: it must be
 // kept. *ok is false after a diagnostic.
 bool loop_start_is_known(const Loop *l, int var, int64_t *step);
 Value *loop_start(Loop *l, Builder *b, int var, Value *round, bool *ok);
+
+// gradient_stack.c: pushes what the loop backwards reads of `saved`, and pops it there. Once both
+// loops are whole, loop_settle_stack gives the stack its type; one that nobody pushes on goes, with
+// the region that makes it.
+bool loop_push_and_pop(Loop *l);
+bool loop_settle_stack(Loop *l);
 
 // gradient_revolve.c: checkpoints in the place of a stack, as the attribute `checkpoints` of the
 // loop says. loop_find_slots finds them; loop_revolves says, once the loop backwards is built,

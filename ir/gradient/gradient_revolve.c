@@ -23,7 +23,8 @@ static bool takes_no_element(Op *op, void *arg)
 void loop_find_slots(Loop *l)
 {
 	const Attr *said = op_attr(l->op, "checkpoints");
-	if (said && !duals_how(l->g->duals)->arrays && op_walk(l->op, takes_no_element, NULL)) {
+	if (said && !l->sizes.n && !duals_how(l->g->duals)->arrays &&
+	    op_walk(l->op, takes_no_element, NULL)) {
 		l->slots = said->ints[0];
 		l->most = said->ints[1];
 	}

@@ -284,9 +284,7 @@ bool interpret_hook_pop_back(Interp *in, Op *op)
 			return op_error(op, "value %d that was pushed is no %s", i,
 			                type_text(interp_context(in), want));
 	}
-	for (int i = 0; i < group->n; i++)
-		interp_bind_cell(in, &op->results[i], group->items[i]);
-	return true;
+	return bind_results(in, op, group->items);
 }
 
 bool interpret_hook_is_empty(Interp *in, Op *op)

@@ -129,13 +129,17 @@ static bool found_in_other_loop(const Op *by, const Op *op)
 
 bool interp_found_dim(Interp *in, const Op *op, const Dim *d, int64_t value)
 {
-	// In a loop the operation finds its symbol anew every time.
 	SymValue *s = d->kind == DIM_SYM ? find_sym(in, d) : NULL;
 	if (value < 0)
 		return op_error(op, "the size %s would be %lld", dim_text(in->ctx, d), (long long)value);
-	if (s && (s->op == op || found_in_other_loop(s->op, op) || found_in_other_branch(s->op, op))) {
-		s->value = value;
+	// In a loop the operation finds its symbol anew every time; so do variables of loops, although
+	// another operation has found it before.
+	const bool anew = s && (s->op == op || found_in_other_loop(s->op, op) ||
+	                        found_in_other_branch(s->op, op));
+	if (anew)
 		s->op = op;
+	if (anew || (s && op->code == OP_PD_WHILE)) {
+		s->value = value;
 		return true;
 	}
 	if (interp_match_dim(in, op, d, value) == 1)

@@ -260,6 +260,14 @@ static void plan_join_spans(Plan *p)
 	}
 }
 
+// Whether a number of bytes, or one of the terms of the sum that it is, could not be counted.
+static bool is_too_big(const Dim *bytes)
+{
+	int64_t least, most;
+	dim_range(bytes, &least, &most);
+	return least == INT64_MAX;
+}
+
 static bool plan_make(Plan *p, Op *module)
 {
 	if (!plan_make_buffers(p))
@@ -276,7 +284,7 @@ static bool plan_make(Plan *p, Op *module)
 	plan_join_spans(p);
 	const Dim *state = plan_state_offsets(p), *workspace = plan_workspace(p, state);
 	const Dim *weights = plan_state_initial(p, plan_weights(p));
-	if (dim_is(workspace, INT64_MAX) || dim_is(weights, INT64_MAX)) {
+	if (is_too_big(workspace) || is_too_big(weights)) {
 		diag_error(p->ctx->diag, module->loc, "the model needs more memory than 64 bits can count");
 		return false;
 	}

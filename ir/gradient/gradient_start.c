@@ -1,0 +1,60 @@
+// What variables of a loop have at the beginning of a round, where that needs no memory: numbers
+// that rounds count up, and what no round changes.
+#include "ir/infer/infer.h"
+#include "ir/gradient/gradient_loop.h"
+
+#include <math.h>
+
+// By how much a round changes a variable that counts; 0: it does not count.
+static int64_t step_of(const Value *arg, const Value *next)
+{
+	const Op *op = next->def;
+	int64_t n;
+	if (!op || dtype_is_float(arg->type->dtype) || next->type != arg->type ||
+	    !type_const_numel(arg->type, &n) || n != 1)
+		return 0;
+	double by = 0;
+	if (op->code == OP_PD_ADD) {
+		const int other = op_operand(op, 0) == arg;
+		if (op_operand(op, !other) != arg || !constant_number(op_operand(op, other), &by))
+			return 0;
+	} else if (op->noperand == 1 && op_operand(op, 0) == arg) {
+		if (op->code == OP_PD_INCREMENT)
+			by = op_float(op, "value", 1);
+		else if (op->code == OP_PD_SCALE && op_float(op, "scale", 1) == 1)
+			by = op_float(op, "bias", 0);
+	}
+	return by == floor(by) && fabs(by) < INT32_MAX ? (int64_t)by : 0;
+}
+
+bool loop_start_is_known(const Loop *l, int var, int64_t *step)
+{
+	const Block *from = l->op->regions[1].first;
+	const Value *next = op_operand(from->last, var);
+	const Type *t = from->args[var]->type;
+	*step = 0;
+	if (op_operand(l->op, var)->type != t || t->kind != TY_TENSOR)
+		return false;
+	if (next != from->args[var])
+		*step = step_of(from->args[var], next);
+	return *step || next == from->args[var];
+}
+
+Value *loop_start(Loop *l, Builder *b, int var, Value *round, bool *ok)
+{
+	int64_t step;
+	if (!loop_start_is_known(l, var, &step))
+		return NULL;
+	Value *init = op_operand(l->op, var), *done = round;
+	const Type *t = init->type;
+	if (!step)
+		return init;
+	if (done && step != 1)
+		done = tensor_mul(b, done, loop_number(b, step));
+	done = done ? tensor_cast(b, done, t->dtype) : NULL;
+	if (done && done->type != t)
+		done = tensor_reshape(b, done, t->rank, t->dims);
+	done = done ? tensor_add(b, init, done) : NULL;
+	*ok &= done != NULL;
+	return done;
+}
