@@ -34,7 +34,7 @@ def fuzz(t, asan, tmp):
         out = pathlib.Path(tmp) / f'{m.parent.name}.pdir'
         if run([t.pdcc, m, '-o', out]).returncode == 0:
             texts.append(out)
-    for name, seconds, stage, seeds in (('models', 50, 'ir,generic,avx2,info', models), ('interpreter', 25, 'interp', models),
+    for name, seconds, stage, seeds in (('models', 20, 'ir,generic,avx2,info', models), ('interpreter', 25, 'interp', models),
                                         ('text', 40, 'opt,generic,avx2', texts), ('json', 30, 'ir,generic,info', programs)):
         p = run([sys.executable, mutate, '--pdcc', asan, '--rounds', 100000, '--seconds', seconds, '--stage', stage, *seeds])
         yield f'fuzz/{name} ({p.stdout.split(chr(10))[-2]})', p.returncode == 0, p.stdout[-3000:]
