@@ -142,9 +142,10 @@ bool dim_is_found(const Dim *d);
 
 bool type_is_found(const Type *t);
 // Whether a symbol stands in the sizes of a tensor, of an array's elements or of rows; in an
-// attribute.
+// attribute; in the type of a result.
 bool type_mentions(const Type *t, const Dim *sym);
 bool attrs_mention(const Op *op, const Dim *sym);
+bool results_mention(const Op *op, const Dim *sym);
 // Whether the type of an argument in the region, or an operation that `has` it, names the symbol.
 bool region_has_size(const Region *r, const Dim *sym, bool (*has)(const Op *op, const Dim *sym));
 const Dim *type_bytes_at_most(Context *c, const Type *tensor);

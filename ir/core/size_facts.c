@@ -53,6 +53,14 @@ bool attrs_mention(const Op *op, const Dim *sym)
 	return false;
 }
 
+bool results_mention(const Op *op, const Dim *sym)
+{
+	for (int i = 0; i < op->nresult; i++)
+		if (type_mentions(op->results[i].type, sym))
+			return true;
+	return false;
+}
+
 bool region_has_size(const Region *r, const Dim *sym, bool (*has)(const Op *op, const Dim *sym))
 {
 	for (const Block *b = r->first; b; b = b->next) {
@@ -67,14 +75,6 @@ bool region_has_size(const Region *r, const Dim *sym, bool (*has)(const Op *op, 
 					return true;
 		}
 	}
-	return false;
-}
-
-static bool results_mention(const Op *op, const Dim *sym)
-{
-	for (int i = 0; i < op->nresult; i++)
-		if (type_mentions(op->results[i].type, sym))
-			return true;
 	return false;
 }
 

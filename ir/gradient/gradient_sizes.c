@@ -129,14 +129,6 @@ bool type_has_size(const Type *t, const Dim *sym)
 	return false;
 }
 
-static bool results_mention(const Op *op, const Dim *sym)
-{
-	for (int i = 0; i < op->nresult; i++)
-		if (type_mentions(op->results[i].type, sym))
-			return true;
-	return false;
-}
-
 static bool says_size(const Op *op, const Dim *sym)
 {
 	return attrs_mention(op, sym) || results_mention(op, sym);

@@ -42,10 +42,7 @@ bool attrs_are_found(const Op *op)
 
 bool op_mentions(const Op *op, const Dim *size)
 {
-	for (int i = 0; i < op->nresult; i++)
-		if (type_mentions(op->results[i].type, size))
-			return true;
-	if (op->code != OP_BUILTIN_MODULE && attrs_mention(op, size))
+	if (results_mention(op, size) || (op->code != OP_BUILTIN_MODULE && attrs_mention(op, size)))
 		return true;
 	for (int r = 0; r < op->nregion; r++)
 		for (const Block *b = op->regions[r].first; b; b = b->next)
