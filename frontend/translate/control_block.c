@@ -274,6 +274,32 @@ void variants_erase(Region *r)
 
 // ---- one type after all -------------------------------------------------------------------------
 
+// Whether alternatives differ in the number of axes around one element only.
+static bool is_one_element(const Value *v)
+{
+	const DType dtype = variant_part(v, 0)->type->dtype;
+	bool one = true;
+	for (int k = 0; one && k < variant_count(v); k++) {
+		const Type *t = variant_part(v, k)->type;
+		int64_t n;
+		one = type_is_tensor(t) && t->dtype == dtype && type_const_numel(t, &n) && n == 1;
+	}
+	return one;
+}
+
+// The element of the alternative that counts.
+static Value *element_of(Builder *b, const Value *v, const Type *like)
+{
+	Value *out = NULL;
+	for (int k = variant_count(v) - 1; k >= 0; k--) {
+		Value *here = tensor_reshape(b, variant_part(v, k), like->rank, like->dims);
+		Value *number = build_full(b, type_tensor(b->ctx, DT_I64, 0, NULL, 0), k);
+		Value *const choice[] = {build2(b, OP_PD_EQUAL, which_of(b, v), number, NULL), here, out};
+		out = out ? build(b, OP_PD_WHERE, 3, choice, NULL) : here;
+	}
+	return out;
+}
+
 Value *variant_settle(OpJob *j, const char *var, Value *v)
 {
 	Context *c = j->t->c;
@@ -281,6 +307,8 @@ Value *variant_settle(OpJob *j, const char *var, Value *v)
 	for (int k = 0; k < variant_count(v); k++)
 		if (declared_like(j, var, variant_part(v, k)))
 			pick = k;
+	if (is_one_element(v))
+		return element_of(&j->b, v, variant_part(v, pick < 0 ? 0 : pick)->type);
 	if (pick < 0) {
 		job_fail(j, "variable '%s' may have different types here: %s", var, type_text(c, v->type));
 		return NULL;

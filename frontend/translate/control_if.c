@@ -114,11 +114,12 @@ static int known_branch(OpJob *j, const OpenIf *i)
 	return known ? l.floats[0] == 0 : -1;
 }
 
-// Values of one element differ in their number of axes only: the first decides.
+// Programs with gradient operators have no values of several types: among those of one element that
+// differ in their number of axes only, the first decides.
 static Value *same_rank(OpJob *j, OpenIf *i, int region, Value *v, const Type *want)
 {
 	int64_t n, m;
-	if (!type_is_tensor(v->type) || !type_is_tensor(want) || v->type->rank == want->rank ||
+	if (!j->t->graded || !type_is_tensor(v->type) || !type_is_tensor(want) || v->type->rank == want->rank ||
 	    v->type->dtype != want->dtype || !type_const_numel(v->type, &n) ||
 	    !type_const_numel(want, &m) || n != 1 || m != 1)
 		return v;

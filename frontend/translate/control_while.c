@@ -425,11 +425,17 @@ static bool translate_body(Loop *l)
 
 // ---- types of what is carried -----------------------------------------------------------------
 
-// A value of one element may come around with another number of axes than it came with: that one
-// counts from the start, unless it differs again.
+// Whether a loop variable is of one type in every round.
+static bool has_one_type(const Loop *l, const LoopVar *v)
+{
+	return l->j->t->graded || v == &l->vars[l->n - 1] || v->of >= 0;
+}
+
+// Where a variable has one type, a value of one element may come around with another number of axes
+// than it came with: that one counts from the start, unless it differs again.
 static void fit_rank(Loop *l, LoopVar *v, bool *again)
 {
-	if (!ranks_differ(v->next->type, v->type))
+	if (!has_one_type(l, v) || !ranks_differ(v->next->type, v->type))
 		return;
 	if (!v->memo->fitted) {
 		v->memo->fitted = v->next->type;
@@ -514,7 +520,7 @@ static void learn_growth(LoopVar *v, Value *arg, bool *again)
 static bool learn_types(Loop *l, LoopVar *v)
 {
 	VariantTypes *list = &v->memo->types;
-	if (l->j->t->graded || v == &l->vars[l->n - 1] || v->of >= 0)
+	if (has_one_type(l, v))
 		return false;
 	return (!v->init || value_is_nothing(l->j->t, v->init) || variant_types_add(list, v->init)) &&
 	       variant_types_add(list, v->next);
@@ -530,6 +536,10 @@ static bool only_decides(const Loop *l)
 static bool decide_by_first(Loop *l)
 {
 	LoopVar *v = &l->vars[l->n - 1];
+	OpJob j = *l->j;
+	j.b = builder_at_end(j.t->c, region_entry(&l->op->regions[1]), j.b.loc);
+	if (is_variant(v->next))
+		v->next = variant_settle(&j, v->name, v->next);
 	if (!v->next || !only_decides(l))
 		return true;
 	v->next = condition_first(l->j, region_entry(&l->op->regions[1]), v->next, v->type);
