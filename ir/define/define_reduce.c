@@ -148,13 +148,22 @@ bool define_hook_dist(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
+static Value *in_sizes_of(Builder *b, Value *x, const Type *t)
+{
+	for (int d = 0; d < t->rank; d++)
+		if (x->type->dims[d] != t->dims[d])
+			return tensor_reshape(b, x, t->rank, t->dims);
+	return x;
+}
+
 bool define_hook_add_n(Builder *b, Op *op, Value **results)
 {
 	Value *const *list;
 	int n = op_operand_list(op, 0, &list);
 	Value *sum = n > 1 ? list[0] : build1(b, OP_PD_ASSIGN, list[0], NULL);
+	// Sizes that a run found to be equal are still two symbols: those of the first are the result's.
 	for (int i = 1; i < n; i++)
-		sum = tensor_add(b, sum, list[i]);
+		sum = tensor_add(b, sum, in_sizes_of(b, list[i], op->results[0].type));
 	results[0] = sum;
 	return results[0] != NULL;
 }

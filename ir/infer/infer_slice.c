@@ -374,8 +374,9 @@ bool infer_hook_repeat_interleave(Op *op)
 			return op_error(op, "repeats is %lld", (long long)repeats[i]);
 		total += repeats[i];
 	}
-	if (n != 1 && !dim_is(x->dims[axis], n))
-		return op_error(op, "%d repeats for the elements of axis %d", n, axis);
+	const Dim *elements;
+	if (n != 1 && !infer_same_dim(op, x->dims[axis], dim_const(op->ctx, n), "repeats", &elements))
+		return false;
 	shape[axis] = n == 1 ? dim_mul(op->ctx, shape[axis], dim_const(op->ctx, total))
 	                     : dim_const(op->ctx, total);
 	return infer_result_shape(op, 0, x->dtype, x->rank, shape);
