@@ -80,6 +80,8 @@ SizeStem size_stem(Context *c, const Loc *at, const char *var);
 bool value_is_nothing(Translator *t, const Value *v);
 // A run that comes here ends with this message.
 bool assert_never(Builder *b, const char *message);
+// What stands for a variable that a branch reads, and that nothing has written on the way there.
+Value *value_missing(OpJob *j, const Paddle__VarDesc *v);
 // A condition or mask, which must be one element: v, or, where v is known to have another number of
 // them, what may be taken for it behind an assertion that fails when a run gets there. NULL after a
 // diagnostic.

@@ -168,6 +168,17 @@ Value *undefined_value(Builder *b, const Type *t)
 	return build_full(b, type_tensor(c, t->dtype, t->rank, dims, 0), holds ? UNDEFINED_MARK : 0);
 }
 
+// In-place operators of other branches give names to what this one reads: Paddle 2.6.2 writes such
+// programs, and stops where one is run.
+Value *value_missing(OpJob *j, const Paddle__VarDesc *v)
+{
+	Context *c = j->t->c;
+	const Type *type = var_type(j, v, v->name);
+	const char *text = arena_printf(c->arena, "nothing has written variable '%s'", v->name);
+	diag_warning(c->diag, j->b.loc, "%s: a run that comes here ends", text);
+	return type && assert_never(&j->b, text) ? undefined_value(&j->b, type) : NULL;
+}
+
 // ---- values of several types --------------------------------------------------------------------
 // What branches or rounds of a loop leave as other element types, or other numbers of axes, is a
 // mark, builtin.variant, that only bindings hold: which of its alternatives it is, and a value of

@@ -368,8 +368,8 @@ static void fetch_leaves(Translator *t)
 	}
 }
 
-static const TranslatorHooks hooks = {translate_ops, guard_resolve, array_empty,
-                                      feed_implicit, translate_op,  variant_settle};
+static const TranslatorHooks hooks = {translate_ops, guard_resolve,  array_empty,  feed_implicit,
+                                      translate_op,  variant_settle, value_missing};
 
 // One attempt; true when it must start over.
 static bool translate_once(Translator *t)

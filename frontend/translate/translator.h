@@ -59,6 +59,8 @@ typedef struct TranslatorHooks {
 	void (*op)(Translator *t, int index);
 	// One value of a variable of several types; NULL after a diagnostic.
 	Value *(*settle)(struct OpJob *j, const char *var, Value *v);
+	// What a branch reads that nobody has written: a run that comes there ends.
+	Value *(*missing)(struct OpJob *j, const Paddle__VarDesc *v);
 } TranslatorHooks;
 
 struct Translator {

@@ -114,6 +114,10 @@ static Value *first_value(OpJob *j, const char *slot, const char *var, const Pad
 			mark_value(v, d, context_str(t->c, var));
 		return v;
 	}
+	const Op *around = t->block->region->op;
+	if (d && d->type->type == PADDLE__VAR_KIND__LOD_TENSOR && around->code == OP_PD_IF &&
+	    !t->inside_case)
+		return t->hooks->missing(j, d);
 	if (d && d->type->type != PADDLE__VAR_KIND__LOD_TENSOR)
 		job_fail(j, "input %s: variable '%s' is a %s: not supported", slot, var,
 		         kind_name(d->type->type));

@@ -161,7 +161,8 @@ bool define_hook_add_n(Builder *b, Op *op, Value **results)
 	Value *const *list;
 	int n = op_operand_list(op, 0, &list);
 	Value *sum = n > 1 ? list[0] : build1(b, OP_PD_ASSIGN, list[0], NULL);
-	// Sizes that a run found to be equal are still two symbols: those of the first are the result's.
+	// Sizes that a run found to be equal are still two symbols: those of the first are the
+	// result's.
 	for (int i = 1; i < n; i++)
 		sum = tensor_add(b, sum, in_sizes_of(b, list[i], op->results[0].type));
 	results[0] = sum;
