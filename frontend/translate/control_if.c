@@ -12,6 +12,7 @@
 #include "frontend/translate/variant.h"
 #include "ir/base/vec.h"
 #include "ir/build/build.h"
+#include "ir/build/nest.h"
 
 #include <string.h>
 
@@ -116,15 +117,19 @@ static int known_branch(OpJob *j, const OpenIf *i)
 
 // Programs with gradient operators have no values of several types: among those of one element that
 // differ in their number of axes only, the first decides.
-static Value *same_rank(OpJob *j, OpenIf *i, int region, Value *v, const Type *want)
+static Value *same_rank(OpJob *j, OpenIf *i, Value *v, const Type *want, const char *var)
 {
+	Context *c = j->t->c;
 	int64_t n, m;
-	if (!j->t->graded || !type_is_tensor(v->type) || !type_is_tensor(want) || v->type->rank == want->rank ||
-	    v->type->dtype != want->dtype || !type_const_numel(v->type, &n) ||
-	    !type_const_numel(want, &m) || n != 1 || m != 1)
+	if (!j->t->graded || !type_is_tensor(v->type) || !type_is_tensor(want) ||
+	    v->type->rank == want->rank || v->type->dtype != want->dtype ||
+	    !type_const_numel(v->type, &n) || !type_const_numel(want, &m) || n != 1 || m != 1)
 		return v;
-	Builder b = builder_before(yield_of(i, region));
-	return build1(&b, OP_PD_RESHAPE, v, "shape", attr_dims(j->t->c, want->rank, want->dims), NULL);
+	if (!is_undefined(v))
+		diag_warning(c->diag, j->b.loc, "variable '%s' is %s also in runs that leave %s", var,
+		             type_text(c, want), type_text(c, v->type));
+	Builder b = builder_before(yield_of(i, 1));
+	return tensor_reshape(&b, v, want->rank, want->dims);
 }
 
 // The type of what one branch leaves, and which operator makes it.
@@ -230,7 +235,7 @@ static Value *add_result(OpJob *j, OpenIf *i, Value *const *value, const char *v
 			v[k] = undefined_value(&b, v[!k]->type);
 	}
 	if (v[0])
-		v[1] = v[1] ? same_rank(j, i, 1, v[1], v[0]->type) : NULL;
+		v[1] = v[1] ? same_rank(j, i, v[1], v[0]->type, var) : NULL;
 	const Type *type = sides_join(j, i, v, var);
 	if (!type && v[0] && v[1] && !j->t->graded)
 		return add_mixed(j, i, v, var);

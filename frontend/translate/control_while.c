@@ -88,11 +88,15 @@ static bool ranks_differ(const Type *a, const Type *b)
 	       type_const_numel(a, &n) && type_const_numel(b, &m) && n == 1 && m == 1;
 }
 
-static Value *with_rank(Builder *b, Value *v, const Type *want)
+// A value of loop variable v with the axes that it has in all rounds.
+static Value *with_rank(const Loop *l, const LoopVar *v, Builder *b, Value *x, const Type *want)
 {
-	if (!ranks_differ(v->type, want))
-		return v;
-	return build1(b, OP_PD_RESHAPE, v, "shape", attr_dims(b->ctx, want->rank, want->dims), NULL);
+	if (!ranks_differ(x->type, want))
+		return x;
+	if (strcmp(v->name, l->condition) != 0)
+		diag_warning(b->ctx->diag, b->loc, "variable '%s' is %s also in rounds that leave %s",
+		             v->name, type_text(b->ctx, want), type_text(b->ctx, x->type));
+	return tensor_reshape(b, x, want->rank, want->dims);
 }
 
 bool value_is_nothing(Translator *t, const Value *v)
@@ -149,7 +153,7 @@ static bool find_init(Loop *l, LoopVar *v, bool exposed)
 	if (v->init && (v->memo->types.n || is_variant(v->init)))
 		return split_types(l, v);
 	if (v->init && v->memo->fitted)
-		v->init = with_rank(&l->j->b, v->init, v->memo->fitted);
+		v->init = with_rank(l, v, &l->j->b, v->init, v->memo->fitted);
 	if (v->init && init_is_undefined(v)) {
 		const bool held = !value_is_nothing(l->j->t, v->init) && v->init->type->kind == TY_TENSOR;
 		v->replaced = held ? v->init : NULL;
@@ -442,7 +446,7 @@ static void fit_rank(Loop *l, LoopVar *v, bool *again)
 		*again = true;
 	}
 	Builder b = builder_at_end(l->j->t->c, region_entry(&l->op->regions[1]), l->j->b.loc);
-	v->next = with_rank(&b, v->next, v->type);
+	v->next = with_rank(l, v, &b, v->next, v->type);
 }
 
 // LoD that comes around as another one is carried in the next attempt.
