@@ -23,7 +23,7 @@ SOURCES += ir/gradient/array_sums.c ir/gradient/gradient.c ir/gradient/gradient_
 	ir/gradient/gradient_contract.c ir/gradient/gradient_control.c ir/gradient/gradient_keep.c ir/gradient/gradient_kernel.c \
 	ir/gradient/gradient_loop.c ir/gradient/gradient_remat.c ir/gradient/gradient_revolve.c \
 	ir/gradient/gradient_nest.c ir/gradient/gradient_norm.c ir/gradient/gradient_sizes.c \
-	ir/gradient/gradient_stack.c ir/gradient/gradient_start.c ir/gradient/tangent.c ir/gradient/tangent_control.c \
+	ir/gradient/gradient_stack.c ir/gradient/gradient_round.c ir/gradient/tangent.c ir/gradient/tangent_control.c \
 	ir/gradient/tangent_nest.c
 SOURCES += ir/infer/attention.c ir/infer/infer_array.c ir/infer/infer_bounds.c \
 	ir/infer/infer_detect.c \

@@ -2,10 +2,8 @@
 // keeps variables with which each round began, and values on its way (gradient_remat.c chooses), on
 // a stack: the forward loop pushes them, the backward loop pops them and computes the rest again.
 // How many rounds there were is counted apart, so that a loop that keeps nothing works, too.
-#include "ir/build/counted.h"
 #include "ir/gradient/gradient_loop.h"
 #include "ir/gradient/gradient_remat.h"
-#include "ir/infer/infer.h"
 
 // ---- pd.while: the forward loop counts and pushes -----------------------------------------------
 
@@ -17,11 +15,6 @@ static bool passes_through(const Op *op)
 		if (op_operand(cond->last, i + 1) != cond->args[i])
 			return false;
 	return true;
-}
-
-Value *loop_number(Builder *b, int64_t v)
-{
-	return build_number(b, DT_I64, 1, v);
 }
 
 // The arguments of a region of the loop, then its code, then the terminator with `more` further
@@ -151,28 +144,6 @@ static bool sum_passes(const Loop *l, int i)
 	while (op && op->code != OP_PD_WHILE)
 		op = op->next;
 	return op || l->k.list[i]->type->kind == TY_ARRAY;
-}
-
-// Operations of a region of the round stay for the sizes that they find; those that the round
-// itself finds are pushed where nothing is left to find them.
-static void drop_unread(const Block *round, Block *b)
-{
-	for (Op *op = b->last, *before; op; op = before) {
-		before = op->prev;
-		bool read = control_stays(op) || (b != round && finds_read_size(op, round));
-		for (int i = 0; i < op->nresult; i++)
-			read |= value_used(op_result(op, i));
-		for (int r = 0; r < op->nregion && read; r++)
-			for (Block *inner = op->regions[r].first; inner; inner = inner->next)
-				drop_unread(round, inner);
-		if (!read)
-			op_erase(op);
-	}
-}
-
-void loop_drop_unread(Block *round)
-{
-	drop_unread(round, round);
 }
 
 static bool use_known_starts(Loop *l, Block *body)

@@ -28,7 +28,7 @@ typedef struct Loop {
 	Value **states;
 } Loop;
 
-// A number as counters of rounds have it: i64 [1].
+// gradient_round.c, what all of it needs. A number as counters of rounds have it: i64 [1].
 Value *loop_number(Builder *b, int64_t v);
 // Erases operations of a round, and of regions in it, that nobody reads.
 void loop_drop_unread(Block *round);

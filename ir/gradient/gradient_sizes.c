@@ -272,6 +272,8 @@ Value *value_as(Builder *b, Value *v, const Type *t)
 {
 	if (!v || t->kind != TY_TENSOR || v->type == t)
 		return v;
+	if (v->type->rank != t->rank) // one element, with other axes around it
+		return tensor_reshape(b, v, t->rank, t->dims);
 	if (!sizes_checked(b, v, t))
 		return NULL;
 	Nest n = nest_open(b, t);

@@ -1,6 +1,7 @@
 // Takes out again what --grad put in: the inverse of differentiate() (lower/grad), whose marks it
-// goes by: `backward` on inputs, on fetches and on the first operation behind the program's own,
-// `kept` on a loop that counts its rounds, and maybe keeps what they need, in its last variables.
+// goes by: `backward` on inputs, on fetches, on the first operation behind the program's own and on
+// sizes of rounds that are kept, `kept` on a loop that counts its rounds, and maybe keeps what they
+// need, in its last variables.
 // Run by lower/pipeline.c.
 #include "ir/build/build.h"
 #include "lower/clean/clean.h"
@@ -46,6 +47,16 @@ static void erase_made(Value *v)
 	op_erase(op);
 	if (one)
 		erase_made(one);
+}
+
+// Sizes of rounds as numbers, which were only made to be kept.
+static void erase_sizes(Block *body)
+{
+	for (Op *op = body->last, *prev; op; op = prev) {
+		prev = op->prev;
+		if (op->code == OP_LOOP_NEST && is_marked(op) && !value_used(op_result(op, 0)))
+			op_erase(op);
+	}
 }
 
 static void erase_pushes(Block *body)
@@ -97,6 +108,7 @@ static bool loop_strip(Op *loop)
 	op_take_regions(without, loop, 2);
 	end_shorten(without->regions[1].first, n);
 	end_shorten(without->regions[0].first, n);
+	erase_sizes(without->regions[1].first);
 	for (int i = 0; i < n; i++)
 		value_take(op_result(loop, i), op_result(without, i));
 	op_erase(loop);

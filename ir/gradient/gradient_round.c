@@ -1,9 +1,38 @@
-// What variables of a loop have at the beginning of a round, where that needs no memory: numbers
-// that rounds count up, and what no round changes.
-#include "ir/infer/infer.h"
+// What the files about a loop's gradient share (gradient_loop.h): numbers as its counters have
+// them, code of a round that nobody reads, and what variables have at the beginning of a round
+// where that needs no memory: numbers that rounds count up, and what no round changes.
+#include "ir/build/counted.h"
 #include "ir/gradient/gradient_loop.h"
+#include "ir/infer/infer.h"
 
 #include <math.h>
+
+Value *loop_number(Builder *b, int64_t v)
+{
+	return build_number(b, DT_I64, 1, v);
+}
+
+// Operations of a region of the round stay for the sizes that they find; those that the round
+// itself finds are pushed where nothing is left to find them.
+static void drop_unread(const Block *round, Block *b)
+{
+	for (Op *op = b->last, *before; op; op = before) {
+		before = op->prev;
+		bool read = control_stays(op) || (b != round && finds_read_size(op, round));
+		for (int i = 0; i < op->nresult; i++)
+			read |= value_used(op_result(op, i));
+		for (int r = 0; r < op->nregion && read; r++)
+			for (Block *inner = op->regions[r].first; inner; inner = inner->next)
+				drop_unread(round, inner);
+		if (!read)
+			op_erase(op);
+	}
+}
+
+void loop_drop_unread(Block *round)
+{
+	drop_unread(round, round);
+}
 
 // By how much a round changes a variable that counts; 0: it does not count.
 static int64_t step_of(const Value *arg, const Value *next)
