@@ -4,7 +4,7 @@ import concurrent.futures, copy, os, pathlib, tempfile
 from pdcc_tests import SRC, build, run, score
 
 SLOW = True
-DERIVED, PARTS = 2220, 4  # programs of which derivatives are checked, a tenth of which may be refused; a part a process: 8 minutes of one processor
+DERIVED, PARTS = 2120, 4  # programs of which derivatives are checked, a tenth of which may be refused; a part a process: 8 minutes of one processor
 ROUNDS, SECONDS = 12, 900  # rounds decide, so that every machine tries the same; the time is for one that hangs
 
 
@@ -22,12 +22,12 @@ def damage(t, pdcc, models):
 
 
 def derivatives(t):
-    """Gradients of random programs against central differences and forward mode; one of 40 as C, too."""
+    """Gradients of random programs against central differences and forward mode; one of 120 as C, too."""
     each = DERIVED // PARTS
 
     def part(i):
         with tempfile.TemporaryDirectory() as keep:
-            return run([t.python, SRC / 'tests/fuzz/gradients.py', t.pdcc, '--seed', 1 + i * each, '--count', each, '--compiled', 40,
+            return run([t.python, SRC / 'tests/fuzz/gradients.py', t.pdcc, '--seed', 1 + i * each, '--count', each, '--compiled', 120,
                         '--keep', keep])
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
