@@ -80,6 +80,8 @@ SizeStem size_stem(Context *c, const Loc *at, const char *var);
 bool value_is_nothing(Translator *t, const Value *v);
 // A run that comes here ends with this message.
 bool assert_never(Builder *b, const char *message);
+// Whether the types differ in the number of axes around one element only.
+bool ranks_differ(const Type *a, const Type *b);
 // What stands for a variable that a branch reads, and that nothing has written on the way there.
 Value *value_missing(OpJob *j, const Paddle__VarDesc *v);
 // A condition or mask, which must be one element: v, or, where v is known to have another number of

@@ -283,6 +283,13 @@ void variants_erase(Region *r)
 		}
 }
 
+bool ranks_differ(const Type *a, const Type *b)
+{
+	int64_t n, m;
+	return type_is_tensor(a) && type_is_tensor(b) && a->dtype == b->dtype && a->rank != b->rank &&
+	       type_const_numel(a, &n) && type_const_numel(b, &m) && n == 1 && m == 1;
+}
+
 // ---- one type after all -------------------------------------------------------------------------
 
 // Whether alternatives differ in the number of axes around one element only.

@@ -120,10 +120,7 @@ static int known_branch(OpJob *j, const OpenIf *i)
 static Value *same_rank(OpJob *j, OpenIf *i, Value *v, const Type *want, const char *var)
 {
 	Context *c = j->t->c;
-	int64_t n, m;
-	if (!j->t->graded || !type_is_tensor(v->type) || !type_is_tensor(want) ||
-	    v->type->rank == want->rank || v->type->dtype != want->dtype ||
-	    !type_const_numel(v->type, &n) || !type_const_numel(want, &m) || n != 1 || m != 1)
+	if (!j->t->graded || !ranks_differ(v->type, want))
 		return v;
 	if (!is_undefined(v))
 		diag_warning(c->diag, j->b.loc, "variable '%s' is %s also in runs that leave %s", var,

@@ -80,14 +80,6 @@ static bool is_implied(const Binding *b)
 	       (var_is_state(b->desc) || b->desc->type->type == PADDLE__VAR_KIND__LOD_TENSOR_ARRAY);
 }
 
-// Whether the types differ in the number of axes around one element only.
-static bool ranks_differ(const Type *a, const Type *b)
-{
-	int64_t n, m;
-	return type_is_tensor(a) && type_is_tensor(b) && a->dtype == b->dtype && a->rank != b->rank &&
-	       type_const_numel(a, &n) && type_const_numel(b, &m) && n == 1 && m == 1;
-}
-
 // A value of loop variable v with the axes that it has in all rounds.
 static Value *with_rank(const Loop *l, const LoopVar *v, Builder *b, Value *x, const Type *want)
 {

@@ -206,6 +206,14 @@ Op *op_parent(const Op *op)
 	return op->block && op->block->region ? op->block->region->op : NULL;
 }
 
+bool value_is_within(const Value *v, const Op *op)
+{
+	for (const Op *at = value_op(v); at; at = op_parent(at))
+		if (at == op)
+			return true;
+	return false;
+}
+
 bool op_is_before(const Op *a, const Op *b)
 {
 	for (const Op *o = a->next; o; o = o->next) {

@@ -135,7 +135,9 @@ int op_ints(const Op *op, const char *name, int64_t *out, int max);
 void op_take_regions(Op *op, Op *from, int n);
 bool op_contains(const Op *op, enum OpCode code); // in its regions, at any depth
 Op *op_parent(const Op *op);                      // the operation around its block; NULL at the top
-bool op_is_before(const Op *a, const Op *b);      // in one block (linear)
+// Whether v is a result of op, or made inside of it, arguments of its regions included.
+bool value_is_within(const Value *v, const Op *op);
+bool op_is_before(const Op *a, const Op *b); // in one block (linear)
 bool value_used(const Value *v);
 int value_use_count(const Value *v);
 // Whether both have the same attributes.

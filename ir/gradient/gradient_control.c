@@ -6,14 +6,6 @@
 
 // ---- values from around a region ----------------------------------------------------------------
 
-static bool is_inside(const Op *op, const Value *v)
-{
-	for (const Op *at = v->def ? v->def : v->block->region->op; at; at = op_parent(at))
-		if (at == op)
-			return true;
-	return false;
-}
-
 static void capture(Captures *k, Value *v)
 {
 	for (int i = 0; i < k->n; i++)
@@ -30,7 +22,7 @@ static void find_in(Captures *k, const Duals *d, const Op *around, const Op *op)
 			for (const Op *o = b->first; o; o = o->next) {
 				for (int i = 0; i < o->noperand; i++) {
 					Value *v = o->operands[i].value;
-					if (v && duals_wanted(d, v) && !is_inside(around, v))
+					if (v && duals_wanted(d, v) && !value_is_within(v, around))
 						capture(k, v);
 				}
 				find_in(k, d, around, o);
@@ -99,7 +91,6 @@ static bool if_side(GradientJob *g, const Region *from, Region *to, const Captur
 	ValueMap *m = value_map_new(c->arena);
 	Value **out = NEW_ARRAY(c->arena, (size_t)k->n + 1, Value *);
 	const Block *body = from->first;
-	const FoundSizes sizes = found_sizes_in(g->op, from);
 	for (int i = 0; i < k->n; i++) {
 		duals_want(d, k->list[i]);
 		if (!duals_add(&b, d, k->list[i], taken[i]))
@@ -107,6 +98,7 @@ static bool if_side(GradientJob *g, const Region *from, Region *to, const Captur
 	}
 	if (body && body->last) {
 		control_copy(&b, body, m);
+		const FoundSizes sizes = found_sizes_in(g->op, from);
 		found_sizes_rename(c, &sizes, to);
 		Op *first = b.block->first, *last = b.block->last;
 		for (int i = 0; i < body->last->noperand && i < g->op->nresult; i++) {

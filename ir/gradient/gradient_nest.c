@@ -716,14 +716,6 @@ bool gradient_nest(Builder *b, Op *nest, Duals *d)
 
 // ---- inside of nests ----------------------------------------------------------------------------
 
-static bool defined_inside(const Op *op, const Value *v)
-{
-	for (const Op *at = v->def ? v->def : v->block->region->op; at; at = op_parent(at))
-		if (at == op)
-			return true;
-	return false;
-}
-
 // Scalars of the code around `op` that code in `region` reads and whose gradients are wanted.
 static int captured(const Duals *d, const Op *op, const Region *region, Value **list, int n,
                     int max)
@@ -732,7 +724,7 @@ static int captured(const Duals *d, const Op *op, const Region *region, Value **
 		for (int i = 0; i < o->noperand; i++) {
 			Value *v = o->operands[i].value;
 			bool have = !v || v->type->kind != TY_SCALAR || !duals_wanted(d, v) ||
-			            defined_inside(op, v);
+			            value_is_within(v, op);
 			for (int k = 0; k < n && !have; k++)
 				have = list[k] == v;
 			if (!have && n < max)

@@ -37,14 +37,6 @@ typedef struct Search {
 	FoundSizes inside, around;
 } Search;
 
-static bool is_around(const Op *op, const Value *v)
-{
-	for (const Op *at = v->def ? v->def : v->block->region->op; at; at = op_parent(at))
-		if (at == op)
-			return false;
-	return true;
-}
-
 static void search(Search *s, const Region *r)
 {
 	Context *c = s->op->ctx;
@@ -53,7 +45,7 @@ static void search(Search *s, const Region *r)
 			add_type(c, &s->inside, b->args[i]->type);
 		for (const Op *op = b->first; op; op = op->next) {
 			for (int i = 0; i < op->noperand; i++)
-				if (op_operand(op, i) && is_around(s->op, op_operand(op, i)))
+				if (op_operand(op, i) && !value_is_within(op_operand(op, i), s->op))
 					add_type(c, &s->around, op_operand(op, i)->type);
 			for (int i = 0; i < op->nresult; i++)
 				add_type(c, &s->inside, op->results[i].type);

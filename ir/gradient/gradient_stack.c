@@ -28,7 +28,7 @@ static int push_sizes(Loop *l, const Type **types, const Dim **sizes)
 		push_behind(l->push, behind);
 		Builder b = builder_before(l->push);
 		Value *size = found_size_number(&b, s);
-		if (size && duals_how(l->g->duals)->marks)
+		if (duals_how(l->g->duals)->marks)
 			op_set_attr(size->def, "backward", attr_bool(b.ctx, true));
 		types[n] = size->type;
 		sizes[n++] = s->size;

@@ -74,21 +74,13 @@ static void need_add(Need *n, Value *v)
 		n->largest = elements;
 }
 
-static bool value_is_inside(const Value *v, const Op *op)
-{
-	for (const Op *at = value_op(v); at; at = op_parent(at))
-		if (at == op)
-			return true;
-	return false;
-}
-
 // Collects what op reads from outside; sizes that only a run knows are not constant.
 static bool need_visit(Op *op, void *arg)
 {
 	Need *n = arg;
 	for (int i = 0; i < op->noperand && n->constant; i++) {
 		Value *v = op_operand(op, i);
-		if (!v || (op != n->op && value_is_inside(v, n->op)))
+		if (!v || (op != n->op && value_is_within(v, n->op)))
 			continue;
 		if (v->def && v->def->code == OP_BUILTIN_COMBINE)
 			need_visit(v->def, n);

@@ -190,7 +190,7 @@ def run(pdcc, tmp, inputs, text, second, target):
     if second:
         options += ['--grad', 'tangent.loss', *wrt] + [a for k in inputs for a in ('--jvp', f'grad.{k}', *wrt)]
         names += [f'tangent.loss.{k}' for k in inputs] + [f'tangent.grad.{k}' for k in inputs]
-    command = [pdcc, 'run', tmp / 'm.pdmodel', '--target', target, '--out-dir', tmp / 'out', '--max-trip', 64, '--max-array', 100, *options]
+    command = [pdcc, 'run', tmp / 'm.pdmodel', '--target', target, '--out-dir', tmp / 'out', '--max-trip', 64, '--max-array', 300, *options]
     for n, step in enumerate((-2, -1, 1, 2, -1.5, -0.75, 0.75, 1.5, 0)):
         command += ['--next'] if n else []
         for k, v in inputs.items():
